@@ -1,0 +1,22 @@
+/*
+ * Durations as people write them: "30s", "1500ms", "2.5m", "1h", "1d", "7" (seconds).
+ */
+#ifndef DURATION_H
+#define DURATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The longest text that duration_print makes, with the NUL. */
+#define DURATION_TEXT_MAX 32
+
+/*
+ * A decimal number with an optional unit, rounded up to whole milliseconds. False for what is empty,
+ * negative, malformed or longer than 10,000 days; *out_ms is kept then.
+ */
+bool duration_parse(const char *text, int64_t *out_ms);
+
+/* The shortest exact way to write it: 1500 is "1.5s", 30000 "30s", 120000 "2m". Returns out. */
+char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX]);
+
+#endif

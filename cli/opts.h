@@ -1,0 +1,82 @@
+/*
+ * What the user asked for: the command line over the environment over the configuration file.
+ * One table names every option; argtable2, the configuration file and the help read the same one.
+ */
+#ifndef OPTS_H
+#define OPTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../lib/rlock.h"
+
+enum on_lost { ON_LOST_DEFAULT, ON_LOST_KILL, ON_LOST_TERM, ON_LOST_IGNORE };
+
+/* Which verbs an option belongs to; a row of the option table carries the sum. */
+enum verb_set {
+	VERBS_TAKE = 1 << 0,   /* run, lock and their kin */
+	VERBS_UNLOCK = 1 << 1, /* unlock */
+	VERBS_RENEW = 1 << 2,  /* renew */
+	VERBS_ALL = VERBS_TAKE | VERBS_UNLOCK | VERBS_RENEW,
+};
+
+enum command_need { COMMAND_NONE, COMMAND_OPTIONAL, COMMAND_NEEDED };
+
+struct opts;
+
+struct verb {
+	const char *name;
+	int (*main)(const struct verb *verb, struct opts *opts);
+	enum rlock_kind kind;
+	enum verb_set set;
+	enum command_need command;
+	const char *summary;     /* one line for help */
+	const char *description; /* a few sentences for `rlock help VERB` */
+};
+
+/* Everything has been checked and all defaults are in place when opts_read returns 0. */
+struct opts {
+	struct rlock_name *names;
+	size_t name_count;
+	char **command; /* NULL when there is none; argv as it came, NULL-terminated */
+
+	struct rlock_url *url;       /* with database and password in place; may still be local: */
+	int64_t connect_timeout_ms;
+
+	int64_t wait_ms; /* 0: no wait, -1: for ever */
+	bool no_wait;    /* by -n or --wait 0: say nothing when busy */
+	int conflict_exit_code;
+
+	int64_t lease_ms;     /* --lease, else --ttl */
+	bool is_fixed_lease;  /* --lease: no watchdog */
+	int64_t at_least_ms;  /* 0: none */
+	int64_t max_run_ms;   /* 0: none */
+	int64_t grace_ms;
+	enum on_lost on_lost;
+	bool kill_child;
+
+	const char *owner; /* --owner as given, NULL: none */
+	long pid;          /* --pid, 0: none */
+	const char *note;  /* NULL: the default one */
+	bool force;
+	const char *holder; /* with force; NULL: whoever it is */
+
+	bool quiet;
+	bool verbose;
+
+	void *memory; /* what the strings above live in; opts_free's business */
+};
+
+/*
+ * Read argv (argv[0] is the program, argv[1] the verb), the environment and the configuration file.
+ * 0, or the exit code after one line on stderr; nothing has been touched then but that a password in
+ * argv is overwritten. `--help` behind a verb prints that verb's help and sets *is_done.
+ */
+int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done);
+void opts_free(struct opts *opts);
+
+/* The help of one verb, made from the option table, on standard output. */
+void opts_print_help(const struct verb *verb);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * What the files of lib/ share with one another and with nobody else.
+ */
+#ifndef RLOCK_INTERNAL_H
+#define RLOCK_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rlock.h"
+
+/* Bytes with a length; text is malloc'ed unless it says otherwise. */
+struct rlock__text {
+	char *text;
+	size_t len;
+};
+
+/* ---- url.c ---- */
+
+struct rlock_url {
+	enum rlock_scheme scheme;
+	char *user;     /* NULL: none */
+	char *password; /* NULL: none */
+	char *host;     /* redis, rediss: decoded, an IPv6 address without its brackets; else NULL */
+	int port;       /* redis, rediss */
+	char *path;     /* unix: the socket; else NULL */
+	int db;
+	bool has_db;
+	char *server; /* what rlock_url_server tells; made anew when the database changes */
+};
+
+/* A deep copy; NULL when out of memory. */
+struct rlock_url *rlock__url_copy(const struct rlock_url *url);
+
+/* ---- lookup.c: host names to addresses, within a deadline ---- */
+
+struct addrinfo;
+
+/*
+ * RLOCK_OK and a list that freeaddrinfo frees; RLOCK_ENET (with *why_out a constant), RLOCK_CANCELLED,
+ * RLOCK_ESYS. A number is turned into an address at once, without the resolver.
+ */
+enum rlock_status rlock__lookup(const char *host, int port, int64_t deadline_ms, int cancel_fd,
+				struct addrinfo **out, const char **why_out);
+
+/* ---- conn.c: one stream ---- */
+
+struct redisReply;
+
+/* Sets the connection's error text and returns status, so that a failure is one line. */
+__attribute__((format(printf, 3, 4))) enum rlock_status
+rlock__fail(struct rlock_conn *conn, enum rlock_status status, const char *format, ...);
+void rlock__fail_name(struct rlock_conn *conn, size_t name_index);
+
+struct rlock__command {
+	int argc;
+	const char **argv;
+	size_t *lengths;
+	bool needs_login; /* not to be sent before user and database are known to be right */
+};
+
+/*
+ * Send one command and wait for its answer; connects first if need be, with the login in the same
+ * write. RLOCK_OK: *out is the reply, an error reply too, and the caller frees it. After RLOCK_ENET,
+ * RLOCK_CANCELLED and a refused login the stream is closed... but for this: when the login was refused
+ * and the command ran all the same, *out is its reply and the stream stays open for one more command.
+ * *was_sent says whether the server may have seen the command.
+ */
+enum rlock_status rlock__conn_command(struct rlock_conn *conn, const struct rlock__command *command,
+				      int64_t deadline_ms, bool *was_sent, struct redisReply **out);
+
+/* Write a command without waiting for anything, and close: the last word on a stream given up. */
+void rlock__conn_last_word(struct rlock_conn *conn, const struct rlock__command *command);
+
+void rlock__conn_close(struct rlock_conn *conn);
+bool rlock__conn_is_open(const struct rlock_conn *conn);
+int64_t rlock__conn_timeout_ms(const struct rlock_conn *conn);
+int rlock__conn_cancel_fd(const struct rlock_conn *conn);
+/* Another connection to the same server, for a subscription. */
+enum rlock_status rlock__conn_twin(const struct rlock_conn *conn, struct rlock_conn **out);
+/* Subscribe and wait for the acknowledgements; what was sent there before is forgotten. */
+enum rlock_status rlock__conn_subscribe(struct rlock_conn *conn, const struct rlock__text *channels,
+					size_t count, int64_t deadline_ms);
+/* The descriptor to poll for messages; -1 when closed. */
+int rlock__conn_fd(const struct rlock_conn *conn);
+/* Read what has come. RLOCK_OK and the number of messages, or RLOCK_ENET. Never blocks. */
+enum rlock_status rlock__conn_drain(struct rlock_conn *conn, size_t *messages_out);
+__attribute__((format(printf, 2, 3))) void rlock__trace(struct rlock_conn *conn, const char *format,
+							...);
+
+/* ---- refusal.c: what an error reply means ---- */
+
+/* Turns an error reply of the server into a status, and the connection's text into a line with a remedy. */
+enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, size_t len);
+
+/* ---- script.c ---- */
+
+struct rlock__script {
+	const char *name;
+	const char *sha1;
+	const char *body;
+};
+
+#define RLOCK__ARGS_HEAD 3 /* EVALSHA, the script, the number of keys */
+
+/* The words of one EVALSHA: keys first, then arguments. Filled by rlock__args_*, freed by rlock__args_free. */
+struct rlock__args {
+	const char **argv;
+	size_t *lengths;
+	char **owned; /* those of argv that were made here */
+	size_t count, capacity;
+	size_t key_count;
+	bool is_out_of_memory; /* sticky: checked once, when sent */
+	bool needs_login;
+	char key_count_text[24];
+};
+
+void rlock__args_init(struct rlock__args *args);
+void rlock__args_free(struct rlock__args *args);
+void rlock__args_key(struct rlock__args *args, char *key, size_t len); /* takes key, malloc'ed; NULL is noticed */
+void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
+void rlock__args_number(struct rlock__args *args, int64_t number);
+
+/*
+ * EVALSHA, and EVAL where the server does not know the script. Statuses as rlock__conn_command; an
+ * error reply has become a status too.
+ */
+enum rlock_status rlock__script_run(struct rlock_conn *conn, const struct rlock__script *script,
+				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
+				    struct redisReply **out);
+void rlock__script_last_word(struct rlock_conn *conn, const struct rlock__script *script,
+			     struct rlock__args *args);
+
+extern const struct rlock__script rlock__script_plain_acquire;
+extern const struct rlock__script rlock__script_plain_release;
+extern const struct rlock__script rlock__script_plain_renew;
+extern const struct rlock__script rlock__script_plain_linger;
+extern const struct rlock__script rlock__script_plain_find;
+extern const struct rlock__script rlock__script_plain_break;
+
+/* ---- keys.c: every key and channel name ---- */
+
+enum rlock__key {
+	RLOCK__KEY_LOCK,    /* NAME: Redisson's hash of every kind */
+	RLOCK__KEY_HOLDS,   /* rlock_holds:{NAME}: our hold ids */
+	RLOCK__KEY_COUNTER, /* redisson_lock_token:{NAME}: RFencedLock's counter */
+	RLOCK__KEY_CHANNEL, /* redisson_lock__channel:{NAME}: RLock's channel */
+};
+
+/* The key or channel that belongs to name; malloc'ed, NULL in .text when out of memory. */
+struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name);
+
+/* ---- kind.c ---- */
+
+/* One row a kind: which script does what, which keys it names, what wakes a waiter. */
+struct rlock__kind {
+	const char *name;
+	const struct rlock__script *acquire, *release, *renew, *linger, *find, *break_;
+	enum rlock__key channel;
+	const char *release_message;
+};
+
+/* NULL for a kind that this version does not have. */
+const struct rlock__kind *rlock__kind(enum rlock_kind kind);
+
+#endif

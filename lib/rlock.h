@@ -1,0 +1,342 @@
+/*
+ * librlock: Redisson's locks, on Redis or Valkey, for C programs.
+ *
+ *	struct rlock_url *url = NULL;
+ *	struct rlock_conn *conn = NULL;
+ *	struct rlock_hold *hold = NULL;
+ *	struct rlock_name name = { "nightly", 7 };
+ *	struct rlock_request request = RLOCK_REQUEST_INIT;
+ *	char why[RLOCK_ERROR_MAX];
+ *
+ *	if (rlock_url_parse("redis://127.0.0.1:6379", &url, why) != RLOCK_OK)
+ *		errx(64, "%s", why);
+ *	if (rlock_conn_new(url, NULL, &conn) != RLOCK_OK)
+ *		errx(71, "out of memory");
+ *	request.names = &name;
+ *	request.name_count = 1;
+ *	request.wait_ms = 5000;
+ *	if (rlock_acquire(conn, &request, &hold) != RLOCK_OK)
+ *		errx(75, "%s", rlock_conn_error(conn));
+ *	... the work; rlock_renew() at every third of the lease ...
+ *	rlock_release(conn, hold, rlock_now_ms() + 5000);
+ *	rlock_hold_free(hold);
+ *	rlock_conn_free(conn);
+ *	rlock_url_free(url);
+ *
+ * All times are milliseconds; a deadline is a point on rlock_now_ms()'s clock. A connection and its
+ * holds belong to one thread at a time; there are no globals. The library never prints, forks,
+ *exits or touches signals; hiredis writes without MSG_NOSIGNAL, so ignore SIGPIPE. After fork() the
+ *child calls rlock_conn_disown() on what it inherited.
+ */
+#ifndef RLOCK_H
+#define RLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define RLOCK_API __attribute__((visibility("default")))
+#else
+#define RLOCK_API
+#endif
+
+#define RLOCK_VERSION "0.1.0"
+
+#define RLOCK_NAME_MAX 512   /* bytes of a lock's name */
+#define RLOCK_OWNER_MAX 256  /* bytes of an owner, with the NUL */
+#define RLOCK_HOLD_ID_MAX 33 /* 32 hex digits and a NUL */
+#define RLOCK_NOTE_MAX 256   /* bytes of a note, with the NUL */
+#define RLOCK_ERROR_MAX 512  /* bytes of an error text, with the NUL */
+
+enum rlock_status {
+	RLOCK_OK = 0,
+	RLOCK_BUSY = 1,          /* somebody else holds it */
+	RLOCK_NOT_HELD = 2,      /* the hold named is not there (any more) */
+	RLOCK_CANCELLED = 3,     /* cancel_fd became readable while waiting */
+	RLOCK_UNTOLD = 4,        /* done, but the server refused to tell the waiters */
+	RLOCK_ENET = -1,         /* no answer: the lock may or may not have changed hands */
+	RLOCK_EAUTH = -2,        /* user or password refused */
+	RLOCK_EACL = -3,         /* the user lacks a right; the text names it */
+	RLOCK_EKIND = -4,        /* the key is something else */
+	RLOCK_ENEVER = -5,       /* the caller would wait for itself */
+	RLOCK_EUNSUPPORTED = -6, /* this server, or this build, can't serve the request */
+	RLOCK_EINVAL = -7,       /* a bad URL, name or number; nothing was sent */
+	RLOCK_ENOMEM = -8,       /* out of memory here */
+	RLOCK_ESYS = -9,         /* the operating system refused */
+	RLOCK_ESERVER = -10,     /* an answer that makes no sense */
+};
+
+/* The constant's name without its prefix, in lower case; for logs. */
+RLOCK_API const char *rlock_status_name(enum rlock_status status);
+
+/* ---- time ---- */
+
+/* Now, on CLOCK_BOOTTIME: it runs on while the machine sleeps, as a lease on the server does. */
+RLOCK_API int64_t rlock_now_ms(void);
+
+/*
+ * poll(2) up to a deadline on the same clock; INT64_MAX waits for ever. The number of ready
+ * descriptors, 0 at the deadline, -1 with errno. fds may be NULL when count is 0.
+ */
+struct pollfd;
+RLOCK_API int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms);
+
+/* ---- text ---- */
+
+/*
+ * Make bytes safe for a terminal: what isn't printable UTF-8 becomes \xNN. Cut, with "...", where
+ * out is full. Returns out, which holds a NUL-terminated string; out_size is at least 8.
+ */
+RLOCK_API char *rlock_escape(const char *text, size_t len, char *out, size_t out_size);
+
+/*
+ * Percent-encoding of RFC 3986: all but unreserved characters and those in keep. Returns the length
+ * that the whole needs, as snprintf does; out is NUL-terminated if out_size is not 0.
+ */
+RLOCK_API size_t rlock_percent_encode(const char *text, size_t len, const char *keep, char *out,
+				      size_t out_size);
+
+/* The way back, in place. The new length, or -1 for a malformed escape; a NUL is put behind it. */
+RLOCK_API long rlock_percent_decode(char *text, size_t len);
+
+/* ---- where the server is ---- */
+
+struct rlock_url;
+
+enum rlock_scheme {
+	RLOCK_SCHEME_REDIS,    /* redis://[user[:pass]@]host[:port][/db] */
+	RLOCK_SCHEME_REDISS,   /* rediss://..., TLS */
+	RLOCK_SCHEME_UNIX,     /* unix:///path[?db=N] */
+	RLOCK_SCHEME_SENTINEL, /* redis+sentinel://h1[:p],h2,.../SERVICE[/db] */
+	RLOCK_SCHEME_CLUSTER,  /* redis+cluster://h1[:p],h2,... */
+	RLOCK_SCHEME_LOCAL,    /* local: */
+};
+
+/*
+ * Read a URL. RLOCK_OK and an object that the caller frees, or RLOCK_EINVAL (RLOCK_ENOMEM) with the
+ * reason in why; the reason never repeats a password.
+ */
+RLOCK_API enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
+					    char why[RLOCK_ERROR_MAX]);
+RLOCK_API void rlock_url_free(struct rlock_url *url);
+
+RLOCK_API enum rlock_scheme rlock_url_scheme(const struct rlock_url *url);
+/* The URL without user and password, normalised ("redis://host:port/db"): one server, one text. It
+ * belongs to url. */
+RLOCK_API const char *rlock_url_server(const struct rlock_url *url);
+/* Whether a database was written in the URL. */
+RLOCK_API bool rlock_url_has_db(const struct rlock_url *url);
+RLOCK_API enum rlock_status rlock_url_set_db(struct rlock_url *url, int db);
+RLOCK_API bool rlock_url_has_password(const struct rlock_url *url);
+/* A copy is made of password. */
+RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password);
+/* Turns a local: URL into the unix socket that stands for it. RLOCK_EINVAL when path is too long
+ * for a socket. */
+RLOCK_API enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path);
+/*
+ * Overwrites the password inside the text of a URL with '*', in place; the length stays. For argv.
+ * Any text will do; what has no password is left as it is.
+ */
+RLOCK_API void rlock_url_hide_password(char *text);
+
+/* ---- a connection ---- */
+
+struct rlock_conn;
+
+struct rlock_conn_opts {
+	int64_t connect_timeout_ms; /* to connect, and for the answer to any one request */
+	const char *client_name;    /* CLIENT SETNAME; NULL for none */
+	int cancel_fd; /* readable ends every wait with RLOCK_CANCELLED; -1 for none; stays the
+			  caller's */
+};
+
+#define RLOCK_CONN_OPTS_INIT                                                                       \
+	{                                                                                          \
+		5000, NULL, -1                                                                     \
+	}
+
+/*
+ * A connection to url, not opened yet: the first request does that, and opens it again after a
+ * failure. opts may be NULL. The caller frees it; url is copied. RLOCK_ENOMEM; RLOCK_EUNSUPPORTED
+ * for a scheme that this build can't connect to (*out is set all the same, for rlock_conn_error).
+ */
+RLOCK_API enum rlock_status rlock_conn_new(const struct rlock_url *url,
+					   const struct rlock_conn_opts *opts,
+					   struct rlock_conn **out);
+RLOCK_API void rlock_conn_free(struct rlock_conn *conn);
+
+/* What the last failed call on conn met; lower case, one line, safe for a terminal. It belongs to
+ * conn. */
+RLOCK_API const char *rlock_conn_error(const struct rlock_conn *conn);
+/* Which of the request's names that was about; 0 when it was none in particular. */
+RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
+
+/* Change (or with -1 take away) what cancels a wait. */
+RLOCK_API void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd);
+
+/*
+ * In the child of a fork(): let go of the parent's stream without a word to the server. The next
+ * request opens one of the child's own.
+ */
+RLOCK_API void rlock_conn_disown(struct rlock_conn *conn);
+
+/* Where this library reports its steps (connected, asked, answered), for --verbose; NULL for
+ * nowhere. */
+typedef void (*rlock_trace_fn)(void *ctx, const char *step);
+RLOCK_API void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *ctx);
+
+/* Connect and authenticate now, within the connection's timeout; for those who want to know. */
+RLOCK_API enum rlock_status rlock_conn_ping(struct rlock_conn *conn);
+
+/* ---- locks ---- */
+
+enum rlock_kind {
+	RLOCK_PLAIN, /* RLock */
+	RLOCK_FAIR,  /* RFairLock */
+	RLOCK_READ,  /* RReadWriteLock.readLock() */
+	RLOCK_WRITE, /* RReadWriteLock.writeLock() */
+};
+
+/* "plain", "fair", "read", "write". */
+RLOCK_API const char *rlock_kind_name(enum rlock_kind kind);
+
+/* A lock's name: any bytes but NUL and newline, 1 to RLOCK_NAME_MAX of them. */
+struct rlock_name {
+	const char *text;
+	size_t len;
+};
+
+/* RLOCK_OK, or RLOCK_EINVAL with the reason, a constant, in *why. */
+RLOCK_API enum rlock_status rlock_name_check(const struct rlock_name *name, const char **why);
+
+/* A new owner, "UUID:NUMBER", unlike any before it. RLOCK_ESYS when the kernel has no random bytes.
+ */
+RLOCK_API enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK_OWNER_MAX]);
+
+/* One acquisition. Made by rlock_acquire, rlock_find or rlock_hold_new; the caller frees it. */
+struct rlock_hold;
+
+/* Who stands in the way. The strings are valid during the call they are passed to. */
+struct rlock_blocker {
+	size_t name_index;
+	int64_t ttl_ms;     /* -1: the key has no time to live */
+	const char *holder; /* owner, as it stands on the server: escape before printing */
+	size_t holder_len;
+	const char *note; /* empty when the holder left none */
+	size_t note_len;
+};
+
+struct rlock_request {
+	enum rlock_kind kind;
+	const struct rlock_name *names; /* all of them are taken, or none */
+	size_t name_count;
+	int64_t lease_ms;  /* the lock frees itself so long after the last renewal */
+	int64_t wait_ms;   /* 0: do not wait; -1: for ever */
+	const char *owner; /* NULL: a fresh one */
+	const char *const
+		*inherited; /* owners that may be re-entered if they hold the lock at that moment */
+	size_t inherited_count;
+	const char *note; /* shown to those who wait; NULL for none; cut at RLOCK_NOTE_MAX */
+	bool draw_token;  /* fencing */
+	/* Called once when a wait has lasted progress_ms, and never again; NULL for nothing. */
+	void (*progress)(void *ctx, const struct rlock_blocker *blocker);
+	void *progress_ctx;
+	int64_t progress_ms;
+};
+
+#define RLOCK_REQUEST_INIT                                                                         \
+	{                                                                                          \
+		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, 0, NULL, false, NULL, NULL, 1000      \
+	}
+
+/*
+ * Take the locks. Blocks for wait_ms, and for the connection's timeout when a server doesn't
+ * answer. RLOCK_OK           *out is the hold; its lease is counted from before the request that
+ * took it RLOCK_BUSY         the wait is over; the error text says who holds it RLOCK_CANCELLED
+ * nothing is held; the line was left RLOCK_ENET         no server that can take a lock was reached
+ * in time, or it was lost while waiting and not back when the wait (with none: 60 s) was over.
+ * Nothing is held for longer than one lease RLOCK_EAUTH, RLOCK_EACL, RLOCK_EKIND, RLOCK_ENEVER,
+ * RLOCK_EUNSUPPORTED, RLOCK_ESERVER, RLOCK_ENOMEM, RLOCK_ESYS         nothing is held
+ */
+RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn,
+					  const struct rlock_request *request,
+					  struct rlock_hold **out);
+
+/*
+ * Push the lease forward: it then ends lease_ms after the call was sent. One request, answered by
+ * deadline_ms or not at all.
+ * RLOCK_OK        renewed
+ * RLOCK_NOT_HELD  it ran out or was broken; do not go on as if it were held
+ * RLOCK_ENET      unknown; try again until your own deadline
+ */
+RLOCK_API enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold,
+					int64_t lease_ms, int64_t deadline_ms);
+
+/*
+ * Give the hold back. Tries again, over new connections, until deadline_ms or the lease's end.
+ * RLOCK_OK        released (another hold of the same owner may still be there: rlock_hold_count)
+ * RLOCK_UNTOLD    released, but the user may not publish: waiters find out by themselves
+ * RLOCK_NOT_HELD  it had been lost
+ * RLOCK_ENET      not delivered: the lease ends by itself
+ */
+RLOCK_API enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold,
+					  int64_t deadline_ms);
+
+/*
+ * Instead of a release: leave the lock taken for left_ms more, and then let it end by itself. With
+ * other holds of the same owner the lock may last longer. Tries again, and answers, as
+ * rlock_release.
+ */
+RLOCK_API enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_hold *hold,
+					 int64_t left_ms, int64_t deadline_ms);
+
+/*
+ * The most recent hold that owner has on name. RLOCK_OK and *out, or RLOCK_NOT_HELD. What the
+ * server does not tell (count, lease) is 0 in it.
+ */
+RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, enum rlock_kind kind,
+				       const struct rlock_name *name, const char *owner,
+				       struct rlock_hold **out);
+
+/*
+ * Break somebody's lock. With holder not NULL only if that is who holds it now.
+ * RLOCK_OK        broken (RLOCK_UNTOLD: the waiters were not told); was_out says whose it was
+ * RLOCK_NOT_HELD  nobody holds it
+ * RLOCK_BUSY      somebody else than holder does; was_out says who
+ */
+RLOCK_API enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
+					const char *holder, char was_out[RLOCK_OWNER_MAX]);
+
+/*
+ * A hold known by its id, from a file or another process. names are copied. sent_ms and lease_ms
+ * say how long it lasts at least: a release that finds it gone before sent_ms + lease_ms is told it
+ * was lost.
+ */
+RLOCK_API enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *names,
+					   size_t name_count, const char *id, int64_t sent_ms,
+					   int64_t lease_ms, struct rlock_hold **out);
+RLOCK_API void rlock_hold_free(struct rlock_hold *hold);
+
+RLOCK_API const char *rlock_hold_id(const struct rlock_hold *hold);
+/* The owner of the index-th name: a fresh one, or the inherited one that was re-entered. */
+RLOCK_API const char *rlock_hold_owner(const struct rlock_hold *hold, size_t index);
+/* How many holds the owner had on that name right after the acquisition, this one included. */
+RLOCK_API int64_t rlock_hold_count(const struct rlock_hold *hold, size_t index);
+/* The fencing token drawn for that name, 0 for none. */
+RLOCK_API int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index);
+/* When the last good request for this hold was sent, and the lease it asked for. */
+RLOCK_API int64_t rlock_hold_sent_ms(const struct rlock_hold *hold);
+RLOCK_API int64_t rlock_hold_lease_ms(const struct rlock_hold *hold);
+/* What was left of the lease on the server when it was last renewed. */
+RLOCK_API int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

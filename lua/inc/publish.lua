@@ -1,0 +1,6 @@
+-- Tell the waiters. By pcall: the lock is free by now, and must not stay held because a user
+-- has no right to the channel. Returns whether the message went out.
+local function publish(channel, message)
+	local reply = redis.pcall('PUBLISH', channel, message)
+	return not (type(reply) == 'table' and reply.err)
+end

@@ -1,0 +1,30 @@
+-- Break somebody's lock, as Redisson's forceUnlock does (RedissonLock.forceUnlockAsync).
+-- KEYS[1]  lock hash
+-- KEYS[2]  holds hash
+-- KEYS[3]  channel
+-- ARGV[1]  message that wakes the waiters
+-- ARGV[2]  the owner that must still be the holder, or empty for whoever it is
+-- Returns  {1, holder}  broken            {2, holder}  broken, but publishing was refused
+--          {0}  nobody holds it           {3, holder}  somebody else holds it; nothing was changed
+--          {-1, type}  the key is something else; nothing was changed
+local lock, holds, channel = KEYS[1], KEYS[2], KEYS[3]
+local message, expected_holder = ARGV[1], ARGV[2]
+
+-- include: publish
+
+local fields = redis.pcall('HKEYS', lock)
+if fields.err then
+	return { -1, redis.call('TYPE', lock).ok }
+end
+local holder = fields[1]
+if not holder then
+	return { 0 }
+end
+if redis.call('HEXISTS', lock, 'mode') == 1 then
+	return { -1, 'read/write lock' }
+end
+if expected_holder ~= '' and expected_holder ~= holder then
+	return { 3, holder }
+end
+redis.call('DEL', lock, holds)
+return publish(channel, message) and { 1, holder } or { 2, holder }
