@@ -16,7 +16,9 @@
  */
 bool duration_parse(const char *text, int64_t *out_ms);
 
-/* The shortest exact way to write it: 1500 is "1.5s", 30000 "30s", 120000 "2m". Returns out. */
+/*
+ * A short exact way to write it: 250 is "250ms", 1500 "1.5s", 30000 "30s", 120000 "2m". Returns out.
+ */
 char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX]);
 
 #endif

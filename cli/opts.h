@@ -41,17 +41,17 @@ struct opts {
 	size_t name_count;
 	char **command; /* NULL when there is none; argv as it came, NULL-terminated */
 
-	struct rlock_url *url;       /* with database and password in place; may still be local: */
+	struct rlock_url *url; /* with database and password in place; may still be local: */
 	int64_t connect_timeout_ms;
 
 	int64_t wait_ms; /* 0: no wait, -1: for ever */
 	bool no_wait;    /* by -n or --wait 0: say nothing when busy */
 	int conflict_exit_code;
 
-	int64_t lease_ms;     /* --lease, else --ttl */
-	bool is_fixed_lease;  /* --lease: no watchdog */
-	int64_t at_least_ms;  /* 0: none */
-	int64_t max_run_ms;   /* 0: none */
+	int64_t lease_ms;    /* --lease, else --ttl */
+	bool is_fixed_lease; /* --lease: no watchdog */
+	int64_t at_least_ms; /* 0: none */
+	int64_t max_run_ms;  /* 0: none */
 	int64_t grace_ms;
 	enum on_lost on_lost;
 	bool kill_child;
@@ -70,8 +70,8 @@ struct opts {
 
 /*
  * Read argv (argv[0] is the program, argv[1] the verb), the environment and the configuration file.
- * 0, or the exit code after one line on stderr; nothing has been touched then but that a password in
- * argv is overwritten. `--help` behind a verb prints that verb's help and sets *is_done.
+ * 0, or the exit code after one line on stderr; nothing has been touched then but that a password
+ * in argv is overwritten. `--help` behind a verb prints that verb's help and sets *is_done.
  */
 int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done);
 void opts_free(struct opts *opts);

@@ -22,9 +22,11 @@ struct rlock_url {
 	enum rlock_scheme scheme;
 	char *user;     /* NULL: none */
 	char *password; /* NULL: none */
-	char *host;     /* redis, rediss: decoded, an IPv6 address without its brackets; else NULL */
-	int port;       /* redis, rediss */
-	char *path;     /* unix: the socket; else NULL */
+	/* redis, rediss: decoded, an IPv6 address without its brackets; sentinel, cluster: what server
+	 * has between scheme and database; else NULL */
+	char *host;
+	int port;   /* redis, rediss */
+	char *path; /* unix: the socket; else NULL */
 	int db;
 	bool has_db;
 	char *server; /* what rlock_url_server tells; made anew when the database changes */
@@ -38,8 +40,8 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url);
 struct addrinfo;
 
 /*
- * RLOCK_OK and a list that freeaddrinfo frees; RLOCK_ENET (with *why_out a constant), RLOCK_CANCELLED,
- * RLOCK_ESYS. A number is turned into an address at once, without the resolver.
+ * RLOCK_OK and a list that freeaddrinfo frees; RLOCK_ENET (with *why_out a constant),
+ * RLOCK_CANCELLED, RLOCK_ESYS. A number is turned into an address at once, without the resolver.
  */
 enum rlock_status rlock__lookup(const char *host, int port, int64_t deadline_ms, int cancel_fd,
 				struct addrinfo **out, const char **why_out);
@@ -62,10 +64,11 @@ struct rlock__command {
 
 /*
  * Send one command and wait for its answer; connects first if need be, with the login in the same
- * write. RLOCK_OK: *out is the reply, an error reply too, and the caller frees it. After RLOCK_ENET,
- * RLOCK_CANCELLED and a refused login the stream is closed... but for this: when the login was refused
- * and the command ran all the same, *out is its reply and the stream stays open for one more command.
- * *was_sent says whether the server may have seen the command.
+ * write. RLOCK_OK: *out is the reply, an error reply too, and the caller frees it. When the login
+ * was refused and the command ran all the same, *out is its reply and the status says why the login
+ * was refused; the stream then serves one more command, to take back what was done. After
+ * RLOCK_ENET and RLOCK_CANCELLED only a last word may follow. *was_sent: the server may have seen
+ * the command.
  */
 enum rlock_status rlock__conn_command(struct rlock_conn *conn, const struct rlock__command *command,
 				      int64_t deadline_ms, bool *was_sent, struct redisReply **out);
@@ -77,6 +80,7 @@ void rlock__conn_close(struct rlock_conn *conn);
 bool rlock__conn_is_open(const struct rlock_conn *conn);
 int64_t rlock__conn_timeout_ms(const struct rlock_conn *conn);
 int rlock__conn_cancel_fd(const struct rlock_conn *conn);
+const struct rlock_url *rlock__conn_url(const struct rlock_conn *conn);
 /* Another connection to the same server, for a subscription. */
 enum rlock_status rlock__conn_twin(const struct rlock_conn *conn, struct rlock_conn **out);
 /* Subscribe and wait for the acknowledgements; what was sent there before is forgotten. */
@@ -91,7 +95,8 @@ __attribute__((format(printf, 2, 3))) void rlock__trace(struct rlock_conn *conn,
 
 /* ---- refusal.c: what an error reply means ---- */
 
-/* Turns an error reply of the server into a status, and the connection's text into a line with a remedy. */
+/* Turns an error reply of the server into a status, and the connection's text into a line with a
+ * remedy. */
 enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, size_t len);
 
 /* ---- script.c ---- */
@@ -104,7 +109,8 @@ struct rlock__script {
 
 #define RLOCK__ARGS_HEAD 3 /* EVALSHA, the script, the number of keys */
 
-/* The words of one EVALSHA: keys first, then arguments. Filled by rlock__args_*, freed by rlock__args_free. */
+/* The words of one EVALSHA: keys first, then arguments. Filled by rlock__args_*, freed by
+ * rlock__args_free. */
 struct rlock__args {
 	const char **argv;
 	size_t *lengths;
@@ -118,7 +124,8 @@ struct rlock__args {
 
 void rlock__args_init(struct rlock__args *args);
 void rlock__args_free(struct rlock__args *args);
-void rlock__args_key(struct rlock__args *args, char *key, size_t len); /* takes key, malloc'ed; NULL is noticed */
+void rlock__args_key(struct rlock__args *args,
+		     struct rlock__text key); /* takes key.text; NULL is noticed */
 void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
 void rlock__args_number(struct rlock__args *args, int64_t number);
 
@@ -129,6 +136,12 @@ void rlock__args_number(struct rlock__args *args, int64_t number);
 enum rlock_status rlock__script_run(struct rlock_conn *conn, const struct rlock__script *script,
 				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
 				    struct redisReply **out);
+/* The same with the script's text from the start. */
+enum rlock_status rlock__script_run_text(struct rlock_conn *conn,
+					 const struct rlock__script *script,
+					 struct rlock__args *args, int64_t deadline_ms,
+					 bool *was_sent, struct redisReply **out);
+/* Send it and close, without waiting for an answer. */
 void rlock__script_last_word(struct rlock_conn *conn, const struct rlock__script *script,
 			     struct rlock__args *args);
 
@@ -151,11 +164,42 @@ enum rlock__key {
 /* The key or channel that belongs to name; malloc'ed, NULL in .text when out of memory. */
 struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name);
 
+/* ---- owner.c ---- */
+
+enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
+
+/* ---- hold.c ---- */
+
+struct rlock__taken {
+	char owner[RLOCK_OWNER_MAX];
+	int64_t count, token;
+};
+
+struct rlock_hold {
+	enum rlock_kind kind;
+	const struct rlock__kind *row;
+	size_t name_count;
+	struct rlock_name *names;
+	struct rlock__taken *taken; /* one a name */
+	char id[RLOCK_HOLD_ID_MAX];
+	int64_t sent_ms, lease_ms, ttl_ms;
+};
+
+/* The arguments of a release of hold; free them with rlock__args_free. */
+void rlock__release_args(const struct rlock_hold *hold, struct rlock__args *args);
+/* Whether reply is an array of at least count integers. */
+bool rlock__are_integers(const struct redisReply *reply, size_t count);
+enum rlock_status rlock__fail_reply(struct rlock_conn *conn, const struct rlock__script *script);
+/* The key of that name is something else; type is what the script said of it. */
+enum rlock_status rlock__fail_kind(struct rlock_conn *conn, const struct redisReply *type,
+				   size_t name_index);
+/* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
+enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
+
 /* ---- kind.c ---- */
 
 /* One row a kind: which script does what, which keys it names, what wakes a waiter. */
 struct rlock__kind {
-	const char *name;
 	const struct rlock__script *acquire, *release, *renew, *linger, *find, *break_;
 	enum rlock__key channel;
 	const char *release_message;

@@ -89,8 +89,9 @@ RLOCK_API int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms);
 /* ---- text ---- */
 
 /*
- * Make bytes safe for a terminal: what isn't printable UTF-8 becomes \xNN. Cut, with "...", where
- * out is full. Returns out, which holds a NUL-terminated string; out_size is at least 8.
+ * Make bytes safe for a terminal: what isn't printable UTF-8, or would change the order of the text
+ * around it, becomes \xNN for each byte. Cut, with "...", where out is full. Returns out, which
+ * holds a NUL-terminated string; out_size is at least 8.
  */
 RLOCK_API char *rlock_escape(const char *text, size_t len, char *out, size_t out_size);
 
@@ -101,7 +102,10 @@ RLOCK_API char *rlock_escape(const char *text, size_t len, char *out, size_t out
 RLOCK_API size_t rlock_percent_encode(const char *text, size_t len, const char *keep, char *out,
 				      size_t out_size);
 
-/* The way back, in place. The new length, or -1 for a malformed escape; a NUL is put behind it. */
+/*
+ * The way back, in place. The new length, or -1, with text as it was, for a malformed escape or %00.
+ * A NUL is put behind it, for which text[len] must be there.
+ */
 RLOCK_API long rlock_percent_decode(char *text, size_t len);
 
 /* ---- where the server is ---- */
@@ -131,16 +135,18 @@ RLOCK_API enum rlock_scheme rlock_url_scheme(const struct rlock_url *url);
 RLOCK_API const char *rlock_url_server(const struct rlock_url *url);
 /* Whether a database was written in the URL. */
 RLOCK_API bool rlock_url_has_db(const struct rlock_url *url);
+/* RLOCK_EINVAL for a negative one, or for one that a cluster hasn't got. */
 RLOCK_API enum rlock_status rlock_url_set_db(struct rlock_url *url, int db);
 RLOCK_API bool rlock_url_has_password(const struct rlock_url *url);
 /* A copy is made of password. */
 RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password);
 /* Turns a local: URL into the unix socket that stands for it. RLOCK_EINVAL when path is too long
- * for a socket. */
+ * for a socket or not absolute, or when url is none of local:. */
 RLOCK_API enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path);
 /*
  * Overwrites the password inside the text of a URL with '*', in place; the length stays. For argv.
- * Any text will do; what has no password is left as it is.
+ * Any text will do; what has no password is left as it is, but for malformed URLs: of those rather
+ * too much is hidden than too little.
  */
 RLOCK_API void rlock_url_hide_password(char *text);
 
@@ -332,6 +338,8 @@ RLOCK_API int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index);
 /* When the last good request for this hold was sent, and the lease it asked for. */
 RLOCK_API int64_t rlock_hold_sent_ms(const struct rlock_hold *hold);
 RLOCK_API int64_t rlock_hold_lease_ms(const struct rlock_hold *hold);
+/* For a hold that another process renewed: when that was last sent. */
+RLOCK_API void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms);
 /* What was left of the lease on the server when it was last renewed. */
 RLOCK_API int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold);
 

@@ -2,7 +2,7 @@
 -- KEYS[1]  lock hash
 -- KEYS[2]  holds hash
 -- ARGV[1]  owner
--- Returns  the hold id, or nil when the owner does not hold the lock by one of ours
+-- Returns  {hold id, ttl in ms}, or nil when the owner does not hold the lock by one of ours
 local lock, holds, owner = KEYS[1], KEYS[2], ARGV[1]
 
 -- include: entry
@@ -19,4 +19,7 @@ for i = 1, #listed, 2 do
 		latest_id, latest_ms = listed[i], since_ms
 	end
 end
-return latest_id
+if not latest_id then
+	return nil
+end
+return { latest_id, redis.call('PTTL', lock) }

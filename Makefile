@@ -1,0 +1,312 @@
+# rlock: `make` builds into build/, `make help` lists the targets.
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+DESTDIR ?=
+
+CC ?= cc
+AR ?= ar
+CPPFLAGS ?=
+CFLAGS ?= -O2 -g
+LDFLAGS ?=
+SANITIZE_CFLAGS ?= -O1 -g -fno-omit-frame-pointer
+PKG_CONFIG ?= pkg-config
+BATS ?= bats
+
+BUILD ?= build
+# static: link the program with the archives of hiredis and argtable2 where there are any, since each
+# shared library adds 100-200 us to every start. dynamic: what a distribution wants.
+LINK ?= static
+# WERROR=1: warnings are errors. V=1: show the commands.
+WERROR ?=
+V ?=
+# Test files to run instead of all of them, and how many at a time (default: one for each processor).
+FILES ?=
+JOBS ?=
+VALGRIND_FILES ?= $(wildcard tests/run.bats tests/lock.bats tests/unlock.bats tests/status.bats)
+
+VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
+SONAME := librlock.so.0
+
+# What each goal needs beyond what is linked; tools/deps.sh installs it before anything is compiled.
+NEEDS_deps := build
+NEEDS_demo := demo
+NEEDS_check := check
+NEEDS_sanitize := check
+NEEDS_valgrind := check valgrind
+NEEDS_lint := lint
+NEEDS_bench := bench
+NEEDS := $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
+
+# ---- flags ----
+
+# $(call once,NAME,VALUE): a variable that is worked out when it is first used, and kept. Not before:
+# the compiler and the libraries may be missing until `prepare` has run.
+once = $(eval $1 := $2)$($1)
+
+pkg_cflags = $(shell $(PKG_CONFIG) --cflags $1 2>/dev/null)
+pkg_libs = $(or $(shell $(PKG_CONFIG) --libs $1 2>/dev/null),-l$1)
+# We write <hiredis/hiredis.h>, which also works without pkg-config.
+HIREDIS_CFLAGS ?= $(call once,HIREDIS_CFLAGS,$(patsubst -I%/hiredis,-I%,$(call pkg_cflags,hiredis)))
+HIREDIS_LIBS ?= $(call once,HIREDIS_LIBS,$(call pkg_libs,hiredis))
+ARGTABLE_CFLAGS ?= $(call once,ARGTABLE_CFLAGS,$(call pkg_cflags,argtable2))
+ARGTABLE_LIBS ?= $(call once,ARGTABLE_LIBS,$(call pkg_libs,argtable2))
+
+# From the header, which is what we compile with; empty when that can't be found.
+hiredis_version = $(shell echo 'VERSION HIREDIS_MAJOR.HIREDIS_MINOR.HIREDIS_PATCH' \
+	| $(CC) $(HIREDIS_CFLAGS) $(ARGTABLE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -E -P -x c \
+	  -include argtable2.h -include hiredis/hiredis.h - 2>/dev/null | sed -n 's/^VERSION//p' | tr -d ' ')
+HIREDIS_VERSION = $(call once,HIREDIS_VERSION,$(or $(hiredis_version),$(error \
+	no C compiler, or no headers of hiredis or argtable2: 'make deps' installs what is missing)))
+
+# $(call try,FLAG): FLAG if the compiler takes it together with the user's, else nothing.
+try = $(shell $(CC) -Werror $1 $(CPPFLAGS) $(CFLAGS) -include stdlib.h -S -o /dev/null -x c /dev/null \
+	2>/dev/null && echo '$1')
+# The C library's headers know whether _FORTIFY_SOURCE will do: not without -O, not twice.
+HARDEN = $(call once,HARDEN,-fstack-protector-strong $(call try,-fstack-clash-protection) \
+	$(or $(call try,-D_FORTIFY_SOURCE=3),$(call try,-D_FORTIFY_SOURCE=2)))
+
+# $(call choose,LIBS,FUNCTION): LIBS, from the archive if that is wanted, there, and fit for us.
+static = -Wl,-Bstatic $1 -Wl,-Bdynamic
+choose = $(if $(filter static,$(LINK)),$(or $(shell mkdir -p $(BUILD); \
+	echo 'void $2(void); int main(void) { $2(); return 0; }' \
+	| $(CC) -pie -fPIE $(CFLAGS) $(LDFLAGS) -o $(BUILD)/probe.$2 -x c - -x none $(call static,$1) -lm \
+	  2>/dev/null && rm $(BUILD)/probe.$2 && echo '$(call static,$1)'),$1),$1)
+PROGRAM_LIBS = $(call once,PROGRAM_LIBS,$(call choose,$(HIREDIS_LIBS),redisReaderCreate) \
+	$(call choose,$(ARGTABLE_LIBS),arg_parse) -lm)
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+	-Wvla -Wformat=2 $(if $(WERROR),-Werror)
+LANGUAGE := -std=c11 -D_GNU_SOURCE
+
+# By the directory of the source. lib's objects go into the archive and into the shared library.
+FLAGS_lib = -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS)
+FLAGS_cli = -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
+FLAGS_tests = -fPIE -Ilib -Icli
+# By the tree that it is built into; the user's come last and win.
+FLAGS_main = $(HARDEN) $(CPPFLAGS) $(CFLAGS)
+LDFLAGS_main = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+FLAGS_sanitize = $(SANITIZE) $(CPPFLAGS) $(SANITIZE_CFLAGS)
+# gcc's two libraries share where to write reports only when both are linked in.
+LDFLAGS_sanitize = $(SANITIZE) $(call try,-static-libasan -static-libubsan) -Wl,--as-needed -pthread $(SANITIZE_CFLAGS) $(LDFLAGS)
+
+# ---- files ----
+
+SCRIPTS := $(wildcard lua/*.lua lua/inc/*.lua)
+LIB_OBJECTS := $(patsubst %.c,%.o,$(wildcard lib/*.c)) lib/scripts.gen.o
+CLI_OBJECTS := $(patsubst %.c,%.o,$(wildcard cli/*.c))
+UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+UNIT_SHARED := $(patsubst %.c,%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+TOOLS := $(patsubst tests/tools/%.c,%,$(wildcard tests/tools/*.c))
+PAGES := $(wildcard man/*.[1-9])
+
+PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
+
+# Our own C for the tools that read it.
+SOURCES := $(wildcard lib/*.c cli/*.c tests/unit/*.c tests/tools/*.c)
+HEADERS := $(wildcard lib/*.h cli/*.h tests/unit/*.h tests/tools/*.h)
+SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats tests/bench/*.sh)
+
+# ---- how things are made ----
+
+Q := $(if $(V),,@)
+# $(call step,WORD): goes before a command that makes $@.
+step = $(Q)$(if $(V),,printf '  %-5s %s\n' $1 $@; )mkdir -p $(@D) &&
+# $(call remember,LINES): writes quoted lines to $@, unless they stand there already.
+remember = @mkdir -p $(@D); printf '%s\n' $1 >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+quote = '$(subst ','\'',$1)'
+
+.PHONY: all
+all: $(PRODUCTS)
+
+# One tree of objects and what is linked from them: $1 is its directory, $2 the flags to use.
+define tree
+# Changes when the commands do, or the list of files: all of the tree is made anew then.
+$1/flags: FORCE | prepare
+	$$(call remember,$$(call quote,$$(CC) $$(LANGUAGE) $$(WARNINGS) $$(FLAGS_lib) $$(FLAGS_cli) \
+		$$(FLAGS_$2)) $$(call quote,$$(LDFLAGS_$2) $$(PROGRAM_LIBS)) $$(LIB_OBJECTS) $$(CLI_OBJECTS))
+
+$1/%.o: %.c $1/flags
+	$$(call step,CC)$$(CC) $$(LANGUAGE) $$(WARNINGS) $$(FLAGS_$$(firstword $$(subst /, ,$$*))) \
+		$$(FLAGS_$2) -MMD -MP -c -o $$@ $$<
+
+$1/lib/scripts.gen.o: $(BUILD)/scripts.gen.c $1/flags
+	$$(call step,CC)$$(CC) $$(LANGUAGE) $$(WARNINGS) -Wno-overlength-strings -Ilib $$(FLAGS_lib) \
+		$$(FLAGS_$2) -MMD -MP -c -o $$@ $$<
+
+$1/librlock.a: $$(addprefix $1/,$$(LIB_OBJECTS))
+	$$(call step,AR)rm -f $$@ && $$(AR) rcs $$@ $$^
+
+# All of cli but main(), of which each unit test takes what it needs.
+$1/cli.a: $$(addprefix $1/,$$(filter-out cli/main.o,$$(CLI_OBJECTS)))
+	$$(call step,AR)rm -f $$@ && $$(AR) rcs $$@ $$^
+
+$1/rlock: $$(addprefix $1/,$$(CLI_OBJECTS)) $1/librlock.a
+	$$(call step,LINK)$$(CC) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
+
+$$(addprefix $1/unit/,$$(UNIT_TESTS)): $1/unit/%: $1/tests/unit/%.o \
+		$$(addprefix $1/,$$(UNIT_SHARED)) $1/cli.a $1/librlock.a
+	$$(call step,LINK)$$(CC) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
+
+-include $$(patsubst %.o,$1/%.d,$$(LIB_OBJECTS) $$(CLI_OBJECTS) $$(UNIT_SHARED) \
+		$$(UNIT_TESTS:%=tests/unit/%.o))
+endef
+
+$(eval $(call tree,$(BUILD),main))
+$(eval $(call tree,$(BUILD)/sanitize,sanitize))
+
+# The directories stand for scripts that were taken away.
+$(BUILD)/scripts.gen.c: lua/embed.sh $(SCRIPTS) lua lua/inc
+	$(call step,LUA)lua/embed.sh $@
+
+$(BUILD)/$(SONAME): $(addprefix $(BUILD)/,$(LIB_OBJECTS))
+	$(call step,LINK)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $(LDFLAGS_main) -o $@ $^ \
+		$(HIREDIS_LIBS)
+
+$(BUILD)/librlock.pc: FORCE
+	$(call remember,'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: librlock' \
+		'Description: locks on Redis or Valkey that Redisson shares' 'Version: $(VERSION)' \
+		'Requires.private: hiredis' 'Libs: -L$${libdir} -lrlock' 'Cflags: -I$${includedir}')
+
+$(addprefix $(BUILD)/tools/,$(TOOLS)): $(BUILD)/tools/%: $(BUILD)/tests/tools/%.o
+	$(call step,LINK)$(CC) -pie $(LDFLAGS_main) -o $@ $^
+
+-include $(patsubst %,$(BUILD)/tests/tools/%.d,$(TOOLS))
+
+# Stands in for the program where it is to be watched. What it finds goes to files of its own, because
+# the tests look at what the program prints.
+VALGRIND = valgrind --quiet --error-exitcode=98 --leak-check=full --trace-children=no \
+	--log-file=$(abspath $(BUILD)/valgrind/findings)/%p
+$(BUILD)/valgrind/rlock: FORCE
+	$(call remember,'#!/bin/sh' 'exec $(VALGRIND) $(abspath $(BUILD)/rlock) "$$@"')
+	@chmod +x $@
+
+.PHONY: FORCE
+FORCE:
+
+# ---- what a person asks for ----
+
+# Comes before everything that is compiled or run, and does nothing for a plain `make`.
+.PHONY: prepare
+prepare:
+	$(if $(NEEDS),$(Q)CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' tools/deps.sh $(NEEDS))
+
+.PHONY: deps
+deps: prepare ## install what is missing to build (needs root or sudo)
+
+# $(call page_path,man/rlock.1): MANDIR/man1/rlock.1
+page_path = $(MANDIR)/man$(patsubst .%,%,$(suffix $1))/$(notdir $1)
+define newline
+
+
+endef
+
+.PHONY: install
+install: all ## copy everything to its place below DESTDIR and PREFIX
+	$(Q)install -D -m 755 $(BUILD)/rlock $(DESTDIR)$(BINDIR)/rlock
+	$(Q)install -D -m 644 lib/rlock.h $(DESTDIR)$(INCLUDEDIR)/rlock.h
+	$(Q)install -D -m 644 $(BUILD)/librlock.a $(DESTDIR)$(LIBDIR)/librlock.a
+	$(Q)install -D -m 755 $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)/librlock.so.$(VERSION)
+	$(Q)ln -sf librlock.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/librlock.so
+	$(Q)install -D -m 644 $(BUILD)/librlock.pc $(DESTDIR)$(LIBDIR)/pkgconfig/librlock.pc
+	$(foreach page,$(PAGES),$(Q)install -D -m 644 $(page) $(DESTDIR)$(call page_path,$(page))$(newline))
+
+.PHONY: uninstall
+uninstall: ## take away what install has put there
+	$(Q)rm -f $(addprefix $(DESTDIR),$(BINDIR)/rlock $(INCLUDEDIR)/rlock.h $(LIBDIR)/librlock.a \
+		$(LIBDIR)/librlock.so.$(VERSION) $(LIBDIR)/$(SONAME) $(LIBDIR)/librlock.so \
+		$(LIBDIR)/pkgconfig/librlock.pc $(foreach page,$(PAGES),$(call page_path,$(page))))
+
+.PHONY: demo
+demo: $(BUILD)/rlock ## play two contenders on a private server; installs what is missing
+	$(Q)RLOCK_BIN=$(BUILD)/rlock tests/demo.sh
+
+unit_tests := $(addprefix unit/,$(UNIT_TESTS))
+tools := $(addprefix $(BUILD)/tools/,$(TOOLS))
+run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
+
+.PHONY: check
+check: all $(addprefix $(BUILD)/,$(unit_tests)) $(tools) ## run all tests, or FILES; installs what is missing
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock \
+		tests/run.sh $(or $(FILES),$(addprefix $(BUILD)/,$(unit_tests)) $(wildcard tests/*.bats))
+
+.PHONY: unit
+unit: $(addprefix $(BUILD)/,$(unit_tests)) ## run the tests that need no server
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(addprefix $(BUILD)/,$(unit_tests))
+
+.PHONY: sanitize
+sanitize: all $(addprefix $(BUILD)/sanitize/,rlock $(unit_tests)) $(tools) ## the same tests, with address and undefined behaviour sanitizers
+	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock TESTS_UNDER=sanitize LIMIT=1200 \
+		FINDINGS=$(BUILD)/sanitize/findings \
+		tests/run.sh $(or $(FILES),$(addprefix $(BUILD)/sanitize/,$(unit_tests)) $(wildcard tests/*.bats))
+
+.PHONY: valgrind
+valgrind: all $(addprefix $(BUILD)/,valgrind/rlock $(unit_tests)) $(tools) ## unit tests and a few others under valgrind
+	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock TESTS_UNDER=valgrind LIMIT=1200 \
+		FINDINGS=$(BUILD)/valgrind/findings UNIT_WRAPPER='$(VALGRIND)' \
+		tests/run.sh $(or $(FILES),$(addprefix $(BUILD)/,$(unit_tests)) $(VALGRIND_FILES))
+
+.PHONY: bench
+bench: $(BUILD)/rlock | prepare ## measure, beside what one would otherwise take
+	$(Q)RLOCK_BIN=$(BUILD)/rlock tests/bench/run.sh
+
+# ---- reading ----
+
+LINTS := lint-format lint-header lint-tidy lint-cppcheck lint-shell lint-man lint-paths
+.PHONY: lint $(LINTS)
+lint: $(LINTS) ## all checkers: clang-format, clang-tidy, cppcheck, shellcheck, mandoc
+$(LINTS): | prepare
+
+lint-format:
+	$(Q)clang-format --dry-run -Werror $(SOURCES) $(HEADERS)
+
+# The public header stands alone, in C11 and in C++.
+lint-header:
+	$(Q)clang -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c lib/rlock.h
+	$(Q)clang -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ lib/rlock.h
+
+# It always says something; only a failure is worth reading.
+lint-tidy:
+	$(Q)printf '%s\n' $(SOURCES) | xargs -P "$$(nproc)" -n 1 sh -c 'out=$$(clang-tidy --quiet "$$1" -- \
+		$(LANGUAGE) $(FLAGS_tests) $(HIREDIS_CFLAGS) $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT=\"\" \
+		2>&1) || { printf "%s\n" "$$out"; exit 1; }' sh
+
+lint-cppcheck:
+	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+		--error-exitcode=1 --suppress=missingIncludeSystem -D_GNU_SOURCE -Ilib -Icli $(SOURCES)
+
+lint-shell:
+	$(Q)shellcheck $(SHELL_FILES)
+
+lint-man:
+	$(Q)mandoc -T lint -W warning $(PAGES)
+
+# What is published must not depend on where it was written.
+lint-paths:
+	$(Q)! git grep --untracked -n -e '[/]work[/]' -e '[.][.][/]shared' -- . ':!.ci/run'
+
+# ---- the rest ----
+
+.PHONY: format
+format: ## lay out the C code as .clang-format says
+	$(Q)clang-format -i $(SOURCES) $(HEADERS)
+
+.PHONY: dist
+dist: ## a source archive of what is committed
+	$(call step,TAR)mkdir -p $(BUILD) && git archive --format=tar.gz --prefix=rlock-$(VERSION)/ \
+		-o $(BUILD)/rlock-$(VERSION).tar.gz HEAD
+
+.PHONY: clean
+clean: ## remove what was built
+	$(Q)rm -rf $(BUILD)
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+.DELETE_ON_ERROR:

@@ -1,0 +1,70 @@
+/*
+ * A connection for a command, and the line for what it met.
+ */
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "caller.h"
+#include "exits.h"
+#include "local.h"
+#include "names.h"
+#include "say.h"
+
+static void trace(void *ctx, const char *step)
+{
+	say_step("%s: %s", rlock_url_server(ctx), step);
+}
+
+static int resolve_local(struct opts *opts, int cancel_fd, bool *is_cancelled)
+{
+	int64_t deadline_ms = rlock_now_ms() + opts->connect_timeout_ms;
+
+	if (rlock_url_scheme(opts->url) != RLOCK_SCHEME_LOCAL)
+		return 0;
+	return local_resolve(opts->url, deadline_ms, cancel_fd, is_cancelled);
+}
+
+int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out)
+{
+	struct rlock_conn_opts conn_opts = RLOCK_CONN_OPTS_INIT;
+	char client_name[32];
+	enum rlock_status status;
+	int code = resolve_local(opts, cancel_fd, is_cancelled);
+
+	if (code != 0 || *is_cancelled)
+		return code;
+	/* A core dump would show the password. */
+	if (rlock_url_has_password(opts->url))
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)snprintf(client_name, sizeof(client_name), "rlock-%d", (int)getpid());
+	conn_opts.connect_timeout_ms = opts->connect_timeout_ms;
+	conn_opts.client_name = client_name;
+	conn_opts.cancel_fd = cancel_fd;
+	status = rlock_conn_new(opts->url, &conn_opts, out);
+	if (status == RLOCK_OK) {
+		if (say_is_verbose())
+			rlock_conn_set_trace(*out, trace, opts->url);
+		return 0;
+	}
+	if (*out == NULL) {
+		say_error("out of memory");
+		return EXIT_SYSTEM;
+	}
+	return caller_say_failure(opts, *out, status);
+}
+
+int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code)
+{
+	char name[NAME_SHOWN_MAX];
+
+	say_error("%s: %s", name_show(opts, rlock_conn_error_name(conn), name),
+		  rlock_conn_error(conn));
+	return code;
+}
+
+int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
+		       enum rlock_status status)
+{
+	return caller_say(opts, conn, exit_code_of(status));
+}

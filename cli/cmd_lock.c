@@ -1,0 +1,407 @@
+/*
+ * run, lock and their kin: take the lock; then hold it for a command, or leave it to a renewer that
+ * belongs to the calling process.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "caller.h"
+#include "cli.h"
+#include "duration.h"
+#include "exits.h"
+#include "held.h"
+#include "job.h"
+#include "keeper.h"
+#include "names.h"
+#include "procs.h"
+#include "renewer.h"
+#include "runtime.h"
+#include "say.h"
+#include "session.h"
+
+#define PROGRESS_MS 1000
+#define RELEASE_MS 5000
+
+/* Everything that taking a lock needs; taker_clear gives it back. */
+struct taker {
+	const struct verb *verb;
+	struct opts *opts;
+	struct signals signals;
+	int target_fd; /* pidfd of the process that a lock without a command is for; -1: none */
+	pid_t target;
+	uint64_t target_start;
+	int cancel_fd; /* the signals', or an epoll of them and the target */
+	char **owners;
+	size_t owner_count;
+	char owner[RLOCK_OWNER_MAX]; /* of --owner; empty: a fresh one */
+	char note[RLOCK_NOTE_MAX];
+	struct rlock_conn *conn;
+	struct rlock_hold *hold;
+	int64_t had_ms;
+};
+
+/* ---- before the lock ---- */
+
+static const char *program_of(const struct taker *taker, struct proc *proc)
+{
+	const char *program, *slash;
+
+	if (taker->opts->command != NULL) {
+		program = taker->opts->command[0];
+		slash = strrchr(program, '/');
+		return slash != NULL && slash[1] != '\0' ? slash + 1 : program;
+	}
+	return taker->target_fd >= 0 && proc_read(taker->target, proc) ? proc->name : "rlock";
+}
+
+/* "user@host pid 123 pg_dump". From the environment: asking who we are opens half a dozen files. */
+static void make_note(struct taker *taker)
+{
+	const char *user = getenv("LOGNAME");
+	struct utsname host;
+	struct proc proc;
+	char uid[24];
+	pid_t pid = taker->target_fd >= 0 ? taker->target : getpid();
+
+	if (taker->opts->note != NULL) {
+		(void)snprintf(taker->note, sizeof(taker->note), "%s", taker->opts->note);
+		return;
+	}
+	if (user == NULL || user[0] == '\0')
+		user = getenv("USER");
+	if (user == NULL || user[0] == '\0') {
+		(void)snprintf(uid, sizeof(uid), "uid%u", (unsigned)getuid());
+		user = geteuid() == 0 ? "root" : uid;
+	}
+	if (uname(&host) != 0)
+		memcpy(host.nodename, "?", 2);
+	(void)snprintf(taker->note, sizeof(taker->note), "%s@%s pid %d %s", user, host.nodename,
+		       (int)pid, program_of(taker, &proc));
+}
+
+static int find_target(struct taker *taker)
+{
+	const struct opts *opts = taker->opts;
+	char names[NAMES_SHOWN_MAX];
+	int code = 0;
+
+	if (opts->command != NULL || opts->owner != NULL)
+		return 0;
+	taker->target_fd = session_target((pid_t)opts->pid,
+					  names_show(opts->names, opts->name_count, names),
+					  &taker->target, &taker->target_start, &code);
+	return code;
+}
+
+/* One descriptor for everything that ends a wait. */
+static int join_cancels(struct taker *taker)
+{
+	const int fds[] = { taker->signals.fd, taker->target_fd };
+
+	taker->cancel_fd = taker->signals.fd;
+	if (taker->target_fd < 0)
+		return 0;
+	taker->cancel_fd = epoll_create1(EPOLL_CLOEXEC);
+	for (size_t i = 0; taker->cancel_fd >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
+		struct epoll_event event = { .events = EPOLLIN };
+
+		if (epoll_ctl(taker->cancel_fd, EPOLL_CTL_ADD, fds[i], &event) != 0) {
+			(void)close(taker->cancel_fd);
+			taker->cancel_fd = -1;
+		}
+	}
+	if (taker->cancel_fd >= 0)
+		return 0;
+	say_error("cannot wait: %s", strerror(errno));
+	return EXIT_SYSTEM;
+}
+
+/* By which owners this process and those above it may hold these names already. */
+static void find_owners(struct taker *taker)
+{
+	const struct opts *opts = taker->opts;
+	const char *held = getenv(HELD_VARIABLE);
+
+	if (opts->owner != NULL) {
+		(void)snprintf(taker->owner, sizeof(taker->owner), OWNER_FORMAT, opts->owner);
+		return;
+	}
+	for (size_t i = 0; held != NULL && i < opts->name_count; i++)
+		held_owners(held, &opts->names[i], &taker->owners, &taker->owner_count);
+	session_owners(taker->target_fd >= 0 ? taker->target : getppid(), opts->names,
+		       opts->name_count, &taker->owners, &taker->owner_count);
+}
+
+/* ---- taking it ---- */
+
+static void tell_progress(void *ctx, const struct rlock_blocker *blocker)
+{
+	const struct taker *taker = ctx;
+	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], holder[RLOCK_OWNER_MAX];
+
+	if (!say_is_verbose() && !isatty(STDERR_FILENO))
+		return;
+	(void)rlock_escape(blocker->holder, blocker->holder_len, holder, sizeof(holder));
+	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
+	say_note("%s: waiting for %s%s%s%s", name_show(taker->opts, blocker->name_index, name),
+		 note, note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "");
+}
+
+static enum rlock_status acquire(struct taker *taker)
+{
+	const struct opts *opts = taker->opts;
+	struct rlock_request request = RLOCK_REQUEST_INIT;
+	enum rlock_status status;
+
+	request.kind = taker->verb->kind;
+	request.names = opts->names;
+	request.name_count = opts->name_count;
+	request.lease_ms = opts->lease_ms;
+	request.wait_ms = opts->wait_ms;
+	request.owner = taker->owner[0] != '\0' ? taker->owner : NULL;
+	request.inherited = (const char *const *)taker->owners;
+	request.inherited_count = taker->owner_count;
+	request.note = taker->note;
+	request.progress = tell_progress;
+	request.progress_ctx = taker;
+	request.progress_ms = PROGRESS_MS;
+	status = rlock_acquire(taker->conn, &request, &taker->hold);
+	taker->had_ms = rlock_now_ms();
+	return status;
+}
+
+/* A wait was cut short: by a signal, which ends us, or by the end of the process it was for. */
+static int end_cancelled(const struct taker *taker)
+{
+	struct signalfd_siginfo info;
+	int signal = signals_next(&taker->signals, &info);
+
+	return signal != 0 ? signals_die_by(signal) : taker->opts->conflict_exit_code;
+}
+
+static int end_not_had(const struct taker *taker, enum rlock_status status)
+{
+	const struct opts *opts = taker->opts;
+	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX];
+
+	if (status == RLOCK_CANCELLED)
+		return end_cancelled(taker);
+	if (status != RLOCK_BUSY)
+		return caller_say_failure(opts, taker->conn, status);
+	(void)name_show(opts, rlock_conn_error_name(taker->conn), name);
+	if (opts->no_wait)
+		say_step("%s: busy: %s", name, rlock_conn_error(taker->conn));
+	else
+		say_note("%s: not had within %s: %s", name, duration_print(opts->wait_ms, waited),
+			 rlock_conn_error(taker->conn));
+	return opts->conflict_exit_code;
+}
+
+/* ---- having it ---- */
+
+static int hold_for_command(const struct taker *taker)
+{
+	const struct keeper_job job = {
+		.opts = taker->opts,
+		.kind = taker->verb->kind,
+		.signals = (struct signals *)&taker->signals,
+		.conn = taker->conn,
+		.hold = taker->hold,
+		.had_ms = taker->had_ms,
+	};
+
+	return keeper_run(&job);
+}
+
+static struct session *make_session(const struct taker *taker)
+{
+	const struct opts *opts = taker->opts;
+	struct session *session = calloc(1, sizeof(*session));
+
+	if (session == NULL) {
+		say_error("out of memory");
+		return NULL;
+	}
+	session->dir_fd = runtime_open();
+	if (session->dir_fd < 0)
+		goto failed;
+	session->names = calloc(opts->name_count, sizeof(*session->names));
+	session->server = strdup(rlock_url_server(opts->url));
+	if (session->names == NULL || session->server == NULL)
+		goto no_memory;
+	for (size_t i = 0; i < opts->name_count; i++) {
+		char *text = strndup(opts->names[i].text, opts->names[i].len);
+
+		if (text == NULL)
+			goto no_memory;
+		session->names[session->name_count++] =
+			(struct rlock_name){ text, opts->names[i].len };
+	}
+	session->pid = taker->target;
+	session->start = taker->target_start;
+	session->kind = taker->verb->kind;
+	session->is_fixed_lease = opts->is_fixed_lease;
+	session->lease_ms = opts->lease_ms;
+	return session;
+no_memory:
+	say_error("out of memory");
+failed:
+	session_free(session);
+	return NULL;
+}
+
+static void fill_session(struct session *session, const struct taker *taker)
+{
+	memcpy(session->hold_id, rlock_hold_id(taker->hold), RLOCK_HOLD_ID_MAX);
+	(void)snprintf(session->owner, sizeof(session->owner), "%s",
+		       rlock_hold_owner(taker->hold, 0));
+	session->sent_ms = rlock_hold_sent_ms(taker->hold);
+	session->had_ms = taker->had_ms;
+}
+
+static void fill_watch(struct watch *watch, const struct taker *taker)
+{
+	const struct opts *opts = taker->opts;
+
+	watch->lease_ms = opts->lease_ms;
+	watch->grace_ms = opts->grace_ms;
+	watch->had_ms = taker->had_ms;
+	watch->max_run_end_ms = INT64_MAX;
+	watch->is_fixed_lease = opts->is_fixed_lease;
+	watch->is_for_caller = true;
+	watch->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_TERM : opts->on_lost;
+	memcpy(watch->hold_id, rlock_hold_id(taker->hold), RLOCK_HOLD_ID_MAX);
+	watch->sent_ms = rlock_hold_sent_ms(taker->hold);
+	watch->job_pid = taker->target;
+	watch->job_start = taker->target_start;
+}
+
+/* The renewer waits for is_committed: until the file says whose the lock is, it is still ours. */
+static int start_renewer(const struct taker *taker, struct watch *watch, struct session *session)
+{
+	struct renewer_job job = {
+		.watch = watch,
+		.conn = taker->conn,
+		.hold = taker->hold,
+		.keeper_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
+		.target_fd = taker->target_fd,
+		.wake_fd = -1,
+		.session = session,
+	};
+	struct proc proc;
+
+	if (job.keeper_fd >= 0) {
+		session->renewer = renewer_start(&job);
+		(void)close(job.keeper_fd);
+	}
+	if (job.keeper_fd < 0 || session->renewer < 0) {
+		say_error("cannot start the renewer: %s", strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	if (proc_read(session->renewer, &proc))
+		session->renewer_start = proc.start;
+	return session_save(session);
+}
+
+static void stop_renewer(const struct session *session)
+{
+	siginfo_t info;
+
+	if (session->renewer <= 0)
+		return;
+	(void)kill(session->renewer, SIGKILL);
+	while (waitid(P_PID, (id_t)session->renewer, &info, WEXITED) != 0 && errno == EINTR)
+		;
+}
+
+static int hold_for_caller(const struct taker *taker, struct session *session)
+{
+	struct watch *watch = watch_new();
+	int code;
+
+	if (watch == NULL) {
+		say_error("cannot share a page: %s", strerror(errno));
+		code = EXIT_SYSTEM;
+	} else {
+		fill_watch(watch, taker);
+		fill_session(session, taker);
+		code = start_renewer(taker, watch, session);
+	}
+	if (code == 0) {
+		watch->is_committed = true;
+	} else {
+		stop_renewer(session);
+		session_remove(session);
+		rlock_conn_set_cancel(taker->conn, -1);
+		(void)rlock_release(taker->conn, taker->hold, rlock_now_ms() + RELEASE_MS);
+	}
+	watch_free(watch);
+	return code;
+}
+
+/* ---- all of it ---- */
+
+static void taker_clear(struct taker *taker)
+{
+	rlock_hold_free(taker->hold);
+	rlock_conn_free(taker->conn);
+	owners_free(taker->owners, taker->owner_count);
+	if (taker->cancel_fd >= 0 && taker->cancel_fd != taker->signals.fd)
+		(void)close(taker->cancel_fd);
+	if (taker->target_fd >= 0)
+		(void)close(taker->target_fd);
+	if (taker->signals.fd >= 0)
+		(void)close(taker->signals.fd);
+}
+
+static int take(struct taker *taker, struct session *session)
+{
+	bool is_cancelled = false;
+	enum rlock_status status;
+	int code = signals_setup(&taker->signals);
+
+	if (code == 0)
+		code = join_cancels(taker);
+	if (code == 0)
+		code = caller_connect(taker->opts, taker->cancel_fd, &is_cancelled, &taker->conn);
+	if (code != 0)
+		return code;
+	if (is_cancelled)
+		return end_cancelled(taker);
+	find_owners(taker);
+	make_note(taker);
+	status = acquire(taker);
+	if (status != RLOCK_OK)
+		return end_not_had(taker, status);
+	if (taker->opts->command != NULL)
+		return hold_for_command(taker);
+	return session != NULL ? hold_for_caller(taker, session) : 0;
+}
+
+int cmd_lock(const struct verb *verb, struct opts *opts)
+{
+	struct taker taker = {
+		.verb = verb, .opts = opts, .target_fd = -1, .cancel_fd = -1, .signals = { .fd = -1 }
+	};
+	struct session *session = NULL;
+	int code = opts->command != NULL ? job_look_up(opts->command) : find_target(&taker);
+
+	/* What could fail here is found out before the lock is taken. */
+	if (code == 0 && taker.target_fd >= 0) {
+		session = make_session(&taker);
+		code = session != NULL ? 0 : EXIT_SYSTEM;
+	}
+	if (code == 0)
+		code = take(&taker, session);
+	session_free(session);
+	taker_clear(&taker);
+	return code;
+}

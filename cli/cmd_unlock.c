@@ -1,0 +1,202 @@
+/*
+ * unlock: give back the caller's most recent hold; that of an --owner; or, with --force, break
+ * whoever's it is.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "caller.h"
+#include "cli.h"
+#include "exits.h"
+#include "held.h"
+#include "names.h"
+#include "procs.h"
+#include "say.h"
+#include "session.h"
+
+#define RELEASE_MS 5000
+#define RENEWER_MS 1000
+
+/* What is left to say of a release: nothing, or one line. */
+static int end_release(const struct opts *opts, const struct rlock_conn *conn,
+		       enum rlock_status status)
+{
+	char name[NAME_SHOWN_MAX];
+
+	if (status == RLOCK_OK)
+		return 0;
+	if (status == RLOCK_UNTOLD) {
+		say_warning("%s: released, but nobody was told: %s",
+			    name_show(opts, rlock_conn_error_name(conn), name),
+			    rlock_conn_error(conn));
+		return 0;
+	}
+	if (status == RLOCK_NOT_HELD) {
+		say_error("%s: the lock had been lost: %s",
+			  name_show(opts, rlock_conn_error_name(conn), name),
+			  rlock_conn_error(conn));
+		return EXIT_LOST;
+	}
+	return caller_say_failure(opts, conn, status);
+}
+
+/* ---- the caller's ---- */
+
+/* A renewal on its way does no harm behind the release; a second release by it might. */
+static void stop_renewer(const struct session *session)
+{
+	struct pollfd ended = { -1, POLLIN, 0 };
+
+	if (session->renewer <= 0)
+		return;
+	ended.fd = proc_open(session->renewer, session->renewer_start);
+	if (ended.fd < 0)
+		return;
+	(void)syscall(SYS_pidfd_send_signal, ended.fd, SIGKILL, NULL, 0);
+	(void)rlock_poll(&ended, 1, rlock_now_ms() + RENEWER_MS);
+	(void)close(ended.fd);
+}
+
+static int unlock_session(const struct opts *opts, struct rlock_conn *conn,
+			  const struct session *session)
+{
+	struct rlock_hold *hold = NULL;
+	enum rlock_status status;
+	char names[NAMES_SHOWN_MAX];
+	int code;
+
+	stop_renewer(session);
+	if (session->is_lost) {
+		session_remove(session);
+		say_error("%s: the lock had been lost",
+			  names_show(opts->names, opts->name_count, names));
+		return EXIT_LOST;
+	}
+	if (rlock_hold_new(session->kind, session->names, session->name_count, session->hold_id,
+			   session->sent_ms, session->lease_ms, &hold) != RLOCK_OK) {
+		say_error("out of memory");
+		return EXIT_SYSTEM;
+	}
+	/* The file knows of the first request only; renewals came after it. */
+	if (!session->is_fixed_lease)
+		rlock_hold_set_sent_ms(hold, rlock_now_ms());
+	status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
+	/* With no answer the file stays: the caller may try again. */
+	if (status == RLOCK_OK || status == RLOCK_UNTOLD || status == RLOCK_NOT_HELD)
+		session_remove(session);
+	code = end_release(opts, conn, status);
+	rlock_hold_free(hold);
+	return code;
+}
+
+static int say_no_session(const struct opts *opts, const struct session *near)
+{
+	const char *held = getenv(HELD_VARIABLE);
+	char names[NAMES_SHOWN_MAX];
+	struct held hold;
+
+	(void)names_show(opts->names, opts->name_count, names);
+	if (near != NULL)
+		session_say_near(near, opts->names, opts->name_count, rlock_url_server(opts->url),
+				 "unlock");
+	else if (held != NULL && held_find(held, &opts->names[0], &hold))
+		say_error("%s: held by 'rlock run', which gives it back when its command ends",
+			  names);
+	else
+		say_error("%s: not held by this process or one above it", names);
+	return EXIT_NOT_HELD;
+}
+
+static int unlock_caller(struct opts *opts, struct rlock_conn *conn)
+{
+	struct session *near = NULL;
+	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getppid();
+	struct session *session = session_find(pid, opts->names, opts->name_count,
+					       rlock_url_server(opts->url), &near);
+	int code;
+
+	if (session == NULL)
+		code = say_no_session(opts, near);
+	else
+		code = unlock_session(opts, conn, session);
+	session_free(session);
+	session_free(near);
+	return code;
+}
+
+/* ---- an owner's, anybody's ---- */
+
+static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
+{
+	char owner[RLOCK_OWNER_MAX];
+	int worst = 0;
+
+	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
+	for (size_t i = 0; i < opts->name_count; i++) {
+		struct rlock_hold *hold = NULL;
+		enum rlock_status status =
+			rlock_find(conn, RLOCK_PLAIN, &opts->names[i], owner, &hold);
+		struct opts one = *opts;
+		int code;
+
+		one.names = &opts->names[i];
+		one.name_count = 1;
+		if (status == RLOCK_OK)
+			status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
+		code = status == RLOCK_NOT_HELD ? caller_say(&one, conn, EXIT_NOT_HELD) :
+						  end_release(&one, conn, status);
+		rlock_hold_free(hold);
+		if (code > worst)
+			worst = code;
+	}
+	return worst;
+}
+
+static int break_locks(const struct opts *opts, struct rlock_conn *conn)
+{
+	int worst = 0;
+
+	for (size_t i = 0; i < opts->name_count; i++) {
+		char was[RLOCK_OWNER_MAX] = "", name[NAME_SHOWN_MAX];
+		enum rlock_status status =
+			rlock_break(conn, &opts->names[i], opts->holder, was);
+		struct opts one = *opts;
+		int code;
+
+		one.names = &opts->names[i];
+		one.name_count = 1;
+		if (status == RLOCK_OK || status == RLOCK_UNTOLD)
+			say_note("%s: broken: it was held by %s", name_show(&one, 0, name), was);
+		if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
+			code = caller_say(&one, conn, EXIT_NOT_HELD);
+		else
+			code = end_release(&one, conn, status);
+		if (code > worst)
+			worst = code;
+	}
+	return worst;
+}
+
+int cmd_unlock(const struct verb *verb, struct opts *opts)
+{
+	struct rlock_conn *conn = NULL;
+	bool is_cancelled = false;
+	int code = caller_connect(opts, -1, &is_cancelled, &conn);
+
+	(void)verb;
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (code != 0)
+		return code;
+	if (opts->force)
+		code = break_locks(opts, conn);
+	else if (opts->owner != NULL)
+		code = unlock_owner(opts, conn);
+	else
+		code = unlock_caller(opts, conn);
+	rlock_conn_free(conn);
+	return code;
+}

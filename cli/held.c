@@ -1,0 +1,201 @@
+/*
+ * Writes and reads RLOCK_HELD. What stands there is a claim only: the server is asked whether the
+ * owner holds the lock at this moment.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "held.h"
+
+enum part { PART_SERVER, PART_KIND, PART_NAME, PART_OWNER, PART_HOLD, PART_LEASE, PART_COUNT };
+
+/* ---- write ---- */
+
+/* What may stand as it is: neither the blank between words nor the slash between parts. */
+static const char kept[] = ":";
+
+static size_t put(char *out, size_t at, const char *text, size_t len)
+{
+	return rlock_percent_encode(text, len, kept, out != NULL ? out + at : NULL,
+				    out != NULL ? SIZE_MAX - at : 0);
+}
+
+static size_t put_word(char *out, size_t at, const char *parts[PART_COUNT],
+		       const size_t lengths[PART_COUNT])
+{
+	size_t start = at;
+
+	for (int i = 0; i < PART_COUNT; i++) {
+		at += put(out, at, parts[i], lengths[i]);
+		if (i + 1 < PART_COUNT) {
+			if (out != NULL)
+				out[at] = '/';
+			at++;
+		}
+	}
+	return at - start;
+}
+
+static size_t put_all(char *out, const char *old, const char *server, enum rlock_kind kind,
+		      const struct rlock_name *names, size_t name_count,
+		      const struct rlock_hold *hold)
+{
+	size_t at = old != NULL ? strlen(old) : 0;
+	char lease[24];
+
+	(void)snprintf(lease, sizeof(lease), "%" PRId64, rlock_hold_lease_ms(hold));
+	if (out != NULL && old != NULL)
+		memcpy(out, old, at);
+	for (size_t i = 0; i < name_count; i++) {
+		const char *parts[PART_COUNT] = { server,        rlock_kind_name(kind),
+						  names[i].text, rlock_hold_owner(hold, i),
+						  rlock_hold_id(hold), lease };
+		size_t lengths[PART_COUNT];
+
+		for (int part = 0; part < PART_COUNT; part++)
+			lengths[part] = part == PART_NAME ? names[i].len : strlen(parts[part]);
+		if (at > 0) {
+			if (out != NULL)
+				out[at] = ' ';
+			at++;
+		}
+		at += put_word(out, at, parts, lengths);
+	}
+	if (out != NULL)
+		out[at] = '\0';
+	return at;
+}
+
+char *held_extend(const char *old, const char *server, enum rlock_kind kind,
+		  const struct rlock_name *names, size_t name_count, const struct rlock_hold *hold)
+{
+	char *out = malloc(put_all(NULL, old, server, kind, names, name_count, hold) + 1);
+
+	if (out != NULL)
+		(void)put_all(out, old, server, kind, names, name_count, hold);
+	return out;
+}
+
+/* ---- read ---- */
+
+void owners_add(char ***owners, size_t *count, const char *owner, size_t len)
+{
+	char **larger, *copy;
+
+	for (size_t i = 0; i < *count; i++)
+		if (strlen((*owners)[i]) == len && memcmp((*owners)[i], owner, len) == 0)
+			return;
+	larger = realloc(*owners, (*count + 1) * sizeof(**owners));
+	if (larger == NULL)
+		return;
+	*owners = larger;
+	copy = strndup(owner, len);
+	if (copy != NULL)
+		(*owners)[(*count)++] = copy;
+}
+
+void owners_free(char **owners, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(owners[i]);
+	free(owners);
+}
+
+/* Cuts a word into its parts, decoded in place. */
+static bool split(char *word, char *parts[PART_COUNT], size_t lengths[PART_COUNT])
+{
+	for (int i = 0; i < PART_COUNT; i++) {
+		char *end = i + 1 < PART_COUNT ? strchr(word, '/') : word + strlen(word);
+		long len;
+
+		if (end == NULL)
+			return false;
+		parts[i] = word;
+		len = rlock_percent_decode(word, (size_t)(end - word));
+		if (len < 0)
+			return false;
+		lengths[i] = (size_t)len;
+		word = end + 1;
+	}
+	return true;
+}
+
+struct word {
+	char *text; /* what the parts point into; freed by the caller */
+	char *parts[PART_COUNT];
+	size_t lengths[PART_COUNT];
+};
+
+/*
+ * The last word in value before *left that is about name; *left moves before it. False when there is
+ * no further one. From the end, because the most recent one is the nearest above us.
+ */
+static bool previous_word(const char *value, size_t *left, const struct rlock_name *name,
+			  struct word *out)
+{
+	while (*left > 0) {
+		size_t start = *left;
+
+		while (start > 0 && value[start - 1] != ' ')
+			start--;
+		out->text = strndup(value + start, *left - start);
+		if (out->text == NULL)
+			return false;
+		*left = start > 0 ? start - 1 : 0;
+		if (split(out->text, out->parts, out->lengths) &&
+		    out->lengths[PART_NAME] == name->len &&
+		    memcmp(out->parts[PART_NAME], name->text, name->len) == 0)
+			return true;
+		free(out->text);
+	}
+	return false;
+}
+
+static bool is_owner_text(const char *owner, size_t len)
+{
+	return len > 0 && len < RLOCK_OWNER_MAX && strpbrk(owner, " \n") == NULL;
+}
+
+void held_owners(const char *value, const struct rlock_name *name, char ***owners, size_t *count)
+{
+	size_t left = strlen(value);
+	struct word word;
+
+	while (previous_word(value, &left, name, &word)) {
+		if (is_owner_text(word.parts[PART_OWNER], word.lengths[PART_OWNER]))
+			owners_add(owners, count, word.parts[PART_OWNER],
+				   word.lengths[PART_OWNER]);
+		free(word.text);
+	}
+}
+
+static bool read_held(const struct word *word, struct held *out)
+{
+	if (word->lengths[PART_HOLD] == 0 || word->lengths[PART_HOLD] >= sizeof(out->hold_id) ||
+	    sscanf(word->parts[PART_LEASE], "%" SCNd64, &out->lease_ms) != 1 ||
+	    out->lease_ms <= 0)
+		return false;
+	memcpy(out->hold_id, word->parts[PART_HOLD], word->lengths[PART_HOLD] + 1);
+	for (enum rlock_kind kind = RLOCK_PLAIN; kind <= RLOCK_WRITE; kind++) {
+		if (strcmp(word->parts[PART_KIND], rlock_kind_name(kind)) != 0)
+			continue;
+		out->kind = kind;
+		return true;
+	}
+	return false;
+}
+
+bool held_find(const char *value, const struct rlock_name *name, struct held *out)
+{
+	size_t left = strlen(value);
+	struct word word;
+	bool is_found = false;
+
+	while (!is_found && previous_word(value, &left, name, &word)) {
+		is_found = read_held(&word, out);
+		free(word.text);
+	}
+	return is_found;
+}

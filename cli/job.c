@@ -1,0 +1,216 @@
+/*
+ * Finds and starts the command. How it ends is keeper.c's business.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "held.h"
+#include "job.h"
+#include "say.h"
+
+extern char **environ;
+
+#define SHOWN_MAX 256
+
+/* ---- look up ---- */
+
+static int say_cannot_run(const char *program, int error)
+{
+	char shown[SHOWN_MAX];
+
+	(void)rlock_escape(program, strlen(program), shown, sizeof(shown));
+	if (error == ENOENT || error == ENOTDIR) {
+		say_error("%s: command not found", shown);
+		return EXIT_NOT_FOUND;
+	}
+	say_error("cannot run %s: %s", shown, strerror(error));
+	return EXIT_CANNOT_RUN;
+}
+
+/* 0, or the errno that execve would give for what can be seen from outside. */
+static int executable_error(const char *path)
+{
+	struct stat stat_of;
+
+	if (stat(path, &stat_of) != 0)
+		return errno;
+	if (S_ISDIR(stat_of.st_mode))
+		return EACCES; /* as execve says it */
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+/* As execvp looks: a file that may not be executed is remembered, and the search goes on. */
+static int search_path(const char *program)
+{
+	const char *path = getenv("PATH");
+	int error = ENOENT;
+	char candidate[4096];
+
+	if (path == NULL)
+		path = "/bin:/usr/bin";
+	for (;;) {
+		size_t len = strcspn(path, ":");
+		int written = snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)len, path,
+				       len > 0 ? "/" : "", program);
+		int found = written < (int)sizeof(candidate) ? executable_error(candidate) :
+							       ENAMETOOLONG;
+
+		if (found == 0)
+			return 0;
+		if (found == EACCES)
+			error = EACCES;
+		if (path[len] == '\0')
+			return error;
+		path += len + 1;
+	}
+}
+
+int job_look_up(char *const command[])
+{
+	const char *program = command[0];
+	int error;
+
+	if (program[0] == '\0')
+		error = ENOENT;
+	else if (strchr(program, '/') != NULL)
+		error = executable_error(program);
+	else
+		error = search_path(program);
+	return error == 0 ? 0 : say_cannot_run(program, error);
+}
+
+/* ---- environment ---- */
+
+/* "VARIABLE=value", malloc'ed. */
+static char *assignment(const char *variable, const char *value)
+{
+	char *text = NULL;
+
+	if (value == NULL || asprintf(&text, "%s=%s", variable, value) < 0)
+		return NULL;
+	return text;
+}
+
+static char *joined_names(const struct opts *opts)
+{
+	size_t size = 1;
+	char *text, *end;
+
+	for (size_t i = 0; i < opts->name_count; i++)
+		size += opts->names[i].len + 1;
+	text = malloc(size);
+	if (text == NULL)
+		return NULL;
+	end = text;
+	for (size_t i = 0; i < opts->name_count; i++) {
+		if (i > 0)
+			*end++ = '\n';
+		end = mempcpy(end, opts->names[i].text, opts->names[i].len);
+	}
+	*end = '\0';
+	return text;
+}
+
+static bool is_replaced(const char *entry)
+{
+	static const char *const variables[] = { "RLOCK_NAME=", "RLOCK_OWNER=", "RLOCK_MODE=",
+						 "RLOCK_TOKEN=", HELD_VARIABLE "=" };
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (strncmp(entry, variables[i], strlen(variables[i])) == 0)
+			return true;
+	return false;
+}
+
+#define OWN_VARIABLES 4
+
+/* Ours come first, and are the only ones that are freed: the rest belongs to environ. */
+char **job_environment(const struct opts *opts, enum rlock_kind kind,
+		       const struct rlock_hold *hold)
+{
+	char *names = joined_names(opts);
+	char *held = held_extend(getenv(HELD_VARIABLE), rlock_url_server(opts->url), kind,
+				 opts->names, opts->name_count, hold);
+	size_t count = 0, at = OWN_VARIABLES;
+	char **list;
+
+	while (environ[count] != NULL)
+		count++;
+	list = calloc(count + OWN_VARIABLES + 1, sizeof(*list));
+	if (list != NULL) {
+		list[0] = assignment("RLOCK_NAME", names);
+		list[1] = assignment("RLOCK_OWNER", rlock_hold_owner(hold, 0));
+		list[2] = assignment("RLOCK_MODE", rlock_kind_name(kind));
+		list[3] = assignment(HELD_VARIABLE, held);
+		for (size_t i = 0; i < count; i++)
+			if (!is_replaced(environ[i]))
+				list[at++] = environ[i];
+	}
+	free(names);
+	free(held);
+	for (size_t i = 0; list != NULL && i < OWN_VARIABLES; i++) {
+		if (list[i] != NULL)
+			continue;
+		job_environment_free(list);
+		return NULL;
+	}
+	return list;
+}
+
+void job_environment_free(char **environment)
+{
+	if (environment == NULL)
+		return;
+	for (size_t i = 0; i < OWN_VARIABLES; i++)
+		free(environment[i]);
+	free(environment);
+}
+
+/* ---- start ---- */
+
+/*
+ * In the child, whose memory is the parent's until exec: async-signal-safe calls only, and nothing
+ * changed that the parent relies on.
+ */
+static void become_command(char *const command[], char *const environment[],
+			   const struct signals *signals, struct watch *watch, volatile int *error)
+{
+	pid_t not_started = JOB_NOT_STARTED;
+
+	/* Known before it runs: a keeper killed at this instant leaves it to the renewer. And should
+	 * the renewer have found a dead keeper already, nothing is to run any more. */
+	if (!atomic_compare_exchange_strong(&watch->job_pid, &not_started, getpid())) {
+		*error = ECANCELED;
+		_exit(EXIT_FAULT);
+	}
+	if (watch->kill_child)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	signals_restore(signals);
+	(void)execvpe(command[0], command, environment);
+	*error = errno;
+	_exit(EXIT_NOT_FOUND);
+}
+
+int job_start(char *const command[], char *const environment[], const struct signals *signals,
+	      struct watch *watch, pid_t *pid_out)
+{
+	volatile int error = 0;
+	/* vfork: a fork's page tables are half the price of a short command. */
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		become_command(command, environment, signals, watch, &error);
+	if (pid < 0) {
+		say_error("cannot start %s: %s", command[0], strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	*pid_out = pid;
+	return error == 0 ? 0 : say_cannot_run(command[0], error);
+}

@@ -1,0 +1,36 @@
+/*
+ * The command: found before the lock is taken, started under it.
+ */
+#ifndef JOB_H
+#define JOB_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "../lib/rlock.h"
+#include "opts.h"
+#include "signals.h"
+#include "watch.h"
+
+/*
+ * Whether the command can be found and executed: 0, or 127 or 126 after one line by say_error. Nothing
+ * is started.
+ */
+int job_look_up(char *const command[]);
+
+/*
+ * The command's environment: the caller's, and the RLOCK_ variables. An array that the caller frees
+ * with job_environment_free; NULL when out of memory.
+ */
+char **job_environment(const struct opts *opts, enum rlock_kind kind,
+		       const struct rlock_hold *hold);
+void job_environment_free(char **environment);
+
+/*
+ * Start it. Its pid stands on the page before it executes anything. 0 and *pid_out, or the exit code
+ * after one line by say_error.
+ */
+int job_start(char *const command[], char *const environment[], const struct signals *signals,
+	      struct watch *watch, pid_t *pid_out);
+
+#endif

@@ -1,0 +1,558 @@
+/*
+ * The loop that holds a lock: one poll set of signals, a timer, and the renewer's knock. The page it
+ * shares with the renewer says until when all is well.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "duration.h"
+#include "exits.h"
+#include "job.h"
+#include "keeper.h"
+#include "local.h"
+#include "names.h"
+#include "procs.h"
+#include "renewer.h"
+#include "say.h"
+#include "stop.h"
+
+#define RELEASE_MS 5000
+/* A renewer that can't be started, or dies at once, is tried again so often. */
+#define RENEWER_AGAIN_MS 200
+/* A command that was stopped together with us, and continued together with us, needs that long to be
+ * seen running. */
+#define SETTLE_MS 30
+
+struct keeper {
+	const struct keeper_job *job;
+	struct watch *watch;
+	struct stopper stopper;
+	int timer_fd, wake_fd, self_fd;
+	int64_t timer_ms; /* what the timer is set to */
+	pid_t command, renewer;
+	bool has_ended;   /* the command; how is in end_* */
+	int end_code, end_signal;
+	bool was_told_to_end; /* TERM, INT or QUIT was passed on to it */
+	bool had_children;    /* before we started any */
+	int64_t settle_ms;    /* when to look whether the command is still stopped */
+	int64_t renewer_ms;   /* not before then another renewer */
+	int said_reason;
+	bool has_said_refused;
+};
+
+/* ---- start ---- */
+
+static int say_system(const char *what)
+{
+	say_error("%s: %s", what, strerror(errno));
+	return EXIT_SYSTEM;
+}
+
+static void fill_watch(struct watch *watch, const struct keeper_job *job)
+{
+	const struct opts *opts = job->opts;
+
+	watch->lease_ms = opts->lease_ms;
+	watch->grace_ms = opts->grace_ms;
+	watch->had_ms = job->had_ms;
+	watch->at_least_ms = opts->at_least_ms;
+	watch->max_run_end_ms = opts->max_run_ms > 0 ? rlock_now_ms() + opts->max_run_ms :
+						       INT64_MAX;
+	watch->is_fixed_lease = opts->is_fixed_lease;
+	watch->kill_child = opts->kill_child;
+	watch->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_KILL : opts->on_lost;
+	memcpy(watch->hold_id, rlock_hold_id(job->hold), strlen(rlock_hold_id(job->hold)) + 1);
+	watch->sent_ms = rlock_hold_sent_ms(job->hold);
+}
+
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static int keeper_init(struct keeper *keeper, const struct keeper_job *job)
+{
+	*keeper = (struct keeper){
+		.job = job,
+		.watch = watch_new(),
+		.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+		.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.self_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
+		.timer_ms = INT64_MAX,
+		.settle_ms = INT64_MAX,
+		.had_children = has_children(),
+	};
+	if (keeper->watch == NULL || keeper->timer_fd < 0 || keeper->wake_fd < 0 ||
+	    keeper->self_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+		return say_system("cannot watch over a command");
+	fill_watch(keeper->watch, job);
+	stopper_init(&keeper->stopper, keeper->watch);
+	return 0;
+}
+
+static void keeper_clear(struct keeper *keeper)
+{
+	stopper_free(&keeper->stopper);
+	watch_free(keeper->watch);
+	if (keeper->timer_fd >= 0)
+		(void)close(keeper->timer_fd);
+	if (keeper->wake_fd >= 0)
+		(void)close(keeper->wake_fd);
+	if (keeper->self_fd >= 0)
+		(void)close(keeper->self_fd);
+}
+
+static bool start_renewer(struct keeper *keeper)
+{
+	const struct renewer_job job = {
+		.watch = keeper->watch,
+		.conn = keeper->job->conn,
+		.hold = keeper->job->hold,
+		.keeper_fd = keeper->self_fd,
+		.target_fd = -1,
+		.wake_fd = keeper->wake_fd,
+	};
+	pid_t pid = renewer_start(&job);
+
+	keeper->renewer_ms = rlock_now_ms() + RENEWER_AGAIN_MS;
+	if (pid < 0)
+		return false;
+	keeper->renewer = pid;
+	return true;
+}
+
+static int start_command(struct keeper *keeper)
+{
+	const struct keeper_job *job = keeper->job;
+	char **environment = job_environment(job->opts, job->kind, job->hold);
+	struct proc proc;
+	int code;
+
+	if (environment == NULL) {
+		say_error("out of memory");
+		return EXIT_SYSTEM;
+	}
+	code = job_start(job->opts->command, environment, job->signals, keeper->watch,
+			 &keeper->command);
+	job_environment_free(environment);
+	/* Behind the start, while the command runs: only a reused pid is ever told from it by this. */
+	if (code == 0 && proc_read(keeper->command, &proc))
+		keeper->watch->job_start = proc.start;
+	return code;
+}
+
+/* ---- children ---- */
+
+static void note_end(struct keeper *keeper, const siginfo_t *info)
+{
+	keeper->has_ended = true;
+	keeper->watch->job_start = 0;
+	keeper->watch->job_pid = JOB_NEVER;
+	if (info->si_code == CLD_EXITED)
+		keeper->end_code = info->si_status;
+	else
+		keeper->end_signal = info->si_status;
+}
+
+static void reap(struct keeper *keeper)
+{
+	for (;;) {
+		siginfo_t info = { 0 };
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) != 0 ||
+		    info.si_pid == 0)
+			return;
+		if (info.si_pid == keeper->command && info.si_code == CLD_STOPPED)
+			keeper->settle_ms = rlock_now_ms() + SETTLE_MS;
+		else if (info.si_code == CLD_STOPPED || info.si_code == CLD_CONTINUED)
+			continue;
+		else if (info.si_pid == keeper->command)
+			note_end(keeper, &info);
+		else if (info.si_pid == keeper->renewer)
+			keeper->renewer = 0;
+	}
+}
+
+/* The renewer was killed: the lock needs another one, as long as it can be held at all. */
+static void replace_renewer(struct keeper *keeper)
+{
+	if (keeper->renewer != 0 || keeper->watch->reason == STOP_LOST ||
+	    rlock_now_ms() < keeper->renewer_ms)
+		return;
+	say_step("the renewer has gone: starting another");
+	if (!start_renewer(keeper))
+		say_step("cannot start a renewer: %s", strerror(errno));
+}
+
+/* ---- signals ---- */
+
+static void pass_on(struct keeper *keeper, int signal)
+{
+	if (keeper->has_ended)
+		return;
+	if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT)
+		keeper->was_told_to_end = true;
+	(void)kill(keeper->command, signal);
+	if (signal == SIGTERM)
+		(void)kill(keeper->command, SIGCONT);
+}
+
+static void read_signals(struct keeper *keeper)
+{
+	struct signalfd_siginfo info;
+	int signal;
+
+	while ((signal = signals_next(keeper->job->signals, &info)) != 0) {
+		if (signal == SIGCHLD)
+			reap(keeper);
+		else if (info.ssi_code != SI_KERNEL)
+			/* What the terminal sends has reached the command already. */
+			pass_on(keeper, signal);
+	}
+}
+
+/* ---- a command that is stopped ---- */
+
+static bool is_stopped(pid_t pid)
+{
+	struct proc proc;
+
+	return proc_read(pid, &proc) && proc.state == 'T';
+}
+
+/* Whether somebody is there to continue us: a shell with job control, which is in another group of the
+ * same session. */
+static bool has_job_control(void)
+{
+	int tty_fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (tty_fd < 0)
+		return false;
+	(void)close(tty_fd);
+	return getsid(getppid()) == getsid(0) && getpgid(getppid()) != getpgrp();
+}
+
+/*
+ * The command alone was stopped: so do we, and the shell gives its prompt. The renewer goes on, and
+ * continues us should the command be continued, or killed, without us.
+ */
+static void follow_stop(struct keeper *keeper)
+{
+	if (rlock_now_ms() < keeper->settle_ms)
+		return;
+	keeper->settle_ms = INT64_MAX;
+	if (keeper->has_ended || keeper->watch->reason != STOP_NONE ||
+	    !is_stopped(keeper->command) || !has_job_control())
+		return;
+	keeper->watch->is_keeper_stopped = true;
+	(void)raise(SIGSTOP);
+	keeper->watch->is_keeper_stopped = false;
+	if (is_stopped(keeper->command))
+		(void)kill(keeper->command, SIGCONT);
+}
+
+/* ---- what the user is told ---- */
+
+static void clock_text(char out[16])
+{
+	time_t now = time(NULL);
+	struct tm local;
+
+	if (localtime_r(&now, &local) == NULL || strftime(out, 16, "%H:%M:%S", &local) == 0)
+		memcpy(out, "?", 2);
+}
+
+static void say_lost(const struct keeper *keeper, const char *name)
+{
+	const struct watch *watch = keeper->watch;
+	const char *then = watch->on_lost == ON_LOST_IGNORE ? "the command runs on without it" :
+			   watch->on_lost == ON_LOST_TERM   ? "the command was sent TERM" :
+							      "stopping the command";
+	int64_t silent_ms = rlock_now_ms() - watch->sent_ms;
+	char at[16], since[DURATION_TEXT_MAX];
+
+	clock_text(at);
+	if (watch->is_broken) {
+		say_error("%s: lock lost at %s: %s: %s", name, at, watch->why, then);
+		return;
+	}
+	say_error("%s: lock lost at %s: not renewed for %s: %s: %s", name, at,
+		  duration_print(silent_ms, since),
+		  watch->why[0] != '\0' ? watch->why : "the renewer did not run", then);
+}
+
+static void say_reason(struct keeper *keeper)
+{
+	const struct watch *watch = keeper->watch;
+	const struct opts *opts = keeper->job->opts;
+	char name[NAME_SHOWN_MAX], time[DURATION_TEXT_MAX];
+	int reason = watch->reason;
+
+	if (reason == keeper->said_reason)
+		return;
+	keeper->said_reason = reason;
+	(void)name_show(opts, watch->lost_name, name);
+	if (reason == STOP_LOST)
+		say_lost(keeper, name);
+	else if (reason == STOP_LEASE)
+		say_error("%s: the lease of %s ends: stopping the command", name,
+			  duration_print(opts->lease_ms, time));
+	else if (reason == STOP_MAX_RUN)
+		say_error("%s: the command ran for %s: stopping it", name,
+			  duration_print(opts->max_run_ms, time));
+}
+
+static void say_refused(struct keeper *keeper)
+{
+	const struct proc_report *report = &keeper->stopper.report;
+	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
+
+	if (report->refused == 0 || keeper->has_said_refused)
+		return;
+	keeper->has_said_refused = true;
+	say_warning("%s: may not stop process %d (%s): the lock is kept until it ends, if it can be",
+		    name_show(keeper->job->opts, 0, name), (int)report->refused_one.pid,
+		    rlock_escape(report->refused_one.name, strlen(report->refused_one.name), shown,
+				 sizeof(shown)));
+}
+
+/* ---- the loop ---- */
+
+static bool stop_step(struct keeper *keeper)
+{
+	struct proc_roots roots = {
+		.job = keeper->has_ended ? 0 : keeper->command,
+		.job_start = keeper->watch->job_start,
+		.hold_id = keeper->watch->hold_id,
+		.adopter = getpid(),
+		.adopts_strangers = !keeper->had_children,
+		.except = { keeper->renewer, 0 },
+	};
+	bool has_processes;
+
+	if (keeper->watch->reason == STOP_NONE)
+		return false;
+	roots.except[1] = local_server_pid();
+	has_processes = stopper_step(&keeper->stopper, &roots, rlock_now_ms());
+	say_refused(keeper);
+	return has_processes;
+}
+
+/* Whether all is said and done. A command that was stopped is stopped whole. */
+static bool is_over(struct keeper *keeper, bool has_processes)
+{
+	const struct watch *watch = keeper->watch;
+	const struct proc_report *report = &keeper->stopper.report;
+
+	if (!keeper->has_ended)
+		return false;
+	if (watch->reason == STOP_NONE)
+		return keeper->end_signal == 0 && !keeper->was_told_to_end;
+	if (!has_processes)
+		return true;
+	/* Lost, and only such are left that we may not stop: waiting would help nobody. */
+	return watch->reason == STOP_LOST && report->refused == report->running &&
+	       rlock_now_ms() >= watch_lease_end_ms(watch);
+}
+
+static int64_t next_ms(const struct keeper *keeper)
+{
+	int64_t next = watch_next_ms(keeper->watch);
+
+	if (keeper->stopper.again_ms < next)
+		next = keeper->stopper.again_ms;
+	if (keeper->settle_ms < next)
+		next = keeper->settle_ms;
+	if (keeper->renewer == 0 && keeper->watch->reason != STOP_LOST && keeper->renewer_ms < next)
+		next = keeper->renewer_ms;
+	return next;
+}
+
+static void set_timer(struct keeper *keeper)
+{
+	int64_t at_ms = next_ms(keeper);
+	struct itimerspec at = { 0 };
+
+	if (at_ms == keeper->timer_ms)
+		return;
+	keeper->timer_ms = at_ms;
+	if (at_ms != INT64_MAX) {
+		/* A time of 0 would disarm it. */
+		at.it_value.tv_sec = at_ms / 1000;
+		at.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
+	}
+	(void)timerfd_settime(keeper->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static void wait_for_something(struct keeper *keeper)
+{
+	struct pollfd fds[] = {
+		{ keeper->job->signals->fd, POLLIN, 0 },
+		{ keeper->timer_fd, POLLIN, 0 },
+		{ keeper->wake_fd, POLLIN, 0 },
+	};
+	uint64_t value;
+
+	set_timer(keeper);
+	(void)rlock_poll(fds, sizeof(fds) / sizeof(fds[0]), INT64_MAX);
+	if (fds[1].revents != 0) {
+		(void)!read(keeper->timer_fd, &value, sizeof(value));
+		keeper->timer_ms = INT64_MAX;
+	}
+	if (fds[2].revents != 0)
+		(void)!read(keeper->wake_fd, &value, sizeof(value));
+	if (fds[0].revents != 0)
+		read_signals(keeper);
+}
+
+static void watch_over(struct keeper *keeper)
+{
+	for (;;) {
+		bool has_processes;
+
+		watch_check_deadlines(keeper->watch, rlock_now_ms());
+		say_reason(keeper);
+		has_processes = stop_step(keeper);
+		if (is_over(keeper, has_processes))
+			return;
+		if (keeper->has_ended && keeper->watch->reason == STOP_NONE) {
+			(void)watch_stop(keeper->watch, STOP_REST);
+			continue;
+		}
+		follow_stop(keeper);
+		replace_renewer(keeper);
+		wait_for_something(keeper);
+	}
+}
+
+/* ---- end ---- */
+
+/* Exactly one process may release: the renewer is gone before the keeper does. */
+static void stop_renewer(struct keeper *keeper)
+{
+	siginfo_t info;
+
+	if (keeper->renewer == 0)
+		return;
+	(void)kill(keeper->renewer, SIGKILL);
+	while (waitid(P_PID, (id_t)keeper->renewer, &info, WEXITED) != 0 && errno == EINTR)
+		;
+	keeper->renewer = 0;
+}
+
+static enum rlock_status release(struct keeper *keeper)
+{
+	const struct keeper_job *job = keeper->job;
+	const struct watch *watch = keeper->watch;
+	int64_t now_ms = rlock_now_ms(), left_ms = job->had_ms + watch->at_least_ms - now_ms;
+
+	rlock_conn_set_cancel(job->conn, -1);
+	rlock_hold_set_sent_ms(job->hold, watch->sent_ms);
+	if (watch->at_least_ms > 0 && left_ms > 0)
+		return rlock_linger(job->conn, job->hold, left_ms, now_ms + RELEASE_MS);
+	return rlock_release(job->conn, job->hold, now_ms + RELEASE_MS);
+}
+
+/* Whether the lock had been lost: that is known only now, when nobody renewed it in time. */
+static bool give_back(struct keeper *keeper)
+{
+	const struct keeper_job *job = keeper->job;
+	enum rlock_status status;
+	char name[NAME_SHOWN_MAX];
+
+	if (keeper->watch->is_broken)
+		return true;
+	status = release(keeper);
+	(void)name_show(job->opts, rlock_conn_error_name(job->conn), name);
+	if (keeper->watch->reason == STOP_LOST)
+		return true;
+	if (status == RLOCK_NOT_HELD) {
+		say_error("%s: lock lost before the command ended: %s", name,
+			  rlock_conn_error(job->conn));
+		return true;
+	}
+	if (status == RLOCK_UNTOLD)
+		say_warning("%s: released, but nobody was told: %s", name,
+			    rlock_conn_error(job->conn));
+	else if (status != RLOCK_OK)
+		say_warning("%s: could not be released: %s: it frees itself", name,
+			    rlock_conn_error(job->conn));
+	return false;
+}
+
+static int exit_code(const struct keeper *keeper, bool was_lost)
+{
+	int reason = keeper->watch->reason;
+
+	if (was_lost)
+		return EXIT_LOST;
+	if (reason == STOP_LEASE || reason == STOP_MAX_RUN)
+		return EXIT_ENDED;
+	return keeper->end_signal != 0 ? signals_die_by(keeper->end_signal) : keeper->end_code;
+}
+
+/* Nothing runs yet: a signal that ends a wait ends us, too. 0 when there was none. */
+static int pending_end(const struct signals *signals)
+{
+	struct signalfd_siginfo info;
+	int signal, end = 0;
+
+	while ((signal = signals_next(signals, &info)) != 0)
+		if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
+			end = signal;
+	return end;
+}
+
+/* Start everything and see it through; the code to exit with but for what the lock itself says. */
+static int run(struct keeper *keeper, int *signal_out)
+{
+	int code;
+
+	if (!start_renewer(keeper))
+		return say_system("cannot start the renewer");
+	if (!signals_watch_all(keeper->job->signals))
+		return say_system("cannot read signals");
+	*signal_out = pending_end(keeper->job->signals);
+	if (*signal_out != 0)
+		return 0;
+	code = start_command(keeper);
+	if (code == 0) {
+		reap(keeper);
+		watch_over(keeper);
+	}
+	return code;
+}
+
+int keeper_run(const struct keeper_job *job)
+{
+	struct keeper keeper;
+	int signal = 0, code = keeper_init(&keeper, job);
+	bool was_lost;
+
+	if (code != 0) {
+		(void)rlock_release(job->conn, job->hold, rlock_now_ms() + RELEASE_MS);
+		keeper_clear(&keeper);
+		return code;
+	}
+	code = run(&keeper, &signal);
+	stop_renewer(&keeper);
+	was_lost = give_back(&keeper);
+	if (signal != 0)
+		code = signals_die_by(signal);
+	else if (code == 0)
+		code = exit_code(&keeper, was_lost);
+	keeper_clear(&keeper);
+	return code;
+}

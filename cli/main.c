@@ -1,0 +1,185 @@
+/*
+ * The verbs, and the way to them: help, version, or the one command that does what was asked for.
+ * Signals, and everything about a lock, are the commands' business.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "exits.h"
+#include "say.h"
+#include "usage.h"
+
+#ifndef HIREDIS_VERSION_TEXT
+#define HIREDIS_VERSION_TEXT "unknown"
+#endif
+
+static const struct verb verbs[] = {
+	{ "run", cmd_lock, RLOCK_PLAIN, VERBS_TAKE, COMMAND_NEEDED,
+	  "hold a lock while a command runs",
+	  "Waits for the lock, runs COMMAND, and gives the lock back when COMMAND ends. The exit "
+	  "status is COMMAND's; 75 when the lock was not had in time, 76 when it was lost. Of "
+	  "several "
+	  "NAMEs either all are locked or none." },
+	{ "lock", cmd_lock, RLOCK_PLAIN, VERBS_TAKE, COMMAND_OPTIONAL,
+	  "take a lock, for a command or for the calling process",
+	  "With a COMMAND the same as run. Without one the lock is the calling process's, or that "
+	  "of "
+	  "--pid, and stays taken until 'rlock unlock', or until that process ends. In a script "
+	  "say "
+	  "which process is meant: rlock lock --pid $$ NAME." },
+	{ "unlock", cmd_unlock, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, "give a lock back",
+	  "Gives back what the caller locked last under that NAME. The exit status is 0; 1 when "
+	  "the "
+	  "caller holds no such lock, 76 when it had been lost." },
+	{ "renew", cmd_renew, RLOCK_PLAIN, VERBS_RENEW, COMMAND_NONE,
+	  "renew a lock once, and print how long it lasts",
+	  "Renews the caller's lock of that NAME, and prints how long it lasts from now. The exit "
+	  "status is 0; 1 when the caller holds no such lock, 76 when it had been lost." },
+};
+
+#define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
+#define VERB_NAMES "run, lock, unlock, renew or help"
+
+static const struct verb *verb_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < VERB_COUNT; i++) {
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	}
+	return NULL;
+}
+
+/* ---- help and version ---- */
+
+/* The exit code once everything has been printed: a full disk must not pass for success. */
+static int output_end(void)
+{
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return 0;
+	say_error("cannot write to standard output: %s", strerror(errno));
+	return EXIT_SYSTEM;
+}
+
+static int say_unknown_verb(const char *name)
+{
+	char shown[USAGE_SHOWN_MAX];
+
+	say_error("'%s' is no verb: there are " VERB_NAMES, usage_show(name, shown));
+	return EXIT_USAGE;
+}
+
+/* "help [VERB]" */
+static int help(int argc, char **argv)
+{
+	const struct verb *verb;
+	size_t i;
+
+	if (argc > 3) {
+		say_error("help takes one verb: rlock help run");
+		return EXIT_USAGE;
+	}
+	if (argc == 3) {
+		verb = verb_find(argv[2]);
+		if (verb == NULL)
+			return say_unknown_verb(argv[2]);
+		opts_print_help(verb);
+		return output_end();
+	}
+	(void)printf("usage: rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]\n\n"
+		     "Locks for a whole fleet, kept on a Redis or Valkey server.\n\nVerbs:\n");
+	for (i = 0; i < VERB_COUNT; i++)
+		(void)printf("  %-14s%s\n", verbs[i].name, verbs[i].summary);
+	(void)printf("  %-14s%s\n", "help [VERB]", "show this text, or that of a verb");
+	(void)printf("\nrlock --version shows the version.\n");
+	return output_end();
+}
+
+static int version(void)
+{
+	(void)printf("rlock " RLOCK_VERSION " (hiredis " HIREDIS_VERSION_TEXT ", without TLS)\n");
+	return output_end();
+}
+
+/* ---- the way to a verb ---- */
+
+/* An option before the verb: show the line with the two of them changed over. */
+static int say_option_first(int argc, char **argv)
+{
+	size_t count = (size_t)argc;
+	struct usage_line line;
+	size_t place = 1;
+	size_t span;
+
+	while (place < count && (span = usage_option_span(VERBS_ALL, argv[place])) > 0)
+		place += span;
+	if (place < count && verb_find(argv[place]) != NULL) {
+		usage_begin(&line, argv[place]);
+		usage_add(&line, argv + 1, place - 1);
+		usage_add(&line, argv + place + 1, count - place - 1);
+	} else {
+		usage_begin(&line, "VERB");
+		usage_add_plain(&line, "[OPTION...] NAME... [-- COMMAND [ARG...]]");
+	}
+	say_error("the verb comes first: %s", line.text);
+	return EXIT_USAGE;
+}
+
+static int verb_run(const struct verb *verb, int argc, char **argv)
+{
+	struct opts opts;
+	bool is_done = false;
+	int code = opts_read(verb, argc, argv, &opts, &is_done);
+
+	if (code != 0)
+		return code;
+	if (is_done)
+		return output_end();
+	say_setup(opts.quiet, opts.verbose);
+	code = verb->main(verb, &opts);
+	opts_free(&opts);
+	return code;
+}
+
+/*
+ * With a standard stream closed, the next file or socket would become that stream, and a message
+ * could end up on a connection. What stands in for it fails every use, as the closed one would, and
+ * is closed again for a COMMAND.
+ */
+static void hold_standard_streams(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+			(void)open("/dev/null",
+				   (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct verb *verb;
+
+	hold_standard_streams();
+	if (argc < 2) {
+		say_error("which verb? there are " VERB_NAMES);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+	    strcmp(argv[1], "-h") == 0)
+		return help(argc, argv);
+	if (strcmp(argv[1], "--version") == 0)
+		return version();
+	if (argv[1][0] == '-')
+		return say_option_first(argc, argv);
+	verb = verb_find(argv[1]);
+	if (verb == NULL)
+		return say_unknown_verb(argv[1]);
+	return verb_run(verb, argc, argv);
+}

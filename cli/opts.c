@@ -1,0 +1,260 @@
+/*
+ * From what was asked for in three places to one struct opts, checked and complete.
+ * Reading each place is argv.c's and config.c's business; here is what they mean together.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argv.h"
+#include "config.h"
+#include "draft.h"
+#include "exits.h"
+#include "grammar.h"
+#include "opts.h"
+#include "say.h"
+#include "usage.h"
+
+#define PASSWORD_FILE_MAX 65536
+
+/* What the strings in struct opts point into. */
+struct memory {
+	struct words words;
+	char *config;
+};
+
+static int out_of_memory(void)
+{
+	say_error("out of memory");
+	return EXIT_SYSTEM;
+}
+
+/* ---- what goes together on the command line ---- */
+
+/* Options that would do nothing with a COMMAND, or without one. */
+static int check_place(const struct draft *draft)
+{
+	bool has_command = draft->opts->command != NULL;
+	size_t id;
+
+	for (id = 0; id < OPT_COUNT; id++) {
+		const struct opt *opt = &opt_table[id];
+
+		if (draft->given[id] != SOURCE_ARGV)
+			continue;
+		if ((opt->place & WITH_COMMAND) != 0 && !has_command) {
+			say_error("--%s is for a COMMAND, and there is none: put one behind '--'",
+				  opt->name);
+			return EXIT_USAGE;
+		}
+		if ((opt->place & WITHOUT_COMMAND) != 0 && has_command) {
+			say_error("--%s is for a lock without a COMMAND: leave one of them out",
+				  opt->name);
+			return EXIT_USAGE;
+		}
+	}
+	return 0;
+}
+
+/* Before the other places are looked at: these options are for the command line only. */
+static int check_owner(const struct opts *opts)
+{
+	const char *wrong = NULL;
+
+	if (opts->owner != NULL && opts->pid != 0)
+		wrong = "--owner can't go together with --pid: a lock has one owner";
+	else if (opts->holder != NULL && !opts->force)
+		wrong = "--holder needs --force: it says whose lock may be broken";
+	else if (opts->force && (opts->owner != NULL || opts->pid != 0))
+		wrong = "--force breaks anybody's lock: say --holder OWNER, not --owner or --pid";
+	if (wrong == NULL)
+		return 0;
+	say_error("%s", wrong);
+	return EXIT_USAGE;
+}
+
+/* ---- the environment ---- */
+
+static int environment_read(struct draft *draft)
+{
+	const char *url = getenv("RLOCK_URL");
+	char why[RLOCK_ERROR_MAX];
+	enum rlock_status status;
+
+	if (url == NULL || draft->given[OPT_URL] != SOURCE_DEFAULT)
+		return 0;
+	draft_begin(draft, SOURCE_ENVIRONMENT);
+	status = draft_take(draft, OPT_URL, url, why);
+	if (status != RLOCK_OK)
+		usage_bad_value("RLOCK_URL", url, why);
+	return exit_code_of(status);
+}
+
+/* ---- what nobody said ---- */
+
+static int defaults_take(struct draft *draft)
+{
+	char why[RLOCK_ERROR_MAX];
+	size_t id;
+
+	draft_begin(draft, SOURCE_DEFAULT);
+	for (id = 0; id < OPT_COUNT; id++) {
+		const char *initial = opt_table[id].initial;
+		enum rlock_status status;
+
+		if (initial == NULL)
+			continue;
+		status = draft_take(draft, (enum opt_id)id, initial, why);
+		if (status != RLOCK_OK) {
+			usage_bad_value(opt_table[id].name, initial, why);
+			return status == RLOCK_ENOMEM ? EXIT_SYSTEM : EXIT_FAULT;
+		}
+	}
+	return 0;
+}
+
+/* ---- what it all means ---- */
+
+/* A database from a higher place than the URL's replaces the one inside the URL. */
+static int database_set(struct draft *draft)
+{
+	struct rlock_url *url = draft->opts->url;
+	enum opt_source source = draft->given[OPT_DB];
+	enum rlock_status status;
+
+	if (source == SOURCE_DEFAULT || (rlock_url_has_db(url) && draft->given[OPT_URL] > source))
+		return 0;
+	status = rlock_url_set_db(url, draft->db);
+	if (status == RLOCK_ENOMEM)
+		return out_of_memory();
+	if (status == RLOCK_OK)
+		return 0;
+	say_error("%s has no database %d", rlock_url_server(url), draft->db);
+	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
+}
+
+/* Cut the text of a password file down to its first line. NULL, or what is wrong with that. */
+static const char *first_line_cut(char *text, size_t len)
+{
+	size_t line_len = strcspn(text, "\n");
+
+	if (line_len < len && text[line_len] == '\0')
+		return "a NUL byte in its first line";
+	if (line_len > 0 && text[line_len - 1] == '\r')
+		line_len--;
+	text[line_len] = '\0';
+	return line_len == 0 ? "its first line is empty" : NULL;
+}
+
+static int password_file_read(struct opts *opts, const char *path)
+{
+	enum rlock_status status = RLOCK_OK;
+	size_t len = 0;
+	char *text = config_read_file(path, PASSWORD_FILE_MAX, &len);
+	const char *wrong = text == NULL ? strerror(errno) : first_line_cut(text, len);
+
+	if (text == NULL && errno == ENOMEM)
+		return out_of_memory();
+	if (wrong == NULL)
+		status = rlock_url_set_password(opts->url, text);
+	if (text != NULL)
+		explicit_bzero(text, len);
+	free(text);
+	if (wrong != NULL) {
+		char shown[USAGE_SHOWN_MAX];
+
+		say_error("password file '%s': %s", usage_show(path, shown), wrong);
+		return EXIT_CONFIG;
+	}
+	return status == RLOCK_OK ? 0 : out_of_memory();
+}
+
+static int password_set(struct draft *draft)
+{
+	struct opts *opts = draft->opts;
+	const char *password = getenv("REDISCLI_AUTH");
+
+	if (rlock_url_has_password(opts->url))
+		return 0;
+	if (draft->password_file != NULL)
+		return password_file_read(opts, draft->password_file);
+	if (password == NULL || *password == '\0')
+		return 0;
+	if (rlock_url_set_password(opts->url, password) != RLOCK_OK)
+		return out_of_memory();
+	return 0;
+}
+
+static int complete(struct draft *draft)
+{
+	struct opts *opts = draft->opts;
+	int code;
+
+	if (opts->command == NULL) {
+		/* From a file, where they are meant for other calls. */
+		opts->at_least_ms = 0;
+		opts->max_run_ms = 0;
+		opts->kill_child = false;
+	}
+	if (draft->verb->set == VERBS_TAKE && opts->owner != NULL && !opts->is_fixed_lease) {
+		say_error("--owner needs --lease, since no process stays to renew the lock: "
+			  "add --lease 10m, or what the job may take");
+		return EXIT_USAGE;
+	}
+	code = database_set(draft);
+	return code != 0 ? code : password_set(draft);
+}
+
+int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done)
+{
+	struct draft draft = { .verb = verb, .opts = opts };
+	struct words words;
+	bool has_words = words_cut(argc, argv, &words); /* first of all: it hides passwords */
+	struct memory *memory = calloc(1, sizeof(*memory));
+	int code;
+
+	*opts = (struct opts){ .wait_ms = -1, .memory = memory };
+	*is_done = false;
+	if (!has_words || memory == NULL) {
+		words_free(&words);
+		free(memory);
+		opts->memory = NULL;
+		return out_of_memory();
+	}
+	memory->words = words;
+	opts->command = words.is_cut ? words.command : NULL;
+	code = argv_read(&draft, &words, is_done);
+	if (*is_done)
+		opts_print_help(verb);
+	if (code != 0 || *is_done)
+		goto out;
+	code = check_place(&draft);
+	if (code == 0)
+		code = check_owner(opts);
+	if (code == 0)
+		code = environment_read(&draft);
+	if (code == 0)
+		code = config_read(&draft, &memory->config);
+	if (code == 0)
+		code = defaults_take(&draft);
+	if (code == 0)
+		code = complete(&draft);
+out:
+	if (code != 0 || *is_done)
+		opts_free(opts);
+	return code;
+}
+
+void opts_free(struct opts *opts)
+{
+	struct memory *memory = opts->memory;
+
+	free(opts->names);
+	rlock_url_free(opts->url);
+	if (memory != NULL) {
+		words_free(&memory->words);
+		free(memory->config);
+		free(memory);
+	}
+	*opts = (struct opts){ 0 };
+}

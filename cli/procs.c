@@ -1,0 +1,354 @@
+/*
+ * Walks /proc: from the command to its descendants, from a subreaper to what it adopted, and to all
+ * who carry the hold's id in their environment, whatever group or session they moved to.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "procs.h"
+#include "renewer.h"
+
+#define STAT_MAX 1024
+/* Processes that fork as fast as they are found are met again at the caller's next call. */
+#define WALKS_MAX 50
+
+struct table {
+	struct proc *procs;
+	bool *is_member;
+	size_t count, capacity;
+};
+
+/* ---- one process ---- */
+
+static ssize_t read_file(pid_t pid, const char *file, char *out, size_t size)
+{
+	char path[64];
+	ssize_t len;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	len = read(fd, out, size);
+	(void)close(fd);
+	return len;
+}
+
+/* The fields stand behind the last parenthesis: the name may hold anything, blanks and brackets too. */
+bool proc_read(pid_t pid, struct proc *out)
+{
+	char text[STAT_MAX], *open_bracket, *close_bracket;
+	long long parent, threads;
+	unsigned long long start, stack;
+	ssize_t len = read_file(pid, "stat", text, sizeof(text) - 1);
+	char state;
+	size_t name_len;
+
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	open_bracket = strchr(text, '(');
+	close_bracket = strrchr(text, ')');
+	if (open_bracket == NULL || close_bracket == NULL || close_bracket < open_bracket)
+		return false;
+	if (sscanf(close_bracket + 1,
+		   " %c %lld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld %*s "
+		   "%llu %*s %*s %*s %*s %*s %llu",
+		   &state, &parent, &threads, &start, &stack) != 5)
+		return false;
+	name_len = (size_t)(close_bracket - open_bracket - 1);
+	if (name_len >= sizeof(out->name))
+		name_len = sizeof(out->name) - 1;
+	memcpy(out->name, open_bracket + 1, name_len);
+	out->name[name_len] = '\0';
+	out->pid = pid;
+	out->parent = (pid_t)parent;
+	out->state = state;
+	out->threads = (long)threads;
+	out->start = start;
+	out->stack = stack;
+	return true;
+}
+
+/* A leader that has exited is a zombie while its other threads run on. */
+static bool is_gone(const struct proc *proc)
+{
+	return proc->state == 'X' || (proc->state == 'Z' && proc->threads <= 1);
+}
+
+bool proc_is_running(pid_t pid, uint64_t start)
+{
+	struct proc proc;
+
+	return proc_read(pid, &proc) && (start == 0 || proc.start == start) && !is_gone(&proc);
+}
+
+int proc_open(pid_t pid, uint64_t start)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct proc proc;
+
+	if (fd < 0)
+		return -1;
+	/* Looked at again behind the open: from now on the number can't change its meaning. */
+	if (start != 0 && (!proc_read(pid, &proc) || proc.start != start)) {
+		(void)close(fd);
+		errno = ESRCH;
+		return -1;
+	}
+	return fd;
+}
+
+/* Whether the hold id stands in the RLOCK_HELD of its environment. */
+static bool carries_hold(pid_t pid, const char *hold_id)
+{
+	static const char variable[] = "RLOCK_HELD=";
+	size_t size = 1 << 16, len = 0;
+	char *text = malloc(size + 1), path[64];
+	bool is_found = false;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	fd = text != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	while (fd >= 0) {
+		ssize_t got = read(fd, text + len, size - len);
+
+		if (got <= 0)
+			break;
+		len += (size_t)got;
+		if (len == size) {
+			char *larger = realloc(text, 2 * size + 1);
+
+			if (larger == NULL)
+				break;
+			text = larger;
+			size *= 2;
+		}
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	if (text != NULL) {
+		text[len] = '\0';
+		for (size_t i = 0; i < len && !is_found; i += strlen(text + i) + 1)
+			is_found = strncmp(text + i, variable, sizeof(variable) - 1) == 0 &&
+				   strstr(text + i, hold_id) != NULL;
+	}
+	free(text);
+	return is_found;
+}
+
+/* ---- all of them ---- */
+
+static bool table_add(struct table *table, const struct proc *proc)
+{
+	if (table->count == table->capacity) {
+		size_t capacity = table->capacity == 0 ? 256 : table->capacity * 2;
+		struct proc *procs = realloc(table->procs, capacity * sizeof(*procs));
+
+		if (procs == NULL)
+			return false;
+		table->procs = procs;
+		table->capacity = capacity;
+	}
+	table->procs[table->count++] = *proc;
+	return true;
+}
+
+static bool table_read(struct table *table)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	bool is_complete = true;
+
+	if (dir == NULL)
+		return false;
+	while (is_complete && (entry = readdir(dir)) != NULL) {
+		struct proc proc;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		if (proc_read((pid_t)strtol(entry->d_name, NULL, 10), &proc))
+			is_complete = table_add(table, &proc);
+	}
+	(void)closedir(dir);
+	if (is_complete && table->count > 0) {
+		table->is_member = calloc(table->count, sizeof(*table->is_member));
+		is_complete = table->is_member != NULL;
+	}
+	return is_complete;
+}
+
+static void table_free(struct table *table)
+{
+	free(table->procs);
+	free(table->is_member);
+}
+
+/* Neither ourselves, nor a watchdog: one ends when what it protects has ended. */
+static bool is_left_aside(const struct proc_roots *roots, const struct proc *proc)
+{
+	if (proc->pid == getpid() || proc->pid == roots->adopter)
+		return true;
+	for (size_t i = 0; i < sizeof(roots->except) / sizeof(roots->except[0]); i++)
+		if (roots->except[i] > 0 && proc->pid == roots->except[i])
+			return true;
+	return strcmp(proc->name, RENEWER_NAME) == 0;
+}
+
+static bool is_root(const struct proc_roots *roots, const struct proc *proc)
+{
+	if (roots->job > 0 && proc->pid == roots->job &&
+	    (roots->job_start == 0 || proc->start == roots->job_start))
+		return true;
+	if (roots->adopter > 0 && roots->adopts_strangers && proc->parent == roots->adopter)
+		return true;
+	return roots->hold_id != NULL && !is_gone(proc) && carries_hold(proc->pid, roots->hold_id);
+}
+
+static int by_pid(const void *left, const void *right)
+{
+	const struct proc *a = left, *b = right;
+
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static bool has_member_parent(const struct table *table, const struct proc *child)
+{
+	const struct proc key = { .pid = child->parent };
+	const struct proc *parent =
+		bsearch(&key, table->procs, table->count, sizeof(*table->procs), by_pid);
+
+	return parent != NULL && table->is_member[parent - table->procs];
+}
+
+static void mark_members(const struct proc_roots *roots, struct table *table)
+{
+	bool has_changed;
+
+	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
+	for (size_t i = 0; i < table->count; i++)
+		table->is_member[i] = !is_left_aside(roots, &table->procs[i]) &&
+				      is_root(roots, &table->procs[i]);
+	do {
+		has_changed = false;
+		for (size_t i = 0; i < table->count; i++) {
+			const struct proc *child = &table->procs[i];
+
+			if (table->is_member[i] || is_left_aside(roots, child) ||
+			    !has_member_parent(table, child))
+				continue;
+			table->is_member[i] = has_changed = true;
+		}
+	} while (has_changed);
+}
+
+/* ---- signals ---- */
+
+void proc_set_free(struct proc_set *set)
+{
+	free(set->members);
+	*set = (struct proc_set){ 0 };
+}
+
+static bool set_has(const struct proc_set *set, const struct proc *proc)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->members[i].pid == proc->pid && set->members[i].start == proc->start)
+			return true;
+	return false;
+}
+
+static bool set_add(struct proc_set *set, const struct proc *proc)
+{
+	if (set->count == set->capacity) {
+		size_t capacity = set->capacity == 0 ? 32 : set->capacity * 2;
+		void *members = realloc(set->members, capacity * sizeof(*set->members));
+
+		if (members == NULL)
+			return false;
+		set->members = members;
+		set->capacity = capacity;
+	}
+	set->members[set->count].pid = proc->pid;
+	set->members[set->count].start = proc->start;
+	set->count++;
+	return true;
+}
+
+/* By a descriptor that was checked, so that a reused number is never hit. False: not permitted. */
+static bool send_signal(const struct proc *proc, int signal)
+{
+	int fd = proc_open(proc->pid, proc->start);
+	bool is_permitted = true;
+
+	if (fd < 0)
+		return errno != EPERM;
+	if (syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) != 0)
+		is_permitted = errno != EPERM;
+	else if (signal == SIGTERM)
+		/* A stopped process hears nothing else. */
+		(void)syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
+	(void)close(fd);
+	return is_permitted;
+}
+
+/* One walk. *met_new: somebody was found who had not had the signal yet. */
+static bool walk(const struct proc_roots *roots, int signal, struct proc_set *signaled,
+		 struct proc_report *report, bool *met_new)
+{
+	struct table table = { 0 };
+	bool is_complete = table_read(&table);
+
+	*report = (struct proc_report){ 0 };
+	*met_new = false;
+	if (is_complete)
+		mark_members(roots, &table);
+	for (size_t i = 0; is_complete && i < table.count; i++) {
+		const struct proc *proc = &table.procs[i];
+
+		if (!table.is_member[i] || is_gone(proc))
+			continue;
+		report->running++;
+		if (set_has(signaled, proc))
+			continue;
+		*met_new = true;
+		is_complete = set_add(signaled, proc);
+		if (!send_signal(proc, signal)) {
+			report->refused++;
+			report->refused_one = *proc;
+		}
+	}
+	table_free(&table);
+	return is_complete;
+}
+
+bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
+		  struct proc_report *out)
+{
+	struct proc_set own = { 0 };
+	struct proc_report report = { 0 };
+	bool is_complete = true, met_new = true;
+	size_t refused = 0;
+
+	*out = report;
+	for (int walks = 0; is_complete && met_new && walks < WALKS_MAX; walks++) {
+		is_complete = walk(roots, signal, signaled != NULL ? signaled : &own, &report,
+				   &met_new);
+		refused += report.refused;
+		if (report.refused > 0)
+			out->refused_one = report.refused_one;
+	}
+	out->running = report.running;
+	out->refused = refused;
+	proc_set_free(&own);
+	return is_complete;
+}

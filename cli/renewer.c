@@ -1,0 +1,420 @@
+/*
+ * The watchdog process. It sleeps until the next renewal is due; whatever else happens (the keeper
+ * dies, the command ends, a deadline passes) reaches it through one epoll descriptor, which also cuts
+ * short a renewal that hangs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "local.h"
+#include "procs.h"
+#include "renewer.h"
+#include "session.h"
+#include "stop.h"
+
+/* After a renewal that failed: soon again, then less often, but some times before the lease ends. */
+#define RETRY_MIN_MS 20
+#define RETRIES_IN_A_LEASE 20
+#define RELEASE_MS 5000
+
+struct renewer {
+	struct watch *watch;
+	struct rlock_conn *conn;
+	struct rlock_hold *hold;
+	struct session *session;
+	struct stopper stopper;
+	int events_fd; /* epoll: everything below */
+	int timer_fd;
+	int keeper_fd;   /* -1: dead */
+	int job_fd;      /* -1: not known yet, or ended */
+	int wake_fd;
+	pid_t keeper;
+	int64_t renew_ms; /* when the next renewal is due; INT64_MAX: never again */
+	int64_t retry_ms;
+	bool has_job_ended;
+};
+
+/* ---- set up ---- */
+
+static void observe(const struct renewer *renewer, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	if (fd >= 0)
+		(void)epoll_ctl(renewer->events_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* The kernel drops a closed descriptor from the epoll set, unless a copy is still open: a fork's. */
+static void forget(const struct renewer *renewer, int *fd)
+{
+	if (*fd < 0)
+		return;
+	(void)epoll_ctl(renewer->events_fd, EPOLL_CTL_DEL, *fd, NULL);
+	(void)close(*fd);
+	*fd = -1;
+}
+
+static int compare_ints(const void *left, const void *right)
+{
+	int a = *(const int *)left, b = *(const int *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* All descriptors but these: the caller's pipes must see their end when the caller lets go of them. */
+static void close_all_but(int *kept, size_t count)
+{
+	unsigned int next = 0;
+	int null_fd;
+
+	qsort(kept, count, sizeof(*kept), compare_ints);
+	for (size_t i = 0; i < count; i++) {
+		if (kept[i] < 0)
+			continue;
+		if ((unsigned int)kept[i] > next)
+			(void)syscall(SYS_close_range, next, (unsigned int)kept[i] - 1, 0);
+		next = (unsigned int)kept[i] + 1;
+	}
+	(void)syscall(SYS_close_range, next, ~0U, 0);
+	/* 0, 1 and 2 are taken first, by whatever opens next: never by a connection. */
+	do
+		null_fd = open("/dev/null", O_RDWR);
+	while (null_fd >= 0 && null_fd < STDERR_FILENO);
+	if (null_fd > STDERR_FILENO)
+		(void)close(null_fd);
+}
+
+/* Away from the caller's terminal, streams and directory. TERM, INT and HUP stay blocked for good. */
+static void let_go(const struct renewer_job *job)
+{
+	int kept[] = { job->keeper_fd, job->target_fd, job->wake_fd, session_fd(job->session) };
+	struct proc self;
+	sigset_t all;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
+	(void)setsid();
+	rlock_conn_disown(job->conn);
+	rlock_conn_set_trace(job->conn, NULL, NULL);
+	close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
+	(void)!chdir("/");
+	if (job->session != NULL && proc_read(getpid(), &self)) {
+		job->session->renewer = self.pid;
+		job->session->renewer_start = self.start;
+	}
+}
+
+static bool renewer_init(struct renewer *renewer, const struct renewer_job *job, pid_t keeper)
+{
+	struct watch *watch = job->watch;
+
+	*renewer = (struct renewer){
+		.watch = watch,
+		.conn = job->conn,
+		.hold = job->hold,
+		.session = job->session,
+		.events_fd = epoll_create1(EPOLL_CLOEXEC),
+		.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+		.keeper_fd = job->keeper_fd,
+		.job_fd = job->target_fd,
+		.wake_fd = job->wake_fd,
+		.keeper = keeper,
+		.renew_ms = watch->is_fixed_lease ? INT64_MAX :
+						    watch->sent_ms + watch->lease_ms / 3,
+		.retry_ms = RETRY_MIN_MS,
+	};
+	if (renewer->events_fd < 0 || renewer->timer_fd < 0)
+		return false;
+	observe(renewer, renewer->timer_fd);
+	observe(renewer, renewer->keeper_fd);
+	observe(renewer, renewer->job_fd);
+	rlock_conn_set_cancel(renewer->conn, renewer->events_fd);
+	stopper_init(&renewer->stopper, watch);
+	return true;
+}
+
+/* ---- what happens around it ---- */
+
+static bool is_ready(int fd)
+{
+	struct pollfd poll_fd = { fd, POLLIN, 0 };
+
+	return fd >= 0 && poll(&poll_fd, 1, 0) > 0;
+}
+
+static void wake_keeper(const struct renewer *renewer)
+{
+	const uint64_t one = 1;
+
+	if (renewer->wake_fd >= 0)
+		(void)!write(renewer->wake_fd, &one, sizeof(one));
+}
+
+/*
+ * The command's pid stands on the page from before its exec. Once the keeper is dead nobody starts it
+ * any more: a 0 becomes "never", which the command's own process finds before it runs anything.
+ */
+static void find_job(struct renewer *renewer)
+{
+	struct watch *watch = renewer->watch;
+	pid_t none = JOB_NOT_STARTED;
+
+	if (renewer->job_fd >= 0 || renewer->has_job_ended)
+		return;
+	if (renewer->keeper_fd < 0)
+		(void)atomic_compare_exchange_strong(&watch->job_pid, &none, JOB_NEVER);
+	if (watch->job_pid == JOB_NOT_STARTED)
+		return;
+	if (watch->job_pid != JOB_NEVER)
+		renewer->job_fd = proc_open(watch->job_pid, watch->job_start);
+	if (renewer->job_fd >= 0)
+		observe(renewer, renewer->job_fd);
+	else
+		renewer->has_job_ended = true;
+}
+
+/* A keeper that stopped itself, because its command was stopped, has to hear that it runs again. */
+static void continue_keeper(const struct renewer *renewer)
+{
+	struct proc job;
+
+	if (renewer->keeper_fd < 0 || !renewer->watch->is_keeper_stopped)
+		return;
+	if (!renewer->has_job_ended && proc_read(renewer->watch->job_pid, &job) && job.state == 'T')
+		return;
+	(void)syscall(SYS_pidfd_send_signal, renewer->keeper_fd, SIGCONT, NULL, 0);
+}
+
+static void notice(struct renewer *renewer)
+{
+	uint64_t ticks;
+
+	(void)!read(renewer->timer_fd, &ticks, sizeof(ticks));
+	if (is_ready(renewer->keeper_fd)) {
+		forget(renewer, &renewer->keeper_fd);
+		if (renewer->watch->kill_child && !renewer->watch->is_for_caller)
+			(void)watch_stop(renewer->watch, STOP_ORPHANED);
+		find_job(renewer);
+	}
+	if (is_ready(renewer->job_fd)) {
+		forget(renewer, &renewer->job_fd);
+		renewer->has_job_ended = true;
+		continue_keeper(renewer);
+	}
+}
+
+/* ---- renewing ---- */
+
+static void note_failure(struct renewer *renewer)
+{
+	(void)snprintf(renewer->watch->why, sizeof(renewer->watch->why), "%s",
+		       rlock_conn_error(renewer->conn));
+	renewer->watch->lost_name = rlock_conn_error_name(renewer->conn);
+}
+
+static void declare_lost(struct renewer *renewer)
+{
+	renewer->renew_ms = INT64_MAX;
+	if (renewer->session != NULL)
+		session_mark_lost(renewer->session);
+	wake_keeper(renewer);
+}
+
+static void declare_broken(struct renewer *renewer)
+{
+	note_failure(renewer);
+	renewer->watch->is_broken = true;
+	(void)watch_stop(renewer->watch, STOP_LOST);
+	declare_lost(renewer);
+}
+
+/* A keeper that somebody stopped would never release what its command left behind. */
+static bool is_pointless(const struct renewer *renewer)
+{
+	struct proc keeper;
+
+	return renewer->has_job_ended && renewer->keeper_fd >= 0 &&
+	       proc_read(renewer->keeper, &keeper) && keeper.state == 'T';
+}
+
+static void renew(struct renewer *renewer)
+{
+	struct watch *watch = renewer->watch;
+	int64_t now_ms = rlock_now_ms();
+	enum rlock_status status;
+
+	find_job(renewer);
+	continue_keeper(renewer);
+	if (is_pointless(renewer)) {
+		renewer->renew_ms = now_ms + watch->lease_ms / 3;
+		return;
+	}
+	status = rlock_renew(renewer->conn, renewer->hold, watch->lease_ms,
+			     watch_lease_end_ms(watch));
+	now_ms = rlock_now_ms();
+	if (status == RLOCK_OK) {
+		watch->sent_ms = rlock_hold_sent_ms(renewer->hold);
+		renewer->renew_ms = watch->sent_ms + watch->lease_ms / 3;
+		renewer->retry_ms = RETRY_MIN_MS;
+		return;
+	}
+	if (status == RLOCK_NOT_HELD) {
+		declare_broken(renewer);
+		return;
+	}
+	if (status == RLOCK_CANCELLED) {
+		/* Something happened; the same request goes out again behind it. */
+		renewer->renew_ms = now_ms;
+		return;
+	}
+	note_failure(renewer);
+	renewer->renew_ms = now_ms + renewer->retry_ms;
+	renewer->retry_ms *= 2;
+	if (renewer->retry_ms > watch->lease_ms / RETRIES_IN_A_LEASE)
+		renewer->retry_ms = watch->lease_ms / RETRIES_IN_A_LEASE;
+}
+
+/* ---- stopping ---- */
+
+static struct proc_roots roots_of(const struct renewer *renewer)
+{
+	const struct watch *watch = renewer->watch;
+	struct proc_roots roots = {
+		.job = renewer->has_job_ended || watch->job_pid <= 0 ? 0 : watch->job_pid,
+		.job_start = watch->job_start,
+		.hold_id = watch->is_for_caller ? NULL : watch->hold_id,
+		.adopter = renewer->keeper_fd >= 0 && !watch->is_for_caller ? renewer->keeper : 0,
+		.except = { local_server_pid(), 0 },
+	};
+
+	return roots;
+}
+
+/* Whether processes that are to be stopped still run. */
+static bool stop_step(struct renewer *renewer)
+{
+	struct proc_roots roots = roots_of(renewer);
+
+	return stopper_step(&renewer->stopper, &roots, rlock_now_ms());
+}
+
+/* A `rlock renew` may have moved a fixed lease forward: the state file says so. */
+static void reload(struct renewer *renewer)
+{
+	struct watch *watch = renewer->watch;
+	int64_t sent_ms, lease_ms;
+
+	if (renewer->session == NULL || watch->reason != STOP_NONE ||
+	    rlock_now_ms() < watch_next_ms(watch))
+		return;
+	if (!session_reload(renewer->session, &sent_ms, &lease_ms) || sent_ms <= watch->sent_ms)
+		return;
+	watch->sent_ms = sent_ms;
+	watch->lease_ms = lease_ms;
+}
+
+static void check_deadlines(struct renewer *renewer)
+{
+	struct watch *watch = renewer->watch;
+	int before = watch->reason;
+
+	reload(renewer);
+	watch_check_deadlines(watch, rlock_now_ms());
+	if (watch->reason == STOP_LOST && renewer->renew_ms != INT64_MAX)
+		declare_lost(renewer);
+	else if (watch->reason != before)
+		wake_keeper(renewer);
+}
+
+/* ---- the end ---- */
+
+static void give_back(struct renewer *renewer)
+{
+	const struct watch *watch = renewer->watch;
+	int64_t now_ms = rlock_now_ms(), left_ms = watch->had_ms + watch->at_least_ms - now_ms;
+
+	if (watch->is_broken)
+		return;
+	rlock_conn_set_cancel(renewer->conn, -1);
+	if (watch->at_least_ms > 0 && left_ms > 0)
+		(void)rlock_linger(renewer->conn, renewer->hold, left_ms, now_ms + RELEASE_MS);
+	else
+		(void)rlock_release(renewer->conn, renewer->hold, now_ms + RELEASE_MS);
+}
+
+/* Nothing is left to protect. With the keeper alive that is for the keeper to find. */
+static bool is_over(const struct renewer *renewer, bool has_processes)
+{
+	const struct watch *watch = renewer->watch;
+
+	if (watch->is_for_caller && renewer->keeper_fd < 0 && !watch->is_committed)
+		return true;
+	if (watch->is_for_caller)
+		return renewer->has_job_ended;
+	return renewer->keeper_fd < 0 && renewer->has_job_ended && !has_processes;
+}
+
+static void sleep_until_something(struct renewer *renewer, bool has_renewal_due)
+{
+	int64_t next_ms = watch_next_ms(renewer->watch);
+	struct itimerspec at = { 0 };
+	struct pollfd events = { renewer->events_fd, POLLIN, 0 };
+
+	if (renewer->stopper.again_ms < next_ms)
+		next_ms = renewer->stopper.again_ms;
+	if (!has_renewal_due && renewer->renew_ms < next_ms)
+		next_ms = renewer->renew_ms;
+	if (next_ms != INT64_MAX) {
+		/* A time of 0 would disarm it. */
+		at.it_value.tv_sec = next_ms / 1000;
+		at.it_value.tv_nsec = next_ms % 1000 * 1000000 + 1;
+	}
+	(void)timerfd_settime(renewer->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	if (!has_renewal_due)
+		(void)rlock_poll(&events, 1, INT64_MAX);
+}
+
+static void renewer_run(struct renewer *renewer)
+{
+	for (;;) {
+		bool has_processes, has_renewal_due;
+
+		check_deadlines(renewer);
+		has_processes = stop_step(renewer);
+		if (is_over(renewer, has_processes))
+			break;
+		has_renewal_due = rlock_now_ms() >= renewer->renew_ms;
+		sleep_until_something(renewer, has_renewal_due);
+		if (has_renewal_due)
+			renew(renewer);
+		notice(renewer);
+	}
+	give_back(renewer);
+	if (renewer->session != NULL)
+		session_remove(renewer->session);
+}
+
+pid_t renewer_start(const struct renewer_job *job)
+{
+	pid_t keeper = getpid();
+	pid_t pid = fork();
+	struct renewer renewer;
+
+	if (pid != 0)
+		return pid;
+	let_go(job);
+	if (renewer_init(&renewer, job, keeper))
+		renewer_run(&renewer);
+	_exit(0);
+}

@@ -1,0 +1,516 @@
+/*
+ * One file a hold in the runtime directory, "hold-PID-START-HOLDID", lines "key value". It says whose
+ * the lock is and how to give it back; the secret to reach the server is not in it. Files of
+ * processes that are gone are removed by whoever comes by.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "held.h"
+#include "names.h"
+#include "procs.h"
+#include "runtime.h"
+#include "say.h"
+#include "session.h"
+
+#define FILE_PREFIX "hold-"
+#define FILE_NAME_MAX 128
+#define FILE_SIZE_MAX (1 << 18)
+#define ANCESTORS_MAX 64
+
+void session_free(struct session *session)
+{
+	if (session == NULL)
+		return;
+	for (size_t i = 0; i < session->name_count; i++)
+		free((char *)session->names[i].text);
+	free(session->names);
+	free(session->server);
+	if (session->dir_fd >= 0)
+		(void)close(session->dir_fd);
+	free(session);
+}
+
+static void file_name(const struct session *session, char out[FILE_NAME_MAX])
+{
+	(void)snprintf(out, FILE_NAME_MAX, FILE_PREFIX "%d-%" PRIu64 "-%s", (int)session->pid,
+		       session->start, session->hold_id);
+}
+
+/* ---- write ---- */
+
+static int say_unwritable(const char *file)
+{
+	say_error("cannot write '%s/%s': %s", runtime_path(), file, strerror(errno));
+	return EXIT_SYSTEM;
+}
+
+static void print_session(FILE *file, const struct session *session)
+{
+	char encoded[3 * RLOCK_NAME_MAX + 1];
+
+	(void)fprintf(file, "server %s\nkind %s\nowner %s\n", session->server,
+		      rlock_kind_name(session->kind), session->owner);
+	(void)fprintf(file, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nhad_ms %" PRId64 "\n",
+		      session->sent_ms, session->lease_ms, session->had_ms);
+	(void)fprintf(file, "fixed %d\nlost %d\nrenewer %d %" PRIu64 "\n", session->is_fixed_lease,
+		      session->is_lost, (int)session->renewer, session->renewer_start);
+	for (size_t i = 0; i < session->name_count; i++) {
+		(void)rlock_percent_encode(session->names[i].text, session->names[i].len, "",
+					   encoded, sizeof(encoded));
+		(void)fprintf(file, "name %s\n", encoded);
+	}
+}
+
+/* A new file in the old one's place, so that a reader sees the one or the other whole. */
+static bool replace_file(const struct session *session, const char *name)
+{
+	char new_name[FILE_NAME_MAX + 24];
+	FILE *file = NULL;
+	bool is_written = false;
+	int fd;
+
+	(void)snprintf(new_name, sizeof(new_name), "new-%d-%s", (int)getpid(), session->hold_id);
+	fd = openat(session->dir_fd, new_name,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return false;
+	file = fdopen(fd, "w");
+	if (file == NULL) {
+		(void)close(fd);
+	} else {
+		print_session(file, session);
+		is_written = ferror(file) == 0;
+		is_written = fclose(file) == 0 && is_written;
+	}
+	if (is_written)
+		is_written = renameat(session->dir_fd, new_name, session->dir_fd, name) == 0;
+	if (!is_written) {
+		int error = errno;
+
+		(void)unlinkat(session->dir_fd, new_name, 0);
+		errno = error;
+	}
+	return is_written;
+}
+
+int session_save(const struct session *session)
+{
+	char name[FILE_NAME_MAX];
+
+	file_name(session, name);
+	return replace_file(session, name) ? 0 : say_unwritable(name);
+}
+
+void session_remove(const struct session *session)
+{
+	char name[FILE_NAME_MAX];
+
+	file_name(session, name);
+	(void)unlinkat(session->dir_fd, name, 0);
+}
+
+void session_mark_lost(struct session *session)
+{
+	char name[FILE_NAME_MAX];
+
+	session->is_lost = true;
+	file_name(session, name);
+	/* Should the disk be full, an unlock still learns it from the server. */
+	(void)replace_file(session, name);
+}
+
+int session_fd(const struct session *session)
+{
+	return session != NULL ? session->dir_fd : -1;
+}
+
+/* ---- read ---- */
+
+static char *read_whole(int dir_fd, const char *name)
+{
+	struct stat stat;
+	char *text = NULL;
+	ssize_t len;
+	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size <= FILE_SIZE_MAX)
+		text = malloc((size_t)stat.st_size + 1);
+	if (text != NULL) {
+		len = read(fd, text, (size_t)stat.st_size);
+		text[len > 0 ? len : 0] = '\0';
+	}
+	(void)close(fd);
+	return text;
+}
+
+static bool add_name(struct session *session, char *encoded)
+{
+	long len = rlock_percent_decode(encoded, strlen(encoded));
+	struct rlock_name *names;
+	char *copy;
+
+	if (len <= 0 || len > RLOCK_NAME_MAX)
+		return false;
+	names = realloc(session->names, (session->name_count + 1) * sizeof(*names));
+	if (names == NULL)
+		return false;
+	session->names = names;
+	copy = malloc((size_t)len + 1);
+	if (copy == NULL)
+		return false;
+	memcpy(copy, encoded, (size_t)len + 1);
+	names[session->name_count++] = (struct rlock_name){ copy, (size_t)len };
+	return true;
+}
+
+static bool copy_bounded(const char *text, char *out, size_t size)
+{
+	size_t len = strlen(text);
+
+	if (len == 0 || len >= size)
+		return false;
+	memcpy(out, text, len + 1);
+	return true;
+}
+
+static bool read_kind(const char *text, enum rlock_kind *out)
+{
+	for (enum rlock_kind kind = RLOCK_PLAIN; kind <= RLOCK_WRITE; kind++) {
+		if (strcmp(text, rlock_kind_name(kind)) != 0)
+			continue;
+		*out = kind;
+		return true;
+	}
+	return false;
+}
+
+static bool read_line(struct session *session, char *line)
+{
+	char *value = strchr(line, ' ');
+	int number;
+
+	if (value == NULL)
+		return false;
+	*value++ = '\0';
+	if (strcmp(line, "name") == 0)
+		return add_name(session, value);
+	if (strcmp(line, "owner") == 0)
+		return copy_bounded(value, session->owner, sizeof(session->owner));
+	if (strcmp(line, "server") == 0) {
+		free(session->server);
+		session->server = strdup(value);
+		return session->server != NULL;
+	}
+	if (strcmp(line, "kind") == 0)
+		return read_kind(value, &session->kind);
+	if (strcmp(line, "sent_ms") == 0)
+		return sscanf(value, "%" SCNd64, &session->sent_ms) == 1;
+	if (strcmp(line, "lease_ms") == 0)
+		return sscanf(value, "%" SCNd64, &session->lease_ms) == 1;
+	if (strcmp(line, "had_ms") == 0)
+		return sscanf(value, "%" SCNd64, &session->had_ms) == 1;
+	if (strcmp(line, "renewer") == 0) {
+		if (sscanf(value, "%d %" SCNu64, &number, &session->renewer_start) != 2)
+			return false;
+		session->renewer = (pid_t)number;
+		return true;
+	}
+	if (strcmp(line, "fixed") == 0)
+		session->is_fixed_lease = value[0] == '1';
+	else if (strcmp(line, "lost") == 0)
+		session->is_lost = value[0] == '1';
+	return true; /* what a later version adds is passed over */
+}
+
+static bool is_whole(const struct session *session)
+{
+	return session->server != NULL && session->name_count > 0 && session->owner[0] != '\0' &&
+	       session->lease_ms > 0;
+}
+
+/* Whose file that is, by its name. */
+static bool read_file_name(const char *name, struct session *out)
+{
+	char id[RLOCK_HOLD_ID_MAX];
+	int pid, end = 0;
+
+	if (sscanf(name, FILE_PREFIX "%d-%" SCNu64 "-%32[0-9a-f]%n", &pid, &out->start, id, &end) !=
+		    3 ||
+	    name[end] != '\0')
+		return false;
+	out->pid = (pid_t)pid;
+	memcpy(out->hold_id, id, sizeof(id));
+	return true;
+}
+
+/* NULL when the file is not one of ours, or not whole. */
+static struct session *session_read(int dir_fd, const char *name)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	char *text = NULL, *line, *rest;
+	bool is_good = session != NULL;
+
+	if (is_good) {
+		session->dir_fd = -1;
+		is_good = read_file_name(name, session);
+	}
+	if (is_good) {
+		text = read_whole(dir_fd, name);
+		is_good = text != NULL;
+	}
+	for (line = is_good ? strtok_r(text, "\n", &rest) : NULL; line != NULL && is_good;
+	     line = strtok_r(NULL, "\n", &rest))
+		is_good = read_line(session, line);
+	free(text);
+	if (is_good && is_whole(session)) {
+		session->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+		if (session->dir_fd >= 0)
+			return session;
+	}
+	session_free(session);
+	return NULL;
+}
+
+bool session_reload(const struct session *session, int64_t *sent_ms, int64_t *lease_ms)
+{
+	char name[FILE_NAME_MAX];
+	struct session *read;
+
+	file_name(session, name);
+	read = session_read(session->dir_fd, name);
+	if (read == NULL)
+		return false;
+	*sent_ms = read->sent_ms;
+	*lease_ms = read->lease_ms;
+	session_free(read);
+	return true;
+}
+
+/* ---- whose it is ---- */
+
+struct ancestors {
+	struct proc procs[ANCESTORS_MAX];
+	size_t count;
+};
+
+static void ancestors_read(pid_t pid, struct ancestors *out)
+{
+	out->count = 0;
+	while (pid > 0 && out->count < ANCESTORS_MAX && proc_read(pid, &out->procs[out->count])) {
+		pid = out->procs[out->count].parent;
+		out->count++;
+	}
+}
+
+/* How far above: 0 is the process itself; -1 when it is none of them. */
+static int distance(const struct ancestors *ancestors, const struct session *session)
+{
+	for (size_t i = 0; i < ancestors->count; i++)
+		if (ancestors->procs[i].pid == session->pid &&
+		    ancestors->procs[i].start == session->start)
+			return (int)i;
+	return -1;
+}
+
+static bool has_name(const struct session *session, const struct rlock_name *name)
+{
+	for (size_t i = 0; i < session->name_count; i++)
+		if (session->names[i].len == name->len &&
+		    memcmp(session->names[i].text, name->text, name->len) == 0)
+			return true;
+	return false;
+}
+
+static size_t names_in(const struct session *session, const struct rlock_name *names, size_t count)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		found += has_name(session, &names[i]) ? 1 : 0;
+	return found;
+}
+
+typedef void (*session_fn)(void *ctx, struct session *session, int distance);
+
+/* Gives each session of pid or a process above it to fn, which owns it then. Sweeps out the dead. */
+static void for_each(pid_t pid, session_fn fn, void *ctx)
+{
+	int dir_fd = runtime_open_existing();
+	struct ancestors ancestors;
+	struct dirent *entry;
+	DIR *dir;
+
+	if (dir_fd < 0)
+		return;
+	dir = fdopendir(dir_fd);
+	if (dir == NULL) {
+		(void)close(dir_fd);
+		return;
+	}
+	ancestors.count = 0;
+	while ((entry = readdir(dir)) != NULL) {
+		struct session by_name = { 0 }, *session;
+		int steps;
+
+		if (!read_file_name(entry->d_name, &by_name))
+			continue;
+		if (!proc_is_running(by_name.pid, by_name.start)) {
+			(void)unlinkat(dir_fd, entry->d_name, 0);
+			continue;
+		}
+		if (ancestors.count == 0)
+			ancestors_read(pid, &ancestors);
+		steps = distance(&ancestors, &by_name);
+		session = steps >= 0 ? session_read(dir_fd, entry->d_name) : NULL;
+		if (session != NULL)
+			fn(ctx, session, steps);
+	}
+	(void)closedir(dir);
+}
+
+struct search {
+	const struct rlock_name *names;
+	size_t name_count;
+	const char *server;
+	struct session *exact, *near;
+	int exact_distance;
+};
+
+static void consider(void *ctx, struct session *session, int steps)
+{
+	struct search *search = ctx;
+	size_t common = names_in(session, search->names, search->name_count);
+	struct session **place = NULL;
+
+	if (common == search->name_count && common == session->name_count &&
+	    strcmp(session->server, search->server) == 0) {
+		if (search->exact == NULL || steps < search->exact_distance ||
+		    (steps == search->exact_distance && session->had_ms >= search->exact->had_ms)) {
+			place = &search->exact;
+			search->exact_distance = steps;
+		}
+	} else if (common > 0) {
+		place = &search->near;
+	}
+	if (place == NULL) {
+		session_free(session);
+		return;
+	}
+	session_free(*place);
+	*place = session;
+}
+
+struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
+			     const char *server, struct session **near_out)
+{
+	struct search search = { names, name_count, server, NULL, NULL, 0 };
+
+	for_each(pid, consider, &search);
+	if (search.exact == NULL)
+		*near_out = search.near;
+	else
+		session_free(search.near);
+	return search.exact;
+}
+
+void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,
+		      const char *server, const char *verb)
+{
+	char asked[NAMES_SHOWN_MAX], held[NAMES_SHOWN_MAX];
+
+	(void)names_show(names, name_count, asked);
+	(void)names_show(near->names, near->name_count, held);
+	if (strcmp(near->server, server) != 0)
+		say_error("%s: held on another server: rlock %s --url '%s' %s", asked, verb,
+			  near->server, held);
+	else
+		say_error("%s: was locked together with others: rlock %s %s", asked, verb, held);
+}
+
+struct owner_list {
+	const struct rlock_name *names;
+	size_t name_count;
+	char ***owners;
+	size_t *count;
+};
+
+static void collect_owner(void *ctx, struct session *session, int steps)
+{
+	struct owner_list *list = ctx;
+
+	(void)steps; /* at most one of them holds a lock: the order is for nobody */
+	if (names_in(session, list->names, list->name_count) > 0)
+		owners_add(list->owners, list->count, session->owner, strlen(session->owner));
+	session_free(session);
+}
+
+void session_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
+		    size_t *count)
+{
+	struct owner_list list = { names, name_count, owners, count };
+
+	for_each(pid, collect_owner, &list);
+}
+
+/* ---- the calling process ---- */
+
+/*
+ * A fork that hasn't called exec has its parent's stack where that has it; with exec it moves. With
+ * standard output a pipe that is the inside of $( ), which ends as soon as we do.
+ */
+static bool is_passing_subshell(const struct proc *caller)
+{
+	struct proc parent;
+	struct stat stat;
+
+	if (fstat(STDOUT_FILENO, &stat) != 0 || !S_ISFIFO(stat.st_mode))
+		return false;
+	return caller->stack > 1 && proc_read(caller->parent, &parent) &&
+	       parent.stack == caller->stack && strcmp(parent.name, caller->name) == 0;
+}
+
+int session_target(pid_t pid, const char *names_text, pid_t *pid_out, uint64_t *start_out,
+		   int *code)
+{
+	bool is_parent = pid == 0;
+	struct proc target;
+	int fd = -1;
+
+	if (is_parent)
+		pid = getppid();
+	*code = EXIT_USAGE;
+	if (!proc_read(pid, &target) || target.state == 'Z') {
+		if (is_parent)
+			say_error("the calling process is gone: nobody to hold the lock for");
+		else
+			say_error("--pid %d: there is no such process", (int)pid);
+		return -1;
+	}
+	if (is_parent && is_passing_subshell(&target)) {
+		say_error("the lock would belong to a subshell that ends at once: "
+			  "rlock lock --pid $$ %s",
+			  names_text);
+		return -1;
+	}
+	fd = proc_open(pid, target.start);
+	if (fd < 0) {
+		say_error("cannot watch process %d: %s", (int)pid, strerror(errno));
+		*code = EXIT_SYSTEM;
+		return -1;
+	}
+	*pid_out = pid;
+	*start_out = target.start;
+	*code = 0;
+	return fd;
+}

@@ -1,0 +1,72 @@
+/*
+ * Locks without a command: who they belong to, and the file in the runtime directory that says so.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../lib/rlock.h"
+
+struct session {
+	int dir_fd;     /* the runtime directory */
+	pid_t pid;      /* whom the lock belongs to */
+	uint64_t start; /* and when that process started */
+	struct rlock_name *names;
+	size_t name_count;
+	enum rlock_kind kind;
+	char owner[RLOCK_OWNER_MAX]; /* of the first name */
+	char hold_id[RLOCK_HOLD_ID_MAX];
+	char *server;
+	int64_t sent_ms, lease_ms;
+	int64_t had_ms;
+	bool is_fixed_lease;
+	bool is_lost;
+	pid_t renewer;
+	uint64_t renewer_start;
+};
+
+void session_free(struct session *session);
+
+/* Write it, or write it anew. 0, or the exit code after one line by say_error. */
+int session_save(const struct session *session);
+
+void session_remove(const struct session *session);
+
+/*
+ * The hold that pid, or else the nearest process above it, has on exactly these names on that server;
+ * of several the most recent one. NULL when there is none: *near_out is then one that comes close (on
+ * other names as well, or on another server), or NULL. The caller frees either.
+ */
+struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
+			     const char *server, struct session **near_out);
+
+/* One line by say_error: what near is, and what to write instead. */
+void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,
+		      const char *server, const char *verb);
+
+/*
+ * The owners by which pid and those above it hold any of the names, nearest first: owners is a
+ * malloc'ed array of malloc'ed strings.
+ */
+void session_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
+		    size_t *count);
+
+/*
+ * The process that a lock without a command is for: pid, or with 0 the parent. A descriptor of it, and
+ * its identity; -1 and the exit code in *code after one line by say_error. A parent that is but a
+ * subshell about to end is refused.
+ */
+int session_target(pid_t pid, const char *names_text, pid_t *pid_out, uint64_t *start_out,
+		   int *code);
+
+/* ---- for the renewer; session may be NULL in session_fd ---- */
+
+int session_fd(const struct session *session);
+bool session_reload(const struct session *session, int64_t *sent_ms, int64_t *lease_ms);
+void session_mark_lost(struct session *session);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * The signals of the keeper: which are held back and read from a descriptor, which are left alone,
+ * and the state they were found in, which the command gets back.
+ */
+#ifndef SIGNALS_H
+#define SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/signalfd.h>
+
+struct signals {
+	int fd;              /* signalfd; -1: not set up */
+	sigset_t found_mask; /* as they were when we started */
+	struct sigaction found_child, found_pipe;
+	sigset_t watched; /* those of ours that were not ignored */
+};
+
+/*
+ * Hold back what is watched: at first only what ends a wait (TERM, INT, HUP, QUIT) can be read from
+ * fd. SIGPIPE is ignored from here on. 0, or the exit code after one line by say_error.
+ */
+int signals_setup(struct signals *signals);
+
+/* From now on fd has all of them, and SIGCHLD. False with errno. */
+bool signals_watch_all(struct signals *signals);
+
+/* The next one without waiting; 0 when there is none. */
+int signals_next(const struct signals *signals, struct signalfd_siginfo *out);
+
+/* In a child, before exec: everything as it was found. Async-signal-safe. */
+void signals_restore(const struct signals *signals);
+
+/* End by that signal, without a core of our own; where that can't be (pid 1), the code to exit with. */
+int signals_die_by(int signal);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * The steps of stopping a command. When and why is watch.c's business, who its processes are procs.c's.
+ */
+#include <signal.h>
+
+#include "stop.h"
+
+/* How soon to look again after processes were told to end: soon at first, then less often. */
+#define PACE_MIN_MS 5
+#define PACE_MAX_MS 200
+
+void stopper_init(struct stopper *stopper, struct watch *watch)
+{
+	*stopper = (struct stopper){ .watch = watch, .again_ms = INT64_MAX };
+}
+
+void stopper_free(struct stopper *stopper)
+{
+	proc_set_free(&stopper->terminated);
+}
+
+static void look_again_later(struct stopper *stopper, int64_t now_ms)
+{
+	int64_t phase_end_ms = watch_phase_end_ms(stopper->watch);
+
+	stopper->pace_ms = stopper->pace_ms == 0 ? PACE_MIN_MS : stopper->pace_ms * 2;
+	if (stopper->pace_ms > PACE_MAX_MS)
+		stopper->pace_ms = PACE_MAX_MS;
+	stopper->again_ms = now_ms + stopper->pace_ms;
+	if (phase_end_ms > now_ms && phase_end_ms < stopper->again_ms)
+		stopper->again_ms = phase_end_ms;
+}
+
+/*
+ * Whoever is first sends TERM; the other looks only, with signal 0. A program that takes a second TERM
+ * for "at once" is not to get one from each of us.
+ */
+static bool term_step(struct stopper *stopper, const struct proc_roots *roots)
+{
+	bool was_sent = atomic_exchange(&stopper->watch->is_term_sent, true);
+	bool is_mine = !was_sent || stopper->terminated.count > 0;
+
+	if (is_mine)
+		return procs_signal(roots, SIGTERM, &stopper->terminated, &stopper->report);
+	return procs_signal(roots, 0, NULL, &stopper->report);
+}
+
+bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64_t now_ms)
+{
+	enum stop_phase phase = watch_phase(stopper->watch, now_ms);
+	bool is_known;
+
+	if (phase == PHASE_RUN) {
+		stopper->again_ms = INT64_MAX;
+		return false;
+	}
+	if (phase == PHASE_TERM)
+		is_known = term_step(stopper, roots);
+	else
+		is_known = procs_signal(roots, SIGKILL, NULL, &stopper->report);
+	/* Told, and not to be killed: it may go on for as long as it likes. */
+	if ((is_known && stopper->report.running == 0) ||
+	    watch_phase_end_ms(stopper->watch) == INT64_MAX) {
+		stopper->again_ms = INT64_MAX;
+		return false;
+	}
+	look_again_later(stopper, now_ms);
+	return true;
+}

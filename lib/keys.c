@@ -1,0 +1,63 @@
+/*
+ * Every Redis key and channel name of the wire format, and what may be the name of a lock.
+ * Nobody else in the library spells one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static const char *const prefixes[] = {
+	[RLOCK__KEY_LOCK] = NULL,
+	[RLOCK__KEY_HOLDS] = "rlock_holds",
+	[RLOCK__KEY_COUNTER] = "redisson_lock_token",
+	[RLOCK__KEY_CHANNEL] = "redisson_lock__channel",
+};
+
+/*
+ * wire: RedissonObject.prefixName. Only an opening brace is looked for: a name that has one is
+ * taken to have chosen its own slot, closed or not.
+ */
+struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name)
+{
+	const char *prefix = prefixes[which];
+	size_t prefix_len = prefix != NULL ? strlen(prefix) : 0;
+	bool is_wrapped = prefix != NULL && memchr(name->text, '{', name->len) == NULL;
+	struct rlock__text key = { malloc(prefix_len + name->len + 4), 0 };
+	char *end = key.text;
+
+	if (end == NULL)
+		return key;
+	if (prefix != NULL) {
+		end = mempcpy(end, prefix, prefix_len);
+		*end++ = ':';
+	}
+	if (is_wrapped)
+		*end++ = '{';
+	end = mempcpy(end, name->text, name->len);
+	if (is_wrapped)
+		*end++ = '}';
+	*end = '\0';
+	key.len = (size_t)(end - key.text);
+	return key;
+}
+
+enum rlock_status rlock_name_check(const struct rlock_name *name, const char **why)
+{
+	const char *reason = NULL;
+
+	if (name->len == 0)
+		reason = "a name has at least one byte";
+	else if (name->len > RLOCK_NAME_MAX)
+		reason = "a name has at most 512 bytes";
+	else if (name->text[0] == '-')
+		reason = "a name can't start with '-'";
+	else if (memchr(name->text, '\n', name->len) != NULL)
+		reason = "a name can't contain a newline";
+	else if (memchr(name->text, '\0', name->len) != NULL)
+		reason = "a name can't contain a NUL byte";
+	if (reason == NULL)
+		return RLOCK_OK;
+	*why = reason;
+	return RLOCK_EINVAL;
+}

@@ -1,0 +1,60 @@
+/*
+ * Owners and hold ids: names nobody else has.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "internal.h"
+
+static enum rlock_status random_bytes(unsigned char *out, size_t len)
+{
+	size_t have = 0;
+
+	while (have < len) {
+		ssize_t got = getrandom(out + have, len - have, 0);
+
+		if (got < 0 && errno != EINTR)
+			return RLOCK_ESYS;
+		if (got > 0)
+			have += (size_t)got;
+	}
+	return RLOCK_OK;
+}
+
+/* wire: "UUID:NUMBER", as ServiceManager.id and the thread's number in Redisson. */
+enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK_OWNER_MAX])
+{
+	unsigned char id[16];
+	enum rlock_status status = random_bytes(id, sizeof(id));
+	int len;
+
+	if (status != RLOCK_OK)
+		return status;
+	id[6] = (unsigned char)((id[6] & 0x0f) | 0x40); /* version 4: random */
+	id[8] = (unsigned char)((id[8] & 0x3f) | 0x80); /* variant 1 */
+	len = snprintf(out, RLOCK_OWNER_MAX,
+		       "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x:%lu",
+		       id[0], id[1], id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10],
+		       id[11], id[12], id[13], id[14], id[15], number);
+	assert(len > 0 && len < RLOCK_OWNER_MAX);
+	(void)len;
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX])
+{
+	static const char digits[] = "0123456789abcdef";
+	unsigned char id[(RLOCK_HOLD_ID_MAX - 1) / 2];
+	enum rlock_status status = random_bytes(id, sizeof(id));
+
+	if (status != RLOCK_OK)
+		return status;
+	for (size_t i = 0; i < sizeof(id); i++) {
+		out[2 * i] = digits[id[i] >> 4];
+		out[2 * i + 1] = digits[id[i] & 0x0f];
+	}
+	out[RLOCK_HOLD_ID_MAX - 1] = '\0';
+	return RLOCK_OK;
+}

@@ -1,0 +1,149 @@
+/*
+ * What an error reply of the server means for a lock, and what would help. The one place that reads
+ * the text of a server's error; everybody else sees a status.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define SHOWN_MAX 256
+
+struct meaning {
+	const char *prefix; /* of the error, the first that fits counts */
+	enum rlock_status status;
+	const char *remedy; /* NULL: the server's own words say it all */
+};
+
+/*
+ * What passes by itself (a server that loads, is busy, has lost its primary) is as good as no
+ * server: it is asked again while there is time.
+ */
+static const struct meaning meanings[] = {
+	{ "NOAUTH", RLOCK_EAUTH,
+	  "give a password in the URL, by --password-file or REDISCLI_AUTH" },
+	{ "WRONGPASS", RLOCK_EAUTH, "check user and password" },
+	{ "ERR invalid password", RLOCK_EAUTH, "check the password" },
+	{ "ERR AUTH", RLOCK_EAUTH, "the server has no password: leave it out" },
+	{ "ERR Client sent AUTH", RLOCK_EAUTH, "the server has no password: leave it out" },
+	{ "WRONGTYPE", RLOCK_EKIND, "the key is something else than a lock" },
+	{ "LOADING", RLOCK_ENET, NULL },
+	{ "BUSY", RLOCK_ENET, NULL },
+	{ "MASTERDOWN", RLOCK_ENET, NULL },
+	{ "CLUSTERDOWN", RLOCK_ENET, NULL },
+	{ "TRYAGAIN", RLOCK_ENET, NULL },
+	{ "UNBLOCKED", RLOCK_ENET, NULL },
+	{ "READONLY", RLOCK_ENET, "this is a replica: name its primary" },
+	{ "NOREPLICAS", RLOCK_ENET, NULL },
+	{ "MISCONF", RLOCK_ENET, NULL },
+	{ "OOM", RLOCK_ENET, "the server is full" },
+	{ "ERR max number of clients", RLOCK_ENET, NULL },
+	{ "MOVED", RLOCK_EUNSUPPORTED, "this is a cluster, which this version does not know" },
+	{ "ASK", RLOCK_EUNSUPPORTED, "this is a cluster, which this version does not know" },
+	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, "this is a cluster, which this version does not know" },
+	{ "ERR SELECT is not allowed", RLOCK_EUNSUPPORTED,
+	  "this is a cluster, which this version does not know" },
+	{ "ERR DB index", RLOCK_EUNSUPPORTED, "the server has no such database" },
+	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, "the server has no such database" },
+	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed" },
+	{ "DENIED", RLOCK_EAUTH, "the server is in protected mode: it wants a password" },
+};
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/*
+ * A script's error carries the script's name and line around what a command said: "ERR Error
+ * running script (call to f_...): @user_script:3: WRONGTYPE ..." (6.2), or "... script: f_..., on
+ * @user_script:3." behind it (7). The words of the command are what counts.
+ */
+static const char *without_script(const char *error)
+{
+	static const char marker[] = "@user_script:";
+	const char *found;
+
+	if (!starts_with(error, "ERR Error running script") &&
+	    !starts_with(error, "ERR Error compiling script"))
+		return error;
+	while ((found = strstr(error, marker)) != NULL) {
+		const char *behind = strstr(found, ": ");
+
+		if (behind == NULL)
+			break;
+		error = behind + 2;
+	}
+	return error;
+}
+
+/* The refused command in "... no permissions to run the 'hset' command"; false when there is none.
+ */
+static bool refused_command(const char *error, char *out, size_t out_size)
+{
+	const char *start = strstr(error, "run the '");
+	const char *end = start != NULL ? strchr(start + 9, '\'') : NULL;
+
+	if (end == NULL || (size_t)(end - start - 9) >= out_size)
+		return false;
+	(void)snprintf(out, out_size, "%.*s", (int)(end - start - 9), start + 9);
+	return true;
+}
+
+/*
+ * The rule that is missing. Redis before 7.0 doesn't say which command a script was refused; then
+ * it is one of those that rlock(1) lists.
+ */
+static enum rlock_status missing_right(struct rlock_conn *conn, const char *error)
+{
+	char command[64], shown[RLOCK_ERROR_MAX];
+
+	if (refused_command(error, command, sizeof(command)))
+		return rlock__fail(conn, RLOCK_EACL,
+				   "refused by the server: the user may not run '%s': "
+				   "it needs the ACL rule +%s",
+				   rlock_escape(command, strlen(command), shown, sizeof(shown)),
+				   command);
+	if (strstr(error, "channel") != NULL)
+		return rlock__fail(conn, RLOCK_EACL,
+				   "refused by the server: the user may not use the lock's "
+				   "channel: it needs the ACL rule &redisson_*");
+	if (strstr(error, "key") != NULL)
+		return rlock__fail(conn, RLOCK_EACL,
+				   "refused by the server: the user may not use the lock's "
+				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*");
+	return rlock__fail(conn, RLOCK_EACL, "refused by the server: %s",
+			   rlock_escape(error, strlen(error), shown, SHOWN_MAX));
+}
+
+static bool is_missing_right(const char *error)
+{
+	return starts_with(error, "NOPERM") || strstr(error, "NOPERM") != NULL ||
+	       strstr(error, "ACL failure in script") != NULL ||
+	       strstr(error, "can't run this command or subcommand") != NULL;
+}
+
+enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, size_t len)
+{
+	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
+	const char *words;
+
+	(void)snprintf(text, sizeof(text), "%.*s",
+		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, error);
+	words = without_script(text);
+	if (is_missing_right(words))
+		return missing_right(conn, words);
+	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+		const struct meaning *meaning = &meanings[i];
+
+		if (!starts_with(words, meaning->prefix))
+			continue;
+		if (meaning->remedy == NULL)
+			return rlock__fail(conn, meaning->status, "refused by the server: %s",
+					   shown);
+		return rlock__fail(conn, meaning->status, "refused by the server: %s: %s", shown,
+				   meaning->remedy);
+	}
+	return rlock__fail(conn, RLOCK_ESERVER, "unexpected answer of the server: %s", shown);
+}

@@ -1,0 +1,168 @@
+/*
+ * Run a script on the server: EVALSHA first, EVAL where the server doesn't know it.
+ * What the reply means is the caller's business.
+ */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+void rlock__args_init(struct rlock__args *args)
+{
+	memset(args, 0, sizeof(*args));
+	args->count = RLOCK__ARGS_HEAD;
+}
+
+void rlock__args_free(struct rlock__args *args)
+{
+	if (args->owned != NULL)
+		for (size_t i = RLOCK__ARGS_HEAD; i < args->count; i++)
+			free(args->owned[i]);
+	free(args->argv);
+	free(args->lengths);
+	free(args->owned);
+	rlock__args_init(args);
+}
+
+static bool args_grow(struct rlock__args *args)
+{
+	size_t capacity = args->capacity == 0 ? 16 : args->capacity * 2;
+	const char **argv = realloc(args->argv, capacity * sizeof(*argv));
+	size_t *lengths;
+	char **owned;
+
+	if (argv != NULL)
+		args->argv = argv;
+	lengths = realloc(args->lengths, capacity * sizeof(*lengths));
+	if (lengths != NULL)
+		args->lengths = lengths;
+	owned = realloc(args->owned, capacity * sizeof(*owned));
+	if (owned != NULL)
+		args->owned = owned;
+	if (argv == NULL || lengths == NULL || owned == NULL)
+		return false;
+	args->capacity = capacity;
+	return true;
+}
+
+static void args_add(struct rlock__args *args, const char *text, size_t len, char *owned)
+{
+	if (args->count >= args->capacity && !args_grow(args)) {
+		args->is_out_of_memory = true;
+		free(owned);
+		return;
+	}
+	args->argv[args->count] = text;
+	args->lengths[args->count] = len;
+	args->owned[args->count] = owned;
+	args->count++;
+}
+
+void rlock__args_key(struct rlock__args *args, struct rlock__text key)
+{
+	if (key.text == NULL) {
+		args->is_out_of_memory = true;
+		return;
+	}
+	args_add(args, key.text, key.len, key.text);
+	args->key_count++;
+}
+
+void rlock__args_text(struct rlock__args *args, const char *text, size_t len)
+{
+	args_add(args, text, len, NULL);
+}
+
+void rlock__args_number(struct rlock__args *args, int64_t number)
+{
+	char text[24], *copy;
+
+	(void)snprintf(text, sizeof(text), "%" PRId64, number);
+	copy = strdup(text);
+	if (copy == NULL) {
+		args->is_out_of_memory = true;
+		return;
+	}
+	args_add(args, copy, strlen(copy), copy);
+}
+
+/* The head of the command, in place: the same arguments serve EVALSHA and EVAL. */
+static struct rlock__command command_of(struct rlock__args *args, const char *verb,
+					const char *script)
+{
+	struct rlock__command command = { (int)args->count, args->argv, args->lengths,
+					  args->needs_login };
+
+	(void)snprintf(args->key_count_text, sizeof(args->key_count_text), "%zu", args->key_count);
+	args->argv[0] = verb;
+	args->argv[1] = script;
+	args->argv[2] = args->key_count_text;
+	for (size_t i = 0; i < RLOCK__ARGS_HEAD; i++)
+		args->lengths[i] = strlen(args->argv[i]);
+	return command;
+}
+
+static bool is_unknown_script(const redisReply *reply)
+{
+	return reply != NULL && reply->type == REDIS_REPLY_ERROR &&
+	       strncmp(reply->str, "NOSCRIPT", 8) == 0;
+}
+
+static enum rlock_status run(struct rlock_conn *conn, struct rlock__command command,
+			     int64_t deadline_ms, bool *was_sent, redisReply **out)
+{
+	enum rlock_status status;
+
+	*out = NULL;
+	status = rlock__conn_command(conn, &command, deadline_ms, was_sent, out);
+	if (status == RLOCK_OK && (*out)->type == REDIS_REPLY_ERROR && !is_unknown_script(*out)) {
+		status = rlock__refusal(conn, (*out)->str, (*out)->len);
+		freeReplyObject(*out);
+		*out = NULL;
+	}
+	return status;
+}
+
+enum rlock_status rlock__script_run_text(struct rlock_conn *conn,
+					 const struct rlock__script *script,
+					 struct rlock__args *args, int64_t deadline_ms,
+					 bool *was_sent, struct redisReply **out)
+{
+	return run(conn, command_of(args, "EVAL", script->body), deadline_ms, was_sent, out);
+}
+
+enum rlock_status rlock__script_run(struct rlock_conn *conn, const struct rlock__script *script,
+				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
+				    struct redisReply **out)
+{
+	enum rlock_status status;
+
+	*was_sent = false;
+	*out = NULL;
+	if (args->is_out_of_memory || args->argv == NULL)
+		return rlock__fail(conn, RLOCK_ENOMEM, "out of memory");
+	rlock__trace(conn, "asking for %s", script->name);
+	status = run(conn, command_of(args, "EVALSHA", script->sha1), deadline_ms, was_sent, out);
+	if (status != RLOCK_OK || !is_unknown_script(*out))
+		return status;
+	rlock__trace(conn, "the server does not know %s yet: sending it", script->name);
+	freeReplyObject(*out);
+	return rlock__script_run_text(conn, script, args, deadline_ms, was_sent, out);
+}
+
+/* With its text: nobody will be there to send it when the server asks. */
+void rlock__script_last_word(struct rlock_conn *conn, const struct rlock__script *script,
+			     struct rlock__args *args)
+{
+	struct rlock__command command;
+
+	if (args->is_out_of_memory || args->argv == NULL) {
+		rlock__conn_close(conn);
+		return;
+	}
+	command = command_of(args, "EVAL", script->body);
+	rlock__conn_last_word(conn, &command);
+}

@@ -1,0 +1,469 @@
+/*
+ * Taking a lock: try, subscribe, try again, sleep until woken or until the holder's time runs out.
+ * Knows nothing of what the scripts do to a key; a reply that was lost is asked for again under the
+ * same hold id.
+ */
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* A waiter whose server went away goes on for so long when it has no wait time of its own. */
+#define LOST_SERVER_MS 60000
+/* A try gets at least this long, even when the wait is about to end. */
+#define TRY_MIN_MS 250
+/* The sleep of a waiter: not shorter (an expiry of 0 must not spin), not longer (a subscription may
+ * be dead without knowing), and when the key has no time to live. */
+#define SLEEP_MIN_MS 10
+#define SLEEP_MAX_MS 30000
+#define SLEEP_NO_TTL_MS 5000
+/* How often an answer that took too much of the lease is asked for again. */
+#define SLOW_ANSWERS_MAX 3
+#define UNDO_MS 1000
+
+struct waiter {
+	struct rlock_conn *conn;
+	const struct rlock_request *request;
+	struct rlock_hold *hold; /* filled when the lock was had */
+	char owner[RLOCK_OWNER_MAX];
+	struct rlock_conn *subscription; /* NULL until the lock was found busy */
+	struct rlock__text *channels;
+	size_t channel_count;
+	int64_t deadline_ms;
+	int64_t progress_at_ms;
+	int64_t give_up_ms; /* when a server that can't be reached is given up; 0: it answers */
+	int64_t pause_ms;
+	bool was_reached;
+	bool may_be_held; /* a try went out whose answer we don't know */
+	struct {
+		int64_t ttl_ms;
+		size_t name_index;
+		char holder[RLOCK_OWNER_MAX];
+		size_t holder_len;
+		char note[RLOCK_NOTE_MAX];
+		size_t note_len;
+	} blocker;
+};
+
+/* ---- one try ---- */
+
+static void acquire_args(struct waiter *waiter, struct rlock__args *args)
+{
+	const struct rlock_request *request = waiter->request;
+	const struct rlock_hold *hold = waiter->hold;
+	const char *note = request->note != NULL ? request->note : "";
+
+	rlock__args_init(args);
+	for (size_t i = 0; i < hold->name_count; i++) {
+		rlock__args_key(args, rlock__key(RLOCK__KEY_LOCK, &hold->names[i]));
+		rlock__args_key(args, rlock__key(RLOCK__KEY_HOLDS, &hold->names[i]));
+		rlock__args_key(args, rlock__key(RLOCK__KEY_COUNTER, &hold->names[i]));
+	}
+	rlock__args_number(args, request->lease_ms);
+	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
+	rlock__args_text(args, hold->id, strlen(hold->id));
+	rlock__args_text(args, note, strnlen(note, RLOCK_NOTE_MAX - 1));
+	rlock__args_text(args, request->draw_token ? "1" : "0", 1);
+	for (size_t i = 0; i < request->inherited_count; i++)
+		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
+}
+
+static size_t copy_string(const redisReply *from, char *to, size_t to_size)
+{
+	size_t len = from->len < to_size - 1 ? from->len : to_size - 1;
+
+	memcpy(to, from->str, len);
+	to[len] = '\0';
+	return len;
+}
+
+/* What plain_acquire.lua answers, in its first number. */
+enum acquire_result { ACQUIRE_OTHER_KIND = -1, ACQUIRE_BUSY = 0, ACQUIRE_DONE = 1 };
+
+#define VALUES_PER_NAME 3
+
+static bool is_acquired(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+	       reply->element[0]->type == REDIS_REPLY_INTEGER &&
+	       reply->element[0]->integer == ACQUIRE_DONE;
+}
+
+static enum rlock_status read_taken(struct waiter *waiter, const redisReply *reply)
+{
+	struct rlock_hold *hold = waiter->hold;
+
+	if (reply->elements != 1 + VALUES_PER_NAME * hold->name_count)
+		return rlock__fail_reply(waiter->conn, hold->row->acquire);
+	for (size_t i = 0; i < hold->name_count; i++) {
+		redisReply *const *values = &reply->element[1 + VALUES_PER_NAME * i];
+
+		if (values[0]->type != REDIS_REPLY_STRING ||
+		    values[0]->len >= sizeof(hold->taken[i].owner) ||
+		    values[1]->type != REDIS_REPLY_INTEGER ||
+		    values[2]->type != REDIS_REPLY_INTEGER)
+			return rlock__fail_reply(waiter->conn, hold->row->acquire);
+		(void)copy_string(values[0], hold->taken[i].owner, sizeof(hold->taken[i].owner));
+		hold->taken[i].count = values[1]->integer;
+		hold->taken[i].token = values[2]->integer;
+	}
+	return RLOCK_OK;
+}
+
+static enum rlock_status read_busy(struct waiter *waiter, const redisReply *reply)
+{
+	if (reply->elements != 5 || reply->element[1]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[2]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[3]->type != REDIS_REPLY_STRING ||
+	    reply->element[4]->type != REDIS_REPLY_STRING)
+		return rlock__fail_reply(waiter->conn, waiter->hold->row->acquire);
+	waiter->blocker.name_index = (size_t)reply->element[1]->integer - 1;
+	waiter->blocker.ttl_ms = reply->element[2]->integer;
+	waiter->blocker.holder_len = copy_string(reply->element[3], waiter->blocker.holder,
+						 sizeof(waiter->blocker.holder));
+	waiter->blocker.note_len =
+		copy_string(reply->element[4], waiter->blocker.note, sizeof(waiter->blocker.note));
+	return RLOCK_BUSY;
+}
+
+static enum rlock_status read_answer(struct waiter *waiter, const redisReply *reply)
+{
+	if (is_acquired(reply))
+		return read_taken(waiter, reply);
+	if (!rlock__are_integers(reply, 1) || reply->elements < 2)
+		return rlock__fail_reply(waiter->conn, waiter->hold->row->acquire);
+	if (reply->element[0]->integer == ACQUIRE_BUSY)
+		return read_busy(waiter, reply);
+	if (reply->elements < 3 || reply->element[1]->type != REDIS_REPLY_INTEGER)
+		return rlock__fail_reply(waiter->conn, waiter->hold->row->acquire);
+	return rlock__fail_kind(waiter->conn, reply->element[2],
+				(size_t)reply->element[1]->integer - 1);
+}
+
+/*
+ * The login was refused, but the try behind it in the same write took place, as the default user or
+ * in another database: take it back on that stream, before anybody is told of the refusal.
+ */
+static void undo_stray(struct waiter *waiter, const redisReply *reply)
+{
+	struct rlock__args args;
+	redisReply *undone = NULL;
+	char error[RLOCK_ERROR_MAX];
+	bool was_sent;
+
+	if (is_acquired(reply)) {
+		memcpy(error, rlock_conn_error(waiter->conn), sizeof(error));
+		rlock__release_args(waiter->hold, &args);
+		(void)rlock__script_run_text(waiter->conn, waiter->hold->row->release, &args,
+					     rlock_now_ms() + UNDO_MS, &was_sent, &undone);
+		if (undone != NULL)
+			freeReplyObject(undone);
+		rlock__args_free(&args);
+		(void)rlock__fail(waiter->conn, RLOCK_EAUTH, "%s", error);
+	}
+	rlock__conn_close(waiter->conn);
+}
+
+static int64_t try_deadline(const struct waiter *waiter, int64_t now_ms)
+{
+	int64_t least_ms = now_ms + TRY_MIN_MS;
+
+	if (waiter->request->wait_ms <= 0)
+		return INT64_MAX; /* the connection's own time-out counts */
+	return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
+}
+
+static enum rlock_status try_once(struct waiter *waiter)
+{
+	const struct rlock__script *script = waiter->hold->row->acquire;
+	int64_t sent_ms = rlock_now_ms();
+	struct rlock__args args;
+	redisReply *reply = NULL;
+	enum rlock_status status;
+	bool was_sent;
+
+	acquire_args(waiter, &args);
+	status = rlock__script_run(waiter->conn, script, &args, try_deadline(waiter, sent_ms),
+				   &was_sent, &reply);
+	rlock__args_free(&args);
+	if (status == RLOCK_OK)
+		status = read_answer(waiter, reply);
+	else if (reply != NULL)
+		undo_stray(waiter, reply);
+	if (reply != NULL)
+		freeReplyObject(reply);
+	if (status == RLOCK_ENET || status == RLOCK_CANCELLED)
+		waiter->may_be_held = waiter->may_be_held || was_sent;
+	else
+		waiter->may_be_held = false;
+	if (status == RLOCK_OK) {
+		waiter->hold->sent_ms = sent_ms;
+		waiter->hold->lease_ms = waiter->request->lease_ms;
+		waiter->hold->ttl_ms = waiter->request->lease_ms;
+	}
+	return status;
+}
+
+/*
+ * A lock whose answer was long under way has little of its lease left. The same request again
+ * pushes it forward (and takes it anew, should it have run out).
+ */
+static enum rlock_status try_until_fresh(struct waiter *waiter)
+{
+	for (int slow_answers = 0;; slow_answers++) {
+		enum rlock_status status = try_once(waiter);
+		int64_t age_ms;
+
+		if (status != RLOCK_OK)
+			return status;
+		age_ms = rlock_now_ms() - waiter->hold->sent_ms;
+		if (age_ms <= waiter->request->lease_ms / 3)
+			return RLOCK_OK;
+		if (slow_answers < SLOW_ANSWERS_MAX)
+			continue;
+		(void)rlock_release(waiter->conn, waiter->hold, rlock_now_ms() + UNDO_MS);
+		return rlock__fail(waiter->conn, RLOCK_ENET, "%s answers too slowly for this lease",
+				   rlock_url_server(rlock__conn_url(waiter->conn)));
+	}
+}
+
+/* ---- between the tries ---- */
+
+static enum rlock_status subscribe(struct waiter *waiter)
+{
+	const struct rlock_hold *hold = waiter->hold;
+	enum rlock_status status = RLOCK_OK;
+
+	if (waiter->subscription == NULL)
+		status = rlock__conn_twin(waiter->conn, &waiter->subscription);
+	if (waiter->channels == NULL && status == RLOCK_OK) {
+		waiter->channels = calloc(hold->name_count, sizeof(*waiter->channels));
+		if (waiter->channels == NULL)
+			return rlock__fail(waiter->conn, RLOCK_ENOMEM, "out of memory");
+		for (size_t i = 0; i < hold->name_count; i++) {
+			waiter->channels[i] = rlock__key(hold->row->channel, &hold->names[i]);
+			if (waiter->channels[i].text == NULL)
+				return rlock__fail(waiter->conn, RLOCK_ENOMEM, "out of memory");
+			waiter->channel_count++;
+		}
+	}
+	if (status == RLOCK_OK)
+		status = rlock__conn_subscribe(waiter->subscription, waiter->channels,
+					       waiter->channel_count,
+					       try_deadline(waiter, rlock_now_ms()));
+	if (status < 0)
+		(void)rlock__fail(waiter->conn, status, "%s",
+				  waiter->subscription != NULL
+					  ? rlock_conn_error(waiter->subscription)
+					  : "out of memory");
+	return status;
+}
+
+static void tell_progress(struct waiter *waiter)
+{
+	const struct rlock_blocker blocker = {
+		waiter->blocker.name_index, waiter->blocker.ttl_ms, waiter->blocker.holder,
+		waiter->blocker.holder_len, waiter->blocker.note,   waiter->blocker.note_len
+	};
+
+	waiter->progress_at_ms = INT64_MAX;
+	waiter->request->progress(waiter->request->progress_ctx, &blocker);
+}
+
+static int64_t sleep_end(const struct waiter *waiter, int64_t now_ms)
+{
+	int64_t sleep_ms = waiter->blocker.ttl_ms + 1, end_ms;
+
+	if (waiter->blocker.ttl_ms < 0)
+		sleep_ms = SLEEP_NO_TTL_MS;
+	else if (sleep_ms < SLEEP_MIN_MS)
+		sleep_ms = SLEEP_MIN_MS;
+	else if (sleep_ms > SLEEP_MAX_MS)
+		sleep_ms = SLEEP_MAX_MS;
+	end_ms = now_ms + sleep_ms;
+	return end_ms < waiter->deadline_ms ? end_ms : waiter->deadline_ms;
+}
+
+/* RLOCK_OK: time for another try. RLOCK_BUSY: the wait is over. */
+static enum rlock_status sleep_until_woken(struct waiter *waiter)
+{
+	int64_t end_ms = sleep_end(waiter, rlock_now_ms());
+	struct pollfd fds[] = {
+		{ rlock__conn_fd(waiter->subscription), POLLIN, 0 },
+		{ rlock__conn_cancel_fd(waiter->conn), POLLIN, 0 },
+	};
+
+	for (;;) {
+		int64_t until_ms =
+			end_ms < waiter->progress_at_ms ? end_ms : waiter->progress_at_ms;
+		size_t messages = 0;
+
+		if (rlock_poll(fds, 2, until_ms) < 0)
+			return rlock__fail(waiter->conn, RLOCK_ESYS, "cannot wait: %s",
+					   strerror(errno));
+		if (fds[1].revents != 0)
+			return RLOCK_CANCELLED;
+		if (fds[0].revents != 0) {
+			enum rlock_status status =
+				rlock__conn_drain(waiter->subscription, &messages);
+
+			if (status != RLOCK_OK)
+				return rlock__fail(waiter->conn, status, "%s",
+						   rlock_conn_error(waiter->subscription));
+			if (messages > 0) {
+				rlock__trace(waiter->conn, "woken");
+				return RLOCK_OK;
+			}
+		}
+		if (rlock_now_ms() >= waiter->progress_at_ms)
+			tell_progress(waiter);
+		if (rlock_now_ms() >= end_ms)
+			return end_ms >= waiter->deadline_ms ? RLOCK_BUSY : RLOCK_OK;
+	}
+}
+
+/* The server can't be reached: RLOCK_OK to try once more, else the status to give up with. */
+static enum rlock_status hold_out(struct waiter *waiter)
+{
+	int64_t now_ms = rlock_now_ms();
+	enum rlock_status status;
+
+	if (waiter->give_up_ms == 0) {
+		waiter->pause_ms = 0;
+		if (waiter->request->wait_ms >= 0)
+			waiter->give_up_ms = waiter->deadline_ms;
+		else
+			waiter->give_up_ms = waiter->was_reached ? now_ms + LOST_SERVER_MS : now_ms;
+	}
+	if (now_ms >= waiter->give_up_ms)
+		return RLOCK_ENET;
+	status = rlock__pause(waiter->conn, &waiter->pause_ms, waiter->give_up_ms);
+	if (status == RLOCK_OK && rlock_now_ms() >= waiter->give_up_ms)
+		return RLOCK_ENET;
+	return status;
+}
+
+static enum rlock_status fail_busy(struct waiter *waiter)
+{
+	char holder[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
+	enum rlock_status status;
+
+	(void)rlock_escape(waiter->blocker.holder, waiter->blocker.holder_len, holder,
+			   sizeof(holder));
+	(void)rlock_escape(waiter->blocker.note, waiter->blocker.note_len, note, sizeof(note));
+	if (note[0] != '\0')
+		status = rlock__fail(waiter->conn, RLOCK_BUSY, "held by %s (%s)", note, holder);
+	else
+		status = rlock__fail(waiter->conn, RLOCK_BUSY, "held by %s", holder);
+	rlock__fail_name(waiter->conn, waiter->blocker.name_index);
+	return status;
+}
+
+/* What a busy lock asks for: a subscription the first time, then sleep. RLOCK_OK: try again. */
+static enum rlock_status wait_turn(struct waiter *waiter)
+{
+	waiter->was_reached = true;
+	waiter->give_up_ms = 0;
+	if (rlock_now_ms() >= waiter->deadline_ms)
+		return RLOCK_BUSY;
+	if (waiter->subscription == NULL || !rlock__conn_is_open(waiter->subscription))
+		return subscribe(waiter);
+	return sleep_until_woken(waiter);
+}
+
+static enum rlock_status wait_loop(struct waiter *waiter)
+{
+	for (;;) {
+		enum rlock_status status = try_until_fresh(waiter);
+
+		if (status == RLOCK_BUSY)
+			status = wait_turn(waiter);
+		else if (status == RLOCK_OK)
+			return status;
+		if (status == RLOCK_ENET)
+			status = hold_out(waiter);
+		if (status != RLOCK_OK)
+			return status;
+	}
+}
+
+/* ---- all of it ---- */
+
+/* A try that went out and wasn't answered may yet be granted: its undoing goes out behind it. */
+static void leave(struct waiter *waiter)
+{
+	struct rlock__args args;
+
+	if (!waiter->may_be_held || !rlock__conn_is_open(waiter->conn))
+		return;
+	rlock__release_args(waiter->hold, &args);
+	rlock__script_last_word(waiter->conn, waiter->hold->row->release, &args);
+	rlock__args_free(&args);
+}
+
+static enum rlock_status waiter_init(struct waiter *waiter, struct rlock_conn *conn,
+				     const struct rlock_request *request)
+{
+	char id[RLOCK_HOLD_ID_MAX];
+	int64_t now_ms = rlock_now_ms();
+	enum rlock_status status = rlock__hold_id_new(id);
+
+	waiter->conn = conn;
+	waiter->request = request;
+	waiter->deadline_ms = request->wait_ms < 0 ? INT64_MAX : now_ms + request->wait_ms;
+	waiter->progress_at_ms =
+		request->progress != NULL ? now_ms + request->progress_ms : INT64_MAX;
+	if (status == RLOCK_OK && request->owner == NULL)
+		status = rlock_owner_new((unsigned long)getpid(), waiter->owner);
+	if (status != RLOCK_OK)
+		return rlock__fail(conn, status, "cannot get random bytes: %s", strerror(errno));
+	if (request->owner != NULL) {
+		size_t len = strlen(request->owner);
+
+		if (len == 0 || len >= RLOCK_OWNER_MAX || strpbrk(request->owner, " \n") != NULL)
+			return rlock__fail(conn, RLOCK_EINVAL, "not an owner");
+		memcpy(waiter->owner, request->owner, len + 1);
+	}
+	status = rlock_hold_new(request->kind, request->names, request->name_count, id, 0, 0,
+				&waiter->hold);
+	if (status == RLOCK_EINVAL)
+		return rlock__fail(conn, RLOCK_EUNSUPPORTED,
+				   "this version has no %s locks, or no name was given",
+				   rlock_kind_name(request->kind));
+	if (status != RLOCK_OK)
+		return rlock__fail(conn, status, "out of memory");
+	return RLOCK_OK;
+}
+
+static void waiter_free(struct waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->channel_count; i++)
+		free(waiter->channels[i].text);
+	free(waiter->channels);
+	rlock_conn_free(waiter->subscription);
+	rlock_hold_free(waiter->hold);
+}
+
+enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_request *request,
+				struct rlock_hold **out)
+{
+	struct waiter waiter = { 0 };
+	enum rlock_status status = waiter_init(&waiter, conn, request);
+
+	if (status == RLOCK_OK)
+		status = wait_loop(&waiter);
+	if (status == RLOCK_OK) {
+		*out = waiter.hold;
+		waiter.hold = NULL;
+	} else if (status == RLOCK_BUSY) {
+		status = fail_busy(&waiter);
+	} else {
+		leave(&waiter);
+	}
+	waiter_free(&waiter);
+	return status;
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Runs files of tests that speak TAP, a few at a time; prints what each said, in order, and counts.
+#
+#   tests/run.sh [FILE...]     *.bats or programs; by default what $FILES says, else all there are
+#
+#   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
+#   TOOLS_DIR      the tests' own programs, next in it (build/tools)
+#   BATS, JOBS     the bats to use, and how many files at a time (one for each processor)
+#   LIMIT          seconds after which a file is stopped (600)
+#   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
+#   UNIT_WRAPPER   goes before each program
+#   FINDINGS       a directory: each file that turns up in it is a failure, and is printed
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+: "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
+: "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}"
+[ -n "$JOBS" ] || JOBS=$(nproc)
+RLOCK_BIN=$(realpath "$RLOCK_BIN")
+[ "${RLOCK_BIN##*/}" = rlock ] || {
+	echo "run.sh: the program under test must be called rlock, not '$RLOCK_BIN'" >&2
+	exit 64
+}
+# gcc's address sanitizer does not bear the widest randomisation of addresses that kernels offer.
+if [ "$TESTS_UNDER" = sanitize ] && [ -z "${UNRANDOMISED-}" ] && setarch -R true 2>/dev/null; then
+	UNRANDOMISED=yes exec setarch -R "$0" "$@"
+fi
+
+if [ $# -eq 0 ]; then
+	# shellcheck disable=SC2086
+	set -- ${FILES:-build/unit/test_* tests/*.bats}
+fi
+
+# What the caller has set up for his own locks is none of the tests' business.
+keep=$RLOCK_BIN
+unset "${!RLOCK_@}" REDISCLI_AUTH
+tools=$(realpath -m "$TOOLS_DIR")
+export RLOCK_BIN=$keep PATH=${keep%/*}:$tools:$PATH
+export TESTS_UNDER LC_ALL=C.UTF-8
+
+work=$(mktemp -d)
+export XDG_CONFIG_HOME=$work/config
+if [ -n "$FINDINGS" ]; then
+	rm -rf "$FINDINGS"
+	mkdir -p "$FINDINGS"
+	FINDINGS=$(realpath "$FINDINGS")
+	# Whatever user a test turns into may have something to report.
+	chmod 1777 "$FINDINGS"
+	export ASAN_OPTIONS=detect_leaks=1:exitcode=99:log_path=$FINDINGS/address
+	export UBSAN_OPTIONS=print_stacktrace=1:exitcode=99:log_path=$FINDINGS/undefined
+fi
+
+declare -A running=() # pid to index
+# shellcheck disable=SC2317,SC2329
+stop() {
+	[ ${#running[@]} -eq 0 ] || kill "${!running[@]}" 2>/dev/null || :
+	rm -rf "$work"
+}
+trap stop EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+files=("$@") statuses=() passed=0 failed=0 skipped=0 shown=0
+
+# begin INDEX: a job that the shell puts into the background ignores SIGINT and SIGQUIT, and so would
+# all the tests: what rlock makes of a signal depends on what it finds.
+begin() {
+	local file=${files[$1]}
+	local -a command
+	case $file in
+	*.bats) command=("$BATS" --tap --timing --print-output-on-failure "$file") ;;
+	*)
+		# shellcheck disable=SC2206
+		command=($UNIT_WRAPPER "$file")
+		;;
+	esac
+	env --default-signal timeout --kill-after=10 "$LIMIT" "${command[@]}" \
+		>"$work/$1" 2>&1 </dev/null &
+	running[$!]=$1
+}
+
+# count FILE: "passed failed skipped". A test that was planned and never reported has failed.
+count() {
+	awk '
+		/^ok [0-9]/ { if (/# [Ss][Kk][Ii][Pp]/) skipped++; else passed++ }
+		/^not ok [0-9]/ { failed++ }
+		/^1\.\.[0-9]+/ { has_plan = 1; planned = substr($1, 4) + 0 }
+		END {
+			missing = planned - passed - failed - skipped
+			failed += !has_plan ? 1 : missing > 0 ? missing : 0
+			print passed + 0, failed + 0, skipped + 0
+		}' "$1"
+}
+
+# show INDEX: print a file's output and add it up.
+show() {
+	local file=${files[$1]} p f s
+	printf '\n== %s\n' "$file"
+	cat "$work/$1"
+	read -r p f s < <(count "$work/$1")
+	case ${statuses[$1]} in
+	0) ;;
+	124) echo "# $file was stopped after $LIMIT s" ;;
+	*) echo "# $file: exit status ${statuses[$1]}" ;;
+	esac
+	[ "${statuses[$1]}" -eq 0 ] || [ "$f" -gt 0 ] || f=1
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	[ "$f" -eq 0 ] || {
+		echo "$file: $f failed"
+		grep '^not ok' "$work/$1" || :
+	} >>"$work/failures"
+}
+
+next=0
+while [ "$shown" -lt ${#files[@]} ]; do
+	while [ "$next" -lt ${#files[@]} ] && [ ${#running[@]} -lt "$JOBS" ]; do
+		begin "$next"
+		next=$((next + 1))
+	done
+	status=0
+	wait -n -p pid || status=$?
+	statuses[${running[$pid]}]=$status
+	unset "running[$pid]"
+	while [ "$shown" -lt ${#files[@]} ] && [ -n "${statuses[$shown]-}" ]; do
+		show "$shown"
+		shown=$((shown + 1))
+	done
+done
+
+echo
+[ ! -e "$work/failures" ] || cat "$work/failures"
+if [ -n "$FINDINGS" ]; then
+	while IFS= read -r finding; do
+		echo "-- $finding"
+		cat "$finding"
+		failed=$((failed + 1))
+	done < <(find "$FINDINGS" -type f -size +0)
+fi
+summary="$passed passed, $failed failed"
+[ "$skipped" -eq 0 ] || summary="$summary, $skipped skipped"
+echo "$summary"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,120 @@
+/*
+ * keys.c: the keys and channels of a name, as Redisson spells them, and what may be a name at all.
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+
+#include "unit.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* wire: Redisson wraps a name in braces unless it has an opening one, closed or not. */
+static const struct {
+	const char *name, *holds, *counter, *channel;
+} names[] = {
+	{ "L", "rlock_holds:{L}", "redisson_lock_token:{L}", "redisson_lock__channel:{L}" },
+	{ "a b", "rlock_holds:{a b}", "redisson_lock_token:{a b}", "redisson_lock__channel:{a b}" },
+	{ "a{b}c", "rlock_holds:a{b}c", "redisson_lock_token:a{b}c",
+	  "redisson_lock__channel:a{b}c" },
+	{ "{b}", "rlock_holds:{b}", "redisson_lock_token:{b}", "redisson_lock__channel:{b}" },
+	{ "a{b", "rlock_holds:a{b", "redisson_lock_token:a{b", "redisson_lock__channel:a{b" },
+	{ "{}x", "rlock_holds:{}x", "redisson_lock_token:{}x", "redisson_lock__channel:{}x" },
+	{ "a}b", "rlock_holds:{a}b}", "redisson_lock_token:{a}b}", "redisson_lock__channel:{a}b}" },
+	{ "}", "rlock_holds:{}}", "redisson_lock_token:{}}", "redisson_lock__channel:{}}" },
+	{ "%s", "rlock_holds:{%s}", "redisson_lock_token:{%s}", "redisson_lock__channel:{%s}" },
+	{ "\xc3\xa4", "rlock_holds:{\xc3\xa4}", "redisson_lock_token:{\xc3\xa4}",
+	  "redisson_lock__channel:{\xc3\xa4}" },
+};
+
+static void check_key(enum rlock__key which, const struct rlock_name *name, const char *want,
+		      const char *what)
+{
+	struct rlock__text key = rlock__key(which, name);
+
+	CHECK(key.text != NULL && key.len == strlen(want) && memcmp(key.text, want, key.len) == 0,
+	      "the %s of '%.*s' is '%s'", what, (int)name->len, name->text, want);
+	free(key.text);
+}
+
+static void check_names(void)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(names); i++) {
+		struct rlock_name name = { names[i].name, strlen(names[i].name) };
+
+		check_key(RLOCK__KEY_LOCK, &name, names[i].name, "lock");
+		check_key(RLOCK__KEY_HOLDS, &name, names[i].holds, "holds hash");
+		check_key(RLOCK__KEY_COUNTER, &name, names[i].counter, "fencing counter");
+		check_key(RLOCK__KEY_CHANNEL, &name, names[i].channel, "channel");
+	}
+}
+
+/* The name ends where its length says. */
+static void check_length(void)
+{
+	struct rlock_name name = { "short{long}", 5 };
+
+	check_key(RLOCK__KEY_LOCK, &name, "short", "lock");
+	check_key(RLOCK__KEY_CHANNEL, &name, "redisson_lock__channel:{short}", "channel");
+}
+
+static enum rlock_status check_name(const char *text, size_t len, const char **why)
+{
+	struct rlock_name name = { text, len };
+
+	return rlock_name_check(&name, why);
+}
+
+static void check_valid_names(void)
+{
+	static char long_name[RLOCK_NAME_MAX + 1];
+	const char *unset = "unset", *why = unset;
+
+	memset(long_name, 'x', sizeof(long_name));
+	CHECK(check_name("L", 1, &why) == RLOCK_OK, "one letter is a name");
+	CHECK(check_name("a b\t{c}:\"'\\*?[", 14, &why) == RLOCK_OK,
+	      "odd characters are no matter");
+	CHECK(check_name("\xff\xfe", 2, &why) == RLOCK_OK, "a name need not be UTF-8");
+	CHECK(check_name("a-", 2, &why) == RLOCK_OK, "a '-' may stand inside a name");
+	CHECK(check_name("a\nb", 1, &why) == RLOCK_OK, "a newline behind the name is none in it");
+	CHECK(check_name(long_name, RLOCK_NAME_MAX, &why) == RLOCK_OK, "512 bytes are a name");
+	CHECK(why == unset, "a good name leaves the reason as it was");
+	CHECK(check_name(long_name, RLOCK_NAME_MAX + 1, &why) == RLOCK_EINVAL,
+	      "513 bytes are too many");
+	CHECK(why != unset && why != NULL && *why != '\0', "a bad name has a reason");
+}
+
+static void check_bad_names(void)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+		const char *what;
+	} bad[] = {
+		{ "", 0, "an empty name" },
+		{ "\n", 1, "a newline" },
+		{ "a\n", 2, "a newline at the end" },
+		{ "a\nb", 3, "a newline inside" },
+		{ "\0", 1, "a NUL" },
+		{ "a\0b", 3, "a NUL inside" },
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(bad); i++) {
+		const char *why = NULL;
+
+		CHECK(check_name(bad[i].text, bad[i].len, &why) == RLOCK_EINVAL && why != NULL,
+		      "%s is refused with a reason", bad[i].what);
+	}
+}
+
+int main(void)
+{
+	check_names();
+	check_length();
+	check_valid_names();
+	check_bad_names();
+	return unit_done();
+}

@@ -1,0 +1,228 @@
+#!/bin/sh
+# Installs what is missing for some use of this tree. What is there already, from whatever source, is
+# left alone.
+#
+#   tools/deps.sh USE...
+#
+# USE is build (compiler and libraries), demo (and a server), check (and what the tests take),
+# valgrind, bench (and what is measured beside rlock) or lint. The compiler asked is $CC $CPPFLAGS
+# $CFLAGS. Needs root or sudo only when there is something to install.
+set -eu
+
+# What a thing is called by the package managers; "-": it can't be had there. CI tries apt-get only.
+packages='
+thing        apt-get              dnf                  apk            pacman
+bash         bash                 bash                 bash           bash
+compiler     gcc,libc6-dev        gcc,glibc-devel      gcc,musl-dev   gcc
+make         make                 make                 make           make
+pkg-config   pkg-config           pkgconf-pkg-config   pkgconf        pkgconf
+hiredis      libhiredis-dev       hiredis-devel        hiredis-dev    hiredis
+argtable2    libargtable2-dev     argtable-devel       argtable2-dev  argtable
+redis-server redis-server         redis                redis          valkey
+redis-cli    redis-tools          redis                redis          valkey
+coreutils    coreutils            coreutils            coreutils      coreutils
+procps       procps               procps-ng            procps-ng      procps-ng
+util-linux   util-linux,bsdutils  util-linux           util-linux     util-linux
+python3      python3              python3              python3        python
+bats         bats                 bats                 bats           bats
+bats-support bats-support         bats-support         bats-support   bats-support
+bats-assert  bats-assert          bats-assert          bats-assert    bats-assert
+valgrind     valgrind             valgrind             valgrind       valgrind
+setlock      daemontools          -                    -              -
+git          git                  git                  git            git
+clang        clang                clang                clang          clang
+clang-format clang-format         clang-tools-extra    clang-extra-tools clang
+clang-tidy   clang-tidy           clang-tools-extra    clang-extra-tools clang
+cppcheck     cppcheck             cppcheck             cppcheck       cppcheck
+shellcheck   shellcheck           ShellCheck           shellcheck     shellcheck
+mandoc       mandoc               mandoc               mandoc         mandoc
+'
+
+missing=
+
+# need THING COMMAND...: THING is missing unless COMMAND succeeds.
+need() {
+	thing=$1
+	shift
+	case " $missing " in *" $thing "*) return ;; esac
+	"$@" >/dev/null 2>&1 || missing="$missing $thing"
+}
+
+has() {
+	command -v "$1"
+}
+
+# shellcheck disable=SC2086
+includes() {
+	echo | ${CC:-cc} ${CPPFLAGS-} ${CFLAGS-} -include "$1" -E -x c -
+}
+
+has_library() {
+	includes "$2" || pkg-config --exists "$1"
+}
+
+has_server() {
+	has redis-server || has valkey-server
+}
+
+has_cli() {
+	has redis-cli || has valkey-cli
+}
+
+has_bats_library() {
+	for dir in $(echo "${BATS_LIB_PATH-}" | tr : ' ') /usr/lib/bats /usr/share/bats; do
+		[ ! -e "$dir/$1/load.bash" ] || return 0
+	done
+	return 1
+}
+
+need_for() {
+	case $1 in
+	build)
+		need compiler includes stdlib.h
+		need make has make
+		need pkg-config has pkg-config
+		need hiredis has_library hiredis hiredis/hiredis.h
+		need argtable2 has_library argtable2 argtable2.h
+		;;
+	demo)
+		need_for build
+		need bash has bash
+		need redis-server has_server
+		;;
+	check)
+		need_for demo
+		need redis-cli has_cli
+		need coreutils env --default-signal timeout 10 realpath -m /
+		need procps has pgrep
+		need util-linux has setsid
+		need util-linux has script
+		need python3 python3 -c 'import pty'
+		need bats has "${BATS:-bats}"
+		need bats-support has_bats_library bats-support
+		need bats-assert has_bats_library bats-assert
+		;;
+	valgrind)
+		need valgrind has valgrind
+		;;
+	bench)
+		need_for check
+		need setlock has setlock
+		;;
+	lint)
+		need_for build
+		need git has git
+		need clang has clang
+		need clang-format has clang-format
+		need clang-tidy has clang-tidy
+		need cppcheck has cppcheck
+		need shellcheck has shellcheck
+		need mandoc has mandoc
+		;;
+	*)
+		echo "deps.sh: no such use: '$1'" >&2
+		exit 64
+		;;
+	esac
+}
+
+look() {
+	missing=
+	for use; do
+		need_for "$use"
+	done
+	missing=${missing# }
+}
+
+# names MANAGER THING...: the packages, each once.
+names() {
+	echo "$packages" | awk -v manager="$1" -v things="$*" '
+		BEGIN { n = split(things, t); for (i = 2; i <= n; i++) wanted[t[i]] }
+		$1 == "thing" { for (i = 2; i <= NF; i++) if ($i == manager) column = i }
+		$1 in wanted { n = split($column, p, ","); for (i = 1; i <= n; i++) if (p[i] != "-" && !seen[p[i]]++)
+			{ printf "%s%s", sep, p[i]; sep = " " } }'
+}
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+can_be_root() {
+	[ "$(id -u)" -eq 0 ] || { has sudo && { [ -t 0 ] || sudo -n true; }; } >/dev/null 2>&1
+}
+
+policy=/usr/sbin/policy-rc.d
+
+# Debian starts a server as soon as it is installed, and again whenever the machine starts. The tests
+# and local: bring up their own, so the system's stays down.
+hold_back_services() {
+	[ -e $policy ] || {
+		trap 'as_root rm -f $policy' EXIT
+		trap 'exit 1' HUP INT TERM
+		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
+		as_root chmod 755 $policy
+	}
+}
+
+keep_services_off() {
+	as_root update-rc.d redis-server disable >/dev/null 2>&1 || return 0
+	echo "deps: the system's redis-server is installed, but neither started nor enabled"
+}
+
+apt_install() {
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -qq -o DPkg::Lock::Timeout=120 \
+		-o Acquire::Retries=3 install --no-install-recommends "$@" </dev/null
+}
+
+install_packages() {
+	case $manager in
+	apt-get)
+		case " $* " in *" redis-server "*) hold_back_services ;; esac
+		log=$(mktemp)
+		# Package lists may be missing or out of date.
+		if ! apt_install "$@" >"$log" 2>&1; then
+			as_root apt-get -qq -o Acquire::Retries=3 update </dev/null >"$log" 2>&1 || :
+			apt_install "$@" >>"$log" 2>&1 || cat "$log" >&2
+		fi
+		rm -f "$log"
+		case " $* " in *" redis-server "*) keep_services_off ;; esac
+		;;
+	dnf) as_root dnf -y -q install "$@" ;;
+	apk) as_root apk add -q "$@" ;;
+	pacman) as_root pacman -S --noconfirm --needed "$@" ;;
+	esac
+}
+
+look "$@"
+if [ -z "$missing" ]; then
+	echo "deps: nothing is missing for: $*"
+	exit 0
+fi
+
+manager=
+for candidate in apt-get dnf apk pacman; do
+	! has "$candidate" >/dev/null || { manager=$candidate; break; }
+done
+case $manager in
+'')
+	echo "deps: missing: $missing; please install that, there is no package manager here that we know" >&2
+	exit 1
+	;;
+apt-get | dnf) command="$manager install" ;;
+apk) command='apk add' ;;
+pacman) command='pacman -S' ;;
+esac
+# shellcheck disable=SC2086
+wanted=$(names $manager $missing)
+if ! can_be_root; then
+	echo "deps: missing: $missing; to install that takes root: sudo $command $wanted" >&2
+	exit 1
+fi
+echo "deps: missing: $missing; $manager installs: $wanted"
+# shellcheck disable=SC2086
+install_packages $wanted
+look "$@"
+[ -z "$missing" ] || {
+	echo "deps: still missing: $missing" >&2
+	exit 1
+}
