@@ -11,13 +11,14 @@
 #define DURATION_TEXT_MAX 32
 
 /*
- * A decimal number with an optional unit, rounded up to whole milliseconds. False for what is empty,
- * negative, malformed or longer than 10,000 days; *out_ms is kept then.
+ * A decimal number with an optional unit, rounded up to whole milliseconds. False for what is
+ * empty, negative, malformed or longer than 10,000 days; *out_ms is kept then.
  */
 bool duration_parse(const char *text, int64_t *out_ms);
 
 /*
- * A short exact way to write it: 250 is "250ms", 1500 "1.5s", 30000 "30s", 120000 "2m". Returns out.
+ * A short exact way to write it: 250 is "250ms", 1500 "1.5s", 30000 "30s", 120000 "2m". Returns
+ * out.
  */
 char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX]);
 

@@ -56,9 +56,10 @@ static int check_place(const struct draft *draft)
 	return 0;
 }
 
-/* Before the other places are looked at: these options are for the command line only. */
-static int check_owner(const struct opts *opts)
+/* Before the file is read: what it says about other calls does not count here. */
+static int check_owner(const struct draft *draft)
 {
+	const struct opts *opts = draft->opts;
 	const char *wrong = NULL;
 
 	if (opts->owner != NULL && opts->pid != 0)
@@ -67,6 +68,8 @@ static int check_owner(const struct opts *opts)
 		wrong = "--holder needs --force: it says whose lock may be broken";
 	else if (opts->force && (opts->owner != NULL || opts->pid != 0))
 		wrong = "--force breaks anybody's lock: say --holder OWNER, not --owner or --pid";
+	else if (draft->verb->set == VERBS_RENEW && opts->is_fixed_lease && opts->owner == NULL)
+		wrong = "--lease needs --owner: a process's lock keeps the lease it was taken with";
 	if (wrong == NULL)
 		return 0;
 	say_error("%s", wrong);
@@ -230,7 +233,7 @@ int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts,
 		goto out;
 	code = check_place(&draft);
 	if (code == 0)
-		code = check_owner(opts);
+		code = check_owner(&draft);
 	if (code == 0)
 		code = environment_read(&draft);
 	if (code == 0)

@@ -22,8 +22,8 @@ struct rlock_url {
 	enum rlock_scheme scheme;
 	char *user;     /* NULL: none */
 	char *password; /* NULL: none */
-	/* redis, rediss: decoded, an IPv6 address without its brackets; sentinel, cluster: what server
-	 * has between scheme and database; else NULL */
+	/* redis, rediss: decoded, an IPv6 address without its brackets; sentinel, cluster: what
+	 * server has between scheme and database; else NULL */
 	char *host;
 	int port;   /* redis, rediss */
 	char *path; /* unix: the socket; else NULL */

@@ -103,8 +103,8 @@ RLOCK_API size_t rlock_percent_encode(const char *text, size_t len, const char *
 				      size_t out_size);
 
 /*
- * The way back, in place. The new length, or -1, with text as it was, for a malformed escape or %00.
- * A NUL is put behind it, for which text[len] must be there.
+ * The way back, in place. The new length, or -1, with text as it was, for a malformed escape or
+ * %00. A NUL is put behind it, for which text[len] must be there.
  */
 RLOCK_API long rlock_percent_decode(char *text, size_t len);
 

@@ -1,0 +1,155 @@
+# What the test files share: a server of their own, locks taken in the background, and waiting for a
+# fact instead of for a time. Sourced by every tests/*.bats.
+
+bats_require_minimum_version 1.5.0
+bats_load_library bats-support
+bats_load_library bats-assert
+
+# ---- a server for each file ----
+
+# A Redis server on a private unix socket, nothing on disk. Arguments are further options of it.
+start_server() {
+	SERVER_DIR=$BATS_FILE_TMPDIR/server
+	SERVER_SOCKET=$SERVER_DIR/redis.sock
+	mkdir -p "$SERVER_DIR"
+	redis-server --port 0 --unixsocket "$SERVER_SOCKET" --save '' --appendonly no --dir "$SERVER_DIR" \
+		--daemonize no --logfile "$SERVER_DIR/log" "$@" 3>&- &
+	SERVER_PID=$!
+	export SERVER_DIR SERVER_SOCKET SERVER_PID
+	export RLOCK_URL=unix://$SERVER_SOCKET
+	wait_until 10 server_answers
+}
+
+stop_server() {
+	[ -n "${SERVER_PID:-}" ] || return 0
+	kill -CONT "$SERVER_PID" 2>/dev/null || :
+	kill -KILL "$SERVER_PID" 2>/dev/null || :
+	wait "$SERVER_PID" 2>/dev/null || :
+}
+
+server_answers() {
+	[ "$(redis ping 2>/dev/null)" = PONG ]
+}
+
+# redis-cli on the file's server.
+redis() {
+	redis-cli -s "$SERVER_SOCKET" "$@"
+}
+
+# How many commands the server has done for clients, this call's own left out of the difference by
+# calling it twice: after - before - 1.
+server_commands() {
+	redis info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'
+}
+
+# ---- for each test ----
+
+# An environment that nothing of the caller's leaks into, and an empty server.
+common_setup() {
+	unset RLOCK_CONFIG RLOCK_HELD RLOCK_NAME RLOCK_OWNER RLOCK_MODE RLOCK_TOKEN REDISCLI_AUTH
+	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+	export RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run
+	mkdir -p "$XDG_CONFIG_HOME"
+	PATH=$BATS_TEST_DIRNAME/commands:$PATH
+	BACKGROUND=()
+	redis flushall >/dev/null
+}
+
+# Ends what a test left running, whatever happened in it, and fails when a watchdog of ours stayed.
+common_teardown() {
+	local pid
+	kill -CONT "$SERVER_PID" 2>/dev/null || :
+	for pid in "${BACKGROUND[@]}"; do
+		kill -CONT "$pid" 2>/dev/null || :
+		kill -KILL "$pid" 2>/dev/null || :
+		wait "$pid" 2>/dev/null || :
+	done
+}
+
+# in_background COMMAND [ARG...]: a program, not a function; sets PID; ended by common_teardown. A job in
+# the background of a script ignores INT and QUIT, and rlock leaves an ignored signal ignored: so these
+# are set right first.
+in_background() {
+	env --default-signal=INT,QUIT "$@" 3>&- &
+	PID=$!
+	BACKGROUND+=("$PID")
+}
+
+# hold_in_background NAME [OPTION...]: holds a lock by `rlock run`; sets PID (the keeper's). Returns when
+# the lock is held. The command ends when the file "$BATS_TEST_TMPDIR/let-go" appears.
+hold_in_background() {
+	local name=$1
+	shift
+	in_background rlock run "$@" "$name" -- until_let_go
+	wait_until 5 is_held "$name"
+}
+
+let_go() {
+	touch "$BATS_TEST_TMPDIR/let-go"
+}
+
+# ---- facts ----
+
+is_held() {
+	[ "$(redis exists "$1")" = 1 ]
+}
+
+is_free() {
+	[ "$(redis exists "$1")" = 0 ]
+}
+
+# Nothing of any lock is left on the server.
+no_keys() {
+	[ "$(redis dbsize)" = 0 ]
+}
+
+is_running() {
+	local state
+	state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) || return 1
+	[ -n "$state" ] && [ "$state" != Z ] && [ "$state" != X ]
+}
+
+is_gone() {
+	! is_running "$1"
+}
+
+file_exists() {
+	[ -e "$1" ]
+}
+
+# The hold count of the only owner in a plain lock's hash.
+hold_count() {
+	redis hvals "$1"
+}
+
+# The pids of keeper PID's children that are renewers.
+renewer_of() {
+	local child
+	for child in $(pgrep -P "$1"); do
+		[ "$(cat "/proc/$child/comm" 2>/dev/null)" = rlock-renewer ] && echo "$child"
+	done
+	return 0
+}
+
+has_renewer() {
+	[ -n "$(renewer_of "$1")" ]
+}
+
+# ---- waiting ----
+
+# wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true.
+wait_until() {
+	local limit=$1 start=${EPOCHREALTIME/./}
+	shift
+	until "$@"; do
+		if ((${EPOCHREALTIME/./} - start > limit * 1000000)); then
+			echo "not true within $limit s: $*" >&2
+			return 1
+		fi
+		read -r -t 0.01 <> <(:) || :
+	done
+}
+
+now_ms() {
+	echo $((${EPOCHREALTIME/./} / 1000))
+}
