@@ -1,6 +1,6 @@
 /*
- * What cmd_lock, cmd_unlock and cmd_renew need alike: a connection to the server that was asked for,
- * and one line for a call that failed.
+ * What cmd_lock, cmd_unlock and cmd_renew need alike: a connection to the server that was asked
+ * for, and one line for a call that failed.
  */
 #ifndef CALLER_H
 #define CALLER_H
@@ -12,12 +12,13 @@
 #define OWNER_FORMAT "%s:0"
 
 /*
- * Start a local: server if need be, and make the connection (nothing is sent yet). 0, or the exit code
- * after one line by say_error. cancel_fd (-1: none) ends waits; *is_cancelled when it did.
+ * Start a local: server if need be, and make the connection (nothing is sent yet). 0, or the exit
+ * code after one line by say_error. cancel_fd (-1: none) ends waits; *is_cancelled when it did.
  */
 int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out);
 
-/* The connection's text with the name it is about, for a status that is an answer; code is given back. */
+/* The connection's text with the name it is about, for a status that is an answer; code is given
+ * back. */
 int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code);
 
 /* Say what conn's last call met, and of which name; the exit code for status. */

@@ -35,6 +35,7 @@ struct taker {
 	const struct verb *verb;
 	struct opts *opts;
 	struct signals signals;
+	char *path;    /* of the command; NULL without one */
 	int target_fd; /* pidfd of the process that a lock without a command is for; -1: none */
 	pid_t target;
 	uint64_t target_start;
@@ -95,9 +96,9 @@ static int find_target(struct taker *taker)
 
 	if (opts->command != NULL || opts->owner != NULL)
 		return 0;
-	taker->target_fd = session_target((pid_t)opts->pid,
-					  names_show(opts->names, opts->name_count, names),
-					  &taker->target, &taker->target_start, &code);
+	taker->target_fd =
+		session_target((pid_t)opts->pid, names_show(opts->names, opts->name_count, names),
+			       &taker->target, &taker->target_start, &code);
 	return code;
 }
 
@@ -212,6 +213,7 @@ static int hold_for_command(const struct taker *taker)
 	const struct keeper_job job = {
 		.opts = taker->opts,
 		.kind = taker->verb->kind,
+		.path = taker->path,
 		.signals = (struct signals *)&taker->signals,
 		.conn = taker->conn,
 		.hold = taker->hold,
@@ -354,6 +356,7 @@ static void taker_clear(struct taker *taker)
 	rlock_hold_free(taker->hold);
 	rlock_conn_free(taker->conn);
 	owners_free(taker->owners, taker->owner_count);
+	free(taker->path);
 	if (taker->cancel_fd >= 0 && taker->cancel_fd != taker->signals.fd)
 		(void)close(taker->cancel_fd);
 	if (taker->target_fd >= 0)
@@ -388,11 +391,14 @@ static int take(struct taker *taker, struct session *session)
 
 int cmd_lock(const struct verb *verb, struct opts *opts)
 {
-	struct taker taker = {
-		.verb = verb, .opts = opts, .target_fd = -1, .cancel_fd = -1, .signals = { .fd = -1 }
-	};
+	struct taker taker = { .verb = verb,
+			       .opts = opts,
+			       .target_fd = -1,
+			       .cancel_fd = -1,
+			       .signals = { .fd = -1 } };
 	struct session *session = NULL;
-	int code = opts->command != NULL ? job_look_up(opts->command) : find_target(&taker);
+	int code = opts->command != NULL ? job_look_up(opts->command, &taker.path)
+					 : find_target(&taker);
 
 	/* What could fail here is found out before the lock is taken. */
 	if (code == 0 && taker.target_fd >= 0) {

@@ -60,7 +60,8 @@ static int renew_session(const struct opts *opts, struct rlock_conn *conn, struc
 	return code;
 }
 
-/* Under `rlock run` the hold stands in the environment. Its own watchdog or lease goes on as before. */
+/* Under `rlock run` the hold stands in the environment. Its own watchdog or lease goes on as
+ * before. */
 static int renew_held(const struct opts *opts, struct rlock_conn *conn, const char *value)
 {
 	int code = 0;
@@ -125,8 +126,8 @@ static int renew_caller(const struct opts *opts, struct rlock_conn *conn)
 	if (session != NULL) {
 		code = renew_session(opts, conn, session);
 	} else if (near != NULL) {
-		session_say_near(near, opts->names, opts->name_count,
-				 rlock_url_server(opts->url), "renew");
+		session_say_near(near, opts->names, opts->name_count, rlock_url_server(opts->url),
+				 "renew");
 		code = EXIT_NOT_HELD;
 	} else {
 		code = renew_held(opts, conn, getenv(HELD_VARIABLE));

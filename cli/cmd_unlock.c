@@ -147,8 +147,8 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 		one.name_count = 1;
 		if (status == RLOCK_OK)
 			status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
-		code = status == RLOCK_NOT_HELD ? caller_say(&one, conn, EXIT_NOT_HELD) :
-						  end_release(&one, conn, status);
+		code = status == RLOCK_NOT_HELD ? caller_say(&one, conn, EXIT_NOT_HELD)
+						: end_release(&one, conn, status);
 		rlock_hold_free(hold);
 		if (code > worst)
 			worst = code;
@@ -162,8 +162,7 @@ static int break_locks(const struct opts *opts, struct rlock_conn *conn)
 
 	for (size_t i = 0; i < opts->name_count; i++) {
 		char was[RLOCK_OWNER_MAX] = "", name[NAME_SHOWN_MAX];
-		enum rlock_status status =
-			rlock_break(conn, &opts->names[i], opts->holder, was);
+		enum rlock_status status = rlock_break(conn, &opts->names[i], opts->holder, was);
 		struct opts one = *opts;
 		int code;
 

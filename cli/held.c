@@ -49,9 +49,12 @@ static size_t put_all(char *out, const char *old, const char *server, enum rlock
 	if (out != NULL && old != NULL)
 		memcpy(out, old, at);
 	for (size_t i = 0; i < name_count; i++) {
-		const char *parts[PART_COUNT] = { server,        rlock_kind_name(kind),
-						  names[i].text, rlock_hold_owner(hold, i),
-						  rlock_hold_id(hold), lease };
+		const char *parts[PART_COUNT] = { server,
+						  rlock_kind_name(kind),
+						  names[i].text,
+						  rlock_hold_owner(hold, i),
+						  rlock_hold_id(hold),
+						  lease };
 		size_t lengths[PART_COUNT];
 
 		for (int part = 0; part < PART_COUNT; part++)
@@ -129,8 +132,8 @@ struct word {
 };
 
 /*
- * The last word in value before *left that is about name; *left moves before it. False when there is
- * no further one. From the end, because the most recent one is the nearest above us.
+ * The last word in value before *left that is about name; *left moves before it. False when there
+ * is no further one. From the end, because the most recent one is the nearest above us.
  */
 static bool previous_word(const char *value, size_t *left, const struct rlock_name *name,
 			  struct word *out)
@@ -165,8 +168,7 @@ void held_owners(const char *value, const struct rlock_name *name, char ***owner
 
 	while (previous_word(value, &left, name, &word)) {
 		if (is_owner_text(word.parts[PART_OWNER], word.lengths[PART_OWNER]))
-			owners_add(owners, count, word.parts[PART_OWNER],
-				   word.lengths[PART_OWNER]);
+			owners_add(owners, count, word.parts[PART_OWNER], word.lengths[PART_OWNER]);
 		free(word.text);
 	}
 }
@@ -174,8 +176,7 @@ void held_owners(const char *value, const struct rlock_name *name, char ***owner
 static bool read_held(const struct word *word, struct held *out)
 {
 	if (word->lengths[PART_HOLD] == 0 || word->lengths[PART_HOLD] >= sizeof(out->hold_id) ||
-	    sscanf(word->parts[PART_LEASE], "%" SCNd64, &out->lease_ms) != 1 ||
-	    out->lease_ms <= 0)
+	    sscanf(word->parts[PART_LEASE], "%" SCNd64, &out->lease_ms) != 1 || out->lease_ms <= 0)
 		return false;
 	memcpy(out->hold_id, word->parts[PART_HOLD], word->lengths[PART_HOLD] + 1);
 	for (enum rlock_kind kind = RLOCK_PLAIN; kind <= RLOCK_WRITE; kind++) {

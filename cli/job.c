@@ -47,20 +47,19 @@ static int executable_error(const char *path)
 }
 
 /* As execvp looks: a file that may not be executed is remembered, and the search goes on. */
-static int search_path(const char *program)
+static int search_path(const char *program, char *out, size_t size)
 {
 	const char *path = getenv("PATH");
 	int error = ENOENT;
-	char candidate[4096];
 
 	if (path == NULL)
 		path = "/bin:/usr/bin";
 	for (;;) {
 		size_t len = strcspn(path, ":");
-		int written = snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)len, path,
-				       len > 0 ? "/" : "", program);
-		int found = written < (int)sizeof(candidate) ? executable_error(candidate) :
-							       ENAMETOOLONG;
+		/* With a slash, also where an empty part of PATH stands for this directory. */
+		int written = snprintf(out, size, "%.*s/%s", len > 0 ? (int)len : 1,
+				       len > 0 ? path : ".", program);
+		int found = written < (int)size ? executable_error(out) : ENAMETOOLONG;
 
 		if (found == 0)
 			return 0;
@@ -72,18 +71,25 @@ static int search_path(const char *program)
 	}
 }
 
-int job_look_up(char *const command[])
+int job_look_up(char *const command[], char **path_out)
 {
 	const char *program = command[0];
+	char found[4096];
 	int error;
 
-	if (program[0] == '\0')
-		error = ENOENT;
-	else if (strchr(program, '/') != NULL)
+	if (strchr(program, '/') != NULL)
 		error = executable_error(program);
+	else if (program[0] == '\0')
+		error = ENOENT;
 	else
-		error = search_path(program);
-	return error == 0 ? 0 : say_cannot_run(program, error);
+		error = search_path(program, found, sizeof(found));
+	if (error != 0)
+		return say_cannot_run(program, error);
+	*path_out = strdup(strchr(program, '/') != NULL ? program : found);
+	if (*path_out != NULL)
+		return 0;
+	say_error("out of memory");
+	return EXIT_SYSTEM;
 }
 
 /* ---- environment ---- */
@@ -132,8 +138,7 @@ static bool is_replaced(const char *entry)
 #define OWN_VARIABLES 4
 
 /* Ours come first, and are the only ones that are freed: the rest belongs to environ. */
-char **job_environment(const struct opts *opts, enum rlock_kind kind,
-		       const struct rlock_hold *hold)
+char **job_environment(const struct opts *opts, enum rlock_kind kind, const struct rlock_hold *hold)
 {
 	char *names = joined_names(opts);
 	char *held = held_extend(getenv(HELD_VARIABLE), rlock_url_server(opts->url), kind,
@@ -179,13 +184,13 @@ void job_environment_free(char **environment)
  * In the child, whose memory is the parent's until exec: async-signal-safe calls only, and nothing
  * changed that the parent relies on.
  */
-static void become_command(char *const command[], char *const environment[],
+static void become_command(const char *path, char *const command[], char *const environment[],
 			   const struct signals *signals, struct watch *watch, volatile int *error)
 {
 	pid_t not_started = JOB_NOT_STARTED;
 
-	/* Known before it runs: a keeper killed at this instant leaves it to the renewer. And should
-	 * the renewer have found a dead keeper already, nothing is to run any more. */
+	/* Known before it runs: a keeper killed at this instant leaves it to the renewer. And
+	 * should the renewer have found a dead keeper already, nothing is to run any more. */
 	if (!atomic_compare_exchange_strong(&watch->job_pid, &not_started, getpid())) {
 		*error = ECANCELED;
 		_exit(EXIT_FAULT);
@@ -193,20 +198,22 @@ static void become_command(char *const command[], char *const environment[],
 	if (watch->kill_child)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	signals_restore(signals);
-	(void)execvpe(command[0], command, environment);
+	/* For a path it searches nothing, but it runs a script without a first line by the shell.
+	 */
+	(void)execvpe(path, command, environment);
 	*error = errno;
 	_exit(EXIT_NOT_FOUND);
 }
 
-int job_start(char *const command[], char *const environment[], const struct signals *signals,
-	      struct watch *watch, pid_t *pid_out)
+int job_start(const char *path, char *const command[], char *const environment[],
+	      const struct signals *signals, struct watch *watch, pid_t *pid_out)
 {
 	volatile int error = 0;
 	/* vfork: a fork's page tables are half the price of a short command. */
 	pid_t pid = vfork();
 
 	if (pid == 0)
-		become_command(command, environment, signals, watch, &error);
+		become_command(path, command, environment, signals, watch, &error);
 	if (pid < 0) {
 		say_error("cannot start %s: %s", command[0], strerror(errno));
 		return EXIT_SYSTEM;

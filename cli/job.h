@@ -13,10 +13,10 @@
 #include "watch.h"
 
 /*
- * Whether the command can be found and executed: 0, or 127 or 126 after one line by say_error. Nothing
- * is started.
+ * Find the command as execvp would: 0 and its path, malloc'ed, or 127 or 126 after one line by
+ * say_error. Nothing is started.
  */
-int job_look_up(char *const command[]);
+int job_look_up(char *const command[], char **path_out);
 
 /*
  * The command's environment: the caller's, and the RLOCK_ variables. An array that the caller frees
@@ -27,10 +27,10 @@ char **job_environment(const struct opts *opts, enum rlock_kind kind,
 void job_environment_free(char **environment);
 
 /*
- * Start it. Its pid stands on the page before it executes anything. 0 and *pid_out, or the exit code
- * after one line by say_error.
+ * Start it. Its pid stands on the page before it executes anything. 0 and *pid_out, or the exit
+ * code after one line by say_error.
  */
-int job_start(char *const command[], char *const environment[], const struct signals *signals,
-	      struct watch *watch, pid_t *pid_out);
+int job_start(const char *path, char *const command[], char *const environment[],
+	      const struct signals *signals, struct watch *watch, pid_t *pid_out);
 
 #endif

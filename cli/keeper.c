@@ -1,6 +1,6 @@
 /*
- * The loop that holds a lock: one poll set of signals, a timer, and the renewer's knock. The page it
- * shares with the renewer says until when all is well.
+ * The loop that holds a lock: one poll set of signals, a timer, and the renewer's knock. The page
+ * it shares with the renewer says until when all is well.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +29,8 @@
 #define RELEASE_MS 5000
 /* A renewer that can't be started, or dies at once, is tried again so often. */
 #define RENEWER_AGAIN_MS 200
-/* A command that was stopped together with us, and continued together with us, needs that long to be
- * seen running. */
+/* A command that was stopped together with us, and continued together with us, needs that long to
+ * be seen running. */
 #define SETTLE_MS 30
 
 struct keeper {
@@ -40,7 +40,7 @@ struct keeper {
 	int timer_fd, wake_fd, self_fd;
 	int64_t timer_ms; /* what the timer is set to */
 	pid_t command, renewer;
-	bool has_ended;   /* the command; how is in end_* */
+	bool has_ended; /* the command; how is in end_* */
 	int end_code, end_signal;
 	bool was_told_to_end; /* TERM, INT or QUIT was passed on to it */
 	bool had_children;    /* before we started any */
@@ -66,8 +66,8 @@ static void fill_watch(struct watch *watch, const struct keeper_job *job)
 	watch->grace_ms = opts->grace_ms;
 	watch->had_ms = job->had_ms;
 	watch->at_least_ms = opts->at_least_ms;
-	watch->max_run_end_ms = opts->max_run_ms > 0 ? rlock_now_ms() + opts->max_run_ms :
-						       INT64_MAX;
+	watch->max_run_end_ms =
+		opts->max_run_ms > 0 ? rlock_now_ms() + opts->max_run_ms : INT64_MAX;
 	watch->is_fixed_lease = opts->is_fixed_lease;
 	watch->kill_child = opts->kill_child;
 	watch->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_KILL : opts->on_lost;
@@ -144,10 +144,11 @@ static int start_command(struct keeper *keeper)
 		say_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	code = job_start(job->opts->command, environment, job->signals, keeper->watch,
+	code = job_start(job->path, job->opts->command, environment, job->signals, keeper->watch,
 			 &keeper->command);
 	job_environment_free(environment);
-	/* Behind the start, while the command runs: only a reused pid is ever told from it by this. */
+	/* Behind the start, while the command runs: only a reused pid is ever told from it by this.
+	 */
 	if (code == 0 && proc_read(keeper->command, &proc))
 		keeper->watch->job_start = proc.start;
 	return code;
@@ -232,8 +233,8 @@ static bool is_stopped(pid_t pid)
 	return proc_read(pid, &proc) && proc.state == 'T';
 }
 
-/* Whether somebody is there to continue us: a shell with job control, which is in another group of the
- * same session. */
+/* Whether somebody is there to continue us: a shell with job control, which is in another group of
+ * the same session. */
 static bool has_job_control(void)
 {
 	int tty_fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -277,9 +278,9 @@ static void clock_text(char out[16])
 static void say_lost(const struct keeper *keeper, const char *name)
 {
 	const struct watch *watch = keeper->watch;
-	const char *then = watch->on_lost == ON_LOST_IGNORE ? "the command runs on without it" :
-			   watch->on_lost == ON_LOST_TERM   ? "the command was sent TERM" :
-							      "stopping the command";
+	const char *then = watch->on_lost == ON_LOST_IGNORE ? "the command runs on without it"
+			   : watch->on_lost == ON_LOST_TERM ? "the command was sent TERM"
+							    : "stopping the command";
 	int64_t silent_ms = rlock_now_ms() - watch->sent_ms;
 	char at[16], since[DURATION_TEXT_MAX];
 
@@ -322,10 +323,11 @@ static void say_refused(struct keeper *keeper)
 	if (report->refused == 0 || keeper->has_said_refused)
 		return;
 	keeper->has_said_refused = true;
-	say_warning("%s: may not stop process %d (%s): the lock is kept until it ends, if it can be",
-		    name_show(keeper->job->opts, 0, name), (int)report->refused_one.pid,
-		    rlock_escape(report->refused_one.name, strlen(report->refused_one.name), shown,
-				 sizeof(shown)));
+	say_warning(
+		"%s: may not stop process %d (%s): the lock is kept until it ends, if it can be",
+		name_show(keeper->job->opts, 0, name), (int)report->refused_one.pid,
+		rlock_escape(report->refused_one.name, strlen(report->refused_one.name), shown,
+			     sizeof(shown)));
 }
 
 /* ---- the loop ---- */

@@ -12,13 +12,15 @@
 struct keeper_job {
 	const struct opts *opts;
 	enum rlock_kind kind;
+	const char *path; /* of the command, found before */
 	struct signals *signals;
 	struct rlock_conn *conn;
 	struct rlock_hold *hold; /* had; given back when keeper_run returns */
 	int64_t had_ms;
 };
 
-/* The exit code. Where the command was ended by a signal, this process ends by it, and nothing returns. */
+/* The exit code. Where the command was ended by a signal, this process ends by it, and nothing
+ * returns. */
 int keeper_run(const struct keeper_job *job);
 
 #endif

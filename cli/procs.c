@@ -43,7 +43,8 @@ static ssize_t read_file(pid_t pid, const char *file, char *out, size_t size)
 	return len;
 }
 
-/* The fields stand behind the last parenthesis: the name may hold anything, blanks and brackets too. */
+/* The fields stand behind the last parenthesis: the name may hold anything, blanks and brackets
+ * too. */
 bool proc_read(pid_t pid, struct proc *out)
 {
 	char text[STAT_MAX], *open_bracket, *close_bracket;
@@ -236,8 +237,8 @@ static void mark_members(const struct proc_roots *roots, struct table *table)
 
 	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
 	for (size_t i = 0; i < table->count; i++)
-		table->is_member[i] = !is_left_aside(roots, &table->procs[i]) &&
-				      is_root(roots, &table->procs[i]);
+		table->is_member[i] =
+			!is_left_aside(roots, &table->procs[i]) && is_root(roots, &table->procs[i]);
 	do {
 		has_changed = false;
 		for (size_t i = 0; i < table->count; i++) {
@@ -341,8 +342,8 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 
 	*out = report;
 	for (int walks = 0; is_complete && met_new && walks < WALKS_MAX; walks++) {
-		is_complete = walk(roots, signal, signaled != NULL ? signaled : &own, &report,
-				   &met_new);
+		is_complete =
+			walk(roots, signal, signaled != NULL ? signaled : &own, &report, &met_new);
 		refused += report.refused;
 		if (report.refused > 0)
 			out->refused_one = report.refused_one;

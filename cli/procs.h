@@ -42,21 +42,21 @@ struct proc_set {
 	struct {
 		pid_t pid;
 		uint64_t start;
-	} *members;
+	} * members;
 	size_t count, capacity;
 };
 void proc_set_free(struct proc_set *set);
 
 struct proc_report {
-	size_t running;        /* how many of the command's processes run still */
-	size_t refused;        /* of those, how many may not be signalled */
+	size_t running;          /* how many of the command's processes run still */
+	size_t refused;          /* of those, how many may not be signalled */
 	struct proc refused_one; /* one of these */
 };
 
 /*
  * Find the command's processes, over again until nobody new is found, and send the signal to each.
- * signaled: who is in there is not sent it again, and who was sent it is put in; NULL: everybody gets
- * it. TERM is followed by CONT. False when /proc can't be read or memory is out.
+ * signaled: who is in there is not sent it again, and who was sent it is put in; NULL: everybody
+ * gets it. TERM is followed by CONT. False when /proc can't be read or memory is out.
  */
 bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
 		  struct proc_report *out);

@@ -1,7 +1,7 @@
 /*
  * The watchdog process. It sleeps until the next renewal is due; whatever else happens (the keeper
- * dies, the command ends, a deadline passes) reaches it through one epoll descriptor, which also cuts
- * short a renewal that hangs.
+ * dies, the command ends, a deadline passes) reaches it through one epoll descriptor, which also
+ * cuts short a renewal that hangs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,8 @@
 #include "session.h"
 #include "stop.h"
 
-/* After a renewal that failed: soon again, then less often, but some times before the lease ends. */
+/* After a renewal that failed: soon again, then less often, but some times before the lease ends.
+ */
 #define RETRY_MIN_MS 20
 #define RETRIES_IN_A_LEASE 20
 #define RELEASE_MS 5000
@@ -35,8 +36,8 @@ struct renewer {
 	struct stopper stopper;
 	int events_fd; /* epoll: everything below */
 	int timer_fd;
-	int keeper_fd;   /* -1: dead */
-	int job_fd;      /* -1: not known yet, or ended */
+	int keeper_fd; /* -1: dead */
+	int job_fd;    /* -1: not known yet, or ended */
 	int wake_fd;
 	pid_t keeper;
 	int64_t renew_ms; /* when the next renewal is due; INT64_MAX: never again */
@@ -54,7 +55,8 @@ static void observe(const struct renewer *renewer, int fd)
 		(void)epoll_ctl(renewer->events_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* The kernel drops a closed descriptor from the epoll set, unless a copy is still open: a fork's. */
+/* The kernel drops a closed descriptor from the epoll set, unless a copy is still open: a fork's.
+ */
 static void forget(const struct renewer *renewer, int *fd)
 {
 	if (*fd < 0)
@@ -71,7 +73,8 @@ static int compare_ints(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* All descriptors but these: the caller's pipes must see their end when the caller lets go of them. */
+/* All descriptors but these: the caller's pipes must see their end when the caller lets go of them.
+ */
 static void close_all_but(int *kept, size_t count)
 {
 	unsigned int next = 0;
@@ -94,7 +97,8 @@ static void close_all_but(int *kept, size_t count)
 		(void)close(null_fd);
 }
 
-/* Away from the caller's terminal, streams and directory. TERM, INT and HUP stay blocked for good. */
+/* Away from the caller's terminal, streams and directory. TERM, INT and HUP stay blocked for good.
+ */
 static void let_go(const struct renewer_job *job)
 {
 	int kept[] = { job->keeper_fd, job->target_fd, job->wake_fd, session_fd(job->session) };
@@ -130,8 +134,8 @@ static bool renewer_init(struct renewer *renewer, const struct renewer_job *job,
 		.job_fd = job->target_fd,
 		.wake_fd = job->wake_fd,
 		.keeper = keeper,
-		.renew_ms = watch->is_fixed_lease ? INT64_MAX :
-						    watch->sent_ms + watch->lease_ms / 3,
+		.renew_ms =
+			watch->is_fixed_lease ? INT64_MAX : watch->sent_ms + watch->lease_ms / 3,
 		.retry_ms = RETRY_MIN_MS,
 	};
 	if (renewer->events_fd < 0 || renewer->timer_fd < 0)
@@ -162,8 +166,8 @@ static void wake_keeper(const struct renewer *renewer)
 }
 
 /*
- * The command's pid stands on the page from before its exec. Once the keeper is dead nobody starts it
- * any more: a 0 becomes "never", which the command's own process finds before it runs anything.
+ * The command's pid stands on the page from before its exec. Once the keeper is dead nobody starts
+ * it any more: a 0 becomes "never", which the command's own process finds before it runs anything.
  */
 static void find_job(struct renewer *renewer)
 {
@@ -304,8 +308,11 @@ static struct proc_roots roots_of(const struct renewer *renewer)
 /* Whether processes that are to be stopped still run. */
 static bool stop_step(struct renewer *renewer)
 {
-	struct proc_roots roots = roots_of(renewer);
+	struct proc_roots roots;
 
+	if (renewer->watch->reason == STOP_NONE)
+		return false;
+	roots = roots_of(renewer);
 	return stopper_step(&renewer->stopper, &roots, rlock_now_ms());
 }
 

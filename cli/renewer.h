@@ -1,6 +1,6 @@
 /*
- * The watchdog: a process of its own that renews the lease, enforces the deadlines, and releases the
- * lock once the keeper is dead and the command has ended.
+ * The watchdog: a process of its own that renews the lease, enforces the deadlines, and releases
+ * the lock once the keeper is dead and the command has ended.
  */
 #ifndef RENEWER_H
 #define RENEWER_H

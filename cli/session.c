@@ -1,6 +1,6 @@
 /*
- * One file a hold in the runtime directory, "hold-PID-START-HOLDID", lines "key value". It says whose
- * the lock is and how to give it back; the secret to reach the server is not in it. Files of
+ * One file a hold in the runtime directory, "hold-PID-START-HOLDID", lines "key value". It says
+ * whose the lock is and how to give it back; the secret to reach the server is not in it. Files of
  * processes that are gone are removed by whoever comes by.
  */
 #include <dirent.h>
@@ -343,7 +343,8 @@ static size_t names_in(const struct session *session, const struct rlock_name *n
 
 typedef void (*session_fn)(void *ctx, struct session *session, int distance);
 
-/* Gives each session of pid or a process above it to fn, which owns it then. Sweeps out the dead. */
+/* Gives each session of pid or a process above it to fn, which owns it then. Sweeps out the dead.
+ */
 static void for_each(pid_t pid, session_fn fn, void *ctx)
 {
 	int dir_fd = runtime_open_existing();

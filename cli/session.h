@@ -37,9 +37,9 @@ int session_save(const struct session *session);
 void session_remove(const struct session *session);
 
 /*
- * The hold that pid, or else the nearest process above it, has on exactly these names on that server;
- * of several the most recent one. NULL when there is none: *near_out is then one that comes close (on
- * other names as well, or on another server), or NULL. The caller frees either.
+ * The hold that pid, or else the nearest process above it, has on exactly these names on that
+ * server; of several the most recent one. NULL when there is none: *near_out is then one that comes
+ * close (on other names as well, or on another server), or NULL. The caller frees either.
  */
 struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
 			     const char *server, struct session **near_out);
@@ -56,9 +56,9 @@ void session_owners(pid_t pid, const struct rlock_name *names, size_t name_count
 		    size_t *count);
 
 /*
- * The process that a lock without a command is for: pid, or with 0 the parent. A descriptor of it, and
- * its identity; -1 and the exit code in *code after one line by say_error. A parent that is but a
- * subshell about to end is refused.
+ * The process that a lock without a command is for: pid, or with 0 the parent. A descriptor of it,
+ * and its identity; -1 and the exit code in *code after one line by say_error. A parent that is but
+ * a subshell about to end is refused.
  */
 int session_target(pid_t pid, const char *names_text, pid_t *pid_out, uint64_t *start_out,
 		   int *code);

@@ -31,7 +31,8 @@ int signals_next(const struct signals *signals, struct signalfd_siginfo *out);
 /* In a child, before exec: everything as it was found. Async-signal-safe. */
 void signals_restore(const struct signals *signals);
 
-/* End by that signal, without a core of our own; where that can't be (pid 1), the code to exit with. */
+/* End by that signal, without a core of our own; where that can't be (pid 1), the code to exit
+ * with. */
 int signals_die_by(int signal);
 
 #endif

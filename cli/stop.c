@@ -1,5 +1,6 @@
 /*
- * The steps of stopping a command. When and why is watch.c's business, who its processes are procs.c's.
+ * The steps of stopping a command. When and why is watch.c's business, who its processes are
+ * procs.c's.
  */
 #include <signal.h>
 
@@ -32,8 +33,8 @@ static void look_again_later(struct stopper *stopper, int64_t now_ms)
 }
 
 /*
- * Whoever is first sends TERM; the other looks only, with signal 0. A program that takes a second TERM
- * for "at once" is not to get one from each of us.
+ * Whoever is first sends TERM; the other looks only, with signal 0. A program that takes a second
+ * TERM for "at once" is not to get one from each of us.
  */
 static bool term_step(struct stopper *stopper, const struct proc_roots *roots)
 {

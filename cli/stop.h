@@ -20,8 +20,8 @@ void stopper_init(struct stopper *stopper, struct watch *watch);
 void stopper_free(struct stopper *stopper);
 
 /*
- * Do what the watch's phase asks for at now_ms. Whether somebody is left to wait for: true as long as
- * processes that are to be stopped run; false when there is nothing to stop, or nobody left.
+ * Do what the watch's phase asks for at now_ms. Whether somebody is left to wait for: true as long
+ * as processes that are to be stopped run; false when there is nothing to stop, or nobody left.
  */
 bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64_t now_ms);
 

@@ -1,6 +1,6 @@
 /*
- * The shared page, and the deadlines that follow from it. Pure arithmetic on one clock: nothing here
- * waits, signals or asks the server.
+ * The shared page, and the deadlines that follow from it. Pure arithmetic on one clock: nothing
+ * here waits, signals or asks the server.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /*
- * What keeper and renewer know together, on one shared page: until when the lock is safe, whether and
- * why the command is to be stopped, and who the command is. Either of them acts on it alone when the
- * other is dead or stopped. What "act" means for processes is stop.c's business.
+ * What keeper and renewer know together, on one shared page: until when the lock is safe, whether
+ * and why the command is to be stopped, and who the command is. Either of them acts on it alone
+ * when the other is dead or stopped. What "act" means for processes is stop.c's business.
  */
 #ifndef WATCH_H
 #define WATCH_H

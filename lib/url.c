@@ -178,16 +178,20 @@ static enum rlock_status decode(const struct parser *parser, struct part part, c
 				char **out)
 {
 	char *text = strndup(part.text, part.len);
+	long len;
 
 	if (text == NULL)
 		return out_of_memory(parser);
-	if (rlock_percent_decode(text, part.len) < 0) {
+	len = rlock_percent_decode(text, part.len);
+	if (len < 0) {
 		secret_free(text);
 		(void)refuse(parser,
 			     "the %s has a malformed percent-encoding, a '%%' is written %%25",
 			     what);
 		return RLOCK_EINVAL;
 	}
+	/* The end of the longer text is still there, and secret_free would not see it. */
+	explicit_bzero(text + len, part.len - (size_t)len);
 	*out = text;
 	return RLOCK_OK;
 }
