@@ -277,12 +277,12 @@ static void renew(struct renewer *renewer)
 		declare_broken(renewer);
 		return;
 	}
+	note_failure(renewer);
 	if (status == RLOCK_CANCELLED) {
 		/* Something happened; the same request goes out again behind it. */
 		renewer->renew_ms = now_ms;
 		return;
 	}
-	note_failure(renewer);
 	renewer->renew_ms = now_ms + renewer->retry_ms;
 	renewer->retry_ms *= 2;
 	if (renewer->retry_ms > watch->lease_ms / RETRIES_IN_A_LEASE)

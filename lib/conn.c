@@ -232,7 +232,8 @@ static enum rlock_status wait_ready(struct rlock_conn *conn, int fd, short event
 	if (ready < 0)
 		return rlock__fail(conn, RLOCK_ESYS, "cannot wait: %s", strerror(errno));
 	if (fds[1].revents != 0)
-		return RLOCK_CANCELLED;
+		return rlock__fail(conn, RLOCK_CANCELLED, "no answer from %s yet",
+				   rlock_url_server(conn->url));
 	return fds[0].revents != 0 ? RLOCK_OK : RLOCK_ENET;
 }
 
