@@ -92,7 +92,8 @@ LDFLAGS_main = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 FLAGS_sanitize = $(SANITIZE) $(CPPFLAGS) $(SANITIZE_CFLAGS)
 # gcc's two libraries share where to write reports only when both are linked in.
-LDFLAGS_sanitize = $(SANITIZE) $(call try,-static-libasan -static-libubsan) -Wl,--as-needed -pthread $(SANITIZE_CFLAGS) $(LDFLAGS)
+LDFLAGS_sanitize = $(SANITIZE) $(call try,-static-libasan -static-libubsan) -Wl,--as-needed -pthread \
+	$(SANITIZE_CFLAGS) $(LDFLAGS)
 
 # ---- files ----
 
@@ -101,15 +102,17 @@ LIB_OBJECTS := $(patsubst %.c,%.o,$(wildcard lib/*.c)) lib/scripts.gen.o
 CLI_OBJECTS := $(patsubst %.c,%.o,$(wildcard cli/*.c))
 UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(patsubst %.c,%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
-TOOLS := $(patsubst tests/tools/%.c,%,$(wildcard tests/tools/*.c))
+# The programs of one file that tests and benchmarks use: tools/x, bench/x.
+HELPERS := $(patsubst tests/%.c,%,$(wildcard tests/tools/*.c tests/bench/*.c))
 PAGES := $(wildcard man/*.[1-9])
 
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
 
 # Our own C for the tools that read it.
-SOURCES := $(wildcard lib/*.c cli/*.c tests/unit/*.c tests/tools/*.c)
-HEADERS := $(wildcard lib/*.h cli/*.h tests/unit/*.h tests/tools/*.h)
-SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats tests/bench/*.sh)
+SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/tools tests/bench))
+HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/tools tests/bench))
+SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats \
+	tests/commands/* tests/bench/*.sh)
 
 # ---- how things are made ----
 
@@ -121,7 +124,7 @@ remember = @mkdir -p $(@D); printf '%s\n' $1 >$@.new; cmp -s $@.new $@ && rm $@.
 quote = '$(subst ','\'',$1)'
 
 .PHONY: all
-all: $(PRODUCTS)
+all: $(PRODUCTS) ## the program, the library and its .pc file (the default)
 
 # One tree of objects and what is linked from them: $1 is its directory, $2 the flags to use.
 define tree
@@ -172,10 +175,10 @@ $(BUILD)/librlock.pc: FORCE
 		'Description: locks on Redis or Valkey that Redisson shares' 'Version: $(VERSION)' \
 		'Requires.private: hiredis' 'Libs: -L$${libdir} -lrlock' 'Cflags: -I$${includedir}')
 
-$(addprefix $(BUILD)/tools/,$(TOOLS)): $(BUILD)/tools/%: $(BUILD)/tests/tools/%.o
+$(HELPERS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/tests/%.o
 	$(call step,LINK)$(CC) -pie $(LDFLAGS_main) -o $@ $^
 
--include $(patsubst %,$(BUILD)/tests/tools/%.d,$(TOOLS))
+-include $(HELPERS:%=$(BUILD)/tests/%.d)
 
 # Stands in for the program where it is to be watched. What it finds goes to files of its own, because
 # the tests look at what the program prints.
@@ -226,24 +229,27 @@ uninstall: ## take away what install has put there
 demo: $(BUILD)/rlock ## play two contenders on a private server; installs what is missing
 	$(Q)RLOCK_BIN=$(BUILD)/rlock tests/demo.sh
 
-unit_tests := $(addprefix unit/,$(UNIT_TESTS))
-tools := $(addprefix $(BUILD)/tools/,$(TOOLS))
+tools := $(addprefix $(BUILD)/,$(filter tools/%,$(HELPERS)))
+bench := $(addprefix $(BUILD)/,$(filter bench/%,$(HELPERS)))
+unit := $(UNIT_TESTS:%=$(BUILD)/unit/%)
+unit_sanitize := $(UNIT_TESTS:%=$(BUILD)/sanitize/unit/%)
+bats := $(wildcard tests/*.bats)
 run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
+# Tests are slow when they are watched.
+watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=1200
 
 .PHONY: check
-check: all $(addprefix $(BUILD)/,$(unit_tests)) $(tools) ## run all tests, or FILES; installs what is missing
-	$(run_tests) RLOCK_BIN=$(BUILD)/rlock \
-		tests/run.sh $(or $(FILES),$(addprefix $(BUILD)/,$(unit_tests)) $(wildcard tests/*.bats))
+check: all $(unit) $(tools) ## run all tests, or FILES; installs what is missing
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(unit) $(bats))
 
 .PHONY: unit
-unit: $(addprefix $(BUILD)/,$(unit_tests)) ## run the tests that need no server
-	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(addprefix $(BUILD)/,$(unit_tests))
+unit: $(unit) ## run the tests that need no server
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(unit)
 
 .PHONY: sanitize
-sanitize: all $(addprefix $(BUILD)/sanitize/,rlock $(unit_tests)) $(tools) ## the same tests, with address and undefined behaviour sanitizers
-	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock TESTS_UNDER=sanitize LIMIT=1200 \
-		FINDINGS=$(BUILD)/sanitize/findings \
-		tests/run.sh $(or $(FILES),$(addprefix $(BUILD)/sanitize/,$(unit_tests)) $(wildcard tests/*.bats))
+sanitize: all $(BUILD)/sanitize/rlock $(unit_sanitize) $(tools) ## run all tests with sanitizers
+	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock $(call watched,sanitize) \
+		tests/run.sh $(or $(FILES),$(unit_sanitize) $(bats))
 
 # The program can't be run where valgrind (3.19 of Debian 12, say) does not know pidfd_open.
 knows_pidfds = $(shell echo 'int main(void) { return syscall(SYS_pidfd_open, getpid(), 0) < 0; }' \
@@ -252,20 +258,19 @@ knows_pidfds = $(shell echo 'int main(void) { return syscall(SYS_pidfd_open, get
 valgrind_files = $(if $(knows_pidfds),$(VALGRIND_FILES),$(info valgrind is too old for all but unit tests))
 
 .PHONY: valgrind
-valgrind: all $(addprefix $(BUILD)/,valgrind/rlock $(unit_tests)) $(tools) ## unit tests and a few others under valgrind
-	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock TESTS_UNDER=valgrind LIMIT=1200 \
-		FINDINGS=$(BUILD)/valgrind/findings UNIT_WRAPPER='$(VALGRIND)' \
-		tests/run.sh $(or $(FILES),$(addprefix $(BUILD)/,$(unit_tests)) $(valgrind_files))
+valgrind: all $(BUILD)/valgrind/rlock $(unit) $(tools) ## unit tests and VALGRIND_FILES under valgrind
+	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock $(call watched,valgrind) UNIT_WRAPPER='$(VALGRIND)' \
+		tests/run.sh $(or $(FILES),$(unit) $(valgrind_files))
 
 .PHONY: bench
-bench: $(BUILD)/rlock | prepare ## measure, beside what one would otherwise take
-	$(Q)RLOCK_BIN=$(BUILD)/rlock tests/bench/run.sh
+bench: $(BUILD)/rlock $(bench) ## measure, beside what one would otherwise take
+	$(Q)RLOCK_BIN=$(BUILD)/rlock BENCH_DIR=$(BUILD)/bench tests/bench/bench.sh
 
 # ---- reading ----
 
 LINTS := lint-format lint-header lint-tidy lint-cppcheck lint-shell lint-man lint-paths
 .PHONY: lint $(LINTS)
-lint: $(LINTS) ## all checkers: clang-format, clang-tidy, cppcheck, shellcheck, mandoc
+lint: $(LINTS) ## clang-format, clang-tidy, cppcheck, shellcheck, mandoc
 $(LINTS): | prepare
 
 lint-format:
@@ -304,8 +309,8 @@ format: ## lay out the C code as .clang-format says
 
 .PHONY: dist
 dist: ## a source archive of what is committed
-	$(call step,TAR)mkdir -p $(BUILD) && git archive --format=tar.gz --prefix=rlock-$(VERSION)/ \
-		-o $(BUILD)/rlock-$(VERSION).tar.gz HEAD
+	$(Q)mkdir -p $(BUILD)
+	$(Q)git archive --format=tar.gz --prefix=rlock-$(VERSION)/ -o $(BUILD)/rlock-$(VERSION).tar.gz HEAD
 
 .PHONY: clean
 clean: ## remove what was built

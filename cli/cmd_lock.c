@@ -223,6 +223,8 @@ static int hold_for_command(const struct taker *taker)
 	return keeper_run(&job);
 }
 
+/* What can go wrong about the state of a lock without a command goes wrong here, before it is
+ * taken. */
 static struct session *make_session(const struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
@@ -233,40 +235,30 @@ static struct session *make_session(const struct taker *taker)
 		return NULL;
 	}
 	session->dir_fd = runtime_open();
-	if (session->dir_fd < 0)
-		goto failed;
-	session->names = calloc(opts->name_count, sizeof(*session->names));
-	session->server = strdup(rlock_url_server(opts->url));
-	if (session->names == NULL || session->server == NULL)
-		goto no_memory;
-	for (size_t i = 0; i < opts->name_count; i++) {
-		char *text = strndup(opts->names[i].text, opts->names[i].len);
-
-		if (text == NULL)
-			goto no_memory;
-		session->names[session->name_count++] =
-			(struct rlock_name){ text, opts->names[i].len };
-	}
 	session->pid = taker->target;
 	session->start = taker->target_start;
 	session->kind = taker->verb->kind;
 	session->is_fixed_lease = opts->is_fixed_lease;
 	session->lease_ms = opts->lease_ms;
-	return session;
-no_memory:
-	say_error("out of memory");
-failed:
+	if (session->dir_fd >= 0)
+		return session;
 	session_free(session);
 	return NULL;
 }
 
-static void fill_session(struct session *session, const struct taker *taker)
+static bool fill_session(struct session *session, const struct taker *taker)
 {
+	const struct opts *opts = taker->opts;
+
+	for (size_t i = 0; i < opts->name_count; i++)
+		if (!session_add_name(session, opts->names[i].text, opts->names[i].len,
+				      rlock_hold_owner(taker->hold, i)))
+			return false;
+	session->server = strdup(rlock_url_server(opts->url));
 	memcpy(session->hold_id, rlock_hold_id(taker->hold), RLOCK_HOLD_ID_MAX);
-	(void)snprintf(session->owner, sizeof(session->owner), "%s",
-		       rlock_hold_owner(taker->hold, 0));
 	session->sent_ms = rlock_hold_sent_ms(taker->hold);
 	session->had_ms = taker->had_ms;
+	return session->server != NULL;
 }
 
 static void fill_watch(struct watch *watch, const struct taker *taker)
@@ -329,12 +321,11 @@ static int hold_for_caller(const struct taker *taker, struct session *session)
 	struct watch *watch = watch_new();
 	int code;
 
-	if (watch == NULL) {
-		say_error("cannot share a page: %s", strerror(errno));
+	if (watch == NULL || !fill_session(session, taker)) {
+		say_error("out of memory");
 		code = EXIT_SYSTEM;
 	} else {
 		fill_watch(watch, taker);
-		fill_session(session, taker);
 		code = start_renewer(taker, watch, session);
 	}
 	if (code == 0) {

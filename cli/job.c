@@ -104,23 +104,42 @@ static char *assignment(const char *variable, const char *value)
 	return text;
 }
 
-static char *joined_names(const struct opts *opts)
+/* One a line. */
+static char *join_lines(const struct rlock_name *lines, size_t count)
 {
 	size_t size = 1;
 	char *text, *end;
 
-	for (size_t i = 0; i < opts->name_count; i++)
-		size += opts->names[i].len + 1;
+	for (size_t i = 0; i < count; i++)
+		size += lines[i].len + 1;
 	text = malloc(size);
 	if (text == NULL)
 		return NULL;
 	end = text;
-	for (size_t i = 0; i < opts->name_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
 			*end++ = '\n';
-		end = mempcpy(end, opts->names[i].text, opts->names[i].len);
+		end = mempcpy(end, lines[i].text, lines[i].len);
 	}
 	*end = '\0';
+	return text;
+}
+
+/* In the names' order: one that was re-entered has another owner than one that was taken. */
+static char *join_owners(const struct rlock_hold *hold, size_t count)
+{
+	struct rlock_name *owners = calloc(count, sizeof(*owners));
+	char *text;
+
+	if (owners == NULL)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const char *owner = rlock_hold_owner(hold, i);
+
+		owners[i] = (struct rlock_name){ owner, strlen(owner) };
+	}
+	text = join_lines(owners, count);
+	free(owners);
 	return text;
 }
 
@@ -140,7 +159,8 @@ static bool is_replaced(const char *entry)
 /* Ours come first, and are the only ones that are freed: the rest belongs to environ. */
 char **job_environment(const struct opts *opts, enum rlock_kind kind, const struct rlock_hold *hold)
 {
-	char *names = joined_names(opts);
+	char *names = join_lines(opts->names, opts->name_count);
+	char *owners = join_owners(hold, opts->name_count);
 	char *held = held_extend(getenv(HELD_VARIABLE), rlock_url_server(opts->url), kind,
 				 opts->names, opts->name_count, hold);
 	size_t count = 0, at = OWN_VARIABLES;
@@ -151,7 +171,7 @@ char **job_environment(const struct opts *opts, enum rlock_kind kind, const stru
 	list = calloc(count + OWN_VARIABLES + 1, sizeof(*list));
 	if (list != NULL) {
 		list[0] = assignment("RLOCK_NAME", names);
-		list[1] = assignment("RLOCK_OWNER", rlock_hold_owner(hold, 0));
+		list[1] = assignment("RLOCK_OWNER", owners);
 		list[2] = assignment("RLOCK_MODE", rlock_kind_name(kind));
 		list[3] = assignment(HELD_VARIABLE, held);
 		for (size_t i = 0; i < count; i++)
@@ -159,6 +179,7 @@ char **job_environment(const struct opts *opts, enum rlock_kind kind, const stru
 				list[at++] = environ[i];
 	}
 	free(names);
+	free(owners);
 	free(held);
 	for (size_t i = 0; list != NULL && i < OWN_VARIABLES; i++) {
 		if (list[i] != NULL)

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "exits.h"
+#include "fds.h"
 #include "local.h"
 #include "runtime.h"
 #include "say.h"
@@ -299,6 +300,7 @@ static bool find_program(char out[PATH_MAX])
 static bool let_go(const struct search *search, int peer)
 {
 	static const struct rlimit nothing = { 0, 0 };
+	int kept[] = { 0, 1, 2, 3 };
 	sigset_t none;
 	int null, sig, fd;
 
@@ -323,9 +325,7 @@ static bool let_go(const struct search *search, int peer)
 			return false;
 	if (dup3(peer, 3, O_CLOEXEC) < 0)
 		return false;
-	if (syscall(SYS_close_range, 4U, ~0U, 0U) != 0) /* Linux before 5.9 */
-		for (fd = 4; fd < sysconf(_SC_OPEN_MAX); fd++)
-			(void)close(fd);
+	fds_close_but(kept, sizeof(kept) / sizeof(kept[0]));
 	return true;
 }
 

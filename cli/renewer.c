@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -16,6 +15,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "fds.h"
 #include "local.h"
 #include "procs.h"
 #include "renewer.h"
@@ -66,29 +66,13 @@ static void forget(const struct renewer *renewer, int *fd)
 	*fd = -1;
 }
 
-static int compare_ints(const void *left, const void *right)
-{
-	int a = *(const int *)left, b = *(const int *)right;
-
-	return (a > b) - (a < b);
-}
-
 /* All descriptors but these: the caller's pipes must see their end when the caller lets go of them.
  */
 static void close_all_but(int *kept, size_t count)
 {
-	unsigned int next = 0;
 	int null_fd;
 
-	qsort(kept, count, sizeof(*kept), compare_ints);
-	for (size_t i = 0; i < count; i++) {
-		if (kept[i] < 0)
-			continue;
-		if ((unsigned int)kept[i] > next)
-			(void)syscall(SYS_close_range, next, (unsigned int)kept[i] - 1, 0);
-		next = (unsigned int)kept[i] + 1;
-	}
-	(void)syscall(SYS_close_range, next, ~0U, 0);
+	fds_close_but(kept, count);
 	/* 0, 1 and 2 are taken first, by whatever opens next: never by a connection. */
 	do
 		null_fd = open("/dev/null", O_RDWR);

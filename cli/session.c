@@ -30,13 +30,39 @@ void session_free(struct session *session)
 {
 	if (session == NULL)
 		return;
-	for (size_t i = 0; i < session->name_count; i++)
+	for (size_t i = 0; i < session->name_count; i++) {
 		free((char *)session->names[i].text);
+		free(session->owners[i]);
+	}
 	free(session->names);
+	free(session->owners);
 	free(session->server);
 	if (session->dir_fd >= 0)
 		(void)close(session->dir_fd);
 	free(session);
+}
+
+bool session_add_name(struct session *session, const char *name, size_t name_len, const char *owner)
+{
+	size_t count = session->name_count + 1;
+	struct rlock_name *names = realloc(session->names, count * sizeof(*names));
+	char **owners, *name_copy, *owner_copy;
+
+	if (names != NULL)
+		session->names = names;
+	owners = realloc(session->owners, count * sizeof(*owners));
+	if (owners != NULL)
+		session->owners = owners;
+	name_copy = strndup(name, name_len);
+	owner_copy = strdup(owner);
+	if (names == NULL || owners == NULL || name_copy == NULL || owner_copy == NULL) {
+		free(name_copy);
+		free(owner_copy);
+		return false;
+	}
+	names[session->name_count] = (struct rlock_name){ name_copy, name_len };
+	owners[session->name_count++] = owner_copy;
+	return true;
 }
 
 static void file_name(const struct session *session, char out[FILE_NAME_MAX])
@@ -57,8 +83,8 @@ static void print_session(FILE *file, const struct session *session)
 {
 	char encoded[3 * RLOCK_NAME_MAX + 1];
 
-	(void)fprintf(file, "server %s\nkind %s\nowner %s\n", session->server,
-		      rlock_kind_name(session->kind), session->owner);
+	(void)fprintf(file, "server %s\nkind %s\n", session->server,
+		      rlock_kind_name(session->kind));
 	(void)fprintf(file, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nhad_ms %" PRId64 "\n",
 		      session->sent_ms, session->lease_ms, session->had_ms);
 	(void)fprintf(file, "fixed %d\nlost %d\nrenewer %d %" PRIu64 "\n", session->is_fixed_lease,
@@ -66,7 +92,7 @@ static void print_session(FILE *file, const struct session *session)
 	for (size_t i = 0; i < session->name_count; i++) {
 		(void)rlock_percent_encode(session->names[i].text, session->names[i].len, "",
 					   encoded, sizeof(encoded));
-		(void)fprintf(file, "name %s\n", encoded);
+		(void)fprintf(file, "name %s %s\n", encoded, session->owners[i]);
 	}
 }
 
@@ -154,34 +180,19 @@ static char *read_whole(int dir_fd, const char *name)
 	return text;
 }
 
-static bool add_name(struct session *session, char *encoded)
+/* "NAME OWNER", the name percent-encoded. */
+static bool read_name(struct session *session, char *value)
 {
-	long len = rlock_percent_decode(encoded, strlen(encoded));
-	struct rlock_name *names;
-	char *copy;
+	char *owner = strchr(value, ' ');
+	long len;
 
-	if (len <= 0 || len > RLOCK_NAME_MAX)
+	if (owner == NULL)
 		return false;
-	names = realloc(session->names, (session->name_count + 1) * sizeof(*names));
-	if (names == NULL)
-		return false;
-	session->names = names;
-	copy = malloc((size_t)len + 1);
-	if (copy == NULL)
-		return false;
-	memcpy(copy, encoded, (size_t)len + 1);
-	names[session->name_count++] = (struct rlock_name){ copy, (size_t)len };
-	return true;
-}
-
-static bool copy_bounded(const char *text, char *out, size_t size)
-{
-	size_t len = strlen(text);
-
-	if (len == 0 || len >= size)
-		return false;
-	memcpy(out, text, len + 1);
-	return true;
+	*owner++ = '\0';
+	len = rlock_percent_decode(value, strlen(value));
+	return len > 0 && len <= RLOCK_NAME_MAX && owner[0] != '\0' &&
+	       strlen(owner) < RLOCK_OWNER_MAX && strchr(owner, ' ') == NULL &&
+	       session_add_name(session, value, (size_t)len, owner);
 }
 
 static bool read_kind(const char *text, enum rlock_kind *out)
@@ -204,9 +215,7 @@ static bool read_line(struct session *session, char *line)
 		return false;
 	*value++ = '\0';
 	if (strcmp(line, "name") == 0)
-		return add_name(session, value);
-	if (strcmp(line, "owner") == 0)
-		return copy_bounded(value, session->owner, sizeof(session->owner));
+		return read_name(session, value);
 	if (strcmp(line, "server") == 0) {
 		free(session->server);
 		session->server = strdup(value);
@@ -235,8 +244,7 @@ static bool read_line(struct session *session, char *line)
 
 static bool is_whole(const struct session *session)
 {
-	return session->server != NULL && session->name_count > 0 && session->owner[0] != '\0' &&
-	       session->lease_ms > 0;
+	return session->server != NULL && session->name_count > 0 && session->lease_ms > 0;
 }
 
 /* Whose file that is, by its name. */
@@ -323,11 +331,10 @@ static int distance(const struct ancestors *ancestors, const struct session *ses
 	return -1;
 }
 
-static bool has_name(const struct session *session, const struct rlock_name *name)
+static bool is_among(const struct rlock_name *name, const struct rlock_name *names, size_t count)
 {
-	for (size_t i = 0; i < session->name_count; i++)
-		if (session->names[i].len == name->len &&
-		    memcmp(session->names[i].text, name->text, name->len) == 0)
+	for (size_t i = 0; i < count; i++)
+		if (names[i].len == name->len && memcmp(names[i].text, name->text, name->len) == 0)
 			return true;
 	return false;
 }
@@ -336,8 +343,8 @@ static size_t names_in(const struct session *session, const struct rlock_name *n
 {
 	size_t found = 0;
 
-	for (size_t i = 0; i < count; i++)
-		found += has_name(session, &names[i]) ? 1 : 0;
+	for (size_t i = 0; i < session->name_count; i++)
+		found += is_among(&session->names[i], names, count) ? 1 : 0;
 	return found;
 }
 
@@ -451,8 +458,10 @@ static void collect_owner(void *ctx, struct session *session, int steps)
 	struct owner_list *list = ctx;
 
 	(void)steps; /* at most one of them holds a lock: the order is for nobody */
-	if (names_in(session, list->names, list->name_count) > 0)
-		owners_add(list->owners, list->count, session->owner, strlen(session->owner));
+	for (size_t i = 0; i < session->name_count; i++)
+		if (is_among(&session->names[i], list->names, list->name_count))
+			owners_add(list->owners, list->count, session->owners[i],
+				   strlen(session->owners[i]));
 	session_free(session);
 }
 

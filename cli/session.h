@@ -16,9 +16,9 @@ struct session {
 	pid_t pid;      /* whom the lock belongs to */
 	uint64_t start; /* and when that process started */
 	struct rlock_name *names;
+	char **owners; /* one a name */
 	size_t name_count;
 	enum rlock_kind kind;
-	char owner[RLOCK_OWNER_MAX]; /* of the first name */
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	char *server;
 	int64_t sent_ms, lease_ms;
@@ -30,6 +30,10 @@ struct session {
 };
 
 void session_free(struct session *session);
+
+/* Append a name with its owner; both are copied. False when out of memory. */
+bool session_add_name(struct session *session, const char *name, size_t name_len,
+		      const char *owner);
 
 /* Write it, or write it anew. 0, or the exit code after one line by say_error. */
 int session_save(const struct session *session);

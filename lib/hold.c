@@ -173,6 +173,15 @@ enum rlock_status rlock__fail_kind(struct rlock_conn *conn, const struct redisRe
 
 /* ---- renew ---- */
 
+static void add_keys(const struct rlock_hold *hold, struct rlock__args *args)
+{
+	rlock__args_init(args);
+	for (size_t i = 0; i < hold->name_count; i++) {
+		rlock__args_key(args, rlock__key(RLOCK__KEY_LOCK, &hold->names[i]));
+		rlock__args_key(args, rlock__key(RLOCK__KEY_HOLDS, &hold->names[i]));
+	}
+}
+
 enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, int64_t lease_ms,
 			      int64_t deadline_ms)
 {
@@ -183,11 +192,7 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	enum rlock_status status;
 	bool was_sent;
 
-	rlock__args_init(&args);
-	for (size_t i = 0; i < hold->name_count; i++) {
-		rlock__args_key(&args, rlock__key(RLOCK__KEY_LOCK, &hold->names[i]));
-		rlock__args_key(&args, rlock__key(RLOCK__KEY_HOLDS, &hold->names[i]));
-	}
+	add_keys(hold, &args);
 	rlock__args_number(&args, lease_ms);
 	rlock__args_text(&args, hold->id, strlen(hold->id));
 	status = rlock__script_run(conn, script, &args, deadline_ms, &was_sent, &reply);
@@ -222,23 +227,20 @@ enum release_result {
 	RELEASE_LOST = 4,
 };
 
-static void add_names(const struct rlock_hold *hold, struct rlock__args *args)
+static void add_message(const struct rlock_hold *hold, struct rlock__args *args)
 {
-	rlock__args_init(args);
-	for (size_t i = 0; i < hold->name_count; i++) {
-		rlock__args_key(args, rlock__key(RLOCK__KEY_LOCK, &hold->names[i]));
-		rlock__args_key(args, rlock__key(RLOCK__KEY_HOLDS, &hold->names[i]));
-		rlock__args_key(args, rlock__key(hold->row->channel, &hold->names[i]));
-	}
-	rlock__args_text(args, hold->id, strlen(hold->id));
+	const char *message = hold->row->release_message;
+
+	rlock__args_text(args, message, strlen(message));
+	for (size_t i = 0; i < hold->name_count; i++)
+		rlock__args_owned(args, rlock__key(hold->row->channel, &hold->names[i]));
 }
 
 void rlock__release_args(const struct rlock_hold *hold, struct rlock__args *args)
 {
-	const char *message = hold->row->release_message;
-
-	add_names(hold, args);
-	rlock__args_text(args, message, strlen(message));
+	add_keys(hold, args);
+	rlock__args_text(args, hold->id, strlen(hold->id));
+	add_message(hold, args);
 }
 
 /*
@@ -316,13 +318,13 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_hold *hold, int64_t left_ms,
 			       int64_t deadline_ms)
 {
-	const char *message = hold->row->release_message;
 	struct rlock__args args;
 	enum rlock_status status;
 
-	add_names(hold, &args);
+	add_keys(hold, &args);
+	rlock__args_text(&args, hold->id, strlen(hold->id));
 	rlock__args_number(&args, left_ms);
-	rlock__args_text(&args, message, strlen(message));
+	add_message(hold, &args);
 	status = deliver(conn, hold, hold->row->linger, &args, deadline_ms);
 	rlock__args_free(&args);
 	return status;
@@ -430,8 +432,8 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 	args.needs_login = true;
 	rlock__args_key(&args, rlock__key(RLOCK__KEY_LOCK, name));
 	rlock__args_key(&args, rlock__key(RLOCK__KEY_HOLDS, name));
-	rlock__args_key(&args, rlock__key(row->channel, name));
 	rlock__args_text(&args, row->release_message, strlen(row->release_message));
+	rlock__args_owned(&args, rlock__key(row->channel, name));
 	rlock__args_text(&args, expected, strlen(expected));
 	status = rlock__script_run(conn, row->break_, &args, INT64_MAX, &was_sent, &reply);
 	if (status == RLOCK_OK)

@@ -126,6 +126,8 @@ void rlock__args_init(struct rlock__args *args);
 void rlock__args_free(struct rlock__args *args);
 void rlock__args_key(struct rlock__args *args,
 		     struct rlock__text key); /* takes key.text; NULL is noticed */
+/* An argument that is a key's or channel's name. Takes text.text; NULL is noticed. */
+void rlock__args_owned(struct rlock__args *args, struct rlock__text text);
 void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
 void rlock__args_number(struct rlock__args *args, int64_t number);
 

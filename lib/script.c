@@ -61,13 +61,17 @@ static void args_add(struct rlock__args *args, const char *text, size_t len, cha
 	args->count++;
 }
 
+void rlock__args_owned(struct rlock__args *args, struct rlock__text text)
+{
+	if (text.text == NULL)
+		args->is_out_of_memory = true;
+	else
+		args_add(args, text.text, text.len, text.text);
+}
+
 void rlock__args_key(struct rlock__args *args, struct rlock__text key)
 {
-	if (key.text == NULL) {
-		args->is_out_of_memory = true;
-		return;
-	}
-	args_add(args, key.text, key.len, key.text);
+	rlock__args_owned(args, key);
 	args->key_count++;
 }
 

@@ -1,14 +1,14 @@
 -- Break somebody's lock, as Redisson's forceUnlock does (RedissonLock.forceUnlockAsync).
 -- KEYS[1]  lock hash
 -- KEYS[2]  holds hash
--- KEYS[3]  channel
 -- ARGV[1]  message that wakes the waiters
--- ARGV[2]  the owner that must still be the holder, or empty for whoever it is
+-- ARGV[2]  channel
+-- ARGV[3]  the owner that must still be the holder, or empty for whoever it is
 -- Returns  {1, holder}  broken            {2, holder}  broken, but publishing was refused
 --          {0}  nobody holds it           {3, holder}  somebody else holds it; nothing was changed
 --          {-1, type}  the key is something else; nothing was changed
-local lock, holds, channel = KEYS[1], KEYS[2], KEYS[3]
-local message, expected_holder = ARGV[1], ARGV[2]
+local lock, holds = KEYS[1], KEYS[2]
+local message, channel, expected_holder = ARGV[1], ARGV[2], ARGV[3]
 
 -- include: publish
 

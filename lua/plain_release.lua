@@ -1,13 +1,15 @@
 -- Give one hold back, for every name. Works on a server that is full: nothing here needs memory
 -- before something was deleted.
--- KEYS     for each name: lock hash, holds hash, channel
+-- KEYS     for each name: lock hash, holds hash
 -- ARGV[1]  hold id
 -- ARGV[2]  message that wakes the waiters
+-- ARGV[3+] for each name: channel (no key: a user may lack the right to publish, and still release)
 -- Returns  one number a name:
---          2 released, the lock is free        1 released, the owner has further holds
+--          2 released, the lock is free        1 released, the lock is held on
 --          3 free, but publishing was refused  0 no such hold
 --          4 the hold was listed, but the lock is not its owner's any more: lost
-local KEYS_PER_NAME = 3
+local KEYS_PER_NAME = 2
+local FIXED_ARGS = 2
 local hold_id, message = ARGV[1], ARGV[2]
 
 -- include: entry
@@ -30,6 +32,10 @@ local function release(lock, holds, channel)
 		return 1
 	end
 	redis.call('HDEL', lock, owner)
+	if redis.call('EXISTS', lock) == 1 then
+		-- Somebody lingers: an --at-least of a nested command.
+		return 1
+	end
 	redis.call('DEL', holds)
 	-- wire: Redisson's waiters of a plain lock listen here; the message is its "unlock"
 	return publish(channel, message) and 2 or 3
@@ -37,6 +43,7 @@ end
 
 local reply = {}
 for i = 1, #KEYS, KEYS_PER_NAME do
-	reply[#reply + 1] = release(KEYS[i], KEYS[i + 1], KEYS[i + 2])
+	local channel = ARGV[FIXED_ARGS + (i + KEYS_PER_NAME - 1) / KEYS_PER_NAME]
+	reply[#reply + 1] = release(KEYS[i], KEYS[i + 1], channel)
 end
 return reply

@@ -31,9 +31,10 @@ if [ $# -eq 0 ]; then
 	set -- ${FILES:-build/unit/test_* tests/*.bats}
 fi
 
-# What the caller has set up for his own locks is none of the tests' business.
+# What the caller has set up for his own locks, or make for its own children, is none of the tests'
+# business.
 keep=$RLOCK_BIN
-unset "${!RLOCK_@}" REDISCLI_AUTH
+unset "${!RLOCK_@}" REDISCLI_AUTH MAKEFLAGS MFLAGS MAKELEVEL
 tools=$(realpath -m "$TOOLS_DIR")
 export RLOCK_BIN=$keep PATH=${keep%/*}:$tools:$PATH
 export TESTS_UNDER LC_ALL=C.UTF-8
@@ -97,7 +98,11 @@ count() {
 show() {
 	local file=${files[$1]} p f s
 	printf '\n== %s\n' "$file"
-	cat "$work/$1"
+	# A program makes hundreds of small checks; a bats file, some that are sentences worth reading.
+	case $file in
+	*.bats) cat "$work/$1" ;;
+	*) grep -v '^ok ' "$work/$1" || : ;;
+	esac
 	read -r p f s < <(count "$work/$1")
 	case ${statuses[$1]} in
 	0) ;;

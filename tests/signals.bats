@@ -1,0 +1,371 @@
+#!/usr/bin/env bats
+# Signals: which ones rlock passes on, how it ends by one, and that a command that was stopped is stopped
+# whole before the lock is given back.
+
+load helpers
+load watching
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	SIGNALS=$BATS_TEST_TMPDIR/signals
+	CHILD=$BATS_TEST_TMPDIR/child
+	# A core of a command that dies by SEGV stays with the test.
+	cd "$BATS_TEST_TMPDIR"
+}
+
+teardown() { common_teardown; }
+
+# background_end COMMAND...: like in_background, and how it ends is written to the file "end". Sets
+# PID to that of COMMAND.
+background_end() {
+	in_background sh -c 'exec "$@" >"$BATS_TEST_TMPDIR/end" 2>"$BATS_TEST_TMPDIR/said"' sh ends_how "$@"
+	wait_until 5 file_exists "$CHILD"
+	PID=$(cat "$CHILD")
+	BACKGROUND+=("$PID")
+}
+
+# ends_by HOW: the command of background_end ends so, within 5 s.
+ends_by() {
+	wait_until 5 file_says "$BATS_TEST_TMPDIR/end" "$1" || {
+		echo "it ended otherwise, or not at all: $(cat "$BATS_TEST_TMPDIR/end")" >&2
+		return 1
+	}
+}
+
+# What the command is told of signals; pending ones and counts left out.
+signal_masks='/^(SigBlk|SigIgn|SigCgt|ShdPnd)/'
+
+# waiting_clients COUNT: so many listen for the release of the lock "a".
+waiting_clients() {
+	[ "$(redis pubsub numsub 'redisson_lock__channel:{a}' | tail -n 1)" = "$1" ]
+}
+
+# ---- passed on ----
+
+@test "TERM, INT, HUP, QUIT, USR1, USR2 and WINCH sent to rlock reach the command, once each" {
+	in_background rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	for signal in WINCH USR2 USR1 HUP INT QUIT; do
+		kill -s "$signal" "$PID"
+		wait_until 5 file_says "$SIGNALS" "$signal"
+	done
+	let_go
+	ended_with "$PID" 0
+	run -0 cat "$SIGNALS"
+	assert_output $'ready\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT'
+}
+
+@test "TERM that is passed on is followed by CONT" {
+	in_background rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	kill -s TERM "$PID"
+	wait_until 5 file_says "$SIGNALS" CONT
+	let_go
+	ended_with "$PID" 0
+	run -0 cat "$SIGNALS"
+	assert_output $'ready\nTERM\nCONT'
+}
+
+@test "a command that is suspended hears a TERM sent to rlock" {
+	background_end rlock run a -- sleep 60
+	wait_until 5 has_command "$PID"
+	child=$(command_of "$PID")
+	BACKGROUND+=("$child")
+	kill -s STOP "$child"
+	wait_until 5 is_stopped "$child"
+	kill -s TERM "$PID"
+	ends_by 'signal TERM'
+	is_gone "$child"
+}
+
+@test "a command that makes something of TERM goes on, and its exit status is rlock's" {
+	in_background rlock run a -- sh -c 'trap "exit 7" TERM; touch ready; while :; do sleep 0.01; done'
+	wait_until 5 file_exists ready
+	kill -s TERM "$PID"
+	ended_with "$PID" 7
+	no_keys
+}
+
+@test "a second TERM reaches the command as well" {
+	in_background rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	kill -s TERM "$PID"
+	wait_until 5 file_says "$SIGNALS" CONT
+	kill -s TERM "$PID"
+	wait_until 5 has_lines "$SIGNALS" 5
+	let_go
+	ended_with "$PID" 0
+}
+
+# ---- ends by it ----
+
+@test "TERM ends the command, and rlock by TERM" {
+	background_end rlock run a -- sleep 60
+	wait_until 5 has_command "$PID"
+	child=$(command_of "$PID")
+	kill -s TERM "$PID"
+	ends_by 'signal TERM'
+	is_gone "$child"
+	no_keys
+	said_nothing
+}
+
+@test "a command that a signal ends makes rlock end by the same one" {
+	for signal in HUP INT QUIT ILL ABRT FPE KILL USR1 SEGV USR2 PIPE ALRM TERM BUS XCPU SYS; do
+		run -0 ends_how env --default-signal rlock run a -- env --default-signal \
+			sh -c "ulimit -c 0; kill -s $signal \$\$"
+		assert_output "signal $signal"
+	done
+	no_keys
+}
+
+@test "a command that dumps core does not make rlock dump one, too" {
+	ulimit -S -c unlimited || skip 'cores are not allowed here'
+	run -0 ends_how sh -c 'kill -s SEGV $$'
+	[ "$output" = 'signal SEGV with a core' ] || skip 'nothing dumps core here'
+	run -0 ends_how rlock run a -- sh -c 'kill -s SEGV $$'
+	assert_output 'signal SEGV'
+}
+
+@test "timeout(1) around rlock stops the command and frees the lock" {
+	run -124 timeout 0.3 rlock run a -- sh -c 'echo $$ >child; exec sleep 60'
+	is_gone "$(cat child)"
+	wait_until 2 no_keys
+	wait_until 2 no_rlock_runs
+}
+
+# ---- stopped whole ----
+
+@test "TERM stops all of the command's processes, whatever session they moved to, before the lock is free" {
+	hold_with_family a --grace 300ms
+	kill -s TERM "$PID"
+	until is_free a; do :; done
+	family_is_gone
+	ended_with "$PID" 143
+	no_keys
+	said_nothing
+}
+
+@test "a process that ignores TERM is killed after the grace, and the lock is held until then" {
+	hold_with_family a --grace 1s
+	start=$(now_ms)
+	kill -s TERM "$PID"
+	for member in leader session orphan; do
+		wait_until 0.9 is_gone "$(family_member "$member")"
+	done
+	is_running "$(family_member stubborn)"
+	is_held a
+	watch_family 5
+	(($(now_ms) - start >= 900))
+	ended_with "$PID" 143
+	no_keys
+}
+
+@test "INT and QUIT stop what the command left behind just as TERM does" {
+	for signal in INT QUIT; do
+		rm -f "$BATS_TEST_TMPDIR/family"
+		hold_with_family a --grace 50ms
+		kill -s "$signal" "$PID"
+		until is_free a; do :; done
+		family_is_gone
+	done
+}
+
+@test "a command that ends well after TERM was passed on leaves nothing behind" {
+	in_background rlock run --grace 50ms a -- sh -c '
+		trap "exit 0" TERM
+		sleep 60 & echo $! >child
+		touch ready
+		while :; do sleep 0.01; done'
+	wait_until 5 file_exists ready
+	child=$(cat child)
+	kill -s TERM "$PID"
+	until is_free a; do :; done
+	is_gone "$child"
+	ended_with "$PID" 0
+}
+
+@test "a command that is killed takes what it started along" {
+	hold_with_family a --grace 50ms
+	kill -s KILL "$(family_member leader)"
+	until is_free a; do :; done
+	family_is_gone
+	ended_with "$PID" 137
+}
+
+@test "a command that is stopped starts new processes all the time, and none of them stays" {
+	in_background rlock run --grace 200ms a -- sh -c 'trap "" TERM; touch ready; while :; do setsid sleep 60 & sleep 0.01; done'
+	wait_until 5 file_exists ready
+	kill -s TERM "$PID"
+	kill -s KILL "$(command_of "$PID")"
+	until is_free a; do :; done
+	run -0 processes_of_test
+	refute_output --partial sleep
+}
+
+# ---- left alone ----
+
+@test "what a command that ends by itself left in the background runs on, and the lock is free at once" {
+	took_less 1 rlock run a -- sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >child'
+	child=$(cat child)
+	BACKGROUND+=("$child")
+	no_keys
+	is_running "$child"
+}
+
+@test "a command that fails by itself leaves its background child alone, too" {
+	run -3 rlock run a -- sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >child; exit 3'
+	child=$(cat child)
+	BACKGROUND+=("$child")
+	no_keys
+	is_running "$child"
+}
+
+@test "a child that rlock had before it started the command is not stopped with it" {
+	run -137 sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >before; exec rlock run a -- sh -c "kill -9 \$\$"'
+	before=$(cat before)
+	BACKGROUND+=("$before")
+	is_running "$before"
+	no_keys
+}
+
+@test "a child that rlock had before, and that ends first, is not taken for the command" {
+	run -7 sh -c 'sh -c "exit 3" & exec rlock run a -- sh -c "sleep 0.1; exit 7"'
+}
+
+# ---- while waiting ----
+
+waiter_leaves_by() {
+	local holder
+	hold_in_background a
+	holder=$PID
+	background_end rlock run a -- touch ran
+	wait_until 5 waiting_clients 1
+	kill -s "$1" "$PID"
+	ends_by "signal $1"
+	waiting_clients 0
+	said_nothing
+	is_running "$holder"
+	[ "$(hold_count a)" = 1 ]
+	let_go
+	ended_with "$holder" 0
+	no_keys
+	[ ! -e ran ]
+}
+
+@test "TERM ends a waiter at once; the holder does not notice" {
+	waiter_leaves_by TERM
+}
+
+@test "INT ends a waiter at once; the holder does not notice" {
+	waiter_leaves_by INT
+}
+
+@test "HUP ends a waiter at once; the holder does not notice" {
+	waiter_leaves_by HUP
+}
+
+@test "QUIT ends a waiter at once; the holder does not notice" {
+	waiter_leaves_by QUIT
+}
+
+@test "USR1, USR2 and WINCH do not end a waiter" {
+	hold_in_background a
+	in_background env --default-signal rlock run a -- touch ran
+	wait_until 5 waiting_clients 1
+	kill -s WINCH "$PID"
+	waiting_clients 1
+	is_running "$PID"
+	let_go
+	ended_with "$PID" 0
+	[ -e ran ]
+}
+
+@test "TERM ends an rlock whose server does not answer, and nothing stays locked" {
+	kill -s STOP "$SERVER_PID"
+	background_end rlock run a -- touch ran
+	wait_until 5 has_no_answer_yet "$PID"
+	kill -s TERM "$PID"
+	ends_by 'signal TERM'
+	kill -s CONT "$SERVER_PID"
+	wait_until 5 server_answers
+	wait_until 31 no_keys
+	[ ! -e ran ]
+}
+
+# It has connected and sleeps in poll.
+has_no_answer_yet() {
+	[ "$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)" -gt 0 ] && grep -qs '^State:[[:space:]]*S' "/proc/$1/status"
+}
+
+# ---- as they were found ----
+
+masks_of() {
+	run -0 "$@" awk "$signal_masks" /proc/self/status
+	masks=$output
+}
+
+@test "the command finds signals handled, ignored and blocked as rlock was started with" {
+	for way in --default-signal --ignore-signal=TERM,INT,HUP,QUIT,USR1,PIPE,CHLD --block-signal=TERM,USR1,CHLD,PIPE \
+		--ignore-signal; do
+		masks_of env "$way" env
+		without=$masks
+		[ -n "$without" ]
+		masks_of env "$way" rlock run a --
+		[ "$masks" = "$without" ] || fail "with $way: $masks instead of $without"
+	done
+}
+
+@test "under nohup a HUP disturbs neither rlock nor the command" {
+	in_background nohup rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	kill -s HUP "$(command_of "$PID")"
+	kill -s HUP "$PID"
+	kill -s USR1 "$PID"
+	wait_until 5 file_says "$SIGNALS" USR1
+	let_go
+	ended_with "$PID" 0
+	run -0 cat "$SIGNALS"
+	assert_output $'ready\nUSR1'
+}
+
+@test "a TERM that was ignored at the start disturbs neither rlock nor the command" {
+	in_background env --ignore-signal=TERM rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	kill -s TERM "$(command_of "$PID")"
+	kill -s TERM "$PID"
+	kill -s USR1 "$PID"
+	wait_until 5 file_says "$SIGNALS" USR1
+	let_go
+	ended_with "$PID" 0
+	run -0 cat "$SIGNALS"
+	assert_output $'ready\nUSR1'
+}
+
+@test "a TERM that was ignored at the start does not end a waiter" {
+	hold_in_background a
+	in_background env --ignore-signal=TERM rlock run a -- touch ran
+	wait_until 5 waiting_clients 1
+	kill -s TERM "$PID"
+	let_go
+	ended_with "$PID" 0
+	[ -e ran ]
+}
+
+@test "with SIGCHLD ignored at the start the command's status is still known" {
+	run -7 env --ignore-signal=CHLD rlock run a -- sh -c 'exit 7'
+	no_keys
+}
+
+@test "with SIGCHLD blocked at the start the end of the command is still seen" {
+	run -7 timeout 5 env --block-signal=CHLD rlock run a -- sh -c 'exit 7'
+}
+
+@test "a pipe that closes ends the command by PIPE, not rlock" {
+	run -0 bash -c 'rlock run a -- yes | head -n 1; echo "${PIPESTATUS[0]}"'
+	assert_output $'y\n141'
+	no_keys
+}
