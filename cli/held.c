@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "held.h"
+#include "number.h"
 
 enum part { PART_SERVER, PART_KIND, PART_NAME, PART_OWNER, PART_HOLD, PART_LEASE, PART_COUNT };
 
@@ -176,7 +177,7 @@ void held_owners(const char *value, const struct rlock_name *name, char ***owner
 static bool read_held(const struct word *word, struct held *out)
 {
 	if (word->lengths[PART_HOLD] == 0 || word->lengths[PART_HOLD] >= sizeof(out->hold_id) ||
-	    sscanf(word->parts[PART_LEASE], "%" SCNd64, &out->lease_ms) != 1 || out->lease_ms <= 0)
+	    !number_parse(word->parts[PART_LEASE], &out->lease_ms) || out->lease_ms <= 0)
 		return false;
 	memcpy(out->hold_id, word->parts[PART_HOLD], word->lengths[PART_HOLD] + 1);
 	for (enum rlock_kind kind = RLOCK_PLAIN; kind <= RLOCK_WRITE; kind++) {

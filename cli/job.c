@@ -15,8 +15,6 @@
 #include "job.h"
 #include "say.h"
 
-extern char **environ;
-
 #define SHOWN_MAX 256
 
 /* ---- look up ---- */
@@ -145,11 +143,12 @@ static char *join_owners(const struct rlock_hold *hold, size_t count)
 
 static bool is_replaced(const char *entry)
 {
-	static const char *const variables[] = { "RLOCK_NAME=", "RLOCK_OWNER=", "RLOCK_MODE=",
-						 "RLOCK_TOKEN=", HELD_VARIABLE "=" };
+	static const char *const variables[] = { "RLOCK_NAME", "RLOCK_OWNER", "RLOCK_MODE",
+						 "RLOCK_TOKEN", HELD_VARIABLE };
+	size_t len = strcspn(entry, "=");
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (strncmp(entry, variables[i], strlen(variables[i])) == 0)
+		if (strlen(variables[i]) == len && strncmp(entry, variables[i], len) == 0)
 			return true;
 	return false;
 }
@@ -233,7 +232,8 @@ int job_start(const char *path, char *const command[], char *const environment[]
 	/* vfork: a fork's page tables are half the price of a short command. */
 	pid_t pid = vfork();
 
-	if (pid == 0)
+	/* What it calls before exec is listed at its head, and safe. */
+	if (pid == 0) /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
 		become_command(path, command, environment, signals, watch, &error);
 	if (pid < 0) {
 		say_error("cannot start %s: %s", command[0], strerror(errno));

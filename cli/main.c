@@ -22,19 +22,15 @@ static const struct verb verbs[] = {
 	  "hold a lock while a command runs",
 	  "Waits for the lock, runs COMMAND, and gives the lock back when COMMAND ends. The exit "
 	  "status is COMMAND's; 75 when the lock was not had in time, 76 when it was lost. Of "
-	  "several "
-	  "NAMEs either all are locked or none." },
+	  "several NAMEs either all are locked or none." },
 	{ "lock", cmd_lock, RLOCK_PLAIN, VERBS_TAKE, COMMAND_OPTIONAL,
 	  "take a lock, for a command or for the calling process",
 	  "With a COMMAND the same as run. Without one the lock is the calling process's, or that "
-	  "of "
-	  "--pid, and stays taken until 'rlock unlock', or until that process ends. In a script "
-	  "say "
-	  "which process is meant: rlock lock --pid $$ NAME." },
+	  "of --pid, and stays taken until 'rlock unlock', or until that process ends. In a script "
+	  "say which process is meant: rlock lock --pid $$ NAME." },
 	{ "unlock", cmd_unlock, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, "give a lock back",
 	  "Gives back what the caller locked last under that NAME. The exit status is 0; 1 when "
-	  "the "
-	  "caller holds no such lock, 76 when it had been lost." },
+	  "the caller holds no such lock, 76 when it had been lost." },
 	{ "renew", cmd_renew, RLOCK_PLAIN, VERBS_RENEW, COMMAND_NONE,
 	  "renew a lock once, and print how long it lasts",
 	  "Renews the caller's lock of that NAME, and prints how long it lasts from now. The exit "

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "number.h"
 #include "procs.h"
 #include "renewer.h"
 
@@ -43,15 +44,36 @@ static ssize_t read_file(pid_t pid, const char *file, char *out, size_t size)
 	return len;
 }
 
-/* The fields stand behind the last parenthesis: the name may hold anything, blanks and brackets
- * too. */
+/* Which of the numbers behind the state are of use; proc(5) counts them from 4 on. */
+enum { FIELD_PARENT = 4, FIELD_THREADS = 20, FIELD_START = 22, FIELD_STACK = 28 };
+
+static bool read_numbers(const char *cursor, struct proc *out)
+{
+	int64_t numbers[FIELD_STACK + 1];
+
+	for (int field = FIELD_PARENT; field <= FIELD_STACK; field++) {
+		while (*cursor == ' ')
+			cursor++;
+		/* A limit of memory among them may be larger than an int64; it's none of ours. */
+		numbers[field] = 0;
+		if (*cursor == '\0' ||
+		    (!number_read(&cursor, &numbers[field]) && field <= FIELD_START))
+			return false;
+		cursor += strcspn(cursor, " ");
+	}
+	out->parent = (pid_t)numbers[FIELD_PARENT];
+	out->threads = (long)numbers[FIELD_THREADS];
+	out->start = (uint64_t)numbers[FIELD_START];
+	out->stack = (uint64_t)numbers[FIELD_STACK];
+	return true;
+}
+
+/* The fields stand behind the last parenthesis: the name may hold anything, blanks and brackets too. */
 bool proc_read(pid_t pid, struct proc *out)
 {
 	char text[STAT_MAX], *open_bracket, *close_bracket;
-	long long parent, threads;
-	unsigned long long start, stack;
 	ssize_t len = read_file(pid, "stat", text, sizeof(text) - 1);
-	char state;
+	struct proc proc = { .pid = pid };
 	size_t name_len;
 
 	if (len <= 0)
@@ -59,24 +81,17 @@ bool proc_read(pid_t pid, struct proc *out)
 	text[len] = '\0';
 	open_bracket = strchr(text, '(');
 	close_bracket = strrchr(text, ')');
-	if (open_bracket == NULL || close_bracket == NULL || close_bracket < open_bracket)
+	if (open_bracket == NULL || close_bracket == NULL || close_bracket < open_bracket ||
+	    close_bracket[1] != ' ' || close_bracket[2] == '\0')
 		return false;
-	if (sscanf(close_bracket + 1,
-		   " %c %lld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld %*s "
-		   "%llu %*s %*s %*s %*s %*s %llu",
-		   &state, &parent, &threads, &start, &stack) != 5)
+	proc.state = close_bracket[2];
+	if (!read_numbers(close_bracket + 3, &proc))
 		return false;
 	name_len = (size_t)(close_bracket - open_bracket - 1);
-	if (name_len >= sizeof(out->name))
-		name_len = sizeof(out->name) - 1;
-	memcpy(out->name, open_bracket + 1, name_len);
-	out->name[name_len] = '\0';
-	out->pid = pid;
-	out->parent = (pid_t)parent;
-	out->state = state;
-	out->threads = (long)threads;
-	out->start = start;
-	out->stack = stack;
+	if (name_len >= sizeof(proc.name))
+		name_len = sizeof(proc.name) - 1;
+	memcpy(proc.name, open_bracket + 1, name_len);
+	*out = proc;
 	return true;
 }
 
@@ -235,6 +250,8 @@ static void mark_members(const struct proc_roots *roots, struct table *table)
 {
 	bool has_changed;
 
+	if (table->count == 0)
+		return;
 	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
 	for (size_t i = 0; i < table->count; i++)
 		table->is_member[i] =

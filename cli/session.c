@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "exits.h"
 #include "held.h"
 #include "names.h"
+#include "number.h"
 #include "procs.h"
 #include "runtime.h"
 #include "say.h"
@@ -206,10 +208,22 @@ static bool read_kind(const char *text, enum rlock_kind *out)
 	return false;
 }
 
+/* "PID START" */
+static bool read_process(const char *value, pid_t *pid, uint64_t *start)
+{
+	int64_t pid_number, start_number;
+
+	if (!number_read(&value, &pid_number) || !number_read(&value, &start_number) ||
+	    *value != '\0' || pid_number < 0 || pid_number > INT_MAX || start_number < 0)
+		return false;
+	*pid = (pid_t)pid_number;
+	*start = (uint64_t)start_number;
+	return true;
+}
+
 static bool read_line(struct session *session, char *line)
 {
 	char *value = strchr(line, ' ');
-	int number;
 
 	if (value == NULL)
 		return false;
@@ -224,17 +238,13 @@ static bool read_line(struct session *session, char *line)
 	if (strcmp(line, "kind") == 0)
 		return read_kind(value, &session->kind);
 	if (strcmp(line, "sent_ms") == 0)
-		return sscanf(value, "%" SCNd64, &session->sent_ms) == 1;
+		return number_parse(value, &session->sent_ms);
 	if (strcmp(line, "lease_ms") == 0)
-		return sscanf(value, "%" SCNd64, &session->lease_ms) == 1;
+		return number_parse(value, &session->lease_ms);
 	if (strcmp(line, "had_ms") == 0)
-		return sscanf(value, "%" SCNd64, &session->had_ms) == 1;
-	if (strcmp(line, "renewer") == 0) {
-		if (sscanf(value, "%d %" SCNu64, &number, &session->renewer_start) != 2)
-			return false;
-		session->renewer = (pid_t)number;
-		return true;
-	}
+		return number_parse(value, &session->had_ms);
+	if (strcmp(line, "renewer") == 0)
+		return read_process(value, &session->renewer, &session->renewer_start);
 	if (strcmp(line, "fixed") == 0)
 		session->is_fixed_lease = value[0] == '1';
 	else if (strcmp(line, "lost") == 0)
@@ -250,15 +260,20 @@ static bool is_whole(const struct session *session)
 /* Whose file that is, by its name. */
 static bool read_file_name(const char *name, struct session *out)
 {
-	char id[RLOCK_HOLD_ID_MAX];
-	int pid, end = 0;
+	int64_t pid, start;
 
-	if (sscanf(name, FILE_PREFIX "%d-%" SCNu64 "-%32[0-9a-f]%n", &pid, &out->start, id, &end) !=
-		    3 ||
-	    name[end] != '\0')
+	if (strncmp(name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0)
+		return false;
+	name += strlen(FILE_PREFIX);
+	if (!number_read(&name, &pid) || *name++ != '-' || !number_read(&name, &start) ||
+	    *name++ != '-' || pid <= 0 || pid > INT_MAX || start < 0)
+		return false;
+	if (strlen(name) != RLOCK_HOLD_ID_MAX - 1 ||
+	    strspn(name, "0123456789abcdef") != RLOCK_HOLD_ID_MAX - 1)
 		return false;
 	out->pid = (pid_t)pid;
-	memcpy(out->hold_id, id, sizeof(id));
+	out->start = (uint64_t)start;
+	memcpy(out->hold_id, name, RLOCK_HOLD_ID_MAX);
 	return true;
 }
 

@@ -2,6 +2,7 @@
  * One stream to one server: connect, log in, ask, be told. Drives hiredis' formatter and reader on
  * a non-blocking socket of its own, so that every wait has a deadline and can be cancelled.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
@@ -372,7 +373,7 @@ static enum rlock_status append_login(struct rlock_conn *conn)
 	if (conn->url->db != 0) {
 		const char *argv[] = { "SELECT", db };
 
-		snprintf(db, sizeof(db), "%d", conn->url->db);
+		(void)snprintf(db, sizeof(db), "%d", conn->url->db);
 		result |= redisAppendCommandArgv(conn->stream, 2, argv, NULL);
 		conn->login_steps[conn->login_count++] = LOGIN_SELECT;
 	}
@@ -505,6 +506,7 @@ static enum rlock_status read_login(struct rlock_conn *conn, int64_t deadline_ms
 
 		if (status != RLOCK_OK)
 			return status;
+		assert(reply != NULL);
 		login_answer(conn, reply);
 		freeReplyObject(reply);
 	}
@@ -594,6 +596,7 @@ enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 	enum rlock_status status = rlock__conn_command(
 		conn, &ping, rlock_now_ms() + conn->timeout_ms, &was_sent, &reply);
 
+	assert(status != RLOCK_OK || reply != NULL);
 	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR)
 		status = rlock__refusal(conn, reply->str, reply->len);
 	if (reply != NULL)
@@ -618,6 +621,7 @@ static enum rlock_status read_acknowledgements(struct rlock_conn *conn, size_t c
 		redisReply *reply = NULL;
 		enum rlock_status status = read_any(conn, deadline_ms, &reply);
 
+		assert(status != RLOCK_OK || reply != NULL);
 		if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR)
 			status = rlock__refusal(conn, reply->str, reply->len);
 		if (status == RLOCK_OK && is_acknowledgement(reply))

@@ -182,6 +182,16 @@ static void add_keys(const struct rlock_hold *hold, struct rlock__args *args)
 	}
 }
 
+static enum rlock_status read_renewal(struct rlock_conn *conn, const redisReply *reply,
+				      const struct rlock__script *script)
+{
+	if (!rlock__are_integers(reply, 1))
+		return rlock__fail_reply(conn, script);
+	if (reply->element[0]->integer != 0)
+		return fail_lost(conn, (size_t)reply->element[0]->integer - 1);
+	return rlock__are_integers(reply, 2) ? RLOCK_OK : rlock__fail_reply(conn, script);
+}
+
 enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, int64_t lease_ms,
 			      int64_t deadline_ms)
 {
@@ -198,13 +208,8 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	status = rlock__script_run(conn, script, &args, deadline_ms, &was_sent, &reply);
 	if (status != RLOCK_OK)
 		goto out;
-	if (!rlock__are_integers(reply, 1)) {
-		status = rlock__fail_reply(conn, script);
-	} else if (reply->element[0]->integer != 0) {
-		status = fail_lost(conn, (size_t)reply->element[0]->integer - 1);
-	} else if (!rlock__are_integers(reply, 2)) {
-		status = rlock__fail_reply(conn, script);
-	} else {
+	status = read_renewal(conn, reply, script);
+	if (status == RLOCK_OK) {
 		hold->sent_ms = sent_ms;
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = reply->element[1]->integer;

@@ -126,7 +126,7 @@ enum rlock_status rlock__lookup(const char *host, int port, int64_t deadline_ms,
 	char port_text[8];
 	int error;
 
-	snprintf(port_text, sizeof(port_text), "%d", port);
+	(void)snprintf(port_text, sizeof(port_text), "%d", port);
 	if (resolve(host, port_text, AI_NUMERICHOST, out) == 0)
 		return RLOCK_OK;
 	question = question_new(host, port_text);
@@ -136,7 +136,7 @@ enum rlock_status rlock__lookup(const char *host, int port, int64_t deadline_ms,
 	}
 	error = thread_start(question);
 	if (error != 0) {
-		question_let_go(question); /* the thread's share */
+		atomic_store(&question->holders, 1); /* there is no thread to hold it */
 		question_let_go(question);
 		*why_out = strerror(error);
 		return RLOCK_ESYS;

@@ -25,8 +25,8 @@
  *
  * All times are milliseconds; a deadline is a point on rlock_now_ms()'s clock. A connection and its
  * holds belong to one thread at a time; there are no globals. The library never prints, forks,
- *exits or touches signals; hiredis writes without MSG_NOSIGNAL, so ignore SIGPIPE. After fork() the
- *child calls rlock_conn_disown() on what it inherited.
+ * exits or touches signals; hiredis writes without MSG_NOSIGNAL, so ignore SIGPIPE. After fork() the
+ * child calls rlock_conn_disown() on what it inherited.
  */
 #ifndef RLOCK_H
 #define RLOCK_H
@@ -244,8 +244,8 @@ struct rlock_request {
 	int64_t lease_ms;  /* the lock frees itself so long after the last renewal */
 	int64_t wait_ms;   /* 0: do not wait; -1: for ever */
 	const char *owner; /* NULL: a fresh one */
-	const char *const
-		*inherited; /* owners that may be re-entered if they hold the lock at that moment */
+	/* Owners that may be re-entered, if they hold the lock at that moment. */
+	const char *const *inherited;
 	size_t inherited_count;
 	const char *note; /* shown to those who wait; NULL for none; cut at RLOCK_NOTE_MAX */
 	bool draw_token;  /* fencing */
@@ -261,13 +261,14 @@ struct rlock_request {
 	}
 
 /*
- * Take the locks. Blocks for wait_ms, and for the connection's timeout when a server doesn't
- * answer. RLOCK_OK           *out is the hold; its lease is counted from before the request that
- * took it RLOCK_BUSY         the wait is over; the error text says who holds it RLOCK_CANCELLED
- * nothing is held; the line was left RLOCK_ENET         no server that can take a lock was reached
- * in time, or it was lost while waiting and not back when the wait (with none: 60 s) was over.
- * Nothing is held for longer than one lease RLOCK_EAUTH, RLOCK_EACL, RLOCK_EKIND, RLOCK_ENEVER,
- * RLOCK_EUNSUPPORTED, RLOCK_ESERVER, RLOCK_ENOMEM, RLOCK_ESYS         nothing is held
+ * Take the locks. Blocks for wait_ms, and for the connection's timeout when a server doesn't answer.
+ * RLOCK_OK         *out is the hold; its lease is counted from before the request that took it
+ * RLOCK_BUSY       the wait is over; the error text says who holds it
+ * RLOCK_CANCELLED  nothing is held; the line was left
+ * RLOCK_ENET       no server that can take a lock was reached in time, or it was lost while waiting
+ *                  and not back when the wait (with none: 60 s) was over. Nothing stays held for
+ *                  longer than one lease
+ * other failures   nothing is held
  */
 RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn,
 					  const struct rlock_request *request,

@@ -3,6 +3,7 @@
  * Knows nothing of what the scripts do to a key; a reply that was lost is asked for again under the
  * same hold id.
  */
+#include <assert.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
@@ -377,6 +378,7 @@ static enum rlock_status wait_turn(struct waiter *waiter)
 
 static enum rlock_status wait_loop(struct waiter *waiter)
 {
+	assert(waiter->hold != NULL);
 	for (;;) {
 		enum rlock_status status = try_until_fresh(waiter);
 

@@ -181,7 +181,7 @@ static void buffer_take(struct buffer *buffer, size_t len)
 		memmove(buffer->bytes, buffer->bytes + len, buffer->len);
 }
 
-/* One read(2) into buffer. Its result, with EAGAIN told from an end. */
+/* One read(2) into buffer; its result. */
 static ssize_t buffer_read(struct buffer *buffer, int fd)
 {
 	static char bytes[READ_SIZE];
