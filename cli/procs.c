@@ -237,11 +237,17 @@ static int by_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-static bool has_member_parent(const struct table *table, const struct proc *child)
+/* In a table that is sorted; NULL when it isn't in there. */
+static const struct proc *parent_of(const struct table *table, const struct proc *child)
 {
 	const struct proc key = { .pid = child->parent };
-	const struct proc *parent =
-		bsearch(&key, table->procs, table->count, sizeof(*table->procs), by_pid);
+
+	return bsearch(&key, table->procs, table->count, sizeof(*table->procs), by_pid);
+}
+
+static bool has_member_parent(const struct table *table, const struct proc *child)
+{
+	const struct proc *parent = parent_of(table, child);
 
 	return parent != NULL && table->is_member[parent - table->procs];
 }
@@ -319,12 +325,25 @@ static bool send_signal(const struct proc *proc, int signal)
 	return is_permitted;
 }
 
+/*
+ * What a program starts after it was told to end is its way of ending: it is left to it for as long as
+ * it runs itself.
+ */
+static bool is_clean_up(const struct table *table, const struct proc_set *signaled,
+			const struct proc *child)
+{
+	const struct proc *parent = parent_of(table, child);
+
+	return parent != NULL && !is_gone(parent) && set_has(signaled, parent);
+}
+
 /* One walk. *met_new: somebody was found who had not had the signal yet. */
 static bool walk(const struct proc_roots *roots, int signal, struct proc_set *signaled,
 		 struct proc_report *report, bool *met_new)
 {
 	struct table table = { 0 };
 	bool is_complete = table_read(&table);
+	bool spares_clean_up = signal == SIGTERM && signaled->count > 0;
 
 	*report = (struct proc_report){ 0 };
 	*met_new = false;
@@ -336,7 +355,8 @@ static bool walk(const struct proc_roots *roots, int signal, struct proc_set *si
 		if (!table.is_member[i] || is_gone(proc))
 			continue;
 		report->running++;
-		if (set_has(signaled, proc))
+		if (set_has(signaled, proc) ||
+		    (spares_clean_up && is_clean_up(&table, signaled, proc)))
 			continue;
 		*met_new = true;
 		is_complete = set_add(signaled, proc);
