@@ -59,6 +59,9 @@ common_setup() {
 common_teardown() {
 	local pid
 	kill -CONT "$SERVER_PID" 2>/dev/null || :
+	# A keeper that is killed leaves its command to its renewer, which would speak to the server
+	# through the tests that follow.
+	let_go
 	for pid in "${BACKGROUND[@]}"; do
 		kill -CONT "$pid" 2>/dev/null || :
 		kill -KILL "$pid" 2>/dev/null || :

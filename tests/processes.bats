@@ -1,0 +1,284 @@
+#!/usr/bin/env bats
+# The keeper, the renewer or both of them killed or stopped, at any moment: the command stays protected or
+# is stopped, and the lock does not outlive it by more than a lease.
+
+load helpers
+load watching
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR"
+}
+
+teardown() { common_teardown; }
+
+# hold_for_family NAME [OPTION...]: as hold_with_family; sets RENEWER, too.
+hold_for_family() {
+	hold_with_family "$@"
+	RENEWER=$(renewer_of "$PID")
+	BACKGROUND+=("$RENEWER")
+	[ -n "$RENEWER" ]
+}
+
+end_family() {
+	kill -s KILL "${FAMILY[@]}"
+}
+
+# hold_and_know NAME [OPTION...]: as hold_in_background; sets RENEWER and CHILD, too.
+hold_and_know() {
+	hold_in_background "$@"
+	wait_until 5 has_command "$PID"
+	CHILD=$(command_of "$PID")
+	RENEWER=$(renewer_of "$PID")
+	BACKGROUND+=("$CHILD" "$RENEWER")
+	[ -n "$RENEWER" ]
+}
+
+has_other_renewer() {
+	local renewer
+	renewer=$(renewer_of "$1")
+	[ -n "$renewer" ] && [ "$renewer" != "$2" ]
+}
+
+# ---- the keeper killed ----
+
+@test "with rlock killed the lock is held and renewed until the command has ended" {
+	hold_and_know a -t 1s
+	kill -s KILL "$PID"
+	stays 3 is_held a
+	is_running "$CHILD"
+	let_go
+	wait_until 1 no_keys
+	wait_until 1 is_gone "$CHILD"
+	wait_until 1 no_rlock_runs
+}
+
+@test "with rlock killed nobody else gets the lock before the command has ended" {
+	hold_and_know a -t 1s
+	kill -s KILL "$PID"
+	run -75 rlock run -w 1.5s a -- true
+	in_background rlock run a -- touch second
+	let_go
+	wait_until 2 file_exists second
+	is_gone "$CHILD"
+}
+
+@test "with rlock killed the lock is free within a second of the command's end, however long the lease" {
+	hold_and_know a
+	kill -s KILL "$PID"
+	wait_until 5 is_gone "$PID"
+	is_held a
+	kill -s KILL "$CHILD"
+	wait_until 1 no_keys
+	wait_until 1 no_rlock_runs
+}
+
+@test "with rlock killed a fixed lease still ends the command in time" {
+	hold_and_know a -l 1s
+	kill -s KILL "$PID"
+	end=$(lease_end_ms a)
+	until is_gone "$CHILD"; do :; done
+	(($(now_ms) < end))
+	wait_until 1 no_keys
+	wait_until 1 no_rlock_runs
+}
+
+@test "with rlock killed --max-run still ends the command" {
+	hold_and_know a --max-run 1s
+	kill -s KILL "$PID"
+	wait_until 2 is_gone "$CHILD"
+	wait_until 1 no_keys
+}
+
+@test "with --kill-child the command's processes die when rlock is killed, and the lock is free" {
+	hold_for_family a --kill-child
+	kill -s KILL "$PID"
+	wait_until 1 family_is_gone
+	wait_until 1 no_keys
+	wait_until 1 no_rlock_runs
+}
+
+@test "with --kill-child the lock is not free before the command's processes are dead" {
+	hold_for_family a --kill-child
+	kill -s KILL "$PID"
+	until is_free a; do :; done
+	family_is_gone
+}
+
+# ---- the renewer killed ----
+
+@test "a renewer that is killed is replaced, and the lock stays held" {
+	hold_and_know a -t 1s
+	kill -s KILL "$RENEWER"
+	wait_until 1 has_other_renewer "$PID" "$RENEWER"
+	stays 3 is_held a
+	let_go
+	ended_with "$PID" 0
+	no_keys
+	no_rlock_runs
+}
+
+@test "a renewer that is killed again and again is replaced each time" {
+	hold_and_know a -t 1s
+	for _ in 1 2 3 4 5 6 7 8; do
+		renewer=$(renewer_of "$PID")
+		kill -s KILL "$renewer"
+		wait_until 1 has_other_renewer "$PID" "$renewer"
+		is_held a
+	done
+	let_go
+	ended_with "$PID" 0
+	no_keys
+	no_rlock_runs
+}
+
+@test "TERM, INT and HUP sent to a renewer do not end it" {
+	hold_and_know a -t 1s
+	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE; do
+		kill -s "$signal" "$RENEWER"
+	done
+	stays 1.5 is_held a
+	[ "$(renewer_of "$PID")" = "$RENEWER" ]
+	let_go
+	ended_with "$PID" 0
+	no_keys
+}
+
+# ---- both killed ----
+
+@test "with rlock and its renewer killed the lock is free after a lease, and nothing of rlock's runs" {
+	hold_and_know a -t 1s
+	kill -s KILL "$PID" "$RENEWER"
+	wait_until 1 no_rlock_runs
+	wait_until 1.1 no_keys
+	is_running "$CHILD"
+}
+
+@test "with the renewer killed first, and then rlock, the lock is free after a lease" {
+	hold_and_know a -t 1s
+	kill -s STOP "$PID"
+	kill -s KILL "$RENEWER"
+	kill -s KILL "$PID"
+	wait_until 1 no_rlock_runs
+	wait_until 1.1 no_keys
+}
+
+@test "rlock killed at any moment: never two holders, and after a lease nothing is left" {
+	start=${EPOCHREALTIME/./}
+	run -0 rlock run measured -- true
+	took=$((${EPOCHREALTIME/./} - start))
+	lane() {
+		local i name
+		for ((i = 0; i < 25; i++)); do
+			name=lock$1.$i
+			timeout --foreground -s KILL "$(awk -v us=$((RANDOM * 4 * took / 32768)) 'BEGIN { printf "%.6f", us / 1e6 + 1e-4 }')" \
+				rlock run -t 1s "$name" -- alone "$name" 3>&- &
+			rlock run -w 10s -t 1s "$name" -- alone "$name" || echo "$name: $?" >>wrong
+			wait
+		done
+	}
+	for number in 1 2 3 4 5 6 7 8; do
+		lane $number 2>>said &
+	done
+	wait $(jobs -p | grep -vx "$SERVER_PID")
+	wait_until 3 no_keys
+	wait_until 1 no_rlock_runs
+	[ ! -e wrong ] || fail "$(cat wrong said)"
+	(($(wc -l <ran) >= 200))
+}
+
+# ---- stopped instead of killed ----
+
+@test "with rlock stopped the lock is renewed, and free once the command and rlock have ended" {
+	hold_and_know a -t 1s
+	kill -s STOP "$PID"
+	stays 2 is_held a
+	let_go
+	kill -s CONT "$PID"
+	ended_with "$PID" 0
+	no_keys
+}
+
+@test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
+	hold_for_family a -t 2s
+	wait_until 3 is_renewed a 2000
+	end=$(lease_end_ms a)
+	kill -s STOP "$PID" "$SERVER_PID"
+	watch_family 5
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	kill -s CONT "$SERVER_PID"
+	kill -s CONT "$PID"
+	ended_with "$PID" 76
+	said_once '^rlock: a: lock lost at [0-9:]+: '
+	wait_until 3 no_keys
+	no_rlock_runs
+}
+
+@test "a stopped renewer: rlock stops the command before the lease ends, and says so" {
+	hold_for_family a -t 2s
+	wait_until 3 is_renewed a 2000
+	end=$(lease_end_ms a)
+	kill -s STOP "$RENEWER"
+	watch_family 5
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	ended_with "$PID" 76
+	said_once '^rlock: a: lock lost at [0-9:]+: not renewed for '
+	no_keys
+	no_rlock_runs
+}
+
+@test "a renewer that was stopped for less than a third of the lease changes nothing" {
+	hold_and_know a -t 2s
+	kill -s STOP "$RENEWER"
+	let_pass 0.6
+	kill -s CONT "$RENEWER"
+	stays 2 is_held a
+	let_go
+	ended_with "$PID" 0
+	no_keys
+}
+
+@test "both stopped for longer than the lease: the command is stopped as soon as they go on" {
+	hold_for_family a -t 1s
+	kill -s STOP "$PID" "$RENEWER"
+	wait_until 2 is_free a
+	somebody_of_family_runs
+	kill -s CONT "$PID" "$RENEWER"
+	wait_until 0.3 family_is_gone
+	ended_with "$PID" 76
+	said_once '^rlock: a: lock lost '
+	no_keys
+	no_rlock_runs
+}
+
+@test "both stopped for longer than the lease, another one has the lock: it keeps it" {
+	hold_and_know a -t 1s
+	holder=$PID
+	kill -s STOP "$holder" "$RENEWER"
+	in_background rlock run -t 1s a -- sh -c 'touch second; until_let_go'
+	wait_until 3 file_exists second
+	kill -s CONT "$holder" "$RENEWER"
+	ended_with "$holder" 76
+	is_gone "$CHILD"
+	[ "$(hold_count a)" = 1 ]
+	stays 1.5 is_held a
+	let_go
+	ended_with "$PID" 0
+}
+
+@test "one rlock's renewer and children do not disturb another one's" {
+	hold_and_know a -t 1s
+	first=$PID first_renewer=$RENEWER
+	hold_and_know b -t 1s
+	kill -s TERM "$PID"
+	wait_until 2 is_free b
+	is_running "$first"
+	[ "$(renewer_of "$first")" = "$first_renewer" ]
+	is_held a
+	let_go
+	ended_with "$first" 0
+	no_keys
+}
