@@ -532,23 +532,9 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bo
 	return search.exit_code;
 }
 
-/* As runtime_open_existing, but without a word even about a directory that is not ours. */
-static int open_quietly(void)
-{
-	struct stat st;
-	int fd = open(runtime_path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_uid != geteuid() ||
-			(st.st_mode & (S_IRWXG | S_IRWXO)) != 0)) {
-		(void)close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 pid_t local_server_pid(void)
 {
-	int dir_fd = open_quietly();
+	int dir_fd = runtime_open_existing(true);
 	pid_t pid;
 
 	if (dir_fd < 0)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/rlock.h"
 #include "runtime.h"
 #include "say.h"
 
@@ -49,69 +50,83 @@ static int make(const char *path)
 	return result;
 }
 
-/* Whether the opened directory may be trusted; says why not. */
-static bool is_ours(int fd, const char *path)
+/* NULL, or why the opened directory can't be trusted, in out. */
+static const char *distrust(int fd, char out[RLOCK_ERROR_MAX])
 {
 	struct stat st;
 
 	if (fstat(fd, &st) != 0) {
-		say_error("runtime directory '%s': cannot look at it: %s", path, strerror(errno));
-		return false;
+		(void)snprintf(out, RLOCK_ERROR_MAX, "cannot look at it: %s", strerror(errno));
+		return out;
 	}
 	if (st.st_uid != geteuid()) {
-		say_error("runtime directory '%s': belongs to user %lu: remove it, or set "
-			  "RLOCK_RUNTIME_DIR to another one",
-			  path, (unsigned long)st.st_uid);
-		return false;
+		(void)snprintf(out, RLOCK_ERROR_MAX,
+			       "belongs to user %lu: remove it, or set RLOCK_RUNTIME_DIR to "
+			       "another one",
+			       (unsigned long)st.st_uid);
+		return out;
 	}
 	/* Not mended here: what stands in it already may have been put there by others. */
 	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-		say_error("runtime directory '%s': others may enter it, its mode is %04o: look at "
-			  "what is "
-			  "in it, then chmod 700",
-			  path, (unsigned int)(st.st_mode & 07777));
-		return false;
+		(void)snprintf(out, RLOCK_ERROR_MAX,
+			       "others may enter it, its mode is %04o: look at what is in it, "
+			       "then chmod 700",
+			       (unsigned int)(st.st_mode & 07777));
+		return out;
 	}
-	return true;
+	return NULL;
 }
 
-static int open_checked(bool may_make)
+/* A descriptor, or -1 and why in *why_out; NULL there when there just is no such directory. */
+static int open_checked(const char *path, char buffer[RLOCK_ERROR_MAX], const char **why_out)
 {
-	const char *path = runtime_path();
-	int fd;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (path[0] != '/') {
-		say_error("runtime directory '%s': RLOCK_RUNTIME_DIR is not an absolute path",
-			  path);
-		return -1;
-	}
-	if (may_make && make(path) != 0 && errno != EEXIST) {
-		say_error("runtime directory '%s': cannot make it: %s", path, strerror(errno));
-		return -1;
-	}
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) {
-		if (errno == ENOTDIR || errno == ELOOP)
-			say_error("runtime directory '%s': not a directory, or a symbolic link",
-				  path);
-		else if (errno != ENOENT || may_make)
-			say_error("runtime directory '%s': cannot open it: %s", path,
-				  strerror(errno));
-		return -1;
-	}
-	if (!is_ours(fd, path)) {
+	*why_out = NULL;
+	if (fd >= 0) {
+		*why_out = distrust(fd, buffer);
+		if (*why_out == NULL)
+			return fd;
 		(void)close(fd);
-		return -1;
+	} else if (errno == ENOTDIR || errno == ELOOP) {
+		*why_out = "not a directory, or a symbolic link";
+	} else if (errno != ENOENT) {
+		*why_out = strerror(errno);
 	}
-	return fd;
+	return -1;
+}
+
+static int say(const char *why)
+{
+	say_error("runtime directory '%s': %s", runtime_path(), why);
+	return -1;
 }
 
 int runtime_open(void)
 {
-	return open_checked(true);
+	const char *path = runtime_path(), *why;
+	char buffer[RLOCK_ERROR_MAX];
+	int fd;
+
+	if (path[0] != '/')
+		return say("RLOCK_RUNTIME_DIR is not an absolute path");
+	if (make(path) != 0 && errno != EEXIST) {
+		(void)snprintf(buffer, sizeof(buffer), "cannot make it: %s", strerror(errno));
+		return say(buffer);
+	}
+	fd = open_checked(path, buffer, &why);
+	if (fd < 0)
+		return say(why != NULL ? why : "removed as soon as it was made");
+	return fd;
 }
 
-int runtime_open_existing(void)
+int runtime_open_existing(bool is_quiet)
 {
-	return open_checked(false);
+	const char *path = runtime_path(), *why = "RLOCK_RUNTIME_DIR is not an absolute path";
+	char buffer[RLOCK_ERROR_MAX];
+	int fd = path[0] == '/' ? open_checked(path, buffer, &why) : -1;
+
+	if (fd < 0 && why != NULL && !is_quiet)
+		(void)say(why);
+	return fd;
 }

@@ -5,14 +5,19 @@
 #ifndef RUNTIME_H
 #define RUNTIME_H
 
+#include <stdbool.h>
+
 /*
  * Open it, and make it if need be: a directory, no symbolic link, owned by this user, mode 0700. A
  * descriptor (close-on-exec) that the caller closes, or -1 after one line by say_error.
  */
 int runtime_open(void);
 
-/* The same, but -1 without a word, and nothing made, where there is none: for those who only look. */
-int runtime_open_existing(void);
+/*
+ * For those who only look: nothing is made, and -1 without a word where there is none. One that is not
+ * fit to be used is said, unless is_quiet.
+ */
+int runtime_open_existing(bool is_quiet);
 
 /* Its path, for messages and for what needs one. Static storage. */
 const char *runtime_path(void);

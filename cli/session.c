@@ -367,9 +367,9 @@ typedef void (*session_fn)(void *ctx, struct session *session, int distance);
 
 /* Gives each session of pid or a process above it to fn, which owns it then. Sweeps out the dead.
  */
-static void for_each(pid_t pid, session_fn fn, void *ctx)
+static void for_each(pid_t pid, bool is_quiet, session_fn fn, void *ctx)
 {
-	int dir_fd = runtime_open_existing();
+	int dir_fd = runtime_open_existing(is_quiet);
 	struct ancestors ancestors;
 	struct dirent *entry;
 	DIR *dir;
@@ -439,7 +439,7 @@ struct session *session_find(pid_t pid, const struct rlock_name *names, size_t n
 {
 	struct search search = { names, name_count, server, NULL, NULL, 0 };
 
-	for_each(pid, consider, &search);
+	for_each(pid, false, consider, &search);
 	if (search.exact == NULL)
 		*near_out = search.near;
 	else
@@ -485,7 +485,8 @@ void session_owners(pid_t pid, const struct rlock_name *names, size_t name_count
 {
 	struct owner_list list = { names, name_count, owners, count };
 
-	for_each(pid, collect_owner, &list);
+	/* Who runs a command needs no such directory, sound or not. */
+	for_each(pid, true, collect_owner, &list);
 }
 
 /* ---- the calling process ---- */

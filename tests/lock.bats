@@ -6,7 +6,7 @@
 # shellcheck disable=SC2016
 
 load helpers
-load processes
+load leftovers
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -31,6 +31,11 @@ script_that_locks() {
 	wait_until 5 file_exists "$READY"
 }
 
+# What PID was called with begins so: a shell's -c is not met.
+is_program() {
+	tr '\0' ' ' <"/proc/$1/cmdline" | grep -q "^[^ ]*bash [^ ]*$2 "
+}
+
 ttl_is_below() {
 	[ "$(redis pttl "$1")" -lt "$2" ]
 }
@@ -51,7 +56,7 @@ ttl_is_below() {
 }
 
 @test "taking and giving back a lock says nothing" {
-	run -0 bash -c 'rlock lock --pid $$ a; rlock unlock a'
+	run -0 bash -c 'rlock lock --pid $$ a; rlock unlock a; exit'
 	assert_output ''
 }
 
@@ -96,7 +101,7 @@ ttl_is_below() {
 @test "a script that goes on as another program keeps its lock" {
 	script 'rlock lock --pid $$ a; exec until_let_go'
 	wait_until 5 is_held a
-	wait_until 5 pgrep -x until_let_go >/dev/null
+	wait_until 5 is_program "$PID" until_let_go
 	is_held a
 	let_go
 	wait_until 1 is_free a
@@ -158,7 +163,7 @@ ttl_is_below() {
 }
 
 @test "a subshell that is about to end is not given a lock, but told of --pid" {
-	run -64 bash -c 'x=$(cd /; rlock lock a); exit $?'
+	run -64 bash -c 'x=$(rlock lock a && cd /); exit'
 	assert_output --partial 'rlock lock --pid $$ a'
 	no_keys
 }
@@ -176,10 +181,18 @@ ttl_is_below() {
 	done
 }
 
-@test "a lock is not silently tied to dash's subshell either" {
-	# dash gives the place of its subshell to the last command: then the lock is the script's.
-	run -0 dash -c 'x=$(cd /; rlock lock a) && $REDIS exists a'
-	assert_output 1
+@test "a subshell of dash is told so, too" {
+	run -64 dash -c 'x=$(rlock lock a && cd /); exit'
+	assert_output --partial 'rlock lock --pid $$ a'
+	no_keys
+}
+
+@test "where \$( ) ends with lock, the lock is either the script's or refused" {
+	for shell in bash dash; do
+		run "$shell" -c 'x=$(cd /; rlock lock a) || exit; [ $($REDIS exists a) = 1 ] || exit 9; rlock unlock a; exit'
+		[ "$status" = 0 ] || [ "$status" = 64 ]
+		no_keys
+	done
 }
 
 @test "in a pipeline lock returns, for its watchdog keeps none of the caller's descriptors" {
@@ -203,7 +216,7 @@ ttl_is_below() {
 # ---- unlock ----
 
 @test "the second unlock of one lock says that it is not held" {
-	run -1 bash -c 'rlock lock --pid $$ a; rlock unlock a || exit 9; rlock unlock a'
+	run -1 bash -c 'rlock lock --pid $$ a; rlock unlock a || exit 9; rlock unlock a; exit'
 	assert_output 'rlock: a: not held by this process or one above it'
 }
 
@@ -239,7 +252,7 @@ ttl_is_below() {
 }
 
 @test "unlock says 76 when the lock had been lost" {
-	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a'
+	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; exit'
 	assert_output --regexp '^rlock: a: [^
 ]*lost[^
 ]*$'
@@ -253,26 +266,42 @@ ttl_is_below() {
 		$REDIS del a >/dev/null
 		$REDIS hset a other:1 1 >/dev/null
 		rlock unlock a
+		exit
 	'
 	assert_equal "$(redis hgetall a)" "other:1
 1"
 }
 
 @test "after an unlock that said 76 there is nothing more to unlock" {
-	run -1 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; rlock unlock a'
+	run -1 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; rlock unlock a; exit'
 }
 
-@test "unlock when the server has gone says 69, and can be tried again" {
-	script 'rlock lock --pid $$ -t 60s a; touch "$READY"; until_let_go
-		rlock unlock --connect-timeout 300ms a; echo $? >"$1/first"
-		kill -CONT "$SERVER_PID"
-		rlock unlock a; echo $? >"$1/second"' "$BATS_TEST_TMPDIR"
-	wait_until 5 file_exists "$READY"
+@test "unlock gives back the script's lock in the script's own place, as the last command of sh -c" {
+	# Some shells run the last command by exec: then the script's process is rlock itself.
+	run -0 bash -c 'rlock lock --pid $$ a; exec rlock unlock a'
+	assert_output ''
+	no_keys
+}
+
+@test "renew finds the script's lock in the script's own place" {
+	run -0 bash -c 'rlock lock --pid $$ a; exec rlock renew a'
+}
+
+@test "unlock when the server can't be reached says 69, and can be tried again" {
+	script_that_locks a
+	mv "$SERVER_SOCKET" "$SERVER_SOCKET.away"
+	run -69 rlock unlock --pid "$PID" a
+	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
+	run -0 rlock unlock --pid "$PID" a
+	no_keys
+}
+
+@test "unlock while the server hangs says 69, and is no lost lock when it is tried again" {
+	script_that_locks a
 	kill -STOP "$SERVER_PID"
-	let_go
-	wait_until 20 file_exists "$BATS_TEST_TMPDIR/second"
-	assert_equal "$(cat "$BATS_TEST_TMPDIR/first")" 69
-	assert_equal "$(cat "$BATS_TEST_TMPDIR/second")" 0
+	run -69 rlock unlock --pid "$PID" a
+	kill -CONT "$SERVER_PID"
+	run -0 rlock unlock --pid "$PID" a
 	no_keys
 }
 
@@ -302,10 +331,11 @@ ttl_is_below() {
 	wait_until 5 file_exists "$READY"
 	redis del a >/dev/null
 	ended_with 76
+	no_state_files
 }
 
 @test "with --on-lost ignore the script runs on, and unlock says 76" {
-	script 'rlock lock --pid $$ -t 1s --on-lost ignore a; touch "$READY"; until_let_go; rlock unlock a'
+	script 'rlock lock --pid $$ -t 1s --on-lost ignore a; touch "$READY"; until_let_go; rlock unlock a; exit'
 	wait_until 5 file_exists "$READY"
 	redis del a >/dev/null
 	wait_until 5 grep -qsx 'lost 1' "$RLOCK_RUNTIME_DIR"/hold-*
@@ -324,8 +354,8 @@ ttl_is_below() {
 
 @test "an interactive shell survives the loss of its lock, and learns it from unlock" {
 	mkfifo "$BATS_TEST_TMPDIR/typed"
-	in_background bash --norc --noprofile -i <"$BATS_TEST_TMPDIR/typed" >"$BATS_TEST_TMPDIR/said" 2>&1
-	exec 9>"$BATS_TEST_TMPDIR/typed"
+	exec 9<>"$BATS_TEST_TMPDIR/typed"
+	in_background bash --norc --noprofile -i <&9 >"$BATS_TEST_TMPDIR/said" 2>&1
 	echo 'rlock lock -t 1s a' >&9
 	wait_until 5 is_held a
 	wait_until 5 grep -qsx 'lost 0' "$RLOCK_RUNTIME_DIR"/hold-*
@@ -425,6 +455,12 @@ ttl_is_below() {
 1"
 }
 
+@test "rlock run in the place of a script that has the lock enters it again" {
+	run -0 timeout 5 bash -c 'rlock lock --pid $$ a; exec rlock run a -- $REDIS hvals a'
+	assert_output 2
+	wait_until 1 is_free a
+}
+
 @test "a child script enters its parent's lock and leaves it again" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
@@ -505,7 +541,7 @@ ttl_is_below() {
 }
 
 @test "renew of a lost lock gives 76" {
-	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock renew a'
+	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock renew a; exit'
 	assert_output --regexp '^rlock: a: [^
 ]+$'
 	no_keys
@@ -535,7 +571,7 @@ ttl_is_below() {
 }
 
 @test "a fixed lease that has ended is a lost lock for unlock" {
-	script 'rlock lock --pid $$ -l 1s --on-lost ignore a; touch "$READY"; until_let_go; rlock unlock a'
+	script 'rlock lock --pid $$ -l 1s --on-lost ignore a; touch "$READY"; until_let_go; rlock unlock a; exit'
 	wait_until 5 file_exists "$READY"
 	wait_until 5 is_free a
 	is_running "$PID"
@@ -604,7 +640,7 @@ second_server() {
 
 @test "unlock without the URL that the lock was taken with names it" {
 	second_server
-	run -1 bash -c 'rlock lock --pid $$ -u "unix://$OTHER" a; rlock unlock a'
+	run -1 bash -c 'rlock lock --pid $$ -u "unix://$OTHER" a; rlock unlock a; exit'
 	assert_output "rlock: a: held on another server: rlock unlock --url 'unix://$OTHER' a"
 }
 
@@ -671,7 +707,7 @@ second_server() {
 @test "a state file holds no password" {
 	redis config set requirepass swordfish >/dev/null
 	run -0 env REDISCLI_AUTH=swordfish bash -c 'rlock lock --pid $$ -u "unix://:swordfish@$SERVER_SOCKET" a
-		grep -r swordfish "$RLOCK_RUNTIME_DIR"; rlock unlock -u "unix://:swordfish@$SERVER_SOCKET" a'
+		grep -r swordfish "$RLOCK_RUNTIME_DIR"; rlock unlock -u "unix://:swordfish@$SERVER_SOCKET" a; exit'
 	redis -a swordfish --no-auth-warning config set requirepass '' >/dev/null
 	assert_output ''
 }
@@ -691,7 +727,7 @@ second_server() {
 	script_that_locks a
 	touch "$RLOCK_RUNTIME_DIR/hold-999999999-1-00000000000000000000000000000000"
 	touch "$RLOCK_RUNTIME_DIR/hold-and-other-things"
-	run -0 bash -c 'rlock lock --pid $$ b; rlock unlock b'
+	run -0 bash -c 'rlock lock --pid $$ b; rlock unlock b; exit'
 	run -0 ls "$RLOCK_RUNTIME_DIR"
 	assert_line --regexp "^hold-$PID-"
 	assert_line hold-and-other-things
@@ -827,7 +863,7 @@ refuses_runtime_directory() {
 }
 
 @test "a script whose lock was broken is told by unlock" {
-	run -76 bash -c 'rlock lock --pid $$ a; rlock unlock -q --force a || exit 9; rlock unlock a'
+	run -76 bash -c 'rlock lock --pid $$ a; rlock unlock -q --force a || exit 9; rlock unlock a; exit'
 	assert_output --regexp '^rlock: a: [^
 ]*lost[^
 ]*$'

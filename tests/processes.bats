@@ -3,6 +3,7 @@
 # is stopped, and the lock does not outlive it by more than a lease.
 
 load helpers
+load processes
 load watching
 
 setup_file() { start_server; }
@@ -53,7 +54,7 @@ has_other_renewer() {
 	let_go
 	wait_until 1 no_keys
 	wait_until 1 is_gone "$CHILD"
-	wait_until 1 no_rlock_runs
+	wait_until 1 nothing_runs
 }
 
 @test "with rlock killed nobody else gets the lock before the command has ended" {
@@ -73,7 +74,7 @@ has_other_renewer() {
 	is_held a
 	kill -s KILL "$CHILD"
 	wait_until 1 no_keys
-	wait_until 1 no_rlock_runs
+	wait_until 1 nothing_runs
 }
 
 @test "with rlock killed a fixed lease still ends the command in time" {
@@ -83,7 +84,7 @@ has_other_renewer() {
 	until is_gone "$CHILD"; do :; done
 	(($(now_ms) < end))
 	wait_until 1 no_keys
-	wait_until 1 no_rlock_runs
+	wait_until 1 nothing_runs
 }
 
 @test "with rlock killed --max-run still ends the command" {
@@ -98,7 +99,7 @@ has_other_renewer() {
 	kill -s KILL "$PID"
 	wait_until 1 family_is_gone
 	wait_until 1 no_keys
-	wait_until 1 no_rlock_runs
+	wait_until 1 nothing_runs
 }
 
 @test "with --kill-child the lock is not free before the command's processes are dead" {
@@ -116,9 +117,9 @@ has_other_renewer() {
 	wait_until 1 has_other_renewer "$PID" "$RENEWER"
 	stays 3 is_held a
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	no_keys
-	no_rlock_runs
+	nothing_runs
 }
 
 @test "a renewer that is killed again and again is replaced each time" {
@@ -130,9 +131,9 @@ has_other_renewer() {
 		is_held a
 	done
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	no_keys
-	no_rlock_runs
+	nothing_runs
 }
 
 @test "TERM, INT and HUP sent to a renewer do not end it" {
@@ -143,7 +144,7 @@ has_other_renewer() {
 	stays 1.5 is_held a
 	[ "$(renewer_of "$PID")" = "$RENEWER" ]
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	no_keys
 }
 
@@ -152,8 +153,8 @@ has_other_renewer() {
 @test "with rlock and its renewer killed the lock is free after a lease, and nothing of rlock's runs" {
 	hold_and_know a -t 1s
 	kill -s KILL "$PID" "$RENEWER"
-	wait_until 1 no_rlock_runs
-	wait_until 1.1 no_keys
+	wait_until 1 nothing_runs
+	within 1.1 no_keys
 	is_running "$CHILD"
 }
 
@@ -162,8 +163,8 @@ has_other_renewer() {
 	kill -s STOP "$PID"
 	kill -s KILL "$RENEWER"
 	kill -s KILL "$PID"
-	wait_until 1 no_rlock_runs
-	wait_until 1.1 no_keys
+	wait_until 1 nothing_runs
+	within 1.1 no_keys
 }
 
 @test "rlock killed at any moment: never two holders, and after a lease nothing is left" {
@@ -185,7 +186,7 @@ has_other_renewer() {
 	done
 	wait $(jobs -p | grep -vx "$SERVER_PID")
 	wait_until 3 no_keys
-	wait_until 1 no_rlock_runs
+	wait_until 1 nothing_runs
 	[ ! -e wrong ] || fail "$(cat wrong said)"
 	(($(wc -l <ran) >= 200))
 }
@@ -198,7 +199,7 @@ has_other_renewer() {
 	stays 2 is_held a
 	let_go
 	kill -s CONT "$PID"
-	ended_with "$PID" 0
+	ended_with 0
 	no_keys
 }
 
@@ -211,10 +212,10 @@ has_other_renewer() {
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	kill -s CONT "$SERVER_PID"
 	kill -s CONT "$PID"
-	ended_with "$PID" 76
+	ended_with 76
 	said_once '^rlock: a: lock lost at [0-9:]+: '
 	wait_until 3 no_keys
-	no_rlock_runs
+	nothing_runs
 }
 
 @test "a stopped renewer: rlock stops the command before the lease ends, and says so" {
@@ -224,10 +225,10 @@ has_other_renewer() {
 	kill -s STOP "$RENEWER"
 	watch_family 5
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
-	ended_with "$PID" 76
+	ended_with 76
 	said_once '^rlock: a: lock lost at [0-9:]+: not renewed for '
 	no_keys
-	no_rlock_runs
+	nothing_runs
 }
 
 @test "a renewer that was stopped for less than a third of the lease changes nothing" {
@@ -237,7 +238,7 @@ has_other_renewer() {
 	kill -s CONT "$RENEWER"
 	stays 2 is_held a
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	no_keys
 }
 
@@ -247,11 +248,11 @@ has_other_renewer() {
 	wait_until 2 is_free a
 	somebody_of_family_runs
 	kill -s CONT "$PID" "$RENEWER"
-	wait_until 0.3 family_is_gone
-	ended_with "$PID" 76
+	within 0.3 family_is_gone
+	ended_with 76
 	said_once '^rlock: a: lock lost '
 	no_keys
-	no_rlock_runs
+	nothing_runs
 }
 
 @test "both stopped for longer than the lease, another one has the lock: it keeps it" {
@@ -261,12 +262,12 @@ has_other_renewer() {
 	in_background rlock run -t 1s a -- sh -c 'touch second; until_let_go'
 	wait_until 3 file_exists second
 	kill -s CONT "$holder" "$RENEWER"
-	ended_with "$holder" 76
+	ended_with 76 "$holder"
 	is_gone "$CHILD"
 	[ "$(hold_count a)" = 1 ]
 	stays 1.5 is_held a
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 }
 
 @test "one rlock's renewer and children do not disturb another one's" {
@@ -279,6 +280,6 @@ has_other_renewer() {
 	[ "$(renewer_of "$first")" = "$first_renewer" ]
 	is_held a
 	let_go
-	ended_with "$first" 0
+	ended_with 0 "$first"
 	no_keys
 }

@@ -3,6 +3,7 @@
 # whole before the lock is given back.
 
 load helpers
+load processes
 load watching
 
 setup_file() { start_server; }
@@ -38,11 +39,6 @@ ends_by() {
 # What the command is told of signals; pending ones and counts left out.
 signal_masks='/^(SigBlk|SigIgn|SigCgt|ShdPnd)/'
 
-# waiting_clients COUNT: so many listen for the release of the lock "a".
-waiting_clients() {
-	[ "$(redis pubsub numsub 'redisson_lock__channel:{a}' | tail -n 1)" = "$1" ]
-}
-
 # ---- passed on ----
 
 @test "TERM, INT, HUP, QUIT, USR1, USR2 and WINCH sent to rlock reach the command, once each" {
@@ -53,7 +49,7 @@ waiting_clients() {
 		wait_until 5 file_says "$SIGNALS" "$signal"
 	done
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	run -0 cat "$SIGNALS"
 	assert_output $'ready\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT'
 }
@@ -64,7 +60,7 @@ waiting_clients() {
 	kill -s TERM "$PID"
 	wait_until 5 file_says "$SIGNALS" CONT
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	# Which of two handlers runs first is the kernel's business.
 	run -0 sort "$SIGNALS"
 	assert_output $'CONT\nTERM\nready'
@@ -86,7 +82,7 @@ waiting_clients() {
 	in_background rlock run a -- sh -c 'trap "exit 7" TERM; touch ready; while :; do sleep 0.01; done'
 	wait_until 5 file_exists ready
 	kill -s TERM "$PID"
-	ended_with "$PID" 7
+	ended_with 7
 	no_keys
 }
 
@@ -98,7 +94,7 @@ waiting_clients() {
 	kill -s TERM "$PID"
 	wait_until 5 has_lines "$SIGNALS" 5
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 }
 
 # ---- ends by it ----
@@ -135,7 +131,7 @@ waiting_clients() {
 	run -124 timeout 0.3 rlock run a -- sh -c 'echo $$ >child; exec sleep 60'
 	is_gone "$(cat child)"
 	wait_until 2 no_keys
-	wait_until 2 no_rlock_runs
+	wait_until 2 nothing_runs
 }
 
 # ---- stopped whole ----
@@ -145,7 +141,7 @@ waiting_clients() {
 	kill -s TERM "$PID"
 	until is_free a; do :; done
 	family_is_gone
-	ended_with "$PID" 143
+	ended_with 143
 	no_keys
 	said_nothing
 }
@@ -155,13 +151,13 @@ waiting_clients() {
 	start=$(now_ms)
 	kill -s TERM "$PID"
 	for member in leader session orphan; do
-		wait_until 0.9 is_gone "$(family_member "$member")"
+		within 0.9 is_gone "$(family_member "$member")"
 	done
 	is_running "$(family_member stubborn)"
 	is_held a
 	watch_family 5
 	(($(now_ms) - start >= 900))
-	ended_with "$PID" 143
+	ended_with 143
 	no_keys
 }
 
@@ -186,7 +182,7 @@ waiting_clients() {
 	kill -s TERM "$PID"
 	until is_free a; do :; done
 	is_gone "$child"
-	ended_with "$PID" 0
+	ended_with 0
 }
 
 @test "a command that is killed takes what it started along" {
@@ -194,7 +190,7 @@ waiting_clients() {
 	kill -s KILL "$(family_member leader)"
 	until is_free a; do :; done
 	family_is_gone
-	ended_with "$PID" 137
+	ended_with 137
 }
 
 @test "a command that is stopped starts new processes all the time, and none of them stays" {
@@ -244,15 +240,15 @@ waiter_leaves_by() {
 	hold_in_background a
 	holder=$PID
 	background_end rlock run a -- touch ran
-	wait_until 5 waiting_clients 1
+	wait_until 5 has_waiters a 1
 	kill -s "$1" "$PID"
 	ends_by "signal $1"
-	waiting_clients 0
+	has_waiters a 0
 	said_nothing
 	is_running "$holder"
 	[ "$(hold_count a)" = 1 ]
 	let_go
-	ended_with "$holder" 0
+	ended_with 0 "$holder"
 	no_keys
 	[ ! -e ran ]
 }
@@ -276,12 +272,12 @@ waiter_leaves_by() {
 @test "USR1, USR2 and WINCH do not end a waiter" {
 	hold_in_background a
 	in_background env --default-signal rlock run a -- touch ran
-	wait_until 5 waiting_clients 1
+	wait_until 5 has_waiters a 1
 	kill -s WINCH "$PID"
-	waiting_clients 1
+	has_waiters a 1
 	is_running "$PID"
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	[ -e ran ]
 }
 
@@ -328,7 +324,7 @@ masks_of() {
 	kill -s USR1 "$PID"
 	wait_until 5 file_says "$SIGNALS" USR1
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	run -0 cat "$SIGNALS"
 	assert_output $'ready\nUSR1'
 }
@@ -341,7 +337,7 @@ masks_of() {
 	kill -s USR1 "$PID"
 	wait_until 5 file_says "$SIGNALS" USR1
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	run -0 cat "$SIGNALS"
 	assert_output $'ready\nUSR1'
 }
@@ -349,10 +345,10 @@ masks_of() {
 @test "a TERM that was ignored at the start does not end a waiter" {
 	hold_in_background a
 	in_background env --ignore-signal=TERM rlock run a -- touch ran
-	wait_until 5 waiting_clients 1
+	wait_until 5 has_waiters a 1
 	kill -s TERM "$PID"
 	let_go
-	ended_with "$PID" 0
+	ended_with 0
 	[ -e ran ]
 }
 

@@ -3,6 +3,7 @@
 # as without rlock.
 
 load helpers
+load processes
 load watching
 
 setup_file() { start_server; }
@@ -46,7 +47,7 @@ how_often() {
 		refute_output --partial 'not reached'
 		refute_output --partial 'rlock:'
 	done
-	wait_until 5 no_rlock_runs
+	wait_until 5 nothing_runs
 }
 
 @test "Ctrl-C stops a script's loop around rlock run" {
@@ -128,7 +129,7 @@ how_often() {
 	END
 	wait_until 5 is_gone "$(cat pid)"
 	wait_until 5 no_keys
-	wait_until 5 no_rlock_runs
+	wait_until 5 nothing_runs
 }
 
 # ---- Ctrl-Z, fg, bg ----
@@ -150,7 +151,7 @@ how_often() {
 		expect status 7
 	END
 	no_keys
-	wait_until 5 no_rlock_runs
+	wait_until 5 nothing_runs
 }
 
 @test "Ctrl-Z and fg, over and over, in each shell" {
@@ -256,7 +257,7 @@ how_often() {
 		send rlock run -t 1s a -- sh -c 'kill -STOP $$; echo continued'
 		expect Stopped
 		expect ready> $
-		check stays_held a 3
+		check stays_held a 1.5
 		send fg
 		expect continued
 		expect ready> $
@@ -280,7 +281,7 @@ how_often() {
 		END
 		rm fifo over
 	done
-	wait_until 5 no_rlock_runs
+	wait_until 5 nothing_runs
 }
 
 @test "a command stopped from outside and killed there does not hang" {
@@ -294,7 +295,7 @@ how_often() {
 			check kill -KILL "$(cat pid)"
 			check comes_true test '$(redis-cli -s "$SERVER_SOCKET" dbsize)' = 0
 		END
-		wait_until 5 no_rlock_runs
+		wait_until 5 nothing_runs
 	done
 }
 
@@ -306,7 +307,7 @@ how_often() {
 	let_go
 	is_held a
 	kill -s CONT "$(cat pid)"
-	ended_with "$PID" 7
+	ended_with 7
 	no_keys
 }
 
@@ -323,7 +324,7 @@ how_often() {
 		expect status 143
 	END
 	is_gone "$(cat pid)"
-	wait_until 5 no_rlock_runs
+	wait_until 5 nothing_runs
 }
 
 # ---- reading and writing ----

@@ -182,13 +182,21 @@ options_in_manual() {
 # ---- durations ----
 
 @test "a text that is no duration is refused, repeated, and an example is shown" {
-	local option value
-	for option in --wait --ttl --lease --at-least --max-run --grace --connect-timeout; do
-		for value in '' x 1x 1.2.3 -1 -1s +1 0x10 1e3 ' 1' '1 s' 1h30m inf nan . s 1,5s; do
-			refused "'$value'" run "$option=$value" a -- touch ran
-			assert_output --regexp "$option .*30s"
-		done
+	local value
+	for value in '' x 1x 1.2.3 -1 -1s +1 0x10 1e3 ' 1' '1 s' 1h30m inf nan . s 1,5s; do
+		refused "'$value'" run "--wait=$value" a -- touch ran
+		assert_output --regexp '--wait .*30s'
 	done
+}
+
+@test "every option that takes a duration refuses what is none" {
+	local option
+	for option in --ttl --lease --at-least --max-run --grace --connect-timeout; do
+		refused "'-1'" run "$option=-1" a -- touch ran
+		assert_output --regexp "$option .*30s"
+		refused "''" run "$option=" a -- touch ran
+	done
+	refused "'x'" renew --owner x --lease x a
 }
 
 @test "a duration beyond all bounds is refused" {

@@ -1,5 +1,5 @@
 # For the tests that watch processes: who runs, who does not any more, and what was true meanwhile.
-# Sourced behind helpers.bash.
+# Sourced behind helpers.bash and processes.bash.
 
 # ---- time ----
 
@@ -42,6 +42,13 @@ took_less() {
 	}
 }
 
+# within SECONDS COMMAND [ARG...]: as wait_until, for parts of a second, and sharp.
+within() {
+	local limit=$1
+	shift
+	took_less "$limit" wait_until $((${limit%.*} + 1)) "$@"
+}
+
 # ---- processes of this test ----
 
 # processes_of_test: "PID NAME" of each program that this test started and that still runs. Known by
@@ -54,20 +61,6 @@ processes_of_test() {
 		is_running "$pid" && echo "$pid $name"
 	done
 	return 0
-}
-
-# Neither an rlock nor a renewer of this test runs.
-no_rlock_runs() {
-	! processes_of_test | grep ' rlock'
-}
-
-# count_renewers: how many renewers of this test run.
-count_renewers() {
-	processes_of_test | grep -c ' rlock-renewer$' || :
-}
-
-has_renewers() {
-	[ "$(count_renewers)" = "$1" ]
 }
 
 # The command of keeper PID: its child that is no renewer.
@@ -158,16 +151,6 @@ lease_end_ms() {
 	local at
 	at=$(now_ms)
 	echo $((at + $(redis pttl "$1")))
-}
-
-# ended_with PID STATUS: waits for a process of this test; its exit status is that.
-ended_with() {
-	local status=0
-	wait "$1" || status=$?
-	[ "$status" -eq "$2" ] || {
-		echo "process $1 ended with $status, not with $2" >&2
-		return 1
-	}
 }
 
 # said_once PATTERN: all that was said on standard error is one line, which matches.

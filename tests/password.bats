@@ -1,0 +1,655 @@
+#!/usr/bin/env bats
+# Passwords: where they come from, that nobody sees them, and what happens when the server refuses them;
+# databases that it refuses; and users that lack a right.
+
+load helpers
+
+# Behind a port, because a user can be named in the URL of a port alone.
+setup_file() {
+	export PORT
+	while PORT=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do :; done
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+setup() {
+	REDISCLI_AUTH=$SECRET redis config set requirepass '' >/dev/null 2>&1
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+	redis acl deluser ci >/dev/null
+	redis script flush >/dev/null
+	redis acl log reset >/dev/null
+	PLACE=127.0.0.1:$PORT
+	export RLOCK_URL=redis://$PLACE
+}
+teardown() {
+	export RLOCK_URL=redis://$PLACE
+	let_go
+	common_teardown
+}
+
+SECRET=s3cr3t-w0rd
+WRONG=wr0ng-w0rd
+
+# ---- helpers ----
+
+# The server wants a password of everybody who names no user.
+want_password() {
+	redis config set requirepass "$SECRET" >/dev/null
+}
+
+admin() {
+	REDISCLI_AUTH=$SECRET redis "$@"
+}
+
+# The user ci, with all rights but for what the arguments say; everybody else may do everything without a
+# password.
+make_user() {
+	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all "$@" >/dev/null
+}
+
+# assert_refused STATUS TEXT: what run has run said one line with TEXT, which shows no secret.
+assert_refused() {
+	assert_equal "$status" "$1"
+	assert_equal "${#lines[@]}" 1
+	assert_output --regexp '^rlock: '
+	assert_output --partial -- "$2"
+	refute_output --partial "$SECRET"
+	refute_output --partial "$WRONG"
+	refute file_exists ran
+}
+
+# Not in any database.
+nothing_is_locked() {
+	run redis info keyspace
+	refute_output --partial 'db'
+}
+
+# As the manual has it, with the user's name and password as they stand there.
+least_rights() {
+	local words
+	words=$(sed -n '/^\.\\" acl: least rights/,/^\.Ed/p' "$BATS_TEST_DIRNAME/../man/rlock.1" |
+		sed -n "s/\\\\&//g; /^ACL /p")
+	assert [ -n "$words" ]
+	redis <<<"$words" >replies
+	run -0 grep -cvx OK replies || :
+	assert_output 0
+	redis acl setuser ci resetpass ">$SECRET" >/dev/null
+	CI_URL=redis://ci:$SECRET@$PLACE
+}
+
+# ---- the right one ----
+
+@test "the password in the URL is used" {
+	want_password
+	run -0 rlock run -u "redis://:$SECRET@$PLACE" a -- true
+	assert_output ''
+}
+
+@test "the password in a file is used" {
+	want_password
+	echo "$SECRET" >file
+	run -0 rlock run --password-file file a -- true
+	assert_output ''
+}
+
+@test "of a password file the first line counts, however it ends" {
+	want_password
+	printf '%s\r\nanother line\n' "$SECRET" >file
+	run -0 rlock run --password-file file a -- true
+	printf '%s' "$SECRET" >file
+	run -0 rlock run --password-file file a -- true
+}
+
+@test "a password file that the configuration file names is used" {
+	want_password
+	echo "$SECRET" >file
+	echo "password-file = $PWD/file" >rlock.conf
+	run -0 rlock run --config rlock.conf a -- true
+}
+
+@test "the password in REDISCLI_AUTH is used" {
+	want_password
+	REDISCLI_AUTH=$SECRET run -0 rlock run a -- true
+	assert_output ''
+}
+
+@test "the password works on a unix socket" {
+	want_password
+	REDISCLI_AUTH=$SECRET run -0 rlock run -u "unix://$SERVER_SOCKET" a -- true
+	assert_output ''
+}
+
+@test "a user and a password are used together" {
+	make_user
+	run -0 rlock run -u "redis://ci:$SECRET@$PLACE" a -- redis-cli -p "$PORT" client list
+	assert_output --partial 'user=ci'
+	echo "$SECRET" >file
+	run -0 rlock run -u "redis://ci@$PLACE" --password-file file a -- redis-cli -p "$PORT" client list
+	assert_output --partial 'user=ci'
+	run -0 env REDISCLI_AUTH="$SECRET" rlock run -u "redis://ci@$PLACE" a -- \
+		env -u REDISCLI_AUTH redis-cli -p "$PORT" client list
+	assert_output --partial 'user=ci'
+}
+
+@test "a password with any characters in it is written by their numbers" {
+	redis acl setuser ci on '>p@s:s/w%?#d' allkeys allchannels +@all >/dev/null
+	run -0 rlock run -u "redis://ci:p%40s%3As%2Fw%25%3F%23d@$PLACE" a -- true
+	printf '%s\n' 'p@s:s/w%?#d' >file
+	run -0 rlock run -u "redis://ci@$PLACE" --password-file file a -- true
+}
+
+@test "the URL's password goes before the file's, and the file's before the environment's" {
+	want_password
+	echo "$SECRET" >right
+	echo "$WRONG" >wrong
+	REDISCLI_AUTH=$WRONG run -0 rlock run --password-file right a -- true
+	REDISCLI_AUTH=$SECRET run -77 rlock run --password-file wrong a -- true
+	run -0 rlock run --password-file wrong -u "redis://:$SECRET@$PLACE" a -- true
+	run -77 rlock run --password-file right -u "redis://:$WRONG@$PLACE" a -- true
+}
+
+@test "renewals and the release of a lock have the password too" {
+	want_password
+	in_background rlock run -t 1s -u "redis://:$SECRET@$PLACE" a -- until_let_go
+	wait_until 5 lock_there
+	# Of a whole lease and more, as long as nobody renews it.
+	run -0 admin -r 120 -i 0.01 exists a
+	refute_line 0
+	let_go
+	wait "$PID"
+	assert_equal "$(admin dbsize)" 0
+}
+lock_there() {
+	[ "$(admin exists a)" = 1 ]
+}
+
+@test "who waits has the password too" {
+	want_password
+	in_background rlock run -u "redis://:$SECRET@$PLACE" a -- until_let_go
+	wait_until 5 lock_there
+	run -75 rlock run -u "redis://:$SECRET@$PLACE" -w 50ms a -- touch ran
+	assert_refused 75 'held by'
+}
+
+@test "a lock without a command has the password for its unlock too" {
+	want_password
+	run -0 rlock lock -u "redis://:$SECRET@$PLACE" --pid $$ a
+	assert_equal "$(admin exists a)" 1
+	run -0 rlock unlock -u "redis://:$SECRET@$PLACE" --pid $$ a
+	assert_equal "$(admin exists a)" 0
+}
+
+# ---- a wrong one, or none ----
+
+@test "a wrong password is refused in one line" {
+	want_password
+	run rlock run -u "redis://:$WRONG@$PLACE" a -- touch ran
+	assert_refused 77 password
+	REDISCLI_AUTH=$WRONG run rlock run a -- touch ran
+	assert_refused 77 password
+	assert_equal "$(admin dbsize)" 0
+}
+
+@test "a missing password is refused in one line, and what to do is said" {
+	want_password
+	run rlock run a -- touch ran
+	assert_refused 77 --password-file
+	assert_output --regexp '^rlock: a: '
+	run rlock unlock --owner x a
+	assert_refused 77 password
+	run rlock renew --owner x a
+	assert_refused 77 password
+}
+
+@test "an unknown user is refused in one line" {
+	run rlock run -u "redis://nobody:$SECRET@$PLACE" a -- touch ran
+	assert_refused 77 password
+}
+
+@test "a user that is switched off is refused" {
+	make_user off
+	run rlock run -u "redis://ci:$SECRET@$PLACE" a -- touch ran
+	assert_refused 77 password
+}
+
+@test "a password for a server that has none is refused" {
+	run rlock run -u "redis://:$SECRET@$PLACE" a -- touch ran
+	assert_refused 77 password
+	nothing_is_locked
+}
+
+@test "with a wait time a wrong password is refused at once all the same" {
+	local start
+	want_password
+	start=$(now_ms)
+	run rlock run -w 20s -u "redis://:$WRONG@$PLACE" a -- touch ran
+	assert_refused 77 password
+	assert [ $(($(now_ms) - start)) -lt 5000 ]
+}
+
+# Everybody is let in without a password here, so that what was sent behind a refused login is done.
+@test "a refused login locks nothing as the user that one is without it" {
+	local option
+	make_user
+	for option in -n '-w 50ms' '-l 20s' '--at-least 20s' '--db 3'; do
+		# The second time the server knows the script already.
+		for _ in 1 2; do
+			# shellcheck disable=SC2086
+			run rlock run $option -u "redis://ci:$WRONG@$PLACE" a b -- touch ran
+			assert_refused 77 password
+			nothing_is_locked
+			rlock run warm -- true
+		done
+	done
+	run rlock lock --owner x --lease 20s -u "redis://ci:$WRONG@$PLACE" a
+	assert_refused 77 password
+	run rlock lock --pid $$ -u "redis://ci:$WRONG@$PLACE" a
+	assert_refused 77 password
+	nothing_is_locked
+}
+
+@test "a refused login gives nobody's lock back" {
+	make_user
+	rlock lock --owner x --lease 20s a
+	rlock unlock --owner y warm || :
+	run rlock unlock --owner x -u "redis://ci:$WRONG@$PLACE" a
+	assert_refused 77 password
+	is_held a
+}
+
+@test "a refused login breaks nobody's lock" {
+	make_user
+	rlock lock --owner x --lease 20s a
+	rlock unlock --force warm || :
+	run rlock unlock --force -u "redis://ci:$WRONG@$PLACE" a
+	assert_refused 77 password
+	is_held a
+}
+
+@test "a refused login renews nobody's lock" {
+	make_user
+	rlock lock --owner x --lease 20s a
+	rlock renew --owner x --lease 20s a
+	run rlock renew --owner x --lease 90s -u "redis://ci:$WRONG@$PLACE" a
+	assert_refused 77 password
+	assert [ "$(redis pttl a)" -le 20000 ]
+}
+
+# ---- databases ----
+
+@test "the database of the URL is used, and so is --db" {
+	# shellcheck disable=SC2016
+	local where='redis-cli -p "$PORT" info keyspace | grep -o "^db[0-9]*"'
+	run -0 rlock run -u "redis://$PLACE/3" a -- sh -c "$where"
+	assert_output db3
+	run -0 rlock run --db 3 a -- sh -c "$where"
+	assert_output db3
+	run -0 rlock run -u "unix://$SERVER_SOCKET?db=4" a -- sh -c "$where"
+	assert_output db4
+	nothing_is_locked
+}
+
+@test "the same name in two databases is two locks" {
+	rlock lock --db 2 --owner x --lease 20s a
+	run -0 rlock run -n a -- true
+	run -75 rlock run -n --db 2 a -- true
+}
+
+@test "a database that the server has not got is refused, and nothing is locked in another one" {
+	for _ in 1 2; do
+		run rlock run --db 99 a -- touch ran
+		assert_refused 78 'no such database'
+		run rlock run -n -u "redis://$PLACE/99" a b -- touch ran
+		assert_refused 78 'no such database'
+		nothing_is_locked
+		rlock run warm -- true
+	done
+	run rlock lock --owner x --lease 20s --db 99 a
+	assert_refused 78 'no such database'
+	nothing_is_locked
+}
+
+@test "a database that the server has not got is not unlocked or renewed in another one" {
+	rlock lock --owner x --lease 20s a
+	rlock renew --owner x --lease 20s a
+	rlock unlock --owner x warm || :
+	rlock unlock --force warm || :
+	run rlock renew --owner x --lease 90s --db 99 a
+	assert_refused 78 'no such database'
+	run rlock unlock --owner x --db 99 a
+	assert_refused 78 'no such database'
+	run rlock unlock --force --db 99 a
+	assert_refused 78 'no such database'
+	is_held a
+	assert [ "$(redis pttl a)" -le 20000 ]
+}
+
+# ---- nobody sees it ----
+
+# shows_no_secret PID: in the command line of a process, which is there.
+shows_no_secret() {
+	run -0 tr '\0' ' ' <"/proc/$1/cmdline"
+	assert_output --partial rlock
+	refute_output --partial "$SECRET"
+}
+
+waits() {
+	[ "$(redis pubsub channels)" = 'redisson_lock__channel:{a}' ]
+}
+
+nobody_waits() {
+	[ "$(redis pubsub channels)" = '' ]
+}
+
+@test "a password in a URL does not stay on the command line of rlock or its watchdog" {
+	want_password
+	in_background rlock run -u "redis://:$SECRET@$PLACE" a -- until_let_go
+	wait_until 5 lock_there
+	wait_until 5 has_renewer "$PID"
+	shows_no_secret "$(renewer_of "$PID")"
+	# The rest of it stays readable.
+	shows_no_secret "$PID"
+	assert_output --regexp "rlock run -u redis://:\*+@$PLACE a -- until_let_go"
+}
+
+@test "a password in a URL does not stay on the command line of who waits" {
+	local url
+	make_user
+	redis hset a x:1 1 >/dev/null
+	for url in "--url=redis://ci:$SECRET@$PLACE" "-uredis://ci:$SECRET@$PLACE" "-vuredis://ci:$SECRET@$PLACE"; do
+		in_background rlock run "$url" a -- true
+		wait_until 5 waits
+		shows_no_secret "$PID"
+		kill "$PID"
+		wait_until 5 is_gone "$PID"
+		wait_until 5 nobody_waits
+	done
+}
+
+@test "the watchdog of a lock without a command shows no password" {
+	local pid seen=0
+	want_password
+	rlock lock --pid $$ -u "redis://:$SECRET@$PLACE" a
+	for pid in $(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ | cut -d / -f 3); do
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = rlock-renewer ] || continue
+		seen=$((seen + 1))
+		shows_no_secret "$pid"
+	done
+	assert_equal "$seen" 1
+	run -0 rlock unlock --pid $$ -u "redis://:$SECRET@$PLACE" a
+}
+
+@test "what belongs to the command is not touched, even if it looks like a password" {
+	want_password
+	run -0 rlock run -u "redis://:$SECRET@$PLACE" a -- echo "redis://:$SECRET@$PLACE"
+	assert_output "redis://:$SECRET@$PLACE"
+}
+
+@test "no message has a password in it" {
+	local url
+	want_password
+	run rlock run -v -u "redis://:$SECRET@$PLACE" a -- true
+	assert_output --partial "redis://$PLACE"
+	refute_output --partial "$SECRET"
+	for url in "redis://:$SECRET@127.0.0.1:1" "redis://ci:$SECRET@$PLACE/x" "redis://ci:$SECRET@:x" \
+		"http://ci:$SECRET@$PLACE" "redis:/ci:$SECRET@$PLACE" "ci:$SECRET@$PLACE" "redis://ci:$SECRET" \
+		"redis://ci:$SECRET@$PLACE?x=1" "redis://ci:$SECRET/@$PLACE" "redis://ci:$SECRET@x@$PLACE" \
+		"redis://ci:$SECRET%@$PLACE" "rediss://ci:$SECRET@$PLACE" "redis://$PLACE?password=$SECRET"; do
+		run rlock run -v -u "$url" a -- true
+		assert_failure
+		refute_output ''
+		refute_output --partial "$SECRET"
+		RLOCK_URL=$url run rlock run -v a -- true
+		assert_failure
+		refute_output --partial "$SECRET"
+		run rlock run -u "$url" a true
+		refute_output --partial "$SECRET"
+		run rlock -u "$url" run a -- true
+		refute_output --partial "$SECRET"
+	done
+}
+
+@test "a bad line of the configuration file is told without the password in it" {
+	printf 'url = redis://ci:%s@localhost:x\n' "$SECRET" >rlock.conf
+	run rlock run --config rlock.conf a -- touch ran
+	assert_refused 78 rlock.conf:1
+	printf 'redis://ci:%s@localhost\n' "$SECRET" >rlock.conf
+	run rlock run --config rlock.conf a -- touch ran
+	assert_refused 78 rlock.conf:1
+	printf 'redis://ci:%s@localhost = x\n' "$SECRET" >rlock.conf
+	run rlock run --config rlock.conf a -- touch ran
+	assert_refused 78 rlock.conf:1
+}
+
+@test "the command finds no password in its environment that the caller had not put there" {
+	want_password
+	echo "$SECRET" >file
+	printf 'url = redis://:%s@%s\n' "$SECRET" "$PLACE" >rlock.conf
+	run -0 rlock run -u "redis://:$SECRET@$PLACE" a -- env
+	assert_output --partial RLOCK_HELD=
+	refute_output --partial "$SECRET"
+	run -0 rlock run --password-file file a -- env
+	refute_output --partial "$SECRET"
+	run -0 env -u RLOCK_URL rlock run --config rlock.conf a -- env
+	refute_output --partial "$SECRET"
+}
+
+@test "a password that the caller put into the environment is still there for the command" {
+	want_password
+	run -0 env REDISCLI_AUTH="$SECRET" rlock run a -- printenv REDISCLI_AUTH
+	assert_output "$SECRET"
+	run -0 env RLOCK_URL="redis://:$SECRET@$PLACE" rlock run a -- printenv RLOCK_URL RLOCK_HELD
+	assert_line --index 0 "redis://:$SECRET@$PLACE"
+	refute_line --index 1 --partial "$SECRET"
+}
+
+@test "the password does not end up on the server or in its list of clients" {
+	make_user
+	run -0 rlock run -u "redis://ci:$SECRET@$PLACE" a -- sh -c '
+		redis-cli -p "$PORT" client list; redis-cli -p "$PORT" hgetall rlock_holds:{a}'
+	refute_output --partial "$SECRET"
+}
+
+# The kernel gives the files of a process without core dumps to root, whoever runs it.
+@test "neither rlock nor its watchdog can dump core while it knows a password" {
+	local -a as=()
+	make_user
+	if [ "$(id -u)" = 0 ]; then
+		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+		unset XDG_CONFIG_HOME HOME
+		"${as[@]}" "$(command -v rlock)" --version || skip "another user cannot run rlock here"
+	fi
+	in_background "${as[@]}" "$(command -v rlock)" run -u "redis://$PLACE" plain -- sleep 60
+	wait_until 5 is_held plain
+	wait_until 5 has_renewer "$PID"
+	refute [ "$(stat -c %u "/proc/$PID/auxv")" = 0 ]
+	in_background "${as[@]}" "$(command -v rlock)" run -u "redis://ci:$SECRET@$PLACE" secret -- sleep 60
+	wait_until 5 is_held secret
+	wait_until 5 has_renewer "$PID"
+	assert_equal "$(stat -c %u "/proc/$PID/auxv")" 0
+	assert_equal "$(stat -c %u "/proc/$(renewer_of "$PID")/auxv")" 0
+	pkill -P "${BACKGROUND[0]}" -x sleep
+	pkill -P "${BACKGROUND[1]}" -x sleep
+	wait "${BACKGROUND[@]}" || :
+}
+
+@test "the command can dump core, whatever rlock knows" {
+	local -a as=()
+	make_user
+	if [ "$(id -u)" = 0 ]; then
+		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+		unset XDG_CONFIG_HOME HOME
+		"${as[@]}" "$(command -v rlock)" --version || skip "another user cannot run rlock here"
+	fi
+	# shellcheck disable=SC2016
+	run -0 "${as[@]}" "$(command -v rlock)" run -u "redis://ci:$SECRET@$PLACE" a -- \
+		stat -c %u /proc/self/auxv
+	refute_output 0
+}
+
+# ---- a user with few rights ----
+
+@test "the rights that the manual lists are enough for everything" {
+	least_rights
+	export RLOCK_URL=$CI_URL
+	run -0 rlock run -n nightly nightly2 -- redis-cli -p "$PORT" client list
+	assert_output --partial 'user=ci'
+	run -0 rlock run -t 1s nightly -- sleep 0.5
+	assert_output ''
+	run -0 rlock run --db 3 nightly -- true
+	run -0 rlock run 'nightly {x' -- rlock run 'nightly {x' -- true
+	run -0 rlock run --at-least 50ms nightly -- true
+	run -0 rlock run -w 5s nightly -- true
+	run -0 rlock lock --owner x --lease 20s nightly
+	run -75 rlock run -w 20ms nightly -- true
+	assert_output --partial 'held by'
+	run -0 rlock renew --owner x --lease 20s nightly
+	run -0 rlock unlock --owner x nightly
+	run -1 rlock unlock --owner x nightly
+	run -0 rlock lock --pid $$ nightly
+	run -0 rlock renew --pid $$ nightly
+	run -0 rlock unlock --pid $$ nightly
+	run -0 rlock lock --owner x --lease 20s nightly
+	run -0 rlock unlock --force nightly
+	assert_equal "$(redis acl log)" ''
+	nothing_is_locked
+}
+
+@test "the rights that the manual lists let others' locks alone" {
+	least_rights
+	run rlock run -n -u "$CI_URL" daily -- touch ran
+	assert_refused 77 '~'
+	nothing_is_locked
+}
+
+# with_all_but RULE... : the rights of the manual, without some.
+with_all_but() {
+	redis acl deluser ci >/dev/null
+	least_rights
+	redis acl setuser ci "$@" >/dev/null
+	redis script flush >/dev/null
+}
+
+# The lock is free, and whatever else is there ends by itself.
+nothing_is_left() {
+	local key
+	is_free nightly
+	for key in $(redis keys '*'); do
+		assert [ "$(redis pttl "$key")" -ge 0 ]
+	done
+}
+
+ACQUIRE_RIGHTS='hlen hget exists time hincrby hset del pttl pexpire'
+
+@test "without one of the rights to take a lock it is refused, and nothing stays locked" {
+	local right
+	for right in evalsha $ACQUIRE_RIGHTS; do
+		with_all_but "-$right"
+		run rlock run -n -u "$CI_URL" nightly -- touch ran
+		assert_refused 77 refused
+		nothing_is_left
+		# Again, with the script at hand.
+		rlock run warm -- true
+		run rlock run -n -u "$CI_URL" nightly -- touch ran
+		assert_refused 77 refused
+		nothing_is_left
+	done
+}
+
+@test "without one of the rights to take a lock the one that is missing is named" {
+	local right
+	for right in evalsha $ACQUIRE_RIGHTS; do
+		with_all_but "-$right"
+		run rlock run -n -u "$CI_URL" nightly -- touch ran
+		assert_output --partial "+$right"
+		redis flushall >/dev/null
+	done
+}
+
+@test "without the right to send a script that the server does not know it is named" {
+	with_all_but -eval
+	run rlock run -n -u "$CI_URL" nightly -- touch ran
+	assert_refused 77 +eval
+	nothing_is_locked
+}
+
+@test "without the right to choose a database it is named, and nothing is locked in another one" {
+	with_all_but -select
+	run rlock run -n --db 3 -u "$CI_URL" nightly -- touch ran
+	assert_refused 77 +select
+	nothing_is_locked
+}
+
+@test "without the right to look at the holder the missing one is named" {
+	local right
+	redis hset nightly x:1 1 >/dev/null
+	for right in hkeys hvals subscribe; do
+		with_all_but "-$right"
+		run rlock run -w 5s -u "$CI_URL" nightly -- touch ran
+		assert_refused 77 "+$right"
+	done
+}
+
+@test "without a right to the lock's keys the rule is named, and nothing is locked" {
+	local keys
+	for keys in '~nightly*' '~nightly* ~rlock_*' '~nightly* ~redisson_*' '~rlock_* ~redisson_*'; do
+		# shellcheck disable=SC2086
+		with_all_but resetkeys $keys
+		run rlock run -n -u "$CI_URL" nightly -- touch ran
+		assert_refused 77 '~'
+		nothing_is_locked
+	done
+}
+
+@test "without a right to the lock's channel who has to wait is told the rule" {
+	with_all_but resetchannels
+	redis hset nightly x:1 1 >/dev/null
+	run rlock run -w 5s -u "$CI_URL" nightly -- touch ran
+	assert_refused 77 '&redisson_*'
+}
+
+@test "without the right to wake those who wait the command's status stands, and a warning is given" {
+	local rule
+	for rule in -publish resetchannels; do
+		with_all_but "$rule"
+		run -7 rlock run -n -u "$CI_URL" nightly -- sh -c 'exit 7'
+		assert_equal "${#lines[@]}" 1
+		assert_output --regexp '^rlock: nightly: '
+		[ "$rule" != -publish ] || assert_output --partial +publish
+		[ "$rule" != resetchannels ] || assert_output --partial '&redisson_*'
+		refute_output --partial "$SECRET"
+		nothing_is_locked
+	done
+}
+
+@test "without the right to give a lock back the command's status stands, and a warning names it" {
+	with_all_but -hdel
+	run -7 rlock run -l 1s -u "$CI_URL" nightly -- sh -c 'exit 7'
+	assert_equal "${#lines[@]}" 1
+	assert_output --partial +hdel
+	wait_until 5 is_free nightly
+}
+
+@test "without the right to give oneself a name all goes well" {
+	with_all_but '-client|setname'
+	run -0 rlock run -n -u "$CI_URL" nightly -- true
+	assert_output ''
+}
+
+@test "without a right to break a lock it is named, and the lock is left alone" {
+	redis hset nightly x:1 1 >/dev/null
+	with_all_but -del
+	run rlock unlock --force -u "$CI_URL" nightly
+	assert_refused 77 +del
+	is_held nightly
+}
+
+@test "a right that is taken away while the lock is held does not harm its release" {
+	least_rights
+	in_background rlock run -u "$CI_URL" nightly -- until_let_go
+	wait_until 5 is_held nightly
+	redis acl setuser ci -hset -subscribe -select >/dev/null
+	let_go
+	wait "$PID"
+	nothing_is_locked
+}
