@@ -137,7 +137,7 @@ static void find_owners(struct taker *taker)
 	}
 	for (size_t i = 0; held != NULL && i < opts->name_count; i++)
 		held_owners(held, &opts->names[i], &taker->owners, &taker->owner_count);
-	session_owners(taker->target_fd >= 0 ? taker->target : getppid(), opts->names,
+	session_owners(taker->target_fd >= 0 ? taker->target : getpid(), opts->names,
 		       opts->name_count, &taker->owners, &taker->owner_count);
 }
 

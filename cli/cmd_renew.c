@@ -118,19 +118,25 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 static int renew_caller(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct session *near = NULL;
-	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getppid();
+	/* From ourselves on: a shell may have become us for its last command. */
+	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
 	struct session *session = session_find(pid, opts->names, opts->name_count,
 					       rlock_url_server(opts->url), &near);
+	const char *value = getenv(HELD_VARIABLE);
+	struct held held;
 	int code;
 
-	if (session != NULL) {
+	if (value != NULL && held_find(value, &opts->names[0], &held) &&
+	    session_is_outside(session, held.hold_id)) {
+		code = renew_held(opts, conn, value);
+	} else if (session != NULL) {
 		code = renew_session(opts, conn, session);
 	} else if (near != NULL) {
 		session_say_near(near, opts->names, opts->name_count, rlock_url_server(opts->url),
 				 "renew");
 		code = EXIT_NOT_HELD;
 	} else {
-		code = renew_held(opts, conn, getenv(HELD_VARIABLE));
+		code = renew_held(opts, conn, value);
 	}
 	session_free(session);
 	session_free(near);

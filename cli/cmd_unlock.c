@@ -61,8 +61,7 @@ static void stop_renewer(const struct session *session)
 	(void)close(ended.fd);
 }
 
-static int unlock_session(const struct opts *opts, struct rlock_conn *conn,
-			  const struct session *session)
+static int unlock_session(const struct opts *opts, struct rlock_conn *conn, struct session *session)
 {
 	struct rlock_hold *hold = NULL;
 	enum rlock_status status;
@@ -85,9 +84,16 @@ static int unlock_session(const struct opts *opts, struct rlock_conn *conn,
 	if (!session->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
 	status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
-	/* With no answer the file stays: the caller may try again. */
-	if (status == RLOCK_OK || status == RLOCK_UNTOLD || status == RLOCK_NOT_HELD)
+	/* An earlier try may have been carried out after all: what it took out was not lost. */
+	if (status == RLOCK_NOT_HELD && session->is_given_up)
+		status = RLOCK_OK;
+	if (status >= 0) {
 		session_remove(session);
+	} else {
+		/* The caller may try again. */
+		session->is_given_up = true;
+		(void)session_save(session);
+	}
 	code = end_release(opts, conn, status);
 	rlock_hold_free(hold);
 	return code;
@@ -95,17 +101,12 @@ static int unlock_session(const struct opts *opts, struct rlock_conn *conn,
 
 static int say_no_session(const struct opts *opts, const struct session *near)
 {
-	const char *held = getenv(HELD_VARIABLE);
 	char names[NAMES_SHOWN_MAX];
-	struct held hold;
 
 	(void)names_show(opts->names, opts->name_count, names);
 	if (near != NULL)
 		session_say_near(near, opts->names, opts->name_count, rlock_url_server(opts->url),
 				 "unlock");
-	else if (held != NULL && held_find(held, &opts->names[0], &hold))
-		say_error("%s: held by 'rlock run', which gives it back when its command ends",
-			  names);
 	else
 		say_error("%s: not held by this process or one above it", names);
 	return EXIT_NOT_HELD;
@@ -114,15 +115,25 @@ static int say_no_session(const struct opts *opts, const struct session *near)
 static int unlock_caller(struct opts *opts, struct rlock_conn *conn)
 {
 	struct session *near = NULL;
-	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getppid();
+	/* From ourselves on: a shell may have become us for its last command. */
+	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
 	struct session *session = session_find(pid, opts->names, opts->name_count,
 					       rlock_url_server(opts->url), &near);
+	const char *value = getenv(HELD_VARIABLE);
+	char names[NAMES_SHOWN_MAX];
+	struct held held;
 	int code;
 
-	if (session == NULL)
+	if (value != NULL && held_find(value, &opts->names[0], &held) &&
+	    session_is_outside(session, held.hold_id)) {
+		say_error("%s: held by 'rlock run', which gives it back when its command ends",
+			  names_show(opts->names, opts->name_count, names));
+		code = EXIT_NOT_HELD;
+	} else if (session == NULL) {
 		code = say_no_session(opts, near);
-	else
+	} else {
 		code = unlock_session(opts, conn, session);
+	}
 	session_free(session);
 	session_free(near);
 	return code;

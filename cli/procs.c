@@ -124,8 +124,7 @@ int proc_open(pid_t pid, uint64_t start)
 	return fd;
 }
 
-/* Whether the hold id stands in the RLOCK_HELD of its environment. */
-static bool carries_hold(pid_t pid, const char *hold_id)
+bool proc_carries_hold(pid_t pid, const char *hold_id)
 {
 	static const char variable[] = "RLOCK_HELD=";
 	size_t size = 1 << 16, len = 0;
@@ -227,7 +226,7 @@ static bool is_root(const struct proc_roots *roots, const struct proc *proc)
 		return true;
 	if (roots->adopter > 0 && roots->adopts_strangers && proc->parent == roots->adopter)
 		return true;
-	return roots->hold_id != NULL && !is_gone(proc) && carries_hold(proc->pid, roots->hold_id);
+	return roots->hold_id != NULL && !is_gone(proc) && proc_carries_hold(proc->pid, roots->hold_id);
 }
 
 static int by_pid(const void *left, const void *right)

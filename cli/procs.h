@@ -27,6 +27,9 @@ bool proc_is_running(pid_t pid, uint64_t start);
 /* A descriptor of exactly that process (start 0: whoever has the pid), or -1. Close-on-exec. */
 int proc_open(pid_t pid, uint64_t start);
 
+/* Whether the hold id stands in the RLOCK_HELD of the environment that the process was given. */
+bool proc_carries_hold(pid_t pid, const char *hold_id);
+
 /* Where to look for a command's processes. */
 struct proc_roots {
 	pid_t job;             /* the command; 0: none, or gone */

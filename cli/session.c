@@ -89,8 +89,9 @@ static void print_session(FILE *file, const struct session *session)
 		      rlock_kind_name(session->kind));
 	(void)fprintf(file, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nhad_ms %" PRId64 "\n",
 		      session->sent_ms, session->lease_ms, session->had_ms);
-	(void)fprintf(file, "fixed %d\nlost %d\nrenewer %d %" PRIu64 "\n", session->is_fixed_lease,
-		      session->is_lost, (int)session->renewer, session->renewer_start);
+	(void)fprintf(file, "fixed %d\nlost %d\ngiven_up %d\nrenewer %d %" PRIu64 "\n",
+		      session->is_fixed_lease, session->is_lost, session->is_given_up,
+		      (int)session->renewer, session->renewer_start);
 	for (size_t i = 0; i < session->name_count; i++) {
 		(void)rlock_percent_encode(session->names[i].text, session->names[i].len, "",
 					   encoded, sizeof(encoded));
@@ -249,6 +250,8 @@ static bool read_line(struct session *session, char *line)
 		session->is_fixed_lease = value[0] == '1';
 	else if (strcmp(line, "lost") == 0)
 		session->is_lost = value[0] == '1';
+	else if (strcmp(line, "given_up") == 0)
+		session->is_given_up = value[0] == '1';
 	return true; /* what a later version adds is passed over */
 }
 
@@ -445,6 +448,11 @@ struct session *session_find(pid_t pid, const struct rlock_name *names, size_t n
 	else
 		session_free(search.near);
 	return search.exact;
+}
+
+bool session_is_outside(const struct session *session, const char *run_hold_id)
+{
+	return session == NULL || !proc_carries_hold(session->pid, run_hold_id);
 }
 
 void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,

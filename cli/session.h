@@ -25,6 +25,7 @@ struct session {
 	int64_t had_ms;
 	bool is_fixed_lease;
 	bool is_lost;
+	bool is_given_up; /* an unlock was sent, and not answered */
 	pid_t renewer;
 	uint64_t renewer_start;
 };
@@ -47,6 +48,12 @@ void session_remove(const struct session *session);
  */
 struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
 			     const char *server, struct session **near_out);
+
+/*
+ * Whether `rlock run` holds the lock nearer to us than session (may be NULL) does: the process of a
+ * session that was made inside the run was given the run's hold in its environment.
+ */
+bool session_is_outside(const struct session *session, const char *run_hold_id);
 
 /* One line by say_error: what near is, and what to write instead. */
 void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,
