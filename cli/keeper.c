@@ -441,14 +441,23 @@ static void watch_over(struct keeper *keeper)
 
 /* ---- end ---- */
 
-/* Exactly one process may release: the renewer is gone before the keeper does. */
-static void stop_renewer(struct keeper *keeper)
+/*
+ * Exactly one process may release: the renewer, which does so only when the keeper is dead, has its KILL
+ * before the release is sent. It is waited for behind that, which hides the time that the kernel takes to
+ * clear it away; a renewal of its that is still on its way finds its hold gone, and changes nothing.
+ */
+static void kill_renewer(const struct keeper *keeper)
+{
+	if (keeper->renewer != 0)
+		(void)kill(keeper->renewer, SIGKILL);
+}
+
+static void reap_renewer(struct keeper *keeper)
 {
 	siginfo_t info;
 
 	if (keeper->renewer == 0)
 		return;
-	(void)kill(keeper->renewer, SIGKILL);
 	while (waitid(P_PID, (id_t)keeper->renewer, &info, WEXITED) != 0 && errno == EINTR)
 		;
 	keeper->renewer = 0;
@@ -549,8 +558,9 @@ int keeper_run(const struct keeper_job *job)
 		return code;
 	}
 	code = run(&keeper, &signal);
-	stop_renewer(&keeper);
+	kill_renewer(&keeper);
 	was_lost = give_back(&keeper);
+	reap_renewer(&keeper);
 	if (signal != 0)
 		code = signals_die_by(signal);
 	else if (code == 0)

@@ -66,36 +66,48 @@ local function obstacle(index, name)
 	return { 0, index, redis.call('PTTL', name.lock), holder, note_of(name.holds, holder) }
 end
 
-local function count_hold(name, since_ms)
+local function entry_of(name, since_ms, token)
+	return name.owner .. ' ' .. since_ms .. ' ' .. token .. ' ' .. note
+end
+
+-- The first hold of a free lock.
+local function take_free(name, since_ms)
 	local token = '-'
-	if draw_token or redis.call('EXISTS', name.counter) == 1 then
+	local has_leftovers = redis.call('EXISTS', name.counter, name.holds) > 0
+	if draw_token or (has_leftovers and redis.call('EXISTS', name.counter) == 1) then
 		-- wire: RFencedLock draws at every acquisition, re-entries too
 		token = redis.call('INCR', name.counter)
 	end
 	-- wire: same field and count as Redisson's
 	redis.call('HINCRBY', name.lock, name.owner, 1)
-	if name.is_free then
+	if has_leftovers then
 		-- What an expired or broken hold left behind. Not before the writes above: a script
 		-- that has deleted something may go on when the server is full.
 		redis.call('DEL', name.holds)
 	end
-	local entry = name.owner .. ' ' .. since_ms .. ' ' .. token .. ' ' .. note
-	redis.call('HSET', name.holds, hold_id, entry)
-	return tonumber(token) or 0
+	redis.call('HSET', name.holds, hold_id, entry_of(name, since_ms, token))
+	redis.call('PEXPIRE', name.lock, lease_ms)
+	redis.call('PEXPIRE', name.holds, lease_ms)
+	return 1, tonumber(token) or 0
 end
 
-local function take(name, since_ms)
-	local entry = not name.is_free and redis.call('HGET', name.holds, hold_id)
-	local token
+-- One more hold of an owner that has the lock; or the same request again, which counts nothing.
+local function reenter(name, since_ms)
+	local entry = redis.call('HGET', name.holds, hold_id)
+	local token = '-'
 	if entry then
 		local _, _, drawn = entry_parse(entry)
-		token = tonumber(drawn) or 0
+		token = drawn
 	else
-		token = count_hold(name, since_ms)
+		if draw_token or redis.call('EXISTS', name.counter) == 1 then
+			token = redis.call('INCR', name.counter)
+		end
+		redis.call('HINCRBY', name.lock, name.owner, 1)
+		redis.call('HSET', name.holds, hold_id, entry_of(name, since_ms, token))
 	end
 	extend(name.lock, lease_ms)
 	extend(name.holds, lease_ms)
-	return token
+	return tonumber(redis.call('HGET', name.lock, name.owner)), tonumber(token) or 0
 end
 
 for index, name in ipairs(names) do
@@ -109,9 +121,9 @@ local now = redis.call('TIME')
 local since_ms = now[1] .. string.format('%03d', math.floor(now[2] / 1000))
 local reply = { 1 }
 for _, name in ipairs(names) do
-	local token = take(name, since_ms)
+	local count, token = (name.is_free and take_free or reenter)(name, since_ms)
 	reply[#reply + 1] = name.owner
-	reply[#reply + 1] = tonumber(redis.call('HGET', name.lock, name.owner))
+	reply[#reply + 1] = count
 	reply[#reply + 1] = token
 end
 return reply
