@@ -263,8 +263,10 @@ valgrind: all $(BUILD)/valgrind/rlock $(unit) $(tools) ## unit tests and VALGRIN
 		tests/run.sh $(or $(FILES),$(unit) $(valgrind_files))
 
 .PHONY: bench
-bench: $(BUILD)/rlock $(bench) ## measure, beside what one would otherwise take
-	$(Q)RLOCK_BIN=$(BUILD)/rlock BENCH_DIR=$(BUILD)/bench tests/bench/bench.sh
+bench: all $(bench) $(tools) ## measure, beside what one would otherwise take; QUICK=1 for a minute
+	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(abspath $(BUILD))/installed PREFIX=/usr
+	$(Q)RLOCK_BIN=$(BUILD)/installed/usr/bin/rlock BENCH_DIR=$(BUILD)/bench \
+		TOOLS_DIR=$(BUILD)/tools QUICK='$(QUICK)' tests/bench/bench.sh
 
 # ---- reading ----
 

@@ -287,7 +287,7 @@ static int start_renewer(const struct taker *taker, struct watch *watch, struct 
 		.hold = taker->hold,
 		.keeper_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
 		.target_fd = taker->target_fd,
-		.wake_fd = -1,
+		.knock_fd = -1,
 		.session = session,
 	};
 	struct proc proc;

@@ -74,7 +74,8 @@ static int renew_held(const struct opts *opts, struct rlock_conn *conn, const ch
 
 		one.names = &opts->names[i];
 		one.name_count = 1;
-		if (value == NULL || !held_find(value, one.names, &held)) {
+		if (value == NULL ||
+		    !held_find(value, rlock_url_server(opts->url), one.names, &held)) {
 			say_error("%s: not held by this process or one above it",
 				  name_show(&one, 0, name));
 			return EXIT_NOT_HELD;
@@ -120,13 +121,15 @@ static int renew_caller(const struct opts *opts, struct rlock_conn *conn)
 	struct session *near = NULL;
 	/* From ourselves on: a shell may have become us for its last command. */
 	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
-	struct session *session = session_find(pid, opts->names, opts->name_count,
-					       rlock_url_server(opts->url), &near);
-	const char *value = getenv(HELD_VARIABLE);
-	struct held held;
+	const char *server = rlock_url_server(opts->url), *value = getenv(HELD_VARIABLE);
 	int code;
+	struct session *session =
+		session_find(pid, opts->names, opts->name_count, server, &near, &code);
+	struct held held;
 
-	if (value != NULL && held_find(value, &opts->names[0], &held) &&
+	if (code != 0)
+		return code;
+	if (value != NULL && held_find(value, server, &opts->names[0], &held) &&
 	    session_is_outside(session, held.hold_id)) {
 		code = renew_held(opts, conn, value);
 	} else if (session != NULL) {

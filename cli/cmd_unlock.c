@@ -117,21 +117,21 @@ static int unlock_caller(struct opts *opts, struct rlock_conn *conn)
 	struct session *near = NULL;
 	/* From ourselves on: a shell may have become us for its last command. */
 	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
-	struct session *session = session_find(pid, opts->names, opts->name_count,
-					       rlock_url_server(opts->url), &near);
-	const char *value = getenv(HELD_VARIABLE);
+	const char *server = rlock_url_server(opts->url), *value = getenv(HELD_VARIABLE);
+	int code;
+	struct session *session =
+		session_find(pid, opts->names, opts->name_count, server, &near, &code);
 	char names[NAMES_SHOWN_MAX];
 	struct held held;
-	int code;
 
-	if (value != NULL && held_find(value, &opts->names[0], &held) &&
+	if (value != NULL && held_find(value, server, &opts->names[0], &held) &&
 	    session_is_outside(session, held.hold_id)) {
 		say_error("%s: held by 'rlock run', which gives it back when its command ends",
 			  names_show(opts->names, opts->name_count, names));
 		code = EXIT_NOT_HELD;
-	} else if (session == NULL) {
+	} else if (session == NULL && code == 0) {
 		code = say_no_session(opts, near);
-	} else {
+	} else if (code == 0) {
 		code = unlock_session(opts, conn, session);
 	}
 	session_free(session);

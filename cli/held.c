@@ -189,14 +189,15 @@ static bool read_held(const struct word *word, struct held *out)
 	return false;
 }
 
-bool held_find(const char *value, const struct rlock_name *name, struct held *out)
+bool held_find(const char *value, const char *server, const struct rlock_name *name,
+	       struct held *out)
 {
 	size_t left = strlen(value);
 	struct word word;
 	bool is_found = false;
 
 	while (!is_found && previous_word(value, &left, name, &word)) {
-		is_found = read_held(&word, out);
+		is_found = strcmp(word.parts[PART_SERVER], server) == 0 && read_held(&word, out);
 		free(word.text);
 	}
 	return is_found;

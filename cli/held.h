@@ -26,13 +26,14 @@ char *held_extend(const char *old, const char *server, enum rlock_kind kind,
  */
 void held_owners(const char *value, const struct rlock_name *name, char ***owners, size_t *count);
 
-/* The most recent hold on name that value tells of; false when there is none. */
+/* The most recent hold on name on that server that value tells of; false when there is none. */
 struct held {
 	enum rlock_kind kind;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	int64_t lease_ms;
 };
-bool held_find(const char *value, const struct rlock_name *name, struct held *out);
+bool held_find(const char *value, const char *server, const struct rlock_name *name,
+	       struct held *out);
 
 /* Appends a copy of owner unless it is there already. */
 void owners_add(char ***owners, size_t *count, const char *owner, size_t len);

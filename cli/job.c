@@ -32,12 +32,13 @@ static int say_cannot_run(const char *program, int error)
 	return EXIT_CANNOT_RUN;
 }
 
-/* 0, or the errno that execve would give for what can be seen from outside. */
-static int executable_error(const char *path)
+/* 0, or the errno that execve would give for what can be seen from outside. *is_there_out: there is a file. */
+static int executable_error(const char *path, bool *is_there_out)
 {
 	struct stat stat_of;
 
-	if (stat(path, &stat_of) != 0)
+	*is_there_out = stat(path, &stat_of) == 0;
+	if (!*is_there_out)
 		return errno;
 	if (S_ISDIR(stat_of.st_mode))
 		return EACCES; /* as execve says it */
@@ -57,12 +58,14 @@ static int search_path(const char *program, char *out, size_t size)
 		/* With a slash, also where an empty part of PATH stands for this directory. */
 		int written = snprintf(out, size, "%.*s/%s", len > 0 ? (int)len : 1,
 				       len > 0 ? path : ".", program);
-		int found = written < (int)size ? executable_error(out) : ENAMETOOLONG;
+		bool is_there = false;
+		int found = written < (int)size ? executable_error(out, &is_there) : ENAMETOOLONG;
 
 		if (found == 0)
 			return 0;
-		if (found == EACCES)
-			error = EACCES;
+		/* As shells have it: a directory that may not be searched holds nothing. */
+		if (is_there)
+			error = found;
 		if (path[len] == '\0')
 			return error;
 		path += len + 1;
@@ -73,10 +76,11 @@ int job_look_up(char *const command[], char **path_out)
 {
 	const char *program = command[0];
 	char found[4096];
+	bool is_there;
 	int error;
 
 	if (strchr(program, '/') != NULL)
-		error = executable_error(program);
+		error = executable_error(program, &is_there);
 	else if (program[0] == '\0')
 		error = ENOENT;
 	else

@@ -7,8 +7,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -37,7 +37,8 @@ struct keeper {
 	const struct keeper_job *job;
 	struct watch *watch;
 	struct stopper stopper;
-	int timer_fd, wake_fd, self_fd;
+	int timer_fd, self_fd;
+	int knock_fd[2];  /* ours, and the renewer's: a byte wakes the other side */
 	int64_t timer_ms; /* what the timer is set to */
 	pid_t command, renewer;
 	bool has_ended; /* the command; how is in end_* */
@@ -88,14 +89,16 @@ static int keeper_init(struct keeper *keeper, const struct keeper_job *job)
 		.job = job,
 		.watch = watch_new(),
 		.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
-		.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+		.knock_fd = { -1, -1 },
 		.self_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
 		.timer_ms = INT64_MAX,
 		.settle_ms = INT64_MAX,
 		.had_children = has_children(),
 	};
-	if (keeper->watch == NULL || keeper->timer_fd < 0 || keeper->wake_fd < 0 ||
-	    keeper->self_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+	if (keeper->watch == NULL || keeper->timer_fd < 0 || keeper->self_fd < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, keeper->knock_fd) !=
+		    0 ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
 		return say_system("cannot watch over a command");
 	fill_watch(keeper->watch, job);
 	stopper_init(&keeper->stopper, keeper->watch);
@@ -108,8 +111,9 @@ static void keeper_clear(struct keeper *keeper)
 	watch_free(keeper->watch);
 	if (keeper->timer_fd >= 0)
 		(void)close(keeper->timer_fd);
-	if (keeper->wake_fd >= 0)
-		(void)close(keeper->wake_fd);
+	for (size_t i = 0; i < 2; i++)
+		if (keeper->knock_fd[i] >= 0)
+			(void)close(keeper->knock_fd[i]);
 	if (keeper->self_fd >= 0)
 		(void)close(keeper->self_fd);
 }
@@ -122,7 +126,7 @@ static bool start_renewer(struct keeper *keeper)
 		.hold = keeper->job->hold,
 		.keeper_fd = keeper->self_fd,
 		.target_fd = -1,
-		.wake_fd = keeper->wake_fd,
+		.knock_fd = keeper->knock_fd[1],
 	};
 	pid_t pid = renewer_start(&job);
 
@@ -258,6 +262,7 @@ static void follow_stop(struct keeper *keeper)
 	    !is_stopped(keeper->command) || !has_job_control())
 		return;
 	keeper->watch->is_keeper_stopped = true;
+	(void)!write(keeper->knock_fd[0], "", 1);
 	(void)raise(SIGSTOP);
 	keeper->watch->is_keeper_stopped = false;
 	if (is_stopped(keeper->command))
@@ -403,7 +408,7 @@ static void wait_for_something(struct keeper *keeper)
 	struct pollfd fds[] = {
 		{ keeper->job->signals->fd, POLLIN, 0 },
 		{ keeper->timer_fd, POLLIN, 0 },
-		{ keeper->wake_fd, POLLIN, 0 },
+		{ keeper->knock_fd[0], POLLIN, 0 },
 	};
 	uint64_t value;
 
@@ -414,7 +419,7 @@ static void wait_for_something(struct keeper *keeper)
 		keeper->timer_ms = INT64_MAX;
 	}
 	if (fds[2].revents != 0)
-		(void)!read(keeper->wake_fd, &value, sizeof(value));
+		(void)!read(keeper->knock_fd[0], &value, sizeof(value));
 	if (fds[0].revents != 0)
 		read_signals(keeper);
 }

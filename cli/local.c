@@ -534,7 +534,7 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bo
 
 pid_t local_server_pid(void)
 {
-	int dir_fd = runtime_open_existing(true);
+	int dir_fd = runtime_open_quietly();
 	pid_t pid;
 
 	if (dir_fd < 0)

@@ -226,7 +226,8 @@ static bool is_root(const struct proc_roots *roots, const struct proc *proc)
 		return true;
 	if (roots->adopter > 0 && roots->adopts_strangers && proc->parent == roots->adopter)
 		return true;
-	return roots->hold_id != NULL && !is_gone(proc) && proc_carries_hold(proc->pid, roots->hold_id);
+	return roots->hold_id != NULL && !is_gone(proc) &&
+	       proc_carries_hold(proc->pid, roots->hold_id);
 }
 
 static int by_pid(const void *left, const void *right)
@@ -331,9 +332,15 @@ static bool send_signal(const struct proc *proc, int signal)
 static bool is_clean_up(const struct table *table, const struct proc_set *signaled,
 			const struct proc *child)
 {
-	const struct proc *parent = parent_of(table, child);
+	const struct proc *above = parent_of(table, child);
 
-	return parent != NULL && !is_gone(parent) && set_has(signaled, parent);
+	/* Up to a member that was told; a pid is never its own ancestor. */
+	while (above != NULL && table->is_member[above - table->procs] && !is_gone(above)) {
+		if (set_has(signaled, above))
+			return true;
+		above = parent_of(table, above);
+	}
+	return false;
 }
 
 /* One walk. *met_new: somebody was found who had not had the signal yet. */
@@ -368,6 +375,20 @@ static bool walk(const struct proc_roots *roots, int signal, struct proc_set *si
 	return is_complete;
 }
 
+/* Without /proc nobody can be found but the command itself, by its number. */
+static bool signal_job_only(const struct proc_roots *roots, int signal, struct proc_report *out)
+{
+	*out = (struct proc_report){ 0 };
+	if (roots->job <= 0)
+		return true;
+	if (kill(roots->job, signal) != 0)
+		return errno == ESRCH;
+	if (signal == SIGTERM)
+		(void)kill(roots->job, SIGCONT);
+	out->running = 1;
+	return true;
+}
+
 bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
 		  struct proc_report *out)
 {
@@ -377,6 +398,8 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 	size_t refused = 0;
 
 	*out = report;
+	if (!proc_is_running(getpid(), 0))
+		return signal_job_only(roots, signal, out);
 	for (int walks = 0; is_complete && met_new && walks < WALKS_MAX; walks++) {
 		is_complete =
 			walk(roots, signal, signaled != NULL ? signaled : &own, &report, &met_new);

@@ -27,6 +27,8 @@
 #define RETRY_MIN_MS 20
 #define RETRIES_IN_A_LEASE 20
 #define RELEASE_MS 5000
+/* How often to look whether the command of a keeper that stopped itself runs again. */
+#define STOPPED_LOOK_MS 500
 
 struct renewer {
 	struct watch *watch;
@@ -38,7 +40,7 @@ struct renewer {
 	int timer_fd;
 	int keeper_fd; /* -1: dead */
 	int job_fd;    /* -1: not known yet, or ended */
-	int wake_fd;
+	int knock_fd;
 	pid_t keeper;
 	int64_t renew_ms; /* when the next renewal is due; INT64_MAX: never again */
 	int64_t retry_ms;
@@ -85,7 +87,7 @@ static void close_all_but(int *kept, size_t count)
  */
 static void let_go(const struct renewer_job *job)
 {
-	int kept[] = { job->keeper_fd, job->target_fd, job->wake_fd, session_fd(job->session) };
+	int kept[] = { job->keeper_fd, job->target_fd, job->knock_fd, session_fd(job->session) };
 	struct proc self;
 	sigset_t all;
 
@@ -116,7 +118,7 @@ static bool renewer_init(struct renewer *renewer, const struct renewer_job *job,
 		.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
 		.keeper_fd = job->keeper_fd,
 		.job_fd = job->target_fd,
-		.wake_fd = job->wake_fd,
+		.knock_fd = job->knock_fd,
 		.keeper = keeper,
 		.renew_ms =
 			watch->is_fixed_lease ? INT64_MAX : watch->sent_ms + watch->lease_ms / 3,
@@ -127,6 +129,7 @@ static bool renewer_init(struct renewer *renewer, const struct renewer_job *job,
 	observe(renewer, renewer->timer_fd);
 	observe(renewer, renewer->keeper_fd);
 	observe(renewer, renewer->job_fd);
+	observe(renewer, renewer->knock_fd);
 	rlock_conn_set_cancel(renewer->conn, renewer->events_fd);
 	stopper_init(&renewer->stopper, watch);
 	return true;
@@ -143,10 +146,8 @@ static bool is_ready(int fd)
 
 static void wake_keeper(const struct renewer *renewer)
 {
-	const uint64_t one = 1;
-
-	if (renewer->wake_fd >= 0)
-		(void)!write(renewer->wake_fd, &one, sizeof(one));
+	if (renewer->knock_fd >= 0)
+		(void)!write(renewer->knock_fd, "", 1);
 }
 
 /*
@@ -187,10 +188,14 @@ static void continue_keeper(const struct renewer *renewer)
 static void notice(struct renewer *renewer)
 {
 	uint64_t ticks;
+	char knock;
 
 	(void)!read(renewer->timer_fd, &ticks, sizeof(ticks));
+	if (renewer->knock_fd >= 0 && read(renewer->knock_fd, &knock, sizeof(knock)) > 0)
+		find_job(renewer);
 	if (is_ready(renewer->keeper_fd)) {
 		forget(renewer, &renewer->keeper_fd);
+		forget(renewer, &renewer->knock_fd);
 		if (renewer->watch->kill_child && !renewer->watch->is_for_caller)
 			(void)watch_stop(renewer->watch, STOP_ORPHANED);
 		find_job(renewer);
@@ -198,8 +203,8 @@ static void notice(struct renewer *renewer)
 	if (is_ready(renewer->job_fd)) {
 		forget(renewer, &renewer->job_fd);
 		renewer->has_job_ended = true;
-		continue_keeper(renewer);
 	}
+	continue_keeper(renewer);
 }
 
 /* ---- renewing ---- */
@@ -366,6 +371,9 @@ static void sleep_until_something(struct renewer *renewer, bool has_renewal_due)
 		next_ms = renewer->stopper.again_ms;
 	if (!has_renewal_due && renewer->renew_ms < next_ms)
 		next_ms = renewer->renew_ms;
+	/* Nobody tells that the command was continued. */
+	if (renewer->watch->is_keeper_stopped && rlock_now_ms() + STOPPED_LOOK_MS < next_ms)
+		next_ms = rlock_now_ms() + STOPPED_LOOK_MS;
 	if (next_ms != INT64_MAX) {
 		/* A time of 0 would disarm it. */
 		at.it_value.tv_sec = next_ms / 1000;

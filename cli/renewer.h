@@ -21,7 +21,7 @@ struct renewer_job {
 	struct rlock_hold *hold;
 	int keeper_fd;           /* pidfd of the keeper */
 	int target_fd;           /* pidfd of the calling process; -1 with a command */
-	int wake_fd;             /* eventfd that wakes the keeper; -1: nobody to wake */
+	int knock_fd;            /* socket to the keeper: a byte wakes the other side; -1: none */
 	struct session *session; /* the state of a lock without a command; else NULL */
 };
 

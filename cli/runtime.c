@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/rlock.h"
+#include "exits.h"
 #include "runtime.h"
 #include "say.h"
 
@@ -120,13 +120,30 @@ int runtime_open(void)
 	return fd;
 }
 
-int runtime_open_existing(bool is_quiet)
+static int look(const char **why_out, char buffer[RLOCK_ERROR_MAX])
 {
-	const char *path = runtime_path(), *why = "RLOCK_RUNTIME_DIR is not an absolute path";
-	char buffer[RLOCK_ERROR_MAX];
-	int fd = path[0] == '/' ? open_checked(path, buffer, &why) : -1;
+	const char *path = runtime_path();
 
-	if (fd < 0 && why != NULL && !is_quiet)
-		(void)say(why);
-	return fd;
+	*why_out = "RLOCK_RUNTIME_DIR is not an absolute path";
+	return path[0] == '/' ? open_checked(path, buffer, why_out) : -1;
+}
+
+int runtime_open_existing(int *fd_out)
+{
+	char buffer[RLOCK_ERROR_MAX];
+	const char *why;
+
+	*fd_out = look(&why, buffer);
+	if (*fd_out >= 0 || why == NULL)
+		return 0;
+	(void)say(why);
+	return EXIT_SYSTEM;
+}
+
+int runtime_open_quietly(void)
+{
+	char buffer[RLOCK_ERROR_MAX];
+	const char *why;
+
+	return look(&why, buffer);
 }

@@ -368,11 +368,12 @@ static size_t names_in(const struct session *session, const struct rlock_name *n
 
 typedef void (*session_fn)(void *ctx, struct session *session, int distance);
 
-/* Gives each session of pid or a process above it to fn, which owns it then. Sweeps out the dead.
+/*
+ * Gives each session of pid or a process above it to fn, which owns it then. Sweeps out the dead. Takes
+ * dir_fd, and does nothing with -1.
  */
-static void for_each(pid_t pid, bool is_quiet, session_fn fn, void *ctx)
+static void for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
 {
-	int dir_fd = runtime_open_existing(is_quiet);
 	struct ancestors ancestors;
 	struct dirent *entry;
 	DIR *dir;
@@ -438,11 +439,13 @@ static void consider(void *ctx, struct session *session, int steps)
 }
 
 struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
-			     const char *server, struct session **near_out)
+			     const char *server, struct session **near_out, int *code_out)
 {
 	struct search search = { names, name_count, server, NULL, NULL, 0 };
+	int dir_fd = -1;
 
-	for_each(pid, false, consider, &search);
+	*code_out = runtime_open_existing(&dir_fd);
+	for_each(dir_fd, pid, consider, &search);
 	if (search.exact == NULL)
 		*near_out = search.near;
 	else
@@ -494,7 +497,7 @@ void session_owners(pid_t pid, const struct rlock_name *names, size_t name_count
 	struct owner_list list = { names, name_count, owners, count };
 
 	/* Who runs a command needs no such directory, sound or not. */
-	for_each(pid, true, collect_owner, &list);
+	for_each(runtime_open_quietly(), pid, collect_owner, &list);
 }
 
 /* ---- the calling process ---- */

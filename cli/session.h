@@ -44,10 +44,11 @@ void session_remove(const struct session *session);
 /*
  * The hold that pid, or else the nearest process above it, has on exactly these names on that
  * server; of several the most recent one. NULL when there is none: *near_out is then one that comes
- * close (on other names as well, or on another server), or NULL. The caller frees either.
+ * close (on other names as well, or on another server), or NULL. The caller frees either. *code_out is
+ * 0, or the exit code when, after one line by say_error, the runtime directory is not fit to be used.
  */
 struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
-			     const char *server, struct session **near_out);
+			     const char *server, struct session **near_out, int *code_out);
 
 /*
  * Whether `rlock run` holds the lock nearer to us than session (may be NULL) does: the process of a

@@ -487,7 +487,7 @@ static void login_answer(struct rlock_conn *conn, const redisReply *reply)
 		return;
 	if (conn->login_status != RLOCK_OK)
 		return;
-	status = rlock__refusal(conn, reply->str, reply->len);
+	status = rlock__refusal(conn, reply->str, reply->len, NULL);
 	if (status == RLOCK_ESERVER)
 		status = step == LOGIN_AUTH ? RLOCK_EAUTH : RLOCK_EUNSUPPORTED;
 	conn->login_status = status;
@@ -598,7 +598,7 @@ enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 
 	assert(status != RLOCK_OK || reply != NULL);
 	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR)
-		status = rlock__refusal(conn, reply->str, reply->len);
+		status = rlock__refusal(conn, reply->str, reply->len, NULL);
 	if (reply != NULL)
 		freeReplyObject(reply);
 	return status;
@@ -623,7 +623,7 @@ static enum rlock_status read_acknowledgements(struct rlock_conn *conn, size_t c
 
 		assert(status != RLOCK_OK || reply != NULL);
 		if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR)
-			status = rlock__refusal(conn, reply->str, reply->len);
+			status = rlock__refusal(conn, reply->str, reply->len, NULL);
 		if (status == RLOCK_OK && is_acknowledgement(reply))
 			count--;
 		if (reply != NULL)

@@ -93,12 +93,6 @@ enum rlock_status rlock__conn_drain(struct rlock_conn *conn, size_t *messages_ou
 __attribute__((format(printf, 2, 3))) void rlock__trace(struct rlock_conn *conn, const char *format,
 							...);
 
-/* ---- refusal.c: what an error reply means ---- */
-
-/* Turns an error reply of the server into a status, and the connection's text into a line with a
- * remedy. */
-enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, size_t len);
-
 /* ---- script.c ---- */
 
 struct rlock__script {
@@ -106,6 +100,13 @@ struct rlock__script {
 	const char *sha1;
 	const char *body;
 };
+
+/*
+ * Turns an error reply of the server into a status, and the connection's text into a line with a
+ * remedy. script is what was run, NULL when it was a plain command.
+ */
+enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, size_t len,
+				 const struct rlock__script *script);
 
 #define RLOCK__ARGS_HEAD 3 /* EVALSHA, the script, the number of keys */
 

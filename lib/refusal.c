@@ -2,7 +2,9 @@
  * What an error reply of the server means for a lock, and what would help. The one place that reads
  * the text of a server's error; everybody else sees a status.
  */
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
@@ -21,6 +23,8 @@ struct meaning {
  */
 static const struct meaning meanings[] = {
 	{ "NOAUTH", RLOCK_EAUTH,
+	  "give a password in the URL, by --password-file or REDISCLI_AUTH" },
+	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH,
 	  "give a password in the URL, by --password-file or REDISCLI_AUTH" },
 	{ "WRONGPASS", RLOCK_EAUTH, "check user and password" },
 	{ "ERR invalid password", RLOCK_EAUTH, "check the password" },
@@ -77,9 +81,8 @@ static const char *without_script(const char *error)
 	return error;
 }
 
-/* The refused command in "... no permissions to run the 'hset' command"; false when there is none.
- */
-static bool refused_command(const char *error, char *out, size_t out_size)
+/* The refused command in "... no permissions to run the 'hset' command"; false when there is none. */
+static bool command_in_error(const char *error, char *out, size_t out_size)
 {
 	const char *start = strstr(error, "run the '");
 	const char *end = start != NULL ? strchr(start + 9, '\'') : NULL;
@@ -90,30 +93,62 @@ static bool refused_command(const char *error, char *out, size_t out_size)
 	return true;
 }
 
-/*
- * The rule that is missing. Redis before 7.0 doesn't say which command a script was refused; then
- * it is one of those that rlock(1) lists.
- */
-static enum rlock_status missing_right(struct rlock_conn *conn, const char *error)
+/* The command that the line calls: "... redis.call('HSET', ...)", in lower case. */
+static bool command_in_line(const char *line, size_t len, char *out, size_t out_size)
 {
-	char command[64], shown[RLOCK_ERROR_MAX];
+	static const char call[] = "call('";
+	const char *start = memmem(line, len, call, sizeof(call) - 1);
+	size_t at = 0;
 
-	if (refused_command(error, command, sizeof(command)))
+	if (start == NULL)
+		return false;
+	for (start += sizeof(call) - 1; isalpha((unsigned char)*start) && at + 1 < out_size;
+	     start++)
+		out[at++] = (char)tolower((unsigned char)*start);
+	out[at] = '\0';
+	return at > 0;
+}
+
+/* Some versions of Redis only say in which line of the script it was: "@user_script:12". */
+static bool command_in_script(const char *error, const struct rlock__script *script, char *out,
+			      size_t out_size)
+{
+	static const char marker[] = "@user_script:";
+	const char *found = strstr(error, marker), *line;
+	long number;
+
+	if (found == NULL || script == NULL)
+		return false;
+	number = strtol(found + sizeof(marker) - 1, NULL, 10);
+	for (line = script->body; number > 1 && (line = strchr(line, '\n')) != NULL; number--)
+		line++;
+	return number == 1 && line != NULL &&
+	       command_in_line(line, strcspn(line, "\n"), out, out_size);
+}
+
+static enum rlock_status missing_right(struct rlock_conn *conn, const char *error,
+				       const struct rlock__script *script)
+{
+	char command[64], shown[SHOWN_MAX];
+	bool is_about_keys = strstr(error, "key") != NULL;
+
+	if (command_in_error(error, command, sizeof(command)) ||
+	    (!is_about_keys && command_in_script(error, script, command, sizeof(command))))
 		return rlock__fail(conn, RLOCK_EACL,
 				   "refused by the server: the user may not run '%s': "
 				   "it needs the ACL rule +%s",
 				   rlock_escape(command, strlen(command), shown, sizeof(shown)),
-				   command);
+				   shown);
 	if (strstr(error, "channel") != NULL)
 		return rlock__fail(conn, RLOCK_EACL,
 				   "refused by the server: the user may not use the lock's "
 				   "channel: it needs the ACL rule &redisson_*");
-	if (strstr(error, "key") != NULL)
+	if (is_about_keys)
 		return rlock__fail(conn, RLOCK_EACL,
 				   "refused by the server: the user may not use the lock's "
 				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*");
 	return rlock__fail(conn, RLOCK_EACL, "refused by the server: %s",
-			   rlock_escape(error, strlen(error), shown, SHOWN_MAX));
+			   rlock_escape(error, strlen(error), shown, sizeof(shown)));
 }
 
 static bool is_missing_right(const char *error)
@@ -123,7 +158,8 @@ static bool is_missing_right(const char *error)
 	       strstr(error, "can't run this command or subcommand") != NULL;
 }
 
-enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, size_t len)
+enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, size_t len,
+				 const struct rlock__script *script)
 {
 	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
 	const char *words;
@@ -132,7 +168,7 @@ enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, siz
 		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, error);
 	words = without_script(text);
 	if (is_missing_right(words))
-		return missing_right(conn, words);
+		return missing_right(conn, text, script);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		const struct meaning *meaning = &meanings[i];

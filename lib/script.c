@@ -115,15 +115,16 @@ static bool is_unknown_script(const redisReply *reply)
 	       strncmp(reply->str, "NOSCRIPT", 8) == 0;
 }
 
-static enum rlock_status run(struct rlock_conn *conn, struct rlock__command command,
-			     int64_t deadline_ms, bool *was_sent, redisReply **out)
+static enum rlock_status run(struct rlock_conn *conn, const struct rlock__script *script,
+			     struct rlock__command command, int64_t deadline_ms, bool *was_sent,
+			     redisReply **out)
 {
 	enum rlock_status status;
 
 	*out = NULL;
 	status = rlock__conn_command(conn, &command, deadline_ms, was_sent, out);
 	if (status == RLOCK_OK && (*out)->type == REDIS_REPLY_ERROR && !is_unknown_script(*out)) {
-		status = rlock__refusal(conn, (*out)->str, (*out)->len);
+		status = rlock__refusal(conn, (*out)->str, (*out)->len, script);
 		freeReplyObject(*out);
 		*out = NULL;
 	}
@@ -135,7 +136,8 @@ enum rlock_status rlock__script_run_text(struct rlock_conn *conn,
 					 struct rlock__args *args, int64_t deadline_ms,
 					 bool *was_sent, struct redisReply **out)
 {
-	return run(conn, command_of(args, "EVAL", script->body), deadline_ms, was_sent, out);
+	return run(conn, script, command_of(args, "EVAL", script->body), deadline_ms, was_sent,
+		   out);
 }
 
 enum rlock_status rlock__script_run(struct rlock_conn *conn, const struct rlock__script *script,
@@ -149,7 +151,8 @@ enum rlock_status rlock__script_run(struct rlock_conn *conn, const struct rlock_
 	if (args->is_out_of_memory || args->argv == NULL)
 		return rlock__fail(conn, RLOCK_ENOMEM, "out of memory");
 	rlock__trace(conn, "asking for %s", script->name);
-	status = run(conn, command_of(args, "EVALSHA", script->sha1), deadline_ms, was_sent, out);
+	status = run(conn, script, command_of(args, "EVALSHA", script->sha1), deadline_ms, was_sent,
+		     out);
 	if (status != RLOCK_OK || !is_unknown_script(*out))
 		return status;
 	rlock__trace(conn, "the server does not know %s yet: sending it", script->name);

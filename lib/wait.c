@@ -15,6 +15,9 @@
 
 /* A waiter whose server went away goes on for so long when it has no wait time of its own. */
 #define LOST_SERVER_MS 60000
+/* A stream that broke before the first answer came: who does not wait resolves so long what became of his
+ * request. */
+#define LOST_REPLY_MS 1000
 /* A try gets at least this long, even when the wait is about to end. */
 #define TRY_MIN_MS 250
 /* The sleep of a waiter: not shorter (an expiry of 0 must not spin), not longer (a subscription may
@@ -327,6 +330,20 @@ static enum rlock_status sleep_until_woken(struct waiter *waiter)
 	}
 }
 
+/*
+ * Until when a server that can't be reached is asked again. One that was down from the start is not,
+ * but within a wait time. A request that went out before its stream broke is: it may have been granted.
+ */
+static int64_t give_up_at(const struct waiter *waiter, int64_t now_ms)
+{
+	bool has_lost_reply = waiter->may_be_held && !rlock__conn_is_open(waiter->conn);
+	int64_t least_ms = has_lost_reply ? now_ms + LOST_REPLY_MS : now_ms;
+
+	if (waiter->request->wait_ms >= 0)
+		return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
+	return waiter->was_reached ? now_ms + LOST_SERVER_MS : least_ms;
+}
+
 /* The server can't be reached: RLOCK_OK to try once more, else the status to give up with. */
 static enum rlock_status hold_out(struct waiter *waiter)
 {
@@ -335,10 +352,7 @@ static enum rlock_status hold_out(struct waiter *waiter)
 
 	if (waiter->give_up_ms == 0) {
 		waiter->pause_ms = 0;
-		if (waiter->request->wait_ms >= 0)
-			waiter->give_up_ms = waiter->deadline_ms;
-		else
-			waiter->give_up_ms = waiter->was_reached ? now_ms + LOST_SERVER_MS : now_ms;
+		waiter->give_up_ms = give_up_at(waiter, now_ms);
 	}
 	if (now_ms >= waiter->give_up_ms)
 		return RLOCK_ENET;

@@ -21,6 +21,7 @@ for i = 6, #ARGV do
 	candidates[#candidates + 1] = ARGV[i]
 end
 
+-- include: refused
 -- include: entry
 -- include: extend
 
@@ -46,8 +47,10 @@ end
 -- What stands in the way of this name, as the reply to give; nil when nothing does.
 local function obstacle(index, name)
 	local fields = redis.pcall('HLEN', name.lock)
-	if type(fields) == 'table' then
+	if is_other_type(fields) then
 		return { -1, index, redis.call('TYPE', name.lock).ok }
+	elseif is_error(fields) then
+		return refused('HLEN', fields)
 	end
 	name.is_free = fields == 0
 	if name.is_free then
@@ -70,7 +73,26 @@ local function entry_of(name, since_ms, token)
 	return name.owner .. ' ' .. since_ms .. ' ' .. token .. ' ' .. note
 end
 
--- The first hold of a free lock.
+-- What follows on the first write of a free lock. A user who lacks one of these rights must not leave a
+-- lock behind that never ends, or that he can't release: nil, or the error when one was refused.
+local function secure(name, entry)
+	local steps = {
+		{ 'HSET', name.holds, hold_id, entry },
+		{ 'PEXPIRE', name.lock, lease_ms },
+		{ 'PEXPIRE', name.holds, lease_ms },
+		{ 'HGET', name.holds, hold_id },
+		{ 'HDEL', name.holds, '' },
+	}
+	for _, step in ipairs(steps) do
+		local reply = redis.pcall(unpack(step))
+		if is_error(reply) then
+			return refused(step[1], reply)
+		end
+	end
+	return nil
+end
+
+-- The first hold of a free lock: {hold count, token}, or an error with nothing taken.
 local function take_free(name, since_ms)
 	local token = '-'
 	local has_leftovers = redis.call('EXISTS', name.counter, name.holds) > 0
@@ -83,12 +105,16 @@ local function take_free(name, since_ms)
 	if has_leftovers then
 		-- What an expired or broken hold left behind. Not before the writes above: a script
 		-- that has deleted something may go on when the server is full.
-		redis.call('DEL', name.holds)
+		redis.pcall('DEL', name.holds)
 	end
-	redis.call('HSET', name.holds, hold_id, entry_of(name, since_ms, token))
-	redis.call('PEXPIRE', name.lock, lease_ms)
-	redis.call('PEXPIRE', name.holds, lease_ms)
-	return 1, tonumber(token) or 0
+	local refusal = secure(name, entry_of(name, since_ms, token))
+	if refusal then
+		redis.pcall('HDEL', name.lock, name.owner)
+		redis.pcall('DEL', name.lock)
+		redis.pcall('DEL', name.holds)
+		return refusal
+	end
+	return { 1, tonumber(token) or 0 }
 end
 
 -- One more hold of an owner that has the lock; or the same request again, which counts nothing.
@@ -107,7 +133,7 @@ local function reenter(name, since_ms)
 	end
 	extend(name.lock, lease_ms)
 	extend(name.holds, lease_ms)
-	return tonumber(redis.call('HGET', name.lock, name.owner)), tonumber(token) or 0
+	return { tonumber(redis.call('HGET', name.lock, name.owner)), tonumber(token) or 0 }
 end
 
 for index, name in ipairs(names) do
@@ -121,9 +147,12 @@ local now = redis.call('TIME')
 local since_ms = now[1] .. string.format('%03d', math.floor(now[2] / 1000))
 local reply = { 1 }
 for _, name in ipairs(names) do
-	local count, token = (name.is_free and take_free or reenter)(name, since_ms)
+	local taken = (name.is_free and take_free or reenter)(name, since_ms)
+	if is_error(taken) then
+		return taken
+	end
 	reply[#reply + 1] = name.owner
-	reply[#reply + 1] = count
-	reply[#reply + 1] = token
+	reply[#reply + 1] = taken[1]
+	reply[#reply + 1] = taken[2]
 end
 return reply

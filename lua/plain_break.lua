@@ -10,11 +10,14 @@
 local lock, holds = KEYS[1], KEYS[2]
 local message, channel, expected_holder = ARGV[1], ARGV[2], ARGV[3]
 
+-- include: refused
 -- include: publish
 
 local fields = redis.pcall('HKEYS', lock)
-if fields.err then
+if is_other_type(fields) then
 	return { -1, redis.call('TYPE', lock).ok }
+elseif is_error(fields) then
+	return refused('HKEYS', fields)
 end
 local holder = fields[1]
 if not holder then

@@ -1,6 +1,5 @@
--- Instead of a release: leave the lock taken, and let it end by itself. It is taken over by an owner
--- that is nobody's, so that no process left behind by the holder can re-enter it. With further holds
--- of the old owner the time to live is only raised; the last one sets it.
+-- Instead of a release: leave the lock taken, and let it end by itself, with an owner that is nobody's.
+-- With further holds of the old owner the time to live is only raised; the last one sets it.
 -- KEYS     for each name: lock hash, holds hash
 -- ARGV[1]  hold id
 -- ARGV[2]  what is left of the lock, in ms
@@ -9,12 +8,12 @@
 -- Returns  one number a name: 2 done, 0 no such hold any more
 local KEYS_PER_NAME = 2
 local FIXED_ARGS = 3
-local NOBODY = ':lingering'
 local hold_id, left_ms, message = ARGV[1], ARGV[2], ARGV[3]
 
 -- include: entry
 -- include: extend
 -- include: publish
+-- include: lingering
 
 local function linger(lock, holds, channel)
 	local entry = redis.call('HGET', holds, hold_id)
@@ -28,14 +27,15 @@ local function linger(lock, holds, channel)
 	if not count then
 		return 0
 	end
-	if string.sub(owner, -#NOBODY) ~= NOBODY then
-		redis.call('HINCRBY', lock, owner .. NOBODY, 1)
+	if not lingering_end(owner) then
+		local nobody = lingering_owner(owner, now_ms() + left_ms)
+		redis.call('HINCRBY', lock, nobody, 1)
 		if count > 1 then
 			redis.call('HINCRBY', lock, owner, -1)
 		else
 			redis.call('HDEL', lock, owner)
 		end
-		owner = owner .. NOBODY
+		owner = nobody
 	end
 	redis.call('HSET', holds, hold_id, owner .. ' ' .. since_ms .. ' ' .. token .. ' ' .. note)
 	if redis.call('HLEN', lock) > 1 then

@@ -14,6 +14,7 @@ local hold_id, message = ARGV[1], ARGV[2]
 
 -- include: entry
 -- include: publish
+-- include: lingering
 
 local function release(lock, holds, channel)
 	local entry = redis.call('HGET', holds, hold_id)
@@ -32,11 +33,10 @@ local function release(lock, holds, channel)
 		return 1
 	end
 	redis.call('HDEL', lock, owner)
-	if redis.call('EXISTS', lock) == 1 then
-		-- Somebody lingers: an --at-least of a nested command.
+	if leave_to_lingering(lock, holds) then
 		return 1
 	end
-	redis.call('DEL', holds)
+	redis.call('DEL', lock, holds)
 	-- wire: Redisson's waiters of a plain lock listen here; the message is its "unlock"
 	return publish(channel, message) and 2 or 3
 end

@@ -23,7 +23,8 @@ config() {
 	printf '%s\n' "$@" >"$CONFIG"
 }
 
-# databases: in which ones there are keys, for a command to say where its lock is.
+# For a command to say in which databases there are keys: where its lock is.
+# shellcheck disable=SC2016
 export LOCK_IS_IN='redis-cli -s "$SERVER_SOCKET" info keyspace | grep -o "^db[0-9]*"'
 
 # locks_in DATABASE [OPTION...]
@@ -146,8 +147,8 @@ pttl_within() {
 @test "the server: the command line goes before the environment, and that before the file" {
 	config "url = $SOCKET_URL?db=1"
 	locks_in 1
-	export RLOCK_URL="$SOCKET_URL?db=2"
-	locks_in 2
+	RLOCK_URL="$SOCKET_URL?db=2" locks_in 2
+	export RLOCK_URL=redis://nowhere
 	locks_in 3 -u "$SOCKET_URL?db=3"
 }
 
@@ -382,8 +383,7 @@ pttl_within() {
 # ---- passwords ----
 
 @test "a password file that cannot be read is a matter of configuration" {
-	export RLOCK_URL=$SOCKET_URL
-	unset RLOCK_CONFIG
+	config "url = $SOCKET_URL"
 	run -78 rlock run --password-file no-such-file a -- true
 	assert_equal "${#lines[@]}" 1
 	assert_output --partial no-such-file

@@ -1,7 +1,8 @@
-# What our programs have left behind: looked for by the runtime directory in a process's environment,
-# which is another one in each test, so that tests beside this one are not met.
+# What rlock has left behind, and how it ended: for tests that look for more than an exit status. Sourced
+# behind helpers.bash.
 
-# Pids of rlock and of its watchdogs.
+# Pids of rlock and of its watchdogs, known by the runtime directory in their environment: it is another
+# one in each test, so that tests beside this one are not met.
 ours() {
 	local environment pid name
 	while IFS= read -r environment; do
@@ -37,9 +38,15 @@ no_state_files() {
 
 # As common_teardown, and fails when something of ours runs on.
 watchful_teardown() {
-	let_go
 	common_teardown
 	wait_until 10 nothing_runs
+}
+
+# assert_one_line REGEXP: of what `run` ran, one line and no more was heard.
+assert_one_line() {
+	# shellcheck disable=SC2154
+	assert_equal "${#lines[@]}" 1
+	assert_output --regexp "$1"
 }
 
 # ended_with STATUS [PID]: the background process ends, with that status.

@@ -36,6 +36,11 @@ is_program() {
 	tr '\0' ' ' <"/proc/$1/cmdline" | grep -q "^[^ ]*bash [^ ]*$2 "
 }
 
+# In the state file of the only lock: 1 when the watchdog has found it lost.
+is_marked_lost() {
+	grep -qsx "lost $1" "$RLOCK_RUNTIME_DIR"/hold-*
+}
+
 ttl_is_below() {
 	[ "$(redis pttl "$1")" -lt "$2" ]
 }
@@ -189,7 +194,12 @@ ttl_is_below() {
 
 @test "where \$( ) ends with lock, the lock is either the script's or refused" {
 	for shell in bash dash; do
-		run "$shell" -c 'x=$(cd /; rlock lock a) || exit; [ $($REDIS exists a) = 1 ] || exit 9; rlock unlock a; exit'
+		run "$shell" -c '
+			x=$(cd /; rlock lock a) || exit
+			[ "$($REDIS exists a)" = 1 ] || exit 9
+			rlock unlock a
+			exit
+		'
 		[ "$status" = 0 ] || [ "$status" = 64 ]
 		no_keys
 	done
@@ -253,9 +263,7 @@ ttl_is_below() {
 
 @test "unlock says 76 when the lock had been lost" {
 	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; exit'
-	assert_output --regexp '^rlock: a: [^
-]*lost[^
-]*$'
+	assert_one_line '^rlock: a: .*lost.*$'
 	wait_until 5 no_keys
 	no_state_files
 }
@@ -338,7 +346,7 @@ ttl_is_below() {
 	script 'rlock lock --pid $$ -t 1s --on-lost ignore a; touch "$READY"; until_let_go; rlock unlock a; exit'
 	wait_until 5 file_exists "$READY"
 	redis del a >/dev/null
-	wait_until 5 grep -qsx 'lost 1' "$RLOCK_RUNTIME_DIR"/hold-*
+	wait_until 5 is_marked_lost 1
 	is_running "$PID"
 	let_go
 	ended_with 76
@@ -353,18 +361,18 @@ ttl_is_below() {
 }
 
 @test "an interactive shell survives the loss of its lock, and learns it from unlock" {
-	mkfifo "$BATS_TEST_TMPDIR/typed"
-	exec 9<>"$BATS_TEST_TMPDIR/typed"
-	in_background bash --norc --noprofile -i <&9 >"$BATS_TEST_TMPDIR/said" 2>&1
+	local typed=$BATS_TEST_TMPDIR/typed said=$BATS_TEST_TMPDIR/said
+	mkfifo "$typed"
+	exec 9<>"$typed"
+	in_background sh -c 'exec bash --norc --noprofile -i <"$0" >"$1" 2>&1' "$typed" "$said"
 	echo 'rlock lock -t 1s a' >&9
-	wait_until 5 is_held a
-	wait_until 5 grep -qsx 'lost 0' "$RLOCK_RUNTIME_DIR"/hold-*
+	wait_until 5 is_marked_lost 0
 	redis del a >/dev/null
-	wait_until 5 grep -qsx 'lost 1' "$RLOCK_RUNTIME_DIR"/hold-*
+	wait_until 5 is_marked_lost 1
 	echo 'rlock unlock a; echo "status $?"; exit' >&9
-	exec 9>&-
 	wait_until 5 is_gone "$PID"
-	run -0 cat "$BATS_TEST_TMPDIR/said"
+	exec 9>&-
+	run -0 cat "$said"
 	assert_output --partial 'status 76'
 }
 
@@ -375,7 +383,7 @@ ttl_is_below() {
 	script 'rlock lock --pid $$ a; touch "$READY"; until_let_go'
 	wait_until 5 has_waiters a
 	run -1 file_exists "$READY"
-	redis del a rlock_holds:{a} >/dev/null
+	redis del a 'rlock_holds:{a}' >/dev/null
 	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	wait_until 5 file_exists "$READY"
 	is_held a
@@ -509,9 +517,7 @@ ttl_is_below() {
 
 @test "unlock inside rlock run says that the hold is run's" {
 	run -1 rlock run a -- rlock unlock a
-	assert_output --regexp '^rlock: a: [^
-]*run[^
-]*$'
+	assert_one_line '^rlock: a: .*run.*$'
 	no_keys
 }
 
@@ -542,8 +548,7 @@ ttl_is_below() {
 
 @test "renew of a lost lock gives 76" {
 	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock renew a; exit'
-	assert_output --regexp '^rlock: a: [^
-]+$'
+	assert_one_line '^rlock: a: .+$'
 	no_keys
 }
 
@@ -556,12 +561,15 @@ ttl_is_below() {
 # ---- a fixed lease ----
 
 @test "a lock with a fixed lease is not renewed, and its script gets TERM before it ends" {
-	script_that_locks -l 2s a
-	ended_with 143
-	local left
-	left=$(redis pttl a)
-	((left > 0 && left < 1000))
-	wait_until 5 no_keys
+	script 'trap ": >\"$1\"" TERM; rlock lock --pid $$ -l 2s a
+		until [ -e "$1" ]; do read -r -t 0.01 <> <(:); done; touch "$READY"; until_let_go' \
+		"$BATS_TEST_TMPDIR/told"
+	wait_until 5 is_held a
+	wait_until 5 file_exists "$BATS_TEST_TMPDIR/told"
+	is_held a
+	ttl_is_below a 700
+	wait_until 5 is_free a
+	is_running "$PID"
 }
 
 @test "unlock gives a fixed lease back before its end" {
@@ -630,18 +638,29 @@ ttl_is_below() {
 
 # ---- another server ----
 
+# second_server [OPTION...]: one more server; sets OTHER, its socket.
 second_server() {
-	OTHER=$BATS_TEST_TMPDIR/other.sock
-	export OTHER
+	export OTHER=$BATS_TEST_TMPDIR/other.sock
 	in_background redis-server --port 0 --unixsocket "$OTHER" --save '' --appendonly no \
-		--dir "$BATS_TEST_TMPDIR" --logfile "$BATS_TEST_TMPDIR/other.log"
-	wait_until 10 redis-cli -s "$OTHER" ping >/dev/null
+		--dir "$BATS_TEST_TMPDIR" --logfile "$BATS_TEST_TMPDIR/other.log" "$@"
+	wait_until 10 redis-cli -s "$OTHER" ping >/dev/null 2>&1
 }
 
 @test "unlock without the URL that the lock was taken with names it" {
 	second_server
-	run -1 bash -c 'rlock lock --pid $$ -u "unix://$OTHER" a; rlock unlock a; exit'
-	assert_output "rlock: a: held on another server: rlock unlock --url 'unix://$OTHER' a"
+	run -0 bash -c '
+		rlock lock --pid $$ -u "unix://$OTHER" a
+		said=$(rlock unlock a 2>&1)
+		echo "status $?"
+		echo "$said"
+		redis-cli -s "$OTHER" exists a
+		eval "${said##*: }"
+		redis-cli -s "$OTHER" exists a
+	'
+	assert_line -n 0 'status 1'
+	assert_line -n 1 --regexp "^rlock: a: held on another server: rlock unlock [^:]*'unix://${OTHER}[^']*' a\$"
+	assert_line -n 2 1
+	assert_line -n 3 0
 }
 
 @test "the same name on two servers is two locks" {
@@ -689,9 +708,7 @@ second_server() {
 	in_background true
 	ended_with 0
 	run -64 rlock lock --pid "$PID" a
-	assert_output --regexp "^rlock: [^
-]*$PID[^
-]*$"
+	assert_one_line "^rlock: .*$PID.*$"
 	no_keys
 	no_state_files
 }
@@ -705,11 +722,15 @@ second_server() {
 }
 
 @test "a state file holds no password" {
-	redis config set requirepass swordfish >/dev/null
-	run -0 env REDISCLI_AUTH=swordfish bash -c 'rlock lock --pid $$ -u "unix://:swordfish@$SERVER_SOCKET" a
-		grep -r swordfish "$RLOCK_RUNTIME_DIR"; rlock unlock -u "unix://:swordfish@$SERVER_SOCKET" a; exit'
-	redis -a swordfish --no-auth-warning config set requirepass '' >/dev/null
-	assert_output ''
+	second_server --requirepass swordfish
+	run -0 env REDISCLI_AUTH=swordfish bash -c '
+		rlock lock --pid $$ -u "unix://$OTHER" a || exit
+		cat "$RLOCK_RUNTIME_DIR"/hold-*
+		rlock unlock -u "unix://$OTHER" a
+		exit
+	'
+	assert_line --partial "$OTHER"
+	refute_line --partial swordfish
 }
 
 @test "the state file of a killed script whose watchdog was killed too is swept away" {
@@ -751,9 +772,8 @@ second_server() {
 
 refuses_runtime_directory() {
 	run -71 rlock lock --pid $$ a
-	assert_output --regexp '^rlock: [^
-]+$'
-	assert_output --partial "$RLOCK_RUNTIME_DIR"
+	assert_one_line '^rlock: '
+	assert_output --partial "${RLOCK_RUNTIME_DIR%/}"
 	no_keys
 	nothing_runs
 }
@@ -774,9 +794,7 @@ refuses_runtime_directory() {
 	mkdir -m 700 "$BATS_TEST_TMPDIR/elsewhere"
 	ln -s "$BATS_TEST_TMPDIR/elsewhere" "$RLOCK_RUNTIME_DIR"
 	refuses_runtime_directory
-	RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR/
-	run -71 rlock lock --pid $$ a
-	no_keys
+	RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR/ refuses_runtime_directory
 }
 
 @test "a file in the place of the runtime directory is refused" {
@@ -802,8 +820,7 @@ refuses_runtime_directory() {
 		chmod 500 "$RLOCK_RUNTIME_DIR"
 		run -71 rlock lock --pid $$ a
 	fi
-	assert_output --regexp '^rlock: [^
-]+$'
+	assert_one_line '^rlock: .+$'
 	assert_output --partial "$RLOCK_RUNTIME_DIR"
 	no_keys
 	nothing_runs
@@ -812,8 +829,7 @@ refuses_runtime_directory() {
 @test "unlock refuses a runtime directory that others may enter" {
 	mkdir -m 755 "$RLOCK_RUNTIME_DIR"
 	run -71 rlock unlock a
-	assert_output --regexp '^rlock: [^
-]+$'
+	assert_one_line '^rlock: .+$'
 	assert_output --partial "$RLOCK_RUNTIME_DIR"
 }
 
@@ -822,8 +838,7 @@ refuses_runtime_directory() {
 @test "unlock --force breaks a lock, and says whose it was" {
 	held_by_stranger a
 	run -0 rlock unlock --force a
-	assert_output --regexp '^rlock: a: [^
-]*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1$'
+	assert_one_line '^rlock: a: .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1$'
 	no_keys
 }
 
@@ -837,15 +852,13 @@ refuses_runtime_directory() {
 
 @test "unlock --force of a free lock gives 1" {
 	run -1 rlock unlock --force a
-	assert_output --regexp '^rlock: a: [^
-]+$'
+	assert_one_line '^rlock: a: .+$'
 }
 
 @test "unlock --force --holder leaves the lock to anybody else" {
 	held_by_stranger a
 	run -1 rlock unlock --force --holder 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:2 a
-	assert_output --regexp '^rlock: a: [^
-]*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
+	assert_one_line '^rlock: a: .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
 	is_held a
 }
 
@@ -864,8 +877,6 @@ refuses_runtime_directory() {
 
 @test "a script whose lock was broken is told by unlock" {
 	run -76 bash -c 'rlock lock --pid $$ a; rlock unlock -q --force a || exit 9; rlock unlock a; exit'
-	assert_output --regexp '^rlock: a: [^
-]*lost[^
-]*$'
+	assert_one_line '^rlock: a: .*lost.*$'
 	wait_until 5 no_keys
 }

@@ -2,8 +2,11 @@
 # The keeper, the renewer or both of them killed or stopped, at any moment: the command stays protected or
 # is stopped, and the lock does not outlive it by more than a lease.
 
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031
+
 load helpers
-load processes
+load leftovers
 load watching
 
 setup_file() { start_server; }
@@ -11,7 +14,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	cd "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return
 }
 
 teardown() { common_teardown; }
@@ -181,14 +184,68 @@ has_other_renewer() {
 			wait
 		done
 	}
+	lanes=()
 	for number in 1 2 3 4 5 6 7 8; do
 		lane $number 2>>said &
+		lanes+=($!)
 	done
-	wait $(jobs -p | grep -vx "$SERVER_PID")
+	wait "${lanes[@]}"
 	wait_until 3 no_keys
 	wait_until 1 nothing_runs
 	[ ! -e wrong ] || fail "$(cat wrong said)"
 	(($(wc -l <ran) >= 200))
+}
+
+@test "rlock killed at any moment, with --kill-child: the command dies with it, and nothing is left" {
+	start=${EPOCHREALTIME/./}
+	run -0 rlock run measured -- true
+	took=$((${EPOCHREALTIME/./} - start))
+	for ((i = 0; i < 40; i++)); do
+		delay=$(awk -v us=$((RANDOM * 2 * took / 32768)) 'BEGIN { printf "%.6f", us / 1e6 + 1e-4 }')
+		timeout --foreground -s KILL "$delay" rlock run --kill-child -t 1s "lock$i" -- sleep 60 3>&- || :
+	done
+	wait_until 1 nothing_runs
+	run -0 processes_of_test
+	refute_output --partial sleep
+	wait_until 2 no_keys
+}
+
+# ---- one in another ----
+
+@test "a lost lock stops an rlock inside, its command, and frees its lock" {
+	in_background rlock run -t 1s a -- rlock run b -- family
+	wait_until 5 has_lines family "$FAMILY_SIZE"
+	mapfile -t FAMILY < <(cut -d ' ' -f 2 family)
+	BACKGROUND+=("${FAMILY[@]}")
+	redis del a
+	wait_until 2 family_is_gone
+	ended_with 76
+	wait_until 2 no_keys
+	wait_until 1 nothing_runs
+}
+
+@test "TERM sent to the outer of two rlocks ends all, and frees both locks" {
+	in_background rlock run a -- rlock run --grace 100ms b -- family
+	wait_until 5 has_lines family "$FAMILY_SIZE"
+	mapfile -t FAMILY < <(cut -d ' ' -f 2 family)
+	BACKGROUND+=("${FAMILY[@]}")
+	kill -s TERM "$PID"
+	ended_with 143
+	family_is_gone
+	no_keys
+	nothing_runs
+}
+
+@test "with the inner of two rlocks killed its lock is kept until its command has ended" {
+	in_background rlock run a -- sh -c 'rlock run -t 1s b -- until_let_go & echo $! >inner; wait; until_let_go'
+	wait_until 5 is_held b
+	wait_until 5 has_command "$(cat inner)"
+	kill -s KILL "$(cat inner)"
+	stays 1.5 is_held b
+	let_go
+	ended_with 0
+	wait_until 1 no_keys
+	wait_until 1 nothing_runs
 }
 
 # ---- stopped instead of killed ----
@@ -196,7 +253,7 @@ has_other_renewer() {
 @test "with rlock stopped the lock is renewed, and free once the command and rlock have ended" {
 	hold_and_know a -t 1s
 	kill -s STOP "$PID"
-	stays 2 is_held a
+	stays 1.2 is_held a
 	let_go
 	kill -s CONT "$PID"
 	ended_with 0
@@ -204,8 +261,8 @@ has_other_renewer() {
 }
 
 @test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
-	hold_for_family a -t 2s
-	wait_until 3 is_renewed a 2000
+	hold_for_family a -t 1s
+	wait_until 3 is_renewed a 1000
 	end=$(lease_end_ms a)
 	kill -s STOP "$PID" "$SERVER_PID"
 	watch_family 5
@@ -219,8 +276,8 @@ has_other_renewer() {
 }
 
 @test "a stopped renewer: rlock stops the command before the lease ends, and says so" {
-	hold_for_family a -t 2s
-	wait_until 3 is_renewed a 2000
+	hold_for_family a -t 1s
+	wait_until 3 is_renewed a 1000
 	end=$(lease_end_ms a)
 	kill -s STOP "$RENEWER"
 	watch_family 5
@@ -236,7 +293,7 @@ has_other_renewer() {
 	kill -s STOP "$RENEWER"
 	let_pass 0.6
 	kill -s CONT "$RENEWER"
-	stays 2 is_held a
+	wait_until 2 is_renewed a 2000
 	let_go
 	ended_with 0
 	no_keys
@@ -265,7 +322,7 @@ has_other_renewer() {
 	ended_with 76 "$holder"
 	is_gone "$CHILD"
 	[ "$(hold_count a)" = 1 ]
-	stays 1.5 is_held a
+	wait_until 1 is_renewed a 1000
 	let_go
 	ended_with 0
 }

@@ -33,10 +33,10 @@ fi
 
 # What the caller has set up for his own locks, or make for its own children, is none of the tests'
 # business.
-keep=$RLOCK_BIN
+keep=$RLOCK_BIN long=${RLOCK_LONG_TESTS-}
 unset "${!RLOCK_@}" REDISCLI_AUTH MAKEFLAGS MFLAGS MAKELEVEL
 tools=$(realpath -m "$TOOLS_DIR")
-export RLOCK_BIN=$keep PATH=${keep%/*}:$tools:$PATH
+export RLOCK_BIN=$keep RLOCK_LONG_TESTS=$long PATH=${keep%/*}:$tools:$PATH
 export TESTS_UNDER LC_ALL=C.UTF-8
 
 work=$(mktemp -d)

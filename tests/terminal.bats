@@ -2,8 +2,11 @@
 # On a terminal, under a shell with job control: Ctrl-C, Ctrl-\, Ctrl-Z, fg and reading what is typed are
 # as without rlock.
 
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031
+
 load helpers
-load processes
+load leftovers
 load watching
 
 setup_file() { start_server; }
@@ -11,7 +14,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	cd "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return
 }
 
 teardown() { common_teardown; }
@@ -136,11 +139,12 @@ how_often() {
 
 @test "Ctrl-Z stops the job, its lock is kept meanwhile, and fg continues it" {
 	in_terminal bash <<-'END'
-		send rlock run -t 1s a -- sh -c 'echo begun; read line; echo "got $line"; exit 7'
+		send rlock run -t 1s a -- sh -c 'echo $$ >pid; echo begun; read line; echo "got $line"; exit 7'
 		expect begun
 		key Z
 		expect Stopped
 		expect ready> $
+		check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
 		check stays_held a 3
 		send fg
 		expect rlock run
@@ -157,16 +161,18 @@ how_often() {
 @test "Ctrl-Z and fg, over and over, in each shell" {
 	for shell in bash dash; do
 		in_terminal "$shell" <<-'END'
-			send rlock run a -- sh -c 'echo begun; while read line; do echo "got $line"; done'
+			send rlock run a -- sh -c 'echo $$ >pid; echo begun; while read line; do echo "got $line"; done'
 			expect begun
 			key Z
 			expect ready> $
+			check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
 			send fg
 			expect rlock run
 			send one
 			expect got one
 			key Z
 			expect ready> $
+			check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
 			send fg
 			expect rlock run
 			send two
@@ -198,6 +204,26 @@ how_often() {
 		no_keys
 		rm over
 	done
+}
+
+@test "a job that is stopped as soon as it runs has a renewer that is not stopped" {
+	# With all processors busy, so that a process just forked has to wait for its turn.
+	for ((i = $(nproc); i > 0; i--)); do
+		in_background sh -c 'while :; do :; done'
+	done
+	for ((i = 0; i < 8; i++)); do
+		cat <<-'END'
+			send rlock run a -- sh -c 'echo $PPID >keeper; kill -TSTP 0; echo continued'
+			expect Stopped
+			expect ready> $
+			check comes_true 'pgrep -P "$(cat keeper)" -x rlock-renewer'
+			send fg
+			expect continued
+			expect ready> $
+		END
+	done >script
+	in_terminal bash <script
+	no_keys
 }
 
 @test "a waiter that was stopped by Ctrl-Z gets the lock after fg" {
@@ -355,11 +381,6 @@ how_often() {
 		key D
 		expect ready> $
 	END
-}
-
-@test "the lines that a shell's loop reads are not eaten by rlock" {
-	run -0 bash -c 'printf "1\n2\n3\n" | while read -r line; do rlock run a -- echo "line $line"; done'
-	assert_output $'line 1\nline 2\nline 3'
 }
 
 @test "a reader that has enough ends the pipe, as without rlock" {

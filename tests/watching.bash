@@ -1,5 +1,8 @@
 # For the tests that watch processes: who runs, who does not any more, and what was true meanwhile.
-# Sourced behind helpers.bash and processes.bash.
+# Sourced behind helpers.bash and leftovers.bash.
+
+# In single quotes stand whole scripts. LAST_SEEN_MS is for the tests.
+# shellcheck disable=SC2016,SC2034
 
 # ---- time ----
 
@@ -55,12 +58,11 @@ within() {
 # the runtime directory in their environment, which is another one for each test.
 processes_of_test() {
 	local file pid name
-	for file in $(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ); do
+	while IFS= read -r file; do
 		pid=${file#/proc/} pid=${pid%/environ}
 		name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
-		is_running "$pid" && echo "$pid $name"
-	done
-	return 0
+		! is_running "$pid" || echo "$pid $name"
+	done < <(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ)
 }
 
 # The command of keeper PID: its child that is no renewer.
@@ -130,9 +132,7 @@ family_is_gone() {
 watch_family() {
 	local end=$(($(now_ms) + $1 * 1000)) at
 	LAST_SEEN_MS=0
-	while :; do
-		at=$(now_ms)
-		((at < end)) && somebody_of_family_runs || break
+	while at=$(now_ms) && ((at < end)) && somebody_of_family_runs; do
 		LAST_SEEN_MS=$at
 		let_pass 0.005
 	done
@@ -156,11 +156,11 @@ lease_end_ms() {
 # said_once PATTERN: all that was said on standard error is one line, which matches.
 said_once() {
 	local said=$BATS_TEST_TMPDIR/said
-	has_lines "$said" 1 && grep -qE -e "$1" "$said" || {
+	if ! has_lines "$said" 1 || ! grep -qE -e "$1" "$said"; then
 		echo "not one line like '$1' but:" >&2
 		cat "$said" >&2
 		return 1
-	}
+	fi
 }
 
 said_nothing() {

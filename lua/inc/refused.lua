@@ -1,0 +1,14 @@
+-- The error to give for a command that was refused. Redis does not always say which one it was, and
+-- the user needs to know which right is missing.
+local function refused(command, reply)
+	return redis.error_reply(
+		"NOPERM may not run the '" .. string.lower(command) .. "' command: " .. reply.err)
+end
+
+local function is_error(reply)
+	return type(reply) == 'table' and reply.err ~= nil
+end
+
+local function is_other_type(reply)
+	return is_error(reply) and string.find(reply.err, 'WRONGTYPE', 1, true) ~= nil
+end

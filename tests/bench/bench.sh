@@ -1,0 +1,319 @@
+#!/usr/bin/env bash
+# What `make bench` runs: rlock beside what one would otherwise take, on servers of its own, in one
+# table. It judges nothing: it fails only when something did not work.
+#
+#   RLOCK_BIN   the rlock to measure, as it was installed (build/rlock)
+#   BENCH_DIR   the programs that measure (build/bench)
+#   TOOLS_DIR   where faultproxy is (build/tools)
+#   QUICK       1: a minute instead of four, and coarser
+#   RAW_DIR     keep there what was measured
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+: "${RLOCK_BIN:=build/rlock}" "${BENCH_DIR:=build/bench}" "${TOOLS_DIR:=build/tools}"
+: "${QUICK:=}" "${RAW_DIR:=}"
+if [ -n "$QUICK" ] && [ "$QUICK" != 0 ]; then
+	warm_ups=5 rounds=150 turns=100 idle_s=4 crowds=(1 10 50 100) crowd_turns=4
+else
+	warm_ups=20 rounds=500 turns=250 idle_s=10 crowds=(1 10 50 100 200 300) crowd_turns=8
+fi
+
+rlock=$(realpath "$RLOCK_BIN")
+spawn=$(realpath "$BENCH_DIR")/spawn
+turn=$(realpath "$BENCH_DIR")/turn
+proxy=$(realpath "$TOOLS_DIR")/faultproxy
+here=$PWD/tests/bench
+unset "${!RLOCK_@}" REDISCLI_AUTH
+
+# In memory: no disk is to be measured, and etcd waits for it at each step.
+[ -w /dev/shm ] && base=/dev/shm || base=${TMPDIR:-/tmp}
+work=$(mktemp -d "$base/rlock-bench.XXXXXX")
+mkdir "$work/raw"
+export XDG_CONFIG_HOME=$work/config RLOCK_RUNTIME_DIR=$work/runtime ETCDCTL_API=3 LC_ALL=C.UTF-8
+# What is looked up by name is found where it stands on a bare system, after the same few misses.
+PATH=${rlock%/*}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$PATH
+
+started=()
+# shellcheck disable=SC2317,SC2329
+finish() {
+	local pid
+	trap '' HUP INT TERM
+	for pid in "${started[@]}"; do
+		kill "$pid" 2>/dev/null || :
+	done
+	# One that still has a word for a server that is gone is not waited for.
+	sleep 0.5
+	for pid in "${started[@]}"; do
+		kill -KILL "$pid" 2>/dev/null || :
+	done
+	wait
+	[ -z "$RAW_DIR" ] || { mkdir -p "$RAW_DIR" && cp "$work"/raw/* "$RAW_DIR"; } || :
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fail() {
+	printf 'bench: %s\n' "$1" >&2
+	exit 1
+}
+
+has() {
+	command -v "$1" >/dev/null
+}
+
+# first_of PROGRAM...: the first that there is.
+first_of() {
+	local program
+	for program; do
+		! command -v "$program" || return 0
+	done
+	fail "none of these is there: $*"
+}
+
+# wait_until CLAIM COMMAND...: for 20 s at most.
+wait_until() {
+	local claim=$1 try
+	shift
+	for ((try = 0; try < 1000; try++)); do
+		! "$@" >/dev/null 2>&1 || return 0
+		sleep 0.02
+	done
+	fail "this did not come true: $claim"
+}
+
+# start COMMAND...: in the background until we end; sets PID.
+start() {
+	"$@" &
+	PID=$!
+	started+=("$PID")
+}
+
+step() {
+	printf 'bench: %s\n' "$1" >&2
+}
+
+# fact NAME VALUE: for the report.
+fact() {
+	printf '%s %s\n' "$1" "$2" >>"$work/raw/facts"
+}
+
+free_ports() {
+	python3 -c 'import socket, sys
+sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
+print(*(s.getsockname()[1] for s in sockets))' "$1"
+}
+
+# ---- servers ----
+
+redis() {
+	"$redis_cli" -s "$socket" "$@"
+}
+
+start_redis() {
+	redis_server=$(first_of redis-server valkey-server)
+	redis_cli=$(first_of redis-cli valkey-cli)
+	socket=$work/redis.sock
+	start "$redis_server" --bind 127.0.0.1 --port "$redis_port" --unixsocket "$socket" --save '' \
+		--appendonly no --dir "$work" --logfile "$work/redis.log" --maxclients 4000
+	wait_until 'the server answers' redis ping
+	redis acl setuser bench on '>secret' '~*' '&*' +@all >/dev/null
+	export RLOCK_URL=unix://$socket
+	tcp_url=redis://127.0.0.1:$redis_port
+	fact server "$("$redis_server" --version | sed 's/ server v=\([^ ]*\).*/ \1/')"
+}
+
+server_is_empty() {
+	[ "$(redis dbsize)" = 0 ]
+}
+
+etcd_answers() {
+	etcdctl --endpoints "$etcd_url" --command-timeout=1s get x
+}
+
+start_etcd() {
+	local peers=http://127.0.0.1:$etcd_peer_port
+	etcd_url=
+	if ! has etcd || ! has etcdctl; then
+		return
+	fi
+	etcd_url=http://127.0.0.1:$etcd_port
+	start etcd --data-dir "$work/etcd" --listen-client-urls "$etcd_url" \
+		--advertise-client-urls "$etcd_url" --listen-peer-urls "$peers" \
+		--initial-advertise-peer-urls "$peers" --initial-cluster "default=$peers" \
+		>"$work/etcd.log" 2>&1
+	wait_until 'etcd answers' etcd_answers
+}
+
+start_proxy() {
+	start "$proxy" tcp:127.0.0.1:0 "unix:$socket" "unix:$work/control" >"$work/proxy.log"
+	wait_until 'the proxy is ready' grep -q ready "$work/proxy.log"
+	proxy_address=$(grep -o '127.0.0.1:[0-9]*' "$work/proxy.log" | head -n 1)
+}
+
+# counted FIELD: since the last `reset-count`.
+counted() {
+	"$proxy" -c "unix:$work/control" count | tr ' ' '\n' | sed -n "s/^$1=//p"
+}
+
+# ---- what is measured ----
+
+uncontended() {
+	local -a tools=(
+		bare true
+		::: flock flock "$work/flock" true
+		::: rlock "$rlock" run n -- true
+		::: rlock-tcp "RLOCK_URL=$tcp_url" "$rlock" run n -- true
+		::: redis-cli "$here/redis_cli_lock.sh" "$redis_cli" "$socket" idiom true
+	)
+	! has setlock || tools+=(::: setlock setlock "$work/setlock" true)
+	[ -z "$etcd_url" ] || tools+=(::: etcdctl etcdctl --endpoints "$etcd_url" lock n true)
+	"$spawn" "$warm_ups" "$rounds" "${tools[@]}" >"$work/raw/uncontended"
+}
+
+# On the wire: what goes up in one piece is a round trip. The connection itself is not counted.
+round_trips() {
+	local url=redis://bench:secret@$proxy_address/3
+	"$rlock" run -u "$url" wire -- true
+	"$proxy" -c "unix:$work/control" reset-count >/dev/null
+	"$rlock" run -u "$url" wire -- true
+	fact round_trips "$(counted writes_up)"
+	fact connections "$(counted connections)"
+	fact requests "$(counted requests)"
+}
+
+handovers() {
+	local -a tools=(
+		flock 25 flock "$work/flock"
+		::: rlock 25 "$rlock" run n --
+		::: rlock-tcp 25 "$rlock" run -u "$tcp_url" n-tcp --
+	)
+	"$here/contend.py" "$turn" 1 "$turns" "${tools[@]}" >"$work/raw/handover"
+	# Apart: it takes long until it waits.
+	[ -z "$etcd_url" ] || "$here/contend.py" "$turn" 1 $((turns / 10)) \
+		etcdctl 300 etcdctl --endpoints "$etcd_url" lock n >>"$work/raw/handover"
+}
+
+many_waiters() {
+	local waiters
+	for waiters in "${crowds[@]}"; do
+		step "$waiters waiting"
+		"$here/contend.py" --redis "$socket" "$turn" "$waiters" "$crowd_turns" \
+			rlock 10 "$rlock" run n -- >"$work/raw/crowd.$waiters"
+		"$here/contend.py" "$turn" "$waiters" "$crowd_turns" \
+			flock $((30 + waiters * 2)) flock "$work/flock" >>"$work/raw/crowd.$waiters"
+	done
+}
+
+children() {
+	cat "/proc/$1/task/$1/children" 2>/dev/null || ps -o pid= --ppid "$1"
+}
+
+renewer_of() {
+	local child
+	for child in $(children "$1"); do
+		[ "$(cat "/proc/$child/comm" 2>/dev/null)" != rlock-renewer ] || echo "$child"
+	done
+}
+
+has_renewer() {
+	[ -n "$(renewer_of "$1")" ]
+}
+
+# pss PID...: kB, of all of them together.
+pss() {
+	local pid
+	for pid; do
+		cat "/proc/$pid/smaps_rollup"
+	done | awk '/^Pss:/ { sum += $2 } END { print sum }'
+}
+
+# switches PID: how often its threads went to sleep, that is, had been woken.
+switches() {
+	cat "/proc/$1"/task/*/status | awk '/^voluntary_ctxt_switches:/ { sum += $2 } END { print sum }'
+}
+
+# hold NAME COMMAND...: a holder whose command sleeps; sets HOLDER. Killed ones leave their command
+# behind, so that one ends by itself, too.
+hold() {
+	local name=$1
+	shift
+	start "$@" sleep $((idle_s + 30))
+	HOLDER=$PID
+	holders[$name]=$HOLDER
+}
+
+let_go() {
+	local child
+	for child in $(children "$1"); do
+		[ "$(cat "/proc/$child/comm" 2>/dev/null)" != sleep ] || kill "$child"
+	done
+}
+
+# The holders are measured one by one, or they would share what each has to pay for alone.
+idle() {
+	local -A holders=() before=()
+	local name renewer
+
+	hold rlock-30s "$rlock" run -t 30s idle --
+	wait_until 'the lock is held' has_renewer "$HOLDER"
+	sleep 0.5
+	renewer=$(renewer_of "$HOLDER")
+	fact pss_rlock "$(pss "$HOLDER" "$renewer")"
+	fact pss_rlock_keeper "$(pss "$HOLDER")"
+	fact pss_rlock_renewer "$(pss "$renewer")"
+	hold flock flock "$work/flock"
+	sleep 0.2
+	fact pss_flock "$(pss "$HOLDER")"
+	if [ -n "$etcd_url" ]; then
+		hold etcdctl etcdctl --endpoints "$etcd_url" lock idle 2>/dev/null
+		sleep 0.5
+		fact pss_etcdctl "$(pss "$HOLDER")"
+	fi
+	hold rlock-3s "$rlock" run -t 3s idle-3s --
+	wait_until 'the lock is held' has_renewer "$HOLDER"
+	for name in rlock-30s rlock-3s; do
+		holders[$name-renewer]=$(renewer_of "${holders[$name]}")
+	done
+	# The waiter, all of whose requests are counted.
+	start "$rlock" run -q -u "redis://$proxy_address" idle -- true
+	sleep 1
+	"$proxy" -c "unix:$work/control" reset-count >/dev/null
+	for name in "${!holders[@]}"; do
+		before[$name]=$(switches "${holders[$name]}")
+	done
+	sleep "$idle_s"
+	fact waiter_requests "$(counted requests)"
+	kill -0 "$PID" "${holders[@]}" || fail 'a holder or the waiter has gone'
+	for name in "${!holders[@]}"; do
+		fact "switches_$name" $(($(switches "${holders[$name]}") - before[$name]))
+	done
+	fact idle_s "$idle_s"
+	# The waiter goes first: it needs no turn.
+	kill "$PID"
+	for name in rlock-30s rlock-3s flock etcdctl; do
+		[ -z "${holders[$name]-}" ] || let_go "${holders[$name]}"
+	done
+	wait_until 'nothing is left on the server' server_is_empty
+}
+
+fact load_before "$(cut -d ' ' -f 1 /proc/loadavg)"
+fact version "$("$rlock" --version)"
+fact processors "$(nproc)"
+fact rounds "$rounds"
+read -r redis_port etcd_port etcd_peer_port < <(free_ports 3)
+start_redis
+start_etcd
+start_proxy
+step "uncontended, $rounds rounds"
+uncontended
+round_trips
+step "two contenders, $turns hand-overs"
+handovers
+many_waiters
+step "idle, for $idle_s s"
+idle
+fact load_after "$(cut -d ' ' -f 1 /proc/loadavg)"
+"$here/report.py" "$work/raw"

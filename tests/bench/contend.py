@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Lets commands wait in line for a lock, and hands it over from one to the next.
+
+    contend.py [--redis SOCKET] TURN WAITERS ROUNDS LABEL PAUSE-MS WORD... [::: LABEL ...]
+
+WORD... is a tool that takes one lock for the command that is put behind it. Behind each it is
+TURN (bench/turn), which notes when its turn began and ended. One holder and WAITERS waiters of
+each tool are there at every hand-over; the tools take turns, so that whatever else the machine
+does hits all of them alike. PAUSE-MS is how long a waiter is given until it certainly waits.
+Prints a line "LABEL NANOSECONDS REQUESTS COMMANDS" for each hand-over: from the end of the
+holder's command to the begin of the next one; what the clients of the server at SOCKET asked of
+it for that, and what it did in all, inside scripts too; "-" without a server. Ends with 1 when a
+tool let two commands run at once, or did not hand over.
+"""
+
+import mmap
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+PAIR = struct.Struct("qq")
+HAND_OVER_S = 60  # until a tool is taken to hang
+QUIET_S = 0.06  # the server is done with a hand-over when it has nothing to do for so long
+SETTLE_S = 5  # ... or after so long
+RATE_S = 1  # how long to watch what waiting costs, to leave that out
+
+# What clients ask for and scripts never do; the others' counts hold what scripts have called.
+ASKED = ("auth", "hello", "select", "client", "script", "eval", "evalsha", "fcall", "ping")
+ASKED += ("subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe")
+
+
+class Failure(Exception):
+    """A tool or the server did not do its work."""
+
+
+class Server:
+    """What the server has done so far, without our own questions."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+        self.file = self.socket.makefile("rb")
+
+    def ask(self, *words):
+        self.socket.sendall((" ".join(words) + "\r\n").encode())
+        line = self.file.readline()
+        if not line.startswith(b"$"):
+            raise Failure(f"the server says {line!r} to {words}")
+        return self.file.read(int(line[1:]) + 2).decode()
+
+    def subscribers(self):
+        lines = self.ask("client", "list").splitlines()
+        fields = [dict(f.split("=", 1) for f in line.split() if "=" in f) for line in lines]
+        return sum(any(f.get(k, "0") != "0" for k in ("sub", "psub", "ssub")) for f in fields)
+
+    def counts(self):
+        """(requests of clients, commands in all)"""
+        asked = done = 0
+        for line in self.ask("info", "commandstats").splitlines():
+            if not line.startswith("cmdstat_"):
+                continue
+            name, rest = line[8:].split(":", 1)
+            calls = int(rest.split(",", 1)[0].removeprefix("calls="))
+            if name in ("info", "client|list"):
+                continue
+            done += calls
+            if name.split("|")[0] in ASKED:
+                asked += calls
+        return asked, done
+
+    def settle(self):
+        """The counts, as soon as they stay as they are for a while."""
+        limit = time.monotonic() + SETTLE_S
+        last, since = self.counts(), time.monotonic()
+        while time.monotonic() - since < QUIET_S and time.monotonic() < limit:
+            time.sleep(QUIET_S / 4)
+            now = self.counts()
+            if now != last:
+                last, since = now, time.monotonic()
+        return last
+
+
+class Line:
+    """The holder of one tool's lock, and who waits for it."""
+
+    def __init__(self, directory, turn, label, pause_ms, words):
+        self.label, self.words = label, words
+        self.pause_s = int(pause_ms) / 1000
+        self.turn = turn
+        self.path = os.path.join(directory, label + ".turns")
+        self.fifo = os.path.join(directory, label + ".fifo")
+        self.processes = {}  # by index, until they were waited for
+        self.count = 0  # of indices that were given out
+        self.holder = None
+        self.end = None  # of the fifo: the holder's turn ends when it is closed
+        self.pairs = None
+        # Kept back: some have a word to say when they are told to end.
+        self.errors = open(os.path.join(directory, label + ".errors"), "w+b")
+        os.mkfifo(self.fifo)
+
+    def open(self, size):
+        with open(self.path, "w+b") as file:
+            file.truncate(size * PAIR.size)
+            self.pairs = mmap.mmap(file.fileno(), size * PAIR.size)
+
+    def pair(self, index):
+        return PAIR.unpack_from(self.pairs, index * PAIR.size)
+
+    def add(self):
+        command = [*self.words, self.turn, self.path, str(self.count), self.fifo]
+        self.processes[self.count] = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stderr=self.errors
+        )
+        self.count += 1
+
+    def await_turn(self):
+        """Until the next one runs, which becomes the holder. Asleep: looking would disturb."""
+        self.end = os.open(self.fifo, os.O_WRONLY)
+        running = [i for i in self.processes if self.pair(i)[0] != 0]
+        if len(running) != 1:
+            raise Failure(f"{self.label}: {len(running)} commands run at once")
+        self.holder = running[0]
+
+    def hand_over(self):
+        """The nanoseconds it took."""
+        before = self.holder
+        signal.alarm(HAND_OVER_S)
+        os.close(self.end)
+        self.end = None
+        if self.processes.pop(before).wait() != 0:
+            raise Failure(f"{self.label}: the exit status of a holder was not 0")
+        self.await_turn()
+        signal.alarm(0)
+        return self.pair(self.holder)[0] - self.pair(before)[1]
+
+    def say_errors(self):
+        self.errors.seek(0)
+        sys.stderr.write(self.errors.read(10000).decode(errors="replace"))
+
+    def close(self):
+        """Ends all of it; those that wait are not to have a turn any more."""
+        for index, process in self.processes.items():
+            if index != self.holder:
+                process.terminate()
+        for index, process in self.processes.items():
+            if index != self.holder:
+                process.wait()
+        if self.end is not None:
+            os.close(self.end)
+            self.processes[self.holder].wait()
+
+
+def read_lines(directory, turn, words):
+    lines, start = [], 0
+    for i in range(len(words) + 1):
+        if i == len(words) or words[i] == ":::":
+            label, pause_ms, *tool = words[start:i]
+            lines.append(Line(directory, turn, label, pause_ms, tool))
+            start = i + 1
+    return lines
+
+
+def fill(lines, waiters, server):
+    """A holder and all waiters for each line."""
+    for line in lines:
+        line.add()
+        signal.alarm(HAND_OVER_S)
+        line.await_turn()
+        signal.alarm(0)
+        for _ in range(waiters):
+            line.add()
+    limit = time.monotonic() + HAND_OVER_S
+    # Each line has its own pause; of many waiters, those at the server can be counted.
+    time.sleep(max(line.pause_s for line in lines))
+    while server and server.subscribers() < waiters:
+        if time.monotonic() > limit:
+            raise Failure(f"{server.subscribers()} of {waiters} waiters have subscribed")
+        time.sleep(0.05)
+
+
+def contend(lines, waiters, rounds, server):
+    for line in lines:
+        line.open(waiters + 1 + rounds)
+    fill(lines, waiters, server)
+    rate = (0, 0)
+    if server:
+        before = server.settle()
+        time.sleep(RATE_S)
+        rate = tuple((a - b) / RATE_S for a, b in zip(server.counts(), before))
+    for _ in range(rounds):
+        for line in lines:
+            if server:
+                before, since = server.counts(), time.monotonic()
+            took_ns = line.hand_over()
+            if server:
+                after, seconds = server.settle(), time.monotonic() - since
+                spent = [round(a - b - r * seconds) for a, b, r in zip(after, before, rate)]
+                print(line.label, took_ns, *spent, flush=True)
+            else:
+                print(line.label, took_ns, "-", "-", flush=True)
+            line.add()
+            time.sleep(line.pause_s)
+
+
+def hang(_signal, _frame):
+    raise Failure(f"no hand-over within {HAND_OVER_S} s")
+
+
+def main(argv):
+    server = None
+    signal.signal(signal.SIGALRM, hang)
+    if argv[:1] == ["--redis"]:
+        server = Server(argv[1])
+        argv = argv[2:]
+    if len(argv) < 6:
+        print(__doc__, file=sys.stderr)
+        return 64
+    turn, waiters, rounds = argv[0], int(argv[1]), int(argv[2])
+    with tempfile.TemporaryDirectory() as directory:
+        lines = read_lines(directory, turn, argv[3:])
+        try:
+            contend(lines, waiters, rounds, server)
+        except Failure as failure:
+            print(f"contend: {failure}", file=sys.stderr)
+            for line in lines:
+                line.say_errors()
+            return 1
+        finally:
+            for line in lines:
+                line.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Turns what bench.sh has measured into one table, and a line of JSON.
+
+    report.py DIRECTORY
+
+The goals stand here. Whether they are met is said, and changes nothing: times depend on the
+machine and on what else it does; their ratios do so much less.
+"""
+
+import json
+import os
+import statistics
+import sys
+
+NAMES = {
+    "bare": "the command alone",
+    "flock": "flock",
+    "setlock": "setlock",
+    "rlock": "rlock, unix socket",
+    "rlock-tcp": "rlock, TCP on loopback",
+    "redis-cli": "SET NX PX, Lua DEL by redis-cli, bash",
+    "etcdctl": "etcdctl lock",
+}
+WIDTH = 44
+
+
+def read_samples(path):
+    """{label: [[number, ...], ...]}, one list for each column behind the label."""
+    columns = {}
+    with open(path, encoding="ascii") as file:
+        for line in file:
+            label, *numbers = line.split()
+            rows = columns.setdefault(label, [[] for _ in numbers])
+            for column, number in zip(rows, numbers):
+                column.append(None if number == "-" else int(number))
+    return columns
+
+
+def quantile(numbers, part):
+    ordered = sorted(numbers)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+class Report:
+    def __init__(self, directory):
+        self.directory = directory
+        self.result = {}
+        with open(os.path.join(directory, "facts"), encoding="utf-8") as file:
+            self.facts = dict(line.rstrip("\n").split(" ", 1) for line in file)
+
+    def samples(self, name):
+        return read_samples(os.path.join(self.directory, name))
+
+    def number(self, name):
+        return float(self.facts[name])
+
+    def head(self, title, *columns):
+        print(f"\n{title:{WIDTH}}" + "".join(f"{column:>10}" for column in columns) + "   goal")
+
+    def row(self, name, *cells, goal=None, value=None, text=None):
+        """goal: the largest value that meets it, shown as text."""
+        line = f"  {name:{WIDTH - 2}}" + "".join(f"{cell:>10}" for cell in cells)
+        if goal is not None:
+            line += f"   <= {text or goal}: " + ("met" if value <= goal else "missed")
+        print(line.rstrip())
+
+    def keep(self, name, value):
+        self.result[name] = round(value, 3)
+
+    # ---- the parts ----
+
+    def title(self):
+        facts = self.facts
+        print(
+            f"{facts['version']}, {facts['server']}, "
+            f"{facts['processors']} processors, load {facts['load_before']} before and "
+            f"{facts['load_after']} after"
+        )
+        if float(facts["load_before"]) > 0.5:
+            print("Something else was running: that hits those most which start most processes.")
+
+    def uncontended(self):
+        samples = self.samples("uncontended")
+        median = {label: statistics.median(columns[0]) for label, columns in samples.items()}
+        # What else runs on the machine has touched the quick quarter least.
+        quick = {label: quantile(columns[0], 0.25) for label, columns in samples.items()}
+        flock, rlock = median["flock"], median["rlock"]
+        self.head(
+            f"uncontended: TOOL NAME true ({self.facts['rounds']} x)",
+            "median us",
+            "x flock",
+            "p25 us",
+            "x flock",
+            "faults",
+        )
+        for label in sorted(median, key=median.get):
+            goals = {}
+            ratio = median[label] / flock
+            if label == "rlock":
+                goals = {"goal": 1.10, "value": ratio, "text": "1.10 x flock"}
+            self.row(
+                NAMES[label],
+                f"{median[label] / 1000:.0f}",
+                f"{ratio:.2f}",
+                f"{quick[label] / 1000:.0f}",
+                f"{quick[label] / quick['flock']:.2f}",
+                f"{statistics.median(samples[label][1]):.0f}",
+                **goals,
+            )
+            self.keep(f"uncontended_us_{label}", median[label] / 1000)
+            self.keep(f"uncontended_x_flock_{label}", ratio)
+            self.keep(f"uncontended_p25_x_flock_{label}", quick[label] / quick["flock"])
+        for label, goal in (("redis-cli", 0.20), ("etcdctl", 0.12)):
+            if label not in median:
+                continue
+            ratio = rlock / median[label]
+            name = f"rlock, as a part of the time of {label}"
+            cells = ("", f"{ratio:.3f}", "", f"{quick['rlock'] / quick[label]:.3f}", "")
+            self.row(name, *cells, goal=goal, value=ratio, text=f"{goal:.2f}")
+            self.keep(f"uncontended_x_{label}", ratio)
+
+    def round_trips(self):
+        trips = self.number("round_trips")
+        self.head("on the wire: user, password, db, client name", "number")
+        self.row("round trips of an uncontended run", f"{trips:.0f}", goal=2, value=trips)
+        self.row("connections", self.facts["connections"])
+        self.row("requests in them", self.facts["requests"])
+        self.keep("round_trips", trips)
+
+    def handovers(self):
+        samples = {label: columns[0] for label, columns in self.samples("handover").items()}
+        flock = {part: quantile(samples["flock"], part) for part in (0.25, 0.5)}
+        count = len(samples["flock"])
+        self.head(
+            f"hand-over, two contenders ({count} x)",
+            "p50 us",
+            "x flock",
+            "p25 us",
+            "x flock",
+            "p99 us",
+        )
+        for label in sorted(samples, key=lambda label: quantile(samples[label], 0.5)):
+            p25, p50, p99 = (quantile(samples[label], part) for part in (0.25, 0.5, 0.99))
+            ratio = p50 / flock[0.5]
+            goals = {}
+            if label == "rlock":
+                goals = {"goal": 1.2, "value": ratio, "text": "1.20 x flock, p50"}
+            self.row(
+                NAMES[label],
+                f"{p50 / 1000:.0f}",
+                f"{ratio:.2f}",
+                f"{p25 / 1000:.0f}",
+                f"{p25 / flock[0.25]:.2f}",
+                f"{p99 / 1000:.0f}",
+                **goals,
+            )
+            self.keep(f"handover_p50_us_{label}", p50 / 1000)
+            self.keep(f"handover_p99_us_{label}", p99 / 1000)
+            self.keep(f"handover_p50_x_flock_{label}", ratio)
+            self.keep(f"handover_p25_x_flock_{label}", p25 / flock[0.25])
+
+    def crowds(self):
+        sizes = [int(n[6:]) for n in os.listdir(self.directory) if n.startswith("crowd.")]
+        self.head(
+            "hand-over with many waiters, for each one",
+            "requests",
+            "commands",
+            "p50 us",
+            "x flock",
+        )
+        for size in sorted(sizes):
+            samples = self.samples(f"crowd.{size}")
+            times, asked, done = (statistics.median(column) for column in samples["rlock"])
+            flock = statistics.median(samples["flock"][0])
+            self.row(
+                f"{size} waiting",
+                f"{asked:.0f}",
+                f"{done:.0f}",
+                f"{times / 1000:.0f}",
+                f"{times / flock:.2f}",
+                **({"goal": 4, "value": asked, "text": "4 requests"} if size >= 50 else {}),
+            )
+            self.keep(f"requests_{size}_waiting", asked)
+            self.keep(f"handover_us_{size}_waiting", times / 1000)
+
+    def idle(self):
+        seconds = self.number("idle_s")
+        memory = self.number("pss_rlock")
+        self.head("an idle holder: memory, and wake-ups", "PSS kB", "x flock", "in 10 s")
+        shares = ("keeper", "renewer")
+        switches = {
+            f"{ttl} {share}": self.number(
+                f"switches_rlock-{ttl}" + ("-renewer" if share == "renewer" else "")
+            )
+            * 10
+            / seconds
+            for ttl in ("30s", "3s")
+            for share in shares
+        }
+        flock = self.number("pss_flock")
+        self.row(
+            "rlock -t 30s, keeper and renewer",
+            f"{memory:.0f}",
+            f"{memory / flock:.2f}",
+            f"{switches['30s keeper']:.0f} + {switches['30s renewer']:.0f}",
+            goal=450,
+            value=memory,
+            text="450 kB",
+        )
+        self.row("  of that the keeper", self.facts["pss_rlock_keeper"])
+        self.row("  of that the renewer", self.facts["pss_rlock_renewer"])
+        self.row(
+            "rlock -t 3s: ten renewals in 10 s",
+            "",
+            "",
+            f"{switches['3s keeper']:.0f} + {switches['3s renewer']:.0f}",
+        )
+        for label in ("flock", "etcdctl"):
+            if f"pss_{label}" in self.facts:
+                kilobytes = self.number(f"pss_{label}")
+                self.row(
+                    NAMES[label],
+                    f"{kilobytes:.0f}",
+                    f"{kilobytes / flock:.2f}",
+                    f"{self.number(f'switches_{label}') * 10 / seconds:.0f}",
+                )
+                self.keep(f"pss_kb_{label}", kilobytes)
+        self.keep("pss_kb_rlock", memory)
+        for name, value in switches.items():
+            self.keep("switches_10s_" + name.replace(" ", "_"), value)
+        rate = self.number("waiter_requests") / seconds
+        self.head("a waiting waiter", "number")
+        self.row("requests a second", f"{rate:.2f}", goal=0.5, value=rate)
+        self.keep("waiter_requests_per_s", rate)
+
+
+def main(argv):
+    if len(argv) != 1:
+        print(__doc__, file=sys.stderr)
+        return 64
+    report = Report(argv[0])
+    report.title()
+    report.uncontended()
+    report.round_trips()
+    report.handovers()
+    report.crowds()
+    report.idle()
+    print()
+    print(json.dumps(report.result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
