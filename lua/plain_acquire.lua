@@ -73,13 +73,18 @@ local function entry_of(name, since_ms, token)
 	return name.owner .. ' ' .. since_ms .. ' ' .. token .. ' ' .. note
 end
 
--- What follows on the first write of a free lock. A user who lacks one of these rights must not leave a
--- lock behind that never ends, or that he can't release: nil, or the error when one was refused.
+-- What follows on the first write of a free lock, and all that its renewal and release will need: a user
+-- who lacks one of these rights must not leave a lock behind that never ends, or that he can't release.
+-- nil, or the error when one was refused.
 local function secure(name, entry)
 	local steps = {
+		-- What an expired or broken hold left behind. Not before the lock's own write: a
+		-- script that has deleted something may go on when the server is full.
+		{ 'DEL', name.holds },
 		{ 'HSET', name.holds, hold_id, entry },
 		{ 'PEXPIRE', name.lock, lease_ms },
 		{ 'PEXPIRE', name.holds, lease_ms },
+		{ 'PTTL', name.lock },
 		{ 'HGET', name.holds, hold_id },
 		{ 'HDEL', name.holds, '' },
 	}
@@ -95,18 +100,12 @@ end
 -- The first hold of a free lock: {hold count, token}, or an error with nothing taken.
 local function take_free(name, since_ms)
 	local token = '-'
-	local has_leftovers = redis.call('EXISTS', name.counter, name.holds) > 0
-	if draw_token or (has_leftovers and redis.call('EXISTS', name.counter) == 1) then
+	if draw_token or redis.call('EXISTS', name.counter) == 1 then
 		-- wire: RFencedLock draws at every acquisition, re-entries too
 		token = redis.call('INCR', name.counter)
 	end
 	-- wire: same field and count as Redisson's
 	redis.call('HINCRBY', name.lock, name.owner, 1)
-	if has_leftovers then
-		-- What an expired or broken hold left behind. Not before the writes above: a script
-		-- that has deleted something may go on when the server is full.
-		redis.pcall('DEL', name.holds)
-	end
 	local refusal = secure(name, entry_of(name, since_ms, token))
 	if refusal then
 		redis.pcall('HDEL', name.lock, name.owner)

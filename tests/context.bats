@@ -370,7 +370,8 @@ needs_namespaces() {
 }
 
 # A pid namespace whose /proc is empty.
-WITHOUT_PROC=(unshare --fork --pid --mount-proc --kill-child sh -c 'mount -t tmpfs none /proc && exec "$@"' sh)
+WITHOUT_PROC=(unshare --fork --pid --mount-proc --kill-child
+	sh -c 'mount -t tmpfs none /proc && exec "$@"' sh)
 
 needs_empty_proc() {
 	"${WITHOUT_PROC[@]}" true 2>/dev/null || skip 'no namespaces here'
