@@ -237,6 +237,15 @@ static bool is_stopped(pid_t pid)
 	return proc_read(pid, &proc) && proc.state == 'T';
 }
 
+/* A stop is told once: that it is told means that the command ran since. reap reads it again. */
+static bool has_stopped_anew(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == pid;
+}
+
 /* Whether somebody is there to continue us: a shell with job control, which is in another group of
  * the same session. */
 static bool has_job_control(void)
@@ -265,7 +274,8 @@ static void follow_stop(struct keeper *keeper)
 	(void)!write(keeper->knock_fd[0], "", 1);
 	(void)raise(SIGSTOP);
 	keeper->watch->is_keeper_stopped = false;
-	if (is_stopped(keeper->command))
+	/* Continued alone we take it along; but one that ran, and stopped itself again, is left so. */
+	if (is_stopped(keeper->command) && !has_stopped_anew(keeper->command))
 		(void)kill(keeper->command, SIGCONT);
 }
 

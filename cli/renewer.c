@@ -89,10 +89,7 @@ static void let_go(const struct renewer_job *job)
 {
 	int kept[] = { job->keeper_fd, job->target_fd, job->knock_fd, session_fd(job->session) };
 	struct proc self;
-	sigset_t all;
 
-	sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
 	(void)setsid();
 	rlock_conn_disown(job->conn);
@@ -406,12 +403,21 @@ static void renewer_run(struct renewer *renewer)
 
 pid_t renewer_start(const struct renewer_job *job)
 {
-	pid_t keeper = getpid();
-	pid_t pid = fork();
+	pid_t keeper = getpid(), pid;
 	struct renewer renewer;
+	sigset_t all, before;
+	int error;
 
-	if (pid != 0)
+	/* From its first instant: a Ctrl-Z at this moment must not stop the watchdog as well. */
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid != 0) {
+		error = errno;
+		(void)sigprocmask(SIG_SETMASK, &before, NULL);
+		errno = error;
 		return pid;
+	}
 	let_go(job);
 	if (renewer_init(&renewer, job, keeper))
 		renewer_run(&renewer);

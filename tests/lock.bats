@@ -186,6 +186,18 @@ ttl_is_below() {
 	done
 }
 
+@test "the line that it is told can be pasted, whatever the lock is called" {
+	export NAME="my lock; it's"
+	run -0 bash -c '
+		said=$(rlock lock "$NAME" 2>&1 && cd /)
+		eval "${said##*: }" || exit
+		$REDIS exists "$NAME"
+		rlock unlock "$NAME"
+		exit
+	'
+	assert_output 1
+}
+
 @test "a subshell of dash is told so, too" {
 	run -64 dash -c 'x=$(rlock lock a && cd /); exit'
 	assert_output --partial 'rlock lock --pid $$ a'
@@ -621,6 +633,22 @@ ttl_is_below() {
 	assert_line -n 1 2
 }
 
+@test "the right line can be pasted, whatever the locks are called" {
+	run -0 bash -c '
+		rlock lock --pid $$ "my lock" b
+		said=$(rlock unlock b 2>&1)
+		eval "${said##*: }" || exit
+		$REDIS exists "my lock" b
+	'
+	assert_output 0
+}
+
+@test "unlock of names that were locked one by one does not call them locked together" {
+	run bash -c 'rlock lock --pid $$ a; rlock lock --pid $$ b; rlock unlock a b; exit'
+	[ "$status" = 0 ] || [ "$status" = 1 ]
+	refute_output --partial 'was locked together'
+}
+
 @test "names that were locked one by one are unlocked one by one" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
@@ -747,12 +775,14 @@ second_server() {
 @test "only state files of dead processes are swept away" {
 	script_that_locks a
 	touch "$RLOCK_RUNTIME_DIR/hold-999999999-1-00000000000000000000000000000000"
+	# One that was killed while it wrote.
+	touch "$RLOCK_RUNTIME_DIR/new-999999999-00000000000000000000000000000000"
 	touch "$RLOCK_RUNTIME_DIR/hold-and-other-things"
 	run -0 bash -c 'rlock lock --pid $$ b; rlock unlock b; exit'
 	run -0 ls "$RLOCK_RUNTIME_DIR"
 	assert_line --regexp "^hold-$PID-"
 	assert_line hold-and-other-things
-	refute_line --partial hold-999999999
+	refute_line --partial -999999999-
 }
 
 @test "a damaged state file does no harm" {

@@ -138,11 +138,11 @@ java_unlock_at() {
 	local best=10000 freed had
 	for _ in 1 2 3 4 5; do
 		java_lock a
-		in_background rlock run a -- sh -c '$REDIS hvals "rlock_holds:{a}" >had'
+		in_background rlock run a -- sh -c '$REDIS hvals "rlock_holds:{a}" >held'
 		wait_until 5 has_waiters a
 		freed=$(java_unlock_at a)
 		ended_with 0
-		read -r _ had _ <had
+		read -r _ had _ <held
 		((had - freed > best)) || best=$((had - freed))
 	done
 	((best >= 0 && best < 100))
