@@ -27,6 +27,8 @@
 #define RETRY_MIN_MS 20
 #define RETRIES_IN_A_LEASE 20
 #define RELEASE_MS 5000
+/* A command that ends within this time never meets a renewer that does anything. */
+#define SHORT_COMMAND_MS 20
 /* How often to look whether the command of a keeper that stopped itself runs again. */
 #define STOPPED_LOOK_MS 500
 
@@ -83,15 +85,12 @@ static void close_all_but(int *kept, size_t count)
 		(void)close(null_fd);
 }
 
-/* Away from the caller's terminal, streams and directory. TERM, INT and HUP stay blocked for good.
- */
+/* Away from the caller's terminal, streams and directory. All signals stay blocked for good. */
 static void let_go(const struct renewer_job *job)
 {
 	int kept[] = { job->keeper_fd, job->target_fd, job->knock_fd, session_fd(job->session) };
 	struct proc self;
 
-	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
-	(void)setsid();
 	rlock_conn_disown(job->conn);
 	rlock_conn_set_trace(job->conn, NULL, NULL);
 	close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
@@ -100,6 +99,20 @@ static void let_go(const struct renewer_job *job)
 		job->session->renewer = self.pid;
 		job->session->renewer_start = self.start;
 	}
+}
+
+/*
+ * Known for a watchdog, and out of reach of the terminal, from the first; all the rest is put off while a
+ * short command may be at its start, which would have to share the processor with it.
+ */
+static void step_aside(const struct renewer_job *job)
+{
+	struct pollfd keeper = { job->keeper_fd, POLLIN, 0 };
+
+	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
+	(void)setsid();
+	if (!job->watch->is_for_caller)
+		(void)poll(&keeper, 1, SHORT_COMMAND_MS);
 }
 
 static bool renewer_init(struct renewer *renewer, const struct renewer_job *job, pid_t keeper)
@@ -418,6 +431,7 @@ pid_t renewer_start(const struct renewer_job *job)
 		errno = error;
 		return pid;
 	}
+	step_aside(job);
 	let_go(job);
 	if (renewer_init(&renewer, job, keeper))
 		renewer_run(&renewer);

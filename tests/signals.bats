@@ -266,6 +266,7 @@ waiter_leaves_by() {
 }
 
 @test "TERM while the server's answer is under way ends rlock at once, and nothing stays locked" {
+	rlock run warm -- true
 	in_background faultproxy "unix:$BATS_TEST_TMPDIR/proxy" "unix:$SERVER_SOCKET" "unix:$BATS_TEST_TMPDIR/control"
 	wait_until 5 file_exists control
 	faultproxy -c "unix:$BATS_TEST_TMPDIR/control" hold-reply 'redisson_lock_token:{a}' 10

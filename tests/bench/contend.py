@@ -121,14 +121,17 @@ class Line:
     def await_turn(self):
         """Until the next one runs, which becomes the holder. Asleep: looking would disturb."""
         self.end = os.open(self.fifo, os.O_WRONLY)
+        self.holder = self.only_running()
+
+    def only_running(self):
         running = [i for i in self.processes if self.pair(i)[0] != 0]
         if len(running) != 1:
             raise Failure(f"{self.label}: {len(running)} commands run at once")
-        self.holder = running[0]
+        return running[0]
 
     def hand_over(self):
         """The nanoseconds it took."""
-        before = self.holder
+        before = self.only_running()
         signal.alarm(HAND_OVER_S)
         os.close(self.end)
         self.end = None
