@@ -2,6 +2,7 @@
  * A connection for a command, and the line for what it met.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -67,4 +68,39 @@ int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
 		       enum rlock_status status)
 {
 	return caller_say(opts, conn, exit_code_of(status));
+}
+
+int caller_find(const struct opts *opts, struct caller_hold *out)
+{
+	const char *server = rlock_url_server(opts->url), *value = getenv(HELD_VARIABLE);
+	/* From ourselves on: a shell may have become us for its last command. */
+	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
+	int code;
+
+	*out = (struct caller_hold){ 0 };
+	out->session = session_find(pid, opts->names, opts->name_count, server, &out->near, &code);
+	out->is_run = value != NULL && held_find(value, server, &opts->names[0], &out->run) &&
+		      session_is_outside(out->session, out->run.hold_id);
+	if (code != 0)
+		caller_hold_clear(out);
+	return code;
+}
+
+void caller_hold_clear(struct caller_hold *hold)
+{
+	session_free(hold->session);
+	session_free(hold->near);
+}
+
+int caller_say_none(const struct opts *opts, const struct caller_hold *hold, const char *verb)
+{
+	char names[NAMES_SHOWN_MAX];
+
+	if (hold->near != NULL)
+		session_say_near(hold->near, opts->names, opts->name_count,
+				 rlock_url_server(opts->url), verb);
+	else
+		say_error("%s: not held by this process or one above it",
+			  names_show(opts->names, opts->name_count, names));
+	return EXIT_NOT_HELD;
 }

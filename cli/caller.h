@@ -6,7 +6,9 @@
 #define CALLER_H
 
 #include "../lib/rlock.h"
+#include "held.h"
 #include "opts.h"
+#include "session.h"
 
 /* The owner on the server of an --owner: no owner of a process ends in 0. */
 #define OWNER_FORMAT "%s:0"
@@ -24,5 +26,19 @@ int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code)
 /* Say what conn's last call met, and of which name; the exit code for status. */
 int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
 		       enum rlock_status status);
+
+/* What the calling process, or the nearest one above it, has on the names that were given. */
+struct caller_hold {
+	struct session *session; /* a lock without a command on just these; NULL: none */
+	struct session *near;    /* where there is none, one that comes close; or NULL */
+	bool is_run; /* nearer than session there is a `rlock run` with the first name */
+	struct held run;
+};
+
+/* 0, or the exit code after one line by say_error. Cleared by caller_hold_clear. */
+int caller_find(const struct opts *opts, struct caller_hold *out);
+void caller_hold_clear(struct caller_hold *hold);
+/* One line: there is no such hold. EXIT_NOT_HELD. */
+int caller_say_none(const struct opts *opts, const struct caller_hold *hold, const char *verb);
 
 #endif

@@ -91,14 +91,12 @@ static void make_note(struct taker *taker)
 static int find_target(struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
-	char names[NAMES_SHOWN_MAX];
 	int code = 0;
 
 	if (opts->command != NULL || opts->owner != NULL)
 		return 0;
-	taker->target_fd =
-		session_target((pid_t)opts->pid, names_show(opts->names, opts->name_count, names),
-			       &taker->target, &taker->target_start, &code);
+	taker->target_fd = session_target((pid_t)opts->pid, opts->names, opts->name_count,
+					  &taker->target, &taker->target_start, &code);
 	return code;
 }
 
@@ -316,6 +314,14 @@ static void stop_renewer(const struct session *session)
 		;
 }
 
+/* Had, but a signal came that would have ended the wait: given back, and ended by it. */
+static int end_pending(const struct taker *taker, int signal)
+{
+	rlock_conn_set_cancel(taker->conn, -1);
+	(void)rlock_release(taker->conn, taker->hold, rlock_now_ms() + RELEASE_MS);
+	return signals_die_by(signal);
+}
+
 static int hold_for_caller(const struct taker *taker, struct session *session)
 {
 	struct watch *watch = watch_new();
@@ -360,7 +366,7 @@ static int take(struct taker *taker, struct session *session)
 {
 	bool is_cancelled = false;
 	enum rlock_status status;
-	int code = signals_setup(&taker->signals);
+	int signal, code = signals_setup(&taker->signals);
 
 	if (code == 0)
 		code = join_cancels(taker);
@@ -377,6 +383,9 @@ static int take(struct taker *taker, struct session *session)
 		return end_not_had(taker, status);
 	if (taker->opts->command != NULL)
 		return hold_for_command(taker);
+	signal = signals_pending_end(&taker->signals);
+	if (signal != 0)
+		return end_pending(taker, signal);
 	return session != NULL ? hold_for_caller(taker, session) : 0;
 }
 

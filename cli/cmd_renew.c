@@ -60,34 +60,19 @@ static int renew_session(const struct opts *opts, struct rlock_conn *conn, struc
 	return code;
 }
 
-/* Under `rlock run` the hold stands in the environment. Its own watchdog or lease goes on as
- * before. */
-static int renew_held(const struct opts *opts, struct rlock_conn *conn, const char *value)
+/* Under `rlock run` the hold stands in the environment. Its own watchdog or lease goes on as before. */
+static int renew_run(const struct opts *opts, struct rlock_conn *conn, const struct held *run)
 {
-	int code = 0;
+	struct rlock_hold *hold = NULL;
+	int code;
 
-	for (size_t i = 0; code == 0 && i < opts->name_count; i++) {
-		struct rlock_hold *hold = NULL;
-		struct opts one = *opts;
-		struct held held;
-		char name[NAME_SHOWN_MAX];
-
-		one.names = &opts->names[i];
-		one.name_count = 1;
-		if (value == NULL ||
-		    !held_find(value, rlock_url_server(opts->url), one.names, &held)) {
-			say_error("%s: not held by this process or one above it",
-				  name_show(&one, 0, name));
-			return EXIT_NOT_HELD;
-		}
-		if (rlock_hold_new(held.kind, one.names, 1, held.hold_id, 0, held.lease_ms,
-				   &hold) != RLOCK_OK) {
-			say_error("out of memory");
-			return EXIT_SYSTEM;
-		}
-		code = renew(&one, conn, hold, held.lease_ms, EXIT_LOST);
-		rlock_hold_free(hold);
+	if (rlock_hold_new(run->kind, opts->names, 1, run->hold_id, 0, run->lease_ms, &hold) !=
+	    RLOCK_OK) {
+		say_error("out of memory");
+		return EXIT_SYSTEM;
 	}
+	code = renew(opts, conn, hold, run->lease_ms, EXIT_LOST);
+	rlock_hold_free(hold);
 	return code;
 }
 
@@ -99,12 +84,10 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
 	for (size_t i = 0; code == 0 && i < opts->name_count; i++) {
 		struct rlock_hold *hold = NULL;
-		struct opts one = *opts;
+		struct opts one = opts_of_name(opts, i);
 		enum rlock_status status =
 			rlock_find(conn, RLOCK_PLAIN, &opts->names[i], owner, &hold);
 
-		one.names = &opts->names[i];
-		one.name_count = 1;
 		if (status == RLOCK_NOT_HELD)
 			code = caller_say(&one, conn, EXIT_NOT_HELD);
 		else if (status != RLOCK_OK)
@@ -116,33 +99,38 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 	return code;
 }
 
+static int renew_caller(const struct opts *opts, struct rlock_conn *conn);
+
+/* Names that were not locked together: each for itself, up to the first that fails. */
+static int renew_one_by_one(const struct opts *opts, struct rlock_conn *conn)
+{
+	int code = 0;
+
+	for (size_t i = 0; code == 0 && i < opts->name_count; i++) {
+		struct opts one = opts_of_name(opts, i);
+
+		code = renew_caller(&one, conn);
+	}
+	return code;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): once, for the names of a list */
 static int renew_caller(const struct opts *opts, struct rlock_conn *conn)
 {
-	struct session *near = NULL;
-	/* From ourselves on: a shell may have become us for its last command. */
-	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
-	const char *server = rlock_url_server(opts->url), *value = getenv(HELD_VARIABLE);
-	int code;
-	struct session *session =
-		session_find(pid, opts->names, opts->name_count, server, &near, &code);
-	struct held held;
+	struct caller_hold hold;
+	int code = caller_find(opts, &hold);
 
 	if (code != 0)
 		return code;
-	if (value != NULL && held_find(value, server, &opts->names[0], &held) &&
-	    session_is_outside(session, held.hold_id)) {
-		code = renew_held(opts, conn, value);
-	} else if (session != NULL) {
-		code = renew_session(opts, conn, session);
-	} else if (near != NULL) {
-		session_say_near(near, opts->names, opts->name_count, rlock_url_server(opts->url),
-				 "renew");
-		code = EXIT_NOT_HELD;
-	} else {
-		code = renew_held(opts, conn, value);
-	}
-	session_free(session);
-	session_free(near);
+	if (hold.session != NULL && !hold.is_run)
+		code = renew_session(opts, conn, hold.session);
+	else if (opts->name_count > 1)
+		code = renew_one_by_one(opts, conn);
+	else if (hold.is_run)
+		code = renew_run(opts, conn, &hold.run);
+	else
+		code = caller_say_none(opts, &hold, "renew");
+	caller_hold_clear(&hold);
 	return code;
 }
 

@@ -99,43 +99,44 @@ static int unlock_session(const struct opts *opts, struct rlock_conn *conn, stru
 	return code;
 }
 
-static int say_no_session(const struct opts *opts, const struct session *near)
-{
-	char names[NAMES_SHOWN_MAX];
+static int unlock_caller(const struct opts *opts, struct rlock_conn *conn);
 
-	(void)names_show(opts->names, opts->name_count, names);
-	if (near != NULL)
-		session_say_near(near, opts->names, opts->name_count, rlock_url_server(opts->url),
-				 "unlock");
-	else
-		say_error("%s: not held by this process or one above it", names);
-	return EXIT_NOT_HELD;
+/* Names that were not locked together: each for itself. The worst of the codes. */
+static int unlock_one_by_one(const struct opts *opts, struct rlock_conn *conn)
+{
+	int worst = 0;
+
+	for (size_t i = 0; i < opts->name_count; i++) {
+		struct opts one = opts_of_name(opts, i);
+		int code = unlock_caller(&one, conn);
+
+		if (code > worst)
+			worst = code;
+	}
+	return worst;
 }
 
-static int unlock_caller(struct opts *opts, struct rlock_conn *conn)
+/* NOLINTNEXTLINE(misc-no-recursion): once, for the names of a list */
+static int unlock_caller(const struct opts *opts, struct rlock_conn *conn)
 {
-	struct session *near = NULL;
-	/* From ourselves on: a shell may have become us for its last command. */
-	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
-	const char *server = rlock_url_server(opts->url), *value = getenv(HELD_VARIABLE);
-	int code;
-	struct session *session =
-		session_find(pid, opts->names, opts->name_count, server, &near, &code);
+	struct caller_hold hold;
 	char names[NAMES_SHOWN_MAX];
-	struct held held;
+	int code = caller_find(opts, &hold);
 
-	if (value != NULL && held_find(value, server, &opts->names[0], &held) &&
-	    session_is_outside(session, held.hold_id)) {
+	if (code != 0)
+		return code;
+	if (hold.is_run) {
 		say_error("%s: held by 'rlock run', which gives it back when its command ends",
 			  names_show(opts->names, opts->name_count, names));
 		code = EXIT_NOT_HELD;
-	} else if (session == NULL && code == 0) {
-		code = say_no_session(opts, near);
-	} else if (code == 0) {
-		code = unlock_session(opts, conn, session);
+	} else if (hold.session != NULL) {
+		code = unlock_session(opts, conn, hold.session);
+	} else if (opts->name_count > 1) {
+		code = unlock_one_by_one(opts, conn);
+	} else {
+		code = caller_say_none(opts, &hold, "unlock");
 	}
-	session_free(session);
-	session_free(near);
+	caller_hold_clear(&hold);
 	return code;
 }
 
@@ -151,11 +152,9 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 		struct rlock_hold *hold = NULL;
 		enum rlock_status status =
 			rlock_find(conn, RLOCK_PLAIN, &opts->names[i], owner, &hold);
-		struct opts one = *opts;
+		struct opts one = opts_of_name(opts, i);
 		int code;
 
-		one.names = &opts->names[i];
-		one.name_count = 1;
 		if (status == RLOCK_OK)
 			status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
 		code = status == RLOCK_NOT_HELD ? caller_say(&one, conn, EXIT_NOT_HELD)
@@ -174,11 +173,9 @@ static int break_locks(const struct opts *opts, struct rlock_conn *conn)
 	for (size_t i = 0; i < opts->name_count; i++) {
 		char was[RLOCK_OWNER_MAX] = "", name[NAME_SHOWN_MAX];
 		enum rlock_status status = rlock_break(conn, &opts->names[i], opts->holder, was);
-		struct opts one = *opts;
+		struct opts one = opts_of_name(opts, i);
 		int code;
 
-		one.names = &opts->names[i];
-		one.name_count = 1;
 		if (status == RLOCK_OK || status == RLOCK_UNTOLD)
 			say_note("%s: broken: it was held by %s", name_show(&one, 0, name), was);
 		if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)

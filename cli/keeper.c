@@ -529,18 +529,6 @@ static int exit_code(const struct keeper *keeper, bool was_lost)
 	return keeper->end_signal != 0 ? signals_die_by(keeper->end_signal) : keeper->end_code;
 }
 
-/* Nothing runs yet: a signal that ends a wait ends us, too. 0 when there was none. */
-static int pending_end(const struct signals *signals)
-{
-	struct signalfd_siginfo info;
-	int signal, end = 0;
-
-	while ((signal = signals_next(signals, &info)) != 0)
-		if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
-			end = signal;
-	return end;
-}
-
 /* Start everything and see it through; the code to exit with but for what the lock itself says. */
 static int run(struct keeper *keeper, int *signal_out)
 {
@@ -550,7 +538,7 @@ static int run(struct keeper *keeper, int *signal_out)
 		return say_system("cannot start the renewer");
 	if (!signals_watch_all(keeper->job->signals))
 		return say_system("cannot read signals");
-	*signal_out = pending_end(keeper->job->signals);
+	*signal_out = signals_pending_end(keeper->job->signals);
 	if (*signal_out != 0)
 		return 0;
 	code = start_command(keeper);

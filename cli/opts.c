@@ -261,3 +261,12 @@ void opts_free(struct opts *opts)
 	}
 	*opts = (struct opts){ 0 };
 }
+
+struct opts opts_of_name(const struct opts *opts, size_t index)
+{
+	struct opts one = *opts;
+
+	one.names = &opts->names[index];
+	one.name_count = 1;
+	return one;
+}

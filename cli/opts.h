@@ -76,6 +76,9 @@ struct opts {
 int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done);
 void opts_free(struct opts *opts);
 
+/* The same for the index-th name alone. Nothing is copied: not to be freed. */
+struct opts opts_of_name(const struct opts *opts, size_t index);
+
 /* The help of one verb, made from the option table, on standard output. */
 void opts_print_help(const struct verb *verb);
 

@@ -22,8 +22,10 @@
 #include "runtime.h"
 #include "say.h"
 #include "session.h"
+#include "usage.h"
 
 #define FILE_PREFIX "hold-"
+#define NEW_PREFIX "new-"
 #define FILE_NAME_MAX 128
 #define FILE_SIZE_MAX (1 << 18)
 #define ANCESTORS_MAX 64
@@ -107,7 +109,8 @@ static bool replace_file(const struct session *session, const char *name)
 	bool is_written = false;
 	int fd;
 
-	(void)snprintf(new_name, sizeof(new_name), "new-%d-%s", (int)getpid(), session->hold_id);
+	(void)snprintf(new_name, sizeof(new_name), NEW_PREFIX "%d-%s", (int)getpid(),
+		       session->hold_id);
 	fd = openat(session->dir_fd, new_name,
 		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -368,6 +371,18 @@ static size_t names_in(const struct session *session, const struct rlock_name *n
 
 typedef void (*session_fn)(void *ctx, struct session *session, int distance);
 
+/* "new-PID-HOLDID": its writer was killed before it could give it its name. */
+static bool is_half_written_by_the_dead(const char *name)
+{
+	int64_t pid;
+
+	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
+		return false;
+	name += strlen(NEW_PREFIX);
+	return number_read(&name, &pid) && *name == '-' && pid > 0 && pid <= INT_MAX &&
+	       !proc_is_running((pid_t)pid, 0);
+}
+
 /*
  * Gives each session of pid or a process above it to fn, which owns it then. Sweeps out the dead. Takes
  * dir_fd, and does nothing with -1.
@@ -390,6 +405,8 @@ static void for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
 		struct session by_name = { 0 }, *session;
 		int steps;
 
+		if (is_half_written_by_the_dead(entry->d_name))
+			(void)unlinkat(dir_fd, entry->d_name, 0);
 		if (!read_file_name(entry->d_name, &by_name))
 			continue;
 		if (!proc_is_running(by_name.pid, by_name.start)) {
@@ -461,15 +478,19 @@ bool session_is_outside(const struct session *session, const char *run_hold_id)
 void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,
 		      const char *server, const char *verb)
 {
-	char asked[NAMES_SHOWN_MAX], held[NAMES_SHOWN_MAX];
+	bool is_elsewhere = strcmp(near->server, server) != 0;
+	char asked[NAMES_SHOWN_MAX];
+	struct usage_line line;
 
-	(void)names_show(names, name_count, asked);
-	(void)names_show(near->names, near->name_count, held);
-	if (strcmp(near->server, server) != 0)
-		say_error("%s: held on another server: rlock %s --url '%s' %s", asked, verb,
-			  near->server, held);
-	else
-		say_error("%s: was locked together with others: rlock %s %s", asked, verb, held);
+	usage_begin(&line, verb);
+	if (is_elsewhere) {
+		usage_add_plain(&line, "--url");
+		usage_add(&line, &near->server, 1);
+	}
+	usage_add_names(&line, near->names, near->name_count);
+	say_error("%s: %s: %s", names_show(names, name_count, asked),
+		  is_elsewhere ? "held on another server" : "was locked together with others",
+		  line.text);
 }
 
 struct owner_list {
@@ -517,8 +538,31 @@ static bool is_passing_subshell(const struct proc *caller)
 	       parent.stack == caller->stack && strcmp(parent.name, caller->name) == 0;
 }
 
-int session_target(pid_t pid, const char *names_text, pid_t *pid_out, uint64_t *start_out,
-		   int *code)
+static int say_no_target(pid_t pid, bool is_parent)
+{
+	if (!proc_is_running(getpid(), 0)) {
+		say_error("cannot tell which process the lock is for: there is no /proc here");
+		return EXIT_SYSTEM;
+	}
+	if (is_parent)
+		say_error("the calling process is gone: nobody to hold the lock for");
+	else
+		say_error("--pid %d: there is no such process", (int)pid);
+	return EXIT_USAGE;
+}
+
+static void say_passing_subshell(const struct rlock_name *names, size_t name_count)
+{
+	struct usage_line line;
+
+	usage_begin(&line, "lock");
+	usage_add_plain(&line, "--pid $$");
+	usage_add_names(&line, names, name_count);
+	say_error("the lock would belong to a subshell that ends at once: %s", line.text);
+}
+
+int session_target(pid_t pid, const struct rlock_name *names, size_t name_count, pid_t *pid_out,
+		   uint64_t *start_out, int *code)
 {
 	bool is_parent = pid == 0;
 	struct proc target;
@@ -528,16 +572,11 @@ int session_target(pid_t pid, const char *names_text, pid_t *pid_out, uint64_t *
 		pid = getppid();
 	*code = EXIT_USAGE;
 	if (!proc_read(pid, &target) || target.state == 'Z') {
-		if (is_parent)
-			say_error("the calling process is gone: nobody to hold the lock for");
-		else
-			say_error("--pid %d: there is no such process", (int)pid);
+		*code = say_no_target(pid, is_parent);
 		return -1;
 	}
 	if (is_parent && is_passing_subshell(&target)) {
-		say_error("the lock would belong to a subshell that ends at once: "
-			  "rlock lock --pid $$ %s",
-			  names_text);
+		say_passing_subshell(names, name_count);
 		return -1;
 	}
 	fd = proc_open(pid, target.start);

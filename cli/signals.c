@@ -61,6 +61,18 @@ int signals_next(const struct signals *signals, struct signalfd_siginfo *out)
 	return (int)out->ssi_signo;
 }
 
+int signals_pending_end(const struct signals *signals)
+{
+	struct signalfd_siginfo info;
+	int signal, end = 0;
+
+	while ((signal = signals_next(signals, &info)) != 0)
+		for (size_t i = 0; i < COUNT(ending); i++)
+			if (signal == ending[i])
+				end = signal;
+	return end;
+}
+
 void signals_restore(const struct signals *signals)
 {
 	(void)sigaction(SIGCHLD, &signals->found_child, NULL);

@@ -28,6 +28,9 @@ bool signals_watch_all(struct signals *signals);
 /* The next one without waiting; 0 when there is none. */
 int signals_next(const struct signals *signals, struct signalfd_siginfo *out);
 
+/* While nothing runs yet: the signal that ends a wait if there was one, 0 if not. Others are dropped. */
+int signals_pending_end(const struct signals *signals);
+
 /* In a child, before exec: everything as it was found. Async-signal-safe. */
 void signals_restore(const struct signals *signals);
 

@@ -109,6 +109,17 @@ void usage_add(struct usage_line *line, char *const *words, size_t count)
 	}
 }
 
+void usage_add_names(struct usage_line *line, const struct rlock_name *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char *word = strndup(names[i].text, names[i].len);
+
+		if (word != NULL)
+			usage_add(line, &word, 1);
+		free(word);
+	}
+}
+
 size_t usage_option_span(unsigned verbs, const char *word)
 {
 	const struct opt *opt;

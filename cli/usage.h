@@ -33,6 +33,8 @@ void usage_add_plain(struct usage_line *line, const char *text);
 /* Words of the user's, quoted for a shell where they need it. */
 void usage_add(struct usage_line *line, char *const *words, size_t count);
 
+void usage_add_names(struct usage_line *line, const struct rlock_name *names, size_t count);
+
 /* How many words an option of those verbs takes up, when word is one: 1, or 2 with its value; else
  * 0. */
 size_t usage_option_span(unsigned verbs, const char *word);

@@ -22,6 +22,7 @@
 
 #define FULL_BACKLOG_PAUSE_MS 10 /* a unix socket can't be polled for a free place */
 #define LOGIN_STEPS_MAX 3
+#define LAST_WORD_MS 300
 
 enum login_step { LOGIN_AUTH, LOGIN_SELECT, LOGIN_NAME };
 
@@ -574,6 +575,22 @@ enum rlock_status rlock__conn_command(struct rlock_conn *conn, const struct rloc
 	return status == RLOCK_OK ? conn->login_status : status;
 }
 
+/*
+ * Until the server has read to the end, and closes; or not for long. A server whose answer to an earlier
+ * request meets a closed socket drops what it has not read yet.
+ */
+static void await_end(struct rlock_conn *conn)
+{
+	int64_t deadline_ms = rlock_now_ms() + LAST_WORD_MS;
+	struct pollfd server = { conn->stream->fd, POLLIN, 0 };
+	char unread[512];
+	ssize_t len = 1;
+
+	(void)shutdown(server.fd, SHUT_WR);
+	while (len > 0 && rlock_poll(&server, 1, deadline_ms) > 0)
+		len = read(server.fd, unread, sizeof(unread));
+}
+
 void rlock__conn_last_word(struct rlock_conn *conn, const struct rlock__command *command)
 {
 	int is_done;
@@ -581,8 +598,9 @@ void rlock__conn_last_word(struct rlock_conn *conn, const struct rlock__command 
 	if (conn->stream == NULL)
 		return;
 	if (redisAppendCommandArgv(conn->stream, command->argc, command->argv, command->lengths) ==
-	    REDIS_OK)
-		(void)redisBufferWrite(conn->stream, &is_done);
+		    REDIS_OK &&
+	    redisBufferWrite(conn->stream, &is_done) == REDIS_OK)
+		await_end(conn);
 	rlock__conn_close(conn);
 }
 

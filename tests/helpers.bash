@@ -143,6 +143,7 @@ has_renewer() {
 # wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true.
 wait_until() {
 	local limit=$1 start=${EPOCHREALTIME/./}
+	[[ $limit =~ ^[0-9]+$ ]] || fail "wait_until takes whole seconds, not '$limit'"
 	shift
 	until "$@"; do
 		if ((${EPOCHREALTIME/./} - start > limit * 1000000)); then
