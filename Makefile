@@ -111,8 +111,9 @@ PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
 # Our own C for the tools that read it.
 SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/tools tests/bench))
 HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/tools tests/bench))
+# Of the tests' commands only those that are shell: some are Python.
 SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats \
-	tests/commands/* tests/bench/*.sh)
+	tests/bench/*.sh) $(shell grep -lE '^\#!.*[ /](ba)?sh$$' tests/commands/*)
 
 # ---- how things are made ----
 

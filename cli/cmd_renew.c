@@ -99,22 +99,34 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 	return code;
 }
 
-static int renew_caller(const struct opts *opts, struct rlock_conn *conn);
+static int renew_found(const struct opts *opts, struct rlock_conn *conn,
+		       const struct caller_hold *hold)
+{
+	if (hold->is_run)
+		return renew_run(opts, conn, &hold->run);
+	if (hold->session == NULL)
+		return caller_say_none(opts, hold, "renew");
+	return renew_session(opts, conn, hold->session);
+}
 
-/* Names that were not locked together: each for itself, up to the first that fails. */
+/* Names that were not locked together without a command: each for itself, up to the first that fails. */
 static int renew_one_by_one(const struct opts *opts, struct rlock_conn *conn)
 {
 	int code = 0;
 
 	for (size_t i = 0; code == 0 && i < opts->name_count; i++) {
 		struct opts one = opts_of_name(opts, i);
+		struct caller_hold hold;
 
-		code = renew_caller(&one, conn);
+		code = caller_find(&one, &hold);
+		if (code != 0)
+			break;
+		code = renew_found(&one, conn, &hold);
+		caller_hold_clear(&hold);
 	}
 	return code;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): once, for the names of a list */
 static int renew_caller(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct caller_hold hold;
@@ -122,14 +134,10 @@ static int renew_caller(const struct opts *opts, struct rlock_conn *conn)
 
 	if (code != 0)
 		return code;
-	if (hold.session != NULL && !hold.is_run)
-		code = renew_session(opts, conn, hold.session);
-	else if (opts->name_count > 1)
+	if (opts->name_count > 1 && (hold.session == NULL || hold.is_run))
 		code = renew_one_by_one(opts, conn);
-	else if (hold.is_run)
-		code = renew_run(opts, conn, &hold.run);
 	else
-		code = caller_say_none(opts, &hold, "renew");
+		code = renew_found(opts, conn, &hold);
 	caller_hold_clear(&hold);
 	return code;
 }

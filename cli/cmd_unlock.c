@@ -99,7 +99,20 @@ static int unlock_session(const struct opts *opts, struct rlock_conn *conn, stru
 	return code;
 }
 
-static int unlock_caller(const struct opts *opts, struct rlock_conn *conn);
+static int unlock_found(const struct opts *opts, struct rlock_conn *conn,
+			const struct caller_hold *hold)
+{
+	char names[NAMES_SHOWN_MAX];
+
+	if (hold->is_run) {
+		say_error("%s: held by 'rlock run', which gives it back when its command ends",
+			  names_show(opts->names, opts->name_count, names));
+		return EXIT_NOT_HELD;
+	}
+	if (hold->session == NULL)
+		return caller_say_none(opts, hold, "unlock");
+	return unlock_session(opts, conn, hold->session);
+}
 
 /* Names that were not locked together: each for itself. The worst of the codes. */
 static int unlock_one_by_one(const struct opts *opts, struct rlock_conn *conn)
@@ -108,34 +121,30 @@ static int unlock_one_by_one(const struct opts *opts, struct rlock_conn *conn)
 
 	for (size_t i = 0; i < opts->name_count; i++) {
 		struct opts one = opts_of_name(opts, i);
-		int code = unlock_caller(&one, conn);
+		struct caller_hold hold;
+		int code = caller_find(&one, &hold);
 
+		if (code == 0) {
+			code = unlock_found(&one, conn, &hold);
+			caller_hold_clear(&hold);
+		}
 		if (code > worst)
 			worst = code;
 	}
 	return worst;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): once, for the names of a list */
 static int unlock_caller(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct caller_hold hold;
-	char names[NAMES_SHOWN_MAX];
 	int code = caller_find(opts, &hold);
 
 	if (code != 0)
 		return code;
-	if (hold.is_run) {
-		say_error("%s: held by 'rlock run', which gives it back when its command ends",
-			  names_show(opts->names, opts->name_count, names));
-		code = EXIT_NOT_HELD;
-	} else if (hold.session != NULL) {
-		code = unlock_session(opts, conn, hold.session);
-	} else if (opts->name_count > 1) {
+	if (hold.session == NULL && !hold.is_run && opts->name_count > 1)
 		code = unlock_one_by_one(opts, conn);
-	} else {
-		code = caller_say_none(opts, &hold, "unlock");
-	}
+	else
+		code = unlock_found(opts, conn, &hold);
 	caller_hold_clear(&hold);
 	return code;
 }

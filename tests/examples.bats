@@ -1,0 +1,427 @@
+#!/usr/bin/env bats
+# The examples of the manual and of README.md do what is said of them, as they stand there, and leave nothing
+# locked; and what the documents list is what there is.
+
+load helpers
+load leftovers
+
+# Behind a port too, because a user can be named in the URL of a port alone.
+setup_file() {
+	export PORT
+	while PORT=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do :; done
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	TOP=$BATS_TEST_DIRNAME/..
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+	local server
+	server=$(cat "$RLOCK_RUNTIME_DIR/local.pid" 2>/dev/null) && kill "$server" 2>/dev/null &&
+		wait_until 10 is_gone "$server"
+	watchful_teardown
+}
+
+# ---- examples ----
+
+# example FILE NAME: what stands there, behind the mark of that name.
+example() {
+	case $1 in
+	*.md)
+		awk -v mark="<!-- example: $2 -->" '
+			$0 == mark { is_near = 1; next }
+			is_near && /^    / { print substr($0, 5); is_in = 1; next }
+			is_near && /./ { exit }
+			is_in' "$TOP/$1"
+		;;
+	*)
+		sed -n '/^\.\\" example: '"$2"'$/,/^\.Ed/p' "$TOP/$1" |
+			sed '/^\./d; s/\\&//g; s/\\-/-/g; s/\\e/\\/g'
+		;;
+	esac
+}
+
+# run_example FILE NAME: run has run it by sh, as a file.
+run_example() {
+	example "$1" "$2" >example
+	assert [ -s example ]
+	run --separate-stderr sh ./example
+}
+
+# assert_done OUTPUT [MESSAGE]: the example ended well, and said this and nothing else; MESSAGE is a regular
+# expression.
+assert_done() {
+	assert_equal "$status" 0
+	assert_output "$1"
+	# shellcheck disable=SC2154
+	output=$stderr
+	if [ $# -gt 1 ]; then
+		assert_output --regexp "$2"
+	else
+		assert_output ''
+	fi
+}
+
+nothing_is_held() {
+	no_keys
+	no_state_files
+}
+
+nothing_is_held_locally() {
+	assert_equal "$(redis-cli -s "$RLOCK_RUNTIME_DIR/local.sock" dbsize)" 0
+}
+
+# stub NAME: a program in this directory, in the place of the real work.
+stub() {
+	printf '#!/bin/sh\necho "%s $*"\n' "$1" >"$1"
+	chmod +x "$1"
+}
+
+@test "each example that is marked has a test here" {
+	awk -v top="$TOP/" '
+		sub(/^\.\\" example: /, "") || (sub(/^<!-- example: /, "") && sub(/ -->$/, "")) {
+			print substr(FILENAME, length(top) + 1), $0
+		}' "$TOP"/man/*.[1-9] "$TOP/README.md" | sort >marked
+	grep -oE 'example (man/[a-z]+[-a-z]*\.[1-9]|README\.md) [-a-z]+' "$BATS_TEST_FILENAME" |
+		cut -d ' ' -f 2- | sort -u >tested
+	assert [ "$(wc -l <marked)" -gt 10 ]
+	run -0 diff marked tested
+}
+
+# ---- rlock(1) ----
+
+@test "rlock(1): the first lock" {
+	run_example man/rlock.1 first
+	assert_done 'I have the lock'
+	nothing_is_held_locally
+}
+
+@test "rlock(1): two at a time, of which the second waits and says so" {
+	run_example man/rlock.1 contend
+	assert_done 'my turn' '^rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
+	nothing_is_held
+}
+
+# cron SHELL_LINE: as cron would have it run on one machine.
+cron() {
+	env -i HOME="$PWD" PATH="${RLOCK_BIN%/*}:/usr/bin:/bin" RLOCK_RUNTIME_DIR="$RLOCK_RUNTIME_DIR" /bin/sh -c "$1"
+}
+
+@test "rlock(1): of all machines that have the line in their crontab one does the work" {
+	local line
+	line=$(example man/rlock.1 crontab)
+	assert_regex "$line" '^([0-9*]+ +){5}rlock '
+	line=$(cut -d ' ' -f 6- <<<"$line")
+	mkdir -p .config
+	echo "url = $RLOCK_URL" >.config/rlock.conf
+	run -0 --separate-stderr cron "$line"
+	refute_output ''
+	assert_equal "$stderr" ''
+	run -0 cron "$line"
+	assert_output ''
+	# For a minute it is nobody's, and then free.
+	run redis hkeys report
+	assert_output --regexp ':lingering:[0-9]+$'
+	run redis pttl report
+	assert [ "$output" -gt 50000 ]
+	assert [ "$output" -le 60000 ]
+}
+
+@test "rlock(1): a step of a CI pipeline" {
+	run_example man/rlock.1 ci
+	assert_done $'build\ndeploy'
+	nothing_is_held
+}
+
+@test "rlock(1): a script that says what went wrong" {
+	run_example man/rlock.1 deploy
+	assert_done $'migrate\ndone'
+	nothing_is_held
+}
+
+@test "rlock(1): a script that takes a lock for itself" {
+	run_example man/rlock.1 script
+	assert_done 'read, change, write'
+	nothing_is_held
+}
+
+@test "rlock(1): a job whose steps are separate shells" {
+	run_example man/rlock.1 owner
+	assert_done 30m
+	nothing_is_held
+}
+
+@test "rlock(1): a status of one's own" {
+	run_example man/rlock.1 conflict
+	assert_done 'status 200'
+	nothing_is_held
+}
+
+@test "rlock(1): a lock that is broken" {
+	run_example man/rlock.1 force
+	assert_done '' '^rlock: stuck: broken: it was held by gone:0$'
+	nothing_is_held
+}
+
+@test "rlock(1): a loop whose input is not eaten" {
+	run_example man/rlock.1 loop
+	assert_done $'upgrade web1\nupgrade web2'
+	nothing_is_held
+}
+
+# ---- rlock-protocol(7) ----
+
+# A redis-cli that asks the file's server without being told.
+own_redis_cli() {
+	mkdir bin
+	printf '#!/bin/sh\nexec %s -s "$SERVER_SOCKET" "$@"\n' "$(command -v redis-cli)" >bin/redis-cli
+	chmod +x bin/redis-cli
+	PATH=$PWD/bin:$PATH
+}
+
+UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
+
+@test "rlock-protocol(7): what a lock looks like" {
+	own_redis_cli
+	run_example man/rlock-protocol.7 look
+	assert_equal "$status" 0
+	assert_equal "${#lines[@]}" 5
+	assert_regex "${lines[0]}" "^$UUID:[0-9]+$"
+	assert_equal "${lines[1]}" 1
+	assert_regex "${lines[2]}" '^(30000|29[0-9]{3})$'
+	assert_regex "${lines[3]}" '^[0-9a-f]{32}$'
+	assert_regex "${lines[4]}" "^${lines[0]} [0-9]{13} - a look$"
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): the same lock by hand" {
+	own_redis_cli
+	run_example man/rlock-protocol.7 by-hand
+	assert_done $'1\n1\nstatus 3\n1\n0'
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): what stands in RLOCK_HELD" {
+	run -0 rlock run -u "redis://127.0.0.1:$PORT" nightly -- printenv RLOCK_HELD
+	assert_output --regexp "^redis:%2F%2F127\.0\.0\.1:$PORT%2F0/plain/nightly/$UUID:[0-9]+/[0-9a-f]{32}/30000$"
+}
+
+# ---- librlock(3) ----
+
+@test "librlock(3): the program compiles, and has the lock for as long as it works" {
+	local build=${RLOCK_BIN%/*}
+	# What is watched stands one directory below.
+	[ -z "${TESTS_UNDER-}" ] || build=${build%/*}
+	[ -e "$build/librlock.so.0" ] || skip 'no library beside the program'
+	example man/librlock.3 program >program.c
+	# In the place of three seconds.
+	cat >sleep.c <<-'EOS'
+		#include <stdlib.h>
+		#include <unistd.h>
+		unsigned int sleep(unsigned int seconds)
+		{
+			return seconds == 3 && system("redis-cli -s \"$SERVER_SOCKET\" exists nightly >>held") == 0 ? 0 : 1;
+		}
+	EOS
+	"${CC:-cc}" -Wall -Wextra -Werror -I "$TOP/lib" program.c sleep.c "$build/librlock.so.0" -o program
+	run -0 --separate-stderr env LD_LIBRARY_PATH="$build" ./program
+	assert_done "$(printf 'step %d\n' {1..10})"
+	assert_equal "$(sort held | uniq -c | tr -s ' ')" ' 10 1'
+	nothing_is_held
+}
+
+@test "librlock(3) has every function and every status of the header, and no other" {
+	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' |
+		sort -u >there
+	sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh DESC/s/^\.Fn (rlock_[a-z_]+).*/\1/p' "$TOP/man/librlock.3" | sort >shown
+	assert [ "$(wc -l <there)" -gt 30 ]
+	run -0 diff there shown
+	sed -n '/^enum rlock_status {/,/^}/s/^\t\(RLOCK_[A-Z_]*\) = .*/\1/p' "$TOP/lib/rlock.h" >there
+	sed -n '/^\.Sh RETURN/,/^\.Sh EX/s/^\.It Dv //p' "$TOP/man/librlock.3" >shown
+	assert [ "$(wc -l <there)" -gt 10 ]
+	run -0 diff there shown
+}
+
+# ---- README.md ----
+
+@test "README: two that want one lock" {
+	run_example README.md try
+	assert_done 'my turn' '^rlock: shared: waiting for '
+	nothing_is_held_locally
+}
+
+@test "README: a CI step" {
+	stub deploy.sh
+	run_example README.md ci
+	assert_done 'deploy.sh production'
+	nothing_is_held
+}
+
+@test "README: a job of several steps" {
+	CI_JOB_ID=4711 run_example README.md steps
+	assert_done 1h
+	nothing_is_held
+}
+
+@test "README: a deploy script" {
+	stub migrate-and-restart
+	run_example README.md deploy
+	assert_done $'migrate-and-restart \ndeployed'
+	nothing_is_held
+}
+
+@test "README: a deploy script passes on what went wrong" {
+	printf '#!/bin/sh\nexit 3\n' >migrate-and-restart
+	chmod +x migrate-and-restart
+	run_example README.md deploy
+	assert_equal "$status" 3
+	assert_equal "$stderr" 'failed with 3'
+	nothing_is_held
+}
+
+@test "README: a script that takes a lock for itself" {
+	stub read-change-write
+	run_example README.md script
+	assert_done 'read-change-write '
+	nothing_is_held
+}
+
+@test "README: a lock that nobody gives back" {
+	held_by_stranger stuck
+	run_example README.md stuck
+	assert_done '' '^rlock: stuck: not had within 100ms: held by .*
+rlock: stuck: broken: it was held by '
+	nothing_is_held
+}
+
+# ---- rights ----
+
+# acl_lines FILE MARK: the lines for redis-cli that stand there.
+acl_lines() {
+	sed -n '/^\.\\" acl: '"$2"'$/,/^\.Ed/p' "$TOP/$1" | sed -n 's/\\&//g; /^ACL /p'
+}
+
+# rights: the commands that rlock(1) has for a user, one a line.
+rights() {
+	acl_lines man/rlock.1 'least rights' | grep -o '+[a-z|]*' | tr -d +
+}
+
+# be_user FILE MARK...: the user ci is made by these lines, and is who asks.
+be_user() {
+	redis acl deluser ci >/dev/null
+	while [ $# -gt 0 ]; do
+		acl_lines "$1" "$2"
+		shift 2
+	done >acl
+	assert [ -s acl ]
+	run -0 redis <acl
+	refute_line --regexp '[^OK]'
+	redis acl log reset >/dev/null
+	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
+}
+
+# use_everything NAME: whatever can be done with a lock.
+use_everything() {
+	local name=$1
+	redis script flush >/dev/null
+	run -0 rlock run -n "$name" -- rlock run -n "$name" -- true
+	run -0 rlock run -n --db 3 "$name" -- true
+	run -0 rlock run -t 1s "$name" -- sleep 0.4
+	run -0 rlock run -n "$name" -- rlock run --at-least 10ms "$name" -- true
+	run -0 rlock run -w 5s --at-least 10ms "$name" -- true
+	run -0 rlock lock -w 5s --owner x --lease 20s "$name"
+	run -75 rlock run -w 20ms "$name" -- true
+	run -0 rlock renew --owner x --lease 20s "$name"
+	run -0 rlock unlock --owner x "$name"
+	run -0 rlock lock --pid $$ "$name"
+	run -0 rlock renew --pid $$ "$name"
+	run -0 rlock unlock --pid $$ "$name"
+	run -0 rlock lock --owner x --lease 20s "$name"
+	run -0 rlock unlock --force "$name"
+	run -78 rlock run -n "$name-string" -- true
+	assert_output --partial string
+}
+
+@test "each right that rlock(1) lists is used" {
+	be_user man/rlock.1 'least rights'
+	redis mset nightly-string x 'redisson_lock_token:{nightly}' 1 >/dev/null
+	redis config resetstat >/dev/null
+	use_everything nightly
+	assert_equal "$(redis acl log)" ''
+	# Redis 6 counts no subcommands.
+	redis info commandstats | sed -nE 's/^cmdstat_([a-z]+).*/\1/p' | sort -u >used
+	rights | cut -d '|' -f 1 | sort >listed
+	assert [ "$(wc -l <listed)" -gt 20 ]
+	run -0 comm -23 listed used
+	assert_output ''
+}
+
+@test "rlock-protocol(7) lists the same rights" {
+	rights | tr '|' '\n' | sort >listed
+	sed -n '/^\.Sh ACCESS/,/^\.Pp/p' "$TOP/man/rlock-protocol.7" | grep '^\.Ic' | grep -oE '[A-Z]{2,}' |
+		grep -vx AUTH | tr A-Z a-z | sort >shown
+	run -0 diff listed shown
+}
+
+@test "the keys and channels that rlock-protocol(7) has for groups of names are enough for these" {
+	local name
+	be_user man/rlock.1 'least rights' man/rlock-protocol.7 narrow
+	redis acl setuser ci resetkeys resetchannels >/dev/null
+	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
+	for name in nightly nightly-of-db1 {app}:x; do
+		redis mset "$name-string" x >/dev/null
+		use_everything "$name"
+	done
+	redis set 'redisson_lock_token:{nightly}' 1 >/dev/null
+	run -0 rlock run -n nightly -- true
+	assert_equal "$(redis acl log)" ''
+}
+
+@test "the keys and channels that rlock-protocol(7) has for groups of names are no others'" {
+	local name
+	be_user man/rlock.1 'least rights' man/rlock-protocol.7 narrow
+	redis acl setuser ci resetkeys resetchannels >/dev/null
+	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
+	for name in daily {nightly} app:x {app}x '{nightly'; do
+		run -77 rlock run -n "$name" -- true
+		run -77 rlock unlock --force "$name"
+	done
+	no_keys
+}
+
+# ---- lists ----
+
+# listed_variables: what stands in rlock(1), ENVIRONMENT.
+listed_variables() {
+	sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/s/^\.It Ev //p' "$TOP/man/rlock.1" | sed 's/ , Ev /\n/g'
+}
+
+@test "rlock(1) lists each exit status" {
+	local code
+	sed -n '/^\.Sh EXIT STATUS/,/^\.Sh G/s/^\.It \([0-9]*\)$/\1/p' "$TOP/man/rlock.1" >listed
+	for code in 0 1 64 69 70 71 75 76 77 78 124 126 127; do
+		echo "$code"
+	done >promised
+	run -0 diff promised listed
+}
+
+@test "rlock(1) lists each environment variable" {
+	local name
+	listed_variables >listed
+	for name in RLOCK_URL RLOCK_CONFIG RLOCK_RUNTIME_DIR REDISCLI_AUTH XDG_CONFIG_HOME HOME RLOCK_NAME \
+		RLOCK_OWNER RLOCK_MODE RLOCK_HELD; do
+		run -0 grep -x "$name" listed
+	done
+}
+
+@test "rlock(1) lists each environment variable that the program reads" {
+	grep -ohE 'getenv\("[A-Z_]+"\)' "$TOP"/cli/*.c "$TOP"/lib/*.c | cut -d '"' -f 2 | sort -u >read
+	listed_variables | sort -u >listed
+	assert [ -s read ]
+	run -0 comm -23 read listed
+	assert_output ''
+}
