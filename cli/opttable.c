@@ -267,7 +267,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_PID, "pid", NULL, "PID", VERBS_ALL, WITHOUT_COMMAND, apply_pid, 0, 0, NULL,
 	  "the lock belongs to this process, and is given back when that ends (default: the "
 	  "parent)",
-	  "the process that the lock belongs to (default: the parent)" },
+	  "the process whose lock it is; those above it count as well (default: the caller)" },
 	{ OPT_NOTE, "note", NULL, "TEXT", VERBS_TAKE, FOR_FILE, apply_note, 0, 0, NULL,
 	  "what others are told who find the lock taken (default: host, user, process and program)",
 	  NULL },

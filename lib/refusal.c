@@ -59,26 +59,28 @@ static bool starts_with(const char *text, const char *prefix)
 }
 
 /*
- * A script's error carries the script's name and line around what a command said: "ERR Error
- * running script (call to f_...): @user_script:3: WRONGTYPE ..." (6.2), or "... script: f_..., on
- * @user_script:3." behind it (7). The words of the command are what counts.
+ * A script's error carries the script's name and line around what a command said: "ERR Error running
+ * script (call to f_...): @user_script:3: WRONGTYPE ..." (6.2), or "... script: SHA1, on
+ * @user_script:3." behind it (7). The words of the command are what counts; text is cut behind them.
  */
-static const char *without_script(const char *error)
+static const char *without_script(char *text)
 {
-	static const char marker[] = "@user_script:";
-	const char *found;
+	static const char marker[] = "@user_script:", tail[] = " script: ";
+	const char *words = text, *found;
+	char *behind = strstr(text, tail);
 
-	if (!starts_with(error, "ERR Error running script") &&
-	    !starts_with(error, "ERR Error compiling script"))
-		return error;
-	while ((found = strstr(error, marker)) != NULL) {
-		const char *behind = strstr(found, ": ");
-
-		if (behind == NULL)
+	if (behind != NULL && strstr(behind, marker) != NULL)
+		*behind = '\0';
+	if (!starts_with(words, "ERR Error running script") &&
+	    !starts_with(words, "ERR Error compiling script"))
+		return words;
+	while ((found = strstr(words, marker)) != NULL) {
+		found = strstr(found, ": ");
+		if (found == NULL)
 			break;
-		error = behind + 2;
+		words = found + 2;
 	}
-	return error;
+	return words;
 }
 
 /* The refused command in "... no permissions to run the 'hset' command"; false when there is none. */
@@ -166,9 +168,9 @@ enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, siz
 
 	(void)snprintf(text, sizeof(text), "%.*s",
 		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, error);
-	words = without_script(text);
-	if (is_missing_right(words))
+	if (is_missing_right(text))
 		return missing_right(conn, text, script);
+	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		const struct meaning *meaning = &meanings[i];

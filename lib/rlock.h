@@ -266,8 +266,9 @@ struct rlock_request {
  * RLOCK_BUSY       the wait is over; the error text says who holds it
  * RLOCK_CANCELLED  nothing is held; the line was left
  * RLOCK_ENET       no server that can take a lock was reached in time, or it was lost while waiting
- *                  and not back when the wait (with none: 60 s) was over. Nothing stays held for
- *                  longer than one lease
+ *                  and not back when the wait (with none: 60 s) was over; or its answer was lost,
+ *                  and a second of asking again brought none. Nothing stays held for longer than
+ *                  one lease
  * other failures   nothing is held
  */
 RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn,
@@ -303,8 +304,8 @@ RLOCK_API enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_h
 					 int64_t left_ms, int64_t deadline_ms);
 
 /*
- * The most recent hold that owner has on name. RLOCK_OK and *out, or RLOCK_NOT_HELD. What the
- * server does not tell (count, lease) is 0 in it.
+ * The most recent hold that owner has on name. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its lease is what
+ * the server says is left of it; count and token are 0.
  */
 RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, enum rlock_kind kind,
 				       const struct rlock_name *name, const char *owner,

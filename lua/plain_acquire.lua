@@ -85,6 +85,8 @@ local function secure(name, entry)
 		{ 'PEXPIRE', name.lock, lease_ms },
 		{ 'PEXPIRE', name.holds, lease_ms },
 		{ 'PTTL', name.lock },
+		{ 'HEXISTS', name.lock, name.owner },
+		{ 'HKEYS', name.lock },
 		{ 'HGET', name.holds, hold_id },
 		{ 'HDEL', name.holds, '' },
 	}

@@ -34,6 +34,8 @@ local function release(lock, holds, channel)
 	end
 	redis.call('HDEL', lock, owner)
 	if leave_to_lingering(lock, holds) then
+		-- Earlier than those who wait were told.
+		publish(channel, message)
 		return 1
 	end
 	redis.call('DEL', lock, holds)

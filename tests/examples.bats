@@ -47,9 +47,9 @@ example() {
 
 # run_example FILE NAME: run has run it by sh, as a file.
 run_example() {
-	example "$1" "$2" >example
-	assert [ -s example ]
-	run --separate-stderr sh ./example
+	example "$1" "$2" >script
+	assert [ -s script ]
+	run --separate-stderr sh ./script
 }
 
 # assert_done OUTPUT [MESSAGE]: the example ended well, and said this and nothing else; MESSAGE is a regular
@@ -102,7 +102,7 @@ stub() {
 
 @test "rlock(1): two at a time, of which the second waits and says so" {
 	run_example man/rlock.1 contend
-	assert_done 'my turn' '^rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
+	assert_done 'my turn' 'rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
 	nothing_is_held
 }
 
@@ -178,6 +178,7 @@ cron() {
 # A redis-cli that asks the file's server without being told.
 own_redis_cli() {
 	mkdir bin
+	# shellcheck disable=SC2016
 	printf '#!/bin/sh\nexec %s -s "$SERVER_SOCKET" "$@"\n' "$(command -v redis-cli)" >bin/redis-cli
 	chmod +x bin/redis-cli
 	PATH=$PWD/bin:$PATH
@@ -250,7 +251,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 
 @test "README: two that want one lock" {
 	run_example README.md try
-	assert_done 'my turn' '^rlock: shared: waiting for '
+	assert_done 'my turn' 'rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
 	nothing_is_held_locally
 }
 
@@ -363,7 +364,7 @@ use_everything() {
 @test "rlock-protocol(7) lists the same rights" {
 	rights | tr '|' '\n' | sort >listed
 	sed -n '/^\.Sh ACCESS/,/^\.Pp/p' "$TOP/man/rlock-protocol.7" | grep '^\.Ic' | grep -oE '[A-Z]{2,}' |
-		grep -vx AUTH | tr A-Z a-z | sort >shown
+		grep -vx AUTH | tr '[:upper:]' '[:lower:]' | sort >shown
 	run -0 diff listed shown
 }
 
@@ -372,7 +373,7 @@ use_everything() {
 	be_user man/rlock.1 'least rights' man/rlock-protocol.7 narrow
 	redis acl setuser ci resetkeys resetchannels >/dev/null
 	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
-	for name in nightly nightly-of-db1 {app}:x; do
+	for name in nightly-of-db1 '{app}:x'; do
 		redis mset "$name-string" x >/dev/null
 		use_everything "$name"
 	done
@@ -386,7 +387,7 @@ use_everything() {
 	be_user man/rlock.1 'least rights' man/rlock-protocol.7 narrow
 	redis acl setuser ci resetkeys resetchannels >/dev/null
 	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
-	for name in daily {nightly} app:x {app}x '{nightly'; do
+	for name in daily '{nightly}' app:x '{app}x' '{nightly'; do
 		run -77 rlock run -n "$name" -- true
 		run -77 rlock unlock --force "$name"
 	done
@@ -419,9 +420,9 @@ listed_variables() {
 }
 
 @test "rlock(1) lists each environment variable that the program reads" {
-	grep -ohE 'getenv\("[A-Z_]+"\)' "$TOP"/cli/*.c "$TOP"/lib/*.c | cut -d '"' -f 2 | sort -u >read
+	grep -ohE 'getenv\("[A-Z_]+"\)' "$TOP"/cli/*.c "$TOP"/lib/*.c | cut -d '"' -f 2 | sort -u >asked
 	listed_variables | sort -u >listed
-	assert [ -s read ]
-	run -0 comm -23 read listed
+	assert [ -s asked ]
+	run -0 comm -23 asked listed
 	assert_output ''
 }

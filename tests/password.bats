@@ -550,7 +550,7 @@ nothing_is_left() {
 	done
 }
 
-ACQUIRE_RIGHTS='hlen hget exists time hincrby hset hdel del pttl pexpire'
+ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl pexpire'
 
 @test "without one of the rights to take a lock it is refused, and nothing stays locked" {
 	local right
