@@ -60,7 +60,7 @@ static bool starts_with(const char *text, const char *prefix)
 
 /*
  * A script's error carries the script's name and line around what a command said: "ERR Error running
- * script (call to f_...): @user_script:3: WRONGTYPE ..." (6.2), or "... script: SHA1, on
+ * script (call to f_...): @user_script:3: @user_script: 3: -OOM ..." (6.2), or "... script: SHA1, on
  * @user_script:3." behind it (7). The words of the command are what counts; text is cut behind them.
  */
 static const char *without_script(char *text)
@@ -80,7 +80,12 @@ static const char *without_script(char *text)
 			break;
 		words = found + 2;
 	}
-	return words;
+	/* Behind the last marker: a blank, the line once more, and a minus. */
+	if (isdigit((unsigned char)words[0])) {
+		found = strstr(words, ": ");
+		words = found != NULL ? found + 2 : words;
+	}
+	return words[0] == '-' ? words + 1 : words;
 }
 
 /* The refused command in "... no permissions to run the 'hset' command"; false when there is none. */

@@ -389,7 +389,7 @@ says_busy() {
 }
 
 @test "a server that says BUSY for a while: the lock stays held" {
-	own_server --busy-reply-threshold 50
+	own_server --lua-time-limit 50
 	hold_and_listen a -t 2s
 	holder=$PID
 	be_busy 1000
@@ -402,7 +402,7 @@ says_busy() {
 }
 
 @test "a server that says BUSY: who has time to wait gets the lock" {
-	own_server --busy-reply-threshold 50
+	own_server --lua-time-limit 50
 	be_busy 700
 	wait_until 2 says_busy
 	run -0 rlock run -w 5s a -- touch ran
