@@ -24,6 +24,7 @@
 #include "procs.h"
 #include "renewer.h"
 #include "say.h"
+#include "shrink.h"
 #include "stop.h"
 
 #define RELEASE_MS 5000
@@ -32,6 +33,8 @@
 /* A command that was stopped together with us, and continued together with us, needs that long to
  * be seen running. */
 #define SETTLE_MS 30
+/* For a command that runs longer than this we make ourselves small. */
+#define LONG_COMMAND_MS 50
 
 struct keeper {
 	const struct keeper_job *job;
@@ -47,6 +50,7 @@ struct keeper {
 	bool had_children;    /* before we started any */
 	int64_t settle_ms;    /* when to look whether the command is still stopped */
 	int64_t renewer_ms;   /* not before then another renewer */
+	int64_t shrink_ms;    /* when this turns out to be a long command */
 	int said_reason;
 	bool has_said_refused;
 };
@@ -93,6 +97,7 @@ static int keeper_init(struct keeper *keeper, const struct keeper_job *job)
 		.self_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
 		.timer_ms = INT64_MAX,
 		.settle_ms = INT64_MAX,
+		.shrink_ms = rlock_now_ms() + LONG_COMMAND_MS,
 		.had_children = has_children(),
 	};
 	if (keeper->watch == NULL || keeper->timer_fd < 0 || keeper->self_fd < 0 ||
@@ -392,6 +397,8 @@ static int64_t next_ms(const struct keeper *keeper)
 		next = keeper->stopper.again_ms;
 	if (keeper->settle_ms < next)
 		next = keeper->settle_ms;
+	if (keeper->shrink_ms < next)
+		next = keeper->shrink_ms;
 	if (keeper->renewer == 0 && keeper->watch->reason != STOP_LOST && keeper->renewer_ms < next)
 		next = keeper->renewer_ms;
 	return next;
@@ -450,6 +457,10 @@ static void watch_over(struct keeper *keeper)
 		}
 		follow_stop(keeper);
 		replace_renewer(keeper);
+		if (rlock_now_ms() >= keeper->shrink_ms) {
+			keeper->shrink_ms = INT64_MAX;
+			shrink_while_idle();
+		}
 		wait_for_something(keeper);
 	}
 }

@@ -20,6 +20,7 @@
 #include "procs.h"
 #include "renewer.h"
 #include "session.h"
+#include "shrink.h"
 #include "stop.h"
 
 /* After a renewal that failed: soon again, then less often, but some times before the lease ends.
@@ -433,7 +434,9 @@ pid_t renewer_start(const struct renewer_job *job)
 	}
 	step_aside(job);
 	let_go(job);
-	if (renewer_init(&renewer, job, keeper))
+	if (renewer_init(&renewer, job, keeper)) {
+		shrink_while_idle();
 		renewer_run(&renewer);
+	}
 	_exit(0);
 }
