@@ -52,6 +52,7 @@ struct keeper {
 	int64_t renewer_ms;   /* not before then another renewer */
 	int64_t shrink_ms;    /* when this turns out to be a long command */
 	int said_reason;
+	bool has_said_lost;
 	bool has_said_refused;
 };
 
@@ -198,8 +199,7 @@ static void reap(struct keeper *keeper)
 /* The renewer was killed: the lock needs another one, as long as it can be held at all. */
 static void replace_renewer(struct keeper *keeper)
 {
-	if (keeper->renewer != 0 || keeper->watch->reason == STOP_LOST ||
-	    rlock_now_ms() < keeper->renewer_ms)
+	if (keeper->renewer != 0 || keeper->watch->is_lost || rlock_now_ms() < keeper->renewer_ms)
 		return;
 	say_step("the renewer has gone: starting another");
 	if (!start_renewer(keeper))
@@ -321,13 +321,15 @@ static void say_reason(struct keeper *keeper)
 	char name[NAME_SHOWN_MAX], time[DURATION_TEXT_MAX];
 	int reason = watch->reason;
 
+	(void)name_show(opts, watch->lost_name, name);
+	if (watch->is_lost && !keeper->has_said_lost) {
+		keeper->has_said_lost = true;
+		say_lost(keeper, name);
+	}
 	if (reason == keeper->said_reason)
 		return;
 	keeper->said_reason = reason;
-	(void)name_show(opts, watch->lost_name, name);
-	if (reason == STOP_LOST)
-		say_lost(keeper, name);
-	else if (reason == STOP_LEASE)
+	if (reason == STOP_LEASE)
 		say_error("%s: the lease of %s ends: stopping the command", name,
 			  duration_print(opts->lease_ms, time));
 	else if (reason == STOP_MAX_RUN)
@@ -383,9 +385,9 @@ static bool is_over(struct keeper *keeper, bool has_processes)
 	if (watch->reason == STOP_NONE)
 		return keeper->end_signal == 0 && !keeper->was_told_to_end;
 	if (!has_processes)
-		return true;
+		return watch_is_stopping(watch);
 	/* Lost, and only such are left that we may not stop: waiting would help nobody. */
-	return watch->reason == STOP_LOST && report->refused == report->running &&
+	return watch->is_lost && report->refused == report->running &&
 	       rlock_now_ms() >= watch_lease_end_ms(watch);
 }
 
@@ -399,7 +401,7 @@ static int64_t next_ms(const struct keeper *keeper)
 		next = keeper->settle_ms;
 	if (keeper->shrink_ms < next)
 		next = keeper->shrink_ms;
-	if (keeper->renewer == 0 && keeper->watch->reason != STOP_LOST && keeper->renewer_ms < next)
+	if (keeper->renewer == 0 && !keeper->watch->is_lost && keeper->renewer_ms < next)
 		next = keeper->renewer_ms;
 	return next;
 }
@@ -451,8 +453,8 @@ static void watch_over(struct keeper *keeper)
 		has_processes = stop_step(keeper);
 		if (is_over(keeper, has_processes))
 			return;
-		if (keeper->has_ended && keeper->watch->reason == STOP_NONE) {
-			(void)watch_stop(keeper->watch, STOP_REST);
+		if (keeper->has_ended && !watch_is_stopping(keeper->watch)) {
+			watch_stop(keeper->watch, STOP_REST);
 			continue;
 		}
 		follow_stop(keeper);
@@ -513,7 +515,7 @@ static bool give_back(struct keeper *keeper)
 		return true;
 	status = release(keeper);
 	(void)name_show(job->opts, rlock_conn_error_name(job->conn), name);
-	if (keeper->watch->reason == STOP_LOST)
+	if (keeper->watch->is_lost)
 		return true;
 	if (status == RLOCK_NOT_HELD) {
 		say_error("%s: lock lost before the command ended: %s", name,

@@ -376,17 +376,22 @@ static bool walk(const struct proc_roots *roots, int signal, struct proc_set *si
 }
 
 /* Without /proc nobody can be found but the command itself, by its number. */
-static bool signal_job_only(const struct proc_roots *roots, int signal, struct proc_report *out)
+static bool signal_job_only(const struct proc_roots *roots, int signal, struct proc_set *signaled,
+			    struct proc_report *out)
 {
+	const struct proc job = { .pid = roots->job, .start = roots->job_start };
+
 	*out = (struct proc_report){ 0 };
-	if (roots->job <= 0)
+	if (job.pid <= 0)
 		return true;
-	if (kill(roots->job, signal) != 0)
+	if (signaled != NULL && set_has(signaled, &job))
+		signal = 0;
+	if (kill(job.pid, signal) != 0)
 		return errno == ESRCH;
 	if (signal == SIGTERM)
-		(void)kill(roots->job, SIGCONT);
+		(void)kill(job.pid, SIGCONT);
 	out->running = 1;
-	return true;
+	return signaled == NULL || signal == 0 || set_add(signaled, &job);
 }
 
 bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
@@ -398,8 +403,8 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 	size_t refused = 0;
 
 	*out = report;
-	if (!proc_is_running(getpid(), 0))
-		return signal_job_only(roots, signal, out);
+	if (access("/proc/self/stat", R_OK) != 0)
+		return signal_job_only(roots, signal, signaled, out);
 	for (int walks = 0; is_complete && met_new && walks < WALKS_MAX; walks++) {
 		is_complete =
 			walk(roots, signal, signaled != NULL ? signaled : &own, &report, &met_new);

@@ -27,6 +27,7 @@
  */
 #define RETRY_MIN_MS 20
 #define RETRIES_IN_A_LEASE 20
+#define ATTEMPT_MIN_MS 200
 #define RELEASE_MS 5000
 /* A command that ends within this time never meets a renewer that does anything. */
 #define SHORT_COMMAND_MS 20
@@ -208,7 +209,7 @@ static void notice(struct renewer *renewer)
 		forget(renewer, &renewer->keeper_fd);
 		forget(renewer, &renewer->knock_fd);
 		if (renewer->watch->kill_child && !renewer->watch->is_for_caller)
-			(void)watch_stop(renewer->watch, STOP_ORPHANED);
+			watch_stop(renewer->watch, STOP_ORPHANED);
 		find_job(renewer);
 	}
 	if (is_ready(renewer->job_fd)) {
@@ -239,7 +240,7 @@ static void declare_broken(struct renewer *renewer)
 {
 	note_failure(renewer);
 	renewer->watch->is_broken = true;
-	(void)watch_stop(renewer->watch, STOP_LOST);
+	watch_lose(renewer->watch);
 	declare_lost(renewer);
 }
 
@@ -250,6 +251,16 @@ static bool is_pointless(const struct renewer *renewer)
 
 	return renewer->has_job_ended && renewer->keeper_fd >= 0 &&
 	       proc_read(renewer->keeper, &keeper) && keeper.state == 'T';
+}
+
+/* A stream that has gone silent must leave time for a new one: several tries fit into a lease. */
+static int64_t attempt_end_ms(const struct watch *watch, int64_t now_ms)
+{
+	int64_t attempt_ms = watch->lease_ms / 9, end_ms = watch_lease_end_ms(watch);
+
+	if (attempt_ms < ATTEMPT_MIN_MS)
+		attempt_ms = ATTEMPT_MIN_MS;
+	return now_ms + attempt_ms < end_ms ? now_ms + attempt_ms : end_ms;
 }
 
 static void renew(struct renewer *renewer)
@@ -265,7 +276,7 @@ static void renew(struct renewer *renewer)
 		return;
 	}
 	status = rlock_renew(renewer->conn, renewer->hold, watch->lease_ms,
-			     watch_lease_end_ms(watch));
+			     attempt_end_ms(watch, now_ms));
 	now_ms = rlock_now_ms();
 	if (status == RLOCK_OK) {
 		watch->sent_ms = rlock_hold_sent_ms(renewer->hold);
@@ -338,7 +349,7 @@ static void check_deadlines(struct renewer *renewer)
 
 	reload(renewer);
 	watch_check_deadlines(watch, rlock_now_ms());
-	if (watch->reason == STOP_LOST && renewer->renew_ms != INT64_MAX)
+	if (watch->is_lost && renewer->renew_ms != INT64_MAX)
 		declare_lost(renewer);
 	else if (watch->reason != before)
 		wake_keeper(renewer);
@@ -372,42 +383,65 @@ static bool is_over(const struct renewer *renewer, bool has_processes)
 	return renewer->keeper_fd < 0 && renewer->has_job_ended && !has_processes;
 }
 
-static void sleep_until_something(struct renewer *renewer, bool has_renewal_due)
+static int64_t least(int64_t a_ms, int64_t b_ms)
 {
-	int64_t next_ms = watch_next_ms(renewer->watch);
-	struct itimerspec at = { 0 };
-	struct pollfd events = { renewer->events_fd, POLLIN, 0 };
+	return a_ms < b_ms ? a_ms : b_ms;
+}
 
-	if (renewer->stopper.again_ms < next_ms)
-		next_ms = renewer->stopper.again_ms;
-	if (!has_renewal_due && renewer->renew_ms < next_ms)
-		next_ms = renewer->renew_ms;
+/* What a renewal that is under way is cut short for: only what can't wait for its answer. */
+static int64_t next_deadline_ms(const struct renewer *renewer, int64_t now_ms)
+{
+	int64_t kill_ms = watch_phase_end_ms(renewer->watch);
+
+	return least(watch_next_ms(renewer->watch), kill_ms > now_ms ? kill_ms : INT64_MAX);
+}
+
+static int64_t next_step_ms(const struct renewer *renewer, int64_t now_ms)
+{
+	int64_t next_ms = least(next_deadline_ms(renewer, now_ms), renewer->renew_ms);
+
 	/* Nobody tells that the command was continued. */
-	if (renewer->watch->is_keeper_stopped && rlock_now_ms() + STOPPED_LOOK_MS < next_ms)
-		next_ms = rlock_now_ms() + STOPPED_LOOK_MS;
-	if (next_ms != INT64_MAX) {
+	if (renewer->watch->is_keeper_stopped)
+		next_ms = least(next_ms, now_ms + STOPPED_LOOK_MS);
+	return least(next_ms, renewer->stopper.again_ms);
+}
+
+static void set_timer(const struct renewer *renewer, int64_t at_ms)
+{
+	struct itimerspec at = { 0 };
+
+	if (at_ms != INT64_MAX) {
 		/* A time of 0 would disarm it. */
-		at.it_value.tv_sec = next_ms / 1000;
-		at.it_value.tv_nsec = next_ms % 1000 * 1000000 + 1;
+		at.it_value.tv_sec = at_ms / 1000;
+		at.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
 	}
 	(void)timerfd_settime(renewer->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-	if (!has_renewal_due)
+}
+
+static void renew_or_sleep(struct renewer *renewer)
+{
+	struct pollfd events = { renewer->events_fd, POLLIN, 0 };
+	int64_t now_ms = rlock_now_ms();
+
+	if (now_ms >= renewer->renew_ms) {
+		set_timer(renewer, next_deadline_ms(renewer, now_ms));
+		renew(renewer);
+	} else {
+		set_timer(renewer, next_step_ms(renewer, now_ms));
 		(void)rlock_poll(&events, 1, INT64_MAX);
+	}
 }
 
 static void renewer_run(struct renewer *renewer)
 {
 	for (;;) {
-		bool has_processes, has_renewal_due;
+		bool has_processes;
 
 		check_deadlines(renewer);
 		has_processes = stop_step(renewer);
 		if (is_over(renewer, has_processes))
 			break;
-		has_renewal_due = rlock_now_ms() >= renewer->renew_ms;
-		sleep_until_something(renewer, has_renewal_due);
-		if (has_renewal_due)
-			renew(renewer);
+		renew_or_sleep(renewer);
 		notice(renewer);
 	}
 	give_back(renewer);

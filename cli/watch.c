@@ -55,53 +55,68 @@ static int64_t lost_ms(const struct watch *watch)
 	return watch_kill_ms(watch) - least(watch->grace_ms, watch->lease_ms / 6);
 }
 
-bool watch_stop(struct watch *watch, enum stop_reason reason)
+/* Told to end, and no more than told: a lost lock, where the user wants it so. */
+static bool is_mild(const struct watch *watch)
 {
-	int none = STOP_NONE, before = watch->reason;
+	return watch->reason == STOP_LOST && watch->on_lost != ON_LOST_KILL;
+}
+
+void watch_stop(struct watch *watch, enum stop_reason reason)
+{
+	int none = STOP_NONE, lost = STOP_LOST;
 	int64_t never = 0;
 
 	/* The time first: whoever sees the reason counts from it. */
+	if (is_mild(watch) && reason != STOP_LOST) {
+		watch->reason_ms = rlock_now_ms();
+		(void)atomic_compare_exchange_strong(&watch->reason, &lost, (int)reason);
+		return;
+	}
 	(void)atomic_compare_exchange_strong(&watch->reason_ms, &never, rlock_now_ms());
-	if (atomic_compare_exchange_strong(&watch->reason, &none, (int)reason))
-		return true;
-	if (reason != STOP_LOST || before == STOP_LOST)
-		return false;
-	/* The clock of the stop that is under way goes on. */
-	return atomic_compare_exchange_strong(&watch->reason, &before, (int)reason);
+	(void)atomic_compare_exchange_strong(&watch->reason, &none, (int)reason);
+}
+
+void watch_lose(struct watch *watch)
+{
+	watch->is_lost = true;
+	if (watch->on_lost != ON_LOST_IGNORE)
+		watch_stop(watch, STOP_LOST);
+}
+
+/* A command with a fixed lease is stopped by that; nobody renews it, so it can't be lost. */
+static bool ends_with_lease(const struct watch *watch)
+{
+	return watch->is_fixed_lease && !watch->is_for_caller;
+}
+
+bool watch_is_stopping(const struct watch *watch)
+{
+	return watch->reason != STOP_NONE && !is_mild(watch);
 }
 
 void watch_check_deadlines(struct watch *watch, int64_t now_ms)
 {
-	if (watch->reason == STOP_NONE && now_ms >= watch->max_run_end_ms)
-		(void)watch_stop(watch, STOP_MAX_RUN);
-	if (watch->reason == STOP_LOST || watch->reason == STOP_LEASE || now_ms < lost_ms(watch))
+	if (!watch_is_stopping(watch) && now_ms >= watch->max_run_end_ms)
+		watch_stop(watch, STOP_MAX_RUN);
+	if (now_ms < lost_ms(watch))
 		return;
-	if (watch->is_fixed_lease && !watch->is_for_caller)
-		(void)watch_stop(watch, STOP_LEASE);
-	else
-		(void)watch_stop(watch, STOP_LOST);
+	if (ends_with_lease(watch))
+		watch_stop(watch, STOP_LEASE);
+	else if (!watch->is_lost)
+		watch_lose(watch);
 }
 
 int64_t watch_next_ms(const struct watch *watch)
 {
-	int reason = watch->reason;
+	int64_t next_ms = watch_is_stopping(watch) ? INT64_MAX : watch->max_run_end_ms;
+	bool has_end = ends_with_lease(watch) ? watch->reason == STOP_NONE : !watch->is_lost;
 
-	if (reason == STOP_LOST || reason == STOP_LEASE)
-		return INT64_MAX;
-	if (reason == STOP_NONE)
-		return least(lost_ms(watch), watch->max_run_end_ms);
-	return lost_ms(watch);
-}
-
-/* What a lost lock does is the user's choice; all other reasons stop the command. */
-static bool wants_kill(const struct watch *watch)
-{
-	return watch->reason != STOP_LOST || watch->on_lost == ON_LOST_KILL;
+	return has_end ? least(next_ms, lost_ms(watch)) : next_ms;
 }
 
 int64_t watch_phase_end_ms(const struct watch *watch)
 {
-	if (watch->reason == STOP_NONE || !wants_kill(watch))
+	if (!watch_is_stopping(watch))
 		return INT64_MAX;
 	return least(watch->reason_ms + watch->grace_ms, watch_kill_ms(watch));
 }
@@ -109,8 +124,6 @@ int64_t watch_phase_end_ms(const struct watch *watch)
 enum stop_phase watch_phase(const struct watch *watch, int64_t now_ms)
 {
 	if (watch->reason == STOP_NONE)
-		return PHASE_RUN;
-	if (watch->reason == STOP_LOST && watch->on_lost == ON_LOST_IGNORE)
 		return PHASE_RUN;
 	if (watch->reason == STOP_ORPHANED)
 		return PHASE_KILL;

@@ -41,8 +41,9 @@ struct watch {
 	char hold_id[RLOCK_HOLD_ID_MAX];
 
 	_Atomic int64_t sent_ms;       /* when the last good renewal was sent */
-	_Atomic int reason;            /* enum stop_reason; set once, but STOP_LOST overrules */
+	_Atomic int reason;            /* enum stop_reason: the first one counts */
 	_Atomic int64_t reason_ms;     /* when it was set */
+	atomic_bool is_lost;           /* whatever that did to the command */
 	atomic_bool is_broken;         /* lost, and the server said so */
 	_Atomic size_t lost_name;      /* which of the names that was about */
 	atomic_bool is_term_sent;      /* TERM has gone to all of the command's processes */
@@ -64,16 +65,22 @@ int64_t watch_lease_end_ms(const struct watch *watch);
 int64_t watch_kill_ms(const struct watch *watch);
 
 /*
- * Set the reason why the command is to be stopped. The first one counts, but a lost lock overrules
- * the others. Returns whether it was set by this call.
+ * Set the reason why the command is to be stopped. The first one counts; but for a lost lock that asked
+ * for a TERM only, which each other one overrules.
  */
-bool watch_stop(struct watch *watch, enum stop_reason reason);
+void watch_stop(struct watch *watch, enum stop_reason reason);
+
+/* The lock is lost. What that does to the command is the user's choice. */
+void watch_lose(struct watch *watch);
 
 /* Set the reason when a deadline has passed; to be called whenever the clock may have moved on. */
 void watch_check_deadlines(struct watch *watch, int64_t now_ms);
 
 /* When watch_check_deadlines has something to say next. */
 int64_t watch_next_ms(const struct watch *watch);
+
+/* Whether there is a reason to stop the command whole: more than a TERM for a lost lock. */
+bool watch_is_stopping(const struct watch *watch);
 
 /* What the reason asks for now. */
 enum stop_phase {

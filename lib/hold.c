@@ -171,6 +171,13 @@ enum rlock_status rlock__fail_kind(struct rlock_conn *conn, const struct redisRe
 	return status;
 }
 
+/* A login that was refused is tried anew next time: a server may be asked before its users are loaded. */
+static void drop_refused(struct rlock_conn *conn, enum rlock_status status)
+{
+	if (status < 0 && status != RLOCK_ENET)
+		rlock__conn_close(conn);
+}
+
 /* ---- renew ---- */
 
 static void add_keys(const struct rlock_hold *hold, struct rlock__args *args)
@@ -218,6 +225,7 @@ out:
 	if (reply != NULL)
 		freeReplyObject(reply);
 	rlock__args_free(&args);
+	drop_refused(conn, status);
 	return status;
 }
 
@@ -300,6 +308,7 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 		}
 		if (reply != NULL)
 			freeReplyObject(reply);
+		drop_refused(conn, status);
 		if (status != RLOCK_ENET || rlock_now_ms() >= deadline_ms)
 			return status;
 		is_repeated = is_repeated || was_sent;

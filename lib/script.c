@@ -127,6 +127,12 @@ static enum rlock_status run(struct rlock_conn *conn, const struct rlock__script
 		status = rlock__refusal(conn, (*out)->str, (*out)->len, script);
 		freeReplyObject(*out);
 		*out = NULL;
+		/* This server can't serve us now. Behind the same name there may be another one by
+		 * the next try: a new primary. */
+		if (status == RLOCK_ENET) {
+			rlock__conn_close(conn);
+			*was_sent = false;
+		}
 	}
 	return status;
 }

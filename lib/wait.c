@@ -42,6 +42,7 @@ struct waiter {
 	int64_t give_up_ms; /* when a server that can't be reached is given up; 0: it answers */
 	int64_t pause_ms;
 	bool was_reached;
+	bool is_busy;     /* that is what the last try was told */
 	bool may_be_held; /* a try went out whose answer we don't know */
 	struct {
 		int64_t ttl_ms;
@@ -200,10 +201,12 @@ static enum rlock_status try_once(struct waiter *waiter)
 		undo_stray(waiter, reply);
 	if (reply != NULL)
 		freeReplyObject(reply);
-	if (status == RLOCK_ENET || status == RLOCK_CANCELLED)
+	/* An error may have come in the middle of several names. */
+	if (status < 0 || status == RLOCK_CANCELLED)
 		waiter->may_be_held = waiter->may_be_held || was_sent;
 	else
 		waiter->may_be_held = false;
+	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
 		waiter->hold->sent_ms = sent_ms;
 		waiter->hold->lease_ms = waiter->request->lease_ms;
@@ -354,12 +357,15 @@ static enum rlock_status hold_out(struct waiter *waiter)
 		waiter->pause_ms = 0;
 		waiter->give_up_ms = give_up_at(waiter, now_ms);
 	}
-	if (now_ms >= waiter->give_up_ms)
-		return RLOCK_ENET;
-	status = rlock__pause(waiter->conn, &waiter->pause_ms, waiter->give_up_ms);
-	if (status == RLOCK_OK && rlock_now_ms() >= waiter->give_up_ms)
-		return RLOCK_ENET;
-	return status;
+	if (waiter->subscription != NULL)
+		rlock__conn_close(waiter->subscription);
+	status = RLOCK_OK;
+	if (now_ms < waiter->give_up_ms)
+		status = rlock__pause(waiter->conn, &waiter->pause_ms, waiter->give_up_ms);
+	if (status != RLOCK_OK || rlock_now_ms() < waiter->give_up_ms)
+		return status;
+	/* It was in time, and said that the lock is taken; only the listening failed. */
+	return waiter->is_busy && waiter->request->wait_ms >= 0 ? RLOCK_BUSY : RLOCK_ENET;
 }
 
 static enum rlock_status fail_busy(struct waiter *waiter)
@@ -382,11 +388,12 @@ static enum rlock_status fail_busy(struct waiter *waiter)
 static enum rlock_status wait_turn(struct waiter *waiter)
 {
 	waiter->was_reached = true;
-	waiter->give_up_ms = 0;
 	if (rlock_now_ms() >= waiter->deadline_ms)
 		return RLOCK_BUSY;
 	if (waiter->subscription == NULL || !rlock__conn_is_open(waiter->subscription))
 		return subscribe(waiter);
+	/* Only now all is well again: a server that answers, but lets nobody listen, is no server. */
+	waiter->give_up_ms = 0;
 	return sleep_until_woken(waiter);
 }
 

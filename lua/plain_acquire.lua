@@ -36,7 +36,7 @@ end
 
 local function note_of(holds, owner)
 	for _, entry in ipairs(redis.call('HVALS', holds)) do
-		local entry_owner, _, _, entry_note = entry_parse(entry)
+		local entry_owner, _, _, _, entry_note = entry_parse(entry)
 		if entry_owner == owner then
 			return entry_note
 		end
@@ -70,7 +70,7 @@ local function obstacle(index, name)
 end
 
 local function entry_of(name, since_ms, token)
-	return name.owner .. ' ' .. since_ms .. ' ' .. token .. ' ' .. note
+	return entry_make(name.owner, since_ms, lease_ms, token, note)
 end
 
 -- What follows on the first write of a free lock, and all that its renewal and release will need: a user
@@ -123,7 +123,7 @@ local function reenter(name, since_ms)
 	local entry = redis.call('HGET', name.holds, hold_id)
 	local token = '-'
 	if entry then
-		local _, _, drawn = entry_parse(entry)
+		local _, _, _, drawn = entry_parse(entry)
 		token = drawn
 	else
 		if draw_token or redis.call('EXISTS', name.counter) == 1 then

@@ -20,7 +20,7 @@ local function linger(lock, holds, channel)
 	if not entry then
 		return 0
 	end
-	local owner, since_ms, token, note = entry_parse(entry)
+	local owner, since_ms, _, token, note = entry_parse(entry)
 	local count = tonumber(redis.call('HGET', lock, owner))
 	-- The first write, and one that a full server allows; those behind it are allowed then too.
 	redis.call('HDEL', holds, hold_id)
@@ -37,7 +37,7 @@ local function linger(lock, holds, channel)
 		end
 		owner = nobody
 	end
-	redis.call('HSET', holds, hold_id, owner .. ' ' .. since_ms .. ' ' .. token .. ' ' .. note)
+	redis.call('HSET', holds, hold_id, entry_make(owner, since_ms, left_ms, token, note))
 	if redis.call('HLEN', lock) > 1 then
 		extend(lock, left_ms)
 		extend(holds, left_ms)

@@ -16,6 +16,20 @@ local hold_id, message = ARGV[1], ARGV[2]
 -- include: publish
 -- include: lingering
 
+-- The hold that is gone may have had a longer lease than those that stay: nobody would wait for them
+-- longer than the longest of theirs.
+local function limit_to_longest_lease(lock, holds)
+	local longest_ms = 0
+	for _, entry in ipairs(redis.call('HVALS', holds)) do
+		local _, _, lease_ms = entry_parse(entry)
+		longest_ms = math.max(longest_ms, tonumber(lease_ms) or 0)
+	end
+	if longest_ms > 0 and redis.call('PTTL', lock) > longest_ms then
+		redis.call('PEXPIRE', lock, string.format('%.0f', longest_ms))
+		redis.call('PEXPIRE', holds, string.format('%.0f', longest_ms))
+	end
+end
+
 local function release(lock, holds, channel)
 	local entry = redis.call('HGET', holds, hold_id)
 	if not entry then
@@ -30,6 +44,7 @@ local function release(lock, holds, channel)
 	end
 	if count > 1 then
 		redis.call('HINCRBY', lock, owner, -1)
+		limit_to_longest_lease(lock, holds)
 		return 1
 	end
 	redis.call('HDEL', lock, owner)

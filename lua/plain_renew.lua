@@ -1,5 +1,5 @@
 -- Push the lease of a hold forward, for every name. Changes nothing for a name whose hold was
--- released, so a renewal that arrives late does no harm.
+-- released or lingers, so a renewal that arrives late does no harm.
 -- KEYS     for each name: lock hash, holds hash
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
@@ -10,15 +10,20 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: entry
 -- include: extend
+-- include: lingering
 
 local function renew(lock, holds)
 	local entry = redis.call('HGET', holds, hold_id)
-	local owner = entry and entry_parse(entry)
-	if not owner or redis.call('HEXISTS', lock, owner) == 0 then
+	local owner, since_ms, entry_lease_ms, token, note = entry_parse(entry or '')
+	if not owner or lingering_end(owner) or redis.call('HEXISTS', lock, owner) == 0 then
 		return nil
 	end
 	extend(lock, lease_ms)
 	extend(holds, lease_ms)
+	if tonumber(lease_ms) > tonumber(entry_lease_ms) then
+		redis.call('HSET', holds, hold_id,
+			entry_make(owner, since_ms, lease_ms, token, note))
+	end
 	return redis.call('PTTL', lock)
 end
 
