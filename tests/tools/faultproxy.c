@@ -38,6 +38,8 @@ static const char usage[] =
 	"refuse on|off         close what connects at once\n"
 	"blackhole on|off [up|down|both]\n"
 	"                      let nothing through, to the server or from it, until off\n"
+	"silence               let nothing more through on what is connected now; what connects\n"
+	"                      later passes\n"
 	"cut-before MATCH [N]  such a request is not forwarded: its connection is closed instead\n"
 	"drop-reply MATCH [N]  the reply is awaited, thrown away, and the connection closed\n"
 	"hold-reply MATCH [N]  the reply, and what follows it, waits for a release\n"
@@ -104,6 +106,7 @@ struct conn {
 	bool has_no_more_down; /* the server sends no more */
 	bool is_up_shut;       /* and has been told so */
 	bool is_half_closed;   /* the client gets no more */
+	bool is_silent;        /* nothing is read or written any more */
 	bool is_opaque;        /* not Redis' protocol */
 	bool is_subscriber;    /* messages arrive that answer no request */
 	bool is_ending;        /* to be closed when the requests in front are answered */
@@ -702,7 +705,7 @@ static int64_t conn_due_ms(const struct conn *conn)
 {
 	int64_t due_ms;
 
-	if (conn->pieces == NULL || proxy.holes_down)
+	if (conn->pieces == NULL || proxy.holes_down || conn->is_silent)
 		return HELD;
 	due_ms = conn->pieces->due_ms;
 	return proxy.trickles && due_ms < conn->next_byte_ms ? conn->next_byte_ms : due_ms;
@@ -745,6 +748,8 @@ static short conn_client_events(const struct conn *conn, int64_t now)
 {
 	short events = 0;
 
+	if (conn->is_silent)
+		return 0;
 	if (!conn->has_no_more_up && !conn->is_ending && !proxy.holes_up &&
 	    conn->up_out.len < UP_MAX)
 		events |= POLLIN;
@@ -757,6 +762,8 @@ static short conn_server_events(const struct conn *conn)
 {
 	short events = 0;
 
+	if (conn->is_silent)
+		return 0;
 	if (!conn->has_no_more_down && !conn->is_connecting && !is_deaf(conn) && !proxy.holes_down)
 		events |= POLLIN;
 	if (conn->is_connecting || (conn->up_out.len > 0 && !proxy.holes_up))
@@ -845,6 +852,16 @@ static const char *do_blackhole(struct buffer *answer, int argc, char **argv)
 		proxy.holes_up = is_on;
 	if (down)
 		proxy.holes_down = is_on;
+	return NULL;
+}
+
+static const char *do_silence(struct buffer *answer, int argc, char **argv)
+{
+	struct conn *conn;
+
+	(void)answer, (void)argc, (void)argv;
+	for (conn = proxy.conns; conn != NULL; conn = conn->next)
+		conn->is_silent = true;
 	return NULL;
 }
 
@@ -970,6 +987,7 @@ static const struct {
 	{ "pass", 0, 0, do_pass },
 	{ "delay", 1, 1, do_delay },
 	{ "trickle", 1, 1, do_trickle },
+	{ "silence", 0, 0, do_silence },
 	{ "cut", 0, 0, do_cut },
 	{ "half-close", 0, 0, do_half_close },
 	{ "refuse", 1, 1, do_refuse },

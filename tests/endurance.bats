@@ -1,0 +1,312 @@
+#!/usr/bin/env bats
+# What a hold has to endure when several things come together: a lock that is lost while its command is
+# stopped, a server that is replaced, a stream that falls silent, a clean-up that outlasts the lease.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031
+
+load helpers
+load leftovers
+load watching
+
+setup_file() {
+	start_server
+	# From here on the server knows each script.
+	rlock run -t 1s warm -- sleep 0.4
+}
+
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# ---- what the tests share ----
+
+# start_proxy: RLOCK_URL leads through it from now on.
+start_proxy() {
+	in_background sh -c 'exec "$@" >proxy-said' sh \
+		faultproxy "unix:$PWD/proxy.sock" "unix:$SERVER_SOCKET" "unix:$PWD/control"
+	wait_until 5 file_says proxy-said ready
+	export RLOCK_URL=unix://$PWD/proxy.sock
+}
+
+proxy() {
+	faultproxy -c "unix:$BATS_TEST_TMPDIR/control" "$@"
+}
+
+# has_connected COUNT: so many connections to the proxy there were at least.
+has_connected() {
+	[ "$(proxy count | sed 's/^connections=\([0-9]*\) .*/\1/')" -ge "$1" ]
+}
+
+# listen_to COMMAND [ARG...]: as in_background, messages in the file "said".
+listen_to() {
+	in_background sh -c 'exec "$@" 2>said' sh "$@"
+}
+
+# A command that ignores TERM, and has its pid in the file "pid".
+ignores_term='trap "" TERM; echo $$ >pid.new; mv pid.new pid; exec until_let_go'
+
+# one_below NAME LEAST_MS MOST_MS: what is left of the lock.
+ttl_between() {
+	local ttl
+	ttl=$(redis pttl "$1")
+	[ "$ttl" -ge "$2" ] && [ "$ttl" -le "$3" ]
+}
+
+# ---- lost, and too long ----
+
+@test "a command that runs on without its lock is stopped all the same when it has run too long" {
+	listen_to rlock run -t 1s --on-lost ignore --max-run 1500ms a -- sh -c 'echo $$ >pid; exec until_let_go'
+	wait_until 5 is_held a
+	redis del a
+	wait_until 2 grep -q 'lock lost' said
+	is_running "$PID"
+	within 2.9 is_gone "$(cat pid)"
+	ended_with 76
+	grep -q 'the command ran for 1.5s' said
+}
+
+@test "a command that ignores the TERM for its lost lock is killed all the same when it has run too long" {
+	listen_to rlock run -t 1s --on-lost term --max-run 1500ms --grace 200ms a -- sh -c "$ignores_term"
+	wait_until 5 file_exists pid
+	redis del a
+	wait_until 2 grep -q 'lock lost' said
+	is_running "$PID"
+	within 2.9 is_gone "$(cat pid)"
+	ended_with 76
+}
+
+@test "a command that has run too long is killed after the grace time though its lock gets lost meanwhile" {
+	listen_to rlock run -t 1s --on-lost ignore --max-run 300ms --grace 1500ms a -- sh -c "$ignores_term"
+	wait_until 5 grep -q 'the command ran for 300ms' said
+	redis del a
+	wait_until 2 grep -q 'lock lost' said
+	is_running "$(cat pid)"
+	within 2.9 is_gone "$(cat pid)"
+	ended_with 76
+}
+
+# ---- a command that takes its time to end ----
+
+@test "a clean-up that takes longer than the lease keeps the lock, though the server is far away" {
+	start_proxy
+	proxy delay 120
+	listen_to rlock run -t 2s --max-run 300ms --grace 30s a -- sh -c '
+		trap "sleep 2.6; touch cleaned; exit 0" TERM
+		until_let_go & wait'
+	wait_until 5 grep -q 'the command ran for 300ms' said
+	wait_until 5 is_renewed a 2000
+	took_less 4 ended_with 124
+	[ -e cleaned ]
+	wait_until 2 no_keys
+}
+
+@test "a clean-up hears no second TERM" {
+	cat >cleans_up <<-'EOF'
+		import signal, time
+		terms = 0
+		def term(*_):
+		    global terms
+		    terms += 1
+		signal.signal(signal.SIGTERM, term)
+		open("ready", "w").close()
+		while terms == 0:
+		    time.sleep(0.02)
+		end = time.monotonic() + 1
+		while time.monotonic() < end:
+		    time.sleep(0.02)
+		open("terms", "w").write("%d\n" % terms)
+	EOF
+	run -124 rlock run --max-run 400ms --grace 20s a -- python3 cleans_up
+	file_says terms 1
+}
+
+# used_by PID: what a process has cost so far: "SWITCHES CPU_MS".
+used_by() {
+	local switches ns
+	switches=$(sed -n 's/^.*_ctxt_switches:[[:space:]]*//p' "/proc/$1/status" | paste -sd +) || return
+	ns=$(cut -d ' ' -f 1 "/proc/$1/schedstat") || return
+	echo "$((switches)) $((ns / 1000000))"
+}
+
+@test "rlock rests while it waits for a command to end whose lease ends as well" {
+	local keeper renewer start took pid before after switches
+	local -A first=() last=()
+	listen_to rlock run -l 3s --max-run 300ms --grace 60s a -- sh -c "$ignores_term"
+	keeper=$PID
+	wait_until 5 grep -q 'the command ran for 300ms' said
+	renewer=$(renewer_of "$keeper")
+	# To the point where a command with this lease alone would hear TERM; KILL comes half a second later.
+	wait_until 3 ttl_between a 1 690
+	start=$(now_ms)
+	for pid in "$keeper" "$renewer"; do
+		first[$pid]=$(used_by "$pid")
+	done
+	while ttl_between a 290 700; do
+		for pid in "$keeper" "$renewer"; do
+			last[$pid]=$(used_by "$pid")
+		done
+		took=$(($(now_ms) - start))
+		let_pass 0.05
+	done
+	((took > 150)) || fail "watched for $took ms only"
+	for pid in "$keeper" "$renewer"; do
+		read -r before switches <<<"${first[$pid]}"
+		read -r after last_ms <<<"${last[$pid]}"
+		echo "$(cat "/proc/$pid/comm"): $((after - before)) switches and $((last_ms - switches)) ms in $took ms"
+		(((after - before) * 1000 < 50 * took)) || fail "spins"
+		(((last_ms - switches) * 4 < took)) || fail "spins"
+	done
+	ended_with 124
+}
+
+# ---- another primary ----
+
+# REDIS DIRECTORY COMMAND...: redis-cli on the server there.
+redis_at() {
+	redis-cli -s "$1/redis.sock" "${@:2}"
+}
+
+# own_server DIRECTORY [OPTION...]
+own_server() {
+	mkdir -p "$1"
+	in_background redis-server --port 0 --unixsocket "$1/redis.sock" --save '' --appendonly no \
+		--dir "$PWD/$1" --logfile "$PWD/$1/log" --repl-diskless-sync yes \
+		--repl-diskless-sync-delay 0 "${@:2}"
+	wait_until 10 answers "$1"
+}
+
+answers() {
+	[ "$(redis_at "$1" ping 2>/dev/null)" = PONG ]
+}
+
+is_held_at() {
+	[ "$(redis_at "$1" exists "$2")" = 1 ]
+}
+
+is_renewed_at() {
+	[ "$(redis_at "$1" pttl "$2")" -gt $(($3 * 19 / 20)) ]
+}
+
+has_waiters_at() {
+	[ "$(redis_at "$1" pubsub numsub "redisson_lock__channel:{$2}" | tail -n 1)" = "$3" ]
+}
+
+# Two servers, "one" with its replica "two", and a path that leads to the first of them.
+replicated_servers() {
+	own_server one
+	# Servers here have no port: the proxy lends one to the primary.
+	in_background sh -c 'exec "$@" >replica-said' sh \
+		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
+	wait_until 5 file_says replica-said ready
+	own_server two --replicaof "127.0.0.1 $(sed -n 's/^listen tcp:.*://p' replica-said)"
+	ln -s one/redis.sock current.sock
+	export RLOCK_URL=unix://$PWD/current.sock
+	wait_until 10 is_in_sync
+}
+
+is_in_sync() {
+	redis_at two info replication | grep -q '^master_link_status:up'
+}
+
+# The replica is the primary now, and the primary somebody's replica; streams to it stay open.
+fail_over() {
+	redis_at two replicaof no one >/dev/null
+	ln -s two/redis.sock new.sock
+	mv new.sock current.sock
+	redis_at one replicaof 127.0.0.1 1 >/dev/null
+}
+
+@test "a holder whose primary turns into a replica keeps its lock at the new primary, and who waits gets it there" {
+	local holder
+	replicated_servers
+	listen_to rlock run -t 2s a -- until_let_go
+	holder=$PID
+	wait_until 5 is_held_at two a
+	in_background rlock run -w 20s a -- sh -c 'redis-cli -s two/redis.sock exists a >waiter-saw'
+	wait_until 5 has_waiters_at one a 1
+	fail_over
+	wait_until 3 is_renewed_at two a 2000
+	let_go
+	ended_with 0 "$holder"
+	said_nothing
+	ended_with 0
+	file_says waiter-saw 1
+	[ "$(redis_at two dbsize)" = 0 ]
+}
+
+# ---- a stream that falls silent ----
+
+@test "a lock whose stream falls silent is renewed on another one" {
+	start_proxy
+	hold_in_background a -t 3s
+	# The one of the keeper, and the one of the renewer.
+	wait_until 5 has_connected 2
+	wait_until 2 is_renewed a 3000
+	proxy silence
+	wait_until 3 has_connected 3
+	wait_until 2 is_renewed a 3000
+	let_go
+	ended_with 0
+	wait_until 2 no_keys
+}
+
+@test "a waiter whose subscription is cut each time tries less and less often, and ends with 75" {
+	hold_in_background a
+	start_proxy
+	proxy log "$PWD/requests"
+	proxy cut-before subscribe 1000
+	run -75 rlock run -w 2s a -- touch ran
+	[ ! -e ran ]
+	tries=$(grep -c 'redisson_lock_token:{a}' requests)
+	((tries > 2 && tries <= 20)) || fail "$tries tries"
+}
+
+# ---- no longer than anybody asked for ----
+
+# The body of lua/NAME.lua, as it is sent.
+script_body() {
+	sed -n 's/^-- include: \(.*\)/\1/p' "$BATS_TEST_DIRNAME/../lua/$1.lua" >includes
+	awk -v inc="$BATS_TEST_DIRNAME/../lua/inc" '
+		/^-- include: / { file = inc "/" $3 ".lua"; while ((getline line < file) > 0) print line; next }
+		{ print }' "$BATS_TEST_DIRNAME/../lua/$1.lua"
+}
+
+@test "a renewal that arrives behind the end of its command leaves the least time as it is" {
+	local hold
+	rlock run --at-least 3s -t 9s a -- true
+	hold=$(redis hkeys rlock_holds:'{a}')
+	[ -n "$hold" ]
+	ttl_between a 1 3000
+	run -0 redis eval "$(script_body plain_renew)" 2 a rlock_holds:'{a}' 9000 "$hold"
+	# As for a hold that was released.
+	assert_output 1
+	ttl_between a 1 3000
+	[ "$(redis pttl rlock_holds:'{a}')" -le 3000 ]
+}
+
+@test "a nested command with a long lease leaves the outer one with its short one" {
+	run -0 rlock run -t 2s a -- sh -c '
+		rlock run -t 1h a -- redis-cli -s "$SERVER_SOCKET" pttl a
+		redis-cli -s "$SERVER_SOCKET" pttl a
+		redis-cli -s "$SERVER_SOCKET" pttl "rlock_holds:{a}"'
+	[ "${lines[0]}" -gt 2000 ]
+	[ "${lines[1]}" -gt 0 ] && [ "${lines[1]}" -le 2000 ]
+	[ "${lines[2]}" -gt 0 ] && [ "${lines[2]}" -le 2000 ]
+	no_keys
+}
+
+@test "when the counter of one name is no number, none of the names is locked" {
+	redis set 'redisson_lock_token:{c2}' abc >/dev/null
+	run ! rlock run c1 c2 -- touch ran
+	[ -n "$output" ]
+	[ ! -e ran ]
+	is_free c1
+	is_free c2
+	is_free 'rlock_holds:{c1}'
+}
