@@ -1,6 +1,7 @@
 /*
  * A connection for a command, and the line for what it met.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -103,4 +104,19 @@ int caller_say_none(const struct opts *opts, const struct caller_hold *hold, con
 		say_error("%s: not held by this process or one above it",
 			  names_show(opts->names, opts->name_count, names));
 	return EXIT_NOT_HELD;
+}
+
+int caller_run(struct opts *opts, caller_fn act)
+{
+	struct rlock_conn *conn = NULL;
+	bool is_cancelled = false;
+	int code;
+
+	/* hiredis writes to streams that may be broken; and a reader may have gone. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	code = caller_connect(opts, -1, &is_cancelled, &conn);
+	if (code == 0)
+		code = act(opts, conn);
+	rlock_conn_free(conn);
+	return code;
 }

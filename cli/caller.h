@@ -13,6 +13,12 @@
 /* The owner on the server of an --owner: no owner of a process ends in 0. */
 #define OWNER_FORMAT "%s:0"
 
+/* What a command does over its connection; the exit code. */
+typedef int (*caller_fn)(const struct opts *opts, struct rlock_conn *conn);
+
+/* Connect, do that, and let go; for a command that waits for nothing but the server. The exit code. */
+int caller_run(struct opts *opts, caller_fn act);
+
 /*
  * Start a local: server if need be, and make the connection (nothing is sent yet). 0, or the exit
  * code after one line by say_error. cancel_fd (-1: none) ends waits; *is_cancelled when it did.

@@ -1,7 +1,6 @@
 /*
  * renew: push the caller's hold forward once, and print what is left of it.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -142,17 +141,13 @@ static int renew_caller(const struct opts *opts, struct rlock_conn *conn)
 	return code;
 }
 
+static int renew_any(const struct opts *opts, struct rlock_conn *conn)
+{
+	return opts->owner != NULL ? renew_owner(opts, conn) : renew_caller(opts, conn);
+}
+
 int cmd_renew(const struct verb *verb, struct opts *opts)
 {
-	struct rlock_conn *conn = NULL;
-	bool is_cancelled = false;
-	int code = caller_connect(opts, -1, &is_cancelled, &conn);
-
 	(void)verb;
-	(void)signal(SIGPIPE, SIG_IGN);
-	if (code != 0)
-		return code;
-	code = opts->owner != NULL ? renew_owner(opts, conn) : renew_caller(opts, conn);
-	rlock_conn_free(conn);
-	return code;
+	return caller_run(opts, renew_any);
 }

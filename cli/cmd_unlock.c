@@ -197,22 +197,15 @@ static int break_locks(const struct opts *opts, struct rlock_conn *conn)
 	return worst;
 }
 
+static int unlock(const struct opts *opts, struct rlock_conn *conn)
+{
+	if (opts->force)
+		return break_locks(opts, conn);
+	return opts->owner != NULL ? unlock_owner(opts, conn) : unlock_caller(opts, conn);
+}
+
 int cmd_unlock(const struct verb *verb, struct opts *opts)
 {
-	struct rlock_conn *conn = NULL;
-	bool is_cancelled = false;
-	int code = caller_connect(opts, -1, &is_cancelled, &conn);
-
 	(void)verb;
-	(void)signal(SIGPIPE, SIG_IGN);
-	if (code != 0)
-		return code;
-	if (opts->force)
-		code = break_locks(opts, conn);
-	else if (opts->owner != NULL)
-		code = unlock_owner(opts, conn);
-	else
-		code = unlock_caller(opts, conn);
-	rlock_conn_free(conn);
-	return code;
+	return caller_run(opts, unlock);
 }

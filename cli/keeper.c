@@ -12,10 +12,8 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "duration.h"
 #include "exits.h"
 #include "job.h"
 #include "keeper.h"
@@ -23,6 +21,7 @@
 #include "names.h"
 #include "procs.h"
 #include "renewer.h"
+#include "report.h"
 #include "say.h"
 #include "shrink.h"
 #include "stop.h"
@@ -284,72 +283,24 @@ static void follow_stop(struct keeper *keeper)
 		(void)kill(keeper->command, SIGCONT);
 }
 
-/* ---- what the user is told ---- */
+/* ---- what the user is told, once each ---- */
 
-static void clock_text(char out[16])
-{
-	time_t now = time(NULL);
-	struct tm local;
-
-	if (localtime_r(&now, &local) == NULL || strftime(out, 16, "%H:%M:%S", &local) == 0)
-		memcpy(out, "?", 2);
-}
-
-static void say_lost(const struct keeper *keeper, const char *name)
+static void report(struct keeper *keeper)
 {
 	const struct watch *watch = keeper->watch;
-	const char *then = watch->on_lost == ON_LOST_IGNORE ? "the command runs on without it"
-			   : watch->on_lost == ON_LOST_TERM ? "the command was sent TERM"
-							    : "stopping the command";
-	int64_t silent_ms = rlock_now_ms() - watch->sent_ms;
-	char at[16], since[DURATION_TEXT_MAX];
-
-	clock_text(at);
-	if (watch->is_broken) {
-		say_error("%s: lock lost at %s: %s: %s", name, at, watch->why, then);
-		return;
-	}
-	say_error("%s: lock lost at %s: not renewed for %s: %s: %s", name, at,
-		  duration_print(silent_ms, since),
-		  watch->why[0] != '\0' ? watch->why : "the renewer did not run", then);
-}
-
-static void say_reason(struct keeper *keeper)
-{
-	const struct watch *watch = keeper->watch;
-	const struct opts *opts = keeper->job->opts;
-	char name[NAME_SHOWN_MAX], time[DURATION_TEXT_MAX];
+	const struct proc_report *processes = &keeper->stopper.report;
 	int reason = watch->reason;
 
-	(void)name_show(opts, watch->lost_name, name);
-	if (watch->is_lost && !keeper->has_said_lost) {
-		keeper->has_said_lost = true;
-		say_lost(keeper, name);
-	}
-	if (reason == keeper->said_reason)
-		return;
+	if (watch->is_lost && !keeper->has_said_lost)
+		report_lost(keeper->job->opts, watch);
+	keeper->has_said_lost = watch->is_lost;
+	if (reason != keeper->said_reason)
+		report_stop(keeper->job->opts, (enum stop_reason)reason);
 	keeper->said_reason = reason;
-	if (reason == STOP_LEASE)
-		say_error("%s: the lease of %s ends: stopping the command", name,
-			  duration_print(opts->lease_ms, time));
-	else if (reason == STOP_MAX_RUN)
-		say_error("%s: the command ran for %s: stopping it", name,
-			  duration_print(opts->max_run_ms, time));
-}
-
-static void say_refused(struct keeper *keeper)
-{
-	const struct proc_report *report = &keeper->stopper.report;
-	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
-
-	if (report->refused == 0 || keeper->has_said_refused)
-		return;
-	keeper->has_said_refused = true;
-	say_warning(
-		"%s: may not stop process %d (%s): the lock is kept until it ends, if it can be",
-		name_show(keeper->job->opts, 0, name), (int)report->refused_one.pid,
-		rlock_escape(report->refused_one.name, strlen(report->refused_one.name), shown,
-			     sizeof(shown)));
+	if (processes->refused > 0 && !keeper->has_said_refused) {
+		keeper->has_said_refused = true;
+		report_refused(keeper->job->opts, &processes->refused_one);
+	}
 }
 
 /* ---- the loop ---- */
@@ -364,14 +315,11 @@ static bool stop_step(struct keeper *keeper)
 		.adopts_strangers = !keeper->had_children,
 		.except = { keeper->renewer, 0 },
 	};
-	bool has_processes;
 
 	if (keeper->watch->reason == STOP_NONE)
 		return false;
 	roots.except[1] = local_server_pid();
-	has_processes = stopper_step(&keeper->stopper, &roots, rlock_now_ms());
-	say_refused(keeper);
-	return has_processes;
+	return stopper_step(&keeper->stopper, &roots, rlock_now_ms());
 }
 
 /* Whether all is said and done. A command that was stopped is stopped whole. */
@@ -449,8 +397,8 @@ static void watch_over(struct keeper *keeper)
 		bool has_processes;
 
 		watch_check_deadlines(keeper->watch, rlock_now_ms());
-		say_reason(keeper);
 		has_processes = stop_step(keeper);
+		report(keeper);
 		if (is_over(keeper, has_processes))
 			return;
 		if (keeper->has_ended && !watch_is_stopping(keeper->watch)) {

@@ -27,6 +27,7 @@
  */
 #define RETRY_MIN_MS 20
 #define RETRIES_IN_A_LEASE 20
+#define ATTEMPTS_IN_A_LEASE 9
 #define ATTEMPT_MIN_MS 200
 #define RELEASE_MS 5000
 /* A command that ends within this time never meets a renewer that does anything. */
@@ -48,6 +49,7 @@ struct renewer {
 	pid_t keeper;
 	int64_t renew_ms; /* when the next renewal is due; INT64_MAX: never again */
 	int64_t retry_ms;
+	int64_t attempt_ms; /* how long the next one may take */
 	bool has_job_ended;
 };
 
@@ -117,6 +119,13 @@ static void step_aside(const struct renewer_job *job)
 		(void)poll(&keeper, 1, SHORT_COMMAND_MS);
 }
 
+static int64_t first_attempt_ms(const struct watch *watch)
+{
+	int64_t attempt_ms = watch->lease_ms / ATTEMPTS_IN_A_LEASE;
+
+	return attempt_ms > ATTEMPT_MIN_MS ? attempt_ms : ATTEMPT_MIN_MS;
+}
+
 static bool renewer_init(struct renewer *renewer, const struct renewer_job *job, pid_t keeper)
 {
 	struct watch *watch = job->watch;
@@ -135,6 +144,7 @@ static bool renewer_init(struct renewer *renewer, const struct renewer_job *job,
 		.renew_ms =
 			watch->is_fixed_lease ? INT64_MAX : watch->sent_ms + watch->lease_ms / 3,
 		.retry_ms = RETRY_MIN_MS,
+		.attempt_ms = first_attempt_ms(watch),
 	};
 	if (renewer->events_fd < 0 || renewer->timer_fd < 0)
 		return false;
@@ -253,13 +263,15 @@ static bool is_pointless(const struct renewer *renewer)
 	       proc_read(renewer->keeper, &keeper) && keeper.state == 'T';
 }
 
-/* A stream that has gone silent must leave time for a new one: several tries fit into a lease. */
-static int64_t attempt_end_ms(const struct watch *watch, int64_t now_ms)
+/*
+ * A stream that has gone silent must leave time for a new one: several tries fit into a lease. A server
+ * that is just slow gets longer each time.
+ */
+static int64_t attempt_end_ms(struct renewer *renewer, int64_t now_ms)
 {
-	int64_t attempt_ms = watch->lease_ms / 9, end_ms = watch_lease_end_ms(watch);
+	int64_t attempt_ms = renewer->attempt_ms, end_ms = watch_lease_end_ms(renewer->watch);
 
-	if (attempt_ms < ATTEMPT_MIN_MS)
-		attempt_ms = ATTEMPT_MIN_MS;
+	renewer->attempt_ms *= 2;
 	return now_ms + attempt_ms < end_ms ? now_ms + attempt_ms : end_ms;
 }
 
@@ -276,12 +288,14 @@ static void renew(struct renewer *renewer)
 		return;
 	}
 	status = rlock_renew(renewer->conn, renewer->hold, watch->lease_ms,
-			     attempt_end_ms(watch, now_ms));
+			     attempt_end_ms(renewer, now_ms));
 	now_ms = rlock_now_ms();
 	if (status == RLOCK_OK) {
 		watch->sent_ms = rlock_hold_sent_ms(renewer->hold);
 		renewer->renew_ms = watch->sent_ms + watch->lease_ms / 3;
 		renewer->retry_ms = RETRY_MIN_MS;
+		renewer->attempt_ms = first_attempt_ms(watch);
+		watch->why[0] = '\0';
 		return;
 	}
 	if (status == RLOCK_NOT_HELD) {

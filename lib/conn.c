@@ -4,23 +4,17 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <hiredis/hiredis.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "internal.h"
 
-#define FULL_BACKLOG_PAUSE_MS 10 /* a unix socket can't be polled for a free place */
 #define LOGIN_STEPS_MAX 3
 #define LAST_WORD_MS 300
 
@@ -222,7 +216,13 @@ static enum rlock_status fail_unreachable(struct rlock_conn *conn, const char *w
 			   why);
 }
 
-/* ---- connect ---- */
+static enum rlock_status fail_cancelled(struct rlock_conn *conn)
+{
+	return rlock__fail(conn, RLOCK_CANCELLED, "no answer from %s yet",
+			   rlock_url_server(conn->url));
+}
+
+/* ---- open ---- */
 
 /* RLOCK_OK: fd is ready for events. A deadline that passes is RLOCK_ENET, without a text yet. */
 static enum rlock_status wait_ready(struct rlock_conn *conn, int fd, short events,
@@ -234,124 +234,8 @@ static enum rlock_status wait_ready(struct rlock_conn *conn, int fd, short event
 	if (ready < 0)
 		return rlock__fail(conn, RLOCK_ESYS, "cannot wait: %s", strerror(errno));
 	if (fds[1].revents != 0)
-		return rlock__fail(conn, RLOCK_CANCELLED, "no answer from %s yet",
-				   rlock_url_server(conn->url));
+		return fail_cancelled(conn);
 	return fds[0].revents != 0 ? RLOCK_OK : RLOCK_ENET;
-}
-
-/*
- * One address. RLOCK_OK: *fd_out is connected. RLOCK_ENET: errno says why. The descriptor is closed
- * unless it is given out.
- */
-static enum rlock_status connect_to(struct rlock_conn *conn, const struct sockaddr *address,
-				    socklen_t address_len, int64_t deadline_ms, int *fd_out)
-{
-	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	enum rlock_status status = RLOCK_OK;
-	int error = 0;
-	socklen_t error_len = sizeof(error);
-
-	if (fd < 0)
-		return rlock__fail(conn, RLOCK_ESYS, "cannot open a socket: %s", strerror(errno));
-	while (connect(fd, address, address_len) != 0) {
-		int64_t again_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
-
-		if (errno == EINTR)
-			continue;
-		if (errno == EINPROGRESS) {
-			status = wait_ready(conn, fd, POLLOUT, deadline_ms);
-			if (status == RLOCK_OK)
-				(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_len);
-			break;
-		}
-		if (errno != EAGAIN) {
-			error = errno;
-			break;
-		}
-		if (again_ms >= deadline_ms)
-			status = RLOCK_ENET;
-		else
-			status = wait_ready(conn, -1, 0, again_ms);
-		if (status == RLOCK_CANCELLED || status == RLOCK_ESYS || again_ms >= deadline_ms)
-			break;
-		status = RLOCK_OK;
-	}
-	if (status == RLOCK_OK && error == 0) {
-		*fd_out = fd;
-		return RLOCK_OK;
-	}
-	(void)close(fd);
-	if (status == RLOCK_CANCELLED || status == RLOCK_ESYS)
-		return status;
-	errno = error != 0 ? error : ETIMEDOUT;
-	return RLOCK_ENET;
-}
-
-static enum rlock_status connect_unix(struct rlock_conn *conn, int64_t deadline_ms, int *fd_out)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t path_len = strlen(conn->url->path);
-
-	if (path_len >= sizeof(address.sun_path))
-		return rlock__fail(conn, RLOCK_EINVAL, "cannot connect to %s: path too long",
-				   rlock_url_server(conn->url));
-	memcpy(address.sun_path, conn->url->path, path_len + 1);
-	return connect_to(conn, (const struct sockaddr *)&address, sizeof(address), deadline_ms,
-			  fd_out);
-}
-
-/* Every address in turn; those before the last one get an even share of the time that is left. */
-static enum rlock_status connect_any(struct rlock_conn *conn, const struct addrinfo *addresses,
-				     int64_t deadline_ms, int *fd_out)
-{
-	enum rlock_status status = RLOCK_ENET;
-	int left = 0;
-
-	for (const struct addrinfo *entry = addresses; entry != NULL; entry = entry->ai_next)
-		left++;
-	errno = EADDRNOTAVAIL;
-	for (const struct addrinfo *entry = addresses; entry != NULL && status == RLOCK_ENET;
-	     entry = entry->ai_next, left--) {
-		int64_t now_ms = rlock_now_ms();
-
-		status = connect_to(conn, entry->ai_addr, entry->ai_addrlen,
-				    now_ms + (deadline_ms - now_ms) / left, fd_out);
-	}
-	return status;
-}
-
-/* A connection that is idle through a long hold must not be forgotten by a NAT or a firewall. */
-static void tune_tcp(int fd)
-{
-	const int on = 1, idle_s = 45, interval_s = 15, probes = 4;
-
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-}
-
-static enum rlock_status connect_tcp(struct rlock_conn *conn, int64_t deadline_ms, int *fd_out)
-{
-	struct addrinfo *addresses = NULL;
-	const char *why = NULL;
-	enum rlock_status status = rlock__lookup(conn->url->host, conn->url->port, deadline_ms,
-						 conn->cancel_fd, &addresses, &why);
-
-	if (status == RLOCK_ENET)
-		return fail_unreachable(conn, why);
-	if (status == RLOCK_ESYS)
-		return rlock__fail(conn, status, "cannot look up '%s': %s", conn->url->host, why);
-	if (status != RLOCK_OK)
-		return status;
-	status = connect_any(conn, addresses, deadline_ms, fd_out);
-	if (status == RLOCK_OK)
-		tune_tcp(*fd_out);
-	else if (status == RLOCK_ENET)
-		status = fail_unreachable(conn, strerror(errno));
-	freeaddrinfo(addresses);
-	return status;
 }
 
 static enum rlock_status append_login(struct rlock_conn *conn)
@@ -394,19 +278,19 @@ static enum rlock_status append_login(struct rlock_conn *conn)
 static enum rlock_status stream_open(struct rlock_conn *conn, int64_t deadline_ms)
 {
 	enum rlock_status status = scheme_status(conn);
+	const char *why = NULL;
 	int fd = -1;
 
 	if (status != RLOCK_OK)
 		return status;
-	if (rlock_url_scheme(conn->url) == RLOCK_SCHEME_UNIX) {
-		status = connect_unix(conn, deadline_ms, &fd);
-		if (status == RLOCK_ENET)
-			return fail_unreachable(conn, strerror(errno));
-	} else {
-		status = connect_tcp(conn, deadline_ms, &fd);
-	}
+	status = rlock__connect(conn->url, deadline_ms, conn->cancel_fd, &fd, &why);
+	if (status == RLOCK_CANCELLED)
+		return fail_cancelled(conn);
+	if (status == RLOCK_ENET)
+		return fail_unreachable(conn, why);
 	if (status != RLOCK_OK)
-		return status;
+		return rlock__fail(conn, status, "cannot connect to %s: %s",
+				   rlock_url_server(conn->url), why);
 	conn->stream = redisConnectFd(fd);
 	if (conn->stream == NULL) {
 		(void)close(fd);

@@ -46,6 +46,15 @@ struct addrinfo;
 enum rlock_status rlock__lookup(const char *host, int port, int64_t deadline_ms, int cancel_fd,
 				struct addrinfo **out, const char **why_out);
 
+/* ---- connect.c ---- */
+
+/*
+ * A socket connected to a redis:// or unix:// URL, non-blocking, close-on-exec; the caller closes it.
+ * RLOCK_ENET, RLOCK_ESYS, RLOCK_EINVAL (*why_out says why, until the next call), RLOCK_CANCELLED.
+ */
+enum rlock_status rlock__connect(const struct rlock_url *url, int64_t deadline_ms, int cancel_fd,
+				 int *fd_out, const char **why_out);
+
 /* ---- conn.c: one stream ---- */
 
 struct redisReply;

@@ -1,0 +1,18 @@
+/*
+ * What the user is told while his command runs: why it is stopped, and what that meets.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "opts.h"
+#include "procs.h"
+#include "watch.h"
+
+/* The lock is lost: when, why, and what that does to the command. */
+void report_lost(const struct opts *opts, const struct watch *watch);
+/* The command is being stopped for that reason; nothing is said of those that speak for themselves. */
+void report_stop(const struct opts *opts, enum stop_reason reason);
+/* A process that may not be signalled. */
+void report_refused(const struct opts *opts, const struct proc *proc);
+
+#endif
