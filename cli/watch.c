@@ -116,9 +116,14 @@ int64_t watch_next_ms(const struct watch *watch)
 
 int64_t watch_phase_end_ms(const struct watch *watch)
 {
+	int64_t grace_end_ms = watch->reason_ms + watch->grace_ms;
+
 	if (!watch_is_stopping(watch))
 		return INT64_MAX;
-	return least(watch->reason_ms + watch->grace_ms, watch_kill_ms(watch));
+	/* Who goes on without the lock has no end of a lease to be gone by. */
+	if (watch->is_lost && watch->on_lost != ON_LOST_KILL)
+		return grace_end_ms;
+	return least(grace_end_ms, watch_kill_ms(watch));
 }
 
 enum stop_phase watch_phase(const struct watch *watch, int64_t now_ms)

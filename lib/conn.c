@@ -398,11 +398,6 @@ static enum rlock_status read_login(struct rlock_conn *conn, int64_t deadline_ms
 	return RLOCK_OK;
 }
 
-static int64_t sooner(int64_t a_ms, int64_t b_ms)
-{
-	return a_ms < b_ms ? a_ms : b_ms;
-}
-
 /* Open the stream if need be; with is_login_first, don't go on before the login was accepted. */
 static enum rlock_status make_ready(struct rlock_conn *conn, bool is_login_first,
 				    int64_t deadline_ms)
@@ -450,7 +445,7 @@ enum rlock_status rlock__conn_command(struct rlock_conn *conn, const struct rloc
 	enum rlock_status status;
 
 	*was_sent = false;
-	deadline_ms = sooner(deadline_ms, rlock_now_ms() + conn->timeout_ms);
+	deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + conn->timeout_ms);
 	status = make_ready(conn, command->needs_login, deadline_ms);
 	if (status != RLOCK_OK)
 		return status;
@@ -556,7 +551,7 @@ enum rlock_status rlock__conn_subscribe(struct rlock_conn *conn, const struct rl
 		argv[i + 1] = channels[i].text;
 		lengths[i + 1] = channels[i].len;
 	}
-	deadline_ms = sooner(deadline_ms, rlock_now_ms() + conn->timeout_ms);
+	deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + conn->timeout_ms);
 	status = stream_open(conn, deadline_ms);
 	if (status != RLOCK_OK)
 		goto out;

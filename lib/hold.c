@@ -12,6 +12,8 @@
 
 #define PAUSE_MIN_MS 20
 #define PAUSE_MAX_MS 1000
+/* How long the first delivery of a release may take; each further one twice as long. */
+#define FIRST_TRY_MS 1000
 
 /* ---- the object ---- */
 
@@ -287,6 +289,7 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 				 int64_t deadline_ms)
 {
 	int64_t lease_end_ms = hold->sent_ms + hold->lease_ms, pause_ms = 0;
+	int64_t patience_ms = FIRST_TRY_MS;
 	bool is_repeated = false;
 
 	if (lease_end_ms < deadline_ms)
@@ -295,8 +298,11 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 		redisReply *reply = NULL;
 		bool was_sent;
 		int64_t now_ms = rlock_now_ms();
-		/* One honest try, however late it is. */
-		int64_t try_ms = deadline_ms > now_ms ? deadline_ms : INT64_MAX;
+		/* A stream that has gone silent must leave time for another one. But one honest
+		 * try, however late it is. */
+		int64_t try_ms = deadline_ms > now_ms
+					 ? rlock__sooner(deadline_ms, now_ms + patience_ms)
+					 : INT64_MAX;
 		enum rlock_status status =
 			rlock__script_run(conn, script, args, try_ms, &was_sent, &reply);
 
@@ -312,6 +318,7 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 		if (status != RLOCK_ENET || rlock_now_ms() >= deadline_ms)
 			return status;
 		is_repeated = is_repeated || was_sent;
+		patience_ms *= 2;
 		if (rlock__pause(conn, &pause_ms, deadline_ms) == RLOCK_CANCELLED)
 			return RLOCK_CANCELLED;
 	}

@@ -16,6 +16,11 @@ struct rlock__text {
 	size_t len;
 };
 
+static inline int64_t rlock__sooner(int64_t a_ms, int64_t b_ms)
+{
+	return a_ms < b_ms ? a_ms : b_ms;
+}
+
 /* ---- url.c ---- */
 
 struct rlock_url {

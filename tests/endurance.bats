@@ -66,14 +66,14 @@ ttl_between() {
 # ---- lost, and too long ----
 
 @test "a command that runs on without its lock is stopped all the same when it has run too long" {
-	listen_to rlock run -t 1s --on-lost ignore --max-run 1300ms a -- sh -c 'echo $$ >pid; exec until_let_go'
+	listen_to rlock run -t 1s --on-lost ignore --max-run 2500ms a -- sh -c 'echo $$ >pid; exec until_let_go'
 	wait_until 5 is_held a
 	redis del a
 	wait_until 2 says 'lock lost'
 	is_running "$PID"
-	within 2.9 is_gone "$(cat pid)"
+	within 5 is_gone "$(cat pid)"
 	ended_with 76
-	says 'the command ran for 1.3s'
+	says 'the command ran for 2.5s'
 }
 
 @test "a command that ignores the TERM for its lost lock is killed all the same when it has run too long" {
@@ -82,7 +82,7 @@ ttl_between() {
 	redis del a
 	wait_until 2 says 'lock lost'
 	is_running "$PID"
-	within 2.9 is_gone "$(cat pid)"
+	within 5 is_gone "$(cat pid)"
 	ended_with 76
 }
 
@@ -94,7 +94,7 @@ ttl_between() {
 	redis del a
 	wait_until 2 says 'lock lost'
 	is_running "$(cat pid)"
-	within 2.9 is_gone "$(cat pid)"
+	within 5 is_gone "$(cat pid)"
 	(($(now_ms) - start >= 1800)) || fail "killed after $(($(now_ms) - start)) ms"
 	ended_with 76
 }
@@ -194,6 +194,10 @@ is_renewed_at() {
 	[ "$(redis_at "$1" pttl "$2")" -gt $(($3 * 19 / 20)) ]
 }
 
+is_not_renewed_at() {
+	! is_renewed_at "$@"
+}
+
 has_waiters_at() {
 	[ "$(redis_at "$1" pubsub numsub "redisson_lock__channel:{$2}" | tail -n 1)" = "$3" ]
 }
@@ -231,7 +235,11 @@ fail_over() {
 	wait_until 5 is_held_at two a
 	in_background rlock run -w 20s a -- sh -c 'redis-cli -s two/redis.sock exists a >waiter-saw'
 	wait_until 5 has_waiters_at one a 1
+	# By its first renewal the renewer has a stream of its own to the old primary.
+	wait_until 3 is_not_renewed_at two a 2000
+	wait_until 3 is_renewed_at two a 2000
 	fail_over
+	wait_until 3 is_not_renewed_at two a 2000
 	wait_until 3 is_renewed_at two a 2000
 	let_go
 	ended_with 0 "$holder"
