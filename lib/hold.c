@@ -283,6 +283,17 @@ static enum rlock_status read_results(struct rlock_conn *conn, const struct rloc
 	return status;
 }
 
+/*
+ * A stream that has gone silent must leave time for another one. But there is one honest try, however
+ * late it is.
+ */
+static int64_t try_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_ms)
+{
+	int64_t end_ms = now_ms + patience_ms;
+
+	return now_ms < deadline_ms ? rlock__sooner(end_ms, deadline_ms) : end_ms;
+}
+
 /* Send the same request until it is answered, the deadline is there, or the lease has ended. */
 static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hold *hold,
 				 const struct rlock__script *script, struct rlock__args *args,
@@ -298,13 +309,9 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 		redisReply *reply = NULL;
 		bool was_sent;
 		int64_t now_ms = rlock_now_ms();
-		/* A stream that has gone silent must leave time for another one. But one honest
-		 * try, however late it is. */
-		int64_t try_ms = deadline_ms > now_ms
-					 ? rlock__sooner(deadline_ms, now_ms + patience_ms)
-					 : INT64_MAX;
-		enum rlock_status status =
-			rlock__script_run(conn, script, args, try_ms, &was_sent, &reply);
+		enum rlock_status status = rlock__script_run(
+			conn, script, args, try_end_ms(now_ms, deadline_ms, patience_ms), &was_sent,
+			&reply);
 
 		if (status == RLOCK_OK) {
 			if (rlock__are_integers(reply, hold->name_count))
