@@ -25,6 +25,7 @@
 #include "say.h"
 #include "shrink.h"
 #include "stop.h"
+#include "timer.h"
 
 #define RELEASE_MS 5000
 /* A renewer that can't be started, or dies at once, is tried again so often. */
@@ -357,17 +358,11 @@ static int64_t next_ms(const struct keeper *keeper)
 static void set_timer(struct keeper *keeper)
 {
 	int64_t at_ms = next_ms(keeper);
-	struct itimerspec at = { 0 };
 
 	if (at_ms == keeper->timer_ms)
 		return;
 	keeper->timer_ms = at_ms;
-	if (at_ms != INT64_MAX) {
-		/* A time of 0 would disarm it. */
-		at.it_value.tv_sec = at_ms / 1000;
-		at.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
-	}
-	(void)timerfd_settime(keeper->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	timer_set(keeper->timer_fd, at_ms);
 }
 
 static void wait_for_something(struct keeper *keeper)

@@ -22,6 +22,7 @@
 #include "session.h"
 #include "shrink.h"
 #include "stop.h"
+#include "timer.h"
 
 /* After a renewal that failed: soon again, then less often, but some times before the lease ends.
  */
@@ -420,28 +421,16 @@ static int64_t next_step_ms(const struct renewer *renewer, int64_t now_ms)
 	return least(next_ms, renewer->stopper.again_ms);
 }
 
-static void set_timer(const struct renewer *renewer, int64_t at_ms)
-{
-	struct itimerspec at = { 0 };
-
-	if (at_ms != INT64_MAX) {
-		/* A time of 0 would disarm it. */
-		at.it_value.tv_sec = at_ms / 1000;
-		at.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
-	}
-	(void)timerfd_settime(renewer->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-}
-
 static void renew_or_sleep(struct renewer *renewer)
 {
 	struct pollfd events = { renewer->events_fd, POLLIN, 0 };
 	int64_t now_ms = rlock_now_ms();
 
 	if (now_ms >= renewer->renew_ms) {
-		set_timer(renewer, next_deadline_ms(renewer, now_ms));
+		timer_set(renewer->timer_fd, next_deadline_ms(renewer, now_ms));
 		renew(renewer);
 	} else {
-		set_timer(renewer, next_step_ms(renewer, now_ms));
+		timer_set(renewer->timer_fd, next_step_ms(renewer, now_ms));
 		(void)rlock_poll(&events, 1, INT64_MAX);
 	}
 }

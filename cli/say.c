@@ -24,11 +24,6 @@ void say_setup(bool quiet, bool verbose)
 	is_verbose = verbose;
 }
 
-bool say_is_quiet(void)
-{
-	return is_quiet;
-}
-
 bool say_is_verbose(void)
 {
 	return is_verbose;

@@ -23,6 +23,5 @@ __attribute__((format(printf, 1, 2))) void say_step(const char *format, ...);
 
 /* Whether steps are wanted, for callers that would have to do work to describe one. */
 bool say_is_verbose(void);
-bool say_is_quiet(void);
 
 #endif

@@ -158,11 +158,6 @@ bool rlock__conn_is_open(const struct rlock_conn *conn)
 	return conn->stream != NULL;
 }
 
-int64_t rlock__conn_timeout_ms(const struct rlock_conn *conn)
-{
-	return conn->timeout_ms;
-}
-
 int rlock__conn_cancel_fd(const struct rlock_conn *conn)
 {
 	return conn->cancel_fd;

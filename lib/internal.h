@@ -92,7 +92,6 @@ void rlock__conn_last_word(struct rlock_conn *conn, const struct rlock__command 
 
 void rlock__conn_close(struct rlock_conn *conn);
 bool rlock__conn_is_open(const struct rlock_conn *conn);
-int64_t rlock__conn_timeout_ms(const struct rlock_conn *conn);
 int rlock__conn_cancel_fd(const struct rlock_conn *conn);
 const struct rlock_url *rlock__conn_url(const struct rlock_conn *conn);
 /* Another connection to the same server, for a subscription. */
