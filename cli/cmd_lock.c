@@ -3,6 +3,7 @@
  * belongs to the calling process.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,6 +170,7 @@ static enum rlock_status acquire(struct taker *taker)
 	request.inherited = (const char *const *)taker->owners;
 	request.inherited_count = taker->owner_count;
 	request.note = taker->note;
+	request.draw_token = opts->fence;
 	request.progress = tell_progress;
 	request.progress_ctx = taker;
 	request.progress_ms = PROGRESS_MS;
@@ -314,12 +316,33 @@ static void stop_renewer(const struct session *session)
 		;
 }
 
-/* Had, but a signal came that would have ended the wait: given back, and ended by it. */
-static int end_pending(const struct taker *taker, int signal)
+static void give_back(const struct taker *taker)
 {
 	rlock_conn_set_cancel(taker->conn, -1);
 	(void)rlock_release(taker->conn, taker->hold, rlock_now_ms() + RELEASE_MS);
+}
+
+/* Had, but a signal came that would have ended the wait: given back, and ended by it. */
+static int end_pending(const struct taker *taker, int signal)
+{
+	give_back(taker);
 	return signals_die_by(signal);
+}
+
+/* A script that reads it from us must not go on without one. */
+static int print_tokens(const struct taker *taker)
+{
+	bool is_printed = true;
+
+	if (!taker->opts->fence)
+		return 0;
+	for (size_t i = 0; i < taker->opts->name_count; i++)
+		is_printed =
+			printf("%" PRId64 "\n", rlock_hold_token(taker->hold, i)) > 0 && is_printed;
+	if (fflush(stdout) == 0 && is_printed)
+		return 0;
+	say_error("cannot write to standard output: %s", strerror(errno));
+	return EXIT_SYSTEM;
 }
 
 static int hold_for_caller(const struct taker *taker, struct session *session)
@@ -334,15 +357,26 @@ static int hold_for_caller(const struct taker *taker, struct session *session)
 		fill_watch(watch, taker);
 		code = start_renewer(taker, watch, session);
 	}
+	if (code == 0)
+		code = print_tokens(taker);
 	if (code == 0) {
 		watch->is_committed = true;
 	} else {
 		stop_renewer(session);
 		session_remove(session);
-		rlock_conn_set_cancel(taker->conn, -1);
-		(void)rlock_release(taker->conn, taker->hold, rlock_now_ms() + RELEASE_MS);
+		give_back(taker);
 	}
 	watch_free(watch);
+	return code;
+}
+
+/* Nobody watches over it: a lease is all it has. */
+static int hold_for_owner(const struct taker *taker)
+{
+	int code = print_tokens(taker);
+
+	if (code != 0)
+		give_back(taker);
 	return code;
 }
 
@@ -386,7 +420,7 @@ static int take(struct taker *taker, struct session *session)
 	signal = signals_pending_end(&taker->signals);
 	if (signal != 0)
 		return end_pending(taker, signal);
-	return session != NULL ? hold_for_caller(taker, session) : 0;
+	return session != NULL ? hold_for_caller(taker, session) : hold_for_owner(taker);
 }
 
 int cmd_lock(const struct verb *verb, struct opts *opts)

@@ -159,8 +159,7 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
 	for (size_t i = 0; i < opts->name_count; i++) {
 		struct rlock_hold *hold = NULL;
-		enum rlock_status status =
-			rlock_find(conn, RLOCK_PLAIN, &opts->names[i], owner, &hold);
+		enum rlock_status status = rlock_find(conn, &opts->names[i], owner, &hold);
 		struct opts one = opts_of_name(opts, i);
 		int code;
 

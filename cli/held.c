@@ -180,13 +180,7 @@ static bool read_held(const struct word *word, struct held *out)
 	    !number_parse(word->parts[PART_LEASE], &out->lease_ms) || out->lease_ms <= 0)
 		return false;
 	memcpy(out->hold_id, word->parts[PART_HOLD], word->lengths[PART_HOLD] + 1);
-	for (enum rlock_kind kind = RLOCK_PLAIN; kind <= RLOCK_WRITE; kind++) {
-		if (strcmp(word->parts[PART_KIND], rlock_kind_name(kind)) != 0)
-			continue;
-		out->kind = kind;
-		return true;
-	}
-	return false;
+	return rlock_kind_parse(word->parts[PART_KIND], word->lengths[PART_KIND], &out->kind);
 }
 
 bool held_find(const char *value, const char *server, const struct rlock_name *name,

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "say.h"
 
 #define SHOWN_MAX 256
+#define TOKEN_TEXT_MAX 24
 
 /* ---- look up ---- */
 
@@ -157,7 +159,19 @@ static bool is_replaced(const char *entry)
 	return false;
 }
 
-#define OWN_VARIABLES 4
+/* In the names' order, one a line. */
+static char *join_tokens(const struct rlock_hold *hold, size_t count)
+{
+	char *text = malloc(count * TOKEN_TEXT_MAX + 1);
+	size_t at = 0;
+
+	for (size_t i = 0; text != NULL && i < count; i++)
+		at += (size_t)snprintf(text + at, TOKEN_TEXT_MAX, "%s%" PRId64, i > 0 ? "\n" : "",
+				       rlock_hold_token(hold, i));
+	return text;
+}
+
+#define OWN_VARIABLES_MAX 5
 
 /* Ours come first, and are the only ones that are freed: the rest belongs to environ. */
 char **job_environment(const struct opts *opts, enum rlock_kind kind, const struct rlock_hold *hold)
@@ -166,30 +180,37 @@ char **job_environment(const struct opts *opts, enum rlock_kind kind, const stru
 	char *owners = join_owners(hold, opts->name_count);
 	char *held = held_extend(getenv(HELD_VARIABLE), rlock_url_server(opts->url), kind,
 				 opts->names, opts->name_count, hold);
-	size_t count = 0, at = OWN_VARIABLES;
+	char *tokens = opts->fence ? join_tokens(hold, opts->name_count) : NULL;
+	const struct {
+		const char *variable, *value;
+	} own[OWN_VARIABLES_MAX] = {
+		{ "RLOCK_NAME", names },
+		{ "RLOCK_OWNER", owners },
+		{ "RLOCK_MODE", rlock_kind_name(kind) },
+		{ HELD_VARIABLE, held },
+		{ "RLOCK_TOKEN", tokens },
+	};
+	size_t own_count = opts->fence ? OWN_VARIABLES_MAX : OWN_VARIABLES_MAX - 1;
+	size_t count = 0, at = 0;
 	char **list;
 
 	while (environ[count] != NULL)
 		count++;
-	list = calloc(count + OWN_VARIABLES + 1, sizeof(*list));
-	if (list != NULL) {
-		list[0] = assignment("RLOCK_NAME", names);
-		list[1] = assignment("RLOCK_OWNER", owners);
-		list[2] = assignment("RLOCK_MODE", rlock_kind_name(kind));
-		list[3] = assignment(HELD_VARIABLE, held);
-		for (size_t i = 0; i < count; i++)
-			if (!is_replaced(environ[i]))
-				list[at++] = environ[i];
+	list = calloc(count + OWN_VARIABLES_MAX + 1, sizeof(*list));
+	while (list != NULL && at < own_count) {
+		list[at] = assignment(own[at].variable, own[at].value);
+		if (list[at++] != NULL)
+			continue;
+		job_environment_free(list);
+		list = NULL;
 	}
+	for (size_t i = 0; list != NULL && i < count; i++)
+		if (!is_replaced(environ[i]))
+			list[at++] = environ[i];
 	free(names);
 	free(owners);
 	free(held);
-	for (size_t i = 0; list != NULL && i < OWN_VARIABLES; i++) {
-		if (list[i] != NULL)
-			continue;
-		job_environment_free(list);
-		return NULL;
-	}
+	free(tokens);
 	return list;
 }
 
@@ -197,7 +218,8 @@ void job_environment_free(char **environment)
 {
 	if (environment == NULL)
 		return;
-	for (size_t i = 0; i < OWN_VARIABLES; i++)
+	/* The caller's of these names were left out. */
+	for (size_t i = 0; environment[i] != NULL && is_replaced(environment[i]); i++)
 		free(environment[i]);
 	free(environment);
 }

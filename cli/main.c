@@ -28,6 +28,19 @@ static const struct verb verbs[] = {
 	  "With a COMMAND the same as run. Without one the lock is the calling process's, or that "
 	  "of --pid, and stays taken until 'rlock unlock', or until that process ends. In a script "
 	  "say which process is meant: rlock lock --pid $$ NAME." },
+	{ "fair", cmd_lock, RLOCK_FAIR, VERBS_TAKE, COMMAND_OPTIONAL,
+	  "the same, first come first served",
+	  "As lock, but who came first has it first, whatever the program: Redisson's fair locks stand "
+	  "in the same line. Of several NAMEs one stands in every line." },
+	{ "rlock", cmd_lock, RLOCK_READ, VERBS_TAKE, COMMAND_OPTIONAL,
+	  "take a read lock, which others may share",
+	  "As lock, but any number of readers have it together, while no writer does. A read lock "
+	  "inside one's own write lock is granted." },
+	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_TAKE, COMMAND_OPTIONAL,
+	  "take a write lock, against readers and writers",
+	  "As lock, against all readers and writers of that NAME. Readers of rlock that come later "
+	  "wait until the writer had his turn. A write lock inside one's own read lock could never "
+	  "be had, and is refused with 64." },
 	{ "unlock", cmd_unlock, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, "give a lock back",
 	  "Gives back what the caller locked last under that NAME. The exit status is 0; 1 when "
 	  "the caller holds no such lock, 76 when it had been lost." },
@@ -38,7 +51,7 @@ static const struct verb verbs[] = {
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
-#define VERB_NAMES "run, lock, unlock, renew or help"
+#define VERB_NAMES "run, lock, fair, rlock, wlock, unlock, renew or help"
 
 static const struct verb *verb_find(const char *name)
 {

@@ -56,6 +56,20 @@ static int check_place(const struct draft *draft)
 	return 0;
 }
 
+static bool is_exclusive_kind(const struct verb *verb)
+{
+	return verb->kind == RLOCK_PLAIN || verb->kind == RLOCK_FAIR;
+}
+
+static int check_fence(const struct draft *draft)
+{
+	if (!draft->opts->fence || is_exclusive_kind(draft->verb))
+		return 0;
+	say_error("--fence is for plain and fair locks: a %s lock has no token",
+		  rlock_kind_name(draft->verb->kind));
+	return EXIT_USAGE;
+}
+
 /* Before the file is read: what it says about other calls does not count here. */
 static int check_owner(const struct draft *draft)
 {
@@ -199,6 +213,8 @@ static int complete(struct draft *draft)
 		opts->max_run_ms = 0;
 		opts->kill_child = false;
 	}
+	if (!is_exclusive_kind(draft->verb))
+		opts->fence = false;
 	if (draft->verb->set == VERBS_TAKE && opts->owner != NULL && !opts->is_fixed_lease) {
 		say_error("--owner needs --lease, since no process stays to renew the lock: "
 			  "add --lease 10m, or what the job may take");
@@ -234,6 +250,8 @@ int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	code = check_place(&draft);
 	if (code == 0)
 		code = check_owner(&draft);
+	if (code == 0)
+		code = check_fence(&draft);
 	if (code == 0)
 		code = environment_read(&draft);
 	if (code == 0)

@@ -55,6 +55,7 @@ struct opts {
 	int64_t grace_ms;
 	enum on_lost on_lost;
 	bool kill_child;
+	bool fence; /* draw a fencing token */
 
 	const char *owner; /* --owner as given, NULL: none */
 	long pid;          /* --pid, 0: none */

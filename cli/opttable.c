@@ -260,6 +260,10 @@ const struct opt opt_table[OPT_COUNT] = {
 	  FIELD(kill_child), 0, NULL,
 	  "let COMMAND die with an rlock that is killed, instead of keeping the lock until it ends",
 	  NULL },
+	{ OPT_FENCE, "fence", NULL, NULL, VERBS_TAKE, FOR_FILE, apply_flag, FIELD(fence), 0, NULL,
+	  "draw a fencing token, a number that grows with each time the lock is had: RLOCK_TOKEN "
+	  "for COMMAND, on standard output without one; not for read and write locks",
+	  NULL },
 	{ OPT_OWNER, "owner", NULL, "ID", VERBS_ALL, WITHOUT_COMMAND, apply_owner, 0, 0, NULL,
 	  "the lock belongs to this name, whichever process uses it, and needs a --lease; "
 	  "letters, digits, '.', '_' and '-'",

@@ -201,17 +201,6 @@ static bool read_name(struct session *session, char *value)
 	       session_add_name(session, value, (size_t)len, owner);
 }
 
-static bool read_kind(const char *text, enum rlock_kind *out)
-{
-	for (enum rlock_kind kind = RLOCK_PLAIN; kind <= RLOCK_WRITE; kind++) {
-		if (strcmp(text, rlock_kind_name(kind)) != 0)
-			continue;
-		*out = kind;
-		return true;
-	}
-	return false;
-}
-
 /* "PID START" */
 static bool read_process(const char *value, pid_t *pid, uint64_t *start)
 {
@@ -240,7 +229,7 @@ static bool read_line(struct session *session, char *line)
 		return session->server != NULL;
 	}
 	if (strcmp(line, "kind") == 0)
-		return read_kind(value, &session->kind);
+		return rlock_kind_parse(value, strlen(value), &session->kind);
 	if (strcmp(line, "sent_ms") == 0)
 		return number_parse(value, &session->sent_ms);
 	if (strcmp(line, "lease_ms") == 0)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,7 +159,7 @@ static enum rlock_status fail_kind(struct rlock_conn *conn, const redisReply *ty
 {
 	char shown[64];
 
-	return rlock__fail(conn, RLOCK_EKIND, "not a plain lock: the key holds a %s",
+	return rlock__fail(conn, RLOCK_EKIND, "not a lock of this kind: the key holds a %s",
 			   type->type == REDIS_REPLY_STRING
 				   ? rlock_escape(type->str, type->len, shown, sizeof(shown))
 				   : "value of another kind");
@@ -173,6 +174,27 @@ enum rlock_status rlock__fail_kind(struct rlock_conn *conn, const struct redisRe
 	return status;
 }
 
+void rlock__call_keys(const struct rlock__call *call, const struct rlock_hold *hold,
+		      struct rlock__args *args)
+{
+	rlock__args_init(args);
+	for (size_t i = 0; i < hold->name_count; i++)
+		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
+			if ((call->keys & 1U << key) != 0)
+				rlock__args_key(args,
+						rlock__key((enum rlock__key)key, &hold->names[i]));
+}
+
+void rlock__call_args(const struct rlock__call *call, const struct rlock_hold *hold,
+		      struct rlock__args *args)
+{
+	for (size_t i = 0; i < hold->name_count; i++)
+		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
+			if ((call->args & 1U << key) != 0)
+				rlock__args_owned(
+					args, rlock__key((enum rlock__key)key, &hold->names[i]));
+}
+
 /* A login that was refused is tried anew next time: a server may be asked before its users are loaded. */
 static void drop_refused(struct rlock_conn *conn, enum rlock_status status)
 {
@@ -181,15 +203,6 @@ static void drop_refused(struct rlock_conn *conn, enum rlock_status status)
 }
 
 /* ---- renew ---- */
-
-static void add_keys(const struct rlock_hold *hold, struct rlock__args *args)
-{
-	rlock__args_init(args);
-	for (size_t i = 0; i < hold->name_count; i++) {
-		rlock__args_key(args, rlock__key(RLOCK__KEY_LOCK, &hold->names[i]));
-		rlock__args_key(args, rlock__key(RLOCK__KEY_HOLDS, &hold->names[i]));
-	}
-}
 
 static enum rlock_status read_renewal(struct rlock_conn *conn, const redisReply *reply,
 				      const struct rlock__script *script)
@@ -204,16 +217,17 @@ static enum rlock_status read_renewal(struct rlock_conn *conn, const redisReply 
 enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, int64_t lease_ms,
 			      int64_t deadline_ms)
 {
-	const struct rlock__script *script = hold->row->renew;
+	const struct rlock__script *script = hold->row->renew->script;
 	struct rlock__args args;
 	redisReply *reply = NULL;
 	int64_t sent_ms = rlock_now_ms();
 	enum rlock_status status;
 	bool was_sent;
 
-	add_keys(hold, &args);
+	rlock__call_keys(hold->row->renew, hold, &args);
 	rlock__args_number(&args, lease_ms);
 	rlock__args_text(&args, hold->id, strlen(hold->id));
+	rlock__call_args(hold->row->renew, hold, &args);
 	status = rlock__script_run(conn, script, &args, deadline_ms, &was_sent, &reply);
 	if (status != RLOCK_OK)
 		goto out;
@@ -233,7 +247,7 @@ out:
 
 /* ---- give back ---- */
 
-/* What plain_release.lua answers for a name. */
+/* What the scripts that release answer for a name. */
 enum release_result {
 	RELEASE_NO_SUCH_HOLD = 0,
 	RELEASE_OTHERS_LEFT = 1,
@@ -241,22 +255,6 @@ enum release_result {
 	RELEASE_UNTOLD = 3,
 	RELEASE_LOST = 4,
 };
-
-static void add_message(const struct rlock_hold *hold, struct rlock__args *args)
-{
-	const char *message = hold->row->release_message;
-
-	rlock__args_text(args, message, strlen(message));
-	for (size_t i = 0; i < hold->name_count; i++)
-		rlock__args_owned(args, rlock__key(hold->row->channel, &hold->names[i]));
-}
-
-void rlock__release_args(const struct rlock_hold *hold, struct rlock__args *args)
-{
-	add_keys(hold, args);
-	rlock__args_text(args, hold->id, strlen(hold->id));
-	add_message(hold, args);
-}
 
 /*
  * The statuses of all names in one. A hold that isn't there is done if this is a second delivery
@@ -337,8 +335,10 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 	struct rlock__args args;
 	enum rlock_status status;
 
-	rlock__release_args(hold, &args);
-	status = deliver(conn, hold, hold->row->release, &args, deadline_ms);
+	rlock__call_keys(hold->row->release, hold, &args);
+	rlock__args_text(&args, hold->id, strlen(hold->id));
+	rlock__call_args(hold->row->release, hold, &args);
+	status = deliver(conn, hold, hold->row->release->script, &args, deadline_ms);
 	rlock__args_free(&args);
 	return status;
 }
@@ -349,51 +349,51 @@ enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_hold *hold,
 	struct rlock__args args;
 	enum rlock_status status;
 
-	add_keys(hold, &args);
+	rlock__call_keys(hold->row->linger, hold, &args);
 	rlock__args_text(&args, hold->id, strlen(hold->id));
 	rlock__args_number(&args, left_ms);
-	add_message(hold, &args);
-	status = deliver(conn, hold, hold->row->linger, &args, deadline_ms);
+	rlock__call_args(hold->row->linger, hold, &args);
+	status = deliver(conn, hold, hold->row->linger->script, &args, deadline_ms);
 	rlock__args_free(&args);
 	return status;
 }
 
 /* ---- find, break ---- */
 
-static bool is_found(const redisReply *reply)
+/* What find.lua answers: hold id, time to live, kind. */
+static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
 {
-	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
 	       reply->element[0]->type == REDIS_REPLY_STRING &&
 	       reply->element[0]->len < RLOCK_HOLD_ID_MAX &&
-	       reply->element[1]->type == REDIS_REPLY_INTEGER;
+	       reply->element[1]->type == REDIS_REPLY_INTEGER &&
+	       reply->element[2]->type == REDIS_REPLY_STRING &&
+	       rlock_kind_parse(reply->element[2]->str, reply->element[2]->len, kind_out);
 }
 
-enum rlock_status rlock_find(struct rlock_conn *conn, enum rlock_kind kind,
-			     const struct rlock_name *name, const char *owner,
-			     struct rlock_hold **out)
+enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
+			     const char *owner, struct rlock_hold **out)
 {
-	const struct rlock__kind *row = rlock__kind(kind);
+	const struct rlock__script *script = &rlock__script_find;
 	struct rlock__args args;
 	redisReply *reply = NULL;
 	int64_t sent_ms = rlock_now_ms();
 	enum rlock_status status;
+	enum rlock_kind kind;
 	bool was_sent;
 
-	if (row == NULL)
-		return rlock__fail(conn, RLOCK_EUNSUPPORTED,
-				   "no such kind of lock in this version");
 	rlock__args_init(&args);
 	args.needs_login = true;
 	rlock__args_key(&args, rlock__key(RLOCK__KEY_LOCK, name));
 	rlock__args_key(&args, rlock__key(RLOCK__KEY_HOLDS, name));
 	rlock__args_text(&args, owner, strlen(owner));
-	status = rlock__script_run(conn, row->find, &args, INT64_MAX, &was_sent, &reply);
+	status = rlock__script_run(conn, script, &args, INT64_MAX, &was_sent, &reply);
 	if (status != RLOCK_OK)
 		goto out;
 	if (reply->type == REDIS_REPLY_NIL)
 		status = rlock__fail(conn, RLOCK_NOT_HELD, "not held by '%s'", owner);
-	else if (!is_found(reply))
-		status = rlock__fail_reply(conn, row->find);
+	else if (!is_found(reply, &kind))
+		status = rlock__fail_reply(conn, script);
 	else
 		status = rlock_hold_new(kind, name, 1, reply->element[0]->str, sent_ms,
 					reply->element[1]->integer, out);
@@ -406,7 +406,7 @@ out:
 	return status;
 }
 
-/* What plain_break.lua answers. */
+/* What break.lua answers. */
 enum break_result {
 	BREAK_OTHER_KIND = -1,
 	BREAK_FREE = 0,
@@ -415,10 +415,17 @@ enum break_result {
 	BREAK_OTHER_HOLDER = 3,
 };
 
+static void add_others(char was[RLOCK_OWNER_MAX], long long count)
+{
+	size_t len = strlen(was);
+
+	(void)snprintf(was + len, RLOCK_OWNER_MAX - len, " and %lld more", count);
+}
+
 static enum rlock_status read_break(struct rlock_conn *conn, const redisReply *reply,
 				    char was_out[RLOCK_OWNER_MAX])
 {
-	const struct rlock__script *script = rlock__kind(RLOCK_PLAIN)->break_;
+	const struct rlock__script *script = &rlock__script_break;
 	const redisReply *detail;
 
 	if (!rlock__are_integers(reply, 1))
@@ -431,6 +438,9 @@ static enum rlock_status read_break(struct rlock_conn *conn, const redisReply *r
 	if (reply->element[0]->integer == BREAK_OTHER_KIND)
 		return fail_kind(conn, detail);
 	(void)rlock_escape(detail->str, detail->len, was_out, RLOCK_OWNER_MAX);
+	if (reply->elements >= 3 && reply->element[2]->type == REDIS_REPLY_INTEGER &&
+	    reply->element[2]->integer > 1)
+		add_others(was_out, reply->element[2]->integer - 1);
 	switch (reply->element[0]->integer) {
 	case BREAK_DONE:
 		return RLOCK_OK;
@@ -448,7 +458,10 @@ static enum rlock_status read_break(struct rlock_conn *conn, const redisReply *r
 enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
 			      const char *holder, char was_out[RLOCK_OWNER_MAX])
 {
-	const struct rlock__kind *row = rlock__kind(RLOCK_PLAIN);
+	static const enum rlock__key keys[] = { RLOCK__KEY_LOCK, RLOCK__KEY_HOLDS, RLOCK__KEY_QUEUE,
+						RLOCK__KEY_DEADLINES, RLOCK__KEY_WAITERS };
+	static const enum rlock__key names[] = { RLOCK__KEY_CHANNEL, RLOCK__KEY_READWRITE_CHANNEL,
+						 RLOCK__KEY_TIMEOUTS };
 	const char *expected = holder != NULL ? holder : "";
 	struct rlock__args args;
 	redisReply *reply = NULL;
@@ -458,12 +471,12 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 	rlock__args_init(&args);
 	/* In the wrong database it would break a stranger's lock. */
 	args.needs_login = true;
-	rlock__args_key(&args, rlock__key(RLOCK__KEY_LOCK, name));
-	rlock__args_key(&args, rlock__key(RLOCK__KEY_HOLDS, name));
-	rlock__args_text(&args, row->release_message, strlen(row->release_message));
-	rlock__args_owned(&args, rlock__key(row->channel, name));
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		rlock__args_key(&args, rlock__key(keys[i], name));
 	rlock__args_text(&args, expected, strlen(expected));
-	status = rlock__script_run(conn, row->break_, &args, INT64_MAX, &was_sent, &reply);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		rlock__args_owned(&args, rlock__key(names[i], name));
+	status = rlock__script_run(conn, &rlock__script_break, &args, INT64_MAX, &was_sent, &reply);
 	if (status == RLOCK_OK)
 		status = read_break(conn, reply, was_out);
 	if (reply != NULL)

@@ -165,16 +165,31 @@ extern const struct rlock__script rlock__script_plain_acquire;
 extern const struct rlock__script rlock__script_plain_release;
 extern const struct rlock__script rlock__script_plain_renew;
 extern const struct rlock__script rlock__script_plain_linger;
-extern const struct rlock__script rlock__script_plain_find;
-extern const struct rlock__script rlock__script_plain_break;
+extern const struct rlock__script rlock__script_fair_acquire;
+extern const struct rlock__script rlock__script_fair_leave;
+extern const struct rlock__script rlock__script_read_acquire;
+extern const struct rlock__script rlock__script_write_acquire;
+extern const struct rlock__script rlock__script_write_leave;
+extern const struct rlock__script rlock__script_readwrite_release;
+extern const struct rlock__script rlock__script_readwrite_renew;
+extern const struct rlock__script rlock__script_readwrite_linger;
+extern const struct rlock__script rlock__script_find;
+extern const struct rlock__script rlock__script_break;
 
 /* ---- keys.c: every key and channel name ---- */
 
 enum rlock__key {
-	RLOCK__KEY_LOCK,    /* NAME: Redisson's hash of every kind */
-	RLOCK__KEY_HOLDS,   /* rlock_holds:{NAME}: our hold ids */
-	RLOCK__KEY_COUNTER, /* redisson_lock_token:{NAME}: RFencedLock's counter */
-	RLOCK__KEY_CHANNEL, /* redisson_lock__channel:{NAME}: RLock's channel */
+	RLOCK__KEY_LOCK,      /* NAME: Redisson's hash of every kind */
+	RLOCK__KEY_HOLDS,     /* rlock_holds:{NAME}: our hold ids */
+	RLOCK__KEY_COUNTER,   /* redisson_lock_token:{NAME}: RFencedLock's counter */
+	RLOCK__KEY_QUEUE,     /* redisson_lock_queue:{NAME}: RFairLock's line */
+	RLOCK__KEY_DEADLINES, /* redisson_lock_timeout:{NAME}: and until when who stands in it */
+	RLOCK__KEY_WAITERS,   /* rlock_waiters:{NAME}: signs of life of ours in that line */
+	RLOCK__KEY_WRITER,    /* rlock_writer:{NAME}: one of ours who waits to write */
+	RLOCK__KEY_CHANNEL,   /* redisson_lock__channel:{NAME}: RLock's channel */
+	RLOCK__KEY_READWRITE_CHANNEL, /* redisson_rwlock:{NAME}: RReadWriteLock's channel */
+	RLOCK__KEY_TIMEOUTS,          /* {NAME}: what the keys of RReadLock's holds begin with */
+	RLOCK__KEY_COUNT,
 };
 
 /* The key or channel that belongs to name; malloc'ed, NULL in .text when out of memory. */
@@ -183,6 +198,28 @@ struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *na
 /* ---- owner.c ---- */
 
 enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
+
+/* ---- kind.c ---- */
+
+/* A script, and what it is told of each name: bits 1 << enum rlock__key, in that order. */
+struct rlock__call {
+	const struct rlock__script *script;
+	unsigned keys;
+	unsigned args; /* that are no keys: channels, and what keys begin with */
+};
+
+/* One row a kind: which script does what, and what wakes a waiter. */
+struct rlock__kind {
+	const char *name;
+	const struct rlock__call *acquire, *release, *renew, *linger;
+	/* For a kind whose waiters leave something on the server: takes that away, too; or NULL. */
+	const struct rlock__call *leave;
+	enum rlock__key channel;
+	bool has_own_channel; /* each waiter listens to CHANNEL:OWNER */
+};
+
+/* NULL for what is no kind. */
+const struct rlock__kind *rlock__kind(enum rlock_kind kind);
 
 /* ---- hold.c ---- */
 
@@ -201,8 +238,12 @@ struct rlock_hold {
 	int64_t sent_ms, lease_ms, ttl_ms;
 };
 
-/* The arguments of a release of hold; free them with rlock__args_free. */
-void rlock__release_args(const struct rlock_hold *hold, struct rlock__args *args);
+/* The keys of every name of hold for call; free them, and what is added, with rlock__args_free. */
+void rlock__call_keys(const struct rlock__call *call, const struct rlock_hold *hold,
+		      struct rlock__args *args);
+/* And behind the arguments of its own what it is told of each name besides. */
+void rlock__call_args(const struct rlock__call *call, const struct rlock_hold *hold,
+		      struct rlock__args *args);
 /* Whether reply is an array of at least count integers. */
 bool rlock__are_integers(const struct redisReply *reply, size_t count);
 enum rlock_status rlock__fail_reply(struct rlock_conn *conn, const struct rlock__script *script);
@@ -211,17 +252,5 @@ enum rlock_status rlock__fail_kind(struct rlock_conn *conn, const struct redisRe
 				   size_t name_index);
 /* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
-
-/* ---- kind.c ---- */
-
-/* One row a kind: which script does what, which keys it names, what wakes a waiter. */
-struct rlock__kind {
-	const struct rlock__script *acquire, *release, *renew, *linger, *find, *break_;
-	enum rlock__key channel;
-	const char *release_message;
-};
-
-/* NULL for a kind that this version does not have. */
-const struct rlock__kind *rlock__kind(enum rlock_kind kind);
 
 #endif

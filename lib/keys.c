@@ -7,22 +7,32 @@
 
 #include "internal.h"
 
-static const char *const prefixes[] = {
-	[RLOCK__KEY_LOCK] = NULL,
-	[RLOCK__KEY_HOLDS] = "rlock_holds",
-	[RLOCK__KEY_COUNTER] = "redisson_lock_token",
-	[RLOCK__KEY_CHANNEL] = "redisson_lock__channel",
+/* What stands around the name. wire: RedissonObject.prefixName and suffixName. */
+static const struct {
+	const char *prefix; /* NULL: none */
+	bool is_wrapped;    /* in braces, but for a name that has some */
+} forms[] = {
+	[RLOCK__KEY_LOCK] = { NULL, false },
+	[RLOCK__KEY_HOLDS] = { "rlock_holds", true },
+	[RLOCK__KEY_COUNTER] = { "redisson_lock_token", true },
+	[RLOCK__KEY_QUEUE] = { "redisson_lock_queue", true },
+	[RLOCK__KEY_DEADLINES] = { "redisson_lock_timeout", true },
+	[RLOCK__KEY_WAITERS] = { "rlock_waiters", true },
+	[RLOCK__KEY_WRITER] = { "rlock_writer", true },
+	[RLOCK__KEY_TIMEOUTS] = { NULL, true },
+	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true },
+	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true },
 };
 
 /*
- * wire: RedissonObject.prefixName. Only an opening brace is looked for: a name that has one is
- * taken to have chosen its own slot, closed or not.
+ * Only an opening brace is looked for: a name that has one is taken to have chosen its own slot, closed
+ * or not.
  */
 struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name)
 {
-	const char *prefix = prefixes[which];
+	const char *prefix = forms[which].prefix;
 	size_t prefix_len = prefix != NULL ? strlen(prefix) : 0;
-	bool is_wrapped = prefix != NULL && memchr(name->text, '{', name->len) == NULL;
+	bool is_wrapped = forms[which].is_wrapped && memchr(name->text, '{', name->len) == NULL;
 	struct rlock__text key = { malloc(prefix_len + name->len + 4), 0 };
 	char *end = key.text;
 

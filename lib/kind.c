@@ -1,39 +1,77 @@
 /*
- * The table of lock kinds: which script does what, and which channel wakes a waiter.
- * A kind without a row is not in this version.
+ * The table of lock kinds: which script does what, which keys it is told, and which channel wakes a
+ * waiter.
  */
+#include <string.h>
+
 #include "internal.h"
 
+#define KEY(which) (1U << RLOCK__KEY_##which)
+#define HASH_KEYS (KEY(LOCK) | KEY(HOLDS))
+#define LINE_KEYS (KEY(QUEUE) | KEY(DEADLINES) | KEY(WAITERS))
+#define READWRITE_ARGS (KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
+
+static const struct rlock__call plain_acquire = { &rlock__script_plain_acquire,
+						  HASH_KEYS | KEY(COUNTER), 0 };
+static const struct rlock__call fair_acquire = { &rlock__script_fair_acquire,
+						 HASH_KEYS | KEY(COUNTER) | LINE_KEYS,
+						 KEY(CHANNEL) };
+static const struct rlock__call fair_leave = { &rlock__script_fair_leave, HASH_KEYS | LINE_KEYS,
+					       KEY(CHANNEL) };
+/* Of both, since both may wait for one lock. */
+static const struct rlock__call plain_release = { &rlock__script_plain_release,
+						  HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
+static const struct rlock__call plain_linger = { &rlock__script_plain_linger, HASH_KEYS | LINE_KEYS,
+						 KEY(CHANNEL) };
+static const struct rlock__call plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
+
+static const struct rlock__call read_acquire = { &rlock__script_read_acquire,
+						 HASH_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
+static const struct rlock__call write_acquire = { &rlock__script_write_acquire,
+						  HASH_KEYS | KEY(WRITER), 0 };
+static const struct rlock__call write_leave = { &rlock__script_write_leave, HASH_KEYS | KEY(WRITER),
+						READWRITE_ARGS };
+static const struct rlock__call readwrite_release = { &rlock__script_readwrite_release, HASH_KEYS,
+						      READWRITE_ARGS };
+static const struct rlock__call readwrite_linger = { &rlock__script_readwrite_linger, HASH_KEYS,
+						     READWRITE_ARGS };
+static const struct rlock__call readwrite_renew = { &rlock__script_readwrite_renew, HASH_KEYS,
+						    KEY(TIMEOUTS) };
+
 static const struct rlock__kind kinds[] = {
-	[RLOCK_PLAIN] = {
-		.acquire = &rlock__script_plain_acquire,
-		.release = &rlock__script_plain_release,
-		.renew = &rlock__script_plain_renew,
-		.linger = &rlock__script_plain_linger,
-		.find = &rlock__script_plain_find,
-		.break_ = &rlock__script_plain_break,
-		.channel = RLOCK__KEY_CHANNEL,
-		.release_message = "0", /* wire: LockPubSub.UNLOCK_MESSAGE */
-	},
+	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_linger,
+			  NULL, RLOCK__KEY_CHANNEL, false },
+	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_linger,
+			 &fair_leave, RLOCK__KEY_CHANNEL, true },
+	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &readwrite_renew,
+			 &readwrite_linger, NULL, RLOCK__KEY_READWRITE_CHANNEL, false },
+	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &readwrite_renew,
+			  &readwrite_linger, &write_leave, RLOCK__KEY_READWRITE_CHANNEL, false },
 };
 
-static const char *const names[] = {
-	[RLOCK_PLAIN] = "plain",
-	[RLOCK_FAIR] = "fair",
-	[RLOCK_READ] = "read",
-	[RLOCK_WRITE] = "write",
-};
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 const struct rlock__kind *rlock__kind(enum rlock_kind kind)
 {
 	size_t row = (size_t)kind;
 
-	return row < sizeof(kinds) / sizeof(kinds[0]) ? &kinds[row] : NULL;
+	return row < COUNT(kinds) ? &kinds[row] : NULL;
 }
 
 const char *rlock_kind_name(enum rlock_kind kind)
 {
-	size_t row = (size_t)kind;
+	const struct rlock__kind *row = rlock__kind(kind);
 
-	return row < sizeof(names) / sizeof(names[0]) ? names[row] : "unknown";
+	return row != NULL ? row->name : "unknown";
+}
+
+bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out)
+{
+	for (size_t row = 0; row < COUNT(kinds); row++) {
+		if (strlen(kinds[row].name) != len || memcmp(kinds[row].name, text, len) != 0)
+			continue;
+		*out = (enum rlock_kind)row;
+		return true;
+	}
+	return false;
 }

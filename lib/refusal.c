@@ -153,7 +153,8 @@ static enum rlock_status missing_right(struct rlock_conn *conn, const char *erro
 	if (is_about_keys)
 		return rlock__fail(conn, RLOCK_EACL,
 				   "refused by the server: the user may not use the lock's "
-				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*");
+				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
+				   "~{NAME}:* for read and write locks");
 	return rlock__fail(conn, RLOCK_EACL, "refused by the server: %s",
 			   rlock_escape(error, strlen(error), shown, sizeof(shown)));
 }
@@ -161,6 +162,7 @@ static enum rlock_status missing_right(struct rlock_conn *conn, const char *erro
 static bool is_missing_right(const char *error)
 {
 	return starts_with(error, "NOPERM") || strstr(error, "NOPERM") != NULL ||
+	       strstr(error, "The user executing the script can't access") != NULL ||
 	       strstr(error, "ACL failure in script") != NULL ||
 	       strstr(error, "can't run this command or subcommand") != NULL;
 }

@@ -210,6 +210,8 @@ enum rlock_kind {
 
 /* "plain", "fair", "read", "write". */
 RLOCK_API const char *rlock_kind_name(enum rlock_kind kind);
+/* The way back; false, and *out as it was, for what is none of these. */
+RLOCK_API bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out);
 
 /* A lock's name: any bytes but NUL and newline, 1 to RLOCK_NAME_MAX of them. */
 struct rlock_name {
@@ -231,6 +233,7 @@ struct rlock_hold;
 struct rlock_blocker {
 	size_t name_index;
 	int64_t ttl_ms;     /* -1: the key has no time to live */
+	bool is_waiter;     /* holder has not got it either, but came before us */
 	const char *holder; /* owner, as it stands on the server: escape before printing */
 	size_t holder_len;
 	const char *note; /* empty when the holder left none */
@@ -305,14 +308,15 @@ RLOCK_API enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_h
 
 /*
  * The most recent hold that owner has on name. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its lease is what
- * the server says is left of it; count and token are 0.
+ * the server says is left of it; count and token are 0. A fair lock is found as a plain one, which is
+ * renewed and given back alike.
  */
-RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, enum rlock_kind kind,
-				       const struct rlock_name *name, const char *owner,
-				       struct rlock_hold **out);
+RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
+				       const char *owner, struct rlock_hold **out);
 
 /*
- * Break somebody's lock. With holder not NULL only if that is who holds it now.
+ * Break somebody's lock, of whatever kind. With holder not NULL only if that is who holds it now; of
+ * several readers only he loses it.
  * RLOCK_OK        broken (RLOCK_UNTOLD: the waiters were not told); was_out says whose it was
  * RLOCK_NOT_HELD  nobody holds it
  * RLOCK_BUSY      somebody else than holder does; was_out says who

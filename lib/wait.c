@@ -25,9 +25,11 @@
 #define SLEEP_MIN_MS 10
 #define SLEEP_MAX_MS 30000
 #define SLEEP_NO_TTL_MS 5000
+#define LOOK_JITTER 16
 /* How often an answer that took too much of the lease is asked for again. */
 #define SLOW_ANSWERS_MAX 3
 #define UNDO_MS 1000
+#define SINCE_MAX 24
 
 struct waiter {
 	struct rlock_conn *conn;
@@ -42,10 +44,14 @@ struct waiter {
 	int64_t give_up_ms; /* when a server that can't be reached is given up; 0: it answers */
 	int64_t pause_ms;
 	bool was_reached;
-	bool is_busy;     /* that is what the last try was told */
-	bool may_be_held; /* a try went out whose answer we don't know */
+	bool is_busy;          /* that is what the last try was told */
+	bool may_be_held;      /* a try went out whose answer we don't know */
+	bool left_traces;      /* in the line, or a claim to the next turn */
+	char since[SINCE_MAX]; /* what the server says of when we came; goes out with each try */
+	int64_t look_ms; /* when it wants us to try again at the latest, from now; -1: never */
 	struct {
 		int64_t ttl_ms;
+		bool is_waiter;
 		size_t name_index;
 		char holder[RLOCK_OWNER_MAX];
 		size_t holder_len;
@@ -62,17 +68,15 @@ static void acquire_args(struct waiter *waiter, struct rlock__args *args)
 	const struct rlock_hold *hold = waiter->hold;
 	const char *note = request->note != NULL ? request->note : "";
 
-	rlock__args_init(args);
-	for (size_t i = 0; i < hold->name_count; i++) {
-		rlock__args_key(args, rlock__key(RLOCK__KEY_LOCK, &hold->names[i]));
-		rlock__args_key(args, rlock__key(RLOCK__KEY_HOLDS, &hold->names[i]));
-		rlock__args_key(args, rlock__key(RLOCK__KEY_COUNTER, &hold->names[i]));
-	}
+	rlock__call_keys(hold->row->acquire, hold, args);
 	rlock__args_number(args, request->lease_ms);
 	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
 	rlock__args_text(args, hold->id, strlen(hold->id));
 	rlock__args_text(args, note, strnlen(note, RLOCK_NOTE_MAX - 1));
 	rlock__args_text(args, request->draw_token ? "1" : "0", 1);
+	rlock__args_text(args, request->wait_ms != 0 ? "1" : "0", 1);
+	rlock__args_text(args, waiter->since, strlen(waiter->since));
+	rlock__call_args(hold->row->acquire, hold, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
 }
@@ -86,10 +90,16 @@ static size_t copy_string(const redisReply *from, char *to, size_t to_size)
 	return len;
 }
 
-/* What plain_acquire.lua answers, in its first number. */
-enum acquire_result { ACQUIRE_OTHER_KIND = -1, ACQUIRE_BUSY = 0, ACQUIRE_DONE = 1 };
+/* What the scripts that acquire answer, in their first number. */
+enum acquire_result {
+	ACQUIRE_NEVER = -2,
+	ACQUIRE_OTHER_KIND = -1,
+	ACQUIRE_BUSY = 0,
+	ACQUIRE_DONE = 1,
+};
 
 #define VALUES_PER_NAME 3
+#define TTL_OF_A_WAITER (-2)
 
 static bool is_acquired(const redisReply *reply)
 {
@@ -103,7 +113,7 @@ static enum rlock_status read_taken(struct waiter *waiter, const redisReply *rep
 	struct rlock_hold *hold = waiter->hold;
 
 	if (reply->elements != 1 + VALUES_PER_NAME * hold->name_count)
-		return rlock__fail_reply(waiter->conn, hold->row->acquire);
+		return rlock__fail_reply(waiter->conn, hold->row->acquire->script);
 	for (size_t i = 0; i < hold->name_count; i++) {
 		redisReply *const *values = &reply->element[1 + VALUES_PER_NAME * i];
 
@@ -111,7 +121,7 @@ static enum rlock_status read_taken(struct waiter *waiter, const redisReply *rep
 		    values[0]->len >= sizeof(hold->taken[i].owner) ||
 		    values[1]->type != REDIS_REPLY_INTEGER ||
 		    values[2]->type != REDIS_REPLY_INTEGER)
-			return rlock__fail_reply(waiter->conn, hold->row->acquire);
+			return rlock__fail_reply(waiter->conn, hold->row->acquire->script);
 		(void)copy_string(values[0], hold->taken[i].owner, sizeof(hold->taken[i].owner));
 		hold->taken[i].count = values[1]->integer;
 		hold->taken[i].token = values[2]->integer;
@@ -119,34 +129,82 @@ static enum rlock_status read_taken(struct waiter *waiter, const redisReply *rep
 	return RLOCK_OK;
 }
 
+static bool is_busy_reply(const redisReply *reply)
+{
+	static const int types[] = { REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+				     REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
+				     REDIS_REPLY_STRING };
+	const size_t count = sizeof(types) / sizeof(types[0]);
+
+	if (reply->elements != count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (reply->element[i]->type != types[i])
+			return false;
+	return true;
+}
+
 static enum rlock_status read_busy(struct waiter *waiter, const redisReply *reply)
 {
-	if (reply->elements != 5 || reply->element[1]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[2]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[3]->type != REDIS_REPLY_STRING ||
-	    reply->element[4]->type != REDIS_REPLY_STRING)
-		return rlock__fail_reply(waiter->conn, waiter->hold->row->acquire);
-	waiter->blocker.name_index = (size_t)reply->element[1]->integer - 1;
-	waiter->blocker.ttl_ms = reply->element[2]->integer;
-	waiter->blocker.holder_len = copy_string(reply->element[3], waiter->blocker.holder,
-						 sizeof(waiter->blocker.holder));
+	redisReply *const *element = reply->element;
+
+	if (!is_busy_reply(reply))
+		return rlock__fail_reply(waiter->conn, waiter->hold->row->acquire->script);
+	waiter->blocker.name_index = (size_t)element[1]->integer - 1;
+	waiter->blocker.ttl_ms = element[2]->integer;
+	waiter->blocker.is_waiter = element[2]->integer == TTL_OF_A_WAITER;
+	waiter->blocker.holder_len =
+		copy_string(element[3], waiter->blocker.holder, sizeof(waiter->blocker.holder));
 	waiter->blocker.note_len =
-		copy_string(reply->element[4], waiter->blocker.note, sizeof(waiter->blocker.note));
+		copy_string(element[4], waiter->blocker.note, sizeof(waiter->blocker.note));
+	waiter->look_ms = element[5]->integer;
+	(void)copy_string(element[6], waiter->since, sizeof(waiter->since));
 	return RLOCK_BUSY;
 }
 
 static enum rlock_status read_answer(struct waiter *waiter, const redisReply *reply)
 {
+	size_t name_index;
+
 	if (is_acquired(reply))
 		return read_taken(waiter, reply);
-	if (!rlock__are_integers(reply, 1) || reply->elements < 2)
-		return rlock__fail_reply(waiter->conn, waiter->hold->row->acquire);
-	if (reply->element[0]->integer == ACQUIRE_BUSY)
+	if (!rlock__are_integers(reply, 1) || reply->elements < 2 ||
+	    reply->element[1]->type != REDIS_REPLY_INTEGER)
+		return rlock__fail_reply(waiter->conn, waiter->hold->row->acquire->script);
+	name_index = (size_t)reply->element[1]->integer - 1;
+	switch (reply->element[0]->integer) {
+	case ACQUIRE_BUSY:
 		return read_busy(waiter, reply);
-	if (reply->elements < 3 || reply->element[1]->type != REDIS_REPLY_INTEGER)
-		return rlock__fail_reply(waiter->conn, waiter->hold->row->acquire);
-	return rlock__fail_kind(waiter->conn, reply->element[2],
-				(size_t)reply->element[1]->integer - 1);
+	case ACQUIRE_NEVER:
+		(void)rlock__fail(
+			waiter->conn, RLOCK_ENEVER,
+			"it is held for reading by its owner, who would wait for himself: "
+			"give the read lock back first");
+		rlock__fail_name(waiter->conn, name_index);
+		return RLOCK_ENEVER;
+	case ACQUIRE_OTHER_KIND:
+		if (reply->elements == 3)
+			return rlock__fail_kind(waiter->conn, reply->element[2], name_index);
+		break;
+	default:
+		break;
+	}
+	return rlock__fail_reply(waiter->conn, waiter->hold->row->acquire->script);
+}
+
+/* What takes a try back, granted or not, and whatever it left behind. */
+static const struct rlock__script *leave_args(const struct waiter *waiter, struct rlock__args *args)
+{
+	const struct rlock_hold *hold = waiter->hold;
+	bool has_leave = hold->row->leave != NULL;
+	const struct rlock__call *call = has_leave ? hold->row->leave : hold->row->release;
+
+	rlock__call_keys(call, hold, args);
+	rlock__args_text(args, hold->id, strlen(hold->id));
+	if (has_leave)
+		rlock__args_text(args, waiter->owner, strlen(waiter->owner));
+	rlock__call_args(call, hold, args);
+	return call->script;
 }
 
 /*
@@ -155,16 +213,17 @@ static enum rlock_status read_answer(struct waiter *waiter, const redisReply *re
  */
 static void undo_stray(struct waiter *waiter, const redisReply *reply)
 {
+	const struct rlock__script *script;
 	struct rlock__args args;
 	redisReply *undone = NULL;
 	char error[RLOCK_ERROR_MAX];
 	bool was_sent;
 
-	if (is_acquired(reply)) {
+	if (is_acquired(reply) || waiter->hold->row->leave != NULL) {
 		memcpy(error, rlock_conn_error(waiter->conn), sizeof(error));
-		rlock__release_args(waiter->hold, &args);
-		(void)rlock__script_run_text(waiter->conn, waiter->hold->row->release, &args,
-					     rlock_now_ms() + UNDO_MS, &was_sent, &undone);
+		script = leave_args(waiter, &args);
+		(void)rlock__script_run_text(waiter->conn, script, &args, rlock_now_ms() + UNDO_MS,
+					     &was_sent, &undone);
 		if (undone != NULL)
 			freeReplyObject(undone);
 		rlock__args_free(&args);
@@ -184,7 +243,7 @@ static int64_t try_deadline(const struct waiter *waiter, int64_t now_ms)
 
 static enum rlock_status try_once(struct waiter *waiter)
 {
-	const struct rlock__script *script = waiter->hold->row->acquire;
+	const struct rlock__script *script = waiter->hold->row->acquire->script;
 	int64_t sent_ms = rlock_now_ms();
 	struct rlock__args args;
 	redisReply *reply = NULL;
@@ -206,6 +265,8 @@ static enum rlock_status try_once(struct waiter *waiter)
 		waiter->may_be_held = waiter->may_be_held || was_sent;
 	else
 		waiter->may_be_held = false;
+	if (waiter->hold->row->leave != NULL && waiter->request->wait_ms != 0)
+		waiter->left_traces = was_sent && status != RLOCK_OK;
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
 		waiter->hold->sent_ms = sent_ms;
@@ -240,6 +301,24 @@ static enum rlock_status try_until_fresh(struct waiter *waiter)
 
 /* ---- between the tries ---- */
 
+static struct rlock__text channel_of(const struct waiter *waiter, const struct rlock_name *name)
+{
+	struct rlock__text channel = rlock__key(waiter->hold->row->channel, name), own;
+	size_t owner_len = strlen(waiter->owner);
+
+	if (channel.text == NULL || !waiter->hold->row->has_own_channel)
+		return channel;
+	own.len = channel.len + 1 + owner_len;
+	own.text = realloc(channel.text, own.len + 1);
+	if (own.text == NULL) {
+		free(channel.text);
+		return own;
+	}
+	own.text[channel.len] = ':';
+	memcpy(own.text + channel.len + 1, waiter->owner, owner_len + 1);
+	return own;
+}
+
 static enum rlock_status subscribe(struct waiter *waiter)
 {
 	const struct rlock_hold *hold = waiter->hold;
@@ -252,7 +331,7 @@ static enum rlock_status subscribe(struct waiter *waiter)
 		if (waiter->channels == NULL)
 			return rlock__fail(waiter->conn, RLOCK_ENOMEM, "out of memory");
 		for (size_t i = 0; i < hold->name_count; i++) {
-			waiter->channels[i] = rlock__key(hold->row->channel, &hold->names[i]);
+			waiter->channels[i] = channel_of(waiter, &hold->names[i]);
 			if (waiter->channels[i].text == NULL)
 				return rlock__fail(waiter->conn, RLOCK_ENOMEM, "out of memory");
 			waiter->channel_count++;
@@ -273,26 +352,34 @@ static enum rlock_status subscribe(struct waiter *waiter)
 static void tell_progress(struct waiter *waiter)
 {
 	const struct rlock_blocker blocker = {
-		waiter->blocker.name_index, waiter->blocker.ttl_ms, waiter->blocker.holder,
-		waiter->blocker.holder_len, waiter->blocker.note,   waiter->blocker.note_len
+		.name_index = waiter->blocker.name_index,
+		.ttl_ms = waiter->blocker.ttl_ms,
+		.is_waiter = waiter->blocker.is_waiter,
+		.holder = waiter->blocker.holder,
+		.holder_len = waiter->blocker.holder_len,
+		.note = waiter->blocker.note,
+		.note_len = waiter->blocker.note_len,
 	};
 
 	waiter->progress_at_ms = INT64_MAX;
 	waiter->request->progress(waiter->request->progress_ctx, &blocker);
 }
 
+/* Until the holder's time runs out, or the server wants to hear of us; those that wait not all in step. */
 static int64_t sleep_end(const struct waiter *waiter, int64_t now_ms)
 {
-	int64_t sleep_ms = waiter->blocker.ttl_ms + 1, end_ms;
+	int64_t sleep_ms = waiter->blocker.ttl_ms + 1, look_ms = waiter->look_ms;
 
 	if (waiter->blocker.ttl_ms < 0)
 		sleep_ms = SLEEP_NO_TTL_MS;
-	else if (sleep_ms < SLEEP_MIN_MS)
+	if (look_ms >= 0)
+		sleep_ms = rlock__sooner(waiter->blocker.is_waiter ? look_ms : sleep_ms,
+					 look_ms + now_ms % (look_ms / LOOK_JITTER + 1));
+	if (sleep_ms < SLEEP_MIN_MS)
 		sleep_ms = SLEEP_MIN_MS;
 	else if (sleep_ms > SLEEP_MAX_MS)
 		sleep_ms = SLEEP_MAX_MS;
-	end_ms = now_ms + sleep_ms;
-	return end_ms < waiter->deadline_ms ? end_ms : waiter->deadline_ms;
+	return rlock__sooner(now_ms + sleep_ms, waiter->deadline_ms);
 }
 
 /* RLOCK_OK: time for another try. RLOCK_BUSY: the wait is over. */
@@ -370,6 +457,7 @@ static enum rlock_status hold_out(struct waiter *waiter)
 
 static enum rlock_status fail_busy(struct waiter *waiter)
 {
+	const char *how = waiter->blocker.is_waiter ? "kept for" : "held by";
 	char holder[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
 	enum rlock_status status;
 
@@ -377,9 +465,9 @@ static enum rlock_status fail_busy(struct waiter *waiter)
 			   sizeof(holder));
 	(void)rlock_escape(waiter->blocker.note, waiter->blocker.note_len, note, sizeof(note));
 	if (note[0] != '\0')
-		status = rlock__fail(waiter->conn, RLOCK_BUSY, "held by %s (%s)", note, holder);
+		status = rlock__fail(waiter->conn, RLOCK_BUSY, "%s %s (%s)", how, note, holder);
 	else
-		status = rlock__fail(waiter->conn, RLOCK_BUSY, "held by %s", holder);
+		status = rlock__fail(waiter->conn, RLOCK_BUSY, "%s %s", how, holder);
 	rlock__fail_name(waiter->conn, waiter->blocker.name_index);
 	return status;
 }
@@ -416,15 +504,21 @@ static enum rlock_status wait_loop(struct waiter *waiter)
 
 /* ---- all of it ---- */
 
-/* A try that went out and wasn't answered may yet be granted: its undoing goes out behind it. */
+/*
+ * A try that went out and wasn't answered may yet be granted, and one that was refused may stand in the line:
+ * its undoing goes out behind it. A server that can't be reached has our sign of life run out.
+ */
 static void leave(struct waiter *waiter)
 {
+	const struct rlock__script *script;
 	struct rlock__args args;
 
-	if (!waiter->may_be_held || !rlock__conn_is_open(waiter->conn))
+	if (!waiter->may_be_held && !waiter->left_traces)
 		return;
-	rlock__release_args(waiter->hold, &args);
-	rlock__script_last_word(waiter->conn, waiter->hold->row->release, &args);
+	if (!rlock__conn_is_open(waiter->conn))
+		return;
+	script = leave_args(waiter, &args);
+	rlock__script_last_word(waiter->conn, script, &args);
 	rlock__args_free(&args);
 }
 
@@ -482,10 +576,10 @@ enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_requ
 	if (status == RLOCK_OK) {
 		*out = waiter.hold;
 		waiter.hold = NULL;
-	} else if (status == RLOCK_BUSY) {
-		status = fail_busy(&waiter);
 	} else {
 		leave(&waiter);
+		if (status == RLOCK_BUSY)
+			status = fail_busy(&waiter);
 	}
 	waiter_free(&waiter);
 	return status;

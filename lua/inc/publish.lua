@@ -1,3 +1,6 @@
+-- wire: LockPubSub's messages. Redisson wakes one waiter of a client by the first, all by the second.
+local WAKE_ONE, WAKE_ALL = '0', '1'
+
 -- Tell the waiters. By pcall: the lock is free by now, and must not stay held because a user
 -- has no right to the channel. Returns whether the message went out.
 local function publish(channel, message)

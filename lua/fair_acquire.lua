@@ -1,0 +1,81 @@
+-- Take the fair lock of every name, or of none: when it is free, and nobody was in the line before us. Else
+-- stand in the line of every name, if it may be waited for (RedissonFairLock.tryLockInnerAsync; but by the
+-- server's clock, and without a change of everybody's deadline at each acquisition).
+-- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
+-- ARGV     see inc/request.lua; of each name: channel
+-- Returns  as plain_acquire.lua; ttl -2 when nobody holds the lock, and holder is who is next in the line
+-- include: request
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'channel' }
+-- include: names
+-- include: now
+-- include: refused
+-- include: entry
+-- include: extend
+-- include: publish
+-- include: candidates
+-- include: take
+-- include: mutex_take
+-- include: line
+
+-- Finds out how this name stands; the reply to give when it is no such lock.
+local function judge(index, name)
+	local reply = look(index, name)
+	if reply then
+		return reply
+	end
+	if redis.call('HEXISTS', name.lock, 'mode') == 1 then
+		return { -1, index, 'read/write lock' }
+	end
+	name.owner = holding_candidate(name.lock, '')
+	name.is_ours = name.owner ~= nil
+	if prune(name, fresh_owner) and name.is_free and head_of(name) ~= fresh_owner then
+		wake_head(name)
+	end
+	name.head = head_of(name)
+	name.owner = name.owner or fresh_owner
+	name.field = name.owner
+	name.is_to_be_had = name.is_ours or name.is_free and (not name.head or name.head == fresh_owner)
+	return nil
+end
+
+local function busy_with(index, name, look_ms, since)
+	if name.is_free then
+		local _, _, waiter_note = sign_of_life(name, name.head)
+		return { 0, index, -2, name.head, waiter_note or '', look_ms, since }
+	end
+	local holder, holder_note = holder_of(name)
+	return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, look_ms, since }
+end
+
+local first_busy
+for index, name in ipairs(names) do
+	local reply = judge(index, name)
+	if reply then
+		return reply
+	end
+	if not name.is_to_be_had then
+		first_busy = first_busy or index
+	end
+end
+
+if first_busy then
+	local least_look_ms, since_us = -1, waits_since_us
+	for _, name in ipairs(names) do
+		if may_wait and not name.is_ours then
+			local look_ms
+			since_us, look_ms = stand(name, fresh_owner, note, waits_since_us)
+			if least_look_ms < 0 or look_ms < least_look_ms then
+				least_look_ms = look_ms
+			end
+		end
+	end
+	return busy_with(first_busy, names[first_busy], least_look_ms, since_us and digits(since_us) or '')
+end
+
+return take_all(function(name)
+	local taken = mutex_take(name)
+	if not is_error(taken) and not name.is_ours and name.head then
+		step_out(name, fresh_owner)
+	end
+	return taken
+end)

@@ -1,0 +1,32 @@
+-- Leave the line of every name, and give back what the last try may have been granted
+-- (RedissonFairLock.acquireFailedAsync; but nobody's deadline is changed, and who is next now is told).
+-- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
+-- ARGV[1]  hold id
+-- ARGV[2]  owner
+-- ARGV[3+] for each name: channel
+-- Returns  one number a name, see inc/mutex_release.lua
+local FIXED_ARGS = 2
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }
+local hold_id, owner = ARGV[1], ARGV[2]
+
+-- include: names
+-- include: now
+-- include: entry
+-- include: extend
+-- include: publish
+-- include: lingering
+-- include: line
+-- include: mutex_release
+
+local reply = {}
+for index, name in ipairs(names) do
+	local was_head = head_of(name) == owner
+	-- First of all: whatever may go wrong with the line must not leave the lock held.
+	reply[index] = release(name, hold_id)
+	step_out(name, owner)
+	if was_head and redis.call('EXISTS', name.lock) == 0 then
+		prune(name)
+		wake_head(name)
+	end
+end
+return reply

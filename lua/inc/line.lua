@@ -1,0 +1,119 @@
+-- The line for a fair lock. wire: Redisson's list of owners and their deadlines (RedissonFairLock). Beside
+-- it each waiter of ours has a sign of life, since Redisson's deadlines can't tell the living from the dead:
+-- a hash of OWNER to "ALIVE_UNTIL_MS SINCE_US NOTE", and under SEEN when it was last looked at, and until
+-- when nobody is taken for dead. Needs: now, extend, publish.
+local LIFE_MS = 4000         -- a waiter that was not heard of for so long is dead
+local LOOK_MS = 2000         -- so often each of them is heard of
+local GAP_MS = 3000          -- nobody was heard of: it was the server that stood still, ...
+local GRACE_MS = 1500        -- ... and all get the time to be heard of again
+local NEAR_PLACES = 3        -- so many behind the head see to it that a dead one does not stop the line
+local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
+local SEEN = 'seen'          -- no owner: those have a colon in them
+
+-- Until when this waiter of ours is alive, and since when he waits; nil for another's.
+local function sign_of_life(name, owner)
+	local sign = redis.call('HGET', name.waiters, owner)
+	if not sign then
+		return nil
+	end
+	local alive_until_ms, since_us, waiter_note = string.match(sign, '^(%d+) (%d+) (.*)$')
+	return tonumber(alive_until_ms), tonumber(since_us), waiter_note
+end
+
+local function grace_end_ms(name)
+	local seen_ms, grace_ms = string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+)$')
+	if now_ms - (tonumber(seen_ms) or 0) > GAP_MS then
+		return now_ms + GRACE_MS
+	end
+	return tonumber(grace_ms)
+end
+
+-- When this waiter is to be taken for dead. Others' are judged by their deadline alone; one without any
+-- would never leave.
+local function death_ms(name, owner)
+	local alive_until_ms = sign_of_life(name, owner)
+	if alive_until_ms then
+		return math.max(alive_until_ms, grace_end_ms(name))
+	end
+	return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
+end
+
+local function head_of(name)
+	return redis.call('LINDEX', name.queue, 0)
+end
+
+local function step_out(name, owner)
+	redis.call('LREM', name.queue, 0, owner)
+	redis.call('ZREM', name.deadlines, owner)
+	redis.call('HDEL', name.waiters, owner)
+	if not head_of(name) then
+		redis.call('DEL', name.deadlines, name.waiters)
+	end
+end
+
+-- Removes those at the head that are dead, which who asks is not. Whether there was one.
+local function prune(name, asker)
+	local head, was_pruned = head_of(name), false
+	while head and head ~= asker and death_ms(name, head) <= now_ms do
+		step_out(name, head)
+		head, was_pruned = head_of(name), true
+	end
+	return was_pruned
+end
+
+-- wire: each waiter listens to a channel of his own
+local function wake_head(name)
+	local head = head_of(name)
+	return not head or publish(name.channel .. ':' .. head, WAKE_ONE)
+end
+
+-- Into the line, before those who came later: one that was taken for dead, by us or by a Java client whose
+-- clock is wrong, has his place again. Those at the head that aren't ours came when he was out of it.
+local function step_in(name, owner, since_us)
+	for place, other in ipairs(redis.call('LRANGE', name.queue, 0, -1)) do
+		local _, other_since_us = sign_of_life(name, other)
+		if not other_since_us or other_since_us > since_us then
+			redis.call('LINSERT', name.queue, 'BEFORE', other, owner)
+			return place - 1
+		end
+	end
+	return redis.call('RPUSH', name.queue, owner) - 1
+end
+
+-- Well ahead of what Java clients take off it while those in front have their turns.
+local function keep_deadline_ahead(name, owner, place)
+	local lock_ms = math.max(redis.call('PTTL', name.lock), 0)
+	local least_ms = now_ms + lock_ms + (place + 1) * REDISSON_WAIT_MS
+	local deadline_ms = tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
+	if deadline_ms < least_ms then
+		deadline_ms = least_ms + REDISSON_WAIT_MS
+		redis.call('ZADD', name.deadlines, digits(deadline_ms), owner)
+	end
+	-- The sign must be there for as long as the place is: without it a dead waiter is taken for
+	-- another's, and stays until his deadline.
+	extend(name.waiters, deadline_ms - now_ms + LIFE_MS)
+end
+
+-- Stand in the line, or show that we still do. Since when, and when to do so again at the latest, in ms.
+local function stand(name, owner, waiter_note, since_us)
+	local place = redis.call('LPOS', name.queue, owner)
+	local grace_ms = grace_end_ms(name)
+	if not place and since_us then
+		place = step_in(name, owner, since_us)
+	elseif not place then
+		place = redis.call('RPUSH', name.queue, owner) - 1
+	end
+	since_us = since_us or now_us
+	redis.call('HSET', name.waiters,
+		owner, digits(now_ms + LIFE_MS) .. ' ' .. digits(since_us) .. ' ' .. waiter_note,
+		SEEN, digits(now_ms) .. ' ' .. digits(grace_ms))
+	keep_deadline_ahead(name, owner, place)
+	local look_ms = LOOK_MS
+	if place == 0 then
+		local lock_ms = redis.call('PTTL', name.lock)
+		look_ms = lock_ms >= 0 and math.min(look_ms, lock_ms + 1) or look_ms
+	elseif place <= NEAR_PLACES then
+		look_ms = math.min(look_ms, death_ms(name, head_of(name)) - now_ms + place * 10)
+	end
+	return since_us, look_ms
+end

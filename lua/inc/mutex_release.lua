@@ -1,0 +1,75 @@
+-- Give back one hold of a plain or fair lock. Needs: entry, publish, now, lingering, line.
+
+-- The hold that is gone may have had a longer lease than those that stay: nobody would wait for them
+-- longer than the longest of theirs.
+local function limit_to_longest_lease(name)
+	local longest_ms = 0
+	for _, entry in ipairs(redis.call('HVALS', name.holds)) do
+		local _, _, entry_lease_ms = entry_parse(entry)
+		longest_ms = math.max(longest_ms, tonumber(entry_lease_ms) or 0)
+	end
+	if longest_ms > 0 and redis.call('PTTL', name.lock) > longest_ms then
+		redis.call('PEXPIRE', name.lock, digits(longest_ms))
+		redis.call('PEXPIRE', name.holds, digits(longest_ms))
+	end
+end
+
+-- With its last other hold gone the lock ends when the last of those that linger does. Whether there is
+-- one that does still.
+local function leave_to_lingering(name)
+	local last_ms = 0
+	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
+		last_ms = math.max(last_ms, lingering_end(owner) or 0)
+	end
+	if last_ms <= now_ms then
+		return false
+	end
+	redis.call('PEXPIRE', name.lock, digits(last_ms - now_ms))
+	redis.call('PEXPIRE', name.holds, digits(last_ms - now_ms))
+	return true
+end
+
+-- wire: Redisson's waiters of a plain lock listen to the channel itself, the first in a fair lock's line to
+-- one of his own. Both kinds may wait for one lock. Whether the message went out.
+local function tell_waiters(name)
+	local is_told = publish(name.channel, WAKE_ONE)
+	if redis.call('EXISTS', name.queue) == 1 then
+		-- The lock is given back already, and stays so should the user have no right to the line.
+		local was_allowed, is_head_told = pcall(function()
+			prune(name)
+			return wake_head(name)
+		end)
+		is_told = is_told and was_allowed and is_head_told
+	end
+	return is_told
+end
+
+-- 2 released, the lock is free        1 released, the lock is held on
+-- 3 free, but publishing was refused  0 no such hold
+-- 4 the hold was listed, but the lock is not its owner's any more: lost
+local function release(name, hold_id)
+	local entry = redis.call('HGET', name.holds, hold_id)
+	if not entry then
+		return 0
+	end
+	local owner = entry_parse(entry)
+	local count = tonumber(redis.call('HGET', name.lock, owner))
+	-- The first write, and one that a full server allows; those behind it are allowed then too.
+	redis.call('HDEL', name.holds, hold_id)
+	if not count then
+		return 4
+	end
+	if count > 1 then
+		redis.call('HINCRBY', name.lock, owner, -1)
+		limit_to_longest_lease(name)
+		return 1
+	end
+	redis.call('HDEL', name.lock, owner)
+	if leave_to_lingering(name) then
+		-- Earlier than those who wait were told.
+		tell_waiters(name)
+		return 1
+	end
+	redis.call('DEL', name.lock, name.holds)
+	return tell_waiters(name) and 2 or 3
+end

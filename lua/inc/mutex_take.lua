@@ -1,0 +1,9 @@
+-- wire: a plain and a fair lock have one field, the owner's, with the number of his holds.
+local function mutex_take(name)
+	if not name.is_free then
+		return reenter(name)
+	end
+	local token = draw(name)
+	redis.call('HINCRBY', name.lock, name.field, 1)
+	return take_free(name, token)
+end

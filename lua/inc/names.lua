@@ -1,0 +1,12 @@
+-- What belongs to each name: KEYS has as many for each as KEY_FIELDS says, in that order, and ARGV behind the
+-- first FIXED_ARGS as many as ARG_FIELDS: channels, and what keys begin with.
+local names = {}
+for i = 1, #KEYS / #KEY_FIELDS do
+	names[i] = {}
+	for n, field in ipairs(KEY_FIELDS) do
+		names[i][field] = KEYS[(i - 1) * #KEY_FIELDS + n]
+	end
+	for n, field in ipairs(ARG_FIELDS) do
+		names[i][field] = ARGV[FIXED_ARGS + (i - 1) * #ARG_FIELDS + n]
+	end
+end

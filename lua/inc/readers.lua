@@ -1,0 +1,31 @@
+-- The holds of readers. wire: as many as the reader's field in the lock hash says, each with a time-out key
+-- of its own, "{NAME}:OWNER:rwlock_timeout:N" from 1 on (RedissonReadLock). Needs: now, lingering.
+local WRITE = ':write' -- wire: RedissonWriteLock.getLockName
+
+local function timeout_key(name, owner, number)
+	return name.timeouts .. ':' .. owner .. ':rwlock_timeout:' .. digits(number)
+end
+
+local function is_of_writer(field)
+	return string.sub(field, -#WRITE) == WRITE
+		or string.find(field, WRITE .. LINGERING, 1, true) ~= nil
+end
+
+-- How long the longest of that reader's holds lasts; 0 when none does.
+local function reader_ms(name, owner, count)
+	local longest_ms = 0
+	for number = 1, count do
+		longest_ms = math.max(longest_ms, redis.call('PTTL', timeout_key(name, owner, number)))
+	end
+	return longest_ms
+end
+
+-- All of a reader's holds last so long at least; one whose key has gone gets another.
+local function extend_reader(name, owner, count, lease_ms)
+	for number = 1, count do
+		local key = timeout_key(name, owner, number)
+		if redis.call('PTTL', key) < tonumber(lease_ms) then
+			redis.call('SET', key, 1, 'PX', lease_ms)
+		end
+	end
+end

@@ -1,0 +1,114 @@
+-- Give back one hold of a read or write lock. Needs: entry, publish, now, lingering, readers.
+
+local function longest_lease_ms(name, field)
+	local longest_ms = 0
+	for _, entry in ipairs(redis.call('HVALS', name.holds)) do
+		local owner, _, entry_lease_ms = entry_parse(entry)
+		if owner == field then
+			longest_ms = math.max(longest_ms, tonumber(entry_lease_ms) or 0)
+		end
+	end
+	return longest_ms
+end
+
+local function set_ttl(name, ttl_ms)
+	redis.call('PEXPIRE', name.lock, digits(ttl_ms))
+	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
+end
+
+-- Who holds the lock yet, and for how long: has_writer, and the time of the longest hold of a reader, and of
+-- a writer's that lingers.
+local function holders_left(name)
+	local listed = redis.call('HGETALL', name.lock)
+	local has_writer, lingers_ms, reads_ms = false, 0, 0
+	for i = 1, #listed, 2 do
+		local field, count = listed[i], tonumber(listed[i + 1])
+		if field ~= 'mode' and is_of_writer(field) then
+			local end_ms = lingering_end(field)
+			has_writer = has_writer or not end_ms
+			lingers_ms = math.max(lingers_ms, (end_ms or 0) - now_ms)
+		elseif count then
+			reads_ms = math.max(reads_ms, reader_ms(name, field, count))
+		end
+	end
+	return has_writer, lingers_ms, reads_ms
+end
+
+-- The lock without the hold that went: free, a read lock, or a write lock yet. 1, 2 or 3 as release gives.
+local function settle(name, was_write)
+	local has_writer, lingers_ms, reads_ms = holders_left(name)
+	if has_writer then
+		return 1
+	elseif lingers_ms > 0 then
+		set_ttl(name, math.max(lingers_ms, reads_ms))
+		-- Earlier than those who wait were told.
+		publish(name.channel, WAKE_ALL)
+		return 1
+	elseif reads_ms > 0 then
+		set_ttl(name, reads_ms)
+		if was_write then
+			redis.call('HSET', name.lock, 'mode', 'read')
+			-- Other readers may come in now. Redisson doesn't tell them.
+			publish(name.channel, WAKE_ALL)
+		end
+		return 1
+	end
+	redis.call('DEL', name.lock, name.holds)
+	-- wire: all by a writer, one by the last reader
+	return publish(name.channel, was_write and WAKE_ALL or WAKE_ONE) and 2 or 3
+end
+
+-- The holds that a reader keeps last as long as his longest did, but no longer than the longest lease of
+-- those that are left.
+local function release_read(name, owner, count)
+	local left_ms = reader_ms(name, owner, count)
+	local longest_ms = longest_lease_ms(name, owner)
+	if longest_ms > 0 then
+		left_ms = math.min(left_ms, longest_ms)
+	end
+	-- wire: the last one's, whichever hold it is that ends
+	redis.call('DEL', timeout_key(name, owner, count))
+	if count == 1 then
+		redis.call('HDEL', name.lock, owner)
+	else
+		redis.call('HINCRBY', name.lock, owner, -1)
+	end
+	for number = 1, count - 1 do
+		redis.call('PEXPIRE', timeout_key(name, owner, number), digits(left_ms))
+	end
+	return settle(name, false)
+end
+
+local function release_write(name, field, count)
+	if count == 1 then
+		redis.call('HDEL', name.lock, field)
+		return settle(name, true)
+	end
+	redis.call('HINCRBY', name.lock, field, -1)
+	local longest_ms = longest_lease_ms(name, field)
+	local _, _, reads_ms = holders_left(name)
+	longest_ms = math.max(longest_ms, reads_ms)
+	if longest_ms > 0 and redis.call('PTTL', name.lock) > longest_ms then
+		set_ttl(name, longest_ms)
+	end
+	return 1
+end
+
+-- Results as in inc/mutex_release.lua.
+local function release(name, hold_id)
+	local entry = redis.call('HGET', name.holds, hold_id)
+	if not entry then
+		return 0
+	end
+	local field = entry_parse(entry)
+	local count = tonumber(redis.call('HGET', name.lock, field))
+	-- The first write, and one that a full server allows; those behind it are allowed then too.
+	redis.call('HDEL', name.holds, hold_id)
+	if not count then
+		return 4
+	end
+	if is_of_writer(field) then
+		return release_write(name, field, count)
+	end
+	return release_read(name, field, count)
+end

@@ -1,0 +1,85 @@
+-- Count one hold more. name.owner is whose it is, name.field what stands for him in the lock hash.
+-- Needs: request, now, entry, extend, refused.
+
+local function draw(name)
+	if name.counter and (draw_token or redis.call('EXISTS', name.counter) == 1) then
+		-- wire: RFencedLock draws at every acquisition, re-entries too
+		return redis.call('INCR', name.counter)
+	end
+	return '-'
+end
+
+local function entry_of(name, token)
+	return entry_make(name.field, digits(now_ms), lease_ms, token, note)
+end
+
+-- What follows on the first write, and all that renewal and release will need: a user who lacks one of these
+-- rights must not leave a lock behind that never ends, or that he can't release. nil, or the error when
+-- one was refused and all was undone.
+local function do_or_undo(steps, undoing)
+	for _, step in ipairs(steps) do
+		local reply = redis.pcall(unpack(step))
+		if is_error(reply) then
+			for _, undo in ipairs(undoing) do
+				redis.pcall(unpack(undo))
+			end
+			return refused(step[1], reply)
+		end
+	end
+	return nil
+end
+
+-- The first hold of a lock that has only one owner: {hold count, token}, or an error with nothing taken.
+-- The lock hash has been written to, but for its time to live.
+local function take_free(name, token)
+	local refusal = do_or_undo({
+		-- What an expired or broken hold left behind. Not before the lock's own write: a
+		-- script that has deleted something may go on when the server is full.
+		{ 'DEL', name.holds },
+		{ 'HSET', name.holds, hold_id, entry_of(name, token) },
+		{ 'PEXPIRE', name.lock, lease_ms },
+		{ 'PEXPIRE', name.holds, lease_ms },
+		{ 'PTTL', name.lock },
+		{ 'HEXISTS', name.lock, name.field },
+		{ 'HKEYS', name.lock },
+		{ 'HGET', name.holds, hold_id },
+		{ 'HDEL', name.holds, '' },
+	}, {
+		{ 'HDEL', name.lock, name.field },
+		{ 'DEL', name.lock },
+		{ 'DEL', name.holds },
+	})
+	return refusal or { 1, tonumber(token) or 0 }
+end
+
+-- One more hold of an owner that has the lock; or the same request again, which counts nothing.
+local function reenter(name)
+	local entry = redis.call('HGET', name.holds, hold_id)
+	local token
+	if entry then
+		local _, _, _, drawn = entry_parse(entry)
+		token = drawn
+	else
+		token = draw(name)
+		redis.call('HINCRBY', name.lock, name.field, 1)
+		redis.call('HSET', name.holds, hold_id, entry_of(name, token))
+	end
+	extend(name.lock, lease_ms)
+	extend(name.holds, lease_ms)
+	return { tonumber(redis.call('HGET', name.lock, name.field)), tonumber(token) or 0 }
+end
+
+-- All of them by take(name), one after the other: the reply to give.
+local function take_all(take)
+	local reply = { 1 }
+	for _, name in ipairs(names) do
+		local taken = take(name)
+		if is_error(taken) then
+			return taken
+		end
+		reply[#reply + 1] = name.owner
+		reply[#reply + 1] = taken[1]
+		reply[#reply + 1] = taken[2]
+	end
+	return reply
+end

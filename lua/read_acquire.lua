@@ -1,0 +1,115 @@
+-- Take the read lock of every name, or of none. Readers share it; an owner's write lock does not exclude
+-- his reads (RedissonReadLock.tryLockInnerAsync). A reader who came after a writer of ours lets him have
+-- his turn first, or readers that come and go would keep him out for ever; Java's readers don't.
+-- KEYS     for each name: lock hash, holds hash, waiting writer
+-- ARGV     see inc/request.lua; of each name: what its time-out keys begin with
+-- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the one who is next
+-- include: request
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'timeouts' }
+-- include: names
+-- include: now
+-- include: refused
+-- include: entry
+-- include: extend
+-- include: lingering
+-- include: candidates
+-- include: take
+-- include: readers
+
+-- The writer who came before us and waits: owner, note, and how long he need not be heard of.
+local function earlier_writer(name)
+	local since_us, owner, writer_note =
+		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
+	if since_us and tonumber(since_us) < (waits_since_us or now_us) then
+		return owner, writer_note, redis.call('PTTL', name.writer)
+	end
+	return nil
+end
+
+local function obstacle(index, name)
+	local reply, since = look(index, name), digits(waits_since_us or now_us)
+	if reply then
+		return reply
+	end
+	local mode = redis.call('HGET', name.lock, 'mode')
+	if not name.is_free and not mode then
+		return { -1, index, 'plain or fair lock' }
+	end
+	name.owner = not name.is_free
+		and (holding_candidate(name.lock, '') or holding_candidate(name.lock, WRITE))
+	if not name.owner then
+		if mode == 'write' then
+			local holder, holder_note = holder_of(name)
+			return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, -1, since }
+		end
+		local writer, writer_note, look_ms = earlier_writer(name)
+		if writer then
+			return { 0, index, -2, writer, writer_note, look_ms + 1, since }
+		end
+		name.owner = fresh_owner
+	end
+	name.field = name.owner
+	return nil
+end
+
+-- One hold more of a reader, among others perhaps: what is undone is his alone.
+local function join(name, token)
+	if name.is_free then
+		redis.call('HSET', name.lock, 'mode', 'read')
+	end
+	local count = redis.call('HINCRBY', name.lock, name.field, 1)
+	local key = timeout_key(name, name.owner, count)
+	local undoing = {
+		{ 'HINCRBY', name.lock, name.field, -1 },
+		{ 'DEL', key },
+		{ 'HDEL', name.holds, hold_id },
+	}
+	if count == 1 then
+		undoing[1] = { 'HDEL', name.lock, name.field }
+	end
+	if name.is_free then
+		undoing[#undoing + 1] = { 'HDEL', name.lock, 'mode' }
+		undoing[#undoing + 1] = { 'DEL', name.lock }
+		undoing[#undoing + 1] = { 'DEL', name.holds }
+	end
+	local refusal = do_or_undo({
+		{ 'DEL', name.is_free and name.holds or key },
+		{ 'SET', key, 1, 'PX', lease_ms },
+		{ 'HSET', name.holds, hold_id, entry_of(name, token) },
+		{ 'PEXPIRE', key, lease_ms },
+		{ 'PTTL', name.lock },
+		{ 'HEXISTS', name.lock, name.field },
+		{ 'HGETALL', name.lock },
+		{ 'HGET', name.holds, hold_id },
+		{ 'HDEL', name.holds, '' },
+		name.is_free and { 'PEXPIRE', name.lock, lease_ms } or { 'HVALS', name.holds },
+	}, undoing)
+	if refusal then
+		return refusal
+	end
+	return { count, 0 }
+end
+
+local function read_take(name)
+	local is_repeated = not name.is_free and redis.call('HEXISTS', name.holds, hold_id) == 1
+	local taken
+	if is_repeated then
+		taken = { tonumber(redis.call('HGET', name.lock, name.field)), 0 }
+		extend_reader(name, name.owner, taken[1], lease_ms)
+	else
+		taken = join(name, '-')
+	end
+	if not is_error(taken) then
+		extend(name.lock, lease_ms)
+		extend(name.holds, lease_ms)
+	end
+	return taken
+end
+
+for index, name in ipairs(names) do
+	local reply = obstacle(index, name)
+	if reply then
+		return reply
+	end
+end
+return take_all(read_take)

@@ -1,0 +1,24 @@
+-- Give one hold of a read or write lock back, for every name (RedissonReadLock.unlockInnerAsync,
+-- RedissonWriteLock.unlockInnerAsync). A write lock with reads of its owner inside becomes a read lock, and
+-- the readers who wait are told. Works on a server that is full.
+-- KEYS     for each name: lock hash, holds hash
+-- ARGV[1]  hold id
+-- ARGV[2+] for each name: channel, what its time-out keys begin with
+-- Returns  one number a name, see inc/mutex_release.lua
+local FIXED_ARGS = 1
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'channel', 'timeouts' }
+local hold_id = ARGV[1]
+
+-- include: names
+-- include: now
+-- include: entry
+-- include: publish
+-- include: lingering
+-- include: readers
+-- include: readwrite_release
+
+local reply = {}
+for index, name in ipairs(names) do
+	reply[index] = release(name, hold_id)
+end
+return reply

@@ -1,0 +1,89 @@
+-- Take the write lock of every name, or of none (RedissonWriteLock.tryLockInnerAsync). One who waits for
+-- readers says so, and those of ours who come after him wait until he had his turn.
+-- KEYS     for each name: lock hash, holds hash, waiting writer
+-- ARGV     see inc/request.lua
+-- Returns  as plain_acquire.lua; and
+--          {-2, index}  never to be had: the owner has a read lock, and would wait for himself
+-- include: request
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, {}
+-- include: names
+-- include: now
+-- include: refused
+-- include: entry
+-- include: extend
+-- include: lingering
+-- include: candidates
+-- include: take
+-- include: readers
+
+local TURN_MS = 5000 -- how long readers wait for a writer who was not heard of
+local LOOK_MS = 2000 -- how often he is heard of
+
+local function claim_turn(name)
+	if redis.call('EXISTS', name.writer) == 1 then
+		redis.call('PEXPIRE', name.writer, TURN_MS)
+		return
+	end
+	redis.call('SET', name.writer, digits(now_us) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
+end
+
+-- What stands in the way; nil when nothing does.
+local function obstacle(index, name)
+	local reply = look(index, name)
+	if reply then
+		return reply
+	end
+	name.owner = fresh_owner
+	if not name.is_free then
+		local mode = redis.call('HGET', name.lock, 'mode')
+		if not mode then
+			return { -1, index, 'plain or fair lock' }
+		end
+		name.owner = holding_candidate(name.lock, WRITE)
+		if not name.owner then
+			if holding_candidate(name.lock, '') then
+				return { -2, index }
+			end
+			local holder, holder_note = holder_of(name)
+			name.has_readers = mode == 'read'
+			return { 0, index, redis.call('PTTL', name.lock), holder, holder_note,
+				name.has_readers and LOOK_MS or -1, '' }
+		end
+	end
+	name.field = name.owner .. WRITE
+	return nil
+end
+
+local first_obstacle
+for index, name in ipairs(names) do
+	local reply = obstacle(index, name)
+	if reply and reply[1] ~= 0 then
+		return reply
+	end
+	first_obstacle = first_obstacle or reply
+end
+if first_obstacle then
+	for _, name in ipairs(names) do
+		if may_wait and name.has_readers then
+			claim_turn(name)
+		end
+	end
+	return first_obstacle
+end
+
+return take_all(function(name)
+	if not name.is_free then
+		-- wire: Redisson adds the lease to what is left. We set it.
+		return reenter(name)
+	end
+	redis.call('HSET', name.lock, 'mode', 'write')
+	local refusal = do_or_undo({ { 'HINCRBY', name.lock, name.field, 1 } }, {
+		{ 'HDEL', name.lock, 'mode' },
+		{ 'DEL', name.lock },
+	})
+	local taken = refusal or take_free(name, '-')
+	if not is_error(taken) then
+		redis.call('DEL', name.writer)
+	end
+	return taken
+end)
