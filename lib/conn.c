@@ -1,6 +1,7 @@
 /*
  * One stream to one server: connect, log in, ask, be told. Drives hiredis' formatter and reader on
- * a non-blocking socket of its own, so that every wait has a deadline and can be cancelled.
+ * a non-blocking socket of its own, in steps, so that several can be asked at a time, and every wait
+ * has a deadline and can be cancelled.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,12 +21,39 @@
 
 enum login_step { LOGIN_AUTH, LOGIN_SELECT, LOGIN_NAME };
 
+/* Where a request is. */
+enum phase {
+	PHASE_NONE,    /* there is none */
+	PHASE_CONNECT, /* there is an attempt, and no stream yet */
+	PHASE_LOGIN,   /* the command is held back until the login is accepted */
+	PHASE_ANSWER,  /* the command is queued or sent */
+	PHASE_OVER,    /* the outcome waits to be fetched */
+};
+
+struct request {
+	enum phase phase;
+	int64_t deadline_ms;
+	char *command; /* as hiredis wrote it down; NULL once it is queued on the stream */
+	size_t command_len;
+	bool needs_login;
+	bool is_subscription;
+	size_t unacknowledged; /* channels of a subscription */
+	struct rlock__outcome outcome;
+};
+
+/* What the last poll had to say. */
+enum readiness { READY_UNKNOWN, READY_NOT, READY };
+
 struct rlock_conn {
 	struct rlock_url *url;
 	char *client_name;
 	int64_t timeout_ms;
 	int cancel_fd;
-	redisContext *stream; /* NULL: closed */
+	struct rlock__attempt *attempt; /* NULL: not connecting */
+	redisContext *stream;           /* NULL: closed */
+	struct request request;
+	enum readiness readiness; /* of what the request awaits */
+	bool is_flushed;          /* all that was queued on the stream is written */
 	enum login_step login_steps[LOGIN_STEPS_MAX];
 	size_t login_count, login_answered; /* steps sent on this stream, and answers read */
 	enum rlock_status login_status;     /* the first refusal among them */
@@ -92,14 +120,39 @@ enum rlock_status rlock__conn_twin(const struct rlock_conn *conn, struct rlock_c
 	return status;
 }
 
-void rlock__conn_close(struct rlock_conn *conn)
+/* Leaves the request alone: who closes the stream under one also ends it. */
+static void stream_close(struct rlock_conn *conn)
 {
+	rlock__attempt_free(conn->attempt);
+	conn->attempt = NULL;
 	if (conn->stream != NULL)
 		redisFree(conn->stream);
 	conn->stream = NULL;
 	conn->login_count = conn->login_answered = 0;
 	conn->login_status = RLOCK_OK;
 	conn->is_stale = false;
+}
+
+static void command_free(struct rlock_conn *conn)
+{
+	if (conn->request.command != NULL)
+		redisFreeCommand(conn->request.command);
+	conn->request.command = NULL;
+}
+
+static void request_forget(struct rlock_conn *conn)
+{
+	command_free(conn);
+	if (conn->request.outcome.reply != NULL)
+		freeReplyObject(conn->request.outcome.reply);
+	memset(&conn->request, 0, sizeof(conn->request));
+	conn->readiness = READY_UNKNOWN;
+}
+
+void rlock__conn_close(struct rlock_conn *conn)
+{
+	request_forget(conn);
+	stream_close(conn);
 }
 
 /*
@@ -112,13 +165,15 @@ static void abandon(struct rlock_conn *conn)
 
 	if (conn->stream != NULL)
 		(void)setsockopt(conn->stream->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	rlock__conn_close(conn);
+	stream_close(conn);
 }
 
 /* Closing the child's copy of the descriptor says nothing to the server: the parent's stays open.
  */
 void rlock_conn_disown(struct rlock_conn *conn)
 {
+	rlock__attempt_disown(conn->attempt);
+	conn->attempt = NULL;
 	rlock__conn_close(conn);
 }
 
@@ -206,7 +261,7 @@ void rlock__trace(struct rlock_conn *conn, const char *format, ...)
 
 static enum rlock_status fail_unreachable(struct rlock_conn *conn, const char *why)
 {
-	rlock__conn_close(conn);
+	stream_close(conn);
 	return rlock__fail(conn, RLOCK_ENET, "cannot reach %s: %s", rlock_url_server(conn->url),
 			   why);
 }
@@ -217,21 +272,31 @@ static enum rlock_status fail_cancelled(struct rlock_conn *conn)
 			   rlock_url_server(conn->url));
 }
 
-/* ---- open ---- */
-
-/* RLOCK_OK: fd is ready for events. A deadline that passes is RLOCK_ENET, without a text yet. */
-static enum rlock_status wait_ready(struct rlock_conn *conn, int fd, short events,
-				    int64_t deadline_ms)
+static enum rlock_status fail_memory(struct rlock_conn *conn)
 {
-	struct pollfd fds[] = { { fd, events, 0 }, { conn->cancel_fd, POLLIN, 0 } };
-	int ready = rlock_poll(fds, 2, deadline_ms);
-
-	if (ready < 0)
-		return rlock__fail(conn, RLOCK_ESYS, "cannot wait: %s", strerror(errno));
-	if (fds[1].revents != 0)
-		return fail_cancelled(conn);
-	return fds[0].revents != 0 ? RLOCK_OK : RLOCK_ENET;
+	return rlock__fail(conn, RLOCK_ENOMEM, "out of memory");
 }
+
+/*
+ * The request is over. A stream that can only be closed is closed; one where a command may be under
+ * way is kept, for a last word. Always false: the step that found out has nowhere to go on.
+ */
+static bool end(struct rlock_conn *conn, enum rlock_status status)
+{
+	struct request *request = &conn->request;
+
+	if (status != RLOCK_OK && request->outcome.reply == NULL) {
+		if (request->phase == PHASE_ANSWER && !request->is_subscription)
+			conn->is_stale = true;
+		else
+			stream_close(conn);
+	}
+	request->outcome.status = status;
+	request->phase = PHASE_OVER;
+	return false;
+}
+
+/* ---- open ---- */
 
 static enum rlock_status append_login(struct rlock_conn *conn)
 {
@@ -263,39 +328,37 @@ static enum rlock_status append_login(struct rlock_conn *conn)
 		result |= redisAppendCommandArgv(conn->stream, 3, argv, NULL);
 		conn->login_steps[conn->login_count++] = LOGIN_NAME;
 	}
-	if (result == REDIS_OK)
-		return RLOCK_OK;
-	rlock__conn_close(conn);
-	return rlock__fail(conn, RLOCK_ENOMEM, "out of memory");
+	conn->is_flushed = false;
+	return result == REDIS_OK ? RLOCK_OK : fail_memory(conn);
 }
 
-/* Connect, and queue the login: it goes out in one write with the first command. */
-static enum rlock_status stream_open(struct rlock_conn *conn, int64_t deadline_ms)
+static bool login_is_pending(const struct rlock_conn *conn)
 {
-	enum rlock_status status = scheme_status(conn);
-	const char *why = NULL;
-	int fd = -1;
+	return conn->login_answered < conn->login_count;
+}
 
-	if (status != RLOCK_OK)
-		return status;
-	status = rlock__connect(conn->url, deadline_ms, conn->cancel_fd, &fd, &why);
-	if (status == RLOCK_CANCELLED)
-		return fail_cancelled(conn);
-	if (status == RLOCK_ENET)
-		return fail_unreachable(conn, why);
-	if (status != RLOCK_OK)
-		return rlock__fail(conn, status, "cannot connect to %s: %s",
-				   rlock_url_server(conn->url), why);
+/* The login goes out in one write with the first command, unless that is held back. */
+static enum rlock_status stream_open(struct rlock_conn *conn, int fd)
+{
 	conn->stream = redisConnectFd(fd);
 	if (conn->stream == NULL) {
 		(void)close(fd);
-		return rlock__fail(conn, RLOCK_ENOMEM, "out of memory");
+		return fail_memory(conn);
 	}
 	/* redisConnectFd takes every descriptor for a blocking one, and EAGAIN for a failure then.
 	 */
 	conn->stream->flags &= ~REDIS_BLOCK;
 	rlock__trace(conn, "connected to %s", rlock_url_server(conn->url));
 	return append_login(conn);
+}
+
+static enum rlock_status fail_connect(struct rlock_conn *conn,
+				      const struct rlock__connected *result)
+{
+	if (result->status == RLOCK_ENET)
+		return fail_unreachable(conn, result->why);
+	return rlock__fail(conn, result->status, "cannot connect to %s: %s",
+			   rlock_url_server(conn->url), result->why);
 }
 
 /* ---- ask and answer ---- */
@@ -318,42 +381,74 @@ static enum rlock_status fail_slow(struct rlock_conn *conn)
 			   rlock_url_server(conn->url));
 }
 
-static enum rlock_status flush(struct rlock_conn *conn, int64_t deadline_ms, bool *was_sent)
+static bool queue_command(struct rlock_conn *conn)
+{
+	struct request *request = &conn->request;
+
+	if (redisAppendFormattedCommand(conn->stream, request->command, request->command_len) !=
+	    REDIS_OK) {
+		stream_close(conn);
+		return end(conn, fail_memory(conn));
+	}
+	command_free(conn);
+	conn->is_flushed = false;
+	request->phase = PHASE_ANSWER;
+	return true;
+}
+
+/* Each of these steps: true to go on with the next one, false to wait, or when the request is over. */
+
+static bool connect_step(struct rlock_conn *conn)
+{
+	struct rlock__connected result;
+	enum rlock_status status;
+
+	if (!rlock__attempt_advance(conn->attempt, conn->readiness == READY, &result))
+		return false;
+	conn->readiness = READY_UNKNOWN;
+	status = result.status == RLOCK_OK ? stream_open(conn, result.fd)
+					   : fail_connect(conn, &result);
+	rlock__attempt_free(conn->attempt);
+	conn->attempt = NULL;
+	if (status != RLOCK_OK)
+		return end(conn, status);
+	if (!conn->request.needs_login || !login_is_pending(conn))
+		return queue_command(conn);
+	conn->request.phase = PHASE_LOGIN;
+	return true;
+}
+
+static bool flush(struct rlock_conn *conn)
 {
 	int is_done = 0;
 
-	for (;;) {
-		enum rlock_status status;
-
-		*was_sent = true;
-		if (redisBufferWrite(conn->stream, &is_done) != REDIS_OK)
-			return fail_stream(conn);
-		if (is_done)
-			return RLOCK_OK;
-		status = wait_ready(conn, conn->stream->fd, POLLOUT, deadline_ms);
-		if (status != RLOCK_OK)
-			return status == RLOCK_ENET ? fail_slow(conn) : status;
-	}
+	if (conn->is_flushed)
+		return true;
+	conn->readiness = READY_UNKNOWN;
+	if (conn->request.phase == PHASE_ANSWER)
+		conn->request.outcome.was_sent = true;
+	if (redisBufferWrite(conn->stream, &is_done) != REDIS_OK)
+		return end(conn, fail_stream(conn));
+	conn->is_flushed = is_done != 0;
+	return conn->is_flushed;
 }
 
 /* The next reply of whatever kind. */
-static enum rlock_status read_any(struct rlock_conn *conn, int64_t deadline_ms, redisReply **out)
+static bool read_any(struct rlock_conn *conn, redisReply **out)
 {
+	if (!flush(conn))
+		return false;
 	for (;;) {
-		enum rlock_status status;
 		void *reply = NULL;
 
 		if (redisGetReplyFromReader(conn->stream, &reply) != REDIS_OK)
-			return fail_stream(conn);
-		if (reply != NULL) {
-			*out = reply;
-			return RLOCK_OK;
-		}
-		status = wait_ready(conn, conn->stream->fd, POLLIN, deadline_ms);
-		if (status != RLOCK_OK)
-			return status == RLOCK_ENET ? fail_slow(conn) : status;
+			return end(conn, fail_stream(conn));
+		*out = reply;
+		if (reply != NULL || conn->readiness != READY)
+			return reply != NULL;
+		conn->readiness = READY_UNKNOWN;
 		if (redisBufferRead(conn->stream) != REDIS_OK)
-			return fail_stream(conn);
+			return end(conn, fail_stream(conn));
 	}
 }
 
@@ -373,80 +468,278 @@ static void login_answer(struct rlock_conn *conn, const redisReply *reply)
 	conn->login_status = status;
 }
 
-static bool login_is_pending(const struct rlock_conn *conn)
-{
-	return conn->login_answered < conn->login_count;
-}
-
-static enum rlock_status read_login(struct rlock_conn *conn, int64_t deadline_ms)
+static bool read_login(struct rlock_conn *conn)
 {
 	while (login_is_pending(conn)) {
 		redisReply *reply = NULL;
-		enum rlock_status status = read_any(conn, deadline_ms, &reply);
 
-		if (status != RLOCK_OK)
-			return status;
-		assert(reply != NULL);
+		if (!read_any(conn, &reply))
+			return false;
 		login_answer(conn, reply);
 		freeReplyObject(reply);
 	}
-	return RLOCK_OK;
+	return true;
 }
 
-/* Open the stream if need be; with is_login_first, don't go on before the login was accepted. */
-static enum rlock_status make_ready(struct rlock_conn *conn, bool is_login_first,
-				    int64_t deadline_ms)
+static bool login_step(struct rlock_conn *conn)
 {
-	enum rlock_status status = RLOCK_OK;
-	bool was_sent;
-
-	if (conn->is_stale)
-		abandon(conn);
-	if (conn->stream == NULL)
-		status = stream_open(conn, deadline_ms);
-	if (status != RLOCK_OK || !is_login_first || !login_is_pending(conn))
-		return status;
-	status = flush(conn, deadline_ms, &was_sent);
-	if (status == RLOCK_OK)
-		status = read_login(conn, deadline_ms);
-	if (status == RLOCK_OK)
-		status = conn->login_status;
-	if (status != RLOCK_OK)
-		rlock__conn_close(conn);
-	return status;
+	if (!read_login(conn))
+		return false;
+	return conn->login_status == RLOCK_OK ? queue_command(conn) : end(conn, conn->login_status);
 }
 
-static enum rlock_status exchange(struct rlock_conn *conn, const struct rlock__command *command,
-				  int64_t deadline_ms, bool *was_sent, redisReply **out)
+static bool answer_step(struct rlock_conn *conn)
+{
+	return read_login(conn) && read_any(conn, &conn->request.outcome.reply) &&
+	       end(conn, conn->login_status);
+}
+
+static bool is_acknowledgement(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+	       reply->element[0]->type == REDIS_REPLY_STRING &&
+	       strcmp(reply->element[0]->str, "subscribe") == 0;
+}
+
+/* Read until every channel is acknowledged; messages that come between are part of the past. */
+static bool subscription_step(struct rlock_conn *conn)
 {
 	enum rlock_status status;
 
-	if (redisAppendCommandArgv(conn->stream, command->argc, command->argv, command->lengths) !=
-	    REDIS_OK) {
-		rlock__conn_close(conn);
-		return rlock__fail(conn, RLOCK_ENOMEM, "out of memory");
+	if (!read_login(conn))
+		return false;
+	status = conn->login_status;
+	while (status == RLOCK_OK && conn->request.unacknowledged > 0) {
+		redisReply *reply = NULL;
+
+		if (!read_any(conn, &reply))
+			return false;
+		if (reply->type == REDIS_REPLY_ERROR)
+			status = rlock__refusal(conn, reply->str, reply->len, NULL);
+		else if (is_acknowledgement(reply))
+			conn->request.unacknowledged--;
+		freeReplyObject(reply);
 	}
-	status = flush(conn, deadline_ms, was_sent);
-	if (status == RLOCK_OK)
-		status = read_login(conn, deadline_ms);
-	if (status == RLOCK_OK)
-		status = read_any(conn, deadline_ms, out);
-	return status;
+	return end(conn, status);
+}
+
+static void run(struct rlock_conn *conn)
+{
+	if (conn->request.phase == PHASE_CONNECT && !connect_step(conn))
+		return;
+	if (conn->request.phase == PHASE_LOGIN && !login_step(conn))
+		return;
+	if (conn->request.phase != PHASE_ANSWER)
+		return;
+	if (conn->request.is_subscription)
+		(void)subscription_step(conn);
+	else
+		(void)answer_step(conn);
+}
+
+/* ---- a request from outside ---- */
+
+bool rlock__conn_is_under_way(const struct rlock_conn *conn)
+{
+	return conn->request.phase != PHASE_NONE;
+}
+
+void rlock__conn_give_up(struct rlock_conn *conn)
+{
+	if (rlock__conn_is_under_way(conn) && conn->request.phase != PHASE_OVER)
+		(void)end(conn, RLOCK_CANCELLED);
+	request_forget(conn);
+}
+
+/* An answer that nobody waited for may have come meanwhile: then its stream is as good as any. */
+static void take_late_answer(struct rlock_conn *conn)
+{
+	if (conn->request.phase != PHASE_ANSWER || conn->request.is_subscription ||
+	    !conn->is_flushed)
+		return;
+	conn->readiness = READY;
+	run(conn);
+}
+
+static void begin(struct rlock_conn *conn, const struct rlock__command *command,
+		  int64_t deadline_ms)
+{
+	struct request *request = &conn->request;
+	long long len = redisFormatCommandArgv(&request->command, command->argc, command->argv,
+					       command->lengths);
+	enum rlock_status status = scheme_status(conn);
+
+	request->phase = PHASE_CONNECT;
+	request->deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + conn->timeout_ms);
+	request->needs_login = command->needs_login;
+	if (len < 0) {
+		request->command = NULL;
+		status = fail_memory(conn);
+	}
+	request->command_len = (size_t)len;
+	if (status == RLOCK_OK && conn->stream == NULL) {
+		conn->attempt = rlock__attempt_new(conn->url, request->deadline_ms);
+		if (conn->attempt == NULL)
+			status = fail_memory(conn);
+	}
+	if (status != RLOCK_OK)
+		(void)end(conn, status);
+	else if (conn->stream == NULL || queue_command(conn))
+		run(conn);
+}
+
+void rlock__conn_begin(struct rlock_conn *conn, const struct rlock__command *command,
+		       int64_t deadline_ms)
+{
+	take_late_answer(conn);
+	rlock__conn_give_up(conn);
+	if (conn->is_stale)
+		abandon(conn);
+	begin(conn, command, deadline_ms);
+}
+
+void rlock__conn_subscribe_begin(struct rlock_conn *conn, const struct rlock__text *channels,
+				 size_t count, int64_t deadline_ms)
+{
+	const char **argv = calloc(count + 1, sizeof(*argv));
+	size_t *lengths = calloc(count + 1, sizeof(*lengths));
+	struct rlock__command command = { (int)count + 1, argv, lengths, false };
+
+	rlock__conn_close(conn);
+	conn->request.is_subscription = true;
+	conn->request.unacknowledged = count;
+	if (argv != NULL && lengths != NULL) {
+		argv[0] = "SUBSCRIBE";
+		lengths[0] = strlen(argv[0]);
+		for (size_t i = 0; i < count; i++) {
+			argv[i + 1] = channels[i].text;
+			lengths[i + 1] = channels[i].len;
+		}
+		begin(conn, &command, deadline_ms);
+	} else {
+		(void)end(conn, fail_memory(conn));
+	}
+	free(argv);
+	free(lengths);
+}
+
+/* As far as the last poll allows. */
+static void go_on(struct rlock_conn *conn)
+{
+	/* An attempt to connect knows itself when its time is over. */
+	bool keeps_time = conn->request.phase == PHASE_CONNECT;
+
+	if (conn->readiness == READY || (conn->readiness == READY_NOT && keeps_time))
+		run(conn);
+	else if (conn->readiness == READY_NOT && rlock_now_ms() >= conn->request.deadline_ms)
+		(void)end(conn, fail_slow(conn));
+	conn->readiness = READY_UNKNOWN;
+}
+
+bool rlock__conn_advance(struct rlock_conn *conn, struct rlock__outcome *out)
+{
+	struct request *request = &conn->request;
+
+	assert(rlock__conn_is_under_way(conn));
+	if (request->phase != PHASE_OVER)
+		go_on(conn);
+	if (request->phase != PHASE_OVER)
+		return false;
+	*out = request->outcome;
+	request->outcome.reply = NULL;
+	request_forget(conn);
+	return true;
+}
+
+/* What the request awaits, if there is one. until_ms is made sooner if need be. */
+static struct pollfd awaited(const struct rlock_conn *conn, int64_t *until_ms)
+{
+	struct pollfd fd = { -1, 0, 0 };
+	int64_t end_ms = conn->request.deadline_ms;
+
+	switch (conn->request.phase) {
+	case PHASE_NONE:
+		return fd;
+	case PHASE_CONNECT:
+		rlock__attempt_await(conn->attempt, &fd, &end_ms);
+		break;
+	case PHASE_LOGIN:
+	case PHASE_ANSWER:
+		fd.fd = conn->stream->fd;
+		fd.events = conn->is_flushed ? POLLIN : POLLOUT;
+		break;
+	case PHASE_OVER:
+		end_ms = 0;
+		break;
+	}
+	*until_ms = rlock__sooner(*until_ms, end_ms);
+	return fd;
+}
+
+int rlock__conns_poll(struct rlock_conn *const *conns, size_t conn_count, struct pollfd *others,
+		      size_t other_count, int64_t until_ms)
+{
+	struct pollfd fds[RLOCK__POLL_MAX];
+	int ready;
+
+	if (conn_count + other_count > RLOCK__POLL_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	for (size_t i = 0; i < conn_count; i++)
+		fds[i] = awaited(conns[i], &until_ms);
+	for (size_t i = 0; i < other_count; i++)
+		fds[conn_count + i] = others[i];
+	ready = rlock_poll(fds, conn_count + other_count, until_ms);
+	if (ready < 0)
+		return ready;
+	for (size_t i = 0; i < conn_count; i++)
+		conns[i]->readiness = fds[i].revents != 0 ? READY : READY_NOT;
+	for (size_t i = 0; i < other_count; i++)
+		others[i].revents = fds[conn_count + i].revents;
+	return ready;
+}
+
+/* ---- a request from begin to end ---- */
+
+void rlock__conn_poll(struct rlock_conn *conn)
+{
+	struct pollfd cancel = { conn->cancel_fd, POLLIN, 0 };
+
+	if (conn->request.phase == PHASE_OVER)
+		return;
+	if (rlock__conns_poll(&conn, 1, &cancel, 1, INT64_MAX) < 0)
+		(void)end(conn, rlock__fail(conn, RLOCK_ESYS, "cannot wait: %s", strerror(errno)));
+	else if (cancel.revents != 0)
+		(void)end(conn, fail_cancelled(conn));
+}
+
+static enum rlock_status finish(struct rlock_conn *conn, bool *was_sent, redisReply **reply_out)
+{
+	struct rlock__outcome outcome;
+
+	while (!rlock__conn_advance(conn, &outcome))
+		rlock__conn_poll(conn);
+	*was_sent = outcome.was_sent;
+	*reply_out = outcome.reply;
+	return outcome.status;
 }
 
 enum rlock_status rlock__conn_command(struct rlock_conn *conn, const struct rlock__command *command,
 				      int64_t deadline_ms, bool *was_sent, struct redisReply **out)
 {
-	enum rlock_status status;
+	rlock__conn_begin(conn, command, deadline_ms);
+	return finish(conn, was_sent, out);
+}
 
-	*was_sent = false;
-	deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + conn->timeout_ms);
-	status = make_ready(conn, command->needs_login, deadline_ms);
-	if (status != RLOCK_OK)
-		return status;
-	status = exchange(conn, command, deadline_ms, was_sent, out);
-	conn->is_stale = status != RLOCK_OK;
-	return status == RLOCK_OK ? conn->login_status : status;
+enum rlock_status rlock__conn_subscribe(struct rlock_conn *conn, const struct rlock__text *channels,
+					size_t count, int64_t deadline_ms)
+{
+	redisReply *reply = NULL;
+	bool was_sent;
+
+	rlock__conn_subscribe_begin(conn, channels, count, deadline_ms);
+	return finish(conn, &was_sent, &reply);
 }
 
 /*
@@ -467,11 +760,11 @@ static void await_end(struct rlock_conn *conn)
 
 void rlock__conn_last_word(struct rlock_conn *conn, const struct rlock__command *command)
 {
+	bool is_held_back = conn->request.command != NULL;
 	int is_done;
 
-	if (conn->stream == NULL)
-		return;
-	if (redisAppendCommandArgv(conn->stream, command->argc, command->argv, command->lengths) ==
+	if (conn->stream != NULL && !is_held_back &&
+	    redisAppendCommandArgv(conn->stream, command->argc, command->argv, command->lengths) ==
 		    REDIS_OK &&
 	    redisBufferWrite(conn->stream, &is_done) == REDIS_OK)
 		await_end(conn);
@@ -496,78 +789,7 @@ enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 	return status;
 }
 
-/* ---- subscriptions ---- */
-
-static bool is_acknowledgement(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
-	       reply->element[0]->type == REDIS_REPLY_STRING &&
-	       strcmp(reply->element[0]->str, "subscribe") == 0;
-}
-
-/* Read until every channel is acknowledged; messages that come between are part of the past. */
-static enum rlock_status read_acknowledgements(struct rlock_conn *conn, size_t count,
-					       int64_t deadline_ms)
-{
-	while (count > 0) {
-		redisReply *reply = NULL;
-		enum rlock_status status = read_any(conn, deadline_ms, &reply);
-
-		assert(status != RLOCK_OK || reply != NULL);
-		if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR)
-			status = rlock__refusal(conn, reply->str, reply->len, NULL);
-		if (status == RLOCK_OK && is_acknowledgement(reply))
-			count--;
-		if (reply != NULL)
-			freeReplyObject(reply);
-		if (status != RLOCK_OK)
-			return status;
-	}
-	return RLOCK_OK;
-}
-
-enum rlock_status rlock__conn_subscribe(struct rlock_conn *conn, const struct rlock__text *channels,
-					size_t count, int64_t deadline_ms)
-{
-	const char **argv = calloc(count + 1, sizeof(*argv));
-	size_t *lengths = calloc(count + 1, sizeof(*lengths));
-	struct rlock__command command = { (int)count + 1, argv, lengths, false };
-	enum rlock_status status = RLOCK_ENOMEM;
-	bool was_sent;
-
-	rlock__conn_close(conn);
-	if (argv == NULL || lengths == NULL) {
-		rlock__fail(conn, status, "out of memory");
-		goto out;
-	}
-	argv[0] = "SUBSCRIBE";
-	lengths[0] = strlen(argv[0]);
-	for (size_t i = 0; i < count; i++) {
-		argv[i + 1] = channels[i].text;
-		lengths[i + 1] = channels[i].len;
-	}
-	deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + conn->timeout_ms);
-	status = stream_open(conn, deadline_ms);
-	if (status != RLOCK_OK)
-		goto out;
-	if (redisAppendCommandArgv(conn->stream, command.argc, argv, lengths) != REDIS_OK) {
-		status = rlock__fail(conn, RLOCK_ENOMEM, "out of memory");
-		goto out;
-	}
-	status = flush(conn, deadline_ms, &was_sent);
-	if (status == RLOCK_OK)
-		status = read_login(conn, deadline_ms);
-	if (status == RLOCK_OK)
-		status = conn->login_status;
-	if (status == RLOCK_OK)
-		status = read_acknowledgements(conn, count, deadline_ms);
-out:
-	if (status != RLOCK_OK)
-		rlock__conn_close(conn);
-	free(argv);
-	free(lengths);
-	return status;
-}
+/* ---- messages of a subscription ---- */
 
 enum rlock_status rlock__conn_drain(struct rlock_conn *conn, size_t *messages_out)
 {

@@ -1,12 +1,13 @@
 /*
- * From a URL to a connected, non-blocking socket, within a deadline. What is said over it is conn.c's
- * business.
+ * From a URL to a connected, non-blocking socket, in steps that never wait, within a deadline. Who
+ * polls between the steps, and what is said over the socket, is conn.c's business.
  */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -16,113 +17,216 @@
 
 #define FULL_BACKLOG_PAUSE_MS 10 /* a unix socket can't be polled for a free place */
 
-/* RLOCK_OK: fd is ready for events. A deadline that passes is RLOCK_ENET; RLOCK_ESYS sets errno. */
-static enum rlock_status wait_ready(int fd, short events, int64_t deadline_ms, int cancel_fd)
-{
-	struct pollfd fds[] = { { fd, events, 0 }, { cancel_fd, POLLIN, 0 } };
+struct rlock__attempt {
+	const struct rlock_url *url;
+	int64_t deadline_ms;
+	struct rlock__question *question; /* NULL: there is nothing to look up (any more) */
+	struct addrinfo *found;           /* what it was answered */
+	const struct addrinfo *address;   /* the one that is tried; NULL before the first */
+	int left;                         /* of the addresses, this one included */
+	int64_t address_end_ms;           /* when its share of the time is over */
+	int64_t again_ms; /* when to ask for a place in a full backlog; INT64_MAX: there was one */
+	int fd;           /* -1: none */
+	struct addrinfo socket; /* of unix://, a list of one */
+	struct sockaddr_un socket_address;
+	struct rlock__connected result;
+};
 
-	if (rlock_poll(fds, 2, deadline_ms) < 0)
-		return RLOCK_ESYS;
-	if (fds[1].revents != 0)
-		return RLOCK_CANCELLED;
-	return fds[0].revents != 0 ? RLOCK_OK : RLOCK_ENET;
+struct rlock__attempt *rlock__attempt_new(const struct rlock_url *url, int64_t deadline_ms)
+{
+	struct rlock__attempt *attempt = calloc(1, sizeof(*attempt));
+
+	if (attempt == NULL)
+		return NULL;
+	attempt->url = url;
+	attempt->deadline_ms = deadline_ms;
+	attempt->fd = -1;
+	return attempt;
 }
 
-/* A connection that is under way: how it ends. RLOCK_ENET and RLOCK_ESYS set errno. */
-static enum rlock_status finish(int fd, int64_t deadline_ms, int cancel_fd)
+static void close_fd(struct rlock__attempt *attempt)
 {
-	enum rlock_status status = wait_ready(fd, POLLOUT, deadline_ms, cancel_fd);
-	int error = 0;
-	socklen_t error_len = sizeof(error);
-
-	if (status == RLOCK_ENET)
-		errno = ETIMEDOUT;
-	if (status != RLOCK_OK)
-		return status;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_len) == 0)
-		errno = error;
-	return errno == 0 ? RLOCK_OK : RLOCK_ENET;
+	if (attempt->fd >= 0)
+		(void)close(attempt->fd);
+	attempt->fd = -1;
 }
 
-/* RLOCK_OK, or why not: RLOCK_ENET and RLOCK_ESYS set errno. */
-static enum rlock_status connect_fd(int fd, const struct sockaddr *address, socklen_t address_len,
-				    int64_t deadline_ms, int cancel_fd)
+void rlock__attempt_free(struct rlock__attempt *attempt)
 {
-	while (connect(fd, address, address_len) != 0) {
-		int64_t again_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
-		enum rlock_status status;
+	if (attempt == NULL)
+		return;
+	close_fd(attempt);
+	if (attempt->question != NULL)
+		rlock__question_let_go(attempt->question);
+	if (attempt->found != NULL)
+		freeaddrinfo(attempt->found);
+	free(attempt);
+}
 
+void rlock__attempt_disown(struct rlock__attempt *attempt)
+{
+	if (attempt != NULL && attempt->question != NULL) {
+		rlock__question_disown(attempt->question);
+		attempt->question = NULL;
+	}
+	rlock__attempt_free(attempt);
+}
+
+void rlock__attempt_await(const struct rlock__attempt *attempt, struct pollfd *out,
+			  int64_t *until_ms)
+{
+	if (attempt->question != NULL) {
+		*out = (struct pollfd){ rlock__question_fd(attempt->question), POLLIN, 0 };
+		*until_ms = attempt->deadline_ms;
+		return;
+	}
+	*out = (struct pollfd){ attempt->again_ms == INT64_MAX ? attempt->fd : -1, POLLOUT, 0 };
+	*until_ms = rlock__sooner(attempt->address_end_ms, attempt->again_ms);
+}
+
+/* ---- one address: true when it is over with it, one way or the other ---- */
+
+static bool end(struct rlock__attempt *attempt, enum rlock_status status, int error)
+{
+	attempt->result.status = status;
+	attempt->result.why = error != 0 ? strerror(error) : NULL;
+	return true;
+}
+
+static bool call_server(struct rlock__attempt *attempt)
+{
+	const struct addrinfo *address = attempt->address;
+
+	attempt->again_ms = INT64_MAX;
+	while (connect(attempt->fd, address->ai_addr, address->ai_addrlen) != 0) {
 		if (errno == EINTR)
 			continue;
 		if (errno == EINPROGRESS)
-			return finish(fd, deadline_ms, cancel_fd);
+			return false;
 		if (errno != EAGAIN)
-			return RLOCK_ENET;
-		status = wait_ready(-1, 0, again_ms < deadline_ms ? again_ms : deadline_ms,
-				    cancel_fd);
-		if (status == RLOCK_CANCELLED || status == RLOCK_ESYS)
-			return status;
-		if (again_ms >= deadline_ms) {
-			errno = ETIMEDOUT;
-			return RLOCK_ENET;
-		}
+			return end(attempt, RLOCK_ENET, errno);
+		attempt->again_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
+		return false;
 	}
+	return end(attempt, RLOCK_OK, 0);
+}
+
+/* Those before the last one get an even share of the time that is left. */
+static bool try_address(struct rlock__attempt *attempt)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	attempt->address_end_ms = now_ms + (attempt->deadline_ms - now_ms) / attempt->left;
+	attempt->fd =
+		socket(attempt->address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (attempt->fd < 0)
+		return end(attempt, RLOCK_ESYS, errno);
+	return call_server(attempt);
+}
+
+static bool go_on(struct rlock__attempt *attempt, bool is_ready)
+{
+	int64_t now_ms = rlock_now_ms();
+	int error = 0;
+	socklen_t error_len = sizeof(error);
+
+	if (!is_ready && now_ms >= attempt->address_end_ms)
+		return end(attempt, RLOCK_ENET, ETIMEDOUT);
+	if (now_ms >= attempt->again_ms)
+		return call_server(attempt);
+	if (!is_ready)
+		return false;
+	if (getsockopt(attempt->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
+		error = errno;
+	return end(attempt, error == 0 ? RLOCK_OK : RLOCK_ENET, error);
+}
+
+/* ---- all of them ---- */
+
+static void set_addresses(struct rlock__attempt *attempt, const struct addrinfo *addresses)
+{
+	attempt->address = addresses;
+	for (const struct addrinfo *entry = addresses; entry != NULL; entry = entry->ai_next)
+		attempt->left++;
+}
+
+static enum rlock_status find_socket(struct rlock__attempt *attempt)
+{
+	struct sockaddr_un *address = &attempt->socket_address;
+	size_t path_len = strlen(attempt->url->path);
+
+	if (path_len >= sizeof(address->sun_path)) {
+		(void)end(attempt, RLOCK_EINVAL, ENAMETOOLONG);
+		return RLOCK_EINVAL;
+	}
+	address->sun_family = AF_UNIX;
+	memcpy(address->sun_path, attempt->url->path, path_len + 1);
+	attempt->socket.ai_family = AF_UNIX;
+	attempt->socket.ai_addr = (struct sockaddr *)address;
+	attempt->socket.ai_addrlen = sizeof(*address);
+	set_addresses(attempt, &attempt->socket);
 	return RLOCK_OK;
 }
 
-/* One address; the descriptor is closed unless it is given out. */
-static enum rlock_status connect_to(const struct sockaddr *address, socklen_t address_len,
-				    int64_t deadline_ms, int cancel_fd, int *fd_out)
+/* RLOCK_OK without an address: it is being looked up. */
+static enum rlock_status find_host(struct rlock__attempt *attempt)
 {
-	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
-	enum rlock_status status;
+	struct rlock__connected *result = &attempt->result;
 
-	if (fd < 0)
-		return RLOCK_ESYS;
-	status = connect_fd(fd, address, address_len, deadline_ms, cancel_fd);
-	if (status == RLOCK_OK) {
-		*fd_out = fd;
-		return status;
-	}
-	error = errno;
-	(void)close(fd);
-	errno = error;
-	return status;
+	result->status = rlock__question_ask(attempt->url->host, attempt->url->port,
+					     &attempt->found, &attempt->question, &result->why);
+	if (result->status == RLOCK_OK)
+		set_addresses(attempt, attempt->found);
+	return result->status;
 }
 
-static enum rlock_status connect_unix(const char *path, int64_t deadline_ms, int cancel_fd,
-				      int *fd_out)
+static enum rlock_status take_answer(struct rlock__attempt *attempt, bool is_ready)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t path_len = strlen(path);
+	struct rlock__connected *result = &attempt->result;
 
-	if (path_len >= sizeof(address.sun_path)) {
-		errno = ENAMETOOLONG;
-		return RLOCK_EINVAL;
+	if (is_ready) {
+		result->status =
+			rlock__question_answer(attempt->question, &attempt->found, &result->why);
+		rlock__question_let_go(attempt->question);
+		attempt->question = NULL;
+		set_addresses(attempt, attempt->found);
+	} else if (rlock_now_ms() >= attempt->deadline_ms) {
+		result->status = RLOCK_ENET;
+		result->why = "the name look-up took too long";
 	}
-	memcpy(address.sun_path, path, path_len + 1);
-	return connect_to((const struct sockaddr *)&address, sizeof(address), deadline_ms,
-			  cancel_fd, fd_out);
+	return result->status;
 }
 
-/* Every address in turn; those before the last one get an even share of the time that is left. */
-static enum rlock_status connect_any(const struct addrinfo *addresses, int64_t deadline_ms,
-				     int cancel_fd, int *fd_out)
+static enum rlock_status find_address(struct rlock__attempt *attempt, bool is_ready)
 {
-	enum rlock_status status = RLOCK_ENET;
-	int left = 0;
+	if (attempt->question != NULL)
+		return take_answer(attempt, is_ready);
+	if (rlock_url_scheme(attempt->url) == RLOCK_SCHEME_UNIX)
+		return find_socket(attempt);
+	return find_host(attempt);
+}
 
-	for (const struct addrinfo *entry = addresses; entry != NULL; entry = entry->ai_next)
-		left++;
-	errno = EADDRNOTAVAIL;
-	for (const struct addrinfo *entry = addresses; entry != NULL && status == RLOCK_ENET;
-	     entry = entry->ai_next, left--) {
-		int64_t now_ms = rlock_now_ms();
+static bool advance(struct rlock__attempt *attempt, bool is_ready)
+{
+	bool is_over;
 
-		status = connect_to(entry->ai_addr, entry->ai_addrlen,
-				    now_ms + (deadline_ms - now_ms) / left, cancel_fd, fd_out);
+	if (attempt->address == NULL) {
+		if (find_address(attempt, is_ready) != RLOCK_OK)
+			return true;
+		if (attempt->address == NULL)
+			return false;
+		is_over = try_address(attempt);
+	} else {
+		is_over = go_on(attempt, is_ready);
 	}
-	return status;
+	while (is_over && attempt->result.status == RLOCK_ENET &&
+	       attempt->address->ai_next != NULL) {
+		close_fd(attempt);
+		attempt->address = attempt->address->ai_next;
+		attempt->left--;
+		is_over = try_address(attempt);
+	}
+	return is_over;
 }
 
 /* A connection that is idle through a long hold must not be forgotten by a NAT or a firewall. */
@@ -137,33 +241,18 @@ static void tune_tcp(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-static enum rlock_status connect_tcp(const struct rlock_url *url, int64_t deadline_ms,
-				     int cancel_fd, int *fd_out, const char **why_out)
+bool rlock__attempt_advance(struct rlock__attempt *attempt, bool is_ready,
+			    struct rlock__connected *out)
 {
-	struct addrinfo *addresses = NULL;
-	enum rlock_status status =
-		rlock__lookup(url->host, url->port, deadline_ms, cancel_fd, &addresses, why_out);
-
-	if (status != RLOCK_OK)
-		return status;
-	status = connect_any(addresses, deadline_ms, cancel_fd, fd_out);
-	if (status == RLOCK_OK)
-		tune_tcp(*fd_out);
-	else
-		*why_out = strerror(errno);
-	freeaddrinfo(addresses);
-	return status;
-}
-
-enum rlock_status rlock__connect(const struct rlock_url *url, int64_t deadline_ms, int cancel_fd,
-				 int *fd_out, const char **why_out)
-{
-	enum rlock_status status;
-
-	if (rlock_url_scheme(url) != RLOCK_SCHEME_UNIX)
-		return connect_tcp(url, deadline_ms, cancel_fd, fd_out, why_out);
-	status = connect_unix(url->path, deadline_ms, cancel_fd, fd_out);
-	if (status != RLOCK_OK)
-		*why_out = strerror(errno);
-	return status;
+	if (!advance(attempt, is_ready))
+		return false;
+	*out = attempt->result;
+	out->fd = -1;
+	if (out->status != RLOCK_OK)
+		return true;
+	out->fd = attempt->fd;
+	attempt->fd = -1;
+	if (rlock_url_scheme(attempt->url) != RLOCK_SCHEME_UNIX)
+		tune_tcp(out->fd);
+	return true;
 }

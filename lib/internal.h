@@ -40,25 +40,52 @@ struct rlock_url {
 /* A deep copy; NULL when out of memory. */
 struct rlock_url *rlock__url_copy(const struct rlock_url *url);
 
-/* ---- lookup.c: host names to addresses, within a deadline ---- */
+/* ---- lookup.c: host names to addresses ---- */
 
 struct addrinfo;
+struct rlock__question; /* one that was asked */
 
 /*
- * RLOCK_OK and a list that freeaddrinfo frees; RLOCK_ENET (with *why_out a constant),
- * RLOCK_CANCELLED, RLOCK_ESYS. A number is turned into an address at once, without the resolver.
+ * RLOCK_OK: *out is a list that freeaddrinfo frees, for a number, which needs no resolver; or it is
+ * NULL, and the answer to *question_out is on its way. RLOCK_ESYS, with *why_out a constant.
  */
-enum rlock_status rlock__lookup(const char *host, int port, int64_t deadline_ms, int cancel_fd,
-				struct addrinfo **out, const char **why_out);
+enum rlock_status rlock__question_ask(const char *host, int port, struct addrinfo **out,
+				      struct rlock__question **question_out, const char **why_out);
+/* Readable when the answer is there. */
+int rlock__question_fd(const struct rlock__question *question);
+/* The answer that is there, once: RLOCK_OK and a list, or RLOCK_ENET. */
+enum rlock_status rlock__question_answer(struct rlock__question *question, struct addrinfo **out,
+					 const char **why_out);
+/* Answered or not. */
+void rlock__question_let_go(struct rlock__question *question);
+/* The same in the child of a fork(), which the thread that asks did not come along to. */
+void rlock__question_disown(struct rlock__question *question);
 
 /* ---- connect.c ---- */
 
+struct pollfd;
+struct rlock__attempt; /* a connection that is being made */
+
+struct rlock__connected {
+	enum rlock_status status; /* RLOCK_OK, RLOCK_ENET, RLOCK_ESYS, RLOCK_EINVAL */
+	int fd; /* connected, non-blocking, close-on-exec, from now on the caller's; or -1 */
+	const char *why; /* it failed; until the next call */
+};
+
+/* To a redis:// or unix:// URL, which stays the caller's; NULL when out of memory. */
+struct rlock__attempt *rlock__attempt_new(const struct rlock_url *url, int64_t deadline_ms);
+void rlock__attempt_free(struct rlock__attempt *attempt);
+/* The same in the child of a fork(). */
+void rlock__attempt_disown(struct rlock__attempt *attempt);
 /*
- * A socket connected to a redis:// or unix:// URL, non-blocking, close-on-exec; the caller closes it.
- * RLOCK_ENET, RLOCK_ESYS, RLOCK_EINVAL (*why_out says why, until the next call), RLOCK_CANCELLED.
+ * Begin, or go on, as far as that goes without waiting; is_ready: what it awaits was polled, and is
+ * there. true: it is over, and *out says how.
  */
-enum rlock_status rlock__connect(const struct rlock_url *url, int64_t deadline_ms, int cancel_fd,
-				 int *fd_out, const char **why_out);
+bool rlock__attempt_advance(struct rlock__attempt *attempt, bool is_ready,
+			    struct rlock__connected *out);
+/* What it awaits, and until when at the latest. */
+void rlock__attempt_await(const struct rlock__attempt *attempt, struct pollfd *out,
+			  int64_t *until_ms);
 
 /* ---- conn.c: one stream ---- */
 
@@ -76,27 +103,70 @@ struct rlock__command {
 	bool needs_login; /* not to be sent before user and database are known to be right */
 };
 
+/* How a request ended. */
+struct rlock__outcome {
+	enum rlock_status status;
+	bool was_sent;            /* the server may have seen the command */
+	struct redisReply *reply; /* the caller frees it; NULL: none */
+};
+
 /*
- * Send one command and wait for its answer; connects first if need be, with the login in the same
- * write. RLOCK_OK: *out is the reply, an error reply too, and the caller frees it. When the login
- * was refused and the command ran all the same, *out is its reply and the status says why the login
- * was refused; the stream then serves one more command, to take back what was done. After
- * RLOCK_ENET and RLOCK_CANCELLED only a last word may follow. *was_sent: the server may have seen
- * the command.
+ * A request, in steps that never wait: begin it, then advance and poll in turns until it is over.
+ * Each connection has one at a time; those of several go on side by side.
+ *
+ * Begin: connects first if need be, with the login in the same write. The command is copied. What
+ * fails at once is told by the first advance. A request that was still under way there is given up:
+ * if its answer has come meanwhile, the stream is used on, else it is closed and opened anew.
  */
+void rlock__conn_begin(struct rlock_conn *conn, const struct rlock__command *command,
+		       int64_t deadline_ms);
+/* Subscribe, over a new stream; what was sent there before is forgotten. It is over, without a
+ * reply, when all channels are acknowledged. */
+void rlock__conn_subscribe_begin(struct rlock_conn *conn, const struct rlock__text *channels,
+				 size_t count, int64_t deadline_ms);
+/*
+ * Go on, as far as the last poll allows. true: it is over, and *out says how; else *out says nothing.
+ * RLOCK_OK: there is a reply, maybe an error reply. When the login was refused and the command ran
+ * all the same, its reply is there and the status says why the login was refused; the stream then
+ * serves one more command, to take back what was done. After RLOCK_ENET and RLOCK_CANCELLED only a
+ * last word may follow on that stream; the next request opens another.
+ */
+bool rlock__conn_advance(struct rlock_conn *conn, struct rlock__outcome *out);
+/* Between begin and the advance that says it is over. */
+bool rlock__conn_is_under_way(const struct rlock_conn *conn);
+/* End a request that is under way, as a cancelled one, without an outcome. For who does not come back
+ * to it: a begin, a last word and a close do the same where they must. */
+void rlock__conn_give_up(struct rlock_conn *conn);
+
+/* Descriptors that one call can poll; connections that have nothing under way count too. */
+#define RLOCK__POLL_MAX 64
+
+/*
+ * Poll for what is under way on conns, for others (cancel_fd, subscriptions), and until until_ms at
+ * the latest. Returns as rlock_poll does, as soon as there is something to do for one of them: what
+ * that is among others is in their revents, and what is under way on conns is then to be advanced. A
+ * connection whose answer is left for later is left out.
+ */
+int rlock__conns_poll(struct rlock_conn *const *conns, size_t conn_count, struct pollfd *others,
+		      size_t other_count, int64_t until_ms);
+/* The same for one connection and its cancel_fd. What goes wrong ends the request: advance tells. */
+void rlock__conn_poll(struct rlock_conn *conn);
+
+/* Begin, and advance to the end. RLOCK_CANCELLED when cancel_fd becomes readable meanwhile. */
 enum rlock_status rlock__conn_command(struct rlock_conn *conn, const struct rlock__command *command,
 				      int64_t deadline_ms, bool *was_sent, struct redisReply **out);
 
 /* Write a command without waiting for anything, and close: the last word on a stream given up. */
 void rlock__conn_last_word(struct rlock_conn *conn, const struct rlock__command *command);
 
+/* Ends what is under way as well. */
 void rlock__conn_close(struct rlock_conn *conn);
 bool rlock__conn_is_open(const struct rlock_conn *conn);
 int rlock__conn_cancel_fd(const struct rlock_conn *conn);
 const struct rlock_url *rlock__conn_url(const struct rlock_conn *conn);
 /* Another connection to the same server, for a subscription. */
 enum rlock_status rlock__conn_twin(const struct rlock_conn *conn, struct rlock_conn **out);
-/* Subscribe and wait for the acknowledgements; what was sent there before is forgotten. */
+/* Subscribe, and wait for the acknowledgements. */
 enum rlock_status rlock__conn_subscribe(struct rlock_conn *conn, const struct rlock__text *channels,
 					size_t count, int64_t deadline_ms);
 /* The descriptor to poll for messages; -1 when closed. */

@@ -1,10 +1,10 @@
 /*
- * Host names to addresses, within a deadline. getaddrinfo can't be bounded or interrupted, so a
- * thread of its own asks; one that is given up on ends by itself and takes its answer along.
+ * Host names to addresses, without waiting. getaddrinfo can't be bounded or interrupted, so a
+ * thread of its own asks; one that is given up on ends by itself and takes its answer along. How
+ * long an answer is waited for is the asker's business.
  */
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@
 #include "internal.h"
 
 /* Shared by the asker and the thread; the one that lets go last frees it. */
-struct question {
+struct rlock__question {
 	atomic_int holders;
 	int answered_fd;
 	int error;
@@ -26,7 +26,7 @@ struct question {
 	char host[];
 };
 
-static void question_let_go(struct question *question)
+void rlock__question_let_go(struct rlock__question *question)
 {
 	if (atomic_fetch_sub(&question->holders, 1) > 1)
 		return;
@@ -34,6 +34,12 @@ static void question_let_go(struct question *question)
 		freeaddrinfo(question->answer);
 	(void)close(question->answered_fd);
 	free(question);
+}
+
+void rlock__question_disown(struct rlock__question *question)
+{
+	atomic_store(&question->holders, 1); /* there is no thread to hold it */
+	rlock__question_let_go(question);
 }
 
 static int resolve(const char *host, const char *port, int flags, struct addrinfo **out)
@@ -47,19 +53,19 @@ static int resolve(const char *host, const char *port, int flags, struct addrinf
 
 static void *ask(void *arg)
 {
-	struct question *question = arg;
+	struct rlock__question *question = arg;
 	const uint64_t one = 1;
 
 	question->error = resolve(question->host, question->port, AI_ADDRCONFIG, &question->answer);
 	(void)!write(question->answered_fd, &one, sizeof(one));
-	question_let_go(question);
+	rlock__question_let_go(question);
 	return NULL;
 }
 
-static struct question *question_new(const char *host, const char *port)
+static struct rlock__question *question_new(const char *host, const char *port)
 {
 	size_t host_size = strlen(host) + 1;
-	struct question *question = calloc(1, sizeof(*question) + host_size);
+	struct rlock__question *question = calloc(1, sizeof(*question) + host_size);
 
 	if (question == NULL)
 		return NULL;
@@ -74,7 +80,7 @@ static struct question *question_new(const char *host, const char *port)
 	return question;
 }
 
-static int thread_start(struct question *question)
+static int thread_start(struct rlock__question *question)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -93,36 +99,10 @@ static int thread_start(struct question *question)
 	return error;
 }
 
-static enum rlock_status await(struct question *question, int64_t deadline_ms, int cancel_fd,
-			       struct addrinfo **out, const char **why_out)
+enum rlock_status rlock__question_ask(const char *host, int port, struct addrinfo **out,
+				      struct rlock__question **question_out, const char **why_out)
 {
-	struct pollfd fds[] = { { question->answered_fd, POLLIN, 0 }, { cancel_fd, POLLIN, 0 } };
-	int ready = rlock_poll(fds, 2, deadline_ms);
-
-	if (ready < 0) {
-		*why_out = strerror(errno);
-		return RLOCK_ESYS;
-	}
-	if (fds[1].revents != 0)
-		return RLOCK_CANCELLED;
-	if (fds[0].revents == 0) {
-		*why_out = "the name look-up took too long";
-		return RLOCK_ENET;
-	}
-	if (question->error != 0) {
-		*why_out = gai_strerror(question->error);
-		return RLOCK_ENET;
-	}
-	*out = question->answer;
-	question->answer = NULL;
-	return RLOCK_OK;
-}
-
-enum rlock_status rlock__lookup(const char *host, int port, int64_t deadline_ms, int cancel_fd,
-				struct addrinfo **out, const char **why_out)
-{
-	struct question *question;
-	enum rlock_status status;
+	struct rlock__question *question;
 	char port_text[8];
 	int error;
 
@@ -136,12 +116,28 @@ enum rlock_status rlock__lookup(const char *host, int port, int64_t deadline_ms,
 	}
 	error = thread_start(question);
 	if (error != 0) {
-		atomic_store(&question->holders, 1); /* there is no thread to hold it */
-		question_let_go(question);
+		rlock__question_disown(question);
 		*why_out = strerror(error);
 		return RLOCK_ESYS;
 	}
-	status = await(question, deadline_ms, cancel_fd, out, why_out);
-	question_let_go(question);
-	return status;
+	*out = NULL;
+	*question_out = question;
+	return RLOCK_OK;
+}
+
+int rlock__question_fd(const struct rlock__question *question)
+{
+	return question->answered_fd;
+}
+
+enum rlock_status rlock__question_answer(struct rlock__question *question, struct addrinfo **out,
+					 const char **why_out)
+{
+	if (question->error != 0) {
+		*why_out = gai_strerror(question->error);
+		return RLOCK_ENET;
+	}
+	*out = question->answer;
+	question->answer = NULL;
+	return RLOCK_OK;
 }
