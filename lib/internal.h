@@ -215,10 +215,27 @@ void rlock__args_owned(struct rlock__args *args, struct rlock__text text);
 void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
 void rlock__args_number(struct rlock__args *args, int64_t number);
 
+/* A script that is under way on conn. */
+struct rlock__call {
+	struct rlock_conn *conn;
+	const struct rlock__script *script;
+	struct rlock__args *args;
+	int64_t deadline_ms;
+	bool has_text;            /* the script's text went along */
+	enum rlock_status status; /* not RLOCK_OK: it could not even begin */
+};
+
 /*
- * EVALSHA, and EVAL where the server does not know the script. Statuses as rlock__conn_command; an
- * error reply has become a status too.
+ * EVALSHA, and EVAL where the server does not know the script, in steps as those of a request.
+ * Several calls may share their args, which stay until the last of them is over or given up.
  */
+void rlock__script_begin(struct rlock__call *call, struct rlock_conn *conn,
+			 const struct rlock__script *script, struct rlock__args *args,
+			 int64_t deadline_ms);
+/* As rlock__conn_advance; an error reply has become a status too. */
+bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out);
+
+/* Begin, and advance to the end. */
 enum rlock_status rlock__script_run(struct rlock_conn *conn, const struct rlock__script *script,
 				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
 				    struct redisReply **out);

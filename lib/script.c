@@ -111,30 +111,90 @@ static struct rlock__command command_of(struct rlock__args *args, const char *ve
 
 static bool is_unknown_script(const redisReply *reply)
 {
-	return reply != NULL && reply->type == REDIS_REPLY_ERROR &&
-	       strncmp(reply->str, "NOSCRIPT", 8) == 0;
+	return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0;
 }
 
-static enum rlock_status run(struct rlock_conn *conn, const struct rlock__script *script,
-			     struct rlock__command command, int64_t deadline_ms, bool *was_sent,
-			     redisReply **out)
+static void begin(struct rlock__call *call, const char *verb, const char *script)
 {
-	enum rlock_status status;
+	struct rlock__command command;
 
-	*out = NULL;
-	status = rlock__conn_command(conn, &command, deadline_ms, was_sent, out);
-	if (status == RLOCK_OK && (*out)->type == REDIS_REPLY_ERROR && !is_unknown_script(*out)) {
-		status = rlock__refusal(conn, (*out)->str, (*out)->len, script);
-		freeReplyObject(*out);
-		*out = NULL;
-		/* This server can't serve us now. Behind the same name there may be another one by
-		 * the next try: a new primary. */
-		if (status == RLOCK_ENET) {
-			rlock__conn_close(conn);
-			*was_sent = false;
-		}
+	if (call->args->is_out_of_memory || call->args->argv == NULL) {
+		call->status = rlock__fail(call->conn, RLOCK_ENOMEM, "out of memory");
+		return;
 	}
-	return status;
+	command = command_of(call->args, verb, script);
+	rlock__conn_begin(call->conn, &command, call->deadline_ms);
+}
+
+static void begin_text(struct rlock__call *call)
+{
+	call->has_text = true;
+	begin(call, "EVAL", call->script->body);
+}
+
+void rlock__script_begin(struct rlock__call *call, struct rlock_conn *conn,
+			 const struct rlock__script *script, struct rlock__args *args,
+			 int64_t deadline_ms)
+{
+	*call = (struct rlock__call){ conn, script, args, deadline_ms, false, RLOCK_OK };
+	rlock__trace(conn, "asking for %s", script->name);
+	begin(call, "EVALSHA", script->sha1);
+}
+
+static void refuse(struct rlock__call *call, struct rlock__outcome *out)
+{
+	out->status = rlock__refusal(call->conn, out->reply->str, out->reply->len, call->script);
+	freeReplyObject(out->reply);
+	out->reply = NULL;
+	/* This server can't serve us now. Behind the same name there may be another one by the next
+	 * try: a new primary. */
+	if (out->status == RLOCK_ENET) {
+		rlock__conn_close(call->conn);
+		out->was_sent = false;
+	}
+}
+
+bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out)
+{
+	if (call->status != RLOCK_OK) {
+		*out = (struct rlock__outcome){ call->status, false, NULL };
+		return true;
+	}
+	if (!rlock__conn_advance(call->conn, out))
+		return false;
+	if (out->status != RLOCK_OK || out->reply->type != REDIS_REPLY_ERROR)
+		return true;
+	if (!call->has_text && is_unknown_script(out->reply)) {
+		rlock__trace(call->conn, "the server does not know %s yet: sending it",
+			     call->script->name);
+		freeReplyObject(out->reply);
+		out->reply = NULL;
+		begin_text(call);
+		return false;
+	}
+	refuse(call, out);
+	return true;
+}
+
+static enum rlock_status finish(struct rlock__call *call, bool *was_sent, redisReply **reply_out)
+{
+	struct rlock__outcome outcome;
+
+	while (!rlock__script_advance(call, &outcome))
+		rlock__conn_poll(call->conn);
+	*was_sent = outcome.was_sent;
+	*reply_out = outcome.reply;
+	return outcome.status;
+}
+
+enum rlock_status rlock__script_run(struct rlock_conn *conn, const struct rlock__script *script,
+				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
+				    struct redisReply **out)
+{
+	struct rlock__call call;
+
+	rlock__script_begin(&call, conn, script, args, deadline_ms);
+	return finish(&call, was_sent, out);
 }
 
 enum rlock_status rlock__script_run_text(struct rlock_conn *conn,
@@ -142,28 +202,10 @@ enum rlock_status rlock__script_run_text(struct rlock_conn *conn,
 					 struct rlock__args *args, int64_t deadline_ms,
 					 bool *was_sent, struct redisReply **out)
 {
-	return run(conn, script, command_of(args, "EVAL", script->body), deadline_ms, was_sent,
-		   out);
-}
+	struct rlock__call call = { conn, script, args, deadline_ms, true, RLOCK_OK };
 
-enum rlock_status rlock__script_run(struct rlock_conn *conn, const struct rlock__script *script,
-				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
-				    struct redisReply **out)
-{
-	enum rlock_status status;
-
-	*was_sent = false;
-	*out = NULL;
-	if (args->is_out_of_memory || args->argv == NULL)
-		return rlock__fail(conn, RLOCK_ENOMEM, "out of memory");
-	rlock__trace(conn, "asking for %s", script->name);
-	status = run(conn, script, command_of(args, "EVALSHA", script->sha1), deadline_ms, was_sent,
-		     out);
-	if (status != RLOCK_OK || !is_unknown_script(*out))
-		return status;
-	rlock__trace(conn, "the server does not know %s yet: sending it", script->name);
-	freeReplyObject(*out);
-	return rlock__script_run_text(conn, script, args, deadline_ms, was_sent, out);
+	begin_text(&call);
+	return finish(&call, was_sent, out);
 }
 
 /* With its text: nobody will be there to send it when the server asks. */
