@@ -85,7 +85,7 @@ LANGUAGE := -std=c11 -D_GNU_SOURCE
 # By the directory of the source. lib's objects go into the archive and into the shared library.
 FLAGS_lib = -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS)
 FLAGS_cli = -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
-FLAGS_tests = -fPIE -Ilib -Icli
+FLAGS_tests = -fPIE -Ilib -Icli $(HIREDIS_CFLAGS)
 # By the tree that it is built into; the user's come last and win.
 FLAGS_main = $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 LDFLAGS_main = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
@@ -287,7 +287,7 @@ lint-header:
 # It always says something; only a failure is worth reading.
 lint-tidy:
 	$(Q)printf '%s\n' $(SOURCES) | xargs -P "$$(nproc)" -n 1 sh -c 'out=$$(clang-tidy --quiet "$$1" -- \
-		$(LANGUAGE) $(FLAGS_tests) $(HIREDIS_CFLAGS) $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT=\"\" \
+		$(LANGUAGE) $(FLAGS_tests) $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT=\"\" \
 		2>&1) || { printf "%s\n" "$$out"; exit 1; }' sh
 
 lint-cppcheck:

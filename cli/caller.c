@@ -13,18 +13,22 @@
 #include "names.h"
 #include "say.h"
 
-static void trace(void *ctx, const char *step)
+static void trace(void *ctx, const char *server, const char *step)
 {
-	say_step("%s: %s", rlock_url_server(ctx), step);
+	(void)ctx;
+	say_step("%s: %s", server, step);
 }
 
 static int resolve_local(struct opts *opts, int cancel_fd, bool *is_cancelled)
 {
 	int64_t deadline_ms = rlock_now_ms() + opts->connect_timeout_ms;
 
-	if (rlock_url_scheme(opts->url) != RLOCK_SCHEME_LOCAL)
+	int code;
+
+	if (rlock_url_scheme(opts->urls[0]) != RLOCK_SCHEME_LOCAL)
 		return 0;
-	return local_resolve(opts->url, deadline_ms, cancel_fd, is_cancelled);
+	code = local_resolve(opts->urls[0], deadline_ms, cancel_fd, is_cancelled);
+	return code != 0 || *is_cancelled ? code : opts_set_server(opts);
 }
 
 int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out)
@@ -36,17 +40,19 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 
 	if (code != 0 || *is_cancelled)
 		return code;
-	/* A core dump would show the password. */
-	if (rlock_url_has_password(opts->url))
-		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)snprintf(client_name, sizeof(client_name), "rlock-%d", (int)getpid());
 	conn_opts.connect_timeout_ms = opts->connect_timeout_ms;
 	conn_opts.client_name = client_name;
 	conn_opts.cancel_fd = cancel_fd;
-	status = rlock_conn_new(opts->url, &conn_opts, out);
+	conn_opts.quorum = opts->quorum;
+	for (size_t i = 0; i < opts->url_count; i++)
+		/* A core dump would show the password. */
+		if (rlock_url_has_password(opts->urls[i]))
+			(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	status = rlock_conn_new(opts->urls, opts->url_count, &conn_opts, out);
 	if (status == RLOCK_OK) {
 		if (say_is_verbose())
-			rlock_conn_set_trace(*out, trace, opts->url);
+			rlock_conn_set_trace(*out, trace, NULL);
 		return 0;
 	}
 	if (*out == NULL) {
@@ -73,7 +79,7 @@ int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
 
 int caller_find(const struct opts *opts, struct caller_hold *out)
 {
-	const char *server = rlock_url_server(opts->url), *value = getenv(HELD_VARIABLE);
+	const char *server = opts->server, *value = getenv(HELD_VARIABLE);
 	/* From ourselves on: a shell may have become us for its last command. */
 	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
 	int code;
@@ -98,8 +104,7 @@ int caller_say_none(const struct opts *opts, const struct caller_hold *hold, con
 	char names[NAMES_SHOWN_MAX];
 
 	if (hold->near != NULL)
-		session_say_near(hold->near, opts->names, opts->name_count,
-				 rlock_url_server(opts->url), verb);
+		session_say_near(hold->near, opts->names, opts->name_count, opts->server, verb);
 	else
 		say_error("%s: not held by this process or one above it",
 			  names_show(opts->names, opts->name_count, names));

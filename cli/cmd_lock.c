@@ -254,7 +254,7 @@ static bool fill_session(struct session *session, const struct taker *taker)
 		if (!session_add_name(session, opts->names[i].text, opts->names[i].len,
 				      rlock_hold_owner(taker->hold, i)))
 			return false;
-	session->server = strdup(rlock_url_server(opts->url));
+	session->server = strdup(opts->server);
 	memcpy(session->hold_id, rlock_hold_id(taker->hold), RLOCK_HOLD_ID_MAX);
 	session->sent_ms = rlock_hold_sent_ms(taker->hold);
 	session->had_ms = taker->had_ms;

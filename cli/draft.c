@@ -38,11 +38,9 @@ static enum rlock_status refuse_conflict(const struct draft *draft, enum opt_id 
 	const char *dashes = draft->source == SOURCE_ARGV ? "--" : "";
 	enum opt_id rival = rival_of(id);
 
-	if (draft->seen[id])
-		return opt_refuse(
-			why, id == OPT_URL ? "a lock on several servers is not in this version yet"
-					   : "given twice");
-	if (draft->seen[rival])
+	if (draft->seen[id] && (opt_table[id].place & REPEATABLE) == 0)
+		return opt_refuse(why, "given twice");
+	if (rival != id && draft->seen[rival])
 		return opt_refuse(why, "can't go together with %s%s", dashes,
 				  opt_table[rival].name);
 	return RLOCK_OK;
@@ -51,6 +49,10 @@ static enum rlock_status refuse_conflict(const struct draft *draft, enum opt_id 
 /* Others' options, and those that a higher source has decided, are checked all the same. */
 static bool is_wanted(const struct draft *draft, enum opt_id id)
 {
+	bool is_more = draft->seen[id] && draft->given[id] == draft->source;
+
+	if (is_more)
+		return true;
 	if (draft->given[id] != SOURCE_DEFAULT || draft->given[rival_of(id)] != SOURCE_DEFAULT)
 		return false;
 	return draft->source == SOURCE_DEFAULT ||
@@ -71,8 +73,9 @@ enum rlock_status draft_take(struct draft *draft, enum opt_id id, const char *va
 		status = opt->apply(taker, opt, value, why);
 	if (status != RLOCK_OK)
 		goto out;
-	if (id == OPT_URL && rlock_url_has_db(taker->opts->url))
-		draft->seen_url_db = true;
+	for (size_t i = 0; i < taker->opts->url_count && id == OPT_URL; i++)
+		if (rlock_url_has_db(taker->opts->urls[i]))
+			draft->seen_url_db = true;
 	draft->seen[id] = true;
 	if (draft->seen_url_db && draft->seen[OPT_DB]) {
 		status = opt_refuse(why, "the URL names a database as well");
@@ -81,6 +84,6 @@ enum rlock_status draft_take(struct draft *draft, enum opt_id id, const char *va
 	if (taker == draft)
 		draft->given[id] = draft->source;
 out:
-	rlock_url_free(spare_opts.url);
+	opts_free_urls(&spare_opts);
 	return status;
 }

@@ -22,7 +22,7 @@ struct draft {
 	enum opt_source given[OPT_COUNT]; /* whose value stands */
 	enum opt_source source;           /* who speaks now... */
 	bool seen[OPT_COUNT];             /* ...what it has said so far... */
-	bool seen_url_db;                 /* ...and whether its URL names a database */
+	bool seen_url_db;                 /* ...and whether a URL of it names a database */
 };
 
 /* From here on it is source that draft_take hears. */

@@ -178,8 +178,8 @@ char **job_environment(const struct opts *opts, enum rlock_kind kind, const stru
 {
 	char *names = join_lines(opts->names, opts->name_count);
 	char *owners = join_owners(hold, opts->name_count);
-	char *held = held_extend(getenv(HELD_VARIABLE), rlock_url_server(opts->url), kind,
-				 opts->names, opts->name_count, hold);
+	char *held = held_extend(getenv(HELD_VARIABLE), opts->server, kind, opts->names,
+				 opts->name_count, hold);
 	char *tokens = opts->fence ? join_tokens(hold, opts->name_count) : NULL;
 	const struct {
 		const char *variable, *value;

@@ -56,20 +56,6 @@ static int check_place(const struct draft *draft)
 	return 0;
 }
 
-static bool is_exclusive_kind(const struct verb *verb)
-{
-	return verb->kind == RLOCK_PLAIN || verb->kind == RLOCK_FAIR;
-}
-
-static int check_fence(const struct draft *draft)
-{
-	if (!draft->opts->fence || is_exclusive_kind(draft->verb))
-		return 0;
-	say_error("--fence is for plain and fair locks: a %s lock has no token",
-		  rlock_kind_name(draft->verb->kind));
-	return EXIT_USAGE;
-}
-
 /* Before the file is read: what it says about other calls does not count here. */
 static int check_owner(const struct draft *draft)
 {
@@ -133,9 +119,8 @@ static int defaults_take(struct draft *draft)
 /* ---- what it all means ---- */
 
 /* A database from a higher place than the URL's replaces the one inside the URL. */
-static int database_set(struct draft *draft)
+static int database_set(const struct draft *draft, struct rlock_url *url)
 {
-	struct rlock_url *url = draft->opts->url;
 	enum opt_source source = draft->given[OPT_DB];
 	enum rlock_status status;
 
@@ -148,6 +133,74 @@ static int database_set(struct draft *draft)
 		return 0;
 	say_error("%s has no database %d", rlock_url_server(url), draft->db);
 	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
+}
+
+/* Of the command line a mistake of who typed it, else one of who set things up. */
+static int code_of_source(enum opt_source source)
+{
+	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
+}
+
+static int check_servers(const struct draft *draft)
+{
+	const struct opts *opts = draft->opts;
+	int code = code_of_source(draft->given[OPT_URL]);
+
+	for (size_t i = 0; i < opts->url_count; i++) {
+		const char *server = rlock_url_server(opts->urls[i]);
+
+		if (opts->url_count > 1 && rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_LOCAL) {
+			say_error("local: can't be one of several servers");
+			return code;
+		}
+		for (size_t other = 0; other < i; other++) {
+			if (strcmp(rlock_url_server(opts->urls[other]), server) != 0)
+				continue;
+			say_error("%s is given twice: each server counts once", server);
+			return code;
+		}
+	}
+	return 0;
+}
+
+/* With half of them, two could have the lock at one time. */
+static int quorum_set(const struct draft *draft)
+{
+	struct opts *opts = draft->opts;
+	size_t majority = opts->url_count / 2 + 1;
+
+	if (strcmp(opts->quorum_text, "all") == 0)
+		opts->quorum = opts->url_count;
+	else if (strcmp(opts->quorum_text, "majority") == 0)
+		opts->quorum = majority;
+	else
+		opts->quorum = (size_t)strtoul(opts->quorum_text, NULL, 10);
+	if (opts->quorum >= majority && opts->quorum <= opts->url_count)
+		return 0;
+	say_error("--quorum %s: of %zu servers it takes %zu to %zu", opts->quorum_text,
+		  opts->url_count, majority, opts->url_count);
+	return code_of_source(draft->given[OPT_QUORUM]);
+}
+
+int opts_set_server(struct opts *opts)
+{
+	size_t size = 1;
+	char *end;
+
+	free(opts->server);
+	for (size_t i = 0; i < opts->url_count; i++)
+		size += strlen(rlock_url_server(opts->urls[i])) + 1;
+	opts->server = malloc(size);
+	if (opts->server == NULL)
+		return out_of_memory();
+	end = opts->server;
+	*end = '\0';
+	for (size_t i = 0; i < opts->url_count; i++) {
+		if (i > 0)
+			end = stpcpy(end, " ");
+		end = stpcpy(end, rlock_url_server(opts->urls[i]));
+	}
+	return 0;
 }
 
 /* Cut the text of a password file down to its first line. NULL, or what is wrong with that. */
@@ -163,7 +216,7 @@ static const char *first_line_cut(char *text, size_t len)
 	return line_len == 0 ? "its first line is empty" : NULL;
 }
 
-static int password_file_read(struct opts *opts, const char *path)
+static int password_file_read(struct rlock_url *url, const char *path)
 {
 	enum rlock_status status = RLOCK_OK;
 	size_t len = 0;
@@ -173,7 +226,7 @@ static int password_file_read(struct opts *opts, const char *path)
 	if (text == NULL && errno == ENOMEM)
 		return out_of_memory();
 	if (wrong == NULL)
-		status = rlock_url_set_password(opts->url, text);
+		status = rlock_url_set_password(url, text);
 	if (text != NULL)
 		explicit_bzero(text, len);
 	free(text);
@@ -186,20 +239,61 @@ static int password_file_read(struct opts *opts, const char *path)
 	return status == RLOCK_OK ? 0 : out_of_memory();
 }
 
-static int password_set(struct draft *draft)
+static int password_set(const struct draft *draft, struct rlock_url *url)
 {
-	struct opts *opts = draft->opts;
 	const char *password = getenv("REDISCLI_AUTH");
 
-	if (rlock_url_has_password(opts->url))
+	if (rlock_url_has_password(url))
 		return 0;
 	if (draft->password_file != NULL)
-		return password_file_read(opts, draft->password_file);
+		return password_file_read(url, draft->password_file);
 	if (password == NULL || *password == '\0')
 		return 0;
-	if (rlock_url_set_password(opts->url, password) != RLOCK_OK)
+	if (rlock_url_set_password(url, password) != RLOCK_OK)
 		return out_of_memory();
 	return 0;
+}
+
+/* The servers, with what was said of all of them. */
+static int servers_set(struct draft *draft)
+{
+	struct opts *opts = draft->opts;
+	int code = 0;
+
+	for (size_t i = 0; code == 0 && i < opts->url_count; i++) {
+		code = database_set(draft, opts->urls[i]);
+		if (code == 0)
+			code = password_set(draft, opts->urls[i]);
+	}
+	if (code == 0)
+		code = check_servers(draft);
+	if (code == 0)
+		code = quorum_set(draft);
+	return code != 0 ? code : opts_set_server(opts);
+}
+
+static bool is_exclusive_kind(const struct verb *verb)
+{
+	return verb->kind == RLOCK_PLAIN || verb->kind == RLOCK_FAIR;
+}
+
+/* Where a token has no meaning it is refused; but from a file, where it is meant for other calls. */
+static int fence_set(const struct draft *draft)
+{
+	struct opts *opts = draft->opts;
+
+	if (!opts->fence || (is_exclusive_kind(draft->verb) && opts->url_count == 1))
+		return 0;
+	if (draft->given[OPT_FENCE] != SOURCE_ARGV) {
+		opts->fence = false;
+		return 0;
+	}
+	if (opts->url_count > 1)
+		say_error("--fence can't be had of several servers: each counts for itself");
+	else
+		say_error("--fence is for plain and fair locks: a %s lock has no token",
+			  rlock_kind_name(draft->verb->kind));
+	return EXIT_USAGE;
 }
 
 static int complete(struct draft *draft)
@@ -213,15 +307,13 @@ static int complete(struct draft *draft)
 		opts->max_run_ms = 0;
 		opts->kill_child = false;
 	}
-	if (!is_exclusive_kind(draft->verb))
-		opts->fence = false;
 	if (draft->verb->set == VERBS_TAKE && opts->owner != NULL && !opts->is_fixed_lease) {
 		say_error("--owner needs --lease, since no process stays to renew the lock: "
 			  "add --lease 10m, or what the job may take");
 		return EXIT_USAGE;
 	}
-	code = database_set(draft);
-	return code != 0 ? code : password_set(draft);
+	code = servers_set(draft);
+	return code != 0 ? code : fence_set(draft);
 }
 
 int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done)
@@ -251,8 +343,6 @@ int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	if (code == 0)
 		code = check_owner(&draft);
 	if (code == 0)
-		code = check_fence(&draft);
-	if (code == 0)
 		code = environment_read(&draft);
 	if (code == 0)
 		code = config_read(&draft, &memory->config);
@@ -266,12 +356,22 @@ out:
 	return code;
 }
 
+void opts_free_urls(struct opts *opts)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		rlock_url_free(opts->urls[i]);
+	free(opts->urls);
+	opts->urls = NULL;
+	opts->url_count = 0;
+}
+
 void opts_free(struct opts *opts)
 {
 	struct memory *memory = opts->memory;
 
 	free(opts->names);
-	rlock_url_free(opts->url);
+	opts_free_urls(opts);
+	free(opts->server);
 	if (memory != NULL) {
 		words_free(&memory->words);
 		free(memory->config);

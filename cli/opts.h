@@ -41,7 +41,12 @@ struct opts {
 	size_t name_count;
 	char **command; /* NULL when there is none; argv as it came, NULL-terminated */
 
-	struct rlock_url *url; /* with database and password in place; may still be local: */
+	struct rlock_url *
+		*urls; /* with database and password in place; the only one may be local: */
+	size_t url_count;
+	char *server;            /* what rlock_url_server says of each, blanks between them */
+	const char *quorum_text; /* --quorum as given */
+	size_t quorum;           /* how many servers must agree */
 	int64_t connect_timeout_ms;
 
 	int64_t wait_ms; /* 0: no wait, -1: for ever */
@@ -76,6 +81,10 @@ struct opts {
  */
 int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done);
 void opts_free(struct opts *opts);
+/* Make opts->server anew, after a URL was changed. 0, or the exit code after one line by say_error. */
+int opts_set_server(struct opts *opts);
+/* The URLs alone. */
+void opts_free_urls(struct opts *opts);
 
 /* The same for the index-th name alone. Nothing is copied: not to be freed. */
 struct opts opts_of_name(const struct opts *opts, size_t index);

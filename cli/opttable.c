@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "duration.h"
@@ -81,19 +82,52 @@ static enum rlock_status apply_file_name(struct draft *draft, const struct opt *
 
 /* ---- options unlike the others ---- */
 
+static enum rlock_status add_url(struct opts *opts, const char *text, char why[RLOCK_ERROR_MAX])
+{
+	struct rlock_url **larger = realloc(opts->urls, (opts->url_count + 1) * sizeof(*larger));
+	enum rlock_status status;
+
+	if (larger == NULL)
+		return RLOCK_ENOMEM;
+	opts->urls = larger;
+	status = rlock_url_parse(text, &opts->urls[opts->url_count], why);
+	if (status == RLOCK_OK)
+		opts->url_count++;
+	return status;
+}
+
+/* One, or several with blanks between them: a URL has none. */
 static enum rlock_status apply_url(struct draft *draft, const struct opt *opt, const char *value,
 				   char why[RLOCK_ERROR_MAX])
 {
-	struct rlock_url *url = NULL;
-	enum rlock_status status;
+	enum rlock_status status = RLOCK_OK;
+	char *list, *rest, *text;
 
-	if (*value == '\0')
+	if (value[strspn(value, " ")] == '\0')
 		return opt_refuse(why, "not a URL, like %s", opt->initial);
-	status = rlock_url_parse(value, &url, why);
-	if (status != RLOCK_OK)
-		return status;
-	rlock_url_free(draft->opts->url);
-	draft->opts->url = url;
+	list = strdup(value);
+	if (list == NULL)
+		return RLOCK_ENOMEM;
+	rest = list;
+	while (status == RLOCK_OK && (text = strsep(&rest, " ")) != NULL)
+		if (*text != '\0')
+			status = add_url(draft->opts, text, why);
+	explicit_bzero(list, strlen(value));
+	free(list);
+	return status;
+}
+
+/* What it comes to is known when all servers are. */
+static enum rlock_status apply_quorum(struct draft *draft, const struct opt *opt, const char *value,
+				      char why[RLOCK_ERROR_MAX])
+{
+	long number;
+
+	(void)opt;
+	if (strcmp(value, "all") != 0 && strcmp(value, "majority") != 0 &&
+	    (!number_read(value, INT_MAX, &number) || number == 0))
+		return opt_refuse(why, "not all, majority or a number of servers, like 2");
+	draft->opts->quorum_text = value;
 	return RLOCK_OK;
 }
 
@@ -222,9 +256,13 @@ static enum rlock_status apply_db(struct draft *draft, const struct opt *opt, co
 
 /* In the order of enum opt_id, which is that of the help. */
 const struct opt opt_table[OPT_COUNT] = {
-	{ OPT_URL, "url", "u", "URL", VERBS_ALL, FOR_FILE, apply_url, 0, 0,
-	  "redis://127.0.0.1:6379", "the server; RLOCK_URL in the environment says the same",
+	{ OPT_URL, "url", "u", "URL", VERBS_ALL, FOR_FILE | REPEATABLE, apply_url, 0, 0,
+	  "redis://127.0.0.1:6379",
+	  "the server; given several times: a lock on all of these servers; RLOCK_URL in the "
+	  "environment says the same",
 	  NULL },
+	{ OPT_QUORUM, "quorum", NULL, "all|majority|N", VERBS_ALL, FOR_FILE, apply_quorum, 0, 0,
+	  "all", "how many of several servers must agree, more than half of them", NULL },
 	{ OPT_NO_WAIT, "no-wait", "n", NULL, VERBS_TAKE, FOR_FILE, apply_no_wait, FIELD(no_wait), 0,
 	  NULL, "give up at once, without a word, when the lock is taken", NULL },
 	{ OPT_WAIT, "wait", "w", "DUR", VERBS_TAKE, FOR_FILE, apply_wait, FIELD(wait_ms), 0, NULL,

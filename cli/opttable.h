@@ -12,6 +12,7 @@
 
 enum opt_id {
 	OPT_URL,
+	OPT_QUORUM,
 	OPT_NO_WAIT,
 	OPT_WAIT,
 	OPT_CONFLICT_EXIT_CODE,
@@ -43,6 +44,7 @@ enum opt_place {
 	FOR_FILE = 1 << 0,        /* in the configuration file too */
 	WITH_COMMAND = 1 << 1,    /* only with a COMMAND */
 	WITHOUT_COMMAND = 1 << 2, /* only without one */
+	REPEATABLE = 1 << 3,      /* each time adds to what it said before */
 };
 
 struct draft;

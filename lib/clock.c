@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rlock.h"
+#include "internal.h"
 
 /* No poll time-out is longer: it doesn't count the time that the machine sleeps. */
 #define STEP_MS 1000
@@ -23,6 +23,15 @@ int64_t rlock_now_ms(void)
 
 	(void)clock_gettime(CLOCK_BOOTTIME, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The last digits of a clock differ enough between processes, also between those that were woken together. */
+int64_t rlock__jitter_ms(int64_t most_ms)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_nsec / 100 % (most_ms + 1);
 }
 
 /* Until deadline_ms, but for one step at most. */

@@ -21,6 +21,11 @@ static inline int64_t rlock__sooner(int64_t a_ms, int64_t b_ms)
 	return a_ms < b_ms ? a_ms : b_ms;
 }
 
+/* ---- clock.c ---- */
+
+/* From 0 to most_ms, so that not all that wait do the next thing in step. */
+int64_t rlock__jitter_ms(int64_t most_ms);
+
 /* ---- url.c ---- */
 
 struct rlock_url {
@@ -87,14 +92,26 @@ bool rlock__attempt_advance(struct rlock__attempt *attempt, bool is_ready,
 void rlock__attempt_await(const struct rlock__attempt *attempt, struct pollfd *out,
 			  int64_t *until_ms);
 
-/* ---- conn.c: one stream ---- */
+/* ---- link.c: one stream ---- */
 
+struct rlock__link;
 struct redisReply;
+
+/* As rlock_conn_new says it, for one server. */
+enum rlock_status rlock__link_new(const struct rlock_url *url, const struct rlock_conn_opts *opts,
+				  struct rlock__link **out);
+void rlock__link_free(struct rlock__link *link);
+const char *rlock__link_error(const struct rlock__link *link);
+size_t rlock__link_error_name(const struct rlock__link *link);
+void rlock__link_set_cancel(struct rlock__link *link, int cancel_fd);
+void rlock__link_disown(struct rlock__link *link);
+void rlock__link_set_trace(struct rlock__link *link, rlock_trace_fn trace, void *ctx);
+enum rlock_status rlock__link_ping(struct rlock__link *link);
 
 /* Sets the connection's error text and returns status, so that a failure is one line. */
 __attribute__((format(printf, 3, 4))) enum rlock_status
-rlock__fail(struct rlock_conn *conn, enum rlock_status status, const char *format, ...);
-void rlock__fail_name(struct rlock_conn *conn, size_t name_index);
+rlock__fail(struct rlock__link *link, enum rlock_status status, const char *format, ...);
+void rlock__fail_name(struct rlock__link *link, size_t name_index);
 
 struct rlock__command {
 	int argc;
@@ -118,11 +135,11 @@ struct rlock__outcome {
  * fails at once is told by the first advance. A request that was still under way there is given up:
  * if its answer has come meanwhile, the stream is used on, else it is closed and opened anew.
  */
-void rlock__conn_begin(struct rlock_conn *conn, const struct rlock__command *command,
+void rlock__link_begin(struct rlock__link *link, const struct rlock__command *command,
 		       int64_t deadline_ms);
 /* Subscribe, over a new stream; what was sent there before is forgotten. It is over, without a
  * reply, when all channels are acknowledged. */
-void rlock__conn_subscribe_begin(struct rlock_conn *conn, const struct rlock__text *channels,
+void rlock__link_subscribe_begin(struct rlock__link *link, const struct rlock__text *channels,
 				 size_t count, int64_t deadline_ms);
 /*
  * Go on, as far as the last poll allows. true: it is over, and *out says how; else *out says nothing.
@@ -131,50 +148,52 @@ void rlock__conn_subscribe_begin(struct rlock_conn *conn, const struct rlock__te
  * serves one more command, to take back what was done. After RLOCK_ENET and RLOCK_CANCELLED only a
  * last word may follow on that stream; the next request opens another.
  */
-bool rlock__conn_advance(struct rlock_conn *conn, struct rlock__outcome *out);
+bool rlock__link_advance(struct rlock__link *link, struct rlock__outcome *out);
 /* Between begin and the advance that says it is over. */
-bool rlock__conn_is_under_way(const struct rlock_conn *conn);
+bool rlock__link_is_under_way(const struct rlock__link *link);
 /* End a request that is under way, as a cancelled one, without an outcome. For who does not come back
  * to it: a begin, a last word and a close do the same where they must. */
-void rlock__conn_give_up(struct rlock_conn *conn);
+void rlock__link_give_up(struct rlock__link *link);
 
 /* Descriptors that one call can poll; connections that have nothing under way count too. */
 #define RLOCK__POLL_MAX 64
 
 /*
- * Poll for what is under way on conns, for others (cancel_fd, subscriptions), and until until_ms at
+ * Poll for what is under way on links, for others (cancel_fd, subscriptions), and until until_ms at
  * the latest. Returns as rlock_poll does, as soon as there is something to do for one of them: what
- * that is among others is in their revents, and what is under way on conns is then to be advanced. A
+ * that is among others is in their revents, and what is under way on links is then to be advanced. A
  * connection whose answer is left for later is left out.
  */
-int rlock__conns_poll(struct rlock_conn *const *conns, size_t conn_count, struct pollfd *others,
+int rlock__links_poll(struct rlock__link *const *links, size_t link_count, struct pollfd *others,
 		      size_t other_count, int64_t until_ms);
 /* The same for one connection and its cancel_fd. What goes wrong ends the request: advance tells. */
-void rlock__conn_poll(struct rlock_conn *conn);
+void rlock__link_poll(struct rlock__link *link);
 
 /* Begin, and advance to the end. RLOCK_CANCELLED when cancel_fd becomes readable meanwhile. */
-enum rlock_status rlock__conn_command(struct rlock_conn *conn, const struct rlock__command *command,
-				      int64_t deadline_ms, bool *was_sent, struct redisReply **out);
+enum rlock_status rlock__link_command(struct rlock__link *link,
+				      const struct rlock__command *command, int64_t deadline_ms,
+				      bool *was_sent, struct redisReply **out);
 
 /* Write a command without waiting for anything, and close: the last word on a stream given up. */
-void rlock__conn_last_word(struct rlock_conn *conn, const struct rlock__command *command);
+void rlock__link_last_word(struct rlock__link *link, const struct rlock__command *command);
 
 /* Ends what is under way as well. */
-void rlock__conn_close(struct rlock_conn *conn);
-bool rlock__conn_is_open(const struct rlock_conn *conn);
-int rlock__conn_cancel_fd(const struct rlock_conn *conn);
-const struct rlock_url *rlock__conn_url(const struct rlock_conn *conn);
+void rlock__link_close(struct rlock__link *link);
+bool rlock__link_is_open(const struct rlock__link *link);
+int rlock__link_cancel_fd(const struct rlock__link *link);
+const struct rlock_url *rlock__link_url(const struct rlock__link *link);
 /* Another connection to the same server, for a subscription. */
-enum rlock_status rlock__conn_twin(const struct rlock_conn *conn, struct rlock_conn **out);
+enum rlock_status rlock__link_twin(const struct rlock__link *link, struct rlock__link **out);
 /* Subscribe, and wait for the acknowledgements. */
-enum rlock_status rlock__conn_subscribe(struct rlock_conn *conn, const struct rlock__text *channels,
-					size_t count, int64_t deadline_ms);
+enum rlock_status rlock__link_subscribe(struct rlock__link *link,
+					const struct rlock__text *channels, size_t count,
+					int64_t deadline_ms);
 /* The descriptor to poll for messages; -1 when closed. */
-int rlock__conn_fd(const struct rlock_conn *conn);
+int rlock__link_fd(const struct rlock__link *link);
 /* Read what has come. RLOCK_OK and the number of messages, or RLOCK_ENET. Never blocks. */
-enum rlock_status rlock__conn_drain(struct rlock_conn *conn, size_t *messages_out);
-__attribute__((format(printf, 2, 3))) void rlock__trace(struct rlock_conn *conn, const char *format,
-							...);
+enum rlock_status rlock__link_drain(struct rlock__link *link, size_t *messages_out);
+__attribute__((format(printf, 2, 3))) void rlock__trace(struct rlock__link *link,
+							const char *format, ...);
 
 /* ---- script.c ---- */
 
@@ -188,7 +207,7 @@ struct rlock__script {
  * Turns an error reply of the server into a status, and the connection's text into a line with a
  * remedy. script is what was run, NULL when it was a plain command.
  */
-enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, size_t len,
+enum rlock_status rlock__refusal(struct rlock__link *link, const char *error, size_t len,
 				 const struct rlock__script *script);
 
 #define RLOCK__ARGS_HEAD 3 /* EVALSHA, the script, the number of keys */
@@ -215,9 +234,9 @@ void rlock__args_owned(struct rlock__args *args, struct rlock__text text);
 void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
 void rlock__args_number(struct rlock__args *args, int64_t number);
 
-/* A script that is under way on conn. */
+/* A script that is under way on link. */
 struct rlock__call {
-	struct rlock_conn *conn;
+	struct rlock__link *link;
 	const struct rlock__script *script;
 	struct rlock__args *args;
 	int64_t deadline_ms;
@@ -229,23 +248,23 @@ struct rlock__call {
  * EVALSHA, and EVAL where the server does not know the script, in steps as those of a request.
  * Several calls may share their args, which stay until the last of them is over or given up.
  */
-void rlock__script_begin(struct rlock__call *call, struct rlock_conn *conn,
+void rlock__script_begin(struct rlock__call *call, struct rlock__link *link,
 			 const struct rlock__script *script, struct rlock__args *args,
 			 int64_t deadline_ms);
-/* As rlock__conn_advance; an error reply has become a status too. */
+/* As rlock__link_advance; an error reply has become a status too. */
 bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out);
 
 /* Begin, and advance to the end. */
-enum rlock_status rlock__script_run(struct rlock_conn *conn, const struct rlock__script *script,
+enum rlock_status rlock__script_run(struct rlock__link *link, const struct rlock__script *script,
 				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
 				    struct redisReply **out);
 /* The same with the script's text from the start. */
-enum rlock_status rlock__script_run_text(struct rlock_conn *conn,
+enum rlock_status rlock__script_run_text(struct rlock__link *link,
 					 const struct rlock__script *script,
 					 struct rlock__args *args, int64_t deadline_ms,
 					 bool *was_sent, struct redisReply **out);
 /* Send it and close, without waiting for an answer. */
-void rlock__script_last_word(struct rlock_conn *conn, const struct rlock__script *script,
+void rlock__script_last_word(struct rlock__link *link, const struct rlock__script *script,
 			     struct rlock__args *args);
 
 extern const struct rlock__script rlock__script_plain_acquire;
@@ -262,6 +281,65 @@ extern const struct rlock__script rlock__script_readwrite_renew;
 extern const struct rlock__script rlock__script_readwrite_linger;
 extern const struct rlock__script rlock__script_find;
 extern const struct rlock__script rlock__script_break;
+
+/* ---- conn.c: one server, or several that must agree ---- */
+
+#define RLOCK__LINKS_MAX 32
+
+struct rlock_conn {
+	struct rlock__link **links;
+	size_t link_count;
+	size_t quorum;   /* how many of them must agree, more than half */
+	size_t decisive; /* the link whose error text counts */
+	int cancel_fd;
+};
+
+/* ---- ask.c: the same request to all of them ---- */
+
+/* What one of them said. */
+struct rlock__answer {
+	struct rlock__call call;
+	struct rlock__outcome outcome;
+	enum rlock_status status; /* the outcome's, or what its reply was read as */
+	bool is_asked, is_over;
+};
+
+/* Turns a reply of the index-th server into a status; of one that is negative the link has the text. */
+typedef enum rlock_status (*rlock__read_fn)(void *ctx, size_t index, struct redisReply *reply);
+
+struct rlock__inquiry {
+	struct rlock_conn *conn;
+	struct rlock__answer *answers; /* one a link */
+	rlock__read_fn read;
+	void *ctx;
+};
+
+enum rlock_status rlock__inquiry_init(struct rlock__inquiry *inquiry, struct rlock_conn *conn,
+				      rlock__read_fn read, void *ctx);
+void rlock__inquiry_free(struct rlock__inquiry *inquiry);
+/* Ask one, or all. args must stay until all is over. An earlier answer of that link is forgotten. */
+void rlock__inquiry_begin(struct rlock__inquiry *inquiry, size_t index,
+			  const struct rlock__script *script, struct rlock__args *args,
+			  int64_t deadline_ms);
+void rlock__inquiry_begin_all(struct rlock__inquiry *inquiry, const struct rlock__script *script,
+			      struct rlock__args *args, int64_t deadline_ms);
+/*
+ * Until all have answered; with enough > 0 until so many have agreed (RLOCK_OK), or so many can't; but
+ * not longer than until_ms. An answer that is not there then is left outstanding. RLOCK_CANCELLED,
+ * RLOCK_ESYS: what was under way has been given up.
+ */
+enum rlock_status rlock__inquiry_await(struct rlock__inquiry *inquiry, size_t enough,
+				       int64_t until_ms);
+/* Whether one gave this answer; the first of them says then what the error text is. */
+bool rlock__inquiry_decide_by(struct rlock__inquiry *inquiry, enum rlock_status status);
+/* What clocks may differ by in lease_ms, where several servers count it. */
+int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms);
+size_t rlock__inquiry_count(const struct rlock__inquiry *inquiry, enum rlock_status status);
+/*
+ * What it all comes to: RLOCK_OK when the quorum has agreed; refusal (RLOCK_NOT_HELD, say) when so many
+ * gave that answer that it can't; else the failure that stands in the way, with its text in conn.
+ */
+enum rlock_status rlock__inquiry_verdict(struct rlock__inquiry *inquiry, enum rlock_status refusal);
 
 /* ---- keys.c: every key and channel name ---- */
 
@@ -289,7 +367,7 @@ enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
 /* ---- kind.c ---- */
 
 /* A script, and what it is told of each name: bits 1 << enum rlock__key, in that order. */
-struct rlock__call {
+struct rlock__action {
 	const struct rlock__script *script;
 	unsigned keys;
 	unsigned args; /* that are no keys: channels, and what keys begin with */
@@ -298,9 +376,9 @@ struct rlock__call {
 /* One row a kind: which script does what, and what wakes a waiter. */
 struct rlock__kind {
 	const char *name;
-	const struct rlock__call *acquire, *release, *renew, *linger;
+	const struct rlock__action *acquire, *release, *renew, *linger;
 	/* For a kind whose waiters leave something on the server: takes that away, too; or NULL. */
-	const struct rlock__call *leave;
+	const struct rlock__action *leave;
 	enum rlock__key channel;
 	bool has_own_channel; /* each waiter listens to CHANNEL:OWNER */
 };
@@ -325,19 +403,73 @@ struct rlock_hold {
 	int64_t sent_ms, lease_ms, ttl_ms;
 };
 
-/* The keys of every name of hold for call; free them, and what is added, with rlock__args_free. */
-void rlock__call_keys(const struct rlock__call *call, const struct rlock_hold *hold,
-		      struct rlock__args *args);
+/* The keys of every name of hold for action; free them, and what is added, with rlock__args_free. */
+void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
+			struct rlock__args *args);
 /* And behind the arguments of its own what it is told of each name besides. */
-void rlock__call_args(const struct rlock__call *call, const struct rlock_hold *hold,
-		      struct rlock__args *args);
+void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
+			struct rlock__args *args);
 /* Whether reply is an array of at least count integers. */
 bool rlock__are_integers(const struct redisReply *reply, size_t count);
-enum rlock_status rlock__fail_reply(struct rlock_conn *conn, const struct rlock__script *script);
+enum rlock_status rlock__fail_reply(struct rlock__link *link, const struct rlock__script *script);
 /* The key of that name is something else; type is what the script said of it. */
-enum rlock_status rlock__fail_kind(struct rlock_conn *conn, const struct redisReply *type,
+enum rlock_status rlock__fail_kind(struct rlock__link *link, const struct redisReply *type,
 				   size_t name_index);
+/* A hold that isn't there any more. */
+enum rlock_status rlock__fail_lost(struct rlock__link *link, size_t name_index);
 /* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
+/* A login that was refused is tried anew next time: a server may be asked before its users are loaded. */
+void rlock__drop_refused(struct rlock__inquiry *inquiry);
+
+/* ---- try.c: one try to take a lock on all servers; wait.c: until one succeeds ---- */
+
+#define RLOCK__SINCE_MAX 24
+
+/* How one server stands to a lock that is being taken. */
+struct rlock__stand {
+	enum rlock_status status;         /* what it said to the last try */
+	bool is_granted;                  /* it is taken there, though maybe not counted */
+	bool may_be_held;                 /* a try went out whose answer we don't know */
+	bool left_traces;                 /* in the line, or a claim to the next turn */
+	struct rlock__link *subscription; /* NULL until the lock was found busy */
+	int64_t look_ms; /* when it wants us to try again at the latest, from now; -1: never */
+	int64_t ttl_ms;
+	bool is_waiter, is_young;
+	size_t name_index;
+	char holder[RLOCK_OWNER_MAX];
+	size_t holder_len;
+	char note[RLOCK_NOTE_MAX];
+	size_t note_len;
+};
+
+struct rlock__waiter {
+	struct rlock_conn *conn;
+	const struct rlock_request *request;
+	struct rlock_hold *hold; /* filled when the lock was had */
+	char owner[RLOCK_OWNER_MAX];
+	char since
+		[RLOCK__SINCE_MAX]; /* what the server says of when we came; goes out with each try */
+	struct rlock__stand *stands; /* one a link */
+	struct rlock__text *channels;
+	size_t channel_count;
+	int64_t deadline_ms;
+	int64_t progress_at_ms;
+	int64_t give_up_ms; /* when a server that can't be reached is given up; 0: it answers */
+	int64_t pause_ms;
+	int tries_contended;
+	bool was_reached;
+	bool is_busy; /* that is what the last try was told */
+};
+
+/*
+ * RLOCK_OK: waiter->hold has it on as many servers as must agree. RLOCK_BUSY: on all of them it was
+ * given back. Else why not, with the text in the connection.
+ */
+enum rlock_status rlock__try(struct rlock__waiter *waiter);
+/* Until when one may take that begins now. */
+int64_t rlock__try_deadline(const struct rlock__waiter *waiter, int64_t now_ms);
+/* Take back whatever the tries may have left behind. */
+void rlock__try_leave(struct rlock__waiter *waiter);
 
 #endif

@@ -11,32 +11,32 @@
 #define LINE_KEYS (KEY(QUEUE) | KEY(DEADLINES) | KEY(WAITERS))
 #define READWRITE_ARGS (KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
 
-static const struct rlock__call plain_acquire = { &rlock__script_plain_acquire,
-						  HASH_KEYS | KEY(COUNTER), 0 };
-static const struct rlock__call fair_acquire = { &rlock__script_fair_acquire,
-						 HASH_KEYS | KEY(COUNTER) | LINE_KEYS,
+static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
+						    HASH_KEYS | KEY(COUNTER), 0 };
+static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
+						   HASH_KEYS | KEY(COUNTER) | LINE_KEYS,
+						   KEY(CHANNEL) };
+static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | LINE_KEYS,
 						 KEY(CHANNEL) };
-static const struct rlock__call fair_leave = { &rlock__script_fair_leave, HASH_KEYS | LINE_KEYS,
-					       KEY(CHANNEL) };
 /* Of both, since both may wait for one lock. */
-static const struct rlock__call plain_release = { &rlock__script_plain_release,
-						  HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
-static const struct rlock__call plain_linger = { &rlock__script_plain_linger, HASH_KEYS | LINE_KEYS,
-						 KEY(CHANNEL) };
-static const struct rlock__call plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
+static const struct rlock__action plain_release = { &rlock__script_plain_release,
+						    HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
+static const struct rlock__action plain_linger = { &rlock__script_plain_linger,
+						   HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
+static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
 
-static const struct rlock__call read_acquire = { &rlock__script_read_acquire,
-						 HASH_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
-static const struct rlock__call write_acquire = { &rlock__script_write_acquire,
-						  HASH_KEYS | KEY(WRITER), 0 };
-static const struct rlock__call write_leave = { &rlock__script_write_leave, HASH_KEYS | KEY(WRITER),
-						READWRITE_ARGS };
-static const struct rlock__call readwrite_release = { &rlock__script_readwrite_release, HASH_KEYS,
-						      READWRITE_ARGS };
-static const struct rlock__call readwrite_linger = { &rlock__script_readwrite_linger, HASH_KEYS,
-						     READWRITE_ARGS };
-static const struct rlock__call readwrite_renew = { &rlock__script_readwrite_renew, HASH_KEYS,
-						    KEY(TIMEOUTS) };
+static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
+						   HASH_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
+static const struct rlock__action write_acquire = { &rlock__script_write_acquire,
+						    HASH_KEYS | KEY(WRITER), 0 };
+static const struct rlock__action write_leave = { &rlock__script_write_leave,
+						  HASH_KEYS | KEY(WRITER), READWRITE_ARGS };
+static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release, HASH_KEYS,
+							READWRITE_ARGS };
+static const struct rlock__action readwrite_linger = { &rlock__script_readwrite_linger, HASH_KEYS,
+						       READWRITE_ARGS };
+static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_renew, HASH_KEYS,
+						      KEY(TIMEOUTS) };
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_linger,

@@ -133,7 +133,7 @@ static bool command_in_script(const char *error, const struct rlock__script *scr
 	       command_in_line(line, strcspn(line, "\n"), out, out_size);
 }
 
-static enum rlock_status missing_right(struct rlock_conn *conn, const char *error,
+static enum rlock_status missing_right(struct rlock__link *link, const char *error,
 				       const struct rlock__script *script)
 {
 	char command[64], shown[SHOWN_MAX];
@@ -141,21 +141,21 @@ static enum rlock_status missing_right(struct rlock_conn *conn, const char *erro
 
 	if (command_in_error(error, command, sizeof(command)) ||
 	    (!is_about_keys && command_in_script(error, script, command, sizeof(command))))
-		return rlock__fail(conn, RLOCK_EACL,
+		return rlock__fail(link, RLOCK_EACL,
 				   "refused by the server: the user may not run '%s': "
 				   "it needs the ACL rule +%s",
 				   rlock_escape(command, strlen(command), shown, sizeof(shown)),
 				   shown);
 	if (strstr(error, "channel") != NULL)
-		return rlock__fail(conn, RLOCK_EACL,
+		return rlock__fail(link, RLOCK_EACL,
 				   "refused by the server: the user may not use the lock's "
 				   "channel: it needs the ACL rule &redisson_*");
 	if (is_about_keys)
-		return rlock__fail(conn, RLOCK_EACL,
+		return rlock__fail(link, RLOCK_EACL,
 				   "refused by the server: the user may not use the lock's "
 				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
 				   "~{NAME}:* for read and write locks");
-	return rlock__fail(conn, RLOCK_EACL, "refused by the server: %s",
+	return rlock__fail(link, RLOCK_EACL, "refused by the server: %s",
 			   rlock_escape(error, strlen(error), shown, sizeof(shown)));
 }
 
@@ -167,7 +167,7 @@ static bool is_missing_right(const char *error)
 	       strstr(error, "can't run this command or subcommand") != NULL;
 }
 
-enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, size_t len,
+enum rlock_status rlock__refusal(struct rlock__link *link, const char *error, size_t len,
 				 const struct rlock__script *script)
 {
 	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
@@ -176,7 +176,7 @@ enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, siz
 	(void)snprintf(text, sizeof(text), "%.*s",
 		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, error);
 	if (is_missing_right(text))
-		return missing_right(conn, text, script);
+		return missing_right(link, text, script);
 	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
@@ -185,10 +185,10 @@ enum rlock_status rlock__refusal(struct rlock_conn *conn, const char *error, siz
 		if (!starts_with(words, meaning->prefix))
 			continue;
 		if (meaning->remedy == NULL)
-			return rlock__fail(conn, meaning->status, "refused by the server: %s",
+			return rlock__fail(link, meaning->status, "refused by the server: %s",
 					   shown);
-		return rlock__fail(conn, meaning->status, "refused by the server: %s: %s", shown,
+		return rlock__fail(link, meaning->status, "refused by the server: %s: %s", shown,
 				   meaning->remedy);
 	}
-	return rlock__fail(conn, RLOCK_ESERVER, "unexpected answer of the server: %s", shown);
+	return rlock__fail(link, RLOCK_ESERVER, "unexpected answer of the server: %s", shown);
 }

@@ -10,7 +10,7 @@
  *
  *	if (rlock_url_parse("redis://127.0.0.1:6379", &url, why) != RLOCK_OK)
  *		errx(64, "%s", why);
- *	if (rlock_conn_new(url, NULL, &conn) != RLOCK_OK)
+ *	if (rlock_conn_new(&url, 1, NULL, &conn) != RLOCK_OK)
  *		errx(71, "out of memory");
  *	request.names = &name;
  *	request.name_count = 1;
@@ -145,7 +145,7 @@ RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const 
 RLOCK_API enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path);
 /*
  * Overwrites the password inside the text of a URL with '*', in place; the length stays. For argv.
- * Any text will do; what has no password is left as it is, but for malformed URLs: of those rather
+ * Any text will do, a list of URLs too; what has no password is left as it is, but for malformed URLs: of those rather
  * too much is hidden than too little.
  */
 RLOCK_API void rlock_url_hide_password(char *text);
@@ -159,19 +159,21 @@ struct rlock_conn_opts {
 	const char *client_name;    /* CLIENT SETNAME; NULL for none */
 	int cancel_fd; /* readable ends every wait with RLOCK_CANCELLED; -1 for none; stays the
 			  caller's */
+	size_t quorum; /* how many of several servers must agree, more than half; 0: all */
 };
 
 #define RLOCK_CONN_OPTS_INIT                                                                       \
 	{                                                                                          \
-		5000, NULL, -1                                                                     \
+		5000, NULL, -1, 0                                                                  \
 	}
 
 /*
- * A connection to url, not opened yet: the first request does that, and opens it again after a
- * failure. opts may be NULL. The caller frees it; url is copied. RLOCK_ENOMEM; RLOCK_EUNSUPPORTED
- * for a scheme that this build can't connect to (*out is set all the same, for rlock_conn_error).
+ * A connection to one server, or to several on which a lock is taken together, up to 32; not opened yet:
+ * the first request does that, and opens it again after a failure. opts may be NULL. The caller frees
+ * it; urls are copied. RLOCK_ENOMEM; RLOCK_EUNSUPPORTED for a scheme that this build can't connect to,
+ * RLOCK_EINVAL for a quorum that can't be (*out is set all the same, for rlock_conn_error).
  */
-RLOCK_API enum rlock_status rlock_conn_new(const struct rlock_url *url,
+RLOCK_API enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count,
 					   const struct rlock_conn_opts *opts,
 					   struct rlock_conn **out);
 RLOCK_API void rlock_conn_free(struct rlock_conn *conn);
@@ -191,9 +193,9 @@ RLOCK_API void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd);
  */
 RLOCK_API void rlock_conn_disown(struct rlock_conn *conn);
 
-/* Where this library reports its steps (connected, asked, answered), for --verbose; NULL for
- * nowhere. */
-typedef void (*rlock_trace_fn)(void *ctx, const char *step);
+/* Where this library reports its steps (connected, asked, answered), and with which server; NULL
+ * for nowhere. */
+typedef void (*rlock_trace_fn)(void *ctx, const char *server, const char *step);
 RLOCK_API void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *ctx);
 
 /* Connect and authenticate now, within the connection's timeout; for those who want to know. */
@@ -264,7 +266,9 @@ struct rlock_request {
 	}
 
 /*
- * Take the locks. Blocks for wait_ms, and for the connection's timeout when a server doesn't answer.
+ * Take the locks. Of several servers all are asked at once, and what the quorum does not agree on is given
+ * back everywhere; one that was started less than a lease ago, and may have forgotten a holder, counts
+ * only when all must agree. Blocks for wait_ms, and for the connection's timeout when a server doesn't answer.
  * RLOCK_OK         *out is the hold; its lease is counted from before the request that took it
  * RLOCK_BUSY       the wait is over; the error text says who holds it
  * RLOCK_CANCELLED  nothing is held; the line was left

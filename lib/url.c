@@ -802,7 +802,7 @@ static bool is_socket(const char *text)
  * Not by the rules of parse, for it is the malformed text that ends up in a message, and where a
  * '/' or an '@' may be part of the password. Rather a bit too much is hidden than too little.
  */
-void rlock_url_hide_password(char *text)
+static void hide_password(char *text)
 {
 	static const char parameter[] = "password=";
 	char *end = NULL;
@@ -819,4 +819,19 @@ void rlock_url_hide_password(char *text)
 		while (is_parameter && *at != '\0' && *at != '&' && *at != '#')
 			*at++ = '*';
 	}
+}
+
+/* Also where a list of them was given, one after the other. */
+void rlock_url_hide_password(char *text)
+{
+	for (char *start = text; *start != '\0';) {
+		size_t len = strcspn(start, " ");
+		char end = start[len];
+
+		start[len] = '\0';
+		hide_password(start);
+		start[len] = end;
+		start += len + strspn(start + len, " ");
+	}
+	hide_password(text);
 }

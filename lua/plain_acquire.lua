@@ -2,7 +2,8 @@
 -- line under the same name is passed by (RedissonLock.tryLockInnerAsync).
 -- KEYS     for each name: lock hash, holds hash, fence counter
 -- ARGV     see inc/request.lua
--- Returns  {1, owner, hold count, token, ...}  acquired; three values a name, token 0 when none
+-- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token 0 when none;
+--            young: how long, in ms, until this server counts as one of several
 --          {0, index, ttl in ms, holder, note, look, since}  busy: who holds that name; ttl -1 when
 --            it has none. look: when to try again at the latest, in ms, -1 for whenever the ttl says;
 --            since: to be sent along with the next try

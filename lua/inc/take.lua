@@ -69,9 +69,19 @@ local function reenter(name)
 	return { tonumber(redis.call('HGET', name.lock, name.field)), tonumber(token) or 0 }
 end
 
+-- How long it takes until this server counts: one that was started a while ago may have forgotten a holder
+-- whose lease has not ended yet.
+local function young_ms()
+	if least_uptime_ms == 0 then
+		return 0
+	end
+	local uptime_s = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
+	return math.max(0, least_uptime_ms - (tonumber(uptime_s) or 0) * 1000)
+end
+
 -- All of them by take(name), one after the other: the reply to give.
 local function take_all(take)
-	local reply = { 1 }
+	local reply, wait_ms = { 1 }, young_ms()
 	for _, name in ipairs(names) do
 		local taken = take(name)
 		if is_error(taken) then
@@ -81,5 +91,6 @@ local function take_all(take)
 		reply[#reply + 1] = taken[1]
 		reply[#reply + 1] = taken[2]
 	end
+	reply[#reply + 1] = wait_ms
 	return reply
 end

@@ -1,0 +1,221 @@
+/*
+ * One request to all servers of a connection at once, and what their answers come to when so many of
+ * them must agree. What an answer means is for the caller to read.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* Clocks run at their own pace: 1 % of the time, and a bit. */
+#define DRIFT_DIVISOR 100
+#define DRIFT_LEAST_MS 2
+
+enum rlock_status rlock__inquiry_init(struct rlock__inquiry *inquiry, struct rlock_conn *conn,
+				      rlock__read_fn read, void *ctx)
+{
+	*inquiry = (struct rlock__inquiry){ .conn = conn, .read = read, .ctx = ctx };
+	inquiry->answers = calloc(conn->link_count, sizeof(*inquiry->answers));
+	if (inquiry->answers != NULL)
+		return RLOCK_OK;
+	conn->decisive = 0;
+	return rlock__fail(conn->links[0], RLOCK_ENOMEM, "out of memory");
+}
+
+static void answer_clear(struct rlock__answer *answer)
+{
+	if (answer->outcome.reply != NULL)
+		freeReplyObject(answer->outcome.reply);
+	*answer = (struct rlock__answer){ 0 };
+}
+
+void rlock__inquiry_free(struct rlock__inquiry *inquiry)
+{
+	if (inquiry->answers == NULL)
+		return;
+	for (size_t i = 0; i < inquiry->conn->link_count; i++)
+		answer_clear(&inquiry->answers[i]);
+	free(inquiry->answers);
+}
+
+void rlock__inquiry_begin(struct rlock__inquiry *inquiry, size_t index,
+			  const struct rlock__script *script, struct rlock__args *args,
+			  int64_t deadline_ms)
+{
+	struct rlock__answer *answer = &inquiry->answers[index];
+
+	answer_clear(answer);
+	answer->is_asked = true;
+	rlock__script_begin(&answer->call, inquiry->conn->links[index], script, args, deadline_ms);
+}
+
+void rlock__inquiry_begin_all(struct rlock__inquiry *inquiry, const struct rlock__script *script,
+			      struct rlock__args *args, int64_t deadline_ms)
+{
+	for (size_t i = 0; i < inquiry->conn->link_count; i++)
+		rlock__inquiry_begin(inquiry, i, script, args, deadline_ms);
+}
+
+size_t rlock__inquiry_count(const struct rlock__inquiry *inquiry, enum rlock_status status)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < inquiry->conn->link_count; i++)
+		count += inquiry->answers[i].is_over && inquiry->answers[i].status == status;
+	return count;
+}
+
+static bool is_open(const struct rlock__answer *answer)
+{
+	return answer->is_asked && !answer->is_over;
+}
+
+/* Go on with those that are not over; how many of them are left. */
+static size_t advance(struct rlock__inquiry *inquiry)
+{
+	size_t open = 0;
+
+	for (size_t i = 0; i < inquiry->conn->link_count; i++) {
+		struct rlock__answer *answer = &inquiry->answers[i];
+
+		if (!is_open(answer))
+			continue;
+		answer->is_over = rlock__script_advance(&answer->call, &answer->outcome);
+		if (!answer->is_over) {
+			open++;
+			continue;
+		}
+		answer->status = answer->outcome.status;
+		assert(answer->status != RLOCK_OK || answer->outcome.reply != NULL);
+		if (answer->status == RLOCK_OK)
+			answer->status = inquiry->read(inquiry->ctx, i, answer->outcome.reply);
+	}
+	return open;
+}
+
+/* What becomes of those that were asked is not known. */
+static void give_up(struct rlock__inquiry *inquiry)
+{
+	for (size_t i = 0; i < inquiry->conn->link_count; i++) {
+		struct rlock__answer *answer = &inquiry->answers[i];
+
+		if (!is_open(answer))
+			continue;
+		rlock__link_give_up(inquiry->conn->links[i]);
+		answer->is_over = true;
+		answer->status = RLOCK_CANCELLED;
+		answer->outcome = (struct rlock__outcome){ RLOCK_CANCELLED, true, NULL };
+	}
+}
+
+/* Those only that are awaited: of another the descriptor may stay ready. */
+static int poll_open(const struct rlock__inquiry *inquiry, struct pollfd *cancel, int64_t until_ms)
+{
+	struct rlock__link *open[RLOCK__LINKS_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < inquiry->conn->link_count; i++)
+		if (is_open(&inquiry->answers[i]))
+			open[count++] = inquiry->conn->links[i];
+	return rlock__links_poll(open, count, cancel, 1, until_ms);
+}
+
+static enum rlock_status end_await(struct rlock__inquiry *inquiry, enum rlock_status status,
+				   const char *text)
+{
+	give_up(inquiry);
+	inquiry->conn->decisive = 0;
+	return rlock__fail(inquiry->conn->links[0], status, "%s", text);
+}
+
+enum rlock_status rlock__inquiry_await(struct rlock__inquiry *inquiry, size_t enough,
+				       int64_t until_ms)
+{
+	for (;;) {
+		struct pollfd cancel = { inquiry->conn->cancel_fd, POLLIN, 0 };
+		size_t open = advance(inquiry), agreed;
+
+		agreed = rlock__inquiry_count(inquiry, RLOCK_OK);
+		if (open == 0 || (enough > 0 && (agreed >= enough || agreed + open < enough)))
+			return RLOCK_OK;
+		if (rlock_now_ms() >= until_ms)
+			return RLOCK_OK;
+		if (poll_open(inquiry, &cancel, until_ms) < 0)
+			return end_await(inquiry, RLOCK_ESYS, strerror(errno));
+		if (cancel.revents != 0)
+			return end_await(inquiry, RLOCK_CANCELLED, "no answer yet");
+	}
+}
+
+bool rlock__inquiry_decide_by(struct rlock__inquiry *inquiry, enum rlock_status status)
+{
+	for (size_t i = 0; i < inquiry->conn->link_count; i++) {
+		if (!inquiry->answers[i].is_over || inquiry->answers[i].status != status)
+			continue;
+		inquiry->conn->decisive = i;
+		return true;
+	}
+	return false;
+}
+
+static enum rlock_status first_refusal(const struct rlock__inquiry *inquiry)
+{
+	for (size_t i = 0; i < inquiry->conn->link_count; i++) {
+		const struct rlock__answer *answer = &inquiry->answers[i];
+
+		if (answer->is_over && answer->status < 0 && answer->status != RLOCK_ENET)
+			return answer->status;
+	}
+	return RLOCK_OK;
+}
+
+static void add_count(const struct rlock__inquiry *inquiry)
+{
+	const struct rlock_conn *conn = inquiry->conn;
+	struct rlock__link *link = conn->links[conn->decisive];
+	size_t name = rlock__link_error_name(link);
+	char text[RLOCK_ERROR_MAX];
+
+	if (conn->link_count == 1)
+		return;
+	(void)snprintf(text, sizeof(text), "%s", rlock__link_error(link));
+	(void)rlock__fail(link, RLOCK_ENET, "%zu of %zu servers could be asked, %zu must agree: %s",
+			  conn->link_count - rlock__inquiry_count(inquiry, RLOCK_ENET),
+			  conn->link_count, conn->quorum, text);
+	rlock__fail_name(link, name);
+}
+
+enum rlock_status rlock__inquiry_verdict(struct rlock__inquiry *inquiry, enum rlock_status refusal)
+{
+	struct rlock_conn *conn = inquiry->conn;
+	size_t spare = conn->link_count - conn->quorum;
+	enum rlock_status status = first_refusal(inquiry);
+
+	if (rlock__inquiry_count(inquiry, RLOCK_OK) >= conn->quorum)
+		return RLOCK_OK;
+	if (rlock__inquiry_count(inquiry, refusal) > spare &&
+	    rlock__inquiry_decide_by(inquiry, refusal))
+		return refusal;
+	if (status != RLOCK_OK && rlock__inquiry_decide_by(inquiry, status))
+		return status;
+	if (!rlock__inquiry_decide_by(inquiry, RLOCK_ENET)) {
+		/* Not answered yet, or not enough of them to say no. */
+		if (rlock__inquiry_count(inquiry, refusal) > 0 &&
+		    rlock__inquiry_decide_by(inquiry, refusal))
+			return refusal;
+		conn->decisive = 0;
+		(void)rlock__fail(conn->links[0], RLOCK_ENET, "no answer in time");
+	}
+	add_count(inquiry);
+	return RLOCK_ENET;
+}
+
+int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms)
+{
+	return conn->link_count > 1 ? lease_ms / DRIFT_DIVISOR + DRIFT_LEAST_MS : 0;
+}

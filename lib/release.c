@@ -1,0 +1,171 @@
+/*
+ * Giving a hold back, or leaving it to its end. The same request goes to every server until enough of them
+ * have answered it; one that was carried out already finds the hold's id gone.
+ */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* How long the first delivery may take; each further one twice as long. */
+#define FIRST_TRY_MS 1000
+/* How long those of several servers that aren't needed any more are waited for. */
+#define REST_MS 100
+
+/* What the scripts that release answer for a name. */
+enum release_result {
+	RELEASE_NO_SUCH_HOLD = 0,
+	RELEASE_OTHERS_LEFT = 1,
+	RELEASE_FREE = 2,
+	RELEASE_UNTOLD = 3,
+	RELEASE_LOST = 4,
+};
+
+struct delivery {
+	struct rlock_conn *conn;
+	const struct rlock_hold *hold;
+	const struct rlock__script *script;
+	bool is_repeated[RLOCK__LINKS_MAX]; /* an earlier request may have been carried out there */
+	bool is_untold[RLOCK__LINKS_MAX];
+};
+
+/*
+ * The results of all names in one. A hold that isn't there is done if this is a second delivery and the
+ * lease can't have ended yet: the first one took it out, only its answer was lost.
+ */
+static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply)
+{
+	struct delivery *delivery = ctx;
+	const struct rlock_hold *hold = delivery->hold;
+	struct rlock__link *link = delivery->conn->links[index];
+	bool may_be_done =
+		delivery->is_repeated[index] && rlock_now_ms() < hold->sent_ms + hold->lease_ms;
+
+	if (!rlock__are_integers(reply, hold->name_count))
+		return rlock__fail_reply(link, delivery->script);
+	for (size_t i = 0; i < hold->name_count; i++) {
+		long long result = reply->element[i]->integer;
+
+		if (result == RELEASE_LOST || (result == RELEASE_NO_SUCH_HOLD && !may_be_done))
+			return rlock__fail_lost(link, i);
+		if (result == RELEASE_UNTOLD) {
+			delivery->is_untold[index] = true;
+			(void)rlock__fail(link, RLOCK_UNTOLD,
+					  "the user may not publish on the lock's channel: it "
+					  "needs +publish and the ACL rule &redisson_*");
+			rlock__fail_name(link, i);
+		}
+	}
+	return RLOCK_OK;
+}
+
+/*
+ * A stream that has gone silent must leave time for another one. But there is one honest try, however
+ * late it is.
+ */
+static int64_t try_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_ms)
+{
+	int64_t end_ms = now_ms + patience_ms;
+
+	return now_ms < deadline_ms ? rlock__sooner(end_ms, deadline_ms) : end_ms;
+}
+
+/* Ask those that have not answered yet, and wait for as many as are needed; for the rest not long. */
+static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__inquiry *inquiry,
+				      struct rlock__args *args, int64_t end_ms)
+{
+	const struct rlock_conn *conn = delivery->conn;
+	enum rlock_status status;
+
+	for (size_t i = 0; i < conn->link_count; i++) {
+		const struct rlock__answer *answer = &inquiry->answers[i];
+
+		if (answer->is_over && answer->status != RLOCK_ENET)
+			continue;
+		if (answer->is_over)
+			delivery->is_repeated[i] |= answer->outcome.was_sent;
+		rlock__inquiry_begin(inquiry, i, delivery->script, args, end_ms);
+	}
+	if (conn->link_count == 1)
+		return rlock__inquiry_await(inquiry, 0, INT64_MAX);
+	status = rlock__inquiry_await(inquiry, conn->quorum, INT64_MAX);
+	return status == RLOCK_OK ? rlock__inquiry_await(inquiry, 0, rlock_now_ms() + REST_MS)
+				  : status;
+}
+
+static enum rlock_status verdict(const struct delivery *delivery, struct rlock__inquiry *inquiry)
+{
+	enum rlock_status status = rlock__inquiry_verdict(inquiry, RLOCK_NOT_HELD);
+
+	for (size_t i = 0; status == RLOCK_OK && i < delivery->conn->link_count; i++) {
+		if (!delivery->is_untold[i])
+			continue;
+		delivery->conn->decisive = i;
+		return RLOCK_UNTOLD;
+	}
+	return status;
+}
+
+/* Send the same request until it is answered, the deadline is there, or the lease has ended. */
+static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hold *hold,
+				 const struct rlock__script *script, struct rlock__args *args,
+				 int64_t deadline_ms)
+{
+	struct delivery delivery = { .conn = conn, .hold = hold, .script = script };
+	int64_t lease_end_ms = hold->sent_ms + hold->lease_ms, pause_ms = 0;
+	int64_t patience_ms = FIRST_TRY_MS;
+	struct rlock__inquiry inquiry;
+	enum rlock_status status = rlock__inquiry_init(&inquiry, conn, read_results, &delivery);
+
+	if (status != RLOCK_OK)
+		return status;
+	deadline_ms = rlock__sooner(deadline_ms, lease_end_ms);
+	for (;;) {
+		status = deliver_once(&delivery, &inquiry, args,
+				      try_end_ms(rlock_now_ms(), deadline_ms, patience_ms));
+		if (status == RLOCK_OK)
+			status = verdict(&delivery, &inquiry);
+		rlock__drop_refused(&inquiry);
+		if (status != RLOCK_ENET || rlock_now_ms() >= deadline_ms)
+			break;
+		patience_ms *= 2;
+		if (rlock__pause(conn, &pause_ms, deadline_ms) == RLOCK_CANCELLED) {
+			status = RLOCK_CANCELLED;
+			break;
+		}
+	}
+	rlock__inquiry_free(&inquiry);
+	return status;
+}
+
+enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold,
+				int64_t deadline_ms)
+{
+	const struct rlock__action *action = hold->row->release;
+	struct rlock__args args;
+	enum rlock_status status;
+
+	rlock__action_keys(action, hold, &args);
+	rlock__args_text(&args, hold->id, strlen(hold->id));
+	rlock__action_args(action, hold, &args);
+	status = deliver(conn, hold, action->script, &args, deadline_ms);
+	rlock__args_free(&args);
+	return status;
+}
+
+enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_hold *hold, int64_t left_ms,
+			       int64_t deadline_ms)
+{
+	const struct rlock__action *action = hold->row->linger;
+	struct rlock__args args;
+	enum rlock_status status;
+
+	rlock__action_keys(action, hold, &args);
+	rlock__args_text(&args, hold->id, strlen(hold->id));
+	rlock__args_number(&args, left_ms);
+	rlock__action_args(action, hold, &args);
+	status = deliver(conn, hold, action->script, &args, deadline_ms);
+	rlock__args_free(&args);
+	return status;
+}

@@ -1,0 +1,418 @@
+/*
+ * One try to take a lock: ask all servers, and when not as many as must agree have granted it, give it
+ * back on all of them. When to try again is wait.c's business; what the scripts do to a key, lua/'s.
+ */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* A try gets at least this long, even when the wait is about to end. */
+#define TRY_MIN_MS 250
+/* How long those of several servers are waited for that can't change the outcome any more. */
+#define REST_MS 100
+#define UNDO_MS 1000
+
+/* ---- what is asked ---- */
+
+static void acquire_args(struct rlock__waiter *waiter, struct rlock__args *args)
+{
+	const struct rlock_request *request = waiter->request;
+	const struct rlock_hold *hold = waiter->hold;
+	const struct rlock__action *action = hold->row->acquire;
+	const char *note = request->note != NULL ? request->note : "";
+	bool may_have_forgotten = waiter->conn->quorum < waiter->conn->link_count;
+
+	rlock__action_keys(action, hold, args);
+	rlock__args_number(args, request->lease_ms);
+	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
+	rlock__args_text(args, hold->id, strlen(hold->id));
+	rlock__args_text(args, note, strnlen(note, RLOCK_NOTE_MAX - 1));
+	rlock__args_text(args, request->draw_token ? "1" : "0", 1);
+	rlock__args_text(args, request->wait_ms != 0 ? "1" : "0", 1);
+	rlock__args_text(args, waiter->since, strlen(waiter->since));
+	rlock__args_number(args, may_have_forgotten ? request->lease_ms : 0);
+	rlock__action_args(action, hold, args);
+	for (size_t i = 0; i < request->inherited_count; i++)
+		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
+}
+
+/* What takes a try back, granted or not, and whatever it left behind. */
+static const struct rlock__script *leave_args(const struct rlock__waiter *waiter,
+					      struct rlock__args *args)
+{
+	const struct rlock_hold *hold = waiter->hold;
+	bool has_leave = hold->row->leave != NULL;
+	const struct rlock__action *action = has_leave ? hold->row->leave : hold->row->release;
+
+	rlock__action_keys(action, hold, args);
+	rlock__args_text(args, hold->id, strlen(hold->id));
+	if (has_leave)
+		rlock__args_text(args, waiter->owner, strlen(waiter->owner));
+	rlock__action_args(action, hold, args);
+	return action->script;
+}
+
+/* ---- what is answered ---- */
+
+/* What the scripts that acquire answer, in their first number. */
+enum acquire_result {
+	ACQUIRE_NEVER = -2,
+	ACQUIRE_OTHER_KIND = -1,
+	ACQUIRE_BUSY = 0,
+	ACQUIRE_DONE = 1,
+};
+
+#define VALUES_PER_NAME 3
+#define TTL_OF_A_WAITER (-2)
+
+static size_t copy_string(const redisReply *from, char *to, size_t to_size)
+{
+	size_t len = from->len < to_size - 1 ? from->len : to_size - 1;
+
+	memcpy(to, from->str, len);
+	to[len] = '\0';
+	return len;
+}
+
+static bool is_acquired(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+	       reply->element[0]->type == REDIS_REPLY_INTEGER &&
+	       reply->element[0]->integer == ACQUIRE_DONE;
+}
+
+static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
+				    const redisReply *reply)
+{
+	struct rlock_hold *hold = waiter->hold;
+	struct rlock__link *link = waiter->conn->links[index];
+	struct rlock__stand *stand = &waiter->stands[index];
+	const struct rlock__script *script = hold->row->acquire->script;
+	size_t last = 1 + VALUES_PER_NAME * hold->name_count;
+
+	stand->is_granted = true;
+	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
+		return rlock__fail_reply(link, script);
+	for (size_t i = 0; i < hold->name_count; i++) {
+		redisReply *const *values = &reply->element[1 + VALUES_PER_NAME * i];
+
+		if (values[0]->type != REDIS_REPLY_STRING ||
+		    values[0]->len >= sizeof(hold->taken[i].owner) ||
+		    values[1]->type != REDIS_REPLY_INTEGER ||
+		    values[2]->type != REDIS_REPLY_INTEGER)
+			return rlock__fail_reply(link, script);
+		(void)copy_string(values[0], hold->taken[i].owner, sizeof(hold->taken[i].owner));
+		hold->taken[i].count = values[1]->integer;
+		hold->taken[i].token = values[2]->integer;
+	}
+	if (reply->element[last]->integer == 0)
+		return RLOCK_OK;
+	stand->is_young = true;
+	stand->ttl_ms = reply->element[last]->integer;
+	stand->look_ms = -1;
+	stand->name_index = 0;
+	return RLOCK_BUSY;
+}
+
+static bool is_busy_reply(const redisReply *reply)
+{
+	static const int types[] = { REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+				     REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
+				     REDIS_REPLY_STRING };
+	const size_t count = sizeof(types) / sizeof(types[0]);
+
+	if (reply->elements != count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (reply->element[i]->type != types[i])
+			return false;
+	return true;
+}
+
+static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
+				   const redisReply *reply)
+{
+	redisReply *const *element = reply->element;
+	struct rlock__stand *stand = &waiter->stands[index];
+
+	if (!is_busy_reply(reply))
+		return rlock__fail_reply(waiter->conn->links[index],
+					 waiter->hold->row->acquire->script);
+	stand->name_index = (size_t)element[1]->integer - 1;
+	stand->ttl_ms = element[2]->integer;
+	stand->is_waiter = element[2]->integer == TTL_OF_A_WAITER;
+	stand->holder_len = copy_string(element[3], stand->holder, sizeof(stand->holder));
+	stand->note_len = copy_string(element[4], stand->note, sizeof(stand->note));
+	stand->look_ms = element[5]->integer;
+	/* The first server's clock orders the waiters on all of them. */
+	if (waiter->since[0] == '\0')
+		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));
+	return RLOCK_BUSY;
+}
+
+static enum rlock_status read_answer(void *ctx, size_t index, redisReply *reply)
+{
+	struct rlock__waiter *waiter = ctx;
+	struct rlock__link *link = waiter->conn->links[index];
+	size_t name_index;
+
+	if (is_acquired(reply))
+		return read_taken(waiter, index, reply);
+	if (!rlock__are_integers(reply, 1) || reply->elements < 2 ||
+	    reply->element[1]->type != REDIS_REPLY_INTEGER)
+		return rlock__fail_reply(link, waiter->hold->row->acquire->script);
+	name_index = (size_t)reply->element[1]->integer - 1;
+	switch (reply->element[0]->integer) {
+	case ACQUIRE_BUSY:
+		return read_busy(waiter, index, reply);
+	case ACQUIRE_NEVER:
+		(void)rlock__fail(
+			link, RLOCK_ENEVER,
+			"it is held for reading by its owner, who would wait for himself: "
+			"give the read lock back first");
+		rlock__fail_name(link, name_index);
+		return RLOCK_ENEVER;
+	case ACQUIRE_OTHER_KIND:
+		if (reply->elements == 3)
+			return rlock__fail_kind(link, reply->element[2], name_index);
+		break;
+	default:
+		break;
+	}
+	return rlock__fail_reply(link, waiter->hold->row->acquire->script);
+}
+
+/* ---- giving back ---- */
+
+/*
+ * The login was refused, but the try behind it in the same write took place, as the default user or
+ * in another database: take it back on that stream, before anybody is told of the refusal.
+ */
+static void undo_stray(struct rlock__waiter *waiter, size_t index, const redisReply *reply)
+{
+	struct rlock__link *link = waiter->conn->links[index];
+	enum rlock_status status = waiter->stands[index].status;
+	const struct rlock__script *script;
+	struct rlock__args args;
+	redisReply *undone = NULL;
+	char error[RLOCK_ERROR_MAX];
+	bool was_sent;
+
+	if (is_acquired(reply) || waiter->hold->row->leave != NULL) {
+		memcpy(error, rlock__link_error(link), sizeof(error));
+		script = leave_args(waiter, &args);
+		(void)rlock__script_run_text(link, script, &args, rlock_now_ms() + UNDO_MS,
+					     &was_sent, &undone);
+		if (undone != NULL)
+			freeReplyObject(undone);
+		rlock__args_free(&args);
+		(void)rlock__fail(link, status, "%s", error);
+	}
+	rlock__link_close(link);
+}
+
+static enum rlock_status read_nothing(void *ctx, size_t index, redisReply *reply)
+{
+	(void)ctx;
+	(void)index;
+	(void)reply;
+	return RLOCK_OK;
+}
+
+/* Take back what some of the servers have, by that script, and wait for that. */
+static void take_back(struct rlock__waiter *waiter, const struct rlock__script *script,
+		      struct rlock__args *args, const bool is_wanted[RLOCK__LINKS_MAX])
+{
+	int64_t end_ms = rlock_now_ms() + UNDO_MS;
+	struct rlock__inquiry inquiry;
+
+	if (rlock__inquiry_init(&inquiry, waiter->conn, read_nothing, NULL) != RLOCK_OK)
+		return;
+	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+		if (!is_wanted[i])
+			continue;
+		waiter->stands[i].may_be_held = true;
+		rlock__inquiry_begin(&inquiry, i, script, args, end_ms);
+	}
+	(void)rlock__inquiry_await(&inquiry, 0, end_ms);
+	for (size_t i = 0; i < waiter->conn->link_count; i++)
+		if (inquiry.answers[i].is_over && inquiry.answers[i].status == RLOCK_OK)
+			waiter->stands[i].may_be_held = false;
+	rlock__inquiry_free(&inquiry);
+}
+
+/* What some servers granted, while others did not. Places in a line are kept. */
+static void give_back_granted(struct rlock__waiter *waiter)
+{
+	const struct rlock__action *action = waiter->hold->row->release;
+	bool is_granted[RLOCK__LINKS_MAX], has_any = false;
+	struct rlock__args args;
+
+	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+		is_granted[i] = waiter->stands[i].is_granted;
+		has_any = has_any || is_granted[i];
+	}
+	if (!has_any)
+		return;
+	rlock__action_keys(action, waiter->hold, &args);
+	rlock__args_text(&args, waiter->hold->id, strlen(waiter->hold->id));
+	rlock__action_args(action, waiter->hold, &args);
+	take_back(waiter, action->script, &args, is_granted);
+	rlock__args_free(&args);
+}
+
+/* It was had without those that still have us in their line. */
+static void leave_lines(struct rlock__waiter *waiter)
+{
+	bool has_traces[RLOCK__LINKS_MAX], has_any = false;
+	const struct rlock__script *script;
+	struct rlock__args args;
+
+	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+		const struct rlock__stand *stand = &waiter->stands[i];
+
+		has_traces[i] =
+			stand->left_traces && stand->status == RLOCK_BUSY && !stand->is_granted;
+		has_any = has_any || has_traces[i];
+	}
+	if (!has_any)
+		return;
+	script = leave_args(waiter, &args);
+	take_back(waiter, script, &args, has_traces);
+	rlock__args_free(&args);
+}
+
+static void last_word(struct rlock__waiter *waiter, size_t index)
+{
+	struct rlock__link *link = waiter->conn->links[index];
+	const struct rlock__script *script;
+	struct rlock__args args;
+
+	if (!rlock__link_is_open(link))
+		return;
+	script = leave_args(waiter, &args);
+	rlock__script_last_word(link, script, &args);
+	rlock__args_free(&args);
+}
+
+/*
+ * A try that went out and wasn't answered may yet be granted, and one that was refused may stand in the line:
+ * its undoing goes out behind it. A server that can't be reached has our sign of life run out.
+ */
+void rlock__try_leave(struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->conn->link_count; i++)
+		if (waiter->stands[i].may_be_held || waiter->stands[i].left_traces)
+			last_word(waiter, i);
+}
+
+/* ---- the try ---- */
+
+int64_t rlock__try_deadline(const struct rlock__waiter *waiter, int64_t now_ms)
+{
+	int64_t least_ms = now_ms + TRY_MIN_MS;
+
+	if (waiter->request->wait_ms <= 0)
+		return INT64_MAX; /* the connection's own time-out counts */
+	return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
+}
+
+/* How each server stands now. An error may have come in the middle of several names. */
+static void note_answer(struct rlock__waiter *waiter, size_t index,
+			const struct rlock__answer *answer)
+{
+	struct rlock__stand *stand = &waiter->stands[index];
+	bool is_answer =
+		answer->is_over && answer->status >= 0 && answer->status != RLOCK_CANCELLED;
+	bool was_sent = !answer->is_over || answer->outcome.was_sent;
+	bool has_leave = waiter->hold->row->leave != NULL && waiter->request->wait_ms != 0;
+
+	stand->status = answer->is_over ? answer->status : RLOCK_ENET;
+	if (is_answer)
+		stand->may_be_held = false;
+	else
+		stand->may_be_held = stand->may_be_held || was_sent;
+	stand->left_traces = has_leave && was_sent && stand->status != RLOCK_OK;
+	if (stand->status < 0 && answer->outcome.reply != NULL && answer->outcome.status < 0)
+		undo_stray(waiter, index, answer->outcome.reply);
+}
+
+/* Some had it, and not enough. On the others it may have been granted since. */
+static void give_back(struct rlock__waiter *waiter)
+{
+	give_back_granted(waiter);
+	if (waiter->conn->link_count == 1)
+		return;
+	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+		struct rlock__stand *stand = &waiter->stands[i];
+
+		if (!stand->may_be_held || stand->is_granted)
+			continue;
+		last_word(waiter, i);
+		stand->left_traces = false;
+	}
+}
+
+static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__inquiry *inquiry,
+			     int64_t sent_ms)
+{
+	struct rlock_conn *conn = waiter->conn;
+	struct rlock__args args;
+	enum rlock_status status;
+
+	for (size_t i = 0; i < conn->link_count; i++) {
+		waiter->stands[i].is_granted = false;
+		waiter->stands[i].is_young = false;
+		waiter->stands[i].is_waiter = false;
+	}
+	acquire_args(waiter, &args);
+	rlock__inquiry_begin_all(inquiry, waiter->hold->row->acquire->script, &args,
+				 rlock__try_deadline(waiter, sent_ms));
+	status = rlock__inquiry_await(inquiry, conn->quorum, INT64_MAX);
+	if (status == RLOCK_OK && rlock__inquiry_count(inquiry, RLOCK_OK) < conn->quorum)
+		status = rlock__inquiry_await(inquiry, 0, rlock_now_ms() + REST_MS);
+	rlock__args_free(&args);
+	return status;
+}
+
+/* Who can't be asked does not count, as long as there are enough others: then it is but busy. */
+static enum rlock_status verdict(const struct rlock__waiter *waiter, struct rlock__inquiry *inquiry)
+{
+	enum rlock_status status = rlock__inquiry_verdict(inquiry, RLOCK_BUSY);
+	size_t answered =
+		rlock__inquiry_count(inquiry, RLOCK_OK) + rlock__inquiry_count(inquiry, RLOCK_BUSY);
+
+	if (status < 0 && answered >= waiter->conn->quorum &&
+	    rlock__inquiry_decide_by(inquiry, RLOCK_BUSY))
+		return RLOCK_BUSY;
+	return status;
+}
+
+enum rlock_status rlock__try(struct rlock__waiter *waiter)
+{
+	struct rlock_conn *conn = waiter->conn;
+	int64_t sent_ms = rlock_now_ms(), lease_ms = waiter->request->lease_ms;
+	struct rlock__inquiry inquiry;
+	enum rlock_status status = rlock__inquiry_init(&inquiry, conn, read_answer, waiter);
+
+	if (status != RLOCK_OK)
+		return status;
+	status = ask(waiter, &inquiry, sent_ms);
+	for (size_t i = 0; i < conn->link_count; i++)
+		note_answer(waiter, i, &inquiry.answers[i]);
+	if (status == RLOCK_OK)
+		status = verdict(waiter, &inquiry);
+	if (status == RLOCK_OK) {
+		leave_lines(waiter);
+		waiter->hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
+		waiter->hold->lease_ms = lease_ms;
+		waiter->hold->ttl_ms = lease_ms;
+	} else {
+		give_back(waiter);
+	}
+	waiter->is_busy = status == RLOCK_BUSY;
+	rlock__inquiry_free(&inquiry);
+	return status;
+}
