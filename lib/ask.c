@@ -92,7 +92,7 @@ static size_t advance(struct rlock__inquiry *inquiry)
 		}
 		answer->status = answer->outcome.status;
 		assert(answer->status != RLOCK_OK || answer->outcome.reply != NULL);
-		if (answer->status == RLOCK_OK)
+		if (answer->status == RLOCK_OK && inquiry->read != NULL)
 			answer->status = inquiry->read(inquiry->ctx, i, answer->outcome.reply);
 	}
 	return open;

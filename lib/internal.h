@@ -304,13 +304,16 @@ struct rlock__answer {
 	bool is_asked, is_over;
 };
 
+/* How long those of several servers are waited for that can't change the outcome any more. */
+#define RLOCK__REST_MS 100
+
 /* Turns a reply of the index-th server into a status; of one that is negative the link has the text. */
 typedef enum rlock_status (*rlock__read_fn)(void *ctx, size_t index, struct redisReply *reply);
 
 struct rlock__inquiry {
 	struct rlock_conn *conn;
 	struct rlock__answer *answers; /* one a link */
-	rlock__read_fn read;
+	rlock__read_fn read;           /* NULL: any reply will do */
 	void *ctx;
 };
 
@@ -401,6 +404,7 @@ struct rlock_hold {
 	struct rlock__taken *taken; /* one a name */
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;
+	char note[RLOCK_NOTE_MAX];
 };
 
 /* The keys of every name of hold for action; free them, and what is added, with rlock__args_free. */
@@ -467,6 +471,10 @@ struct rlock__waiter {
  * given back. Else why not, with the text in the connection.
  */
 enum rlock_status rlock__try(struct rlock__waiter *waiter);
+/* The arguments of an acquisition, for owner; what since and least uptime are, lua/inc/request.lua says. */
+void rlock__acquire_args(const struct rlock__action *action, const struct rlock_hold *hold,
+			 const char *owner, const char *since, int64_t least_uptime_ms,
+			 const struct rlock_request *request, struct rlock__args *args);
 /* Until when one may take that begins now. */
 int64_t rlock__try_deadline(const struct rlock__waiter *waiter, int64_t now_ms);
 /* Take back whatever the tries may have left behind. */

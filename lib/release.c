@@ -10,8 +10,6 @@
 
 /* How long the first delivery may take; each further one twice as long. */
 #define FIRST_TRY_MS 1000
-/* How long those of several servers that aren't needed any more are waited for. */
-#define REST_MS 100
 
 /* What the scripts that release answer for a name. */
 enum release_result {
@@ -90,8 +88,9 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__i
 	if (conn->link_count == 1)
 		return rlock__inquiry_await(inquiry, 0, INT64_MAX);
 	status = rlock__inquiry_await(inquiry, conn->quorum, INT64_MAX);
-	return status == RLOCK_OK ? rlock__inquiry_await(inquiry, 0, rlock_now_ms() + REST_MS)
-				  : status;
+	return status == RLOCK_OK
+		       ? rlock__inquiry_await(inquiry, 0, rlock_now_ms() + RLOCK__REST_MS)
+		       : status;
 }
 
 static enum rlock_status verdict(const struct delivery *delivery, struct rlock__inquiry *inquiry)

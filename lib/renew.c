@@ -6,6 +6,9 @@
 
 #include "internal.h"
 
+/* How long a server may take to take again what it forgot. */
+#define AGAIN_MS 500
+
 struct renewal {
 	const struct rlock_conn *conn;
 	const struct rlock_hold *hold;
@@ -29,6 +32,49 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 	return RLOCK_OK;
 }
 
+/* ---- a server that forgot ---- */
+
+/* By another name's inherited owner it would not be the same hold. */
+static bool has_one_owner(const struct rlock_hold *hold)
+{
+	for (size_t i = 1; i < hold->name_count; i++)
+		if (strcmp(hold->taken[i].owner, hold->taken[0].owner) != 0)
+			return false;
+	return hold->taken[0].owner[0] != '\0';
+}
+
+/*
+ * Enough servers hold the lock, but some have lost it: they were restarted, say. There it is taken again,
+ * under the same id, so that they count the next time that another one is restarted.
+ */
+static void take_again(const struct renewal *renewal, const struct rlock__inquiry *renewed,
+		       int64_t lease_ms)
+{
+	const struct rlock_hold *hold = renewal->hold;
+	bool is_mutex = hold->kind == RLOCK_PLAIN || hold->kind == RLOCK_FAIR;
+	/* Those who came in line there meanwhile don't go first: we have it. */
+	const struct rlock__kind *row = is_mutex ? rlock__kind(RLOCK_PLAIN) : hold->row;
+	struct rlock_request request = RLOCK_REQUEST_INIT;
+	int64_t end_ms = rlock_now_ms() + AGAIN_MS;
+	struct rlock__inquiry inquiry;
+	struct rlock__args args;
+
+	if (!has_one_owner(hold) ||
+	    rlock__inquiry_init(&inquiry, renewed->conn, NULL, NULL) != RLOCK_OK)
+		return;
+	request.lease_ms = lease_ms;
+	request.wait_ms = 0;
+	rlock__acquire_args(row->acquire, hold, hold->taken[0].owner, "", 0, &request, &args);
+	for (size_t i = 0; i < renewed->conn->link_count; i++)
+		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
+			rlock__inquiry_begin(&inquiry, i, row->acquire->script, &args, end_ms);
+	(void)rlock__inquiry_await(&inquiry, 0, end_ms);
+	rlock__args_free(&args);
+	rlock__inquiry_free(&inquiry);
+}
+
+/* ---- renew ---- */
+
 enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, int64_t lease_ms,
 			      int64_t deadline_ms)
 {
@@ -47,12 +93,17 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	rlock__action_args(action, hold, &args);
 	rlock__inquiry_begin_all(&inquiry, action->script, &args, deadline_ms);
 	status = rlock__inquiry_await(&inquiry, conn->quorum, INT64_MAX);
+	/* It does no harm to hear the others, and helps those that forgot. */
+	if (status == RLOCK_OK && conn->quorum < conn->link_count)
+		status = rlock__inquiry_await(&inquiry, 0, rlock_now_ms() + RLOCK__REST_MS);
 	if (status == RLOCK_OK)
 		status = rlock__inquiry_verdict(&inquiry, RLOCK_NOT_HELD);
 	if (status == RLOCK_OK) {
 		hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = renewal.least_ttl_ms;
+		if (rlock__inquiry_count(&inquiry, RLOCK_NOT_HELD) > 0)
+			take_again(&renewal, &inquiry, lease_ms);
 	}
 	rlock__drop_refused(&inquiry);
 	rlock__args_free(&args);

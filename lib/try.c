@@ -10,29 +10,23 @@
 
 /* A try gets at least this long, even when the wait is about to end. */
 #define TRY_MIN_MS 250
-/* How long those of several servers are waited for that can't change the outcome any more. */
-#define REST_MS 100
 #define UNDO_MS 1000
 
 /* ---- what is asked ---- */
 
-static void acquire_args(struct rlock__waiter *waiter, struct rlock__args *args)
+void rlock__acquire_args(const struct rlock__action *action, const struct rlock_hold *hold,
+			 const char *owner, const char *since, int64_t least_uptime_ms,
+			 const struct rlock_request *request, struct rlock__args *args)
 {
-	const struct rlock_request *request = waiter->request;
-	const struct rlock_hold *hold = waiter->hold;
-	const struct rlock__action *action = hold->row->acquire;
-	const char *note = request->note != NULL ? request->note : "";
-	bool may_have_forgotten = waiter->conn->quorum < waiter->conn->link_count;
-
 	rlock__action_keys(action, hold, args);
 	rlock__args_number(args, request->lease_ms);
-	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
+	rlock__args_text(args, owner, strlen(owner));
 	rlock__args_text(args, hold->id, strlen(hold->id));
-	rlock__args_text(args, note, strnlen(note, RLOCK_NOTE_MAX - 1));
+	rlock__args_text(args, hold->note, strlen(hold->note));
 	rlock__args_text(args, request->draw_token ? "1" : "0", 1);
 	rlock__args_text(args, request->wait_ms != 0 ? "1" : "0", 1);
-	rlock__args_text(args, waiter->since, strlen(waiter->since));
-	rlock__args_number(args, may_have_forgotten ? request->lease_ms : 0);
+	rlock__args_text(args, since, strlen(since));
+	rlock__args_number(args, least_uptime_ms);
 	rlock__action_args(action, hold, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
@@ -213,14 +207,6 @@ static void undo_stray(struct rlock__waiter *waiter, size_t index, const redisRe
 	rlock__link_close(link);
 }
 
-static enum rlock_status read_nothing(void *ctx, size_t index, redisReply *reply)
-{
-	(void)ctx;
-	(void)index;
-	(void)reply;
-	return RLOCK_OK;
-}
-
 /* Take back what some of the servers have, by that script, and wait for that. */
 static void take_back(struct rlock__waiter *waiter, const struct rlock__script *script,
 		      struct rlock__args *args, const bool is_wanted[RLOCK__LINKS_MAX])
@@ -228,7 +214,7 @@ static void take_back(struct rlock__waiter *waiter, const struct rlock__script *
 	int64_t end_ms = rlock_now_ms() + UNDO_MS;
 	struct rlock__inquiry inquiry;
 
-	if (rlock__inquiry_init(&inquiry, waiter->conn, read_nothing, NULL) != RLOCK_OK)
+	if (rlock__inquiry_init(&inquiry, waiter->conn, NULL, NULL) != RLOCK_OK)
 		return;
 	for (size_t i = 0; i < waiter->conn->link_count; i++) {
 		if (!is_wanted[i])
@@ -359,6 +345,7 @@ static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__inquiry
 			     int64_t sent_ms)
 {
 	struct rlock_conn *conn = waiter->conn;
+	bool may_have_forgotten = conn->quorum < conn->link_count;
 	struct rlock__args args;
 	enum rlock_status status;
 
@@ -367,12 +354,14 @@ static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__inquiry
 		waiter->stands[i].is_young = false;
 		waiter->stands[i].is_waiter = false;
 	}
-	acquire_args(waiter, &args);
+	rlock__acquire_args(waiter->hold->row->acquire, waiter->hold, waiter->owner, waiter->since,
+			    may_have_forgotten ? waiter->request->lease_ms : 0, waiter->request,
+			    &args);
 	rlock__inquiry_begin_all(inquiry, waiter->hold->row->acquire->script, &args,
 				 rlock__try_deadline(waiter, sent_ms));
 	status = rlock__inquiry_await(inquiry, conn->quorum, INT64_MAX);
 	if (status == RLOCK_OK && rlock__inquiry_count(inquiry, RLOCK_OK) < conn->quorum)
-		status = rlock__inquiry_await(inquiry, 0, rlock_now_ms() + REST_MS);
+		status = rlock__inquiry_await(inquiry, 0, rlock_now_ms() + RLOCK__REST_MS);
 	rlock__args_free(&args);
 	return status;
 }

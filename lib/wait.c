@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@
 #define SLOW_ANSWERS_MAX 3
 #define UNDO_MS 1000
 /* Two that ask several servers at once may each get some of them, again and again. */
-#define CONTENDED_TRIES_MAX 10
+#define CONTENDED_TRIES_MAX 4
 
 /*
  * A lock whose answer was long under way has little of its lease left. The same request again
@@ -339,7 +340,8 @@ static bool is_contended(const struct rlock__waiter *waiter)
 	bool is_granted = false;
 
 	for (size_t i = 0; i < waiter->conn->link_count; i++)
-		is_granted = is_granted || waiter->stands[i].is_granted;
+		is_granted =
+			is_granted || (waiter->stands[i].is_granted && !waiter->stands[i].is_young);
 	return is_granted && waiter->tries_contended < CONTENDED_TRIES_MAX;
 }
 
@@ -416,6 +418,8 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 		return rlock__fail(conn->links[0], RLOCK_EUNSUPPORTED,
 				   "this version has no %s locks, or no name was given",
 				   rlock_kind_name(request->kind));
+	if (status == RLOCK_OK && request->note != NULL)
+		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
 	waiter->stands = calloc(conn->link_count, sizeof(*waiter->stands));
 	if (status != RLOCK_OK || waiter->stands == NULL)
 		return rlock__fail(conn->links[0], RLOCK_ENOMEM, "out of memory");
