@@ -52,12 +52,25 @@ local function obstacle(index, name)
 	return nil
 end
 
+local function count_one(name)
+	if not name.is_free then
+		return redis.call('HINCRBY', name.lock, name.field, 1)
+	end
+	redis.call('HSET', name.lock, 'mode', 'read')
+	local count = redis.pcall('HINCRBY', name.lock, name.field, 1)
+	if is_error(count) then
+		redis.pcall('DEL', name.lock)
+		return refused('HINCRBY', count)
+	end
+	return count
+end
+
 -- One hold more of a reader, among others perhaps: what is undone is his alone.
 local function join(name, token)
-	if name.is_free then
-		redis.call('HSET', name.lock, 'mode', 'read')
+	local count = count_one(name)
+	if is_error(count) then
+		return count
 	end
-	local count = redis.call('HINCRBY', name.lock, name.field, 1)
 	local key = timeout_key(name, name.owner, count)
 	local undoing = {
 		{ 'HINCRBY', name.lock, name.field, -1 },
