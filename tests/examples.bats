@@ -155,6 +155,43 @@ cron() {
 	nothing_is_held
 }
 
+@test "rlock(1): first come, first served" {
+	run_example man/rlock.1 fair
+	assert_done $'first\nsecond'
+	nothing_is_held
+}
+
+@test "rlock(1): readers of a cache while a writer rebuilds it" {
+	run_example man/rlock.1 cache
+	assert_done $'rebuilding\nrebuilt\nread\nread'
+	nothing_is_held
+}
+
+@test "rlock(1): tests and a deployment on the staging system" {
+	run_example man/rlock.1 staging
+	assert_done $'test\ndeploy'
+	nothing_is_held
+}
+
+# only_the_counter_stays NAME TOKEN: of a lock with --fence, which was had so many times.
+only_the_counter_stays() {
+	assert_equal "$(redis getdel "redisson_lock_token:{$1}")" "$2"
+	nothing_is_held
+}
+
+@test "rlock(1): a store that refuses a smaller token" {
+	run_example man/rlock.1 fence
+	assert_done "$(printf '%s\n' 'stored with token 1' 'stored with token 2' \
+		'refused: token 1 is smaller than 2' 'whose lock was lost, and who still runs')"
+	only_the_counter_stays report 2
+}
+
+@test "rlock(1): two jobs that name the same locks in different orders" {
+	run_example man/rlock.1 names
+	assert_done both
+	nothing_is_held
+}
+
 @test "rlock(1): a status of one's own" {
 	run_example man/rlock.1 conflict
 	assert_done 'status 200'
@@ -196,6 +233,33 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_regex "${lines[2]}" '^(30000|29[0-9]{3})$'
 	assert_regex "${lines[3]}" '^[0-9a-f]{32}$'
 	assert_regex "${lines[4]}" "^${lines[0]} [0-9]{13} 30000 - a look$"
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): a read lock while a writer waits" {
+	own_redis_cli
+	run_example man/rlock-protocol.7 look-readwrite
+	assert_equal "$status" 0
+	assert_equal "${lines[0]} ${lines[1]}" 'mode read'
+	assert_regex "${lines[2]}" "^$UUID:[0-9]+$"
+	assert_equal "${lines[3]}" 1
+	assert_equal "${lines[4]}" "{nightly}:${lines[2]}:rwlock_timeout:1"
+	assert_regex "${lines[5]}" '^[0-9]{16} writer:0 .'
+	assert_equal "${#lines[@]}" 6
+	assert_regex "$stderr" '^rlock: nightly: not had within 1s: held by '
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): the line of a fair lock" {
+	own_redis_cli
+	run_example man/rlock-protocol.7 look-fair
+	assert_equal "$status" 0
+	assert_equal "${lines[0]} ${lines[1]} ${lines[2]}" 'next:0 next:0 next:0'
+	assert_regex "${lines[3]}" '^[0-9]{13} [0-9]{16} .'
+	assert_equal "${lines[4]}" seen
+	assert_regex "${lines[5]}" '^[0-9]{13} [0-9]{13}$'
+	assert_equal "${#lines[@]}" 6
+	assert_regex "$stderr" '^rlock: nightly: not had within 1s: held by '
 	nothing_is_held
 }
 
@@ -291,6 +355,28 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	nothing_is_held
 }
 
+@test "README: first come, first served" {
+	stub deploy.sh
+	run_example README.md fair
+	assert_done 'deploy.sh production'
+	nothing_is_held
+}
+
+@test "README: readers and writers" {
+	stub report
+	stub load
+	run_example README.md warehouse
+	assert_done $'report sales\nload '
+	nothing_is_held
+}
+
+@test "README: a store that can tell who is too late" {
+	stub store
+	run_example README.md fence
+	assert_done 'store --if-newer 1'
+	only_the_counter_stays invoices 1
+}
+
 @test "README: a lock that nobody gives back" {
 	held_by_stranger stuck
 	run_example README.md stuck
@@ -325,26 +411,110 @@ be_user() {
 	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
 }
 
-# use_everything NAME: whatever can be done with a lock.
-use_everything() {
-	local name=$1
-	redis script flush >/dev/null
-	run -0 rlock run -n "$name" -- rlock run -n "$name" -- true
-	run -0 rlock run -n --db 3 "$name" -- true
-	run -0 rlock run -t 1s "$name" -- sleep 0.4
-	run -0 rlock run -n "$name" -- rlock run --at-least 10ms "$name" -- true
-	run -0 rlock run -w 5s --at-least 10ms "$name" -- true
-	run -0 rlock lock -w 5s --owner x --lease 20s "$name"
-	run -75 rlock run -w 20ms "$name" -- true
+# use_kind VERB LOCK_VERB NAME: whatever can be done with a lock of one kind, but waiting.
+use_kind() {
+	local verb=$1 lock=$2 name=$3
+	run -0 rlock "$verb" -n "$name" -- rlock "$verb" -n "$name" -- true
+	run -0 rlock "$verb" -n --db 3 "$name" -- true
+	run -0 rlock "$verb" -t 1s "$name" -- sleep 0.4
+	run -0 rlock "$verb" -n "$name" -- rlock "$verb" --at-least 10ms "$name" -- true
+	run -0 rlock "$verb" -w 5s --at-least 10ms "$name" -- true
+	run -0 rlock "$lock" -w 5s --owner x --lease 20s "$name"
 	run -0 rlock renew --owner x --lease 20s "$name"
 	run -0 rlock unlock --owner x "$name"
-	run -0 rlock lock --pid $$ "$name"
+	run -0 rlock "$lock" --pid $$ "$name"
 	run -0 rlock renew --pid $$ "$name"
 	run -0 rlock unlock --pid $$ "$name"
-	run -0 rlock lock --owner x --lease 20s "$name"
+	run -0 rlock "$lock" --owner x --lease 20s "$name"
 	run -0 rlock unlock --force "$name"
-	run -78 rlock run -n "$name-string" -- true
+	run -78 rlock "$verb" -n "$name-string" -- true
 	assert_output --partial string
+}
+
+# use_wait HOLD WAIT NAME: waits by the verb WAIT for what HOLD has: in vain, and until it is given back.
+use_wait() {
+	local hold=$1 wait=$2 name=$3
+	run -0 rlock "$hold" --owner x --lease 20s "$name"
+	run -75 rlock "$wait" -w 20ms "$name" -- true
+	in_background rlock "$wait" -w 20s "$name" -- true
+	wait_until 5 somebody_listens
+	run -0 rlock unlock --owner x "$name"
+	wait "$PID"
+}
+somebody_listens() {
+	[ "$(redis pubsub channels)" != '' ]
+}
+
+# line_of NAME: the keys of the line, the one of the deadlines behind it.
+line_of() {
+	case $1 in
+	*'{'*) printf '%s\n' "redisson_lock_queue:$1" "redisson_lock_timeout:$1" ;;
+	*) printf '%s\n' "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}" ;;
+	esac
+}
+
+# Somebody of Java's takes the first place of NAME's line from who waits, and who waits takes it back.
+use_return() {
+	local name=$1 line deadlines waiter
+	{ read -r line; read -r deadlines; } < <(line_of "$name")
+	run -0 rlock lock --owner x --lease 20s "$name"
+	in_background rlock fair -w 20s "$name" -- true
+	wait_until 5 somebody_stands "$line"
+	waiter=$(redis lindex "$line" 0)
+	redis zadd "$deadlines" 9999999999999 java:1 >/dev/null
+	redis rpush "$line" java:1 >/dev/null
+	redis lrem "$line" 1 "$waiter" >/dev/null
+	wait_until 5 is_first "$line" "$waiter"
+	run -0 rlock unlock --owner x "$name"
+	wait "$PID"
+	redis del "$line" "$deadlines" >/dev/null
+}
+somebody_stands() {
+	[ "$(redis llen "$1")" -gt 0 ]
+}
+is_first() {
+	[ "$(redis lindex "$1" 0)" = "$2" ]
+}
+
+use_plain() {
+	use_kind run lock "$1"
+	use_wait lock lock "$1"
+	run -0 rlock run -n --fence "$1" -- true
+}
+
+use_fair() {
+	use_kind fair fair "$1"
+	use_wait fair fair "$1"
+	use_return "$1"
+	run -0 rlock fair -n --fence "$1" -- true
+}
+
+use_readwrite() {
+	use_kind rlock rlock "$1"
+	use_kind wlock wlock "$1"
+	use_wait rlock wlock "$1"
+	use_wait wlock rlock "$1"
+	use_wait wlock wlock "$1"
+	run -0 rlock wlock -n "$1" -- rlock rlock -n "$1" -- true
+	run -64 rlock rlock -n "$1" -- rlock wlock -n "$1" -- true
+	run -0 rlock rlock --owner x --lease 20s "$1"
+	run -0 rlock rlock --owner y --lease 20s "$1"
+	run -0 rlock unlock --force --holder x:0 "$1"
+	run -0 rlock unlock --force "$1"
+}
+
+# use_several NAME: on databases of this server, in the place of servers.
+use_several() {
+	run -0 rlock run -t 1s -w 10s -u "$RLOCK_URL/1 $RLOCK_URL/2 $RLOCK_URL/3" --quorum majority "$1" -- true
+}
+
+# use_everything NAME: whatever can be done with a lock.
+use_everything() {
+	redis script flush >/dev/null
+	use_plain "$1"
+	use_fair "$1"
+	use_readwrite "$1"
+	use_several "$1"
 }
 
 @test "each right that rlock(1) lists is used" {
@@ -356,9 +526,41 @@ use_everything() {
 	# Redis 6 counts no subcommands.
 	redis info commandstats | sed -nE 's/^cmdstat_([a-z]+).*/\1/p' | sort -u >used
 	rights | cut -d '|' -f 1 | sort >listed
-	assert [ "$(wc -l <listed)" -gt 20 ]
+	assert [ "$(wc -l <listed)" -gt 30 ]
 	run -0 comm -23 listed used
 	assert_output ''
+}
+
+# without_lines WORD...: the user ci by the lines of rlock(1) without those that have one of these words.
+without_lines() {
+	redis acl deluser ci >/dev/null
+	acl_lines man/rlock.1 'least rights' | grep -vF "$(printf '%s\n' "$@")" | redis >/dev/null
+	redis acl log reset >/dev/null
+	redis script flush >/dev/null
+	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
+}
+
+@test "for plain locks the lines up to the one with +publish are enough" {
+	redis set nightly-string x >/dev/null
+	without_lines +lindex +zadd +set +info
+	use_plain nightly
+	assert_equal "$(redis acl log)" ''
+	run -77 rlock fair -n nightly -- true
+	run -77 rlock rlock -n nightly -- true
+}
+
+@test "for fair locks the lines behind that are enough" {
+	redis set nightly-string x >/dev/null
+	without_lines +set +info
+	use_fair nightly
+	assert_equal "$(redis acl log)" ''
+}
+
+@test "for read and write locks the line of their own is enough" {
+	redis set nightly-string x >/dev/null
+	without_lines +lindex +zadd +info
+	use_readwrite nightly
+	assert_equal "$(redis acl log)" ''
 }
 
 @test "rlock-protocol(7) lists the same rights" {
@@ -383,12 +585,14 @@ use_everything() {
 }
 
 @test "the keys and channels that rlock-protocol(7) has for groups of names are no others'" {
-	local name
+	local name verb
 	be_user man/rlock.1 'least rights' man/rlock-protocol.7 narrow
 	redis acl setuser ci resetkeys resetchannels >/dev/null
 	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
-	for name in daily '{nightly}' app:x '{app}x' '{nightly'; do
-		run -77 rlock run -n "$name" -- true
+	for name in daily '{nightly}' '{nightly}:x' app:x '{app}x' '{nightly'; do
+		for verb in run fair rlock wlock; do
+			run -77 rlock "$verb" -n "$name" -- true
+		done
 		run -77 rlock unlock --force "$name"
 	done
 	no_keys
@@ -414,7 +618,7 @@ listed_variables() {
 	local name
 	listed_variables >listed
 	for name in RLOCK_URL RLOCK_CONFIG RLOCK_RUNTIME_DIR REDISCLI_AUTH XDG_CONFIG_HOME HOME RLOCK_NAME \
-		RLOCK_OWNER RLOCK_MODE RLOCK_HELD; do
+		RLOCK_OWNER RLOCK_MODE RLOCK_TOKEN RLOCK_HELD; do
 		run -0 grep -x "$name" listed
 	done
 }

@@ -500,28 +500,135 @@ nobody_waits() {
 
 # ---- a user with few rights ----
 
-@test "the rights that the manual lists are enough for everything" {
+# The user with these rights is who asks.
+as_least_rights() {
 	least_rights
 	export RLOCK_URL=$CI_URL
-	run -0 rlock run -n nightly nightly2 -- redis-cli -p "$PORT" client list
+}
+
+# all_of_kind VERB LOCK_VERB: what can be done with a lock when nobody else wants it.
+all_of_kind() {
+	local verb=$1 lock=$2
+	run -0 rlock "$verb" -n nightly nightly2 -- redis-cli -p "$PORT" client list
 	assert_output --partial 'user=ci'
-	run -0 rlock run -t 1s nightly -- sleep 0.5
+	run -0 rlock "$verb" -t 1s nightly -- sleep 0.5
 	assert_output ''
-	run -0 rlock run --db 3 nightly -- true
-	run -0 rlock run 'nightly {x' -- rlock run 'nightly {x' -- true
-	run -0 rlock run --at-least 50ms nightly -- true
-	run -0 rlock run -w 5s nightly -- true
-	run -0 rlock lock --owner x --lease 20s nightly
-	run -75 rlock run -w 20ms nightly -- true
-	assert_output --partial 'held by'
+	run -0 rlock "$verb" --db 3 nightly -- true
+	run -0 rlock "$verb" 'nightly {x' -- rlock "$verb" 'nightly {x' -- true
+	run -0 rlock "$verb" --at-least 50ms nightly -- true
+	run -0 rlock "$verb" -w 5s nightly -- true
+	run -0 rlock "$lock" --owner x --lease 20s nightly
 	run -0 rlock renew --owner x --lease 20s nightly
 	run -0 rlock unlock --owner x nightly
 	run -1 rlock unlock --owner x nightly
-	run -0 rlock lock --pid $$ nightly
+	run -0 rlock "$lock" --pid $$ nightly
 	run -0 rlock renew --pid $$ nightly
 	run -0 rlock unlock --pid $$ nightly
-	run -0 rlock lock --owner x --lease 20s nightly
+	run -0 rlock "$lock" --owner x --lease 20s nightly
 	run -0 rlock unlock --force nightly
+	assert_output --regexp 'broken: it was held by x:0(:write)?$'
+	assert_equal "$(redis acl log)" ''
+	wait_until 5 server_is_empty
+}
+
+# What has expired counts until the server comes by.
+server_is_empty() {
+	[ "$(redis info keyspace | grep -c ^db)" = 0 ]
+}
+
+# waiting_of_kind HOLD WAIT: who waits by the verb WAIT for HOLD gives up, is ended, gets the lock when it is
+# given back, when it is broken, and when its lease is over.
+waiting_of_kind() {
+	local hold=$1 wait=$2
+	run -0 rlock "$hold" --owner x --lease 20s nightly
+	run -75 rlock "$wait" -w 20ms nightly -- true
+	assert_output --partial 'held by'
+	in_background rlock "$wait" nightly -- true
+	wait_until 5 waits_as_any
+	kill "$PID"
+	wait "$PID" || :
+	wait_until 5 nobody_waits
+	in_background rlock "$wait" -w 20s nightly -- true
+	wait_until 5 waits_as_any
+	run -0 rlock unlock --owner x nightly
+	wait "$PID"
+	run -0 rlock "$hold" --owner x --lease 20s nightly
+	in_background rlock "$wait" -w 20s nightly -- true
+	wait_until 5 waits_as_any
+	run -0 rlock unlock --force nightly
+	wait "$PID"
+	run -0 rlock "$hold" --owner x --lease 1s nightly
+	run -0 rlock "$wait" -w 20s nightly -- true
+	assert_equal "$(redis acl log)" ''
+	wait_until 5 server_is_empty
+}
+waits_as_any() {
+	[ "$(redis pubsub channels)" != '' ]
+}
+
+@test "the rights that the manual lists are enough for everything" {
+	as_least_rights
+	all_of_kind run lock
+	all_of_kind fair fair
+	all_of_kind rlock rlock
+	all_of_kind wlock wlock
+}
+
+@test "the rights that the manual lists are enough to wait for a lock of each kind" {
+	as_least_rights
+	waiting_of_kind lock lock
+	waiting_of_kind fair fair
+	waiting_of_kind rlock wlock
+	waiting_of_kind wlock rlock
+	waiting_of_kind wlock wlock
+}
+
+@test "the rights that the manual lists are enough for what one kind of lock has to do with another" {
+	as_least_rights
+	waiting_of_kind lock fair
+	waiting_of_kind fair lock
+	run -0 rlock wlock nightly -- rlock rlock nightly -- true
+	run -64 rlock rlock nightly -- rlock wlock nightly -- true
+	run -78 rlock rlock nightly -- rlock run nightly -- true
+	run -78 rlock fair nightly -- rlock rlock nightly -- true
+	run -0 rlock rlock --owner x --lease 20s nightly
+	run -0 rlock rlock --owner y --lease 20s nightly
+	run -0 rlock unlock --force --holder x:0 nightly
+	run -0 rlock unlock --force --holder y:0 nightly
+	assert_equal "$(redis acl log)" ''
+	nothing_is_locked
+}
+
+@test "the rights that the manual lists are enough for fencing tokens" {
+	local verb
+	as_least_rights
+	for verb in run fair; do
+		run -0 rlock "$verb" --fence nightly -- printenv RLOCK_TOKEN
+		run -0 rlock "$verb" nightly -- true
+	done
+	assert_equal "$(redis get 'redisson_lock_token:{nightly}')" 4
+	assert_equal "$(redis acl log)" ''
+}
+
+@test "the rights that the manual lists are enough for a majority of several servers" {
+	as_least_rights
+	# Databases in the place of servers, which count when they have been up for a lease.
+	run -0 rlock run -t 1s -w 10s -u "$CI_URL/1 $CI_URL/2 $CI_URL/3" --quorum majority nightly -- true
+	assert_output ''
+	assert_equal "$(redis acl log)" ''
+	nothing_is_locked
+}
+
+@test "the rights that the manual lists are enough for a line with a dead one in it" {
+	as_least_rights
+	redis zadd 'redisson_lock_timeout:{nightly}' 1 java:1 >/dev/null
+	redis rpush 'redisson_lock_queue:{nightly}' java:1 java:2 >/dev/null
+	run -0 rlock run nightly -- true
+	assert_output ''
+	redis zadd 'redisson_lock_timeout:{nightly}' 1 java:1 >/dev/null
+	redis rpush 'redisson_lock_queue:{nightly}' java:1 java:2 >/dev/null
+	run -0 rlock fair nightly -- true
+	assert_output ''
 	assert_equal "$(redis acl log)" ''
 	nothing_is_locked
 }

@@ -332,7 +332,7 @@ bad_url() {
 	refused database run -u 'unix:///run/redis.sock?db=3&db=3' a -- touch ran
 }
 
-@test "two URLs are refused" {
+@test "a server that is given twice is refused" {
 	refused server run -u "redis://$LISTENER" -u "redis://$LISTENER" a -- touch ran
 }
 
@@ -385,7 +385,7 @@ bad_url() {
 @test "help lists the verbs" {
 	local word
 	run -0 --separate-stderr rlock help
-	for word in run lock unlock renew help; do
+	for word in run lock fair rlock wlock unlock renew help; do
 		assert_line --regexp "^  $word "
 	done
 	assert_equal "$stderr" ''
