@@ -141,9 +141,11 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 		return RLOCK_OK;
 	case BREAK_UNTOLD:
 		breaking->is_untold = true;
-		(void)rlock__fail(link, RLOCK_UNTOLD,
-				  "the user may not publish on the lock's channel: it needs "
-				  "+publish and the ACL rule &redisson_*");
+		(void)rlock__fail(
+			link, RLOCK_UNTOLD,
+			"the user may not tell the waiters: it needs +publish and the ACL "
+			"rule &redisson_*, for those in a line also the rights that fair "
+			"locks need");
 		return RLOCK_OK;
 	case BREAK_OTHER_HOLDER:
 		return rlock__fail(link, RLOCK_BUSY, "held by %s", breaking->was_out);

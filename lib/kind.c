@@ -12,7 +12,7 @@
 #define READWRITE_ARGS (KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
 
 static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
-						    HASH_KEYS | KEY(COUNTER), 0 };
+						    HASH_KEYS | KEY(COUNTER) | LINE_KEYS, 0 };
 static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
 						   HASH_KEYS | KEY(COUNTER) | LINE_KEYS,
 						   KEY(CHANNEL) };

@@ -49,9 +49,11 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 			return rlock__fail_lost(link, i);
 		if (result == RELEASE_UNTOLD) {
 			delivery->is_untold[index] = true;
-			(void)rlock__fail(link, RLOCK_UNTOLD,
-					  "the user may not publish on the lock's channel: it "
-					  "needs +publish and the ACL rule &redisson_*");
+			(void)rlock__fail(
+				link, RLOCK_UNTOLD,
+				"the user may not tell the waiters: it needs +publish and the ACL "
+				"rule &redisson_*, for those in a line also the rights that fair "
+				"locks need");
 			rlock__fail_name(link, i);
 		}
 	}

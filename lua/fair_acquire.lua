@@ -28,6 +28,7 @@ local function judge(index, name)
 	end
 	name.owner = holding_candidate(name.lock, '')
 	name.is_ours = name.owner ~= nil
+	note_look(name)
 	if prune(name, fresh_owner) and name.is_free and head_of(name) ~= fresh_owner then
 		wake_head(name)
 	end

@@ -1,6 +1,7 @@
 -- Take the plain lock of every name, or of none. Whoever asks first when it is free has it: a fair lock's
 -- line under the same name is passed by (RedissonLock.tryLockInnerAsync).
--- KEYS     for each name: lock hash, holds hash, fence counter
+-- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
+--          (the last three for the sake of its release: who may not use them must not have the lock)
 -- ARGV     see inc/request.lua
 -- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token 0 when none;
 --            young: how long, in ms, until this server counts as one of several
@@ -9,7 +10,7 @@
 --            since: to be sent along with the next try
 --          {-1, index, type}  the key is something else; nothing was changed
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter' }, {}
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, {}
 -- include: names
 -- include: now
 -- include: refused

@@ -95,7 +95,8 @@ local function join(name, token)
 		{ 'HGETALL', name.lock },
 		{ 'HGET', name.holds, hold_id },
 		{ 'HDEL', name.holds, '' },
-		name.is_free and { 'PEXPIRE', name.lock, lease_ms } or { 'HVALS', name.holds },
+		{ 'HVALS', name.holds },
+		name.is_free and { 'PEXPIRE', name.lock, lease_ms } or nil,
 	}, undoing)
 	if refusal then
 		return refusal

@@ -19,12 +19,11 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, {}
 local TURN_MS = 5000 -- how long readers wait for a writer who was not heard of
 local LOOK_MS = 2000 -- how often he is heard of
 
+-- Of several writers the one who was heard of last stands there, since when the first of them waits.
 local function claim_turn(name)
-	if redis.call('EXISTS', name.writer) == 1 then
-		redis.call('PEXPIRE', name.writer, TURN_MS)
-		return
-	end
-	redis.call('SET', name.writer, digits(now_us) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
+	local since_us = string.match(redis.call('GET', name.writer) or '', '^(%d+) ')
+	redis.call('SET', name.writer,
+		(since_us or digits(now_us)) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
 end
 
 -- What stands in the way; nil when nothing does.
@@ -81,7 +80,7 @@ return take_all(function(name)
 		{ 'HDEL', name.lock, 'mode' },
 		{ 'DEL', name.lock },
 	})
-	local taken = refusal or take_free(name, '-')
+	local taken = refusal or take_free(name, '-', { { 'HGETALL', name.lock } })
 	if not is_error(taken) then
 		redis.call('DEL', name.writer)
 	end

@@ -20,12 +20,22 @@ local function sign_of_life(name, owner)
 	return tonumber(alive_until_ms), tonumber(since_us), waiter_note
 end
 
+-- Until when nobody is taken for dead; worked out once.
 local function grace_end_ms(name)
-	local seen_ms, grace_ms = string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+)$')
-	if now_ms - (tonumber(seen_ms) or 0) > GAP_MS then
-		return now_ms + GRACE_MS
+	if name.grace_ms then
+		return name.grace_ms
 	end
-	return tonumber(grace_ms)
+	local seen_ms, grace_ms = string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+)$')
+	local is_gap = now_ms - (tonumber(seen_ms) or 0) > GAP_MS
+	name.grace_ms = is_gap and now_ms + GRACE_MS or tonumber(grace_ms)
+	return name.grace_ms
+end
+
+-- Somebody looks at the line, who may not come to stand in it: the time of grace runs from now on.
+local function note_look(name)
+	if redis.call('EXISTS', name.waiters) == 1 then
+		redis.call('HSET', name.waiters, SEEN, digits(now_ms) .. ' ' .. digits(grace_end_ms(name)))
+	end
 end
 
 -- When this waiter is to be taken for dead. Others' are judged by their deadline alone; one without any

@@ -5,5 +5,5 @@ local function mutex_take(name)
 	end
 	local token = draw(name)
 	redis.call('HINCRBY', name.lock, name.field, 1)
-	return take_free(name, token)
+	return take_free(name, token, { { 'HKEYS', name.lock }, { 'EXISTS', name.lock } })
 end

@@ -1,6 +1,9 @@
 -- The error to give for a command that was refused. Redis does not always say which one it was, and
 -- the user needs to know which right is missing.
 local function refused(command, reply)
+	if string.find(reply.err, ' key', 1, true) then
+		return reply -- it may run that, but not on this key
+	end
 	return redis.error_reply(
 		"NOPERM may not run the '" .. string.lower(command) .. "' command: " .. reply.err)
 end

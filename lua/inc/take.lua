@@ -31,8 +31,9 @@ end
 
 -- The first hold of a lock that has only one owner: {hold count, token}, or an error with nothing taken.
 -- The lock hash has been written to, but for its time to live.
-local function take_free(name, token)
-	local refusal = do_or_undo({
+-- needed: commands that its renewal and release need besides, in a form that does nothing.
+local function take_free(name, token, needed)
+	local steps = {
 		-- What an expired or broken hold left behind. Not before the lock's own write: a
 		-- script that has deleted something may go on when the server is full.
 		{ 'DEL', name.holds },
@@ -41,11 +42,15 @@ local function take_free(name, token)
 		{ 'PEXPIRE', name.holds, lease_ms },
 		{ 'PTTL', name.lock },
 		{ 'HEXISTS', name.lock, name.field },
-		{ 'HKEYS', name.lock },
+		{ 'HVALS', name.holds },
 		{ 'HGET', name.holds, hold_id },
 		{ 'HDEL', name.holds, '' },
-	}, {
-		{ 'HDEL', name.lock, name.field },
+	}
+	for _, step in ipairs(needed) do
+		steps[#steps + 1] = step
+	end
+	local refusal = do_or_undo(steps, {
+		{ 'HDEL', name.lock, name.field, 'mode' },
 		{ 'DEL', name.lock },
 		{ 'DEL', name.holds },
 	})
