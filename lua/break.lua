@@ -79,7 +79,7 @@ local function break_all()
 	for field in pairs(counts) do
 		drop_timeouts(field)
 	end
-	return publish(name.channel, mode == 'write' and WAKE_ALL or WAKE_ONE)
+	return publish(name.channel, mode == 'write' and WAKE_ALL or WAKE_ONE) ~= nil
 end
 
 local is_one_of_readers = mode and expected ~= '' and holders > 1 and not is_of_writer(holder)

@@ -29,8 +29,11 @@ local function judge(index, name)
 	name.owner = holding_candidate(name.lock, '')
 	name.is_ours = name.owner ~= nil
 	note_look(name)
-	if prune(name, fresh_owner) and name.is_free and head_of(name) ~= fresh_owner then
-		wake_head(name)
+	prune(name, fresh_owner)
+	-- Whoever is next may not know yet: the one before him was dead, the lock has run out, or he sleeps too
+	-- long, as Redisson 3.13.6 does.
+	if name.is_free then
+		wake_head(name, fresh_owner)
 	end
 	name.head = head_of(name)
 	name.owner = name.owner or fresh_owner
@@ -41,7 +44,7 @@ end
 
 local function busy_with(index, name, look_ms, since)
 	if name.is_free then
-		local _, _, waiter_note = sign_of_life(name, name.head)
+		local _, _, _, waiter_note = sign_of_life(name, name.head)
 		return { 0, index, -2, name.head, waiter_note or '', look_ms, since }
 	end
 	local holder, holder_note = holder_of(name)
@@ -75,7 +78,8 @@ end
 
 return take_all(function(name)
 	local taken = mutex_take(name)
-	if not is_error(taken) and not name.is_ours and name.head then
+	-- Also of one who enters again: his owner may have got it otherwise while he waited.
+	if not is_error(taken) and name.head then
 		step_out(name, fresh_owner)
 	end
 	return taken

@@ -1,6 +1,6 @@
 -- The line for a fair lock. wire: Redisson's list of owners and their deadlines (RedissonFairLock). Beside
 -- it each waiter of ours has a sign of life, since Redisson's deadlines can't tell the living from the dead:
--- a hash of OWNER to "ALIVE_UNTIL_MS SINCE_US NOTE", and under SEEN when it was last looked at, and until
+-- a hash of OWNER to "ALIVE_UNTIL_MS SINCE_US LISTENS NOTE", and under SEEN when it was last looked at, and until
 -- when nobody is taken for dead. Needs: now, extend, publish.
 local LIFE_MS = 4000         -- a waiter that was not heard of for so long is dead
 local LOOK_MS = 2000         -- so often each of them is heard of
@@ -8,16 +8,19 @@ local GAP_MS = 3000          -- nobody was heard of: it was the server that stoo
 local GRACE_MS = 1500        -- ... and all get the time to be heard of again
 local NEAR_PLACES = 3        -- so many behind the head see to it that a dead one does not stop the line
 local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
+local START_S = 10           -- in which those who wait come back to a server that was restarted
 local SEEN = 'seen'          -- no owner: those have a colon in them
 
--- Until when this waiter of ours is alive, and since when he waits; nil for another's.
+-- Until when this waiter of ours is alive, since when he waits, whether he listens to his channel, and his
+-- note; nil for another's.
 local function sign_of_life(name, owner)
 	local sign = redis.call('HGET', name.waiters, owner)
 	if not sign then
 		return nil
 	end
-	local alive_until_ms, since_us, waiter_note = string.match(sign, '^(%d+) (%d+) (.*)$')
-	return tonumber(alive_until_ms), tonumber(since_us), waiter_note
+	local alive_until_ms, since_us, listens, waiter_note =
+		string.match(sign, '^(%d+) (%d+) ([01]) (.*)$')
+	return tonumber(alive_until_ms), tonumber(since_us), listens == '1', waiter_note
 end
 
 -- Until when nobody is taken for dead; worked out once.
@@ -58,23 +61,45 @@ local function step_out(name, owner)
 	redis.call('HDEL', name.waiters, owner)
 	if not head_of(name) then
 		redis.call('DEL', name.deadlines, name.waiters)
+	elseif redis.call('HLEN', name.waiters) == 1 then
+		redis.call('HDEL', name.waiters, SEEN)
 	end
 end
 
--- Removes those at the head that are dead, which who asks is not. Whether there was one.
+-- Removes those at the head that are dead, which who asks is not.
 local function prune(name, asker)
-	local head, was_pruned = head_of(name), false
+	local head = head_of(name)
 	while head and head ~= asker and death_ms(name, head) <= now_ms do
 		step_out(name, head)
-		head, was_pruned = head_of(name), true
+		head = head_of(name)
 	end
-	return was_pruned
 end
 
--- wire: each waiter listens to a channel of his own
-local function wake_head(name)
+-- When nobody hears what is sent to one of ours who listens, he has gone: his connection was closed with
+-- him. But a server that was just started has lost all that listened to it.
+local function should_hear(name, owner)
+	local _, _, listens = sign_of_life(name, owner)
+	if not listens then
+		return false
+	end
+	local info = redis.pcall('INFO', 'server')
+	local uptime_s = type(info) == 'string' and string.match(info, 'uptime_in_seconds:(%d+)')
+	return (tonumber(uptime_s) or 0) >= START_S
+end
+
+-- wire: each waiter listens to a channel of his own. Whether the message
+-- went out, where there is somebody but who asks.
+local function wake_head(name, asker)
 	local head = head_of(name)
-	return not head or publish(name.channel .. ':' .. head, WAKE_ONE)
+	while head and head ~= asker do
+		local heard = publish(name.channel .. ':' .. head, WAKE_ONE)
+		if heard ~= 0 or not should_hear(name, head) then
+			return heard ~= nil
+		end
+		step_out(name, head)
+		head = head_of(name)
+	end
+	return true
 end
 
 -- Into the line, before those who came later: one that was taken for dead, by us or by a Java client whose
@@ -113,9 +138,11 @@ local function stand(name, owner, waiter_note, since_us)
 	elseif not place then
 		place = redis.call('RPUSH', name.queue, owner) - 1
 	end
+	-- Between his first try and his second he begins to listen.
+	local listens = since_us and ' 1 ' or ' 0 '
 	since_us = since_us or now_us
 	redis.call('HSET', name.waiters,
-		owner, digits(now_ms + LIFE_MS) .. ' ' .. digits(since_us) .. ' ' .. waiter_note,
+		owner, digits(now_ms + LIFE_MS) .. ' ' .. digits(since_us) .. listens .. waiter_note,
 		SEEN, digits(now_ms) .. ' ' .. digits(grace_ms))
 	keep_deadline_ahead(name, owner, place)
 	local look_ms = LOOK_MS

@@ -32,7 +32,7 @@ end
 -- wire: Redisson's waiters of a plain lock listen to the channel itself, the first in a fair lock's line to
 -- one of his own. Both kinds may wait for one lock. Whether the message went out.
 local function tell_waiters(name)
-	local is_told = publish(name.channel, WAKE_ONE)
+	local is_told = publish(name.channel, WAKE_ONE) ~= nil
 	if redis.pcall('EXISTS', name.queue) == 1 then
 		-- The lock is given back already, and stays so should the user have no right to the line.
 		local was_allowed, is_head_told = pcall(function()

@@ -2,8 +2,8 @@
 local WAKE_ONE, WAKE_ALL = '0', '1'
 
 -- Tell the waiters. By pcall: the lock is free by now, and must not stay held because a user
--- has no right to the channel. Returns whether the message went out.
+-- has no right to the channel. Returns how many have heard it, or nil when it did not go out.
 local function publish(channel, message)
 	local reply = redis.pcall('PUBLISH', channel, message)
-	return not (type(reply) == 'table' and reply.err)
+	return type(reply) == 'number' and reply or nil
 end
