@@ -35,6 +35,7 @@ SONAME := librlock.so.0
 NEEDS_deps := build
 NEEDS_demo := demo
 NEEDS_check := check
+NEEDS_check-interop := check
 NEEDS_sanitize := check
 NEEDS_valgrind := check valgrind
 NEEDS_lint := lint
@@ -113,7 +114,8 @@ SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/tools tests/benc
 HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/tools tests/bench))
 # Of the tests' commands only those that are shell: some are Python.
 SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats \
-	tests/bench/*.sh) $(shell grep -lE '^\#!.*[ /](ba)?sh$$' tests/commands/*)
+	tests/bench/*.sh $(addprefix tests/interop/,*.sh *.bash *.bats commands/*)) \
+	$(shell grep -lE '^\#!.*[ /](ba)?sh$$' tests/commands/*)
 
 # ---- how things are made ----
 
@@ -243,6 +245,11 @@ watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=1200
 check: all $(unit) $(tools) ## run all tests, or FILES; installs what is missing
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(unit) $(bats))
 
+# Builds with Maven; without one, or without Java, it says so and tries nothing.
+.PHONY: check-interop
+check-interop: all $(tools) ## run the tests against real Redisson clients, or FILES of tests/interop
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock INTEROP_DIR=$(BUILD)/interop tests/interop/run.sh $(FILES)
+
 .PHONY: unit
 unit: $(unit) ## run the tests that need no server
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(unit)
@@ -321,6 +328,6 @@ clean: ## remove what was built
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 15
 
 .DELETE_ON_ERROR:

@@ -5,8 +5,8 @@
 #   tools/deps.sh USE...
 #
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take),
-# valgrind, bench (and what is measured beside rlock) or lint. The compiler asked is $CC $CPPFLAGS
-# $CFLAGS. Needs root or sudo only when there is something to install.
+# interop (and Java and Maven), valgrind, bench (and what is measured beside rlock) or lint. The
+# compiler asked is $CC $CPPFLAGS $CFLAGS. Needs root or sudo only when there is something to install.
 set -eu
 
 # What a thing is called by the package managers; "-": it can't be had there. CI tries apt-get only.
@@ -27,6 +27,8 @@ python3      python3              python3              python3        python
 bats         bats                 bats                 bats           bats
 bats-support bats-support         bats-support         bats-support   bats-support
 bats-assert  bats-assert          bats-assert          bats-assert    bats-assert
+jdk          default-jdk-headless java-devel           openjdk17      jdk-openjdk
+maven        maven                maven                maven          maven
 valgrind     valgrind             valgrind             valgrind       valgrind
 setlock      daemontools          -                    -              -
 git          git                  git                  git            git
@@ -101,6 +103,11 @@ need_for() {
 		need bats has "${BATS:-bats}"
 		need bats-support has_bats_library bats-support
 		need bats-assert has_bats_library bats-assert
+		;;
+	interop)
+		need_for check
+		need jdk has javac
+		need maven has mvn
 		;;
 	valgrind)
 		need valgrind has valgrind

@@ -1,0 +1,202 @@
+#!/usr/bin/env bats
+# The fencing counter: the tokens of RFencedLock and those of rlock --fence are one growing sequence.
+
+load interop
+load turns
+
+setup_file() {
+	start_tcp_server
+	start_common_java
+}
+
+teardown_file() {
+	stop_java
+	stop_server
+}
+
+setup() {
+	[ "${REDISSON_VERSION-}" != 3.13.6 ] || skip "Redisson 3.13.6 has no RFencedLock"
+	interop_setup
+}
+
+# Of all that is in turns.bash but the counter, which stays for ever.
+nothing_is_left() {
+	wait_until 5 only_the_counters
+}
+
+only_the_counters() {
+	! redis keys '*' | grep -qv '^redisson_lock_token:'
+}
+
+token() {
+	redis get "redisson_lock_token:{$1}"
+}
+
+teardown() { interop_teardown; }
+
+# ---- taking turns ----
+
+@test "rlock waits for Java's locks and is woken by their release" {
+	rlock_is_woken fenced fenced a
+}
+
+@test "Java waits for rlock's locks and is woken by their release" {
+	java_is_woken fenced fenced a
+}
+
+@test "Java is woken by the unlock of a script" {
+	java_is_woken_by_a_script fenced fenced a
+}
+
+@test "Java and rlock wake each other again and again" {
+	both_are_woken_again_and_again fenced a
+}
+
+@test "rlock gives up waiting for Java when its time is over" {
+	rlock_gives_up fenced fenced a
+}
+
+@test "Java gives up waiting for rlock when its time is over" {
+	java_gives_up fenced fenced a
+}
+
+@test "neither can unlock what the other one holds" {
+	neither_unlocks_the_others fenced a
+}
+
+@test "rlock gets in when a Java service that held the locks was killed" {
+	rlock_outlives_java fenced fenced a
+}
+
+@test "Java gets in when an rlock that held the locks was killed" {
+	java_outlives_rlock fenced fenced a
+}
+
+@test "Java gets in when a lease of rlock's has ended" {
+	java_outlives_a_lease_of_rlock fenced fenced a
+}
+
+@test "rlock gets in when a lease of Java's has ended" {
+	rlock_outlives_a_lease_of_java fenced fenced a
+}
+
+@test "Java's watchdog keeps rlock out" {
+	java_renews fenced fenced a
+}
+
+@test "rlock's watchdog keeps Java out" {
+	rlock_renews fenced fenced a
+}
+
+@test "Java enters its locks again while rlock waits, and leaves twice" {
+	java_enters_again fenced fenced a
+}
+
+@test "rlock enters its locks again while Java waits, and leaves twice" {
+	rlock_enters_again fenced fenced a
+}
+
+# ---- tokens ----
+
+@test "tokens of Java and of rlock are one growing sequence" {
+	for turn in 1 3 5 7; do
+		java_does $turn T1 fence fenced a
+		java_unlocks T1 fenced a
+		run -0 rlock run --fence a -- printenv RLOCK_TOKEN
+		assert_output $((turn + 1))
+	done
+	assert_equal "$(token a)" 8
+	assert_equal "$(redis pttl 'redisson_lock_token:{a}')" -1
+	nothing_is_left
+}
+
+@test "the token is larger than that of the holder who was waited for" {
+	local mine
+	java_does 1 T1 fence fenced a
+	in_background sh -c 'exec rlock run --fence a -- printenv RLOCK_TOKEN >token'
+	wait_until 5 somebody_waits fenced a
+	java_unlocks T1 fenced a
+	ended_with 0
+	mine=$(cat token)
+	assert_equal "$mine" 2
+	rlock_locks r fenced a
+	java_begins T1 fence fenced a
+	wait_until 5 somebody_waits fenced a
+	rlock_leaves r
+	java_does 4 await T1 2000
+	java_unlocks T1 fenced a
+	nothing_is_left
+}
+
+@test "each entry draws, a second one of the same holder too" {
+	java_does 1 T1 fence fenced a
+	java_does 2 T1 fence fenced a
+	java_unlocks T1 fenced a
+	java_unlocks T1 fenced a
+	# shellcheck disable=SC2016
+	run -0 rlock run --fence a -- sh -c 'echo "$RLOCK_TOKEN"; rlock run --fence a -- printenv RLOCK_TOKEN'
+	assert_output "3
+4"
+	nothing_is_left
+}
+
+@test "a try that was in vain draws nothing" {
+	java_does 1 T1 fence fenced a
+	rlock_is_refused fenced a
+	rlock_is_refused fenced a -w 300ms
+	assert_equal "$(token a)" 1
+	java_unlocks T1 fenced a
+	rlock_locks r fenced a
+	java_does false T1 try fenced a
+	java_does false T1 try fenced a 300
+	assert_equal "$(token a)" 2
+	rlock_leaves r
+	nothing_is_left
+}
+
+@test "an rlock that asks for no token draws one where Java counts" {
+	java_does 1 T1 fence fenced a
+	java_unlocks T1 fenced a
+	run -0 rlock run a -- true
+	java_does 3 T1 fence fenced a
+	java_unlocks T1 fenced a
+	nothing_is_left
+}
+
+@test "a lock without a command prints its token" {
+	java_does 1 T1 fence fenced a
+	java_unlocks T1 fenced a
+	# shellcheck disable=SC2016
+	in_background bash -c 'rlock lock --fence --pid $$ a >token && stay held && rlock unlock a'
+	rlock_enters held
+	assert_equal "$(cat token)" 2
+	java_does false T1 try fenced a
+	touch held.out
+	ended_with 0
+	java_does 3 T1 fence fenced a
+	java_unlocks T1 fenced a
+	nothing_is_left
+}
+
+@test "a token is drawn for each of several names" {
+	java_does 1 T1 fence fenced b
+	java_unlocks T1 fenced b
+	run -0 rlock run --fence a b -- printenv RLOCK_TOKEN
+	assert_output "1
+2"
+	java_does 2 T1 fence fenced a
+	java_unlocks T1 fenced a
+	nothing_is_left
+}
+
+@test "the counter goes on after unlock --force, and after Java's forceUnlock" {
+	java_does 1 T1 fence fenced a
+	run -0 rlock unlock --force a
+	rlock_locks r fenced a -t 1s
+	assert_equal "$(token a)" 2
+	java_does true T1 force fenced a
+	ended_with 76 "${PIDS[r]}"
+	java_does 3 T1 fence fenced a
+	java_unlocks T1 fenced a
+	nothing_is_left
+}

@@ -1,0 +1,459 @@
+#!/usr/bin/env bats
+# Read and write locks: readers of both sides share, a writer of either side is alone.
+
+load interop
+load turns
+
+setup_file() {
+	start_tcp_server
+	start_common_java
+}
+
+teardown_file() {
+	stop_java
+	stop_server
+}
+
+setup() { interop_setup; }
+teardown() { interop_teardown; }
+
+# ---- taking turns ----
+
+@test "an rlock writer waits for a Java writer and is woken by its release" {
+	rlock_is_woken write write a
+}
+
+@test "an rlock reader waits for a Java writer and is woken by its release" {
+	rlock_is_woken write read a
+}
+
+@test "an rlock writer waits for a Java reader and is woken by its release" {
+	rlock_is_woken read write a
+}
+
+@test "a Java writer waits for an rlock writer and is woken by its release" {
+	java_is_woken write write a
+}
+
+@test "a Java reader waits for an rlock writer and is woken by its release" {
+	java_is_woken write read a
+}
+
+@test "a Java writer waits for an rlock reader and is woken by its release" {
+	java_is_woken read write a
+}
+
+@test "a Java reader is woken by the unlock of a script that was a writer" {
+	java_is_woken_by_a_script write read a
+}
+
+@test "a Java writer is woken by the unlock of a script that was a reader" {
+	java_is_woken_by_a_script read write a
+}
+
+@test "Java and rlock writers wake each other again and again" {
+	both_are_woken_again_and_again write a
+}
+
+@test "an rlock writer gives up waiting for a Java writer when its time is over" {
+	rlock_gives_up write write a
+}
+
+@test "an rlock reader gives up waiting for a Java writer when its time is over" {
+	rlock_gives_up write read a
+}
+
+@test "an rlock writer gives up waiting for a Java reader when its time is over" {
+	rlock_gives_up read write a
+}
+
+@test "a Java writer gives up waiting for an rlock writer when its time is over" {
+	java_gives_up write write a
+}
+
+@test "a Java reader gives up waiting for an rlock writer when its time is over" {
+	java_gives_up write read a
+}
+
+@test "a Java writer gives up waiting for an rlock reader when its time is over" {
+	java_gives_up read write a
+}
+
+@test "neither can give back a write lock of the other one" {
+	neither_unlocks_the_others write a
+}
+
+@test "neither can give back a read lock of the other one" {
+	neither_unlocks_the_others read a
+}
+
+# ---- who dies ----
+
+@test "an rlock reader gets in when a Java service with a writer was killed" {
+	rlock_outlives_java write read a
+}
+
+@test "an rlock writer gets in when a Java service with a reader was killed" {
+	rlock_outlives_java read write a
+}
+
+@test "a Java reader gets in when an rlock writer was killed" {
+	java_outlives_rlock write read a
+}
+
+@test "a Java writer gets in when an rlock reader was killed" {
+	java_outlives_rlock read write a
+}
+
+@test "a Java reader gets in when the lease of an rlock writer has ended" {
+	java_outlives_a_lease_of_rlock write read a
+}
+
+@test "a Java writer gets in when the lease of an rlock reader has ended" {
+	java_outlives_a_lease_of_rlock read write a
+}
+
+@test "an rlock reader gets in when the lease of a Java writer has ended" {
+	rlock_outlives_a_lease_of_java write read a
+}
+
+@test "an rlock writer gets in when the lease of a Java reader has ended" {
+	rlock_outlives_a_lease_of_java read write a
+}
+
+@test "the watchdog of a Java writer keeps an rlock reader out" {
+	java_renews write read a
+}
+
+@test "the watchdog of an rlock writer keeps a Java reader out" {
+	rlock_renews write read a
+}
+
+@test "the watchdog of a Java reader keeps an rlock writer out" {
+	java_renews read write a
+}
+
+@test "the watchdog of an rlock reader keeps a Java writer out" {
+	rlock_renews read write a
+}
+
+# ---- entering again ----
+
+@test "a Java writer enters again while an rlock reader waits, and leaves twice" {
+	java_enters_again write read a
+}
+
+@test "an rlock writer enters again while a Java reader waits, and leaves twice" {
+	rlock_enters_again write read a
+}
+
+@test "a Java reader enters again while an rlock writer waits, and leaves twice" {
+	java_enters_again read write a
+}
+
+@test "an rlock reader enters again while a Java writer waits, and leaves twice" {
+	rlock_enters_again read write a
+}
+
+# ---- readers ----
+
+@test "readers of both sides are in at the same time" {
+	rlock_locks r1 read a
+	java_locks T1 read a
+	rlock_locks r2 read a
+	java_locks T2 read a
+	java_does false T3 try write a
+	rlock_is_refused write a
+	assert_equal "$(redis hlen a)" 5
+	assert_equal "$(redis hget a mode)" read
+	rlock_leaves r1
+	java_unlocks T1 read a
+	rlock_leaves r2
+	java_unlocks T2 read a
+	nothing_is_left
+}
+
+@test "a Java writer is woken by the release of the last reader, an rlock" {
+	java_locks T1 read a
+	rlock_locks r1 read a
+	rlock_locks r2 read a
+	java_begins T2 lock write a
+	wait_until 5 somebody_waits write a
+	rlock_leaves r1
+	java_unlocks T1 read a
+	java_waits T2 300
+	rlock_leaves r2
+	took_less 2 java_enters T2
+	java_unlocks T2 write a
+	nothing_is_left
+}
+
+@test "an rlock writer is woken by the release of the last reader, a Java thread" {
+	java_locks T1 read a
+	java_locks T2 read a
+	rlock_locks r1 read a
+	rlock_begins w write a
+	wait_until 5 somebody_waits write a
+	java_unlocks T1 read a
+	rlock_leaves r1
+	stays 0.3 rlock_waits w
+	java_unlocks T2 read a
+	took_less 2 rlock_enters w
+	rlock_leaves w
+	nothing_is_left
+}
+
+@test "the release of a Java writer lets in all readers of both sides" {
+	java_locks T1 write a
+	java_begins T2 lock read a
+	java_begins T3 lock read a
+	rlock_begins r1 read a
+	rlock_begins r2 read a
+	wait_until 5 somebody_waits read a 3
+	java_unlocks T1 write a
+	took_less 2 java_enters T2
+	took_less 2 java_enters T3
+	took_less 2 rlock_enters r1
+	took_less 2 rlock_enters r2
+	java_unlocks T2 read a
+	java_unlocks T3 read a
+	rlock_leaves r1
+	rlock_leaves r2
+	nothing_is_left
+}
+
+@test "the release of an rlock writer lets in all readers of both sides" {
+	rlock_locks w write a
+	java_begins T1 lock read a
+	java_begins T2 lock read a
+	java_begins T3 lock read a
+	rlock_begins r1 read a
+	rlock_begins r2 read a
+	wait_until 5 somebody_waits read a 3
+	rlock_leaves w
+	for who in T1 T2 T3; do
+		took_less 2 java_enters $who
+	done
+	took_less 2 rlock_enters r1
+	took_less 2 rlock_enters r2
+	for who in T1 T2 T3; do
+		java_unlocks $who read a
+	done
+	rlock_leaves r1
+	rlock_leaves r2
+	nothing_is_left
+}
+
+@test "writers and readers that wait on both sides all get in after one another" {
+	java_locks T1 write a
+	java_begins T2 lock write a
+	java_begins T3 lock read a
+	rlock_begins w write a
+	rlock_begins r read a
+	wait_until 5 somebody_waits write a 3
+	java_unlocks T1 write a
+	wait_until 10 everybody_had_it
+	nothing_is_left
+}
+
+# Whoever is in leaves. Who did is noted in WENT.
+declare -gA WENT=()
+everybody_had_it() {
+	java_went T2 write
+	java_went T3 read
+	rlock_went w
+	rlock_went r
+	[ ${#WENT[@]} -eq 4 ]
+}
+
+java_went() {
+	[ -z "${WENT[$1]-}" ] || return 0
+	[ "$(ask await "$1" 0)" = ok ] || return 0
+	WENT[$1]=yes
+	java_unlocks "$1" "$2" a
+}
+
+rlock_went() {
+	[ -z "${WENT[$1]-}" ] || return 0
+	[ -e "$1.in" ] || return 0
+	WENT[$1]=yes
+	rlock_leaves "$1"
+}
+
+@test "a dead rlock reader does not end the hold of a Java reader, nor outlast it" {
+	rlock_locks r read a -t 2s
+	java_locks T1 read a
+	rlock_dies r
+	rlock_begins w write a
+	wait_until 5 somebody_waits write a
+	stays 3 rlock_waits w
+	java_does true T1 held read a
+	java_unlocks T1 read a
+	took_less 2 rlock_enters w
+	rlock_leaves w
+	nothing_is_left
+}
+
+@test "a dead Java reader does not end the hold of an rlock reader, nor outlast it" {
+	start_mortal_java
+	java_locks T1 read a
+	rlock_locks r read a
+	java_dies
+	speak_to java
+	java_begins T2 lock write a
+	wait_until 5 somebody_waits write a
+	java_waits T2 4000
+	rlock_leaves r
+	took_less 2 java_enters T2
+	java_unlocks T2 write a
+	nothing_is_left
+}
+
+@test "a short lease of one reader does not shorten that of another" {
+	java_locks T1 read a
+	rlock_locks r read a -l 2s
+	ttl_between a 25000 30000
+	java_locks T2 read a 2000
+	ttl_between a 25000 30000
+	rlock_leaves r
+	ttl_between a 20000 30000
+	java_unlocks T2 read a
+	ttl_between a 20000 30000
+	java_unlocks T1 read a
+	nothing_is_left
+}
+
+# ---- a reader inside a writer ----
+
+@test "a Java writer that reads inside lets rlock readers in when it has ended its write" {
+	java_locks T1 write a
+	java_locks T1 read a
+	rlock_is_refused read a
+	java_unlocks T1 write a
+	rlock_locks r read a
+	rlock_is_refused write a
+	java_does true T1 held read a
+	java_unlocks T1 read a
+	rlock_is_refused write a
+	rlock_leaves r
+	nothing_is_left
+}
+
+# Java tells nobody then; the others find out by themselves, when the lease that they know of is over.
+@test "an rlock reader that waits gets in when a Java writer has ended its write and reads on" {
+	[ "$REDISSON_VERSION" != 3.13.6 ] || skip "Redisson 3.13.6 does not renew a read lock that outlives its write lock"
+	start_mortal_java
+	java_locks T1 write a
+	java_locks T1 read a
+	rlock_begins r read a
+	wait_until 5 somebody_waits read a
+	java_unlocks T1 write a
+	rlock_enters r 5
+	java_does true T1 held read a
+	java_unlocks T1 read a
+	rlock_leaves r
+	nothing_is_left
+}
+
+@test "an rlock writer that reads inside wakes Java's readers when it has ended its write" {
+	# shellcheck disable=SC2016
+	in_background bash -c '
+		rlock wlock a -- sh -c "rlock rlock --pid $$ a && stay both" && stay reads && rlock unlock a'
+	rlock_enters both
+	java_begins T1 lock read a
+	java_begins T2 lock write a
+	wait_until 5 somebody_waits read a
+	java_waits T1 100
+	touch both.out
+	rlock_enters reads
+	took_less 2 java_enters T1
+	java_waits T2 300
+	touch reads.out
+	ended_with 0
+	java_waits T2 300
+	java_unlocks T1 read a
+	took_less 2 java_enters T2
+	java_unlocks T2 write a
+	nothing_is_left
+}
+
+@test "a write lock inside a read lock is never had, by neither" {
+	java_locks T1 read a
+	java_does false T1 try write a 300
+	run -64 rlock rlock a -- rlock wlock a -- true
+	java_unlocks T1 read a
+	nothing_is_left
+}
+
+# ---- breaking ----
+
+@test "unlock --force ends a Java writer, and lets Java's readers in" {
+	java_locks T1 write a
+	java_begins T2 lock read a
+	wait_until 5 somebody_waits read a
+	run -0 rlock unlock --force a
+	took_less 2 java_enters T2
+	java_does false T1 held write a
+	java_unlocks T2 read a
+	wait_until 5 is_free a
+}
+
+@test "Java's forceUnlock ends an rlock writer" {
+	rlock_locks w write a -t 1s
+	java_does true T1 force write a
+	ended_with 76 "${PIDS[w]}"
+	nothing_is_left
+}
+
+@test "Java's forceUnlock ends an rlock reader" {
+	rlock_locks r read a -t 1s
+	java_does true T1 force read a
+	ended_with 76 "${PIDS[r]}"
+	wait_until 5 is_free a
+}
+
+# ---- keys ----
+
+@test "a writer of rlock's looks like one of Java's" {
+	local owner
+	owner=$(ask T1 owner)
+	java_locks T1 write a
+	keys_are a
+	assert_equal "$(redis hgetall a | paste -sd ' ')" "mode write $owner:write 1"
+	java_unlocks T1 write a
+	rlock_locks w write a
+	assert_equal "$(redis hgetall a | paste -sd ' ')" "mode write $(owner_of w):write 1"
+	ttl_between a 25000 30000
+	assert_equal "$(redis keys '*' | grep -v rlock_)" a
+	rlock_leaves w
+	nothing_is_left
+}
+
+@test "a reader of rlock's looks like one of Java's" {
+	local owner
+	owner=$(ask T1 owner)
+	java_locks T1 read a
+	java_locks T1 read a
+	keys_are a "{a}:$owner:rwlock_timeout:1" "{a}:$owner:rwlock_timeout:2"
+	rlock_locks r read a
+	assert_equal "$(redis hget a "$(owner_of r)")" 1
+	assert_equal "$(redis hget a "$owner")" 2
+	assert_equal "$(redis get "{a}:$(owner_of r):rwlock_timeout:1")" 1
+	ttl_between "{a}:$(owner_of r):rwlock_timeout:1" 25000 30000
+	rlock_leaves r
+	keys_are a "{a}:$owner:rwlock_timeout:1" "{a}:$owner:rwlock_timeout:2"
+	java_unlocks T1 read a
+	java_unlocks T1 read a
+	nothing_is_left
+}
+
+@test "each entry of an rlock reader has a time of its own" {
+	in_background rlock rlock a -- rlock rlock a -- stay r
+	rlock_enters r
+	redis exists "{a}:$(owner_of r):rwlock_timeout:1" "{a}:$(owner_of r):rwlock_timeout:2" >found
+	assert_equal "$(cat found)" 2
+	assert_equal "$(redis hget a "$(owner_of r)")" 2
+	touch r.out
+	ended_with 0
+	nothing_is_left
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs the tests of this directory against real Redisson clients: the oldest version that we know and the newest,
+# as pom.xml has them. Builds the Java side where that is missing or old.
+#
+#   tests/interop/run.sh [FILE...]
+#
+#   REDISSON       profiles of pom.xml to run (oldest newest)
+#   INTEROP_DIR    where to build (build/interop)
+#   TURNS          how many turns each test of stress.bats plays (2000)
+#
+# and what tests/run.sh reads. Where there is no Java or no Maven nothing is run, and the last line says so.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+: "${REDISSON:=oldest newest}" "${INTEROP_DIR:=build/interop}"
+
+for tool in java javac mvn; do
+	command -v $tool >/dev/null || {
+		echo "skipped: there is no $tool here; 'tools/deps.sh interop' installs it"
+		echo "0 passed, 0 failed, 1 skipped"
+		exit 0
+	}
+done
+
+[ $# -gt 0 ] || set -- tests/interop/*.bats
+
+# build PROFILE DIR
+build() {
+	if [ -e "$2/built" ] && [ -z "$(find tests/interop/pom.xml tests/interop/src -newer "$2/built")" ]; then
+		return
+	fi
+	echo "building the Java side in $2"
+	rm -rf "$2"
+	mvn --batch-mode --quiet -Dstyle.color=never -f tests/interop/pom.xml -P "$1" -DoutputDirectory="$2" compile
+	touch "$2/built"
+}
+
+status=0
+for profile in $REDISSON; do
+	dir=$(realpath -m "$INTEROP_DIR")/$profile
+	build "$profile" "$dir"
+	jars=("$dir"/lib/redisson-[0-9]*.jar)
+	version=${jars[0]##*/redisson-}
+	version=${version%.jar}
+	printf '\n==== Redisson %s\n' "$version"
+	REDISSON_DIR=$dir REDISSON_VERSION=$version tests/run.sh "$@" || status=1
+done
+exit $status

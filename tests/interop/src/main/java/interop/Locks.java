@@ -1,0 +1,103 @@
+package interop;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+import org.redisson.Redisson;
+import org.redisson.RedissonMultiLock;
+import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
+import org.redisson.config.Config;
+
+/**
+ * Redisson's locks by kind and name, on one server or several.
+ *
+ * KIND is plain, fair, read, write or fenced. Where there is more than one name or server, the lock is a
+ * MultiLock of all names on all servers. "majority" is a RedLock of plain ones.
+ */
+final class Locks {
+	private final List<RedissonClient> clients = new ArrayList<>();
+
+	Locks(long watchdogMs, List<String> urls) {
+		for (String url : urls) {
+			Config config = new Config();
+			config.setCodec(StringCodec.INSTANCE);
+			config.setLockWatchdogTimeout(watchdogMs);
+			config.setThreads(8).setNettyThreads(4);
+			config.useSingleServer().setAddress(url)
+					.setConnectionMinimumIdleSize(2).setConnectionPoolSize(16)
+					.setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(4);
+			clients.add(Redisson.create(config));
+		}
+	}
+
+	/** An object of its own at each call: a lease that was given once would stay with the object. */
+	RLock find(String kind, String... names) {
+		List<RLock> all = new ArrayList<>();
+		for (RedissonClient client : clients) {
+			for (String name : names) {
+				all.add(single(client, kind, name));
+			}
+		}
+		if (all.size() == 1) {
+			return all.get(0);
+		}
+		RLock[] array = all.toArray(new RLock[0]);
+		return kind.equals("majority") ? majority(array) : new RedissonMultiLock(array);
+	}
+
+	/** Of many the one that can be asked how it is: a MultiLock can't. */
+	RLock first(String kind, String... names) {
+		return single(clients.get(0), kind, names[0]);
+	}
+
+	private static RLock single(RedissonClient client, String kind, String name) {
+		switch (kind) {
+		case "plain":
+		case "majority":
+			return client.getLock(name);
+		case "fair":
+			return client.getFairLock(name);
+		case "read":
+			return client.getReadWriteLock(name).readLock();
+		case "write":
+			return client.getReadWriteLock(name).writeLock();
+		case "fenced":
+			return (RLock) call(client, RedissonClient.class, "getFencedLock", name);
+		default:
+			throw new IllegalArgumentException(kind);
+		}
+	}
+
+	@SuppressWarnings("deprecation")
+	private RLock majority(RLock... locks) {
+		return clients.get(0).getRedLock(locks);
+	}
+
+	/** How the calling thread is written down on a server. */
+	String owner(int server) {
+		return clients.get(server).getId() + ":" + Thread.currentThread().getId();
+	}
+
+	/** The owners that wait for a fair lock, first one first. */
+	List<String> queue(String name) {
+		return clients.get(0).<String>getList("redisson_lock_queue:{" + name + "}").readAll();
+	}
+
+	static Object lockAndGetToken(RLock lock) {
+		return call(lock, lock.getClass(), "lockAndGetToken");
+	}
+
+	/** Calls what only newer versions have. */
+	private static Object call(Object object, Class<?> type, String method, String... args) {
+		try {
+			Class<?>[] types = new Class<?>[args.length];
+			Arrays.fill(types, String.class);
+			return type.getMethod(method, types).invoke(object, (Object[]) args);
+		} catch (ReflectiveOperationException e) {
+			throw new UnsupportedOperationException(e);
+		}
+	}
+}

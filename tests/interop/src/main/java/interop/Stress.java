@@ -1,0 +1,128 @@
+package interop;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+
+import org.redisson.api.RLock;
+
+/**
+ * Threads that take turns with others until a file "stop" is there; the Java half of tests/interop/stress.bats.
+ *
+ * Whether anybody is inside beside us is seen by files alone, as commands/turn does it: who is alone makes
+ * "writer", who shares makes "reader.WHO", and each looks for the other only after that, so that of two who
+ * meet one at least sees the other. KIND "readwrite" is a write lock now and then, and a read lock else.
+ */
+final class Stress {
+	private static final int WAIT_S = 60;
+
+	private final Locks locks;
+	private final String kind;
+	private final String[] names;
+	private final Path dir;
+	private final int pauseMs;
+
+	Stress(Locks locks, String kind, String[] names, String dir, int pauseMs) {
+		this.locks = locks;
+		this.kind = kind;
+		this.names = names;
+		this.dir = Path.of(dir);
+		this.pauseMs = pauseMs;
+	}
+
+	String run(int count) throws InterruptedException {
+		List<Thread> threads = new ArrayList<>();
+		for (int i = 1; i <= count; i++) {
+			String who = "java" + i;
+			threads.add(new Thread(() -> turns(who)));
+		}
+		for (Thread thread : threads) {
+			thread.start();
+		}
+		for (Thread thread : threads) {
+			thread.join();
+		}
+		return "done";
+	}
+
+	private void turns(String who) {
+		try {
+			while (!Files.exists(dir.resolve("stop"))) {
+				turn(who);
+			}
+		} catch (Exception e) {
+			append("wrong", who + " " + e);
+		}
+	}
+
+	private void turn(String who) throws Exception {
+		ThreadLocalRandom random = ThreadLocalRandom.current();
+		boolean shares = kind.equals("readwrite") && random.nextInt(4) != 0;
+		RLock lock = locks.find(!kind.equals("readwrite") ? kind : shares ? "read" : "write", names);
+
+		long start = System.nanoTime();
+		if (!lock.tryLock(WAIT_S, TimeUnit.SECONDS)) {
+			append("wrong", who + " was not let in within " + WAIT_S + " s");
+			return;
+		}
+		try {
+			inside(who, shares, (System.nanoTime() - start) / 1_000_000);
+		} finally {
+			lock.unlock();
+		}
+		Thread.sleep(random.nextInt(pauseMs));
+	}
+
+	private void inside(String who, boolean shares, long waitedMs) throws Exception {
+		Path mark = dir.resolve(shares ? "reader." + who : "writer");
+		try {
+			Files.createFile(mark);
+		} catch (FileAlreadyExistsException e) {
+			append("wrong", who + " met " + mark);
+		}
+		if (shares) {
+			complainOf(who, "writer");
+		} else {
+			complainOf(who, "reader.*");
+		}
+		String queue = kind.equals("fair") ? " " + String.join(" ", locks.queue(names[0])) : "";
+		append("log", "enter " + who + " " + waitedMs + " " + locks.owner(0) + queue);
+		if (!shares) {
+			count();
+		}
+		append("log", "leave " + who);
+		Files.deleteIfExists(mark);
+	}
+
+	private void complainOf(String who, String pattern) throws IOException {
+		try (DirectoryStream<Path> found = Files.newDirectoryStream(dir, pattern)) {
+			for (Path mark : found) {
+				append("wrong", who + " met " + mark);
+			}
+		}
+	}
+
+	/** Read, add one, write: two at a time would lose some. */
+	private void count() throws IOException {
+		Path file = dir.resolve("count");
+		int seen = Integer.parseInt(Files.readString(file).trim());
+		Files.writeString(file, (seen + 1) + "\n");
+	}
+
+	private void append(String file, String line) {
+		try {
+			Files.write(dir.resolve(file), (line + "\n").getBytes(StandardCharsets.UTF_8),
+					StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+		} catch (IOException e) {
+			throw new java.io.UncheckedIOException(e);
+		}
+	}
+}
