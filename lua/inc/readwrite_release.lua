@@ -1,10 +1,11 @@
 -- Give back one hold of a read or write lock. Needs: entry, publish, now, lingering, readers.
 
-local function longest_lease_ms(name, field)
+-- The longest lease among the holds of which is_wanted(field) is true; 0 when there is none of ours.
+local function longest_lease_ms(name, is_wanted)
 	local longest_ms = 0
 	for _, entry in ipairs(redis.call('HVALS', name.holds)) do
-		local owner, _, entry_lease_ms = entry_parse(entry)
-		if owner == field then
+		local field, _, entry_lease_ms = entry_parse(entry)
+		if is_wanted(field) then
 			longest_ms = math.max(longest_ms, tonumber(entry_lease_ms) or 0)
 		end
 	end
@@ -38,6 +39,12 @@ end
 local function settle(name, was_write)
 	local has_writer, lingers_ms, reads_ms = holders_left(name)
 	if has_writer then
+		-- The hold that is gone may have had a longer lease than the writer's.
+		local longest_ms = longest_lease_ms(name, is_of_writer)
+		local left_ms = math.max(longest_ms, reads_ms, lingers_ms)
+		if longest_ms > 0 and redis.call('PTTL', name.lock) > left_ms then
+			set_ttl(name, left_ms)
+		end
 		return 1
 	elseif lingers_ms > 0 then
 		set_ttl(name, math.max(lingers_ms, reads_ms))
@@ -62,7 +69,9 @@ end
 -- those that are left.
 local function release_read(name, owner, count)
 	local left_ms = reader_ms(name, owner, count)
-	local longest_ms = longest_lease_ms(name, owner)
+	local longest_ms = longest_lease_ms(name, function(field)
+		return field == owner
+	end)
 	if longest_ms > 0 then
 		left_ms = math.min(left_ms, longest_ms)
 	end
@@ -85,13 +94,7 @@ local function release_write(name, field, count)
 		return settle(name, true)
 	end
 	redis.call('HINCRBY', name.lock, field, -1)
-	local longest_ms = longest_lease_ms(name, field)
-	local _, _, reads_ms = holders_left(name)
-	longest_ms = math.max(longest_ms, reads_ms)
-	if longest_ms > 0 and redis.call('PTTL', name.lock) > longest_ms then
-		set_ttl(name, longest_ms)
-	end
-	return 1
+	return settle(name, true)
 end
 
 -- Results as in inc/mutex_release.lua.
