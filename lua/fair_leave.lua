@@ -4,7 +4,7 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3+] for each name: channel
--- Returns  one number a name, see inc/mutex_release.lua
+-- Returns  one number a name, see inc/take_out.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 local hold_id, owner = ARGV[1], ARGV[2]
@@ -12,21 +12,24 @@ local hold_id, owner = ARGV[1], ARGV[2]
 -- include: names
 -- include: now
 -- include: entry
+-- include: take_out
 -- include: extend
 -- include: publish
 -- include: lingering
 -- include: line
 -- include: mutex_release
 
-local reply = {}
+local was_head = {}
 for index, name in ipairs(names) do
-	local was_head = head_of(name) == owner
-	-- First of all: whatever may go wrong with the line must not leave the lock held.
-	reply[index] = release(name, hold_id)
+	was_head[index] = head_of(name) == owner
+end
+-- First of all: whatever may go wrong with the line must not leave the lock held.
+local results = release_all(hold_id, give_one)
+for index, name in ipairs(names) do
 	step_out(name, owner)
-	if was_head and redis.call('EXISTS', name.lock) == 0 then
+	if was_head[index] and redis.call('EXISTS', name.lock) == 0 then
 		prune(name)
 		wake_head(name)
 	end
 end
-return reply
+return results

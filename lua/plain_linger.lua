@@ -12,6 +12,7 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: names
 -- include: now
 -- include: entry
+-- include: take_out
 -- include: extend
 -- include: publish
 -- include: lingering
@@ -19,28 +20,21 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: mutex_release
 
 local function linger(name)
-	local entry = redis.call('HGET', name.holds, hold_id)
-	if not entry then
+	local hold = take_out(name, hold_id)
+	if not hold or not hold.count then
 		return 0
 	end
-	local owner, since_ms, _, token, note = entry_parse(entry)
-	local count = tonumber(redis.call('HGET', name.lock, owner))
-	-- The first write, and one that a full server allows; those behind it are allowed then too.
-	redis.call('HDEL', name.holds, hold_id)
-	if not count then
-		return 0
-	end
-	if not lingering_end(owner) then
-		local nobody = lingering_owner(owner, now_ms + left_ms)
+	local nobody = hold.field
+	if not lingering_end(nobody) then
+		nobody = lingering_owner(hold.field, now_ms + left_ms)
 		redis.call('HINCRBY', name.lock, nobody, 1)
-		if count > 1 then
-			redis.call('HINCRBY', name.lock, owner, -1)
+		if hold.count > 1 then
+			redis.call('HINCRBY', name.lock, hold.field, -1)
 		else
-			redis.call('HDEL', name.lock, owner)
+			redis.call('HDEL', name.lock, hold.field)
 		end
-		owner = nobody
 	end
-	redis.call('HSET', name.holds, hold_id, entry_make(owner, since_ms, left_ms, token, note))
+	put_lingering(name, hold_id, hold, nobody, left_ms)
 	if redis.call('HLEN', name.lock) > 1 then
 		extend(name.lock, left_ms)
 		extend(name.holds, left_ms)
@@ -53,8 +47,8 @@ local function linger(name)
 	return 2
 end
 
-local reply = {}
+local results = {}
 for index, name in ipairs(names) do
-	reply[index] = linger(name)
+	results[index] = linger(name)
 end
-return reply
+return results

@@ -4,7 +4,7 @@
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: channel (no key: a user may lack the right to publish, and still release)
--- Returns  one number a name, see inc/mutex_release.lua
+-- Returns  one number a name, see inc/take_out.lua
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 local hold_id = ARGV[1]
@@ -12,14 +12,11 @@ local hold_id = ARGV[1]
 -- include: names
 -- include: now
 -- include: entry
+-- include: take_out
 -- include: extend
 -- include: publish
 -- include: lingering
 -- include: line
 -- include: mutex_release
 
-local reply = {}
-for index, name in ipairs(names) do
-	reply[index] = release(name, hold_id)
-end
-return reply
+return release_all(hold_id, give_one)

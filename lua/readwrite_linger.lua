@@ -12,6 +12,7 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: names
 -- include: now
 -- include: entry
+-- include: take_out
 -- include: extend
 -- include: publish
 -- include: lingering
@@ -19,40 +20,29 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: readwrite_release
 
 local function linger(name)
-	local entry = redis.call('HGET', name.holds, hold_id)
-	if not entry then
+	local hold = take_out(name, hold_id)
+	if not hold or not hold.count then
 		return 0
 	end
-	local field, since_ms, _, token, note = entry_parse(entry)
-	local count = tonumber(redis.call('HGET', name.lock, field))
-	-- The first write, and one that a full server allows; those behind it are allowed then too.
-	redis.call('HDEL', name.holds, hold_id)
-	if not count then
-		return 0
-	end
-	local nobody = field
-	if not lingering_end(field) then
-		nobody = lingering_owner(field, now_ms + left_ms)
+	local is_new = not lingering_end(hold.field)
+	local nobody = is_new and lingering_owner(hold.field, now_ms + left_ms) or hold.field
+	if is_new then
 		redis.call('HINCRBY', name.lock, nobody, 1)
 	end
-	if not is_of_writer(field) then
+	if not is_of_writer(hold.field) then
 		redis.call('SET', timeout_key(name, nobody, 1), 1, 'PX', left_ms)
 	end
-	redis.call('HSET', name.holds, hold_id, entry_make(nobody, since_ms, left_ms, token, note))
+	put_lingering(name, hold_id, hold, nobody, left_ms)
 	extend(name.lock, left_ms)
 	extend(name.holds, left_ms)
-	if nobody == field then
-		return 2
-	elseif is_of_writer(field) then
-		release_write(name, field, count)
-	else
-		release_read(name, field, count)
+	if is_new then
+		give_one(name, hold.field, hold.count)
 	end
 	return 2
 end
 
-local reply = {}
+local results = {}
 for index, name in ipairs(names) do
-	reply[index] = linger(name)
+	results[index] = linger(name)
 end
-return reply
+return results

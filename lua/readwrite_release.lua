@@ -4,7 +4,7 @@
 -- KEYS     for each name: lock hash, holds hash
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: channel, what its time-out keys begin with
--- Returns  one number a name, see inc/mutex_release.lua
+-- Returns  one number a name, see inc/take_out.lua
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'channel', 'timeouts' }
 local hold_id = ARGV[1]
@@ -12,13 +12,10 @@ local hold_id = ARGV[1]
 -- include: names
 -- include: now
 -- include: entry
+-- include: take_out
 -- include: publish
 -- include: lingering
 -- include: readers
 -- include: readwrite_release
 
-local reply = {}
-for index, name in ipairs(names) do
-	reply[index] = release(name, hold_id)
-end
-return reply
+return release_all(hold_id, give_one)

@@ -4,7 +4,7 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3+] for each name: channel, what its time-out keys begin with
--- Returns  one number a name, see inc/mutex_release.lua
+-- Returns  one number a name, see inc/take_out.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'channel', 'timeouts' }
 local hold_id, owner = ARGV[1], ARGV[2]
@@ -12,20 +12,17 @@ local hold_id, owner = ARGV[1], ARGV[2]
 -- include: names
 -- include: now
 -- include: entry
+-- include: take_out
 -- include: publish
 -- include: lingering
 -- include: readers
 -- include: readwrite_release
 
-local reply = {}
+local results = release_all(hold_id, give_one)
 for index, name in ipairs(names) do
-	local turn = string.match(redis.call('GET', name.writer) or '', '^%d+ (%S+) ')
-	if turn == owner then
+	if string.match(redis.call('GET', name.writer) or '', '^%d+ (%S+) ') == owner then
 		redis.call('DEL', name.writer)
-	end
-	reply[index] = release(name, hold_id)
-	if turn == owner and reply[index] == 0 then
 		publish(name.channel, WAKE_ALL)
 	end
 end
-return reply
+return results

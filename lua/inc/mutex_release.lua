@@ -1,4 +1,4 @@
--- Give back one hold of a plain or fair lock. Needs: entry, publish, now, lingering, line.
+-- Give back one hold of a plain or fair lock: give_one. Needs: entry, publish, now, lingering, line.
 
 -- The hold that is gone may have had a longer lease than those that stay: nobody would wait for them
 -- longer than the longest of theirs.
@@ -44,21 +44,7 @@ local function tell_waiters(name)
 	return is_told
 end
 
--- 2 released, the lock is free        1 released, the lock is held on
--- 3 free, but publishing was refused  0 no such hold
--- 4 the hold was listed, but the lock is not its owner's any more: lost
-local function release(name, hold_id)
-	local entry = redis.call('HGET', name.holds, hold_id)
-	if not entry then
-		return 0
-	end
-	local owner = entry_parse(entry)
-	local count = tonumber(redis.call('HGET', name.lock, owner))
-	-- The first write, and one that a full server allows; those behind it are allowed then too.
-	redis.call('HDEL', name.holds, hold_id)
-	if not count then
-		return 4
-	end
+local function give_one(name, owner, count)
 	if count > 1 then
 		redis.call('HINCRBY', name.lock, owner, -1)
 		limit_to_longest_lease(name)

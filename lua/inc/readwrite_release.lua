@@ -1,4 +1,4 @@
--- Give back one hold of a read or write lock. Needs: entry, publish, now, lingering, readers.
+-- Give back one hold of a read or write lock: give_one. Needs: entry, publish, now, lingering, readers.
 
 -- The longest lease among the holds of which is_wanted(field) is true; 0 when there is none of ours.
 local function longest_lease_ms(name, is_wanted)
@@ -35,7 +35,7 @@ local function holders_left(name)
 	return has_writer, lingers_ms, reads_ms
 end
 
--- The lock without the hold that went: free, a read lock, or a write lock yet. 1, 2 or 3 as release gives.
+-- The lock without the hold that went: free, a read lock, or a write lock yet. 1, 2 or 3 as in inc/take_out.lua.
 local function settle(name, was_write)
 	local has_writer, lingers_ms, reads_ms = holders_left(name)
 	if has_writer then
@@ -97,19 +97,7 @@ local function release_write(name, field, count)
 	return settle(name, true)
 end
 
--- Results as in inc/mutex_release.lua.
-local function release(name, hold_id)
-	local entry = redis.call('HGET', name.holds, hold_id)
-	if not entry then
-		return 0
-	end
-	local field = entry_parse(entry)
-	local count = tonumber(redis.call('HGET', name.lock, field))
-	-- The first write, and one that a full server allows; those behind it are allowed then too.
-	redis.call('HDEL', name.holds, hold_id)
-	if not count then
-		return 4
-	end
+local function give_one(name, field, count)
 	if is_of_writer(field) then
 		return release_write(name, field, count)
 	end

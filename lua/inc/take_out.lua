@@ -1,0 +1,37 @@
+-- Takes a hold out of the list: what stood there, and count, how many holds its owner has on the lock. nil when
+-- it isn't there; count is nil when the lock is not its owner's any more. Needs: entry.
+local function take_out(name, hold_id)
+	local entry = redis.call('HGET', name.holds, hold_id)
+	if not entry then
+		return nil
+	end
+	local hold = {}
+	hold.field, hold.since_ms, hold.lease_ms, hold.token, hold.note = entry_parse(entry)
+	hold.count = tonumber(redis.call('HGET', name.lock, hold.field))
+	-- The first write, and one that a full server allows; those behind it are allowed then too.
+	redis.call('HDEL', name.holds, hold_id)
+	return hold
+end
+
+-- Gives a hold back by give_one(name, field, count), on every name: one number for each.
+-- 2 released, the lock is free        1 released, the lock is held on
+-- 3 free, but publishing was refused  0 no such hold
+-- 4 the hold was listed, but the lock is not its owner's any more: lost
+local function release_all(hold_id, give_one)
+	local results = {}
+	for index, name in ipairs(names) do
+		local hold = take_out(name, hold_id)
+		if not hold then
+			results[index] = 0
+		else
+			results[index] = hold.count and give_one(name, hold.field, hold.count) or 4
+		end
+	end
+	return results
+end
+
+-- Puts it back in the list with an owner that is nobody's, who has it for left_ms.
+local function put_lingering(name, hold_id, hold, nobody, left_ms)
+	redis.call('HSET', name.holds, hold_id,
+		entry_make(nobody, hold.since_ms, left_ms, hold.token, hold.note))
+end
