@@ -146,6 +146,11 @@ static int check_servers(const struct draft *draft)
 	const struct opts *opts = draft->opts;
 	int code = code_of_source(draft->given[OPT_URL]);
 
+	if (opts->url_count > RLOCK_SERVERS_MAX) {
+		say_error("%zu servers are too many: a lock can be on %d at most", opts->url_count,
+			  RLOCK_SERVERS_MAX);
+		return code;
+	}
 	for (size_t i = 0; i < opts->url_count; i++) {
 		const char *server = rlock_url_server(opts->urls[i]);
 

@@ -116,7 +116,7 @@ static void give_up(struct rlock__inquiry *inquiry)
 /* Those only that are awaited: of another the descriptor may stay ready. */
 static int poll_open(const struct rlock__inquiry *inquiry, struct pollfd *cancel, int64_t until_ms)
 {
-	struct rlock__link *open[RLOCK__LINKS_MAX];
+	struct rlock__link *open[RLOCK_SERVERS_MAX];
 	size_t count = 0;
 
 	for (size_t i = 0; i < inquiry->conn->link_count; i++)

@@ -13,7 +13,7 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 	enum rlock_status status = RLOCK_OK;
 	struct rlock_conn *conn;
 
-	if (url_count == 0 || url_count > RLOCK__LINKS_MAX)
+	if (url_count == 0 || url_count > RLOCK_SERVERS_MAX)
 		return RLOCK_EINVAL;
 	conn = calloc(1, sizeof(*conn));
 	if (conn == NULL)

@@ -273,6 +273,7 @@ extern const struct rlock__script rlock__script_plain_renew;
 extern const struct rlock__script rlock__script_plain_linger;
 extern const struct rlock__script rlock__script_fair_acquire;
 extern const struct rlock__script rlock__script_fair_leave;
+extern const struct rlock__script rlock__script_fair_return;
 extern const struct rlock__script rlock__script_read_acquire;
 extern const struct rlock__script rlock__script_write_acquire;
 extern const struct rlock__script rlock__script_write_leave;
@@ -283,8 +284,6 @@ extern const struct rlock__script rlock__script_find;
 extern const struct rlock__script rlock__script_break;
 
 /* ---- conn.c: one server, or several that must agree ---- */
-
-#define RLOCK__LINKS_MAX 32
 
 struct rlock_conn {
 	struct rlock__link **links;
@@ -382,6 +381,8 @@ struct rlock__kind {
 	const struct rlock__action *acquire, *release, *renew, *linger;
 	/* For a kind whose waiters leave something on the server: takes that away, too; or NULL. */
 	const struct rlock__action *leave;
+	/* For a kind whose waiters have a place: gives back what was granted, and keeps it; or NULL. */
+	const struct rlock__action *return_;
 	enum rlock__key channel;
 	bool has_own_channel; /* each waiter listens to CHANNEL:OWNER */
 };
@@ -405,6 +406,8 @@ struct rlock_hold {
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;
 	char note[RLOCK_NOTE_MAX];
+	char asker
+		[RLOCK_OWNER_MAX]; /* for whom it was asked, and who may stand in lines; or empty */
 };
 
 /* The keys of every name of hold for action; free them, and what is added, with rlock__args_free. */
@@ -419,6 +422,9 @@ enum rlock_status rlock__fail_reply(struct rlock__link *link, const struct rlock
 /* The key of that name is something else; type is what the script said of it. */
 enum rlock_status rlock__fail_kind(struct rlock__link *link, const struct redisReply *type,
 				   size_t name_index);
+/* The arguments that give hold back, and leave every line; the script that takes them. */
+const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
+						struct rlock__args *args);
 /* A hold that isn't there any more. */
 enum rlock_status rlock__fail_lost(struct rlock__link *link, size_t name_index);
 /* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */

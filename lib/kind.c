@@ -16,6 +16,8 @@ static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire
 static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
 						   HASH_KEYS | KEY(COUNTER) | LINE_KEYS,
 						   KEY(CHANNEL) };
+static const struct rlock__action fair_return = { &rlock__script_fair_return, HASH_KEYS | LINE_KEYS,
+						  KEY(CHANNEL) };
 static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | LINE_KEYS,
 						 KEY(CHANNEL) };
 /* Of both, since both may wait for one lock. */
@@ -40,13 +42,14 @@ static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_r
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_linger,
-			  NULL, RLOCK__KEY_CHANNEL, false },
+			  NULL, NULL, RLOCK__KEY_CHANNEL, false },
 	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_linger,
-			 &fair_leave, RLOCK__KEY_CHANNEL, true },
+			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, true },
 	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &readwrite_renew,
-			 &readwrite_linger, NULL, RLOCK__KEY_READWRITE_CHANNEL, false },
+			 &readwrite_linger, NULL, NULL, RLOCK__KEY_READWRITE_CHANNEL, false },
 	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &readwrite_renew,
-			  &readwrite_linger, &write_leave, RLOCK__KEY_READWRITE_CHANNEL, false },
+			  &readwrite_linger, &write_leave, NULL, RLOCK__KEY_READWRITE_CHANNEL,
+			  false },
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -24,8 +24,9 @@ struct delivery {
 	struct rlock_conn *conn;
 	const struct rlock_hold *hold;
 	const struct rlock__script *script;
-	bool is_repeated[RLOCK__LINKS_MAX]; /* an earlier request may have been carried out there */
-	bool is_untold[RLOCK__LINKS_MAX];
+	bool is_repeated
+		[RLOCK_SERVERS_MAX]; /* an earlier request may have been carried out there */
+	bool is_untold[RLOCK_SERVERS_MAX];
 };
 
 /*
@@ -128,6 +129,10 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 		if (status == RLOCK_OK)
 			status = verdict(&delivery, &inquiry);
 		rlock__drop_refused(&inquiry);
+		/* One whose stream had broken meanwhile, but which is not needed, gets one more try. */
+		if (status == RLOCK_OK && rlock__inquiry_count(&inquiry, RLOCK_ENET) > 0)
+			(void)deliver_once(&delivery, &inquiry, args,
+					   rlock_now_ms() + RLOCK__REST_MS);
 		if (status != RLOCK_ENET || rlock_now_ms() >= deadline_ms)
 			break;
 		patience_ms *= 2;
@@ -140,17 +145,33 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 	return status;
 }
 
+/*
+ * On several servers, some of which were not needed, the lock may have been had while others had us in their
+ * line: there we leave that, too.
+ */
+const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
+						struct rlock__args *args)
+{
+	bool has_leave = hold->row->leave != NULL && hold->asker[0] != '\0';
+	const struct rlock__action *action = has_leave ? hold->row->leave : hold->row->release;
+
+	rlock__action_keys(action, hold, args);
+	rlock__args_text(args, hold->id, strlen(hold->id));
+	if (has_leave)
+		rlock__args_text(args, hold->asker, strlen(hold->asker));
+	rlock__action_args(action, hold, args);
+	return action->script;
+}
+
 enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold,
 				int64_t deadline_ms)
 {
-	const struct rlock__action *action = hold->row->release;
+	const struct rlock__script *script;
 	struct rlock__args args;
 	enum rlock_status status;
 
-	rlock__action_keys(action, hold, &args);
-	rlock__args_text(&args, hold->id, strlen(hold->id));
-	rlock__action_args(action, hold, &args);
-	status = deliver(conn, hold, action->script, &args, deadline_ms);
+	script = rlock__release_args(hold, &args);
+	status = deliver(conn, hold, script, &args, deadline_ms);
 	rlock__args_free(&args);
 	return status;
 }

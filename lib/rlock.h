@@ -52,6 +52,7 @@ extern "C" {
 #define RLOCK_HOLD_ID_MAX 33 /* 32 hex digits and a NUL */
 #define RLOCK_NOTE_MAX 256   /* bytes of a note, with the NUL */
 #define RLOCK_ERROR_MAX 512  /* bytes of an error text, with the NUL */
+#define RLOCK_SERVERS_MAX 32 /* servers of a connection */
 
 enum rlock_status {
 	RLOCK_OK = 0,
@@ -168,9 +169,9 @@ struct rlock_conn_opts {
 	}
 
 /*
- * A connection to one server, or to several on which a lock is taken together, up to 32; not opened yet:
- * the first request does that, and opens it again after a failure. opts may be NULL. The caller frees
- * it; urls are copied. RLOCK_ENOMEM; RLOCK_EUNSUPPORTED for a scheme that this build can't connect to,
+ * A connection to one server, or to several (up to RLOCK_SERVERS_MAX) on which a lock is taken together;
+ * not opened yet: the first request does that, and opens it again after a failure. opts may be NULL. The
+ * caller frees it; urls are copied. RLOCK_ENOMEM; RLOCK_EUNSUPPORTED for a scheme that this build can't connect to,
  * RLOCK_EINVAL for a quorum that can't be (*out is set all the same, for rlock_conn_error).
  */
 RLOCK_API enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count,

@@ -36,14 +36,22 @@ void rlock__acquire_args(const struct rlock__action *action, const struct rlock_
 static const struct rlock__script *leave_args(const struct rlock__waiter *waiter,
 					      struct rlock__args *args)
 {
-	const struct rlock_hold *hold = waiter->hold;
-	bool has_leave = hold->row->leave != NULL;
-	const struct rlock__action *action = has_leave ? hold->row->leave : hold->row->release;
+	return rlock__release_args(waiter->hold, args);
+}
 
+/* What takes back what was granted, but keeps the place for the next try. */
+static const struct rlock__script *return_args(const struct rlock__waiter *waiter,
+					       struct rlock__args *args)
+{
+	const struct rlock_hold *hold = waiter->hold;
+	const struct rlock__action *action = hold->row->return_;
+
+	if (action == NULL || waiter->request->wait_ms == 0)
+		return leave_args(waiter, args);
 	rlock__action_keys(action, hold, args);
 	rlock__args_text(args, hold->id, strlen(hold->id));
-	if (has_leave)
-		rlock__args_text(args, waiter->owner, strlen(waiter->owner));
+	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
+	rlock__args_text(args, waiter->since, strlen(waiter->since));
 	rlock__action_args(action, hold, args);
 	return action->script;
 }
@@ -209,7 +217,7 @@ static void undo_stray(struct rlock__waiter *waiter, size_t index, const redisRe
 
 /* Take back what some of the servers have, by that script, and wait for that. */
 static void take_back(struct rlock__waiter *waiter, const struct rlock__script *script,
-		      struct rlock__args *args, const bool is_wanted[RLOCK__LINKS_MAX])
+		      struct rlock__args *args, const bool is_wanted[RLOCK_SERVERS_MAX])
 {
 	int64_t end_ms = rlock_now_ms() + UNDO_MS;
 	struct rlock__inquiry inquiry;
@@ -232,8 +240,8 @@ static void take_back(struct rlock__waiter *waiter, const struct rlock__script *
 /* What some servers granted, while others did not. Places in a line are kept. */
 static void give_back_granted(struct rlock__waiter *waiter)
 {
-	const struct rlock__action *action = waiter->hold->row->release;
-	bool is_granted[RLOCK__LINKS_MAX], has_any = false;
+	bool is_granted[RLOCK_SERVERS_MAX], has_any = false;
+	const struct rlock__script *script;
 	struct rlock__args args;
 
 	for (size_t i = 0; i < waiter->conn->link_count; i++) {
@@ -242,17 +250,21 @@ static void give_back_granted(struct rlock__waiter *waiter)
 	}
 	if (!has_any)
 		return;
-	rlock__action_keys(action, waiter->hold, &args);
-	rlock__args_text(&args, waiter->hold->id, strlen(waiter->hold->id));
-	rlock__action_args(action, waiter->hold, &args);
-	take_back(waiter, action->script, &args, is_granted);
+	script = return_args(waiter, &args);
+	take_back(waiter, script, &args, is_granted);
+	for (size_t i = 0; i < waiter->conn->link_count; i++)
+		if (is_granted[i] && waiter->hold->row->return_ != NULL)
+			waiter->stands[i].left_traces = true;
 	rlock__args_free(&args);
 }
 
-/* It was had without those that still have us in their line. */
-static void leave_lines(struct rlock__waiter *waiter)
+/*
+ * It was had without those that still have us in their line. Of one that has not answered yet the release
+ * takes care.
+ */
+static void leave_lines(struct rlock__waiter *waiter, const struct rlock__inquiry *inquiry)
 {
-	bool has_traces[RLOCK__LINKS_MAX], has_any = false;
+	bool has_traces[RLOCK_SERVERS_MAX], has_any = false, is_one_open = false;
 	const struct rlock__script *script;
 	struct rlock__args args;
 
@@ -262,12 +274,15 @@ static void leave_lines(struct rlock__waiter *waiter)
 		has_traces[i] =
 			stand->left_traces && stand->status == RLOCK_BUSY && !stand->is_granted;
 		has_any = has_any || has_traces[i];
+		is_one_open = is_one_open || !inquiry->answers[i].is_over;
 	}
-	if (!has_any)
-		return;
-	script = leave_args(waiter, &args);
-	take_back(waiter, script, &args, has_traces);
-	rlock__args_free(&args);
+	if (has_any) {
+		script = leave_args(waiter, &args);
+		take_back(waiter, script, &args, has_traces);
+		rlock__args_free(&args);
+	}
+	if (!is_one_open)
+		waiter->hold->asker[0] = '\0';
 }
 
 static void last_word(struct rlock__waiter *waiter, size_t index)
@@ -336,8 +351,10 @@ static void give_back(struct rlock__waiter *waiter)
 
 		if (!stand->may_be_held || stand->is_granted)
 			continue;
-		last_word(waiter, i);
-		stand->left_traces = false;
+		if (rlock__link_is_open(waiter->conn->links[i])) {
+			last_word(waiter, i);
+			stand->may_be_held = stand->left_traces = false;
+		}
 	}
 }
 
@@ -394,7 +411,7 @@ enum rlock_status rlock__try(struct rlock__waiter *waiter)
 	if (status == RLOCK_OK)
 		status = verdict(waiter, &inquiry);
 	if (status == RLOCK_OK) {
-		leave_lines(waiter);
+		leave_lines(waiter, &inquiry);
 		waiter->hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
 		waiter->hold->lease_ms = lease_ms;
 		waiter->hold->ttl_ms = lease_ms;

@@ -233,7 +233,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 	int64_t end_ms = sleep_end(waiter, rlock_now_ms());
 	size_t count = waiter->conn->link_count;
 	struct rlock__link *link = waiter->conn->links[waiter->conn->decisive];
-	struct pollfd fds[RLOCK__LINKS_MAX + 1];
+	struct pollfd fds[RLOCK_SERVERS_MAX + 1];
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock__stand *stand = &waiter->stands[i];
@@ -358,13 +358,13 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 		waiter->tries_contended++;
 		return rlock__pause(waiter->conn, &waiter->pause_ms, waiter->deadline_ms);
 	}
-	waiter->tries_contended = 0;
 	status = subscribe(waiter, &is_new);
 	if (status != RLOCK_OK || is_new)
 		return status;
 	/* Only now all is well again: a server that answers, but lets nobody listen, is no server. */
 	waiter->give_up_ms = 0;
 	waiter->pause_ms = 0;
+	waiter->tries_contended = 0;
 	return sleep_until_woken(waiter);
 }
 
@@ -418,6 +418,8 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 		return rlock__fail(conn->links[0], RLOCK_EUNSUPPORTED,
 				   "this version has no %s locks, or no name was given",
 				   rlock_kind_name(request->kind));
+	if (status == RLOCK_OK)
+		memcpy(waiter->hold->asker, waiter->owner, sizeof(waiter->owner));
 	if (status == RLOCK_OK && request->note != NULL)
 		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
 	waiter->stands = calloc(conn->link_count, sizeof(*waiter->stands));

@@ -133,6 +133,12 @@ end
 local function stand(name, owner, waiter_note, since_us)
 	local place = redis.call('LPOS', name.queue, owner)
 	local grace_ms = grace_end_ms(name)
+	local _, known_since_us = sign_of_life(name, owner)
+	if place and since_us and known_since_us ~= since_us then
+		-- The same lock on several servers: all lines are in the order of one of their clocks.
+		redis.call('LREM', name.queue, 0, owner)
+		place = nil
+	end
 	if not place and since_us then
 		place = step_in(name, owner, since_us)
 	elseif not place then

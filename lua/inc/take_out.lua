@@ -13,7 +13,7 @@ local function take_out(name, hold_id)
 	return hold
 end
 
--- Gives a hold back by give_one(name, field, count), on every name: one number for each.
+-- Gives a hold back by give_one(name, field, count, note), on every name: one number for each.
 -- 2 released, the lock is free        1 released, the lock is held on
 -- 3 free, but publishing was refused  0 no such hold
 -- 4 the hold was listed, but the lock is not its owner's any more: lost
@@ -24,7 +24,7 @@ local function release_all(hold_id, give_one)
 		if not hold then
 			results[index] = 0
 		else
-			results[index] = hold.count and give_one(name, hold.field, hold.count) or 4
+			results[index] = hold.count and give_one(name, hold.field, hold.count, hold.note) or 4
 		end
 	end
 	return results

@@ -1,0 +1,33 @@
+-- Give back what this server granted while others did not, and stand in the line again, where we stood: the
+-- next one is not woken, since we come back at once.
+-- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
+-- ARGV[1]  hold id
+-- ARGV[2]  owner
+-- ARGV[3]  since when it is waited for, as an answer said; or empty
+-- ARGV[4+] for each name: channel
+-- Returns  one number a name, see inc/take_out.lua
+local FIXED_ARGS = 3
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }
+local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+-- include: names
+-- include: now
+-- include: entry
+-- include: take_out
+-- include: extend
+-- include: publish
+-- include: lingering
+-- include: line
+-- include: mutex_release
+
+return release_all(hold_id, function(name, field, count, note)
+	if count > 1 or field ~= owner then
+		return give_one(name, field, count)
+	end
+	redis.call('HDEL', name.lock, owner)
+	if not leave_to_lingering(name) then
+		redis.call('DEL', name.lock, name.holds)
+	end
+	stand(name, owner, note, since_us)
+	return publish(name.channel, WAKE_ONE) and 2 or 3
+end)
