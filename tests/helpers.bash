@@ -42,6 +42,133 @@ server_commands() {
 	redis info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'
 }
 
+# ---- several servers for each file ----
+
+# start_servers COUNT [OPTION...]: such servers, with numbers from 1; `redis` speaks to the first. The first
+# three are for all tests, the others for take_servers.
+start_servers() {
+	local number starting=()
+	for ((number = 1; number <= $1; number++)); do
+		start_server_number "$number" "${@:2}" &
+		starting+=($!)
+	done
+	wait "${starting[@]}"
+	echo 3 >"$BATS_FILE_TMPDIR/taken"
+	SERVER_DIR=$BATS_FILE_TMPDIR/1/server
+	SERVER_SOCKET=$(socket_of 1)
+	SERVER_PID=$(pid_of 1)
+	export SERVER_DIR SERVER_SOCKET SERVER_PID
+}
+
+# Again, too, when it has been killed.
+start_server_number() {
+	(
+		BATS_FILE_TMPDIR=$BATS_FILE_TMPDIR/$1 start_server "${@:2}" &&
+			echo "$SERVER_PID" >"$BATS_FILE_TMPDIR/$1/pid"
+	)
+}
+
+stop_servers() {
+	local file
+	for file in "$BATS_FILE_TMPDIR"/[0-9]*/pid; do
+		kill -CONT "$(cat "$file")" 2>/dev/null || :
+		kill -KILL "$(cat "$file")" 2>/dev/null || :
+	done
+}
+
+socket_of() {
+	echo "$BATS_FILE_TMPDIR/$1/server/redis.sock"
+}
+
+pid_of() {
+	cat "$BATS_FILE_TMPDIR/$1/pid"
+}
+
+# on NUMBER COMMAND [ARG...]: `redis`, and all that is made of it, speaks to that server.
+on() {
+	local SERVER_SOCKET
+	SERVER_SOCKET=$(socket_of "$1")
+	"${@:2}"
+}
+
+# on_each COMMAND [ARG...]: succeeds on every server of the array SERVERS.
+on_each() {
+	local number
+	# shellcheck disable=SC2153
+	for number in "${SERVERS[@]}"; do
+		on "$number" "$@" || {
+			echo "not so on server $number: $*" >&2
+			return 1
+		}
+	done
+}
+
+# use_servers NUMBER...: RLOCK_URL names these, and the array SERVERS.
+use_servers() {
+	SERVERS=("$@")
+	RLOCK_URL=$(urls_of "$@")
+	export RLOCK_URL
+}
+
+# urls_of NUMBER...: with blanks between. What the array VIA has for one is used instead.
+urls_of() {
+	local number urls=()
+	for number; do
+		urls+=("${VIA[number]:-unix://$(socket_of "$number")}")
+	done
+	echo "${urls[*]}"
+}
+
+# take_servers COUNT: as use_servers, with some that no other test will meet.
+take_servers() {
+	local taken
+	taken=$(cat "$BATS_FILE_TMPDIR/taken")
+	echo $((taken + $1)) >"$BATS_FILE_TMPDIR/taken"
+	mapfile -t SERVERS < <(seq $((taken + 1)) $((taken + $1)))
+	file_exists "$BATS_FILE_TMPDIR/${SERVERS[-1]}/pid" || fail "setup_file starts too few servers"
+	use_servers "${SERVERS[@]}"
+}
+
+crash_server() {
+	kill -KILL "$(pid_of "$1")"
+	wait_until 5 is_gone "$(pid_of "$1")"
+}
+
+# It comes back, and has forgotten everything.
+revive_server() {
+	start_server_number "$1"
+	BACKGROUND+=("$(pid_of "$1")")
+}
+
+freeze_server() {
+	kill -STOP "$(pid_of "$1")"
+}
+
+thaw_server() {
+	kill -CONT "$(pid_of "$1")"
+}
+
+# is_older NUMBER SECONDS: the server has run for so long at least.
+is_older() {
+	[ "$(on "$1" redis info server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p')" -ge "$2" ]
+}
+
+# start_proxy_to NUMBER [LISTEN]: tests/tools/faultproxy is between us and that server from now on.
+start_proxy_to() {
+	# shellcheck disable=SC2016
+	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-said-$1" faultproxy \
+		"${2:-unix:$BATS_TEST_TMPDIR/proxy-$1.sock}" "unix:$(socket_of "$1")" \
+		"unix:$BATS_TEST_TMPDIR/control-$1"
+	wait_until 5 grep -qsx ready "$BATS_TEST_TMPDIR/proxy-said-$1"
+	VIA[$1]=unix://$BATS_TEST_TMPDIR/proxy-$1.sock
+	use_servers "${SERVERS[@]}"
+}
+
+# proxy_to NUMBER COMMAND [ARG...]
+proxy_to() {
+	faultproxy -c "unix:$BATS_TEST_TMPDIR/control-$1" "${@:2}"
+}
+
 # ---- for each test ----
 
 # An environment that nothing of the caller's leaks into, and an empty server.
