@@ -454,8 +454,7 @@ static bool give_back(struct keeper *keeper)
 	enum rlock_status status;
 	char name[NAME_SHOWN_MAX];
 
-	if (keeper->watch->is_broken)
-		return true;
+	/* Also when it is known to be lost: of several names or servers others may be held yet. */
 	status = release(keeper);
 	(void)name_show(job->opts, rlock_conn_error_name(job->conn), name);
 	if (keeper->watch->is_lost)

@@ -377,8 +377,6 @@ static void give_back(struct renewer *renewer)
 	const struct watch *watch = renewer->watch;
 	int64_t now_ms = rlock_now_ms(), left_ms = watch->had_ms + watch->at_least_ms - now_ms;
 
-	if (watch->is_broken)
-		return;
 	rlock_conn_set_cancel(renewer->conn, -1);
 	if (watch->at_least_ms > 0 && left_ms > 0)
 		(void)rlock_linger(renewer->conn, renewer->hold, left_ms, now_ms + RELEASE_MS);

@@ -477,10 +477,13 @@ struct rlock__waiter {
  * given back. Else why not, with the text in the connection.
  */
 enum rlock_status rlock__try(struct rlock__waiter *waiter);
-/* The arguments of an acquisition, for owner; what since and least uptime are, lua/inc/request.lua says. */
+/* The arguments of an acquisition, for owner; what the others are, lua/inc/request.lua says. */
 void rlock__acquire_args(const struct rlock__action *action, const struct rlock_hold *hold,
 			 const char *owner, const char *since, int64_t least_uptime_ms,
-			 const struct rlock_request *request, struct rlock__args *args);
+			 bool listens, const struct rlock_request *request,
+			 struct rlock__args *args);
+/* Whether the waiter is subscribed on every server now. */
+bool rlock__listens(const struct rlock__waiter *waiter);
 /* Until when one may take that begins now. */
 int64_t rlock__try_deadline(const struct rlock__waiter *waiter, int64_t now_ms);
 /* Take back whatever the tries may have left behind. */

@@ -64,7 +64,8 @@ static void take_again(const struct renewal *renewal, const struct rlock__inquir
 		return;
 	request.lease_ms = lease_ms;
 	request.wait_ms = 0;
-	rlock__acquire_args(row->acquire, hold, hold->taken[0].owner, "", 0, &request, &args);
+	rlock__acquire_args(row->acquire, hold, hold->taken[0].owner, "", 0, false, &request,
+			    &args);
 	for (size_t i = 0; i < renewed->conn->link_count; i++)
 		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
 			rlock__inquiry_begin(&inquiry, i, row->acquire->script, &args, end_ms);

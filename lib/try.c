@@ -11,12 +11,14 @@
 /* A try gets at least this long, even when the wait is about to end. */
 #define TRY_MIN_MS 250
 #define UNDO_MS 1000
+#define LEAVE_MS 300
 
 /* ---- what is asked ---- */
 
 void rlock__acquire_args(const struct rlock__action *action, const struct rlock_hold *hold,
 			 const char *owner, const char *since, int64_t least_uptime_ms,
-			 const struct rlock_request *request, struct rlock__args *args)
+			 bool listens, const struct rlock_request *request,
+			 struct rlock__args *args)
 {
 	rlock__action_keys(action, hold, args);
 	rlock__args_number(args, request->lease_ms);
@@ -27,6 +29,7 @@ void rlock__acquire_args(const struct rlock__action *action, const struct rlock_
 	rlock__args_text(args, request->wait_ms != 0 ? "1" : "0", 1);
 	rlock__args_text(args, since, strlen(since));
 	rlock__args_number(args, least_uptime_ms);
+	rlock__args_text(args, listens ? "1" : "0", 1);
 	rlock__action_args(action, hold, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
@@ -285,16 +288,37 @@ static void leave_lines(struct rlock__waiter *waiter, const struct rlock__inquir
 		waiter->hold->asker[0] = '\0';
 }
 
+/* The server refused the last try, being full, say; or it can't be reached, which takes no long time. */
+static void leave_anew(const struct rlock__waiter *waiter, struct rlock__link *link,
+		       const struct rlock__script *script, struct rlock__args *args)
+{
+	char error[RLOCK_ERROR_MAX];
+	redisReply *reply = NULL;
+	size_t name = rlock__link_error_name(link);
+	bool was_sent;
+
+	memcpy(error, rlock__link_error(link), sizeof(error));
+	rlock__link_set_cancel(link, -1);
+	(void)rlock__script_run_text(link, script, args, rlock_now_ms() + LEAVE_MS, &was_sent,
+				     &reply);
+	rlock__link_set_cancel(link, waiter->conn->cancel_fd);
+	if (reply != NULL)
+		freeReplyObject(reply);
+	(void)rlock__fail(link, RLOCK_ENET, "%s", error);
+	rlock__fail_name(link, name);
+}
+
 static void last_word(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__link *link = waiter->conn->links[index];
 	const struct rlock__script *script;
 	struct rlock__args args;
 
-	if (!rlock__link_is_open(link))
-		return;
 	script = leave_args(waiter, &args);
-	rlock__script_last_word(link, script, &args);
+	if (rlock__link_is_open(link))
+		rlock__script_last_word(link, script, &args);
+	else
+		leave_anew(waiter, link, script, &args);
 	rlock__args_free(&args);
 }
 
@@ -335,7 +359,10 @@ static void note_answer(struct rlock__waiter *waiter, size_t index,
 		stand->may_be_held = false;
 	else
 		stand->may_be_held = stand->may_be_held || was_sent;
-	stand->left_traces = has_leave && was_sent && stand->status != RLOCK_OK;
+	if (stand->status == RLOCK_OK)
+		stand->left_traces = false;
+	else
+		stand->left_traces = stand->left_traces || (has_leave && was_sent);
 	if (stand->status < 0 && answer->outcome.reply != NULL && answer->outcome.status < 0)
 		undo_stray(waiter, index, answer->outcome.reply);
 }
@@ -372,8 +399,8 @@ static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__inquiry
 		waiter->stands[i].is_waiter = false;
 	}
 	rlock__acquire_args(waiter->hold->row->acquire, waiter->hold, waiter->owner, waiter->since,
-			    may_have_forgotten ? waiter->request->lease_ms : 0, waiter->request,
-			    &args);
+			    may_have_forgotten ? waiter->request->lease_ms : 0,
+			    rlock__listens(waiter), waiter->request, &args);
 	rlock__inquiry_begin_all(inquiry, waiter->hold->row->acquire->script, &args,
 				 rlock__try_deadline(waiter, sent_ms));
 	status = rlock__inquiry_await(inquiry, conn->quorum, INT64_MAX);

@@ -99,6 +99,14 @@ static bool is_subscribed(const struct rlock__stand *stand)
 	return stand->subscription != NULL && rlock__link_is_open(stand->subscription);
 }
 
+bool rlock__listens(const struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->conn->link_count; i++)
+		if (!is_subscribed(&waiter->stands[i]))
+			return false;
+	return true;
+}
+
 /* A server that was started a while ago tells nobody when it counts. */
 static bool wants_subscription(const struct rlock__stand *stand)
 {

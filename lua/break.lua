@@ -43,8 +43,9 @@ end
 if holders == 0 then
 	return { 0 }
 end
-if expected ~= '' and not counts[expected] then
-	expected = mode and counts[expected .. WRITE] and expected .. WRITE or expected
+-- A writer may have reads of his own inside: it is his lock, not his reads, that is to be broken.
+if expected ~= '' and mode and counts[expected .. WRITE] then
+	expected = expected .. WRITE
 end
 if expected ~= '' and not counts[expected] then
 	return { 3, holder }

@@ -38,14 +38,17 @@ local function judge(index, name)
 	name.head = head_of(name)
 	name.owner = name.owner or fresh_owner
 	name.field = name.owner
-	name.is_to_be_had = name.is_ours or name.is_free and (not name.head or name.head == fresh_owner)
+	name.is_to_be_had = name.is_ours or name.is_free
+		and (not name.head or name.head == fresh_owner)
+		and not is_early(name, waits_since_us)
 	return nil
 end
 
 local function busy_with(index, name, look_ms, since)
 	if name.is_free then
-		local _, _, _, waiter_note = sign_of_life(name, name.head)
-		return { 0, index, -2, name.head, waiter_note or '', look_ms, since }
+		local head = name.head or fresh_owner
+		local _, _, _, waiter_note = sign_of_life(name, head)
+		return { 0, index, -2, head, waiter_note or '', look_ms, since }
 	end
 	local holder, holder_note = holder_of(name)
 	return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, look_ms, since }
@@ -67,7 +70,7 @@ if first_busy then
 	for _, name in ipairs(names) do
 		if may_wait and not name.is_ours then
 			local look_ms
-			since_us, look_ms = stand(name, fresh_owner, note, waits_since_us)
+			since_us, look_ms = stand(name, fresh_owner, note, waits_since_us, listens)
 			if least_look_ms < 0 or look_ms < least_look_ms then
 				least_look_ms = look_ms
 			end

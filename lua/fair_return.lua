@@ -28,6 +28,6 @@ return release_all(hold_id, function(name, field, count, note)
 	if not leave_to_lingering(name) then
 		redis.call('DEL', name.lock, name.holds)
 	end
-	stand(name, owner, note, since_us)
+	stand(name, owner, note, since_us, '0')
 	return publish(name.channel, WAKE_ONE) and 2 or 3
 end)

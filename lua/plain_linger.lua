@@ -35,12 +35,11 @@ local function linger(name)
 		end
 	end
 	put_lingering(name, hold_id, hold, nobody, left_ms)
-	if redis.call('HLEN', name.lock) > 1 then
+	if has_owner(name) then
 		extend(name.lock, left_ms)
 		extend(name.holds, left_ms)
-	else
-		redis.call('PEXPIRE', name.lock, left_ms)
-		redis.call('PEXPIRE', name.holds, left_ms)
+		limit_to_longest_lease(name)
+	elseif leave_to_lingering(name) then
 		-- So that they learn of an earlier end.
 		tell_waiters(name)
 	end

@@ -34,6 +34,13 @@ local function grace_end_ms(name)
 	return name.grace_ms
 end
 
+-- Who waited before the server stood still, or was started again without what it knew, lets those come back who
+-- came before him.
+local function is_early(name, since_us)
+	local grace_ms = grace_end_ms(name)
+	return since_us ~= nil and now_ms < grace_ms and since_us / 1000 < grace_ms - GRACE_MS
+end
+
 -- Somebody looks at the line, who may not come to stand in it: the time of grace runs from now on.
 local function note_look(name)
 	if redis.call('EXISTS', name.waiters) == 1 then
@@ -130,7 +137,8 @@ local function keep_deadline_ahead(name, owner, place)
 end
 
 -- Stand in the line, or show that we still do. Since when, and when to do so again at the latest, in ms.
-local function stand(name, owner, waiter_note, since_us)
+-- listens: '1' when what is published to us is heard.
+local function stand(name, owner, waiter_note, since_us, listens)
 	local place = redis.call('LPOS', name.queue, owner)
 	local grace_ms = grace_end_ms(name)
 	local _, known_since_us = sign_of_life(name, owner)
@@ -144,17 +152,19 @@ local function stand(name, owner, waiter_note, since_us)
 	elseif not place then
 		place = redis.call('RPUSH', name.queue, owner) - 1
 	end
-	-- Between his first try and his second he begins to listen.
-	local listens = since_us and ' 1 ' or ' 0 '
-	since_us = since_us or now_us
+	-- Without a known one it is the first try; or the answer to that was lost.
+	since_us = since_us or known_since_us or now_us
 	redis.call('HSET', name.waiters,
-		owner, digits(now_ms + LIFE_MS) .. ' ' .. digits(since_us) .. listens .. waiter_note,
+		owner, table.concat({ digits(now_ms + LIFE_MS), digits(since_us), listens, waiter_note }, ' '),
 		SEEN, digits(now_ms) .. ' ' .. digits(grace_ms))
 	keep_deadline_ahead(name, owner, place)
 	local look_ms = LOOK_MS
 	if place == 0 then
 		local lock_ms = redis.call('PTTL', name.lock)
 		look_ms = lock_ms >= 0 and math.min(look_ms, lock_ms + 1) or look_ms
+		if is_early(name, since_us) then
+			look_ms = math.min(look_ms, grace_ms - now_ms + 1)
+		end
 	elseif place <= NEAR_PLACES then
 		look_ms = math.min(look_ms, death_ms(name, head_of(name)) - now_ms + place * 10)
 	end

@@ -14,6 +14,16 @@ local function limit_to_longest_lease(name)
 	end
 end
 
+-- Whether somebody holds the lock yet; one that lingers is nobody's.
+local function has_owner(name)
+	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
+		if not lingering_end(owner) then
+			return true
+		end
+	end
+	return false
+end
+
 -- With its last other hold gone the lock ends when the last of those that linger does. Whether there is
 -- one that does still.
 local function leave_to_lingering(name)
@@ -47,10 +57,13 @@ end
 local function give_one(name, owner, count)
 	if count > 1 then
 		redis.call('HINCRBY', name.lock, owner, -1)
+	else
+		redis.call('HDEL', name.lock, owner)
+	end
+	if has_owner(name) then
 		limit_to_longest_lease(name)
 		return 1
 	end
-	redis.call('HDEL', name.lock, owner)
 	if leave_to_lingering(name) then
 		-- Earlier than those who wait were told.
 		tell_waiters(name)

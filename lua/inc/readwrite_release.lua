@@ -53,7 +53,7 @@ local function settle(name, was_write)
 		return 1
 	elseif reads_ms > 0 then
 		set_ttl(name, reads_ms)
-		if was_write then
+		if redis.call('HGET', name.lock, 'mode') == 'write' then
 			redis.call('HSET', name.lock, 'mode', 'read')
 			-- Other readers may come in now. Redisson doesn't tell them.
 			publish(name.channel, WAKE_ALL)
@@ -82,8 +82,8 @@ local function release_read(name, owner, count)
 	else
 		redis.call('HINCRBY', name.lock, owner, -1)
 	end
-	for number = 1, count - 1 do
-		redis.call('PEXPIRE', timeout_key(name, owner, number), digits(left_ms))
+	for number = 1, left_ms > 0 and count - 1 or 0 do
+		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
 	end
 	return settle(name, false)
 end

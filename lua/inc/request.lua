@@ -7,9 +7,10 @@
 -- ARGV[6]  1 when a busy lock will be waited for
 -- ARGV[7]  since when it is waited for, as an earlier answer said; empty at the first try
 -- ARGV[8]  how long the server must have been up, in ms, to count as one of several; 0 for one that is alone
+-- ARGV[9]  1 when who asks listens to what wakes him
 -- then     what belongs to each name, and the inherited owners: one that holds the lock at this moment
 --          re-enters it, and none takes it
-local FIXED_ARGS = 8
+local FIXED_ARGS = 9
 local lease_ms, fresh_owner, hold_id, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local draw_token, may_wait, waits_since_us = ARGV[5] == '1', ARGV[6] == '1', tonumber(ARGV[7])
-local least_uptime_ms = tonumber(ARGV[8])
+local least_uptime_ms, listens = tonumber(ARGV[8]), ARGV[9]
