@@ -103,6 +103,7 @@ LIB_OBJECTS := $(patsubst %.c,%.o,$(wildcard lib/*.c)) lib/scripts.gen.o
 CLI_OBJECTS := $(patsubst %.c,%.o,$(wildcard cli/*.c))
 UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(patsubst %.c,%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+MODEL_OBJECTS := $(patsubst %.c,%.o,$(wildcard tests/model/*.c))
 # The programs of one file that tests and benchmarks use: tools/x, bench/x.
 HELPERS := $(patsubst tests/%.c,%,$(wildcard tests/tools/*.c tests/bench/*.c))
 PAGES := $(wildcard man/*.[1-9])
@@ -110,8 +111,8 @@ PAGES := $(wildcard man/*.[1-9])
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
 
 # Our own C for the tools that read it.
-SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/tools tests/bench))
-HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/tools tests/bench))
+SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/model tests/tools tests/bench))
+HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/model tests/tools tests/bench))
 # Of the tests' commands only those that are shell: some are Python.
 SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats \
 	tests/bench/*.sh $(addprefix tests/interop/,*.sh *.bash *.bats commands/*)) \
@@ -158,7 +159,10 @@ $$(addprefix $1/unit/,$$(UNIT_TESTS)): $1/unit/%: $1/tests/unit/%.o \
 		$$(addprefix $1/,$$(UNIT_SHARED)) $1/cli.a $1/librlock.a
 	$$(call step,LINK)$$(CC) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
 
--include $$(patsubst %.o,$1/%.d,$$(LIB_OBJECTS) $$(CLI_OBJECTS) $$(UNIT_SHARED) \
+$1/model/model: $$(addprefix $1/,$$(MODEL_OBJECTS)) $1/librlock.a
+	$$(call step,LINK)$$(CC) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
+
+-include $$(patsubst %.o,$1/%.d,$$(LIB_OBJECTS) $$(CLI_OBJECTS) $$(UNIT_SHARED) $$(MODEL_OBJECTS) \
 		$$(UNIT_TESTS:%=tests/unit/%.o))
 endef
 
@@ -242,7 +246,7 @@ run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=1200
 
 .PHONY: check
-check: all $(unit) $(tools) ## run all tests, or FILES; installs what is missing
+check: all $(unit) $(BUILD)/model/model $(tools) ## run all tests, or FILES; installs what is missing
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(unit) $(bats))
 
 # Builds with Maven; without one, or without Java, it says so and tries nothing.
@@ -255,7 +259,7 @@ unit: $(unit) ## run the tests that need no server
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(unit)
 
 .PHONY: sanitize
-sanitize: all $(BUILD)/sanitize/rlock $(unit_sanitize) $(tools) ## run all tests with sanitizers
+sanitize: all $(BUILD)/sanitize/rlock $(BUILD)/sanitize/model/model $(unit_sanitize) $(tools) ## run all tests with sanitizers
 	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock $(call watched,sanitize) \
 		tests/run.sh $(or $(FILES),$(unit_sanitize) $(bats))
 

@@ -188,6 +188,7 @@ handovers() {
 	local -a tools=(
 		flock 25 flock "$work/flock"
 		::: rlock 25 "$rlock" run n --
+		::: rlock-fair 25 "$rlock" fair n-fair --
 		::: rlock-tcp 25 "$rlock" run -u "$tcp_url" n-tcp --
 	)
 	"$here/contend.py" "$turn" 1 "$turns" "${tools[@]}" >"$work/raw/handover"
@@ -202,9 +203,60 @@ many_waiters() {
 		step "$waiters waiting"
 		"$here/contend.py" --redis "$socket" "$turn" "$waiters" "$crowd_turns" \
 			rlock 10 "$rlock" run n -- >"$work/raw/crowd.$waiters"
+		"$here/contend.py" --redis "$socket" "$turn" "$waiters" "$crowd_turns" \
+			rlock-fair 10 "$rlock" fair n-fair -- >>"$work/raw/crowd.$waiters"
 		"$here/contend.py" "$turn" "$waiters" "$crowd_turns" \
 			flock $((30 + waiters * 2)) flock "$work/flock" >>"$work/raw/crowd.$waiters"
 	done
+}
+
+# clients_asked: requests of clients so far, as contend.py counts them, that of our own left out.
+clients_asked() {
+	redis info commandstats | sed -nE 's/^cmdstat_(eval|evalsha|subscribe|select|auth|client\|setname):calls=([0-9]*),.*/\2/p' |
+		awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+has_subscribers() {
+	[ "$(redis pubsub numsub 'redisson_rwlock:{r}' | tail -n 1)" -ge "$1" ]
+}
+
+has_lines() {
+	[ "$(wc -l <"$work/readers")" -ge "$1" ]
+}
+
+# Fifty readers behind one writer: from the end of his command to the begin of theirs, all in.
+readers() {
+	local count=50 reader writer before end last
+	: >"$work/readers"
+	mkfifo "$work/writer.fifo"
+	# shellcheck disable=SC2016
+	start "$rlock" wlock r -- sh -c 'read -r _ <"$1"; date +%s%N >"$2"' sh "$work/writer.fifo" "$work/writer"
+	writer=$PID
+	wait_until 'the writer has it' redis exists r
+	for ((reader = 0; reader < count; reader++)); do
+		# shellcheck disable=SC2016
+		start "$rlock" rlock r -- sh -c 'date +%s%N >>"$1"; sleep 1' sh "$work/readers"
+	done
+	wait_until 'all readers wait' has_subscribers "$count"
+	sleep 1
+	before=$(clients_asked)
+	echo >"$work/writer.fifo"
+	wait "$writer"
+	wait_until 'all readers are in' has_lines "$count"
+	fact readers_requests $(($(clients_asked) - before))
+	end=$(cat "$work/writer") last=$(sort -n "$work/readers" | tail -n 1)
+	fact readers "$count"
+	fact readers_all_in_us $(((last - end) / 1000))
+	# What that many processes take to start here.
+	: >"$work/readers"
+	end=$(date +%s%N)
+	for ((reader = 0; reader < count; reader++)); do
+		# shellcheck disable=SC2016
+		sh -c 'date +%s%N >>"$1"; sleep 1' sh "$work/readers" &
+	done
+	wait_until 'all have begun' has_lines "$count"
+	last=$(sort -n "$work/readers" | tail -n 1)
+	fact readers_bare_us $(((last - end) / 1000))
 }
 
 children() {
@@ -313,6 +365,8 @@ round_trips
 step "two contenders, $turns hand-overs"
 handovers
 many_waiters
+step 'fifty readers behind a writer'
+readers
 step "idle, for $idle_s s"
 idle
 fact load_after "$(cut -d ' ' -f 1 /proc/loadavg)"

@@ -9,7 +9,8 @@ each tool are there at every hand-over; the tools take turns, so that whatever e
 does hits all of them alike. PAUSE-MS is how long a waiter is given until it certainly waits.
 Prints a line "LABEL NANOSECONDS REQUESTS COMMANDS" for each hand-over: from the end of the
 holder's command to the begin of the next one; what the clients of the server at SOCKET asked of
-it for that, and what it did in all, inside scripts too; "-" without a server. Ends with 1 when a
+it for that, and what it did in all, inside scripts too; "-" without a server. And, with one, a line
+"LABEL-waiting REQUESTS COMMANDS -": of each waiter in 1,000 seconds. Ends with 1 when a
 tool let two commands run at once, or did not hand over.
 """
 
@@ -27,7 +28,9 @@ PAIR = struct.Struct("qq")
 HAND_OVER_S = 60  # until a tool is taken to hang
 QUIET_S = 0.06  # the server is done with a hand-over when it has nothing to do for so long
 SETTLE_S = 5  # ... or after so long
-RATE_S = 1  # how long to watch what waiting costs, to leave that out
+RATE_S = 5  # how long to watch what waiting costs, to leave that out
+BUSY_RATE = 5  # waiters ask so often in a second that the server is never quiet: ...
+HAND_OVER_DONE_S = 0.05  # ... a hand-over is done after this time
 
 # What clients ask for and scripts never do; the others' counts hold what scripts have called.
 ASKED = ("auth", "hello", "select", "client", "script", "eval", "evalsha", "fcall", "ping")
@@ -73,8 +76,11 @@ class Server:
                 asked += calls
         return asked, done
 
-    def settle(self):
-        """The counts, as soon as they stay as they are for a while."""
+    def settle(self, rate=0):
+        """The counts, as soon as they stay as they are for a while; rate: that of the waiters."""
+        if rate > BUSY_RATE:
+            time.sleep(HAND_OVER_DONE_S)
+            return self.counts()
         limit = time.monotonic() + SETTLE_S
         last, since = self.counts(), time.monotonic()
         while time.monotonic() - since < QUIET_S and time.monotonic() < limit:
@@ -195,13 +201,16 @@ def contend(lines, waiters, rounds, server):
         before = server.settle()
         time.sleep(RATE_S)
         rate = tuple((a - b) / RATE_S for a, b in zip(server.counts(), before))
+        label = f"{lines[0].label}-waiting"
+        print(label, *(round(1000 * r / waiters / len(lines)) for r in rate), "-", flush=True)
     for _ in range(rounds):
         for line in lines:
             if server:
                 before, since = server.counts(), time.monotonic()
             took_ns = line.hand_over()
             if server:
-                after, seconds = server.settle(), time.monotonic() - since
+                after = server.settle(rate[0])
+                seconds = time.monotonic() - since
                 spent = [round(a - b - r * seconds) for a, b, r in zip(after, before, rate)]
                 print(line.label, took_ns, *spent, flush=True)
             else:

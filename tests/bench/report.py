@@ -18,6 +18,7 @@ NAMES = {
     "setlock": "setlock",
     "rlock": "rlock, unix socket",
     "rlock-tcp": "rlock, TCP on loopback",
+    "rlock-fair": "rlock fair, unix socket",
     "redis-cli": "SET NX PX, Lua DEL by redis-cli, bash",
     "etcdctl": "etcdctl lock",
 }
@@ -143,7 +144,7 @@ class Report:
             p25, p50, p99 = (quantile(samples[label], part) for part in (0.25, 0.5, 0.99))
             ratio = p50 / flock[0.5]
             goals = {}
-            if label == "rlock":
+            if label in ("rlock", "rlock-fair"):
                 goals = {"goal": 1.2, "value": ratio, "text": "1.20 x flock, p50"}
             self.row(
                 NAMES[label],
@@ -161,27 +162,50 @@ class Report:
 
     def crowds(self):
         sizes = [int(n[6:]) for n in os.listdir(self.directory) if n.startswith("crowd.")]
-        self.head(
-            "hand-over with many waiters, for each one",
-            "requests",
-            "commands",
-            "p50 us",
-            "x flock",
-        )
+        for label, goal_from in (("rlock", 50), ("rlock-fair", 1)):
+            self.head(
+                f"{NAMES[label]}: hand-over with many waiters",
+                "requests",
+                "commands",
+                "p50 us",
+                "x flock",
+            )
+            for size in sorted(sizes):
+                samples = self.samples(f"crowd.{size}")
+                times, asked, done = (statistics.median(column) for column in samples[label])
+                flock = statistics.median(samples["flock"][0])
+                self.row(
+                    f"{size} waiting",
+                    f"{asked:.0f}",
+                    f"{done:.0f}",
+                    f"{times / 1000:.0f}",
+                    f"{times / flock:.2f}",
+                    **({"goal": 4, "value": asked, "text": "4 requests"} if size >= goal_from else {}),
+                )
+                self.keep(f"{label}_requests_{size}_waiting", asked)
+                self.keep(f"{label}_handover_us_{size}_waiting", times / 1000)
+        self.head("waiting, for each one, in a second", "requests", "commands")
         for size in sorted(sizes):
             samples = self.samples(f"crowd.{size}")
-            times, asked, done = (statistics.median(column) for column in samples["rlock"])
-            flock = statistics.median(samples["flock"][0])
-            self.row(
-                f"{size} waiting",
-                f"{asked:.0f}",
-                f"{done:.0f}",
-                f"{times / 1000:.0f}",
-                f"{times / flock:.2f}",
-                **({"goal": 4, "value": asked, "text": "4 requests"} if size >= 50 else {}),
-            )
-            self.keep(f"requests_{size}_waiting", asked)
-            self.keep(f"handover_us_{size}_waiting", times / 1000)
+            for label in ("rlock", "rlock-fair"):
+                asked, done = (column[0] / 1000 for column in samples[f"{label}-waiting"][:2])
+                self.row(
+                    f"{NAMES[label]}, {size} waiting",
+                    f"{asked:.2f}",
+                    f"{done:.2f}",
+                    goal=0.5,
+                    value=asked,
+                )
+                self.keep(f"{label}_waiting_requests_per_s_{size}", asked)
+
+    def readers(self):
+        count, asked = self.number("readers"), self.number("readers_requests")
+        took, bare = self.number("readers_all_in_us"), self.number("readers_bare_us")
+        self.head(f"{count:.0f} readers let in by one writer's release", "number", "x bare")
+        self.row("requests for each, the release shared", f"{asked / count:.2f}")
+        self.row("until all commands run, us", f"{took:.0f}", f"{took / bare:.2f}")
+        self.keep("readers_requests_each", asked / count)
+        self.keep("readers_x_bare", took / bare)
 
     def idle(self):
         seconds = self.number("idle_s")
@@ -244,6 +268,7 @@ def main(argv):
     report.round_trips()
     report.handovers()
     report.crowds()
+    report.readers()
     report.idle()
     print()
     print(json.dumps(report.result))

@@ -1,0 +1,337 @@
+/*
+ * Steps that need no waiter: a fair lock is taken by a newcomer, entered again, given back, renewed, left to
+ * its end, broken, found.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fair.h"
+
+/* ---- requests ---- */
+
+static const struct rlock_name the_name = { LOCK, sizeof(LOCK) - 1 };
+
+struct rlock_request fair_request_for(const char *owner)
+{
+	struct rlock_request request = RLOCK_REQUEST_INIT;
+
+	request.kind = RLOCK_FAIR;
+	request.names = &the_name;
+	request.name_count = 1;
+	request.lease_ms = chance_lease_ms();
+	request.wait_ms = 0;
+	request.owner = owner;
+	request.note = one_in(2) ? "a note of several words" : NULL;
+	request.draw_token = one_in(400);
+	return request;
+}
+
+void fair_new_owner(char owner[RLOCK_OWNER_MAX])
+{
+	if (rlock_owner_new(1, owner) != RLOCK_OK)
+		differs("no owner");
+}
+
+/* By us, and not by a waiter. */
+static void acquire(const struct rlock_request *request, enum rlock_status want)
+{
+	struct rlock_conn *conn = fair_any_conn();
+	struct rlock_hold *hold = NULL;
+	enum rlock_status status;
+
+	story("acquire %s as %s, wait %" PRId64 ": ought to be %s", rlock_kind_name(request->kind),
+	      request->owner != NULL ? brief(request->owner) : "somebody new", request->wait_ms,
+	      rlock_status_name(want));
+	fair.sent_ms = rlock_now_ms();
+	status = rlock_acquire(conn, request, &hold);
+	fair.answered_ms = rlock_now_ms();
+	check_status("acquire", status, want, conn);
+	if (status == RLOCK_OK)
+		fair_taken(hold, request->lease_ms, request->draw_token);
+}
+
+/* Somebody who has no place in the line, and does not want one. */
+void fair_newcomer(void)
+{
+	struct rlock_request request = fair_request_for(NULL);
+
+	fair_prune();
+	acquire(&request, fair_is_free() && fair.line_len == 0 ? RLOCK_OK : RLOCK_BUSY);
+}
+
+void fair_find_out(void)
+{
+	if (!fair_is_free() || !fair_is_one_of_ours_next())
+		return;
+	if (one_in(20)) {
+		tally("times who was next found out by himself");
+		fair_settle_untold();
+	} else {
+		tally("times a newcomer told who was next");
+		fair_newcomer();
+		fair_settle();
+	}
+}
+
+bool fair_step_newcomer(void)
+{
+	if (!book_has_room(&fair.book))
+		return false;
+	tally(fair_is_free() ? "times a newcomer found it free" : "times a newcomer found it held");
+	fair_newcomer();
+	return true;
+}
+
+/* A plain lock of the same name: it knows of no line. */
+bool fair_step_plain(void)
+{
+	struct rlock_request request = fair_request_for(NULL);
+
+	if (!book_has_room(&fair.book))
+		return false;
+	request.kind = RLOCK_PLAIN;
+	tally(!fair_is_free()     ? "times it was asked for as a plain lock, and held"
+	      : fair.line_len > 0 ? "times a plain lock got past the line"
+				  : "times it was had as a plain lock");
+	acquire(&request, fair_is_free() ? RLOCK_OK : RLOCK_BUSY);
+	return true;
+}
+
+bool fair_step_other_kind(void)
+{
+	struct rlock_request request = fair_request_for(NULL);
+
+	if (fair_is_free())
+		return false;
+	request.kind = one_in(2) ? RLOCK_READ : RLOCK_WRITE;
+	tally("times it was asked for as a lock of another kind");
+	acquire(&request, RLOCK_EKIND);
+	return true;
+}
+
+bool fair_is_strangers(const struct party *party)
+{
+	return book_longest_ms(&fair.book, party->field) == 0;
+}
+
+/* A holder needs not stand in the line. */
+bool fair_step_enter(void)
+{
+	struct rlock_request request;
+	const char *inherited;
+	char owner[FIELD_MAX];
+
+	if (fair_is_free() || !book_has_room(&fair.book) || fair.book.parties[0].lingers ||
+	    fair_is_strangers(&fair.book.parties[0]))
+		return false;
+	(void)snprintf(owner, sizeof(owner), "%s", fair.book.parties[0].field);
+	inherited = owner;
+	request = fair_request_for(owner);
+	request.kind = one_in(3) ? RLOCK_PLAIN : RLOCK_FAIR;
+	request.wait_ms = one_in(2) ? -1 : 0;
+	if (one_in(3)) {
+		request.owner = NULL;
+		request.inherited = &inherited;
+		request.inherited_count = 1;
+	}
+	tally("times the holder came again");
+	acquire(&request, RLOCK_OK);
+	return true;
+}
+
+/* ---- giving back ---- */
+
+/* Nobody would wait for those that are left longer than the longest of their leases; but for those that
+ * linger there is an end already. */
+static void limit_end(void)
+{
+	struct span lingers = { 0 };
+	bool is_somebodys = false;
+
+	for (size_t i = 0; i < fair.book.party_count; i++) {
+		const struct party *party = &fair.book.parties[i];
+
+		is_somebodys = is_somebodys || !party->lingers;
+		if (party->lingers && !party->is_over)
+			lingers = span_max(lingers, party->end);
+	}
+	if (is_somebodys)
+		fair.book.end =
+			span_min(fair.book.end, fair_lease_span(book_longest_ms(&fair.book, NULL)));
+	else if (lingers.lo > 0)
+		fair.book.end = lingers;
+	else
+		book_clear(&fair.book);
+}
+
+void fair_release(struct held *held)
+{
+	struct rlock_conn *conn = fair_any_conn();
+	enum rlock_status want = fair_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD, status;
+
+	story("release %.8s of %s: ought to be %s", rlock_hold_id(held->handle), brief(held->field),
+	      rlock_status_name(want));
+	fair.sent_ms = rlock_now_ms();
+	status = rlock_release(conn, held->handle, patience());
+	fair.answered_ms = rlock_now_ms();
+	check_status("release", status, want, conn);
+	held->is_listed = false;
+	if (status != RLOCK_OK)
+		return;
+	book_leave(&fair.book, book_party(&fair.book, held->field));
+	limit_end();
+}
+
+bool fair_step_release(void)
+{
+	struct held *held = book_any(&fair.book, true);
+	bool is_lost;
+
+	if (held == NULL)
+		return false;
+	is_lost = !fair_is_held(held);
+	tally(is_lost ? "releases of a lost hold" : "releases");
+	fair_release(held);
+	if (!is_lost)
+		fair_settle();
+	return true;
+}
+
+bool fair_step_release_again(void)
+{
+	struct held *held = book_any(&fair.book, false);
+
+	if (held == NULL)
+		return false;
+	tally("releases a second time");
+	fair_release(held);
+	return true;
+}
+
+bool fair_step_renew(void)
+{
+	struct held *held = book_any(&fair.book, !one_in(8));
+	struct rlock_conn *conn = fair_any_conn();
+	int64_t lease_ms = chance_lease_ms();
+	enum rlock_status want, status;
+
+	if (held == NULL)
+		return false;
+	want = fair_is_held(held) && !held->lingers ? RLOCK_OK : RLOCK_NOT_HELD;
+	story("renew %.8s of %s for %" PRId64 " min: ought to be %s", rlock_hold_id(held->handle),
+	      brief(held->field), lease_ms / MINUTE_MS, rlock_status_name(want));
+	tally(want == RLOCK_OK ? "renewals" : "renewals of a lost hold");
+	fair.sent_ms = rlock_now_ms();
+	status = rlock_renew(conn, held->handle, lease_ms, patience());
+	fair.answered_ms = rlock_now_ms();
+	check_status("renew", status, want, conn);
+	if (status != RLOCK_OK)
+		return true;
+	fair.book.end = span_max(fair.book.end, fair_lease_span(lease_ms));
+	if (lease_ms > held->lease_ms)
+		held->lease_ms = lease_ms;
+	if (!span_has(fair.book.end, fair.sent_ms, fair.answered_ms,
+		      rlock_hold_ttl_ms(held->handle)))
+		differs("the renewal says that %" PRId64 " ms are left",
+			rlock_hold_ttl_ms(held->handle));
+	return true;
+}
+
+static void lingers(struct held *held, int64_t left_ms)
+{
+	struct span span = fair_lease_span(left_ms);
+	char field[FIELD_MAX];
+
+	(void)snprintf(field, sizeof(field), "%s", held->field);
+	(void)book_linger(&fair.book, held, span, left_ms);
+	fair.book.end = span_max(fair.book.end, span);
+	book_leave(&fair.book, book_party(&fair.book, field));
+	limit_end();
+}
+
+bool fair_step_linger(void)
+{
+	struct held *held = book_any(&fair.book, !one_in(8));
+	struct rlock_conn *conn = fair_any_conn();
+	bool is_short = one_in(2);
+	int64_t left_ms = is_short ? 1 + chance(4) : chance_lease_ms();
+	enum rlock_status want, status;
+
+	if (held == NULL || held->lingers)
+		return false;
+	want = fair_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD;
+	story("linger %.8s of %s for %" PRId64 " ms: ought to be %s", rlock_hold_id(held->handle),
+	      brief(held->field), left_ms, rlock_status_name(want));
+	tally("times a hold was left to its end");
+	fair.sent_ms = rlock_now_ms();
+	status = rlock_linger(conn, held->handle, left_ms, patience());
+	fair.answered_ms = rlock_now_ms();
+	check_status("linger", status, want, conn);
+	if (status != RLOCK_OK) {
+		held->is_listed = false;
+		return true;
+	}
+	lingers(held, left_ms);
+	if (!is_short)
+		return true;
+	book_let_pass(&fair.book, fair.answered_ms + left_ms + 2);
+	if (fair.book.end.hi <= fair.answered_ms + left_ms + 2) {
+		tally("times the lock came to its end");
+		book_clear(&fair.book);
+		fair_settle();
+	}
+	return true;
+}
+
+bool fair_step_break(void)
+{
+	struct rlock_conn *conn = fair_any_conn();
+	enum rlock_status want = RLOCK_OK, status;
+	char holder[FIELD_MAX], was[RLOCK_OWNER_MAX] = "";
+	bool is_anybody = one_in(3), is_right = one_in(2);
+
+	fair_new_owner(holder);
+	if (fair_is_free())
+		want = RLOCK_NOT_HELD;
+	else if (is_right)
+		(void)snprintf(holder, sizeof(holder), "%s", fair.book.parties[0].field);
+	else if (!is_anybody)
+		want = RLOCK_BUSY;
+	story("break, if %s holds it: ought to be %s", is_anybody ? "anybody" : brief(holder),
+	      rlock_status_name(want));
+	tally("times it was broken");
+	fair.sent_ms = rlock_now_ms();
+	status = rlock_break(conn, &the_name, is_anybody ? NULL : holder, was);
+	fair.answered_ms = rlock_now_ms();
+	check_status("break", status, want, conn);
+	if (want != RLOCK_NOT_HELD && fair.book.party_count == 1 &&
+	    strcmp(was, fair.book.parties[0].field) != 0)
+		differs("it was said to be held by '%s'", was);
+	if (want != RLOCK_OK)
+		return true;
+	book_clear(&fair.book);
+	fair_settle();
+	return true;
+}
+
+bool fair_step_find(void)
+{
+	struct held *held = book_any(&fair.book, true);
+	struct rlock_conn *conn = fair_any_conn();
+	struct rlock_hold *hold = NULL;
+	enum rlock_status want, status;
+
+	if (held == NULL || held->lingers)
+		return false;
+	want = fair_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD;
+	story("find a hold of %s: ought to be %s", brief(held->field), rlock_status_name(want));
+	tally("times a hold was looked for");
+	status = rlock_find(conn, &the_name, held->field, &hold);
+	check_status("find", status, want, conn);
+	if (status == RLOCK_OK && shot_value(shot_take()->holds, rlock_hold_id(hold)) == NULL)
+		differs("found a hold %s, which is not listed", rlock_hold_id(hold));
+	rlock_hold_free(hold);
+	return true;
+}

@@ -1,0 +1,194 @@
+/*
+ * What the parts of the model share: chance, the story so far, the server as it is, and the book of who
+ * ought to hold the lock.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rlock.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+#define LOCK "job"
+/* An owner, and what may stand behind it in the lock hash. */
+#define FIELD_MAX (RLOCK_OWNER_MAX + 64)
+#define MINUTE_MS INT64_C(60000)
+
+/* ---- model.c: chance ---- */
+
+/* 0 to below - 1, the same ones for the same seed. */
+unsigned chance(unsigned below);
+/* True once in so many times. */
+bool one_in(unsigned times);
+/* Leases that differ by more than the time that all steps take. */
+int64_t chance_lease_ms(void);
+
+/* A step that makes no sense now does nothing, and says so by false. */
+struct choice {
+	unsigned weight;
+	bool (*step)(void);
+};
+
+/* One of them, by their weights. */
+bool chance_step(const struct choice *choices, size_t count);
+
+/* ---- model.c: the story ---- */
+
+/* What is done now; told when something differs. */
+__attribute__((format(printf, 1, 2))) void story(const char *format, ...);
+/* Counted under this constant, for who wants to know what the steps were. */
+void tally(const char *what);
+/* The server, or the library, does not do what it ought to: say so, and end. */
+__attribute__((format(printf, 1, 2), noreturn)) void differs(const char *format, ...);
+void check_status(const char *what, enum rlock_status got, enum rlock_status want,
+		  const struct rlock_conn *conn);
+
+/* ---- model.c: connections ---- */
+
+struct rlock_conn *conn_new(int cancel_fd);
+/* A point in time that no answer is late for. */
+int64_t patience(void);
+
+/* ---- server.c: raw commands, and the server as it is ---- */
+
+struct redisReply;
+
+void server_open(const char *socket_path);
+void server_close(void);
+/* One command without an interest in its answer. */
+__attribute__((format(printf, 1, 2))) void server_do(const char *format, ...);
+/* The answer is a number. */
+__attribute__((format(printf, 1, 2))) long long server_number(const char *format, ...);
+
+/* All there is, of one moment. */
+struct shot {
+	int64_t before_ms, after_ms; /* that moment, on our clock */
+	int64_t time_ms;             /* and on the server's */
+	const struct redisReply *lock, *holds, *queue, *deadlines, *waiters, *keys;
+	struct redisReply *reply;
+};
+
+/* The one there is until the next is taken. */
+const struct shot *shot_take(void);
+/* What belongs to a field among pairs, NULL for none. */
+const char *shot_value(const struct redisReply *pairs, const char *field);
+/* Time to live of a key: -1 without one, -2 when there is no such key. */
+int64_t shot_ttl_ms(const struct shot *taken, const char *key);
+void shot_print(void);
+
+/* ---- book.c: who ought to hold the lock ---- */
+
+/* A point on rlock_now_ms()'s clock, which is known to lie between two others. */
+struct span {
+	int64_t lo, hi;
+};
+
+/* What a request that was sent and answered at these times makes of a lease. */
+struct span span_of(int64_t sent_ms, int64_t answered_ms, int64_t lease_ms);
+struct span span_max(struct span a, struct span b);
+struct span span_min(struct span a, struct span b);
+/* Whether a time to live that was asked for and told at these times ends within the span. */
+bool span_has(struct span span, int64_t before_ms, int64_t after_ms, int64_t ttl_ms);
+bool span_has_shot(struct span span, const struct shot *shot, int64_t ttl_ms);
+
+/* One field of the lock hash. */
+struct party {
+	char field[FIELD_MAX];
+	int count;
+	bool is_writer, lingers;
+	bool is_over;    /* a reader whose time-outs have run out; one that lingered to its end */
+	struct span end; /* of a reader's holds; of one that lingers */
+};
+
+/* A hold that we had once, and may have yet. */
+struct held {
+	struct rlock_hold *handle;
+	char field[FIELD_MAX]; /* whose it is */
+	int64_t lease_ms;      /* the longest that was asked for */
+	bool is_listed, lingers;
+};
+
+#define PARTY_MAX 40
+#define HELD_MAX 32
+
+struct book {
+	struct party parties[PARTY_MAX];
+	size_t party_count;
+	struct held holds[HELD_MAX];
+	struct span end; /* of the lock */
+};
+
+/* The party, or NULL. */
+struct party *book_party(struct book *book, const char *field);
+/* One count more; the party is made if need be. */
+struct party *book_join(struct book *book, const char *field);
+/* One count less; the party goes with its last. */
+void book_leave(struct book *book, struct party *party);
+/* Whoever is in the book holds it no more, and no hold is listed. */
+void book_clear(struct book *book);
+void book_unlist(struct book *book);
+void book_free(struct book *book);
+
+bool book_has_room(const struct book *book);
+size_t book_listed(const struct book *book);
+/* A new hold, in the place of one that isn't listed. It owns handle from now on. */
+struct held *book_add(struct book *book, struct rlock_hold *handle, const char *field,
+		      int64_t lease_ms);
+/* Any hold that is listed, or that isn't; NULL when there is none. */
+struct held *book_any(struct book *book, bool is_listed);
+/* The longest lease of the listed holds of that field, or of all; 0 without any. */
+int64_t book_longest_ms(const struct book *book, const char *field);
+
+/* That hold was left to its end, which is in the span: it is nobody's now. Its new party, which has one hold
+ * more; that which it was of has its count yet. */
+struct party *book_linger(struct book *book, struct held *held, struct span span, int64_t left_ms);
+/* Of those that linger, the ones that came to their end before this time are over. */
+void book_let_pass(struct book *book, int64_t end_ms);
+
+/* Fields, counts, listed holds, and times to live are those of the book. mode: NULL for none. */
+void book_check(struct book *book, const struct shot *shot, const char *mode);
+void book_print(const struct book *book);
+
+/* A field, short enough to be read in the story. */
+const char *brief(const char *field);
+
+/* ---- waiter.c: threads that wait for a lock ---- */
+
+struct waiter;
+
+struct waiter *waiter_new(void);
+void waiter_free(struct waiter *waiter);
+/* Have it call rlock_acquire. The request is copied, and so is its owner. */
+void waiter_begin(struct waiter *waiter, const struct rlock_request *request);
+bool waiter_has_ended(struct waiter *waiter);
+void waiter_cancel(struct waiter *waiter);
+
+/* How it ended. The hold is the caller's. */
+struct ended {
+	enum rlock_status status;
+	struct rlock_hold *hold;
+	int64_t ended_ms;
+	int64_t lease_ms;
+	bool drew_token;
+};
+
+/* Wait for that, within reason; the waiter may be used again then. */
+struct ended waiter_await(struct waiter *waiter);
+
+/* ---- the kinds ---- */
+
+struct model {
+	const char *name;
+	void (*begin)(void);
+	void (*step)(void);
+	void (*end)(void);
+	void (*print)(void);
+};
+
+extern const struct model readwrite_model, fair_model;
+
+#endif
