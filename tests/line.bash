@@ -1,0 +1,432 @@
+# The line for a fair lock: who stands in it, and Java's threads in it, which are played by redis-cli. Sourced
+# behind helpers.bash, leftovers.bash and watching.bash. WHO is "r1", "r2"... for an rlock, and "J1", "J2"...
+# for a thread of a Java service.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
+
+declare -gA PIDS=()   # of an rlock, by WHO
+declare -gA WHO_OF=() # the way back
+CLOCK=()              # goes before an rlock: see clock_is_off
+
+# ---- rlock in the line ----
+
+# begins WHO [OPTION...] NAME...: an rlock that wants these fair locks, for a command that stays until
+# `leaves WHO`. Its messages are in the file "said-WHO".
+begins() {
+	in_background sh -c 'who=$0; exec "$@" inside "$who" 2>"$BATS_TEST_TMPDIR/said-$who"' \
+		"$1" "${CLOCK[@]}" rlock fair "${@:2}" --
+	# shellcheck disable=SC2153
+	PIDS[$1]=$PID WHO_OF[$PID]=$1
+}
+
+# stands WHO [OPTION...] NAME...: the same, and returns when it is the last one in line (for the last name).
+stands() {
+	begins "$@"
+	wait_until 10 is_last "${!#}" "$1"
+}
+
+# passes WHO [OPTION...] NAME...: as stands, but its command ends at once, with WHO in the file "order".
+passes() {
+	in_background "${CLOCK[@]}" rlock fair "${@:2}" -- \
+		sh -c 'echo "$0" >>"$BATS_TEST_TMPDIR/order"' "$1"
+	PIDS[$1]=$PID WHO_OF[$PID]=$1
+	wait_until 10 is_last "${!#}" "$1"
+}
+
+# is_in WHO: its command runs, or has run.
+is_in() {
+	[ -s "$BATS_TEST_TMPDIR/in-$1" ]
+}
+
+enters() {
+	wait_until "${2:-5}" is_in "$1"
+}
+
+# waits WHO: it runs, and did not get in.
+waits() {
+	! is_in "$1" && is_running "${PIDS[$1]}"
+}
+
+# leaves WHO: its command ends, and then rlock, well.
+leaves() {
+	touch "$BATS_TEST_TMPDIR/out-$1"
+	ended_with 0 "${PIDS[$1]}"
+}
+
+# holds WHO VERB NAME [OPTION...]: one who has the lock, of whatever kind; it stays until `leaves WHO`.
+holds() {
+	in_background rlock "$2" "${@:4}" "$3" -- inside "$1"
+	PIDS[$1]=$PID WHO_OF[$PID]=$1
+	enters "$1"
+}
+
+# Ends what is left in the line, in any order.
+all_leave() {
+	let_go
+	local who
+	for who; do
+		ended_with 0 "${PIDS[$who]}"
+	done
+}
+
+# stand_all WHO...: for the lock "a", one behind the other.
+stand_all() {
+	local who
+	for who; do
+		stands "$who" a
+	done
+}
+
+# have_turns WHO...: each gets in, and leaves, in this order.
+have_turns() {
+	local who
+	while [ $# -gt 0 ]; do
+		enters "$1"
+		for who in "${@:2}"; do
+			waits "$who"
+		done
+		leaves "$1"
+		shift
+	done
+}
+
+# dies WHO: at once, with its watchdog and its command if it has any.
+dies() {
+	local pid=${PIDS[$1]}
+	local -a all
+	mapfile -t all < <(
+		echo "$pid"
+		pgrep -P "$pid"
+	)
+	# Whoever sees the other one die would do its part.
+	kill -s STOP "${all[@]}"
+	kill -s KILL "${all[@]}"
+	wait_until 5 is_gone "$pid"
+}
+
+# ---- what is on the server ----
+
+# beside KEY NAME: what belongs to a lock, as it is written for names with and without braces.
+beside() {
+	case $2 in
+	*'{'*) echo "$1:$2" ;;
+	*) echo "$1:{$2}" ;;
+	esac
+}
+
+channel() { beside redisson_lock__channel "$1"; }
+queue_key() { beside redisson_lock_queue "$1"; }
+deadlines_key() { beside redisson_lock_timeout "$1"; }
+waiters_key() { beside rlock_waiters "$1"; }
+
+# The owners in the line, the first one first.
+queue() {
+	redis lrange "$(queue_key "$1")" 0 -1
+}
+
+# line NAME: who stands in it.
+line() {
+	local owner in_line=
+	while IFS= read -r owner; do
+		case $owner in
+		'') ;;
+		"$JAVA_CLIENT":*) in_line+=" J${owner##*:}" ;;
+		*) in_line+=" ${WHO_OF[${owner##*:}]:-$owner}" ;;
+		esac
+	done < <(queue "$1")
+	echo "${in_line# }"
+}
+
+line_is() {
+	[ "$(line "$1")" = "${*:2}" ]
+}
+
+# line_becomes SECONDS NAME WHO...
+line_becomes() {
+	wait_until "$1" line_is "${@:2}" || {
+		echo "the line is: $(line "$2")" >&2
+		return 1
+	}
+}
+
+is_last() {
+	[[ $(redis lindex "$(queue_key "$1")" -1) == *:${PIDS[$2]} ]]
+}
+
+# owner_in_line NAME WHO
+owner_in_line() {
+	case $2 in
+	J*) echo "$JAVA_CLIENT:${2#J}" ;;
+	*) queue "$1" | grep ":${PIDS[$2]}\$" ;;
+	esac
+}
+
+# What the server's clock says.
+server_ms() {
+	local now
+	mapfile -t now < <(redis time)
+	echo $((now[0] * 1000 + now[1] / 1000))
+}
+
+# ahead_ms NAME WHO: how far its deadline is ahead.
+ahead_ms() {
+	local score
+	score=$(redis zscore "$(deadlines_key "$1")" "$(owner_in_line "$1" "$2")")
+	echo $((${score%.*} - $(server_ms)))
+}
+
+# set_deadline NAME WHO AHEAD_MS
+set_deadline() {
+	redis zadd "$(deadlines_key "$1")" $(($(server_ms) + $3)) "$(owner_in_line "$1" "$2")" >/dev/null
+}
+
+# life_ms NAME WHO: how long it need not be heard of.
+life_ms() {
+	local sign
+	sign=$(redis hget "$(waiters_key "$1")" "$(owner_in_line "$1" "$2")")
+	echo $((${sign%% *} - $(server_ms)))
+}
+
+# has_just_looked NAME WHO: it won't look again by itself for nearly two seconds.
+has_just_looked() {
+	[ "$(life_ms "$1" "$2")" -gt 3850 ]
+}
+
+# In the last two seconds.
+is_heard_of() {
+	[ "$(life_ms "$1" "$2")" -gt 2000 ]
+}
+
+is_overdue() {
+	[ "$(life_ms "$1" "$2")" -lt 0 ]
+}
+
+# Of the list, the set and the signs of life nothing is there.
+has_no_line() {
+	[ "$(redis exists "$(queue_key "$1")" "$(deadlines_key "$1")" "$(waiters_key "$1")")" = 0 ]
+}
+
+# Nothing at all is left.
+nothing_is_left() {
+	wait_until 5 no_keys
+	wait_until 5 nothing_is_listened_to
+	wait_until 5 nothing_runs
+}
+
+nothing_is_listened_to() {
+	[ "$(redis pubsub channels)" = '' ]
+}
+
+# ---- woken ----
+
+# How soon one who is woken has to be in. Nobody is who looks by himself, see has_just_looked.
+wake_limit() {
+	[ -z "${TESTS_UNDER:-}" ] || {
+		echo 1.6
+		return
+	}
+	echo 1
+}
+
+# is_woken_by NAME WHO COMMAND [ARG...]: who is the head gets in promptly once the command is done.
+is_woken_by() {
+	wait_until 5 has_just_looked "$1" "$2"
+	waits "$2"
+	"${@:3}"
+	within "$(wake_limit)" is_in "$2"
+}
+
+# ---- Java ----
+
+# java_does NAME WHO FAST_MS SCRIPT [ARG...]: a script of the effect of one of Redisson's; FAST_MS is by how
+# much the client's clock is fast.
+java_does() {
+	redis eval '
+		local lock, queue, deadlines, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+		local owner, now = ARGV[1], tonumber(ARGV[2])
+		local head = redis.call("lindex", queue, 0)
+		while head do
+			local deadline = redis.call("zscore", deadlines, head)
+			if not deadline or tonumber(deadline) > now then
+				break
+			end
+			redis.call("zrem", deadlines, head)
+			redis.call("lpop", queue)
+			head = redis.call("lindex", queue, 0)
+		end
+		'"$4" 4 "$1" "$(queue_key "$1")" "$(deadlines_key "$1")" "$(channel "$1")" \
+		"$JAVA_CLIENT:${2#J}" $(($(server_ms) + $3)) "${@:5}"
+}
+
+java_enters_if_it_may='
+	if redis.call("exists", lock) == 0 and (not head or head == owner) then
+		redis.call("lpop", queue)
+		redis.call("zrem", deadlines, owner)
+		for _, other in ipairs(redis.call("zrange", deadlines, 0, -1)) do
+			redis.call("zincrby", deadlines, -tonumber(ARGV[3]), other)
+		end
+		redis.call("hset", lock, owner, 1)
+		redis.call("pexpire", lock, 30000)
+		return nil
+	end
+	if redis.call("hexists", lock, owner) == 1 then
+		redis.call("hincrby", lock, owner, 1)
+		redis.call("pexpire", lock, 30000)
+		return nil
+	end'
+
+# java_locks WHO NAME [FAST_MS [WAIT_MS]]: one try, which puts it into the line. Prints nothing when the lock
+# was had, else how long to sleep.
+java_locks() {
+	java_does "$2" "$1" "${3:-0}" "$java_enters_if_it_may"'
+		if redis.call("zscore", deadlines, owner) then
+			return math.max(redis.call("pttl", lock), 0)
+		end
+		local last, ttl = redis.call("lindex", queue, -1), nil
+		local before = last and last ~= owner and redis.call("zscore", deadlines, last)
+		if before then
+			ttl = tonumber(before) - now
+		else
+			ttl = redis.call("pttl", lock)
+		end
+		if redis.call("zadd", deadlines, ttl + tonumber(ARGV[3]) + now, owner) == 1 then
+			redis.call("rpush", queue, owner)
+		end
+		return ttl' "${4:-300000}"
+}
+
+# java_tries WHO NAME [FAST_MS]: without waiting. Prints nothing when the lock was had, else 1.
+java_tries() {
+	java_does "$2" "$1" "${3:-0}" "$java_enters_if_it_may"' return 1' 300000
+}
+
+# java_unlocks WHO NAME [FAST_MS]: prints 1 when the lock is free now, 0 when it is held further, nothing
+# when it is not the owner's.
+java_unlocks() {
+	java_does "$2" "$1" "${3:-0}" '
+		local is_free = redis.call("exists", lock) == 0
+		if not is_free then
+			if redis.call("hexists", lock, owner) == 0 then
+				return nil
+			end
+			if redis.call("hincrby", lock, owner, -1) > 0 then
+				redis.call("pexpire", lock, 30000)
+				return 0
+			end
+			redis.call("del", lock)
+		end
+		if head then
+			redis.call("publish", channel .. ":" .. head, 0)
+		end
+		return 1'
+}
+
+# java_gives_up WHO NAME [WAIT_MS]
+java_gives_up() {
+	redis eval '
+		local queue, deadlines, owner, is_behind = KEYS[1], KEYS[2], ARGV[1], false
+		for _, other in ipairs(redis.call("lrange", queue, 0, -1)) do
+			if is_behind then
+				redis.call("zincrby", deadlines, -tonumber(ARGV[2]), other)
+			end
+			is_behind = is_behind or other == owner
+		end
+		redis.call("zrem", deadlines, owner)
+		redis.call("lrem", queue, 0, owner)' \
+		2 "$(queue_key "$2")" "$(deadlines_key "$2")" "$JAVA_CLIENT:${1#J}" "${3:-300000}"
+}
+
+# java_has_lock NAME WHO
+java_has_lock() {
+	[ "$(redis hkeys "$1")" = "$JAVA_CLIENT:${2#J}" ]
+}
+
+# ---- messages ----
+
+# listen: writes each message on a channel of plain or fair locks to the file "heard".
+listen() {
+	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv psubscribe "redisson_lock__channel:*" >heard'
+	wait_until 5 grep -qs '^"psubscribe"' heard
+}
+
+# heard: "CHANNEL MESSAGE" of all so far, once those before a last one have certainly come.
+heard() {
+	redis publish redisson_lock__channel:end end >/dev/null
+	wait_until 5 grep -q '"end"$' heard
+	sed -n 's/^"pmessage",[^,]*,"\(.*\)","\(.*\)"$/\1 \2/p' heard | grep -v ' end$'
+}
+
+# ---- servers ----
+
+# own_server [OPTION...]: a server of this test alone, for what another test would suffer from.
+own_server() {
+	BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR start_server "$@"
+	BACKGROUND+=("$SERVER_PID")
+}
+
+kill_server() {
+	kill -s KILL "$SERVER_PID"
+	wait "$SERVER_PID" || :
+}
+
+# Those who wait have had the time to come back to it.
+is_no_new_server() {
+	[ "$(redis info server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p')" -gt 10 ]
+}
+
+# ---- clocks ----
+
+# need_wrong_clocks: for the first line of a test. A library that puts the wall clock of a program off by
+# CLOCK_OFF seconds, and nothing else: what nobody sets runs on, and the kernel's timers with it. (With faketime
+# a timer for a point in time is due at once, or never.)
+need_wrong_clocks() {
+	WRONG_CLOCK=$BATS_FILE_TMPDIR/wrong-clock.so
+	[ -z "${TESTS_UNDER:-}" ] || skip "no library can be loaded before that of $TESTS_UNDER"
+	[ -e "$WRONG_CLOCK" ] || "${CC:-cc}" -shared -fPIC -x c -o "$WRONG_CLOCK" - <<-'EOS' || skip 'there is no C compiler'
+		#include <stdlib.h>
+		#include <sys/syscall.h>
+		#include <sys/time.h>
+		#include <time.h>
+		#include <unistd.h>
+
+		int clock_gettime(clockid_t clock, struct timespec *now)
+		{
+			const char *off = getenv("CLOCK_OFF");
+			int result = (int)syscall(SYS_clock_gettime, clock, now);
+
+			if (result == 0 && off != NULL && clock == CLOCK_REALTIME)
+				now->tv_sec += atoi(off);
+			return result;
+		}
+
+		int gettimeofday(struct timeval *restrict now, void *restrict zone)
+		{
+			struct timespec real;
+
+			(void)zone;
+			clock_gettime(CLOCK_REALTIME, &real);
+			now->tv_sec = real.tv_sec;
+			now->tv_usec = real.tv_nsec / 1000;
+			return 0;
+		}
+
+		time_t time(time_t *out)
+		{
+			struct timespec real;
+
+			clock_gettime(CLOCK_REALTIME, &real);
+			if (out != NULL)
+				*out = real.tv_sec;
+			return real.tv_sec;
+		}
+	EOS
+}
+
+# clock_is_off SECONDS: of those rlocks that begin from here on; none: right again.
+clock_is_off() {
+	CLOCK=()
+	[ $# -eq 0 ] || CLOCK=(env "LD_PRELOAD=$WRONG_CLOCK" "CLOCK_OFF=$1")
+}
