@@ -30,7 +30,7 @@ static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HA
 static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
 						   HASH_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
 static const struct rlock__action write_acquire = { &rlock__script_write_acquire,
-						    HASH_KEYS | KEY(WRITER), 0 };
+						    HASH_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
 static const struct rlock__action write_leave = { &rlock__script_write_leave,
 						  HASH_KEYS | KEY(WRITER), READWRITE_ARGS };
 static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release, HASH_KEYS,

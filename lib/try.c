@@ -3,7 +3,7 @@
  * back on all of them. When to try again is wait.c's business; what the scripts do to a key, lua/'s.
  */
 #include <hiredis/hiredis.h>
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
@@ -105,12 +105,12 @@ static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
 
 		if (values[0]->type != REDIS_REPLY_STRING ||
 		    values[0]->len >= sizeof(hold->taken[i].owner) ||
-		    values[1]->type != REDIS_REPLY_INTEGER ||
-		    values[2]->type != REDIS_REPLY_INTEGER)
+		    values[1]->type != REDIS_REPLY_INTEGER || values[2]->type != REDIS_REPLY_STRING)
 			return rlock__fail_reply(link, script);
 		(void)copy_string(values[0], hold->taken[i].owner, sizeof(hold->taken[i].owner));
 		hold->taken[i].count = values[1]->integer;
-		hold->taken[i].token = values[2]->integer;
+		/* "-": none */
+		hold->taken[i].token = strtoll(values[2]->str, NULL, 10);
 	}
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;

@@ -3,7 +3,7 @@
 -- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
 --          (the last three for the sake of its release: who may not use them must not have the lock)
 -- ARGV     see inc/request.lua
--- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token 0 when none;
+-- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token text, "-" when none;
 --            young: how long, in ms, until this server counts as one of several
 --          {0, index, ttl in ms, holder, note, look, since}  busy: who holds that name; ttl -1 when
 --            it has none. look: when to try again at the latest, in ms, -1 for whenever the ttl says;

@@ -35,12 +35,18 @@ local function obstacle(index, name)
 	if not name.is_free and not mode then
 		return { -1, index, 'plain or fair lock' }
 	end
+	for _, owner in ipairs(candidates) do
+		drop_if_ended(name, owner)
+	end
 	name.owner = not name.is_free
 		and (holding_candidate(name.lock, '') or holding_candidate(name.lock, WRITE))
+	local lingers_ms = mode == 'write' and write_lingers_ms(name)
+	name.is_ended_write = mode == 'write' and lingers_ms and lingers_ms <= 0
 	if not name.owner then
-		if mode == 'write' then
+		if mode == 'write' and not name.is_ended_write then
 			local holder, holder_note = holder_of(name)
-			return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, -1, since }
+			local ttl_ms = lingers_ms or redis.call('PTTL', name.lock)
+			return { 0, index, ttl_ms, holder, holder_note, -1, since }
 		end
 		local writer, writer_note, look_ms = earlier_writer(name)
 		if writer then
@@ -54,7 +60,11 @@ end
 
 local function count_one(name)
 	if not name.is_free then
-		return redis.call('HINCRBY', name.lock, name.field, 1)
+		local count = redis.call('HINCRBY', name.lock, name.field, 1)
+		if name.is_ended_write then
+			redis.call('HSET', name.lock, 'mode', 'read')
+		end
+		return count
 	end
 	redis.call('HSET', name.lock, 'mode', 'read')
 	local count = redis.pcall('HINCRBY', name.lock, name.field, 1)
@@ -101,14 +111,14 @@ local function join(name, token)
 	if refusal then
 		return refusal
 	end
-	return { count, 0 }
+	return { count, '-' }
 end
 
 local function read_take(name)
 	local is_repeated = not name.is_free and redis.call('HEXISTS', name.holds, hold_id) == 1
 	local taken
 	if is_repeated then
-		taken = { tonumber(redis.call('HGET', name.lock, name.field)), 0 }
+		taken = { tonumber(redis.call('HGET', name.lock, name.field)), '-' }
 		extend_reader(name, name.owner, taken[1], lease_ms)
 	else
 		taken = join(name, '-')

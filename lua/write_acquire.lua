@@ -1,11 +1,11 @@
 -- Take the write lock of every name, or of none (RedissonWriteLock.tryLockInnerAsync). One who waits for
 -- readers says so, and those of ours who come after him wait until he had his turn.
 -- KEYS     for each name: lock hash, holds hash, waiting writer
--- ARGV     see inc/request.lua
+-- ARGV     see inc/request.lua; of each name: what its time-out keys begin with
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  never to be had: the owner has a read lock, and would wait for himself
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, {}
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'timeouts' }
 -- include: names
 -- include: now
 -- include: refused
@@ -40,6 +40,9 @@ local function obstacle(index, name)
 		end
 		name.owner = holding_candidate(name.lock, WRITE)
 		if not name.owner then
+			for _, owner in ipairs(candidates) do
+				drop_if_ended(name, owner)
+			end
 			if holding_candidate(name.lock, '') then
 				return { -2, index }
 			end

@@ -24,8 +24,41 @@ end
 local function extend_reader(name, owner, count, lease_ms)
 	for number = 1, count do
 		local key = timeout_key(name, owner, number)
-		if redis.call('PTTL', key) < tonumber(lease_ms) then
+		-- A full server lets a key be prolonged, but none be made.
+		if redis.call('PTTL', key) < tonumber(lease_ms)
+			and redis.call('PEXPIRE', key, lease_ms) == 0 then
 			redis.call('SET', key, 1, 'PX', lease_ms)
 		end
 	end
+end
+
+-- A reader whose holds have all ended is none any more, though other readers keep his field alive.
+local function drop_if_ended(name, owner)
+	local count = tonumber(redis.call('HGET', name.lock, owner))
+	if not count or reader_ms(name, owner, count) > 0 then
+		return
+	end
+	redis.call('HDEL', name.lock, owner)
+	local listed = redis.call('HGETALL', name.holds)
+	for i = 1, #listed, 2 do
+		if entry_parse(listed[i + 1]) == owner then
+			redis.call('HDEL', name.holds, listed[i])
+		end
+	end
+end
+
+-- Until when a lock in mode write is one: nil for as long as its writer has it, else how long the last of his
+-- holds lingers yet; 0 or less when none does, and only reads of his are left.
+local function write_lingers_ms(name)
+	local last_ms = 0
+	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
+		if field ~= 'mode' and is_of_writer(field) then
+			local end_ms = lingering_end(field)
+			if not end_ms then
+				return nil
+			end
+			last_ms = math.max(last_ms, end_ms)
+		end
+	end
+	return last_ms - now_ms
 end

@@ -69,6 +69,11 @@ end
 -- those that are left.
 local function release_read(name, owner, count)
 	local left_ms = reader_ms(name, owner, count)
+	if left_ms == 0 then
+		drop_if_ended(name, owner)
+		settle(name, false)
+		return 4
+	end
 	local longest_ms = longest_lease_ms(name, function(field)
 		return field == owner
 	end)

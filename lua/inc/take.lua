@@ -4,7 +4,9 @@
 local function draw(name)
 	if name.counter and (draw_token or redis.call('EXISTS', name.counter) == 1) then
 		-- wire: RFencedLock draws at every acquisition, re-entries too
-		return redis.call('INCR', name.counter)
+		redis.call('INCR', name.counter)
+		-- As text: a number in a script has 53 bits only.
+		return redis.call('GET', name.counter)
 	end
 	return '-'
 end
@@ -54,7 +56,7 @@ local function take_free(name, token, needed)
 		{ 'DEL', name.lock },
 		{ 'DEL', name.holds },
 	})
-	return refusal or { 1, tonumber(token) or 0 }
+	return refusal or { 1, token }
 end
 
 -- One more hold of an owner that has the lock; or the same request again, which counts nothing.
@@ -71,7 +73,7 @@ local function reenter(name)
 	end
 	extend(name.lock, lease_ms)
 	extend(name.holds, lease_ms)
-	return { tonumber(redis.call('HGET', name.lock, name.field)), tonumber(token) or 0 }
+	return { tonumber(redis.call('HGET', name.lock, name.field)), token }
 end
 
 -- How long it takes until this server counts: one that was started a while ago may have forgotten a holder
