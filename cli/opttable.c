@@ -84,7 +84,8 @@ static enum rlock_status apply_file_name(struct draft *draft, const struct opt *
 
 static enum rlock_status add_url(struct opts *opts, const char *text, char why[RLOCK_ERROR_MAX])
 {
-	struct rlock_url **larger = realloc(opts->urls, (opts->url_count + 1) * sizeof(*larger));
+	struct rlock_url **larger =
+		realloc(opts->urls, (opts->url_count + 1) * sizeof(struct rlock_url *));
 	enum rlock_status status;
 
 	if (larger == NULL)

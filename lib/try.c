@@ -243,7 +243,7 @@ static void take_back(struct rlock__waiter *waiter, const struct rlock__script *
 /* What some servers granted, while others did not. Places in a line are kept. */
 static void give_back_granted(struct rlock__waiter *waiter)
 {
-	bool is_granted[RLOCK_SERVERS_MAX], has_any = false;
+	bool is_granted[RLOCK_SERVERS_MAX] = { false }, has_any = false;
 	const struct rlock__script *script;
 	struct rlock__args args;
 
@@ -267,7 +267,8 @@ static void give_back_granted(struct rlock__waiter *waiter)
  */
 static void leave_lines(struct rlock__waiter *waiter, const struct rlock__inquiry *inquiry)
 {
-	bool has_traces[RLOCK_SERVERS_MAX], has_any = false, is_one_open = false;
+	bool has_traces[RLOCK_SERVERS_MAX] = { false }, has_any = false;
+	bool is_one_open = false;
 	const struct rlock__script *script;
 	struct rlock__args args;
 
