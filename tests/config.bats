@@ -236,7 +236,7 @@ pttl_within() {
 	local verb option value
 	local -A values=([url]=$SOCKET_URL [wait]=3s [conflict-exit-code]=3 [ttl]=3s [lease]=3s [at-least]=1ms
 		[max-run]=3s [grace]=3s [on-lost]=term [note]=x [db]=0 [connect-timeout]=3s
-		[password-file]=/no/such/file)
+		[password-file]=/no/such/file [quorum]=all)
 	for verb in run lock unlock renew; do
 		rlock help "$verb" | grep -oE '^ +(-., )?--[a-z-]+' | sed 's/.*--//'
 	done | sort -u >options
@@ -346,8 +346,8 @@ pttl_within() {
 	bad_config 3 ttl
 	config 'no-wait = yes' 'no-wait = no'
 	bad_config 2 no-wait
-	config "url = $SOCKET_URL" "url = $SOCKET_URL"
-	bad_config 2 url
+	config "url = $SOCKET_URL" 'db = 0' 'db = 0'
+	bad_config 3 db
 }
 
 @test "options that do not go together are told with file and line" {

@@ -190,9 +190,19 @@ life_ms() {
 	echo $((${sign%% *} - $(server_ms)))
 }
 
-# has_just_looked NAME WHO: it won't look again by itself for nearly two seconds.
+# says_it_listens NAME WHO 0|1: by its own word.
+says_it_listens() {
+	redis hget "$(waiters_key "$1")" "$(owner_in_line "$1" "$2")" | grep -qE "^[0-9]+ [0-9]+ $3 "
+}
+
+# is_listened_to NAME WHO: its own channel, by itself.
+is_listened_to() {
+	[ "$(redis pubsub numsub "$(channel "$1"):$(owner_in_line "$1" "$2")" | tail -n 1)" = 1 ]
+}
+
+# has_just_looked NAME WHO: it won't look again by itself for one and a half seconds.
 has_just_looked() {
-	[ "$(life_ms "$1" "$2")" -gt 3850 ]
+	[ "$(life_ms "$1" "$2")" -gt 3500 ]
 }
 
 # In the last two seconds.

@@ -120,7 +120,7 @@ said_to_come_again() {
 	proxy cut-before subscribe 6
 	proxy cut
 	# It has asked for the lock again, over a new connection, and was told that it is taken.
-	wait_until 5 has_just_looked a r1
+	wait_until 5 says_it_listens a r1 0
 	line_is a r1 r2
 	leaves r0
 	have_turns r1 r2
@@ -137,6 +137,8 @@ said_to_come_again() {
 	proxy blackhole off
 	proxy cut
 	line_becomes 8 a r1 r2
+	# What it sent into the hole may have come out of it late; this is itself.
+	wait_until 8 is_listened_to a r1
 	leaves r0
 	have_turns r1 r2
 	nothing_is_left

@@ -5,7 +5,8 @@
 #
 #   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
 #   TOOLS_DIR      the tests' own programs, next in it (build/tools)
-#   BATS, JOBS     the bats to use, and how many files at a time (one for each processor)
+#   BATS, JOBS     the bats to use, and how many files at a time (two for each processor: tests wait
+#                  most of the time)
 #   LIMIT          seconds after which a file is stopped (600)
 #   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
 #   UNIT_WRAPPER   goes before each program
@@ -15,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}"
-[ -n "$JOBS" ] || JOBS=$(nproc)
+[ -n "$JOBS" ] || JOBS=$((2 * $(nproc)))
 RLOCK_BIN=$(realpath "$RLOCK_BIN")
 [ "${RLOCK_BIN##*/}" = rlock ] || {
 	echo "run.sh: the program under test must be called rlock, not '$RLOCK_BIN'" >&2

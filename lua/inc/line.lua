@@ -5,7 +5,8 @@
 local LIFE_MS = 4000         -- a waiter that was not heard of for so long is dead
 local LOOK_MS = 2000         -- so often each of them is heard of
 local GAP_MS = 3000          -- nobody was heard of: it was the server that stood still, ...
-local GRACE_MS = 1500        -- ... and all get the time to be heard of again
+local GRACE_MS = 2000        -- ... and all get the time to be heard of again
+local SKEW_MS = 20           -- by what the clocks of several servers may differ
 local NEAR_PLACES = 3        -- so many behind the head see to it that a dead one does not stop the line
 local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
 local START_S = 10           -- in which those who wait come back to a server that was restarted
@@ -38,7 +39,7 @@ end
 -- came before him.
 local function is_early(name, since_us)
 	local grace_ms = grace_end_ms(name)
-	return since_us ~= nil and now_ms < grace_ms and since_us / 1000 < grace_ms - GRACE_MS
+	return since_us ~= nil and now_ms < grace_ms and since_us / 1000 < grace_ms - GRACE_MS - SKEW_MS
 end
 
 -- Somebody looks at the line, who may not come to stand in it: the time of grace runs from now on.

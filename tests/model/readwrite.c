@@ -16,8 +16,11 @@
 static void release(struct held *held)
 {
 	struct rlock_conn *conn = rw_any_conn();
-	enum rlock_status want = rw_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD, status;
+	struct party *party = rw_is_held(held) ? book_party(&rw.book, held->field) : NULL;
+	enum rlock_status want = RLOCK_NOT_HELD, status;
 
+	if (party != NULL && !rw_has_ended(party))
+		want = RLOCK_OK;
 	story("release %.8s of %s: ought to be %s", rlock_hold_id(held->handle), brief(held->field),
 	      rlock_status_name(want));
 	rw.sent_ms = rlock_now_ms();
@@ -25,8 +28,9 @@ static void release(struct held *held)
 	rw.answered_ms = rlock_now_ms();
 	check_status("release", status, want, conn);
 	held->is_listed = false;
-	if (status == RLOCK_OK)
-		rw_leave(book_party(&rw.book, held->field));
+	/* One that has ended is lost, and nevertheless it is known by now who holds the lock yet. */
+	if (party != NULL)
+		rw_leave(party);
 }
 
 static bool step_release(void)
@@ -81,7 +85,6 @@ static bool step_renew(void)
 	if (held == NULL)
 		return false;
 	party = rw_is_held(held) ? book_party(&rw.book, held->field) : NULL;
-	/* A reader whose time-outs have run out is dropped by whoever releases next. */
 	want = party != NULL && !held->lingers && !party->is_over ? RLOCK_OK : RLOCK_NOT_HELD;
 	story("renew %.8s of %s for %" PRId64 " min: ought to be %s", rlock_hold_id(held->handle),
 	      brief(held->field), lease_ms / MINUTE_MS, rlock_status_name(want));
@@ -138,6 +141,9 @@ static bool step_linger(void)
 
 	if (held == NULL || held->lingers)
 		return false;
+	/* Nor is there anything to be left of a reader who has ended. */
+	if (rw_is_held(held) && rw_has_ended(book_party(&rw.book, held->field)))
+		return false;
 	want = rw_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD;
 	story("linger %.8s of %s for %" PRId64 " ms: ought to be %s", rlock_hold_id(held->handle),
 	      brief(held->field), left_ms, rlock_status_name(want));
@@ -180,11 +186,7 @@ static void broken(const char *holder)
 		return;
 	}
 	/* Of several readers only he. */
-	for (size_t i = 0; i < HELD_MAX; i++)
-		if (strcmp(rw.book.holds[i].field, holder) == 0)
-			rw.book.holds[i].is_listed = false;
-	party->count = 1;
-	book_leave(&rw.book, party);
+	rw_drop(party);
 	rw_settle();
 }
 

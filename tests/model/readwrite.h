@@ -35,10 +35,16 @@ struct rlock_conn *rw_any_conn(void);
 const char *rw_any_owner(void);
 struct span rw_lease_span(int64_t lease_ms);
 bool rw_is_held(const struct held *held);
+/* A reader all of whose time-outs have ended: he counts as none, though others keep his field alive. */
+bool rw_has_ended(const struct party *party);
+/* Whether there is a writer yet, or one of his holds that lingers: else a write lock is a read lock. */
+bool rw_is_writing(void);
 /* Nobody holds it, and no hold is listed. */
 void rw_set_free(void);
 /* One hold more of a field of the lock hash. */
 void rw_enter(const char *field, int64_t lease_ms, bool is_write);
+/* That reader is gone, with all of his holds. */
+void rw_drop(struct party *party);
 /* One hold less of that party, which may be gone then, and the lock free. */
 void rw_leave(struct party *party);
 /* Somebody's hold is gone: who holds the lock yet, and for how long? */

@@ -77,28 +77,57 @@ void rw_enter(const char *field, int64_t lease_ms, bool is_write)
 	if (was_free) {
 		book_clear(&rw.book);
 		rw.mode = is_write ? "write" : "read";
+	} else if (!is_write && !rw_is_writing()) {
+		if (strcmp(rw.mode, "write") == 0)
+			tally("times a write lock that had ended was read");
+		rw.mode = "read";
 	}
 	party = book_join(&rw.book, field);
-	party->end = party->is_over || party->count == 1 ? span : span_max(party->end, span);
-	party->is_over = false;
+	party->end = party->count == 1 ? span : span_max(party->end, span);
 	rw.book.end = was_free ? span : span_max(rw.book.end, span);
 }
 
+void rw_drop(struct party *party)
+{
+	for (size_t i = 0; i < HELD_MAX; i++)
+		if (strcmp(rw.book.holds[i].field, party->field) == 0)
+			rw.book.holds[i].is_listed = false;
+	party->count = 1;
+	book_leave(&rw.book, party);
+}
+
 /* One hold less of that party. What a reader keeps lasts as long as his longest, but no longer than the
- * longest lease of those he keeps. */
+ * longest lease of those he keeps; one who has ended keeps nothing. */
 void rw_leave(struct party *party)
 {
 	int64_t longest_ms = book_longest_ms(&rw.book, party->field);
 
-	if (!party->is_writer && party->count > 1)
-		party->end = span_min(party->end, rw_lease_span(longest_ms));
-	book_leave(&rw.book, party);
+	if (rw_has_ended(party)) {
+		rw_drop(party);
+	} else {
+		if (!party->is_writer && party->count > 1)
+			party->end = span_min(party->end, rw_lease_span(longest_ms));
+		book_leave(&rw.book, party);
+	}
 	rw_settle();
 }
 
 bool rw_is_held(const struct held *held)
 {
 	return held->is_listed && book_party(&rw.book, held->field) != NULL;
+}
+
+bool rw_has_ended(const struct party *party)
+{
+	return !party->is_writer && party->is_over;
+}
+
+bool rw_is_writing(void)
+{
+	for (size_t i = 0; i < rw.book.party_count; i++)
+		if (rw.book.parties[i].is_writer && !rw.book.parties[i].is_over)
+			return true;
+	return false;
 }
 
 /* ---- comparison ---- */

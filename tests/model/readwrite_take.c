@@ -34,22 +34,56 @@ static const char *first_inside(const struct wish *wish, const char *suffix)
 	return NULL;
 }
 
+static bool is_asking(const struct wish *wish, const char *owner)
+{
+	if (wish->request.owner != NULL && strcmp(wish->request.owner, owner) == 0)
+		return true;
+	for (size_t i = 0; i < wish->request.inherited_count; i++)
+		if (strcmp(wish->inherited[i], owner) == 0)
+			return true;
+	return false;
+}
+
+/* Those who ask and were readers, but have ended, ask as if they had never been there. */
+static void drop_ended(const struct wish *wish)
+{
+	for (size_t i = rw.book.party_count; i-- > 0;) {
+		struct party *party = &rw.book.parties[i];
+
+		if (!rw_has_ended(party) || !is_asking(wish, party->field))
+			continue;
+		tally("times a reader who had ended asked again");
+		rw_drop(party);
+	}
+}
+
+/* Whether the lock has only readers who have ended, and all of them ask. Its key would have ended with the
+ * last of them. */
+static bool is_left_by_all(const struct wish *wish)
+{
+	for (size_t i = 0; i < rw.book.party_count; i++)
+		if (!rw_has_ended(&rw.book.parties[i]) ||
+		    !is_asking(wish, rw.book.parties[i].field))
+			return false;
+	return rw.mode != NULL;
+}
+
 static enum rlock_status judge_write(struct wish *wish)
 {
 	wish->entered = first_inside(wish, ":write");
 	if (rw.mode == NULL || wish->entered != NULL)
 		return RLOCK_OK;
+	drop_ended(wish);
 	return first_inside(wish, "") != NULL ? RLOCK_ENEVER : RLOCK_BUSY;
 }
 
 static enum rlock_status judge_read(struct wish *wish)
 {
+	drop_ended(wish);
 	wish->entered = first_inside(wish, "");
 	if (wish->entered == NULL)
 		wish->entered = first_inside(wish, ":write");
-	if (rw.mode == NULL || wish->entered != NULL || strcmp(rw.mode, "read") == 0)
-		return RLOCK_OK;
-	return RLOCK_BUSY;
+	return rw.mode == NULL || wish->entered != NULL || !rw_is_writing() ? RLOCK_OK : RLOCK_BUSY;
 }
 
 static void wish_init(struct wish *wish, enum rlock_kind kind, const char *owner, size_t inherited)
@@ -131,6 +165,8 @@ static bool step_acquire(enum rlock_kind kind)
 	if (!book_has_room(&rw.book))
 		return false;
 	wish_init(&wish, kind, one_in(3) ? NULL : rw_any_owner(), one_in(3) ? 1 + chance(2) : 0);
+	if (is_left_by_all(&wish))
+		return false;
 	acquire(&wish);
 	return true;
 }
@@ -165,6 +201,8 @@ bool rw_step_enter(void)
 		wish.request.inherited_count = 1;
 		wish.inherited[0] = owner;
 	}
+	if (is_left_by_all(&wish))
+		return false;
 	acquire(&wish);
 	return true;
 }
