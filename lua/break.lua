@@ -41,6 +41,10 @@ for i = 1, #listed, 2 do
 	end
 end
 if holders == 0 then
+	if mode then
+		-- What is left of a lock, and would keep everybody out.
+		redis.call('DEL', name.lock, name.holds)
+	end
 	return { 0 }
 end
 -- A writer may have reads of his own inside: it is his lock, not his reads, that is to be broken.

@@ -28,6 +28,10 @@ return release_all(hold_id, function(name, field, count, note)
 	if not leave_to_lingering(name) then
 		redis.call('DEL', name.lock, name.holds)
 	end
+	if redis.call('EXISTS', name.waiters) == 0 then
+		-- The line begins with us: nobody stood still, and nobody is awaited.
+		name.grace_ms = 0
+	end
 	stand(name, owner, note, since_us, '0')
 	return publish(name.channel, WAKE_ONE) and 2 or 3
 end)

@@ -38,6 +38,8 @@ local function obstacle(index, name)
 	for _, owner in ipairs(candidates) do
 		drop_if_ended(name, owner)
 	end
+	free_if_left(name)
+	mode = not name.is_free and mode
 	name.owner = not name.is_free
 		and (holding_candidate(name.lock, '') or holding_candidate(name.lock, WRITE))
 	local lingers_ms = mode == 'write' and write_lingers_ms(name)

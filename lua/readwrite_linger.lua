@@ -24,6 +24,9 @@ local function linger(name)
 	if not hold or not hold.count then
 		return 0
 	end
+	if not is_of_writer(hold.field) and reader_ms(name, hold.field, hold.count) == 0 then
+		return give_one(name, hold.field, hold.count)
+	end
 	local is_new = not lingering_end(hold.field)
 	local nobody = is_new and lingering_owner(hold.field, now_ms + left_ms) or hold.field
 	if is_new then

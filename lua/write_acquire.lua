@@ -43,6 +43,11 @@ local function obstacle(index, name)
 			for _, owner in ipairs(candidates) do
 				drop_if_ended(name, owner)
 			end
+			free_if_left(name)
+		end
+		if not name.owner and name.is_free then
+			name.owner = fresh_owner
+		elseif not name.owner then
 			if holding_candidate(name.lock, '') then
 				return { -2, index }
 			end

@@ -47,6 +47,14 @@ local function drop_if_ended(name, owner)
 	end
 end
 
+-- Nothing but its mode is left of it: the last of its readers was dropped.
+local function free_if_left(name)
+	if not name.is_free and redis.call('HLEN', name.lock) == 1 then
+		redis.call('DEL', name.lock, name.holds)
+		name.is_free = true
+	end
+end
+
 -- Until when a lock in mode write is one: nil for as long as its writer has it, else how long the last of his
 -- holds lingers yet; 0 or less when none does, and only reads of his are left.
 local function write_lingers_ms(name)

@@ -138,13 +138,12 @@ static bool step_linger(void)
 	bool is_short = one_in(2);
 	int64_t left_ms = is_short ? 1 + chance(4) : chance_lease_ms();
 	enum rlock_status want, status;
+	struct party *party;
 
 	if (held == NULL || held->lingers)
 		return false;
-	/* Nor is there anything to be left of a reader who has ended. */
-	if (rw_is_held(held) && rw_has_ended(book_party(&rw.book, held->field)))
-		return false;
-	want = rw_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD;
+	party = rw_is_held(held) ? book_party(&rw.book, held->field) : NULL;
+	want = party != NULL && !rw_has_ended(party) ? RLOCK_OK : RLOCK_NOT_HELD;
 	story("linger %.8s of %s for %" PRId64 " ms: ought to be %s", rlock_hold_id(held->handle),
 	      brief(held->field), left_ms, rlock_status_name(want));
 	tally("times a hold was left to its end");
@@ -154,6 +153,8 @@ static bool step_linger(void)
 	check_status("linger", status, want, conn);
 	if (status != RLOCK_OK) {
 		held->is_listed = false;
+		if (party != NULL)
+			rw_leave(party);
 		return true;
 	}
 	lingers(held, left_ms);

@@ -54,18 +54,9 @@ static void drop_ended(const struct wish *wish)
 			continue;
 		tally("times a reader who had ended asked again");
 		rw_drop(party);
+		if (rw.book.party_count == 0)
+			rw_set_free();
 	}
-}
-
-/* Whether the lock has only readers who have ended, and all of them ask. Its key would have ended with the
- * last of them. */
-static bool is_left_by_all(const struct wish *wish)
-{
-	for (size_t i = 0; i < rw.book.party_count; i++)
-		if (!rw_has_ended(&rw.book.parties[i]) ||
-		    !is_asking(wish, rw.book.parties[i].field))
-			return false;
-	return rw.mode != NULL;
 }
 
 static enum rlock_status judge_write(struct wish *wish)
@@ -74,6 +65,8 @@ static enum rlock_status judge_write(struct wish *wish)
 	if (rw.mode == NULL || wish->entered != NULL)
 		return RLOCK_OK;
 	drop_ended(wish);
+	if (rw.mode == NULL)
+		return RLOCK_OK;
 	return first_inside(wish, "") != NULL ? RLOCK_ENEVER : RLOCK_BUSY;
 }
 
@@ -165,8 +158,6 @@ static bool step_acquire(enum rlock_kind kind)
 	if (!book_has_room(&rw.book))
 		return false;
 	wish_init(&wish, kind, one_in(3) ? NULL : rw_any_owner(), one_in(3) ? 1 + chance(2) : 0);
-	if (is_left_by_all(&wish))
-		return false;
 	acquire(&wish);
 	return true;
 }
@@ -201,8 +192,6 @@ bool rw_step_enter(void)
 		wish.request.inherited_count = 1;
 		wish.inherited[0] = owner;
 	}
-	if (is_left_by_all(&wish))
-		return false;
 	acquire(&wish);
 	return true;
 }
