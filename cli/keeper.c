@@ -454,11 +454,16 @@ static bool give_back(struct keeper *keeper)
 	enum rlock_status status;
 	char name[NAME_SHOWN_MAX];
 
+	int64_t ended_ms = rlock_now_ms(), lease_end_ms = watch_lease_end_ms(keeper->watch);
+
 	/* Also when it is known to be lost: of several names or servers others may be held yet. */
 	status = release(keeper);
 	(void)name_show(job->opts, rlock_conn_error_name(job->conn), name);
 	if (keeper->watch->is_lost)
 		return true;
+	/* The command ended within the lease; it is our release that came behind its end. */
+	if (status == RLOCK_NOT_HELD && ended_ms < lease_end_ms && rlock_now_ms() >= lease_end_ms)
+		return false;
 	if (status == RLOCK_NOT_HELD) {
 		say_error("%s: lock lost before the command ended: %s", name,
 			  rlock_conn_error(job->conn));

@@ -16,7 +16,8 @@ cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}"
-[ -n "$JOBS" ] || JOBS=$((2 * $(nproc)))
+# Watched programs are slow enough without company.
+[ -n "$JOBS" ] || JOBS=$(($(nproc) * (${#TESTS_UNDER} > 0 ? 1 : 2)))
 RLOCK_BIN=$(realpath "$RLOCK_BIN")
 [ "${RLOCK_BIN##*/}" = rlock ] || {
 	echo "run.sh: the program under test must be called rlock, not '$RLOCK_BIN'" >&2
