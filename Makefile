@@ -23,7 +23,7 @@ LINK ?= static
 # WERROR=1: warnings are errors. V=1: show the commands.
 WERROR ?=
 V ?=
-# Test files to run instead of all of them, and how many at a time (default: two for each processor).
+# Test files to run instead of all of them, and how many at a time (default: one more than there are processors).
 FILES ?=
 JOBS ?=
 VALGRIND_FILES ?= $(wildcard tests/run.bats tests/lock.bats tests/unlock.bats tests/status.bats)

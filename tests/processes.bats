@@ -81,7 +81,7 @@ has_other_renewer() {
 }
 
 @test "with rlock killed a fixed lease still ends the command in time" {
-	hold_and_know a -l 1s
+	hold_and_know a -l 2s
 	kill -s KILL "$PID"
 	end=$(lease_end_ms a)
 	until is_gone "$CHILD"; do :; done
