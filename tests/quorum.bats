@@ -520,7 +520,7 @@ everybody_takes_turns() {
 @test "two of three servers are killed: the command is stopped before the lease ends, 76" {
 	take_servers 3
 	hold_with_family a -t 2s
-	wait_until 3 on_each is_renewed a 1200
+	wait_until 3 on_each is_renewed a 2000
 	end=$(first_lease_end_ms a "${SERVERS[@]}")
 	crash_server "${SERVERS[0]}"
 	crash_server "${SERVERS[2]}"
@@ -533,7 +533,7 @@ everybody_takes_turns() {
 
 @test "two of three servers are frozen: the command is stopped before the lease ends, 76" {
 	hold_with_family a -t 3s
-	wait_until 4 on_each is_renewed a 1800
+	wait_until 4 on_each is_renewed a 3000
 	end=$(first_lease_end_ms a 1 2 3)
 	freeze_server 1
 	freeze_server 2

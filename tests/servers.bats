@@ -757,7 +757,7 @@ has_in_line() {
 @test "one of the servers is killed: the command is stopped before the lease ends, 76" {
 	take_servers 3
 	hold_with_family a -t 2s
-	wait_until 3 on_each is_renewed a 1200
+	wait_until 3 on_each is_renewed a 2000
 	end=$(first_lease_end_ms a)
 	crash_server "${SERVERS[1]}"
 	watch_family 5
@@ -770,7 +770,7 @@ has_in_line() {
 
 @test "one of the servers is frozen: the command is stopped before the lease ends, 76" {
 	hold_with_family a -t 2s
-	wait_until 3 on_each is_renewed a 1200
+	wait_until 3 on_each is_renewed a 2000
 	end=$(first_lease_end_ms a)
 	freeze_server 2
 	watch_family 5
