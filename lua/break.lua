@@ -19,6 +19,7 @@ local expected = ARGV[1]
 -- include: extend
 -- include: publish
 -- include: lingering
+-- include: leases
 -- include: line
 -- include: mutex_release
 -- include: readers

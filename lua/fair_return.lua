@@ -17,6 +17,7 @@ local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include: extend
 -- include: publish
 -- include: lingering
+-- include: leases
 -- include: line
 -- include: mutex_release
 

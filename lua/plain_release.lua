@@ -16,6 +16,7 @@ local hold_id = ARGV[1]
 -- include: extend
 -- include: publish
 -- include: lingering
+-- include: leases
 -- include: line
 -- include: mutex_release
 

@@ -16,6 +16,7 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: extend
 -- include: publish
 -- include: lingering
+-- include: leases
 -- include: readers
 -- include: readwrite_release
 

@@ -15,6 +15,7 @@ local hold_id = ARGV[1]
 -- include: take_out
 -- include: publish
 -- include: lingering
+-- include: leases
 -- include: readers
 -- include: readwrite_release
 

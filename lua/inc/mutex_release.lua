@@ -1,16 +1,12 @@
--- Give back one hold of a plain or fair lock: give_one. Needs: entry, publish, now, lingering, line.
+-- Give back one hold of a plain or fair lock: give_one. Needs: entry, publish, now, lingering, leases,
+-- line.
 
 -- The hold that is gone may have had a longer lease than those that stay: nobody would wait for them
 -- longer than the longest of theirs.
 local function limit_to_longest_lease(name)
-	local longest_ms = 0
-	for _, entry in ipairs(redis.call('HVALS', name.holds)) do
-		local _, _, entry_lease_ms = entry_parse(entry)
-		longest_ms = math.max(longest_ms, tonumber(entry_lease_ms) or 0)
-	end
+	local longest_ms = longest_lease_ms(name)
 	if longest_ms > 0 and redis.call('PTTL', name.lock) > longest_ms then
-		redis.call('PEXPIRE', name.lock, digits(longest_ms))
-		redis.call('PEXPIRE', name.holds, digits(longest_ms))
+		set_ttl(name, longest_ms)
 	end
 end
 
@@ -34,8 +30,7 @@ local function leave_to_lingering(name)
 	if last_ms <= now_ms then
 		return false
 	end
-	redis.call('PEXPIRE', name.lock, digits(last_ms - now_ms))
-	redis.call('PEXPIRE', name.holds, digits(last_ms - now_ms))
+	set_ttl(name, last_ms - now_ms)
 	return true
 end
 

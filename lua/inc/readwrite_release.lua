@@ -1,21 +1,5 @@
--- Give back one hold of a read or write lock: give_one. Needs: entry, publish, now, lingering, readers.
-
--- The longest lease among the holds of which is_wanted(field) is true; 0 when there is none of ours.
-local function longest_lease_ms(name, is_wanted)
-	local longest_ms = 0
-	for _, entry in ipairs(redis.call('HVALS', name.holds)) do
-		local field, _, entry_lease_ms = entry_parse(entry)
-		if is_wanted(field) then
-			longest_ms = math.max(longest_ms, tonumber(entry_lease_ms) or 0)
-		end
-	end
-	return longest_ms
-end
-
-local function set_ttl(name, ttl_ms)
-	redis.call('PEXPIRE', name.lock, digits(ttl_ms))
-	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
-end
+-- Give back one hold of a read or write lock: give_one. Needs: entry, publish, now, lingering, leases,
+-- readers.
 
 -- Who holds the lock yet, and for how long: has_writer, and the time of the longest hold of a reader, and of
 -- a writer's that lingers.
@@ -96,9 +80,9 @@ end
 local function release_write(name, field, count)
 	if count == 1 then
 		redis.call('HDEL', name.lock, field)
-		return settle(name, true)
+	else
+		redis.call('HINCRBY', name.lock, field, -1)
 	end
-	redis.call('HINCRBY', name.lock, field, -1)
 	return settle(name, true)
 end
 
