@@ -456,9 +456,10 @@ c"
 # often; nobody may give up, and all of it is over in time. A turn of two that exclude each other is counted in
 # the file "number".
 cross() {
-	local each=100 turn='read -r n <number; echo $((n + 1)) >number' loop start
+	local each=100 counting=4 turn='read -r n <number; echo $((n + 1)) >number' loop start
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=1000
 	[ -z "${TESTS_UNDER:-}" ] || each=15
+	[ -z "${4:-}" ] || counting=2
 	echo 0 >number
 	loop='i=0
 		while [ $i -lt "$0" ]; do
@@ -479,8 +480,7 @@ cross() {
 	fi
 	# 50 ms a turn on a busy machine; one that was forgotten would make it 20 s.
 	(($(now_ms) - start < 4 * each * 50 + 5000))
-	if [ -n "${4:-}" ]; then each=$((each / 2)); fi
-	assert_equal "$(cat number)" $((4 * each))
+	assert_equal "$(cat number)" "$((counting * each))"
 	nothing_is_left
 }
 
