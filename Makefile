@@ -26,6 +26,7 @@ V ?=
 # Test files to run instead of all of them, and how many at a time (default: one more than there are processors).
 FILES ?=
 JOBS ?=
+SCALE ?=
 VALGRIND_FILES ?= $(wildcard tests/run.bats tests/lock.bats tests/unlock.bats tests/status.bats)
 
 VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
@@ -35,6 +36,7 @@ SONAME := librlock.so.0
 NEEDS_deps := build
 NEEDS_demo := demo
 NEEDS_check := check
+NEEDS_check-chaos := check
 NEEDS_check-interop := check
 NEEDS_sanitize := check
 NEEDS_valgrind := check valgrind
@@ -115,7 +117,8 @@ SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/model tests/tool
 HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/model tests/tools tests/bench))
 # Of the tests' commands only those that are shell: some are Python.
 SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats \
-	tests/bench/*.sh $(addprefix tests/interop/,*.sh *.bash *.bats commands/*)) \
+	tests/bench/*.sh $(addprefix tests/interop/,*.sh *.bash *.bats commands/*) \
+	$(addprefix tests/chaos/,*.sh *.bash *.bats)) \
 	$(shell grep -lE '^\#!.*[ /](ba)?sh$$' tests/commands/*)
 
 # ---- how things are made ----
@@ -253,6 +256,12 @@ check: all $(unit) $(BUILD)/model/model $(tools) ## run all tests, or FILES; ins
 .PHONY: check-interop
 check-interop: all $(tools) ## run the tests against real Redisson clients, or FILES of tests/interop
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock INTEROP_DIR=$(BUILD)/interop tests/interop/run.sh $(FILES)
+
+# What fits in a quarter of an hour; SCALE=10 for a night.
+.PHONY: check-chaos
+check-chaos: all $(tools) ## count how often each guarantee holds under faults: SCALE times as often, or FILES of tests/chaos
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock CHAOS_TABLE=$(BUILD)/chaos.table SCALE='$(SCALE)' \
+		tests/chaos/run.sh $(FILES)
 
 .PHONY: unit
 unit: $(unit) ## run the tests that need no server

@@ -11,11 +11,12 @@
 #   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
 #   UNIT_WRAPPER   goes before each program
 #   FINDINGS       a directory: each file that turns up in it is a failure, and is printed
+#   CONCLUSION     a command whose output goes before the sum
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
-: "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}"
+: "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
 # Watched programs are slow enough without company.
 [ -n "$JOBS" ] || JOBS=$(($(nproc) + (${#TESTS_UNDER} == 0)))
 RLOCK_BIN=$(realpath "$RLOCK_BIN")
@@ -147,6 +148,8 @@ if [ -n "$FINDINGS" ]; then
 		failed=$((failed + 1))
 	done < <(find "$FINDINGS" -type f -size +0)
 fi
+# shellcheck disable=SC2086
+[ -z "$CONCLUSION" ] || $CONCLUSION
 summary="$passed passed, $failed failed"
 [ "$skipped" -eq 0 ] || summary="$summary, $skipped skipped"
 echo "$summary"

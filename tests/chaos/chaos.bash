@@ -1,0 +1,181 @@
+# What the scenarios share: cells (one repetition of a fault each) that run side by side, what they found
+# put on record, and a row of the table for all of them. Sourced by every tests/chaos/*.bats.
+#
+#   SCALE         how many repetitions, as a multiple of what CI does (1); 0.1 for a quick look
+#   CHAOS_TABLE   the rows of the table are appended to this file
+
+# KINDS and what in_cell sets are for the scenarios.
+# shellcheck disable=SC2034
+
+load ../helpers
+load ../leftovers
+load ../watching
+
+KINDS=(plain fair read write)
+
+# verb_of KIND
+verb_of() {
+	case $1 in
+	plain) echo run ;;
+	read) echo rlock ;;
+	write) echo wlock ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# mode_of KIND: what `overlap` calls it.
+mode_of() {
+	if [ "$1" = read ]; then
+		echo shared
+	else
+		echo exclusive
+	fi
+}
+
+# scaled COUNT: so many at the scale that is asked for, one at least.
+scaled() {
+	awk -v count="$1" -v scale="${SCALE:-1}" 'BEGIN {
+		count = int(count * scale + 0.5)
+		print count < 1 ? 1 : count
+	}'
+}
+
+# ---- what a scenario finds ----
+
+# begin_scenario NAME: as it is called in the table and in the manual.
+begin_scenario() {
+	SCENARIO=$1
+	RECORD=$BATS_TEST_TMPDIR/record
+	: >"$RECORD"
+}
+
+# Each of these is one line, written at once: cells run side by side.
+
+# repeated [COUNT]: the guarantee was put to the test so often.
+repeated() {
+	echo "repetition ${1:-1}" >>"$RECORD"
+}
+
+# injected [COUNT]: so many faults happened. To be called when they did, not when they were ordered.
+injected() {
+	echo "fault ${1:-1}" >>"$RECORD"
+}
+
+# violated TEXT: the guarantee did not hold.
+violated() {
+	echo "violation $1" >>"$RECORD"
+}
+
+# must TEXT COMMAND [ARG...]: else the guarantee was violated, with that text. Always succeeds.
+must() {
+	local text=$1 heard
+	shift
+	heard=$("$@" 2>&1) || violated "$text${heard:+ ($heard)}"
+}
+
+# took MS: one time that the scenario is about; end_scenario takes the worst.
+took() {
+	echo "time $1" >>"$RECORD"
+}
+
+# broke TEXT: the scenario itself did not work, and says nothing about the guarantee.
+broke() {
+	echo "broken $1" >>"$RECORD"
+}
+
+# end_scenario WHAT [least]: makes a row of what is on record. WHAT says what the times are; the worst is the
+# greatest, or with "least" the smallest.
+end_scenario() {
+	local row repetitions
+	row=$(awk -v name="$SCENARIO" -v what="$1" -v least="${2:-}" '
+		$1 == "repetition" { repetitions += $2 }
+		$1 == "fault" { faults += $2 }
+		$1 == "violation" { violations++ }
+		$1 == "time" {
+			if (!times++ || (least != "" ? $2 < worst : $2 > worst)) worst = $2
+		}
+		END {
+			printf "%s|%d|%d|%d|", name, repetitions, faults, violations
+			if (times) printf "%s ms %s", worst, what
+			print ""
+		}' "$RECORD")
+	echo "$row" >>"${CHAOS_TABLE:-/dev/null}"
+	echo "# $row" >&3
+	grep -E '^(violation|broken) ' "$RECORD" | sort | uniq -c | sort -rn | head -n 40 || :
+	repetitions=$(cut -d '|' -f 2 <<<"$row")
+	((repetitions > 0)) || fail 'nothing was put to the test'
+	! grep -qE '^(violation|broken) ' "$RECORD"
+}
+
+# ---- cells ----
+
+# in_cells COUNT WIDTH FUNCTION [ARG...]: FUNCTION NUMBER ARG... so often, so many at a time, each in a
+# directory and with a runtime directory of its own. What it leaves running is ended.
+in_cells() {
+	local count=$1 width=$2 number running=0
+	shift 2
+	for ((number = 1; number <= count; number++)); do
+		if ((running == width)); then
+			wait -n || :
+			running=$((running - 1))
+		fi
+		in_cell "$number" "$@" &
+		running=$((running + 1))
+	done
+	wait
+}
+
+# in_cell NUMBER FUNCTION [ARG...]
+in_cell() {
+	local number=$1
+	shift
+	CELL=$BATS_TEST_TMPDIR/$1.${*:2}.$number
+	CELL=${CELL// /.}
+	mkdir -p "$CELL"
+	# The helpers of all tests put their files there, and `ours` knows the cell's processes by it.
+	export BATS_TEST_TMPDIR=$CELL RLOCK_RUNTIME_DIR=$CELL/run
+	BACKGROUND=()
+	cd "$CELL" || return
+	LEDGER=$CELL/ledger
+	NAME=lock.$1.${*:2}.$number
+	NAME=${NAME// /.}
+	if ! "$1" "$number" "${@:2}" >cell-said 2>&1; then
+		broke "cell $* number $number: $(tail -n 3 cell-said | tr '\n' ';')"
+	fi
+	end_cell
+	rm -rf "$CELL"
+}
+
+# Whatever a cell has started carries its directory in its environment.
+end_cell() {
+	local environment pid
+	let_go
+	while IFS= read -r environment; do
+		pid=${environment#/proc/}
+		pid=${pid%%/*}
+		[ "$pid" = "$BASHPID" ] || kill -KILL "$pid" 2>/dev/null || :
+	done < <(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ)
+	wait
+}
+
+# ---- witnesses ----
+
+# Milliseconds on the clock that `overlap` writes.
+boottime_ms() {
+	local uptime rest
+	read -r uptime rest </proc/uptime
+	echo $((${uptime/./} * 10))
+}
+
+# entered COUNT: so many went inside, by the cell's ledger.
+entered() {
+	[ "$(grep -c ' enter ' "$LEDGER" 2>/dev/null)" = "$1" ]
+}
+
+# count_overlaps LEDGER: each is a violation.
+count_overlaps() {
+	local line
+	while IFS= read -r line; do
+		violated "two inside: $line"
+	done < <(grep ' overlap ' "$1")
+}
