@@ -21,6 +21,16 @@ static inline int64_t rlock__sooner(int64_t a_ms, int64_t b_ms)
 	return a_ms < b_ms ? a_ms : b_ms;
 }
 
+/* start_ms + span_ms, where either may have come from outside. */
+static inline int64_t rlock__later(int64_t start_ms, int64_t span_ms)
+{
+	if (span_ms > 0 && start_ms > INT64_MAX - span_ms)
+		return INT64_MAX;
+	if (span_ms < 0 && start_ms < INT64_MIN - span_ms)
+		return INT64_MIN;
+	return start_ms + span_ms;
+}
+
 /* ---- clock.c ---- */
 
 /* From 0 to most_ms, so that not all that wait do the next thing in step. */
@@ -92,10 +102,27 @@ bool rlock__attempt_advance(struct rlock__attempt *attempt, bool is_ready,
 void rlock__attempt_await(const struct rlock__attempt *attempt, struct pollfd *out,
 			  int64_t *until_ms);
 
+/* ---- reader.c: replies, and how much of one there may be ---- */
+
+struct redisContext;
+struct redisReply;
+struct rlock__reader;
+
+/* Takes over stream; NULL when out of memory, and it is the caller's still. */
+struct rlock__reader *rlock__reader_new(struct redisContext *stream);
+/* Closes the stream. */
+void rlock__reader_free(struct rlock__reader *reader);
+/* Take what has come, once. false: the stream is broken, and says why. */
+bool rlock__reader_fill(struct rlock__reader *reader);
+/* The next reply that is there as a whole, or NULL. false: there will be none; why is in the stream, unless
+ * it is an excess. */
+bool rlock__reader_next(struct rlock__reader *reader, struct redisReply **out);
+/* What the server said too much of; NULL: nothing. */
+const char *rlock__reader_excess(const struct rlock__reader *reader);
+
 /* ---- link.c: one stream ---- */
 
 struct rlock__link;
-struct redisReply;
 
 /* As rlock_conn_new says it, for one server. */
 enum rlock_status rlock__link_new(const struct rlock_url *url, const struct rlock_conn_opts *opts,
@@ -418,6 +445,9 @@ void rlock__action_args(const struct rlock__action *action, const struct rlock_h
 			struct rlock__args *args);
 /* Whether reply is an array of at least count integers. */
 bool rlock__are_integers(const struct redisReply *reply, size_t count);
+/* Which name an element of a reply speaks of, which counts them from 1. False when it is none of them. */
+bool rlock__read_index(const struct rlock_hold *hold, const struct redisReply *element,
+		       size_t *index_out);
 enum rlock_status rlock__fail_reply(struct rlock__link *link, const struct rlock__script *script);
 /* The key of that name is something else; type is what the script said of it. */
 enum rlock_status rlock__fail_kind(struct rlock__link *link, const struct redisReply *type,

@@ -51,6 +51,7 @@ struct rlock__link {
 	int cancel_fd;
 	struct rlock__attempt *attempt; /* NULL: not connecting */
 	redisContext *stream;           /* NULL: closed */
+	struct rlock__reader *reader;   /* of that stream, which it owns */
 	struct request request;
 	enum readiness readiness; /* of what the request awaits */
 	bool is_flushed;          /* all that was queued on the stream is written */
@@ -125,8 +126,8 @@ static void stream_close(struct rlock__link *link)
 {
 	rlock__attempt_free(link->attempt);
 	link->attempt = NULL;
-	if (link->stream != NULL)
-		redisFree(link->stream);
+	rlock__reader_free(link->reader);
+	link->reader = NULL;
 	link->stream = NULL;
 	link->login_count = link->login_answered = 0;
 	link->login_status = RLOCK_OK;
@@ -340,11 +341,18 @@ static bool login_is_pending(const struct rlock__link *link)
 /* The login goes out in one write with the first command, unless that is held back. */
 static enum rlock_status stream_open(struct rlock__link *link, int fd)
 {
-	link->stream = redisConnectFd(fd);
-	if (link->stream == NULL) {
+	redisContext *stream = redisConnectFd(fd);
+
+	if (stream == NULL) {
 		(void)close(fd);
 		return fail_memory(link);
 	}
+	link->reader = rlock__reader_new(stream);
+	if (link->reader == NULL) {
+		redisFree(stream);
+		return fail_memory(link);
+	}
+	link->stream = stream;
 	/* redisConnectFd takes every descriptor for a blocking one, and EAGAIN for a failure then.
 	 */
 	link->stream->flags &= ~REDIS_BLOCK;
@@ -368,8 +376,14 @@ static enum rlock_status fail_stream(struct rlock__link *link)
 	const char *why = link->stream->errstr;
 	char text[sizeof(link->stream->errstr)];
 
-	if (link->stream->err == REDIS_ERR_EOF)
+	if (rlock__reader_excess(link->reader) != NULL) {
+		why = rlock__reader_excess(link->reader);
+	} else if (link->stream->err == REDIS_ERR_OOM) {
+		stream_close(link);
+		return fail_memory(link);
+	} else if (link->stream->err == REDIS_ERR_EOF) {
 		why = "the server closed the connection";
+	}
 	(void)snprintf(text, sizeof(text), "%s", why);
 	return fail_unreachable(link, text);
 }
@@ -379,6 +393,11 @@ static enum rlock_status fail_slow(struct rlock__link *link)
 {
 	return rlock__fail(link, RLOCK_ENET, "no answer from %s in time",
 			   rlock_url_server(link->url));
+}
+
+static enum rlock_status fail_reply(struct rlock__link *link, const char *request)
+{
+	return rlock__fail(link, RLOCK_ESERVER, "unexpected answer of the server to %s", request);
 }
 
 static bool queue_command(struct rlock__link *link)
@@ -439,15 +458,12 @@ static bool read_any(struct rlock__link *link, redisReply **out)
 	if (!flush(link))
 		return false;
 	for (;;) {
-		void *reply = NULL;
-
-		if (redisGetReplyFromReader(link->stream, &reply) != REDIS_OK)
+		if (!rlock__reader_next(link->reader, out))
 			return end(link, fail_stream(link));
-		*out = reply;
-		if (reply != NULL || link->readiness != READY)
-			return reply != NULL;
+		if (*out != NULL || link->readiness != READY)
+			return *out != NULL;
 		link->readiness = READY_UNKNOWN;
-		if (redisBufferRead(link->stream) != REDIS_OK)
+		if (!rlock__reader_fill(link->reader))
 			return end(link, fail_stream(link));
 	}
 }
@@ -458,10 +474,14 @@ static void login_answer(struct rlock__link *link, const redisReply *reply)
 	enum rlock_status status;
 
 	/* A name is a courtesy to who looks at CLIENT LIST. */
-	if (reply->type != REDIS_REPLY_ERROR || step == LOGIN_NAME)
+	if (reply->type == REDIS_REPLY_STATUS || step == LOGIN_NAME)
 		return;
 	if (link->login_status != RLOCK_OK)
 		return;
+	if (reply->type != REDIS_REPLY_ERROR) {
+		link->login_status = fail_reply(link, "the login");
+		return;
+	}
 	status = rlock__refusal(link, reply->str, reply->len, NULL);
 	if (status == RLOCK_ESERVER)
 		status = step == LOGIN_AUTH ? RLOCK_EAUTH : RLOCK_EUNSUPPORTED;
@@ -628,10 +648,13 @@ static void go_on(struct rlock__link *link)
 {
 	/* An attempt to connect knows itself when its time is over. */
 	bool keeps_time = link->request.phase == PHASE_CONNECT;
+	bool was_polled = link->readiness != READY_UNKNOWN;
 
 	if (link->readiness == READY || (link->readiness == READY_NOT && keeps_time))
 		run(link);
-	else if (link->readiness == READY_NOT && rlock_now_ms() >= link->request.deadline_ms)
+	/* Also of one that talks all the time, but does not answer. */
+	if (was_polled && link->request.phase != PHASE_OVER && !keeps_time &&
+	    rlock_now_ms() >= link->request.deadline_ms)
 		(void)end(link, fail_slow(link));
 	link->readiness = READY_UNKNOWN;
 }
@@ -756,7 +779,7 @@ static void await_end(struct rlock__link *link)
 	ssize_t len = 1;
 
 	(void)shutdown(server.fd, SHUT_WR);
-	while (len > 0 && rlock_poll(&server, 1, deadline_ms) > 0)
+	while (len > 0 && rlock_now_ms() < deadline_ms && rlock_poll(&server, 1, deadline_ms) > 0)
 		len = read(server.fd, unread, sizeof(unread));
 }
 
@@ -786,6 +809,8 @@ enum rlock_status rlock__link_ping(struct rlock__link *link)
 	assert(status != RLOCK_OK || reply != NULL);
 	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR)
 		status = rlock__refusal(link, reply->str, reply->len, NULL);
+	else if (status == RLOCK_OK && reply->type != REDIS_REPLY_STATUS)
+		status = fail_reply(link, "PING");
 	if (reply != NULL)
 		freeReplyObject(reply);
 	return status;
@@ -797,12 +822,12 @@ enum rlock_status rlock__link_drain(struct rlock__link *link, size_t *messages_o
 {
 	size_t messages = 0;
 
-	if (redisBufferRead(link->stream) != REDIS_OK)
+	if (!rlock__reader_fill(link->reader))
 		return fail_stream(link);
 	for (;;) {
-		void *reply = NULL;
+		redisReply *reply = NULL;
 
-		if (redisGetReplyFromReader(link->stream, &reply) != REDIS_OK)
+		if (!rlock__reader_next(link->reader, &reply))
 			return fail_stream(link);
 		if (reply == NULL)
 			break;

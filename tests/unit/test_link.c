@@ -503,6 +503,98 @@ static void check_failures(void)
 	stop_all();
 }
 
+/* An answer that begins so, and goes on with rest for as long as it is read; why it is not waited for. */
+static void check_excess(const char *what, const char *answer, const char *rest, const char *why)
+{
+	int64_t begun_ms = rlock_now_ms();
+
+	start_unix(0, "");
+	begin(0, "ASK", INT64_MAX);
+	CHECK(hears(0, "ASK"), "a server is asked");
+	says(0, answer);
+	while (parties[0].is_under_way && rlock_now_ms() < begun_ms + PATIENCE_MS) {
+		(void)send(parties[0].stream, rest, strlen(rest), MSG_NOSIGNAL | MSG_DONTWAIT);
+		drive(0, 5);
+	}
+	CHECK(has_failed(0, RLOCK_ENET, why), "%s is refused", what);
+	CHECK(!rlock__link_is_open(parties[0].link), "and its stream closed");
+	stop_all();
+}
+
+static void check_excesses(void)
+{
+	static char piece[1 << 16];
+
+	memset(piece, 'x', sizeof(piece) - 1);
+	check_excess("an array that is announced to be huge", "*2147483647\r\n", "",
+		     "its answer has too many elements");
+	check_excess("one of as many elements as no int counts", "*2147483648\r\n", "",
+		     "cannot reach");
+	check_excess("a lot of arrays within arrays", "*200000\r\n*60000\r\n*1000\r\n*2000\r\n", "",
+		     "its answer has too many elements");
+	check_excess("an array within seven others",
+		     "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "", "nested");
+	check_excess("a text that is announced to be huge", "$536870912\r\n", piece,
+		     "its answer is too long");
+	check_excess("a line that does not end", "+", piece, "its answer is too long");
+}
+
+/* It gets as late for a server that talks all the time as for a silent one. */
+static void check_endless_talk(void)
+{
+	struct rlock__text channel = { "news", 4 };
+	int64_t begun_ms = rlock_now_ms();
+
+	start_unix(0, "");
+	rlock__link_subscribe_begin(parties[0].link, &channel, 1, begun_ms + 300);
+	parties[0].is_under_way = true;
+	CHECK(hears(0, "news"), "a server is subscribed to");
+	while (advance_all() > 0 && rlock_now_ms() < begun_ms + PATIENCE_MS) {
+		says(0, "+still here\r\n");
+		(void)rlock__links_poll(&parties[0].link, 1, NULL, 0, INT64_MAX);
+	}
+	CHECK(has_failed(0, RLOCK_ENET, "in time"),
+	      "one that says other things all the time runs into the deadline");
+	stop_all();
+}
+
+/* A process that says more than anybody reads, for a while. Its pid. */
+static pid_t talk_on(size_t index)
+{
+	static char talk[1 << 16];
+	int64_t until_ms = rlock_now_ms() + PATIENCE_MS;
+	pid_t talker = fork();
+
+	if (talker != 0)
+		return talker;
+	while (rlock_now_ms() < until_ms &&
+	       send(parties[index].stream, talk, sizeof(talk), MSG_NOSIGNAL) > 0)
+		;
+	_exit(0);
+}
+
+static void check_last_word_to_a_talker(void)
+{
+	const char *argv[] = { "BYE" };
+	const size_t lengths[] = { 3 };
+	const struct rlock__command bye = { 1, argv, (size_t *)lengths, false };
+	int64_t begun_ms;
+	pid_t talker;
+
+	start_unix(0, "");
+	begin(0, "ASK", INT64_MAX);
+	CHECK(hears(0, "ASK"), "a server is asked");
+	begun_ms = rlock_now_ms();
+	talker = talk_on(0);
+	rlock__link_last_word(parties[0].link, &bye);
+	parties[0].is_under_way = false;
+	CHECK(rlock_now_ms() < begun_ms + PATIENCE_MS,
+	      "a last word does not wait for one who talks on");
+	(void)kill(talker, SIGKILL);
+	(void)waitpid(talker, NULL, 0);
+	stop_all();
+}
+
 /* Connections that nobody accepts, until there is no room for another. */
 static size_t fill_backlog(struct party *party, int *fds, size_t max)
 {
@@ -618,6 +710,9 @@ int main(void)
 	check_scripts();
 	check_subscriptions();
 	check_failures();
+	check_excesses();
+	check_endless_talk();
+	check_last_word_to_a_talker();
 	check_full_backlog();
 	check_lookup();
 	check_disown();
