@@ -44,8 +44,9 @@ struct search {
 static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
 {
 	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
-	       reply->element[0]->type == REDIS_REPLY_STRING &&
+	       reply->element[0]->type == REDIS_REPLY_STRING && reply->element[0]->len > 0 &&
 	       reply->element[0]->len < RLOCK_HOLD_ID_MAX &&
+	       strlen(reply->element[0]->str) == reply->element[0]->len &&
 	       reply->element[1]->type == REDIS_REPLY_INTEGER &&
 	       reply->element[2]->type == REDIS_REPLY_STRING &&
 	       rlock_kind_parse(reply->element[2]->str, reply->element[2]->len, kind_out);

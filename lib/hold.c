@@ -116,6 +116,16 @@ bool rlock__are_integers(const struct redisReply *reply, size_t count)
 	return true;
 }
 
+bool rlock__read_index(const struct rlock_hold *hold, const struct redisReply *element,
+		       size_t *index_out)
+{
+	if (element->type != REDIS_REPLY_INTEGER || element->integer < 1 ||
+	    (unsigned long long)element->integer > hold->name_count)
+		return false;
+	*index_out = (size_t)element->integer - 1;
+	return true;
+}
+
 enum rlock_status rlock__fail_reply(struct rlock__link *link, const struct rlock__script *script)
 {
 	return rlock__fail(link, RLOCK_ESERVER, "unexpected answer of the server to %s",

@@ -18,7 +18,13 @@ enum release_result {
 	RELEASE_FREE = 2,
 	RELEASE_UNTOLD = 3,
 	RELEASE_LOST = 4,
+	RELEASE_RESULTS, /* how many there are */
 };
+
+static int64_t lease_end(const struct rlock_hold *hold)
+{
+	return rlock__later(hold->sent_ms, hold->lease_ms);
+}
 
 struct delivery {
 	struct rlock_conn *conn;
@@ -38,14 +44,15 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 	struct delivery *delivery = ctx;
 	const struct rlock_hold *hold = delivery->hold;
 	struct rlock__link *link = delivery->conn->links[index];
-	bool may_be_done =
-		delivery->is_repeated[index] && rlock_now_ms() < hold->sent_ms + hold->lease_ms;
+	bool may_be_done = delivery->is_repeated[index] && rlock_now_ms() < lease_end(hold);
 
 	if (!rlock__are_integers(reply, hold->name_count))
 		return rlock__fail_reply(link, delivery->script);
 	for (size_t i = 0; i < hold->name_count; i++) {
 		long long result = reply->element[i]->integer;
 
+		if (result < 0 || result >= RELEASE_RESULTS)
+			return rlock__fail_reply(link, delivery->script);
 		if (result == RELEASE_LOST || (result == RELEASE_NO_SUCH_HOLD && !may_be_done))
 			return rlock__fail_lost(link, i);
 		if (result == RELEASE_UNTOLD) {
@@ -115,14 +122,14 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 				 int64_t deadline_ms)
 {
 	struct delivery delivery = { .conn = conn, .hold = hold, .script = script };
-	int64_t lease_end_ms = hold->sent_ms + hold->lease_ms, pause_ms = 0;
+	int64_t pause_ms = 0;
 	int64_t patience_ms = FIRST_TRY_MS;
 	struct rlock__inquiry inquiry;
 	enum rlock_status status = rlock__inquiry_init(&inquiry, conn, read_results, &delivery);
 
 	if (status != RLOCK_OK)
 		return status;
-	deadline_ms = rlock__sooner(deadline_ms, lease_end_ms);
+	deadline_ms = rlock__sooner(deadline_ms, lease_end(hold));
 	for (;;) {
 		status = deliver_once(&delivery, &inquiry, args,
 				      try_end_ms(rlock_now_ms(), deadline_ms, patience_ms));

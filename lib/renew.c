@@ -20,12 +20,13 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 	struct renewal *renewal = ctx;
 	struct rlock__link *link = renewal->conn->links[index];
 	const struct rlock__script *script = renewal->hold->row->renew->script;
+	size_t name_index;
 
 	if (!rlock__are_integers(reply, 1))
 		return rlock__fail_reply(link, script);
-	if (reply->element[0]->integer != 0)
-		return rlock__fail_lost(link, (size_t)reply->element[0]->integer - 1);
-	if (!rlock__are_integers(reply, 2))
+	if (rlock__read_index(renewal->hold, reply->element[0], &name_index))
+		return rlock__fail_lost(link, name_index);
+	if (reply->element[0]->integer != 0 || !rlock__are_integers(reply, 2))
 		return rlock__fail_reply(link, script);
 	if (reply->element[1]->integer < renewal->least_ttl_ms)
 		renewal->least_ttl_ms = reply->element[1]->integer;

@@ -2,6 +2,7 @@
  * One try to take a lock: ask all servers, and when not as many as must agree have granted it, give it
  * back on all of them. When to try again is wait.c's business; what the scripts do to a key, lua/'s.
  */
+#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,53 @@ static bool is_acquired(const redisReply *reply)
 	       reply->element[0]->integer == ACQUIRE_DONE;
 }
 
+static bool is_text(const redisReply *reply, const char *text)
+{
+	return reply->len == strlen(text) && memcmp(reply->str, text, reply->len) == 0;
+}
+
+/* For whom it was had: who asked, or one whose lock may be entered again. NULL: for a stranger. */
+static const char *owner_of(const struct rlock__waiter *waiter, const redisReply *reply)
+{
+	if (is_text(reply, waiter->owner))
+		return waiter->owner;
+	for (size_t i = 0; i < waiter->request->inherited_count; i++)
+		if (is_text(reply, waiter->request->inherited[i]))
+			return waiter->request->inherited[i];
+	return NULL;
+}
+
+/* "-" is none, and a 0. */
+static bool read_token(const redisReply *reply, int64_t *token_out)
+{
+	char *end;
+
+	*token_out = 0;
+	if (is_text(reply, "-"))
+		return true;
+	errno = 0;
+	*token_out = strtoll(reply->str, &end, 10);
+	return reply->len > 0 && end == reply->str + reply->len && errno == 0;
+}
+
+static bool read_values(const struct rlock__waiter *waiter, redisReply *const *values,
+			struct rlock__taken *out)
+{
+	const char *owner;
+	int64_t token;
+
+	if (values[0]->type != REDIS_REPLY_STRING || values[1]->type != REDIS_REPLY_INTEGER ||
+	    values[2]->type != REDIS_REPLY_STRING || !read_token(values[2], &token))
+		return false;
+	owner = owner_of(waiter, values[0]);
+	if (owner == NULL || strlen(owner) >= sizeof(out->owner))
+		return false;
+	memcpy(out->owner, owner, strlen(owner) + 1);
+	out->count = values[1]->integer;
+	out->token = token;
+	return true;
+}
+
 static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
 				    const redisReply *reply)
 {
@@ -100,18 +148,9 @@ static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
 	stand->is_granted = true;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
 		return rlock__fail_reply(link, script);
-	for (size_t i = 0; i < hold->name_count; i++) {
-		redisReply *const *values = &reply->element[1 + VALUES_PER_NAME * i];
-
-		if (values[0]->type != REDIS_REPLY_STRING ||
-		    values[0]->len >= sizeof(hold->taken[i].owner) ||
-		    values[1]->type != REDIS_REPLY_INTEGER || values[2]->type != REDIS_REPLY_STRING)
+	for (size_t i = 0; i < hold->name_count; i++)
+		if (!read_values(waiter, &reply->element[1 + VALUES_PER_NAME * i], &hold->taken[i]))
 			return rlock__fail_reply(link, script);
-		(void)copy_string(values[0], hold->taken[i].owner, sizeof(hold->taken[i].owner));
-		hold->taken[i].count = values[1]->integer;
-		/* "-": none */
-		hold->taken[i].token = strtoll(values[2]->str, NULL, 10);
-	}
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
 	stand->is_young = true;
@@ -137,7 +176,7 @@ static bool is_busy_reply(const redisReply *reply)
 }
 
 static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
-				   const redisReply *reply)
+				   const redisReply *reply, size_t name_index)
 {
 	redisReply *const *element = reply->element;
 	struct rlock__stand *stand = &waiter->stands[index];
@@ -145,7 +184,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	if (!is_busy_reply(reply))
 		return rlock__fail_reply(waiter->conn->links[index],
 					 waiter->hold->row->acquire->script);
-	stand->name_index = (size_t)element[1]->integer - 1;
+	stand->name_index = name_index;
 	stand->ttl_ms = element[2]->integer;
 	stand->is_waiter = element[2]->integer == TTL_OF_A_WAITER;
 	stand->holder_len = copy_string(element[3], stand->holder, sizeof(stand->holder));
@@ -166,12 +205,11 @@ static enum rlock_status read_answer(void *ctx, size_t index, redisReply *reply)
 	if (is_acquired(reply))
 		return read_taken(waiter, index, reply);
 	if (!rlock__are_integers(reply, 1) || reply->elements < 2 ||
-	    reply->element[1]->type != REDIS_REPLY_INTEGER)
+	    !rlock__read_index(waiter->hold, reply->element[1], &name_index))
 		return rlock__fail_reply(link, waiter->hold->row->acquire->script);
-	name_index = (size_t)reply->element[1]->integer - 1;
 	switch (reply->element[0]->integer) {
 	case ACQUIRE_BUSY:
-		return read_busy(waiter, index, reply);
+		return read_busy(waiter, index, reply, name_index);
 	case ACQUIRE_NEVER:
 		(void)rlock__fail(
 			link, RLOCK_ENEVER,

@@ -191,7 +191,8 @@ static void tell_progress(struct rlock__waiter *waiter)
 /* Until the holder's time runs out, or the server wants to hear of us; those that wait not all in step. */
 static int64_t sleep_ms_of(const struct rlock__stand *stand)
 {
-	int64_t sleep_ms = stand->ttl_ms + 1, look_ms = stand->look_ms;
+	int64_t sleep_ms = rlock__sooner(stand->ttl_ms, SLEEP_MAX_MS) + 1;
+	int64_t look_ms = rlock__sooner(stand->look_ms, SLEEP_MAX_MS);
 
 	if (stand->ttl_ms < 0)
 		sleep_ms = SLEEP_NO_TTL_MS;
