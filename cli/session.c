@@ -29,6 +29,7 @@
 #define FILE_NAME_MAX 128
 #define FILE_SIZE_MAX (1 << 18)
 #define ANCESTORS_MAX 64
+#define TIME_MAX_MS (INT64_MAX / 4)
 
 void session_free(struct session *session)
 {
@@ -190,15 +191,31 @@ static char *read_whole(int dir_fd, const char *name)
 static bool read_name(struct session *session, char *value)
 {
 	char *owner = strchr(value, ' ');
+	struct rlock_name name = { value, 0 };
+	const char *why;
 	long len;
 
 	if (owner == NULL)
 		return false;
 	*owner++ = '\0';
 	len = rlock_percent_decode(value, strlen(value));
-	return len > 0 && len <= RLOCK_NAME_MAX && owner[0] != '\0' &&
+	if (len < 0)
+		return false;
+	name.len = (size_t)len;
+	return rlock_name_check(&name, &why) == RLOCK_OK && owner[0] != '\0' &&
 	       strlen(owner) < RLOCK_OWNER_MAX && strchr(owner, ' ') == NULL &&
-	       session_add_name(session, value, (size_t)len, owner);
+	       session_add_name(session, name.text, name.len, owner);
+}
+
+/* No time of ours is so far away; sums of those that are not fit. */
+static bool read_ms(const char *value, int64_t *out_ms)
+{
+	int64_t ms;
+
+	if (!number_parse(value, &ms) || ms < -TIME_MAX_MS || ms > TIME_MAX_MS)
+		return false;
+	*out_ms = ms;
+	return true;
 }
 
 /* "PID START" */
@@ -231,11 +248,11 @@ static bool read_line(struct session *session, char *line)
 	if (strcmp(line, "kind") == 0)
 		return rlock_kind_parse(value, strlen(value), &session->kind);
 	if (strcmp(line, "sent_ms") == 0)
-		return number_parse(value, &session->sent_ms);
+		return read_ms(value, &session->sent_ms);
 	if (strcmp(line, "lease_ms") == 0)
-		return number_parse(value, &session->lease_ms);
+		return read_ms(value, &session->lease_ms);
 	if (strcmp(line, "had_ms") == 0)
-		return number_parse(value, &session->had_ms);
+		return read_ms(value, &session->had_ms);
 	if (strcmp(line, "renewer") == 0)
 		return read_process(value, &session->renewer, &session->renewer_start);
 	if (strcmp(line, "fixed") == 0)
