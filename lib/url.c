@@ -758,6 +758,19 @@ static bool is_scheme_end(const char *text, const char *colon)
 	return false;
 }
 
+/* The first ':' of a list of hosts that is not part of an address in brackets. */
+static char *port_colon(char *hosts)
+{
+	char *colon = strchr(hosts, ':'), *comma, *host, *bracket;
+
+	if (colon == NULL)
+		return NULL;
+	comma = memrchr(hosts, ',', (size_t)(colon - hosts));
+	host = comma != NULL ? comma + 1 : hosts;
+	bracket = *host == '[' ? strchr(host, ']') : NULL;
+	return bracket != NULL ? strchr(bracket, ':') : colon;
+}
+
 /* The ':' in front of a password, *end_out behind it; NULL when there is none. */
 static char *password_find(char *text, char **end_out)
 {
@@ -765,7 +778,6 @@ static char *password_find(char *text, char **end_out)
 	bool has_slashes = colon != NULL && strncmp(colon, "://", 3) == 0;
 	char *body = has_slashes ? colon + 3 : text;
 	char *at = strrchr(body, '@');
-	char *bracket = strchr(body, ']');
 	char *port_end;
 
 	if (at != NULL) {
@@ -778,8 +790,9 @@ static char *password_find(char *text, char **end_out)
 	/* Without slashes it is a "host:port", a "local:" or the name of a file. */
 	if (!has_slashes)
 		return NULL;
-	colon = strchr(*body == '[' && bracket != NULL ? bracket : body, ':');
-	if (colon == NULL)
+	colon = port_colon(body);
+	/* In a path or behind a '?' it is nothing special. */
+	if (colon == NULL || colon > body + strcspn(body, "/?#"))
 		return NULL;
 	port_end = colon + 1 + strspn(colon + 1, DIGITS);
 	if (port_end > colon + 1 && strchr("/?#,", *port_end) != NULL)
