@@ -241,6 +241,11 @@ static void become_command(const char *path, char *const command[], char *const 
 		*error = ECANCELED;
 		_exit(EXIT_FAULT);
 	}
+	/* Who is about to start it may have been stopped for longer than the lock was good. From here on it is
+	 * known to the renewer, who stops it should that come to an end now. */
+	watch_check_deadlines(watch, rlock_now_ms());
+	if (watch->reason != STOP_NONE)
+		_exit(EXIT_LOST);
 	if (watch->kill_child)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	signals_restore(signals);

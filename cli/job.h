@@ -27,8 +27,8 @@ char **job_environment(const struct opts *opts, enum rlock_kind kind,
 void job_environment_free(char **environment);
 
 /*
- * Start it. Its pid stands on the page before it executes anything. 0 and *pid_out, or the exit
- * code after one line by say_error.
+ * Start it. Its pid stands on the page before it executes anything; where there is a reason to stop it
+ * already, that process ends without it. 0 and *pid_out, or the exit code after one line by say_error.
  */
 int job_start(const char *path, char *const command[], char *const environment[],
 	      const struct signals *signals, struct watch *watch, pid_t *pid_out);
