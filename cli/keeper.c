@@ -336,7 +336,7 @@ static bool is_over(struct keeper *keeper, bool has_processes)
 	if (!has_processes)
 		return watch_is_stopping(watch);
 	/* Lost, and only such are left that we may not stop: waiting would help nobody. */
-	return watch->is_lost && report->refused == report->running &&
+	return watch->is_lost && report->refused > 0 && report->refused == report->running &&
 	       rlock_now_ms() >= watch_lease_end_ms(watch);
 }
 

@@ -1,5 +1,6 @@
 /*
- * Walks /proc: from the command to its descendants, from a subreaper to what it adopted, and to all
+ * Looks at the command's family first, which the kernel tells at once; then, for those who are not found so,
+ * walks /proc: from the command to its descendants, from a subreaper to what it adopted, and to all
  * who carry the hold's id in their environment, whatever group or session they moved to.
  */
 #include <ctype.h>
@@ -13,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../lib/rlock.h"
+#include "children.h"
 #include "number.h"
 #include "procs.h"
 #include "renewer.h"
@@ -178,7 +181,13 @@ static bool table_add(struct table *table, const struct proc *proc)
 	return true;
 }
 
-static bool table_read(struct table *table)
+/* A look at thousands of processes takes long: it is broken off when something else is due. */
+static bool is_too_late(const struct proc_roots *roots)
+{
+	return roots->until_ms != 0 && rlock_now_ms() >= roots->until_ms;
+}
+
+static bool table_read(const struct proc_roots *roots, struct table *table)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
@@ -192,13 +201,9 @@ static bool table_read(struct table *table)
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		if (proc_read((pid_t)strtol(entry->d_name, NULL, 10), &proc))
-			is_complete = table_add(table, &proc);
+			is_complete = table_add(table, &proc) && !is_too_late(roots);
 	}
 	(void)closedir(dir);
-	if (is_complete && table->count > 0) {
-		table->is_member = calloc(table->count, sizeof(*table->is_member));
-		is_complete = table->is_member != NULL;
-	}
 	return is_complete;
 }
 
@@ -230,6 +235,29 @@ static bool is_root(const struct proc_roots *roots, const struct proc *proc)
 	       proc_carries_hold(proc->pid, roots->hold_id);
 }
 
+/* The command, the adopter, and all below them. */
+static bool table_read_family(const struct proc_roots *roots, struct table *table)
+{
+	struct pid_list list = { 0 };
+	struct proc proc;
+	bool is_complete = true;
+
+	if (roots->adopter > 0)
+		is_complete = pid_list_add(&list, roots->adopter);
+	/* Else it is met as a child. */
+	if (roots->job > 0 && proc_read(roots->job, &proc) && proc.parent != roots->adopter)
+		is_complete = pid_list_add(&list, roots->job) && is_complete;
+	for (size_t i = 0; is_complete && i < list.count; i++) {
+		if (!proc_read(list.pids[i], &proc))
+			continue;
+		is_complete = table_add(table, &proc) && !is_too_late(roots);
+		if (proc.pid == roots->adopter || !is_left_aside(roots, &proc))
+			children_add(proc.pid, &list);
+	}
+	pid_list_free(&list);
+	return is_complete;
+}
+
 static int by_pid(const void *left, const void *right)
 {
 	const struct proc *a = left, *b = right;
@@ -252,16 +280,22 @@ static bool has_member_parent(const struct table *table, const struct proc *chil
 	return parent != NULL && table->is_member[parent - table->procs];
 }
 
-static void mark_members(const struct proc_roots *roots, struct table *table)
+static bool mark_members(const struct proc_roots *roots, struct table *table)
 {
 	bool has_changed;
 
 	if (table->count == 0)
-		return;
+		return true;
+	table->is_member = calloc(table->count, sizeof(*table->is_member));
+	if (table->is_member == NULL)
+		return false;
 	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
-	for (size_t i = 0; i < table->count; i++)
+	for (size_t i = 0; i < table->count; i++) {
+		if (is_too_late(roots))
+			return false;
 		table->is_member[i] =
 			!is_left_aside(roots, &table->procs[i]) && is_root(roots, &table->procs[i]);
+	}
 	do {
 		has_changed = false;
 		for (size_t i = 0; i < table->count; i++) {
@@ -273,6 +307,7 @@ static void mark_members(const struct proc_roots *roots, struct table *table)
 			table->is_member[i] = has_changed = true;
 		}
 	} while (has_changed);
+	return true;
 }
 
 /* ---- signals ---- */
@@ -343,18 +378,19 @@ static bool is_clean_up(const struct table *table, const struct proc_set *signal
 	return false;
 }
 
+typedef bool (*table_fn)(const struct proc_roots *roots, struct table *table);
+
 /* One walk. *met_new: somebody was found who had not had the signal yet. */
-static bool walk(const struct proc_roots *roots, int signal, struct proc_set *signaled,
-		 struct proc_report *report, bool *met_new)
+static bool walk(const struct proc_roots *roots, table_fn read, int signal,
+		 struct proc_set *signaled, struct proc_report *report, bool *met_new)
 {
 	struct table table = { 0 };
-	bool is_complete = table_read(&table);
+	bool is_complete = read(roots, &table);
 	bool spares_clean_up = signal == SIGTERM && signaled->count > 0;
 
 	*report = (struct proc_report){ 0 };
 	*met_new = false;
-	if (is_complete)
-		mark_members(roots, &table);
+	is_complete = is_complete && mark_members(roots, &table);
 	for (size_t i = 0; is_complete && i < table.count; i++) {
 		const struct proc *proc = &table.procs[i];
 
@@ -399,15 +435,22 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 {
 	struct proc_set own = { 0 };
 	struct proc_report report = { 0 };
-	bool is_complete = true, met_new = true;
+	bool is_complete = true, met_new = true, knows_family;
 	size_t refused = 0;
 
 	*out = report;
 	if (access("/proc/self/stat", R_OK) != 0)
 		return signal_job_only(roots, signal, signaled, out);
+	if (signaled == NULL)
+		signaled = &own;
+	/* Without children_add only the command would be met, and what it has started before taken for clean-up. */
+	knows_family = signal != 0 && children_are_told();
 	for (int walks = 0; is_complete && met_new && walks < WALKS_MAX; walks++) {
-		is_complete =
-			walk(roots, signal, signaled != NULL ? signaled : &own, &report, &met_new);
+		bool is_family = walks == 0 && knows_family;
+
+		is_complete = walk(roots, is_family ? table_read_family : table_read, signal,
+				   signaled, &report, &met_new);
+		met_new |= is_family;
 		refused += report.refused;
 		if (report.refused > 0)
 			out->refused_one = report.refused_one;

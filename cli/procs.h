@@ -38,6 +38,7 @@ struct proc_roots {
 	pid_t adopter;         /* and the children of this process; 0: of nobody */
 	bool adopts_strangers; /* those children count without the hold id, too */
 	pid_t except[2];       /* never these: a renewer of ours, the private server */
+	int64_t until_ms;      /* break a look off then; 0: take the time it needs */
 };
 
 /* Which processes had a signal already; zero-initialise, proc_set_free. */
@@ -59,7 +60,7 @@ struct proc_report {
 /*
  * Find the command's processes, over again until nobody new is found, and send the signal to each.
  * signaled: who is in there is not sent it again, and who was sent it is put in; NULL: everybody
- * gets it. TERM is followed by CONT. False when /proc can't be read or memory is out.
+ * gets it. TERM is followed by CONT. False when /proc can't be read, memory is out, or the look was broken off.
  */
 bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
 		  struct proc_report *out);

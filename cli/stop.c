@@ -49,14 +49,17 @@ static bool term_step(struct stopper *stopper, const struct proc_roots *roots)
 bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64_t now_ms)
 {
 	enum stop_phase phase = watch_phase(stopper->watch, now_ms);
+	struct proc_roots bounded = *roots;
 	bool is_known;
 
 	if (phase == PHASE_RUN) {
 		stopper->again_ms = INT64_MAX;
 		return false;
 	}
+	/* KILL does not wait for the end of a look among thousands. */
+	bounded.until_ms = watch_phase_end_ms(stopper->watch);
 	if (phase == PHASE_TERM)
-		is_known = term_step(stopper, roots);
+		is_known = term_step(stopper, &bounded);
 	else
 		is_known = procs_signal(roots, SIGKILL, NULL, &stopper->report);
 	/* Told, and not to be killed: it may go on for as long as it likes. */

@@ -1,0 +1,25 @@
+/*
+ * Who a process's children are, told by the kernel: a few files to read, however many processes there are.
+ */
+#ifndef CHILDREN_H
+#define CHILDREN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Zero-initialise, pid_list_free. */
+struct pid_list {
+	pid_t *pids;
+	size_t count, capacity;
+};
+bool pid_list_add(struct pid_list *list, pid_t pid);
+void pid_list_free(struct pid_list *list);
+
+/* Whether this kernel was built with that. */
+bool children_are_told(void);
+
+/* Add the children of all threads of that process. It may miss one while others are born or reaped. */
+void children_add(pid_t pid, struct pid_list *out);
+
+#endif
