@@ -46,6 +46,7 @@ struct keeper {
 	pid_t command, renewer;
 	bool has_ended; /* the command; how is in end_* */
 	int end_code, end_signal;
+	int64_t ended_ms;     /* at that time at the latest */
 	bool was_told_to_end; /* TERM, INT or QUIT was passed on to it */
 	bool had_children;    /* before we started any */
 	int64_t settle_ms;    /* when to look whether the command is still stopped */
@@ -168,7 +169,11 @@ static int start_command(struct keeper *keeper)
 
 static void note_end(struct keeper *keeper, const siginfo_t *info)
 {
+	int64_t gone_ms = keeper->watch->job_gone_ms;
+
 	keeper->has_ended = true;
+	/* We may have been stopped when it ended; the renewer was not. */
+	keeper->ended_ms = gone_ms != 0 ? gone_ms : rlock_now_ms();
 	keeper->watch->job_start = 0;
 	keeper->watch->job_pid = JOB_NEVER;
 	if (info->si_code == CLD_EXITED)
@@ -323,6 +328,29 @@ static bool stop_step(struct keeper *keeper)
 	return stopper_step(&keeper->stopper, &roots, rlock_now_ms());
 }
 
+static bool has_ended_by_itself(const struct keeper *keeper)
+{
+	return keeper->has_ended && keeper->end_signal == 0 && !keeper->was_told_to_end;
+}
+
+/* While the command ran, that is. */
+static bool was_lost(const struct keeper *keeper)
+{
+	const struct watch *watch = keeper->watch;
+
+	return watch->is_lost &&
+	       !(has_ended_by_itself(keeper) && keeper->ended_ms < watch->lost_at_ms);
+}
+
+/* It ended by itself, before there was a reason to stop it: whatever came behind that is not its business. */
+static bool has_ended_in_peace(const struct keeper *keeper)
+{
+	const struct watch *watch = keeper->watch;
+
+	return has_ended_by_itself(keeper) && !was_lost(keeper) &&
+	       (watch->reason == STOP_NONE || keeper->ended_ms < watch->reason_ms);
+}
+
 /* Whether all is said and done. A command that was stopped is stopped whole. */
 static bool is_over(struct keeper *keeper, bool has_processes)
 {
@@ -332,7 +360,7 @@ static bool is_over(struct keeper *keeper, bool has_processes)
 	if (!keeper->has_ended)
 		return false;
 	if (watch->reason == STOP_NONE)
-		return keeper->end_signal == 0 && !keeper->was_told_to_end;
+		return has_ended_by_itself(keeper);
 	if (!has_processes)
 		return watch_is_stopping(watch);
 	/* Lost, and only such are left that we may not stop: waiting would help nobody. */
@@ -391,6 +419,8 @@ static void watch_over(struct keeper *keeper)
 	for (;;) {
 		bool has_processes;
 
+		if (has_ended_in_peace(keeper))
+			return;
 		watch_check_deadlines(keeper->watch, rlock_now_ms());
 		has_processes = stop_step(keeper);
 		report(keeper);
@@ -454,12 +484,13 @@ static bool give_back(struct keeper *keeper)
 	enum rlock_status status;
 	char name[NAME_SHOWN_MAX];
 
-	int64_t ended_ms = rlock_now_ms(), lease_end_ms = watch_lease_end_ms(keeper->watch);
+	int64_t lease_end_ms = watch_lease_end_ms(keeper->watch);
+	int64_t ended_ms = has_ended_by_itself(keeper) ? keeper->ended_ms : rlock_now_ms();
 
 	/* Also when it is known to be lost: of several names or servers others may be held yet. */
 	status = release(keeper);
 	(void)name_show(job->opts, rlock_conn_error_name(job->conn), name);
-	if (keeper->watch->is_lost)
+	if (was_lost(keeper))
 		return true;
 	/* The command ended within the lease; it is our release that came behind its end. */
 	if (status == RLOCK_NOT_HELD && ended_ms < lease_end_ms && rlock_now_ms() >= lease_end_ms)
@@ -478,13 +509,13 @@ static bool give_back(struct keeper *keeper)
 	return false;
 }
 
-static int exit_code(const struct keeper *keeper, bool was_lost)
+static int exit_code(const struct keeper *keeper, bool is_lost)
 {
 	int reason = keeper->watch->reason;
 
-	if (was_lost)
+	if (is_lost)
 		return EXIT_LOST;
-	if (reason == STOP_LEASE || reason == STOP_MAX_RUN)
+	if (!has_ended_in_peace(keeper) && (reason == STOP_LEASE || reason == STOP_MAX_RUN))
 		return EXIT_ENDED;
 	return keeper->end_signal != 0 ? signals_die_by(keeper->end_signal) : keeper->end_code;
 }
@@ -513,7 +544,7 @@ int keeper_run(const struct keeper_job *job)
 {
 	struct keeper keeper;
 	int signal = 0, code = keeper_init(&keeper, job);
-	bool was_lost;
+	bool is_lost;
 
 	if (code != 0) {
 		(void)rlock_release(job->conn, job->hold, rlock_now_ms() + RELEASE_MS);
@@ -522,12 +553,12 @@ int keeper_run(const struct keeper_job *job)
 	}
 	code = run(&keeper, &signal);
 	kill_renewer(&keeper);
-	was_lost = give_back(&keeper);
+	is_lost = give_back(&keeper);
 	reap_renewer(&keeper);
 	if (signal != 0)
 		code = signals_die_by(signal);
 	else if (code == 0)
-		code = exit_code(&keeper, was_lost);
+		code = exit_code(&keeper, is_lost);
 	keeper_clear(&keeper);
 	return code;
 }

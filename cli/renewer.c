@@ -226,6 +226,7 @@ static void notice(struct renewer *renewer)
 	if (is_ready(renewer->job_fd)) {
 		forget(renewer, &renewer->job_fd);
 		renewer->has_job_ended = true;
+		renewer->watch->job_gone_ms = rlock_now_ms();
 	}
 	continue_keeper(renewer);
 }

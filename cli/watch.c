@@ -78,6 +78,9 @@ void watch_stop(struct watch *watch, enum stop_reason reason)
 
 void watch_lose(struct watch *watch)
 {
+	int64_t never = 0;
+
+	(void)atomic_compare_exchange_strong(&watch->lost_at_ms, &never, rlock_now_ms());
 	watch->is_lost = true;
 	if (watch->on_lost != ON_LOST_IGNORE)
 		watch_stop(watch, STOP_LOST);

@@ -45,13 +45,15 @@ struct watch {
 	_Atomic int64_t reason_ms;     /* when it was set */
 	atomic_bool is_lost;           /* whatever that did to the command */
 	atomic_bool is_broken;         /* lost, and the server said so */
+	_Atomic int64_t lost_at_ms;    /* when it was found to be */
 	_Atomic size_t lost_name;      /* which of the names that was about */
 	atomic_bool is_term_sent;      /* TERM has gone to all of the command's processes */
 	atomic_bool is_committed;      /* is_for_caller: the lock is the caller's now */
 	atomic_bool is_keeper_stopped; /* it stopped itself, because the command was */
 	_Atomic pid_t job_pid;
-	_Atomic uint64_t job_start; /* its start time in the kernel's ticks; 0: not known yet */
-	char why[WATCH_WHY_MAX];    /* what the last renewal met; the renewer writes it */
+	_Atomic uint64_t job_start;  /* its start time in the kernel's ticks; 0: not known yet */
+	_Atomic int64_t job_gone_ms; /* by then the renewer saw it gone; 0: it has not */
+	char why[WATCH_WHY_MAX];     /* what the last renewal met; the renewer writes it */
 };
 
 /* A page that fork shares; NULL with errno. */

@@ -260,6 +260,18 @@ has_other_renewer() {
 	no_keys
 }
 
+@test "a command that ended while rlock was stopped: its status, however late rlock goes on" {
+	in_background sh -c 'exec rlock run -t 1s a -- sh -c "until_let_go; exit 7" 2>said'
+	wait_until 5 has_command "$PID"
+	kill -s STOP "$PID"
+	let_go
+	wait_until 3 no_keys
+	kill -s CONT "$PID"
+	ended_with 7
+	said_nothing
+	nothing_runs
+}
+
 @test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
 	hold_for_family a -t 1s
 	wait_until 3 is_renewed a 1000
