@@ -43,7 +43,13 @@ static const char usage[] =
 	"cut-before MATCH [N]  such a request is not forwarded: its connection is closed instead\n"
 	"drop-reply MATCH [N]  the reply is awaited, thrown away, and the connection closed\n"
 	"hold-reply MATCH [N]  the reply, and what follows it, waits for a release\n"
+	"stall-reply MATCH [N] the reply is thrown away, and the connection closed a while later\n"
+	"end-reply MATCH [N]   in its place the client sees an end, but is still heard\n"
+	"trickle-reply MATCH [N]\n"
+	"                      the reply goes out a byte at a time, one in a millisecond\n"
 	"garbage MATCH [N]     something that is no reply takes its place\n"
+	"spare MATCH [N]       such a request passes, and uses up no rule that was given later\n"
+	"stall MS              how long a stalled reply is waited for (300)\n"
 	"release               what was held goes on\n"
 	"count                 connections=N requests=N replies=N dropped=N writes_up=N\n"
 	"reset-count           all of these from 0\n"
@@ -74,7 +80,16 @@ struct endpoint {
 	socklen_t len;
 };
 
-enum fault { FAULT_NONE, FAULT_CUT, FAULT_DROP, FAULT_HOLD, FAULT_GARBAGE };
+enum fault {
+	FAULT_NONE,
+	FAULT_CUT,
+	FAULT_DROP,
+	FAULT_HOLD,
+	FAULT_STALL,
+	FAULT_END,
+	FAULT_TRICKLE,
+	FAULT_GARBAGE,
+};
 
 struct rule {
 	struct rule *next;
@@ -95,6 +110,7 @@ struct piece {
 	struct piece *next;
 	int64_t due_ms;
 	size_t len, sent;
+	bool trickles;
 	char bytes[];
 };
 
@@ -138,10 +154,10 @@ static struct {
 	struct rule *rules;
 	struct counts counts;
 	FILE *log;
-	int64_t delay_ms;
+	int64_t delay_ms, stall_ms;
 	bool trickles, refuses, holes_up, holes_down;
 	bool is_over;
-} proxy;
+} proxy = { .stall_ms = 300 };
 
 /* ---- small things ---- */
 
@@ -532,7 +548,8 @@ static void conn_free(struct conn *conn)
 	free(conn);
 }
 
-static void conn_add_piece(struct conn *conn, const char *bytes, size_t len, int64_t due_ms)
+static struct piece *conn_add_piece(struct conn *conn, const char *bytes, size_t len,
+				    int64_t due_ms)
 {
 	struct piece *piece = need(malloc(sizeof(*piece) + len));
 
@@ -540,9 +557,11 @@ static void conn_add_piece(struct conn *conn, const char *bytes, size_t len, int
 	piece->due_ms = due_ms;
 	piece->len = len;
 	piece->sent = 0;
+	piece->trickles = false;
 	memcpy(piece->bytes, bytes, len);
 	*conn->pieces_end = piece;
 	conn->pieces_end = &piece->next;
+	return piece;
 }
 
 /* One whole request from the client. */
@@ -609,19 +628,60 @@ static void conn_answered(struct conn *conn)
 	free(request);
 }
 
+static void conn_half_close(struct conn *conn)
+{
+	(void)shutdown(conn->client, SHUT_WR);
+	conn->is_half_closed = true;
+}
+
+/* A piece without a byte, behind which the connection may end. */
+static void conn_stall(struct conn *conn, int64_t until_ms)
+{
+	(void)conn_add_piece(conn, "", 0, until_ms);
+	conn->is_ending = true;
+	conn_drop_requests(conn);
+}
+
+/* What goes to the client in the place of a reply, or is done to him. */
+static void conn_pass_reply(struct conn *conn, const char *bytes, size_t len, enum fault fault)
+{
+	int64_t due_ms = now_ms() + proxy.delay_ms;
+
+	switch (fault) {
+	case FAULT_DROP:
+		break;
+	case FAULT_STALL:
+		conn_stall(conn, now_ms() + proxy.stall_ms);
+		break;
+	case FAULT_END:
+		conn_half_close(conn);
+		break;
+	case FAULT_GARBAGE:
+		(void)conn_add_piece(conn, GARBAGE, strlen(GARBAGE), due_ms);
+		break;
+	case FAULT_HOLD:
+		(void)conn_add_piece(conn, bytes, len, HELD);
+		break;
+	case FAULT_TRICKLE:
+		conn_add_piece(conn, bytes, len, due_ms)->trickles = true;
+		break;
+	case FAULT_NONE:
+	case FAULT_CUT:
+		(void)conn_add_piece(conn, bytes, len, due_ms);
+		break;
+	}
+}
+
 /* One whole reply from the server. */
 static void conn_take_reply(struct conn *conn, const char *bytes, size_t len)
 {
 	struct request *request = is_push(conn, bytes, len) ? NULL : conn->requests;
 	enum fault fault = request != NULL ? request->fault : FAULT_NONE;
-	int64_t due_ms = now_ms() + proxy.delay_ms;
 
 	proxy.counts.replies++;
-	if (fault == FAULT_GARBAGE)
-		conn_add_piece(conn, GARBAGE, strlen(GARBAGE), due_ms);
-	else if (fault != FAULT_DROP)
-		conn_add_piece(conn, bytes, len, fault == FAULT_HOLD ? HELD : due_ms);
-	if (request != NULL && --request->replies_left == 0)
+	conn_pass_reply(conn, bytes, len, fault);
+	/* A reply that stalls takes all requests with it. */
+	if (conn->requests == request && request != NULL && --request->replies_left == 0)
 		conn_answered(conn);
 }
 
@@ -645,8 +705,8 @@ static void conn_take_down(struct conn *conn)
 		if (len < 0)
 			conn->is_opaque = true;
 		else if (conn->is_opaque)
-			conn_add_piece(conn, in->bytes + pos, (size_t)len,
-				       now_ms() + proxy.delay_ms);
+			(void)conn_add_piece(conn, in->bytes + pos, (size_t)len,
+					     now_ms() + proxy.delay_ms);
 		else
 			conn_take_reply(conn, in->bytes + pos, (size_t)len);
 		if (len > 0)
@@ -700,6 +760,11 @@ static void conn_write_server(struct conn *conn)
 		conn->up_out.len = 0; /* reading will tell; there may be last words */
 }
 
+static bool is_trickling(const struct piece *piece)
+{
+	return proxy.trickles || piece->trickles;
+}
+
 /* When the first piece may go, HELD for not at all. */
 static int64_t conn_due_ms(const struct conn *conn)
 {
@@ -708,7 +773,8 @@ static int64_t conn_due_ms(const struct conn *conn)
 	if (conn->pieces == NULL || proxy.holes_down || conn->is_silent)
 		return HELD;
 	due_ms = conn->pieces->due_ms;
-	return proxy.trickles && due_ms < conn->next_byte_ms ? conn->next_byte_ms : due_ms;
+	return is_trickling(conn->pieces) && due_ms < conn->next_byte_ms ? conn->next_byte_ms
+									 : due_ms;
 }
 
 static void conn_write_client(struct conn *conn)
@@ -720,7 +786,7 @@ static void conn_write_client(struct conn *conn)
 
 		if (!conn->is_half_closed)
 			len = send(conn->client, piece->bytes + piece->sent,
-				   proxy.trickles ? 1 : left, MSG_NOSIGNAL);
+				   is_trickling(piece) && left > 0 ? 1 : left, MSG_NOSIGNAL);
 		if (len < 0) {
 			conn->is_dead = !is_temporary(errno);
 			return;
@@ -825,6 +891,17 @@ static const char *do_delay(struct buffer *answer, int argc, char **argv)
 	return NULL;
 }
 
+static const char *do_stall(struct buffer *answer, int argc, char **argv)
+{
+	long ms;
+
+	(void)answer, (void)argc;
+	if (!parse_number(argv[1], &ms))
+		return "not a number of milliseconds";
+	proxy.stall_ms = ms;
+	return NULL;
+}
+
 static const char *do_trickle(struct buffer *answer, int argc, char **argv)
 {
 	(void)answer, (void)argc;
@@ -884,10 +961,8 @@ static const char *do_half_close(struct buffer *answer, int argc, char **argv)
 	struct conn *conn;
 
 	(void)answer, (void)argc, (void)argv;
-	for (conn = proxy.conns; conn != NULL; conn = conn->next) {
-		(void)shutdown(conn->client, SHUT_WR);
-		conn->is_half_closed = true;
-	}
+	for (conn = proxy.conns; conn != NULL; conn = conn->next)
+		conn_half_close(conn);
 	return NULL;
 }
 
@@ -897,10 +972,10 @@ static const char *do_rule(struct buffer *answer, int argc, char **argv)
 		const char *name;
 		enum fault fault;
 	} faults[] = {
-		{ "cut-before", FAULT_CUT },
-		{ "drop-reply", FAULT_DROP },
-		{ "hold-reply", FAULT_HOLD },
-		{ "garbage", FAULT_GARBAGE },
+		{ "cut-before", FAULT_CUT },  { "drop-reply", FAULT_DROP },
+		{ "hold-reply", FAULT_HOLD }, { "stall-reply", FAULT_STALL },
+		{ "end-reply", FAULT_END },   { "trickle-reply", FAULT_TRICKLE },
+		{ "garbage", FAULT_GARBAGE }, { "spare", FAULT_NONE },
 	};
 	long times = 1;
 	size_t i = 0;
@@ -984,23 +1059,17 @@ static const struct {
 	int args_min, args_max;
 	command_fn *run;
 } commands[] = {
-	{ "pass", 0, 0, do_pass },
-	{ "delay", 1, 1, do_delay },
-	{ "trickle", 1, 1, do_trickle },
-	{ "silence", 0, 0, do_silence },
-	{ "cut", 0, 0, do_cut },
-	{ "half-close", 0, 0, do_half_close },
-	{ "refuse", 1, 1, do_refuse },
-	{ "blackhole", 1, 2, do_blackhole },
-	{ "cut-before", 1, 2, do_rule },
-	{ "drop-reply", 1, 2, do_rule },
-	{ "hold-reply", 1, 2, do_rule },
-	{ "garbage", 1, 2, do_rule },
-	{ "release", 0, 0, do_release },
-	{ "count", 0, 0, do_count },
-	{ "reset-count", 0, 0, do_reset_count },
-	{ "state", 0, 0, do_state },
-	{ "log", 1, 1, do_log },
+	{ "pass", 0, 0, do_pass },       { "delay", 1, 1, do_delay },
+	{ "trickle", 1, 1, do_trickle }, { "silence", 0, 0, do_silence },
+	{ "cut", 0, 0, do_cut },         { "half-close", 0, 0, do_half_close },
+	{ "refuse", 1, 1, do_refuse },   { "blackhole", 1, 2, do_blackhole },
+	{ "cut-before", 1, 2, do_rule }, { "drop-reply", 1, 2, do_rule },
+	{ "hold-reply", 1, 2, do_rule }, { "stall-reply", 1, 2, do_rule },
+	{ "end-reply", 1, 2, do_rule },  { "trickle-reply", 1, 2, do_rule },
+	{ "garbage", 1, 2, do_rule },    { "spare", 1, 2, do_rule },
+	{ "stall", 1, 1, do_stall },     { "release", 0, 0, do_release },
+	{ "count", 0, 0, do_count },     { "reset-count", 0, 0, do_reset_count },
+	{ "state", 0, 0, do_state },     { "log", 1, 1, do_log },
 	{ "quit", 0, 0, do_quit },
 };
 
