@@ -141,12 +141,11 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 	case BREAK_DONE:
 		return RLOCK_OK;
 	case BREAK_UNTOLD:
+		if (reply->elements != 4 || reply->element[3]->type != REDIS_REPLY_ERROR)
+			return rlock__fail_reply(link, &rlock__script_break);
 		breaking->is_untold = true;
-		(void)rlock__fail(
-			link, RLOCK_UNTOLD,
-			"the user may not tell the waiters: it needs +publish and the ACL "
-			"rule &redisson_*, for those in a line also the rights that fair "
-			"locks need");
+		(void)rlock__refusal(link, reply->element[3]->str, reply->element[3]->len,
+				     &rlock__script_break);
 		return RLOCK_OK;
 	case BREAK_OTHER_HOLDER:
 		return rlock__fail(link, RLOCK_BUSY, "held by %s", breaking->was_out);

@@ -150,11 +150,16 @@ static enum rlock_status missing_right(struct rlock__link *link, const char *err
 		return rlock__fail(link, RLOCK_EACL,
 				   "refused by the server: the user may not use the lock's "
 				   "channel: it needs the ACL rule &redisson_*");
+	/* The only keys that a script makes up itself. */
+	if (is_about_keys && strstr(error, "script") != NULL)
+		return rlock__fail(link, RLOCK_EACL,
+				   "refused by the server: the user may not use the keys of a "
+				   "read lock: it needs the ACL rule ~{NAME}:*:rwlock_timeout:*");
 	if (is_about_keys)
 		return rlock__fail(link, RLOCK_EACL,
 				   "refused by the server: the user may not use the lock's "
 				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
-				   "~{NAME}:* for read and write locks");
+				   "~{NAME}:*:rwlock_timeout:* for read and write locks");
 	return rlock__fail(link, RLOCK_EACL, "refused by the server: %s",
 			   rlock_escape(error, strlen(error), shown, sizeof(shown)));
 }
@@ -162,7 +167,7 @@ static enum rlock_status missing_right(struct rlock__link *link, const char *err
 static bool is_missing_right(const char *error)
 {
 	return starts_with(error, "NOPERM") || strstr(error, "NOPERM") != NULL ||
-	       strstr(error, "The user executing the script can't access") != NULL ||
+	       strstr(error, "The user executing the script can't ") != NULL ||
 	       strstr(error, "ACL failure in script") != NULL ||
 	       strstr(error, "can't run this command or subcommand") != NULL;
 }

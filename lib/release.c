@@ -11,13 +11,12 @@
 /* How long the first delivery may take; each further one twice as long. */
 #define FIRST_TRY_MS 1000
 
-/* What the scripts that release answer for a name. */
+/* What the scripts that release answer for a name, but for an error: done, but somebody was not told. */
 enum release_result {
 	RELEASE_NO_SUCH_HOLD = 0,
 	RELEASE_OTHERS_LEFT = 1,
 	RELEASE_FREE = 2,
-	RELEASE_UNTOLD = 3,
-	RELEASE_LOST = 4,
+	RELEASE_LOST = 3,
 	RELEASE_RESULTS, /* how many there are */
 };
 
@@ -35,6 +34,17 @@ struct delivery {
 	bool is_untold[RLOCK_SERVERS_MAX];
 };
 
+static bool are_results(const redisReply *reply, size_t count)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (reply->element[i]->type != REDIS_REPLY_INTEGER &&
+		    reply->element[i]->type != REDIS_REPLY_ERROR)
+			return false;
+	return true;
+}
+
 /*
  * The results of all names in one. A hold that isn't there is done if this is a second delivery and the
  * lease can't have ended yet: the first one took it out, only its answer was lost.
@@ -46,24 +56,22 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 	struct rlock__link *link = delivery->conn->links[index];
 	bool may_be_done = delivery->is_repeated[index] && rlock_now_ms() < lease_end(hold);
 
-	if (!rlock__are_integers(reply, hold->name_count))
+	if (!are_results(reply, hold->name_count))
 		return rlock__fail_reply(link, delivery->script);
 	for (size_t i = 0; i < hold->name_count; i++) {
-		long long result = reply->element[i]->integer;
+		const redisReply *result = reply->element[i];
 
-		if (result < 0 || result >= RELEASE_RESULTS)
-			return rlock__fail_reply(link, delivery->script);
-		if (result == RELEASE_LOST || (result == RELEASE_NO_SUCH_HOLD && !may_be_done))
-			return rlock__fail_lost(link, i);
-		if (result == RELEASE_UNTOLD) {
+		if (result->type == REDIS_REPLY_ERROR) {
 			delivery->is_untold[index] = true;
-			(void)rlock__fail(
-				link, RLOCK_UNTOLD,
-				"the user may not tell the waiters: it needs +publish and the ACL "
-				"rule &redisson_*, for those in a line also the rights that fair "
-				"locks need");
+			(void)rlock__refusal(link, result->str, result->len, delivery->script);
 			rlock__fail_name(link, i);
+			continue;
 		}
+		if (result->integer < 0 || result->integer >= RELEASE_RESULTS)
+			return rlock__fail_reply(link, delivery->script);
+		if (result->integer == RELEASE_LOST ||
+		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done))
+			return rlock__fail_lost(link, i);
 	}
 	return RLOCK_OK;
 }

@@ -7,7 +7,7 @@
 -- ARGV[3]  channel of a read/write lock
 -- ARGV[4]  what the names of its time-out keys begin with
 -- Returns  {1, holder, number of holders}  broken; one of the holders
---          {2, holder, number of holders}  broken, but publishing was refused
+--          {2, holder, number of holders, error}  broken, but somebody could not be told, for this reason
 --          {0}  nobody holds it           {3, holder}  somebody else holds it; nothing was changed
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5] }
@@ -58,15 +58,26 @@ end
 holder = expected ~= '' and expected or holder
 name.channel, name.timeouts = mode and ARGV[3] or ARGV[2], ARGV[4]
 
+-- Before anything else is deleted: a user may lack the right to these keys.
 local function drop_timeouts(field)
-	for number = 1, counts[field] do
+	for number = 1, is_of_writer(field) and 0 or counts[field] do
 		redis.call('DEL', timeout_key(name, field, number))
 	end
 end
 
--- One of several readers.
+-- One of several readers. nil, or the error when it was refused.
 local function break_reader()
 	local entries = redis.call('HGETALL', name.holds)
+	local refusal = do_all({
+		{ 'PTTL', name.lock },
+		{ 'HGET', name.lock, 'mode' },
+		{ 'HVALS', name.holds },
+		{ 'HDEL', name.holds, '' },
+		{ 'PEXPIRE', timeout_key(name, holder, 1), 1 }, -- which is deleted next
+	})
+	if refusal then
+		return refusal
+	end
 	drop_timeouts(holder)
 	redis.call('HDEL', name.lock, holder)
 	for i = 1, #entries, 2 do
@@ -74,25 +85,32 @@ local function break_reader()
 			redis.call('HDEL', name.holds, entries[i])
 		end
 	end
-	return settle(name, false) ~= 3
+	settle(name, false)
+	return nil
 end
 
 local function break_all()
+	if mode then
+		for field in pairs(counts) do
+			drop_timeouts(field)
+		end
+	end
 	redis.call('DEL', name.lock, name.holds)
-	if not mode then
-		return tell_waiters(name)
+	if mode then
+		publish(name.channel, mode == 'write' and WAKE_ALL or WAKE_ONE)
+	else
+		tell_waiters(name)
 	end
-	for field in pairs(counts) do
-		drop_timeouts(field)
-	end
-	return publish(name.channel, mode == 'write' and WAKE_ALL or WAKE_ONE) ~= nil
 end
 
 local is_one_of_readers = mode and expected ~= '' and holders > 1 and not is_of_writer(holder)
-local is_told
 if is_one_of_readers then
-	is_told, holders = break_reader(), 1
+	local refusal = break_reader()
+	if refusal then
+		return refusal
+	end
+	holders = 1
 else
-	is_told = break_all()
+	break_all()
 end
-return { is_told and 1 or 2, holder, holders }
+return { untold and 2 or 1, holder, holders, untold }

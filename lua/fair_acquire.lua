@@ -66,6 +66,13 @@ for index, name in ipairs(names) do
 end
 
 if first_busy then
+	-- Who could not leave it would stand in the way of those behind him.
+	for _, name in ipairs(may_wait and not waits_since_us and names or {}) do
+		local refusal = refusal_in_line(name)
+		if refusal then
+			return refusal
+		end
+	end
 	local least_look_ms, since_us = -1, waits_since_us
 	for _, name in ipairs(names) do
 		if may_wait and not name.is_ours then

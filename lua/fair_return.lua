@@ -12,10 +12,11 @@ local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- include: names
 -- include: now
+-- include: refused
 -- include: entry
--- include: take_out
 -- include: extend
 -- include: publish
+-- include: take_out
 -- include: lingering
 -- include: leases
 -- include: line
@@ -34,5 +35,6 @@ return release_all(hold_id, function(name, field, count, note)
 		name.grace_ms = 0
 	end
 	stand(name, owner, note, since_us, '0')
-	return publish(name.channel, WAKE_ONE) and 2 or 3
+	publish(name.channel, WAKE_ONE)
+	return 2
 end)

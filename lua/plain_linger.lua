@@ -4,17 +4,18 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  what is left of the lock, in ms
 -- ARGV[3+] for each name: channel
--- Returns  one number a name: 2 done, 0 no such hold any more
+-- Returns  one number a name, see inc/take_out.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
 
 -- include: names
 -- include: now
+-- include: refused
 -- include: entry
--- include: take_out
 -- include: extend
 -- include: publish
+-- include: take_out
 -- include: lingering
 -- include: leases
 -- include: line
@@ -47,8 +48,4 @@ local function linger(name)
 	return 2
 end
 
-local results = {}
-for index, name in ipairs(names) do
-	results[index] = linger(name)
-end
-return results
+return for_each_name(linger)

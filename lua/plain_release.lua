@@ -11,10 +11,11 @@ local hold_id = ARGV[1]
 
 -- include: names
 -- include: now
+-- include: refused
 -- include: entry
--- include: take_out
 -- include: extend
 -- include: publish
+-- include: take_out
 -- include: lingering
 -- include: leases
 -- include: line

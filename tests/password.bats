@@ -3,11 +3,11 @@
 # databases that it refuses; and users that lack a right.
 
 load helpers
+load rights
 
 # Behind a port, because a user can be named in the URL of a port alone.
 setup_file() {
-	export PORT
-	while PORT=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do :; done
+	choose_port
 	start_server --port "$PORT" --bind 127.0.0.1
 }
 teardown_file() { stop_server; }
@@ -27,7 +27,6 @@ teardown() {
 	common_teardown
 }
 
-SECRET=s3cr3t-w0rd
 WRONG=wr0ng-w0rd
 
 # ---- helpers ----
@@ -62,19 +61,6 @@ assert_refused() {
 nothing_is_locked() {
 	run redis info keyspace
 	refute_output --partial 'db'
-}
-
-# As the manual has it, with the user's name and password as they stand there.
-least_rights() {
-	local words
-	words=$(sed -n '/^\.\\" acl: least rights/,/^\.Ed/p' "$BATS_TEST_DIRNAME/../man/rlock.1" |
-		sed -n "s/\\\\&//g; /^ACL /p")
-	assert [ -n "$words" ]
-	redis <<<"$words" >replies
-	run -0 grep -cvx OK replies || :
-	assert_output 0
-	redis acl setuser ci resetpass ">$SECRET" >/dev/null
-	CI_URL=redis://ci:$SECRET@$PLACE
 }
 
 # ---- the right one ----

@@ -1,7 +1,7 @@
 -- The line for a fair lock. wire: Redisson's list of owners and their deadlines (RedissonFairLock). Beside
 -- it each waiter of ours has a sign of life, since Redisson's deadlines can't tell the living from the dead:
 -- a hash of OWNER to "ALIVE_UNTIL_MS SINCE_US LISTENS NOTE", and under SEEN when it was last looked at, and until
--- when nobody is taken for dead. Needs: now, extend, publish.
+-- when nobody is taken for dead. Needs: now, refused, extend, publish.
 local LIFE_MS = 4000         -- a waiter that was not heard of for so long is dead
 local LOOK_MS = 2000         -- so often each of them is heard of
 local GAP_MS = 3000          -- nobody was heard of: it was the server that stood still, ...
@@ -74,6 +74,21 @@ local function step_out(name, owner)
 	end
 end
 
+-- Each of the commands that it takes to leave the line, or to move it on, in a form that does nothing: the error
+-- of the first that is refused, else nil. A script that failed in the middle would not say which one it was.
+local function refusal_in_line(name)
+	return do_all({
+		{ 'LINDEX', name.queue, 0 },
+		{ 'LREM', name.queue, 0, '' },
+		{ 'ZSCORE', name.deadlines, '' },
+		{ 'ZREM', name.deadlines, '' },
+		{ 'HGET', name.waiters, '' },
+		{ 'HLEN', name.waiters },
+		{ 'HDEL', name.waiters, '' },
+		redis.pcall('EXISTS', name.waiters) == 0 and { 'DEL', name.waiters } or nil,
+	})
+end
+
 -- Removes those at the head that are dead, which who asks is not.
 local function prune(name, asker)
 	local head = head_of(name)
@@ -95,19 +110,17 @@ local function should_hear(name, owner)
 	return (tonumber(uptime_s) or 0) >= START_S
 end
 
--- wire: each waiter listens to a channel of his own. Whether the message
--- went out, where there is somebody but who asks.
+-- wire: each waiter listens to a channel of his own.
 local function wake_head(name, asker)
 	local head = head_of(name)
 	while head and head ~= asker do
 		local heard = publish(name.channel .. ':' .. head, WAKE_ONE)
 		if heard ~= 0 or not should_hear(name, head) then
-			return heard ~= nil
+			return
 		end
 		step_out(name, head)
 		head = head_of(name)
 	end
-	return true
 end
 
 -- Into the line, before those who came later: one that was taken for dead, by us or by a Java client whose

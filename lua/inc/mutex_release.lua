@@ -1,5 +1,5 @@
--- Give back one hold of a plain or fair lock: give_one. Needs: entry, publish, now, lingering, leases,
--- line.
+-- Give back one hold of a plain or fair lock: give_one. Needs: entry, refused, publish, now, lingering,
+-- leases, line.
 
 -- The hold that is gone may have had a longer lease than those that stay: nobody would wait for them
 -- longer than the longest of theirs.
@@ -34,19 +34,23 @@ local function leave_to_lingering(name)
 	return true
 end
 
--- wire: Redisson's waiters of a plain lock listen to the channel itself, the first in a fair lock's line to
--- one of his own. Both kinds may wait for one lock. Whether the message went out.
-local function tell_waiters(name)
-	local is_told = publish(name.channel, WAKE_ONE) ~= nil
-	if redis.pcall('EXISTS', name.queue) == 1 then
-		-- The lock is given back already, and stays so should the user have no right to the line.
-		local was_allowed, is_head_told = pcall(function()
-			prune(name)
-			return wake_head(name)
-		end)
-		is_told = is_told and was_allowed and is_head_told
+-- The lock is given back already, and stays so whatever the user has no right to in the line.
+local function tell_head(name)
+	local refusal = refusal_in_line(name)
+	if not refusal then
+		prune(name)
+		wake_head(name)
 	end
-	return is_told
+	untold = untold or refusal
+end
+
+-- wire: Redisson's waiters of a plain lock listen to the channel itself, the first in a fair lock's line to
+-- one of his own. Both kinds may wait for one lock.
+local function tell_waiters(name)
+	publish(name.channel, WAKE_ONE)
+	if redis.pcall('EXISTS', name.queue) == 1 then
+		tell_head(name)
+	end
 end
 
 local function give_one(name, owner, count)
@@ -65,5 +69,6 @@ local function give_one(name, owner, count)
 		return 1
 	end
 	redis.call('DEL', name.lock, name.holds)
-	return tell_waiters(name) and 2 or 3
+	tell_waiters(name)
+	return 2
 end

@@ -1,9 +1,16 @@
 -- wire: LockPubSub's messages. Redisson wakes one waiter of a client by the first, all by the second.
 local WAKE_ONE, WAKE_ALL = '0', '1'
 
+-- The first refusal to tell somebody, for who asked to know which right is missing. Needs: refused.
+local untold
+
 -- Tell the waiters. By pcall: the lock is free by now, and must not stay held because a user
 -- has no right to the channel. Returns how many have heard it, or nil when it did not go out.
 local function publish(channel, message)
 	local reply = redis.pcall('PUBLISH', channel, message)
-	return type(reply) == 'number' and reply or nil
+	if type(reply) == 'number' then
+		return reply
+	end
+	untold = untold or refused('PUBLISH', reply)
+	return nil
 end

@@ -19,7 +19,7 @@ local function holders_left(name)
 	return has_writer, lingers_ms, reads_ms
 end
 
--- The lock without the hold that went: free, a read lock, or a write lock yet. 1, 2 or 3 as in inc/take_out.lua.
+-- The lock without the hold that went: free, a read lock, or a write lock yet. 1 or 2 as in inc/take_out.lua.
 local function settle(name, was_write)
 	local has_writer, lingers_ms, reads_ms = holders_left(name)
 	if has_writer then
@@ -46,7 +46,8 @@ local function settle(name, was_write)
 	end
 	redis.call('DEL', name.lock, name.holds)
 	-- wire: all by a writer, one by the last reader
-	return publish(name.channel, was_write and WAKE_ALL or WAKE_ONE) and 2 or 3
+	publish(name.channel, was_write and WAKE_ALL or WAKE_ONE)
+	return 2
 end
 
 -- The holds that a reader keeps last as long as his longest did, but no longer than the longest lease of
@@ -56,7 +57,7 @@ local function release_read(name, owner, count)
 	if left_ms == 0 then
 		drop_if_ended(name, owner)
 		settle(name, false)
-		return 4
+		return 3
 	end
 	local longest_ms = longest_lease_ms(name, function(field)
 		return field == owner

@@ -1,8 +1,8 @@
 -- The error to give for a command that was refused. Redis does not always say which one it was, and
 -- the user needs to know which right is missing.
 local function refused(command, reply)
-	if string.find(reply.err, ' key', 1, true) then
-		return reply -- it may run that, but not on this key
+	if string.find(reply.err, ' key', 1, true) or string.find(reply.err, ' channel', 1, true) then
+		return reply -- it may run that, but not on this key or channel
 	end
 	return redis.error_reply(
 		"NOPERM may not run the '" .. string.lower(command) .. "' command: " .. reply.err)
@@ -14,4 +14,15 @@ end
 
 local function is_other_type(reply)
 	return is_error(reply) and string.find(reply.err, 'WRONGTYPE', 1, true) ~= nil
+end
+
+-- Does these commands, up to the first that is refused. The error to give then.
+local function do_all(steps)
+	for _, step in ipairs(steps) do
+		local reply = redis.pcall(unpack(step))
+		if is_error(reply) then
+			return is_other_type(reply) and reply or refused(step[1], reply)
+		end
+	end
+	return nil
 end

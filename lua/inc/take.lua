@@ -19,16 +19,13 @@ end
 -- rights must not leave a lock behind that never ends, or that he can't release. nil, or the error when
 -- one was refused and all was undone.
 local function do_or_undo(steps, undoing)
-	for _, step in ipairs(steps) do
-		local reply = redis.pcall(unpack(step))
-		if is_error(reply) then
-			for _, undo in ipairs(undoing) do
-				redis.pcall(unpack(undo))
-			end
-			return refused(step[1], reply)
+	local refusal = do_all(steps)
+	if refusal then
+		for _, undo in ipairs(undoing) do
+			redis.pcall(unpack(undo))
 		end
 	end
-	return nil
+	return refusal
 end
 
 -- The first hold of a lock that has only one owner: {hold count, token}, or an error with nothing taken.

@@ -1,5 +1,5 @@
 -- Takes a hold out of the list: what stood there, and count, how many holds its owner has on the lock. nil when
--- it isn't there; count is nil when the lock is not its owner's any more. Needs: entry.
+-- it isn't there; count is nil when the lock is not its owner's any more. Needs: names, entry, publish.
 local function take_out(name, hold_id)
 	local entry = redis.call('HGET', name.holds, hold_id)
 	if not entry then
@@ -13,21 +13,30 @@ local function take_out(name, hold_id)
 	return hold
 end
 
--- Gives a hold back by give_one(name, field, count, note), on every name: one number for each.
--- 2 released, the lock is free        1 released, the lock is held on
--- 3 free, but publishing was refused  0 no such hold
--- 4 the hold was listed, but the lock is not its owner's any more: lost
-local function release_all(hold_id, give_one)
+-- The results of do_one(name) for every name:
+-- 2 done, and of a release: the lock is free   1 released, the lock is held on
+-- 0 no such hold                               3 the hold was listed, but the lock is not its owner's any more
+-- or the error why somebody could not be told of what was done
+local function for_each_name(do_one)
 	local results = {}
 	for index, name in ipairs(names) do
-		local hold = take_out(name, hold_id)
-		if not hold then
-			results[index] = 0
-		else
-			results[index] = hold.count and give_one(name, hold.field, hold.count, hold.note) or 4
-		end
+		untold = nil
+		local result = do_one(name)
+		local is_done = result == 1 or result == 2
+		results[index] = is_done and untold or result
 	end
 	return results
+end
+
+-- Gives a hold back by give_one(name, field, count, note), on every name.
+local function release_all(hold_id, give_one)
+	return for_each_name(function(name)
+		local hold = take_out(name, hold_id)
+		if not hold then
+			return 0
+		end
+		return hold.count and give_one(name, hold.field, hold.count, hold.note) or 3
+	end)
 end
 
 -- Puts it back in the list with an owner that is nobody's, who has it for left_ms.
