@@ -304,7 +304,9 @@ static void renew(struct renewer *renewer)
 		declare_broken(renewer);
 		return;
 	}
-	note_failure(renewer);
+	/* That one was cut short says less than what an earlier one was answered. */
+	if (status != RLOCK_CANCELLED || watch->why[0] == '\0')
+		note_failure(renewer);
 	if (status == RLOCK_CANCELLED) {
 		/* Something happened; the same request goes out again behind it. */
 		renewer->renew_ms = now_ms;
