@@ -100,10 +100,12 @@ static pid_t read_pid_file(int dir_fd)
 
 static bool write_pid_file(int dir_fd, pid_t pid)
 {
-	int fd = openat(dir_fd, NEW_PID_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-			0600);
 	bool is_written;
+	int fd;
 
+	/* Left by a starter that was killed, or something that would be waited for: a fifo. */
+	(void)unlinkat(dir_fd, NEW_PID_FILE, 0);
+	fd = openat(dir_fd, NEW_PID_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;
 	is_written = dprintf(fd, "%ld\n", (long)pid) > 0;
@@ -114,8 +116,8 @@ static bool write_pid_file(int dir_fd, pid_t pid)
 /* ---- looking and waiting ---- */
 
 /*
- * 0 when a server listens, else why none does. *pid_out is then the process that does, 0 if it is
- * in another pid namespace.
+ * 0 when a server listens, else why none does; EPERM when it is another user's, behind a link, say.
+ * *pid_out is then the process that does, 0 if it is in another pid namespace.
  */
 static int try_connect(int dir_fd, pid_t *pid_out)
 {
@@ -132,7 +134,11 @@ static int try_connect(int dir_fd, pid_t *pid_out)
 		       dir_fd);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
 		err = errno;
-	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) == 0)
+	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) != 0)
+		err = errno;
+	else if (peer.uid != geteuid())
+		err = EPERM;
+	else
 		*pid_out = peer.pid;
 	(void)close(fd);
 	return err == EAGAIN ? 0 : err; /* EAGAIN: it listens, but is very busy */

@@ -177,7 +177,9 @@ static char *read_whole(int dir_fd, const char *name)
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size <= FILE_SIZE_MAX)
+	/* Another user's may have come here before the directory was closed to others. */
+	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_uid == geteuid() &&
+	    stat.st_size <= FILE_SIZE_MAX)
 		text = malloc((size_t)stat.st_size + 1);
 	if (text != NULL) {
 		len = read(fd, text, (size_t)stat.st_size);
