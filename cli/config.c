@@ -48,6 +48,8 @@ char *config_read_file(const char *path, size_t max, size_t *len_out)
 		err = EFBIG;
 	(void)close(fd);
 	if (err != 0) {
+		if (text != NULL)
+			explicit_bzero(text, len);
 		free(text);
 		errno = err;
 		return NULL;
@@ -221,18 +223,18 @@ static int take_lines(struct reader *reader, char *text, size_t len)
 	return code;
 }
 
-int config_read(struct draft *draft, char **text_out)
+int config_read(struct draft *draft, char **text_out, size_t *len_out)
 {
 	struct reader reader = { .draft = draft };
 	char path[PATH_MAX];
-	size_t len = 0;
 	int code;
 
 	*text_out = NULL;
-	code = find(draft, path, text_out, &len);
+	*len_out = 0;
+	code = find(draft, path, text_out, len_out);
 	if (code != 0 || *text_out == NULL)
 		return code;
 	(void)usage_show(path, reader.path);
 	draft_begin(draft, SOURCE_FILE);
-	return take_lines(&reader, *text_out, len);
+	return take_lines(&reader, *text_out, *len_out);
 }

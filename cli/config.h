@@ -12,7 +12,7 @@
  * Options from the first file that is there. 0, or the exit code after one line on stderr. The
  * draft points into *text_out, which the caller frees; NULL when there is no file.
  */
-int config_read(struct draft *draft, char **text_out);
+int config_read(struct draft *draft, char **text_out, size_t *len_out);
 
 /*
  * A small file as a whole, with a NUL behind it; malloc'ed. NULL with errno, which is EFBIG for

@@ -23,7 +23,8 @@ bool words_cut(int argc, char **argv, struct words *out)
 		size += strlen(argv[end++]) + 1;
 	*out = (struct words){ 0 };
 	out->count = end - first;
-	out->block = malloc((out->count + 2) * sizeof(char *) + size);
+	out->block_size = (out->count + 2) * sizeof(char *) + size;
+	out->block = malloc(out->block_size);
 	if (out->block != NULL) {
 		out->words = (char **)out->block + 1; /* argtable wants a word before the first */
 		out->words[-1] = argv[0];
@@ -45,6 +46,9 @@ bool words_cut(int argc, char **argv, struct words *out)
 
 void words_free(struct words *words)
 {
+	/* There may be a password in them. */
+	if (words->block != NULL)
+		explicit_bzero(words->block, words->block_size);
 	free(words->block);
 	*words = (struct words){ 0 };
 }

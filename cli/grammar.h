@@ -15,6 +15,7 @@ struct words {
 	bool is_cut;    /* whether there is a "--" */
 	char **command; /* what follows it: argv itself, NULL-terminated */
 	void *block;
+	size_t block_size;
 };
 
 /* Overwrites passwords in argv. False when out of memory; words_free is fine with that too. */

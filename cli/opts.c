@@ -21,6 +21,7 @@
 struct memory {
 	struct words words;
 	char *config;
+	size_t config_len;
 };
 
 static int out_of_memory(void)
@@ -350,7 +351,7 @@ int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	if (code == 0)
 		code = environment_read(&draft);
 	if (code == 0)
-		code = config_read(&draft, &memory->config);
+		code = config_read(&draft, &memory->config, &memory->config_len);
 	if (code == 0)
 		code = defaults_take(&draft);
 	if (code == 0)
@@ -379,6 +380,9 @@ void opts_free(struct opts *opts)
 	free(opts->server);
 	if (memory != NULL) {
 		words_free(&memory->words);
+		/* There may be a password in it. */
+		if (memory->config != NULL)
+			explicit_bzero(memory->config, memory->config_len);
 		free(memory->config);
 		free(memory);
 	}
