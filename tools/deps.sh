@@ -22,6 +22,7 @@ redis-server redis-server         redis                redis          valkey
 redis-cli    redis-tools          redis                redis          valkey
 coreutils    coreutils            coreutils            coreutils      coreutils
 procps       procps               procps-ng            procps-ng      procps-ng
+binutils     binutils             binutils             binutils       binutils
 util-linux   util-linux,bsdutils  util-linux           util-linux     util-linux
 python3      python3              python3              python3        python
 bats         bats                 bats                 bats           bats
@@ -97,6 +98,8 @@ need_for() {
 		need redis-cli has_cli
 		need coreutils env --default-signal timeout 10 realpath -m /
 		need procps has pgrep
+		need binutils has readelf
+		need binutils has nm
 		need util-linux has setsid
 		need util-linux has script
 		need python3 python3 -c 'import pty'
