@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +227,50 @@ void job_environment_free(char **environment)
 
 /* ---- start ---- */
 
+static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
+
+#define STOP_COUNT (sizeof(stops) / sizeof(stops[0]))
+
+static volatile sig_atomic_t noted_stop;
+
+static void note_stop(int signal)
+{
+	noted_stop = signal;
+}
+
+/*
+ * In the child. Stopped before its exec it would keep us from running, and from being stopped as well: the
+ * shell would wait for its prompt until somebody continues the child. Exec brings back the default.
+ */
+static void note_stops(void)
+{
+	const struct sigaction note = { .sa_handler = note_stop };
+	struct sigaction found;
+
+	for (size_t i = 0; i < STOP_COUNT; i++)
+		if (sigaction(stops[i], NULL, &found) == 0 && found.sa_handler == SIG_DFL)
+			(void)sigaction(stops[i], &note, NULL);
+}
+
+static void hold_back_stops(sigset_t *found_mask)
+{
+	sigset_t held;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < STOP_COUNT; i++)
+		(void)sigaddset(&held, stops[i]);
+	noted_stop = 0;
+	(void)sigprocmask(SIG_BLOCK, &held, found_mask);
+}
+
+/* The command first: here we stop, if we were to. */
+static void let_stops_through(const sigset_t *found_mask, pid_t command)
+{
+	if (noted_stop != 0 && command > 0)
+		(void)kill(command, noted_stop);
+	(void)sigprocmask(SIG_SETMASK, found_mask, NULL);
+}
+
 /*
  * In the child, whose memory is the parent's until exec: async-signal-safe calls only, and nothing
  * changed that the parent relies on.
@@ -248,6 +293,7 @@ static void become_command(const char *path, char *const command[], char *const 
 		_exit(EXIT_LOST);
 	if (watch->kill_child)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	note_stops();
 	signals_restore(signals);
 	/* For a path it searches nothing, but it runs a script without a first line by the shell.
 	 */
@@ -260,14 +306,20 @@ int job_start(const char *path, char *const command[], char *const environment[]
 	      const struct signals *signals, struct watch *watch, pid_t *pid_out)
 {
 	volatile int error = 0;
-	/* vfork: a fork's page tables are half the price of a short command. */
-	pid_t pid = vfork();
+	sigset_t found_mask;
+	pid_t pid;
 
+	hold_back_stops(&found_mask);
+	/* vfork: a fork's page tables are half the price of a short command. */
+	pid = vfork();
 	/* What it calls before exec is listed at its head, and safe. */
 	if (pid == 0) /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
 		become_command(path, command, environment, signals, watch, &error);
+	if (pid < 0)
+		error = errno;
+	let_stops_through(&found_mask, pid);
 	if (pid < 0) {
-		say_error("cannot start %s: %s", command[0], strerror(errno));
+		say_error("cannot start %s: %s", command[0], strerror(error));
 		return EXIT_SYSTEM;
 	}
 	*pid_out = pid;

@@ -226,6 +226,14 @@ how_often() {
 	no_keys
 }
 
+@test "a job that is stopped while its command is about to run is stopped" {
+	# In a session with nobody else in it nobody would be there to continue a job, and none could be stopped.
+	run -0 setsid -w sh -c 'struck TSTP fork 60 rlock run a -- true; :'
+	refute_output --partial nothing
+	assert_output --partial 'stopped exit 0'
+	no_keys
+}
+
 @test "a waiter that was stopped by Ctrl-Z gets the lock after fg" {
 	hold_in_background a
 	in_terminal bash <<-'END'
