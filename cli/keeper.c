@@ -520,6 +520,14 @@ static int exit_code(const struct keeper *keeper, bool is_lost)
 	return keeper->end_signal != 0 ? signals_die_by(keeper->end_signal) : keeper->end_code;
 }
 
+/* We may have been stopped between having the lock and here, while nobody renewed it. */
+static bool is_too_late(struct keeper *keeper)
+{
+	watch_check_deadlines(keeper->watch, rlock_now_ms());
+	report(keeper);
+	return keeper->watch->reason != STOP_NONE;
+}
+
 /* Start everything and see it through; the code to exit with but for what the lock itself says. */
 static int run(struct keeper *keeper, int *signal_out)
 {
@@ -531,6 +539,8 @@ static int run(struct keeper *keeper, int *signal_out)
 		return say_system("cannot read signals");
 	*signal_out = signals_pending_end(keeper->job->signals);
 	if (*signal_out != 0)
+		return 0;
+	if (is_too_late(keeper))
 		return 0;
 	code = start_command(keeper);
 	if (code == 0) {
