@@ -546,6 +546,18 @@ static bool is_passing_subshell(const struct proc *caller)
 	       parent.stack == caller->stack && strcmp(parent.name, caller->name) == 0;
 }
 
+/*
+ * A process is born in its caller's session, and leaves it only to lead one of its own. A parent in another
+ * one is not the caller, who has ended, but who took us over. That is mostly process 1, which no leader has
+ * for a caller without saying so.
+ */
+static bool is_orphan(pid_t parent)
+{
+	pid_t session = getsid(0);
+
+	return getsid(parent) != session && (parent == 1 || session != getpid());
+}
+
 static int say_no_target(pid_t pid, bool is_parent)
 {
 	if (!proc_is_running(getpid(), 0)) {
@@ -553,7 +565,7 @@ static int say_no_target(pid_t pid, bool is_parent)
 		return EXIT_SYSTEM;
 	}
 	if (is_parent)
-		say_error("the calling process is gone: nobody to hold the lock for");
+		say_error("the calling process is gone: say by --pid whom to hold the lock for");
 	else
 		say_error("--pid %d: there is no such process", (int)pid);
 	return EXIT_USAGE;
@@ -579,7 +591,7 @@ int session_target(pid_t pid, const struct rlock_name *names, size_t name_count,
 	if (is_parent)
 		pid = getppid();
 	*code = EXIT_USAGE;
-	if (!proc_read(pid, &target) || target.state == 'Z') {
+	if (!proc_read(pid, &target) || target.state == 'Z' || (is_parent && is_orphan(pid))) {
 		*code = say_no_target(pid, is_parent);
 		return -1;
 	}

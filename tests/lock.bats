@@ -198,6 +198,23 @@ ttl_is_below() {
 	assert_output 1
 }
 
+@test "a caller that has ended before lock began is given no lock, and nobody else is" {
+	# Whoever took the orphan over would have the lock for as long as he lives, and were it lost, he and all
+	# below him would be sent TERM: that much is left out here. An orphan is known by its session.
+	setsid -w sh -c 'sh -c "while [ -d /proc/$$ ]; do :; done; exec rlock lock --on-lost ignore a" 2>"$0" & exit 0' \
+		"$BATS_TEST_TMPDIR/said" 3>&-
+	wait_until 5 grep -q 'the calling process is gone' "$BATS_TEST_TMPDIR/said"
+	wait_until 5 nothing_runs
+	no_keys
+	no_state_files
+}
+
+@test "lock in a session of its own is still its caller's" {
+	run -0 bash -c 'setsid -w rlock lock a; $REDIS exists a; rlock unlock a; $REDIS exists a'
+	assert_output "1
+0"
+}
+
 @test "a subshell of dash is told so, too" {
 	run -64 dash -c 'x=$(rlock lock a && cd /); exit'
 	assert_output --partial 'rlock lock --pid $$ a'
