@@ -17,6 +17,7 @@
 #include "procs.h"
 #include "say.h"
 #include "session.h"
+#include "signals.h"
 
 #define RELEASE_MS 5000
 #define RENEWER_MS 1000
@@ -61,7 +62,7 @@ static void stop_renewer(const struct session *session)
 	(void)close(ended.fd);
 }
 
-static int unlock_session(const struct opts *opts, struct rlock_conn *conn, struct session *session)
+static int give_back(const struct opts *opts, struct rlock_conn *conn, struct session *session)
 {
 	struct rlock_hold *hold = NULL;
 	enum rlock_status status;
@@ -96,6 +97,18 @@ static int unlock_session(const struct opts *opts, struct rlock_conn *conn, stru
 	}
 	code = end_release(opts, conn, status);
 	rlock_hold_free(hold);
+	return code;
+}
+
+/* What ends the caller may end us with it; without its renewer the lock would last to the end of its lease. */
+static int unlock_session(const struct opts *opts, struct rlock_conn *conn, struct session *session)
+{
+	sigset_t found_mask;
+	int code;
+
+	signals_put_off(&found_mask);
+	code = give_back(opts, conn, session);
+	signals_let_through(&found_mask);
 	return code;
 }
 

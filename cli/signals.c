@@ -80,6 +80,21 @@ void signals_restore(const struct signals *signals)
 	(void)sigprocmask(SIG_SETMASK, &signals->found_mask, NULL);
 }
 
+void signals_put_off(sigset_t *found_mask)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < COUNT(ending); i++)
+		(void)sigaddset(&set, ending[i]);
+	(void)sigprocmask(SIG_BLOCK, &set, found_mask);
+}
+
+void signals_let_through(const sigset_t *found_mask)
+{
+	(void)sigprocmask(SIG_SETMASK, found_mask, NULL);
+}
+
 int signals_die_by(int signal)
 {
 	const struct rlimit no_core = { 0, 0 };

@@ -34,6 +34,10 @@ int signals_pending_end(const struct signals *signals);
 /* In a child, before exec: everything as it was found. Async-signal-safe. */
 void signals_restore(const struct signals *signals);
 
+/* Until signals_let_through: no TERM, INT, HUP or QUIT ends us. */
+void signals_put_off(sigset_t *found_mask);
+void signals_let_through(const sigset_t *found_mask);
+
 /* End by that signal, without a core of our own; where that can't be (pid 1), the code to exit
  * with. */
 int signals_die_by(int signal);

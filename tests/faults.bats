@@ -597,6 +597,30 @@ refuses_kind() {
 	faults_happened
 }
 
+no_watchdogs() {
+	[ -z "$(watchdogs)" ]
+}
+
+@test "a signal that comes while unlock gives the lock back ends it only behind that" {
+	local signal
+	start_proxy
+	for signal in INT TERM HUP; do
+		in_background bash -c 'rlock lock --pid $$ a && touch locked && until_let_go'
+		local whose=$PID
+		wait_until 5 file_exists locked
+		proxy blackhole on up
+		in_background rlock unlock --pid "$whose" a
+		# Its renewer gone, the lock would last to the end of its lease.
+		wait_until 5 no_watchdogs
+		kill -s "$signal" "$PID"
+		proxy cut
+		proxy blackhole off
+		wait_until 5 no_keys
+		wait_until 5 is_gone "$PID"
+		rm locked
+	done
+}
+
 @test "the release does not reach the server: it is sent again" {
 	start_proxy
 	proxy cut-before "$RELEASE"
