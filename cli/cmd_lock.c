@@ -345,6 +345,13 @@ static int print_tokens(const struct taker *taker)
 	return EXIT_SYSTEM;
 }
 
+static bool has_ended(int pidfd)
+{
+	struct pollfd process = { pidfd, POLLIN, 0 };
+
+	return poll(&process, 1, 0) > 0;
+}
+
 static int hold_for_caller(const struct taker *taker, struct session *session)
 {
 	struct watch *watch = watch_new();
@@ -361,6 +368,9 @@ static int hold_for_caller(const struct taker *taker, struct session *session)
 		code = print_tokens(taker);
 	if (code == 0) {
 		watch->is_committed = true;
+		/* Then the renewer may have gone before the file was there. */
+		if (has_ended(taker->target_fd))
+			session_remove(session);
 	} else {
 		stop_renewer(session);
 		session_remove(session);
