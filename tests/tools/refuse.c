@@ -1,0 +1,348 @@
+/*
+ * An operating system that refuses: runs a command, and when it or one of its processes makes the N-th call of
+ * some system calls, that call fails, without having been made. The kernel asks (seccomp's user notifications),
+ * a supervisor of its own answers: nothing is traced, so that signals, parents and exit statuses are as ever.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char usage[] =
+	"usage: refuse RECORD PROGRAM CALL[,CALL...] ERROR FIRST[+] COMMAND [ARG...]\n"
+	"The FIRST call of these fails with ERROR, a name as EMFILE; with a + that one and all behind it.\n"
+	"Only those count that are made by a process whose name begins with PROGRAM, and not by the\n"
+	"dynamic linker. RECORD gets a line for each that is refused: \"CALL NUMBER NAME PID\". Ends by 73\n"
+	"when the kernel can't do this.\n";
+
+#define EXIT_CANNOT 73
+#define CALLS_MAX 32
+#define NOT_YET (-1)
+#define NEVER (-2)
+
+struct call {
+	const char *name;
+	long number;
+};
+
+static const struct call known_calls[] = {
+#ifdef SYS_open
+	{ "open", SYS_open },
+	{ "fork", SYS_fork },
+	{ "vfork", SYS_vfork },
+	{ "poll", SYS_poll },
+	{ "pipe", SYS_pipe },
+	{ "mkdir", SYS_mkdir },
+	{ "epoll_wait", SYS_epoll_wait },
+#endif
+	{ "openat", SYS_openat },
+	{ "clone", SYS_clone },
+	{ "clone3", SYS_clone3 },
+	{ "execve", SYS_execve },
+	{ "socket", SYS_socket },
+	{ "socketpair", SYS_socketpair },
+	{ "connect", SYS_connect },
+	{ "pipe2", SYS_pipe2 },
+	{ "dup", SYS_dup },
+	{ "fcntl", SYS_fcntl },
+	{ "eventfd2", SYS_eventfd2 },
+	{ "epoll_create1", SYS_epoll_create1 },
+	{ "epoll_ctl", SYS_epoll_ctl },
+	{ "epoll_pwait", SYS_epoll_pwait },
+	{ "timerfd_create", SYS_timerfd_create },
+	{ "timerfd_settime", SYS_timerfd_settime },
+	{ "signalfd4", SYS_signalfd4 },
+	{ "pidfd_open", SYS_pidfd_open },
+	{ "pidfd_send_signal", SYS_pidfd_send_signal },
+	{ "kill", SYS_kill },
+	{ "mmap", SYS_mmap },
+	{ "ppoll", SYS_ppoll },
+	{ "waitid", SYS_waitid },
+	{ "read", SYS_read },
+	{ "write", SYS_write },
+	{ "recvfrom", SYS_recvfrom },
+	{ "sendto", SYS_sendto },
+	{ "getrandom", SYS_getrandom },
+	{ "getdents64", SYS_getdents64 },
+	{ "mkdirat", SYS_mkdirat },
+#ifdef SYS_renameat
+	{ "renameat", SYS_renameat },
+#endif
+	{ "renameat2", SYS_renameat2 },
+	{ "unlinkat", SYS_unlinkat },
+	{ "setsid", SYS_setsid },
+	{ "prctl", SYS_prctl },
+};
+
+static const struct {
+	const char *name;
+	int number;
+} errors[] = {
+	{ "EAGAIN", EAGAIN }, { "EINTR", EINTR },   { "EIO", EIO },       { "EMFILE", EMFILE },
+	{ "ENFILE", ENFILE }, { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC }, { "EROFS", EROFS },
+};
+
+struct wish {
+	const char *record, *program;
+	const struct call *calls[CALLS_MAX];
+	size_t call_count;
+	int error;
+	long first;
+	bool for_good;
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void fail(const char *what)
+{
+	(void)fprintf(stderr, "refuse: %s: %s\n", what, strerror(errno));
+	exit(EXIT_CANNOT);
+}
+
+/* ---- what is wanted ---- */
+
+static bool add_call(struct wish *wish, const char *name, size_t len)
+{
+	for (size_t i = 0; i < COUNT(known_calls); i++) {
+		if (strlen(known_calls[i].name) != len ||
+		    memcmp(known_calls[i].name, name, len) != 0)
+			continue;
+		if (wish->call_count == CALLS_MAX)
+			return false;
+		wish->calls[wish->call_count++] = &known_calls[i];
+		return true;
+	}
+	/* One that this machine has not: nobody makes it. */
+	return true;
+}
+
+static bool read_wish(char **argv, struct wish *wish)
+{
+	const char *calls = argv[3];
+	char *end;
+
+	wish->record = argv[1];
+	wish->program = argv[2];
+	while (*calls != '\0') {
+		size_t len = strcspn(calls, ",");
+
+		if (!add_call(wish, calls, len))
+			return false;
+		calls += len + (calls[len] == ',' ? 1 : 0);
+	}
+	for (size_t i = 0; i < COUNT(errors); i++)
+		if (strcmp(errors[i].name, argv[4]) == 0)
+			wish->error = errors[i].number;
+	wish->first = strtol(argv[5], &end, 10);
+	wish->for_good = *end == '+';
+	return wish->call_count > 0 && wish->error != 0 && wish->first > 0;
+}
+
+/* ---- the supervisor ---- */
+
+static bool is_of_program(pid_t pid, const char *program, char name[32])
+{
+	char path[64];
+	ssize_t len;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	len = read(fd, name, 31);
+	(void)close(fd);
+	if (len <= 0)
+		return false;
+	name[len - 1] = '\0';
+	return strncmp(name, program, strlen(program)) == 0;
+}
+
+/* Before main() it is the linker's business to say what is wrong. */
+static bool is_of_linker(pid_t pid, uint64_t address)
+{
+	char path[64], line[PATH_MAX + 128];
+	bool is_linker = false;
+	FILE *maps;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "re");
+	while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
+		char *end;
+		uint64_t from = strtoull(line, &end, 16), to = strtoull(end + 1, NULL, 16);
+
+		if (address >= from && address < to)
+			is_linker = strstr(line, "/ld") != NULL;
+	}
+	if (maps != NULL)
+		(void)fclose(maps);
+	return is_linker;
+}
+
+static const char *call_name(const struct wish *wish, int number)
+{
+	for (size_t i = 0; i < wish->call_count; i++)
+		if (wish->calls[i]->number == number)
+			return wish->calls[i]->name;
+	return "?";
+}
+
+/* Looked for until the first call that is the program's own: by then all is loaded. */
+static bool counts(const struct wish *wish, const struct seccomp_notif *notif, char name[32])
+{
+	static pid_t loaded;
+	pid_t pid = (pid_t)notif->pid;
+
+	if (!is_of_program(pid, wish->program, name))
+		return false;
+	if (pid != loaded && is_of_linker(pid, notif->data.instruction_pointer))
+		return false;
+	loaded = pid;
+	return true;
+}
+
+static bool is_refused(const struct wish *wish, const struct seccomp_notif *notif, long *number,
+		       int record_fd)
+{
+	char name[32], line[128];
+	int len;
+
+	if (!counts(wish, notif, name))
+		return false;
+	++*number;
+	if (*number != wish->first && !(wish->for_good && *number > wish->first))
+		return false;
+	len = snprintf(line, sizeof(line), "%s %ld %s %d\n", call_name(wish, notif->data.nr),
+		       *number, name, (int)notif->pid);
+	(void)!write(record_fd, line, (size_t)len);
+	return true;
+}
+
+/* Until nobody is left who could ask. */
+static void supervise(const struct wish *wish, int listener_fd, int record_fd)
+{
+	struct pollfd listener = { listener_fd, POLLIN, 0 };
+	long number = 0;
+
+	for (;;) {
+		struct seccomp_notif notif = { 0 };
+		struct seccomp_notif_resp answer = { 0 };
+
+		if (poll(&listener, 1, -1) < 0)
+			continue;
+		if ((listener.revents & POLLIN) == 0)
+			return;
+		if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) != 0)
+			continue;
+		answer.id = notif.id;
+		if (is_refused(wish, &notif, &number, record_fd))
+			answer.error = -wish->error;
+		else
+			answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+	}
+}
+
+/* It shares the table of descriptors with the command-to-be, and so finds the listener in its own. */
+static void be_supervisor(const struct wish *wish, atomic_int *listener)
+{
+	int listener_fd, record_fd;
+
+	while (*listener == NOT_YET)
+		(void)syscall(SYS_futex, listener, FUTEX_WAIT, NOT_YET, NULL, NULL, 0);
+	listener_fd = *listener;
+	if (listener_fd == NEVER || unshare(CLONE_FILES) != 0)
+		_exit(0);
+	(void)setsid();
+	if (listener_fd > 0)
+		(void)syscall(SYS_close_range, 0U, (unsigned int)listener_fd - 1, 0U);
+	(void)syscall(SYS_close_range, (unsigned int)listener_fd + 1, ~0U, 0U);
+	record_fd = open(wish->record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	supervise(wish, listener_fd, record_fd);
+	_exit(0);
+}
+
+/* Nobody's child: the command has none that it has not started. */
+static void start_supervisor(const struct wish *wish, atomic_int *listener)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (pid < 0)
+		fail("clone");
+	if (pid == 0) {
+		if (syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL) == 0)
+			be_supervisor(wish, listener);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, 0);
+}
+
+/* ---- the command ---- */
+
+static int ask_for_each(const struct wish *wish)
+{
+	struct sock_filter filter[CALLS_MAX + 3];
+	struct sock_fprog program = { .filter = filter };
+	unsigned short at = 0;
+
+	filter[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						    offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < wish->call_count; i++)
+		filter[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							    (uint32_t)wish->calls[i]->number,
+							    (uint8_t)(wish->call_count - i), 0);
+	filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
+	program.len = at;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+			    &program);
+}
+
+static void tell(atomic_int *listener, int fd)
+{
+	*listener = fd;
+	(void)syscall(SYS_futex, listener, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+	atomic_int *listener = mmap(NULL, sizeof(*listener), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct wish wish = { 0 };
+	int fd;
+
+	if (argc < 7 || !read_wish(argv, &wish)) {
+		(void)fputs(usage, stderr);
+		return 64;
+	}
+	if (listener == MAP_FAILED)
+		fail("mmap");
+	*listener = NOT_YET;
+	start_supervisor(&wish, listener);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		fail("prctl");
+	fd = ask_for_each(&wish);
+	tell(listener, fd < 0 ? NEVER : fd);
+	if (fd < 0)
+		fail("seccomp");
+	(void)execvp(argv[6], argv + 6);
+	fail(argv[6]);
+}
