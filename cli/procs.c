@@ -460,3 +460,15 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 	proc_set_free(&own);
 	return is_complete;
 }
+
+bool procs_family_runs(const struct proc_roots *roots)
+{
+	struct table table = { 0 };
+	bool runs = false;
+
+	if (children_are_told() && table_read_family(roots, &table) && mark_members(roots, &table))
+		for (size_t i = 0; i < table.count && !runs; i++)
+			runs = table.is_member[i] && !is_gone(&table.procs[i]);
+	table_free(&table);
+	return runs;
+}

@@ -65,4 +65,10 @@ struct proc_report {
 bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
 		  struct proc_report *out);
 
+/*
+ * Whether one of those runs whom the kernel tells at once: the command, the adopter's children, and all below them.
+ * False where it doesn't tell.
+ */
+bool procs_family_runs(const struct proc_roots *roots);
+
 #endif

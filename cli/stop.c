@@ -46,6 +46,16 @@ static bool term_step(struct stopper *stopper, const struct proc_roots *roots)
 	return procs_signal(roots, 0, NULL, &stopper->report);
 }
 
+/*
+ * All have been told, and some of them run that are found without a look at all there are: that look would take
+ * the processor from those who have to end now, and from ourselves, who have to be in time with KILL.
+ */
+static bool is_waiting(const struct stopper *stopper, const struct proc_roots *roots)
+{
+	return stopper->are_all_told && watch_phase_end_ms(stopper->watch) != INT64_MAX &&
+	       procs_family_runs(roots);
+}
+
 bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64_t now_ms)
 {
 	enum stop_phase phase = watch_phase(stopper->watch, now_ms);
@@ -58,8 +68,12 @@ bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64
 	}
 	/* KILL does not wait for the end of a look among thousands. */
 	bounded.until_ms = watch_phase_end_ms(stopper->watch);
+	if (phase == PHASE_TERM && is_waiting(stopper, &bounded)) {
+		look_again_later(stopper, now_ms);
+		return true;
+	}
 	if (phase == PHASE_TERM)
-		is_known = term_step(stopper, &bounded);
+		is_known = stopper->are_all_told = term_step(stopper, &bounded);
 	else
 		is_known = procs_signal(roots, SIGKILL, NULL, &stopper->report);
 	/* Told, and not to be killed: it may go on for as long as it likes. */
