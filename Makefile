@@ -38,6 +38,7 @@ NEEDS_demo := demo
 NEEDS_check := check
 NEEDS_check-chaos := check
 NEEDS_check-interop := check
+NEEDS_check-model := model
 NEEDS_sanitize := check
 NEEDS_valgrind := check valgrind
 NEEDS_lint := lint
@@ -262,6 +263,11 @@ check-interop: all $(tools) ## run the tests against real Redisson clients, or F
 check-chaos: all $(tools) ## count how often each guarantee holds under faults: SCALE times as often, or FILES of tests/chaos
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock CHAOS_TABLE=$(BUILD)/chaos.table SCALE='$(SCALE)' \
 		tests/chaos/run.sh $(FILES)
+
+# The model of how a lock is held; tests/model compares the library with one of another sort.
+.PHONY: check-model
+check-model: | prepare ## have spin go through the model of how a lock is held, cli/holding.pml
+	$(Q)SPIN_DIR=$(BUILD)/spin CC='$(CC)' $(if $(JOBS),JOBS=$(JOBS)) tests/spin.sh
 
 .PHONY: unit
 unit: $(unit) ## run the tests that need no server

@@ -5,8 +5,9 @@
 #   tools/deps.sh USE...
 #
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take),
-# interop (and Java and Maven), valgrind, bench (and what is measured beside rlock) or lint. The
-# compiler asked is $CC $CPPFLAGS $CFLAGS. Needs root or sudo only when there is something to install.
+# interop (and Java and Maven), model (a checker of models), valgrind, bench (and what is measured beside
+# rlock) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS. Needs root or sudo only when there is something
+# to install.
 set -eu
 
 # What a thing is called by the package managers; "-": it can't be had there. CI tries apt-get only.
@@ -30,6 +31,7 @@ bats-support bats-support         bats-support         bats-support   bats-suppo
 bats-assert  bats-assert          bats-assert          bats-assert    bats-assert
 jdk          default-jdk-headless java-devel           openjdk17      jdk-openjdk
 maven        maven                maven                maven          maven
+spin         spin                 spin                 -              -
 valgrind     valgrind             valgrind             valgrind       valgrind
 setlock      daemontools          -                    -              -
 git          git                  git                  git            git
@@ -111,6 +113,11 @@ need_for() {
 		need_for check
 		need jdk has javac
 		need maven has mvn
+		;;
+	model)
+		need bash has bash
+		need compiler includes stdlib.h
+		need spin has spin
 		;;
 	valgrind)
 		need valgrind has valgrind
