@@ -13,6 +13,8 @@ CPPFLAGS ?=
 CFLAGS ?= -O2 -g
 LDFLAGS ?=
 SANITIZE_CFLAGS ?= -O1 -g -fno-omit-frame-pointer
+# Only clang has a fuzzer.
+FUZZ_CC ?= clang
 PKG_CONFIG ?= pkg-config
 BATS ?= bats
 
@@ -27,6 +29,9 @@ V ?=
 FILES ?=
 JOBS ?=
 SCALE ?=
+# How long check-fuzz tries new inputs on each target, and which targets instead of all of them.
+FUZZ_SECONDS ?= 20
+FUZZ ?=
 VALGRIND_FILES ?= $(wildcard tests/run.bats tests/lock.bats tests/unlock.bats tests/status.bats)
 
 VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
@@ -42,6 +47,8 @@ NEEDS_check-model := model
 NEEDS_sanitize := check
 NEEDS_valgrind := check valgrind
 NEEDS_lint := lint
+NEEDS_fuzz := fuzz
+NEEDS_check-fuzz := fuzz
 NEEDS_bench := bench
 NEEDS := $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
 
@@ -91,13 +98,18 @@ FLAGS_lib = -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS)
 FLAGS_cli = -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
 FLAGS_tests = -fPIE -Ilib -Icli $(HIREDIS_CFLAGS)
 # By the tree that it is built into; the user's come last and win.
+CC_main = $(CC)
 FLAGS_main = $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 LDFLAGS_main = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+CC_sanitize = $(CC)
 FLAGS_sanitize = $(SANITIZE) $(CPPFLAGS) $(SANITIZE_CFLAGS)
 # gcc's two libraries share where to write reports only when both are linked in.
 LDFLAGS_sanitize = $(SANITIZE) $(call try,-static-libasan -static-libubsan) -Wl,--as-needed -pthread \
 	$(SANITIZE_CFLAGS) $(LDFLAGS)
+CC_fuzz = $(FUZZ_CC)
+FLAGS_fuzz = -fsanitize=fuzzer-no-link $(FLAGS_sanitize)
+LDFLAGS_fuzz = -fsanitize=fuzzer $(SANITIZE) -Wl,--as-needed -pthread $(SANITIZE_CFLAGS) $(LDFLAGS)
 
 # ---- files ----
 
@@ -106,6 +118,8 @@ LIB_OBJECTS := $(patsubst %.c,%.o,$(wildcard lib/*.c)) lib/scripts.gen.o
 CLI_OBJECTS := $(patsubst %.c,%.o,$(wildcard cli/*.c))
 UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(patsubst %.c,%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SHARED := $(patsubst %.c,%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
 MODEL_OBJECTS := $(patsubst %.c,%.o,$(wildcard tests/model/*.c))
 # The programs of one file that tests and benchmarks use: tools/x, bench/x.
 HELPERS := $(patsubst tests/%.c,%,$(wildcard tests/tools/*.c tests/bench/*.c))
@@ -114,11 +128,11 @@ PAGES := $(wildcard man/*.[1-9])
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
 
 # Our own C for the tools that read it.
-SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/model tests/tools tests/bench))
-HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/model tests/tools tests/bench))
+SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/fuzz tests/model tests/tools tests/bench))
+HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/fuzz tests/model tests/tools tests/bench))
 # Of the tests' commands only those that are shell: some are Python.
 SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats \
-	tests/bench/*.sh $(addprefix tests/interop/,*.sh *.bash *.bats commands/*) \
+	tests/bench/*.sh tests/fuzz/*.sh $(addprefix tests/interop/,*.sh *.bash *.bats commands/*) \
 	$(addprefix tests/chaos/,*.sh *.bash *.bats)) \
 	$(shell grep -lE '^\#!.*[ /](ba)?sh$$' tests/commands/*)
 
@@ -138,15 +152,15 @@ all: $(PRODUCTS) ## the program, the library and its .pc file (the default)
 define tree
 # Changes when the commands do, or the list of files: all of the tree is made anew then.
 $1/flags: FORCE | prepare
-	$$(call remember,$$(call quote,$$(CC) $$(LANGUAGE) $$(WARNINGS) $$(FLAGS_lib) $$(FLAGS_cli) \
+	$$(call remember,$$(call quote,$$(CC_$2) $$(LANGUAGE) $$(WARNINGS) $$(FLAGS_lib) $$(FLAGS_cli) \
 		$$(FLAGS_$2)) $$(call quote,$$(LDFLAGS_$2) $$(PROGRAM_LIBS)) $$(LIB_OBJECTS) $$(CLI_OBJECTS))
 
 $1/%.o: %.c $1/flags
-	$$(call step,CC)$$(CC) $$(LANGUAGE) $$(WARNINGS) $$(FLAGS_$$(firstword $$(subst /, ,$$*))) \
+	$$(call step,CC)$$(CC_$2) $$(LANGUAGE) $$(WARNINGS) $$(FLAGS_$$(firstword $$(subst /, ,$$*))) \
 		$$(FLAGS_$2) -MMD -MP -c -o $$@ $$<
 
 $1/lib/scripts.gen.o: $(BUILD)/scripts.gen.c $1/flags
-	$$(call step,CC)$$(CC) $$(LANGUAGE) $$(WARNINGS) -Wno-overlength-strings -Ilib $$(FLAGS_lib) \
+	$$(call step,CC)$$(CC_$2) $$(LANGUAGE) $$(WARNINGS) -Wno-overlength-strings -Ilib $$(FLAGS_lib) \
 		$$(FLAGS_$2) -MMD -MP -c -o $$@ $$<
 
 $1/librlock.a: $$(addprefix $1/,$$(LIB_OBJECTS))
@@ -157,21 +171,26 @@ $1/cli.a: $$(addprefix $1/,$$(filter-out cli/main.o,$$(CLI_OBJECTS)))
 	$$(call step,AR)rm -f $$@ && $$(AR) rcs $$@ $$^
 
 $1/rlock: $$(addprefix $1/,$$(CLI_OBJECTS)) $1/librlock.a
-	$$(call step,LINK)$$(CC) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
+	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
 
 $$(addprefix $1/unit/,$$(UNIT_TESTS)): $1/unit/%: $1/tests/unit/%.o \
 		$$(addprefix $1/,$$(UNIT_SHARED)) $1/cli.a $1/librlock.a
-	$$(call step,LINK)$$(CC) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
+	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
+
+$$(addprefix $1/,$$(FUZZERS)): $1/%: $1/tests/fuzz/fuzz_%.o \
+		$$(addprefix $1/,$$(FUZZ_SHARED)) $1/cli.a $1/librlock.a
+	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
 
 $1/model/model: $$(addprefix $1/,$$(MODEL_OBJECTS)) $1/librlock.a
-	$$(call step,LINK)$$(CC) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
+	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
 
 -include $$(patsubst %.o,$1/%.d,$$(LIB_OBJECTS) $$(CLI_OBJECTS) $$(UNIT_SHARED) $$(MODEL_OBJECTS) \
-		$$(UNIT_TESTS:%=tests/unit/%.o))
+		$$(UNIT_TESTS:%=tests/unit/%.o) $$(FUZZ_SHARED) $$(FUZZERS:%=tests/fuzz/fuzz_%.o))
 endef
 
 $(eval $(call tree,$(BUILD),main))
 $(eval $(call tree,$(BUILD)/sanitize,sanitize))
+$(eval $(call tree,$(BUILD)/fuzz,fuzz))
 
 # The directories stand for scripts that were taken away.
 $(BUILD)/scripts.gen.c: lua/embed.sh $(SCRIPTS) lua lua/inc
@@ -207,7 +226,7 @@ FORCE:
 # Comes before everything that is compiled or run, and does nothing for a plain `make`.
 .PHONY: prepare
 prepare:
-	$(if $(NEEDS),$(Q)CC='$(CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' tools/deps.sh $(NEEDS))
+	$(if $(NEEDS),$(Q)CC='$(CC)' FUZZ_CC='$(FUZZ_CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' tools/deps.sh $(NEEDS))
 
 .PHONY: deps
 deps: prepare ## install what is missing to build (needs root or sudo)
@@ -288,6 +307,14 @@ valgrind_files = $(if $(knows_pidfds),$(VALGRIND_FILES),$(info valgrind is too o
 valgrind: all $(BUILD)/valgrind/rlock $(unit) $(tools) ## unit tests and VALGRIND_FILES under valgrind
 	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock $(call watched,valgrind) UNIT_WRAPPER='$(VALGRIND)' \
 		tests/run.sh $(or $(FILES),$(unit) $(valgrind_files))
+
+fuzz := $(FUZZERS:%=$(BUILD)/fuzz/%)
+.PHONY: fuzz
+fuzz: $(fuzz) ## build the fuzz targets, with clang
+
+.PHONY: check-fuzz
+check-fuzz: $(fuzz) ## fuzz each target, or FUZZ, for FUZZ_SECONDS; installs what is missing
+	$(Q)FUZZ_DIR=$(BUILD)/fuzz FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run.sh $(or $(FUZZ),$(FUZZERS))
 
 .PHONY: bench
 bench: all $(bench) $(tools) ## measure, beside what one would otherwise take; QUICK=1 for a minute

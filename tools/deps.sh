@@ -6,8 +6,8 @@
 #
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take),
 # interop (and Java and Maven), model (a checker of models), valgrind, bench (and what is measured beside
-# rlock) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS. Needs root or sudo only when there is something
-# to install.
+# rlock), fuzz or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC. Needs root or sudo
+# only when there is something to install.
 set -eu
 
 # What a thing is called by the package managers; "-": it can't be had there. CI tries apt-get only.
@@ -36,6 +36,7 @@ valgrind     valgrind             valgrind             valgrind       valgrind
 setlock      daemontools          -                    -              -
 git          git                  git                  git            git
 clang        clang                clang                clang          clang
+fuzzer       clang,libclang-rt-dev clang,compiler-rt   clang,compiler-rt clang,compiler-rt
 clang-format clang-format         clang-tools-extra    clang-extra-tools clang
 clang-tidy   clang-tidy           clang-tools-extra    clang-extra-tools clang
 cppcheck     cppcheck             cppcheck             cppcheck       cppcheck
@@ -81,6 +82,18 @@ has_bats_library() {
 	return 1
 }
 
+# The compiler, and the libraries of its fuzzer and of its sanitizers.
+can_fuzz() {
+	probe=$(mktemp) || return 1
+	status=0
+	echo '#include <stdint.h>
+		int LLVMFuzzerTestOneInput(const uint8_t *data, unsigned long size);
+		int LLVMFuzzerTestOneInput(const uint8_t *data, unsigned long size) { return size && *data; }' |
+		${FUZZ_CC:-clang} -fsanitize=fuzzer,address,undefined -o "$probe" -x c - || status=1
+	rm -f "$probe"
+	return $status
+}
+
 need_for() {
 	case $1 in
 	build)
@@ -121,6 +134,12 @@ need_for() {
 		;;
 	valgrind)
 		need valgrind has valgrind
+		;;
+	fuzz)
+		need_for build
+		need bash has bash
+		need coreutils timeout 10 realpath -m /
+		need fuzzer can_fuzz
 		;;
 	bench)
 		need_for check

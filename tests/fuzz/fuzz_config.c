@@ -1,0 +1,57 @@
+/*
+ * cli/config.c, and what becomes of its options: the input is a configuration file, and the command line
+ * says nothing but where it is. It is read to the end, or there is one of the exit codes of the manual.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "opts.h"
+
+#include "fuzz.h"
+
+static const struct verb verb = { "run", NULL, RLOCK_PLAIN, VERBS_TAKE, COMMAND_NEEDED, "", "" };
+
+static void write_config(const uint8_t *data, size_t size)
+{
+	static int fd = -1;
+	char path[32];
+
+	if (fd < 0) {
+		fd = memfd_create("rlock.conf", MFD_CLOEXEC);
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		ALWAYS(fd >= 0 && setenv("RLOCK_CONFIG", path, 1) == 0);
+		ALWAYS(unsetenv("RLOCK_URL") == 0 && unsetenv("REDISCLI_AUTH") == 0);
+	}
+	ALWAYS(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size);
+}
+
+static void check_opts(const struct opts *opts)
+{
+	ALWAYS(opts->url_count > 0 && opts->server != NULL);
+	ALWAYS(fuzz_is_shown_safely(opts->server));
+	ALWAYS(opts->quorum > opts->url_count / 2 && opts->quorum <= opts->url_count);
+	ALWAYS(opts->lease_ms >= 1000 && opts->wait_ms >= -1 && opts->connect_timeout_ms > 0);
+	ALWAYS(opts->at_least_ms >= 0 && opts->max_run_ms >= 0 && opts->grace_ms >= 0);
+	ALWAYS(opts->conflict_exit_code >= 0 && opts->conflict_exit_code <= 255);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char program[] = "rlock", run[] = "run", name[] = "name", end[] = "--", command[] = "true";
+	char *argv[] = { program, run, name, end, command, NULL };
+	struct opts opts;
+	bool is_done = false;
+	int code;
+
+	write_config(data, size);
+	code = opts_read(&verb, 5, argv, &opts, &is_done);
+	ALWAYS(!is_done && (code == 0 || code == EXIT_CONFIG));
+	if (code != 0)
+		return 0;
+	check_opts(&opts);
+	opts_free(&opts);
+	return 0;
+}

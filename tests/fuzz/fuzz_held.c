@@ -1,0 +1,64 @@
+/*
+ * cli/held.c: RLOCK_HELD may hold anything, for whoever calls us can set it. What is taken from there is
+ * well formed, and our own word behind it is found again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "held.h"
+
+#include "fuzz.h"
+
+#define ID "0123456789abcdef0123456789abcdef"
+#define SERVER "redis://127.0.0.1:6379/0"
+
+static const struct rlock_name name = { "job", 3 };
+
+static void check_owners(const char *value)
+{
+	char **owners = NULL;
+	size_t count = 0;
+
+	held_owners(value, &name, &owners, &count);
+	for (size_t i = 0; i < count; i++) {
+		size_t len = strlen(owners[i]);
+
+		ALWAYS(len > 0 && len < RLOCK_OWNER_MAX && strpbrk(owners[i], " \n") == NULL);
+	}
+	owners_free(owners, count);
+}
+
+static void check_found(const char *value)
+{
+	struct held held;
+
+	if (held_find(value, SERVER, &name, &held))
+		ALWAYS(held.lease_ms > 0 && strlen(held.hold_id) < RLOCK_HOLD_ID_MAX &&
+		       held.hold_id[0] != '\0' && rlock_kind_name(held.kind) != NULL);
+}
+
+static void check_extended(const char *value)
+{
+	struct rlock_hold *hold = NULL;
+	struct held held;
+	char *extended;
+
+	ALWAYS(rlock_hold_new(RLOCK_READ, &name, 1, ID, 0, 30000, &hold) == RLOCK_OK);
+	extended = held_extend(value, SERVER, RLOCK_READ, &name, 1, hold);
+	ALWAYS(extended != NULL && strncmp(extended, value, strlen(value)) == 0);
+	ALWAYS(held_find(extended, SERVER, &name, &held));
+	ALWAYS(held.kind == RLOCK_READ && held.lease_ms == 30000 && strcmp(held.hold_id, ID) == 0);
+	free(extended);
+	rlock_hold_free(hold);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *value = fuzz_text(data, size);
+
+	check_owners(value);
+	check_found(value);
+	check_extended(value);
+	free(value);
+	return 0;
+}

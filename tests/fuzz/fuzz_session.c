@@ -1,0 +1,131 @@
+/*
+ * cli/session.c: the file of a lock without a command. The first line of the input is what the file is
+ * called, an empty one standing for a name that fits this process; the rest is what it holds. Whatever
+ * is read from there is written, and reads as the same again.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "procs.h"
+#include "session.h"
+
+#include "fuzz.h"
+
+#define ID "0123456789abcdef0123456789abcdef"
+#define SERVER "redis://127.0.0.1:6379/0"
+
+static const struct rlock_name job = { "job", 3 };
+
+static struct proc self;
+static int dir_fd = -1;
+
+static void prepare(void)
+{
+	if (dir_fd >= 0)
+		return;
+	ALWAYS(proc_read(getpid(), &self));
+	ALWAYS(setenv("RLOCK_RUNTIME_DIR", fuzz_directory(), 1) == 0);
+	dir_fd = open(fuzz_directory(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ALWAYS(dir_fd >= 0);
+}
+
+static bool write_file(const char *name, const uint8_t *data, size_t size)
+{
+	int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return false;
+	ALWAYS(write(fd, data, size) == (ssize_t)size);
+	ALWAYS(close(fd) == 0);
+	return true;
+}
+
+static void check_same(const struct session *session, const struct session *again)
+{
+	int64_t sent_ms = 0, lease_ms = 0;
+
+	ALWAYS(again->name_count == session->name_count && again->kind == session->kind);
+	ALWAYS(strcmp(again->server, session->server) == 0);
+	for (size_t i = 0; i < session->name_count; i++) {
+		ALWAYS(again->names[i].len == session->names[i].len);
+		ALWAYS(memcmp(again->names[i].text, session->names[i].text,
+			      session->names[i].len) == 0);
+		ALWAYS(strcmp(again->owners[i], session->owners[i]) == 0);
+	}
+	ALWAYS(again->had_ms == session->had_ms && again->renewer == session->renewer &&
+	       again->renewer_start == session->renewer_start);
+	ALWAYS(again->is_lost == session->is_lost && again->is_given_up == session->is_given_up &&
+	       again->is_fixed_lease == session->is_fixed_lease);
+	ALWAYS(session_reload(session, &sent_ms, &lease_ms));
+	ALWAYS(sent_ms == session->sent_ms && lease_ms == session->lease_ms);
+}
+
+/* Owns what it is given. */
+static void check_session(struct session *session)
+{
+	struct session *again, *near = NULL;
+	int code;
+
+	if (session == NULL)
+		return;
+	for (size_t i = 0; i < session->name_count; i++) {
+		const char *why;
+
+		ALWAYS(rlock_name_check(&session->names[i], &why) == RLOCK_OK);
+		ALWAYS(session->owners[i][0] != '\0' &&
+		       strlen(session->owners[i]) < RLOCK_OWNER_MAX);
+	}
+	session_say_near(session, &job, 1, SERVER, "unlock");
+	ALWAYS(session_save(session) == 0);
+	again = session_find(self.pid, session->names, session->name_count, session->server, &near,
+			     &code);
+	ALWAYS(again != NULL && near == NULL);
+	check_same(session, again);
+	session_mark_lost(again);
+	session_free(again);
+	session_remove(session);
+	session_free(session);
+}
+
+static void check_owners(void)
+{
+	char **owners = NULL;
+	size_t count = 0;
+
+	session_owners(self.pid, &job, 1, &owners, &count);
+	for (size_t i = 0; i < count; i++)
+		free(owners[i]);
+	free(owners);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct session *found, *near = NULL;
+	char *name, good[96];
+	int code;
+
+	prepare();
+	(void)snprintf(good, sizeof(good), "hold-%d-%" PRIu64 "-" ID, (int)self.pid, self.start);
+	name = fuzz_line(&data, &size);
+	if (name[0] == '\0' || strchr(name, '/') != NULL) {
+		free(name);
+		name = strdup(good);
+		ALWAYS(name != NULL);
+	}
+	if (!write_file(name, data, size)) {
+		free(name);
+		return 0;
+	}
+	check_owners();
+	found = session_find(self.pid, &job, 1, SERVER, &near, &code);
+	ALWAYS(code == 0);
+	check_session(found);
+	check_session(near);
+	(void)unlinkat(dir_fd, name, 0);
+	free(name);
+	return 0;
+}

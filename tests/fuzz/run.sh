@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Tries new inputs on fuzz targets, each for a while, beginning with its corpus, which is not changed. An
+# input that is a finding stays in FUZZ_DIR, and so does the corpus with what was found to be new.
+#
+#   FUZZ_DIR=build/fuzz FUZZ_SECONDS=20 tests/fuzz/run.sh TARGET...
+#
+# One line a target, and last of all how many of them passed and failed.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+: "${FUZZ_DIR:=build/fuzz}" "${FUZZ_SECONDS:=20}"
+here=tests/fuzz
+passed=0 failed=0
+
+# All that a target may want: more memory or time for one input is a finding.
+limits=(-timeout=20 -rss_limit_mb=1024 -malloc_limit_mb=16)
+
+unset "${!RLOCK_@}" REDISCLI_AUTH
+export LC_ALL=C.UTF-8
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
+export UBSAN_OPTIONS=print_stacktrace=1
+
+# last PATTERN LOG: what the last line of that kind says behind it, up to a blank.
+last() {
+	sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1
+}
+
+# try TARGET: the corpus first, so that a finding in there is told apart from a new one.
+try() {
+	local target=$1 dir=$FUZZ_DIR/$1.work log=$FUZZ_DIR/$1.log status=0
+	local -a options=("${limits[@]}" -artifact_prefix="$FUZZ_DIR/$target-" -close_fd_mask=2)
+
+	rm -rf "$dir" "$FUZZ_DIR/$target"-{crash,leak,timeout,oom,slow-unit}-*
+	mkdir -p "$dir"
+	[ ! -d "$here/corpus/$target" ] || cp -R "$here/corpus/$target/." "$dir"
+	[ ! -f "$here/$target.dict" ] || options+=("-dict=$here/$target.dict")
+	"$FUZZ_DIR/$target" "${options[@]}" -runs=0 "$dir" >"$log" 2>&1 || status=$?
+	if [ $status -eq 0 ]; then
+		"$FUZZ_DIR/$target" "${options[@]}" -print_final_stats=1 -max_len=4096 \
+			-max_total_time="$FUZZ_SECONDS" "$dir" >"$log" 2>&1 || status=$?
+	fi
+	report "$target" "$status" "$log"
+}
+
+report() {
+	local target=$1 status=$2 log=$3 input
+
+	if [ "$status" -eq 0 ]; then
+		passed=$((passed + 1))
+		echo "ok $target: $(last 'number_of_executed_units:' "$log") executions," \
+			"$(last 'new_units_added:' "$log") new inputs," \
+			"coverage $(last 'cov:' "$log"), features $(last 'ft:' "$log"), no finding"
+		return
+	fi
+	failed=$((failed + 1))
+	input=$(find "$FUZZ_DIR" -maxdepth 1 -name "$target-*-*" | head -n 1)
+	echo "not ok $target: exit status $status, ${input:-no input was written}; all of it: $log"
+	grep -avE '^#[0-9]+|^(INFO|stat|MS):| in fuzzer::' "$log" | tail -n 60 | sed 's/^/# /' || :
+}
+
+for target; do
+	try "$target"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
