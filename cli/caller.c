@@ -86,8 +86,8 @@ int caller_find(const struct opts *opts, struct caller_hold *out)
 
 	*out = (struct caller_hold){ 0 };
 	out->session = session_find(pid, opts->names, opts->name_count, server, &out->near, &code);
-	out->is_run = value != NULL && held_find(value, server, &opts->names[0], &out->run) &&
-		      session_is_outside(out->session, out->run.hold_id);
+	if (code == 0 && value != NULL && held_find(value, server, &opts->names[0], &out->run))
+		code = session_is_outside(out->session, out->run.hold_id, &out->is_run);
 	if (code != 0)
 		caller_hold_clear(out);
 	return code;

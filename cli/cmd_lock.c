@@ -125,19 +125,19 @@ static int join_cancels(struct taker *taker)
 }
 
 /* By which owners this process and those above it may hold these names already. */
-static void find_owners(struct taker *taker)
+static int find_owners(struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
 	const char *held = getenv(HELD_VARIABLE);
 
 	if (opts->owner != NULL) {
 		(void)snprintf(taker->owner, sizeof(taker->owner), OWNER_FORMAT, opts->owner);
-		return;
+		return 0;
 	}
 	for (size_t i = 0; held != NULL && i < opts->name_count; i++)
 		held_owners(held, &opts->names[i], &taker->owners, &taker->owner_count);
-	session_owners(taker->target_fd >= 0 ? taker->target : getpid(), opts->names,
-		       opts->name_count, &taker->owners, &taker->owner_count);
+	return session_owners(taker->target_fd >= 0 ? taker->target : getpid(), opts->names,
+			      opts->name_count, &taker->owners, &taker->owner_count);
 }
 
 /* ---- taking it ---- */
@@ -290,6 +290,7 @@ static int start_renewer(const struct taker *taker, struct watch *watch, struct 
 		.knock_fd = -1,
 		.session = session,
 	};
+	enum proc_sight sight;
 	struct proc proc;
 
 	if (job.keeper_fd >= 0) {
@@ -300,8 +301,14 @@ static int start_renewer(const struct taker *taker, struct watch *watch, struct 
 		say_error("cannot start the renewer: %s", strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	if (proc_read(session->renewer, &proc))
-		session->renewer_start = proc.start;
+	/* Who is to end it one day must not end another under its number. */
+	sight = proc_look(session->renewer, &proc);
+	if (sight != PROC_SEEN) {
+		say_error("cannot watch the renewer: %s",
+			  strerror(sight == PROC_UNSEEN ? errno : ESRCH));
+		return EXIT_SYSTEM;
+	}
+	session->renewer_start = proc.start;
 	return session_save(session);
 }
 
@@ -420,7 +427,9 @@ static int take(struct taker *taker, struct session *session)
 		return code;
 	if (is_cancelled)
 		return end_cancelled(taker);
-	find_owners(taker);
+	code = find_owners(taker);
+	if (code != 0)
+		return code;
 	make_note(taker);
 	status = acquire(taker);
 	if (status != RLOCK_OK)

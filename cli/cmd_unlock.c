@@ -2,12 +2,14 @@
  * unlock: give back the caller's most recent hold; that of an --owner; or, with --force, break
  * whoever's it is.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "caller.h"
 #include "cli.h"
@@ -47,19 +49,30 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 
 /* ---- the caller's ---- */
 
-/* A renewal on its way does no harm behind the release; a second release by it might. */
-static void stop_renewer(const struct session *session)
+/*
+ * A renewal on its way does no harm behind the release; a second release by it might, and a renewer that went
+ * on would find its lock lost. 0, or the exit code when it can't be stopped.
+ */
+static int stop_renewer(const struct session *session)
 {
 	struct pollfd ended = { -1, POLLIN, 0 };
+	int error = 0;
 
-	if (session->renewer <= 0)
-		return;
+	/* Without its start it might be another one under its number. */
+	if (session->renewer <= 0 || session->renewer_start == 0)
+		return 0;
 	ended.fd = proc_open(session->renewer, session->renewer_start);
-	if (ended.fd < 0)
-		return;
-	(void)syscall(SYS_pidfd_send_signal, ended.fd, SIGKILL, NULL, 0);
-	(void)rlock_poll(&ended, 1, rlock_now_ms() + RENEWER_MS);
-	(void)close(ended.fd);
+	if (ended.fd < 0 || syscall(SYS_pidfd_send_signal, ended.fd, SIGKILL, NULL, 0) != 0)
+		error = errno;
+	else
+		(void)rlock_poll(&ended, 1, rlock_now_ms() + RENEWER_MS);
+	if (ended.fd >= 0)
+		(void)close(ended.fd);
+	if (error == 0 || error == ESRCH)
+		return 0;
+	say_error("cannot stop the renewer, process %d: %s", (int)session->renewer,
+		  strerror(error));
+	return EXIT_SYSTEM;
 }
 
 static int give_back(const struct opts *opts, struct rlock_conn *conn, struct session *session)
@@ -67,9 +80,10 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct se
 	struct rlock_hold *hold = NULL;
 	enum rlock_status status;
 	char names[NAMES_SHOWN_MAX];
-	int code;
+	int code = stop_renewer(session);
 
-	stop_renewer(session);
+	if (code != 0)
+		return code;
 	if (session->is_lost) {
 		session_remove(session);
 		say_error("%s: the lock had been lost",

@@ -13,6 +13,7 @@
 #include "config.h"
 #include "exits.h"
 #include "say.h"
+#include "shortage.h"
 #include "usage.h"
 
 #define CONFIG_SIZE_MAX 65536
@@ -75,7 +76,7 @@ static int say_unreadable(const char *path, const char *origin)
 		return EXIT_SYSTEM;
 	}
 	say_error("cannot read '%s'%s: %s", usage_show(path, shown), origin, strerror(err));
-	return EXIT_CONFIG;
+	return is_shortage(err) ? EXIT_SYSTEM : EXIT_CONFIG;
 }
 
 /* The user's own file; false when there can't be one. */

@@ -144,11 +144,20 @@ static bool start_renewer(struct keeper *keeper)
 	return true;
 }
 
+/* Behind the start, while the command runs: only a reused pid is ever told from it by this. */
+static void note_start(struct keeper *keeper)
+{
+	struct proc proc;
+
+	if (!keeper->has_ended && keeper->watch->job_start == 0 &&
+	    proc_read(keeper->command, &proc))
+		keeper->watch->job_start = proc.start;
+}
+
 static int start_command(struct keeper *keeper)
 {
 	const struct keeper_job *job = keeper->job;
 	char **environment = job_environment(job->opts, job->kind, job->hold);
-	struct proc proc;
 	int code;
 
 	if (environment == NULL) {
@@ -158,10 +167,8 @@ static int start_command(struct keeper *keeper)
 	code = job_start(job->path, job->opts->command, environment, job->signals, keeper->watch,
 			 &keeper->command);
 	job_environment_free(environment);
-	/* Behind the start, while the command runs: only a reused pid is ever told from it by this.
-	 */
-	if (code == 0 && proc_read(keeper->command, &proc))
-		keeper->watch->job_start = proc.start;
+	if (code == 0)
+		note_start(keeper);
 	return code;
 }
 
@@ -187,8 +194,12 @@ static void reap(struct keeper *keeper)
 	for (;;) {
 		siginfo_t info = { 0 };
 
-		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) != 0 ||
-		    info.si_pid == 0)
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) != 0) {
+			if (errno == EINTR)
+				continue;
+			return;
+		}
+		if (info.si_pid == 0)
 			return;
 		if (info.si_pid == keeper->command && info.si_code == CLD_STOPPED)
 			keeper->settle_ms = rlock_now_ms() + SETTLE_MS;
@@ -421,6 +432,7 @@ static void watch_over(struct keeper *keeper)
 
 		if (has_ended_in_peace(keeper))
 			return;
+		note_start(keeper);
 		watch_check_deadlines(keeper->watch, rlock_now_ms());
 		has_processes = stop_step(keeper);
 		report(keeper);
@@ -557,6 +569,8 @@ int keeper_run(const struct keeper_job *job)
 	bool is_lost;
 
 	if (code != 0) {
+		/* A signal that has come must not keep it. */
+		rlock_conn_set_cancel(job->conn, -1);
 		(void)rlock_release(job->conn, job->hold, rlock_now_ms() + RELEASE_MS);
 		keeper_clear(&keeper);
 		return code;

@@ -13,6 +13,7 @@
 #include "grammar.h"
 #include "opts.h"
 #include "say.h"
+#include "shortage.h"
 #include "usage.h"
 
 #define PASSWORD_FILE_MAX 65536
@@ -227,9 +228,10 @@ static int password_file_read(struct rlock_url *url, const char *path)
 	enum rlock_status status = RLOCK_OK;
 	size_t len = 0;
 	char *text = config_read_file(path, PASSWORD_FILE_MAX, &len);
-	const char *wrong = text == NULL ? strerror(errno) : first_line_cut(text, len);
+	int error = text == NULL ? errno : 0;
+	const char *wrong = text == NULL ? strerror(error) : first_line_cut(text, len);
 
-	if (text == NULL && errno == ENOMEM)
+	if (error == ENOMEM)
 		return out_of_memory();
 	if (wrong == NULL)
 		status = rlock_url_set_password(url, text);
@@ -240,7 +242,7 @@ static int password_file_read(struct rlock_url *url, const char *path)
 		char shown[USAGE_SHOWN_MAX];
 
 		say_error("password file '%s': %s", usage_show(path, shown), wrong);
-		return EXIT_CONFIG;
+		return is_shortage(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	}
 	return status == RLOCK_OK ? 0 : out_of_memory();
 }

@@ -19,6 +19,7 @@
 #include "number.h"
 #include "procs.h"
 #include "renewer.h"
+#include "shortage.h"
 
 #define STAT_MAX 1024
 /* Processes that fork as fast as they are found are met again at the caller's next call. */
@@ -32,19 +33,28 @@ struct table {
 
 /* ---- one process ---- */
 
+/* -1 with errno. */
 static ssize_t read_file(pid_t pid, const char *file, char *out, size_t size)
 {
 	char path[64];
 	ssize_t len;
-	int fd;
+	int fd, error;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	len = read(fd, out, size);
+	error = errno;
 	(void)close(fd);
+	errno = error;
 	return len;
+}
+
+/* A process that goes while it is looked at is as gone as one that was before. */
+static enum proc_sight sight_of_failure(void)
+{
+	return is_shortage(errno) ? PROC_UNSEEN : PROC_GONE;
 }
 
 /* Which of the numbers behind the state are of use; proc(5) counts them from 4 on. */
@@ -72,16 +82,12 @@ static bool read_numbers(const char *cursor, struct proc *out)
 }
 
 /* The fields stand behind the last parenthesis: the name may hold anything, blanks and brackets too. */
-bool proc_read(pid_t pid, struct proc *out)
+static bool parse_stat(char *text, struct proc *out)
 {
-	char text[STAT_MAX], *open_bracket, *close_bracket;
-	ssize_t len = read_file(pid, "stat", text, sizeof(text) - 1);
-	struct proc proc = { .pid = pid };
+	struct proc proc = { .pid = out->pid };
+	char *open_bracket, *close_bracket;
 	size_t name_len;
 
-	if (len <= 0)
-		return false;
-	text[len] = '\0';
 	open_bracket = strchr(text, '(');
 	close_bracket = strrchr(text, ')');
 	if (open_bracket == NULL || close_bracket == NULL || close_bracket < open_bracket ||
@@ -98,70 +104,109 @@ bool proc_read(pid_t pid, struct proc *out)
 	return true;
 }
 
+enum proc_sight proc_look(pid_t pid, struct proc *out)
+{
+	char text[STAT_MAX];
+	ssize_t len = read_file(pid, "stat", text, sizeof(text) - 1);
+	struct proc proc = { .pid = pid };
+
+	if (len < 0)
+		return sight_of_failure();
+	text[len] = '\0';
+	if (!parse_stat(text, &proc))
+		return PROC_GONE;
+	*out = proc;
+	return PROC_SEEN;
+}
+
+bool proc_read(pid_t pid, struct proc *out)
+{
+	return proc_look(pid, out) == PROC_SEEN;
+}
+
 /* A leader that has exited is a zombie while its other threads run on. */
 static bool is_gone(const struct proc *proc)
 {
 	return proc->state == 'X' || (proc->state == 'Z' && proc->threads <= 1);
 }
 
-bool proc_is_running(pid_t pid, uint64_t start)
+bool proc_has_ended(pid_t pid, uint64_t start)
 {
 	struct proc proc;
+	enum proc_sight sight = proc_look(pid, &proc);
 
-	return proc_read(pid, &proc) && (start == 0 || proc.start == start) && !is_gone(&proc);
+	if (sight == PROC_SEEN)
+		return (start != 0 && proc.start != start) || is_gone(&proc);
+	return sight == PROC_GONE;
 }
 
 int proc_open(pid_t pid, uint64_t start)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0), error;
+	enum proc_sight sight;
 	struct proc proc;
 
-	if (fd < 0)
-		return -1;
+	if (fd < 0 || start == 0)
+		return fd;
 	/* Looked at again behind the open: from now on the number can't change its meaning. */
-	if (start != 0 && (!proc_read(pid, &proc) || proc.start != start)) {
-		(void)close(fd);
-		errno = ESRCH;
-		return -1;
-	}
-	return fd;
+	sight = proc_look(pid, &proc);
+	if (sight == PROC_SEEN && proc.start == start)
+		return fd;
+	error = sight == PROC_UNSEEN ? errno : ESRCH;
+	(void)close(fd);
+	errno = error;
+	return -1;
 }
 
-bool proc_carries_hold(pid_t pid, const char *hold_id)
+/* A whole file of a process, malloc'ed, with a NUL behind it; NULL with errno. */
+static char *read_whole(pid_t pid, const char *file, size_t *len_out)
 {
-	static const char variable[] = "RLOCK_HELD=";
 	size_t size = 1 << 16, len = 0;
 	char *text = malloc(size + 1), path[64];
-	bool is_found = false;
-	int fd;
+	ssize_t got = 0;
+	int fd, error;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	fd = text != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	while (fd >= 0) {
-		ssize_t got = read(fd, text + len, size - len);
-
-		if (got <= 0)
-			break;
+	while (fd >= 0 && text != NULL && (got = read(fd, text + len, size - len)) > 0) {
 		len += (size_t)got;
 		if (len == size) {
 			char *larger = realloc(text, 2 * size + 1);
 
 			if (larger == NULL)
-				break;
+				free(text);
 			text = larger;
 			size *= 2;
 		}
 	}
+	error = errno;
 	if (fd >= 0)
 		(void)close(fd);
-	if (text != NULL) {
-		text[len] = '\0';
-		for (size_t i = 0; i < len && !is_found; i += strlen(text + i) + 1)
-			is_found = strncmp(text + i, variable, sizeof(variable) - 1) == 0 &&
-				   strstr(text + i, hold_id) != NULL;
+	if (text != NULL && (fd < 0 || got < 0)) {
+		free(text);
+		text = NULL;
 	}
+	if (text != NULL)
+		text[len] = '\0';
+	*len_out = len;
+	errno = error;
+	return text;
+}
+
+enum proc_sight proc_carries_hold(pid_t pid, const char *hold_id)
+{
+	static const char variable[] = "RLOCK_HELD=";
+	size_t len;
+	char *text = read_whole(pid, "environ", &len);
+	bool is_found = false;
+
+	if (text == NULL)
+		return sight_of_failure();
+	for (size_t i = 0; i < len && !is_found; i += strlen(text + i) + 1)
+		is_found = strncmp(text + i, variable, sizeof(variable) - 1) == 0 &&
+			   strstr(text + i, hold_id) != NULL;
 	free(text);
-	return is_found;
+	return is_found ? PROC_SEEN : PROC_GONE;
 }
 
 /* ---- all of them ---- */
@@ -190,18 +235,26 @@ static bool is_too_late(const struct proc_roots *roots)
 static bool table_read(const struct proc_roots *roots, struct table *table)
 {
 	DIR *dir = opendir("/proc");
-	struct dirent *entry;
 	bool is_complete = true;
 
 	if (dir == NULL)
 		return false;
-	while (is_complete && (entry = readdir(dir)) != NULL) {
+	while (is_complete) {
+		enum proc_sight sight;
+		struct dirent *entry;
 		struct proc proc;
 
+		errno = 0;
+		entry = readdir(dir);
+		if (entry == NULL) {
+			is_complete = errno == 0;
+			break;
+		}
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		if (proc_read((pid_t)strtol(entry->d_name, NULL, 10), &proc))
-			is_complete = table_add(table, &proc) && !is_too_late(roots);
+		sight = proc_look((pid_t)strtol(entry->d_name, NULL, 10), &proc);
+		is_complete = sight == PROC_SEEN ? table_add(table, &proc) && !is_too_late(roots)
+						 : sight == PROC_GONE;
 	}
 	(void)closedir(dir);
 	return is_complete;
@@ -224,15 +277,16 @@ static bool is_left_aside(const struct proc_roots *roots, const struct proc *pro
 	return strcmp(proc->name, RENEWER_NAME) == 0;
 }
 
-static bool is_root(const struct proc_roots *roots, const struct proc *proc)
+static enum proc_sight root_sight(const struct proc_roots *roots, const struct proc *proc)
 {
 	if (roots->job > 0 && proc->pid == roots->job &&
 	    (roots->job_start == 0 || proc->start == roots->job_start))
-		return true;
+		return PROC_SEEN;
 	if (roots->adopter > 0 && roots->adopts_strangers && proc->parent == roots->adopter)
-		return true;
-	return roots->hold_id != NULL && !is_gone(proc) &&
-	       proc_carries_hold(proc->pid, roots->hold_id);
+		return PROC_SEEN;
+	if (roots->hold_id == NULL || is_gone(proc))
+		return PROC_GONE;
+	return proc_carries_hold(proc->pid, roots->hold_id);
 }
 
 /* The command, the adopter, and all below them. */
@@ -248,10 +302,12 @@ static bool table_read_family(const struct proc_roots *roots, struct table *tabl
 	if (roots->job > 0 && proc_read(roots->job, &proc) && proc.parent != roots->adopter)
 		is_complete = pid_list_add(&list, roots->job) && is_complete;
 	for (size_t i = 0; is_complete && i < list.count; i++) {
-		if (!proc_read(list.pids[i], &proc))
+		enum proc_sight sight = proc_look(list.pids[i], &proc);
+
+		if (sight == PROC_GONE)
 			continue;
-		is_complete = table_add(table, &proc) && !is_too_late(roots);
-		if (proc.pid == roots->adopter || !is_left_aside(roots, &proc))
+		is_complete = sight == PROC_SEEN && table_add(table, &proc) && !is_too_late(roots);
+		if (is_complete && (proc.pid == roots->adopter || !is_left_aside(roots, &proc)))
 			children_add(proc.pid, &list);
 	}
 	pid_list_free(&list);
@@ -280,9 +336,27 @@ static bool has_member_parent(const struct table *table, const struct proc *chil
 	return parent != NULL && table->is_member[parent - table->procs];
 }
 
+/* False when there may be more of them than were marked. */
+static bool mark_roots(const struct proc_roots *roots, struct table *table)
+{
+	bool is_complete = true;
+
+	for (size_t i = 0; i < table->count; i++) {
+		enum proc_sight sight = PROC_GONE;
+
+		if (is_too_late(roots))
+			return false;
+		if (!is_left_aside(roots, &table->procs[i]))
+			sight = root_sight(roots, &table->procs[i]);
+		table->is_member[i] = sight == PROC_SEEN;
+		is_complete = is_complete && sight != PROC_UNSEEN;
+	}
+	return is_complete;
+}
+
 static bool mark_members(const struct proc_roots *roots, struct table *table)
 {
-	bool has_changed;
+	bool is_complete, has_changed;
 
 	if (table->count == 0)
 		return true;
@@ -290,12 +364,7 @@ static bool mark_members(const struct proc_roots *roots, struct table *table)
 	if (table->is_member == NULL)
 		return false;
 	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
-	for (size_t i = 0; i < table->count; i++) {
-		if (is_too_late(roots))
-			return false;
-		table->is_member[i] =
-			!is_left_aside(roots, &table->procs[i]) && is_root(roots, &table->procs[i]);
-	}
+	is_complete = mark_roots(roots, table);
 	do {
 		has_changed = false;
 		for (size_t i = 0; i < table->count; i++) {
@@ -307,7 +376,7 @@ static bool mark_members(const struct proc_roots *roots, struct table *table)
 			table->is_member[i] = has_changed = true;
 		}
 	} while (has_changed);
-	return true;
+	return is_complete;
 }
 
 /* ---- signals ---- */
@@ -343,21 +412,20 @@ static bool set_add(struct proc_set *set, const struct proc *proc)
 	return true;
 }
 
-/* By a descriptor that was checked, so that a reused number is never hit. False: not permitted. */
-static bool send_signal(const struct proc *proc, int signal)
+/* By a descriptor that was checked, so that a reused number is never hit. 0, or errno. */
+static int send_signal(const struct proc *proc, int signal)
 {
-	int fd = proc_open(proc->pid, proc->start);
-	bool is_permitted = true;
+	int fd = proc_open(proc->pid, proc->start), error = 0;
 
 	if (fd < 0)
-		return errno != EPERM;
+		return errno;
 	if (syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) != 0)
-		is_permitted = errno != EPERM;
+		error = errno;
 	else if (signal == SIGTERM)
 		/* A stopped process hears nothing else. */
 		(void)syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
 	(void)close(fd);
-	return is_permitted;
+	return error;
 }
 
 /*
@@ -380,18 +448,39 @@ static bool is_clean_up(const struct table *table, const struct proc_set *signal
 
 typedef bool (*table_fn)(const struct proc_roots *roots, struct table *table);
 
+/* False when it has to be tried again. Known as signaled from before it is, so that nobody is twice. */
+static bool signal_once(const struct proc *proc, int signal, struct proc_set *signaled,
+			struct proc_report *report)
+{
+	int error;
+
+	if (!set_add(signaled, proc))
+		return false;
+	error = send_signal(proc, signal);
+	if (error == EPERM) {
+		report->refused++;
+		report->refused_one = *proc;
+	}
+	if (!is_shortage(error))
+		return true;
+	signaled->count--;
+	return false;
+}
+
 /* One walk. *met_new: somebody was found who had not had the signal yet. */
 static bool walk(const struct proc_roots *roots, table_fn read, int signal,
 		 struct proc_set *signaled, struct proc_report *report, bool *met_new)
 {
 	struct table table = { 0 };
 	bool is_complete = read(roots, &table);
-	bool spares_clean_up = signal == SIGTERM && signaled->count > 0;
+	bool spares_clean_up = signal == SIGTERM && signaled->count > 0, is_of_use;
 
 	*report = (struct proc_report){ 0 };
 	*met_new = false;
-	is_complete = is_complete && mark_members(roots, &table);
-	for (size_t i = 0; is_complete && i < table.count; i++) {
+	is_complete = mark_members(roots, &table) && is_complete;
+	/* Who may be somebody's clean-up can't be told among a part of them; who is to be killed can. */
+	is_of_use = table.is_member != NULL && (is_complete || signal == SIGKILL);
+	for (size_t i = 0; is_of_use && i < table.count; i++) {
 		const struct proc *proc = &table.procs[i];
 
 		if (!table.is_member[i] || is_gone(proc))
@@ -401,17 +490,13 @@ static bool walk(const struct proc_roots *roots, table_fn read, int signal,
 		    (spares_clean_up && is_clean_up(&table, signaled, proc)))
 			continue;
 		*met_new = true;
-		is_complete = set_add(signaled, proc);
-		if (!send_signal(proc, signal)) {
-			report->refused++;
-			report->refused_one = *proc;
-		}
+		is_complete = signal_once(proc, signal, signaled, report) && is_complete;
 	}
 	table_free(&table);
 	return is_complete;
 }
 
-/* Without /proc nobody can be found but the command itself, by its number. */
+/* Where /proc can't be read nobody can be found but the command itself, by its number. */
 static bool signal_job_only(const struct proc_roots *roots, int signal, struct proc_set *signaled,
 			    struct proc_report *out)
 {
@@ -439,7 +524,7 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 	size_t refused = 0;
 
 	*out = report;
-	if (access("/proc/self/stat", R_OK) != 0)
+	if (access("/proc/self/stat", R_OK) != 0 && !is_shortage(errno))
 		return signal_job_only(roots, signal, signaled, out);
 	if (signaled == NULL)
 		signaled = &own;
@@ -458,6 +543,9 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 	out->running = report.running;
 	out->refused = refused;
 	proc_set_free(&own);
+	/* A child of ours keeps its number until we let it go. */
+	if (!is_complete && report.running == 0 && roots->adopter == getpid())
+		(void)signal_job_only(roots, signal, signaled, out);
 	return is_complete;
 }
 

@@ -20,15 +20,26 @@ struct proc {
 	uint64_t stack; /* where its stack starts; 0 when that may not be seen */
 };
 
-/* False when there is no such process (or it can't be read). */
+/* What a look at a process may come to. That it can't be seen now does not mean that it has gone. */
+enum proc_sight {
+	PROC_GONE,   /* there is no such process, or none that we may see */
+	PROC_SEEN,   /* what was asked for is so */
+	PROC_UNSEEN, /* the system has no means for it, descriptors, say; why is in errno */
+};
+
+enum proc_sight proc_look(pid_t pid, struct proc *out);
+/* The same for those to whom a process that can't be seen now is none: false then. */
 bool proc_read(pid_t pid, struct proc *out);
-/* Whether that process still runs: not gone, not a zombie, not another one under its number. */
-bool proc_is_running(pid_t pid, uint64_t start);
-/* A descriptor of exactly that process (start 0: whoever has the pid), or -1. Close-on-exec. */
+/* Whether that process is known not to run any more: gone, a zombie, another one under its number. */
+bool proc_has_ended(pid_t pid, uint64_t start);
+/*
+ * A descriptor of exactly that process (start 0: whoever has the pid), close-on-exec; or -1 with errno,
+ * which is ESRCH only when the process has gone.
+ */
 int proc_open(pid_t pid, uint64_t start);
 
-/* Whether the hold id stands in the RLOCK_HELD of the environment that the process was given. */
-bool proc_carries_hold(pid_t pid, const char *hold_id);
+/* Whether the hold id stands in the RLOCK_HELD of the environment that the process was given; else GONE. */
+enum proc_sight proc_carries_hold(pid_t pid, const char *hold_id);
 
 /* Where to look for a command's processes. */
 struct proc_roots {
@@ -60,7 +71,8 @@ struct proc_report {
 /*
  * Find the command's processes, over again until nobody new is found, and send the signal to each.
  * signaled: who is in there is not sent it again, and who was sent it is put in; NULL: everybody
- * gets it. TERM is followed by CONT. False when /proc can't be read, memory is out, or the look was broken off.
+ * gets it. TERM is followed by CONT. False when not all could be found or told: the system has no means
+ * for it at the moment, or the look was broken off. The command itself is told even then.
  */
 bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
 		  struct proc_report *out);

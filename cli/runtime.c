@@ -77,7 +77,7 @@ static const char *distrust(int fd, char out[RLOCK_ERROR_MAX])
 	return NULL;
 }
 
-/* A descriptor, or -1 and why in *why_out; NULL there when there just is no such directory. */
+/* A descriptor, or -1 with errno, and why in *why_out; NULL there when there just is no such directory. */
 static int open_checked(const char *path, char buffer[RLOCK_ERROR_MAX], const char **why_out)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -88,6 +88,7 @@ static int open_checked(const char *path, char buffer[RLOCK_ERROR_MAX], const ch
 		if (*why_out == NULL)
 			return fd;
 		(void)close(fd);
+		errno = EPERM;
 	} else if (errno == ENOTDIR || errno == ELOOP) {
 		*why_out = "not a directory, or a symbolic link";
 	} else if (errno != ENOENT) {
@@ -125,6 +126,7 @@ static int look(const char **why_out, char buffer[RLOCK_ERROR_MAX])
 	const char *path = runtime_path();
 
 	*why_out = "RLOCK_RUNTIME_DIR is not an absolute path";
+	errno = EINVAL;
 	return path[0] == '/' ? open_checked(path, buffer, why_out) : -1;
 }
 

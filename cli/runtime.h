@@ -17,7 +17,7 @@ int runtime_open(void);
  */
 int runtime_open_existing(int *fd_out);
 
-/* For those who can do without: -1 without a word in either case. */
+/* For those who can do without: -1 with errno, without a word, in either case. */
 int runtime_open_quietly(void);
 
 /* Its path, for messages and for what needs one. Static storage. */

@@ -22,6 +22,7 @@
 #include "runtime.h"
 #include "say.h"
 #include "session.h"
+#include "shortage.h"
 #include "usage.h"
 
 #define FILE_PREFIX "hold-"
@@ -168,12 +169,13 @@ int session_fd(const struct session *session)
 
 /* ---- read ---- */
 
+/* NULL with errno. */
 static char *read_whole(int dir_fd, const char *name)
 {
 	struct stat stat;
 	char *text = NULL;
-	ssize_t len;
-	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len = 0;
+	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), error;
 
 	if (fd < 0)
 		return NULL;
@@ -185,7 +187,13 @@ static char *read_whole(int dir_fd, const char *name)
 		len = read(fd, text, (size_t)stat.st_size);
 		text[len > 0 ? len : 0] = '\0';
 	}
+	error = errno;
 	(void)close(fd);
+	if (len < 0) {
+		free(text);
+		text = NULL;
+	}
+	errno = error;
 	return text;
 }
 
@@ -291,12 +299,13 @@ static bool read_file_name(const char *name, struct session *out)
 	return true;
 }
 
-/* NULL when the file is not one of ours, or not whole. */
+/* NULL when the file is not one of ours, or not whole; or, by errno, when it can't be read now. */
 static struct session *session_read(int dir_fd, const char *name)
 {
 	struct session *session = calloc(1, sizeof(*session));
 	char *text = NULL, *line, *rest;
 	bool is_good = session != NULL;
+	int error;
 
 	if (is_good) {
 		session->dir_fd = -1;
@@ -306,16 +315,22 @@ static struct session *session_read(int dir_fd, const char *name)
 		text = read_whole(dir_fd, name);
 		is_good = text != NULL;
 	}
+	/* What a line fails by, if not by what it says, is memory. */
+	if (is_good)
+		errno = 0;
 	for (line = is_good ? strtok_r(text, "\n", &rest) : NULL; line != NULL && is_good;
 	     line = strtok_r(NULL, "\n", &rest))
 		is_good = read_line(session, line);
+	error = errno;
 	free(text);
 	if (is_good && is_whole(session)) {
 		session->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
 		if (session->dir_fd >= 0)
 			return session;
+		error = errno;
 	}
 	session_free(session);
+	errno = error;
 	return NULL;
 }
 
@@ -341,13 +356,20 @@ struct ancestors {
 	size_t count;
 };
 
-static void ancestors_read(pid_t pid, struct ancestors *out)
+/* 0, or errno when somebody among them can't be seen now. */
+static int ancestors_read(pid_t pid, struct ancestors *out)
 {
+	enum proc_sight sight = PROC_SEEN;
+
 	out->count = 0;
-	while (pid > 0 && out->count < ANCESTORS_MAX && proc_read(pid, &out->procs[out->count])) {
+	while (pid > 0 && out->count < ANCESTORS_MAX && sight == PROC_SEEN) {
+		sight = proc_look(pid, &out->procs[out->count]);
+		if (sight != PROC_SEEN)
+			break;
 		pid = out->procs[out->count].parent;
 		out->count++;
 	}
+	return sight == PROC_UNSEEN ? errno : 0;
 }
 
 /* How far above: 0 is the process itself; -1 when it is none of them. */
@@ -388,47 +410,78 @@ static bool is_half_written_by_the_dead(const char *name)
 		return false;
 	name += strlen(NEW_PREFIX);
 	return number_read(&name, &pid) && *name == '-' && pid > 0 && pid <= INT_MAX &&
-	       !proc_is_running((pid_t)pid, 0);
+	       proc_has_ended((pid_t)pid, 0);
+}
+
+struct visit {
+	int dir_fd;
+	pid_t pid;
+	struct ancestors ancestors; /* none: not looked up yet */
+	session_fn fn;
+	void *ctx;
+};
+
+/* 0, or errno when it can't be told now whether the file is one that is looked for. */
+static int visit_file(struct visit *visit, const char *name)
+{
+	struct session by_name = { 0 }, *session;
+	int steps, error;
+
+	if (is_half_written_by_the_dead(name))
+		(void)unlinkat(visit->dir_fd, name, 0);
+	if (!read_file_name(name, &by_name))
+		return 0;
+	if (proc_has_ended(by_name.pid, by_name.start)) {
+		(void)unlinkat(visit->dir_fd, name, 0);
+		return 0;
+	}
+	error = visit->ancestors.count == 0 ? ancestors_read(visit->pid, &visit->ancestors) : 0;
+	if (error != 0)
+		return error;
+	steps = distance(&visit->ancestors, &by_name);
+	if (steps < 0)
+		return 0;
+	session = session_read(visit->dir_fd, name);
+	if (session == NULL)
+		return is_shortage(errno) ? errno : 0;
+	visit->fn(visit->ctx, session, steps);
+	return 0;
 }
 
 /*
  * Gives each session of pid or a process above it to fn, which owns it then. Sweeps out the dead. Takes
- * dir_fd, and does nothing with -1.
+ * dir_fd, and does nothing with -1. 0, or errno when not all could be looked at.
  */
-static void for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
+static int for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
 {
-	struct ancestors ancestors;
+	struct visit visit = { .dir_fd = dir_fd, .pid = pid, .fn = fn, .ctx = ctx };
 	struct dirent *entry;
+	int error = 0;
 	DIR *dir;
 
 	if (dir_fd < 0)
-		return;
+		return 0;
 	dir = fdopendir(dir_fd);
 	if (dir == NULL) {
+		error = errno;
 		(void)close(dir_fd);
-		return;
+		return error;
 	}
-	ancestors.count = 0;
-	while ((entry = readdir(dir)) != NULL) {
-		struct session by_name = { 0 }, *session;
-		int steps;
-
-		if (is_half_written_by_the_dead(entry->d_name))
-			(void)unlinkat(dir_fd, entry->d_name, 0);
-		if (!read_file_name(entry->d_name, &by_name))
-			continue;
-		if (!proc_is_running(by_name.pid, by_name.start)) {
-			(void)unlinkat(dir_fd, entry->d_name, 0);
-			continue;
-		}
-		if (ancestors.count == 0)
-			ancestors_read(pid, &ancestors);
-		steps = distance(&ancestors, &by_name);
-		session = steps >= 0 ? session_read(dir_fd, entry->d_name) : NULL;
-		if (session != NULL)
-			fn(ctx, session, steps);
+	while (error == 0) {
+		errno = 0;
+		entry = readdir(dir);
+		error = entry != NULL ? visit_file(&visit, entry->d_name) : errno;
+		if (entry == NULL)
+			break;
 	}
 	(void)closedir(dir);
+	return error;
+}
+
+static int say_unlooked(int error)
+{
+	say_error("cannot look for locks in '%s': %s", runtime_path(), strerror(error));
+	return EXIT_SYSTEM;
 }
 
 struct search {
@@ -467,10 +520,12 @@ struct session *session_find(pid_t pid, const struct rlock_name *names, size_t n
 			     const char *server, struct session **near_out, int *code_out)
 {
 	struct search search = { names, name_count, server, NULL, NULL, 0 };
-	int dir_fd = -1;
+	int dir_fd = -1, error;
 
 	*code_out = runtime_open_existing(&dir_fd);
-	for_each(dir_fd, pid, consider, &search);
+	error = for_each(dir_fd, pid, consider, &search);
+	if (error != 0)
+		*code_out = say_unlooked(error);
 	if (search.exact == NULL)
 		*near_out = search.near;
 	else
@@ -478,9 +533,17 @@ struct session *session_find(pid_t pid, const struct rlock_name *names, size_t n
 	return search.exact;
 }
 
-bool session_is_outside(const struct session *session, const char *run_hold_id)
+int session_is_outside(const struct session *session, const char *run_hold_id, bool *out)
 {
-	return session == NULL || !proc_carries_hold(session->pid, run_hold_id);
+	enum proc_sight sight =
+		session != NULL ? proc_carries_hold(session->pid, run_hold_id) : PROC_GONE;
+
+	if (sight == PROC_UNSEEN) {
+		say_error("cannot look at process %d: %s", (int)session->pid, strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	*out = sight == PROC_GONE;
+	return 0;
 }
 
 void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,
@@ -520,13 +583,17 @@ static void collect_owner(void *ctx, struct session *session, int steps)
 	session_free(session);
 }
 
-void session_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
-		    size_t *count)
+int session_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
+		   size_t *count)
 {
 	struct owner_list list = { names, name_count, owners, count };
-
 	/* Who runs a command needs no such directory, sound or not. */
-	for_each(runtime_open_quietly(), pid, collect_owner, &list);
+	int dir_fd = runtime_open_quietly();
+	int error = dir_fd < 0 && is_shortage(errno) ? errno
+						     : for_each(dir_fd, pid, collect_owner, &list);
+
+	/* Who has the lock and does not know it would wait for himself. */
+	return error != 0 ? say_unlooked(error) : 0;
 }
 
 /* ---- the calling process ---- */
@@ -558,9 +625,15 @@ static bool is_orphan(pid_t parent)
 	return getsid(parent) != session && (parent == 1 || session != getpid());
 }
 
+static int say_unseen_target(pid_t pid, int error)
+{
+	say_error("cannot watch process %d: %s", (int)pid, strerror(error));
+	return EXIT_SYSTEM;
+}
+
 static int say_no_target(pid_t pid, bool is_parent)
 {
-	if (!proc_is_running(getpid(), 0)) {
+	if (access("/proc/self/stat", R_OK) != 0) {
 		say_error("cannot tell which process the lock is for: there is no /proc here");
 		return EXIT_SYSTEM;
 	}
@@ -585,13 +658,19 @@ int session_target(pid_t pid, const struct rlock_name *names, size_t name_count,
 		   uint64_t *start_out, int *code)
 {
 	bool is_parent = pid == 0;
+	enum proc_sight sight;
 	struct proc target;
 	int fd = -1;
 
 	if (is_parent)
 		pid = getppid();
 	*code = EXIT_USAGE;
-	if (!proc_read(pid, &target) || target.state == 'Z' || (is_parent && is_orphan(pid))) {
+	sight = proc_look(pid, &target);
+	if (sight == PROC_UNSEEN) {
+		*code = say_unseen_target(pid, errno);
+		return -1;
+	}
+	if (sight == PROC_GONE || target.state == 'Z' || (is_parent && is_orphan(pid))) {
 		*code = say_no_target(pid, is_parent);
 		return -1;
 	}
@@ -601,8 +680,7 @@ int session_target(pid_t pid, const struct rlock_name *names, size_t name_count,
 	}
 	fd = proc_open(pid, target.start);
 	if (fd < 0) {
-		say_error("cannot watch process %d: %s", (int)pid, strerror(errno));
-		*code = EXIT_SYSTEM;
+		*code = say_unseen_target(pid, errno);
 		return -1;
 	}
 	*pid_out = pid;

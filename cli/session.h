@@ -45,16 +45,18 @@ void session_remove(const struct session *session);
  * The hold that pid, or else the nearest process above it, has on exactly these names on that
  * server; of several the most recent one. NULL when there is none: *near_out is then one that comes
  * close (on other names as well, or on another server), or NULL. The caller frees either. *code_out is
- * 0, or the exit code when, after one line by say_error, the runtime directory is not fit to be used.
+ * 0, or the exit code when, after one line by say_error, the runtime directory is not fit to be used, or
+ * could not be looked through.
  */
 struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
 			     const char *server, struct session **near_out, int *code_out);
 
 /*
  * Whether `rlock run` holds the lock nearer to us than session (may be NULL) does: the process of a
- * session that was made inside the run was given the run's hold in its environment.
+ * session that was made inside the run was given the run's hold in its environment. 0, or the exit code
+ * when, after one line by say_error, that can't be told.
  */
-bool session_is_outside(const struct session *session, const char *run_hold_id);
+int session_is_outside(const struct session *session, const char *run_hold_id, bool *out);
 
 /* One line by say_error: what near is, and what to write instead. */
 void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,
@@ -62,10 +64,10 @@ void session_say_near(const struct session *near, const struct rlock_name *names
 
 /*
  * The owners by which pid and those above it hold any of the names, nearest first: owners is a
- * malloc'ed array of malloc'ed strings.
+ * malloc'ed array of malloc'ed strings. 0, or the exit code after one line by say_error.
  */
-void session_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
-		    size_t *count);
+int session_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
+		   size_t *count);
 
 /*
  * The process that a lock without a command is for: pid, or with 0 the parent. A descriptor of it,
