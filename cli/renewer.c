@@ -33,8 +33,8 @@
 #define RELEASE_MS 5000
 /* A command that ends within this time never meets a renewer that does anything. */
 #define SHORT_COMMAND_MS 20
-/* How often to look whether the command of a keeper that stopped itself runs again. */
-#define STOPPED_LOOK_MS 500
+/* How often to look for what nobody tells. */
+#define LOOK_MS 500
 
 struct renewer {
 	struct watch *watch;
@@ -52,16 +52,48 @@ struct renewer {
 	int64_t retry_ms;
 	int64_t attempt_ms; /* how long the next one may take */
 	bool has_job_ended;
+	bool is_job_unseen; /* nothing will tell its end: there were no means to have it told */
 };
 
 /* ---- set up ---- */
 
-static void observe(const struct renewer *renewer, int fd)
+/* What it can't do without. Had before the fork: a renewer that has begun is one that renews. */
+struct equipment {
+	int events_fd, timer_fd;
+};
+
+static bool observe(int events_fd, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
-	if (fd >= 0)
-		(void)epoll_ctl(renewer->events_fd, EPOLL_CTL_ADD, fd, &event);
+	return fd < 0 || epoll_ctl(events_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static void put_away(const struct equipment *equipment)
+{
+	int error = errno;
+
+	if (equipment->events_fd >= 0)
+		(void)close(equipment->events_fd);
+	if (equipment->timer_fd >= 0)
+		(void)close(equipment->timer_fd);
+	errno = error;
+}
+
+/*
+ * False with errno. With as many descriptors as this takes in the keeper, beside all that the keeper has, both
+ * can look through /proc later.
+ */
+static bool equip(const struct renewer_job *job, struct equipment *out)
+{
+	out->events_fd = epoll_create1(EPOLL_CLOEXEC);
+	out->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (out->events_fd >= 0 && out->timer_fd >= 0 && observe(out->events_fd, out->timer_fd) &&
+	    observe(out->events_fd, job->keeper_fd) && observe(out->events_fd, job->target_fd) &&
+	    observe(out->events_fd, job->knock_fd))
+		return true;
+	put_away(out);
+	return false;
 }
 
 /* The kernel drops a closed descriptor from the epoll set, unless a copy is still open: a fork's.
@@ -91,9 +123,10 @@ static void close_all_but(int *kept, size_t count)
 }
 
 /* Away from the caller's terminal, streams and directory. All signals stay blocked for good. */
-static void let_go(const struct renewer_job *job)
+static void let_go(const struct renewer_job *job, const struct equipment *equipment)
 {
-	int kept[] = { job->keeper_fd, job->target_fd, job->knock_fd, session_fd(job->session) };
+	int kept[] = { job->keeper_fd,           job->target_fd,       job->knock_fd,
+		       session_fd(job->session), equipment->events_fd, equipment->timer_fd };
 	struct proc self;
 
 	rlock_conn_disown(job->conn);
@@ -127,7 +160,8 @@ static int64_t first_attempt_ms(const struct watch *watch)
 	return attempt_ms > ATTEMPT_MIN_MS ? attempt_ms : ATTEMPT_MIN_MS;
 }
 
-static bool renewer_init(struct renewer *renewer, const struct renewer_job *job, pid_t keeper)
+static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
+			 const struct equipment *equipment, pid_t keeper)
 {
 	struct watch *watch = job->watch;
 
@@ -136,8 +170,8 @@ static bool renewer_init(struct renewer *renewer, const struct renewer_job *job,
 		.conn = job->conn,
 		.hold = job->hold,
 		.session = job->session,
-		.events_fd = epoll_create1(EPOLL_CLOEXEC),
-		.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+		.events_fd = equipment->events_fd,
+		.timer_fd = equipment->timer_fd,
 		.keeper_fd = job->keeper_fd,
 		.job_fd = job->target_fd,
 		.knock_fd = job->knock_fd,
@@ -147,15 +181,8 @@ static bool renewer_init(struct renewer *renewer, const struct renewer_job *job,
 		.retry_ms = RETRY_MIN_MS,
 		.attempt_ms = first_attempt_ms(watch),
 	};
-	if (renewer->events_fd < 0 || renewer->timer_fd < 0)
-		return false;
-	observe(renewer, renewer->timer_fd);
-	observe(renewer, renewer->keeper_fd);
-	observe(renewer, renewer->job_fd);
-	observe(renewer, renewer->knock_fd);
 	rlock_conn_set_cancel(renewer->conn, renewer->events_fd);
 	stopper_init(&renewer->stopper, watch);
-	return true;
 }
 
 /* ---- what happens around it ---- */
@@ -188,12 +215,17 @@ static void find_job(struct renewer *renewer)
 		(void)atomic_compare_exchange_strong(&watch->job_pid, &none, JOB_NEVER);
 	if (watch->job_pid == JOB_NOT_STARTED)
 		return;
+	renewer->is_job_unseen = false;
+	errno = ESRCH;
 	if (watch->job_pid != JOB_NEVER)
 		renewer->job_fd = proc_open(watch->job_pid, watch->job_start);
 	if (renewer->job_fd >= 0)
-		observe(renewer, renewer->job_fd);
-	else
+		/* An end that nothing will tell has to be looked for, too. */
+		renewer->is_job_unseen = !observe(renewer->events_fd, renewer->job_fd);
+	else if (errno == ESRCH)
 		renewer->has_job_ended = true;
+	else
+		renewer->is_job_unseen = true;
 }
 
 /* A keeper that stopped itself, because its command was stopped, has to hear that it runs again. */
@@ -223,6 +255,8 @@ static void notice(struct renewer *renewer)
 			watch_stop(renewer->watch, STOP_ORPHANED);
 		find_job(renewer);
 	}
+	if (renewer->is_job_unseen)
+		find_job(renewer);
 	if (is_ready(renewer->job_fd)) {
 		forget(renewer, &renewer->job_fd);
 		renewer->has_job_ended = true;
@@ -416,9 +450,9 @@ static int64_t next_step_ms(const struct renewer *renewer, int64_t now_ms)
 {
 	int64_t next_ms = least(next_deadline_ms(renewer, now_ms), renewer->renew_ms);
 
-	/* Nobody tells that the command was continued. */
-	if (renewer->watch->is_keeper_stopped)
-		next_ms = least(next_ms, now_ms + STOPPED_LOOK_MS);
+	/* Nobody tells that the command was continued, or that it can be seen now. */
+	if (renewer->watch->is_keeper_stopped || renewer->is_job_unseen)
+		next_ms = least(next_ms, now_ms + LOOK_MS);
 	return least(next_ms, renewer->stopper.again_ms);
 }
 
@@ -456,10 +490,13 @@ static void renewer_run(struct renewer *renewer)
 pid_t renewer_start(const struct renewer_job *job)
 {
 	pid_t keeper = getpid(), pid;
+	struct equipment equipment;
 	struct renewer renewer;
 	sigset_t all, before;
 	int error;
 
+	if (!equip(job, &equipment))
+		return -1;
 	/* From its first instant: a Ctrl-Z at this moment must not stop the watchdog as well. */
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
@@ -468,13 +505,13 @@ pid_t renewer_start(const struct renewer_job *job)
 		error = errno;
 		(void)sigprocmask(SIG_SETMASK, &before, NULL);
 		errno = error;
+		put_away(&equipment);
 		return pid;
 	}
 	step_aside(job);
-	let_go(job);
-	if (renewer_init(&renewer, job, keeper)) {
-		shrink_while_idle();
-		renewer_run(&renewer);
-	}
+	let_go(job, &equipment);
+	renewer_init(&renewer, job, &equipment, keeper);
+	shrink_while_idle();
+	renewer_run(&renewer);
 	_exit(0);
 }

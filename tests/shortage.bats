@@ -133,6 +133,23 @@ refused() {
 	rlock unlock --pid $$ a
 }
 
+@test "a lock without a command whose watchdog has not what it needs is not had" {
+	needs_refuse
+	local number=0 name held=()
+	while refused epoll_create1,epoll_ctl,timerfd_create ENOMEM $((number += 1)) \
+		rlock lock -t 1s --pid $$ "a$number"; do
+		ended_by "$number" 0 71
+		[ "$STATUS" != 0 ] || held+=("a$number")
+	done
+	((number > 3))
+	let_pass 1.5
+	for name in "${held[@]}" "a$number"; do
+		is_held "$name" || fail "$name is not held any more"
+		rlock unlock --pid $$ "$name"
+	done
+	no_keys
+}
+
 @test "what a killed command left behind is not taken for gone while it can't be looked for" {
 	needs_refuse
 	local number=0
