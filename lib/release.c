@@ -87,6 +87,17 @@ static int64_t try_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_
 	return now_ms < deadline_ms ? rlock__sooner(end_ms, deadline_ms) : end_ms;
 }
 
+/* No server said so: it may be otherwise the next time. */
+static bool may_pass(enum rlock_status status)
+{
+	return status == RLOCK_ENET || status == RLOCK_ESYS || status == RLOCK_ENOMEM;
+}
+
+static bool is_answered(const struct rlock__answer *answer)
+{
+	return answer->is_over && !may_pass(answer->status) && answer->status != RLOCK_CANCELLED;
+}
+
 /* Ask those that have not answered yet, and wait for as many as are needed; for the rest not long. */
 static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__inquiry *inquiry,
 				      struct rlock__args *args, int64_t end_ms)
@@ -97,7 +108,7 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__i
 	for (size_t i = 0; i < conn->link_count; i++) {
 		const struct rlock__answer *answer = &inquiry->answers[i];
 
-		if (answer->is_over && answer->status != RLOCK_ENET)
+		if (is_answered(answer))
 			continue;
 		if (answer->is_over)
 			delivery->is_repeated[i] |= answer->outcome.was_sent;
@@ -148,7 +159,7 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 		if (status == RLOCK_OK && rlock__inquiry_count(&inquiry, RLOCK_ENET) > 0)
 			(void)deliver_once(&delivery, &inquiry, args,
 					   rlock_now_ms() + RLOCK__REST_MS);
-		if (status != RLOCK_ENET || rlock_now_ms() >= deadline_ms)
+		if (!may_pass(status) || rlock_now_ms() >= deadline_ms)
 			break;
 		patience_ms *= 2;
 		if (rlock__pause(conn, &pause_ms, deadline_ms) == RLOCK_CANCELLED) {

@@ -122,6 +122,17 @@ refused() {
 	((number > 3))
 }
 
+@test "a release that could not be waited for is repeated" {
+	needs_refuse
+	local number=0
+	while refused poll,ppoll ENOMEM $((number += 1)) rlock run a -- true; do
+		ended_by "$number" 0 71
+		refute grep -F 'frees itself' said
+		no_keys
+	done
+	((number > 3))
+}
+
 @test "a runtime directory that can't be read through is not one without locks" {
 	needs_refuse
 	local number=0
