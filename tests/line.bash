@@ -9,7 +9,7 @@ JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
 
 declare -gA PIDS=()   # of an rlock, by WHO
 declare -gA WHO_OF=() # the way back
-CLOCK=()              # goes before an rlock: see clock_is_off
+CLOCK=()              # goes before an rlock: see clock_is_off in clocks.bash
 
 # ---- rlock in the line ----
 
@@ -385,58 +385,4 @@ kill_server() {
 # Those who wait have had the time to come back to it.
 is_no_new_server() {
 	[ "$(redis info server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p')" -gt 10 ]
-}
-
-# ---- clocks ----
-
-# need_wrong_clocks: for the first line of a test. A library that puts the wall clock of a program off by
-# CLOCK_OFF seconds, and nothing else: what nobody sets runs on, and the kernel's timers with it. (With faketime
-# a timer for a point in time is due at once, or never.)
-need_wrong_clocks() {
-	WRONG_CLOCK=$BATS_FILE_TMPDIR/wrong-clock.so
-	[ -z "${TESTS_UNDER:-}" ] || skip "no library can be loaded before that of $TESTS_UNDER"
-	[ -e "$WRONG_CLOCK" ] || "${CC:-cc}" -shared -fPIC -x c -o "$WRONG_CLOCK" - <<-'EOS' || skip 'there is no C compiler'
-		#include <stdlib.h>
-		#include <sys/syscall.h>
-		#include <sys/time.h>
-		#include <time.h>
-		#include <unistd.h>
-
-		int clock_gettime(clockid_t clock, struct timespec *now)
-		{
-			const char *off = getenv("CLOCK_OFF");
-			int result = (int)syscall(SYS_clock_gettime, clock, now);
-
-			if (result == 0 && off != NULL && clock == CLOCK_REALTIME)
-				now->tv_sec += atoi(off);
-			return result;
-		}
-
-		int gettimeofday(struct timeval *restrict now, void *restrict zone)
-		{
-			struct timespec real;
-
-			(void)zone;
-			clock_gettime(CLOCK_REALTIME, &real);
-			now->tv_sec = real.tv_sec;
-			now->tv_usec = real.tv_nsec / 1000;
-			return 0;
-		}
-
-		time_t time(time_t *out)
-		{
-			struct timespec real;
-
-			clock_gettime(CLOCK_REALTIME, &real);
-			if (out != NULL)
-				*out = real.tv_sec;
-			return real.tv_sec;
-		}
-	EOS
-}
-
-# clock_is_off SECONDS: of those rlocks that begin from here on; none: right again.
-clock_is_off() {
-	CLOCK=()
-	[ $# -eq 0 ] || CLOCK=(env "LD_PRELOAD=$WRONG_CLOCK" "CLOCK_OFF=$1")
 }

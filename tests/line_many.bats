@@ -8,6 +8,7 @@ load helpers
 load leftovers
 load watching
 load line
+load clocks
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
