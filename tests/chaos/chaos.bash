@@ -158,6 +158,39 @@ end_cell() {
 	wait
 }
 
+# ---- chance ----
+
+# begin_chance: for the first line of a cell. RANDOM follows a number from here on; it stands in CHANCE, which
+# is to be told with a violation.
+begin_chance() {
+	CHANCE=$RANDOM
+	RANDOM=$CHANCE
+}
+
+# draw LEAST MOST: sets DRAWN. (What a subshell draws follows no number.)
+draw() {
+	DRAWN=$(($1 + RANDOM * ($2 - $1 + 1) / 32768))
+}
+
+# shuffle ARG...: sets the array SHUFFLED.
+shuffle() {
+	local i
+	SHUFFLED=()
+	while (($#)); do
+		draw 1 $#
+		SHUFFLED+=("${!DRAWN}")
+		i=$DRAWN
+		set -- "${@:1:i-1}" "${@:i+1}"
+	done
+}
+
+# let_pass_ms MS
+let_pass_ms() {
+	local ms
+	printf -v ms '%04d' "$1"
+	let_pass "${ms::-3}.${ms: -3}"
+}
+
 # ---- witnesses ----
 
 # Milliseconds on the clock that `overlap` writes.
@@ -178,4 +211,87 @@ count_overlaps() {
 	while IFS= read -r line; do
 		violated "two inside: $line"
 	done < <(grep ' overlap ' "$1")
+}
+
+# visits WHO KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
+# with the options STAY; its messages are in the file "said-WHO". Sets PID. With "until" for STAY, and whatever
+# stands behind, it stays until `leaves WHO`.
+visits() {
+	local stay=${4/#until/-u $CELL/leave-$1}
+	# shellcheck disable=SC2016,SC2086
+	in_background sh -c 'exec "$@" 2>"$0"' "$CELL/said-$1" \
+		"${CLOCK[@]}" rlock "$(verb_of "$2")" "${@:5}" "$NAME" -- overlap "$3" "$(mode_of "$2")" $stay
+}
+
+# Its command ends.
+leaves() {
+	touch "$CELL/leave-$1"
+}
+
+# somebody_inside LEDGER
+somebody_inside() {
+	! overlap -g "$1" 0 >/dev/null
+}
+
+# all_inside LEDGER COUNT: so many processes in all have gone in.
+all_inside() {
+	[ "$(grep -cE ' (enter|child) ' "$1" 2>/dev/null)" = "$2" ]
+}
+
+# Microseconds on the clock of the ledgers.
+now_us() {
+	overlap -g "$CELL/nobody" 0
+}
+
+# gone_us LEDGER LIMIT_MS: sets GONE_US, when nobody was inside any more.
+gone_us() {
+	GONE_US=$(overlap -g "$1" "$2")
+}
+
+# said_by WHO: as one line.
+said_by() {
+	paste -s -d ' ' "$CELL/said-$1"
+}
+
+# must_end STATUS WHO PID WHERE: the visit comes to an end, and with that status. WHERE is told else.
+must_end() {
+	local status=0
+	wait_until 10 is_gone "$3" 2>/dev/null || {
+		violated "$2 does not end, $4"
+		return 0
+	}
+	wait "$3" || status=$?
+	[ "$status" = "$1" ] || violated "$2 ended with $status, not $1, $4: $(said_by "$2")"
+}
+
+# ---- what is on the server ----
+
+# beside_lock: the keys of the cell's lock other than itself.
+beside_lock() {
+	redis --raw keys "*{$NAME}*"
+}
+
+# How many listen to its channels.
+listeners() {
+	redis eval 'local sum = 0
+		for _, channel in ipairs(redis.call("pubsub", "channels", ARGV[1])) do
+			sum = sum + redis.call("pubsub", "numsub", channel)[2]
+		end
+		return sum' 0 "*{$NAME}*"
+}
+
+listen() {
+	[ "$(listeners)" = "$1" ]
+}
+
+# Of the cell's lock nothing is left on the server, and nobody listens for it.
+is_forgotten() {
+	is_free "$NAME" && [ -z "$(beside_lock)" ] && listen 0
+}
+
+# must_leave_nothing SECONDS: behind all that was said and done.
+must_leave_nothing() {
+	wait_until "$1" is_forgotten >/dev/null 2>&1 ||
+		violated "left behind: $(is_free "$NAME" || echo "the lock") $(beside_lock | paste -s -d ' ') $(listeners) listeners"
+	wait_until 3 nothing_runs >/dev/null 2>&1 || violated "of rlock runs: $(processes_of_test | paste -s -d ' ')"
 }
