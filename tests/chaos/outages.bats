@@ -1,0 +1,464 @@
+#!/usr/bin/env bats
+# What a holder and those who wait live through: a network that swallows everything, processes that are
+# suspended, a server that is started again, a clock that is set.
+#
+# Promised is: all of a command's processes are gone before the lease that protects it ends on the server; a
+# lost lock ends with 76; of keeper and renewer each does the other one's part; what stood still together is
+# stopped as soon as it goes on, and leaves the next holder alone; who waits outlives a restart of the server;
+# the wall clock is of no account.
+
+load chaos
+load ../proxying
+load ../clocks
+
+setup_file() { start_server --notify-keyspace-events Exg; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# The command with its three children: see `overlap -C`.
+FAMILY_SIZE=4
+
+# holds WHO KIND LEDGER [OPTION...]: visits, with a family that is hard to stop. Returns when all are inside.
+holds() {
+	visits "$1" "$2" "$3" 'until -C' "${@:4}"
+	wait_until 10 all_inside "$3" $FAMILY_SIZE
+}
+
+# ---- a black hole ----
+
+# Whatever way a key takes from the server, it says so there.
+listen_to_ends() {
+	EVENTS=$BATS_TEST_TMPDIR/events
+	# shellcheck disable=SC2016
+	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe \
+		__keyevent@0__:del __keyevent@0__:expired >"$0"' "$EVENTS"
+	# in_cells waits for all that is its shell's.
+	disown "$PID"
+	wait_until 5 grep -qs ',2$' "$EVENTS"
+}
+
+# How the lock went: "del", it was given back, or "expired".
+end_of_lock() {
+	sed -n "s/^\"message\",\"__keyevent@0__:\(.*\)\",\"$NAME\"\$/\1/p" "$EVENTS" | head -n 1
+}
+
+lock_has_ended() {
+	[ -n "$(end_of_lock)" ]
+}
+
+# Sets OFF_US, by how much the wall clock is before that of the ledgers; by the quickest of some looks.
+compare_clocks() {
+	local begun_us at_us took_us least_us=1000000000
+	for _ in {1..20}; do
+		begun_us=${EPOCHREALTIME/./}
+		at_us=$(overlap -g nobody 0)
+		took_us=$((${EPOCHREALTIME/./} - begun_us))
+		if ((took_us < least_us)); then
+			least_us=$took_us
+			OFF_US=$((begun_us + took_us / 2 - at_us))
+		fi
+	done
+}
+
+# When the lease ends by what the server knows now, on the clock of the ledgers; 0: there is none.
+lease_end_us() {
+	local end_us
+	end_us=$(redis eval 'local ttl_ms, now = redis.call("pttl", KEYS[1]), redis.call("time")
+		return ttl_ms > 0 and now[1] * 1000000 + now[2] + ttl_ms * 1000 or 0' 1 "$NAME")
+	((end_us == 0)) || end_us=$((end_us - OFF_US))
+	echo "$end_us"
+}
+
+# check_margin END_US WHERE: the lease was to end then, or later if it was renewed since; by how much sooner is
+# nobody inside any more?
+check_margin() {
+	local end_us=$1 later_us
+	if ! gone_us "$LEDGER" 6000; then
+		violated "still inside long behind the lease: $2"
+		return
+	fi
+	later_us=$(lease_end_us)
+	((later_us <= end_us)) || end_us=$later_us
+	if ((GONE_US >= end_us && later_us == 0)); then
+		# Where only the replies were lost it was renewed all the time, and given back.
+		wait_until 3 lock_has_ended || return
+		[ "$(end_of_lock)" != del ] || return 0
+	fi
+	took $(((end_us - GONE_US) / 1000))
+	((GONE_US < end_us)) || violated "inside $(((GONE_US - end_us) / 1000)) ms behind the end of the lease: $2"
+}
+
+# fall_silent NUMBER KIND: the holder falls into a black hole, at any moment of two cycles of renewals.
+fall_silent() {
+	local ways=(both up down) way lease_s=1 end_us where
+	begin_chance
+	way=${ways[$1 % 3]}
+	(($1 % 10)) || lease_s=3
+	start_proxy || return
+	holds holder "$2" "$LEDGER" -t ${lease_s}s || return
+	draw 0 $((lease_s * 667))
+	let_pass_ms "$DRAWN"
+	proxy blackhole on "$way" >/dev/null || return
+	end_us=$(lease_end_us)
+	((end_us > 0)) || return
+	injected
+	repeated
+	where="$2, $way, a lease of $lease_s s, $DRAWN ms behind the start, chance $CHANCE"
+	check_margin "$end_us" "$where" || return
+	must_end 76 holder "$PID" "$where"
+	must "it was not said why: $where" grep -q "^rlock: $NAME: lock lost " said-holder
+}
+
+black_hole() {
+	begin_scenario "black hole, $1"
+	compare_clocks
+	listen_to_ends
+	in_cells "$(scaled 60)" 8 fall_silent "$1"
+	end_scenario 'left of the lease' least
+}
+
+@test "black hole, plain" { black_hole plain; }
+@test "black hole, fair" { black_hole fair; }
+@test "black hole, read" { black_hole read; }
+@test "black hole, write" { black_hole write; }
+
+# ---- suspended ----
+
+# hold_for_a_while KIND: with a short lease, until any moment of two cycles of renewals. Sets HOLDER, RENEWER.
+hold_for_a_while() {
+	begin_chance
+	holds holder "$1" "$LEDGER" -t 1s || return
+	HOLDER=$PID
+	wait_until 5 has_renewer "$HOLDER" || return
+	RENEWER=$(renewer_of "$HOLDER")
+	draw 0 667
+	let_pass_ms "$DRAWN"
+}
+
+# rival_kind KIND: whom this one keeps out.
+rival_kind() {
+	if [ "$1" = read ]; then
+		echo write
+	else
+		echo "$1"
+	fi
+}
+
+# is_taken KIND: for a rival.
+is_taken() {
+	local status=0
+	rlock "$(verb_of "$(rival_kind "$1")")" -n "$NAME" -- true || status=$?
+	[ "$status" = 75 ]
+}
+
+all_run() {
+	local pid
+	for pid in $(pids_inside "$LEDGER"); do
+		is_running "$pid" || return
+	done
+}
+
+pids_inside() {
+	sed -nE 's/^[0-9]+ (enter|child) [a-z]+ ([0-9]+)$/\2/p' "$1"
+}
+
+# suspend_keeper NUMBER KIND: the renewer sees to it.
+suspend_keeper() {
+	hold_for_a_while "$2" || return
+	kill -STOP "$HOLDER"
+	wait_until 2 is_stopped "$HOLDER" || return
+	injected
+	repeated
+	draw 1200 2200
+	let_pass_ms "$DRAWN"
+	must "the lock was not kept, chance $CHANCE" is_taken "$2"
+	must "the command did not go on, chance $CHANCE" all_run
+	kill -CONT "$HOLDER"
+	leaves holder
+	must_end 0 holder "$HOLDER" "chance $CHANCE"
+	must "it said something, chance $CHANCE" cmp said-holder /dev/null
+	must_leave_nothing 3
+}
+
+# suspend_renewer NUMBER KIND: the keeper stops the command in time.
+suspend_renewer() {
+	local end_us
+	hold_for_a_while "$2" || return
+	kill -STOP "$RENEWER"
+	wait_until 2 is_stopped "$RENEWER" || return
+	end_us=$(lease_end_us)
+	((end_us > 0)) || return
+	injected
+	repeated
+	check_margin "$end_us" "chance $CHANCE" || return
+	must_end 76 holder "$HOLDER" "chance $CHANCE"
+	must_leave_nothing 3
+}
+
+# How soon a command must be gone when those who stop it go on: they find its processes and kill them.
+KILLED_WITHIN_MS=1000
+
+# suspend_all NUMBER KIND: keeper and renewer, and every other time the command as well, for longer than the
+# lease. A rival has the lock then, and keeps it.
+suspend_all() {
+	local all rival pid went_on_us=0
+	hold_for_a_while "$2" || return
+	all=("$HOLDER" "$RENEWER")
+	# shellcheck disable=SC2207
+	(($1 % 2)) || all+=($(pids_inside "$LEDGER"))
+	shuffle "${all[@]}"
+	kill -STOP "${SHUFFLED[@]}"
+	for pid in "${all[@]}"; do
+		wait_until 2 is_stopped "$pid" || return
+	done
+	injected
+	repeated
+	visits rival "$(rival_kind "$2")" rivals until -t 1s -w 20s
+	rival=$PID
+	must "nobody else got the lock, chance $CHANCE" wait_until 8 all_inside rivals 1
+	draw 0 700
+	let_pass_ms "$DRAWN"
+	shuffle "${all[@]}"
+	# The time from when the first of the two can act.
+	for pid in "${SHUFFLED[@]}"; do
+		case $pid in
+		"$HOLDER" | "$RENEWER") ((went_on_us)) || went_on_us=$(now_us) ;;
+		esac
+		kill -CONT "$pid" 2>/dev/null || :
+	done
+	if gone_us "$LEDGER" 5000; then
+		took $(((GONE_US - went_on_us) / 1000))
+		((GONE_US - went_on_us <= KILLED_WITHIN_MS * 1000)) ||
+			violated "it ran on for $(((GONE_US - went_on_us) / 1000)) ms, chance $CHANCE"
+	else
+		violated "it runs on, chance $CHANCE"
+	fi
+	must_end 76 holder "$HOLDER" "chance $CHANCE"
+	# For longer than its lease.
+	must "the next one lost the lock, chance $CHANCE" stays 1.2 all_is_well_with rivals "$2"
+	leaves rival
+	must_end 0 rival "$rival" "chance $CHANCE"
+	must "the next one said something, chance $CHANCE" cmp said-rival /dev/null
+	must_leave_nothing 3
+}
+
+# all_is_well_with LEDGER KIND
+all_is_well_with() {
+	somebody_inside "$1" && is_held "$NAME"
+}
+
+one_suspended() {
+	begin_scenario "keeper suspended, $1"
+	in_cells "$(scaled 15)" 8 suspend_keeper "$1"
+	end_scenario -
+	begin_scenario "renewer suspended, $1"
+	compare_clocks
+	listen_to_ends
+	in_cells "$(scaled 15)" 5 suspend_renewer "$1"
+	end_scenario 'left of the lease' least
+}
+
+all_suspended() {
+	begin_scenario "all suspended, $1"
+	in_cells "$(scaled 30)" 10 suspend_all "$1"
+	end_scenario 'until the command is gone'
+}
+
+@test "one of two suspended, plain" { one_suspended plain; }
+@test "one of two suspended, fair" { one_suspended fair; }
+@test "one of two suspended, read" { one_suspended read; }
+@test "one of two suspended, write" { one_suspended write; }
+@test "all suspended, plain" { all_suspended plain; }
+@test "all suspended, fair" { all_suspended fair; }
+@test "all suspended, read" { all_suspended read; }
+@test "all suspended, write" { all_suspended write; }
+
+# ---- a server that is started again ----
+
+WAITERS=20
+
+# serve: a server of this cell alone, with what an earlier one has left on disk.
+serve() {
+	local options=()
+	[ "$DATA" != log ] || options=(--appendonly yes --appendfsync always)
+	BATS_FILE_TMPDIR=$CELL start_server "${options[@]}"
+}
+
+crash() {
+	if [ "$DATA" = saved ]; then
+		redis shutdown save >/dev/null || :
+	else
+		kill -KILL "$SERVER_PID"
+	fi
+	wait "$SERVER_PID" || :
+	wait_until 5 is_gone "$SERVER_PID"
+}
+
+# Who waits for a read lock: writers and readers.
+kind_of_waiter() {
+	if [ "$1" = read ] && (($2 % 2 == 0)); then
+		echo write
+	else
+		echo "$1"
+	fi
+}
+
+all_listen() {
+	[ "$(redis client list type pubsub | wc -l)" = $WAITERS ]
+}
+
+# begin_line KIND: they wait behind the holder. Sets LINE.
+begin_line() {
+	local number
+	LINE=()
+	for ((number = 0; number < WAITERS; number++)); do
+		visits "$number" "$(kind_of_waiter "$1" "$number")" turns '-f 2000' -t 3s -w 60s
+		LINE+=("$PID")
+	done
+	wait_until 20 all_listen
+}
+
+# The holder has noticed nothing, for longer than it takes to renew.
+must_go_on() {
+	must "the holder lost the lock, $1" stays 1.3 somebody_inside "$2"
+	must "nobody holds the lock, $1" is_held "$NAME"
+	must "the holder said something, $1" cmp said-holder /dev/null
+	leaves holder
+	must_end 0 holder "$HOLDER" "$1"
+}
+
+# No later than with its next renewal.
+must_be_stopped() {
+	gone_us "$2" 3000 || violated "the holder of a lost lock runs on, $1"
+	must_end 76 holder "$HOLDER" "$1"
+	must "the holder was not told, $1" grep -q "^rlock: $NAME: lock lost " said-holder
+}
+
+# with_own_server FUNCTION [ARG...]: one that calls `serve`. A server writes over its environment, by which a
+# cell's processes are known otherwise.
+with_own_server() {
+	local status=0
+	SERVER_PID=
+	"$@" || status=$?
+	stop_server
+	return $status
+}
+
+# restart NUMBER KIND: the server of a holder and of those who wait. What it knew is in a log, or was saved, or
+# is lost.
+restart() {
+	local all_data=(log saved lost) where turns=$WAITERS number since_us last_us
+	begin_chance
+	DATA=${all_data[$1 % 3]}
+	where="data $DATA, chance $CHANCE"
+	serve || return
+	if [ "$DATA" = lost ]; then
+		# It is beside the next one, until it finds out.
+		holds holder "$2" lost -t 3s || return
+	else
+		visits holder "$2" turns until -t 3s
+		wait_until 5 all_inside turns 1 || return
+	fi
+	HOLDER=$PID
+	begin_line "$2" || return
+	crash || return
+	draw 0 500
+	let_pass_ms "$DRAWN"
+	since_us=$(now_us)
+	serve || return
+	injected
+	repeated
+	if [ "$DATA" = lost ]; then
+		must_be_stopped "$where" lost
+	else
+		turns=$((turns + 1))
+		must_go_on "$where" turns
+		since_us=$(now_us)
+	fi
+	for ((number = 0; number < WAITERS; number++)); do
+		must_end 0 $number "${LINE[number]}" "$where"
+	done
+	last_us=$(awk '$2 == "leave" { last = $1 } END { print last + 0 }' turns)
+	((last_us < since_us)) || took $(((last_us - since_us) / 1000))
+	count_overlaps turns
+	[ "$(grep -c ' leave ' turns)" = $turns ] ||
+		violated "not everybody had one turn, $where"
+	must_leave_nothing 6
+}
+
+restart_own() {
+	with_own_server restart "$@"
+}
+
+server_restarts() {
+	begin_scenario "server restarts, $1"
+	in_cells "$(scaled 6)" 4 restart_own "$1"
+	end_scenario 'until all had their turns'
+}
+
+@test "server restarts, plain" { server_restarts plain; }
+@test "server restarts, fair" { server_restarts fair; }
+@test "server restarts, read" { server_restarts read; }
+@test "server restarts, write" { server_restarts write; }
+
+# ---- a clock that is set ----
+
+# step_the_clock NUMBER KIND: by an hour, for a holder, for one who waits, and for one who waits a second and a
+# half.
+step_the_clock() {
+	local waiter briefly steps=(3600 -3600) begun_us end_us entered_us
+	begin_chance
+	clock_follows "$CELL/clock"
+	visits holder "$2" "$LEDGER" until -t 1s
+	HOLDER=$PID
+	wait_until 5 all_inside "$LEDGER" 1 || return
+	visits waiter "$(rival_kind "$2")" "$LEDGER" '-f 0' -w 30s
+	waiter=$PID
+	wait_until 5 listen 1 || return
+	begun_us=$(now_us)
+	visits briefly "$(rival_kind "$2")" briefly '-f 0' -w 1500ms
+	briefly=$PID
+	draw 0 667
+	let_pass_ms "$DRAWN"
+	step_clock clock "${steps[$1 % 2]}"
+	is_off_by "${steps[$1 % 2]}" || return
+	injected
+	repeated
+	must_end 75 briefly "$briefly" "chance $CHANCE"
+	end_us=$(now_us)
+	((end_us - begun_us >= 1400000 && end_us - begun_us < 3000000)) ||
+		violated "one waited $(((end_us - begun_us) / 1000)) ms for 1500 ms, chance $CHANCE"
+	must "the holder lost the lock, chance $CHANCE" all_is_well_with "$LEDGER" "$2"
+	# And back, or further.
+	shuffle 0 7200
+	step_clock clock "${SHUFFLED[0]}"
+	must "the holder lost the lock, chance $CHANCE" stays 1.2 all_is_well_with "$LEDGER" "$2"
+	must "the holder said something, chance $CHANCE" cmp said-holder /dev/null
+	end_us=$(now_us)
+	leaves holder
+	must_end 0 holder "$HOLDER" "chance $CHANCE"
+	must_end 0 waiter "$waiter" "chance $CHANCE"
+	entered_us=$(awk '$2 == "enter" { last = $1 } END { print last }' "$LEDGER")
+	took $(((entered_us - end_us) / 1000))
+	((entered_us - end_us < 3000000)) || violated "the waiter found out too late, chance $CHANCE"
+	count_overlaps "$LEDGER"
+	must_leave_nothing 6
+}
+
+clock_is_set() {
+	need_wrong_clocks
+	begin_scenario "clock set, $1"
+	in_cells "$(scaled 8)" 8 step_the_clock "$1"
+	end_scenario 'until the waiter is in'
+}
+
+@test "clock set, plain" { clock_is_set plain; }
+@test "clock set, fair" { clock_is_set fair; }
+@test "clock set, read" { clock_is_set read; }
+@test "clock set, write" { clock_is_set write; }

@@ -1,0 +1,226 @@
+#!/usr/bin/env bats
+# Waiters that are killed: at each step of their waiting, and at any moment.
+#
+# Promised is: one who waits and dies is out of the line within seconds, and who waits behind it gets in; had it
+# got the lock just then, that ends with its lease, which is a second here. What it leaves of a line goes when
+# somebody next waits in it.
+
+load chaos
+load ../proxying
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	STRAIGHT=$RLOCK_URL
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+LIMIT_MS=5000
+# Between two kills at random.
+PAUSE_MS=30
+
+# choose ROUND KIND: sets HOLDER_KIND and NEXT_KIND, who holds the lock, and who comes behind the one that is
+# killed: now whom it would keep out, now whom it wouldn't.
+choose() {
+	local pairs
+	case $2 in
+	read) pairs=('write write' 'write read') ;;
+	write) pairs=('read read' 'write read' 'write write' 'read write') ;;
+	*) pairs=("$2 $2") ;;
+	esac
+	read -r HOLDER_KIND NEXT_KIND <<<"${pairs[$1 % ${#pairs[@]}]}"
+}
+
+begin_hold() {
+	visits holder "$HOLDER_KIND" "$LEDGER" until
+	HOLDER=$PID
+	wait_until 5 entered 1
+}
+
+# The next one speaks to the server itself. Sets NEXT.
+begin_next() {
+	RLOCK_URL=$STRAIGHT visits next "$NEXT_KIND" "$LEDGER.next" '-f 0' -t 1s
+	NEXT=$PID
+}
+
+# next_waits: the same, and returns when it waits; or is in, if nobody keeps it out any more.
+next_waits() {
+	local before
+	before=$(listeners)
+	begin_next
+	wait_until 5 next_waits_or_is_in "$before"
+}
+
+next_waits_or_is_in() {
+	[ -s "$LEDGER.next" ] || listen $(($1 + 1))
+}
+
+# check_next SINCE_US WHERE KIND [SLACK_MS]: it gets in; how long did that take?
+check_next() {
+	local took_ms
+	if ! wait_until $((LIMIT_MS / 1000 + 10)) is_gone "$NEXT"; then
+		violated "the next one does not get in, $2"
+		return
+	fi
+	must_end 0 next "$NEXT" "$2"
+	took_ms=$((($(awk '$2 == "enter" { print $1 }' "$LEDGER.next") - $1) / 1000))
+	# A reader need not wait for the end of another.
+	((took_ms >= 0)) || took_ms=0
+	took "$took_ms"
+	# One more, who finds what dead ones have left.
+	RLOCK_URL=$STRAIGHT visits last "$3" "$LEDGER.next" '-f 0' -w ${LIMIT_MS}ms
+	must_end 0 last "$PID" "$2"
+	((took_ms <= LIMIT_MS + ${4:-0})) || violated "the next one waited for $took_ms ms, $2"
+}
+
+# ---- at each step ----
+
+STEPS=6
+
+has_held_reply() {
+	proxy state | grep -q 'held=[1-9]'
+}
+
+# The victim waits for the answer to its next request; not so within a moment: it waits for a message.
+holds_reply() {
+	wait_until 1 has_held_reply 2>/dev/null
+}
+
+# next_step NUMBER: its next request will be the one with that number.
+next_step() {
+	proxy hold-reply '*' >/dev/null
+	(($1 == 1)) || proxy release >/dev/null
+}
+
+# give_back: the next one waits by then.
+give_back() {
+	[ -n "$NEXT" ] || next_waits || return
+	leaves holder
+}
+
+# go_to_step NUMBER: until the answer to the request with that number is held. Gives the lock back where the
+# victim does not go on else. 1: it got in before.
+go_to_step() {
+	local step has_lock=yes
+	for ((step = 1; step <= $1; step++)); do
+		next_step "$step" || return
+		if [ "$has_lock" ] && ! holds_reply; then
+			give_back || return
+			has_lock=
+		fi
+		[ "$has_lock" ] || wait_until 5 holds_reply_or_is_in || return
+		! is_in || return
+	done
+}
+
+is_in() {
+	[ -s "$LEDGER.victim" ]
+}
+
+holds_reply_or_is_in() {
+	has_held_reply || is_in
+}
+
+# kill_at_step NUMBER KIND
+kill_at_step() {
+	local step=$((1 + ($1 - 1) % STEPS)) where victim since_us
+	begin_chance
+	choose $((($1 - 1) / STEPS)) "$2"
+	where="$HOLDER_KIND, then $2, killed at step $step, then $NEXT_KIND"
+	NEXT=
+	begin_hold || return
+	start_proxy || return
+	proxy hold-reply '*' >/dev/null
+	visits victim "$2" "$LEDGER.victim" '-f 0' -t 1s
+	victim=$PID
+	if ! go_to_step "$step"; then
+		is_in
+		return
+	fi
+	[ -n "$NEXT" ] || next_waits || return
+	kill -KILL "$victim"
+	wait "$victim" || :
+	injected
+	repeated
+	since_us=$(now_us)
+	leaves holder
+	must_end 0 holder "$HOLDER" "$where"
+	check_next "$since_us" "$where" "$2"
+	must_leave_nothing 6
+}
+
+killed_at_each_step() {
+	begin_scenario "waiter killed at each step, $1"
+	in_cells $((STEPS * $(scaled 3))) 8 kill_at_step "$1"
+	end_scenario 'until the next is in'
+}
+
+@test "waiter killed at each step, plain" { killed_at_each_step plain; }
+@test "waiter killed at each step, fair" { killed_at_each_step fair; }
+@test "waiter killed at each step, read" { killed_at_each_step read; }
+@test "waiter killed at each step, write" { killed_at_each_step write; }
+
+# ---- at any moment ----
+
+VICTIMS=6
+
+# has_not_ended PID: the words of a program are there for as long as it runs. Without a process: it would be late.
+has_not_ended() {
+	local word=
+	{ read -r -d '' word <"/proc/$1/cmdline"; } 2>/dev/null || :
+	[ -n "$word" ]
+}
+
+# kill_at_random NUMBER KIND: some that begin to wait, and are killed from then on, one after the other; in
+# between the lock is given back.
+kill_at_random() {
+	local number release next since_us victims=() where
+	begin_chance
+	choose "$1" "$2"
+	where="$HOLDER_KIND, then $2, then $NEXT_KIND, chance $CHANCE"
+	begin_hold || return
+	draw 1 $VICTIMS
+	next=$DRAWN
+	for ((number = 1; number <= VICTIMS; number++)); do
+		visits "$number" "$2" "$LEDGER.victims" '-f 1000' -t 1s
+		victims+=("$PID")
+		((number != next)) || begin_next
+		draw 0 10
+		let_pass_ms "$DRAWN"
+	done
+	shuffle "${victims[@]}"
+	draw $((VICTIMS / 2)) $VICTIMS
+	release=$DRAWN
+	for ((number = 1; number <= VICTIMS; number++)); do
+		if ((number == release)); then
+			since_us=$(now_us)
+			leaves holder
+		fi
+		draw 0 $PAUSE_MS
+		let_pass_ms "$DRAWN"
+		if has_not_ended "${SHUFFLED[number - 1]}"; then
+			kill -KILL "${SHUFFLED[number - 1]}"
+			injected
+			repeated
+		fi
+	done
+	wait "${victims[@]}" || :
+	must_end 0 holder "$HOLDER" "$where"
+	check_next "$since_us" "$where" "$2" $((VICTIMS * PAUSE_MS))
+	must_leave_nothing 6
+}
+
+killed_at_random() {
+	begin_scenario "waiter killed at random, $1"
+	in_cells "$(scaled 16)" 6 kill_at_random "$1"
+	end_scenario 'until the next is in'
+}
+
+@test "waiter killed at random, plain" { killed_at_random plain; }
+@test "waiter killed at random, fair" { killed_at_random fair; }
+@test "waiter killed at random, read" { killed_at_random read; }
+@test "waiter killed at random, write" { killed_at_random write; }
