@@ -8,7 +8,8 @@ ours() {
 	while IFS= read -r environment; do
 		pid=${environment#/proc/}
 		pid=${pid%%/*}
-		name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
+		# It may have gone.
+		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null || continue
 		case $name in
 		rlock | rlock-renewer) echo "$pid" ;;
 		esac
