@@ -1,0 +1,241 @@
+#!/usr/bin/env bats
+# Who waits is woken: a lock that is given back while somebody is about to listen for that goes to him at once, and
+# not when the lease that he knows of ends, or when he looks by himself, which is after 2 s at the soonest.
+#
+# What is measured is the time from the one's leaving to the other's entering, by the witness. For that several
+# processes need a turn on the processor, one after the other. So a time is too long when it is more than 200 ms plus
+# what those turns took just then: tests/tools/turns measures one, all the while.
+
+load chaos
+load ../proxying
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	DIRECT_URL=$RLOCK_URL
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# So few that they do not keep one another from the processor.
+LANES=2
+LIMIT_MS=200
+# The command, rlock, the server, the other rlock, his renewer, and his command.
+TURNS=6
+# The one leaves at most so long after the other was started. Half of the times what that one asks the server is
+# answered late, so that each gap between two of his steps is wide.
+LEAVES_WITHIN_US=30000
+LATE_MS=4
+# Who gives up.
+WAITS_MS=200
+
+# ---- one after the other ----
+
+# wrong TEXT
+wrong() {
+	violated "$KIND, round $ROUND, SEED=$SEED: $1"
+}
+
+# pause: a moment, without a process.
+pause() {
+	read -r -t 0.001 -u "$PAUSE" || :
+}
+
+# somebody_is_in: from here on somebody is inside. 5 s at most.
+somebody_is_in() {
+	local start=${EPOCHREALTIME/./}
+	until [ -s ledger ] || ((${EPOCHREALTIME/./} - start > 5000000)); do
+		pause
+	done
+}
+
+# of_waiter COMMAND [ARG...]: by a way that is slow half of the times.
+of_waiter() {
+	((ROUND % 2)) || local -x RLOCK_URL=$DIRECT_URL
+	timeout 30 "$@"
+}
+
+# of_holder VERB MODE [OPTION...]: one who is inside for so long. With a short lease: a wake-up that was lost costs
+# no more.
+of_holder() {
+	RLOCK_URL=$DIRECT_URL timeout 30 rlock "$1" -t 5s "$NAME" -- overlap ledger "$2" "${@:3}"
+}
+
+ends_well() {
+	local status=0
+	wait "$1" || status=$?
+	[ "$status" = 0 ] || wrong "$2 ended with $status"
+}
+
+# handed_over FROM TO: between these two, in microseconds, the lock went from hand to hand.
+handed_over() {
+	if [ -z "$1" ] || [ -z "$2" ]; then
+		wrong 'nobody entered'
+		return
+	fi
+	echo "$1 $2 $KIND, round $ROUND, SEED=$SEED" >>"$HANDOVERS"
+	repeated
+}
+
+# times EVENT [LEDGER]: when that happened, the first one first.
+times() {
+	awk -v event="$1" '$2 == event { print $1 }' "${2:-ledger}"
+}
+
+# two HOLDER WAITER: verbs.
+two() {
+	local modes=() verb holder
+	for verb in "$1" "$2"; do
+		[ "$verb" = rlock ] && modes+=(shared) || modes+=(exclusive)
+	done
+	of_holder "$1" "${modes[0]}" -f $((RANDOM % LEAVES_WITHIN_US)) &
+	holder=$!
+	somebody_is_in
+	of_waiter rlock "$2" -t 5s -w 20s "$NAME" -- overlap ledger "${modes[1]}" || wrong "the waiter ended with $?"
+	ends_well "$holder" 'the holder'
+	handed_over "$(times leave | head -n 1)" "$(times enter | tail -n 1)"
+	injected
+	count_overlaps ledger
+}
+
+# gives_up VERB MODE WAIT_MS: one who may have waited long enough; then "gave-up" says when.
+gives_up() {
+	local status=0
+	RLOCK_URL=$DIRECT_URL timeout 30 rlock "$1" -q -t 5s -w "$3ms" "$NAME" -- overlap ledger "$2" || status=$?
+	case $status in
+	0) ;;
+	75) overlap gave-up shared ;;
+	*) wrong "who gives up ended with $status" ;;
+	esac
+}
+
+later_of() {
+	printf '%s\n' "$@" | sort -n | tail -n 1
+}
+
+# stands_or_left KEY: he has said on the server that he waits, or does so no more.
+stands_or_left() {
+	[ -e gave-up ] || is_held "$1" || entered 2
+}
+
+# When the lock was given back to the last one who entered, if it was.
+left_before_last() {
+	awk '$2 == "leave" { left = $1 } $2 == "enter" { before = left } END { print before + 0 }' ledger
+}
+
+# comes_late: when he who gives up is about to do so.
+comes_late() {
+	local at=$((${EPOCHREALTIME/./} + WAITS_MS * 1000 - RANDOM % LEAVES_WITHIN_US))
+	while ((${EPOCHREALTIME/./} < at)); do
+		pause
+	done
+}
+
+# waits_behind VERB MODE: another one, who is to enter once that one has given up and, if he waits for it, the lock
+# was given back.
+waits_behind() {
+	local started_us gave_up=0
+	started_us=$(($(boottime_ms) * 1000))
+	of_waiter rlock "$1" -t 5s -w 20s "$NAME" -- overlap ledger "$2" || wrong "the waiter ended with $?"
+	wait "$GIVES_UP"
+	[ ! -e gave-up ] || gave_up=$(times enter gave-up)
+	((gave_up < started_us)) || injected
+	handed_over "$(later_of "$started_us" "$gave_up" "$(left_before_last)")" \
+		"$(times enter | tail -n 1)"
+}
+
+# The first one in the line stops waiting at about the moment in which he is the next.
+first_gives_up() {
+	local holder
+	of_holder fair exclusive -f $((WAITS_MS * 1000 + RANDOM % LEAVES_WITHIN_US)) &
+	holder=$!
+	somebody_is_in
+	gives_up fair exclusive $((WAITS_MS + RANDOM % (LEAVES_WITHIN_US / 1000))) &
+	GIVES_UP=$!
+	wait_until 5 stands_or_left "redisson_lock_queue:{$NAME}"
+	waits_behind fair exclusive
+	ends_well "$holder" 'the holder'
+	count_overlaps ledger
+}
+
+# A writer whom later readers let go first stops waiting at about the moment in which one of these comes.
+writer_gives_up() {
+	local holder
+	of_holder rlock shared -u "$PWD/out" &
+	holder=$!
+	somebody_is_in
+	gives_up wlock exclusive $WAITS_MS &
+	GIVES_UP=$!
+	((ROUND % 4 < 2)) || comes_late
+	wait_until 5 stands_or_left "rlock_writer:{$NAME}"
+	waits_behind rlock shared
+	touch out
+	ends_well "$holder" 'the holder'
+	count_overlaps ledger
+}
+
+# ---- rounds ----
+
+# lane NUMBER ROUNDS KIND FUNCTION [ARG...]: rounds one after the other, under one name.
+lane() {
+	local rounds=$2
+	KIND=$3
+	RANDOM=$((SEED + $1))
+	mkfifo pause
+	exec {PAUSE}<>pause
+	start_proxy
+	proxy delay "$LATE_MS"
+	for ((ROUND = $1; ROUND <= rounds * LANES; ROUND += LANES)); do
+		rm -f ledger ledger.mark gave-up out
+		"${@:4}"
+	done
+	must "$KIND: keys are left" wait_until 6 is_free "$NAME"
+	must "$KIND: something runs" wait_until 3 nothing_runs
+}
+
+# wake_ups ROUNDS KIND FUNCTION [ARG...]
+wake_ups() {
+	local rounds watch by_machine
+	rounds=$(scaled $(($1 / LANES)))
+	SEED=${SEED:-$RANDOM}
+	begin_scenario "wake-up, $2"
+	HANDOVERS=$PWD/handovers
+	mkfifo watch
+	turns <watch >turns.log 3>&- &
+	exec {watch}>watch
+	(in_cells "$LANES" "$LANES" lane "$rounds" "${@:2}")
+	exec {watch}>&-
+	: >by-machine
+	judge
+	by_machine=$(wc -l <by-machine)
+	end_scenario "from leave to enter, $by_machine above $LIMIT_MS ms for want of a processor"
+}
+
+# Each time, and of those that are too long whether the machine was the cause.
+judge() {
+	awk -v limit_us=$((LIMIT_MS * 1000)) -v turns="$TURNS" '
+		FILENAME == "turns.log" { due[++count] = $1; over[count] = $2; next }
+		{
+			took = $2 - $1
+			print "time", int(took / 1000)
+			if (took <= limit_us) next
+			worst = 0
+			for (i = 1; i <= count; i++)
+				if (due[i] <= $2 && over[i] >= $1 && over[i] - due[i] > worst) worst = over[i] - due[i]
+			text = int(took / 1000) " ms"
+			for (i = 3; i <= NF; i++) text = text " " $i
+			text = text "; a turn took " int(worst / 1000) " ms then"
+			if (took <= limit_us + turns * worst) print text >"by-machine"
+			else print "violation", text
+		}' turns.log "$HANDOVERS" >>"$RECORD"
+}
+
+@test "wake-up, plain" { wake_ups 250 plain two run run; }
+@test "wake-up, fair" { wake_ups 250 fair two fair fair; }
+@test "wake-up, read behind write" { wake_ups 250 'read behind write' two wlock rlock; }
+@test "wake-up, write behind read" { wake_ups 250 'write behind read' two rlock wlock; }
+@test "wake-up, behind one who leaves the line" { wake_ups 60 'behind one who leaves the line' first_gives_up; }
+@test "wake-up, read behind a writer who gives up" { wake_ups 60 'read behind a writer who gives up' writer_gives_up; }
