@@ -89,23 +89,36 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+/* All that may fail, one behind the other: errno is that of the one that did. */
+static bool keeper_equip(struct keeper *keeper)
+{
+	keeper->watch = watch_new();
+	if (keeper->watch == NULL)
+		return false;
+	keeper->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (keeper->timer_fd < 0)
+		return false;
+	keeper->self_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (keeper->self_fd < 0)
+		return false;
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+			  keeper->knock_fd) == 0 &&
+	       prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+}
+
 static int keeper_init(struct keeper *keeper, const struct keeper_job *job)
 {
 	*keeper = (struct keeper){
 		.job = job,
-		.watch = watch_new(),
-		.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+		.timer_fd = -1,
 		.knock_fd = { -1, -1 },
-		.self_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
+		.self_fd = -1,
 		.timer_ms = INT64_MAX,
 		.settle_ms = INT64_MAX,
 		.shrink_ms = rlock_now_ms() + LONG_COMMAND_MS,
 		.had_children = has_children(),
 	};
-	if (keeper->watch == NULL || keeper->timer_fd < 0 || keeper->self_fd < 0 ||
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, keeper->knock_fd) !=
-		    0 ||
-	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+	if (!keeper_equip(keeper))
 		return say_system("cannot watch over a command");
 	fill_watch(keeper->watch, job);
 	stopper_init(&keeper->stopper, keeper->watch);

@@ -71,6 +71,17 @@ ended_by() {
 	no_keys
 }
 
+@test "a lack of descriptors is called that" {
+	local count
+	for ((count = LEAST; count <= MOST; count++)); do
+		with_descriptors "$count" rlock run a -- true
+		ended_by "$count" 0 71
+		[ "$STATUS" = 0 ] || grep -qE '^rlock: .+: Too many open files$' said || fail "with $count descriptors: $(cat said)"
+	done
+	assert_equal "$STATUS" 0
+	no_keys
+}
+
 @test "a lock that was had with few descriptors is renewed while its command runs" {
 	local count lanes=()
 	for ((count = LEAST; count <= MOST; count++)); do
