@@ -68,12 +68,14 @@ end
 -- One of several readers. nil, or the error when it was refused.
 local function break_reader()
 	local entries = redis.call('HGETALL', name.holds)
+	local not_there = timeout_key(name, holder, counts[holder] + 1)
 	local refusal = do_all({
 		{ 'PTTL', name.lock },
 		{ 'HGET', name.lock, 'mode' },
 		{ 'HVALS', name.holds },
 		{ 'HDEL', name.holds, '' },
-		{ 'PEXPIRE', timeout_key(name, holder, 1), 1 }, -- which is deleted next
+		{ 'PEXPIRE', not_there, 1 },
+		{ 'DEL', not_there },
 	})
 	if refusal then
 		return refusal

@@ -31,8 +31,8 @@ teardown() { watchful_teardown; }
 KINDS='run fair rlock wlock'
 # They mostly wait for the server, or for a lease.
 ROWS_AT_A_TIME=8
-# Nothing here takes longer than 3 s, unless the machine is busy.
-LIMIT_MS=8000
+# Nothing here waits longer than 5 s, unless the machine is busy.
+LIMIT_MS=10000
 
 # ---- rows and cells ----
 
@@ -88,11 +88,15 @@ names_right() {
 # try WHAT CODES COMMAND [ARG...]: ends with one of the codes, or with 77. That one, a lost lock and a warning
 # are told in one line, which names the right. Sets CODE.
 try() {
-	local what=$1 codes=$2 began=${EPOCHREALTIME/./} out took_ms
+	local what=$1 codes=$2 began out took_ms tries=0
 	shift 2
-	CODE=0
-	out=$("$@" 2>&1) || CODE=$?
-	took_ms=$(((${EPOCHREALTIME/./} - began) / 1000))
+	# On a machine that is too busy for a lease of 2 s the server is not to be reached. That passes.
+	until ((tries++ > 0)) && { ((tries > 5)) || ! [[ $out == *' no answer '* || $out == *' did not run:'* ]]; }; do
+		CODE=0
+		began=${EPOCHREALTIME/./}
+		out=$("$@" 2>&1) || CODE=$?
+		took_ms=$(((${EPOCHREALTIME/./} - began) / 1000))
+	done
 	((took_ms < LIMIT_MS)) || complain "$what took $took_ms ms"
 	[[ " $codes 77 " == *" $CODE "* ]] || complain "$what ended with $CODE: $out"
 	[[ $out != *"$SECRET"* ]] || complain "$what shows the password"
@@ -116,17 +120,17 @@ without_command() {
 free_locks() {
 	local verb
 	for verb in $KINDS; do
-		try "$verb inside itself" 1 rlock "$verb" -n -t 1s -u "$URL" "$NAME" -- \
-			rlock "$verb" -n -t 1s -u "$URL" "$NAME" -- false
+		try "$verb inside itself" 1 rlock "$verb" -n -t 3s -u "$URL" "$NAME" -- \
+			rlock "$verb" -n -t 3s -u "$URL" "$NAME" -- false
 		is_free "$NAME" || complain "$verb inside itself leaves the lock taken"
 		try "$verb of two, in a database, with a wait" 1 \
-			rlock "$verb" -w 1s -t 1s -u "$URL/3" "$NAME" "$NAME{x" -- false
-		try "$verb --at-least" 1 rlock "$verb" -n -t 1s --at-least 50ms -u "$URL" "$NAME$verb" -- false
+			rlock "$verb" -w 1s -t 3s -u "$URL/3" "$NAME" "$NAME{x" -- false
+		try "$verb --at-least" 1 rlock "$verb" -n -t 3s --at-least 50ms -u "$URL" "$NAME$verb" -- false
 	done
-	try "rlock inside wlock" 1 rlock wlock -n -t 1s -u "$URL" "$NAME" -- \
-		rlock rlock -n -t 1s -u "$URL" "$NAME" -- false
+	try "rlock inside wlock" 1 rlock wlock -n -t 3s -u "$URL" "$NAME" -- \
+		rlock rlock -n -t 3s -u "$URL" "$NAME" -- false
 	for verb in run fair; do
-		try "$verb --fence" 1 rlock "$verb" -n -t 1s --fence -u "$URL" "$NAME" -- false
+		try "$verb --fence" 1 rlock "$verb" -n -t 3s --fence -u "$URL" "$NAME" -- false
 	done
 	is_free "$NAME" || complain "a lock stays taken"
 	redis del "redisson_lock_token:{$NAME}" >/dev/null
@@ -156,8 +160,9 @@ has_run_for() {
 
 held_for_a_while() {
 	local verb
-	for verb in $KINDS; do
-		try "$verb with renewals" 0 rlock "$verb" -n -t 1s -u "$URL" "$NAME$verb" -- sleep 1.3 &
+	# A fair lock is renewed as a plain one.
+	for verb in run rlock wlock; do
+		try "$verb with renewals" 0 rlock "$verb" -n -t 2s -u "$URL" "$NAME$verb" -- sleep 2.2 &
 	done
 }
 
@@ -174,10 +179,10 @@ held_by_others() {
 	local pair hold wait
 	for pair in $PAIRS; do
 		hold=${pair%:*} wait=${pair#*:}
-		unlimited "$hold" --owner x --lease 1s "$NAME$pair" ||
+		unlimited "$hold" --owner x --lease 2s "$NAME$pair" ||
 			complain "$hold could not be had for the sake of $wait"
-		try "$wait behind $hold, -w 20ms" 75 rlock "$wait" -w 20ms -u "$URL" "$NAME$pair" -- false
-		try "$wait behind $hold" 1 rlock "$wait" -w 6s -t 1s -u "$URL" "$NAME$pair" -- false &
+		try "$wait behind $hold, not long," '75 1' rlock "$wait" -w 1s -u "$URL" "$NAME$pair" -- false &
+		try "$wait behind $hold" 1 rlock "$wait" -w 7s -t 3s -u "$URL" "$NAME$pair" -- false &
 	done
 }
 
@@ -193,20 +198,22 @@ waited_for_by_others() {
 	done
 }
 
-# wait_behind HOLD WAIT. The command says when it has begun; it ends when somebody listens.
+# wait_behind HOLD WAIT: the command says when it has begun; it ends when somebody listens.
 wait_behind() {
-	local name=$NAME$1-$2 begun=
+	local name=$NAME$1-$2 said
 	mkfifo "$name"
+	exec 9<>"$name"
 	{
-		try "$1 before $2" 1 rlock "$1" -n -t 1s -u "$URL" "$name" -- sh -c '
+		try "$1 before $2" 1 rlock "$1" -n -t 3s -u "$URL" "$name" -- sh -c '
 			echo begun >"$0"
 			redis-cli -s "$SERVER_SOCKET" -r 200 -i 0.02 pubsub channels "*{$0}*" | grep -q .
 			exit 1' "$name"
-		: <>"$name"
+		echo over >"$name"
 	} &
-	read -r begun <"$name" || :
-	[ -z "$begun" ] || try "$2 behind it" 0 unlimited "$2" -w 3s -t 1s "$name" -- true
+	read -r said <&9
+	[ "$said" = over ] || try "$2 behind it" 0 unlimited "$2" -w 5s -t 3s "$name" -- true
 	wait
+	exec 9<&-
 }
 
 @test "without any one right a lock is given back so that who waits for it has it" {
@@ -220,7 +227,7 @@ behind_the_dead() {
 	for verb in run fair; do
 		redis zadd "redisson_lock_timeout:{$NAME}" 1 java:1 >/dev/null
 		redis rpush "redisson_lock_queue:{$NAME}" java:1 java:2 >/dev/null
-		try "$verb with a line" '1' rlock "$verb" -n -t 1s -u "$URL" "$NAME" -- false
+		try "$verb with a line" '1' rlock "$verb" -n -t 3s -u "$URL" "$NAME" -- false
 		is_free "$NAME" || complain "$verb leaves the lock taken"
 		redis del "redisson_lock_timeout:{$NAME}" "redisson_lock_queue:{$NAME}" >/dev/null
 	done
@@ -236,11 +243,13 @@ of_owners() {
 	local verb
 	for verb in $KINDS; do
 		verb=$(without_command "$verb")
-		try "$verb --owner" 0 rlock "$verb" -n --owner x --lease 2s -u "$URL" "$NAME$verb"
-		[ "$CODE" = 0 ] || unlimited "$verb" -n --owner x --lease 2s "$NAME$verb"
-		try "renew of $verb" 0 errors_of rlock renew --owner x --lease 2s -u "$URL" "$NAME$verb"
+		try "$verb --owner" 0 rlock "$verb" -n --owner x --lease 20s -u "$URL" "$NAME$verb"
+		[ "$CODE" = 0 ] || unlimited "$verb" -n --owner x --lease 20s "$NAME$verb"
+		try "renew of $verb" 0 errors_of rlock renew --owner x --lease 20s -u "$URL" "$NAME$verb"
 		try "unlock of $verb" 0 rlock unlock --owner x -u "$URL" "$NAME$verb"
-		[ "$CODE" != 0 ] || is_free "$NAME$verb" || complain "unlock of $verb leaves the lock taken"
+		# A refused one leaves it to the lease.
+		[ "$CODE" = 0 ] || unlimited unlock -q --force "$NAME$verb"
+		is_free "$NAME$verb" || complain "unlock of $verb leaves the lock taken"
 	done
 }
 
@@ -272,15 +281,17 @@ broken() {
 	local verb
 	for verb in $KINDS; do
 		verb=$(without_command "$verb")
-		unlimited "$verb" -n --owner x --lease 2s "$NAME$verb"
+		unlimited "$verb" -n --owner x --lease 20s "$NAME$verb"
 		try "unlock --force of $verb" 0 rlock unlock -q --force -u "$URL" "$NAME$verb"
-		[ "$CODE" = 0 ] || is_held "$NAME$verb" || complain "a refused unlock --force has broken $verb"
+		[ "$CODE" = 0 ] || unlimited unlock --owner x "$NAME$verb" ||
+			complain "a refused unlock --force has broken $verb"
 	done
-	unlimited rlock -n --owner x --lease 2s "$NAME"
-	unlimited rlock -n --owner y --lease 2s "$NAME"
+	unlimited rlock -n --owner x --lease 20s "$NAME"
+	unlimited rlock -n --owner y --lease 20s "$NAME"
 	try "unlock --force of one reader" 0 rlock unlock -q --force --holder x:0 -u "$URL" "$NAME"
-	[ "$CODE" = 0 ] || [ "$(redis hexists "$NAME" x:0)" = 1 ] ||
+	[ "$CODE" = 0 ] || unlimited unlock --owner x "$NAME" ||
 		complain "a refused unlock --force has broken a reader's lock"
+	unlimited unlock --owner y "$NAME" || complain "unlock --force of one reader has broken the other's lock"
 }
 
 @test "without any one right anybody's lock is broken, or it is refused with that right named" {
@@ -312,7 +323,5 @@ has_all_rights() {
 }
 
 @test "a right that is taken away meanwhile is named when it was needed, and nothing stays locked" {
-	# Almost all of it is sleep.
-	ROWS_AT_A_TIME=16
 	without_each taken_away
 }

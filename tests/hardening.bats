@@ -31,7 +31,8 @@ teardown() {
 
 end_private_server() {
 	local pid
-	pid=$(cat "$RLOCK_RUNTIME_DIR/local.pid" 2>/dev/null) || return 0
+	[ -f "$RLOCK_RUNTIME_DIR/local.pid" ] || return 0 # a test puts a fifo there
+	pid=$(cat "$RLOCK_RUNTIME_DIR/local.pid")
 	[ "$(readlink "/proc/$pid/cwd")" != "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
 }
 
@@ -225,7 +226,7 @@ has_null_streams() {
 # doubtful HOW: a lock's state file is made so that it is not to be trusted, by the line HOW for the shell, which
 # finds it in $file: then nobody has the lock by it.
 doubtful() {
-	run -0 timeout 20 bash -c '
+	run -0 timeout -k 1 20 bash -c '
 		rlock lock --pid $$ a || exit 9
 		file=$(echo "$RLOCK_RUNTIME_DIR"/hold-*)
 		eval "$0"
@@ -250,20 +251,20 @@ doubtful() {
 @test "what stands in the way of the private server's files is replaced or refused, and nobody waits for it" {
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	mkfifo "$RLOCK_RUNTIME_DIR/local.pid" "$RLOCK_RUNTIME_DIR/local.pid.new"
-	run -0 timeout 20 rlock run -u local: a -- echo ok
+	run -0 timeout -k 1 20 rlock run -u local: a -- echo ok
 	assert_output ok
 	end_private_server
 	rm -rf "$RLOCK_RUNTIME_DIR"
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	echo treasure >treasure
 	ln -s "$PWD/treasure" "$RLOCK_RUNTIME_DIR/local.pid.new"
-	run -0 timeout 20 rlock run -u local: a -- echo ok
+	run -0 timeout -k 1 20 rlock run -u local: a -- echo ok
 	assert_equal "$(cat treasure)" treasure
 	end_private_server
 	rm -rf "$RLOCK_RUNTIME_DIR"
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	ln -s "$PWD/treasure" "$RLOCK_RUNTIME_DIR/local.lock"
-	run -71 timeout 20 rlock run -u local: a -- echo ok
+	run -71 timeout -k 1 20 rlock run -u local: a -- echo ok
 	assert_one_line '^rlock: local: cannot lock '
 }
 
