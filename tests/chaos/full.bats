@@ -12,7 +12,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-WIDTH=5
+WIDTH=10
 LEASE_MS=1000
 CALL_LIMIT_MS=2000
 

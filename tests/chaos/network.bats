@@ -313,8 +313,8 @@ calls_force() {
 
 # ---- cells ----
 
-# disturbed NUMBER KIND: what stands in that line of the file $PLAN: a session, which request, a fault, and a second fault
-# for the request behind that, or "none".
+# disturbed NUMBER KIND: what stands in that line of the file $PLAN: a session, which request, a fault, a second
+# fault for the request behind that or "none", and how long a reply stalls.
 disturbed() {
 	local session nth stall_ms
 	read -r session nth FAULT SECOND stall_ms < <(sed -n "$1p" "$PLAN")

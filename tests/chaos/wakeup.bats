@@ -23,14 +23,14 @@ teardown() { watchful_teardown; }
 # So few that they do not keep one another from the processor.
 LANES=2
 LIMIT_MS=200
+# No want of a processor excuses more: so long sleeps who was not woken.
+LATEST_MS=1500
 # The command, rlock, the server, the other rlock, his renewer, and his command.
 TURNS=6
 # The one leaves at most so long after the other was started. Half of the times what that one asks the server is
 # answered late, so that each gap between two of his steps is wide.
 LEAVES_WITHIN_US=30000
 LATE_MS=4
-# Who gives up.
-WAITS_MS=200
 
 # ---- one after the other ----
 
@@ -80,9 +80,9 @@ handed_over() {
 	repeated
 }
 
-# times EVENT [LEDGER]: when that happened, the first one first.
+# times EVENT: when that happened, the first one first.
 times() {
-	awk -v event="$1" '$2 == event { print $1 }' "${2:-ledger}"
+	awk -v event="$1" '$2 == event { print $1 }' ledger
 }
 
 # two HOLDER WAITER: verbs.
@@ -101,24 +101,8 @@ two() {
 	count_overlaps ledger
 }
 
-# gives_up VERB MODE WAIT_MS: one who may have waited long enough; then "gave-up" says when.
-gives_up() {
-	local status=0
-	RLOCK_URL=$DIRECT_URL timeout 30 rlock "$1" -q -t 5s -w "$3ms" "$NAME" -- overlap ledger "$2" || status=$?
-	case $status in
-	0) ;;
-	75) overlap gave-up shared ;;
-	*) wrong "who gives up ended with $status" ;;
-	esac
-}
-
 later_of() {
 	printf '%s\n' "$@" | sort -n | tail -n 1
-}
-
-# stands_or_left KEY: he has said on the server that he waits, or does so no more.
-stands_or_left() {
-	[ -e gave-up ] || is_held "$1" || entered 2
 }
 
 # When the lock was given back to the last one who entered, if it was.
@@ -126,55 +110,77 @@ left_before_last() {
 	awk '$2 == "leave" { left = $1 } $2 == "enter" { before = left } END { print before + 0 }' ledger
 }
 
-# comes_late: when he who gives up is about to do so.
-comes_late() {
-	local at=$((${EPOCHREALTIME/./} + WAITS_MS * 1000 - RANDOM % LEAVES_WITHIN_US))
-	while ((${EPOCHREALTIME/./} < at)); do
+# waits_first VERB MODE KEY: one who waits before another one comes, and gives up. KEY says that he waits.
+waits_first() {
+	RLOCK_URL=$DIRECT_URL rlock "$1" -t 5s -w 20s "$NAME" -- overlap ledger "$2" &
+	GIVES_UP=$!
+	wait_until 5 is_held "$3"
+}
+
+waits_behind() {
+	of_waiter rlock "$1" -t 5s -w 20s "$NAME" -- overlap ledger "$2" &
+	WAITER=$!
+	pause_us $((RANDOM % LEAVES_WITHIN_US))
+}
+
+pause_us() {
+	local until=$((${EPOCHREALTIME/./} + $1))
+	while ((${EPOCHREALTIME/./} < until)); do
 		pause
 	done
 }
 
-# waits_behind VERB MODE: another one, who is to enter once that one has given up and, if he waits for it, the lock
-# was given back.
-waits_behind() {
-	local started_us gave_up=0
-	started_us=$(($(boottime_ms) * 1000))
-	of_waiter rlock "$1" -t 5s -w 20s "$NAME" -- overlap ledger "$2" || wrong "the waiter ended with $?"
-	wait "$GIVES_UP"
-	[ ! -e gave-up ] || gave_up=$(times enter gave-up)
-	((gave_up < started_us)) || injected
-	handed_over "$(later_of "$started_us" "$gave_up" "$(left_before_last)")" \
-		"$(times enter | tail -n 1)"
+gives_up() {
+	gave_up_us=$(($(boottime_ms) * 1000))
+	kill -s TERM "$GIVES_UP"
+}
+
+# all_end HOLDER: from the later of giving up and giving back to the last one's entering.
+all_end() {
+	local status=0
+	ends_well "$WAITER" 'the waiter'
+	wait "$GIVES_UP" || status=$?
+	case $status in
+	0) ;;
+	143) injected ;;
+	*) wrong "who gave up ended with $status" ;;
+	esac
+	handed_over "$(later_of "$gave_up_us" "$(left_before_last)")" "$(times enter | tail -n 1)"
+	touch out
+	ends_well "$1" 'the holder'
+	count_overlaps ledger
 }
 
 # The first one in the line stops waiting at about the moment in which he is the next.
 first_gives_up() {
-	local holder
-	of_holder fair exclusive -f $((WAITS_MS * 1000 + RANDOM % LEAVES_WITHIN_US)) &
+	local holder gave_up_us
+	of_holder fair exclusive -u "$PWD/out" &
 	holder=$!
 	somebody_is_in
-	gives_up fair exclusive $((WAITS_MS + RANDOM % (LEAVES_WITHIN_US / 1000))) &
-	GIVES_UP=$!
-	wait_until 5 stands_or_left "redisson_lock_queue:{$NAME}"
+	waits_first fair exclusive "redisson_lock_queue:{$NAME}"
 	waits_behind fair exclusive
-	ends_well "$holder" 'the holder'
-	count_overlaps ledger
+	if ((RANDOM % 2)); then
+		touch out
+		pause_us $((RANDOM % 10000))
+		gives_up
+	else
+		gives_up
+		pause_us $((RANDOM % 10000))
+		touch out
+	fi
+	all_end "$holder"
 }
 
 # A writer whom later readers let go first stops waiting at about the moment in which one of these comes.
 writer_gives_up() {
-	local holder
+	local holder gave_up_us
 	of_holder rlock shared -u "$PWD/out" &
 	holder=$!
 	somebody_is_in
-	gives_up wlock exclusive $WAITS_MS &
-	GIVES_UP=$!
-	((ROUND % 4 < 2)) || comes_late
-	wait_until 5 stands_or_left "rlock_writer:{$NAME}"
+	waits_first wlock exclusive "rlock_writer:{$NAME}"
 	waits_behind rlock shared
-	touch out
-	ends_well "$holder" 'the holder'
-	count_overlaps ledger
+	gives_up
+	all_end "$holder"
 }
 
 # ---- rounds ----
@@ -189,7 +195,7 @@ lane() {
 	start_proxy
 	proxy delay "$LATE_MS"
 	for ((ROUND = $1; ROUND <= rounds * LANES; ROUND += LANES)); do
-		rm -f ledger ledger.mark gave-up out
+		rm -f ledger ledger.mark out
 		"${@:4}"
 	done
 	must "$KIND: keys are left" wait_until 6 is_free "$NAME"
@@ -216,7 +222,7 @@ wake_ups() {
 
 # Each time, and of those that are too long whether the machine was the cause.
 judge() {
-	awk -v limit_us=$((LIMIT_MS * 1000)) -v turns="$TURNS" '
+	awk -v limit_us=$((LIMIT_MS * 1000)) -v latest_us=$((LATEST_MS * 1000)) -v turns="$TURNS" '
 		FILENAME == "turns.log" { due[++count] = $1; over[count] = $2; next }
 		{
 			took = $2 - $1
@@ -228,7 +234,7 @@ judge() {
 			text = int(took / 1000) " ms"
 			for (i = 3; i <= NF; i++) text = text " " $i
 			text = text "; a turn took " int(worst / 1000) " ms then"
-			if (took <= limit_us + turns * worst) print text >"by-machine"
+			if (took <= limit_us + turns * worst && took < latest_us) print text >"by-machine"
 			else print "violation", text
 		}' turns.log "$HANDOVERS" >>"$RECORD"
 }
@@ -237,5 +243,5 @@ judge() {
 @test "wake-up, fair" { wake_ups 250 fair two fair fair; }
 @test "wake-up, read behind write" { wake_ups 250 'read behind write' two wlock rlock; }
 @test "wake-up, write behind read" { wake_ups 250 'write behind read' two rlock wlock; }
-@test "wake-up, behind one who leaves the line" { wake_ups 60 'behind one who leaves the line' first_gives_up; }
-@test "wake-up, read behind a writer who gives up" { wake_ups 60 'read behind a writer who gives up' writer_gives_up; }
+@test "wake-up, behind one who leaves the line" { wake_ups 100 'behind one who leaves the line' first_gives_up; }
+@test "wake-up, read behind a writer who gives up" { wake_ups 100 'read behind a writer who gives up' writer_gives_up; }
