@@ -129,6 +129,8 @@ in_cells() {
 in_cell() {
 	local number=$1
 	shift
+	# What bats does before each command, to show the one that failed, costs as much as all the rest of a cell.
+	trap - DEBUG
 	CELL=$BATS_TEST_TMPDIR/$1.${*:2}.$number
 	CELL=${CELL// /.}
 	mkdir -p "$CELL"
@@ -189,6 +191,38 @@ let_pass_ms() {
 	local ms
 	printf -v ms '%04d' "$1"
 	let_pass "${ms::-3}.${ms: -3}"
+}
+
+# ---- waiting without a process for each look ----
+
+# pause SECONDS
+pause() {
+	local fifo=$BATS_FILE_TMPDIR/pause
+	[ -p "$fifo" ] || mkfifo "$fifo" 2>/dev/null || :
+	read -r -t "$1" <>"$fifo" || :
+}
+
+# soon SECONDS COMMAND [ARG...]: as wait_until, for commands of the shell's own.
+soon() {
+	local end_us=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	shift
+	until "$@"; do
+		((${EPOCHREALTIME/./} < end_us)) || return
+		pause 0.01
+	done
+}
+
+# has_events COUNT: so many lines are in the cell's ledger, at least.
+has_events() {
+	local lines
+	[ -e "$LEDGER" ] && mapfile -t lines <"$LEDGER" && ((${#lines[@]} >= $1))
+}
+
+# runs PID
+runs() {
+	local stat
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return
+	[[ ${stat##*) } != [ZX]* ]]
 }
 
 # ---- witnesses ----
