@@ -18,14 +18,15 @@
 
 static const char usage[] =
 	"usage: overlap LEDGER exclusive|shared [-f US | -u PATH] [-i] [-c | -C]\n"
-	"       overlap -g LEDGER LIMIT_MS\n"
+	"       overlap -g|-G LEDGER LIMIT_MS\n"
 	"Goes in, and stays for US microseconds (0), or until PATH exists or its directory does not,\n"
 	"120 s at most. -i ignores TERM, INT and HUP. -c has a child that is inside as well; -C has\n"
 	"three: one like that, one that ignores TERM, and one in a session of its own whose parent\n"
 	"is gone.\n"
 	"LEDGER gets a line for each event: microseconds on CLOCK_BOOTTIME, \"enter\", \"leave\",\n"
 	"\"child\" or \"overlap\" (somebody is inside who should not be), the mode, and the pid.\n"
-	"-g waits until nobody is inside, and prints when that was; 1 if that takes too long.\n";
+	"-g waits until nobody is inside, and prints when that was; 1 if that takes too long. -G\n"
+	"prints when somebody was inside for the last time that it looked (0: nobody).\n";
 
 #define NS_PER_US 1000
 #define US_PER_MS 1000
@@ -186,19 +187,22 @@ static int go_inside(struct visit *visit)
 	return 0;
 }
 
-static int wait_until_gone(const char *ledger, int64_t limit_us)
+/* Between the two times that it can print lies what this process was kept waiting for a processor itself. */
+static int wait_until_gone(const char *ledger, int64_t limit_us, bool wants_last_seen)
 {
-	int64_t end_us = now_us() + limit_us;
+	int64_t end_us = now_us() + limit_us, look_us = now_us(), seen_us = 0;
 	int mark_fd = open_beside(ledger, ".mark");
 
 	while (flock(mark_fd, LOCK_EX | LOCK_NB) != 0) {
 		if (errno != EWOULDBLOCK)
 			fail("flock");
+		seen_us = look_us;
 		if (now_us() > end_us)
 			return 1;
 		wait_ms(1);
+		look_us = now_us();
 	}
-	(void)printf("%lld\n", (long long)now_us());
+	(void)printf("%lld\n", (long long)(wants_last_seen ? seen_us : now_us()));
 	return 0;
 }
 
@@ -213,8 +217,9 @@ int main(int argc, char **argv)
 	struct visit visit = { 0 };
 	int option;
 
-	if (argc == 4 && strcmp(argv[1], "-g") == 0)
-		return wait_until_gone(argv[2], strtoll(argv[3], NULL, 10) * US_PER_MS);
+	if (argc == 4 && (strcmp(argv[1], "-g") == 0 || strcmp(argv[1], "-G") == 0))
+		return wait_until_gone(argv[2], strtoll(argv[3], NULL, 10) * US_PER_MS,
+				       argv[1][1] == 'G');
 	if (argc < 3)
 		return refuse();
 	visit.ledger = argv[1];
