@@ -75,23 +75,49 @@ lease_end_us() {
 	echo "$end_us"
 }
 
-# check_margin END_US WHERE: the lease was to end then, or later if it was renewed since; by how much sooner is
-# nobody inside any more?
+# starved_ms PID: sets STARVED_MS, for how long it has been kept waiting for a processor.
+starved_ms() {
+	local fields=()
+	{ read -r -a fields <"/proc/$1/schedstat"; } 2>/dev/null || :
+	STARVED_MS=$((${fields[1]:-0} / 1000000))
+}
+
+# begin_starving: what HOLDER and RENEWER are kept waiting counts from here on.
+begin_starving() {
+	starved_ms "$HOLDER"
+	STARVED=$STARVED_MS
+	starved_ms "$RENEWER"
+	STARVED+=" $STARVED_MS"
+}
+
+# That a violation can be judged.
+starving() {
+	local holder_ms=${STARVED% *} renewer_ms=${STARVED#* }
+	starved_ms "$HOLDER"
+	echo -n "of that rlock was kept waiting for a processor for $((STARVED_MS - holder_ms)) ms,"
+	starved_ms "$RENEWER"
+	echo " its renewer for $((STARVED_MS - renewer_ms)) ms"
+}
+
+# check_margin END_US WHERE: the lease was to end then, or later if it was renewed since; by how much sooner was
+# somebody seen inside for the last time?
 check_margin() {
-	local end_us=$1 later_us
-	if ! gone_us "$LEDGER" 6000; then
+	local end_us=$1 later_us seen_us starving
+	if ! seen_us=$(overlap -G "$LEDGER" 6000); then
 		violated "still inside long behind the lease: $2"
 		return
 	fi
+	starving=$(starving)
 	later_us=$(lease_end_us)
 	((later_us <= end_us)) || end_us=$later_us
-	if ((GONE_US >= end_us && later_us == 0)); then
+	if ((seen_us >= end_us && later_us == 0)); then
 		# Where only the replies were lost it was renewed all the time, and given back.
 		wait_until 3 lock_has_ended || return
 		[ "$(end_of_lock)" != del ] || return 0
 	fi
-	took $(((end_us - GONE_US) / 1000))
-	((GONE_US < end_us)) || violated "inside $(((GONE_US - end_us) / 1000)) ms behind the end of the lease: $2"
+	took $(((end_us - seen_us) / 1000))
+	((seen_us < end_us)) ||
+		violated "inside $(((seen_us - end_us) / 1000)) ms behind the end of the lease, $starving: $2"
 }
 
 # fall_silent NUMBER KIND: the holder falls into a black hole, at any moment of two cycles of renewals.
@@ -102,8 +128,11 @@ fall_silent() {
 	(($1 % 10)) || lease_s=3
 	start_proxy || return
 	holds holder "$2" "$LEDGER" -t ${lease_s}s || return
+	HOLDER=$PID
+	RENEWER=$(renewer_of "$HOLDER")
 	draw 0 $((lease_s * 667))
 	let_pass_ms "$DRAWN"
+	begin_starving
 	proxy blackhole on "$way" >/dev/null || return
 	end_us=$(lease_end_us)
 	((end_us > 0)) || return
@@ -111,7 +140,7 @@ fall_silent() {
 	repeated
 	where="$2, $way, a lease of $lease_s s, $DRAWN ms behind the start, chance $CHANCE"
 	check_margin "$end_us" "$where" || return
-	must_end 76 holder "$PID" "$where"
+	must_end 76 holder "$HOLDER" "$where"
 	must "it was not said why: $where" grep -q "^rlock: $NAME: lock lost " said-holder
 }
 
@@ -192,6 +221,7 @@ suspend_renewer() {
 	hold_for_a_while "$2" || return
 	kill -STOP "$RENEWER"
 	wait_until 2 is_stopped "$RENEWER" || return
+	begin_starving
 	end_us=$(lease_end_us)
 	((end_us > 0)) || return
 	injected
