@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-/* More than any of our scripts can answer for as many names as fit on a command line. */
+/* Far more than any of our scripts has to say, which is three elements a name. */
 #define ELEMENTS_MAX (1 << 18)
 #define BYTES_MAX (1 << 22)
 #define DEPTH_MAX 7 /* what hiredis 0.14 allows; later versions know no end */
