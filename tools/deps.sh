@@ -4,10 +4,10 @@
 #
 #   tools/deps.sh USE...
 #
-# USE is build (compiler and libraries), demo (and a server), check (and what the tests take),
-# interop (and Java and Maven), model (a checker of models), valgrind, bench (and what is measured beside
-# rlock), fuzz or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC. Needs root or sudo
-# only when there is something to install.
+# USE is build (compiler and libraries), demo (and a server), check (and what the tests take), chaos (and the
+# full-screen programs and shells of tests/chaos), interop (and Java and Maven), model (a checker of models),
+# valgrind, bench (and what is measured beside rlock), fuzz or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS,
+# and to fuzz $FUZZ_CC. Needs root or sudo only when there is something to install.
 set -eu
 
 # What a thing is called by the package managers; "-": it can't be had there. CI tries apt-get only.
@@ -29,6 +29,9 @@ python3      python3              python3              python3        python
 bats         bats                 bats                 bats           bats
 bats-support bats-support         bats-support         bats-support   bats-support
 bats-assert  bats-assert          bats-assert          bats-assert    bats-assert
+vi           vim-tiny             vim-minimal          -              vi
+less         less                 less                 less           less
+busybox      busybox              busybox              busybox        busybox
 jdk          default-jdk-headless java-devel           openjdk17      jdk-openjdk
 maven        maven                maven                maven          maven
 spin         spin                 spin                 -              -
@@ -121,6 +124,12 @@ need_for() {
 		need bats has "${BATS:-bats}"
 		need bats-support has_bats_library bats-support
 		need bats-assert has_bats_library bats-assert
+		;;
+	chaos)
+		need_for check
+		need vi has vi
+		need less has less
+		need busybox busybox sh -c :
 		;;
 	interop)
 		need_for check

@@ -11,6 +11,9 @@ load ../helpers
 load ../leftovers
 load ../watching
 
+# The commands of the other tests.
+PATH=$BATS_TEST_DIRNAME/../commands:$PATH
+
 KINDS=(plain fair read write)
 
 # verb_of KIND

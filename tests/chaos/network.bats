@@ -26,6 +26,8 @@ setup() {
 teardown() { watchful_teardown; }
 
 LEASE_S=3
+# Of what nobody renews, and what is given back.
+LONG_S=60
 # Of a waiter's sign of life that he could not take back.
 SIGN_S=5
 STALL_MS=300
@@ -221,10 +223,10 @@ session_session_fence() {
 }
 
 session_owner() {
-	calls "$(well)" rlock "${VERB/#run/lock}" -l "$LEASE_S" --owner "$NAME" "$LOCK"
+	calls "$(well)" rlock "${VERB/#run/lock}" -l "$LONG_S" --owner "$NAME" "$LOCK"
 	[ "$STATUS" = 0 ] || return 0
 	is_held_so 1
-	asks 0 rlock renew --owner "$NAME" -l "$LEASE_S" "$LOCK" >left
+	asks 0 rlock renew --owner "$NAME" -l "$LONG_S" "$LOCK" >left
 	is_held_so 1
 	# A release that was carried out though nobody heard of it leaves nothing for the second call.
 	asks "0 1" rlock unlock --owner "$NAME" "$LOCK"
@@ -375,7 +377,12 @@ begin_session() {
 	start_proxy
 }
 
+# Whose last words in the line were lost is out of it when the next one waits there, and not before.
 leaves_nothing() {
+	if [ "$KIND" = fair ] && ! no_keys_of_cell >/dev/null; then
+		RLOCK_URL=$DIRECT_URL timeout 30 rlock fair -w $((SIGN_S + 5)) "$LOCK" -- true ||
+			wrong "the next one in the line ended with $?"
+	fi
 	must "$WHAT: keys are left" wait_until $((SIGN_S + 1)) no_keys_of_cell
 	must "$WHAT: something runs" wait_until 3 nothing_runs
 	! compgen -G "$RLOCK_RUNTIME_DIR/hold-*" >left || wrong "files are left: $(cat left)"

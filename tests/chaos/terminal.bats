@@ -1,0 +1,407 @@
+#!/usr/bin/env bats
+# Keys at a random moment of the life of a job on a terminal: while it connects, waits, starts its command, runs
+# it, gives the lock back. Whatever the moment, the shell has its prompt and the terminal again, and the status that
+# the key gives any job; the lock is free, or the job's for as long as that is stopped; nothing is left.
+#
+# A full-screen program draws, reads keys, is suspended and continued as without rlock. When its lock is lost it gets
+# TERM, and puts the terminal back in order itself, as vi does; the shell has its prompt in either case.
+
+# In single quotes stand whole scripts. chaos.bash has the kinds, and the name.
+# shellcheck disable=SC2016,SC2153
+
+load chaos
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+SHELLS=(bash dash)
+ROUNDS=8
+# Longer than a job takes from its start to its end, so that each moment of it is met.
+MOMENT_MAX_US=12000
+
+# ---- a cell: one shell on one terminal ----
+
+# choose NUMBER: the kind, its verb and mode, and the shell of this cell.
+choose() {
+	KIND=${KINDS[$1 % 4]}
+	VERB=$(verb_of "$KIND")
+	MODE=$(mode_of "$KIND")
+	SHELL_NAME=${SHELLS[$1 / 4 % 2]}
+	SEED=$RANDOM
+	RANDOM=$SEED
+	# shellcheck disable=SC2034
+	WHERE="$SHELL_NAME, $KIND, seed $SEED"
+}
+
+# Who has to wait for a lock of that kind, whatever its mode.
+rival_verb() {
+	case $KIND in
+	read | write) echo wlock ;;
+	*) echo run ;;
+	esac
+}
+
+# in_terminal: standard input is what happens there, see ptyrun. What was shown is in the file "shown", the values of
+# each "status" are the lines of "statuses".
+in_terminal() {
+	local command=("$SHELL_NAME" -i)
+	[ "$SHELL_NAME" != bash ] || command=(bash --norc --noprofile --noediting -i)
+	# A key that comes while the shell reads may look like an end of the file to it.
+	if ! { echo 'send set -o ignoreeof' && cat; } | ptyrun "${command[@]}" >shown 2>&1; then
+		violated "the terminal does not answer ($WHERE): $(tail -n 4 shown | tr '\n' ' ')"
+	fi
+	sed -n 's/^status \([0-9]* [0-9]* [0-9]* .*\)/\1/p' shown >statuses
+}
+
+# The words of ptyrun for one job on the lock $1, its ledger of that name, and what is typed as well as what the
+# command does being of random length. With a second argument somebody is inside already, or is about to be.
+job_words() {
+	local rival=
+	[ -z "${2:-}" ] ||
+		rival="rlock $(rival_verb) $1 -- overlap $CELL/$1 exclusive -f $((RANDOM % 10000)) & "
+	echo "send ${rival}rlock $VERB $JOB_OPTIONS $1 -- overlap $CELL/$1 $MODE -f $((RANDOM % 8000))"
+	echo 'running rlock'
+	echo "pause $((RANDOM % MOMENT_MAX_US))"
+}
+
+count_in() {
+	grep -c " $1 " "$CELL/$2" 2>/dev/null || :
+}
+
+# all_left LEDGER: whoever went in came out by himself.
+all_left() {
+	[ "$(count_in enter "$1")" = "$(count_in leave "$1")" ]
+}
+
+# at_once MS TRIES: the shell answered so long behind the key. One that was lost on it is no fault.
+at_once() {
+	[ "$2" = 1 ] || return 0
+	injected
+	took "$1"
+}
+
+# Nobody is inside, nothing of the cell's is on the server, nothing runs, and nobody met anybody.
+nothing_is_left() {
+	local ledger
+	for ledger in "$CELL/$NAME".*[0-9]; do
+		[ -e "$ledger" ] || continue
+		must "a command runs on ($WHERE)" overlap -g "$ledger" 3000
+		count_overlaps "$ledger"
+	done
+	must "keys are left ($WHERE)" wait_until 3 cell_has_no_keys
+	must "processes are left ($WHERE)" wait_until 3 nothing_runs
+}
+
+cell_has_no_keys() {
+	[ -z "$(redis keys "*$NAME.*")" ]
+}
+
+exists_command() {
+	echo "redis-cli -s $SERVER_SOCKET exists $1"
+}
+
+# ---- signals without a shell ----
+
+# What a terminal sends to the group of a job, from the fork on: a shell disturbed there has moods of its own.
+# struck_group NUMBER SIGNAL MOMENT
+struck_group() {
+	local how ms pattern="^(signal $2|exit 0) "
+	choose "$1"
+	[ "$2" != TSTP ] || pattern='^(stopped )?exit 0 '
+	setsid -w sh -c 'struck "$@"; :' sh "$2" "$3" "$ROUNDS" \
+		rlock "$VERB" "$NAME.0" -- overlap "$CELL/$NAME.0" "$MODE" -f 3000 >told
+	while read -r how; do
+		repeated
+		[[ $how =~ ^exit ]] || injected
+		[[ $how =~ $pattern ]] || violated "$how ($WHERE)"
+		ms=${how##* }
+		[ "$how" = nothing ] || took "${ms%.*}"
+	done <told
+	nothing_is_left
+}
+
+@test "terminal, a group's INT" {
+	begin_scenario "terminal, a group's INT"
+	in_cells "$(scaled 24)" 3 struck_group INT 12000
+	end_scenario 'from the signal to the end'
+}
+
+@test "terminal, a group's TSTP" {
+	begin_scenario "terminal, a group's TSTP"
+	in_cells "$(scaled 24)" 3 struck_group TSTP 12000
+	end_scenario 'from the signal to the stop'
+}
+
+@test "terminal, TSTP at the start of the command" {
+	begin_scenario 'terminal, TSTP at the start of the command'
+	in_cells "$(scaled 24)" 3 struck_group TSTP fork
+	end_scenario 'from the signal to the stop'
+}
+
+# ---- keys that end a job ----
+
+# ending_key NUMBER C|Q STATUS
+ending_key() {
+	local key=${2/Q/\\} round rival name value ms tries exists
+	choose "$1"
+	JOB_OPTIONS=
+	{
+		echo 'send ulimit -c 0'
+		for ((round = 0; round < ROUNDS; round++)); do
+			rival=$((round % 2))
+			job_words "$NAME.$round" "${rival#0}"
+			echo "key $key"
+			echo "status $(exists_command "$NAME.$round")"
+		done
+	} | in_terminal
+	round=0
+	while read -r value ms tries exists; do
+		name=$NAME.$round
+		repeated
+		at_once "$ms" "$tries"
+		case $value in
+		"$3") ;;
+		0) must "status 0, and the command did not come to its end ($WHERE)" all_left "$name" ;;
+		*) violated "status $value ($WHERE)" ;;
+		esac
+		[ $((round % 2)) = 1 ] || [ "$exists" = 0 ] || violated "a prompt, and the lock is not free ($value, $tries, $WHERE)"
+		round=$((round + 1))
+	done <statuses
+	nothing_is_left
+}
+
+@test "terminal, Ctrl-C" {
+	begin_scenario 'terminal, Ctrl-C'
+	in_cells "$(scaled 48)" 4 ending_key C 130
+	end_scenario 'from the key to the prompt'
+}
+
+@test "terminal, Ctrl-\\" {
+	# shellcheck disable=SC1003
+	begin_scenario 'terminal, Ctrl-\'
+	in_cells "$(scaled 24)" 4 ending_key Q 131
+	end_scenario 'from the key to the prompt'
+}
+
+# A loop of jobs that wait for somebody who does not go: no second round, and its holder keeps the lock.
+waiting_loop() {
+	local round value ms tries exists
+	choose "$1"
+	in_background rlock "$(rival_verb)" "$NAME.held" -- until_let_go
+	wait_until 5 is_held "$NAME.held"
+	for ((round = 0; round < ROUNDS; round++)); do
+		echo "send for i in 1 2 3; do rlock $VERB $NAME.held -- echo got-inside; done; echo next-line"
+		echo 'running rlock'
+		echo "pause $((RANDOM * 2))"
+		echo 'key C'
+		echo "status $(exists_command "$NAME.held")"
+	done | in_terminal
+	while read -r value ms tries exists; do
+		repeated
+		at_once "$ms" "$tries"
+		[ "$value" = 130 ] || violated "status $value ($WHERE)"
+		[ "$exists" = 1 ] || violated "the holder has lost its lock ($WHERE)"
+	done <statuses
+	! grep -qE '^(got-inside|next-line)' shown || violated "the loop went on ($WHERE)"
+	let_go
+	ended_with 0 || violated "the holder did not end well ($WHERE)"
+	nothing_is_left
+}
+
+@test "terminal, Ctrl-C of a waiting loop" {
+	begin_scenario 'terminal, Ctrl-C of a waiting loop'
+	in_cells "$(scaled 16)" 4 waiting_loop
+	end_scenario 'from the key to the prompt'
+}
+
+# ---- Ctrl-Z ----
+
+# Stopped for a moment, and continued: twice in a job that lives that long.
+suspended() {
+	local round value ms tries exists name again last
+	choose "$1"
+	JOB_OPTIONS=
+	for ((round = 0; round < ROUNDS; round++)); do
+		job_words "$NAME.$round"
+		printf '%s\n' 'key Z' status 'send fg' "pause $((RANDOM % 4000))" 'key Z' status 'send fg' \
+			"status $(exists_command "$NAME.$round")"
+	done | in_terminal
+	round=0
+	while read -r value ms tries exists && read -r again _ && read -r last _ _ exists; do
+		name=$NAME.$round
+		repeated
+		if [ "$value" = 148 ]; then
+			at_once "$ms" "$tries"
+			[ "$again" = 148 ] || [ "$again" = 0 ] || violated "status $again of the second key ($WHERE)"
+			[ "$again" = 0 ] || [ "$last" = 0 ] || violated "status $last of the last fg ($WHERE)"
+			must "the command did not come to its end ($WHERE)" all_left "$name"
+			[ "$(count_in enter "$name")" = 1 ] || violated "the command did not run once ($WHERE)"
+		elif [ "$value" != 0 ]; then
+			violated "status $value ($WHERE)"
+		fi
+		[ "$exists" = 0 ] || violated "a prompt, and the lock is not free ($WHERE)"
+		round=$((round + 1))
+	done <statuses
+	nothing_is_left
+}
+
+@test "terminal, Ctrl-Z and fg" {
+	begin_scenario 'terminal, Ctrl-Z and fg'
+	in_cells "$(scaled 48)" 4 suspended
+	end_scenario 'from the key to the prompt'
+}
+
+# Stopped for longer than its lease: a job that has the lock keeps it, one that has lost it (nothing renewed it yet)
+# does not run its command beside the next holder.
+suspended_for_long() {
+	local value ms tries last name=$NAME.0
+	choose "$1"
+	# From a shorter time: from having the lock to having its renewer it is a moment.
+	MOMENT_MAX_US=8000
+	JOB_OPTIONS='-t 2s'
+	{
+		job_words "$name"
+		echo 'key Z'
+		echo status
+		echo "send rlock $(rival_verb) -w 5s $name -- overlap $CELL/$name exclusive -f 1500000 &"
+		echo 'pause 2300000'
+		# Who is inside may just go.
+		echo "check overlap -g $CELL/$name 0 || test \$($(exists_command "$name")) = 1 || overlap -g $CELL/$name 0"
+		echo 'send fg %1'
+		echo 'status'
+		echo 'send wait'
+		echo 'status'
+	} | in_terminal
+	repeated
+	{
+		read -r value ms tries _
+		read -r last _
+	} <statuses
+	if [ "$value" = 148 ]; then
+		at_once "$ms" "$tries"
+		# 76 without a command that began: the stop came between having the lock and its renewer.
+		[ "$last" = 0 ] || [ "$last" = 76 ] || violated "status $last ($WHERE)"
+	fi
+	must "a command did not come to its end ($WHERE)" all_left "$name"
+	nothing_is_left
+}
+
+@test "terminal, Ctrl-Z for longer than the lease" {
+	begin_scenario 'terminal, Ctrl-Z for longer than the lease'
+	in_cells "$(scaled 64)" 12 suspended_for_long
+	end_scenario 'from the key to the prompt'
+}
+
+# ---- a terminal that hangs up ----
+
+# Behind a job that runs, one that is stopped, or a lock of the shell's own.
+hung_up() {
+	local at name=$NAME.0 way
+	choose "$1"
+	way=$((RANDOM % 3))
+	WHERE="$WHERE, way $way"
+	{
+		case $way in
+		0 | 1) echo "send rlock $VERB $name -- overlap $CELL/$name $MODE -u $CELL/let-go" ;;
+		2) echo "send rlock ${VERB/run/lock} $name; echo 0 enter >$CELL/$name" ;;
+		esac
+		echo "check comes_true grep -q enter $CELL/$name"
+		[ "$way" != 1 ] || printf '%s\n' 'key Z' status
+		echo "pause $((RANDOM / 2))"
+		echo hangup
+	} | in_terminal
+	at=$(now_ms)
+	repeated
+	injected
+	must "not free within a second ($WHERE)" within 1 is_free "$name"
+	took $(($(now_ms) - at))
+	[ "$way" = 2 ] || must "the command runs on ($WHERE)" overlap -g "$name" 1000
+	rm -f "$name"
+	nothing_is_left
+	must "a state file is left ($WHERE)" wait_until 1 no_state_files
+}
+
+@test "terminal, hang-up" {
+	begin_scenario 'terminal, hang-up'
+	in_cells "$(scaled 48)" 4 hung_up
+	end_scenario 'from the hang-up to the free lock'
+}
+
+# ---- full-screen programs ----
+
+# The words for a program that is looked at, used, and left. Each draws the file's first line.
+full_screen_words() {
+	local name=$1 program=$2 way=$3
+	echo 'send stty rows 24 cols 80; stty -g >before'
+	echo "send TERM=vt100 rlock $VERB -t 1s $name -- $program file"
+	echo 'expect lorem-ipsum'
+	if [ "$way" != once ]; then
+		printf '%s\n' "pause $((RANDOM * 2))" 'key Z' 'expect ready> ' status "check stays_held $name 1.2" \
+			'send fg' 'expect lorem-ipsum'
+	fi
+	if [ "$way" = lost ]; then
+		echo "pause $((RANDOM * 4))"
+		echo "check redis-cli -s $SERVER_SOCKET del $name"
+	elif [ "$program" = vi ]; then
+		printf '%s\n' 'type Goappended' 'expect appended' 'key [' 'send :wq'
+	else
+		printf '%s\n' 'type G' 'expect the-end' 'type q'
+	fi
+	printf '%s\n' 'expect ready> $' status 'send stty -g >after; stty sane' status
+}
+
+# It is used once, or suspended and continued before that, or loses its lock behind that.
+full_screen() {
+	local ways=(once suspended lost) way program name=$NAME.0 value ms wanted=0
+	choose "$1"
+	way=${ways[RANDOM % 3]}
+	program=$2
+	WHERE="$WHERE, $way"
+	{
+		echo lorem-ipsum
+		seq 100
+		echo the-end
+	} >file
+	cp file as-it-was
+	export HOME=$CELL LESS='' EXINIT=''
+	full_screen_words "$name" "$program" "$way" | in_terminal
+	repeated
+	injected
+	{
+		if [ "$way" != once ]; then
+			read -r value ms _
+			# 147: the program stopped itself alone, and rlock followed it.
+			[ "$value" = 147 ] || [ "$value" = 148 ] ||
+				violated "status $value of what is suspended ($WHERE)"
+			took "$ms"
+		fi
+		read -r value ms _
+	} <statuses
+	[ "$way" != lost ] || wanted=76
+	[ "$value" = "$wanted" ] || violated "status $value ($WHERE)"
+	[ "$program" = less ] || [ "$way" = lost ] || echo appended >>as-it-was
+	must "the file is not as it was left ($WHERE)" cmp file as-it-was
+	[ "$way" = lost ] || must "the terminal's modes are not as before ($WHERE)" cmp before after
+	# A lock that was deleted leaves its holds.
+	redis del "rlock_holds:{$name}" >/dev/null
+	nothing_is_left
+}
+
+@test "terminal, vi" {
+	begin_scenario 'terminal, vi'
+	in_cells "$(scaled 16)" 4 full_screen vi
+	end_scenario 'from Ctrl-Z to the prompt'
+}
+
+@test "terminal, less" {
+	begin_scenario 'terminal, less'
+	in_cells "$(scaled 16)" 4 full_screen less
+	end_scenario 'from Ctrl-Z to the prompt'
+}
