@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "children.h"
+#include "number.h"
 
 bool pid_list_add(struct pid_list *list, pid_t pid)
 {
@@ -32,9 +33,11 @@ void pid_list_free(struct pid_list *list)
 
 static void add_of_thread(pid_t pid, const char *thread, struct pid_list *out)
 {
-	char path[64];
+	char path[64], *text = NULL;
+	const char *cursor;
+	size_t size = 0;
+	int64_t child;
 	FILE *file;
-	int child;
 
 	if ((size_t)snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, thread) >=
 	    sizeof(path))
@@ -42,9 +45,12 @@ static void add_of_thread(pid_t pid, const char *thread, struct pid_list *out)
 	file = fopen(path, "re");
 	if (file == NULL)
 		return;
-	while (fscanf(file, "%d", &child) == 1)
-		if (!pid_list_add(out, child))
-			break;
+	if (getline(&text, &size, file) > 0) {
+		cursor = text;
+		while (number_read(&cursor, &child) && pid_list_add(out, (pid_t)child))
+			;
+	}
+	free(text);
 	(void)fclose(file);
 }
 

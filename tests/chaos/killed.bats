@@ -73,7 +73,7 @@ cell() {
 		try_cell && return
 		start_anew
 	done
-	echo "the machine was too busy $TRIES times for $WHAT"
+	echo "never came about in $TRIES tries, the machine was too busy: $WHAT"
 	return 1
 }
 
@@ -85,8 +85,10 @@ try_cell() {
 	WHAT="$TARGET $SIGNAL, server $SERVER by $OUTAGE, $KIND, seed $SEED"
 	try=$BASHPID.$SEED
 	NAME=$NAME.$try. LEDGER=$CELL/ledger.$try SAID=$CELL/said
-	start_proxy || broke 'no proxy'
-	"hold_for_$(holder)" || broke "$WHAT: was not had"
+	# Never a signal to who was meant the time before.
+	unset -v KEEPER RENEWER COMMAND GRANDCHILD CALLER WATCHDOG HIT
+	CHILDREN=()
+	start_proxy && "hold_for_$(holder)" || return
 	contend
 	let_pass_ms $((RANDOM % (LEASE_MS / 3)))
 	# A pause, or an outage, that was longer than ordered is another fault.
@@ -154,6 +156,7 @@ hold_for_command() {
 		[ "$session" != "$pid" ] || GRANDCHILD=$pid
 	done
 	INSIDE=("$COMMAND" "${CHILDREN[@]}")
+	[ -n "$GRANDCHILD" ]
 }
 
 # A process that has the lock for itself through the proxy.
@@ -167,6 +170,7 @@ hold_for_caller() {
 	soon 10 has_events 1 || return
 	WATCHDOG=$(watchdogs)
 	INSIDE=("$CALLER")
+	[ -n "$WATCHDOG" ]
 }
 
 # Somebody who waits for the lock meanwhile, straight on the server.
@@ -310,8 +314,13 @@ stays_unprotected() {
 
 # The command ends by itself, its other processes before.
 end_inside() {
+	local pid name
 	go_on
-	((${#CHILDREN[@]} == 0)) || kill -s KILL "${CHILDREN[@]}" 2>/dev/null || :
+	for pid in "${CHILDREN[@]}"; do
+		# One has ended long ago perhaps, and its number is another process's.
+		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null || continue
+		[ "$name" != overlap ] || kill -s KILL "$pid"
+	done
 	gone 5000 "${CHILDREN[@]}" >/dev/null
 	let_go
 	inside_is_gone
