@@ -132,9 +132,8 @@ static int try_connect(int dir_fd, pid_t *pid_out)
 	/* In the directory that was checked, whatever its path may lead to by now. */
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/" SOCKET_FILE,
 		       dir_fd);
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0)
-		err = errno;
-	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) != 0)
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) != 0)
 		err = errno;
 	else if (peer.uid != geteuid())
 		err = EPERM;
