@@ -68,7 +68,7 @@ end
 if first_busy then
 	-- Who could not leave it would stand in the way of those behind him.
 	for _, name in ipairs(may_wait and not waits_since_us and names or {}) do
-		local refusal = refusal_in_line(name)
+		local refusal = refusal_to_stand(name)
 		if refusal then
 			return refusal
 		end

@@ -89,6 +89,12 @@ local function refusal_in_line(name)
 	})
 end
 
+-- The error when nobody can stand in the line now, since he would find no room or could not leave it again. What
+-- needs memory goes first: a server that is full lets a script that has written go on.
+local function refusal_to_stand(name)
+	return do_all({ { 'ZADD', name.deadlines, 'XX', 0, '' } }) or refusal_in_line(name)
+end
+
 -- Removes those at the head that are dead, which who asks is not.
 local function prune(name, asker)
 	local head = head_of(name)

@@ -4,6 +4,9 @@ local function refused(command, reply)
 	if string.find(reply.err, ' key', 1, true) or string.find(reply.err, ' channel', 1, true) then
 		return reply -- it may run that, but not on this key or channel
 	end
+	if string.find(reply.err, 'OOM ', 1, true) then
+		return reply -- it may run that, but not while the server is full
+	end
 	return redis.error_reply(
 		"NOPERM may not run the '" .. string.lower(command) .. "' command: " .. reply.err)
 end
