@@ -142,7 +142,8 @@ in_cell() {
 	BACKGROUND=()
 	cd "$CELL" || return
 	LEDGER=$CELL/ledger
-	NAME=lock.$1.${*:2}.$number
+	# With a dot behind it no name is the beginning of another one.
+	NAME=lock.$1.${*:2}.$number.
 	NAME=${NAME// /.}
 	if ! "$1" "$number" "${@:2}" >cell-said 2>&1; then
 		broke "cell $* number $number: $(tail -n 3 cell-said | tr '\n' ';')"

@@ -398,6 +398,7 @@ spoilt_streams() {
 	IN=(bash -c "exec \"\$@\" $how" bash)
 	OUT=(sh -c 'exec "$@" </dev/null >/dev/null 2>&1' sh)
 	[[ $how != *2\>* ]] || IS_DEAF=yes
+	[[ $how != '> >(:)' ]] || IS_UNREAD=yes
 	for use in "${USES[@]}"; do
 		WHAT="$use, $kind, $how"
 		injected
