@@ -6,9 +6,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -16,12 +14,10 @@
 
 #include "../lib/rlock.h"
 #include "children.h"
-#include "number.h"
 #include "procs.h"
 #include "renewer.h"
 #include "shortage.h"
 
-#define STAT_MAX 1024
 /* Processes that fork as fast as they are found are met again at the caller's next call. */
 #define WALKS_MAX 50
 
@@ -31,197 +27,38 @@ struct table {
 	size_t count, capacity;
 };
 
-/* ---- one process ---- */
+/*
+ * What a look takes on most machines is had from the start: where memory has run out a command has to be
+ * found and stopped all the same. There is one look at a time.
+ */
+#define PROCS_USUAL 1024
+static struct proc usual_procs[PROCS_USUAL];
+static bool usual_members[PROCS_USUAL];
 
-/* -1 with errno. */
-static ssize_t read_file(pid_t pid, const char *file, char *out, size_t size)
+/* ---- all processes ---- */
+
+static bool table_grow(struct table *table)
 {
-	char path[64];
-	ssize_t len;
-	int fd, error;
+	size_t capacity = table->capacity == 0 ? PROCS_USUAL : table->capacity * 2;
+	struct proc *procs = usual_procs;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	len = read(fd, out, size);
-	error = errno;
-	(void)close(fd);
-	errno = error;
-	return len;
-}
-
-/* A process that goes while it is looked at is as gone as one that was before. */
-static enum proc_sight sight_of_failure(void)
-{
-	return is_shortage(errno) ? PROC_UNSEEN : PROC_GONE;
-}
-
-/* Which of the numbers behind the state are of use; proc(5) counts them from 4 on. */
-enum { FIELD_PARENT = 4, FIELD_THREADS = 20, FIELD_START = 22, FIELD_STACK = 28 };
-
-static bool read_numbers(const char *cursor, struct proc *out)
-{
-	int64_t numbers[FIELD_STACK + 1];
-
-	for (int field = FIELD_PARENT; field <= FIELD_STACK; field++) {
-		while (*cursor == ' ')
-			cursor++;
-		/* A limit of memory among them may be larger than an int64; it's none of ours. */
-		numbers[field] = 0;
-		if (*cursor == '\0' ||
-		    (!number_read(&cursor, &numbers[field]) && field <= FIELD_START))
+	if (table->capacity > 0) {
+		procs = calloc(capacity, sizeof(*procs));
+		if (procs == NULL)
 			return false;
-		cursor += strcspn(cursor, " ");
+		memcpy(procs, table->procs, table->count * sizeof(*procs));
+		if (table->procs != usual_procs)
+			free(table->procs);
 	}
-	out->parent = (pid_t)numbers[FIELD_PARENT];
-	out->threads = (long)numbers[FIELD_THREADS];
-	out->start = (uint64_t)numbers[FIELD_START];
-	out->stack = (uint64_t)numbers[FIELD_STACK];
+	table->procs = procs;
+	table->capacity = capacity;
 	return true;
 }
-
-/* The fields stand behind the last parenthesis: the name may hold anything, blanks and brackets too. */
-static bool parse_stat(char *text, struct proc *out)
-{
-	struct proc proc = { .pid = out->pid };
-	char *open_bracket, *close_bracket;
-	size_t name_len;
-
-	open_bracket = strchr(text, '(');
-	close_bracket = strrchr(text, ')');
-	if (open_bracket == NULL || close_bracket == NULL || close_bracket < open_bracket ||
-	    close_bracket[1] != ' ' || close_bracket[2] == '\0')
-		return false;
-	proc.state = close_bracket[2];
-	if (!read_numbers(close_bracket + 3, &proc))
-		return false;
-	name_len = (size_t)(close_bracket - open_bracket - 1);
-	if (name_len >= sizeof(proc.name))
-		name_len = sizeof(proc.name) - 1;
-	memcpy(proc.name, open_bracket + 1, name_len);
-	*out = proc;
-	return true;
-}
-
-enum proc_sight proc_look(pid_t pid, struct proc *out)
-{
-	char text[STAT_MAX];
-	ssize_t len = read_file(pid, "stat", text, sizeof(text) - 1);
-	struct proc proc = { .pid = pid };
-
-	if (len < 0)
-		return sight_of_failure();
-	text[len] = '\0';
-	if (!parse_stat(text, &proc))
-		return PROC_GONE;
-	*out = proc;
-	return PROC_SEEN;
-}
-
-bool proc_read(pid_t pid, struct proc *out)
-{
-	return proc_look(pid, out) == PROC_SEEN;
-}
-
-/* A leader that has exited is a zombie while its other threads run on. */
-static bool is_gone(const struct proc *proc)
-{
-	return proc->state == 'X' || (proc->state == 'Z' && proc->threads <= 1);
-}
-
-bool proc_has_ended(pid_t pid, uint64_t start)
-{
-	struct proc proc;
-	enum proc_sight sight = proc_look(pid, &proc);
-
-	if (sight == PROC_SEEN)
-		return (start != 0 && proc.start != start) || is_gone(&proc);
-	return sight == PROC_GONE;
-}
-
-int proc_open(pid_t pid, uint64_t start)
-{
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0), error;
-	enum proc_sight sight;
-	struct proc proc;
-
-	if (fd < 0 || start == 0)
-		return fd;
-	/* Looked at again behind the open: from now on the number can't change its meaning. */
-	sight = proc_look(pid, &proc);
-	if (sight == PROC_SEEN && proc.start == start)
-		return fd;
-	error = sight == PROC_UNSEEN ? errno : ESRCH;
-	(void)close(fd);
-	errno = error;
-	return -1;
-}
-
-/* A whole file of a process, malloc'ed, with a NUL behind it; NULL with errno. */
-static char *read_whole(pid_t pid, const char *file, size_t *len_out)
-{
-	size_t size = 1 << 16, len = 0;
-	char *text = malloc(size + 1), path[64];
-	ssize_t got = 0;
-	int fd, error;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = text != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	while (fd >= 0 && text != NULL && (got = read(fd, text + len, size - len)) > 0) {
-		len += (size_t)got;
-		if (len == size) {
-			char *larger = realloc(text, 2 * size + 1);
-
-			if (larger == NULL)
-				free(text);
-			text = larger;
-			size *= 2;
-		}
-	}
-	error = errno;
-	if (fd >= 0)
-		(void)close(fd);
-	if (text != NULL && (fd < 0 || got < 0)) {
-		free(text);
-		text = NULL;
-	}
-	if (text != NULL)
-		text[len] = '\0';
-	*len_out = len;
-	errno = error;
-	return text;
-}
-
-enum proc_sight proc_carries_hold(pid_t pid, const char *hold_id)
-{
-	static const char variable[] = "RLOCK_HELD=";
-	size_t len;
-	char *text = read_whole(pid, "environ", &len);
-	bool is_found = false;
-
-	if (text == NULL)
-		return sight_of_failure();
-	for (size_t i = 0; i < len && !is_found; i += strlen(text + i) + 1)
-		is_found = strncmp(text + i, variable, sizeof(variable) - 1) == 0 &&
-			   strstr(text + i, hold_id) != NULL;
-	free(text);
-	return is_found ? PROC_SEEN : PROC_GONE;
-}
-
-/* ---- all of them ---- */
 
 static bool table_add(struct table *table, const struct proc *proc)
 {
-	if (table->count == table->capacity) {
-		size_t capacity = table->capacity == 0 ? 256 : table->capacity * 2;
-		struct proc *procs = realloc(table->procs, capacity * sizeof(*procs));
-
-		if (procs == NULL)
-			return false;
-		table->procs = procs;
-		table->capacity = capacity;
-	}
+	if (table->count == table->capacity && !table_grow(table))
+		return false;
 	table->procs[table->count++] = *proc;
 	return true;
 }
@@ -262,8 +99,21 @@ static bool table_read(const struct proc_roots *roots, struct table *table)
 
 static void table_free(struct table *table)
 {
-	free(table->procs);
-	free(table->is_member);
+	if (table->procs != usual_procs)
+		free(table->procs);
+	if (table->is_member != usual_members)
+		free(table->is_member);
+}
+
+static bool table_add_members(struct table *table)
+{
+	if (table->count <= PROCS_USUAL) {
+		memset(usual_members, 0, sizeof(usual_members));
+		table->is_member = usual_members;
+	} else {
+		table->is_member = calloc(table->count, sizeof(*table->is_member));
+	}
+	return table->is_member != NULL;
 }
 
 /* Neither ourselves, nor a watchdog: one ends when what it protects has ended. */
@@ -284,7 +134,7 @@ static enum proc_sight root_sight(const struct proc_roots *roots, const struct p
 		return PROC_SEEN;
 	if (roots->adopter > 0 && roots->adopts_strangers && proc->parent == roots->adopter)
 		return PROC_SEEN;
-	if (roots->hold_id == NULL || is_gone(proc))
+	if (roots->hold_id == NULL || proc_is_gone(proc))
 		return PROC_GONE;
 	return proc_carries_hold(proc->pid, roots->hold_id);
 }
@@ -360,8 +210,7 @@ static bool mark_members(const struct proc_roots *roots, struct table *table)
 
 	if (table->count == 0)
 		return true;
-	table->is_member = calloc(table->count, sizeof(*table->is_member));
-	if (table->is_member == NULL)
+	if (!table_add_members(table))
 		return false;
 	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
 	is_complete = mark_roots(roots, table);
@@ -438,7 +287,7 @@ static bool is_clean_up(const struct table *table, const struct proc_set *signal
 	const struct proc *above = parent_of(table, child);
 
 	/* Up to a member that was told; a pid is never its own ancestor. */
-	while (above != NULL && table->is_member[above - table->procs] && !is_gone(above)) {
+	while (above != NULL && table->is_member[above - table->procs] && !proc_is_gone(above)) {
 		if (set_has(signaled, above))
 			return true;
 		above = parent_of(table, above);
@@ -483,7 +332,7 @@ static bool walk(const struct proc_roots *roots, table_fn read, int signal,
 	for (size_t i = 0; is_of_use && i < table.count; i++) {
 		const struct proc *proc = &table.procs[i];
 
-		if (!table.is_member[i] || is_gone(proc))
+		if (!table.is_member[i] || proc_is_gone(proc))
 			continue;
 		report->running++;
 		if (set_has(signaled, proc) ||
@@ -556,7 +405,7 @@ bool procs_family_runs(const struct proc_roots *roots)
 
 	if (children_are_told() && table_read_family(roots, &table) && mark_members(roots, &table))
 		for (size_t i = 0; i < table.count && !runs; i++)
-			runs = table.is_member[i] && !is_gone(&table.procs[i]);
+			runs = table.is_member[i] && !proc_is_gone(&table.procs[i]);
 	table_free(&table);
 	return runs;
 }

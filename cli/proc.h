@@ -1,0 +1,45 @@
+/*
+ * One process, as /proc shows it.
+ */
+#ifndef PROC_H
+#define PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What /proc/PID/stat tells of a process. */
+struct proc {
+	pid_t pid;
+	pid_t parent;
+	char state;
+	long threads;
+	uint64_t start; /* in the kernel's ticks since it booted: with the pid, an identity */
+	char name[32];
+	uint64_t stack; /* where its stack starts; 0 when that may not be seen */
+};
+
+/* What a look at a process may come to. That it can't be seen now does not mean that it has gone. */
+enum proc_sight {
+	PROC_GONE,   /* there is no such process, or none that we may see */
+	PROC_SEEN,   /* what was asked for is so */
+	PROC_UNSEEN, /* the system has no means for it, descriptors, say; why is in errno */
+};
+
+enum proc_sight proc_look(pid_t pid, struct proc *out);
+/* The same for those to whom a process that can't be seen now is none: false then. */
+bool proc_read(pid_t pid, struct proc *out);
+/* A leader that has exited is a zombie while its other threads run on. */
+bool proc_is_gone(const struct proc *proc);
+/* Whether that process is known not to run any more: gone, a zombie, another one under its number. */
+bool proc_has_ended(pid_t pid, uint64_t start);
+/*
+ * A descriptor of exactly that process (start 0: whoever has the pid), close-on-exec; or -1 with errno,
+ * which is ESRCH only when the process has gone.
+ */
+int proc_open(pid_t pid, uint64_t start);
+
+/* Whether the hold id stands in the RLOCK_HELD of the environment that the process was given; else GONE. */
+enum proc_sight proc_carries_hold(pid_t pid, const char *hold_id);
+
+#endif
