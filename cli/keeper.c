@@ -46,12 +46,11 @@ struct keeper {
 	pid_t command, renewer;
 	bool has_ended; /* the command; how is in end_* */
 	int end_code, end_signal;
-	int64_t ended_ms;     /* at that time at the latest */
-	bool was_told_to_end; /* TERM, INT or QUIT was passed on to it */
-	bool had_children;    /* before we started any */
-	int64_t settle_ms;    /* when to look whether the command is still stopped */
-	int64_t renewer_ms;   /* not before then another renewer */
-	int64_t shrink_ms;    /* when this turns out to be a long command */
+	int64_t ended_ms;   /* at that time at the latest */
+	bool had_children;  /* before we started any */
+	int64_t settle_ms;  /* when to look whether the command is still stopped */
+	int64_t renewer_ms; /* not before then another renewer */
+	int64_t shrink_ms;  /* when this turns out to be a long command */
 	int said_reason;
 	bool has_said_lost;
 	bool has_said_refused;
@@ -242,7 +241,7 @@ static void pass_on(struct keeper *keeper, int signal)
 	if (keeper->has_ended)
 		return;
 	if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT)
-		keeper->was_told_to_end = true;
+		keeper->watch->was_told_to_end = true;
 	(void)kill(keeper->command, signal);
 	if (signal == SIGTERM)
 		(void)kill(keeper->command, SIGCONT);
@@ -354,7 +353,7 @@ static bool stop_step(struct keeper *keeper)
 
 static bool has_ended_by_itself(const struct keeper *keeper)
 {
-	return keeper->has_ended && keeper->end_signal == 0 && !keeper->was_told_to_end;
+	return keeper->has_ended && keeper->end_signal == 0 && !keeper->watch->was_told_to_end;
 }
 
 /* While the command ran, that is. */

@@ -368,11 +368,22 @@ static struct proc_roots roots_of(const struct renewer *renewer)
 	return roots;
 }
 
+/*
+ * A command that was stopped is stopped whole. How it ended is known to a keeper alone; that it had been told
+ * to is on the page.
+ */
+static void find_rest(struct renewer *renewer)
+{
+	if (renewer->keeper_fd < 0 && renewer->has_job_ended && renewer->watch->was_told_to_end)
+		watch_stop(renewer->watch, STOP_REST);
+}
+
 /* Whether processes that are to be stopped still run. */
 static bool stop_step(struct renewer *renewer)
 {
 	struct proc_roots roots;
 
+	find_rest(renewer);
 	if (renewer->watch->reason == STOP_NONE)
 		return false;
 	roots = roots_of(renewer);

@@ -48,6 +48,7 @@ struct watch {
 	_Atomic int64_t lost_at_ms;    /* when it was found to be */
 	_Atomic size_t lost_name;      /* which of the names that was about */
 	atomic_bool is_term_sent;      /* TERM has gone to all of the command's processes */
+	atomic_bool was_told_to_end;   /* TERM, INT or QUIT was passed on to the command */
 	atomic_bool is_committed;      /* is_for_caller: the lock is the caller's now */
 	atomic_bool is_keeper_stopped; /* it stopped itself, because the command was */
 	_Atomic pid_t job_pid;

@@ -80,6 +80,22 @@ has_other_renewer() {
 	wait_until 1 nothing_runs
 }
 
+@test "with rlock killed behind a TERM that it passed on, what the command leaves behind is stopped before the lock is free" {
+	in_background rlock run -t 1s --grace 300ms a -- sh -c '
+		setsid sh -c "trap \"\" TERM; echo \$\$ >left; exec sleep 60" 3>&- &
+		trap "touch told; until_let_go; exit 3" TERM
+		until_let_go & wait'
+	wait_until 5 has_lines left 1
+	BACKGROUND+=("$(cat left)")
+	kill -s TERM "$PID"
+	wait_until 5 file_exists told
+	kill -s KILL "$PID"
+	let_go
+	wait_until 5 no_keys
+	is_gone "$(cat left)"
+	wait_until 1 nothing_runs
+}
+
 @test "with rlock killed a fixed lease still ends the command in time" {
 	hold_and_know a -l 2s
 	kill -s KILL "$PID"
