@@ -117,11 +117,13 @@ nobody_waited_longer_than() {
 
 # ---- each kind ----
 
+# Nobody has a right to a share of a plain lock; but neither side may shut the other one out. On a busy machine Java
+# had one turn in fourteen, on an idle one three in ten.
 @test "plain locks: one at a time, and each side has its turns" {
 	play plain a 50
 	nothing_was_wrong
 	one_at_a_time
-	each_side_had 10
+	each_side_had 50
 	nothing_is_left
 }
 
