@@ -380,6 +380,8 @@ lock_races() {
 	# From when nothing of it runs nobody can take the lock any more.
 	must "processes are left ($WHERE)" wait_until 2 nothing_runs
 	took $(($(now_ms) - at))
+	# What those leave on disk who were killed all together, the next one sweeps out.
+	[ "$way" != group_KILL ] || rlock renew --pid "$BASHPID" "$NAME" 2>/dev/null || :
 	nothing_is_left
 }
 
