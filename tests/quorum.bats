@@ -519,12 +519,12 @@ everybody_takes_turns() {
 
 @test "two of three servers are killed: the command is stopped before the lease ends, 76" {
 	take_servers 3
-	hold_with_family a -t 2s
-	wait_until 3 on_each is_renewed a 2000
+	hold_with_family a -t 5s
+	wait_until 6 on_each is_renewed a 5000
 	end=$(first_lease_end_ms a "${SERVERS[@]}")
 	crash_server "${SERVERS[0]}"
 	crash_server "${SERVERS[2]}"
-	watch_family 5
+	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
 	said_once '^rlock: a: lock lost at [0-9:]{8}: not renewed for [0-9.]+m?s: .*1 of 3 servers .+: stopping the command$'
@@ -532,12 +532,12 @@ everybody_takes_turns() {
 }
 
 @test "two of three servers are frozen: the command is stopped before the lease ends, 76" {
-	hold_with_family a -t 3s
-	wait_until 4 on_each is_renewed a 3000
+	hold_with_family a -t 5s
+	wait_until 6 on_each is_renewed a 5000
 	end=$(first_lease_end_ms a 1 2 3)
 	freeze_server 1
 	freeze_server 2
-	watch_family 6
+	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
 	said_once '^rlock: a: lock lost at [0-9:]{8}: not renewed for '

@@ -759,11 +759,11 @@ has_in_line() {
 
 @test "one of the servers is killed: the command is stopped before the lease ends, 76" {
 	take_servers 3
-	hold_with_family a -t 2s
-	wait_until 3 on_each is_renewed a 2000
+	hold_with_family a -t 5s
+	wait_until 6 on_each is_renewed a 5000
 	end=$(first_lease_end_ms a)
 	crash_server "${SERVERS[1]}"
-	watch_family 5
+	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
 	said_once '^rlock: a: lock lost at [0-9:]{8}: not renewed for [0-9.]+m?s: .+: stopping the command$'
@@ -772,11 +772,11 @@ has_in_line() {
 }
 
 @test "one of the servers is frozen: the command is stopped before the lease ends, 76" {
-	hold_with_family a -t 2s
-	wait_until 3 on_each is_renewed a 2000
+	hold_with_family a -t 5s
+	wait_until 6 on_each is_renewed a 5000
 	end=$(first_lease_end_ms a)
 	freeze_server 2
-	watch_family 5
+	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
 	said_once '^rlock: a: lock lost at '
