@@ -25,7 +25,7 @@ LINK ?= static
 # WERROR=1: warnings are errors. V=1: show the commands.
 WERROR ?=
 V ?=
-# Test files to run instead of all of them, and how many at a time (default: one more than there are processors).
+# Test files to run instead of all of them, and how many at a time (default: as many as there are processors).
 FILES ?=
 JOBS ?=
 SCALE ?=

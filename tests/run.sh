@@ -5,8 +5,7 @@
 #
 #   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
 #   TOOLS_DIR      the tests' own programs, next in it (build/tools)
-#   BATS, JOBS     the bats to use, and how many files at a time (one more than there are processors: tests
-#                  wait most of the time)
+#   BATS, JOBS     the bats to use, and how many files at a time (as many as there are processors)
 #   LIMIT          seconds after which a file is stopped (600)
 #   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
 #   UNIT_WRAPPER   goes before each program
@@ -17,8 +16,8 @@ cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
-# Watched programs are slow enough without company.
-[ -n "$JOBS" ] || JOBS=$(($(nproc) + (${#TESTS_UNDER} == 0)))
+# One more would be sooner done; but leases of a second or two, which many tests watch, do not stand a crowd.
+[ -n "$JOBS" ] || JOBS=$(nproc)
 RLOCK_BIN=$(realpath "$RLOCK_BIN")
 [ "${RLOCK_BIN##*/}" = rlock ] || {
 	echo "run.sh: the program under test must be called rlock, not '$RLOCK_BIN'" >&2
