@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "cli.h"
 #include "duration.h"
 #include "exits.h"
+#include "fds.h"
 #include "held.h"
 #include "job.h"
 #include "keeper.h"
@@ -352,13 +352,6 @@ static int print_tokens(const struct taker *taker)
 	return EXIT_SYSTEM;
 }
 
-static bool has_ended(int pidfd)
-{
-	struct pollfd process = { pidfd, POLLIN, 0 };
-
-	return poll(&process, 1, 0) > 0;
-}
-
 static int hold_for_caller(const struct taker *taker, struct session *session)
 {
 	struct watch *watch = watch_new();
@@ -376,7 +369,7 @@ static int hold_for_caller(const struct taker *taker, struct session *session)
 	if (code == 0) {
 		watch->is_committed = true;
 		/* Then the renewer may have gone before the file was there. */
-		if (has_ended(taker->target_fd))
+		if (fd_is_ready(taker->target_fd))
 			session_remove(session);
 	} else {
 		stop_renewer(session);

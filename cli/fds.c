@@ -1,6 +1,7 @@
 /*
  * Closes ranges of descriptors: by one call each, or one by one where the kernel has no such call.
  */
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,4 +40,11 @@ void fds_close_but(int *kept, size_t count)
 		next = (unsigned int)kept[i] + 1;
 	}
 	close_span(next, ~0U);
+}
+
+bool fd_is_ready(int fd)
+{
+	struct pollfd poll_fd = { fd, POLLIN, 0 };
+
+	return fd >= 0 && poll(&poll_fd, 1, 0) > 0;
 }

@@ -35,21 +35,23 @@ struct table {
 static struct proc usual_procs[PROCS_USUAL];
 static bool usual_members[PROCS_USUAL];
 
+static struct table table_new(void)
+{
+	return (struct table){ .procs = usual_procs, .capacity = PROCS_USUAL };
+}
+
 /* ---- all processes ---- */
 
 static bool table_grow(struct table *table)
 {
-	size_t capacity = table->capacity == 0 ? PROCS_USUAL : table->capacity * 2;
-	struct proc *procs = usual_procs;
+	size_t capacity = table->capacity * 2;
+	struct proc *procs = calloc(capacity, sizeof(*procs));
 
-	if (table->capacity > 0) {
-		procs = calloc(capacity, sizeof(*procs));
-		if (procs == NULL)
-			return false;
-		memcpy(procs, table->procs, table->count * sizeof(*procs));
-		if (table->procs != usual_procs)
-			free(table->procs);
-	}
+	if (procs == NULL)
+		return false;
+	memcpy(procs, table->procs, table->count * sizeof(*procs));
+	if (table->procs != usual_procs)
+		free(table->procs);
 	table->procs = procs;
 	table->capacity = capacity;
 	return true;
@@ -320,7 +322,7 @@ static bool signal_once(const struct proc *proc, int signal, struct proc_set *si
 static bool walk(const struct proc_roots *roots, table_fn read, int signal,
 		 struct proc_set *signaled, struct proc_report *report, bool *met_new)
 {
-	struct table table = { 0 };
+	struct table table = table_new();
 	bool is_complete = read(roots, &table);
 	bool spares_clean_up = signal == SIGTERM && signaled->count > 0, is_of_use;
 
@@ -400,7 +402,7 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 
 bool procs_family_runs(const struct proc_roots *roots)
 {
-	struct table table = { 0 };
+	struct table table = table_new();
 	bool runs = false;
 
 	if (children_are_told() && table_read_family(roots, &table) && mark_members(roots, &table))

@@ -187,13 +187,6 @@ static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
 
 /* ---- what happens around it ---- */
 
-static bool is_ready(int fd)
-{
-	struct pollfd poll_fd = { fd, POLLIN, 0 };
-
-	return fd >= 0 && poll(&poll_fd, 1, 0) > 0;
-}
-
 static void wake_keeper(const struct renewer *renewer)
 {
 	if (renewer->knock_fd >= 0)
@@ -248,7 +241,7 @@ static void notice(struct renewer *renewer)
 	(void)!read(renewer->timer_fd, &ticks, sizeof(ticks));
 	if (renewer->knock_fd >= 0 && read(renewer->knock_fd, &knock, sizeof(knock)) > 0)
 		find_job(renewer);
-	if (is_ready(renewer->keeper_fd)) {
+	if (fd_is_ready(renewer->keeper_fd)) {
 		forget(renewer, &renewer->keeper_fd);
 		forget(renewer, &renewer->knock_fd);
 		if (renewer->watch->kill_child && !renewer->watch->is_for_caller)
@@ -257,7 +250,7 @@ static void notice(struct renewer *renewer)
 	}
 	if (renewer->is_job_unseen)
 		find_job(renewer);
-	if (is_ready(renewer->job_fd)) {
+	if (fd_is_ready(renewer->job_fd)) {
 		forget(renewer, &renewer->job_fd);
 		renewer->has_job_ended = true;
 		renewer->watch->job_gone_ms = rlock_now_ms();
