@@ -51,11 +51,13 @@ rival_verb() {
 # in_terminal: standard input is what happens there, see ptyrun. What was shown is in the file "shown", the values of
 # each "status" are the lines of "statuses".
 in_terminal() {
+	# With readline, as people have it: bash takes the terminal back at each prompt then. Without, it loses it to a
+	# key now and then, whatever the job is, and ends.
 	local command=("$SHELL_NAME" -i)
-	[ "$SHELL_NAME" != bash ] || command=(bash --norc --noprofile --noediting -i)
+	[ "$SHELL_NAME" != bash ] || command=(bash --norc --noprofile -i)
 	# A key that comes while the shell reads may look like an end of the file to it.
 	if ! { echo 'send set -o ignoreeof' && cat; } | ptyrun "${command[@]}" >shown 2>&1; then
-		violated "the terminal does not answer ($WHERE): $(tail -n 4 shown | tr '\n' ' ')"
+		violated "the terminal does not answer ($WHERE): $(tail -n 12 shown | tr '\n' ';')"
 	fi
 	sed -n 's/^status \([0-9]* [0-9]* [0-9]* .*\)/\1/p' shown >statuses
 }
