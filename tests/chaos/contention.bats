@@ -29,7 +29,7 @@ contender() {
 # contend KIND...: the shells are of these kinds in turn.
 contend() {
 	local each number kind lanes=()
-	each=$(scaled $((2500 / SHELLS)))
+	each=$((($(scaled 2500) + SHELLS - 1) / SHELLS))
 	for ((number = 0; number < SHELLS; number++)); do
 		kind=${*:1 + number % $#:1}
 		contender "$(verb_of "$kind")" "$(mode_of "$kind")" "$each" 3>&- &
