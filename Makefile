@@ -96,7 +96,7 @@ LANGUAGE := -std=c11 -D_GNU_SOURCE
 # By the directory of the source. lib's objects go into the archive and into the shared library.
 FLAGS_lib = -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS)
 FLAGS_cli = -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
-FLAGS_tests = -fPIE -Ilib -Icli $(HIREDIS_CFLAGS)
+FLAGS_tests = -fPIC -Ilib -Icli $(HIREDIS_CFLAGS)
 # By the tree that it is built into; the user's come last and win.
 CC_main = $(CC)
 FLAGS_main = $(HARDEN) $(CPPFLAGS) $(CFLAGS)
@@ -128,8 +128,10 @@ PAGES := $(wildcard man/*.[1-9])
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
 
 # Our own C for the tools that read it.
-SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/fuzz tests/model tests/tools tests/bench))
-HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/fuzz tests/model tests/tools tests/bench))
+SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/fuzz tests/model tests/tools tests/valgrind \
+	tests/bench))
+HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/fuzz tests/model tests/tools tests/valgrind \
+	tests/bench))
 # Of the tests' commands only those that are shell: some are Python.
 SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats \
 	tests/bench/*.sh tests/fuzz/*.sh $(addprefix tests/interop/,*.sh *.bash *.bats commands/*) \
@@ -212,11 +214,18 @@ $(HELPERS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/tests/%.o
 
 # Stands in for the program where it is to be watched. What it finds goes to files of its own, because
 # the tests look at what the program prints.
-VALGRIND = valgrind --quiet --error-exitcode=98 --leak-check=full --trace-children=no \
+# hiredis knows its strings by pointers into them, so that those of a process that a signal ends, or that
+# leaves by _exit, count as possibly lost.
+VALGRIND = valgrind --quiet --error-exitcode=98 --leak-check=full --show-leak-kinds=definite,indirect \
+	--errors-for-leak-kinds=definite,indirect --read-inline-info=no --trace-children=no \
 	--log-file=$(abspath $(BUILD)/valgrind/findings)/%p
-$(BUILD)/valgrind/rlock: FORCE
-	$(call remember,'#!/bin/sh' 'exec $(VALGRIND) $(abspath $(BUILD)/rlock) "$$@"')
+$(BUILD)/valgrind/rlock: $(BUILD)/valgrind/pidfd_signals.so FORCE
+	$(call remember,'#!/bin/sh' \
+		'LD_PRELOAD=$(abspath $<) exec $(VALGRIND) $(abspath $(BUILD)/rlock) "$$@"')
 	@chmod +x $@
+
+$(BUILD)/valgrind/pidfd_signals.so: $(BUILD)/tests/valgrind/pidfd_signals.o
+	$(call step,LINK)$(CC) -shared $(LDFLAGS_main) -o $@ $^
 
 .PHONY: FORCE
 FORCE:
