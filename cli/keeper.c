@@ -46,13 +46,13 @@ struct keeper {
 	pid_t command, renewer;
 	bool has_ended; /* the command; how is in end_* */
 	int end_code, end_signal;
-	int64_t ended_ms;   /* at that time at the latest */
-	bool had_children;  /* before we started any */
-	int64_t settle_ms;  /* when to look whether the command is still stopped */
-	int64_t renewer_ms; /* not before then another renewer */
-	int64_t shrink_ms;  /* when this turns out to be a long command */
-	int said_reason;
-	bool has_said_lost;
+	int64_t ended_ms;        /* at that time at the latest */
+	bool had_children;       /* before we started any */
+	int64_t settle_ms;       /* when to look whether the command is still stopped */
+	int64_t renewer_ms;      /* not before then another renewer */
+	int64_t shrink_ms;       /* when this turns out to be a long command */
+	int reason, said_reason; /* to stop: as the page said when it was looked at */
+	bool is_lost, has_said_lost;
 	bool has_said_refused;
 };
 
@@ -316,16 +316,14 @@ static void follow_stop(struct keeper *keeper)
 
 static void report(struct keeper *keeper)
 {
-	const struct watch *watch = keeper->watch;
 	const struct proc_report *processes = &keeper->stopper.report;
-	int reason = watch->reason;
 
-	if (watch->is_lost && !keeper->has_said_lost)
-		report_lost(keeper->job->opts, watch);
-	keeper->has_said_lost = watch->is_lost;
-	if (reason != keeper->said_reason)
-		report_stop(keeper->job->opts, (enum stop_reason)reason);
-	keeper->said_reason = reason;
+	if (keeper->is_lost && !keeper->has_said_lost)
+		report_lost(keeper->job->opts, keeper->watch);
+	keeper->has_said_lost = keeper->is_lost;
+	if (keeper->reason != keeper->said_reason)
+		report_stop(keeper->job->opts, (enum stop_reason)keeper->reason);
+	keeper->said_reason = keeper->reason;
 	if (processes->refused > 0 && !keeper->has_said_refused) {
 		keeper->has_said_refused = true;
 		report_refused(keeper->job->opts, &processes->refused_one);
@@ -333,6 +331,17 @@ static void report(struct keeper *keeper)
 }
 
 /* ---- the loop ---- */
+
+/*
+ * Comes before the signals are read. We may be stopped at any moment, and a command that ended meanwhile has
+ * ended before whatever the clock or the renewer say behind it: what is acted upon is known from before.
+ */
+static void look_at_page(struct keeper *keeper)
+{
+	watch_check_deadlines(keeper->watch, rlock_now_ms());
+	keeper->is_lost = keeper->watch->is_lost;
+	keeper->reason = keeper->watch->reason;
+}
 
 static bool stop_step(struct keeper *keeper)
 {
@@ -345,7 +354,7 @@ static bool stop_step(struct keeper *keeper)
 		.except = { keeper->renewer, 0 },
 	};
 
-	if (keeper->watch->reason == STOP_NONE)
+	if (keeper->reason == STOP_NONE)
 		return false;
 	roots.except[1] = local_server_pid();
 	return stopper_step(&keeper->stopper, &roots, rlock_now_ms());
@@ -433,8 +442,6 @@ static void wait_for_something(struct keeper *keeper)
 	}
 	if (fds[2].revents != 0)
 		(void)!read(keeper->knock_fd[0], &value, sizeof(value));
-	if (fds[0].revents != 0)
-		read_signals(keeper);
 }
 
 static void watch_over(struct keeper *keeper)
@@ -442,10 +449,11 @@ static void watch_over(struct keeper *keeper)
 	for (;;) {
 		bool has_processes;
 
+		look_at_page(keeper);
+		read_signals(keeper);
 		if (has_ended_in_peace(keeper))
 			return;
 		note_start(keeper);
-		watch_check_deadlines(keeper->watch, rlock_now_ms());
 		has_processes = stop_step(keeper);
 		report(keeper);
 		if (is_over(keeper, has_processes))
@@ -547,9 +555,9 @@ static int exit_code(const struct keeper *keeper, bool is_lost)
 /* We may have been stopped between having the lock and here, while nobody renewed it. */
 static bool is_too_late(struct keeper *keeper)
 {
-	watch_check_deadlines(keeper->watch, rlock_now_ms());
+	look_at_page(keeper);
 	report(keeper);
-	return keeper->watch->reason != STOP_NONE;
+	return keeper->reason != STOP_NONE;
 }
 
 /* Start everything and see it through; the code to exit with but for what the lock itself says. */

@@ -398,11 +398,20 @@ static void reload(struct renewer *renewer)
 	watch->lease_ms = lease_ms;
 }
 
+/* It has ended, and the keeper is there to see that: stopped perhaps, but what is left behind is as it was meant. */
+static bool is_for_keeper_to_end(const struct renewer *renewer)
+{
+	return renewer->has_job_ended && renewer->keeper_fd >= 0 &&
+	       renewer->watch->reason == STOP_NONE;
+}
+
 static void check_deadlines(struct renewer *renewer)
 {
 	struct watch *watch = renewer->watch;
 	int before = watch->reason;
 
+	if (is_for_keeper_to_end(renewer))
+		return;
 	reload(renewer);
 	watch_check_deadlines(watch, rlock_now_ms());
 	if (watch->is_lost && renewer->renew_ms != INT64_MAX)
@@ -447,6 +456,8 @@ static int64_t next_deadline_ms(const struct renewer *renewer, int64_t now_ms)
 {
 	int64_t kill_ms = watch_phase_end_ms(renewer->watch);
 
+	if (is_for_keeper_to_end(renewer))
+		return INT64_MAX;
 	return least(watch_next_ms(renewer->watch), kill_ms > now_ms ? kill_ms : INT64_MAX);
 }
 

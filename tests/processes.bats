@@ -288,6 +288,19 @@ has_other_renewer() {
 	nothing_runs
 }
 
+@test "what a command leaves behind runs on, however long rlock was stopped when it ended" {
+	in_background sh -c 'exec rlock run -t 1s a -- sh -c "until_let_go & echo \$! >left; kill -STOP \$PPID" 2>said'
+	wait_until 5 file_exists left
+	wait_until 5 no_keys
+	kill -s CONT "$PID"
+	ended_with 0
+	said_nothing
+	is_running "$(<left)"
+	let_go
+	wait_until 3 is_gone "$(<left)"
+	nothing_runs
+}
+
 @test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
 	hold_for_family a -t 1s
 	wait_until 3 is_renewed a 1000

@@ -474,7 +474,7 @@ unreleased() {
 
 unprotected() {
 	rlock_ends 137 $((FAULT_US + SLACK_MS * 1000))
-	ought 'the renewer runs on' is_gone "$RENEWER"
+	ought 'the renewer runs on' soon 1 is_gone "$RENEWER"
 	stays_unprotected
 	says_nothing
 	kill -s KILL "${INSIDE[@]}"

@@ -29,8 +29,9 @@
 static const char usage[] =
 	"usage: refuse RECORD PROGRAM CALL[,CALL...] ERROR FIRST[+] COMMAND [ARG...]\n"
 	"The FIRST call of these fails with ERROR, a name as EMFILE; with a + that one and all behind it.\n"
+	"With STOP for an ERROR it is made, but by a process that has been stopped before.\n"
 	"Only those count that are made by a process whose name begins with PROGRAM, and not by the\n"
-	"dynamic linker. RECORD gets a line for each that is refused: \"CALL NUMBER NAME PID\". Ends by 73\n"
+	"dynamic linker. RECORD gets a line for each of them: \"CALL NUMBER NAME PID\". Ends by 73\n"
 	"when the kernel can't do this.\n";
 
 #define EXIT_CANNOT 73
@@ -104,7 +105,7 @@ struct wish {
 	const char *record, *program;
 	const struct call *calls[CALLS_MAX];
 	size_t call_count;
-	int error;
+	int error; /* 0: stop who calls */
 	long first;
 	bool for_good;
 };
@@ -153,7 +154,8 @@ static bool read_wish(char **argv, struct wish *wish)
 			wish->error = errors[i].number;
 	wish->first = strtol(argv[5], &end, 10);
 	wish->for_good = *end == '+';
-	return wish->call_count > 0 && wish->error != 0 && wish->first > 0;
+	return wish->call_count > 0 && wish->first > 0 &&
+	       (wish->error != 0 || strcmp(argv[4], "STOP") == 0);
 }
 
 /* ---- the supervisor ---- */
@@ -219,8 +221,8 @@ static bool counts(const struct wish *wish, const struct seccomp_notif *notif, c
 	return true;
 }
 
-static bool is_refused(const struct wish *wish, const struct seccomp_notif *notif, long *number,
-		       int record_fd)
+static bool is_wished(const struct wish *wish, const struct seccomp_notif *notif, long *number,
+		      int record_fd)
 {
 	char name[32], line[128];
 	int len;
@@ -230,6 +232,8 @@ static bool is_refused(const struct wish *wish, const struct seccomp_notif *noti
 	++*number;
 	if (*number != wish->first && !(wish->for_good && *number > wish->first))
 		return false;
+	if (wish->error == 0)
+		(void)kill((pid_t)notif->pid, SIGSTOP);
 	len = snprintf(line, sizeof(line), "%s %ld %s %d\n", call_name(wish, notif->data.nr),
 		       *number, name, (int)notif->pid);
 	(void)!write(record_fd, line, (size_t)len);
@@ -253,9 +257,9 @@ static void supervise(const struct wish *wish, int listener_fd, int record_fd)
 		if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) != 0)
 			continue;
 		answer.id = notif.id;
-		if (is_refused(wish, &notif, &number, record_fd))
+		if (is_wished(wish, &notif, &number, record_fd))
 			answer.error = -wish->error;
-		else
+		if (answer.error == 0)
 			answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 		(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 	}

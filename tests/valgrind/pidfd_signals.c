@@ -7,16 +7,20 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define ARGUMENTS_MAX 6
 
+#define PID_FIELD "Pid:"
+
 /* 0 when there is none any more. */
 static pid_t pidfd_pid(int fd)
 {
 	char path[64], line[128];
-	int pid = 0;
+	long pid = 0;
 	FILE *info;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
@@ -24,9 +28,10 @@ static pid_t pidfd_pid(int fd)
 	if (info == NULL)
 		return 0;
 	while (pid == 0 && fgets(line, sizeof(line), info) != NULL)
-		(void)sscanf(line, "Pid: %d", &pid);
+		if (strncmp(line, PID_FIELD, strlen(PID_FIELD)) == 0)
+			pid = strtol(line + strlen(PID_FIELD), NULL, 10);
 	(void)fclose(info);
-	return pid > 0 ? pid : 0;
+	return pid > 0 ? (pid_t)pid : 0;
 }
 
 static long pidfd_send_signal(int fd, int signal)
@@ -40,6 +45,7 @@ static long pidfd_send_signal(int fd, int signal)
 }
 
 /* The C library's name: it goes there for all else. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): its own names are reserved. */
 long syscall(long number, ...)
 {
 	static long (*others)(long, ...);
