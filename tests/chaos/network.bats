@@ -468,9 +468,9 @@ disturb() {
 	count=$all
 	[ $# -gt 2 ] || count=$(scaled "$all")
 	# More than all: again from the beginning.
+	cp plan once
 	while (($(wc -l <plan) < count)); do
-		cat plan >>plan.more
-		mv plan.more plan
+		cat once >>plan
 	done
 	cells "$count" disturbed "$1"
 	bystanders_are_unharmed
