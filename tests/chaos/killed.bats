@@ -32,13 +32,14 @@ LEASE_MS=1000
 GRACE_MS=100
 # From when on a command is stopped that was not renewed, counted from its last renewal; see GUARANTEES in rlock(1).
 LOST_MS=$((LEASE_MS - 200 - GRACE_MS))
-# An outage or a pause that is to change nothing is over by then; what is left is for the renewal.
-HARMLESS_MS=$((LOST_MS - 120))
-# "At once", on a machine that has more to do.
-SLACK_MS=500
 # A machine that does not wake who waits for his time, for so long, keeps rlock from running as well. What goes
 # wrong then is no violation, but is tried again.
 STALL_MS=40
+# An outage or a pause that is to change nothing is over by then. What is left is for the renewal: it is tried twenty
+# times in a lease, and goes through proxy and server and back, each of which may stall a little less than is told.
+HARMLESS_MS=$((LOST_MS - LEASE_MS / 20 - 3 * STALL_MS))
+# "At once", on a machine that has more to do.
+SLACK_MS=500
 TRIES=5
 COLUMNS_OF_TABLE=(up gone back late)
 
