@@ -32,7 +32,7 @@ SCALE ?=
 # How long check-fuzz tries new inputs on each target, and which targets instead of all of them.
 FUZZ_SECONDS ?= 20
 FUZZ ?=
-VALGRIND_FILES ?= $(wildcard tests/run.bats tests/lock.bats tests/unlock.bats tests/status.bats)
+VALGRIND_FILES ?= $(wildcard tests/*.bats)
 
 VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
 SONAME := librlock.so.0
@@ -275,7 +275,7 @@ unit_sanitize := $(UNIT_TESTS:%=$(BUILD)/sanitize/unit/%)
 bats := $(wildcard tests/*.bats)
 run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
 # Tests are slow when they are watched.
-watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=1200
+watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
 
 .PHONY: check
 check: all $(unit) $(BUILD)/model/model $(tools) ## run all tests, or FILES; installs what is missing

@@ -295,6 +295,7 @@ hides_password() {
 }
 
 @test "no verb shows a password of several on its command line while it waits for a server" {
+	need_own_command_line
 	local verb
 	kill -STOP "$SERVER_PID"
 	for verb in 'run a -- true' "lock --pid $$ a" 'fair a -- true' 'rlock a -- true' 'wlock a -- true' \

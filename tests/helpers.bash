@@ -265,6 +265,11 @@ has_renewer() {
 	[ -n "$(renewer_of "$1")" ]
 }
 
+# For the first line of a test that looks at what others see of rlock's command line.
+need_own_command_line() {
+	[ "${TESTS_UNDER:-}" != valgrind ] || skip 'what others see is the command line of valgrind'
+}
+
 # ---- waiting ----
 
 # wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true.

@@ -340,6 +340,7 @@ nobody_waits() {
 }
 
 @test "a password in a URL does not stay on the command line of rlock or its watchdog" {
+	need_own_command_line
 	want_password
 	in_background rlock run -u "redis://:$SECRET@$PLACE" a -- until_let_go
 	wait_until 5 lock_there
@@ -351,6 +352,7 @@ nobody_waits() {
 }
 
 @test "a password in a URL does not stay on the command line of who waits" {
+	need_own_command_line
 	local url
 	make_user
 	redis hset a x:1 1 >/dev/null
@@ -365,6 +367,7 @@ nobody_waits() {
 }
 
 @test "the watchdog of a lock without a command shows no password" {
+	need_own_command_line
 	want_password
 	rlock lock --pid $$ -u "redis://:$SECRET@$PLACE" a
 	# Which one is ours cannot be seen; so none on this machine may have this password.

@@ -1208,6 +1208,7 @@ hides_passwords() {
 }
 
 @test "the passwords of all URLs are hidden in the list of processes, and in messages" {
+	need_own_command_line
 	local pid
 	VIA[1]=redis://:s3cr3t@127.0.0.1:1
 	VIA[2]=redis://ci:w0rd@127.0.0.1:2
