@@ -99,14 +99,16 @@ REFUSALS=(
 )
 EXECUTION=execve
 
-# Each call of these in turn, until there is none any more; of very many, some.
+# Each call of these in turn, until there is none any more; of very many, some. (Who looks for processes makes a few for
+# each that the machine has.)
+CALLS_MAX=100000
 refuse_each() {
 	local entry=$((($1 - 1) % ${#REFUSALS[@]})) round=$((($1 - 1) / ${#REFUSALS[@]})) kind wish n
 	kind=$(kind_of "$round" "$entry")
 	read -ra wish <<<"${REFUSALS[entry]}"
 	RANDOM=$1
 	begin_caller
-	for ((n = 1; n < 2000; n += n < 30 ? 1 : 1 + RANDOM % (n / 4))); do
+	for ((n = 1; n < CALLS_MAX; n += n < 30 ? 1 : 1 + RANDOM % (n / 4))); do
 		rm -f refused
 		IN=(refuse "$CELL/refused" rlock "${!wish[1]}" "${wish[2]}" "$n")
 		WHAT="${wish[0]}, $kind, ${wish[1]} ${wish[2]} $n"
@@ -119,7 +121,7 @@ refuse_each() {
 		judge "$(judge_of "${wish[0]}")" "${wish[@]:3}"
 		[ -z "$is_over" ] || break
 	done
-	[ "$n" -lt 2000 ] || broke "$WHAT: there is no end"
+	[ "$n" -lt "$CALLS_MAX" ] || broke "$WHAT: there is no end"
 }
 
 needs_refuse() {
