@@ -51,17 +51,21 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 
 /*
  * A renewal on its way does no harm behind the release; a second release by it might, and a renewer that went
- * on would find its lock lost. 0, or the exit code when it can't be stopped.
+ * on would find its lock lost. 0, or the exit code when it can't be stopped. *was_running is set when it ran
+ * until now.
  */
-static int stop_renewer(const struct session *session)
+static int stop_renewer(const struct session *session, bool *was_running)
 {
 	struct pollfd ended = { -1, POLLIN, 0 };
+	struct proc renewer;
 	int error = 0;
 
 	/* Without its start it might be another one under its number. */
 	if (session->renewer <= 0 || session->renewer_start == 0)
 		return 0;
 	ended.fd = proc_open(session->renewer, session->renewer_start);
+	*was_running = ended.fd >= 0 && proc_read(session->renewer, &renewer) &&
+		       !proc_is_gone(&renewer) && renewer.state != 'T';
 	if (ended.fd < 0 || syscall(SYS_pidfd_send_signal, ended.fd, SIGKILL, NULL, 0) != 0)
 		error = errno;
 	else
@@ -75,15 +79,27 @@ static int stop_renewer(const struct session *session)
 	return EXIT_SYSTEM;
 }
 
+/*
+ * Whether the lock was held for sure. One that nobody has renewed for who knows how long may have run out; that
+ * it is gone then does not tell that an earlier request, whose answer was lost, has given it back.
+ */
+static bool has_lease(const struct session *session, bool was_renewed)
+{
+	return (was_renewed && !session->is_fixed_lease) ||
+	       rlock_now_ms() < session->sent_ms + session->lease_ms;
+}
+
 static int give_back(const struct opts *opts, struct rlock_conn *conn, struct session *session)
 {
 	struct rlock_hold *hold = NULL;
 	enum rlock_status status;
 	char names[NAMES_SHOWN_MAX];
-	int code = stop_renewer(session);
+	bool was_running = false, was_held;
+	int code = stop_renewer(session, &was_running);
 
 	if (code != 0)
 		return code;
+	was_held = has_lease(session, was_running);
 	if (session->is_lost) {
 		session_remove(session);
 		say_error("%s: the lock had been lost",
@@ -96,7 +112,7 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct se
 		return EXIT_SYSTEM;
 	}
 	/* The file knows of the first request only; renewals came after it. */
-	if (!session->is_fixed_lease)
+	if (was_held && !session->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
 	status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
 	/* An earlier try may have been carried out after all: what it took out was not lost. */
@@ -106,7 +122,7 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct se
 		session_remove(session);
 	} else {
 		/* The caller may try again. */
-		session->is_given_up = true;
+		session->is_given_up = session->is_given_up || was_held;
 		(void)session_save(session);
 	}
 	code = end_release(opts, conn, status);

@@ -621,6 +621,21 @@ no_watchdogs() {
 	done
 }
 
+@test "unlock of a lock that ran out without its watchdog never says that all was well, whatever gets lost" {
+	local whose
+	start_proxy
+	in_background bash -c 'rlock lock -t 1s --pid $$ a && touch locked && until_let_go'
+	whose=$PID
+	wait_until 5 file_exists locked
+	kill -KILL "$(watchdogs)"
+	wait_until 5 no_keys
+	proxy cut-before "$RELEASE"
+	run -69 rlock unlock --pid "$whose" a
+	faults_happened
+	run -76 rlock unlock --pid "$whose" a
+	assert_one_line '^rlock: a: .*lost.*$'
+}
+
 @test "the release does not reach the server: it is sent again" {
 	start_proxy
 	proxy cut-before "$RELEASE"
