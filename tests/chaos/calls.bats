@@ -3,6 +3,9 @@
 # wants the lock next is there by then, and the command may end meanwhile. Never are two inside, no command runs that is
 # not protected, and what is said is true: 76 and a line when the lock was lost while the command ran, and neither else.
 
+# chaos.bash has the kinds, and the name.
+# shellcheck disable=SC2153
+
 load chaos
 
 setup_file() { start_server; }
@@ -56,13 +59,12 @@ stop_at() {
 
 # The next one comes; and who was stopped goes on.
 go_on_later() {
-	local call number name stopped
+	local stopped
 	visits rival "$(rival_kind)" "$LEDGER" '-f 300000' -w 20s
 	RIVAL=$PID
 	draw $((LEASE_MS + 100)) $((LEASE_MS + 500))
 	let_pass_ms "$DRAWN"
-	# Made again, it stops nobody again.
-	read -r call number name stopped <stopped
+	read -r _ _ _ stopped <"$CELL/stopped"
 	kill -CONT "$stopped" 2>/dev/null || :
 }
 

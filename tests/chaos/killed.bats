@@ -499,6 +499,7 @@ beside() {
 unlock_says_at_last() {
 	local tries status=69
 	for ((tries = 0; tries < 20 && status == 69; tries++)); do
+		((tries == 0)) || pause 0.05
 		status=0
 		rlock unlock --connect-timeout 500ms --pid "$CALLER" "$NAME" 2>"$CELL/unlock-said" || status=$?
 	done
