@@ -23,15 +23,6 @@ LEASE_MS=1000
 CALLS=poll,ppoll,read,write,sendto,recvfrom,connect,socket,clone,clone3,fork,vfork,execve,kill,waitid
 CALLS+=,timerfd_settime,pidfd_open,pidfd_send_signal,openat,getdents64,prctl,mmap,fcntl
 
-# Whom this kind keeps out.
-rival_kind() {
-	if [ "$KIND" = read ]; then
-		echo write
-	else
-		echo "$KIND"
-	fi
-}
-
 has_stopped() {
 	[ -s stopped ] || ! runs "$1"
 }
@@ -60,7 +51,7 @@ stop_at() {
 # The next one comes; and who was stopped goes on.
 go_on_later() {
 	local stopped
-	visits rival "$(rival_kind)" "$LEDGER" '-f 300000' -w 20s
+	visits rival "$(rival_kind "$KIND")" "$LEDGER" '-f 300000' -w 20s
 	RIVAL=$PID
 	draw $((LEASE_MS + 100)) $((LEASE_MS + 500))
 	let_pass_ms "$DRAWN"

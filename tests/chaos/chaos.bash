@@ -35,6 +35,15 @@ mode_of() {
 	fi
 }
 
+# rival_kind KIND: whom this one keeps out.
+rival_kind() {
+	if [ "$1" = read ]; then
+		echo write
+	else
+		echo "$1"
+	fi
+}
+
 # scaled COUNT: so many at the scale that is asked for, one at least.
 scaled() {
 	awk -v count="$1" -v scale="${SCALE:-1}" 'BEGIN {

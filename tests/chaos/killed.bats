@@ -495,22 +495,32 @@ beside() {
 
 # ---- the words of the table: without a command ----
 
+# The caller's unlock: UNLOCKED is its status.
+unlock() {
+	UNLOCKED=0
+	rlock unlock --connect-timeout 500ms --pid "$CALLER" "$NAME" >/dev/null 2>"$CELL/unlock-said" || UNLOCKED=$?
+}
+
+# unlocked STATUS
+unlocked() {
+	[ "$UNLOCKED" = "$1" ] || wrong "unlock said $UNLOCKED, not $1: $(cat "$CELL/unlock-said")"
+}
+
 # unlock_says_at_last STATUS: what was not delivered is asked for again.
 unlock_says_at_last() {
-	local tries status=69
-	for ((tries = 0; tries < 20 && status == 69; tries++)); do
-		((tries == 0)) || pause 0.05
-		status=0
-		rlock unlock --connect-timeout 500ms --pid "$CALLER" "$NAME" 2>"$CELL/unlock-said" || status=$?
+	local tries
+	unlock
+	for ((tries = 1; tries < 20 && UNLOCKED == 69; tries++)); do
+		pause 0.05
+		unlock
 	done
-	[ "$status" = "$1" ] || wrong "unlock said $status, not $1: $(cat "$CELL/unlock-said")"
+	unlocked "$1"
 }
 
 # unlock_says STATUS
 unlock_says() {
-	local status=0
-	rlock unlock --connect-timeout 500ms --pid "$CALLER" "$NAME" >/dev/null 2>"$CELL/unlock-said" || status=$?
-	[ "$status" = "$1" ] || wrong "unlock said $status, not $1: $(cat "$CELL/unlock-said")"
+	unlock
+	unlocked "$1"
 }
 
 kept() {

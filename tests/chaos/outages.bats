@@ -170,15 +170,6 @@ hold_for_a_while() {
 	let_pass_ms "$DRAWN"
 }
 
-# rival_kind KIND: whom this one keeps out.
-rival_kind() {
-	if [ "$1" = read ]; then
-		echo write
-	else
-		echo "$1"
-	fi
-}
-
 # is_taken KIND: for a rival.
 is_taken() {
 	local status=0
