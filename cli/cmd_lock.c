@@ -40,7 +40,8 @@ struct taker {
 	int target_fd; /* pidfd of the process that a lock without a command is for; -1: none */
 	pid_t target;
 	uint64_t target_start;
-	int cancel_fd; /* the signals', or an epoll of them and the target */
+	struct session *session; /* its file; NULL: not for a process */
+	int cancel_fd;           /* the signals', or an epoll of them and the target */
 	char **owners;
 	size_t owner_count;
 	char owner[RLOCK_OWNER_MAX]; /* of --owner; empty: a fresh one */
@@ -225,14 +226,15 @@ static int hold_for_command(const struct taker *taker)
 
 /* What can go wrong about the state of a lock without a command goes wrong here, before it is
  * taken. */
-static struct session *make_session(const struct taker *taker)
+static int make_session(struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
 	struct session *session = calloc(1, sizeof(*session));
 
+	taker->session = session;
 	if (session == NULL) {
 		say_error("out of memory");
-		return NULL;
+		return EXIT_SYSTEM;
 	}
 	session->dir_fd = runtime_open();
 	session->pid = taker->target;
@@ -240,15 +242,13 @@ static struct session *make_session(const struct taker *taker)
 	session->kind = taker->verb->kind;
 	session->is_fixed_lease = opts->is_fixed_lease;
 	session->lease_ms = opts->lease_ms;
-	if (session->dir_fd >= 0)
-		return session;
-	session_free(session);
-	return NULL;
+	return session->dir_fd >= 0 ? 0 : EXIT_SYSTEM;
 }
 
-static bool fill_session(struct session *session, const struct taker *taker)
+static bool fill_session(const struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
+	struct session *session = taker->session;
 
 	for (size_t i = 0; i < opts->name_count; i++)
 		if (!session_add_name(session, opts->names[i].text, opts->names[i].len,
@@ -279,8 +279,9 @@ static void fill_watch(struct watch *watch, const struct taker *taker)
 }
 
 /* The renewer waits for is_committed: until the file says whose the lock is, it is still ours. */
-static int start_renewer(const struct taker *taker, struct watch *watch, struct session *session)
+static int start_renewer(const struct taker *taker, struct watch *watch)
 {
+	struct session *session = taker->session;
 	struct renewer_job job = {
 		.watch = watch,
 		.conn = taker->conn,
@@ -352,17 +353,17 @@ static int print_tokens(const struct taker *taker)
 	return EXIT_SYSTEM;
 }
 
-static int hold_for_caller(const struct taker *taker, struct session *session)
+static int hold_for_caller(const struct taker *taker)
 {
 	struct watch *watch = watch_new();
 	int code;
 
-	if (watch == NULL || !fill_session(session, taker)) {
+	if (watch == NULL || !fill_session(taker)) {
 		say_error("out of memory");
 		code = EXIT_SYSTEM;
 	} else {
 		fill_watch(watch, taker);
-		code = start_renewer(taker, watch, session);
+		code = start_renewer(taker, watch);
 	}
 	if (code == 0)
 		code = print_tokens(taker);
@@ -370,10 +371,10 @@ static int hold_for_caller(const struct taker *taker, struct session *session)
 		watch->is_committed = true;
 		/* Then the renewer may have gone before the file was there. */
 		if (fd_is_ready(taker->target_fd))
-			session_remove(session);
+			session_remove(taker->session);
 	} else {
-		stop_renewer(session);
-		session_remove(session);
+		stop_renewer(taker->session);
+		session_remove(taker->session);
 		give_back(taker);
 	}
 	watch_free(watch);
@@ -396,6 +397,7 @@ static void taker_clear(struct taker *taker)
 {
 	rlock_hold_free(taker->hold);
 	rlock_conn_free(taker->conn);
+	session_free(taker->session);
 	owners_free(taker->owners, taker->owner_count);
 	free(taker->path);
 	if (taker->cancel_fd >= 0 && taker->cancel_fd != taker->signals.fd)
@@ -406,7 +408,7 @@ static void taker_clear(struct taker *taker)
 		(void)close(taker->signals.fd);
 }
 
-static int take(struct taker *taker, struct session *session)
+static int take(struct taker *taker)
 {
 	bool is_cancelled = false;
 	enum rlock_status status;
@@ -432,7 +434,7 @@ static int take(struct taker *taker, struct session *session)
 	signal = signals_pending_end(&taker->signals);
 	if (signal != 0)
 		return end_pending(taker, signal);
-	return session != NULL ? hold_for_caller(taker, session) : hold_for_owner(taker);
+	return taker->session != NULL ? hold_for_caller(taker) : hold_for_owner(taker);
 }
 
 int cmd_lock(const struct verb *verb, struct opts *opts)
@@ -442,18 +444,14 @@ int cmd_lock(const struct verb *verb, struct opts *opts)
 			       .target_fd = -1,
 			       .cancel_fd = -1,
 			       .signals = { .fd = -1 } };
-	struct session *session = NULL;
 	int code = opts->command != NULL ? job_look_up(opts->command, &taker.path)
 					 : find_target(&taker);
 
 	/* What could fail here is found out before the lock is taken. */
-	if (code == 0 && taker.target_fd >= 0) {
-		session = make_session(&taker);
-		code = session != NULL ? 0 : EXIT_SYSTEM;
-	}
+	if (code == 0 && taker.target_fd >= 0)
+		code = make_session(&taker);
 	if (code == 0)
-		code = take(&taker, session);
-	session_free(session);
+		code = take(&taker);
 	taker_clear(&taker);
 	return code;
 }
