@@ -22,9 +22,15 @@ start_server() {
 
 stop_server() {
 	[ -n "${SERVER_PID:-}" ] || return 0
-	kill -CONT "$SERVER_PID" 2>/dev/null || :
-	kill -KILL "$SERVER_PID" 2>/dev/null || :
+	kill_server_process "$SERVER_PID" "$SERVER_DIR"
 	wait "$SERVER_PID" 2>/dev/null || :
+}
+
+# kill_server_process PID DIR: one that a test has killed left its number to others.
+kill_server_process() {
+	[ "/proc/$1/cwd" -ef "$2" ] || return 0
+	kill -CONT "$1" 2>/dev/null || :
+	kill -KILL "$1" 2>/dev/null || :
 }
 
 server_answers() {
@@ -71,8 +77,7 @@ start_server_number() {
 stop_servers() {
 	local file
 	for file in "$BATS_FILE_TMPDIR"/[0-9]*/pid; do
-		kill -CONT "$(cat "$file")" 2>/dev/null || :
-		kill -KILL "$(cat "$file")" 2>/dev/null || :
+		kill_server_process "$(cat "$file")" "${file%/pid}/server"
 	done
 }
 
