@@ -24,8 +24,6 @@ setup() {
 	! sudo -n true 2>/dev/null || PLACES+=(sudo)
 }
 
-teardown() { watchful_teardown; }
-
 CALLS=(pid parent function two subst pipe_left pipe_right)
 WAYS=(exit end set_e exec_short exec_long TERM INT HUP QUIT KILL STOP group_TERM group_HUP group_KILL)
 LIMIT_MS=1000

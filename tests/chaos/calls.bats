@@ -11,13 +11,6 @@ load chaos
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-teardown() { watchful_teardown; }
-
 LEASE_MS=1000
 # Those that rlock makes once its lock may be had, in whatever process.
 CALLS=poll,ppoll,read,write,sendto,recvfrom,connect,socket,clone,clone3,fork,vfork,execve,kill,waitid

@@ -14,6 +14,14 @@ load ../watching
 # The commands of the other tests.
 PATH=$BATS_TEST_DIRNAME/../commands:$PATH
 
+# What each test begins and ends with, unless its file says more.
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
 KINDS=(plain fair read write)
 
 # verb_of KIND
@@ -199,13 +207,6 @@ shuffle() {
 	done
 }
 
-# let_pass_ms MS
-let_pass_ms() {
-	local ms
-	printf -v ms '%04d' "$1"
-	let_pass "${ms::-3}.${ms: -3}"
-}
-
 # ---- waiting without a process for each look ----
 
 # pause SECONDS
@@ -213,6 +214,13 @@ pause() {
 	local fifo=$BATS_FILE_TMPDIR/pause
 	[ -p "$fifo" ] || mkfifo "$fifo" 2>/dev/null || :
 	read -r -t "$1" <>"$fifo" || :
+}
+
+# let_pass_ms MS
+let_pass_ms() {
+	local ms
+	printf -v ms '%04d' "$1"
+	pause "${ms::-3}.${ms: -3}"
 }
 
 # soon SECONDS COMMAND [ARG...]: as wait_until, for commands of the shell's own.

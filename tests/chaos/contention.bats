@@ -7,13 +7,6 @@ load chaos
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-teardown() { watchful_teardown; }
-
 SHELLS=8
 
 # contender VERB MODE TURNS

@@ -20,13 +20,6 @@ teardown_file() {
 	stop_server
 }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-teardown() { watchful_teardown; }
-
 WIDTH=8
 LEASE_MS=1000
 GRACE_MS=100
@@ -124,12 +117,6 @@ start_anew() {
 
 now_us() {
 	gone 0
-}
-
-let_pass_ms() {
-	local ms
-	printf -v ms %d.%03d $(($1 / 1000)) $(($1 % 1000))
-	pause "$ms"
 }
 
 # wait_for_us US: until then, on the clock of `gone`.

@@ -23,8 +23,6 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-teardown() { watchful_teardown; }
-
 LEASE_S=3
 # Of what nobody renews, and what is given back.
 LONG_S=60

@@ -14,13 +14,6 @@ load ../clocks
 setup_file() { start_server --notify-keyspace-events Exg; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-teardown() { watchful_teardown; }
-
 # The command with its three children: see `overlap -C`.
 FAMILY_SIZE=4
 

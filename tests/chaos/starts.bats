@@ -8,13 +8,6 @@ load ../proxying
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
-
-teardown() { watchful_teardown; }
-
 # down: the proxy takes nobody in.
 down() {
 	start_proxy

@@ -33,8 +33,6 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-teardown() { watchful_teardown; }
-
 USES=(use_free use_busy use_stop use_lock use_unlock use_renew)
 
 # kind_of ROUND INDEX: plain in the first round, all in turn in the others.

@@ -17,8 +17,6 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-teardown() { watchful_teardown; }
-
 LIMIT_MS=5000
 # Between two kills at random.
 PAUSE_MS=30

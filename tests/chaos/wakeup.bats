@@ -18,8 +18,6 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-teardown() { watchful_teardown; }
-
 # So few that they do not keep one another from the processor.
 LANES=2
 LIMIT_MS=200
