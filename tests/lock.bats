@@ -390,14 +390,19 @@ ttl_is_below() {
 }
 
 @test "an interactive shell survives the loss of its lock, and learns it from unlock" {
-	local typed=$BATS_TEST_TMPDIR/typed said=$BATS_TEST_TMPDIR/said
+	local typed=$BATS_TEST_TMPDIR/typed said=$BATS_TEST_TMPDIR/said child
 	mkfifo "$typed"
 	exec 9<>"$typed"
 	in_background sh -c 'exec bash --norc --noprofile -i <"$0" >"$1" 2>&1' "$typed" "$said"
 	echo 'rlock lock -t 1s a' >&9
 	wait_until 5 is_marked_lost 0
+	echo 'sleep 60 &' >&9
+	wait_until 5 pgrep -P "$PID" -x sleep
+	child=$(pgrep -P "$PID" -x sleep)
 	redis del a >/dev/null
 	wait_until 5 is_marked_lost 1
+	# Before the shell was told to end, all that it starts is told, too.
+	wait_until 5 is_gone "$child"
 	echo 'rlock unlock a; echo "status $?"; exit' >&9
 	wait_until 5 is_gone "$PID"
 	exec 9>&-

@@ -506,6 +506,8 @@ all_of_kind() {
 	run -0 rlock "$verb" 'nightly {x' -- rlock "$verb" 'nightly {x' -- true
 	run -0 rlock "$verb" --at-least 50ms nightly -- true
 	run -0 rlock "$verb" -w 5s nightly -- true
+	# A reader does not wait for what another one is to keep.
+	wait_until 5 server_is_empty
 	run -0 rlock "$lock" --owner x --lease 20s nightly
 	run -0 rlock renew --owner x --lease 20s nightly
 	run -0 rlock unlock --owner x nightly

@@ -827,6 +827,7 @@ everybody_takes_turns() {
 @test "a renewer that is killed is replaced, with one server frozen" {
 	local renewer
 	hold a -t 1s
+	wait_until 5 has_renewer "$PID"
 	freeze_server 1
 	renewer=$(renewer_of "$PID")
 	kill -s KILL "$renewer"

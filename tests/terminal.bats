@@ -426,7 +426,7 @@ how_often() {
 			send rlock run a -- cat &
 			expect ready> $
 			check comes_true test '$(redis-cli -s "$SERVER_SOCKET" exists a)' = 1
-			check comes_true grep -q "'^State:.T'" '/proc/$(pgrep -n -x cat)/status'
+			check comes_true grep -q "'^State:.T'" '/proc/$(ps -o ppid= $(pgrep -n -x cat) | tr -d " ")/status'
 			send
 			expect Stopped
 			expect ready> $
