@@ -212,16 +212,20 @@ $(HELPERS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/tests/%.o
 
 -include $(HELPERS:%=$(BUILD)/tests/%.d)
 
-# Stands in for the program where it is to be watched. What it finds goes to files of its own, because
-# the tests look at what the program prints.
+# Stands in for a program where it is to be watched. What it finds goes to files of its own, because
+# the tests look at what the program prints; with the time in their names, because so many processes come
+# and go that their numbers are used again.
+# It is not to have libc free everything at the end: in a child of a fork, what a name look-up in another
+# thread had locked stays locked.
 # hiredis knows its strings by pointers into them, so that those of a process that a signal ends, or that
 # leaves by _exit, count as possibly lost.
 VALGRIND = valgrind --quiet --error-exitcode=98 --leak-check=full --show-leak-kinds=definite,indirect \
-	--errors-for-leak-kinds=definite,indirect --read-inline-info=no --trace-children=no \
-	--log-file=$(abspath $(BUILD)/valgrind/findings)/%p
-$(BUILD)/valgrind/rlock: $(BUILD)/valgrind/pidfd_signals.so FORCE
-	$(call remember,'#!/bin/sh' \
-		'LD_PRELOAD=$(abspath $<) exec $(VALGRIND) $(abspath $(BUILD)/rlock) "$$@"')
+	--errors-for-leak-kinds=definite,indirect --read-inline-info=no --trace-children=no --run-libc-freeres=no \
+	--log-file=$(abspath $(BUILD)/valgrind/findings)
+watched_programs := rlock model/model
+$(watched_programs:%=$(BUILD)/valgrind/%): $(BUILD)/valgrind/%: $(BUILD)/valgrind/pidfd_signals.so FORCE
+	$(call remember,'#!/bin/sh' '{ read -r since _ </proc/uptime; } 2>/dev/null' \
+		'LD_PRELOAD=$(abspath $<) exec $(VALGRIND)/"$$since"-%p $(abspath $(BUILD)/$*) "$$@"')
 	@chmod +x $@
 
 $(BUILD)/valgrind/pidfd_signals.so: $(BUILD)/tests/valgrind/pidfd_signals.o
@@ -313,8 +317,8 @@ knows_pidfds = $(shell echo 'int main(void) { return syscall(SYS_pidfd_open, get
 valgrind_files = $(if $(knows_pidfds),$(VALGRIND_FILES),$(info valgrind is too old for all but unit tests))
 
 .PHONY: valgrind
-valgrind: all $(BUILD)/valgrind/rlock $(unit) $(tools) ## unit tests and VALGRIND_FILES under valgrind
-	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock $(call watched,valgrind) UNIT_WRAPPER='$(VALGRIND)' \
+valgrind: all $(watched_programs:%=$(BUILD)/valgrind/%) $(unit) $(BUILD)/model/model $(tools) ## unit tests and VALGRIND_FILES under valgrind
+	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock $(call watched,valgrind) UNIT_WRAPPER='$(VALGRIND)/unit-%p' \
 		tests/run.sh $(or $(FILES),$(unit) $(valgrind_files))
 
 fuzz := $(FUZZERS:%=$(BUILD)/fuzz/%)

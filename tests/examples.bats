@@ -237,6 +237,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 }
 
 @test "rlock-protocol(7): a read lock while a writer waits" {
+	not_under_valgrind 'its waiters do not stand in line in time'
 	own_redis_cli
 	run_example man/rlock-protocol.7 look-readwrite
 	assert_equal "$status" 0
@@ -251,6 +252,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 }
 
 @test "rlock-protocol(7): the line of a fair lock" {
+	not_under_valgrind 'its waiters do not stand in line in time'
 	own_redis_cli
 	run_example man/rlock-protocol.7 look-fair
 	assert_equal "$status" 0

@@ -189,6 +189,7 @@ is_the_callers() {
 }
 
 @test "the watchdog of a command keeps none of the caller's descriptors" {
+	not_under_valgrind 'it has pipes of its own'
 	local renewer
 	in_background sh -c 'exec rlock run -t 1s name -- until_let_go 7<"$0" 8>mine' "$BATS_TEST_FILENAME"
 	wait_until 5 is_held name

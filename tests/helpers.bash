@@ -270,18 +270,28 @@ has_renewer() {
 	[ -n "$(renewer_of "$1")" ]
 }
 
-# For the first line of a test that looks at what others see of rlock's command line.
+# For the first line of a test that valgrind falsifies: WHAT it would find there.
+not_under_valgrind() {
+	[ "${TESTS_UNDER:-}" != valgrind ] || skip "valgrind: $1"
+}
+
+# For a test that looks at what others see of rlock's command line.
 need_own_command_line() {
-	[ "${TESTS_UNDER:-}" != valgrind ] || skip 'what others see is the command line of valgrind'
+	not_under_valgrind 'what others see is its command line'
 }
 
 # ---- waiting ----
+
+# Under valgrind rlock takes half a second to begin: so many times as long may take what is waited for.
+SLOWNESS=1
+[ "${TESTS_UNDER:-}" != valgrind ] || SLOWNESS=4
 
 # wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true.
 wait_until() {
 	local limit=$1 start=${EPOCHREALTIME/./}
 	[[ $limit =~ ^[0-9]+$ ]] || fail "wait_until takes whole seconds, not '$limit'"
 	shift
+	limit=$((limit * SLOWNESS))
 	until "$@"; do
 		if ((${EPOCHREALTIME/./} - start > limit * 1000000)); then
 			echo "not true within $limit s: $*" >&2

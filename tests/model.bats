@@ -12,7 +12,9 @@ teardown() { common_teardown; }
 
 # goes_as_the_model KIND: prints what the steps were, or what differs, and the seed.
 goes_as_the_model() {
-	run -0 "${RLOCK_BIN%/*}/model/model" "$1" "$SERVER_SOCKET" "${MODEL_STEPS:-20000}" "${MODEL_SEED-}"
+	local steps=20000
+	[ "${TESTS_UNDER:-}" != valgrind ] || steps=2000
+	run -0 "${RLOCK_BIN%/*}/model/model" "$1" "$SERVER_SOCKET" "${MODEL_STEPS:-$steps}" "${MODEL_SEED-}"
 }
 
 @test "a read/write lock does what its model does, whatever its owners do" {

@@ -495,6 +495,7 @@ everybody_takes_turns() {
 }
 
 @test "servers that were started a while ago do not count for a majority, which is told, and count for all" {
+	not_under_valgrind 'half a lease is over when rlock has begun'
 	take_servers 3
 	crash_server "${SERVERS[0]}"
 	revive_server "${SERVERS[0]}"

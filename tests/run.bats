@@ -129,6 +129,7 @@ server_commands_of() {
 }
 
 @test "a command whose interpreter is missing leaves nothing locked" {
+	not_under_valgrind 'it takes the place of the command before it finds that out'
 	local script=$BATS_TEST_TMPDIR/script
 	printf '#!/no/such/interpreter\n' >"$script"
 	chmod +x "$script"
@@ -612,6 +613,7 @@ server_commands_of() {
 }
 
 @test "the rest of the caller's environment is as it was" {
+	not_under_valgrind 'it adds to the environment'
 	local -a caller=("PATH=$PATH" "RLOCK_URL=$RLOCK_URL" $'ODD=two\nlines' 'EMPTY=' 'a b=c' 'RLOCK_MINE=1')
 	env -i "${caller[@]}" "$(command -v env)" -0 | sort -z >without
 	env -i "${caller[@]}" "$(command -v rlock)" run a -- env -0 |
@@ -683,6 +685,7 @@ signals_with() {
 }
 
 @test "a caller that ignores the end of its children gets the command's status all the same" {
+	not_under_valgrind 'it does not pass on that SIGCHLD is ignored'
 	signals_with --default-signal --ignore-signal=CHLD
 	run -7 env --ignore-signal=CHLD rlock run a -- sh -c 'exit 7'
 }

@@ -14,6 +14,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
+	not_under_valgrind 'it runs short itself'
 	cd "$BATS_TEST_TMPDIR" || return
 	export NAME=a
 }

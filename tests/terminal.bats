@@ -227,6 +227,7 @@ how_often() {
 }
 
 @test "a job that is stopped while its command is about to run is stopped" {
+	not_under_valgrind 'its vfork is a fork'
 	# In a session with nobody else in it nobody would be there to continue a job, and none could be stopped.
 	run -0 setsid -w sh -c 'struck TSTP fork 60 rlock run a -- true; :'
 	refute_output --partial nothing
@@ -235,6 +236,7 @@ how_often() {
 }
 
 @test "a waiter that was stopped by Ctrl-Z gets the lock after fg" {
+	not_under_valgrind 'TSTP does not stop it'
 	hold_in_background a
 	in_terminal bash <<-'END'
 		send rlock run a -- echo ran

@@ -35,12 +35,14 @@ microseconds() {
 
 # took_less SECONDS COMMAND [ARG...]: fails with the command, and when that takes too long.
 took_less() {
-	local limit=$1 start=${EPOCHREALTIME/./} took
+	local limit=$1 limit_us start took_us
 	shift
+	limit_us=$(($(microseconds "$limit") * SLOWNESS))
+	start=${EPOCHREALTIME/./}
 	"$@" || return
-	took=$((${EPOCHREALTIME/./} - start))
-	((took < $(microseconds "$limit"))) || {
-		echo "took $((took / 1000)) ms, more than $limit s: $*" >&2
+	took_us=$((${EPOCHREALTIME/./} - start))
+	((took_us < limit_us)) || {
+		echo "took $((took_us / 1000)) ms, more than $((limit_us / 1000)) ms: $*" >&2
 		return 1
 	}
 }

@@ -19,9 +19,11 @@
 
 #include "unit.h"
 
-#define PATIENCE_MS 5000 /* for what must come */
-#define A_WHILE_MS 60    /* for what must not */
+#define A_WHILE_MS 60 /* for what must not come */
 #define PARTIES 3
+
+/* For what must come. */
+static int64_t patience_ms = 5000;
 
 /* A server, and a connection to it with what is under way there. */
 static struct party {
@@ -86,7 +88,7 @@ static void start_unix(size_t index, const char *options)
 
 	listen_unix(&parties[index], 8);
 	(void)snprintf(url, sizeof(url), "unix://%s%s", parties[index].path, options);
-	set_conn(&parties[index], url, PATIENCE_MS);
+	set_conn(&parties[index], url, patience_ms);
 }
 
 static void start_tcp(size_t index, const char *user, const char *host)
@@ -95,7 +97,7 @@ static void start_tcp(size_t index, const char *user, const char *host)
 
 	(void)snprintf(url, sizeof(url), "redis://%s%s:%d", user, host,
 		       listen_tcp(&parties[index]));
-	set_conn(&parties[index], url, PATIENCE_MS);
+	set_conn(&parties[index], url, patience_ms);
 }
 
 static void forget_stream(struct party *party)
@@ -209,7 +211,7 @@ static void hear(struct party *party)
 static bool hears(size_t index, const char *text)
 {
 	struct party *party = &parties[index];
-	int64_t until_ms = rlock_now_ms() + PATIENCE_MS;
+	int64_t until_ms = rlock_now_ms() + patience_ms;
 
 	while (rlock_now_ms() < until_ms) {
 		drive(0, 5);
@@ -261,15 +263,15 @@ static void check_any_order(void)
 	CHECK(hears(0, "FIRST") && hears(1, "FIRST") && hears(2, "FIRST"),
 	      "three servers are asked before any of them answers");
 	says(2, "+two\r\n");
-	drive(2, PATIENCE_MS);
+	drive(2, patience_ms);
 	CHECK(has_answer(2, "two") && !rlock__link_is_under_way(parties[2].link),
 	      "the one begun last is answered first");
 	says(0, "+ze");
 	says(1, "+one\r\n");
-	drive(1, PATIENCE_MS);
+	drive(1, patience_ms);
 	CHECK(has_answer(1, "one"), "half an answer does not keep another one");
 	says(0, "ro\r\n");
-	drive(0, PATIENCE_MS);
+	drive(0, patience_ms);
 	CHECK(has_answer(0, "zero"), "the one begun first is answered last");
 	for (size_t i = 0; i < PARTIES; i++)
 		begin(i, "SECOND", INT64_MAX);
@@ -289,14 +291,14 @@ static void check_deadline(void)
 	begin(1, "PROMPT", INT64_MAX);
 	CHECK(hears(0, "SILENT") && hears(1, "PROMPT"), "two servers are asked");
 	says(1, "+prompt\r\n");
-	drive(1, PATIENCE_MS);
+	drive(1, patience_ms);
 	CHECK(has_answer(1, "prompt") && parties[0].is_under_way,
 	      "one that never answers does not keep the other");
-	drive(0, PATIENCE_MS);
+	drive(0, patience_ms);
 	CHECK(has_failed(0, RLOCK_ENET, "no answer from unix://") && has_error(0, "in time") &&
 		      parties[0].outcome.was_sent,
 	      "one that never answers runs into its deadline");
-	CHECK(rlock_now_ms() >= begun_ms + 500 && rlock_now_ms() < begun_ms + PATIENCE_MS,
+	CHECK(rlock_now_ms() >= begun_ms + 500 && rlock_now_ms() < begun_ms + patience_ms,
 	      "then, and not at the time-out of the connection");
 	CHECK(rlock__link_is_open(parties[0].link), "its stream is kept for a last word");
 	begin(0, "AGAIN", INT64_MAX);
@@ -304,7 +306,7 @@ static void check_deadline(void)
 	forget_stream(&parties[0]);
 	CHECK(hears(0, "AGAIN"), "and is heard there");
 	says(0, "+again\r\n");
-	drive(0, PATIENCE_MS);
+	drive(0, patience_ms);
 	CHECK(has_answer(0, "again"), "and answered");
 	stop_all();
 }
@@ -321,7 +323,7 @@ static void check_stragglers(void)
 	CHECK(hears(0, "NEXT") && !is_called(0),
 	      "a straggler whose answer has come meanwhile is used on");
 	says(0, "+next\r\n");
-	drive(1, PATIENCE_MS);
+	drive(1, patience_ms);
 	CHECK(has_answer(0, "next"), "and the late answer is not taken for the next one");
 	begin(1, "NEXT", INT64_MAX);
 	CHECK(is_called(1), "a straggler that still owes its answer is connected anew");
@@ -329,7 +331,7 @@ static void check_stragglers(void)
 	forget_stream(&parties[1]);
 	CHECK(hears(1, "NEXT"), "the new one is asked");
 	says(1, "+next\r\n");
-	drive(0, PATIENCE_MS);
+	drive(0, patience_ms);
 	CHECK(has_answer(1, "next"), "and answers");
 	stop_all();
 }
@@ -346,7 +348,7 @@ static void check_last_word(void)
 	CHECK(hears(0, "SILENT"), "a server is asked");
 	rlock__link_last_word(parties[0].link, &bye);
 	parties[0].is_under_way = false;
-	CHECK(rlock_now_ms() < begun_ms + PATIENCE_MS, "a last word does not wait for long");
+	CHECK(rlock_now_ms() < begun_ms + patience_ms, "a last word does not wait for long");
 	CHECK(!rlock__link_is_under_way(parties[0].link) && !rlock__link_is_open(parties[0].link),
 	      "behind it nothing is under way");
 	CHECK(hears(0, "BYE"), "a last word goes out behind a request that is under way");
@@ -405,7 +407,7 @@ static void check_login(void)
 	says(2, "-ERR DB index is out of range\r\n");
 	CHECK(hears(1, "PICKY"), "it is sent when the login was accepted");
 	says(1, "+picked\r\n");
-	drive(0, PATIENCE_MS);
+	drive(0, patience_ms);
 	CHECK(has_answer(1, "picked"), "and answered");
 	CHECK(parties[0].outcome.status == RLOCK_EAUTH && parties[0].outcome.reply != NULL &&
 		      parties[0].outcome.reply->type == REDIS_REPLY_STATUS,
@@ -434,17 +436,17 @@ static void check_scripts(void)
 	CHECK(hears(1, "return 1"), "one that doesn't know it is sent its text");
 	says(0, "+known\r\n");
 	says(2, "-LOADING just a moment\r\n");
-	drive(1, PATIENCE_MS);
+	drive(1, patience_ms);
 	CHECK(has_answer(0, "known"), "one that knows it answers");
 	CHECK(has_failed(2, RLOCK_ENET, "LOADING") && !parties[2].outcome.was_sent,
 	      "an error reply becomes a status");
 	says(1, "+learnt\r\n");
-	drive(0, PATIENCE_MS);
+	drive(0, patience_ms);
 	CHECK(has_answer(1, "learnt"), "the text is answered as well");
 	rlock__args_free(&args);
 	rlock__script_begin(&parties[0].call, parties[0].link, &script, &args, INT64_MAX);
 	parties[0].is_under_way = true;
-	drive(0, PATIENCE_MS);
+	drive(0, patience_ms);
 	CHECK(has_failed(0, RLOCK_ENOMEM, "out of memory"), "without arguments nothing begins");
 	stop_all();
 }
@@ -462,12 +464,12 @@ static void check_subscriptions(void)
 	CHECK(hears(0, "views") && hears(1, "views"), "two servers are subscribed to");
 	says(1, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
 	says(0, "-NOPERM no permissions to access the channel\r\n");
-	drive(1, PATIENCE_MS);
+	drive(1, patience_ms);
 	CHECK(has_failed(0, RLOCK_EACL, "channel") && !rlock__link_is_open(parties[0].link),
 	      "one that refuses is closed");
 	CHECK(parties[1].is_under_way, "one channel of two is not enough");
 	says(1, "*3\r\n$9\r\nsubscribe\r\n$5\r\nviews\r\n:2\r\n");
-	drive(0, PATIENCE_MS);
+	drive(0, patience_ms);
 	CHECK(parties[1].outcome.status == RLOCK_OK && rlock__link_is_open(parties[1].link),
 	      "when all are acknowledged it is over");
 	says(1, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n");
@@ -485,8 +487,8 @@ static void check_failures(void)
 	(void)close(parties[0].listener);
 	parties[0].listener = -1;
 	(void)snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port);
-	set_conn(&parties[0], url, PATIENCE_MS);
-	set_conn(&parties[1], "unix:///nonexistent/socket", PATIENCE_MS);
+	set_conn(&parties[0], url, patience_ms);
+	set_conn(&parties[1], "unix:///nonexistent/socket", patience_ms);
 	start_unix(2, "");
 	for (size_t i = 0; i < PARTIES; i++)
 		begin(i, "HELLO", INT64_MAX);
@@ -496,7 +498,7 @@ static void check_failures(void)
 	CHECK(has_failed(1, RLOCK_ENET, "No such file") && !parties[1].outcome.was_sent,
 	      "so is a socket that isn't there");
 	forget_stream(&parties[2]);
-	drive(0, PATIENCE_MS);
+	drive(0, patience_ms);
 	CHECK(has_failed(2, RLOCK_ENET, "the server closed the connection") &&
 		      parties[2].outcome.was_sent,
 	      "so is a stream that is cut");
@@ -512,7 +514,7 @@ static void check_excess(const char *what, const char *answer, const char *rest,
 	begin(0, "ASK", INT64_MAX);
 	CHECK(hears(0, "ASK"), "a server is asked");
 	says(0, answer);
-	while (parties[0].is_under_way && rlock_now_ms() < begun_ms + PATIENCE_MS) {
+	while (parties[0].is_under_way && rlock_now_ms() < begun_ms + patience_ms) {
 		(void)send(parties[0].stream, rest, strlen(rest), MSG_NOSIGNAL | MSG_DONTWAIT);
 		drive(0, 5);
 	}
@@ -549,7 +551,7 @@ static void check_endless_talk(void)
 	rlock__link_subscribe_begin(parties[0].link, &channel, 1, begun_ms + 300);
 	parties[0].is_under_way = true;
 	CHECK(hears(0, "news"), "a server is subscribed to");
-	while (advance_all() > 0 && rlock_now_ms() < begun_ms + PATIENCE_MS) {
+	while (advance_all() > 0 && rlock_now_ms() < begun_ms + patience_ms) {
 		says(0, "+still here\r\n");
 		(void)rlock__links_poll(&parties[0].link, 1, NULL, 0, INT64_MAX);
 	}
@@ -562,7 +564,7 @@ static void check_endless_talk(void)
 static pid_t talk_on(size_t index)
 {
 	static char talk[1 << 16];
-	int64_t until_ms = rlock_now_ms() + PATIENCE_MS;
+	int64_t until_ms = rlock_now_ms() + patience_ms;
 	pid_t talker = fork();
 
 	if (talker != 0)
@@ -588,7 +590,7 @@ static void check_last_word_to_a_talker(void)
 	talker = talk_on(0);
 	rlock__link_last_word(parties[0].link, &bye);
 	parties[0].is_under_way = false;
-	CHECK(rlock_now_ms() < begun_ms + PATIENCE_MS,
+	CHECK(rlock_now_ms() < begun_ms + patience_ms,
 	      "a last word does not wait for one who talks on");
 	(void)kill(talker, SIGKILL);
 	(void)waitpid(talker, NULL, 0);
@@ -624,14 +626,14 @@ static void check_full_backlog(void)
 	count = fill_backlog(&parties[0], fds, 8);
 	CHECK(count < 8, "a backlog can be filled");
 	(void)snprintf(url, sizeof(url), "unix://%s", parties[0].path);
-	set_conn(&parties[0], url, PATIENCE_MS);
-	set_conn(&parties[1], url, PATIENCE_MS);
+	set_conn(&parties[0], url, patience_ms);
+	set_conn(&parties[1], url, patience_ms);
 	start_unix(2, "");
 	begin(0, "PATIENT", INT64_MAX);
 	begin(1, "HASTY", rlock_now_ms() + A_WHILE_MS);
 	begin(2, "LUCKY", INT64_MAX);
 	CHECK(hears(2, "LUCKY"), "a server with room is asked beside one without");
-	drive(2, PATIENCE_MS);
+	drive(2, patience_ms);
 	CHECK(has_failed(1, RLOCK_ENET, "Connection timed out"),
 	      "a place that does not get free in time is a time-out");
 	CHECK(parties[0].is_under_way, "who has time waits for a place");
@@ -687,13 +689,17 @@ static void check_disown(void)
 	CHECK(hears(0, "PARENT") && hears(1, "PARENT"), "the parent's requests go on");
 	says(0, "+zero\r\n");
 	says(1, "+one\r\n");
-	drive(1, PATIENCE_MS);
+	drive(1, patience_ms);
 	CHECK(has_answer(0, "zero") && has_answer(1, "one"), "and are answered");
 	stop_all();
 }
 
 int main(void)
 {
+	const char *under = getenv("TESTS_UNDER");
+
+	if (under != NULL && strcmp(under, "valgrind") == 0)
+		patience_ms *= 4;
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (mkdtemp(directory) == NULL) {
 		perror("# mkdtemp");
