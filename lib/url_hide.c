@@ -25,14 +25,15 @@ static bool is_scheme_end(const char *text, const char *colon)
 /* The first ':' of a list of hosts that is not part of an address in brackets. */
 static char *port_colon(char *hosts)
 {
-	char *colon = strchr(hosts, ':'), *comma, *host, *bracket;
+	char *at = hosts;
 
-	if (colon == NULL)
-		return NULL;
-	comma = memrchr(hosts, ',', (size_t)(colon - hosts));
-	host = comma != NULL ? comma + 1 : hosts;
-	bracket = *host == '[' ? strchr(host, ']') : NULL;
-	return bracket != NULL ? strchr(bracket, ':') : colon;
+	while (*at != '\0' && *at != ':') {
+		bool is_host = at == hosts || at[-1] == ',';
+		char *bracket = is_host && *at == '[' ? strchr(at, ']') : NULL;
+
+		at = bracket != NULL ? bracket + 1 : at + 1;
+	}
+	return *at == ':' ? at : NULL;
 }
 
 /* The ':' in front of a password, *end_out behind it; NULL when there is none. */

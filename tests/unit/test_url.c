@@ -611,6 +611,9 @@ static const struct {
 	{ "redis://user:@h", "redis://user:@h" },
 	{ "redis+sentinel://h1:1,h2:2,h3:3/m", "redis+sentinel://h1:1,h2:2,h3:3/m" },
 	{ "redis+sentinel://h,[::1]/m", "redis+sentinel://h,[::1]/m" },
+	{ "redis+sentinel://[::1],h:1/m", "redis+sentinel://[::1],h:1/m" },
+	{ "redis+sentinel://[::1],[::2]/m", "redis+sentinel://[::1],[::2]/m" },
+	{ "redis+cluster://[::1],h,[::2]:1,[::3]", "redis+cluster://[::1],h,[::2]:1,[::3]" },
 	{ "rediss://h?sni=a@b", "rediss://h?sni=a@b" },
 	{ "rediss://h/0?cacert=/etc/c:a.pem", "rediss://h/0?cacert=/etc/c:a.pem" },
 	{ "unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=1" },
@@ -650,6 +653,8 @@ static const struct {
 	/* no host */
 	{ "redis://user:pass", "redis://user:****" },
 	{ "redis://user:pass/0", "redis://user:******" },
+	{ "redis://us[er:pa]ss", "redis://us[er:*****" },
+	{ "redis://[::1],user:pass", "redis://[::1],user:****" },
 	{ "redis://:pass", "redis://:****" },
 	{ "redis://:1pass", "redis://:*****" },
 	{ "redis://:", "redis://:" },
