@@ -98,6 +98,15 @@ static bool is_answered(const struct rlock__answer *answer)
 	return answer->is_over && !may_pass(answer->status) && answer->status != RLOCK_CANCELLED;
 }
 
+/* Those that have not answered yet can't change what it comes to. */
+static bool is_settled(const struct rlock__inquiry *inquiry)
+{
+	const struct rlock_conn *conn = inquiry->conn;
+
+	return rlock__inquiry_count(inquiry, RLOCK_OK) >= conn->quorum ||
+	       rlock__inquiry_count(inquiry, RLOCK_NOT_HELD) > conn->link_count - conn->quorum;
+}
+
 /* Ask those that have not answered yet, and wait for as many as are needed; for the rest not long. */
 static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__inquiry *inquiry,
 				      struct rlock__args *args, int64_t end_ms)
@@ -110,16 +119,19 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__i
 
 		if (is_answered(answer))
 			continue;
-		if (answer->is_over)
-			delivery->is_repeated[i] |= answer->outcome.was_sent;
+		/* One that was not waited for any longer may have been carried out. */
+		if (answer->is_asked)
+			delivery->is_repeated[i] |= !answer->is_over || answer->outcome.was_sent;
 		rlock__inquiry_begin(inquiry, i, delivery->script, args, end_ms);
 	}
 	if (conn->link_count == 1)
 		return rlock__inquiry_await(inquiry, 0, INT64_MAX);
 	status = rlock__inquiry_await(inquiry, conn->quorum, INT64_MAX);
-	return status == RLOCK_OK
-		       ? rlock__inquiry_await(inquiry, 0, rlock_now_ms() + RLOCK__REST_MS)
-		       : status;
+	if (status != RLOCK_OK)
+		return status;
+	/* Where it has to be said again anyway, those that are slow would never be heard. */
+	return rlock__inquiry_await(inquiry, 0,
+				    is_settled(inquiry) ? rlock_now_ms() + RLOCK__REST_MS : end_ms);
 }
 
 static enum rlock_status verdict(const struct delivery *delivery, struct rlock__inquiry *inquiry)

@@ -858,6 +858,23 @@ has_in_line() {
 	on_each no_keys
 }
 
+@test "a release that a slow server carries out while another one is not there is no loss" {
+	start_proxy_to 1
+	start_proxy_to 2
+	proxy_to 2 delay 150
+	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	wait_until 5 on_each is_held a
+	proxy_to 1 refuse on
+	proxy_to 1 cut
+	let_go
+	wait_until 5 on 2 is_free a
+	let_pass 0.4
+	proxy_to 1 refuse off
+	took_less 5 ended_with 7
+	said_nothing
+	on_each no_keys
+}
+
 @test "a release reaches a server whose connection was closed meanwhile" {
 	hold a
 	on 2 redis client kill type normal
