@@ -305,8 +305,9 @@ static enum rlock_status append_login(struct rlock__link *link)
 	char db[16];
 	int result = REDIS_OK;
 
-	if (password != NULL && user != NULL) {
-		const char *argv[] = { "AUTH", user, password };
+	/* There are users without a password; not to log in at all would make us another one. */
+	if (user != NULL) {
+		const char *argv[] = { "AUTH", user, password != NULL ? password : "" };
 
 		result |= redisAppendCommandArgv(link->stream, 3, argv, NULL);
 		link->login_steps[link->login_count++] = LOGIN_AUTH;
@@ -468,6 +469,14 @@ static bool read_any(struct rlock__link *link, redisReply **out)
 	}
 }
 
+/* Who does not know AUTH may say so with all the words of the request. */
+static bool shows_password(const struct rlock__link *link, const redisReply *reply)
+{
+	const char *password = link->url->password;
+
+	return password != NULL && password[0] != '\0' && strstr(reply->str, password) != NULL;
+}
+
 static void login_answer(struct rlock__link *link, const redisReply *reply)
 {
 	enum login_step step = link->login_steps[link->login_answered++];
@@ -482,7 +491,10 @@ static void login_answer(struct rlock__link *link, const redisReply *reply)
 		link->login_status = fail_reply(link, "the login");
 		return;
 	}
-	status = rlock__refusal(link, reply->str, reply->len, NULL);
+	if (shows_password(link, reply))
+		status = rlock__fail(link, RLOCK_EAUTH, "refused by the server: it knows no login");
+	else
+		status = rlock__refusal(link, reply->str, reply->len, NULL);
 	if (status == RLOCK_ESERVER)
 		status = step == LOGIN_AUTH ? RLOCK_EAUTH : RLOCK_EUNSUPPORTED;
 	link->login_status = status;

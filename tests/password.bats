@@ -117,6 +117,19 @@ nothing_is_locked() {
 	assert_output --partial 'user=ci'
 }
 
+@test "a user without a password is that user, and nobody else" {
+	redis acl setuser guest on nopass allkeys allchannels +@all >/dev/null
+	run -0 rlock run -u "redis://guest@$PLACE" a -- redis-cli -p "$PORT" client list
+	assert_output --partial 'user=guest'
+}
+
+@test "a user whose password was not given is refused, and not somebody else" {
+	make_user
+	run -77 env -u REDISCLI_AUTH rlock run -u "redis://ci@$PLACE" a -- touch ran
+	[ "${#lines[@]}" -eq 1 ]
+	[ ! -e ran ]
+}
+
 @test "a password with any characters in it is written by their numbers" {
 	redis acl setuser ci on '>p@s:s/w%?#d' allkeys allchannels +@all >/dev/null
 	run -0 rlock run -u "redis://ci:p%40s%3As%2Fw%25%3F%23d@$PLACE" a -- true

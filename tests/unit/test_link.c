@@ -418,6 +418,25 @@ static void check_login(void)
 	stop_all();
 }
 
+static void check_who_logs_in(void)
+{
+	start_tcp(0, "ci:secret@", "127.0.0.1");
+	start_tcp(1, "guest@", "127.0.0.1");
+	begin(0, "FIRST", INT64_MAX);
+	begin(1, "FIRST", INT64_MAX);
+	CHECK(hears(0, "FIRST") && hears(1, "FIRST"), "two servers are asked by users of theirs");
+	CHECK(strstr(parties[1].heard, "$4\r\nAUTH\r\n$5\r\nguest\r\n$0\r\n") != NULL,
+	      "who has no password logs in with an empty one");
+	says(0, "-ERR unknown command 'AUTH', with args beginning with: 'ci' 'secret' \r\n-ERR no\r\n");
+	says(1, "-WRONGPASS invalid username-password pair\r\n-NOAUTH no\r\n");
+	drive(0, patience_ms);
+	CHECK(parties[0].outcome.status == RLOCK_EAUTH && has_error(0, "knows no login") &&
+		      !has_error(0, "secret"),
+	      "a server that says the password again is not quoted");
+	CHECK(parties[1].outcome.status == RLOCK_EAUTH, "a wrong one is refused");
+	stop_all();
+}
+
 static void check_scripts(void)
 {
 	static const struct rlock__script script = { "test", "0123456789abcdef", "return 1" };
@@ -713,6 +732,7 @@ int main(void)
 	check_last_word();
 	check_give_up();
 	check_login();
+	check_who_logs_in();
 	check_scripts();
 	check_subscriptions();
 	check_failures();
