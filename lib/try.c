@@ -471,6 +471,8 @@ enum rlock_status rlock__try(struct rlock__waiter *waiter)
 
 	if (status != RLOCK_OK)
 		return status;
+	/* Had before, perhaps, and too late: this one may put us in a line again. */
+	memcpy(waiter->hold->asker, waiter->owner, sizeof(waiter->owner));
 	status = ask(waiter, &inquiry, sent_ms);
 	for (size_t i = 0; i < conn->link_count; i++)
 		note_answer(waiter, i, &inquiry.answers[i]);

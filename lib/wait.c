@@ -427,8 +427,6 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 		return rlock__fail(conn->links[0], RLOCK_EUNSUPPORTED,
 				   "this version has no %s locks, or no name was given",
 				   rlock_kind_name(request->kind));
-	if (status == RLOCK_OK)
-		memcpy(waiter->hold->asker, waiter->owner, sizeof(waiter->owner));
 	if (status == RLOCK_OK && request->note != NULL)
 		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
 	waiter->stands = calloc(conn->link_count, sizeof(*waiter->stands));
