@@ -356,7 +356,7 @@ static int print_tokens(const struct taker *taker)
 static int hold_for_caller(const struct taker *taker)
 {
 	struct watch *watch = watch_new();
-	int code;
+	int code, signal = 0;
 
 	if (watch == NULL || !fill_session(taker)) {
 		say_error("out of memory");
@@ -365,9 +365,12 @@ static int hold_for_caller(const struct taker *taker)
 		fill_watch(watch, taker);
 		code = start_renewer(taker, watch);
 	}
+	/* Whoever sends one from here on sends it to a lock that is held, and can be given back. */
 	if (code == 0)
+		signal = signals_pending_end(&taker->signals);
+	if (code == 0 && signal == 0)
 		code = print_tokens(taker);
-	if (code == 0) {
+	if (code == 0 && signal == 0) {
 		watch->is_committed = true;
 		/* Then the renewer may have gone before the file was there. */
 		if (fd_is_ready(taker->target_fd))
@@ -378,7 +381,7 @@ static int hold_for_caller(const struct taker *taker)
 		give_back(taker);
 	}
 	watch_free(watch);
-	return code;
+	return signal != 0 ? signals_die_by(signal) : code;
 }
 
 /* Nobody watches over it: a lease is all it has. */

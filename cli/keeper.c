@@ -53,7 +53,7 @@ struct keeper {
 	int64_t shrink_ms;       /* when this turns out to be a long command */
 	int reason, said_reason; /* to stop: as the page said when it was looked at */
 	bool is_lost, has_said_lost;
-	bool has_said_refused;
+	bool has_said_refused, has_said_unheard;
 };
 
 /* ---- start ---- */
@@ -236,15 +236,41 @@ static void replace_renewer(struct keeper *keeper)
 
 /* ---- signals ---- */
 
+/* The command is another user's by now: told once, as the lock is kept until it ends. */
+static void say_refused(struct keeper *keeper, int signal)
+{
+	struct proc command = { .pid = keeper->command };
+
+	if (keeper->has_said_unheard)
+		return;
+	keeper->has_said_unheard = true;
+	(void)proc_read(keeper->command, &command);
+	report_unheard(keeper->job->opts, &command, signal);
+}
+
 static void pass_on(struct keeper *keeper, int signal)
 {
 	if (keeper->has_ended)
 		return;
+	if (kill(keeper->command, signal) != 0) {
+		if (errno == EPERM)
+			say_refused(keeper, signal);
+		return;
+	}
 	if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT)
 		keeper->watch->was_told_to_end = true;
-	(void)kill(keeper->command, signal);
 	if (signal == SIGTERM)
 		(void)kill(keeper->command, SIGCONT);
+}
+
+/*
+ * What the terminal sends goes to the command as well: but for its hang-up, which the kernel tells the leader of
+ * the session alone.
+ */
+static bool has_reached_command(const struct signalfd_siginfo *info)
+{
+	return info->ssi_code == SI_KERNEL &&
+	       (info->ssi_signo != SIGHUP || getsid(0) != getpid());
 }
 
 static void read_signals(struct keeper *keeper)
@@ -255,10 +281,24 @@ static void read_signals(struct keeper *keeper)
 	while ((signal = signals_next(keeper->job->signals, &info)) != 0) {
 		if (signal == SIGCHLD)
 			reap(keeper);
-		else if (info.ssi_code != SI_KERNEL)
-			/* What the terminal sends has reached the command already. */
+		else if (!has_reached_command(&info))
 			pass_on(keeper, signal);
 	}
+}
+
+/*
+ * From the last look at signals until the command was there to get them, those of the terminal have reached us
+ * alone. One that came right behind that it gets twice.
+ */
+static void pass_on_early_signals(struct keeper *keeper)
+{
+	struct signalfd_siginfo info;
+	int signal;
+
+	while ((signal = signals_next(keeper->job->signals, &info)) != 0)
+		if (signal != SIGCHLD)
+			pass_on(keeper, signal);
+	reap(keeper);
 }
 
 /* ---- a command that is stopped ---- */
@@ -576,7 +616,7 @@ static int run(struct keeper *keeper, int *signal_out)
 		return 0;
 	code = start_command(keeper);
 	if (code == 0) {
-		reap(keeper);
+		pass_on_early_signals(keeper);
 		watch_over(keeper);
 	}
 	return code;

@@ -70,3 +70,12 @@ void report_refused(const struct opts *opts, const struct proc *proc)
 		    name_show(opts, 0, name), (int)proc->pid,
 		    rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
 }
+
+void report_unheard(const struct opts *opts, const struct proc *command, int signal)
+{
+	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
+
+	say_warning("%s: may not pass signal %d on to process %d (%s)",
+		    name_show(opts, 0, name), signal, (int)command->pid,
+		    rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
+}

@@ -14,5 +14,7 @@ void report_lost(const struct opts *opts, const struct watch *watch);
 void report_stop(const struct opts *opts, enum stop_reason reason);
 /* A process that may not be signalled. */
 void report_refused(const struct opts *opts, const struct proc *proc);
+/* A command that a signal may not be passed on to. */
+void report_unheard(const struct opts *opts, const struct proc *command, int signal);
 
 #endif

@@ -57,6 +57,33 @@ signal_masks='/^(SigBlk|SigIgn|SigCgt|ShdPnd)/'
 	assert_output $'ready\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT'
 }
 
+# runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one for 3 s.
+runs_foreign() {
+	[ "$(id -u)" = 0 ] || skip 'only root can run a command as somebody else'
+	not_under_valgrind 'it runs the command itself'
+	in_background sh -c 'exec "$@" 2>said' sh setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 3
+	wait_until 5 pgrep -u 65534 -P "$PID" -x sleep
+}
+
+@test "a signal that may not be passed on is told once, and the lock is kept until the command ends" {
+	runs_foreign
+	kill -s TERM "$PID"
+	wait_until 2 said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\)$'
+	kill -s INT "$PID"
+	is_held a
+	ended_with 0
+	said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\)$'
+	no_keys
+}
+
+@test "a command that may not be stopped is told, and keeps its lock until it ends" {
+	runs_foreign -t 1s --max-run 200ms
+	wait_until 2 grep -qE '^rlock: a: may not stop process [0-9]+ \(sleep\): the lock is kept' said
+	stays 1.2 is_held a
+	ended_with 124
+	no_keys
+}
+
 @test "TERM that is passed on is followed by CONT" {
 	in_background rlock run a -- log_signals
 	wait_until 5 file_says "$SIGNALS" ready

@@ -135,6 +135,44 @@ how_often() {
 	wait_until 5 nothing_runs
 }
 
+@test "a terminal that hangs up ends the command of an rlock that has no shell above it" {
+	# As under `ssh -t host rlock run ...`: the kernel tells the leader of the session alone.
+	cat >job <<-'END'
+		echo 'ready> '
+		exec rlock run a -- sh -c 'echo $$ >pid; echo begun; exec sleep 60'
+	END
+	run -0 ptyrun sh job <<-'END'
+		expect begun
+		hangup
+	END
+	wait_until 5 is_gone "$(cat pid)"
+	wait_until 5 no_keys
+	wait_until 5 nothing_runs
+}
+
+@test "Ctrl-C at the moment when the command begins ends it" {
+	refuse refused true read EIO 1 true 2>why || skip "no call can be watched here: $(cat why)"
+	# Before the renewer is forked, and before the command is.
+	for number in 1 2; do
+		rm -f stopped
+		run -0 ptyrun bash -c '
+			trap : INT
+			echo "ready> "
+			refuse stopped rlock clone,clone3,fork,vfork STOP "$0" rlock run a -- sleep 3
+			echo "status $?"
+		' "$number" <<-'END'
+			check comes_true test -s stopped
+			check comes_true grep -q '^State:.T' /proc/$(cut -d ' ' -f 4 stopped)/status
+			key C
+			check comes_true grep -q '^ShdPnd:.*2$' /proc/$(cut -d ' ' -f 4 stopped)/status
+			check kill -CONT $(cut -d ' ' -f 4 stopped)
+			expect status 130
+		END
+		no_keys
+		nothing_runs
+	done
+}
+
 # ---- Ctrl-Z, fg, bg ----
 
 @test "Ctrl-Z stops the job, its lock is kept meanwhile, and fg continues it" {
