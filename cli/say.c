@@ -4,16 +4,21 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/rlock.h"
 #include "say.h"
 
 #define PREFIX "rlock: "
 #define ELLIPSIS "..."
+
+/* How long a message waits for room in a pipe, or on a terminal that was stopped. */
+#define PATIENCE_MS 5000
 
 static bool is_quiet;
 static bool is_verbose;
@@ -39,6 +44,25 @@ static size_t cut_at(const char *text, size_t size)
 	return len;
 }
 
+/*
+ * Whether a line can be written without waiting for somebody who reads nothing: a lock is not held for him, and
+ * nobody can stop a process that waits there.
+ */
+static bool has_room(void)
+{
+	int64_t until_ms = rlock_now_ms() + PATIENCE_MS;
+	struct pollfd out = { STDERR_FILENO, POLLOUT, 0 };
+	int64_t left_ms;
+
+	while ((left_ms = until_ms - rlock_now_ms()) > 0) {
+		int ready = poll(&out, 1, (int)left_ms);
+
+		if (ready >= 0 || errno != EINTR)
+			return ready != 0;
+	}
+	return false;
+}
+
 __attribute__((format(printf, 1, 0))) static void say(const char *format, va_list args)
 {
 	char line[PIPE_BUF] = PREFIX; /* a pipe takes so much in one piece */
@@ -61,7 +85,8 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
 	}
 	line[start + len] = '\n';
 	/* There is nobody left to tell when stderr is closed or full. */
-	(void)!write(STDERR_FILENO, line, start + len + 1);
+	if (has_room())
+		(void)!write(STDERR_FILENO, line, start + len + 1);
 	errno = saved_errno;
 }
 

@@ -194,6 +194,18 @@ two"
 	file_exists ran
 }
 
+@test "with standard error a pipe that nobody reads a command is stopped all the same, and its lock is free" {
+	mkfifo unread
+	exec 9<>unread
+	head -c 65536 /dev/zero >&9
+	in_background sh -c 'exec rlock run --max-run 300ms a -- sleep 60 2>&9'
+	wait_until 5 is_held a
+	wait_until 9 is_gone "$PID"
+	ended_with 124
+	no_keys
+	exec 9>&-
+}
+
 @test "with standard error on a full disk the status is still right" {
 	held_by_stranger a
 	run -75 sh -c 'rlock run -w 20ms a -- true 2>/dev/full'
