@@ -184,7 +184,7 @@ static int unlock_caller(const struct opts *opts, struct rlock_conn *conn)
 
 	if (code != 0)
 		return code;
-	if (hold.session == NULL && !hold.is_run && opts->name_count > 1)
+	if (hold.session == NULL && opts->name_count > 1)
 		code = unlock_one_by_one(opts, conn);
 	else
 		code = unlock_found(opts, conn, &hold);

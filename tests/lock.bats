@@ -672,6 +672,21 @@ ttl_is_below() {
 	refute_output --partial 'was locked together'
 }
 
+@test "a lock of rlock run does not keep unlock from the others that are named with it, in whatever order" {
+	for names in 'a b' 'b a'; do
+		run -1 rlock run a -- bash -c '
+			rlock lock --pid $$ b
+			rlock unlock $0
+			status=$?
+			$REDIS exists b
+			exit $status
+		' "$names"
+		assert_line '0'
+		assert_line --regexp "^rlock: a: held by 'rlock run'"
+		[ "${#lines[@]}" -eq 2 ]
+	done
+}
+
 @test "names that were locked one by one are unlocked one by one" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
