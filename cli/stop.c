@@ -38,10 +38,9 @@ static void look_again_later(struct stopper *stopper, int64_t now_ms)
  */
 static bool term_step(struct stopper *stopper, const struct proc_roots *roots)
 {
-	bool was_sent = atomic_exchange(&stopper->watch->is_term_sent, true);
-	bool is_mine = !was_sent || stopper->terminated.count > 0;
-
-	if (is_mine)
+	if (!atomic_exchange(&stopper->watch->is_term_sent, true))
+		stopper->sends_term = true;
+	if (stopper->sends_term)
 		return procs_signal(roots, SIGTERM, &stopper->terminated, &stopper->report);
 	return procs_signal(roots, 0, NULL, &stopper->report);
 }
@@ -77,8 +76,8 @@ bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64
 	else
 		is_known = procs_signal(roots, SIGKILL, NULL, &stopper->report);
 	/* Told, and not to be killed: it may go on for as long as it likes. */
-	if ((is_known && stopper->report.running == 0) ||
-	    watch_phase_end_ms(stopper->watch) == INT64_MAX) {
+	if (is_known && (stopper->report.running == 0 ||
+			 watch_phase_end_ms(stopper->watch) == INT64_MAX)) {
 		stopper->again_ms = INT64_MAX;
 		return false;
 	}

@@ -186,3 +186,20 @@ refused() {
 	done
 	((number > 3))
 }
+
+@test "a script whose lock is lost is told, though its processes could not be looked for at first" {
+	needs_refuse
+	local number=0
+	while refused openat ENFILE $((number += 1)) bash -c '
+			trap "exit 9" TERM
+			rlock lock -t 1s --pid $$ a || exit
+			redis-cli -s "$SERVER_SOCKET" del a rlock_holds:{a} >/dev/null
+			for ((tries = 0; tries < 60; tries++)); do
+				read -r -t 0.05 <> <(:)
+			done
+			exit 3'; do
+		ended_by "$number" 9 71
+		no_keys
+	done
+	((number > 1))
+}
