@@ -428,6 +428,8 @@ static void give_back(struct renewer *renewer)
 	int64_t now_ms = rlock_now_ms(), left_ms = watch->had_ms + watch->at_least_ms - now_ms;
 
 	rlock_conn_set_cancel(renewer->conn, -1);
+	/* Of a renewal that was another one's. */
+	rlock_hold_set_sent_ms(renewer->hold, watch->sent_ms);
 	if (watch->at_least_ms > 0 && left_ms > 0)
 		(void)rlock_linger(renewer->conn, renewer->hold, left_ms, now_ms + RELEASE_MS);
 	else
