@@ -75,6 +75,7 @@ static void fill_watch(struct watch *watch, const struct keeper_job *job)
 	watch->max_run_end_ms =
 		opts->max_run_ms > 0 ? rlock_now_ms() + opts->max_run_ms : INT64_MAX;
 	watch->is_fixed_lease = opts->is_fixed_lease;
+	watch->is_shared = job->kind == RLOCK_READ;
 	watch->kill_child = opts->kill_child;
 	watch->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_KILL : opts->on_lost;
 	memcpy(watch->hold_id, rlock_hold_id(job->hold), strlen(rlock_hold_id(job->hold)) + 1);

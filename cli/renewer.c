@@ -176,8 +176,8 @@ static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
 		.job_fd = job->target_fd,
 		.knock_fd = job->knock_fd,
 		.keeper = keeper,
-		.renew_ms =
-			watch->is_fixed_lease ? INT64_MAX : watch->sent_ms + watch->lease_ms / 3,
+		.renew_ms = watch->is_fixed_lease ? INT64_MAX
+						  : watch->sent_ms + watch_renewal_ms(watch),
 		.retry_ms = RETRY_MIN_MS,
 		.attempt_ms = first_attempt_ms(watch),
 	};
@@ -313,7 +313,7 @@ static void renew(struct renewer *renewer)
 	find_job(renewer);
 	continue_keeper(renewer);
 	if (is_pointless(renewer)) {
-		renewer->renew_ms = now_ms + watch->lease_ms / 3;
+		renewer->renew_ms = now_ms + watch_renewal_ms(watch);
 		return;
 	}
 	status = rlock_renew(renewer->conn, renewer->hold, watch->lease_ms,
@@ -321,7 +321,7 @@ static void renew(struct renewer *renewer)
 	now_ms = rlock_now_ms();
 	if (status == RLOCK_OK) {
 		watch->sent_ms = rlock_hold_sent_ms(renewer->hold);
-		renewer->renew_ms = watch->sent_ms + watch->lease_ms / 3;
+		renewer->renew_ms = watch->sent_ms + watch_renewal_ms(watch);
 		renewer->retry_ms = RETRY_MIN_MS;
 		renewer->attempt_ms = first_attempt_ms(watch);
 		watch->why[0] = '\0';

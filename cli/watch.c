@@ -10,6 +10,9 @@
 /* KILL comes this long before the lease's end: a process takes a moment to be gone. */
 #define KILL_MARGIN_MIN_MS 200
 #define KILL_MARGIN_MAX_MS 1000
+/* A Java reader that is renewed sets the time of the whole lock to his 30 s, and cuts a longer one
+ * (RedissonReadLock): it has to be put right before they are over. */
+#define SHARED_RENEWAL_MAX_MS 10000
 
 static int64_t least(int64_t a_ms, int64_t b_ms)
 {
@@ -28,6 +31,13 @@ void watch_free(struct watch *watch)
 {
 	if (watch != NULL)
 		(void)munmap(watch, sizeof(*watch));
+}
+
+int64_t watch_renewal_ms(const struct watch *watch)
+{
+	int64_t third_ms = watch->lease_ms / 3;
+
+	return watch->is_shared ? least(third_ms, SHARED_RENEWAL_MAX_MS) : third_ms;
 }
 
 int64_t watch_lease_end_ms(const struct watch *watch)

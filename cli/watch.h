@@ -35,6 +35,7 @@ struct watch {
 	int64_t at_least_ms;
 	int64_t max_run_end_ms; /* INT64_MAX: no limit */
 	bool is_fixed_lease;
+	bool is_shared;     /* a read lock: other readers renew it as well */
 	bool is_for_caller; /* no command of ours: the job is the calling process */
 	bool kill_child;
 	enum on_lost on_lost;
@@ -60,6 +61,9 @@ struct watch {
 /* A page that fork shares; NULL with errno. */
 struct watch *watch_new(void);
 void watch_free(struct watch *watch);
+
+/* How long after the sending of a good renewal the next one is due. */
+int64_t watch_renewal_ms(const struct watch *watch);
 
 /* When the lease ends on the server at the earliest, counted from the last good renewal. */
 int64_t watch_lease_end_ms(const struct watch *watch);

@@ -113,6 +113,17 @@ teardown() { watchful_teardown; }
 	wait $!
 }
 
+@test "a long lease that a Java reader has cut to 30 s is put right before they are over" {
+	hold r rlock a -t 2m
+	# What Java's watchdog does to the lock, and up to Redisson 4.3 to each reader's time-out key as well.
+	redis pexpire a 15000 >/dev/null
+	redis keys '{a}:*:rwlock_timeout:*' | xargs -I KEY redis-cli -s "$SERVER_SOCKET" pexpire KEY 15000 >/dev/null
+	wait_until 12 ttl_between 100000 a 120000
+	ttl_between 100000 "$(redis keys '{a}:*:rwlock_timeout:*')" 120000
+	let_out r
+	ended_with 0
+}
+
 @test "a dead reader's hold ends by itself while another reader goes on" {
 	local dead living
 	hold dead rlock a -t 1s
