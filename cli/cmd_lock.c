@@ -238,6 +238,7 @@ static int make_session(struct taker *taker)
 	}
 	session->dir_fd = runtime_open();
 	session->pid = taker->target;
+	session->pid_namespace = proc_namespace();
 	session->start = taker->target_start;
 	session->kind = taker->verb->kind;
 	session->is_fixed_lease = opts->is_fixed_lease;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -122,6 +123,15 @@ bool proc_has_ended(pid_t pid, uint64_t start)
 	if (sight == PROC_SEEN)
 		return (start != 0 && proc.start != start) || proc_is_gone(&proc);
 	return sight == PROC_GONE;
+}
+
+uint64_t proc_namespace(void)
+{
+	struct stat stat_of_namespace;
+
+	if (stat("/proc/self/ns/pid", &stat_of_namespace) != 0)
+		return 0;
+	return stat_of_namespace.st_ino;
 }
 
 int proc_open(pid_t pid, uint64_t start)

@@ -33,6 +33,8 @@ bool proc_read(pid_t pid, struct proc *out);
 bool proc_is_gone(const struct proc *proc);
 /* Whether that process is known not to run any more: gone, a zombie, another one under its number. */
 bool proc_has_ended(pid_t pid, uint64_t start);
+/* In which namespace our numbers of processes are: its inode; 0 when that can't be told, without /proc. */
+uint64_t proc_namespace(void);
 /*
  * A descriptor of exactly that process (start 0: whoever has the pid), close-on-exec; or -1 with errno,
  * which is ESRCH only when the process has gone.

@@ -89,8 +89,8 @@ static void print_session(FILE *file, const struct session *session)
 {
 	char encoded[3 * RLOCK_NAME_MAX + 1];
 
-	(void)fprintf(file, "server %s\nkind %s\n", session->server,
-		      rlock_kind_name(session->kind));
+	(void)fprintf(file, "server %s\nkind %s\npid_namespace %" PRIu64 "\n", session->server,
+		      rlock_kind_name(session->kind), session->pid_namespace);
 	(void)fprintf(file, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nhad_ms %" PRId64 "\n",
 		      session->sent_ms, session->lease_ms, session->had_ms);
 	(void)fprintf(file, "fixed %d\nlost %d\ngiven_up %d\nrenewer %d %" PRIu64 "\n",
@@ -106,13 +106,13 @@ static void print_session(FILE *file, const struct session *session)
 /* A new file in the old one's place, so that a reader sees the one or the other whole. */
 static bool replace_file(const struct session *session, const char *name)
 {
-	char new_name[FILE_NAME_MAX + 24];
+	char new_name[FILE_NAME_MAX + 48];
 	FILE *file = NULL;
 	bool is_written = false;
 	int fd;
 
-	(void)snprintf(new_name, sizeof(new_name), NEW_PREFIX "%d-%s", (int)getpid(),
-		       session->hold_id);
+	(void)snprintf(new_name, sizeof(new_name), NEW_PREFIX "%" PRIu64 "-%d-%s",
+		       session->pid_namespace, (int)getpid(), session->hold_id);
 	fd = openat(session->dir_fd, new_name,
 		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -228,6 +228,16 @@ static bool read_ms(const char *value, int64_t *out_ms)
 	return true;
 }
 
+static bool read_inode(const char *value, uint64_t *out)
+{
+	int64_t number;
+
+	if (!number_parse(value, &number) || number < 0)
+		return false;
+	*out = (uint64_t)number;
+	return true;
+}
+
 /* "PID START" */
 static bool read_process(const char *value, pid_t *pid, uint64_t *start)
 {
@@ -263,6 +273,8 @@ static bool read_line(struct session *session, char *line)
 		return read_ms(value, &session->lease_ms);
 	if (strcmp(line, "had_ms") == 0)
 		return read_ms(value, &session->had_ms);
+	if (strcmp(line, "pid_namespace") == 0)
+		return read_inode(value, &session->pid_namespace);
 	if (strcmp(line, "renewer") == 0)
 		return read_process(value, &session->renewer, &session->renewer_start);
 	if (strcmp(line, "fixed") == 0)
@@ -401,25 +413,48 @@ static size_t names_in(const struct session *session, const struct rlock_name *n
 
 typedef void (*session_fn)(void *ctx, struct session *session, int distance);
 
-/* "new-PID-HOLDID": its writer was killed before it could give it its name. */
-static bool is_half_written_by_the_dead(const char *name)
-{
-	int64_t pid;
-
-	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
-		return false;
-	name += strlen(NEW_PREFIX);
-	return number_read(&name, &pid) && *name == '-' && pid > 0 && pid <= INT_MAX &&
-	       proc_has_ended((pid_t)pid, 0);
-}
-
 struct visit {
 	int dir_fd;
 	pid_t pid;
+	uint64_t pid_namespace; /* ours; 0: without /proc nobody can be seen */
 	struct ancestors ancestors; /* none: not looked up yet */
 	session_fn fn;
 	void *ctx;
 };
+
+/* "new-NAMESPACE-PID-HOLDID": its writer was killed before it could give it its name. */
+static bool is_half_written_by_the_dead(const struct visit *visit, const char *name)
+{
+	int64_t pid, pid_namespace;
+
+	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
+		return false;
+	name += strlen(NEW_PREFIX);
+	return number_read(&name, &pid_namespace) && *name++ == '-' && number_read(&name, &pid) &&
+	       *name == '-' && pid > 0 && pid <= INT_MAX && pid_namespace > 0 &&
+	       (uint64_t)pid_namespace == visit->pid_namespace && proc_has_ended((pid_t)pid, 0);
+}
+
+/* The directory may be shared with containers: a number there is another process's here. */
+static bool is_from_elsewhere(const struct visit *visit, const struct session *session)
+{
+	return session->pid_namespace != 0 && session->pid_namespace != visit->pid_namespace;
+}
+
+/* Of a process that is not to be seen: it has ended, or it is elsewhere. */
+static void sweep(const struct visit *visit, const char *name)
+{
+	struct session *session;
+	bool is_to_stay;
+
+	if (visit->pid_namespace == 0)
+		return;
+	session = session_read(visit->dir_fd, name);
+	is_to_stay = session != NULL ? is_from_elsewhere(visit, session) : is_shortage(errno);
+	session_free(session);
+	if (!is_to_stay)
+		(void)unlinkat(visit->dir_fd, name, 0);
+}
 
 /* 0, or errno when it can't be told now whether the file is one that is looked for. */
 static int visit_file(struct visit *visit, const char *name)
@@ -427,12 +462,12 @@ static int visit_file(struct visit *visit, const char *name)
 	struct session by_name = { 0 }, *session;
 	int steps, error;
 
-	if (is_half_written_by_the_dead(name))
+	if (is_half_written_by_the_dead(visit, name))
 		(void)unlinkat(visit->dir_fd, name, 0);
 	if (!read_file_name(name, &by_name))
 		return 0;
 	if (proc_has_ended(by_name.pid, by_name.start)) {
-		(void)unlinkat(visit->dir_fd, name, 0);
+		sweep(visit, name);
 		return 0;
 	}
 	error = visit->ancestors.count == 0 ? ancestors_read(visit->pid, &visit->ancestors) : 0;
@@ -444,6 +479,10 @@ static int visit_file(struct visit *visit, const char *name)
 	session = session_read(visit->dir_fd, name);
 	if (session == NULL)
 		return is_shortage(errno) ? errno : 0;
+	if (is_from_elsewhere(visit, session)) {
+		session_free(session);
+		return 0;
+	}
 	visit->fn(visit->ctx, session, steps);
 	return 0;
 }
@@ -454,7 +493,11 @@ static int visit_file(struct visit *visit, const char *name)
  */
 static int for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
 {
-	struct visit visit = { .dir_fd = dir_fd, .pid = pid, .fn = fn, .ctx = ctx };
+	struct visit visit = { .dir_fd = dir_fd,
+			       .pid = pid,
+			       .pid_namespace = proc_namespace(),
+			       .fn = fn,
+			       .ctx = ctx };
 	struct dirent *entry;
 	int error = 0;
 	DIR *dir;

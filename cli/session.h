@@ -12,9 +12,10 @@
 #include "../lib/rlock.h"
 
 struct session {
-	int dir_fd;     /* the runtime directory */
-	pid_t pid;      /* whom the lock belongs to */
-	uint64_t start; /* and when that process started */
+	int dir_fd;             /* the runtime directory */
+	pid_t pid;              /* whom the lock belongs to */
+	uint64_t start;         /* and when that process started */
+	uint64_t pid_namespace; /* where numbers of processes are these; 0: not known */
 	struct rlock_name *names;
 	char **owners; /* one a name */
 	size_t name_count;

@@ -397,6 +397,27 @@ needs_empty_proc() {
 	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER can't do without /proc"
 }
 
+# runs_elsewhere COMMAND...: a script has a lock meanwhile, and finds it again.
+runs_elsewhere() {
+	in_background bash -c 'rlock lock --pid $$ a && touch had; until_let_go; rlock unlock a; echo "$?" >unlocked'
+	wait_until 5 file_exists had
+	run -0 "$@" rlock run b -- true
+	let_go
+	wait_until 5 grep -qsx 0 unlocked
+	ended_with 0
+	no_keys
+}
+
+@test "who shares the runtime directory, but no numbers of processes, leaves the locks of others alone" {
+	needs_namespaces
+	runs_elsewhere unshare --fork --pid --mount-proc
+}
+
+@test "who cannot see processes leaves the locks of others alone" {
+	needs_empty_proc
+	runs_elsewhere "${WITHOUT_PROC[@]}"
+}
+
 @test "in a container without /proc the command's status is rlock's" {
 	needs_empty_proc
 	run -7 "${WITHOUT_PROC[@]}" rlock run a -- sh -c 'exit 7'

@@ -230,6 +230,23 @@ wait_for_lock() {
 	ended_with 0
 }
 
+@test "a lock without a command that was renewed is given back behind an outage that its first lease does not outlast" {
+	start_proxy
+	in_background bash -c 'rlock lock -l 3s --pid $$ a && touch had; until_let_go'
+	wait_until 5 file_exists had
+	wait_until 3 ttl_is_below a 1200
+	rlock renew --pid "$PID" a
+	wait_until 3 ttl_is_below a 2000
+	proxy refuse on
+	proxy cut
+	let_go
+	wait "$PID" || :
+	let_pass 0.5
+	proxy refuse off
+	# By itself it would be a second later.
+	wait_until 1 is_free a
+}
+
 @test "a waiter whose server does not come back ends with 69 when its time is over" {
 	own_server
 	hold_in_background a

@@ -229,6 +229,11 @@ is_held() {
 	[ "$(redis exists "$1")" = 1 ]
 }
 
+# ttl_is_below NAME MS
+ttl_is_below() {
+	[ "$(redis pttl "$1")" -lt "$2" ]
+}
+
 is_free() {
 	[ "$(redis exists "$1")" = 0 ]
 }

@@ -41,10 +41,6 @@ is_marked_lost() {
 	grep -qsx "lost $1" "$RLOCK_RUNTIME_DIR"/hold-*
 }
 
-ttl_is_below() {
-	[ "$(redis pttl "$1")" -lt "$2" ]
-}
-
 # ---- held, and given back ----
 
 @test "a lock taken for a script is held until the script unlocks it" {
@@ -814,7 +810,7 @@ second_server() {
 	script_that_locks a
 	touch "$RLOCK_RUNTIME_DIR/hold-999999999-1-00000000000000000000000000000000"
 	# One that was killed while it wrote.
-	touch "$RLOCK_RUNTIME_DIR/new-999999999-00000000000000000000000000000000"
+	touch "$RLOCK_RUNTIME_DIR/new-$(stat -L -c %i /proc/self/ns/pid)-999999999-00000000000000000000000000000000"
 	touch "$RLOCK_RUNTIME_DIR/hold-and-other-things"
 	run -0 bash -c 'rlock lock --pid $$ b; rlock unlock b; exit'
 	run -0 ls "$RLOCK_RUNTIME_DIR"
