@@ -570,6 +570,28 @@ names_all_servers() {
 	wait_until 5 on_each no_keys
 }
 
+@test "who wants a fair lock on several servers stands behind those who came before on one of them" {
+	local holder
+	hold f
+	holder=$PID
+	# A thread of Java's, which names this server alone.
+	on 2 redis rpush 'redisson_lock_queue:{f}' java:1 >/dev/null
+	on 2 redis zadd 'redisson_lock_timeout:{f}' 99999999999999 java:1 >/dev/null
+	in_background rlock fair f -- true
+	wait_until 5 on 2 has_in_line f 2
+	stays 2.5 on 2 is_first_in_line f java:1
+	on 2 redis lrem 'redisson_lock_queue:{f}' 0 java:1 >/dev/null
+	on 2 redis zrem 'redisson_lock_timeout:{f}' java:1 >/dev/null
+	let_go
+	ended_with 0 "$holder"
+	ended_with 0
+	wait_until 5 on_each no_keys
+}
+
+is_first_in_line() {
+	[ "$(redis lindex "redisson_lock_queue:{$1}" 0)" = "$2" ]
+}
+
 has_in_line() {
 	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
 }

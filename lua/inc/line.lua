@@ -130,11 +130,14 @@ local function wake_head(name, asker)
 end
 
 -- Into the line, before those who came later: one that was taken for dead, by us or by a Java client whose
--- clock is wrong, has his place again. Those at the head that aren't ours came when he was out of it.
-local function step_in(name, owner, since_us)
+-- clock is wrong, has his place again. Those that aren't ours came when he was out of it; but for so many at the
+-- head that stood in front of him just now.
+local function step_in(name, owner, since_us, in_front)
 	for place, other in ipairs(redis.call('LRANGE', name.queue, 0, -1)) do
 		local _, other_since_us = sign_of_life(name, other)
-		if not other_since_us or other_since_us > since_us then
+		local is_behind = other_since_us and other_since_us > since_us
+			or not other_since_us and place > in_front
+		if is_behind then
 			redis.call('LINSERT', name.queue, 'BEFORE', other, owner)
 			return place - 1
 		end
@@ -162,13 +165,14 @@ local function stand(name, owner, waiter_note, since_us, listens)
 	local place = redis.call('LPOS', name.queue, owner)
 	local grace_ms = grace_end_ms(name)
 	local _, known_since_us = sign_of_life(name, owner)
+	local in_front = place or 0
 	if place and since_us and known_since_us ~= since_us then
 		-- The same lock on several servers: all lines are in the order of one of their clocks.
 		redis.call('LREM', name.queue, 0, owner)
 		place = nil
 	end
 	if not place and since_us then
-		place = step_in(name, owner, since_us)
+		place = step_in(name, owner, since_us, in_front)
 	elseif not place then
 		place = redis.call('RPUSH', name.queue, owner) - 1
 	end
