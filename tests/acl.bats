@@ -100,9 +100,12 @@ try() {
 	((took_ms < LIMIT_MS)) || complain "$what took $took_ms ms"
 	[[ " $codes 77 " == *" $CODE "* ]] || complain "$what ended with $CODE: $out"
 	[[ $out != *"$SECRET"* ]] || complain "$what shows the password"
-	[[ -z $out && $CODE != 77 || $CODE == 75 ]] ||
-		{ [[ $out != *$'\n'* && $out == 'rlock: '* ]] && names_right "$out"; } ||
+	[[ -n $out || $CODE == 77 ]] && [[ $CODE != 75 ]] || return 0
+	if [[ $out != *$'\n'* && $out == 'rlock: '* ]] && names_right "$out"; then
+		echo "$RIGHT" >>"$BATS_FILE_TMPDIR/named"
+	else
 		complain "$what ended with $CODE and said: $out"
+	fi
 }
 
 # rlock for a user who may do everything, and without the caller's holds.
@@ -237,6 +240,58 @@ behind_the_dead() {
 	without_each behind_the_dead
 }
 
+# One whose place is taken meanwhile, as when he stood still for long, and a stranger's came behind him.
+with_a_place_lost() {
+	local queue=redisson_lock_queue:{$NAME} deadlines=redisson_lock_timeout:{$NAME} waiter
+	unlimited lock --owner x --lease 20s "$NAME"
+	try "fair with a place lost" 1 rlock fair -w 9s -t 3s -u "$URL" "$NAME" -- false &
+	waiter=$!
+	if wait_until 2 stands_in "$queue" 2>/dev/null; then
+		redis del "$queue" >/dev/null
+		redis zadd "$deadlines" 99999999999999 java:1 >/dev/null
+		redis rpush "$queue" java:1 >/dev/null
+		wait_until 4 is_back_or_gone "$queue" "$waiter" 2>/dev/null || complain 'his place is lost for ever'
+	fi
+	unlimited unlock --owner x "$NAME"
+	redis del "$queue" "$deadlines" >/dev/null
+	wait "$waiter"
+}
+
+stands_in() {
+	[ "$(redis llen "$1")" != 0 ]
+}
+
+is_back_or_gone() {
+	[ "$(redis llen "$1")" != 1 ] || ! kill -0 "$2"
+}
+
+@test "without any one right a lost place in a line is had again, or refused with that right named" {
+	without_each with_a_place_lost
+}
+
+# silent_when CODE COMMAND [ARG...]: what it says is known when it ends so.
+silent_when() {
+	local code=0 said
+	said=$("${@:2}" 2>&1) || code=$?
+	[ "$code" = "$1" ] || [ -z "$said" ] || echo "$said"
+	return "$code"
+}
+
+of_another_type() {
+	local verb
+	redis set "$NAME" text >/dev/null
+	for verb in $KINDS; do
+		try "$verb of a text" 78 silent_when 78 rlock "$verb" -n -u "$URL" "$NAME" -- false
+	done
+	try "unlock of a text" 78 silent_when 78 rlock unlock -q --force -u "$URL" "$NAME"
+	[ "$(redis get "$NAME")" = text ] || complain 'the text is another one'
+	redis del "$NAME" >/dev/null
+}
+
+@test "without any one right a key that is no lock is left alone, and told" {
+	without_each of_another_type
+}
+
 # ---- locks without a command ----
 
 of_owners() {
@@ -324,4 +379,15 @@ has_all_rights() {
 
 @test "a right that is taken away meanwhile is named when it was needed, and nothing stays locked" {
 	without_each taken_away
+}
+
+# ---- all together ----
+
+# CLIENT SETNAME is refused without harm; of EVAL see above.
+@test "each right is one that somebody misses" {
+	[ "$BATS_TEST_NUMBER" = "${#BATS_TEST_NAMES[@]}" ] || skip 'tells something behind all the others only'
+	printf '%s\n' "${RIGHTS[@]}" | grep -vxF -e '+client|setname' -e +eval | sort >wanted
+	sort -u "$BATS_FILE_TMPDIR/named" >named
+	run diff wanted named
+	assert_output ''
 }
