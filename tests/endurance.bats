@@ -8,6 +8,7 @@
 load helpers
 load leftovers
 load watching
+load replicas
 
 setup_file() {
 	start_server
@@ -168,24 +169,6 @@ used_by() {
 
 # ---- another primary ----
 
-# REDIS DIRECTORY COMMAND...: redis-cli on the server there.
-redis_at() {
-	redis-cli -s "$1/redis.sock" "${@:2}"
-}
-
-# own_server DIRECTORY [OPTION...]
-own_server() {
-	mkdir -p "$1"
-	in_background redis-server --port 0 --unixsocket "$PWD/$1/redis.sock" --save '' --appendonly no \
-		--dir "$PWD/$1" --logfile "$PWD/$1/log" --repl-diskless-sync yes \
-		--repl-diskless-sync-delay 0 "${@:2}"
-	wait_until 10 answers "$1"
-}
-
-answers() {
-	[ "$(redis_at "$1" ping 2>/dev/null)" = PONG ]
-}
-
 is_held_at() {
 	[ "$(redis_at "$1" exists "$2")" = 1 ]
 }
@@ -202,28 +185,9 @@ has_waiters_at() {
 	[ "$(redis_at "$1" pubsub numsub "redisson_lock__channel:{$2}" | tail -n 1)" = "$3" ]
 }
 
-# Two servers, "one" with its replica "two", and a path that leads to the first of them.
-replicated_servers() {
-	own_server one
-	# Servers here have no port: the proxy lends one to the primary.
-	in_background sh -c 'exec "$@" >replica-said' sh \
-		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
-	wait_until 5 file_says replica-said ready
-	own_server two --replicaof "127.0.0.1 $(sed -n 's/^listen tcp:.*://p' replica-said)"
-	ln -s one/redis.sock current.sock
-	export RLOCK_URL=unix://$PWD/current.sock
-	wait_until 10 is_in_sync
-}
-
-is_in_sync() {
-	redis_at two info replication | grep -q '^master_link_status:up'
-}
-
 # The replica is the primary now, and the primary somebody's replica; streams to it stay open.
 fail_over() {
-	redis_at two replicaof no one >/dev/null
-	ln -s two/redis.sock new.sock
-	mv new.sock current.sock
+	promote_replica
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
 }
 

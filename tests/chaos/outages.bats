@@ -10,6 +10,7 @@
 load chaos
 load ../proxying
 load ../clocks
+load ../replicas
 
 setup_file() { start_server --notify-keyspace-events Exg; }
 teardown_file() { stop_server; }
@@ -92,12 +93,28 @@ starving() {
 	echo " its renewer for $((STARVED_MS - renewer_ms)) ms"
 }
 
-# check_margin END_US WHERE: the lease was to end then, or later if it was renewed since; by how much sooner was
-# somebody seen inside for the last time?
+# Who is told to end notes it with the next look, 5 ms later at most; the rest is for a machine that is busy.
+NOTED_WITHIN_US=80000
+
+# check_told LEASE_S END_US WHERE: the command was told to end early enough: KILL is to come 200 ms before the end
+# of a lease of 6 s or less, and TERM a sixth of it before that.
+check_told() {
+	local told_us late_us
+	told_us=$(sed -n 's/ term .*//p' "$LEDGER" | head -n 1)
+	if [ -z "$told_us" ]; then
+		violated "killed, and not told before: $3"
+		return
+	fi
+	late_us=$((told_us - ($2 - 200000 - $1 * 1000000 / 6)))
+	((late_us < NOTED_WITHIN_US)) || violated "told to end $((late_us / 1000)) ms too late: $3"
+}
+
+# check_margin LEASE_S END_US WHERE: the lease was to end then, or later if it was renewed since; by how much
+# sooner was somebody seen inside for the last time?
 check_margin() {
-	local end_us=$1 later_us seen_us starving
+	local end_us=$2 later_us seen_us starving
 	if ! seen_us=$(overlap -G "$LEDGER" 6000); then
-		violated "still inside long behind the lease: $2"
+		violated "still inside long behind the lease: $3"
 		return
 	fi
 	starving=$(starving)
@@ -110,16 +127,22 @@ check_margin() {
 	fi
 	took $(((end_us - seen_us) / 1000))
 	((seen_us < end_us)) ||
-		violated "inside $(((seen_us - end_us) / 1000)) ms behind the end of the lease, $starving: $2"
+		violated "inside $(((seen_us - end_us) / 1000)) ms behind the end of the lease, $starving: $3"
+	check_told "$1" "$end_us" "$starving: $3"
 }
 
-# fall_silent NUMBER KIND: the holder falls into a black hole, at any moment of two cycles of renewals.
+# By half of what is left behind KILL.
+LATE_ANSWERS_MS=100
+
+# fall_silent NUMBER KIND: the holder falls into a black hole, at any moment of two cycles of renewals. Every other
+# one had his answers late: who counts from these takes his lease for longer than it is.
 fall_silent() {
 	local ways=(both up down) way lease_s=1 end_us where
 	begin_chance
 	way=${ways[$1 % 3]}
 	(($1 % 10)) || lease_s=3
 	start_proxy || return
+	(($1 % 2)) || proxy delay $LATE_ANSWERS_MS >/dev/null || return
 	holds holder "$2" "$LEDGER" -t ${lease_s}s || return
 	HOLDER=$PID
 	RENEWER=$(renewer_of "$HOLDER")
@@ -131,8 +154,8 @@ fall_silent() {
 	((end_us > 0)) || return
 	injected
 	repeated
-	where="$2, $way, a lease of $lease_s s, $DRAWN ms behind the start, chance $CHANCE"
-	check_margin "$end_us" "$where" || return
+	where="$2, $way, a lease of $lease_s s, $DRAWN ms behind the start, cell $1, chance $CHANCE"
+	check_margin "$lease_s" "$end_us" "$where" || return
 	must_end 76 holder "$HOLDER" "$where"
 	must "it was not said why: $where" grep -q "^rlock: $NAME: lock lost " said-holder
 }
@@ -199,7 +222,7 @@ suspend_keeper() {
 	must_leave_nothing 3
 }
 
-# suspend_renewer NUMBER KIND: the keeper stops the command in time.
+# suspend_renewer NUMBER KIND: the keeper stops the command in time, and the renewer with it.
 suspend_renewer() {
 	local end_us
 	hold_for_a_while "$2" || return
@@ -210,7 +233,7 @@ suspend_renewer() {
 	((end_us > 0)) || return
 	injected
 	repeated
-	check_margin "$end_us" "chance $CHANCE" || return
+	check_margin 1 "$end_us" "chance $CHANCE" || return
 	must_end 76 holder "$HOLDER" "chance $CHANCE"
 	must_leave_nothing 3
 }
@@ -304,7 +327,36 @@ serve() {
 	BATS_FILE_TMPDIR=$CELL start_server "${options[@]}"
 }
 
+# begin_servers: the first, and its replica where there is one.
+begin_servers() {
+	if [ "$DATA" = replica ]; then
+		replicated_servers || return
+		choose_server one "$PRIMARY"
+	else
+		serve
+	fi
+}
+
+# choose_server DIRECTORY PID: that one is asked from now on.
+choose_server() {
+	SERVER_DIR=$CELL/$1 SERVER_SOCKET=$CELL/$1/redis.sock SERVER_PID=$2
+}
+
+# begin_again: the same server, with what it knows; or the replica takes over.
+begin_again() {
+	if [ "$DATA" = replica ]; then
+		promote_replica || return
+		choose_server two "$REPLICA"
+	else
+		serve
+	fi
+}
+
 crash() {
+	if [ "$DATA" = replica ]; then
+		# What it has acknowledged.
+		redis wait 1 1000 >/dev/null
+	fi
 	if [ "$DATA" = saved ]; then
 		redis shutdown save >/dev/null || :
 	else
@@ -362,20 +414,21 @@ must_be_stopped() {
 # cell's processes are known otherwise.
 with_own_server() {
 	local status=0
-	SERVER_PID=
+	SERVER_PID='' REPLICA=''
 	"$@" || status=$?
 	stop_server
+	[ -z "$REPLICA" ] || kill_server_process "$REPLICA" "$CELL/two"
 	return $status
 }
 
 # restart NUMBER KIND: the server of a holder and of those who wait. What it knew is in a log, or was saved, or
-# is lost.
+# is lost, or a replica has it, which takes over.
 restart() {
-	local all_data=(log saved lost) where turns=$WAITERS number last_us
+	local all_data=(log saved lost replica) where turns=$WAITERS number last_us
 	begin_chance
-	DATA=${all_data[$1 % 3]}
+	DATA=${all_data[$1 % 4]}
 	where="data $DATA, chance $CHANCE"
-	serve || return
+	begin_servers || return
 	if [ "$DATA" = lost ]; then
 		# It is beside the next one, until it finds out.
 		holds holder "$2" lost -t 3s || return
@@ -389,7 +442,7 @@ restart() {
 	draw 0 500
 	let_pass_ms "$DRAWN"
 	SINCE_US=$(now_us)
-	serve || return
+	begin_again || return
 	injected
 	repeated
 	if [ "$DATA" = lost ]; then
@@ -413,9 +466,55 @@ restart_own() {
 	with_own_server restart "$@"
 }
 
+# How long who has no wait time of his own goes on without a server.
+LOST_SERVER_MS=60000
+
+# stay_away NUMBER: the server of those who wait does not come back. (Nobody of them is late: a minute has room
+# for all.)
+stay_away() {
+	local kind=${KINDS[$1 % 4]} patient brief since_us took_us
+	DATA=lost
+	serve || return
+	visits holder "$(rival_kind "$kind")" "$LEDGER" until -t 60s
+	HOLDER=$PID
+	wait_until 5 all_inside "$LEDGER" 1 || return
+	visits patient "$kind" "$LEDGER.patient" '-f 0'
+	patient=$PID
+	visits brief "$kind" "$LEDGER.brief" '-f 0' -w 3s
+	brief=$PID
+	wait_until 5 so_many_wait 2 || return
+	since_us=$(now_us)
+	crash || return
+	injected
+	repeated
+	must_end 69 brief "$brief" "$kind"
+	took_us=$(($(now_us) - since_us))
+	((took_us < 6000000)) || violated "a wait time of 3 s took $((took_us / 1000)) ms, $kind"
+	wait_until $((LOST_SERVER_MS / 1000 + 10)) is_gone "$patient" >/dev/null 2>&1 || :
+	took_us=$(($(now_us) - since_us))
+	took $((took_us / 1000))
+	must_end 69 patient "$patient" "$kind"
+	((took_us >= LOST_SERVER_MS * 1000 && took_us < (LOST_SERVER_MS + 5000) * 1000)) ||
+		violated "who has no wait time gave up after $((took_us / 1000)) ms, $kind"
+	must_end 76 holder "$HOLDER" "$kind"
+	must "somebody got in, $kind" [ ! -e "$LEDGER.patient" ]
+	must "somebody got in in time, $kind" [ ! -e "$LEDGER.brief" ]
+	must "of rlock something runs, $kind" wait_until 3 nothing_runs
+}
+
+stay_away_own() {
+	with_own_server stay_away "$@"
+}
+
+@test "server stays away" {
+	begin_scenario 'server stays away'
+	in_cells "$(scaled 8)" 16 stay_away_own
+	end_scenario 'until who has no wait time gives up'
+}
+
 server_restarts() {
 	begin_scenario "server restarts, $1"
-	in_cells "$(scaled 6)" 4 restart_own "$1"
+	in_cells "$(scaled 8)" 4 restart_own "$1"
 	end_scenario 'until all had their turns'
 }
 
@@ -468,10 +567,51 @@ step_the_clock() {
 	must_leave_nothing 6
 }
 
+so_many_stand() {
+	[ "$(redis llen "redisson_lock_queue:{$NAME}")" = "$1" ]
+}
+
+IN_LINE=6
+
+# keep_places NUMBER KIND: of those who stand in a line everybody has another clock, and one is killed.
+keep_places() {
+	local number dead waiters=() wanted=() got
+	begin_chance
+	visits holder "$2" turns.0 until -t 2s
+	HOLDER=$PID
+	wait_until 5 all_inside turns.0 1 || return
+	for ((number = 1; number <= IN_LINE; number++)); do
+		draw -1 1
+		clock_is_off $((DRAWN * 3600))
+		visits "$number" "$2" "turns.$number" '-f 0' -t 2s
+		waiters+=("$PID")
+		wait_until 5 so_many_stand "$number" || return
+	done
+	draw 1 $IN_LINE
+	dead=$DRAWN
+	kill -KILL "${waiters[dead - 1]}"
+	injected
+	repeated
+	draw 0 3000
+	let_pass_ms "$DRAWN"
+	leaves holder
+	must_end 0 holder "$HOLDER" "chance $CHANCE"
+	for ((number = 1; number <= IN_LINE; number++)); do
+		((number != dead)) || continue
+		must_end 0 "$number" "${waiters[number - 1]}" "chance $CHANCE"
+		wanted+=("turns.$number")
+	done
+	got=$(awk '$2 == "enter" { print $1, FILENAME }' turns.[1-9] | sort -n | cut -d ' ' -f 2 | paste -s -d ' ')
+	[ "$got" = "${wanted[*]}" ] || violated "they got in as $got, chance $CHANCE"
+	must_leave_nothing 6
+}
+
 clock_is_set() {
 	need_wrong_clocks
 	begin_scenario "clock set, $1"
 	in_cells "$(scaled 8)" 8 step_the_clock "$1"
+	# The one kind that has a line.
+	[ "$1" != fair ] || in_cells "$(scaled 8)" 8 keep_places fair
 	end_scenario 'until the waiter is in'
 }
 

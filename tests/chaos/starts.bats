@@ -8,41 +8,66 @@ load ../proxying
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-# down: the proxy takes nobody in.
+WAYS=(refuses missing deserted)
+
+# down NUMBER: in turn, somebody is there and takes nobody in, or there is nothing, or what is left of who was
+# killed. Sets WAY and LIMIT_MS, by when who does not wait is to know: who was taken in and thrown out may have lost
+# an answer, and is asking for a second.
 down() {
-	start_proxy
-	proxy refuse on
+	WAY=${WAYS[$1 % 3]} LIMIT_MS=1000
+	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
+	case $WAY in
+	refuses)
+		start_proxy && proxy refuse on || return
+		LIMIT_MS=2500
+		;;
+	deserted)
+		start_proxy || return
+		kill -KILL "$PID"
+		wait "$PID" || :
+		[ -S "$BATS_TEST_TMPDIR/proxy.sock" ] || return
+		;;
+	esac
 	injected
+}
+
+# come_up: it takes everybody in.
+come_up() {
+	case $WAY in
+	refuses) proxy pass && proxy refuse off ;;
+	*) start_proxy ;;
+	esac
 }
 
 # down_for_good NUMBER KIND
 down_for_good() {
-	local status=0 start
-	down
+	local status=0 start took_ms
+	down "$1" || return
 	start=$(now_ms)
 	rlock "$(verb_of "$2")" "$NAME" -- touch ran 2>said || status=$?
-	took $(($(now_ms) - start))
+	took_ms=$(($(now_ms) - start))
 	repeated
-	[ "$status" = 69 ] || violated "without a wait time it ended with $status"
-	[ ! -e ran ] || violated 'the command ran'
-	must 'not one line' has_lines said 1
-	must 'keys are left' is_free "$NAME"
+	took "$took_ms"
+	((took_ms <= LIMIT_MS)) || violated "$WAY: without a wait time it took $took_ms ms"
+	[ "$status" = 69 ] || violated "$WAY: without a wait time it ended with $status"
+	must "$WAY: the command ran" [ ! -e ran ]
+	must "$WAY: not one line" has_lines said 1
+	must "$WAY: keys are left" is_free "$NAME"
 }
 
 # comes_up NUMBER KIND
 comes_up() {
 	local status=0 pid
-	down
+	down "$1" || return
 	rlock "$(verb_of "$2")" -w 10s "$NAME" -- overlap "$LEDGER" "$(mode_of "$2")" 2>said &
 	pid=$!
 	let_pass 0.$((RANDOM % 10))
-	proxy pass
-	proxy refuse off
+	come_up || return
 	wait "$pid" || status=$?
 	repeated
-	[ "$status" = 0 ] || violated "it ended with $status: $(cat said)"
-	must 'the command did not run once' entered 1
-	must 'keys are left' is_free "$NAME"
+	[ "$status" = 0 ] || violated "$WAY: it ended with $status: $(cat said)"
+	must "$WAY: the command did not run once" entered 1
+	must "$WAY: keys are left" is_free "$NAME"
 }
 
 server_down() {

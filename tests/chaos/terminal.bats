@@ -253,6 +253,40 @@ suspended() {
 	end_scenario 'from the key to the prompt'
 }
 
+# Stopped for a moment, and sent on into the background.
+sent_on() {
+	local round value ms tries exists last name
+	choose "$1"
+	JOB_OPTIONS=
+	for ((round = 0; round < ROUNDS; round++)); do
+		job_words "$NAME.$round"
+		printf '%s\n' 'key Z' status 'send bg' "pause $((RANDOM % 4000))" 'send wait' \
+			"status $(exists_command "$NAME.$round")"
+	done | in_terminal
+	round=0
+	while read -r value ms tries exists && read -r last _ _ exists; do
+		name=$NAME.$round
+		repeated
+		if [ "$value" = 148 ]; then
+			at_once "$ms" "$tries"
+			[ "$last" = 0 ] || violated "status $last of the wait ($WHERE)"
+			must "the command did not come to its end ($WHERE)" all_left "$name"
+			[ "$(count_in enter "$name")" = 1 ] || violated "the command did not run once ($WHERE)"
+		elif [ "$value" != 0 ]; then
+			violated "status $value ($WHERE)"
+		fi
+		[ "$exists" = 0 ] || violated "all jobs have ended, and the lock is not free ($WHERE)"
+		round=$((round + 1))
+	done <statuses
+	nothing_is_left
+}
+
+@test "terminal, Ctrl-Z and bg" {
+	begin_scenario 'terminal, Ctrl-Z and bg'
+	in_cells "$(scaled 24)" 4 sent_on
+	end_scenario 'from the key to the prompt'
+}
+
 # Stopped for longer than its lease: a job that has the lock keeps it, one that has lost it (nothing renewed it yet)
 # does not run its command beside the next holder.
 suspended_for_long() {

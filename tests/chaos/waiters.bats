@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Waiters that are killed: at each step of their waiting, and at any moment.
+# Waiters that are killed, at each step of their waiting and at any moment, and waiters whose network is gone.
 #
 # Promised is: one who waits and dies is out of the line within seconds, and who waits behind it gets in; had it
 # got the lock just then, that ends with its lease, which is a second here. What it leaves of a line goes when
@@ -222,3 +222,46 @@ killed_at_random() {
 @test "waiter killed at random, fair" { killed_at_random fair; }
 @test "waiter killed at random, read" { killed_at_random read; }
 @test "waiter killed at random, write" { killed_at_random write; }
+
+# ---- cut off ----
+
+# cut_off NUMBER KIND: nobody tells the server that the one who waits is gone: its connections stay open.
+cut_off() {
+	local victim since_us where
+	begin_chance
+	choose "$1" "$2"
+	where="$HOLDER_KIND, then $2, cut off, then $NEXT_KIND, chance $CHANCE"
+	begin_hold || return
+	start_proxy || return
+	visits victim "$2" "$LEDGER.victim" '-f 0' -t 1s
+	victim=$PID
+	wait_until 5 listen 1 || return
+	next_waits || return
+	draw 0 2000
+	let_pass_ms "$DRAWN"
+	proxy blackhole on >/dev/null || return
+	injected
+	repeated
+	draw 0 2000
+	let_pass_ms "$DRAWN"
+	since_us=$(now_us)
+	leaves holder
+	must_end 0 holder "$HOLDER" "$where"
+	check_next "$since_us" "$where" "$2"
+	must "who was cut off got in: $where" [ ! -s "$LEDGER.victim" ]
+	kill -KILL "$victim"
+	wait "$victim" || :
+	proxy cut >/dev/null
+	must_leave_nothing 6
+}
+
+waiter_cut_off() {
+	begin_scenario "waiter cut off, $1"
+	in_cells "$(scaled 8)" 8 cut_off "$1"
+	end_scenario 'until the next is in'
+}
+
+@test "waiter cut off, plain" { waiter_cut_off plain; }
+@test "waiter cut off, fair" { waiter_cut_off fair; }
+@test "waiter cut off, read" { waiter_cut_off read; }
+@test "waiter cut off, write" { waiter_cut_off write; }

@@ -24,7 +24,8 @@ static const char usage[] =
 	"three: one like that, one that ignores TERM, and one in a session of its own whose parent\n"
 	"is gone.\n"
 	"LEDGER gets a line for each event: microseconds on CLOCK_BOOTTIME, \"enter\", \"leave\",\n"
-	"\"child\" or \"overlap\" (somebody is inside who should not be), the mode, and the pid.\n"
+	"\"child\", \"term\" (it was to end, and ignores that) or \"overlap\" (somebody is inside who\n"
+	"should not be), the mode, and the pid.\n"
 	"-g waits until nobody is inside, and prints when that was; 1 if that takes too long. -G\n"
 	"prints when somebody was inside for the last time that it looked (0: nobody).\n";
 
@@ -46,6 +47,9 @@ struct visit {
 	bool is_stubborn;
 	int log_fd;
 };
+
+/* Whether who ignores it got a TERM that is not yet in the ledger. */
+static volatile sig_atomic_t was_told;
 
 static int64_t now_us(void)
 {
@@ -123,12 +127,22 @@ static void stay(const struct visit *visit)
 		if (left_us > 0 && left_us < LOOK_US)
 			rest.tv_nsec = left_us * NS_PER_US;
 		(void)ppoll(NULL, 0, &rest, NULL);
+		if (was_told) {
+			was_told = false;
+			note(visit, "term", now_us());
+		}
 	}
+}
+
+static void remember(int signal)
+{
+	(void)signal;
+	was_told = true;
 }
 
 static void ignore_signals(void)
 {
-	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGTERM, remember);
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 }

@@ -1,0 +1,46 @@
+# A primary and its replica, which takes over. Sourced behind helpers.bash.
+
+# redis_at DIRECTORY COMMAND...: redis-cli on the server there.
+redis_at() {
+	redis-cli -s "$1/redis.sock" "${@:2}"
+}
+
+# own_server DIRECTORY [OPTION...]: sets PID.
+own_server() {
+	mkdir -p "$1"
+	in_background redis-server --port 0 --unixsocket "$PWD/$1/redis.sock" --save '' --appendonly no \
+		--dir "$PWD/$1" --logfile "$PWD/$1/log" --repl-diskless-sync yes \
+		--repl-diskless-sync-delay 0 "${@:2}"
+	wait_until 10 answers "$1"
+}
+
+answers() {
+	[ "$(redis_at "$1" ping 2>/dev/null)" = PONG ]
+}
+
+# replicated_servers: "one" with its replica "two", and RLOCK_URL leads to the first of them. Sets PRIMARY and
+# REPLICA, their process numbers.
+replicated_servers() {
+	own_server one || return
+	PRIMARY=$PID
+	# Servers here have no port: the proxy lends one to the primary.
+	in_background sh -c 'exec "$@" >replica-said' sh \
+		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
+	wait_until 5 grep -qsx ready replica-said || return
+	own_server two --replicaof "127.0.0.1 $(sed -n 's/^listen tcp:.*://p' replica-said)" || return
+	REPLICA=$PID
+	ln -s one/redis.sock current.sock
+	export RLOCK_URL=unix://$PWD/current.sock
+	wait_until 10 is_in_sync
+}
+
+is_in_sync() {
+	redis_at two info replication | grep -q '^master_link_status:up'
+}
+
+# promote_replica: it is the primary from now on, for who connects.
+promote_replica() {
+	redis_at two replicaof no one >/dev/null
+	ln -s two/redis.sock new.sock
+	mv new.sock current.sock
+}
