@@ -270,8 +270,7 @@ static void pass_on(struct keeper *keeper, int signal)
  */
 static bool has_reached_command(const struct signalfd_siginfo *info)
 {
-	return info->ssi_code == SI_KERNEL &&
-	       (info->ssi_signo != SIGHUP || getsid(0) != getpid());
+	return info->ssi_code == SI_KERNEL && (info->ssi_signo != SIGHUP || getsid(0) != getpid());
 }
 
 static void read_signals(struct keeper *keeper)

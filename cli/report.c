@@ -75,7 +75,7 @@ void report_unheard(const struct opts *opts, const struct proc *command, int sig
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
-	say_warning("%s: may not pass signal %d on to process %d (%s)",
-		    name_show(opts, 0, name), signal, (int)command->pid,
+	say_warning("%s: may not pass signal %d on to process %d (%s)", name_show(opts, 0, name),
+		    signal, (int)command->pid,
 		    rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
 }

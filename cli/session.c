@@ -416,7 +416,7 @@ typedef void (*session_fn)(void *ctx, struct session *session, int distance);
 struct visit {
 	int dir_fd;
 	pid_t pid;
-	uint64_t pid_namespace; /* ours; 0: without /proc nobody can be seen */
+	uint64_t pid_namespace;     /* ours; 0: without /proc nobody can be seen */
 	struct ancestors ancestors; /* none: not looked up yet */
 	session_fn fn;
 	void *ctx;

@@ -76,8 +76,8 @@ bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64
 	else
 		is_known = procs_signal(roots, SIGKILL, NULL, &stopper->report);
 	/* Told, and not to be killed: it may go on for as long as it likes. */
-	if (is_known && (stopper->report.running == 0 ||
-			 watch_phase_end_ms(stopper->watch) == INT64_MAX)) {
+	if (is_known &&
+	    (stopper->report.running == 0 || watch_phase_end_ms(stopper->watch) == INT64_MAX)) {
 		stopper->again_ms = INT64_MAX;
 		return false;
 	}

@@ -11,7 +11,7 @@
 struct stopper {
 	struct watch *watch;
 	struct proc_set terminated; /* who had TERM */
-	bool sends_term;            /* we were the first to begin with it: the other one looks only */
+	bool sends_term;            /* we were the first to begin: the other one looks only */
 	bool are_all_told;          /* TERM has gone to whoever was to be found */
 	int64_t again_ms;           /* when to look again; INT64_MAX: nothing to do */
 	int64_t pace_ms;

@@ -242,7 +242,7 @@ behind_the_dead() {
 
 # One whose place is taken meanwhile, as when he stood still for long, and a stranger's came behind him.
 with_a_place_lost() {
-	local queue=redisson_lock_queue:{$NAME} deadlines=redisson_lock_timeout:{$NAME} waiter
+	local queue="redisson_lock_queue:{$NAME}" deadlines="redisson_lock_timeout:{$NAME}" waiter
 	unlimited lock --owner x --lease 20s "$NAME"
 	try "fair with a place lost" 1 rlock fair -w 9s -t 3s -u "$URL" "$NAME" -- false &
 	waiter=$!

@@ -1,5 +1,8 @@
 # A primary and its replica, which takes over. Sourced behind helpers.bash.
 
+# PRIMARY and REPLICA are for the tests.
+# shellcheck disable=SC2034
+
 # redis_at DIRECTORY COMMAND...: redis-cli on the server there.
 redis_at() {
 	redis-cli -s "$1/redis.sock" "${@:2}"

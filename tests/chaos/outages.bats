@@ -339,7 +339,7 @@ begin_servers() {
 
 # choose_server DIRECTORY PID: that one is asked from now on.
 choose_server() {
-	SERVER_DIR=$CELL/$1 SERVER_SOCKET=$CELL/$1/redis.sock SERVER_PID=$2
+	export SERVER_DIR=$CELL/$1 SERVER_SOCKET=$CELL/$1/redis.sock SERVER_PID=$2
 }
 
 # begin_again: the same server, with what it knows; or the replica takes over.
