@@ -218,9 +218,23 @@ waiting_loop() {
 
 # ---- Ctrl-Z ----
 
+# judge_stopped NAME STATUS MS TRIES EXISTS: of a job that was stopped, or had ended, and has ended by now.
+judge_stopped() {
+	case $2 in
+	148)
+		at_once "$3" "$4"
+		must "the command did not come to its end ($WHERE)" all_left "$1"
+		[ "$(count_in enter "$1")" = 1 ] || violated "the command did not run once ($WHERE)"
+		;;
+	0) ;;
+	*) violated "status $2 ($WHERE)" ;;
+	esac
+	[ "$5" = 0 ] || violated "the job has ended, and the lock is not free ($WHERE)"
+}
+
 # Stopped for a moment, and continued: twice in a job that lives that long.
 suspended() {
-	local round value ms tries exists name again last
+	local round value ms tries exists again last
 	choose "$1"
 	JOB_OPTIONS=
 	for ((round = 0; round < ROUNDS; round++)); do
@@ -230,18 +244,12 @@ suspended() {
 	done | in_terminal
 	round=0
 	while read -r value ms tries exists && read -r again _ && read -r last _ _ exists; do
-		name=$NAME.$round
 		repeated
+		judge_stopped "$NAME.$round" "$value" "$ms" "$tries" "$exists"
 		if [ "$value" = 148 ]; then
-			at_once "$ms" "$tries"
 			[ "$again" = 148 ] || [ "$again" = 0 ] || violated "status $again of the second key ($WHERE)"
 			[ "$again" = 0 ] || [ "$last" = 0 ] || violated "status $last of the last fg ($WHERE)"
-			must "the command did not come to its end ($WHERE)" all_left "$name"
-			[ "$(count_in enter "$name")" = 1 ] || violated "the command did not run once ($WHERE)"
-		elif [ "$value" != 0 ]; then
-			violated "status $value ($WHERE)"
 		fi
-		[ "$exists" = 0 ] || violated "a prompt, and the lock is not free ($WHERE)"
 		round=$((round + 1))
 	done <statuses
 	nothing_is_left
@@ -255,7 +263,7 @@ suspended() {
 
 # Stopped for a moment, and sent on into the background.
 sent_on() {
-	local round value ms tries exists last name
+	local round value ms tries exists last
 	choose "$1"
 	JOB_OPTIONS=
 	for ((round = 0; round < ROUNDS; round++)); do
@@ -265,17 +273,9 @@ sent_on() {
 	done | in_terminal
 	round=0
 	while read -r value ms tries exists && read -r last _ _ exists; do
-		name=$NAME.$round
 		repeated
-		if [ "$value" = 148 ]; then
-			at_once "$ms" "$tries"
-			[ "$last" = 0 ] || violated "status $last of the wait ($WHERE)"
-			must "the command did not come to its end ($WHERE)" all_left "$name"
-			[ "$(count_in enter "$name")" = 1 ] || violated "the command did not run once ($WHERE)"
-		elif [ "$value" != 0 ]; then
-			violated "status $value ($WHERE)"
-		fi
-		[ "$exists" = 0 ] || violated "all jobs have ended, and the lock is not free ($WHERE)"
+		judge_stopped "$NAME.$round" "$value" "$ms" "$tries" "$exists"
+		[ "$value" != 148 ] || [ "$last" = 0 ] || violated "status $last of the wait ($WHERE)"
 		round=$((round + 1))
 	done <statuses
 	nothing_is_left
