@@ -469,12 +469,10 @@ static bool read_any(struct rlock__link *link, redisReply **out)
 	}
 }
 
-/* Who does not know AUTH may say so with all the words of the request. */
-static bool shows_password(const struct rlock__link *link, const redisReply *reply)
+/* Who does not know AUTH says so with words of the request, the password among them. */
+static bool is_unknown_login(enum login_step step, const redisReply *reply)
 {
-	const char *password = link->url->password;
-
-	return password != NULL && password[0] != '\0' && strstr(reply->str, password) != NULL;
+	return step == LOGIN_AUTH && strcasestr(reply->str, "unknown command") != NULL;
 }
 
 static void login_answer(struct rlock__link *link, const redisReply *reply)
@@ -491,8 +489,9 @@ static void login_answer(struct rlock__link *link, const redisReply *reply)
 		link->login_status = fail_reply(link, "the login");
 		return;
 	}
-	if (shows_password(link, reply))
-		status = rlock__fail(link, RLOCK_EAUTH, "refused by the server: it knows no login");
+	if (is_unknown_login(step, reply))
+		status = rlock__fail(link, RLOCK_EUNSUPPORTED,
+				     "refused by the server: it knows no login");
 	else
 		status = rlock__refusal(link, reply->str, reply->len, NULL);
 	if (status == RLOCK_ESERVER)
