@@ -358,6 +358,8 @@ static void report(struct keeper *keeper)
 {
 	const struct proc_report *processes = &keeper->stopper.report;
 
+	/* KILL does not wait for who reads no messages. */
+	say_not_after(watch_phase_end_ms(keeper->watch));
 	if (keeper->is_lost && !keeper->has_said_lost)
 		report_lost(keeper->job->opts, keeper->watch);
 	keeper->has_said_lost = keeper->is_lost;
@@ -368,6 +370,7 @@ static void report(struct keeper *keeper)
 		keeper->has_said_refused = true;
 		report_refused(keeper->job->opts, &processes->refused_one);
 	}
+	say_not_after(INT64_MAX);
 }
 
 /* ---- the loop ---- */

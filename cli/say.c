@@ -22,6 +22,8 @@
 
 static bool is_quiet;
 static bool is_verbose;
+static bool is_stuck; /* there was no room for the last message */
+static int64_t latest_ms = INT64_MAX;
 
 void say_setup(bool quiet, bool verbose)
 {
@@ -44,23 +46,22 @@ static size_t cut_at(const char *text, size_t size)
 	return len;
 }
 
+void say_not_after(int64_t deadline_ms)
+{
+	latest_ms = deadline_ms;
+}
+
 /*
  * Whether a line can be written without waiting for somebody who reads nothing: a lock is not held for him, and
- * nobody can stop a process that waits there.
+ * nobody can end a process that waits there. Who let one line wait in vain need not have the next ones do so.
  */
 static bool has_room(void)
 {
-	int64_t until_ms = rlock_now_ms() + PATIENCE_MS;
+	int64_t now_ms = rlock_now_ms(), until_ms = now_ms + (is_stuck ? 0 : PATIENCE_MS);
 	struct pollfd out = { STDERR_FILENO, POLLOUT, 0 };
-	int64_t left_ms;
 
-	while ((left_ms = until_ms - rlock_now_ms()) > 0) {
-		int ready = poll(&out, 1, (int)left_ms);
-
-		if (ready >= 0 || errno != EINTR)
-			return ready != 0;
-	}
-	return false;
+	is_stuck = rlock_poll(&out, 1, until_ms < latest_ms ? until_ms : latest_ms) == 0;
+	return !is_stuck;
 }
 
 __attribute__((format(printf, 1, 0))) static void say(const char *format, va_list args)

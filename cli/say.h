@@ -5,9 +5,13 @@
 #define SAY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Once, from the options: what --quiet silences and --verbose adds. */
 void say_setup(bool quiet, bool verbose);
+
+/* No message waits for room behind that time; INT64_MAX: each for as long as any. */
+void say_not_after(int64_t deadline_ms);
 
 /* A failure, or a lost lock: never silenced. */
 __attribute__((format(printf, 1, 2))) void say_error(const char *format, ...);
