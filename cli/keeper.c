@@ -238,29 +238,39 @@ static void replace_renewer(struct keeper *keeper)
 /* ---- signals ---- */
 
 /* The command is another user's by now: told once, as the lock is kept until it ends. */
-static void say_refused(struct keeper *keeper, int signal)
+static void say_unheard(struct keeper *keeper, int signal)
 {
-	struct proc command = { .pid = keeper->command };
+	struct proc command;
 
-	if (keeper->has_said_unheard)
+	if (keeper->has_said_unheard || !proc_read(keeper->command, &command) ||
+	    proc_is_gone(&command))
 		return;
 	keeper->has_said_unheard = true;
-	(void)proc_read(keeper->command, &command);
 	report_unheard(keeper->job->opts, &command, signal);
 }
 
-static void pass_on(struct keeper *keeper, int signal)
+/* Should we be killed behind it, the renewer has to know that the command was told. */
+static bool tell(struct keeper *keeper, int signal)
 {
-	if (keeper->has_ended)
-		return;
-	if (kill(keeper->command, signal) != 0) {
-		if (errno == EPERM)
-			say_refused(keeper, signal);
-		return;
-	}
+	bool was_told_to_end = keeper->watch->was_told_to_end;
+
 	if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT)
 		keeper->watch->was_told_to_end = true;
-	if (signal == SIGTERM)
+	if (kill(keeper->command, signal) == 0)
+		return true;
+	keeper->watch->was_told_to_end = was_told_to_end;
+	if (errno == EPERM)
+		say_unheard(keeper, signal);
+	return false;
+}
+
+static void pass_on(struct keeper *keeper, const struct signalfd_siginfo *info)
+{
+	int signal = (int)info->ssi_signo;
+	/* With its hang-up the kernel sends CONT, too. */
+	bool wakes = signal == SIGTERM || (signal == SIGHUP && info->ssi_code == SI_KERNEL);
+
+	if (!keeper->has_ended && tell(keeper, signal) && wakes)
 		(void)kill(keeper->command, SIGCONT);
 }
 
@@ -282,7 +292,7 @@ static void read_signals(struct keeper *keeper)
 		if (signal == SIGCHLD)
 			reap(keeper);
 		else if (!has_reached_command(&info))
-			pass_on(keeper, signal);
+			pass_on(keeper, &info);
 	}
 }
 
@@ -297,7 +307,7 @@ static void pass_on_early_signals(struct keeper *keeper)
 
 	while ((signal = signals_next(keeper->job->signals, &info)) != 0)
 		if (signal != SIGCHLD)
-			pass_on(keeper, signal);
+			pass_on(keeper, &info);
 	reap(keeper);
 }
 

@@ -57,6 +57,20 @@ signal_masks='/^(SigBlk|SigIgn|SigCgt|ShdPnd)/'
 	assert_output $'ready\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT'
 }
 
+@test "a signal that comes while a lock without a command is had ends that, and leaves nothing" {
+	refuse refused true read EIO 1 true 2>why || skip "no call can be watched here: $(cat why)"
+	# Before its watchdog is forked.
+	background_end refuse stopped rlock clone,clone3,fork,vfork STOP 1 rlock lock --pid "$BASHPID" a
+	wait_until 5 test -s stopped
+	wait_until 5 grep -q '^State:.T' "/proc/$PID/status"
+	is_held a
+	kill -s TERM "$PID"
+	kill -s CONT "$PID"
+	ends_by 'signal TERM'
+	no_keys
+	wait_until 5 nothing_runs
+}
+
 # runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one for 3 s.
 runs_foreign() {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a command as somebody else'
