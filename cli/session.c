@@ -1,7 +1,7 @@
 /*
  * One file a hold in the runtime directory, "hold-PID-START-HOLDID", lines "key value". It says
  * whose the lock is and how to give it back; the secret to reach the server is not in it. Files of
- * processes that are gone are removed by whoever comes by.
+ * processes that are gone are removed by whoever comes by in the same pid namespace.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -416,7 +416,7 @@ typedef void (*session_fn)(void *ctx, struct session *session, int distance);
 struct visit {
 	int dir_fd;
 	pid_t pid;
-	uint64_t pid_namespace;     /* ours; 0: without /proc nobody can be seen */
+	uint64_t pid_namespace;     /* ours; 0: not known, and nobody is taken for dead */
 	struct ancestors ancestors; /* none: not looked up yet */
 	session_fn fn;
 	void *ctx;
@@ -438,7 +438,8 @@ static bool is_half_written_by_the_dead(const struct visit *visit, const char *n
 /* The directory may be shared with containers: a number there is another process's here. */
 static bool is_from_elsewhere(const struct visit *visit, const struct session *session)
 {
-	return session->pid_namespace != 0 && session->pid_namespace != visit->pid_namespace;
+	return session->pid_namespace != 0 && visit->pid_namespace != 0 &&
+	       session->pid_namespace != visit->pid_namespace;
 }
 
 /* Of a process that is not to be seen: it has ended, or it is elsewhere. */
