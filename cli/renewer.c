@@ -153,9 +153,15 @@ static void step_aside(const struct renewer_job *job)
 		(void)poll(&keeper, 1, SHORT_COMMAND_MS);
 }
 
+/* What is left of a lease behind a renewal, whatever others do to it. */
+static int64_t sure_lease_ms(const struct watch *watch)
+{
+	return 3 * watch_renewal_ms(watch);
+}
+
 static int64_t first_attempt_ms(const struct watch *watch)
 {
-	int64_t attempt_ms = watch->lease_ms / ATTEMPTS_IN_A_LEASE;
+	int64_t attempt_ms = sure_lease_ms(watch) / ATTEMPTS_IN_A_LEASE;
 
 	return attempt_ms > ATTEMPT_MIN_MS ? attempt_ms : ATTEMPT_MIN_MS;
 }
@@ -341,8 +347,8 @@ static void renew(struct renewer *renewer)
 	}
 	renewer->renew_ms = now_ms + renewer->retry_ms;
 	renewer->retry_ms *= 2;
-	if (renewer->retry_ms > watch->lease_ms / RETRIES_IN_A_LEASE)
-		renewer->retry_ms = watch->lease_ms / RETRIES_IN_A_LEASE;
+	if (renewer->retry_ms > sure_lease_ms(watch) / RETRIES_IN_A_LEASE)
+		renewer->retry_ms = sure_lease_ms(watch) / RETRIES_IN_A_LEASE;
 }
 
 /* ---- stopping ---- */
@@ -428,7 +434,7 @@ static void give_back(struct renewer *renewer)
 	int64_t now_ms = rlock_now_ms(), left_ms = watch->had_ms + watch->at_least_ms - now_ms;
 
 	rlock_conn_set_cancel(renewer->conn, -1);
-	/* Of a renewal that was another one's. */
+	/* It may have been renewed by `rlock renew`, or by a renewer before this one. */
 	rlock_hold_set_sent_ms(renewer->hold, watch->sent_ms);
 	if (watch->at_least_ms > 0 && left_ms > 0)
 		(void)rlock_linger(renewer->conn, renewer->hold, left_ms, now_ms + RELEASE_MS);

@@ -131,7 +131,7 @@ end
 
 -- Into the line, before those who came later: one that was taken for dead, by us or by a Java client whose
 -- clock is wrong, has his place again. Those that aren't ours came when he was out of it; but for so many at the
--- head that stood in front of him just now.
+-- head that stood in front of him just now. Places count from 1 here, and from 0 in what is returned.
 local function step_in(name, owner, since_us, in_front)
 	for place, other in ipairs(redis.call('LRANGE', name.queue, 0, -1)) do
 		local _, other_since_us = sign_of_life(name, other)
