@@ -352,10 +352,14 @@ begin_again() {
 	fi
 }
 
+# Whatever the primary has acknowledged. It waits for what came before on the same connection only.
+is_copied() {
+	[ "$(printf '%s\n' 'publish news 1' 'wait 1 1000' | redis | tail -n 1)" = 1 ]
+}
+
 crash() {
 	if [ "$DATA" = replica ]; then
-		# What it has acknowledged.
-		redis wait 1 1000 >/dev/null
+		wait_until 5 is_copied || return
 	fi
 	if [ "$DATA" = saved ]; then
 		redis shutdown save >/dev/null || :
