@@ -229,6 +229,8 @@ inflict() {
 	# one before.
 	known_us=$renewed_us
 	((FAULT_US - renewed_us > IN_FLIGHT_MS * 1000)) || known_us=$((renewed_us - LEASE_MS * 1000 / 3))
+	# One that was given back before the outage needs no renewal.
+	((left_ms >= 0)) || known_us=$FAULT_US
 	BACK_US=0
 	# The renewal before was in time, so that there is time for what the signal does. (Or the lock is free already.)
 	((left_ms < 0 || FAULT_US - renewed_us < (LEASE_MS / 3 + 70) * 1000)) || return
