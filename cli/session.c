@@ -494,11 +494,7 @@ static int visit_file(struct visit *visit, const char *name)
  */
 static int for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
 {
-	struct visit visit = { .dir_fd = dir_fd,
-			       .pid = pid,
-			       .pid_namespace = proc_namespace(),
-			       .fn = fn,
-			       .ctx = ctx };
+	struct visit visit = { .dir_fd = dir_fd, .pid = pid, .fn = fn, .ctx = ctx };
 	struct dirent *entry;
 	int error = 0;
 	DIR *dir;
@@ -511,6 +507,7 @@ static int for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
 		(void)close(dir_fd);
 		return error;
 	}
+	visit.pid_namespace = proc_namespace();
 	while (error == 0) {
 		errno = 0;
 		entry = readdir(dir);
