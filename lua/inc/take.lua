@@ -74,13 +74,14 @@ local function reenter(name)
 end
 
 -- How long it takes until this server counts: one that was started a while ago may have forgotten a holder
--- whose lease has not ended yet.
+-- whose lease has not ended yet. It subtracts whole seconds of its clock from each other, and so may tell one
+-- second more than it has run for.
 local function young_ms()
 	if least_uptime_ms == 0 then
 		return 0
 	end
 	local uptime_s = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
-	return math.max(0, least_uptime_ms - (tonumber(uptime_s) or 0) * 1000)
+	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000)
 end
 
 -- All of them by take(name), one after the other: the reply to give.
