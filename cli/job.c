@@ -15,6 +15,7 @@
 #include "exits.h"
 #include "held.h"
 #include "job.h"
+#include "proc.h"
 #include "say.h"
 
 #define SHOWN_MAX 256
@@ -279,7 +280,11 @@ static void become_command(const char *path, char *const command[], char *const 
 			   const struct signals *signals, struct watch *watch, volatile int *error)
 {
 	pid_t not_started = JOB_NOT_STARTED;
+	struct proc self;
 
+	/* Before its number: had a keeper died behind this instant, whoever has the number next would be taken for it. */
+	if (proc_read(getpid(), &self))
+		watch->job_start = self.start;
 	/* Known before it runs: a keeper killed at this instant leaves it to the renewer. And
 	 * should the renewer have found a dead keeper already, nothing is to run any more. */
 	if (!atomic_compare_exchange_strong(&watch->job_pid, &not_started, getpid())) {

@@ -157,7 +157,7 @@ static bool start_renewer(struct keeper *keeper)
 	return true;
 }
 
-/* Behind the start, while the command runs: only a reused pid is ever told from it by this. */
+/* Again, should the command have had no descriptor left to find out itself. */
 static void note_start(struct keeper *keeper)
 {
 	struct proc proc;
@@ -194,7 +194,6 @@ static void note_end(struct keeper *keeper, const siginfo_t *info)
 	keeper->has_ended = true;
 	/* We may have been stopped when it ended; the renewer was not. */
 	keeper->ended_ms = gone_ms != 0 ? gone_ms : rlock_now_ms();
-	keeper->watch->job_start = 0;
 	keeper->watch->job_pid = JOB_NEVER;
 	if (info->si_code == CLD_EXITED)
 		keeper->end_code = info->si_status;

@@ -493,7 +493,7 @@ inherited() {
 
 # ---- reused pids ----
 
-REUSES=(caller watchdog command command-kill-child keeper keeper-max-run)
+REUSES=(caller watchdog command command-kill-child command-at-start keeper keeper-max-run)
 
 reused_pid() {
 	local reuse=${REUSES[($1 - 1) % ${#REUSES[@]}]} kind line
@@ -515,6 +515,7 @@ reused_pid() {
 needs_pids() {
 	unshare --fork --pid --mount-proc --kill-child sh -c 'echo 50 >/proc/sys/kernel/ns_last_pid' 2>/dev/null ||
 		skip 'pids can not be chosen here'
+	refuse refused true read EIO 1 true 2>why || skip "no call can be watched here: $(cat why)"
 }
 
 @test "surroundings, reused pids" {

@@ -91,6 +91,7 @@ static const struct call known_calls[] = {
 	{ "unlinkat", SYS_unlinkat },
 	{ "setsid", SYS_setsid },
 	{ "prctl", SYS_prctl },
+	{ "rt_sigprocmask", SYS_rt_sigprocmask },
 };
 
 static const struct {
