@@ -92,6 +92,7 @@ teardown() { watchful_teardown; }
 	wait_until 15 is_no_new_server
 	holds r0 fair a
 	stands r1 a
+	wait_until 5 says_it_listens a r1 1
 	dies r1
 	wait_until 6 is_overdue a r1
 	leaves r0

@@ -207,7 +207,8 @@ said_to_come_again() {
 	leaves r0
 	stays 2.5 waits r1
 	redis config set maxmemory 0 >/dev/null
-	have_turns r1 r2
+	# Who was kept from his sign of life for too long may have lost a turn.
+	all_leave r1 r2
 	nothing_is_left
 }
 

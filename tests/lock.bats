@@ -622,9 +622,9 @@ is_marked_lost() {
 	script_that_locks -l 2s a
 	local start
 	wait_until 5 ttl_is_below a 1200
+	start=$(now_ms)
 	run -0 rlock renew --pid "$PID" a
 	assert_output --regexp '^(2s|1\.[0-9]+s)$'
-	start=$(now_ms)
 	ended_with 143
 	# Without the renewal it would have been told half a second after it.
 	(($(now_ms) - start > 1200))
