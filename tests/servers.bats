@@ -325,11 +325,11 @@ names_all_servers() {
 }
 
 @test "renew of a fixed lease renews it on all servers" {
-	in_background bash -c 'rlock lock --pid $$ -l 3s a && touch ready; until_let_go; exit 0'
+	in_background bash -c 'rlock lock --pid $$ -l 6s a && touch ready; until_let_go; exit 0'
 	wait_until 5 file_exists ready
-	wait_until 3 on_each ttl_between 1 a 2500
+	wait_until 4 on_each ttl_between 1 a 4000
 	run -0 rlock renew --pid "$PID" a
-	on_each ttl_between 2700 a 3000
+	on_each ttl_between 4500 a 6000
 	let_go
 	ended_with 0
 	wait_until 1 on_each no_keys
