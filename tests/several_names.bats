@@ -460,7 +460,7 @@ cross() {
 	local each=100 turn_ms=50 counting=4 turn='read -r n <number; echo $((n + 1)) >number' loop start
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=1000
 	[ -z "${TESTS_UNDER:-}" ] || each=15
-	[ "${TESTS_UNDER:-}" != valgrind ] || turn_ms=250
+	[ "${TESTS_UNDER:-}" != valgrind ] || turn_ms=400
 	[ -z "${4:-}" ] || counting=2
 	echo 0 >number
 	loop='i=0
