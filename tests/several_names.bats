@@ -277,7 +277,7 @@ c"
 	for how in TERM time; do
 		rm -f in-* out-*
 		holds h fair b
-		if [ "$how" = time ]; then stands r1 -w 1s a b c; else stands r1 a b c; fi
+		if [ "$how" = time ]; then stands r1 -w "${SLOWNESS}s" a b c; else stands r1 a b c; fi
 		stands r2 a
 		stands r3 c
 		[ "$how" = time ] || kill -TERM "${PIDS[r1]}"
@@ -460,7 +460,7 @@ cross() {
 	local each=100 turn_ms=50 counting=4 turn='read -r n <number; echo $((n + 1)) >number' loop start
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=1000
 	[ -z "${TESTS_UNDER:-}" ] || each=15
-	[ "${TESTS_UNDER:-}" != valgrind ] || turn_ms=400
+	[ "${TESTS_UNDER:-}" != valgrind ] || turn_ms=1000
 	[ -z "${4:-}" ] || counting=2
 	echo 0 >number
 	loop='i=0
