@@ -95,7 +95,7 @@ ttl_between() {
 	redis del a
 	wait_until 2 says 'lock lost'
 	is_running "$(cat pid)"
-	within 7 is_gone "$(cat pid)"
+	within 5 is_gone "$(cat pid)"
 	(($(now_ms) - start >= 300 + grace_ms)) || fail "killed after $(($(now_ms) - start)) ms"
 	ended_with 76
 }

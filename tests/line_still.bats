@@ -112,7 +112,7 @@ teardown() { watchful_teardown; }
 @test "a Java client whose clock is an hour fast drops our heads, and they come back in their order" {
 	holds r0 fair a
 	stand_all r1 r2 r3 r4
-	# Who doesn't yet would be back at once.
+	# Who does not listen yet asks again at once, and would be back.
 	wait_until 5 says_it_listens a r4 1
 	assert_equal "$(java_tries J9 a 3600000)" 1
 	assert_equal "$(line a)" ''

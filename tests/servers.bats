@@ -329,7 +329,7 @@ names_all_servers() {
 	wait_until 5 file_exists ready
 	wait_until 4 on_each ttl_between 1 a 4000
 	run -0 rlock renew --pid "$PID" a
-	on_each ttl_between 4500 a 6000
+	on_each ttl_between $((6000 - 300 * SLOWNESS)) a 6000
 	let_go
 	ended_with 0
 	wait_until 1 on_each no_keys
