@@ -51,8 +51,9 @@ struct keeper {
 	int64_t settle_ms;       /* when to look whether the command is still stopped */
 	int64_t renewer_ms;      /* not before then another renewer */
 	int64_t shrink_ms;       /* when this turns out to be a long command */
-	int reason, said_reason; /* to stop: as the page said when it was looked at */
+	int reason, said_reason; /* to stop: as the page said when it was read */
 	bool is_lost, has_said_lost;
+	bool is_stopping; /* the command whole */
 	bool has_said_refused, has_said_unheard;
 };
 
@@ -385,14 +386,35 @@ static void report(struct keeper *keeper)
 /* ---- the loop ---- */
 
 /*
- * Comes before the signals are read. We may be stopped at any moment, and a command that ended meanwhile has
- * ended before whatever the clock or the renewer say behind it: what is acted upon is known from before.
+ * What is on the page at one moment. The renewer writes it meanwhile: what is judged, said and done in a turn of
+ * the loop has to follow from one and the same page.
  */
-static void look_at_page(struct keeper *keeper)
+static void read_page(struct keeper *keeper)
+{
+	struct watch *watch = keeper->watch;
+
+	do {
+		keeper->is_lost = watch->is_lost;
+		/* The renewer may not have come to the reason yet. */
+		if (keeper->is_lost)
+			watch_lose(watch);
+		keeper->reason = watch->reason;
+		keeper->is_stopping = watch_is_stopping(watch);
+	} while (keeper->is_lost != watch->is_lost || keeper->reason != watch->reason);
+}
+
+/*
+ * We may be stopped at any moment, and a command that ended meanwhile has ended before whatever the clock says
+ * behind it: so the clock comes before the signals. But what the renewer did to a command before it ended is on the
+ * page by then only.
+ */
+static void look_around(struct keeper *keeper)
 {
 	watch_check_deadlines(keeper->watch, rlock_now_ms());
-	keeper->is_lost = keeper->watch->is_lost;
-	keeper->reason = keeper->watch->reason;
+	read_page(keeper);
+	read_signals(keeper);
+	if (keeper->has_ended)
+		read_page(keeper);
 }
 
 static bool stop_step(struct keeper *keeper)
@@ -420,36 +442,31 @@ static bool has_ended_by_itself(const struct keeper *keeper)
 /* While the command ran, that is. */
 static bool was_lost(const struct keeper *keeper)
 {
-	const struct watch *watch = keeper->watch;
-
-	return watch->is_lost &&
-	       !(has_ended_by_itself(keeper) && keeper->ended_ms < watch->lost_at_ms);
+	return keeper->is_lost &&
+	       !(has_ended_by_itself(keeper) && keeper->ended_ms < keeper->watch->lost_at_ms);
 }
 
 /* It ended by itself, before there was a reason to stop it: whatever came behind that is not its business. */
 static bool has_ended_in_peace(const struct keeper *keeper)
 {
-	const struct watch *watch = keeper->watch;
-
 	return has_ended_by_itself(keeper) && !was_lost(keeper) &&
-	       (watch->reason == STOP_NONE || keeper->ended_ms < watch->reason_ms);
+	       (keeper->reason == STOP_NONE || keeper->ended_ms < keeper->watch->reason_ms);
 }
 
 /* Whether all is said and done. A command that was stopped is stopped whole. */
 static bool is_over(struct keeper *keeper, bool has_processes)
 {
-	const struct watch *watch = keeper->watch;
 	const struct proc_report *report = &keeper->stopper.report;
 
 	if (!keeper->has_ended)
 		return false;
-	if (watch->reason == STOP_NONE)
+	if (keeper->reason == STOP_NONE)
 		return has_ended_by_itself(keeper);
 	if (!has_processes)
-		return watch_is_stopping(watch);
+		return keeper->is_stopping;
 	/* Lost, and only such are left that we may not stop: waiting would help nobody. */
-	return watch->is_lost && report->refused > 0 && report->refused == report->running &&
-	       rlock_now_ms() >= watch_lease_end_ms(watch);
+	return keeper->is_lost && report->refused > 0 && report->refused == report->running &&
+	       rlock_now_ms() >= watch_lease_end_ms(keeper->watch);
 }
 
 static int64_t next_ms(const struct keeper *keeper)
@@ -501,8 +518,7 @@ static void watch_over(struct keeper *keeper)
 	for (;;) {
 		bool has_processes;
 
-		look_at_page(keeper);
-		read_signals(keeper);
+		look_around(keeper);
 		if (has_ended_in_peace(keeper))
 			return;
 		note_start(keeper);
@@ -510,7 +526,7 @@ static void watch_over(struct keeper *keeper)
 		report(keeper);
 		if (is_over(keeper, has_processes))
 			return;
-		if (keeper->has_ended && !watch_is_stopping(keeper->watch)) {
+		if (keeper->has_ended && !keeper->is_stopping) {
 			watch_stop(keeper->watch, STOP_REST);
 			continue;
 		}
@@ -595,11 +611,11 @@ static bool give_back(struct keeper *keeper)
 
 static int exit_code(const struct keeper *keeper, bool is_lost)
 {
-	int reason = keeper->watch->reason;
+	bool is_out_of_time = keeper->reason == STOP_LEASE || keeper->reason == STOP_MAX_RUN;
 
 	if (is_lost)
 		return EXIT_LOST;
-	if (!has_ended_in_peace(keeper) && (reason == STOP_LEASE || reason == STOP_MAX_RUN))
+	if (!has_ended_in_peace(keeper) && is_out_of_time)
 		return EXIT_ENDED;
 	return keeper->end_signal != 0 ? signals_die_by(keeper->end_signal) : keeper->end_code;
 }
@@ -607,7 +623,8 @@ static int exit_code(const struct keeper *keeper, bool is_lost)
 /* We may have been stopped between having the lock and here, while nobody renewed it. */
 static bool is_too_late(struct keeper *keeper)
 {
-	look_at_page(keeper);
+	watch_check_deadlines(keeper->watch, rlock_now_ms());
+	read_page(keeper);
 	report(keeper);
 	return keeper->reason != STOP_NONE;
 }

@@ -109,6 +109,9 @@ bool watch_is_stopping(const struct watch *watch)
 
 void watch_check_deadlines(struct watch *watch, int64_t now_ms)
 {
+	/* Who found it lost may have been killed before the reason was set. */
+	if (watch->is_lost)
+		watch_lose(watch);
 	if (!watch_is_stopping(watch) && now_ms >= watch->max_run_end_ms)
 		watch_stop(watch, STOP_MAX_RUN);
 	if (now_ms < lost_ms(watch))

@@ -280,6 +280,12 @@ not_under_valgrind() {
 	[ "${TESTS_UNDER:-}" != valgrind ] || skip "valgrind: $1"
 }
 
+# needs_refuse: skips a test where the kernel lets nobody stand between a program and its system calls.
+needs_refuse() {
+	local why
+	why=$(refuse "$BATS_TEST_TMPDIR/refused" true read EIO 1 true 2>&1) || skip "no call can be watched here: $why"
+}
+
 # For a test that looks at what others see of rlock's command line.
 need_own_command_line() {
 	not_under_valgrind 'what others see is its command line'

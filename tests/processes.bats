@@ -301,6 +301,54 @@ has_other_renewer() {
 	nothing_runs
 }
 
+# hold_at_signals OPTION... -- COMMAND...: rlock has looked at the time and its page, is reading its signals, and stays
+# there, while its renewer goes on.
+hold_at_signals() {
+	needs_refuse
+	# WINCH is passed on by its first kill().
+	in_background sh -c 'exec refuse stopped rlock kill STOP 1 rlock run "$@" 2>said' sh "$@"
+	wait_until 5 test -e begun
+	kill -s WINCH "$PID"
+	wait_until 5 is_stopped "$PID"
+}
+
+@test "lost while rlock reads its signals, and the command ended by that: it says so, and stops what is left" {
+	hold_at_signals -t 6s --grace 5s a -- sh -c 'touch begun; exec family'
+	wait_for_family
+	redis del a
+	wait_until 5 is_gone "$(family_member leader)"
+	is_running "$(family_member stubborn)"
+	kill -s CONT "$PID"
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9:]+: '
+	family_is_gone
+	nothing_runs
+}
+
+@test "lost while rlock reads its signals, and the command ends by 0 at that: 76, and it says so" {
+	hold_at_signals -t 3s a -- sh -c 'exec 2>&1; trap "exit 0" TERM; touch begun; until_let_go'
+	command=$(command_of "$PID")
+	redis del a
+	wait_until 5 is_gone "$command"
+	kill -s CONT "$PID"
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9:]+: '
+	nothing_runs
+}
+
+@test "--max-run is over while rlock reads its signals: it says so, and stops what is left" {
+	hold_at_signals --max-run 3s --grace 5s a -- sh -c 'touch begun; exec family'
+	wait_for_family
+	wait_until 5 is_gone "$(family_member leader)"
+	is_running "$(family_member stubborn)"
+	kill -s CONT "$PID"
+	ended_with 124
+	said_once '^rlock: a: the command ran for 3s: stopping it'
+	family_is_gone
+	no_keys
+	nothing_runs
+}
+
 @test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
 	hold_for_family a -t 1s
 	wait_until 3 is_renewed a 1000

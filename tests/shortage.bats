@@ -113,10 +113,6 @@ ended_by() {
 
 # ---- a call at a time ----
 
-needs_refuse() {
-	refuse refused true read EIO 1 true 2>why || skip "no call can be refused here: $(cat why)"
-}
-
 # refused CALLS ERROR NUMBER COMMAND [ARG...]: fails when there was no such call any more. Sets STATUS.
 refused() {
 	rm -f refused

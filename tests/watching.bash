@@ -107,6 +107,11 @@ hold_with_family() {
 	local name=$1
 	shift
 	in_background sh -c 'exec "$@" 2>"$BATS_TEST_TMPDIR/said"' sh rlock run "$@" "$name" -- family
+	wait_for_family
+}
+
+# wait_for_family: until all of them run. Sets FAMILY.
+wait_for_family() {
 	wait_until 5 has_lines "$BATS_TEST_TMPDIR/family" "$FAMILY_SIZE"
 	mapfile -t FAMILY < <(cut -d ' ' -f 2 "$BATS_TEST_TMPDIR/family")
 	BACKGROUND+=("${FAMILY[@]}")

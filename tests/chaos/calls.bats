@@ -77,7 +77,7 @@ judge() {
 }
 
 @test "stopped at a call" {
-	refuse refused true read EIO 1 true 2>why || skip "no call can be watched here: $(cat why)"
+	needs_refuse
 	begin_scenario 'stopped at a call'
 	in_cells "$(scaled 240)" 12 stop_at 120
 	end_scenario ''

@@ -122,10 +122,6 @@ refuse_each() {
 	[ "$n" -lt "$CALLS_MAX" ] || broke "$WHAT: there is no end"
 }
 
-needs_refuse() {
-	refuse refused true read EIO 1 true 2>why || skip "no call can be refused here: $(cat why)"
-}
-
 @test "surroundings, one call refused" {
 	needs_refuse
 	begin_scenario 'surroundings, one call refused'
@@ -515,7 +511,7 @@ reused_pid() {
 needs_pids() {
 	unshare --fork --pid --mount-proc --kill-child sh -c 'echo 50 >/proc/sys/kernel/ns_last_pid' 2>/dev/null ||
 		skip 'pids can not be chosen here'
-	refuse refused true read EIO 1 true 2>why || skip "no call can be watched here: $(cat why)"
+	needs_refuse
 }
 
 @test "surroundings, reused pids" {

@@ -65,6 +65,27 @@ static void check_stop(size_t index)
 	watch_free(watch);
 }
 
+/* Found lost by a process that was killed before it came to the reason: the other one comes to it. */
+static void check_half_lost(void)
+{
+	struct watch *watch = watch_new();
+	int64_t now_ms = rlock_now_ms();
+
+	if (watch == NULL)
+		abort();
+	watch->lease_ms = 60000;
+	watch->max_run_end_ms = INT64_MAX;
+	watch->on_lost = ON_LOST_KILL;
+	watch->sent_ms = now_ms;
+	watch->lost_at_ms = now_ms - 1;
+	watch->is_lost = true;
+	watch_check_deadlines(watch, now_ms);
+	CHECK(watch->reason == STOP_LOST,
+	      "a lock that was found lost, and no more, stops the command");
+	CHECK_NUMBER(watch->lost_at_ms, now_ms - 1, "and is lost since it was found to be");
+	watch_free(watch);
+}
+
 static void check_renewal(void)
 {
 	struct watch *watch = watch_new();
@@ -83,6 +104,7 @@ static void check_renewal(void)
 int main(void)
 {
 	check_renewal();
+	check_half_lost();
 	for (size_t i = 0; i < COUNT_OF(stops); i++)
 		check_stop(i);
 	return unit_done();
