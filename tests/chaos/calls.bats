@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
-# A process of rlock stops before one of its system calls, each in turn, for longer than the lease, and goes on; who
-# wants the lock next is there by then, and the command may end meanwhile. Never are two inside, no command runs that is
-# not protected, and what is said is true: 76 and a line when the lock was lost while the command ran, and neither else.
+# A process of rlock stops before one of its system calls, each in turn, for longer than the lease, and goes on. The
+# command may end meanwhile, and who wants the lock next comes for it, or somebody deletes it. Never are two inside, no
+# command runs that is not protected, and what is said is true: 76 and a line when the lock was lost while the command
+# ran, and neither else.
 
 # chaos.bash has the kinds, and the name.
 # shellcheck disable=SC2153
@@ -20,7 +21,7 @@ has_stopped() {
 	[ -s stopped ] || ! runs "$1"
 }
 
-# stop_at NUMBER CALLS_MAX: one that is not made is no fault, and nothing is put to the test.
+# stop_at NUMBER CALLS_MAX MEANWHILE: one that is not made is no fault, and nothing is put to the test.
 stop_at() {
 	local n=$((1 + ($1 - 1) % $2)) round=$((($1 - 1) / $2)) pid
 	begin_chance
@@ -36,16 +37,23 @@ stop_at() {
 	soon 10 has_stopped "$pid"
 	if [ -s stopped ]; then
 		injected
+		"$3"
 		go_on_later
 	fi
 	judge "$pid" "call $n, $(cat stopped 2>/dev/null), $KIND, stays $STAY_US us, number $CHANCE"
 }
 
-# The next one comes; and who was stopped goes on.
-go_on_later() {
-	local stopped
+a_rival_comes() {
 	visits rival "$(rival_kind "$KIND")" "$LEDGER" '-f 300000' -w 20s
 	RIVAL=$PID
+}
+
+the_lock_is_deleted() {
+	redis del "$NAME" >/dev/null
+}
+
+go_on_later() {
+	local stopped
 	draw $((LEASE_MS + 100)) $((LEASE_MS + 500))
 	let_pass_ms "$DRAWN"
 	read -r _ _ _ stopped <"$CELL/stopped"
@@ -79,6 +87,13 @@ judge() {
 @test "stopped at a call" {
 	needs_refuse
 	begin_scenario 'stopped at a call'
-	in_cells "$(scaled 240)" 12 stop_at 120
+	in_cells "$(scaled 240)" 12 stop_at 120 a_rival_comes
+	end_scenario ''
+}
+
+@test "stopped at a call, lost" {
+	needs_refuse
+	begin_scenario 'stopped at a call, lost'
+	in_cells "$(scaled 240)" 12 stop_at 120 the_lock_is_deleted
 	end_scenario ''
 }
