@@ -58,7 +58,6 @@ signal_masks='/^(SigBlk|SigIgn|SigCgt|ShdPnd)/'
 }
 
 @test "a signal that comes while a lock without a command is had ends that, and leaves nothing" {
-	not_under_valgrind 'its process has another name, and forks for itself'
 	needs_refuse
 	# Before its watchdog is forked.
 	background_end refuse stopped rlock clone,clone3,fork,vfork STOP 1 rlock lock --pid "$BASHPID" a

@@ -151,7 +151,6 @@ how_often() {
 }
 
 @test "Ctrl-C at the moment when the command begins ends it" {
-	not_under_valgrind 'its process has another name, and forks for itself'
 	needs_refuse
 	# Before the renewer is forked, and before the command is.
 	for number in 1 2; do
