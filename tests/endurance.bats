@@ -138,7 +138,7 @@ used_by() {
 }
 
 @test "rlock rests while it waits for a command to end whose lease ends as well" {
-	local start took=0 pid switches_before us_before switches us
+	local start took=0 pid used switches_before us_before switches us
 	local -A first=() last=()
 	listen_to rlock run -l 3500ms --max-run 300ms --grace 60s a -- sh -c "$ignores_term"
 	wait_until 5 says 'the command ran for 300ms'
@@ -149,10 +149,12 @@ used_by() {
 		first[$pid]=$(used_by "$pid")
 	done
 	while ttl_between a 280 780; do
-		took=$(($(now_ms) - start))
 		for pid in "${!first[@]}"; do
-			last[$pid]=$(used_by "$pid")
+			# It may have come to its end since that look.
+			used=$(used_by "$pid") || break 2
+			last[$pid]=$used
 		done
+		took=$(($(now_ms) - start))
 		let_pass 0.05
 	done
 	((took > 100)) || fail "watched for $took ms only"
