@@ -549,7 +549,10 @@ static void check_excess(const char *what, const char *answer, const char *rest,
 static void check_excesses(void)
 {
 	static char piece[1 << 16];
+	int64_t patience_before_ms = patience_ms;
 
+	/* Also a connection that has no answer gives up. */
+	patience_ms = EXCESS_MS;
 	memset(piece, 'x', sizeof(piece) - 1);
 	check_excess("an array that is announced to be huge", "*2147483647\r\n", "",
 		     "its answer has too many elements");
@@ -562,6 +565,7 @@ static void check_excesses(void)
 	check_excess("a text that is announced to be huge", "$536870912\r\n", piece,
 		     "its answer is too long");
 	check_excess("a line that does not end", "+", piece, "its answer is too long");
+	patience_ms = patience_before_ms;
 }
 
 /* It gets as late for a server that talks all the time as for a silent one. */
