@@ -155,6 +155,8 @@ ending_key() {
 			echo "key $key"
 			echo "status $(exists_command "$NAME.$round")"
 		done
+		# Rivals that are inside yet, or wait. bash whose terminal is gone passes the hang-up on to them.
+		printf '%s\n' 'send wait' 'expect ready> $'
 	} | in_terminal
 	round=0
 	while read -r value ms tries exists; do
