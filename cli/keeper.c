@@ -403,6 +403,12 @@ static void read_page(struct keeper *keeper)
 	} while (keeper->is_lost != watch->is_lost || keeper->reason != watch->reason);
 }
 
+static void look_at_page(struct keeper *keeper)
+{
+	watch_check_deadlines(keeper->watch, rlock_now_ms());
+	read_page(keeper);
+}
+
 /*
  * We may be stopped at any moment, and a command that ended meanwhile has ended before whatever the clock says
  * behind it: so the clock comes before the signals. But what the renewer did to a command before it ended is on the
@@ -410,8 +416,7 @@ static void read_page(struct keeper *keeper)
  */
 static void look_around(struct keeper *keeper)
 {
-	watch_check_deadlines(keeper->watch, rlock_now_ms());
-	read_page(keeper);
+	look_at_page(keeper);
 	read_signals(keeper);
 	if (keeper->has_ended)
 		read_page(keeper);
@@ -623,8 +628,7 @@ static int exit_code(const struct keeper *keeper, bool is_lost)
 /* We may have been stopped between having the lock and here, while nobody renewed it. */
 static bool is_too_late(struct keeper *keeper)
 {
-	watch_check_deadlines(keeper->watch, rlock_now_ms());
-	read_page(keeper);
+	look_at_page(keeper);
 	report(keeper);
 	return keeper->reason != STOP_NONE;
 }

@@ -307,7 +307,7 @@ hold_at_signals() {
 	needs_refuse
 	# WINCH is passed on by its first kill().
 	in_background sh -c 'exec refuse stopped rlock kill STOP 1 rlock run "$@" 2>said' sh "$@"
-	wait_until 5 test -e begun
+	wait_until 5 file_exists begun
 	kill -s WINCH "$PID"
 	wait_until 5 is_stopped "$PID"
 }
