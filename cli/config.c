@@ -126,7 +126,6 @@ static int find(const struct draft *draft, char path[PATH_MAX], char **text_out,
 
 struct reader {
 	struct draft *draft;
-	char path[USAGE_SHOWN_MAX];
 	size_t line;
 	bool has_said_no[OPT_COUNT]; /* draft_take is not told those */
 };
@@ -136,8 +135,8 @@ static int say_bad_line(const struct reader *reader, const char *name, const cha
 {
 	char where[USAGE_SHOWN_MAX + 64];
 
-	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", reader->path, reader->line,
-		       name != NULL ? ": " : "", name != NULL ? name : "");
+	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", reader->draft->config_shown,
+		       reader->line, name != NULL ? ": " : "", name != NULL ? name : "");
 	usage_bad_value(where, value, why);
 	return EXIT_CONFIG;
 }
@@ -235,7 +234,7 @@ int config_read(struct draft *draft, char **text_out, size_t *len_out)
 	code = find(draft, path, text_out, len_out);
 	if (code != 0 || *text_out == NULL)
 		return code;
-	(void)usage_show(path, reader.path);
+	(void)usage_show(path, draft->config_shown);
 	draft_begin(draft, SOURCE_FILE);
 	return take_lines(&reader, *text_out, *len_out);
 }

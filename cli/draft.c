@@ -46,6 +46,16 @@ static enum rlock_status refuse_conflict(const struct draft *draft, enum opt_id 
 	return RLOCK_OK;
 }
 
+/*
+ * What a file says of its servers is not for one that -u or RLOCK_URL names: a site's password would go to
+ * whoever listens there.
+ */
+static bool is_of_other_servers(const struct draft *draft, enum opt_id id)
+{
+	return draft->source == SOURCE_FILE && (opt_table[id].place & OF_SERVER) != 0 &&
+	       draft->given[OPT_URL] > SOURCE_FILE;
+}
+
 /* Others' options, and those that a higher source has decided, are checked all the same. */
 static bool is_wanted(const struct draft *draft, enum opt_id id)
 {
@@ -53,6 +63,8 @@ static bool is_wanted(const struct draft *draft, enum opt_id id)
 
 	if (is_more)
 		return true;
+	if (is_of_other_servers(draft, id))
+		return false;
 	if (draft->given[id] != SOURCE_DEFAULT || draft->given[rival_of(id)] != SOURCE_DEFAULT)
 		return false;
 	return draft->source == SOURCE_DEFAULT ||
@@ -83,6 +95,8 @@ enum rlock_status draft_take(struct draft *draft, enum opt_id id, const char *va
 	}
 	if (taker == draft)
 		draft->given[id] = draft->source;
+	else if (is_of_other_servers(draft, id))
+		draft->is_ignored[id] = true;
 out:
 	opts_free_urls(&spare_opts);
 	return status;

@@ -9,6 +9,7 @@
 
 #include "opts.h"
 #include "opttable.h"
+#include "usage.h"
 
 enum opt_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_ARGV };
 
@@ -18,11 +19,14 @@ struct draft {
 	int db; /* what opts.h has no place for */
 	const char *config;
 	const char *password_file;
+	char config_shown[USAGE_SHOWN_MAX]; /* the file's path, for messages; empty: none was read */
 
 	enum opt_source given[OPT_COUNT]; /* whose value stands */
 	enum opt_source source;           /* who speaks now... */
 	bool seen[OPT_COUNT];             /* ...what it has said so far... */
 	bool seen_url_db;                 /* ...and whether a URL of it names a database */
+
+	bool is_ignored[OPT_COUNT]; /* said by the file of its own servers, and others were named */
 };
 
 /* From here on it is source that draft_take hears. */

@@ -149,7 +149,6 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 		return code;
 	if (is_done)
 		return output_end();
-	say_setup(opts.quiet, opts.verbose);
 	code = verb->main(verb, &opts);
 	opts_free(&opts);
 	return code;

@@ -3,6 +3,7 @@
  * Reading each place is argv.c's and config.c's business; here is what they mean together.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,7 +252,8 @@ static int password_set(const struct draft *draft, struct rlock_url *url)
 {
 	const char *password = getenv("REDISCLI_AUTH");
 
-	if (rlock_url_has_password(url))
+	/* Nobody else reaches the private server; a password would be for another one. */
+	if (rlock_url_has_password(url) || rlock_url_scheme(url) == RLOCK_SCHEME_LOCAL)
 		return 0;
 	if (draft->password_file != NULL)
 		return password_file_read(url, draft->password_file);
@@ -304,11 +306,27 @@ static int fence_set(const struct draft *draft)
 	return EXIT_USAGE;
 }
 
+/* One line about all that the file says of servers, where it was not asked for its servers. */
+static void say_ignored(const struct draft *draft)
+{
+	char names[256] = "";
+	size_t len = 0;
+
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if (draft->is_ignored[id] && draft->given[id] == SOURCE_DEFAULT)
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len > 0 ? ", " : "", opt_table[id].name);
+	if (len > 0)
+		say_step("%s: ignored, since %s names the server: %s", draft->config_shown,
+			 draft->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
+}
+
 static int complete(struct draft *draft)
 {
 	struct opts *opts = draft->opts;
 	int code;
 
+	say_ignored(draft);
 	if (opts->command == NULL) {
 		/* From a file, where they are meant for other calls. */
 		opts->at_least_ms = 0;
@@ -356,8 +374,10 @@ int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts,
 		code = config_read(&draft, &memory->config, &memory->config_len);
 	if (code == 0)
 		code = defaults_take(&draft);
-	if (code == 0)
+	if (code == 0) {
+		say_setup(opts->quiet, opts->verbose);
 		code = complete(&draft);
+	}
 out:
 	if (code != 0 || *is_done)
 		opts_free(opts);

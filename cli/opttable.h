@@ -45,6 +45,7 @@ enum opt_place {
 	WITH_COMMAND = 1 << 1,    /* only with a COMMAND */
 	WITHOUT_COMMAND = 1 << 2, /* only without one */
 	REPEATABLE = 1 << 3,      /* each time adds to what it said before */
+	OF_SERVER = 1 << 4,       /* from a file only with that file's URLs */
 };
 
 struct draft;

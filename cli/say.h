@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Once, from the options: what --quiet silences and --verbose adds. */
+/* Once, when the options have been read: what --quiet silences and --verbose adds. */
 void say_setup(bool quiet, bool verbose);
 
 /* No message waits for room behind that time; INT64_MAX: each for as long as any. */

@@ -165,18 +165,33 @@ pttl_within() {
 	locks_in 0 --db 0
 }
 
-@test "a database in the file is used with a URL that names none" {
-	config 'db = 5'
-	RLOCK_URL=$SOCKET_URL locks_in 5
-	locks_in 5 -u "$SOCKET_URL"
+@test "a database in the file is used with a URL there that names none" {
 	config "url = $SOCKET_URL" 'db = 6'
 	locks_in 6
+	config 'db = 6' "url = $SOCKET_URL"
+	locks_in 6
+	locks_in 4 --db 4
 }
 
-@test "a database in the file does not go before the one in a URL that was given" {
-	config 'db = 5'
+@test "what the file says of its servers is not for a URL that was given" {
+	config "url = $SOCKET_URL" 'db = 5' 'quorum = 2' 'password-file = no-such-file'
+	RLOCK_URL=$SOCKET_URL locks_in 0
+	locks_in 0 -u "$SOCKET_URL"
 	RLOCK_URL="$SOCKET_URL?db=2" locks_in 2
-	locks_in 3 -u "$SOCKET_URL?db=3"
+	locks_in 3 -u "$SOCKET_URL" --db 3
+}
+
+@test "what of the file is ignored for a URL that was given is told with -v, and only then" {
+	config "url = $SOCKET_URL" 'db = 5' 'quorum = all' 'ttl = 20s' 'password-file = no-such-file'
+	run -0 rlock run -u "$SOCKET_URL" a -- true
+	assert_output ''
+	run -0 rlock run -v -u "$SOCKET_URL" a -- true
+	assert_line "rlock: $CONFIG: ignored, since --url names the server: quorum, password-file, db"
+	RLOCK_URL=$SOCKET_URL run -0 rlock run -v --db 1 a -- true
+	assert_line "rlock: $CONFIG: ignored, since RLOCK_URL names the server: quorum, password-file"
+	config "url = $SOCKET_URL" 'db = 5' 'verbose = yes'
+	run -0 rlock run a -- true
+	refute_output --partial ignored
 }
 
 @test "an option on the command line goes before the file's" {

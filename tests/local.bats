@@ -88,6 +88,22 @@ start_local() {
 	assert_output 1
 }
 
+@test "the private server gets no password, whatever is set up for another server" {
+	echo swordfish >"$BATS_TEST_TMPDIR/password"
+	printf '%s\n' 'url = redis://redis.example' "password-file = $BATS_TEST_TMPDIR/password" \
+		'db = 3' >"$XDG_CONFIG_HOME/rlock.conf"
+	RLOCK_URL=local: run -0 rlock run a -- true
+	assert_output ''
+	run -0 rlock run -u local: a -- true
+	assert_output ''
+	REDISCLI_AUTH=swordfish run -0 rlock run -u local: a -- true
+	assert_output ''
+	unset RLOCK_URL
+	printf '%s\n' 'url = local:' 'password-file = no-such-file' >"$XDG_CONFIG_HOME/rlock.conf"
+	run -0 rlock run a -- true
+	assert_output ''
+}
+
 @test "without being asked for no private server is started" {
 	run -69 rlock run -u "unix://$BATS_TEST_TMPDIR/nobody.sock" --connect-timeout 200ms a -- true
 	[ ! -e "$LOCAL" ]

@@ -89,8 +89,47 @@ nothing_is_locked() {
 @test "a password file that the configuration file names is used" {
 	want_password
 	echo "$SECRET" >file
-	echo "password-file = $PWD/file" >rlock.conf
+	printf '%s\n' "url = redis://$PLACE" "password-file = $PWD/file" >rlock.conf
+	run -0 env -u RLOCK_URL rlock run --config rlock.conf a -- true
+	assert_output ''
+}
+
+# no_password_was_sent: to a server that refuses each, for it has none.
+no_password_was_sent() {
+	run -0 redis info commandstats
+	assert_output --partial cmdstat_
+	refute_output --regexp 'cmdstat_auth|cmdstat_hello'
+}
+
+@test "the configuration file's password is not sent to a server that -u or RLOCK_URL names" {
+	echo "$SECRET" >file
+	printf '%s\n' "url = redis://site.invalid" "password-file = $PWD/file" >rlock.conf
+	redis config resetstat >/dev/null
+	run -0 rlock run --config rlock.conf -u "redis://$PLACE" a -- true
+	assert_output ''
 	run -0 rlock run --config rlock.conf a -- true
+	run -0 rlock lock --config rlock.conf --pid $$ a
+	run -0 rlock renew --config rlock.conf --pid $$ a
+	run -0 rlock unlock --config rlock.conf --pid $$ a
+	no_password_was_sent
+}
+
+@test "a password file on the command line is for the configuration file's server, too" {
+	want_password
+	echo "$SECRET" >file
+	echo "url = redis://$PLACE" >rlock.conf
+	run -0 env -u RLOCK_URL rlock run --config rlock.conf --password-file file a -- true
+	assert_output ''
+}
+
+@test "REDISCLI_AUTH is for each server, and a password file on the command line, too" {
+	want_password
+	echo "$WRONG" >wrong
+	echo "$SECRET" >right
+	printf '%s\n' "url = redis://site.invalid" "password-file = $PWD/wrong" >rlock.conf
+	REDISCLI_AUTH=$SECRET run -0 rlock run --config rlock.conf -u "redis://$PLACE" a -- true
+	REDISCLI_AUTH=$SECRET run -0 rlock run --config rlock.conf a -- true
+	run -0 rlock run --config rlock.conf --password-file right a -- true
 }
 
 @test "the password in REDISCLI_AUTH is used" {
