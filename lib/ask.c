@@ -12,9 +12,13 @@
 
 #include "internal.h"
 
-/* Clocks run at their own pace: 1 % of the time, and a bit. */
-#define DRIFT_DIVISOR 100
+/*
+ * Clocks run at their own pace. Those of two machines that nobody sets right differ by less than a thousandth;
+ * several servers must agree with each other, too, and are given 1 % and a bit, as Redlock has it.
+ */
+#define DRIFT_DIVISOR 1000
 #define DRIFT_LEAST_MS 2
+#define SERVERS_DRIFT_DIVISOR 100
 
 enum rlock_status rlock__inquiry_init(struct rlock__inquiry *inquiry, struct rlock_conn *conn,
 				      rlock__read_fn read, void *ctx)
@@ -217,5 +221,9 @@ enum rlock_status rlock__inquiry_verdict(struct rlock__inquiry *inquiry, enum rl
 
 int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms)
 {
-	return conn->link_count > 1 ? lease_ms / DRIFT_DIVISOR + DRIFT_LEAST_MS : 0;
+	int64_t drift_ms = (lease_ms + DRIFT_DIVISOR - 1) / DRIFT_DIVISOR;
+
+	if (conn->link_count > 1)
+		return lease_ms / SERVERS_DRIFT_DIVISOR + DRIFT_LEAST_MS;
+	return drift_ms > DRIFT_LEAST_MS ? drift_ms : DRIFT_LEAST_MS;
 }

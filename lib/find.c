@@ -58,15 +58,17 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 	struct rlock__link *link = search->conn->links[index];
 	enum rlock_status status = RLOCK_OK;
 	enum rlock_kind kind;
+	int64_t ttl_ms;
 
 	if (reply->type == REDIS_REPLY_NIL)
 		return rlock__fail(link, RLOCK_NOT_HELD, "not held by '%s'", search->owner);
 	if (!is_found(reply, &kind))
 		return rlock__fail_reply(link, &rlock__script_find);
+	ttl_ms = reply->element[1]->integer;
 	if (search->found == NULL)
-		status =
-			rlock_hold_new(kind, search->name, 1, reply->element[0]->str,
-				       search->sent_ms, reply->element[1]->integer, &search->found);
+		status = rlock_hold_new(kind, search->name, 1, reply->element[0]->str,
+					search->sent_ms - rlock__drift_ms(search->conn, ttl_ms),
+					ttl_ms, &search->found);
 	return status == RLOCK_OK ? status : rlock__fail(link, status, "out of memory");
 }
 

@@ -373,7 +373,7 @@ enum rlock_status rlock__inquiry_await(struct rlock__inquiry *inquiry, size_t en
 				       int64_t until_ms);
 /* Whether one gave this answer; the first of them says then what the error text is. */
 bool rlock__inquiry_decide_by(struct rlock__inquiry *inquiry, enum rlock_status status);
-/* What clocks may differ by in lease_ms, where several servers count it. */
+/* By how much less than lease_ms a lease is counted on: what our clock and a server's may differ by meanwhile. */
 int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms);
 size_t rlock__inquiry_count(const struct rlock__inquiry *inquiry, enum rlock_status status);
 /*

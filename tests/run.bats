@@ -3,6 +3,7 @@
 # with, and the command sees the world as it would without rlock.
 
 load helpers
+load leftovers
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -435,6 +436,25 @@ server_commands_of() {
 		assert [ "${left[i]}" -le "${left[i - 1]}" ]
 	done
 	assert_between 0 "${left[-1]}" 1000
+}
+
+# wakes_up_between PID LEAST_S MOST_S: its timer, as the kernel shows it, is set to that time from now.
+wakes_up_between() {
+	local left_s
+	left_s=$(sed -n 's/^it_value: (\([0-9]*\),.*/\1/p' "/proc/$1"/fdinfo/* 2>/dev/null | sort -n | tail -n 1)
+	[ -n "$left_s" ] && ((left_s >= $2 && left_s <= $3))
+}
+
+# A thousandth of a day is 86 s.
+@test "a lease is counted on for a thousandth less than the server was told, as clocks run at different speeds" {
+	local most_s=$((86400 - 86)) lease
+	rlock lock --pid $$ --lease 24h mine
+	wait_until 10 wakes_up_between "$(watchdogs)" 86000 $most_s
+	rlock unlock --pid $$ mine
+	for lease in --lease --ttl; do
+		hold_in_background "name$lease" $lease 24h
+		wait_until 10 wakes_up_between "$PID" 86000 $most_s
+	done
 }
 
 @test "a command with a fixed lease hears TERM while the lock is still held" {
