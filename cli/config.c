@@ -16,14 +16,14 @@
 #include "shortage.h"
 #include "usage.h"
 
-#define CONFIG_SIZE_MAX 65536
+#define CONFIG_SIZE_MAX (1 << 18)
 #define CONFIG_LINE_MAX 4096
 
 #define BLANKS " \t\r"
 
 /* ---- files ---- */
 
-char *config_read_file(const char *path, size_t max, size_t *len_out)
+char *config_read_file(const char *path, size_t max, struct stat *stat_out, size_t *len_out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	char *text = NULL;
@@ -35,6 +35,8 @@ char *config_read_file(const char *path, size_t max, size_t *len_out)
 	text = malloc(max + 1); /* one byte more than allowed is read, to see that it is there */
 	if (text == NULL)
 		err = ENOMEM;
+	else if (fstat(fd, stat_out) != 0)
+		err = errno;
 	while (err == 0 && len <= max) {
 		ssize_t got = read(fd, text + len, max + 1 - len);
 
@@ -60,66 +62,135 @@ char *config_read_file(const char *path, size_t max, size_t *len_out)
 	return text;
 }
 
-/* Whether there is no such file, rather than one that can't be read. */
-static bool is_absent(int err)
-{
-	return err == ENOENT || err == ENOTDIR;
-}
+/* Where a configuration file is looked for. */
+struct place {
+	char path[PATH_MAX + 1]; /* of a longer one so much that the kernel refuses it */
+	const char *origin;      /* who named it, for messages */
+	bool is_named;           /* not one of the usual ones: it must be there */
+	bool is_foreign;         /* below another user's home directory */
+};
 
-static int say_unreadable(const char *path, const char *origin)
+static int say_unreadable(const struct place *place, int err)
 {
 	char shown[USAGE_SHOWN_MAX];
-	int err = errno;
 
 	if (err == ENOMEM) {
 		say_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	say_error("cannot read '%s'%s: %s", usage_show(path, shown), origin, strerror(err));
+	say_error("cannot read '%s'%s: %s", usage_show(place->path, shown), place->origin,
+		  strerror(err));
 	return is_shortage(err) ? EXIT_SYSTEM : EXIT_CONFIG;
 }
 
+/* The owner of the file decides which server the locks are on, and which password it gets. */
+static int check_owner(const struct place *place, const struct stat *stat)
+{
+	char shown[USAGE_SHOWN_MAX];
+
+	if (stat->st_uid == 0 || stat->st_uid == geteuid())
+		return 0;
+	say_error("configuration file '%s'%s: belongs to user %lu, not to root or to the caller: "
+		  "check what is in it, then chown it",
+		  usage_show(place->path, shown), place->origin, (unsigned long)stat->st_uid);
+	return EXIT_CONFIG;
+}
+
+/* After su or sudo HOME may be that of the user before. */
+static bool is_anothers(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) != 0 || st.st_uid != geteuid();
+}
+
+/*
+ * Whether it goes on without that file. One that says where the server is can't be done without where nobody
+ * else does: locks would be on the default server, and exclude nobody.
+ */
+static bool can_be_skipped(const struct draft *draft, const struct place *place, int err)
+{
+	if (place->is_named)
+		return false;
+	if (err == ENOENT || err == ENOTDIR)
+		return true;
+	if (is_shortage(err))
+		return false;
+	return draft->given[OPT_URL] != SOURCE_DEFAULT || (place->is_foreign && err == EACCES);
+}
+
+/* Whether it is the file to use: *text_out then, or an exit code in *code_out. */
+static bool try_place(struct draft *draft, const struct place *place, char **text_out,
+		      size_t *len_out, int *code_out)
+{
+	struct stat stat;
+	int err;
+
+	*text_out = config_read_file(place->path, CONFIG_SIZE_MAX, &stat, len_out);
+	if (*text_out != NULL) {
+		(void)usage_show(place->path, draft->config_shown);
+		*code_out = check_owner(place, &stat);
+		return true;
+	}
+	err = errno;
+	if (!can_be_skipped(draft, place, err)) {
+		*code_out = say_unreadable(place, err);
+		return true;
+	}
+	if (err != ENOENT && err != ENOTDIR)
+		(void)usage_show(place->path, draft->config_skipped);
+	return false;
+}
+
+static bool named_place(const struct draft *draft, struct place *out)
+{
+	const char *named = draft->config;
+
+	*out = (struct place){ .origin = " (--config)", .is_named = true };
+	if (named == NULL) {
+		named = getenv("RLOCK_CONFIG");
+		out->origin = " (RLOCK_CONFIG)";
+	}
+	if (named == NULL || *named == '\0')
+		return false;
+	(void)snprintf(out->path, sizeof(out->path), "%s", named);
+	return true;
+}
+
 /* The user's own file; false when there can't be one. */
-static bool user_path(char out[PATH_MAX])
+static bool user_place(struct place *out)
 {
 	const char *config = getenv("XDG_CONFIG_HOME");
 	const char *home = getenv("HOME");
-	int len;
+	const char *dir = NULL, *below = "";
 
-	if (config != NULL && *config == '/')
-		len = snprintf(out, PATH_MAX, "%s/rlock.conf", config);
-	else if (home != NULL && *home == '/')
-		len = snprintf(out, PATH_MAX, "%s/.config/rlock.conf", home);
-	else
+	if (config != NULL && *config == '/') {
+		dir = config;
+	} else if (home != NULL && *home == '/') {
+		dir = home;
+		below = "/.config";
+	}
+	if (dir == NULL)
 		return false;
-	return len < PATH_MAX;
+	*out = (struct place){ .origin = "", .is_foreign = is_anothers(dir) };
+	return snprintf(out->path, sizeof(out->path), "%s%s/rlock.conf", dir, below) < PATH_MAX;
 }
 
-/* The first file's text, and its path; NULL text and 0 when there is none. */
-static int find(const struct draft *draft, char path[PATH_MAX], char **text_out, size_t *len_out)
+/* The first file's text; NULL text and 0 when there is none. */
+static int find(struct draft *draft, char **text_out, size_t *len_out)
 {
-	const char *named = draft->config;
-	const char *origin = " (--config)";
+	struct place place;
+	int code = 0;
 
-	if (named == NULL) {
-		named = getenv("RLOCK_CONFIG");
-		origin = " (RLOCK_CONFIG)";
+	if (named_place(draft, &place)) {
+		(void)try_place(draft, &place, text_out, len_out, &code);
+		return code;
 	}
-	if (named != NULL) {
-		(void)snprintf(path, PATH_MAX, "%s", named);
-		*text_out = config_read_file(named, CONFIG_SIZE_MAX, len_out);
-		return *text_out != NULL ? 0 : say_unreadable(named, origin);
-	}
-	if (user_path(path)) {
-		*text_out = config_read_file(path, CONFIG_SIZE_MAX, len_out);
-		if (*text_out != NULL)
-			return 0;
-		if (!is_absent(errno))
-			return say_unreadable(path, "");
-	}
-	(void)snprintf(path, PATH_MAX, "/etc/rlock.conf");
-	*text_out = config_read_file(path, CONFIG_SIZE_MAX, len_out);
-	return *text_out != NULL || is_absent(errno) ? 0 : say_unreadable(path, "");
+	if (user_place(&place) && try_place(draft, &place, text_out, len_out, &code))
+		return code;
+	place = (struct place){ .path = "/etc/rlock.conf", .origin = "" };
+	(void)try_place(draft, &place, text_out, len_out, &code);
+	return code;
 }
 
 /* ---- lines ---- */
@@ -201,6 +272,13 @@ static int take_line(struct reader *reader, char *line)
 	return status == RLOCK_ENOMEM ? EXIT_SYSTEM : EXIT_CONFIG;
 }
 
+/* Blanks alone, or a comment, which may be long. */
+static bool says_nothing(const char *line)
+{
+	line += strspn(line, BLANKS);
+	return *line == '\0' || *line == '#';
+}
+
 static int take_lines(struct reader *reader, char *text, size_t len)
 {
 	char *end = text + len;
@@ -214,9 +292,9 @@ static int take_lines(struct reader *reader, char *text, size_t len)
 		text[line_len] = '\0';
 		if (strlen(text) != line_len)
 			code = say_bad_line(reader, NULL, NULL, "a NUL byte");
-		else if (line_len > CONFIG_LINE_MAX)
+		else if (!says_nothing(text) && line_len > CONFIG_LINE_MAX)
 			code = say_bad_line(reader, NULL, NULL, "too long a line");
-		else if (*trim(text) != '\0' && *trim(text) != '#')
+		else if (!says_nothing(text))
 			code = take_line(reader, text);
 		text += line_len + 1;
 	}
@@ -226,15 +304,13 @@ static int take_lines(struct reader *reader, char *text, size_t len)
 int config_read(struct draft *draft, char **text_out, size_t *len_out)
 {
 	struct reader reader = { .draft = draft };
-	char path[PATH_MAX];
 	int code;
 
 	*text_out = NULL;
 	*len_out = 0;
-	code = find(draft, path, text_out, len_out);
+	code = find(draft, text_out, len_out);
 	if (code != 0 || *text_out == NULL)
 		return code;
-	(void)usage_show(path, draft->config_shown);
 	draft_begin(draft, SOURCE_FILE);
 	return take_lines(&reader, *text_out, *len_out);
 }

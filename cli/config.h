@@ -5,6 +5,7 @@
 #define CONFIG_H
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "draft.h"
 
@@ -15,9 +16,9 @@
 int config_read(struct draft *draft, char **text_out, size_t *len_out);
 
 /*
- * A small file as a whole, with a NUL behind it; malloc'ed. NULL with errno, which is EFBIG for
- * more than max bytes.
+ * A small file as a whole, with a NUL behind it; malloc'ed. Of what was opened, a link's target, is
+ * *stat_out. NULL with errno, which is EFBIG for more than max bytes.
  */
-char *config_read_file(const char *path, size_t max, size_t *len_out);
+char *config_read_file(const char *path, size_t max, struct stat *stat_out, size_t *len_out);
 
 #endif

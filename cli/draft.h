@@ -19,7 +19,8 @@ struct draft {
 	int db; /* what opts.h has no place for */
 	const char *config;
 	const char *password_file;
-	char config_shown[USAGE_SHOWN_MAX]; /* the file's path, for messages; empty: none was read */
+	/* The file's path, for messages; and that of one that can't be read and is not needed. Empty: none. */
+	char config_shown[USAGE_SHOWN_MAX], config_skipped[USAGE_SHOWN_MAX];
 
 	enum opt_source given[OPT_COUNT]; /* whose value stands */
 	enum opt_source source;           /* who speaks now... */

@@ -224,44 +224,84 @@ static const char *first_line_cut(char *text, size_t len)
 	return line_len == 0 ? "its first line is empty" : NULL;
 }
 
-static int password_file_read(struct rlock_url *url, const char *path)
+/* The private server gets none: nobody else reaches it, and the password is another server's. */
+static bool wants_password(const struct rlock_url *url)
 {
-	enum rlock_status status = RLOCK_OK;
+	return !rlock_url_has_password(url) && rlock_url_scheme(url) != RLOCK_SCHEME_LOCAL;
+}
+
+/* To each server that has none. */
+static int password_set(const struct opts *opts, const char *password)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (wants_password(opts->urls[i]) &&
+		    rlock_url_set_password(opts->urls[i], password) != RLOCK_OK)
+			return out_of_memory();
+	return 0;
+}
+
+/* A user who can write the file chooses what is sent; one who can read it has the password. */
+static int password_file_check(const char *path, const struct stat *stat)
+{
+	/* A terminal can be written to by others who send messages there. */
+	unsigned mode = S_ISCHR(stat->st_mode) ? 0 : (unsigned)stat->st_mode & 0777;
+	struct usage_line chmod;
+	char shown[USAGE_SHOWN_MAX];
+
+	(void)usage_show(path, shown);
+	usage_begin_command(&chmod, "chmod 600");
+	usage_add(&chmod, (char *const *)&path, 1);
+	if ((mode & (S_IWGRP | S_IWOTH)) != 0) {
+		say_error("password file '%s': others can write it, its mode is %04o: check what "
+			  "is in it, then: %s",
+			  shown, mode, chmod.text);
+		return EXIT_CONFIG;
+	}
+	if ((mode & S_IROTH) != 0)
+		say_warning("password file '%s': anybody can read it, its mode is %04o: try: %s",
+			    shown, mode, chmod.text);
+	return 0;
+}
+
+static int password_file_set(const struct opts *opts, const char *path)
+{
+	struct stat stat;
 	size_t len = 0;
-	char *text = config_read_file(path, PASSWORD_FILE_MAX, &len);
-	int error = text == NULL ? errno : 0;
+	char *text = config_read_file(path, PASSWORD_FILE_MAX, &stat, &len);
+	int error = text == NULL ? errno : 0, code;
 	const char *wrong = text == NULL ? strerror(error) : first_line_cut(text, len);
 
 	if (error == ENOMEM)
 		return out_of_memory();
-	if (wrong == NULL)
-		status = rlock_url_set_password(url, text);
-	if (text != NULL)
-		explicit_bzero(text, len);
-	free(text);
 	if (wrong != NULL) {
 		char shown[USAGE_SHOWN_MAX];
 
 		say_error("password file '%s': %s", usage_show(path, shown), wrong);
-		return is_shortage(error) ? EXIT_SYSTEM : EXIT_CONFIG;
+		code = is_shortage(error) ? EXIT_SYSTEM : EXIT_CONFIG;
+	} else {
+		code = password_file_check(path, &stat);
 	}
-	return status == RLOCK_OK ? 0 : out_of_memory();
+	if (code == 0)
+		code = password_set(opts, text);
+	if (text != NULL)
+		explicit_bzero(text, len);
+	free(text);
+	return code;
 }
 
-static int password_set(const struct draft *draft, struct rlock_url *url)
+static int passwords_set(const struct draft *draft)
 {
+	const struct opts *opts = draft->opts;
 	const char *password = getenv("REDISCLI_AUTH");
+	bool is_wanted = false;
 
-	/* Nobody else reaches the private server; a password would be for another one. */
-	if (rlock_url_has_password(url) || rlock_url_scheme(url) == RLOCK_SCHEME_LOCAL)
+	for (size_t i = 0; i < opts->url_count; i++)
+		is_wanted = is_wanted || wants_password(opts->urls[i]);
+	if (!is_wanted)
 		return 0;
 	if (draft->password_file != NULL)
-		return password_file_read(url, draft->password_file);
-	if (password == NULL || *password == '\0')
-		return 0;
-	if (rlock_url_set_password(url, password) != RLOCK_OK)
-		return out_of_memory();
-	return 0;
+		return password_file_set(opts, draft->password_file);
+	return password != NULL && *password != '\0' ? password_set(opts, password) : 0;
 }
 
 /* The servers, with what was said of all of them. */
@@ -270,11 +310,10 @@ static int servers_set(struct draft *draft)
 	struct opts *opts = draft->opts;
 	int code = 0;
 
-	for (size_t i = 0; code == 0 && i < opts->url_count; i++) {
+	for (size_t i = 0; code == 0 && i < opts->url_count; i++)
 		code = database_set(draft, opts->urls[i]);
-		if (code == 0)
-			code = password_set(draft, opts->urls[i]);
-	}
+	if (code == 0)
+		code = passwords_set(draft);
 	if (code == 0)
 		code = check_servers(draft);
 	if (code == 0)
@@ -306,12 +345,14 @@ static int fence_set(const struct draft *draft)
 	return EXIT_USAGE;
 }
 
-/* One line about all that the file says of servers, where it was not asked for its servers. */
+/* The file that is not needed; and what a file says of servers where others were named. */
 static void say_ignored(const struct draft *draft)
 {
 	char names[256] = "";
 	size_t len = 0;
 
+	if (draft->config_skipped[0] != '\0')
+		say_step("%s: ignored, since it can't be read", draft->config_skipped);
 	for (size_t id = 0; id < OPT_COUNT; id++)
 		if (draft->is_ignored[id] && draft->given[id] == SOURCE_DEFAULT)
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",

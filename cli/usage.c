@@ -80,11 +80,16 @@ static void add_quoted(struct usage_line *line, const char *word)
 	add_bytes(line, quoted, len);
 }
 
-void usage_begin(struct usage_line *line, const char *verb_name)
+void usage_begin_command(struct usage_line *line, const char *command)
 {
 	line->len = 0;
 	line->is_cut = false;
-	add_bytes(line, "rlock", strlen("rlock"));
+	add_bytes(line, command, strlen(command));
+}
+
+void usage_begin(struct usage_line *line, const char *verb_name)
+{
+	usage_begin_command(line, "rlock");
 	if (verb_name != NULL)
 		usage_add_plain(line, verb_name);
 }

@@ -26,6 +26,8 @@ struct usage_line {
 	bool is_cut;
 };
 
+/* Empties the line and begins it with command as it is, for one that is not rlock's. */
+void usage_begin_command(struct usage_line *line, const char *command);
 /* Empties the line and begins it: "rlock VERB", and "rlock" when verb_name is NULL. */
 void usage_begin(struct usage_line *line, const char *verb_name);
 /* A blank and text as it is, for what is no word of the user's: "--", "NAME". */

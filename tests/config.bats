@@ -142,6 +142,106 @@ pttl_within() {
 	assert_equal "${#lines[@]}" 1
 }
 
+@test "an empty RLOCK_CONFIG is as if it was not set" {
+	export RLOCK_CONFIG=
+	RLOCK_URL=$SOCKET_URL locks_in 0
+	echo "url = $SOCKET_URL?db=3" >"$XDG_CONFIG_HOME/rlock.conf"
+	locks_in 3
+}
+
+# ---- whose it is, and who may read it ----
+
+@test "a configuration file that belongs to another user is refused, however it is found" {
+	[ "$(id -u)" = 0 ] || skip 'only root can give a file away'
+	config "url = $SOCKET_URL"
+	chown 65534 "$CONFIG"
+	run -78 rlock run a -- touch ran
+	assert_output "rlock: configuration file '$CONFIG' (RLOCK_CONFIG): belongs to user 65534, not to root or to \
+the caller: check what is in it, then chown it"
+	run -78 rlock run --config "$CONFIG" -u "$SOCKET_URL" a -- touch ran
+	ln -s "$CONFIG" "$XDG_CONFIG_HOME/rlock.conf"
+	RLOCK_CONFIG='' run -78 rlock run a -- touch ran
+	assert_equal "${#lines[@]}" 1
+	assert_output --partial "$XDG_CONFIG_HOME/rlock.conf"
+	refute file_exists ran
+	no_keys
+	chown 0 "$CONFIG"
+	run -0 rlock run a -- true
+}
+
+# A file's mode is for root as well: `as_its_mode_says COMMAND`.
+as_its_mode_says() {
+	[ "$(id -u)" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search "$@"
+	"$@"
+}
+
+# below_etc COMMAND [ARG...]: with the test's own directory etc in the place of /etc.
+below_etc() {
+	# shellcheck disable=SC2016
+	as_its_mode_says unshare -rm sh -c 'mount --bind "$0" /etc &&
+		exec setpriv --bounding-set=-dac_override,-dac_read_search "$@"' "$BATS_TEST_TMPDIR/etc" "$@"
+}
+
+need_etc() {
+	mkdir etc
+	cp /etc/passwd etc
+	[ ! -e /etc/ld.so.cache ] || cp /etc/ld.so.cache etc
+	below_etc true 2>/dev/null || skip 'no namespaces here'
+}
+
+@test "the user's file that cannot be read is an error, unless a server was given" {
+	as_its_mode_says true || skip 'root reads everything here'
+	unset RLOCK_CONFIG
+	echo "url = redis://nowhere" >"$XDG_CONFIG_HOME/rlock.conf"
+	chmod 000 "$XDG_CONFIG_HOME/rlock.conf"
+	run -78 as_its_mode_says rlock run a -- touch ran
+	assert_output "rlock: cannot read '$XDG_CONFIG_HOME/rlock.conf': Permission denied"
+	run -0 as_its_mode_says rlock run -u "$SOCKET_URL" a -- true
+	assert_output ''
+	RLOCK_URL=$SOCKET_URL run -0 as_its_mode_says rlock run -v a -- true
+	assert_line "rlock: $XDG_CONFIG_HOME/rlock.conf: ignored, since it can't be read"
+	refute file_exists ran
+}
+
+@test "a file that was named and cannot be read is an error, also when a server was given" {
+	as_its_mode_says true || skip 'root reads everything here'
+	config 'ttl = 20s'
+	chmod 000 "$CONFIG"
+	run -78 as_its_mode_says rlock run -u "$SOCKET_URL" a -- touch ran
+	assert_equal "${#lines[@]}" 1
+	refute file_exists ran
+}
+
+@test "/etc/rlock.conf that cannot be read is an error, unless a server was given" {
+	need_etc
+	unset RLOCK_CONFIG
+	echo "url = redis://nowhere" >etc/rlock.conf
+	chmod 000 etc/rlock.conf
+	run -78 below_etc rlock run a -- touch ran
+	assert_output "rlock: cannot read '/etc/rlock.conf': Permission denied"
+	run -0 below_etc rlock run -u "$SOCKET_URL" a -- true
+	assert_output ''
+	RLOCK_URL=$SOCKET_URL run -0 below_etc rlock run a -- true
+	assert_output ''
+	refute file_exists ran
+}
+
+@test "with another user's home directory, which cannot be read, /etc/rlock.conf is read" {
+	[ "$(id -u)" = 0 ] || skip 'only root can give a directory away'
+	need_etc
+	unset RLOCK_CONFIG XDG_CONFIG_HOME
+	echo "url = $SOCKET_URL?db=6" >etc/rlock.conf
+	mkdir -p home/.config
+	echo "url = redis://nowhere" >home/.config/rlock.conf
+	chmod 700 home/.config
+	chown -R 65534 home
+	HOME=$PWD/home run -0 below_etc rlock run a -- sh -c "$LOCK_IS_IN"
+	assert_output db6
+	chmod 700 home
+	HOME=$PWD/home run -0 below_etc rlock run a -- sh -c "$LOCK_IS_IN"
+	assert_output db6
+}
+
 # ---- what goes before what ----
 
 @test "the server: the command line goes before the environment, and that before the file" {
@@ -231,6 +331,16 @@ pttl_within() {
 @test "the last line needs no newline, and lines may end as on other systems" {
 	printf 'url = %s\r\ndb = 2' "$SOCKET_URL" >"$CONFIG"
 	locks_in 2
+}
+
+@test "a comment may be long, and a line that is none may not" {
+	{
+		printf '# %65000d\n  #%20000d\n' 0 0
+		echo "url = $SOCKET_URL?db=2"
+	} >"$CONFIG"
+	locks_in 2
+	printf 'note = %20000d\n' 0 >>"$CONFIG"
+	bad_config 4 'too long a line'
 }
 
 @test "an empty file, and one of comments alone, say nothing" {

@@ -122,6 +122,7 @@ command_sees_its_own() {
 @test "the command of each verb gets none of rlock's descriptors, whatever the server" {
 	local verb
 	echo "$SECRET" >password
+	chmod 600 password
 	printf 'url = %s\n' "$TCP_URL" >rlock.conf
 	for verb in run lock fair rlock wlock; do
 		command_sees_its_own "$verb"
@@ -336,6 +337,7 @@ awaits_an_answer() {
 
 @test "neither REDISCLI_AUTH nor a password file is told of by what rlock says, sends or leaves" {
 	echo "$SECRET" >password
+	chmod 600 password
 	redis config set requirepass "$SECRET" >/dev/null
 	export REDISCLI_AUTH=$SECRET
 	{

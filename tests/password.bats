@@ -12,6 +12,7 @@ setup_file() {
 }
 teardown_file() { stop_server; }
 setup() {
+	umask 077 # for password files
 	REDISCLI_AUTH=$SECRET redis config set requirepass '' >/dev/null 2>&1
 	common_setup
 	cd "$BATS_TEST_TMPDIR" || return
@@ -215,6 +216,43 @@ lock_there() {
 	assert_equal "$(admin exists a)" 1
 	run -0 rlock unlock -u "redis://:$SECRET@$PLACE" --pid $$ a
 	assert_equal "$(admin exists a)" 0
+}
+
+# ---- whose file it is ----
+
+@test "a password file that others can write is refused, and what to type is said" {
+	local mode
+	want_password
+	echo "$SECRET" >'my file'
+	for mode in 620 602 660 666; do
+		chmod "$mode" 'my file'
+		run rlock run --password-file 'my file' a -- touch ran
+		assert_refused 78 "password file 'my file': others can write it, its mode is 0$mode"
+		assert_output --regexp "then: chmod 600 'my file'\$"
+	done
+	chmod 600 'my file'
+	run -0 rlock run --password-file 'my file' a -- true
+	assert_output ''
+}
+
+@test "a password file that anybody can read is used, with one warning that says what to type" {
+	want_password
+	echo "$SECRET" >file
+	chmod 644 file
+	ln -s file link
+	run -0 rlock run --password-file link -u "redis://$PLACE/1" -u "redis://$PLACE/2" a -- true
+	assert_output "rlock: password file 'link': anybody can read it, its mode is 0644: try: chmod 600 link"
+	chmod 640 file
+	run -0 rlock run --password-file file a -- true
+	assert_output ''
+}
+
+@test "a password can come from a pipe" {
+	want_password
+	run -0 bash -c 'rlock run --password-file <(echo "$1") a -- true' bash "$SECRET"
+	assert_output ''
+	run -0 sh -c 'echo "$1" | rlock run --password-file /dev/stdin a -- true' sh "$SECRET"
+	assert_output ''
 }
 
 # ---- a wrong one, or none ----

@@ -1293,6 +1293,7 @@ hides_passwords() {
 	VIA[SERVERS[1]]=redis://:w0rd@$address
 	use_servers "${SERVERS[@]}"
 	echo s3cr3t >file
+	chmod 600 file
 	run -0 rlock run --password-file file a -- true
 	assert_output ''
 	REDISCLI_AUTH=s3cr3t run -0 rlock run a -- true
