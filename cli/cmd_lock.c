@@ -22,6 +22,7 @@
 #include "job.h"
 #include "keeper.h"
 #include "names.h"
+#include "passing.h"
 #include "procs.h"
 #include "renewer.h"
 #include "runtime.h"
@@ -97,8 +98,10 @@ static int find_target(struct taker *taker)
 
 	if (opts->command != NULL || opts->owner != NULL)
 		return 0;
-	taker->target_fd = session_target((pid_t)opts->pid, opts->names, opts->name_count,
-					  &taker->target, &taker->target_start, &code);
+	taker->target_fd =
+		session_target((pid_t)opts->pid, &taker->target, &taker->target_start, &code);
+	if (code == 0 && opts->pid == 0)
+		code = passing_check(taker->target, taker->verb, opts);
 	return code;
 }
 

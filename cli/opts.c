@@ -401,6 +401,8 @@ int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	}
 	memory->words = words;
 	opts->command = words.is_cut ? words.command : NULL;
+	opts->words = words.words;
+	opts->word_count = words.count;
 	code = argv_read(&draft, &words, is_done);
 	if (*is_done)
 		opts_print_help(verb);

@@ -40,6 +40,8 @@ struct opts {
 	struct rlock_name *names;
 	size_t name_count;
 	char **command; /* NULL when there is none; argv as it came, NULL-terminated */
+	char **words;   /* what stood between the verb and "--", for a corrected line */
+	size_t word_count;
 
 	struct rlock_url *
 		*urls; /* with database and password in place; the only one may be local: */

@@ -152,6 +152,15 @@ int proc_open(pid_t pid, uint64_t start)
 	return -1;
 }
 
+bool proc_command_line(pid_t pid, char *out, size_t size, size_t *len_out)
+{
+	ssize_t len = read_file(pid, "cmdline", out, size - 1);
+
+	out[len > 0 ? len : 0] = '\0';
+	*len_out = len > 0 ? (size_t)len : 0;
+	return len >= 0;
+}
+
 static void text_free(char *text)
 {
 	if (text != usual_text)

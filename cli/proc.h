@@ -5,6 +5,7 @@
 #define PROC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -40,6 +41,12 @@ uint64_t proc_namespace(void);
  * which is ESRCH only when the process has gone.
  */
 int proc_open(pid_t pid, uint64_t start);
+
+/*
+ * The words that the process was called with, a NUL behind each, as many bytes as have room; a NUL stands
+ * behind the last of them in any case. False when that can't be seen.
+ */
+bool proc_command_line(pid_t pid, char *out, size_t size, size_t *len_out);
 
 /* Whether the hold id stands in the RLOCK_HELD of the environment that the process was given; else GONE. */
 enum proc_sight proc_carries_hold(pid_t pid, const char *hold_id);

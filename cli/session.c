@@ -640,21 +640,6 @@ int session_owners(pid_t pid, const struct rlock_name *names, size_t name_count,
 /* ---- the calling process ---- */
 
 /*
- * A fork that hasn't called exec has its parent's stack where that has it; with exec it moves. With
- * standard output a pipe that is the inside of $( ), which ends as soon as we do.
- */
-static bool is_passing_subshell(const struct proc *caller)
-{
-	struct proc parent;
-	struct stat stat;
-
-	if (fstat(STDOUT_FILENO, &stat) != 0 || !S_ISFIFO(stat.st_mode))
-		return false;
-	return caller->stack > 1 && proc_read(caller->parent, &parent) &&
-	       parent.stack == caller->stack && strcmp(parent.name, caller->name) == 0;
-}
-
-/*
  * A process is born in its caller's session, and leaves it only to lead one of its own. A parent in another
  * one is not the caller, who has ended, but who took us over. That is mostly process 1, which no leader has
  * for a caller without saying so.
@@ -685,18 +670,7 @@ static int say_no_target(pid_t pid, bool is_parent)
 	return EXIT_USAGE;
 }
 
-static void say_passing_subshell(const struct rlock_name *names, size_t name_count)
-{
-	struct usage_line line;
-
-	usage_begin(&line, "lock");
-	usage_add_plain(&line, "--pid $$");
-	usage_add_names(&line, names, name_count);
-	say_error("the lock would belong to a subshell that ends at once: %s", line.text);
-}
-
-int session_target(pid_t pid, const struct rlock_name *names, size_t name_count, pid_t *pid_out,
-		   uint64_t *start_out, int *code)
+int session_target(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code)
 {
 	bool is_parent = pid == 0;
 	enum proc_sight sight;
@@ -713,10 +687,6 @@ int session_target(pid_t pid, const struct rlock_name *names, size_t name_count,
 	}
 	if (sight == PROC_GONE || target.state == 'Z' || (is_parent && is_orphan(pid))) {
 		*code = say_no_target(pid, is_parent);
-		return -1;
-	}
-	if (is_parent && is_passing_subshell(&target)) {
-		say_passing_subshell(names, name_count);
 		return -1;
 	}
 	fd = proc_open(pid, target.start);

@@ -72,11 +72,9 @@ int session_owners(pid_t pid, const struct rlock_name *names, size_t name_count,
 
 /*
  * The process that a lock without a command is for: pid, or with 0 the parent. A descriptor of it,
- * and its identity; -1 and the exit code in *code after one line by say_error. A parent that is but
- * a subshell about to end is refused, with the line to write instead, for these names.
+ * and its identity; -1 and the exit code in *code after one line by say_error.
  */
-int session_target(pid_t pid, const struct rlock_name *names, size_t name_count, pid_t *pid_out,
-		   uint64_t *start_out, int *code);
+int session_target(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code);
 
 /* ---- for the renewer; session may be NULL in session_fd ---- */
 
