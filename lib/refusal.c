@@ -33,11 +33,9 @@ static const struct meaning meanings[] = {
 	{ "WRONGTYPE", RLOCK_EKIND, "the key is something else than a lock" },
 	{ "LOADING", RLOCK_ENET, NULL },
 	{ "BUSY", RLOCK_ENET, NULL },
-	{ "MASTERDOWN", RLOCK_ENET, NULL },
 	{ "CLUSTERDOWN", RLOCK_ENET, NULL },
 	{ "TRYAGAIN", RLOCK_ENET, NULL },
 	{ "UNBLOCKED", RLOCK_ENET, NULL },
-	{ "READONLY", RLOCK_ENET, "this is a replica: name its primary" },
 	{ "NOREPLICAS", RLOCK_ENET, NULL },
 	{ "MISCONF", RLOCK_ENET, NULL },
 	{ "OOM", RLOCK_ENET, "the server is full" },
@@ -52,6 +50,9 @@ static const struct meaning meanings[] = {
 	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed" },
 	{ "DENIED", RLOCK_EAUTH, "the server is in protected mode: it wants a password" },
 };
+
+/* What only a replica says: to a write, and to whatever else while it has lost its primary. */
+static const char *const replica_says[] = { "READONLY", "MASTERDOWN" };
 
 static bool starts_with(const char *text, const char *prefix)
 {
@@ -172,6 +173,22 @@ static bool is_missing_right(const char *error)
 	       strstr(error, "can't run this command or subcommand") != NULL;
 }
 
+static bool is_of_replica(const char *words)
+{
+	for (size_t i = 0; i < sizeof(replica_says) / sizeof(replica_says[0]); i++)
+		if (starts_with(words, replica_says[i]))
+			return true;
+	return false;
+}
+
+/* It may be the primary of others by the next try, or another server may: it is as good as none now. */
+static enum rlock_status replica(struct rlock__link *link, const char *shown)
+{
+	return rlock__fail(link, RLOCK_ENET,
+			   "%s is a replica: it can grant no lock: name its primary (%s)",
+			   rlock_url_server(rlock__link_url(link)), shown);
+}
+
 enum rlock_status rlock__refusal(struct rlock__link *link, const char *error, size_t len,
 				 const struct rlock__script *script)
 {
@@ -184,6 +201,8 @@ enum rlock_status rlock__refusal(struct rlock__link *link, const char *error, si
 		return missing_right(link, text, script);
 	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
+	if (is_of_replica(words))
+		return replica(link, shown);
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		const struct meaning *meaning = &meanings[i];
 

@@ -13,6 +13,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: extend
 -- include: publish
 -- include: candidates
+-- include: replica
 -- include: take
 -- include: mutex_take
 -- include: line
@@ -58,7 +59,7 @@ local first_busy
 for index, name in ipairs(names) do
 	local reply = judge(index, name)
 	if reply then
-		return reply
+		return refusal_of_replica(name) or reply
 	end
 	if not name.is_to_be_had then
 		first_busy = first_busy or index
@@ -83,7 +84,8 @@ if first_busy then
 			end
 		end
 	end
-	return busy_with(first_busy, names[first_busy], least_look_ms, since_us and digits(since_us) or '')
+	return refusal_of_replica(names[1])
+		or busy_with(first_busy, names[first_busy], least_look_ms, since_us and digits(since_us) or '')
 end
 
 return take_all(function(name)

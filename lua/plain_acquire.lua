@@ -17,6 +17,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: entry
 -- include: extend
 -- include: candidates
+-- include: replica
 -- include: take
 -- include: mutex_take
 
@@ -45,7 +46,7 @@ end
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)
 	if reply then
-		return reply
+		return refusal_of_replica(name) or reply
 	end
 end
 return take_all(mutex_take)

@@ -14,6 +14,8 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 -- include: entry
 -- include: extend
 -- include: lingering
+-- include: refused
+-- include: replica
 -- include: renewal
 
 return renew_all(function(name, owner)

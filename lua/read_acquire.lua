@@ -13,6 +13,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'timeouts' }
 -- include: extend
 -- include: lingering
 -- include: candidates
+-- include: replica
 -- include: take
 -- include: readers
 
@@ -135,7 +136,7 @@ end
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)
 	if reply then
-		return reply
+		return refusal_of_replica(name) or reply
 	end
 end
 return take_all(read_take)

@@ -16,6 +16,8 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 -- include: extend
 -- include: lingering
 -- include: readers
+-- include: refused
+-- include: replica
 -- include: renewal
 
 return renew_all(function(name, field)

@@ -13,6 +13,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'timeouts' }
 -- include: extend
 -- include: lingering
 -- include: candidates
+-- include: replica
 -- include: take
 -- include: readers
 
@@ -65,7 +66,7 @@ local first_obstacle
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)
 	if reply and reply[1] ~= 0 then
-		return reply
+		return refusal_of_replica(name) or reply
 	end
 	first_obstacle = first_obstacle or reply
 end
@@ -75,7 +76,7 @@ if first_obstacle then
 			claim_turn(name)
 		end
 	end
-	return first_obstacle
+	return refusal_of_replica(names[1]) or first_obstacle
 end
 
 return take_all(function(name)

@@ -533,12 +533,76 @@ refuses_kind() {
 	refuses_kind hset a mode read somebody 1
 }
 
-@test "a replica is refused with 69" {
-	own_server --replicaof 127.0.0.1 1
+# refused_by_replica OPTION...: by each kind of lock.
+refused_by_replica() {
+	local verb
+	for verb in run fair rlock wlock; do
+		run -69 --separate-stderr rlock "$verb" "$@" a -- touch ran
+		assert_equal "$stderr" "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its primary (READONLY You can't write against a read only replica.)"
+		[ ! -e ran ]
+	done
+}
+
+@test "a replica is refused with 69 and its name, whether the lock is held or free" {
+	own_server
+	redis replicaof 127.0.0.1 1
+	refused_by_replica
+	refused_by_replica -n
+	redis replicaof no one
+	redis hset a somebody:1 1
+	redis replicaof 127.0.0.1 1
+	refused_by_replica
+	refused_by_replica -n
+	refused_by_replica -w 100ms
+	redis replicaof no one
+	redis del a
+	redis hset a mode read somebody:1 1
+	redis replicaof 127.0.0.1 1
+	refused_by_replica -w 100ms
+	redis replicaof no one
+	redis del a
+	redis set a value
+	redis replicaof 127.0.0.1 1
+	refused_by_replica
+}
+
+@test "a replica that has lost its primary, and tells nobody what it knows, is refused by its name" {
+	own_server --replica-serve-stale-data no
+	redis replicaof 127.0.0.1 1
 	run -69 rlock run a -- touch ran
 	[ "${#lines[@]}" -eq 1 ]
-	assert_output --regexp '^rlock: a: '
+	assert_output --partial "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock"
 	[ ! -e ran ]
+}
+
+@test "a server that is a replica for a while is waited for, and gives the lock when it is none any more" {
+	own_server
+	redis hset a somebody:1 1
+	in_background sh -c 'exec "$@" 2>said' sh rlock run -v a -- touch ran
+	wait_until 5 has_waiters a
+	redis replicaof 127.0.0.1 1
+	redis publish 'redisson_lock__channel:{a}' 0
+	wait_until 15 grep -q ' is a replica' said
+	redis replicaof no one
+	redis del a
+	ended_with 0
+	file_exists ran
+}
+
+has_refused_writes() {
+	redis info errorstats | grep -q '^errorstat_READONLY:'
+}
+
+@test "a hold that a replica has not heard of is not lost" {
+	own_server
+	hold_and_listen a -t 12s
+	printf '%s\n' multi 'rename a kept' 'replicaof 127.0.0.1 1' exec | redis
+	wait_until 8 has_refused_writes
+	printf '%s\n' multi 'replicaof no one' "eval \"redis.call('rename', 'kept', 'a')\" 2 kept a" exec | redis
+	let_go
+	ended_with 0
+	[ ! -s said ]
+	no_keys
 }
 
 @test "a server that turns into a replica while the lock is held: the command is stopped in time" {

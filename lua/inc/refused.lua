@@ -1,6 +1,14 @@
+local function is_of_replica(reply)
+	return string.find(reply.err, 'READONLY', 1, true) ~= nil
+end
+
 -- The error to give for a command that was refused. Redis does not always say which one it was, and
 -- the user needs to know which right is missing.
 local function refused(command, reply)
+	if is_of_replica(reply) then
+		-- In one form: Redis 6.2 puts the line of the script in front.
+		return redis.error_reply("READONLY You can't write against a read only replica.")
+	end
 	if string.find(reply.err, ' key', 1, true) or string.find(reply.err, ' channel', 1, true) then
 		return reply -- it may run that, but not on this key or channel
 	end

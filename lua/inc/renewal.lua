@@ -1,5 +1,6 @@
 -- The frame of every renewal: renew(name, owner) pushes the lease forward and gives the time to live, or nil
--- when the owner does not hold that name any more. Needs: names, entry, extend, now, lingering.
+-- when the owner does not hold that name any more. Needs: names, entry, extend, now, lingering,
+-- replica.
 local function renew_all(renew)
 	local lost_index, least_ttl_ms
 	for index, name in ipairs(names) do
@@ -18,7 +19,7 @@ local function renew_all(renew)
 		end
 	end
 	if lost_index then
-		return { lost_index }
+		return refusal_of_replica(names[lost_index]) or { lost_index }
 	end
 	return { 0, least_ttl_ms }
 end
