@@ -3,6 +3,7 @@
  * belongs to the calling process.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,6 +284,26 @@ static void fill_watch(struct watch *watch, const struct taker *taker)
 	watch->job_start = taker->target_start;
 }
 
+/*
+ * The renewer outlives us. An rlock further up that waits for the processes of its command, or stops them, must not
+ * meet one that can't be told from them yet: once it has closed what it has from us, it can.
+ */
+static pid_t start_known_renewer(const struct renewer_job *job)
+{
+	int gate[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe2(gate, O_CLOEXEC) != 0)
+		return -1;
+	pid = renewer_start(job);
+	(void)close(gate[1]);
+	if (pid > 0)
+		(void)!read(gate[0], &byte, sizeof(byte));
+	(void)close(gate[0]);
+	return pid;
+}
+
 /* The renewer waits for is_committed: until the file says whose the lock is, it is still ours. */
 static int start_renewer(const struct taker *taker, struct watch *watch)
 {
@@ -300,7 +321,7 @@ static int start_renewer(const struct taker *taker, struct watch *watch)
 	struct proc proc;
 
 	if (job.keeper_fd >= 0) {
-		session->renewer = renewer_start(&job);
+		session->renewer = start_known_renewer(&job);
 		(void)close(job.keeper_fd);
 	}
 	if (job.keeper_fd < 0 || session->renewer < 0) {

@@ -9,16 +9,17 @@
  * point. A request that is given up arrives at any later time or never (late_*: of each sort one a hold).
  *
  * SCENARIO: contenders; nested: the second runs in the first one's COMMAND, and inherits its owner; stops: the
- * keeper and the renewer of the first may be stopped and continued as well, and those of the second live.
+ * keeper and the renewer of the first may be stopped and continued as well, and those of the second live; leftovers:
+ * with --wait-all. In all others a COMMAND that leaves processes running was told to end.
  *
  * Not modelled: several names or servers, other kinds of locks, lines, how a waiter is woken, TERM and --grace
  * (at the deadline there is KILL only), --at-least, --max-run, --lease, --on-lost, --kill-child, locks without
  * COMMAND, unlock --force, a server that forgets, and what COMMAND left in the background on purpose.
  */
-mtype = { contenders, nested, stops, exclusion, late_renewals, counting, orphans, free_at_end };
+mtype = { contenders, nested, stops, leftovers, exclusion, late_renewals, counting, orphans, free_at_end };
 mtype = { none, acquire_without_id, release_without_id, renew_without_id, renew_takes_anew, acquire_without_lease,
 	lease_from_reply, deadline_at_lease_end, keeper_enforces_nothing, renewer_enforces_nothing, both_release,
-	rest_runs_on, start_not_forbidden, start_forbidden_by_nobody, start_after_deadline,
+	rest_runs_on, renewer_blind_to_rest, start_not_forbidden, start_forbidden_by_nobody, start_after_deadline,
 	renewer_blind_to_command, renews_for_stopped_keeper };
 #ifndef CHECK
 #define CHECK exclusion
@@ -28,6 +29,7 @@ mtype = { none, acquire_without_id, release_without_id, renew_without_id, renew_
 #define LEASE 3
 #define DEADLINE (MUTANT == deadline_at_lease_end -> LEASE : LEASE - 1) /* watch.c: watch_kill_ms */
 #define NOBODY 2
+#define WAITS_FOR_ALL (SCENARIO == leftovers)
 
 mtype = { IDLE, ASKING, HAD, STARTING, WATCHING, ENDING, RELEASING, GONE }; /* GONE: ended, or killed */
 mtype = { NONE, SLEEPING, RENEWING }; /* a renewer, which also is RELEASING, and GONE when it ended by itself */
@@ -67,8 +69,9 @@ bit is_given_back[2]; byte over_for[2], idle_for;
 #define RENEWER_KILLS(c) (RENEWER_WATCHES(c) && IS_DUE(c) && MUTANT != renewer_enforces_nothing)
 #define RENEWER_FORBIDS(c) (RENEWER_WATCHES(c) && !KEEPER_LIVES(c) && job[c] == NOT_STARTED && \
 	MUTANT != start_forbidden_by_nobody)
-#define HAS_JOB_ENDED(c) (job[c] == NEVER || job[c] == PID && (command[c] == REST || command[c] == ENDED) && \
-	MUTANT != renewer_blind_to_command)
+#define RENEWER_WAITS_FOR_ALL (WAITS_FOR_ALL && MUTANT != renewer_blind_to_rest)
+#define HAS_JOB_ENDED(c) (job[c] == NEVER || job[c] == PID && (command[c] == REST && !RENEWER_WAITS_FOR_ALL || \
+	command[c] == ENDED) && MUTANT != renewer_blind_to_command)
 #define RENEWER_IS_OVER(c) (RENEWER_WATCHES(c) && HAS_JOB_ENDED(c) && (MUTANT == both_release || \
 	!KEEPER_LIVES(c) && !(command[c] == REST && is_stopping[c])))
 #define IS_POINTLESS(c) (HAS_JOB_ENDED(c) && keeper_stopped[c] && MUTANT != renews_for_stopped_keeper)
@@ -82,11 +85,12 @@ inline be_done(wire)
 	asked[self] = (wire == QUIET -> asked[self] : 0); wire = QUIET
 }
 
-/* What COMMAND left when it ended by itself is not protected; without a keeper nobody knows that it did not. What
- * nobody will look at again is forgotten, which makes for fewer states. */
+/* What COMMAND left when it ended by itself is not protected, but with --wait-all; without a keeper nobody knows that it
+ * did not. What nobody will look at again is forgotten, which makes for fewer states. */
 inline settle(c)
 {
-	command[c] = (command[c] == REST && !KEEPER_LIVES(c) && !is_stopping[c] || IS_SETTLED(c) -> ENDED : command[c]);
+	command[c] = (command[c] == REST && !KEEPER_LIVES(c) && !is_stopping[c] && !WAITS_FOR_ALL || IS_SETTLED(c) ->
+		ENDED : command[c]);
 	if :: command[c] == ENDED && keeper[c] != WATCHING -> job[c] = PID; is_lost[c] = 0; is_stopping[c] = 0
 	:: else fi;
 	if :: IS_SETTLED(c) -> renewer[c] = GONE; age[c] = 0; over_for[c] = 0 :: else fi
@@ -208,7 +212,7 @@ end:	do
 /* What is not put off until after the next tick. */
 #define KEEPER_IS_BUSY(c) (KEEPER_KILLS(c) || KEEPER_RUNS(c) && (keeper[c] == HAD || keeper[c] == STARTING || \
 	keeper[c] == ENDING || keeper[c] == RELEASING && age[c] >= LEASE || keeper[c] == WATCHING && \
-	(command[c] == ENDED || command[c] == REST && !is_stopping[c])))
+	(command[c] == ENDED || command[c] == REST && !is_stopping[c] && !WAITS_FOR_ALL)))
 #define RENEWER_IS_BUSY(c) (RENEWER_KILLS(c) || RENEWER_FORBIDS(c) || RENEWER_IS_OVER(c) || \
 	RENEWER_RUNS(c) && renewer[c] == RELEASING && age[c] >= LEASE)
 #define IS_BUSY(c) (KEEPER_IS_BUSY(c) || RENEWER_IS_BUSY(c) || command[c] == FORKED || command[c] == KNOWN)

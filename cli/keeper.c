@@ -17,6 +17,7 @@
 #include "exits.h"
 #include "job.h"
 #include "keeper.h"
+#include "leftovers.h"
 #include "local.h"
 #include "names.h"
 #include "procs.h"
@@ -40,14 +41,15 @@ struct keeper {
 	const struct keeper_job *job;
 	struct watch *watch;
 	struct stopper stopper;
+	struct leftovers leftovers; /* with --wait-all, behind the command's end */
 	int timer_fd, self_fd;
 	int knock_fd[2];  /* ours, and the renewer's: a byte wakes the other side */
 	int64_t timer_ms; /* what the timer is set to */
 	pid_t command, renewer;
 	bool has_ended; /* the command; how is in end_* */
 	int end_code, end_signal;
+	bool is_done;            /* it has ended, and with --wait-all what it left running, too */
 	int64_t ended_ms;        /* at that time at the latest */
-	bool had_children;       /* before we started any */
 	int64_t settle_ms;       /* when to look whether the command is still stopped */
 	int64_t renewer_ms;      /* not before then another renewer */
 	int64_t shrink_ms;       /* when this turns out to be a long command */
@@ -78,6 +80,7 @@ static void fill_watch(struct watch *watch, const struct keeper_job *job)
 	watch->is_fixed_lease = opts->is_fixed_lease;
 	watch->is_shared = job->kind == RLOCK_READ;
 	watch->kill_child = opts->kill_child;
+	watch->wait_all = opts->wait_all;
 	watch->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_KILL : opts->on_lost;
 	memcpy(watch->hold_id, rlock_hold_id(job->hold), strlen(rlock_hold_id(job->hold)) + 1);
 	watch->sent_ms = rlock_hold_sent_ms(job->hold);
@@ -109,26 +112,31 @@ static bool keeper_equip(struct keeper *keeper)
 
 static int keeper_init(struct keeper *keeper, const struct keeper_job *job)
 {
+	bool adopts_strangers = !has_children();
+
 	*keeper = (struct keeper){
 		.job = job,
 		.timer_fd = -1,
 		.knock_fd = { -1, -1 },
 		.self_fd = -1,
+		.leftovers = { .fd = -1 },
 		.timer_ms = INT64_MAX,
 		.settle_ms = INT64_MAX,
 		.shrink_ms = rlock_now_ms() + LONG_COMMAND_MS,
-		.had_children = has_children(),
 	};
 	if (!keeper_equip(keeper))
 		return say_system("cannot watch over a command");
 	fill_watch(keeper->watch, job);
+	keeper->watch->adopts_strangers = adopts_strangers;
 	stopper_init(&keeper->stopper, keeper->watch);
+	leftovers_init(&keeper->leftovers);
 	return 0;
 }
 
 static void keeper_clear(struct keeper *keeper)
 {
 	stopper_free(&keeper->stopper);
+	leftovers_clear(&keeper->leftovers);
 	watch_free(keeper->watch);
 	if (keeper->timer_fd >= 0)
 		(void)close(keeper->timer_fd);
@@ -190,11 +198,7 @@ static int start_command(struct keeper *keeper)
 
 static void note_end(struct keeper *keeper, const siginfo_t *info)
 {
-	int64_t gone_ms = keeper->watch->job_gone_ms;
-
 	keeper->has_ended = true;
-	/* We may have been stopped when it ended; the renewer was not. */
-	keeper->ended_ms = gone_ms != 0 ? gone_ms : rlock_now_ms();
 	keeper->watch->job_pid = JOB_NEVER;
 	if (info->si_code == CLD_EXITED)
 		keeper->end_code = info->si_status;
@@ -235,6 +239,22 @@ static void replace_renewer(struct keeper *keeper)
 		say_step("cannot start a renewer: %s", strerror(errno));
 }
 
+/* ---- processes ---- */
+
+static struct proc_roots roots_of(const struct keeper *keeper)
+{
+	struct proc_roots roots = {
+		.job = keeper->has_ended ? 0 : keeper->command,
+		.job_start = keeper->watch->job_start,
+		.hold_id = keeper->watch->hold_id,
+		.adopter = getpid(),
+		.adopts_strangers = keeper->watch->adopts_strangers,
+		.except = { keeper->renewer, local_server_pid() },
+	};
+
+	return roots;
+}
+
 /* ---- signals ---- */
 
 /* The command is another user's by now: told once, as the lock is kept until it ends. */
@@ -249,12 +269,17 @@ static void say_unheard(struct keeper *keeper, int signal)
 	report_unheard(keeper->job->opts, &command, signal);
 }
 
+static bool asks_to_end(int signal)
+{
+	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+}
+
 /* Should we be killed behind it, the renewer has to know that the command was told. */
 static bool tell(struct keeper *keeper, int signal)
 {
 	bool was_told_to_end = keeper->watch->was_told_to_end;
 
-	if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT)
+	if (asks_to_end(signal))
 		keeper->watch->was_told_to_end = true;
 	if (kill(keeper->command, signal) == 0)
 		return true;
@@ -264,23 +289,40 @@ static bool tell(struct keeper *keeper, int signal)
 	return false;
 }
 
+/* What the command left running is waited for: who is to end is stopped whole, at the next turn of the loop. */
+static void tell_leftovers(struct keeper *keeper, int signal)
+{
+	struct proc_report report;
+	struct proc_roots roots;
+
+	if (asks_to_end(signal)) {
+		keeper->watch->was_told_to_end = true;
+		return;
+	}
+	roots = roots_of(keeper);
+	(void)procs_signal(&roots, signal, NULL, &report);
+}
+
 static void pass_on(struct keeper *keeper, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
 	/* With its hang-up the kernel sends CONT, too. */
 	bool wakes = signal == SIGTERM || (signal == SIGHUP && info->ssi_code == SI_KERNEL);
 
-	if (!keeper->has_ended && tell(keeper, signal) && wakes)
+	if (keeper->has_ended && keeper->watch->wait_all)
+		tell_leftovers(keeper, signal);
+	else if (!keeper->has_ended && tell(keeper, signal) && wakes)
 		(void)kill(keeper->command, SIGCONT);
 }
 
 /*
  * What the terminal sends goes to the command as well: but for its hang-up, which the kernel tells the leader of
- * the session alone.
+ * the session alone. Nor does it reach one that has ended; what that left running mostly ignores the terminal.
  */
-static bool has_reached_command(const struct signalfd_siginfo *info)
+static bool has_reached_command(const struct keeper *keeper, const struct signalfd_siginfo *info)
 {
-	return info->ssi_code == SI_KERNEL && (info->ssi_signo != SIGHUP || getsid(0) != getpid());
+	return !keeper->has_ended && info->ssi_code == SI_KERNEL &&
+	       (info->ssi_signo != SIGHUP || getsid(0) != getpid());
 }
 
 static void read_signals(struct keeper *keeper)
@@ -291,7 +333,7 @@ static void read_signals(struct keeper *keeper)
 	while ((signal = signals_next(keeper->job->signals, &info)) != 0) {
 		if (signal == SIGCHLD)
 			reap(keeper);
-		else if (!has_reached_command(&info))
+		else if (!has_reached_command(keeper, &info))
 			pass_on(keeper, &info);
 	}
 }
@@ -385,6 +427,32 @@ static void report(struct keeper *keeper)
 
 /* ---- the loop ---- */
 
+/* Whether the command left something running that the lock is to be kept for. */
+static bool has_leftovers(struct keeper *keeper)
+{
+	int64_t now_ms = rlock_now_ms();
+	struct proc_roots roots;
+
+	/* We may have been stopped when the last of it ended; the renewer was not. */
+	if (!keeper->watch->wait_all || keeper->watch->job_gone_ms != 0)
+		return false;
+	if (!leftovers_are_due(&keeper->leftovers, now_ms))
+		return true;
+	roots = roots_of(keeper);
+	return leftovers_look(&keeper->leftovers, &roots, now_ms);
+}
+
+static void find_end(struct keeper *keeper)
+{
+	int64_t gone_ms;
+
+	if (!keeper->has_ended || keeper->is_done || has_leftovers(keeper))
+		return;
+	keeper->is_done = true;
+	gone_ms = keeper->watch->job_gone_ms;
+	keeper->ended_ms = gone_ms != 0 ? gone_ms : rlock_now_ms();
+}
+
 /*
  * What is on the page at one moment. The renewer writes it meanwhile: what is judged, said and done in a turn of
  * the loop has to follow from one and the same page.
@@ -418,30 +486,25 @@ static void look_around(struct keeper *keeper)
 {
 	look_at_page(keeper);
 	read_signals(keeper);
+	find_end(keeper);
 	if (keeper->has_ended)
 		read_page(keeper);
 }
 
 static bool stop_step(struct keeper *keeper)
 {
-	struct proc_roots roots = {
-		.job = keeper->has_ended ? 0 : keeper->command,
-		.job_start = keeper->watch->job_start,
-		.hold_id = keeper->watch->hold_id,
-		.adopter = getpid(),
-		.adopts_strangers = !keeper->had_children,
-		.except = { keeper->renewer, 0 },
-	};
+	struct proc_roots roots;
 
 	if (keeper->reason == STOP_NONE)
 		return false;
-	roots.except[1] = local_server_pid();
+	roots = roots_of(keeper);
 	return stopper_step(&keeper->stopper, &roots, rlock_now_ms());
 }
 
+/* With all that the lock was to be kept for. */
 static bool has_ended_by_itself(const struct keeper *keeper)
 {
-	return keeper->has_ended && keeper->end_signal == 0 && !keeper->watch->was_told_to_end;
+	return keeper->is_done && !keeper->watch->was_told_to_end;
 }
 
 /* While the command ran, that is. */
@@ -458,7 +521,7 @@ static bool has_ended_in_peace(const struct keeper *keeper)
 	       (keeper->reason == STOP_NONE || keeper->ended_ms < keeper->watch->reason_ms);
 }
 
-/* Whether all is said and done. A command that was stopped is stopped whole. */
+/* Whether all is said and done. */
 static bool is_over(struct keeper *keeper, bool has_processes)
 {
 	const struct proc_report *report = &keeper->stopper.report;
@@ -474,12 +537,21 @@ static bool is_over(struct keeper *keeper, bool has_processes)
 	       rlock_now_ms() >= watch_lease_end_ms(keeper->watch);
 }
 
+/* A command that was told to end is stopped whole; what one that ends by itself leaves running is its business. */
+static bool is_rest_to_stop(const struct keeper *keeper)
+{
+	return keeper->has_ended && !keeper->is_stopping &&
+	       (keeper->is_done || keeper->watch->was_told_to_end);
+}
+
 static int64_t next_ms(const struct keeper *keeper)
 {
 	int64_t next = watch_next_ms(keeper->watch);
 
 	if (keeper->stopper.again_ms < next)
 		next = keeper->stopper.again_ms;
+	if (keeper->leftovers.again_ms < next)
+		next = keeper->leftovers.again_ms;
 	if (keeper->settle_ms < next)
 		next = keeper->settle_ms;
 	if (keeper->shrink_ms < next)
@@ -505,6 +577,7 @@ static void wait_for_something(struct keeper *keeper)
 		{ keeper->job->signals->fd, POLLIN, 0 },
 		{ keeper->timer_fd, POLLIN, 0 },
 		{ keeper->knock_fd[0], POLLIN, 0 },
+		{ keeper->leftovers.fd, POLLIN, 0 },
 	};
 	uint64_t value;
 
@@ -531,7 +604,7 @@ static void watch_over(struct keeper *keeper)
 		report(keeper);
 		if (is_over(keeper, has_processes))
 			return;
-		if (keeper->has_ended && !keeper->is_stopping) {
+		if (is_rest_to_stop(keeper)) {
 			watch_stop(keeper->watch, STOP_REST);
 			continue;
 		}

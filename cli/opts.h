@@ -59,6 +59,7 @@ struct opts {
 	bool is_fixed_lease; /* --lease: no watchdog */
 	int64_t at_least_ms; /* 0: none */
 	int64_t max_run_ms;  /* 0: none */
+	bool wait_all;       /* for what COMMAND leaves running, too */
 	int64_t grace_ms;
 	enum on_lost on_lost;
 	bool kill_child;

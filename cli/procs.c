@@ -337,6 +337,7 @@ static bool walk(const struct proc_roots *roots, table_fn read, int signal,
 		if (!table.is_member[i] || proc_is_gone(proc))
 			continue;
 		report->running++;
+		report->running_one = *proc;
 		if (set_has(signaled, proc) ||
 		    (spares_clean_up && is_clean_up(&table, signaled, proc)))
 			continue;
@@ -363,6 +364,7 @@ static bool signal_job_only(const struct proc_roots *roots, int signal, struct p
 	if (signal == SIGTERM)
 		(void)kill(job.pid, SIGCONT);
 	out->running = 1;
+	out->running_one = job;
 	return signaled == NULL || signal == 0 || set_add(signaled, &job);
 }
 
@@ -392,6 +394,7 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 			out->refused_one = report.refused_one;
 	}
 	out->running = report.running;
+	out->running_one = report.running_one;
 	out->refused = refused;
 	proc_set_free(&own);
 	/* A child of ours keeps its number until we let it go. */
@@ -400,14 +403,29 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 	return is_complete;
 }
 
-bool procs_family_runs(const struct proc_roots *roots)
+bool procs_family_runs(const struct proc_roots *roots, struct proc *out)
 {
 	struct table table = table_new();
 	bool runs = false;
 
 	if (children_are_told() && table_read_family(roots, &table) && mark_members(roots, &table))
-		for (size_t i = 0; i < table.count && !runs; i++)
+		for (size_t i = 0; i < table.count && !runs; i++) {
 			runs = table.is_member[i] && !proc_is_gone(&table.procs[i]);
+			if (runs && out != NULL)
+				*out = table.procs[i];
+		}
 	table_free(&table);
 	return runs;
+}
+
+bool procs_run(const struct proc_roots *roots, struct proc *out)
+{
+	struct proc_report report;
+	bool is_complete;
+
+	if (procs_family_runs(roots, out))
+		return true;
+	is_complete = procs_signal(roots, 0, NULL, &report);
+	*out = report.running_one;
+	return report.running > 0 || !is_complete;
 }

@@ -36,6 +36,7 @@ struct proc_report {
 	size_t running;          /* how many of the command's processes run still */
 	size_t refused;          /* of those, how many may not be signalled */
 	struct proc refused_one; /* one of these */
+	struct proc running_one; /* one that runs */
 };
 
 /*
@@ -49,8 +50,14 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 
 /*
  * Whether one of those runs whom the kernel tells at once: the command, the adopter's children, and all below them.
- * False where it doesn't tell.
+ * False where it doesn't tell. *out is that one; out may be NULL.
  */
-bool procs_family_runs(const struct proc_roots *roots);
+bool procs_family_runs(const struct proc_roots *roots, struct proc *out);
+
+/*
+ * Whether one of the command's processes runs, which *out is then; out->pid is 0 when not all could be looked at, and
+ * none was found among the others.
+ */
+bool procs_run(const struct proc_roots *roots, struct proc *out);
 
 #endif

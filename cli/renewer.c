@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fds.h"
+#include "leftovers.h"
 #include "local.h"
 #include "procs.h"
 #include "renewer.h"
@@ -42,7 +43,8 @@ struct renewer {
 	struct rlock_hold *hold;
 	struct session *session;
 	struct stopper stopper;
-	int events_fd; /* epoll: everything below */
+	struct leftovers leftovers; /* with wait_all, behind the command's end */
+	int events_fd;              /* epoll: everything below */
 	int timer_fd;
 	int keeper_fd; /* -1: dead */
 	int job_fd;    /* -1: not known yet, or ended */
@@ -51,7 +53,8 @@ struct renewer {
 	int64_t renew_ms; /* when the next renewal is due; INT64_MAX: never again */
 	int64_t retry_ms;
 	int64_t attempt_ms; /* how long the next one may take */
-	bool has_job_ended;
+	bool has_command_ended;
+	bool has_job_ended; /* the command, and with wait_all what it left running, too */
 	bool is_job_unseen; /* nothing will tell its end: there were no means to have it told */
 };
 
@@ -189,6 +192,52 @@ static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
 	};
 	rlock_conn_set_cancel(renewer->conn, renewer->events_fd);
 	stopper_init(&renewer->stopper, watch);
+	leftovers_init(&renewer->leftovers);
+}
+
+/* ---- the command ---- */
+
+static struct proc_roots roots_of(const struct renewer *renewer)
+{
+	const struct watch *watch = renewer->watch;
+	struct proc_roots roots = {
+		.job = renewer->has_command_ended || watch->job_pid <= 0 ? 0 : watch->job_pid,
+		.job_start = watch->job_start,
+		.hold_id = watch->is_for_caller ? NULL : watch->hold_id,
+		.adopter = renewer->keeper_fd >= 0 && !watch->is_for_caller ? renewer->keeper : 0,
+		.adopts_strangers = watch->adopts_strangers,
+		.except = { local_server_pid(), 0 },
+	};
+
+	return roots;
+}
+
+/* Whether the command left something running that the lock is to be kept for. */
+static bool has_leftovers(struct renewer *renewer)
+{
+	int64_t now_ms = rlock_now_ms();
+	struct proc_roots roots;
+
+	if (!renewer->watch->wait_all)
+		return false;
+	if (!leftovers_are_due(&renewer->leftovers, now_ms))
+		return true;
+	roots = roots_of(renewer);
+	return leftovers_look(&renewer->leftovers, &roots, now_ms);
+}
+
+static void find_end(struct renewer *renewer)
+{
+	if (!renewer->has_command_ended || renewer->has_job_ended || has_leftovers(renewer))
+		return;
+	renewer->has_job_ended = true;
+	renewer->watch->job_gone_ms = rlock_now_ms();
+}
+
+static void note_command_end(struct renewer *renewer)
+{
+	renewer->has_command_ended = true;
+	find_end(renewer);
 }
 
 /* ---- what happens around it ---- */
@@ -208,7 +257,7 @@ static void find_job(struct renewer *renewer)
 	struct watch *watch = renewer->watch;
 	pid_t none = JOB_NOT_STARTED;
 
-	if (renewer->job_fd >= 0 || renewer->has_job_ended)
+	if (renewer->job_fd >= 0 || renewer->has_command_ended)
 		return;
 	if (renewer->keeper_fd < 0)
 		(void)atomic_compare_exchange_strong(&watch->job_pid, &none, JOB_NEVER);
@@ -222,7 +271,7 @@ static void find_job(struct renewer *renewer)
 		/* An end that nothing will tell has to be looked for, too. */
 		renewer->is_job_unseen = !observe(renewer->events_fd, renewer->job_fd);
 	else if (errno == ESRCH)
-		renewer->has_job_ended = true;
+		note_command_end(renewer);
 	else
 		renewer->is_job_unseen = true;
 }
@@ -234,7 +283,8 @@ static void continue_keeper(const struct renewer *renewer)
 
 	if (renewer->keeper_fd < 0 || !renewer->watch->is_keeper_stopped)
 		return;
-	if (!renewer->has_job_ended && proc_read(renewer->watch->job_pid, &job) && job.state == 'T')
+	if (!renewer->has_command_ended && proc_read(renewer->watch->job_pid, &job) &&
+	    job.state == 'T')
 		return;
 	(void)syscall(SYS_pidfd_send_signal, renewer->keeper_fd, SIGCONT, NULL, 0);
 }
@@ -258,8 +308,7 @@ static void notice(struct renewer *renewer)
 		find_job(renewer);
 	if (fd_is_ready(renewer->job_fd)) {
 		forget(renewer, &renewer->job_fd);
-		renewer->has_job_ended = true;
-		renewer->watch->job_gone_ms = rlock_now_ms();
+		note_command_end(renewer);
 	}
 	continue_keeper(renewer);
 }
@@ -353,27 +402,13 @@ static void renew(struct renewer *renewer)
 
 /* ---- stopping ---- */
 
-static struct proc_roots roots_of(const struct renewer *renewer)
-{
-	const struct watch *watch = renewer->watch;
-	struct proc_roots roots = {
-		.job = renewer->has_job_ended || watch->job_pid <= 0 ? 0 : watch->job_pid,
-		.job_start = watch->job_start,
-		.hold_id = watch->is_for_caller ? NULL : watch->hold_id,
-		.adopter = renewer->keeper_fd >= 0 && !watch->is_for_caller ? renewer->keeper : 0,
-		.except = { local_server_pid(), 0 },
-	};
-
-	return roots;
-}
-
 /*
  * A command that was stopped is stopped whole. How it ended is known to a keeper alone; that it had been told
  * to is on the page.
  */
 static void find_rest(struct renewer *renewer)
 {
-	if (renewer->keeper_fd < 0 && renewer->has_job_ended && renewer->watch->was_told_to_end)
+	if (renewer->keeper_fd < 0 && renewer->has_command_ended && renewer->watch->was_told_to_end)
 		watch_stop(renewer->watch, STOP_REST);
 }
 
@@ -476,12 +511,14 @@ static int64_t next_step_ms(const struct renewer *renewer, int64_t now_ms)
 	/* Nobody tells that the command was continued, or that it can be seen now. */
 	if (renewer->watch->is_keeper_stopped || renewer->is_job_unseen)
 		next_ms = least(next_ms, now_ms + LOOK_MS);
+	next_ms = least(next_ms, renewer->leftovers.again_ms);
 	return least(next_ms, renewer->stopper.again_ms);
 }
 
 static void renew_or_sleep(struct renewer *renewer)
 {
-	struct pollfd events = { renewer->events_fd, POLLIN, 0 };
+	struct pollfd events[] = { { renewer->events_fd, POLLIN, 0 },
+				   { renewer->leftovers.fd, POLLIN, 0 } };
 	int64_t now_ms = rlock_now_ms();
 
 	if (now_ms >= renewer->renew_ms) {
@@ -489,7 +526,7 @@ static void renew_or_sleep(struct renewer *renewer)
 		renew(renewer);
 	} else {
 		timer_set(renewer->timer_fd, next_step_ms(renewer, now_ms));
-		(void)rlock_poll(&events, 1, INT64_MAX);
+		(void)rlock_poll(events, sizeof(events) / sizeof(events[0]), INT64_MAX);
 	}
 }
 
@@ -498,6 +535,7 @@ static void renewer_run(struct renewer *renewer)
 	for (;;) {
 		bool has_processes;
 
+		find_end(renewer);
 		check_deadlines(renewer);
 		has_processes = stop_step(renewer);
 		if (is_over(renewer, has_processes))

@@ -52,7 +52,7 @@ static bool term_step(struct stopper *stopper, const struct proc_roots *roots)
 static bool is_waiting(const struct stopper *stopper, const struct proc_roots *roots)
 {
 	return stopper->are_all_told && watch_phase_end_ms(stopper->watch) != INT64_MAX &&
-	       procs_family_runs(roots);
+	       procs_family_runs(roots, NULL);
 }
 
 bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64_t now_ms)

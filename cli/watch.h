@@ -38,6 +38,8 @@ struct watch {
 	bool is_shared;     /* a read lock: other readers renew it as well */
 	bool is_for_caller; /* no command of ours: the job is the calling process */
 	bool kill_child;
+	bool wait_all;         /* the job has ended when all of its processes have */
+	bool adopts_strangers; /* whom the keeper adopts is the command's: it had no children before */
 	enum on_lost on_lost;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 
@@ -53,9 +55,10 @@ struct watch {
 	atomic_bool is_committed;      /* is_for_caller: the lock is the caller's now */
 	atomic_bool is_keeper_stopped; /* it stopped itself, because the command was */
 	_Atomic pid_t job_pid;
-	_Atomic uint64_t job_start;  /* its start time in the kernel's ticks; 0: not known yet */
-	_Atomic int64_t job_gone_ms; /* by then the renewer saw it gone; 0: it has not */
-	char why[WATCH_WHY_MAX];     /* what the last renewal met; the renewer writes it */
+	_Atomic uint64_t job_start; /* its start time in the kernel's ticks; 0: not known yet */
+	_Atomic int64_t
+		job_gone_ms; /* by then the renewer saw it gone, with wait_all whole; 0: it has not */
+	char why[WATCH_WHY_MAX]; /* what the last renewal met; the renewer writes it */
 };
 
 /* A page that fork shares; NULL with errno. */

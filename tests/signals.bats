@@ -222,14 +222,6 @@ runs_foreign() {
 	ended_with 0
 }
 
-@test "a command that is killed takes what it started along" {
-	hold_with_family a --grace 50ms
-	kill -s KILL "$(family_member leader)"
-	until is_free a; do :; done
-	family_is_gone
-	ended_with 137
-}
-
 @test "a command that is stopped starts new processes all the time, and none of them stays" {
 	in_background rlock run --grace 200ms a -- sh -c 'trap "" TERM; touch ready; while :; do setsid sleep 60 & sleep 0.01; done'
 	wait_until 5 file_exists ready

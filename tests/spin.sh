@@ -26,6 +26,9 @@ counting nested none
 orphans contenders none
 orphans stops none
 free_at_end contenders none
+exclusion leftovers none
+orphans leftovers none
+free_at_end leftovers none
 free_at_end nested none
 exclusion contenders lease_from_reply
 exclusion contenders deadline_at_lease_end
@@ -33,6 +36,8 @@ exclusion contenders keeper_enforces_nothing
 exclusion contenders renewer_enforces_nothing
 exclusion contenders both_release
 exclusion contenders rest_runs_on
+exclusion leftovers rest_runs_on
+exclusion leftovers renewer_blind_to_rest
 exclusion contenders start_not_forbidden
 exclusion stops start_after_deadline
 late_renewals nested renew_without_id

@@ -352,6 +352,7 @@ bad_url() {
 @test "options for a command are refused where there is none" {
 	refused --at-least lock --pid $$ --at-least 3s a
 	refused --max-run lock --pid $$ --max-run 3s a
+	refused --wait-all lock --pid $$ --wait-all a
 	refused --kill-child lock --pid $$ --kill-child a
 }
 

@@ -389,7 +389,7 @@ next_enters() {
 
 finish() {
 	case $OUTCOME in
-	unprotected | beside | expires | told_late) ;;
+	unprotected | beside | leaves* | expires | told_late) ;;
 	kept) ;; # inside until after the unlock
 	*) [ "$(grep -c ' overlap ' "$LEDGER")" = 0 ] || wrong 'two inside' ;;
 	esac
@@ -428,6 +428,32 @@ ends_untold() {
 		says_unreleased
 	fi
 	next_enters "$LEASE_END_US"
+}
+
+# The command, by itself; what it left running is not protected any more.
+leave_inside() {
+	local pid
+	for pid in "${CHILDREN[@]}"; do
+		ought 'one of those left running was ended' runs "$pid"
+	done
+	kill -s KILL "${CHILDREN[@]}"
+	inside_is_gone
+}
+
+leaves() {
+	rlock_ends $((128 + $(kill -l "$SIGNAL")))
+	says_nothing
+	next_enters $((FAULT_US > BACK_US ? FAULT_US : BACK_US))
+	leave_inside
+}
+
+leaves_untold() {
+	rlock_ends $((128 + $(kill -l "$SIGNAL"))) $((LEASE_END_US + SLACK_MS * 1000))
+	if [ "$SERVER" != late ] || [ -s "$SAID" ]; then
+		says_unreleased
+	fi
+	next_enters "$LEASE_END_US"
+	leave_inside
 }
 
 stopped() {
