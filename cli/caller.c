@@ -111,6 +111,12 @@ int caller_say_none(const struct opts *opts, const struct caller_hold *hold, con
 	return EXIT_NOT_HELD;
 }
 
+int caller_lost_code(const struct rlock_hold *found)
+{
+	return found != NULL && rlock_hold_lease_ms(found) == RLOCK_LEASE_LOST ? EXIT_LOST
+									       : EXIT_NOT_HELD;
+}
+
 int caller_run(struct opts *opts, caller_fn act)
 {
 	struct rlock_conn *conn = NULL;

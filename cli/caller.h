@@ -33,6 +33,12 @@ int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code)
 int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
 		       enum rlock_status status);
 
+/*
+ * What a hold that rlock_find has found, or NULL, and that is not there any more comes to: EXIT_LOST only where
+ * its key was overwritten. Whether the owner had lost it can't be told else.
+ */
+int caller_lost_code(const struct rlock_hold *found);
+
 /* What the calling process, or the nearest one above it, has on the names that were given. */
 struct caller_hold {
 	struct session *session; /* a lock without a command on just these; NULL: none */

@@ -78,23 +78,26 @@ static int renew_run(const struct opts *opts, struct rlock_conn *conn, const str
 static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 {
 	char owner[RLOCK_OWNER_MAX];
-	int code = 0;
+	int worst = 0;
 
 	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
-	for (size_t i = 0; code == 0 && i < opts->name_count; i++) {
+	for (size_t i = 0; i < opts->name_count; i++) {
 		struct rlock_hold *hold = NULL;
 		struct opts one = opts_of_name(opts, i);
 		enum rlock_status status = rlock_find(conn, &opts->names[i], owner, &hold);
+		int code;
 
 		if (status == RLOCK_NOT_HELD)
 			code = caller_say(&one, conn, EXIT_NOT_HELD);
 		else if (status != RLOCK_OK)
 			code = caller_say_failure(&one, conn, status);
 		else
-			code = renew(&one, conn, hold, opts->lease_ms, EXIT_NOT_HELD);
+			code = renew(&one, conn, hold, opts->lease_ms, caller_lost_code(hold));
 		rlock_hold_free(hold);
+		if (code > worst)
+			worst = code;
 	}
-	return code;
+	return worst;
 }
 
 static int renew_found(const struct opts *opts, struct rlock_conn *conn,
@@ -107,22 +110,24 @@ static int renew_found(const struct opts *opts, struct rlock_conn *conn,
 	return renew_session(opts, conn, hold->session);
 }
 
-/* Names that were not locked together without a command: each for itself, up to the first that fails. */
+/* Names that were not locked together without a command: each for itself. The worst of the codes. */
 static int renew_one_by_one(const struct opts *opts, struct rlock_conn *conn)
 {
-	int code = 0;
+	int worst = 0;
 
-	for (size_t i = 0; code == 0 && i < opts->name_count; i++) {
+	for (size_t i = 0; i < opts->name_count; i++) {
 		struct opts one = opts_of_name(opts, i);
 		struct caller_hold hold;
+		int code = caller_find(&one, &hold);
 
-		code = caller_find(&one, &hold);
-		if (code != 0)
-			break;
-		code = renew_found(&one, conn, &hold);
-		caller_hold_clear(&hold);
+		if (code == 0) {
+			code = renew_found(&one, conn, &hold);
+			caller_hold_clear(&hold);
+		}
+		if (code > worst)
+			worst = code;
 	}
-	return code;
+	return worst;
 }
 
 static int renew_caller(const struct opts *opts, struct rlock_conn *conn)

@@ -208,8 +208,9 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 
 		if (status == RLOCK_OK)
 			status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
-		code = status == RLOCK_NOT_HELD ? caller_say(&one, conn, EXIT_NOT_HELD)
-						: end_release(&one, conn, status);
+		code = status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD
+			       ? caller_say(&one, conn, EXIT_NOT_HELD)
+			       : end_release(&one, conn, status);
 		rlock_hold_free(hold);
 		if (code > worst)
 			worst = code;

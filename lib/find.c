@@ -40,7 +40,9 @@ struct search {
 	struct rlock_hold *found; /* of the first server that knows one */
 };
 
-/* What find.lua answers: hold id, time to live, kind. */
+#define FIND_OTHER_KIND (-1)
+
+/* What find.lua answers, but for another kind: hold id, time to live, kind. */
 static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
 {
 	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
@@ -62,6 +64,9 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 
 	if (reply->type == REDIS_REPLY_NIL)
 		return rlock__fail(link, RLOCK_NOT_HELD, "not held by '%s'", search->owner);
+	if (rlock__are_integers(reply, 1) && reply->elements == 2 &&
+	    reply->element[0]->integer == FIND_OTHER_KIND)
+		return rlock__fail_kind(link, reply->element[1], 0);
 	if (!is_found(reply, &kind))
 		return rlock__fail_reply(link, &rlock__script_find);
 	ttl_ms = reply->element[1]->integer;

@@ -151,25 +151,38 @@ enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64
 	return cancel.revents != 0 ? RLOCK_CANCELLED : RLOCK_OK;
 }
 
-enum rlock_status rlock__fail_lost(struct rlock__link *link, size_t name_index)
-{
-	enum rlock_status status = rlock__fail(link, RLOCK_NOT_HELD,
-					       "the server does not know "
-					       "this hold any more");
+#define TYPE_SHOWN_MAX 64
 
+static const char *show_type(const struct redisReply *type, char shown[TYPE_SHOWN_MAX])
+{
+	return type->type == REDIS_REPLY_STRING
+		       ? rlock_escape(type->str, type->len, shown, TYPE_SHOWN_MAX)
+		       : "value of another kind";
+}
+
+enum rlock_status rlock__fail_lost(struct rlock__link *link, const struct redisReply *type,
+				   size_t name_index)
+{
+	char shown[TYPE_SHOWN_MAX];
+
+	if (type != NULL)
+		(void)rlock__fail(link, RLOCK_NOT_HELD,
+				  "its key was overwritten with another type (%s)",
+				  show_type(type, shown));
+	else
+		(void)rlock__fail(link, RLOCK_NOT_HELD,
+				  "the server does not know this hold any more");
 	rlock__fail_name(link, name_index);
-	return status;
+	return RLOCK_NOT_HELD;
 }
 
 enum rlock_status rlock__fail_kind(struct rlock__link *link, const struct redisReply *type,
 				   size_t name_index)
 {
-	char shown[64];
+	char shown[TYPE_SHOWN_MAX];
 
 	(void)rlock__fail(link, RLOCK_EKIND, "not a lock of this kind: the key holds a %s",
-			  type->type == REDIS_REPLY_STRING
-				  ? rlock_escape(type->str, type->len, shown, sizeof(shown))
-				  : "value of another kind");
+			  show_type(type, shown));
 	rlock__fail_name(link, name_index);
 	return RLOCK_EKIND;
 }

@@ -467,8 +467,9 @@ enum rlock_status rlock__fail_kind(struct rlock__link *link, const struct redisR
 /* The arguments that give hold back, and leave every line; the script that takes them. */
 const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
 						struct rlock__args *args);
-/* A hold that isn't there any more. */
-enum rlock_status rlock__fail_lost(struct rlock__link *link, size_t name_index);
+/* A hold that isn't there any more; type is what the script said of its key's new value, or NULL. */
+enum rlock_status rlock__fail_lost(struct rlock__link *link, const struct redisReply *type,
+				   size_t name_index);
 /* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
 /* A login that was refused is tried anew next time: a server may be asked before its users are loaded. */

@@ -11,7 +11,10 @@
 /* How long the first delivery may take; each further one twice as long. */
 #define FIRST_TRY_MS 1000
 
-/* What the scripts that release answer for a name, but for an error: done, but somebody was not told. */
+/*
+ * What the scripts that release answer for a name, but for an error: done, but somebody was not told; and for
+ * the type of what the lock was overwritten with.
+ */
 enum release_result {
 	RELEASE_NO_SUCH_HOLD = 0,
 	RELEASE_OTHERS_LEFT = 1,
@@ -40,6 +43,7 @@ static bool are_results(const redisReply *reply, size_t count)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (reply->element[i]->type != REDIS_REPLY_INTEGER &&
+		    reply->element[i]->type != REDIS_REPLY_STRING &&
 		    reply->element[i]->type != REDIS_REPLY_ERROR)
 			return false;
 	return true;
@@ -67,11 +71,13 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 			rlock__fail_name(link, i);
 			continue;
 		}
+		if (result->type == REDIS_REPLY_STRING)
+			return rlock__fail_lost(link, result, i);
 		if (result->integer < 0 || result->integer >= RELEASE_RESULTS)
 			return rlock__fail_reply(link, delivery->script);
 		if (result->integer == RELEASE_LOST ||
 		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done))
-			return rlock__fail_lost(link, i);
+			return rlock__fail_lost(link, NULL, i);
 	}
 	return RLOCK_OK;
 }

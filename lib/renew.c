@@ -25,7 +25,8 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 	if (!rlock__are_integers(reply, 1))
 		return rlock__fail_reply(link, script);
 	if (rlock__read_index(renewal->hold, reply->element[0], &name_index))
-		return rlock__fail_lost(link, name_index);
+		return rlock__fail_lost(link, reply->elements > 1 ? reply->element[1] : NULL,
+					name_index);
 	if (reply->element[0]->integer != 0 || !rlock__are_integers(reply, 2))
 		return rlock__fail_reply(link, script);
 	if (reply->element[1]->integer < renewal->least_ttl_ms)

@@ -287,7 +287,7 @@ RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn,
  * Push the lease forward: it then ends lease_ms after the call was sent. One request, answered by
  * deadline_ms or not at all.
  * RLOCK_OK        renewed
- * RLOCK_NOT_HELD  it ran out or was broken; do not go on as if it were held
+ * RLOCK_NOT_HELD  it expired, was broken or overwritten; do not go on as if it were held
  * RLOCK_ENET      unknown; try again until your own deadline
  */
 RLOCK_API enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold,
@@ -313,9 +313,11 @@ RLOCK_API enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_h
 
 /*
  * The most recent hold that owner has on name. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its lease is what
- * the server says is left of it; count and token are 0. A fair lock is found as a plain one, which is
- * renewed and given back alike.
+ * the server says is left of it, or RLOCK_LEASE_LOST when the key was overwritten with another type; count and
+ * token are 0. A fair lock is found as a plain one, which is renewed and given back alike. RLOCK_EKIND when the key is
+ * no lock, and nothing says that it was the owner's.
  */
+#define RLOCK_LEASE_LOST (-2)
 RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
 				       const char *owner, struct rlock_hold **out);
 

@@ -19,6 +19,7 @@ local expected = ARGV[1]
 -- include: extend
 -- include: publish
 -- include: lingering
+-- include: fields
 -- include: leases
 -- include: line
 -- include: mutex_release
@@ -34,11 +35,14 @@ end
 
 local mode, holder, counts, holders = nil, nil, {}, 0
 for i = 1, #listed, 2 do
-	if listed[i] == 'mode' then
-		mode = listed[i + 1]
+	local field, value = listed[i], listed[i + 1]
+	if is_mode(field, value) then
+		mode = value
+	elseif hold_count(value) then
+		holder, holders = field, holders + 1
+		counts[holder] = hold_count(value)
 	else
-		holder, holders = listed[i], holders + 1
-		counts[holder] = tonumber(listed[i + 1]) or 0
+		return { -1, 'hash that is no lock' }
 	end
 end
 if holders == 0 then
@@ -107,6 +111,9 @@ end
 
 local is_one_of_readers = mode and expected ~= '' and holders > 1 and not is_of_writer(holder)
 if is_one_of_readers then
+	if is_other_type(redis.pcall('HLEN', name.holds)) then
+		redis.call('DEL', name.holds)
+	end
 	local refusal = break_reader()
 	if refusal then
 		return refusal

@@ -12,6 +12,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: entry
 -- include: extend
 -- include: publish
+-- include: fields
 -- include: candidates
 -- include: replica
 -- include: take

@@ -15,6 +15,8 @@ local hold_id, owner = ARGV[1], ARGV[2]
 -- include: entry
 -- include: extend
 -- include: publish
+-- include: overwritten
+-- include: fields
 -- include: take_out
 -- include: lingering
 -- include: leases
@@ -23,15 +25,18 @@ local hold_id, owner = ARGV[1], ARGV[2]
 
 local was_head = {}
 for index, name in ipairs(names) do
-	was_head[index] = head_of(name) == owner
+	was_head[index] = redis.pcall('LINDEX', name.queue, 0) == owner
 end
 -- First of all: whatever may go wrong with the line must not leave the lock held.
 local results = release_all(hold_id, give_one)
 for index, name in ipairs(names) do
-	step_out(name, owner)
-	if was_head[index] and redis.call('EXISTS', name.lock) == 0 then
-		prune(name)
-		wake_head(name)
+	-- What is no line any more has nobody standing in it.
+	if not is_other_type(refusal_in_line(name)) then
+		step_out(name, owner)
+		if was_head[index] and redis.call('EXISTS', name.lock) == 0 then
+			prune(name)
+			wake_head(name)
+		end
 	end
 end
 return results

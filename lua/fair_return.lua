@@ -16,6 +16,8 @@ local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include: entry
 -- include: extend
 -- include: publish
+-- include: overwritten
+-- include: fields
 -- include: take_out
 -- include: lingering
 -- include: leases
@@ -23,7 +25,8 @@ local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include: mutex_release
 
 return release_all(hold_id, function(name, field, count, note)
-	if count > 1 or field ~= owner then
+	-- What is no line any more has no place to keep.
+	if count > 1 or field ~= owner or is_other_type(refusal_in_line(name)) then
 		return give_one(name, field, count)
 	end
 	redis.call('HDEL', name.lock, owner)

@@ -3,29 +3,44 @@
 -- KEYS[2]  holds hash
 -- ARGV[1]  owner
 -- Returns  {hold id, ttl in ms, kind}, or nil when the owner does not hold the lock by one of ours; kind is
---          plain (a fair one is given back alike), read or write
-local lock, holds, owner = KEYS[1], KEYS[2], ARGV[1]
+--            plain (a fair one is given back alike), read or write. A hold on a lock that was overwritten is found
+--            as well, as plain or write, with a ttl of -2.
+--          {-1, type}  the key, or that of its holds, is something else
+local name, owner = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1]
 
+-- include: refused
 -- include: entry
+-- include: overwritten
+-- include: fields
 
-local is_readwrite = redis.call('HEXISTS', lock, 'mode') == 1
+local key_type = overwritten(name)
+local listed = redis.pcall('HGETALL', name.holds)
+if key_type and listed.err then
+	return { -1, key_type }
+elseif listed.err then
+	return refused('HGETALL', listed)
+end
+
+local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1
 local kinds = { [owner] = is_readwrite and 'read' or 'plain' }
-if is_readwrite then
+if is_readwrite or key_type then
 	-- wire: RedissonWriteLock.getLockName
 	kinds[owner .. ':write'] = 'write'
 end
 
-local listed = redis.call('HGETALL', holds)
+local function is_held(field)
+	return key_type or hold_count(redis.call('HGET', name.lock, field))
+end
+
 local latest_id, latest_ms, latest_kind
 for i = 1, #listed, 2 do
 	local field, since_ms = entry_parse(listed[i + 1])
 	-- Same length for centuries, so text compares as numbers; ties go to one of the two.
-	if kinds[field] and redis.call('HEXISTS', lock, field) == 1
-		and (not latest_ms or since_ms >= latest_ms) then
+	if kinds[field] and is_held(field) and (not latest_ms or since_ms >= latest_ms) then
 		latest_id, latest_ms, latest_kind = listed[i], since_ms, kinds[field]
 	end
 end
 if not latest_id then
-	return nil
+	return key_type and { -1, key_type } or nil
 end
-return { latest_id, redis.call('PTTL', lock), latest_kind }
+return { latest_id, key_type and -2 or redis.call('PTTL', name.lock), latest_kind }

@@ -16,6 +16,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: refused
 -- include: entry
 -- include: extend
+-- include: fields
 -- include: candidates
 -- include: replica
 -- include: take

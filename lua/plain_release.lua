@@ -15,6 +15,8 @@ local hold_id = ARGV[1]
 -- include: entry
 -- include: extend
 -- include: publish
+-- include: overwritten
+-- include: fields
 -- include: take_out
 -- include: lingering
 -- include: leases

@@ -5,11 +5,13 @@
 -- ARGV[2]  hold id
 -- Returns  {0, ttl in ms}  all renewed; the smallest time to live among them
 --          {index}  that name is not held any more; the others were renewed
+--          {index, type}  the same, and why: its key was overwritten with a value of that type
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
+-- include: overwritten
 -- include: now
 -- include: entry
 -- include: extend

@@ -12,6 +12,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'timeouts' }
 -- include: entry
 -- include: extend
 -- include: lingering
+-- include: fields
 -- include: candidates
 -- include: replica
 -- include: take

@@ -15,6 +15,8 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: entry
 -- include: extend
 -- include: publish
+-- include: overwritten
+-- include: fields
 -- include: take_out
 -- include: lingering
 -- include: leases
@@ -46,4 +48,4 @@ local function linger(name)
 	return 2
 end
 
-return for_each_name(linger)
+return for_each_name(hold_id, linger)

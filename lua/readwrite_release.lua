@@ -14,6 +14,8 @@ local hold_id = ARGV[1]
 -- include: refused
 -- include: entry
 -- include: publish
+-- include: overwritten
+-- include: fields
 -- include: take_out
 -- include: lingering
 -- include: leases

@@ -6,22 +6,25 @@
 -- ARGV[3+] for each name: what its time-out keys begin with
 -- Returns  {0, ttl in ms}  all renewed; the smallest time to live among them
 --          {index}  that name is not held any more; the others were renewed
+--          {index, type}  the same, and why: its key was overwritten with a value of that type
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'timeouts' }
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
+-- include: overwritten
 -- include: now
 -- include: entry
 -- include: extend
 -- include: lingering
+-- include: fields
 -- include: readers
 -- include: refused
 -- include: replica
 -- include: renewal
 
 return renew_all(function(name, field)
-	local count = tonumber(redis.call('HGET', name.lock, field))
+	local count = hold_count(redis.call('HGET', name.lock, field))
 	if not count then
 		return nil
 	end

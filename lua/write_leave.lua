@@ -14,6 +14,8 @@ local hold_id, owner = ARGV[1], ARGV[2]
 -- include: refused
 -- include: entry
 -- include: publish
+-- include: overwritten
+-- include: fields
 -- include: take_out
 -- include: lingering
 -- include: leases
@@ -22,7 +24,11 @@ local hold_id, owner = ARGV[1], ARGV[2]
 
 local results = release_all(hold_id, give_one)
 for index, name in ipairs(names) do
-	if string.match(redis.call('GET', name.writer) or '', '^%d+ (%S+) ') == owner then
+	local turn = redis.pcall('GET', name.writer)
+	if is_error(turn) and not is_other_type(turn) then
+		return refused('GET', turn)
+	end
+	if type(turn) == 'string' and string.match(turn, '^%d+ (%S+) ') == owner then
 		redis.call('DEL', name.writer)
 		publish(name.channel, WAKE_ALL)
 	end

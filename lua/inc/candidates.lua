@@ -1,4 +1,4 @@
--- The owners that the lock may be had for. Needs: request, names.
+-- The owners that the lock may be had for. Needs: request, names, fields.
 local candidates = { fresh_owner }
 for i = FIXED_ARGS + #ARG_FIELDS * #names + 1, #ARGV do
 	candidates[#candidates + 1] = ARGV[i]
@@ -15,7 +15,8 @@ local function holding_candidate(lock, suffix)
 end
 
 local function note_of(holds, field)
-	for _, entry in ipairs(redis.call('HVALS', holds)) do
+	-- What overwrote the holds is no obstacle: it ends with them.
+	for _, entry in ipairs(redis.pcall('HVALS', holds)) do
 		local entry_owner, _, _, _, entry_note = entry_parse(entry)
 		if entry_owner == field then
 			return entry_note
@@ -34,6 +35,33 @@ local function holder_of(name)
 	return '', ''
 end
 
+-- So many fields are looked at. Of more, as many readers have them, those of the candidates are.
+local FIELDS_MAX = 16
+
+-- Whether a field of the lock hash counts holds, and can count one more.
+local function has_room(value)
+	local count = hold_count(value)
+	return count ~= nil and count < HOLDS_MAX
+end
+
+-- Whether that many fields can be those of a lock: what is somebody's own must not get a time to live.
+local function can_be_lock(lock, fields)
+	for _, owner in ipairs(fields > FIELDS_MAX and candidates or {}) do
+		local value = redis.call('HGET', lock, owner)
+		if value and not has_room(value) then
+			return false
+		end
+	end
+	local listed = fields <= FIELDS_MAX and redis.pcall('HGETALL', lock) or {}
+	for i = 1, #listed, 2 do
+		local field, value = listed[i], listed[i + 1]
+		if not is_mode(field, value) and not has_room(value) then
+			return false
+		end
+	end
+	return true
+end
+
 -- Sets name.is_free. The reply to give when the key is no hash, or can't be read; else nil.
 local function look(index, name)
 	local fields = redis.pcall('HLEN', name.lock)
@@ -43,5 +71,8 @@ local function look(index, name)
 		return refused('HLEN', fields)
 	end
 	name.is_free = fields == 0
+	if not can_be_lock(name.lock, fields) then
+		return { -1, index, 'hash that is no lock' }
+	end
 	return nil
 end

@@ -1,5 +1,5 @@
 -- The holds of readers. wire: as many as the reader's field in the lock hash says, each with a time-out key
--- of its own, "{NAME}:OWNER:rwlock_timeout:N" from 1 on (RedissonReadLock). Needs: now, lingering.
+-- of its own, "{NAME}:OWNER:rwlock_timeout:N" from 1 on (RedissonReadLock). Needs: now, lingering, fields.
 local WRITE = ':write' -- wire: RedissonWriteLock.getLockName
 
 local function timeout_key(name, owner, number)
@@ -34,7 +34,7 @@ end
 
 -- A reader whose holds have all ended is none any more, though other readers keep his field alive.
 local function drop_if_ended(name, owner)
-	local count = tonumber(redis.call('HGET', name.lock, owner))
+	local count = hold_count(redis.call('HGET', name.lock, owner))
 	if not count or reader_ms(name, owner, count) > 0 then
 		return
 	end

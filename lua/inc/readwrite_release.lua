@@ -7,7 +7,7 @@ local function holders_left(name)
 	local listed = redis.call('HGETALL', name.lock)
 	local has_writer, lingers_ms, reads_ms = false, 0, 0
 	for i = 1, #listed, 2 do
-		local field, count = listed[i], tonumber(listed[i + 1])
+		local field, count = listed[i], hold_count(listed[i + 1])
 		if field ~= 'mode' and is_of_writer(field) then
 			local end_ms = lingering_end(field)
 			has_writer = has_writer or not end_ms
