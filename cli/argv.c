@@ -10,6 +10,7 @@
 
 #include "argv.h"
 #include "exits.h"
+#include "nearest.h"
 #include "say.h"
 #include "usage.h"
 
@@ -92,18 +93,57 @@ static bool index_of_flag(const struct table *table, int error)
 	return error > ARG_EMISSARG && (size_t)error < table->count;
 }
 
+/* What other programs call an option of ours. */
+static const char *translate(const char *name)
+{
+	static const char *const others[][2] = {
+		{ "timeout", "wait" },
+		{ "nonblock", "no-wait" },
+		{ "nonblocking", "no-wait" },
+		{ "non-blocking", "no-wait" },
+		{ "nb", "no-wait" },
+		{ "kill-after", "grace" },
+		{ "expire", "ttl" },
+		{ "host", "url" },
+		{ "password", "password-file" },
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(others[i][0], name) == 0)
+			return others[i][1];
+	return name;
+}
+
+/* The option of the verb that was meant, or NULL. */
+static const char *find_meant(const struct verb *verb, const char *name)
+{
+	struct nearest nearest = { .typed = translate(name) };
+
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if ((opt_table[id].verbs & (unsigned)verb->set) != 0)
+			nearest_try(&nearest, opt_table[id].name);
+	return nearest.word;
+}
+
 static int say_unknown(const struct verb *verb, const char *word)
 {
 	char option[USAGE_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
+	const char *meant = NULL;
 	size_t matches = 0;
 
 	/* Without the value that may hang on it. */
 	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
-	if (strncmp(option, "--", 2) == 0)
+	(void)usage_show(option, shown);
+	if (strncmp(option, "--", 2) == 0) {
 		(void)opt_by_name((unsigned)verb->set, option + 2, strlen(option + 2), &matches);
-	say_error(matches > 1 ? "'%s' can be several options: see 'rlock help %s'"
-			      : "no such option '%s': see 'rlock help %s'",
-		  usage_show(option, shown), verb->name);
+		meant = find_meant(verb, option + 2);
+	}
+	if (matches > 1)
+		say_error("'%s' can be several options: see 'rlock help %s'", shown, verb->name);
+	else if (meant != NULL)
+		say_error("no such option '%s': try: --%s", shown, meant);
+	else
+		say_error("no such option '%s': see 'rlock help %s'", shown, verb->name);
 	return EXIT_USAGE;
 }
 

@@ -89,6 +89,9 @@ static int say_needs_command(const struct verb *verb, const struct words *words,
 	if (!has_name)
 		usage_add_plain(&line, "NAME");
 	usage_add_plain(&line, "--");
+	/* flock has a -c for what a shell is to run. */
+	if (place < words->count && strcmp(words->words[place], "-c") == 0)
+		usage_add_plain(&line, "sh");
 	if (place < words->count)
 		usage_add(&line, words->words + place, words->count - place);
 	else

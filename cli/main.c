@@ -10,12 +10,21 @@
 
 #include "cli.h"
 #include "exits.h"
+#include "nearest.h"
 #include "say.h"
 #include "usage.h"
 
 #ifndef HIREDIS_VERSION_TEXT
 #define HIREDIS_VERSION_TEXT "unknown"
 #endif
+
+#define READ_DESCRIPTION                                                                           \
+	"As lock, but any number of readers have it together, while no writer does. A read lock "  \
+	"inside one's own write lock is granted. read and rlock are the same."
+#define WRITE_DESCRIPTION                                                                          \
+	"As lock, against all readers and writers of that NAME. Readers of rlock that come later " \
+	"wait until the writer had his turn. A write lock inside one's own read lock could never " \
+	"be had, and is refused with 64. write and wlock are the same."
 
 static const struct verb verbs[] = {
 	{ "run", cmd_lock, RLOCK_PLAIN, VERBS_TAKE, COMMAND_NEEDED,
@@ -32,15 +41,14 @@ static const struct verb verbs[] = {
 	  "the same, first come first served",
 	  "As lock, but who came first has it first, whatever the program: Redisson's fair locks stand "
 	  "in the same line. Of several NAMEs one stands in every line." },
-	{ "rlock", cmd_lock, RLOCK_READ, VERBS_TAKE, COMMAND_OPTIONAL,
-	  "take a read lock, which others may share",
-	  "As lock, but any number of readers have it together, while no writer does. A read lock "
-	  "inside one's own write lock is granted." },
-	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_TAKE, COMMAND_OPTIONAL,
-	  "take a write lock, against readers and writers",
-	  "As lock, against all readers and writers of that NAME. Readers of rlock that come later "
-	  "wait until the writer had his turn. A write lock inside one's own read lock could never "
-	  "be had, and is refused with 64." },
+	{ "read", cmd_lock, RLOCK_READ, VERBS_TAKE, COMMAND_OPTIONAL,
+	  "acquire a read lock, which others may share", READ_DESCRIPTION },
+	{ "write", cmd_lock, RLOCK_WRITE, VERBS_TAKE, COMMAND_OPTIONAL,
+	  "acquire a write lock, which excludes readers and writers", WRITE_DESCRIPTION },
+	{ "rlock", cmd_lock, RLOCK_READ, VERBS_TAKE, COMMAND_OPTIONAL, "another name for read",
+	  READ_DESCRIPTION },
+	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_TAKE, COMMAND_OPTIONAL, "another name for write",
+	  WRITE_DESCRIPTION },
 	{ "unlock", cmd_unlock, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, "give a lock back",
 	  "Gives back what the caller locked last under that NAME. The exit status is 0; 1 when "
 	  "the caller holds no such lock, 76 when it had been lost." },
@@ -51,7 +59,7 @@ static const struct verb verbs[] = {
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
-#define VERB_NAMES "run, lock, fair, rlock, wlock, unlock, renew or help"
+#define VERB_NAMES "run, lock, fair, read, write, unlock, renew or help"
 
 static const struct verb *verb_find(const char *name)
 {
@@ -75,7 +83,7 @@ static int output_end(void)
 	return EXIT_SYSTEM;
 }
 
-static int say_unknown_verb(const char *name)
+static int say_no_verb(const char *name)
 {
 	char shown[USAGE_SHOWN_MAX];
 
@@ -83,29 +91,40 @@ static int say_unknown_verb(const char *name)
 	return EXIT_USAGE;
 }
 
+static int help_on(const char *name)
+{
+	const struct verb *verb = verb_find(name);
+
+	if (strcmp(name, "help") == 0)
+		(void)printf("usage: rlock help [VERB]\n\n"
+			     "Shows what verbs there are, or the options of one of them.\n");
+	else if (strcmp(name, "version") == 0)
+		(void)printf("usage: rlock version\n\n"
+			     "Shows the version of rlock, and of what it was built with.\n");
+	else if (verb == NULL)
+		return say_no_verb(name);
+	else
+		opts_print_help(verb);
+	return output_end();
+}
+
 /* "help [VERB]" */
 static int help(int argc, char **argv)
 {
-	const struct verb *verb;
 	size_t i;
 
 	if (argc > 3) {
 		say_error("help takes one verb: rlock help run");
 		return EXIT_USAGE;
 	}
-	if (argc == 3) {
-		verb = verb_find(argv[2]);
-		if (verb == NULL)
-			return say_unknown_verb(argv[2]);
-		opts_print_help(verb);
-		return output_end();
-	}
+	if (argc == 3)
+		return help_on(argv[2]);
 	(void)printf("usage: rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]\n\n"
 		     "Locks for a whole fleet, kept on a Redis or Valkey server.\n\nVerbs:\n");
 	for (i = 0; i < VERB_COUNT; i++)
 		(void)printf("  %-14s%s\n", verbs[i].name, verbs[i].summary);
 	(void)printf("  %-14s%s\n", "help [VERB]", "show this text, or that of a verb");
-	(void)printf("\nrlock --version shows the version.\n");
+	(void)printf("  %-14s%s\n", "version", "show the version");
 	return output_end();
 }
 
@@ -116,6 +135,35 @@ static int version(void)
 }
 
 /* ---- the way to a verb ---- */
+
+static bool has_command(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return true;
+	return false;
+}
+
+/* A verb that was mistyped; or none, before a name and a command: then run was meant. */
+static int say_unknown_verb(int argc, char **argv)
+{
+	struct nearest nearest = { .typed = argv[1] };
+	char shown[USAGE_SHOWN_MAX];
+	struct usage_line line;
+	int rest = 1;
+
+	for (size_t i = 0; i < VERB_COUNT; i++)
+		nearest_try(&nearest, verbs[i].name);
+	/* With nothing but a command behind it, it was the name. */
+	if (argc > 2 && strcmp(argv[2], "--") != 0 && nearest.word != NULL)
+		rest = 2;
+	else if (!has_command(argc, argv))
+		return say_no_verb(argv[1]);
+	usage_begin(&line, rest == 2 ? nearest.word : "run");
+	usage_add(&line, argv + rest, (size_t)(argc - rest));
+	say_error("'%s' is no verb: try: %s", usage_show(argv[1], shown), line.text);
+	return EXIT_USAGE;
+}
 
 /* An option before the verb: show the line with the two of them changed over. */
 static int say_option_first(int argc, char **argv)
@@ -131,6 +179,9 @@ static int say_option_first(int argc, char **argv)
 		usage_begin(&line, argv[place]);
 		usage_add(&line, argv + 1, place - 1);
 		usage_add(&line, argv + place + 1, count - place - 1);
+	} else if (place < count && argv[place][0] != '-' && has_command(argc, argv)) {
+		usage_begin(&line, "run");
+		usage_add(&line, argv + 1, count - 1);
 	} else {
 		usage_begin(&line, "VERB");
 		usage_add_plain(&line, "[OPTION...] NAME... [-- COMMAND [ARG...]]");
@@ -182,12 +233,13 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
 	    strcmp(argv[1], "-h") == 0)
 		return help(argc, argv);
-	if (strcmp(argv[1], "--version") == 0)
+	if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0 ||
+	    strcmp(argv[1], "-V") == 0)
 		return version();
 	if (argv[1][0] == '-')
 		return say_option_first(argc, argv);
 	verb = verb_find(argv[1]);
 	if (verb == NULL)
-		return say_unknown_verb(argv[1]);
+		return say_unknown_verb(argc, argv);
 	return verb_run(verb, argc, argv);
 }

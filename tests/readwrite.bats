@@ -679,6 +679,17 @@ write
 	done
 }
 
+@test "read and write are other names for rlock and wlock" {
+	run -0 rlock read a -- redis-cli -s "$SERVER_SOCKET" hget a mode
+	assert_output read
+	run -0 rlock write a -- redis-cli -s "$SERVER_SOCKET" hget a mode
+	assert_output write
+	run -0 rlock rlock a -- rlock read a -- rlock rlock -n a -- true
+	run -75 rlock wlock a -- env -u RLOCK_HELD rlock read -n a -- true
+	run -64 rlock read a -- rlock write a -- true
+	no_keys
+}
+
 @test "without --pid a read and a write lock belong to the process that called rlock" {
 	run -0 bash -c 'rlock rlock a; $REDIS hget a mode; rlock unlock a; rlock wlock a; $REDIS hget a mode; rlock unlock a; exit'
 	assert_output "read

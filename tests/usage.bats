@@ -50,7 +50,7 @@ refused() {
 
 # The verbs that there are, as help lists them.
 verbs() {
-	rlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v help
+	rlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v -e help -e version
 }
 
 # The options in help's words: "-u --url URL".
@@ -72,9 +72,20 @@ options_in_manual() {
 }
 
 @test "an unknown verb is refused, and the verbs are named" {
-	refused frobnicate frobnicate a -- touch ran
+	refused frobnicate frobnicate a
 	assert_output --partial unlock
 	refused "''" ''
+}
+
+@test "a command without a verb is refused, and the line with run is shown" {
+	refused 'try: rlock run nightly -- touch ran' nightly -- touch ran
+	refused "try: rlock run nightly -n 'a b' -- touch ran" nightly -n 'a b' -- touch ran
+	refused 'rlock run -n nightly -- touch ran' -n nightly -- touch ran
+}
+
+@test "a mistyped verb is refused, and the line with the right one is shown" {
+	refused 'try: rlock run a -- touch ran' rnu a -- touch ran
+	refused 'try: rlock unlock a' unlok a
 }
 
 @test "an option before the verb is refused, and the right line is shown" {
@@ -88,6 +99,17 @@ options_in_manual() {
 	refused --frobnicate run a --frobnicate=3 -- touch ran
 	refused -Z run -nZ a -- touch ran
 	refused -Z unlock -Z a
+}
+
+@test "of a mistyped option the one that was meant is named" {
+	refused "no such option '--wiat': try: --wait" run --wiat 3s a -- touch ran
+	refused "no such option '--conect-timeout': try: --connect-timeout" unlock --conect-timeout=3s a
+	refused "no such option '--tll': see 'rlock help unlock'" unlock --tll 3s a
+}
+
+@test "for an option of timeout or flock the one that does the same is named" {
+	refused "no such option '--timeout': try: --wait" lock --timeout 3s a
+	refused "no such option '--nonblock': try: --no-wait" run --nonblock a -- touch ran
 }
 
 @test "an option of another verb is refused" {
@@ -119,6 +141,7 @@ options_in_manual() {
 	refused 'rlock run -w 3s a -- touch ran' run -w 3s a touch ran
 	refused 'rlock run a -- touch -c ran' run a touch -c ran
 	refused 'COMMAND' run a --
+	refused "rlock run -n a -- sh -c 'touch ran'" run -n a -c 'touch ran'
 }
 
 @test "lock with nothing behind the dashes is refused" {
@@ -386,10 +409,17 @@ bad_url() {
 @test "help lists the verbs" {
 	local word
 	run -0 --separate-stderr rlock help
-	for word in run lock fair rlock wlock unlock renew help; do
+	for word in run lock fair read write rlock wlock unlock renew help version; do
 		assert_line --regexp "^  $word "
 	done
 	assert_equal "$stderr" ''
+}
+
+@test "help is there for help and version, too" {
+	run -0 --separate-stderr rlock help help
+	assert_line --index 0 'usage: rlock help [VERB]'
+	run -0 --separate-stderr rlock help version
+	assert_line --index 0 'usage: rlock version'
 }
 
 @test "--help is help" {
@@ -425,6 +455,8 @@ bad_url() {
 	run -0 --separate-stderr rlock --version
 	assert_output --regexp "^rlock $version( |$)"
 	assert_equal "$stderr" ''
+	run -0 diff <(rlock --version) <(rlock version)
+	run -0 diff <(rlock --version) <(rlock -V)
 }
 
 @test "help that cannot be written is a failure" {
@@ -448,15 +480,15 @@ bad_url() {
 	for verb in $(verbs); do
 		options_in_help "$verb"
 	done | sort -u >help
-	options_in_manual | sed '/^--version$/d' | sort >manual
+	options_in_manual | sed '/^-V --version$/d' | sort >manual
 	assert [ "$(wc -l <help)" -gt 20 ]
 	run -0 diff help manual
 }
 
 @test "the manual shows every verb that help has, and no other" {
 	verbs | sort >help
-	sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh D/s/^\.Cm ([a-z]+)$/\1/p' "$BATS_TEST_DIRNAME/../man/rlock.1" |
-		grep -v help | sort >manual
+	sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh D/s/^\.Cm ([a-z]+( \| [a-z]+)?)$/\1/p' "$BATS_TEST_DIRNAME/../man/rlock.1" |
+		sed 's/ | /\n/' | grep -v -e help -e version | sort >manual
 	run -0 diff help manual
 }
 
