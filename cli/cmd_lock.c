@@ -29,6 +29,7 @@
 #include "runtime.h"
 #include "say.h"
 #include "session.h"
+#include "usage.h"
 
 #define PROGRESS_MS 1000
 #define RELEASE_MS 5000
@@ -92,6 +93,26 @@ static void make_note(struct taker *taker)
 		       (int)pid, program_of(taker, &proc));
 }
 
+/* The first process of a machine or a container mostly ignores TERM; those that it started would be ended. */
+static int say_process_1(const struct verb *verb, const struct opts *opts)
+{
+	char names[NAMES_SHOWN_MAX];
+	struct usage_line line;
+
+	usage_begin(&line, verb->name);
+	usage_add_plain(&line, "--on-lost ignore");
+	/* What was said otherwise must not stand there, too. */
+	if (opts->on_lost == ON_LOST_DEFAULT) {
+		usage_add(&line, opts->words, opts->word_count);
+	} else {
+		usage_add_plain(&line, "--pid 1");
+		usage_add_names(&line, opts->names, opts->name_count);
+	}
+	say_error("%s: a lost lock would end what process 1 has started: try: %s",
+		  names_show(opts->names, opts->name_count, names), line.text);
+	return EXIT_USAGE;
+}
+
 static int find_target(struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
@@ -101,6 +122,8 @@ static int find_target(struct taker *taker)
 		return 0;
 	taker->target_fd =
 		session_target((pid_t)opts->pid, &taker->target, &taker->target_start, &code);
+	if (code == 0 && opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
+		code = say_process_1(taker->verb, opts);
 	if (code == 0 && opts->pid == 0)
 		code = passing_check(taker->target, taker->verb, opts);
 	return code;

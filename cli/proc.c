@@ -44,7 +44,13 @@ static enum proc_sight sight_of_failure(void)
 }
 
 /* Which of the numbers behind the state are of use; proc(5) counts them from 4 on. */
-enum { FIELD_PARENT = 4, FIELD_THREADS = 20, FIELD_START = 22, FIELD_STACK = 28 };
+enum {
+	FIELD_PARENT = 4,
+	FIELD_SESSION = 6,
+	FIELD_THREADS = 20,
+	FIELD_START = 22,
+	FIELD_STACK = 28
+};
 
 static bool read_numbers(const char *cursor, struct proc *out)
 {
@@ -61,6 +67,7 @@ static bool read_numbers(const char *cursor, struct proc *out)
 		cursor += strcspn(cursor, " ");
 	}
 	out->parent = (pid_t)numbers[FIELD_PARENT];
+	out->session = (pid_t)numbers[FIELD_SESSION];
 	out->threads = (long)numbers[FIELD_THREADS];
 	out->start = (uint64_t)numbers[FIELD_START];
 	out->stack = (uint64_t)numbers[FIELD_STACK];

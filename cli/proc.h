@@ -13,6 +13,7 @@
 struct proc {
 	pid_t pid;
 	pid_t parent;
+	pid_t session;
 	char state;
 	long threads;
 	uint64_t start; /* in the kernel's ticks since it booted: with the pid, an identity */

@@ -118,9 +118,14 @@ static bool table_add_members(struct table *table)
 	return table->is_member != NULL;
 }
 
-/* Neither ourselves, nor a watchdog: one ends when what it protects has ended. */
+/*
+ * Neither ourselves, nor a watchdog: one ends when what it protects has ended. Nor a session that is not asked for: its
+ * processes never come back from there.
+ */
 static bool is_left_aside(const struct proc_roots *roots, const struct proc *proc)
 {
+	if (roots->is_one_session && proc->session != roots->session)
+		return true;
 	if (proc->pid == getpid() || proc->pid == roots->adopter)
 		return true;
 	for (size_t i = 0; i < sizeof(roots->except) / sizeof(roots->except[0]); i++)

@@ -18,8 +18,10 @@ struct proc_roots {
 	const char *hold_id;   /* those with this in their RLOCK_HELD; NULL: don't look there */
 	pid_t adopter;         /* and the children of this process; 0: of nobody */
 	bool adopts_strangers; /* those children count without the hold id, too */
-	pid_t except[2];       /* never these: a renewer of ours, the private server */
-	int64_t until_ms;      /* break a look off then; 0: take the time it needs */
+	bool is_one_session;   /* only processes of this one: */
+	pid_t session;
+	pid_t except[2];  /* never these: a renewer of ours, the private server */
+	int64_t until_ms; /* break a look off then; 0: take the time it needs */
 };
 
 /* Which processes had a signal already; zero-initialise, proc_set_free. */

@@ -207,8 +207,12 @@ static struct proc_roots roots_of(const struct renewer *renewer)
 		.adopter = renewer->keeper_fd >= 0 && !watch->is_for_caller ? renewer->keeper : 0,
 		.adopts_strangers = watch->adopts_strangers,
 		.except = { local_server_pid(), 0 },
+		.is_one_session = watch->is_for_caller,
 	};
+	struct proc caller;
 
+	if (roots.is_one_session && proc_read(watch->job_pid, &caller))
+		roots.session = caller.session;
 	return roots;
 }
 

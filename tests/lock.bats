@@ -346,16 +346,41 @@ is_marked_lost() {
 	ended_with 143
 }
 
-@test "a lost lock ends all that the script has started, also in a session of its own" {
-	script 'rlock lock --pid $$ -t 1s a
-		until_let_go & echo $! >"$1/child"
-		setsid until_let_go & echo $! >"$1/far"
+@test "a lost lock ends all that the script has started in its session, and no daemon of another one" {
+	script 'rlock lock --pid $$ -t 3s a
+		sh -c "until_let_go & echo \$! >\"$1/child\"; wait" &
+		setsid sh -c "until_let_go & echo \$! >\"$1/far-child\"; echo \$\$ >\"$1/far\"; wait" &
+		until [ -s "$1/far" ] && [ -s "$1/child" ]; do :; done
 		touch "$READY"; wait' "$BATS_TEST_TMPDIR"
-	wait_until 5 file_exists "$READY"
+	wait_until 10 file_exists "$READY"
 	redis del a >/dev/null
 	ended_with 143
 	wait_until 5 is_gone "$(cat "$BATS_TEST_TMPDIR/child")"
-	wait_until 5 is_gone "$(cat "$BATS_TEST_TMPDIR/far")"
+	wait_until 5 nothing_runs
+	is_running "$(cat "$BATS_TEST_TMPDIR/far")"
+	is_running "$(cat "$BATS_TEST_TMPDIR/far-child")"
+}
+
+@test "with --on-lost kill a daemon of another session is not killed" {
+	script 'trap "" TERM; rlock lock --pid $$ -t 3s --grace 100ms --on-lost kill a
+		setsid until_let_go & echo $! >"$1/far"
+		touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR"
+	wait_until 10 file_exists "$READY"
+	redis del a >/dev/null
+	ended_with 137
+	wait_until 5 nothing_runs
+	is_running "$(cat "$BATS_TEST_TMPDIR/far")"
+}
+
+@test "a lock for process 1 is refused, and the line is shown with --on-lost ignore" {
+	# Never a real one: were it had, and lost, the machine that plays the tests would be ended.
+	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/nobody
+	run -64 rlock lock --pid 1 -l 20s "my lock"
+	assert_one_line "^rlock: my lock: .*: try: rlock lock --on-lost ignore --pid 1 -l 20s 'my lock'\$"
+	run -64 rlock wlock --pid 1 --on-lost term b
+	assert_one_line '^rlock: b: .*: try: rlock wlock --on-lost ignore --pid 1 b$'
+	run -69 rlock lock --on-lost ignore --pid 1 -l 20s "my lock"
+	no_state_files
 }
 
 @test "a script can clean up when its lock is lost, and learns it from unlock too" {
