@@ -50,13 +50,14 @@ struct keeper {
 	int end_code, end_signal;
 	bool is_done;            /* it has ended, and with --wait-all what it left running, too */
 	int64_t ended_ms;        /* at that time at the latest */
+	int64_t clear_ms;        /* since then none of its processes is known to run; 0: some are */
 	int64_t settle_ms;       /* when to look whether the command is still stopped */
 	int64_t renewer_ms;      /* not before then another renewer */
 	int64_t shrink_ms;       /* when this turns out to be a long command */
 	int reason, said_reason; /* to stop: as the page said when it was read */
 	bool is_lost, has_said_lost;
 	bool is_stopping; /* the command whole */
-	bool has_said_refused, has_said_unheard;
+	bool has_said_refused, has_said_unheard, has_said_unread;
 };
 
 /* ---- start ---- */
@@ -422,6 +423,10 @@ static void report(struct keeper *keeper)
 		keeper->has_said_refused = true;
 		report_refused(keeper->job->opts, &processes->refused_one);
 	}
+	if (processes->unread > 0 && !keeper->has_said_unread) {
+		keeper->has_said_unread = true;
+		report_unread(keeper->job->opts, &processes->unread_one, processes->unread - 1);
+	}
 	say_not_after(INT64_MAX);
 }
 
@@ -491,14 +496,28 @@ static void look_around(struct keeper *keeper)
 		read_page(keeper);
 }
 
+/* The command counts as gone when only such are left that hang, and may be anybody's. */
+static void record_clear(struct keeper *keeper, bool has_processes)
+{
+	const struct proc_report *report = &keeper->stopper.report;
+
+	if (report->running > 0 || (has_processes && report->unasked == 0))
+		keeper->clear_ms = 0;
+	else if (keeper->clear_ms == 0)
+		keeper->clear_ms = rlock_now_ms();
+}
+
 static bool stop_step(struct keeper *keeper)
 {
 	struct proc_roots roots;
+	bool has_processes;
 
 	if (keeper->reason == STOP_NONE)
 		return false;
 	roots = roots_of(keeper);
-	return stopper_step(&keeper->stopper, &roots, rlock_now_ms());
+	has_processes = stopper_step(&keeper->stopper, &roots, rlock_now_ms());
+	record_clear(keeper, has_processes);
+	return has_processes;
 }
 
 /* With all that the lock was to be kept for. */
@@ -655,6 +674,14 @@ static enum rlock_status release(struct keeper *keeper)
 	return rlock_release(job->conn, job->hold, now_ms + RELEASE_MS);
 }
 
+/* As far as is known. */
+static int64_t end_ms(const struct keeper *keeper)
+{
+	if (has_ended_by_itself(keeper))
+		return keeper->ended_ms;
+	return keeper->clear_ms != 0 ? keeper->clear_ms : rlock_now_ms();
+}
+
 /* Whether the lock had been lost: that is known only now, when nobody renewed it in time. */
 static bool give_back(struct keeper *keeper)
 {
@@ -663,7 +690,7 @@ static bool give_back(struct keeper *keeper)
 	char name[NAME_SHOWN_MAX];
 
 	int64_t lease_end_ms = watch_lease_end_ms(keeper->watch);
-	int64_t ended_ms = has_ended_by_itself(keeper) ? keeper->ended_ms : rlock_now_ms();
+	int64_t ended_ms = end_ms(keeper);
 
 	/* Also when it is known to be lost: of several names or servers others may be held yet. */
 	status = release(keeper);

@@ -1,7 +1,7 @@
 /*
  * Looks at the command's family first, which the kernel tells at once; then, for those who are not found so,
- * walks /proc: from the command to its descendants, from a subreaper to what it adopted, and to all
- * who carry the hold's id in their environment, whatever group or session they moved to.
+ * walks /proc: from the command to its descendants, from a subreaper to what it adopted, and to all that were
+ * started after the command and carry the hold's id in their environment, whatever group or session they moved to.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -14,6 +14,7 @@
 
 #include "../lib/rlock.h"
 #include "children.h"
+#include "probe.h"
 #include "procs.h"
 #include "renewer.h"
 #include "shortage.h"
@@ -25,6 +26,9 @@ struct table {
 	struct proc *procs;
 	bool *is_member;
 	size_t count, capacity;
+	size_t unasked;         /* of these it is not known yet whether they are members */
+	size_t unread;          /* of these it will not be */
+	struct proc unread_one; /* one of these */
 };
 
 /*
@@ -34,10 +38,44 @@ struct table {
 #define PROCS_USUAL 1024
 static struct proc usual_procs[PROCS_USUAL];
 static bool usual_members[PROCS_USUAL];
+static struct probe_question usual_questions[PROCS_USUAL];
 
 static struct table table_new(void)
 {
 	return (struct table){ .procs = usual_procs, .capacity = PROCS_USUAL };
+}
+
+/* ---- those that had a signal ---- */
+
+void proc_set_free(struct proc_set *set)
+{
+	free(set->members);
+	*set = (struct proc_set){ 0 };
+}
+
+static bool set_has(const struct proc_set *set, const struct proc *proc)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->members[i].pid == proc->pid && set->members[i].start == proc->start)
+			return true;
+	return false;
+}
+
+static bool set_add(struct proc_set *set, const struct proc *proc)
+{
+	if (set->count == set->capacity) {
+		size_t capacity = set->capacity == 0 ? 32 : set->capacity * 2;
+		void *members = realloc(set->members, capacity * sizeof(*set->members));
+
+		if (members == NULL)
+			return false;
+		set->members = members;
+		set->capacity = capacity;
+	}
+	set->members[set->count].pid = proc->pid;
+	set->members[set->count].start = proc->start;
+	set->count++;
+	return true;
 }
 
 /* ---- all processes ---- */
@@ -134,16 +172,23 @@ static bool is_left_aside(const struct proc_roots *roots, const struct proc *pro
 	return strcmp(proc->name, RENEWER_NAME) == 0;
 }
 
-static enum proc_sight root_sight(const struct proc_roots *roots, const struct proc *proc)
+/* Known for one of the command's without a look into it. signaled: who was found to be one before; or NULL. */
+static bool is_root(const struct proc_roots *roots, const struct proc_set *signaled,
+		    const struct proc *proc)
 {
 	if (roots->job > 0 && proc->pid == roots->job &&
 	    (roots->job_start == 0 || proc->start == roots->job_start))
-		return PROC_SEEN;
+		return true;
 	if (roots->adopter > 0 && roots->adopts_strangers && proc->parent == roots->adopter)
-		return PROC_SEEN;
-	if (roots->hold_id == NULL || proc_is_gone(proc))
-		return PROC_GONE;
-	return proc_carries_hold(proc->pid, roots->hold_id);
+		return true;
+	return signaled != NULL && set_has(signaled, proc);
+}
+
+/* Nobody was given a hold id before there was a command. */
+static bool may_carry_hold(const struct proc_roots *roots, const struct proc *proc)
+{
+	return roots->hold_id != NULL && !proc_is_gone(proc) &&
+	       (roots->job_start == 0 || proc->start >= roots->job_start);
 }
 
 /* The command, the adopter, and all below them. */
@@ -193,34 +238,18 @@ static bool has_member_parent(const struct table *table, const struct proc *chil
 	return parent != NULL && table->is_member[parent - table->procs];
 }
 
-/* False when there may be more of them than were marked. */
-static bool mark_roots(const struct proc_roots *roots, struct table *table)
+static void mark_roots(const struct proc_roots *roots, const struct proc_set *signaled,
+		       struct table *table)
 {
-	bool is_complete = true;
-
-	for (size_t i = 0; i < table->count; i++) {
-		enum proc_sight sight = PROC_GONE;
-
-		if (is_too_late(roots))
-			return false;
-		if (!is_left_aside(roots, &table->procs[i]))
-			sight = root_sight(roots, &table->procs[i]);
-		table->is_member[i] = sight == PROC_SEEN;
-		is_complete = is_complete && sight != PROC_UNSEEN;
-	}
-	return is_complete;
+	for (size_t i = 0; i < table->count; i++)
+		table->is_member[i] = !is_left_aside(roots, &table->procs[i]) &&
+				      is_root(roots, signaled, &table->procs[i]);
 }
 
-static bool mark_members(const struct proc_roots *roots, struct table *table)
+static void mark_descendants(const struct proc_roots *roots, struct table *table)
 {
-	bool is_complete, has_changed;
+	bool has_changed;
 
-	if (table->count == 0)
-		return true;
-	if (!table_add_members(table))
-		return false;
-	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
-	is_complete = mark_roots(roots, table);
 	do {
 		has_changed = false;
 		for (size_t i = 0; i < table->count; i++) {
@@ -232,41 +261,74 @@ static bool mark_members(const struct proc_roots *roots, struct table *table)
 			table->is_member[i] = has_changed = true;
 		}
 	} while (has_changed);
-	return is_complete;
+}
+
+/* Those that ancestry tells: nobody's environment is read for them. False without memory. */
+static bool mark_family(const struct proc_roots *roots, const struct proc_set *signaled,
+			struct table *table)
+{
+	if (table->count == 0)
+		return true;
+	if (!table_add_members(table))
+		return false;
+	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
+	mark_roots(roots, signaled, table);
+	mark_descendants(roots, table);
+	return true;
+}
+
+static size_t add_questions(const struct proc_roots *roots, bool asks_suspects, struct table *table,
+			    struct probe_question *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct proc *proc = &table->procs[i];
+
+		if (table->is_member[i] || is_left_aside(roots, proc) ||
+		    !may_carry_hold(roots, proc))
+			continue;
+		if (!asks_suspects && probe_is_suspect(proc))
+			table->unasked++;
+		else
+			out[count++].proc = proc;
+	}
+	return count;
+}
+
+static void use_answer(struct table *table, const struct probe_question *question)
+{
+	if (question->sight == PROC_SEEN)
+		table->is_member[question->proc - table->procs] = true;
+	else if (question->sight == PROC_UNSEEN)
+		table->unasked++;
+	if (!question->is_given_up)
+		return;
+	table->unread++;
+	table->unread_one = *question->proc;
+}
+
+/* And those that carry the hold id. False without memory. */
+static bool mark_carriers(const struct proc_roots *roots, bool asks_suspects, struct table *table)
+{
+	struct probe_question *questions = usual_questions;
+	size_t count;
+
+	if (table->count > PROCS_USUAL)
+		questions = calloc(table->count, sizeof(*questions));
+	if (questions == NULL)
+		return false;
+	count = add_questions(roots, asks_suspects, table, questions);
+	probe_ask(questions, count, roots->hold_id, roots->until_ms);
+	for (size_t i = 0; i < count; i++)
+		use_answer(table, &questions[i]);
+	if (questions != usual_questions)
+		free(questions);
+	mark_descendants(roots, table);
+	return true;
 }
 
 /* ---- signals ---- */
-
-void proc_set_free(struct proc_set *set)
-{
-	free(set->members);
-	*set = (struct proc_set){ 0 };
-}
-
-static bool set_has(const struct proc_set *set, const struct proc *proc)
-{
-	for (size_t i = 0; i < set->count; i++)
-		if (set->members[i].pid == proc->pid && set->members[i].start == proc->start)
-			return true;
-	return false;
-}
-
-static bool set_add(struct proc_set *set, const struct proc *proc)
-{
-	if (set->count == set->capacity) {
-		size_t capacity = set->capacity == 0 ? 32 : set->capacity * 2;
-		void *members = realloc(set->members, capacity * sizeof(*set->members));
-
-		if (members == NULL)
-			return false;
-		set->members = members;
-		set->capacity = capacity;
-	}
-	set->members[set->count].pid = proc->pid;
-	set->members[set->count].start = proc->start;
-	set->count++;
-	return true;
-}
 
 /* By a descriptor that was checked, so that a reused number is never hit. 0, or errno. */
 static int send_signal(const struct proc *proc, int signal)
@@ -302,7 +364,12 @@ static bool is_clean_up(const struct table *table, const struct proc_set *signal
 	return false;
 }
 
-typedef bool (*table_fn)(const struct proc_roots *roots, struct table *table);
+/* Whom a walk looks at. */
+enum scope {
+	SCOPE_FAMILY,   /* those that ancestry tells, by the kernel's lists of children */
+	SCOPE_ALL,      /* all processes; those whose environment hung before are not asked */
+	SCOPE_SUSPECTS, /* these, too */
+};
 
 /* False when it has to be tried again. Known as signaled from before it is, so that nobody is twice. */
 static bool signal_once(const struct proc *proc, int signal, struct proc_set *signaled,
@@ -323,17 +390,26 @@ static bool signal_once(const struct proc *proc, int signal, struct proc_set *si
 	return false;
 }
 
+static bool mark_members(const struct proc_roots *roots, enum scope scope,
+			 const struct proc_set *signaled, struct table *table)
+{
+	return mark_family(roots, signaled, table) &&
+	       (scope == SCOPE_FAMILY || mark_carriers(roots, scope == SCOPE_SUSPECTS, table));
+}
+
 /* One walk. *met_new: somebody was found who had not had the signal yet. */
-static bool walk(const struct proc_roots *roots, table_fn read, int signal,
+static bool walk(const struct proc_roots *roots, enum scope scope, int signal,
 		 struct proc_set *signaled, struct proc_report *report, bool *met_new)
 {
 	struct table table = table_new();
-	bool is_complete = read(roots, &table);
+	bool is_complete = (scope == SCOPE_FAMILY ? table_read_family : table_read)(roots, &table);
 	bool spares_clean_up = signal == SIGTERM && signaled->count > 0, is_of_use;
 
-	*report = (struct proc_report){ 0 };
 	*met_new = false;
-	is_complete = mark_members(roots, &table) && is_complete;
+	is_complete = mark_members(roots, scope, signaled, &table) && is_complete;
+	*report = (struct proc_report){ .unasked = table.unasked,
+					.unread = table.unread,
+					.unread_one = table.unread_one };
 	/* Who may be somebody's clean-up can't be told among a part of them; who is to be killed can. */
 	is_of_use = table.is_member != NULL && (is_complete || signal == SIGKILL);
 	for (size_t i = 0; is_of_use && i < table.count; i++) {
@@ -373,12 +449,26 @@ static bool signal_job_only(const struct proc_roots *roots, int signal, struct p
 	return signaled == NULL || signal == 0 || set_add(signaled, &job);
 }
 
+static bool is_last(enum scope scope, bool met_new, const struct proc_report *report)
+{
+	if (scope == SCOPE_FAMILY || met_new)
+		return false;
+	return scope == SCOPE_SUSPECTS || report->unasked == 0;
+}
+
+/* Those that may hang come last, when all others have had their signal. */
+static enum scope next_scope(enum scope scope, bool met_new)
+{
+	return scope == SCOPE_FAMILY || met_new ? SCOPE_ALL : SCOPE_SUSPECTS;
+}
+
 bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
 		  struct proc_report *out)
 {
 	struct proc_set own = { 0 };
 	struct proc_report report = { 0 };
-	bool is_complete = true, met_new = true, knows_family;
+	bool is_complete = true, met_new = true;
+	enum scope scope = SCOPE_ALL;
 	size_t refused = 0;
 
 	*out = report;
@@ -387,25 +477,28 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 	if (signaled == NULL)
 		signaled = &own;
 	/* Without children_add only the command would be met, and what it has started before taken for clean-up. */
-	knows_family = signal != 0 && children_are_told();
-	for (int walks = 0; is_complete && met_new && walks < WALKS_MAX; walks++) {
-		bool is_family = walks == 0 && knows_family;
-
-		is_complete = walk(roots, is_family ? table_read_family : table_read, signal,
-				   signaled, &report, &met_new);
-		met_new |= is_family;
+	if (signal != 0 && children_are_told())
+		scope = SCOPE_FAMILY;
+	for (int walks = 0; walks < WALKS_MAX; walks++) {
+		is_complete = walk(roots, scope, signal, signaled, &report, &met_new);
 		refused += report.refused;
 		if (report.refused > 0)
 			out->refused_one = report.refused_one;
+		if (!is_complete || is_last(scope, met_new, &report))
+			break;
+		scope = next_scope(scope, met_new);
 	}
 	out->running = report.running;
 	out->running_one = report.running_one;
 	out->refused = refused;
+	out->unasked = report.unasked;
+	out->unread = report.unread;
+	out->unread_one = report.unread_one;
 	proc_set_free(&own);
 	/* A child of ours keeps its number until we let it go. */
 	if (!is_complete && report.running == 0 && roots->adopter == getpid())
 		(void)signal_job_only(roots, signal, signaled, out);
-	return is_complete;
+	return is_complete && report.unasked == 0;
 }
 
 bool procs_family_runs(const struct proc_roots *roots, struct proc *out)
@@ -413,7 +506,8 @@ bool procs_family_runs(const struct proc_roots *roots, struct proc *out)
 	struct table table = table_new();
 	bool runs = false;
 
-	if (children_are_told() && table_read_family(roots, &table) && mark_members(roots, &table))
+	if (children_are_told() && table_read_family(roots, &table) &&
+	    mark_family(roots, NULL, &table))
 		for (size_t i = 0; i < table.count && !runs; i++) {
 			runs = table.is_member[i] && !proc_is_gone(&table.procs[i]);
 			if (runs && out != NULL)

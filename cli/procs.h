@@ -13,10 +13,10 @@
 
 /* Where to look for a command's processes. */
 struct proc_roots {
-	pid_t job;             /* the command; 0: none, or gone */
-	uint64_t job_start;    /* 0: not known */
-	const char *hold_id;   /* those with this in their RLOCK_HELD; NULL: don't look there */
-	pid_t adopter;         /* and the children of this process; 0: of nobody */
+	pid_t job;           /* the command; 0: none, or gone */
+	uint64_t job_start;  /* 0: not known */
+	const char *hold_id; /* later ones with this in their RLOCK_HELD; NULL: don't look there */
+	pid_t adopter;       /* and the children of this process; 0: of nobody */
 	bool adopts_strangers; /* those children count without the hold id, too */
 	bool is_one_session;   /* only processes of this one: */
 	pid_t session;
@@ -39,13 +39,17 @@ struct proc_report {
 	size_t refused;          /* of those, how many may not be signalled */
 	struct proc refused_one; /* one of these */
 	struct proc running_one; /* one that runs */
+	size_t unasked;         /* of how many it is not known yet whether they are the command's */
+	size_t unread;          /* of how many it will not be: they hang; they count as others' */
+	struct proc unread_one; /* one of these */
 };
 
 /*
  * Find the command's processes, over again until nobody new is found, and send the signal to each.
  * signaled: who is in there is not sent it again, and who was sent it is put in; NULL: everybody
  * gets it. TERM is followed by CONT. False when not all could be found or told: the system has no means
- * for it at the moment, or the look was broken off. The command itself is told even then.
+ * for it at the moment, some processes hang, or the look was broken off. The command itself is told even then.
+ * Nobody's hang holds up the signal to those whom ancestry tells.
  */
 bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
 		  struct proc_report *out);

@@ -1,6 +1,7 @@
 /*
  * Puts what happened to a lock and its command into one line each.
  */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -69,6 +70,18 @@ void report_refused(const struct opts *opts, const struct proc *proc)
 		    "be",
 		    name_show(opts, 0, name), (int)proc->pid,
 		    rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
+}
+
+void report_unread(const struct opts *opts, const struct proc *proc, size_t more)
+{
+	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX], others[48] = "";
+
+	if (more > 0)
+		(void)snprintf(others, sizeof(others), " and %zu more", more);
+	say_warning("%s: cannot read the environment of process %d (%s)%s: not terminated, even if "
+		    "it is one of the command's",
+		    name_show(opts, 0, name), (int)proc->pid,
+		    rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)), others);
 }
 
 void report_unheard(const struct opts *opts, const struct proc *command, int signal)

@@ -14,6 +14,8 @@ void report_lost(const struct opts *opts, const struct watch *watch);
 void report_stop(const struct opts *opts, enum stop_reason reason);
 /* A process that may not be signalled. */
 void report_refused(const struct opts *opts, const struct proc *proc);
+/* A process, and so many more, of which nobody can tell whether they are the command's. */
+void report_unread(const struct opts *opts, const struct proc *proc, size_t more);
 /* A command that a signal may not be passed on to. */
 void report_unheard(const struct opts *opts, const struct proc *command, int signal);
 

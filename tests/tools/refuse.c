@@ -6,13 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/filter.h>
-#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,11 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "supervised.h"
 
 static const char usage[] =
 	"usage: refuse RECORD PROGRAM CALL[,CALL...] ERROR FIRST[+] COMMAND [ARG...]\n"
@@ -34,10 +29,7 @@ static const char usage[] =
 	"dynamic linker. RECORD gets a line for each of them: \"CALL NUMBER NAME PID\". Ends by 73\n"
 	"when the kernel can't do this.\n";
 
-#define EXIT_CANNOT 73
-#define CALLS_MAX 32
-#define NOT_YET (-1)
-#define NEVER (-2)
+#define CALLS_MAX SUPERVISED_CALLS_MAX
 
 struct call {
 	const char *name;
@@ -112,12 +104,6 @@ struct wish {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static void fail(const char *what)
-{
-	(void)fprintf(stderr, "refuse: %s: %s\n", what, strerror(errno));
-	exit(EXIT_CANNOT);
-}
 
 /* ---- what is wanted ---- */
 
@@ -266,88 +252,26 @@ static void supervise(const struct wish *wish, int listener_fd, int record_fd)
 	}
 }
 
-/* It shares the table of descriptors with the command-to-be, and so finds the listener in its own. */
-static void be_supervisor(const struct wish *wish, atomic_int *listener)
+static void be_supervisor(const void *wish_of, int listener_fd)
 {
-	int listener_fd, record_fd;
+	const struct wish *wish = wish_of;
+	int record_fd = open(wish->record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 
-	while (*listener == NOT_YET)
-		(void)syscall(SYS_futex, listener, FUTEX_WAIT, NOT_YET, NULL, NULL, 0);
-	listener_fd = *listener;
-	if (listener_fd == NEVER || unshare(CLONE_FILES) != 0)
-		_exit(0);
-	(void)setsid();
-	if (listener_fd > 0)
-		(void)syscall(SYS_close_range, 0U, (unsigned int)listener_fd - 1, 0U);
-	(void)syscall(SYS_close_range, (unsigned int)listener_fd + 1, ~0U, 0U);
-	record_fd = open(wish->record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	supervise(wish, listener_fd, record_fd);
-	_exit(0);
-}
-
-/* Nobody's child: the command has none that it has not started. */
-static void start_supervisor(const struct wish *wish, atomic_int *listener)
-{
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
-
-	if (pid < 0)
-		fail("clone");
-	if (pid == 0) {
-		if (syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL) == 0)
-			be_supervisor(wish, listener);
-		_exit(0);
-	}
-	(void)waitpid(pid, NULL, 0);
 }
 
 /* ---- the command ---- */
 
-static int ask_for_each(const struct wish *wish)
-{
-	struct sock_filter filter[CALLS_MAX + 3];
-	struct sock_fprog program = { .filter = filter };
-	unsigned short at = 0;
-
-	filter[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-						    offsetof(struct seccomp_data, nr));
-	for (size_t i = 0; i < wish->call_count; i++)
-		filter[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-							    (uint32_t)wish->calls[i]->number,
-							    (uint8_t)(wish->call_count - i), 0);
-	filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
-	program.len = at;
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-			    &program);
-}
-
-static void tell(atomic_int *listener, int fd)
-{
-	*listener = fd;
-	(void)syscall(SYS_futex, listener, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
 int main(int argc, char **argv)
 {
-	atomic_int *listener = mmap(NULL, sizeof(*listener), PROT_READ | PROT_WRITE,
-				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct wish wish = { 0 };
-	int fd;
+	long numbers[CALLS_MAX];
 
 	if (argc < 7 || !read_wish(argv, &wish)) {
 		(void)fputs(usage, stderr);
 		return 64;
 	}
-	if (listener == MAP_FAILED)
-		fail("mmap");
-	*listener = NOT_YET;
-	start_supervisor(&wish, listener);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		fail("prctl");
-	fd = ask_for_each(&wish);
-	tell(listener, fd < 0 ? NEVER : fd);
-	if (fd < 0)
-		fail("seccomp");
-	(void)execvp(argv[6], argv + 6);
-	fail(argv[6]);
+	for (size_t i = 0; i < wish.call_count; i++)
+		numbers[i] = wish.calls[i]->number;
+	run_supervised("refuse", numbers, wish.call_count, be_supervisor, &wish, argv + 6);
 }

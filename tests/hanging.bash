@@ -1,0 +1,44 @@
+# For tests beside processes that hang (tests/tools/hung): whoever reads their environments waits, and nobody else.
+# Sourced behind helpers.bash.
+
+# For the first line of a test, or of a setup: what hangs, hangs for those alone that run under hung_for.
+needs_hung() {
+	local why status=0
+	not_under_valgrind 'it opens files for itself'
+	HUNG=$BATS_TEST_TMPDIR/hung
+	mkdir -p "$HUNG"
+	why=$(hung "$HUNG" true 2>&1) || status=$?
+	[ "$status" != 73 ] || skip "no call can be watched here: $why"
+	assert_equal "$status" 0
+	hangs $$
+	in_background hung "$HUNG" cat "/proc/$$/environ" >/dev/null
+	wait_until 5 has_been_asked $$ 2>/dev/null || skip "what is opened can't be seen here"
+	kill -KILL "$PID"
+	hangs_no_more $$
+}
+
+# hangs PID...
+hangs() {
+	local pid
+	for pid; do
+		: >"$HUNG/$pid"
+	done
+}
+
+# hangs_no_more PID...
+hangs_no_more() {
+	rm -f "${@/#/$HUNG/}"
+}
+
+# Somebody waits, or waited, for that process's environment.
+has_been_asked() {
+	[ -s "$HUNG/$1" ]
+}
+
+# A process of nobody's, younger than all that were started before. Sets STRANGER.
+hung_stranger() {
+	local PID
+	in_background sleep 60
+	STRANGER=$PID
+	hangs "$STRANGER"
+}

@@ -1,0 +1,121 @@
+/*
+ * Runs a command whose system calls a supervisor decides upon. The kernel asks it (seccomp's user notifications):
+ * nothing is traced, so that signals, parents and exit statuses are as ever. For programs of one file.
+ */
+#ifndef SUPERVISED_H
+#define SUPERVISED_H
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SUPERVISED_CALLS_MAX 32
+#define EXIT_CANNOT 73 /* the kernel can't do this */
+#define NOT_YET (-1)
+#define NEVER (-2)
+
+/* Answers what comes from the listener until nobody is left who could ask. In a process of its own. */
+typedef void (*supervisor_fn)(const void *ctx, int listener_fd);
+
+static inline _Noreturn void cannot(const char *program, const char *what)
+{
+	(void)fprintf(stderr, "%s: %s: %s\n", program, what, strerror(errno));
+	exit(EXIT_CANNOT);
+}
+
+/* It shares the table of descriptors with the command-to-be, and so finds the listener in its own. */
+static inline _Noreturn void supervised_be_supervisor(supervisor_fn supervise, const void *ctx,
+						      atomic_int *listener)
+{
+	int listener_fd;
+
+	while (*listener == NOT_YET)
+		(void)syscall(SYS_futex, listener, FUTEX_WAIT, NOT_YET, NULL, NULL, 0);
+	listener_fd = *listener;
+	if (listener_fd == NEVER || unshare(CLONE_FILES) != 0)
+		_exit(0);
+	(void)setsid();
+	if (listener_fd > 0)
+		(void)syscall(SYS_close_range, 0U, (unsigned int)listener_fd - 1, 0U);
+	(void)syscall(SYS_close_range, (unsigned int)listener_fd + 1, ~0U, 0U);
+	supervise(ctx, listener_fd);
+	_exit(0);
+}
+
+/* Nobody's child: the command has none that it has not started. */
+static inline int supervised_start_supervisor(supervisor_fn supervise, const void *ctx,
+					      atomic_int *listener)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (pid == 0) {
+		if (syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL) == 0)
+			supervised_be_supervisor(supervise, ctx, listener);
+		_exit(0);
+	}
+	return pid < 0 ? -1 : waitpid(pid, NULL, 0);
+}
+
+static inline int supervised_ask_for_each(const long *calls, size_t count)
+{
+	struct sock_filter filter[SUPERVISED_CALLS_MAX + 3];
+	struct sock_fprog program = { .filter = filter };
+	unsigned short at = 0;
+
+	filter[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						    offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < count; i++)
+		filter[at++] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], (uint8_t)(count - i), 0);
+	filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
+	program.len = at;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+			    &program);
+}
+
+static inline void supervised_tell(atomic_int *listener, int fd)
+{
+	*listener = fd;
+	(void)syscall(SYS_futex, listener, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* This process becomes the command. Each of its calls that is in the list is asked for. */
+static inline _Noreturn void run_supervised(const char *program, const long *calls, size_t count,
+					    supervisor_fn supervise, const void *ctx,
+					    char **command)
+{
+	atomic_int *listener = mmap(NULL, sizeof(*listener), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd;
+
+	if (listener == MAP_FAILED)
+		cannot(program, "mmap");
+	*listener = NOT_YET;
+	if (supervised_start_supervisor(supervise, ctx, listener) < 0)
+		cannot(program, "clone");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		cannot(program, "prctl");
+	fd = supervised_ask_for_each(calls, count);
+	supervised_tell(listener, fd < 0 ? NEVER : fd);
+	if (fd < 0)
+		cannot(program, "seccomp");
+	(void)execvp(command[0], command);
+	cannot(program, command[0]);
+}
+
+#endif
