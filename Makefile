@@ -5,6 +5,7 @@ BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 DESTDIR ?=
 
 CC ?= cc
@@ -260,13 +261,14 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 	$(Q)ln -sf librlock.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/librlock.so
 	$(Q)install -D -m 644 $(BUILD)/librlock.pc $(DESTDIR)$(LIBDIR)/pkgconfig/librlock.pc
+	$(Q)install -D -m 644 misc/rlock.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/rlock.conf
 	$(foreach page,$(PAGES),$(Q)install -D -m 644 $(page) $(DESTDIR)$(call page_path,$(page))$(newline))
 
 .PHONY: uninstall
 uninstall: ## take away what install has put there
 	$(Q)rm -f $(addprefix $(DESTDIR),$(BINDIR)/rlock $(INCLUDEDIR)/rlock.h $(LIBDIR)/librlock.a \
 		$(LIBDIR)/librlock.so.$(VERSION) $(LIBDIR)/$(SONAME) $(LIBDIR)/librlock.so \
-		$(LIBDIR)/pkgconfig/librlock.pc $(foreach page,$(PAGES),$(call page_path,$(page))))
+		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf $(foreach page,$(PAGES),$(call page_path,$(page))))
 
 .PHONY: demo
 demo: $(BUILD)/rlock ## play two contenders on a private server; installs what is missing

@@ -263,7 +263,7 @@ static int make_session(struct taker *taker)
 		say_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	session->dir_fd = runtime_open();
+	session->dir_fd = runtime_open_for_holds();
 	session->pid = taker->target;
 	session->pid_namespace = proc_namespace();
 	session->start = taker->target_start;

@@ -36,6 +36,8 @@
 #define SHORT_COMMAND_MS 20
 /* How often to look for what nobody tells. */
 #define LOOK_MS 500
+/* How old the file of a lock gets that is not renewed. Cleaners of /tmp count in days. */
+#define KEEP_MS 3600000
 
 struct renewer {
 	struct watch *watch;
@@ -53,6 +55,7 @@ struct renewer {
 	int64_t renew_ms; /* when the next renewal is due; INT64_MAX: never again */
 	int64_t retry_ms;
 	int64_t attempt_ms; /* how long the next one may take */
+	int64_t keep_ms;    /* when the session's file is due; INT64_MAX: there is none */
 	bool has_command_ended;
 	bool has_job_ended; /* the command, and with wait_all what it left running, too */
 	bool is_job_unseen; /* nothing will tell its end: there were no means to have it told */
@@ -189,6 +192,7 @@ static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
 						  : watch->sent_ms + watch_renewal_ms(watch),
 		.retry_ms = RETRY_MIN_MS,
 		.attempt_ms = first_attempt_ms(watch),
+		.keep_ms = job->session != NULL ? rlock_now_ms() + KEEP_MS : INT64_MAX,
 	};
 	rlock_conn_set_cancel(renewer->conn, renewer->events_fd);
 	stopper_init(&renewer->stopper, watch);
@@ -319,6 +323,14 @@ static void notice(struct renewer *renewer)
 
 /* ---- renewing ---- */
 
+static void keep_file(struct renewer *renewer)
+{
+	if (renewer->session == NULL)
+		return;
+	session_keep(renewer->session, renewer->watch->sent_ms, renewer->watch->lease_ms);
+	renewer->keep_ms = rlock_now_ms() + KEEP_MS;
+}
+
 static void note_failure(struct renewer *renewer)
 {
 	(void)snprintf(renewer->watch->why, sizeof(renewer->watch->why), "%s",
@@ -384,6 +396,7 @@ static void renew(struct renewer *renewer)
 		renewer->retry_ms = RETRY_MIN_MS;
 		renewer->attempt_ms = first_attempt_ms(watch);
 		watch->why[0] = '\0';
+		keep_file(renewer);
 		return;
 	}
 	if (status == RLOCK_NOT_HELD) {
@@ -516,6 +529,7 @@ static int64_t next_step_ms(const struct renewer *renewer, int64_t now_ms)
 	if (renewer->watch->is_keeper_stopped || renewer->is_job_unseen)
 		next_ms = least(next_ms, now_ms + LOOK_MS);
 	next_ms = least(next_ms, renewer->leftovers.again_ms);
+	next_ms = least(next_ms, renewer->keep_ms);
 	return least(next_ms, renewer->stopper.again_ms);
 }
 
@@ -544,6 +558,8 @@ static void renewer_run(struct renewer *renewer)
 		has_processes = stop_step(renewer);
 		if (is_over(renewer, has_processes))
 			break;
+		if (rlock_now_ms() >= renewer->keep_ms)
+			keep_file(renewer);
 		renew_or_sleep(renewer);
 		notice(renewer);
 	}

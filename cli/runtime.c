@@ -1,7 +1,7 @@
 /*
- * The runtime directory: where it is, and that it is nobody else's. All checks are made on the
- * opened directory, so that what was checked is what is used. What is kept in it is its users'
- * business.
+ * The runtime directory, and the second one where that is a stranger's: where they are, and that they are
+ * nobody else's. All checks are made on the opened directory, so that what was checked is what is used.
+ * What is kept in them is their users' business.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,21 +16,41 @@
 #include "exits.h"
 #include "runtime.h"
 #include "say.h"
+#include "shortage.h"
+
+#define SECOND_PARENT "/run/user/%lu"
+#define SECOND_NAME "rlock"
+
+/* Why a directory can't be used; why is NULL when there just is none. */
+struct trouble {
+	const char *why;
+	char buffer[RLOCK_ERROR_MAX];
+};
+
+/* ---- where ---- */
+
+/* NULL: nobody has chosen one. */
+static const char *chosen_path(void)
+{
+	const char *chosen = getenv("RLOCK_RUNTIME_DIR");
+
+	return chosen != NULL && *chosen != '\0' ? chosen : NULL;
+}
 
 const char *runtime_path(void)
 {
 	/* One byte more than a path may have: the kernel refuses what is too long. */
 	static char path[PATH_MAX + 1];
-	const char *wanted = getenv("RLOCK_RUNTIME_DIR");
+	const char *chosen = chosen_path();
 	unsigned long uid = geteuid();
 
-	if (wanted != NULL && *wanted != '\0') {
+	if (chosen != NULL) {
 		/* With a slash at the end open(2) follows a symbolic link, O_NOFOLLOW or not. */
-		size_t len = strnlen(wanted, PATH_MAX);
+		size_t len = strnlen(chosen, PATH_MAX);
 
-		while (len > 1 && wanted[len - 1] == '/')
+		while (len > 1 && chosen[len - 1] == '/')
 			len--;
-		(void)snprintf(path, sizeof(path), "%.*s", (int)len, wanted);
+		(void)snprintf(path, sizeof(path), "%.*s", (int)len, chosen);
 	} else if (uid == 0) {
 		(void)snprintf(path, sizeof(path), "/run/rlock");
 	} else {
@@ -39,10 +59,40 @@ const char *runtime_path(void)
 	return path;
 }
 
-static int make(const char *path)
+const char *runtime_path_of(int dir_fd)
+{
+	static char opened[PATH_MAX + 1];
+	char entry[64];
+	ssize_t len;
+
+	(void)snprintf(entry, sizeof(entry), "/proc/self/fd/%d", dir_fd);
+	len = readlink(entry, opened, PATH_MAX);
+	if (len < 0)
+		return runtime_path();
+	opened[len] = '\0';
+	return opened;
+}
+
+/*
+ * Whether the place in /tmp, where anybody can make one, is another user's, whatever it is. Not to be trusted:
+ * it is but a reason to look elsewhere.
+ */
+static bool is_strangers(uid_t *uid_out)
+{
+	struct stat st;
+
+	if (chosen_path() != NULL || geteuid() == 0 || lstat(runtime_path(), &st) != 0)
+		return false;
+	*uid_out = st.st_uid;
+	return st.st_uid != geteuid();
+}
+
+/* ---- open and check ---- */
+
+static int make(int parent_fd, const char *path)
 {
 	mode_t mask = umask(0077); /* the user's may take away our own bits */
-	int result = mkdir(path, 0700);
+	int result = mkdirat(parent_fd, path, 0700);
 	int err = errno;
 
 	(void)umask(mask);
@@ -77,75 +127,185 @@ static const char *distrust(int fd, char out[RLOCK_ERROR_MAX])
 	return NULL;
 }
 
-/* A descriptor, or -1 with errno, and why in *why_out; NULL there when there just is no such directory. */
-static int open_checked(const char *path, char buffer[RLOCK_ERROR_MAX], const char **why_out)
+/* A descriptor, or -1 with errno. */
+static int open_checked(int parent_fd, const char *path, struct trouble *trouble)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	*why_out = NULL;
+	trouble->why = NULL;
 	if (fd >= 0) {
-		*why_out = distrust(fd, buffer);
-		if (*why_out == NULL)
+		trouble->why = distrust(fd, trouble->buffer);
+		if (trouble->why == NULL)
 			return fd;
 		(void)close(fd);
 		errno = EPERM;
 	} else if (errno == ENOTDIR || errno == ELOOP) {
-		*why_out = "not a directory, or a symbolic link";
+		trouble->why = "not a directory, or a symbolic link";
 	} else if (errno != ENOENT) {
-		*why_out = strerror(errno);
+		trouble->why = strerror(errno);
 	}
 	return -1;
 }
 
-static int say(const char *why)
+static int make_and_open(int parent_fd, const char *path, struct trouble *trouble)
 {
-	say_error("runtime directory '%s': %s", runtime_path(), why);
+	int fd;
+
+	if (make(parent_fd, path) != 0 && errno != EEXIST) {
+		(void)snprintf(trouble->buffer, sizeof(trouble->buffer), "cannot make it: %s",
+			       strerror(errno));
+		trouble->why = trouble->buffer;
+		return -1;
+	}
+	fd = open_checked(parent_fd, path, trouble);
+	if (fd < 0 && trouble->why == NULL)
+		trouble->why = "removed as soon as it was made";
+	return fd;
+}
+
+typedef int (*open_fn)(int parent_fd, const char *path, struct trouble *trouble);
+
+static int open_first(open_fn open_dir, struct trouble *trouble)
+{
+	const char *path = runtime_path();
+
+	if (path[0] == '/')
+		return open_dir(AT_FDCWD, path, trouble);
+	trouble->why = "RLOCK_RUNTIME_DIR is not an absolute path";
+	errno = EINVAL;
 	return -1;
+}
+
+/* Nobody but root makes the directory that the second one is in, and it is removed with the last login. */
+static int open_second_parent(void)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	errno = ENOENT;
+	if (chosen_path() != NULL || geteuid() == 0)
+		return -1;
+	(void)snprintf(path, sizeof(path), SECOND_PARENT, (unsigned long)geteuid());
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		return fd;
+	(void)close(fd);
+	errno = EPERM;
+	return -1;
+}
+
+static int open_second(open_fn open_dir, struct trouble *trouble)
+{
+	int parent_fd = open_second_parent(), fd, err;
+
+	trouble->why = NULL;
+	if (parent_fd < 0) {
+		trouble->why = is_shortage(errno) ? strerror(errno) : NULL;
+		return -1;
+	}
+	fd = open_dir(parent_fd, SECOND_NAME, trouble);
+	err = errno;
+	(void)close(parent_fd);
+	errno = err;
+	return fd;
+}
+
+static bool has_second(void)
+{
+	int parent_fd = open_second_parent();
+
+	if (parent_fd >= 0)
+		(void)close(parent_fd);
+	return parent_fd >= 0;
+}
+
+/* ---- what the header names ---- */
+
+static void say_first(const struct trouble *trouble)
+{
+	const char *path = runtime_path();
+	uid_t uid;
+
+	if (is_strangers(&uid))
+		say_error(
+			"runtime directory '%s': belongs to user %lu: an administrator mends that: "
+			"sudo sh -c 'rm -rf %s && mkdir -m 700 %s && chown %lu %s'",
+			path, (unsigned long)uid, path, path, (unsigned long)geteuid(), path);
+	else
+		say_error("runtime directory '%s': %s", path, trouble->why);
+}
+
+static void say_second(const struct trouble *trouble)
+{
+	say_error("runtime directory '" SECOND_PARENT "/" SECOND_NAME "': %s",
+		  (unsigned long)geteuid(), trouble->why);
 }
 
 int runtime_open(void)
 {
-	const char *path = runtime_path(), *why;
-	char buffer[RLOCK_ERROR_MAX];
-	int fd;
+	struct trouble trouble;
+	int fd = open_first(make_and_open, &trouble);
 
-	if (path[0] != '/')
-		return say("RLOCK_RUNTIME_DIR is not an absolute path");
-	if (make(path) != 0 && errno != EEXIST) {
-		(void)snprintf(buffer, sizeof(buffer), "cannot make it: %s", strerror(errno));
-		return say(buffer);
-	}
-	fd = open_checked(path, buffer, &why);
 	if (fd < 0)
-		return say(why != NULL ? why : "removed as soon as it was made");
+		say_first(&trouble);
 	return fd;
 }
 
-static int look(const char **why_out, char buffer[RLOCK_ERROR_MAX])
+int runtime_open_for_holds(void)
 {
-	const char *path = runtime_path();
+	struct trouble trouble, second_trouble;
+	int fd = open_first(make_and_open, &trouble);
+	uid_t uid;
 
-	*why_out = "RLOCK_RUNTIME_DIR is not an absolute path";
-	errno = EINVAL;
-	return path[0] == '/' ? open_checked(path, buffer, why_out) : -1;
+	if (fd < 0 && is_strangers(&uid))
+		fd = open_second(make_and_open, &second_trouble);
+	if (fd < 0)
+		say_first(&trouble);
+	return fd;
 }
 
-int runtime_open_existing(int *fd_out)
+int runtime_open_existing(int fds_out[RUNTIME_DIRS])
 {
-	char buffer[RLOCK_ERROR_MAX];
-	const char *why;
+	struct trouble first, second;
+	uid_t uid;
 
-	*fd_out = look(&why, buffer);
-	if (*fd_out >= 0 || why == NULL)
+	fds_out[0] = open_first(open_checked, &first);
+	fds_out[1] = open_second(open_checked, &second);
+	if (fds_out[0] < 0 && first.why != NULL && !(is_strangers(&uid) && has_second()))
+		say_first(&first);
+	else if (fds_out[1] < 0 && second.why != NULL)
+		say_second(&second);
+	else
 		return 0;
-	(void)say(why);
+	for (size_t i = 0; i < RUNTIME_DIRS; i++) {
+		if (fds_out[i] >= 0)
+			(void)close(fds_out[i]);
+		fds_out[i] = -1;
+	}
 	return EXIT_SYSTEM;
 }
 
 int runtime_open_quietly(void)
 {
-	char buffer[RLOCK_ERROR_MAX];
-	const char *why;
+	struct trouble trouble;
 
-	return look(&why, buffer);
+	return open_first(open_checked, &trouble);
+}
+
+int runtime_open_all_quietly(int fds_out[RUNTIME_DIRS])
+{
+	struct trouble trouble;
+	int err = 0;
+
+	fds_out[0] = open_first(open_checked, &trouble);
+	if (fds_out[0] < 0 && is_shortage(errno))
+		err = errno;
+	fds_out[1] = open_second(open_checked, &trouble);
+	if (fds_out[1] < 0 && is_shortage(errno))
+		err = errno;
+	return err;
 }

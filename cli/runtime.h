@@ -1,9 +1,13 @@
 /*
  * The runtime directory: $RLOCK_RUNTIME_DIR, else /run/rlock for root, else /tmp/rlock-UID. The same
  * for a login shell and for cron. Everything in it is reached from the directory that was checked.
+ * Anybody can make /tmp/rlock-UID: where it is a stranger's, hold files go to a second one,
+ * /run/user/UID/rlock, and they are looked for in both.
  */
 #ifndef RUNTIME_H
 #define RUNTIME_H
+
+#define RUNTIME_DIRS 2
 
 /*
  * Open it, and make it if need be: a directory, no symbolic link, owned by this user, mode 0700. A
@@ -11,16 +15,23 @@
  */
 int runtime_open(void);
 
+/* The same for a hold file: it, or the second one where it is a stranger's. */
+int runtime_open_for_holds(void);
+
 /*
- * For those who only look, so nothing is made. 0, with -1 in *fd_out where there is none; the exit code
- * after one line by say_error when it is not fit to be used.
+ * Both, for those who only look, so nothing is made. 0, with -1 where there is none; the exit code
+ * after one line by say_error when one is not fit to be used.
  */
-int runtime_open_existing(int *fd_out);
+int runtime_open_existing(int fds_out[RUNTIME_DIRS]);
 
 /* For those who can do without: -1 with errno, without a word, in either case. */
 int runtime_open_quietly(void);
+/* Both. 0, or errno when one of them may be there but could not be opened now. */
+int runtime_open_all_quietly(int fds_out[RUNTIME_DIRS]);
 
-/* Its path, for messages and for what needs one. Static storage. */
+/* The first one's path, for messages and for what needs one. Static storage. */
 const char *runtime_path(void);
+/* That of an opened one. Static storage. */
+const char *runtime_path_of(int dir_fd);
 
 #endif

@@ -79,9 +79,12 @@ static void file_name(const struct session *session, char out[FILE_NAME_MAX])
 
 /* ---- write ---- */
 
-static int say_unwritable(const char *file)
+static int say_unwritable(const struct session *session, const char *file)
 {
-	say_error("cannot write '%s/%s': %s", runtime_path(), file, strerror(errno));
+	int error = errno;
+
+	say_error("cannot write '%s/%s': %s", runtime_path_of(session->dir_fd), file,
+		  strerror(error));
 	return EXIT_SYSTEM;
 }
 
@@ -141,7 +144,7 @@ int session_save(const struct session *session)
 	char name[FILE_NAME_MAX];
 
 	file_name(session, name);
-	return replace_file(session, name) ? 0 : say_unwritable(name);
+	return replace_file(session, name) ? 0 : say_unwritable(session, name);
 }
 
 void session_remove(const struct session *session)
@@ -159,6 +162,26 @@ void session_mark_lost(struct session *session)
 	session->is_lost = true;
 	file_name(session, name);
 	/* Should the disk be full, an unlock still learns it from the server. */
+	(void)replace_file(session, name);
+}
+
+void session_keep(struct session *session, int64_t sent_ms, int64_t lease_ms)
+{
+	char name[FILE_NAME_MAX];
+	int dir_fd;
+
+	session->sent_ms = sent_ms;
+	session->lease_ms = lease_ms;
+	file_name(session, name);
+	if (utimensat(session->dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT ||
+	    replace_file(session, name) || errno != ENOENT)
+		return;
+	/* The directory has gone, too. */
+	dir_fd = runtime_open_for_holds();
+	if (dir_fd < 0)
+		return;
+	(void)close(session->dir_fd);
+	session->dir_fd = dir_fd;
 	(void)replace_file(session, name);
 }
 
@@ -519,6 +542,20 @@ static int for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
 	return error;
 }
 
+/* The same in each of the directories. */
+static int for_each_in(const int dir_fds[RUNTIME_DIRS], pid_t pid, session_fn fn, void *ctx)
+{
+	int first_error = 0;
+
+	for (size_t i = 0; i < RUNTIME_DIRS; i++) {
+		int error = for_each(dir_fds[i], pid, fn, ctx);
+
+		if (first_error == 0)
+			first_error = error;
+	}
+	return first_error;
+}
+
 static int say_unlooked(int error)
 {
 	say_error("cannot look for locks in '%s': %s", runtime_path(), strerror(error));
@@ -561,10 +598,10 @@ struct session *session_find(pid_t pid, const struct rlock_name *names, size_t n
 			     const char *server, struct session **near_out, int *code_out)
 {
 	struct search search = { names, name_count, server, NULL, NULL, 0 };
-	int dir_fd = -1, error;
+	int dir_fds[RUNTIME_DIRS], error;
 
-	*code_out = runtime_open_existing(&dir_fd);
-	error = for_each(dir_fd, pid, consider, &search);
+	*code_out = runtime_open_existing(dir_fds);
+	error = for_each_in(dir_fds, pid, consider, &search);
 	if (error != 0)
 		*code_out = say_unlooked(error);
 	if (search.exact == NULL)
@@ -629,10 +666,12 @@ int session_owners(pid_t pid, const struct rlock_name *names, size_t name_count,
 {
 	struct owner_list list = { names, name_count, owners, count };
 	/* Who runs a command needs no such directory, sound or not. */
-	int dir_fd = runtime_open_quietly();
-	int error = dir_fd < 0 && is_shortage(errno) ? errno
-						     : for_each(dir_fd, pid, collect_owner, &list);
+	int dir_fds[RUNTIME_DIRS];
+	int unopened = runtime_open_all_quietly(dir_fds);
+	int error = for_each_in(dir_fds, pid, collect_owner, &list);
 
+	if (error == 0)
+		error = unopened;
 	/* Who has the lock and does not know it would wait for himself. */
 	return error != 0 ? say_unlooked(error) : 0;
 }

@@ -79,6 +79,8 @@ int session_target(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code);
 /* ---- for the renewer; session may be NULL in session_fd ---- */
 
 int session_fd(const struct session *session);
+/* The file is no older than this, and there: cleaners of /tmp go by age. Without a word. */
+void session_keep(struct session *session, int64_t sent_ms, int64_t lease_ms);
 bool session_reload(const struct session *session, int64_t *sent_ms, int64_t *lease_ms);
 void session_mark_lost(struct session *session);
 

@@ -247,6 +247,7 @@ lock_there() {
 	assert_output ''
 }
 
+# shellcheck disable=SC2016
 @test "a password can come from a pipe" {
 	want_password
 	run -0 bash -c 'rlock run --password-file <(echo "$1") a -- true' bash "$SECRET"
