@@ -229,6 +229,9 @@ static int take_options(struct draft *draft, const struct table *table)
 					       : ((struct arg_lit *)table->entries[i])->count;
 		int j;
 
+		/* The names are taken together. */
+		if (opt->id == OPT_NAME)
+			continue;
 		for (j = 0; j < given && code == 0; j++) {
 			const struct arg_str *entry = table->entries[i];
 
@@ -259,9 +262,29 @@ static int check_name(const struct rlock_name *names, size_t count)
 	return 0;
 }
 
+static const struct arg_str *name_option(const struct table *table)
+{
+	size_t i = 0;
+
+	while (table->opts[i]->id != OPT_NAME)
+		i++;
+	return table->entries[i];
+}
+
+/* Where the words are one behind another, their addresses have the order in which they were typed. */
+static int compare_places(const void *a, const void *b)
+{
+	const char *const *one = a, *const *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* By --name and without, in the order of the command line. */
 static int take_names(struct opts *opts, const struct table *table)
 {
-	size_t given = (size_t)table->names->count;
+	const struct arg_str *by_option = name_option(table);
+	size_t optional = (size_t)by_option->count, given = (size_t)table->names->count + optional;
+	const char *texts[NAMES_MAX];
 	int code = 0;
 	size_t i;
 
@@ -269,15 +292,16 @@ static int take_names(struct opts *opts, const struct table *table)
 		say_error("%zu names are too many: %d can be locked together", given, NAMES_MAX);
 		return EXIT_USAGE;
 	}
+	for (i = 0; i < given; i++)
+		texts[i] = i < optional ? by_option->sval[i] : table->names->sval[i - optional];
+	qsort(texts, given, sizeof(texts[0]), compare_places);
 	opts->names = calloc(NAMES_MAX, sizeof(*opts->names));
 	if (opts->names == NULL) {
 		say_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	for (i = 0; i < given && code == 0; i++) {
-		const char *text = table->names->sval[i];
-
-		opts->names[i] = (struct rlock_name){ text, strlen(text) };
+		opts->names[i] = (struct rlock_name){ texts[i], strlen(texts[i]) };
 		code = check_name(opts->names, i + 1);
 	}
 	opts->name_count = i;

@@ -55,9 +55,14 @@ void words_free(struct words *words)
 
 /* ---- the command ---- */
 
+static bool is_name_option(const char *word)
+{
+	return strcmp(word, "--name") == 0 || strncmp(word, "--name=", strlen("--name=")) == 0;
+}
+
 /*
- * Where COMMAND begins when its "--" was forgotten: behind the first word that is no option, which
- * must be the name, and the options that follow that. count when there is nothing behind.
+ * Where COMMAND begins when its "--" was forgotten: behind the name, which is the first word that is no
+ * option if it is no option's, and the options that follow that. count when there is nothing behind.
  */
 static size_t guess_command(const struct verb *verb, const struct words *words)
 {
@@ -72,7 +77,7 @@ static size_t guess_command(const struct verb *verb, const struct words *words)
 			return words->count;
 		if (has_name && span == 0)
 			break;
-		has_name = has_name || span == 0;
+		has_name = has_name || span == 0 || is_name_option(words->words[i]);
 		i += span == 0 ? 1 : span;
 	}
 	return i < words->count ? i : words->count;

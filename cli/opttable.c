@@ -265,6 +265,10 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_QUORUM, "quorum", NULL, "all|majority|N", VERBS_ALL, FOR_FILE | OF_SERVER,
 	  apply_quorum, 0, 0, "all",
 	  "how many of several servers must agree, more than half of them", NULL },
+	{ OPT_NAME, "name", NULL, "NAME", VERBS_ALL, REPEATABLE, NULL, 0, 0, NULL,
+	  "the name of a lock, for one from a variable: it is never taken for an option; may be "
+	  "given several times",
+	  NULL },
 	{ OPT_NO_WAIT, "no-wait", "n", NULL, VERBS_TAKE, FOR_FILE, apply_no_wait, FIELD(no_wait), 0,
 	  NULL, "give up at once, without a word, when the lock is taken", NULL },
 	{ OPT_WAIT, "wait", "w", "DUR", VERBS_TAKE, FOR_FILE, apply_wait, FIELD(wait_ms), 0, NULL,

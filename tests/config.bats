@@ -367,7 +367,7 @@ need_etc() {
 	done | sort -u >options
 	assert [ "$(wc -l <options)" -gt 20 ]
 	while read -r option; do
-		case $option in config | force | help | holder | owner | pid) continue ;; esac
+		case $option in config | force | help | holder | name | owner | pid) continue ;; esac
 		value=${values[$option]:-yes}
 		config "$option = $value"
 		# That one cannot do anything here: the server has no password.
@@ -439,7 +439,7 @@ need_etc() {
 
 @test "an option that belongs to a single call is told with file and line" {
 	local option
-	for option in owner pid force holder config help; do
+	for option in name owner pid force holder config help; do
 		config "url = $SOCKET_URL" "$option = x"
 		bad_config 2 "$option"
 	done

@@ -197,9 +197,27 @@ options_in_manual() {
 	refused twice unlock a a
 }
 
+@test "a name from a variable is never taken for an option with --name" {
+	refused "name '-E0'" run --name -E0 -- touch ran
+	refused "name '--owner=x'" lock --name=--owner=x
+	refused "name ''" unlock --name ''
+	refused "name 'a': given twice" renew --name a a
+	refused 'rlock run --name a -- touch ran' run --name a touch ran
+	refused 'rlock run --name a -- COMMAND' run --name a
+}
+
+@test "names by --name and without are locked in the order in which they were typed" {
+	# shellcheck disable=SC2016
+	run -0 rlock run b --name 'the a' -u "unix://$SERVER_SOCKET" c --name=d -- sh -c 'echo "$RLOCK_NAME"'
+	assert_output $'b\nthe a\nc\nd'
+	run -0 rlock run --name e -u "unix://$SERVER_SOCKET" -- true
+}
+
 @test "more names than can be locked together are refused" {
 	# shellcheck disable=SC2046
 	refused 64 run $(seq 65) -- touch ran
+	# shellcheck disable=SC2046
+	refused 64 run --name a --name b $(seq 63) -- touch ran
 }
 
 # ---- durations ----
