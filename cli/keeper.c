@@ -20,6 +20,7 @@
 #include "leftovers.h"
 #include "local.h"
 #include "names.h"
+#include "priority.h"
 #include "procs.h"
 #include "renewer.h"
 #include "report.h"
@@ -598,10 +599,12 @@ static void wait_for_something(struct keeper *keeper)
 		{ keeper->knock_fd[0], POLLIN, 0 },
 		{ keeper->leftovers.fd, POLLIN, 0 },
 	};
+	int64_t asleep_ms = rlock_now_ms();
 	uint64_t value;
 
 	set_timer(keeper);
 	(void)rlock_poll(fds, sizeof(fds) / sizeof(fds[0]), INT64_MAX);
+	watch_record_wakeup(keeper->watch, asleep_ms, keeper->timer_ms, rlock_now_ms());
 	if (fds[1].revents != 0) {
 		(void)!read(keeper->timer_fd, &value, sizeof(value));
 		keeper->timer_ms = INT64_MAX;
@@ -632,6 +635,7 @@ static void watch_over(struct keeper *keeper)
 		if (rlock_now_ms() >= keeper->shrink_ms) {
 			keeper->shrink_ms = INT64_MAX;
 			shrink_while_idle();
+			priority_raise();
 		}
 		wait_for_something(keeper);
 	}

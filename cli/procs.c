@@ -14,6 +14,7 @@
 
 #include "../lib/rlock.h"
 #include "children.h"
+#include "priority.h"
 #include "probe.h"
 #include "procs.h"
 #include "renewer.h"
@@ -337,6 +338,8 @@ static int send_signal(const struct proc *proc, int signal)
 
 	if (fd < 0)
 		return errno;
+	if (signal == SIGKILL)
+		priority_raise_for(proc->pid);
 	if (syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) != 0)
 		error = errno;
 	else if (signal == SIGTERM)

@@ -18,6 +18,7 @@
 #include "fds.h"
 #include "leftovers.h"
 #include "local.h"
+#include "priority.h"
 #include "procs.h"
 #include "renewer.h"
 #include "session.h"
@@ -391,7 +392,7 @@ static void renew(struct renewer *renewer)
 			     attempt_end_ms(renewer, now_ms));
 	now_ms = rlock_now_ms();
 	if (status == RLOCK_OK) {
-		watch->sent_ms = rlock_hold_sent_ms(renewer->hold);
+		watch_record_renewal(watch, rlock_hold_sent_ms(renewer->hold));
 		renewer->renew_ms = watch->sent_ms + watch_renewal_ms(watch);
 		renewer->retry_ms = RETRY_MIN_MS;
 		renewer->attempt_ms = first_attempt_ms(watch);
@@ -537,15 +538,18 @@ static void renew_or_sleep(struct renewer *renewer)
 {
 	struct pollfd events[] = { { renewer->events_fd, POLLIN, 0 },
 				   { renewer->leftovers.fd, POLLIN, 0 } };
-	int64_t now_ms = rlock_now_ms();
+	int64_t now_ms = rlock_now_ms(), due_ms;
 
 	if (now_ms >= renewer->renew_ms) {
-		timer_set(renewer->timer_fd, next_deadline_ms(renewer, now_ms));
+		due_ms = next_deadline_ms(renewer, now_ms);
+		timer_set(renewer->timer_fd, due_ms);
 		renew(renewer);
 	} else {
-		timer_set(renewer->timer_fd, next_step_ms(renewer, now_ms));
+		due_ms = next_step_ms(renewer, now_ms);
+		timer_set(renewer->timer_fd, due_ms);
 		(void)rlock_poll(events, sizeof(events) / sizeof(events[0]), INT64_MAX);
 	}
+	watch_record_wakeup(renewer->watch, now_ms, due_ms, rlock_now_ms());
 }
 
 static void renewer_run(struct renewer *renewer)
@@ -593,6 +597,7 @@ pid_t renewer_start(const struct renewer_job *job)
 	let_go(job, &equipment);
 	renewer_init(&renewer, job, &equipment, keeper);
 	shrink_while_idle();
+	priority_raise();
 	renewer_run(&renewer);
 	_exit(0);
 }

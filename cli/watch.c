@@ -9,7 +9,17 @@
 
 /* KILL comes this long before the lease's end: a process takes a moment to be gone. */
 #define KILL_MARGIN_MIN_MS 200
-#define KILL_MARGIN_MAX_MS 1000
+#define KILL_MARGIN_MAX_MS 2000
+#define KILL_MARGIN_DIVISOR 10
+/*
+ * On a machine whose processors are all taken it is longer. A wake-up that came late says how long one waits for a
+ * processor: KILL may have to wait as long, and each process that it ends at least once, to end.
+ */
+#define LATENESS_FACTOR 4
+/* A sixth of the lease at most, and TERM comes by another one before: a renewal, due at a third, has another third. */
+#define LATE_MARGIN_DIVISOR 6
+/* A renewal takes that part off the worst lateness: a machine that was suspended once is no busy one for ever. */
+#define LATENESS_DECAY_DIVISOR 8
 /* A Java reader that is renewed sets the time of the whole lock to his 30 s, and cuts a longer one
  * (RedissonReadLock): it has to be put right before they are over. */
 #define SHARED_RENEWAL_MAX_MS 10000
@@ -17,6 +27,11 @@
 static int64_t least(int64_t a_ms, int64_t b_ms)
 {
 	return a_ms < b_ms ? a_ms : b_ms;
+}
+
+static int64_t most(int64_t a_ms, int64_t b_ms)
+{
+	return a_ms > b_ms ? a_ms : b_ms;
 }
 
 struct watch *watch_new(void)
@@ -47,11 +62,29 @@ int64_t watch_lease_end_ms(const struct watch *watch)
 
 int64_t watch_kill_ms(const struct watch *watch)
 {
-	int64_t margin_ms = least(KILL_MARGIN_MAX_MS, watch->lease_ms / 30);
+	int64_t margin_ms = least(KILL_MARGIN_MAX_MS, watch->lease_ms / KILL_MARGIN_DIVISOR);
 
-	if (margin_ms < KILL_MARGIN_MIN_MS)
-		margin_ms = KILL_MARGIN_MIN_MS;
-	return watch_lease_end_ms(watch) - margin_ms;
+	margin_ms = most(margin_ms, LATENESS_FACTOR * watch->lateness_ms);
+	return watch_lease_end_ms(watch) - most(margin_ms, KILL_MARGIN_MIN_MS);
+}
+
+void watch_record_wakeup(struct watch *watch, int64_t asleep_ms, int64_t due_ms, int64_t now_ms)
+{
+	int64_t most_ms = watch->lease_ms / LATE_MARGIN_DIVISOR / LATENESS_FACTOR;
+	int64_t late_ms = least(now_ms - due_ms, most_ms), worst_ms = watch->lateness_ms;
+
+	/* That it was due before is not the machine's fault. */
+	if (due_ms <= asleep_ms)
+		return;
+	while (late_ms > worst_ms &&
+	       !atomic_compare_exchange_weak(&watch->lateness_ms, &worst_ms, late_ms))
+		;
+}
+
+void watch_record_renewal(struct watch *watch, int64_t sent_ms)
+{
+	watch->sent_ms = sent_ms;
+	watch->lateness_ms -= watch->lateness_ms / LATENESS_DECAY_DIVISOR;
 }
 
 /*

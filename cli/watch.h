@@ -44,6 +44,7 @@ struct watch {
 	char hold_id[RLOCK_HOLD_ID_MAX];
 
 	_Atomic int64_t sent_ms;       /* when the last good renewal was sent */
+	_Atomic int64_t lateness_ms;   /* of the worst wake-up of late */
 	_Atomic int reason;            /* enum stop_reason: the first one counts */
 	_Atomic int64_t reason_ms;     /* when it was set */
 	atomic_bool is_lost;           /* whatever that did to the command */
@@ -73,6 +74,15 @@ int64_t watch_lease_end_ms(const struct watch *watch);
 
 /* The last moment at which all of the command's processes get KILL. */
 int64_t watch_kill_ms(const struct watch *watch);
+
+/*
+ * A process that went to sleep at asleep_ms, to be woken at due_ms at the latest, runs at now_ms. The later that
+ * is, the sooner KILL comes.
+ */
+void watch_record_wakeup(struct watch *watch, int64_t asleep_ms, int64_t due_ms, int64_t now_ms);
+
+/* The lease was renewed, by a request sent at that time. */
+void watch_record_renewal(struct watch *watch, int64_t sent_ms);
 
 /*
  * Set the reason why the command is to be stopped. The first one counts; but for a lost lock that asked

@@ -142,13 +142,13 @@ used_by() {
 	local -A first=() last=()
 	listen_to rlock run -l 6s --max-run 300ms --grace 60s a -- sh -c "$ignores_term"
 	wait_until 5 says 'the command ran for 300ms'
-	# A command with such a lease alone would hear TERM now. KILL comes 0.2 s before the end.
-	wait_until 6 ttl_between a 700 1180
+	# A command with such a lease alone would hear TERM now. KILL comes 0.6 s before the end.
+	wait_until 6 ttl_between a 1100 1580
 	start=$(now_ms)
 	for pid in "$PID" "$(renewer_of "$PID")"; do
 		first[$pid]=$(used_by "$pid")
 	done
-	while ttl_between a 280 1180; do
+	while ttl_between a 680 1580; do
 		for pid in "${!first[@]}"; do
 			# It may have come to its end since that look.
 			used=$(used_by "$pid") || break 2

@@ -710,6 +710,23 @@ signals_with() {
 	run -7 env --ignore-signal=CHLD rlock run a -- sh -c 'exit 7'
 }
 
+# nice_is PID NICE
+nice_is() {
+	[ "$(ps -o ni= -p "$1" | tr -d ' ')" = "$2" ]
+}
+
+@test "rlock and its renewer come first on a busy machine where they may, and the command has the caller's priority" {
+	local nice=$(($(nice) + 3))
+	[ "$(nice -n -40 nice 2>/dev/null)" = -20 ] || skip 'nobody may come first here'
+	# shellcheck disable=SC2016
+	in_background nice -n 3 rlock run a -- sh -c 'echo $$ >command && exec until_let_go'
+	wait_until 10 has_renewer "$PID"
+	wait_until 10 nice_is "$PID" -20
+	wait_until 10 nice_is "$(renewer_of "$PID")" -20
+	wait_until 10 test -s command
+	nice_is "$(cat command)" $nice
+}
+
 @test "the command is in the caller's process group and session" {
 	# shellcheck disable=SC2016
 	local groups='ps -o pgid=,sid= -p $$'

@@ -278,6 +278,15 @@ visits() {
 		"${CLOCK[@]}" rlock "$(verb_of "$2")" "${@:5}" "$NAME" -- overlap "$3" "$(mode_of "$2")" $stay
 }
 
+# The command with its three children: see `overlap -C`.
+FAMILY_SIZE=4
+
+# holds WHO KIND LEDGER [OPTION...]: visits, with a family that is hard to stop. Returns when all are inside.
+holds() {
+	visits "$1" "$2" "$3" 'until -C' "${@:4}"
+	wait_until 10 all_inside "$3" $FAMILY_SIZE
+}
+
 # Its command ends.
 leaves() {
 	touch "$CELL/leave-$1"
@@ -324,6 +333,29 @@ must_end() {
 # beside_lock: the keys of the cell's lock other than itself.
 beside_lock() {
 	redis --raw keys "*{$NAME}*"
+}
+
+# Sets OFF_US, by how much the wall clock is before that of the ledgers; by the quickest of some looks.
+compare_clocks() {
+	local begun_us at_us took_us least_us=1000000000
+	for _ in {1..20}; do
+		begun_us=${EPOCHREALTIME/./}
+		at_us=$(overlap -g nobody 0)
+		took_us=$((${EPOCHREALTIME/./} - begun_us))
+		if ((took_us < least_us)); then
+			least_us=$took_us
+			OFF_US=$((begun_us + took_us / 2 - at_us))
+		fi
+	done
+}
+
+# When the lease ends by what the server knows now, on the clock of the ledgers; 0: there is none.
+lease_end_us() {
+	local end_us
+	end_us=$(redis eval 'local ttl_ms, now = redis.call("pttl", KEYS[1]), redis.call("time")
+		return ttl_ms > 0 and now[1] * 1000000 + now[2] + ttl_ms * 1000 or 0' 1 "$NAME")
+	((end_us == 0)) || end_us=$((end_us - OFF_US))
+	echo "$end_us"
 }
 
 # How many listen to its channels.

@@ -15,15 +15,6 @@ load ../replicas
 setup_file() { start_server --notify-keyspace-events Exg; }
 teardown_file() { stop_server; }
 
-# The command with its three children: see `overlap -C`.
-FAMILY_SIZE=4
-
-# holds WHO KIND LEDGER [OPTION...]: visits, with a family that is hard to stop. Returns when all are inside.
-holds() {
-	visits "$1" "$2" "$3" 'until -C' "${@:4}"
-	wait_until 10 all_inside "$3" $FAMILY_SIZE
-}
-
 # ---- a black hole ----
 
 # Whatever way a key takes from the server, it says so there.
@@ -44,29 +35,6 @@ end_of_lock() {
 
 lock_has_ended() {
 	[ -n "$(end_of_lock)" ]
-}
-
-# Sets OFF_US, by how much the wall clock is before that of the ledgers; by the quickest of some looks.
-compare_clocks() {
-	local begun_us at_us took_us least_us=1000000000
-	for _ in {1..20}; do
-		begun_us=${EPOCHREALTIME/./}
-		at_us=$(overlap -g nobody 0)
-		took_us=$((${EPOCHREALTIME/./} - begun_us))
-		if ((took_us < least_us)); then
-			least_us=$took_us
-			OFF_US=$((begun_us + took_us / 2 - at_us))
-		fi
-	done
-}
-
-# When the lease ends by what the server knows now, on the clock of the ledgers; 0: there is none.
-lease_end_us() {
-	local end_us
-	end_us=$(redis eval 'local ttl_ms, now = redis.call("pttl", KEYS[1]), redis.call("time")
-		return ttl_ms > 0 and now[1] * 1000000 + now[2] + ttl_ms * 1000 or 0' 1 "$NAME")
-	((end_us == 0)) || end_us=$((end_us - OFF_US))
-	echo "$end_us"
 }
 
 # starved_ms PID: sets STARVED_MS, for how long it has been kept waiting for a processor.
@@ -96,16 +64,17 @@ starving() {
 # Who is told to end notes it with the next look, 5 ms later at most; the rest is for a machine that is busy.
 NOTED_WITHIN_US=80000
 
-# check_told LEASE_S END_US WHERE: the command was told to end early enough: KILL is to come 200 ms before the end
-# of a lease of 6 s or less, and TERM a sixth of it before that.
+# check_told LEASE_S END_US WHERE: the command was told to end early enough: KILL is to come a tenth of the lease
+# before its end, 200 ms at least, and TERM a sixth of it before that.
 check_told() {
-	local told_us late_us
+	local told_us late_us margin_us=$(($1 * 100000))
+	((margin_us >= 200000)) || margin_us=200000
 	told_us=$(sed -n 's/ term .*//p' "$LEDGER" | head -n 1)
 	if [ -z "$told_us" ]; then
 		violated "killed, and not told before: $3"
 		return
 	fi
-	late_us=$((told_us - ($2 - 200000 - $1 * 1000000 / 6)))
+	late_us=$((told_us - ($2 - margin_us - $1 * 1000000 / 6)))
 	((late_us < NOTED_WITHIN_US)) || violated "told to end $((late_us / 1000)) ms too late: $3"
 }
 

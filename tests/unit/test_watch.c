@@ -13,19 +13,19 @@
 static const struct {
 	int64_t lease_ms, grace_ms, term_ms, kill_ms;
 } stops[] = {
-	/* of the lease's own length: a sixth for grace, behind it a thirtieth */
-	{ 6000, GRACE_MS, 4800, 5800 },
-	{ 12000, GRACE_MS, 9600, 11600 },
-	{ 30000, GRACE_MS, 24000, 29000 },
-	/* that thirtieth is 200 ms at least */
+	/* of the lease's own length: a sixth for grace, behind it a tenth */
+	{ 3000, GRACE_MS, 2200, 2700 },
+	{ 6000, GRACE_MS, 4400, 5400 },
+	{ 12000, GRACE_MS, 8800, 10800 },
+	/* that tenth is 200 ms at least */
 	{ 1000, GRACE_MS, 634, 800 },
-	{ 3000, GRACE_MS, 2300, 2800 },
-	/* and 1 s at most */
-	{ 45000, GRACE_MS, 39000, 44000 },
-	{ 3600000, GRACE_MS, 3594000, 3599000 },
+	/* and 2 s at most */
+	{ 30000, GRACE_MS, 23000, 28000 },
+	{ 45000, GRACE_MS, 38000, 43000 },
+	{ 3600000, GRACE_MS, 3593000, 3598000 },
 	/* less grace than a sixth */
-	{ 30000, 1000, 28000, 29000 },
-	{ 30000, 0, 29000, 29000 },
+	{ 30000, 1000, 27000, 28000 },
+	{ 30000, 0, 28000, 28000 },
 	{ 1000, 100, 700, 800 },
 };
 
@@ -101,11 +101,61 @@ static void check_renewal(void)
 	watch_free(watch);
 }
 
+/* How long before the lease's end KILL comes where a wake-up came so late. */
+static const struct {
+	int64_t lease_ms, late_ms, margin_ms;
+} wakeups[] = {
+	/* as late as on a machine at rest */
+	{ 30000, 3, 2000 },
+	/* four times as long */
+	{ 30000, 700, 2800 },
+	{ 6000, 200, 800 },
+	{ 3000, 100, 400 },
+	/* a sixth of the lease at most */
+	{ 30000, 60000, 5000 },
+	{ 3000, 300, 500 },
+	/* which of a short one is no more than it is anyway */
+	{ 1000, 300, 200 },
+};
+
+static int64_t margin_ms(const struct watch *watch)
+{
+	return watch_lease_end_ms(watch) - watch_kill_ms(watch);
+}
+
+static void check_wakeup(size_t index)
+{
+	struct watch *watch = watch_new();
+	int64_t lease_ms = wakeups[index].lease_ms, now_ms = rlock_now_ms();
+	int64_t due_ms = now_ms - wakeups[index].late_ms, usual_ms;
+
+	if (watch == NULL)
+		abort();
+	watch->lease_ms = lease_ms;
+	watch->sent_ms = now_ms;
+	usual_ms = margin_ms(watch);
+	watch_record_wakeup(watch, due_ms, due_ms, now_ms);
+	CHECK_NUMBER(margin_ms(watch), usual_ms, "who sleeps past his time changes nothing");
+	watch_record_wakeup(watch, due_ms - 1, due_ms, now_ms);
+	CHECK_NUMBER(margin_ms(watch), wakeups[index].margin_ms,
+		     "KILL comes so long before the end of a lease of %" PRId64 " ms", lease_ms);
+	watch_record_wakeup(watch, due_ms - 1, now_ms, now_ms);
+	watch_record_wakeup(watch, due_ms - 1, INT64_MAX, now_ms);
+	CHECK_NUMBER(margin_ms(watch), wakeups[index].margin_ms,
+		     "and another wake-up that is in time does not change that");
+	for (int renewals = 0; renewals < 30; renewals++)
+		watch_record_renewal(watch, now_ms);
+	CHECK_NUMBER(margin_ms(watch), usual_ms, "but enough renewals do");
+	watch_free(watch);
+}
+
 int main(void)
 {
 	check_renewal();
 	check_half_lost();
 	for (size_t i = 0; i < COUNT_OF(stops); i++)
 		check_stop(i);
+	for (size_t i = 0; i < COUNT_OF(wakeups); i++)
+		check_wakeup(i);
 	return unit_done();
 }
