@@ -22,6 +22,7 @@
 #include "held.h"
 #include "job.h"
 #include "keeper.h"
+#include "kernel.h"
 #include "names.h"
 #include "passing.h"
 #include "procs.h"
@@ -113,12 +114,18 @@ static int say_process_1(const struct verb *verb, const struct opts *opts)
 	return EXIT_USAGE;
 }
 
+/* Of a command or without one. A lock of --owner is watched over by nobody. */
+static bool is_for_process(const struct opts *opts)
+{
+	return opts->command != NULL || opts->owner == NULL;
+}
+
 static int find_target(struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
 	int code = 0;
 
-	if (opts->command != NULL || opts->owner != NULL)
+	if (!is_for_process(opts))
 		return 0;
 	taker->target_fd =
 		session_target((pid_t)opts->pid, &taker->target, &taker->target_start, &code);
@@ -496,10 +503,12 @@ int cmd_lock(const struct verb *verb, struct opts *opts)
 			       .target_fd = -1,
 			       .cancel_fd = -1,
 			       .signals = { .fd = -1 } };
-	int code = opts->command != NULL ? job_look_up(opts->command, &taker.path)
-					 : find_target(&taker);
-
 	/* What could fail here is found out before the lock is taken. */
+	int code = is_for_process(opts) ? kernel_check() : 0;
+
+	if (code == 0)
+		code = opts->command != NULL ? job_look_up(opts->command, &taker.path)
+					     : find_target(&taker);
 	if (code == 0 && taker.target_fd >= 0)
 		code = make_session(&taker);
 	if (code == 0)

@@ -199,3 +199,43 @@ refused() {
 	done
 	((number > 1))
 }
+
+# ---- calls that there are not ----
+
+# forbidden CALL ERROR PATTERN COMMAND [ARG...]: 71 and one line, and no server was asked for anything.
+forbidden() {
+	RLOCK_URL=unix:///nowhere refused "$1" "$2" 1+ "${@:4}"
+	ended_by "$1" 71
+	said_once "$3"
+}
+
+@test "a sandbox that forbids to watch processes is named before anything is locked" {
+	needs_refuse
+	local call error
+	for call in pidfd_open pidfd_send_signal; do
+		for error in ENOSYS EPERM; do
+			forbidden "$call" "$error" "^rlock: .* sandbox \(seccomp\) forbids $call" rlock run a -- touch ran
+			forbidden "$call" "$error" "^rlock: .* sandbox \(seccomp\) forbids $call" rlock lock --pid $$ a
+		done
+	done
+	[ ! -e ran ]
+}
+
+@test "a kernel that is too old to watch processes is named before anything is locked" {
+	needs_refuse
+	local pretend=(setarch "$(uname -m)" --uname-2.6)
+	"${pretend[@]}" true || skip 'no kernel can be pretended to be older here'
+	forbidden pidfd_open ENOSYS '^rlock: .* pidfd_open needs Linux 5\.3 or later, and this kernel is 2\.6\.' \
+		"${pretend[@]}" rlock run a -- touch ran
+	[ ! -e ran ]
+}
+
+@test "a lock for an owner, which nobody watches over, needs no kernel that can watch processes" {
+	needs_refuse
+	refused pidfd_open,pidfd_send_signal ENOSYS 1+ rlock lock --owner job --lease 30s a || :
+	ended_by lock 0
+	is_held a
+	refused pidfd_open,pidfd_send_signal ENOSYS 1+ rlock unlock --owner job a || :
+	ended_by unlock 0
+	no_keys
+}

@@ -92,6 +92,7 @@ static const struct {
 } errors[] = {
 	{ "EAGAIN", EAGAIN }, { "EINTR", EINTR },   { "EIO", EIO },       { "EMFILE", EMFILE },
 	{ "ENFILE", ENFILE }, { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC }, { "EROFS", EROFS },
+	{ "ENOSYS", ENOSYS }, { "EPERM", EPERM },
 };
 
 struct wish {
