@@ -507,7 +507,7 @@ int cmd_lock(const struct verb *verb, struct opts *opts)
 	int code = is_for_process(opts) ? kernel_check() : 0;
 
 	if (code == 0)
-		code = opts->command != NULL ? job_look_up(opts->command, &taker.path)
+		code = opts->command != NULL ? job_look_up(verb, opts, &taker.path)
 					     : find_target(&taker);
 	if (code == 0 && taker.target_fd >= 0)
 		code = make_session(&taker);

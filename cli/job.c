@@ -17,23 +17,84 @@
 #include "job.h"
 #include "proc.h"
 #include "say.h"
+#include "usage.h"
 
 #define SHOWN_MAX 256
 #define TOKEN_TEXT_MAX 24
 
 /* ---- look up ---- */
 
-static int say_cannot_run(const char *program, int error)
+static int say_cannot_run(const char *program, const char *why)
 {
 	char shown[SHOWN_MAX];
 
+	say_error("cannot run %s: %s", rlock_escape(program, strlen(program), shown, sizeof(shown)),
+		  why);
+	return EXIT_CANNOT_RUN;
+}
+
+static bool is_assignment(const char *word)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	size_t len = strspn(word, letters);
+
+	return len > 0 && word[len + strspn(word + len, "0123456789")] == '=';
+}
+
+/* What only a shell understands: its own commands, and whole lines of it in one word. */
+static bool is_for_shell(const char *word)
+{
+	static const char *const commands[] = {
+		"cd",     "export", "source", ".",    ":",  "alias", "set",   "unset", "exec",
+		"eval",   "exit",   "trap",   "wait", "if", "for",   "while", "until", "case",
+		"ulimit", "umask",  "read",   "[[",   "{",  "!",     "(",     NULL,
+	};
+	size_t i = 0;
+
+	while (commands[i] != NULL && strcmp(commands[i], word) != 0)
+		i++;
+	return commands[i] != NULL || strpbrk(word, " \t\n;&|<>()$`\"'*") != NULL;
+}
+
+static void add_shell_text(struct usage_line *line, char *const command[], size_t count)
+{
+	struct usage_line arguments = { .len = 0 };
+	char *text = NULL;
+
+	usage_add(&arguments, command + 1, count - 1);
+	usage_add_plain(line, "sh -c");
+	if (asprintf(&text, "%s%s", command[0], arguments.text) < 0)
+		return;
+	usage_add(line, &text, 1);
+	free(text);
+}
+
+/* COMMAND never passes through a shell: who typed it for one is shown the line that calls one. */
+static int say_not_found(const struct verb *verb, const struct opts *opts)
+{
+	char *const *command = opts->command;
+	const char *program = command[0];
+	struct usage_line line;
+	char shown[SHOWN_MAX];
+	size_t count = 0;
+
+	while (command[count] != NULL)
+		count++;
+	usage_begin(&line, verb->name);
+	usage_add(&line, opts->words, opts->word_count);
+	usage_add_plain(&line, "--");
 	(void)rlock_escape(program, strlen(program), shown, sizeof(shown));
-	if (error == ENOENT || error == ENOTDIR) {
+	if (is_assignment(program) || strcmp(program, "-c") == 0) {
+		usage_add_plain(&line, *program == '-' ? "sh" : "env");
+		usage_add(&line, command, count);
+	} else if (is_for_shell(program)) {
+		add_shell_text(&line, command, count);
+	} else {
 		say_error("%s: command not found", shown);
 		return EXIT_NOT_FOUND;
 	}
-	say_error("cannot run %s: %s", shown, strerror(error));
-	return EXIT_CANNOT_RUN;
+	say_error("%s: command not found: no shell reads COMMAND: try: %s", shown, line.text);
+	return EXIT_NOT_FOUND;
 }
 
 /* 0, or the errno that execve would give for what can be seen from outside. *is_there_out: there is a file. */
@@ -76,22 +137,60 @@ static int search_path(const char *program, char *out, size_t size)
 	}
 }
 
-int job_look_up(char *const command[], char **path_out)
+/* As much as the kernel reads of a script's first line. */
+#define FIRST_LINE_MAX 256
+
+/* Whether a script's first line names an interpreter that is not there; *line is that name then. */
+static bool lacks_interpreter(const char *path, char line[FIRST_LINE_MAX + 1])
 {
-	const char *program = command[0];
-	char found[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len = fd >= 0 ? read(fd, line, FIRST_LINE_MAX) : -1;
+	struct stat stat_of;
+	char *name;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (len < 2 || memcmp(line, "#!", 2) != 0)
+		return false;
+	line[len] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	name = line + 2 + strspn(line + 2, " \t");
+	name[strcspn(name, " \t")] = '\0';
+	if (*name == '\0' || stat(name, &stat_of) == 0 || (errno != ENOENT && errno != ENOTDIR))
+		return false;
+	memmove(line, name, strlen(name) + 1);
+	return true;
+}
+
+static int say_bad_interpreter(const char *program, const char *interpreter)
+{
+	char why[2 * SHOWN_MAX], shown[SHOWN_MAX];
+
+	(void)rlock_escape(interpreter, strlen(interpreter), shown, sizeof(shown));
+	(void)snprintf(why, sizeof(why), "bad interpreter: '%s' is not there", shown);
+	return say_cannot_run(program, why);
+}
+
+int job_look_up(const struct verb *verb, const struct opts *opts, char **path_out)
+{
+	const char *program = opts->command[0], *path = program;
+	char found[4096], interpreter[FIRST_LINE_MAX + 1];
 	bool is_there;
 	int error;
 
-	if (strchr(program, '/') != NULL)
+	if (strchr(program, '/') != NULL) {
 		error = executable_error(program, &is_there);
-	else if (program[0] == '\0')
-		error = ENOENT;
-	else
-		error = search_path(program, found, sizeof(found));
+	} else {
+		error = program[0] == '\0' ? ENOENT : search_path(program, found, sizeof(found));
+		path = found;
+	}
+	if (error == ENOENT || error == ENOTDIR)
+		return say_not_found(verb, opts);
 	if (error != 0)
-		return say_cannot_run(program, error);
-	*path_out = strdup(strchr(program, '/') != NULL ? program : found);
+		return say_cannot_run(program, strerror(error));
+	if (lacks_interpreter(path, interpreter))
+		return say_bad_interpreter(program, interpreter);
+	*path_out = strdup(path);
 	if (*path_out != NULL)
 		return 0;
 	say_error("out of memory");
@@ -328,5 +427,10 @@ int job_start(const char *path, char *const command[], char *const environment[]
 		return EXIT_SYSTEM;
 	}
 	*pid_out = pid;
-	return error == 0 ? 0 : say_cannot_run(command[0], error);
+	if (error == 0)
+		return 0;
+	/* It was there when it was looked up. */
+	return say_cannot_run(command[0], error == ENOENT
+						  ? "it, its interpreter or its loader is not there"
+						  : strerror(error));
 }

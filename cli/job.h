@@ -14,9 +14,9 @@
 
 /*
  * Find the command as execvp would: 0 and its path, malloc'ed, or 127 or 126 after one line by
- * say_error. Nothing is started.
+ * say_error, which shows a command for a shell as it is to be written. Nothing is started.
  */
-int job_look_up(char *const command[], char **path_out);
+int job_look_up(const struct verb *verb, const struct opts *opts, char **path_out);
 
 /*
  * The command's environment: the caller's, and the RLOCK_ variables. An array that the caller frees

@@ -129,14 +129,68 @@ server_commands_of() {
 	assert_one_message
 }
 
-@test "a command whose interpreter is missing leaves nothing locked" {
-	not_under_valgrind 'it takes the place of the command before it finds that out'
-	local script=$BATS_TEST_TMPDIR/script
-	printf '#!/no/such/interpreter\n' >"$script"
-	chmod +x "$script"
-	run -127 rlock run a -- "$script"
+# script_for NAME INTERPRETER: an executable file with that first line.
+script_for() {
+	printf '#!%s\n' "$2" >"$BATS_TEST_TMPDIR/$1"
+	chmod +x "$BATS_TEST_TMPDIR/$1"
+}
+
+@test "a script whose interpreter is missing is told of it before the lock is taken" {
+	local before
+	before=$(server_commands)
+	script_for script ' /no/such/interpreter -x'
+	run -126 rlock run a -- "$BATS_TEST_TMPDIR/script"
 	assert_one_message
+	assert_output --partial "bad interpreter: '/no/such/interpreter' is not there"
+	PATH=$BATS_TEST_TMPDIR:$PATH run -126 rlock run a -- script
+	assert_output --partial "cannot run script: bad interpreter: '/no/such/interpreter'"
+	# As an editor of another system leaves it.
+	script_for script $'/bin/sh\r'
+	run -126 rlock run a -- "$BATS_TEST_TMPDIR/script"
+	assert_one_message
+	assert_output --partial "bad interpreter: '/bin/sh"
+	assert_equal $(($(server_commands) - before)) 1
+}
+
+@test "an interpreter whose own interpreter is missing leaves nothing locked" {
+	not_under_valgrind 'it takes the place of the command before it finds that out'
+	script_for inner /no/such/interpreter
+	script_for script "$BATS_TEST_TMPDIR/inner"
+	run -126 rlock run a -- "$BATS_TEST_TMPDIR/script"
+	assert_one_message
+	assert_output --partial interpreter
 	no_keys
+}
+
+@test "a script without a first line, or with an interpreter that is there, runs" {
+	script_for script ''
+	echo 'echo ran' >>"$BATS_TEST_TMPDIR/script"
+	run -0 rlock run a -- "$BATS_TEST_TMPDIR/script"
+	assert_output ran
+	script_for script $'\t/bin/sh -e'
+	echo 'echo ran' >>"$BATS_TEST_TMPDIR/script"
+	run -0 rlock run a -- "$BATS_TEST_TMPDIR/script"
+	assert_output ran
+}
+
+# not_found LINE WORD...: these words as COMMAND are not found, and the line is shown.
+not_found() {
+	local line=$1
+	shift
+	# No directory of commands has a cd then.
+	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- "$@"
+	assert_one_message
+	assert_output --partial "command not found: no shell reads COMMAND: try: rlock run -w 3s a -- $line"
+}
+
+@test "a command that was meant for a shell is shown with one" {
+	not_found "sh -c 'echo 1 && echo 2'" 'echo 1 && echo 2'
+	not_found "sh -c 'cd /tmp'" cd /tmp
+	not_found "sh -c 'echo hi'" 'echo hi'
+	not_found "sh -c 'echo hi'" -c 'echo hi'
+	not_found 'env A=1 printenv A' A=1 printenv A
+	PATH=/no/such run -127 "$RLOCK_BIN" run a -- no-such-command
+	assert_output 'rlock: no-such-command: command not found'
 }
 
 @test "a command is not searched behind a PATH entry that has none" {
