@@ -324,7 +324,9 @@ const struct opt opt_table[OPT_COUNT] = {
 	  "what others are told who find the lock taken (default: host, user, process and program)",
 	  NULL },
 	{ OPT_FORCE, "force", NULL, NULL, VERBS_UNLOCK, 0, apply_flag, FIELD(force), 0, NULL,
-	  "break the lock, whoever holds it", NULL },
+	  "break the lock, whoever holds it: stop the holder first, for it finds out when it renews "
+	  "the lock, and one with a --lease never does; see --holder",
+	  NULL },
 	{ OPT_HOLDER, "holder", NULL, "OWNER", VERBS_UNLOCK, 0, apply_holder, 0, 0, NULL,
 	  "with --force: only if OWNER is the one who holds it", NULL },
 	{ OPT_PASSWORD_FILE, "password-file", NULL, "FILE", VERBS_ALL, FOR_FILE | OF_SERVER,

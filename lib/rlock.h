@@ -322,8 +322,8 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
 				       const char *owner, struct rlock_hold **out);
 
 /*
- * Break somebody's lock, of whatever kind. With holder not NULL only if that is who holds it now; of
- * several readers only he loses it.
+ * Break somebody's lock, of whatever kind. The holder is not asked, and finds out when it renews, if ever it
+ * does. With holder not NULL only if that is who holds it now; of several readers only he loses it.
  * RLOCK_OK        broken (RLOCK_UNTOLD: the waiters were not told); was_out says whose it was
  * RLOCK_NOT_HELD  nobody holds it
  * RLOCK_BUSY      somebody else than holder does; was_out says who

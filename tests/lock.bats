@@ -964,6 +964,15 @@ refuses_runtime_directory() {
 	no_keys
 }
 
+@test "a holder with a fixed lease whose lock was broken is told by 76 at its end, and not before" {
+	hold_in_background a -l 5m
+	run -0 rlock unlock --force a
+	is_running "$PID"
+	let_go
+	ended_with 76
+	no_keys
+}
+
 @test "a script whose lock was broken is told by unlock" {
 	run -76 bash -c 'rlock lock --pid $$ a; rlock unlock -q --force a || exit 9; rlock unlock a; exit'
 	assert_one_line '^rlock: a: .*lost.*$'
