@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -12,6 +13,10 @@
 #include "local.h"
 #include "names.h"
 #include "say.h"
+#include "usage.h"
+
+/* What the library says of a server that may be the wrong one; of others it has more to say. */
+#define UNREACHED "cannot reach "
 
 static void trace(void *ctx, const char *server, const char *step)
 {
@@ -74,7 +79,16 @@ int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code)
 int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
 		       enum rlock_status status)
 {
-	return caller_say(opts, conn, exit_code_of(status));
+	const char *error = rlock_conn_error(conn), *origin = "";
+	char name[NAME_SHOWN_MAX];
+
+	if (status == RLOCK_EAUTH)
+		origin = opts->password_origin;
+	else if (strncmp(error, UNREACHED, strlen(UNREACHED)) == 0)
+		origin = opts->server_origin;
+	say_error("%s: %s%s%s", name_show(opts, rlock_conn_error_name(conn), name), error,
+		  origin[0] != '\0' ? ": " : "", origin);
+	return exit_code_of(status);
 }
 
 int caller_find(const struct opts *opts, struct caller_hold *out)
@@ -101,13 +115,22 @@ void caller_hold_clear(struct caller_hold *hold)
 
 int caller_say_none(const struct opts *opts, const struct caller_hold *hold, const char *verb)
 {
-	char names[NAMES_SHOWN_MAX];
+	const char *user = getenv("SUDO_USER");
+	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX], process[32] = "this process";
 
+	if (opts->pid != 0)
+		(void)snprintf(process, sizeof(process), "process %ld", opts->pid);
+	(void)names_show(opts->names, opts->name_count, names);
 	if (hold->near != NULL)
 		session_say_near(hold->near, opts->names, opts->name_count, opts->server, verb);
+	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
+		say_error("%s: not held by %s or one above it: a lock of user %s is found without "
+			  "sudo",
+			  names, process, usage_show(user, shown));
 	else
-		say_error("%s: not held by this process or one above it",
-			  names_show(opts->names, opts->name_count, names));
+		say_error("%s: not held by %s or one above it: name the process with --pid PID, or "
+			  "the owner with --owner ID",
+			  names, process);
 	return EXIT_NOT_HELD;
 }
 

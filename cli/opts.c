@@ -13,6 +13,7 @@
 #include "exits.h"
 #include "grammar.h"
 #include "opts.h"
+#include "origin.h"
 #include "say.h"
 #include "shortage.h"
 #include "usage.h"
@@ -312,6 +313,7 @@ static int servers_set(struct draft *draft)
 
 	for (size_t i = 0; code == 0 && i < opts->url_count; i++)
 		code = database_set(draft, opts->urls[i]);
+	origin_set(draft);
 	if (code == 0)
 		code = passwords_set(draft);
 	if (code == 0)

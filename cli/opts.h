@@ -11,6 +11,8 @@
 
 #include "../lib/rlock.h"
 
+#define ORIGIN_MAX 1024
+
 enum on_lost { ON_LOST_DEFAULT, ON_LOST_KILL, ON_LOST_TERM, ON_LOST_IGNORE };
 
 /* Which verbs an option belongs to; a row of the option table carries the sum. */
@@ -46,7 +48,9 @@ struct opts {
 	struct rlock_url *
 		*urls; /* with database and password in place; the only one may be local: */
 	size_t url_count;
-	char *server;            /* what rlock_url_server says of each, blanks between them */
+	char *server; /* what rlock_url_server says of each, blanks between them */
+	/* Where these and their passwords were named, for messages; empty: just typed, or nowhere. */
+	char server_origin[ORIGIN_MAX], password_origin[ORIGIN_MAX];
 	const char *quorum_text; /* --quorum as given */
 	size_t quorum;           /* how many servers must agree */
 	int64_t connect_timeout_ms;

@@ -321,6 +321,29 @@ need_etc() {
 	pttl_within 10000 20000 -l 20s
 }
 
+@test "with a server that cannot be reached it is said who named it" {
+	local nobody=unix://$PWD/nobody.sock?db=1
+	config 'ttl = 20s'
+	RLOCK_URL=$nobody run -69 rlock run a -- true
+	assert_output --regexp "^rlock: a: cannot reach ${nobody/\?/\\?}: .*: the server is from RLOCK_URL\$"
+	config "url = $nobody"
+	run -69 rlock run a -- true
+	assert_output --regexp "^rlock: a: cannot reach ${nobody/\?/\\?}: .*: the server is from $CONFIG\$"
+	run -69 rlock run -u "$nobody" a -- true
+	refute_output --partial ' is from '
+}
+
+@test "where nobody named a server that is said, with what to set" {
+	unshare -rn true 2>/dev/null || skip 'no namespaces here'
+	config 'ttl = 20s'
+	run -69 unshare -rn rlock run a -- true
+	assert_output --regexp "^rlock: a: cannot reach redis://127.0.0.1:6379/0: .*: no server was named, and this \
+is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
+	unset RLOCK_CONFIG
+	run -69 unshare -rn rlock unlock --owner x a
+	assert_output --partial ': set RLOCK_URL, --url, or url in /etc/rlock.conf'
+}
+
 # ---- what may stand in it ----
 
 @test "blanks, empty lines and comments make no difference" {

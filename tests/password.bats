@@ -278,6 +278,28 @@ lock_there() {
 	assert_refused 77 password
 }
 
+@test "with a refused password it is said where that came from" {
+	want_password
+	echo "$WRONG" >'wrong file'
+	run rlock run -u "redis://:$WRONG@$PLACE" a -- touch ran
+	assert_refused 77 ': the password is in the URL from --url'
+	RLOCK_URL=redis://:$WRONG@$PLACE run rlock run a -- touch ran
+	assert_refused 77 ': the password is in the URL from RLOCK_URL'
+	run rlock run --password-file 'wrong file' a -- touch ran
+	assert_refused 77 ': the password is from --password-file wrong file'
+	REDISCLI_AUTH=$WRONG run rlock unlock --owner x a
+	assert_refused 77 ': the password is from REDISCLI_AUTH'
+	printf '%s\n' "url = redis://$PLACE" 'password-file = wrong file' >rlock.conf
+	run env -u RLOCK_URL rlock run --config rlock.conf a -- touch ran
+	assert_refused 77 ': the password is from wrong file, the password-file in rlock.conf'
+	echo "url = redis://:$WRONG@$PLACE" >rlock.conf
+	run env -u RLOCK_URL rlock run --config rlock.conf a -- touch ran
+	assert_refused 77 ': the password is in the URL from rlock.conf'
+	run rlock run a -- touch ran
+	assert_refused 77 --password-file
+	refute_output --partial 'the password is'
+}
+
 @test "an unknown user is refused in one line" {
 	run rlock run -u "redis://nobody:$SECRET@$PLACE" a -- touch ran
 	assert_refused 77 password
