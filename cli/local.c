@@ -300,6 +300,26 @@ static bool find_program(char out[PATH_MAX])
 	return false;
 }
 
+/*
+ * The server outlives its starter and is for other jobs too: the priority, the processor time and the memory of
+ * that one are not for it. What may not be raised stays as it is.
+ */
+static void lift_limits(void)
+{
+	static const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit limit;
+
+	(void)setpriority(PRIO_PROCESS, 0, 0);
+	if (setrlimit(RLIMIT_CPU, &none) != 0 && getrlimit(RLIMIT_CPU, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_CPU, &limit);
+	}
+	if (setrlimit(RLIMIT_AS, &none) != 0 && getrlimit(RLIMIT_AS, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_AS, &limit);
+	}
+}
+
 /* In the child: nothing of the starter's but peer, which is made 3, and what the kernel keeps. */
 static bool let_go(const struct search *search, int peer)
 {
@@ -315,6 +335,7 @@ static bool let_go(const struct search *search, int peer)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)umask(0077);
+	lift_limits();
 	/* No core; and no file, not even by a SAVE or SHUTDOWN SAVE, which fails then. */
 	(void)setrlimit(RLIMIT_CORE, &nothing);
 	(void)setrlimit(RLIMIT_FSIZE, &nothing);

@@ -175,6 +175,22 @@ start_local() {
 	[[ "${environment[*]}" != *BATS* ]]
 }
 
+@test "the private server has none of its starter's limits and priority" {
+	local server limit can_lower_nice=
+	[ "$(nice -n 5 nice -n $((-5 - $(nice))) nice 2>/dev/null)" != 0 ] || can_lower_nice=yes
+	run -0 bash -c '
+		ulimit -S -t 1000
+		# Sanitizers take all of the address space.
+		[ -n "${TESTS_UNDER:-}" ] || ulimit -S -v 8000000
+		exec nice -n 5 rlock run -u local: a -- true'
+	server=$(servers_of)
+	for limit in 'Max cpu time' 'Max address space'; do
+		run -0 sed -n "s/^$limit  *\([^ ]*\)  *\([^ ]*\).*/\1 \2/p" "/proc/$server/limits"
+		assert_equal "${output% *}" "${output#* }"
+	done
+	[ -z "$can_lower_nice" ] || assert_equal "$(ps -o ni= -p "$server" | tr -d ' ')" 0
+}
+
 @test "the private server keeps none of its starter's descriptors" {
 	run -0 timeout 10 sh -c 'x=$(rlock run -u local: a -- echo "done" 2>&1 7>&1); echo "$x"'
 	assert_output 'done'
