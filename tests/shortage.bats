@@ -175,8 +175,9 @@ refused() {
 	while rm -f ledger* && refused getdents64 ENOMEM $((number += 1)) rlock run --grace 100ms a -- bash -c '
 			overlap ledger exclusive -i -u never &
 			until grep -qs enter ledger; do :; done
-			kill -HUP $$'; do
-		ended_by "$number" 129
+			kill -TERM $PPID
+			wait'; do
+		ended_by "$number" 143
 		run -0 overlap -g ledger 0
 		no_keys
 	done
