@@ -214,10 +214,10 @@ static struct proc_roots roots_of(const struct renewer *renewer)
 		.except = { local_server_pid(), 0 },
 		.is_one_session = watch->is_for_caller,
 	};
-	struct proc caller;
 
-	if (roots.is_one_session && proc_read(watch->job_pid, &caller))
-		roots.session = caller.session;
+	/* This takes no descriptor, which may be what is lacking. */
+	if (roots.is_one_session)
+		roots.session = getsid(watch->job_pid);
 	return roots;
 }
 
