@@ -10,6 +10,7 @@ local SKEW_MS = 20           -- by what the clocks of several servers may differ
 local NEAR_PLACES = 3        -- so many behind the head see to it that a dead one does not stop the line
 local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
 local START_S = 10           -- in which those who wait come back to a server that was restarted
+local QUEUE_MS = 86400000    -- Redisson's keys last so long at least after one of ours wrote to them
 local SEEN = 'seen'          -- no owner: those have a colon in them
 
 -- Until when this waiter of ours is alive, since when he waits, whether he listens to his channel, and his
@@ -156,7 +157,11 @@ local function keep_deadline_ahead(name, owner, place)
 	end
 	-- The sign must be there for as long as the place is: without it a dead waiter is taken for
 	-- another's, and stays until his deadline.
-	extend(name.waiters, deadline_ms - now_ms + LIFE_MS)
+	local sign_ms = deadline_ms - now_ms + LIFE_MS
+	extend(name.waiters, sign_ms)
+	-- Redisson gives these no time to live, and those of killed waiters would stay for ever.
+	extend(name.queue, math.max(sign_ms, QUEUE_MS))
+	extend(name.deadlines, math.max(sign_ms, QUEUE_MS))
 end
 
 -- Stand in the line, or show that we still do. Since when, and when to do so again at the latest, in ms.
