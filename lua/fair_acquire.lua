@@ -49,8 +49,8 @@ end
 local function busy_with(index, name, look_ms, since)
 	if name.is_free then
 		local head = name.head or fresh_owner
-		local _, _, _, waiter_note = sign_of_life(name, head)
-		return { 0, index, -2, head, waiter_note or '', look_ms, since }
+		local sign = sign_of_life(name, head)
+		return { 0, index, -2, head, sign and sign.note or '', look_ms, since }
 	end
 	local holder, holder_note = holder_of(name)
 	return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, look_ms, since }

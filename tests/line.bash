@@ -185,14 +185,31 @@ set_deadline() {
 
 # life_ms NAME WHO: how long it need not be heard of.
 life_ms() {
-	local sign
-	sign=$(redis hget "$(waiters_key "$1")" "$(owner_in_line "$1" "$2")")
-	echo $((${sign%% *} - $(server_ms)))
+	redis eval '
+		local now = redis.call("time")
+		for _, owner in ipairs(redis.call("lrange", KEYS[1], 0, -1)) do
+			if owner:sub(-#ARGV[1]) == ARGV[1] then
+				local alive_until_ms = redis.call("hget", KEYS[2], owner):match("^%d+")
+				return alive_until_ms - now[1] * 1000 - math.floor(now[2] / 1000)
+			end
+		end' 2 "$(queue_key "$1")" "$(waiters_key "$1")" ":${PIDS[$2]}"
+}
+
+# listens_since NAME WHO: by its own word, in ms; 0 when it does not listen.
+listens_since() {
+	redis hget "$(waiters_key "$1")" "$(owner_in_line "$1" "$2")" | cut -d ' ' -f 4
 }
 
 # says_it_listens NAME WHO 0|1: by its own word.
 says_it_listens() {
-	redis hget "$(waiters_key "$1")" "$(owner_in_line "$1" "$2")" | grep -qE "^[0-9]+ [0-9]+ $3 "
+	local since
+	since=$(listens_since "$1" "$2")
+	[ -n "$since" ] && [ "$((since > 0))" = "$3" ]
+}
+
+# has_long_listened NAME WHO: whoever is silent in front of it is dead.
+has_long_listened() {
+	says_it_listens "$1" "$2" 1 && (($(server_ms) - $(listens_since "$1" "$2") > 4000))
 }
 
 # is_listened_to NAME WHO: its own channel, by itself.
@@ -380,9 +397,4 @@ own_server() {
 kill_server() {
 	kill -s KILL "$SERVER_PID"
 	wait "$SERVER_PID" || :
-}
-
-# Those who wait have had the time to come back to it.
-is_no_new_server() {
-	[ "$(redis info server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p')" -gt 10 ]
 }

@@ -1,7 +1,9 @@
 -- The line for a fair lock. wire: Redisson's list of owners and their deadlines (RedissonFairLock). Beside
 -- it each waiter of ours has a sign of life, since Redisson's deadlines can't tell the living from the dead:
--- a hash of OWNER to "ALIVE_UNTIL_MS SINCE_US LISTENS NOTE", and under SEEN when it was last looked at, and until
--- when nobody is taken for dead. Needs: now, refused, extend, publish.
+-- a hash of OWNER to "ALIVE_UNTIL_MS SINCE_US RUN LISTENS_SINCE_MS NOTE", and under SEEN "LAST_MS GRACE_END_MS
+-- RUN RETURN_END_MS": when it was last looked at, and until when nobody is taken for dead. RUN is the run id of
+-- the server that wrote it; LISTENS_SINCE_MS is 0 where that one had no subscriber of the waiter's channel.
+-- Needs: now, refused, extend, publish.
 local LIFE_MS = 4000         -- a waiter that was not heard of for so long is dead
 local LOOK_MS = 2000         -- so often each of them is heard of
 local GAP_MS = 3000          -- nobody was heard of: it was the server that stood still, ...
@@ -9,55 +11,115 @@ local GRACE_MS = 2000        -- ... and all get the time to be heard of again
 local SKEW_MS = 20           -- by what the clocks of several servers may differ
 local NEAR_PLACES = 3        -- so many behind the head see to it that a dead one does not stop the line
 local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
-local START_S = 10           -- in which those who wait come back to a server that was restarted
+local RETURN_MS = 10000      -- another server took over, or it was restarted: waiters have so long to come back
 local QUEUE_MS = 86400000    -- Redisson's keys last so long at least after one of ours wrote to them
 local SEEN = 'seen'          -- no owner: those have a colon in them
+local UNKNOWN = '-'          -- the user may not ask for the run id
 
--- Until when this waiter of ours is alive, since when he waits, whether he listens to his channel, and his
--- note; nil for another's.
+-- The sign of life of a waiter of ours; nil for another's.
 local function sign_of_life(name, owner)
 	local sign = redis.call('HGET', name.waiters, owner)
 	if not sign then
 		return nil
 	end
-	local alive_until_ms, since_us, listens, waiter_note =
-		string.match(sign, '^(%d+) (%d+) ([01]) (.*)$')
-	return tonumber(alive_until_ms), tonumber(since_us), listens == '1', waiter_note
+	local alive_until_ms, since_us, run, listens_since_ms, waiter_note =
+		string.match(sign, '^(%d+) (%d+) (%S+) (%d+) (.*)$')
+	return { alive_until_ms = tonumber(alive_until_ms), since_us = tonumber(since_us), run = run,
+		listens_since_ms = tonumber(listens_since_ms), note = waiter_note }
 end
 
--- Until when nobody is taken for dead; worked out once.
-local function grace_end_ms(name)
-	if name.grace_ms then
-		return name.grace_ms
+local known_run
+
+-- Which run of which server this is; worked out once.
+local function server_run()
+	if not known_run then
+		local info = redis.pcall('INFO', 'server')
+		known_run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or UNKNOWN
 	end
-	local seen_ms, grace_ms = string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+)$')
+	return known_run
+end
+
+-- Until when nobody is taken for dead, worked out once: grace_ms after the server stood still, return_ms after
+-- another run of it was seen, to which all have to come back first.
+local function recall(name)
+	if name.run then
+		return
+	end
+	local seen_ms, grace_ms, run, return_ms =
+		string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+) (%S+) (%d+)$')
 	local is_gap = now_ms - (tonumber(seen_ms) or 0) > GAP_MS
-	name.grace_ms = is_gap and now_ms + GRACE_MS or tonumber(grace_ms)
-	return name.grace_ms
+	name.grace_ms = name.grace_ms or is_gap and now_ms + GRACE_MS or tonumber(grace_ms)
+	name.run = server_run() ~= UNKNOWN and server_run() or run or UNKNOWN
+	local is_other_run = run and run ~= UNKNOWN and run ~= name.run
+	name.return_ms = is_other_run and now_ms + RETURN_MS or tonumber(return_ms) or 0
+end
+
+local function seen_now(name)
+	recall(name)
+	return table.concat({ digits(now_ms), digits(name.grace_ms), name.run, digits(name.return_ms) }, ' ')
 end
 
 -- Who waited before the server stood still, or was started again without what it knew, lets those come back who
 -- came before him.
 local function is_early(name, since_us)
-	local grace_ms = grace_end_ms(name)
-	return since_us ~= nil and now_ms < grace_ms and since_us / 1000 < grace_ms - GRACE_MS - SKEW_MS
+	recall(name)
+	return since_us ~= nil and now_ms < name.grace_ms
+		and since_us / 1000 < name.grace_ms - GRACE_MS - SKEW_MS
 end
 
 -- Somebody looks at the line, who may not come to stand in it: the time of grace runs from now on.
 local function note_look(name)
 	if redis.call('EXISTS', name.waiters) == 1 then
-		redis.call('HSET', name.waiters, SEEN, digits(now_ms) .. ' ' .. digits(grace_end_ms(name)))
+		redis.call('HSET', name.waiters, SEEN, seen_now(name))
 	end
+end
+
+-- wire: each waiter listens to a channel of its own.
+local function own_channel(name, owner)
+	return name.channel .. ':' .. owner
+end
+
+-- How many listen to the waiter's own channel; nil when the user may not ask. What PUBLISH returns would count
+-- those that listen to a pattern, too, such as a monitor of all channels.
+local function count_listeners(name, owner)
+	local reply = redis.pcall('PUBSUB', 'NUMSUB', own_channel(name, owner))
+	return not is_error(reply) and tonumber(reply[2]) or nil
+end
+
+local function is_heard(name, owner)
+	return (count_listeners(name, owner) or 0) > 0
 end
 
 -- When this waiter is to be taken for dead. Others' are judged by their deadline alone; one without any
 -- would never leave.
 local function death_ms(name, owner)
-	local alive_until_ms = sign_of_life(name, owner)
-	if alive_until_ms then
-		return math.max(alive_until_ms, grace_end_ms(name))
+	local sign = sign_of_life(name, owner)
+	if not sign then
+		return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
 	end
-	return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
+	recall(name)
+	local is_of_other_run = sign.run ~= name.run and sign.run ~= UNKNOWN and name.run ~= UNKNOWN
+	-- Another server had another clock.
+	return math.max(is_of_other_run and 0 or sign.alive_until_ms, name.grace_ms, name.return_ms)
+end
+
+-- One of ours that listened here, on this run of the server, and does not any more: its connection was closed when
+-- it ended.
+local function is_silent(name, owner)
+	local sign = sign_of_life(name, owner)
+	if not sign or sign.listens_since_ms == 0 or sign.run ~= server_run() then
+		return false
+	end
+	recall(name)
+	return now_ms >= name.return_ms and count_listeners(name, owner) == 0
+end
+
+-- One that is heard, and one of ours has been so for a while: one that was cut off together with those in front may
+-- be back a moment before them.
+local function is_heard_all_along(name, owner)
+	local sign = sign_of_life(name, owner)
+	local is_new = sign and (sign.listens_since_ms == 0 or now_ms - sign.listens_since_ms < LIFE_MS)
+	return not is_new and is_heard(name, owner)
 end
 
 local function head_of(name)
@@ -83,6 +145,7 @@ local function refusal_in_line(name)
 		{ 'LREM', name.queue, 0, '' },
 		{ 'ZSCORE', name.deadlines, '' },
 		{ 'ZREM', name.deadlines, '' },
+		{ 'PUBSUB', 'NUMSUB', right = 'pubsub|numsub' },
 		{ 'HGET', name.waiters, '' },
 		{ 'HLEN', name.waiters },
 		{ 'HDEL', name.waiters, '' },
@@ -105,28 +168,38 @@ local function prune(name, asker)
 	end
 end
 
--- When nobody hears what is sent to one of ours who listens, he has gone: his connection was closed with
--- him. But a server that was just started has lost all that listened to it.
-local function should_hear(name, owner)
-	local _, _, listens = sign_of_life(name, owner)
-	if not listens then
-		return false
+-- Nobody in the line is heard: all of them may have been cut off at once. What they left ends by itself, unless one
+-- of them comes back. By pcall: it would end anyway, only later.
+local function let_expire(name)
+	for _, key in ipairs({ name.queue, name.deadlines, name.waiters }) do
+		if redis.call('PTTL', key) > RETURN_MS then
+			redis.pcall('PEXPIRE', key, RETURN_MS)
+		end
 	end
-	local info = redis.pcall('INFO', 'server')
-	local uptime_s = type(info) == 'string' and string.match(info, 'uptime_in_seconds:(%d+)')
-	return (tonumber(uptime_s) or 0) >= START_S
 end
 
--- wire: each waiter listens to a channel of his own.
-local function wake_head(name, asker)
-	local head = head_of(name)
-	while head and head ~= asker do
-		local heard = publish(name.channel .. ':' .. head, WAKE_ONE)
-		if heard ~= 0 or not should_hear(name, head) then
-			return
+-- Those at the head that are silent go, when the one behind them has been heard all along.
+local function drop_silent(name)
+	local silent = {}
+	local owner = head_of(name)
+	while owner and is_silent(name, owner) do
+		silent[#silent + 1] = owner
+		owner = redis.call('LINDEX', name.queue, #silent)
+	end
+	if #silent > 0 and not owner then
+		let_expire(name)
+	elseif #silent > 0 and is_heard_all_along(name, owner) then
+		for _, gone in ipairs(silent) do
+			step_out(name, gone)
 		end
-		step_out(name, head)
-		head = head_of(name)
+	end
+end
+
+local function wake_head(name, asker)
+	drop_silent(name)
+	local head = head_of(name)
+	if head and head ~= asker then
+		publish(own_channel(name, head), WAKE_ONE)
 	end
 end
 
@@ -135,9 +208,8 @@ end
 -- head that stood in front of him just now. Places count from 1 here, and from 0 in what is returned.
 local function step_in(name, owner, since_us, in_front)
 	for place, other in ipairs(redis.call('LRANGE', name.queue, 0, -1)) do
-		local _, other_since_us = sign_of_life(name, other)
-		local is_behind = other_since_us and other_since_us > since_us
-			or not other_since_us and place > in_front
+		local sign = sign_of_life(name, other)
+		local is_behind = sign and sign.since_us > since_us or not sign and place > in_front
 		if is_behind then
 			redis.call('LINSERT', name.queue, 'BEFORE', other, owner)
 			return place - 1
@@ -164,12 +236,22 @@ local function keep_deadline_ahead(name, owner, place)
 	extend(name.deadlines, math.max(sign_ms, QUEUE_MS))
 end
 
+-- Since when this run of the server has a subscriber of our own channel, as our last sign of life and we ourselves
+-- know; 0 when it has none, or when nobody can tell which run it is.
+local function listens_since(name, owner, sign, listens)
+	if listens ~= '1' or server_run() == UNKNOWN or not is_heard(name, owner) then
+		return 0
+	end
+	local is_known = sign and sign.run == server_run() and sign.listens_since_ms > 0
+	return is_known and sign.listens_since_ms or now_ms
+end
+
 -- Stand in the line, or show that we still do. Since when, and when to do so again at the latest, in ms.
 -- listens: '1' when what is published to us is heard.
 local function stand(name, owner, waiter_note, since_us, listens)
 	local place = redis.call('LPOS', name.queue, owner)
-	local grace_ms = grace_end_ms(name)
-	local _, known_since_us = sign_of_life(name, owner)
+	local sign = sign_of_life(name, owner)
+	local known_since_us = sign and sign.since_us
 	local in_front = place or 0
 	if place and since_us and known_since_us ~= since_us then
 		-- The same lock on several servers: all lines are in the order of one of their clocks.
@@ -183,16 +265,16 @@ local function stand(name, owner, waiter_note, since_us, listens)
 	end
 	-- Without a known one it is the first try; or the answer to that was lost.
 	since_us = since_us or known_since_us or now_us
-	redis.call('HSET', name.waiters,
-		owner, table.concat({ digits(now_ms + LIFE_MS), digits(since_us), listens, waiter_note }, ' '),
-		SEEN, digits(now_ms) .. ' ' .. digits(grace_ms))
+	local seen = seen_now(name)
+	redis.call('HSET', name.waiters, SEEN, seen, owner, table.concat({ digits(now_ms + LIFE_MS),
+		digits(since_us), name.run, digits(listens_since(name, owner, sign, listens)), waiter_note }, ' '))
 	keep_deadline_ahead(name, owner, place)
 	local look_ms = LOOK_MS
 	if place == 0 then
 		local lock_ms = redis.call('PTTL', name.lock)
 		look_ms = lock_ms >= 0 and math.min(look_ms, lock_ms + 1) or look_ms
 		if is_early(name, since_us) then
-			look_ms = math.min(look_ms, grace_ms - now_ms + 1)
+			look_ms = math.min(look_ms, name.grace_ms - now_ms + 1)
 		end
 	elseif place <= NEAR_PLACES then
 		look_ms = math.min(look_ms, death_ms(name, head_of(name)) - now_ms + place * 10)

@@ -5,12 +5,10 @@ local WAKE_ONE, WAKE_ALL = '0', '1'
 local untold
 
 -- Tell the waiters. By pcall: the lock is free by now, and must not stay held because a user
--- has no right to the channel. Returns how many have heard it, or nil when it did not go out.
+-- has no right to the channel.
 local function publish(channel, message)
 	local reply = redis.pcall('PUBLISH', channel, message)
-	if type(reply) == 'number' then
-		return reply
+	if is_error(reply) then
+		untold = untold or refused('PUBLISH', reply)
 	end
-	untold = untold or refused('PUBLISH', reply)
-	return nil
 end

@@ -27,12 +27,13 @@ local function is_other_type(reply)
 	return is_error(reply) and string.find(reply.err, 'WRONGTYPE', 1, true) ~= nil
 end
 
--- Does these commands, up to the first that is refused. The error to give then.
+-- Does these commands, up to the first that is refused. The error to give then. right: of one that is allowed by
+-- its subcommand.
 local function do_all(steps)
 	for _, step in ipairs(steps) do
 		local reply = redis.pcall(unpack(step))
 		if is_error(reply) then
-			return is_other_type(reply) and reply or refused(step[1], reply)
+			return is_other_type(reply) and reply or refused(step.right or step[1], reply)
 		end
 	end
 	return nil

@@ -202,11 +202,12 @@ bool fair_step_dead_of_ours(void)
 	server_do("EVAL %s 3 " QUEUE " " DEADLINES " " OUR_WAITERS " %s %u",
 		  "local time = redis.call('TIME') "
 		  "local now_ms = time[1] * 1000 + math.floor(time[2] / 1000) "
+		  "local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') "
 		  "redis.call('LPUSH', KEYS[1], ARGV[1]) "
 		  "redis.call('ZADD', KEYS[2], string.format('%.0f', now_ms + 3600000), ARGV[1]) "
 		  "redis.call('HSET', KEYS[3], "
-		  "ARGV[1], string.format('%.0f 1000 %d a note', now_ms - 1000, ARGV[2]), "
-		  "'seen', string.format('%.0f 0', now_ms))",
+		  "ARGV[1], string.format('%.0f 1000 %s %d a note', now_ms - 1000, run, ARGV[2]), "
+		  "'seen', string.format('%.0f 0 %s 0', now_ms, run))",
 		  owner, chance(2));
 	fair_newcomer();
 	fair_settle();
