@@ -369,6 +369,35 @@ scores_are_ahead() {
 	no_keys
 }
 
+@test "a thread of Java's that listens keeps its position though its time is over, and is woken" {
+	keep_head a -1000
+	java_listens a J1
+	listen
+	run -75 rlock fair -n a -- true
+	assert_equal "$(line a)" J1
+	heard | grep -qxF "$(channel a):$JAVA_CLIENT:1 0"
+	stands r1 a
+	# Its clock is slow: it does not know that its time is over.
+	assert_equal "$(java_locks J1 a -5000)" ''
+	java_has_lock a J1
+	is_woken_by a r1 java_unlocks J1 a
+	leaves r1
+	is_free "$(queue_key a)"
+}
+
+@test "a thread of Java's whose time is over holds nobody up when it listens no longer" {
+	local listener
+	keep_head a -1000
+	java_listens a J1
+	listener=$PID
+	stands r1 a
+	stays 1 waits r1
+	kill "$listener"
+	enters r1
+	leaves r1
+	nothing_is_left
+}
+
 @test "a head without a score does not keep anybody out" {
 	redis rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1" >/dev/null
 	run -0 rlock fair -n a -- true

@@ -366,6 +366,12 @@ java_gives_up() {
 		2 "$(queue_key "$2")" "$(deadlines_key "$2")" "$JAVA_CLIENT:${1#J}" "${3:-300000}"
 }
 
+# java_listens NAME WHO: as long as the process PID lives, the thread listens to its channel.
+java_listens() {
+	in_background redis-cli -s "$SERVER_SOCKET" subscribe "$(channel "$1"):$(owner_in_line "$1" "$2")" >/dev/null
+	wait_until 5 is_listened_to "$1" "$2"
+}
+
 # java_has_lock NAME WHO
 java_has_lock() {
 	[ "$(redis hkeys "$1")" = "$JAVA_CLIENT:${2#J}" ]

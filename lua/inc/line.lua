@@ -90,7 +90,7 @@ local function is_heard(name, owner)
 	return (count_listeners(name, owner) or 0) > 0
 end
 
--- When this waiter is to be taken for dead. Others' are judged by their deadline alone; one without any
+-- When this waiter is to be taken for dead, unless it is another's and listens. One of those without a deadline
 -- would never leave.
 local function death_ms(name, owner)
 	local sign = sign_of_life(name, owner)
@@ -101,6 +101,12 @@ local function death_ms(name, owner)
 	local is_of_other_run = sign.run ~= name.run and sign.run ~= UNKNOWN and name.run ~= UNKNOWN
 	-- Another server had another clock.
 	return math.max(is_of_other_run and 0 or sign.alive_until_ms, name.grace_ms, name.return_ms)
+end
+
+-- wire: deadlines follow the clocks of their clients, so one that listens is alive, whatever its deadline is.
+local function is_dead(name, owner)
+	return death_ms(name, owner) <= now_ms
+		and (sign_of_life(name, owner) ~= nil or not is_heard(name, owner))
 end
 
 -- One of ours that listened here, on this run of the server, and does not any more: its connection was closed when
@@ -162,7 +168,7 @@ end
 -- Removes those at the head that are dead, which who asks is not.
 local function prune(name, asker)
 	local head = head_of(name)
-	while head and head ~= asker and death_ms(name, head) <= now_ms do
+	while head and head ~= asker and is_dead(name, head) do
 		step_out(name, head)
 		head = head_of(name)
 	end
@@ -277,7 +283,8 @@ local function stand(name, owner, waiter_note, since_us, listens)
 			look_ms = math.min(look_ms, name.grace_ms - now_ms + 1)
 		end
 	elseif place <= NEAR_PLACES then
-		look_ms = math.min(look_ms, death_ms(name, head_of(name)) - now_ms + place * 10)
+		local left_ms = death_ms(name, head_of(name)) - now_ms
+		look_ms = left_ms > 0 and math.min(look_ms, left_ms + place * 10) or look_ms
 	end
 	return since_us, look_ms
 end
