@@ -505,7 +505,7 @@ static void record_clear(struct keeper *keeper, bool has_processes)
 	if (report->running > 0 || (has_processes && report->unasked == 0))
 		keeper->clear_ms = 0;
 	else if (keeper->clear_ms == 0)
-		keeper->clear_ms = rlock_now_ms();
+		keeper->clear_ms = report->at_ms;
 }
 
 static bool stop_step(struct keeper *keeper)

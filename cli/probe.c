@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,11 +18,12 @@
 #include "probe.h"
 #include "renewer.h"
 
-/* No answer, and found asleep so often, one look behind the other: it hangs, and does not just wait for a processor. */
+/* How often a helper that does not answer is looked at, and what it takes for a hang: 100 ms, or 1 s. */
 #define LOOK_MS 50
-#define LOOKS_ASLEEP 2
-/* For one answer, of a helper that is kept from running. */
-#define ANSWER_MS 1000
+#define WEIGHT_HANG 20
+#define WEIGHT_ASLEEP 10
+/* For one answer, however things are. */
+#define ANSWER_MS 2000
 /* So many may hang while the others wait for their signals; the rest is for the next look. */
 #define HANGS_MAX 2
 /* Between two tries of a process that hung. */
@@ -170,18 +172,30 @@ static void probe_stop(struct probe *probe)
 
 /* ---- its answers ---- */
 
-static bool is_asleep(pid_t pid)
+static bool is_in_state(pid_t pid, const char *states)
 {
 	struct proc proc;
 
-	return proc_read(pid, &proc) && (proc.state == 'S' || proc.state == 'D');
+	return proc_read(pid, &proc) && strchr(states, proc.state) != NULL;
 }
 
-static enum answer next_answer(const struct probe *probe, int64_t until_ms, char *out)
+/*
+ * Whether one look of a helper that does not answer shows a hang, and by what weight. It may not be its turn to run,
+ * or that of the process it asks, within an exec, say: that one is given longer.
+ */
+static int weight_of_look(const struct probe *probe, const struct proc *asked)
+{
+	if (!is_in_state(probe->pid, "SD"))
+		return 0;
+	return is_in_state(asked->pid, "R") ? 1 : WEIGHT_ASLEEP;
+}
+
+static enum answer next_answer(const struct probe *probe, const struct proc *asked,
+			       int64_t until_ms, char *out)
 {
 	struct pollfd answers = { probe->fd, POLLIN, 0 };
 	int64_t now_ms = rlock_now_ms(), end_ms = now_ms + ANSWER_MS;
-	int looks_asleep = 0;
+	int weight = 0;
 
 	if (until_ms != 0 && until_ms < end_ms)
 		end_ms = until_ms;
@@ -190,12 +204,12 @@ static enum answer next_answer(const struct probe *probe, int64_t until_ms, char
 
 		if (rlock_poll(&answers, 1, look_ms < end_ms ? look_ms : end_ms) > 0)
 			return read(probe->fd, out, 1) == 1 ? ANSWER_CAME : ANSWER_LATE;
-		looks_asleep = is_asleep(probe->pid) ? looks_asleep + 1 : 0;
-		if (looks_asleep == LOOKS_ASLEEP)
-			return ANSWER_HANGS;
 		now_ms = rlock_now_ms();
 		if (now_ms >= end_ms)
 			return ANSWER_LATE;
+		weight += weight_of_look(probe, asked);
+		if (weight >= WEIGHT_HANG)
+			return ANSWER_HANGS;
 	}
 }
 
@@ -209,7 +223,7 @@ static enum answer read_answers(const struct probe *probe, struct probe_question
 
 		if (!questions[*at].is_due)
 			continue;
-		how = next_answer(probe, until_ms, &answer);
+		how = next_answer(probe, questions[*at].proc, until_ms, &answer);
 		if (how != ANSWER_CAME)
 			return how;
 		questions[*at].sight = (enum proc_sight)answer;

@@ -407,10 +407,12 @@ static bool walk(const struct proc_roots *roots, enum scope scope, int signal,
 	struct table table = table_new();
 	bool is_complete = (scope == SCOPE_FAMILY ? table_read_family : table_read)(roots, &table);
 	bool spares_clean_up = signal == SIGTERM && signaled->count > 0, is_of_use;
+	int64_t at_ms = rlock_now_ms();
 
 	*met_new = false;
 	is_complete = mark_members(roots, scope, signaled, &table) && is_complete;
-	*report = (struct proc_report){ .unasked = table.unasked,
+	*report = (struct proc_report){ .at_ms = at_ms,
+					.unasked = table.unasked,
 					.unread = table.unread,
 					.unread_one = table.unread_one };
 	/* Who may be somebody's clean-up can't be told among a part of them; who is to be killed can. */
@@ -491,6 +493,7 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 			break;
 		scope = next_scope(scope, met_new);
 	}
+	out->at_ms = report.at_ms;
 	out->running = report.running;
 	out->running_one = report.running_one;
 	out->refused = refused;

@@ -35,6 +35,7 @@ struct proc_set {
 void proc_set_free(struct proc_set *set);
 
 struct proc_report {
+	int64_t at_ms;           /* when they were listed for the last time; 0: they were not */
 	size_t running;          /* how many of the command's processes run still */
 	size_t refused;          /* of those, how many may not be signalled */
 	struct proc refused_one; /* one of these */
