@@ -289,12 +289,23 @@ static bool is_subshell(const struct caller *caller, const char *program)
 
 /* ---- what to write instead ---- */
 
+/* Where --pid $$ may be the wrong one as well. */
+static const char *other_pid(enum passing passing, const char *program)
+{
+	/* In single quotes $$ is the shell that ends. */
+	if (passing == PASSING_TEXT)
+		return " (within the quotes, say --pid $PPID)";
+	/* dash has no such variable. */
+	if (passing == PASSING_SUBSHELL &&
+	    (strcmp(program, "bash") == 0 || strcmp(program, "mksh") == 0))
+		return " (if that is meant, say --pid $BASHPID)";
+	return "";
+}
+
 static int say_passing(enum passing passing, const char *program, const struct verb *verb,
 		       const struct opts *opts)
 {
 	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
-	/* dash has no such variable. */
-	bool has_bashpid = strcmp(program, "bash") == 0 || strcmp(program, "mksh") == 0;
 	struct usage_line line;
 
 	usage_begin(&line, verb->name);
@@ -307,14 +318,13 @@ static int say_passing(enum passing passing, const char *program, const struct v
 	if (passing == PASSING_SUBSHELL)
 		say_error(
 			"%s: the caller is a subshell, and its end would release the lock%s: try: %s",
-			names, has_bashpid ? " (if that is meant, say --pid $BASHPID)" : "",
-			line.text);
+			names, other_pid(passing, program), line.text);
 	else
 		say_error(
-			"%s: the caller, %s%s, ends with this call, and its end would release the lock: "
-			"try: %s",
+			"%s: the caller, %s%s, ends with this call, and its end would release the lock"
+			"%s: try: %s",
 			names, usage_show(program, shown), passing == PASSING_TEXT ? " -c" : "",
-			line.text);
+			other_pid(passing, program), line.text);
 	return EXIT_USAGE;
 }
 

@@ -102,8 +102,10 @@ is_refused() {
 	done < <(shells)
 	# No shell becomes the call while it has something to do behind it.
 	run -64 bash -c 'trap : EXIT; rlock lock a'
-	assert_output --partial 'try: rlock lock --pid $$ a'
+	assert_output --partial '--pid $PPID): try: rlock lock --pid $$ a'
 	no_keys
+	run -0 bash -c "bash -c 'trap : EXIT; rlock lock --pid \$PPID a'; \$REDIS exists a"
+	assert_output 1
 }
 
 # ---- subshells ----
