@@ -245,7 +245,7 @@ static int take_options(struct draft *draft, const struct table *table)
 static int check_name(const struct rlock_name *names, size_t count)
 {
 	const struct rlock_name *name = &names[count - 1];
-	char shown[USAGE_SHOWN_MAX];
+	char shown[USAGE_SHOWN_MAX], other[USAGE_SHOWN_MAX];
 	const char *why = NULL;
 	size_t i;
 
@@ -256,6 +256,12 @@ static int check_name(const struct rlock_name *names, size_t count)
 	for (i = 0; i + 1 < count; i++) {
 		if (strcmp(names[i].text, name->text) == 0) {
 			say_error("name '%s': given twice", usage_show(name->text, shown));
+			return EXIT_USAGE;
+		}
+		if (rlock_names_clash(&names[i], name)) {
+			say_error("name '%s': shares its keys on the server with '%s': choose "
+				  "another name for one of them",
+				  usage_show(name->text, shown), usage_show(names[i].text, other));
 			return EXIT_USAGE;
 		}
 	}

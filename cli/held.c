@@ -157,9 +157,12 @@ static bool previous_word(const char *value, size_t *left, const struct rlock_na
 	return false;
 }
 
-static bool is_owner_text(const char *owner, size_t len)
+/* Whatever somebody has put there. */
+static bool is_owner_text(const char *owner)
 {
-	return len > 0 && len < RLOCK_OWNER_MAX && strpbrk(owner, " \n") == NULL;
+	const char *why;
+
+	return rlock_owner_check(owner, &why) == RLOCK_OK;
 }
 
 void held_owners(const char *value, const struct rlock_name *name, char ***owners, size_t *count)
@@ -168,7 +171,7 @@ void held_owners(const char *value, const struct rlock_name *name, char ***owner
 	struct word word;
 
 	while (previous_word(value, &left, name, &word)) {
-		if (is_owner_text(word.parts[PART_OWNER], word.lengths[PART_OWNER]))
+		if (is_owner_text(word.parts[PART_OWNER]))
 			owners_add(owners, count, word.parts[PART_OWNER], word.lengths[PART_OWNER]);
 		free(word.text);
 	}

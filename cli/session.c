@@ -235,8 +235,8 @@ static bool read_name(struct session *session, char *value)
 	if (len < 0)
 		return false;
 	name.len = (size_t)len;
-	return rlock_name_check(&name, &why) == RLOCK_OK && owner[0] != '\0' &&
-	       strlen(owner) < RLOCK_OWNER_MAX && strchr(owner, ' ') == NULL &&
+	return rlock_name_check(&name, &why) == RLOCK_OK &&
+	       rlock_owner_check(owner, &why) == RLOCK_OK &&
 	       session_add_name(session, name.text, name.len, owner);
 }
 

@@ -83,8 +83,12 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 	struct search search = { conn, name, owner, rlock_now_ms(), NULL };
 	struct rlock__inquiry inquiry;
 	struct rlock__args args;
-	enum rlock_status status = rlock__inquiry_init(&inquiry, conn, read_found, &search);
+	enum rlock_status status;
 
+	conn->decisive = 0;
+	status = rlock__check_owner(conn->links[0], owner);
+	if (status == RLOCK_OK)
+		status = rlock__inquiry_init(&inquiry, conn, read_found, &search);
 	if (status != RLOCK_OK)
 		return status;
 	rlock__args_init(&args);

@@ -404,6 +404,8 @@ struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *na
 /* ---- owner.c ---- */
 
 enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
+/* rlock_owner_check, with the reason in the connection's text. */
+enum rlock_status rlock__check_owner(struct rlock__link *link, const char *owner);
 
 /* ---- kind.c ---- */
 

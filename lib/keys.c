@@ -2,6 +2,7 @@
  * Every Redis key and channel name of the wire format, and what may be the name of a lock.
  * Nobody else in the library spells one.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,22 +25,21 @@ static const struct {
 	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true },
 };
 
+#define AROUND_MAX 32 /* the longest prefix, a colon, braces and a NUL */
+
 /*
  * Only an opening brace is looked for: a name that has one is taken to have chosen its own slot, closed
- * or not.
+ * or not. Returns the length; out has room for the name and what stands around it.
  */
-struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name)
+static size_t write_key(enum rlock__key which, const struct rlock_name *name, char *out)
 {
 	const char *prefix = forms[which].prefix;
-	size_t prefix_len = prefix != NULL ? strlen(prefix) : 0;
 	bool is_wrapped = forms[which].is_wrapped && memchr(name->text, '{', name->len) == NULL;
-	struct rlock__text key = { malloc(prefix_len + name->len + 4), 0 };
-	char *end = key.text;
+	char *end = out;
 
-	if (end == NULL)
-		return key;
+	assert(prefix == NULL || strlen(prefix) + sizeof(":{}") <= AROUND_MAX);
 	if (prefix != NULL) {
-		end = mempcpy(end, prefix, prefix_len);
+		end = stpcpy(end, prefix);
 		*end++ = ':';
 	}
 	if (is_wrapped)
@@ -48,8 +48,41 @@ struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *na
 	if (is_wrapped)
 		*end++ = '}';
 	*end = '\0';
-	key.len = (size_t)(end - key.text);
+	return (size_t)(end - out);
+}
+
+struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name)
+{
+	struct rlock__text key = { malloc(name->len + AROUND_MAX), 0 };
+
+	if (key.text != NULL)
+		key.len = write_key(which, name, key.text);
 	return key;
+}
+
+static bool is_same_key(enum rlock__key which, const struct rlock_name *name, enum rlock__key other,
+			const struct rlock_name *other_name)
+{
+	char key[RLOCK_NAME_MAX + AROUND_MAX], other_key[RLOCK_NAME_MAX + AROUND_MAX];
+	size_t len = write_key(which, name, key);
+
+	return len == write_key(other, other_name, other_key) && memcmp(key, other_key, len) == 0;
+}
+
+/* Whether the lock of the one is a key that the other needs. */
+static bool is_key_of(const struct rlock_name *name, const struct rlock_name *other)
+{
+	for (unsigned key = 0; key < RLOCK__KEY_CHANNEL; key++)
+		if (is_same_key(RLOCK__KEY_LOCK, name, (enum rlock__key)key, other))
+			return true;
+	return false;
+}
+
+bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
+{
+	/* Two that share one key beside the lock share all of them. */
+	return is_same_key(RLOCK__KEY_HOLDS, a, RLOCK__KEY_HOLDS, b) || is_key_of(a, b) ||
+	       is_key_of(b, a);
 }
 
 enum rlock_status rlock_name_check(const struct rlock_name *name, const char **why)

@@ -157,8 +157,9 @@ void rlock__link_close(struct rlock__link *link)
 }
 
 /*
- * Close a stream whose request may still be on its way. What can be taken back is: a reset discards
- * what a TCP server has not read yet.
+ * Close a stream whose request may still be on its way. A reset discards what has not left this machine: after a
+ * plain close the kernel would go on sending it for minutes, when nobody asks for it any more. It takes nothing back:
+ * what the server's machine has got is carried out, read or not. So each request is one that may be repeated.
  */
 static void abandon(struct rlock__link *link)
 {

@@ -1,12 +1,15 @@
 /*
- * Owners and hold ids: names nobody else has.
+ * Owners and hold ids: names nobody else has, and what can't be an owner.
  */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "internal.h"
+
+#define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:"
 
 static enum rlock_status random_bytes(unsigned char *out, size_t len)
 {
@@ -43,6 +46,40 @@ enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK_OWNER_MAX
 	return RLOCK_OK;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/* What stands where owners do: the mode and the writers of a read/write lock, and nobody's holds, in its hash; in
+ * the queue's beside it when that was last looked at. */
+static bool is_taken(const char *owner)
+{
+	return strcmp(owner, "mode") == 0 || strcmp(owner, "seen") == 0 ||
+	       ends_with(owner, ":write") || strstr(owner, ":lingering:") != NULL;
+}
+
+enum rlock_status rlock_owner_check(const char *owner, const char **why)
+{
+	size_t len = strlen(owner);
+	const char *reason = NULL;
+
+	if (len == 0)
+		reason = "an owner has at least one byte";
+	else if (len >= RLOCK_OWNER_MAX)
+		reason = "an owner has at most 255 bytes";
+	else if (strspn(owner, OWNER_BYTES) != len)
+		reason = "an owner has only letters, digits, '.', '_', '-' and ':'";
+	else if (is_taken(owner))
+		reason = "that has another meaning beside the owners of a lock";
+	if (reason == NULL)
+		return RLOCK_OK;
+	*why = reason;
+	return RLOCK_EINVAL;
+}
+
 enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX])
 {
 	static const char digits[] = "0123456789abcdef";
@@ -57,4 +94,15 @@ enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX])
 	}
 	out[RLOCK_HOLD_ID_MAX - 1] = '\0';
 	return RLOCK_OK;
+}
+
+enum rlock_status rlock__check_owner(struct rlock__link *link, const char *owner)
+{
+	const char *why;
+	char shown[RLOCK_OWNER_MAX];
+
+	if (rlock_owner_check(owner, &why) == RLOCK_OK)
+		return RLOCK_OK;
+	return rlock__fail(link, RLOCK_EINVAL, "owner '%s': %s",
+			   rlock_escape(owner, strlen(owner), shown, sizeof(shown)), why);
 }

@@ -225,9 +225,22 @@ struct rlock_name {
 /* RLOCK_OK, or RLOCK_EINVAL with the reason, a constant, in *why. */
 RLOCK_API enum rlock_status rlock_name_check(const struct rlock_name *name, const char **why);
 
+/*
+ * Whether two names, each of them checked, can't be locked together, nor at the same time by anybody: they
+ * share keys, as "a" and "{a}" do, or the one is a key that belongs to the other. So do equal names.
+ */
+RLOCK_API bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b);
+
 /* A new owner, "UUID:NUMBER", unlike any before it. RLOCK_ESYS when the kernel has no random bytes.
  */
 RLOCK_API enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK_OWNER_MAX]);
+
+/*
+ * What may be an owner: 1 to 255 letters, digits, '.', '_', '-' and ':', but for what stands beside the owners of a
+ * lock on the server: "mode" and "seen", what ends in ":write", and what has ":lingering:" in it. RLOCK_OK, or
+ * RLOCK_EINVAL with the reason, a constant, in *why.
+ */
+RLOCK_API enum rlock_status rlock_owner_check(const char *owner, const char **why);
 
 /* One acquisition. Made by rlock_acquire, rlock_find or rlock_hold_new; the caller frees it. */
 struct rlock_hold;
@@ -245,12 +258,12 @@ struct rlock_blocker {
 
 struct rlock_request {
 	enum rlock_kind kind;
-	const struct rlock_name *names; /* all of them are taken, or none */
+	const struct rlock_name *names; /* all of them are taken, or none; no two may clash */
 	size_t name_count;
 	int64_t lease_ms;  /* the lock frees itself so long after the last renewal */
 	int64_t wait_ms;   /* 0: do not wait; -1: for ever */
-	const char *owner; /* NULL: a fresh one */
-	/* Owners that may be re-entered, if they hold the lock at that moment. */
+	const char *owner; /* NULL: a fresh one; else see rlock_owner_check */
+	/* Owners that may be re-entered, if they hold the lock at that moment; checked alike. */
 	const char *const *inherited;
 	size_t inherited_count;
 	const char *note; /* shown to those who wait; NULL for none; cut at RLOCK_NOTE_MAX */

@@ -64,6 +64,7 @@ static const struct rlock__script *return_args(const struct rlock__waiter *waite
 
 /* What the scripts that acquire answer, in their first number. */
 enum acquire_result {
+	ACQUIRE_BAD_COUNTER = -3,
 	ACQUIRE_NEVER = -2,
 	ACQUIRE_OTHER_KIND = -1,
 	ACQUIRE_BUSY = 0,
@@ -72,6 +73,7 @@ enum acquire_result {
 
 #define VALUES_PER_NAME 3
 #define TTL_OF_A_WAITER (-2)
+#define COUNTER_SHOWN_MAX 256
 
 static size_t copy_string(const redisReply *from, char *to, size_t to_size)
 {
@@ -196,6 +198,24 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	return RLOCK_BUSY;
 }
 
+/* Its tokens would not grow: whoever has put something else there must say where they go on. */
+static enum rlock_status fail_counter(const struct rlock__waiter *waiter, struct rlock__link *link,
+				      size_t name_index)
+{
+	struct rlock__text key = rlock__key(RLOCK__KEY_COUNTER, &waiter->hold->names[name_index]);
+	char shown[COUNTER_SHOWN_MAX];
+
+	if (key.text == NULL)
+		return rlock__fail(link, RLOCK_ENOMEM, "out of memory");
+	(void)rlock__fail(link, RLOCK_EKIND,
+			  "the fencing counter %s holds no integer, or no token is left: set it to "
+			  "the last token issued",
+			  rlock_escape(key.text, key.len, shown, sizeof(shown)));
+	rlock__fail_name(link, name_index);
+	free(key.text);
+	return RLOCK_EKIND;
+}
+
 static enum rlock_status read_answer(void *ctx, size_t index, redisReply *reply)
 {
 	struct rlock__waiter *waiter = ctx;
@@ -221,6 +241,8 @@ static enum rlock_status read_answer(void *ctx, size_t index, redisReply *reply)
 		if (reply->elements == 3)
 			return rlock__fail_kind(link, reply->element[2], name_index);
 		break;
+	case ACQUIRE_BAD_COUNTER:
+		return fail_counter(waiter, link, name_index);
 	default:
 		break;
 	}

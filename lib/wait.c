@@ -415,11 +415,15 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 		return rlock__fail(conn->links[0], status, "cannot get random bytes: %s",
 				   strerror(errno));
 	if (request->owner != NULL) {
-		size_t len = strlen(request->owner);
-
-		if (len == 0 || len >= RLOCK_OWNER_MAX || strpbrk(request->owner, " \n") != NULL)
-			return rlock__fail(conn->links[0], RLOCK_EINVAL, "not an owner");
-		memcpy(waiter->owner, request->owner, len + 1);
+		status = rlock__check_owner(conn->links[0], request->owner);
+		if (status != RLOCK_OK)
+			return status;
+		memcpy(waiter->owner, request->owner, strlen(request->owner) + 1);
+	}
+	for (size_t i = 0; i < request->inherited_count; i++) {
+		status = rlock__check_owner(conn->links[0], request->inherited[i]);
+		if (status != RLOCK_OK)
+			return status;
 	}
 	status = rlock_hold_new(request->kind, request->names, request->name_count, id, 0, 0,
 				&waiter->hold);

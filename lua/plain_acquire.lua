@@ -9,6 +9,7 @@
 --            it has none. look: when to try again at the latest, in ms, -1 for whenever the ttl says;
 --            since: to be sent along with the next try
 --          {-1, index, type}  the key is something else; nothing was changed
+--          {-3, index}  the fencing counter is something else; nothing was changed
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, {}
 -- include: names

@@ -197,6 +197,16 @@ options_in_manual() {
 	refused twice unlock a a
 }
 
+@test "two names that share their keys on the server are refused in one call, and both are named" {
+	refused "name '{a}': shares its keys on the server with 'a'" run a '{a}' -- touch ran
+	refused "name 'a': shares its keys on the server with '{a}'" lock --pid $$ b '{a}' a
+	refused "name 'rlock_holds:{a}': shares its keys on the server with 'a'" wlock a 'rlock_holds:{a}' -- touch ran
+	refused "name 'a': shares its keys on the server with 'redisson_lock_token:{a}'" \
+		fair 'redisson_lock_token:{a}' a -- touch ran
+	refused "name '{a}': shares its keys on the server with 'a'" unlock --pid $$ a '{a}'
+	run -0 rlock run a '{b}' 'a}' 'a{a}' 'rlock_holds:{c}' -- true
+}
+
 @test "a name from a variable is never taken for an option with --name" {
 	refused "name '-E0'" run --name -E0 -- touch ran
 	refused "name '--owner=x'" lock --name=--owner=x

@@ -1,8 +1,33 @@
 -- Count one hold more. name.owner is whose it is, name.field what stands for him in the lock hash.
 -- Needs: request, now, entry, extend, refused.
 
+-- wire: INCR counts in 64 bits, and refuses what is no such number.
+local MOST, LEAST = '9223372036854775807', '9223372036854775808'
+local function can_count(value)
+	local sign, number = string.match(value, '^(-?)(%d+)$')
+	if not number or #number > 1 and string.sub(number, 1, 1) == '0' or sign == '-' and number == '0' then
+		return false
+	end
+	local bound = sign == '-' and LEAST or MOST
+	-- Behind the most there is none.
+	return #number < #bound or #number == #bound and (number < bound or sign == '-' and number == bound)
+end
+
+-- The reply to give, or the error, when the fencing counter of a name is none; else nil. Sets name.is_counted.
+local function look_at_counter(index, name)
+	name.is_counted = name.counter and redis.call('EXISTS', name.counter) == 1
+	if not name.is_counted then
+		return nil
+	end
+	local value = redis.pcall('GET', name.counter)
+	if is_error(value) and not is_other_type(value) then
+		return refused('GET', value)
+	end
+	return (is_error(value) or not can_count(value)) and { -3, index } or nil
+end
+
 local function draw(name)
-	if name.counter and (draw_token or redis.call('EXISTS', name.counter) == 1) then
+	if name.counter and (draw_token or name.is_counted) then
 		-- wire: RFencedLock draws at every acquisition, re-entries too
 		redis.call('INCR', name.counter)
 		-- As text: a number in a script has 53 bits only.
@@ -87,6 +112,12 @@ end
 -- All of them by take(name), one after the other: the reply to give.
 local function take_all(take)
 	local reply, wait_ms = { 1 }, young_ms()
+	for index, name in ipairs(names) do
+		local obstacle = look_at_counter(index, name)
+		if obstacle then
+			return obstacle
+		end
+	end
 	for _, name in ipairs(names) do
 		local taken = take(name)
 		if is_error(taken) then

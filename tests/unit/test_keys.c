@@ -110,9 +110,50 @@ static void check_bad_names(void)
 	}
 }
 
+static bool clash(const char *a, const char *b)
+{
+	const struct rlock_name one = { a, strlen(a) }, other = { b, strlen(b) };
+
+	return rlock_names_clash(&one, &other);
+}
+
+/* Two names that share a key. */
+static void check_clashes(void)
+{
+	static const char *const sharing[][2] = {
+		{ "a", "a" },
+		{ "a", "{a}" },
+		{ "a", "rlock_holds:{a}" },
+		{ "{a}", "rlock_holds:{a}" },
+		{ "a{b}c", "rlock_waiters:a{b}c" },
+		{ "a", "redisson_lock_token:{a}" },
+		{ "a", "redisson_lock_queue:{a}" },
+		{ "a", "redisson_lock_timeout:{a}" },
+		{ "a", "rlock_writer:{a}" },
+	};
+	static const char *const apart[][2] = {
+		{ "a", "b" },
+		{ "a", "a}" },
+		{ "a", "{a" },
+		{ "a", "{a}b" },
+		{ "{a}", "{{a}}" },
+		{ "a", "rlock_holds:a" },
+		{ "b", "rlock_holds:{a}" },
+		{ "a", "redisson_lock__channel:{a}" },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(sharing); i++)
+		CHECK(clash(sharing[i][0], sharing[i][1]) && clash(sharing[i][1], sharing[i][0]),
+		      "'%s' and '%s' share a key", sharing[i][0], sharing[i][1]);
+	for (size_t i = 0; i < COUNT_OF(apart); i++)
+		CHECK(!clash(apart[i][0], apart[i][1]) && !clash(apart[i][1], apart[i][0]),
+		      "'%s' and '%s' share none", apart[i][0], apart[i][1]);
+}
+
 int main(void)
 {
 	check_names();
+	check_clashes();
 	check_length();
 	check_valid_names();
 	check_bad_names();
