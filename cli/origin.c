@@ -72,6 +72,11 @@ static void set_password_origin(const struct draft *draft, char out[ORIGIN_MAX])
 		(void)snprintf(out, ORIGIN_MAX,
 			       "the password is in the URL from %s, or else from %.*s",
 			       place_of_urls(draft), ORIGIN_MAX / 2, shared);
+	else if (shared[0] == '\0' && draft->is_ignored[OPT_PASSWORD_FILE])
+		(void)snprintf(
+			out, ORIGIN_MAX,
+			"the password-file in %s is for the url there, not for the one from %s",
+			draft->config_shown, place_of_urls(draft));
 	else if (shared[0] != '\0')
 		(void)snprintf(out, ORIGIN_MAX, "the password is from %.*s", ORIGIN_MAX - 32,
 			       shared);

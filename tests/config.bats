@@ -322,7 +322,7 @@ need_etc() {
 }
 
 @test "with a server that cannot be reached it is said who named it" {
-	local nobody=unix://$PWD/nobody.sock?db=1
+	local nobody="unix://$PWD/nobody.sock?db=1"
 	config 'ttl = 20s'
 	RLOCK_URL=$nobody run -69 rlock run a -- true
 	assert_output --regexp "^rlock: a: cannot reach ${nobody/\?/\\?}: .*: the server is from RLOCK_URL\$"

@@ -298,6 +298,9 @@ lock_there() {
 	run rlock run a -- touch ran
 	assert_refused 77 --password-file
 	refute_output --partial 'the password is'
+	printf '%s\n' "url = redis://$PLACE" 'password-file = wrong file' >rlock.conf
+	run rlock run --config rlock.conf a -- touch ran
+	assert_refused 77 ': the password-file in rlock.conf is for the url there, not for the one from RLOCK_URL'
 }
 
 @test "an unknown user is refused in one line" {
