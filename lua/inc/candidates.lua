@@ -15,8 +15,12 @@ local function holding_candidate(lock, suffix)
 end
 
 local function note_of(holds, field)
-	-- What overwrote the holds is no obstacle: it ends with them.
-	for _, entry in ipairs(redis.pcall('HVALS', holds)) do
+	-- What overwrote the holds is no obstacle: it ends with them. A missing right is one, and is raised.
+	local listed = redis.pcall('HVALS', holds)
+	if is_error(listed) then
+		listed = is_other_type(listed) and {} or redis.call('HVALS', holds)
+	end
+	for _, entry in ipairs(listed) do
 		local entry_owner, _, _, _, entry_note = entry_parse(entry)
 		if entry_owner == field then
 			return entry_note
