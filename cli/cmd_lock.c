@@ -270,6 +270,7 @@ static int make_session(struct taker *taker)
 		say_error("out of memory");
 		return EXIT_SYSTEM;
 	}
+	session->claim_fd = -1;
 	session->dir_fd = runtime_open_for_holds();
 	session->pid = taker->target;
 	session->pid_namespace = proc_namespace();
@@ -361,8 +362,11 @@ static int start_renewer(const struct taker *taker, struct watch *watch)
 	/* Who is to end it one day must not end another under its number. */
 	sight = proc_look(session->renewer, &proc);
 	if (sight != PROC_SEEN) {
+		int error = sight == PROC_UNSEEN ? errno : ESRCH;
+
 		say_error("cannot watch the renewer: %s",
-			  strerror(sight == PROC_UNSEEN ? errno : ESRCH));
+			  proc_is_hidden(session->renewer) ? "/proc does not show it (hidepid?)"
+							   : strerror(error));
 		return EXIT_SYSTEM;
 	}
 	session->renewer_start = proc.start;

@@ -23,6 +23,8 @@
 
 #define RELEASE_MS 5000
 #define RENEWER_MS 1000
+/* Another unlock was faster: there may be an earlier hold. */
+#define FIND_AGAIN (-1)
 
 /* What is left to say of a release: nothing, or one line. */
 static int end_release(const struct opts *opts, const struct rlock_conn *conn,
@@ -94,11 +96,16 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct se
 	struct rlock_hold *hold = NULL;
 	enum rlock_status status;
 	char names[NAMES_SHOWN_MAX];
-	bool was_running = false, was_held;
+	bool was_running = false, was_held, is_ours = false;
 	int code = stop_renewer(session, &was_running);
 
+	/* Behind that: the renewer writes the file, too. */
+	if (code == 0)
+		code = session_claim(session, &is_ours);
 	if (code != 0)
 		return code;
+	if (!is_ours)
+		return FIND_AGAIN;
 	was_held = has_lease(session, was_running);
 	if (session->is_lost) {
 		session_remove(session);
@@ -157,6 +164,22 @@ static int unlock_found(const struct opts *opts, struct rlock_conn *conn,
 	return unlock_session(opts, conn, hold->session);
 }
 
+/* The latest hold on all of these names together. */
+static int unlock_together(const struct opts *opts, struct rlock_conn *conn)
+{
+	struct caller_hold hold;
+	int code;
+
+	do {
+		code = caller_find(opts, &hold);
+		if (code != 0)
+			return code;
+		code = unlock_found(opts, conn, &hold);
+		caller_hold_clear(&hold);
+	} while (code == FIND_AGAIN);
+	return code;
+}
+
 /* Names that were not locked together: each for itself. The worst of the codes. */
 static int unlock_one_by_one(const struct opts *opts, struct rlock_conn *conn)
 {
@@ -164,13 +187,8 @@ static int unlock_one_by_one(const struct opts *opts, struct rlock_conn *conn)
 
 	for (size_t i = 0; i < opts->name_count; i++) {
 		struct opts one = opts_of_name(opts, i);
-		struct caller_hold hold;
-		int code = caller_find(&one, &hold);
+		int code = unlock_together(&one, conn);
 
-		if (code == 0) {
-			code = unlock_found(&one, conn, &hold);
-			caller_hold_clear(&hold);
-		}
 		if (code > worst)
 			worst = code;
 	}
@@ -180,16 +198,17 @@ static int unlock_one_by_one(const struct opts *opts, struct rlock_conn *conn)
 static int unlock_caller(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct caller_hold hold;
-	int code = caller_find(opts, &hold);
+	bool is_one = true;
 
-	if (code != 0)
-		return code;
-	if (hold.session == NULL && opts->name_count > 1)
-		code = unlock_one_by_one(opts, conn);
-	else
-		code = unlock_found(opts, conn, &hold);
-	caller_hold_clear(&hold);
-	return code;
+	if (opts->name_count > 1) {
+		int code = caller_find(opts, &hold);
+
+		if (code != 0)
+			return code;
+		is_one = hold.session != NULL;
+		caller_hold_clear(&hold);
+	}
+	return is_one ? unlock_together(opts, conn) : unlock_one_by_one(opts, conn);
 }
 
 /* ---- an owner's, anybody's ---- */

@@ -165,6 +165,48 @@ static bool is_owner_text(const char *owner)
 	return rlock_owner_check(owner, &why) == RLOCK_OK;
 }
 
+/* One of another server can't be asked for, and stays. True as well for what is no hold. */
+static bool is_word_over(const char *text, size_t len, const char *server, held_is_over_fn is_over,
+			 void *ctx)
+{
+	struct word word = { .text = strndup(text, len) };
+	bool result = false;
+
+	if (word.text == NULL)
+		return false;
+	if (!split(word.text, word.parts, word.lengths) || !is_owner_text(word.parts[PART_OWNER])) {
+		result = true;
+	} else if (strcmp(word.parts[PART_SERVER], server) == 0) {
+		const struct rlock_name name = { word.parts[PART_NAME], word.lengths[PART_NAME] };
+
+		result = is_over(ctx, &name, word.parts[PART_OWNER]);
+	}
+	free(word.text);
+	return result;
+}
+
+char *held_prune(const char *value, const char *server, size_t max, held_is_over_fn is_over,
+		 void *ctx)
+{
+	char *out = malloc(strlen(value) + 1), *end = out;
+
+	if (out == NULL)
+		return NULL;
+	while (*value != '\0') {
+		size_t len = strcspn(value, " "), rest = strlen(value);
+
+		if (len > 0 && ((size_t)(end - out) + 1 + rest <= max ||
+				!is_word_over(value, len, server, is_over, ctx))) {
+			if (end > out)
+				*end++ = ' ';
+			end = mempcpy(end, value, len);
+		}
+		value += len + (value[len] == ' ' ? 1 : 0);
+	}
+	*end = '\0';
+	return out;
+}
+
 void held_owners(const char *value, const struct rlock_name *name, char ***owners, size_t *count)
 {
 	size_t left = strlen(value);

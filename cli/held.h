@@ -21,6 +21,14 @@ char *held_extend(const char *old, const char *server, enum rlock_kind kind,
 		  const struct rlock_name *names, size_t name_count, const struct rlock_hold *hold);
 
 /*
+ * A copy of value without the holds on server that are over, as is_over says, and without what is no hold: the oldest
+ * go first, and no more than it takes to be max bytes long. malloc'ed; NULL when out of memory.
+ */
+typedef bool (*held_is_over_fn)(void *ctx, const struct rlock_name *name, const char *owner);
+char *held_prune(const char *value, const char *server, size_t max, held_is_over_fn is_over,
+		 void *ctx);
+
+/*
  * Append the owners under which value says that name is held, the most recent first, to a malloc'ed
  * array of malloc'ed strings. Malformed words are passed over: they are not ours.
  */

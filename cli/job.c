@@ -274,13 +274,42 @@ static char *join_tokens(const struct rlock_hold *hold, size_t count)
 
 #define OWN_VARIABLES_MAX 5
 
+/* By the server; in doubt it is not. */
+static bool is_hold_over(void *ctx, const struct rlock_name *name, const char *owner)
+{
+	struct rlock_hold *hold = NULL;
+	enum rlock_status status = rlock_find(ctx, name, owner, &hold);
+
+	rlock_hold_free(hold);
+	return status == RLOCK_NOT_HELD;
+}
+
+/*
+ * Programs that start one another for long, each under a lock, hand down holds that are over long since: exec takes a
+ * variable of 32 pages, with its NUL, and no longer one.
+ */
+static char *extend_held(const struct opts *opts, enum rlock_kind kind, struct rlock_conn *conn,
+			 const struct rlock_hold *hold)
+{
+	size_t max = 32 * (size_t)sysconf(_SC_PAGESIZE) - sizeof(HELD_VARIABLE "=");
+	char *held = held_extend(getenv(HELD_VARIABLE), opts->server, kind, opts->names,
+				 opts->name_count, hold);
+	char *pruned;
+
+	if (held == NULL || strlen(held) <= max)
+		return held;
+	pruned = held_prune(held, opts->server, max, is_hold_over, conn);
+	free(held);
+	return pruned;
+}
+
 /* Ours come first, and are the only ones that are freed: the rest belongs to environ. */
-char **job_environment(const struct opts *opts, enum rlock_kind kind, const struct rlock_hold *hold)
+char **job_environment(const struct opts *opts, enum rlock_kind kind, struct rlock_conn *conn,
+		       const struct rlock_hold *hold)
 {
 	char *names = join_lines(opts->names, opts->name_count);
 	char *owners = join_owners(hold, opts->name_count);
-	char *held = held_extend(getenv(HELD_VARIABLE), opts->server, kind, opts->names,
-				 opts->name_count, hold);
+	char *held = extend_held(opts, kind, conn, hold);
 	char *tokens = opts->fence ? join_tokens(hold, opts->name_count) : NULL;
 	const struct {
 		const char *variable, *value;

@@ -20,9 +20,10 @@ int job_look_up(const struct verb *verb, const struct opts *opts, char **path_ou
 
 /*
  * The command's environment: the caller's, and the RLOCK_ variables. An array that the caller frees
- * with job_environment_free; NULL when out of memory.
+ * with job_environment_free; NULL when out of memory. Where RLOCK_HELD grew too long, conn's servers are asked which
+ * holds are over.
  */
-char **job_environment(const struct opts *opts, enum rlock_kind kind,
+char **job_environment(const struct opts *opts, enum rlock_kind kind, struct rlock_conn *conn,
 		       const struct rlock_hold *hold);
 void job_environment_free(char **environment);
 

@@ -181,7 +181,7 @@ static void note_start(struct keeper *keeper)
 static int start_command(struct keeper *keeper)
 {
 	const struct keeper_job *job = keeper->job;
-	char **environment = job_environment(job->opts, job->kind, job->hold);
+	char **environment = job_environment(job->opts, job->kind, job->conn, job->hold);
 	int code;
 
 	if (environment == NULL) {

@@ -3,6 +3,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +117,43 @@ enum proc_sight proc_look(pid_t pid, struct proc *out)
 bool proc_read(pid_t pid, struct proc *out)
 {
 	return proc_look(pid, out) == PROC_SEEN;
+}
+
+bool proc_is_hidden(pid_t pid)
+{
+	struct proc proc;
+
+	return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM) &&
+	       proc_look(pid, &proc) == PROC_GONE;
+}
+
+/* The last part of a program's path, without what the kernel puts behind that when the file was replaced. */
+static bool program_name(const char *link, char *out, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	ssize_t len = readlink(link, out, size - 1);
+	char *slash;
+
+	if (len < 0)
+		return false;
+	if ((size_t)len >= sizeof(deleted) &&
+	    memcmp(out + len - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
+		len -= (ssize_t)sizeof(deleted) - 1;
+	out[len] = '\0';
+	slash = strrchr(out, '/');
+	if (slash != NULL)
+		memmove(out, slash + 1, strlen(slash));
+	return true;
+}
+
+bool proc_runs_our_program(pid_t pid)
+{
+	char link[64], ours[PATH_MAX], its[PATH_MAX];
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	if (!program_name(link, its, sizeof(its)))
+		return errno == EACCES || errno == EPERM;
+	return program_name("/proc/self/exe", ours, sizeof(ours)) && strcmp(its, ours) == 0;
 }
 
 bool proc_is_gone(const struct proc *proc)

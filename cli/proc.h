@@ -31,6 +31,10 @@ enum proc_sight {
 enum proc_sight proc_look(pid_t pid, struct proc *out);
 /* The same for those to whom a process that can't be seen now is none: false then. */
 bool proc_read(pid_t pid, struct proc *out);
+/* Whether there is such a process, but /proc does not show it to us: as it is mounted (hidepid), or for its user. */
+bool proc_is_hidden(pid_t pid);
+/* Whether it runs a program of our name, wherever that is; true where that may not be seen. */
+bool proc_runs_our_program(pid_t pid);
 /* A leader that has exited is a zombie while its other threads run on. */
 bool proc_is_gone(const struct proc *proc);
 /* Whether that process is known not to run any more: gone, a zombie, another one under its number. */

@@ -157,6 +157,13 @@ static bool table_add_members(struct table *table)
 	return table->is_member != NULL;
 }
 
+/* Its name alone can be any program's. */
+static bool is_renewer(const struct proc *proc)
+{
+	return strcmp(proc->name, RENEWER_NAME) == 0 && proc->session == proc->pid &&
+	       proc_runs_our_program(proc->pid);
+}
+
 /*
  * Neither ourselves, nor a watchdog: one ends when what it protects has ended. Nor a session that is not asked for: its
  * processes never come back from there.
@@ -170,7 +177,7 @@ static bool is_left_aside(const struct proc_roots *roots, const struct proc *pro
 	for (size_t i = 0; i < sizeof(roots->except) / sizeof(roots->except[0]); i++)
 		if (roots->except[i] > 0 && proc->pid == roots->except[i])
 			return true;
-	return strcmp(proc->name, RENEWER_NAME) == 0;
+	return is_renewer(proc);
 }
 
 /* Known for one of the command's without a look into it. signaled: who was found to be one before; or NULL. */

@@ -10,7 +10,10 @@
 #include "../lib/rlock.h"
 #include "watch.h"
 
-/* What it calls itself in /proc/PID/comm: how other rlocks know a watchdog from a command. */
+/*
+ * What it calls itself in /proc/PID/comm. By that, by its program and as the leader of a session other rlocks know a
+ * watchdog from a command.
+ */
 #define RENEWER_NAME "rlock-renewer"
 
 struct session;

@@ -8,9 +8,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,8 +31,10 @@
 #define NEW_PREFIX "new-"
 #define FILE_NAME_MAX 128
 #define FILE_SIZE_MAX (1 << 18)
-#define ANCESTORS_MAX 64
 #define TIME_MAX_MS (INT64_MAX / 4)
+/* Longer than an unlock takes at most. */
+#define CLAIM_MS 10000
+#define CLAIM_LOOK_MS 10
 
 void session_free(struct session *session)
 {
@@ -45,6 +49,8 @@ void session_free(struct session *session)
 	free(session->server);
 	if (session->dir_fd >= 0)
 		(void)close(session->dir_fd);
+	if (session->claim_fd >= 0)
+		(void)close(session->claim_fd);
 	free(session);
 }
 
@@ -344,6 +350,7 @@ static struct session *session_read(int dir_fd, const char *name)
 
 	if (is_good) {
 		session->dir_fd = -1;
+		session->claim_fd = -1;
 		is_good = read_file_name(name, session);
 	}
 	if (is_good) {
@@ -384,27 +391,111 @@ bool session_reload(const struct session *session, int64_t *sent_ms, int64_t *le
 	return true;
 }
 
+/* ---- claim ---- */
+
+/* The lock is a file's, not a name's: behind the other one's end the name may be another file's, or nobody's. */
+static bool is_still_named(const struct session *session, const char *name)
+{
+	struct stat claimed, named;
+
+	return fstat(session->claim_fd, &claimed) == 0 &&
+	       fstatat(session->dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       claimed.st_dev == named.st_dev && claimed.st_ino == named.st_ino;
+}
+
+/* False when another one has it for too long: stopped, say. Where files can't be locked nobody is kept out. */
+static bool lock_file(int fd)
+{
+	int64_t end_ms = rlock_now_ms() + CLAIM_MS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
+		if (rlock_now_ms() >= end_ms)
+			return false;
+		(void)poll(NULL, 0, CLAIM_LOOK_MS);
+	}
+	return true;
+}
+
+/* Behind the look that found it another one may have come, and gone again. */
+static bool read_again(struct session *session, const char *name)
+{
+	struct session *read = session_read(session->dir_fd, name);
+
+	if (read == NULL)
+		return false;
+	session->sent_ms = read->sent_ms;
+	session->lease_ms = read->lease_ms;
+	session->is_lost = read->is_lost;
+	session->is_given_up = read->is_given_up;
+	session_free(read);
+	return true;
+}
+
+int session_claim(struct session *session, bool *is_ours_out)
+{
+	char name[FILE_NAME_MAX];
+
+	*is_ours_out = false;
+	file_name(session, name);
+	session->claim_fd = openat(session->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (session->claim_fd < 0 && errno == ENOENT)
+		return 0;
+	if (session->claim_fd < 0) {
+		say_error("cannot open '%s/%s': %s", runtime_path(), name, strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	if (!lock_file(session->claim_fd)) {
+		say_error(
+			"another unlock has been giving this lock back for %d s, and has not ended",
+			CLAIM_MS / 1000);
+		return EXIT_SYSTEM;
+	}
+	*is_ours_out = is_still_named(session, name) && read_again(session, name);
+	return 0;
+}
+
 /* ---- whose it is ---- */
 
 struct ancestors {
-	struct proc procs[ANCESTORS_MAX];
-	size_t count;
+	struct proc *procs; /* from the process itself upwards */
+	size_t count, capacity;
 };
 
-/* 0, or errno when somebody among them can't be seen now. */
+static bool ancestors_add(struct ancestors *ancestors, const struct proc *proc)
+{
+	if (ancestors->count == ancestors->capacity) {
+		size_t capacity = ancestors->capacity == 0 ? 32 : ancestors->capacity * 2;
+		struct proc *procs = realloc(ancestors->procs, capacity * sizeof(*procs));
+
+		if (procs == NULL)
+			return false;
+		ancestors->procs = procs;
+		ancestors->capacity = capacity;
+	}
+	ancestors->procs[ancestors->count++] = *proc;
+	return true;
+}
+
+/* 0, or errno when one of them can't be seen now. */
 static int ancestors_read(pid_t pid, struct ancestors *out)
 {
-	enum proc_sight sight = PROC_SEEN;
+	uint64_t child_start = UINT64_MAX;
+	struct proc proc;
 
-	out->count = 0;
-	while (pid > 0 && out->count < ANCESTORS_MAX && sight == PROC_SEEN) {
-		sight = proc_look(pid, &out->procs[out->count]);
-		if (sight != PROC_SEEN)
+	while (pid > 0) {
+		enum proc_sight sight = proc_look(pid, &proc);
+
+		if (sight == PROC_UNSEEN)
+			return errno;
+		/* A parent is older than its child: this one has got the number of one that has gone. */
+		if (sight == PROC_GONE || proc.start > child_start)
 			break;
-		pid = out->procs[out->count].parent;
-		out->count++;
+		if (!ancestors_add(out, &proc))
+			return ENOMEM;
+		pid = proc.parent;
+		child_start = proc.start;
 	}
-	return sight == PROC_UNSEEN ? errno : 0;
+	return 0;
 }
 
 /* How far above: 0 is the process itself; -1 when it is none of them. */
@@ -539,6 +630,7 @@ static int for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
 			break;
 	}
 	(void)closedir(dir);
+	free(visit.ancestors.procs);
 	return error;
 }
 
@@ -702,7 +794,16 @@ static int say_no_target(pid_t pid, bool is_parent)
 		say_error("cannot tell which process the lock is for: there is no /proc here");
 		return EXIT_SYSTEM;
 	}
-	if (is_parent)
+	if (proc_is_hidden(pid)) {
+		say_error("process %d can't be watched: /proc does not show it (hidepid?)",
+			  (int)pid);
+		return EXIT_SYSTEM;
+	}
+	if (is_parent && pid == 0)
+		say_error(
+			"the calling process is outside of this container: say by --pid which process in it "
+			"the lock is for");
+	else if (is_parent)
 		say_error("the calling process is gone: say by --pid whom to hold the lock for");
 	else
 		say_error("--pid %d: there is no such process", (int)pid);

@@ -29,6 +29,7 @@ struct session {
 	bool is_given_up; /* an unlock was sent, and not answered */
 	pid_t renewer;
 	uint64_t renewer_start;
+	int claim_fd; /* -1: not claimed */
 };
 
 void session_free(struct session *session);
@@ -41,6 +42,13 @@ bool session_add_name(struct session *session, const char *name, size_t name_len
 int session_save(const struct session *session);
 
 void session_remove(const struct session *session);
+
+/*
+ * Keep others from giving this hold back, until session_free, and read again how it stands. *is_ours_out is false when
+ * one of them did so, or tried to, meanwhile: then the hold has to be looked for again. 0, or the exit code after one
+ * line by say_error. The renewer, which writes the file as well, must have ended.
+ */
+int session_claim(struct session *session, bool *is_ours_out);
 
 /*
  * The hold that pid, or else the nearest process above it, has on exactly these names on that

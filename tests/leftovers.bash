@@ -53,7 +53,7 @@ assert_one_line() {
 # ended_with STATUS [PID]: the background process ends, with that status.
 ended_with() {
 	local status=0 pid=${2:-$PID}
-	wait_until 10 is_gone "$pid" || return
+	wait_until 30 is_gone "$pid" || return
 	wait "$pid" 2>/dev/null || status=$?
 	[ "$status" = "$1" ] || {
 		echo "ended with $status, not $1" >&2

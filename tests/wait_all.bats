@@ -35,7 +35,7 @@ teardown() { watchful_teardown; }
 # leftover processes, which run.
 run_leave() {
 	in_background sh -c 'exec "$@" 2>said' sh rlock run "$@" a -- ./leave
-	wait_until 10 has_lines left 3
+	wait_until 20 has_lines left 3
 	mapfile -t LEFT <left
 	BACKGROUND+=("${LEFT[@]}")
 }
@@ -61,7 +61,7 @@ nothing_left_runs() {
 # is_renewed_again NAME: the lease is renewed while we look.
 is_renewed_again() {
 	SEEN_MS=0
-	wait_until 10 ttl_has_grown "$1"
+	wait_until 20 ttl_has_grown "$1"
 }
 
 ttl_has_grown() {
@@ -106,7 +106,7 @@ leaves_alone() {
 @test "a command that a SIGHUP sent to rlock ends leaves its background processes alone" {
 	END='touch ready; exec until_let_go'
 	run_leave
-	wait_until 5 file_exists ready
+	wait_until 20 file_exists ready
 	kill -s HUP "$PID"
 	leaves_alone 129
 }
@@ -114,7 +114,7 @@ leaves_alone() {
 @test "a command that a SIGTERM sent to rlock ends is terminated whole" {
 	END='touch ready; exec until_let_go'
 	run_leave --grace 300ms
-	wait_until 5 file_exists ready
+	wait_until 20 file_exists ready
 	kill -s TERM "$PID"
 	ended_with 143
 	nothing_left_runs
@@ -126,8 +126,8 @@ leaves_alone() {
 	run_leave
 	kill -s KILL "$PID"
 	touch end
-	wait_until 5 no_keys
-	wait_until 5 nothing_runs
+	wait_until 20 no_keys
+	wait_until 20 nothing_runs
 	left_run
 }
 
@@ -135,12 +135,12 @@ leaves_alone() {
 
 @test "--wait-all keeps the lock until the last process of the command has ended, and its status is the command's" {
 	END='touch over; exit 3'
-	run_leave -t 3s --wait-all
-	wait_until 5 file_exists over
-	wait_until 5 has_no_command "$PID"
+	run_leave -t 6s --wait-all
+	wait_until 20 file_exists over
+	wait_until 20 has_no_command "$PID"
 	is_renewed_again a
 	kill -s KILL "${LEFT[0]}" "${LEFT[1]}"
-	wait_until 5 is_gone "${LEFT[1]}"
+	wait_until 20 is_gone "${LEFT[1]}"
 	stays 0.3 is_held a
 	let_go
 	ended_with 3
@@ -152,8 +152,8 @@ leaves_alone() {
 @test "--wait-all waits behind a command that kills itself, and ends by its signal" {
 	END='touch over; kill -s KILL $$'
 	run_leave --wait-all
-	wait_until 5 file_exists over
-	wait_until 5 has_no_command "$PID"
+	wait_until 20 file_exists over
+	wait_until 20 has_no_command "$PID"
 	stays 0.3 is_held a
 	let_go
 	ended_with 137
@@ -168,7 +168,7 @@ leaves_alone() {
 
 @test "--wait-all waits for a process that cleared its environment" {
 	in_background rlock run --wait-all a -- sh -c 'env -i PATH="$PATH" BATS_TEST_TMPDIR="$BATS_TEST_TMPDIR" setsid until_let_go & echo $! >left'
-	wait_until 5 has_lines left 1
+	wait_until 20 has_lines left 1
 	stays 0.3 is_held a
 	let_go
 	ended_with 0
@@ -176,7 +176,7 @@ leaves_alone() {
 }
 
 @test "--wait-all does not wait for a child that rlock had before" {
-	run -0 timeout 20 sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >before; exec rlock run --wait-all a -- sh -c "sleep 0.1 & :"'
+	run -0 timeout 60 sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >before; exec rlock run --wait-all a -- sh -c "sleep 0.1 & :"'
 	BACKGROUND+=("$(<before)")
 	is_running "$(<before)"
 	no_keys
@@ -184,50 +184,50 @@ leaves_alone() {
 
 @test "--wait-all does not wait for the renewer of a lock that the command has for another process" {
 	in_background sleep 60
-	run -0 timeout 20 rlock run --wait-all a -- rlock lock --pid "$PID" b
+	run -0 timeout 60 rlock run --wait-all a -- rlock lock --pid "$PID" b
 	is_free a
 	is_held b
 	kill "$PID"
-	wait_until 5 is_free b
+	wait_until 20 is_free b
 }
 
 @test "--wait-all with rlock killed: the renewer keeps the lock until the last process has ended" {
 	END='until [ -e end ]; do sleep 0.02; done; touch over'
-	run_leave -t 3s --wait-all
+	run_leave -t 6s --wait-all
 	kill -s KILL "$PID"
 	touch end
-	wait_until 5 file_exists over
+	wait_until 20 file_exists over
 	is_renewed_again a
 	kill -s KILL "${LEFT[0]}" "${LEFT[1]}"
 	stays 0.3 is_held a
 	let_go
-	wait_until 5 no_keys
+	wait_until 20 no_keys
 	nothing_left_runs
-	wait_until 5 nothing_runs
+	wait_until 20 nothing_runs
 }
 
 @test "--wait-all with rlock killed while it waits: the renewer keeps the lock" {
 	END='touch over'
-	run_leave -t 3s --wait-all
-	wait_until 5 file_exists over
-	wait_until 5 has_no_command "$PID"
+	run_leave -t 6s --wait-all
+	wait_until 20 file_exists over
+	wait_until 20 has_no_command "$PID"
 	kill -s KILL "$PID"
 	is_renewed_again a
 	let_go
-	wait_until 5 no_keys
+	wait_until 20 no_keys
 	nothing_left_runs
-	wait_until 5 nothing_runs
+	wait_until 20 nothing_runs
 }
 
 @test "--wait-all with rlock stopped while it waits: the lock is renewed until the last process has ended" {
 	END='touch over'
-	run_leave -t 3s --wait-all
-	wait_until 5 file_exists over
-	wait_until 5 has_no_command "$PID"
+	run_leave -t 6s --wait-all
+	wait_until 20 file_exists over
+	wait_until 20 has_no_command "$PID"
 	kill -s STOP "$PID"
 	is_renewed_again a
 	let_go
-	wait_until 5 no_keys
+	wait_until 20 nothing_left_runs
 	kill -s CONT "$PID"
 	ended_with 0
 	said_nothing
@@ -238,8 +238,8 @@ leaves_alone() {
 	for signal in TERM INT; do
 		rm -f left over
 		run_leave --wait-all --grace 300ms
-		wait_until 5 file_exists over
-		wait_until 5 has_no_command "$PID"
+		wait_until 20 file_exists over
+		wait_until 20 has_no_command "$PID"
 		kill -s "$signal" "$PID"
 		ended_with 3
 		nothing_left_runs
@@ -249,10 +249,10 @@ leaves_alone() {
 
 @test "other signals while --wait-all waits reach what is left" {
 	in_background rlock run --wait-all a -- sh -c 'log_signals & echo $! >left'
-	wait_until 5 file_says signals ready
-	wait_until 5 has_lines left 1
+	wait_until 20 file_says signals ready
+	wait_until 20 has_lines left 1
 	kill -s USR1 "$PID"
-	wait_until 5 file_says signals USR1
+	wait_until 20 file_says signals USR1
 	is_held a
 	let_go
 	ended_with 0
@@ -260,18 +260,18 @@ leaves_alone() {
 
 @test "--max-run ends what --wait-all waits for" {
 	END='exit 0'
-	run_leave --wait-all --max-run 2s --grace 300ms
+	run_leave --wait-all --max-run 5s --grace 300ms
 	ended_with 124
 	nothing_left_runs
 	no_keys
-	said_once '^rlock: a: the command ran for 2s: '
+	said_once '^rlock: a: the command ran for 5s: '
 }
 
 @test "a lock that is lost while --wait-all waits is told, and what is left is stopped" {
 	END='touch over'
-	run_leave -t 3s --wait-all
-	wait_until 5 file_exists over
-	wait_until 5 has_no_command "$PID"
+	run_leave -t 6s --wait-all
+	wait_until 20 file_exists over
+	wait_until 20 has_no_command "$PID"
 	redis del a
 	ended_with 76
 	nothing_left_runs
@@ -282,15 +282,15 @@ leaves_alone() {
 	not_under_valgrind 'it makes calls of its own'
 	END='touch over'
 	run_leave --wait-all
-	wait_until 5 file_exists over
-	wait_until 5 has_no_command "$PID"
+	wait_until 20 file_exists over
+	wait_until 20 has_no_command "$PID"
 	renewer=$(renewer_of "$PID")
 	# What belongs to the start has passed.
 	let_pass 0.5
 	before=$(switches "$PID") renewer_before=$(switches "$renewer")
 	let_pass 3
-	(($(switches "$PID") - before <= 6)) || fail "rlock woke $(($(switches "$PID") - before)) times in 3 s"
-	(($(switches "$renewer") - renewer_before <= 6)) || fail 'the renewer is busy'
+	(($(switches "$PID") - before <= 12)) || fail "rlock woke $(($(switches "$PID") - before)) times in 3 s"
+	(($(switches "$renewer") - renewer_before <= 12)) || fail 'the renewer is busy'
 	let_go
 	ended_with 0
 }
@@ -303,7 +303,7 @@ switches() {
 @test "wait-all can stand in the configuration file" {
 	echo 'wait-all = yes' >"$XDG_CONFIG_HOME/rlock.conf"
 	in_background rlock run a -- sh -c 'until_let_go & echo $! >left'
-	wait_until 5 has_lines left 1
+	wait_until 20 has_lines left 1
 	stays 0.3 is_held a
 	let_go
 	ended_with 0
