@@ -210,22 +210,28 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
  * could end up on a connection. What stands in for it fails every use, as the closed one would, and
  * is closed again for a COMMAND.
  */
-static void hold_standard_streams(void)
+static bool hold_standard_streams(void)
 {
 	int fd;
 
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
-			(void)open("/dev/null",
-				   (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF &&
+		    open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0) {
+			say_error(
+				"descriptor %d is closed, and cannot open /dev/null in its place: %s",
+				fd, strerror(errno));
+			return false;
+		}
 	}
+	return true;
 }
 
 int main(int argc, char **argv)
 {
 	const struct verb *verb;
 
-	hold_standard_streams();
+	if (!hold_standard_streams())
+		return EXIT_SYSTEM;
 	if (argc < 2) {
 		say_error("which verb? there are " VERB_NAMES);
 		return EXIT_USAGE;

@@ -161,6 +161,19 @@ two"
 	no_keys
 }
 
+@test "a standard stream that is closed, and that nothing can stand in for, is an error before anything else" {
+	needs_refuse
+	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER opens files before rlock does"
+	local fd
+	for fd in 0 1; do
+		run -71 refuse refused rlock openat EMFILE 1 sh -c "exec rlock run a -- touch ran $fd>&-"
+		assert_output "rlock: descriptor $fd is closed, and cannot open /dev/null in its place: Too many open files"
+	done
+	run -71 refuse refused rlock openat EMFILE 1 sh -c 'exec rlock lock --owner x --lease 20s a 2>&-'
+	[ ! -e ran ]
+	no_keys
+}
+
 @test "with standard streams closed the lock is renewed, and given back" {
 	in_background sh -c 'exec rlock run -t 1s a -- until_let_go <&- >&- 2>&-'
 	wait_until 5 is_held a
