@@ -189,6 +189,8 @@ static bool is_root(const struct proc_roots *roots, const struct proc_set *signa
 		return true;
 	if (roots->adopter > 0 && roots->adopts_strangers && proc->parent == roots->adopter)
 		return true;
+	if (roots->known != NULL && set_has(roots->known, proc))
+		return true;
 	return signaled != NULL && set_has(signaled, proc);
 }
 
@@ -199,9 +201,10 @@ static bool may_carry_hold(const struct proc_roots *roots, const struct proc *pr
 	       (roots->job_start == 0 || proc->start >= roots->job_start);
 }
 
-/* The command, the adopter, and all below them. */
+/* The command, the adopter, those who are known, and all below them. Some may be met twice. */
 static bool table_read_family(const struct proc_roots *roots, struct table *table)
 {
+	size_t known_count = roots->known != NULL ? roots->known->count : 0;
 	struct pid_list list = { 0 };
 	struct proc proc;
 	bool is_complete = true;
@@ -211,6 +214,8 @@ static bool table_read_family(const struct proc_roots *roots, struct table *tabl
 	/* Else it is met as a child. */
 	if (roots->job > 0 && proc_read(roots->job, &proc) && proc.parent != roots->adopter)
 		is_complete = pid_list_add(&list, roots->job) && is_complete;
+	for (size_t i = 0; i < known_count; i++)
+		is_complete = pid_list_add(&list, roots->known->members[i].pid) && is_complete;
 	for (size_t i = 0; is_complete && i < list.count; i++) {
 		enum proc_sight sight = proc_look(list.pids[i], &proc);
 
@@ -229,6 +234,18 @@ static int by_pid(const void *left, const void *right)
 	const struct proc *a = left, *b = right;
 
 	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+/* By pid, each once. */
+static void table_sort(struct table *table)
+{
+	size_t count = 0;
+
+	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
+	for (size_t i = 0; i < table->count; i++)
+		if (count == 0 || table->procs[i].pid != table->procs[count - 1].pid)
+			table->procs[count++] = table->procs[i];
+	table->count = count;
 }
 
 /* In a table that is sorted; NULL when it isn't in there. */
@@ -279,7 +296,7 @@ static bool mark_family(const struct proc_roots *roots, const struct proc_set *s
 		return true;
 	if (!table_add_members(table))
 		return false;
-	qsort(table->procs, table->count, sizeof(*table->procs), by_pid);
+	table_sort(table);
 	mark_roots(roots, signaled, table);
 	mark_descendants(roots, table);
 	return true;
@@ -431,6 +448,9 @@ static bool walk(const struct proc_roots *roots, enum scope scope, int signal,
 			continue;
 		report->running++;
 		report->running_one = *proc;
+		/* Without memory they are found by looking, as at first. */
+		if (roots->known != NULL && !set_has(roots->known, proc))
+			(void)set_add(roots->known, proc);
 		if (set_has(signaled, proc) ||
 		    (spares_clean_up && is_clean_up(&table, signaled, proc)))
 			continue;

@@ -11,6 +11,16 @@
 
 #include "proc.h"
 
+/* Some processes; zero-initialise, proc_set_free. */
+struct proc_set {
+	struct {
+		pid_t pid;
+		uint64_t start;
+	} * members;
+	size_t count, capacity;
+};
+void proc_set_free(struct proc_set *set);
+
 /* Where to look for a command's processes. */
 struct proc_roots {
 	pid_t job;           /* the command; 0: none, or gone */
@@ -22,17 +32,9 @@ struct proc_roots {
 	pid_t session;
 	pid_t except[2];  /* never these: a renewer of ours, the private server */
 	int64_t until_ms; /* break a look off then; 0: take the time it needs */
+	/* Those found by an earlier look, who need not be looked for; who is found is put in. May be NULL. */
+	struct proc_set *known;
 };
-
-/* Which processes had a signal already; zero-initialise, proc_set_free. */
-struct proc_set {
-	struct {
-		pid_t pid;
-		uint64_t start;
-	} * members;
-	size_t count, capacity;
-};
-void proc_set_free(struct proc_set *set);
 
 struct proc_report {
 	int64_t at_ms;           /* when they were listed for the last time; 0: they were not */

@@ -18,6 +18,7 @@ void stopper_init(struct stopper *stopper, struct watch *watch)
 void stopper_free(struct stopper *stopper)
 {
 	proc_set_free(&stopper->terminated);
+	proc_set_free(&stopper->known);
 }
 
 static void look_again_later(struct stopper *stopper, int64_t now_ms)
@@ -58,23 +59,25 @@ static bool is_waiting(const struct stopper *stopper, const struct proc_roots *r
 bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64_t now_ms)
 {
 	enum stop_phase phase = watch_phase(stopper->watch, now_ms);
-	struct proc_roots bounded = *roots;
+	struct proc_roots own = *roots;
 	bool is_known;
 
 	if (phase == PHASE_RUN) {
 		stopper->again_ms = INT64_MAX;
 		return false;
 	}
-	/* KILL does not wait for the end of a look among thousands. */
-	bounded.until_ms = watch_phase_end_ms(stopper->watch);
-	if (phase == PHASE_TERM && is_waiting(stopper, &bounded)) {
+	/* KILL does not wait for the end of a look among thousands; nor for another one, where TERM has found them. */
+	own.known = &stopper->known;
+	if (phase == PHASE_TERM)
+		own.until_ms = watch_phase_end_ms(stopper->watch);
+	if (phase == PHASE_TERM && is_waiting(stopper, &own)) {
 		look_again_later(stopper, now_ms);
 		return true;
 	}
 	if (phase == PHASE_TERM)
-		is_known = stopper->are_all_told = term_step(stopper, &bounded);
+		is_known = stopper->are_all_told = term_step(stopper, &own);
 	else
-		is_known = procs_signal(roots, SIGKILL, NULL, &stopper->report);
+		is_known = procs_signal(&own, SIGKILL, NULL, &stopper->report);
 	/* Told, and not to be killed: it may go on for as long as it likes. */
 	if (is_known &&
 	    (stopper->report.running == 0 || watch_phase_end_ms(stopper->watch) == INT64_MAX)) {

@@ -11,6 +11,7 @@
 struct stopper {
 	struct watch *watch;
 	struct proc_set terminated; /* who had TERM */
+	struct proc_set known;      /* who was found so far */
 	bool sends_term;            /* we were the first to begin: the other one looks only */
 	bool are_all_told;          /* TERM has gone to whoever was to be found */
 	int64_t again_ms;           /* when to look again; INT64_MAX: nothing to do */

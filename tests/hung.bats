@@ -105,6 +105,22 @@ says_what_hangs() {
 	wait_until 10 nothing_runs
 }
 
+# Nobody but its environment tells whose it is: its parent has gone, and rlock, which had adopted it, too.
+@test "an orphan that hangs since it had SIGTERM is killed all the same" {
+	local orphan
+	in_background hung hung rlock run --max-run 2s --grace 3s a -- sh -c '
+		(setsid sh -c "echo \$\$ >orphan; trap \"touch told\" TERM; until test -e let-go; do until_let_go & wait; done" &)
+		until_let_go'
+	wait_until 5 test -s orphan
+	orphan=$(cat orphan)
+	wait_until 5 has_renewer "$PID"
+	kill -s KILL "$PID"
+	wait_until 10 file_exists told
+	hangs "$orphan"
+	wait_until 10 is_gone "$orphan"
+	wait_until 10 nothing_runs
+}
+
 @test "a process that was started before the command is not looked into" {
 	hung_stranger
 	# What was started within the same hundredth of a second can't be told apart.
