@@ -168,8 +168,9 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
 			      const char *holder, char was_out[RLOCK_OWNER_MAX])
 {
-	static const enum rlock__key keys[] = { RLOCK__KEY_LOCK, RLOCK__KEY_HOLDS, RLOCK__KEY_QUEUE,
-						RLOCK__KEY_DEADLINES, RLOCK__KEY_WAITERS };
+	static const enum rlock__key keys[] = { RLOCK__KEY_LOCK,    RLOCK__KEY_HOLDS,
+						RLOCK__KEY_QUEUE,   RLOCK__KEY_DEADLINES,
+						RLOCK__KEY_WAITERS, RLOCK__KEY_ENDS };
 	static const enum rlock__key names[] = { RLOCK__KEY_CHANNEL, RLOCK__KEY_READWRITE_CHANNEL,
 						 RLOCK__KEY_TIMEOUTS };
 	const char *expected = holder != NULL ? holder : "";

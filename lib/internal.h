@@ -392,6 +392,7 @@ enum rlock__key {
 	RLOCK__KEY_DEADLINES, /* redisson_lock_timeout:{NAME}: and until when who stands in it */
 	RLOCK__KEY_WAITERS,   /* rlock_waiters:{NAME}: signs of life of ours in that line */
 	RLOCK__KEY_WRITER,    /* rlock_writer:{NAME}: one of ours who waits to write */
+	RLOCK__KEY_ENDS,      /* rlock_ends:{NAME}: when our readers end */
 	RLOCK__KEY_CHANNEL,   /* redisson_lock__channel:{NAME}: RLock's channel */
 	RLOCK__KEY_READWRITE_CHANNEL, /* redisson_rwlock:{NAME}: RReadWriteLock's channel */
 	RLOCK__KEY_TIMEOUTS,          /* {NAME}: what the keys of RReadLock's holds begin with */

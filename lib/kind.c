@@ -9,6 +9,7 @@
 #define KEY(which) (1U << RLOCK__KEY_##which)
 #define HASH_KEYS (KEY(LOCK) | KEY(HOLDS))
 #define LINE_KEYS (KEY(QUEUE) | KEY(DEADLINES) | KEY(WAITERS))
+#define READWRITE_KEYS (HASH_KEYS | KEY(ENDS))
 #define READWRITE_ARGS (KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
 
 static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
@@ -28,17 +29,17 @@ static const struct rlock__action plain_linger = { &rlock__script_plain_linger,
 static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
 
 static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
-						   HASH_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
+						   READWRITE_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
 static const struct rlock__action write_acquire = { &rlock__script_write_acquire,
-						    HASH_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
+						    READWRITE_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
 static const struct rlock__action write_leave = { &rlock__script_write_leave,
-						  HASH_KEYS | KEY(WRITER), READWRITE_ARGS };
-static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release, HASH_KEYS,
-							READWRITE_ARGS };
-static const struct rlock__action readwrite_linger = { &rlock__script_readwrite_linger, HASH_KEYS,
-						       READWRITE_ARGS };
-static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_renew, HASH_KEYS,
-						      KEY(TIMEOUTS) };
+						  READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
+static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release,
+							READWRITE_KEYS, READWRITE_ARGS };
+static const struct rlock__action readwrite_linger = { &rlock__script_readwrite_linger,
+						       READWRITE_KEYS, READWRITE_ARGS };
+static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_renew,
+						      READWRITE_KEYS, KEY(TIMEOUTS) };
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_linger,

@@ -1,6 +1,6 @@
 -- Break somebody's lock of any kind, as Redisson's forceUnlock does (forceUnlockAsync of RedissonLock,
 -- RedissonFairLock, RedissonReadLock, RedissonWriteLock).
--- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters
+-- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
 -- ARGV[1]  the owner that must still be the holder, or empty for whoever it is; of several readers only he
 --          loses his holds
 -- ARGV[2]  channel of a plain or fair lock
@@ -10,7 +10,8 @@
 --          {2, holder, number of holders, error}  broken, but somebody could not be told, for this reason
 --          {0}  nobody holds it           {3, holder}  somebody else holds it; nothing was changed
 --          {-1, type}  the key is something else; nothing was changed
-local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5] }
+local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
+	ends = KEYS[6] }
 local expected = ARGV[1]
 
 -- include: now
@@ -24,6 +25,7 @@ local expected = ARGV[1]
 -- include: line
 -- include: mutex_release
 -- include: readers
+-- include: ends
 -- include: readwrite_release
 
 local listed = redis.pcall('HGETALL', name.lock)
@@ -48,7 +50,7 @@ end
 if holders == 0 then
 	if mode then
 		-- What is left of a lock, and would keep everybody out.
-		redis.call('DEL', name.lock, name.holds)
+		redis.call('DEL', name.lock, name.holds, name.ends)
 	end
 	return { 0 }
 end
@@ -71,13 +73,16 @@ end
 
 -- One of several readers. nil, or the error when it was refused.
 local function break_reader()
-	local entries = redis.call('HGETALL', name.holds)
 	local not_there = timeout_key(name, holder, counts[holder] + 1)
 	local refusal = do_all({
 		{ 'PTTL', name.lock },
 		{ 'HGET', name.lock, 'mode' },
 		{ 'HVALS', name.holds },
+		{ 'HGETALL', name.holds },
 		{ 'HDEL', name.holds, '' },
+		{ 'ZREM', name.ends, '' },
+		{ 'ZRANGE', name.ends, 0, 0 },
+		{ 'ZCARD', name.ends },
 		{ 'PEXPIRE', not_there, 1 },
 		{ 'DEL', not_there },
 	})
@@ -85,12 +90,7 @@ local function break_reader()
 		return refusal
 	end
 	drop_timeouts(holder)
-	redis.call('HDEL', name.lock, holder)
-	for i = 1, #entries, 2 do
-		if entry_parse(entries[i + 1]) == holder then
-			redis.call('HDEL', name.holds, entries[i])
-		end
-	end
+	drop_readers(name, { [holder] = true })
 	settle(name, false)
 	return nil
 end
@@ -101,7 +101,7 @@ local function break_all()
 			drop_timeouts(field)
 		end
 	end
-	redis.call('DEL', name.lock, name.holds)
+	redis.call('DEL', name.lock, name.holds, name.ends)
 	if mode then
 		publish(name.channel, mode == 'write' and WAKE_ALL or WAKE_ONE)
 	else

@@ -1,11 +1,11 @@
 -- Take the read lock of every name, or of none. Readers share it; an owner's write lock does not exclude
 -- his reads (RedissonReadLock.tryLockInnerAsync). A reader who came after a writer of ours lets him have
 -- his turn first, or readers that come and go would keep him out for ever; Java's readers don't.
--- KEYS     for each name: lock hash, holds hash, waiting writer
+-- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: what its time-out keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the one who is next
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeouts' }
 -- include: names
 -- include: now
 -- include: refused
@@ -17,6 +17,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'timeouts' }
 -- include: replica
 -- include: take
 -- include: readers
+-- include: ends
 
 -- The writer who came before us and waits: owner, note, and how long he need not be heard of.
 local function earlier_writer(name)
@@ -85,6 +86,7 @@ local function join(name, token)
 	if is_error(count) then
 		return count
 	end
+	clear_ends_overwritten(name)
 	local key = timeout_key(name, name.owner, count)
 	local undoing = {
 		{ 'HINCRBY', name.lock, name.field, -1 },
@@ -93,23 +95,30 @@ local function join(name, token)
 	}
 	if count == 1 then
 		undoing[1] = { 'HDEL', name.lock, name.field }
+		undoing[#undoing + 1] = { 'ZREM', name.ends, name.field }
 	end
 	if name.is_free then
 		undoing[#undoing + 1] = { 'HDEL', name.lock, 'mode' }
 		undoing[#undoing + 1] = { 'DEL', name.lock }
-		undoing[#undoing + 1] = { 'DEL', name.holds }
+		undoing[#undoing + 1] = { 'DEL', name.holds, name.ends }
 	end
+	-- No hold has that number. What takes longer with each reader is tried out there.
+	local not_there = timeout_key(name, name.owner, 0)
 	local refusal = do_or_undo({
-		{ 'DEL', name.is_free and name.holds or key },
+		name.is_free and { 'DEL', name.holds, name.ends } or { 'DEL', key },
 		{ 'SET', key, 1, 'PX', lease_ms },
 		{ 'HSET', name.holds, hold_id, entry_of(name, token) },
 		{ 'PEXPIRE', key, lease_ms },
 		{ 'PTTL', name.lock },
 		{ 'HEXISTS', name.lock, name.field },
-		{ 'HGETALL', name.lock },
+		{ 'HGETALL', not_there },
 		{ 'HGET', name.holds, hold_id },
 		{ 'HDEL', name.holds, '' },
-		{ 'HVALS', name.holds },
+		{ 'HVALS', not_there },
+		{ 'ZADD', name.ends, 'GT', digits(now_ms + lease_ms), name.owner },
+		{ 'ZREM', name.ends, '' },
+		{ 'ZRANGE', name.ends, 0, 0 },
+		{ 'ZCARD', name.ends },
 		name.is_free and { 'PEXPIRE', name.lock, lease_ms } or nil,
 	}, undoing)
 	if refusal then
@@ -124,12 +133,15 @@ local function read_take(name)
 	if is_repeated then
 		taken = { tonumber(redis.call('HGET', name.lock, name.field)), '-' }
 		extend_reader(name, name.owner, taken[1], lease_ms)
+		note_end(name, name.owner, tonumber(lease_ms))
 	else
 		taken = join(name, '-')
 	end
 	if not is_error(taken) then
 		extend(name.lock, lease_ms)
 		extend(name.holds, lease_ms)
+		extend(name.ends, lease_ms)
+		drop_ended(name)
 	end
 	return taken
 end

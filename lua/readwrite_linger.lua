@@ -1,12 +1,12 @@
 -- Instead of a release of a read or write lock: leave it taken, and let it end by itself, with an owner that
 -- is nobody's. Other holds go on as they are.
--- KEYS     for each name: lock hash, holds hash
+-- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2]  what is left of the lock, in ms
 -- ARGV[3+] for each name: channel, what its time-out keys begin with
 -- Returns  one number a name, see inc/take_out.lua
 local FIXED_ARGS = 2
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'channel', 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'channel', 'timeouts' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
 
 -- include: names
@@ -21,6 +21,7 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: lingering
 -- include: leases
 -- include: readers
+-- include: ends
 -- include: readwrite_release
 
 local function linger(name)
@@ -38,6 +39,7 @@ local function linger(name)
 	end
 	if not is_of_writer(hold.field) then
 		redis.call('SET', timeout_key(name, nobody, 1), 1, 'PX', left_ms)
+		note_end(name, nobody, tonumber(left_ms))
 	end
 	put_lingering(name, hold_id, hold, nobody, left_ms)
 	extend(name.lock, left_ms)

@@ -1,18 +1,19 @@
 -- Give one hold of a read or write lock back, for every name (RedissonReadLock.unlockInnerAsync,
 -- RedissonWriteLock.unlockInnerAsync). A write lock with reads of its owner inside becomes a read lock, and
 -- the readers who wait are told. Works on a server that is full.
--- KEYS     for each name: lock hash, holds hash
+-- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: channel, what its time-out keys begin with
 -- Returns  one number a name, see inc/take_out.lua
 local FIXED_ARGS = 1
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'channel', 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'channel', 'timeouts' }
 local hold_id = ARGV[1]
 
 -- include: names
 -- include: now
 -- include: refused
 -- include: entry
+-- include: extend
 -- include: publish
 -- include: overwritten
 -- include: fields
@@ -20,6 +21,7 @@ local hold_id = ARGV[1]
 -- include: lingering
 -- include: leases
 -- include: readers
+-- include: ends
 -- include: readwrite_release
 
 return release_all(hold_id, give_one)

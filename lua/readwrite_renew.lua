@@ -1,6 +1,6 @@
 -- Push the lease of a hold of a read or write lock forward, for every name; of its owner's holds only, so
 -- that those of a reader who died end (RedissonWriteLock.renewAsync, renewal.ReadLockTask).
--- KEYS     for each name: lock hash, holds hash
+-- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
 -- ARGV[3+] for each name: what its time-out keys begin with
@@ -8,7 +8,7 @@
 --          {index}  that name is not held any more; the others were renewed
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
 local FIXED_ARGS = 2
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, { 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
@@ -19,6 +19,7 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 -- include: lingering
 -- include: fields
 -- include: readers
+-- include: ends
 -- include: refused
 -- include: replica
 -- include: renewal
@@ -35,6 +36,7 @@ return renew_all(function(name, field)
 			return nil
 		end
 		extend_reader(name, field, count, lease_ms)
+		note_end(name, field, tonumber(lease_ms))
 		ttl_ms = reader_ms(name, field, count)
 	end
 	extend(name.lock, lease_ms)

@@ -1,11 +1,11 @@
 -- Take the write lock of every name, or of none (RedissonWriteLock.tryLockInnerAsync). One who waits for
 -- readers says so, and those of ours who come after him wait until he had his turn.
--- KEYS     for each name: lock hash, holds hash, waiting writer
+-- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: what its time-out keys begin with
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  never to be had: the owner has a read lock, and would wait for himself
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeouts' }
 -- include: names
 -- include: now
 -- include: refused
@@ -17,6 +17,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'timeouts' }
 -- include: replica
 -- include: take
 -- include: readers
+-- include: ends
 
 local TURN_MS = 5000 -- how long readers wait for a writer who was not heard of
 local LOOK_MS = 2000 -- how often he is heard of
@@ -45,6 +46,7 @@ local function obstacle(index, name)
 			for _, owner in ipairs(candidates) do
 				drop_if_ended(name, owner)
 			end
+			drop_ended(name)
 			free_if_left(name)
 		end
 		if not name.owner and name.is_free then
@@ -90,7 +92,13 @@ return take_all(function(name)
 		{ 'HDEL', name.lock, 'mode' },
 		{ 'DEL', name.lock },
 	})
-	local taken = refusal or take_free(name, '-', { { 'HGETALL', name.lock } })
+	local taken = refusal or take_free(name, '-', {
+		{ 'HGETALL', name.lock },
+		{ 'ZADD', name.ends, 'XX', 0, '' },
+		{ 'ZREM', name.ends, '' },
+		{ 'ZRANGE', name.ends, 0, 0 },
+		{ 'ZCARD', name.ends },
+	})
 	if not is_error(taken) then
 		redis.call('DEL', name.writer)
 	end

@@ -1,18 +1,19 @@
 -- Wait no longer for a write lock: give back what the last try may have been granted, and let the readers in
 -- who wait for the writer's turn.
--- KEYS     for each name: lock hash, holds hash, waiting writer
+-- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3+] for each name: channel, what its time-out keys begin with
 -- Returns  one number a name, see inc/take_out.lua
 local FIXED_ARGS = 2
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer' }, { 'channel', 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'channel', 'timeouts' }
 local hold_id, owner = ARGV[1], ARGV[2]
 
 -- include: names
 -- include: now
 -- include: refused
 -- include: entry
+-- include: extend
 -- include: publish
 -- include: overwritten
 -- include: fields
@@ -20,6 +21,7 @@ local hold_id, owner = ARGV[1], ARGV[2]
 -- include: lingering
 -- include: leases
 -- include: readers
+-- include: ends
 -- include: readwrite_release
 
 local results = release_all(hold_id, give_one)

@@ -545,7 +545,7 @@ without_lines() {
 
 @test "for plain locks the lines up to the one with +publish are enough" {
 	redis set nightly-string x >/dev/null
-	without_lines +lindex +zadd +set
+	without_lines +lindex +zscore +zadd +set
 	use_plain nightly
 	assert_equal "$(redis acl log)" ''
 	run -77 rlock fair -n nightly -- true
@@ -559,9 +559,9 @@ without_lines() {
 	assert_equal "$(redis acl log)" ''
 }
 
-@test "for read and write locks the line of their own is enough" {
+@test "for read and write locks the lines of their own are enough" {
 	redis set nightly-string x >/dev/null
-	without_lines +lindex +zadd
+	without_lines +lindex +zscore
 	use_readwrite nightly
 	assert_equal "$(redis acl log)" ''
 }

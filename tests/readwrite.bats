@@ -32,12 +32,14 @@ read
 $owner
 1"
 	assert_equal "$(keys)" "a
+rlock_ends:{a}
 rlock_holds:{a}
 {a}:$owner:rwlock_timeout:1"
 	assert_equal "$(redis get "{a}:$owner:rwlock_timeout:1")" 1
 	ttl_between 25000 a 30000
 	ttl_between 25000 "{a}:$owner:rwlock_timeout:1" 30000
 	ttl_between 25000 'rlock_holds:{a}' 30000
+	ttl_between 25000 'rlock_ends:{a}' 30000
 	let_out r
 	ended_with 0
 	no_keys
@@ -151,7 +153,7 @@ $owner:write
 		owner=$(owner_of "$name" "$PID")
 		listen "redisson_rwlock:$name"
 		assert_equal "$(keys)" "$(printf '%s\n' "$name" "$name:$owner:rwlock_timeout:1" \
-			"rlock_holds:$name" | LC_ALL=C sort)"
+			"rlock_ends:$name" "rlock_holds:$name" | LC_ALL=C sort)"
 		wait_outside w wlock "$name"
 		is_held "rlock_writer:$name"
 		let_out r

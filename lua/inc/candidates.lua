@@ -39,16 +39,14 @@ local function holder_of(name)
 	return '', ''
 end
 
--- So many fields are looked at. Of more, as many readers have them, those of the candidates are.
-local FIELDS_MAX = 16
-
 -- Whether a field of the lock hash counts holds, and can count one more.
 local function has_room(value)
 	local count = hold_count(value)
 	return count ~= nil and count < HOLDS_MAX
 end
 
--- Whether that many fields can be those of a lock: what is somebody's own must not get a time to live.
+-- Whether that many fields can be those of a lock: what is somebody's own must not get a time to live. Of too
+-- many those of the candidates are looked at.
 local function can_be_lock(lock, fields)
 	for _, owner in ipairs(fields > FIELDS_MAX and candidates or {}) do
 		local value = redis.call('HGET', lock, owner)

@@ -5,6 +5,9 @@ local function is_mode(field, value)
 	return field == 'mode' and (value == 'read' or value == 'write')
 end
 
+-- So many fields of a lock are looked at one by one. It may have many more, since each reader has one.
+local FIELDS_MAX = 16
+
 -- How many holds a field counts; nil for what is no such number, or more than any owner has: no loop over it may
 -- keep the server from all others.
 local HOLDS_MAX = 10000

@@ -2,6 +2,9 @@
 local function set_ttl(name, ttl_ms)
 	redis.call('PEXPIRE', name.lock, digits(ttl_ms))
 	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
+	if name.ends then
+		redis.call('PEXPIRE', name.ends, digits(ttl_ms))
+	end
 end
 
 -- The longest lease among the holds of which is_wanted(field) is true, or of all; 0 when there is none of

@@ -32,25 +32,10 @@ local function extend_reader(name, owner, count, lease_ms)
 	end
 end
 
--- A reader whose holds have all ended is none any more, though other readers keep his field alive.
-local function drop_if_ended(name, owner)
-	local count = hold_count(redis.call('HGET', name.lock, owner))
-	if not count or reader_ms(name, owner, count) > 0 then
-		return
-	end
-	redis.call('HDEL', name.lock, owner)
-	local listed = redis.call('HGETALL', name.holds)
-	for i = 1, #listed, 2 do
-		if entry_parse(listed[i + 1]) == owner then
-			redis.call('HDEL', name.holds, listed[i])
-		end
-	end
-end
-
 -- Nothing but its mode is left of it: the last of its readers was dropped.
 local function free_if_left(name)
 	if not name.is_free and redis.call('HLEN', name.lock) == 1 then
-		redis.call('DEL', name.lock, name.holds)
+		redis.call('DEL', name.lock, name.holds, name.ends)
 		name.is_free = true
 	end
 end

@@ -1,9 +1,27 @@
 -- Give back one hold of a read or write lock: give_one. Needs: entry, publish, now, lingering, leases,
--- readers.
+-- readers, ends.
+
+-- How long a lock that many read is held yet; nil where that is not known without a look at each: there is a
+-- writer, or there are Java's readers and one of them may be who lasts longest.
+local function many_readers_ms(name)
+	if redis.call('HLEN', name.lock) <= FIELDS_MAX or redis.call('HGET', name.lock, 'mode') ~= 'read' then
+		return nil
+	end
+	local left_ms = longest_reader_ms(name)
+	local are_all_ours = redis.call('HLEN', name.lock) - 1 == redis.call('ZCARD', name.ends)
+	if are_all_ours or left_ms >= redis.call('PTTL', name.lock) then
+		return left_ms
+	end
+	return nil
+end
 
 -- Who holds the lock yet, and for how long: has_writer, and the time of the longest hold of a reader, and of
 -- a writer's that lingers.
 local function holders_left(name)
+	local many_ms = many_readers_ms(name)
+	if many_ms then
+		return false, 0, many_ms
+	end
 	local listed = redis.call('HGETALL', name.lock)
 	local has_writer, lingers_ms, reads_ms = false, 0, 0
 	for i = 1, #listed, 2 do
@@ -44,7 +62,7 @@ local function settle(name, was_write)
 		end
 		return 1
 	end
-	redis.call('DEL', name.lock, name.holds)
+	redis.call('DEL', name.lock, name.holds, name.ends)
 	-- wire: all by a writer, one by the last reader
 	publish(name.channel, was_write and WAKE_ALL or WAKE_ONE)
 	return 2
@@ -59,22 +77,24 @@ local function release_read(name, owner, count)
 		settle(name, false)
 		return 3
 	end
+	-- wire: the last one's, whichever hold it is that ends
+	redis.call('DEL', timeout_key(name, owner, count))
+	if count == 1 then
+		redis.call('HDEL', name.lock, owner)
+		redis.call('ZREM', name.ends, owner)
+		return settle(name, false)
+	end
 	local longest_ms = longest_lease_ms(name, function(field)
 		return field == owner
 	end)
 	if longest_ms > 0 then
 		left_ms = math.min(left_ms, longest_ms)
 	end
-	-- wire: the last one's, whichever hold it is that ends
-	redis.call('DEL', timeout_key(name, owner, count))
-	if count == 1 then
-		redis.call('HDEL', name.lock, owner)
-	else
-		redis.call('HINCRBY', name.lock, owner, -1)
-	end
-	for number = 1, left_ms > 0 and count - 1 or 0 do
+	redis.call('HINCRBY', name.lock, owner, -1)
+	for number = 1, count - 1 do
 		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
 	end
+	redis.call('ZADD', name.ends, 'XX', digits(now_ms + left_ms), owner)
 	return settle(name, false)
 end
 
@@ -88,6 +108,7 @@ local function release_write(name, field, count)
 end
 
 local function give_one(name, field, count)
+	drop_ended(name)
 	if is_of_writer(field) then
 		return release_write(name, field, count)
 	end

@@ -60,7 +60,7 @@ local function take_free(name, token, needed)
 	local steps = {
 		-- What an expired or broken hold left behind. Not before the lock's own write: a
 		-- script that has deleted something may go on when the server is full.
-		{ 'DEL', name.holds },
+		{ 'DEL', name.holds, name.ends },
 		{ 'HSET', name.holds, hold_id, entry_of(name, token) },
 		{ 'PEXPIRE', name.lock, lease_ms },
 		{ 'PEXPIRE', name.holds, lease_ms },
