@@ -74,6 +74,7 @@ end
 -- One of several readers. nil, or the error when it was refused.
 local function break_reader()
 	local not_there = timeout_key(name, holder, counts[holder] + 1)
+	clear_ends_overwritten(name)
 	local refusal = do_all({
 		{ 'PTTL', name.lock },
 		{ 'HGET', name.lock, 'mode' },

@@ -42,7 +42,7 @@ local function linger(name)
 	if has_owner(name) then
 		extend(name.lock, left_ms)
 		extend(name.holds, left_ms)
-		limit_to_longest_lease(name)
+		limit_to_longest_hold(name)
 	elseif leave_to_lingering(name) then
 		-- So that they learn of an earlier end.
 		tell_waiters(name)

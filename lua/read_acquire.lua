@@ -128,9 +128,10 @@ local function join(name, token)
 end
 
 local function read_take(name)
-	local is_repeated = not name.is_free and redis.call('HEXISTS', name.holds, hold_id) == 1
+	local entry = not name.is_free and redis.call('HGET', name.holds, hold_id)
 	local taken
-	if is_repeated then
+	if entry then
+		entry_extend(name.holds, hold_id, entry, lease_ms)
 		taken = { tonumber(redis.call('HGET', name.lock, name.field)), '-' }
 		extend_reader(name, name.owner, taken[1], lease_ms)
 		note_end(name, name.owner, tonumber(lease_ms))

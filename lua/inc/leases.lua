@@ -1,4 +1,4 @@
--- How long a lock is to last by the leases of its holds. Needs: entry, now.
+-- How long a lock is to last by the ends of its holds. Needs: entry, now, fields.
 local function set_ttl(name, ttl_ms)
 	redis.call('PEXPIRE', name.lock, digits(ttl_ms))
 	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
@@ -7,15 +7,23 @@ local function set_ttl(name, ttl_ms)
 	end
 end
 
--- The longest lease among the holds of which is_wanted(field) is true, or of all; 0 when there is none of
--- ours.
-local function longest_lease_ms(name, is_wanted)
-	local longest_ms = 0
+-- How long the one of these owners' holds lasts that lasts longest; 0 when none of ours does. nil when one of them
+-- has more holds than are listed: they are Java's, and their end is not known.
+local function longest_hold_ms(name, owners)
+	local counts, last_ms, longest_ms = {}, {}, 0
 	for _, entry in ipairs(redis.call('HVALS', name.holds)) do
-		local field, _, entry_lease_ms = entry_parse(entry)
-		if not is_wanted or is_wanted(field) then
-			longest_ms = math.max(longest_ms, tonumber(entry_lease_ms) or 0)
+		local owner, _, end_ms = entry_parse(entry)
+		if owner then
+			counts[owner] = (counts[owner] or 0) + 1
+			last_ms[owner] = math.max(last_ms[owner] or 0, tonumber(end_ms))
 		end
+	end
+	for _, owner in ipairs(owners) do
+		local count = hold_count(redis.call('HGET', name.lock, owner)) or 0
+		if count > (counts[owner] or 0) then
+			return nil
+		end
+		longest_ms = math.max(longest_ms, (last_ms[owner] or 0) - now_ms)
 	end
 	return longest_ms
 end

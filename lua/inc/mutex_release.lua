@@ -1,11 +1,10 @@
 -- Give back one hold of a plain or fair lock: give_one. Needs: entry, refused, publish, now, lingering,
 -- leases, line.
 
--- The hold that is gone may have had a longer lease than those that stay: nobody would wait for them
--- longer than the longest of theirs.
-local function limit_to_longest_lease(name)
-	local longest_ms = longest_lease_ms(name)
-	if longest_ms > 0 and redis.call('PTTL', name.lock) > longest_ms then
+-- The hold that is gone may have lasted longer than those that stay.
+local function limit_to_longest_hold(name)
+	local longest_ms = longest_hold_ms(name, redis.call('HKEYS', name.lock))
+	if longest_ms and longest_ms > 0 and redis.call('PTTL', name.lock) > longest_ms then
 		set_ttl(name, longest_ms)
 	end
 end
@@ -60,7 +59,7 @@ local function give_one(name, owner, count)
 		redis.call('HDEL', name.lock, owner)
 	end
 	if has_owner(name) then
-		limit_to_longest_lease(name)
+		limit_to_longest_hold(name)
 		return 1
 	end
 	if leave_to_lingering(name) then

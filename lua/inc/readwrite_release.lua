@@ -15,36 +15,36 @@ local function many_readers_ms(name)
 	return nil
 end
 
--- Who holds the lock yet, and for how long: has_writer, and the time of the longest hold of a reader, and of
--- a writer's that lingers.
+-- Who holds the lock yet, and for how long: the writer, if there is one, the time of the longest hold of a
+-- reader, and that of a writer's that lingers.
 local function holders_left(name)
 	local many_ms = many_readers_ms(name)
 	if many_ms then
-		return false, 0, many_ms
+		return nil, 0, many_ms
 	end
 	local listed = redis.call('HGETALL', name.lock)
-	local has_writer, lingers_ms, reads_ms = false, 0, 0
+	local writer, lingers_ms, reads_ms = nil, 0, 0
 	for i = 1, #listed, 2 do
 		local field, count = listed[i], hold_count(listed[i + 1])
 		if field ~= 'mode' and is_of_writer(field) then
 			local end_ms = lingering_end(field)
-			has_writer = has_writer or not end_ms
+			writer = not end_ms and field or writer
 			lingers_ms = math.max(lingers_ms, (end_ms or 0) - now_ms)
 		elseif count then
 			reads_ms = math.max(reads_ms, reader_ms(name, field, count))
 		end
 	end
-	return has_writer, lingers_ms, reads_ms
+	return writer, lingers_ms, reads_ms
 end
 
 -- The lock without the hold that went: free, a read lock, or a write lock yet. 1 or 2 as in inc/take_out.lua.
 local function settle(name, was_write)
-	local has_writer, lingers_ms, reads_ms = holders_left(name)
-	if has_writer then
-		-- The hold that is gone may have had a longer lease than the writer's.
-		local longest_ms = longest_lease_ms(name, is_of_writer)
-		local left_ms = math.max(longest_ms, reads_ms, lingers_ms)
-		if longest_ms > 0 and redis.call('PTTL', name.lock) > left_ms then
+	local writer, lingers_ms, reads_ms = holders_left(name)
+	if writer then
+		-- The hold that is gone may have lasted longer than the writer's.
+		local longest_ms = longest_hold_ms(name, { writer })
+		local left_ms = math.max(longest_ms or 0, reads_ms, lingers_ms)
+		if longest_ms and longest_ms > 0 and redis.call('PTTL', name.lock) > left_ms then
 			set_ttl(name, left_ms)
 		end
 		return 1
@@ -68,8 +68,8 @@ local function settle(name, was_write)
 	return 2
 end
 
--- The holds that a reader keeps last as long as his longest did, but no longer than the longest lease of
--- those that are left.
+-- The holds that a reader keeps last as long as the longest of them: which of his time-out keys is whose, nothing
+-- tells.
 local function release_read(name, owner, count)
 	local left_ms = reader_ms(name, owner, count)
 	if left_ms == 0 then
@@ -84,13 +84,11 @@ local function release_read(name, owner, count)
 		redis.call('ZREM', name.ends, owner)
 		return settle(name, false)
 	end
-	local longest_ms = longest_lease_ms(name, function(field)
-		return field == owner
-	end)
-	if longest_ms > 0 then
+	redis.call('HINCRBY', name.lock, owner, -1)
+	local longest_ms = longest_hold_ms(name, { owner })
+	if longest_ms and longest_ms > 0 then
 		left_ms = math.min(left_ms, longest_ms)
 	end
-	redis.call('HINCRBY', name.lock, owner, -1)
 	for number = 1, count - 1 do
 		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
 	end

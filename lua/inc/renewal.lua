@@ -3,16 +3,13 @@
 -- replica.
 local function renew_one(name, renew)
 	local entry = redis.call('HGET', name.holds, hold_id)
-	local owner, since_ms, entry_lease_ms, token, note = entry_parse(entry or '')
+	local owner = entry_parse(entry or '')
 	local ttl_ms = owner and not lingering_end(owner) and renew(name, owner)
 	if not ttl_ms then
 		return nil
 	end
 	extend(name.holds, lease_ms)
-	if tonumber(lease_ms) > tonumber(entry_lease_ms) then
-		redis.call('HSET', name.holds, hold_id,
-			entry_make(owner, since_ms, lease_ms, token, note))
-	end
+	entry_extend(name.holds, hold_id, entry, lease_ms)
 	return ttl_ms
 end
 

@@ -37,7 +37,7 @@ local function draw(name)
 end
 
 local function entry_of(name, token)
-	return entry_make(name.field, digits(now_ms), lease_ms, token, note)
+	return entry_make(name.field, digits(now_ms), now_ms + lease_ms, token, note)
 end
 
 -- What follows on the first write, and all that renewal and release will need: a user who lacks one of these
@@ -88,6 +88,7 @@ local function reenter(name)
 	if entry then
 		local _, _, _, drawn = entry_parse(entry)
 		token = drawn
+		entry_extend(name.holds, hold_id, entry, lease_ms)
 	else
 		token = draw(name)
 		redis.call('HINCRBY', name.lock, name.field, 1)

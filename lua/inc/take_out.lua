@@ -7,7 +7,7 @@ local function take_out(name, hold_id)
 		return nil
 	end
 	local hold = {}
-	hold.field, hold.since_ms, hold.lease_ms, hold.token, hold.note = entry_parse(entry)
+	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = entry_parse(entry)
 	hold.count = hold_count(redis.call('HGET', name.lock, hold.field))
 	-- The first write, and one that a full server allows; those behind it are allowed then too.
 	redis.call('HDEL', name.holds, hold_id)
@@ -49,5 +49,5 @@ end
 -- Puts it back in the list with an owner that is nobody's, who has it for left_ms.
 local function put_lingering(name, hold_id, hold, nobody, left_ms)
 	redis.call('HSET', name.holds, hold_id,
-		entry_make(nobody, hold.since_ms, left_ms, hold.token, hold.note))
+		entry_make(nobody, hold.since_ms, now_ms + left_ms, hold.token, hold.note))
 end

@@ -142,27 +142,27 @@ static struct held *room(struct book *book)
 }
 
 struct held *book_add(struct book *book, struct rlock_hold *handle, const char *field,
-		      int64_t lease_ms)
+		      struct span end)
 {
 	struct held *held = room(book);
 
 	if (held == NULL)
 		differs("the book is full");
 	rlock_hold_free(held->handle);
-	*held = (struct held){ .handle = handle, .lease_ms = lease_ms, .is_listed = true };
+	*held = (struct held){ .handle = handle, .end = end, .is_listed = true };
 	(void)snprintf(held->field, sizeof(held->field), "%s", field);
 	return held;
 }
 
-int64_t book_longest_ms(const struct book *book, const char *field)
+struct span book_longest(const struct book *book, const char *field)
 {
-	int64_t longest_ms = 0;
+	struct span longest = { 0 };
 
 	for (size_t i = 0; i < HELD_MAX; i++)
 		if (book->holds[i].is_listed &&
 		    (field == NULL || strcmp(book->holds[i].field, field) == 0))
-			longest_ms = longer(longest_ms, book->holds[i].lease_ms);
-	return longest_ms;
+			longest = span_max(longest, book->holds[i].end);
+	return longest;
 }
 
 /* ---- lingering ---- */
@@ -196,7 +196,7 @@ static const char *find_lingering(struct book *book, const char *field, struct s
 	return found;
 }
 
-struct party *book_linger(struct book *book, struct held *held, struct span span, int64_t left_ms)
+struct party *book_linger(struct book *book, struct held *held, struct span span)
 {
 	const char *found = find_lingering(book, held->field, span);
 	bool is_writer = strstr(held->field, ":write") != NULL;
@@ -205,7 +205,7 @@ struct party *book_linger(struct book *book, struct held *held, struct span span
 	(void)snprintf(held->field, sizeof(held->field), "%s",
 		       found != NULL ? found : "gone" LINGERING "0");
 	held->lingers = true;
-	held->lease_ms = left_ms;
+	held->end = span;
 	nobody = book_join(book, held->field);
 	nobody->is_writer = is_writer;
 	nobody->end = span_max(nobody->end, span);
@@ -254,19 +254,22 @@ static void check_lock(struct book *book, const struct shot *shot, const char *m
 	}
 }
 
-/* An entry of the list begins with the owner, the time it was made, and its lease. */
-static void check_entry(const struct held *held, const char *entry)
+/* An entry of the list begins with the owner, the time it was made, and its end. */
+static void check_entry(const struct held *held, const struct shot *shot, const char *entry)
 {
 	size_t len = strlen(held->field);
+	int64_t left_ms;
 	char *end = NULL;
 
 	if (strncmp(entry, held->field, len) != 0 || entry[len] != ' ')
 		differs("hold %s is not listed as one of '%s'", rlock_hold_id(held->handle),
 			held->field);
 	(void)strtoll(entry + len + 1, &end, 10);
-	if (strtoll(end, NULL, 10) != held->lease_ms)
-		differs("hold %s is not listed with a lease of %" PRId64,
-			rlock_hold_id(held->handle), held->lease_ms);
+	left_ms = strtoll(end, NULL, 10) - shot->time_ms;
+	if (shot->after_ms + left_ms < held->end.lo - SLACK_MS ||
+	    shot->before_ms + left_ms > held->end.hi + SLACK_MS)
+		differs("hold %s is listed with %" PRId64 " ms to its end, not with %" PRId64,
+			rlock_hold_id(held->handle), left_ms, held->end.lo - shot->after_ms);
 }
 
 static void check_holds(const struct book *book, const struct shot *shot)
@@ -283,7 +286,7 @@ static void check_holds(const struct book *book, const struct shot *shot)
 		entry = shot_value(shot->holds, rlock_hold_id(held->handle));
 		if (entry == NULL)
 			differs("hold %s is not listed", rlock_hold_id(held->handle));
-		check_entry(held, entry);
+		check_entry(held, shot, entry);
 	}
 }
 
@@ -335,7 +338,7 @@ void book_print(const struct book *book)
 		if (book->holds[i].is_listed)
 			(void)printf("  holds     %s %s %" PRId64 "\n",
 				     rlock_hold_id(book->holds[i].handle), book->holds[i].field,
-				     book->holds[i].lease_ms);
+				     book->holds[i].end.lo - now_ms);
 	if (book->party_count > 0)
 		(void)printf("  ends in   %" PRId64 " to %" PRId64 " ms\n", book->end.lo - now_ms,
 			     book->end.hi - now_ms);

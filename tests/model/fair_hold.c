@@ -113,7 +113,7 @@ bool fair_step_other_kind(void)
 
 bool fair_is_strangers(const struct party *party)
 {
-	return book_longest_ms(&fair.book, party->field) == 0;
+	return book_longest(&fair.book, party->field).lo == 0;
 }
 
 /* A holder needs not stand in the line. */
@@ -143,8 +143,7 @@ bool fair_step_enter(void)
 
 /* ---- giving back ---- */
 
-/* Nobody would wait for those that are left longer than the longest of their leases; but for those that
- * linger there is an end already. */
+/* The lock lasts as long as the longest of those that are left. */
 static void limit_end(void)
 {
 	struct span lingers = { 0 };
@@ -158,8 +157,7 @@ static void limit_end(void)
 			lingers = span_max(lingers, party->end);
 	}
 	if (is_somebodys)
-		fair.book.end =
-			span_min(fair.book.end, fair_lease_span(book_longest_ms(&fair.book, NULL)));
+		fair.book.end = span_min(fair.book.end, book_longest(&fair.book, NULL));
 	else if (lingers.lo > 0)
 		fair.book.end = lingers;
 	else
@@ -230,8 +228,7 @@ bool fair_step_renew(void)
 	if (status != RLOCK_OK)
 		return true;
 	fair.book.end = span_max(fair.book.end, fair_lease_span(lease_ms));
-	if (lease_ms > held->lease_ms)
-		held->lease_ms = lease_ms;
+	held->end = span_max(held->end, fair_lease_span(lease_ms));
 	if (!span_has(fair.book.end, fair.sent_ms, fair.answered_ms,
 		      rlock_hold_ttl_ms(held->handle)))
 		differs("the renewal says that %" PRId64 " ms are left",
@@ -245,7 +242,7 @@ static void lingers(struct held *held, int64_t left_ms)
 	char field[FIELD_MAX];
 
 	(void)snprintf(field, sizeof(field), "%s", held->field);
-	(void)book_linger(&fair.book, held, span, left_ms);
+	(void)book_linger(&fair.book, held, span);
 	fair.book.end = span_max(fair.book.end, span);
 	book_leave(&fair.book, book_party(&fair.book, field));
 	limit_end();

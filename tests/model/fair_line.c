@@ -116,7 +116,7 @@ void fair_taken(struct rlock_hold *hold, int64_t lease_ms, bool draws)
 	if (rlock_hold_count(hold, 0) != book_party(&fair.book, owner)->count)
 		differs("the count given is %" PRId64, rlock_hold_count(hold, 0));
 	check_token(hold, draws);
-	(void)book_add(&fair.book, hold, owner, lease_ms);
+	(void)book_add(&fair.book, hold, owner, fair_lease_span(lease_ms));
 }
 
 /* A waiter who was in the line has it now. */

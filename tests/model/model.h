@@ -108,7 +108,7 @@ struct party {
 struct held {
 	struct rlock_hold *handle;
 	char field[FIELD_MAX]; /* whose it is */
-	int64_t lease_ms;      /* the longest that was asked for */
+	struct span end;       /* the latest that was asked for */
 	bool is_listed, lingers;
 };
 
@@ -137,15 +137,15 @@ bool book_has_room(const struct book *book);
 size_t book_listed(const struct book *book);
 /* A new hold, in the place of one that isn't listed. It owns handle from now on. */
 struct held *book_add(struct book *book, struct rlock_hold *handle, const char *field,
-		      int64_t lease_ms);
+		      struct span end);
 /* Any hold that is listed, or that isn't; NULL when there is none. */
 struct held *book_any(struct book *book, bool is_listed);
-/* The longest lease of the listed holds of that field, or of all; 0 without any. */
-int64_t book_longest_ms(const struct book *book, const char *field);
+/* The end of the one that lasts longest of the listed holds of that field, or of all; 0 without any. */
+struct span book_longest(const struct book *book, const char *field);
 
 /* That hold was left to its end, which is in the span: it is nobody's now. Its new party, which has one hold
  * more; that which it was of has its count yet. */
-struct party *book_linger(struct book *book, struct held *held, struct span span, int64_t left_ms);
+struct party *book_linger(struct book *book, struct held *held, struct span span);
 /* Of those that linger, the ones that came to their end before this time are over. */
 void book_let_pass(struct book *book, int64_t end_ms);
 

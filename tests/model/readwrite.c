@@ -97,8 +97,7 @@ static bool step_renew(void)
 		return true;
 	rw.book.end = span_max(rw.book.end, rw_lease_span(lease_ms));
 	party->end = span_max(party->end, rw_lease_span(lease_ms));
-	if (lease_ms > held->lease_ms)
-		held->lease_ms = lease_ms;
+	held->end = span_max(held->end, rw_lease_span(lease_ms));
 	if (!span_has(party->is_writer ? rw.book.end : party->end, rw.sent_ms, rw.answered_ms,
 		      rlock_hold_ttl_ms(held->handle)))
 		differs("the renewal says that %" PRId64 " ms are left",
@@ -126,7 +125,7 @@ static void lingers(struct held *held, int64_t left_ms)
 	char field[FIELD_MAX];
 
 	(void)snprintf(field, sizeof(field), "%s", held->field);
-	(void)book_linger(&rw.book, held, span, left_ms);
+	(void)book_linger(&rw.book, held, span);
 	rw.book.end = span_max(rw.book.end, span);
 	rw_leave(book_party(&rw.book, field));
 }

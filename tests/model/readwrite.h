@@ -45,6 +45,7 @@ void rw_set_free(void);
 void rw_enter(const char *field, int64_t lease_ms, bool is_write);
 /* That reader is gone, with all of his holds. */
 void rw_drop(struct party *party);
+void rw_drop_lingered(void);
 /* One hold less of that party, which may be gone then, and the lock free. */
 void rw_leave(struct party *party);
 /* Somebody's hold is gone: who holds the lock yet, and for how long? */

@@ -4,12 +4,14 @@
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "readwrite.h"
 
 #define HOLDS_KEY "rlock_holds:{" LOCK "}"
+#define ENDS_KEY "rlock_ends:{" LOCK "}"
 #define TIMEOUT ":rwlock_timeout:"
 
 struct readwrite rw;
@@ -54,8 +56,7 @@ void rw_settle(void)
 			reads = span_max(reads, party->end);
 	}
 	if (writer != NULL) {
-		/* Nobody waits for longer than the longest of those that are left. */
-		struct span writes = rw_lease_span(book_longest_ms(&rw.book, writer->field));
+		struct span writes = book_longest(&rw.book, writer->field);
 
 		rw.book.end = span_min(rw.book.end, span_max(writes, span_max(lingers, reads)));
 	} else if (lingers.lo > 0) {
@@ -96,17 +97,39 @@ void rw_drop(struct party *party)
 	book_leave(&rw.book, party);
 }
 
-/* One hold less of that party. What a reader keeps lasts as long as his longest, but no longer than the
- * longest lease of those he keeps; one who has ended keeps nothing. */
+/* Readers that lingered to their end are removed by whoever comes or goes. */
+void rw_drop_lingered(void)
+{
+	for (size_t i = rw.book.party_count; i-- > 0;) {
+		struct party *party = &rw.book.parties[i];
+
+		if (!party->lingers || !rw_has_ended(party))
+			continue;
+		tally("times a reader that had lingered was removed");
+		rw_drop(party);
+	}
+}
+
+/* One hold less of that party. What a reader keeps lasts as long as the longest of it; one who has ended keeps
+ * nothing. */
 void rw_leave(struct party *party)
 {
-	int64_t longest_ms = book_longest_ms(&rw.book, party->field);
+	char field[FIELD_MAX];
+	struct span longest;
 
+	(void)snprintf(field, sizeof(field), "%s", party->field);
+	rw_drop_lingered();
+	party = book_party(&rw.book, field);
+	longest = book_longest(&rw.book, field);
+	if (party == NULL) {
+		rw_settle();
+		return;
+	}
 	if (rw_has_ended(party)) {
 		rw_drop(party);
 	} else {
 		if (!party->is_writer && party->count > 1)
-			party->end = span_min(party->end, rw_lease_span(longest_ms));
+			party->end = span_min(party->end, longest);
 		book_leave(&rw.book, party);
 	}
 	rw_settle();
@@ -170,7 +193,8 @@ static void check_keys(const struct shot *shot)
 	for (size_t i = 0; i < shot->keys->elements; i += 2) {
 		const char *key = shot->keys->element[i]->str;
 
-		if (strcmp(key, LOCK) != 0 && strcmp(key, HOLDS_KEY) != 0 && !is_of_somebody(key))
+		if (strcmp(key, LOCK) != 0 && strcmp(key, HOLDS_KEY) != 0 &&
+		    strcmp(key, ENDS_KEY) != 0 && !is_of_somebody(key))
 			differs("there is a key '%s'", key);
 	}
 }

@@ -65,6 +65,9 @@ static enum rlock_status judge_write(struct wish *wish)
 	if (rw.mode == NULL || wish->entered != NULL)
 		return RLOCK_OK;
 	drop_ended(wish);
+	rw_drop_lingered();
+	if (rw.book.party_count == 0)
+		rw_set_free();
 	if (rw.mode == NULL)
 		return RLOCK_OK;
 	return first_inside(wish, "") != NULL ? RLOCK_ENEVER : RLOCK_BUSY;
@@ -109,9 +112,11 @@ static void taken(const struct wish *wish, struct rlock_hold *hold)
 		differs("taken as '%s', not as '%s'", owner, want != NULL ? want : "somebody new");
 	(void)snprintf(field, sizeof(field), "%s%s", owner, is_write ? ":write" : "");
 	rw_enter(field, wish->request.lease_ms, is_write);
+	if (!is_write)
+		rw_drop_lingered();
 	if (rlock_hold_count(hold, 0) != book_party(&rw.book, field)->count)
 		differs("the count given is %" PRId64, rlock_hold_count(hold, 0));
-	(void)book_add(&rw.book, hold, field, wish->request.lease_ms);
+	(void)book_add(&rw.book, hold, field, rw_lease_span(wish->request.lease_ms));
 	/* A new one is somebody from now on. */
 	if (want == NULL)
 		(void)snprintf(rw.owners[chance(OWNERS)], RLOCK_OWNER_MAX, "%s", owner);
