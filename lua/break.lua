@@ -77,6 +77,7 @@ local function break_reader()
 	clear_ends_overwritten(name)
 	local refusal = do_all({
 		{ 'PTTL', name.lock },
+		{ 'HLEN', name.lock },
 		{ 'HGET', name.lock, 'mode' },
 		{ 'HVALS', name.holds },
 		{ 'HGETALL', name.holds },
