@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -102,6 +103,8 @@ static void supervise(const void *directory, int listener_fd)
 	static struct waiting waiting[WAITING_MAX];
 	size_t count = 0;
 
+	/* All that is run here waits for it at each file that it opens: on a machine that is busy, too. */
+	(void)setpriority(PRIO_PROCESS, 0, -20);
 	for (;;) {
 		if (poll(&listener, 1, count > 0 ? LOOK_MS : -1) > 0) {
 			if ((listener.revents & POLLIN) == 0)

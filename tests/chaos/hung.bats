@@ -1,0 +1,156 @@
+#!/usr/bin/env bats
+# Processes hang so that nobody can look into them while a command is to be terminated: strangers that were started
+# after it, some of its own, or both. Promised is: all of its processes are gone in time, as if nothing hung.
+#
+# On a machine with other work to do they are late without that as well, by parts of a second, which is for other files
+# to count. Where a hang is waited for there is no end.
+
+# chaos.bash has the kinds, the name, and what a cell has for a ledger.
+# shellcheck disable=SC2153
+
+load chaos
+load ../hanging
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	needs_hung
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# More than a machine that is busy makes them late.
+LATE_US=1000000
+
+# The command with its three children: see `overlap -C`. They all ignore TERM, or not.
+FAMILY_SIZE=4
+GRACE_MS=300
+
+# Who can't terminate the command, so that another one has to.
+LOSSES=('nobody is lost' 'rlock is killed' 'rlock is stopped' 'the renewer is stopped')
+
+# holds_beside_hung NUMBER OPTION...: sets HOLDER, LOST and WHERE. Returns when all are inside and all hang that will.
+holds_beside_hung() {
+	local stay='until -C'
+	begin_chance
+	HUNG=$CELL/hung
+	mkdir "$HUNG"
+	# shellcheck disable=SC2034
+	CLOCK=(hung "$HUNG")
+	(($1 % 2)) || stay='until -i -C'
+	visits holder "${KINDS[$1 % 4]}" "$LEDGER" "$stay" --grace ${GRACE_MS}ms "${@:2}"
+	HOLDER=$PID
+	wait_until 10 all_inside "$LEDGER" $FAMILY_SIZE || return
+	draw 1 ${#LOSSES[@]}
+	LOST=${LOSSES[DRAWN - 1]}
+	something_hangs
+	lose_somebody
+	WHERE="${KINDS[$1 % 4]}, $STRANGERS strangers and $OWN of its own hang, $LOST, cell $1, chance $CHANCE"
+}
+
+# The command's. One that has lost its parents is known by nothing but its environment once rlock is dead.
+own_processes() {
+	local pid parent leader=''
+	while read -r pid; do
+		: "${leader:=$pid}"
+		read -r _ _ _ parent _ <"/proc/$pid/stat"
+		[ "$LOST" = 'rlock is killed' ] && [ "$pid" != "$leader" ] && [ "$parent" != "$leader" ] || echo "$pid"
+	done < <(awk '$2 == "enter" || $2 == "child" { print $NF }' "$LEDGER")
+}
+
+# Sets STRANGERS and OWN: how many.
+something_hangs() {
+	local i pids
+	draw 0 3
+	STRANGERS=$DRAWN
+	for ((i = 0; i < STRANGERS; i++)); do
+		hung_stranger
+	done
+	mapfile -t pids < <(own_processes)
+	shuffle "${pids[@]}"
+	draw $((STRANGERS == 0)) ${#pids[@]}
+	OWN=$DRAWN
+	hangs "${SHUFFLED[@]:0:OWN}"
+	injected $((STRANGERS + OWN))
+}
+
+lose_somebody() {
+	case $LOST in
+	*killed) kill -s KILL "$HOLDER" ;;
+	rlock*stopped) kill -s STOP "$HOLDER" ;;
+	*renewer*) kill -s STOP "$(renewer_of "$HOLDER")" ;;
+	esac
+}
+
+# judge END_US STATUS...: the command's processes were to be gone by then, and rlock was to end with one of these.
+judge() {
+	local status=0 seen_us
+	repeated
+	if seen_us=$(overlap -G "$LEDGER" 10000); then
+		took $((($1 - seen_us) / 1000))
+		((seen_us < $1 + LATE_US)) || violated "inside $(((seen_us - $1) / 1000)) ms too long: $WHERE"
+	else
+		violated "still inside long behind the end: $WHERE"
+	fi
+	find "$HUNG" -type f -delete
+	if [ "$LOST" = 'nobody is lost' ]; then
+		wait_until 10 is_gone "$HOLDER" || violated "rlock does not end: $WHERE"
+		wait "$HOLDER" || status=$?
+		[[ " ${*:2} " = *" $status "* ]] || violated "ended with $status: $WHERE: $(said_by holder)"
+	fi
+	# shellcheck disable=SC2046
+	kill -s CONT "$HOLDER" $(pgrep -P "$HOLDER") 2>/dev/null || :
+	wait_until 10 nothing_runs >/dev/null 2>&1 || violated "rlock runs on: $WHERE"
+	count_overlaps "$LEDGER"
+}
+
+# The lock's lease ends so many microseconds from now.
+lease_us() {
+	echo $(($(redis pttl "$NAME") * 1000))
+}
+
+# Behind the end of the grace time.
+KILLED_WITHIN_US=500000
+
+max_run() {
+	local begun_us
+	holds_beside_hung "$1" --max-run 1500ms || return
+	begun_us=$(sed -n 's/ enter .*//p' "$LEDGER")
+	judge $((begun_us + 1500000 + GRACE_MS * 1000 + KILLED_WITHIN_US)) 124
+}
+
+@test "hung process, --max-run" {
+	begin_scenario 'hung process, --max-run'
+	in_cells "$(scaled 100)" 12 max_run
+	end_scenario 'left of the time' least
+}
+
+# Deleted: gone when the lease would have ended, at the latest.
+lost_lock() {
+	local end_us
+	holds_beside_hung "$1" -t 3s || return
+	end_us=$(($(lease_us) + $(now_us)))
+	redis del "$NAME" >/dev/null
+	judge "$end_us" 76
+}
+
+@test "hung process, lost lock" {
+	begin_scenario 'hung process, lost lock'
+	in_cells "$(scaled 100)" 12 lost_lock
+	end_scenario 'left of the lease' least
+}
+
+# What is looked for behind the lease's end may have been a part of the command: then it was lost.
+end_of_lease() {
+	local end_us
+	holds_beside_hung "$1" -l 3s || return
+	end_us=$(($(lease_us) + $(now_us)))
+	judge "$end_us" 124 76
+}
+
+@test "hung process, end of lease" {
+	begin_scenario 'hung process, end of lease'
+	in_cells "$(scaled 100)" 12 end_of_lease
+	end_scenario 'left of the lease' least
+}
