@@ -99,8 +99,10 @@ int caller_find(const struct opts *opts, struct caller_hold *out)
 	int code;
 
 	*out = (struct caller_hold){ 0 };
-	out->session = session_find(pid, opts->names, opts->name_count, server, &out->near, &code);
-	if (code == 0 && value != NULL && held_find(value, server, &opts->names[0], &out->run))
+	out->session = session_find(pid, opts->names, opts->name_count, server, opts->mode,
+				    &out->near, &code);
+	if (code == 0 && value != NULL &&
+	    held_find(value, server, &opts->names[0], opts->mode, &out->run))
 		code = session_is_outside(out->session, out->run.hold_id, &out->is_run);
 	if (code != 0)
 		caller_hold_clear(out);

@@ -84,7 +84,8 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 	for (size_t i = 0; i < opts->name_count; i++) {
 		struct rlock_hold *hold = NULL;
 		struct opts one = opts_of_name(opts, i);
-		enum rlock_status status = rlock_find(conn, &opts->names[i], owner, &hold);
+		enum rlock_status status =
+			rlock_find(conn, &opts->names[i], owner, opts->mode, &hold);
 		int code;
 
 		if (status == RLOCK_NOT_HELD)

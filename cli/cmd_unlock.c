@@ -221,7 +221,8 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
 	for (size_t i = 0; i < opts->name_count; i++) {
 		struct rlock_hold *hold = NULL;
-		enum rlock_status status = rlock_find(conn, &opts->names[i], owner, &hold);
+		enum rlock_status status =
+			rlock_find(conn, &opts->names[i], owner, opts->mode, &hold);
 		struct opts one = opts_of_name(opts, i);
 		int code;
 
@@ -243,7 +244,8 @@ static int break_locks(const struct opts *opts, struct rlock_conn *conn)
 
 	for (size_t i = 0; i < opts->name_count; i++) {
 		char was[RLOCK_OWNER_MAX] = "", name[NAME_SHOWN_MAX];
-		enum rlock_status status = rlock_break(conn, &opts->names[i], opts->holder, was);
+		enum rlock_status status =
+			rlock_break(conn, &opts->names[i], opts->holder, opts->mode, was);
 		struct opts one = opts_of_name(opts, i);
 		int code;
 

@@ -229,14 +229,15 @@ static bool read_held(const struct word *word, struct held *out)
 }
 
 bool held_find(const char *value, const char *server, const struct rlock_name *name,
-	       struct held *out)
+	       enum rlock_kind mode, struct held *out)
 {
 	size_t left = strlen(value);
 	struct word word;
 	bool is_found = false;
 
 	while (!is_found && previous_word(value, &left, name, &word)) {
-		is_found = strcmp(word.parts[PART_SERVER], server) == 0 && read_held(&word, out);
+		is_found = strcmp(word.parts[PART_SERVER], server) == 0 && read_held(&word, out) &&
+			   rlock_kind_is(out->kind, mode);
 		free(word.text);
 	}
 	return is_found;

@@ -41,7 +41,7 @@ struct held {
 	int64_t lease_ms;
 };
 bool held_find(const char *value, const char *server, const struct rlock_name *name,
-	       struct held *out);
+	       enum rlock_kind mode, struct held *out);
 
 /* Appends a copy of owner unless it is there already. */
 void owners_add(char ***owners, size_t *count, const char *owner, size_t len);

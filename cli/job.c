@@ -278,7 +278,7 @@ static char *join_tokens(const struct rlock_hold *hold, size_t count)
 static bool is_hold_over(void *ctx, const struct rlock_name *name, const char *owner)
 {
 	struct rlock_hold *hold = NULL;
-	enum rlock_status status = rlock_find(ctx, name, owner, &hold);
+	enum rlock_status status = rlock_find(ctx, name, owner, RLOCK_ANY, &hold);
 
 	rlock_hold_free(hold);
 	return status == RLOCK_NOT_HELD;

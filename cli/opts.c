@@ -393,7 +393,7 @@ int opts_read(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	struct memory *memory = calloc(1, sizeof(*memory));
 	int code;
 
-	*opts = (struct opts){ .wait_ms = -1, .memory = memory };
+	*opts = (struct opts){ .wait_ms = -1, .mode = RLOCK_ANY, .memory = memory };
 	*is_done = false;
 	if (!has_words || memory == NULL) {
 		words_free(&words);

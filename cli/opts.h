@@ -69,9 +69,10 @@ struct opts {
 	bool kill_child;
 	bool fence; /* draw a fencing token */
 
-	const char *owner; /* --owner as given, NULL: none */
-	long pid;          /* --pid, 0: none */
-	const char *note;  /* NULL: the default one */
+	const char *owner;    /* --owner as given, NULL: none */
+	long pid;             /* --pid, 0: none */
+	const char *note;     /* NULL: the default one */
+	enum rlock_kind mode; /* of the hold that is meant; RLOCK_ANY: the latest */
 	bool force;
 	const char *holder; /* with force; NULL: whoever it is */
 

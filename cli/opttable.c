@@ -210,6 +210,15 @@ static enum rlock_status apply_pid(struct draft *draft, const struct opt *opt, c
 	return RLOCK_OK;
 }
 
+static enum rlock_status apply_mode(struct draft *draft, const struct opt *opt, const char *value,
+				    char why[RLOCK_ERROR_MAX])
+{
+	(void)opt;
+	if (!rlock_kind_parse(value, strlen(value), &draft->opts->mode))
+		return opt_refuse(why, "not plain, fair, read or write");
+	return RLOCK_OK;
+}
+
 static enum rlock_status apply_note(struct draft *draft, const struct opt *opt, const char *value,
 				    char why[RLOCK_ERROR_MAX])
 {
@@ -320,6 +329,11 @@ const struct opt opt_table[OPT_COUNT] = {
 	  "the lock belongs to this process, and is given back when that ends (default: the "
 	  "parent)",
 	  "the process whose lock it is; those above it count as well (default: the caller)" },
+	{ OPT_MODE, "mode", NULL, "plain|fair|read|write", VERBS_UNLOCK | VERBS_RENEW, FOR_FILE,
+	  apply_mode, 0, 0, NULL,
+	  "the hold of that kind, where the owner has several; plain and fair are one (default: "
+	  "the latest)",
+	  NULL },
 	{ OPT_NOTE, "note", NULL, "TEXT", VERBS_TAKE, FOR_FILE, apply_note, 0, 0, NULL,
 	  "what others are told who find the lock taken (default: host, user, process and program)",
 	  NULL },

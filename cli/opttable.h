@@ -28,6 +28,7 @@ enum opt_id {
 	OPT_FENCE,
 	OPT_OWNER,
 	OPT_PID,
+	OPT_MODE,
 	OPT_NOTE,
 	OPT_FORCE,
 	OPT_HOLDER,

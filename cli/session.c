@@ -658,6 +658,7 @@ struct search {
 	const struct rlock_name *names;
 	size_t name_count;
 	const char *server;
+	enum rlock_kind mode;
 	struct session *exact, *near;
 	int exact_distance;
 };
@@ -670,8 +671,11 @@ static void consider(void *ctx, struct session *session, int steps)
 
 	if (common == search->name_count && common == session->name_count &&
 	    strcmp(session->server, search->server) == 0) {
-		if (search->exact == NULL || steps < search->exact_distance ||
-		    (steps == search->exact_distance && session->had_ms >= search->exact->had_ms)) {
+		bool is_nearest = search->exact == NULL || steps < search->exact_distance ||
+				  (steps == search->exact_distance &&
+				   session->had_ms >= search->exact->had_ms);
+
+		if (is_nearest && rlock_kind_is(session->kind, search->mode)) {
 			place = &search->exact;
 			search->exact_distance = steps;
 		}
@@ -687,9 +691,10 @@ static void consider(void *ctx, struct session *session, int steps)
 }
 
 struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
-			     const char *server, struct session **near_out, int *code_out)
+			     const char *server, enum rlock_kind mode, struct session **near_out,
+			     int *code_out)
 {
-	struct search search = { names, name_count, server, NULL, NULL, 0 };
+	struct search search = { names, name_count, server, mode, NULL, NULL, 0 };
 	int dir_fds[RUNTIME_DIRS], error;
 
 	*code_out = runtime_open_existing(dir_fds);

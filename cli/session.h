@@ -58,7 +58,8 @@ int session_claim(struct session *session, bool *is_ours_out);
  * could not be looked through.
  */
 struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
-			     const char *server, struct session **near_out, int *code_out);
+			     const char *server, enum rlock_kind mode, struct session **near_out,
+			     int *code_out);
 
 /*
  * Whether `rlock run` holds the lock nearer to us than session (may be NULL) does: the process of a

@@ -30,6 +30,16 @@ static enum rlock_status ask(struct rlock__inquiry *inquiry, const struct rlock_
 	return rlock__inquiry_verdict(inquiry, RLOCK_NOT_HELD);
 }
 
+/* What the scripts are told of a kind: empty for any, and one word for both that look alike. */
+static void add_kind(struct rlock__args *args, enum rlock_kind kind)
+{
+	const char *text = "";
+
+	if (kind != RLOCK_ANY)
+		text = rlock_kind_name(kind == RLOCK_FAIR ? RLOCK_PLAIN : kind);
+	rlock__args_text(args, text, strlen(text));
+}
+
 /* ---- find ---- */
 
 struct search {
@@ -78,7 +88,7 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 }
 
 enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
-			     const char *owner, struct rlock_hold **out)
+			     const char *owner, enum rlock_kind kind, struct rlock_hold **out)
 {
 	struct search search = { conn, name, owner, rlock_now_ms(), NULL };
 	struct rlock__inquiry inquiry;
@@ -95,6 +105,7 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 	rlock__args_key(&args, rlock__key(RLOCK__KEY_LOCK, name));
 	rlock__args_key(&args, rlock__key(RLOCK__KEY_HOLDS, name));
 	rlock__args_text(&args, owner, strlen(owner));
+	add_kind(&args, kind);
 	status = ask(&inquiry, &rlock__script_find, &args);
 	if (status == RLOCK_OK)
 		*out = search.found;
@@ -166,7 +177,8 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 }
 
 enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
-			      const char *holder, char was_out[RLOCK_OWNER_MAX])
+			      const char *holder, enum rlock_kind kind,
+			      char was_out[RLOCK_OWNER_MAX])
 {
 	static const enum rlock__key keys[] = { RLOCK__KEY_LOCK,    RLOCK__KEY_HOLDS,
 						RLOCK__KEY_QUEUE,   RLOCK__KEY_DEADLINES,
@@ -187,6 +199,7 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 	rlock__args_text(&args, expected, strlen(expected));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		rlock__args_owned(&args, rlock__key(names[i], name));
+	add_kind(&args, kind);
 	status = ask(&inquiry, &rlock__script_break, &args);
 	if (status == RLOCK_OK && breaking.is_untold)
 		status = RLOCK_UNTOLD;

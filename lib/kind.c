@@ -79,3 +79,12 @@ bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out)
 	}
 	return false;
 }
+
+bool rlock_kind_is(enum rlock_kind kind, enum rlock_kind wanted)
+{
+	if (kind == RLOCK_FAIR)
+		kind = RLOCK_PLAIN;
+	if (wanted == RLOCK_FAIR)
+		wanted = RLOCK_PLAIN;
+	return wanted == RLOCK_ANY || kind == wanted;
+}

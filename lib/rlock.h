@@ -209,12 +209,16 @@ enum rlock_kind {
 	RLOCK_FAIR,  /* RFairLock */
 	RLOCK_READ,  /* RReadWriteLock.readLock() */
 	RLOCK_WRITE, /* RReadWriteLock.writeLock() */
+	RLOCK_ANY,   /* none of them to be acquired: where a hold is looked for, whichever it is */
 };
 
 /* "plain", "fair", "read", "write". */
 RLOCK_API const char *rlock_kind_name(enum rlock_kind kind);
 /* The way back; false, and *out as it was, for what is none of these. */
 RLOCK_API bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out);
+
+/* Whether a hold of kind is one of those wanted. A plain and a fair lock look alike on the server, and are one. */
+RLOCK_API bool rlock_kind_is(enum rlock_kind kind, enum rlock_kind wanted);
 
 /* A lock's name: any bytes but NUL and newline, 1 to RLOCK_NAME_MAX of them. */
 struct rlock_name {
@@ -325,24 +329,27 @@ RLOCK_API enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_h
 					 int64_t left_ms, int64_t deadline_ms);
 
 /*
- * The most recent hold that owner has on name. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its lease is what
- * the server says is left of it, or RLOCK_LEASE_LOST when the key was overwritten with another type; count and
+ * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name. RLOCK_OK and *out, or
+ * RLOCK_NOT_HELD. Its lease is what the server says is left of it, or RLOCK_LEASE_LOST when the key was overwritten with another type; count and
  * token are 0. A fair lock is found as a plain one, which is renewed and given back alike. RLOCK_EKIND when the key is
  * no lock, and nothing says that it was the owner's.
  */
 #define RLOCK_LEASE_LOST (-2)
 RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
-				       const char *owner, struct rlock_hold **out);
+				       const char *owner, enum rlock_kind kind,
+				       struct rlock_hold **out);
 
 /*
- * Break somebody's lock, of whatever kind. The holder is not asked, and finds out when it renews, if ever it
+ * Break somebody's lock, if it is of that kind; RLOCK_ANY: of whatever kind. RLOCK_READ breaks the reads of an owner
+ * that has the write lock, too, and leaves that. The holder is not asked, and finds out when it renews, if ever it
  * does. With holder not NULL only if that is who holds it now; of several readers only he loses it.
  * RLOCK_OK        broken (RLOCK_UNTOLD: the waiters were not told); was_out says whose it was
  * RLOCK_NOT_HELD  nobody holds it
  * RLOCK_BUSY      somebody else than holder does; was_out says who
  */
 RLOCK_API enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
-					const char *holder, char was_out[RLOCK_OWNER_MAX]);
+					const char *holder, enum rlock_kind kind,
+					char was_out[RLOCK_OWNER_MAX]);
 
 /*
  * A hold known by its id, from a file or another process. names are copied. sent_ms and lease_ms

@@ -6,13 +6,15 @@
 -- ARGV[2]  channel of a plain or fair lock
 -- ARGV[3]  channel of a read/write lock
 -- ARGV[4]  what the names of its time-out keys begin with
+-- ARGV[5]  plain, read or write: the kind that the lock must be of; empty for whichever it is. Of a writer that
+--          has reads of its own inside, read means these alone
 -- Returns  {1, holder, number of holders}  broken; one of the holders
 --          {2, holder, number of holders, error}  broken, but somebody could not be told, for this reason
 --          {0}  nobody holds it           {3, holder}  somebody else holds it; nothing was changed
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6] }
-local expected = ARGV[1]
+local expected, wanted = ARGV[1], ARGV[5]
 
 -- include: now
 -- include: refused
@@ -54,14 +56,27 @@ if holders == 0 then
 	end
 	return { 0 }
 end
--- A writer may have reads of his own inside: it is his lock, not his reads, that is to be broken.
-if expected ~= '' and mode and counts[expected .. WRITE] then
+-- A writer may have reads of its own inside: it is its lock, not its reads, that is to be broken.
+if expected ~= '' and mode and wanted ~= 'read' and counts[expected .. WRITE] then
 	expected = expected .. WRITE
 end
-if expected ~= '' and not counts[expected] then
+
+local function is_wanted(field)
+	local kind = mode and (is_of_writer(field) and 'write' or 'read') or 'plain'
+	return (wanted == '' or kind == wanted) and (expected == '' or field == expected)
+end
+
+-- Those that are to lose it.
+local targets = {}
+for i = 1, #listed, 2 do
+	if counts[listed[i]] and is_wanted(listed[i]) then
+		targets[#targets + 1] = listed[i]
+	end
+end
+if #targets == 0 then
 	return { 3, holder }
 end
-holder = expected ~= '' and expected or holder
+holder = targets[#targets]
 name.channel, name.timeouts = mode and ARGV[3] or ARGV[2], ARGV[4]
 
 -- Before anything else is deleted: a user may lack the right to these keys.
@@ -72,7 +87,7 @@ local function drop_timeouts(field)
 end
 
 -- One of several readers. nil, or the error when it was refused.
-local function break_reader()
+local function break_reader(holder)
 	local not_there = timeout_key(name, holder, counts[holder] + 1)
 	clear_ends_overwritten(name)
 	local refusal = do_all({
@@ -111,16 +126,19 @@ local function break_all()
 	end
 end
 
-local is_one_of_readers = mode and expected ~= '' and holders > 1 and not is_of_writer(holder)
-if is_one_of_readers then
+-- Readers that are not all: a writer has the lock, or other readers keep it.
+local are_some_readers = mode and #targets < holders and not is_of_writer(holder)
+if are_some_readers then
 	if is_other_type(redis.pcall('HLEN', name.holds)) then
 		redis.call('DEL', name.holds)
 	end
-	local refusal = break_reader()
-	if refusal then
-		return refusal
+	for _, reader in ipairs(targets) do
+		local refusal = break_reader(reader)
+		if refusal then
+			return refusal
+		end
 	end
-	holders = 1
+	holders = #targets
 else
 	break_all()
 end

@@ -855,3 +855,92 @@ write"
 	wait_until 5 no_keys
 	no_state_files
 }
+
+# ---- --mode: one of an owner's holds ----
+
+# fields_are FIELD...: the owners in the lock "a", in the order of the alphabet.
+fields_are() {
+	assert_equal "$(redis hkeys a | grep -vx mode | LC_ALL=C sort | xargs)" "$*"
+}
+
+# both_for_job: a write lock, and a read lock inside, of an owner.
+both_for_job() {
+	rlock wlock --owner job --lease 60s a
+	rlock rlock --owner job --lease 60s a
+	fields_are job:0 job:0:write
+}
+
+@test "an owner gives back the hold of the kind that --mode names" {
+	both_for_job
+	run -0 rlock unlock --owner job --mode write a
+	fields_are job:0
+	run -1 rlock unlock --owner job --mode write a
+	run -1 rlock unlock --owner job --mode plain a
+	run -0 rlock unlock --owner job --mode read a
+	no_keys
+	both_for_job
+	run -0 rlock unlock --owner job --mode read a
+	fields_are job:0:write
+	run -0 rlock unlock --owner job a
+	no_keys
+}
+
+@test "a process gives back the hold of the kind that --mode names" {
+	rlock wlock --pid $$ a
+	rlock rlock --pid $$ a
+	run -0 rlock unlock --pid $$ --mode write a
+	assert is_mode a read
+	run -1 rlock unlock --pid $$ --mode fair a
+	run -0 rlock renew --pid $$ --mode read a
+	run -1 rlock renew --pid $$ --mode write a
+	run -0 rlock unlock --pid $$ --mode read a
+	no_keys
+	rlock fair --pid $$ a
+	run -0 rlock renew --pid $$ --mode plain a
+	run -0 rlock unlock --pid $$ --mode fair a
+	no_keys
+	nothing_runs
+}
+
+@test "an owner renews the hold of the kind that --mode names" {
+	both_for_job
+	run -0 rlock renew --owner job --mode write --lease 120s a
+	ttl_between 0 '{a}:job:0:rwlock_timeout:1' 60000
+	ttl_between 100000 a 120000
+	run -0 rlock renew --owner job --mode read --lease 120s a
+	ttl_between 100000 '{a}:job:0:rwlock_timeout:1' 120000
+	run -1 rlock renew --owner job --mode plain --lease 120s a
+	rlock unlock --force -q a
+	no_keys
+}
+
+@test "of a lock that is broken --mode says which kind it has to be" {
+	both_for_job
+	run -1 rlock unlock --force --mode plain a
+	run -0 rlock unlock --force --mode read a
+	fields_are job:0:write
+	run -1 rlock unlock --force --mode read a
+	run -0 rlock unlock --force --mode write a
+	no_keys
+	both_for_job
+	run -0 rlock unlock --force --holder job:0 --mode read a
+	fields_are job:0:write
+	run -0 rlock unlock --force --holder job:0 --mode write a
+	no_keys
+	rlock lock --owner job --lease 60s a
+	run -1 rlock unlock --force --mode write a
+	run -0 rlock unlock --force --mode fair a
+	no_keys
+	rlock rlock --owner job --lease 60s a
+	rlock rlock --owner other --lease 60s a
+	run -1 rlock unlock --force --mode write a
+	run -0 rlock unlock --force --mode read a
+	no_keys
+}
+
+@test "a --mode that is no kind of lock is refused" {
+	run -64 rlock unlock --mode shared a
+	assert_output --partial "'shared': not plain, fair, read or write"
+	run -64 rlock renew --mode '' a
+	run -64 rlock run --mode read a -- true
+}

@@ -32,7 +32,7 @@ static void check_found(const char *value)
 {
 	struct held held;
 
-	if (held_find(value, SERVER, &name, &held))
+	if (held_find(value, SERVER, &name, RLOCK_ANY, &held))
 		ALWAYS(held.lease_ms > 0 && strlen(held.hold_id) < RLOCK_HOLD_ID_MAX &&
 		       held.hold_id[0] != '\0' && rlock_kind_name(held.kind) != NULL);
 }
@@ -46,7 +46,7 @@ static void check_extended(const char *value)
 	ALWAYS(rlock_hold_new(RLOCK_READ, &name, 1, ID, 0, 30000, &hold) == RLOCK_OK);
 	extended = held_extend(value, SERVER, RLOCK_READ, &name, 1, hold);
 	ALWAYS(extended != NULL && strncmp(extended, value, strlen(value)) == 0);
-	ALWAYS(held_find(extended, SERVER, &name, &held));
+	ALWAYS(held_find(extended, SERVER, &name, RLOCK_ANY, &held));
 	ALWAYS(held.kind == RLOCK_READ && held.lease_ms == 30000 && strcmp(held.hold_id, ID) == 0);
 	free(extended);
 	rlock_hold_free(hold);

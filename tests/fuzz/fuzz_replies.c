@@ -271,7 +271,7 @@ static void acquire(struct plan *plan, struct rlock_hold **hold)
 static void find(struct plan *plan, struct rlock_hold **hold)
 {
 	struct rlock_hold *found = NULL;
-	enum rlock_status status = rlock_find(plan->conn, &names[0], OWNER, &found);
+	enum rlock_status status = rlock_find(plan->conn, &names[0], OWNER, RLOCK_ANY, &found);
 
 	check_error(plan, status);
 	ALWAYS((status == RLOCK_OK) == (found != NULL));
@@ -287,7 +287,8 @@ static void break_lock(const struct plan *plan)
 {
 	char was[RLOCK_OWNER_MAX] = "";
 
-	check_error(plan, rlock_break(plan->conn, &names[0], has(plan, 'H') ? OWNER : NULL, was));
+	check_error(plan, rlock_break(plan->conn, &names[0], has(plan, 'H') ? OWNER : NULL,
+				      RLOCK_ANY, was));
 	ALWAYS(fuzz_is_shown_safely(was));
 }
 

@@ -81,8 +81,8 @@ static void check_session(struct session *session)
 	}
 	session_say_near(session, &job, 1, SERVER, "unlock");
 	ALWAYS(session_save(session) == 0);
-	again = session_find(self.pid, session->names, session->name_count, session->server, &near,
-			     &code);
+	again = session_find(self.pid, session->names, session->name_count, session->server,
+			     RLOCK_ANY, &near, &code);
 	ALWAYS(again != NULL && near == NULL);
 	check_same(session, again);
 	session_mark_lost(again);
@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check_owners();
-	found = session_find(self.pid, &job, 1, SERVER, &near, &code);
+	found = session_find(self.pid, &job, 1, SERVER, RLOCK_ANY, &near, &code);
 	ALWAYS(code == 0);
 	check_session(found);
 	check_session(near);

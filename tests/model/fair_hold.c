@@ -300,7 +300,7 @@ bool fair_step_break(void)
 	      rlock_status_name(want));
 	tally("times it was broken");
 	fair.sent_ms = rlock_now_ms();
-	status = rlock_break(conn, &the_name, is_anybody ? NULL : holder, was);
+	status = rlock_break(conn, &the_name, is_anybody ? NULL : holder, RLOCK_ANY, was);
 	fair.answered_ms = rlock_now_ms();
 	check_status("break", status, want, conn);
 	if (want != RLOCK_NOT_HELD && fair.book.party_count == 1 &&
@@ -325,7 +325,7 @@ bool fair_step_find(void)
 	want = fair_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD;
 	story("find a hold of %s: ought to be %s", brief(held->field), rlock_status_name(want));
 	tally("times a hold was looked for");
-	status = rlock_find(conn, &the_name, held->field, &hold);
+	status = rlock_find(conn, &the_name, held->field, RLOCK_ANY, &hold);
 	check_status("find", status, want, conn);
 	if (status == RLOCK_OK && shot_value(shot_take()->holds, rlock_hold_id(hold)) == NULL)
 		differs("found a hold %s, which is not listed", rlock_hold_id(hold));

@@ -206,7 +206,7 @@ static bool step_break(void)
 	      rlock_status_name(want));
 	tally("times it was broken");
 	rw.sent_ms = rlock_now_ms();
-	status = rlock_break(conn, &name, holder, was);
+	status = rlock_break(conn, &name, holder, RLOCK_ANY, was);
 	rw.answered_ms = rlock_now_ms();
 	check_status("break", status, want, conn);
 	if (want != RLOCK_NOT_HELD)
@@ -275,7 +275,7 @@ static bool step_find(void)
 	story("find a hold of %s: ought to be %s", brief(owner), rlock_status_name(want));
 	tally("times a hold was looked for");
 	rw.sent_ms = rlock_now_ms();
-	status = rlock_find(conn, &name, owner, &hold);
+	status = rlock_find(conn, &name, owner, RLOCK_ANY, &hold);
 	rw.answered_ms = rlock_now_ms();
 	check_status("find", status, want, conn);
 	if (status == RLOCK_OK)
