@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the scenarios and prints a table of them: repetitions, faults, violations, the worst time.
 #
-#   tests/chaos/run.sh [FILE...]   files of tests/chaos; by default all of them
+#   tests/chaos/run.sh [FILE...]   files of tests/chaos; by default all of them but busy.bats
 #
 #   SCALE          how many repetitions, as a multiple of the usual (1)
 #   CHAOS_TABLE    the rows are left in this file (build/chaos.table)
@@ -25,7 +25,12 @@ if [ "${1-}" = --table ]; then
 	exit
 fi
 
-[ $# -gt 0 ] || set -- tests/chaos/*.bats
+# busy.bats leaves no processor to what is played beside it, and is played alone, by its name.
+if [ $# -eq 0 ]; then
+	for file in tests/chaos/*.bats; do
+		[ "$file" = tests/chaos/busy.bats ] || set -- "$@" "$file"
+	done
+fi
 mkdir -p "${CHAOS_TABLE%/*}"
 rm -f "$CHAOS_TABLE"
 LIMIT=$(awk -v scale="$SCALE" 'BEGIN { print int(900 + 1800 * scale) }') \
