@@ -180,8 +180,8 @@ closes_at_exec() {
 				fail "descriptor ${info##*/} of $pid: $(readlink "/proc/$pid/fd/${info##*/}")"
 		done
 	done
-	let_go
 	kill "$waiter"
+	let_go
 }
 
 # is_the_callers PID FD: this test has it too.
