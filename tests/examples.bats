@@ -233,7 +233,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_equal "${lines[1]}" 1
 	assert_regex "${lines[2]}" '^(30000|29[0-9]{3})$'
 	assert_regex "${lines[3]}" '^[0-9a-f]{32}$'
-	assert_regex "${lines[4]}" "^${lines[0]} [0-9]{13} 30000 - a look$"
+	assert_regex "${lines[4]}" "^${lines[0]} [0-9]{13} [0-9]{13} - a look$"
 	nothing_is_held
 }
 
@@ -257,6 +257,8 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	own_redis_cli
 	run_example man/rlock-protocol.7 look-fair
 	assert_equal "$status" 0
+	# A hash with a long value has no order.
+	[ "${lines[2]}" = next:0 ] || lines=("${lines[@]:0:2}" "${lines[@]:4}" "${lines[@]:2:2}")
 	assert_equal "${lines[0]} ${lines[1]} ${lines[2]}" 'next:0 next:0 next:0'
 	assert_regex "${lines[3]}" '^[0-9]{13} [0-9]{16} [0-9a-f]{40} [0-9]+ .'
 	assert_equal "${lines[4]}" seen
