@@ -151,7 +151,9 @@ cron() {
 
 @test "rlock(1): a job whose steps are separate shells" {
 	run_example man/rlock.1 owner
-	assert_done 30m
+	# Redis 7.0 looks at its clock once more, for the time that is left.
+	refute [ -z "$output" ]
+	assert_done "$(grep -xE '30m|1799\.9[0-9]*s' <<<"$output")"
 	nothing_is_held
 }
 
