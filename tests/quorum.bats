@@ -26,8 +26,6 @@ setup() {
 	use_servers 1 2 3
 	on_each redis flushall >/dev/null
 	cd "$BATS_TEST_TMPDIR" || return
-	printf '%s\n' 'quorum = majority' 'ttl = 3s' >conf
-	export RLOCK_CONFIG=$PWD/conf
 }
 
 teardown() {
@@ -39,6 +37,21 @@ teardown() {
 }
 
 # ---- what the tests share ----
+
+# conf_for NUMBER...: a configuration file for these servers, whose quorum counts for no others.
+conf_for() {
+	local file="$BATS_TEST_TMPDIR/conf-$*"
+	printf '%s\n' "url = $(urls_of "$@")" 'quorum = majority' 'ttl = 3s' >"$file"
+	echo "$file"
+}
+
+# As that of helpers.bash, by a configuration file.
+use_servers() {
+	SERVERS=("$@")
+	RLOCK_CONFIG=$(conf_for "$@")
+	export RLOCK_CONFIG
+	unset RLOCK_URL
+}
 
 # listen_to COMMAND [ARG...]: as in_background, messages in the file "said".
 listen_to() {
@@ -219,14 +232,14 @@ RELEASE='redisson_lock__channel:{a}'
 		[ $gone = 0 ] || is_nowhere $gone
 		for order in '1 2 3' '3 1 2' '2 3 1'; do
 			# shellcheck disable=SC2086
-			RLOCK_URL=$(urls_of $order) run -75 rlock run -n a -- touch ran
+			RLOCK_CONFIG=$(conf_for $order) run -75 rlock run -n a -- touch ran
 			assert_output ''
 		done
 	done
 	VIA=()
 	run -75 rlock run --config /dev/null -n -u "$(urls_of 1)" a -- touch ran
-	RLOCK_URL=$(urls_of 1 2 3) run -75 rlock run --quorum all -n a -- touch ran
-	RLOCK_URL=$(urls_of 1 2 3) run -75 rlock run -w 200ms a -- touch ran
+	RLOCK_CONFIG=$(conf_for 1 2 3) run -75 rlock run --quorum all -n a -- touch ran
+	RLOCK_CONFIG=$(conf_for 1 2 3) run -75 rlock run -w 200ms a -- touch ran
 	assert_one_line '^rlock: a: .*held by '
 	[ ! -e ran ]
 	let_go
@@ -355,7 +368,7 @@ has_in_line() {
 takes_turns() {
 	local orders=('1 2 3' '3 2 1' '2 3 1' '1 3 2' '3 1 2' '2 1 3')
 	# shellcheck disable=SC2086
-	in_background env RLOCK_URL="$(urls_of ${orders[$1 % 6]})" bash -c '
+	in_background env RLOCK_CONFIG="$(conf_for ${orders[$1 % 6]})" bash -c '
 		for ((turn = 0; turn < $1; turn++)); do
 			rlock "${@:2}" -- shared_turn write || echo "$? in turn $turn" >>wrong
 		done' bash "${@:2}"
@@ -966,7 +979,7 @@ is_late_in_a_second() {
 	end=$(($(now_ms) + seconds * 1000))
 	for shell in 1 2 3 4 5; do
 		mapfile -t SERVERS < <(shuf -e "${SERVERS[@]}")
-		in_background env RLOCK_URL="$(urls_of "${SERVERS[@]}")" bash -c '
+		in_background env RLOCK_CONFIG="$(conf_for "${SERVERS[@]}")" bash -c '
 			while ((${EPOCHREALTIME/./} < $1 * 1000)); do
 				status=0
 				rlock run -t 1s --connect-timeout 300ms -w 20s a -- shared_turn write || status=$?
