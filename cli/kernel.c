@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -22,10 +22,12 @@
 /* False when the release can't be told. */
 static bool is_too_old(const struct utsname *kernel)
 {
-	int major = 0, minor = 0;
+	char *behind;
+	long major = strtol(kernel->release, &behind, 10), minor;
 
-	if (sscanf(kernel->release, "%d.%d", &major, &minor) != 2)
+	if (behind == kernel->release || *behind != '.')
 		return false;
+	minor = strtol(behind + 1, NULL, 10);
 	return major < NEEDED_MAJOR || (major == NEEDED_MAJOR && minor < NEEDED_MINOR);
 }
 
