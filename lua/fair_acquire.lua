@@ -18,6 +18,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: take
 -- include: mutex_take
 -- include: line
+-- include: stand
 
 -- Finds out how this name stands; the reply to give when it is no such lock.
 local function judge(index, name)

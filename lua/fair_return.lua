@@ -22,6 +22,7 @@ local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include: lingering
 -- include: leases
 -- include: line
+-- include: stand
 -- include: mutex_release
 
 return release_all(hold_id, function(name, field, count, note)
