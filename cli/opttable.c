@@ -329,7 +329,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	  "the lock belongs to this process, and is given back when that ends (default: the "
 	  "parent)",
 	  "the process whose lock it is; those above it count as well (default: the caller)" },
-	{ OPT_MODE, "mode", NULL, "plain|fair|read|write", VERBS_UNLOCK | VERBS_RENEW, FOR_FILE,
+	{ OPT_MODE, "mode", NULL, "plain|fair|read|write", VERBS_UNLOCK | VERBS_RENEW, 0,
 	  apply_mode, 0, 0, NULL,
 	  "the hold of that kind, where the owner has several; plain and fair are one (default: "
 	  "the latest)",

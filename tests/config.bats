@@ -390,7 +390,7 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 	done | sort -u >options
 	assert [ "$(wc -l <options)" -gt 20 ]
 	while read -r option; do
-		case $option in config | force | help | holder | name | owner | pid) continue ;; esac
+		case $option in config | force | help | holder | mode | name | owner | pid) continue ;; esac
 		value=${values[$option]:-yes}
 		config "$option = $value"
 		# That one cannot do anything here: the server has no password.
@@ -462,7 +462,7 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 
 @test "an option that belongs to a single call is told with file and line" {
 	local option
-	for option in name owner pid force holder config help; do
+	for option in name owner pid mode force holder config help; do
 		config "url = $SOCKET_URL" "$option = x"
 		bad_config 2 "$option"
 	done
