@@ -59,6 +59,7 @@ fields_are() {
 # monitored COMMAND [ARG...]: the commands that it had the server do, in scripts too, in the file "monitored".
 monitored() {
 	rm -f monitored
+	# shellcheck disable=SC2016
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" monitor >monitored'
 	wait_until 10 grep -qs OK monitored
 	"$@"
