@@ -213,7 +213,8 @@ static void reap(struct keeper *keeper)
 	for (;;) {
 		siginfo_t info = { 0 };
 
-		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) != 0) {
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | __WALL) !=
+		    0) {
 			if (errno == EINTR)
 				continue;
 			return;

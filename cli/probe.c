@@ -44,6 +44,9 @@ struct suspect {
 static struct suspect suspects[SUSPECTS_MAX];
 static size_t suspect_count;
 
+/* A helper that was not gone yet when it was left to itself; 0: none. Nobody is told of its end. */
+static pid_t leftover_helper;
+
 struct probe {
 	pid_t pid;
 	int fd; /* where the answers come from: a byte each */
@@ -75,6 +78,15 @@ bool probe_is_suspect(const struct proc *proc)
 	const struct suspect *suspect = suspect_of(proc);
 
 	return suspect != NULL && !is_given_up(suspect);
+}
+
+/* It answered: whatever held it up is over. */
+static void forget_suspect(const struct proc *proc)
+{
+	struct suspect *suspect = suspect_of(proc);
+
+	if (suspect != NULL)
+		*suspect = suspects[--suspect_count];
 }
 
 /* What is known without asking. */
@@ -132,6 +144,22 @@ static void be_helper(pid_t parent, int fd, const struct probe_question *questio
 	_exit(0);
 }
 
+static bool reap_helper(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | __WALL) != 0 || info.si_pid != 0;
+}
+
+/*
+ * Like fork(2), but the child's end sends no SIGCHLD: that would wake the keeper, which looks again, which starts
+ * a helper again.
+ */
+static pid_t fork_untold(void)
+{
+	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
+}
+
 static bool probe_start(struct probe *probe, const struct probe_question *questions, size_t count,
 			const char *hold_id)
 {
@@ -139,11 +167,13 @@ static bool probe_start(struct probe *probe, const struct probe_question *questi
 	sigset_t all, before;
 	int fds[2];
 
+	if (leftover_helper != 0 && reap_helper(leftover_helper))
+		leftover_helper = 0;
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return false;
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	probe->pid = fork();
+	probe->pid = fork_untold();
 	if (probe->pid == 0)
 		be_helper(parent, fds[1], questions, count, hold_id);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -155,18 +185,18 @@ static bool probe_start(struct probe *probe, const struct probe_question *questi
 	return false;
 }
 
-/* Nothing here waits for as long as the helper likes. The keeper reaps it later, should it be stuck. */
+/* Nothing here waits for as long as the helper likes. */
 static void probe_stop(struct probe *probe)
 {
 	struct pollfd end = { (int)syscall(SYS_pidfd_open, probe->pid, 0), POLLIN, 0 };
-	siginfo_t info;
 
 	(void)kill(probe->pid, SIGKILL);
 	if (end.fd >= 0) {
 		(void)rlock_poll(&end, 1, rlock_now_ms() + REAP_MS);
 		(void)close(end.fd);
 	}
-	(void)waitid(P_PID, (id_t)probe->pid, &info, WEXITED | WNOHANG);
+	if (!reap_helper(probe->pid))
+		leftover_helper = probe->pid;
 	(void)close(probe->fd);
 }
 
@@ -227,6 +257,7 @@ static enum answer read_answers(const struct probe *probe, struct probe_question
 		if (how != ANSWER_CAME)
 			return how;
 		questions[*at].sight = (enum proc_sight)answer;
+		forget_suspect(questions[*at].proc);
 	}
 	return ANSWER_CAME;
 }
