@@ -74,16 +74,21 @@ static const char *next_word(const char *word, const char *end)
 	return word < end ? word : NULL;
 }
 
-/* "/bin/bash" is bash, "-bash" as well (a login shell), and "sshd: user@notty" is sshd. */
+/* "/bin/bash" is bash, "-bash" as well (a login shell), and "sshd: user@pts/0" is sshd. */
 static void program_name(const char *word, char out[PROGRAM_MAX])
 {
-	const char *slash = strrchr(word, '/');
+	size_t len = strcspn(word, ": ");
 
-	if (slash != NULL)
-		word = slash + 1;
-	if (*word == '-')
+	/* A path may have blanks in it, and what sshd says of its user a slash. */
+	if (memchr(word, '/', len) != NULL) {
+		word = strrchr(word, '/') + 1;
+		len = strcspn(word, ": ");
+	}
+	if (*word == '-') {
 		word++;
-	(void)snprintf(out, PROGRAM_MAX, "%.*s", (int)strcspn(word, ": "), word);
+		len--;
+	}
+	(void)snprintf(out, PROGRAM_MAX, "%.*s", (int)len, word);
 }
 
 /* Which word says what program it is: of one that is many, and of a script in Perl, the second. */
@@ -254,24 +259,37 @@ static bool has_pipe(pid_t pid, const char *pipe)
 	return is_found;
 }
 
+/* What the process has there; empty when that is no pipe. */
+static void pipe_of(pid_t pid, int stream, char out[PROGRAM_MAX])
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, stream);
+	if (!read_pipe(AT_FDCWD, path, out))
+		out[0] = '\0';
+}
+
 /*
- * Whether a subshell is a part of a pipeline, as main in `main | tee`, and lives for as long as that. Its
- * standard output is a pipe then that the shell has not got; of $( ) the shell reads, and with ( ) it
- * shares its own. While the shell still starts the pipeline it has the pipe, too, but then it does not sleep.
+ * Whether a subshell is a part of a pipeline, as main in `main | tee` and the loop in `ls | while read`, and lives
+ * for as long as that. Its standard input or output is a pipe then that the shell has not got; of $( ) the shell
+ * reads, and with ( ) it shares its own. While the shell still starts the pipeline it has the pipe, too, but then it
+ * does not sleep.
  */
 static bool is_in_pipeline(pid_t subshell, pid_t shell)
 {
-	char path[64], pipe[PROGRAM_MAX];
+	char in[PROGRAM_MAX], out[PROGRAM_MAX];
 	struct proc proc;
 	int asleep = 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd/1", (int)subshell);
-	if (!read_pipe(AT_FDCWD, path, pipe))
+	pipe_of(subshell, STDIN_FILENO, in);
+	pipe_of(subshell, STDOUT_FILENO, out);
+	if (in[0] == '\0' && out[0] == '\0')
 		return false;
 	for (int look = 0; look < LOOKS_MAX && asleep < ASLEEP_LOOKS; look++) {
 		bool sleeps = proc_read(shell, &proc) && proc.state == 'S';
 
-		if (!has_pipe(shell, pipe))
+		if ((in[0] != '\0' && !has_pipe(shell, in)) ||
+		    (out[0] != '\0' && !has_pipe(shell, out)))
 			return true;
 		asleep += sleeps;
 		(void)poll(NULL, 0, LOOK_PAUSE_MS);

@@ -141,6 +141,11 @@ is_refused() {
 	is_given 'main() { rlock lock a; $REDIS exists a; }; main | cat'
 }
 
+@test "what reads from a pipeline has the lock" {
+	is_given 'echo a | while read -r name; do rlock lock "$name"; $REDIS exists "$name"; done'
+	is_given ': | eval "rlock lock a; \$REDIS exists a"'
+}
+
 @test "a call that is alone in \$( ), or in the background, leaves the lock to the script" {
 	is_given 'token=$(rlock lock --fence a); $REDIS exists a; $REDIS del "redisson_lock_token:{a}" >/dev/null'
 	is_given 'rlock lock a & wait; $REDIS exists a'

@@ -26,12 +26,14 @@ static void check_programs(void)
 	WRAPPER("busybox\0timeout\0005\0rlock\0lock\0a");
 	WRAPPER("/usr/bin/perl\0/usr/bin/parallel\0rlock\0lock");
 	WRAPPER("sshd: user@notty");
+	WRAPPER("sshd: user@pts/0");
 	WRAPPER("/usr/sbin/CRON\0-f");
 	check("make\0all\0", PASSING_MAKE, "make");
 	check("", PASSING_NOT, "a process without a command line is not known to end");
 	check("python3\0time.py\0", PASSING_NOT, "nor a program that is not known");
 	check("/bin/sh\0./timeout\0", PASSING_NOT, "nor a script with the name of a wrapper");
 	check("timeouts\0", PASSING_NOT, "nor a program with a longer name");
+	check("/opt/my timeout/sh\0", PASSING_NOT, "nor one in a directory with a blank in its name");
 	check("-bash\0", PASSING_NOT, "nor a login shell");
 	check("bash\0-e\0script\0-c\0rlock lock a\0", PASSING_NOT,
 	      "nor a script with an argument that looks like a text");
