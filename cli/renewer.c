@@ -258,6 +258,29 @@ static void wake_keeper(const struct renewer *renewer)
 }
 
 /*
+ * The command, by a descriptor; -1 with errno. /proc may not show a setuid command (hidepid), though it runs: while
+ * the keeper has not reaped it nobody else has its number.
+ */
+static int open_job(const struct renewer *renewer)
+{
+	pid_t pid = renewer->watch->job_pid;
+	int fd = proc_open(pid, renewer->watch->job_start), error = errno;
+
+	if (fd < 0 && error == ESRCH && renewer->keeper_fd >= 0 && proc_is_hidden(pid)) {
+		fd = proc_open(pid, 0);
+		error = errno;
+		if (fd >= 0 &&
+		    (renewer->watch->job_pid != pid || fd_is_ready(renewer->keeper_fd))) {
+			(void)close(fd);
+			fd = -1;
+			error = ESRCH;
+		}
+	}
+	errno = error;
+	return fd;
+}
+
+/*
  * The command's pid stands on the page from before its exec. Once the keeper is dead nobody starts
  * it any more: a 0 becomes "never", which the command's own process finds before it runs anything.
  */
@@ -275,7 +298,7 @@ static void find_job(struct renewer *renewer)
 	renewer->is_job_unseen = false;
 	errno = ESRCH;
 	if (watch->job_pid != JOB_NEVER)
-		renewer->job_fd = proc_open(watch->job_pid, watch->job_start);
+		renewer->job_fd = open_job(renewer);
 	if (renewer->job_fd >= 0)
 		/* An end that nothing will tell has to be looked for, too. */
 		renewer->is_job_unseen = !observe(renewer->events_fd, renewer->job_fd);
@@ -554,6 +577,8 @@ static void renew_or_sleep(struct renewer *renewer)
 
 static void renewer_run(struct renewer *renewer)
 {
+	/* While the keeper is there to vouch for the command's number. */
+	find_job(renewer);
 	for (;;) {
 		bool has_processes;
 

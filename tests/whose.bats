@@ -202,6 +202,25 @@ needs_hidepid() {
 	assert_one_line '^rlock: process 1 .*: /proc does not show it \(hidepid\?\)$'
 }
 
+@test "a command that becomes another user's, whom /proc hides, keeps its lock when rlock is killed" {
+	needs_hidepid
+	in_background unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' sh \
+		setpriv --regid=65534 --clear-groups --bounding-set=-kill,-sys_ptrace \
+		rlock run -t 3s a -- setpriv --reuid=65534 sleep 8
+	wait_until 5 command_is_anothers
+	# Its renewer has to have seen it.
+	wait_until 5 ttl_is_below a 2300
+	wait_until 5 eval '! ttl_is_below a 2300'
+	kill -KILL "$PID"
+	stays 2 is_held a
+	wait_until 20 is_free a
+}
+
+# One of the two below rlock: the other one is the renewer.
+command_is_anothers() {
+	pgrep -P "$PID" -u 65534 >/dev/null
+}
+
 @test "a caller outside of the container is told, and --pid is named" {
 	unshare --fork --pid --mount-proc true 2>/dev/null || skip 'no namespaces here'
 	# The first process of the namespace has its parent outside.
