@@ -82,6 +82,7 @@ end
 
 -- One hold more of a reader, among others perhaps: what is undone is his alone.
 local function join(name, token)
+	clear_ends_of_lost(name)
 	local count = count_one(name)
 	if is_error(count) then
 		return count
@@ -141,7 +142,7 @@ local function read_take(name)
 	if not is_error(taken) then
 		extend(name.lock, lease_ms)
 		extend(name.holds, lease_ms)
-		extend(name.ends, lease_ms)
+		keep_ends(name, lease_ms)
 		drop_ended(name)
 	end
 	return taken

@@ -142,6 +142,15 @@ monitored() {
 	fields_are mode stays1:0
 }
 
+@test "a reader of ours that died is removed while Java's readers keep the lock" {
+	redis hset a mode read >/dev/null
+	java_reader $((60 * MINUTE_MS))
+	rlock rlock --owner dead --lease 1s a
+	wait_until 10 is_free '{a}:dead:0:rwlock_timeout:1'
+	rlock rlock -n a -- true
+	fields_are mode "$JAVA"
+}
+
 # ---- how long the lock lasts ----
 
 @test "a lock of many readers lasts as long as the longest of those that stay" {
@@ -160,6 +169,19 @@ monitored() {
 	rlock rlock -n -l 3h a -- true
 	ttl_between $((59 * MINUTE_MS)) a $((60 * MINUTE_MS))
 	assert_equal "$(redis hget a some7:0)" ''
+}
+
+@test "a reader under whom Java has deleted the lock does not stand for a Java reader that came since" {
+	rlock rlock --owner lost --lease 30m a
+	redis del a >/dev/null
+	redis hset a mode read >/dev/null
+	java_reader $((90 * MINUTE_MS))
+	rlock rlock --owner comes --lease 1h a
+	readers some 17 $((60 * MINUTE_MS))
+	run -0 rlock unlock --owner comes a
+	ttl_between $((89 * MINUTE_MS)) a $((90 * MINUTE_MS))
+	rlock rlock -n -l 3h a -- true
+	ttl_between $((89 * MINUTE_MS)) a $((90 * MINUTE_MS))
 }
 
 @test "what says when readers end may be overwritten or be gone, and nobody loses a lock by that" {

@@ -1,6 +1,7 @@
 -- When our readers end: a sorted set of their owners, each with the time at which the last of its time-out keys
 -- expires. Among many readers those that have ended, and the one that lasts longest, are found without a look at each.
 -- Java's readers are not in it. Needs: now, fields, entry, extend, readers.
+local ENDS_MS = 86400000    -- beside Java's readers, who may keep the lock so long, it outlasts ours by so much
 local READERS_DROPPED = 100 -- at once: a script must not hold up the server
 
 -- What somebody wrote over it goes. Readers are in it again from their next renewal on.
@@ -11,13 +12,33 @@ local function clear_ends_overwritten(name)
 	end
 end
 
+-- The lock was deleted under our readers, or ran out, and Java's have it since: those that stand here would be taken
+-- for them. The first of ours that comes finds none of them in the lock, so a look at one is enough. By pcall: what
+-- the user has no right to is found out later, where it can be undone.
+local function clear_ends_of_lost(name)
+	local reader = redis.pcall('ZRANGE', name.ends, 0, 0)[1]
+	if reader and redis.pcall('HEXISTS', name.lock, reader) == 0 then
+		redis.pcall('DEL', name.ends)
+	end
+end
+
+local function has_java_readers(name)
+	return redis.call('HGET', name.lock, 'mode') == 'read'
+		and redis.call('HLEN', name.lock) - 1 > redis.call('ZCARD', name.ends)
+end
+
+-- Those in it that have ended must be known for as long as others keep the lock.
+local function keep_ends(name, left_ms)
+	extend(name.ends, digits(left_ms + (has_java_readers(name) and ENDS_MS or 0)))
+end
+
 -- This reader has a hold that lasts so long.
 local function note_end(name, owner, left_ms)
 	clear_ends_overwritten(name)
 	-- A full server allows this, and what stands behind a write.
 	redis.call('ZREM', name.ends, '')
 	redis.call('ZADD', name.ends, 'GT', digits(now_ms + left_ms), owner)
-	extend(name.ends, left_ms)
+	keep_ends(name, left_ms)
 end
 
 -- How long that reader of ours lasts; 0 for one that is in the lock no more.

@@ -1,10 +1,9 @@
 -- How long a lock is to last by the ends of its holds. Needs: entry, now, fields.
+local LATE_MS = 5000 -- those who wait may learn so much too late that a lock ended: short nested calls tell nobody
+
 local function set_ttl(name, ttl_ms)
 	redis.call('PEXPIRE', name.lock, digits(ttl_ms))
 	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
-	if name.ends then
-		redis.call('PEXPIRE', name.ends, digits(ttl_ms))
-	end
 end
 
 -- How long the one of these owners' holds lasts that lasts longest; 0 when none of ours does. nil when one of them

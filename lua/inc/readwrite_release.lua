@@ -37,6 +37,13 @@ local function holders_left(name)
 	return writer, lingers_ms, reads_ms
 end
 
+local function set_all_ttls(name, ttl_ms)
+	set_ttl(name, ttl_ms)
+	if not has_java_readers(name) then
+		redis.call('PEXPIRE', name.ends, digits(ttl_ms))
+	end
+end
+
 -- The lock without the hold that went: free, a read lock, or a write lock yet. 1 or 2 as in inc/take_out.lua.
 local function settle(name, was_write)
 	local writer, lingers_ms, reads_ms = holders_left(name)
@@ -44,17 +51,22 @@ local function settle(name, was_write)
 		-- The hold that is gone may have lasted longer than the writer's.
 		local longest_ms = longest_hold_ms(name, { writer })
 		local left_ms = math.max(longest_ms or 0, reads_ms, lingers_ms)
-		if longest_ms and longest_ms > 0 and redis.call('PTTL', name.lock) > left_ms then
-			set_ttl(name, left_ms)
+		local ttl_ms = redis.call('PTTL', name.lock)
+		if longest_ms and longest_ms > 0 and ttl_ms > left_ms then
+			set_all_ttls(name, left_ms)
+			-- Earlier than those who wait were told.
+			if ttl_ms > left_ms + LATE_MS then
+				publish(name.channel, WAKE_ALL)
+			end
 		end
 		return 1
 	elseif lingers_ms > 0 then
-		set_ttl(name, math.max(lingers_ms, reads_ms))
+		set_all_ttls(name, math.max(lingers_ms, reads_ms))
 		-- Earlier than those who wait were told.
 		publish(name.channel, WAKE_ALL)
 		return 1
 	elseif reads_ms > 0 then
-		set_ttl(name, reads_ms)
+		set_all_ttls(name, reads_ms)
 		if redis.call('HGET', name.lock, 'mode') == 'write' then
 			redis.call('HSET', name.lock, 'mode', 'read')
 			-- Other readers may come in now. Redisson doesn't tell them.
