@@ -91,3 +91,32 @@ ends_at() {
 		ends_at "$verb" "$end"
 	done
 }
+
+# is_listened_to CHANNEL
+is_listened_to() {
+	[ "$(redis pubsub numsub "$1" | tail -n 1)" = 1 ]
+}
+
+@test "who waits learns of the earlier end when a hold that lasts longer is released" {
+	local verb pids=()
+	for verb in lock wlock; do
+		run -0 rlock "$verb" --owner job --lease 8s "$verb"
+		run -0 rlock "$verb" --owner job --lease 5m "$verb"
+	done
+	in_background rlock run lock -- true
+	pids+=("$PID")
+	in_background rlock rlock wlock -- true
+	pids+=("$PID")
+	wait_until 5 is_listened_to 'redisson_lock__channel:{lock}'
+	wait_until 5 is_listened_to 'redisson_rwlock:{wlock}'
+	# They look once more when they listen.
+	wait_until 5 ttl_is_below lock $(($(redis pttl lock) - 1000))
+	for verb in lock wlock; do
+		run -0 rlock unlock --owner job "$verb"
+	done
+	# Whoever is told nothing looks by himself, but not so soon.
+	wait_until 20 is_gone "${pids[0]}"
+	wait_until 20 is_gone "${pids[1]}"
+	ended_with 0 "${pids[0]}"
+	ended_with 0 "${pids[1]}"
+}

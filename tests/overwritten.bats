@@ -90,6 +90,17 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	done
 }
 
+@test "when one of several holds is overwritten with what is none, the other names are released" {
+	local verb
+	for verb in $VERBS; do
+		run -76 rlock "$verb" a b c -- sh -c \
+			'$REDIS hset "rlock_holds:{b}" "$($REDIS hkeys "rlock_holds:{b}")" junk'
+		is_free a
+		is_free c
+		redis flushall >/dev/null
+	done
+}
+
 # ---- without a command ----
 
 @test "unlock and renew of a lock that was overwritten give 76, and act on the other names" {

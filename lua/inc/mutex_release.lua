@@ -1,14 +1,6 @@
 -- Give back one hold of a plain or fair lock: give_one. Needs: entry, refused, publish, now, lingering,
 -- leases, line.
 
--- The hold that is gone may have lasted longer than those that stay.
-local function limit_to_longest_hold(name)
-	local longest_ms = longest_hold_ms(name, redis.call('HKEYS', name.lock))
-	if longest_ms and longest_ms > 0 and redis.call('PTTL', name.lock) > longest_ms then
-		set_ttl(name, longest_ms)
-	end
-end
-
 -- Whether somebody holds the lock yet; one that lingers is nobody's.
 local function has_owner(name)
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
@@ -49,6 +41,19 @@ local function tell_waiters(name)
 	publish(name.channel, WAKE_ONE)
 	if redis.pcall('EXISTS', name.queue) == 1 then
 		tell_head(name)
+	end
+end
+
+-- The hold that is gone may have lasted longer than those that stay.
+local function limit_to_longest_hold(name)
+	local longest_ms = longest_hold_ms(name, redis.call('HKEYS', name.lock))
+	local ttl_ms = redis.call('PTTL', name.lock)
+	if longest_ms and longest_ms > 0 and ttl_ms > longest_ms then
+		set_ttl(name, longest_ms)
+		-- Earlier than those who wait were told.
+		if ttl_ms > longest_ms + LATE_MS then
+			tell_waiters(name)
+		end
 	end
 end
 

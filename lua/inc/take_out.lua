@@ -1,6 +1,6 @@
 -- Takes a hold out of the list: what stood there, and count, how many holds its owner has on the lock. nil when
--- it isn't there; count is nil when the lock is not its owner's any more. Needs: names, overwritten, fields,
--- entry, publish.
+-- it isn't there; count is nil when the lock is not its owner's any more, or what stood there is no hold. Needs: names,
+-- overwritten, fields, entry, publish.
 local function take_out(name, hold_id)
 	local entry = redis.call('HGET', name.holds, hold_id)
 	if not entry then
@@ -8,7 +8,7 @@ local function take_out(name, hold_id)
 	end
 	local hold = {}
 	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = entry_parse(entry)
-	hold.count = hold_count(redis.call('HGET', name.lock, hold.field))
+	hold.count = hold.field and hold_count(redis.call('HGET', name.lock, hold.field))
 	-- The first write, and one that a full server allows; those behind it are allowed then too.
 	redis.call('HDEL', name.holds, hold_id)
 	return hold
