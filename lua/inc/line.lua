@@ -181,11 +181,11 @@ local function let_expire(name)
 	end
 end
 
--- Those at the head that are silent go, when the one behind them has been heard all along.
-local function drop_silent(name)
+-- Those at the head that are silent go, when the one behind them has been heard all along. Who asks is there.
+local function drop_silent(name, asker)
 	local silent = {}
 	local owner = head_of(name)
-	while owner and is_silent(name, owner) do
+	while owner and owner ~= asker and is_silent(name, owner) do
 		silent[#silent + 1] = owner
 		owner = redis.call('LINDEX', name.queue, #silent)
 	end
@@ -199,7 +199,7 @@ local function drop_silent(name)
 end
 
 local function wake_head(name, asker)
-	drop_silent(name)
+	drop_silent(name, asker)
 	local head = head_of(name)
 	if head and head ~= asker then
 		publish(own_channel(name, head), WAKE_ONE)
