@@ -22,9 +22,11 @@ local function clear_ends_of_lost(name)
 	end
 end
 
+-- One command a line: of an older server's refusal the line alone tells which right is missing.
 local function has_java_readers(name)
+	local ours = redis.call('ZCARD', name.ends)
 	return redis.call('HGET', name.lock, 'mode') == 'read'
-		and redis.call('HLEN', name.lock) - 1 > redis.call('ZCARD', name.ends)
+		and redis.call('HLEN', name.lock) - 1 > ours
 end
 
 -- Those in it that have ended must be known for as long as others keep the lock.

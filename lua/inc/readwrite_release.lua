@@ -8,7 +8,8 @@ local function many_readers_ms(name)
 		return nil
 	end
 	local left_ms = longest_reader_ms(name)
-	local are_all_ours = redis.call('HLEN', name.lock) - 1 == redis.call('ZCARD', name.ends)
+	local ours = redis.call('ZCARD', name.ends)
+	local are_all_ours = redis.call('HLEN', name.lock) - 1 == ours
 	if are_all_ours or left_ms >= redis.call('PTTL', name.lock) then
 		return left_ms
 	end
