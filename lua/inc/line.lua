@@ -173,6 +173,7 @@ end
 
 -- Nobody in the line is heard: all of them may have been cut off at once. What they left ends by itself, unless one
 -- of them comes back. By pcall: it would end anyway, only later.
+-- FIXME: a Java client that joins them meanwhile loses its position with the keys, since it raises no TTL.
 local function let_expire(name)
 	for _, key in ipairs({ name.queue, name.deadlines, name.waiters }) do
 		if redis.call('PTTL', key) > RETURN_MS then
