@@ -405,7 +405,7 @@ hold_at_signals() {
 	wait_until 2 is_free a
 	somebody_of_family_runs
 	kill -s CONT "$PID" "$RENEWER"
-	within 0.3 family_is_gone
+	within 0.8 family_is_gone
 	ended_with 76
 	said_once '^rlock: a: lock lost '
 	no_keys
