@@ -96,6 +96,8 @@ call_of() {
 	case $1 in
 	pid) echo "$take || exit 9" ;;
 	parent) echo "rlock $VERB $OPTIONS $NAME || exit 9" ;;
+	# The shell that is not $$, by its own number.
+	subshell) echo "rlock $VERB --pid \$(exec sh -c 'echo \$PPID') $OPTIONS $NAME || exit 9" ;;
 	function) echo "take() { $take; }; take || exit 9" ;;
 	two) echo "$take && rlock $VERB --pid \$\$ $NAME.two || exit 9" ;;
 	subst) echo "x=\$(cd /; $take; :)" ;;
@@ -198,8 +200,11 @@ caller_ends() {
 	WAY=$(one_of "${WAYS[@]}")
 	CALL=$(one_of "${CALLS[@]}")
 	SHELL_NAME=${SHELLS[RANDOM % ${#SHELLS[@]}]}
-	# Of a subshell $$ is somebody else; and it is to go on behind the lock.
-	case $PLACE in subshell | pipe) CALL=parent ;; esac
+	# Of these $$ is somebody else; and they are to go on behind the lock.
+	case $PLACE in
+	subshell) CALL=subshell ;;
+	pipe) CALL=parent ;;
+	esac
 	OPTIONS=
 	[ "$WAY" != STOP ] || OPTIONS='-t 1s'
 	WHERE="$SHELL_NAME, $PLACE, $CALL, $WAY, $WHERE"
@@ -255,7 +260,7 @@ caller_ends() {
 PASSING=(
 	'x=$(rlock VERB NAME && :) || exit'
 	'x=$(rlock VERB NAME; exit $?) || exit'
-	'{ rlock VERB NAME; echo $? >status; } | cat; exit $(cat status)'
+	'(rlock VERB NAME; echo $? >status); exit $(cat status)'
 	'f() { rlock VERB NAME; return; }; x=$(f) || exit'
 )
 
