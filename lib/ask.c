@@ -221,7 +221,7 @@ enum rlock_status rlock__inquiry_verdict(struct rlock__inquiry *inquiry, enum rl
 
 int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms)
 {
-	int64_t drift_ms = (lease_ms + DRIFT_DIVISOR - 1) / DRIFT_DIVISOR;
+	int64_t drift_ms = lease_ms / DRIFT_DIVISOR + (lease_ms % DRIFT_DIVISOR > 0);
 
 	if (conn->link_count > 1)
 		return lease_ms / SERVERS_DRIFT_DIVISOR + DRIFT_LEAST_MS;
