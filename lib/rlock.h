@@ -330,9 +330,9 @@ RLOCK_API enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_h
 
 /*
  * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name. RLOCK_OK and *out, or
- * RLOCK_NOT_HELD. Its lease is what the server says is left of it, or RLOCK_LEASE_LOST when the key was overwritten with another type; count and
- * token are 0. A fair lock is found as a plain one, which is renewed and given back alike. RLOCK_EKIND when the key is
- * no lock, and nothing says that it was the owner's.
+ * RLOCK_NOT_HELD. Its lease is what the server says is left of it, or RLOCK_LEASE_LOST when the key was overwritten
+ * with another type; count and token are 0. A fair lock is found as a plain one, which is renewed and given back
+ * alike. RLOCK_EKIND when the key is no lock, and nothing says that it was the owner's.
  */
 #define RLOCK_LEASE_LOST (-2)
 RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
