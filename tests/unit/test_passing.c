@@ -33,7 +33,8 @@ static void check_programs(void)
 	check("python3\0time.py\0", PASSING_NOT, "nor a program that is not known");
 	check("/bin/sh\0./timeout\0", PASSING_NOT, "nor a script with the name of a wrapper");
 	check("timeouts\0", PASSING_NOT, "nor a program with a longer name");
-	check("/opt/my timeout/sh\0", PASSING_NOT, "nor one in a directory with a blank in its name");
+	check("/opt/my timeout/sh\0", PASSING_NOT,
+	      "nor one in a directory with a blank in its name");
 	check("-bash\0", PASSING_NOT, "nor a login shell");
 	check("bash\0-e\0script\0-c\0rlock lock a\0", PASSING_NOT,
 	      "nor a script with an argument that looks like a text");
