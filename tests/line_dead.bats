@@ -76,7 +76,12 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "the last ones in line that are killed leave nothing behind them" {
+# Whoever asks for the lock clears the dead away; theirs are the keys for a day else.
+visited() {
+	rlock fair -n a -- true && no_keys
+}
+
+@test "the last ones in line that are killed leave nothing to who comes next" {
 	holds r0 fair a
 	stand_all r1 r2 r3
 	dies r2
@@ -85,16 +90,25 @@ teardown() { watchful_teardown; }
 	leaves r0
 	enters r1
 	leaves r1
-	wait_until 8 no_keys
+	wait_until 8 visited
 }
 
-@test "who was the only one in line, and was killed, is out of it soon after the lock was given back" {
+@test "a Java client that joins a line of dead waiters sleeps for seconds, and keeps its position" {
+	local sleep_ms
 	holds r0 fair a
-	stands r1 a
+	stand_all r1 r2
 	wait_until 5 says_it_listens a r1 1
+	wait_until 5 says_it_listens a r2 1
 	dies r1
+	dies r2
 	leaves r0
-	wait_until 15 no_keys
+	sleep_ms=$(java_locks J1 a)
+	((sleep_ms > 0 && sleep_ms <= 10000)) || fail "sleeps for $sleep_ms ms"
+	(($(redis pttl 'redisson_lock_queue:{a}') > 3600000))
+	(($(redis pttl 'redisson_lock_timeout:{a}') > 3600000))
+	# By its clock the time is over.
+	assert_equal "$(java_locks J1 a "$((sleep_ms + 1000))")" ''
+	java_has_lock a J1
 }
 
 @test "who was the only one in line, and was killed, keeps others out for seconds, not for minutes" {

@@ -171,13 +171,14 @@ local function prune(name, asker)
 	end
 end
 
--- Nobody in the line is heard: all of them may have been cut off at once. What they left ends by itself, unless one
--- of them comes back. By pcall: it would end anyway, only later.
--- FIXME: a Java client that joins them meanwhile loses its position with the keys, since it raises no TTL.
-local function let_expire(name)
-	for _, key in ipairs({ name.queue, name.deadlines, name.waiters }) do
-		if redis.call('PTTL', key) > RETURN_MS then
-			redis.pcall('PEXPIRE', key, RETURN_MS)
+-- Nobody in the line is heard: all of them may have been cut off at once, and keep their places for now. A Java client
+-- that joins them sleeps until the last one's deadline; whoever comes back raises his own again. By pcall: what would
+-- end later anyway is no reason to keep the lock.
+local function lower_deadlines(name, silent)
+	local deadline_ms = now_ms + RETURN_MS
+	for _, owner in ipairs(silent) do
+		if tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0) > deadline_ms then
+			redis.pcall('ZADD', name.deadlines, digits(deadline_ms), owner)
 		end
 	end
 end
@@ -191,7 +192,7 @@ local function drop_silent(name, asker)
 		owner = redis.call('LINDEX', name.queue, #silent)
 	end
 	if #silent > 0 and not owner then
-		let_expire(name)
+		lower_deadlines(name, silent)
 	elseif #silent > 0 and is_heard_all_along(name, owner) then
 		for _, gone in ipairs(silent) do
 			step_out(name, gone)
