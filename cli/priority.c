@@ -1,38 +1,26 @@
 /*
  * Raises priorities. Who needs it, and when, is for the callers to know.
  */
-#include <errno.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include "priority.h"
 
 #define NICE_FIRST (-20)
-/* What setrlimit(2) counts a nice value from. */
-#define NICE_LIMIT_BASE 20
-
-/* As far as a user is allowed whom the system's administrator lets come first (limits.conf). */
-static void raise_to_limit(pid_t pid)
-{
-	struct rlimit limit;
-	int nice, first;
-
-	errno = 0;
-	nice = getpriority(PRIO_PROCESS, (id_t)pid);
-	if (errno != 0 || getrlimit(RLIMIT_NICE, &limit) != 0 ||
-	    limit.rlim_cur > NICE_LIMIT_BASE - NICE_FIRST)
-		return;
-	first = NICE_LIMIT_BASE - (int)limit.rlim_cur;
-	if (first < nice)
-		(void)setpriority(PRIO_PROCESS, (id_t)pid, first);
-}
 
 void priority_raise_for(pid_t pid)
 {
-	if (setpriority(PRIO_PROCESS, (id_t)pid, NICE_FIRST) != 0)
-		raise_to_limit(pid);
+	(void)setpriority(PRIO_PROCESS, (id_t)pid, NICE_FIRST);
 }
 
+/*
+ * A nice value counts among the processes of one session only (sched(7), autogroup): the more sessions have something
+ * to do, the less it helps. What is forked from here on does not inherit it.
+ */
 void priority_raise(void)
 {
-	priority_raise_for(0);
+	const struct sched_param least = { .sched_priority = 1 };
+
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least) != 0)
+		priority_raise_for(0);
 }

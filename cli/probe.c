@@ -15,6 +15,7 @@
 
 #include "../lib/rlock.h"
 #include "fds.h"
+#include "priority.h"
 #include "probe.h"
 #include "renewer.h"
 
@@ -130,6 +131,7 @@ static void be_helper(pid_t parent, int fd, const struct probe_question *questio
 	(void)setsid();
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	fds_close_but(&fd, 1);
+	priority_raise();
 	if (getppid() != parent)
 		_exit(0);
 	for (size_t i = 0; i < count; i++) {

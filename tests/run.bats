@@ -765,21 +765,34 @@ signals_with() {
 	run -7 env --ignore-signal=CHLD rlock run a -- sh -c 'exit 7'
 }
 
-# nice_is PID NICE
-nice_is() {
-	[ "$(ps -o ni= -p "$1" | tr -d ' ')" = "$2" ]
+# has_priority PID CLASS NICE
+has_priority() {
+	local class nice
+	read -r class nice <<<"$(ps -o cls=,ni= -p "$1")"
+	[ "$class $nice" = "$2 $3" ]
 }
 
-@test "rlock and its renewer come first on a busy machine where they may, and the command has the caller's priority" {
-	local nice=$(($(nice) + 3))
-	[ "$(nice -n -40 nice 2>/dev/null)" = -20 ] || skip 'nobody may come first here'
+# comes_first CLASS NICE COMMAND...: rlock and its renewer have that priority under that command, and what rlock runs
+# has its caller's.
+comes_first() {
 	# shellcheck disable=SC2016
-	in_background nice -n 3 rlock run a -- sh -c 'echo $$ >command && exec until_let_go'
-	wait_until 10 has_renewer "$PID"
-	wait_until 10 nice_is "$PID" -20
-	wait_until 10 nice_is "$(renewer_of "$PID")" -20
+	in_background nice -n 3 "${@:3}" sh -c 'echo $$ >keeper && exec rlock run a -- \
+		sh -c "echo \$\$ >command && exec until_let_go"'
 	wait_until 10 test -s command
-	nice_is "$(cat command)" $nice
+	wait_until 10 has_priority "$(cat keeper)" "$1" "$2"
+	wait_until 10 has_priority "$(renewer_of "$(cat keeper)")" "$1" "$2"
+	has_priority "$(cat command)" TS $(($(nice) + 3))
+}
+
+@test "rlock and its renewer come before all others on a busy machine where they may, and the command does not" {
+	chrt --rr 1 true 2>/dev/null || skip 'nobody may come before all others here'
+	comes_first RR - env
+}
+
+@test "rlock and its renewer have the best nice value where they may not come before all others" {
+	[ "$(nice -n -40 nice 2>/dev/null)" = -20 ] || skip 'nobody may have a better nice value here'
+	refuse refused rlock sched_setscheduler EPERM 1 true || skip 'no call can be refused here'
+	comes_first TS -20 refuse refused rlock sched_setscheduler EPERM 1+
 }
 
 @test "the command is in the caller's process group and session" {

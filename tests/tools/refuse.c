@@ -54,6 +54,7 @@ static const struct call known_calls[] = {
 	{ "socketpair", SYS_socketpair },
 	{ "connect", SYS_connect },
 	{ "pipe2", SYS_pipe2 },
+	{ "sched_setscheduler", SYS_sched_setscheduler },
 	{ "dup", SYS_dup },
 	{ "fcntl", SYS_fcntl },
 	{ "eventfd2", SYS_eventfd2 },
