@@ -6,6 +6,7 @@
 #   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
 #   TOOLS_DIR      the tests' own programs, next in it (build/tools)
 #   BATS, JOBS     the bats to use, and how many files at a time (as many as there are processors)
+#   ALONE          files beside which no other one is run
 #   LIMIT          seconds after which a file is stopped (600)
 #   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
 #   UNIT_WRAPPER   goes before each program
@@ -15,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
-: "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
+: "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}" "${ALONE:=}"
 # One more would be sooner done; but leases of a second or two, which many tests watch, do not stand a crowd.
 [ -n "$JOBS" ] || JOBS=$(nproc)
 RLOCK_BIN=$(realpath "$RLOCK_BIN")
@@ -119,9 +120,23 @@ show() {
 	} >>"$work/failures"
 }
 
+is_alone() {
+	[[ " $ALONE " = *" ${files[$1]} "* ]]
+}
+
+# may_begin INDEX: what is to run alone waits for all before it, and all behind it wait for it.
+may_begin() {
+	local index
+	[ ${#running[@]} -gt 0 ] || return 0
+	[ ${#running[@]} -lt "$JOBS" ] && ! is_alone "$1" || return
+	for index in "${running[@]}"; do
+		! is_alone "$index" || return
+	done
+}
+
 next=0
 while [ "$shown" -lt ${#files[@]} ]; do
-	while [ "$next" -lt ${#files[@]} ] && [ ${#running[@]} -lt "$JOBS" ]; do
+	while [ "$next" -lt ${#files[@]} ] && may_begin "$next"; do
 		begin "$next"
 		next=$((next + 1))
 	done
