@@ -95,9 +95,9 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -
 LANGUAGE := -std=c11 -D_GNU_SOURCE
 
 # By the directory of the source. lib's objects go into the archive and into the shared library.
-FLAGS_lib = -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS)
-FLAGS_cli = -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
-FLAGS_tests = -fPIC -Ilib -Icli $(HIREDIS_CFLAGS)
+FLAGS_lib = -iquote lib -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS)
+FLAGS_cli = -iquote . -iquote cli -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
+FLAGS_tests = -iquote . -iquote lib -iquote cli -fPIC $(HIREDIS_CFLAGS)
 # By the tree that it is built into; the user's come last and win.
 CC_main = $(CC)
 FLAGS_main = $(HARDEN) $(CPPFLAGS) $(CFLAGS)
@@ -115,8 +115,8 @@ LDFLAGS_fuzz = -fsanitize=fuzzer $(SANITIZE) -Wl,--as-needed -pthread $(SANITIZE
 # ---- files ----
 
 SCRIPTS := $(wildcard lua/*.lua lua/inc/*.lua)
-LIB_OBJECTS := $(patsubst %.c,%.o,$(wildcard lib/*.c)) lib/scripts.gen.o
-CLI_OBJECTS := $(patsubst %.c,%.o,$(wildcard cli/*.c))
+LIB_OBJECTS := $(patsubst %.c,%.o,$(wildcard lib/*.c lib/*/*.c)) lib/scripts.gen.o
+CLI_OBJECTS := $(patsubst %.c,%.o,$(wildcard cli/*.c cli/*/*.c))
 UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(patsubst %.c,%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -129,9 +129,9 @@ PAGES := $(wildcard man/*.[1-9])
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
 
 # Our own C for the tools that read it.
-SOURCES := $(wildcard $(addsuffix /*.c,lib cli tests/unit tests/fuzz tests/model tests/tools tests/valgrind \
+SOURCES := $(wildcard $(addsuffix /*.c,lib lib/* cli cli/* tests/unit tests/fuzz tests/model tests/tools tests/valgrind \
 	tests/bench))
-HEADERS := $(wildcard $(addsuffix /*.h,lib cli tests/unit tests/fuzz tests/model tests/tools tests/valgrind \
+HEADERS := $(wildcard $(addsuffix /*.h,lib lib/* cli cli/* tests/unit tests/fuzz tests/model tests/tools tests/valgrind \
 	tests/bench))
 # Of the tests' commands only those that are shell: some are Python.
 SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats \
@@ -163,7 +163,7 @@ $1/%.o: %.c $1/flags
 		$$(FLAGS_$2) -MMD -MP -c -o $$@ $$<
 
 $1/lib/scripts.gen.o: $(BUILD)/scripts.gen.c $1/flags
-	$$(call step,CC)$$(CC_$2) $$(LANGUAGE) $$(WARNINGS) -Wno-overlength-strings -Ilib $$(FLAGS_lib) \
+	$$(call step,CC)$$(CC_$2) $$(LANGUAGE) $$(WARNINGS) -Wno-overlength-strings $$(FLAGS_lib) \
 		$$(FLAGS_$2) -MMD -MP -c -o $$@ $$<
 
 $1/librlock.a: $$(addprefix $1/,$$(LIB_OBJECTS))
@@ -300,7 +300,7 @@ check-chaos: all $(tools) ## count how often each guarantee holds under faults: 
 
 # The model of how a lock is held; tests/model compares the library with one of another sort.
 .PHONY: check-model
-check-model: | prepare ## have spin go through the model of how a lock is held, cli/holding.pml
+check-model: | prepare ## have spin go through the model of how a lock is held, cli/hold/holding.pml
 	$(Q)SPIN_DIR=$(BUILD)/spin CC='$(CC)' $(if $(JOBS),JOBS=$(JOBS)) tests/spin.sh
 
 .PHONY: unit
@@ -339,7 +339,7 @@ bench: all $(bench) $(tools) ## measure, beside what one would otherwise take; Q
 
 # ---- reading ----
 
-LINTS := lint-format lint-header lint-tidy lint-cppcheck lint-shell lint-man lint-paths
+LINTS := lint-format lint-header lint-includes lint-tidy lint-cppcheck lint-shell lint-man lint-paths
 .PHONY: lint $(LINTS)
 lint: $(LINTS) ## clang-format, clang-tidy, cppcheck, shellcheck, mandoc
 $(LINTS): | prepare
@@ -352,6 +352,9 @@ lint-header:
 	$(Q)clang -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c lib/rlock.h
 	$(Q)clang -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ lib/rlock.h
 
+lint-includes:
+	$(Q)tools/includes.sh
+
 # It always says something; only a failure is worth reading.
 lint-tidy:
 	$(Q)printf '%s\n' $(SOURCES) | xargs -P "$$(nproc)" -n 1 sh -c 'out=$$(clang-tidy --quiet "$$1" -- \
@@ -360,7 +363,7 @@ lint-tidy:
 
 lint-cppcheck:
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
-		--error-exitcode=1 --suppress=missingIncludeSystem -D_GNU_SOURCE -Ilib -Icli $(SOURCES)
+		--error-exitcode=1 --suppress=missingIncludeSystem -D_GNU_SOURCE -I. -Ilib -Icli $(SOURCES)
 
 lint-shell:
 	$(Q)shellcheck $(SHELL_FILES)

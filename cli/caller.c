@@ -8,12 +8,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/exits.h"
+#include "base/say.h"
 #include "caller.h"
-#include "exits.h"
 #include "local.h"
-#include "names.h"
-#include "say.h"
-#include "usage.h"
+#include "options/names.h"
+#include "options/usage.h"
 
 /* What the library says of a server that may be the wrong one; of others it has more to say. */
 #define UNREACHED "cannot reach "

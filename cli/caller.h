@@ -5,10 +5,10 @@
 #ifndef CALLER_H
 #define CALLER_H
 
-#include "../lib/rlock.h"
-#include "held.h"
-#include "opts.h"
-#include "session.h"
+#include "lib/rlock.h"
+#include "options/opts.h"
+#include "process_lock/held.h"
+#include "process_lock/session.h"
 
 /* The owner on the server of an --owner: no owner of a process ends in 0. */
 #define OWNER_FORMAT "%s:0"

@@ -5,7 +5,7 @@
 #ifndef CLI_H
 #define CLI_H
 
-#include "opts.h"
+#include "options/opts.h"
 
 int cmd_lock(const struct verb *verb, struct opts *opts);   /* run, lock */
 int cmd_unlock(const struct verb *verb, struct opts *opts); /* unlock */

@@ -14,23 +14,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/duration.h"
+#include "base/exits.h"
+#include "base/say.h"
 #include "caller.h"
 #include "cli.h"
-#include "duration.h"
-#include "exits.h"
-#include "fds.h"
-#include "held.h"
-#include "job.h"
-#include "keeper.h"
-#include "kernel.h"
-#include "names.h"
-#include "passing.h"
-#include "procs.h"
-#include "renewer.h"
-#include "runtime.h"
-#include "say.h"
-#include "session.h"
-#include "usage.h"
+#include "hold/job.h"
+#include "hold/keeper.h"
+#include "hold/renewer.h"
+#include "options/names.h"
+#include "options/usage.h"
+#include "process_lock/held.h"
+#include "process_lock/passing.h"
+#include "process_lock/runtime.h"
+#include "process_lock/session.h"
+#include "sys/fds.h"
+#include "sys/kernel.h"
+#include "sys/procs.h"
 
 #define PROGRESS_MS 1000
 #define RELEASE_MS 5000

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/duration.h"
+#include "base/exits.h"
+#include "base/say.h"
 #include "caller.h"
 #include "cli.h"
-#include "duration.h"
-#include "exits.h"
-#include "held.h"
-#include "names.h"
-#include "say.h"
-#include "session.h"
+#include "options/names.h"
+#include "process_lock/held.h"
+#include "process_lock/session.h"
 
 /* Renew one hold and print; lost_code is what a hold that has gone means here. */
 static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,

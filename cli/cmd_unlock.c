@@ -11,15 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/exits.h"
+#include "base/say.h"
 #include "caller.h"
 #include "cli.h"
-#include "exits.h"
-#include "held.h"
-#include "names.h"
-#include "procs.h"
-#include "say.h"
-#include "session.h"
-#include "signals.h"
+#include "options/names.h"
+#include "process_lock/held.h"
+#include "process_lock/session.h"
+#include "sys/procs.h"
+#include "sys/signals.h"
 
 #define RELEASE_MS 5000
 #define RENEWER_MS 1000

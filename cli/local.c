@@ -20,11 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exits.h"
-#include "fds.h"
+#include "base/exits.h"
+#include "base/say.h"
 #include "local.h"
-#include "runtime.h"
-#include "say.h"
+#include "process_lock/runtime.h"
+#include "sys/fds.h"
 
 #define SOCKET_FILE "local.sock"
 #define LOCK_FILE "local.lock"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../lib/rlock.h"
+#include "lib/rlock.h"
 
 /*
  * Turn a local: URL into the socket of the private server, and start that if none answers. Many may

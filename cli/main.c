@@ -8,11 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/exits.h"
+#include "base/say.h"
 #include "cli.h"
-#include "exits.h"
-#include "nearest.h"
-#include "say.h"
-#include "usage.h"
+#include "options/help.h"
+#include "options/load.h"
+#include "options/nearest.h"
+#include "options/opttable.h"
+#include "options/usage.h"
 
 #ifndef HIREDIS_VERSION_TEXT
 #define HIREDIS_VERSION_TEXT "unknown"
@@ -104,7 +107,7 @@ static int help_on(const char *name)
 	else if (verb == NULL)
 		return say_no_verb(name);
 	else
-		opts_print_help(verb);
+		help_print(verb);
 	return output_end();
 }
 
@@ -173,7 +176,7 @@ static int say_option_first(int argc, char **argv)
 	size_t place = 1;
 	size_t span;
 
-	while (place < count && (span = usage_option_span(VERBS_ALL, argv[place])) > 0)
+	while (place < count && (span = opt_span(VERBS_ALL, argv[place])) > 0)
 		place += span;
 	if (place < count && verb_find(argv[place]) != NULL) {
 		usage_begin(&line, argv[place]);
@@ -194,14 +197,14 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 {
 	struct opts opts;
 	bool is_done = false;
-	int code = opts_read(verb, argc, argv, &opts, &is_done);
+	int code = load_opts(verb, argc, argv, &opts, &is_done);
 
 	if (code != 0)
 		return code;
 	if (is_done)
 		return output_end();
 	code = verb->main(verb, &opts);
-	opts_free(&opts);
+	load_free(&opts);
 	return code;
 }
 

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "ask.h"
+#include "conn.h"
+#include "net/link.h"
+#include "redis/script.h"
+#include "rlock.h"
 
 /*
  * Clocks run at their own pace. Those of two machines that nobody sets right differ by less than a thousandth;

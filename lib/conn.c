@@ -4,7 +4,10 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "conn.h"
+#include "net/link.h"
+#include "rlock.h"
+#include "url/url.h"
 
 enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count,
 				 const struct rlock_conn_opts *opts, struct rlock_conn **out)

@@ -5,7 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "internal.h"
+#include "ask.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/link.h"
+#include "owner.h"
+#include "redis/keys.h"
+#include "redis/script.h"
+#include "rlock.h"
 
 /* Ask all servers, once. Where it is not held there is nothing to do. */
 static enum rlock_status ask(struct rlock__inquiry *inquiry, const struct rlock__script *script,
@@ -166,8 +173,8 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 		if (reply->elements != 4 || reply->element[3]->type != REDIS_REPLY_ERROR)
 			return rlock__fail_reply(link, &rlock__script_break);
 		breaking->is_untold = true;
-		(void)rlock__refusal(link, reply->element[3]->str, reply->element[3]->len,
-				     &rlock__script_break);
+		(void)rlock__fail_refused(link, reply->element[3]->str, reply->element[3]->len,
+					  rlock__script_break.body);
 		return RLOCK_OK;
 	case BREAK_OTHER_HOLDER:
 		return rlock__fail(link, RLOCK_BUSY, "held by %s", breaking->was_out);

@@ -7,7 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "ask.h"
+#include "base/clock.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/link.h"
+#include "redis/keys.h"
+#include "redis/kind.h"
+#include "redis/script.h"
+#include "rlock.h"
 
 #define PAUSE_MIN_MS 20
 #define PAUSE_MAX_MS 1000

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "internal.h"
+#include "net/link.h"
+#include "owner.h"
+#include "rlock.h"
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:"
 

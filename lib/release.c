@@ -6,7 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "ask.h"
+#include "base/clock.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/link.h"
+#include "redis/kind.h"
+#include "redis/script.h"
+#include "release.h"
+#include "rlock.h"
 
 /* How long the first delivery may take; each further one twice as long. */
 #define FIRST_TRY_MS 1000
@@ -67,7 +75,8 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 
 		if (result->type == REDIS_REPLY_ERROR) {
 			delivery->is_untold[index] = true;
-			(void)rlock__refusal(link, result->str, result->len, delivery->script);
+			(void)rlock__fail_refused(link, result->str, result->len,
+						  delivery->script->body);
 			rlock__fail_name(link, i);
 			continue;
 		}

@@ -4,7 +4,13 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#include "internal.h"
+#include "ask.h"
+#include "conn.h"
+#include "hold.h"
+#include "redis/kind.h"
+#include "redis/script.h"
+#include "rlock.h"
+#include "try.h"
 
 /* How long a server may take to take again what it forgot. */
 #define AGAIN_MS 500

@@ -7,7 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "ask.h"
+#include "base/text.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/link.h"
+#include "redis/keys.h"
+#include "redis/kind.h"
+#include "redis/script.h"
+#include "release.h"
+#include "rlock.h"
+#include "try.h"
 
 /* A try gets at least this long, even when the wait is about to end. */
 #define TRY_MIN_MS 250

@@ -10,7 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/link.h"
+#include "owner.h"
+#include "redis/keys.h"
+#include "redis/kind.h"
+#include "rlock.h"
+#include "try.h"
 
 /* A waiter whose server went away goes on for so long when it has no wait time of its own. */
 #define LOST_SERVER_MS 60000

@@ -19,7 +19,7 @@ expand() {
 
 {
 	echo '/* Made by lua/embed.sh: do not edit. */'
-	echo '#include "internal.h"'
+	echo '#include "redis/script.h"'
 	for script in "$here"/*.lua; do
 		name=$(basename "$script" .lua)
 		body=$(expand "$script")

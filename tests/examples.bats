@@ -631,7 +631,7 @@ listed_variables() {
 }
 
 @test "rlock(1) lists each environment variable that the program reads" {
-	grep -ohE 'getenv\("[A-Z_]+"\)' "$TOP"/cli/*.c "$TOP"/lib/*.c | cut -d '"' -f 2 | sort -u >asked
+	grep -ohE 'getenv\("[A-Z_]+"\)' "$TOP"/{cli,lib}/{,*/}*.c | cut -d '"' -f 2 | sort -u >asked
 	listed_variables | sort -u >listed
 	assert [ -s asked ]
 	run -0 comm -23 asked listed

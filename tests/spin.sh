@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Has spin go through the model of how a lock is held, cli/holding.pml: what is promised, in the scenarios that
+# Has spin go through the model of how a lock is held, cli/hold/holding.pml: what is promised, in the scenarios that
 # have something to say about it, and each mutant, which breaks a rule of the design and has to be found out.
 # One line for each, and one that counts them, as run.sh has it.
 #
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${SPIN_DIR:=build/spin}" "${CC:=cc}" "${JOBS:=$(nproc)}" "${MEMORY_MB:=1000}"
-model=$PWD/cli/holding.pml
+model=$PWD/cli/hold/holding.pml
 
 # What is checked, where, and what is broken.
 runs='

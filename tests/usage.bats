@@ -522,7 +522,7 @@ bad_url() {
 
 @test "the manual lists every exit status that the program has" {
 	local code
-	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$BATS_TEST_DIRNAME/../cli/exits.h" | sort -u >codes
+	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$BATS_TEST_DIRNAME/../cli/base/exits.h" | sort -u >codes
 	assert [ -s codes ]
 	while read -r code; do
 		run -0 grep -x "\.It $code" <(sed -n '/^\.Sh EXIT STATUS/,/^\.Sh G/p' "$BATS_TEST_DIRNAME/../man/rlock.1")

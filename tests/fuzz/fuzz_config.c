@@ -1,5 +1,5 @@
 /*
- * cli/config.c, and what becomes of its options: the input is a configuration file, and the command line
+ * cli/options/config.c, and what becomes of its options: the input is a configuration file, and the command line
  * says nothing but where it is. It is read to the end, or there is one of the exit codes of the manual.
  */
 #include <stdio.h>
@@ -7,8 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "exits.h"
-#include "opts.h"
+#include "base/exits.h"
+#include "options/load.h"
+#include "options/opts.h"
 
 #include "fuzz.h"
 
@@ -47,11 +48,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int code;
 
 	write_config(data, size);
-	code = opts_read(&verb, 5, argv, &opts, &is_done);
+	code = load_opts(&verb, 5, argv, &opts, &is_done);
 	ALWAYS(!is_done && (code == 0 || code == EXIT_CONFIG));
 	if (code != 0)
 		return 0;
 	check_opts(&opts);
-	opts_free(&opts);
+	load_free(&opts);
 	return 0;
 }

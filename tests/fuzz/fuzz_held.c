@@ -1,11 +1,11 @@
 /*
- * cli/held.c: RLOCK_HELD may hold anything, for whoever calls us can set it. What is taken from there is
+ * cli/process_lock/held.c: RLOCK_HELD may hold anything, for whoever calls us can set it. What is taken from there is
  * well formed, and our own word behind it is found again.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "held.h"
+#include "process_lock/held.h"
 
 #include "fuzz.h"
 

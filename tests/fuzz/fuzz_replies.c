@@ -21,7 +21,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "base/clock.h"
+#include "conn.h"
+#include "hold.h"
+#include "rlock.h"
+#include "url/url.h"
 
 #include "fuzz.h"
 
@@ -137,7 +141,7 @@ static void server_hang_up(void)
 	server.speaking = -1;
 }
 
-/* ---- the library's clock, instead of lib/clock.c ---- */
+/* ---- the library's clock, instead of lib/base/clock.c ---- */
 
 int64_t rlock_now_ms(void)
 {

@@ -1,5 +1,5 @@
 /*
- * cli/session.c: the file of a lock without a command. The first line of the input is what the file is
+ * cli/process_lock/session.c: the file of a lock without a command. The first line of the input is what the file is
  * called, an empty one standing for a name that fits this process; the rest is what it holds. Whatever
  * is read from there is written, and reads as the same again.
  */
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "procs.h"
-#include "session.h"
+#include "process_lock/session.h"
+#include "sys/procs.h"
 
 #include "fuzz.h"
 

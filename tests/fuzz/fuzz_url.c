@@ -1,11 +1,12 @@
 /*
- * lib/url.c, and lib/text.c below it: a URL that is accepted has one text that stands for its server, and
+ * lib/url/url.c, and lib/base/text.c below it: a URL that is accepted has one text that stands for its server, and
  * its password is shown to nobody.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "rlock.h"
+#include "url/url.h"
 
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 /*
  * duration.c: what is a duration and what isn't, the rounding, the limit, and the way back.
  */
-#include "duration.h"
+#include "base/duration.h"
 
 #include "unit.h"
 

@@ -3,8 +3,8 @@
  */
 #include <sys/wait.h>
 
-#include "exits.h"
-#include "job.h"
+#include "base/exits.h"
+#include "hold/job.h"
 
 #include "unit.h"
 

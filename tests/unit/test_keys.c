@@ -3,7 +3,9 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "base/text.h"
+#include "redis/keys.h"
+#include "rlock.h"
 
 #include "unit.h"
 

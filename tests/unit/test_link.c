@@ -15,7 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "base/text.h"
+#include "net/link.h"
+#include "redis/script.h"
+#include "rlock.h"
+#include "url/url.h"
 
 #include "unit.h"
 

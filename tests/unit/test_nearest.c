@@ -1,7 +1,7 @@
 /*
  * nearest.c: the word that was meant.
  */
-#include "nearest.h"
+#include "options/nearest.h"
 
 #include "unit.h"
 

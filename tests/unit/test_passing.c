@@ -1,7 +1,7 @@
 /*
  * passing.c: what a caller's command line tells about whether the caller goes on behind the call.
  */
-#include "passing.h"
+#include "process_lock/passing.h"
 
 #include "unit.h"
 

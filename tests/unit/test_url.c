@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <sys/un.h>
 
-#include "internal.h"
+#include "rlock.h"
+#include "url/url.h"
 
 #include "unit.h"
 

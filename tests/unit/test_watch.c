@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "watch.h"
+#include "hold/watch.h"
 
 #include "unit.h"
 

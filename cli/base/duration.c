@@ -1,0 +1,121 @@
+/*
+ * Durations as people write them, to whole milliseconds and back.
+ * Which durations an option takes, and what to tell whoever wrote a bad one, is opts.c's business.
+ */
+#include "base/duration.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DAY_MS INT64_C(86400000)
+#define LONGEST_MS (10000 * DAY_MS)
+
+static const struct unit {
+	const char *name;
+	int64_t ms;
+} units[] = {
+	{ "d", DAY_MS }, { "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 },
+};
+
+#define UNIT_COUNT (sizeof(units) / sizeof(units[0]))
+
+/* The length of a unit in ms; no name means seconds; 0 for an unknown one. */
+static int64_t unit_ms(const char *name)
+{
+	size_t i;
+
+	if (name[0] == '\0')
+		return 1000;
+	for (i = 0; i < UNIT_COUNT; i++) {
+		if (strcmp(name, units[i].name) == 0)
+			return units[i].ms;
+	}
+	return 0;
+}
+
+/* The digits as a number, or -1 when that is above limit. */
+static int64_t whole_value(const char *digits, size_t count, int64_t limit)
+{
+	int64_t value = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		value = value * 10 + (digits[i] - '0');
+		if (value > limit)
+			return -1;
+	}
+	return value;
+}
+
+/*
+ * The digits behind the point as a part of unit, rounded up. From the last digit to the first, so
+ * that any number of them is exact: 0.d1d2... of a unit is a tenth of (d1 units + 0.d2... of one).
+ */
+static int64_t fraction_value(const char *digits, size_t count, int64_t unit)
+{
+	int64_t value = 0;
+	bool has_rest = false;
+
+	while (count > 0) {
+		int64_t tenths = (digits[--count] - '0') * unit + value;
+
+		has_rest = has_rest || tenths % 10 != 0;
+		value = tenths / 10;
+	}
+	return has_rest ? value + 1 : value;
+}
+
+bool duration_parse(const char *text, int64_t *out_ms)
+{
+	static const char digits[] = "0123456789";
+	size_t whole_len = strspn(text, digits);
+	const char *fraction = text + whole_len;
+	size_t fraction_len = 0;
+	int64_t unit, whole, value;
+
+	if (*fraction == '.')
+		fraction_len = strspn(++fraction, digits);
+	if (whole_len + fraction_len == 0)
+		return false;
+	unit = unit_ms(fraction + fraction_len);
+	if (unit == 0)
+		return false;
+	whole = whole_value(text, whole_len, LONGEST_MS / unit);
+	if (whole < 0)
+		return false;
+	value = whole * unit + fraction_value(fraction, fraction_len, unit);
+	if (value > LONGEST_MS)
+		return false;
+	*out_ms = value;
+	return true;
+}
+
+char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX])
+{
+	const char *sign = ms < 0 ? "-" : "";
+	/* Not -ms, which INT64_MIN has not got. */
+	uint64_t left = ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms;
+	size_t i;
+
+	if (left == 0) {
+		(void)snprintf(out, DURATION_TEXT_MAX, "0s");
+		return out;
+	}
+	if (left > 1000 && left % 1000 != 0) {
+		int len = snprintf(out, DURATION_TEXT_MAX, "%s%" PRIu64 ".%03" PRIu64, sign,
+				   left / 1000, left % 1000);
+
+		while (out[len - 1] == '0')
+			len--;
+		out[len++] = 's';
+		out[len] = '\0';
+		return out;
+	}
+	for (i = 0; left % (uint64_t)units[i].ms != 0; i++)
+		;
+	(void)snprintf(out, DURATION_TEXT_MAX, "%s%" PRIu64 "%s", sign,
+		       left / (uint64_t)units[i].ms, units[i].name);
+	return out;
+}

@@ -1,0 +1,132 @@
+/*
+ * Messages for people: one line, one write(2), so that lines of many processes do not mix.
+ * What a message says is the caller's business; what comes from outside is escaped by the caller.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/say.h"
+#include "lib/rlock.h"
+
+#define PREFIX "rlock: "
+#define ELLIPSIS "..."
+
+/* How long a message waits for room in a pipe, or on a terminal that was stopped. */
+#define PATIENCE_MS 5000
+
+static bool is_quiet;
+static bool is_verbose;
+static bool is_stuck; /* there was no room for the last message */
+static int64_t latest_ms = INT64_MAX;
+
+void say_setup(bool quiet, bool verbose)
+{
+	is_quiet = quiet;
+	is_verbose = verbose;
+}
+
+bool say_is_verbose(void)
+{
+	return is_verbose;
+}
+
+/* Where to cut so that size bytes and an ellipsis fit, and no character is left in halves. */
+static size_t cut_at(const char *text, size_t size)
+{
+	size_t len = size - strlen(ELLIPSIS);
+
+	while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+		len--;
+	return len;
+}
+
+void say_not_after(int64_t deadline_ms)
+{
+	latest_ms = deadline_ms;
+}
+
+/*
+ * Whether a line can be written without waiting for somebody who reads nothing: a lock is not held for him, and
+ * nobody can end a process that waits there. Who let one line wait in vain need not have the next ones do so.
+ */
+static bool has_room(void)
+{
+	int64_t now_ms = rlock_now_ms(), until_ms = now_ms + (is_stuck ? 0 : PATIENCE_MS);
+	struct pollfd out = { STDERR_FILENO, POLLOUT, 0 };
+
+	is_stuck = rlock_poll(&out, 1, until_ms < latest_ms ? until_ms : latest_ms) == 0;
+	return !is_stuck;
+}
+
+__attribute__((format(printf, 1, 0))) static void say(const char *format, va_list args)
+{
+	char line[PIPE_BUF] = PREFIX; /* a pipe takes so much in one piece */
+	const size_t start = strlen(PREFIX);
+	const size_t room = sizeof(line) - start - 1; /* a newline takes the place of the NUL */
+	int saved_errno = errno;
+	int wanted = vsnprintf(line + start, room + 1, format, args);
+	size_t len = wanted < 0 ? 0 : (size_t)wanted;
+	size_t i;
+
+	if (len > room) {
+		len = cut_at(line + start, room);
+		memcpy(line + start + len, ELLIPSIS, strlen(ELLIPSIS));
+		len += strlen(ELLIPSIS);
+	}
+	/* A last net: whatever came in, one message stays one line. */
+	for (i = start; i < start + len; i++) {
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+	}
+	line[start + len] = '\n';
+	/* There is nobody left to tell when stderr is closed or full. */
+	if (has_room())
+		(void)!write(STDERR_FILENO, line, start + len + 1);
+	errno = saved_errno;
+}
+
+void say_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+void say_warning(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+void say_note(const char *format, ...)
+{
+	va_list args;
+
+	if (is_quiet)
+		return;
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+void say_step(const char *format, ...)
+{
+	va_list args;
+
+	if (!is_verbose)
+		return;
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}

@@ -1,0 +1,59 @@
+/*
+ * Waits for leftover processes: one of them is enough to keep the lock, and the kernel tells when that one ends.
+ * Which processes these are is procs.c's business, what their end means keeper.c's and renewer.c's.
+ */
+#include <unistd.h>
+
+#include "hold/leftovers.h"
+#include "sys/fds.h"
+
+/* Where the kernel can't tell an end, for want of a descriptor, say: soon at first, then less often. */
+#define PACE_MIN_MS 5
+#define PACE_MAX_MS 1000
+
+void leftovers_init(struct leftovers *leftovers)
+{
+	*leftovers = (struct leftovers){ .fd = -1, .again_ms = INT64_MAX };
+}
+
+void leftovers_clear(struct leftovers *leftovers)
+{
+	if (leftovers->fd >= 0)
+		(void)close(leftovers->fd);
+	leftovers->fd = -1;
+}
+
+static void look_again_later(struct leftovers *leftovers, int64_t now_ms)
+{
+	leftovers->pace_ms = leftovers->pace_ms == 0 ? PACE_MIN_MS : leftovers->pace_ms * 2;
+	if (leftovers->pace_ms > PACE_MAX_MS)
+		leftovers->pace_ms = PACE_MAX_MS;
+	leftovers->again_ms = now_ms + leftovers->pace_ms;
+}
+
+bool leftovers_are_due(const struct leftovers *leftovers, int64_t now_ms)
+{
+	if (leftovers->fd >= 0)
+		return fd_is_ready(leftovers->fd);
+	return leftovers->again_ms == INT64_MAX || now_ms >= leftovers->again_ms;
+}
+
+bool leftovers_look(struct leftovers *leftovers, const struct proc_roots *roots, int64_t now_ms)
+{
+	bool was_none = leftovers->is_none;
+	struct proc one = { 0 };
+
+	leftovers_clear(leftovers);
+	leftovers->again_ms = INT64_MAX;
+	leftovers->is_none = !procs_run(roots, &one);
+	/* One look may miss a process that is within its exec, and shows no environment, or that was just born. */
+	if (leftovers->is_none && was_none)
+		return false;
+	if (one.pid > 0)
+		leftovers->fd = proc_open(one.pid, one.start);
+	if (leftovers->fd < 0)
+		look_again_later(leftovers, now_ms);
+	else
+		leftovers->pace_ms = 0;
+	return true;
+}

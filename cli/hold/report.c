@@ -1,0 +1,94 @@
+/*
+ * Puts what happened to a lock and its command into one line each.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/duration.h"
+#include "base/say.h"
+#include "hold/report.h"
+#include "options/names.h"
+
+static void clock_text(char out[16])
+{
+	time_t now = time(NULL);
+	struct tm local;
+
+	if (localtime_r(&now, &local) == NULL || strftime(out, 16, "%H:%M:%S", &local) == 0)
+		memcpy(out, "?", 2);
+}
+
+static const char *consequence(enum on_lost on_lost)
+{
+	switch (on_lost) {
+	case ON_LOST_IGNORE:
+		return "the command runs on without it";
+	case ON_LOST_TERM:
+		return "the command was sent TERM";
+	case ON_LOST_DEFAULT:
+	case ON_LOST_KILL:
+		break;
+	}
+	return "stopping the command";
+}
+
+void report_lost(const struct opts *opts, const struct watch *watch)
+{
+	const char *then = consequence(watch->on_lost);
+	int64_t silent_ms = rlock_now_ms() - watch->sent_ms;
+	char name[NAME_SHOWN_MAX], at[16], silent[DURATION_TEXT_MAX];
+
+	(void)name_show(opts, watch->lost_name, name);
+	clock_text(at);
+	if (watch->is_broken)
+		say_error("%s: lock lost at %s: %s: %s", name, at, watch->why, then);
+	else
+		say_error("%s: lock lost at %s: not renewed for %s: %s: %s", name, at,
+			  duration_print(silent_ms, silent),
+			  watch->why[0] != '\0' ? watch->why : "the renewer did not run", then);
+}
+
+void report_stop(const struct opts *opts, enum stop_reason reason)
+{
+	char name[NAME_SHOWN_MAX], limit[DURATION_TEXT_MAX];
+
+	(void)name_show(opts, 0, name);
+	if (reason == STOP_LEASE)
+		say_error("%s: the lease of %s ends: stopping the command", name,
+			  duration_print(opts->lease_ms, limit));
+	else if (reason == STOP_MAX_RUN)
+		say_error("%s: the command ran for %s: stopping it", name,
+			  duration_print(opts->max_run_ms, limit));
+}
+
+void report_refused(const struct opts *opts, const struct proc *proc)
+{
+	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
+
+	say_warning("%s: may not stop process %d (%s): the lock is kept until it ends, if it can "
+		    "be",
+		    name_show(opts, 0, name), (int)proc->pid,
+		    rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
+}
+
+void report_unread(const struct opts *opts, const struct proc *proc, size_t more)
+{
+	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX], others[48] = "";
+
+	if (more > 0)
+		(void)snprintf(others, sizeof(others), " and %zu more", more);
+	say_warning("%s: cannot read the environment of process %d (%s)%s: not terminated, even if "
+		    "it is one of the command's",
+		    name_show(opts, 0, name), (int)proc->pid,
+		    rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)), others);
+}
+
+void report_unheard(const struct opts *opts, const struct proc *command, int signal)
+{
+	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
+
+	say_warning("%s: may not pass signal %d on to process %d (%s)", name_show(opts, 0, name),
+		    signal, (int)command->pid,
+		    rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
+}

@@ -1,0 +1,115 @@
+/*
+ * What keeper and renewer know together, on one shared page: until when the lock is safe, whether
+ * and why the command is to be stopped, and who the command is. Either of them acts on it alone
+ * when the other is dead or stopped. What "act" means for processes is stop.c's business.
+ */
+#ifndef WATCH_H
+#define WATCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/rlock.h"
+#include "options/opts.h"
+
+#define WATCH_WHY_MAX 400
+
+enum stop_reason {
+	STOP_NONE,
+	STOP_LOST,     /* the lock is lost, or will be before it can be renewed */
+	STOP_LEASE,    /* the fixed lease is at its end */
+	STOP_MAX_RUN,  /* --max-run */
+	STOP_REST,     /* the command was stopped: so is what it left behind */
+	STOP_ORPHANED, /* --kill-child, and the keeper is dead */
+};
+
+enum { JOB_NOT_STARTED = 0, JOB_NEVER = -1 };
+
+struct watch {
+	/* Set before the renewer is forked, and never after. */
+	int64_t lease_ms;
+	int64_t grace_ms;
+	int64_t had_ms; /* when the lock was had */
+	int64_t at_least_ms;
+	int64_t max_run_end_ms; /* INT64_MAX: no limit */
+	bool is_fixed_lease;
+	bool is_shared;     /* a read lock: other readers renew it as well */
+	bool is_for_caller; /* no command of ours: the job is the calling process */
+	bool kill_child;
+	bool wait_all;         /* the job has ended when all of its processes have */
+	bool adopts_strangers; /* whom the keeper adopts is the command's: it had no children before */
+	enum on_lost on_lost;
+	char hold_id[RLOCK_HOLD_ID_MAX];
+
+	_Atomic int64_t sent_ms;       /* when the last good renewal was sent */
+	_Atomic int64_t lateness_ms;   /* of the worst wake-up of late */
+	_Atomic int reason;            /* enum stop_reason: the first one counts */
+	_Atomic int64_t reason_ms;     /* when it was set */
+	atomic_bool is_lost;           /* whatever that did to the command */
+	atomic_bool is_broken;         /* lost, and the server said so */
+	_Atomic int64_t lost_at_ms;    /* when it was found to be */
+	_Atomic size_t lost_name;      /* which of the names that was about */
+	atomic_bool is_term_sent;      /* TERM has gone to all of the command's processes */
+	atomic_bool was_told_to_end;   /* TERM, INT or QUIT was passed on to the command */
+	atomic_bool is_committed;      /* is_for_caller: the lock is the caller's now */
+	atomic_bool is_keeper_stopped; /* it stopped itself, because the command was */
+	_Atomic pid_t job_pid;
+	_Atomic uint64_t job_start; /* its start time in the kernel's ticks; 0: not known yet */
+	_Atomic int64_t
+		job_gone_ms; /* by then the renewer saw it gone, with wait_all whole; 0: it has not */
+	char why[WATCH_WHY_MAX]; /* what the last renewal met; the renewer writes it */
+};
+
+/* A page that fork shares; NULL with errno. */
+struct watch *watch_new(void);
+void watch_free(struct watch *watch);
+
+/* How long after the sending of a good renewal the next one is due. */
+int64_t watch_renewal_ms(const struct watch *watch);
+
+/* When the lease ends on the server at the earliest, counted from the last good renewal. */
+int64_t watch_lease_end_ms(const struct watch *watch);
+
+/* The last moment at which all of the command's processes get KILL. */
+int64_t watch_kill_ms(const struct watch *watch);
+
+/*
+ * A process that went to sleep at asleep_ms, to be woken at due_ms at the latest, runs at now_ms. The later that
+ * is, the sooner KILL comes.
+ */
+void watch_record_wakeup(struct watch *watch, int64_t asleep_ms, int64_t due_ms, int64_t now_ms);
+
+/* The lease was renewed, by a request sent at that time. */
+void watch_record_renewal(struct watch *watch, int64_t sent_ms);
+
+/*
+ * Set the reason why the command is to be stopped. The first one counts; but for a lost lock that asked
+ * for a TERM only, which each other one overrules.
+ */
+void watch_stop(struct watch *watch, enum stop_reason reason);
+
+/* The lock is lost. What that does to the command is the user's choice. */
+void watch_lose(struct watch *watch);
+
+/* Set the reason when a deadline has passed; to be called whenever the clock may have moved on. */
+void watch_check_deadlines(struct watch *watch, int64_t now_ms);
+
+/* When watch_check_deadlines has something to say next. */
+int64_t watch_next_ms(const struct watch *watch);
+
+/* Whether there is a reason to stop the command whole: more than a TERM for a lost lock. */
+bool watch_is_stopping(const struct watch *watch);
+
+/* What the reason asks for now. */
+enum stop_phase {
+	PHASE_RUN,  /* nothing */
+	PHASE_TERM, /* TERM, and then wait for watch_phase_end_ms */
+	PHASE_KILL, /* KILL until nobody is left */
+};
+enum stop_phase watch_phase(const struct watch *watch, int64_t now_ms);
+/* When PHASE_TERM turns into PHASE_KILL; INT64_MAX for never. */
+int64_t watch_phase_end_ms(const struct watch *watch);
+
+#endif

@@ -1,0 +1,430 @@
+/*
+ * From what was asked for in three places to one struct opts, checked and complete.
+ * Reading each place is argv.c's and config.c's business; here is what they mean together.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exits.h"
+#include "base/say.h"
+#include "options/argv.h"
+#include "options/config.h"
+#include "options/draft.h"
+#include "options/grammar.h"
+#include "options/help.h"
+#include "options/load.h"
+#include "options/opts.h"
+#include "options/opttable.h"
+#include "options/origin.h"
+#include "options/usage.h"
+#include "sys/shortage.h"
+
+#define PASSWORD_FILE_MAX 65536
+
+/* What the strings in struct opts point into. */
+struct memory {
+	struct words words;
+	char *config;
+	size_t config_len;
+};
+
+static int out_of_memory(void)
+{
+	say_error("out of memory");
+	return EXIT_SYSTEM;
+}
+
+/* ---- what goes together on the command line ---- */
+
+/* Options that would do nothing with a COMMAND, or without one. */
+static int check_place(const struct draft *draft)
+{
+	bool has_command = draft->opts->command != NULL;
+	size_t id;
+
+	for (id = 0; id < OPT_COUNT; id++) {
+		const struct opt *opt = &opt_table[id];
+
+		if (draft->given[id] != SOURCE_ARGV)
+			continue;
+		if ((opt->place & WITH_COMMAND) != 0 && !has_command) {
+			say_error("--%s is for a COMMAND, and there is none: put one behind '--'",
+				  opt->name);
+			return EXIT_USAGE;
+		}
+		if ((opt->place & WITHOUT_COMMAND) != 0 && has_command) {
+			say_error("--%s is for a lock without a COMMAND: leave one of them out",
+				  opt->name);
+			return EXIT_USAGE;
+		}
+	}
+	return 0;
+}
+
+/* Before the file is read: what it says about other calls does not count here. */
+static int check_owner(const struct draft *draft)
+{
+	const struct opts *opts = draft->opts;
+	const char *wrong = NULL;
+
+	if (opts->owner != NULL && opts->pid != 0)
+		wrong = "--owner can't go together with --pid: a lock has one owner";
+	else if (opts->holder != NULL && !opts->force)
+		wrong = "--holder needs --force: it says whose lock may be broken";
+	else if (opts->force && (opts->owner != NULL || opts->pid != 0))
+		wrong = "--force breaks anybody's lock: say --holder OWNER, not --owner or --pid";
+	else if (draft->verb->set == VERBS_RENEW && opts->is_fixed_lease && opts->owner == NULL)
+		wrong = "--lease needs --owner: a process's lock keeps the lease it was taken with";
+	if (wrong == NULL)
+		return 0;
+	say_error("%s", wrong);
+	return EXIT_USAGE;
+}
+
+/* ---- the environment ---- */
+
+static int environment_read(struct draft *draft)
+{
+	const char *url = getenv("RLOCK_URL");
+	char why[RLOCK_ERROR_MAX];
+	enum rlock_status status;
+
+	if (url == NULL || draft->given[OPT_URL] != SOURCE_DEFAULT)
+		return 0;
+	draft_begin(draft, SOURCE_ENVIRONMENT);
+	status = draft_take(draft, OPT_URL, url, why);
+	if (status != RLOCK_OK)
+		usage_bad_value("RLOCK_URL", url, why);
+	return exit_code_of(status);
+}
+
+/* ---- what nobody said ---- */
+
+static int defaults_take(struct draft *draft)
+{
+	char why[RLOCK_ERROR_MAX];
+	size_t id;
+
+	draft_begin(draft, SOURCE_DEFAULT);
+	for (id = 0; id < OPT_COUNT; id++) {
+		const char *initial = opt_table[id].initial;
+		enum rlock_status status;
+
+		if (initial == NULL)
+			continue;
+		status = draft_take(draft, (enum opt_id)id, initial, why);
+		if (status != RLOCK_OK) {
+			usage_bad_value(opt_table[id].name, initial, why);
+			return status == RLOCK_ENOMEM ? EXIT_SYSTEM : EXIT_FAULT;
+		}
+	}
+	return 0;
+}
+
+/* ---- what it all means ---- */
+
+/* A database from a higher place than the URL's replaces the one inside the URL. */
+static int database_set(const struct draft *draft, struct rlock_url *url)
+{
+	enum opt_source source = draft->given[OPT_DB];
+	enum rlock_status status;
+
+	if (source == SOURCE_DEFAULT || (rlock_url_has_db(url) && draft->given[OPT_URL] > source))
+		return 0;
+	status = rlock_url_set_db(url, draft->db);
+	if (status == RLOCK_ENOMEM)
+		return out_of_memory();
+	if (status == RLOCK_OK)
+		return 0;
+	say_error("%s has no database %d", rlock_url_server(url), draft->db);
+	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
+}
+
+/* Of the command line a mistake of who typed it, else one of who set things up. */
+static int code_of_source(enum opt_source source)
+{
+	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
+}
+
+static int check_servers(const struct draft *draft)
+{
+	const struct opts *opts = draft->opts;
+	int code = code_of_source(draft->given[OPT_URL]);
+
+	if (opts->url_count > RLOCK_SERVERS_MAX) {
+		say_error("%zu servers are too many: a lock can be on %d at most", opts->url_count,
+			  RLOCK_SERVERS_MAX);
+		return code;
+	}
+	for (size_t i = 0; i < opts->url_count; i++) {
+		const char *server = rlock_url_server(opts->urls[i]);
+
+		if (opts->url_count > 1 && rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_LOCAL) {
+			say_error("local: can't be one of several servers");
+			return code;
+		}
+		for (size_t other = 0; other < i; other++) {
+			if (strcmp(rlock_url_server(opts->urls[other]), server) != 0)
+				continue;
+			say_error("%s is given twice: each server counts once", server);
+			return code;
+		}
+	}
+	return 0;
+}
+
+/* With half of them, two could have the lock at one time. */
+static int quorum_set(const struct draft *draft)
+{
+	struct opts *opts = draft->opts;
+	size_t majority = opts->url_count / 2 + 1;
+
+	if (strcmp(opts->quorum_text, "all") == 0)
+		opts->quorum = opts->url_count;
+	else if (strcmp(opts->quorum_text, "majority") == 0)
+		opts->quorum = majority;
+	else
+		opts->quorum = (size_t)strtoul(opts->quorum_text, NULL, 10);
+	if (opts->quorum >= majority && opts->quorum <= opts->url_count)
+		return 0;
+	say_error("--quorum %s: of %zu servers it takes %zu to %zu", opts->quorum_text,
+		  opts->url_count, majority, opts->url_count);
+	return code_of_source(draft->given[OPT_QUORUM]);
+}
+
+/* Cut the text of a password file down to its first line. NULL, or what is wrong with that. */
+static const char *first_line_cut(char *text, size_t len)
+{
+	size_t line_len = strcspn(text, "\n");
+
+	if (line_len < len && text[line_len] == '\0')
+		return "a NUL byte in its first line";
+	if (line_len > 0 && text[line_len - 1] == '\r')
+		line_len--;
+	text[line_len] = '\0';
+	return line_len == 0 ? "its first line is empty" : NULL;
+}
+
+/* The private server gets none: nobody else reaches it, and the password is another server's. */
+static bool wants_password(const struct rlock_url *url)
+{
+	return !rlock_url_has_password(url) && rlock_url_scheme(url) != RLOCK_SCHEME_LOCAL;
+}
+
+/* To each server that has none. */
+static int password_set(const struct opts *opts, const char *password)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (wants_password(opts->urls[i]) &&
+		    rlock_url_set_password(opts->urls[i], password) != RLOCK_OK)
+			return out_of_memory();
+	return 0;
+}
+
+/* A user who can write the file chooses what is sent; one who can read it has the password. */
+static int password_file_check(const char *path, const struct stat *stat)
+{
+	/* A terminal can be written to by others who send messages there. */
+	unsigned mode = S_ISCHR(stat->st_mode) ? 0 : (unsigned)stat->st_mode & 0777;
+	struct usage_line chmod;
+	char shown[USAGE_SHOWN_MAX];
+
+	(void)usage_show(path, shown);
+	usage_begin_command(&chmod, "chmod 600");
+	usage_add(&chmod, (char *const *)&path, 1);
+	if ((mode & (S_IWGRP | S_IWOTH)) != 0) {
+		say_error("password file '%s': others can write it, its mode is %04o: check what "
+			  "is in it, then: %s",
+			  shown, mode, chmod.text);
+		return EXIT_CONFIG;
+	}
+	if ((mode & S_IROTH) != 0)
+		say_warning("password file '%s': anybody can read it, its mode is %04o: try: %s",
+			    shown, mode, chmod.text);
+	return 0;
+}
+
+static int password_file_set(const struct opts *opts, const char *path)
+{
+	struct stat stat;
+	size_t len = 0;
+	char *text = config_read_file(path, PASSWORD_FILE_MAX, &stat, &len);
+	int error = text == NULL ? errno : 0, code;
+	const char *wrong = text == NULL ? strerror(error) : first_line_cut(text, len);
+
+	if (error == ENOMEM)
+		return out_of_memory();
+	if (wrong != NULL) {
+		char shown[USAGE_SHOWN_MAX];
+
+		say_error("password file '%s': %s", usage_show(path, shown), wrong);
+		code = is_shortage(error) ? EXIT_SYSTEM : EXIT_CONFIG;
+	} else {
+		code = password_file_check(path, &stat);
+	}
+	if (code == 0)
+		code = password_set(opts, text);
+	if (text != NULL)
+		explicit_bzero(text, len);
+	free(text);
+	return code;
+}
+
+static int passwords_set(const struct draft *draft)
+{
+	const struct opts *opts = draft->opts;
+	const char *password = getenv("REDISCLI_AUTH");
+	bool is_wanted = false;
+
+	for (size_t i = 0; i < opts->url_count; i++)
+		is_wanted = is_wanted || wants_password(opts->urls[i]);
+	if (!is_wanted)
+		return 0;
+	if (draft->password_file != NULL)
+		return password_file_set(opts, draft->password_file);
+	return password != NULL && *password != '\0' ? password_set(opts, password) : 0;
+}
+
+/* The servers, with what was said of all of them. */
+static int servers_set(struct draft *draft)
+{
+	struct opts *opts = draft->opts;
+	int code = 0;
+
+	for (size_t i = 0; code == 0 && i < opts->url_count; i++)
+		code = database_set(draft, opts->urls[i]);
+	origin_set(draft);
+	if (code == 0)
+		code = passwords_set(draft);
+	if (code == 0)
+		code = check_servers(draft);
+	if (code == 0)
+		code = quorum_set(draft);
+	return code != 0 ? code : opts_set_server(opts);
+}
+
+static bool is_exclusive_kind(const struct verb *verb)
+{
+	return verb->kind == RLOCK_PLAIN || verb->kind == RLOCK_FAIR;
+}
+
+/* Where a token has no meaning it is refused; but from a file, where it is meant for other calls. */
+static int fence_set(const struct draft *draft)
+{
+	struct opts *opts = draft->opts;
+
+	if (!opts->fence || (is_exclusive_kind(draft->verb) && opts->url_count == 1))
+		return 0;
+	if (draft->given[OPT_FENCE] != SOURCE_ARGV) {
+		opts->fence = false;
+		return 0;
+	}
+	if (opts->url_count > 1)
+		say_error("--fence can't be had of several servers: each counts for itself");
+	else
+		say_error("--fence is for plain and fair locks: a %s lock has no token",
+			  rlock_kind_name(draft->verb->kind));
+	return EXIT_USAGE;
+}
+
+/* The file that is not needed; and what a file says of servers where others were named. */
+static void say_ignored(const struct draft *draft)
+{
+	char names[256] = "";
+	size_t len = 0;
+
+	if (draft->config_skipped[0] != '\0')
+		say_step("%s: ignored, since it can't be read", draft->config_skipped);
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if (draft->is_ignored[id] && draft->given[id] == SOURCE_DEFAULT)
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len > 0 ? ", " : "", opt_table[id].name);
+	if (len > 0)
+		say_step("%s: ignored, since %s names the server: %s", draft->config_shown,
+			 draft->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
+}
+
+static int complete(struct draft *draft)
+{
+	struct opts *opts = draft->opts;
+	int code;
+
+	say_ignored(draft);
+	if (opts->command == NULL) {
+		/* From a file, where they are meant for other calls. */
+		opts->at_least_ms = 0;
+		opts->max_run_ms = 0;
+		opts->kill_child = false;
+	}
+	if (draft->verb->set == VERBS_TAKE && opts->owner != NULL && !opts->is_fixed_lease) {
+		say_error("--owner needs --lease, since no process stays to renew the lock: "
+			  "add --lease 10m, or what the job may take");
+		return EXIT_USAGE;
+	}
+	code = servers_set(draft);
+	return code != 0 ? code : fence_set(draft);
+}
+
+int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done)
+{
+	struct draft draft = { .verb = verb, .opts = opts };
+	struct words words;
+	bool has_words = words_cut(argc, argv, &words); /* first of all: it hides passwords */
+	struct memory *memory = calloc(1, sizeof(*memory));
+	int code;
+
+	*opts = (struct opts){ .wait_ms = -1, .mode = RLOCK_ANY, .memory = memory };
+	*is_done = false;
+	if (!has_words || memory == NULL) {
+		words_free(&words);
+		free(memory);
+		opts->memory = NULL;
+		return out_of_memory();
+	}
+	memory->words = words;
+	opts->command = words.is_cut ? words.command : NULL;
+	opts->words = words.words;
+	opts->word_count = words.count;
+	code = argv_read(&draft, &words, is_done);
+	if (*is_done)
+		help_print(verb);
+	if (code != 0 || *is_done)
+		goto out;
+	code = check_place(&draft);
+	if (code == 0)
+		code = check_owner(&draft);
+	if (code == 0)
+		code = environment_read(&draft);
+	if (code == 0)
+		code = config_read(&draft, &memory->config, &memory->config_len);
+	if (code == 0)
+		code = defaults_take(&draft);
+	if (code == 0) {
+		say_setup(opts->quiet, opts->verbose);
+		code = complete(&draft);
+	}
+out:
+	if (code != 0 || *is_done)
+		load_free(opts);
+	return code;
+}
+
+void load_free(struct opts *opts)
+{
+	struct memory *memory = opts->memory;
+
+	free(opts->names);
+	opts_free_urls(opts);
+	free(opts->server);
+	if (memory != NULL) {
+		words_free(&memory->words);
+		/* There may be a password in it. */
+		if (memory->config != NULL)
+			explicit_bzero(memory->config, memory->config_len);
+		free(memory->config);
+		free(memory);
+	}
+	*opts = (struct opts){ 0 };
+}

@@ -1,0 +1,29 @@
+/*
+ * Lock names as messages show them: escaped, and cut where they are long.
+ */
+#include <string.h>
+
+#include "options/names.h"
+
+#define LONGEST_ESCAPE 64 /* what is left at the end must be worth filling */
+
+char *name_show(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX])
+{
+	if (index >= opts->name_count)
+		index = 0;
+	return rlock_escape(opts->names[index].text, opts->names[index].len, out, NAME_SHOWN_MAX);
+}
+
+char *names_show(const struct rlock_name *names, size_t count, char out[NAMES_SHOWN_MAX])
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < count && len + LONGEST_ESCAPE < NAMES_SHOWN_MAX; i++) {
+		if (i > 0)
+			out[len++] = ' ';
+		(void)rlock_escape(names[i].text, names[i].len, out + len, NAMES_SHOWN_MAX - len);
+		len += strlen(out + len);
+	}
+	return out;
+}

@@ -1,0 +1,122 @@
+/*
+ * Texts about the command line: values made fit to be shown, and the corrected line.
+ * Who is told, and when, is decided by those who read the command line.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/say.h"
+#include "options/usage.h"
+
+/* What a shell takes as it is, anywhere in a word. */
+#define PLAIN_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%"
+
+/* ---- messages ---- */
+
+char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
+{
+	char *copy = strdup(text);
+
+	if (copy == NULL) {
+		/* Better nothing than a password. */
+		(void)snprintf(out, USAGE_SHOWN_MAX, "...");
+		return out;
+	}
+	rlock_url_hide_password(copy);
+	(void)rlock_escape(copy, strlen(copy), out, USAGE_SHOWN_MAX);
+	free(copy);
+	return out;
+}
+
+void usage_bad_value(const char *where, const char *value, const char *why)
+{
+	char shown[USAGE_SHOWN_MAX];
+
+	if (value == NULL)
+		say_error("%s: %s", where, why);
+	else
+		say_error("%s '%s': %s", where, usage_show(value, shown), why);
+}
+
+/* ---- the corrected line ---- */
+
+static void add_bytes(struct usage_line *line, const char *bytes, size_t len)
+{
+	static const char ellipsis[] = " ...";
+
+	if (line->is_cut)
+		return;
+	if (line->len + len + sizeof(ellipsis) > sizeof(line->text)) {
+		bytes = ellipsis;
+		len = strlen(ellipsis);
+		line->is_cut = true;
+	}
+	memcpy(line->text + line->len, bytes, len);
+	line->len += len;
+	line->text[line->len] = '\0';
+}
+
+/* As one word of a shell: within '...', a quote itself is written '\''. */
+static void add_quoted(struct usage_line *line, const char *word)
+{
+	char quoted[4 * USAGE_SHOWN_MAX + 4];
+	size_t len = 0;
+
+	quoted[len++] = ' ';
+	quoted[len++] = '\'';
+	for (; *word != '\0'; word++) {
+		if (*word == '\'') {
+			memcpy(quoted + len, "'\\'", 3);
+			len += 3;
+		}
+		quoted[len++] = *word;
+	}
+	quoted[len++] = '\'';
+	add_bytes(line, quoted, len);
+}
+
+void usage_begin_command(struct usage_line *line, const char *command)
+{
+	line->len = 0;
+	line->is_cut = false;
+	add_bytes(line, command, strlen(command));
+}
+
+void usage_begin(struct usage_line *line, const char *verb_name)
+{
+	usage_begin_command(line, "rlock");
+	if (verb_name != NULL)
+		usage_add_plain(line, verb_name);
+}
+
+void usage_add_plain(struct usage_line *line, const char *text)
+{
+	add_bytes(line, " ", 1);
+	add_bytes(line, text, strlen(text));
+}
+
+void usage_add(struct usage_line *line, char *const *words, size_t count)
+{
+	char shown[USAGE_SHOWN_MAX];
+	size_t i;
+
+	for (i = 0; i < count && !line->is_cut; i++) {
+		(void)usage_show(words[i], shown);
+		if (shown[0] != '\0' && shown[strspn(shown, PLAIN_BYTES)] == '\0')
+			usage_add_plain(line, shown);
+		else
+			add_quoted(line, shown);
+	}
+}
+
+void usage_add_names(struct usage_line *line, const struct rlock_name *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char *word = strndup(names[i].text, names[i].len);
+
+		if (word != NULL)
+			usage_add(line, &word, 1);
+		free(word);
+	}
+}

@@ -1,0 +1,244 @@
+/*
+ * Writes and reads RLOCK_HELD. What stands there is a claim only: the server is asked whether the
+ * owner holds the lock at this moment.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "process_lock/held.h"
+
+enum part { PART_SERVER, PART_KIND, PART_NAME, PART_OWNER, PART_HOLD, PART_LEASE, PART_COUNT };
+
+/* ---- write ---- */
+
+/* What may stand as it is: neither the blank between words nor the slash between parts. */
+static const char kept[] = ":";
+
+static size_t put(char *out, size_t at, const char *text, size_t len)
+{
+	return rlock_percent_encode(text, len, kept, out != NULL ? out + at : NULL,
+				    out != NULL ? SIZE_MAX - at : 0);
+}
+
+static size_t put_word(char *out, size_t at, const char *parts[PART_COUNT],
+		       const size_t lengths[PART_COUNT])
+{
+	size_t start = at;
+
+	for (int i = 0; i < PART_COUNT; i++) {
+		at += put(out, at, parts[i], lengths[i]);
+		if (i + 1 < PART_COUNT) {
+			if (out != NULL)
+				out[at] = '/';
+			at++;
+		}
+	}
+	return at - start;
+}
+
+static size_t put_all(char *out, const char *old, const char *server, enum rlock_kind kind,
+		      const struct rlock_name *names, size_t name_count,
+		      const struct rlock_hold *hold)
+{
+	size_t at = old != NULL ? strlen(old) : 0;
+	char lease[24];
+
+	(void)snprintf(lease, sizeof(lease), "%" PRId64, rlock_hold_lease_ms(hold));
+	if (out != NULL && old != NULL)
+		memcpy(out, old, at);
+	for (size_t i = 0; i < name_count; i++) {
+		const char *parts[PART_COUNT] = { server,
+						  rlock_kind_name(kind),
+						  names[i].text,
+						  rlock_hold_owner(hold, i),
+						  rlock_hold_id(hold),
+						  lease };
+		size_t lengths[PART_COUNT];
+
+		for (int part = 0; part < PART_COUNT; part++)
+			lengths[part] = part == PART_NAME ? names[i].len : strlen(parts[part]);
+		if (at > 0) {
+			if (out != NULL)
+				out[at] = ' ';
+			at++;
+		}
+		at += put_word(out, at, parts, lengths);
+	}
+	if (out != NULL)
+		out[at] = '\0';
+	return at;
+}
+
+char *held_extend(const char *old, const char *server, enum rlock_kind kind,
+		  const struct rlock_name *names, size_t name_count, const struct rlock_hold *hold)
+{
+	char *out = malloc(put_all(NULL, old, server, kind, names, name_count, hold) + 1);
+
+	if (out != NULL)
+		(void)put_all(out, old, server, kind, names, name_count, hold);
+	return out;
+}
+
+/* ---- read ---- */
+
+void owners_add(char ***owners, size_t *count, const char *owner, size_t len)
+{
+	char **larger, *copy;
+
+	for (size_t i = 0; i < *count; i++)
+		if (strlen((*owners)[i]) == len && memcmp((*owners)[i], owner, len) == 0)
+			return;
+	larger = realloc(*owners, (*count + 1) * sizeof(**owners));
+	if (larger == NULL)
+		return;
+	*owners = larger;
+	copy = strndup(owner, len);
+	if (copy != NULL)
+		(*owners)[(*count)++] = copy;
+}
+
+void owners_free(char **owners, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(owners[i]);
+	free(owners);
+}
+
+/* Cuts a word into its parts, decoded in place. */
+static bool split(char *word, char *parts[PART_COUNT], size_t lengths[PART_COUNT])
+{
+	for (int i = 0; i < PART_COUNT; i++) {
+		char *end = i + 1 < PART_COUNT ? strchr(word, '/') : word + strlen(word);
+		long len;
+
+		if (end == NULL)
+			return false;
+		parts[i] = word;
+		len = rlock_percent_decode(word, (size_t)(end - word));
+		if (len < 0)
+			return false;
+		lengths[i] = (size_t)len;
+		word = end + 1;
+	}
+	return true;
+}
+
+struct word {
+	char *text; /* what the parts point into; freed by the caller */
+	char *parts[PART_COUNT];
+	size_t lengths[PART_COUNT];
+};
+
+/*
+ * The last word in value before *left that is about name; *left moves before it. False when there
+ * is no further one. From the end, because the most recent one is the nearest above us.
+ */
+static bool previous_word(const char *value, size_t *left, const struct rlock_name *name,
+			  struct word *out)
+{
+	while (*left > 0) {
+		size_t start = *left;
+
+		while (start > 0 && value[start - 1] != ' ')
+			start--;
+		out->text = strndup(value + start, *left - start);
+		if (out->text == NULL)
+			return false;
+		*left = start > 0 ? start - 1 : 0;
+		if (split(out->text, out->parts, out->lengths) &&
+		    out->lengths[PART_NAME] == name->len &&
+		    memcmp(out->parts[PART_NAME], name->text, name->len) == 0)
+			return true;
+		free(out->text);
+	}
+	return false;
+}
+
+/* Whatever somebody has put there. */
+static bool is_owner_text(const char *owner)
+{
+	const char *why;
+
+	return rlock_owner_check(owner, &why) == RLOCK_OK;
+}
+
+/* One of another server can't be asked for, and stays. True as well for what is no hold. */
+static bool is_word_over(const char *text, size_t len, const char *server, held_is_over_fn is_over,
+			 void *ctx)
+{
+	struct word word = { .text = strndup(text, len) };
+	bool result = false;
+
+	if (word.text == NULL)
+		return false;
+	if (!split(word.text, word.parts, word.lengths) || !is_owner_text(word.parts[PART_OWNER])) {
+		result = true;
+	} else if (strcmp(word.parts[PART_SERVER], server) == 0) {
+		const struct rlock_name name = { word.parts[PART_NAME], word.lengths[PART_NAME] };
+
+		result = is_over(ctx, &name, word.parts[PART_OWNER]);
+	}
+	free(word.text);
+	return result;
+}
+
+char *held_prune(const char *value, const char *server, size_t max, held_is_over_fn is_over,
+		 void *ctx)
+{
+	char *out = malloc(strlen(value) + 1), *end = out;
+
+	if (out == NULL)
+		return NULL;
+	while (*value != '\0') {
+		size_t len = strcspn(value, " "), rest = strlen(value);
+
+		if (len > 0 && ((size_t)(end - out) + 1 + rest <= max ||
+				!is_word_over(value, len, server, is_over, ctx))) {
+			if (end > out)
+				*end++ = ' ';
+			end = mempcpy(end, value, len);
+		}
+		value += len + (value[len] == ' ' ? 1 : 0);
+	}
+	*end = '\0';
+	return out;
+}
+
+void held_owners(const char *value, const struct rlock_name *name, char ***owners, size_t *count)
+{
+	size_t left = strlen(value);
+	struct word word;
+
+	while (previous_word(value, &left, name, &word)) {
+		if (is_owner_text(word.parts[PART_OWNER]))
+			owners_add(owners, count, word.parts[PART_OWNER], word.lengths[PART_OWNER]);
+		free(word.text);
+	}
+}
+
+static bool read_held(const struct word *word, struct held *out)
+{
+	if (word->lengths[PART_HOLD] == 0 || word->lengths[PART_HOLD] >= sizeof(out->hold_id) ||
+	    !number_parse(word->parts[PART_LEASE], &out->lease_ms) || out->lease_ms <= 0)
+		return false;
+	memcpy(out->hold_id, word->parts[PART_HOLD], word->lengths[PART_HOLD] + 1);
+	return rlock_kind_parse(word->parts[PART_KIND], word->lengths[PART_KIND], &out->kind);
+}
+
+bool held_find(const char *value, const char *server, const struct rlock_name *name,
+	       enum rlock_kind mode, struct held *out)
+{
+	size_t left = strlen(value);
+	struct word word;
+	bool is_found = false;
+
+	while (!is_found && previous_word(value, &left, name, &word)) {
+		is_found = strcmp(word.parts[PART_SERVER], server) == 0 && read_held(&word, out) &&
+			   rlock_kind_is(out->kind, mode);
+		free(word.text);
+	}
+	return is_found;
+}

@@ -1,0 +1,311 @@
+/*
+ * The runtime directory, and the second one where that is a stranger's: where they are, and that they are
+ * nobody else's. All checks are made on the opened directory, so that what was checked is what is used.
+ * What is kept in them is their users' business.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/exits.h"
+#include "base/say.h"
+#include "process_lock/runtime.h"
+#include "sys/shortage.h"
+
+#define SECOND_PARENT "/run/user/%lu"
+#define SECOND_NAME "rlock"
+
+/* Why a directory can't be used; why is NULL when there just is none. */
+struct trouble {
+	const char *why;
+	char buffer[RLOCK_ERROR_MAX];
+};
+
+/* ---- where ---- */
+
+/* NULL: nobody has chosen one. */
+static const char *chosen_path(void)
+{
+	const char *chosen = getenv("RLOCK_RUNTIME_DIR");
+
+	return chosen != NULL && *chosen != '\0' ? chosen : NULL;
+}
+
+const char *runtime_path(void)
+{
+	/* One byte more than a path may have: the kernel refuses what is too long. */
+	static char path[PATH_MAX + 1];
+	const char *chosen = chosen_path();
+	unsigned long uid = geteuid();
+
+	if (chosen != NULL) {
+		/* With a slash at the end open(2) follows a symbolic link, O_NOFOLLOW or not. */
+		size_t len = strnlen(chosen, PATH_MAX);
+
+		while (len > 1 && chosen[len - 1] == '/')
+			len--;
+		(void)snprintf(path, sizeof(path), "%.*s", (int)len, chosen);
+	} else if (uid == 0) {
+		(void)snprintf(path, sizeof(path), "/run/rlock");
+	} else {
+		(void)snprintf(path, sizeof(path), "/tmp/rlock-%lu", uid);
+	}
+	return path;
+}
+
+const char *runtime_path_of(int dir_fd)
+{
+	static char opened[PATH_MAX + 1];
+	char entry[64];
+	ssize_t len;
+
+	(void)snprintf(entry, sizeof(entry), "/proc/self/fd/%d", dir_fd);
+	len = readlink(entry, opened, PATH_MAX);
+	if (len < 0)
+		return runtime_path();
+	opened[len] = '\0';
+	return opened;
+}
+
+/*
+ * Whether the place in /tmp, where anybody can make one, is another user's, whatever it is. Not to be trusted:
+ * it is but a reason to look elsewhere.
+ */
+static bool is_strangers(uid_t *uid_out)
+{
+	struct stat st;
+
+	if (chosen_path() != NULL || geteuid() == 0 || lstat(runtime_path(), &st) != 0)
+		return false;
+	*uid_out = st.st_uid;
+	return st.st_uid != geteuid();
+}
+
+/* ---- open and check ---- */
+
+static int make(int parent_fd, const char *path)
+{
+	mode_t mask = umask(0077); /* the user's may take away our own bits */
+	int result = mkdirat(parent_fd, path, 0700);
+	int err = errno;
+
+	(void)umask(mask);
+	errno = err;
+	return result;
+}
+
+/* NULL, or why the opened directory can't be trusted, in out. */
+static const char *distrust(int fd, char out[RLOCK_ERROR_MAX])
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0) {
+		(void)snprintf(out, RLOCK_ERROR_MAX, "cannot look at it: %s", strerror(errno));
+		return out;
+	}
+	if (st.st_uid != geteuid()) {
+		(void)snprintf(out, RLOCK_ERROR_MAX,
+			       "belongs to user %lu: remove it, or set RLOCK_RUNTIME_DIR to "
+			       "another one",
+			       (unsigned long)st.st_uid);
+		return out;
+	}
+	/* Not mended here: what stands in it already may have been put there by others. */
+	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+		(void)snprintf(out, RLOCK_ERROR_MAX,
+			       "others may enter it, its mode is %04o: look at what is in it, "
+			       "then chmod 700",
+			       (unsigned int)(st.st_mode & 07777));
+		return out;
+	}
+	return NULL;
+}
+
+/* A descriptor, or -1 with errno. */
+static int open_checked(int parent_fd, const char *path, struct trouble *trouble)
+{
+	int fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	trouble->why = NULL;
+	if (fd >= 0) {
+		trouble->why = distrust(fd, trouble->buffer);
+		if (trouble->why == NULL)
+			return fd;
+		(void)close(fd);
+		errno = EPERM;
+	} else if (errno == ENOTDIR || errno == ELOOP) {
+		trouble->why = "not a directory, or a symbolic link";
+	} else if (errno != ENOENT) {
+		trouble->why = strerror(errno);
+	}
+	return -1;
+}
+
+static int make_and_open(int parent_fd, const char *path, struct trouble *trouble)
+{
+	int fd;
+
+	if (make(parent_fd, path) != 0 && errno != EEXIST) {
+		(void)snprintf(trouble->buffer, sizeof(trouble->buffer), "cannot make it: %s",
+			       strerror(errno));
+		trouble->why = trouble->buffer;
+		return -1;
+	}
+	fd = open_checked(parent_fd, path, trouble);
+	if (fd < 0 && trouble->why == NULL)
+		trouble->why = "removed as soon as it was made";
+	return fd;
+}
+
+typedef int (*open_fn)(int parent_fd, const char *path, struct trouble *trouble);
+
+static int open_first(open_fn open_dir, struct trouble *trouble)
+{
+	const char *path = runtime_path();
+
+	if (path[0] == '/')
+		return open_dir(AT_FDCWD, path, trouble);
+	trouble->why = "RLOCK_RUNTIME_DIR is not an absolute path";
+	errno = EINVAL;
+	return -1;
+}
+
+/* Nobody but root makes the directory that the second one is in, and it is removed with the last login. */
+static int open_second_parent(void)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	errno = ENOENT;
+	if (chosen_path() != NULL || geteuid() == 0)
+		return -1;
+	(void)snprintf(path, sizeof(path), SECOND_PARENT, (unsigned long)geteuid());
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		return fd;
+	(void)close(fd);
+	errno = EPERM;
+	return -1;
+}
+
+static int open_second(open_fn open_dir, struct trouble *trouble)
+{
+	int parent_fd = open_second_parent(), fd, err;
+
+	trouble->why = NULL;
+	if (parent_fd < 0) {
+		trouble->why = is_shortage(errno) ? strerror(errno) : NULL;
+		return -1;
+	}
+	fd = open_dir(parent_fd, SECOND_NAME, trouble);
+	err = errno;
+	(void)close(parent_fd);
+	errno = err;
+	return fd;
+}
+
+static bool has_second(void)
+{
+	int parent_fd = open_second_parent();
+
+	if (parent_fd >= 0)
+		(void)close(parent_fd);
+	return parent_fd >= 0;
+}
+
+/* ---- what the header names ---- */
+
+static void say_first(const struct trouble *trouble)
+{
+	const char *path = runtime_path();
+	uid_t uid;
+
+	if (is_strangers(&uid))
+		say_error(
+			"runtime directory '%s': belongs to user %lu: an administrator mends that: "
+			"sudo sh -c 'rm -rf %s && mkdir -m 700 %s && chown %lu %s'",
+			path, (unsigned long)uid, path, path, (unsigned long)geteuid(), path);
+	else
+		say_error("runtime directory '%s': %s", path, trouble->why);
+}
+
+static void say_second(const struct trouble *trouble)
+{
+	say_error("runtime directory '" SECOND_PARENT "/" SECOND_NAME "': %s",
+		  (unsigned long)geteuid(), trouble->why);
+}
+
+int runtime_open(void)
+{
+	struct trouble trouble;
+	int fd = open_first(make_and_open, &trouble);
+
+	if (fd < 0)
+		say_first(&trouble);
+	return fd;
+}
+
+int runtime_open_for_holds(void)
+{
+	struct trouble trouble, second_trouble;
+	int fd = open_first(make_and_open, &trouble);
+	uid_t uid;
+
+	if (fd < 0 && is_strangers(&uid))
+		fd = open_second(make_and_open, &second_trouble);
+	if (fd < 0)
+		say_first(&trouble);
+	return fd;
+}
+
+int runtime_open_existing(int fds_out[RUNTIME_DIRS])
+{
+	struct trouble first, second;
+	uid_t uid;
+
+	fds_out[0] = open_first(open_checked, &first);
+	fds_out[1] = open_second(open_checked, &second);
+	if (fds_out[0] < 0 && first.why != NULL && !(is_strangers(&uid) && has_second()))
+		say_first(&first);
+	else if (fds_out[1] < 0 && second.why != NULL)
+		say_second(&second);
+	else
+		return 0;
+	for (size_t i = 0; i < RUNTIME_DIRS; i++) {
+		if (fds_out[i] >= 0)
+			(void)close(fds_out[i]);
+		fds_out[i] = -1;
+	}
+	return EXIT_SYSTEM;
+}
+
+int runtime_open_quietly(void)
+{
+	struct trouble trouble;
+
+	return open_first(open_checked, &trouble);
+}
+
+int runtime_open_all_quietly(int fds_out[RUNTIME_DIRS])
+{
+	struct trouble trouble;
+	int err = 0;
+
+	fds_out[0] = open_first(open_checked, &trouble);
+	if (fds_out[0] < 0 && is_shortage(errno))
+		err = errno;
+	fds_out[1] = open_second(open_checked, &trouble);
+	if (fds_out[1] < 0 && is_shortage(errno))
+		err = errno;
+	return err;
+}

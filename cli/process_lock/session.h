@@ -1,0 +1,96 @@
+/*
+ * Locks without a command: who they belong to, and the file in the runtime directory that says so.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/rlock.h"
+
+struct session {
+	int dir_fd;             /* the runtime directory */
+	pid_t pid;              /* whom the lock belongs to */
+	uint64_t start;         /* and when that process started */
+	uint64_t pid_namespace; /* where numbers of processes are these; 0: not known */
+	struct rlock_name *names;
+	char **owners; /* one a name */
+	size_t name_count;
+	enum rlock_kind kind;
+	char hold_id[RLOCK_HOLD_ID_MAX];
+	char *server;
+	int64_t sent_ms, lease_ms;
+	int64_t had_ms;
+	bool is_fixed_lease;
+	bool is_lost;
+	bool is_given_up; /* an unlock was sent, and not answered */
+	pid_t renewer;
+	uint64_t renewer_start;
+	int claim_fd; /* -1: not claimed */
+};
+
+void session_free(struct session *session);
+
+/* Append a name with its owner; both are copied. False when out of memory. */
+bool session_add_name(struct session *session, const char *name, size_t name_len,
+		      const char *owner);
+
+/* Write it, or write it anew. 0, or the exit code after one line by say_error. */
+int session_save(const struct session *session);
+
+void session_remove(const struct session *session);
+
+/*
+ * Keep others from giving this hold back, until session_free, and read again how it stands. *is_ours_out is false when
+ * one of them did so, or tried to, meanwhile: then the hold has to be looked for again. 0, or the exit code after one
+ * line by say_error. The renewer, which writes the file as well, must have ended.
+ */
+int session_claim(struct session *session, bool *is_ours_out);
+
+/*
+ * The hold that pid, or else the nearest process above it, has on exactly these names on that
+ * server; of several the most recent one. NULL when there is none: *near_out is then one that comes
+ * close (on other names as well, or on another server), or NULL. The caller frees either. *code_out is
+ * 0, or the exit code when, after one line by say_error, the runtime directory is not fit to be used, or
+ * could not be looked through.
+ */
+struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
+			     const char *server, enum rlock_kind mode, struct session **near_out,
+			     int *code_out);
+
+/*
+ * Whether `rlock run` holds the lock nearer to us than session (may be NULL) does: the process of a
+ * session that was made inside the run was given the run's hold in its environment. 0, or the exit code
+ * when, after one line by say_error, that can't be told.
+ */
+int session_is_outside(const struct session *session, const char *run_hold_id, bool *out);
+
+/* One line by say_error: what near is, and what to write instead. */
+void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,
+		      const char *server, const char *verb);
+
+/*
+ * The owners by which pid and those above it hold any of the names, nearest first: owners is a
+ * malloc'ed array of malloc'ed strings. 0, or the exit code after one line by say_error.
+ */
+int session_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
+		   size_t *count);
+
+/*
+ * The process that a lock without a command is for: pid, or with 0 the parent. A descriptor of it,
+ * and its identity; -1 and the exit code in *code after one line by say_error.
+ */
+int session_target(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code);
+
+/* ---- for the renewer; session may be NULL in session_fd ---- */
+
+int session_fd(const struct session *session);
+/* The file is no older than this, and there: cleaners of /tmp go by age. Without a word. */
+void session_keep(struct session *session, int64_t sent_ms, int64_t lease_ms);
+bool session_reload(const struct session *session, int64_t *sent_ms, int64_t *lease_ms);
+void session_mark_lost(struct session *session);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * Reads /proc/PID/task/TID/children: the numbers, with blanks between.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "sys/children.h"
+
+bool pid_list_add(struct pid_list *list, pid_t pid)
+{
+	if (list->count == list->capacity) {
+		size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+		pid_t *pids = realloc(list->pids, capacity * sizeof(*pids));
+
+		if (pids == NULL)
+			return false;
+		list->pids = pids;
+		list->capacity = capacity;
+	}
+	list->pids[list->count++] = pid;
+	return true;
+}
+
+void pid_list_free(struct pid_list *list)
+{
+	free(list->pids);
+	*list = (struct pid_list){ 0 };
+}
+
+static void add_of_thread(pid_t pid, const char *thread, struct pid_list *out)
+{
+	char path[64], *text = NULL;
+	const char *cursor;
+	size_t size = 0;
+	int64_t child;
+	FILE *file;
+
+	if ((size_t)snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, thread) >=
+	    sizeof(path))
+		return;
+	file = fopen(path, "re");
+	if (file == NULL)
+		return;
+	if (getline(&text, &size, file) > 0) {
+		cursor = text;
+		while (number_read(&cursor, &child) && pid_list_add(out, (pid_t)child))
+			;
+	}
+	free(text);
+	(void)fclose(file);
+}
+
+bool children_are_told(void)
+{
+	return access("/proc/thread-self/children", R_OK) == 0;
+}
+
+void children_add(pid_t pid, struct pid_list *out)
+{
+	struct dirent *entry;
+	char path[32];
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (dir == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL)
+		if (isdigit((unsigned char)entry->d_name[0]))
+			add_of_thread(pid, entry->d_name, out);
+	(void)closedir(dir);
+}

@@ -1,0 +1,50 @@
+/*
+ * Closes ranges of descriptors: by one call each, or one by one where the kernel has no such call.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sys/fds.h"
+
+static void close_span(unsigned int first, unsigned int last)
+{
+	long limit;
+
+	if (first > last || syscall(SYS_close_range, first, last, 0U) == 0)
+		return;
+	/* Linux before 5.9 */
+	limit = sysconf(_SC_OPEN_MAX);
+	for (unsigned int fd = first; fd <= last && (long)fd < limit; fd++)
+		(void)close((int)fd);
+}
+
+void fds_close_but(int *kept, size_t count)
+{
+	unsigned int next = 0;
+
+	/* A handful: an insertion sort does without memory. */
+	for (size_t i = 1; i < count; i++)
+		for (size_t j = i; j > 0 && kept[j - 1] > kept[j]; j--) {
+			int other = kept[j];
+
+			kept[j] = kept[j - 1];
+			kept[j - 1] = other;
+		}
+	for (size_t i = 0; i < count; i++) {
+		if (kept[i] < 0)
+			continue;
+		if ((unsigned int)kept[i] > next)
+			close_span(next, (unsigned int)kept[i] - 1);
+		next = (unsigned int)kept[i] + 1;
+	}
+	close_span(next, ~0U);
+}
+
+bool fd_is_ready(int fd)
+{
+	struct pollfd poll_fd = { fd, POLLIN, 0 };
+
+	return fd >= 0 && poll(&poll_fd, 1, 0) > 0;
+}

@@ -1,0 +1,64 @@
+/*
+ * What the kernel must be able to do for a lock to be held at all. Asked before one is acquired: a keeper that
+ * cannot watch a process would have to release the lock again, and a terminator leave leftovers running.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/exits.h"
+#include "base/say.h"
+#include "sys/kernel.h"
+
+/* pidfd_open(2) is the youngest call that we need. */
+#define NEEDED_MAJOR 5
+#define NEEDED_MINOR 3
+
+/* False when the release can't be told. */
+static bool is_too_old(const struct utsname *kernel)
+{
+	char *behind;
+	long major = strtol(kernel->release, &behind, 10), minor;
+
+	if (behind == kernel->release || *behind != '.')
+		return false;
+	minor = strtol(behind + 1, NULL, 10);
+	return major < NEEDED_MAJOR || (major == NEEDED_MAJOR && minor < NEEDED_MINOR);
+}
+
+/* A sandbox forbids with EPERM, or pretends with ENOSYS that there is no such call. */
+static int say_missing(const char *call, int error)
+{
+	struct utsname kernel;
+
+	if (error != ENOSYS && error != EPERM && error != EACCES)
+		say_error("cannot watch processes: %s: %s", call, strerror(error));
+	else if (uname(&kernel) == 0 && is_too_old(&kernel))
+		say_error(
+			"cannot watch processes: %s needs Linux %d.%d or later, and this kernel is "
+			"%s: %s",
+			call, NEEDED_MAJOR, NEEDED_MINOR, kernel.release, strerror(error));
+	else
+		say_error("cannot watch processes: a sandbox (seccomp) forbids %s, as those of old "
+			  "container runtimes do: update the runtime, or allow the call: %s",
+			  call, strerror(error));
+	return EXIT_SYSTEM;
+}
+
+int kernel_check(void)
+{
+	int self_fd = (int)syscall(SYS_pidfd_open, getpid(), 0), error = 0;
+
+	if (self_fd < 0)
+		return say_missing("pidfd_open", errno);
+	/* Signal 0 is sent to nobody. */
+	if (syscall(SYS_pidfd_send_signal, self_fd, 0, NULL, 0) != 0)
+		error = errno;
+	(void)close(self_fd);
+	return error == 0 ? 0 : say_missing("pidfd_send_signal", error);
+}

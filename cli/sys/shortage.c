@@ -1,0 +1,13 @@
+/*
+ * A file that can't be opened for want of descriptors may be there all the same: who takes it for missing
+ * forgets a lock that is held.
+ */
+#include <errno.h>
+
+#include "sys/shortage.h"
+
+bool is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||
+	       error == EINTR || error == EIO;
+}

@@ -1,0 +1,112 @@
+/*
+ * No handlers: signals are held back and read. One that was ignored when we were started, as under
+ * nohup, stays ignored: it is neither held back nor read.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/exits.h"
+#include "base/say.h"
+#include "sys/signals.h"
+
+static const int ending[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
+static const int passed_on[] = { SIGUSR1, SIGUSR2, SIGWINCH };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void add_unless_ignored(sigset_t *set, const int *signals, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct sigaction found;
+
+		if (sigaction(signals[i], NULL, &found) == 0 && found.sa_handler != SIG_IGN)
+			(void)sigaddset(set, signals[i]);
+	}
+}
+
+int signals_setup(struct signals *signals)
+{
+	struct sigaction act = { .sa_handler = SIG_IGN };
+	sigset_t readable;
+
+	sigemptyset(&signals->watched);
+	add_unless_ignored(&signals->watched, ending, COUNT(ending));
+	readable = signals->watched;
+	add_unless_ignored(&signals->watched, passed_on, COUNT(passed_on));
+	(void)sigaddset(&signals->watched, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &signals->watched, &signals->found_mask);
+	(void)sigaction(SIGPIPE, &act, &signals->found_pipe);
+	/* Ignored, it would make the kernel reap the command behind our back. */
+	act.sa_handler = SIG_DFL;
+	(void)sigaction(SIGCHLD, &act, &signals->found_child);
+	signals->fd = signalfd(-1, &readable, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals->fd >= 0)
+		return 0;
+	say_error("cannot read signals: %s", strerror(errno));
+	return EXIT_SYSTEM;
+}
+
+bool signals_watch_all(struct signals *signals)
+{
+	return signalfd(signals->fd, &signals->watched, 0) >= 0;
+}
+
+int signals_next(const struct signals *signals, struct signalfd_siginfo *out)
+{
+	if (read(signals->fd, out, sizeof(*out)) != (ssize_t)sizeof(*out))
+		return 0;
+	return (int)out->ssi_signo;
+}
+
+int signals_pending_end(const struct signals *signals)
+{
+	struct signalfd_siginfo info;
+	int signal, end = 0;
+
+	while ((signal = signals_next(signals, &info)) != 0)
+		for (size_t i = 0; i < COUNT(ending); i++)
+			if (signal == ending[i])
+				end = signal;
+	return end;
+}
+
+void signals_restore(const struct signals *signals)
+{
+	(void)sigaction(SIGCHLD, &signals->found_child, NULL);
+	(void)sigaction(SIGPIPE, &signals->found_pipe, NULL);
+	(void)sigprocmask(SIG_SETMASK, &signals->found_mask, NULL);
+}
+
+void signals_put_off(sigset_t *found_mask)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < COUNT(ending); i++)
+		(void)sigaddset(&set, ending[i]);
+	(void)sigprocmask(SIG_BLOCK, &set, found_mask);
+}
+
+void signals_let_through(const sigset_t *found_mask)
+{
+	(void)sigprocmask(SIG_SETMASK, found_mask, NULL);
+}
+
+int signals_die_by(int signal)
+{
+	const struct rlimit no_core = { 0, 0 };
+	struct sigaction act = { .sa_handler = SIG_DFL };
+	sigset_t only;
+
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	(void)sigaction(signal, &act, NULL);
+	sigemptyset(&only);
+	(void)sigaddset(&only, signal);
+	(void)kill(getpid(), signal);
+	(void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+	return 128 + signal;
+}

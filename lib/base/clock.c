@@ -1,0 +1,125 @@
+/*
+ * What time it is on the one clock of lib and cli, and how to wait on descriptors until a time.
+ * What is waited for, and what a deadline passed means, is the callers' business.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "rlock.h"
+
+/* No poll time-out is longer: it doesn't count the time that the machine sleeps. */
+#define STEP_MS 1000
+
+/* With more descriptors than this, less one for the timer, a long wait is made of steps alone. */
+#define SET_MAX 16
+
+int64_t rlock_now_ms(void)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The last digits of a clock differ enough between processes, also between those that were woken together. */
+int64_t rlock__jitter_ms(int64_t most_ms)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_nsec / 100 % (most_ms + 1);
+}
+
+/* Until deadline_ms, but for one step at most. */
+static int poll_step(struct pollfd *fds, size_t count, int64_t deadline_ms)
+{
+	struct timespec timeout;
+	int ready;
+
+	do {
+		int64_t now_ms = rlock_now_ms();
+		int64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
+
+		if (left_ms > STEP_MS)
+			left_ms = STEP_MS;
+		timeout.tv_sec = (time_t)(left_ms / 1000);
+		timeout.tv_nsec = (long)(left_ms % 1000) * 1000000;
+		ready = ppoll(fds, count, &timeout, NULL);
+	} while (ready < 0 && errno == EINTR);
+	return ready;
+}
+
+static int poll_for_ever(struct pollfd *fds, size_t count)
+{
+	int ready;
+
+	do
+		ready = ppoll(fds, count, NULL, NULL);
+	while (ready < 0 && errno == EINTR);
+	return ready;
+}
+
+/* A descriptor that becomes readable at deadline_ms, or -1. */
+static int timer_open(int64_t deadline_ms)
+{
+	struct itimerspec when = { 0 };
+	int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (timer < 0)
+		return -1;
+	when.it_value.tv_sec = (time_t)(deadline_ms / 1000);
+	when.it_value.tv_nsec = (long)(deadline_ms % 1000) * 1000000;
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL) < 0) {
+		(void)close(timer);
+		return -1;
+	}
+	return timer;
+}
+
+/* Until deadline_ms, seen by a timer. 0 also when no timer was to be had: the time isn't over then.
+ */
+static int poll_with_timer(struct pollfd *fds, size_t count, int64_t deadline_ms)
+{
+	struct pollfd set[SET_MAX];
+	int timer, ready, err;
+	size_t i;
+
+	if (count >= SET_MAX)
+		return 0;
+	timer = timer_open(deadline_ms);
+	if (timer < 0)
+		return 0;
+	for (i = 0; i < count; i++)
+		set[i] = fds[i];
+	set[count] = (struct pollfd){ .fd = timer, .events = POLLIN };
+	ready = poll_for_ever(set, count + 1);
+	err = errno;
+	(void)close(timer);
+	if (ready < 0) {
+		errno = err;
+		return -1;
+	}
+	for (i = 0; i < count; i++)
+		fds[i].revents = set[i].revents;
+	return set[count].revents != 0 ? ready - 1 : ready;
+}
+
+int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms)
+{
+	int ready;
+
+	if (deadline_ms == INT64_MAX)
+		return poll_for_ever(fds, count);
+	/* Most waits are over within a step, and so need no timer. */
+	ready = poll_step(fds, count, deadline_ms);
+	if (ready == 0 && rlock_now_ms() < deadline_ms)
+		ready = poll_with_timer(fds, count, deadline_ms);
+	while (ready == 0 && rlock_now_ms() < deadline_ms)
+		ready = poll_step(fds, count, deadline_ms);
+	return ready;
+}

@@ -1,0 +1,228 @@
+/*
+ * What an error reply of the server means for a lock, and what would help. The one place that reads
+ * the text of a server's error; everybody else sees a status.
+ */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/refusal.h"
+#include "rlock.h"
+
+#define SHOWN_MAX 256
+
+struct meaning {
+	const char *prefix; /* of the error, the first that fits counts */
+	enum rlock_status status;
+	const char *remedy; /* NULL: the server's own words say it all */
+};
+
+/*
+ * What passes by itself (a server that loads, is busy, has lost its primary) is as good as no
+ * server: it is asked again while there is time.
+ */
+static const struct meaning meanings[] = {
+	{ "NOAUTH", RLOCK_EAUTH,
+	  "give a password in the URL, by --password-file or REDISCLI_AUTH" },
+	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH,
+	  "give a password in the URL, by --password-file or REDISCLI_AUTH" },
+	{ "WRONGPASS", RLOCK_EAUTH, "check user and password" },
+	{ "ERR invalid password", RLOCK_EAUTH, "check the password" },
+	{ "ERR AUTH", RLOCK_EAUTH, "the server has no password: leave it out" },
+	{ "ERR Client sent AUTH", RLOCK_EAUTH, "the server has no password: leave it out" },
+	{ "WRONGTYPE", RLOCK_EKIND, "the key is something else than a lock" },
+	{ "LOADING", RLOCK_ENET, NULL },
+	{ "BUSY", RLOCK_ENET, NULL },
+	{ "CLUSTERDOWN", RLOCK_ENET, NULL },
+	{ "TRYAGAIN", RLOCK_ENET, NULL },
+	{ "UNBLOCKED", RLOCK_ENET, NULL },
+	{ "NOREPLICAS", RLOCK_ENET, NULL },
+	{ "MISCONF", RLOCK_ENET, NULL },
+	{ "OOM", RLOCK_ENET, "the server is full" },
+	{ "ERR max number of clients", RLOCK_ENET, NULL },
+	{ "MOVED", RLOCK_EUNSUPPORTED, "this is a cluster, which this version does not know" },
+	{ "ASK", RLOCK_EUNSUPPORTED, "this is a cluster, which this version does not know" },
+	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, "this is a cluster, which this version does not know" },
+	{ "ERR SELECT is not allowed", RLOCK_EUNSUPPORTED,
+	  "this is a cluster, which this version does not know" },
+	{ "ERR DB index", RLOCK_EUNSUPPORTED, "the server has no such database" },
+	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, "the server has no such database" },
+	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed" },
+	{ "DENIED", RLOCK_EAUTH, "the server is in protected mode: it wants a password" },
+};
+
+/* What only a replica says: to a write, and to whatever else while it has lost its primary. */
+static const char *const replica_says[] = { "READONLY", "MASTERDOWN" };
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/*
+ * A script's error carries the script's name and line around what a command said: "ERR Error running
+ * script (call to f_...): @user_script:3: @user_script: 3: -OOM ..." (6.2), or "... script: SHA1, on
+ * @user_script:3." behind it (7). The words of the command are what counts; text is cut behind them.
+ */
+static const char *without_script(char *text)
+{
+	static const char marker[] = "@user_script:", tail[] = " script: ";
+	const char *words = text, *found;
+	char *behind = strstr(text, tail);
+
+	if (behind != NULL && strstr(behind, marker) != NULL)
+		*behind = '\0';
+	if (!starts_with(words, "ERR Error running script") &&
+	    !starts_with(words, "ERR Error compiling script"))
+		return words;
+	while ((found = strstr(words, marker)) != NULL) {
+		found = strstr(found, ": ");
+		if (found == NULL)
+			break;
+		words = found + 2;
+	}
+	/* Behind the last marker: a blank, the line once more, and a minus. */
+	if (isdigit((unsigned char)words[0])) {
+		found = strstr(words, ": ");
+		words = found != NULL ? found + 2 : words;
+	}
+	return words[0] == '-' ? words + 1 : words;
+}
+
+/* The refused command in "... no permissions to run the 'hset' command"; false when there is none. */
+static bool command_in_error(const char *error, char *out, size_t out_size)
+{
+	const char *start = strstr(error, "run the '");
+	const char *end = start != NULL ? strchr(start + 9, '\'') : NULL;
+
+	if (end == NULL || (size_t)(end - start - 9) >= out_size)
+		return false;
+	(void)snprintf(out, out_size, "%.*s", (int)(end - start - 9), start + 9);
+	return true;
+}
+
+/* The command that the line calls: "... redis.call('HSET', ...)", in lower case. */
+static bool command_in_line(const char *line, size_t len, char *out, size_t out_size)
+{
+	static const char call[] = "call('";
+	const char *start = memmem(line, len, call, sizeof(call) - 1);
+	size_t at = 0;
+
+	if (start == NULL)
+		return false;
+	for (start += sizeof(call) - 1; isalpha((unsigned char)*start) && at + 1 < out_size;
+	     start++)
+		out[at++] = (char)tolower((unsigned char)*start);
+	out[at] = '\0';
+	return at > 0;
+}
+
+/* Some versions of Redis only say in which line of the script it was: "@user_script:12". */
+static bool command_in_script(const char *error, const char *script, char *out, size_t out_size)
+{
+	static const char marker[] = "@user_script:";
+	const char *found = strstr(error, marker), *line;
+	long number;
+
+	if (found == NULL || script == NULL)
+		return false;
+	number = strtol(found + sizeof(marker) - 1, NULL, 10);
+	for (line = script; number > 1 && (line = strchr(line, '\n')) != NULL; number--)
+		line++;
+	return number == 1 && line != NULL &&
+	       command_in_line(line, strcspn(line, "\n"), out, out_size);
+}
+
+__attribute__((format(printf, 3, 4))) static enum rlock_status
+explain(char why[RLOCK_ERROR_MAX], enum rlock_status status, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, RLOCK_ERROR_MAX, format, args);
+	va_end(args);
+	return status;
+}
+
+static enum rlock_status missing_right(const char *error, const char *script,
+				       char why[RLOCK_ERROR_MAX])
+{
+	char command[64], shown[SHOWN_MAX];
+	bool is_about_keys = strstr(error, "key") != NULL;
+
+	if (command_in_error(error, command, sizeof(command)) ||
+	    (!is_about_keys && command_in_script(error, script, command, sizeof(command))))
+		return explain(why, RLOCK_EACL,
+			       "refused by the server: the user may not run '%s': "
+			       "it needs the ACL rule +%s",
+			       rlock_escape(command, strlen(command), shown, sizeof(shown)), shown);
+	if (strstr(error, "channel") != NULL)
+		return explain(why, RLOCK_EACL,
+			       "refused by the server: the user may not use the lock's "
+			       "channel: it needs the ACL rule &redisson_*");
+	/* The only keys that a script makes up itself. */
+	if (is_about_keys && strstr(error, "script") != NULL)
+		return explain(why, RLOCK_EACL,
+			       "refused by the server: the user may not use the keys of a "
+			       "read lock: it needs the ACL rule ~{NAME}:*:rwlock_timeout:*");
+	if (is_about_keys)
+		return explain(why, RLOCK_EACL,
+			       "refused by the server: the user may not use the lock's "
+			       "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
+			       "~{NAME}:*:rwlock_timeout:* for read and write locks");
+	return explain(why, RLOCK_EACL, "refused by the server: %s",
+		       rlock_escape(error, strlen(error), shown, sizeof(shown)));
+}
+
+static bool is_missing_right(const char *error)
+{
+	return starts_with(error, "NOPERM") || strstr(error, "NOPERM") != NULL ||
+	       strstr(error, "The user executing the script can't ") != NULL ||
+	       strstr(error, "ACL failure in script") != NULL ||
+	       strstr(error, "can't run this command or subcommand") != NULL;
+}
+
+static bool is_of_replica(const char *words)
+{
+	for (size_t i = 0; i < sizeof(replica_says) / sizeof(replica_says[0]); i++)
+		if (starts_with(words, replica_says[i]))
+			return true;
+	return false;
+}
+
+/* It may be the primary of others by the next try, or another server may: it is as good as none now. */
+static enum rlock_status replica(const char *server, const char *shown, char why[RLOCK_ERROR_MAX])
+{
+	return explain(why, RLOCK_ENET,
+		       "%s is a replica: it can grant no lock: name its primary (%s)", server,
+		       shown);
+}
+
+enum rlock_status rlock__refusal(const char *server, const char *error, size_t len,
+				 const char *script, char why[RLOCK_ERROR_MAX])
+{
+	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
+	const char *words;
+
+	(void)snprintf(text, sizeof(text), "%.*s",
+		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, error);
+	if (is_missing_right(text))
+		return missing_right(text, script, why);
+	words = without_script(text);
+	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
+	if (is_of_replica(words))
+		return replica(server, shown, why);
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+		const struct meaning *meaning = &meanings[i];
+
+		if (!starts_with(words, meaning->prefix))
+			continue;
+		if (meaning->remedy == NULL)
+			return explain(why, meaning->status, "refused by the server: %s", shown);
+		return explain(why, meaning->status, "refused by the server: %s: %s", shown,
+			       meaning->remedy);
+	}
+	return explain(why, RLOCK_ESERVER, "unexpected answer of the server: %s", shown);
+}

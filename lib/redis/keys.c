@@ -1,0 +1,109 @@
+/*
+ * Every Redis key and channel name of the wire format, and what may be the name of a lock.
+ * Nobody else in the library spells one.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "redis/keys.h"
+#include "rlock.h"
+
+/* What stands around the name. wire: RedissonObject.prefixName and suffixName. */
+static const struct {
+	const char *prefix; /* NULL: none */
+	bool is_wrapped;    /* in braces, but for a name that has some */
+} forms[] = {
+	[RLOCK__KEY_LOCK] = { NULL, false },
+	[RLOCK__KEY_HOLDS] = { "rlock_holds", true },
+	[RLOCK__KEY_COUNTER] = { "redisson_lock_token", true },
+	[RLOCK__KEY_QUEUE] = { "redisson_lock_queue", true },
+	[RLOCK__KEY_DEADLINES] = { "redisson_lock_timeout", true },
+	[RLOCK__KEY_WAITERS] = { "rlock_waiters", true },
+	[RLOCK__KEY_WRITER] = { "rlock_writer", true },
+	[RLOCK__KEY_ENDS] = { "rlock_ends", true },
+	[RLOCK__KEY_TIMEOUTS] = { NULL, true },
+	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true },
+	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true },
+};
+
+#define AROUND_MAX 32 /* the longest prefix, a colon, braces and a NUL */
+
+/*
+ * Only an opening brace is looked for: a name that has one is taken to have chosen its own slot, closed
+ * or not. Returns the length; out has room for the name and what stands around it.
+ */
+static size_t write_key(enum rlock__key which, const struct rlock_name *name, char *out)
+{
+	const char *prefix = forms[which].prefix;
+	bool is_wrapped = forms[which].is_wrapped && memchr(name->text, '{', name->len) == NULL;
+	char *end = out;
+
+	assert(prefix == NULL || strlen(prefix) + sizeof(":{}") <= AROUND_MAX);
+	if (prefix != NULL) {
+		end = stpcpy(end, prefix);
+		*end++ = ':';
+	}
+	if (is_wrapped)
+		*end++ = '{';
+	end = mempcpy(end, name->text, name->len);
+	if (is_wrapped)
+		*end++ = '}';
+	*end = '\0';
+	return (size_t)(end - out);
+}
+
+struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name)
+{
+	struct rlock__text key = { malloc(name->len + AROUND_MAX), 0 };
+
+	if (key.text != NULL)
+		key.len = write_key(which, name, key.text);
+	return key;
+}
+
+static bool is_same_key(enum rlock__key which, const struct rlock_name *name, enum rlock__key other,
+			const struct rlock_name *other_name)
+{
+	char key[RLOCK_NAME_MAX + AROUND_MAX], other_key[RLOCK_NAME_MAX + AROUND_MAX];
+	size_t len = write_key(which, name, key);
+
+	return len == write_key(other, other_name, other_key) && memcmp(key, other_key, len) == 0;
+}
+
+/* Whether the lock of the one is a key that the other needs. */
+static bool is_key_of(const struct rlock_name *name, const struct rlock_name *other)
+{
+	for (unsigned key = 0; key < RLOCK__KEY_CHANNEL; key++)
+		if (is_same_key(RLOCK__KEY_LOCK, name, (enum rlock__key)key, other))
+			return true;
+	return false;
+}
+
+bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
+{
+	/* Two that share one key beside the lock share all of them. */
+	return is_same_key(RLOCK__KEY_HOLDS, a, RLOCK__KEY_HOLDS, b) || is_key_of(a, b) ||
+	       is_key_of(b, a);
+}
+
+enum rlock_status rlock_name_check(const struct rlock_name *name, const char **why)
+{
+	const char *reason = NULL;
+
+	if (name->len == 0)
+		reason = "a name has at least one byte";
+	else if (name->len > RLOCK_NAME_MAX)
+		reason = "a name has at most 512 bytes";
+	else if (name->text[0] == '-')
+		reason = "a name can't start with '-'";
+	else if (memchr(name->text, '\n', name->len) != NULL)
+		reason = "a name can't contain a newline";
+	else if (memchr(name->text, '\0', name->len) != NULL)
+		reason = "a name can't contain a NUL byte";
+	if (reason == NULL)
+		return RLOCK_OK;
+	*why = reason;
+	return RLOCK_EINVAL;
+}

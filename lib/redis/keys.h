@@ -1,0 +1,28 @@
+/*
+ * Every key and channel name.
+ */
+#ifndef RLOCK_REDIS_KEYS_H
+#define RLOCK_REDIS_KEYS_H
+
+#include "base/text.h"
+#include "rlock.h"
+
+enum rlock__key {
+	RLOCK__KEY_LOCK,      /* NAME: Redisson's hash of every kind */
+	RLOCK__KEY_HOLDS,     /* rlock_holds:{NAME}: our hold ids */
+	RLOCK__KEY_COUNTER,   /* redisson_lock_token:{NAME}: RFencedLock's counter */
+	RLOCK__KEY_QUEUE,     /* redisson_lock_queue:{NAME}: RFairLock's line */
+	RLOCK__KEY_DEADLINES, /* redisson_lock_timeout:{NAME}: and until when who stands in it */
+	RLOCK__KEY_WAITERS,   /* rlock_waiters:{NAME}: signs of life of ours in that line */
+	RLOCK__KEY_WRITER,    /* rlock_writer:{NAME}: one of ours who waits to write */
+	RLOCK__KEY_ENDS,      /* rlock_ends:{NAME}: when our readers end */
+	RLOCK__KEY_CHANNEL,   /* redisson_lock__channel:{NAME}: RLock's channel */
+	RLOCK__KEY_READWRITE_CHANNEL, /* redisson_rwlock:{NAME}: RReadWriteLock's channel */
+	RLOCK__KEY_TIMEOUTS,          /* {NAME}: what the keys of RReadLock's holds begin with */
+	RLOCK__KEY_COUNT,
+};
+
+/* The key or channel that belongs to name; malloc'ed, NULL in .text when out of memory. */
+struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * The table of lock kinds: which script does what, which keys it is told, and which channel wakes a
+ * waiter.
+ */
+#include <string.h>
+
+#include "redis/keys.h"
+#include "redis/kind.h"
+#include "redis/script.h"
+#include "rlock.h"
+
+#define KEY(which) (1U << RLOCK__KEY_##which)
+#define HASH_KEYS (KEY(LOCK) | KEY(HOLDS))
+#define LINE_KEYS (KEY(QUEUE) | KEY(DEADLINES) | KEY(WAITERS))
+#define READWRITE_KEYS (HASH_KEYS | KEY(ENDS))
+#define READWRITE_ARGS (KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
+
+static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
+						    HASH_KEYS | KEY(COUNTER) | LINE_KEYS, 0 };
+static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
+						   HASH_KEYS | KEY(COUNTER) | LINE_KEYS,
+						   KEY(CHANNEL) };
+static const struct rlock__action fair_return = { &rlock__script_fair_return, HASH_KEYS | LINE_KEYS,
+						  KEY(CHANNEL) };
+static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | LINE_KEYS,
+						 KEY(CHANNEL) };
+/* Of both, since both may wait for one lock. */
+static const struct rlock__action plain_release = { &rlock__script_plain_release,
+						    HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
+static const struct rlock__action plain_linger = { &rlock__script_plain_linger,
+						   HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
+static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
+
+static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
+						   READWRITE_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
+static const struct rlock__action write_acquire = { &rlock__script_write_acquire,
+						    READWRITE_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
+static const struct rlock__action write_leave = { &rlock__script_write_leave,
+						  READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
+static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release,
+							READWRITE_KEYS, READWRITE_ARGS };
+static const struct rlock__action readwrite_linger = { &rlock__script_readwrite_linger,
+						       READWRITE_KEYS, READWRITE_ARGS };
+static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_renew,
+						      READWRITE_KEYS, KEY(TIMEOUTS) };
+
+static const struct rlock__kind kinds[] = {
+	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_linger,
+			  NULL, NULL, RLOCK__KEY_CHANNEL, false },
+	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_linger,
+			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, true },
+	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &readwrite_renew,
+			 &readwrite_linger, NULL, NULL, RLOCK__KEY_READWRITE_CHANNEL, false },
+	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &readwrite_renew,
+			  &readwrite_linger, &write_leave, NULL, RLOCK__KEY_READWRITE_CHANNEL,
+			  false },
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const struct rlock__kind *rlock__kind(enum rlock_kind kind)
+{
+	size_t row = (size_t)kind;
+
+	return row < COUNT(kinds) ? &kinds[row] : NULL;
+}
+
+const char *rlock_kind_name(enum rlock_kind kind)
+{
+	const struct rlock__kind *row = rlock__kind(kind);
+
+	return row != NULL ? row->name : "unknown";
+}
+
+bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out)
+{
+	for (size_t row = 0; row < COUNT(kinds); row++) {
+		if (strlen(kinds[row].name) != len || memcmp(kinds[row].name, text, len) != 0)
+			continue;
+		*out = (enum rlock_kind)row;
+		return true;
+	}
+	return false;
+}
+
+bool rlock_kind_is(enum rlock_kind kind, enum rlock_kind wanted)
+{
+	if (kind == RLOCK_FAIR)
+		kind = RLOCK_PLAIN;
+	if (wanted == RLOCK_FAIR)
+		wanted = RLOCK_PLAIN;
+	return wanted == RLOCK_ANY || kind == wanted;
+}

@@ -1,0 +1,36 @@
+/*
+ * The table of lock kinds.
+ */
+#ifndef RLOCK_REDIS_KIND_H
+#define RLOCK_REDIS_KIND_H
+
+#include <stdbool.h>
+
+#include "redis/keys.h"
+#include "rlock.h"
+
+struct rlock__script;
+
+/* A script, and what it is told of each name: bits 1 << enum rlock__key, in that order. */
+struct rlock__action {
+	const struct rlock__script *script;
+	unsigned keys;
+	unsigned args; /* that are no keys: channels, and what keys begin with */
+};
+
+/* One row a kind: which script does what, and what wakes a waiter. */
+struct rlock__kind {
+	const char *name;
+	const struct rlock__action *acquire, *release, *renew, *linger;
+	/* For a kind whose waiters leave something on the server: takes that away, too; or NULL. */
+	const struct rlock__action *leave;
+	/* For a kind whose waiters have a place: gives back what was granted, and keeps it; or NULL. */
+	const struct rlock__action *return_;
+	enum rlock__key channel;
+	bool has_own_channel; /* each waiter listens to CHANNEL:OWNER */
+};
+
+/* NULL for what is no kind. */
+const struct rlock__kind *rlock__kind(enum rlock_kind kind);
+
+#endif

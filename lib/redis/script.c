@@ -1,0 +1,227 @@
+/*
+ * Run a script on the server: EVALSHA first, EVAL where the server doesn't know it.
+ * What the reply means is the caller's business.
+ */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "net/link.h"
+#include "redis/script.h"
+#include "rlock.h"
+
+void rlock__args_init(struct rlock__args *args)
+{
+	memset(args, 0, sizeof(*args));
+	args->count = RLOCK__ARGS_HEAD;
+}
+
+void rlock__args_free(struct rlock__args *args)
+{
+	if (args->owned != NULL)
+		for (size_t i = RLOCK__ARGS_HEAD; i < args->count; i++)
+			free(args->owned[i]);
+	free(args->argv);
+	free(args->lengths);
+	free(args->owned);
+	rlock__args_init(args);
+}
+
+static bool args_grow(struct rlock__args *args)
+{
+	size_t capacity = args->capacity == 0 ? 16 : args->capacity * 2;
+	const char **argv = realloc(args->argv, capacity * sizeof(*argv));
+	size_t *lengths;
+	char **owned;
+
+	if (argv != NULL)
+		args->argv = argv;
+	lengths = realloc(args->lengths, capacity * sizeof(*lengths));
+	if (lengths != NULL)
+		args->lengths = lengths;
+	owned = realloc(args->owned, capacity * sizeof(*owned));
+	if (owned != NULL)
+		args->owned = owned;
+	if (argv == NULL || lengths == NULL || owned == NULL)
+		return false;
+	args->capacity = capacity;
+	return true;
+}
+
+static void args_add(struct rlock__args *args, const char *text, size_t len, char *owned)
+{
+	if (args->count >= args->capacity && !args_grow(args)) {
+		args->is_out_of_memory = true;
+		free(owned);
+		return;
+	}
+	args->argv[args->count] = text;
+	args->lengths[args->count] = len;
+	args->owned[args->count] = owned;
+	args->count++;
+}
+
+void rlock__args_owned(struct rlock__args *args, struct rlock__text text)
+{
+	if (text.text == NULL)
+		args->is_out_of_memory = true;
+	else
+		args_add(args, text.text, text.len, text.text);
+}
+
+void rlock__args_key(struct rlock__args *args, struct rlock__text key)
+{
+	rlock__args_owned(args, key);
+	args->key_count++;
+}
+
+void rlock__args_text(struct rlock__args *args, const char *text, size_t len)
+{
+	args_add(args, text, len, NULL);
+}
+
+void rlock__args_number(struct rlock__args *args, int64_t number)
+{
+	char text[24], *copy;
+
+	(void)snprintf(text, sizeof(text), "%" PRId64, number);
+	copy = strdup(text);
+	if (copy == NULL) {
+		args->is_out_of_memory = true;
+		return;
+	}
+	args_add(args, copy, strlen(copy), copy);
+}
+
+/* The head of the command, in place: the same arguments serve EVALSHA and EVAL. */
+static struct rlock__command command_of(struct rlock__args *args, const char *verb,
+					const char *script)
+{
+	struct rlock__command command = { (int)args->count, args->argv, args->lengths,
+					  args->needs_login };
+
+	(void)snprintf(args->key_count_text, sizeof(args->key_count_text), "%zu", args->key_count);
+	args->argv[0] = verb;
+	args->argv[1] = script;
+	args->argv[2] = args->key_count_text;
+	for (size_t i = 0; i < RLOCK__ARGS_HEAD; i++)
+		args->lengths[i] = strlen(args->argv[i]);
+	return command;
+}
+
+static bool is_unknown_script(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0;
+}
+
+static void begin(struct rlock__call *call, const char *verb, const char *script)
+{
+	struct rlock__command command;
+
+	if (call->args->is_out_of_memory || call->args->argv == NULL) {
+		call->status = rlock__fail(call->link, RLOCK_ENOMEM, "out of memory");
+		return;
+	}
+	command = command_of(call->args, verb, script);
+	rlock__link_begin(call->link, &command, call->deadline_ms);
+}
+
+static void begin_text(struct rlock__call *call)
+{
+	call->has_text = true;
+	begin(call, "EVAL", call->script->body);
+}
+
+void rlock__script_begin(struct rlock__call *call, struct rlock__link *link,
+			 const struct rlock__script *script, struct rlock__args *args,
+			 int64_t deadline_ms)
+{
+	*call = (struct rlock__call){ link, script, args, deadline_ms, false, RLOCK_OK };
+	rlock__trace(link, "asking for %s", script->name);
+	begin(call, "EVALSHA", script->sha1);
+}
+
+static void refuse(struct rlock__call *call, struct rlock__outcome *out)
+{
+	out->status = rlock__fail_refused(call->link, out->reply->str, out->reply->len,
+					  call->script->body);
+	freeReplyObject(out->reply);
+	out->reply = NULL;
+	/* This server can't serve us now. Behind the same name there may be another one by the next
+	 * try: a new primary. */
+	if (out->status == RLOCK_ENET) {
+		rlock__link_close(call->link);
+		out->was_sent = false;
+	}
+}
+
+bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out)
+{
+	if (call->status != RLOCK_OK) {
+		*out = (struct rlock__outcome){ call->status, false, NULL };
+		return true;
+	}
+	if (!rlock__link_advance(call->link, out))
+		return false;
+	if (out->status != RLOCK_OK || out->reply->type != REDIS_REPLY_ERROR)
+		return true;
+	if (!call->has_text && is_unknown_script(out->reply)) {
+		rlock__trace(call->link, "the server does not know %s yet: sending it",
+			     call->script->name);
+		freeReplyObject(out->reply);
+		out->reply = NULL;
+		begin_text(call);
+		return false;
+	}
+	refuse(call, out);
+	return true;
+}
+
+static enum rlock_status finish(struct rlock__call *call, bool *was_sent, redisReply **reply_out)
+{
+	struct rlock__outcome outcome;
+
+	while (!rlock__script_advance(call, &outcome))
+		rlock__link_poll(call->link);
+	*was_sent = outcome.was_sent;
+	*reply_out = outcome.reply;
+	return outcome.status;
+}
+
+enum rlock_status rlock__script_run(struct rlock__link *link, const struct rlock__script *script,
+				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
+				    struct redisReply **out)
+{
+	struct rlock__call call;
+
+	rlock__script_begin(&call, link, script, args, deadline_ms);
+	return finish(&call, was_sent, out);
+}
+
+enum rlock_status rlock__script_run_text(struct rlock__link *link,
+					 const struct rlock__script *script,
+					 struct rlock__args *args, int64_t deadline_ms,
+					 bool *was_sent, struct redisReply **out)
+{
+	struct rlock__call call = { link, script, args, deadline_ms, true, RLOCK_OK };
+
+	begin_text(&call);
+	return finish(&call, was_sent, out);
+}
+
+/* With its text: nobody will be there to send it when the server asks. */
+void rlock__script_last_word(struct rlock__link *link, const struct rlock__script *script,
+			     struct rlock__args *args)
+{
+	struct rlock__command command;
+
+	if (args->is_out_of_memory || args->argv == NULL) {
+		rlock__link_close(link);
+		return;
+	}
+	command = command_of(args, "EVAL", script->body);
+	rlock__link_last_word(link, &command);
+}

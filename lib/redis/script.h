@@ -1,0 +1,96 @@
+/*
+ * The scripts, the words that go with one, and a call of it.
+ */
+#ifndef RLOCK_REDIS_SCRIPT_H
+#define RLOCK_REDIS_SCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "rlock.h"
+
+struct redisReply;
+struct rlock__outcome;
+
+struct rlock__script {
+	const char *name;
+	const char *sha1;
+	const char *body;
+};
+
+#define RLOCK__ARGS_HEAD 3 /* EVALSHA, the script, the number of keys */
+
+/* The words of one EVALSHA: keys first, then arguments. Filled by rlock__args_*, freed by
+ * rlock__args_free. */
+struct rlock__args {
+	const char **argv;
+	size_t *lengths;
+	char **owned; /* those of argv that were made here */
+	size_t count, capacity;
+	size_t key_count;
+	bool is_out_of_memory; /* sticky: checked once, when sent */
+	bool needs_login;
+	char key_count_text[24];
+};
+
+void rlock__args_init(struct rlock__args *args);
+void rlock__args_free(struct rlock__args *args);
+void rlock__args_key(struct rlock__args *args,
+		     struct rlock__text key); /* takes key.text; NULL is noticed */
+/* An argument that is a key's or channel's name. Takes text.text; NULL is noticed. */
+void rlock__args_owned(struct rlock__args *args, struct rlock__text text);
+void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
+void rlock__args_number(struct rlock__args *args, int64_t number);
+
+/* A script that is under way on link. */
+struct rlock__call {
+	struct rlock__link *link;
+	const struct rlock__script *script;
+	struct rlock__args *args;
+	int64_t deadline_ms;
+	bool has_text;            /* the script's text went along */
+	enum rlock_status status; /* not RLOCK_OK: it could not even begin */
+};
+
+/*
+ * EVALSHA, and EVAL where the server does not know the script, in steps as those of a request.
+ * Several calls may share their args, which stay until the last of them is over or given up.
+ */
+void rlock__script_begin(struct rlock__call *call, struct rlock__link *link,
+			 const struct rlock__script *script, struct rlock__args *args,
+			 int64_t deadline_ms);
+/* As rlock__link_advance; an error reply has become a status too. */
+bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out);
+
+/* Begin, and advance to the end. */
+enum rlock_status rlock__script_run(struct rlock__link *link, const struct rlock__script *script,
+				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
+				    struct redisReply **out);
+/* The same with the script's text from the start. */
+enum rlock_status rlock__script_run_text(struct rlock__link *link,
+					 const struct rlock__script *script,
+					 struct rlock__args *args, int64_t deadline_ms,
+					 bool *was_sent, struct redisReply **out);
+/* Send it and close, without waiting for an answer. */
+void rlock__script_last_word(struct rlock__link *link, const struct rlock__script *script,
+			     struct rlock__args *args);
+
+extern const struct rlock__script rlock__script_plain_acquire;
+extern const struct rlock__script rlock__script_plain_release;
+extern const struct rlock__script rlock__script_plain_renew;
+extern const struct rlock__script rlock__script_plain_linger;
+extern const struct rlock__script rlock__script_fair_acquire;
+extern const struct rlock__script rlock__script_fair_leave;
+extern const struct rlock__script rlock__script_fair_return;
+extern const struct rlock__script rlock__script_read_acquire;
+extern const struct rlock__script rlock__script_write_acquire;
+extern const struct rlock__script rlock__script_write_leave;
+extern const struct rlock__script rlock__script_readwrite_release;
+extern const struct rlock__script rlock__script_readwrite_renew;
+extern const struct rlock__script rlock__script_readwrite_linger;
+extern const struct rlock__script rlock__script_find;
+extern const struct rlock__script rlock__script_break;
+
+#endif

@@ -1,0 +1,215 @@
+/*
+ * A server's URL, once it has been read: what it tells, what can be changed in it, and the text
+ * that stands for the server.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "rlock.h"
+#include "url/url.h"
+
+/* What may stand in a path as it is, and reads well within quotes. */
+#define PATH_KEEP "/:@+,="
+
+const char *rlock__scheme_name(enum rlock_scheme scheme)
+{
+	static const char *const names[] = {
+		[RLOCK_SCHEME_REDIS] = "redis",
+		[RLOCK_SCHEME_REDISS] = "rediss",
+		[RLOCK_SCHEME_UNIX] = "unix",
+		[RLOCK_SCHEME_SENTINEL] = "redis+sentinel",
+		[RLOCK_SCHEME_CLUSTER] = "redis+cluster",
+		[RLOCK_SCHEME_LOCAL] = "local",
+	};
+
+	return names[scheme];
+}
+
+void rlock__secret_free(char *secret)
+{
+	if (secret != NULL)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
+/* ---- the server's text ---- */
+
+char *rlock__url_encode(const char *text, const char *keep)
+{
+	size_t len = strlen(text);
+	size_t size = rlock_percent_encode(text, len, keep, NULL, 0) + 1;
+	char *encoded = malloc(size);
+
+	if (encoded != NULL)
+		(void)rlock_percent_encode(text, len, keep, encoded, size);
+	return encoded;
+}
+
+char *rlock__url_endpoint(const char *host, int port)
+{
+	char *name = rlock__url_encode(host, ":");
+	char *endpoint = NULL;
+
+	if (name == NULL)
+		return NULL;
+	if (asprintf(&endpoint, strchr(name, ':') != NULL ? "[%s]:%d" : "%s:%d", name, port) < 0)
+		endpoint = NULL;
+	free(name);
+	return endpoint;
+}
+
+/* What stands between scheme and database, malloc'ed; NULL when out of memory. */
+static char *place_make(const struct rlock_url *url)
+{
+	switch (url->scheme) {
+	case RLOCK_SCHEME_REDIS:
+	case RLOCK_SCHEME_REDISS:
+		return rlock__url_endpoint(url->host, url->port);
+	case RLOCK_SCHEME_UNIX:
+		return rlock__url_encode(url->path, PATH_KEEP);
+	case RLOCK_SCHEME_SENTINEL:
+	case RLOCK_SCHEME_CLUSTER:
+		return strdup(url->host);
+	case RLOCK_SCHEME_LOCAL:
+		break;
+	}
+	return strdup("");
+}
+
+/* The text for url with this database in it, malloc'ed; NULL when out of memory. */
+static char *server_make(const struct rlock_url *url, int db)
+{
+	const char *name = rlock__scheme_name(url->scheme);
+	char *place = place_make(url);
+	char *server = NULL;
+	int len = -1;
+
+	if (place == NULL)
+		return NULL;
+	switch (url->scheme) {
+	case RLOCK_SCHEME_REDIS:
+	case RLOCK_SCHEME_REDISS:
+	case RLOCK_SCHEME_SENTINEL:
+		len = asprintf(&server, "%s://%s/%d", name, place, db);
+		break;
+	case RLOCK_SCHEME_UNIX:
+		len = asprintf(&server, "%s://%s?db=%d", name, place, db);
+		break;
+	case RLOCK_SCHEME_CLUSTER:
+		len = asprintf(&server, "%s://%s", name, place);
+		break;
+	case RLOCK_SCHEME_LOCAL:
+		len = db == 0 ? asprintf(&server, "%s:", name)
+			      : asprintf(&server, "%s:?db=%d", name, db);
+		break;
+	}
+	free(place);
+	return len < 0 ? NULL : server;
+}
+
+void rlock_url_free(struct rlock_url *url)
+{
+	if (url == NULL)
+		return;
+	free(url->user);
+	rlock__secret_free(url->password);
+	free(url->host);
+	free(url->path);
+	free(url->server);
+	free(url);
+}
+
+/* A copy of a string that may be NULL; false when out of memory. */
+static bool string_copy(const char *text, char **out)
+{
+	*out = text != NULL ? strdup(text) : NULL;
+	return text == NULL || *out != NULL;
+}
+
+struct rlock_url *rlock__url_copy(const struct rlock_url *url)
+{
+	struct rlock_url *copy = calloc(1, sizeof(*copy));
+
+	if (copy == NULL)
+		return NULL;
+	copy->scheme = url->scheme;
+	copy->port = url->port;
+	copy->db = url->db;
+	copy->has_db = url->has_db;
+	if (string_copy(url->user, &copy->user) && string_copy(url->password, &copy->password) &&
+	    string_copy(url->host, &copy->host) && string_copy(url->path, &copy->path) &&
+	    string_copy(url->server, &copy->server))
+		return copy;
+	rlock_url_free(copy);
+	return NULL;
+}
+
+enum rlock_scheme rlock_url_scheme(const struct rlock_url *url)
+{
+	return url->scheme;
+}
+
+const char *rlock_url_server(const struct rlock_url *url)
+{
+	return url->server;
+}
+
+bool rlock_url_has_db(const struct rlock_url *url)
+{
+	return url->has_db;
+}
+
+enum rlock_status rlock_url_set_db(struct rlock_url *url, int db)
+{
+	char *server;
+
+	if (db < 0 || (db > 0 && url->scheme == RLOCK_SCHEME_CLUSTER))
+		return RLOCK_EINVAL;
+	server = server_make(url, db);
+	if (server == NULL)
+		return RLOCK_ENOMEM;
+	free(url->server);
+	url->server = server;
+	url->db = db;
+	return RLOCK_OK;
+}
+
+bool rlock_url_has_password(const struct rlock_url *url)
+{
+	return url->password != NULL;
+}
+
+enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password)
+{
+	char *copy = strdup(password);
+
+	if (copy == NULL)
+		return RLOCK_ENOMEM;
+	rlock__secret_free(url->password);
+	url->password = copy;
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path)
+{
+	struct rlock_url socket_url = { .scheme = RLOCK_SCHEME_UNIX };
+	char *server = NULL;
+
+	if (url->scheme != RLOCK_SCHEME_LOCAL || path[0] != '/' ||
+	    strlen(path) > RLOCK__SOCKET_PATH_MAX)
+		return RLOCK_EINVAL;
+	socket_url.path = strdup(path);
+	if (socket_url.path != NULL)
+		server = server_make(&socket_url, url->db);
+	if (server == NULL) {
+		free(socket_url.path);
+		return RLOCK_ENOMEM;
+	}
+	free(url->server);
+	url->scheme = RLOCK_SCHEME_UNIX;
+	url->path = socket_url.path;
+	url->server = server;
+	return RLOCK_OK;
+}

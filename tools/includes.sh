@@ -1,0 +1,53 @@
+#!/bin/sh
+# The modules of cli/ and lib/ must not include each other in a circle, and a folder none that is above it. A module is
+# a .c with its .h; what stands in no folder is above all.
+set -u
+cd "$(dirname "$0")/.." || exit 71
+
+# edges LAYER: a line for each include, "MODULE INCLUDED", without the folder of the layer.
+edges() {
+	find "$1" -name '*.[ch]' -exec awk -v layer="$1/" '
+		match($0, /^#include "[^"]+"/) {
+			included = substr($0, 11, RLENGTH - 11)
+			module = substr(FILENAME, length(layer) + 1)
+			sub(/\.[ch]$/, "", module)
+			sub(/\.[ch]$/, "", included)
+			if (module != included) print module, included
+		}' {} + | sort -u
+}
+
+# upwards FOLDER...: from the lowest to the highest; prints those edges that go upwards. Anybody may include the public
+# header; and local.h, which says which process is the private server's.
+upwards() {
+	awk -v order="$*" '
+		function height(module) {
+			return index(module, "/") ? rank[substr(module, 1, index(module, "/") - 1)] : count + 1
+		}
+		BEGIN {
+			count = split(order, folders, " ")
+			for (i = 1; i <= count; i++) rank[folders[i]] = i
+		}
+		$2 != "rlock" && $2 != "lib/rlock" && $2 != "local" && height($2) > height($1) { print $1 " includes " $2 }'
+}
+
+status=0
+complain() {
+	printf '%s: %s\n' "$1" "$2" >&2
+	status=1
+}
+
+for layer in cli lib; do
+	case $layer in
+	cli) folders='base sys options process_lock hold' ;;
+	lib) folders='base url net redis' ;;
+	esac
+	# tsort says which modules make the circle.
+	circle=$(edges $layer | tsort 2>&1 >/dev/null)
+	[ -z "$circle" ] || complain $layer "$circle"
+	# shellcheck disable=SC2086
+	upward=$(edges $layer | upwards $folders)
+	[ -z "$upward" ] || complain $layer "$upward"
+done
+inner=$(grep -rnE '^#include "lib/' cli | grep -v '"lib/rlock\.h"$')
+[ -z "$inner" ] || complain cli "$inner"
+exit $status
