@@ -99,11 +99,11 @@ int caller_find(const struct opts *opts, struct caller_hold *out)
 	int code;
 
 	*out = (struct caller_hold){ 0 };
-	out->session = session_find(pid, opts->names, opts->name_count, server, opts->mode,
-				    &out->near, &code);
+	out->hold_file = hold_file_find(pid, opts->names, opts->name_count, server, opts->mode,
+					&out->near, &code);
 	if (code == 0 && value != NULL &&
 	    held_find(value, server, &opts->names[0], opts->mode, &out->run))
-		code = session_is_outside(out->session, out->run.hold_id, &out->is_run);
+		code = hold_file_is_outside_run(out->hold_file, out->run.hold_id, &out->is_run);
 	if (code != 0)
 		caller_hold_clear(out);
 	return code;
@@ -111,8 +111,8 @@ int caller_find(const struct opts *opts, struct caller_hold *out)
 
 void caller_hold_clear(struct caller_hold *hold)
 {
-	session_free(hold->session);
-	session_free(hold->near);
+	hold_file_free(hold->hold_file);
+	hold_file_free(hold->near);
 }
 
 int caller_say_none(const struct opts *opts, const struct caller_hold *hold, const char *verb)
@@ -124,7 +124,7 @@ int caller_say_none(const struct opts *opts, const struct caller_hold *hold, con
 		(void)snprintf(process, sizeof(process), "process %ld", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
 	if (hold->near != NULL)
-		session_say_near(hold->near, opts->names, opts->name_count, opts->server, verb);
+		hold_file_say_near(hold->near, opts->names, opts->name_count, opts->server, verb);
 	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
 		say_error("%s: not held by %s or one above it: a lock of user %s is found without "
 			  "sudo",

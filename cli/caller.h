@@ -8,7 +8,7 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 #include "process_lock/held.h"
-#include "process_lock/session.h"
+#include "process_lock/hold_file.h"
 
 /* The owner on the server of an --owner: no owner of a process ends in 0. */
 #define OWNER_FORMAT "%s:0"
@@ -41,9 +41,9 @@ int caller_lost_code(const struct rlock_hold *found);
 
 /* What the calling process, or the nearest one above it, has on the names that were given. */
 struct caller_hold {
-	struct session *session; /* a lock without a command on just these; NULL: none */
-	struct session *near;    /* where there is none, one that comes close; or NULL */
-	bool is_run; /* nearer than session there is a `rlock run` with the first name */
+	struct hold_file *hold_file; /* a lock without a command on just these; NULL: none */
+	struct hold_file *near;      /* where there is none, one that comes close; or NULL */
+	bool is_run; /* nearer than hold_file there is a `rlock run` with the first name */
 	struct held run;
 };
 

@@ -25,9 +25,9 @@
 #include "options/names.h"
 #include "options/usage.h"
 #include "process_lock/held.h"
+#include "process_lock/hold_file.h"
 #include "process_lock/passing.h"
 #include "process_lock/runtime.h"
-#include "process_lock/session.h"
 #include "sys/fds.h"
 #include "sys/kernel.h"
 #include "sys/procs.h"
@@ -44,8 +44,8 @@ struct taker {
 	int target_fd; /* pidfd of the process that a lock without a command is for; -1: none */
 	pid_t target;
 	uint64_t target_start;
-	struct session *session; /* its file; NULL: not for a process */
-	int cancel_fd;           /* the signals', or an epoll of them and the target */
+	struct hold_file *hold_file; /* its file; NULL: not for a process */
+	int cancel_fd;               /* the signals', or an epoll of them and the target */
 	char **owners;
 	size_t owner_count;
 	char owner[RLOCK_OWNER_MAX]; /* of --owner; empty: a fresh one */
@@ -128,7 +128,7 @@ static int find_target(struct taker *taker)
 	if (!is_for_process(opts))
 		return 0;
 	taker->target_fd =
-		session_target((pid_t)opts->pid, &taker->target, &taker->target_start, &code);
+		target_open((pid_t)opts->pid, &taker->target, &taker->target_start, &code);
 	if (code == 0 && opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
 		code = say_process_1(taker->verb, opts);
 	if (code == 0 && opts->pid == 0)
@@ -171,8 +171,8 @@ static int find_owners(struct taker *taker)
 	}
 	for (size_t i = 0; held != NULL && i < opts->name_count; i++)
 		held_owners(held, &opts->names[i], &taker->owners, &taker->owner_count);
-	return session_owners(taker->target_fd >= 0 ? taker->target : getpid(), opts->names,
-			      opts->name_count, &taker->owners, &taker->owner_count);
+	return hold_file_owners(taker->target_fd >= 0 ? taker->target : getpid(), opts->names,
+				opts->name_count, &taker->owners, &taker->owner_count);
 }
 
 /* ---- taking it ---- */
@@ -260,41 +260,41 @@ static int hold_for_command(const struct taker *taker)
 
 /* What can go wrong about the state of a lock without a command goes wrong here, before it is
  * taken. */
-static int make_session(struct taker *taker)
+static int make_hold_file(struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
-	struct session *session = calloc(1, sizeof(*session));
+	struct hold_file *file = calloc(1, sizeof(*file));
 
-	taker->session = session;
-	if (session == NULL) {
+	taker->hold_file = file;
+	if (file == NULL) {
 		say_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	session->claim_fd = -1;
-	session->dir_fd = runtime_open_for_holds();
-	session->pid = taker->target;
-	session->pid_namespace = proc_namespace();
-	session->start = taker->target_start;
-	session->kind = taker->verb->kind;
-	session->is_fixed_lease = opts->is_fixed_lease;
-	session->lease_ms = opts->lease_ms;
-	return session->dir_fd >= 0 ? 0 : EXIT_SYSTEM;
+	file->claim_fd = -1;
+	file->dir_fd = runtime_open_for_holds();
+	file->pid = taker->target;
+	file->pid_namespace = proc_namespace();
+	file->start = taker->target_start;
+	file->kind = taker->verb->kind;
+	file->is_fixed_lease = opts->is_fixed_lease;
+	file->lease_ms = opts->lease_ms;
+	return file->dir_fd >= 0 ? 0 : EXIT_SYSTEM;
 }
 
-static bool fill_session(const struct taker *taker)
+static bool fill_hold_file(const struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
-	struct session *session = taker->session;
+	struct hold_file *file = taker->hold_file;
 
 	for (size_t i = 0; i < opts->name_count; i++)
-		if (!session_add_name(session, opts->names[i].text, opts->names[i].len,
-				      rlock_hold_owner(taker->hold, i)))
+		if (!hold_file_add_name(file, opts->names[i].text, opts->names[i].len,
+					rlock_hold_owner(taker->hold, i)))
 			return false;
-	session->server = strdup(opts->server);
-	memcpy(session->hold_id, rlock_hold_id(taker->hold), RLOCK_HOLD_ID_MAX);
-	session->sent_ms = rlock_hold_sent_ms(taker->hold);
-	session->had_ms = taker->had_ms;
-	return session->server != NULL;
+	file->server = strdup(opts->server);
+	memcpy(file->hold_id, rlock_hold_id(taker->hold), RLOCK_HOLD_ID_MAX);
+	file->sent_ms = rlock_hold_sent_ms(taker->hold);
+	file->had_ms = taker->had_ms;
+	return file->server != NULL;
 }
 
 static void fill_watch(struct watch *watch, const struct taker *taker)
@@ -338,7 +338,7 @@ static pid_t start_known_renewer(const struct renewer_job *job)
 /* The renewer waits for is_committed: until the file says whose the lock is, it is still ours. */
 static int start_renewer(const struct taker *taker, struct watch *watch)
 {
-	struct session *session = taker->session;
+	struct hold_file *file = taker->hold_file;
 	struct renewer_job job = {
 		.watch = watch,
 		.conn = taker->conn,
@@ -346,41 +346,41 @@ static int start_renewer(const struct taker *taker, struct watch *watch)
 		.keeper_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
 		.target_fd = taker->target_fd,
 		.knock_fd = -1,
-		.session = session,
+		.hold_file = file,
 	};
 	enum proc_sight sight;
 	struct proc proc;
 
 	if (job.keeper_fd >= 0) {
-		session->renewer = start_known_renewer(&job);
+		file->renewer = start_known_renewer(&job);
 		(void)close(job.keeper_fd);
 	}
-	if (job.keeper_fd < 0 || session->renewer < 0) {
+	if (job.keeper_fd < 0 || file->renewer < 0) {
 		say_error("cannot start the renewer: %s", strerror(errno));
 		return EXIT_SYSTEM;
 	}
 	/* Who is to end it one day must not end another under its number. */
-	sight = proc_look(session->renewer, &proc);
+	sight = proc_look(file->renewer, &proc);
 	if (sight != PROC_SEEN) {
 		int error = sight == PROC_UNSEEN ? errno : ESRCH;
 
 		say_error("cannot watch the renewer: %s",
-			  proc_is_hidden(session->renewer) ? "/proc does not show it (hidepid?)"
-							   : strerror(error));
+			  proc_is_hidden(file->renewer) ? "/proc does not show it (hidepid?)"
+							: strerror(error));
 		return EXIT_SYSTEM;
 	}
-	session->renewer_start = proc.start;
-	return session_save(session);
+	file->renewer_start = proc.start;
+	return hold_file_save(file);
 }
 
-static void stop_renewer(const struct session *session)
+static void stop_renewer(const struct hold_file *file)
 {
 	siginfo_t info;
 
-	if (session->renewer <= 0)
+	if (file->renewer <= 0)
 		return;
-	(void)kill(session->renewer, SIGKILL);
-	while (waitid(P_PID, (id_t)session->renewer, &info, WEXITED) != 0 && errno == EINTR)
+	(void)kill(file->renewer, SIGKILL);
+	while (waitid(P_PID, (id_t)file->renewer, &info, WEXITED) != 0 && errno == EINTR)
 		;
 }
 
@@ -418,7 +418,7 @@ static int hold_for_caller(const struct taker *taker)
 	struct watch *watch = watch_new();
 	int code, signal = 0;
 
-	if (watch == NULL || !fill_session(taker)) {
+	if (watch == NULL || !fill_hold_file(taker)) {
 		say_error("out of memory");
 		code = EXIT_SYSTEM;
 	} else {
@@ -434,10 +434,10 @@ static int hold_for_caller(const struct taker *taker)
 		watch->is_committed = true;
 		/* Then the renewer may have gone before the file was there. */
 		if (fd_is_ready(taker->target_fd))
-			session_remove(taker->session);
+			hold_file_remove(taker->hold_file);
 	} else {
-		stop_renewer(taker->session);
-		session_remove(taker->session);
+		stop_renewer(taker->hold_file);
+		hold_file_remove(taker->hold_file);
 		give_back(taker);
 	}
 	watch_free(watch);
@@ -460,7 +460,7 @@ static void taker_clear(struct taker *taker)
 {
 	rlock_hold_free(taker->hold);
 	rlock_conn_free(taker->conn);
-	session_free(taker->session);
+	hold_file_free(taker->hold_file);
 	owners_free(taker->owners, taker->owner_count);
 	free(taker->path);
 	if (taker->cancel_fd >= 0 && taker->cancel_fd != taker->signals.fd)
@@ -497,7 +497,7 @@ static int take(struct taker *taker)
 	signal = signals_pending_end(&taker->signals);
 	if (signal != 0)
 		return end_pending(taker, signal);
-	return taker->session != NULL ? hold_for_caller(taker) : hold_for_owner(taker);
+	return taker->hold_file != NULL ? hold_for_caller(taker) : hold_for_owner(taker);
 }
 
 int cmd_lock(const struct verb *verb, struct opts *opts)
@@ -514,7 +514,7 @@ int cmd_lock(const struct verb *verb, struct opts *opts)
 		code = opts->command != NULL ? job_look_up(verb, opts, &taker.path)
 					     : find_target(&taker);
 	if (code == 0 && taker.target_fd >= 0)
-		code = make_session(&taker);
+		code = make_hold_file(&taker);
 	if (code == 0)
 		code = take(&taker);
 	taker_clear(&taker);

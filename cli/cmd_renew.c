@@ -12,7 +12,7 @@
 #include "cli.h"
 #include "options/names.h"
 #include "process_lock/held.h"
-#include "process_lock/session.h"
+#include "process_lock/hold_file.h"
 
 /* Renew one hold and print; lost_code is what a hold that has gone means here. */
 static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
@@ -33,27 +33,28 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	return 0;
 }
 
-static int renew_session(const struct opts *opts, struct rlock_conn *conn, struct session *session)
+static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
+			      struct hold_file *file)
 {
 	struct rlock_hold *hold = NULL;
 	char names[NAMES_SHOWN_MAX];
 	int code;
 
-	if (session->is_lost) {
+	if (file->is_lost) {
 		say_error("%s: the lock had been lost",
 			  names_show(opts->names, opts->name_count, names));
 		return EXIT_LOST;
 	}
-	if (rlock_hold_new(session->kind, session->names, session->name_count, session->hold_id,
-			   session->sent_ms, session->lease_ms, &hold) != RLOCK_OK) {
+	if (rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id, file->sent_ms,
+			   file->lease_ms, &hold) != RLOCK_OK) {
 		say_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	code = renew(opts, conn, hold, session->lease_ms, EXIT_LOST);
+	code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
 	/* Who watches over a fixed lease learns from the file that it ends later. */
-	if (code == 0 && session->is_fixed_lease) {
-		session->sent_ms = rlock_hold_sent_ms(hold);
-		code = session_save(session);
+	if (code == 0 && file->is_fixed_lease) {
+		file->sent_ms = rlock_hold_sent_ms(hold);
+		code = hold_file_save(file);
 	}
 	rlock_hold_free(hold);
 	return code;
@@ -106,9 +107,9 @@ static int renew_found(const struct opts *opts, struct rlock_conn *conn,
 {
 	if (hold->is_run)
 		return renew_run(opts, conn, &hold->run);
-	if (hold->session == NULL)
+	if (hold->hold_file == NULL)
 		return caller_say_none(opts, hold, "renew");
-	return renew_session(opts, conn, hold->session);
+	return renew_process_lock(opts, conn, hold->hold_file);
 }
 
 /* Names that were not locked together without a command: each for itself. The worst of the codes. */
@@ -138,7 +139,7 @@ static int renew_caller(const struct opts *opts, struct rlock_conn *conn)
 
 	if (code != 0)
 		return code;
-	if (opts->name_count > 1 && (hold.session == NULL || hold.is_run))
+	if (opts->name_count > 1 && (hold.hold_file == NULL || hold.is_run))
 		code = renew_one_by_one(opts, conn);
 	else
 		code = renew_found(opts, conn, &hold);

@@ -17,7 +17,7 @@
 #include "cli.h"
 #include "options/names.h"
 #include "process_lock/held.h"
-#include "process_lock/session.h"
+#include "process_lock/hold_file.h"
 #include "sys/procs.h"
 #include "sys/signals.h"
 
@@ -56,17 +56,17 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
  * on would find its lock lost. 0, or the exit code when it can't be stopped. *was_running is set when it ran
  * until now.
  */
-static int stop_renewer(const struct session *session, bool *was_running)
+static int stop_renewer(const struct hold_file *file, bool *was_running)
 {
 	struct pollfd ended = { -1, POLLIN, 0 };
 	struct proc renewer;
 	int error = 0;
 
 	/* Without its start it might be another one under its number. */
-	if (session->renewer <= 0 || session->renewer_start == 0)
+	if (file->renewer <= 0 || file->renewer_start == 0)
 		return 0;
-	ended.fd = proc_open(session->renewer, session->renewer_start);
-	*was_running = ended.fd >= 0 && proc_read(session->renewer, &renewer) &&
+	ended.fd = proc_open(file->renewer, file->renewer_start);
+	*was_running = ended.fd >= 0 && proc_read(file->renewer, &renewer) &&
 		       !proc_is_gone(&renewer) && renewer.state != 'T';
 	if (ended.fd < 0 || syscall(SYS_pidfd_send_signal, ended.fd, SIGKILL, NULL, 0) != 0)
 		error = errno;
@@ -76,8 +76,7 @@ static int stop_renewer(const struct session *session, bool *was_running)
 		(void)close(ended.fd);
 	if (error == 0 || error == ESRCH)
 		return 0;
-	say_error("cannot stop the renewer, process %d: %s", (int)session->renewer,
-		  strerror(error));
+	say_error("cannot stop the renewer, process %d: %s", (int)file->renewer, strerror(error));
 	return EXIT_SYSTEM;
 }
 
@@ -85,52 +84,52 @@ static int stop_renewer(const struct session *session, bool *was_running)
  * Whether the lock was held for sure. One that nobody has renewed for who knows how long may have run out; that
  * it is gone then does not tell that an earlier request, whose answer was lost, has given it back.
  */
-static bool has_lease(const struct session *session, bool was_renewed)
+static bool has_lease(const struct hold_file *file, bool was_renewed)
 {
-	return (was_renewed && !session->is_fixed_lease) ||
-	       rlock_now_ms() < session->sent_ms + session->lease_ms;
+	return (was_renewed && !file->is_fixed_lease) ||
+	       rlock_now_ms() < file->sent_ms + file->lease_ms;
 }
 
-static int give_back(const struct opts *opts, struct rlock_conn *conn, struct session *session)
+static int give_back(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file)
 {
 	struct rlock_hold *hold = NULL;
 	enum rlock_status status;
 	char names[NAMES_SHOWN_MAX];
 	bool was_running = false, was_held, is_ours = false;
-	int code = stop_renewer(session, &was_running);
+	int code = stop_renewer(file, &was_running);
 
 	/* Behind that: the renewer writes the file, too. */
 	if (code == 0)
-		code = session_claim(session, &is_ours);
+		code = hold_file_claim(file, &is_ours);
 	if (code != 0)
 		return code;
 	if (!is_ours)
 		return FIND_AGAIN;
-	was_held = has_lease(session, was_running);
-	if (session->is_lost) {
-		session_remove(session);
+	was_held = has_lease(file, was_running);
+	if (file->is_lost) {
+		hold_file_remove(file);
 		say_error("%s: the lock had been lost",
 			  names_show(opts->names, opts->name_count, names));
 		return EXIT_LOST;
 	}
-	if (rlock_hold_new(session->kind, session->names, session->name_count, session->hold_id,
-			   session->sent_ms, session->lease_ms, &hold) != RLOCK_OK) {
+	if (rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id, file->sent_ms,
+			   file->lease_ms, &hold) != RLOCK_OK) {
 		say_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	/* The file knows of the first request only; renewals came after it. */
-	if (was_held && !session->is_fixed_lease)
+	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
 	status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
 	/* An earlier try may have been carried out after all: what it took out was not lost. */
-	if (status == RLOCK_NOT_HELD && session->is_given_up)
+	if (status == RLOCK_NOT_HELD && file->is_given_up)
 		status = RLOCK_OK;
 	if (status >= 0) {
-		session_remove(session);
+		hold_file_remove(file);
 	} else {
 		/* The caller may try again. */
-		session->is_given_up = session->is_given_up || was_held;
-		(void)session_save(session);
+		file->is_given_up = file->is_given_up || was_held;
+		(void)hold_file_save(file);
 	}
 	code = end_release(opts, conn, status);
 	rlock_hold_free(hold);
@@ -138,13 +137,14 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct se
 }
 
 /* What ends the caller may end us with it; without its renewer the lock would last to the end of its lease. */
-static int unlock_session(const struct opts *opts, struct rlock_conn *conn, struct session *session)
+static int unlock_process_lock(const struct opts *opts, struct rlock_conn *conn,
+			       struct hold_file *file)
 {
 	sigset_t found_mask;
 	int code;
 
 	signals_put_off(&found_mask);
-	code = give_back(opts, conn, session);
+	code = give_back(opts, conn, file);
 	signals_let_through(&found_mask);
 	return code;
 }
@@ -159,9 +159,9 @@ static int unlock_found(const struct opts *opts, struct rlock_conn *conn,
 			  names_show(opts->names, opts->name_count, names));
 		return EXIT_NOT_HELD;
 	}
-	if (hold->session == NULL)
+	if (hold->hold_file == NULL)
 		return caller_say_none(opts, hold, "unlock");
-	return unlock_session(opts, conn, hold->session);
+	return unlock_process_lock(opts, conn, hold->hold_file);
 }
 
 /* The latest hold on all of these names together. */
@@ -205,7 +205,7 @@ static int unlock_caller(const struct opts *opts, struct rlock_conn *conn)
 
 		if (code != 0)
 			return code;
-		is_one = hold.session != NULL;
+		is_one = hold.hold_file != NULL;
 		caller_hold_clear(&hold);
 	}
 	return is_one ? unlock_together(opts, conn) : unlock_one_by_one(opts, conn);

@@ -19,7 +19,7 @@
 #include "hold/renewer.h"
 #include "hold/stop.h"
 #include "local.h"
-#include "process_lock/session.h"
+#include "process_lock/hold_file.h"
 #include "sys/fds.h"
 #include "sys/priority.h"
 #include "sys/procs.h"
@@ -44,7 +44,7 @@ struct renewer {
 	struct watch *watch;
 	struct rlock_conn *conn;
 	struct rlock_hold *hold;
-	struct session *session;
+	struct hold_file *hold_file;
 	struct stopper stopper;
 	struct leftovers leftovers; /* with wait_all, behind the command's end */
 	int events_fd;              /* epoll: everything below */
@@ -56,7 +56,7 @@ struct renewer {
 	int64_t renew_ms; /* when the next renewal is due; INT64_MAX: never again */
 	int64_t retry_ms;
 	int64_t attempt_ms; /* how long the next one may take */
-	int64_t keep_ms;    /* when the session's file is due; INT64_MAX: there is none */
+	int64_t keep_ms;    /* when the hold file is to be touched; INT64_MAX: there is none */
 	bool has_command_ended;
 	bool has_job_ended; /* the command, and with wait_all what it left running, too */
 	bool is_job_unseen; /* nothing will tell its end: there were no means to have it told */
@@ -132,17 +132,18 @@ static void close_all_but(int *kept, size_t count)
 /* Away from the caller's terminal, streams and directory. All signals stay blocked for good. */
 static void let_go(const struct renewer_job *job, const struct equipment *equipment)
 {
-	int kept[] = { job->keeper_fd,           job->target_fd,       job->knock_fd,
-		       session_fd(job->session), equipment->events_fd, equipment->timer_fd };
+	int kept[] = { job->keeper_fd,       job->target_fd,
+		       job->knock_fd,        hold_file_dir_fd(job->hold_file),
+		       equipment->events_fd, equipment->timer_fd };
 	struct proc self;
 
 	rlock_conn_disown(job->conn);
 	rlock_conn_set_trace(job->conn, NULL, NULL);
 	close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
 	(void)!chdir("/");
-	if (job->session != NULL && proc_read(getpid(), &self)) {
-		job->session->renewer = self.pid;
-		job->session->renewer_start = self.start;
+	if (job->hold_file != NULL && proc_read(getpid(), &self)) {
+		job->hold_file->renewer = self.pid;
+		job->hold_file->renewer_start = self.start;
 	}
 }
 
@@ -182,7 +183,7 @@ static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
 		.watch = watch,
 		.conn = job->conn,
 		.hold = job->hold,
-		.session = job->session,
+		.hold_file = job->hold_file,
 		.events_fd = equipment->events_fd,
 		.timer_fd = equipment->timer_fd,
 		.keeper_fd = job->keeper_fd,
@@ -193,7 +194,7 @@ static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
 						  : watch->sent_ms + watch_renewal_ms(watch),
 		.retry_ms = RETRY_MIN_MS,
 		.attempt_ms = first_attempt_ms(watch),
-		.keep_ms = job->session != NULL ? rlock_now_ms() + KEEP_MS : INT64_MAX,
+		.keep_ms = job->hold_file != NULL ? rlock_now_ms() + KEEP_MS : INT64_MAX,
 	};
 	rlock_conn_set_cancel(renewer->conn, renewer->events_fd);
 	stopper_init(&renewer->stopper, watch);
@@ -349,9 +350,9 @@ static void notice(struct renewer *renewer)
 
 static void keep_file(struct renewer *renewer)
 {
-	if (renewer->session == NULL)
+	if (renewer->hold_file == NULL)
 		return;
-	session_keep(renewer->session, renewer->watch->sent_ms, renewer->watch->lease_ms);
+	hold_file_touch(renewer->hold_file, renewer->watch->sent_ms, renewer->watch->lease_ms);
 	renewer->keep_ms = rlock_now_ms() + KEEP_MS;
 }
 
@@ -365,8 +366,8 @@ static void note_failure(struct renewer *renewer)
 static void declare_lost(struct renewer *renewer)
 {
 	renewer->renew_ms = INT64_MAX;
-	if (renewer->session != NULL)
-		session_mark_lost(renewer->session);
+	if (renewer->hold_file != NULL)
+		hold_file_mark_lost(renewer->hold_file);
 	wake_keeper(renewer);
 }
 
@@ -471,10 +472,10 @@ static void reload(struct renewer *renewer)
 	struct watch *watch = renewer->watch;
 	int64_t sent_ms, lease_ms;
 
-	if (renewer->session == NULL || watch->reason != STOP_NONE ||
+	if (renewer->hold_file == NULL || watch->reason != STOP_NONE ||
 	    rlock_now_ms() < watch_next_ms(watch))
 		return;
-	if (!session_reload(renewer->session, &sent_ms, &lease_ms) || sent_ms <= watch->sent_ms)
+	if (!hold_file_reload(renewer->hold_file, &sent_ms, &lease_ms) || sent_ms <= watch->sent_ms)
 		return;
 	watch->sent_ms = sent_ms;
 	watch->lease_ms = lease_ms;
@@ -593,8 +594,8 @@ static void renewer_run(struct renewer *renewer)
 		notice(renewer);
 	}
 	give_back(renewer);
-	if (renewer->session != NULL)
-		session_remove(renewer->session);
+	if (renewer->hold_file != NULL)
+		hold_file_remove(renewer->hold_file);
 }
 
 pid_t renewer_start(const struct renewer_job *job)

@@ -10,16 +10,16 @@
 #include "hold/watch.h"
 #include "lib/rlock.h"
 
-struct session;
+struct hold_file;
 
 struct renewer_job {
 	struct watch *watch;
 	struct rlock_conn *conn; /* let go in the child, which opens its own at the first renewal */
 	struct rlock_hold *hold;
-	int keeper_fd;           /* pidfd of the keeper */
-	int target_fd;           /* pidfd of the calling process; -1 with a command */
-	int knock_fd;            /* socket to the keeper: a byte wakes the other side; -1: none */
-	struct session *session; /* the state of a lock without a command; else NULL */
+	int keeper_fd; /* pidfd of the keeper */
+	int target_fd; /* pidfd of the calling process; -1 with a command */
+	int knock_fd;  /* socket to the keeper: a byte wakes the other side; -1: none */
+	struct hold_file *hold_file; /* the state of a lock without a command; else NULL */
 };
 
 /* Fork it. Its pid, or -1 with errno. The descriptors stay the caller's in the caller. */

@@ -32,7 +32,7 @@ STALL_MS=300
 # What it has to do by itself aside: as long as an answer may take (--connect-timeout).
 CALL_LIMIT_MS=5000
 FAULTS=(drop-reply cut-before stall-reply end-reply garbage)
-SESSIONS=(run nested names fence at_least renewed session session_fence owner waits busy gives_up force)
+SESSIONS=(run nested names fence at_least renewed process_lock process_lock_fence owner waits busy gives_up force)
 
 WIDTH=6
 
@@ -199,7 +199,7 @@ gives_back() {
 	[ "$STATUS" != 69 ] || calls 0 "$@"
 }
 
-session_session() {
+session_process_lock() {
 	calls "$(well)" rlock "${VERB/#run/lock}" -t "$LEASE_S" --pid "$BASHPID" "$LOCK"
 	[ "$STATUS" = 0 ] || return 0
 	is_held_so 1
@@ -208,7 +208,7 @@ session_session() {
 	gives_back rlock unlock "$LOCK"
 }
 
-session_session_fence() {
+session_process_lock_fence() {
 	local fence=()
 	case $KIND in
 	plain | fair) fence=(--fence) ;;

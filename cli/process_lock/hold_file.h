@@ -1,8 +1,8 @@
 /*
  * Locks without a command: who they belong to, and the file in the runtime directory that says so.
  */
-#ifndef SESSION_H
-#define SESSION_H
+#ifndef HOLD_FILE_H
+#define HOLD_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "lib/rlock.h"
 
-struct session {
+struct hold_file {
 	int dir_fd;             /* the runtime directory */
 	pid_t pid;              /* whom the lock belongs to */
 	uint64_t start;         /* and when that process started */
@@ -32,23 +32,23 @@ struct session {
 	int claim_fd; /* -1: not claimed */
 };
 
-void session_free(struct session *session);
+void hold_file_free(struct hold_file *file);
 
 /* Append a name with its owner; both are copied. False when out of memory. */
-bool session_add_name(struct session *session, const char *name, size_t name_len,
-		      const char *owner);
+bool hold_file_add_name(struct hold_file *file, const char *name, size_t name_len,
+			const char *owner);
 
 /* Write it, or write it anew. 0, or the exit code after one line by say_error. */
-int session_save(const struct session *session);
+int hold_file_save(const struct hold_file *file);
 
-void session_remove(const struct session *session);
+void hold_file_remove(const struct hold_file *file);
 
 /*
- * Keep others from giving this hold back, until session_free, and read again how it stands. *is_ours_out is false when
+ * Keep others from giving this hold back, until hold_file_free, and read again how it stands. *is_ours_out is false when
  * one of them did so, or tried to, meanwhile: then the hold has to be looked for again. 0, or the exit code after one
  * line by say_error. The renewer, which writes the file as well, must have ended.
  */
-int session_claim(struct session *session, bool *is_ours_out);
+int hold_file_claim(struct hold_file *file, bool *is_ours_out);
 
 /*
  * The hold that pid, or else the nearest process above it, has on exactly these names on that
@@ -57,40 +57,40 @@ int session_claim(struct session *session, bool *is_ours_out);
  * 0, or the exit code when, after one line by say_error, the runtime directory is not fit to be used, or
  * could not be looked through.
  */
-struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
-			     const char *server, enum rlock_kind mode, struct session **near_out,
-			     int *code_out);
+struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
+				 const char *server, enum rlock_kind mode,
+				 struct hold_file **near_out, int *code_out);
 
 /*
- * Whether `rlock run` holds the lock nearer to us than session (may be NULL) does: the process of a
- * session that was made inside the run was given the run's hold in its environment. 0, or the exit code
+ * Whether `rlock run` holds the lock nearer to us than file (may be NULL) does: the process of a
+ * hold file that was made inside the run was given the run's hold in its environment. 0, or the exit code
  * when, after one line by say_error, that can't be told.
  */
-int session_is_outside(const struct session *session, const char *run_hold_id, bool *out);
+int hold_file_is_outside_run(const struct hold_file *file, const char *run_hold_id, bool *out);
 
 /* One line by say_error: what near is, and what to write instead. */
-void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,
-		      const char *server, const char *verb);
+void hold_file_say_near(const struct hold_file *near, const struct rlock_name *names,
+			size_t name_count, const char *server, const char *verb);
 
 /*
  * The owners by which pid and those above it hold any of the names, nearest first: owners is a
  * malloc'ed array of malloc'ed strings. 0, or the exit code after one line by say_error.
  */
-int session_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
-		   size_t *count);
+int hold_file_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
+		     size_t *count);
 
 /*
  * The process that a lock without a command is for: pid, or with 0 the parent. A descriptor of it,
  * and its identity; -1 and the exit code in *code after one line by say_error.
  */
-int session_target(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code);
+int target_open(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code);
 
-/* ---- for the renewer; session may be NULL in session_fd ---- */
+/* ---- for the renewer; file may be NULL in hold_file_dir_fd ---- */
 
-int session_fd(const struct session *session);
+int hold_file_dir_fd(const struct hold_file *file);
 /* The file is no older than this, and there: cleaners of /tmp go by age. Without a word. */
-void session_keep(struct session *session, int64_t sent_ms, int64_t lease_ms);
-bool session_reload(const struct session *session, int64_t *sent_ms, int64_t *lease_ms);
-void session_mark_lost(struct session *session);
+void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms);
+bool hold_file_reload(const struct hold_file *file, int64_t *sent_ms, int64_t *lease_ms);
+void hold_file_mark_lost(struct hold_file *file);
 
 #endif

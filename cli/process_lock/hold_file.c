@@ -22,8 +22,8 @@
 #include "options/names.h"
 #include "options/usage.h"
 #include "process_lock/held.h"
+#include "process_lock/hold_file.h"
 #include "process_lock/runtime.h"
-#include "process_lock/session.h"
 #include "sys/procs.h"
 #include "sys/shortage.h"
 
@@ -36,35 +36,36 @@
 #define CLAIM_MS 10000
 #define CLAIM_LOOK_MS 10
 
-void session_free(struct session *session)
+void hold_file_free(struct hold_file *file)
 {
-	if (session == NULL)
+	if (file == NULL)
 		return;
-	for (size_t i = 0; i < session->name_count; i++) {
-		free((char *)session->names[i].text);
-		free(session->owners[i]);
+	for (size_t i = 0; i < file->name_count; i++) {
+		free((char *)file->names[i].text);
+		free(file->owners[i]);
 	}
-	free(session->names);
-	free(session->owners);
-	free(session->server);
-	if (session->dir_fd >= 0)
-		(void)close(session->dir_fd);
-	if (session->claim_fd >= 0)
-		(void)close(session->claim_fd);
-	free(session);
+	free(file->names);
+	free(file->owners);
+	free(file->server);
+	if (file->dir_fd >= 0)
+		(void)close(file->dir_fd);
+	if (file->claim_fd >= 0)
+		(void)close(file->claim_fd);
+	free(file);
 }
 
-bool session_add_name(struct session *session, const char *name, size_t name_len, const char *owner)
+bool hold_file_add_name(struct hold_file *file, const char *name, size_t name_len,
+			const char *owner)
 {
-	size_t count = session->name_count + 1;
-	struct rlock_name *names = realloc(session->names, count * sizeof(*names));
+	size_t count = file->name_count + 1;
+	struct rlock_name *names = realloc(file->names, count * sizeof(*names));
 	char **owners, *name_copy, *owner_copy;
 
 	if (names != NULL)
-		session->names = names;
-	owners = realloc(session->owners, count * sizeof(*owners));
+		file->names = names;
+	owners = realloc(file->owners, count * sizeof(*owners));
 	if (owners != NULL)
-		session->owners = owners;
+		file->owners = owners;
 	name_copy = strndup(name, name_len);
 	owner_copy = strdup(owner);
 	if (names == NULL || owners == NULL || name_copy == NULL || owner_copy == NULL) {
@@ -72,128 +73,127 @@ bool session_add_name(struct session *session, const char *name, size_t name_len
 		free(owner_copy);
 		return false;
 	}
-	names[session->name_count] = (struct rlock_name){ name_copy, name_len };
-	owners[session->name_count++] = owner_copy;
+	names[file->name_count] = (struct rlock_name){ name_copy, name_len };
+	owners[file->name_count++] = owner_copy;
 	return true;
 }
 
-static void file_name(const struct session *session, char out[FILE_NAME_MAX])
+static void file_name(const struct hold_file *file, char out[FILE_NAME_MAX])
 {
-	(void)snprintf(out, FILE_NAME_MAX, FILE_PREFIX "%d-%" PRIu64 "-%s", (int)session->pid,
-		       session->start, session->hold_id);
+	(void)snprintf(out, FILE_NAME_MAX, FILE_PREFIX "%d-%" PRIu64 "-%s", (int)file->pid,
+		       file->start, file->hold_id);
 }
 
 /* ---- write ---- */
 
-static int say_unwritable(const struct session *session, const char *file)
+static int say_unwritable(const struct hold_file *file, const char *name)
 {
 	int error = errno;
 
-	say_error("cannot write '%s/%s': %s", runtime_path_of(session->dir_fd), file,
-		  strerror(error));
+	say_error("cannot write '%s/%s': %s", runtime_path_of(file->dir_fd), name, strerror(error));
 	return EXIT_SYSTEM;
 }
 
-static void print_session(FILE *file, const struct session *session)
+static void print_lines(FILE *out, const struct hold_file *file)
 {
 	char encoded[3 * RLOCK_NAME_MAX + 1];
 
-	(void)fprintf(file, "server %s\nkind %s\npid_namespace %" PRIu64 "\n", session->server,
-		      rlock_kind_name(session->kind), session->pid_namespace);
-	(void)fprintf(file, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nhad_ms %" PRId64 "\n",
-		      session->sent_ms, session->lease_ms, session->had_ms);
-	(void)fprintf(file, "fixed %d\nlost %d\ngiven_up %d\nrenewer %d %" PRIu64 "\n",
-		      session->is_fixed_lease, session->is_lost, session->is_given_up,
-		      (int)session->renewer, session->renewer_start);
-	for (size_t i = 0; i < session->name_count; i++) {
-		(void)rlock_percent_encode(session->names[i].text, session->names[i].len, "",
-					   encoded, sizeof(encoded));
-		(void)fprintf(file, "name %s %s\n", encoded, session->owners[i]);
+	(void)fprintf(out, "server %s\nkind %s\npid_namespace %" PRIu64 "\n", file->server,
+		      rlock_kind_name(file->kind), file->pid_namespace);
+	(void)fprintf(out, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nhad_ms %" PRId64 "\n",
+		      file->sent_ms, file->lease_ms, file->had_ms);
+	(void)fprintf(out, "fixed %d\nlost %d\ngiven_up %d\nrenewer %d %" PRIu64 "\n",
+		      file->is_fixed_lease, file->is_lost, file->is_given_up, (int)file->renewer,
+		      file->renewer_start);
+	for (size_t i = 0; i < file->name_count; i++) {
+		(void)rlock_percent_encode(file->names[i].text, file->names[i].len, "", encoded,
+					   sizeof(encoded));
+		(void)fprintf(out, "name %s %s\n", encoded, file->owners[i]);
 	}
 }
 
 /* A new file in the old one's place, so that a reader sees the one or the other whole. */
-static bool replace_file(const struct session *session, const char *name)
+static bool replace_file(const struct hold_file *file, const char *name)
 {
 	char new_name[FILE_NAME_MAX + 48];
-	FILE *file = NULL;
+	FILE *out = NULL;
 	bool is_written = false;
 	int fd;
 
 	(void)snprintf(new_name, sizeof(new_name), NEW_PREFIX "%" PRIu64 "-%d-%s",
-		       session->pid_namespace, (int)getpid(), session->hold_id);
-	fd = openat(session->dir_fd, new_name,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+		       file->pid_namespace, (int)getpid(), file->hold_id);
+	fd = openat(file->dir_fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
 	if (fd < 0)
 		return false;
-	file = fdopen(fd, "w");
-	if (file == NULL) {
+	out = fdopen(fd, "w");
+	if (out == NULL) {
 		(void)close(fd);
 	} else {
-		print_session(file, session);
-		is_written = ferror(file) == 0;
-		is_written = fclose(file) == 0 && is_written;
+		print_lines(out, file);
+		is_written = ferror(out) == 0;
+		is_written = fclose(out) == 0 && is_written;
 	}
 	if (is_written)
-		is_written = renameat(session->dir_fd, new_name, session->dir_fd, name) == 0;
+		is_written = renameat(file->dir_fd, new_name, file->dir_fd, name) == 0;
 	if (!is_written) {
 		int error = errno;
 
-		(void)unlinkat(session->dir_fd, new_name, 0);
+		(void)unlinkat(file->dir_fd, new_name, 0);
 		errno = error;
 	}
 	return is_written;
 }
 
-int session_save(const struct session *session)
+int hold_file_save(const struct hold_file *file)
 {
 	char name[FILE_NAME_MAX];
 
-	file_name(session, name);
-	return replace_file(session, name) ? 0 : say_unwritable(session, name);
+	file_name(file, name);
+	return replace_file(file, name) ? 0 : say_unwritable(file, name);
 }
 
-void session_remove(const struct session *session)
+void hold_file_remove(const struct hold_file *file)
 {
 	char name[FILE_NAME_MAX];
 
-	file_name(session, name);
-	(void)unlinkat(session->dir_fd, name, 0);
+	file_name(file, name);
+	(void)unlinkat(file->dir_fd, name, 0);
 }
 
-void session_mark_lost(struct session *session)
+void hold_file_mark_lost(struct hold_file *file)
 {
 	char name[FILE_NAME_MAX];
 
-	session->is_lost = true;
-	file_name(session, name);
+	file->is_lost = true;
+	file_name(file, name);
 	/* Should the disk be full, an unlock still learns it from the server. */
-	(void)replace_file(session, name);
+	(void)replace_file(file, name);
 }
 
-void session_keep(struct session *session, int64_t sent_ms, int64_t lease_ms)
+void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms)
 {
 	char name[FILE_NAME_MAX];
 	int dir_fd;
 
-	session->sent_ms = sent_ms;
-	session->lease_ms = lease_ms;
-	file_name(session, name);
-	if (utimensat(session->dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT ||
-	    replace_file(session, name) || errno != ENOENT)
+	file->sent_ms = sent_ms;
+	file->lease_ms = lease_ms;
+	file_name(file, name);
+	if (utimensat(file->dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT ||
+	    replace_file(file, name) || errno != ENOENT)
 		return;
 	/* The directory has gone, too. */
 	dir_fd = runtime_open_for_holds();
 	if (dir_fd < 0)
 		return;
-	(void)close(session->dir_fd);
-	session->dir_fd = dir_fd;
-	(void)replace_file(session, name);
+	(void)close(file->dir_fd);
+	file->dir_fd = dir_fd;
+	(void)replace_file(file, name);
 }
 
-int session_fd(const struct session *session)
+int hold_file_dir_fd(const struct hold_file *file)
 {
-	return session != NULL ? session->dir_fd : -1;
+	return file != NULL ? file->dir_fd : -1;
 }
 
 /* ---- read ---- */
@@ -227,7 +227,7 @@ static char *read_whole(int dir_fd, const char *name)
 }
 
 /* "NAME OWNER", the name percent-encoded. */
-static bool read_name(struct session *session, char *value)
+static bool read_name(struct hold_file *file, char *value)
 {
 	char *owner = strchr(value, ' ');
 	struct rlock_name name = { value, 0 };
@@ -243,7 +243,7 @@ static bool read_name(struct session *session, char *value)
 	name.len = (size_t)len;
 	return rlock_name_check(&name, &why) == RLOCK_OK &&
 	       rlock_owner_check(owner, &why) == RLOCK_OK &&
-	       session_add_name(session, name.text, name.len, owner);
+	       hold_file_add_name(file, name.text, name.len, owner);
 }
 
 /* No time of ours is so far away; sums of those that are not fit. */
@@ -280,7 +280,7 @@ static bool read_process(const char *value, pid_t *pid, uint64_t *start)
 	return true;
 }
 
-static bool read_line(struct session *session, char *line)
+static bool read_line(struct hold_file *file, char *line)
 {
 	char *value = strchr(line, ' ');
 
@@ -288,40 +288,40 @@ static bool read_line(struct session *session, char *line)
 		return false;
 	*value++ = '\0';
 	if (strcmp(line, "name") == 0)
-		return read_name(session, value);
+		return read_name(file, value);
 	if (strcmp(line, "server") == 0) {
-		free(session->server);
-		session->server = strdup(value);
-		return session->server != NULL;
+		free(file->server);
+		file->server = strdup(value);
+		return file->server != NULL;
 	}
 	if (strcmp(line, "kind") == 0)
-		return rlock_kind_parse(value, strlen(value), &session->kind);
+		return rlock_kind_parse(value, strlen(value), &file->kind);
 	if (strcmp(line, "sent_ms") == 0)
-		return read_ms(value, &session->sent_ms);
+		return read_ms(value, &file->sent_ms);
 	if (strcmp(line, "lease_ms") == 0)
-		return read_ms(value, &session->lease_ms);
+		return read_ms(value, &file->lease_ms);
 	if (strcmp(line, "had_ms") == 0)
-		return read_ms(value, &session->had_ms);
+		return read_ms(value, &file->had_ms);
 	if (strcmp(line, "pid_namespace") == 0)
-		return read_inode(value, &session->pid_namespace);
+		return read_inode(value, &file->pid_namespace);
 	if (strcmp(line, "renewer") == 0)
-		return read_process(value, &session->renewer, &session->renewer_start);
+		return read_process(value, &file->renewer, &file->renewer_start);
 	if (strcmp(line, "fixed") == 0)
-		session->is_fixed_lease = value[0] == '1';
+		file->is_fixed_lease = value[0] == '1';
 	else if (strcmp(line, "lost") == 0)
-		session->is_lost = value[0] == '1';
+		file->is_lost = value[0] == '1';
 	else if (strcmp(line, "given_up") == 0)
-		session->is_given_up = value[0] == '1';
+		file->is_given_up = value[0] == '1';
 	return true; /* what a later version adds is passed over */
 }
 
-static bool is_whole(const struct session *session)
+static bool is_whole(const struct hold_file *file)
 {
-	return session->server != NULL && session->name_count > 0 && session->lease_ms > 0;
+	return file->server != NULL && file->name_count > 0 && file->lease_ms > 0;
 }
 
 /* Whose file that is, by its name. */
-static bool read_file_name(const char *name, struct session *out)
+static bool read_file_name(const char *name, struct hold_file *out)
 {
 	int64_t pid, start;
 
@@ -341,17 +341,17 @@ static bool read_file_name(const char *name, struct session *out)
 }
 
 /* NULL when the file is not one of ours, or not whole; or, by errno, when it can't be read now. */
-static struct session *session_read(int dir_fd, const char *name)
+static struct hold_file *hold_file_read(int dir_fd, const char *name)
 {
-	struct session *session = calloc(1, sizeof(*session));
+	struct hold_file *file = calloc(1, sizeof(*file));
 	char *text = NULL, *line, *rest;
-	bool is_good = session != NULL;
+	bool is_good = file != NULL;
 	int error;
 
 	if (is_good) {
-		session->dir_fd = -1;
-		session->claim_fd = -1;
-		is_good = read_file_name(name, session);
+		file->dir_fd = -1;
+		file->claim_fd = -1;
+		is_good = read_file_name(name, file);
 	}
 	if (is_good) {
 		text = read_whole(dir_fd, name);
@@ -362,44 +362,44 @@ static struct session *session_read(int dir_fd, const char *name)
 		errno = 0;
 	for (line = is_good ? strtok_r(text, "\n", &rest) : NULL; line != NULL && is_good;
 	     line = strtok_r(NULL, "\n", &rest))
-		is_good = read_line(session, line);
+		is_good = read_line(file, line);
 	error = errno;
 	free(text);
-	if (is_good && is_whole(session)) {
-		session->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
-		if (session->dir_fd >= 0)
-			return session;
+	if (is_good && is_whole(file)) {
+		file->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+		if (file->dir_fd >= 0)
+			return file;
 		error = errno;
 	}
-	session_free(session);
+	hold_file_free(file);
 	errno = error;
 	return NULL;
 }
 
-bool session_reload(const struct session *session, int64_t *sent_ms, int64_t *lease_ms)
+bool hold_file_reload(const struct hold_file *file, int64_t *sent_ms, int64_t *lease_ms)
 {
 	char name[FILE_NAME_MAX];
-	struct session *read;
+	struct hold_file *read;
 
-	file_name(session, name);
-	read = session_read(session->dir_fd, name);
+	file_name(file, name);
+	read = hold_file_read(file->dir_fd, name);
 	if (read == NULL)
 		return false;
 	*sent_ms = read->sent_ms;
 	*lease_ms = read->lease_ms;
-	session_free(read);
+	hold_file_free(read);
 	return true;
 }
 
 /* ---- claim ---- */
 
 /* The lock is a file's, not a name's: behind the other one's end the name may be another file's, or nobody's. */
-static bool is_still_named(const struct session *session, const char *name)
+static bool is_still_named(const struct hold_file *file, const char *name)
 {
 	struct stat claimed, named;
 
-	return fstat(session->claim_fd, &claimed) == 0 &&
-	       fstatat(session->dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstat(file->claim_fd, &claimed) == 0 &&
+	       fstatat(file->dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       claimed.st_dev == named.st_dev && claimed.st_ino == named.st_ino;
 }
 
@@ -417,40 +417,40 @@ static bool lock_file(int fd)
 }
 
 /* Behind the look that found it another one may have come, and gone again. */
-static bool read_again(struct session *session, const char *name)
+static bool read_again(struct hold_file *file, const char *name)
 {
-	struct session *read = session_read(session->dir_fd, name);
+	struct hold_file *read = hold_file_read(file->dir_fd, name);
 
 	if (read == NULL)
 		return false;
-	session->sent_ms = read->sent_ms;
-	session->lease_ms = read->lease_ms;
-	session->is_lost = read->is_lost;
-	session->is_given_up = read->is_given_up;
-	session_free(read);
+	file->sent_ms = read->sent_ms;
+	file->lease_ms = read->lease_ms;
+	file->is_lost = read->is_lost;
+	file->is_given_up = read->is_given_up;
+	hold_file_free(read);
 	return true;
 }
 
-int session_claim(struct session *session, bool *is_ours_out)
+int hold_file_claim(struct hold_file *file, bool *is_ours_out)
 {
 	char name[FILE_NAME_MAX];
 
 	*is_ours_out = false;
-	file_name(session, name);
-	session->claim_fd = openat(session->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (session->claim_fd < 0 && errno == ENOENT)
+	file_name(file, name);
+	file->claim_fd = openat(file->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (file->claim_fd < 0 && errno == ENOENT)
 		return 0;
-	if (session->claim_fd < 0) {
+	if (file->claim_fd < 0) {
 		say_error("cannot open '%s/%s': %s", runtime_path(), name, strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	if (!lock_file(session->claim_fd)) {
+	if (!lock_file(file->claim_fd)) {
 		say_error(
 			"another unlock has been giving this lock back for %d s, and has not ended",
 			CLAIM_MS / 1000);
 		return EXIT_SYSTEM;
 	}
-	*is_ours_out = is_still_named(session, name) && read_again(session, name);
+	*is_ours_out = is_still_named(file, name) && read_again(file, name);
 	return 0;
 }
 
@@ -499,11 +499,11 @@ static int ancestors_read(pid_t pid, struct ancestors *out)
 }
 
 /* How far above: 0 is the process itself; -1 when it is none of them. */
-static int distance(const struct ancestors *ancestors, const struct session *session)
+static int distance(const struct ancestors *ancestors, const struct hold_file *file)
 {
 	for (size_t i = 0; i < ancestors->count; i++)
-		if (ancestors->procs[i].pid == session->pid &&
-		    ancestors->procs[i].start == session->start)
+		if (ancestors->procs[i].pid == file->pid &&
+		    ancestors->procs[i].start == file->start)
 			return (int)i;
 	return -1;
 }
@@ -516,23 +516,23 @@ static bool is_among(const struct rlock_name *name, const struct rlock_name *nam
 	return false;
 }
 
-static size_t names_in(const struct session *session, const struct rlock_name *names, size_t count)
+static size_t names_in(const struct hold_file *file, const struct rlock_name *names, size_t count)
 {
 	size_t found = 0;
 
-	for (size_t i = 0; i < session->name_count; i++)
-		found += is_among(&session->names[i], names, count) ? 1 : 0;
+	for (size_t i = 0; i < file->name_count; i++)
+		found += is_among(&file->names[i], names, count) ? 1 : 0;
 	return found;
 }
 
-typedef void (*session_fn)(void *ctx, struct session *session, int distance);
+typedef void (*visit_fn)(void *ctx, struct hold_file *file, int distance);
 
 struct visit {
 	int dir_fd;
 	pid_t pid;
 	uint64_t pid_namespace;     /* ours; 0: not known, and nobody is taken for dead */
 	struct ancestors ancestors; /* none: not looked up yet */
-	session_fn fn;
+	visit_fn fn;
 	void *ctx;
 };
 
@@ -550,23 +550,23 @@ static bool is_half_written_by_the_dead(const struct visit *visit, const char *n
 }
 
 /* The directory may be shared with containers: a number there is another process's here. */
-static bool is_from_elsewhere(const struct visit *visit, const struct session *session)
+static bool is_from_elsewhere(const struct visit *visit, const struct hold_file *file)
 {
-	return session->pid_namespace != 0 && visit->pid_namespace != 0 &&
-	       session->pid_namespace != visit->pid_namespace;
+	return file->pid_namespace != 0 && visit->pid_namespace != 0 &&
+	       file->pid_namespace != visit->pid_namespace;
 }
 
 /* Of a process that is not to be seen: it has ended, or it is elsewhere. */
 static void sweep(const struct visit *visit, const char *name)
 {
-	struct session *session;
+	struct hold_file *file;
 	bool is_to_stay;
 
 	if (visit->pid_namespace == 0)
 		return;
-	session = session_read(visit->dir_fd, name);
-	is_to_stay = session != NULL ? is_from_elsewhere(visit, session) : is_shortage(errno);
-	session_free(session);
+	file = hold_file_read(visit->dir_fd, name);
+	is_to_stay = file != NULL ? is_from_elsewhere(visit, file) : is_shortage(errno);
+	hold_file_free(file);
 	if (!is_to_stay)
 		(void)unlinkat(visit->dir_fd, name, 0);
 }
@@ -574,7 +574,7 @@ static void sweep(const struct visit *visit, const char *name)
 /* 0, or errno when it can't be told now whether the file is one that is looked for. */
 static int visit_file(struct visit *visit, const char *name)
 {
-	struct session by_name = { 0 }, *session;
+	struct hold_file by_name = { 0 }, *file;
 	int steps, error;
 
 	if (is_half_written_by_the_dead(visit, name))
@@ -591,22 +591,22 @@ static int visit_file(struct visit *visit, const char *name)
 	steps = distance(&visit->ancestors, &by_name);
 	if (steps < 0)
 		return 0;
-	session = session_read(visit->dir_fd, name);
-	if (session == NULL)
+	file = hold_file_read(visit->dir_fd, name);
+	if (file == NULL)
 		return is_shortage(errno) ? errno : 0;
-	if (is_from_elsewhere(visit, session)) {
-		session_free(session);
+	if (is_from_elsewhere(visit, file)) {
+		hold_file_free(file);
 		return 0;
 	}
-	visit->fn(visit->ctx, session, steps);
+	visit->fn(visit->ctx, file, steps);
 	return 0;
 }
 
 /*
- * Gives each session of pid or a process above it to fn, which owns it then. Sweeps out the dead. Takes
+ * Gives each hold file of pid or a process above it to fn, which owns it then. Sweeps out the dead. Takes
  * dir_fd, and does nothing with -1. 0, or errno when not all could be looked at.
  */
-static int for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
+static int for_each(int dir_fd, pid_t pid, visit_fn fn, void *ctx)
 {
 	struct visit visit = { .dir_fd = dir_fd, .pid = pid, .fn = fn, .ctx = ctx };
 	struct dirent *entry;
@@ -635,7 +635,7 @@ static int for_each(int dir_fd, pid_t pid, session_fn fn, void *ctx)
 }
 
 /* The same in each of the directories. */
-static int for_each_in(const int dir_fds[RUNTIME_DIRS], pid_t pid, session_fn fn, void *ctx)
+static int for_each_in(const int dir_fds[RUNTIME_DIRS], pid_t pid, visit_fn fn, void *ctx)
 {
 	int first_error = 0;
 
@@ -659,23 +659,23 @@ struct search {
 	size_t name_count;
 	const char *server;
 	enum rlock_kind mode;
-	struct session *exact, *near;
+	struct hold_file *exact, *near;
 	int exact_distance;
 };
 
-static void consider(void *ctx, struct session *session, int steps)
+static void consider(void *ctx, struct hold_file *file, int steps)
 {
 	struct search *search = ctx;
-	size_t common = names_in(session, search->names, search->name_count);
-	struct session **place = NULL;
+	size_t common = names_in(file, search->names, search->name_count);
+	struct hold_file **place = NULL;
 
-	if (common == search->name_count && common == session->name_count &&
-	    strcmp(session->server, search->server) == 0) {
-		bool is_nearest = search->exact == NULL || steps < search->exact_distance ||
-				  (steps == search->exact_distance &&
-				   session->had_ms >= search->exact->had_ms);
+	if (common == search->name_count && common == file->name_count &&
+	    strcmp(file->server, search->server) == 0) {
+		bool is_nearest =
+			search->exact == NULL || steps < search->exact_distance ||
+			(steps == search->exact_distance && file->had_ms >= search->exact->had_ms);
 
-		if (is_nearest && rlock_kind_is(session->kind, search->mode)) {
+		if (is_nearest && rlock_kind_is(file->kind, search->mode)) {
 			place = &search->exact;
 			search->exact_distance = steps;
 		}
@@ -683,16 +683,16 @@ static void consider(void *ctx, struct session *session, int steps)
 		place = &search->near;
 	}
 	if (place == NULL) {
-		session_free(session);
+		hold_file_free(file);
 		return;
 	}
-	session_free(*place);
-	*place = session;
+	hold_file_free(*place);
+	*place = file;
 }
 
-struct session *session_find(pid_t pid, const struct rlock_name *names, size_t name_count,
-			     const char *server, enum rlock_kind mode, struct session **near_out,
-			     int *code_out)
+struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
+				 const char *server, enum rlock_kind mode,
+				 struct hold_file **near_out, int *code_out)
 {
 	struct search search = { names, name_count, server, mode, NULL, NULL, 0 };
 	int dir_fds[RUNTIME_DIRS], error;
@@ -704,25 +704,25 @@ struct session *session_find(pid_t pid, const struct rlock_name *names, size_t n
 	if (search.exact == NULL)
 		*near_out = search.near;
 	else
-		session_free(search.near);
+		hold_file_free(search.near);
 	return search.exact;
 }
 
-int session_is_outside(const struct session *session, const char *run_hold_id, bool *out)
+int hold_file_is_outside_run(const struct hold_file *file, const char *run_hold_id, bool *out)
 {
 	enum proc_sight sight =
-		session != NULL ? proc_carries_hold(session->pid, run_hold_id) : PROC_GONE;
+		file != NULL ? proc_carries_hold(file->pid, run_hold_id) : PROC_GONE;
 
 	if (sight == PROC_UNSEEN) {
-		say_error("cannot look at process %d: %s", (int)session->pid, strerror(errno));
+		say_error("cannot look at process %d: %s", (int)file->pid, strerror(errno));
 		return EXIT_SYSTEM;
 	}
 	*out = sight == PROC_GONE;
 	return 0;
 }
 
-void session_say_near(const struct session *near, const struct rlock_name *names, size_t name_count,
-		      const char *server, const char *verb)
+void hold_file_say_near(const struct hold_file *near, const struct rlock_name *names,
+			size_t name_count, const char *server, const char *verb)
 {
 	bool is_elsewhere = strcmp(near->server, server) != 0;
 	char asked[NAMES_SHOWN_MAX];
@@ -746,20 +746,20 @@ struct owner_list {
 	size_t *count;
 };
 
-static void collect_owner(void *ctx, struct session *session, int steps)
+static void collect_owner(void *ctx, struct hold_file *file, int steps)
 {
 	struct owner_list *list = ctx;
 
 	(void)steps; /* at most one of them holds a lock: the order is for nobody */
-	for (size_t i = 0; i < session->name_count; i++)
-		if (is_among(&session->names[i], list->names, list->name_count))
-			owners_add(list->owners, list->count, session->owners[i],
-				   strlen(session->owners[i]));
-	session_free(session);
+	for (size_t i = 0; i < file->name_count; i++)
+		if (is_among(&file->names[i], list->names, list->name_count))
+			owners_add(list->owners, list->count, file->owners[i],
+				   strlen(file->owners[i]));
+	hold_file_free(file);
 }
 
-int session_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
-		   size_t *count)
+int hold_file_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
+		     size_t *count)
 {
 	struct owner_list list = { names, name_count, owners, count };
 	/* Who runs a command needs no such directory, sound or not. */
@@ -815,7 +815,7 @@ static int say_no_target(pid_t pid, bool is_parent)
 	return EXIT_USAGE;
 }
 
-int session_target(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code)
+int target_open(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code)
 {
 	bool is_parent = pid == 0;
 	enum proc_sight sight;

@@ -1,0 +1,129 @@
+/*
+ * cli/process_lock/hold_file.c: the file of a lock without a command. The first line of the input is what the file is
+ * called, an empty one standing for a name that fits this process; the rest is what it holds. Whatever
+ * is read from there is written, and reads as the same again.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process_lock/hold_file.h"
+#include "sys/procs.h"
+
+#include "fuzz.h"
+
+#define ID "0123456789abcdef0123456789abcdef"
+#define SERVER "redis://127.0.0.1:6379/0"
+
+static const struct rlock_name job = { "job", 3 };
+
+static struct proc self;
+static int dir_fd = -1;
+
+static void prepare(void)
+{
+	if (dir_fd >= 0)
+		return;
+	ALWAYS(proc_read(getpid(), &self));
+	ALWAYS(setenv("RLOCK_RUNTIME_DIR", fuzz_directory(), 1) == 0);
+	dir_fd = open(fuzz_directory(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ALWAYS(dir_fd >= 0);
+}
+
+static bool write_file(const char *name, const uint8_t *data, size_t size)
+{
+	int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return false;
+	ALWAYS(write(fd, data, size) == (ssize_t)size);
+	ALWAYS(close(fd) == 0);
+	return true;
+}
+
+static void check_same(const struct hold_file *file, const struct hold_file *again)
+{
+	int64_t sent_ms = 0, lease_ms = 0;
+
+	ALWAYS(again->name_count == file->name_count && again->kind == file->kind);
+	ALWAYS(strcmp(again->server, file->server) == 0);
+	for (size_t i = 0; i < file->name_count; i++) {
+		ALWAYS(again->names[i].len == file->names[i].len);
+		ALWAYS(memcmp(again->names[i].text, file->names[i].text, file->names[i].len) == 0);
+		ALWAYS(strcmp(again->owners[i], file->owners[i]) == 0);
+	}
+	ALWAYS(again->had_ms == file->had_ms && again->renewer == file->renewer &&
+	       again->renewer_start == file->renewer_start);
+	ALWAYS(again->is_lost == file->is_lost && again->is_given_up == file->is_given_up &&
+	       again->is_fixed_lease == file->is_fixed_lease);
+	ALWAYS(hold_file_reload(file, &sent_ms, &lease_ms));
+	ALWAYS(sent_ms == file->sent_ms && lease_ms == file->lease_ms);
+}
+
+/* Owns what it is given. */
+static void check_hold_file(struct hold_file *file)
+{
+	struct hold_file *again, *near = NULL;
+	int code;
+
+	if (file == NULL)
+		return;
+	for (size_t i = 0; i < file->name_count; i++) {
+		const char *why;
+
+		ALWAYS(rlock_name_check(&file->names[i], &why) == RLOCK_OK);
+		ALWAYS(file->owners[i][0] != '\0' && strlen(file->owners[i]) < RLOCK_OWNER_MAX);
+	}
+	hold_file_say_near(file, &job, 1, SERVER, "unlock");
+	ALWAYS(hold_file_save(file) == 0);
+	again = hold_file_find(self.pid, file->names, file->name_count, file->server, RLOCK_ANY,
+			       &near, &code);
+	ALWAYS(again != NULL && near == NULL);
+	check_same(file, again);
+	hold_file_mark_lost(again);
+	hold_file_free(again);
+	hold_file_remove(file);
+	hold_file_free(file);
+}
+
+static void check_owners(void)
+{
+	char **owners = NULL;
+	size_t count = 0;
+
+	hold_file_owners(self.pid, &job, 1, &owners, &count);
+	for (size_t i = 0; i < count; i++)
+		free(owners[i]);
+	free(owners);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct hold_file *found, *near = NULL;
+	char *name, good[96];
+	int code;
+
+	prepare();
+	(void)snprintf(good, sizeof(good), "hold-%d-%" PRIu64 "-" ID, (int)self.pid, self.start);
+	name = fuzz_line(&data, &size);
+	if (name[0] == '\0' || strchr(name, '/') != NULL) {
+		free(name);
+		name = strdup(good);
+		ALWAYS(name != NULL);
+	}
+	if (!write_file(name, data, size)) {
+		free(name);
+		return 0;
+	}
+	check_owners();
+	found = hold_file_find(self.pid, &job, 1, SERVER, RLOCK_ANY, &near, &code);
+	ALWAYS(code == 0);
+	check_hold_file(found);
+	check_hold_file(near);
+	(void)unlinkat(dir_fd, name, 0);
+	free(name);
+	return 0;
+}
