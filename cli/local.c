@@ -25,6 +25,7 @@
 #include "local.h"
 #include "process_lock/runtime.h"
 #include "sys/fds.h"
+#include "sys/file.h"
 
 #define SOCKET_FILE "local.sock"
 #define LOCK_FILE "local.lock"
@@ -83,17 +84,10 @@ static bool is_server(int dir_fd, pid_t pid)
 static pid_t read_pid_file(int dir_fd)
 {
 	char text[32];
-	ssize_t len;
 	long pid;
-	int fd = openat(dir_fd, PID_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	if (fd < 0)
+	if (file_read_start(dir_fd, PID_FILE, O_NOFOLLOW | O_NONBLOCK, text, sizeof(text)) <= 0)
 		return 0;
-	len = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	if (len <= 0)
-		return 0;
-	text[len] = '\0';
 	pid = strtol(text, NULL, 10);
 	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }

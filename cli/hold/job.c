@@ -17,6 +17,7 @@
 #include "hold/job.h"
 #include "options/usage.h"
 #include "process_lock/held.h"
+#include "sys/file.h"
 #include "sys/proc.h"
 
 #define SHOWN_MAX 256
@@ -143,16 +144,12 @@ static int search_path(const char *program, char *out, size_t size)
 /* Whether a script's first line names an interpreter that is not there; *line is that name then. */
 static bool lacks_interpreter(const char *path, char line[FIRST_LINE_MAX + 1])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t len = fd >= 0 ? read(fd, line, FIRST_LINE_MAX) : -1;
 	struct stat stat_of;
 	char *name;
 
-	if (fd >= 0)
-		(void)close(fd);
-	if (len < 2 || memcmp(line, "#!", 2) != 0)
+	if (file_read_start(AT_FDCWD, path, O_NONBLOCK, line, FIRST_LINE_MAX + 1) < 2 ||
+	    memcmp(line, "#!", 2) != 0)
 		return false;
-	line[len] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	name = line + 2 + strspn(line + 2, " \t");
 	name[strcspn(name, " \t")] = '\0';

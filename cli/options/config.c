@@ -15,6 +15,7 @@
 #include "options/config.h"
 #include "options/opttable.h"
 #include "options/usage.h"
+#include "sys/file.h"
 #include "sys/shortage.h"
 
 #define CONFIG_SIZE_MAX (1 << 18)
@@ -23,45 +24,6 @@
 #define BLANKS " \t\r"
 
 /* ---- files ---- */
-
-char *config_read_file(const char *path, size_t max, struct stat *stat_out, size_t *len_out)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	char *text = NULL;
-	size_t len = 0;
-	int err = 0;
-
-	if (fd < 0)
-		return NULL;
-	text = malloc(max + 1); /* one byte more than allowed is read, to see that it is there */
-	if (text == NULL)
-		err = ENOMEM;
-	else if (fstat(fd, stat_out) != 0)
-		err = errno;
-	while (err == 0 && len <= max) {
-		ssize_t got = read(fd, text + len, max + 1 - len);
-
-		if (got == 0)
-			break;
-		if (got > 0)
-			len += (size_t)got;
-		else if (errno != EINTR)
-			err = errno;
-	}
-	if (err == 0 && len > max)
-		err = EFBIG;
-	(void)close(fd);
-	if (err != 0) {
-		if (text != NULL)
-			explicit_bzero(text, len);
-		free(text);
-		errno = err;
-		return NULL;
-	}
-	text[len] = '\0';
-	*len_out = len;
-	return text;
-}
 
 /* Where a configuration file is looked for. */
 struct place {
@@ -127,7 +89,7 @@ static bool try_place(struct draft *draft, const struct place *place, char **tex
 	struct stat stat;
 	int err;
 
-	*text_out = config_read_file(place->path, CONFIG_SIZE_MAX, &stat, len_out);
+	*text_out = file_read_all(AT_FDCWD, place->path, O_NOCTTY, CONFIG_SIZE_MAX, &stat, len_out);
 	if (*text_out != NULL) {
 		(void)usage_show(place->path, draft->config_shown);
 		*code_out = check_owner(place, &stat);

@@ -3,6 +3,7 @@
  * Reading each place is argv.c's and config.c's business; here is what they mean together.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "options/opttable.h"
 #include "options/origin.h"
 #include "options/usage.h"
+#include "sys/file.h"
 #include "sys/shortage.h"
 
 #define PASSWORD_FILE_MAX 65536
@@ -250,7 +252,7 @@ static int password_file_set(const struct opts *opts, const char *path)
 {
 	struct stat stat;
 	size_t len = 0;
-	char *text = config_read_file(path, PASSWORD_FILE_MAX, &stat, &len);
+	char *text = file_read_all(AT_FDCWD, path, O_NOCTTY, PASSWORD_FILE_MAX, &stat, &len);
 	int error = text == NULL ? errno : 0, code;
 	const char *wrong = text == NULL ? strerror(error) : first_line_cut(text, len);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "sys/file.h"
 #include "sys/proc.h"
 #include "sys/shortage.h"
 
@@ -21,22 +22,13 @@
 #define TEXT_USUAL ((size_t)1 << 16)
 static char usual_text[TEXT_USUAL + 1];
 
-/* -1 with errno. */
-static ssize_t read_file(pid_t pid, const char *file, char *out, size_t size)
+/* file_read_start of a file of that process. */
+static ssize_t read_start(pid_t pid, const char *file, char *out, size_t size)
 {
 	char path[64];
-	ssize_t len;
-	int fd, error;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	len = read(fd, out, size);
-	error = errno;
-	(void)close(fd);
-	errno = error;
-	return len;
+	return file_read_start(AT_FDCWD, path, 0, out, size);
 }
 
 /* A process that goes while it is looked at is as gone as one that was before. */
@@ -102,12 +94,10 @@ static bool parse_stat(char *text, struct proc *out)
 enum proc_sight proc_look(pid_t pid, struct proc *out)
 {
 	char text[STAT_MAX];
-	ssize_t len = read_file(pid, "stat", text, sizeof(text) - 1);
 	struct proc proc = { .pid = pid };
 
-	if (len < 0)
+	if (read_start(pid, "stat", text, sizeof(text)) < 0)
 		return sight_of_failure();
-	text[len] = '\0';
 	if (!parse_stat(text, &proc))
 		return PROC_GONE;
 	*out = proc;
@@ -200,9 +190,8 @@ int proc_open(pid_t pid, uint64_t start)
 
 bool proc_command_line(pid_t pid, char *out, size_t size, size_t *len_out)
 {
-	ssize_t len = read_file(pid, "cmdline", out, size - 1);
+	ssize_t len = read_start(pid, "cmdline", out, size);
 
-	out[len > 0 ? len : 0] = '\0';
 	*len_out = len > 0 ? (size_t)len : 0;
 	return len >= 0;
 }
