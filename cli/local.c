@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
+#include "base/number.h"
 #include "base/say.h"
 #include "local.h"
 #include "process_lock/runtime.h"
@@ -84,12 +85,12 @@ static bool is_server(int dir_fd, pid_t pid)
 static pid_t read_pid_file(int dir_fd)
 {
 	char text[32];
-	long pid;
+	const char *cursor = text;
+	int64_t pid;
 
 	if (file_read_start(dir_fd, PID_FILE, O_NOFOLLOW | O_NONBLOCK, text, sizeof(text)) <= 0)
 		return 0;
-	pid = strtol(text, NULL, 10);
-	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+	return number_read(&cursor, &pid) && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
 static bool write_pid_file(int dir_fd, pid_t pid)

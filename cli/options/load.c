@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/exits.h"
+#include "base/number.h"
 #include "base/say.h"
 #include "options/argv.h"
 #include "options/config.h"
@@ -182,13 +183,14 @@ static int quorum_set(const struct draft *draft)
 {
 	struct opts *opts = draft->opts;
 	size_t majority = opts->url_count / 2 + 1;
+	int64_t number;
 
 	if (strcmp(opts->quorum_text, "all") == 0)
 		opts->quorum = opts->url_count;
 	else if (strcmp(opts->quorum_text, "majority") == 0)
 		opts->quorum = majority;
-	else
-		opts->quorum = (size_t)strtoul(opts->quorum_text, NULL, 10);
+	else if (number_parse(opts->quorum_text, &number)) /* as the option table has seen to */
+		opts->quorum = (size_t)number;
 	if (opts->quorum >= majority && opts->quorum <= opts->url_count)
 		return 0;
 	say_error("--quorum %s: of %zu servers it takes %zu to %zu", opts->quorum_text,

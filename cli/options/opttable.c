@@ -2,6 +2,7 @@
  * The rows of the option table, and how each value is checked.
  * Where a value comes from is others' business; what it means to a command is the command's.
  */
+#include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/number.h"
 #include "options/opttable.h"
 
 /* Below, a slow network alone would lose a lock. */
@@ -28,19 +30,12 @@ enum rlock_status opt_refuse(char why[RLOCK_ERROR_MAX], const char *format, ...)
 }
 
 /* Digits and nothing else: no sign, no blanks, no 0x. */
-static bool number_read(const char *value, long max, long *out)
+static bool digits_read(const char *value, int64_t max, int64_t *out)
 {
-	long number = 0;
+	int64_t number;
 
-	if (*value == '\0')
+	if (!isdigit((unsigned char)*value) || !number_parse(value, &number) || number > max)
 		return false;
-	for (; *value != '\0'; value++) {
-		int digit = *value - '0';
-
-		if (digit < 0 || digit > 9 || number > (max - digit) / 10)
-			return false;
-		number = number * 10 + digit;
-	}
 	*out = number;
 	return true;
 }
@@ -122,11 +117,11 @@ static enum rlock_status apply_url(struct draft *draft, const struct opt *opt, c
 static enum rlock_status apply_quorum(struct draft *draft, const struct opt *opt, const char *value,
 				      char why[RLOCK_ERROR_MAX])
 {
-	long number;
+	int64_t number;
 
 	(void)opt;
 	if (strcmp(value, "all") != 0 && strcmp(value, "majority") != 0 &&
-	    (!number_read(value, INT_MAX, &number) || number == 0))
+	    (!digits_read(value, INT_MAX, &number) || number == 0))
 		return opt_refuse(why, "not all, majority or a number of servers, like 2");
 	draft->opts->quorum_text = value;
 	return RLOCK_OK;
@@ -152,9 +147,9 @@ static enum rlock_status apply_wait(struct draft *draft, const struct opt *opt, 
 static enum rlock_status apply_conflict_exit_code(struct draft *draft, const struct opt *opt,
 						  const char *value, char why[RLOCK_ERROR_MAX])
 {
-	long code;
+	int64_t code;
 
-	if (!number_read(value, 255, &code))
+	if (!digits_read(value, 255, &code))
 		return opt_refuse(why, "not a number from 0 to 255, like %s", opt->initial);
 	draft->opts->conflict_exit_code = (int)code;
 	return RLOCK_OK;
@@ -201,12 +196,12 @@ static enum rlock_status apply_owner(struct draft *draft, const struct opt *opt,
 static enum rlock_status apply_pid(struct draft *draft, const struct opt *opt, const char *value,
 				   char why[RLOCK_ERROR_MAX])
 {
-	long pid;
+	int64_t pid;
 
 	(void)opt;
-	if (!number_read(value, INT_MAX, &pid) || pid == 0)
+	if (!digits_read(value, INT_MAX, &pid) || pid == 0)
 		return opt_refuse(why, "not a process id, like 1234");
-	draft->opts->pid = pid;
+	draft->opts->pid = (long)pid;
 	return RLOCK_OK;
 }
 
@@ -250,10 +245,10 @@ static enum rlock_status apply_holder(struct draft *draft, const struct opt *opt
 static enum rlock_status apply_db(struct draft *draft, const struct opt *opt, const char *value,
 				  char why[RLOCK_ERROR_MAX])
 {
-	long db;
+	int64_t db;
 
 	(void)opt;
-	if (!number_read(value, INT_MAX, &db))
+	if (!digits_read(value, INT_MAX, &db))
 		return opt_refuse(why, "not a database's number, like 0 or 3");
 	draft->db = (int)db;
 	return RLOCK_OK;

@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/exits.h"
+#include "base/number.h"
 #include "base/say.h"
 #include "sys/kernel.h"
 
@@ -22,12 +22,12 @@
 /* False when the release can't be told. */
 static bool is_too_old(const struct utsname *kernel)
 {
-	char *behind;
-	long major = strtol(kernel->release, &behind, 10), minor;
+	const char *cursor = kernel->release;
+	int64_t major, minor = 0;
 
-	if (behind == kernel->release || *behind != '.')
+	if (!number_read(&cursor, &major) || *cursor++ != '.')
 		return false;
-	minor = strtol(behind + 1, NULL, 10);
+	(void)number_read(&cursor, &minor);
 	return major < NEEDED_MAJOR || (major == NEEDED_MAJOR && minor < NEEDED_MINOR);
 }
 

@@ -3,7 +3,6 @@
  * walks /proc: from the command to its descendants, from a subreaper to what it adopted, and to all that were
  * started after the command and carry the hold's id in their environment, whatever group or session they moved to.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "lib/rlock.h"
 #include "sys/children.h"
 #include "sys/priority.h"
@@ -120,6 +120,7 @@ static bool table_read(const struct proc_roots *roots, struct table *table)
 		enum proc_sight sight;
 		struct dirent *entry;
 		struct proc proc;
+		int64_t pid;
 
 		errno = 0;
 		entry = readdir(dir);
@@ -127,9 +128,9 @@ static bool table_read(const struct proc_roots *roots, struct table *table)
 			is_complete = errno == 0;
 			break;
 		}
-		if (!isdigit((unsigned char)entry->d_name[0]))
+		if (!number_parse(entry->d_name, &pid))
 			continue;
-		sight = proc_look((pid_t)strtol(entry->d_name, NULL, 10), &proc);
+		sight = proc_look((pid_t)pid, &proc);
 		is_complete = sight == PROC_SEEN ? table_add(table, &proc) && !is_too_late(roots)
 						 : sight == PROC_GONE;
 	}
