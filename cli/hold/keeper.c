@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
+#include "base/least.h"
 #include "base/say.h"
 #include "hold/job.h"
 #include "hold/keeper.h"
@@ -567,18 +568,13 @@ static bool is_rest_to_stop(const struct keeper *keeper)
 
 static int64_t next_ms(const struct keeper *keeper)
 {
-	int64_t next = watch_next_ms(keeper->watch);
+	int64_t next = least(watch_next_ms(keeper->watch), keeper->stopper.again_ms);
 
-	if (keeper->stopper.again_ms < next)
-		next = keeper->stopper.again_ms;
-	if (keeper->leftovers.again_ms < next)
-		next = keeper->leftovers.again_ms;
-	if (keeper->settle_ms < next)
-		next = keeper->settle_ms;
-	if (keeper->shrink_ms < next)
-		next = keeper->shrink_ms;
-	if (keeper->renewer == 0 && !keeper->watch->is_lost && keeper->renewer_ms < next)
-		next = keeper->renewer_ms;
+	next = least(next, keeper->leftovers.again_ms);
+	next = least(next, keeper->settle_ms);
+	next = least(next, keeper->shrink_ms);
+	if (keeper->renewer == 0 && !keeper->watch->is_lost)
+		next = least(next, keeper->renewer_ms);
 	return next;
 }
 

@@ -4,6 +4,7 @@
  */
 #include <unistd.h>
 
+#include "base/least.h"
 #include "hold/leftovers.h"
 #include "sys/fds.h"
 
@@ -25,9 +26,7 @@ void leftovers_clear(struct leftovers *leftovers)
 
 static void look_again_later(struct leftovers *leftovers, int64_t now_ms)
 {
-	leftovers->pace_ms = leftovers->pace_ms == 0 ? PACE_MIN_MS : leftovers->pace_ms * 2;
-	if (leftovers->pace_ms > PACE_MAX_MS)
-		leftovers->pace_ms = PACE_MAX_MS;
+	leftovers->pace_ms = most(PACE_MIN_MS, least(2 * leftovers->pace_ms, PACE_MAX_MS));
 	leftovers->again_ms = now_ms + leftovers->pace_ms;
 }
 

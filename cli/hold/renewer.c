@@ -15,6 +15,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/least.h"
 #include "hold/leftovers.h"
 #include "hold/renewer.h"
 #include "hold/stop.h"
@@ -169,9 +170,7 @@ static int64_t sure_lease_ms(const struct watch *watch)
 
 static int64_t first_attempt_ms(const struct watch *watch)
 {
-	int64_t attempt_ms = sure_lease_ms(watch) / ATTEMPTS_IN_A_LEASE;
-
-	return attempt_ms > ATTEMPT_MIN_MS ? attempt_ms : ATTEMPT_MIN_MS;
+	return most(sure_lease_ms(watch) / ATTEMPTS_IN_A_LEASE, ATTEMPT_MIN_MS);
 }
 
 static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
@@ -394,10 +393,10 @@ static bool is_pointless(const struct renewer *renewer)
  */
 static int64_t attempt_end_ms(struct renewer *renewer, int64_t now_ms)
 {
-	int64_t attempt_ms = renewer->attempt_ms, end_ms = watch_lease_end_ms(renewer->watch);
+	int64_t attempt_ms = renewer->attempt_ms;
 
 	renewer->attempt_ms *= 2;
-	return now_ms + attempt_ms < end_ms ? now_ms + attempt_ms : end_ms;
+	return least(now_ms + attempt_ms, watch_lease_end_ms(renewer->watch));
 }
 
 static void renew(struct renewer *renewer)
@@ -437,9 +436,7 @@ static void renew(struct renewer *renewer)
 		return;
 	}
 	renewer->renew_ms = now_ms + renewer->retry_ms;
-	renewer->retry_ms *= 2;
-	if (renewer->retry_ms > sure_lease_ms(watch) / RETRIES_IN_A_LEASE)
-		renewer->retry_ms = sure_lease_ms(watch) / RETRIES_IN_A_LEASE;
+	renewer->retry_ms = least(2 * renewer->retry_ms, sure_lease_ms(watch) / RETRIES_IN_A_LEASE);
 }
 
 /* ---- stopping ---- */
@@ -529,11 +526,6 @@ static bool is_over(const struct renewer *renewer, bool has_processes)
 	if (watch->is_for_caller)
 		return renewer->has_job_ended;
 	return renewer->keeper_fd < 0 && renewer->has_job_ended && !has_processes;
-}
-
-static int64_t least(int64_t a_ms, int64_t b_ms)
-{
-	return a_ms < b_ms ? a_ms : b_ms;
 }
 
 /* What a renewal that is under way is cut short for: only what can't wait for its answer. */

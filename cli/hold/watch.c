@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/least.h"
 #include "hold/watch.h"
 
 /* KILL comes this long before the lease's end: a process takes a moment to be gone. */
@@ -23,16 +24,6 @@
 /* A Java reader that is renewed sets the time of the whole lock to his 30 s, and cuts a longer one
  * (RedissonReadLock): it has to be put right before they are over. */
 #define SHARED_RENEWAL_MAX_MS 10000
-
-static int64_t least(int64_t a_ms, int64_t b_ms)
-{
-	return a_ms < b_ms ? a_ms : b_ms;
-}
-
-static int64_t most(int64_t a_ms, int64_t b_ms)
-{
-	return a_ms > b_ms ? a_ms : b_ms;
-}
 
 struct watch *watch_new(void)
 {

@@ -3,14 +3,10 @@
  */
 #include <string.h>
 
+#include "base/least.h"
 #include "options/nearest.h"
 
 #define WORD_MAX 32
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* rows[i][j]: from the first i letters of a to the first j of b. */
 static size_t count_slips(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -26,9 +22,9 @@ static size_t count_slips(const char *a, size_t a_len, const char *b, size_t b_l
 				continue;
 			}
 			*slips = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-			*slips = least(*slips, least(rows[i - 1][j], rows[i][j - 1]) + 1);
+			*slips = least_size(*slips, least_size(rows[i - 1][j], rows[i][j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				*slips = least(*slips, rows[i - 2][j - 2] + 1);
+				*slips = least_size(*slips, rows[i - 2][j - 2] + 1);
 		}
 	}
 	return rows[a_len][b_len];
