@@ -18,12 +18,12 @@
 #include "base/least.h"
 #include "base/say.h"
 #include "hold/job.h"
+#include "hold/job_processes.h"
 #include "hold/keeper.h"
 #include "hold/leftovers.h"
 #include "hold/renewer.h"
 #include "hold/report.h"
 #include "hold/stop.h"
-#include "local.h"
 #include "options/names.h"
 #include "sys/priority.h"
 #include "sys/procs.h"
@@ -132,7 +132,7 @@ static int keeper_init(struct keeper *keeper, const struct keeper_job *job)
 	fill_watch(keeper->watch, job);
 	keeper->watch->adopts_strangers = adopts_strangers;
 	stopper_init(&keeper->stopper, keeper->watch);
-	leftovers_init(&keeper->leftovers);
+	leftovers_init(&keeper->leftovers, keeper->watch);
 	return 0;
 }
 
@@ -247,16 +247,8 @@ static void replace_renewer(struct keeper *keeper)
 
 static struct proc_roots roots_of(const struct keeper *keeper)
 {
-	struct proc_roots roots = {
-		.job = keeper->has_ended ? 0 : keeper->command,
-		.job_start = keeper->watch->job_start,
-		.hold_id = keeper->watch->hold_id,
-		.adopter = getpid(),
-		.adopts_strangers = keeper->watch->adopts_strangers,
-		.except = { keeper->renewer, local_server_pid() },
-	};
-
-	return roots;
+	return job_processes(keeper->watch, keeper->has_ended ? 0 : keeper->command, getpid(),
+			     keeper->renewer);
 }
 
 /* ---- signals ---- */
@@ -435,26 +427,15 @@ static void report(struct keeper *keeper)
 
 /* ---- the loop ---- */
 
-/* Whether the command left something running that the lock is to be kept for. */
-static bool has_leftovers(struct keeper *keeper)
-{
-	int64_t now_ms = rlock_now_ms();
-	struct proc_roots roots;
-
-	/* We may have been stopped when the last of it ended; the renewer was not. */
-	if (!keeper->watch->wait_all || keeper->watch->job_gone_ms != 0)
-		return false;
-	if (!leftovers_are_due(&keeper->leftovers, now_ms))
-		return true;
-	roots = roots_of(keeper);
-	return leftovers_look(&keeper->leftovers, &roots, now_ms);
-}
-
 static void find_end(struct keeper *keeper)
 {
 	int64_t gone_ms;
 
-	if (!keeper->has_ended || keeper->is_done || has_leftovers(keeper))
+	if (!keeper->has_ended || keeper->is_done)
+		return;
+	/* We may have been stopped when the last of it ended; the renewer was not. */
+	if (keeper->watch->job_gone_ms == 0 &&
+	    leftovers_run(&keeper->leftovers, getpid(), keeper->renewer))
 		return;
 	keeper->is_done = true;
 	gone_ms = keeper->watch->job_gone_ms;

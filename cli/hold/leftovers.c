@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/least.h"
+#include "hold/job_processes.h"
 #include "hold/leftovers.h"
 #include "sys/fds.h"
 
@@ -12,9 +13,9 @@
 #define PACE_MIN_MS 5
 #define PACE_MAX_MS 1000
 
-void leftovers_init(struct leftovers *leftovers)
+void leftovers_init(struct leftovers *leftovers, const struct watch *watch)
 {
-	*leftovers = (struct leftovers){ .fd = -1, .again_ms = INT64_MAX };
+	*leftovers = (struct leftovers){ .watch = watch, .fd = -1, .again_ms = INT64_MAX };
 }
 
 void leftovers_clear(struct leftovers *leftovers)
@@ -30,14 +31,16 @@ static void look_again_later(struct leftovers *leftovers, int64_t now_ms)
 	leftovers->again_ms = now_ms + leftovers->pace_ms;
 }
 
-bool leftovers_are_due(const struct leftovers *leftovers, int64_t now_ms)
+/* Not while the one that is known runs, or it is too early to look again: then there are some. */
+static bool is_look_due(const struct leftovers *leftovers, int64_t now_ms)
 {
 	if (leftovers->fd >= 0)
 		return fd_is_ready(leftovers->fd);
 	return leftovers->again_ms == INT64_MAX || now_ms >= leftovers->again_ms;
 }
 
-bool leftovers_look(struct leftovers *leftovers, const struct proc_roots *roots, int64_t now_ms)
+/* Whether one runs, by a look at processes. */
+static bool look(struct leftovers *leftovers, const struct proc_roots *roots, int64_t now_ms)
 {
 	bool was_none = leftovers->is_none;
 	struct proc one = { 0 };
@@ -55,4 +58,17 @@ bool leftovers_look(struct leftovers *leftovers, const struct proc_roots *roots,
 	else
 		leftovers->pace_ms = 0;
 	return true;
+}
+
+bool leftovers_run(struct leftovers *leftovers, pid_t keeper, pid_t renewer)
+{
+	int64_t now_ms = rlock_now_ms();
+	struct proc_roots roots;
+
+	if (!leftovers->watch->wait_all)
+		return false;
+	if (!is_look_due(leftovers, now_ms))
+		return true;
+	roots = job_processes(leftovers->watch, 0, keeper, renewer);
+	return look(leftovers, &roots, now_ms);
 }

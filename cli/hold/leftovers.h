@@ -7,23 +7,25 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "sys/procs.h"
+#include "hold/watch.h"
 
 struct leftovers {
+	const struct watch *watch;
 	int fd;           /* readable when the one of them that is known has ended; -1: none is */
 	int64_t again_ms; /* when to look again without that; INT64_MAX: not by the clock */
 	int64_t pace_ms;
 	bool is_none; /* as of the last look */
 };
 
-void leftovers_init(struct leftovers *leftovers);
+void leftovers_init(struct leftovers *leftovers, const struct watch *watch);
 void leftovers_clear(struct leftovers *leftovers);
 
-/* False while the one that is known runs, or it is too early to look again: then there are some. */
-bool leftovers_are_due(const struct leftovers *leftovers, int64_t now_ms);
-
-/* Whether a process of roots runs, by a look at processes. True, too, when that can't be told now. */
-bool leftovers_look(struct leftovers *leftovers, const struct proc_roots *roots, int64_t now_ms);
+/*
+ * Whether the command, which has ended, left something running that the lock is to be kept for. True, too, when that
+ * can't be told now. The processes are looked at when it is time to; keeper and renewer as for job_processes.
+ */
+bool leftovers_run(struct leftovers *leftovers, pid_t keeper, pid_t renewer);
 
 #endif

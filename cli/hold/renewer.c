@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/least.h"
+#include "hold/job_processes.h"
 #include "hold/leftovers.h"
 #include "hold/renewer.h"
 #include "hold/stop.h"
-#include "local.h"
 #include "process_lock/hold_file.h"
 #include "sys/fds.h"
 #include "sys/priority.h"
@@ -197,47 +197,30 @@ static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
 	};
 	rlock_conn_set_cancel(renewer->conn, renewer->events_fd);
 	stopper_init(&renewer->stopper, watch);
-	leftovers_init(&renewer->leftovers);
+	leftovers_init(&renewer->leftovers, watch);
 }
 
 /* ---- the command ---- */
 
-static struct proc_roots roots_of(const struct renewer *renewer)
+/* 0: dead. */
+static pid_t live_keeper(const struct renewer *renewer)
 {
-	const struct watch *watch = renewer->watch;
-	struct proc_roots roots = {
-		.job = renewer->has_command_ended || watch->job_pid <= 0 ? 0 : watch->job_pid,
-		.job_start = watch->job_start,
-		.hold_id = watch->is_for_caller ? NULL : watch->hold_id,
-		.adopter = renewer->keeper_fd >= 0 && !watch->is_for_caller ? renewer->keeper : 0,
-		.adopts_strangers = watch->adopts_strangers,
-		.except = { local_server_pid(), 0 },
-		.is_one_session = watch->is_for_caller,
-	};
-
-	/* This takes no descriptor, which may be what is lacking. */
-	if (roots.is_one_session)
-		roots.session = getsid(watch->job_pid);
-	return roots;
+	return renewer->keeper_fd >= 0 ? renewer->keeper : 0;
 }
 
-/* Whether the command left something running that the lock is to be kept for. */
-static bool has_leftovers(struct renewer *renewer)
+static struct proc_roots roots_of(const struct renewer *renewer)
 {
-	int64_t now_ms = rlock_now_ms();
-	struct proc_roots roots;
+	pid_t command = renewer->watch->job_pid;
 
-	if (!renewer->watch->wait_all)
-		return false;
-	if (!leftovers_are_due(&renewer->leftovers, now_ms))
-		return true;
-	roots = roots_of(renewer);
-	return leftovers_look(&renewer->leftovers, &roots, now_ms);
+	return job_processes(renewer->watch,
+			     renewer->has_command_ended || command <= 0 ? 0 : command,
+			     live_keeper(renewer), 0);
 }
 
 static void find_end(struct renewer *renewer)
 {
-	if (!renewer->has_command_ended || renewer->has_job_ended || has_leftovers(renewer))
+	if (!renewer->has_command_ended || renewer->has_job_ended ||
+	    leftovers_run(&renewer->leftovers, live_keeper(renewer), 0))
 		return;
 	renewer->has_job_ended = true;
 	renewer->watch->job_gone_ms = rlock_now_ms();
