@@ -19,6 +19,7 @@
 #include "base/say.h"
 #include "caller.h"
 #include "cli.h"
+#include "hold/finish.h"
 #include "hold/job.h"
 #include "hold/keeper.h"
 #include "hold/renewer.h"
@@ -33,7 +34,6 @@
 #include "sys/procs.h"
 
 #define PROGRESS_MS 1000
-#define RELEASE_MS 5000
 
 /* Everything that taking a lock needs; taker_clear gives it back. */
 struct taker {
@@ -387,7 +387,7 @@ static void stop_renewer(const struct hold_file *file)
 static void give_back(const struct taker *taker)
 {
 	rlock_conn_set_cancel(taker->conn, -1);
-	(void)rlock_release(taker->conn, taker->hold, rlock_now_ms() + RELEASE_MS);
+	(void)finish_release(taker->conn, taker->hold);
 }
 
 /* Had, but a signal came that would have ended the wait: given back, and ended by it. */

@@ -15,13 +15,13 @@
 #include "base/say.h"
 #include "caller.h"
 #include "cli.h"
+#include "hold/finish.h"
 #include "options/names.h"
 #include "process_lock/held.h"
 #include "process_lock/hold_file.h"
 #include "sys/procs.h"
 #include "sys/signals.h"
 
-#define RELEASE_MS 5000
 #define RENEWER_MS 1000
 /* Another unlock was faster: there may be an earlier hold. */
 #define FIND_AGAIN (-1)
@@ -120,7 +120,7 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct ho
 	/* The file knows of the first request only; renewals came after it. */
 	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
-	status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
+	status = finish_release(conn, hold);
 	/* An earlier try may have been carried out after all: what it took out was not lost. */
 	if (status == RLOCK_NOT_HELD && file->is_given_up)
 		status = RLOCK_OK;
@@ -227,7 +227,7 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 		int code;
 
 		if (status == RLOCK_OK)
-			status = rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
+			status = finish_release(conn, hold);
 		code = status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD
 			       ? caller_say(&one, conn, EXIT_NOT_HELD)
 			       : end_release(&one, conn, status);

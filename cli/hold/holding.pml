@@ -143,7 +143,7 @@ end:	do
 		:: renewer_wire[self] == NO -> is_lost[self] = 1; is_stopping[self] = 1
 		:: renewer_wire[self] != NO fi;
 		renewer[self] = SLEEPING; be_done(renewer_wire[self]) }
-	/* give_back. */
+	/* finish.c: finish_release_or_keep. */
 	:: atomic { RENEWER(SLEEPING) && RENEWER_IS_OVER(self) -> renewer_wire[self] = RELEASE; renewer[self] = RELEASING }
 	:: atomic { RENEWER(RELEASING) ->
 		renewer[self] = (renewer_wire[self] == YES || age[self] >= LEASE -> GONE : SLEEPING);

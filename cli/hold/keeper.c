@@ -17,6 +17,7 @@
 #include "base/exits.h"
 #include "base/least.h"
 #include "base/say.h"
+#include "hold/finish.h"
 #include "hold/job.h"
 #include "hold/job_processes.h"
 #include "hold/keeper.h"
@@ -30,7 +31,6 @@
 #include "sys/shrink.h"
 #include "sys/timer.h"
 
-#define RELEASE_MS 5000
 /* A renewer that can't be started, or dies at once, is tried again so often. */
 #define RENEWER_AGAIN_MS 200
 /* A command that was stopped together with us, and continued together with us, needs that long to
@@ -643,19 +643,6 @@ static void reap_renewer(struct keeper *keeper)
 	keeper->renewer = 0;
 }
 
-static enum rlock_status release(struct keeper *keeper)
-{
-	const struct keeper_job *job = keeper->job;
-	const struct watch *watch = keeper->watch;
-	int64_t now_ms = rlock_now_ms(), left_ms = job->had_ms + watch->at_least_ms - now_ms;
-
-	rlock_conn_set_cancel(job->conn, -1);
-	rlock_hold_set_sent_ms(job->hold, watch->sent_ms);
-	if (watch->at_least_ms > 0 && left_ms > 0)
-		return rlock_linger(job->conn, job->hold, left_ms, now_ms + RELEASE_MS);
-	return rlock_release(job->conn, job->hold, now_ms + RELEASE_MS);
-}
-
 /* As far as is known. */
 static int64_t end_ms(const struct keeper *keeper)
 {
@@ -675,7 +662,7 @@ static bool give_back(struct keeper *keeper)
 	int64_t ended_ms = end_ms(keeper);
 
 	/* Also when it is known to be lost: of several names or servers others may be held yet. */
-	status = release(keeper);
+	status = finish_release_or_keep(job->conn, job->hold, keeper->watch);
 	(void)name_show(job->opts, rlock_conn_error_name(job->conn), name);
 	if (was_lost(keeper))
 		return true;
@@ -746,7 +733,7 @@ int keeper_run(const struct keeper_job *job)
 	if (code != 0) {
 		/* A signal that has come must not keep it. */
 		rlock_conn_set_cancel(job->conn, -1);
-		(void)rlock_release(job->conn, job->hold, rlock_now_ms() + RELEASE_MS);
+		(void)finish_release(job->conn, job->hold);
 		keeper_clear(&keeper);
 		return code;
 	}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/least.h"
+#include "hold/finish.h"
 #include "hold/job_processes.h"
 #include "hold/leftovers.h"
 #include "hold/renewer.h"
@@ -33,7 +34,6 @@
 #define RETRIES_IN_A_LEASE 20
 #define ATTEMPTS_IN_A_LEASE 9
 #define ATTEMPT_MIN_MS 200
-#define RELEASE_MS 5000
 /* A command that ends within this time never meets a renewer that does anything. */
 #define SHORT_COMMAND_MS 20
 /* How often to look for what nobody tells. */
@@ -483,21 +483,7 @@ static void check_deadlines(struct renewer *renewer)
 		wake_keeper(renewer);
 }
 
-/* ---- the end ---- */
-
-static void give_back(struct renewer *renewer)
-{
-	const struct watch *watch = renewer->watch;
-	int64_t now_ms = rlock_now_ms(), left_ms = watch->had_ms + watch->at_least_ms - now_ms;
-
-	rlock_conn_set_cancel(renewer->conn, -1);
-	/* It may have been renewed by `rlock renew`, or by a renewer before this one. */
-	rlock_hold_set_sent_ms(renewer->hold, watch->sent_ms);
-	if (watch->at_least_ms > 0 && left_ms > 0)
-		(void)rlock_linger(renewer->conn, renewer->hold, left_ms, now_ms + RELEASE_MS);
-	else
-		(void)rlock_release(renewer->conn, renewer->hold, now_ms + RELEASE_MS);
-}
+/* ---- the loop ---- */
 
 /* Nothing is left to protect. With the keeper alive that is for the keeper to find. */
 static bool is_over(const struct renewer *renewer, bool has_processes)
@@ -568,7 +554,7 @@ static void renewer_run(struct renewer *renewer)
 		renew_or_sleep(renewer);
 		notice(renewer);
 	}
-	give_back(renewer);
+	(void)finish_release_or_keep(renewer->conn, renewer->hold, renewer->watch);
 	if (renewer->hold_file != NULL)
 		hold_file_remove(renewer->hold_file);
 }
