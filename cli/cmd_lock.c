@@ -29,6 +29,7 @@
 #include "process_lock/hold_file.h"
 #include "process_lock/passing.h"
 #include "process_lock/runtime.h"
+#include "process_lock/target.h"
 #include "sys/fds.h"
 #include "sys/kernel.h"
 #include "sys/procs.h"

@@ -1,5 +1,5 @@
 /*
- * Locks without a command: who they belong to, and the file in the runtime directory that says so.
+ * The file of a lock without a command, in the runtime directory: whose the lock is, and how to release it.
  */
 #ifndef HOLD_FILE_H
 #define HOLD_FILE_H
@@ -78,12 +78,6 @@ void hold_file_say_near(const struct hold_file *near, const struct rlock_name *n
  */
 int hold_file_owners(pid_t pid, const struct rlock_name *names, size_t name_count, char ***owners,
 		     size_t *count);
-
-/*
- * The process that a lock without a command is for: pid, or with 0 the parent. A descriptor of it,
- * and its identity; -1 and the exit code in *code after one line by say_error.
- */
-int target_open(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code);
 
 /* ---- for the renewer; file may be NULL in hold_file_dir_fd ---- */
 

@@ -1,0 +1,82 @@
+/*
+ * The process that a lock without a command is for: the one that --pid names, or the calling one if it is still
+ * there. Whether a caller lives long enough to be left a lock is passing.c's, what is written down of it
+ * hold_file.c's.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exits.h"
+#include "base/say.h"
+#include "process_lock/target.h"
+#include "sys/proc.h"
+
+/*
+ * A process is born in its caller's session, and leaves it only to lead one of its own. If we do not lead ours, a parent
+ * in another session is not the caller: the caller has ended, and that parent has adopted us. If we do lead it, only
+ * process 1 is taken for an adopter: a caller that is process 1 says so by --pid.
+ */
+static bool is_orphan(pid_t parent)
+{
+	pid_t session = getsid(0);
+
+	return getsid(parent) != session && (parent == 1 || session != getpid());
+}
+
+static int say_unseen(pid_t pid, int error)
+{
+	say_error("cannot watch process %d: %s", (int)pid, strerror(error));
+	return EXIT_SYSTEM;
+}
+
+static int say_none(pid_t pid, bool is_parent)
+{
+	if (access("/proc/self/stat", R_OK) != 0) {
+		say_error("cannot tell which process the lock is for: there is no /proc here");
+		return EXIT_SYSTEM;
+	}
+	if (proc_is_hidden(pid)) {
+		say_error("process %d can't be watched: /proc does not show it (hidepid?)",
+			  (int)pid);
+		return EXIT_SYSTEM;
+	}
+	if (is_parent && pid == 0)
+		say_error(
+			"the calling process is outside of this container: say by --pid which process in it "
+			"the lock is for");
+	else if (is_parent)
+		say_error("the calling process is gone: say by --pid whom to hold the lock for");
+	else
+		say_error("--pid %d: there is no such process", (int)pid);
+	return EXIT_USAGE;
+}
+
+int target_open(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code_out)
+{
+	bool is_parent = pid == 0;
+	enum proc_sight sight;
+	struct proc target;
+	int fd;
+
+	if (is_parent)
+		pid = getppid();
+	sight = proc_look(pid, &target);
+	if (sight == PROC_UNSEEN) {
+		*code_out = say_unseen(pid, errno);
+		return -1;
+	}
+	if (sight == PROC_GONE || target.state == 'Z' || (is_parent && is_orphan(pid))) {
+		*code_out = say_none(pid, is_parent);
+		return -1;
+	}
+	fd = proc_open(pid, target.start);
+	if (fd < 0) {
+		*code_out = say_unseen(pid, errno);
+		return -1;
+	}
+	*pid_out = pid;
+	*start_out = target.start;
+	*code_out = 0;
+	return fd;
+}
