@@ -1,6 +1,7 @@
 /*
  * A connection for a command, and the line for what it met.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include "local.h"
 #include "options/names.h"
 #include "options/usage.h"
+#include "process_lock/hold_file_find.h"
+#include "sys/proc.h"
 
 /* What the library says of a server that may be the wrong one; of others it has more to say. */
 #define UNREACHED "cannot reach "
@@ -91,6 +94,24 @@ int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
 	return exit_code_of(status);
 }
 
+/*
+ * *is_run_out: `rlock run` holds the lock nearer to us than file (may be NULL) does. The process of a file that was
+ * made inside the run was given the run's hold in its environment. 0, or the exit code when, after one line by
+ * say_error, that can't be told.
+ */
+static int find_nearer(const struct hold_file *file, const char *run_hold_id, bool *is_run_out)
+{
+	enum proc_sight sight =
+		file != NULL ? proc_carries_hold(file->pid, run_hold_id) : PROC_GONE;
+
+	if (sight == PROC_UNSEEN) {
+		say_error("cannot look at process %d: %s", (int)file->pid, strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	*is_run_out = sight == PROC_GONE;
+	return 0;
+}
+
 int caller_find(const struct opts *opts, struct caller_hold *out)
 {
 	const char *server = opts->server, *value = getenv(HELD_VARIABLE);
@@ -103,7 +124,7 @@ int caller_find(const struct opts *opts, struct caller_hold *out)
 					&out->near, &code);
 	if (code == 0 && value != NULL &&
 	    held_find(value, server, &opts->names[0], opts->mode, &out->run))
-		code = hold_file_is_outside_run(out->hold_file, out->run.hold_id, &out->is_run);
+		code = find_nearer(out->hold_file, out->run.hold_id, &out->is_run);
 	if (code != 0)
 		caller_hold_clear(out);
 	return code;
@@ -124,7 +145,8 @@ int caller_say_none(const struct opts *opts, const struct caller_hold *hold, con
 		(void)snprintf(process, sizeof(process), "process %ld", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
 	if (hold->near != NULL)
-		hold_file_say_near(hold->near, opts->names, opts->name_count, opts->server, verb);
+		hold_file_find_say_near(hold->near, opts->names, opts->name_count, opts->server,
+					verb);
 	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
 		say_error("%s: not held by %s or one above it: a lock of user %s is found without "
 			  "sudo",

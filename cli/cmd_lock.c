@@ -27,6 +27,7 @@
 #include "options/usage.h"
 #include "process_lock/held.h"
 #include "process_lock/hold_file.h"
+#include "process_lock/hold_file_find.h"
 #include "process_lock/passing.h"
 #include "process_lock/runtime.h"
 #include "process_lock/target.h"
@@ -172,8 +173,8 @@ static int find_owners(struct taker *taker)
 	}
 	for (size_t i = 0; held != NULL && i < opts->name_count; i++)
 		held_owners(held, &opts->names[i], &taker->owners, &taker->owner_count);
-	return hold_file_owners(taker->target_fd >= 0 ? taker->target : getpid(), opts->names,
-				opts->name_count, &taker->owners, &taker->owner_count);
+	return hold_file_find_owners(taker->target_fd >= 0 ? taker->target : getpid(), opts->names,
+				     opts->name_count, &taker->owners, &taker->owner_count);
 }
 
 /* ---- taking it ---- */

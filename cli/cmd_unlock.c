@@ -19,6 +19,7 @@
 #include "options/names.h"
 #include "process_lock/held.h"
 #include "process_lock/hold_file.h"
+#include "process_lock/hold_file_claim.h"
 #include "sys/procs.h"
 #include "sys/signals.h"
 

@@ -1,7 +1,7 @@
 /*
- * cli/process_lock/hold_file.c: the file of a lock without a command. The first line of the input is what the file is
- * called, an empty one standing for a name that fits this process; the rest is what it holds. Whatever
- * is read from there is written, and reads as the same again.
+ * cli/process_lock/hold_file.c, and hold_file_find.c which finds it: the file of a lock without a command. The first
+ * line of the input is what the file is called, an empty one standing for a name that fits this process; the rest is
+ * what it holds. Whatever is read from there is written, and reads as the same again.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process_lock/hold_file.h"
-#include "sys/procs.h"
+#include "process_lock/hold_file_find.h"
+#include "sys/proc.h"
 
 #include "fuzz.h"
 
@@ -77,7 +77,7 @@ static void check_hold_file(struct hold_file *file)
 		ALWAYS(rlock_name_check(&file->names[i], &why) == RLOCK_OK);
 		ALWAYS(file->owners[i][0] != '\0' && strlen(file->owners[i]) < RLOCK_OWNER_MAX);
 	}
-	hold_file_say_near(file, &job, 1, SERVER, "unlock");
+	hold_file_find_say_near(file, &job, 1, SERVER, "unlock");
 	ALWAYS(hold_file_save(file) == 0);
 	again = hold_file_find(self.pid, file->names, file->name_count, file->server, RLOCK_ANY,
 			       &near, &code);
@@ -94,7 +94,7 @@ static void check_owners(void)
 	char **owners = NULL;
 	size_t count = 0;
 
-	hold_file_owners(self.pid, &job, 1, &owners, &count);
+	hold_file_find_owners(self.pid, &job, 1, &owners, &count);
 	for (size_t i = 0; i < count; i++)
 		free(owners[i]);
 	free(owners);

@@ -1,0 +1,61 @@
+/*
+ * A process and those above it, as /proc shows them: each by its number and start, so that a process which was
+ * given the number of one that has gone is not taken for an ancestor.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "process_lock/ancestors.h"
+
+#define FIRST_CAPACITY 32
+
+void ancestors_free(struct ancestors *ancestors)
+{
+	free(ancestors->procs);
+	*ancestors = (struct ancestors){ 0 };
+}
+
+static bool add(struct ancestors *ancestors, const struct proc *proc)
+{
+	if (ancestors->count == ancestors->capacity) {
+		size_t capacity =
+			ancestors->capacity == 0 ? FIRST_CAPACITY : ancestors->capacity * 2;
+		struct proc *procs = realloc(ancestors->procs, capacity * sizeof(*procs));
+
+		if (procs == NULL)
+			return false;
+		ancestors->procs = procs;
+		ancestors->capacity = capacity;
+	}
+	ancestors->procs[ancestors->count++] = *proc;
+	return true;
+}
+
+int ancestors_read(struct ancestors *out, pid_t pid)
+{
+	uint64_t child_start = UINT64_MAX;
+	struct proc proc;
+
+	while (pid > 0) {
+		enum proc_sight sight = proc_look(pid, &proc);
+
+		if (sight == PROC_UNSEEN)
+			return errno;
+		/* A parent is older than its child: this one has got the number of one that has gone. */
+		if (sight == PROC_GONE || proc.start > child_start)
+			break;
+		if (!add(out, &proc))
+			return ENOMEM;
+		pid = proc.parent;
+		child_start = proc.start;
+	}
+	return 0;
+}
+
+int ancestors_distance(const struct ancestors *ancestors, pid_t pid, uint64_t start)
+{
+	for (size_t i = 0; i < ancestors->count; i++)
+		if (ancestors->procs[i].pid == pid && ancestors->procs[i].start == start)
+			return (int)i;
+	return -1;
+}

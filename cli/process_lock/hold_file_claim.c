@@ -1,0 +1,81 @@
+/*
+ * Lets one unlock at a time release by a hold file: of a lock that another one has released meanwhile, a second one
+ * would say that it was lost. What is in the file is hold_file.c's, the release itself cmd_unlock.c's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/exits.h"
+#include "base/say.h"
+#include "process_lock/hold_file_claim.h"
+#include "process_lock/runtime.h"
+
+/* Longer than an unlock takes at most. */
+#define CLAIM_MS 10000
+#define CLAIM_LOOK_MS 10
+
+/* The lock is a file's, not a name's: behind the other one's end the name may be another file's, or nobody's. */
+static bool is_still_named(const struct hold_file *file, const char *name)
+{
+	struct stat claimed, named;
+
+	return fstat(file->claim_fd, &claimed) == 0 &&
+	       fstatat(file->dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       claimed.st_dev == named.st_dev && claimed.st_ino == named.st_ino;
+}
+
+/* False when another one has it for too long: stopped, say. Where files can't be locked nobody is kept out. */
+static bool lock_file(int fd)
+{
+	int64_t end_ms = rlock_now_ms() + CLAIM_MS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
+		if (rlock_now_ms() >= end_ms)
+			return false;
+		(void)poll(NULL, 0, CLAIM_LOOK_MS);
+	}
+	return true;
+}
+
+/* Behind the look that found it another one may have come, and gone again. */
+static bool read_again(struct hold_file *file, const char *name)
+{
+	struct hold_file *read = hold_file_read(file->dir_fd, name);
+
+	if (read == NULL)
+		return false;
+	file->sent_ms = read->sent_ms;
+	file->lease_ms = read->lease_ms;
+	file->is_lost = read->is_lost;
+	file->is_given_up = read->is_given_up;
+	hold_file_free(read);
+	return true;
+}
+
+int hold_file_claim(struct hold_file *file, bool *is_ours_out)
+{
+	char name[HOLD_FILE_NAME_MAX];
+
+	*is_ours_out = false;
+	hold_file_name(file, name);
+	file->claim_fd = openat(file->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (file->claim_fd < 0 && errno == ENOENT)
+		return 0;
+	if (file->claim_fd < 0) {
+		say_error("cannot open '%s/%s': %s", runtime_path(), name, strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	if (!lock_file(file->claim_fd)) {
+		say_error(
+			"another unlock has been giving this lock back for %d s, and has not ended",
+			CLAIM_MS / 1000);
+		return EXIT_SYSTEM;
+	}
+	*is_ours_out = is_still_named(file, name) && read_again(file, name);
+	return 0;
+}
