@@ -14,7 +14,7 @@
 #include "options/help.h"
 #include "options/load.h"
 #include "options/nearest.h"
-#include "options/opttable.h"
+#include "options/table.h"
 #include "options/usage.h"
 
 #ifndef HIREDIS_VERSION_TEXT
@@ -176,7 +176,7 @@ static int say_option_first(int argc, char **argv)
 	size_t place = 1;
 	size_t span;
 
-	while (place < count && (span = opt_span(VERBS_ALL, argv[place])) > 0)
+	while (place < count && (span = table_span(VERBS_ALL, argv[place])) > 0)
 		place += span;
 	if (place < count && verb_find(argv[place]) != NULL) {
 		usage_begin(&line, argv[place]);

@@ -12,14 +12,14 @@
 #include "base/say.h"
 #include "options/argv.h"
 #include "options/nearest.h"
-#include "options/opttable.h"
+#include "options/table.h"
 #include "options/usage.h"
 
 #define NAMES_MAX 64
 
 /* ---- argtable ---- */
 
-struct table {
+struct argtable {
 	const struct verb *verb;
 	void *entries[OPT_COUNT + 2]; /* the options, the names, the end */
 	const struct opt *opts[OPT_COUNT];
@@ -29,7 +29,7 @@ struct table {
 };
 
 /* A row for each option of the verb that takes a value, or for each that takes none. */
-static void table_add(struct table *table, bool with_value, int max)
+static void argtable_add(struct argtable *table, bool with_value, int max)
 {
 	size_t id;
 
@@ -50,14 +50,14 @@ static void table_add(struct table *table, bool with_value, int max)
 }
 
 /* False when out of memory. */
-static bool table_make(struct table *table, const struct verb *verb, size_t word_count)
+static bool argtable_make(struct argtable *table, const struct verb *verb, size_t word_count)
 {
 	int max = (int)word_count + 1; /* no limit: repetitions are draft_take's business */
 
-	*table = (struct table){ .verb = verb };
+	*table = (struct argtable){ .verb = verb };
 	/* Options with a value go first, see index_of_flag. */
-	table_add(table, true, max);
-	table_add(table, false, max);
+	argtable_add(table, true, max);
+	argtable_add(table, false, max);
 	table->names = arg_strn(NULL, NULL, "NAME", 0, max, NULL);
 	/* An even number, or argtable misaligns its pointers. */
 	table->end = arg_end(2 * max);
@@ -66,12 +66,12 @@ static bool table_make(struct table *table, const struct verb *verb, size_t word
 	return arg_nullcheck(table->entries) == 0;
 }
 
-static void table_free(struct table *table)
+static void argtable_free(struct argtable *table)
 {
 	arg_freetable(table->entries, table->count + 2);
 }
 
-static void table_parse(struct table *table, const struct words *words)
+static void argtable_parse(struct argtable *table, const struct words *words)
 {
 	static char *nothing[] = { NULL };
 	char **saved_environ = environ;
@@ -89,7 +89,7 @@ static void table_parse(struct table *table, const struct words *words)
  * it, which argtable takes for a letter. It is no letter's code, since that would be 32 or more,
  * nor one of argtable's own, which are below 6: so many options with a value stand before it.
  */
-static bool index_of_flag(const struct table *table, int error)
+static bool index_of_flag(const struct argtable *table, int error)
 {
 	return error > ARG_EMISSARG && (size_t)error < table->count;
 }
@@ -136,7 +136,7 @@ static int say_unknown(const struct verb *verb, const char *word)
 	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
 	(void)usage_show(option, shown);
 	if (strncmp(option, "--", 2) == 0) {
-		(void)opt_by_name((unsigned)verb->set, option + 2, strlen(option + 2), &matches);
+		(void)table_by_name((unsigned)verb->set, option + 2, strlen(option + 2), &matches);
 		meant = find_meant(verb, option + 2);
 	}
 	if (matches > 1)
@@ -179,7 +179,7 @@ static bool is_empty_value(const struct arg_end *end, int index)
 }
 
 /* Tell the first thing that went wrong. 0 when nothing did. */
-static int say_parse_error(const struct table *table)
+static int say_parse_error(const struct argtable *table)
 {
 	const struct arg_end *end = table->end;
 	int i = 0;
@@ -218,7 +218,7 @@ static int take_option(struct draft *draft, const struct opt *opt, const char *v
 	return exit_code_of(status);
 }
 
-static int take_options(struct draft *draft, const struct table *table)
+static int take_options(struct draft *draft, const struct argtable *table)
 {
 	int code = 0;
 	size_t i;
@@ -269,7 +269,7 @@ static int check_name(const struct rlock_name *names, size_t count)
 	return 0;
 }
 
-static const struct arg_str *name_option(const struct table *table)
+static const struct arg_str *name_option(const struct argtable *table)
 {
 	size_t i = 0;
 
@@ -287,7 +287,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* By --name and without, in the order of the command line. */
-static int take_names(struct opts *opts, const struct table *table)
+static int take_names(struct opts *opts, const struct argtable *table)
 {
 	const struct arg_str *by_option = name_option(table);
 	size_t optional = (size_t)by_option->count, given = (size_t)table->names->count + optional;
@@ -318,19 +318,19 @@ static int take_names(struct opts *opts, const struct table *table)
 int argv_read(struct draft *draft, const struct words *words, bool *wants_help)
 {
 	const struct verb *verb = draft->verb;
-	struct table table;
+	struct argtable table;
 	int code;
 
 	/* Before anything else, or a command's options would be taken for ours. */
 	code = grammar_check_cut(verb, words);
 	if (code != 0)
 		return code;
-	if (!table_make(&table, verb, words->count)) {
+	if (!argtable_make(&table, verb, words->count)) {
 		say_error("out of memory");
 		code = EXIT_SYSTEM;
 		goto out;
 	}
-	table_parse(&table, words);
+	argtable_parse(&table, words);
 	/* The last of them, as the option table has it. */
 	*wants_help = ((struct arg_lit *)table.entries[table.count - 1])->count > 0;
 	if (*wants_help)
@@ -343,6 +343,6 @@ int argv_read(struct draft *draft, const struct words *words, bool *wants_help)
 	if (code == 0)
 		code = grammar_check(verb, words, draft->opts->name_count > 0);
 out:
-	table_free(&table);
+	argtable_free(&table);
 	return code;
 }

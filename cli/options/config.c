@@ -13,7 +13,7 @@
 #include "base/exits.h"
 #include "base/say.h"
 #include "options/config.h"
-#include "options/opttable.h"
+#include "options/table.h"
 #include "options/usage.h"
 #include "sys/file.h"
 #include "sys/shortage.h"
@@ -220,11 +220,11 @@ static int take_line(struct reader *reader, char *line)
 	*equals = '\0';
 	name = trim(line);
 	value = trim(equals + 1);
-	opt = opt_by_name((unsigned)VERBS_ALL, name, strlen(name), &matches);
+	opt = table_by_name((unsigned)VERBS_ALL, name, strlen(name), &matches);
 	/* No abbreviations in a file: what they stand for would change with a new option. */
 	if (opt == NULL || strcmp(opt->name, name) != 0)
 		return say_bad_line(reader, "option", name, "there is no such option");
-	if ((opt->place & FOR_FILE) == 0)
+	if ((opt->scope & FOR_FILE) == 0)
 		return say_bad_line(reader, "option", name, "only for the command line");
 	if (opt->value == NULL)
 		return take_switch(reader, opt, value);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "options/draft.h"
-#include "options/opttable.h"
+#include "options/table.h"
 
 /* The option that decides the same thing; itself when there is none. */
 static enum opt_id rival_of(enum opt_id id)
@@ -39,11 +39,11 @@ static enum rlock_status refuse_conflict(const struct draft *draft, enum opt_id 
 	const char *dashes = draft->source == SOURCE_ARGV ? "--" : "";
 	enum opt_id rival = rival_of(id);
 
-	if (draft->seen[id] && (opt_table[id].place & REPEATABLE) == 0)
-		return opt_refuse(why, "given twice");
+	if (draft->seen[id] && (opt_table[id].scope & REPEATABLE) == 0)
+		return table_refuse(why, "given twice");
 	if (rival != id && draft->seen[rival])
-		return opt_refuse(why, "can't go together with %s%s", dashes,
-				  opt_table[rival].name);
+		return table_refuse(why, "can't go together with %s%s", dashes,
+				    opt_table[rival].name);
 	return RLOCK_OK;
 }
 
@@ -53,7 +53,7 @@ static enum rlock_status refuse_conflict(const struct draft *draft, enum opt_id 
  */
 static bool is_of_other_servers(const struct draft *draft, enum opt_id id)
 {
-	return draft->source == SOURCE_FILE && (opt_table[id].place & OF_SERVER) != 0 &&
+	return draft->source == SOURCE_FILE && (opt_table[id].scope & OF_SERVER) != 0 &&
 	       draft->given[OPT_URL] > SOURCE_FILE;
 }
 
@@ -91,7 +91,7 @@ enum rlock_status draft_take(struct draft *draft, enum opt_id id, const char *va
 			draft->seen_url_db = true;
 	draft->seen[id] = true;
 	if (draft->seen_url_db && draft->seen[OPT_DB]) {
-		status = opt_refuse(why, "the URL names a database as well");
+		status = table_refuse(why, "the URL names a database as well");
 		goto out;
 	}
 	if (taker == draft)

@@ -8,7 +8,7 @@
 #include "base/exits.h"
 #include "base/say.h"
 #include "options/grammar.h"
-#include "options/opttable.h"
+#include "options/table.h"
 #include "options/usage.h"
 
 /* ---- words ---- */
@@ -71,7 +71,7 @@ static size_t guess_command(const struct verb *verb, const struct words *words)
 	size_t i = 0;
 
 	while (i < words->count) {
-		size_t span = opt_span((unsigned)verb->set, words->words[i]);
+		size_t span = table_span((unsigned)verb->set, words->words[i]);
 
 		/* An option that we have not got, before the name: better to tell just that. */
 		if (!has_name && span == 0 && words->words[i][0] == '-')

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "options/help.h"
-#include "options/opttable.h"
+#include "options/table.h"
 
 #define HELP_COLUMN 30 /* the widest head but one, --on-lost's, and a gap */
 #define HELP_WIDTH 79
@@ -75,7 +75,7 @@ void help_print(const struct verb *verb)
 
 		if ((opt->verbs & (unsigned)verb->set) == 0)
 			continue;
-		if ((opt->place & WITHOUT_COMMAND) != 0 && verb->command == COMMAND_NEEDED)
+		if ((opt->scope & WITHOUT_COMMAND) != 0 && verb->command == COMMAND_NEEDED)
 			continue;
 		print_option(opt, verb->set == VERBS_TAKE);
 	}

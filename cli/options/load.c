@@ -18,7 +18,7 @@
 #include "options/help.h"
 #include "options/load.h"
 #include "options/opts.h"
-#include "options/opttable.h"
+#include "options/table.h"
 #include "options/origin.h"
 #include "options/usage.h"
 #include "sys/file.h"
@@ -42,7 +42,7 @@ static int out_of_memory(void)
 /* ---- what goes together on the command line ---- */
 
 /* Options that would do nothing with a COMMAND, or without one. */
-static int check_place(const struct draft *draft)
+static int check_scope(const struct draft *draft)
 {
 	bool has_command = draft->opts->command != NULL;
 	size_t id;
@@ -52,12 +52,12 @@ static int check_place(const struct draft *draft)
 
 		if (draft->given[id] != SOURCE_ARGV)
 			continue;
-		if ((opt->place & WITH_COMMAND) != 0 && !has_command) {
+		if ((opt->scope & WITH_COMMAND) != 0 && !has_command) {
 			say_error("--%s is for a COMMAND, and there is none: put one behind '--'",
 				  opt->name);
 			return EXIT_USAGE;
 		}
-		if ((opt->place & WITHOUT_COMMAND) != 0 && has_command) {
+		if ((opt->scope & WITHOUT_COMMAND) != 0 && has_command) {
 			say_error("--%s is for a lock without a COMMAND: leave one of them out",
 				  opt->name);
 			return EXIT_USAGE;
@@ -396,7 +396,7 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 		help_print(verb);
 	if (code != 0 || *is_done)
 		goto out;
-	code = check_place(&draft);
+	code = check_scope(&draft);
 	if (code == 0)
 		code = check_owner(&draft);
 	if (code == 0)

@@ -44,7 +44,7 @@ enum opt_id {
 };
 
 /* Where an option makes sense. */
-enum opt_place {
+enum opt_scope {
 	FOR_FILE = 1 << 0,        /* in the configuration file too */
 	WITH_COMMAND = 1 << 1,    /* only with a COMMAND */
 	WITHOUT_COMMAND = 1 << 2, /* only without one */
@@ -60,7 +60,7 @@ struct opt {
 	const char *letter; /* NULL: none */
 	const char *value;  /* what the help calls it; NULL: the option takes none */
 	unsigned verbs;     /* of enum verb_set */
-	unsigned place;     /* of enum opt_place */
+	unsigned scope;     /* of enum opt_scope */
 
 	/* Check value and store it. Keeps a pointer to value. RLOCK_EINVAL, RLOCK_ENOMEM. */
 	enum rlock_status (*apply)(struct draft *draft, const struct opt *opt, const char *value,

@@ -11,7 +11,7 @@
 
 #include "base/duration.h"
 #include "base/number.h"
-#include "options/opttable.h"
+#include "options/table.h"
 
 /* Below, a slow network alone would lose a lock. */
 #define LEASE_MIN_MS 1000
@@ -19,7 +19,7 @@
 #define OWNER_LEN_MAX 128
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-enum rlock_status opt_refuse(char why[RLOCK_ERROR_MAX], const char *format, ...)
+enum rlock_status table_refuse(char why[RLOCK_ERROR_MAX], const char *format, ...)
 {
 	va_list args;
 
@@ -58,10 +58,10 @@ static enum rlock_status apply_duration(struct draft *draft, const struct opt *o
 	int64_t ms;
 
 	if (!duration_parse(value, &ms))
-		return opt_refuse(why, "not a duration, like 30s, 1500ms or 2m");
+		return table_refuse(why, "not a duration, like 30s, 1500ms or 2m");
 	if (ms < opt->least_ms)
-		return opt_refuse(why, "less than %s, try 30s or 2m",
-				  duration_print(opt->least_ms, least));
+		return table_refuse(why, "less than %s, try 30s or 2m",
+				    duration_print(opt->least_ms, least));
 	*(int64_t *)((char *)draft->opts + opt->field) = ms;
 	return RLOCK_OK;
 }
@@ -70,7 +70,7 @@ static enum rlock_status apply_file_name(struct draft *draft, const struct opt *
 					 const char *value, char why[RLOCK_ERROR_MAX])
 {
 	if (*value == '\0')
-		return opt_refuse(why, "not a file's name, like /etc/rlock/%s", opt->name);
+		return table_refuse(why, "not a file's name, like /etc/rlock/%s", opt->name);
 	*(const char **)((char *)draft + opt->field) = value;
 	return RLOCK_OK;
 }
@@ -100,7 +100,7 @@ static enum rlock_status apply_url(struct draft *draft, const struct opt *opt, c
 	char *list, *rest, *text;
 
 	if (value[strspn(value, " ")] == '\0')
-		return opt_refuse(why, "not a URL, like %s", opt->initial);
+		return table_refuse(why, "not a URL, like %s", opt->initial);
 	list = strdup(value);
 	if (list == NULL)
 		return RLOCK_ENOMEM;
@@ -122,7 +122,7 @@ static enum rlock_status apply_quorum(struct draft *draft, const struct opt *opt
 	(void)opt;
 	if (strcmp(value, "all") != 0 && strcmp(value, "majority") != 0 &&
 	    (!digits_read(value, INT_MAX, &number) || number == 0))
-		return opt_refuse(why, "not all, majority or a number of servers, like 2");
+		return table_refuse(why, "not all, majority or a number of servers, like 2");
 	draft->opts->quorum_text = value;
 	return RLOCK_OK;
 }
@@ -150,7 +150,7 @@ static enum rlock_status apply_conflict_exit_code(struct draft *draft, const str
 	int64_t code;
 
 	if (!digits_read(value, 255, &code))
-		return opt_refuse(why, "not a number from 0 to 255, like %s", opt->initial);
+		return table_refuse(why, "not a number from 0 to 255, like %s", opt->initial);
 	draft->opts->conflict_exit_code = (int)code;
 	return RLOCK_OK;
 }
@@ -176,7 +176,7 @@ static enum rlock_status apply_on_lost(struct draft *draft, const struct opt *op
 	else if (strcmp(value, "ignore") == 0)
 		draft->opts->on_lost = ON_LOST_IGNORE;
 	else
-		return opt_refuse(why, "not kill, term or ignore");
+		return table_refuse(why, "not kill, term or ignore");
 	return RLOCK_OK;
 }
 
@@ -187,8 +187,9 @@ static enum rlock_status apply_owner(struct draft *draft, const struct opt *opt,
 
 	(void)opt;
 	if (len == 0 || len > OWNER_LEN_MAX || strspn(value, OWNER_BYTES) != len)
-		return opt_refuse(why, "not 1 to %d letters, digits, '.', '_' or '-', like ci-1234",
-				  OWNER_LEN_MAX);
+		return table_refuse(why,
+				    "not 1 to %d letters, digits, '.', '_' or '-', like ci-1234",
+				    OWNER_LEN_MAX);
 	draft->opts->owner = value;
 	return RLOCK_OK;
 }
@@ -200,7 +201,7 @@ static enum rlock_status apply_pid(struct draft *draft, const struct opt *opt, c
 
 	(void)opt;
 	if (!digits_read(value, INT_MAX, &pid) || pid == 0)
-		return opt_refuse(why, "not a process id, like 1234");
+		return table_refuse(why, "not a process id, like 1234");
 	draft->opts->pid = (long)pid;
 	return RLOCK_OK;
 }
@@ -210,7 +211,7 @@ static enum rlock_status apply_mode(struct draft *draft, const struct opt *opt, 
 {
 	(void)opt;
 	if (!rlock_kind_parse(value, strlen(value), &draft->opts->mode))
-		return opt_refuse(why, "not plain, fair, read or write");
+		return table_refuse(why, "not plain, fair, read or write");
 	return RLOCK_OK;
 }
 
@@ -223,8 +224,8 @@ static enum rlock_status apply_note(struct draft *draft, const struct opt *opt, 
 	while ((unsigned char)value[len] >= ' ' && value[len] != 0x7f)
 		len++;
 	if (len == 0 || len >= RLOCK_NOTE_MAX || value[len] != '\0')
-		return opt_refuse(why, "not a line of 1 to %d bytes, like 'nightly backup'",
-				  RLOCK_NOTE_MAX - 1);
+		return table_refuse(why, "not a line of 1 to %d bytes, like 'nightly backup'",
+				    RLOCK_NOTE_MAX - 1);
 	draft->opts->note = value;
 	return RLOCK_OK;
 }
@@ -236,8 +237,8 @@ static enum rlock_status apply_holder(struct draft *draft, const struct opt *opt
 
 	(void)opt;
 	if (len == 0 || len >= RLOCK_OWNER_MAX)
-		return opt_refuse(why, "not an owner of 1 to %d bytes, like ci-1234",
-				  RLOCK_OWNER_MAX - 1);
+		return table_refuse(why, "not an owner of 1 to %d bytes, like ci-1234",
+				    RLOCK_OWNER_MAX - 1);
 	draft->opts->holder = value;
 	return RLOCK_OK;
 }
@@ -249,7 +250,7 @@ static enum rlock_status apply_db(struct draft *draft, const struct opt *opt, co
 
 	(void)opt;
 	if (!digits_read(value, INT_MAX, &db))
-		return opt_refuse(why, "not a database's number, like 0 or 3");
+		return table_refuse(why, "not a database's number, like 0 or 3");
 	draft->db = (int)db;
 	return RLOCK_OK;
 }
@@ -360,7 +361,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_HELP, "help", "h", NULL, VERBS_ALL, 0, NULL, 0, 0, NULL, "show this text", NULL },
 };
 
-const struct opt *opt_by_letter(unsigned verbs, char letter)
+const struct opt *table_by_letter(unsigned verbs, char letter)
 {
 	size_t id;
 
@@ -373,7 +374,7 @@ const struct opt *opt_by_letter(unsigned verbs, char letter)
 	return NULL;
 }
 
-const struct opt *opt_by_name(unsigned verbs, const char *name, size_t len, size_t *matches_out)
+const struct opt *table_by_name(unsigned verbs, const char *name, size_t len, size_t *matches_out)
 {
 	const struct opt *found = NULL;
 	size_t id;
@@ -394,7 +395,7 @@ const struct opt *opt_by_name(unsigned verbs, const char *name, size_t len, size
 	return *matches_out == 1 ? found : NULL;
 }
 
-size_t opt_span(unsigned verbs, const char *word)
+size_t table_span(unsigned verbs, const char *word)
 {
 	const struct opt *opt;
 	const char *letter;
@@ -403,13 +404,13 @@ size_t opt_span(unsigned verbs, const char *word)
 	if (word[0] != '-' || word[1] == '\0')
 		return 0;
 	if (word[1] == '-') {
-		opt = opt_by_name(verbs, word + 2, strcspn(word + 2, "="), &matches);
+		opt = table_by_name(verbs, word + 2, strcspn(word + 2, "="), &matches);
 		if (opt == NULL)
 			return 0;
 		return opt->value != NULL && strchr(word, '=') == NULL ? 2 : 1;
 	}
 	for (letter = word + 1; *letter != '\0'; letter++) {
-		opt = opt_by_letter(verbs, *letter);
+		opt = table_by_letter(verbs, *letter);
 		if (opt == NULL)
 			return 0;
 		if (opt->value != NULL)
