@@ -52,7 +52,7 @@ static void argtable_add(struct argtable *table, bool with_value, int max)
 /* False when out of memory. */
 static bool argtable_make(struct argtable *table, const struct verb *verb, size_t word_count)
 {
-	int max = (int)word_count + 1; /* no limit: repetitions are draft_take's business */
+	int max = (int)word_count + 1; /* no limit: repetitions are merge_add's business */
 
 	*table = (struct argtable){ .verb = verb };
 	/* Options with a value go first, see index_of_flag. */
@@ -71,14 +71,14 @@ static void argtable_free(struct argtable *table)
 	arg_freetable(table->entries, table->count + 2);
 }
 
-static void argtable_parse(struct argtable *table, const struct words *words)
+static void argtable_parse(struct argtable *table, const struct command_line *line)
 {
 	static char *nothing[] = { NULL };
 	char **saved_environ = environ;
 
 	/* With POSIXLY_CORRECT in it, getopt_long would stop at the first name. */
 	environ = nothing;
-	(void)arg_parse((int)words->count + 1, words->words - 1, table->entries);
+	(void)arg_parse((int)line->count + 1, line->words - 1, table->entries);
 	environ = saved_environ;
 }
 
@@ -205,11 +205,11 @@ static int say_parse_error(const struct argtable *table)
 
 /* ---- what it did ---- */
 
-static int take_option(struct draft *draft, const struct opt *opt, const char *value)
+static int add_option(struct option_merge *merge, const struct opt *opt, const char *value)
 {
 	char where[USAGE_SHOWN_MAX];
 	char why[RLOCK_ERROR_MAX];
-	enum rlock_status status = draft_take(draft, opt->id, value, why);
+	enum rlock_status status = merge_add(merge, opt->id, value, why);
 
 	if (status == RLOCK_OK)
 		return 0;
@@ -218,12 +218,12 @@ static int take_option(struct draft *draft, const struct opt *opt, const char *v
 	return exit_code_of(status);
 }
 
-static int take_options(struct draft *draft, const struct argtable *table)
+static int add_options(struct option_merge *merge, const struct argtable *table)
 {
 	int code = 0;
 	size_t i;
 
-	draft_begin(draft, SOURCE_ARGV);
+	merge_begin(merge, SOURCE_ARGV);
 	for (i = 0; i < table->count && code == 0; i++) {
 		const struct opt *opt = table->opts[i];
 		int given = opt->value != NULL ? ((struct arg_str *)table->entries[i])->count
@@ -236,7 +236,7 @@ static int take_options(struct draft *draft, const struct argtable *table)
 		for (j = 0; j < given && code == 0; j++) {
 			const struct arg_str *entry = table->entries[i];
 
-			code = take_option(draft, opt, opt->value != NULL ? entry->sval[j] : NULL);
+			code = add_option(merge, opt, opt->value != NULL ? entry->sval[j] : NULL);
 		}
 	}
 	return code;
@@ -287,7 +287,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* By --name and without, in the order of the command line. */
-static int take_names(struct opts *opts, const struct argtable *table)
+static int set_names(struct opts *opts, const struct argtable *table)
 {
 	const struct arg_str *by_option = name_option(table);
 	size_t optional = (size_t)by_option->count, given = (size_t)table->names->count + optional;
@@ -315,33 +315,33 @@ static int take_names(struct opts *opts, const struct argtable *table)
 	return code;
 }
 
-int argv_read(struct draft *draft, const struct words *words, bool *wants_help)
+int argv_read(struct option_merge *merge, const struct command_line *line, bool *wants_help)
 {
-	const struct verb *verb = draft->verb;
+	const struct verb *verb = merge->verb;
 	struct argtable table;
 	int code;
 
 	/* Before anything else, or a command's options would be taken for ours. */
-	code = grammar_check_cut(verb, words);
+	code = command_line_check_cut(verb, line);
 	if (code != 0)
 		return code;
-	if (!argtable_make(&table, verb, words->count)) {
+	if (!argtable_make(&table, verb, line->count)) {
 		say_error("out of memory");
 		code = EXIT_SYSTEM;
 		goto out;
 	}
-	argtable_parse(&table, words);
+	argtable_parse(&table, line);
 	/* The last of them, as the option table has it. */
 	*wants_help = ((struct arg_lit *)table.entries[table.count - 1])->count > 0;
 	if (*wants_help)
 		goto out;
 	code = say_parse_error(&table);
 	if (code == 0)
-		code = take_options(draft, &table);
+		code = add_options(merge, &table);
 	if (code == 0)
-		code = take_names(draft->opts, &table);
+		code = set_names(merge->opts, &table);
 	if (code == 0)
-		code = grammar_check(verb, words, draft->opts->name_count > 0);
+		code = command_line_check(verb, line, merge->opts->name_count > 0);
 out:
 	argtable_free(&table);
 	return code;

@@ -6,13 +6,13 @@
 
 #include <stdbool.h>
 
-#include "options/draft.h"
-#include "options/grammar.h"
+#include "options/command_line.h"
+#include "options/merge.h"
 
 /*
- * Options and names, into draft; both keep pointers into words. 0, or the exit code after one line
+ * Options and names of line, into merge; both keep pointers into its words. 0, or the exit code after one line
  * on stderr. When --help is among them, nothing else counts, and *wants_help is set.
  */
-int argv_read(struct draft *draft, const struct words *words, bool *wants_help);
+int argv_read(struct option_merge *merge, const struct command_line *line, bool *wants_help);
 
 #endif

@@ -71,7 +71,7 @@ static bool is_anothers(const char *dir)
  * Whether it goes on without that file. One that says where the server is can't be done without where nobody
  * else does: locks would be on the default server, and exclude nobody.
  */
-static bool can_be_skipped(const struct draft *draft, const struct place *place, int err)
+static bool can_be_skipped(const struct option_merge *merge, const struct place *place, int err)
 {
 	if (place->is_named)
 		return false;
@@ -79,11 +79,11 @@ static bool can_be_skipped(const struct draft *draft, const struct place *place,
 		return true;
 	if (is_shortage(err))
 		return false;
-	return draft->given[OPT_URL] != SOURCE_DEFAULT || (place->is_foreign && err == EACCES);
+	return merge->given[OPT_URL] != SOURCE_DEFAULT || (place->is_foreign && err == EACCES);
 }
 
 /* Whether it is the file to use: *text_out then, or an exit code in *code_out. */
-static bool try_place(struct draft *draft, const struct place *place, char **text_out,
+static bool try_place(struct option_merge *merge, const struct place *place, char **text_out,
 		      size_t *len_out, int *code_out)
 {
 	struct stat stat;
@@ -91,23 +91,23 @@ static bool try_place(struct draft *draft, const struct place *place, char **tex
 
 	*text_out = file_read_all(AT_FDCWD, place->path, O_NOCTTY, CONFIG_SIZE_MAX, &stat, len_out);
 	if (*text_out != NULL) {
-		(void)usage_show(place->path, draft->config_shown);
+		(void)usage_show(place->path, merge->config_shown);
 		*code_out = check_owner(place, &stat);
 		return true;
 	}
 	err = errno;
-	if (!can_be_skipped(draft, place, err)) {
+	if (!can_be_skipped(merge, place, err)) {
 		*code_out = say_unreadable(place, err);
 		return true;
 	}
 	if (err != ENOENT && err != ENOTDIR)
-		(void)usage_show(place->path, draft->config_skipped);
+		(void)usage_show(place->path, merge->config_skipped);
 	return false;
 }
 
-static bool named_place(const struct draft *draft, struct place *out)
+static bool named_place(const struct option_merge *merge, struct place *out)
 {
-	const char *named = draft->config;
+	const char *named = merge->config;
 
 	*out = (struct place){ .origin = " (--config)", .is_named = true };
 	if (named == NULL) {
@@ -140,28 +140,28 @@ static bool user_place(struct place *out)
 }
 
 /* The first file's text; NULL text and 0 when there is none. */
-static int find(struct draft *draft, char **text_out, size_t *len_out)
+static int find(struct option_merge *merge, char **text_out, size_t *len_out)
 {
 	struct place place;
 	int code = 0;
 
-	if (named_place(draft, &place)) {
-		(void)try_place(draft, &place, text_out, len_out, &code);
+	if (named_place(merge, &place)) {
+		(void)try_place(merge, &place, text_out, len_out, &code);
 		return code;
 	}
-	if (user_place(&place) && try_place(draft, &place, text_out, len_out, &code))
+	if (user_place(&place) && try_place(merge, &place, text_out, len_out, &code))
 		return code;
 	place = (struct place){ .path = "/etc/rlock.conf", .origin = "" };
-	(void)try_place(draft, &place, text_out, len_out, &code);
+	(void)try_place(merge, &place, text_out, len_out, &code);
 	return code;
 }
 
 /* ---- lines ---- */
 
 struct reader {
-	struct draft *draft;
+	struct option_merge *merge;
 	size_t line;
-	bool has_said_no[OPT_COUNT]; /* draft_take is not told those */
+	bool has_said_no[OPT_COUNT]; /* merge_add is not told those */
 };
 
 static int say_bad_line(const struct reader *reader, const char *name, const char *value,
@@ -169,7 +169,7 @@ static int say_bad_line(const struct reader *reader, const char *name, const cha
 {
 	char where[USAGE_SHOWN_MAX + 64];
 
-	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", reader->draft->config_shown,
+	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", reader->merge->config_shown,
 		       reader->line, name != NULL ? ": " : "", name != NULL ? name : "");
 	usage_bad_value(where, value, why);
 	return EXIT_CONFIG;
@@ -188,7 +188,7 @@ static char *trim(char *text)
 	return text;
 }
 
-static int take_switch(struct reader *reader, const struct opt *opt, const char *value)
+static int add_switch(struct reader *reader, const struct opt *opt, const char *value)
 {
 	char why[RLOCK_ERROR_MAX];
 
@@ -197,16 +197,16 @@ static int take_switch(struct reader *reader, const struct opt *opt, const char 
 	if (reader->has_said_no[opt->id])
 		return say_bad_line(reader, opt->name, value, "given twice");
 	if (strcmp(value, "no") != 0)
-		return draft_take(reader->draft, opt->id, NULL, why) == RLOCK_OK
+		return merge_add(reader->merge, opt->id, NULL, why) == RLOCK_OK
 			       ? 0
 			       : say_bad_line(reader, opt->name, value, why);
-	if (reader->draft->seen[opt->id])
+	if (reader->merge->seen[opt->id])
 		return say_bad_line(reader, opt->name, value, "given twice");
 	reader->has_said_no[opt->id] = true;
 	return 0;
 }
 
-static int take_line(struct reader *reader, char *line)
+static int add_line(struct reader *reader, char *line)
 {
 	char *equals = strchr(line, '=');
 	const struct opt *opt;
@@ -227,8 +227,8 @@ static int take_line(struct reader *reader, char *line)
 	if ((opt->scope & FOR_FILE) == 0)
 		return say_bad_line(reader, "option", name, "only for the command line");
 	if (opt->value == NULL)
-		return take_switch(reader, opt, value);
-	status = draft_take(reader->draft, opt->id, value, why);
+		return add_switch(reader, opt, value);
+	status = merge_add(reader->merge, opt->id, value, why);
 	if (status == RLOCK_OK)
 		return 0;
 	(void)say_bad_line(reader, opt->name, value, why);
@@ -242,7 +242,7 @@ static bool says_nothing(const char *line)
 	return *line == '\0' || *line == '#';
 }
 
-static int take_lines(struct reader *reader, char *text, size_t len)
+static int add_lines(struct reader *reader, char *text, size_t len)
 {
 	char *end = text + len;
 	int code = 0;
@@ -258,22 +258,22 @@ static int take_lines(struct reader *reader, char *text, size_t len)
 		else if (!says_nothing(text) && line_len > CONFIG_LINE_MAX)
 			code = say_bad_line(reader, NULL, NULL, "too long a line");
 		else if (!says_nothing(text))
-			code = take_line(reader, text);
+			code = add_line(reader, text);
 		text += line_len + 1;
 	}
 	return code;
 }
 
-int config_read(struct draft *draft, char **text_out, size_t *len_out)
+int config_read(struct option_merge *merge, char **text_out, size_t *len_out)
 {
-	struct reader reader = { .draft = draft };
+	struct reader reader = { .merge = merge };
 	int code;
 
 	*text_out = NULL;
 	*len_out = 0;
-	code = find(draft, text_out, len_out);
+	code = find(merge, text_out, len_out);
 	if (code != 0 || *text_out == NULL)
 		return code;
-	draft_begin(draft, SOURCE_FILE);
-	return take_lines(&reader, *text_out, *len_out);
+	merge_begin(merge, SOURCE_FILE);
+	return add_lines(&reader, *text_out, *len_out);
 }

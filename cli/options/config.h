@@ -6,12 +6,12 @@
 
 #include <stddef.h>
 
-#include "options/draft.h"
+#include "options/merge.h"
 
 /*
  * Options from the first file that is there. 0, or the exit code after one line on stderr. The
- * draft points into *text_out, which the caller frees; NULL when there is no file.
+ * merge points into *text_out, which the caller frees; NULL when there is no file.
  */
-int config_read(struct draft *draft, char **text_out, size_t *len_out);
+int config_read(struct option_merge *merge, char **text_out, size_t *len_out);
 
 #endif

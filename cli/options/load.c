@@ -12,14 +12,14 @@
 #include "base/number.h"
 #include "base/say.h"
 #include "options/argv.h"
+#include "options/command_line.h"
 #include "options/config.h"
-#include "options/draft.h"
-#include "options/grammar.h"
 #include "options/help.h"
 #include "options/load.h"
+#include "options/merge.h"
 #include "options/opts.h"
-#include "options/table.h"
 #include "options/origin.h"
+#include "options/table.h"
 #include "options/usage.h"
 #include "sys/file.h"
 #include "sys/shortage.h"
@@ -28,7 +28,7 @@
 
 /* What the strings in struct opts point into. */
 struct memory {
-	struct words words;
+	struct command_line line;
 	char *config;
 	size_t config_len;
 };
@@ -42,15 +42,15 @@ static int out_of_memory(void)
 /* ---- what goes together on the command line ---- */
 
 /* Options that would do nothing with a COMMAND, or without one. */
-static int check_scope(const struct draft *draft)
+static int check_scope(const struct option_merge *merge)
 {
-	bool has_command = draft->opts->command != NULL;
+	bool has_command = merge->opts->command != NULL;
 	size_t id;
 
 	for (id = 0; id < OPT_COUNT; id++) {
 		const struct opt *opt = &opt_table[id];
 
-		if (draft->given[id] != SOURCE_ARGV)
+		if (merge->given[id] != SOURCE_ARGV)
 			continue;
 		if ((opt->scope & WITH_COMMAND) != 0 && !has_command) {
 			say_error("--%s is for a COMMAND, and there is none: put one behind '--'",
@@ -67,9 +67,9 @@ static int check_scope(const struct draft *draft)
 }
 
 /* Before the file is read: what it says about other calls does not count here. */
-static int check_owner(const struct draft *draft)
+static int check_owner(const struct option_merge *merge)
 {
-	const struct opts *opts = draft->opts;
+	const struct opts *opts = merge->opts;
 	const char *wrong = NULL;
 
 	if (opts->owner != NULL && opts->pid != 0)
@@ -78,7 +78,7 @@ static int check_owner(const struct draft *draft)
 		wrong = "--holder needs --force: it says whose lock may be broken";
 	else if (opts->force && (opts->owner != NULL || opts->pid != 0))
 		wrong = "--force breaks anybody's lock: say --holder OWNER, not --owner or --pid";
-	else if (draft->verb->set == VERBS_RENEW && opts->is_fixed_lease && opts->owner == NULL)
+	else if (merge->verb->set == VERBS_RENEW && opts->is_fixed_lease && opts->owner == NULL)
 		wrong = "--lease needs --owner: a process's lock keeps the lease it was taken with";
 	if (wrong == NULL)
 		return 0;
@@ -88,16 +88,16 @@ static int check_owner(const struct draft *draft)
 
 /* ---- the environment ---- */
 
-static int environment_read(struct draft *draft)
+static int environment_read(struct option_merge *merge)
 {
 	const char *url = getenv("RLOCK_URL");
 	char why[RLOCK_ERROR_MAX];
 	enum rlock_status status;
 
-	if (url == NULL || draft->given[OPT_URL] != SOURCE_DEFAULT)
+	if (url == NULL || merge->given[OPT_URL] != SOURCE_DEFAULT)
 		return 0;
-	draft_begin(draft, SOURCE_ENVIRONMENT);
-	status = draft_take(draft, OPT_URL, url, why);
+	merge_begin(merge, SOURCE_ENVIRONMENT);
+	status = merge_add(merge, OPT_URL, url, why);
 	if (status != RLOCK_OK)
 		usage_bad_value("RLOCK_URL", url, why);
 	return exit_code_of(status);
@@ -105,19 +105,19 @@ static int environment_read(struct draft *draft)
 
 /* ---- what nobody said ---- */
 
-static int defaults_take(struct draft *draft)
+static int defaults_read(struct option_merge *merge)
 {
 	char why[RLOCK_ERROR_MAX];
 	size_t id;
 
-	draft_begin(draft, SOURCE_DEFAULT);
+	merge_begin(merge, SOURCE_DEFAULT);
 	for (id = 0; id < OPT_COUNT; id++) {
 		const char *initial = opt_table[id].initial;
 		enum rlock_status status;
 
 		if (initial == NULL)
 			continue;
-		status = draft_take(draft, (enum opt_id)id, initial, why);
+		status = merge_add(merge, (enum opt_id)id, initial, why);
 		if (status != RLOCK_OK) {
 			usage_bad_value(opt_table[id].name, initial, why);
 			return status == RLOCK_ENOMEM ? EXIT_SYSTEM : EXIT_FAULT;
@@ -129,19 +129,19 @@ static int defaults_take(struct draft *draft)
 /* ---- what it all means ---- */
 
 /* A database from a higher place than the URL's replaces the one inside the URL. */
-static int database_set(const struct draft *draft, struct rlock_url *url)
+static int database_set(const struct option_merge *merge, struct rlock_url *url)
 {
-	enum opt_source source = draft->given[OPT_DB];
+	enum opt_source source = merge->given[OPT_DB];
 	enum rlock_status status;
 
-	if (source == SOURCE_DEFAULT || (rlock_url_has_db(url) && draft->given[OPT_URL] > source))
+	if (source == SOURCE_DEFAULT || (rlock_url_has_db(url) && merge->given[OPT_URL] > source))
 		return 0;
-	status = rlock_url_set_db(url, draft->db);
+	status = rlock_url_set_db(url, merge->db);
 	if (status == RLOCK_ENOMEM)
 		return out_of_memory();
 	if (status == RLOCK_OK)
 		return 0;
-	say_error("%s has no database %d", rlock_url_server(url), draft->db);
+	say_error("%s has no database %d", rlock_url_server(url), merge->db);
 	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
 }
 
@@ -151,10 +151,10 @@ static int code_of_source(enum opt_source source)
 	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
 }
 
-static int check_servers(const struct draft *draft)
+static int check_servers(const struct option_merge *merge)
 {
-	const struct opts *opts = draft->opts;
-	int code = code_of_source(draft->given[OPT_URL]);
+	const struct opts *opts = merge->opts;
+	int code = code_of_source(merge->given[OPT_URL]);
 
 	if (opts->url_count > RLOCK_SERVERS_MAX) {
 		say_error("%zu servers are too many: a lock can be on %d at most", opts->url_count,
@@ -179,9 +179,9 @@ static int check_servers(const struct draft *draft)
 }
 
 /* With half of them, two could have the lock at one time. */
-static int quorum_set(const struct draft *draft)
+static int quorum_set(const struct option_merge *merge)
 {
-	struct opts *opts = draft->opts;
+	struct opts *opts = merge->opts;
 	size_t majority = opts->url_count / 2 + 1;
 	int64_t number;
 
@@ -195,7 +195,7 @@ static int quorum_set(const struct draft *draft)
 		return 0;
 	say_error("--quorum %s: of %zu servers it takes %zu to %zu", opts->quorum_text,
 		  opts->url_count, majority, opts->url_count);
-	return code_of_source(draft->given[OPT_QUORUM]);
+	return code_of_source(merge->given[OPT_QUORUM]);
 }
 
 /* Cut the text of a password file down to its first line. NULL, or what is wrong with that. */
@@ -276,9 +276,9 @@ static int password_file_set(const struct opts *opts, const char *path)
 	return code;
 }
 
-static int passwords_set(const struct draft *draft)
+static int passwords_set(const struct option_merge *merge)
 {
-	const struct opts *opts = draft->opts;
+	const struct opts *opts = merge->opts;
 	const char *password = getenv("REDISCLI_AUTH");
 	bool is_wanted = false;
 
@@ -286,26 +286,26 @@ static int passwords_set(const struct draft *draft)
 		is_wanted = is_wanted || wants_password(opts->urls[i]);
 	if (!is_wanted)
 		return 0;
-	if (draft->password_file != NULL)
-		return password_file_set(opts, draft->password_file);
+	if (merge->password_file != NULL)
+		return password_file_set(opts, merge->password_file);
 	return password != NULL && *password != '\0' ? password_set(opts, password) : 0;
 }
 
 /* The servers, with what was said of all of them. */
-static int servers_set(struct draft *draft)
+static int servers_set(struct option_merge *merge)
 {
-	struct opts *opts = draft->opts;
+	struct opts *opts = merge->opts;
 	int code = 0;
 
 	for (size_t i = 0; code == 0 && i < opts->url_count; i++)
-		code = database_set(draft, opts->urls[i]);
-	origin_set(draft);
+		code = database_set(merge, opts->urls[i]);
+	origin_set(merge);
 	if (code == 0)
-		code = passwords_set(draft);
+		code = passwords_set(merge);
 	if (code == 0)
-		code = check_servers(draft);
+		code = check_servers(merge);
 	if (code == 0)
-		code = quorum_set(draft);
+		code = quorum_set(merge);
 	return code != 0 ? code : opts_set_server(opts);
 }
 
@@ -315,13 +315,13 @@ static bool is_exclusive_kind(const struct verb *verb)
 }
 
 /* Where a token has no meaning it is refused; but from a file, where it is meant for other calls. */
-static int fence_set(const struct draft *draft)
+static int fence_set(const struct option_merge *merge)
 {
-	struct opts *opts = draft->opts;
+	struct opts *opts = merge->opts;
 
-	if (!opts->fence || (is_exclusive_kind(draft->verb) && opts->url_count == 1))
+	if (!opts->fence || (is_exclusive_kind(merge->verb) && opts->url_count == 1))
 		return 0;
-	if (draft->given[OPT_FENCE] != SOURCE_ARGV) {
+	if (merge->given[OPT_FENCE] != SOURCE_ARGV) {
 		opts->fence = false;
 		return 0;
 	}
@@ -329,85 +329,85 @@ static int fence_set(const struct draft *draft)
 		say_error("--fence can't be had of several servers: each counts for itself");
 	else
 		say_error("--fence is for plain and fair locks: a %s lock has no token",
-			  rlock_kind_name(draft->verb->kind));
+			  rlock_kind_name(merge->verb->kind));
 	return EXIT_USAGE;
 }
 
 /* The file that is not needed; and what a file says of servers where others were named. */
-static void say_ignored(const struct draft *draft)
+static void say_ignored(const struct option_merge *merge)
 {
 	char names[256] = "";
 	size_t len = 0;
 
-	if (draft->config_skipped[0] != '\0')
-		say_step("%s: ignored, since it can't be read", draft->config_skipped);
+	if (merge->config_skipped[0] != '\0')
+		say_step("%s: ignored, since it can't be read", merge->config_skipped);
 	for (size_t id = 0; id < OPT_COUNT; id++)
-		if (draft->is_ignored[id] && draft->given[id] == SOURCE_DEFAULT)
+		if (merge->is_ignored[id] && merge->given[id] == SOURCE_DEFAULT)
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
 						len > 0 ? ", " : "", opt_table[id].name);
 	if (len > 0)
-		say_step("%s: ignored, since %s names the server: %s", draft->config_shown,
-			 draft->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
+		say_step("%s: ignored, since %s names the server: %s", merge->config_shown,
+			 merge->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
 }
 
-static int complete(struct draft *draft)
+static int complete(struct option_merge *merge)
 {
-	struct opts *opts = draft->opts;
+	struct opts *opts = merge->opts;
 	int code;
 
-	say_ignored(draft);
+	say_ignored(merge);
 	if (opts->command == NULL) {
 		/* From a file, where they are meant for other calls. */
 		opts->at_least_ms = 0;
 		opts->max_run_ms = 0;
 		opts->kill_child = false;
 	}
-	if (draft->verb->set == VERBS_TAKE && opts->owner != NULL && !opts->is_fixed_lease) {
+	if (merge->verb->set == VERBS_TAKE && opts->owner != NULL && !opts->is_fixed_lease) {
 		say_error("--owner needs --lease, since no process stays to renew the lock: "
 			  "add --lease 10m, or what the job may take");
 		return EXIT_USAGE;
 	}
-	code = servers_set(draft);
-	return code != 0 ? code : fence_set(draft);
+	code = servers_set(merge);
+	return code != 0 ? code : fence_set(merge);
 }
 
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done)
 {
-	struct draft draft = { .verb = verb, .opts = opts };
-	struct words words;
-	bool has_words = words_cut(argc, argv, &words); /* first of all: it hides passwords */
+	struct option_merge merge = { .verb = verb, .opts = opts };
+	struct command_line line;
+	bool has_line = command_line_cut(argc, argv, &line); /* first of all: it hides passwords */
 	struct memory *memory = calloc(1, sizeof(*memory));
 	int code;
 
 	*opts = (struct opts){ .wait_ms = -1, .mode = RLOCK_ANY, .memory = memory };
 	*is_done = false;
-	if (!has_words || memory == NULL) {
-		words_free(&words);
+	if (!has_line || memory == NULL) {
+		command_line_free(&line);
 		free(memory);
 		opts->memory = NULL;
 		return out_of_memory();
 	}
-	memory->words = words;
-	opts->command = words.is_cut ? words.command : NULL;
-	opts->words = words.words;
-	opts->word_count = words.count;
-	code = argv_read(&draft, &words, is_done);
+	memory->line = line;
+	opts->command = line.is_cut ? line.command : NULL;
+	opts->words = line.words;
+	opts->word_count = line.count;
+	code = argv_read(&merge, &line, is_done);
 	if (*is_done)
 		help_print(verb);
 	if (code != 0 || *is_done)
 		goto out;
-	code = check_scope(&draft);
+	code = check_scope(&merge);
 	if (code == 0)
-		code = check_owner(&draft);
+		code = check_owner(&merge);
 	if (code == 0)
-		code = environment_read(&draft);
+		code = environment_read(&merge);
 	if (code == 0)
-		code = config_read(&draft, &memory->config, &memory->config_len);
+		code = config_read(&merge, &memory->config, &memory->config_len);
 	if (code == 0)
-		code = defaults_take(&draft);
+		code = defaults_read(&merge);
 	if (code == 0) {
 		say_setup(opts->quiet, opts->verbose);
-		code = complete(&draft);
+		code = complete(&merge);
 	}
 out:
 	if (code != 0 || *is_done)
@@ -423,7 +423,7 @@ void load_free(struct opts *opts)
 	opts_free_urls(opts);
 	free(opts->server);
 	if (memory != NULL) {
-		words_free(&memory->words);
+		command_line_free(&memory->line);
 		/* There may be a password in it. */
 		if (memory->config != NULL)
 			explicit_bzero(memory->config, memory->config_len);

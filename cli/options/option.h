@@ -52,7 +52,7 @@ enum opt_scope {
 	OF_SERVER = 1 << 4,       /* from a file only with that file's URLs */
 };
 
-struct draft;
+struct option_merge;
 
 struct opt {
 	enum opt_id id;
@@ -63,8 +63,8 @@ struct opt {
 	unsigned scope;     /* of enum opt_scope */
 
 	/* Check value and store it. Keeps a pointer to value. RLOCK_EINVAL, RLOCK_ENOMEM. */
-	enum rlock_status (*apply)(struct draft *draft, const struct opt *opt, const char *value,
-				   char why[RLOCK_ERROR_MAX]);
+	enum rlock_status (*apply)(struct option_merge *merge, const struct opt *opt,
+				   const char *value, char why[RLOCK_ERROR_MAX]);
 	size_t field;     /* for apply: where a plain value goes */
 	int64_t least_ms; /* for apply: the shortest duration that will do */
 
@@ -75,7 +75,7 @@ struct opt {
 
 enum opt_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_ARGV };
 
-struct draft {
+struct option_merge {
 	const struct verb *verb;
 	struct opts *opts;
 	int db; /* what opts.h has no place for */

@@ -7,15 +7,15 @@
 #include "options/origin.h"
 
 /* Who named the URLs; a default one has no password to tell of. */
-static const char *place_of_urls(const struct draft *draft)
+static const char *place_of_urls(const struct option_merge *merge)
 {
-	switch (draft->given[OPT_URL]) {
+	switch (merge->given[OPT_URL]) {
 	case SOURCE_ARGV:
 		return "--url";
 	case SOURCE_ENVIRONMENT:
 		return "RLOCK_URL";
 	case SOURCE_FILE:
-		return draft->config_shown;
+		return merge->config_shown;
 	case SOURCE_DEFAULT:
 		break;
 	}
@@ -23,9 +23,9 @@ static const char *place_of_urls(const struct draft *draft)
 }
 
 /* Not what was just typed. */
-static void set_server_origin(const struct draft *draft, char out[ORIGIN_MAX])
+static void set_server_origin(const struct option_merge *merge, char out[ORIGIN_MAX])
 {
-	const char *place = place_of_urls(draft);
+	const char *place = place_of_urls(merge);
 
 	out[0] = '\0';
 	if (place == NULL)
@@ -33,57 +33,57 @@ static void set_server_origin(const struct draft *draft, char out[ORIGIN_MAX])
 			out, ORIGIN_MAX,
 			"no server was named, and this is the default: set RLOCK_URL, --url, "
 			"or url in %s",
-			draft->config_shown[0] != '\0' ? draft->config_shown : "/etc/rlock.conf");
-	else if (draft->given[OPT_URL] != SOURCE_ARGV)
+			merge->config_shown[0] != '\0' ? merge->config_shown : "/etc/rlock.conf");
+	else if (merge->given[OPT_URL] != SOURCE_ARGV)
 		(void)snprintf(out, ORIGIN_MAX, "the server is from %s", place);
 }
 
 /* The password for the URLs without one. Empty: there is none. */
-static void print_shared(const struct draft *draft, char out[ORIGIN_MAX])
+static void print_shared(const struct option_merge *merge, char out[ORIGIN_MAX])
 {
 	const char *password = getenv("REDISCLI_AUTH");
 	char shown[USAGE_SHOWN_MAX];
 
 	out[0] = '\0';
-	if (draft->password_file != NULL && draft->given[OPT_PASSWORD_FILE] == SOURCE_FILE)
+	if (merge->password_file != NULL && merge->given[OPT_PASSWORD_FILE] == SOURCE_FILE)
 		(void)snprintf(out, ORIGIN_MAX, "%s, the password-file in %s",
-			       usage_show(draft->password_file, shown), draft->config_shown);
-	else if (draft->password_file != NULL)
+			       usage_show(merge->password_file, shown), merge->config_shown);
+	else if (merge->password_file != NULL)
 		(void)snprintf(out, ORIGIN_MAX, "--password-file %s",
-			       usage_show(draft->password_file, shown));
+			       usage_show(merge->password_file, shown));
 	else if (password != NULL && *password != '\0')
 		(void)snprintf(out, ORIGIN_MAX, "REDISCLI_AUTH");
 }
 
-static void set_password_origin(const struct draft *draft, char out[ORIGIN_MAX])
+static void set_password_origin(const struct option_merge *merge, char out[ORIGIN_MAX])
 {
-	const struct opts *opts = draft->opts;
+	const struct opts *opts = merge->opts;
 	char shared[ORIGIN_MAX];
 	size_t in_urls = 0;
 
 	for (size_t i = 0; i < opts->url_count; i++)
 		in_urls += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
-	print_shared(draft, shared);
+	print_shared(merge, shared);
 	out[0] = '\0';
 	if (in_urls == opts->url_count)
 		(void)snprintf(out, ORIGIN_MAX, "the password is in the URL from %s",
-			       place_of_urls(draft));
+			       place_of_urls(merge));
 	else if (in_urls > 0 && shared[0] != '\0')
 		(void)snprintf(out, ORIGIN_MAX,
 			       "the password is in the URL from %s, or else from %.*s",
-			       place_of_urls(draft), ORIGIN_MAX / 2, shared);
-	else if (shared[0] == '\0' && draft->is_ignored[OPT_PASSWORD_FILE])
+			       place_of_urls(merge), ORIGIN_MAX / 2, shared);
+	else if (shared[0] == '\0' && merge->is_ignored[OPT_PASSWORD_FILE])
 		(void)snprintf(
 			out, ORIGIN_MAX,
 			"the password-file in %s is for the url there, not for the one from %s",
-			draft->config_shown, place_of_urls(draft));
+			merge->config_shown, place_of_urls(merge));
 	else if (shared[0] != '\0')
 		(void)snprintf(out, ORIGIN_MAX, "the password is from %.*s", ORIGIN_MAX - 32,
 			       shared);
 }
 
-void origin_set(const struct draft *draft)
+void origin_set(const struct option_merge *merge)
 {
-	set_server_origin(draft, draft->opts->server_origin);
-	set_password_origin(draft, draft->opts->password_origin);
+	set_server_origin(merge, merge->opts->server_origin);
+	set_password_origin(merge, merge->opts->password_origin);
 }

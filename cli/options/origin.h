@@ -4,9 +4,9 @@
 #ifndef ORIGIN_H
 #define ORIGIN_H
 
-#include "options/draft.h"
+#include "options/merge.h"
 
-/* Sets both origins in the draft's opts, before passwords that are no URL's are added to the URLs. */
-void origin_set(const struct draft *draft);
+/* Sets both origins in the merge's opts, before passwords that are no URL's are added to the URLs. */
+void origin_set(const struct option_merge *merge);
 
 #endif

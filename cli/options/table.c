@@ -42,16 +42,16 @@ static bool digits_read(const char *value, int64_t max, int64_t *out)
 
 /* ---- kinds of options ---- */
 
-static enum rlock_status apply_flag(struct draft *draft, const struct opt *opt, const char *value,
-				    char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_flag(struct option_merge *merge, const struct opt *opt,
+				    const char *value, char why[RLOCK_ERROR_MAX])
 {
 	(void)value;
 	(void)why;
-	*(bool *)((char *)draft->opts + opt->field) = true;
+	*(bool *)((char *)merge->opts + opt->field) = true;
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_duration(struct draft *draft, const struct opt *opt,
+static enum rlock_status apply_duration(struct option_merge *merge, const struct opt *opt,
 					const char *value, char why[RLOCK_ERROR_MAX])
 {
 	char least[DURATION_TEXT_MAX];
@@ -62,16 +62,16 @@ static enum rlock_status apply_duration(struct draft *draft, const struct opt *o
 	if (ms < opt->least_ms)
 		return table_refuse(why, "less than %s, try 30s or 2m",
 				    duration_print(opt->least_ms, least));
-	*(int64_t *)((char *)draft->opts + opt->field) = ms;
+	*(int64_t *)((char *)merge->opts + opt->field) = ms;
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_file_name(struct draft *draft, const struct opt *opt,
+static enum rlock_status apply_file_name(struct option_merge *merge, const struct opt *opt,
 					 const char *value, char why[RLOCK_ERROR_MAX])
 {
 	if (*value == '\0')
 		return table_refuse(why, "not a file's name, like /etc/rlock/%s", opt->name);
-	*(const char **)((char *)draft + opt->field) = value;
+	*(const char **)((char *)merge + opt->field) = value;
 	return RLOCK_OK;
 }
 
@@ -93,8 +93,8 @@ static enum rlock_status add_url(struct opts *opts, const char *text, char why[R
 }
 
 /* One, or several with blanks between them: a URL has none. */
-static enum rlock_status apply_url(struct draft *draft, const struct opt *opt, const char *value,
-				   char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_url(struct option_merge *merge, const struct opt *opt,
+				   const char *value, char why[RLOCK_ERROR_MAX])
 {
 	enum rlock_status status = RLOCK_OK;
 	char *list, *rest, *text;
@@ -107,15 +107,15 @@ static enum rlock_status apply_url(struct draft *draft, const struct opt *opt, c
 	rest = list;
 	while (status == RLOCK_OK && (text = strsep(&rest, " ")) != NULL)
 		if (*text != '\0')
-			status = add_url(draft->opts, text, why);
+			status = add_url(merge->opts, text, why);
 	explicit_bzero(list, strlen(value));
 	free(list);
 	return status;
 }
 
 /* What it comes to is known when all servers are. */
-static enum rlock_status apply_quorum(struct draft *draft, const struct opt *opt, const char *value,
-				      char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_quorum(struct option_merge *merge, const struct opt *opt,
+				      const char *value, char why[RLOCK_ERROR_MAX])
 {
 	int64_t number;
 
@@ -123,65 +123,65 @@ static enum rlock_status apply_quorum(struct draft *draft, const struct opt *opt
 	if (strcmp(value, "all") != 0 && strcmp(value, "majority") != 0 &&
 	    (!digits_read(value, INT_MAX, &number) || number == 0))
 		return table_refuse(why, "not all, majority or a number of servers, like 2");
-	draft->opts->quorum_text = value;
+	merge->opts->quorum_text = value;
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_no_wait(struct draft *draft, const struct opt *opt,
+static enum rlock_status apply_no_wait(struct option_merge *merge, const struct opt *opt,
 				       const char *value, char why[RLOCK_ERROR_MAX])
 {
-	draft->opts->wait_ms = 0;
-	return apply_flag(draft, opt, value, why);
+	merge->opts->wait_ms = 0;
+	return apply_flag(merge, opt, value, why);
 }
 
-static enum rlock_status apply_wait(struct draft *draft, const struct opt *opt, const char *value,
-				    char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_wait(struct option_merge *merge, const struct opt *opt,
+				    const char *value, char why[RLOCK_ERROR_MAX])
 {
-	enum rlock_status status = apply_duration(draft, opt, value, why);
+	enum rlock_status status = apply_duration(merge, opt, value, why);
 
 	if (status == RLOCK_OK)
-		draft->opts->no_wait = draft->opts->wait_ms == 0;
+		merge->opts->no_wait = merge->opts->wait_ms == 0;
 	return status;
 }
 
-static enum rlock_status apply_conflict_exit_code(struct draft *draft, const struct opt *opt,
+static enum rlock_status apply_conflict_exit_code(struct option_merge *merge, const struct opt *opt,
 						  const char *value, char why[RLOCK_ERROR_MAX])
 {
 	int64_t code;
 
 	if (!digits_read(value, 255, &code))
 		return table_refuse(why, "not a number from 0 to 255, like %s", opt->initial);
-	draft->opts->conflict_exit_code = (int)code;
+	merge->opts->conflict_exit_code = (int)code;
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_lease(struct draft *draft, const struct opt *opt, const char *value,
-				     char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_lease(struct option_merge *merge, const struct opt *opt,
+				     const char *value, char why[RLOCK_ERROR_MAX])
 {
-	enum rlock_status status = apply_duration(draft, opt, value, why);
+	enum rlock_status status = apply_duration(merge, opt, value, why);
 
 	if (status == RLOCK_OK)
-		draft->opts->is_fixed_lease = true;
+		merge->opts->is_fixed_lease = true;
 	return status;
 }
 
-static enum rlock_status apply_on_lost(struct draft *draft, const struct opt *opt,
+static enum rlock_status apply_on_lost(struct option_merge *merge, const struct opt *opt,
 				       const char *value, char why[RLOCK_ERROR_MAX])
 {
 	(void)opt;
 	if (strcmp(value, "kill") == 0)
-		draft->opts->on_lost = ON_LOST_KILL;
+		merge->opts->on_lost = ON_LOST_KILL;
 	else if (strcmp(value, "term") == 0)
-		draft->opts->on_lost = ON_LOST_TERM;
+		merge->opts->on_lost = ON_LOST_TERM;
 	else if (strcmp(value, "ignore") == 0)
-		draft->opts->on_lost = ON_LOST_IGNORE;
+		merge->opts->on_lost = ON_LOST_IGNORE;
 	else
 		return table_refuse(why, "not kill, term or ignore");
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_owner(struct draft *draft, const struct opt *opt, const char *value,
-				     char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_owner(struct option_merge *merge, const struct opt *opt,
+				     const char *value, char why[RLOCK_ERROR_MAX])
 {
 	size_t len = strlen(value);
 
@@ -190,33 +190,33 @@ static enum rlock_status apply_owner(struct draft *draft, const struct opt *opt,
 		return table_refuse(why,
 				    "not 1 to %d letters, digits, '.', '_' or '-', like ci-1234",
 				    OWNER_LEN_MAX);
-	draft->opts->owner = value;
+	merge->opts->owner = value;
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_pid(struct draft *draft, const struct opt *opt, const char *value,
-				   char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_pid(struct option_merge *merge, const struct opt *opt,
+				   const char *value, char why[RLOCK_ERROR_MAX])
 {
 	int64_t pid;
 
 	(void)opt;
 	if (!digits_read(value, INT_MAX, &pid) || pid == 0)
 		return table_refuse(why, "not a process id, like 1234");
-	draft->opts->pid = (long)pid;
+	merge->opts->pid = (long)pid;
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_mode(struct draft *draft, const struct opt *opt, const char *value,
-				    char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_mode(struct option_merge *merge, const struct opt *opt,
+				    const char *value, char why[RLOCK_ERROR_MAX])
 {
 	(void)opt;
-	if (!rlock_kind_parse(value, strlen(value), &draft->opts->mode))
+	if (!rlock_kind_parse(value, strlen(value), &merge->opts->mode))
 		return table_refuse(why, "not plain, fair, read or write");
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_note(struct draft *draft, const struct opt *opt, const char *value,
-				    char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_note(struct option_merge *merge, const struct opt *opt,
+				    const char *value, char why[RLOCK_ERROR_MAX])
 {
 	size_t len = 0;
 
@@ -226,12 +226,12 @@ static enum rlock_status apply_note(struct draft *draft, const struct opt *opt, 
 	if (len == 0 || len >= RLOCK_NOTE_MAX || value[len] != '\0')
 		return table_refuse(why, "not a line of 1 to %d bytes, like 'nightly backup'",
 				    RLOCK_NOTE_MAX - 1);
-	draft->opts->note = value;
+	merge->opts->note = value;
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_holder(struct draft *draft, const struct opt *opt, const char *value,
-				      char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_holder(struct option_merge *merge, const struct opt *opt,
+				      const char *value, char why[RLOCK_ERROR_MAX])
 {
 	size_t len = strlen(value);
 
@@ -239,26 +239,26 @@ static enum rlock_status apply_holder(struct draft *draft, const struct opt *opt
 	if (len == 0 || len >= RLOCK_OWNER_MAX)
 		return table_refuse(why, "not an owner of 1 to %d bytes, like ci-1234",
 				    RLOCK_OWNER_MAX - 1);
-	draft->opts->holder = value;
+	merge->opts->holder = value;
 	return RLOCK_OK;
 }
 
-static enum rlock_status apply_db(struct draft *draft, const struct opt *opt, const char *value,
-				  char why[RLOCK_ERROR_MAX])
+static enum rlock_status apply_db(struct option_merge *merge, const struct opt *opt,
+				  const char *value, char why[RLOCK_ERROR_MAX])
 {
 	int64_t db;
 
 	(void)opt;
 	if (!digits_read(value, INT_MAX, &db))
 		return table_refuse(why, "not a database's number, like 0 or 3");
-	draft->db = (int)db;
+	merge->db = (int)db;
 	return RLOCK_OK;
 }
 
 /* ---- the table ---- */
 
 #define FIELD(name) offsetof(struct opts, name)
-#define DRAFT_FIELD(name) offsetof(struct draft, name)
+#define MERGE_FIELD(name) offsetof(struct option_merge, name)
 
 /* In the order of enum opt_id, which is that of the help. */
 const struct opt opt_table[OPT_COUNT] = {
@@ -340,7 +340,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_HOLDER, "holder", NULL, "OWNER", VERBS_UNLOCK, 0, apply_holder, 0, 0, NULL,
 	  "with --force: only if OWNER is the one who holds it", NULL },
 	{ OPT_PASSWORD_FILE, "password-file", NULL, "FILE", VERBS_ALL, FOR_FILE | OF_SERVER,
-	  apply_file_name, DRAFT_FIELD(password_file), 0, NULL,
+	  apply_file_name, MERGE_FIELD(password_file), 0, NULL,
 	  "the password is FILE's first line; one in the URL goes before it, REDISCLI_AUTH in "
 	  "the environment behind it",
 	  NULL },
@@ -348,7 +348,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	  "the database", NULL },
 	{ OPT_CONNECT_TIMEOUT, "connect-timeout", NULL, "DUR", VERBS_ALL, FOR_FILE, apply_duration,
 	  FIELD(connect_timeout_ms), 1, "5s", "how long the server may take to answer", NULL },
-	{ OPT_CONFIG, "config", NULL, "FILE", VERBS_ALL, 0, apply_file_name, DRAFT_FIELD(config), 0,
+	{ OPT_CONFIG, "config", NULL, "FILE", VERBS_ALL, 0, apply_file_name, MERGE_FIELD(config), 0,
 	  NULL,
 	  "read options from FILE (default: RLOCK_CONFIG, else rlock.conf in XDG_CONFIG_HOME "
 	  "or ~/.config, else /etc/rlock.conf)",

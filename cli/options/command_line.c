@@ -1,0 +1,167 @@
+/*
+ * Cuts the command line at "--", and shows the right one to those whose line has not the shape of
+ * the verb's. Options and names are argv.c's business.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exits.h"
+#include "base/say.h"
+#include "options/command_line.h"
+#include "options/table.h"
+#include "options/usage.h"
+
+/* ---- words ---- */
+
+bool command_line_cut(int argc, char **argv, struct command_line *out)
+{
+	size_t first = argc < 2 ? (size_t)argc : 2;
+	size_t end = first, i;
+	size_t size = 0;
+	char *text = NULL;
+
+	while (end < (size_t)argc && strcmp(argv[end], "--") != 0)
+		size += strlen(argv[end++]) + 1;
+	*out = (struct command_line){ 0 };
+	out->count = end - first;
+	out->block_size = (out->count + 2) * sizeof(char *) + size;
+	out->block = malloc(out->block_size);
+	if (out->block != NULL) {
+		out->words = (char **)out->block + 1; /* argtable wants a word before the first */
+		out->words[-1] = argv[0];
+		out->words[out->count] = NULL;
+		text = (char *)(out->words + out->count + 1);
+	}
+	for (i = first; i < end; i++) {
+		if (text != NULL) {
+			out->words[i - first] = text;
+			text = stpcpy(text, argv[i]) + 1;
+		}
+		/* Any word may hold one: which is an option's value is not known yet. */
+		rlock_url_hide_password(argv[i]);
+	}
+	out->is_cut = end < (size_t)argc;
+	out->command = argv + end + (out->is_cut ? 1 : 0);
+	return out->block != NULL;
+}
+
+void command_line_free(struct command_line *line)
+{
+	/* There may be a password in them. */
+	if (line->block != NULL)
+		explicit_bzero(line->block, line->block_size);
+	free(line->block);
+	*line = (struct command_line){ 0 };
+}
+
+/* ---- the command ---- */
+
+static bool is_name_option(const char *word)
+{
+	return strcmp(word, "--name") == 0 || strncmp(word, "--name=", strlen("--name=")) == 0;
+}
+
+/*
+ * Where COMMAND begins when its "--" was forgotten: behind the name, which is the first word that is no
+ * option if it is no option's, and the options that follow that. count when there is nothing behind.
+ */
+static size_t guess_command(const struct verb *verb, const struct command_line *line)
+{
+	bool has_name = false;
+	size_t i = 0;
+
+	while (i < line->count) {
+		size_t span = table_span((unsigned)verb->set, line->words[i]);
+
+		/* An option that we have not got, before the name: better to tell just that. */
+		if (!has_name && span == 0 && line->words[i][0] == '-')
+			return line->count;
+		if (has_name && span == 0)
+			break;
+		has_name = has_name || span == 0 || is_name_option(line->words[i]);
+		i += span == 0 ? 1 : span;
+	}
+	return i < line->count ? i : line->count;
+}
+
+/* The line with its "--" at that place, which may be the end. */
+static int say_needs_command(const struct verb *verb, const struct command_line *line, size_t place,
+			     bool has_name)
+{
+	struct usage_line shown;
+
+	usage_begin(&shown, verb->name);
+	usage_add(&shown, line->words, place);
+	if (!has_name)
+		usage_add_plain(&shown, "NAME");
+	usage_add_plain(&shown, "--");
+	/* flock has a -c for what a shell is to run. */
+	if (place < line->count && strcmp(line->words[place], "-c") == 0)
+		usage_add_plain(&shown, "sh");
+	if (place < line->count)
+		usage_add(&shown, line->words + place, line->count - place);
+	else
+		usage_add_plain(&shown, "COMMAND");
+	if (verb->command == COMMAND_NEEDED)
+		say_error("%s needs a command behind '--': %s", verb->name, shown.text);
+	else
+		say_error("there is nothing behind '--': %s", shown.text);
+	return EXIT_USAGE;
+}
+
+static int say_takes_no_command(const struct verb *verb, const struct command_line *line,
+				bool has_name)
+{
+	struct usage_line shown;
+	size_t given = 0;
+
+	while (line->command[given] != NULL)
+		given++;
+	usage_begin(&shown, verb->name);
+	usage_add(&shown, line->words, line->count);
+	if (!has_name && given > 0)
+		usage_add(&shown, line->command, given);
+	else if (!has_name)
+		usage_add_plain(&shown, "NAME");
+	say_error("%s takes no '--' and no command: %s", verb->name, shown.text);
+	return EXIT_USAGE;
+}
+
+static int say_needs_name(const struct verb *verb, const struct command_line *line)
+{
+	struct usage_line shown;
+	size_t given = 0;
+
+	usage_begin(&shown, verb->name);
+	usage_add(&shown, line->words, line->count);
+	usage_add_plain(&shown, "NAME");
+	if (line->is_cut) {
+		while (line->command[given] != NULL)
+			given++;
+		usage_add_plain(&shown, "--");
+		usage_add(&shown, line->command, given);
+	}
+	say_error("%s needs the name of a lock: %s", verb->name, shown.text);
+	return EXIT_USAGE;
+}
+
+int command_line_check_cut(const struct verb *verb, const struct command_line *line)
+{
+	size_t place;
+
+	if (verb->command != COMMAND_NEEDED || line->is_cut)
+		return 0;
+	place = guess_command(verb, line);
+	return place < line->count ? say_needs_command(verb, line, place, true) : 0;
+}
+
+int command_line_check(const struct verb *verb, const struct command_line *line, bool has_name)
+{
+	if (verb->command == COMMAND_NONE && line->is_cut)
+		return say_takes_no_command(verb, line, has_name);
+	if (line->is_cut ? *line->command == NULL : verb->command == COMMAND_NEEDED)
+		return say_needs_command(verb, line, line->count, has_name);
+	if (!has_name)
+		return say_needs_name(verb, line);
+	return 0;
+}
