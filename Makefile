@@ -196,7 +196,7 @@ $(eval $(call tree,$(BUILD)/sanitize,sanitize))
 $(eval $(call tree,$(BUILD)/fuzz,fuzz))
 
 # The directories stand for scripts that were taken away.
-$(BUILD)/scripts.gen.c: lua/embed.sh $(SCRIPTS) lua lua/inc
+$(BUILD)/scripts.gen.c: lua/embed.sh lua/expand.awk $(SCRIPTS) lua lua/inc
 	$(call step,LUA)lua/embed.sh $@
 
 $(BUILD)/$(SONAME): $(addprefix $(BUILD)/,$(LIB_OBJECTS))

@@ -16,19 +16,15 @@ local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEY
 	ends = KEYS[6] }
 local expected, wanted = ARGV[1], ARGV[5]
 
--- include: now
 -- include: refused
--- include: entry
--- include: extend
+-- include: rights
 -- include: publish
--- include: lingering
 -- include: fields
--- include: leases
--- include: line
--- include: mutex_release
+-- include: mutex_notify
 -- include: readers
+-- include: readers_drop
 -- include: ends
--- include: readwrite_release
+-- include: readwrite_settle
 
 local listed = redis.pcall('HGETALL', name.lock)
 if is_other_type(listed) then
@@ -122,13 +118,14 @@ local function break_all()
 	if mode then
 		publish(name.channel, mode == 'write' and WAKE_ALL or WAKE_ONE)
 	else
-		tell_waiters(name)
+		notify_waiters(name)
 	end
 end
 
 -- Readers that are not all: a writer has the lock, or other readers keep it.
 local are_some_readers = mode and #targets < holders and not is_of_writer(holder)
 if are_some_readers then
+	-- Not by `overwritten`: it knows nothing where the user may not ask for the type.
 	if is_other_type(redis.pcall('HLEN', name.holds)) then
 		redis.call('DEL', name.holds)
 	end
@@ -142,4 +139,4 @@ if are_some_readers then
 else
 	break_all()
 end
-return { untold and 2 or 1, holder, holders, untold }
+return { publish_error and 2 or 1, holder, holders, publish_error }

@@ -1,24 +1,21 @@
--- Take the fair lock of every name, or of none: when it is free, and nobody was in the line before us. Else
--- stand in the line of every name, if it may be waited for (RedissonFairLock.tryLockInnerAsync; but by the
+-- Take the fair lock of every name, or of none: when it is free, and nobody was in the queue before us. Else
+-- join the queue of every name, if it may be waited for (RedissonFairLock.tryLockInnerAsync; but by the
 -- server's clock, and without a change of everybody's deadline at each acquisition).
 -- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
 -- ARGV     see inc/request.lua; of each name: channel
--- Returns  as plain_acquire.lua; ttl -2 when nobody holds the lock, and holder is who is next in the line
+-- Returns  as plain_acquire.lua; ttl -2 when nobody holds the lock, and holder is who is next in the queue
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 -- include: names
 -- include: now
 -- include: refused
--- include: entry
--- include: extend
--- include: publish
--- include: fields
--- include: candidates
+-- include: reentrant_owners
 -- include: replica
 -- include: take
 -- include: mutex_take
--- include: line
--- include: stand
+-- include: queue_read
+-- include: queue_leave
+-- include: queue_join
 
 -- Finds out how this name stands; the reply to give when it is no such lock.
 local function judge(index, name)
@@ -29,9 +26,9 @@ local function judge(index, name)
 	if redis.call('HEXISTS', name.lock, 'mode') == 1 then
 		return { -1, index, 'read/write lock' }
 	end
-	name.owner = holding_candidate(name.lock, '')
+	name.owner = holding_owner(name.lock, '')
 	name.is_ours = name.owner ~= nil
-	note_look(name)
+	record_look(name)
 	prune(name, fresh_owner)
 	-- Whoever is next may not know yet: the one before him was dead, the lock has run out, or he sleeps too
 	-- long, as Redisson 3.13.6 does.
@@ -47,14 +44,14 @@ local function judge(index, name)
 	return nil
 end
 
-local function busy_with(index, name, look_ms, since)
+local function busy_with(index, name, retry_after_ms, since)
 	if name.is_free then
 		local head = name.head or fresh_owner
 		local sign = sign_of_life(name, head)
-		return { 0, index, -2, head, sign and sign.note or '', look_ms, since }
+		return { 0, index, -2, head, sign and sign.note or '', retry_after_ms, since }
 	end
 	local holder, holder_note = holder_of(name)
-	return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, look_ms, since }
+	return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, retry_after_ms, since }
 end
 
 local first_busy
@@ -71,30 +68,30 @@ end
 if first_busy then
 	-- Who could not leave it would stand in the way of those behind him.
 	for _, name in ipairs(may_wait and not waits_since_us and names or {}) do
-		local refusal = refusal_to_stand(name)
+		local refusal = join_denied(name)
 		if refusal then
 			return refusal
 		end
 	end
-	local least_look_ms, since_us = -1, waits_since_us
+	local least_retry_after_ms, since_us = -1, waits_since_us
 	for _, name in ipairs(names) do
 		if may_wait and not name.is_ours then
-			local look_ms
-			since_us, look_ms = stand(name, fresh_owner, note, waits_since_us, listens)
-			if least_look_ms < 0 or look_ms < least_look_ms then
-				least_look_ms = look_ms
+			local retry_after_ms
+			since_us, retry_after_ms = join_queue(name, fresh_owner, note, waits_since_us, listens)
+			if least_retry_after_ms < 0 or retry_after_ms < least_retry_after_ms then
+				least_retry_after_ms = retry_after_ms
 			end
 		end
 	end
 	return refusal_of_replica(names[1])
-		or busy_with(first_busy, names[first_busy], least_look_ms, since_us and digits(since_us) or '')
+		or busy_with(first_busy, names[first_busy], least_retry_after_ms, since_us and digits(since_us) or '')
 end
 
 return take_all(function(name)
 	local taken = mutex_take(name)
 	-- Also of one who enters again: his owner may have got it otherwise while he waited.
 	if not is_error(taken) and name.head then
-		step_out(name, fresh_owner)
+		dequeue(name, fresh_owner)
 	end
 	return taken
 end)

@@ -1,44 +1,38 @@
--- Give back what this server granted while others did not, and stand in the line again, where we stood: the
+-- Give back what this server granted while others did not, and join the queue again, where we stood: the
 -- next one is not woken, since we come back at once.
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3]  since when it is waited for, as an answer said; or empty
 -- ARGV[4+] for each name: channel
--- Returns  one number a name, see inc/take_out.lua
+-- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 3
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- include: names
--- include: now
 -- include: refused
--- include: entry
--- include: extend
 -- include: publish
--- include: overwritten
--- include: fields
--- include: take_out
--- include: lingering
--- include: leases
--- include: line
--- include: stand
+-- include: queue_leave
+-- include: queue_join
+-- include: release_all
+-- include: mutex_settle
 -- include: mutex_release
 
 return release_all(hold_id, function(name, field, count, note)
-	-- What is no line any more has no place to keep.
-	if count > 1 or field ~= owner or is_other_type(refusal_in_line(name)) then
-		return give_one(name, field, count)
+	-- What is no queue any more has no position to keep.
+	if count > 1 or field ~= owner or is_other_type(leave_denied(name)) then
+		return release_one(name, field, count)
 	end
 	redis.call('HDEL', name.lock, owner)
 	if not leave_to_lingering(name) then
 		redis.call('DEL', name.lock, name.holds)
 	end
 	if redis.call('EXISTS', name.waiters) == 0 then
-		-- The line begins with us: nobody stood still, and nobody is awaited.
+		-- The queue begins with us: nobody stood still, and nobody is awaited.
 		name.grace_ms = 0
 	end
-	stand(name, owner, note, since_us, '0')
+	join_queue(name, owner, note, since_us, '0')
 	publish(name.channel, WAKE_ONE)
 	return 2
 end)

@@ -10,8 +10,8 @@
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
 
 -- include: refused
--- include: entry
 -- include: overwritten
+-- include: hold_record
 -- include: fields
 
 local key_type = overwritten(name)
@@ -36,7 +36,7 @@ end
 
 local latest_id, latest_ms, latest_kind
 for i = 1, #listed, 2 do
-	local field, since_ms = entry_parse(listed[i + 1])
+	local field, since_ms = hold_record_parse(listed[i + 1])
 	-- Same length for centuries, so text compares as numbers; ties go to one of the two.
 	local is_wanted = kinds[field] and (wanted == '' or kinds[field] == wanted)
 	if is_wanted and is_held(field) and (not latest_ms or since_ms >= latest_ms) then

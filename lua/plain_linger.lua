@@ -4,27 +4,22 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  what is left of the lock, in ms
 -- ARGV[3+] for each name: channel
--- Returns  one number a name, see inc/take_out.lua
+-- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
 
 -- include: names
 -- include: now
--- include: refused
--- include: entry
 -- include: extend
--- include: publish
--- include: overwritten
--- include: fields
--- include: take_out
 -- include: lingering
--- include: leases
--- include: line
--- include: mutex_release
+-- include: keep_until
+-- include: remove_hold
+-- include: mutex_notify
+-- include: mutex_settle
 
 local function linger(name)
-	local hold = take_out(name, hold_id)
+	local hold = remove_hold(name, hold_id)
 	if not hold or not hold.count then
 		return 0
 	end
@@ -45,7 +40,7 @@ local function linger(name)
 		limit_to_longest_hold(name)
 	elseif leave_to_lingering(name) then
 		-- So that they learn of an earlier end.
-		tell_waiters(name)
+		notify_waiters(name)
 	end
 	return 2
 end

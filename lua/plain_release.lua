@@ -4,23 +4,13 @@
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: channel (no key: a user may lack the right to publish, and still release)
--- Returns  one number a name, see inc/take_out.lua
+-- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 local hold_id = ARGV[1]
 
 -- include: names
--- include: now
--- include: refused
--- include: entry
--- include: extend
--- include: publish
--- include: overwritten
--- include: fields
--- include: take_out
--- include: lingering
--- include: leases
--- include: line
+-- include: release_all
 -- include: mutex_release
 
-return release_all(hold_id, give_one)
+return release_all(hold_id, release_one)

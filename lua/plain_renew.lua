@@ -11,13 +11,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
--- include: overwritten
--- include: now
--- include: entry
 -- include: extend
--- include: lingering
--- include: refused
--- include: replica
 -- include: renewal
 
 return renew_all(function(name, owner)

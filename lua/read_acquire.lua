@@ -9,15 +9,45 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeout
 -- include: names
 -- include: now
 -- include: refused
--- include: entry
+-- include: rights
+-- include: hold_record_extend
 -- include: extend
 -- include: lingering
--- include: fields
--- include: candidates
+-- include: reentrant_owners
 -- include: replica
 -- include: take
 -- include: readers
+-- include: readers_extend
+-- include: free_if_left
 -- include: ends
+-- include: ends_record
+-- include: readers_ended
+
+-- The lock was deleted under our readers, or ran out, and Java's have it since: those that stand here would be taken
+-- for them. The first of ours that comes finds none of them in the lock, so a look at one is enough. By pcall: what
+-- the user has no right to is found out later, where it can be undone.
+local function clear_ends_of_lost(name)
+	local reader = redis.pcall('ZRANGE', name.ends, 0, 0)[1]
+	if reader and redis.pcall('HEXISTS', name.lock, reader) == 0 then
+		redis.pcall('DEL', name.ends)
+	end
+end
+
+-- Until when a lock in mode write is one: nil for as long as its writer has it, else how long the last of his
+-- holds lingers yet; 0 or less when none does, and only reads of his are left.
+local function write_lingers_ms(name)
+	local last_ms = 0
+	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
+		if field ~= 'mode' and is_of_writer(field) then
+			local end_ms = lingering_end(field)
+			if not end_ms then
+				return nil
+			end
+			last_ms = math.max(last_ms, end_ms)
+		end
+	end
+	return last_ms - now_ms
+end
 
 -- The writer who came before us and waits: owner, note, and how long he need not be heard of.
 local function earlier_writer(name)
@@ -38,13 +68,13 @@ local function obstacle(index, name)
 	if not name.is_free and not mode then
 		return { -1, index, 'plain or fair lock' }
 	end
-	for _, owner in ipairs(candidates) do
+	for _, owner in ipairs(reentrant_owners) do
 		drop_if_ended(name, owner)
 	end
 	free_if_left(name)
 	mode = not name.is_free and mode
 	name.owner = not name.is_free
-		and (holding_candidate(name.lock, '') or holding_candidate(name.lock, WRITE))
+		and (holding_owner(name.lock, '') or holding_owner(name.lock, WRITE))
 	local lingers_ms = mode == 'write' and write_lingers_ms(name)
 	name.is_ended_write = mode == 'write' and lingers_ms and lingers_ms <= 0
 	if not name.owner then
@@ -53,9 +83,9 @@ local function obstacle(index, name)
 			local ttl_ms = lingers_ms or redis.call('PTTL', name.lock)
 			return { 0, index, ttl_ms, holder, holder_note, -1, since }
 		end
-		local writer, writer_note, look_ms = earlier_writer(name)
+		local writer, writer_note, retry_after_ms = earlier_writer(name)
 		if writer then
-			return { 0, index, -2, writer, writer_note, look_ms + 1, since }
+			return { 0, index, -2, writer, writer_note, retry_after_ms + 1, since }
 		end
 		name.owner = fresh_owner
 	end
@@ -105,10 +135,10 @@ local function join(name, token)
 	end
 	-- No hold has that number. What takes longer with each reader is tried out there.
 	local not_there = timeout_key(name, name.owner, 0)
-	local refusal = do_or_undo({
+	local refusal = do_all({
 		name.is_free and { 'DEL', name.holds, name.ends } or { 'DEL', key },
 		{ 'SET', key, 1, 'PX', lease_ms },
-		{ 'HSET', name.holds, hold_id, entry_of(name, token) },
+		{ 'HSET', name.holds, hold_id, hold_record_of(name, token) },
 		{ 'PEXPIRE', key, lease_ms },
 		{ 'PTTL', name.lock },
 		{ 'HEXISTS', name.lock, name.field },
@@ -132,10 +162,10 @@ local function read_take(name)
 	local entry = not name.is_free and redis.call('HGET', name.holds, hold_id)
 	local taken
 	if entry then
-		entry_extend(name.holds, hold_id, entry, lease_ms)
+		hold_record_extend(name.holds, hold_id, entry, lease_ms)
 		taken = { tonumber(redis.call('HGET', name.lock, name.field)), '-' }
 		extend_reader(name, name.owner, taken[1], lease_ms)
-		note_end(name, name.owner, tonumber(lease_ms))
+		record_end(name, name.owner, tonumber(lease_ms))
 	else
 		taken = join(name, '-')
 	end

@@ -4,33 +4,28 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  what is left of the lock, in ms
 -- ARGV[3+] for each name: channel, what its time-out keys begin with
--- Returns  one number a name, see inc/take_out.lua
+-- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'channel', 'timeouts' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
 
 -- include: names
 -- include: now
--- include: refused
--- include: entry
 -- include: extend
--- include: publish
--- include: overwritten
--- include: fields
--- include: take_out
 -- include: lingering
--- include: leases
+-- include: keep_until
+-- include: remove_hold
 -- include: readers
--- include: ends
+-- include: ends_record
 -- include: readwrite_release
 
 local function linger(name)
-	local hold = take_out(name, hold_id)
+	local hold = remove_hold(name, hold_id)
 	if not hold or not hold.count then
 		return 0
 	end
 	if not is_of_writer(hold.field) and reader_ms(name, hold.field, hold.count) == 0 then
-		return give_one(name, hold.field, hold.count)
+		return release_one(name, hold.field, hold.count)
 	end
 	local is_new = not lingering_end(hold.field)
 	local nobody = is_new and lingering_owner(hold.field, now_ms + left_ms) or hold.field
@@ -39,13 +34,13 @@ local function linger(name)
 	end
 	if not is_of_writer(hold.field) then
 		redis.call('SET', timeout_key(name, nobody, 1), 1, 'PX', left_ms)
-		note_end(name, nobody, tonumber(left_ms))
+		record_end(name, nobody, tonumber(left_ms))
 	end
 	put_lingering(name, hold_id, hold, nobody, left_ms)
 	extend(name.lock, left_ms)
 	extend(name.holds, left_ms)
 	if is_new then
-		give_one(name, hold.field, hold.count)
+		release_one(name, hold.field, hold.count)
 	end
 	return 2
 end

@@ -12,16 +12,11 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
--- include: overwritten
--- include: now
--- include: entry
 -- include: extend
--- include: lingering
 -- include: fields
 -- include: readers
--- include: ends
--- include: refused
--- include: replica
+-- include: readers_extend
+-- include: ends_record
 -- include: renewal
 
 return renew_all(function(name, field)
@@ -36,7 +31,7 @@ return renew_all(function(name, field)
 			return nil
 		end
 		extend_reader(name, field, count, lease_ms)
-		note_end(name, field, tonumber(lease_ms))
+		record_end(name, field, tonumber(lease_ms))
 		ttl_ms = reader_ms(name, field, count)
 	end
 	extend(name.lock, lease_ms)

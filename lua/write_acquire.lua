@@ -9,18 +9,17 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeout
 -- include: names
 -- include: now
 -- include: refused
--- include: entry
--- include: extend
--- include: lingering
--- include: fields
--- include: candidates
+-- include: rights
+-- include: reentrant_owners
 -- include: replica
 -- include: take
+-- include: take_exclusive
 -- include: readers
--- include: ends
+-- include: free_if_left
+-- include: readers_ended
 
 local TURN_MS = 5000 -- how long readers wait for a writer who was not heard of
-local LOOK_MS = 2000 -- how often he is heard of
+local RETRY_AFTER_MS = 2000 -- how often he is heard of
 
 -- Of several writers the one who was heard of last stands there, since when the first of them waits.
 local function claim_turn(name)
@@ -41,9 +40,9 @@ local function obstacle(index, name)
 		if not mode then
 			return { -1, index, 'plain or fair lock' }
 		end
-		name.owner = holding_candidate(name.lock, WRITE)
+		name.owner = holding_owner(name.lock, WRITE)
 		if not name.owner then
-			for _, owner in ipairs(candidates) do
+			for _, owner in ipairs(reentrant_owners) do
 				drop_if_ended(name, owner)
 			end
 			drop_ended(name)
@@ -52,13 +51,13 @@ local function obstacle(index, name)
 		if not name.owner and name.is_free then
 			name.owner = fresh_owner
 		elseif not name.owner then
-			if holding_candidate(name.lock, '') then
+			if holding_owner(name.lock, '') then
 				return { -2, index }
 			end
 			local holder, holder_note = holder_of(name)
 			name.has_readers = mode == 'read'
 			return { 0, index, redis.call('PTTL', name.lock), holder, holder_note,
-				name.has_readers and LOOK_MS or -1, '' }
+				name.has_readers and RETRY_AFTER_MS or -1, '' }
 		end
 	end
 	name.field = name.owner .. WRITE
@@ -88,7 +87,7 @@ return take_all(function(name)
 		return reenter(name)
 	end
 	redis.call('HSET', name.lock, 'mode', 'write')
-	local refusal = do_or_undo({ { 'HINCRBY', name.lock, name.field, 1 } }, {
+	local refusal = do_all({ { 'HINCRBY', name.lock, name.field, 1 } }, {
 		{ 'HDEL', name.lock, 'mode' },
 		{ 'DEL', name.lock },
 	})

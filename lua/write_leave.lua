@@ -4,27 +4,18 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3+] for each name: channel, what its time-out keys begin with
--- Returns  one number a name, see inc/take_out.lua
+-- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'channel', 'timeouts' }
 local hold_id, owner = ARGV[1], ARGV[2]
 
 -- include: names
--- include: now
 -- include: refused
--- include: entry
--- include: extend
 -- include: publish
--- include: overwritten
--- include: fields
--- include: take_out
--- include: lingering
--- include: leases
--- include: readers
--- include: ends
+-- include: release_all
 -- include: readwrite_release
 
-local results = release_all(hold_id, give_one)
+local results = release_all(hold_id, release_one)
 for index, name in ipairs(names) do
 	local turn = redis.pcall('GET', name.writer)
 	if is_error(turn) and not is_other_type(turn) then

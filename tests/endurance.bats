@@ -248,9 +248,8 @@ fail_over() {
 
 # The body of lua/NAME.lua, as it is sent.
 script_body() {
-	awk -v inc="$BATS_TEST_DIRNAME/../lua/inc" '
-		/^-- include: / { file = inc "/" $3 ".lua"; while ((getline line < file) > 0) print line; next }
-		{ print }' "$BATS_TEST_DIRNAME/../lua/$1.lua"
+	local lua=$BATS_TEST_DIRNAME/../lua
+	awk -f "$lua/expand.awk" "$lua/inc" "$lua/$1.lua"
 }
 
 @test "a renewal that arrives behind the end of its command leaves the least time as it is" {

@@ -1,3 +1,6 @@
+-- Take a plain or a fair lock.
+-- include: take_exclusive
+
 -- wire: a plain and a fair lock have one field, the owner's, with the number of his holds.
 local function mutex_take(name)
 	if not name.is_free then

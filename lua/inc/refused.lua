@@ -1,3 +1,5 @@
+-- What became of a command that the server refused.
+
 local function is_of_replica(reply)
 	return string.find(reply.err, 'READONLY', 1, true) ~= nil
 end
@@ -25,16 +27,4 @@ end
 
 local function is_other_type(reply)
 	return is_error(reply) and string.find(reply.err, 'WRONGTYPE', 1, true) ~= nil
-end
-
--- Does these commands, up to the first that is refused. The error to give then. right: of one that is allowed by
--- its subcommand.
-local function do_all(steps)
-	for _, step in ipairs(steps) do
-		local reply = redis.pcall(unpack(step))
-		if is_error(reply) then
-			return is_other_type(reply) and reply or refused(step.right or step[1], reply)
-		end
-	end
-	return nil
 end

@@ -1,15 +1,22 @@
 -- The frame of every renewal: renew(name, owner) pushes the lease forward and gives the time to live, or nil
--- when the owner does not hold that name any more. Needs: names, overwritten, entry, extend, now, lingering,
--- replica.
+-- when the owner does not hold that name any more.
+-- include: names
+-- include: overwritten
+-- include: hold_record
+-- include: hold_record_extend
+-- include: extend
+-- include: lingering
+-- include: replica
+
 local function renew_one(name, renew)
 	local entry = redis.call('HGET', name.holds, hold_id)
-	local owner = entry_parse(entry or '')
+	local owner = hold_record_parse(entry or '')
 	local ttl_ms = owner and not lingering_end(owner) and renew(name, owner)
 	if not ttl_ms then
 		return nil
 	end
 	extend(name.holds, lease_ms)
-	entry_extend(name.holds, hold_id, entry, lease_ms)
+	hold_record_extend(name.holds, hold_id, entry, lease_ms)
 	return ttl_ms
 end
 

@@ -1,14 +1,48 @@
--- To stand in the line for a fair lock. Apart from line.lua since only those who acquire need it: who leaves sends his
--- script without waiting for an answer, and a server that stood still reads no more than the first 16 kB of what a
--- connection that was closed has sent. Needs: line.
-local LOOK_MS = 2000         -- so often each of them is heard of
-local NEAR_PLACES = 3        -- so many behind the head see to it that a dead one does not stop the line
+-- To join the queue for a fair lock. Apart from queue_leave.lua since only an acquisition needs it: a script that
+-- leaves is sent without waiting for an answer, and a server that stood still reads no more than the first 16 kB of
+-- what a connection that was closed has sent.
+-- include: now
+-- include: rights
+-- include: extend
+-- include: queue_read
+-- include: queue_leave
+
+local SKEW_MS = 20              -- by what the clocks of several servers may differ
+local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them
+local RETRY_AFTER_MS = 2000     -- so often each waiter is heard of
+local NEAR_PLACES = 3           -- so many behind the head see to it that a dead one does not stop the queue
 local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
 
--- Into the line, before those who came later: one that was taken for dead, by us or by a Java client whose
--- clock is wrong, has his place again. Those that aren't ours came when he was out of it; but for so many at the
+local function seen_now(name)
+	recall(name)
+	return table.concat({ digits(now_ms), digits(name.grace_ms), name.run, digits(name.return_ms) }, ' ')
+end
+
+-- Who waited before the server stood still, or was started again without what it knew, lets those come back who
+-- came before him.
+local function is_early(name, since_us)
+	recall(name)
+	return since_us ~= nil and now_ms < name.grace_ms
+		and since_us / 1000 < name.grace_ms - GRACE_MS - SKEW_MS
+end
+
+-- Somebody looks at the queue, and may not come to join it: the time of grace runs from now on.
+local function record_look(name)
+	if redis.call('EXISTS', name.waiters) == 1 then
+		redis.call('HSET', name.waiters, SEEN, seen_now(name))
+	end
+end
+
+-- The error when nobody can join the queue now, for lack of memory or since it could not be left again. What needs
+-- memory goes first: a server that is full lets a script that has written go on.
+local function join_denied(name)
+	return do_all({ { 'ZADD', name.deadlines, 'XX', 0, '' } }) or leave_denied(name)
+end
+
+-- Into the queue, before those who came later: one that was taken for dead, by us or by a Java client whose
+-- clock is wrong, has its position again. Those that aren't ours came when it was out of it; but for so many at the
 -- head that stood in front of him just now. Places count from 1 here, and from 0 in what is returned.
-local function step_in(name, owner, since_us, in_front)
+local function enqueue(name, owner, since_us, in_front)
 	for place, other in ipairs(redis.call('LRANGE', name.queue, 0, -1)) do
 		local sign = sign_of_life(name, other)
 		local is_behind = sign and sign.since_us > since_us or not sign and place > in_front
@@ -48,20 +82,20 @@ local function listens_since(name, owner, sign, listens)
 	return is_known and sign.listens_since_ms or now_ms
 end
 
--- Stand in the line, or show that we still do. Since when, and when to do so again at the latest, in ms.
+-- Join the queue, or show that we still wait in it. Since when, and when to do so again at the latest, in ms.
 -- listens: '1' when what is published to us is heard.
-local function stand(name, owner, waiter_note, since_us, listens)
+local function join_queue(name, owner, waiter_note, since_us, listens)
 	local place = redis.call('LPOS', name.queue, owner)
 	local sign = sign_of_life(name, owner)
 	local known_since_us = sign and sign.since_us
 	local in_front = place or 0
 	if place and since_us and known_since_us ~= since_us then
-		-- The same lock on several servers: all lines are in the order of one of their clocks.
+		-- The same lock on several servers: all queues are in the order of one of their clocks.
 		redis.call('LREM', name.queue, 0, owner)
 		place = nil
 	end
 	if not place and since_us then
-		place = step_in(name, owner, since_us, in_front)
+		place = enqueue(name, owner, since_us, in_front)
 	elseif not place then
 		place = redis.call('RPUSH', name.queue, owner) - 1
 	end
@@ -71,16 +105,16 @@ local function stand(name, owner, waiter_note, since_us, listens)
 	redis.call('HSET', name.waiters, SEEN, seen, owner, table.concat({ digits(now_ms + LIFE_MS),
 		digits(since_us), name.run, digits(listens_since(name, owner, sign, listens)), waiter_note }, ' '))
 	keep_deadline_ahead(name, owner, place)
-	local look_ms = LOOK_MS
+	local retry_after_ms = RETRY_AFTER_MS
 	if place == 0 then
 		local lock_ms = redis.call('PTTL', name.lock)
-		look_ms = lock_ms >= 0 and math.min(look_ms, lock_ms + 1) or look_ms
+		retry_after_ms = lock_ms >= 0 and math.min(retry_after_ms, lock_ms + 1) or retry_after_ms
 		if is_early(name, since_us) then
-			look_ms = math.min(look_ms, name.grace_ms - now_ms + 1)
+			retry_after_ms = math.min(retry_after_ms, name.grace_ms - now_ms + 1)
 		end
 	elseif place <= NEAR_PLACES then
 		local left_ms = death_ms(name, head_of(name)) - now_ms
-		look_ms = left_ms > 0 and math.min(look_ms, left_ms + place * 10) or look_ms
+		retry_after_ms = left_ms > 0 and math.min(retry_after_ms, left_ms + place * 10) or retry_after_ms
 	end
-	return since_us, look_ms
+	return since_us, retry_after_ms
 end

@@ -1,4 +1,8 @@
--- How long a lock is to last by the ends of its holds. Needs: entry, now, fields.
+-- How long a lock is to last by the ends of its holds.
+-- include: now
+-- include: hold_record
+-- include: fields
+
 local LATE_MS = 5000 -- those who wait may learn so much too late that a lock ended: short nested calls tell nobody
 
 local function set_ttl(name, ttl_ms)
@@ -11,7 +15,7 @@ end
 local function longest_hold_ms(name, owners)
 	local counts, last_ms, longest_ms = {}, {}, 0
 	for _, entry in ipairs(redis.call('HVALS', name.holds)) do
-		local owner, _, end_ms = entry_parse(entry)
+		local owner, _, end_ms = hold_record_parse(entry)
 		if owner then
 			counts[owner] = (counts[owner] or 0) + 1
 			last_ms[owner] = math.max(last_ms[owner] or 0, tonumber(end_ms))

@@ -1,12 +1,18 @@
--- The owners that the lock may be had for. Needs: request, names, fields.
-local candidates = { fresh_owner }
+-- The owners that the lock may be had for.
+-- include: request
+-- include: names
+-- include: refused
+-- include: hold_record
+-- include: fields
+
+local reentrant_owners = { fresh_owner }
 for i = FIXED_ARGS + #ARG_FIELDS * #names + 1, #ARGV do
-	candidates[#candidates + 1] = ARGV[i]
+	reentrant_owners[#reentrant_owners + 1] = ARGV[i]
 end
 
 -- The first of them that has a field in the lock hash, its name being the owner and suffix.
-local function holding_candidate(lock, suffix)
-	for _, owner in ipairs(candidates) do
+local function holding_owner(lock, suffix)
+	for _, owner in ipairs(reentrant_owners) do
 		if redis.call('HEXISTS', lock, owner .. suffix) == 1 then
 			return owner
 		end
@@ -21,7 +27,7 @@ local function note_of(holds, field)
 		listed = is_other_type(listed) and {} or redis.call('HVALS', holds)
 	end
 	for _, entry in ipairs(listed) do
-		local entry_owner, _, _, _, entry_note = entry_parse(entry)
+		local entry_owner, _, _, _, entry_note = hold_record_parse(entry)
 		if entry_owner == field then
 			return entry_note
 		end
@@ -46,9 +52,9 @@ local function has_room(value)
 end
 
 -- Whether that many fields can be those of a lock: what is somebody's own must not get a time to live. Of too
--- many those of the candidates are looked at.
+-- many those of the reentrant_owners are looked at.
 local function can_be_lock(lock, fields)
-	for _, owner in ipairs(fields > FIELDS_MAX and candidates or {}) do
+	for _, owner in ipairs(fields > FIELDS_MAX and reentrant_owners or {}) do
 		local value = redis.call('HGET', lock, owner)
 		if value and not has_room(value) then
 			return false

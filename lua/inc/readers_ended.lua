@@ -1,0 +1,34 @@
+-- Readers of ours that have ended, though the lock has not.
+-- include: now
+-- include: fields
+-- include: readers
+-- include: readers_drop
+-- include: ends
+-- include: ends_record
+
+local READERS_DROPPED = 100 -- at once: a script must not hold up the server
+
+-- A reader whose holds have all ended is none any more, though other readers keep his field alive.
+local function drop_if_ended(name, owner)
+	local count = hold_count(redis.call('HGET', name.lock, owner))
+	if count and reader_ms(name, owner, count) == 0 then
+		drop_readers(name, { [owner] = true })
+	end
+end
+
+-- The same of all our readers. One that lasts longer than we wrote down was renewed by a Redisson before 4.4,
+-- which renews the time-out keys of everybody.
+local function drop_ended(name)
+	local ended = {}
+	clear_ends_overwritten(name)
+	for _, owner in ipairs(redis.call('ZRANGE', name.ends, '-inf', digits(now_ms), 'BYSCORE',
+		'LIMIT', 0, READERS_DROPPED)) do
+		local left_ms = left_of(name, owner)
+		if left_ms > 0 then
+			record_end(name, owner, left_ms)
+		else
+			ended[owner] = true
+		end
+	end
+	drop_readers(name, ended)
+end
