@@ -1,8 +1,12 @@
 /*
- * Ends a hold on the server. Who may do so, and when, is keeper.c's and renewer.c's business; what the result means is
- * the caller's.
+ * Ends a hold on the server, and tells the user and the caller what came of it. Who may do so, and when, is keeper.c's
+ * and renewer.c's business.
  */
+#include "base/exits.h"
+#include "base/say.h"
 #include "hold/finish.h"
+#include "options/names.h"
+#include "sys/signals.h"
 
 #define RELEASE_MS 5000
 
@@ -22,4 +26,45 @@ enum rlock_status finish_release_or_keep(struct rlock_conn *conn, struct rlock_h
 	if (watch->at_least_ms > 0 && left_ms > 0)
 		return rlock_linger(conn, hold, left_ms, now_ms + RELEASE_MS);
 	return finish_release(conn, hold);
+}
+
+bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
+		 const struct job_state *state)
+{
+	enum rlock_status status;
+	char name[NAME_SHOWN_MAX];
+
+	int64_t lease_end_ms = watch_lease_end_ms(state->watch);
+	int64_t ended_ms = job_state_end_ms(state);
+
+	/* Also when it is known to be lost: of several names or servers others may be held yet. */
+	status = finish_release_or_keep(conn, hold, state->watch);
+	(void)name_show(opts, rlock_conn_error_name(conn), name);
+	if (job_state_was_lost(state))
+		return true;
+	/* The command ended within the lease; it is our release that came behind its end. */
+	if (status == RLOCK_NOT_HELD && ended_ms < lease_end_ms && rlock_now_ms() >= lease_end_ms)
+		return false;
+	if (status == RLOCK_NOT_HELD) {
+		say_error("%s: lock lost before the command ended: %s", name,
+			  rlock_conn_error(conn));
+		return true;
+	}
+	if (status == RLOCK_UNTOLD)
+		say_warning("%s: released, but nobody was told: %s", name, rlock_conn_error(conn));
+	else if (status != RLOCK_OK)
+		say_warning("%s: could not be released: %s: it frees itself", name,
+			    rlock_conn_error(conn));
+	return false;
+}
+
+int finish_exit_code(const struct job_state *state, bool is_lost)
+{
+	bool is_out_of_time = state->reason == STOP_LEASE || state->reason == STOP_MAX_RUN;
+
+	if (is_lost)
+		return EXIT_LOST;
+	if (!job_state_has_ended_in_peace(state) && is_out_of_time)
+		return EXIT_ENDED;
+	return state->end_signal != 0 ? signals_die_by(state->end_signal) : state->end_code;
 }

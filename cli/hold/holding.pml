@@ -109,7 +109,7 @@ end:	do
 	/* keeper.c: run. */
 	:: atomic { KEEPER(HAD) -> renewer[self] = SLEEPING; keeper[self] = STARTING }
 	:: atomic { KEEPER(STARTING) -> command[self] = FORKED; keeper[self] = WATCHING }
-	/* watch_over: watch_check_deadlines, stop_step, STOP_REST, replace_renewer; is_over and kill_renewer. */
+	/* watch_over: watch_check_deadlines, stop_step, STOP_REST, replace_renewer; job_state_is_over and kill_renewer. */
 	:: atomic { KEEPER_KILLS(self) -> is_lost[self] = 1; is_stopping[self] = 1; command[self] = ENDED }
 	:: atomic { KEEPER(WATCHING) && IS_TOLD(self) -> command[self] = ENDED }
 	:: atomic { KEEPER(WATCHING) && command[self] == REST && !is_stopping[self] -> is_stopping[self] = 1 }
@@ -117,7 +117,7 @@ end:	do
 	:: atomic { KEEPER(WATCHING) && (command[self] == ENDED || command[self] == REST && MUTANT == rest_runs_on) ->
 		renewer[self] = NONE; renewer_stopped[self] = 0; be_done(renewer_wire[self]);
 		keeper[self] = ENDING; settle(self) }
-	/* give_back. lib/release.c: deliver. */
+	/* finish.c: finish_hold. lib/release.c: deliver. */
 	:: atomic { KEEPER(ENDING) -> keeper_wire[self] = RELEASE; keeper[self] = RELEASING }
 	:: atomic { KEEPER(RELEASING) -> keeper[self] = (keeper_wire[self] == YES || age[self] >= LEASE -> GONE : ENDING);
 		be_done(keeper_wire[self]); settle(self) }

@@ -1,11 +1,9 @@
 /*
  * The loop that holds a lock: one poll set of signals, a timer, and the renewer's knock. The page
- * it shares with the renewer says until when all is well.
+ * it shares with the renewer says until when all is well. What follows from what it finds is job_state.c's business.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -19,13 +17,15 @@
 #include "base/say.h"
 #include "hold/finish.h"
 #include "hold/job.h"
+#include "hold/job_control.h"
 #include "hold/job_processes.h"
+#include "hold/job_state.h"
 #include "hold/keeper.h"
 #include "hold/leftovers.h"
+#include "hold/pass_on.h"
 #include "hold/renewer.h"
 #include "hold/report.h"
 #include "hold/stop.h"
-#include "options/names.h"
 #include "sys/priority.h"
 #include "sys/procs.h"
 #include "sys/shrink.h"
@@ -42,24 +42,17 @@
 struct keeper {
 	const struct keeper_job *job;
 	struct watch *watch;
+	struct job_state state;
+	struct report report;
 	struct stopper stopper;
 	struct leftovers leftovers; /* with --wait-all, behind the command's end */
 	int timer_fd, self_fd;
 	int knock_fd[2];  /* ours, and the renewer's: a byte wakes the other side */
 	int64_t timer_ms; /* what the timer is set to */
-	pid_t command, renewer;
-	bool has_ended; /* the command; how is in end_* */
-	int end_code, end_signal;
-	bool is_done;            /* it has ended, and with --wait-all what it left running, too */
-	int64_t ended_ms;        /* at that time at the latest */
-	int64_t clear_ms;        /* since then none of its processes is known to run; 0: some are */
-	int64_t settle_ms;       /* when to look whether the command is still stopped */
-	int64_t renewer_ms;      /* not before then another renewer */
-	int64_t shrink_ms;       /* when this turns out to be a long command */
-	int reason, said_reason; /* to stop: as the page said when it was read */
-	bool is_lost, has_said_lost;
-	bool is_stopping; /* the command whole */
-	bool has_said_refused, has_said_unheard, has_said_unread;
+	pid_t renewer;
+	int64_t settle_ms;  /* when to look whether the command is still stopped */
+	int64_t renewer_ms; /* not before then another renewer */
+	int64_t shrink_ms;  /* when this turns out to be a long command */
 };
 
 /* ---- start ---- */
@@ -119,6 +112,7 @@ static int keeper_init(struct keeper *keeper, const struct keeper_job *job)
 
 	*keeper = (struct keeper){
 		.job = job,
+		.report = { .opts = job->opts },
 		.timer_fd = -1,
 		.knock_fd = { -1, -1 },
 		.self_fd = -1,
@@ -131,6 +125,7 @@ static int keeper_init(struct keeper *keeper, const struct keeper_job *job)
 		return say_system("cannot watch over a command");
 	fill_watch(keeper->watch, job);
 	keeper->watch->adopts_strangers = adopts_strangers;
+	keeper->state.watch = keeper->watch;
 	stopper_init(&keeper->stopper, keeper->watch);
 	leftovers_init(&keeper->leftovers, keeper->watch);
 	return 0;
@@ -169,16 +164,6 @@ static bool start_renewer(struct keeper *keeper)
 	return true;
 }
 
-/* Again, should the command have had no descriptor left to find out itself. */
-static void note_start(struct keeper *keeper)
-{
-	struct proc proc;
-
-	if (!keeper->has_ended && keeper->watch->job_start == 0 &&
-	    proc_read(keeper->command, &proc))
-		keeper->watch->job_start = proc.start;
-}
-
 static int start_command(struct keeper *keeper)
 {
 	const struct keeper_job *job = keeper->job;
@@ -190,24 +175,14 @@ static int start_command(struct keeper *keeper)
 		return EXIT_SYSTEM;
 	}
 	code = job_start(job->path, job->opts->command, environment, job->signals, keeper->watch,
-			 &keeper->command);
+			 &keeper->state.command);
 	job_environment_free(environment);
 	if (code == 0)
-		note_start(keeper);
+		job_state_record_start(&keeper->state);
 	return code;
 }
 
 /* ---- children ---- */
-
-static void note_end(struct keeper *keeper, const siginfo_t *info)
-{
-	keeper->has_ended = true;
-	keeper->watch->job_pid = JOB_NEVER;
-	if (info->si_code == CLD_EXITED)
-		keeper->end_code = info->si_status;
-	else
-		keeper->end_signal = info->si_status;
-}
 
 static void reap(struct keeper *keeper)
 {
@@ -222,12 +197,12 @@ static void reap(struct keeper *keeper)
 		}
 		if (info.si_pid == 0)
 			return;
-		if (info.si_pid == keeper->command && info.si_code == CLD_STOPPED)
+		if (info.si_pid == keeper->state.command && info.si_code == CLD_STOPPED)
 			keeper->settle_ms = rlock_now_ms() + SETTLE_MS;
 		else if (info.si_code == CLD_STOPPED || info.si_code == CLD_CONTINUED)
 			continue;
-		else if (info.si_pid == keeper->command)
-			note_end(keeper, &info);
+		else if (info.si_pid == keeper->state.command)
+			job_state_record_end(&keeper->state, &info);
 		else if (info.si_pid == keeper->renewer)
 			keeper->renewer = 0;
 	}
@@ -243,83 +218,7 @@ static void replace_renewer(struct keeper *keeper)
 		say_step("cannot start a renewer: %s", strerror(errno));
 }
 
-/* ---- processes ---- */
-
-static struct proc_roots roots_of(const struct keeper *keeper)
-{
-	return job_processes(keeper->watch, keeper->has_ended ? 0 : keeper->command, getpid(),
-			     keeper->renewer);
-}
-
 /* ---- signals ---- */
-
-/* The command is another user's by now: told once, as the lock is kept until it ends. */
-static void say_unheard(struct keeper *keeper, int signal)
-{
-	struct proc command;
-
-	if (keeper->has_said_unheard || !proc_read(keeper->command, &command) ||
-	    proc_is_gone(&command))
-		return;
-	keeper->has_said_unheard = true;
-	report_unheard(keeper->job->opts, &command, signal);
-}
-
-static bool asks_to_end(int signal)
-{
-	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
-}
-
-/* Should we be killed behind it, the renewer has to know that the command was told. */
-static bool tell(struct keeper *keeper, int signal)
-{
-	bool was_told_to_end = keeper->watch->was_told_to_end;
-
-	if (asks_to_end(signal))
-		keeper->watch->was_told_to_end = true;
-	if (kill(keeper->command, signal) == 0)
-		return true;
-	keeper->watch->was_told_to_end = was_told_to_end;
-	if (errno == EPERM)
-		say_unheard(keeper, signal);
-	return false;
-}
-
-/* What the command left running is waited for: who is to end is stopped whole, at the next turn of the loop. */
-static void tell_leftovers(struct keeper *keeper, int signal)
-{
-	struct proc_report report;
-	struct proc_roots roots;
-
-	if (asks_to_end(signal)) {
-		keeper->watch->was_told_to_end = true;
-		return;
-	}
-	roots = roots_of(keeper);
-	(void)procs_signal(&roots, signal, NULL, &report);
-}
-
-static void pass_on(struct keeper *keeper, const struct signalfd_siginfo *info)
-{
-	int signal = (int)info->ssi_signo;
-	/* With its hang-up the kernel sends CONT, too. */
-	bool wakes = signal == SIGTERM || (signal == SIGHUP && info->ssi_code == SI_KERNEL);
-
-	if (keeper->has_ended && keeper->watch->wait_all)
-		tell_leftovers(keeper, signal);
-	else if (!keeper->has_ended && tell(keeper, signal) && wakes)
-		(void)kill(keeper->command, SIGCONT);
-}
-
-/*
- * What the terminal sends goes to the command as well: but for its hang-up, which the kernel tells the leader of
- * the session alone. Nor does it reach one that has ended; what that left running mostly ignores the terminal.
- */
-static bool has_reached_command(const struct keeper *keeper, const struct signalfd_siginfo *info)
-{
-	return !keeper->has_ended && info->ssi_code == SI_KERNEL &&
-	       (info->ssi_signo != SIGHUP || getsid(0) != getpid());
-}
 
 static void read_signals(struct keeper *keeper)
 {
@@ -329,8 +228,8 @@ static void read_signals(struct keeper *keeper)
 	while ((signal = signals_next(keeper->job->signals, &info)) != 0) {
 		if (signal == SIGCHLD)
 			reap(keeper);
-		else if (!has_reached_command(keeper, &info))
-			pass_on(keeper, &info);
+		else if (!pass_on_has_reached_command(&keeper->state, &info))
+			pass_on_signal(&keeper->state, &keeper->report, keeper->renewer, &info);
 	}
 }
 
@@ -345,125 +244,27 @@ static void pass_on_early_signals(struct keeper *keeper)
 
 	while ((signal = signals_next(keeper->job->signals, &info)) != 0)
 		if (signal != SIGCHLD)
-			pass_on(keeper, &info);
+			pass_on_signal(&keeper->state, &keeper->report, keeper->renewer, &info);
 	reap(keeper);
-}
-
-/* ---- a command that is stopped ---- */
-
-static bool is_stopped(pid_t pid)
-{
-	struct proc proc;
-
-	return proc_read(pid, &proc) && proc.state == 'T';
-}
-
-/* A stop is told once: that it is told means that the command ran since. reap reads it again. */
-static bool has_stopped_anew(pid_t pid)
-{
-	siginfo_t info = { 0 };
-
-	return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
-	       info.si_pid == pid;
-}
-
-/* Whether somebody is there to continue us: a shell with job control, which is in another group of
- * the same session. */
-static bool has_job_control(void)
-{
-	int tty_fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
-
-	if (tty_fd < 0)
-		return false;
-	(void)close(tty_fd);
-	return getsid(getppid()) == getsid(0) && getpgid(getppid()) != getpgrp();
-}
-
-/*
- * The command alone was stopped: so do we, and the shell gives its prompt. The renewer goes on, and
- * continues us should the command be continued, or killed, without us.
- */
-static void follow_stop(struct keeper *keeper)
-{
-	if (rlock_now_ms() < keeper->settle_ms)
-		return;
-	keeper->settle_ms = INT64_MAX;
-	if (keeper->has_ended || keeper->watch->reason != STOP_NONE ||
-	    !is_stopped(keeper->command) || !has_job_control())
-		return;
-	keeper->watch->is_keeper_stopped = true;
-	(void)!write(keeper->knock_fd[0], "", 1);
-	(void)raise(SIGSTOP);
-	keeper->watch->is_keeper_stopped = false;
-	/* Continued alone we take it along; but one that ran, and stopped itself again, is left so. */
-	if (is_stopped(keeper->command) && !has_stopped_anew(keeper->command))
-		(void)kill(keeper->command, SIGCONT);
-}
-
-/* ---- what the user is told, once each ---- */
-
-static void report(struct keeper *keeper)
-{
-	const struct proc_report *processes = &keeper->stopper.report;
-
-	/* KILL does not wait for who reads no messages. */
-	say_not_after(watch_phase_end_ms(keeper->watch));
-	if (keeper->is_lost && !keeper->has_said_lost)
-		report_lost(keeper->job->opts, keeper->watch);
-	keeper->has_said_lost = keeper->is_lost;
-	if (keeper->reason != keeper->said_reason)
-		report_stop(keeper->job->opts, (enum stop_reason)keeper->reason);
-	keeper->said_reason = keeper->reason;
-	if (processes->refused > 0 && !keeper->has_said_refused) {
-		keeper->has_said_refused = true;
-		report_refused(keeper->job->opts, &processes->refused_one);
-	}
-	if (processes->unread > 0 && !keeper->has_said_unread) {
-		keeper->has_said_unread = true;
-		report_unread(keeper->job->opts, &processes->unread_one, processes->unread - 1);
-	}
-	say_not_after(INT64_MAX);
 }
 
 /* ---- the loop ---- */
 
 static void find_end(struct keeper *keeper)
 {
-	int64_t gone_ms;
-
-	if (!keeper->has_ended || keeper->is_done)
+	if (!keeper->state.has_ended || keeper->state.is_done)
 		return;
 	/* We may have been stopped when the last of it ended; the renewer was not. */
 	if (keeper->watch->job_gone_ms == 0 &&
 	    leftovers_run(&keeper->leftovers, getpid(), keeper->renewer))
 		return;
-	keeper->is_done = true;
-	gone_ms = keeper->watch->job_gone_ms;
-	keeper->ended_ms = gone_ms != 0 ? gone_ms : rlock_now_ms();
-}
-
-/*
- * What is on the page at one moment. The renewer writes it meanwhile: what is judged, said and done in a turn of
- * the loop has to follow from one and the same page.
- */
-static void read_page(struct keeper *keeper)
-{
-	struct watch *watch = keeper->watch;
-
-	do {
-		keeper->is_lost = watch->is_lost;
-		/* The renewer may not have come to the reason yet. */
-		if (keeper->is_lost)
-			watch_lose(watch);
-		keeper->reason = watch->reason;
-		keeper->is_stopping = watch_is_stopping(watch);
-	} while (keeper->is_lost != watch->is_lost || keeper->reason != watch->reason);
+	job_state_record_done(&keeper->state);
 }
 
 static void look_at_page(struct keeper *keeper)
 {
 	watch_check_deadlines(keeper->watch, rlock_now_ms());
-	read_page(keeper);
+	job_state_read_page(&keeper->state);
 }
 
 /*
@@ -476,75 +277,22 @@ static void look_around(struct keeper *keeper)
 	look_at_page(keeper);
 	read_signals(keeper);
 	find_end(keeper);
-	if (keeper->has_ended)
-		read_page(keeper);
-}
-
-/* The command counts as gone when only such are left that hang, and may be anybody's. */
-static void record_clear(struct keeper *keeper, bool has_processes)
-{
-	const struct proc_report *report = &keeper->stopper.report;
-
-	if (report->running > 0 || (has_processes && report->unasked == 0))
-		keeper->clear_ms = 0;
-	else if (keeper->clear_ms == 0)
-		keeper->clear_ms = report->at_ms;
+	if (keeper->state.has_ended)
+		job_state_read_page(&keeper->state);
 }
 
 static bool stop_step(struct keeper *keeper)
 {
+	pid_t command = keeper->state.has_ended ? 0 : keeper->state.command;
 	struct proc_roots roots;
 	bool has_processes;
 
-	if (keeper->reason == STOP_NONE)
+	if (keeper->state.reason == STOP_NONE)
 		return false;
-	roots = roots_of(keeper);
+	roots = job_processes(keeper->watch, command, getpid(), keeper->renewer);
 	has_processes = stopper_step(&keeper->stopper, &roots, rlock_now_ms());
-	record_clear(keeper, has_processes);
+	job_state_record_processes(&keeper->state, &keeper->stopper.report, has_processes);
 	return has_processes;
-}
-
-/* With all that the lock was to be kept for. */
-static bool has_ended_by_itself(const struct keeper *keeper)
-{
-	return keeper->is_done && !keeper->watch->was_told_to_end;
-}
-
-/* While the command ran, that is. */
-static bool was_lost(const struct keeper *keeper)
-{
-	return keeper->is_lost &&
-	       !(has_ended_by_itself(keeper) && keeper->ended_ms < keeper->watch->lost_at_ms);
-}
-
-/* It ended by itself, before there was a reason to stop it: whatever came behind that is not its business. */
-static bool has_ended_in_peace(const struct keeper *keeper)
-{
-	return has_ended_by_itself(keeper) && !was_lost(keeper) &&
-	       (keeper->reason == STOP_NONE || keeper->ended_ms < keeper->watch->reason_ms);
-}
-
-/* Whether all is said and done. */
-static bool is_over(struct keeper *keeper, bool has_processes)
-{
-	const struct proc_report *report = &keeper->stopper.report;
-
-	if (!keeper->has_ended)
-		return false;
-	if (keeper->reason == STOP_NONE)
-		return has_ended_by_itself(keeper);
-	if (!has_processes)
-		return keeper->is_stopping;
-	/* Lost, and only such are left that we may not stop: waiting would help nobody. */
-	return keeper->is_lost && report->refused > 0 && report->refused == report->running &&
-	       rlock_now_ms() >= watch_lease_end_ms(keeper->watch);
-}
-
-/* A command that was told to end is stopped whole; what one that ends by itself leaves running is its business. */
-static bool is_rest_to_stop(const struct keeper *keeper)
-{
-	return keeper->has_ended && !keeper->is_stopping &&
-	       (keeper->is_done || keeper->watch->was_told_to_end);
 }
 
 static int64_t next_ms(const struct keeper *keeper)
@@ -597,18 +345,21 @@ static void watch_over(struct keeper *keeper)
 		bool has_processes;
 
 		look_around(keeper);
-		if (has_ended_in_peace(keeper))
+		if (job_state_has_ended_in_peace(&keeper->state))
 			return;
-		note_start(keeper);
+		job_state_record_start(&keeper->state);
 		has_processes = stop_step(keeper);
-		report(keeper);
-		if (is_over(keeper, has_processes))
+		report_news(&keeper->report, &keeper->state, &keeper->stopper.report);
+		if (job_state_is_over(&keeper->state, &keeper->stopper.report, has_processes))
 			return;
-		if (is_rest_to_stop(keeper)) {
+		if (job_state_is_rest_to_stop(&keeper->state)) {
 			watch_stop(keeper->watch, STOP_REST);
 			continue;
 		}
-		follow_stop(keeper);
+		if (rlock_now_ms() >= keeper->settle_ms) {
+			keeper->settle_ms = INT64_MAX;
+			job_control_follow_stop(&keeper->state, keeper->knock_fd[0]);
+		}
 		replace_renewer(keeper);
 		if (rlock_now_ms() >= keeper->shrink_ms) {
 			keeper->shrink_ms = INT64_MAX;
@@ -643,63 +394,12 @@ static void reap_renewer(struct keeper *keeper)
 	keeper->renewer = 0;
 }
 
-/* As far as is known. */
-static int64_t end_ms(const struct keeper *keeper)
-{
-	if (has_ended_by_itself(keeper))
-		return keeper->ended_ms;
-	return keeper->clear_ms != 0 ? keeper->clear_ms : rlock_now_ms();
-}
-
-/* Whether the lock had been lost: that is known only now, when nobody renewed it in time. */
-static bool give_back(struct keeper *keeper)
-{
-	const struct keeper_job *job = keeper->job;
-	enum rlock_status status;
-	char name[NAME_SHOWN_MAX];
-
-	int64_t lease_end_ms = watch_lease_end_ms(keeper->watch);
-	int64_t ended_ms = end_ms(keeper);
-
-	/* Also when it is known to be lost: of several names or servers others may be held yet. */
-	status = finish_release_or_keep(job->conn, job->hold, keeper->watch);
-	(void)name_show(job->opts, rlock_conn_error_name(job->conn), name);
-	if (was_lost(keeper))
-		return true;
-	/* The command ended within the lease; it is our release that came behind its end. */
-	if (status == RLOCK_NOT_HELD && ended_ms < lease_end_ms && rlock_now_ms() >= lease_end_ms)
-		return false;
-	if (status == RLOCK_NOT_HELD) {
-		say_error("%s: lock lost before the command ended: %s", name,
-			  rlock_conn_error(job->conn));
-		return true;
-	}
-	if (status == RLOCK_UNTOLD)
-		say_warning("%s: released, but nobody was told: %s", name,
-			    rlock_conn_error(job->conn));
-	else if (status != RLOCK_OK)
-		say_warning("%s: could not be released: %s: it frees itself", name,
-			    rlock_conn_error(job->conn));
-	return false;
-}
-
-static int exit_code(const struct keeper *keeper, bool is_lost)
-{
-	bool is_out_of_time = keeper->reason == STOP_LEASE || keeper->reason == STOP_MAX_RUN;
-
-	if (is_lost)
-		return EXIT_LOST;
-	if (!has_ended_in_peace(keeper) && is_out_of_time)
-		return EXIT_ENDED;
-	return keeper->end_signal != 0 ? signals_die_by(keeper->end_signal) : keeper->end_code;
-}
-
 /* We may have been stopped between having the lock and here, while nobody renewed it. */
 static bool is_too_late(struct keeper *keeper)
 {
 	look_at_page(keeper);
-	report(keeper);
-	return keeper->reason != STOP_NONE;
+	report_news(&keeper->report, &keeper->state, &keeper->stopper.report);
+	return keeper->state.reason != STOP_NONE;
 }
 
 /* Start everything and see it through; the code to exit with but for what the lock itself says. */
@@ -739,12 +439,12 @@ int keeper_run(const struct keeper_job *job)
 	}
 	code = run(&keeper, &signal);
 	kill_renewer(&keeper);
-	is_lost = give_back(&keeper);
+	is_lost = finish_hold(job->opts, job->conn, job->hold, &keeper.state);
 	reap_renewer(&keeper);
 	if (signal != 0)
 		code = signals_die_by(signal);
 	else if (code == 0)
-		code = exit_code(&keeper, is_lost);
+		code = finish_exit_code(&keeper.state, is_lost);
 	keeper_clear(&keeper);
 	return code;
 }

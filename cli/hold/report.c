@@ -33,7 +33,8 @@ static const char *consequence(enum on_lost on_lost)
 	return "stopping the command";
 }
 
-void report_lost(const struct opts *opts, const struct watch *watch)
+/* The lock is lost: when, why, and what that does to the command. */
+static void say_lost(const struct opts *opts, const struct watch *watch)
 {
 	const char *then = consequence(watch->on_lost);
 	int64_t silent_ms = rlock_now_ms() - watch->sent_ms;
@@ -49,7 +50,8 @@ void report_lost(const struct opts *opts, const struct watch *watch)
 			  watch->why[0] != '\0' ? watch->why : "the renewer did not run", then);
 }
 
-void report_stop(const struct opts *opts, enum stop_reason reason)
+/* The command is being stopped for that reason; nothing is said of those that speak for themselves. */
+static void say_stop(const struct opts *opts, int reason)
 {
 	char name[NAME_SHOWN_MAX], limit[DURATION_TEXT_MAX];
 
@@ -62,7 +64,8 @@ void report_stop(const struct opts *opts, enum stop_reason reason)
 			  duration_print(opts->max_run_ms, limit));
 }
 
-void report_refused(const struct opts *opts, const struct proc *proc)
+/* A process that may not be signalled. */
+static void say_refused(const struct opts *opts, const struct proc *proc)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
@@ -72,7 +75,8 @@ void report_refused(const struct opts *opts, const struct proc *proc)
 		    rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
 }
 
-void report_unread(const struct opts *opts, const struct proc *proc, size_t more)
+/* A process, and so many more, of which nobody can tell whether they are the command's. */
+static void say_unread(const struct opts *opts, const struct proc *proc, size_t more)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX], others[48] = "";
 
@@ -84,11 +88,34 @@ void report_unread(const struct opts *opts, const struct proc *proc, size_t more
 		    rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)), others);
 }
 
-void report_unheard(const struct opts *opts, const struct proc *command, int signal)
+void report_news(struct report *report, const struct job_state *state,
+		 const struct proc_report *processes)
+{
+	/* KILL does not wait for who reads no messages. */
+	say_not_after(watch_phase_end_ms(state->watch));
+	if (state->is_lost && !report->has_said_lost)
+		say_lost(report->opts, state->watch);
+	report->has_said_lost = state->is_lost;
+	if (state->reason != report->said_reason)
+		say_stop(report->opts, state->reason);
+	report->said_reason = state->reason;
+	if (processes->refused > 0 && !report->has_said_refused) {
+		report->has_said_refused = true;
+		say_refused(report->opts, &processes->refused_one);
+	}
+	if (processes->unread > 0 && !report->has_said_unread) {
+		report->has_said_unread = true;
+		say_unread(report->opts, &processes->unread_one, processes->unread - 1);
+	}
+	say_not_after(INT64_MAX);
+}
+
+void report_unheard(struct report *report, const struct proc *command, int signal)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
-	say_warning("%s: may not pass signal %d on to process %d (%s)", name_show(opts, 0, name),
-		    signal, (int)command->pid,
+	report->has_said_unheard = true;
+	say_warning("%s: may not pass signal %d on to process %d (%s)",
+		    name_show(report->opts, 0, name), signal, (int)command->pid,
 		    rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
 }

@@ -1,22 +1,27 @@
 /*
- * What the user is told while his command runs: why it is stopped, and what that meets.
+ * What the user is told while the command runs, once each: why it is stopped, and what that meets.
  */
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "hold/watch.h"
+#include <stdbool.h>
+
+#include "hold/job_state.h"
 #include "options/opts.h"
+#include "sys/proc.h"
 #include "sys/procs.h"
 
-/* The lock is lost: when, why, and what that does to the command. */
-void report_lost(const struct opts *opts, const struct watch *watch);
-/* The command is being stopped for that reason; nothing is said of those that speak for themselves. */
-void report_stop(const struct opts *opts, enum stop_reason reason);
-/* A process that may not be signalled. */
-void report_refused(const struct opts *opts, const struct proc *proc);
-/* A process, and so many more, of which nobody can tell whether they are the command's. */
-void report_unread(const struct opts *opts, const struct proc *proc, size_t more);
+/* What was said so far. Begin with the options, and all else zero. */
+struct report {
+	const struct opts *opts;
+	int said_reason;
+	bool has_said_lost, has_said_refused, has_said_unread, has_said_unheard;
+};
+
+/* What is new of the lock and the command, and of what the last step of stopping it met. */
+void report_news(struct report *report, const struct job_state *state,
+		 const struct proc_report *processes);
 /* A command that a signal may not be passed on to. */
-void report_unheard(const struct opts *opts, const struct proc *command, int signal);
+void report_unheard(struct report *report, const struct proc *command, int signal);
 
 #endif
