@@ -303,16 +303,11 @@ static void fill_watch(struct watch *watch, const struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
 
-	watch->lease_ms = opts->lease_ms;
-	watch->grace_ms = opts->grace_ms;
-	watch->had_ms = taker->had_ms;
+	watch_init(watch, opts, taker->hold, taker->had_ms);
 	watch->max_run_end_ms = INT64_MAX;
-	watch->is_fixed_lease = opts->is_fixed_lease;
 	watch->is_shared = taker->verb->kind == RLOCK_READ;
 	watch->is_for_caller = true;
 	watch->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_TERM : opts->on_lost;
-	memcpy(watch->hold_id, rlock_hold_id(taker->hold), RLOCK_HOLD_ID_MAX);
-	watch->sent_ms = rlock_hold_sent_ms(taker->hold);
 	watch->job_pid = taker->target;
 	watch->job_start = taker->target_start;
 }

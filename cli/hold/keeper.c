@@ -67,19 +67,14 @@ static void fill_watch(struct watch *watch, const struct keeper_job *job)
 {
 	const struct opts *opts = job->opts;
 
-	watch->lease_ms = opts->lease_ms;
-	watch->grace_ms = opts->grace_ms;
-	watch->had_ms = job->had_ms;
+	watch_init(watch, opts, job->hold, job->had_ms);
 	watch->at_least_ms = opts->at_least_ms;
 	watch->max_run_end_ms =
 		opts->max_run_ms > 0 ? rlock_now_ms() + opts->max_run_ms : INT64_MAX;
-	watch->is_fixed_lease = opts->is_fixed_lease;
 	watch->is_shared = job->kind == RLOCK_READ;
 	watch->kill_child = opts->kill_child;
 	watch->wait_all = opts->wait_all;
 	watch->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_KILL : opts->on_lost;
-	memcpy(watch->hold_id, rlock_hold_id(job->hold), strlen(rlock_hold_id(job->hold)) + 1);
-	watch->sent_ms = rlock_hold_sent_ms(job->hold);
 }
 
 static bool has_children(void)

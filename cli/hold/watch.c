@@ -3,6 +3,7 @@
  * here waits, signals or asks the server.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/least.h"
@@ -37,6 +38,19 @@ void watch_free(struct watch *watch)
 {
 	if (watch != NULL)
 		(void)munmap(watch, sizeof(*watch));
+}
+
+void watch_init(struct watch *watch, const struct opts *opts, const struct rlock_hold *hold,
+		int64_t had_ms)
+{
+	const char *hold_id = rlock_hold_id(hold);
+
+	watch->lease_ms = opts->lease_ms;
+	watch->grace_ms = opts->grace_ms;
+	watch->had_ms = had_ms;
+	watch->is_fixed_lease = opts->is_fixed_lease;
+	memcpy(watch->hold_id, hold_id, strlen(hold_id) + 1);
+	watch->sent_ms = rlock_hold_sent_ms(hold);
 }
 
 int64_t watch_renewal_ms(const struct watch *watch)

@@ -66,6 +66,10 @@ struct watch {
 struct watch *watch_new(void);
 void watch_free(struct watch *watch);
 
+/* Set what each hold has: the rest is the caller's to set. */
+void watch_init(struct watch *watch, const struct opts *opts, const struct rlock_hold *hold,
+		int64_t had_ms);
+
 /* How long after the sending of a good renewal the next one is due. */
 int64_t watch_renewal_ms(const struct watch *watch);
 
