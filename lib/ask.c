@@ -12,7 +12,7 @@
 
 #include "ask.h"
 #include "conn.h"
-#include "net/link.h"
+#include "net/connection.h"
 #include "redis/script.h"
 #include "rlock.h"
 
@@ -28,11 +28,11 @@ enum rlock_status rlock__inquiry_init(struct rlock__inquiry *inquiry, struct rlo
 				      rlock__read_fn read, void *ctx)
 {
 	*inquiry = (struct rlock__inquiry){ .conn = conn, .read = read, .ctx = ctx };
-	inquiry->answers = calloc(conn->link_count, sizeof(*inquiry->answers));
+	inquiry->answers = calloc(conn->connection_count, sizeof(*inquiry->answers));
 	if (inquiry->answers != NULL)
 		return RLOCK_OK;
 	conn->decisive = 0;
-	return rlock__fail(conn->links[0], RLOCK_ENOMEM, "out of memory");
+	return rlock__fail(conn->connections[0], RLOCK_ENOMEM, "out of memory");
 }
 
 static void answer_clear(struct rlock__answer *answer)
@@ -46,7 +46,7 @@ void rlock__inquiry_free(struct rlock__inquiry *inquiry)
 {
 	if (inquiry->answers == NULL)
 		return;
-	for (size_t i = 0; i < inquiry->conn->link_count; i++)
+	for (size_t i = 0; i < inquiry->conn->connection_count; i++)
 		answer_clear(&inquiry->answers[i]);
 	free(inquiry->answers);
 }
@@ -59,13 +59,14 @@ void rlock__inquiry_begin(struct rlock__inquiry *inquiry, size_t index,
 
 	answer_clear(answer);
 	answer->is_asked = true;
-	rlock__script_begin(&answer->call, inquiry->conn->links[index], script, args, deadline_ms);
+	rlock__script_begin(&answer->call, inquiry->conn->connections[index], script, args,
+			    deadline_ms);
 }
 
 void rlock__inquiry_begin_all(struct rlock__inquiry *inquiry, const struct rlock__script *script,
 			      struct rlock__args *args, int64_t deadline_ms)
 {
-	for (size_t i = 0; i < inquiry->conn->link_count; i++)
+	for (size_t i = 0; i < inquiry->conn->connection_count; i++)
 		rlock__inquiry_begin(inquiry, i, script, args, deadline_ms);
 }
 
@@ -73,7 +74,7 @@ size_t rlock__inquiry_count(const struct rlock__inquiry *inquiry, enum rlock_sta
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < inquiry->conn->link_count; i++)
+	for (size_t i = 0; i < inquiry->conn->connection_count; i++)
 		count += inquiry->answers[i].is_over && inquiry->answers[i].status == status;
 	return count;
 }
@@ -88,7 +89,7 @@ static size_t advance(struct rlock__inquiry *inquiry)
 {
 	size_t open = 0;
 
-	for (size_t i = 0; i < inquiry->conn->link_count; i++) {
+	for (size_t i = 0; i < inquiry->conn->connection_count; i++) {
 		struct rlock__answer *answer = &inquiry->answers[i];
 
 		if (!is_open(answer))
@@ -109,12 +110,12 @@ static size_t advance(struct rlock__inquiry *inquiry)
 /* What becomes of those that were asked is not known. */
 static void give_up(struct rlock__inquiry *inquiry)
 {
-	for (size_t i = 0; i < inquiry->conn->link_count; i++) {
+	for (size_t i = 0; i < inquiry->conn->connection_count; i++) {
 		struct rlock__answer *answer = &inquiry->answers[i];
 
 		if (!is_open(answer))
 			continue;
-		rlock__link_give_up(inquiry->conn->links[i]);
+		rlock__connection_give_up(inquiry->conn->connections[i]);
 		answer->is_over = true;
 		answer->status = RLOCK_CANCELLED;
 		answer->outcome = (struct rlock__outcome){ RLOCK_CANCELLED, true, NULL };
@@ -124,13 +125,13 @@ static void give_up(struct rlock__inquiry *inquiry)
 /* Those only that are awaited: of another the descriptor may stay ready. */
 static int poll_open(const struct rlock__inquiry *inquiry, struct pollfd *cancel, int64_t until_ms)
 {
-	struct rlock__link *open[RLOCK_SERVERS_MAX];
+	struct rlock__connection *open[RLOCK_SERVERS_MAX];
 	size_t count = 0;
 
-	for (size_t i = 0; i < inquiry->conn->link_count; i++)
+	for (size_t i = 0; i < inquiry->conn->connection_count; i++)
 		if (is_open(&inquiry->answers[i]))
-			open[count++] = inquiry->conn->links[i];
-	return rlock__links_poll(open, count, cancel, 1, until_ms);
+			open[count++] = inquiry->conn->connections[i];
+	return rlock__connections_poll(open, count, cancel, 1, until_ms);
 }
 
 static enum rlock_status end_await(struct rlock__inquiry *inquiry, enum rlock_status status,
@@ -138,7 +139,7 @@ static enum rlock_status end_await(struct rlock__inquiry *inquiry, enum rlock_st
 {
 	give_up(inquiry);
 	inquiry->conn->decisive = 0;
-	return rlock__fail(inquiry->conn->links[0], status, "%s", text);
+	return rlock__fail(inquiry->conn->connections[0], status, "%s", text);
 }
 
 enum rlock_status rlock__inquiry_await(struct rlock__inquiry *inquiry, size_t enough,
@@ -162,7 +163,7 @@ enum rlock_status rlock__inquiry_await(struct rlock__inquiry *inquiry, size_t en
 
 bool rlock__inquiry_decide_by(struct rlock__inquiry *inquiry, enum rlock_status status)
 {
-	for (size_t i = 0; i < inquiry->conn->link_count; i++) {
+	for (size_t i = 0; i < inquiry->conn->connection_count; i++) {
 		if (!inquiry->answers[i].is_over || inquiry->answers[i].status != status)
 			continue;
 		inquiry->conn->decisive = i;
@@ -173,7 +174,7 @@ bool rlock__inquiry_decide_by(struct rlock__inquiry *inquiry, enum rlock_status 
 
 static enum rlock_status first_refusal(const struct rlock__inquiry *inquiry)
 {
-	for (size_t i = 0; i < inquiry->conn->link_count; i++) {
+	for (size_t i = 0; i < inquiry->conn->connection_count; i++) {
 		const struct rlock__answer *answer = &inquiry->answers[i];
 
 		if (answer->is_over && answer->status < 0 && answer->status != RLOCK_ENET)
@@ -185,23 +186,24 @@ static enum rlock_status first_refusal(const struct rlock__inquiry *inquiry)
 static void add_count(const struct rlock__inquiry *inquiry)
 {
 	const struct rlock_conn *conn = inquiry->conn;
-	struct rlock__link *link = conn->links[conn->decisive];
-	size_t name = rlock__link_error_name(link);
+	struct rlock__connection *connection = conn->connections[conn->decisive];
+	size_t name = rlock__connection_error_name(connection);
 	char text[RLOCK_ERROR_MAX];
 
-	if (conn->link_count == 1)
+	if (conn->connection_count == 1)
 		return;
-	(void)snprintf(text, sizeof(text), "%s", rlock__link_error(link));
-	(void)rlock__fail(link, RLOCK_ENET, "%zu of %zu servers could be asked, %zu must agree: %s",
-			  conn->link_count - rlock__inquiry_count(inquiry, RLOCK_ENET),
-			  conn->link_count, conn->quorum, text);
-	rlock__fail_name(link, name);
+	(void)snprintf(text, sizeof(text), "%s", rlock__connection_error(connection));
+	(void)rlock__fail(connection, RLOCK_ENET,
+			  "%zu of %zu servers could be asked, %zu must agree: %s",
+			  conn->connection_count - rlock__inquiry_count(inquiry, RLOCK_ENET),
+			  conn->connection_count, conn->quorum, text);
+	rlock__fail_name(connection, name);
 }
 
 enum rlock_status rlock__inquiry_verdict(struct rlock__inquiry *inquiry, enum rlock_status refusal)
 {
 	struct rlock_conn *conn = inquiry->conn;
-	size_t spare = conn->link_count - conn->quorum;
+	size_t spare = conn->connection_count - conn->quorum;
 	enum rlock_status status = first_refusal(inquiry);
 
 	if (rlock__inquiry_count(inquiry, RLOCK_OK) >= conn->quorum)
@@ -217,7 +219,7 @@ enum rlock_status rlock__inquiry_verdict(struct rlock__inquiry *inquiry, enum rl
 		    rlock__inquiry_decide_by(inquiry, refusal))
 			return refusal;
 		conn->decisive = 0;
-		(void)rlock__fail(conn->links[0], RLOCK_ENET, "no answer in time");
+		(void)rlock__fail(conn->connections[0], RLOCK_ENET, "no answer in time");
 	}
 	add_count(inquiry);
 	return RLOCK_ENET;
@@ -227,7 +229,7 @@ int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms)
 {
 	int64_t drift_ms = lease_ms / DRIFT_DIVISOR + (lease_ms % DRIFT_DIVISOR > 0);
 
-	if (conn->link_count > 1)
+	if (conn->connection_count > 1)
 		return lease_ms / SERVERS_DRIFT_DIVISOR + DRIFT_LEAST_MS;
 	return drift_ms > DRIFT_LEAST_MS ? drift_ms : DRIFT_LEAST_MS;
 }

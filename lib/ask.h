@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/link.h"
+#include "net/connection.h"
 #include "redis/script.h"
 #include "rlock.h"
 
@@ -26,12 +26,12 @@ struct rlock__answer {
 /* How long those of several servers are waited for that can't change the outcome any more. */
 #define RLOCK__REST_MS 100
 
-/* Turns a reply of the index-th server into a status; of one that is negative the link has the text. */
+/* Turns a reply of the index-th server into a status; of one that is negative the connection has the text. */
 typedef enum rlock_status (*rlock__read_fn)(void *ctx, size_t index, struct redisReply *reply);
 
 struct rlock__inquiry {
 	struct rlock_conn *conn;
-	struct rlock__answer *answers; /* one a link */
+	struct rlock__answer *answers; /* one a connection */
 	rlock__read_fn read;           /* NULL: any reply will do */
 	void *ctx;
 };
@@ -39,7 +39,7 @@ struct rlock__inquiry {
 enum rlock_status rlock__inquiry_init(struct rlock__inquiry *inquiry, struct rlock_conn *conn,
 				      rlock__read_fn read, void *ctx);
 void rlock__inquiry_free(struct rlock__inquiry *inquiry);
-/* Ask one, or all. args must stay until all is over. An earlier answer of that link is forgotten. */
+/* Ask one, or all. args must stay until all is over. An earlier answer of that connection is forgotten. */
 void rlock__inquiry_begin(struct rlock__inquiry *inquiry, size_t index,
 			  const struct rlock__script *script, struct rlock__args *args,
 			  int64_t deadline_ms);

@@ -1,11 +1,11 @@
 /*
- * What a user of the library talks to: one server, or several that must agree. Each is a link; who
+ * What a user of the library talks to: one server, or several that must agree. Each is a connection; who
  * asks all of them at once is ask.c.
  */
 #include <stdlib.h>
 
 #include "conn.h"
-#include "net/link.h"
+#include "net/connection.h"
 #include "rlock.h"
 #include "url/url.h"
 
@@ -25,22 +25,22 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 		opts = &defaults;
 	conn->cancel_fd = opts->cancel_fd;
 	conn->quorum = opts->quorum == 0 ? url_count : opts->quorum;
-	conn->links = calloc(url_count, sizeof(struct rlock__link *));
-	if (conn->links == NULL) {
+	conn->connections = calloc(url_count, sizeof(struct rlock__connection *));
+	if (conn->connections == NULL) {
 		rlock_conn_free(conn);
 		return RLOCK_ENOMEM;
 	}
 	for (size_t i = 0; i < url_count && status == RLOCK_OK; i++) {
-		status = rlock__link_new(urls[i], opts, &conn->links[i]);
-		if (conn->links[i] == NULL) {
+		status = rlock__connection_new(urls[i], opts, &conn->connections[i]);
+		if (conn->connections[i] == NULL) {
 			rlock_conn_free(conn);
 			return status;
 		}
 		conn->decisive = i;
-		conn->link_count++;
+		conn->connection_count++;
 	}
 	if (status == RLOCK_OK && (conn->quorum <= url_count / 2 || conn->quorum > url_count))
-		status = rlock__fail(conn->links[0], RLOCK_EINVAL,
+		status = rlock__fail(conn->connections[0], RLOCK_EINVAL,
 				     "a quorum is more than half of the servers");
 	*out = conn;
 	return status;
@@ -50,48 +50,48 @@ void rlock_conn_free(struct rlock_conn *conn)
 {
 	if (conn == NULL)
 		return;
-	for (size_t i = 0; i < conn->link_count; i++)
-		rlock__link_free(conn->links[i]);
-	free(conn->links);
+	for (size_t i = 0; i < conn->connection_count; i++)
+		rlock__connection_free(conn->connections[i]);
+	free(conn->connections);
 	free(conn);
 }
 
 const char *rlock_conn_error(const struct rlock_conn *conn)
 {
-	return rlock__link_error(conn->links[conn->decisive]);
+	return rlock__connection_error(conn->connections[conn->decisive]);
 }
 
 size_t rlock_conn_error_name(const struct rlock_conn *conn)
 {
-	return rlock__link_error_name(conn->links[conn->decisive]);
+	return rlock__connection_error_name(conn->connections[conn->decisive]);
 }
 
 void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd)
 {
 	conn->cancel_fd = cancel_fd;
-	for (size_t i = 0; i < conn->link_count; i++)
-		rlock__link_set_cancel(conn->links[i], cancel_fd);
+	for (size_t i = 0; i < conn->connection_count; i++)
+		rlock__connection_set_cancel(conn->connections[i], cancel_fd);
 }
 
 void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *ctx)
 {
-	for (size_t i = 0; i < conn->link_count; i++)
-		rlock__link_set_trace(conn->links[i], trace, ctx);
+	for (size_t i = 0; i < conn->connection_count; i++)
+		rlock__connection_set_trace(conn->connections[i], trace, ctx);
 }
 
 void rlock_conn_disown(struct rlock_conn *conn)
 {
-	for (size_t i = 0; i < conn->link_count; i++)
-		rlock__link_disown(conn->links[i]);
+	for (size_t i = 0; i < conn->connection_count; i++)
+		rlock__connection_disown(conn->connections[i]);
 }
 
 enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 {
 	enum rlock_status status = RLOCK_OK;
 
-	for (size_t i = 0; i < conn->link_count && status == RLOCK_OK; i++) {
+	for (size_t i = 0; i < conn->connection_count && status == RLOCK_OK; i++) {
 		conn->decisive = i;
-		status = rlock__link_ping(conn->links[i]);
+		status = rlock__connection_ping(conn->connections[i]);
 	}
 	return status;
 }

@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-struct rlock__link;
+struct rlock__connection;
 
 struct rlock_conn {
-	struct rlock__link **links;
-	size_t link_count;
+	struct rlock__connection **connections;
+	size_t connection_count;
 	size_t quorum;   /* how many of them must agree, more than half */
-	size_t decisive; /* the link whose error text counts */
+	size_t decisive; /* the connection whose error text counts */
 	int cancel_fd;
 };
 

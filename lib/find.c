@@ -8,7 +8,7 @@
 #include "ask.h"
 #include "conn.h"
 #include "hold.h"
-#include "net/link.h"
+#include "net/connection.h"
 #include "owner.h"
 #include "redis/keys.h"
 #include "redis/script.h"
@@ -74,24 +74,24 @@ static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
 static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 {
 	struct search *search = ctx;
-	struct rlock__link *link = search->conn->links[index];
+	struct rlock__connection *connection = search->conn->connections[index];
 	enum rlock_status status = RLOCK_OK;
 	enum rlock_kind kind;
 	int64_t ttl_ms;
 
 	if (reply->type == REDIS_REPLY_NIL)
-		return rlock__fail(link, RLOCK_NOT_HELD, "not held by '%s'", search->owner);
+		return rlock__fail(connection, RLOCK_NOT_HELD, "not held by '%s'", search->owner);
 	if (rlock__are_integers(reply, 1) && reply->elements == 2 &&
 	    reply->element[0]->integer == FIND_OTHER_KIND)
-		return rlock__fail_kind(link, reply->element[1], 0);
+		return rlock__fail_kind(connection, reply->element[1], 0);
 	if (!is_found(reply, &kind))
-		return rlock__fail_reply(link, &rlock__script_find);
+		return rlock__fail_reply(connection, &rlock__script_find);
 	ttl_ms = reply->element[1]->integer;
 	if (search->found == NULL)
 		status = rlock_hold_new(kind, search->name, 1, reply->element[0]->str,
 					search->sent_ms - rlock__drift_ms(search->conn, ttl_ms),
 					ttl_ms, &search->found);
-	return status == RLOCK_OK ? status : rlock__fail(link, status, "out of memory");
+	return status == RLOCK_OK ? status : rlock__fail(connection, status, "out of memory");
 }
 
 enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
@@ -103,7 +103,7 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 	enum rlock_status status;
 
 	conn->decisive = 0;
-	status = rlock__check_owner(conn->links[0], owner);
+	status = rlock__check_owner(conn->connections[0], owner);
 	if (status == RLOCK_OK)
 		status = rlock__inquiry_init(&inquiry, conn, read_found, &search);
 	if (status != RLOCK_OK)
@@ -150,18 +150,18 @@ static void add_others(char was[RLOCK_OWNER_MAX], long long count)
 static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 {
 	struct breaking *breaking = ctx;
-	struct rlock__link *link = breaking->conn->links[index];
+	struct rlock__connection *connection = breaking->conn->connections[index];
 	const redisReply *detail;
 
 	if (!rlock__are_integers(reply, 1))
-		return rlock__fail_reply(link, &rlock__script_break);
+		return rlock__fail_reply(connection, &rlock__script_break);
 	if (reply->element[0]->integer == BREAK_FREE)
-		return rlock__fail(link, RLOCK_NOT_HELD, "nobody holds it");
+		return rlock__fail(connection, RLOCK_NOT_HELD, "nobody holds it");
 	if (reply->elements < 2 || reply->element[1]->type != REDIS_REPLY_STRING)
-		return rlock__fail_reply(link, &rlock__script_break);
+		return rlock__fail_reply(connection, &rlock__script_break);
 	detail = reply->element[1];
 	if (reply->element[0]->integer == BREAK_OTHER_KIND)
-		return rlock__fail_kind(link, detail, 0);
+		return rlock__fail_kind(connection, detail, 0);
 	(void)rlock_escape(detail->str, detail->len, breaking->was_out, RLOCK_OWNER_MAX);
 	if (reply->elements >= 3 && reply->element[2]->type == REDIS_REPLY_INTEGER &&
 	    reply->element[2]->integer > 1)
@@ -171,15 +171,15 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 		return RLOCK_OK;
 	case BREAK_UNTOLD:
 		if (reply->elements != 4 || reply->element[3]->type != REDIS_REPLY_ERROR)
-			return rlock__fail_reply(link, &rlock__script_break);
+			return rlock__fail_reply(connection, &rlock__script_break);
 		breaking->is_untold = true;
-		(void)rlock__fail_refused(link, reply->element[3]->str, reply->element[3]->len,
-					  rlock__script_break.body);
+		(void)rlock__fail_refused(connection, reply->element[3]->str,
+					  reply->element[3]->len, rlock__script_break.body);
 		return RLOCK_OK;
 	case BREAK_OTHER_HOLDER:
-		return rlock__fail(link, RLOCK_BUSY, "held by %s", breaking->was_out);
+		return rlock__fail(connection, RLOCK_BUSY, "held by %s", breaking->was_out);
 	default:
-		return rlock__fail_reply(link, &rlock__script_break);
+		return rlock__fail_reply(connection, &rlock__script_break);
 	}
 }
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "conn.h"
 #include "hold.h"
-#include "net/link.h"
+#include "net/connection.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
@@ -134,9 +134,10 @@ bool rlock__read_index(const struct rlock_hold *hold, const struct redisReply *e
 	return true;
 }
 
-enum rlock_status rlock__fail_reply(struct rlock__link *link, const struct rlock__script *script)
+enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
+				    const struct rlock__script *script)
 {
-	return rlock__fail(link, RLOCK_ESERVER, "unexpected answer of the server to %s",
+	return rlock__fail(connection, RLOCK_ESERVER, "unexpected answer of the server to %s",
 			   script->name);
 }
 
@@ -154,7 +155,7 @@ enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64
 	if (*pause_ms > PAUSE_MAX_MS)
 		*pause_ms = PAUSE_MAX_MS;
 	if (rlock_poll(&cancel, 1, until_ms) < 0)
-		return rlock__fail(conn->links[conn->decisive], RLOCK_ESYS, "cannot wait: %s",
+		return rlock__fail(conn->connections[conn->decisive], RLOCK_ESYS, "cannot wait: %s",
 				   strerror(errno));
 	return cancel.revents != 0 ? RLOCK_CANCELLED : RLOCK_OK;
 }
@@ -168,30 +169,30 @@ static const char *show_type(const struct redisReply *type, char shown[TYPE_SHOW
 		       : "value of another kind";
 }
 
-enum rlock_status rlock__fail_lost(struct rlock__link *link, const struct redisReply *type,
-				   size_t name_index)
+enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
+				   const struct redisReply *type, size_t name_index)
 {
 	char shown[TYPE_SHOWN_MAX];
 
 	if (type != NULL)
-		(void)rlock__fail(link, RLOCK_NOT_HELD,
+		(void)rlock__fail(connection, RLOCK_NOT_HELD,
 				  "its key was overwritten with another type (%s)",
 				  show_type(type, shown));
 	else
-		(void)rlock__fail(link, RLOCK_NOT_HELD,
+		(void)rlock__fail(connection, RLOCK_NOT_HELD,
 				  "the server does not know this hold any more");
-	rlock__fail_name(link, name_index);
+	rlock__fail_name(connection, name_index);
 	return RLOCK_NOT_HELD;
 }
 
-enum rlock_status rlock__fail_kind(struct rlock__link *link, const struct redisReply *type,
-				   size_t name_index)
+enum rlock_status rlock__fail_kind(struct rlock__connection *connection,
+				   const struct redisReply *type, size_t name_index)
 {
 	char shown[TYPE_SHOWN_MAX];
 
-	(void)rlock__fail(link, RLOCK_EKIND, "not a lock of this kind: the key holds a %s",
+	(void)rlock__fail(connection, RLOCK_EKIND, "not a lock of this kind: the key holds a %s",
 			  show_type(type, shown));
-	rlock__fail_name(link, name_index);
+	rlock__fail_name(connection, name_index);
 	return RLOCK_EKIND;
 }
 
@@ -218,10 +219,10 @@ void rlock__action_args(const struct rlock__action *action, const struct rlock_h
 
 void rlock__drop_refused(struct rlock__inquiry *inquiry)
 {
-	for (size_t i = 0; i < inquiry->conn->link_count; i++) {
+	for (size_t i = 0; i < inquiry->conn->connection_count; i++) {
 		const struct rlock__answer *answer = &inquiry->answers[i];
 
 		if (answer->is_over && answer->status < 0 && answer->status != RLOCK_ENET)
-			rlock__link_close(inquiry->conn->links[i]);
+			rlock__connection_close(inquiry->conn->connections[i]);
 	}
 }

@@ -47,13 +47,14 @@ bool rlock__are_integers(const struct redisReply *reply, size_t count);
 /* Which name an element of a reply speaks of, which counts them from 1. False when it is none of them. */
 bool rlock__read_index(const struct rlock_hold *hold, const struct redisReply *element,
 		       size_t *index_out);
-enum rlock_status rlock__fail_reply(struct rlock__link *link, const struct rlock__script *script);
+enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
+				    const struct rlock__script *script);
 /* The key of that name is something else; type is what the script said of it. */
-enum rlock_status rlock__fail_kind(struct rlock__link *link, const struct redisReply *type,
-				   size_t name_index);
+enum rlock_status rlock__fail_kind(struct rlock__connection *connection,
+				   const struct redisReply *type, size_t name_index);
 /* A hold that isn't there any more; type is what the script said of its key's new value, or NULL. */
-enum rlock_status rlock__fail_lost(struct rlock__link *link, const struct redisReply *type,
-				   size_t name_index);
+enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
+				   const struct redisReply *type, size_t name_index);
 /* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
 /* A login that was refused is tried anew next time: a server may be asked before its users are loaded. */

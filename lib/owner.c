@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "net/link.h"
+#include "net/connection.h"
 #include "owner.h"
 #include "rlock.h"
 
@@ -98,13 +98,13 @@ enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX])
 	return RLOCK_OK;
 }
 
-enum rlock_status rlock__check_owner(struct rlock__link *link, const char *owner)
+enum rlock_status rlock__check_owner(struct rlock__connection *connection, const char *owner)
 {
 	const char *why;
 	char shown[RLOCK_OWNER_MAX];
 
 	if (rlock_owner_check(owner, &why) == RLOCK_OK)
 		return RLOCK_OK;
-	return rlock__fail(link, RLOCK_EINVAL, "owner '%s': %s",
+	return rlock__fail(connection, RLOCK_EINVAL, "owner '%s': %s",
 			   rlock_escape(owner, strlen(owner), shown, sizeof(shown)), why);
 }

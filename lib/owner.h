@@ -6,10 +6,10 @@
 
 #include "rlock.h"
 
-struct rlock__link;
+struct rlock__connection;
 
 enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
 /* rlock_owner_check, with the reason in the connection's text. */
-enum rlock_status rlock__check_owner(struct rlock__link *link, const char *owner);
+enum rlock_status rlock__check_owner(struct rlock__connection *connection, const char *owner);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "conn.h"
 #include "hold.h"
-#include "net/link.h"
+#include "net/connection.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "release.h"
@@ -65,28 +65,28 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 {
 	struct delivery *delivery = ctx;
 	const struct rlock_hold *hold = delivery->hold;
-	struct rlock__link *link = delivery->conn->links[index];
+	struct rlock__connection *connection = delivery->conn->connections[index];
 	bool may_be_done = delivery->is_repeated[index] && rlock_now_ms() < lease_end(hold);
 
 	if (!are_results(reply, hold->name_count))
-		return rlock__fail_reply(link, delivery->script);
+		return rlock__fail_reply(connection, delivery->script);
 	for (size_t i = 0; i < hold->name_count; i++) {
 		const redisReply *result = reply->element[i];
 
 		if (result->type == REDIS_REPLY_ERROR) {
 			delivery->is_untold[index] = true;
-			(void)rlock__fail_refused(link, result->str, result->len,
+			(void)rlock__fail_refused(connection, result->str, result->len,
 						  delivery->script->body);
-			rlock__fail_name(link, i);
+			rlock__fail_name(connection, i);
 			continue;
 		}
 		if (result->type == REDIS_REPLY_STRING)
-			return rlock__fail_lost(link, result, i);
+			return rlock__fail_lost(connection, result, i);
 		if (result->integer < 0 || result->integer >= RELEASE_RESULTS)
-			return rlock__fail_reply(link, delivery->script);
+			return rlock__fail_reply(connection, delivery->script);
 		if (result->integer == RELEASE_LOST ||
 		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done))
-			return rlock__fail_lost(link, NULL, i);
+			return rlock__fail_lost(connection, NULL, i);
 	}
 	return RLOCK_OK;
 }
@@ -119,7 +119,8 @@ static bool is_settled(const struct rlock__inquiry *inquiry)
 	const struct rlock_conn *conn = inquiry->conn;
 
 	return rlock__inquiry_count(inquiry, RLOCK_OK) >= conn->quorum ||
-	       rlock__inquiry_count(inquiry, RLOCK_NOT_HELD) > conn->link_count - conn->quorum;
+	       rlock__inquiry_count(inquiry, RLOCK_NOT_HELD) >
+		       conn->connection_count - conn->quorum;
 }
 
 /* Ask those that have not answered yet, and wait for as many as are needed; for the rest not long. */
@@ -129,7 +130,7 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__i
 	const struct rlock_conn *conn = delivery->conn;
 	enum rlock_status status;
 
-	for (size_t i = 0; i < conn->link_count; i++) {
+	for (size_t i = 0; i < conn->connection_count; i++) {
 		const struct rlock__answer *answer = &inquiry->answers[i];
 
 		if (is_answered(answer))
@@ -139,7 +140,7 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__i
 			delivery->is_repeated[i] |= !answer->is_over || answer->outcome.was_sent;
 		rlock__inquiry_begin(inquiry, i, delivery->script, args, end_ms);
 	}
-	if (conn->link_count == 1)
+	if (conn->connection_count == 1)
 		return rlock__inquiry_await(inquiry, 0, INT64_MAX);
 	status = rlock__inquiry_await(inquiry, conn->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
@@ -153,7 +154,7 @@ static enum rlock_status verdict(const struct delivery *delivery, struct rlock__
 {
 	enum rlock_status status = rlock__inquiry_verdict(inquiry, RLOCK_NOT_HELD);
 
-	for (size_t i = 0; status == RLOCK_OK && i < delivery->conn->link_count; i++) {
+	for (size_t i = 0; status == RLOCK_OK && i < delivery->conn->connection_count; i++) {
 		if (!delivery->is_untold[i])
 			continue;
 		delivery->conn->decisive = i;

@@ -24,17 +24,17 @@ struct renewal {
 static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply)
 {
 	struct renewal *renewal = ctx;
-	struct rlock__link *link = renewal->conn->links[index];
+	struct rlock__connection *connection = renewal->conn->connections[index];
 	const struct rlock__script *script = renewal->hold->row->renew->script;
 	size_t name_index;
 
 	if (!rlock__are_integers(reply, 1))
-		return rlock__fail_reply(link, script);
+		return rlock__fail_reply(connection, script);
 	if (rlock__read_index(renewal->hold, reply->element[0], &name_index))
-		return rlock__fail_lost(link, reply->elements > 1 ? reply->element[1] : NULL,
+		return rlock__fail_lost(connection, reply->elements > 1 ? reply->element[1] : NULL,
 					name_index);
 	if (reply->element[0]->integer != 0 || !rlock__are_integers(reply, 2))
-		return rlock__fail_reply(link, script);
+		return rlock__fail_reply(connection, script);
 	if (reply->element[1]->integer < renewal->least_ttl_ms)
 		renewal->least_ttl_ms = reply->element[1]->integer;
 	return RLOCK_OK;
@@ -74,7 +74,7 @@ static void take_again(const struct renewal *renewal, const struct rlock__inquir
 	request.wait_ms = 0;
 	rlock__acquire_args(row->acquire, hold, hold->taken[0].owner, "", 0, false, &request,
 			    &args);
-	for (size_t i = 0; i < renewed->conn->link_count; i++)
+	for (size_t i = 0; i < renewed->conn->connection_count; i++)
 		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
 			rlock__inquiry_begin(&inquiry, i, row->acquire->script, &args, end_ms);
 	(void)rlock__inquiry_await(&inquiry, 0, end_ms);
@@ -103,7 +103,7 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	rlock__inquiry_begin_all(&inquiry, action->script, &args, deadline_ms);
 	status = rlock__inquiry_await(&inquiry, conn->quorum, INT64_MAX);
 	/* It does no harm to hear the others, and helps those that forgot. */
-	if (status == RLOCK_OK && conn->quorum < conn->link_count)
+	if (status == RLOCK_OK && conn->quorum < conn->connection_count)
 		status = rlock__inquiry_await(&inquiry, 0, rlock_now_ms() + RLOCK__REST_MS);
 	if (status == RLOCK_OK)
 		status = rlock__inquiry_verdict(&inquiry, RLOCK_NOT_HELD);

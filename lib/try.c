@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "conn.h"
 #include "hold.h"
-#include "net/link.h"
+#include "net/connection.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
@@ -152,17 +152,17 @@ static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
 				    const redisReply *reply)
 {
 	struct rlock_hold *hold = waiter->hold;
-	struct rlock__link *link = waiter->conn->links[index];
+	struct rlock__connection *connection = waiter->conn->connections[index];
 	struct rlock__stand *stand = &waiter->stands[index];
 	const struct rlock__script *script = hold->row->acquire->script;
 	size_t last = 1 + VALUES_PER_NAME * hold->name_count;
 
 	stand->is_granted = true;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
-		return rlock__fail_reply(link, script);
+		return rlock__fail_reply(connection, script);
 	for (size_t i = 0; i < hold->name_count; i++)
 		if (!read_values(waiter, &reply->element[1 + VALUES_PER_NAME * i], &hold->taken[i]))
-			return rlock__fail_reply(link, script);
+			return rlock__fail_reply(connection, script);
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
 	stand->is_young = true;
@@ -194,7 +194,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	struct rlock__stand *stand = &waiter->stands[index];
 
 	if (!is_busy_reply(reply))
-		return rlock__fail_reply(waiter->conn->links[index],
+		return rlock__fail_reply(waiter->conn->connections[index],
 					 waiter->hold->row->acquire->script);
 	stand->name_index = name_index;
 	stand->ttl_ms = element[2]->integer;
@@ -209,19 +209,19 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 }
 
 /* Its tokens would not grow: whoever has put something else there must say where they go on. */
-static enum rlock_status fail_counter(const struct rlock__waiter *waiter, struct rlock__link *link,
-				      size_t name_index)
+static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
+				      struct rlock__connection *connection, size_t name_index)
 {
 	struct rlock__text key = rlock__key(RLOCK__KEY_COUNTER, &waiter->hold->names[name_index]);
 	char shown[COUNTER_SHOWN_MAX];
 
 	if (key.text == NULL)
-		return rlock__fail(link, RLOCK_ENOMEM, "out of memory");
-	(void)rlock__fail(link, RLOCK_EKIND,
+		return rlock__fail(connection, RLOCK_ENOMEM, "out of memory");
+	(void)rlock__fail(connection, RLOCK_EKIND,
 			  "the fencing counter %s holds no integer, or no token is left: set it to "
 			  "the last token issued",
 			  rlock_escape(key.text, key.len, shown, sizeof(shown)));
-	rlock__fail_name(link, name_index);
+	rlock__fail_name(connection, name_index);
 	free(key.text);
 	return RLOCK_EKIND;
 }
@@ -229,34 +229,34 @@ static enum rlock_status fail_counter(const struct rlock__waiter *waiter, struct
 static enum rlock_status read_answer(void *ctx, size_t index, redisReply *reply)
 {
 	struct rlock__waiter *waiter = ctx;
-	struct rlock__link *link = waiter->conn->links[index];
+	struct rlock__connection *connection = waiter->conn->connections[index];
 	size_t name_index;
 
 	if (is_acquired(reply))
 		return read_taken(waiter, index, reply);
 	if (!rlock__are_integers(reply, 1) || reply->elements < 2 ||
 	    !rlock__read_index(waiter->hold, reply->element[1], &name_index))
-		return rlock__fail_reply(link, waiter->hold->row->acquire->script);
+		return rlock__fail_reply(connection, waiter->hold->row->acquire->script);
 	switch (reply->element[0]->integer) {
 	case ACQUIRE_BUSY:
 		return read_busy(waiter, index, reply, name_index);
 	case ACQUIRE_NEVER:
 		(void)rlock__fail(
-			link, RLOCK_ENEVER,
+			connection, RLOCK_ENEVER,
 			"it is held for reading by its owner, who would wait for himself: "
 			"give the read lock back first");
-		rlock__fail_name(link, name_index);
+		rlock__fail_name(connection, name_index);
 		return RLOCK_ENEVER;
 	case ACQUIRE_OTHER_KIND:
 		if (reply->elements == 3)
-			return rlock__fail_kind(link, reply->element[2], name_index);
+			return rlock__fail_kind(connection, reply->element[2], name_index);
 		break;
 	case ACQUIRE_BAD_COUNTER:
-		return fail_counter(waiter, link, name_index);
+		return fail_counter(waiter, connection, name_index);
 	default:
 		break;
 	}
-	return rlock__fail_reply(link, waiter->hold->row->acquire->script);
+	return rlock__fail_reply(connection, waiter->hold->row->acquire->script);
 }
 
 /* ---- giving back ---- */
@@ -267,7 +267,7 @@ static enum rlock_status read_answer(void *ctx, size_t index, redisReply *reply)
  */
 static void undo_stray(struct rlock__waiter *waiter, size_t index, const redisReply *reply)
 {
-	struct rlock__link *link = waiter->conn->links[index];
+	struct rlock__connection *connection = waiter->conn->connections[index];
 	enum rlock_status status = waiter->stands[index].status;
 	const struct rlock__script *script;
 	struct rlock__args args;
@@ -276,16 +276,16 @@ static void undo_stray(struct rlock__waiter *waiter, size_t index, const redisRe
 	bool was_sent;
 
 	if (is_acquired(reply) || waiter->hold->row->leave != NULL) {
-		memcpy(error, rlock__link_error(link), sizeof(error));
+		memcpy(error, rlock__connection_error(connection), sizeof(error));
 		script = leave_args(waiter, &args);
-		(void)rlock__script_run_text(link, script, &args, rlock_now_ms() + UNDO_MS,
+		(void)rlock__script_run_text(connection, script, &args, rlock_now_ms() + UNDO_MS,
 					     &was_sent, &undone);
 		if (undone != NULL)
 			freeReplyObject(undone);
 		rlock__args_free(&args);
-		(void)rlock__fail(link, status, "%s", error);
+		(void)rlock__fail(connection, status, "%s", error);
 	}
-	rlock__link_close(link);
+	rlock__connection_close(connection);
 }
 
 /* Take back what some of the servers have, by that script, and wait for that. */
@@ -297,14 +297,14 @@ static void take_back(struct rlock__waiter *waiter, const struct rlock__script *
 
 	if (rlock__inquiry_init(&inquiry, waiter->conn, NULL, NULL) != RLOCK_OK)
 		return;
-	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		if (!is_wanted[i])
 			continue;
 		waiter->stands[i].may_be_held = true;
 		rlock__inquiry_begin(&inquiry, i, script, args, end_ms);
 	}
 	(void)rlock__inquiry_await(&inquiry, 0, end_ms);
-	for (size_t i = 0; i < waiter->conn->link_count; i++)
+	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		if (inquiry.answers[i].is_over && inquiry.answers[i].status == RLOCK_OK)
 			waiter->stands[i].may_be_held = false;
 	rlock__inquiry_free(&inquiry);
@@ -317,7 +317,7 @@ static void give_back_granted(struct rlock__waiter *waiter)
 	const struct rlock__script *script;
 	struct rlock__args args;
 
-	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		is_granted[i] = waiter->stands[i].is_granted;
 		has_any = has_any || is_granted[i];
 	}
@@ -325,7 +325,7 @@ static void give_back_granted(struct rlock__waiter *waiter)
 		return;
 	script = return_args(waiter, &args);
 	take_back(waiter, script, &args, is_granted);
-	for (size_t i = 0; i < waiter->conn->link_count; i++)
+	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		if (is_granted[i] && waiter->hold->row->return_ != NULL)
 			waiter->stands[i].left_traces = true;
 	rlock__args_free(&args);
@@ -342,7 +342,7 @@ static void leave_lines(struct rlock__waiter *waiter, const struct rlock__inquir
 	const struct rlock__script *script;
 	struct rlock__args args;
 
-	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		const struct rlock__stand *stand = &waiter->stands[i];
 
 		has_traces[i] =
@@ -360,36 +360,36 @@ static void leave_lines(struct rlock__waiter *waiter, const struct rlock__inquir
 }
 
 /* The server refused the last try, being full, say; or it can't be reached, which takes no long time. */
-static void leave_anew(const struct rlock__waiter *waiter, struct rlock__link *link,
+static void leave_anew(const struct rlock__waiter *waiter, struct rlock__connection *connection,
 		       const struct rlock__script *script, struct rlock__args *args)
 {
 	char error[RLOCK_ERROR_MAX];
 	redisReply *reply = NULL;
-	size_t name = rlock__link_error_name(link);
+	size_t name = rlock__connection_error_name(connection);
 	bool was_sent;
 
-	memcpy(error, rlock__link_error(link), sizeof(error));
-	rlock__link_set_cancel(link, -1);
-	(void)rlock__script_run_text(link, script, args, rlock_now_ms() + LEAVE_MS, &was_sent,
+	memcpy(error, rlock__connection_error(connection), sizeof(error));
+	rlock__connection_set_cancel(connection, -1);
+	(void)rlock__script_run_text(connection, script, args, rlock_now_ms() + LEAVE_MS, &was_sent,
 				     &reply);
-	rlock__link_set_cancel(link, waiter->conn->cancel_fd);
+	rlock__connection_set_cancel(connection, waiter->conn->cancel_fd);
 	if (reply != NULL)
 		freeReplyObject(reply);
-	(void)rlock__fail(link, RLOCK_ENET, "%s", error);
-	rlock__fail_name(link, name);
+	(void)rlock__fail(connection, RLOCK_ENET, "%s", error);
+	rlock__fail_name(connection, name);
 }
 
 static void last_word(struct rlock__waiter *waiter, size_t index)
 {
-	struct rlock__link *link = waiter->conn->links[index];
+	struct rlock__connection *connection = waiter->conn->connections[index];
 	const struct rlock__script *script;
 	struct rlock__args args;
 
 	script = leave_args(waiter, &args);
-	if (rlock__link_is_open(link))
-		rlock__script_last_word(link, script, &args);
+	if (rlock__connection_is_open(connection))
+		rlock__script_last_word(connection, script, &args);
 	else
-		leave_anew(waiter, link, script, &args);
+		leave_anew(waiter, connection, script, &args);
 	rlock__args_free(&args);
 }
 
@@ -399,7 +399,7 @@ static void last_word(struct rlock__waiter *waiter, size_t index)
  */
 void rlock__try_leave(struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->conn->link_count; i++)
+	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		if (waiter->stands[i].may_be_held || waiter->stands[i].left_traces)
 			last_word(waiter, i);
 }
@@ -442,14 +442,14 @@ static void note_answer(struct rlock__waiter *waiter, size_t index,
 static void give_back(struct rlock__waiter *waiter)
 {
 	give_back_granted(waiter);
-	if (waiter->conn->link_count == 1)
+	if (waiter->conn->connection_count == 1)
 		return;
-	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		struct rlock__stand *stand = &waiter->stands[i];
 
 		if (!stand->may_be_held || stand->is_granted)
 			continue;
-		if (rlock__link_is_open(waiter->conn->links[i])) {
+		if (rlock__connection_is_open(waiter->conn->connections[i])) {
 			last_word(waiter, i);
 			stand->may_be_held = stand->left_traces = false;
 		}
@@ -460,11 +460,11 @@ static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__inquiry
 			     int64_t sent_ms)
 {
 	struct rlock_conn *conn = waiter->conn;
-	bool may_have_forgotten = conn->quorum < conn->link_count;
+	bool may_have_forgotten = conn->quorum < conn->connection_count;
 	struct rlock__args args;
 	enum rlock_status status;
 
-	for (size_t i = 0; i < conn->link_count; i++) {
+	for (size_t i = 0; i < conn->connection_count; i++) {
 		waiter->stands[i].is_granted = false;
 		waiter->stands[i].is_young = false;
 		waiter->stands[i].is_waiter = false;
@@ -506,7 +506,7 @@ enum rlock_status rlock__try(struct rlock__waiter *waiter)
 	/* Had before, perhaps, and too late: this one may put us in a line again. */
 	memcpy(waiter->hold->asker, waiter->owner, sizeof(waiter->owner));
 	status = ask(waiter, &inquiry, sent_ms);
-	for (size_t i = 0; i < conn->link_count; i++)
+	for (size_t i = 0; i < conn->connection_count; i++)
 		note_answer(waiter, i, &inquiry.answers[i]);
 	if (status == RLOCK_OK)
 		status = verdict(waiter, &inquiry);

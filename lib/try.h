@@ -20,11 +20,11 @@ struct rlock_hold;
 
 /* How one server stands to a lock that is being taken. */
 struct rlock__stand {
-	enum rlock_status status;         /* what it said to the last try */
-	bool is_granted;                  /* it is taken there, though maybe not counted */
-	bool may_be_held;                 /* a try went out whose answer we don't know */
-	bool left_traces;                 /* in the line, or a claim to the next turn */
-	struct rlock__link *subscription; /* NULL until the lock was found busy */
+	enum rlock_status status;               /* what it said to the last try */
+	bool is_granted;                        /* it is taken there, though maybe not counted */
+	bool may_be_held;                       /* a try went out whose answer we don't know */
+	bool left_traces;                       /* in the line, or a claim to the next turn */
+	struct rlock__connection *subscription; /* NULL until the lock was found busy */
 	int64_t look_ms; /* when it wants us to try again at the latest, from now; -1: never */
 	int64_t ttl_ms;
 	bool is_waiter, is_young;
@@ -42,7 +42,7 @@ struct rlock__waiter {
 	char owner[RLOCK_OWNER_MAX];
 	char since
 		[RLOCK__SINCE_MAX]; /* what the server says of when we came; goes out with each try */
-	struct rlock__stand *stands; /* one a link */
+	struct rlock__stand *stands; /* one a connection */
 	struct rlock__text *channels;
 	size_t channel_count;
 	int64_t deadline_ms;

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "conn.h"
 #include "hold.h"
-#include "net/link.h"
+#include "net/connection.h"
 #include "owner.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
@@ -58,9 +58,10 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 		if (slow_answers < SLOW_ANSWERS_MAX)
 			continue;
 		(void)rlock_release(conn, waiter->hold, rlock_now_ms() + UNDO_MS);
-		return rlock__fail(conn->links[conn->decisive], RLOCK_ENET,
-				   "%s answers too slowly for this lease",
-				   rlock_url_server(rlock__link_url(conn->links[conn->decisive])));
+		return rlock__fail(
+			conn->connections[conn->decisive], RLOCK_ENET,
+			"%s answers too slowly for this lease",
+			rlock_url_server(rlock__connection_url(conn->connections[conn->decisive])));
 	}
 }
 
@@ -105,12 +106,12 @@ static bool make_channels(struct rlock__waiter *waiter)
 
 static bool is_subscribed(const struct rlock__stand *stand)
 {
-	return stand->subscription != NULL && rlock__link_is_open(stand->subscription);
+	return stand->subscription != NULL && rlock__connection_is_open(stand->subscription);
 }
 
 bool rlock__listens(const struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->conn->link_count; i++)
+	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		if (!is_subscribed(&waiter->stands[i]))
 			return false;
 	return true;
@@ -125,21 +126,22 @@ static bool wants_subscription(const struct rlock__stand *stand)
 static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__stand *stand = &waiter->stands[index];
-	struct rlock__link *link = waiter->conn->links[index];
+	struct rlock__connection *connection = waiter->conn->connections[index];
 	enum rlock_status status = RLOCK_OK;
 
 	if (stand->subscription == NULL)
-		status = rlock__link_twin(link, &stand->subscription);
+		status = rlock__connection_twin(connection, &stand->subscription);
 	if (status == RLOCK_OK)
-		status = rlock__link_subscribe(stand->subscription, waiter->channels,
-					       waiter->channel_count,
-					       rlock__try_deadline(waiter, rlock_now_ms()));
+		status = rlock__connection_subscribe(stand->subscription, waiter->channels,
+						     waiter->channel_count,
+						     rlock__try_deadline(waiter, rlock_now_ms()));
 	if (status >= 0)
 		return status;
 	waiter->conn->decisive = index;
-	return rlock__fail(link, status, "%s",
-			   stand->subscription != NULL ? rlock__link_error(stand->subscription)
-						       : "out of memory");
+	return rlock__fail(connection, status, "%s",
+			   stand->subscription != NULL
+				   ? rlock__connection_error(stand->subscription)
+				   : "out of memory");
 }
 
 /* Listen to all that are busy; to one of several at least. *is_new_out: to some of them only now. */
@@ -150,9 +152,9 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 
 	*is_new_out = false;
 	if (!make_channels(waiter))
-		return rlock__fail(waiter->conn->links[waiter->conn->decisive], RLOCK_ENOMEM,
+		return rlock__fail(waiter->conn->connections[waiter->conn->decisive], RLOCK_ENOMEM,
 				   "out of memory");
-	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		struct rlock__stand *stand = &waiter->stands[i];
 
 		if (wants_subscription(stand)) {
@@ -217,7 +219,7 @@ static int64_t sleep_end(const struct rlock__waiter *waiter, int64_t now_ms)
 {
 	int64_t end_ms = waiter->deadline_ms;
 
-	for (size_t i = 0; i < waiter->conn->link_count; i++)
+	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		if (waiter->stands[i].status == RLOCK_BUSY)
 			end_ms = rlock__sooner(end_ms, now_ms + sleep_ms_of(&waiter->stands[i]));
 	return end_ms;
@@ -228,19 +230,19 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 			       size_t *messages_out)
 {
 	*messages_out = 0;
-	for (size_t i = 0; i < waiter->conn->link_count; i++) {
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		enum rlock_status status;
 		size_t messages = 0;
 
 		if (fds[i].revents == 0)
 			continue;
-		status = rlock__link_drain(waiter->stands[i].subscription, &messages);
+		status = rlock__connection_drain(waiter->stands[i].subscription, &messages);
 		*messages_out += messages;
 		if (status == RLOCK_OK)
 			continue;
 		waiter->conn->decisive = i;
-		return rlock__fail(waiter->conn->links[i], status, "%s",
-				   rlock__link_error(waiter->stands[i].subscription));
+		return rlock__fail(waiter->conn->connections[i], status, "%s",
+				   rlock__connection_error(waiter->stands[i].subscription));
 	}
 	return RLOCK_OK;
 }
@@ -249,15 +251,16 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 {
 	int64_t end_ms = sleep_end(waiter, rlock_now_ms());
-	size_t count = waiter->conn->link_count;
-	struct rlock__link *link = waiter->conn->links[waiter->conn->decisive];
+	size_t count = waiter->conn->connection_count;
+	struct rlock__connection *connection = waiter->conn->connections[waiter->conn->decisive];
 	struct pollfd fds[RLOCK_SERVERS_MAX + 1];
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock__stand *stand = &waiter->stands[i];
 
-		fds[i] = (struct pollfd){ is_subscribed(stand) ? rlock__link_fd(stand->subscription)
-							       : -1,
+		fds[i] = (struct pollfd){ is_subscribed(stand)
+						  ? rlock__connection_fd(stand->subscription)
+						  : -1,
 					  POLLIN, 0 };
 	}
 	fds[count] = (struct pollfd){ waiter->conn->cancel_fd, POLLIN, 0 };
@@ -266,14 +269,15 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 		size_t messages = 0;
 
 		if (rlock_poll(fds, count + 1, rlock__sooner(end_ms, waiter->progress_at_ms)) < 0)
-			return rlock__fail(link, RLOCK_ESYS, "cannot wait: %s", strerror(errno));
+			return rlock__fail(connection, RLOCK_ESYS, "cannot wait: %s",
+					   strerror(errno));
 		if (fds[count].revents != 0)
 			return RLOCK_CANCELLED;
 		status = drain(waiter, fds, &messages);
 		if (status != RLOCK_OK)
 			return status;
 		if (messages > 0) {
-			rlock__trace(link, "woken");
+			rlock__trace(connection, "woken");
 			return RLOCK_OK;
 		}
 		if (rlock_now_ms() >= waiter->progress_at_ms)
@@ -287,8 +291,9 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 
 static bool has_lost_reply(const struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->conn->link_count; i++)
-		if (waiter->stands[i].may_be_held && !rlock__link_is_open(waiter->conn->links[i]))
+	for (size_t i = 0; i < waiter->conn->connection_count; i++)
+		if (waiter->stands[i].may_be_held &&
+		    !rlock__connection_is_open(waiter->conn->connections[i]))
 			return true;
 	return false;
 }
@@ -316,9 +321,9 @@ static enum rlock_status hold_out(struct rlock__waiter *waiter)
 		waiter->pause_ms = 0;
 		waiter->give_up_ms = give_up_at(waiter, now_ms);
 	}
-	for (size_t i = 0; i < waiter->conn->link_count; i++)
+	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		if (waiter->stands[i].subscription != NULL)
-			rlock__link_close(waiter->stands[i].subscription);
+			rlock__connection_close(waiter->stands[i].subscription);
 	if (now_ms < waiter->give_up_ms)
 		status = rlock__pause(waiter->conn, &waiter->pause_ms, waiter->give_up_ms);
 	if (status != RLOCK_OK || rlock_now_ms() < waiter->give_up_ms)
@@ -332,7 +337,7 @@ static enum rlock_status hold_out(struct rlock__waiter *waiter)
 static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 {
 	const struct rlock__stand *stand = blocker_of(waiter);
-	struct rlock__link *link = waiter->conn->links[waiter->conn->decisive];
+	struct rlock__connection *connection = waiter->conn->connections[waiter->conn->decisive];
 	const char *how = stand->is_waiter ? "kept for" : "held by";
 	char holder[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
 	enum rlock_status status;
@@ -340,15 +345,15 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	(void)rlock_escape(stand->holder, stand->holder_len, holder, sizeof(holder));
 	(void)rlock_escape(stand->note, stand->note_len, note, sizeof(note));
 	if (stand->is_young)
-		status = rlock__fail(link, RLOCK_BUSY,
+		status = rlock__fail(connection, RLOCK_BUSY,
 				     "%s was started less than a lease ago, and may have forgotten "
 				     "who holds it",
-				     rlock_url_server(rlock__link_url(link)));
+				     rlock_url_server(rlock__connection_url(connection)));
 	else if (note[0] != '\0')
-		status = rlock__fail(link, RLOCK_BUSY, "%s %s (%s)", how, note, holder);
+		status = rlock__fail(connection, RLOCK_BUSY, "%s %s (%s)", how, note, holder);
 	else
-		status = rlock__fail(link, RLOCK_BUSY, "%s %s", how, holder);
-	rlock__fail_name(link, stand->name_index);
+		status = rlock__fail(connection, RLOCK_BUSY, "%s %s", how, holder);
+	rlock__fail_name(connection, stand->name_index);
 	return status;
 }
 
@@ -357,7 +362,7 @@ static bool is_contended(const struct rlock__waiter *waiter)
 {
 	bool is_granted = false;
 
-	for (size_t i = 0; i < waiter->conn->link_count; i++)
+	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		is_granted =
 			is_granted || (waiter->stands[i].is_granted && !waiter->stands[i].is_young);
 	return is_granted && waiter->tries_contended < CONTENDED_TRIES_MAX;
@@ -421,30 +426,30 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 	if (status == RLOCK_OK && request->owner == NULL)
 		status = rlock_owner_new((unsigned long)getpid(), waiter->owner);
 	if (status != RLOCK_OK)
-		return rlock__fail(conn->links[0], status, "cannot get random bytes: %s",
+		return rlock__fail(conn->connections[0], status, "cannot get random bytes: %s",
 				   strerror(errno));
 	if (request->owner != NULL) {
-		status = rlock__check_owner(conn->links[0], request->owner);
+		status = rlock__check_owner(conn->connections[0], request->owner);
 		if (status != RLOCK_OK)
 			return status;
 		memcpy(waiter->owner, request->owner, strlen(request->owner) + 1);
 	}
 	for (size_t i = 0; i < request->inherited_count; i++) {
-		status = rlock__check_owner(conn->links[0], request->inherited[i]);
+		status = rlock__check_owner(conn->connections[0], request->inherited[i]);
 		if (status != RLOCK_OK)
 			return status;
 	}
 	status = rlock_hold_new(request->kind, request->names, request->name_count, id, 0, 0,
 				&waiter->hold);
 	if (status == RLOCK_EINVAL)
-		return rlock__fail(conn->links[0], RLOCK_EUNSUPPORTED,
+		return rlock__fail(conn->connections[0], RLOCK_EUNSUPPORTED,
 				   "this version has no %s locks, or no name was given",
 				   rlock_kind_name(request->kind));
 	if (status == RLOCK_OK && request->note != NULL)
 		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
-	waiter->stands = calloc(conn->link_count, sizeof(*waiter->stands));
+	waiter->stands = calloc(conn->connection_count, sizeof(*waiter->stands));
 	if (status != RLOCK_OK || waiter->stands == NULL)
-		return rlock__fail(conn->links[0], RLOCK_ENOMEM, "out of memory");
+		return rlock__fail(conn->connections[0], RLOCK_ENOMEM, "out of memory");
 	return RLOCK_OK;
 }
 
@@ -453,8 +458,8 @@ static void waiter_free(struct rlock__waiter *waiter)
 	for (size_t i = 0; i < waiter->channel_count; i++)
 		free(waiter->channels[i].text);
 	free(waiter->channels);
-	for (size_t i = 0; waiter->stands != NULL && i < waiter->conn->link_count; i++)
-		rlock__link_free(waiter->stands[i].subscription);
+	for (size_t i = 0; waiter->stands != NULL && i < waiter->conn->connection_count; i++)
+		rlock__connection_free(waiter->stands[i].subscription);
 	free(waiter->stands);
 	rlock_hold_free(waiter->hold);
 }

@@ -1,6 +1,6 @@
 /*
  * From a URL to a connected, non-blocking socket, in steps that never wait, within a deadline. Who
- * polls between the steps, and what is said over the socket, is link.c's business.
+ * polls between the steps, and what is said over the socket, is connection.c's business.
  */
 #include <errno.h>
 #include <netdb.h>

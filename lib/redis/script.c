@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "net/link.h"
+#include "net/connection.h"
 #include "redis/script.h"
 #include "rlock.h"
 
@@ -122,11 +122,11 @@ static void begin(struct rlock__call *call, const char *verb, const char *script
 	struct rlock__command command;
 
 	if (call->args->is_out_of_memory || call->args->argv == NULL) {
-		call->status = rlock__fail(call->link, RLOCK_ENOMEM, "out of memory");
+		call->status = rlock__fail(call->connection, RLOCK_ENOMEM, "out of memory");
 		return;
 	}
 	command = command_of(call->args, verb, script);
-	rlock__link_begin(call->link, &command, call->deadline_ms);
+	rlock__connection_begin(call->connection, &command, call->deadline_ms);
 }
 
 static void begin_text(struct rlock__call *call)
@@ -135,25 +135,25 @@ static void begin_text(struct rlock__call *call)
 	begin(call, "EVAL", call->script->body);
 }
 
-void rlock__script_begin(struct rlock__call *call, struct rlock__link *link,
+void rlock__script_begin(struct rlock__call *call, struct rlock__connection *connection,
 			 const struct rlock__script *script, struct rlock__args *args,
 			 int64_t deadline_ms)
 {
-	*call = (struct rlock__call){ link, script, args, deadline_ms, false, RLOCK_OK };
-	rlock__trace(link, "asking for %s", script->name);
+	*call = (struct rlock__call){ connection, script, args, deadline_ms, false, RLOCK_OK };
+	rlock__trace(connection, "asking for %s", script->name);
 	begin(call, "EVALSHA", script->sha1);
 }
 
 static void refuse(struct rlock__call *call, struct rlock__outcome *out)
 {
-	out->status = rlock__fail_refused(call->link, out->reply->str, out->reply->len,
+	out->status = rlock__fail_refused(call->connection, out->reply->str, out->reply->len,
 					  call->script->body);
 	freeReplyObject(out->reply);
 	out->reply = NULL;
 	/* This server can't serve us now. Behind the same name there may be another one by the next
 	 * try: a new primary. */
 	if (out->status == RLOCK_ENET) {
-		rlock__link_close(call->link);
+		rlock__connection_close(call->connection);
 		out->was_sent = false;
 	}
 }
@@ -164,12 +164,12 @@ bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out)
 		*out = (struct rlock__outcome){ call->status, false, NULL };
 		return true;
 	}
-	if (!rlock__link_advance(call->link, out))
+	if (!rlock__connection_advance(call->connection, out))
 		return false;
 	if (out->status != RLOCK_OK || out->reply->type != REDIS_REPLY_ERROR)
 		return true;
 	if (!call->has_text && is_unknown_script(out->reply)) {
-		rlock__trace(call->link, "the server does not know %s yet: sending it",
+		rlock__trace(call->connection, "the server does not know %s yet: sending it",
 			     call->script->name);
 		freeReplyObject(out->reply);
 		out->reply = NULL;
@@ -185,43 +185,43 @@ static enum rlock_status finish(struct rlock__call *call, bool *was_sent, redisR
 	struct rlock__outcome outcome;
 
 	while (!rlock__script_advance(call, &outcome))
-		rlock__link_poll(call->link);
+		rlock__connection_poll(call->connection);
 	*was_sent = outcome.was_sent;
 	*reply_out = outcome.reply;
 	return outcome.status;
 }
 
-enum rlock_status rlock__script_run(struct rlock__link *link, const struct rlock__script *script,
-				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
-				    struct redisReply **out)
+enum rlock_status rlock__script_run(struct rlock__connection *connection,
+				    const struct rlock__script *script, struct rlock__args *args,
+				    int64_t deadline_ms, bool *was_sent, struct redisReply **out)
 {
 	struct rlock__call call;
 
-	rlock__script_begin(&call, link, script, args, deadline_ms);
+	rlock__script_begin(&call, connection, script, args, deadline_ms);
 	return finish(&call, was_sent, out);
 }
 
-enum rlock_status rlock__script_run_text(struct rlock__link *link,
+enum rlock_status rlock__script_run_text(struct rlock__connection *connection,
 					 const struct rlock__script *script,
 					 struct rlock__args *args, int64_t deadline_ms,
 					 bool *was_sent, struct redisReply **out)
 {
-	struct rlock__call call = { link, script, args, deadline_ms, true, RLOCK_OK };
+	struct rlock__call call = { connection, script, args, deadline_ms, true, RLOCK_OK };
 
 	begin_text(&call);
 	return finish(&call, was_sent, out);
 }
 
 /* With its text: nobody will be there to send it when the server asks. */
-void rlock__script_last_word(struct rlock__link *link, const struct rlock__script *script,
-			     struct rlock__args *args)
+void rlock__script_last_word(struct rlock__connection *connection,
+			     const struct rlock__script *script, struct rlock__args *args)
 {
 	struct rlock__command command;
 
 	if (args->is_out_of_memory || args->argv == NULL) {
-		rlock__link_close(link);
+		rlock__connection_close(connection);
 		return;
 	}
 	command = command_of(args, "EVAL", script->body);
-	rlock__link_last_word(link, &command);
+	rlock__connection_last_word(connection, &command);
 }

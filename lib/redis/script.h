@@ -44,9 +44,9 @@ void rlock__args_owned(struct rlock__args *args, struct rlock__text text);
 void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
 void rlock__args_number(struct rlock__args *args, int64_t number);
 
-/* A script that is under way on link. */
+/* A script that is under way on connection. */
 struct rlock__call {
-	struct rlock__link *link;
+	struct rlock__connection *connection;
 	const struct rlock__script *script;
 	struct rlock__args *args;
 	int64_t deadline_ms;
@@ -58,24 +58,24 @@ struct rlock__call {
  * EVALSHA, and EVAL where the server does not know the script, in steps as those of a request.
  * Several calls may share their args, which stay until the last of them is over or given up.
  */
-void rlock__script_begin(struct rlock__call *call, struct rlock__link *link,
+void rlock__script_begin(struct rlock__call *call, struct rlock__connection *connection,
 			 const struct rlock__script *script, struct rlock__args *args,
 			 int64_t deadline_ms);
-/* As rlock__link_advance; an error reply has become a status too. */
+/* As rlock__connection_advance; an error reply has become a status too. */
 bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out);
 
 /* Begin, and advance to the end. */
-enum rlock_status rlock__script_run(struct rlock__link *link, const struct rlock__script *script,
-				    struct rlock__args *args, int64_t deadline_ms, bool *was_sent,
-				    struct redisReply **out);
+enum rlock_status rlock__script_run(struct rlock__connection *connection,
+				    const struct rlock__script *script, struct rlock__args *args,
+				    int64_t deadline_ms, bool *was_sent, struct redisReply **out);
 /* The same with the script's text from the start. */
-enum rlock_status rlock__script_run_text(struct rlock__link *link,
+enum rlock_status rlock__script_run_text(struct rlock__connection *connection,
 					 const struct rlock__script *script,
 					 struct rlock__args *args, int64_t deadline_ms,
 					 bool *was_sent, struct redisReply **out);
 /* Send it and close, without waiting for an answer. */
-void rlock__script_last_word(struct rlock__link *link, const struct rlock__script *script,
-			     struct rlock__args *args);
+void rlock__script_last_word(struct rlock__connection *connection,
+			     const struct rlock__script *script, struct rlock__args *args);
 
 extern const struct rlock__script rlock__script_plain_acquire;
 extern const struct rlock__script rlock__script_plain_release;

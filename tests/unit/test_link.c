@@ -1,5 +1,5 @@
 /*
- * link.c, connect.c, lookup.c, script.c: requests that are under way on several connections at a
+ * connection.c, connect.c, lookup.c, script.c: requests that are under way on several connections at a
  * time. The servers are sockets of this test, which says itself what they answer, and when.
  */
 #include <arpa/inet.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "net/link.h"
+#include "net/connection.h"
 #include "redis/script.h"
 #include "rlock.h"
 #include "url/url.h"
@@ -37,7 +37,7 @@ static struct party {
 	char heard[4096];
 	size_t heard_len;
 	char path[108];
-	struct rlock__link *link;
+	struct rlock__connection *connection;
 	struct rlock__call call; /* without a script: a plain command is under way */
 	bool is_under_way;
 	struct rlock__outcome outcome;
@@ -83,7 +83,7 @@ static void set_conn(struct party *party, const char *text, int64_t timeout_ms)
 	opts.connect_timeout_ms = timeout_ms;
 	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
 		(void)printf("# %s\n", why);
-	(void)rlock__link_new(url, &opts, &party->link);
+	(void)rlock__connection_new(url, &opts, &party->connection);
 	rlock_url_free(url);
 }
 
@@ -119,7 +119,7 @@ static void stop_all(void)
 	for (size_t i = 0; i < PARTIES; i++) {
 		struct party *party = &parties[i];
 
-		rlock__link_free(party->link);
+		rlock__connection_free(party->connection);
 		forget_stream(party);
 		if (party->listener >= 0)
 			(void)close(party->listener);
@@ -147,7 +147,7 @@ static void begin(size_t index, const char *verb, int64_t deadline_ms)
 	const struct rlock__command command = { 1, argv, lengths, false };
 
 	(void)snprintf(word, sizeof(word), "%s", verb);
-	rlock__link_begin(parties[index].link, &command, deadline_ms);
+	rlock__connection_begin(parties[index].connection, &command, deadline_ms);
 	/* It was copied. */
 	memset(word, 'x', sizeof(word));
 	parties[index].call.script = NULL;
@@ -162,7 +162,7 @@ static bool advance(struct party *party)
 		freeReplyObject(out->reply);
 	out->reply = NULL;
 	return party->call.script != NULL ? rlock__script_advance(&party->call, out)
-					  : rlock__link_advance(party->link, out);
+					  : rlock__connection_advance(party->connection, out);
 }
 
 static size_t advance_all(void)
@@ -183,13 +183,13 @@ static void drive(size_t left, int64_t for_ms)
 	int64_t until_ms = rlock_now_ms() + for_ms;
 
 	while (advance_all() > left && rlock_now_ms() < until_ms) {
-		struct rlock__link *links[PARTIES];
+		struct rlock__connection *connections[PARTIES];
 		size_t count = 0;
 
 		for (size_t i = 0; i < PARTIES; i++)
-			if (parties[i].link != NULL)
-				links[count++] = parties[i].link;
-		if (rlock__links_poll(links, count, NULL, 0, until_ms) < 0)
+			if (parties[i].connection != NULL)
+				connections[count++] = parties[i].connection;
+		if (rlock__connections_poll(connections, count, NULL, 0, until_ms) < 0)
 			perror("# poll");
 	}
 }
@@ -246,7 +246,7 @@ static bool has_answer(size_t index, const char *text)
 
 static bool has_error(size_t index, const char *text)
 {
-	return strstr(rlock__link_error(parties[index].link), text) != NULL;
+	return strstr(rlock__connection_error(parties[index].connection), text) != NULL;
 }
 
 static bool has_failed(size_t index, enum rlock_status status, const char *text)
@@ -270,7 +270,7 @@ static void check_any_order(void)
 	      "three servers are asked before any of them answers");
 	says(2, "+two\r\n");
 	drive(2, patience_ms);
-	CHECK(has_answer(2, "two") && !rlock__link_is_under_way(parties[2].link),
+	CHECK(has_answer(2, "two") && !rlock__connection_is_under_way(parties[2].connection),
 	      "the one begun last is answered first");
 	says(0, "+ze");
 	says(1, "+one\r\n");
@@ -306,7 +306,8 @@ static void check_deadline(void)
 	      "one that never answers runs into its deadline");
 	CHECK(rlock_now_ms() >= begun_ms + 500 && rlock_now_ms() < begun_ms + patience_ms,
 	      "then, and not at the time-out of the connection");
-	CHECK(rlock__link_is_open(parties[0].link), "its stream is kept for a last word");
+	CHECK(rlock__connection_is_open(parties[0].connection),
+	      "its stream is kept for a last word");
 	begin(0, "AGAIN", INT64_MAX);
 	CHECK(is_called(0), "but another request takes another stream");
 	forget_stream(&parties[0]);
@@ -352,10 +353,11 @@ static void check_last_word(void)
 	start_unix(0, "");
 	begin(0, "SILENT", INT64_MAX);
 	CHECK(hears(0, "SILENT"), "a server is asked");
-	rlock__link_last_word(parties[0].link, &bye);
+	rlock__connection_last_word(parties[0].connection, &bye);
 	parties[0].is_under_way = false;
 	CHECK(rlock_now_ms() < begun_ms + patience_ms, "a last word does not wait for long");
-	CHECK(!rlock__link_is_under_way(parties[0].link) && !rlock__link_is_open(parties[0].link),
+	CHECK(!rlock__connection_is_under_way(parties[0].connection) &&
+		      !rlock__connection_is_open(parties[0].connection),
 	      "behind it nothing is under way");
 	CHECK(hears(0, "BYE"), "a last word goes out behind a request that is under way");
 	stop_all();
@@ -372,20 +374,21 @@ static void check_give_up(void)
 	if (pipe2(ends, O_CLOEXEC) != 0 || write(ends[1], "x", 1) != 1)
 		perror("# pipe");
 	cancel.fd = ends[0];
-	CHECK_NUMBER(rlock__links_poll(&parties[0].link, 1, &cancel, 1, INT64_MAX), 1,
+	CHECK_NUMBER(rlock__connections_poll(&parties[0].connection, 1, &cancel, 1, INT64_MAX), 1,
 		     "a poll ends when something else is ready");
 	CHECK(cancel.revents != 0 && !advance(&parties[0]), "which leaves the request under way");
-	rlock__link_set_cancel(parties[0].link, ends[0]);
-	rlock__link_poll(parties[0].link);
+	rlock__connection_set_cancel(parties[0].connection, ends[0]);
+	rlock__connection_poll(parties[0].connection);
 	CHECK(advance(&parties[0]) && parties[0].outcome.status == RLOCK_CANCELLED,
 	      "a wait for this one alone is cancelled");
 	parties[0].is_under_way = false;
-	CHECK(rlock__link_is_open(parties[0].link), "its stream is kept for a last word");
+	CHECK(rlock__connection_is_open(parties[0].connection),
+	      "its stream is kept for a last word");
 	begin(0, "MORE", INT64_MAX);
 	CHECK(is_called(0), "another request connects anew");
-	rlock__link_give_up(parties[0].link);
+	rlock__connection_give_up(parties[0].connection);
 	parties[0].is_under_way = false;
-	CHECK(!rlock__link_is_under_way(parties[0].link), "a request can be given up");
+	CHECK(!rlock__connection_is_under_way(parties[0].connection), "a request can be given up");
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 	stop_all();
@@ -401,8 +404,8 @@ static void check_login(void)
 	start_unix(1, "?db=7");
 	start_unix(2, "?db=8");
 	begin(0, "EAGER", INT64_MAX);
-	rlock__link_begin(parties[1].link, &picky, INT64_MAX);
-	rlock__link_begin(parties[2].link, &picky, INT64_MAX);
+	rlock__connection_begin(parties[1].connection, &picky, INT64_MAX);
+	rlock__connection_begin(parties[2].connection, &picky, INT64_MAX);
 	parties[1].is_under_way = parties[2].is_under_way = true;
 	CHECK(hears(0, "EAGER") && strstr(parties[0].heard, "secret") != NULL,
 	      "the login goes out with the first command");
@@ -419,7 +422,8 @@ static void check_login(void)
 		      parties[0].outcome.reply->type == REDIS_REPLY_STATUS,
 	      "a login that was refused leaves the reply to what was done all the same");
 	CHECK(has_failed(2, RLOCK_EUNSUPPORTED, "no such database") &&
-		      !parties[2].outcome.was_sent && !rlock__link_is_open(parties[2].link),
+		      !parties[2].outcome.was_sent &&
+		      !rlock__connection_is_open(parties[2].connection),
 	      "without an accepted login nothing is sent");
 	stop_all();
 }
@@ -454,7 +458,8 @@ static void check_scripts(void)
 	rlock__args_text(&args, "word", 4);
 	for (size_t i = 0; i < PARTIES; i++) {
 		start_unix(i, "");
-		rlock__script_begin(&parties[i].call, parties[i].link, &script, &args, INT64_MAX);
+		rlock__script_begin(&parties[i].call, parties[i].connection, &script, &args,
+				    INT64_MAX);
 		parties[i].is_under_way = true;
 	}
 	CHECK(hears(0, "EVALSHA") && hears(1, "EVALSHA") && hears(2, "EVALSHA"),
@@ -471,7 +476,7 @@ static void check_scripts(void)
 	drive(0, patience_ms);
 	CHECK(has_answer(1, "learnt"), "the text is answered as well");
 	rlock__args_free(&args);
-	rlock__script_begin(&parties[0].call, parties[0].link, &script, &args, INT64_MAX);
+	rlock__script_begin(&parties[0].call, parties[0].connection, &script, &args, INT64_MAX);
 	parties[0].is_under_way = true;
 	drive(0, patience_ms);
 	CHECK(has_failed(0, RLOCK_ENOMEM, "out of memory"), "without arguments nothing begins");
@@ -485,22 +490,25 @@ static void check_subscriptions(void)
 
 	for (size_t i = 0; i < 2; i++) {
 		start_unix(i, "");
-		rlock__link_subscribe_begin(parties[i].link, channels, 2, INT64_MAX);
+		rlock__connection_subscribe_begin(parties[i].connection, channels, 2, INT64_MAX);
 		parties[i].is_under_way = true;
 	}
 	CHECK(hears(0, "views") && hears(1, "views"), "two servers are subscribed to");
 	says(1, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
 	says(0, "-NOPERM no permissions to access the channel\r\n");
 	drive(1, patience_ms);
-	CHECK(has_failed(0, RLOCK_EACL, "channel") && !rlock__link_is_open(parties[0].link),
+	CHECK(has_failed(0, RLOCK_EACL, "channel") &&
+		      !rlock__connection_is_open(parties[0].connection),
 	      "one that refuses is closed");
 	CHECK(parties[1].is_under_way, "one channel of two is not enough");
 	says(1, "*3\r\n$9\r\nsubscribe\r\n$5\r\nviews\r\n:2\r\n");
 	drive(0, patience_ms);
-	CHECK(parties[1].outcome.status == RLOCK_OK && rlock__link_is_open(parties[1].link),
+	CHECK(parties[1].outcome.status == RLOCK_OK &&
+		      rlock__connection_is_open(parties[1].connection),
 	      "when all are acknowledged it is over");
 	says(1, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n");
-	CHECK(rlock__link_drain(parties[1].link, &messages) == RLOCK_OK && messages == 1,
+	CHECK(rlock__connection_drain(parties[1].connection, &messages) == RLOCK_OK &&
+		      messages == 1,
 	      "messages come then");
 	stop_all();
 }
@@ -546,7 +554,7 @@ static void check_excess(const char *what, const char *answer, const char *rest,
 		drive(0, 5);
 	}
 	CHECK(has_failed(0, RLOCK_ENET, why), "%s is refused", what);
-	CHECK(!rlock__link_is_open(parties[0].link), "and its stream closed");
+	CHECK(!rlock__connection_is_open(parties[0].connection), "and its stream closed");
 	stop_all();
 }
 
@@ -579,12 +587,12 @@ static void check_endless_talk(void)
 	int64_t begun_ms = rlock_now_ms();
 
 	start_unix(0, "");
-	rlock__link_subscribe_begin(parties[0].link, &channel, 1, begun_ms + 300);
+	rlock__connection_subscribe_begin(parties[0].connection, &channel, 1, begun_ms + 300);
 	parties[0].is_under_way = true;
 	CHECK(hears(0, "news"), "a server is subscribed to");
 	while (advance_all() > 0 && rlock_now_ms() < begun_ms + patience_ms) {
 		says(0, "+still here\r\n");
-		(void)rlock__links_poll(&parties[0].link, 1, NULL, 0, INT64_MAX);
+		(void)rlock__connections_poll(&parties[0].connection, 1, NULL, 0, INT64_MAX);
 	}
 	CHECK(has_failed(0, RLOCK_ENET, "in time"),
 	      "one that says other things all the time runs into the deadline");
@@ -619,7 +627,7 @@ static void check_last_word_to_a_talker(void)
 	CHECK(hears(0, "ASK"), "a server is asked");
 	begun_ms = rlock_now_ms();
 	talker = talk_on(0);
-	rlock__link_last_word(parties[0].link, &bye);
+	rlock__connection_last_word(parties[0].connection, &bye);
 	parties[0].is_under_way = false;
 	CHECK(rlock_now_ms() < begun_ms + patience_ms,
 	      "a last word does not wait for one who talks on");
@@ -709,9 +717,10 @@ static void check_disown(void)
 		bool is_free = true;
 
 		for (size_t i = 0; i < PARTIES; i++) {
-			rlock__link_disown(parties[i].link);
-			is_free = is_free && !rlock__link_is_under_way(parties[i].link) &&
-				  !rlock__link_is_open(parties[i].link);
+			rlock__connection_disown(parties[i].connection);
+			is_free = is_free &&
+				  !rlock__connection_is_under_way(parties[i].connection) &&
+				  !rlock__connection_is_open(parties[i].connection);
 		}
 		_exit(is_free ? 0 : 1);
 	}
