@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "ask.h"
+#include "base/error.h"
 #include "conn.h"
 #include "net/connection.h"
+#include "net/request.h"
 #include "redis/script.h"
 #include "rlock.h"
 
@@ -32,7 +34,7 @@ enum rlock_status rlock__inquiry_init(struct rlock__inquiry *inquiry, struct rlo
 	if (inquiry->answers != NULL)
 		return RLOCK_OK;
 	conn->decisive = 0;
-	return rlock__fail(conn->connections[0], RLOCK_ENOMEM, "out of memory");
+	return rlock__fail_memory(rlock__connection_error(conn->connections[0]));
 }
 
 static void answer_clear(struct rlock__answer *answer)
@@ -115,7 +117,7 @@ static void give_up(struct rlock__inquiry *inquiry)
 
 		if (!is_open(answer))
 			continue;
-		rlock__connection_give_up(inquiry->conn->connections[i]);
+		rlock__request_abandon(inquiry->conn->connections[i]);
 		answer->is_over = true;
 		answer->status = RLOCK_CANCELLED;
 		answer->outcome = (struct rlock__outcome){ RLOCK_CANCELLED, true, NULL };
@@ -131,7 +133,7 @@ static int poll_open(const struct rlock__inquiry *inquiry, struct pollfd *cancel
 	for (size_t i = 0; i < inquiry->conn->connection_count; i++)
 		if (is_open(&inquiry->answers[i]))
 			open[count++] = inquiry->conn->connections[i];
-	return rlock__connections_poll(open, count, cancel, 1, until_ms);
+	return rlock__request_poll_all(open, count, cancel, 1, until_ms);
 }
 
 static enum rlock_status end_await(struct rlock__inquiry *inquiry, enum rlock_status status,
@@ -139,7 +141,8 @@ static enum rlock_status end_await(struct rlock__inquiry *inquiry, enum rlock_st
 {
 	give_up(inquiry);
 	inquiry->conn->decisive = 0;
-	return rlock__fail(inquiry->conn->connections[0], status, "%s", text);
+	return rlock__fail(rlock__connection_error(inquiry->conn->connections[0]), status, "%s",
+			   text);
 }
 
 enum rlock_status rlock__inquiry_await(struct rlock__inquiry *inquiry, size_t enough,
@@ -187,17 +190,17 @@ static void add_count(const struct rlock__inquiry *inquiry)
 {
 	const struct rlock_conn *conn = inquiry->conn;
 	struct rlock__connection *connection = conn->connections[conn->decisive];
-	size_t name = rlock__connection_error_name(connection);
+	size_t name = rlock__connection_error(connection)->name_index;
 	char text[RLOCK_ERROR_MAX];
 
 	if (conn->connection_count == 1)
 		return;
-	(void)snprintf(text, sizeof(text), "%s", rlock__connection_error(connection));
-	(void)rlock__fail(connection, RLOCK_ENET,
+	(void)snprintf(text, sizeof(text), "%s", rlock__connection_error(connection)->text);
+	(void)rlock__fail(rlock__connection_error(connection), RLOCK_ENET,
 			  "%zu of %zu servers could be asked, %zu must agree: %s",
 			  conn->connection_count - rlock__inquiry_count(inquiry, RLOCK_ENET),
 			  conn->connection_count, conn->quorum, text);
-	rlock__fail_name(connection, name);
+	rlock__connection_error(connection)->name_index = name;
 }
 
 enum rlock_status rlock__inquiry_verdict(struct rlock__inquiry *inquiry, enum rlock_status refusal)
@@ -219,7 +222,8 @@ enum rlock_status rlock__inquiry_verdict(struct rlock__inquiry *inquiry, enum rl
 		    rlock__inquiry_decide_by(inquiry, refusal))
 			return refusal;
 		conn->decisive = 0;
-		(void)rlock__fail(conn->connections[0], RLOCK_ENET, "no answer in time");
+		(void)rlock__fail(rlock__connection_error(conn->connections[0]), RLOCK_ENET,
+				  "no answer in time");
 	}
 	add_count(inquiry);
 	return RLOCK_ENET;

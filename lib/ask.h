@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/connection.h"
+#include "net/request.h"
 #include "redis/script.h"
 #include "rlock.h"
 

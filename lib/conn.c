@@ -4,8 +4,10 @@
  */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "conn.h"
 #include "net/connection.h"
+#include "net/request.h"
 #include "rlock.h"
 #include "url/url.h"
 
@@ -40,7 +42,7 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 		conn->connection_count++;
 	}
 	if (status == RLOCK_OK && (conn->quorum <= url_count / 2 || conn->quorum > url_count))
-		status = rlock__fail(conn->connections[0], RLOCK_EINVAL,
+		status = rlock__fail(rlock__connection_error(conn->connections[0]), RLOCK_EINVAL,
 				     "a quorum is more than half of the servers");
 	*out = conn;
 	return status;
@@ -58,12 +60,12 @@ void rlock_conn_free(struct rlock_conn *conn)
 
 const char *rlock_conn_error(const struct rlock_conn *conn)
 {
-	return rlock__connection_error(conn->connections[conn->decisive]);
+	return rlock__connection_error(conn->connections[conn->decisive])->text;
 }
 
 size_t rlock_conn_error_name(const struct rlock_conn *conn)
 {
-	return rlock__connection_error_name(conn->connections[conn->decisive]);
+	return rlock__connection_error(conn->connections[conn->decisive])->name_index;
 }
 
 void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd)
@@ -82,7 +84,7 @@ void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *c
 void rlock_conn_disown(struct rlock_conn *conn)
 {
 	for (size_t i = 0; i < conn->connection_count; i++)
-		rlock__connection_disown(conn->connections[i]);
+		rlock__connection_after_fork_child(conn->connections[i]);
 }
 
 enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
@@ -91,7 +93,7 @@ enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 
 	for (size_t i = 0; i < conn->connection_count && status == RLOCK_OK; i++) {
 		conn->decisive = i;
-		status = rlock__connection_ping(conn->connections[i]);
+		status = rlock__request_ping(conn->connections[i]);
 	}
 	return status;
 }

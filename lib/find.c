@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "ask.h"
+#include "base/error.h"
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "net/server_error.h"
 #include "owner.h"
 #include "redis/keys.h"
 #include "redis/script.h"
@@ -80,7 +82,8 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 	int64_t ttl_ms;
 
 	if (reply->type == REDIS_REPLY_NIL)
-		return rlock__fail(connection, RLOCK_NOT_HELD, "not held by '%s'", search->owner);
+		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
+				   "not held by '%s'", search->owner);
 	if (rlock__are_integers(reply, 1) && reply->elements == 2 &&
 	    reply->element[0]->integer == FIND_OTHER_KIND)
 		return rlock__fail_kind(connection, reply->element[1], 0);
@@ -91,7 +94,9 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 		status = rlock_hold_new(kind, search->name, 1, reply->element[0]->str,
 					search->sent_ms - rlock__drift_ms(search->conn, ttl_ms),
 					ttl_ms, &search->found);
-	return status == RLOCK_OK ? status : rlock__fail(connection, status, "out of memory");
+	if (status != RLOCK_OK)
+		(void)rlock__fail(rlock__connection_error(connection), status, "out of memory");
+	return status;
 }
 
 enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
@@ -156,7 +161,8 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 	if (!rlock__are_integers(reply, 1))
 		return rlock__fail_reply(connection, &rlock__script_break);
 	if (reply->element[0]->integer == BREAK_FREE)
-		return rlock__fail(connection, RLOCK_NOT_HELD, "nobody holds it");
+		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
+				   "nobody holds it");
 	if (reply->elements < 2 || reply->element[1]->type != REDIS_REPLY_STRING)
 		return rlock__fail_reply(connection, &rlock__script_break);
 	detail = reply->element[1];
@@ -173,11 +179,13 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 		if (reply->elements != 4 || reply->element[3]->type != REDIS_REPLY_ERROR)
 			return rlock__fail_reply(connection, &rlock__script_break);
 		breaking->is_untold = true;
-		(void)rlock__fail_refused(connection, reply->element[3]->str,
-					  reply->element[3]->len, rlock__script_break.body);
+		(void)rlock__server_error(rlock__connection_error(connection),
+					  reply->element[3]->str, reply->element[3]->len,
+					  rlock__script_break.body);
 		return RLOCK_OK;
 	case BREAK_OTHER_HOLDER:
-		return rlock__fail(connection, RLOCK_BUSY, "held by %s", breaking->was_out);
+		return rlock__fail(rlock__connection_error(connection), RLOCK_BUSY, "held by %s",
+				   breaking->was_out);
 	default:
 		return rlock__fail_reply(connection, &rlock__script_break);
 	}

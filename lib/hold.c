@@ -9,6 +9,7 @@
 
 #include "ask.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
@@ -137,8 +138,8 @@ bool rlock__read_index(const struct rlock_hold *hold, const struct redisReply *e
 enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
 				    const struct rlock__script *script)
 {
-	return rlock__fail(connection, RLOCK_ESERVER, "unexpected answer of the server to %s",
-			   script->name);
+	return rlock__fail(rlock__connection_error(connection), RLOCK_ESERVER,
+			   "unexpected answer of the server to %s", script->name);
 }
 
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)
@@ -155,8 +156,8 @@ enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64
 	if (*pause_ms > PAUSE_MAX_MS)
 		*pause_ms = PAUSE_MAX_MS;
 	if (rlock_poll(&cancel, 1, until_ms) < 0)
-		return rlock__fail(conn->connections[conn->decisive], RLOCK_ESYS, "cannot wait: %s",
-				   strerror(errno));
+		return rlock__fail(rlock__connection_error(conn->connections[conn->decisive]),
+				   RLOCK_ESYS, "cannot wait: %s", strerror(errno));
 	return cancel.revents != 0 ? RLOCK_CANCELLED : RLOCK_OK;
 }
 
@@ -175,13 +176,13 @@ enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
 	char shown[TYPE_SHOWN_MAX];
 
 	if (type != NULL)
-		(void)rlock__fail(connection, RLOCK_NOT_HELD,
+		(void)rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
 				  "its key was overwritten with another type (%s)",
 				  show_type(type, shown));
 	else
-		(void)rlock__fail(connection, RLOCK_NOT_HELD,
+		(void)rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
 				  "the server does not know this hold any more");
-	rlock__fail_name(connection, name_index);
+	rlock__connection_error(connection)->name_index = name_index;
 	return RLOCK_NOT_HELD;
 }
 
@@ -190,9 +191,9 @@ enum rlock_status rlock__fail_kind(struct rlock__connection *connection,
 {
 	char shown[TYPE_SHOWN_MAX];
 
-	(void)rlock__fail(connection, RLOCK_EKIND, "not a lock of this kind: the key holds a %s",
-			  show_type(type, shown));
-	rlock__fail_name(connection, name_index);
+	(void)rlock__fail(rlock__connection_error(connection), RLOCK_EKIND,
+			  "not a lock of this kind: the key holds a %s", show_type(type, shown));
+	rlock__connection_error(connection)->name_index = name_index;
 	return RLOCK_EKIND;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/error.h"
 #include "net/connection.h"
 #include "owner.h"
 #include "rlock.h"
@@ -105,6 +106,6 @@ enum rlock_status rlock__check_owner(struct rlock__connection *connection, const
 
 	if (rlock_owner_check(owner, &why) == RLOCK_OK)
 		return RLOCK_OK;
-	return rlock__fail(connection, RLOCK_EINVAL, "owner '%s': %s",
+	return rlock__fail(rlock__connection_error(connection), RLOCK_EINVAL, "owner '%s': %s",
 			   rlock_escape(owner, strlen(owner), shown, sizeof(shown)), why);
 }

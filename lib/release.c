@@ -8,9 +8,11 @@
 
 #include "ask.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "net/server_error.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "release.h"
@@ -75,9 +77,9 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 
 		if (result->type == REDIS_REPLY_ERROR) {
 			delivery->is_untold[index] = true;
-			(void)rlock__fail_refused(connection, result->str, result->len,
-						  delivery->script->body);
-			rlock__fail_name(connection, i);
+			(void)rlock__server_error(rlock__connection_error(connection), result->str,
+						  result->len, delivery->script->body);
+			rlock__connection_error(connection)->name_index = i;
 			continue;
 		}
 		if (result->type == REDIS_REPLY_STRING)

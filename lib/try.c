@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "conn.h"
 #include "hold.h"
@@ -216,12 +217,12 @@ static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 	char shown[COUNTER_SHOWN_MAX];
 
 	if (key.text == NULL)
-		return rlock__fail(connection, RLOCK_ENOMEM, "out of memory");
-	(void)rlock__fail(connection, RLOCK_EKIND,
+		return rlock__fail_memory(rlock__connection_error(connection));
+	(void)rlock__fail(rlock__connection_error(connection), RLOCK_EKIND,
 			  "the fencing counter %s holds no integer, or no token is left: set it to "
 			  "the last token issued",
 			  rlock_escape(key.text, key.len, shown, sizeof(shown)));
-	rlock__fail_name(connection, name_index);
+	rlock__connection_error(connection)->name_index = name_index;
 	free(key.text);
 	return RLOCK_EKIND;
 }
@@ -242,10 +243,10 @@ static enum rlock_status read_answer(void *ctx, size_t index, redisReply *reply)
 		return read_busy(waiter, index, reply, name_index);
 	case ACQUIRE_NEVER:
 		(void)rlock__fail(
-			connection, RLOCK_ENEVER,
+			rlock__connection_error(connection), RLOCK_ENEVER,
 			"it is held for reading by its owner, who would wait for himself: "
 			"give the read lock back first");
-		rlock__fail_name(connection, name_index);
+		rlock__connection_error(connection)->name_index = name_index;
 		return RLOCK_ENEVER;
 	case ACQUIRE_OTHER_KIND:
 		if (reply->elements == 3)
@@ -276,14 +277,14 @@ static void undo_stray(struct rlock__waiter *waiter, size_t index, const redisRe
 	bool was_sent;
 
 	if (is_acquired(reply) || waiter->hold->row->leave != NULL) {
-		memcpy(error, rlock__connection_error(connection), sizeof(error));
+		memcpy(error, rlock__connection_error(connection)->text, sizeof(error));
 		script = leave_args(waiter, &args);
 		(void)rlock__script_run_text(connection, script, &args, rlock_now_ms() + UNDO_MS,
 					     &was_sent, &undone);
 		if (undone != NULL)
 			freeReplyObject(undone);
 		rlock__args_free(&args);
-		(void)rlock__fail(connection, status, "%s", error);
+		(void)rlock__fail(rlock__connection_error(connection), status, "%s", error);
 	}
 	rlock__connection_close(connection);
 }
@@ -365,18 +366,18 @@ static void leave_anew(const struct rlock__waiter *waiter, struct rlock__connect
 {
 	char error[RLOCK_ERROR_MAX];
 	redisReply *reply = NULL;
-	size_t name = rlock__connection_error_name(connection);
+	size_t name = rlock__connection_error(connection)->name_index;
 	bool was_sent;
 
-	memcpy(error, rlock__connection_error(connection), sizeof(error));
+	memcpy(error, rlock__connection_error(connection)->text, sizeof(error));
 	rlock__connection_set_cancel(connection, -1);
 	(void)rlock__script_run_text(connection, script, args, rlock_now_ms() + LEAVE_MS, &was_sent,
 				     &reply);
 	rlock__connection_set_cancel(connection, waiter->conn->cancel_fd);
 	if (reply != NULL)
 		freeReplyObject(reply);
-	(void)rlock__fail(connection, RLOCK_ENET, "%s", error);
-	rlock__fail_name(connection, name);
+	(void)rlock__fail(rlock__connection_error(connection), RLOCK_ENET, "%s", error);
+	rlock__connection_error(connection)->name_index = name;
 }
 
 static void last_word(struct rlock__waiter *waiter, size_t index)

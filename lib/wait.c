@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "net/subscription.h"
 #include "owner.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
@@ -59,7 +61,7 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 			continue;
 		(void)rlock_release(conn, waiter->hold, rlock_now_ms() + UNDO_MS);
 		return rlock__fail(
-			conn->connections[conn->decisive], RLOCK_ENET,
+			rlock__connection_error(conn->connections[conn->decisive]), RLOCK_ENET,
 			"%s answers too slowly for this lease",
 			rlock_url_server(rlock__connection_url(conn->connections[conn->decisive])));
 	}
@@ -132,15 +134,15 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	if (stand->subscription == NULL)
 		status = rlock__connection_twin(connection, &stand->subscription);
 	if (status == RLOCK_OK)
-		status = rlock__connection_subscribe(stand->subscription, waiter->channels,
-						     waiter->channel_count,
-						     rlock__try_deadline(waiter, rlock_now_ms()));
+		status = rlock__subscription_open(stand->subscription, waiter->channels,
+						  waiter->channel_count,
+						  rlock__try_deadline(waiter, rlock_now_ms()));
 	if (status >= 0)
 		return status;
 	waiter->conn->decisive = index;
-	return rlock__fail(connection, status, "%s",
+	return rlock__fail(rlock__connection_error(connection), status, "%s",
 			   stand->subscription != NULL
-				   ? rlock__connection_error(stand->subscription)
+				   ? rlock__connection_error(stand->subscription)->text
 				   : "out of memory");
 }
 
@@ -152,8 +154,8 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 
 	*is_new_out = false;
 	if (!make_channels(waiter))
-		return rlock__fail(waiter->conn->connections[waiter->conn->decisive], RLOCK_ENOMEM,
-				   "out of memory");
+		return rlock__fail_memory(
+			rlock__connection_error(waiter->conn->connections[waiter->conn->decisive]));
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		struct rlock__stand *stand = &waiter->stands[i];
 
@@ -236,13 +238,14 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 
 		if (fds[i].revents == 0)
 			continue;
-		status = rlock__connection_drain(waiter->stands[i].subscription, &messages);
+		status = rlock__subscription_drain(waiter->stands[i].subscription, &messages);
 		*messages_out += messages;
 		if (status == RLOCK_OK)
 			continue;
 		waiter->conn->decisive = i;
-		return rlock__fail(waiter->conn->connections[i], status, "%s",
-				   rlock__connection_error(waiter->stands[i].subscription));
+		return rlock__fail(rlock__connection_error(waiter->conn->connections[i]), status,
+				   "%s",
+				   rlock__connection_error(waiter->stands[i].subscription)->text);
 	}
 	return RLOCK_OK;
 }
@@ -269,15 +272,15 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 		size_t messages = 0;
 
 		if (rlock_poll(fds, count + 1, rlock__sooner(end_ms, waiter->progress_at_ms)) < 0)
-			return rlock__fail(connection, RLOCK_ESYS, "cannot wait: %s",
-					   strerror(errno));
+			return rlock__fail(rlock__connection_error(connection), RLOCK_ESYS,
+					   "cannot wait: %s", strerror(errno));
 		if (fds[count].revents != 0)
 			return RLOCK_CANCELLED;
 		status = drain(waiter, fds, &messages);
 		if (status != RLOCK_OK)
 			return status;
 		if (messages > 0) {
-			rlock__trace(connection, "woken");
+			rlock__trace(rlock__connection_error(connection), "woken");
 			return RLOCK_OK;
 		}
 		if (rlock_now_ms() >= waiter->progress_at_ms)
@@ -345,15 +348,17 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	(void)rlock_escape(stand->holder, stand->holder_len, holder, sizeof(holder));
 	(void)rlock_escape(stand->note, stand->note_len, note, sizeof(note));
 	if (stand->is_young)
-		status = rlock__fail(connection, RLOCK_BUSY,
+		status = rlock__fail(rlock__connection_error(connection), RLOCK_BUSY,
 				     "%s was started less than a lease ago, and may have forgotten "
 				     "who holds it",
 				     rlock_url_server(rlock__connection_url(connection)));
 	else if (note[0] != '\0')
-		status = rlock__fail(connection, RLOCK_BUSY, "%s %s (%s)", how, note, holder);
+		status = rlock__fail(rlock__connection_error(connection), RLOCK_BUSY, "%s %s (%s)",
+				     how, note, holder);
 	else
-		status = rlock__fail(connection, RLOCK_BUSY, "%s %s", how, holder);
-	rlock__fail_name(connection, stand->name_index);
+		status = rlock__fail(rlock__connection_error(connection), RLOCK_BUSY, "%s %s", how,
+				     holder);
+	rlock__connection_error(connection)->name_index = stand->name_index;
 	return status;
 }
 
@@ -426,8 +431,8 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 	if (status == RLOCK_OK && request->owner == NULL)
 		status = rlock_owner_new((unsigned long)getpid(), waiter->owner);
 	if (status != RLOCK_OK)
-		return rlock__fail(conn->connections[0], status, "cannot get random bytes: %s",
-				   strerror(errno));
+		return rlock__fail(rlock__connection_error(conn->connections[0]), status,
+				   "cannot get random bytes: %s", strerror(errno));
 	if (request->owner != NULL) {
 		status = rlock__check_owner(conn->connections[0], request->owner);
 		if (status != RLOCK_OK)
@@ -442,14 +447,15 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 	status = rlock_hold_new(request->kind, request->names, request->name_count, id, 0, 0,
 				&waiter->hold);
 	if (status == RLOCK_EINVAL)
-		return rlock__fail(conn->connections[0], RLOCK_EUNSUPPORTED,
+		return rlock__fail(rlock__connection_error(conn->connections[0]),
+				   RLOCK_EUNSUPPORTED,
 				   "this version has no %s locks, or no name was given",
 				   rlock_kind_name(request->kind));
 	if (status == RLOCK_OK && request->note != NULL)
 		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
 	waiter->stands = calloc(conn->connection_count, sizeof(*waiter->stands));
 	if (status != RLOCK_OK || waiter->stands == NULL)
-		return rlock__fail(conn->connections[0], RLOCK_ENOMEM, "out of memory");
+		return rlock__fail_memory(rlock__connection_error(conn->connections[0]));
 	return RLOCK_OK;
 }
 

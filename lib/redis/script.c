@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "net/connection.h"
+#include "net/request.h"
+#include "net/server_error.h"
 #include "redis/script.h"
 #include "rlock.h"
 
@@ -122,11 +125,11 @@ static void begin(struct rlock__call *call, const char *verb, const char *script
 	struct rlock__command command;
 
 	if (call->args->is_out_of_memory || call->args->argv == NULL) {
-		call->status = rlock__fail(call->connection, RLOCK_ENOMEM, "out of memory");
+		call->status = rlock__fail_memory(rlock__connection_error(call->connection));
 		return;
 	}
 	command = command_of(call->args, verb, script);
-	rlock__connection_begin(call->connection, &command, call->deadline_ms);
+	rlock__request_begin(call->connection, &command, call->deadline_ms);
 }
 
 static void begin_text(struct rlock__call *call)
@@ -140,14 +143,14 @@ void rlock__script_begin(struct rlock__call *call, struct rlock__connection *con
 			 int64_t deadline_ms)
 {
 	*call = (struct rlock__call){ connection, script, args, deadline_ms, false, RLOCK_OK };
-	rlock__trace(connection, "asking for %s", script->name);
+	rlock__trace(rlock__connection_error(connection), "asking for %s", script->name);
 	begin(call, "EVALSHA", script->sha1);
 }
 
 static void refuse(struct rlock__call *call, struct rlock__outcome *out)
 {
-	out->status = rlock__fail_refused(call->connection, out->reply->str, out->reply->len,
-					  call->script->body);
+	out->status = rlock__server_error(rlock__connection_error(call->connection),
+					  out->reply->str, out->reply->len, call->script->body);
 	freeReplyObject(out->reply);
 	out->reply = NULL;
 	/* This server can't serve us now. Behind the same name there may be another one by the next
@@ -164,13 +167,13 @@ bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out)
 		*out = (struct rlock__outcome){ call->status, false, NULL };
 		return true;
 	}
-	if (!rlock__connection_advance(call->connection, out))
+	if (!rlock__request_advance(call->connection, out))
 		return false;
 	if (out->status != RLOCK_OK || out->reply->type != REDIS_REPLY_ERROR)
 		return true;
 	if (!call->has_text && is_unknown_script(out->reply)) {
-		rlock__trace(call->connection, "the server does not know %s yet: sending it",
-			     call->script->name);
+		rlock__trace(rlock__connection_error(call->connection),
+			     "the server does not know %s yet: sending it", call->script->name);
 		freeReplyObject(out->reply);
 		out->reply = NULL;
 		begin_text(call);
@@ -185,7 +188,7 @@ static enum rlock_status finish(struct rlock__call *call, bool *was_sent, redisR
 	struct rlock__outcome outcome;
 
 	while (!rlock__script_advance(call, &outcome))
-		rlock__connection_poll(call->connection);
+		rlock__request_poll(call->connection);
 	*was_sent = outcome.was_sent;
 	*reply_out = outcome.reply;
 	return outcome.status;
@@ -223,5 +226,5 @@ void rlock__script_last_word(struct rlock__connection *connection,
 		return;
 	}
 	command = command_of(args, "EVAL", script->body);
-	rlock__connection_last_word(connection, &command);
+	rlock__request_fire_and_forget(connection, &command);
 }

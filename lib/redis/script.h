@@ -61,7 +61,7 @@ struct rlock__call {
 void rlock__script_begin(struct rlock__call *call, struct rlock__connection *connection,
 			 const struct rlock__script *script, struct rlock__args *args,
 			 int64_t deadline_ms);
-/* As rlock__connection_advance; an error reply has become a status too. */
+/* As rlock__request_advance; an error reply has become a status too. */
 bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out);
 
 /* Begin, and advance to the end. */

@@ -1,6 +1,6 @@
 /*
- * connection.c, connect.c, lookup.c, script.c: requests that are under way on several connections at a
- * time. The servers are sockets of this test, which says itself what they answer, and when.
+ * request.c, with connection.c, login.c, subscription.c, connect.c, lookup.c and script.c: requests that are under way
+ * on several connections at a time. The servers are sockets of this test, which says itself what they answer, and when.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -15,8 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "net/connection.h"
+#include "net/request.h"
+#include "net/subscription.h"
 #include "redis/script.h"
 #include "rlock.h"
 #include "url/url.h"
@@ -147,7 +150,7 @@ static void begin(size_t index, const char *verb, int64_t deadline_ms)
 	const struct rlock__command command = { 1, argv, lengths, false };
 
 	(void)snprintf(word, sizeof(word), "%s", verb);
-	rlock__connection_begin(parties[index].connection, &command, deadline_ms);
+	rlock__request_begin(parties[index].connection, &command, deadline_ms);
 	/* It was copied. */
 	memset(word, 'x', sizeof(word));
 	parties[index].call.script = NULL;
@@ -162,7 +165,7 @@ static bool advance(struct party *party)
 		freeReplyObject(out->reply);
 	out->reply = NULL;
 	return party->call.script != NULL ? rlock__script_advance(&party->call, out)
-					  : rlock__connection_advance(party->connection, out);
+					  : rlock__request_advance(party->connection, out);
 }
 
 static size_t advance_all(void)
@@ -189,7 +192,7 @@ static void drive(size_t left, int64_t for_ms)
 		for (size_t i = 0; i < PARTIES; i++)
 			if (parties[i].connection != NULL)
 				connections[count++] = parties[i].connection;
-		if (rlock__connections_poll(connections, count, NULL, 0, until_ms) < 0)
+		if (rlock__request_poll_all(connections, count, NULL, 0, until_ms) < 0)
 			perror("# poll");
 	}
 }
@@ -246,7 +249,7 @@ static bool has_answer(size_t index, const char *text)
 
 static bool has_error(size_t index, const char *text)
 {
-	return strstr(rlock__connection_error(parties[index].connection), text) != NULL;
+	return strstr(rlock__connection_error(parties[index].connection)->text, text) != NULL;
 }
 
 static bool has_failed(size_t index, enum rlock_status status, const char *text)
@@ -270,7 +273,7 @@ static void check_any_order(void)
 	      "three servers are asked before any of them answers");
 	says(2, "+two\r\n");
 	drive(2, patience_ms);
-	CHECK(has_answer(2, "two") && !rlock__connection_is_under_way(parties[2].connection),
+	CHECK(has_answer(2, "two") && !rlock__request_is_under_way(parties[2].connection),
 	      "the one begun last is answered first");
 	says(0, "+ze");
 	says(1, "+one\r\n");
@@ -353,10 +356,10 @@ static void check_last_word(void)
 	start_unix(0, "");
 	begin(0, "SILENT", INT64_MAX);
 	CHECK(hears(0, "SILENT"), "a server is asked");
-	rlock__connection_last_word(parties[0].connection, &bye);
+	rlock__request_fire_and_forget(parties[0].connection, &bye);
 	parties[0].is_under_way = false;
 	CHECK(rlock_now_ms() < begun_ms + patience_ms, "a last word does not wait for long");
-	CHECK(!rlock__connection_is_under_way(parties[0].connection) &&
+	CHECK(!rlock__request_is_under_way(parties[0].connection) &&
 		      !rlock__connection_is_open(parties[0].connection),
 	      "behind it nothing is under way");
 	CHECK(hears(0, "BYE"), "a last word goes out behind a request that is under way");
@@ -374,11 +377,11 @@ static void check_give_up(void)
 	if (pipe2(ends, O_CLOEXEC) != 0 || write(ends[1], "x", 1) != 1)
 		perror("# pipe");
 	cancel.fd = ends[0];
-	CHECK_NUMBER(rlock__connections_poll(&parties[0].connection, 1, &cancel, 1, INT64_MAX), 1,
+	CHECK_NUMBER(rlock__request_poll_all(&parties[0].connection, 1, &cancel, 1, INT64_MAX), 1,
 		     "a poll ends when something else is ready");
 	CHECK(cancel.revents != 0 && !advance(&parties[0]), "which leaves the request under way");
 	rlock__connection_set_cancel(parties[0].connection, ends[0]);
-	rlock__connection_poll(parties[0].connection);
+	rlock__request_poll(parties[0].connection);
 	CHECK(advance(&parties[0]) && parties[0].outcome.status == RLOCK_CANCELLED,
 	      "a wait for this one alone is cancelled");
 	parties[0].is_under_way = false;
@@ -386,9 +389,9 @@ static void check_give_up(void)
 	      "its stream is kept for a last word");
 	begin(0, "MORE", INT64_MAX);
 	CHECK(is_called(0), "another request connects anew");
-	rlock__connection_give_up(parties[0].connection);
+	rlock__request_abandon(parties[0].connection);
 	parties[0].is_under_way = false;
-	CHECK(!rlock__connection_is_under_way(parties[0].connection), "a request can be given up");
+	CHECK(!rlock__request_is_under_way(parties[0].connection), "a request can be given up");
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 	stop_all();
@@ -404,8 +407,8 @@ static void check_login(void)
 	start_unix(1, "?db=7");
 	start_unix(2, "?db=8");
 	begin(0, "EAGER", INT64_MAX);
-	rlock__connection_begin(parties[1].connection, &picky, INT64_MAX);
-	rlock__connection_begin(parties[2].connection, &picky, INT64_MAX);
+	rlock__request_begin(parties[1].connection, &picky, INT64_MAX);
+	rlock__request_begin(parties[2].connection, &picky, INT64_MAX);
 	parties[1].is_under_way = parties[2].is_under_way = true;
 	CHECK(hears(0, "EAGER") && strstr(parties[0].heard, "secret") != NULL,
 	      "the login goes out with the first command");
@@ -490,7 +493,7 @@ static void check_subscriptions(void)
 
 	for (size_t i = 0; i < 2; i++) {
 		start_unix(i, "");
-		rlock__connection_subscribe_begin(parties[i].connection, channels, 2, INT64_MAX);
+		rlock__subscription_begin(parties[i].connection, channels, 2, INT64_MAX);
 		parties[i].is_under_way = true;
 	}
 	CHECK(hears(0, "views") && hears(1, "views"), "two servers are subscribed to");
@@ -507,7 +510,7 @@ static void check_subscriptions(void)
 		      rlock__connection_is_open(parties[1].connection),
 	      "when all are acknowledged it is over");
 	says(1, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n");
-	CHECK(rlock__connection_drain(parties[1].connection, &messages) == RLOCK_OK &&
+	CHECK(rlock__subscription_drain(parties[1].connection, &messages) == RLOCK_OK &&
 		      messages == 1,
 	      "messages come then");
 	stop_all();
@@ -587,12 +590,12 @@ static void check_endless_talk(void)
 	int64_t begun_ms = rlock_now_ms();
 
 	start_unix(0, "");
-	rlock__connection_subscribe_begin(parties[0].connection, &channel, 1, begun_ms + 300);
+	rlock__subscription_begin(parties[0].connection, &channel, 1, begun_ms + 300);
 	parties[0].is_under_way = true;
 	CHECK(hears(0, "news"), "a server is subscribed to");
 	while (advance_all() > 0 && rlock_now_ms() < begun_ms + patience_ms) {
 		says(0, "+still here\r\n");
-		(void)rlock__connections_poll(&parties[0].connection, 1, NULL, 0, INT64_MAX);
+		(void)rlock__request_poll_all(&parties[0].connection, 1, NULL, 0, INT64_MAX);
 	}
 	CHECK(has_failed(0, RLOCK_ENET, "in time"),
 	      "one that says other things all the time runs into the deadline");
@@ -627,7 +630,7 @@ static void check_last_word_to_a_talker(void)
 	CHECK(hears(0, "ASK"), "a server is asked");
 	begun_ms = rlock_now_ms();
 	talker = talk_on(0);
-	rlock__connection_last_word(parties[0].connection, &bye);
+	rlock__request_fire_and_forget(parties[0].connection, &bye);
 	parties[0].is_under_way = false;
 	CHECK(rlock_now_ms() < begun_ms + patience_ms,
 	      "a last word does not wait for one who talks on");
@@ -717,9 +720,8 @@ static void check_disown(void)
 		bool is_free = true;
 
 		for (size_t i = 0; i < PARTIES; i++) {
-			rlock__connection_disown(parties[i].connection);
-			is_free = is_free &&
-				  !rlock__connection_is_under_way(parties[i].connection) &&
+			rlock__connection_after_fork_child(parties[i].connection);
+			is_free = is_free && !rlock__request_is_under_way(parties[i].connection) &&
 				  !rlock__connection_is_open(parties[i].connection);
 		}
 		_exit(is_free ? 0 : 1);

@@ -3,12 +3,12 @@
  * the text of a server's error; everybody else sees a status.
  */
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/refusal.h"
+#include "base/error.h"
+#include "net/server_error.h"
 #include "rlock.h"
 
 #define SHOWN_MAX 256
@@ -91,7 +91,7 @@ static const char *without_script(char *text)
 	return words[0] == '-' ? words + 1 : words;
 }
 
-/* The refused command in "... no permissions to run the 'hset' command"; false when there is none. */
+/* The denied command in "... no permissions to run the 'hset' command"; false when there is none. */
 static bool command_in_error(const char *error, char *out, size_t out_size)
 {
 	const char *start = strstr(error, "run the '");
@@ -135,45 +135,35 @@ static bool command_in_script(const char *error, const char *script, char *out, 
 	       command_in_line(line, strcspn(line, "\n"), out, out_size);
 }
 
-__attribute__((format(printf, 3, 4))) static enum rlock_status
-explain(char why[RLOCK_ERROR_MAX], enum rlock_status status, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(why, RLOCK_ERROR_MAX, format, args);
-	va_end(args);
-	return status;
-}
-
-static enum rlock_status missing_right(const char *error, const char *script,
-				       char why[RLOCK_ERROR_MAX])
+static enum rlock_status missing_right(struct rlock__error *error, const char *words,
+				       const char *script)
 {
 	char command[64], shown[SHOWN_MAX];
-	bool is_about_keys = strstr(error, "key") != NULL;
+	bool is_about_keys = strstr(words, "key") != NULL;
 
-	if (command_in_error(error, command, sizeof(command)) ||
-	    (!is_about_keys && command_in_script(error, script, command, sizeof(command))))
-		return explain(why, RLOCK_EACL,
-			       "refused by the server: the user may not run '%s': "
-			       "it needs the ACL rule +%s",
-			       rlock_escape(command, strlen(command), shown, sizeof(shown)), shown);
-	if (strstr(error, "channel") != NULL)
-		return explain(why, RLOCK_EACL,
-			       "refused by the server: the user may not use the lock's "
-			       "channel: it needs the ACL rule &redisson_*");
+	if (command_in_error(words, command, sizeof(command)) ||
+	    (!is_about_keys && command_in_script(words, script, command, sizeof(command))))
+		return rlock__fail(error, RLOCK_EACL,
+				   "refused by the server: the user may not run '%s': "
+				   "it needs the ACL rule +%s",
+				   rlock_escape(command, strlen(command), shown, sizeof(shown)),
+				   shown);
+	if (strstr(words, "channel") != NULL)
+		return rlock__fail(error, RLOCK_EACL,
+				   "refused by the server: the user may not use the lock's "
+				   "channel: it needs the ACL rule &redisson_*");
 	/* The only keys that a script makes up itself. */
-	if (is_about_keys && strstr(error, "script") != NULL)
-		return explain(why, RLOCK_EACL,
-			       "refused by the server: the user may not use the keys of a "
-			       "read lock: it needs the ACL rule ~{NAME}:*:rwlock_timeout:*");
+	if (is_about_keys && strstr(words, "script") != NULL)
+		return rlock__fail(error, RLOCK_EACL,
+				   "refused by the server: the user may not use the keys of a "
+				   "read lock: it needs the ACL rule ~{NAME}:*:rwlock_timeout:*");
 	if (is_about_keys)
-		return explain(why, RLOCK_EACL,
-			       "refused by the server: the user may not use the lock's "
-			       "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
-			       "~{NAME}:*:rwlock_timeout:* for read and write locks");
-	return explain(why, RLOCK_EACL, "refused by the server: %s",
-		       rlock_escape(error, strlen(error), shown, sizeof(shown)));
+		return rlock__fail(error, RLOCK_EACL,
+				   "refused by the server: the user may not use the lock's "
+				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
+				   "~{NAME}:*:rwlock_timeout:* for read and write locks");
+	return rlock__fail(error, RLOCK_EACL, "refused by the server: %s",
+			   rlock_escape(words, strlen(words), shown, sizeof(shown)));
 }
 
 static bool is_missing_right(const char *error)
@@ -193,36 +183,37 @@ static bool is_of_replica(const char *words)
 }
 
 /* It may be the primary of others by the next try, or another server may: it is as good as none now. */
-static enum rlock_status replica(const char *server, const char *shown, char why[RLOCK_ERROR_MAX])
+static enum rlock_status replica(struct rlock__error *error, const char *shown)
 {
-	return explain(why, RLOCK_ENET,
-		       "%s is a replica: it can grant no lock: name its primary (%s)", server,
-		       shown);
+	return rlock__fail(error, RLOCK_ENET,
+			   "%s is a replica: it can grant no lock: name its primary (%s)",
+			   error->server, shown);
 }
 
-enum rlock_status rlock__refusal(const char *server, const char *error, size_t len,
-				 const char *script, char why[RLOCK_ERROR_MAX])
+enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
+				      const char *script)
 {
 	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
 	const char *words;
 
 	(void)snprintf(text, sizeof(text), "%.*s",
-		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, error);
+		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, reply);
 	if (is_missing_right(text))
-		return missing_right(text, script, why);
+		return missing_right(error, text, script);
 	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
 	if (is_of_replica(words))
-		return replica(server, shown, why);
+		return replica(error, shown);
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		const struct meaning *meaning = &meanings[i];
 
 		if (!starts_with(words, meaning->prefix))
 			continue;
 		if (meaning->remedy == NULL)
-			return explain(why, meaning->status, "refused by the server: %s", shown);
-		return explain(why, meaning->status, "refused by the server: %s: %s", shown,
-			       meaning->remedy);
+			return rlock__fail(error, meaning->status, "refused by the server: %s",
+					   shown);
+		return rlock__fail(error, meaning->status, "refused by the server: %s: %s", shown,
+				   meaning->remedy);
 	}
-	return explain(why, RLOCK_ESERVER, "unexpected answer of the server: %s", shown);
+	return rlock__fail(error, RLOCK_ESERVER, "unexpected answer of the server: %s", shown);
 }

@@ -1,0 +1,40 @@
+/*
+ * The error text of a connection, and the trace of its steps.
+ * What is said is for whoever knows the facts; what is shown of it, for the user of the library.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "rlock.h"
+
+enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status status,
+			      const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(error->text, sizeof(error->text), format, args);
+	va_end(args);
+	error->name_index = 0;
+	rlock__trace(error, "%s", error->text);
+	return status;
+}
+
+enum rlock_status rlock__fail_memory(struct rlock__error *error)
+{
+	return rlock__fail(error, RLOCK_ENOMEM, "out of memory");
+}
+
+void rlock__trace(const struct rlock__error *error, const char *format, ...)
+{
+	char step[RLOCK_ERROR_MAX];
+	va_list args;
+
+	if (error->trace == NULL)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(step, sizeof(step), format, args);
+	va_end(args);
+	error->trace(error->trace_ctx, error->server, step);
+}

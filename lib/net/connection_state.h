@@ -1,0 +1,83 @@
+/*
+ * The members of a connection, for those who share them: connection.c has its life and its session, request.c drives
+ * the request, subscription.c counts acknowledgements and reads messages. Everybody else has connection.h.
+ */
+#ifndef RLOCK_NET_CONNECTION_STATE_H
+#define RLOCK_NET_CONNECTION_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "net/login.h"
+#include "net/stream.h"
+#include "rlock.h"
+
+struct redisReply;
+struct rlock__attempt;
+struct rlock__connection;
+struct rlock_url;
+
+/* Where a request is. */
+enum rlock__phase {
+	RLOCK__PHASE_NONE,    /* there is none */
+	RLOCK__PHASE_CONNECT, /* there is an attempt, and no stream yet */
+	RLOCK__PHASE_LOGIN,   /* the command is held back until the login is accepted */
+	RLOCK__PHASE_ANSWER,  /* the command is queued or sent */
+	RLOCK__PHASE_OVER,    /* the outcome waits to be fetched */
+};
+
+/* What the last poll had to say. */
+enum rlock__readiness { RLOCK__READY_UNKNOWN, RLOCK__READY_NOT, RLOCK__READY };
+
+/* Takes a reply of a request that has several. true: it is over, and how is in *status_out. */
+typedef bool (*rlock__take_reply_fn)(struct rlock__connection *connection,
+				     const struct redisReply *reply, enum rlock_status *status_out);
+
+/* All zero: there is none. */
+struct rlock__request {
+	enum rlock__phase phase;
+	enum rlock__readiness readiness; /* of what it awaits */
+	int64_t deadline_ms;
+	char *command; /* as hiredis wrote it down; NULL once it is queued on the stream */
+	size_t command_len;
+	bool needs_login;
+	rlock__take_reply_fn
+		take_reply;       /* of a subscription; NULL: the first reply is the outcome's */
+	size_t unacknowledged;    /* channels of a subscription */
+	enum rlock_status status; /* these three are the outcome */
+	bool was_sent;
+	struct redisReply *reply;
+};
+
+struct rlock__connection {
+	struct rlock_url *url;
+	char *client_name; /* NULL: none */
+	int64_t timeout_ms;
+	int cancel_fd;
+	struct rlock__attempt *attempt; /* NULL: not connecting */
+	struct rlock__stream stream;
+	struct rlock__login login; /* on that stream */
+	bool is_stale; /* an answer is outstanding: the stream is good for a last word only */
+	struct rlock__request request;
+	struct rlock__error error;
+};
+
+/* Free what the request has: there is none then. */
+void rlock__connection_clear_request(struct rlock__connection *connection);
+/* Close the stream. Leaves the request alone: who closes the stream under one also ends it. */
+void rlock__connection_hang_up(struct rlock__connection *connection);
+/* The same when a command may still be on its way, which is not to be sent on. */
+void rlock__connection_reset(struct rlock__connection *connection);
+
+/* Begin to connect: then there is an attempt. */
+enum rlock_status rlock__connection_connect(struct rlock__connection *connection,
+					    int64_t deadline_ms);
+/* Go on with it, as the last poll allows. true: it is over; RLOCK_OK: the stream is open, with the login queued. */
+bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
+			       enum rlock_status *status_out);
+/* The stream is broken: say so, and hang up. */
+enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connection);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * The login on a new stream, and what the replies to it mean.
+ * It goes out with the first command; when it is read, and what is held back until then, is for request.c.
+ */
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "net/login.h"
+#include "net/server_error.h"
+#include "net/stream.h"
+#include "rlock.h"
+#include "url/url.h"
+
+static bool queue_step(struct rlock__login *login, enum rlock__login_step step,
+		       struct rlock__stream *stream, int argc, const char **argv)
+{
+	login->steps[login->count++] = step;
+	return rlock__stream_queue(stream, argc, argv, NULL);
+}
+
+static bool queue_auth(struct rlock__login *login, struct rlock__stream *stream,
+		       const struct rlock_url *url)
+{
+	const char *password = url->password != NULL ? url->password : "";
+	const char *of_user[] = { "AUTH", url->user, password };
+	const char *of_default[] = { "AUTH", password };
+
+	/* There are users without a password; not to log in at all would make us another one. */
+	if (url->user != NULL)
+		return queue_step(login, RLOCK__LOGIN_AUTH, stream, 3, of_user);
+	return url->password == NULL || queue_step(login, RLOCK__LOGIN_AUTH, stream, 2, of_default);
+}
+
+static bool queue_select(struct rlock__login *login, struct rlock__stream *stream, int db)
+{
+	char text[16];
+	const char *argv[] = { "SELECT", text };
+
+	if (db == 0)
+		return true;
+	(void)snprintf(text, sizeof(text), "%d", db);
+	return queue_step(login, RLOCK__LOGIN_SELECT, stream, 2, argv);
+}
+
+static bool queue_name(struct rlock__login *login, struct rlock__stream *stream,
+		       const char *client_name)
+{
+	const char *argv[] = { "CLIENT", "SETNAME", client_name };
+
+	return client_name == NULL || queue_step(login, RLOCK__LOGIN_NAME, stream, 3, argv);
+}
+
+bool rlock__login_queue(struct rlock__login *login, struct rlock__stream *stream,
+			const struct rlock_url *url, const char *client_name)
+{
+	return queue_auth(login, stream, url) && queue_select(login, stream, url->db) &&
+	       queue_name(login, stream, client_name);
+}
+
+bool rlock__login_is_pending(const struct rlock__login *login)
+{
+	return login->answered < login->count;
+}
+
+/* A server that does not know AUTH says so with words of the request, the password among them. */
+static bool is_unknown_login(enum rlock__login_step step, const redisReply *reply)
+{
+	return step == RLOCK__LOGIN_AUTH && strcasestr(reply->str, "unknown command") != NULL;
+}
+
+void rlock__login_take(struct rlock__login *login, const struct redisReply *reply,
+		       struct rlock__error *error)
+{
+	enum rlock__login_step step = login->steps[login->answered++];
+	enum rlock_status status;
+
+	/* A name is a courtesy to those who look at CLIENT LIST. */
+	if (reply->type == REDIS_REPLY_STATUS || step == RLOCK__LOGIN_NAME)
+		return;
+	if (login->status != RLOCK_OK)
+		return;
+	if (reply->type != REDIS_REPLY_ERROR) {
+		login->status = rlock__fail(error, RLOCK_ESERVER,
+					    "unexpected answer of the server to the login");
+		return;
+	}
+	if (is_unknown_login(step, reply))
+		status = rlock__fail(error, RLOCK_EUNSUPPORTED,
+				     "refused by the server: it knows no login");
+	else
+		status = rlock__server_error(error, reply->str, reply->len, NULL);
+	if (status == RLOCK_ESERVER)
+		status = step == RLOCK__LOGIN_AUTH ? RLOCK_EAUTH : RLOCK_EUNSUPPORTED;
+	login->status = status;
+}

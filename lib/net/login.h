@@ -1,0 +1,37 @@
+/*
+ * How a connection presents itself to its server: AUTH, SELECT, and a name.
+ */
+#ifndef RLOCK_NET_LOGIN_H
+#define RLOCK_NET_LOGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "rlock.h"
+
+#define RLOCK__LOGIN_STEPS_MAX 3
+
+struct redisReply;
+struct rlock__error;
+struct rlock__stream;
+struct rlock_url;
+
+enum rlock__login_step { RLOCK__LOGIN_AUTH, RLOCK__LOGIN_SELECT, RLOCK__LOGIN_NAME };
+
+/* All zero: nothing was sent. */
+struct rlock__login {
+	enum rlock__login_step steps[RLOCK__LOGIN_STEPS_MAX];
+	size_t count, answered;   /* steps sent on this stream, and replies read */
+	enum rlock_status status; /* the first step that failed */
+};
+
+/* Queue what url and client_name, which may be NULL, call for. false: out of memory. */
+bool rlock__login_queue(struct rlock__login *login, struct rlock__stream *stream,
+			const struct rlock_url *url, const char *client_name);
+/* Replies are still to come. */
+bool rlock__login_is_pending(const struct rlock__login *login);
+/* Take the next of them. When the login is denied, error says why, and login->status. */
+void rlock__login_take(struct rlock__login *login, const struct redisReply *reply,
+		       struct rlock__error *error);
+
+#endif

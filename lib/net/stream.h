@@ -1,0 +1,42 @@
+/*
+ * The bytes to and from one server.
+ */
+#ifndef RLOCK_NET_STREAM_H
+#define RLOCK_NET_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct redisContext;
+struct rlock__reader;
+
+/* All zero: closed. */
+struct rlock__stream {
+	struct redisContext *context; /* NULL: closed */
+	struct rlock__reader *reader; /* to read by; owns the context */
+	bool is_flushed;              /* all that was queued is written */
+};
+
+/* Takes over fd, a connected socket that does not block. false: out of memory, and fd is closed. */
+bool rlock__stream_open(struct rlock__stream *stream, int fd);
+void rlock__stream_close(struct rlock__stream *stream);
+/* Close it so that what has not left this machine is not sent any more. */
+void rlock__stream_reset(struct rlock__stream *stream);
+bool rlock__stream_is_open(const struct rlock__stream *stream);
+/* -1 when closed. */
+int rlock__stream_fd(const struct rlock__stream *stream);
+
+/* Queue a command. false: out of memory. lengths: NULL when all of argv are strings. */
+bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **argv,
+			 const size_t *lengths);
+/* The same for one that hiredis has written down before. */
+bool rlock__stream_queue_formatted(struct rlock__stream *stream, const char *command, size_t len);
+/* Write what the socket takes, once. false: the stream is broken. */
+bool rlock__stream_flush(struct rlock__stream *stream);
+/* Why it is broken; NULL: out of memory. Until it is closed. */
+const char *rlock__stream_why(const struct rlock__stream *stream);
+
+/* Say that nothing more comes, and wait a little until the server has read to the end. */
+void rlock__stream_await_end(struct rlock__stream *stream);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * A subscription: a connection over which a server tells messages of channels.
+ */
+#ifndef RLOCK_NET_SUBSCRIPTION_H
+#define RLOCK_NET_SUBSCRIPTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rlock.h"
+
+struct rlock__connection;
+struct rlock__text;
+
+/* A request to subscribe, over a new stream; what was sent there before is forgotten. It is over, without a
+ * reply, when all channels are acknowledged. */
+void rlock__subscription_begin(struct rlock__connection *connection,
+			       const struct rlock__text *channels, size_t count,
+			       int64_t deadline_ms);
+/* The same, and wait for its end. */
+enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
+					   const struct rlock__text *channels, size_t count,
+					   int64_t deadline_ms);
+/* Read what has come. RLOCK_OK and the number of messages, or RLOCK_ENET. Never blocks. */
+enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
+					    size_t *messages_out);
+
+#endif
