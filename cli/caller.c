@@ -114,7 +114,7 @@ static int find_nearer(const struct hold_file *file, const char *run_hold_id, bo
 
 int caller_find(const struct opts *opts, struct caller_hold *out)
 {
-	const char *server = opts->server, *value = getenv(HELD_VARIABLE);
+	const char *server = opts->server, *value = getenv(INHERITED_VARIABLE);
 	/* From ourselves on: a shell may have become us for its last command. */
 	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
 	int code;
@@ -123,7 +123,7 @@ int caller_find(const struct opts *opts, struct caller_hold *out)
 	out->hold_file = hold_file_find(pid, opts->names, opts->name_count, server, opts->mode,
 					&out->near, &code);
 	if (code == 0 && value != NULL &&
-	    held_find(value, server, &opts->names[0], opts->mode, &out->run))
+	    inherited_find(value, server, &opts->names[0], opts->mode, &out->run))
 		code = find_nearer(out->hold_file, out->run.hold_id, &out->is_run);
 	if (code != 0)
 		caller_hold_clear(out);

@@ -7,8 +7,8 @@
 
 #include "lib/rlock.h"
 #include "options/opts.h"
-#include "process_lock/held.h"
 #include "process_lock/hold_file.h"
+#include "process_lock/inherited.h"
 
 /* The owner on the server of an --owner: no owner of a process ends in 0. */
 #define OWNER_FORMAT "%s:0"
@@ -44,7 +44,7 @@ struct caller_hold {
 	struct hold_file *hold_file; /* a lock without a command on just these; NULL: none */
 	struct hold_file *near;      /* where there is none, one that comes close; or NULL */
 	bool is_run; /* nearer than hold_file there is a `rlock run` with the first name */
-	struct held run;
+	struct inherited run;
 };
 
 /* 0, or the exit code after one line by say_error. Cleared by caller_hold_clear. */

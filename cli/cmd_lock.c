@@ -25,11 +25,11 @@
 #include "hold/renewer.h"
 #include "options/names.h"
 #include "options/usage.h"
-#include "process_lock/held.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_find.h"
+#include "process_lock/inherited.h"
 #include "process_lock/passing.h"
-#include "process_lock/runtime.h"
+#include "process_lock/runtime_dir.h"
 #include "process_lock/target.h"
 #include "sys/fds.h"
 #include "sys/kernel.h"
@@ -165,14 +165,14 @@ static int join_cancels(struct taker *taker)
 static int find_owners(struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
-	const char *held = getenv(HELD_VARIABLE);
+	const char *value = getenv(INHERITED_VARIABLE);
 
 	if (opts->owner != NULL) {
 		(void)snprintf(taker->owner, sizeof(taker->owner), OWNER_FORMAT, opts->owner);
 		return 0;
 	}
-	for (size_t i = 0; held != NULL && i < opts->name_count; i++)
-		held_owners(held, &opts->names[i], &taker->owners, &taker->owner_count);
+	for (size_t i = 0; value != NULL && i < opts->name_count; i++)
+		inherited_owners(value, &opts->names[i], &taker->owners, &taker->owner_count);
 	return hold_file_find_owners(taker->target_fd >= 0 ? taker->target : getpid(), opts->names,
 				     opts->name_count, &taker->owners, &taker->owner_count);
 }
@@ -273,7 +273,7 @@ static int make_hold_file(struct taker *taker)
 		return EXIT_SYSTEM;
 	}
 	file->claim_fd = -1;
-	file->dir_fd = runtime_open_for_holds();
+	file->dir_fd = runtime_dir_open_for_holds();
 	file->pid = taker->target;
 	file->pid_namespace = proc_namespace();
 	file->start = taker->target_start;

@@ -11,8 +11,8 @@
 #include "caller.h"
 #include "cli.h"
 #include "options/names.h"
-#include "process_lock/held.h"
 #include "process_lock/hold_file.h"
+#include "process_lock/inherited.h"
 
 /* Renew one hold and print; lost_code is what a hold that has gone means here. */
 static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
@@ -61,7 +61,7 @@ static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
 }
 
 /* Under `rlock run` the hold stands in the environment. Its own watchdog or lease goes on as before. */
-static int renew_run(const struct opts *opts, struct rlock_conn *conn, const struct held *run)
+static int renew_run(const struct opts *opts, struct rlock_conn *conn, const struct inherited *run)
 {
 	struct rlock_hold *hold = NULL;
 	int code;

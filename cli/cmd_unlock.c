@@ -17,9 +17,9 @@
 #include "cli.h"
 #include "hold/finish.h"
 #include "options/names.h"
-#include "process_lock/held.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_claim.h"
+#include "process_lock/inherited.h"
 #include "sys/procs.h"
 #include "sys/signals.h"
 

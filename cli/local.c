@@ -1,7 +1,7 @@
 /*
  * The private server of local: looked for on its socket, and started when nobody answers there.
  * One of many starts it, under a file lock; it is on its own from then on. That its directory is
- * nobody else's is runtime.c's business.
+ * nobody else's is runtime_dir.c's business.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include "base/number.h"
 #include "base/say.h"
 #include "local.h"
-#include "process_lock/runtime.h"
+#include "process_lock/runtime_dir.h"
 #include "sys/fds.h"
 #include "sys/file.h"
 
@@ -237,7 +237,7 @@ static enum outcome try_lock(struct search *search, int *fd_out)
 		return DOWN;
 	}
 	if (!has_lock && (fd < 0 || errno != EWOULDBLOCK)) {
-		say_error("local: cannot lock '%s/" LOCK_FILE "': %s", runtime_path(),
+		say_error("local: cannot lock '%s/" LOCK_FILE "': %s", runtime_dir_path(),
 			  strerror(errno));
 		if (fd >= 0)
 			(void)close(fd);
@@ -526,7 +526,7 @@ static enum outcome find_or_start(struct search *search)
 int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bool *is_cancelled)
 {
 	struct search search = {
-		.dir_fd = runtime_open(),
+		.dir_fd = runtime_dir_open(),
 		.deadline_ms = deadline_ms,
 		.pause_ms = PAUSE_MIN_MS,
 		.cancel_fd = cancel_fd,
@@ -537,11 +537,11 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bo
 	if (search.dir_fd < 0)
 		return EXIT_SYSTEM;
 	len = snprintf(search.socket_path, sizeof(search.socket_path), "%s/" SOCKET_FILE,
-		       runtime_path());
+		       runtime_dir_path());
 	if (len < 0 || (size_t)len >= sizeof(search.socket_path)) {
 		say_error("local: the runtime directory's path is too long for a socket: '%s': set "
 			  "RLOCK_RUNTIME_DIR to a shorter one",
-			  runtime_path());
+			  runtime_dir_path());
 		search.exit_code = EXIT_SYSTEM;
 	} else if (find_or_start(&search) == UP &&
 		   rlock_url_set_socket(url, search.socket_path) != RLOCK_OK) {
@@ -555,7 +555,7 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bo
 
 pid_t local_server_pid(void)
 {
-	int dir_fd = runtime_open_quietly();
+	int dir_fd = runtime_dir_open_quietly();
 	pid_t pid;
 
 	if (dir_fd < 0)

@@ -16,7 +16,7 @@
 #include "base/say.h"
 #include "hold/job.h"
 #include "options/usage.h"
-#include "process_lock/held.h"
+#include "process_lock/inherited.h"
 #include "sys/file.h"
 #include "sys/proc.h"
 
@@ -248,7 +248,7 @@ static char *join_owners(const struct rlock_hold *hold, size_t count)
 static bool is_replaced(const char *entry)
 {
 	static const char *const variables[] = { "RLOCK_NAME", "RLOCK_OWNER", "RLOCK_MODE",
-						 "RLOCK_TOKEN", HELD_VARIABLE };
+						 "RLOCK_TOKEN", INHERITED_VARIABLE };
 	size_t len = strcspn(entry, "=");
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
@@ -288,14 +288,14 @@ static bool is_hold_over(void *ctx, const struct rlock_name *name, const char *o
 static char *extend_held(const struct opts *opts, enum rlock_kind kind, struct rlock_conn *conn,
 			 const struct rlock_hold *hold)
 {
-	size_t max = 32 * (size_t)sysconf(_SC_PAGESIZE) - sizeof(HELD_VARIABLE "=");
-	char *held = held_extend(getenv(HELD_VARIABLE), opts->server, kind, opts->names,
-				 opts->name_count, hold);
+	size_t max = 32 * (size_t)sysconf(_SC_PAGESIZE) - sizeof(INHERITED_VARIABLE "=");
+	char *held = inherited_extend(getenv(INHERITED_VARIABLE), opts->server, kind, opts->names,
+				      opts->name_count, hold);
 	char *pruned;
 
 	if (held == NULL || strlen(held) <= max)
 		return held;
-	pruned = held_prune(held, opts->server, max, is_hold_over, conn);
+	pruned = inherited_prune(held, opts->server, max, is_hold_over, conn);
 	free(held);
 	return pruned;
 }
@@ -314,7 +314,7 @@ char **job_environment(const struct opts *opts, enum rlock_kind kind, struct rlo
 		{ "RLOCK_NAME", names },
 		{ "RLOCK_OWNER", owners },
 		{ "RLOCK_MODE", rlock_kind_name(kind) },
-		{ HELD_VARIABLE, held },
+		{ INHERITED_VARIABLE, held },
 		{ "RLOCK_TOKEN", tokens },
 	};
 	size_t own_count = opts->fence ? OWN_VARIABLES_MAX : OWN_VARIABLES_MAX - 1;

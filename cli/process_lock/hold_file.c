@@ -17,7 +17,7 @@
 #include "base/number.h"
 #include "base/say.h"
 #include "process_lock/hold_file.h"
-#include "process_lock/runtime.h"
+#include "process_lock/runtime_dir.h"
 
 #define FILE_PREFIX "hold-"
 /* "new-NAMESPACE-PID-HOLDID" while it is written. */
@@ -79,7 +79,8 @@ static int say_unwritable(const struct hold_file *file, const char *name)
 {
 	int error = errno;
 
-	say_error("cannot write '%s/%s': %s", runtime_path_of(file->dir_fd), name, strerror(error));
+	say_error("cannot write '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
+		  strerror(error));
 	return EXIT_SYSTEM;
 }
 
@@ -172,7 +173,7 @@ void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms)
 	    replace_file(file, name) || errno != ENOENT)
 		return;
 	/* The directory has gone, too. */
-	dir_fd = runtime_open_for_holds();
+	dir_fd = runtime_dir_open_for_holds();
 	if (dir_fd < 0)
 		return;
 	(void)close(file->dir_fd);

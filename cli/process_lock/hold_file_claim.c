@@ -13,7 +13,7 @@
 #include "base/exits.h"
 #include "base/say.h"
 #include "process_lock/hold_file_claim.h"
-#include "process_lock/runtime.h"
+#include "process_lock/runtime_dir.h"
 
 /* Longer than an unlock takes at most. */
 #define CLAIM_MS 10000
@@ -67,7 +67,7 @@ int hold_file_claim(struct hold_file *file, bool *is_ours_out)
 	if (file->claim_fd < 0 && errno == ENOENT)
 		return 0;
 	if (file->claim_fd < 0) {
-		say_error("cannot open '%s/%s': %s", runtime_path(), name, strerror(errno));
+		say_error("cannot open '%s/%s': %s", runtime_dir_path(), name, strerror(errno));
 		return EXIT_SYSTEM;
 	}
 	if (!lock_file(file->claim_fd)) {

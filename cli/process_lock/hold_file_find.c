@@ -1,6 +1,6 @@
 /*
  * Looks through the runtime directories for the hold files of a process and those above it, and removes those of
- * processes that have ended. What is in a file is hold_file.c's, where the directories are runtime.c's.
+ * processes that have ended. What is in a file is hold_file.c's, where the directories are runtime_dir.c's.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include "options/names.h"
 #include "options/usage.h"
 #include "process_lock/ancestors.h"
-#include "process_lock/held.h"
 #include "process_lock/hold_file_find.h"
-#include "process_lock/runtime.h"
+#include "process_lock/inherited.h"
+#include "process_lock/runtime_dir.h"
 #include "sys/proc.h"
 #include "sys/shortage.h"
 
@@ -128,11 +128,11 @@ static int for_each(int dir_fd, pid_t pid, visit_fn fn, void *ctx)
 }
 
 /* The same in each of the directories. */
-static int for_each_in(const int dir_fds[RUNTIME_DIRS], pid_t pid, visit_fn fn, void *ctx)
+static int for_each_in(const int dir_fds[RUNTIME_DIR_COUNT], pid_t pid, visit_fn fn, void *ctx)
 {
 	int first_error = 0;
 
-	for (size_t i = 0; i < RUNTIME_DIRS; i++) {
+	for (size_t i = 0; i < RUNTIME_DIR_COUNT; i++) {
 		int error = for_each(dir_fds[i], pid, fn, ctx);
 
 		if (first_error == 0)
@@ -143,7 +143,7 @@ static int for_each_in(const int dir_fds[RUNTIME_DIRS], pid_t pid, visit_fn fn, 
 
 static int say_unlooked(int error)
 {
-	say_error("cannot look for locks in '%s': %s", runtime_path(), strerror(error));
+	say_error("cannot look for locks in '%s': %s", runtime_dir_path(), strerror(error));
 	return EXIT_SYSTEM;
 }
 
@@ -207,9 +207,9 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 				 struct hold_file **near_out, int *code_out)
 {
 	struct search search = { names, name_count, server, mode, NULL, NULL, 0 };
-	int dir_fds[RUNTIME_DIRS], error;
+	int dir_fds[RUNTIME_DIR_COUNT], error;
 
-	*code_out = runtime_open_existing(dir_fds);
+	*code_out = runtime_dir_open_existing(dir_fds);
 	error = for_each_in(dir_fds, pid, consider, &search);
 	if (error != 0)
 		*code_out = say_unlooked(error);
@@ -262,8 +262,8 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 {
 	struct owner_list list = { names, name_count, owners, count };
 	/* Who runs a command needs no such directory, sound or not. */
-	int dir_fds[RUNTIME_DIRS];
-	int unopened = runtime_open_all_quietly(dir_fds);
+	int dir_fds[RUNTIME_DIR_COUNT];
+	int unopened = runtime_dir_open_all_quietly(dir_fds);
 	int error = for_each_in(dir_fds, pid, collect_owner, &list);
 
 	if (error == 0)

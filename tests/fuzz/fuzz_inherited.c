@@ -1,11 +1,11 @@
 /*
- * cli/process_lock/held.c: RLOCK_HELD may hold anything, for whoever calls us can set it. What is taken from there is
- * well formed, and our own word behind it is found again.
+ * cli/process_lock/inherited.c: RLOCK_HELD may hold anything, since any caller can set it. What is taken from there is
+ * well formed, and the word that rlock appends is found again.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "process_lock/held.h"
+#include "process_lock/inherited.h"
 
 #include "fuzz.h"
 
@@ -19,7 +19,7 @@ static void check_owners(const char *value)
 	char **owners = NULL;
 	size_t count = 0;
 
-	held_owners(value, &name, &owners, &count);
+	inherited_owners(value, &name, &owners, &count);
 	for (size_t i = 0; i < count; i++) {
 		size_t len = strlen(owners[i]);
 
@@ -30,24 +30,25 @@ static void check_owners(const char *value)
 
 static void check_found(const char *value)
 {
-	struct held held;
+	struct inherited found;
 
-	if (held_find(value, SERVER, &name, RLOCK_ANY, &held))
-		ALWAYS(held.lease_ms > 0 && strlen(held.hold_id) < RLOCK_HOLD_ID_MAX &&
-		       held.hold_id[0] != '\0' && rlock_kind_name(held.kind) != NULL);
+	if (inherited_find(value, SERVER, &name, RLOCK_ANY, &found))
+		ALWAYS(found.lease_ms > 0 && strlen(found.hold_id) < RLOCK_HOLD_ID_MAX &&
+		       found.hold_id[0] != '\0' && rlock_kind_name(found.kind) != NULL);
 }
 
 static void check_extended(const char *value)
 {
 	struct rlock_hold *hold = NULL;
-	struct held held;
+	struct inherited found;
 	char *extended;
 
 	ALWAYS(rlock_hold_new(RLOCK_READ, &name, 1, ID, 0, 30000, &hold) == RLOCK_OK);
-	extended = held_extend(value, SERVER, RLOCK_READ, &name, 1, hold);
+	extended = inherited_extend(value, SERVER, RLOCK_READ, &name, 1, hold);
 	ALWAYS(extended != NULL && strncmp(extended, value, strlen(value)) == 0);
-	ALWAYS(held_find(extended, SERVER, &name, RLOCK_ANY, &held));
-	ALWAYS(held.kind == RLOCK_READ && held.lease_ms == 30000 && strcmp(held.hold_id, ID) == 0);
+	ALWAYS(inherited_find(extended, SERVER, &name, RLOCK_ANY, &found));
+	ALWAYS(found.kind == RLOCK_READ && found.lease_ms == 30000 &&
+	       strcmp(found.hold_id, ID) == 0);
 	free(extended);
 	rlock_hold_free(hold);
 }

@@ -15,7 +15,7 @@
 
 #include "base/exits.h"
 #include "base/say.h"
-#include "process_lock/runtime.h"
+#include "process_lock/runtime_dir.h"
 #include "sys/shortage.h"
 
 #define SECOND_PARENT "/run/user/%lu"
@@ -37,7 +37,7 @@ static const char *chosen_path(void)
 	return chosen != NULL && *chosen != '\0' ? chosen : NULL;
 }
 
-const char *runtime_path(void)
+const char *runtime_dir_path(void)
 {
 	/* One byte more than a path may have: the kernel refuses what is too long. */
 	static char path[PATH_MAX + 1];
@@ -59,7 +59,7 @@ const char *runtime_path(void)
 	return path;
 }
 
-const char *runtime_path_of(int dir_fd)
+const char *runtime_dir_path_of(int dir_fd)
 {
 	static char opened[PATH_MAX + 1];
 	char entry[64];
@@ -68,7 +68,7 @@ const char *runtime_path_of(int dir_fd)
 	(void)snprintf(entry, sizeof(entry), "/proc/self/fd/%d", dir_fd);
 	len = readlink(entry, opened, PATH_MAX);
 	if (len < 0)
-		return runtime_path();
+		return runtime_dir_path();
 	opened[len] = '\0';
 	return opened;
 }
@@ -81,7 +81,7 @@ static bool is_strangers(uid_t *uid_out)
 {
 	struct stat st;
 
-	if (chosen_path() != NULL || geteuid() == 0 || lstat(runtime_path(), &st) != 0)
+	if (chosen_path() != NULL || geteuid() == 0 || lstat(runtime_dir_path(), &st) != 0)
 		return false;
 	*uid_out = st.st_uid;
 	return st.st_uid != geteuid();
@@ -167,7 +167,7 @@ typedef int (*open_fn)(int parent_fd, const char *path, struct trouble *trouble)
 
 static int open_first(open_fn open_dir, struct trouble *trouble)
 {
-	const char *path = runtime_path();
+	const char *path = runtime_dir_path();
 
 	if (path[0] == '/')
 		return open_dir(AT_FDCWD, path, trouble);
@@ -227,7 +227,7 @@ static bool has_second(void)
 
 static void say_first(const struct trouble *trouble)
 {
-	const char *path = runtime_path();
+	const char *path = runtime_dir_path();
 	uid_t uid;
 
 	if (is_strangers(&uid))
@@ -245,7 +245,7 @@ static void say_second(const struct trouble *trouble)
 		  (unsigned long)geteuid(), trouble->why);
 }
 
-int runtime_open(void)
+int runtime_dir_open(void)
 {
 	struct trouble trouble;
 	int fd = open_first(make_and_open, &trouble);
@@ -255,7 +255,7 @@ int runtime_open(void)
 	return fd;
 }
 
-int runtime_open_for_holds(void)
+int runtime_dir_open_for_holds(void)
 {
 	struct trouble trouble, second_trouble;
 	int fd = open_first(make_and_open, &trouble);
@@ -268,7 +268,7 @@ int runtime_open_for_holds(void)
 	return fd;
 }
 
-int runtime_open_existing(int fds_out[RUNTIME_DIRS])
+int runtime_dir_open_existing(int fds_out[RUNTIME_DIR_COUNT])
 {
 	struct trouble first, second;
 	uid_t uid;
@@ -281,7 +281,7 @@ int runtime_open_existing(int fds_out[RUNTIME_DIRS])
 		say_second(&second);
 	else
 		return 0;
-	for (size_t i = 0; i < RUNTIME_DIRS; i++) {
+	for (size_t i = 0; i < RUNTIME_DIR_COUNT; i++) {
 		if (fds_out[i] >= 0)
 			(void)close(fds_out[i]);
 		fds_out[i] = -1;
@@ -289,14 +289,14 @@ int runtime_open_existing(int fds_out[RUNTIME_DIRS])
 	return EXIT_SYSTEM;
 }
 
-int runtime_open_quietly(void)
+int runtime_dir_open_quietly(void)
 {
 	struct trouble trouble;
 
 	return open_first(open_checked, &trouble);
 }
 
-int runtime_open_all_quietly(int fds_out[RUNTIME_DIRS])
+int runtime_dir_open_all_quietly(int fds_out[RUNTIME_DIR_COUNT])
 {
 	struct trouble trouble;
 	int err = 0;

@@ -4,34 +4,34 @@
  * Anybody can make /tmp/rlock-UID: where it is a stranger's, hold files go to a second one,
  * /run/user/UID/rlock, and they are looked for in both.
  */
-#ifndef RUNTIME_H
-#define RUNTIME_H
+#ifndef RUNTIME_DIR_H
+#define RUNTIME_DIR_H
 
-#define RUNTIME_DIRS 2
+#define RUNTIME_DIR_COUNT 2
 
 /*
  * Open it, and make it if need be: a directory, no symbolic link, owned by this user, mode 0700. A
  * descriptor (close-on-exec) that the caller closes, or -1 after one line by say_error.
  */
-int runtime_open(void);
+int runtime_dir_open(void);
 
 /* The same for a hold file: it, or the second one where it is a stranger's. */
-int runtime_open_for_holds(void);
+int runtime_dir_open_for_holds(void);
 
 /*
  * Both, for those who only look, so nothing is made. 0, with -1 where there is none; the exit code
  * after one line by say_error when one is not fit to be used.
  */
-int runtime_open_existing(int fds_out[RUNTIME_DIRS]);
+int runtime_dir_open_existing(int fds_out[RUNTIME_DIR_COUNT]);
 
 /* For those who can do without: -1 with errno, without a word, in either case. */
-int runtime_open_quietly(void);
+int runtime_dir_open_quietly(void);
 /* Both. 0, or errno when one of them may be there but could not be opened now. */
-int runtime_open_all_quietly(int fds_out[RUNTIME_DIRS]);
+int runtime_dir_open_all_quietly(int fds_out[RUNTIME_DIR_COUNT]);
 
 /* The first one's path, for messages and for what needs one. Static storage. */
-const char *runtime_path(void);
+const char *runtime_dir_path(void);
 /* That of an opened one. Static storage. */
-const char *runtime_path_of(int dir_fd);
+const char *runtime_dir_path_of(int dir_fd);
 
 #endif

@@ -2,8 +2,8 @@
  * RLOCK_HELD: what this process and those above it hold by `rlock run`. One word a lock:
  * SERVER/KIND/NAME/OWNER/HOLDID/LEASE_MS, each part percent-encoded.
  */
-#ifndef HELD_H
-#define HELD_H
+#ifndef INHERITED_H
+#define INHERITED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,37 +11,39 @@
 
 #include "lib/rlock.h"
 
-#define HELD_VARIABLE "RLOCK_HELD"
+#define INHERITED_VARIABLE "RLOCK_HELD"
 
 /*
  * The value to give on: old (may be NULL) with one word more for each name of hold. malloc'ed; NULL
  * when out of memory.
  */
-char *held_extend(const char *old, const char *server, enum rlock_kind kind,
-		  const struct rlock_name *names, size_t name_count, const struct rlock_hold *hold);
+char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
+		       const struct rlock_name *names, size_t name_count,
+		       const struct rlock_hold *hold);
 
 /*
  * A copy of value without the holds on server that are over, as is_over says, and without what is no hold: the oldest
  * go first, and no more than it takes to be max bytes long. malloc'ed; NULL when out of memory.
  */
-typedef bool (*held_is_over_fn)(void *ctx, const struct rlock_name *name, const char *owner);
-char *held_prune(const char *value, const char *server, size_t max, held_is_over_fn is_over,
-		 void *ctx);
+typedef bool (*inherited_is_over_fn)(void *ctx, const struct rlock_name *name, const char *owner);
+char *inherited_prune(const char *value, const char *server, size_t max,
+		      inherited_is_over_fn is_over, void *ctx);
 
 /*
  * Append the owners under which value says that name is held, the most recent first, to a malloc'ed
  * array of malloc'ed strings. Malformed words are passed over: they are not ours.
  */
-void held_owners(const char *value, const struct rlock_name *name, char ***owners, size_t *count);
+void inherited_owners(const char *value, const struct rlock_name *name, char ***owners,
+		      size_t *count);
 
 /* The most recent hold on name on that server that value tells of; false when there is none. */
-struct held {
+struct inherited {
 	enum rlock_kind kind;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	int64_t lease_ms;
 };
-bool held_find(const char *value, const char *server, const struct rlock_name *name,
-	       enum rlock_kind mode, struct held *out);
+bool inherited_find(const char *value, const char *server, const struct rlock_name *name,
+		    enum rlock_kind mode, struct inherited *out);
 
 /* Appends a copy of owner unless it is there already. */
 void owners_add(char ***owners, size_t *count, const char *owner, size_t len);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "process_lock/held.h"
+#include "process_lock/inherited.h"
 
 enum part { PART_SERVER, PART_KIND, PART_NAME, PART_OWNER, PART_HOLD, PART_LEASE, PART_COUNT };
 
@@ -72,8 +72,9 @@ static size_t put_all(char *out, const char *old, const char *server, enum rlock
 	return at;
 }
 
-char *held_extend(const char *old, const char *server, enum rlock_kind kind,
-		  const struct rlock_name *names, size_t name_count, const struct rlock_hold *hold)
+char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
+		       const struct rlock_name *names, size_t name_count,
+		       const struct rlock_hold *hold)
 {
 	char *out = malloc(put_all(NULL, old, server, kind, names, name_count, hold) + 1);
 
@@ -166,8 +167,8 @@ static bool is_owner_text(const char *owner)
 }
 
 /* One of another server can't be asked for, and stays. True as well for what is no hold. */
-static bool is_word_over(const char *text, size_t len, const char *server, held_is_over_fn is_over,
-			 void *ctx)
+static bool is_word_over(const char *text, size_t len, const char *server,
+			 inherited_is_over_fn is_over, void *ctx)
 {
 	struct word word = { .text = strndup(text, len) };
 	bool result = false;
@@ -185,8 +186,8 @@ static bool is_word_over(const char *text, size_t len, const char *server, held_
 	return result;
 }
 
-char *held_prune(const char *value, const char *server, size_t max, held_is_over_fn is_over,
-		 void *ctx)
+char *inherited_prune(const char *value, const char *server, size_t max,
+		      inherited_is_over_fn is_over, void *ctx)
 {
 	char *out = malloc(strlen(value) + 1), *end = out;
 
@@ -207,7 +208,8 @@ char *held_prune(const char *value, const char *server, size_t max, held_is_over
 	return out;
 }
 
-void held_owners(const char *value, const struct rlock_name *name, char ***owners, size_t *count)
+void inherited_owners(const char *value, const struct rlock_name *name, char ***owners,
+		      size_t *count)
 {
 	size_t left = strlen(value);
 	struct word word;
@@ -219,7 +221,7 @@ void held_owners(const char *value, const struct rlock_name *name, char ***owner
 	}
 }
 
-static bool read_held(const struct word *word, struct held *out)
+static bool read_hold(const struct word *word, struct inherited *out)
 {
 	if (word->lengths[PART_HOLD] == 0 || word->lengths[PART_HOLD] >= sizeof(out->hold_id) ||
 	    !number_parse(word->parts[PART_LEASE], &out->lease_ms) || out->lease_ms <= 0)
@@ -228,15 +230,15 @@ static bool read_held(const struct word *word, struct held *out)
 	return rlock_kind_parse(word->parts[PART_KIND], word->lengths[PART_KIND], &out->kind);
 }
 
-bool held_find(const char *value, const char *server, const struct rlock_name *name,
-	       enum rlock_kind mode, struct held *out)
+bool inherited_find(const char *value, const char *server, const struct rlock_name *name,
+		    enum rlock_kind mode, struct inherited *out)
 {
 	size_t left = strlen(value);
 	struct word word;
 	bool is_found = false;
 
 	while (!is_found && previous_word(value, &left, name, &word)) {
-		is_found = strcmp(word.parts[PART_SERVER], server) == 0 && read_held(&word, out) &&
+		is_found = strcmp(word.parts[PART_SERVER], server) == 0 && read_hold(&word, out) &&
 			   rlock_kind_is(out->kind, mode);
 		free(word.text);
 	}
