@@ -95,6 +95,11 @@ static size_t copy_string(const redisReply *from, char *to, size_t to_size)
 	return len;
 }
 
+static bool has_granted(const struct rlock__stand *stand)
+{
+	return stand->state == RLOCK__SERVER_GRANTED || stand->state == RLOCK__SERVER_GRANTED_YOUNG;
+}
+
 static bool is_acquired(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
@@ -158,7 +163,7 @@ static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
 	const struct rlock__script *script = hold->row->acquire->script;
 	size_t last = 1 + VALUES_PER_NAME * hold->name_count;
 
-	stand->is_granted = true;
+	stand->state = RLOCK__SERVER_GRANTED;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
 		return rlock__fail_reply(connection, script);
 	for (size_t i = 0; i < hold->name_count; i++)
@@ -166,7 +171,7 @@ static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
 			return rlock__fail_reply(connection, script);
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
-	stand->is_young = true;
+	stand->state = RLOCK__SERVER_GRANTED_YOUNG;
 	stand->ttl_ms = reply->element[last]->integer;
 	stand->look_ms = -1;
 	stand->name_index = 0;
@@ -199,7 +204,8 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 					 waiter->hold->row->acquire->script);
 	stand->name_index = name_index;
 	stand->ttl_ms = element[2]->integer;
-	stand->is_waiter = element[2]->integer == TTL_OF_A_WAITER;
+	stand->state =
+		element[2]->integer == TTL_OF_A_WAITER ? RLOCK__SERVER_QUEUED : RLOCK__SERVER_HELD;
 	stand->holder_len = copy_string(element[3], stand->holder, sizeof(stand->holder));
 	stand->note_len = copy_string(element[4], stand->note, sizeof(stand->note));
 	stand->look_ms = element[5]->integer;
@@ -319,7 +325,7 @@ static void give_back_granted(struct rlock__waiter *waiter)
 	struct rlock__args args;
 
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
-		is_granted[i] = waiter->stands[i].is_granted;
+		is_granted[i] = has_granted(&waiter->stands[i]);
 		has_any = has_any || is_granted[i];
 	}
 	if (!has_any)
@@ -347,7 +353,7 @@ static void leave_lines(struct rlock__waiter *waiter, const struct rlock__inquir
 		const struct rlock__stand *stand = &waiter->stands[i];
 
 		has_traces[i] =
-			stand->left_traces && stand->status == RLOCK_BUSY && !stand->is_granted;
+			stand->left_traces && stand->status == RLOCK_BUSY && !has_granted(stand);
 		has_any = has_any || has_traces[i];
 		is_one_open = is_one_open || !inquiry->answers[i].is_over;
 	}
@@ -448,7 +454,7 @@ static void give_back(struct rlock__waiter *waiter)
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		struct rlock__stand *stand = &waiter->stands[i];
 
-		if (!stand->may_be_held || stand->is_granted)
+		if (!stand->may_be_held || has_granted(stand))
 			continue;
 		if (rlock__connection_is_open(waiter->conn->connections[i])) {
 			last_word(waiter, i);
@@ -465,11 +471,8 @@ static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__inquiry
 	struct rlock__args args;
 	enum rlock_status status;
 
-	for (size_t i = 0; i < conn->connection_count; i++) {
-		waiter->stands[i].is_granted = false;
-		waiter->stands[i].is_young = false;
-		waiter->stands[i].is_waiter = false;
-	}
+	for (size_t i = 0; i < conn->connection_count; i++)
+		waiter->stands[i].state = RLOCK__SERVER_UNKNOWN;
 	rlock__acquire_args(waiter->hold->row->acquire, waiter->hold, waiter->owner, waiter->since,
 			    may_have_forgotten ? waiter->request->lease_ms : 0,
 			    rlock__listens(waiter), waiter->request, &args);

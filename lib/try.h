@@ -18,16 +18,27 @@ struct rlock_hold;
 
 #define RLOCK__SINCE_MAX 24
 
-/* How one server stands to a lock that is being taken. */
+/* What one server made of the last try. */
+enum rlock__server_state {
+	RLOCK__SERVER_UNKNOWN, /* there was no reply, or an error */
+	RLOCK__SERVER_HELD,    /* another owner holds the lock */
+	RLOCK__SERVER_QUEUED,  /* nobody holds it, but a waiter came before us */
+	RLOCK__SERVER_GRANTED, /* it is ours there, whatever else the reply said */
+	RLOCK__SERVER_GRANTED_YOUNG, /* it is, and does not count: the server may have forgotten a holder */
+};
+
+/*
+ * How one server stands to a lock that is being acquired. What all tries together may have left there does
+ * not follow from what the last one came to.
+ */
 struct rlock__stand {
-	enum rlock_status status;               /* what it said to the last try */
-	bool is_granted;                        /* it is taken there, though maybe not counted */
+	enum rlock_status status; /* what it said to the last try */
+	enum rlock__server_state state;
 	bool may_be_held;                       /* a try went out whose answer we don't know */
 	bool left_traces;                       /* in the line, or a claim to the next turn */
 	struct rlock__connection *subscription; /* NULL until the lock was found busy */
 	int64_t look_ms; /* when it wants us to try again at the latest, from now; -1: never */
 	int64_t ttl_ms;
-	bool is_waiter, is_young;
 	size_t name_index;
 	char holder[RLOCK_OWNER_MAX];
 	size_t holder_len;

@@ -122,7 +122,8 @@ bool rlock__listens(const struct rlock__waiter *waiter)
 /* A server that was started a while ago tells nobody when it counts. */
 static bool wants_subscription(const struct rlock__stand *stand)
 {
-	return stand->status == RLOCK_BUSY && !stand->is_young && !is_subscribed(stand);
+	return stand->status == RLOCK_BUSY && stand->state != RLOCK__SERVER_GRANTED_YOUNG &&
+	       !is_subscribed(stand);
 }
 
 static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
@@ -171,7 +172,8 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 		}
 		busy += stand->status == RLOCK_BUSY;
 		listened_to +=
-			stand->status == RLOCK_BUSY && (stand->is_young || is_subscribed(stand));
+			stand->status == RLOCK_BUSY &&
+			(stand->state == RLOCK__SERVER_GRANTED_YOUNG || is_subscribed(stand));
 	}
 	return listened_to > 0 || busy == 0 ? RLOCK_OK : status;
 }
@@ -190,7 +192,7 @@ static void tell_progress(struct rlock__waiter *waiter)
 	const struct rlock_blocker blocker = {
 		.name_index = stand->name_index,
 		.ttl_ms = stand->ttl_ms,
-		.is_waiter = stand->is_waiter,
+		.is_waiter = stand->state == RLOCK__SERVER_QUEUED,
 		.holder = stand->holder,
 		.holder_len = stand->holder_len,
 		.note = stand->note,
@@ -210,7 +212,7 @@ static int64_t sleep_ms_of(const struct rlock__stand *stand)
 	if (stand->ttl_ms < 0)
 		sleep_ms = SLEEP_NO_TTL_MS;
 	if (look_ms >= 0)
-		sleep_ms = rlock__sooner(stand->is_waiter ? look_ms : sleep_ms,
+		sleep_ms = rlock__sooner(stand->state == RLOCK__SERVER_QUEUED ? look_ms : sleep_ms,
 					 look_ms + rlock__jitter_ms(look_ms / LOOK_JITTER));
 	if (sleep_ms < SLEEP_MIN_MS)
 		return SLEEP_MIN_MS;
@@ -341,13 +343,13 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 {
 	const struct rlock__stand *stand = blocker_of(waiter);
 	struct rlock__connection *connection = waiter->conn->connections[waiter->conn->decisive];
-	const char *how = stand->is_waiter ? "kept for" : "held by";
+	const char *how = stand->state == RLOCK__SERVER_QUEUED ? "kept for" : "held by";
 	char holder[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
 	enum rlock_status status;
 
 	(void)rlock_escape(stand->holder, stand->holder_len, holder, sizeof(holder));
 	(void)rlock_escape(stand->note, stand->note_len, note, sizeof(note));
-	if (stand->is_young)
+	if (stand->state == RLOCK__SERVER_GRANTED_YOUNG)
 		status = rlock__fail(rlock__connection_error(connection), RLOCK_BUSY,
 				     "%s was started less than a lease ago, and may have forgotten "
 				     "who holds it",
@@ -368,8 +370,7 @@ static bool is_contended(const struct rlock__waiter *waiter)
 	bool is_granted = false;
 
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		is_granted =
-			is_granted || (waiter->stands[i].is_granted && !waiter->stands[i].is_young);
+		is_granted = is_granted || waiter->stands[i].state == RLOCK__SERVER_GRANTED;
 	return is_granted && waiter->tries_contended < CONTENDED_TRIES_MAX;
 }
 
