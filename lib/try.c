@@ -95,9 +95,10 @@ static size_t copy_string(const redisReply *from, char *to, size_t to_size)
 	return len;
 }
 
-static bool has_granted(const struct rlock__stand *stand)
+static bool has_granted(const struct rlock__server *server)
 {
-	return stand->state == RLOCK__SERVER_GRANTED || stand->state == RLOCK__SERVER_GRANTED_YOUNG;
+	return server->state == RLOCK__SERVER_GRANTED ||
+	       server->state == RLOCK__SERVER_GRANTED_YOUNG;
 }
 
 static bool is_acquired(const redisReply *reply)
@@ -159,11 +160,11 @@ static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
 {
 	struct rlock_hold *hold = waiter->hold;
 	struct rlock__connection *connection = waiter->conn->connections[index];
-	struct rlock__stand *stand = &waiter->stands[index];
+	struct rlock__server *server = &waiter->servers[index];
 	const struct rlock__script *script = hold->row->acquire->script;
 	size_t last = 1 + VALUES_PER_NAME * hold->name_count;
 
-	stand->state = RLOCK__SERVER_GRANTED;
+	server->state = RLOCK__SERVER_GRANTED;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
 		return rlock__fail_reply(connection, script);
 	for (size_t i = 0; i < hold->name_count; i++)
@@ -171,10 +172,10 @@ static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
 			return rlock__fail_reply(connection, script);
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
-	stand->state = RLOCK__SERVER_GRANTED_YOUNG;
-	stand->ttl_ms = reply->element[last]->integer;
-	stand->look_ms = -1;
-	stand->name_index = 0;
+	server->state = RLOCK__SERVER_GRANTED_YOUNG;
+	server->ttl_ms = reply->element[last]->integer;
+	server->look_ms = -1;
+	server->name_index = 0;
 	return RLOCK_BUSY;
 }
 
@@ -197,18 +198,18 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 				   const redisReply *reply, size_t name_index)
 {
 	redisReply *const *element = reply->element;
-	struct rlock__stand *stand = &waiter->stands[index];
+	struct rlock__server *server = &waiter->servers[index];
 
 	if (!is_busy_reply(reply))
 		return rlock__fail_reply(waiter->conn->connections[index],
 					 waiter->hold->row->acquire->script);
-	stand->name_index = name_index;
-	stand->ttl_ms = element[2]->integer;
-	stand->state =
+	server->name_index = name_index;
+	server->ttl_ms = element[2]->integer;
+	server->state =
 		element[2]->integer == TTL_OF_A_WAITER ? RLOCK__SERVER_QUEUED : RLOCK__SERVER_HELD;
-	stand->holder_len = copy_string(element[3], stand->holder, sizeof(stand->holder));
-	stand->note_len = copy_string(element[4], stand->note, sizeof(stand->note));
-	stand->look_ms = element[5]->integer;
+	server->holder_len = copy_string(element[3], server->holder, sizeof(server->holder));
+	server->note_len = copy_string(element[4], server->note, sizeof(server->note));
+	server->look_ms = element[5]->integer;
 	/* The first server's clock orders the waiters on all of them. */
 	if (waiter->since[0] == '\0')
 		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));
@@ -275,7 +276,7 @@ static enum rlock_status read_answer(void *ctx, size_t index, redisReply *reply)
 static void undo_stray(struct rlock__waiter *waiter, size_t index, const redisReply *reply)
 {
 	struct rlock__connection *connection = waiter->conn->connections[index];
-	enum rlock_status status = waiter->stands[index].status;
+	enum rlock_status status = waiter->servers[index].status;
 	const struct rlock__script *script;
 	struct rlock__args args;
 	redisReply *undone = NULL;
@@ -307,13 +308,13 @@ static void take_back(struct rlock__waiter *waiter, const struct rlock__script *
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		if (!is_wanted[i])
 			continue;
-		waiter->stands[i].may_be_held = true;
+		waiter->servers[i].may_be_held = true;
 		rlock__inquiry_begin(&inquiry, i, script, args, end_ms);
 	}
 	(void)rlock__inquiry_await(&inquiry, 0, end_ms);
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		if (inquiry.answers[i].is_over && inquiry.answers[i].status == RLOCK_OK)
-			waiter->stands[i].may_be_held = false;
+			waiter->servers[i].may_be_held = false;
 	rlock__inquiry_free(&inquiry);
 }
 
@@ -325,7 +326,7 @@ static void give_back_granted(struct rlock__waiter *waiter)
 	struct rlock__args args;
 
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
-		is_granted[i] = has_granted(&waiter->stands[i]);
+		is_granted[i] = has_granted(&waiter->servers[i]);
 		has_any = has_any || is_granted[i];
 	}
 	if (!has_any)
@@ -334,7 +335,7 @@ static void give_back_granted(struct rlock__waiter *waiter)
 	take_back(waiter, script, &args, is_granted);
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		if (is_granted[i] && waiter->hold->row->return_ != NULL)
-			waiter->stands[i].left_traces = true;
+			waiter->servers[i].left_traces = true;
 	rlock__args_free(&args);
 }
 
@@ -350,10 +351,10 @@ static void leave_lines(struct rlock__waiter *waiter, const struct rlock__inquir
 	struct rlock__args args;
 
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
-		const struct rlock__stand *stand = &waiter->stands[i];
+		const struct rlock__server *server = &waiter->servers[i];
 
 		has_traces[i] =
-			stand->left_traces && stand->status == RLOCK_BUSY && !has_granted(stand);
+			server->left_traces && server->status == RLOCK_BUSY && !has_granted(server);
 		has_any = has_any || has_traces[i];
 		is_one_open = is_one_open || !inquiry->answers[i].is_over;
 	}
@@ -407,7 +408,7 @@ static void last_word(struct rlock__waiter *waiter, size_t index)
 void rlock__try_leave(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (waiter->stands[i].may_be_held || waiter->stands[i].left_traces)
+		if (waiter->servers[i].may_be_held || waiter->servers[i].left_traces)
 			last_word(waiter, i);
 }
 
@@ -426,22 +427,22 @@ int64_t rlock__try_deadline(const struct rlock__waiter *waiter, int64_t now_ms)
 static void note_answer(struct rlock__waiter *waiter, size_t index,
 			const struct rlock__answer *answer)
 {
-	struct rlock__stand *stand = &waiter->stands[index];
+	struct rlock__server *server = &waiter->servers[index];
 	bool is_answer =
 		answer->is_over && answer->status >= 0 && answer->status != RLOCK_CANCELLED;
 	bool was_sent = !answer->is_over || answer->outcome.was_sent;
 	bool has_leave = waiter->hold->row->leave != NULL && waiter->request->wait_ms != 0;
 
-	stand->status = answer->is_over ? answer->status : RLOCK_ENET;
+	server->status = answer->is_over ? answer->status : RLOCK_ENET;
 	if (is_answer)
-		stand->may_be_held = false;
+		server->may_be_held = false;
 	else
-		stand->may_be_held = stand->may_be_held || was_sent;
-	if (stand->status == RLOCK_OK)
-		stand->left_traces = false;
+		server->may_be_held = server->may_be_held || was_sent;
+	if (server->status == RLOCK_OK)
+		server->left_traces = false;
 	else
-		stand->left_traces = stand->left_traces || (has_leave && was_sent);
-	if (stand->status < 0 && answer->outcome.reply != NULL && answer->outcome.status < 0)
+		server->left_traces = server->left_traces || (has_leave && was_sent);
+	if (server->status < 0 && answer->outcome.reply != NULL && answer->outcome.status < 0)
 		undo_stray(waiter, index, answer->outcome.reply);
 }
 
@@ -452,13 +453,13 @@ static void give_back(struct rlock__waiter *waiter)
 	if (waiter->conn->connection_count == 1)
 		return;
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
-		struct rlock__stand *stand = &waiter->stands[i];
+		struct rlock__server *server = &waiter->servers[i];
 
-		if (!stand->may_be_held || has_granted(stand))
+		if (!server->may_be_held || has_granted(server))
 			continue;
 		if (rlock__connection_is_open(waiter->conn->connections[i])) {
 			last_word(waiter, i);
-			stand->may_be_held = stand->left_traces = false;
+			server->may_be_held = server->left_traces = false;
 		}
 	}
 }
@@ -472,7 +473,7 @@ static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__inquiry
 	enum rlock_status status;
 
 	for (size_t i = 0; i < conn->connection_count; i++)
-		waiter->stands[i].state = RLOCK__SERVER_UNKNOWN;
+		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
 	rlock__acquire_args(waiter->hold->row->acquire, waiter->hold, waiter->owner, waiter->since,
 			    may_have_forgotten ? waiter->request->lease_ms : 0,
 			    rlock__listens(waiter), waiter->request, &args);

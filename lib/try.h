@@ -27,11 +27,8 @@ enum rlock__server_state {
 	RLOCK__SERVER_GRANTED_YOUNG, /* it is, and does not count: the server may have forgotten a holder */
 };
 
-/*
- * How one server stands to a lock that is being acquired. What all tries together may have left there does
- * not follow from what the last one came to.
- */
-struct rlock__stand {
+/* One server in an acquisition. What all tries together may have left there does not follow from its state. */
+struct rlock__server {
 	enum rlock_status status; /* what it said to the last try */
 	enum rlock__server_state state;
 	bool may_be_held;                       /* a try went out whose answer we don't know */
@@ -53,7 +50,7 @@ struct rlock__waiter {
 	char owner[RLOCK_OWNER_MAX];
 	char since
 		[RLOCK__SINCE_MAX]; /* what the server says of when we came; goes out with each try */
-	struct rlock__stand *stands; /* one a connection */
+	struct rlock__server *servers; /* one a connection */
 	struct rlock__text *channels;
 	size_t channel_count;
 	int64_t deadline_ms;

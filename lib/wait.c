@@ -106,44 +106,44 @@ static bool make_channels(struct rlock__waiter *waiter)
 	return true;
 }
 
-static bool is_subscribed(const struct rlock__stand *stand)
+static bool is_subscribed(const struct rlock__server *server)
 {
-	return stand->subscription != NULL && rlock__connection_is_open(stand->subscription);
+	return server->subscription != NULL && rlock__connection_is_open(server->subscription);
 }
 
 bool rlock__listens(const struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (!is_subscribed(&waiter->stands[i]))
+		if (!is_subscribed(&waiter->servers[i]))
 			return false;
 	return true;
 }
 
 /* A server that was started a while ago tells nobody when it counts. */
-static bool wants_subscription(const struct rlock__stand *stand)
+static bool wants_subscription(const struct rlock__server *server)
 {
-	return stand->status == RLOCK_BUSY && stand->state != RLOCK__SERVER_GRANTED_YOUNG &&
-	       !is_subscribed(stand);
+	return server->status == RLOCK_BUSY && server->state != RLOCK__SERVER_GRANTED_YOUNG &&
+	       !is_subscribed(server);
 }
 
 static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
 {
-	struct rlock__stand *stand = &waiter->stands[index];
+	struct rlock__server *server = &waiter->servers[index];
 	struct rlock__connection *connection = waiter->conn->connections[index];
 	enum rlock_status status = RLOCK_OK;
 
-	if (stand->subscription == NULL)
-		status = rlock__connection_twin(connection, &stand->subscription);
+	if (server->subscription == NULL)
+		status = rlock__connection_twin(connection, &server->subscription);
 	if (status == RLOCK_OK)
-		status = rlock__subscription_open(stand->subscription, waiter->channels,
+		status = rlock__subscription_open(server->subscription, waiter->channels,
 						  waiter->channel_count,
 						  rlock__try_deadline(waiter, rlock_now_ms()));
 	if (status >= 0)
 		return status;
 	waiter->conn->decisive = index;
 	return rlock__fail(rlock__connection_error(connection), status, "%s",
-			   stand->subscription != NULL
-				   ? rlock__connection_error(stand->subscription)->text
+			   server->subscription != NULL
+				   ? rlock__connection_error(server->subscription)->text
 				   : "out of memory");
 }
 
@@ -158,9 +158,9 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 		return rlock__fail_memory(
 			rlock__connection_error(waiter->conn->connections[waiter->conn->decisive]));
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
-		struct rlock__stand *stand = &waiter->stands[i];
+		struct rlock__server *server = &waiter->servers[i];
 
-		if (wants_subscription(stand)) {
+		if (wants_subscription(server)) {
 			enum rlock_status subscribed = subscribe_to(waiter, i);
 
 			if (subscribed == RLOCK_OK)
@@ -170,10 +170,10 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 			if (subscribed == RLOCK_CANCELLED)
 				return subscribed;
 		}
-		busy += stand->status == RLOCK_BUSY;
+		busy += server->status == RLOCK_BUSY;
 		listened_to +=
-			stand->status == RLOCK_BUSY &&
-			(stand->state == RLOCK__SERVER_GRANTED_YOUNG || is_subscribed(stand));
+			server->status == RLOCK_BUSY &&
+			(server->state == RLOCK__SERVER_GRANTED_YOUNG || is_subscribed(server));
 	}
 	return listened_to > 0 || busy == 0 ? RLOCK_OK : status;
 }
@@ -181,22 +181,22 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 /* ---- between the tries: sleep ---- */
 
 /* The server that said that the lock is taken; of several the first. */
-static const struct rlock__stand *blocker_of(const struct rlock__waiter *waiter)
+static const struct rlock__server *blocker_of(const struct rlock__waiter *waiter)
 {
-	return &waiter->stands[waiter->conn->decisive];
+	return &waiter->servers[waiter->conn->decisive];
 }
 
 static void tell_progress(struct rlock__waiter *waiter)
 {
-	const struct rlock__stand *stand = blocker_of(waiter);
+	const struct rlock__server *server = blocker_of(waiter);
 	const struct rlock_blocker blocker = {
-		.name_index = stand->name_index,
-		.ttl_ms = stand->ttl_ms,
-		.is_waiter = stand->state == RLOCK__SERVER_QUEUED,
-		.holder = stand->holder,
-		.holder_len = stand->holder_len,
-		.note = stand->note,
-		.note_len = stand->note_len,
+		.name_index = server->name_index,
+		.ttl_ms = server->ttl_ms,
+		.is_waiter = server->state == RLOCK__SERVER_QUEUED,
+		.holder = server->holder,
+		.holder_len = server->holder_len,
+		.note = server->note,
+		.note_len = server->note_len,
 	};
 
 	waiter->progress_at_ms = INT64_MAX;
@@ -204,15 +204,15 @@ static void tell_progress(struct rlock__waiter *waiter)
 }
 
 /* Until the holder's time runs out, or the server wants to hear of us; those that wait not all in step. */
-static int64_t sleep_ms_of(const struct rlock__stand *stand)
+static int64_t sleep_ms_of(const struct rlock__server *server)
 {
-	int64_t sleep_ms = rlock__sooner(stand->ttl_ms, SLEEP_MAX_MS) + 1;
-	int64_t look_ms = rlock__sooner(stand->look_ms, SLEEP_MAX_MS);
+	int64_t sleep_ms = rlock__sooner(server->ttl_ms, SLEEP_MAX_MS) + 1;
+	int64_t look_ms = rlock__sooner(server->look_ms, SLEEP_MAX_MS);
 
-	if (stand->ttl_ms < 0)
+	if (server->ttl_ms < 0)
 		sleep_ms = SLEEP_NO_TTL_MS;
 	if (look_ms >= 0)
-		sleep_ms = rlock__sooner(stand->state == RLOCK__SERVER_QUEUED ? look_ms : sleep_ms,
+		sleep_ms = rlock__sooner(server->state == RLOCK__SERVER_QUEUED ? look_ms : sleep_ms,
 					 look_ms + rlock__jitter_ms(look_ms / LOOK_JITTER));
 	if (sleep_ms < SLEEP_MIN_MS)
 		return SLEEP_MIN_MS;
@@ -224,8 +224,8 @@ static int64_t sleep_end(const struct rlock__waiter *waiter, int64_t now_ms)
 	int64_t end_ms = waiter->deadline_ms;
 
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (waiter->stands[i].status == RLOCK_BUSY)
-			end_ms = rlock__sooner(end_ms, now_ms + sleep_ms_of(&waiter->stands[i]));
+		if (waiter->servers[i].status == RLOCK_BUSY)
+			end_ms = rlock__sooner(end_ms, now_ms + sleep_ms_of(&waiter->servers[i]));
 	return end_ms;
 }
 
@@ -240,14 +240,14 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 
 		if (fds[i].revents == 0)
 			continue;
-		status = rlock__subscription_drain(waiter->stands[i].subscription, &messages);
+		status = rlock__subscription_drain(waiter->servers[i].subscription, &messages);
 		*messages_out += messages;
 		if (status == RLOCK_OK)
 			continue;
 		waiter->conn->decisive = i;
 		return rlock__fail(rlock__connection_error(waiter->conn->connections[i]), status,
 				   "%s",
-				   rlock__connection_error(waiter->stands[i].subscription)->text);
+				   rlock__connection_error(waiter->servers[i].subscription)->text);
 	}
 	return RLOCK_OK;
 }
@@ -261,10 +261,10 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 	struct pollfd fds[RLOCK_SERVERS_MAX + 1];
 
 	for (size_t i = 0; i < count; i++) {
-		const struct rlock__stand *stand = &waiter->stands[i];
+		const struct rlock__server *server = &waiter->servers[i];
 
-		fds[i] = (struct pollfd){ is_subscribed(stand)
-						  ? rlock__connection_fd(stand->subscription)
+		fds[i] = (struct pollfd){ is_subscribed(server)
+						  ? rlock__connection_fd(server->subscription)
 						  : -1,
 					  POLLIN, 0 };
 	}
@@ -297,7 +297,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 static bool has_lost_reply(const struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (waiter->stands[i].may_be_held &&
+		if (waiter->servers[i].may_be_held &&
 		    !rlock__connection_is_open(waiter->conn->connections[i]))
 			return true;
 	return false;
@@ -327,8 +327,8 @@ static enum rlock_status hold_out(struct rlock__waiter *waiter)
 		waiter->give_up_ms = give_up_at(waiter, now_ms);
 	}
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (waiter->stands[i].subscription != NULL)
-			rlock__connection_close(waiter->stands[i].subscription);
+		if (waiter->servers[i].subscription != NULL)
+			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->give_up_ms)
 		status = rlock__pause(waiter->conn, &waiter->pause_ms, waiter->give_up_ms);
 	if (status != RLOCK_OK || rlock_now_ms() < waiter->give_up_ms)
@@ -341,15 +341,15 @@ static enum rlock_status hold_out(struct rlock__waiter *waiter)
 
 static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 {
-	const struct rlock__stand *stand = blocker_of(waiter);
+	const struct rlock__server *server = blocker_of(waiter);
 	struct rlock__connection *connection = waiter->conn->connections[waiter->conn->decisive];
-	const char *how = stand->state == RLOCK__SERVER_QUEUED ? "kept for" : "held by";
+	const char *how = server->state == RLOCK__SERVER_QUEUED ? "kept for" : "held by";
 	char holder[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
 	enum rlock_status status;
 
-	(void)rlock_escape(stand->holder, stand->holder_len, holder, sizeof(holder));
-	(void)rlock_escape(stand->note, stand->note_len, note, sizeof(note));
-	if (stand->state == RLOCK__SERVER_GRANTED_YOUNG)
+	(void)rlock_escape(server->holder, server->holder_len, holder, sizeof(holder));
+	(void)rlock_escape(server->note, server->note_len, note, sizeof(note));
+	if (server->state == RLOCK__SERVER_GRANTED_YOUNG)
 		status = rlock__fail(rlock__connection_error(connection), RLOCK_BUSY,
 				     "%s was started less than a lease ago, and may have forgotten "
 				     "who holds it",
@@ -360,7 +360,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	else
 		status = rlock__fail(rlock__connection_error(connection), RLOCK_BUSY, "%s %s", how,
 				     holder);
-	rlock__connection_error(connection)->name_index = stand->name_index;
+	rlock__connection_error(connection)->name_index = server->name_index;
 	return status;
 }
 
@@ -370,7 +370,7 @@ static bool is_contended(const struct rlock__waiter *waiter)
 	bool is_granted = false;
 
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		is_granted = is_granted || waiter->stands[i].state == RLOCK__SERVER_GRANTED;
+		is_granted = is_granted || waiter->servers[i].state == RLOCK__SERVER_GRANTED;
 	return is_granted && waiter->tries_contended < CONTENDED_TRIES_MAX;
 }
 
@@ -454,8 +454,8 @@ static enum rlock_status waiter_init(struct rlock__waiter *waiter, struct rlock_
 				   rlock_kind_name(request->kind));
 	if (status == RLOCK_OK && request->note != NULL)
 		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
-	waiter->stands = calloc(conn->connection_count, sizeof(*waiter->stands));
-	if (status != RLOCK_OK || waiter->stands == NULL)
+	waiter->servers = calloc(conn->connection_count, sizeof(*waiter->servers));
+	if (status != RLOCK_OK || waiter->servers == NULL)
 		return rlock__fail_memory(rlock__connection_error(conn->connections[0]));
 	return RLOCK_OK;
 }
@@ -465,9 +465,9 @@ static void waiter_free(struct rlock__waiter *waiter)
 	for (size_t i = 0; i < waiter->channel_count; i++)
 		free(waiter->channels[i].text);
 	free(waiter->channels);
-	for (size_t i = 0; waiter->stands != NULL && i < waiter->conn->connection_count; i++)
-		rlock__connection_free(waiter->stands[i].subscription);
-	free(waiter->stands);
+	for (size_t i = 0; waiter->servers != NULL && i < waiter->conn->connection_count; i++)
+		rlock__connection_free(waiter->servers[i].subscription);
+	free(waiter->servers);
 	rlock_hold_free(waiter->hold);
 }
 
@@ -483,7 +483,7 @@ enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_requ
 		*out = waiter.hold;
 		waiter.hold = NULL;
 	} else {
-		if (waiter.stands != NULL)
+		if (waiter.servers != NULL)
 			rlock__try_leave(&waiter);
 		if (status == RLOCK_BUSY)
 			status = fail_busy(&waiter);
