@@ -89,8 +89,9 @@ end
 
 return take_all(function(name)
 	local taken = mutex_take(name)
-	-- Also of one who enters again: his owner may have got it otherwise while he waited.
-	if not is_error(taken) and name.head then
+	-- Also of a waiter that re-enters, since its owner may have acquired the lock otherwise; and of one whose queue was
+	-- deleted, since its sign of life was not.
+	if not is_error(taken) and (name.head or waits_since_us) then
 		dequeue(name, fresh_owner)
 	end
 	return taken

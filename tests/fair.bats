@@ -112,6 +112,16 @@ lasts_a_day() {
 	lasts_a_day 'redisson_lock_timeout:{a}'
 }
 
+@test "a waiter whose queue was deleted acquires the lock, and leaves nothing behind" {
+	holds r0 fair a
+	stands r1 a
+	redis del 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}' >/dev/null
+	leaves r0
+	enters r1
+	leaves r1
+	nothing_is_left
+}
+
 @test "a queue and deadlines that last longer than a day keep their time to live" {
 	java_locks J1 a
 	java_locks J2 a >/dev/null
