@@ -1,5 +1,6 @@
 /*
- * A connection for a command, and the line for what it met.
+ * Connects for a command, says why a call failed, and finds the hold that the caller means. What is then done with the
+ * connection and the hold is for the cmd_*.c files to decide.
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 #include "process_lock/hold_file_find.h"
 #include "sys/proc.h"
 
-/* What the library says of a server that may be the wrong one; of others it has more to say. */
+/* The library's text begins so when the server may be the wrong one; about other failures it says more. */
 #define UNREACHED "cannot reach "
 
 static void trace(void *ctx, const char *server, const char *step)
@@ -95,9 +96,9 @@ int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
 }
 
 /*
- * *is_run_out: `rlock run` holds the lock nearer to us than file (may be NULL) does. The process of a file that was
- * made inside the run was given the run's hold in its environment. 0, or the exit code when, after one line by
- * say_error, that can't be told.
+ * Sets *is_run_out if `rlock run` holds the lock nearer to us than file (may be NULL) does. If file was made inside the
+ * run, its process was given the run's hold in its environment. 0, or the exit code after one line by say_error when we
+ * cannot tell.
  */
 static int find_nearer(const struct hold_file *file, const char *run_hold_id, bool *is_run_out)
 {
@@ -115,7 +116,7 @@ static int find_nearer(const struct hold_file *file, const char *run_hold_id, bo
 int caller_find(const struct opts *opts, struct caller_hold *out)
 {
 	const char *server = opts->server, *value = getenv(INHERITED_VARIABLE);
-	/* From ourselves on: a shell may have become us for its last command. */
+	/* The search begins with our own process: a shell may have become us for its last command. */
 	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
 	int code;
 
@@ -170,7 +171,7 @@ int caller_run(struct opts *opts, caller_fn act)
 	bool is_cancelled = false;
 	int code;
 
-	/* hiredis writes to streams that may be broken; and a reader may have gone. */
+	/* hiredis writes to streams that may be broken, and the reader of our output may have ended. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	code = caller_connect(opts, -1, &is_cancelled, &conn);
 	if (code == 0)

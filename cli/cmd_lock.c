@@ -1,6 +1,6 @@
 /*
- * run, lock and their kin: take the lock; then hold it for a command, or leave it to a renewer that
- * belongs to the calling process.
+ * run, lock and the verbs like them: acquire the lock; then hold it for a command, or leave it to a renewer that
+ * belongs to the calling process. keeper.c and renewer.c do the holding.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@
 
 #define PROGRESS_MS 1000
 
-/* Everything that taking a lock needs; taker_clear gives it back. */
+/* Everything that acquiring a lock needs; taker_clear frees it. */
 struct taker {
 	const struct verb *verb;
 	struct opts *opts;
@@ -46,11 +46,11 @@ struct taker {
 	int target_fd; /* pidfd of the process that a lock without a command is for; -1: none */
 	pid_t target;
 	uint64_t target_start;
-	struct hold_file *hold_file; /* its file; NULL: not for a process */
+	struct hold_file *hold_file; /* its file; NULL: the lock is not for a process */
 	int cancel_fd;               /* the signals', or an epoll of them and the target */
 	char **owners;
 	size_t owner_count;
-	char owner[RLOCK_OWNER_MAX]; /* of --owner; empty: a fresh one */
+	char owner[RLOCK_OWNER_MAX]; /* of --owner; empty: a new one */
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_conn *conn;
 	struct rlock_hold *hold;
@@ -71,7 +71,10 @@ static const char *program_of(const struct taker *taker, struct proc *proc)
 	return taker->target_fd >= 0 && proc_read(taker->target, proc) ? proc->name : "rlock";
 }
 
-/* "user@host pid 123 pg_dump". From the environment: asking who we are opens half a dozen files. */
+/*
+ * The note is "user@host pid 123 pg_dump". The user's name is taken from the environment, because looking it up opens
+ * half a dozen files.
+ */
 static void make_note(struct taker *taker)
 {
 	const char *user = getenv("LOGNAME");
@@ -96,7 +99,9 @@ static void make_note(struct taker *taker)
 		       (int)pid, program_of(taker, &proc));
 }
 
-/* The first process of a machine or a container mostly ignores TERM; those that it started would be ended. */
+/*
+ * The first process of a machine or a container usually ignores SIGTERM; the processes that it started would be ended.
+ */
 static int say_process_1(const struct verb *verb, const struct opts *opts)
 {
 	char names[NAMES_SHOWN_MAX];
@@ -104,7 +109,7 @@ static int say_process_1(const struct verb *verb, const struct opts *opts)
 
 	usage_begin(&line, verb->name);
 	usage_add_plain(&line, "--on-lost ignore");
-	/* What was said otherwise must not stand there, too. */
+	/* An --on-lost that the user gave must not stand beside this one. */
 	if (opts->on_lost == ON_LOST_DEFAULT) {
 		usage_add(&line, opts->words, opts->word_count);
 	} else {
@@ -116,7 +121,10 @@ static int say_process_1(const struct verb *verb, const struct opts *opts)
 	return EXIT_USAGE;
 }
 
-/* Of a command or without one. A lock of --owner is watched over by nobody. */
+/*
+ * Whether the lock is for a process: a command, or the process of a lock without one. No process watches over a lock of
+ * --owner without a command.
+ */
 static bool is_for_process(const struct opts *opts)
 {
 	return opts->command != NULL || opts->owner == NULL;
@@ -138,7 +146,7 @@ static int find_target(struct taker *taker)
 	return code;
 }
 
-/* One descriptor for everything that ends a wait. */
+/* Makes one descriptor of everything that ends a wait. */
 static int join_cancels(struct taker *taker)
 {
 	const int fds[] = { taker->signals.fd, taker->target_fd };
@@ -161,7 +169,7 @@ static int join_cancels(struct taker *taker)
 	return EXIT_SYSTEM;
 }
 
-/* By which owners this process and those above it may hold these names already. */
+/* Finds the owners by which this process and those above it may hold these names already. */
 static int find_owners(struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
@@ -216,7 +224,7 @@ static enum rlock_status acquire(struct taker *taker)
 	return status;
 }
 
-/* A wait was cut short: by a signal, which ends us, or by the end of the process it was for. */
+/* The wait was cut short by a signal, which also ends us, or by the end of the process that the lock was for. */
 static int end_cancelled(const struct taker *taker)
 {
 	struct signalfd_siginfo info;
@@ -260,8 +268,7 @@ static int hold_for_command(const struct taker *taker)
 	return keeper_run(&job);
 }
 
-/* What can go wrong about the state of a lock without a command goes wrong here, before it is
- * taken. */
+/* Everything that can fail about the state of a lock without a command fails here, before the lock is acquired. */
 static int make_hold_file(struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
@@ -313,8 +320,9 @@ static void fill_watch(struct watch *watch, const struct taker *taker)
 }
 
 /*
- * The renewer outlives us. An rlock further up that waits for the processes of its command, or stops them, must not
- * meet one that can't be told from them yet: once it has closed what it has from us, it can.
+ * The renewer goes on after our end. An rlock further up that waits for the processes of its command, or terminates
+ * them, must not meet a renewer that it cannot tell from them yet. It can tell once the renewer has closed the
+ * descriptors that it has from us.
  */
 static pid_t start_known_renewer(const struct renewer_job *job)
 {
@@ -332,7 +340,7 @@ static pid_t start_known_renewer(const struct renewer_job *job)
 	return pid;
 }
 
-/* The renewer waits for is_committed: until the file says whose the lock is, it is still ours. */
+/* The renewer waits for is_committed: until the file says which process the lock is for, the lock is still ours. */
 static int start_renewer(const struct taker *taker, struct watch *watch)
 {
 	struct hold_file *file = taker->hold_file;
@@ -356,7 +364,7 @@ static int start_renewer(const struct taker *taker, struct watch *watch)
 		say_error("cannot start the renewer: %s", strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	/* Who is to end it one day must not end another under its number. */
+	/* The unlock that kills the renewer one day must not kill another process that was given its number. */
 	sight = proc_look(file->renewer, &proc);
 	if (sight != PROC_SEEN) {
 		int error = sight == PROC_UNSEEN ? errno : ESRCH;
@@ -387,14 +395,14 @@ static void give_back(const struct taker *taker)
 	(void)finish_release(taker->conn, taker->hold);
 }
 
-/* Had, but a signal came that would have ended the wait: given back, and ended by it. */
+/* The lock was acquired, but a signal came that would have ended the wait: release the lock, and end by the signal. */
 static int end_pending(const struct taker *taker, int signal)
 {
 	give_back(taker);
 	return signals_die_by(signal);
 }
 
-/* A script that reads it from us must not go on without one. */
+/* A script that reads the fencing token from us must not go on without one. */
 static int print_tokens(const struct taker *taker)
 {
 	bool is_printed = true;
@@ -422,14 +430,14 @@ static int hold_for_caller(const struct taker *taker)
 		fill_watch(watch, taker);
 		code = start_renewer(taker, watch);
 	}
-	/* Whoever sends one from here on sends it to a lock that is held, and can be given back. */
+	/* A signal that is sent from here on is sent while the lock is held and can be released. */
 	if (code == 0)
 		signal = signals_pending_end(&taker->signals);
 	if (code == 0 && signal == 0)
 		code = print_tokens(taker);
 	if (code == 0 && signal == 0) {
 		watch->is_committed = true;
-		/* Then the renewer may have gone before the file was there. */
+		/* If the process has ended, the renewer may have ended before the file existed, without removing it. */
 		if (fd_is_ready(taker->target_fd))
 			hold_file_remove(taker->hold_file);
 	} else {
@@ -441,7 +449,7 @@ static int hold_for_caller(const struct taker *taker)
 	return signal != 0 ? signals_die_by(signal) : code;
 }
 
-/* Nobody watches over it: a lease is all it has. */
+/* No process watches over a lock of --owner: its lease is all that it has. */
 static int hold_for_owner(const struct taker *taker)
 {
 	int code = print_tokens(taker);
@@ -504,7 +512,7 @@ int cmd_lock(const struct verb *verb, struct opts *opts)
 			       .target_fd = -1,
 			       .cancel_fd = -1,
 			       .signals = { .fd = -1 } };
-	/* What could fail here is found out before the lock is taken. */
+	/* What could fail on this machine is found out before the lock is acquired. */
 	int code = is_for_process(opts) ? kernel_check() : 0;
 
 	if (code == 0)

@@ -1,5 +1,5 @@
 /*
- * renew: push the caller's hold forward once, and print what is left of it.
+ * renew: renew the caller's hold once, and print its TTL. caller.c finds the hold, and lib renews it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "process_lock/hold_file.h"
 #include "process_lock/inherited.h"
 
-/* Renew one hold and print; lost_code is what a hold that has gone means here. */
+/* Renews one hold and prints its TTL. lost_code is the exit code for a hold that the server does not have any more. */
 static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
 		 int64_t lease_ms, int lost_code)
 {
@@ -51,7 +51,7 @@ static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
 		return EXIT_SYSTEM;
 	}
 	code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
-	/* Who watches over a fixed lease learns from the file that it ends later. */
+	/* The renewer, which watches over a fixed lease, learns from the file that the lease ends later. */
 	if (code == 0 && file->is_fixed_lease) {
 		file->sent_ms = rlock_hold_sent_ms(hold);
 		code = hold_file_save(file);
@@ -60,7 +60,7 @@ static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
 	return code;
 }
 
-/* Under `rlock run` the hold stands in the environment. Its own watchdog or lease goes on as before. */
+/* Under `rlock run` the hold is in the environment. The run's own renewer or fixed lease goes on as before. */
 static int renew_run(const struct opts *opts, struct rlock_conn *conn, const struct inherited *run)
 {
 	struct rlock_hold *hold = NULL;
@@ -112,7 +112,7 @@ static int renew_found(const struct opts *opts, struct rlock_conn *conn,
 	return renew_process_lock(opts, conn, hold->hold_file);
 }
 
-/* Names that were not locked together without a command: each for itself. The worst of the codes. */
+/* Renews names that were not locked together without a command, each for itself. Returns the worst of the codes. */
 static int renew_one_by_one(const struct opts *opts, struct rlock_conn *conn)
 {
 	int worst = 0;

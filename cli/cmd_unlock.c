@@ -1,6 +1,6 @@
 /*
- * unlock: give back the caller's most recent hold; that of an --owner; or, with --force, break
- * whoever's it is.
+ * unlock: release the caller's most recent hold, or that of --owner; or, with --force, break the lock of any holder.
+ * caller.c finds the hold of the caller, and hold_file_claim.c keeps other unlocks out.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +27,7 @@
 /* Another unlock was faster: there may be an earlier hold. */
 #define FIND_AGAIN (-1)
 
-/* What is left to say of a release: nothing, or one line. */
+/* Says what is left to say about a release: nothing, or one line. Returns the exit code. */
 static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 		       enum rlock_status status)
 {
@@ -50,12 +50,12 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 	return caller_say_failure(opts, conn, status);
 }
 
-/* ---- the caller's ---- */
+/* ---- the caller's hold ---- */
 
 /*
- * A renewal on its way does no harm behind the release; a second release by it might, and a renewer that went
- * on would find its lock lost. 0, or the exit code when it can't be stopped. *was_running is set when it ran
- * until now.
+ * Kills the renewer. A renewal on its way does no harm after the release, but a second release by the renewer might,
+ * and a renewer that went on would find its lock lost. 0, or the exit code when the renewer cannot be stopped.
+ * *was_running is set when it ran until now.
  */
 static int stop_renewer(const struct hold_file *file, bool *was_running)
 {
@@ -63,7 +63,7 @@ static int stop_renewer(const struct hold_file *file, bool *was_running)
 	struct proc renewer;
 	int error = 0;
 
-	/* Without its start it might be another one under its number. */
+	/* Without its start time it might be another process that was given its number. */
 	if (file->renewer <= 0 || file->renewer_start == 0)
 		return 0;
 	ended.fd = proc_open(file->renewer, file->renewer_start);
@@ -82,8 +82,8 @@ static int stop_renewer(const struct hold_file *file, bool *was_running)
 }
 
 /*
- * Whether the lock was held for sure. One that nobody has renewed for who knows how long may have run out; that
- * it is gone then does not tell that an earlier request, whose answer was lost, has given it back.
+ * Whether the lock was certainly held. A lock that was not renewed for an unknown time may have expired: if it is not
+ * on the server then, that does not prove that an earlier request, whose reply was lost, has released it.
  */
 static bool has_lease(const struct hold_file *file, bool was_renewed)
 {
@@ -99,7 +99,7 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct ho
 	bool was_running = false, was_held, is_ours = false;
 	int code = stop_renewer(file, &was_running);
 
-	/* Behind that: the renewer writes the file, too. */
+	/* The renewer writes the file, too, so the claim comes after its end. */
 	if (code == 0)
 		code = hold_file_claim(file, &is_ours);
 	if (code != 0)
@@ -118,11 +118,11 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct ho
 		say_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	/* The file knows of the first request only; renewals came after it. */
+	/* The file knows the first request only; renewals came after it. */
 	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
 	status = finish_release(conn, hold);
-	/* An earlier try may have been carried out after all: what it took out was not lost. */
+	/* The server may have carried out an earlier try to release: the hold that it removed was not lost. */
 	if (status == RLOCK_NOT_HELD && file->is_given_up)
 		status = RLOCK_OK;
 	if (status >= 0) {
@@ -137,7 +137,9 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct ho
 	return code;
 }
 
-/* What ends the caller may end us with it; without its renewer the lock would last to the end of its lease. */
+/*
+ * A signal that ends the caller may end us with it, and a lock without its renewer would last to the end of its lease.
+ */
 static int unlock_process_lock(const struct opts *opts, struct rlock_conn *conn,
 			       struct hold_file *file)
 {
@@ -165,7 +167,7 @@ static int unlock_found(const struct opts *opts, struct rlock_conn *conn,
 	return unlock_process_lock(opts, conn, hold->hold_file);
 }
 
-/* The latest hold on all of these names together. */
+/* Releases the most recent hold on all of these names together. */
 static int unlock_together(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct caller_hold hold;
@@ -181,7 +183,7 @@ static int unlock_together(const struct opts *opts, struct rlock_conn *conn)
 	return code;
 }
 
-/* Names that were not locked together: each for itself. The worst of the codes. */
+/* Releases names that were not locked together, each for itself. Returns the worst of the codes. */
 static int unlock_one_by_one(const struct opts *opts, struct rlock_conn *conn)
 {
 	int worst = 0;
@@ -212,7 +214,7 @@ static int unlock_caller(const struct opts *opts, struct rlock_conn *conn)
 	return is_one ? unlock_together(opts, conn) : unlock_one_by_one(opts, conn);
 }
 
-/* ---- an owner's, anybody's ---- */
+/* ---- the hold of an owner, the lock of any holder ---- */
 
 static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 {

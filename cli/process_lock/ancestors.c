@@ -1,6 +1,6 @@
 /*
- * A process and those above it, as /proc shows them: each by its number and start, so that a process which was
- * given the number of one that has gone is not taken for an ancestor.
+ * Reads the ancestors of a process from /proc. Each has its number and its start time, so that a process which was
+ * given the number of one that has ended is not taken for an ancestor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,9 @@ int ancestors_read(struct ancestors *out, pid_t pid)
 
 		if (sight == PROC_UNSEEN)
 			return errno;
-		/* A parent is older than its child: this one has got the number of one that has gone. */
+		/*
+		 * A parent is older than its child: a younger process was given the number of a parent that has ended.
+		 */
 		if (sight == PROC_GONE || proc.start > child_start)
 			break;
 		if (!add(out, &proc))

@@ -1,5 +1,6 @@
 /*
- * A process and those above it, up to where the namespace ends: the holds of any of them are the process's, too.
+ * The ancestors of a process: the process itself and the processes above it, up to where the pid namespace ends. The
+ * holds of any of them are also holds of the process.
  */
 #ifndef ANCESTORS_H
 #define ANCESTORS_H
@@ -17,10 +18,10 @@ struct ancestors {
 };
 void ancestors_free(struct ancestors *ancestors);
 
-/* 0, or errno when one of them can't be looked at now: those below it are in there then. */
+/* Look up the ancestors of pid. 0, or errno when /proc cannot show one of them now: out then has those below it. */
 int ancestors_read(struct ancestors *out, pid_t pid);
 
-/* How far above: 0 is the process itself; -1 when it is none of them. */
+/* How many steps above the process this ancestor is: 0 for the process itself, -1 for a process that is no ancestor. */
 int ancestors_distance(const struct ancestors *ancestors, pid_t pid, uint64_t start);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The format of a hold file: one for each hold, "hold-PID-START-HOLDID", lines "key value". It says whose the lock
- * is and how to release it; the secret to reach the server is not in it. Whoever looks for one (hold_file_find.c)
- * removes those of processes that have ended.
+ * The format of a hold file: each hold has one, "hold-PID-START-HOLDID", with lines "key value". The file says which
+ * process the lock is for and how to release it, but not the secret that the server asks for. hold_file_find.c removes
+ * the files of processes that have ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "process_lock/runtime_dir.h"
 
 #define FILE_PREFIX "hold-"
-/* "new-NAMESPACE-PID-HOLDID" while it is written. */
+/* The file is named "new-NAMESPACE-PID-HOLDID" while it is written. */
 #define NEW_PREFIX "new-"
 #define FILE_SIZE_MAX (1 << 18)
 #define TIME_MAX_MS (INT64_MAX / 4)
@@ -102,7 +102,7 @@ static void print_lines(FILE *out, const struct hold_file *file)
 	}
 }
 
-/* A new file in the old one's place, so that a reader sees the one or the other whole. */
+/* Puts a new file in the old one's place, so that a reader sees either the one or the other whole. */
 static bool replace_file(const struct hold_file *file, const char *name)
 {
 	char new_name[HOLD_FILE_NAME_MAX + 48];
@@ -157,7 +157,7 @@ void hold_file_mark_lost(struct hold_file *file)
 
 	file->is_lost = true;
 	hold_file_name(file, name);
-	/* Should the disk be full, an unlock still learns it from the server. */
+	/* If this fails, since the disk is full, say, an unlock still learns from the server that the lock was lost. */
 	(void)replace_file(file, name);
 }
 
@@ -172,7 +172,7 @@ void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms)
 	if (utimensat(file->dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT ||
 	    replace_file(file, name) || errno != ENOENT)
 		return;
-	/* The directory has gone, too. */
+	/* The directory was removed, too. */
 	dir_fd = runtime_dir_open_for_holds();
 	if (dir_fd < 0)
 		return;
@@ -188,7 +188,7 @@ int hold_file_dir_fd(const struct hold_file *file)
 
 /* ---- read ---- */
 
-/* NULL with errno. */
+/* The text of a file, malloc'ed; NULL with errno. */
 static char *read_whole(int dir_fd, const char *name)
 {
 	struct stat stat;
@@ -198,7 +198,7 @@ static char *read_whole(int dir_fd, const char *name)
 
 	if (fd < 0)
 		return NULL;
-	/* Another user's may have come here before the directory was closed to others. */
+	/* Another user may have put the file here before the directory was closed to others. */
 	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_uid == geteuid() &&
 	    stat.st_size <= FILE_SIZE_MAX)
 		text = malloc((size_t)stat.st_size + 1);
@@ -216,7 +216,7 @@ static char *read_whole(int dir_fd, const char *name)
 	return text;
 }
 
-/* "NAME OWNER", the name percent-encoded. */
+/* The value is "NAME OWNER", with the name percent-encoded. */
 static bool read_name(struct hold_file *file, char *value)
 {
 	char *owner = strchr(value, ' ');
@@ -236,7 +236,7 @@ static bool read_name(struct hold_file *file, char *value)
 	       hold_file_add_name(file, name.text, name.len, owner);
 }
 
-/* No time of ours is so far away; sums of those that are not fit. */
+/* rlock writes no time beyond TIME_MAX_MS, and sums of times within it do not overflow. */
 static bool read_ms(const char *value, int64_t *out_ms)
 {
 	int64_t ms;
@@ -257,7 +257,7 @@ static bool read_inode(const char *value, uint64_t *out)
 	return true;
 }
 
-/* "PID START" */
+/* The value is "PID START". */
 static bool read_process(const char *value, pid_t *pid, uint64_t *start)
 {
 	int64_t pid_number, start_number;
@@ -302,7 +302,7 @@ static bool read_line(struct hold_file *file, char *line)
 		file->is_lost = value[0] == '1';
 	else if (strcmp(line, "given_up") == 0)
 		file->is_given_up = value[0] == '1';
-	return true; /* what a later version adds is passed over */
+	return true; /* keys that a later version adds are ignored */
 }
 
 static bool is_whole(const struct hold_file *file)
@@ -360,7 +360,7 @@ struct hold_file *hold_file_read(int dir_fd, const char *name)
 		text = read_whole(dir_fd, name);
 		is_good = text != NULL;
 	}
-	/* What a line fails by, if not by what it says, is memory. */
+	/* A line that is rejected for another reason than its content is rejected for lack of memory. */
 	if (is_good)
 		errno = 0;
 	for (line = is_good ? strtok_r(text, "\n", &rest) : NULL; line != NULL && is_good;

@@ -1,6 +1,6 @@
 /*
- * Lets one unlock at a time release by a hold file: of a lock that another one has released meanwhile, a second one
- * would say that it was lost. What is in the file is hold_file.c's, the release itself cmd_unlock.c's.
+ * Lets one unlock at a time release by a hold file: a second unlock would report a lock as lost that the first one has
+ * released meanwhile. hold_file.c knows what is in the file, and cmd_unlock.c releases the lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 #include "process_lock/hold_file_claim.h"
 #include "process_lock/runtime_dir.h"
 
-/* Longer than an unlock takes at most. */
+/* An unlock takes less time than this. */
 #define CLAIM_MS 10000
 #define CLAIM_LOOK_MS 10
 
-/* The lock is a file's, not a name's: behind the other one's end the name may be another file's, or nobody's. */
+/* flock locks the file, not its name: after the end of another unlock the name may be another file's, or no file's. */
 static bool is_still_named(const struct hold_file *file, const char *name)
 {
 	struct stat claimed, named;
@@ -29,7 +29,10 @@ static bool is_still_named(const struct hold_file *file, const char *name)
 	       claimed.st_dev == named.st_dev && claimed.st_ino == named.st_ino;
 }
 
-/* False when another one has it for too long: stopped, say. Where files can't be locked nobody is kept out. */
+/*
+ * False when another unlock locks the file for too long, since it is stopped, say. Where files cannot be locked, no
+ * unlock is kept out.
+ */
 static bool lock_file(int fd)
 {
 	int64_t end_ms = rlock_now_ms() + CLAIM_MS;
@@ -42,7 +45,7 @@ static bool lock_file(int fd)
 	return true;
 }
 
-/* Behind the look that found it another one may have come, and gone again. */
+/* Another unlock may have come and gone after the search that found the file. */
 static bool read_again(struct hold_file *file, const char *name)
 {
 	struct hold_file *read = hold_file_read(file->dir_fd, name);

@@ -1,5 +1,5 @@
 /*
- * The right to release by a hold file: one unlock at a time has it.
+ * The right to release by a hold file: one unlock at a time has this right.
  */
 #ifndef HOLD_FILE_CLAIM_H
 #define HOLD_FILE_CLAIM_H
@@ -9,9 +9,9 @@
 #include "process_lock/hold_file.h"
 
 /*
- * Keep others from releasing this hold, until hold_file_free, and read again how it stands. *is_ours_out is false when
- * one of them did so, or tried to, meanwhile: then the hold has to be looked for again. 0, or the exit code after one
- * line by say_error. The renewer, which writes the file as well, must have ended.
+ * Keep other unlocks from releasing this hold until hold_file_free, and read the state of the hold again. *is_ours_out
+ * is false when another unlock has released it meanwhile, or has tried to: then the caller has to look for the hold
+ * again. 0, or the exit code after one line by say_error. The renewer, which writes the file as well, must have ended.
  */
 int hold_file_claim(struct hold_file *file, bool *is_ours_out);
 

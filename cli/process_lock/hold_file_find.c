@@ -1,6 +1,6 @@
 /*
- * Looks through the runtime directories for the hold files of a process and those above it, and removes those of
- * processes that have ended. What is in a file is hold_file.c's, where the directories are runtime_dir.c's.
+ * Searches the runtime directories for the hold files of a process and those above it, and removes those of processes
+ * that have ended. hold_file.c knows what is in a file, and runtime_dir.c where the directories are.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,13 +26,13 @@ typedef void (*visit_fn)(void *ctx, struct hold_file *file, int distance);
 struct visit {
 	int dir_fd;
 	pid_t pid;
-	uint64_t pid_namespace;     /* ours; 0: not known, and nobody is taken for dead */
-	struct ancestors ancestors; /* none: not looked up yet */
+	uint64_t pid_namespace;     /* ours; 0: unknown, and no process is taken for dead */
+	struct ancestors ancestors; /* empty: not looked up yet */
 	visit_fn fn;
 	void *ctx;
 };
 
-/* Its writer was killed before it could give the file its name. */
+/* The writer of the file was killed before it could give the file its final name. */
 static bool is_half_written_by_the_dead(const struct visit *visit, const char *name)
 {
 	uint64_t pid_namespace;
@@ -42,14 +42,17 @@ static bool is_half_written_by_the_dead(const struct visit *visit, const char *n
 	       pid_namespace == visit->pid_namespace && proc_has_ended(pid, 0);
 }
 
-/* The directory may be shared with containers: a number there is another process's here. */
+/* Containers may share the directory: a process number of theirs is another process's here. */
 static bool is_from_elsewhere(const struct visit *visit, const struct hold_file *file)
 {
 	return file->pid_namespace != 0 && visit->pid_namespace != 0 &&
 	       file->pid_namespace != visit->pid_namespace;
 }
 
-/* Of a process that is not to be seen: it has ended, or it is elsewhere. */
+/*
+ * Removes the hold file of a process that does not run here: the process has ended, unless it is in another namespace.
+ * Then the file stays.
+ */
 static void sweep(const struct visit *visit, const char *name)
 {
 	struct hold_file *file;
@@ -64,7 +67,7 @@ static void sweep(const struct visit *visit, const char *name)
 		(void)unlinkat(visit->dir_fd, name, 0);
 }
 
-/* 0, or errno when it can't be told now whether the file is one that is looked for. */
+/* 0, or errno when we cannot tell now whether the search is for this file. */
 static int visit_file(struct visit *visit, const char *name)
 {
 	struct hold_file by_name = { 0 }, *file;
@@ -96,8 +99,8 @@ static int visit_file(struct visit *visit, const char *name)
 }
 
 /*
- * Gives each hold file of pid or a process above it to fn, which owns it then. Sweeps out the dead. Takes
- * dir_fd, and does nothing with -1. 0, or errno when not all could be looked at.
+ * Passes each hold file of pid or a process above it to fn, which then owns it, and removes the files of processes that
+ * have ended. Closes dir_fd, and does nothing if it is -1. 0, or errno when some files could not be looked at.
  */
 static int for_each(int dir_fd, pid_t pid, visit_fn fn, void *ctx)
 {
@@ -127,7 +130,7 @@ static int for_each(int dir_fd, pid_t pid, visit_fn fn, void *ctx)
 	return error;
 }
 
-/* The same in each of the directories. */
+/* Does the same in each of the directories. 0, or the first errno. */
 static int for_each_in(const int dir_fds[RUNTIME_DIR_COUNT], pid_t pid, visit_fn fn, void *ctx)
 {
 	int first_error = 0;
@@ -249,7 +252,7 @@ static void collect_owner(void *ctx, struct hold_file *file, int steps)
 {
 	struct owner_list *list = ctx;
 
-	(void)steps; /* at most one of them holds a lock: the order is for nobody */
+	(void)steps; /* at most one owner holds a lock: their order does not matter */
 	for (size_t i = 0; i < file->name_count; i++)
 		if (is_among(&file->names[i], list->names, list->name_count))
 			owners_add(list->owners, list->count, file->owners[i],
@@ -261,13 +264,13 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 			  char ***owners, size_t *count)
 {
 	struct owner_list list = { names, name_count, owners, count };
-	/* Who runs a command needs no such directory, sound or not. */
+	/* `rlock run` needs no such directory, so it ignores a directory that is unfit to be used. */
 	int dir_fds[RUNTIME_DIR_COUNT];
 	int unopened = runtime_dir_open_all_quietly(dir_fds);
 	int error = for_each_in(dir_fds, pid, collect_owner, &list);
 
 	if (error == 0)
 		error = unopened;
-	/* Who has the lock and does not know it would wait for himself. */
+	/* A process that holds the lock without knowing it would wait for itself: a deadlock. */
 	return error != 0 ? say_unlooked(error) : 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Writes and reads RLOCK_HELD. What stands there is a claim only: the server is asked whether the
- * owner holds the lock at this moment.
+ * Writes and reads RLOCK_HELD. What the variable says is only a claim: the server is asked whether the owner holds the
+ * lock at this moment.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum part { PART_SERVER, PART_KIND, PART_NAME, PART_OWNER, PART_HOLD, PART_LEASE
 
 /* ---- write ---- */
 
-/* What may stand as it is: neither the blank between words nor the slash between parts. */
+/* The characters that need no encoding. The blank between words and the slash between parts are not among them. */
 static const char kept[] = ":";
 
 static size_t put(char *out, size_t at, const char *text, size_t len)
@@ -108,7 +108,7 @@ void owners_free(char **owners, size_t count)
 	free(owners);
 }
 
-/* Cuts a word into its parts, decoded in place. */
+/* Splits a word into its parts, and decodes them in place. */
 static bool split(char *word, char *parts[PART_COUNT], size_t lengths[PART_COUNT])
 {
 	for (int i = 0; i < PART_COUNT; i++) {
@@ -134,8 +134,8 @@ struct word {
 };
 
 /*
- * The last word in value before *left that is about name; *left moves before it. False when there
- * is no further one. From the end, because the most recent one is the nearest above us.
+ * The last word in value before *left that is about name; *left moves before that word. False when there is none. The
+ * search goes backwards, because the most recent hold is that of the nearest `rlock run` above us.
  */
 static bool previous_word(const char *value, size_t *left, const struct rlock_name *name,
 			  struct word *out)
@@ -158,7 +158,7 @@ static bool previous_word(const char *value, size_t *left, const struct rlock_na
 	return false;
 }
 
-/* Whatever somebody has put there. */
+/* The variable may contain any text, since any process can set it. */
 static bool is_owner_text(const char *owner)
 {
 	const char *why;
@@ -166,7 +166,10 @@ static bool is_owner_text(const char *owner)
 	return rlock_owner_check(owner, &why) == RLOCK_OK;
 }
 
-/* One of another server can't be asked for, and stays. True as well for what is no hold. */
+/*
+ * True for a hold that is over, and for a word that is no hold. False for a hold on another server, which we cannot ask
+ * about it.
+ */
 static bool is_word_over(const char *text, size_t len, const char *server,
 			 inherited_is_over_fn is_over, void *ctx)
 {

@@ -1,6 +1,6 @@
 /*
- * Callers that end with the call, judged by what /proc shows of them. A lock is kept only from those that
- * are known to end: where there is doubt, as with a program that is not known here, the caller gets it.
+ * Recognises callers that end with the call by what /proc shows of them. A lock is denied only to callers that are
+ * known to end: where there is doubt, as with a program that is not known here, the caller gets the lock.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -17,11 +17,16 @@
 #include "process_lock/passing.h"
 #include "sys/proc.h"
 
-/* A longer command line is a script's: what is cut off goes on. */
+/*
+ * A longer command line is that of a script: a caller whose command line is cut off is taken to go on after the call.
+ */
 #define COMMAND_LINE_MAX 16384
 #define PROGRAM_MAX 64
 
-/* How often, and how far apart, a sleeping shell is asked about its end of a pipe; and a running one. */
+/*
+ * A sleeping shell is looked at ASLEEP_LOOKS times for its end of a pipe, a running one LOOKS_MAX times, with this
+ * pause.
+ */
 #define ASLEEP_LOOKS 3
 #define LOOKS_MAX 200
 #define LOOK_PAUSE_MS 10
@@ -35,7 +40,7 @@ static bool is_among(const char *word, const char *const *list)
 	return *list != NULL;
 }
 
-/* env, nice and others become what they run, but not all that bear these names do. */
+/* env, nice and others become what they run, but not all programs that bear these names do. */
 static bool is_wrapper(const char *program)
 {
 	static const char *const wrappers[] = {
@@ -67,7 +72,7 @@ static bool is_shell(const char *program)
 	return is_among(program, shells);
 }
 
-/* NULL behind the last one. */
+/* The word after this one; NULL after the last one. */
 static const char *next_word(const char *word, const char *end)
 {
 	word += strlen(word) + 1;
@@ -79,7 +84,7 @@ static void program_name(const char *word, char out[PROGRAM_MAX])
 {
 	size_t len = strcspn(word, ": ");
 
-	/* A path may have blanks in it, and what sshd says of its user a slash. */
+	/* A path may contain blanks, and the text that sshd shows about its user may contain a slash. */
 	if (memchr(word, '/', len) != NULL) {
 		word = strrchr(word, '/') + 1;
 		len = strcspn(word, ": ");
@@ -91,7 +96,7 @@ static void program_name(const char *word, char out[PROGRAM_MAX])
 	(void)snprintf(out, PROGRAM_MAX, "%.*s", (int)len, word);
 }
 
-/* Which word says what program it is: of one that is many, and of a script in Perl, the second. */
+/* The word that names the program: the second one for a program that is many, and for a script in Perl. */
 static const char *program_word(const char *line, const char *end, char program[PROGRAM_MAX])
 {
 	static const char *const readers[] = { "busybox", "toybox", "perl", NULL };
@@ -106,7 +111,7 @@ static const char *program_word(const char *line, const char *end, char program[
 
 /* ---- sh -c TEXT ---- */
 
-/* The operand behind the options of a shell, if -c is one of them; else NULL. */
+/* The first operand after the options of a shell, if -c is one of them; else NULL. */
 static const char *shell_text(const char *shell, const char *end)
 {
 	const char *word = next_word(shell, end);
@@ -118,7 +123,7 @@ static const char *shell_text(const char *shell, const char *end)
 		if (is_long && word[2] == '\0')
 			return is_text ? next_word(word, end) : NULL;
 		is_text = is_text || (!is_long && *word == '-' && strchr(word, 'c') != NULL);
-		/* -o pipefail */
+		/* An option like "-o pipefail" has an argument. */
 		if (!is_long && strpbrk(word, "oO") != NULL)
 			word = next_word(word, end);
 		if (word != NULL)
@@ -127,7 +132,7 @@ static const char *shell_text(const char *shell, const char *end)
 	return is_text ? word : NULL;
 }
 
-/* What ends a command: but not the & of 2>&1 and &>file, and not the | of >|file. */
+/* Whether a command ends at this character. The & of 2>&1 and &>file, and the | of >|file, end no command. */
 static bool is_separator(const char *text, const char *at)
 {
 	const char *before = at > text ? at - 1 : "";
@@ -139,7 +144,7 @@ static bool is_separator(const char *text, const char *at)
 	return *at == '|' && *before != '>';
 }
 
-/* Where the last command of a text begins, without all that a shell knows. */
+/* Where the last command of a text begins, found without all that a shell knows. */
 static const char *last_command(const char *text)
 {
 	const char *start = text, *last = text;
@@ -179,8 +184,8 @@ static const char *find_call(const char *text, const char *verb)
 }
 
 /*
- * Whether the last command is the call. Were there another call before it, that one might be ours; and
- * behind a quote or a '$' the call may be anything: an argument, a part of a substitution, of a script.
+ * Whether the last command is the call. If the text contains two such calls, ours may be the other one; and after a
+ * quote or a '$' the call may be anything: an argument, or a part of a substitution or of a script.
  */
 static bool ends_with_call(const char *text, const char *verb)
 {
@@ -224,8 +229,8 @@ static bool caller_look(pid_t pid, struct caller *out)
 }
 
 /*
- * A fork that has not called exec has its parent's command line, and its stack where the parent has it; with
- * exec it moves, so that a shell within a shell is not met.
+ * A fork that has not called exec has its parent's command line, and its stack is where the parent's stack is. exec
+ * moves the stack, so a shell that is started within a shell does not match.
  */
 static bool is_fork(const struct caller *caller, const struct caller *parent)
 {
@@ -233,7 +238,7 @@ static bool is_fork(const struct caller *caller, const struct caller *parent)
 	       caller->len == parent->len && memcmp(caller->line, parent->line, caller->len) == 0;
 }
 
-/* "pipe:[INODE]". False for all that is no pipe. */
+/* Reads a link "pipe:[INODE]". False for everything that is no pipe. */
 static bool read_pipe(int dir_fd, const char *name, char out[PROGRAM_MAX])
 {
 	ssize_t len = readlinkat(dir_fd, name, out, PROGRAM_MAX - 1);
@@ -259,7 +264,7 @@ static bool has_pipe(pid_t pid, const char *pipe)
 	return is_found;
 }
 
-/* What the process has there; empty when that is no pipe. */
+/* The pipe that the process has as this stream; empty when the stream is no pipe. */
 static void pipe_of(pid_t pid, int stream, char out[PROGRAM_MAX])
 {
 	char path[64];
@@ -270,10 +275,10 @@ static void pipe_of(pid_t pid, int stream, char out[PROGRAM_MAX])
 }
 
 /*
- * Whether a subshell is a part of a pipeline, as main in `main | tee` and the loop in `ls | while read`, and lives
- * for as long as that. Its standard input or output is a pipe then that the shell has not got; of $( ) the shell
- * reads, and with ( ) it shares its own. While the shell still starts the pipeline it has the pipe, too, but then it
- * does not sleep.
+ * Whether a subshell is a part of a pipeline, as main in `main | tee` and the loop in `ls | while read`, and lives as
+ * long as the pipeline. Its standard input or output is then a pipe that the shell does not have open: the shell reads
+ * the pipe of $( ), and shares its own pipes with ( ). While the shell still starts the pipeline, it has the pipe open,
+ * too, but then it does not sleep.
  */
 static bool is_in_pipeline(pid_t subshell, pid_t shell)
 {
@@ -307,13 +312,13 @@ static bool is_subshell(const struct caller *caller, const char *program)
 
 /* ---- what to write instead ---- */
 
-/* Where --pid $$ may be the wrong one as well. */
+/* What to add to the message where --pid $$ may name the wrong process as well. */
 static const char *other_pid(enum passing passing, const char *program)
 {
 	/* In single quotes $$ is the shell that ends. */
 	if (passing == PASSING_TEXT)
 		return " (within the quotes, say --pid $PPID)";
-	/* dash has no such variable. */
+	/* dash has no variable BASHPID. */
 	if (passing == PASSING_SUBSHELL &&
 	    (strcmp(program, "bash") == 0 || strcmp(program, "mksh") == 0))
 		return " (if that is meant, say --pid $BASHPID)";
@@ -352,7 +357,7 @@ int passing_check(pid_t parent, const struct verb *verb, const struct opts *opts
 	struct caller caller;
 	enum passing passing;
 
-	/* Of another user's process, say, little can be seen. */
+	/* /proc shows little of some processes, another user's for example. */
 	if (!caller_look(parent, &caller) || caller.len == 0)
 		return 0;
 	(void)program_word(caller.line, caller.line + caller.len, program);

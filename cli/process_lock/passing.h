@@ -1,5 +1,5 @@
 /*
- * Callers that end with the call: a lock that was left to one of them would be released at once.
+ * Callers that end with the call: a lock for one of them would be released at once.
  */
 #ifndef PASSING_H
 #define PASSING_H
@@ -9,9 +9,9 @@
 
 #include "options/opts.h"
 
-/* Why a caller is thought to end with the call. */
+/* The reasons to expect that a caller ends with the call. */
 enum passing {
-	PASSING_NOT,      /* it goes on, as far as can be seen */
+	PASSING_NOT,      /* it goes on, as far as we can see */
 	PASSING_WRAPPER,  /* timeout and the like: it ends when the program that it runs does */
 	PASSING_MAKE,     /* the same, but $$ means something else in its files */
 	PASSING_TEXT,     /* sh -c 'rlock lock NAME': no command follows */
@@ -19,13 +19,13 @@ enum passing {
 };
 
 /*
- * What the caller's command line tells, of len bytes with a NUL behind each word; verb is the one that
- * rlock was called with. Never PASSING_SUBSHELL, which looks as its shell does.
+ * Judge a caller by its command line of len bytes, with a NUL after each word; verb is the one that rlock was called
+ * with. The result is never PASSING_SUBSHELL, since a subshell has the same command line as its shell.
  */
 enum passing passing_judge(const char *command_line, size_t len, const char *verb);
 
 /*
- * Whether a lock may be left to this parent of ours. 0, or the exit code after one line by say_error that
+ * Check that a lock may be given to this process, our parent. 0, or the exit code after one line by say_error that
  * shows the corrected command line.
  */
 int passing_check(pid_t parent, const struct verb *verb, const struct opts *opts);

@@ -1,7 +1,7 @@
 /*
- * The runtime directory, and the second one where that is a stranger's: where they are, and that they are
- * nobody else's. All checks are made on the opened directory, so that what was checked is what is used.
- * What is kept in them is their users' business.
+ * Finds the runtime directory, and the second one where another user owns the first, and checks that they belong to
+ * this user alone. All checks are made on the opened directory, so that what was checked is what is used. The callers
+ * decide what is kept in the directories.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #define SECOND_PARENT "/run/user/%lu"
 #define SECOND_NAME "rlock"
 
-/* Why a directory can't be used; why is NULL when there just is none. */
+/* The reason why a directory cannot be used; why is NULL when the directory just does not exist. */
 struct trouble {
 	const char *why;
 	char buffer[RLOCK_ERROR_MAX];
@@ -29,7 +29,7 @@ struct trouble {
 
 /* ---- where ---- */
 
-/* NULL: nobody has chosen one. */
+/* The path that the user has chosen; NULL: none. */
 static const char *chosen_path(void)
 {
 	const char *chosen = getenv("RLOCK_RUNTIME_DIR");
@@ -39,13 +39,13 @@ static const char *chosen_path(void)
 
 const char *runtime_dir_path(void)
 {
-	/* One byte more than a path may have: the kernel refuses what is too long. */
+	/* This is room for one byte more than a path may have: the kernel rejects a path that is too long. */
 	static char path[PATH_MAX + 1];
 	const char *chosen = chosen_path();
 	unsigned long uid = geteuid();
 
 	if (chosen != NULL) {
-		/* With a slash at the end open(2) follows a symbolic link, O_NOFOLLOW or not. */
+		/* If the path ends in a slash, open(2) follows a symbolic link even with O_NOFOLLOW. */
 		size_t len = strnlen(chosen, PATH_MAX);
 
 		while (len > 1 && chosen[len - 1] == '/')
@@ -74,8 +74,8 @@ const char *runtime_dir_path_of(int dir_fd)
 }
 
 /*
- * Whether the place in /tmp, where anybody can make one, is another user's, whatever it is. Not to be trusted:
- * it is but a reason to look elsewhere.
+ * Whether the path in /tmp, where any user can make a file, belongs to another user, whatever kind of file it is. The
+ * answer is not to be trusted: it is only a reason to use the second directory.
  */
 static bool is_strangers(uid_t *uid_out)
 {
@@ -91,7 +91,7 @@ static bool is_strangers(uid_t *uid_out)
 
 static int make(int parent_fd, const char *path)
 {
-	mode_t mask = umask(0077); /* the user's may take away our own bits */
+	mode_t mask = umask(0077); /* the user's umask may clear bits that we need */
 	int result = mkdirat(parent_fd, path, 0700);
 	int err = errno;
 
@@ -100,7 +100,7 @@ static int make(int parent_fd, const char *path)
 	return result;
 }
 
-/* NULL, or why the opened directory can't be trusted, in out. */
+/* NULL, or the reason, in out, why the opened directory cannot be trusted. */
 static const char *distrust(int fd, char out[RLOCK_ERROR_MAX])
 {
 	struct stat st;
@@ -116,7 +116,7 @@ static const char *distrust(int fd, char out[RLOCK_ERROR_MAX])
 			       (unsigned long)st.st_uid);
 		return out;
 	}
-	/* Not mended here: what stands in it already may have been put there by others. */
+	/* We do not correct the mode: other users may already have put files into the directory. */
 	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
 		(void)snprintf(out, RLOCK_ERROR_MAX,
 			       "others may enter it, its mode is %04o: look at what is in it, "
@@ -127,7 +127,7 @@ static const char *distrust(int fd, char out[RLOCK_ERROR_MAX])
 	return NULL;
 }
 
-/* A descriptor, or -1 with errno. */
+/* Returns a descriptor, or -1 with errno and, if the directory exists, trouble->why. */
 static int open_checked(int parent_fd, const char *path, struct trouble *trouble)
 {
 	int fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -176,7 +176,7 @@ static int open_first(open_fn open_dir, struct trouble *trouble)
 	return -1;
 }
 
-/* Nobody but root makes the directory that the second one is in, and it is removed with the last login. */
+/* Only root makes the parent of the second directory, and it is removed when the user's last login ends. */
 static int open_second_parent(void)
 {
 	char path[64];

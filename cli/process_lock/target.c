@@ -1,7 +1,7 @@
 /*
- * The process that a lock without a command is for: the one that --pid names, or the calling one if it is still
- * there. Whether a caller lives long enough to be left a lock is passing.c's, what is written down of it
- * hold_file.c's.
+ * Opens the process that a lock without a command is for: the one that --pid names, or the calling one if it still
+ * exists. passing.c judges whether a caller lives long enough to be given a lock, and hold_file.c writes down which
+ * process it is.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "sys/proc.h"
 
 /*
- * A process is born in its caller's session, and leaves it only to lead one of its own. If we do not lead ours, a parent
- * in another session is not the caller: the caller has ended, and that parent has adopted us. If we do lead it, only
- * process 1 is taken for an adopter: a caller that is process 1 says so by --pid.
+ * A process is born in its caller's session, and leaves it only to lead one of its own. If we do not lead ours, a
+ * parent in another session is not the caller: the caller has ended, and that parent has adopted us. If we do lead it,
+ * only process 1 is taken for an adopter: a caller that is process 1 says so by --pid.
  */
 static bool is_orphan(pid_t parent)
 {

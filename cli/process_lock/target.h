@@ -1,6 +1,6 @@
 /*
- * The process that a lock without a command is for: the caller, or the one that --pid names. Whether the
- * caller lives long enough for that is for passing.c to judge.
+ * The process that a lock without a command is for: the caller, or the one that --pid names. passing.c judges whether
+ * the caller lives long enough for that.
  */
 #ifndef TARGET_H
 #define TARGET_H
@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 /*
- * That process: pid, or with 0 the parent. A descriptor of it, which the caller closes, and its
- * identity; -1 and the exit code in *code_out after one line by say_error.
+ * Open that process: pid, or the parent if pid is 0. Returns a descriptor of it, which the caller closes, and its
+ * identity in *pid_out and *start_out; or -1, and the exit code in *code_out, after one line by say_error.
  */
 int target_open(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code_out);
 
