@@ -304,14 +304,30 @@ static void continue_keeper(const struct renewer *renewer)
 	(void)syscall(SYS_pidfd_send_signal, renewer->keeper_fd, SIGCONT, NULL, 0);
 }
 
+/*
+ * A keeper that is being killed closes its descriptors before its end is told. Until then the closed one would be ready
+ * all the time, and we, who may come before it on the processors, would keep it from ending.
+ */
+static void hear_knock(struct renewer *renewer)
+{
+	char knock;
+	ssize_t len;
+
+	if (renewer->knock_fd < 0)
+		return;
+	len = read(renewer->knock_fd, &knock, sizeof(knock));
+	if (len > 0)
+		find_job(renewer);
+	else if (len == 0)
+		forget(renewer, &renewer->knock_fd);
+}
+
 static void notice(struct renewer *renewer)
 {
 	uint64_t ticks;
-	char knock;
 
 	(void)!read(renewer->timer_fd, &ticks, sizeof(ticks));
-	if (renewer->knock_fd >= 0 && read(renewer->knock_fd, &knock, sizeof(knock)) > 0)
-		find_job(renewer);
+	hear_knock(renewer);
 	if (fd_is_ready(renewer->keeper_fd)) {
 		forget(renewer, &renewer->keeper_fd);
 		forget(renewer, &renewer->knock_fd);
