@@ -26,7 +26,7 @@
 #include "local.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/fds.h"
-#include "sys/file.h"
+#include "sys/file_read.h"
 
 #define SOCKET_FILE "local.sock"
 #define LOCK_FILE "local.lock"

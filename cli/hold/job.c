@@ -17,7 +17,7 @@
 #include "hold/job.h"
 #include "options/usage.h"
 #include "process_lock/inherited.h"
-#include "sys/file.h"
+#include "sys/file_read.h"
 #include "sys/proc.h"
 
 #define SHOWN_MAX 256

@@ -15,7 +15,7 @@
 #include "options/config.h"
 #include "options/table.h"
 #include "options/usage.h"
-#include "sys/file.h"
+#include "sys/file_read.h"
 #include "sys/shortage.h"
 
 #define CONFIG_SIZE_MAX (1 << 18)

@@ -21,7 +21,7 @@
 #include "options/origin.h"
 #include "options/table.h"
 #include "options/usage.h"
-#include "sys/file.h"
+#include "sys/file_read.h"
 #include "sys/shortage.h"
 
 #define PASSWORD_FILE_MAX 65536

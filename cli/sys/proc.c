@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "sys/file.h"
+#include "sys/file_read.h"
 #include "sys/proc.h"
 #include "sys/shortage.h"
 

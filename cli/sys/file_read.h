@@ -1,8 +1,8 @@
 /*
  * Reading a small file at once. What may be a file of ours, and what stands in it, is the caller's to say.
  */
-#ifndef FILE_H
-#define FILE_H
+#ifndef FILE_READ_H
+#define FILE_READ_H
 
 #include <stddef.h>
 #include <sys/stat.h>

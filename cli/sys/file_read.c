@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sys/file.h"
+#include "sys/file_read.h"
 
 char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
 		    size_t *len_out)
