@@ -87,12 +87,23 @@ if first_busy then
 		or busy_with(first_busy, names[first_busy], least_retry_after_ms, since_us and digits(since_us) or '')
 end
 
+-- The queue was deleted, by somebody else, but not this waiter's sign of life. By pcall: it would expire anyway, and is no
+-- reason to fail an acquisition.
+local function forget_sign(name, owner)
+	redis.pcall('ZREM', name.deadlines, owner)
+	redis.pcall('HDEL', name.waiters, owner)
+	if redis.pcall('HLEN', name.waiters) == 1 then
+		redis.pcall('HDEL', name.waiters, SEEN)
+	end
+end
+
 return take_all(function(name)
 	local taken = mutex_take(name)
-	-- Also of a waiter that re-enters, since its owner may have acquired the lock otherwise; and of one whose queue was
-	-- deleted, since its sign of life was not.
-	if not is_error(taken) and (name.head or waits_since_us) then
+	-- Also of a waiter that re-enters, since its owner may have acquired the lock otherwise.
+	if not is_error(taken) and name.head then
 		dequeue(name, fresh_owner)
+	elseif not is_error(taken) and waits_since_us then
+		forget_sign(name, fresh_owner)
 	end
 	return taken
 end)

@@ -394,7 +394,7 @@ static int64_t attempt_end_ms(struct renewer *renewer, int64_t now_ms)
 {
 	int64_t attempt_ms = renewer->attempt_ms;
 
-	renewer->attempt_ms *= 2;
+	renewer->attempt_ms = least(2 * attempt_ms, renewer->watch->lease_ms);
 	return least(now_ms + attempt_ms, watch_lease_end_ms(renewer->watch));
 }
 
