@@ -19,7 +19,6 @@
 #include "options/names.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_claim.h"
-#include "process_lock/inherited.h"
 #include "sys/procs.h"
 #include "sys/signals.h"
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/least.h"
 #include "base/say.h"
 #include "lib/rlock.h"
 
@@ -60,7 +61,7 @@ static bool has_room(void)
 	int64_t now_ms = rlock_now_ms(), until_ms = now_ms + (is_stuck ? 0 : PATIENCE_MS);
 	struct pollfd out = { STDERR_FILENO, POLLOUT, 0 };
 
-	is_stuck = rlock_poll(&out, 1, until_ms < latest_ms ? until_ms : latest_ms) == 0;
+	is_stuck = rlock_poll(&out, 1, least(until_ms, latest_ms)) == 0;
 	return !is_stuck;
 }
 

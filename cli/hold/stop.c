@@ -4,6 +4,7 @@
  */
 #include <signal.h>
 
+#include "base/least.h"
 #include "hold/stop.h"
 
 /* How soon to look again after processes were told to end: soon at first, then less often. */
@@ -25,9 +26,7 @@ static void look_again_later(struct stopper *stopper, int64_t now_ms)
 {
 	int64_t phase_end_ms = watch_phase_end_ms(stopper->watch);
 
-	stopper->pace_ms = stopper->pace_ms == 0 ? PACE_MIN_MS : stopper->pace_ms * 2;
-	if (stopper->pace_ms > PACE_MAX_MS)
-		stopper->pace_ms = PACE_MAX_MS;
+	stopper->pace_ms = most(PACE_MIN_MS, least(2 * stopper->pace_ms, PACE_MAX_MS));
 	stopper->again_ms = now_ms + stopper->pace_ms;
 	if (phase_end_ms > now_ms && phase_end_ms < stopper->again_ms)
 		stopper->again_ms = phase_end_ms;

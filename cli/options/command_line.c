@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/exits.h"
+#include "base/least.h"
 #include "base/say.h"
 #include "options/command_line.h"
 #include "options/table.h"
@@ -81,7 +82,7 @@ static size_t guess_command(const struct verb *verb, const struct command_line *
 		has_name = has_name || span == 0 || is_name_option(line->words[i]);
 		i += span == 0 ? 1 : span;
 	}
-	return i < line->count ? i : line->count;
+	return least_size(i, line->count);
 }
 
 /* The line with its "--" at that place, which may be the end. */

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/least.h"
 #include "lib/rlock.h"
 #include "sys/fds.h"
 #include "sys/priority.h"
@@ -233,7 +234,7 @@ static enum answer next_answer(const struct probe *probe, const struct proc *ask
 	for (;;) {
 		int64_t look_ms = now_ms + LOOK_MS;
 
-		if (rlock_poll(&answers, 1, look_ms < end_ms ? look_ms : end_ms) > 0)
+		if (rlock_poll(&answers, 1, least(look_ms, end_ms)) > 0)
 			return read(probe->fd, out, 1) == 1 ? ANSWER_CAME : ANSWER_LATE;
 		now_ms = rlock_now_ms();
 		if (now_ms >= end_ms)
