@@ -33,7 +33,7 @@ SCALE ?=
 # How long check-fuzz tries new inputs on each target, and which targets instead of all of them.
 FUZZ_SECONDS ?= 20
 FUZZ ?=
-VALGRIND_FILES ?= $(wildcard tests/*.bats)
+VALGRIND_FILES ?= $(wildcard tests/bats/*.bats)
 
 VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
 SONAME := librlock.so.0
@@ -121,7 +121,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_SHARED := $(patsubst %.c,%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SHARED := $(patsubst %.c,%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
-MODEL_OBJECTS := $(patsubst %.c,%.o,$(wildcard tests/model/*.c))
+MODEL_OBJECTS := $(patsubst %.c,%.o,$(wildcard tests/property/*.c))
 # The programs of one file that tests and benchmarks use: tools/x, bench/x.
 HELPERS := $(patsubst tests/%.c,%,$(wildcard tests/tools/*.c tests/bench/*.c))
 PAGES := $(wildcard man/*.[1-9])
@@ -129,15 +129,15 @@ PAGES := $(wildcard man/*.[1-9])
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
 
 # Our own C for the tools that read it.
-SOURCES := $(wildcard $(addsuffix /*.c,lib lib/* cli cli/* tests/unit tests/fuzz tests/model tests/tools tests/valgrind \
+SOURCES := $(wildcard $(addsuffix /*.c,lib lib/* cli cli/* tests/unit tests/fuzz tests/property tests/tools tests/valgrind \
 	tests/bench))
-HEADERS := $(wildcard $(addsuffix /*.h,lib lib/* cli cli/* tests/unit tests/fuzz tests/model tests/tools tests/valgrind \
+HEADERS := $(wildcard $(addsuffix /*.h,lib lib/* cli cli/* tests/unit tests/fuzz tests/property tests/tools tests/valgrind \
 	tests/bench))
 # Of the tests' commands only those that are shell: some are Python.
-SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*.bash tests/*.bats \
+SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/lib/*.bash tests/bats/*.bats tests/spin/*.sh \
 	tests/bench/*.sh tests/fuzz/*.sh $(addprefix tests/interop/,*.sh *.bash *.bats commands/*) \
 	$(addprefix tests/chaos/,*.sh *.bash *.bats)) \
-	$(shell grep -lE '^\#!.*[ /](ba)?sh$$' tests/commands/*)
+	$(shell grep -lE '^\#!.*[ /](ba)?sh$$' tests/bin/*)
 
 # ---- how things are made ----
 
@@ -184,7 +184,7 @@ $$(addprefix $1/,$$(FUZZERS)): $1/%: $1/tests/fuzz/fuzz_%.o \
 		$$(addprefix $1/,$$(FUZZ_SHARED)) $1/cli.a $1/librlock.a
 	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
 
-$1/model/model: $$(addprefix $1/,$$(MODEL_OBJECTS)) $1/librlock.a
+$1/property/model: $$(addprefix $1/,$$(MODEL_OBJECTS)) $1/librlock.a
 	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
 
 -include $$(patsubst %.o,$1/%.d,$$(LIB_OBJECTS) $$(CLI_OBJECTS) $$(UNIT_SHARED) $$(MODEL_OBJECTS) \
@@ -223,7 +223,7 @@ $(HELPERS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/tests/%.o
 VALGRIND = valgrind --quiet --error-exitcode=98 --leak-check=full --show-leak-kinds=definite,indirect \
 	--errors-for-leak-kinds=definite,indirect --read-inline-info=no --trace-children=no --run-libc-freeres=no \
 	--log-file=$(abspath $(BUILD)/valgrind/findings)
-watched_programs := rlock model/model
+watched_programs := rlock property/model
 $(watched_programs:%=$(BUILD)/valgrind/%): $(BUILD)/valgrind/%: $(BUILD)/valgrind/pidfd_signals.so FORCE
 	$(call remember,'#!/bin/sh' '{ read -r since _ </proc/uptime; } 2>/dev/null' \
 		'LD_PRELOAD=$(abspath $<) exec $(VALGRIND)/"$$since"-%p $(abspath $(BUILD)/$*) "$$@"')
@@ -278,13 +278,13 @@ tools := $(addprefix $(BUILD)/,$(filter tools/%,$(HELPERS)))
 bench := $(addprefix $(BUILD)/,$(filter bench/%,$(HELPERS)))
 unit := $(UNIT_TESTS:%=$(BUILD)/unit/%)
 unit_sanitize := $(UNIT_TESTS:%=$(BUILD)/sanitize/unit/%)
-bats := $(wildcard tests/*.bats)
+bats := $(wildcard tests/bats/*.bats)
 run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
 # Tests are slow when they are watched.
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
 
 .PHONY: check
-check: all $(unit) $(BUILD)/model/model $(tools) ## run all tests, or FILES; installs what is missing
+check: all $(unit) $(BUILD)/property/model $(tools) ## run all tests, or FILES; installs what is missing
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(unit) $(bats))
 
 # Builds with Maven; without one, or without Java, it says so and tries nothing.
@@ -298,17 +298,17 @@ check-chaos: all $(tools) ## count how often each guarantee holds under faults: 
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock CHAOS_TABLE=$(BUILD)/chaos.table SCALE='$(SCALE)' \
 		tests/chaos/run.sh $(FILES)
 
-# The model of how a lock is held; tests/model compares the library with one of another sort.
+# The model of how a lock is held; tests/property compares the library with one of another sort.
 .PHONY: check-model
-check-model: | prepare ## have spin go through the model of how a lock is held, cli/hold/holding.pml
-	$(Q)SPIN_DIR=$(BUILD)/spin CC='$(CC)' $(if $(JOBS),JOBS=$(JOBS)) tests/spin.sh
+check-model: | prepare ## have spin go through the model of how a lock is held, tests/spin/holding.pml
+	$(Q)SPIN_DIR=$(BUILD)/spin CC='$(CC)' $(if $(JOBS),JOBS=$(JOBS)) tests/spin/run.sh
 
 .PHONY: unit
 unit: $(unit) ## run the tests that need no server
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(unit)
 
 .PHONY: sanitize
-sanitize: all $(BUILD)/sanitize/rlock $(BUILD)/sanitize/model/model $(unit_sanitize) $(tools) ## run all tests with sanitizers
+sanitize: all $(BUILD)/sanitize/rlock $(BUILD)/sanitize/property/model $(unit_sanitize) $(tools) ## run all tests with sanitizers
 	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock $(call watched,sanitize) \
 		tests/run.sh $(or $(FILES),$(unit_sanitize) $(bats))
 
@@ -319,7 +319,7 @@ knows_pidfds = $(shell echo 'int main(void) { return syscall(SYS_pidfd_open, get
 valgrind_files = $(if $(knows_pidfds),$(VALGRIND_FILES),$(info valgrind is too old for all but unit tests))
 
 .PHONY: valgrind
-valgrind: all $(watched_programs:%=$(BUILD)/valgrind/%) $(unit) $(BUILD)/model/model $(tools) ## unit tests and VALGRIND_FILES under valgrind
+valgrind: all $(watched_programs:%=$(BUILD)/valgrind/%) $(unit) $(BUILD)/property/model $(tools) ## unit tests and VALGRIND_FILES under valgrind
 	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock $(call watched,valgrind) UNIT_WRAPPER='$(VALGRIND)/unit-%p' \
 		tests/run.sh $(or $(FILES),$(unit) $(valgrind_files))
 

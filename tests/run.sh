@@ -37,7 +37,7 @@ fi
 
 if [ $# -eq 0 ]; then
 	# shellcheck disable=SC2086
-	set -- ${FILES:-build/unit/test_* tests/*.bats}
+	set -- ${FILES:-build/unit/test_* tests/bats/*.bats}
 fi
 
 # What the caller has set up for his own locks, or make for its own children, is none of the tests'

@@ -6,7 +6,7 @@
 # come first on the processors, as if they were elsewhere.
 
 load chaos
-load ../proxying
+load ../lib/proxying
 
 BUSY=20
 LOOKS_FIRST=-15

@@ -7,12 +7,12 @@
 # KINDS and what in_cell sets are for the scenarios.
 # shellcheck disable=SC2034
 
-load ../helpers
-load ../leftovers
-load ../watching
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
 
 # The commands of the other tests.
-PATH=$BATS_TEST_DIRNAME/../commands:$PATH
+PATH=$BATS_TEST_DIRNAME/../bin:$PATH
 
 # What each test begins and ends with, unless its file says more.
 setup() {

@@ -7,7 +7,7 @@ load chaos
 
 # Each cell has a server of its own, which nobody has told any script yet.
 setup() {
-	PATH=$BATS_TEST_DIRNAME/../commands:$PATH
+	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
 	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run
 	cd "$BATS_TEST_TMPDIR" || return
 }

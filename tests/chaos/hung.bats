@@ -9,7 +9,7 @@
 # shellcheck disable=SC2153
 
 load chaos
-load ../hanging
+load ../lib/hanging
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

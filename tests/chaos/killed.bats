@@ -7,7 +7,7 @@
 # shellcheck disable=SC2030,SC2031,SC2153,SC2317,SC2329
 
 load chaos
-load ../proxying
+load ../lib/proxying
 
 setup_file() {
 	start_server

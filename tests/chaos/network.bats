@@ -12,7 +12,7 @@
 # shellcheck disable=SC2016,SC2089,SC2090
 
 load chaos
-load ../proxying
+load ../lib/proxying
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

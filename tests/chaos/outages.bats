@@ -8,9 +8,9 @@
 # the wall clock is of no account.
 
 load chaos
-load ../proxying
-load ../clocks
-load ../replicas
+load ../lib/proxying
+load ../lib/clocks
+load ../lib/replicas
 
 setup_file() { start_server --notify-keyspace-events Exg; }
 teardown_file() { stop_server; }

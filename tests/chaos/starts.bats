@@ -3,7 +3,7 @@
 # long as he waits.
 
 load chaos
-load ../proxying
+load ../lib/proxying
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

@@ -16,7 +16,7 @@ setup_file() {
 	start_server --unixsocketperm 777
 	# Other users come here, too.
 	mkdir "$dir/bin"
-	cp "$RLOCK_BIN" "$(command -v overlap)" "$BATS_TEST_DIRNAME/../commands/sees_lock" "$dir/bin"
+	cp "$RLOCK_BIN" "$(command -v overlap)" "$BATS_TEST_DIRNAME/../bin/sees_lock" "$dir/bin"
 	while [ "$dir" != / ] && [ -O "$dir" ]; do
 		chmod o+x "$dir"
 		dir=${dir%/*}
@@ -28,7 +28,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	PATH=$BATS_FILE_TMPDIR/bin:$BATS_TEST_DIRNAME/../commands:$PATH
+	PATH=$BATS_FILE_TMPDIR/bin:$BATS_TEST_DIRNAME/../bin:$PATH
 	chmod o+x "$BATS_TEST_TMPDIR"
 	cd "$BATS_TEST_TMPDIR" || return
 }

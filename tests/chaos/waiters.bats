@@ -6,7 +6,7 @@
 # somebody next waits in it.
 
 load chaos
-load ../proxying
+load ../lib/proxying
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

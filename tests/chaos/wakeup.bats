@@ -7,7 +7,7 @@
 # what those turns took just then: tests/tools/turns measures one, all the while.
 
 load chaos
-load ../proxying
+load ../lib/proxying
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

@@ -1,0 +1,105 @@
+#!/usr/bin/env bats
+# lua/embed.sh: each include stands once in a script, behind what it needs, and a script that is put together wrongly is
+# an error with its file and line, and no C file.
+
+load ../lib/helpers
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	mkdir -p lua/inc
+	cp "$BATS_TEST_DIRNAME/../../lua/embed.sh" "$BATS_TEST_DIRNAME/../../lua/expand.awk" lua
+}
+
+# write_file FILE LINE...
+write_file() {
+	printf '%s\n' "${@:2}" >"lua/$1"
+}
+
+embed() { lua/embed.sh out.c; }
+
+# embedding_fails TEXT: with that as the only line that is printed.
+embedding_fails() {
+	run -1 embed
+	assert_output "$1"
+	[ ! -e out.c ] && [ ! -e out.c.tmp ]
+}
+
+@test "an include stands once in a script, behind those that it includes" {
+	write_file x.lua '-- What it does.' '-- include: upper' '-- include: lower' '' 'return upper()'
+	write_file y.lua '-- include: lower' 'return lower()'
+	write_file inc/upper.lua '-- include: middle' '-- include: lower' 'local function upper()' '	return middle() + lower()' 'end'
+	write_file inc/middle.lua '-- include: lower' 'local function middle()' '	-- Why.' '	return lower()' 'end'
+	write_file inc/lower.lua 'local function lower()' '	return "1"' 'end'
+	embed
+	run -0 grep '^		"' out.c
+	assert_output '		"local function lower()\n"
+		"return \"1\"\n"
+		"end\n"
+		"local function middle()\n"
+		"return lower()\n"
+		"end\n"
+		"local function upper()\n"
+		"return middle() + lower()\n"
+		"end\n"
+		"return upper()",
+		"local function lower()\n"
+		"return \"1\"\n"
+		"end\n"
+		"return lower()",'
+}
+
+@test "an include that is missing is an error, in a script and in another include" {
+	write_file x.lua '-- What it does.' '-- include: nowhere' 'return 1'
+	embedding_fails "lua/x.lua:2: cannot read include 'nowhere'"
+	write_file x.lua '-- include: upper' 'return 1'
+	write_file inc/upper.lua '' '' '-- include: nowhere'
+	embedding_fails "lua/inc/upper.lua:3: cannot read include 'nowhere'"
+	write_file x.lua '-- include: ../x' 'return 1'
+	embedding_fails "lua/x.lua:1: '../x' is no name of an include"
+}
+
+@test "includes that include each other are an error" {
+	write_file x.lua '-- include: upper' 'return 1'
+	write_file inc/upper.lua '-- include: lower'
+	write_file inc/lower.lua '-- Why.' '-- include: upper'
+	embedding_fails "lua/inc/lower.lua:2: circle of includes: upper lower upper"
+	write_file inc/upper.lua '-- include: upper'
+	embedding_fails "lua/inc/upper.lua:1: circle of includes: upper upper"
+}
+
+@test "a name that is defined twice in one script is an error" {
+	write_file x.lua '-- include: upper' '-- include: lower' 'return 1'
+	write_file inc/upper.lua 'local function take(name)' '	local lower = name' '	return lower' 'end'
+	write_file inc/lower.lua 'local function take()' 'end'
+	embedding_fails "lua/inc/lower.lua:1: 'take' is defined in lua/inc/upper.lua:1 already"
+	write_file inc/lower.lua 'local first, take = 1, 2'
+	embedding_fails "lua/inc/lower.lua:1: 'take' is defined in lua/inc/upper.lua:1 already"
+	write_file inc/lower.lua '' 'local take -- Later.'
+	embedding_fails "lua/inc/lower.lua:2: 'take' is defined in lua/inc/upper.lua:1 already"
+	write_file inc/lower.lua 'local lower = take'
+	write_file x.lua '-- include: upper' '-- include: lower' 'local lower' 'return 1'
+	embedding_fails "lua/x.lua:3: 'lower' is defined in lua/inc/lower.lua:1 already"
+}
+
+@test "two scripts may define the same name" {
+	write_file x.lua '-- include: upper' 'return take()'
+	write_file y.lua '-- include: lower' 'return take()'
+	write_file inc/upper.lua 'local function take() return 1 end'
+	write_file inc/lower.lua 'local function take() return 2 end'
+	embed
+	[ "$(grep -c 'local function take' out.c)" -eq 2 ]
+}
+
+@test "all kinds of awk make the same of rlock's scripts" {
+	local awk kinds=0 here=$BATS_TEST_DIRNAME/../../lua
+	"$here/embed.sh" all.c
+	for awk in mawk gawk original-awk busybox; do
+		[ -n "$(type -P "$awk")" ] || continue
+		mkdir "bin_$awk"
+		ln -s "$(type -P "$awk")" "bin_$awk/awk"
+		PATH=$PWD/bin_$awk:$PATH "$here/embed.sh" "$awk.c"
+		cmp all.c "$awk.c"
+		kinds=$((kinds + 1))
+	done
+	((kinds)) || skip 'awk is of none of these kinds'
+}

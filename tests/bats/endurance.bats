@@ -1,0 +1,287 @@
+#!/usr/bin/env bats
+# What a hold has to endure when several things come together: a lock that is lost while its command is
+# stopped, a server that is replaced, a stream that falls silent, a clean-up that outlasts the lease.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/replicas
+
+setup_file() {
+	start_server
+	# From here on the server knows each script.
+	rlock run -t 1s warm -- sleep 0.4
+}
+
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# ---- what the tests share ----
+
+# start_proxy: RLOCK_URL leads through it from now on.
+start_proxy() {
+	in_background sh -c 'exec "$@" >proxy-said' sh \
+		faultproxy "unix:$PWD/proxy.sock" "unix:$SERVER_SOCKET" "unix:$PWD/control"
+	wait_until 5 file_says proxy-said ready
+	export RLOCK_URL=unix://$PWD/proxy.sock
+}
+
+proxy() {
+	faultproxy -c "unix:$BATS_TEST_TMPDIR/control" "$@"
+}
+
+# has_connected COUNT: so many connections to the proxy there were at least.
+has_connected() {
+	[ "$(proxy count | sed 's/^connections=\([0-9]*\) .*/\1/')" -ge "$1" ]
+}
+
+# listen_to COMMAND [ARG...]: as in_background, messages in the file "said".
+listen_to() {
+	in_background sh -c 'exec "$@" 2>said' sh "$@"
+}
+
+# says TEXT: among the messages.
+says() {
+	grep -qsF -e "$1" said
+}
+
+# A command that ignores TERM, and has its pid in the file "pid".
+ignores_term='trap "" TERM; echo $$ >pid.new; mv pid.new pid; exec until_let_go'
+
+# ttl_between NAME LEAST_MS MOST_MS: so much is left of the lock.
+ttl_between() {
+	local ttl
+	ttl=$(redis pttl "$1")
+	[ "$ttl" -ge "$2" ] && [ "$ttl" -le "$3" ]
+}
+
+# ---- lost, and too long ----
+
+@test "a command that runs on without its lock is stopped all the same when it has run too long" {
+	listen_to rlock run -t 1s --on-lost ignore --max-run 2500ms a -- sh -c 'echo $$ >pid; exec until_let_go'
+	wait_until 5 is_held a
+	redis del a
+	wait_until 2 says 'lock lost'
+	is_running "$PID"
+	within 5 is_gone "$(cat pid)"
+	ended_with 76
+	says 'the command ran for 2.5s'
+}
+
+@test "a command that ignores the TERM for its lost lock is killed all the same when it has run too long" {
+	listen_to rlock run -t 1s --on-lost term --max-run 1300ms --grace 200ms a -- sh -c "$ignores_term"
+	wait_until 5 file_exists pid
+	redis del a
+	wait_until 2 says 'lock lost'
+	is_running "$PID"
+	within 5 is_gone "$(cat pid)"
+	ended_with 76
+}
+
+@test "a command that has run too long is killed after the grace time though its lock gets lost meanwhile" {
+	local start grace_ms=$((1500 * SLOWNESS))
+	start=$(now_ms)
+	listen_to rlock run -t 3s --on-lost ignore --max-run 300ms --grace "${grace_ms}ms" a -- sh -c "$ignores_term"
+	wait_until 5 says 'the command ran for 300ms'
+	redis del a
+	wait_until 2 says 'lock lost'
+	is_running "$(cat pid)"
+	within 5 is_gone "$(cat pid)"
+	(($(now_ms) - start >= 300 + grace_ms)) || fail "killed after $(($(now_ms) - start)) ms"
+	ended_with 76
+}
+
+# ---- a command that takes its time to end ----
+
+@test "a clean-up that takes longer than the lease keeps the lock, though the server is far away" {
+	start_proxy
+	# Longer than the pause between two looks at the processes that are to end.
+	proxy delay 230
+	listen_to rlock run -t 3s --max-run 300ms --grace 30s a -- sh -c '
+		trap "sleep 2.9; touch cleaned; exit 0" TERM
+		until_let_go & wait'
+	wait_until 5 says 'the command ran for 300ms'
+	wait_until 5 ttl_between a 1 2500
+	wait_until 5 is_renewed a 3000
+	took_less 4 ended_with 124
+	[ -e cleaned ]
+	wait_until 2 no_keys
+}
+
+@test "a clean-up hears no second TERM" {
+	run -124 rlock run --max-run 700ms --grace 20s a -- bash -c '
+		trap "echo TERM >>terms" TERM
+		pause() { read -r -t 0.02 <> <(:) || :; }
+		until [ -e terms ]; do pause; done
+		end=$((${EPOCHREALTIME/./} + 1000000))
+		while ((${EPOCHREALTIME/./} < end)); do pause; done
+		touch cleaned'
+	[ -e cleaned ]
+	has_lines terms 1
+}
+
+# used_by PID: what a process has cost so far: "SWITCHES CPU_US".
+used_by() {
+	local switches ns
+	switches=$(sed -n 's/^.*_ctxt_switches:[[:space:]]*//p' "/proc/$1/status" | paste -sd +) || return
+	ns=$(cut -d ' ' -f 1 "/proc/$1/schedstat") || return
+	echo "$((switches)) $((ns / 1000))"
+}
+
+@test "rlock rests while it waits for a command to end whose lease ends as well" {
+	local start took=0 pid used switches_before us_before switches us
+	local -A first=() last=()
+	listen_to rlock run -l 6s --max-run 300ms --grace 60s a -- sh -c "$ignores_term"
+	wait_until 5 says 'the command ran for 300ms'
+	# A command with such a lease alone would hear TERM now. KILL comes 0.6 s before the end.
+	wait_until 6 ttl_between a 1100 1580
+	start=$(now_ms)
+	for pid in "$PID" "$(renewer_of "$PID")"; do
+		first[$pid]=$(used_by "$pid")
+	done
+	while ttl_between a 680 1580; do
+		for pid in "${!first[@]}"; do
+			# It may have come to its end since that look.
+			used=$(used_by "$pid") || break 2
+			last[$pid]=$used
+		done
+		took=$(($(now_ms) - start))
+		let_pass 0.05
+	done
+	((took > 100)) || fail "watched for $took ms only"
+	for pid in "${!first[@]}"; do
+		read -r switches_before us_before <<<"${first[$pid]}"
+		read -r switches us <<<"${last[$pid]}"
+		switches=$((switches - switches_before)) us=$((us - us_before))
+		echo "$switches switches, $us us of the processor, in $took ms"
+		((switches * 1000 < 50 * took)) || fail "spins"
+		((us < 100 * took)) || fail "spins"
+	done
+	ended_with 124
+}
+
+# ---- another primary ----
+
+is_held_at() {
+	[ "$(redis_at "$1" exists "$2")" = 1 ]
+}
+
+is_renewed_at() {
+	[ "$(redis_at "$1" pttl "$2")" -gt $(($3 * 19 / 20)) ]
+}
+
+is_not_renewed_at() {
+	! is_renewed_at "$@"
+}
+
+has_waiters_at() {
+	[ "$(redis_at "$1" pubsub numsub "redisson_lock__channel:{$2}" | tail -n 1)" = "$3" ]
+}
+
+# The replica is the primary now, and the primary somebody's replica; streams to it stay open.
+fail_over() {
+	promote_replica
+	redis_at one replicaof 127.0.0.1 1 >/dev/null
+}
+
+@test "a holder whose primary turns into a replica keeps its lock at the new primary, and who waits gets it there" {
+	local holder
+	replicated_servers
+	listen_to rlock run -t 2s a -- until_let_go
+	holder=$PID
+	wait_until 5 is_held_at two a
+	in_background rlock run -w 20s a -- sh -c 'redis-cli -s two/redis.sock exists a >waiter-saw'
+	wait_until 5 has_waiters_at one a 1
+	# By its first renewal the renewer has a stream of its own to the old primary.
+	wait_until 3 is_not_renewed_at two a 2000
+	wait_until 3 is_renewed_at two a 2000
+	fail_over
+	wait_until 3 is_not_renewed_at two a 2000
+	wait_until 3 is_renewed_at two a 2000
+	let_go
+	ended_with 0 "$holder"
+	said_nothing
+	ended_with 0
+	file_says waiter-saw 1
+	[ "$(redis_at two dbsize)" = 0 ]
+}
+
+# ---- a stream that falls silent ----
+
+@test "a lock whose stream falls silent is renewed on another one" {
+	start_proxy
+	listen_to rlock run -t 2s --connect-timeout 1s a -- until_let_go
+	# That of the keeper, and that of the renewer.
+	wait_until 5 has_connected 2
+	wait_until 2 is_renewed a 2000
+	proxy silence
+	wait_until 3 has_connected 3
+	wait_until 2 is_renewed a 2000
+	let_go
+	ended_with 0
+	cat said
+	said_nothing
+	wait_until 2 no_keys
+}
+
+@test "a waiter whose subscription is cut each time tries less and less often, and ends with 75" {
+	hold_in_background a
+	start_proxy
+	proxy log "$PWD/requests"
+	proxy cut-before subscribe 1000
+	run -75 rlock run -w 2s a -- touch ran
+	[ ! -e ran ]
+	tries=$(grep -c 'redisson_lock_token:{a}' requests)
+	((tries > 2 && tries <= 20)) || fail "$tries tries"
+}
+
+# ---- no longer than anybody asked for ----
+
+# The body of lua/NAME.lua, as it is sent.
+script_body() {
+	local lua=$BATS_TEST_DIRNAME/../../lua
+	awk -f "$lua/expand.awk" "$lua/inc" "$lua/$1.lua"
+}
+
+@test "a renewal that arrives behind the end of its command leaves the least time as it is" {
+	local hold
+	rlock run --at-least 3s -t 9s a -- true
+	hold=$(redis hkeys rlock_holds:'{a}')
+	[ -n "$hold" ]
+	ttl_between a 1 3000
+	run -0 redis eval "$(script_body plain_renew)" 2 a rlock_holds:'{a}' 9000 "$hold"
+	# As for a hold that was released.
+	assert_output 1
+	ttl_between a 1 3000
+	[ "$(redis pttl rlock_holds:'{a}')" -le 3000 ]
+}
+
+@test "a nested command with a long lease leaves the outer one with its short one" {
+	run -0 rlock run -t 2s a -- sh -c '
+		rlock run -t 1h a -- redis-cli -s "$SERVER_SOCKET" pttl a
+		redis-cli -s "$SERVER_SOCKET" pttl a
+		redis-cli -s "$SERVER_SOCKET" pttl "rlock_holds:{a}"'
+	[ "${lines[0]}" -gt 2000 ]
+	[ "${lines[1]}" -gt 0 ] && [ "${lines[1]}" -le 2000 ]
+	[ "${lines[2]}" -gt 0 ] && [ "${lines[2]}" -le 2000 ]
+	no_keys
+}
+
+@test "when the counter of one name is no number, none of the names is locked" {
+	redis set 'redisson_lock_token:{c2}' abc >/dev/null
+	run ! rlock run c1 c2 -- touch ran
+	[ -n "$output" ]
+	[ ! -e ran ]
+	is_free c1
+	is_free c2
+	is_free 'rlock_holds:{c1}'
+}

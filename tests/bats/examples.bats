@@ -1,0 +1,648 @@
+#!/usr/bin/env bats
+# The examples of the manual and of README.md do what is said of them, as they stand there, and leave nothing
+# locked; and what the documents list is what there is.
+
+load ../lib/helpers
+load ../lib/leftovers
+
+# Behind a port too, because a user can be named in the URL of a port alone.
+setup_file() {
+	export PORT
+	while PORT=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do :; done
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	TOP=$BATS_TEST_DIRNAME/../..
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+	local server
+	server=$(cat "$RLOCK_RUNTIME_DIR/local.pid" 2>/dev/null) && kill "$server" 2>/dev/null &&
+		wait_until 10 is_gone "$server"
+	watchful_teardown
+}
+
+# ---- examples ----
+
+# example FILE NAME: what stands there, behind the mark of that name.
+example() {
+	case $1 in
+	*.md)
+		awk -v mark="<!-- example: $2 -->" '
+			$0 == mark { is_near = 1; next }
+			is_near && /^    / { print substr($0, 5); is_in = 1; next }
+			is_near && /./ { exit }
+			is_in' "$TOP/$1"
+		;;
+	*)
+		sed -n '/^\.\\" example: '"$2"'$/,/^\.Ed/p' "$TOP/$1" |
+			sed '/^\./d; s/\\&//g; s/\\-/-/g; s/\\e/\\/g'
+		;;
+	esac
+}
+
+# run_example FILE NAME: run has run it by sh, as a file.
+run_example() {
+	example "$1" "$2" >script
+	assert [ -s script ]
+	run --separate-stderr sh ./script
+}
+
+# assert_done OUTPUT [MESSAGE]: the example ended well, and said this and nothing else; MESSAGE is a regular
+# expression.
+assert_done() {
+	assert_equal "$status" 0
+	assert_output "$1"
+	# shellcheck disable=SC2154
+	output=$stderr
+	if [ $# -gt 1 ]; then
+		assert_output --regexp "$2"
+	else
+		assert_output ''
+	fi
+}
+
+nothing_is_held() {
+	no_keys
+	no_state_files
+}
+
+nothing_is_held_locally() {
+	assert_equal "$(redis-cli -s "$RLOCK_RUNTIME_DIR/local.sock" dbsize)" 0
+}
+
+# stub NAME: a program in this directory, in the place of the real work.
+stub() {
+	printf '#!/bin/sh\necho "%s $*"\n' "$1" >"$1"
+	chmod +x "$1"
+}
+
+@test "each example that is marked has a test here" {
+	awk -v top="$TOP/" '
+		sub(/^\.\\" example: /, "") || (sub(/^<!-- example: /, "") && sub(/ -->$/, "")) {
+			print substr(FILENAME, length(top) + 1), $0
+		}' "$TOP"/man/*.[1-9] "$TOP/README.md" | sort >marked
+	grep -oE 'example (man/[a-z]+[-a-z]*\.[1-9]|README\.md) [-a-z]+' "$BATS_TEST_FILENAME" |
+		cut -d ' ' -f 2- | sort -u >tested
+	assert [ "$(wc -l <marked)" -gt 10 ]
+	run -0 diff marked tested
+}
+
+# ---- rlock(1) ----
+
+@test "rlock(1): the first lock" {
+	run_example man/rlock.1 first
+	assert_done 'I have the lock'
+	nothing_is_held_locally
+}
+
+@test "rlock(1): two at a time, of which the second waits and says so" {
+	run_example man/rlock.1 contend
+	assert_done 'my turn' 'rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
+	nothing_is_held
+}
+
+# cron SHELL_LINE: as cron would have it run on one machine.
+cron() {
+	env -i HOME="$PWD" PATH="${RLOCK_BIN%/*}:/usr/bin:/bin" RLOCK_RUNTIME_DIR="$RLOCK_RUNTIME_DIR" /bin/sh -c "$1"
+}
+
+@test "rlock(1): of all machines that have the line in their crontab one does the work" {
+	local line
+	line=$(example man/rlock.1 crontab)
+	assert_regex "$line" '^([0-9*]+ +){5}rlock '
+	line=$(cut -d ' ' -f 6- <<<"$line")
+	mkdir -p .config
+	echo "url = $RLOCK_URL" >.config/rlock.conf
+	run -0 --separate-stderr cron "$line"
+	refute_output ''
+	assert_equal "$stderr" ''
+	run -0 cron "$line"
+	assert_output ''
+	# For a minute it is nobody's, and then free.
+	run redis hkeys report
+	assert_output --regexp ':lingering:[0-9]+$'
+	run redis pttl report
+	assert [ "$output" -gt 50000 ]
+	assert [ "$output" -le 60000 ]
+}
+
+@test "rlock(1): a step of a CI pipeline" {
+	run_example man/rlock.1 ci
+	assert_done $'build\ndeploy'
+	nothing_is_held
+}
+
+@test "rlock(1): a script that says what went wrong" {
+	run_example man/rlock.1 deploy
+	assert_done $'migrate\ndone'
+	nothing_is_held
+}
+
+@test "rlock(1): a script that takes a lock for itself" {
+	run_example man/rlock.1 script
+	assert_done 'read, change, write'
+	nothing_is_held
+}
+
+@test "rlock(1): a job whose steps are separate shells" {
+	run_example man/rlock.1 owner
+	# Redis 7.0 looks at its clock once more, for the time that is left.
+	refute [ -z "$output" ]
+	assert_done "$(grep -xE '30m|1799\.9[0-9]*s' <<<"$output")"
+	nothing_is_held
+}
+
+@test "rlock(1): first come, first served" {
+	run_example man/rlock.1 fair
+	assert_done $'first\nsecond'
+	nothing_is_held
+}
+
+@test "rlock(1): readers of a cache while a writer rebuilds it" {
+	run_example man/rlock.1 cache
+	assert_done $'rebuilding\nrebuilt\nread\nread'
+	nothing_is_held
+}
+
+@test "rlock(1): tests and a deployment on the staging system" {
+	run_example man/rlock.1 staging
+	assert_done $'test\ndeploy'
+	nothing_is_held
+}
+
+# only_the_counter_stays NAME TOKEN: of a lock with --fence, which was had so many times.
+only_the_counter_stays() {
+	assert_equal "$(redis getdel "redisson_lock_token:{$1}")" "$2"
+	nothing_is_held
+}
+
+@test "rlock(1): a store that refuses a smaller token" {
+	run_example man/rlock.1 fence
+	assert_done "$(printf '%s\n' 'stored with token 1' 'stored with token 2' \
+		'refused: token 1 is smaller than 2' 'whose lock was lost, and who still runs')"
+	only_the_counter_stays report 2
+}
+
+@test "rlock(1): two jobs that name the same locks in different orders" {
+	run_example man/rlock.1 names
+	assert_done both
+	nothing_is_held
+}
+
+@test "rlock(1): a status of one's own" {
+	run_example man/rlock.1 conflict
+	assert_done 'status 200'
+	nothing_is_held
+}
+
+@test "rlock(1): a lock that is broken" {
+	run_example man/rlock.1 force
+	assert_done '' '^rlock: stuck: not had within 100ms: held by .* \(gone:0\)
+rlock: stuck: broken: it was held by gone:0$'
+	nothing_is_held
+}
+
+@test "rlock(1): a loop whose input is not eaten" {
+	run_example man/rlock.1 loop
+	assert_done $'upgrade web1\nupgrade web2'
+	nothing_is_held
+}
+
+# ---- rlock-protocol(7) ----
+
+# A redis-cli that asks the file's server without being told.
+own_redis_cli() {
+	mkdir bin
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\nexec %s -s "$SERVER_SOCKET" "$@"\n' "$(command -v redis-cli)" >bin/redis-cli
+	chmod +x bin/redis-cli
+	PATH=$PWD/bin:$PATH
+}
+
+UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
+
+@test "rlock-protocol(7): what a lock looks like" {
+	own_redis_cli
+	run_example man/rlock-protocol.7 look
+	assert_equal "$status" 0
+	assert_equal "${#lines[@]}" 5
+	assert_regex "${lines[0]}" "^$UUID:[0-9]+$"
+	assert_equal "${lines[1]}" 1
+	assert_regex "${lines[2]}" '^(30000|29[0-9]{3})$'
+	assert_regex "${lines[3]}" '^[0-9a-f]{32}$'
+	assert_regex "${lines[4]}" "^${lines[0]} [0-9]{13} [0-9]{13} - a look$"
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): a read lock while a writer waits" {
+	not_under_valgrind 'its waiters do not stand in line in time'
+	own_redis_cli
+	run_example man/rlock-protocol.7 look-readwrite
+	assert_equal "$status" 0
+	assert_equal "${lines[0]} ${lines[1]}" 'mode read'
+	assert_regex "${lines[2]}" "^$UUID:[0-9]+$"
+	assert_equal "${lines[3]}" 1
+	assert_equal "${lines[4]}" "{nightly}:${lines[2]}:rwlock_timeout:1"
+	assert_regex "${lines[5]}" '^[0-9]{16} writer:0 .'
+	assert_equal "${#lines[@]}" 6
+	assert_regex "$stderr" '^rlock: nightly: not had within 1s: held by '
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): the line of a fair lock" {
+	not_under_valgrind 'its waiters do not stand in line in time'
+	own_redis_cli
+	run_example man/rlock-protocol.7 look-fair
+	assert_equal "$status" 0
+	# A hash with a long value has no order.
+	[ "${lines[2]}" = next:0 ] || lines=("${lines[@]:0:2}" "${lines[@]:4}" "${lines[@]:2:2}")
+	assert_equal "${lines[0]} ${lines[1]} ${lines[2]}" 'next:0 next:0 next:0'
+	assert_regex "${lines[3]}" '^[0-9]{13} [0-9]{16} [0-9a-f]{40} [0-9]+ .'
+	assert_equal "${lines[4]}" seen
+	assert_regex "${lines[5]}" '^[0-9]{13} [0-9]{13} [0-9a-f]{40} 0$'
+	assert_equal "${#lines[@]}" 6
+	assert_regex "$stderr" '^rlock: nightly: not had within 1s: held by '
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): the same lock by hand" {
+	own_redis_cli
+	run_example man/rlock-protocol.7 by-hand
+	assert_done $'1\n1\nstatus 3\n1\n0'
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): what stands in RLOCK_HELD" {
+	run -0 rlock run -u "redis://127.0.0.1:$PORT" nightly -- printenv RLOCK_HELD
+	assert_output --regexp "^redis:%2F%2F127\.0\.0\.1:$PORT%2F0/plain/nightly/$UUID:[0-9]+/[0-9a-f]{32}/30000$"
+}
+
+# ---- librlock(3) ----
+
+@test "librlock(3): the program compiles, and has the lock for as long as it works" {
+	local build=${RLOCK_BIN%/*}
+	# What is watched stands one directory below.
+	[ -z "${TESTS_UNDER-}" ] || build=${build%/*}
+	[ -e "$build/librlock.so.0" ] || skip 'no library beside the program'
+	example man/librlock.3 program >program.c
+	# In the place of three seconds.
+	cat >sleep.c <<-'EOS'
+		#include <stdlib.h>
+		#include <unistd.h>
+		unsigned int sleep(unsigned int seconds)
+		{
+			return seconds == 3 && system("redis-cli -s \"$SERVER_SOCKET\" exists nightly >>held") == 0 ? 0 : 1;
+		}
+	EOS
+	"${CC:-cc}" -Wall -Wextra -Werror -I "$TOP/lib" program.c sleep.c "$build/librlock.so.0" -o program
+	run -0 --separate-stderr env LD_LIBRARY_PATH="$build" ./program
+	assert_done "$(printf 'step %d\n' {1..10})"
+	assert_equal "$(sort held | uniq -c | tr -s ' ')" ' 10 1'
+	nothing_is_held
+}
+
+@test "librlock(3) has every function and every status of the header, and no other" {
+	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' |
+		sort -u >there
+	sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh DESC/s/^\.Fn (rlock_[a-z_]+).*/\1/p' "$TOP/man/librlock.3" | sort >shown
+	assert [ "$(wc -l <there)" -gt 30 ]
+	run -0 diff there shown
+	sed -n '/^enum rlock_status {/,/^}/s/^\t\(RLOCK_[A-Z_]*\) = .*/\1/p' "$TOP/lib/rlock.h" >there
+	sed -n '/^\.Sh RETURN/,/^\.Sh EX/s/^\.It Dv //p' "$TOP/man/librlock.3" >shown
+	assert [ "$(wc -l <there)" -gt 10 ]
+	run -0 diff there shown
+}
+
+# ---- README.md ----
+
+@test "README: two that want one lock" {
+	run_example README.md try
+	assert_done 'my turn' 'rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
+	nothing_is_held_locally
+}
+
+@test "README: a CI step" {
+	stub deploy.sh
+	run_example README.md ci
+	assert_done 'deploy.sh production'
+	nothing_is_held
+}
+
+@test "README: a job of several steps" {
+	CI_JOB_ID=4711 run_example README.md steps
+	assert_done 1h
+	nothing_is_held
+}
+
+@test "README: a deploy script" {
+	stub migrate-and-restart
+	run_example README.md deploy
+	assert_done $'migrate-and-restart \ndeployed'
+	nothing_is_held
+}
+
+@test "README: a deploy script passes on what went wrong" {
+	printf '#!/bin/sh\nexit 3\n' >migrate-and-restart
+	chmod +x migrate-and-restart
+	run_example README.md deploy
+	assert_equal "$status" 3
+	assert_equal "$stderr" 'failed with 3'
+	nothing_is_held
+}
+
+@test "README: a script that takes a lock for itself" {
+	stub read-change-write
+	run_example README.md script
+	assert_done 'read-change-write '
+	nothing_is_held
+}
+
+@test "README: first come, first served" {
+	stub deploy.sh
+	run_example README.md fair
+	assert_done 'deploy.sh production'
+	nothing_is_held
+}
+
+@test "README: readers and writers" {
+	stub report
+	stub load
+	run_example README.md warehouse
+	assert_done $'report sales\nload '
+	nothing_is_held
+}
+
+@test "README: a store that can tell who is too late" {
+	stub store
+	run_example README.md fence
+	assert_done 'store --if-newer 1'
+	only_the_counter_stays invoices 1
+}
+
+@test "README: a lock that nobody releases" {
+	held_by_stranger stuck
+	run_example README.md stuck
+	assert_done '' '^rlock: stuck: not had within 100ms: held by .*
+rlock: stuck: broken: it was held by '
+	nothing_is_held
+}
+
+# ---- rights ----
+
+# acl_lines FILE MARK: the lines for redis-cli that stand there.
+acl_lines() {
+	sed -n '/^\.\\" acl: '"$2"'$/,/^\.Ed/p' "$TOP/$1" | sed -n 's/\\&//g; /^ACL /p'
+}
+
+# rights: the commands that rlock(1) has for a user, one a line.
+rights() {
+	acl_lines man/rlock.1 'least rights' | grep -o '+[a-z|]*' | tr -d +
+}
+
+# be_user FILE MARK...: the user ci is made by these lines, and is who asks.
+be_user() {
+	redis acl deluser ci >/dev/null
+	while [ $# -gt 0 ]; do
+		acl_lines "$1" "$2"
+		shift 2
+	done >acl
+	assert [ -s acl ]
+	run -0 redis <acl
+	refute_line --regexp '[^OK]'
+	redis acl log reset >/dev/null
+	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
+}
+
+# use_kind VERB LOCK_VERB NAME: whatever can be done with a lock of one kind, but waiting.
+use_kind() {
+	local verb=$1 lock=$2 name=$3
+	run -0 rlock "$verb" -n "$name" -- rlock "$verb" -n "$name" -- true
+	run -0 rlock "$verb" -n --db 3 "$name" -- true
+	run -0 rlock "$verb" -t 1s "$name" -- sleep 0.4
+	run -0 rlock "$verb" -n "$name" -- rlock "$verb" --at-least 10ms "$name" -- true
+	run -0 rlock "$verb" -w 5s --at-least 10ms "$name" -- true
+	run -0 rlock "$lock" -w 5s --owner x --lease 20s "$name"
+	run -0 rlock renew --owner x --lease 20s "$name"
+	run -0 rlock unlock --owner x "$name"
+	run -0 rlock "$lock" --pid $$ "$name"
+	run -0 rlock renew --pid $$ "$name"
+	run -0 rlock unlock --pid $$ "$name"
+	run -0 rlock "$lock" --owner x --lease 20s "$name"
+	run -0 rlock unlock --force "$name"
+	run -78 rlock "$verb" -n "$name-string" -- true
+	assert_output --partial string
+}
+
+# use_wait HOLD WAIT NAME: waits by the verb WAIT for what HOLD has: in vain, and until it is given back.
+use_wait() {
+	local hold=$1 wait=$2 name=$3
+	run -0 rlock "$hold" --owner x --lease 20s "$name"
+	run -75 rlock "$wait" -w 20ms "$name" -- true
+	in_background rlock "$wait" -w 20s "$name" -- true
+	wait_until 5 somebody_listens
+	run -0 rlock unlock --owner x "$name"
+	wait "$PID"
+}
+somebody_listens() {
+	[ "$(redis pubsub channels)" != '' ]
+}
+
+# line_of NAME: the keys of the line, the one of the deadlines behind it.
+line_of() {
+	case $1 in
+	*'{'*) printf '%s\n' "redisson_lock_queue:$1" "redisson_lock_timeout:$1" ;;
+	*) printf '%s\n' "redisson_lock_queue:{$1}" "redisson_lock_timeout:{$1}" ;;
+	esac
+}
+
+# Somebody of Java's takes the first place of NAME's line from who waits, and who waits takes it back.
+use_return() {
+	local name=$1 line deadlines waiter
+	{ read -r line; read -r deadlines; } < <(line_of "$name")
+	run -0 rlock lock --owner x --lease 20s "$name"
+	in_background rlock fair -w 20s "$name" -- true
+	wait_until 5 somebody_stands "$line"
+	waiter=$(redis lindex "$line" 0)
+	redis zadd "$deadlines" 9999999999999 java:1 >/dev/null
+	redis rpush "$line" java:1 >/dev/null
+	redis lrem "$line" 1 "$waiter" >/dev/null
+	wait_until 5 is_first "$line" "$waiter"
+	run -0 rlock unlock --owner x "$name"
+	wait "$PID"
+	redis del "$line" "$deadlines" >/dev/null
+}
+somebody_stands() {
+	[ "$(redis llen "$1")" -gt 0 ]
+}
+is_first() {
+	[ "$(redis lindex "$1" 0)" = "$2" ]
+}
+
+use_plain() {
+	use_kind run lock "$1"
+	use_wait lock lock "$1"
+	run -0 rlock run -n --fence "$1" -- true
+}
+
+use_fair() {
+	use_kind fair fair "$1"
+	use_wait fair fair "$1"
+	use_return "$1"
+	run -0 rlock fair -n --fence "$1" -- true
+}
+
+use_readwrite() {
+	use_kind rlock rlock "$1"
+	use_kind wlock wlock "$1"
+	use_wait rlock wlock "$1"
+	use_wait wlock rlock "$1"
+	use_wait wlock wlock "$1"
+	run -0 rlock wlock -n "$1" -- rlock rlock -n "$1" -- true
+	run -64 rlock rlock -n "$1" -- rlock wlock -n "$1" -- true
+	run -0 rlock rlock --owner x --lease 20s "$1"
+	run -0 rlock rlock --owner y --lease 20s "$1"
+	run -0 rlock unlock --force --holder x:0 "$1"
+	run -0 rlock unlock --force "$1"
+}
+
+# use_several NAME: on databases of this server, in the place of servers.
+use_several() {
+	run -0 rlock run -t 1s -w 10s -u "$RLOCK_URL/1 $RLOCK_URL/2 $RLOCK_URL/3" --quorum majority "$1" -- true
+}
+
+# use_everything NAME: whatever can be done with a lock.
+use_everything() {
+	redis script flush >/dev/null
+	use_plain "$1"
+	use_fair "$1"
+	use_readwrite "$1"
+	use_several "$1"
+}
+
+@test "each right that rlock(1) lists is used" {
+	be_user man/rlock.1 'least rights'
+	redis mset nightly-string x 'redisson_lock_token:{nightly}' 1 >/dev/null
+	redis config resetstat >/dev/null
+	use_everything nightly
+	assert_equal "$(redis acl log)" ''
+	# Redis 6 counts no subcommands.
+	redis info commandstats | sed -nE 's/^cmdstat_([a-z]+).*/\1/p' | sort -u >used
+	rights | cut -d '|' -f 1 | sort >listed
+	assert [ "$(wc -l <listed)" -gt 30 ]
+	run -0 comm -23 listed used
+	assert_output ''
+}
+
+# without_lines WORD...: the user ci by the lines of rlock(1) without those that have one of these words.
+without_lines() {
+	redis acl deluser ci >/dev/null
+	acl_lines man/rlock.1 'least rights' | grep -vF "$(printf '%s\n' "$@")" | redis >/dev/null
+	redis acl log reset >/dev/null
+	redis script flush >/dev/null
+	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
+}
+
+@test "for plain locks the lines up to the one with +publish are enough" {
+	redis set nightly-string x >/dev/null
+	without_lines +lindex +zscore +zadd +set
+	use_plain nightly
+	assert_equal "$(redis acl log)" ''
+	run -77 rlock fair -n nightly -- true
+	run -77 rlock rlock -n nightly -- true
+}
+
+@test "for fair locks the lines behind that are enough" {
+	redis set nightly-string x >/dev/null
+	without_lines +set
+	use_fair nightly
+	assert_equal "$(redis acl log)" ''
+}
+
+@test "for read and write locks the lines of their own are enough" {
+	redis set nightly-string x >/dev/null
+	without_lines +lindex +zscore
+	use_readwrite nightly
+	assert_equal "$(redis acl log)" ''
+}
+
+@test "rlock-protocol(7) lists the same rights" {
+	rights | tr '|' '\n' | sort >listed
+	sed -n '/^\.Sh ACCESS/,/^\.Pp/p' "$TOP/man/rlock-protocol.7" | grep '^\.Ic' | grep -oE '[A-Z]{2,}' |
+		grep -vx AUTH | tr '[:upper:]' '[:lower:]' | sort >shown
+	run -0 diff listed shown
+}
+
+@test "the keys and channels that rlock-protocol(7) has for groups of names are enough for these" {
+	local name
+	be_user man/rlock.1 'least rights' man/rlock-protocol.7 narrow
+	redis acl setuser ci resetkeys resetchannels >/dev/null
+	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
+	for name in nightly-of-db1 '{app}:x'; do
+		redis mset "$name-string" x >/dev/null
+		use_everything "$name"
+	done
+	redis set 'redisson_lock_token:{nightly}' 1 >/dev/null
+	run -0 rlock run -n nightly -- true
+	assert_equal "$(redis acl log)" ''
+}
+
+@test "the keys and channels that rlock-protocol(7) has for groups of names are no others'" {
+	local name verb
+	be_user man/rlock.1 'least rights' man/rlock-protocol.7 narrow
+	redis acl setuser ci resetkeys resetchannels >/dev/null
+	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
+	for name in daily '{nightly}' '{nightly}:x' app:x '{app}x' '{nightly'; do
+		for verb in run fair rlock wlock; do
+			run -77 rlock "$verb" -n "$name" -- true
+		done
+		run -77 rlock unlock --force "$name"
+	done
+	no_keys
+}
+
+# ---- lists ----
+
+# listed_variables: what stands in rlock(1), ENVIRONMENT.
+listed_variables() {
+	sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/s/^\.It Ev //p' "$TOP/man/rlock.1" | sed 's/ , Ev /\n/g'
+}
+
+@test "rlock(1) lists each exit status" {
+	local code
+	sed -n '/^\.Sh EXIT STATUS/,/^\.Sh G/s/^\.It \([0-9]*\)$/\1/p' "$TOP/man/rlock.1" >listed
+	for code in 0 1 64 69 70 71 75 76 77 78 124 126 127; do
+		echo "$code"
+	done >promised
+	run -0 diff promised listed
+}
+
+@test "rlock(1) lists each environment variable" {
+	local name
+	listed_variables >listed
+	for name in RLOCK_URL RLOCK_CONFIG RLOCK_RUNTIME_DIR REDISCLI_AUTH XDG_CONFIG_HOME HOME RLOCK_NAME \
+		RLOCK_OWNER RLOCK_MODE RLOCK_TOKEN RLOCK_HELD; do
+		run -0 grep -x "$name" listed
+	done
+}
+
+@test "rlock(1) lists each environment variable that the program reads" {
+	grep -ohE 'getenv\("[A-Z_]+"\)' "$TOP"/{cli,lib}/{,*/}*.c | cut -d '"' -f 2 | sort -u >asked
+	listed_variables | sort -u >listed
+	assert [ -s asked ]
+	run -0 comm -23 asked listed
+	assert_output ''
+}
+
+@test "what rlock(1) guarantees is bound to chaos tests that there are, and none of these is left out" {
+	grep -ohE "begin_scenario ['\"][^,'\"]+" "$TOP"/tests/chaos/*.bats | cut -c 17- | sort -u >played
+	sed -n '/^\.Sh GUARANTEES/,/^Not promised/s/^\.Bq //p' "$TOP/man/rlock.1" | sed 's/ , /\n/g' | sort -u >named
+	sed -n '/^\.Sh PROOF/,/^\.Sh SERVER/{ / Ta /d; s/^\.It //p; }' "$TOP/man/rlock.1" | sed 's/ , /\n/g' | sort -u >told
+	assert [ -s named ]
+	run -0 diff named played
+	run -0 diff told played
+}

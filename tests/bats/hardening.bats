@@ -1,0 +1,355 @@
+#!/usr/bin/env bats
+# What a distribution that minds security looks for: how the program was built, which descriptors it hands on,
+# whom it trusts in its runtime directory, and where a password is not to be seen.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/rights
+
+setup_file() {
+	choose_port
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
+	TCP_URL=$(url_of ci)
+}
+
+teardown() {
+	kill -CONT "$SERVER_PID" 2>/dev/null || :
+	end_private_server
+	watchful_teardown
+}
+
+end_private_server() {
+	local pid
+	[ -f "$RLOCK_RUNTIME_DIR/local.pid" ] || return 0 # a test puts a fifo there
+	pid=$(cat "$RLOCK_RUNTIME_DIR/local.pid")
+	[ "$(readlink "/proc/$pid/cwd")" != "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
+}
+
+# ---- how it was built ----
+
+# each_binary COMMAND [ARG...]: for what is installed and run or linked, when it is neither instrumented nor
+# wrapped.
+each_binary() {
+	local binary
+	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER has flags of its own"
+	for binary in "$RLOCK_BIN" "${RLOCK_BIN%/*}"/librlock.so.?; do
+		assert file_exists "$binary"
+		"$@" "$binary" || fail "not so for $binary: $*"
+	done
+}
+
+# has SECTIONS REGEXP FILE
+has() {
+	readelf -W "$1" "$3" 2>/dev/null | grep -E -- "$2"
+}
+
+has_not() {
+	! has "$@"
+}
+
+# calls REGEXP FILE: functions of the C library
+calls() {
+	nm -D --undefined-only "$2" | grep -E " U ($1)(@|$)"
+}
+
+@test "program and library are independent of their place in memory" {
+	each_binary has -h 'Type: +DYN '
+	has -d 'FLAGS_1.* PIE' "$RLOCK_BIN"
+	each_binary has_not -d TEXTREL
+}
+
+@test "program and library have their tables of functions bound at the start and read-only" {
+	each_binary has -d 'FLAGS.* BIND_NOW'
+	each_binary has -l '^ *GNU_RELRO '
+}
+
+@test "program and library have a stack that cannot be executed, and no segment to write and execute" {
+	each_binary has -l '^ *GNU_STACK .* RW +0x'
+	each_binary has_not -l '^ *[A-Z_]+ .* RWE +0x'
+}
+
+@test "program and library guard their stack, and the C library's functions that fill memory" {
+	each_binary calls __stack_chk_fail
+	# No C library but one has them, and no compiler without -O.
+	has -V GLIBC "$RLOCK_BIN" >/dev/null || skip 'this C library has no such functions'
+	each_binary calls '__(snprintf|vsnprintf)_chk'
+	# Of what was allocated: only the highest level knows its size.
+	if cc_knows_level_3; then
+		each_binary calls '__(memcpy|mempcpy|explicit_bzero)_chk'
+	fi
+}
+
+cc_knows_level_3() {
+	"${CC:-cc}" -Werror -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include stdlib.h -S -o /dev/null -x c /dev/null
+}
+
+@test "program and library look for libraries where the system has them, and nowhere else" {
+	each_binary has_not -d 'R(UN)?PATH'
+}
+
+@test "what is linked with the library is seen under its prefix alone" {
+	local library
+	[ -z "${TESTS_UNDER:-}" ] || skip "$TESTS_UNDER builds no library"
+	for library in "${RLOCK_BIN%/*}"/librlock.so.?; do
+		run -1 sh -c 'nm -D --defined-only "$1" | grep -vE " rlock_[a-z_]+$"' sh "$library"
+		assert_output ''
+	done
+}
+
+# ---- descriptors ----
+
+LOOK='ls /proc/$$/fd; :'
+
+# command_sees_its_own VERB OPTION...: of descriptors, what it would have without rlock.
+command_sees_its_own() {
+	local without
+	without=$(sh -c "$LOOK" 7</dev/null)
+	run -0 rlock "$@" name -- sh -c "$LOOK" 7</dev/null
+	assert_output "$without"
+}
+
+@test "the command of each verb gets none of rlock's descriptors, whatever the server" {
+	local verb
+	echo "$SECRET" >password
+	chmod 600 password
+	printf 'url = %s\n' "$TCP_URL" >rlock.conf
+	for verb in run lock fair rlock wlock; do
+		command_sees_its_own "$verb"
+		command_sees_its_own "$verb" -u "$TCP_URL"
+		command_sees_its_own "$verb" -u "redis://ci@127.0.0.1:$PORT" --password-file password
+		command_sees_its_own "$verb" -u "$TCP_URL/1" -u "$TCP_URL/2" -u "unix://$SERVER_SOCKET?db=3"
+		command_sees_its_own "$verb" -u local:
+	done
+	unset RLOCK_URL
+	command_sees_its_own run --config rlock.conf
+}
+
+@test "the command of each verb gets none of rlock's descriptors after a wait" {
+	local verb hold without
+	without=$(sh -c "$LOOK" 3>&-)
+	for verb in run fair rlock wlock; do
+		hold=lock
+		[[ $verb != [rw]lock ]] || hold=wlock
+		rlock "$hold" -l 60s --owner x name
+		in_background sh -c 'exec "$@" >seen' sh rlock "$verb" -u "$TCP_URL" name -- sh -c "$LOOK"
+		wait_until 5 somebody_listens
+		run -0 rlock unlock --owner x name
+		wait "$PID"
+		assert_equal "$(cat seen)" "$without"
+	done
+}
+
+somebody_listens() {
+	[ -n "$(redis pubsub channels)" ]
+}
+
+# closes_at_exec FDINFO
+closes_at_exec() {
+	local flags
+	flags=$(sed -n 's/^flags:[[:space:]]*//p' "$1" 2>/dev/null) || return 0
+	[ -z "$flags" ] || ((flags & 02000000))
+}
+
+@test "every descriptor that rlock opens is closed by any exec, while it renews and while it waits" {
+	local holder waiter info pid
+	in_background rlock run -t 1s -u "$TCP_URL $TCP_URL/2" name -- until_let_go
+	holder=$PID
+	wait_until 5 is_held name
+	wait_until 5 has_renewer "$holder"
+	in_background rlock wlock -t 1s -u "$TCP_URL" name2 -- until_let_go
+	wait_until 5 is_held name2
+	in_background rlock fair -u "$TCP_URL" name -- true
+	waiter=$PID
+	wait_until 5 somebody_listens
+	for pid in "$holder" "$waiter" "$(renewer_of "$holder")"; do
+		for info in "/proc/$pid/fdinfo"/*; do
+			# The streams that the caller gave it, or that stand for them.
+			[ "${info##*/}" -gt 2 ] || continue
+			is_the_callers "$pid" "${info##*/}" || closes_at_exec "$info" ||
+				fail "descriptor ${info##*/} of $pid: $(readlink "/proc/$pid/fd/${info##*/}")"
+		done
+	done
+	kill "$waiter"
+	let_go
+}
+
+# is_the_callers PID FD: this test has it too.
+is_the_callers() {
+	[ "$(readlink "/proc/$1/fd/$2")" = "$(readlink "/proc/$$/fd/$2")" ]
+}
+
+@test "the watchdog of a command keeps none of the caller's descriptors" {
+	not_under_valgrind 'it has pipes of its own'
+	local renewer
+	in_background sh -c 'exec rlock run -t 1s name -- until_let_go 7<"$0" 8>mine' "$BATS_TEST_FILENAME"
+	wait_until 5 is_held name
+	wait_until 5 has_renewer "$PID"
+	renewer=$(renewer_of "$PID")
+	wait_until 5 has_null_streams "$renewer"
+	run -0 find "/proc/$renewer/fd" -type l -printf '%l\n'
+	refute_output --partial "$BATS_TEST_FILENAME"
+	refute_output --partial mine
+	refute_output --partial pipe:
+	let_go
+	wait "$PID"
+}
+
+has_null_streams() {
+	[ "$(readlink "/proc/$1/fd/0" "/proc/$1/fd/1" "/proc/$1/fd/2" | sort -u)" = /dev/null ]
+}
+
+# ---- the runtime directory ----
+
+@test "a runtime directory that anybody else may use in any way is refused by each verb that needs it" {
+	local mode verb
+	for mode in 701 710 720 770 707 1777 2750; do
+		rm -rf "$RLOCK_RUNTIME_DIR"
+		mkdir "$RLOCK_RUNTIME_DIR"
+		chmod "$mode" "$RLOCK_RUNTIME_DIR"
+		for verb in "lock --pid $$ a" 'unlock a' 'renew a' 'run -u local: a -- true'; do
+			# shellcheck disable=SC2086
+			run -71 rlock $verb
+			assert_one_line '^rlock: runtime directory .*chmod 700$'
+		done
+	done
+	no_keys
+}
+
+# doubtful HOW: a lock's state file is made so that it is not to be trusted, by the line HOW for the shell, which
+# finds it in $file: then nobody has the lock by it.
+doubtful() {
+	run -0 timeout -k 1 20 bash -c '
+		rlock lock --pid $$ a || exit 9
+		file=$(echo "$RLOCK_RUNTIME_DIR"/hold-*)
+		eval "$0"
+		rlock renew a; [ $? = 1 ] || exit 10
+		rlock unlock a; [ $? = 1 ] || exit 11
+		rlock run -n b -- true || exit 12
+		exit 0' "$1"
+	wait_until 5 is_free a
+	rm -rf "$RLOCK_RUNTIME_DIR"
+}
+
+@test "a state file that is none, or not the user's own, is not trusted, and nobody waits for it" {
+	doubtful 'mv "$file" elsewhere; ln -s "$PWD/elsewhere" "$file"'
+	doubtful 'rm "$file"; mkfifo "$file"'
+	doubtful 'rm "$file"; mkdir "$file"'
+	doubtful 'head -c 300000 /dev/zero | tr "\0" "\n" >>"$file"'
+	doubtful 'head -c 2000 /dev/urandom >"$file"'
+	doubtful ': >"$file"'
+	[ "$(id -u)" != 0 ] || doubtful 'chown 65534 "$file"'
+}
+
+@test "what stands in the way of the private server's files is replaced or refused, and nobody waits for it" {
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	mkfifo "$RLOCK_RUNTIME_DIR/local.pid" "$RLOCK_RUNTIME_DIR/local.pid.new"
+	run -0 timeout -k 1 20 rlock run -u local: a -- echo ok
+	assert_output ok
+	end_private_server
+	rm -rf "$RLOCK_RUNTIME_DIR"
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	echo treasure >treasure
+	ln -s "$PWD/treasure" "$RLOCK_RUNTIME_DIR/local.pid.new"
+	run -0 timeout -k 1 20 rlock run -u local: a -- echo ok
+	assert_equal "$(cat treasure)" treasure
+	end_private_server
+	rm -rf "$RLOCK_RUNTIME_DIR"
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	ln -s "$PWD/treasure" "$RLOCK_RUNTIME_DIR/local.lock"
+	run -71 timeout -k 1 20 rlock run -u local: a -- echo ok
+	assert_one_line '^rlock: local: cannot lock '
+}
+
+@test "somebody else's server in the place of the private one is refused" {
+	[ "$(id -u)" = 0 ] || skip 'only root can run a server as somebody else'
+	local other
+	other=$(mktemp -d)
+	chmod 755 "$other"
+	chown 65534 "$other"
+	in_background setpriv --reuid=65534 --regid=65534 --clear-groups redis-server --port 0 --save '' \
+		--unixsocket "$other/sock" --unixsocketperm 777 --logfile /dev/null --dir "$other"
+	wait_until 5 test -S "$other/sock"
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	ln -s "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"
+	run -71 rlock run -u local: a -- true
+	rm -rf "$other"
+	assert_one_line '^rlock: local: cannot connect to '
+}
+
+# ---- passwords ----
+
+# hides_password PID: on its command line, which is there.
+hides_password() {
+	local line
+	line=$(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null)
+	[[ $line == *:'*'* && $line != *"$SECRET"* ]]
+}
+
+@test "no verb shows a password of several on its command line while it waits for a server" {
+	need_own_command_line
+	local verb
+	kill -STOP "$SERVER_PID"
+	for verb in 'run a -- true' "lock --pid $$ a" 'fair a -- true' 'rlock a -- true' 'wlock a -- true' \
+		'unlock --owner x a' 'unlock --force a' 'renew --owner x a'; do
+		# shellcheck disable=SC2086
+		in_background rlock ${verb%% *} --connect-timeout 20s -u "$TCP_URL $TCP_URL/2" --url="$TCP_URL/3" \
+			${verb#* }
+		wait_until 5 hides_password "$PID"
+		wait_until 5 awaits_an_answer "$PID"
+		hides_password "$PID"
+		kill -KILL "$PID"
+	done
+	kill -CONT "$SERVER_PID"
+}
+
+awaits_an_answer() {
+	[ -n "$(find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null)" ]
+}
+
+@test "no verb says a password, whatever is wrong" {
+	local verb url
+	for verb in 'run a -- true' 'lock --owner x -l 5s a' 'fair a -- true' 'rlock a -- true' 'wlock a -- true' \
+		'unlock --owner x a' 'unlock --force a' 'renew --owner x a'; do
+		for url in "$TCP_URL $TCP_URL/1" "$TCP_URL redis://ci:$SECRET@127.0.0.1:1" "$TCP_URL $TCP_URL" \
+			"redis+sentinel://ci:$SECRET@127.0.0.1:1,127.0.0.1:2/main" \
+			"redis+cluster://ci:$SECRET@127.0.0.1:1,127.0.0.1:2" "rediss://ci:$SECRET@127.0.0.1:1" \
+			"redis://ci:$SECRET$SECRET@127.0.0.1:$PORT" "ci:$SECRET@127.0.0.1"; do
+			# shellcheck disable=SC2086
+			run rlock ${verb%% *} -v -u "$url" ${verb#* }
+			refute_output --partial "$SECRET"
+			# shellcheck disable=SC2086
+			RLOCK_URL=$url run rlock ${verb%% *} -v ${verb#* }
+			refute_output --partial "$SECRET"
+		done
+	done
+}
+
+@test "neither REDISCLI_AUTH nor a password file is told of by what rlock says, sends or leaves" {
+	echo "$SECRET" >password
+	chmod 600 password
+	redis config set requirepass "$SECRET" >/dev/null
+	export REDISCLI_AUTH=$SECRET
+	{
+		rlock lock -v --pid $$ a
+		env -u REDISCLI_AUTH rlock run -v --password-file password b -- \
+			sh -c 'env; REDISCLI_AUTH=$(cat password) redis-cli -s "$SERVER_SOCKET" client list'
+		redis client list
+		redis hvals 'rlock_holds:{a}'
+		cat "$RLOCK_RUNTIME_DIR"/hold-*
+		rlock unlock -v --pid $$ a
+	} >said 2>&1
+	redis config set requirepass '' >/dev/null
+	assert [ "$(wc -l <said)" -gt 20 ]
+	run -1 grep -F "$SECRET" said
+}

@@ -1,0 +1,201 @@
+#!/usr/bin/env bats
+# Waiters and holders of a fair lock that are killed: how long the line stands still, and what they leave behind.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2153,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/line
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+@test "a head that is killed holds up the line for five seconds at most" {
+	holds r0 fair a
+	stand_all r1 r2 r3
+	wait_until 5 has_just_looked a r1
+	dies r1
+	leaves r0
+	within 5 is_in r2
+	have_turns r2 r3
+	nothing_is_left
+}
+
+@test "a head that was killed while the lock was held on costs nobody anything" {
+	holds r0 fair a
+	stand_all r1 r2
+	dies r1
+	line_becomes 6 a r2
+	is_woken_by a r2 leaves r0
+	leaves r2
+	nothing_is_left
+}
+
+@test "two heads in a row that are killed hold up the line for five seconds at most" {
+	holds r0 fair a
+	stand_all r1 r2 r3 r4
+	wait_until 5 has_just_looked a r2
+	dies r1
+	dies r2
+	leaves r0
+	within 5 is_in r3
+	have_turns r3 r4
+	nothing_is_left
+}
+
+@test "six heads in a row that are killed hold up the line no longer than one and a look of the next" {
+	holds r0 fair a
+	stand_all r1 r2 r3 r4 r5 r6 r7 r8
+	for who in r1 r2 r3 r4 r5 r6; do
+		dies "$who"
+	done
+	leaves r0
+	within 7 is_in r7
+	have_turns r7 r8
+	nothing_is_left
+}
+
+@test "one who is killed in the middle of the line costs nobody anything" {
+	holds r0 fair a
+	stand_all r1 r2 r3
+	dies r2
+	wait_until 6 is_overdue a r2
+	leaves r0
+	enters r1
+	is_woken_by a r3 leaves r1
+	leaves r3
+	nothing_is_left
+}
+
+# Whoever asks for the lock clears the dead away; theirs are the keys for a day else.
+visited() {
+	rlock fair -n a -- true && no_keys
+}
+
+@test "the last ones in line that are killed leave nothing to who comes next" {
+	holds r0 fair a
+	stand_all r1 r2 r3
+	dies r2
+	dies r3
+	wait_until 6 is_overdue a r3
+	leaves r0
+	enters r1
+	leaves r1
+	wait_until 8 visited
+}
+
+@test "a Java client that joins a line of dead waiters sleeps for seconds, and keeps its position" {
+	local sleep_ms
+	holds r0 fair a
+	stand_all r1 r2
+	wait_until 5 says_it_listens a r1 1
+	wait_until 5 says_it_listens a r2 1
+	dies r1
+	dies r2
+	leaves r0
+	sleep_ms=$(java_locks J1 a)
+	((sleep_ms > 0 && sleep_ms <= 10000)) || fail "sleeps for $sleep_ms ms"
+	(($(redis pttl 'redisson_lock_queue:{a}') > 3600000))
+	(($(redis pttl 'redisson_lock_timeout:{a}') > 3600000))
+	# By its clock the time is over.
+	assert_equal "$(java_locks J1 a "$((sleep_ms + 1000))")" ''
+	java_has_lock a J1
+}
+
+@test "who was the only one in line, and was killed, keeps others out for seconds, not for minutes" {
+	holds r0 fair a b c
+	for name in a b c; do
+		stands "$name" "$name"
+		dies "$name"
+	done
+	leaves r0
+	begins r1 c
+	within 5 is_in r1
+	leaves r1
+	# Those who do not wait, or not for long, are no help to each other.
+	wait_until 5 rlock fair -n a -- true
+	wait_until 5 rlock fair -q -w 1s b -- true
+	nothing_is_left
+}
+
+@test "a monitor of all channels hides no dead waiter" {
+	holds r0 fair a
+	stand_all r1 r2
+	listen
+	wait_until 10 has_long_listened a r2
+	wait_until 5 has_just_looked a r1
+	dies r1
+	leaves r0
+	within 2 is_in r2
+	leaves r2
+}
+
+@test "a release while all waiters are cut off leaves them their positions" {
+	local who
+	holds r0 fair a
+	stand_all r1 r2 r3
+	for who in r1 r2 r3; do
+		wait_until 5 says_it_listens a "$who" 1
+	done
+	wait_until 5 has_just_looked a r1
+	for who in r1 r2 r3; do
+		kill -s STOP "${PIDS[$who]}"
+		wait_until 5 is_stopped "${PIDS[$who]}"
+	done
+	redis client kill type pubsub >/dev/null
+	leaves r0
+	run -75 rlock fair -n a -- true
+	line_is a r1 r2 r3
+	for who in r1 r2 r3; do
+		kill -s CONT "${PIDS[$who]}"
+	done
+	have_turns r1 r2 r3
+	nothing_is_left
+}
+
+@test "a holder that is killed with its watchdog holds up the line until its lease is over" {
+	local end
+	holds r0 fair a -t 3s
+	stand_all r1 r2
+	dies r0
+	end=$(lease_end_ms a)
+	enters r1
+	(($(cut -c 1-13 in-r1) - end < 1000))
+	have_turns r1 r2
+	nothing_is_left
+}
+
+@test "a holder and a head that are killed hold up the line for the lease, or for five seconds" {
+	holds r0 fair a -t 2s
+	stand_all r1 r2 r3
+	dies r0
+	dies r1
+	within 5 is_in r2
+	have_turns r2 r3
+	nothing_is_left
+}
+
+@test "a command whose rlock is killed keeps the lock, and then the head is woken" {
+	local keeper
+	in_background rlock fair a -- inside r0
+	keeper=$PID
+	enters r0
+	wait_until 5 has_renewer "$keeper"
+	stand_all r1 r2
+	kill -KILL "$keeper"
+	stays 1 waits r1
+	wait_until 5 has_just_looked a r1
+	touch out-r0
+	within 1.7 is_in r1
+	have_turns r1 r2
+	nothing_is_left
+}

@@ -1,0 +1,168 @@
+#!/usr/bin/env bats
+# Many in the line for a fair lock: their order, and what they cost the server.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2153,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/line
+load ../lib/clocks
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# ---- what the tests share ----
+
+# How many commands clients have sent, but for those of redis-cli here; what scripts do is not counted.
+client_commands() {
+	redis info commandstats | awk -F '[:=,]' '
+		/^cmdstat_(eval|evalsha|script|subscribe|unsubscribe|client|hello|auth|select|ping)/ { sum += $3 }
+		END { print sum + 0 }'
+}
+
+# many LONG SHORT: so many where the long tests are wanted, else the other number; few under a sanitizer.
+many() {
+	if [ -n "${TESTS_UNDER:-}" ]; then
+		echo 20
+	elif [ -n "${RLOCK_LONG_TESTS:-}" ]; then
+		echo "$1"
+	else
+		echo "$2"
+	fi
+}
+
+# ---- many ----
+
+# many_in_line COUNT: they come one behind the other, a fifth of them is killed while they wait, some of those
+# while the others have their turns. With WRONG_CLOCK set their clocks differ by two hours.
+many_in_line() {
+	local count=$1 number who
+	local -a all=() dead=() living=()
+	holds r0 fair a
+	for ((number = 1; number <= count; number++)); do
+		if [ -n "${WRONG_CLOCK:-}" ]; then
+			case $((number % 3)) in
+			0) clock_is_off ;;
+			1) clock_is_off 3600 ;;
+			2) clock_is_off -3600 ;;
+			esac
+		fi
+		passes "r$number" a
+		all+=("r$number")
+		if ((number % 5 == 3)); then dead+=("r$number"); else living+=("r$number"); fi
+	done
+	assert_equal "$(line a)" "${all[*]}"
+	for who in "${dead[@]::${#dead[@]}/2}"; do
+		kill -s KILL "${PIDS[$who]}"
+	done
+	# Whoever is taken for dead is so by now.
+	let_pass 4.5
+	leaves r0
+	for who in "${dead[@]:${#dead[@]}/2}"; do
+		kill -s KILL "${PIDS[$who]}"
+	done
+	for who in "${living[@]}"; do
+		ended_with 0 "${PIDS[$who]}"
+	done
+	# One that was to be killed may have been quicker.
+	assert_equal "$(grep -vxF "$(printf '%s\n' "${dead[@]}")" order | tr '\n' ' ')" "${living[*]} "
+	run -0 sort -c -t r -k 2n order
+	nothing_is_left
+}
+
+@test "of many in line, a fifth of them killed, nobody is forgotten, and all get in in their order" {
+	many_in_line "$(many 200 60)"
+}
+
+@test "many in line whose clocks differ by two hours get in in their order, a fifth of them killed" {
+	need_wrong_clocks
+	many_in_line "$(many 200 60)"
+}
+
+@test "a line of many is passed on with four commands a turn" {
+	local count start before commands took number
+	local -a all=()
+	count=$(many 200 50)
+	holds r0 fair a
+	for ((number = 1; number <= count; number++)); do
+		passes "r$number" a
+		all+=("r$number")
+	done
+	before=$(client_commands) start=$(now_ms)
+	touch out-r0
+	wait_until 60 has_lines order "$count"
+	took=$(($(now_ms) - start))
+	commands=$(($(client_commands) - before))
+	for who in "${all[@]}"; do
+		ended_with 0 "${PIDS[$who]}"
+	done
+	# Who waits may look once in two seconds, see below; on average they waited for half the time.
+	echo "$commands commands for $count turns in $took ms"
+	((commands <= 4 * count + count * took / 4000))
+	assert_equal "$(tr '\n' ' ' <order)" "${all[*]} "
+	nothing_is_left
+}
+
+@test "who waits costs the server one command in two seconds, be it one or twenty" {
+	local number before commands
+	holds r0 fair a
+	holds other fair b
+	stands r1 -v b
+	for number in {2..21}; do
+		stands "r$number" a
+	done
+	before=$(client_commands) looks=$(grep -c 'asking for' said-r1)
+	let_pass 10
+	commands=$(($(client_commands) - before)) looks=$(($(grep -c 'asking for' said-r1) - looks))
+	echo "$commands commands of 21 in ten seconds, $looks of the one"
+	# One more for each where the ten seconds begin and end, on average half of that; and two renewals.
+	((commands <= 21 * 5 + 21 / 2 + 4))
+	((commands >= 21 * 3))
+	((looks >= 3 && looks <= 6))
+	all_leave r0 other
+	for number in {1..21}; do
+		ended_with 0 "${PIDS["r$number"]}"
+	done
+	nothing_is_left
+}
+
+# cpu_ms PID: what a process has used of the processor.
+cpu_ms() {
+	echo $(($(cut -d ' ' -f 1 "/proc/$1/schedstat") / 1000000))
+}
+
+@test "who waits rests, also when the lock is free and kept for somebody else" {
+	local before
+	redis rpush "$(queue_key a)" "$JAVA_CLIENT:1" >/dev/null
+	set_deadline a J1 60000
+	stands r1 -v a
+	before=$(cpu_ms "${PIDS[r1]}")
+	let_pass 4
+	(($(cpu_ms "${PIDS[r1]}") - before < 100))
+	(($(grep -c 'asking for' said-r1) <= 6))
+	java_gives_up J1 a
+	enters r1
+	leaves r1
+	nothing_is_left
+}
+
+@test "who waits rests, also when the lock has no end" {
+	redis hset a somebody:1 1 >/dev/null
+	stands r1 -v a
+	stands r2 -v a
+	let_pass 4
+	(($(grep -c 'asking for' said-r1) <= 6))
+	(($(grep -c 'asking for' said-r2) <= 6))
+	redis del a >/dev/null
+	have_turns r1 r2
+	nothing_is_left
+}

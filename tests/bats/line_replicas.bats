@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# The queue of a fair lock when a replica takes over, to which nobody is subscribed yet.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's, PRIMARY
+# replicas.bash's.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2119,SC2120,SC2153,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/line
+load ../lib/replicas
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# ---- what the tests share ----
+
+# queue_at_replica WHO...: a holder, r0, and behind it these, who reach the servers by a path of their own. All of
+# it is known to the replica.
+queue_at_replica() {
+	local who
+	replicated_servers
+	SERVER_SOCKET=$PWD/one/redis.sock
+	ln -s one/redis.sock waiters.sock
+	holds r0 fair a
+	RLOCK_URL=unix://$PWD/waiters.sock stand_all "$@"
+	SERVER_SOCKET=$PWD/two/redis.sock
+	wait_until 5 line_is a "$@"
+	for who; do
+		wait_until 5 says_it_listens a "$who" 1
+	done
+}
+
+kill_primary() {
+	kill -s KILL "$PRIMARY"
+	wait_until 5 is_gone "$PRIMARY"
+}
+
+# The waiters find the replica only now.
+let_waiters_reach_replica() {
+	ln -s two/redis.sock moved.sock
+	mv moved.sock waiters.sock
+}
+
+# ---- takeover ----
+
+@test "a queue keeps its order when a replica takes over after an outage, and a newcomer is behind it" {
+	queue_at_replica r1 r2 r3 r4 r5
+	kill_primary
+	let_pass 2.5
+	promote_replica
+	# The first request for this lock there, while nobody waits there.
+	leaves r0
+	run -75 rlock fair -n a -- true
+	line_is a r1 r2 r3 r4 r5
+	let_waiters_reach_replica
+	enters r1 15
+	have_turns r1 r2 r3 r4 r5
+}
+
+@test "a waiter that was killed while a replica took over is out of the queue soon after" {
+	queue_at_replica r1 r2
+	kill_primary
+	dies r1
+	promote_replica
+	let_waiters_reach_replica
+	leaves r0
+	enters r2 30
+	have_turns r2
+}

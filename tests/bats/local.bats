@@ -1,0 +1,327 @@
+#!/usr/bin/env bats
+# local: a private server for one user on one machine, started by whoever asks for it first.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+
+# For those tests that need another server beside the private one.
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	export LOCAL=$RLOCK_RUNTIME_DIR/local.sock
+}
+
+teardown() {
+	watchful_teardown
+	# Other directories of a test are named run-*.
+	local dir
+	for dir in "$BATS_TEST_TMPDIR"/run*; do
+		for pid in $(servers_of "$dir"); do
+			kill -CONT "$pid" 2>/dev/null || :
+			kill -KILL "$pid" 2>/dev/null || :
+			wait_until 10 is_gone "$pid"
+		done
+	done
+}
+
+# servers_of [DIR]: the pids of the private servers of a runtime directory, in which they all live.
+servers_of() {
+	local dir link pid
+	dir=$(realpath -q "${1:-$RLOCK_RUNTIME_DIR}") && [ -d "$dir" ] || return 0
+	while IFS= read -r link; do
+		pid=${link#/proc/} pid=${pid%/cwd}
+		! is_running "$pid" || echo "$pid"
+	done < <(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$dir" 2>/dev/null)
+}
+
+one_server() {
+	[ "$(servers_of | wc -l)" = 1 ]
+}
+
+no_server() {
+	[ -z "$(servers_of)" ]
+}
+
+local_cli() {
+	redis-cli -s "$LOCAL" "$@"
+}
+
+start_local() {
+	rlock run -u local: warm-up -- true
+}
+
+@test "with local: a lock needs no server of one's own" {
+	run -0 rlock run -u local: a -- echo 'done'
+	assert_output 'done'
+	one_server
+	assert_equal "$(local_cli dbsize)" 0
+}
+
+@test "the command's exit status is rlock's with local: too" {
+	run -7 rlock run -u local: a -- sh -c 'exit 7'
+}
+
+@test "a lock on the private server is busy for others" {
+	run -75 rlock run -u local: a -- rlock run -u local: -n b a -- env -i PATH="$PATH" \
+		RLOCK_RUNTIME_DIR="$RLOCK_RUNTIME_DIR" rlock run -u local: -n a -- true
+}
+
+@test "the private server is started once, and used from then on" {
+	start_local
+	local first
+	first=$(servers_of)
+	start_local
+	assert_equal "$(servers_of)" "$first"
+}
+
+@test "local: can stand in RLOCK_URL and in the configuration file" {
+	RLOCK_URL=local: run -0 rlock run a -- true
+	one_server
+	unset RLOCK_URL
+	echo 'url = local:' >"$XDG_CONFIG_HOME/rlock.conf"
+	run -0 rlock run a -- redis-cli -s "$LOCAL" exists a
+	assert_output 1
+}
+
+@test "the private server gets no password, whatever is set up for another server" {
+	echo swordfish >"$BATS_TEST_TMPDIR/password"
+	printf '%s\n' 'url = redis://redis.example' "password-file = $BATS_TEST_TMPDIR/password" \
+		'db = 3' >"$XDG_CONFIG_HOME/rlock.conf"
+	RLOCK_URL=local: run -0 rlock run a -- true
+	assert_output ''
+	run -0 rlock run -u local: a -- true
+	assert_output ''
+	REDISCLI_AUTH=swordfish run -0 rlock run -u local: a -- true
+	assert_output ''
+	unset RLOCK_URL
+	printf '%s\n' 'url = local:' 'password-file = no-such-file' >"$XDG_CONFIG_HOME/rlock.conf"
+	run -0 rlock run a -- true
+	assert_output ''
+}
+
+@test "without being asked for no private server is started" {
+	run -69 rlock run -u "unix://$BATS_TEST_TMPDIR/nobody.sock" --connect-timeout 200ms a -- true
+	[ ! -e "$LOCAL" ]
+	no_server
+}
+
+@test "twenty that start at once share one server, and exclude each other" {
+	printf 0 >"$BATS_TEST_TMPDIR/number"
+	local -a pids=()
+	for _ in {1..20}; do
+		in_background rlock run -u local: a -- sh -c 'read -r n <"$1"; echo $((n + 1)) >"$1"' sh \
+			"$BATS_TEST_TMPDIR/number"
+		pids+=("$PID")
+	done
+	for pid in "${pids[@]}"; do
+		ended_with 0 "$pid"
+	done
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/number")" 20
+	one_server
+}
+
+@test "the private server listens on its socket alone" {
+	start_local
+	assert_equal "$(local_cli config get port | tail -n 1)" 0
+	local inode
+	for inode in $(find "/proc/$(servers_of)/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n'); do
+		run -1 grep -qs " $inode " /proc/net/tcp /proc/net/tcp6
+	done
+	assert_equal "$(stat -c %a "$RLOCK_RUNTIME_DIR")" 700
+	assert_equal "$(stat -c %a "$LOCAL")" 700
+}
+
+@test "the private server keeps nothing on disk" {
+	run -0 rlock run -u local: a -- sh -c 'redis-cli -s "$LOCAL" save; redis-cli -s "$LOCAL" bgsave'
+	assert_equal "$(local_cli config get save | tail -n 1)" ''
+	assert_equal "$(local_cli config get appendonly | tail -n 1)" no
+	local server
+	server=$(servers_of)
+	kill -TERM "$server"
+	wait_until 10 no_server
+	run -0 ls -A "$RLOCK_RUNTIME_DIR"
+	for file in "${lines[@]}"; do
+		[[ $file =~ ^local\.(sock|pid|lock)$ ]]
+	done
+}
+
+@test "the private server knows nothing of the environment of its starter" {
+	# Once it runs it has written over what can be seen of its environment, so it is watched before.
+	# To a pipe, since it may not write to files.
+	local told=$BATS_TEST_TMPDIR/told line
+	mkfifo "$told"
+	exec 9<>"$told"
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	cat >"$BATS_TEST_TMPDIR/bin/redis-server" <<-EOS
+		#!/bin/sh
+		{ env; echo end; } >"$told"
+		exec $(command -v redis-server) "\$@"
+	EOS
+	chmod +x "$BATS_TEST_TMPDIR/bin/redis-server"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH SECRET=swordfish rlock run -u local: a -- true 9>&-
+	local -a environment=()
+	while IFS= read -r -t 5 line <&9 && [ "$line" != end ]; do
+		environment+=("$line")
+	done
+	exec 9<&-
+	assert_equal "$line" end
+	[[ "${environment[*]}" != *swordfish* ]]
+	[[ "${environment[*]}" != *RLOCK* ]]
+	[[ "${environment[*]}" != *BATS* ]]
+}
+
+@test "the private server has none of its starter's limits and priority" {
+	local server limit can_lower_nice=
+	[ "$(nice -n 5 nice -n $((-5 - $(nice))) nice 2>/dev/null)" != 0 ] || can_lower_nice=yes
+	run -0 bash -c '
+		ulimit -S -t 1000
+		# Sanitizers take all of the address space.
+		[ -n "${TESTS_UNDER:-}" ] || ulimit -S -v 8000000
+		exec nice -n 5 rlock run -u local: a -- true'
+	server=$(servers_of)
+	for limit in 'Max cpu time' 'Max address space'; do
+		run -0 sed -n "s/^$limit  *\([^ ]*\)  *\([^ ]*\).*/\1 \2/p" "/proc/$server/limits"
+		assert_equal "${output% *}" "${output#* }"
+	done
+	[ -z "$can_lower_nice" ] || assert_equal "$(ps -o ni= -p "$server" | tr -d ' ')" 0
+}
+
+@test "the private server keeps none of its starter's descriptors" {
+	run -0 timeout 10 sh -c 'x=$(rlock run -u local: a -- echo "done" 2>&1 7>&1); echo "$x"'
+	assert_output 'done'
+	run -0 timeout 10 sh -c 'rlock run -u local: a -- echo "done" | cat'
+	assert_output 'done'
+}
+
+@test "the private server is in a session of its own, out of a terminal's reach" {
+	start_local
+	local server
+	server=$(servers_of)
+	assert_equal "$(ps -o sid= -p "$server" | tr -d ' ')" "$server"
+}
+
+@test "a private server that was killed is replaced" {
+	start_local
+	local first
+	first=$(servers_of)
+	kill -KILL "$first"
+	wait_until 10 is_gone "$first"
+	run -0 rlock run -u local: a -- redis-cli -s "$LOCAL" exists a
+	assert_output 1
+	one_server
+	assert_not_equal "$(servers_of)" "$first"
+}
+
+@test "twenty that find a killed server replace it by one" {
+	start_local
+	local first
+	local -a pids=()
+	first=$(servers_of)
+	kill -KILL "$first"
+	wait_until 10 is_gone "$first"
+	for _ in {1..20}; do
+		in_background rlock run -u local: a -- true
+		pids+=("$PID")
+	done
+	for pid in "${pids[@]}"; do
+		ended_with 0 "$pid"
+	done
+	one_server
+}
+
+@test "a private server that was shut down is started again" {
+	start_local
+	local_cli shutdown nosave >/dev/null 2>&1 || :
+	wait_until 10 no_server
+	start_local
+	one_server
+}
+
+@test "a private server whose pid file was cleaned away is still the one" {
+	start_local
+	local first
+	first=$(servers_of)
+	rm "$RLOCK_RUNTIME_DIR/local.pid" "$RLOCK_RUNTIME_DIR/local.lock"
+	start_local
+	assert_equal "$(servers_of)" "$first"
+}
+
+@test "a private server that hangs is not replaced, but told of" {
+	start_local
+	local server
+	server=$(servers_of)
+	kill -STOP "$server"
+	run -69 rlock run -u local: --connect-timeout 300ms a -- true
+	assert_one_line '^rlock: .+$'
+	assert_equal "$(servers_of)" "$server"
+}
+
+@test "two runtime directories have two servers, and a name in each is a lock of its own" {
+	run -0 rlock run -u local: a -- \
+		env RLOCK_RUNTIME_DIR="$BATS_TEST_TMPDIR/run-2" rlock run -u local: -n a -- true
+	one_server
+	assert_equal "$(servers_of "$BATS_TEST_TMPDIR/run-2" | wc -l)" 1
+}
+
+@test "the private server is not stopped with the command of the one who started it" {
+	run -124 rlock run -q -u local: --max-run 200ms a -- until_let_go
+	one_server
+	local_cli ping
+}
+
+@test "the private server that a command started is not stopped with that command" {
+	in_background rlock run -q outer -- sh -c 'rlock run -u local: a -- true; touch "$1"; until_let_go' sh \
+		"$BATS_TEST_TMPDIR/started"
+	wait_until 10 file_exists "$BATS_TEST_TMPDIR/started"
+	local server
+	server=$(servers_of)
+	kill -TERM "$PID"
+	ended_with 143
+	assert_equal "$(servers_of)" "$server"
+	local_cli ping
+}
+
+@test "a command that started the private server does not have to wait for it" {
+	run -0 timeout 10 rlock run outer -- rlock run -u local: a -- true
+	one_server
+}
+
+@test "a script locks and unlocks with local:" {
+	run -0 bash -c '
+		rlock lock --pid $$ -u local: a
+		redis-cli -s "$LOCAL" exists a
+		rlock unlock -u local: a
+		redis-cli -s "$LOCAL" exists a
+	'
+	assert_output "1
+0"
+}
+
+@test "a runtime directory that others may enter gets no server" {
+	mkdir -m 755 "$RLOCK_RUNTIME_DIR"
+	run -71 rlock run -u local: a -- true
+	assert_one_line '^rlock: .+$'
+	no_server
+}
+
+@test "a runtime directory whose path is too long for a socket is refused" {
+	RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run-$(printf 'x%.0s' {1..120})
+	run -71 rlock run -u local: a -- true
+	assert_one_line '^rlock: .+$'
+	no_server
+}
+
+@test "TERM while the private server does not answer ends rlock by TERM" {
+	start_local
+	kill -STOP "$(servers_of)"
+	in_background rlock run -u local: --connect-timeout 30s a -- true
+	wait_until 5 is_running "$PID"
+	wait_until 5 test -e "/proc/$PID/fd/3"
+	kill -TERM "$PID"
+	ended_with 143
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bats
+# Random steps on one lock, straight on the library, and compared after each of them with a plain model of what
+# ought to be. MODEL_SEED repeats a failure, which prints its seed; MODEL_STEPS is how many steps there are.
+
+load ../lib/helpers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+# goes_as_the_model KIND: prints what the steps were, or what differs, and the seed.
+goes_as_the_model() {
+	local steps=20000
+	[ "${TESTS_UNDER:-}" != valgrind ] || steps=2000
+	run -0 "${RLOCK_BIN%/*}/property/model" "$1" "$SERVER_SOCKET" "${MODEL_STEPS:-$steps}" "${MODEL_SEED-}"
+}
+
+@test "a read/write lock does what its model does, whatever its owners do" {
+	goes_as_the_model readwrite
+}
+
+@test "a fair lock does what its model does, whoever comes, goes, and gives up" {
+	goes_as_the_model fair
+}

@@ -1,0 +1,379 @@
+#!/usr/bin/env bats
+# A command that holds a lock calls rlock again: the same lock is entered again, another one is taken, and
+# commands side by side exclude each other.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	export REDIS="redis-cli -s $SERVER_SOCKET"
+	cd "$BATS_TEST_TMPDIR" || return
+	cat >inside <<-'EOS'
+		#!/bin/sh
+		# inside NAME: a command that says that it has begun, and waits to be let go.
+		touch "in-$1"
+		exec until_let_go
+	EOS
+	chmod +x inside
+}
+
+teardown() { watchful_teardown; }
+
+ttl_is_above() {
+	[ "$(redis pttl "$1")" -gt "$2" ]
+}
+
+one_of_two_exists() {
+	[ -e "$1" ] || [ -e "$2" ]
+}
+
+# exclude_each_other LOCK X Y: of two commands that run `inside X` and `inside Y` under LOCK the one is in,
+# and the other one waits.
+exclude_each_other() {
+	wait_until 5 one_of_two_exists "in-$2" "in-$3"
+	wait_until 5 has_waiters "$1" 1
+	[ ! -e "in-$2" ] || [ ! -e "in-$3" ]
+	has_count "$1" 1
+}
+
+# ---- the same lock ----
+
+@test "rlock run inside rlock run of the same name enters again and leaves again" {
+	run -0 rlock run a -- sh -c 'rlock run a -- $REDIS hvals a; $REDIS hvals a'
+	assert_output "2
+1"
+	no_keys
+}
+
+@test "rlock run in the place of a command of rlock run enters again" {
+	run -0 timeout 10 rlock run a -- rlock run a -- redis-cli -s "$SERVER_SOCKET" hvals a
+	assert_output 2
+	no_keys
+}
+
+@test "ten levels count ten holds, and each is given back" {
+	cat >level <<-'EOS'
+		#!/bin/sh
+		[ "$1" = 10 ] || rlock run -n a -- ./level $(($1 + 1)) || exit
+		$REDIS hvals a
+		[ "$1" != 10 ] || exit 7
+	EOS
+	chmod +x level
+	run rlock run a -- ./level 1
+	assert_output 10
+	assert_equal "$status" 7
+	no_keys
+}
+
+@test "commands side by side may all enter the lock that is held above them" {
+	in_background rlock run a -- sh -c 'rlock run a -- ./inside x & rlock run a -- ./inside y & wait'
+	wait_until 5 file_exists in-x
+	wait_until 5 file_exists in-y
+	wait_until 5 has_count a 3
+	let_go
+	ended_with 0
+	no_keys
+}
+
+@test "the lock is free when the outermost has given it back, and not before" {
+	in_background rlock run a -- sh -c 'rlock run a -- true; touch left; until_let_go'
+	wait_until 5 file_exists left
+	has_count a 1
+	run -75 rlock run -n a -- true
+	let_go
+	ended_with 0
+	no_keys
+}
+
+@test "what the inner command ends with reaches the outermost" {
+	run -7 rlock run a -- rlock run a -- rlock run b -- sh -c 'exit 7'
+	run -143 rlock run a -- rlock run a -- sh -c 'kill -TERM $$'
+	no_keys
+}
+
+@test "a command that enters again with a shorter ttl does not shorten the lock" {
+	run -0 rlock run a -- sh -c 'rlock run -t 1s a -- $REDIS pttl a; $REDIS pttl a'
+	assert_line -n 0 --regexp '^[23]....$'
+	assert_line -n 1 --regexp '^[23]....$'
+}
+
+@test "a fixed lease inside does not shorten the lock, and ends its own command only" {
+	run -0 rlock run a -- sh -c '
+		rlock run -q -l 1s --grace 100ms a -- sleep 60
+		echo "status $?"
+		$REDIS hvals a
+		$REDIS pttl a
+	'
+	assert_line 'status 124'
+	assert_line -n -2 1
+	assert_line -n -1 --regexp '^[23]....$'
+	no_keys
+}
+
+@test "a longer lease inside keeps the lock for no longer than it is held" {
+	run -0 rlock run a -- sh -c 'rlock run -l 10m a -- $REDIS pttl a'
+	assert_output --regexp '^(59....|600000)$'
+	no_keys
+}
+
+@test "--at-least inside keeps the lock taken when the outer command has ended" {
+	run -0 rlock run a -- sh -c 'rlock run --at-least 1m a -- true'
+	ttl_is_above a 50000
+	run -1 ttl_is_above a 60000
+	run -75 rlock run -n a -- true
+}
+
+@test "--at-least outside keeps the lock taken when a command inside has left it" {
+	run -0 rlock run --at-least 1m a -- sh -c 'rlock run a -- true; rlock run -n a -- true'
+	ttl_is_above a 50000
+	run -75 rlock run -n a -- true
+}
+
+@test "an inner rlock that is killed leaves its command the lock" {
+	in_background rlock run a -- sh -c '
+		rlock run a -- ./inside x &
+		echo $! >inner
+		until [ -e end-outer ]; do sleep 0.02; done
+	'
+	wait_until 5 file_exists in-x
+	kill -KILL "$(cat inner)"
+	wait_until 5 is_gone "$(cat inner)"
+	touch end-outer
+	ended_with 0
+	has_count a 1
+	run -75 rlock run -n a -- true
+	let_go
+	wait_until 1 no_keys
+}
+
+@test "a command whose inner rlock was killed gives back one hold when it ends" {
+	in_background rlock run a -- sh -c '
+		rlock run a -- ./inside x &
+		echo $! >inner
+		until [ -e end-outer ]; do sleep 0.02; done
+	'
+	wait_until 5 file_exists in-x
+	kill -KILL "$(cat inner)"
+	let_go
+	wait_until 1 has_count a 1
+	touch end-outer
+	ended_with 0
+	no_keys
+}
+
+@test "an outer rlock that is killed leaves the lock to the commands inside" {
+	in_background rlock run a -- rlock run a -- ./inside x
+	wait_until 5 file_exists in-x
+	kill -KILL "$PID"
+	wait_until 5 is_gone "$PID"
+	has_count a 2
+	let_go
+	wait_until 1 no_keys
+}
+
+@test "a lock that is broken is lost for all levels" {
+	in_background rlock run -t 1s a -- sh -c 'rlock run -t 1s a -- ./inside x; echo $? >inner'
+	wait_until 5 file_exists in-x
+	rlock unlock -q --force a
+	ended_with 76
+	no_keys
+}
+
+# ---- another lock ----
+
+@test "commands side by side do not share what one of them takes" {
+	in_background rlock run a -- sh -c 'rlock run b -- ./inside x & rlock run b -- ./inside y & wait'
+	exclude_each_other b x y
+	let_go
+	ended_with 0
+	file_exists in-x
+	file_exists in-y
+	no_keys
+}
+
+@test "names of which one is held already: it is entered again, the other is taken" {
+	run -0 rlock run a -- sh -c '
+		rlock run a b -- sh -c "$REDIS hvals a; $REDIS hvals b"
+		$REDIS exists b
+		$REDIS hvals a
+	'
+	assert_output "2
+1
+0
+1"
+	no_keys
+}
+
+@test "commands side by side that name a lock they share and one they do not take turns" {
+	in_background rlock run a -- sh -c 'rlock run a b -- ./inside x & rlock run a b -- ./inside y & wait'
+	exclude_each_other b x y
+	has_count a 2
+	let_go
+	ended_with 0
+	no_keys
+}
+
+@test "the lock that a command took for itself is not its sibling's" {
+	run -0 rlock run a -- sh -c 'rlock run b -- true; rlock run -n b -- $REDIS hvals b'
+	assert_output 1
+}
+
+@test "RLOCK_NAME tells of the nearest lock, RLOCK_HELD of all" {
+	run -0 rlock run a -- rlock run b -- sh -c 'echo "$RLOCK_NAME"; echo "$RLOCK_HELD" | wc -w'
+	assert_line -n 0 b
+	assert_line -n 1 2
+}
+
+# ---- strangers ----
+
+@test "a daemon that kept the environment of an ended rlock run is a stranger to the lock" {
+	run -0 rlock run a -- sh -c '
+		setsid sh -c "
+			until [ -e ended ]; do sleep 0.02; done
+			rlock run a -- ./inside x &
+			rlock run a -- ./inside y &
+			wait
+			touch both
+		" >/dev/null 2>&1 3>&- &
+		exit 0
+	'
+	no_keys
+	touch ended
+	exclude_each_other a x y
+	let_go
+	wait_until 5 file_exists both
+	file_exists in-x
+	file_exists in-y
+	wait_until 5 no_keys
+}
+
+@test "a daemon that kept the environment waits for a new holder" {
+	run -0 rlock run a -- sh -c '
+		setsid sh -c "
+			until [ -e taken ]; do sleep 0.02; done
+			rlock run -n a -- true
+			echo \$? >status
+		" >/dev/null 2>&1 3>&- &
+		exit 0
+	'
+	in_background rlock run a -- ./inside x
+	wait_until 5 file_exists in-x
+	touch taken
+	wait_until 5 test -s status
+	assert_equal "$(cat status)" 75
+}
+
+@test "a daemon enters the lock again while the command that started it still holds it" {
+	in_background rlock run a -- sh -c '
+		setsid rlock run -n a -- ./inside x &
+		until_let_go
+	'
+	wait_until 5 file_exists in-x
+	has_count a 2
+}
+
+@test "a command that clears its environment is a stranger" {
+	run -75 rlock run a -- env -i PATH="$PATH" RLOCK_URL="$RLOCK_URL" rlock run -n a -- true
+	no_keys
+}
+
+@test "in another database the owner is another one" {
+	run -0 rlock run a -- rlock run -n --db 1 a -- \
+		sh -c '$REDIS hkeys a; $REDIS -n 1 hkeys a; $REDIS -n 1 hvals a'
+	assert_not_equal "${lines[0]}" "${lines[1]}"
+	assert_line -n 2 1
+	assert_equal "$(redis -n 1 dbsize)" 0
+	no_keys
+}
+
+@test "on another server the owner is another one" {
+	export OTHER=$BATS_TEST_TMPDIR/other.sock
+	in_background redis-server --port 0 --unixsocket "$OTHER" --save '' --appendonly no \
+		--dir "$BATS_TEST_TMPDIR" --logfile "$BATS_TEST_TMPDIR/other.log"
+	wait_until 10 redis-cli -s "$OTHER" ping >/dev/null 2>&1
+	run -0 rlock run a -- rlock run -n -u "unix://$OTHER" a -- \
+		sh -c '$REDIS hkeys a; redis-cli -s "$OTHER" hkeys a; redis-cli -s "$OTHER" hvals a'
+	assert_not_equal "${lines[0]}" "${lines[1]}"
+	assert_line -n 2 1
+	# What is busy there is not entered because of what is held here.
+	redis-cli -s "$OTHER" hset a other:1 1 >/dev/null
+	run -75 rlock run a -- rlock run -n -u "unix://$OTHER" a -- true
+}
+
+@test "renew in another database does not take the hold here for a lost one there" {
+	run -1 rlock run a -- rlock renew --db 1 a
+	no_keys
+}
+
+@test "the same server by another address is the same server" {
+	ln -s "$SERVER_SOCKET" "$BATS_TEST_TMPDIR/alias.sock"
+	run -0 rlock run a -- rlock run -n -u "unix://$BATS_TEST_TMPDIR/alias.sock" a -- \
+		redis-cli -s "$SERVER_SOCKET" hvals a
+	assert_output 2
+	no_keys
+}
+
+# ---- RLOCK_HELD is only a claim ----
+
+@test "a claim to hold a lock that nobody holds takes it as a fresh owner" {
+	local held
+	held=$(rlock run a -- printenv RLOCK_HELD)
+	RLOCK_HELD=$held run -0 rlock run a -- sh -c '$REDIS hkeys a; echo "$RLOCK_HELD"'
+	assert_not_equal "${lines[0]}" ''
+	[[ $held != *"${lines[0]}"* ]]
+	no_keys
+}
+
+@test "what RLOCK_HELD may say of others gives no right to their lock" {
+	in_background rlock run a -- ./inside x
+	wait_until 5 file_exists in-x
+	local held
+	held=$(rlock run b -- printenv RLOCK_HELD)
+	RLOCK_HELD=$held run -75 rlock run -n a -- true
+	RLOCK_HELD=${held//b/a} run -75 rlock run -n a -- true
+	has_count a 1
+}
+
+@test "an RLOCK_HELD that makes no sense is passed over" {
+	local value
+	for value in '' ' ' '/' '//////' 'a' 'a/b/c' '%' '%%%' '%00' '%zz/plain/a/x:1/0/1' \
+		'unix:/plain/a/%00/0/1' 'unix:/plain/a//0/1' 'unix:/plain/a/%0a:1/0/1' \
+		'unix:/plain/a/x y:1/0/99999999999999999999999' 'unix:/none/a/x:1/0/-1' \
+		$'\x01\x02\xff' 'unix:/plain/a/x:1/0/1/2/3 unix:/plain/a/x:1'; do
+		RLOCK_HELD=$value run -0 rlock run a -- sh -c '$REDIS hvals a; exit 0'
+		assert_output 1
+		RLOCK_HELD=$value run -1 rlock unlock a
+		held_by_stranger a
+		RLOCK_HELD=$value run -75 rlock run -n a -- true
+		redis flushall >/dev/null
+	done
+}
+
+@test "a huge RLOCK_HELD is passed over" {
+	local word=unix:/plain/a/x:1/00000000000000000000000000000000/30000 value
+	value=$(printf "$word %.0s" {1..1500})
+	RLOCK_HELD=$value run -0 rlock run a -- sh -c '$REDIS hvals a'
+	assert_output 1
+	value=$(printf 'unix:%%2f/plain/a/x:%d/00000000000000000000000000000000/30000 ' {1..1500})
+	RLOCK_HELD=$value run -0 rlock run a -- sh -c '$REDIS hvals a'
+	assert_output 1
+	value=$(head -c 100000 /dev/zero | tr '\0' %)
+	RLOCK_HELD=$value run -0 rlock run a -- sh -c '$REDIS hvals a'
+	assert_output 1
+	no_keys
+}
+
+@test "an inner command still enters its lock behind a huge RLOCK_HELD" {
+	local value
+	value=$(printf 'unix:/plain/a/x:%d/00000000000000000000000000000000/30000 ' {1..1500})
+	RLOCK_HELD=$value run -0 timeout 10 rlock run a -- rlock run -n a -- redis-cli -s "$SERVER_SOCKET" hvals a
+	assert_output 2
+	no_keys
+}

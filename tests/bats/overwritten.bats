@@ -1,0 +1,228 @@
+#!/usr/bin/env bats
+# Keys of a lock that something else is written to: the lock is lost, other names are not, and what is no lock is
+# left alone.
+
+# In single quotes stand whole scripts.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	export REDIS="redis-cli -s $SERVER_SOCKET"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { common_teardown; }
+
+VERBS='run fair rlock wlock'
+
+# overwrite KEY: with a text.
+overwrite() {
+	redis set "$1" text >/dev/null
+}
+
+# says TEXT: the output is this one line of rlock's.
+says() {
+	assert_equal "${#lines[@]}" 1
+	assert_output --regexp "^rlock: $1\$"
+}
+
+OVERWRITTEN='its key was overwritten with another type \(string\)'
+
+# ---- while a command runs ----
+
+@test "a lock that is overwritten is lost at the next renewal, and its command is terminated" {
+	local verb key name pids=() pid
+	for verb in $VERBS; do
+		for key in "$verb" "rlock_holds:{$verb-holds}"; do
+			name=${key#rlock_holds:\{} name=${name%\}}
+			in_background sh -c 'exec "$@" 2>"said-$0"' "$name" rlock "$verb" -t 6s "$name" -- until_let_go
+			pids+=("$PID")
+			wait_until 10 is_held "$name"
+			overwrite "$key"
+		done
+	done
+	for pid in "${pids[@]}"; do
+		ended_with 76 "$pid"
+	done
+	for verb in $VERBS; do
+		for name in "$verb" "$verb-holds"; do
+			run cat "said-$name"
+			says "$name: lock lost at [0-9:]*: $OVERWRITTEN: stopping the command"
+		done
+	done
+}
+
+@test "a lock that was overwritten before its command ended gives 76" {
+	local verb key
+	for verb in $VERBS; do
+		for key in b 'rlock_holds:{b}'; do
+			run -76 rlock "$verb" b -- redis-cli -s "$SERVER_SOCKET" set "$key" text
+			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN\$"
+			redis flushall >/dev/null
+		done
+	done
+}
+
+@test "a lock that was overwritten before it was to be kept with --at-least gives 76" {
+	local verb
+	for verb in $VERBS; do
+		run -76 rlock "$verb" --at-least 1m b -- redis-cli -s "$SERVER_SOCKET" set b text
+		redis flushall >/dev/null
+	done
+}
+
+@test "when one of several names is overwritten, the others are released" {
+	local verb key
+	for verb in $VERBS; do
+		for key in b 'rlock_holds:{b}'; do
+			run -76 rlock "$verb" a b c -- redis-cli -s "$SERVER_SOCKET" set "$key" text
+			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN\$"
+			is_free a
+			is_free c
+			redis flushall >/dev/null
+		done
+	done
+}
+
+@test "when one of several holds is overwritten with what is none, the other names are released" {
+	local verb
+	for verb in $VERBS; do
+		run -76 rlock "$verb" a b c -- sh -c \
+			'$REDIS hset "rlock_holds:{b}" "$($REDIS hkeys "rlock_holds:{b}")" junk'
+		is_free a
+		is_free c
+		redis flushall >/dev/null
+	done
+}
+
+# ---- without a command ----
+
+@test "unlock and renew of a lock that was overwritten give 76, and act on the other names" {
+	local verb key
+	for verb in lock fair rlock wlock; do
+		for key in b 'rlock_holds:{b}'; do
+			run -76 --separate-stderr bash -c 'rlock "$0" --pid $$ a b c; $REDIS pexpire c 5000 >&2; $REDIS set "$1" text >&2
+				rlock renew a b c; echo "$?"; $REDIS pttl c; rlock unlock a b c; exit' "$verb" "$key"
+			((lines[0] == 76 && lines[1] > 20000)) || fail "renew: $output"
+			is_free a
+			is_free c
+			redis flushall >/dev/null
+		done
+	done
+}
+
+@test "unlock and renew of an owner's lock that was overwritten give 76, and act on the other names" {
+	local verb
+	for verb in lock fair rlock wlock; do
+		run -0 rlock "$verb" --owner job --lease 1m a b c
+		redis pexpire c 5000 >/dev/null
+		overwrite b
+		run -76 rlock renew --owner job --lease 1m a b c
+		assert_line --regexp "^rlock: b: .*$OVERWRITTEN\$"
+		(($(redis pttl c) > 20000))
+		run -76 rlock unlock --owner job a b c
+		says "b: the lock had been lost: $OVERWRITTEN"
+		is_free a
+		is_free c
+		redis flushall >/dev/null
+	done
+}
+
+@test "unlock --force breaks the other names when one is no lock, and a lock whose holds were overwritten" {
+	local verb
+	for verb in lock fair rlock wlock; do
+		run -0 rlock "$verb" --owner job --lease 1m a c
+		overwrite b
+		overwrite 'rlock_holds:{a}'
+		run -78 rlock unlock -q --force a b c
+		says 'b: not a lock of this kind: the key holds a string'
+		assert_equal "$(redis keys '*')" b
+		redis flushall >/dev/null
+	done
+}
+
+@test "unlock --force --holder takes the lock of one reader where the holds were overwritten" {
+	run -0 rlock rlock --owner x --lease 1m a
+	run -0 rlock rlock --owner y --lease 1m a
+	overwrite 'rlock_holds:{a}'
+	run -0 rlock unlock -q --force --holder x:0 a
+	assert_equal "$(redis hkeys a | sort)" $'mode\ny:0'
+}
+
+# ---- what stands beside a lock ----
+
+@test "a fair lock's line that was overwritten keeps nobody from releasing the lock, of several names each" {
+	local verb key
+	for verb in run fair; do
+		for key in redisson_lock_queue redisson_lock_timeout rlock_waiters; do
+			run -0 rlock "$verb" a b c -- \
+				sh -c '$REDIS set "$0:{b}" text; $REDIS rpush "redisson_lock_queue:{b}" java:1; :' "$key"
+			is_free a
+			is_free b
+			is_free c
+			redis flushall >/dev/null
+		done
+	done
+}
+
+@test "a lock whose holds were overwritten is waited for" {
+	run -0 rlock lock --owner job --lease 2s a
+	overwrite 'rlock_holds:{a}'
+	run -0 rlock run -w 20s a -- true
+}
+
+# ---- numbers that no lock has ----
+
+# refuses_hash FIELD VALUE...: no verb takes such a hash for a lock, and it is as it was.
+refuses_hash() {
+	local verb before
+	redis hset a "$@" >/dev/null
+	before=$(redis hgetall a | sort)
+	for verb in $VERBS; do
+		run -78 rlock "$verb" -w 5s a -- touch ran
+		assert_output --regexp '^rlock: a: not a lock of this kind: the key holds a '
+	done
+	run -78 rlock unlock --force a
+	assert_equal "$(redis hgetall a | sort)" "$before"
+	assert_equal "$(redis pttl a)" -1
+	assert_equal "$(redis dbsize)" 1
+	refute file_exists ran
+	redis del a >/dev/null
+}
+
+@test "a hash whose counts are no lock's is refused and left alone" {
+	refuses_hash mode read workers 300000
+	refuses_hash mode write workers:write 300000
+	refuses_hash workers 300000
+	refuses_hash workers 99999999999999999999
+	refuses_hash mode read workers many
+	refuses_hash mode dark workers 1
+	refuses_hash workers -1
+	refuses_hash workers 1.5
+}
+
+@test "a great number that is written into a lock's hash costs no time, and keeps nobody's hold" {
+	local verb
+	for verb in rlock wlock; do
+		run -0 rlock "$verb" --owner job --lease 1m a
+		redis hset a workers 1000000000 >/dev/null
+		# A loop over it would take minutes.
+		run -0 timeout 20 rlock renew --owner job a
+		run -0 timeout 20 rlock unlock --owner job a
+		no_keys
+	done
+}
+
+@test "an owner's own count that was overwritten with a great number is a lost lock" {
+	local verb
+	for verb in rlock wlock; do
+		run -76 timeout 20 rlock "$verb" a -- sh -c '$REDIS hset a "$($REDIS hkeys a | grep -vx mode)" 1000000000'
+		redis flushall >/dev/null
+	done
+}

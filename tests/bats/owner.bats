@@ -1,0 +1,178 @@
+#!/usr/bin/env bats
+# Locks that belong to a name instead of a process: the steps of a job, in shells that know nothing of each
+# other.
+
+load ../lib/helpers
+load ../lib/leftovers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+setup() { common_setup; }
+teardown() { watchful_teardown; }
+
+ttl_is_above() {
+	[ "$(redis pttl "$1")" -gt "$2" ]
+}
+
+@test "one shell locks for an owner, another one renews and a third one unlocks" {
+	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a; exit'
+	is_held a
+	redis pexpire a 5000 >/dev/null
+	run -0 sh -c 'rlock renew --owner job-1 --lease 1m a; exit'
+	assert_output --regexp '^(1m|59\.[0-9]+s)$'
+	ttl_is_above a 50000
+	run -0 sh -c 'rlock unlock --owner job-1 a; exit'
+	assert_output ''
+	no_keys
+}
+
+@test "a lock for an owner leaves no process and no file" {
+	run -0 rlock lock --owner job-1 --lease 1m a
+	assert_output ''
+	nothing_runs
+	no_state_files
+}
+
+@test "a lock for an owner needs no runtime directory" {
+	export RLOCK_RUNTIME_DIR=/proc/nowhere
+	run -0 rlock lock --owner job-1 --lease 1m a
+	run -0 rlock renew --owner job-1 a
+	run -0 rlock unlock --owner job-1 a
+	assert_output ''
+	no_keys
+}
+
+@test "a second owner is turned away" {
+	run -0 rlock lock --owner job-1 --lease 1m a
+	run -75 rlock lock --owner job-2 --lease 1m -n a
+	assert_output ''
+	run -75 rlock run -n a -- true
+	has_count a 1
+}
+
+@test "a second owner waits for the first one's unlock" {
+	run -0 rlock lock --owner job-1 --lease 1m a
+	in_background rlock lock --owner job-2 --lease 1m a
+	wait_until 5 has_waiters a
+	run -0 rlock unlock --owner job-1 a
+	ended_with 0
+	run -0 rlock unlock --owner job-2 a
+	no_keys
+}
+
+@test "the same owner enters again, and has to unlock as often" {
+	run -0 rlock lock --owner job-1 --lease 1m a
+	run -0 rlock lock --owner job-1 --lease 1m -n a
+	has_count a 2
+	run -0 rlock unlock --owner job-1 a
+	has_count a 1
+	run -0 rlock unlock --owner job-1 a
+	no_keys
+}
+
+@test "entering again with a shorter lease does not shorten the lock" {
+	run -0 rlock lock --owner job-1 --lease 1m a
+	run -0 rlock lock --owner job-1 --lease 2s a
+	ttl_is_above a 50000
+	run -0 rlock unlock --owner job-1 a
+	ttl_is_above a 50000
+}
+
+@test "renew never makes a lock end sooner" {
+	run -0 rlock lock --owner job-1 --lease 1m a
+	run -0 rlock renew --owner job-1 --lease 2s a
+	assert_output --regexp "^(1m|5[$((10 - SLOWNESS))-9]\\.[0-9]+s)\$"
+	ttl_is_above a 50000
+}
+
+@test "renew without a lease renews for 30 seconds" {
+	run -0 rlock lock --owner job-1 --lease 2s a
+	run -0 rlock renew --owner job-1 a
+	assert_output --regexp '^(30s|29\.[0-9]+s)$'
+	ttl_is_above a 25000
+}
+
+@test "without a lease an owner gets no lock" {
+	run -64 rlock lock --owner job-1 a
+	assert_one_line '^rlock: .*--lease.*$'
+	run -64 rlock lock --owner job-1 -t 10s a
+	no_keys
+}
+
+@test "an owner does not go together with a command or a process" {
+	run -64 rlock run --owner job-1 --lease 1m a -- true
+	run -64 rlock lock --owner job-1 --lease 1m a -- true
+	run -64 rlock lock --owner job-1 --lease 1m --pid $$ a
+	no_keys
+}
+
+@test "an owner that is none is refused" {
+	for id in '' 'job 1' 'job:1' 'job/1' $'job\n1' "$(printf 'x%.0s' {1..129})"; do
+		run -64 rlock lock --owner "$id" --lease 1m a
+		assert_one_line '^rlock: .+$'
+	done
+	no_keys
+}
+
+@test "an owner may be 128 letters, digits, dots, underscores and dashes" {
+	local id
+	id=A.b_c-$(printf '9%.0s' {1..122})
+	run -0 rlock lock --owner "$id" --lease 1m a
+	run -0 rlock unlock --owner "$id" a
+	no_keys
+}
+
+@test "unlock and renew of what the owner does not hold give 1" {
+	run -1 rlock unlock --owner job-1 a
+	assert_one_line '^rlock: a: .+$'
+	run -1 rlock renew --owner job-1 a
+	assert_one_line '^rlock: a: .+$'
+	no_keys
+}
+
+@test "an owner can't unlock or renew the lock of another one" {
+	run -0 rlock lock --owner job-1 --lease 10s a
+	run -1 rlock unlock --owner job-2 a
+	run -1 rlock renew --owner job-2 --lease 1m a
+	has_count a 1
+	run -1 ttl_is_above a 10000
+}
+
+@test "the lock of an owner ends with its lease" {
+	run -0 rlock lock --owner job-1 --lease 1s a
+	wait_until 3 no_keys
+	run -1 rlock unlock --owner job-1 a
+	run -0 rlock lock --owner job-2 --lease 1m -n a
+}
+
+@test "several names are locked, renewed and unlocked for an owner" {
+	run -0 rlock lock --owner job-1 --lease 10s a b
+	run -0 rlock renew --owner job-1 --lease 1m a b
+	ttl_is_above a 50000
+	ttl_is_above b 50000
+	run -0 rlock unlock --owner job-1 a b
+	no_keys
+}
+
+@test "of an owner's several names one can be unlocked alone" {
+	run -0 rlock lock --owner job-1 --lease 1m a b
+	run -0 rlock unlock --owner job-1 b
+	is_free b
+	is_held a
+	run -1 rlock unlock --owner job-1 a b
+	no_keys
+}
+
+@test "the lock of an owner is not the one of the process that took it" {
+	run -1 bash -c 'rlock lock --owner job-1 --lease 1m a; rlock unlock a; exit'
+	is_held a
+	run -75 bash -c 'rlock lock --owner job-2 --lease 1m b; rlock run -n b -- true; exit'
+}
+
+@test "unlock --force names an owner as --holder takes it" {
+	run -0 rlock lock --owner job-1 --lease 1m a
+	run -75 rlock run -w 1ms a -- true
+	[[ $output =~ \(([^\)]*)\)$ ]]
+	run -0 rlock unlock --force --holder "${BASH_REMATCH[1]}" a
+	no_keys
+}

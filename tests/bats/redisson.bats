@@ -1,0 +1,412 @@
+#!/usr/bin/env bats
+# The plain lock beside Java programs: what they do is done here by redis-cli, with scripts of the same effect
+# as Redisson's. Each sees the other's hold, waits for it, and is woken by its release.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+
+JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	export REDIS="redis-cli -s $SERVER_SOCKET"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+	redis config set maxmemory 0 >/dev/null
+	redis acl setuser default allchannels >/dev/null
+	watchful_teardown
+}
+
+# ---- Java ----
+
+# prefixed PREFIX NAME: a key or a channel beside the lock.
+prefixed() {
+	case $2 in
+	*'{'*) echo "$1:$2" ;;
+	*) echo "$1:{$2}" ;;
+	esac
+}
+
+channel() { prefixed redisson_lock__channel "$1"; }
+
+# java_lock NAME [OWNER [LEASE_MS]]: one try. Prints nothing when the lock was had, else its TTL.
+java_lock() {
+	redis eval '
+		if redis.call("exists", KEYS[1]) == 0 or redis.call("hexists", KEYS[1], ARGV[2]) == 1 then
+			redis.call("hincrby", KEYS[1], ARGV[2], 1)
+			redis.call("pexpire", KEYS[1], ARGV[1])
+			return nil
+		end
+		return redis.call("pttl", KEYS[1])' 1 "$1" "${3:-30000}" "${2:-$JAVA}"
+}
+
+# java_unlock NAME [OWNER]: prints 1 when the lock is free now, 0 when it is held further, nothing when it
+# is not the owner's.
+java_unlock() {
+	redis eval '
+		local answer = redis.call("get", KEYS[3])
+		if answer ~= false then
+			return tonumber(answer)
+		end
+		if redis.call("hexists", KEYS[1], ARGV[3]) == 0 then
+			return nil
+		end
+		if redis.call("hincrby", KEYS[1], ARGV[3], -1) > 0 then
+			redis.call("pexpire", KEYS[1], ARGV[2])
+			redis.call("set", KEYS[3], 0, "px", ARGV[5])
+			return 0
+		end
+		redis.call("del", KEYS[1])
+		redis.call(ARGV[4], KEYS[2], ARGV[1])
+		redis.call("set", KEYS[3], 1, "px", ARGV[5])
+		return 1' 3 "$1" "$(channel "$1")" "$(prefixed redisson_unlock_latch "$1"):$RANDOM$RANDOM" \
+		0 30000 "${2:-$JAVA}" publish 1
+}
+
+java_force_unlock() {
+	redis eval '
+		if redis.call("del", KEYS[1]) == 1 then
+			redis.call(ARGV[2], KEYS[2], ARGV[1])
+			return 1
+		end
+		return 0' 2 "$1" "$(channel "$1")" 0 publish
+}
+
+# ---- what is looked at ----
+
+# listen CHANNEL: writes each message on it to $HEARD.
+listen() {
+	HEARD=$BATS_TEST_TMPDIR/heard
+	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe "$0" >"$1"' "$1" "$HEARD"
+	wait_until 5 grep -qs '^"subscribe"' "$HEARD"
+}
+
+# The messages so far, once those before a last one have certainly come.
+heard() {
+	redis publish "$1" end >/dev/null
+	wait_until 5 grep -q '"end"$' "$HEARD"
+	grep '^"message"' "$HEARD" | grep -v '"end"$'
+}
+
+ttl_is_above() {
+	[ "$(redis pttl "$1")" -gt "$2" ]
+}
+
+# ---- Java has it ----
+
+@test "a lock that Java holds is busy" {
+	java_lock a
+	run -75 rlock run -n a -- true
+	assert_output ''
+}
+
+@test "a try that was in vain leaves Java's lock as it was" {
+	java_lock a "$JAVA" 20000
+	run -75 rlock run -n a -- true
+	run -75 rlock run -w 20ms a -- true
+	assert_equal "$(redis hgetall a)" "$JAVA
+1"
+	run -1 ttl_is_above a 20000
+	assert_equal "$(redis dbsize)" 1
+}
+
+@test "who waits for Java's lock is told its owner" {
+	java_lock a
+	run -75 rlock run -w 20ms a -- true
+	assert_one_line "^rlock: a: .*$JAVA"
+}
+
+# java_unlock_at NAME: gives the lock back for good; prints when, by the server's clock.
+java_unlock_at() {
+	redis eval '
+		redis.call("del", KEYS[1])
+		redis.call(ARGV[2], KEYS[2], ARGV[1])
+		local now = redis.call("time")
+		return now[1] * 1000 + math.floor(now[2] / 1000)' 2 "$1" "$(channel "$1")" 0 publish
+}
+
+@test "Java's unlock wakes who waits within 100 ms" {
+	# Both by the server's clock. A busy machine may be slow at times, but not each time.
+	local best=10000 freed had
+	for _ in 1 2 3 4 5; do
+		java_lock a
+		in_background rlock run a -- sh -c '$REDIS hvals "rlock_holds:{a}" >held'
+		wait_until 5 has_waiters a
+		freed=$(java_unlock_at a)
+		ended_with 0
+		read -r _ had _ <held
+		((had - freed > best)) || best=$((had - freed))
+	done
+	((best >= 0 && best < 100))
+}
+
+@test "a lock that Java entered twice is free when it has left twice" {
+	java_lock a
+	java_lock a
+	in_background rlock run a -- true
+	wait_until 5 has_waiters a
+	assert_equal "$(java_unlock a)" 0
+	is_running "$PID"
+	assert_equal "$(java_unlock a)" 1
+	ended_with 0
+}
+
+@test "another message on the channel does not let anybody in" {
+	java_lock a
+	in_background rlock run -w 5s a -- true
+	wait_until 5 has_waiters a
+	for message in 1 0 0 -7 nonsense; do
+		redis publish "$(channel a)" "$message" >/dev/null
+	done
+	is_running "$PID"
+	assert_equal "$(redis hkeys a)" "$JAVA"
+	java_unlock a >/dev/null
+	ended_with 0
+}
+
+@test "the end of a lease of Java's lets us in, without any message" {
+	java_lock a "$JAVA" 300
+	run -0 rlock run -w 10s a -- true
+	no_keys
+}
+
+@test "a lock of Java's without an end is busy, until Java gives it back" {
+	java_lock a
+	redis persist a >/dev/null
+	run -75 rlock run -n a -- true
+	in_background rlock run a -- true
+	wait_until 5 has_waiters a
+	assert_equal "$(redis pttl a)" -1
+	redis del a >/dev/null
+	redis publish "$(channel a)" 0 >/dev/null
+	ended_with 0
+	no_keys
+}
+
+# ---- we have it ----
+
+@test "our hold looks like Redisson's" {
+	hold_in_background a
+	assert_equal "$(redis type a)" hash
+	assert_equal "$(redis hlen a)" 1
+	run -0 redis hkeys a
+	assert_output --regexp '^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[0-9]+$'
+	has_count a 1
+	ttl_is_above a 25000
+	run -1 ttl_is_above a 30000
+}
+
+@test "each hold that is no re-entry has an owner of its own" {
+	local first second
+	first=$(rlock run a -- redis-cli -s "$SERVER_SOCKET" hkeys a)
+	second=$(rlock run a -- redis-cli -s "$SERVER_SOCKET" hkeys a)
+	assert_not_equal "$first" "$second"
+}
+
+@test "our release publishes 0 on Redisson's channel, once" {
+	listen "$(channel a)"
+	run -0 rlock run a -- true
+	run -0 heard "$(channel a)"
+	assert_output "\"message\",\"$(channel a)\",\"0\""
+}
+
+@test "leaving a lock that is still held publishes nothing" {
+	listen "$(channel a)"
+	run -0 rlock run a -- sh -c 'rlock run a -- true; $REDIS publish "redisson_lock__channel:{a}" 7'
+	run -0 heard "$(channel a)"
+	assert_output "\"message\",\"$(channel a)\",\"7\"
+\"message\",\"$(channel a)\",\"0\""
+}
+
+@test "Java does not get the lock that we hold, and is told how long to wait" {
+	hold_in_background a
+	local owner
+	owner=$(redis hkeys a)
+	run -0 java_lock a
+	[ "$output" -gt 25000 ]
+	assert_equal "$(redis hgetall a)" "$owner
+1"
+}
+
+@test "Java gets the lock when we have given it back" {
+	run -0 rlock run a -- true
+	assert_equal "$(java_lock a)" ''
+	assert_equal "$(redis hgetall a)" "$JAVA
+1"
+}
+
+@test "Java can't unlock what we hold" {
+	hold_in_background a
+	assert_equal "$(java_unlock a)" ''
+	has_count a 1
+}
+
+@test "Java's forceUnlock makes us lose the lock" {
+	hold_in_background a -t 1s
+	assert_equal "$(java_force_unlock a)" 1
+	ended_with 76
+	wait_until 5 no_keys
+}
+
+@test "having lost it to Java we leave Java's lock alone" {
+	hold_in_background a -t 1s
+	java_force_unlock a
+	java_lock a
+	ended_with 76
+	assert_equal "$(redis hgetall a)" "$JAVA
+1"
+	ttl_is_above a 20000
+}
+
+@test "a lock for a script that Java broke is a lost one" {
+	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; exit'
+}
+
+@test "what a broken hold has left behind disturbs nobody" {
+	run -0 rlock run a -- redis-cli -s "$SERVER_SOCKET" copy 'rlock_holds:{a}' kept
+	redis rename kept 'rlock_holds:{a}' >/dev/null
+	redis persist 'rlock_holds:{a}' >/dev/null
+	run -0 rlock run a -- sh -c 'rlock run a -- $REDIS hvals a; $REDIS hlen "rlock_holds:{a}"'
+	assert_output "2
+1"
+	no_keys
+}
+
+@test "what a broken hold has left behind gives no right to Java's lock" {
+	hold_in_background a
+	redis del a >/dev/null
+	java_lock a
+	run -75 rlock run -n a -- true
+	let_go
+	ended_with 76
+	assert_equal "$(java_unlock a)" 1
+}
+
+@test "the answers that Java keeps for itself are left alone" {
+	redis set 'redisson_unlock_latch:{a}:1' 1 >/dev/null
+	run -0 rlock run a -- true
+	assert_equal "$(redis keys '*')" 'redisson_unlock_latch:{a}:1'
+}
+
+@test "no key is left when all have given back" {
+	run -0 rlock run a b 'c d' -- rlock run a -- true
+	no_keys
+}
+
+# ---- the fencing counter ----
+
+@test "where Java keeps a fencing counter each of our holds draws from it" {
+	redis set 'redisson_lock_token:{a}' 41 >/dev/null
+	run -0 rlock run a -- sh -c '
+		$REDIS get "redisson_lock_token:{a}"
+		rlock run a -- $REDIS get "redisson_lock_token:{a}"
+	'
+	assert_output "42
+43"
+	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a; rlock unlock --owner job-1 a; exit'
+	assert_equal "$(redis get 'redisson_lock_token:{a}')" 44
+	assert_equal "$(redis pttl 'redisson_lock_token:{a}')" -1
+	assert_equal "$(redis dbsize)" 1
+}
+
+@test "a try that was in vain draws no token" {
+	redis set 'redisson_lock_token:{a}' 41 >/dev/null
+	java_lock a
+	run -75 rlock run -n a -- true
+	run -75 rlock run -n b a -- true
+	assert_equal "$(redis get 'redisson_lock_token:{a}')" 41
+}
+
+@test "unlock --force leaves the fencing counter" {
+	redis set 'redisson_lock_token:{a}' 41 >/dev/null
+	java_lock a
+	run -0 rlock unlock --force a
+	assert_equal "$(redis keys '*')" 'redisson_lock_token:{a}'
+}
+
+@test "where there is no fencing counter none is made" {
+	run -0 rlock run a -- redis-cli -s "$SERVER_SOCKET" exists 'redisson_lock_token:{a}'
+	assert_output 0
+	no_keys
+}
+
+# ---- names ----
+
+@test "a name with braces goes into the names beside it as it is" {
+	listen 'redisson_lock__channel:a{b}c'
+	redis set 'redisson_lock_token:a{b}c' 41 >/dev/null
+	run -0 rlock run 'a{b}c' -- sh -c '$REDIS keys "*" | sort; $REDIS get "redisson_lock_token:a{b}c"'
+	assert_output "a{b}c
+redisson_lock_token:a{b}c
+rlock_holds:a{b}c
+42"
+	run -0 heard 'redisson_lock__channel:a{b}c'
+	assert_output '"message","redisson_lock__channel:a{b}c","0"'
+}
+
+@test "Java's unlock of a name with braces, closed or not, wakes who waits" {
+	for name in 'a{b}c' '{a}:b' 'a{b' 'a}b' '{}x'; do
+		java_lock "$name"
+		in_background rlock run "$name" -- true
+		wait_until 5 has_subscribers "$(channel "$name")"
+		java_unlock "$name" >/dev/null
+		ended_with 0
+	done
+	wait_until 5 no_keys
+}
+
+has_subscribers() {
+	[ "$(redis pubsub numsub "$1" | tail -n 1)" = 1 ]
+}
+
+@test "a name of any bytes is the key, byte by byte" {
+	local name=$'caf\xc3\xa9 \xff\t"x"'
+	run -0 rlock run "$name" -- redis-cli -s "$SERVER_SOCKET" exists "$name"
+	assert_output 1
+	java_lock "$name"
+	run -75 rlock run -n "$name" -- true
+}
+
+# ---- keys of another kind ----
+
+@test "a key that is no hash is refused, and left as it was" {
+	redis set a x >/dev/null
+	run -78 rlock run a -- true
+	assert_one_line '^rlock: a: .+$'
+	assert_equal "$(redis get a)" x
+}
+
+@test "a read/write lock of Java's is refused, and left as it was" {
+	redis hset a mode read "$JAVA" 1 >/dev/null
+	run -78 rlock run -n a -- true
+	assert_one_line '^rlock: a: .+$'
+	assert_equal "$(redis hlen a)" 2
+}
+
+# ---- a server that is full, or strict ----
+
+@test "a lock can be renewed and given back on a server that is full" {
+	redis set 'redisson_lock_token:{a}' 41 >/dev/null
+	run -0 rlock run a -- sh -c '
+		$REDIS config set maxmemory 1
+		$REDIS pexpire a 5000
+		rlock renew a
+	'
+	assert_line --regexp '^(30s|29\.[0-9]+s)$'
+	is_free a
+}
+
+@test "a user who may not publish gives the lock back all the same, with a warning" {
+	redis acl setuser default resetchannels >/dev/null
+	run -0 rlock run a -- true
+	assert_one_line '^rlock: a: .+$'
+	no_keys
+}

@@ -1,0 +1,230 @@
+#!/usr/bin/env bats
+# Hold files, and what others do to where they are: a stranger who has made /tmp/rlock-UID, and a cleaner of
+# /tmp. The user here is one that nobody has been, since these places are the machine's own.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/rights
+load ../lib/leftovers
+
+# Behind a port, because the user can't enter the test's directory.
+setup_file() {
+	choose_port
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+	USER_ID=$((20000 + $$ % 20000))
+	STRANGER=$((USER_ID + 20001))
+	FIRST=/tmp/rlock-$USER_ID
+	SECOND=/run/user/$USER_ID/rlock
+	export RLOCK_URL=redis://127.0.0.1:$PORT
+}
+
+teardown() {
+	if [ "$(id -u)" = 0 ]; then
+		pkill -KILL -u "$USER_ID" || :
+		wait_until 10 user_runs_nothing
+		rm -rf "$FIRST" "${SECOND%/*}"
+	fi
+	watchful_teardown
+}
+
+user_runs_nothing() {
+	! pgrep -u "$USER_ID" >/dev/null
+}
+
+# ---- a stranger ----
+
+# as_user COMMAND [ARG...]: with the runtime directory that nobody has chosen.
+as_user() {
+	as "$USER_ID" env -u RLOCK_RUNTIME_DIR -u XDG_CONFIG_HOME HOME=/ "$@"
+}
+
+# as UID COMMAND [ARG...]
+as() {
+	(cd / && exec setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}")
+}
+
+need_users() {
+	[ "$(id -u)" = 0 ] || skip 'only root can be two users'
+	as_user rlock --version >/dev/null 2>&1 || skip 'another user cannot run rlock here'
+	assert [ ! -e "$FIRST" ]
+	assert [ ! -e "${SECOND%/*}" ]
+}
+
+# The directory that a login makes.
+log_in() {
+	mkdir -p /run/user
+	mkdir -m 700 "/run/user/$USER_ID"
+	chown "$USER_ID" "/run/user/$USER_ID"
+}
+
+# stranger_takes WHAT: the user's place in /tmp.
+stranger_takes() {
+	rm -rf "$FIRST"
+	case $1 in
+	directory) as "$STRANGER" mkdir -m 755 "$FIRST" ;;
+	'closed directory') as "$STRANGER" mkdir -m 000 "$FIRST" ;;
+	file) as "$STRANGER" touch "$FIRST" ;;
+	link) as "$STRANGER" ln -s /var/tmp "$FIRST" ;;
+	esac
+}
+
+# A process of the user's that locks can be for; sets PID.
+start_process() {
+	in_background setpriv --reuid="$USER_ID" --regid="$USER_ID" --clear-groups sleep 600
+	wait_until 5 is_the_users "$PID"
+}
+
+is_the_users() {
+	[ "$(stat -c %u "/proc/$1")" = "$USER_ID" ] && [ "$(cat "/proc/$1/comm")" = sleep ]
+}
+
+# holds_in DIRECTORY COUNT
+holds_in() {
+	[ "$(find "$1" -name 'hold-*' 2>/dev/null | wc -l)" = "$2" ]
+}
+
+@test "a lock without a command works where a stranger has made the user's directory in /tmp" {
+	local what
+	need_users
+	log_in
+	for what in directory 'closed directory' file link; do
+		stranger_takes "$what"
+		run -0 as_user bash -c 'rlock lock --pid $$ a && rlock renew a >/dev/null &&
+			rlock run -n a -- ls -A "/run/user/$UID/rlock" && rlock unlock a'
+		assert_output --regexp '^hold-[^ ]+$'
+		no_keys
+	done
+	assert_equal "$(stat -c '%u %a' "$SECOND")" "$USER_ID 700"
+}
+
+@test "a lock is found in either directory, whether the stranger's comes or goes" {
+	need_users
+	log_in
+	start_process
+	stranger_takes directory
+	run -0 as_user rlock lock --pid "$PID" a
+	holds_in "$SECOND" 1
+	rm -r "$FIRST"
+	run -0 as_user rlock lock --pid "$PID" b
+	holds_in "$FIRST" 1
+	run -0 as_user rlock renew --pid "$PID" a
+	run -0 as_user rlock renew --pid "$PID" b
+	run -0 as_user rlock unlock --pid "$PID" a
+	run -0 as_user rlock unlock --pid "$PID" b
+	no_keys
+}
+
+@test "where a stranger has made the directory and there is no other, the administrator's command mends it" {
+	need_users
+	start_process
+	stranger_takes directory
+	touch "$FIRST/left-here"
+	for verb in lock unlock renew; do
+		run -71 as_user rlock "$verb" --pid "$PID" a
+		assert_one_line "^rlock: runtime directory '$FIRST': belongs to user $STRANGER: .*: sudo sh -c '.*'\$"
+	done
+	is_free a
+	sh -c "${output#*: sudo }"
+	run -0 as_user rlock lock --pid "$PID" a
+	run -0 as_user rlock unlock --pid "$PID" a
+	refute file_exists "$FIRST/left-here"
+}
+
+@test "a directory in /run/user that is not the user's is not used" {
+	need_users
+	start_process
+	stranger_takes directory
+	log_in
+	chown "$STRANGER" "${SECOND%/*}"
+	run -71 as_user rlock lock --pid "$PID" a
+	assert_one_line "^rlock: runtime directory '$FIRST': "
+	refute file_exists "$SECOND"
+	is_free a
+}
+
+@test "local: starts no server in another place than the user's directory in /tmp" {
+	need_users
+	log_in
+	stranger_takes directory
+	run -71 as_user rlock run -u local: a -- true
+	assert_one_line "^rlock: runtime directory '$FIRST': belongs to user $STRANGER: .*: sudo sh -c '.*'\$"
+	refute file_exists "$SECOND"
+	user_runs_nothing
+}
+
+# ---- a cleaner ----
+
+hold_file() {
+	find "$RLOCK_RUNTIME_DIR" -name 'hold-*' 2>/dev/null
+}
+
+has_hold_file() {
+	[ -n "$(hold_file)" ]
+}
+
+# was_touched FILE: in the last hour.
+was_touched() {
+	[ $(($(date +%s) - $(stat -c %Y "$1"))) -lt 3600 ]
+}
+
+@test "each renewal touches the lock's file, so that no cleaner takes it for an old one" {
+	rlock lock --pid $$ -t 3s a
+	touch -d '20 days ago' "$(hold_file)"
+	refute was_touched "$(hold_file)"
+	wait_until 10 was_touched "$(hold_file)"
+	run -0 rlock unlock --pid $$ a
+}
+
+@test "a lock's file that a cleaner has removed is written again by the next renewal, and unlock works" {
+	local name
+	rlock lock --pid $$ -t 3s a
+	name=$(hold_file)
+	grep -v _ms "$name" >before
+	rm "$name"
+	wait_until 10 has_hold_file
+	assert_equal "$(hold_file)" "$name"
+	assert_equal "$(grep -v _ms "$name")" "$(cat before)"
+	run -0 rlock unlock --pid $$ a
+	no_keys
+	no_state_files
+}
+
+@test "a lock's file comes again when all of the directory was removed" {
+	rlock lock --pid $$ -t 3s a
+	rm -r "$RLOCK_RUNTIME_DIR"
+	wait_until 10 has_hold_file
+	run -0 rlock renew --pid $$ a
+	run -0 rlock unlock --pid $$ a
+	no_keys
+}
+
+@test "a lock's file comes again in the other directory when a stranger has made the first one anew" {
+	need_users
+	log_in
+	start_process
+	run -0 as_user rlock lock --pid "$PID" -t 3s a
+	holds_in "$FIRST" 1
+	stranger_takes directory
+	wait_until 10 holds_in "$SECOND" 1
+	run -0 as_user rlock unlock --pid "$PID" a
+	no_keys
+}
+
+@test "what keeps systemd's cleaner away is installed and uninstalled" {
+	local root=$BATS_TEST_TMPDIR/root
+	local make=(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n -C "$BATS_TEST_DIRNAME/../.." "DESTDIR=$root" PREFIX=/usr)
+	run -0 "${make[@]}" install
+	assert_output --partial "misc/rlock.tmpfiles.conf $root/usr/lib/tmpfiles.d/rlock.conf"
+	run -0 "${make[@]}" uninstall
+	assert_output --partial "$root/usr/lib/tmpfiles.d/rlock.conf"
+	run -0 grep -v '^#' "$BATS_TEST_DIRNAME/../../misc/rlock.tmpfiles.conf"
+	assert_output 'x /tmp/rlock-*'
+}

@@ -1,0 +1,242 @@
+#!/usr/bin/env bats
+# An operating system that is short of descriptors, memory or processes: rlock says so, by 71 and a line, and
+# what it can't look at at the moment it does not take for gone.
+
+# In single quotes stand whole scripts.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	not_under_valgrind 'it runs short itself'
+	cd "$BATS_TEST_TMPDIR" || return
+	export NAME=a
+}
+
+teardown() { watchful_teardown; }
+
+# Standard streams, and what the dynamic linker takes to begin; and more than rlock ever has.
+LEAST=4 MOST=16
+
+# with_descriptors COUNT COMMAND [ARG...]: sets STATUS; what was said is in the file "said".
+with_descriptors() {
+	STATUS=0
+	timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>said 3>&- || STATUS=$?
+}
+
+# ended_by COUNT STATUS...
+ended_by() {
+	[[ " ${*:2} " = *" $STATUS "* ]] || fail "with $1 descriptors it ended by $STATUS: $(cat said)"
+}
+
+@test "unlock without descriptors says so, and can be repeated: the lock's file is still there" {
+	local count
+	for ((count = LEAST; count <= MOST; count++)); do
+		rlock lock --pid $$ a
+		with_descriptors "$count" rlock unlock --pid $$ a
+		ended_by "$count" 0 71
+		[ "$STATUS" = 0 ] || rlock unlock --pid $$ a || fail "with $count descriptors the lock was forgotten"
+		no_keys
+		nothing_runs
+	done
+	assert_equal "$STATUS" 0
+}
+
+@test "renew without descriptors says so, and the lock is held as before" {
+	local count
+	rlock lock --pid $$ a
+	for ((count = LEAST; count <= MOST; count++)); do
+		with_descriptors "$count" rlock renew --pid $$ a
+		ended_by "$count" 0 71
+	done
+	assert_equal "$STATUS" 0
+	rlock unlock --pid $$ a
+}
+
+@test "without descriptors nobody waits for a lock that is held by the same process" {
+	local count
+	rlock lock --pid $$ a
+	for ((count = LEAST; count <= MOST; count++)); do
+		with_descriptors "$count" rlock lock -w 3s --pid $$ a
+		ended_by "$count" 0 71
+		[ "$STATUS" != 0 ] || rlock unlock --pid $$ a
+	done
+	assert_equal "$STATUS" 0
+	rlock unlock --pid $$ a
+	no_keys
+}
+
+@test "a lack of descriptors is called that" {
+	local count
+	for ((count = LEAST; count <= MOST; count++)); do
+		with_descriptors "$count" rlock run a -- true
+		ended_by "$count" 0 71
+		[ "$STATUS" = 0 ] || grep -qE '^rlock: .+: Too many open files$' said || fail "with $count descriptors: $(cat said)"
+	done
+	assert_equal "$STATUS" 0
+	no_keys
+}
+
+@test "a lock that was had with few descriptors is renewed while its command runs" {
+	local count lanes=()
+	for ((count = LEAST; count <= MOST; count++)); do
+		(
+			with_descriptors "$count" rlock run -t 1s "a$count" -- prlimit --nofile=1024: sleep 1.5
+			ended_by "$count" 0 71
+		) 3>&- &
+		lanes+=($!)
+	done
+	for lane in "${lanes[@]}"; do
+		wait "$lane"
+	done
+	no_keys
+}
+
+@test "with few descriptors a command that is stopped is stopped whole" {
+	local count
+	for ((count = LEAST; count <= MOST; count++)); do
+		rm -f ledger*
+		with_descriptors "$count" rlock run --max-run 100ms --grace 100ms a -- \
+			prlimit --nofile=1024: overlap ledger exclusive -C -u never
+		ended_by "$count" 124 71
+		[ "$STATUS" = 71 ] || run -0 overlap -g ledger 0
+		no_keys
+	done
+	assert_equal "$STATUS" 124
+}
+
+# ---- a call at a time ----
+
+# refused CALLS ERROR NUMBER COMMAND [ARG...]: fails when there was no such call any more. Sets STATUS.
+refused() {
+	rm -f refused
+	STATUS=0
+	timeout -s KILL 10 refuse refused rlock "$1" "$2" "$3" "${@:4}" 2>said 3>&- || STATUS=$?
+	[ -s refused ]
+}
+
+@test "a file that can't be opened for want of descriptors is no bad configuration" {
+	needs_refuse
+	local number=0
+	while refused openat EMFILE $((number += 1)) rlock run a -- true; do
+		ended_by "$number" 0 71
+	done
+	((number > 3))
+}
+
+@test "a release that could not be waited for is repeated" {
+	needs_refuse
+	local number=0
+	while refused poll,ppoll ENOMEM $((number += 1)) rlock run a -- true; do
+		ended_by "$number" 0 71
+		refute grep -F 'frees itself' said
+		no_keys
+	done
+	((number > 1))
+}
+
+@test "a runtime directory that can't be read through is not one without locks" {
+	needs_refuse
+	local number=0
+	rlock lock --pid $$ a
+	while refused getdents64 ENOMEM $((number += 1)) rlock renew --pid $$ a; do
+		ended_by "$number" 71
+	done
+	((number > 1))
+	rlock unlock --pid $$ a
+}
+
+@test "a lock without a command whose watchdog has not what it needs is not had" {
+	needs_refuse
+	local number=0 name held=()
+	while refused epoll_create1,epoll_ctl,timerfd_create ENOMEM $((number += 1)) \
+		rlock lock -t 1s --pid $$ "a$number"; do
+		ended_by "$number" 0 71
+		[ "$STATUS" != 0 ] || held+=("a$number")
+	done
+	((number > 3))
+	let_pass 1.5
+	for name in "${held[@]}" "a$number"; do
+		is_held "$name" || fail "$name is not held any more"
+		rlock unlock --pid $$ "$name"
+	done
+	no_keys
+}
+
+@test "what a killed command left behind is not taken for gone while it can't be looked for" {
+	needs_refuse
+	local number=0
+	while rm -f ledger* && refused getdents64 ENOMEM $((number += 1)) rlock run --grace 100ms a -- bash -c '
+			overlap ledger exclusive -i -u never &
+			until grep -qs enter ledger; do :; done
+			kill -TERM $PPID
+			wait'; do
+		ended_by "$number" 143
+		run -0 overlap -g ledger 0
+		no_keys
+	done
+	((number > 3))
+}
+
+@test "a script whose lock is lost is told, though its processes could not be looked for at first" {
+	needs_refuse
+	local number=0
+	while refused openat ENFILE $((number += 1)) bash -c '
+			trap "exit 9" TERM
+			rlock lock -t 1s --pid $$ a || exit
+			redis-cli -s "$SERVER_SOCKET" del a rlock_holds:{a} >/dev/null
+			for ((tries = 0; tries < 60; tries++)); do
+				read -r -t 0.05 <> <(:)
+			done
+			exit 3'; do
+		ended_by "$number" 9 71
+		no_keys
+	done
+	((number > 1))
+}
+
+# ---- calls that there are not ----
+
+# forbidden CALL ERROR PATTERN COMMAND [ARG...]: 71 and one line, and no server was asked for anything.
+forbidden() {
+	RLOCK_URL=unix:///nowhere refused "$1" "$2" 1+ "${@:4}"
+	ended_by "$1" 71
+	said_once "$3"
+}
+
+@test "a sandbox that forbids to watch processes is named before anything is locked" {
+	needs_refuse
+	local call error
+	for call in pidfd_open pidfd_send_signal; do
+		for error in ENOSYS EPERM; do
+			forbidden "$call" "$error" "^rlock: .* sandbox \(seccomp\) forbids $call" rlock run a -- touch ran
+			forbidden "$call" "$error" "^rlock: .* sandbox \(seccomp\) forbids $call" rlock lock --pid $$ a
+		done
+	done
+	[ ! -e ran ]
+}
+
+@test "a kernel that is too old to watch processes is named before anything is locked" {
+	needs_refuse
+	local pretend=(setarch "$(uname -m)" --uname-2.6)
+	"${pretend[@]}" true || skip 'no kernel can be pretended to be older here'
+	forbidden pidfd_open ENOSYS '^rlock: .* pidfd_open needs Linux 5\.3 or later, and this kernel is 2\.6\.' \
+		"${pretend[@]}" rlock run a -- touch ran
+	[ ! -e ran ]
+}
+
+@test "a lock for an owner, which nobody watches over, needs no kernel that can watch processes" {
+	needs_refuse
+	refused pidfd_open,pidfd_send_signal ENOSYS 1+ rlock lock --owner job --lease 30s a || :
+	ended_by lock 0
+	is_held a
+	refused pidfd_open,pidfd_send_signal ENOSYS 1+ rlock unlock --owner job a || :
+	ended_by unlock 0
+	no_keys
+}

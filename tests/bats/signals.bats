@@ -1,0 +1,440 @@
+#!/usr/bin/env bats
+# Signals: which ones rlock passes on, how it ends by one, and that a command that was stopped is stopped
+# whole before the lock is given back.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	SIGNALS=$BATS_TEST_TMPDIR/signals
+	CHILD=$BATS_TEST_TMPDIR/child
+	# A core of a command that dies by SEGV stays with the test.
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { common_teardown; }
+
+# background_end COMMAND...: like in_background, and how it ends is written to the file "end". Sets
+# PID to that of COMMAND.
+background_end() {
+	in_background sh -c 'exec "$@" >"$BATS_TEST_TMPDIR/end" 2>"$BATS_TEST_TMPDIR/said"' sh ends_how "$@"
+	wait_until 5 file_exists "$CHILD"
+	PID=$(cat "$CHILD")
+	BACKGROUND+=("$PID")
+}
+
+# ends_by HOW: the command of background_end ends so, within 5 s.
+ends_by() {
+	wait_until 5 file_says "$BATS_TEST_TMPDIR/end" "$1" || {
+		echo "it ended otherwise, or not at all: $(cat "$BATS_TEST_TMPDIR/end")" >&2
+		return 1
+	}
+}
+
+# What the command is told of signals; pending ones and counts left out.
+signal_masks='/^(SigBlk|SigIgn|SigCgt|ShdPnd)/'
+
+# ---- passed on ----
+
+@test "TERM, INT, HUP, QUIT, USR1, USR2 and WINCH sent to rlock reach the command, once each" {
+	in_background rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	for signal in WINCH USR2 USR1 HUP INT QUIT; do
+		kill -s "$signal" "$PID"
+		wait_until 5 file_says "$SIGNALS" "$signal"
+	done
+	let_go
+	ended_with 0
+	run -0 cat "$SIGNALS"
+	assert_output $'ready\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT'
+}
+
+@test "a signal that comes while a lock without a command is had ends that, and leaves nothing" {
+	needs_refuse
+	# Before its watchdog is forked.
+	background_end refuse stopped rlock clone,clone3,fork,vfork STOP 1 rlock lock --pid "$BASHPID" a
+	wait_until 5 test -s stopped
+	wait_until 5 grep -q '^State:.T' "/proc/$PID/status"
+	is_held a
+	kill -s TERM "$PID"
+	kill -s CONT "$PID"
+	ends_by 'signal TERM'
+	no_keys
+	wait_until 5 nothing_runs
+}
+
+# runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one for 3 s.
+runs_foreign() {
+	[ "$(id -u)" = 0 ] || skip 'only root can run a command as somebody else'
+	not_under_valgrind 'it runs the command itself'
+	in_background sh -c 'exec "$@" 2>said' sh setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 3
+	wait_until 5 pgrep -u 65534 -P "$PID" -x sleep
+}
+
+@test "a signal that may not be passed on is told once, and the lock is kept until the command ends" {
+	runs_foreign
+	kill -s TERM "$PID"
+	wait_until 2 said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\)$'
+	kill -s INT "$PID"
+	is_held a
+	ended_with 0
+	said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\)$'
+	no_keys
+}
+
+@test "a command that may not be stopped is told, and keeps its lock until it ends" {
+	runs_foreign -t 1s --max-run 200ms
+	wait_until 2 grep -qE '^rlock: a: may not stop process [0-9]+ \(sleep\): the lock is kept' said
+	stays 1.2 is_held a
+	ended_with 124
+	no_keys
+}
+
+@test "TERM that is passed on is followed by CONT" {
+	in_background rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	kill -s TERM "$PID"
+	wait_until 5 file_says "$SIGNALS" CONT
+	let_go
+	ended_with 0
+	# Which of two handlers runs first is the kernel's business.
+	run -0 sort "$SIGNALS"
+	assert_output $'CONT\nTERM\nready'
+}
+
+@test "a command that is suspended hears a TERM sent to rlock" {
+	background_end rlock run a -- sleep 60
+	wait_until 5 has_command "$PID"
+	child=$(command_of "$PID")
+	BACKGROUND+=("$child")
+	kill -s STOP "$child"
+	wait_until 5 is_stopped "$child"
+	kill -s TERM "$PID"
+	ends_by 'signal TERM'
+	is_gone "$child"
+}
+
+@test "a command that makes something of TERM goes on, and its exit status is rlock's" {
+	in_background rlock run a -- sh -c 'trap "exit 7" TERM; touch ready; while :; do sleep 0.01; done'
+	wait_until 5 file_exists ready
+	kill -s TERM "$PID"
+	ended_with 7
+	no_keys
+}
+
+@test "a second TERM reaches the command as well" {
+	in_background rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	kill -s TERM "$PID"
+	wait_until 5 file_says "$SIGNALS" CONT
+	kill -s TERM "$PID"
+	wait_until 5 has_lines "$SIGNALS" 5
+	let_go
+	ended_with 0
+}
+
+# ---- ends by it ----
+
+@test "TERM ends the command, and rlock by TERM" {
+	background_end rlock run a -- sleep 60
+	wait_until 5 has_command "$PID"
+	child=$(command_of "$PID")
+	kill -s TERM "$PID"
+	ends_by 'signal TERM'
+	is_gone "$child"
+	no_keys
+	said_nothing
+}
+
+@test "a command that a signal ends makes rlock end by the same one" {
+	for signal in HUP INT QUIT KILL SEGV USR1 PIPE TERM XCPU; do
+		run -0 ends_how env --default-signal rlock run a -- env --default-signal \
+			sh -c "ulimit -c 0; kill -s $signal \$\$"
+		assert_output "signal $signal"
+	done
+	no_keys
+}
+
+@test "a command that dumps core does not make rlock dump one, too" {
+	ulimit -S -c unlimited || skip 'cores are not allowed here'
+	run -0 ends_how sh -c 'kill -s SEGV $$'
+	[ "$output" = 'signal SEGV with a core' ] || skip 'nothing dumps core here'
+	run -0 ends_how rlock run a -- sh -c 'kill -s SEGV $$'
+	assert_output 'signal SEGV'
+}
+
+# ---- stopped whole ----
+
+@test "TERM stops all of the command's processes, whatever session they moved to, before the lock is free" {
+	hold_with_family a --grace 300ms
+	kill -s TERM "$PID"
+	until is_free a; do :; done
+	family_is_gone
+	ended_with 143
+	no_keys
+	said_nothing
+}
+
+@test "a process that ignores TERM is killed after the grace, and the lock is held until then" {
+	hold_with_family a --grace 1s
+	start=$(now_ms)
+	kill -s TERM "$PID"
+	for member in leader session orphan; do
+		within 0.9 is_gone "$(family_member "$member")"
+	done
+	is_running "$(family_member stubborn)"
+	is_held a
+	watch_family 5
+	(($(now_ms) - start >= 900))
+	ended_with 143
+	no_keys
+}
+
+@test "INT and QUIT stop what the command left behind just as TERM does" {
+	for signal in INT QUIT; do
+		rm -f "$BATS_TEST_TMPDIR/family"
+		hold_with_family a --grace 50ms
+		kill -s "$signal" "$PID"
+		until is_free a; do :; done
+		family_is_gone
+	done
+}
+
+@test "a command that ends well after TERM was passed on leaves nothing behind" {
+	in_background rlock run --grace 50ms a -- sh -c '
+		trap "exit 0" TERM
+		sleep 60 & echo $! >child
+		touch ready
+		while :; do sleep 0.01; done'
+	wait_until 5 file_exists ready
+	child=$(cat child)
+	kill -s TERM "$PID"
+	until is_free a; do :; done
+	is_gone "$child"
+	ended_with 0
+}
+
+@test "a command that is stopped starts new processes all the time, and none of them stays" {
+	in_background rlock run --grace 200ms a -- sh -c 'trap "" TERM; touch ready; while :; do setsid sleep 60 & sleep 0.01; done'
+	wait_until 5 file_exists ready
+	kill -s TERM "$PID"
+	kill -s KILL "$(command_of "$PID")"
+	until is_free a; do :; done
+	run -0 processes_of_test
+	refute_output --partial sleep
+}
+
+# ---- left alone ----
+
+@test "what a command that ends by itself left in the background runs on, and the lock is free at once" {
+	took_less 1 rlock run a -- sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >child'
+	child=$(cat child)
+	BACKGROUND+=("$child")
+	no_keys
+	is_running "$child"
+}
+
+@test "a command that fails by itself leaves its background child alone, too" {
+	run -3 rlock run a -- sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >child; exit 3'
+	child=$(cat child)
+	BACKGROUND+=("$child")
+	no_keys
+	is_running "$child"
+}
+
+@test "a child that rlock had before it started the command is not stopped with it" {
+	run -137 sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >before; exec rlock run a -- sh -c "kill -9 \$\$"'
+	before=$(cat before)
+	BACKGROUND+=("$before")
+	is_running "$before"
+	no_keys
+}
+
+@test "a child that rlock had before, and that ends first, is not taken for the command" {
+	run -7 sh -c 'sh -c "exit 3" & exec rlock run a -- sh -c "sleep 0.1; exit 7"'
+}
+
+# ---- while waiting ----
+
+waiter_leaves_by() {
+	local holder
+	hold_in_background a
+	holder=$PID
+	background_end rlock run a -- touch ran
+	wait_until 5 has_waiters a 1
+	kill -s "$1" "$PID"
+	ends_by "signal $1"
+	has_waiters a 0
+	said_nothing
+	is_running "$holder"
+	[ "$(hold_count a)" = 1 ]
+	let_go
+	ended_with 0 "$holder"
+	no_keys
+	[ ! -e ran ]
+}
+
+@test "TERM ends a waiter at once; the holder does not notice" {
+	waiter_leaves_by TERM
+}
+
+@test "INT ends a waiter at once; the holder does not notice" {
+	waiter_leaves_by INT
+}
+
+@test "HUP ends a waiter at once; the holder does not notice" {
+	waiter_leaves_by HUP
+}
+
+@test "QUIT ends a waiter at once; the holder does not notice" {
+	waiter_leaves_by QUIT
+}
+
+@test "TERM while the server's answer is under way ends rlock at once, and nothing stays locked" {
+	rlock run warm -- true
+	in_background faultproxy "unix:$BATS_TEST_TMPDIR/proxy" "unix:$SERVER_SOCKET" "unix:$BATS_TEST_TMPDIR/control"
+	wait_until 5 file_exists control
+	faultproxy -c "unix:$BATS_TEST_TMPDIR/control" hold-reply 'redisson_lock_token:{a}' 10
+	background_end rlock run -u "unix://$BATS_TEST_TMPDIR/proxy" a -- touch ran
+	wait_until 5 is_held a
+	kill -s TERM "$PID"
+	ends_by 'signal TERM'
+	wait_until 1 no_keys
+	[ ! -e ran ]
+}
+
+@test "USR1, USR2 and WINCH do not end a waiter" {
+	hold_in_background a
+	in_background env --default-signal rlock run a -- touch ran
+	wait_until 5 has_waiters a 1
+	kill -s WINCH "$PID"
+	has_waiters a 1
+	is_running "$PID"
+	let_go
+	ended_with 0
+	[ -e ran ]
+}
+
+@test "TERM ends an rlock whose server does not answer, and nothing stays locked" {
+	kill -s STOP "$SERVER_PID"
+	background_end rlock run a -- touch ran
+	wait_until 5 has_no_answer_yet "$PID"
+	kill -s TERM "$PID"
+	ends_by 'signal TERM'
+	kill -s CONT "$SERVER_PID"
+	wait_until 5 server_answers
+	wait_until 31 no_keys
+	[ ! -e ran ]
+}
+
+# It has connected and sleeps in poll.
+has_no_answer_yet() {
+	[ "$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)" -gt 0 ] && grep -qs '^State:[[:space:]]*S' "/proc/$1/status"
+}
+
+# ---- as they were found ----
+
+masks_of() {
+	run -0 "$@" awk "$signal_masks" /proc/self/status
+	masks=$output
+}
+
+@test "the command finds signals handled, ignored and blocked as rlock was started with" {
+	not_under_valgrind 'it does not pass on that SIGCHLD is ignored'
+	for way in --default-signal --ignore-signal=TERM,INT,HUP,QUIT,USR1,USR2,WINCH,PIPE,CHLD,ALRM \
+		--ignore-signal=TSTP,TTIN,TTOU,CONT,URG,XCPU --block-signal=TERM,USR1,CHLD,PIPE; do
+		masks_of env "$way" env
+		without=$masks
+		[ -n "$without" ]
+		masks_of env "$way" rlock run a --
+		[ "$masks" = "$without" ] || fail "with $way: $masks instead of $without"
+	done
+}
+
+@test "under nohup a HUP disturbs neither rlock nor the command" {
+	in_background nohup rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	kill -s HUP "$(command_of "$PID")"
+	kill -s HUP "$PID"
+	kill -s USR1 "$PID"
+	wait_until 5 file_says "$SIGNALS" USR1
+	let_go
+	ended_with 0
+	run -0 cat "$SIGNALS"
+	assert_output $'ready\nUSR1'
+}
+
+@test "a TERM that was ignored at the start disturbs neither rlock nor the command" {
+	in_background env --ignore-signal=TERM rlock run a -- log_signals
+	wait_until 5 file_says "$SIGNALS" ready
+	kill -s TERM "$(command_of "$PID")"
+	kill -s TERM "$PID"
+	kill -s USR1 "$PID"
+	wait_until 5 file_says "$SIGNALS" USR1
+	let_go
+	ended_with 0
+	run -0 cat "$SIGNALS"
+	assert_output $'ready\nUSR1'
+}
+
+@test "a TERM that was ignored at the start does not end a waiter" {
+	hold_in_background a
+	in_background env --ignore-signal=TERM rlock run a -- touch ran
+	wait_until 5 has_waiters a 1
+	kill -s TERM "$PID"
+	let_go
+	ended_with 0
+	[ -e ran ]
+}
+
+@test "with SIGCHLD ignored at the start the command's status is still known" {
+	run -7 env --ignore-signal=CHLD rlock run a -- sh -c 'exit 7'
+	no_keys
+}
+
+@test "with SIGCHLD blocked at the start the end of the command is still seen" {
+	run -7 timeout 5 env --block-signal=CHLD rlock run a -- sh -c 'exit 7'
+}
+
+@test "a pipe that closes ends the command by PIPE, not rlock" {
+	run -0 bash -c 'rlock run a -- yes | head -n 1; echo "${PIPESTATUS[0]}"'
+	assert_output $'y\n141'
+	no_keys
+}
+
+# ---- at any moment ----
+
+@test "TERM at any moment of a run: it ends by TERM or not at all, and nothing is left" {
+	rlock run measured -- true
+	start=${EPOCHREALTIME/./}
+	rlock run measured -- sleep 0.002
+	took=$((${EPOCHREALTIME/./} - start))
+	lane() {
+		local i delay status
+		for ((i = 0; i < 75; i++)); do
+			delay=$(awk -v us=$((RANDOM * took / 32768 + 100)) 'BEGIN { printf "%.6f", us / 1e6 }')
+			status=0
+			timeout --foreground --preserve-status -s TERM "$delay" rlock run "lock$1.$i" -- sleep 0.002 ||
+				status=$?
+			[ "$status" = 0 ] || [ "$status" = 143 ] || echo "status $status after $delay s"
+		done >>wrong 2>&1
+	}
+	lanes=()
+	for number in 1 2 3 4 5 6; do
+		lane $number &
+		lanes+=($!)
+	done
+	wait "${lanes[@]}"
+	[ ! -s wrong ] || fail "$(cat wrong)"
+	wait_until 1 nothing_runs
+	# One that ends while it asks for the lock does not wait for what becomes of that.
+	wait_until 1 no_keys || fail "locked for $(redis pttl "$(redis keys 'lock*' | head -n 1)") ms yet: $(redis keys '*')"
+}

@@ -1,0 +1,335 @@
+#!/usr/bin/env bats
+# Who has his turn when readers and writers come all the time: no writer is kept out by readers that come and go,
+# no reader by a writer who waits and died, and never is a reader in with a writer, or two writers.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/sharing
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	export REDIS="redis-cli -s $SERVER_SOCKET"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# ---- a writer who waits ----
+
+@test "a reader who comes after a waiting writer lets him go first" {
+	hold r1 rlock a
+	wait_outside w wlock a
+	wait_outside r2 rlock a
+	stays_outside 0.3 r2
+	let_out r1
+	within 1.5 is_inside w
+	stays_outside 0.3 r2
+	let_out w
+	within 1.5 is_inside r2
+	let_out r2
+	ended_with 0
+	no_keys
+}
+
+@test "a reader who comes after a waiting writer is told for whom the lock is kept" {
+	local writer
+	hold r rlock a
+	wait_outside w wlock a --note 'nightly import'
+	writer=$PID
+	run -75 rlock rlock -n a -- touch ran
+	assert_output ''
+	run -75 rlock rlock -w 50ms a -- touch ran
+	assert_one_line "^rlock: a: not had within 50ms: kept for nightly import \([0-9a-f-]{36}:$writer\)\$"
+	refute file_exists ran
+	run -75 rlock rlock -v -w 1.2s a -- touch ran
+	assert_line --regexp '^rlock: .*a: waiting for nightly import \('
+}
+
+@test "for a writer who does not wait no reader is held up" {
+	hold r rlock a
+	run -75 rlock wlock -n a -- true
+	run -0 rlock rlock -n a -- true
+}
+
+@test "a reader who came before the writer goes before him" {
+	hold w1 wlock a
+	wait_outside r rlock a
+	local reader=$PID first=${BACKGROUND[0]}
+	kill -STOP "$reader"
+	let_out w1
+	ended_with 0 "$first"
+	hold r2 rlock a
+	wait_outside w2 wlock a
+	# The message that woke him is still there: he looks now.
+	kill -CONT "$reader"
+	within 1.5 is_inside r
+	is_outside w2
+	let_out r r2
+	within 1.5 is_inside w2
+}
+
+@test "a writer who waits for some seconds keeps his place" {
+	hold r rlock a
+	wait_outside w wlock a
+	stays 6 is_held 'rlock_writer:{a}'
+	run -75 rlock rlock -n a -- true
+	let_out r
+	within 1.5 is_inside w
+}
+
+@test "a reader who has the lock enters it again while a writer waits" {
+	in_background bash -c 'rlock rlock a -- sh -c "inside r; rlock rlock a -- rlock rlock a -- inside again"'
+	wait_until 5 is_inside r
+	wait_outside w wlock a
+	wait_outside other rlock a
+	let_out r
+	within 1.5 is_inside again
+	is_outside w
+	is_outside other
+	let_out again
+	within 1.5 is_inside w
+	let_out w
+	within 1.5 is_inside other
+}
+
+@test "a script that has the read lock enters it again while a writer waits" {
+	in_background bash -c 'rlock rlock --pid $$ a; inside r; rlock rlock --pid $$ a; rlock unlock a; inside again'
+	wait_until 5 is_inside r
+	wait_outside w wlock a
+	let_out r
+	within 1.5 is_inside again
+	is_outside w
+	let_out again
+	within 1.5 is_inside w
+}
+
+@test "a writer reads inside his own lock while another writer waits" {
+	hold r rlock a
+	wait_outside w1 wlock a
+	in_background rlock wlock a -- sh -c 'rlock rlock a -- inside w2'
+	wait_until 5 waits a 2
+	let_out r
+	two_are_through() { is_inside w1 && is_inside w2; }
+	let_out w1 w2
+	within 2.5 two_are_through
+	wait_until 5 no_keys
+}
+
+# readers_wait_behind_a_writer: one reader is in, and one behind a writer; sets WRITER.
+readers_wait_behind_a_writer() {
+	hold r1 rlock a
+	wait_outside w wlock a "$@"
+	WRITER=$PID
+	wait_outside r2 rlock a
+}
+
+@test "a writer who gives up lets the readers in at once" {
+	not_under_valgrind 'its waiters are not there in time'
+	readers_wait_behind_a_writer -w 1s
+	ended_with 75 "$WRITER"
+	within 1 is_inside r2
+	is_free 'rlock_writer:{a}'
+}
+
+@test "a writer who is ended while he waits lets the readers in at once" {
+	local signal
+	for signal in TERM INT HUP; do
+		readers_wait_behind_a_writer
+		kill -s "$signal" "$WRITER"
+		within 1 is_inside r2
+		is_free 'rlock_writer:{a}'
+		let_out r1 r2
+		ended_with $((128 + $(kill -l "$signal"))) "$WRITER"
+		wait_until 5 no_keys
+		rm in-* out-*
+	done
+}
+
+@test "a writer without a command whose process ends lets the readers in at once" {
+	hold r1 rlock a
+	in_background sh -c 'rlock wlock --pid $$ a; :'
+	wait_until 5 waits a
+	wait_outside r2 rlock a
+	kill -KILL "${BACKGROUND[1]}"
+	within 1 is_inside r2
+	is_free 'rlock_writer:{a}'
+}
+
+@test "of two waiting writers one gives up, and the other has his turn" {
+	not_under_valgrind 'its waiters are not there in time'
+	readers_wait_behind_a_writer -w 1s
+	wait_outside w2 wlock a
+	ended_with 75 "$WRITER"
+	# The reader may be in before he has claimed his turn; those who come then are not.
+	wait_until 3 is_held 'rlock_writer:{a}'
+	run -75 rlock rlock -n a -- true
+	let_out r1 r2
+	within 2.5 is_inside w2
+}
+
+@test "a writer who is killed while he waits holds readers up for five seconds at most" {
+	readers_wait_behind_a_writer
+	kill -KILL "$WRITER"
+	enter r3 rlock a
+	within 6 all_are_inside r2 r3
+	is_free 'rlock_writer:{a}'
+}
+
+@test "a writer who is killed while he waits holds nobody up when the lock is free" {
+	local first
+	hold r1 rlock a
+	first=$PID
+	wait_outside w wlock a
+	kill -KILL "$PID"
+	let_out r1
+	ended_with 0 "$first"
+	run -0 rlock wlock -n a -- true
+	run -0 rlock rlock -n a -- true
+	wait_until 6 no_keys
+}
+
+# ---- readers who wait ----
+
+@test "fifty readers who wait for a writer are all in within a second or so of his release" {
+	local number start latest=0
+	local -a guests=()
+	hold w wlock a
+	for number in {1..50}; do
+		enter "r$number" rlock a
+		guests+=("r$number")
+	done
+	wait_until 20 waits a 50
+	start=$(now_ms)
+	let_out w
+	wait_until 5 all_are_inside "${guests[@]}"
+	for number in "${guests[@]}"; do
+		((latest > $(entered_ms "$number"))) || latest=$(entered_ms "$number")
+	done
+	((latest - start < 1500 * SLOWNESS)) || fail "the last reader was in after $((latest - start)) ms"
+	let_go
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+# ---- those who come and go ----
+
+# come_and_go VERB COUNT SECONDS: so many shells, each in the lock again and again for so long, until the file
+# "enough" is there. What was had is a line in the file "had-VERB".
+come_and_go() {
+	local number
+	for ((number = 0; number < $2; number++)); do
+		in_background sh -c 'until [ -e enough ]; do
+			rlock "$1" a -- sh -c "echo >>had-\$0; sleep \$1" "$1" "$2" || exit
+		done' sh "$1" "$3"
+	done
+	wait_until 10 test -e "had-$1"
+}
+
+# has_more VERB COUNT
+has_more() {
+	(($(wc -l <"had-$1") > $2))
+}
+
+@test "readers who come and go all the time do not keep a writer out" {
+	not_under_valgrind 'its waiters are not there in time'
+	come_and_go rlock 5 0.3
+	# By themselves they would: one or another is always in.
+	wait_until 10 has_more rlock 10
+	stays 1.5 is_held a
+	hold w wlock a -w 20s
+	local count waited
+	count=$(wc -l <had-rlock)
+	assert_equal "$(redis hlen a)" 2
+	let_out w
+	ended_with 0
+	# They go on behind him.
+	wait_until 5 has_more rlock $((count + 5))
+	local round
+	for round in 1 2 3; do
+		waited=$(now_ms)
+		run -0 rlock wlock -w 20s a -- true
+		waited=$(($(now_ms) - waited))
+		((waited < 3000)) || fail "round $round: waited $waited ms"
+	done
+	touch enough
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "writers who come and go all the time do not keep a reader out" {
+	come_and_go wlock 3 0.05
+	wait_until 10 has_more wlock 5
+	local waited round
+	for round in 1 2 3 4 5; do
+		waited=$(now_ms)
+		run -0 rlock rlock -w 20s a -- true
+		waited=$(($(now_ms) - waited))
+		((waited < 5000)) || fail "round $round: waited $waited ms"
+	done
+	touch enough
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "readers and writers who come and go all have their turns" {
+	come_and_go rlock 4 0.05
+	come_and_go wlock 3 0.05
+	wait_until 20 has_more wlock 20
+	wait_until 20 has_more rlock 20
+	touch enough
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+# ---- never together ----
+
+@test "a hundred processes take read and write locks in all forms: never a reader with a writer, or two writers" {
+	local each=6 number pid turns=0
+	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=50
+	[ -z "${TESTS_UNDER:-}" ] || each=1
+	# A writer who goes on as a reader: his part as the writer is over before.
+	cat >goes_on <<-'EOS'
+		#!/usr/bin/env bash
+		shared_turn write || exit
+		rm -f "inner-$1"
+		rlock rlock a -- sh -c ': >"$0"; exec shared_turn read' "inner-$1" >/dev/null 3>&- &
+		until [ -e "inner-$1" ]; do read -r -t 0.005 <> <(:) || :; done
+	EOS
+	cat >worker <<-'EOS'
+		#!/usr/bin/env bash
+		# worker NUMBER TURNS
+		for ((turn = 0; turn < $2; turn++)); do
+			case $((($1 + turn) % 10)) in
+			0 | 1 | 2) rlock rlock a -- shared_turn read ;;
+			3 | 4) rlock wlock a -- shared_turn write ;;
+			5) rlock rlock a -- rlock rlock a -- shared_turn read ;;
+			6) rlock wlock a -- rlock wlock a -- shared_turn write ;;
+			7) rlock wlock a -- rlock rlock a -- shared_turn write ;;
+			8) rlock wlock a -- ./goes_on "$1" ;;
+			9) rlock rlock --pid $$ a && shared_turn read && rlock unlock a ;;
+			esac || { echo "form $((($1 + turn) % 10)): $?" >>wrong; }
+		done
+	EOS
+	chmod +x goes_on worker
+	for number in {1..100}; do
+		in_background ./worker "$number" "$each"
+	done
+	for pid in "${BACKGROUND[@]}"; do
+		wait_until 300 is_gone "$pid"
+	done
+	wait_until 10 no_keys
+	[ ! -e wrong ] || fail "$(cat wrong)"
+	# That of a writer who goes on is two.
+	turns=$((100 * each + 10 * each))
+	[ "$(wc -l <turns)" = "$turns" ] || fail "$(wc -l <turns) turns, not $turns"
+	[ "$(grep -c write turns)" = $((50 * each)) ] || fail "$(grep -c write turns) writes"
+	assert_equal "$(redis pubsub channels)" ''
+	nothing_runs
+}

@@ -1,0 +1,318 @@
+# What the test files share: a server of their own, locks taken in the background, and waiting for a
+# fact instead of for a time. Sourced by every tests/bats/*.bats.
+
+bats_require_minimum_version 1.5.0
+bats_load_library bats-support
+bats_load_library bats-assert
+
+# ---- a server for each file ----
+
+# A Redis server on a private unix socket, nothing on disk. Arguments are further options of it.
+start_server() {
+	SERVER_DIR=$BATS_FILE_TMPDIR/server
+	SERVER_SOCKET=$SERVER_DIR/redis.sock
+	mkdir -p "$SERVER_DIR"
+	redis-server --port 0 --unixsocket "$SERVER_SOCKET" --save '' --appendonly no --dir "$SERVER_DIR" \
+		--daemonize no --logfile "$SERVER_DIR/log" "$@" 3>&- &
+	SERVER_PID=$!
+	export SERVER_DIR SERVER_SOCKET SERVER_PID
+	export RLOCK_URL=unix://$SERVER_SOCKET
+	wait_until 10 server_answers
+}
+
+stop_server() {
+	[ -n "${SERVER_PID:-}" ] || return 0
+	kill_server_process "$SERVER_PID" "$SERVER_DIR"
+	wait "$SERVER_PID" 2>/dev/null || :
+}
+
+# kill_server_process PID DIR: one that a test has killed left its number to others.
+kill_server_process() {
+	[ "/proc/$1/cwd" -ef "$2" ] || return 0
+	kill -CONT "$1" 2>/dev/null || :
+	kill -KILL "$1" 2>/dev/null || :
+}
+
+server_answers() {
+	[ "$(redis ping 2>/dev/null)" = PONG ]
+}
+
+# redis-cli on the file's server.
+redis() {
+	redis-cli -s "$SERVER_SOCKET" "$@"
+}
+
+# How many commands the server has done for clients, this call's own left out of the difference by
+# calling it twice: after - before - 1.
+server_commands() {
+	redis info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'
+}
+
+# ---- several servers for each file ----
+
+# start_servers COUNT [OPTION...]: such servers, with numbers from 1; `redis` speaks to the first. The first
+# three are for all tests, the others for take_servers.
+start_servers() {
+	local number starting=()
+	for ((number = 1; number <= $1; number++)); do
+		start_server_number "$number" "${@:2}" &
+		starting+=($!)
+	done
+	wait "${starting[@]}"
+	echo 3 >"$BATS_FILE_TMPDIR/taken"
+	SERVER_DIR=$BATS_FILE_TMPDIR/1/server
+	SERVER_SOCKET=$(socket_of 1)
+	SERVER_PID=$(pid_of 1)
+	export SERVER_DIR SERVER_SOCKET SERVER_PID
+}
+
+# Again, too, when it has been killed.
+start_server_number() {
+	(
+		BATS_FILE_TMPDIR=$BATS_FILE_TMPDIR/$1 start_server "${@:2}" &&
+			echo "$SERVER_PID" >"$BATS_FILE_TMPDIR/$1/pid"
+	)
+}
+
+stop_servers() {
+	local file
+	for file in "$BATS_FILE_TMPDIR"/[0-9]*/pid; do
+		kill_server_process "$(cat "$file")" "${file%/pid}/server"
+	done
+}
+
+socket_of() {
+	echo "$BATS_FILE_TMPDIR/$1/server/redis.sock"
+}
+
+pid_of() {
+	cat "$BATS_FILE_TMPDIR/$1/pid"
+}
+
+# on NUMBER COMMAND [ARG...]: `redis`, and all that is made of it, speaks to that server.
+on() {
+	local SERVER_SOCKET
+	SERVER_SOCKET=$(socket_of "$1")
+	"${@:2}"
+}
+
+# on_each COMMAND [ARG...]: succeeds on every server of the array SERVERS.
+on_each() {
+	local number
+	# shellcheck disable=SC2153
+	for number in "${SERVERS[@]}"; do
+		on "$number" "$@" || {
+			echo "not so on server $number: $*" >&2
+			return 1
+		}
+	done
+}
+
+# use_servers NUMBER...: RLOCK_URL names these, and the array SERVERS.
+use_servers() {
+	SERVERS=("$@")
+	RLOCK_URL=$(urls_of "$@")
+	export RLOCK_URL
+}
+
+# urls_of NUMBER...: with blanks between. What the array VIA has for one is used instead.
+urls_of() {
+	local number urls=()
+	for number; do
+		urls+=("${VIA[number]:-unix://$(socket_of "$number")}")
+	done
+	echo "${urls[*]}"
+}
+
+# take_servers COUNT: as use_servers, with some that no other test will meet.
+take_servers() {
+	local taken
+	taken=$(cat "$BATS_FILE_TMPDIR/taken")
+	echo $((taken + $1)) >"$BATS_FILE_TMPDIR/taken"
+	mapfile -t SERVERS < <(seq $((taken + 1)) $((taken + $1)))
+	file_exists "$BATS_FILE_TMPDIR/${SERVERS[-1]}/pid" || fail "setup_file starts too few servers"
+	use_servers "${SERVERS[@]}"
+}
+
+crash_server() {
+	kill -KILL "$(pid_of "$1")"
+	wait_until 5 is_gone "$(pid_of "$1")"
+}
+
+# It comes back, and has forgotten everything.
+revive_server() {
+	start_server_number "$1"
+	BACKGROUND+=("$(pid_of "$1")")
+}
+
+freeze_server() {
+	kill -STOP "$(pid_of "$1")"
+}
+
+thaw_server() {
+	kill -CONT "$(pid_of "$1")"
+}
+
+# is_older NUMBER SECONDS: the server has run for so long at least.
+is_older() {
+	[ "$(on "$1" redis info server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p')" -ge "$2" ]
+}
+
+# start_proxy_to NUMBER [LISTEN]: tests/tools/faultproxy is between us and that server from now on.
+start_proxy_to() {
+	# shellcheck disable=SC2016
+	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-said-$1" faultproxy \
+		"${2:-unix:$BATS_TEST_TMPDIR/proxy-$1.sock}" "unix:$(socket_of "$1")" \
+		"unix:$BATS_TEST_TMPDIR/control-$1"
+	wait_until 5 grep -qsx ready "$BATS_TEST_TMPDIR/proxy-said-$1"
+	VIA[$1]=unix://$BATS_TEST_TMPDIR/proxy-$1.sock
+	use_servers "${SERVERS[@]}"
+}
+
+# proxy_to NUMBER COMMAND [ARG...]
+proxy_to() {
+	faultproxy -c "unix:$BATS_TEST_TMPDIR/control-$1" "${@:2}"
+}
+
+# ---- for each test ----
+
+# An environment that nothing of the caller's leaks into, and an empty server.
+common_setup() {
+	unset RLOCK_CONFIG RLOCK_HELD RLOCK_NAME RLOCK_OWNER RLOCK_MODE RLOCK_TOKEN REDISCLI_AUTH
+	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+	export RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run
+	mkdir -p "$XDG_CONFIG_HOME"
+	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
+	BACKGROUND=()
+	redis flushall >/dev/null
+}
+
+# Ends what a test left running, whatever happened in it, and fails when a watchdog of ours stayed.
+common_teardown() {
+	local pid
+	kill -CONT "$SERVER_PID" 2>/dev/null || :
+	# A keeper that is killed leaves its command to its renewer, which would speak to the server
+	# through the tests that follow.
+	let_go
+	for pid in "${BACKGROUND[@]}"; do
+		kill -CONT "$pid" 2>/dev/null || :
+		kill -KILL "$pid" 2>/dev/null || :
+		wait "$pid" 2>/dev/null || :
+	done
+}
+
+# in_background COMMAND [ARG...]: a program, not a function; sets PID; ended by common_teardown. A job in
+# the background of a script ignores INT and QUIT, and rlock leaves an ignored signal ignored: so these
+# are set right first.
+in_background() {
+	env --default-signal=INT,QUIT "$@" 3>&- &
+	PID=$!
+	BACKGROUND+=("$PID")
+}
+
+# hold_in_background NAME [OPTION...]: holds a lock by `rlock run`; sets PID (the keeper's). Returns when
+# the lock is held. The command ends when the file "$BATS_TEST_TMPDIR/let-go" appears.
+hold_in_background() {
+	local name=$1
+	shift
+	in_background rlock run "$@" "$name" -- until_let_go
+	wait_until 5 is_held "$name"
+}
+
+let_go() {
+	touch "$BATS_TEST_TMPDIR/let-go"
+}
+
+# ---- facts ----
+
+is_held() {
+	[ "$(redis exists "$1")" = 1 ]
+}
+
+# ttl_is_below NAME MS
+ttl_is_below() {
+	[ "$(redis pttl "$1")" -lt "$2" ]
+}
+
+is_free() {
+	[ "$(redis exists "$1")" = 0 ]
+}
+
+# Nothing of any lock is left on the server.
+no_keys() {
+	[ "$(redis dbsize)" = 0 ]
+}
+
+is_running() {
+	local state
+	state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) || return 1
+	[ -n "$state" ] && [ "$state" != Z ] && [ "$state" != X ]
+}
+
+is_gone() {
+	! is_running "$1"
+}
+
+file_exists() {
+	[ -e "$1" ]
+}
+
+# The hold count of the only owner in a plain lock's hash.
+hold_count() {
+	redis hvals "$1"
+}
+
+# The pids of keeper PID's children that are renewers.
+renewer_of() {
+	local child
+	for child in $(pgrep -P "$1"); do
+		[ "$(cat "/proc/$child/comm" 2>/dev/null)" = rlock-renewer ] && echo "$child"
+	done
+	return 0
+}
+
+has_renewer() {
+	[ -n "$(renewer_of "$1")" ]
+}
+
+# For the first line of a test that valgrind falsifies: WHAT it would find there.
+not_under_valgrind() {
+	[ "${TESTS_UNDER:-}" != valgrind ] || skip "valgrind: $1"
+}
+
+# needs_refuse: skips a test where nobody can stand between rlock and its system calls.
+needs_refuse() {
+	local why
+	not_under_valgrind 'its process has another name, and forks for itself'
+	why=$(refuse "$BATS_TEST_TMPDIR/refused" true read EIO 1 true 2>&1) || skip "no call can be watched here: $why"
+}
+
+# For a test that looks at what others see of rlock's command line.
+need_own_command_line() {
+	not_under_valgrind 'what others see is its command line'
+}
+
+# ---- waiting ----
+
+# Under valgrind rlock takes half a second to begin: so many times as long may take what is waited for.
+SLOWNESS=1
+[ "${TESTS_UNDER:-}" != valgrind ] || SLOWNESS=4
+
+# wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true.
+wait_until() {
+	local limit=$1 start=${EPOCHREALTIME/./}
+	[[ $limit =~ ^[0-9]+$ ]] || fail "wait_until takes whole seconds, not '$limit'"
+	shift
+	limit=$((limit * SLOWNESS))
+	until "$@"; do
+		if ((${EPOCHREALTIME/./} - start > limit * 1000000)); then
+			echo "not true within $limit s: $*" >&2
+			return 1
+		fi
+		read -r -t 0.01 <> <(:) || :
+	done
+}
+
+now_ms() {
+	echo $((${EPOCHREALTIME/./} / 1000))
+}

@@ -1,0 +1,180 @@
+# For the tests of read and write locks: who is in, who waits, and what stands on the server. Sourced behind
+# helpers.bash, leftovers.bash and watching.bash. GUEST is the name of a process of tests/bin/inside.
+
+# In single quotes stand whole scripts. UUID and JAVA are for the tests.
+# shellcheck disable=SC2016,SC2034
+
+UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
+# The owner that a thread of a Java service is.
+JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
+
+# beside KEY NAME: a key or channel that belongs to a lock, as it is written for names with and without braces.
+beside() {
+	case $2 in
+	*'{'*) echo "$1:$2" ;;
+	*) echo "$1:{$2}" ;;
+	esac
+}
+
+channel_of() {
+	beside redisson_rwlock "$1"
+}
+
+# timeout_key NAME OWNER NUMBER: of one hold of a reader.
+timeout_key() {
+	case $1 in
+	*'{'*) echo "$1:$2:rwlock_timeout:$3" ;;
+	*) echo "{$1}:$2:rwlock_timeout:$3" ;;
+	esac
+}
+
+# field NAME FIELD: of a lock's hash.
+field() {
+	redis hget "$1" "$2"
+}
+
+is_mode() {
+	[ "$(field "$1" mode)" = "$2" ]
+}
+
+keys() {
+	redis --raw keys "${1:-*}" | LC_ALL=C sort
+}
+
+# owner_of NAME PID: of the holder that this rlock is.
+owner_of() {
+	redis hkeys "$1" | sed 's/:write$//' | grep -m 1 -xE "$UUID:$2"
+}
+
+# What all keys contain, but for their times to live.
+contents() {
+	redis eval '
+		local keys, found = redis.call("KEYS", "*"), {}
+		table.sort(keys)
+		for i, key in ipairs(keys) do
+			found[i] = key .. " " .. redis.sha1hex(redis.call("DUMP", key))
+		end
+		return found' 0
+}
+
+# ttl_between LEAST KEY MOST: in ms.
+ttl_between() {
+	local ttl
+	ttl=$(redis pttl "$2")
+	((ttl >= $1 && ttl <= $3)) || {
+		echo "$2 has $ttl ms to live, which is not $1 to $3" >&2
+		return 1
+	}
+}
+
+# ---- guests ----
+
+# enter GUEST VERB NAME [OPTION...]: `rlock VERB` with that guest, in the background, its messages in the file
+# "said-GUEST"; sets PID.
+enter() {
+	in_background sh -c 'guest=$1; shift; exec "$@" inside "$guest" 2>"$BATS_TEST_TMPDIR/said-$guest"' sh \
+		"$1" rlock "$2" "${@:4}" "$3" --
+}
+
+# hold GUEST VERB NAME [OPTION...]: the same, and returns when the guest is in.
+hold() {
+	enter "$@"
+	wait_until 5 is_inside "$1"
+}
+
+# wait_outside GUEST VERB NAME [OPTION...]: the same, and returns when one more waits for the lock.
+wait_outside() {
+	local waiters
+	waiters=$(waiters "$3")
+	enter "$@"
+	wait_until 5 waits "$3" $((waiters + 1))
+}
+
+is_inside() {
+	[ -s "$BATS_TEST_TMPDIR/in-$1" ]
+}
+
+is_outside() {
+	! is_inside "$1"
+}
+
+all_are_inside() {
+	local guest
+	for guest; do
+		is_inside "$guest" || return
+	done
+}
+
+let_out() {
+	local guest
+	for guest; do
+		touch "$BATS_TEST_TMPDIR/out-$guest"
+	done
+}
+
+# When a guest was let in, in ms.
+entered_ms() {
+	echo $(($(cat "$BATS_TEST_TMPDIR/in-$1") / 1000))
+}
+
+# Processes that listen for the end of a read or write lock.
+waiters() {
+	redis pubsub numsub "$(channel_of "$1")" | tail -n 1
+}
+
+# waits NAME [COUNT]
+waits() {
+	[ "$(waiters "$1")" = "${2:-1}" ]
+}
+
+# Nobody is to be seen for SECONDS who has no right to be in.
+stays_outside() {
+	stays "$1" is_outside "$2"
+}
+
+# RLOCK_HELD of the guest that this rlock has.
+held_by() {
+	tr '\0' '\n' <"/proc/$(command_of "$1")/environ" | sed -n 's/^RLOCK_HELD=//p'
+}
+
+# kill_holder PID: keeper, renewer and command, as when its machine dies.
+kill_holder() {
+	local renewer command
+	renewer=$(renewer_of "$1")
+	command=$(command_of "$1")
+	# The renewer would do the keeper's part, and the keeper start another renewer.
+	# shellcheck disable=SC2086
+	kill -STOP "$1" $renewer
+	# shellcheck disable=SC2086
+	kill -KILL "$1" $renewer $command
+}
+
+# ---- scripts ----
+
+# script TEXT [ARG...]: a script in the background; sets PID. It says by `touch ready` how far it is.
+script() {
+	rm -f "$BATS_TEST_TMPDIR/ready"
+	in_background bash -c "$1" script "${@:2}"
+}
+
+# script_that_locks VERB [OPTION...]: has a lock, and then waits to be let go.
+script_that_locks() {
+	script 'rlock "$@" --pid $$ && touch "$BATS_TEST_TMPDIR/ready"; until_let_go; exit 5' "$@"
+	wait_until 5 file_exists "$BATS_TEST_TMPDIR/ready"
+}
+
+# ---- messages ----
+
+# listen CHANNEL: writes each message on it to the file "heard".
+listen() {
+	rm -f "$BATS_TEST_TMPDIR/heard"
+	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe "$0" >"$BATS_TEST_TMPDIR/heard"' "$1"
+	wait_until 5 grep -qs '^"subscribe"' "$BATS_TEST_TMPDIR/heard"
+}
+
+# heard CHANNEL: the messages so far, in a line, once those before a last one have certainly come.
+heard() {
+	redis publish "$1" end >/dev/null
+	wait_until 5 grep -q '"end"$' "$BATS_TEST_TMPDIR/heard"
+	sed -n 's/^"message",.*,"\(.*\)"$/\1/p' "$BATS_TEST_TMPDIR/heard" | grep -v '^end$' | paste -s -d ' '
+}

@@ -1,0 +1,179 @@
+# For the tests that watch processes: who runs, who does not any more, and what was true meanwhile.
+# Sourced behind helpers.bash and leftovers.bash.
+
+# In single quotes stand whole scripts. LAST_SEEN_MS is for the tests.
+# shellcheck disable=SC2016,SC2034
+
+# ---- time ----
+
+# let_pass SECONDS: for what has to last a while: an outage, or a lease that is to run out.
+let_pass() {
+	read -r -t "$1" <> <(:) || :
+}
+
+# stays SECONDS COMMAND [ARG...]: the command succeeds each time it is asked for so long; says what
+# did not stay true.
+stays() {
+	local seconds=$1 end
+	shift
+	end=$((${EPOCHREALTIME/./} + $(microseconds "$seconds")))
+	while ((${EPOCHREALTIME/./} < end)); do
+		if ! "$@"; then
+			echo "did not stay true for $seconds s: $*" >&2
+			return 1
+		fi
+		let_pass 0.02
+	done
+}
+
+# "1.5" is 1500000.
+microseconds() {
+	local whole=${1%.*} rest=000000
+	[ "$whole" = "$1" ] || rest=${1#*.}000000
+	echo $((10#${whole:-0} * 1000000 + 10#${rest:0:6}))
+}
+
+# took_less SECONDS COMMAND [ARG...]: fails with the command, and when that takes too long.
+took_less() {
+	local limit=$1 limit_us start took_us
+	shift
+	limit_us=$(($(microseconds "$limit") * SLOWNESS))
+	start=${EPOCHREALTIME/./}
+	"$@" || return
+	took_us=$((${EPOCHREALTIME/./} - start))
+	((took_us < limit_us)) || {
+		echo "took $((took_us / 1000)) ms, more than $((limit_us / 1000)) ms: $*" >&2
+		return 1
+	}
+}
+
+# within SECONDS COMMAND [ARG...]: as wait_until, for parts of a second, and sharp.
+within() {
+	local limit=$1
+	shift
+	took_less "$limit" wait_until $((${limit%.*} + 1)) "$@"
+}
+
+# ---- processes of this test ----
+
+# processes_of_test: "PID NAME" of each program that this test started and that still runs. Known by
+# the runtime directory in their environment, which is another one for each test.
+processes_of_test() {
+	local file pid name
+	while IFS= read -r file; do
+		pid=${file#/proc/} pid=${pid%/environ}
+		name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
+		! is_running "$pid" || echo "$pid $name"
+	done < <(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ)
+}
+
+# The command of keeper PID: its child that is no renewer.
+command_of() {
+	local child
+	for child in $(pgrep -P "$1"); do
+		case $(cat "/proc/$child/comm" 2>/dev/null) in
+		rlock-renewer | rlock | '') ;;
+		*) echo "$child" ;;
+		esac
+	done
+	return 0
+}
+
+has_command() {
+	[ -n "$(command_of "$1")" ]
+}
+
+is_stopped() {
+	grep -qs '^State:[[:space:]]*T' "/proc/$1/status"
+}
+
+# file_says FILE TEXT: the file has that text for a line.
+file_says() {
+	grep -qsxF -e "$2" "$1"
+}
+
+# has_lines FILE COUNT
+has_lines() {
+	[ -e "$1" ] && [ "$(wc -l <"$1")" -eq "$2" ]
+}
+
+# ---- the processes of tests/bin/family ----
+
+FAMILY_SIZE=4
+
+# hold_with_family NAME [OPTION...]: holds a lock by `rlock run` for a command with processes that are
+# hard to stop, its messages in the file "said". Sets PID. Returns when all of them run.
+hold_with_family() {
+	local name=$1
+	shift
+	in_background sh -c 'exec "$@" 2>"$BATS_TEST_TMPDIR/said"' sh rlock run "$@" "$name" -- family
+	wait_for_family
+}
+
+# wait_for_family: until all of them run. Sets FAMILY.
+wait_for_family() {
+	wait_until 5 has_lines "$BATS_TEST_TMPDIR/family" "$FAMILY_SIZE"
+	mapfile -t FAMILY < <(cut -d ' ' -f 2 "$BATS_TEST_TMPDIR/family")
+	BACKGROUND+=("${FAMILY[@]}")
+}
+
+# family_member NAME: the pid of "leader", "stubborn", "session" or "orphan".
+family_member() {
+	sed -n "s/^$1 //p" "$BATS_TEST_TMPDIR/family"
+}
+
+somebody_of_family_runs() {
+	local pid
+	for pid in "${FAMILY[@]}"; do
+		is_running "$pid" && return 0
+	done
+	return 1
+}
+
+family_is_gone() {
+	! somebody_of_family_runs
+}
+
+# watch_family SECONDS: until nobody of the family runs, or for so long. Sets LAST_SEEN_MS, when one of
+# them was seen running for the last time.
+watch_family() {
+	local end=$(($(now_ms) + $1 * 1000)) at
+	LAST_SEEN_MS=0
+	while at=$(now_ms) && ((at < end)) && somebody_of_family_runs; do
+		LAST_SEEN_MS=$at
+		let_pass 0.005
+	done
+	family_is_gone
+}
+
+# ---- leases ----
+
+# is_renewed NAME LEASE_MS: the lease was renewed just now, so that no renewal is due for a while.
+is_renewed() {
+	[ "$(redis pttl "$1")" -gt $(($2 * 19 / 20)) ]
+}
+
+# When the lease of a lock ends, in this machine's milliseconds.
+lease_end_ms() {
+	local at
+	at=$(now_ms)
+	echo $((at + $(redis pttl "$1")))
+}
+
+# said_once PATTERN: all that was said on standard error is one line, which matches.
+said_once() {
+	local said=$BATS_TEST_TMPDIR/said
+	if ! has_lines "$said" 1 || ! grep -qE -e "$1" "$said"; then
+		echo "not one line like '$1' but:" >&2
+		cat "$said" >&2
+		return 1
+	fi
+}
+
+said_nothing() {
+	[ ! -s "$BATS_TEST_TMPDIR/said" ] || {
+		echo "said:" >&2
+		cat "$BATS_TEST_TMPDIR/said" >&2
+		return 1
+	}
+}
