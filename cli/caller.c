@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "caller.h"
 #include "local.h"
 #include "options/names.h"
@@ -25,7 +25,7 @@
 static void trace(void *ctx, const char *server, const char *step)
 {
 	(void)ctx;
-	say_step("%s: %s", server, step);
+	message_debug("%s: %s", server, step);
 }
 
 static int resolve_local(struct opts *opts, int cancel_fd, bool *is_cancelled)
@@ -60,12 +60,12 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 			(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	status = rlock_conn_new(opts->urls, opts->url_count, &conn_opts, out);
 	if (status == RLOCK_OK) {
-		if (say_is_verbose())
+		if (message_is_verbose())
 			rlock_conn_set_trace(*out, trace, NULL);
 		return 0;
 	}
 	if (*out == NULL) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	return caller_say_failure(opts, *out, status);
@@ -75,8 +75,8 @@ int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code)
 {
 	char name[NAME_SHOWN_MAX];
 
-	say_error("%s: %s", name_show(opts, rlock_conn_error_name(conn), name),
-		  rlock_conn_error(conn));
+	message_error("%s: %s", name_show(opts, rlock_conn_error_name(conn), name),
+		      rlock_conn_error(conn));
 	return code;
 }
 
@@ -90,26 +90,26 @@ int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
 		origin = opts->password_origin;
 	else if (strncmp(error, UNREACHED, strlen(UNREACHED)) == 0)
 		origin = opts->server_origin;
-	say_error("%s: %s%s%s", name_show(opts, rlock_conn_error_name(conn), name), error,
-		  origin[0] != '\0' ? ": " : "", origin);
+	message_error("%s: %s%s%s", name_show(opts, rlock_conn_error_name(conn), name), error,
+		      origin[0] != '\0' ? ": " : "", origin);
 	return exit_code_of(status);
 }
 
 /*
  * Sets *is_run_out if `rlock run` holds the lock nearer to us than file (may be NULL) does. If file was made inside the
- * run, its process was given the run's hold in its environment. 0, or the exit code after one line by say_error when we
+ * run, its process was given the run's hold in its environment. 0, or the exit code after one line by message_error when we
  * cannot tell.
  */
 static int find_nearer(const struct hold_file *file, const char *run_hold_id, bool *is_run_out)
 {
-	enum proc_sight sight =
+	enum proc_lookup lookup =
 		file != NULL ? proc_carries_hold(file->pid, run_hold_id) : PROC_GONE;
 
-	if (sight == PROC_UNSEEN) {
-		say_error("cannot look at process %d: %s", (int)file->pid, strerror(errno));
+	if (lookup == PROC_UNSEEN) {
+		message_error("cannot look at process %d: %s", (int)file->pid, strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	*is_run_out = sight == PROC_GONE;
+	*is_run_out = lookup == PROC_GONE;
 	return 0;
 }
 
@@ -149,13 +149,15 @@ int caller_say_none(const struct opts *opts, const struct caller_hold *hold, con
 		hold_file_find_say_near(hold->near, opts->names, opts->name_count, opts->server,
 					verb);
 	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
-		say_error("%s: not held by %s or one above it: a lock of user %s is found without "
-			  "sudo",
-			  names, process, usage_show(user, shown));
+		message_error(
+			"%s: not held by %s or one above it: a lock of user %s is found without "
+			"sudo",
+			names, process, usage_show(user, shown));
 	else
-		say_error("%s: not held by %s or one above it: name the process with --pid PID, or "
-			  "the owner with --owner ID",
-			  names, process);
+		message_error(
+			"%s: not held by %s or one above it: name the process with --pid PID, or "
+			"the owner with --owner ID",
+			names, process);
 	return EXIT_NOT_HELD;
 }
 

@@ -21,7 +21,7 @@ int caller_run(struct opts *opts, caller_fn act);
 
 /*
  * Start a local: server if need be, and make the connection (nothing is sent yet). 0, or the exit code after one line
- * by say_error. cancel_fd (-1: none) ends waits; *is_cancelled is set when it did.
+ * by message_error. cancel_fd (-1: none) ends waits; *is_cancelled is set when it did.
  */
 int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out);
 
@@ -46,7 +46,7 @@ struct caller_hold {
 	struct inherited run;
 };
 
-/* Find that hold. 0, or the exit code after one line by say_error. caller_hold_clear frees it. */
+/* Find that hold. 0, or the exit code after one line by message_error. caller_hold_clear frees it. */
 int caller_find(const struct opts *opts, struct caller_hold *out);
 void caller_hold_clear(struct caller_hold *hold);
 /* Say in one line that there is no such hold. Returns EXIT_NOT_HELD. */

@@ -16,11 +16,11 @@
 
 #include "base/duration.h"
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "caller.h"
 #include "cli.h"
 #include "hold/finish.h"
-#include "hold/job.h"
+#include "hold/command.h"
 #include "hold/keeper.h"
 #include "hold/renewer.h"
 #include "options/names.h"
@@ -33,7 +33,7 @@
 #include "process_lock/target.h"
 #include "sys/fds.h"
 #include "sys/kernel.h"
-#include "sys/procs.h"
+#include "sys/proc_tree.h"
 
 #define PROGRESS_MS 1000
 
@@ -116,8 +116,8 @@ static int say_process_1(const struct verb *verb, const struct opts *opts)
 		usage_add_plain(&line, "--pid 1");
 		usage_add_names(&line, opts->names, opts->name_count);
 	}
-	say_error("%s: a lost lock would end what process 1 has started: try: %s",
-		  names_show(opts->names, opts->name_count, names), line.text);
+	message_error("%s: a lost lock would end what process 1 has started: try: %s",
+		      names_show(opts->names, opts->name_count, names), line.text);
 	return EXIT_USAGE;
 }
 
@@ -165,7 +165,7 @@ static int join_cancels(struct taker *taker)
 	}
 	if (taker->cancel_fd >= 0)
 		return 0;
-	say_error("cannot wait: %s", strerror(errno));
+	message_error("cannot wait: %s", strerror(errno));
 	return EXIT_SYSTEM;
 }
 
@@ -192,12 +192,12 @@ static void tell_progress(void *ctx, const struct rlock_blocker *blocker)
 	const struct taker *taker = ctx;
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], holder[RLOCK_OWNER_MAX];
 
-	if (!say_is_verbose() && !isatty(STDERR_FILENO))
+	if (!message_is_verbose() && !isatty(STDERR_FILENO))
 		return;
 	(void)rlock_escape(blocker->holder, blocker->holder_len, holder, sizeof(holder));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
-	say_note("%s: waiting for %s%s%s%s", name_show(taker->opts, blocker->name_index, name),
-		 note, note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "");
+	message_info("%s: waiting for %s%s%s%s", name_show(taker->opts, blocker->name_index, name),
+		     note, note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "");
 }
 
 static enum rlock_status acquire(struct taker *taker)
@@ -244,10 +244,10 @@ static int end_not_had(const struct taker *taker, enum rlock_status status)
 		return caller_say_failure(opts, taker->conn, status);
 	(void)name_show(opts, rlock_conn_error_name(taker->conn), name);
 	if (opts->no_wait)
-		say_step("%s: busy: %s", name, rlock_conn_error(taker->conn));
+		message_debug("%s: busy: %s", name, rlock_conn_error(taker->conn));
 	else
-		say_note("%s: not had within %s: %s", name, duration_print(opts->wait_ms, waited),
-			 rlock_conn_error(taker->conn));
+		message_info("%s: not had within %s: %s", name,
+			     duration_print(opts->wait_ms, waited), rlock_conn_error(taker->conn));
 	return opts->conflict_exit_code;
 }
 
@@ -276,7 +276,7 @@ static int make_hold_file(struct taker *taker)
 
 	taker->hold_file = file;
 	if (file == NULL) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	file->claim_fd = -1;
@@ -306,17 +306,17 @@ static bool fill_hold_file(const struct taker *taker)
 	return file->server != NULL;
 }
 
-static void fill_watch(struct watch *watch, const struct taker *taker)
+static void fill_lease_state(struct lease_state *lease_state, const struct taker *taker)
 {
 	const struct opts *opts = taker->opts;
 
-	watch_init(watch, opts, taker->hold, taker->had_ms);
-	watch->max_run_end_ms = INT64_MAX;
-	watch->is_shared = taker->verb->kind == RLOCK_READ;
-	watch->is_for_caller = true;
-	watch->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_TERM : opts->on_lost;
-	watch->job_pid = taker->target;
-	watch->job_start = taker->target_start;
+	lease_state_init(lease_state, opts, taker->hold, taker->had_ms);
+	lease_state->max_run_end_ms = INT64_MAX;
+	lease_state->is_shared = taker->verb->kind == RLOCK_READ;
+	lease_state->is_for_caller = true;
+	lease_state->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_TERM : opts->on_lost;
+	lease_state->job_pid = taker->target;
+	lease_state->job_start = taker->target_start;
 }
 
 /*
@@ -341,11 +341,11 @@ static pid_t start_known_renewer(const struct renewer_job *job)
 }
 
 /* The renewer waits for is_committed: until the file says which process the lock is for, the lock is still ours. */
-static int start_renewer(const struct taker *taker, struct watch *watch)
+static int start_renewer(const struct taker *taker, struct lease_state *lease_state)
 {
 	struct hold_file *file = taker->hold_file;
 	struct renewer_job job = {
-		.watch = watch,
+		.lease_state = lease_state,
 		.conn = taker->conn,
 		.hold = taker->hold,
 		.keeper_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
@@ -353,7 +353,7 @@ static int start_renewer(const struct taker *taker, struct watch *watch)
 		.knock_fd = -1,
 		.hold_file = file,
 	};
-	enum proc_sight sight;
+	enum proc_lookup lookup;
 	struct proc proc;
 
 	if (job.keeper_fd >= 0) {
@@ -361,17 +361,17 @@ static int start_renewer(const struct taker *taker, struct watch *watch)
 		(void)close(job.keeper_fd);
 	}
 	if (job.keeper_fd < 0 || file->renewer < 0) {
-		say_error("cannot start the renewer: %s", strerror(errno));
+		message_error("cannot start the renewer: %s", strerror(errno));
 		return EXIT_SYSTEM;
 	}
 	/* The unlock that kills the renewer one day must not kill another process that was given its number. */
-	sight = proc_look(file->renewer, &proc);
-	if (sight != PROC_SEEN) {
-		int error = sight == PROC_UNSEEN ? errno : ESRCH;
+	lookup = proc_look(file->renewer, &proc);
+	if (lookup != PROC_SEEN) {
+		int error = lookup == PROC_UNSEEN ? errno : ESRCH;
 
-		say_error("cannot watch the renewer: %s",
-			  proc_is_hidden(file->renewer) ? "/proc does not show it (hidepid?)"
-							: strerror(error));
+		message_error("cannot watch the renewer: %s",
+			      proc_is_hidden(file->renewer) ? "/proc does not show it (hidepid?)"
+							    : strerror(error));
 		return EXIT_SYSTEM;
 	}
 	file->renewer_start = proc.start;
@@ -414,21 +414,21 @@ static int print_tokens(const struct taker *taker)
 			printf("%" PRId64 "\n", rlock_hold_token(taker->hold, i)) > 0 && is_printed;
 	if (fflush(stdout) == 0 && is_printed)
 		return 0;
-	say_error("cannot write to standard output: %s", strerror(errno));
+	message_error("cannot write to standard output: %s", strerror(errno));
 	return EXIT_SYSTEM;
 }
 
 static int hold_for_caller(const struct taker *taker)
 {
-	struct watch *watch = watch_new();
+	struct lease_state *lease_state = lease_state_new();
 	int code, signal = 0;
 
-	if (watch == NULL || !fill_hold_file(taker)) {
-		say_error("out of memory");
+	if (lease_state == NULL || !fill_hold_file(taker)) {
+		message_error("out of memory");
 		code = EXIT_SYSTEM;
 	} else {
-		fill_watch(watch, taker);
-		code = start_renewer(taker, watch);
+		fill_lease_state(lease_state, taker);
+		code = start_renewer(taker, lease_state);
 	}
 	/* A signal that is sent from here on is sent while the lock is held and can be released. */
 	if (code == 0)
@@ -436,7 +436,7 @@ static int hold_for_caller(const struct taker *taker)
 	if (code == 0 && signal == 0)
 		code = print_tokens(taker);
 	if (code == 0 && signal == 0) {
-		watch->is_committed = true;
+		lease_state->is_committed = true;
 		/* If the process has ended, the renewer may have ended before the file existed, without removing it. */
 		if (fd_is_ready(taker->target_fd))
 			hold_file_remove(taker->hold_file);
@@ -445,7 +445,7 @@ static int hold_for_caller(const struct taker *taker)
 		hold_file_remove(taker->hold_file);
 		give_back(taker);
 	}
-	watch_free(watch);
+	lease_state_free(lease_state);
 	return signal != 0 ? signals_die_by(signal) : code;
 }
 
@@ -516,7 +516,7 @@ int cmd_lock(const struct verb *verb, struct opts *opts)
 	int code = is_for_process(opts) ? kernel_check() : 0;
 
 	if (code == 0)
-		code = opts->command != NULL ? job_look_up(verb, opts, &taker.path)
+		code = opts->command != NULL ? command_look_up(verb, opts, &taker.path)
 					     : find_target(&taker);
 	if (code == 0 && taker.target_fd >= 0)
 		code = make_hold_file(&taker);

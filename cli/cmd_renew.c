@@ -7,7 +7,7 @@
 
 #include "base/duration.h"
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "caller.h"
 #include "cli.h"
 #include "options/names.h"
@@ -27,7 +27,7 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 		return caller_say_failure(opts, conn, status);
 	if (printf("%s\n", duration_print(rlock_hold_ttl_ms(hold), left)) < 0 ||
 	    fflush(stdout) != 0) {
-		say_error("cannot write to standard output");
+		message_error("cannot write to standard output");
 		return EXIT_SYSTEM;
 	}
 	return 0;
@@ -41,13 +41,13 @@ static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
 	int code;
 
 	if (file->is_lost) {
-		say_error("%s: the lock had been lost",
-			  names_show(opts->names, opts->name_count, names));
+		message_error("%s: the lock had been lost",
+			      names_show(opts->names, opts->name_count, names));
 		return EXIT_LOST;
 	}
 	if (rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id, file->sent_ms,
 			   file->lease_ms, &hold) != RLOCK_OK) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
@@ -68,7 +68,7 @@ static int renew_run(const struct opts *opts, struct rlock_conn *conn, const str
 
 	if (rlock_hold_new(run->kind, opts->names, 1, run->hold_id, 0, run->lease_ms, &hold) !=
 	    RLOCK_OK) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	code = renew(opts, conn, hold, run->lease_ms, EXIT_LOST);

@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "caller.h"
 #include "cli.h"
 #include "hold/finish.h"
 #include "options/names.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_claim.h"
-#include "sys/procs.h"
+#include "sys/proc_tree.h"
 #include "sys/signals.h"
 
 #define RENEWER_MS 1000
@@ -34,16 +34,16 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 
 	if (status == RLOCK_OK)
 		return 0;
-	if (status == RLOCK_UNTOLD) {
-		say_warning("%s: released, but nobody was told: %s",
-			    name_show(opts, rlock_conn_error_name(conn), name),
-			    rlock_conn_error(conn));
+	if (status == RLOCK_NOT_NOTIFIED) {
+		message_warning("%s: released, but nobody was told: %s",
+				name_show(opts, rlock_conn_error_name(conn), name),
+				rlock_conn_error(conn));
 		return 0;
 	}
 	if (status == RLOCK_NOT_HELD) {
-		say_error("%s: the lock had been lost: %s",
-			  name_show(opts, rlock_conn_error_name(conn), name),
-			  rlock_conn_error(conn));
+		message_error("%s: the lock had been lost: %s",
+			      name_show(opts, rlock_conn_error_name(conn), name),
+			      rlock_conn_error(conn));
 		return EXIT_LOST;
 	}
 	return caller_say_failure(opts, conn, status);
@@ -76,7 +76,8 @@ static int stop_renewer(const struct hold_file *file, bool *was_running)
 		(void)close(ended.fd);
 	if (error == 0 || error == ESRCH)
 		return 0;
-	say_error("cannot stop the renewer, process %d: %s", (int)file->renewer, strerror(error));
+	message_error("cannot stop the renewer, process %d: %s", (int)file->renewer,
+		      strerror(error));
 	return EXIT_SYSTEM;
 }
 
@@ -108,13 +109,13 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct ho
 	was_held = has_lease(file, was_running);
 	if (file->is_lost) {
 		hold_file_remove(file);
-		say_error("%s: the lock had been lost",
-			  names_show(opts->names, opts->name_count, names));
+		message_error("%s: the lock had been lost",
+			      names_show(opts->names, opts->name_count, names));
 		return EXIT_LOST;
 	}
 	if (rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id, file->sent_ms,
 			   file->lease_ms, &hold) != RLOCK_OK) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	/* The file knows the first request only; renewals came after it. */
@@ -157,8 +158,8 @@ static int unlock_found(const struct opts *opts, struct rlock_conn *conn,
 	char names[NAMES_SHOWN_MAX];
 
 	if (hold->is_run) {
-		say_error("%s: held by 'rlock run', which gives it back when its command ends",
-			  names_show(opts->names, opts->name_count, names));
+		message_error("%s: held by 'rlock run', which gives it back when its command ends",
+			      names_show(opts->names, opts->name_count, names));
 		return EXIT_NOT_HELD;
 	}
 	if (hold->hold_file == NULL)
@@ -251,8 +252,9 @@ static int break_locks(const struct opts *opts, struct rlock_conn *conn)
 		struct opts one = opts_of_name(opts, i);
 		int code;
 
-		if (status == RLOCK_OK || status == RLOCK_UNTOLD)
-			say_note("%s: broken: it was held by %s", name_show(&one, 0, name), was);
+		if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED)
+			message_info("%s: broken: it was held by %s", name_show(&one, 0, name),
+				     was);
 		if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
 			code = caller_say(&one, conn, EXIT_NOT_HELD);
 		else

@@ -22,7 +22,7 @@
 
 #include "base/exits.h"
 #include "base/number.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "local.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/fds.h"
@@ -147,20 +147,20 @@ static enum outcome look(struct search *search)
 		return UP;
 	if (err == ENOENT || err == ECONNREFUSED)
 		return DOWN;
-	say_error("local: cannot connect to '%s': %s", search->socket_path, strerror(err));
+	message_error("local: cannot connect to '%s': %s", search->socket_path, strerror(err));
 	return fail(search, EXIT_SYSTEM);
 }
 
 static enum outcome fail_late(struct search *search)
 {
 	if (is_server(search->dir_fd, search->server))
-		say_error(
+		message_error(
 			"local: the private server, process %ld, does not answer on '%s': if this "
 			"stays so, end it, and with it its locks: kill %ld",
 			(long)search->server, search->socket_path, (long)search->server);
 	else
-		say_error("local: the private server on '%s' did not come up in time",
-			  search->socket_path);
+		message_error("local: the private server on '%s' did not come up in time",
+			      search->socket_path);
 	return fail(search, EXIT_UNREACHABLE);
 }
 
@@ -179,7 +179,7 @@ static enum outcome pause_once(struct search *search)
 	if (search->pause_ms > PAUSE_MAX_MS)
 		search->pause_ms = PAUSE_MAX_MS;
 	if (rlock_poll(&cancel, 1, until_ms) < 0) {
-		say_error("local: cannot wait: %s", strerror(errno));
+		message_error("local: cannot wait: %s", strerror(errno));
 		return fail(search, EXIT_SYSTEM);
 	}
 	if (cancel.revents != 0) {
@@ -237,8 +237,8 @@ static enum outcome try_lock(struct search *search, int *fd_out)
 		return DOWN;
 	}
 	if (!has_lock && (fd < 0 || errno != EWOULDBLOCK)) {
-		say_error("local: cannot lock '%s/" LOCK_FILE "': %s", runtime_dir_path(),
-			  strerror(errno));
+		message_error("local: cannot lock '%s/" LOCK_FILE "': %s", runtime_dir_path(),
+			      strerror(errno));
 		if (fd >= 0)
 			(void)close(fd);
 		return fail(search, EXIT_SYSTEM);
@@ -479,29 +479,29 @@ static enum outcome start(struct search *search)
 	int err;
 
 	if (!find_program(program)) {
-		say_error(
+		message_error(
 			"local: neither redis-server nor valkey-server is installed: install one, "
 			"or name a server with --url");
 		return fail(search, EXIT_CONFIG);
 	}
 	if (unlinkat(search->dir_fd, SOCKET_FILE, 0) != 0 && errno != ENOENT) {
-		say_error("local: cannot remove the stale '%s': %s", search->socket_path,
-			  strerror(errno));
+		message_error("local: cannot remove the stale '%s': %s", search->socket_path,
+			      strerror(errno));
 		return fail(search, EXIT_SYSTEM);
 	}
-	say_step("local: starting '%s' on '%s'", program, search->socket_path);
+	message_debug("local: starting '%s' on '%s'", program, search->socket_path);
 	err = launch(search, program);
 	if (err == ETIMEDOUT)
 		return fail_late(search);
 	if (err != 0) {
-		say_error("local: cannot start '%s': %s", program, strerror(err));
+		message_error("local: cannot start '%s': %s", program, strerror(err));
 		return fail(search, EXIT_SYSTEM);
 	}
 	outcome = await(search);
 	if (outcome != DOWN)
 		return outcome;
-	say_error("local: '%s' ended at once: to see why, run: %s --port 0 --unixsocket %s",
-		  program, program, search->socket_path);
+	message_error("local: '%s' ended at once: to see why, run: %s --port 0 --unixsocket %s",
+		      program, program, search->socket_path);
 	return fail(search, EXIT_SYSTEM);
 }
 
@@ -539,13 +539,14 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bo
 	len = snprintf(search.socket_path, sizeof(search.socket_path), "%s/" SOCKET_FILE,
 		       runtime_dir_path());
 	if (len < 0 || (size_t)len >= sizeof(search.socket_path)) {
-		say_error("local: the runtime directory's path is too long for a socket: '%s': set "
-			  "RLOCK_RUNTIME_DIR to a shorter one",
-			  runtime_dir_path());
+		message_error(
+			"local: the runtime directory's path is too long for a socket: '%s': set "
+			"RLOCK_RUNTIME_DIR to a shorter one",
+			runtime_dir_path());
 		search.exit_code = EXIT_SYSTEM;
 	} else if (find_or_start(&search) == UP &&
 		   rlock_url_set_socket(url, search.socket_path) != RLOCK_OK) {
-		say_error("local: out of memory");
+		message_error("local: out of memory");
 		search.exit_code = EXIT_SYSTEM;
 	}
 	(void)close(search.dir_fd);

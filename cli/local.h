@@ -12,7 +12,7 @@
 /*
  * Turn a local: URL into the socket of the private server, and start that if none answers. Many may
  * do so at once: one starts it, all find it. cancel_fd (or -1) ends the wait. 0, or the exit code
- * after one line by say_error (EXIT_SYSTEM, EXIT_CONFIG when no redis-server or valkey-server is
+ * after one line by message_error (EXIT_SYSTEM, EXIT_CONFIG when no redis-server or valkey-server is
  * installed, EXIT_UNREACHABLE when it does not come up by deadline_ms; 0 with *is_cancelled set when
  * cancel_fd ended it).
  */

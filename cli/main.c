@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "cli.h"
 #include "options/help.h"
 #include "options/load.h"
@@ -82,7 +82,7 @@ static int output_end(void)
 {
 	if (fflush(stdout) == 0 && ferror(stdout) == 0)
 		return 0;
-	say_error("cannot write to standard output: %s", strerror(errno));
+	message_error("cannot write to standard output: %s", strerror(errno));
 	return EXIT_SYSTEM;
 }
 
@@ -90,7 +90,7 @@ static int say_no_verb(const char *name)
 {
 	char shown[USAGE_SHOWN_MAX];
 
-	say_error("'%s' is no verb: there are " VERB_NAMES, usage_show(name, shown));
+	message_error("'%s' is no verb: there are " VERB_NAMES, usage_show(name, shown));
 	return EXIT_USAGE;
 }
 
@@ -117,7 +117,7 @@ static int help(int argc, char **argv)
 	size_t i;
 
 	if (argc > 3) {
-		say_error("help takes one verb: rlock help run");
+		message_error("help takes one verb: rlock help run");
 		return EXIT_USAGE;
 	}
 	if (argc == 3)
@@ -164,7 +164,7 @@ static int say_unknown_verb(int argc, char **argv)
 		return say_no_verb(argv[1]);
 	usage_begin(&line, rest == 2 ? nearest.word : "run");
 	usage_add(&line, argv + rest, (size_t)(argc - rest));
-	say_error("'%s' is no verb: try: %s", usage_show(argv[1], shown), line.text);
+	message_error("'%s' is no verb: try: %s", usage_show(argv[1], shown), line.text);
 	return EXIT_USAGE;
 }
 
@@ -189,7 +189,7 @@ static int say_option_first(int argc, char **argv)
 		usage_begin(&line, "VERB");
 		usage_add_plain(&line, "[OPTION...] NAME... [-- COMMAND [ARG...]]");
 	}
-	say_error("the verb comes first: %s", line.text);
+	message_error("the verb comes first: %s", line.text);
 	return EXIT_USAGE;
 }
 
@@ -220,7 +220,7 @@ static bool hold_standard_streams(void)
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF &&
 		    open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0) {
-			say_error(
+			message_error(
 				"descriptor %d is closed, and cannot open /dev/null in its place: %s",
 				fd, strerror(errno));
 			return false;
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
 	if (!hold_standard_streams())
 		return EXIT_SYSTEM;
 	if (argc < 2) {
-		say_error("which verb? there are " VERB_NAMES);
+		message_error("which verb? there are " VERB_NAMES);
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||

@@ -1,6 +1,6 @@
 /*
  * What a user of the library talks to: one server, or several that must agree. Each is a connection; who
- * asks all of them at once is ask.c.
+ * asks all of them at once is broadcast.c.
  */
 #include <stdlib.h>
 
@@ -81,7 +81,7 @@ void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *c
 		rlock__connection_set_trace(conn->connections[i], trace, ctx);
 }
 
-void rlock_conn_disown(struct rlock_conn *conn)
+void rlock_conn_after_fork_child(struct rlock_conn *conn)
 {
 	for (size_t i = 0; i < conn->connection_count; i++)
 		rlock__connection_after_fork_child(conn->connections[i]);

@@ -15,7 +15,7 @@ const char *rlock_status_name(enum rlock_status status)
 		return "not_held";
 	case RLOCK_CANCELLED:
 		return "cancelled";
-	case RLOCK_UNTOLD:
+	case RLOCK_NOT_NOTIFIED:
 		return "untold";
 	case RLOCK_ENET:
 		return "enet";
@@ -25,7 +25,7 @@ const char *rlock_status_name(enum rlock_status status)
 		return "eacl";
 	case RLOCK_EKIND:
 		return "ekind";
-	case RLOCK_ENEVER:
+	case RLOCK_EDEADLOCK:
 		return "enever";
 	case RLOCK_EUNSUPPORTED:
 		return "eunsupported";

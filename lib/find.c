@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ask.h"
+#include "broadcast.h"
 #include "base/error.h"
 #include "conn.h"
 #include "hold.h"
@@ -17,7 +17,7 @@
 #include "rlock.h"
 
 /* Ask all servers, once. Where it is not held there is nothing to do. */
-static enum rlock_status ask(struct rlock__inquiry *inquiry, const struct rlock__script *script,
+static enum rlock_status ask(struct rlock__broadcast *broadcast, const struct rlock__script *script,
 			     struct rlock__args *args)
 {
 	enum rlock_status status;
@@ -25,18 +25,18 @@ static enum rlock_status ask(struct rlock__inquiry *inquiry, const struct rlock_
 
 	/* In the wrong database it would be a stranger's lock. */
 	args->needs_login = true;
-	rlock__inquiry_begin_all(inquiry, script, args, INT64_MAX);
-	status = rlock__inquiry_await(inquiry, 0, INT64_MAX);
+	rlock__broadcast_begin_all(broadcast, script, args, INT64_MAX);
+	status = rlock__broadcast_await(broadcast, 0, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
-	done = rlock__inquiry_count(inquiry, RLOCK_OK);
+	done = rlock__broadcast_count(broadcast, RLOCK_OK);
 	if (done > 0 &&
-	    done + rlock__inquiry_count(inquiry, RLOCK_NOT_HELD) >= inquiry->conn->quorum)
+	    done + rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) >= broadcast->conn->quorum)
 		return RLOCK_OK;
 	/* Somebody else's, who is not to be harmed. */
-	if (rlock__inquiry_decide_by(inquiry, RLOCK_BUSY))
+	if (rlock__broadcast_decide_by(broadcast, RLOCK_BUSY))
 		return RLOCK_BUSY;
-	return rlock__inquiry_verdict(inquiry, RLOCK_NOT_HELD);
+	return rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 }
 
 /* What the scripts are told of a kind: empty for any, and one word for both that look alike. */
@@ -103,14 +103,14 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 			     const char *owner, enum rlock_kind kind, struct rlock_hold **out)
 {
 	struct search search = { conn, name, owner, rlock_now_ms(), NULL };
-	struct rlock__inquiry inquiry;
+	struct rlock__broadcast broadcast;
 	struct rlock__args args;
 	enum rlock_status status;
 
 	conn->decisive = 0;
 	status = rlock__check_owner(conn->connections[0], owner);
 	if (status == RLOCK_OK)
-		status = rlock__inquiry_init(&inquiry, conn, read_found, &search);
+		status = rlock__broadcast_init(&broadcast, conn, read_found, &search);
 	if (status != RLOCK_OK)
 		return status;
 	rlock__args_init(&args);
@@ -118,13 +118,13 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 	rlock__args_key(&args, rlock__key(RLOCK__KEY_HOLDS, name));
 	rlock__args_text(&args, owner, strlen(owner));
 	add_kind(&args, kind);
-	status = ask(&inquiry, &rlock__script_find, &args);
+	status = ask(&broadcast, &rlock__script_find, &args);
 	if (status == RLOCK_OK)
 		*out = search.found;
 	else
 		rlock_hold_free(search.found);
 	rlock__args_free(&args);
-	rlock__inquiry_free(&inquiry);
+	rlock__broadcast_free(&broadcast);
 	return status;
 }
 
@@ -202,9 +202,9 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 						 RLOCK__KEY_TIMEOUTS };
 	const char *expected = holder != NULL ? holder : "";
 	struct breaking breaking = { conn, was_out, false };
-	struct rlock__inquiry inquiry;
+	struct rlock__broadcast broadcast;
 	struct rlock__args args;
-	enum rlock_status status = rlock__inquiry_init(&inquiry, conn, read_break, &breaking);
+	enum rlock_status status = rlock__broadcast_init(&broadcast, conn, read_break, &breaking);
 
 	if (status != RLOCK_OK)
 		return status;
@@ -215,10 +215,10 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		rlock__args_owned(&args, rlock__key(names[i], name));
 	add_kind(&args, kind);
-	status = ask(&inquiry, &rlock__script_break, &args);
+	status = ask(&broadcast, &rlock__script_break, &args);
 	if (status == RLOCK_OK && breaking.is_untold)
-		status = RLOCK_UNTOLD;
+		status = RLOCK_NOT_NOTIFIED;
 	rlock__args_free(&args);
-	rlock__inquiry_free(&inquiry);
+	rlock__broadcast_free(&broadcast);
 	return status;
 }

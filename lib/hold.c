@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
+#include "broadcast.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "conn.h"
@@ -218,12 +218,12 @@ void rlock__action_args(const struct rlock__action *action, const struct rlock_h
 					args, rlock__key((enum rlock__key)key, &hold->names[i]));
 }
 
-void rlock__drop_refused(struct rlock__inquiry *inquiry)
+void rlock__drop_refused(struct rlock__broadcast *broadcast)
 {
-	for (size_t i = 0; i < inquiry->conn->connection_count; i++) {
-		const struct rlock__answer *answer = &inquiry->answers[i];
+	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+		const struct rlock__answer *answer = &broadcast->answers[i];
 
 		if (answer->is_over && answer->status < 0 && answer->status != RLOCK_ENET)
-			rlock__connection_close(inquiry->conn->connections[i]);
+			rlock__connection_close(broadcast->conn->connections[i]);
 	}
 }

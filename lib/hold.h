@@ -13,7 +13,7 @@
 struct redisReply;
 struct rlock__action;
 struct rlock__args;
-struct rlock__inquiry;
+struct rlock__broadcast;
 struct rlock__kind;
 struct rlock__script;
 struct rlock_conn;
@@ -58,6 +58,6 @@ enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
 /* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
 /* A login that was refused is tried anew next time: a server may be asked before its users are loaded. */
-void rlock__drop_refused(struct rlock__inquiry *inquiry);
+void rlock__drop_refused(struct rlock__broadcast *broadcast);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
+#include "broadcast.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "conn.h"
@@ -116,51 +116,52 @@ static bool is_answered(const struct rlock__answer *answer)
 }
 
 /* Those that have not answered yet can't change what it comes to. */
-static bool is_settled(const struct rlock__inquiry *inquiry)
+static bool is_settled(const struct rlock__broadcast *broadcast)
 {
-	const struct rlock_conn *conn = inquiry->conn;
+	const struct rlock_conn *conn = broadcast->conn;
 
-	return rlock__inquiry_count(inquiry, RLOCK_OK) >= conn->quorum ||
-	       rlock__inquiry_count(inquiry, RLOCK_NOT_HELD) >
+	return rlock__broadcast_count(broadcast, RLOCK_OK) >= conn->quorum ||
+	       rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) >
 		       conn->connection_count - conn->quorum;
 }
 
 /* Ask those that have not answered yet, and wait for as many as are needed; for the rest not long. */
-static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__inquiry *inquiry,
+static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__broadcast *broadcast,
 				      struct rlock__args *args, int64_t end_ms)
 {
 	const struct rlock_conn *conn = delivery->conn;
 	enum rlock_status status;
 
 	for (size_t i = 0; i < conn->connection_count; i++) {
-		const struct rlock__answer *answer = &inquiry->answers[i];
+		const struct rlock__answer *answer = &broadcast->answers[i];
 
 		if (is_answered(answer))
 			continue;
 		/* One that was not waited for any longer may have been carried out. */
 		if (answer->is_asked)
 			delivery->is_repeated[i] |= !answer->is_over || answer->outcome.was_sent;
-		rlock__inquiry_begin(inquiry, i, delivery->script, args, end_ms);
+		rlock__broadcast_begin(broadcast, i, delivery->script, args, end_ms);
 	}
 	if (conn->connection_count == 1)
-		return rlock__inquiry_await(inquiry, 0, INT64_MAX);
-	status = rlock__inquiry_await(inquiry, conn->quorum, INT64_MAX);
+		return rlock__broadcast_await(broadcast, 0, INT64_MAX);
+	status = rlock__broadcast_await(broadcast, conn->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
 	/* Where it has to be said again anyway, those that are slow would never be heard. */
-	return rlock__inquiry_await(inquiry, 0,
-				    is_settled(inquiry) ? rlock_now_ms() + RLOCK__REST_MS : end_ms);
+	return rlock__broadcast_await(
+		broadcast, 0, is_settled(broadcast) ? rlock_now_ms() + RLOCK__REST_MS : end_ms);
 }
 
-static enum rlock_status verdict(const struct delivery *delivery, struct rlock__inquiry *inquiry)
+static enum rlock_status verdict(const struct delivery *delivery,
+				 struct rlock__broadcast *broadcast)
 {
-	enum rlock_status status = rlock__inquiry_verdict(inquiry, RLOCK_NOT_HELD);
+	enum rlock_status status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 
 	for (size_t i = 0; status == RLOCK_OK && i < delivery->conn->connection_count; i++) {
 		if (!delivery->is_untold[i])
 			continue;
 		delivery->conn->decisive = i;
-		return RLOCK_UNTOLD;
+		return RLOCK_NOT_NOTIFIED;
 	}
 	return status;
 }
@@ -173,21 +174,21 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 	struct delivery delivery = { .conn = conn, .hold = hold, .script = script };
 	int64_t pause_ms = 0;
 	int64_t patience_ms = FIRST_TRY_MS;
-	struct rlock__inquiry inquiry;
-	enum rlock_status status = rlock__inquiry_init(&inquiry, conn, read_results, &delivery);
+	struct rlock__broadcast broadcast;
+	enum rlock_status status = rlock__broadcast_init(&broadcast, conn, read_results, &delivery);
 
 	if (status != RLOCK_OK)
 		return status;
 	deadline_ms = rlock__sooner(deadline_ms, lease_end(hold));
 	for (;;) {
-		status = deliver_once(&delivery, &inquiry, args,
+		status = deliver_once(&delivery, &broadcast, args,
 				      try_end_ms(rlock_now_ms(), deadline_ms, patience_ms));
 		if (status == RLOCK_OK)
-			status = verdict(&delivery, &inquiry);
-		rlock__drop_refused(&inquiry);
+			status = verdict(&delivery, &broadcast);
+		rlock__drop_refused(&broadcast);
 		/* One whose stream had broken meanwhile, but which is not needed, gets one more try. */
-		if (status == RLOCK_OK && rlock__inquiry_count(&inquiry, RLOCK_ENET) > 0)
-			(void)deliver_once(&delivery, &inquiry, args,
+		if (status == RLOCK_OK && rlock__broadcast_count(&broadcast, RLOCK_ENET) > 0)
+			(void)deliver_once(&delivery, &broadcast, args,
 					   rlock_now_ms() + RLOCK__REST_MS);
 		if (!may_pass(status) || rlock_now_ms() >= deadline_ms)
 			break;
@@ -197,7 +198,7 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 			break;
 		}
 	}
-	rlock__inquiry_free(&inquiry);
+	rlock__broadcast_free(&broadcast);
 	return status;
 }
 
@@ -232,8 +233,8 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 	return status;
 }
 
-enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_hold *hold, int64_t left_ms,
-			       int64_t deadline_ms)
+enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
+				   int64_t left_ms, int64_t deadline_ms)
 {
 	const struct rlock__action *action = hold->row->linger;
 	struct rlock__args args;

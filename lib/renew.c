@@ -4,13 +4,13 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#include "ask.h"
+#include "broadcast.h"
 #include "conn.h"
 #include "hold.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"
-#include "try.h"
+#include "acquire_try.h"
 
 /* How long a server may take to take again what it forgot. */
 #define AGAIN_MS 500
@@ -55,7 +55,7 @@ static bool has_one_owner(const struct rlock_hold *hold)
  * Enough servers hold the lock, but some have lost it: they were restarted, say. There it is taken again,
  * under the same id, so that they count the next time that another one is restarted.
  */
-static void take_again(const struct renewal *renewal, const struct rlock__inquiry *renewed,
+static void take_again(const struct renewal *renewal, const struct rlock__broadcast *renewed,
 		       int64_t lease_ms)
 {
 	const struct rlock_hold *hold = renewal->hold;
@@ -64,11 +64,11 @@ static void take_again(const struct renewal *renewal, const struct rlock__inquir
 	const struct rlock__kind *row = is_mutex ? rlock__kind(RLOCK_PLAIN) : hold->row;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	int64_t end_ms = rlock_now_ms() + AGAIN_MS;
-	struct rlock__inquiry inquiry;
+	struct rlock__broadcast broadcast;
 	struct rlock__args args;
 
 	if (!has_one_owner(hold) ||
-	    rlock__inquiry_init(&inquiry, renewed->conn, NULL, NULL) != RLOCK_OK)
+	    rlock__broadcast_init(&broadcast, renewed->conn, NULL, NULL) != RLOCK_OK)
 		return;
 	request.lease_ms = lease_ms;
 	request.wait_ms = 0;
@@ -76,10 +76,10 @@ static void take_again(const struct renewal *renewal, const struct rlock__inquir
 			    &args);
 	for (size_t i = 0; i < renewed->conn->connection_count; i++)
 		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
-			rlock__inquiry_begin(&inquiry, i, row->acquire->script, &args, end_ms);
-	(void)rlock__inquiry_await(&inquiry, 0, end_ms);
+			rlock__broadcast_begin(&broadcast, i, row->acquire->script, &args, end_ms);
+	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
 	rlock__args_free(&args);
-	rlock__inquiry_free(&inquiry);
+	rlock__broadcast_free(&broadcast);
 }
 
 /* ---- renew ---- */
@@ -90,9 +90,9 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	const struct rlock__action *action = hold->row->renew;
 	struct renewal renewal = { conn, hold, INT64_MAX };
 	int64_t sent_ms = rlock_now_ms();
-	struct rlock__inquiry inquiry;
+	struct rlock__broadcast broadcast;
 	struct rlock__args args;
-	enum rlock_status status = rlock__inquiry_init(&inquiry, conn, read_renewal, &renewal);
+	enum rlock_status status = rlock__broadcast_init(&broadcast, conn, read_renewal, &renewal);
 
 	if (status != RLOCK_OK)
 		return status;
@@ -100,22 +100,22 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	rlock__args_number(&args, lease_ms);
 	rlock__args_text(&args, hold->id, strlen(hold->id));
 	rlock__action_args(action, hold, &args);
-	rlock__inquiry_begin_all(&inquiry, action->script, &args, deadline_ms);
-	status = rlock__inquiry_await(&inquiry, conn->quorum, INT64_MAX);
+	rlock__broadcast_begin_all(&broadcast, action->script, &args, deadline_ms);
+	status = rlock__broadcast_await(&broadcast, conn->quorum, INT64_MAX);
 	/* It does no harm to hear the others, and helps those that forgot. */
 	if (status == RLOCK_OK && conn->quorum < conn->connection_count)
-		status = rlock__inquiry_await(&inquiry, 0, rlock_now_ms() + RLOCK__REST_MS);
+		status = rlock__broadcast_await(&broadcast, 0, rlock_now_ms() + RLOCK__REST_MS);
 	if (status == RLOCK_OK)
-		status = rlock__inquiry_verdict(&inquiry, RLOCK_NOT_HELD);
+		status = rlock__broadcast_result(&broadcast, RLOCK_NOT_HELD);
 	if (status == RLOCK_OK) {
 		hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = renewal.least_ttl_ms;
-		if (rlock__inquiry_count(&inquiry, RLOCK_NOT_HELD) > 0)
-			take_again(&renewal, &inquiry, lease_ms);
+		if (rlock__broadcast_count(&broadcast, RLOCK_NOT_HELD) > 0)
+			take_again(&renewal, &broadcast, lease_ms);
 	}
-	rlock__drop_refused(&inquiry);
+	rlock__drop_refused(&broadcast);
 	rlock__args_free(&args);
-	rlock__inquiry_free(&inquiry);
+	rlock__broadcast_free(&broadcast);
 	return status;
 }

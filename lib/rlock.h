@@ -26,7 +26,7 @@
  * All times are milliseconds; a deadline is a point on rlock_now_ms()'s clock. A connection and its
  * holds belong to one thread at a time; there are no globals. The library never prints, forks,
  * exits or touches signals; hiredis writes without MSG_NOSIGNAL, so ignore SIGPIPE. After fork() the
- * child calls rlock_conn_disown() on what it inherited.
+ * child calls rlock_conn_after_fork_child() on what it inherited.
  */
 #ifndef RLOCK_H
 #define RLOCK_H
@@ -59,12 +59,12 @@ enum rlock_status {
 	RLOCK_BUSY = 1,          /* somebody else holds it */
 	RLOCK_NOT_HELD = 2,      /* the hold named is not there (any more) */
 	RLOCK_CANCELLED = 3,     /* cancel_fd became readable while waiting */
-	RLOCK_UNTOLD = 4,        /* done, but the server refused to tell the waiters */
+	RLOCK_NOT_NOTIFIED = 4,  /* done, but the server refused to tell the waiters */
 	RLOCK_ENET = -1,         /* no answer: the lock may or may not have changed hands */
 	RLOCK_EAUTH = -2,        /* user or password refused */
 	RLOCK_EACL = -3,         /* the user lacks a right; the text names it */
 	RLOCK_EKIND = -4,        /* the key is something else */
-	RLOCK_ENEVER = -5,       /* the caller would wait for itself */
+	RLOCK_EDEADLOCK = -5,    /* the caller would wait for itself */
 	RLOCK_EUNSUPPORTED = -6, /* this server, or this build, can't serve the request */
 	RLOCK_EINVAL = -7,       /* a bad URL, name or number; nothing was sent */
 	RLOCK_ENOMEM = -8,       /* out of memory here */
@@ -192,7 +192,7 @@ RLOCK_API void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd);
  * In the child of a fork(): let go of the parent's stream without a word to the server. The next
  * request opens one of the child's own.
  */
-RLOCK_API void rlock_conn_disown(struct rlock_conn *conn);
+RLOCK_API void rlock_conn_after_fork_child(struct rlock_conn *conn);
 
 /* Where this library reports its steps (connected, asked, answered), and with which server; NULL
  * for nowhere. */
@@ -313,7 +313,7 @@ RLOCK_API enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_ho
 /*
  * Give the hold back. Tries again, over new connections, until deadline_ms or the lease's end.
  * RLOCK_OK        released (another hold of the same owner may still be there: rlock_hold_count)
- * RLOCK_UNTOLD    released, but the user may not publish: waiters find out by themselves
+ * RLOCK_NOT_NOTIFIED    released, but the user may not publish: waiters find out by themselves
  * RLOCK_NOT_HELD  it had been lost
  * RLOCK_ENET      not delivered: the lease ends by itself
  */
@@ -325,8 +325,8 @@ RLOCK_API enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_
  * other holds of the same owner the lock may last longer. Tries again, and answers, as
  * rlock_release.
  */
-RLOCK_API enum rlock_status rlock_linger(struct rlock_conn *conn, struct rlock_hold *hold,
-					 int64_t left_ms, int64_t deadline_ms);
+RLOCK_API enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
+					     int64_t left_ms, int64_t deadline_ms);
 
 /*
  * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name. RLOCK_OK and *out, or
@@ -343,7 +343,7 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
  * Break somebody's lock, if it is of that kind; RLOCK_ANY: of whatever kind. RLOCK_READ breaks the reads of an owner
  * that has the write lock, too, and leaves that. The holder is not asked, and finds out when it renews, if ever it
  * does. With holder not NULL only if that is who holds it now; of several readers only he loses it.
- * RLOCK_OK        broken (RLOCK_UNTOLD: the waiters were not told); was_out says whose it was
+ * RLOCK_OK        broken (RLOCK_NOT_NOTIFIED: the waiters were not told); was_out says whose it was
  * RLOCK_NOT_HELD  nobody holds it
  * RLOCK_BUSY      somebody else than holder does; was_out says who
  */

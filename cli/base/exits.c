@@ -9,7 +9,7 @@ int exit_code_of(enum rlock_status status)
 	/* No default: the compiler says when a status has no code yet. */
 	switch (status) {
 	case RLOCK_OK:
-	case RLOCK_UNTOLD: /* it was done; that nobody could be told is a warning */
+	case RLOCK_NOT_NOTIFIED: /* it was done; that nobody could be told is a warning */
 		return 0;
 	case RLOCK_BUSY:
 		return EXIT_CONFLICT;
@@ -23,7 +23,7 @@ int exit_code_of(enum rlock_status status)
 	case RLOCK_EKIND:
 	case RLOCK_EUNSUPPORTED:
 		return EXIT_CONFIG;
-	case RLOCK_ENEVER:
+	case RLOCK_EDEADLOCK:
 	case RLOCK_EINVAL:
 		return EXIT_USAGE;
 	case RLOCK_ENOMEM:

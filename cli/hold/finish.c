@@ -3,7 +3,7 @@
  * and renewer.c's business.
  */
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "hold/finish.h"
 #include "options/names.h"
 #include "sys/signals.h"
@@ -16,15 +16,16 @@ enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hol
 }
 
 enum rlock_status finish_release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
-					 const struct watch *watch)
+					 const struct lease_state *lease_state)
 {
-	int64_t now_ms = rlock_now_ms(), left_ms = watch->had_ms + watch->at_least_ms - now_ms;
+	int64_t now_ms = rlock_now_ms(),
+		left_ms = lease_state->had_ms + lease_state->at_least_ms - now_ms;
 
 	rlock_conn_set_cancel(conn, -1);
 	/* It may have been renewed by `rlock renew`, or by a renewer, of which there may have been several. */
-	rlock_hold_set_sent_ms(hold, watch->sent_ms);
-	if (watch->at_least_ms > 0 && left_ms > 0)
-		return rlock_linger(conn, hold, left_ms, now_ms + RELEASE_MS);
+	rlock_hold_set_sent_ms(hold, lease_state->sent_ms);
+	if (lease_state->at_least_ms > 0 && left_ms > 0)
+		return rlock_keep_until(conn, hold, left_ms, now_ms + RELEASE_MS);
 	return finish_release(conn, hold);
 }
 
@@ -34,11 +35,11 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	enum rlock_status status;
 	char name[NAME_SHOWN_MAX];
 
-	int64_t lease_end_ms = watch_lease_end_ms(state->watch);
+	int64_t lease_end_ms = lease_state_lease_end_ms(state->lease_state);
 	int64_t ended_ms = job_state_end_ms(state);
 
 	/* Also when it is known to be lost: of several names or servers others may be held yet. */
-	status = finish_release_or_keep(conn, hold, state->watch);
+	status = finish_release_or_keep(conn, hold, state->lease_state);
 	(void)name_show(opts, rlock_conn_error_name(conn), name);
 	if (job_state_was_lost(state))
 		return true;
@@ -46,21 +47,23 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	if (status == RLOCK_NOT_HELD && ended_ms < lease_end_ms && rlock_now_ms() >= lease_end_ms)
 		return false;
 	if (status == RLOCK_NOT_HELD) {
-		say_error("%s: lock lost before the command ended: %s", name,
-			  rlock_conn_error(conn));
+		message_error("%s: lock lost before the command ended: %s", name,
+			      rlock_conn_error(conn));
 		return true;
 	}
-	if (status == RLOCK_UNTOLD)
-		say_warning("%s: released, but nobody was told: %s", name, rlock_conn_error(conn));
+	if (status == RLOCK_NOT_NOTIFIED)
+		message_warning("%s: released, but nobody was told: %s", name,
+				rlock_conn_error(conn));
 	else if (status != RLOCK_OK)
-		say_warning("%s: could not be released: %s: it frees itself", name,
-			    rlock_conn_error(conn));
+		message_warning("%s: could not be released: %s: it frees itself", name,
+				rlock_conn_error(conn));
 	return false;
 }
 
 int finish_exit_code(const struct job_state *state, bool is_lost)
 {
-	bool is_out_of_time = state->reason == STOP_LEASE || state->reason == STOP_MAX_RUN;
+	bool is_out_of_time =
+		state->reason == TERMINATE_LEASE || state->reason == TERMINATE_MAX_RUN;
 
 	if (is_lost)
 		return EXIT_LOST;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "hold/job_state.h"
-#include "hold/watch.h"
+#include "hold/lease_state.h"
 #include "lib/rlock.h"
 #include "options/opts.h"
 
@@ -16,7 +16,7 @@ enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hol
 
 /* Release or keep until, as the page says. A signal that has come must not keep it: nothing cancels this. */
 enum rlock_status finish_release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
-					 const struct watch *watch);
+					 const struct lease_state *lease_state);
 
 /*
  * The same when the keeper's work is over, with a line for the user. Whether the lock had been lost: that is known only

@@ -44,13 +44,13 @@ static bool has_job_control(void)
  */
 void job_control_follow_stop(const struct job_state *state, int knock_fd)
 {
-	if (state->has_ended || state->watch->reason != STOP_NONE || !is_stopped(state->command) ||
-	    !has_job_control())
+	if (state->has_ended || state->lease_state->reason != TERMINATE_NONE ||
+	    !is_stopped(state->command) || !has_job_control())
 		return;
-	state->watch->is_keeper_stopped = true;
+	state->lease_state->is_keeper_stopped = true;
 	(void)!write(knock_fd, "", 1);
 	(void)raise(SIGSTOP);
-	state->watch->is_keeper_stopped = false;
+	state->lease_state->is_keeper_stopped = false;
 	/* Continued alone we take it along; but one that ran, and stopped itself again, is left so. */
 	if (is_stopped(state->command) && !has_stopped_anew(state->command))
 		(void)kill(state->command, SIGCONT);

@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "hold/watch.h"
-#include "sys/procs.h"
+#include "hold/lease_state.h"
+#include "sys/proc_tree.h"
 
-/* Begin with the watch, and all else zero. */
+/* Begin with the lease_state, and all else zero. */
 struct job_state {
-	struct watch *watch;
+	struct lease_state *lease_state;
 	pid_t command;
 	bool has_ended; /* the command; how is in end_* */
 	int end_code, end_signal;
@@ -44,7 +44,7 @@ bool job_state_was_lost(const struct job_state *state);
 /* It ended by itself, before there was a reason to stop it: whatever came behind that is not its business. */
 bool job_state_has_ended_in_peace(const struct job_state *state);
 /* A command that was told to end is stopped whole; what one that ends by itself leaves running is its business. */
-bool job_state_is_rest_to_stop(const struct job_state *state);
+bool job_state_must_terminate_leftovers(const struct job_state *state);
 /* Whether all is said and done. */
 bool job_state_is_over(const struct job_state *state, const struct proc_report *report,
 		       bool has_processes);

@@ -14,9 +14,9 @@
 
 #include "base/exits.h"
 #include "base/least.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "hold/finish.h"
-#include "hold/job.h"
+#include "hold/command.h"
 #include "hold/job_control.h"
 #include "hold/job_processes.h"
 #include "hold/job_state.h"
@@ -25,9 +25,9 @@
 #include "hold/pass_on.h"
 #include "hold/renewer.h"
 #include "hold/report.h"
-#include "hold/stop.h"
+#include "hold/terminator.h"
 #include "sys/priority.h"
-#include "sys/procs.h"
+#include "sys/proc_tree.h"
 #include "sys/shrink.h"
 #include "sys/timer.h"
 
@@ -41,10 +41,10 @@
 
 struct keeper {
 	const struct keeper_job *job;
-	struct watch *watch;
+	struct lease_state *lease_state;
 	struct job_state state;
 	struct report report;
-	struct stopper stopper;
+	struct terminator terminator;
 	struct leftovers leftovers; /* with --wait-all, behind the command's end */
 	int timer_fd, self_fd;
 	int knock_fd[2];  /* ours, and the renewer's: a byte wakes the other side */
@@ -59,22 +59,22 @@ struct keeper {
 
 static int say_system(const char *what)
 {
-	say_error("%s: %s", what, strerror(errno));
+	message_error("%s: %s", what, strerror(errno));
 	return EXIT_SYSTEM;
 }
 
-static void fill_watch(struct watch *watch, const struct keeper_job *job)
+static void fill_lease_state(struct lease_state *lease_state, const struct keeper_job *job)
 {
 	const struct opts *opts = job->opts;
 
-	watch_init(watch, opts, job->hold, job->had_ms);
-	watch->at_least_ms = opts->at_least_ms;
-	watch->max_run_end_ms =
+	lease_state_init(lease_state, opts, job->hold, job->had_ms);
+	lease_state->at_least_ms = opts->at_least_ms;
+	lease_state->max_run_end_ms =
 		opts->max_run_ms > 0 ? rlock_now_ms() + opts->max_run_ms : INT64_MAX;
-	watch->is_shared = job->kind == RLOCK_READ;
-	watch->kill_child = opts->kill_child;
-	watch->wait_all = opts->wait_all;
-	watch->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_KILL : opts->on_lost;
+	lease_state->is_shared = job->kind == RLOCK_READ;
+	lease_state->kill_child = opts->kill_child;
+	lease_state->wait_all = opts->wait_all;
+	lease_state->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_KILL : opts->on_lost;
 }
 
 static bool has_children(void)
@@ -87,8 +87,8 @@ static bool has_children(void)
 /* All that may fail, one behind the other: errno is that of the one that did. */
 static bool keeper_equip(struct keeper *keeper)
 {
-	keeper->watch = watch_new();
-	if (keeper->watch == NULL)
+	keeper->lease_state = lease_state_new();
+	if (keeper->lease_state == NULL)
 		return false;
 	keeper->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (keeper->timer_fd < 0)
@@ -118,19 +118,19 @@ static int keeper_init(struct keeper *keeper, const struct keeper_job *job)
 	};
 	if (!keeper_equip(keeper))
 		return say_system("cannot watch over a command");
-	fill_watch(keeper->watch, job);
-	keeper->watch->adopts_strangers = adopts_strangers;
-	keeper->state.watch = keeper->watch;
-	stopper_init(&keeper->stopper, keeper->watch);
-	leftovers_init(&keeper->leftovers, keeper->watch);
+	fill_lease_state(keeper->lease_state, job);
+	keeper->lease_state->adopts_strangers = adopts_strangers;
+	keeper->state.lease_state = keeper->lease_state;
+	terminator_init(&keeper->terminator, keeper->lease_state);
+	leftovers_init(&keeper->leftovers, keeper->lease_state);
 	return 0;
 }
 
 static void keeper_clear(struct keeper *keeper)
 {
-	stopper_free(&keeper->stopper);
+	terminator_free(&keeper->terminator);
 	leftovers_clear(&keeper->leftovers);
-	watch_free(keeper->watch);
+	lease_state_free(keeper->lease_state);
 	if (keeper->timer_fd >= 0)
 		(void)close(keeper->timer_fd);
 	for (size_t i = 0; i < 2; i++)
@@ -143,7 +143,7 @@ static void keeper_clear(struct keeper *keeper)
 static bool start_renewer(struct keeper *keeper)
 {
 	const struct renewer_job job = {
-		.watch = keeper->watch,
+		.lease_state = keeper->lease_state,
 		.conn = keeper->job->conn,
 		.hold = keeper->job->hold,
 		.keeper_fd = keeper->self_fd,
@@ -162,16 +162,16 @@ static bool start_renewer(struct keeper *keeper)
 static int start_command(struct keeper *keeper)
 {
 	const struct keeper_job *job = keeper->job;
-	char **environment = job_environment(job->opts, job->kind, job->conn, job->hold);
+	char **environment = command_environment(job->opts, job->kind, job->conn, job->hold);
 	int code;
 
 	if (environment == NULL) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	code = job_start(job->path, job->opts->command, environment, job->signals, keeper->watch,
-			 &keeper->state.command);
-	job_environment_free(environment);
+	code = command_start(job->path, job->opts->command, environment, job->signals,
+			     keeper->lease_state, &keeper->state.command);
+	command_environment_free(environment);
 	if (code == 0)
 		job_state_record_start(&keeper->state);
 	return code;
@@ -206,11 +206,12 @@ static void reap(struct keeper *keeper)
 /* The renewer was killed: the lock needs another one, as long as it can be held at all. */
 static void replace_renewer(struct keeper *keeper)
 {
-	if (keeper->renewer != 0 || keeper->watch->is_lost || rlock_now_ms() < keeper->renewer_ms)
+	if (keeper->renewer != 0 || keeper->lease_state->is_lost ||
+	    rlock_now_ms() < keeper->renewer_ms)
 		return;
-	say_step("the renewer has gone: starting another");
+	message_debug("the renewer has gone: starting another");
 	if (!start_renewer(keeper))
-		say_step("cannot start a renewer: %s", strerror(errno));
+		message_debug("cannot start a renewer: %s", strerror(errno));
 }
 
 /* ---- signals ---- */
@@ -250,7 +251,7 @@ static void find_end(struct keeper *keeper)
 	if (!keeper->state.has_ended || keeper->state.is_done)
 		return;
 	/* We may have been stopped when the last of it ended; the renewer was not. */
-	if (keeper->watch->job_gone_ms == 0 &&
+	if (keeper->lease_state->job_gone_ms == 0 &&
 	    leftovers_run(&keeper->leftovers, getpid(), keeper->renewer))
 		return;
 	job_state_record_done(&keeper->state);
@@ -258,7 +259,7 @@ static void find_end(struct keeper *keeper)
 
 static void look_at_page(struct keeper *keeper)
 {
-	watch_check_deadlines(keeper->watch, rlock_now_ms());
+	lease_state_check_deadlines(keeper->lease_state, rlock_now_ms());
 	job_state_read_page(&keeper->state);
 }
 
@@ -279,25 +280,25 @@ static void look_around(struct keeper *keeper)
 static bool stop_step(struct keeper *keeper)
 {
 	pid_t command = keeper->state.has_ended ? 0 : keeper->state.command;
-	struct proc_roots roots;
+	struct proc_filter filter;
 	bool has_processes;
 
-	if (keeper->state.reason == STOP_NONE)
+	if (keeper->state.reason == TERMINATE_NONE)
 		return false;
-	roots = job_processes(keeper->watch, command, getpid(), keeper->renewer);
-	has_processes = stopper_step(&keeper->stopper, &roots, rlock_now_ms());
-	job_state_record_processes(&keeper->state, &keeper->stopper.report, has_processes);
+	filter = job_processes(keeper->lease_state, command, getpid(), keeper->renewer);
+	has_processes = terminator_step(&keeper->terminator, &filter, rlock_now_ms());
+	job_state_record_processes(&keeper->state, &keeper->terminator.report, has_processes);
 	return has_processes;
 }
 
 static int64_t next_ms(const struct keeper *keeper)
 {
-	int64_t next = least(watch_next_ms(keeper->watch), keeper->stopper.again_ms);
+	int64_t next = least(lease_state_next_ms(keeper->lease_state), keeper->terminator.again_ms);
 
 	next = least(next, keeper->leftovers.again_ms);
 	next = least(next, keeper->settle_ms);
 	next = least(next, keeper->shrink_ms);
-	if (keeper->renewer == 0 && !keeper->watch->is_lost)
+	if (keeper->renewer == 0 && !keeper->lease_state->is_lost)
 		next = least(next, keeper->renewer_ms);
 	return next;
 }
@@ -325,7 +326,7 @@ static void wait_for_something(struct keeper *keeper)
 
 	set_timer(keeper);
 	(void)rlock_poll(fds, sizeof(fds) / sizeof(fds[0]), INT64_MAX);
-	watch_record_wakeup(keeper->watch, asleep_ms, keeper->timer_ms, rlock_now_ms());
+	lease_state_record_wakeup(keeper->lease_state, asleep_ms, keeper->timer_ms, rlock_now_ms());
 	if (fds[1].revents != 0) {
 		(void)!read(keeper->timer_fd, &value, sizeof(value));
 		keeper->timer_ms = INT64_MAX;
@@ -344,11 +345,11 @@ static void watch_over(struct keeper *keeper)
 			return;
 		job_state_record_start(&keeper->state);
 		has_processes = stop_step(keeper);
-		report_news(&keeper->report, &keeper->state, &keeper->stopper.report);
-		if (job_state_is_over(&keeper->state, &keeper->stopper.report, has_processes))
+		report_news(&keeper->report, &keeper->state, &keeper->terminator.report);
+		if (job_state_is_over(&keeper->state, &keeper->terminator.report, has_processes))
 			return;
-		if (job_state_is_rest_to_stop(&keeper->state)) {
-			watch_stop(keeper->watch, STOP_REST);
+		if (job_state_must_terminate_leftovers(&keeper->state)) {
+			lease_state_terminate(keeper->lease_state, TERMINATE_LEFTOVERS);
 			continue;
 		}
 		if (rlock_now_ms() >= keeper->settle_ms) {
@@ -393,8 +394,8 @@ static void reap_renewer(struct keeper *keeper)
 static bool is_too_late(struct keeper *keeper)
 {
 	look_at_page(keeper);
-	report_news(&keeper->report, &keeper->state, &keeper->stopper.report);
-	return keeper->state.reason != STOP_NONE;
+	report_news(&keeper->report, &keeper->state, &keeper->terminator.report);
+	return keeper->state.reason != TERMINATE_NONE;
 }
 
 /* Start everything and see it through; the code to exit with but for what the lock itself says. */

@@ -1,6 +1,6 @@
 /*
  * Waits for leftover processes: one of them is enough to keep the lock, and the kernel tells when that one ends.
- * Which processes these are is procs.c's business, what their end means keeper.c's and renewer.c's.
+ * Which processes these are is proc_tree.c's business, what their end means keeper.c's and renewer.c's.
  */
 #include <unistd.h>
 
@@ -13,9 +13,10 @@
 #define PACE_MIN_MS 5
 #define PACE_MAX_MS 1000
 
-void leftovers_init(struct leftovers *leftovers, const struct watch *watch)
+void leftovers_init(struct leftovers *leftovers, const struct lease_state *lease_state)
 {
-	*leftovers = (struct leftovers){ .watch = watch, .fd = -1, .again_ms = INT64_MAX };
+	*leftovers =
+		(struct leftovers){ .lease_state = lease_state, .fd = -1, .again_ms = INT64_MAX };
 }
 
 void leftovers_clear(struct leftovers *leftovers)
@@ -40,14 +41,14 @@ static bool is_look_due(const struct leftovers *leftovers, int64_t now_ms)
 }
 
 /* Whether one runs, by a look at processes. */
-static bool look(struct leftovers *leftovers, const struct proc_roots *roots, int64_t now_ms)
+static bool look(struct leftovers *leftovers, const struct proc_filter *filter, int64_t now_ms)
 {
 	bool was_none = leftovers->is_none;
 	struct proc one = { 0 };
 
 	leftovers_clear(leftovers);
 	leftovers->again_ms = INT64_MAX;
-	leftovers->is_none = !procs_run(roots, &one);
+	leftovers->is_none = !proc_tree_find_running(filter, &one);
 	/* One look may miss a process that is within its exec, and shows no environment, or that was just born. */
 	if (leftovers->is_none && was_none)
 		return false;
@@ -63,12 +64,12 @@ static bool look(struct leftovers *leftovers, const struct proc_roots *roots, in
 bool leftovers_run(struct leftovers *leftovers, pid_t keeper, pid_t renewer)
 {
 	int64_t now_ms = rlock_now_ms();
-	struct proc_roots roots;
+	struct proc_filter filter;
 
-	if (!leftovers->watch->wait_all)
+	if (!leftovers->lease_state->wait_all)
 		return false;
 	if (!is_look_due(leftovers, now_ms))
 		return true;
-	roots = job_processes(leftovers->watch, 0, keeper, renewer);
-	return look(leftovers, &roots, now_ms);
+	filter = job_processes(leftovers->lease_state, 0, keeper, renewer);
+	return look(leftovers, &filter, now_ms);
 }

@@ -9,17 +9,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "hold/watch.h"
+#include "hold/lease_state.h"
 
 struct leftovers {
-	const struct watch *watch;
+	const struct lease_state *lease_state;
 	int fd;           /* readable when the one of them that is known has ended; -1: none is */
 	int64_t again_ms; /* when to look again without that; INT64_MAX: not by the clock */
 	int64_t pace_ms;
 	bool is_none; /* as of the last look */
 };
 
-void leftovers_init(struct leftovers *leftovers, const struct watch *watch);
+void leftovers_init(struct leftovers *leftovers, const struct lease_state *lease_state);
 void leftovers_clear(struct leftovers *leftovers);
 
 /*

@@ -9,7 +9,7 @@
 #include "hold/job_processes.h"
 #include "hold/pass_on.h"
 #include "sys/proc.h"
-#include "sys/procs.h"
+#include "sys/proc_tree.h"
 
 /* The command is another user's by now: told once, as the lock is kept until it ends. */
 static void say_unheard(const struct job_state *state, struct report *report, int signal)
@@ -30,13 +30,13 @@ static bool asks_to_end(int signal)
 /* Should we be killed behind it, the renewer has to know that the command was told. */
 static bool tell(const struct job_state *state, struct report *report, int signal)
 {
-	bool was_told_to_end = state->watch->was_told_to_end;
+	bool was_told_to_end = state->lease_state->was_told_to_end;
 
 	if (asks_to_end(signal))
-		state->watch->was_told_to_end = true;
+		state->lease_state->was_told_to_end = true;
 	if (kill(state->command, signal) == 0)
 		return true;
-	state->watch->was_told_to_end = was_told_to_end;
+	state->lease_state->was_told_to_end = was_told_to_end;
 	if (errno == EPERM)
 		say_unheard(state, report, signal);
 	return false;
@@ -46,14 +46,14 @@ static bool tell(const struct job_state *state, struct report *report, int signa
 static void tell_leftovers(const struct job_state *state, pid_t renewer, int signal)
 {
 	struct proc_report processes;
-	struct proc_roots roots;
+	struct proc_filter filter;
 
 	if (asks_to_end(signal)) {
-		state->watch->was_told_to_end = true;
+		state->lease_state->was_told_to_end = true;
 		return;
 	}
-	roots = job_processes(state->watch, 0, getpid(), renewer);
-	(void)procs_signal(&roots, signal, NULL, &processes);
+	filter = job_processes(state->lease_state, 0, getpid(), renewer);
+	(void)proc_tree_signal(&filter, signal, NULL, &processes);
 }
 
 bool pass_on_has_reached_command(const struct job_state *state, const struct signalfd_siginfo *info)
@@ -69,7 +69,7 @@ void pass_on_signal(const struct job_state *state, struct report *report, pid_t 
 	/* With its hang-up the kernel sends CONT, too. */
 	bool wakes = signal == SIGTERM || (signal == SIGHUP && info->ssi_code == SI_KERNEL);
 
-	if (state->has_ended && state->watch->wait_all)
+	if (state->has_ended && state->lease_state->wait_all)
 		tell_leftovers(state, renewer, signal);
 	else if (!state->has_ended && tell(state, report, signal) && wakes)
 		(void)kill(state->command, SIGCONT);

@@ -20,11 +20,11 @@
 #include "hold/job_processes.h"
 #include "hold/leftovers.h"
 #include "hold/renewer.h"
-#include "hold/stop.h"
+#include "hold/terminator.h"
 #include "process_lock/hold_file.h"
 #include "sys/fds.h"
 #include "sys/priority.h"
-#include "sys/procs.h"
+#include "sys/proc_tree.h"
 #include "sys/shrink.h"
 #include "sys/timer.h"
 
@@ -42,11 +42,11 @@
 #define KEEP_MS 3600000
 
 struct renewer {
-	struct watch *watch;
+	struct lease_state *lease_state;
 	struct rlock_conn *conn;
 	struct rlock_hold *hold;
 	struct hold_file *hold_file;
-	struct stopper stopper;
+	struct terminator terminator;
 	struct leftovers leftovers; /* with wait_all, behind the command's end */
 	int events_fd;              /* epoll: everything below */
 	int timer_fd;
@@ -138,7 +138,7 @@ static void let_go(const struct renewer_job *job, const struct equipment *equipm
 		       equipment->events_fd, equipment->timer_fd };
 	struct proc self;
 
-	rlock_conn_disown(job->conn);
+	rlock_conn_after_fork_child(job->conn);
 	rlock_conn_set_trace(job->conn, NULL, NULL);
 	close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
 	(void)!chdir("/");
@@ -158,28 +158,28 @@ static void step_aside(const struct renewer_job *job)
 
 	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
 	(void)setsid();
-	if (!job->watch->is_for_caller)
+	if (!job->lease_state->is_for_caller)
 		(void)poll(&keeper, 1, SHORT_COMMAND_MS);
 }
 
 /* What is left of a lease behind a renewal, whatever others do to it. */
-static int64_t sure_lease_ms(const struct watch *watch)
+static int64_t sure_lease_ms(const struct lease_state *lease_state)
 {
-	return 3 * watch_renewal_ms(watch);
+	return 3 * lease_state_renewal_ms(lease_state);
 }
 
-static int64_t first_attempt_ms(const struct watch *watch)
+static int64_t first_attempt_ms(const struct lease_state *lease_state)
 {
-	return most(sure_lease_ms(watch) / ATTEMPTS_IN_A_LEASE, ATTEMPT_MIN_MS);
+	return most(sure_lease_ms(lease_state) / ATTEMPTS_IN_A_LEASE, ATTEMPT_MIN_MS);
 }
 
 static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
 			 const struct equipment *equipment, pid_t keeper)
 {
-	struct watch *watch = job->watch;
+	struct lease_state *lease_state = job->lease_state;
 
 	*renewer = (struct renewer){
-		.watch = watch,
+		.lease_state = lease_state,
 		.conn = job->conn,
 		.hold = job->hold,
 		.hold_file = job->hold_file,
@@ -189,15 +189,16 @@ static void renewer_init(struct renewer *renewer, const struct renewer_job *job,
 		.job_fd = job->target_fd,
 		.knock_fd = job->knock_fd,
 		.keeper = keeper,
-		.renew_ms = watch->is_fixed_lease ? INT64_MAX
-						  : watch->sent_ms + watch_renewal_ms(watch),
+		.renew_ms = lease_state->is_fixed_lease
+				    ? INT64_MAX
+				    : lease_state->sent_ms + lease_state_renewal_ms(lease_state),
 		.retry_ms = RETRY_MIN_MS,
-		.attempt_ms = first_attempt_ms(watch),
+		.attempt_ms = first_attempt_ms(lease_state),
 		.keep_ms = job->hold_file != NULL ? rlock_now_ms() + KEEP_MS : INT64_MAX,
 	};
 	rlock_conn_set_cancel(renewer->conn, renewer->events_fd);
-	stopper_init(&renewer->stopper, watch);
-	leftovers_init(&renewer->leftovers, watch);
+	terminator_init(&renewer->terminator, lease_state);
+	leftovers_init(&renewer->leftovers, lease_state);
 }
 
 /* ---- the command ---- */
@@ -208,11 +209,11 @@ static pid_t live_keeper(const struct renewer *renewer)
 	return renewer->keeper_fd >= 0 ? renewer->keeper : 0;
 }
 
-static struct proc_roots roots_of(const struct renewer *renewer)
+static struct proc_filter roots_of(const struct renewer *renewer)
 {
-	pid_t command = renewer->watch->job_pid;
+	pid_t command = renewer->lease_state->job_pid;
 
-	return job_processes(renewer->watch,
+	return job_processes(renewer->lease_state,
 			     renewer->has_command_ended || command <= 0 ? 0 : command,
 			     live_keeper(renewer), 0);
 }
@@ -223,7 +224,7 @@ static void find_end(struct renewer *renewer)
 	    leftovers_run(&renewer->leftovers, live_keeper(renewer), 0))
 		return;
 	renewer->has_job_ended = true;
-	renewer->watch->job_gone_ms = rlock_now_ms();
+	renewer->lease_state->job_gone_ms = rlock_now_ms();
 }
 
 static void note_command_end(struct renewer *renewer)
@@ -246,14 +247,14 @@ static void wake_keeper(const struct renewer *renewer)
  */
 static int open_job(const struct renewer *renewer)
 {
-	pid_t pid = renewer->watch->job_pid;
-	int fd = proc_open(pid, renewer->watch->job_start), error = errno;
+	pid_t pid = renewer->lease_state->job_pid;
+	int fd = proc_open(pid, renewer->lease_state->job_start), error = errno;
 
 	if (fd < 0 && error == ESRCH && renewer->keeper_fd >= 0 && proc_is_hidden(pid)) {
 		fd = proc_open(pid, 0);
 		error = errno;
 		if (fd >= 0 &&
-		    (renewer->watch->job_pid != pid || fd_is_ready(renewer->keeper_fd))) {
+		    (renewer->lease_state->job_pid != pid || fd_is_ready(renewer->keeper_fd))) {
 			(void)close(fd);
 			fd = -1;
 			error = ESRCH;
@@ -269,18 +270,18 @@ static int open_job(const struct renewer *renewer)
  */
 static void find_job(struct renewer *renewer)
 {
-	struct watch *watch = renewer->watch;
+	struct lease_state *lease_state = renewer->lease_state;
 	pid_t none = JOB_NOT_STARTED;
 
 	if (renewer->job_fd >= 0 || renewer->has_command_ended)
 		return;
 	if (renewer->keeper_fd < 0)
-		(void)atomic_compare_exchange_strong(&watch->job_pid, &none, JOB_NEVER);
-	if (watch->job_pid == JOB_NOT_STARTED)
+		(void)atomic_compare_exchange_strong(&lease_state->job_pid, &none, JOB_NEVER);
+	if (lease_state->job_pid == JOB_NOT_STARTED)
 		return;
 	renewer->is_job_unseen = false;
 	errno = ESRCH;
-	if (watch->job_pid != JOB_NEVER)
+	if (lease_state->job_pid != JOB_NEVER)
 		renewer->job_fd = open_job(renewer);
 	if (renewer->job_fd >= 0)
 		/* An end that nothing will tell has to be looked for, too. */
@@ -296,9 +297,9 @@ static void continue_keeper(const struct renewer *renewer)
 {
 	struct proc job;
 
-	if (renewer->keeper_fd < 0 || !renewer->watch->is_keeper_stopped)
+	if (renewer->keeper_fd < 0 || !renewer->lease_state->is_keeper_stopped)
 		return;
-	if (!renewer->has_command_ended && proc_read(renewer->watch->job_pid, &job) &&
+	if (!renewer->has_command_ended && proc_read(renewer->lease_state->job_pid, &job) &&
 	    job.state == 'T')
 		return;
 	(void)syscall(SYS_pidfd_send_signal, renewer->keeper_fd, SIGCONT, NULL, 0);
@@ -331,8 +332,8 @@ static void notice(struct renewer *renewer)
 	if (fd_is_ready(renewer->keeper_fd)) {
 		forget(renewer, &renewer->keeper_fd);
 		forget(renewer, &renewer->knock_fd);
-		if (renewer->watch->kill_child && !renewer->watch->is_for_caller)
-			watch_stop(renewer->watch, STOP_ORPHANED);
+		if (renewer->lease_state->kill_child && !renewer->lease_state->is_for_caller)
+			lease_state_terminate(renewer->lease_state, TERMINATE_ORPHANED);
 		find_job(renewer);
 	}
 	if (renewer->is_job_unseen)
@@ -350,15 +351,16 @@ static void keep_file(struct renewer *renewer)
 {
 	if (renewer->hold_file == NULL)
 		return;
-	hold_file_touch(renewer->hold_file, renewer->watch->sent_ms, renewer->watch->lease_ms);
+	hold_file_touch(renewer->hold_file, renewer->lease_state->sent_ms,
+			renewer->lease_state->lease_ms);
 	renewer->keep_ms = rlock_now_ms() + KEEP_MS;
 }
 
 static void note_failure(struct renewer *renewer)
 {
-	(void)snprintf(renewer->watch->why, sizeof(renewer->watch->why), "%s",
+	(void)snprintf(renewer->lease_state->why, sizeof(renewer->lease_state->why), "%s",
 		       rlock_conn_error(renewer->conn));
-	renewer->watch->lost_name = rlock_conn_error_name(renewer->conn);
+	renewer->lease_state->lost_name = rlock_conn_error_name(renewer->conn);
 }
 
 static void declare_lost(struct renewer *renewer)
@@ -372,8 +374,8 @@ static void declare_lost(struct renewer *renewer)
 static void declare_broken(struct renewer *renewer)
 {
 	note_failure(renewer);
-	renewer->watch->is_broken = true;
-	watch_lose(renewer->watch);
+	renewer->lease_state->is_broken = true;
+	lease_state_lose(renewer->lease_state);
 	declare_lost(renewer);
 }
 
@@ -394,31 +396,31 @@ static int64_t attempt_end_ms(struct renewer *renewer, int64_t now_ms)
 {
 	int64_t attempt_ms = renewer->attempt_ms;
 
-	renewer->attempt_ms = least(2 * attempt_ms, renewer->watch->lease_ms);
-	return least(now_ms + attempt_ms, watch_lease_end_ms(renewer->watch));
+	renewer->attempt_ms = least(2 * attempt_ms, renewer->lease_state->lease_ms);
+	return least(now_ms + attempt_ms, lease_state_lease_end_ms(renewer->lease_state));
 }
 
 static void renew(struct renewer *renewer)
 {
-	struct watch *watch = renewer->watch;
+	struct lease_state *lease_state = renewer->lease_state;
 	int64_t now_ms = rlock_now_ms();
 	enum rlock_status status;
 
 	find_job(renewer);
 	continue_keeper(renewer);
 	if (is_pointless(renewer)) {
-		renewer->renew_ms = now_ms + watch_renewal_ms(watch);
+		renewer->renew_ms = now_ms + lease_state_renewal_ms(lease_state);
 		return;
 	}
-	status = rlock_renew(renewer->conn, renewer->hold, watch->lease_ms,
+	status = rlock_renew(renewer->conn, renewer->hold, lease_state->lease_ms,
 			     attempt_end_ms(renewer, now_ms));
 	now_ms = rlock_now_ms();
 	if (status == RLOCK_OK) {
-		watch_record_renewal(watch, rlock_hold_sent_ms(renewer->hold));
-		renewer->renew_ms = watch->sent_ms + watch_renewal_ms(watch);
+		lease_state_record_renewal(lease_state, rlock_hold_sent_ms(renewer->hold));
+		renewer->renew_ms = lease_state->sent_ms + lease_state_renewal_ms(lease_state);
 		renewer->retry_ms = RETRY_MIN_MS;
-		renewer->attempt_ms = first_attempt_ms(watch);
-		watch->why[0] = '\0';
+		renewer->attempt_ms = first_attempt_ms(lease_state);
+		lease_state->why[0] = '\0';
 		keep_file(renewer);
 		return;
 	}
@@ -427,7 +429,7 @@ static void renew(struct renewer *renewer)
 		return;
 	}
 	/* That one was cut short says less than what an earlier one was answered. */
-	if (status != RLOCK_CANCELLED || watch->why[0] == '\0')
+	if (status != RLOCK_CANCELLED || lease_state->why[0] == '\0')
 		note_failure(renewer);
 	if (status == RLOCK_CANCELLED) {
 		/* Something happened; the same request goes out again behind it. */
@@ -435,7 +437,8 @@ static void renew(struct renewer *renewer)
 		return;
 	}
 	renewer->renew_ms = now_ms + renewer->retry_ms;
-	renewer->retry_ms = least(2 * renewer->retry_ms, sure_lease_ms(watch) / RETRIES_IN_A_LEASE);
+	renewer->retry_ms =
+		least(2 * renewer->retry_ms, sure_lease_ms(lease_state) / RETRIES_IN_A_LEASE);
 }
 
 /* ---- stopping ---- */
@@ -446,56 +449,58 @@ static void renew(struct renewer *renewer)
  */
 static void find_rest(struct renewer *renewer)
 {
-	if (renewer->keeper_fd < 0 && renewer->has_command_ended && renewer->watch->was_told_to_end)
-		watch_stop(renewer->watch, STOP_REST);
+	if (renewer->keeper_fd < 0 && renewer->has_command_ended &&
+	    renewer->lease_state->was_told_to_end)
+		lease_state_terminate(renewer->lease_state, TERMINATE_LEFTOVERS);
 }
 
 /* Whether processes that are to be stopped still run. */
 static bool stop_step(struct renewer *renewer)
 {
-	struct proc_roots roots;
+	struct proc_filter filter;
 
 	find_rest(renewer);
-	if (renewer->watch->reason == STOP_NONE)
+	if (renewer->lease_state->reason == TERMINATE_NONE)
 		return false;
-	roots = roots_of(renewer);
-	return stopper_step(&renewer->stopper, &roots, rlock_now_ms());
+	filter = roots_of(renewer);
+	return terminator_step(&renewer->terminator, &filter, rlock_now_ms());
 }
 
 /* A `rlock renew` may have moved a fixed lease forward: the state file says so. */
 static void reload(struct renewer *renewer)
 {
-	struct watch *watch = renewer->watch;
+	struct lease_state *lease_state = renewer->lease_state;
 	int64_t sent_ms, lease_ms;
 
-	if (renewer->hold_file == NULL || watch->reason != STOP_NONE ||
-	    rlock_now_ms() < watch_next_ms(watch))
+	if (renewer->hold_file == NULL || lease_state->reason != TERMINATE_NONE ||
+	    rlock_now_ms() < lease_state_next_ms(lease_state))
 		return;
-	if (!hold_file_reload(renewer->hold_file, &sent_ms, &lease_ms) || sent_ms <= watch->sent_ms)
+	if (!hold_file_reload(renewer->hold_file, &sent_ms, &lease_ms) ||
+	    sent_ms <= lease_state->sent_ms)
 		return;
-	watch->sent_ms = sent_ms;
-	watch->lease_ms = lease_ms;
+	lease_state->sent_ms = sent_ms;
+	lease_state->lease_ms = lease_ms;
 }
 
 /* It has ended, and the keeper is there to see that: stopped perhaps, but what is left behind is as it was meant. */
 static bool is_for_keeper_to_end(const struct renewer *renewer)
 {
 	return renewer->has_job_ended && renewer->keeper_fd >= 0 &&
-	       renewer->watch->reason == STOP_NONE;
+	       renewer->lease_state->reason == TERMINATE_NONE;
 }
 
 static void check_deadlines(struct renewer *renewer)
 {
-	struct watch *watch = renewer->watch;
-	int before = watch->reason;
+	struct lease_state *lease_state = renewer->lease_state;
+	int before = lease_state->reason;
 
 	if (is_for_keeper_to_end(renewer))
 		return;
 	reload(renewer);
-	watch_check_deadlines(watch, rlock_now_ms());
-	if (watch->is_lost && renewer->renew_ms != INT64_MAX)
+	lease_state_check_deadlines(lease_state, rlock_now_ms());
+	if (lease_state->is_lost && renewer->renew_ms != INT64_MAX)
 		declare_lost(renewer);
-	else if (watch->reason != before)
+	else if (lease_state->reason != before)
 		wake_keeper(renewer);
 }
 
@@ -504,11 +509,11 @@ static void check_deadlines(struct renewer *renewer)
 /* Nothing is left to protect. With the keeper alive that is for the keeper to find. */
 static bool is_over(const struct renewer *renewer, bool has_processes)
 {
-	const struct watch *watch = renewer->watch;
+	const struct lease_state *lease_state = renewer->lease_state;
 
-	if (watch->is_for_caller && renewer->keeper_fd < 0 && !watch->is_committed)
+	if (lease_state->is_for_caller && renewer->keeper_fd < 0 && !lease_state->is_committed)
 		return true;
-	if (watch->is_for_caller)
+	if (lease_state->is_for_caller)
 		return renewer->has_job_ended;
 	return renewer->keeper_fd < 0 && renewer->has_job_ended && !has_processes;
 }
@@ -516,11 +521,12 @@ static bool is_over(const struct renewer *renewer, bool has_processes)
 /* What a renewal that is under way is cut short for: only what can't wait for its answer. */
 static int64_t next_deadline_ms(const struct renewer *renewer, int64_t now_ms)
 {
-	int64_t kill_ms = watch_phase_end_ms(renewer->watch);
+	int64_t kill_ms = lease_state_phase_end_ms(renewer->lease_state);
 
 	if (is_for_keeper_to_end(renewer))
 		return INT64_MAX;
-	return least(watch_next_ms(renewer->watch), kill_ms > now_ms ? kill_ms : INT64_MAX);
+	return least(lease_state_next_ms(renewer->lease_state),
+		     kill_ms > now_ms ? kill_ms : INT64_MAX);
 }
 
 static int64_t next_step_ms(const struct renewer *renewer, int64_t now_ms)
@@ -528,11 +534,11 @@ static int64_t next_step_ms(const struct renewer *renewer, int64_t now_ms)
 	int64_t next_ms = least(next_deadline_ms(renewer, now_ms), renewer->renew_ms);
 
 	/* Nobody tells that the command was continued, or that it can be seen now. */
-	if (renewer->watch->is_keeper_stopped || renewer->is_job_unseen)
+	if (renewer->lease_state->is_keeper_stopped || renewer->is_job_unseen)
 		next_ms = least(next_ms, now_ms + LOOK_MS);
 	next_ms = least(next_ms, renewer->leftovers.again_ms);
 	next_ms = least(next_ms, renewer->keep_ms);
-	return least(next_ms, renewer->stopper.again_ms);
+	return least(next_ms, renewer->terminator.again_ms);
 }
 
 static void renew_or_sleep(struct renewer *renewer)
@@ -550,7 +556,7 @@ static void renew_or_sleep(struct renewer *renewer)
 		timer_set(renewer->timer_fd, due_ms);
 		(void)rlock_poll(events, sizeof(events) / sizeof(events[0]), INT64_MAX);
 	}
-	watch_record_wakeup(renewer->watch, now_ms, due_ms, rlock_now_ms());
+	lease_state_record_wakeup(renewer->lease_state, now_ms, due_ms, rlock_now_ms());
 }
 
 static void renewer_run(struct renewer *renewer)
@@ -570,7 +576,7 @@ static void renewer_run(struct renewer *renewer)
 		renew_or_sleep(renewer);
 		notice(renewer);
 	}
-	(void)finish_release_or_keep(renewer->conn, renewer->hold, renewer->watch);
+	(void)finish_release_or_keep(renewer->conn, renewer->hold, renewer->lease_state);
 	if (renewer->hold_file != NULL)
 		hold_file_remove(renewer->hold_file);
 }

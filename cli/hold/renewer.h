@@ -7,13 +7,13 @@
 
 #include <sys/types.h>
 
-#include "hold/watch.h"
+#include "hold/lease_state.h"
 #include "lib/rlock.h"
 
 struct hold_file;
 
 struct renewer_job {
-	struct watch *watch;
+	struct lease_state *lease_state;
 	struct rlock_conn *conn; /* let go in the child, which opens its own at the first renewal */
 	struct rlock_hold *hold;
 	int keeper_fd; /* pidfd of the keeper */

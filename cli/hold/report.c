@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/duration.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "hold/report.h"
 #include "options/names.h"
 
@@ -34,20 +34,22 @@ static const char *consequence(enum on_lost on_lost)
 }
 
 /* The lock is lost: when, why, and what that does to the command. */
-static void say_lost(const struct opts *opts, const struct watch *watch)
+static void say_lost(const struct opts *opts, const struct lease_state *lease_state)
 {
-	const char *then = consequence(watch->on_lost);
-	int64_t silent_ms = rlock_now_ms() - watch->sent_ms;
+	const char *then = consequence(lease_state->on_lost);
+	int64_t silent_ms = rlock_now_ms() - lease_state->sent_ms;
 	char name[NAME_SHOWN_MAX], at[16], silent[DURATION_TEXT_MAX];
 
-	(void)name_show(opts, watch->lost_name, name);
+	(void)name_show(opts, lease_state->lost_name, name);
 	clock_text(at);
-	if (watch->is_broken)
-		say_error("%s: lock lost at %s: %s: %s", name, at, watch->why, then);
+	if (lease_state->is_broken)
+		message_error("%s: lock lost at %s: %s: %s", name, at, lease_state->why, then);
 	else
-		say_error("%s: lock lost at %s: not renewed for %s: %s: %s", name, at,
-			  duration_print(silent_ms, silent),
-			  watch->why[0] != '\0' ? watch->why : "the renewer did not run", then);
+		message_error("%s: lock lost at %s: not renewed for %s: %s: %s", name, at,
+			      duration_print(silent_ms, silent),
+			      lease_state->why[0] != '\0' ? lease_state->why
+							  : "the renewer did not run",
+			      then);
 }
 
 /* The command is being stopped for that reason; nothing is said of those that speak for themselves. */
@@ -56,12 +58,12 @@ static void say_stop(const struct opts *opts, int reason)
 	char name[NAME_SHOWN_MAX], limit[DURATION_TEXT_MAX];
 
 	(void)name_show(opts, 0, name);
-	if (reason == STOP_LEASE)
-		say_error("%s: the lease of %s ends: stopping the command", name,
-			  duration_print(opts->lease_ms, limit));
-	else if (reason == STOP_MAX_RUN)
-		say_error("%s: the command ran for %s: stopping it", name,
-			  duration_print(opts->max_run_ms, limit));
+	if (reason == TERMINATE_LEASE)
+		message_error("%s: the lease of %s ends: stopping the command", name,
+			      duration_print(opts->lease_ms, limit));
+	else if (reason == TERMINATE_MAX_RUN)
+		message_error("%s: the command ran for %s: stopping it", name,
+			      duration_print(opts->max_run_ms, limit));
 }
 
 /* A process that may not be signalled. */
@@ -69,10 +71,11 @@ static void say_refused(const struct opts *opts, const struct proc *proc)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
-	say_warning("%s: may not stop process %d (%s): the lock is kept until it ends, if it can "
-		    "be",
-		    name_show(opts, 0, name), (int)proc->pid,
-		    rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
+	message_warning(
+		"%s: may not stop process %d (%s): the lock is kept until it ends, if it can "
+		"be",
+		name_show(opts, 0, name), (int)proc->pid,
+		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
 }
 
 /* A process, and so many more, of which nobody can tell whether they are the command's. */
@@ -82,19 +85,20 @@ static void say_unread(const struct opts *opts, const struct proc *proc, size_t 
 
 	if (more > 0)
 		(void)snprintf(others, sizeof(others), " and %zu more", more);
-	say_warning("%s: cannot read the environment of process %d (%s)%s: not terminated, even if "
-		    "it is one of the command's",
-		    name_show(opts, 0, name), (int)proc->pid,
-		    rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)), others);
+	message_warning(
+		"%s: cannot read the environment of process %d (%s)%s: not terminated, even if "
+		"it is one of the command's",
+		name_show(opts, 0, name), (int)proc->pid,
+		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)), others);
 }
 
 void report_news(struct report *report, const struct job_state *state,
 		 const struct proc_report *processes)
 {
 	/* KILL does not wait for who reads no messages. */
-	say_not_after(watch_phase_end_ms(state->watch));
+	message_set_deadline(lease_state_phase_end_ms(state->lease_state));
 	if (state->is_lost && !report->has_said_lost)
-		say_lost(report->opts, state->watch);
+		say_lost(report->opts, state->lease_state);
 	report->has_said_lost = state->is_lost;
 	if (state->reason != report->said_reason)
 		say_stop(report->opts, state->reason);
@@ -107,7 +111,7 @@ void report_news(struct report *report, const struct job_state *state,
 		report->has_said_unread = true;
 		say_unread(report->opts, &processes->unread_one, processes->unread - 1);
 	}
-	say_not_after(INT64_MAX);
+	message_set_deadline(INT64_MAX);
 }
 
 void report_unheard(struct report *report, const struct proc *command, int signal)
@@ -115,7 +119,7 @@ void report_unheard(struct report *report, const struct proc *command, int signa
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
 	report->has_said_unheard = true;
-	say_warning("%s: may not pass signal %d on to process %d (%s)",
-		    name_show(report->opts, 0, name), signal, (int)command->pid,
-		    rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
+	message_warning("%s: may not pass signal %d on to process %d (%s)",
+			name_show(report->opts, 0, name), signal, (int)command->pid,
+			rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
 }

@@ -9,7 +9,7 @@
 #include "hold/job_state.h"
 #include "options/opts.h"
 #include "sys/proc.h"
-#include "sys/procs.h"
+#include "sys/proc_tree.h"
 
 /* What was said so far. Begin with the options, and all else zero. */
 struct report {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "options/argv.h"
 #include "options/nearest.h"
 #include "options/table.h"
@@ -140,11 +140,12 @@ static int say_unknown(const struct verb *verb, const char *word)
 		meant = find_meant(verb, option + 2);
 	}
 	if (matches > 1)
-		say_error("'%s' can be several options: see 'rlock help %s'", shown, verb->name);
+		message_error("'%s' can be several options: see 'rlock help %s'", shown,
+			      verb->name);
 	else if (meant != NULL)
-		say_error("no such option '%s': try: --%s", shown, meant);
+		message_error("no such option '%s': try: --%s", shown, meant);
 	else
-		say_error("no such option '%s': see 'rlock help %s'", shown, verb->name);
+		message_error("no such option '%s': see 'rlock help %s'", shown, verb->name);
 	return EXIT_USAGE;
 }
 
@@ -161,11 +162,11 @@ static int say_needs_value(const struct verb *verb, const char *word)
 	char shown[USAGE_SHOWN_MAX];
 
 	if (strncmp(word, "--", 2) == 0)
-		say_error("'%s' needs a value: see 'rlock help %s'", usage_show(word, shown),
-			  verb->name);
+		message_error("'%s' needs a value: see 'rlock help %s'", usage_show(word, shown),
+			      verb->name);
 	else
-		say_error("'-%c' needs a value: see 'rlock help %s'", word[strlen(word) - 1],
-			  verb->name);
+		message_error("'-%c' needs a value: see 'rlock help %s'", word[strlen(word) - 1],
+			      verb->name);
 	return EXIT_USAGE;
 }
 
@@ -189,11 +190,11 @@ static int say_parse_error(const struct argtable *table)
 	if (i == end->count)
 		return 0;
 	if (end->argval[i] == NULL && end->error[i] == ARG_EMALLOC) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	if (end->argval[i] == NULL && index_of_flag(table, end->error[i])) {
-		say_error("--%s takes no value", table->opts[end->error[i]]->name);
+		message_error("--%s takes no value", table->opts[end->error[i]]->name);
 		return EXIT_USAGE;
 	}
 	if (end->argval[i] == NULL)
@@ -251,18 +252,19 @@ static int check_name(const struct rlock_name *names, size_t count)
 	size_t i;
 
 	if (rlock_name_check(name, &why) != RLOCK_OK) {
-		say_error("name '%s': %s", usage_show(name->text, shown), why);
+		message_error("name '%s': %s", usage_show(name->text, shown), why);
 		return EXIT_USAGE;
 	}
 	for (i = 0; i + 1 < count; i++) {
 		if (strcmp(names[i].text, name->text) == 0) {
-			say_error("name '%s': given twice", usage_show(name->text, shown));
+			message_error("name '%s': given twice", usage_show(name->text, shown));
 			return EXIT_USAGE;
 		}
 		if (rlock_names_clash(&names[i], name)) {
-			say_error("name '%s': shares its keys on the server with '%s': choose "
-				  "another name for one of them",
-				  usage_show(name->text, shown), usage_show(names[i].text, other));
+			message_error("name '%s': shares its keys on the server with '%s': choose "
+				      "another name for one of them",
+				      usage_show(name->text, shown),
+				      usage_show(names[i].text, other));
 			return EXIT_USAGE;
 		}
 	}
@@ -296,7 +298,8 @@ static int set_names(struct opts *opts, const struct argtable *table)
 	size_t i;
 
 	if (given > NAMES_MAX) {
-		say_error("%zu names are too many: %d can be locked together", given, NAMES_MAX);
+		message_error("%zu names are too many: %d can be locked together", given,
+			      NAMES_MAX);
 		return EXIT_USAGE;
 	}
 	for (i = 0; i < given; i++)
@@ -304,7 +307,7 @@ static int set_names(struct opts *opts, const struct argtable *table)
 	qsort(texts, given, sizeof(texts[0]), compare_places);
 	opts->names = calloc(NAMES_MAX, sizeof(*opts->names));
 	if (opts->names == NULL) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	for (i = 0; i < given && code == 0; i++) {
@@ -326,7 +329,7 @@ int argv_read(struct option_merge *merge, const struct command_line *line, bool 
 	if (code != 0)
 		return code;
 	if (!argtable_make(&table, verb, line->count)) {
-		say_error("out of memory");
+		message_error("out of memory");
 		code = EXIT_SYSTEM;
 		goto out;
 	}

@@ -7,7 +7,7 @@
 
 #include "base/exits.h"
 #include "base/least.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "options/command_line.h"
 #include "options/table.h"
 #include "options/usage.h"
@@ -104,9 +104,9 @@ static int say_needs_command(const struct verb *verb, const struct command_line 
 	else
 		usage_add_plain(&shown, "COMMAND");
 	if (verb->command == COMMAND_NEEDED)
-		say_error("%s needs a command behind '--': %s", verb->name, shown.text);
+		message_error("%s needs a command behind '--': %s", verb->name, shown.text);
 	else
-		say_error("there is nothing behind '--': %s", shown.text);
+		message_error("there is nothing behind '--': %s", shown.text);
 	return EXIT_USAGE;
 }
 
@@ -124,7 +124,7 @@ static int say_takes_no_command(const struct verb *verb, const struct command_li
 		usage_add(&shown, line->command, given);
 	else if (!has_name)
 		usage_add_plain(&shown, "NAME");
-	say_error("%s takes no '--' and no command: %s", verb->name, shown.text);
+	message_error("%s takes no '--' and no command: %s", verb->name, shown.text);
 	return EXIT_USAGE;
 }
 
@@ -142,7 +142,7 @@ static int say_needs_name(const struct verb *verb, const struct command_line *li
 		usage_add_plain(&shown, "--");
 		usage_add(&shown, line->command, given);
 	}
-	say_error("%s needs the name of a lock: %s", verb->name, shown.text);
+	message_error("%s needs the name of a lock: %s", verb->name, shown.text);
 	return EXIT_USAGE;
 }
 

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "options/config.h"
 #include "options/table.h"
 #include "options/usage.h"
 #include "sys/file_read.h"
-#include "sys/shortage.h"
+#include "sys/transient_errno.h"
 
 #define CONFIG_SIZE_MAX (1 << 18)
 #define CONFIG_LINE_MAX 4096
@@ -38,12 +38,12 @@ static int say_unreadable(const struct place *place, int err)
 	char shown[USAGE_SHOWN_MAX];
 
 	if (err == ENOMEM) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	say_error("cannot read '%s'%s: %s", usage_show(place->path, shown), place->origin,
-		  strerror(err));
-	return is_shortage(err) ? EXIT_SYSTEM : EXIT_CONFIG;
+	message_error("cannot read '%s'%s: %s", usage_show(place->path, shown), place->origin,
+		      strerror(err));
+	return is_transient_errno(err) ? EXIT_SYSTEM : EXIT_CONFIG;
 }
 
 /* The owner of the file decides which server the locks are on, and which password it gets. */
@@ -53,9 +53,10 @@ static int check_owner(const struct place *place, const struct stat *stat)
 
 	if (stat->st_uid == 0 || stat->st_uid == geteuid())
 		return 0;
-	say_error("configuration file '%s'%s: belongs to user %lu, not to root or to the caller: "
-		  "check what is in it, then chown it",
-		  usage_show(place->path, shown), place->origin, (unsigned long)stat->st_uid);
+	message_error(
+		"configuration file '%s'%s: belongs to user %lu, not to root or to the caller: "
+		"check what is in it, then chown it",
+		usage_show(place->path, shown), place->origin, (unsigned long)stat->st_uid);
 	return EXIT_CONFIG;
 }
 
@@ -77,7 +78,7 @@ static bool can_be_skipped(const struct option_merge *merge, const struct place 
 		return false;
 	if (err == ENOENT || err == ENOTDIR)
 		return true;
-	if (is_shortage(err))
+	if (is_transient_errno(err))
 		return false;
 	return merge->given[OPT_URL] != SOURCE_DEFAULT || (place->is_foreign && err == EACCES);
 }

@@ -10,7 +10,7 @@
 
 #include "base/exits.h"
 #include "base/number.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "options/argv.h"
 #include "options/command_line.h"
 #include "options/config.h"
@@ -22,7 +22,7 @@
 #include "options/table.h"
 #include "options/usage.h"
 #include "sys/file_read.h"
-#include "sys/shortage.h"
+#include "sys/transient_errno.h"
 
 #define PASSWORD_FILE_MAX 65536
 
@@ -35,7 +35,7 @@ struct memory {
 
 static int out_of_memory(void)
 {
-	say_error("out of memory");
+	message_error("out of memory");
 	return EXIT_SYSTEM;
 }
 
@@ -53,13 +53,14 @@ static int check_scope(const struct option_merge *merge)
 		if (merge->given[id] != SOURCE_ARGV)
 			continue;
 		if ((opt->scope & WITH_COMMAND) != 0 && !has_command) {
-			say_error("--%s is for a COMMAND, and there is none: put one behind '--'",
-				  opt->name);
+			message_error(
+				"--%s is for a COMMAND, and there is none: put one behind '--'",
+				opt->name);
 			return EXIT_USAGE;
 		}
 		if ((opt->scope & WITHOUT_COMMAND) != 0 && has_command) {
-			say_error("--%s is for a lock without a COMMAND: leave one of them out",
-				  opt->name);
+			message_error("--%s is for a lock without a COMMAND: leave one of them out",
+				      opt->name);
 			return EXIT_USAGE;
 		}
 	}
@@ -82,7 +83,7 @@ static int check_owner(const struct option_merge *merge)
 		wrong = "--lease needs --owner: a process's lock keeps the lease it was taken with";
 	if (wrong == NULL)
 		return 0;
-	say_error("%s", wrong);
+	message_error("%s", wrong);
 	return EXIT_USAGE;
 }
 
@@ -141,7 +142,7 @@ static int database_set(const struct option_merge *merge, struct rlock_url *url)
 		return out_of_memory();
 	if (status == RLOCK_OK)
 		return 0;
-	say_error("%s has no database %d", rlock_url_server(url), merge->db);
+	message_error("%s has no database %d", rlock_url_server(url), merge->db);
 	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
 }
 
@@ -157,21 +158,21 @@ static int check_servers(const struct option_merge *merge)
 	int code = code_of_source(merge->given[OPT_URL]);
 
 	if (opts->url_count > RLOCK_SERVERS_MAX) {
-		say_error("%zu servers are too many: a lock can be on %d at most", opts->url_count,
-			  RLOCK_SERVERS_MAX);
+		message_error("%zu servers are too many: a lock can be on %d at most",
+			      opts->url_count, RLOCK_SERVERS_MAX);
 		return code;
 	}
 	for (size_t i = 0; i < opts->url_count; i++) {
 		const char *server = rlock_url_server(opts->urls[i]);
 
 		if (opts->url_count > 1 && rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_LOCAL) {
-			say_error("local: can't be one of several servers");
+			message_error("local: can't be one of several servers");
 			return code;
 		}
 		for (size_t other = 0; other < i; other++) {
 			if (strcmp(rlock_url_server(opts->urls[other]), server) != 0)
 				continue;
-			say_error("%s is given twice: each server counts once", server);
+			message_error("%s is given twice: each server counts once", server);
 			return code;
 		}
 	}
@@ -193,8 +194,8 @@ static int quorum_set(const struct option_merge *merge)
 		opts->quorum = (size_t)number;
 	if (opts->quorum >= majority && opts->quorum <= opts->url_count)
 		return 0;
-	say_error("--quorum %s: of %zu servers it takes %zu to %zu", opts->quorum_text,
-		  opts->url_count, majority, opts->url_count);
+	message_error("--quorum %s: of %zu servers it takes %zu to %zu", opts->quorum_text,
+		      opts->url_count, majority, opts->url_count);
 	return code_of_source(merge->given[OPT_QUORUM]);
 }
 
@@ -239,14 +240,16 @@ static int password_file_check(const char *path, const struct stat *stat)
 	usage_begin_command(&chmod, "chmod 600");
 	usage_add(&chmod, (char *const *)&path, 1);
 	if ((mode & (S_IWGRP | S_IWOTH)) != 0) {
-		say_error("password file '%s': others can write it, its mode is %04o: check what "
-			  "is in it, then: %s",
-			  shown, mode, chmod.text);
+		message_error(
+			"password file '%s': others can write it, its mode is %04o: check what "
+			"is in it, then: %s",
+			shown, mode, chmod.text);
 		return EXIT_CONFIG;
 	}
 	if ((mode & S_IROTH) != 0)
-		say_warning("password file '%s': anybody can read it, its mode is %04o: try: %s",
-			    shown, mode, chmod.text);
+		message_warning(
+			"password file '%s': anybody can read it, its mode is %04o: try: %s", shown,
+			mode, chmod.text);
 	return 0;
 }
 
@@ -263,8 +266,8 @@ static int password_file_set(const struct opts *opts, const char *path)
 	if (wrong != NULL) {
 		char shown[USAGE_SHOWN_MAX];
 
-		say_error("password file '%s': %s", usage_show(path, shown), wrong);
-		code = is_shortage(error) ? EXIT_SYSTEM : EXIT_CONFIG;
+		message_error("password file '%s': %s", usage_show(path, shown), wrong);
+		code = is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	} else {
 		code = password_file_check(path, &stat);
 	}
@@ -326,10 +329,10 @@ static int fence_set(const struct option_merge *merge)
 		return 0;
 	}
 	if (opts->url_count > 1)
-		say_error("--fence can't be had of several servers: each counts for itself");
+		message_error("--fence can't be had of several servers: each counts for itself");
 	else
-		say_error("--fence is for plain and fair locks: a %s lock has no token",
-			  rlock_kind_name(merge->verb->kind));
+		message_error("--fence is for plain and fair locks: a %s lock has no token",
+			      rlock_kind_name(merge->verb->kind));
 	return EXIT_USAGE;
 }
 
@@ -340,14 +343,14 @@ static void say_ignored(const struct option_merge *merge)
 	size_t len = 0;
 
 	if (merge->config_skipped[0] != '\0')
-		say_step("%s: ignored, since it can't be read", merge->config_skipped);
+		message_debug("%s: ignored, since it can't be read", merge->config_skipped);
 	for (size_t id = 0; id < OPT_COUNT; id++)
 		if (merge->is_ignored[id] && merge->given[id] == SOURCE_DEFAULT)
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
 						len > 0 ? ", " : "", opt_table[id].name);
 	if (len > 0)
-		say_step("%s: ignored, since %s names the server: %s", merge->config_shown,
-			 merge->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
+		message_debug("%s: ignored, since %s names the server: %s", merge->config_shown,
+			      merge->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
 }
 
 static int complete(struct option_merge *merge)
@@ -363,8 +366,8 @@ static int complete(struct option_merge *merge)
 		opts->kill_child = false;
 	}
 	if (merge->verb->set == VERBS_TAKE && opts->owner != NULL && !opts->is_fixed_lease) {
-		say_error("--owner needs --lease, since no process stays to renew the lock: "
-			  "add --lease 10m, or what the job may take");
+		message_error("--owner needs --lease, since no process stays to renew the lock: "
+			      "add --lease 10m, or what the job may take");
 		return EXIT_USAGE;
 	}
 	code = servers_set(merge);
@@ -406,7 +409,7 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	if (code == 0)
 		code = defaults_read(&merge);
 	if (code == 0) {
-		say_setup(opts->quiet, opts->verbose);
+		message_setup(opts->quiet, opts->verbose);
 		code = complete(&merge);
 	}
 out:

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "options/opts.h"
 
 int opts_set_server(struct opts *opts)
@@ -18,7 +18,7 @@ int opts_set_server(struct opts *opts)
 		size += strlen(rlock_url_server(opts->urls[i])) + 1;
 	opts->server = malloc(size);
 	if (opts->server == NULL) {
-		say_error("out of memory");
+		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
 	end = opts->server;

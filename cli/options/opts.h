@@ -81,7 +81,7 @@ struct opts {
 	void *memory; /* what the strings above live in; load_free's business */
 };
 
-/* Make opts->server anew, after a URL was changed. 0, or the exit code after one line by say_error. */
+/* Make opts->server anew, after a URL was changed. 0, or the exit code after one line by message_error. */
 int opts_set_server(struct opts *opts);
 /* The URLs alone. */
 void opts_free_urls(struct opts *opts);

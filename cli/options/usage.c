@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/say.h"
+#include "base/message.h"
 #include "options/usage.h"
 
 /* What a shell takes as it is, anywhere in a word. */
@@ -34,9 +34,9 @@ void usage_bad_value(const char *where, const char *value, const char *why)
 	char shown[USAGE_SHOWN_MAX];
 
 	if (value == NULL)
-		say_error("%s: %s", where, why);
+		message_error("%s: %s", where, why);
 	else
-		say_error("%s '%s': %s", where, usage_show(value, shown), why);
+		message_error("%s '%s': %s", where, usage_show(value, shown), why);
 }
 
 /* ---- the corrected line ---- */

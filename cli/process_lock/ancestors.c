@@ -37,14 +37,14 @@ int ancestors_read(struct ancestors *out, pid_t pid)
 	struct proc proc;
 
 	while (pid > 0) {
-		enum proc_sight sight = proc_look(pid, &proc);
+		enum proc_lookup lookup = proc_look(pid, &proc);
 
-		if (sight == PROC_UNSEEN)
+		if (lookup == PROC_UNSEEN)
 			return errno;
 		/*
 		 * A parent is older than its child: a younger process was given the number of a parent that has ended.
 		 */
-		if (sight == PROC_GONE || proc.start > child_start)
+		if (lookup == PROC_GONE || proc.start > child_start)
 			break;
 		if (!add(out, &proc))
 			return ENOMEM;

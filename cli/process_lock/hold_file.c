@@ -15,7 +15,7 @@
 
 #include "base/exits.h"
 #include "base/number.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/runtime_dir.h"
 
@@ -79,8 +79,8 @@ static int say_unwritable(const struct hold_file *file, const char *name)
 {
 	int error = errno;
 
-	say_error("cannot write '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
-		  strerror(error));
+	message_error("cannot write '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
+		      strerror(error));
 	return EXIT_SYSTEM;
 }
 

@@ -41,7 +41,7 @@ void hold_file_free(struct hold_file *file);
 bool hold_file_add_name(struct hold_file *file, const char *name, size_t name_len,
 			const char *owner);
 
-/* Write the file, or replace it. 0, or the exit code after one line by say_error. */
+/* Write the file, or replace it. 0, or the exit code after one line by message_error. */
 int hold_file_save(const struct hold_file *file);
 
 void hold_file_remove(const struct hold_file *file);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "process_lock/hold_file_claim.h"
 #include "process_lock/runtime_dir.h"
 
@@ -70,11 +70,11 @@ int hold_file_claim(struct hold_file *file, bool *is_ours_out)
 	if (file->claim_fd < 0 && errno == ENOENT)
 		return 0;
 	if (file->claim_fd < 0) {
-		say_error("cannot open '%s/%s': %s", runtime_dir_path(), name, strerror(errno));
+		message_error("cannot open '%s/%s': %s", runtime_dir_path(), name, strerror(errno));
 		return EXIT_SYSTEM;
 	}
 	if (!lock_file(file->claim_fd)) {
-		say_error(
+		message_error(
 			"another unlock has been giving this lock back for %d s, and has not ended",
 			CLAIM_MS / 1000);
 		return EXIT_SYSTEM;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "options/names.h"
 #include "options/usage.h"
 #include "process_lock/ancestors.h"
@@ -17,7 +17,7 @@
 #include "process_lock/inherited.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/proc.h"
-#include "sys/shortage.h"
+#include "sys/transient_errno.h"
 
 /* ---- in the directories ---- */
 
@@ -61,7 +61,7 @@ static void sweep(const struct visit *visit, const char *name)
 	if (visit->pid_namespace == 0)
 		return;
 	file = hold_file_read(visit->dir_fd, name);
-	is_to_stay = file != NULL ? is_from_elsewhere(visit, file) : is_shortage(errno);
+	is_to_stay = file != NULL ? is_from_elsewhere(visit, file) : is_transient_errno(errno);
 	hold_file_free(file);
 	if (!is_to_stay)
 		(void)unlinkat(visit->dir_fd, name, 0);
@@ -89,7 +89,7 @@ static int visit_file(struct visit *visit, const char *name)
 		return 0;
 	file = hold_file_read(visit->dir_fd, name);
 	if (file == NULL)
-		return is_shortage(errno) ? errno : 0;
+		return is_transient_errno(errno) ? errno : 0;
 	if (is_from_elsewhere(visit, file)) {
 		hold_file_free(file);
 		return 0;
@@ -146,7 +146,7 @@ static int for_each_in(const int dir_fds[RUNTIME_DIR_COUNT], pid_t pid, visit_fn
 
 static int say_unlooked(int error)
 {
-	say_error("cannot look for locks in '%s': %s", runtime_dir_path(), strerror(error));
+	message_error("cannot look for locks in '%s': %s", runtime_dir_path(), strerror(error));
 	return EXIT_SYSTEM;
 }
 
@@ -236,9 +236,9 @@ void hold_file_find_say_near(const struct hold_file *near, const struct rlock_na
 		usage_add(&line, &near->server, 1);
 	}
 	usage_add_names(&line, near->names, near->name_count);
-	say_error("%s: %s: %s", names_show(names, name_count, asked),
-		  is_elsewhere ? "held on another server" : "was locked together with others",
-		  line.text);
+	message_error("%s: %s: %s", names_show(names, name_count, asked),
+		      is_elsewhere ? "held on another server" : "was locked together with others",
+		      line.text);
 }
 
 struct owner_list {

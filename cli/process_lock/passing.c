@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "options/names.h"
 #include "options/usage.h"
 #include "process_lock/passing.h"
@@ -339,11 +339,11 @@ static int say_passing(enum passing passing, const char *program, const struct v
 		usage_add_plain(&line, "-- COMMAND");
 	(void)names_show(opts->names, opts->name_count, names);
 	if (passing == PASSING_SUBSHELL)
-		say_error(
+		message_error(
 			"%s: the caller is a subshell, and its end would release the lock%s: try: %s",
 			names, other_pid(passing, program), line.text);
 	else
-		say_error(
+		message_error(
 			"%s: the caller, %s%s, ends with this call, and its end would release the lock"
 			"%s: try: %s",
 			names, usage_show(program, shown), passing == PASSING_TEXT ? " -c" : "",

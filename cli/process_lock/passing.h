@@ -25,7 +25,7 @@ enum passing {
 enum passing passing_judge(const char *command_line, size_t len, const char *verb);
 
 /*
- * Check that a lock may be given to this process, our parent. 0, or the exit code after one line by say_error that
+ * Check that a lock may be given to this process, our parent. 0, or the exit code after one line by message_error that
  * shows the corrected command line.
  */
 int passing_check(pid_t parent, const struct verb *verb, const struct opts *opts);

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "process_lock/runtime_dir.h"
-#include "sys/shortage.h"
+#include "sys/transient_errno.h"
 
 #define SECOND_PARENT "/run/user/%lu"
 #define SECOND_NAME "rlock"
@@ -204,7 +204,7 @@ static int open_second(open_fn open_dir, struct trouble *trouble)
 
 	trouble->why = NULL;
 	if (parent_fd < 0) {
-		trouble->why = is_shortage(errno) ? strerror(errno) : NULL;
+		trouble->why = is_transient_errno(errno) ? strerror(errno) : NULL;
 		return -1;
 	}
 	fd = open_dir(parent_fd, SECOND_NAME, trouble);
@@ -231,18 +231,18 @@ static void say_first(const struct trouble *trouble)
 	uid_t uid;
 
 	if (is_strangers(&uid))
-		say_error(
+		message_error(
 			"runtime directory '%s': belongs to user %lu: an administrator mends that: "
 			"sudo sh -c 'rm -rf %s && mkdir -m 700 %s && chown %lu %s'",
 			path, (unsigned long)uid, path, path, (unsigned long)geteuid(), path);
 	else
-		say_error("runtime directory '%s': %s", path, trouble->why);
+		message_error("runtime directory '%s': %s", path, trouble->why);
 }
 
 static void say_second(const struct trouble *trouble)
 {
-	say_error("runtime directory '" SECOND_PARENT "/" SECOND_NAME "': %s",
-		  (unsigned long)geteuid(), trouble->why);
+	message_error("runtime directory '" SECOND_PARENT "/" SECOND_NAME "': %s",
+		      (unsigned long)geteuid(), trouble->why);
 }
 
 int runtime_dir_open(void)
@@ -302,10 +302,10 @@ int runtime_dir_open_all_quietly(int fds_out[RUNTIME_DIR_COUNT])
 	int err = 0;
 
 	fds_out[0] = open_first(open_checked, &trouble);
-	if (fds_out[0] < 0 && is_shortage(errno))
+	if (fds_out[0] < 0 && is_transient_errno(errno))
 		err = errno;
 	fds_out[1] = open_second(open_checked, &trouble);
-	if (fds_out[1] < 0 && is_shortage(errno))
+	if (fds_out[1] < 0 && is_transient_errno(errno))
 		err = errno;
 	return err;
 }

@@ -11,7 +11,7 @@
 
 /*
  * Open the directory, and make it if need be. It must be a directory and no symbolic link, owned by this user, with
- * mode 0700. Returns a descriptor (close-on-exec), which the caller closes, or -1 after one line by say_error.
+ * mode 0700. Returns a descriptor (close-on-exec), which the caller closes, or -1 after one line by message_error.
  */
 int runtime_dir_open(void);
 
@@ -20,7 +20,7 @@ int runtime_dir_open_for_holds(void);
 
 /*
  * Open both directories for a search, which makes neither. 0, with -1 where there is no such directory of this user; or
- * the exit code after one line by say_error when a directory is unfit to be used.
+ * the exit code after one line by message_error when a directory is unfit to be used.
  */
 int runtime_dir_open_existing(int fds_out[RUNTIME_DIR_COUNT]);
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "process_lock/target.h"
 #include "sys/proc.h"
 
@@ -26,47 +26,48 @@ static bool is_orphan(pid_t parent)
 
 static int say_unseen(pid_t pid, int error)
 {
-	say_error("cannot watch process %d: %s", (int)pid, strerror(error));
+	message_error("cannot watch process %d: %s", (int)pid, strerror(error));
 	return EXIT_SYSTEM;
 }
 
 static int say_none(pid_t pid, bool is_parent)
 {
 	if (access("/proc/self/stat", R_OK) != 0) {
-		say_error("cannot tell which process the lock is for: there is no /proc here");
+		message_error("cannot tell which process the lock is for: there is no /proc here");
 		return EXIT_SYSTEM;
 	}
 	if (proc_is_hidden(pid)) {
-		say_error("process %d can't be watched: /proc does not show it (hidepid?)",
-			  (int)pid);
+		message_error("process %d can't be watched: /proc does not show it (hidepid?)",
+			      (int)pid);
 		return EXIT_SYSTEM;
 	}
 	if (is_parent && pid == 0)
-		say_error(
+		message_error(
 			"the calling process is outside of this container: say by --pid which process in it "
 			"the lock is for");
 	else if (is_parent)
-		say_error("the calling process is gone: say by --pid whom to hold the lock for");
+		message_error(
+			"the calling process is gone: say by --pid whom to hold the lock for");
 	else
-		say_error("--pid %d: there is no such process", (int)pid);
+		message_error("--pid %d: there is no such process", (int)pid);
 	return EXIT_USAGE;
 }
 
 int target_open(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code_out)
 {
 	bool is_parent = pid == 0;
-	enum proc_sight sight;
+	enum proc_lookup lookup;
 	struct proc target;
 	int fd;
 
 	if (is_parent)
 		pid = getppid();
-	sight = proc_look(pid, &target);
-	if (sight == PROC_UNSEEN) {
+	lookup = proc_look(pid, &target);
+	if (lookup == PROC_UNSEEN) {
 		*code_out = say_unseen(pid, errno);
 		return -1;
 	}
-	if (sight == PROC_GONE || target.state == 'Z' || (is_parent && is_orphan(pid))) {
+	if (lookup == PROC_GONE || target.state == 'Z' || (is_parent && is_orphan(pid))) {
 		*code_out = say_none(pid, is_parent);
 		return -1;
 	}

@@ -10,7 +10,7 @@
 
 /*
  * Open that process: pid, or the parent if pid is 0. Returns a descriptor of it, which the caller closes, and its
- * identity in *pid_out and *start_out; or -1, and the exit code in *code_out, after one line by say_error.
+ * identity in *pid_out and *start_out; or -1, and the exit code in *code_out, after one line by message_error.
  */
 int target_open(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code_out);
 

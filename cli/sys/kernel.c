@@ -12,7 +12,7 @@
 
 #include "base/exits.h"
 #include "base/number.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "sys/kernel.h"
 
 /* pidfd_open(2) is the youngest call that we need. */
@@ -37,16 +37,17 @@ static int say_missing(const char *call, int error)
 	struct utsname kernel;
 
 	if (error != ENOSYS && error != EPERM && error != EACCES)
-		say_error("cannot watch processes: %s: %s", call, strerror(error));
+		message_error("cannot watch processes: %s: %s", call, strerror(error));
 	else if (uname(&kernel) == 0 && is_too_old(&kernel))
-		say_error(
+		message_error(
 			"cannot watch processes: %s needs Linux %d.%d or later, and this kernel is "
 			"%s: %s",
 			call, NEEDED_MAJOR, NEEDED_MINOR, kernel.release, strerror(error));
 	else
-		say_error("cannot watch processes: a sandbox (seccomp) forbids %s, as those of old "
-			  "container runtimes do: update the runtime, or allow the call: %s",
-			  call, strerror(error));
+		message_error(
+			"cannot watch processes: a sandbox (seccomp) forbids %s, as those of old "
+			"container runtimes do: update the runtime, or allow the call: %s",
+			call, strerror(error));
 	return EXIT_SYSTEM;
 }
 

@@ -6,7 +6,7 @@
 
 /*
  * Whether processes can be watched and signalled by descriptor (pidfds). 0, or the exit code after one line by
- * say_error that names the kernel or the sandbox.
+ * message_error that names the kernel or the sandbox.
  */
 int kernel_check(void);
 

@@ -96,7 +96,7 @@ static void answer_from_memory(struct probe_question *question, int64_t now_ms)
 	const struct suspect *suspect = suspect_of(question->proc);
 
 	question->is_given_up = suspect != NULL && is_given_up(suspect);
-	question->sight = question->is_given_up ? PROC_GONE : PROC_UNSEEN;
+	question->lookup = question->is_given_up ? PROC_GONE : PROC_UNSEEN;
 	question->is_due = suspect == NULL ||
 			   (!question->is_given_up && now_ms >= suspect->last_ms + PAUSE_MS);
 }
@@ -115,7 +115,7 @@ static void record_hang(struct probe_question *question)
 	if (suspect != NULL)
 		suspect->last_ms = now_ms;
 	question->is_given_up = suspect == NULL || is_given_up(suspect);
-	question->sight = question->is_given_up ? PROC_GONE : PROC_UNSEEN;
+	question->lookup = question->is_given_up ? PROC_GONE : PROC_UNSEEN;
 }
 
 /* ---- the helper ---- */
@@ -232,9 +232,9 @@ static enum answer next_answer(const struct probe *probe, const struct proc *ask
 	if (until_ms != 0 && until_ms < end_ms)
 		end_ms = until_ms;
 	for (;;) {
-		int64_t look_ms = now_ms + LOOK_MS;
+		int64_t retry_after_ms = now_ms + LOOK_MS;
 
-		if (rlock_poll(&answers, 1, least(look_ms, end_ms)) > 0)
+		if (rlock_poll(&answers, 1, least(retry_after_ms, end_ms)) > 0)
 			return read(probe->fd, out, 1) == 1 ? ANSWER_CAME : ANSWER_LATE;
 		now_ms = rlock_now_ms();
 		if (now_ms >= end_ms)
@@ -258,7 +258,7 @@ static enum answer read_answers(const struct probe *probe, struct probe_question
 		how = next_answer(probe, questions[*at].proc, until_ms, &answer);
 		if (how != ANSWER_CAME)
 			return how;
-		questions[*at].sight = (enum proc_sight)answer;
+		questions[*at].lookup = (enum proc_lookup)answer;
 		forget_suspect(questions[*at].proc);
 	}
 	return ANSWER_CAME;
@@ -269,7 +269,7 @@ static void read_here(struct probe_question *questions, size_t count, const char
 {
 	for (size_t i = 0; i < count; i++)
 		if (questions[i].is_due)
-			questions[i].sight = proc_carries_hold(questions[i].proc->pid, hold_id);
+			questions[i].lookup = proc_carries_hold(questions[i].proc->pid, hold_id);
 }
 
 void probe_ask(struct probe_question *questions, size_t count, const char *hold_id,

@@ -15,9 +15,9 @@
 struct probe_question {
 	const struct proc *proc;
 	/* The answers. */
-	enum proc_sight sight; /* UNSEEN: not known yet, to be asked again at a later look */
-	bool is_given_up;      /* it hung for so long that it counts as GONE from now on */
-	bool is_due;           /* probe.c's own */
+	enum proc_lookup lookup; /* UNSEEN: not known yet, to be asked again at a later look */
+	bool is_given_up;        /* it hung for so long that it counts as GONE from now on */
+	bool is_due;             /* probe.c's own */
 };
 
 /* Whether reading this one hung before, and has not been given up. */

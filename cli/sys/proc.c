@@ -15,10 +15,10 @@
 #include "base/number.h"
 #include "sys/file_read.h"
 #include "sys/proc.h"
-#include "sys/shortage.h"
+#include "sys/transient_errno.h"
 
 #define STAT_MAX 1024
-/* Had from the start, as the table in procs.c: most environments have room in it. */
+/* Had from the start, as the table in proc_tree.c: most environments have room in it. */
 #define TEXT_USUAL ((size_t)1 << 16)
 static char usual_text[TEXT_USUAL + 1];
 
@@ -32,9 +32,9 @@ static ssize_t read_start(pid_t pid, const char *file, char *out, size_t size)
 }
 
 /* A process that goes while it is looked at is as gone as one that was before. */
-static enum proc_sight sight_of_failure(void)
+static enum proc_lookup sight_of_failure(void)
 {
-	return is_shortage(errno) ? PROC_UNSEEN : PROC_GONE;
+	return is_transient_errno(errno) ? PROC_UNSEEN : PROC_GONE;
 }
 
 /* Which of the numbers behind the state are of use; proc(5) counts them from 4 on. */
@@ -91,7 +91,7 @@ static bool parse_stat(char *text, struct proc *out)
 	return true;
 }
 
-enum proc_sight proc_look(pid_t pid, struct proc *out)
+enum proc_lookup proc_look(pid_t pid, struct proc *out)
 {
 	char text[STAT_MAX];
 	struct proc proc = { .pid = pid };
@@ -154,11 +154,11 @@ bool proc_is_gone(const struct proc *proc)
 bool proc_has_ended(pid_t pid, uint64_t start)
 {
 	struct proc proc;
-	enum proc_sight sight = proc_look(pid, &proc);
+	enum proc_lookup lookup = proc_look(pid, &proc);
 
-	if (sight == PROC_SEEN)
+	if (lookup == PROC_SEEN)
 		return (start != 0 && proc.start != start) || proc_is_gone(&proc);
-	return sight == PROC_GONE;
+	return lookup == PROC_GONE;
 }
 
 uint64_t proc_namespace(void)
@@ -173,16 +173,16 @@ uint64_t proc_namespace(void)
 int proc_open(pid_t pid, uint64_t start)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0), error;
-	enum proc_sight sight;
+	enum proc_lookup lookup;
 	struct proc proc;
 
 	if (fd < 0 || start == 0)
 		return fd;
 	/* Looked at again behind the open: from now on the number can't change its meaning. */
-	sight = proc_look(pid, &proc);
-	if (sight == PROC_SEEN && proc.start == start)
+	lookup = proc_look(pid, &proc);
+	if (lookup == PROC_SEEN && proc.start == start)
 		return fd;
-	error = sight == PROC_UNSEEN ? errno : ESRCH;
+	error = lookup == PROC_UNSEEN ? errno : ESRCH;
 	(void)close(fd);
 	errno = error;
 	return -1;
@@ -244,7 +244,7 @@ static char *read_whole(pid_t pid, const char *file, size_t *len_out)
 	return text;
 }
 
-enum proc_sight proc_carries_hold(pid_t pid, const char *hold_id)
+enum proc_lookup proc_carries_hold(pid_t pid, const char *hold_id)
 {
 	static const char variable[] = "RLOCK_HELD=";
 	size_t len;

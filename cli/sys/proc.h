@@ -28,13 +28,13 @@ struct proc {
 #define RENEWER_NAME "rlock-renewer"
 
 /* What a look at a process may come to. That it can't be seen now does not mean that it has gone. */
-enum proc_sight {
+enum proc_lookup {
 	PROC_GONE,   /* there is no such process, or none that we may see */
 	PROC_SEEN,   /* what was asked for is so */
 	PROC_UNSEEN, /* the system has no means for it, descriptors, say; why is in errno */
 };
 
-enum proc_sight proc_look(pid_t pid, struct proc *out);
+enum proc_lookup proc_look(pid_t pid, struct proc *out);
 /* The same for those to whom a process that can't be seen now is none: false then. */
 bool proc_read(pid_t pid, struct proc *out);
 /* Whether there is such a process, but /proc does not show it to us: as it is mounted (hidepid), or for its user. */
@@ -60,6 +60,6 @@ int proc_open(pid_t pid, uint64_t start);
 bool proc_command_line(pid_t pid, char *out, size_t size, size_t *len_out);
 
 /* Whether the hold id stands in the RLOCK_HELD of the environment that the process was given; else GONE. */
-enum proc_sight proc_carries_hold(pid_t pid, const char *hold_id);
+enum proc_lookup proc_carries_hold(pid_t pid, const char *hold_id);
 
 #endif

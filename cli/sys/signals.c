@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "sys/signals.h"
 
 static const int ending[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
@@ -45,7 +45,7 @@ int signals_setup(struct signals *signals)
 	signals->fd = signalfd(-1, &readable, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd >= 0)
 		return 0;
-	say_error("cannot read signals: %s", strerror(errno));
+	message_error("cannot read signals: %s", strerror(errno));
 	return EXIT_SYSTEM;
 }
 

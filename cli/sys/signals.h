@@ -18,7 +18,7 @@ struct signals {
 
 /*
  * Hold back what is watched: at first only what ends a wait (TERM, INT, HUP, QUIT) can be read from
- * fd. SIGPIPE is ignored from here on. 0, or the exit code after one line by say_error.
+ * fd. SIGPIPE is ignored from here on. 0, or the exit code after one line by message_error.
  */
 int signals_setup(struct signals *signals);
 

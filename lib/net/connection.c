@@ -1,6 +1,6 @@
 /*
  * A connection: its life, and its session from the first packet to the last.
- * Which steps that takes is for connect.c, stream.c and login.c; what is asked over it, for request.c.
+ * Which steps that takes is for connector.c, stream.c and login.c; what is asked over it, for request.c.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "net/connect.h"
+#include "net/connector.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "net/login.h"
@@ -91,8 +91,8 @@ void rlock__connection_clear_request(struct rlock__connection *connection)
 
 static void session_clear(struct rlock__connection *connection)
 {
-	rlock__attempt_free(connection->attempt);
-	connection->attempt = NULL;
+	rlock__connector_free(connection->connector);
+	connection->connector = NULL;
 	memset(&connection->login, 0, sizeof(connection->login));
 	connection->is_stale = false;
 }
@@ -118,8 +118,8 @@ void rlock__connection_close(struct rlock__connection *connection)
 /* Closing the child's copy of the descriptor says nothing to the server: the parent's stays open. */
 void rlock__connection_after_fork_child(struct rlock__connection *connection)
 {
-	rlock__attempt_disown(connection->attempt);
-	connection->attempt = NULL;
+	rlock__connector_after_fork_child(connection->connector);
+	connection->connector = NULL;
 	rlock__connection_close(connection);
 }
 
@@ -195,8 +195,8 @@ enum rlock_status rlock__connection_connect(struct rlock__connection *connection
 
 	if (status != RLOCK_OK)
 		return status;
-	connection->attempt = rlock__attempt_new(connection->url, deadline_ms);
-	return connection->attempt != NULL ? RLOCK_OK : rlock__fail_memory(&connection->error);
+	connection->connector = rlock__connector_new(connection->url, deadline_ms);
+	return connection->connector != NULL ? RLOCK_OK : rlock__fail_memory(&connection->error);
 }
 
 static enum rlock_status fail_connect(struct rlock__connection *connection,
@@ -225,11 +225,11 @@ bool rlock__connection_advance(struct rlock__connection *connection, bool is_rea
 {
 	struct rlock__connected result;
 
-	if (!rlock__attempt_advance(connection->attempt, is_ready, &result))
+	if (!rlock__connector_advance(connection->connector, is_ready, &result))
 		return false;
 	*status_out = result.status == RLOCK_OK ? open_stream(connection, result.fd)
 						: fail_connect(connection, &result);
-	rlock__attempt_free(connection->attempt);
-	connection->attempt = NULL;
+	rlock__connector_free(connection->connector);
+	connection->connector = NULL;
 	return true;
 }

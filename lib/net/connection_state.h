@@ -15,14 +15,14 @@
 #include "rlock.h"
 
 struct redisReply;
-struct rlock__attempt;
+struct rlock__connector;
 struct rlock__connection;
 struct rlock_url;
 
 /* Where a request is. */
 enum rlock__phase {
 	RLOCK__PHASE_NONE,    /* there is none */
-	RLOCK__PHASE_CONNECT, /* there is an attempt, and no stream yet */
+	RLOCK__PHASE_CONNECT, /* there is a connector, and no stream yet */
 	RLOCK__PHASE_LOGIN,   /* the command is held back until the login is accepted */
 	RLOCK__PHASE_ANSWER,  /* the command is queued or sent */
 	RLOCK__PHASE_OVER,    /* the outcome waits to be fetched */
@@ -56,7 +56,7 @@ struct rlock__connection {
 	char *client_name; /* NULL: none */
 	int64_t timeout_ms;
 	int cancel_fd;
-	struct rlock__attempt *attempt; /* NULL: not connecting */
+	struct rlock__connector *connector; /* NULL: not connecting */
 	struct rlock__stream stream;
 	struct rlock__login login; /* on that stream */
 	bool is_stale; /* an answer is outstanding: the stream is good for a last word only */
@@ -71,7 +71,7 @@ void rlock__connection_hang_up(struct rlock__connection *connection);
 /* The same when a command may still be on its way, which is not to be sent on. */
 void rlock__connection_reset(struct rlock__connection *connection);
 
-/* Begin to connect: then there is an attempt. */
+/* Begin to connect: then there is a connector. */
 enum rlock_status rlock__connection_connect(struct rlock__connection *connection,
 					    int64_t deadline_ms);
 /* Go on with it, as the last poll allows. true: it is over; RLOCK_OK: the stream is open, with the login queued. */

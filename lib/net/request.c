@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "net/connect.h"
+#include "net/connector.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "net/login.h"
@@ -262,7 +262,7 @@ void rlock__request_begin(struct rlock__connection *connection,
 static void go_on(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
-	/* An attempt to connect knows itself when its time is over. */
+	/* A connector knows itself when its time is over. */
 	bool keeps_time = request->phase == RLOCK__PHASE_CONNECT;
 	bool was_polled = request->readiness != RLOCK__READY_UNKNOWN;
 
@@ -276,7 +276,7 @@ static void go_on(struct rlock__connection *connection)
 	request->readiness = RLOCK__READY_UNKNOWN;
 }
 
-bool rlock__request_advance(struct rlock__connection *connection, struct rlock__outcome *out)
+bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out)
 {
 	struct rlock__request *request = &connection->request;
 
@@ -285,7 +285,7 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 		go_on(connection);
 	if (request->phase != RLOCK__PHASE_OVER)
 		return false;
-	*out = (struct rlock__outcome){ request->status, request->was_sent, request->reply };
+	*out = (struct rlock__result){ request->status, request->was_sent, request->reply };
 	request->reply = NULL;
 	rlock__connection_clear_request(connection);
 	return true;
@@ -303,7 +303,7 @@ static struct pollfd awaited(const struct rlock__connection *connection, int64_t
 	case RLOCK__PHASE_NONE:
 		return fd;
 	case RLOCK__PHASE_CONNECT:
-		rlock__attempt_await(connection->attempt, &fd, &end_ms);
+		rlock__connector_await(connection->connector, &fd, &end_ms);
 		break;
 	case RLOCK__PHASE_LOGIN:
 	case RLOCK__PHASE_ANSWER:
@@ -356,9 +356,9 @@ void rlock__request_poll(struct rlock__connection *connection)
 		(void)end(connection, fail_cancelled(connection));
 }
 
-struct rlock__outcome rlock__request_await(struct rlock__connection *connection)
+struct rlock__result rlock__request_await(struct rlock__connection *connection)
 {
-	struct rlock__outcome outcome;
+	struct rlock__result outcome;
 
 	while (!rlock__request_advance(connection, &outcome))
 		rlock__request_poll(connection);
@@ -372,7 +372,7 @@ enum rlock_status rlock__request_ping(struct rlock__connection *connection)
 	const char *argv[] = { "PING" };
 	size_t lengths[] = { 4 };
 	const struct rlock__command ping = { 1, argv, lengths, true };
-	struct rlock__outcome outcome;
+	struct rlock__result outcome;
 
 	rlock__request_begin(connection, &ping, rlock_now_ms() + connection->timeout_ms);
 	outcome = rlock__request_await(connection);

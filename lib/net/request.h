@@ -22,7 +22,7 @@ struct rlock__command {
 };
 
 /* How a request ended. */
-struct rlock__outcome {
+struct rlock__result {
 	enum rlock_status status;
 	bool was_sent;            /* the server may have seen the command */
 	struct redisReply *reply; /* the caller frees it; NULL: none */
@@ -45,7 +45,7 @@ void rlock__request_begin(struct rlock__connection *connection,
  * serves one more command, to take back what was done. After RLOCK_ENET and RLOCK_CANCELLED only a
  * last word may follow on that stream; the next request opens another.
  */
-bool rlock__request_advance(struct rlock__connection *connection, struct rlock__outcome *out);
+bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out);
 /* Between begin and the advance that says it is over. */
 bool rlock__request_is_under_way(const struct rlock__connection *connection);
 /* End a request that is under way, as a cancelled one, without an outcome. For who does not come back
@@ -66,7 +66,7 @@ int rlock__request_poll_all(struct rlock__connection *const *connections, size_t
 /* The same for one connection and its cancel_fd. What goes wrong ends the request: advance tells. */
 void rlock__request_poll(struct rlock__connection *connection);
 /* Advance and poll to the end. RLOCK_CANCELLED when cancel_fd becomes readable meanwhile. */
-struct rlock__outcome rlock__request_await(struct rlock__connection *connection);
+struct rlock__result rlock__request_await(struct rlock__connection *connection);
 
 /* Whether the server answers. */
 enum rlock_status rlock__request_ping(struct rlock__connection *connection);

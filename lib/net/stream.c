@@ -1,6 +1,6 @@
 /*
  * A stream: a socket that does not block, with hiredis' output buffer and reader on it.
- * Who connects the socket is connect.c, who polls it is request.c; what is said over it is not known here.
+ * Who connects the socket is connector.c, who polls it is request.c; what is said over it is not known here.
  */
 #include <hiredis/hiredis.h>
 #include <poll.h>

@@ -27,8 +27,8 @@ static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH
 /* Of both, since both may wait for one lock. */
 static const struct rlock__action plain_release = { &rlock__script_plain_release,
 						    HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
-static const struct rlock__action plain_linger = { &rlock__script_plain_linger,
-						   HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
+static const struct rlock__action plain_keep_until = { &rlock__script_plain_keep_until,
+						       HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
 static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
 
 static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
@@ -39,20 +39,20 @@ static const struct rlock__action write_leave = { &rlock__script_write_leave,
 						  READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
 static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release,
 							READWRITE_KEYS, READWRITE_ARGS };
-static const struct rlock__action readwrite_linger = { &rlock__script_readwrite_linger,
-						       READWRITE_KEYS, READWRITE_ARGS };
+static const struct rlock__action readwrite_keep_until = { &rlock__script_readwrite_keep_until,
+							   READWRITE_KEYS, READWRITE_ARGS };
 static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_renew,
 						      READWRITE_KEYS, KEY(TIMEOUTS) };
 
 static const struct rlock__kind kinds[] = {
-	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_linger,
+	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,
 			  NULL, NULL, RLOCK__KEY_CHANNEL, false },
-	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_linger,
+	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_keep_until,
 			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, true },
 	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &readwrite_renew,
-			 &readwrite_linger, NULL, NULL, RLOCK__KEY_READWRITE_CHANNEL, false },
+			 &readwrite_keep_until, NULL, NULL, RLOCK__KEY_READWRITE_CHANNEL, false },
 	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &readwrite_renew,
-			  &readwrite_linger, &write_leave, NULL, RLOCK__KEY_READWRITE_CHANNEL,
+			  &readwrite_keep_until, &write_leave, NULL, RLOCK__KEY_READWRITE_CHANNEL,
 			  false },
 };
 

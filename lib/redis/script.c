@@ -147,7 +147,7 @@ void rlock__script_begin(struct rlock__call *call, struct rlock__connection *con
 	begin(call, "EVALSHA", script->sha1);
 }
 
-static void refuse(struct rlock__call *call, struct rlock__outcome *out)
+static void refuse(struct rlock__call *call, struct rlock__result *out)
 {
 	out->status = rlock__server_error(rlock__connection_error(call->connection),
 					  out->reply->str, out->reply->len, call->script->body);
@@ -161,10 +161,10 @@ static void refuse(struct rlock__call *call, struct rlock__outcome *out)
 	}
 }
 
-bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out)
+bool rlock__script_advance(struct rlock__call *call, struct rlock__result *out)
 {
 	if (call->status != RLOCK_OK) {
-		*out = (struct rlock__outcome){ call->status, false, NULL };
+		*out = (struct rlock__result){ call->status, false, NULL };
 		return true;
 	}
 	if (!rlock__request_advance(call->connection, out))
@@ -185,7 +185,7 @@ bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out)
 
 static enum rlock_status finish(struct rlock__call *call, bool *was_sent, redisReply **reply_out)
 {
-	struct rlock__outcome outcome;
+	struct rlock__result outcome;
 
 	while (!rlock__script_advance(call, &outcome))
 		rlock__request_poll(call->connection);
@@ -216,8 +216,8 @@ enum rlock_status rlock__script_run_text(struct rlock__connection *connection,
 }
 
 /* With its text: nobody will be there to send it when the server asks. */
-void rlock__script_last_word(struct rlock__connection *connection,
-			     const struct rlock__script *script, struct rlock__args *args)
+void rlock__script_fire_and_forget(struct rlock__connection *connection,
+				   const struct rlock__script *script, struct rlock__args *args)
 {
 	struct rlock__command command;
 

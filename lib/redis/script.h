@@ -12,7 +12,7 @@
 #include "rlock.h"
 
 struct redisReply;
-struct rlock__outcome;
+struct rlock__result;
 
 struct rlock__script {
 	const char *name;
@@ -62,7 +62,7 @@ void rlock__script_begin(struct rlock__call *call, struct rlock__connection *con
 			 const struct rlock__script *script, struct rlock__args *args,
 			 int64_t deadline_ms);
 /* As rlock__request_advance; an error reply has become a status too. */
-bool rlock__script_advance(struct rlock__call *call, struct rlock__outcome *out);
+bool rlock__script_advance(struct rlock__call *call, struct rlock__result *out);
 
 /* Begin, and advance to the end. */
 enum rlock_status rlock__script_run(struct rlock__connection *connection,
@@ -74,13 +74,13 @@ enum rlock_status rlock__script_run_text(struct rlock__connection *connection,
 					 struct rlock__args *args, int64_t deadline_ms,
 					 bool *was_sent, struct redisReply **out);
 /* Send it and close, without waiting for an answer. */
-void rlock__script_last_word(struct rlock__connection *connection,
-			     const struct rlock__script *script, struct rlock__args *args);
+void rlock__script_fire_and_forget(struct rlock__connection *connection,
+				   const struct rlock__script *script, struct rlock__args *args);
 
 extern const struct rlock__script rlock__script_plain_acquire;
 extern const struct rlock__script rlock__script_plain_release;
 extern const struct rlock__script rlock__script_plain_renew;
-extern const struct rlock__script rlock__script_plain_linger;
+extern const struct rlock__script rlock__script_plain_keep_until;
 extern const struct rlock__script rlock__script_fair_acquire;
 extern const struct rlock__script rlock__script_fair_leave;
 extern const struct rlock__script rlock__script_fair_return;
@@ -89,7 +89,7 @@ extern const struct rlock__script rlock__script_write_acquire;
 extern const struct rlock__script rlock__script_write_leave;
 extern const struct rlock__script rlock__script_readwrite_release;
 extern const struct rlock__script rlock__script_readwrite_renew;
-extern const struct rlock__script rlock__script_readwrite_linger;
+extern const struct rlock__script rlock__script_readwrite_keep_until;
 extern const struct rlock__script rlock__script_find;
 extern const struct rlock__script rlock__script_break;
 

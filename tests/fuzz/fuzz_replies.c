@@ -314,7 +314,7 @@ static void ask(struct plan *plan, char letter, struct rlock_hold **hold)
 		break;
 	case 'l':
 		check_error(plan,
-			    rlock_linger(plan->conn, *hold, 500, rlock_now_ms() + DELIVERY_MS));
+			    rlock_keep_until(plan->conn, *hold, 500, rlock_now_ms() + DELIVERY_MS));
 		break;
 	case 'f':
 		find(plan, hold);

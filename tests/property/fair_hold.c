@@ -263,7 +263,7 @@ bool fair_step_linger(void)
 	      brief(held->field), left_ms, rlock_status_name(want));
 	tally("times a hold was left to its end");
 	fair.sent_ms = rlock_now_ms();
-	status = rlock_linger(conn, held->handle, left_ms, patience());
+	status = rlock_keep_until(conn, held->handle, left_ms, patience());
 	fair.answered_ms = rlock_now_ms();
 	check_status("linger", status, want, conn);
 	if (status != RLOCK_OK) {

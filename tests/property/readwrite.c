@@ -147,7 +147,7 @@ static bool step_linger(void)
 	      brief(held->field), left_ms, rlock_status_name(want));
 	tally("times a hold was left to its end");
 	rw.sent_ms = rlock_now_ms();
-	status = rlock_linger(conn, held->handle, left_ms, patience());
+	status = rlock_keep_until(conn, held->handle, left_ms, patience());
 	rw.answered_ms = rlock_now_ms();
 	check_status("linger", status, want, conn);
 	if (status != RLOCK_OK) {

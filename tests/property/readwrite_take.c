@@ -70,7 +70,7 @@ static enum rlock_status judge_write(struct wish *wish)
 		rw_set_free();
 	if (rw.mode == NULL)
 		return RLOCK_OK;
-	return first_inside(wish, "") != NULL ? RLOCK_ENEVER : RLOCK_BUSY;
+	return first_inside(wish, "") != NULL ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }
 
 static enum rlock_status judge_read(struct wish *wish)
@@ -144,7 +144,7 @@ static void acquire(struct wish *wish)
 	check_status("acquire", status, want, conn);
 	if (status == RLOCK_BUSY)
 		tally("times it was busy");
-	else if (status == RLOCK_ENEVER)
+	else if (status == RLOCK_EDEADLOCK)
 		tally("times somebody would have waited for himself");
 	else if (wish->entered != NULL)
 		tally(strcmp(rw.mode, "read") == 0 ? "times a reader came again"

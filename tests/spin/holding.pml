@@ -27,7 +27,7 @@ mtype = { none, acquire_without_id, release_without_id, renew_without_id, renew_
 #define MUTANT none
 #endif
 #define LEASE 3
-#define DEADLINE (MUTANT == deadline_at_lease_end -> LEASE : LEASE - 1) /* watch.c: watch_kill_ms */
+#define DEADLINE (MUTANT == deadline_at_lease_end -> LEASE : LEASE - 1) /* lease_state.c: lease_state_kill_ms */
 #define NOBODY 2
 #define WAITS_FOR_ALL (SCENARIO == leftovers)
 
@@ -38,7 +38,7 @@ mtype = { NOT_STARTED, PID, NEVER, QUIET, ACQUIRE, RENEW, RELEASE, YES, NO };
 
 mtype keeper[2] = IDLE, renewer[2] = NONE, command[2] = NOT_YET;
 bit keeper_stopped[2], renewer_stopped[2];
-/* The page that they share, watch.h. age: since sent_ms. is_stopping: there is a reason. */
+/* The page that they share, lease_state.h. age: since sent_ms. is_stopping: there is a reason. */
 mtype job[2] = NOT_STARTED;
 byte age[2]; bit is_lost[2], is_stopping[2];
 /* A request on its way, or its answer. asked: how long ago it was sent. */
@@ -98,7 +98,7 @@ inline settle(c)
 
 active [2] proctype Keeper()
 {
-	/* lib/wait.c: wait_loop, try_until_fresh. lib/try.c: rlock__try, rlock__try_leave. */
+	/* lib/acquire.c: wait_loop, try_until_fresh. lib/acquire_try.c: rlock__acquire_try, rlock__acquire_try_leave. */
 end:	do
 	:: atomic { KEEPER(IDLE) && (SCENARIO != nested || self == 0 || command[0] != NOT_YET) ->
 		keeper_wire[self] = ACQUIRE; keeper[self] = ASKING }
@@ -109,7 +109,7 @@ end:	do
 	/* keeper.c: run. */
 	:: atomic { KEEPER(HAD) -> renewer[self] = SLEEPING; keeper[self] = STARTING }
 	:: atomic { KEEPER(STARTING) -> command[self] = FORKED; keeper[self] = WATCHING }
-	/* watch_over: watch_check_deadlines, stop_step, STOP_REST, replace_renewer; job_state_is_over and kill_renewer. */
+	/* watch_over: lease_state_check_deadlines, stop_step, TERMINATE_LEFTOVERS, replace_renewer; job_state_is_over and kill_renewer. */
 	:: atomic { KEEPER_KILLS(self) -> is_lost[self] = 1; is_stopping[self] = 1; command[self] = ENDED }
 	:: atomic { KEEPER(WATCHING) && IS_TOLD(self) -> command[self] = ENDED }
 	:: atomic { KEEPER(WATCHING) && command[self] == REST && !is_stopping[self] -> is_stopping[self] = 1 }
@@ -157,7 +157,7 @@ end:	do
 
 active [2] proctype Command()
 {
-	/* job.c: become_command. Then it ends, whole or not, by itself or killed. */
+	/* command.c: become_command. Then it ends, whole or not, by itself or killed. */
 end:	do
 	:: atomic { command[self] == FORKED && (job[self] == NOT_STARTED || MUTANT == start_not_forbidden) ->
 		job[self] = PID; command[self] = KNOWN }

@@ -1,5 +1,5 @@
 /*
- * request.c, with connection.c, login.c, subscription.c, connect.c, lookup.c and script.c: requests that are under way
+ * request.c, with connection.c, login.c, subscription.c, connector.c, resolver.c and script.c: requests that are under way
  * on several connections at a time. The servers are sockets of this test, which says itself what they answer, and when.
  */
 #include <arpa/inet.h>
@@ -43,7 +43,7 @@ static struct party {
 	struct rlock__connection *connection;
 	struct rlock__call call; /* without a script: a plain command is under way */
 	bool is_under_way;
-	struct rlock__outcome outcome;
+	struct rlock__result outcome;
 } parties[PARTIES];
 
 static char directory[] = "/tmp/rlock-test-XXXXXX";
@@ -159,7 +159,7 @@ static void begin(size_t index, const char *verb, int64_t deadline_ms)
 
 static bool advance(struct party *party)
 {
-	struct rlock__outcome *out = &party->outcome;
+	struct rlock__result *out = &party->outcome;
 
 	if (out->reply != NULL)
 		freeReplyObject(out->reply);

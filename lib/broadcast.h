@@ -1,8 +1,8 @@
 /*
  * One request to all servers of a connection.
  */
-#ifndef RLOCK_ASK_H
-#define RLOCK_ASK_H
+#ifndef RLOCK_BROADCAST_H
+#define RLOCK_BROADCAST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct rlock_conn;
 /* What one of them said. */
 struct rlock__answer {
 	struct rlock__call call;
-	struct rlock__outcome outcome;
+	struct rlock__result outcome;
 	enum rlock_status status; /* the outcome's, or what its reply was read as */
 	bool is_asked, is_over;
 };
@@ -29,38 +29,40 @@ struct rlock__answer {
 /* Turns a reply of the index-th server into a status; of one that is negative the connection has the text. */
 typedef enum rlock_status (*rlock__read_fn)(void *ctx, size_t index, struct redisReply *reply);
 
-struct rlock__inquiry {
+struct rlock__broadcast {
 	struct rlock_conn *conn;
 	struct rlock__answer *answers; /* one a connection */
 	rlock__read_fn read;           /* NULL: any reply will do */
 	void *ctx;
 };
 
-enum rlock_status rlock__inquiry_init(struct rlock__inquiry *inquiry, struct rlock_conn *conn,
-				      rlock__read_fn read, void *ctx);
-void rlock__inquiry_free(struct rlock__inquiry *inquiry);
+enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast, struct rlock_conn *conn,
+					rlock__read_fn read, void *ctx);
+void rlock__broadcast_free(struct rlock__broadcast *broadcast);
 /* Ask one, or all. args must stay until all is over. An earlier answer of that connection is forgotten. */
-void rlock__inquiry_begin(struct rlock__inquiry *inquiry, size_t index,
-			  const struct rlock__script *script, struct rlock__args *args,
-			  int64_t deadline_ms);
-void rlock__inquiry_begin_all(struct rlock__inquiry *inquiry, const struct rlock__script *script,
-			      struct rlock__args *args, int64_t deadline_ms);
+void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index,
+			    const struct rlock__script *script, struct rlock__args *args,
+			    int64_t deadline_ms);
+void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast,
+				const struct rlock__script *script, struct rlock__args *args,
+				int64_t deadline_ms);
 /*
  * Until all have answered; with enough > 0 until so many have agreed (RLOCK_OK), or so many can't; but
  * not longer than until_ms. An answer that is not there then is left outstanding. RLOCK_CANCELLED,
  * RLOCK_ESYS: what was under way has been given up.
  */
-enum rlock_status rlock__inquiry_await(struct rlock__inquiry *inquiry, size_t enough,
-				       int64_t until_ms);
+enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, size_t enough,
+					 int64_t until_ms);
 /* Whether one gave this answer; the first of them says then what the error text is. */
-bool rlock__inquiry_decide_by(struct rlock__inquiry *inquiry, enum rlock_status status);
+bool rlock__broadcast_decide_by(struct rlock__broadcast *broadcast, enum rlock_status status);
 /* By how much less than lease_ms a lease is counted on: what our clock and a server's may differ by meanwhile. */
 int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms);
-size_t rlock__inquiry_count(const struct rlock__inquiry *inquiry, enum rlock_status status);
+size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status);
 /*
  * What it all comes to: RLOCK_OK when the quorum has agreed; refusal (RLOCK_NOT_HELD, say) when so many
  * gave that answer that it can't; else the failure that stands in the way, with its text in conn.
  */
-enum rlock_status rlock__inquiry_verdict(struct rlock__inquiry *inquiry, enum rlock_status refusal);
+enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
+					  enum rlock_status refusal);
 
 #endif

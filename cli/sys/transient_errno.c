@@ -4,9 +4,9 @@
  */
 #include <errno.h>
 
-#include "sys/shortage.h"
+#include "sys/transient_errno.h"
 
-bool is_shortage(int error)
+bool is_transient_errno(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||
 	       error == EINTR || error == EIO;

@@ -1,12 +1,12 @@
 /*
  * Errors that say nothing about what was asked for, only that the operating system can't tell now.
  */
-#ifndef SHORTAGE_H
-#define SHORTAGE_H
+#ifndef TRANSIENT_ERRNO_H
+#define TRANSIENT_ERRNO_H
 
 #include <stdbool.h>
 
 /* Whether that errno is one of these: no descriptors, no memory, a disk that fails. */
-bool is_shortage(int error);
+bool is_transient_errno(int error);
 
 #endif

@@ -2,14 +2,14 @@
  * Stopping a command whole: TERM to all of its processes, KILL later, until nobody is found. Keeper
  * and renewer do it by the same steps, whoever is alive and running.
  */
-#ifndef STOP_H
-#define STOP_H
+#ifndef TERMINATOR_H
+#define TERMINATOR_H
 
-#include "hold/watch.h"
-#include "sys/procs.h"
+#include "hold/lease_state.h"
+#include "sys/proc_tree.h"
 
-struct stopper {
-	struct watch *watch;
+struct terminator {
+	struct lease_state *lease_state;
 	struct proc_set terminated; /* who had TERM */
 	struct proc_set known;      /* who was found so far */
 	bool sends_term;            /* we were the first to begin: the other one looks only */
@@ -19,13 +19,14 @@ struct stopper {
 	struct proc_report report; /* of the last look */
 };
 
-void stopper_init(struct stopper *stopper, struct watch *watch);
-void stopper_free(struct stopper *stopper);
+void terminator_init(struct terminator *terminator, struct lease_state *lease_state);
+void terminator_free(struct terminator *terminator);
 
 /*
- * Do what the watch's phase asks for at now_ms. Whether somebody is left to wait for: true as long
+ * Do what the lease_state's phase asks for at now_ms. Whether somebody is left to wait for: true as long
  * as processes that are to be stopped run; false when there is nothing to stop, or nobody left.
  */
-bool stopper_step(struct stopper *stopper, const struct proc_roots *roots, int64_t now_ms);
+bool terminator_step(struct terminator *terminator, const struct proc_filter *filter,
+		     int64_t now_ms);
 
 #endif

@@ -14,11 +14,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "net/lookup.h"
+#include "net/resolver.h"
 #include "rlock.h"
 
 /* Shared by the asker and the thread; the one that lets go last frees it. */
-struct rlock__question {
+struct rlock__resolver {
 	atomic_int holders;
 	int answered_fd;
 	int error;
@@ -27,20 +27,20 @@ struct rlock__question {
 	char host[];
 };
 
-void rlock__question_let_go(struct rlock__question *question)
+void rlock__resolver_free(struct rlock__resolver *resolver)
 {
-	if (atomic_fetch_sub(&question->holders, 1) > 1)
+	if (atomic_fetch_sub(&resolver->holders, 1) > 1)
 		return;
-	if (question->answer != NULL)
-		freeaddrinfo(question->answer);
-	(void)close(question->answered_fd);
-	free(question);
+	if (resolver->answer != NULL)
+		freeaddrinfo(resolver->answer);
+	(void)close(resolver->answered_fd);
+	free(resolver);
 }
 
-void rlock__question_disown(struct rlock__question *question)
+void rlock__resolver_after_fork_child(struct rlock__resolver *resolver)
 {
-	atomic_store(&question->holders, 1); /* there is no thread to hold it */
-	rlock__question_let_go(question);
+	atomic_store(&resolver->holders, 1); /* there is no thread to hold it */
+	rlock__resolver_free(resolver);
 }
 
 static int resolve(const char *host, const char *port, int flags, struct addrinfo **out)
@@ -54,34 +54,34 @@ static int resolve(const char *host, const char *port, int flags, struct addrinf
 
 static void *ask(void *arg)
 {
-	struct rlock__question *question = arg;
+	struct rlock__resolver *resolver = arg;
 	const uint64_t one = 1;
 
-	question->error = resolve(question->host, question->port, AI_ADDRCONFIG, &question->answer);
-	(void)!write(question->answered_fd, &one, sizeof(one));
-	rlock__question_let_go(question);
+	resolver->error = resolve(resolver->host, resolver->port, AI_ADDRCONFIG, &resolver->answer);
+	(void)!write(resolver->answered_fd, &one, sizeof(one));
+	rlock__resolver_free(resolver);
 	return NULL;
 }
 
-static struct rlock__question *question_new(const char *host, const char *port)
+static struct rlock__resolver *question_new(const char *host, const char *port)
 {
 	size_t host_size = strlen(host) + 1;
-	struct rlock__question *question = calloc(1, sizeof(*question) + host_size);
+	struct rlock__resolver *resolver = calloc(1, sizeof(*resolver) + host_size);
 
-	if (question == NULL)
+	if (resolver == NULL)
 		return NULL;
-	question->answered_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (question->answered_fd < 0) {
-		free(question);
+	resolver->answered_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (resolver->answered_fd < 0) {
+		free(resolver);
 		return NULL;
 	}
-	atomic_init(&question->holders, 2);
-	memcpy(question->host, host, host_size);
-	memcpy(question->port, port, strlen(port) + 1);
-	return question;
+	atomic_init(&resolver->holders, 2);
+	memcpy(resolver->host, host, host_size);
+	memcpy(resolver->port, port, strlen(port) + 1);
+	return resolver;
 }
 
-static int thread_start(struct rlock__question *question)
+static int thread_start(struct rlock__resolver *resolver)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -94,51 +94,51 @@ static int thread_start(struct rlock__question *question)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	error = pthread_create(&thread, &attr, ask, question);
+	error = pthread_create(&thread, &attr, ask, resolver);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return error;
 }
 
-enum rlock_status rlock__question_ask(const char *host, int port, struct addrinfo **out,
-				      struct rlock__question **question_out, const char **why_out)
+enum rlock_status rlock__resolver_start(const char *host, int port, struct addrinfo **out,
+					struct rlock__resolver **resolver_out, const char **why_out)
 {
-	struct rlock__question *question;
+	struct rlock__resolver *resolver;
 	char port_text[8];
 	int error;
 
 	(void)snprintf(port_text, sizeof(port_text), "%d", port);
 	if (resolve(host, port_text, AI_NUMERICHOST, out) == 0)
 		return RLOCK_OK;
-	question = question_new(host, port_text);
-	if (question == NULL) {
+	resolver = question_new(host, port_text);
+	if (resolver == NULL) {
 		*why_out = strerror(errno);
 		return RLOCK_ESYS;
 	}
-	error = thread_start(question);
+	error = thread_start(resolver);
 	if (error != 0) {
-		rlock__question_disown(question);
+		rlock__resolver_after_fork_child(resolver);
 		*why_out = strerror(error);
 		return RLOCK_ESYS;
 	}
 	*out = NULL;
-	*question_out = question;
+	*resolver_out = resolver;
 	return RLOCK_OK;
 }
 
-int rlock__question_fd(const struct rlock__question *question)
+int rlock__resolver_fd(const struct rlock__resolver *resolver)
 {
-	return question->answered_fd;
+	return resolver->answered_fd;
 }
 
-enum rlock_status rlock__question_answer(struct rlock__question *question, struct addrinfo **out,
+enum rlock_status rlock__resolver_result(struct rlock__resolver *resolver, struct addrinfo **out,
 					 const char **why_out)
 {
-	if (question->error != 0) {
-		*why_out = gai_strerror(question->error);
+	if (resolver->error != 0) {
+		*why_out = gai_strerror(resolver->error);
 		return RLOCK_ENET;
 	}
-	*out = question->answer;
-	question->answer = NULL;
+	*out = resolver->answer;
+	resolver->answer = NULL;
 	return RLOCK_OK;
 }

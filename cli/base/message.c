@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/least.h"
-#include "base/say.h"
+#include "base/message.h"
 #include "lib/rlock.h"
 
 #define PREFIX "rlock: "
@@ -26,13 +26,13 @@ static bool is_verbose;
 static bool is_stuck; /* there was no room for the last message */
 static int64_t latest_ms = INT64_MAX;
 
-void say_setup(bool quiet, bool verbose)
+void message_setup(bool quiet, bool verbose)
 {
 	is_quiet = quiet;
 	is_verbose = verbose;
 }
 
-bool say_is_verbose(void)
+bool message_is_verbose(void)
 {
 	return is_verbose;
 }
@@ -47,7 +47,7 @@ static size_t cut_at(const char *text, size_t size)
 	return len;
 }
 
-void say_not_after(int64_t deadline_ms)
+void message_set_deadline(int64_t deadline_ms)
 {
 	latest_ms = deadline_ms;
 }
@@ -92,7 +92,7 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
 	errno = saved_errno;
 }
 
-void say_error(const char *format, ...)
+void message_error(const char *format, ...)
 {
 	va_list args;
 
@@ -101,7 +101,7 @@ void say_error(const char *format, ...)
 	va_end(args);
 }
 
-void say_warning(const char *format, ...)
+void message_warning(const char *format, ...)
 {
 	va_list args;
 
@@ -110,7 +110,7 @@ void say_warning(const char *format, ...)
 	va_end(args);
 }
 
-void say_note(const char *format, ...)
+void message_info(const char *format, ...)
 {
 	va_list args;
 
@@ -121,7 +121,7 @@ void say_note(const char *format, ...)
 	va_end(args);
 }
 
-void say_step(const char *format, ...)
+void message_debug(const char *format, ...)
 {
 	va_list args;
 

@@ -1,8 +1,8 @@
 /*
- * One try to take a lock on all servers of a connection; wait.c tries until one succeeds.
+ * One try to take a lock on all servers of a connection; acquire.c tries until one succeeds.
  */
-#ifndef RLOCK_TRY_H
-#define RLOCK_TRY_H
+#ifndef RLOCK_ACQUIRE_TRY_H
+#define RLOCK_ACQUIRE_TRY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ struct rlock__server {
 	bool may_be_held;                       /* a try went out whose answer we don't know */
 	bool left_traces;                       /* in the line, or a claim to the next turn */
 	struct rlock__connection *subscription; /* NULL until the lock was found busy */
-	int64_t look_ms; /* when it wants us to try again at the latest, from now; -1: never */
+	int64_t retry_after_ms; /* when it wants us to try again at the latest, from now; -1: never */
 	int64_t ttl_ms;
 	size_t name_index;
 	char holder[RLOCK_OWNER_MAX];
@@ -66,7 +66,7 @@ struct rlock__waiter {
  * RLOCK_OK: waiter->hold has it on as many servers as must agree. RLOCK_BUSY: on all of them it was
  * given back. Else why not, with the text in the connection.
  */
-enum rlock_status rlock__try(struct rlock__waiter *waiter);
+enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
 /* The arguments of an acquisition, for owner; what the others are, lua/inc/request.lua says. */
 void rlock__acquire_args(const struct rlock__action *action, const struct rlock_hold *hold,
 			 const char *owner, const char *since, int64_t least_uptime_ms,
@@ -75,8 +75,8 @@ void rlock__acquire_args(const struct rlock__action *action, const struct rlock_
 /* Whether the waiter is subscribed on every server now. */
 bool rlock__listens(const struct rlock__waiter *waiter);
 /* Until when one may take that begins now. */
-int64_t rlock__try_deadline(const struct rlock__waiter *waiter, int64_t now_ms);
+int64_t rlock__acquire_try_deadline(const struct rlock__waiter *waiter, int64_t now_ms);
 /* Take back whatever the tries may have left behind. */
-void rlock__try_leave(struct rlock__waiter *waiter);
+void rlock__acquire_try_leave(struct rlock__waiter *waiter);
 
 #endif

@@ -21,7 +21,7 @@
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "rlock.h"
-#include "try.h"
+#include "acquire_try.h"
 
 /* A waiter whose server went away goes on for so long when it has no wait time of its own. */
 #define LOST_SERVER_MS 60000
@@ -49,7 +49,7 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 	struct rlock_conn *conn = waiter->conn;
 
 	for (int slow_answers = 0;; slow_answers++) {
-		enum rlock_status status = rlock__try(waiter);
+		enum rlock_status status = rlock__acquire_try(waiter);
 		int64_t age_ms;
 
 		if (status != RLOCK_OK)
@@ -135,9 +135,9 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	if (server->subscription == NULL)
 		status = rlock__connection_twin(connection, &server->subscription);
 	if (status == RLOCK_OK)
-		status = rlock__subscription_open(server->subscription, waiter->channels,
-						  waiter->channel_count,
-						  rlock__try_deadline(waiter, rlock_now_ms()));
+		status = rlock__subscription_open(
+			server->subscription, waiter->channels, waiter->channel_count,
+			rlock__acquire_try_deadline(waiter, rlock_now_ms()));
 	if (status >= 0)
 		return status;
 	waiter->conn->decisive = index;
@@ -207,13 +207,14 @@ static void tell_progress(struct rlock__waiter *waiter)
 static int64_t sleep_ms_of(const struct rlock__server *server)
 {
 	int64_t sleep_ms = rlock__sooner(server->ttl_ms, SLEEP_MAX_MS) + 1;
-	int64_t look_ms = rlock__sooner(server->look_ms, SLEEP_MAX_MS);
+	int64_t retry_after_ms = rlock__sooner(server->retry_after_ms, SLEEP_MAX_MS);
 
 	if (server->ttl_ms < 0)
 		sleep_ms = SLEEP_NO_TTL_MS;
-	if (look_ms >= 0)
-		sleep_ms = rlock__sooner(server->state == RLOCK__SERVER_QUEUED ? look_ms : sleep_ms,
-					 look_ms + rlock__jitter_ms(look_ms / LOOK_JITTER));
+	if (retry_after_ms >= 0)
+		sleep_ms = rlock__sooner(
+			server->state == RLOCK__SERVER_QUEUED ? retry_after_ms : sleep_ms,
+			retry_after_ms + rlock__jitter_ms(retry_after_ms / LOOK_JITTER));
 	if (sleep_ms < SLEEP_MIN_MS)
 		return SLEEP_MIN_MS;
 	return rlock__sooner(sleep_ms, SLEEP_MAX_MS);
@@ -484,7 +485,7 @@ enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_requ
 		waiter.hold = NULL;
 	} else {
 		if (waiter.servers != NULL)
-			rlock__try_leave(&waiter);
+			rlock__acquire_try_leave(&waiter);
 		if (status == RLOCK_BUSY)
 			status = fail_busy(&waiter);
 	}

@@ -1,8 +1,8 @@
 /*
  * The processes of a command: who they are, and signals to all of them.
  */
-#ifndef PROCS_H
-#define PROCS_H
+#ifndef PROC_TREE_H
+#define PROC_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct proc_set {
 void proc_set_free(struct proc_set *set);
 
 /* Where to look for a command's processes. */
-struct proc_roots {
+struct proc_filter {
 	pid_t job;           /* the command; 0: none, or gone */
 	uint64_t job_start;  /* 0: not known */
 	const char *hold_id; /* later ones with this in their RLOCK_HELD; NULL: don't look there */
@@ -54,19 +54,19 @@ struct proc_report {
  * for it at the moment, some processes hang, or the look was broken off. The command itself is told even then.
  * Nobody's hang holds up the signal to those whom ancestry tells.
  */
-bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
-		  struct proc_report *out);
+bool proc_tree_signal(const struct proc_filter *filter, int signal, struct proc_set *signaled,
+		      struct proc_report *out);
 
 /*
  * Whether one of those runs whom the kernel tells at once: the command, the adopter's children, and all below them.
  * False where it doesn't tell. *out is that one; out may be NULL.
  */
-bool procs_family_runs(const struct proc_roots *roots, struct proc *out);
+bool proc_tree_family_runs(const struct proc_filter *filter, struct proc *out);
 
 /*
  * Whether one of the command's processes runs, which *out is then; out->pid is 0 when not all could be looked at, and
  * none was found among the others.
  */
-bool procs_run(const struct proc_roots *roots, struct proc *out);
+bool proc_tree_find_running(const struct proc_filter *filter, struct proc *out);
 
 #endif

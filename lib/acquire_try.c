@@ -1,13 +1,13 @@
 /*
  * One try to take a lock: ask all servers, and when not as many as must agree have granted it, give it
- * back on all of them. When to try again is wait.c's business; what the scripts do to a key, lua/'s.
+ * back on all of them. When to try again is acquire.c's business; what the scripts do to a key, lua/'s.
  */
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
+#include "broadcast.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "conn.h"
@@ -18,7 +18,7 @@
 #include "redis/script.h"
 #include "release.h"
 #include "rlock.h"
-#include "try.h"
+#include "acquire_try.h"
 
 /* A try gets at least this long, even when the wait is about to end. */
 #define TRY_MIN_MS 250
@@ -174,7 +174,7 @@ static enum rlock_status read_taken(struct rlock__waiter *waiter, size_t index,
 		return RLOCK_OK;
 	server->state = RLOCK__SERVER_GRANTED_YOUNG;
 	server->ttl_ms = reply->element[last]->integer;
-	server->look_ms = -1;
+	server->retry_after_ms = -1;
 	server->name_index = 0;
 	return RLOCK_BUSY;
 }
@@ -209,7 +209,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 		element[2]->integer == TTL_OF_A_WAITER ? RLOCK__SERVER_QUEUED : RLOCK__SERVER_HELD;
 	server->holder_len = copy_string(element[3], server->holder, sizeof(server->holder));
 	server->note_len = copy_string(element[4], server->note, sizeof(server->note));
-	server->look_ms = element[5]->integer;
+	server->retry_after_ms = element[5]->integer;
 	/* The first server's clock orders the waiters on all of them. */
 	if (waiter->since[0] == '\0')
 		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));
@@ -250,11 +250,11 @@ static enum rlock_status read_answer(void *ctx, size_t index, redisReply *reply)
 		return read_busy(waiter, index, reply, name_index);
 	case ACQUIRE_NEVER:
 		(void)rlock__fail(
-			rlock__connection_error(connection), RLOCK_ENEVER,
+			rlock__connection_error(connection), RLOCK_EDEADLOCK,
 			"it is held for reading by its owner, who would wait for himself: "
 			"give the read lock back first");
 		rlock__connection_error(connection)->name_index = name_index;
-		return RLOCK_ENEVER;
+		return RLOCK_EDEADLOCK;
 	case ACQUIRE_OTHER_KIND:
 		if (reply->elements == 3)
 			return rlock__fail_kind(connection, reply->element[2], name_index);
@@ -301,21 +301,21 @@ static void take_back(struct rlock__waiter *waiter, const struct rlock__script *
 		      struct rlock__args *args, const bool is_wanted[RLOCK_SERVERS_MAX])
 {
 	int64_t end_ms = rlock_now_ms() + UNDO_MS;
-	struct rlock__inquiry inquiry;
+	struct rlock__broadcast broadcast;
 
-	if (rlock__inquiry_init(&inquiry, waiter->conn, NULL, NULL) != RLOCK_OK)
+	if (rlock__broadcast_init(&broadcast, waiter->conn, NULL, NULL) != RLOCK_OK)
 		return;
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		if (!is_wanted[i])
 			continue;
 		waiter->servers[i].may_be_held = true;
-		rlock__inquiry_begin(&inquiry, i, script, args, end_ms);
+		rlock__broadcast_begin(&broadcast, i, script, args, end_ms);
 	}
-	(void)rlock__inquiry_await(&inquiry, 0, end_ms);
+	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (inquiry.answers[i].is_over && inquiry.answers[i].status == RLOCK_OK)
+		if (broadcast.answers[i].is_over && broadcast.answers[i].status == RLOCK_OK)
 			waiter->servers[i].may_be_held = false;
-	rlock__inquiry_free(&inquiry);
+	rlock__broadcast_free(&broadcast);
 }
 
 /* What some servers granted, while others did not. Places in a line are kept. */
@@ -343,7 +343,7 @@ static void give_back_granted(struct rlock__waiter *waiter)
  * It was had without those that still have us in their line. Of one that has not answered yet the release
  * takes care.
  */
-static void leave_lines(struct rlock__waiter *waiter, const struct rlock__inquiry *inquiry)
+static void leave_lines(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
 	bool has_traces[RLOCK_SERVERS_MAX] = { false }, has_any = false;
 	bool is_one_open = false;
@@ -356,7 +356,7 @@ static void leave_lines(struct rlock__waiter *waiter, const struct rlock__inquir
 		has_traces[i] =
 			server->left_traces && server->status == RLOCK_BUSY && !has_granted(server);
 		has_any = has_any || has_traces[i];
-		is_one_open = is_one_open || !inquiry->answers[i].is_over;
+		is_one_open = is_one_open || !broadcast->answers[i].is_over;
 	}
 	if (has_any) {
 		script = leave_args(waiter, &args);
@@ -395,7 +395,7 @@ static void last_word(struct rlock__waiter *waiter, size_t index)
 
 	script = leave_args(waiter, &args);
 	if (rlock__connection_is_open(connection))
-		rlock__script_last_word(connection, script, &args);
+		rlock__script_fire_and_forget(connection, script, &args);
 	else
 		leave_anew(waiter, connection, script, &args);
 	rlock__args_free(&args);
@@ -405,7 +405,7 @@ static void last_word(struct rlock__waiter *waiter, size_t index)
  * A try that went out and wasn't answered may yet be granted, and one that was refused may stand in the line:
  * its undoing goes out behind it. A server that can't be reached has our sign of life run out.
  */
-void rlock__try_leave(struct rlock__waiter *waiter)
+void rlock__acquire_try_leave(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->conn->connection_count; i++)
 		if (waiter->servers[i].may_be_held || waiter->servers[i].left_traces)
@@ -414,7 +414,7 @@ void rlock__try_leave(struct rlock__waiter *waiter)
 
 /* ---- the try ---- */
 
-int64_t rlock__try_deadline(const struct rlock__waiter *waiter, int64_t now_ms)
+int64_t rlock__acquire_try_deadline(const struct rlock__waiter *waiter, int64_t now_ms)
 {
 	int64_t least_ms = now_ms + TRY_MIN_MS;
 
@@ -464,7 +464,7 @@ static void give_back(struct rlock__waiter *waiter)
 	}
 }
 
-static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__inquiry *inquiry,
+static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__broadcast *broadcast,
 			     int64_t sent_ms)
 {
 	struct rlock_conn *conn = waiter->conn;
@@ -477,46 +477,47 @@ static enum rlock_status ask(struct rlock__waiter *waiter, struct rlock__inquiry
 	rlock__acquire_args(waiter->hold->row->acquire, waiter->hold, waiter->owner, waiter->since,
 			    may_have_forgotten ? waiter->request->lease_ms : 0,
 			    rlock__listens(waiter), waiter->request, &args);
-	rlock__inquiry_begin_all(inquiry, waiter->hold->row->acquire->script, &args,
-				 rlock__try_deadline(waiter, sent_ms));
-	status = rlock__inquiry_await(inquiry, conn->quorum, INT64_MAX);
-	if (status == RLOCK_OK && rlock__inquiry_count(inquiry, RLOCK_OK) < conn->quorum)
-		status = rlock__inquiry_await(inquiry, 0, rlock_now_ms() + RLOCK__REST_MS);
+	rlock__broadcast_begin_all(broadcast, waiter->hold->row->acquire->script, &args,
+				   rlock__acquire_try_deadline(waiter, sent_ms));
+	status = rlock__broadcast_await(broadcast, conn->quorum, INT64_MAX);
+	if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_OK) < conn->quorum)
+		status = rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__REST_MS);
 	rlock__args_free(&args);
 	return status;
 }
 
 /* Who can't be asked does not count, as long as there are enough others: then it is but busy. */
-static enum rlock_status verdict(const struct rlock__waiter *waiter, struct rlock__inquiry *inquiry)
+static enum rlock_status verdict(const struct rlock__waiter *waiter,
+				 struct rlock__broadcast *broadcast)
 {
-	enum rlock_status status = rlock__inquiry_verdict(inquiry, RLOCK_BUSY);
-	size_t answered =
-		rlock__inquiry_count(inquiry, RLOCK_OK) + rlock__inquiry_count(inquiry, RLOCK_BUSY);
+	enum rlock_status status = rlock__broadcast_result(broadcast, RLOCK_BUSY);
+	size_t answered = rlock__broadcast_count(broadcast, RLOCK_OK) +
+			  rlock__broadcast_count(broadcast, RLOCK_BUSY);
 
 	if (status < 0 && answered >= waiter->conn->quorum &&
-	    rlock__inquiry_decide_by(inquiry, RLOCK_BUSY))
+	    rlock__broadcast_decide_by(broadcast, RLOCK_BUSY))
 		return RLOCK_BUSY;
 	return status;
 }
 
-enum rlock_status rlock__try(struct rlock__waiter *waiter)
+enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 {
 	struct rlock_conn *conn = waiter->conn;
 	int64_t sent_ms = rlock_now_ms(), lease_ms = waiter->request->lease_ms;
-	struct rlock__inquiry inquiry;
-	enum rlock_status status = rlock__inquiry_init(&inquiry, conn, read_answer, waiter);
+	struct rlock__broadcast broadcast;
+	enum rlock_status status = rlock__broadcast_init(&broadcast, conn, read_answer, waiter);
 
 	if (status != RLOCK_OK)
 		return status;
 	/* Had before, perhaps, and too late: this one may put us in a line again. */
 	memcpy(waiter->hold->asker, waiter->owner, sizeof(waiter->owner));
-	status = ask(waiter, &inquiry, sent_ms);
+	status = ask(waiter, &broadcast, sent_ms);
 	for (size_t i = 0; i < conn->connection_count; i++)
-		note_answer(waiter, i, &inquiry.answers[i]);
+		note_answer(waiter, i, &broadcast.answers[i]);
 	if (status == RLOCK_OK)
-		status = verdict(waiter, &inquiry);
+		status = verdict(waiter, &broadcast);
 	if (status == RLOCK_OK) {
-		leave_lines(waiter, &inquiry);
+		leave_lines(waiter, &broadcast);
 		waiter->hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
 		waiter->hold->lease_ms = lease_ms;
 		waiter->hold->ttl_ms = lease_ms;
@@ -524,6 +525,6 @@ enum rlock_status rlock__try(struct rlock__waiter *waiter)
 		give_back(waiter);
 	}
 	waiter->is_busy = status == RLOCK_BUSY;
-	rlock__inquiry_free(&inquiry);
+	rlock__broadcast_free(&broadcast);
 	return status;
 }

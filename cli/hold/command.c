@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/say.h"
-#include "hold/job.h"
+#include "base/message.h"
+#include "hold/command.h"
 #include "options/usage.h"
 #include "process_lock/inherited.h"
 #include "sys/file_read.h"
@@ -29,8 +29,8 @@ static int say_cannot_run(const char *program, const char *why)
 {
 	char shown[SHOWN_MAX];
 
-	say_error("cannot run %s: %s", rlock_escape(program, strlen(program), shown, sizeof(shown)),
-		  why);
+	message_error("cannot run %s: %s",
+		      rlock_escape(program, strlen(program), shown, sizeof(shown)), why);
 	return EXIT_CANNOT_RUN;
 }
 
@@ -91,10 +91,10 @@ static int say_not_found(const struct verb *verb, const struct opts *opts)
 	} else if (is_for_shell(program)) {
 		add_shell_text(&line, command, count);
 	} else {
-		say_error("%s: command not found", shown);
+		message_error("%s: command not found", shown);
 		return EXIT_NOT_FOUND;
 	}
-	say_error("%s: command not found: no shell reads COMMAND: try: %s", shown, line.text);
+	message_error("%s: command not found: no shell reads COMMAND: try: %s", shown, line.text);
 	return EXIT_NOT_FOUND;
 }
 
@@ -168,7 +168,7 @@ static int say_bad_interpreter(const char *program, const char *interpreter)
 	return say_cannot_run(program, why);
 }
 
-int job_look_up(const struct verb *verb, const struct opts *opts, char **path_out)
+int command_look_up(const struct verb *verb, const struct opts *opts, char **path_out)
 {
 	const char *program = opts->command[0], *path = program;
 	char found[4096], interpreter[FIRST_LINE_MAX + 1];
@@ -190,7 +190,7 @@ int job_look_up(const struct verb *verb, const struct opts *opts, char **path_ou
 	*path_out = strdup(path);
 	if (*path_out != NULL)
 		return 0;
-	say_error("out of memory");
+	message_error("out of memory");
 	return EXIT_SYSTEM;
 }
 
@@ -301,8 +301,8 @@ static char *extend_held(const struct opts *opts, enum rlock_kind kind, struct r
 }
 
 /* Ours come first, and are the only ones that are freed: the rest belongs to environ. */
-char **job_environment(const struct opts *opts, enum rlock_kind kind, struct rlock_conn *conn,
-		       const struct rlock_hold *hold)
+char **command_environment(const struct opts *opts, enum rlock_kind kind, struct rlock_conn *conn,
+			   const struct rlock_hold *hold)
 {
 	char *names = join_lines(opts->names, opts->name_count);
 	char *owners = join_owners(hold, opts->name_count);
@@ -328,7 +328,7 @@ char **job_environment(const struct opts *opts, enum rlock_kind kind, struct rlo
 		list[at] = assignment(own[at].variable, own[at].value);
 		if (list[at++] != NULL)
 			continue;
-		job_environment_free(list);
+		command_environment_free(list);
 		list = NULL;
 	}
 	for (size_t i = 0; list != NULL && i < count; i++)
@@ -341,7 +341,7 @@ char **job_environment(const struct opts *opts, enum rlock_kind kind, struct rlo
 	return list;
 }
 
-void job_environment_free(char **environment)
+void command_environment_free(char **environment)
 {
 	if (environment == NULL)
 		return;
@@ -355,7 +355,7 @@ void job_environment_free(char **environment)
 
 static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
 
-#define STOP_COUNT (sizeof(stops) / sizeof(stops[0]))
+#define TERMINATE_COUNT (sizeof(stops) / sizeof(stops[0]))
 
 static volatile sig_atomic_t noted_stop;
 
@@ -373,7 +373,7 @@ static void note_stops(void)
 	const struct sigaction note = { .sa_handler = note_stop };
 	struct sigaction found;
 
-	for (size_t i = 0; i < STOP_COUNT; i++)
+	for (size_t i = 0; i < TERMINATE_COUNT; i++)
 		if (sigaction(stops[i], NULL, &found) == 0 && found.sa_handler == SIG_DFL)
 			(void)sigaction(stops[i], &note, NULL);
 }
@@ -383,7 +383,7 @@ static void hold_back_stops(sigset_t *found_mask)
 	sigset_t held;
 
 	sigemptyset(&held);
-	for (size_t i = 0; i < STOP_COUNT; i++)
+	for (size_t i = 0; i < TERMINATE_COUNT; i++)
 		(void)sigaddset(&held, stops[i]);
 	noted_stop = 0;
 	(void)sigprocmask(SIG_BLOCK, &held, found_mask);
@@ -402,26 +402,27 @@ static void let_stops_through(const sigset_t *found_mask, pid_t command)
  * changed that the parent relies on.
  */
 static void become_command(const char *path, char *const command[], char *const environment[],
-			   const struct signals *signals, struct watch *watch, volatile int *error)
+			   const struct signals *signals, struct lease_state *lease_state,
+			   volatile int *error)
 {
 	pid_t not_started = JOB_NOT_STARTED;
 	struct proc self;
 
 	/* Before its number: had a keeper died behind this instant, whoever has the number next would be taken for it. */
 	if (proc_read(getpid(), &self))
-		watch->job_start = self.start;
+		lease_state->job_start = self.start;
 	/* Known before it runs: a keeper killed at this instant leaves it to the renewer. And
 	 * should the renewer have found a dead keeper already, nothing is to run any more. */
-	if (!atomic_compare_exchange_strong(&watch->job_pid, &not_started, getpid())) {
+	if (!atomic_compare_exchange_strong(&lease_state->job_pid, &not_started, getpid())) {
 		*error = ECANCELED;
 		_exit(EXIT_FAULT);
 	}
 	/* Who is about to start it may have been stopped for longer than the lock was good. From here on it is
 	 * known to the renewer, who stops it should that come to an end now. */
-	watch_check_deadlines(watch, rlock_now_ms());
-	if (watch->reason != STOP_NONE)
+	lease_state_check_deadlines(lease_state, rlock_now_ms());
+	if (lease_state->reason != TERMINATE_NONE)
 		_exit(EXIT_LOST);
-	if (watch->kill_child)
+	if (lease_state->kill_child)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note_stops();
 	signals_restore(signals);
@@ -432,8 +433,8 @@ static void become_command(const char *path, char *const command[], char *const 
 	_exit(EXIT_NOT_FOUND);
 }
 
-int job_start(const char *path, char *const command[], char *const environment[],
-	      const struct signals *signals, struct watch *watch, pid_t *pid_out)
+int command_start(const char *path, char *const command[], char *const environment[],
+		  const struct signals *signals, struct lease_state *lease_state, pid_t *pid_out)
 {
 	volatile int error = 0;
 	sigset_t found_mask;
@@ -444,12 +445,12 @@ int job_start(const char *path, char *const command[], char *const environment[]
 	pid = vfork();
 	/* What it calls before exec is listed at its head, and safe. */
 	if (pid == 0) /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
-		become_command(path, command, environment, signals, watch, &error);
+		become_command(path, command, environment, signals, lease_state, &error);
 	if (pid < 0)
 		error = errno;
 	let_stops_through(&found_mask, pid);
 	if (pid < 0) {
-		say_error("cannot start %s: %s", command[0], strerror(error));
+		message_error("cannot start %s: %s", command[0], strerror(error));
 		return EXIT_SYSTEM;
 	}
 	*pid_out = pid;

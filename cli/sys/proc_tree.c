@@ -16,8 +16,8 @@
 #include "sys/children.h"
 #include "sys/priority.h"
 #include "sys/probe.h"
-#include "sys/procs.h"
-#include "sys/shortage.h"
+#include "sys/proc_tree.h"
+#include "sys/transient_errno.h"
 
 /* Processes that fork as fast as they are found are met again at the caller's next call. */
 #define WALKS_MAX 50
@@ -35,14 +35,14 @@ struct table {
  * What a look takes on most machines is had from the start: where memory has run out a command has to be
  * found and stopped all the same. There is one look at a time.
  */
-#define PROCS_USUAL 1024
-static struct proc usual_procs[PROCS_USUAL];
-static bool usual_members[PROCS_USUAL];
-static struct probe_question usual_questions[PROCS_USUAL];
+#define PROC_TREE_USUAL 1024
+static struct proc usual_procs[PROC_TREE_USUAL];
+static bool usual_members[PROC_TREE_USUAL];
+static struct probe_question usual_questions[PROC_TREE_USUAL];
 
 static struct table table_new(void)
 {
-	return (struct table){ .procs = usual_procs, .capacity = PROCS_USUAL };
+	return (struct table){ .procs = usual_procs, .capacity = PROC_TREE_USUAL };
 }
 
 /* ---- those that had a signal ---- */
@@ -104,12 +104,12 @@ static bool table_add(struct table *table, const struct proc *proc)
 }
 
 /* A look at thousands of processes takes long: it is broken off when something else is due. */
-static bool is_too_late(const struct proc_roots *roots)
+static bool is_too_late(const struct proc_filter *filter)
 {
-	return roots->until_ms != 0 && rlock_now_ms() >= roots->until_ms;
+	return filter->until_ms != 0 && rlock_now_ms() >= filter->until_ms;
 }
 
-static bool table_read(const struct proc_roots *roots, struct table *table)
+static bool table_read(const struct proc_filter *filter, struct table *table)
 {
 	DIR *dir = opendir("/proc");
 	bool is_complete = true;
@@ -117,7 +117,7 @@ static bool table_read(const struct proc_roots *roots, struct table *table)
 	if (dir == NULL)
 		return false;
 	while (is_complete) {
-		enum proc_sight sight;
+		enum proc_lookup lookup;
 		struct dirent *entry;
 		struct proc proc;
 		int64_t pid;
@@ -130,9 +130,9 @@ static bool table_read(const struct proc_roots *roots, struct table *table)
 		}
 		if (!number_parse(entry->d_name, &pid))
 			continue;
-		sight = proc_look((pid_t)pid, &proc);
-		is_complete = sight == PROC_SEEN ? table_add(table, &proc) && !is_too_late(roots)
-						 : sight == PROC_GONE;
+		lookup = proc_look((pid_t)pid, &proc);
+		is_complete = lookup == PROC_SEEN ? table_add(table, &proc) && !is_too_late(filter)
+						  : lookup == PROC_GONE;
 	}
 	(void)closedir(dir);
 	return is_complete;
@@ -148,7 +148,7 @@ static void table_free(struct table *table)
 
 static bool table_add_members(struct table *table)
 {
-	if (table->count <= PROCS_USUAL) {
+	if (table->count <= PROC_TREE_USUAL) {
 		memset(usual_members, 0, sizeof(usual_members));
 		table->is_member = usual_members;
 	} else {
@@ -168,61 +168,62 @@ static bool is_renewer(const struct proc *proc)
  * Neither ourselves, nor a watchdog: one ends when what it protects has ended. Nor a session that is not asked for: its
  * processes never come back from there.
  */
-static bool is_left_aside(const struct proc_roots *roots, const struct proc *proc)
+static bool is_left_aside(const struct proc_filter *filter, const struct proc *proc)
 {
-	if (roots->is_one_session && proc->session != roots->session)
+	if (filter->is_one_session && proc->session != filter->session)
 		return true;
-	if (proc->pid == getpid() || proc->pid == roots->adopter)
+	if (proc->pid == getpid() || proc->pid == filter->adopter)
 		return true;
-	for (size_t i = 0; i < sizeof(roots->except) / sizeof(roots->except[0]); i++)
-		if (roots->except[i] > 0 && proc->pid == roots->except[i])
+	for (size_t i = 0; i < sizeof(filter->except) / sizeof(filter->except[0]); i++)
+		if (filter->except[i] > 0 && proc->pid == filter->except[i])
 			return true;
 	return is_renewer(proc);
 }
 
 /* Known for one of the command's without a look into it. signaled: who was found to be one before; or NULL. */
-static bool is_root(const struct proc_roots *roots, const struct proc_set *signaled,
+static bool is_root(const struct proc_filter *filter, const struct proc_set *signaled,
 		    const struct proc *proc)
 {
-	if (roots->job > 0 && proc->pid == roots->job &&
-	    (roots->job_start == 0 || proc->start == roots->job_start))
+	if (filter->job > 0 && proc->pid == filter->job &&
+	    (filter->job_start == 0 || proc->start == filter->job_start))
 		return true;
-	if (roots->adopter > 0 && roots->adopts_strangers && proc->parent == roots->adopter)
+	if (filter->adopter > 0 && filter->adopts_strangers && proc->parent == filter->adopter)
 		return true;
-	if (roots->known != NULL && set_has(roots->known, proc))
+	if (filter->known != NULL && set_has(filter->known, proc))
 		return true;
 	return signaled != NULL && set_has(signaled, proc);
 }
 
 /* Nobody was given a hold id before there was a command. */
-static bool may_carry_hold(const struct proc_roots *roots, const struct proc *proc)
+static bool may_carry_hold(const struct proc_filter *filter, const struct proc *proc)
 {
-	return roots->hold_id != NULL && !proc_is_gone(proc) &&
-	       (roots->job_start == 0 || proc->start >= roots->job_start);
+	return filter->hold_id != NULL && !proc_is_gone(proc) &&
+	       (filter->job_start == 0 || proc->start >= filter->job_start);
 }
 
 /* The command, the adopter, those who are known, and all below them. Some may be met twice. */
-static bool table_read_family(const struct proc_roots *roots, struct table *table)
+static bool table_read_family(const struct proc_filter *filter, struct table *table)
 {
-	size_t known_count = roots->known != NULL ? roots->known->count : 0;
+	size_t known_count = filter->known != NULL ? filter->known->count : 0;
 	struct pid_list list = { 0 };
 	struct proc proc;
 	bool is_complete = true;
 
-	if (roots->adopter > 0)
-		is_complete = pid_list_add(&list, roots->adopter);
+	if (filter->adopter > 0)
+		is_complete = pid_list_add(&list, filter->adopter);
 	/* Else it is met as a child. */
-	if (roots->job > 0 && proc_read(roots->job, &proc) && proc.parent != roots->adopter)
-		is_complete = pid_list_add(&list, roots->job) && is_complete;
+	if (filter->job > 0 && proc_read(filter->job, &proc) && proc.parent != filter->adopter)
+		is_complete = pid_list_add(&list, filter->job) && is_complete;
 	for (size_t i = 0; i < known_count; i++)
-		is_complete = pid_list_add(&list, roots->known->members[i].pid) && is_complete;
+		is_complete = pid_list_add(&list, filter->known->members[i].pid) && is_complete;
 	for (size_t i = 0; is_complete && i < list.count; i++) {
-		enum proc_sight sight = proc_look(list.pids[i], &proc);
+		enum proc_lookup lookup = proc_look(list.pids[i], &proc);
 
-		if (sight == PROC_GONE)
+		if (lookup == PROC_GONE)
 			continue;
-		is_complete = sight == PROC_SEEN && table_add(table, &proc) && !is_too_late(roots);
-		if (is_complete && (proc.pid == roots->adopter || !is_left_aside(roots, &proc)))
+		is_complete =
+			lookup == PROC_SEEN && table_add(table, &proc) && !is_too_late(filter);
+		if (is_complete && (proc.pid == filter->adopter || !is_left_aside(filter, &proc)))
 			children_add(proc.pid, &list);
 	}
 	pid_list_free(&list);
@@ -263,15 +264,15 @@ static bool has_member_parent(const struct table *table, const struct proc *chil
 	return parent != NULL && table->is_member[parent - table->procs];
 }
 
-static void mark_roots(const struct proc_roots *roots, const struct proc_set *signaled,
+static void mark_roots(const struct proc_filter *filter, const struct proc_set *signaled,
 		       struct table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		table->is_member[i] = !is_left_aside(roots, &table->procs[i]) &&
-				      is_root(roots, signaled, &table->procs[i]);
+		table->is_member[i] = !is_left_aside(filter, &table->procs[i]) &&
+				      is_root(filter, signaled, &table->procs[i]);
 }
 
-static void mark_descendants(const struct proc_roots *roots, struct table *table)
+static void mark_descendants(const struct proc_filter *filter, struct table *table)
 {
 	bool has_changed;
 
@@ -280,7 +281,7 @@ static void mark_descendants(const struct proc_roots *roots, struct table *table
 		for (size_t i = 0; i < table->count; i++) {
 			const struct proc *child = &table->procs[i];
 
-			if (table->is_member[i] || is_left_aside(roots, child) ||
+			if (table->is_member[i] || is_left_aside(filter, child) ||
 			    !has_member_parent(table, child))
 				continue;
 			table->is_member[i] = has_changed = true;
@@ -289,7 +290,7 @@ static void mark_descendants(const struct proc_roots *roots, struct table *table
 }
 
 /* Those that ancestry tells: nobody's environment is read for them. False without memory. */
-static bool mark_family(const struct proc_roots *roots, const struct proc_set *signaled,
+static bool mark_family(const struct proc_filter *filter, const struct proc_set *signaled,
 			struct table *table)
 {
 	if (table->count == 0)
@@ -297,21 +298,21 @@ static bool mark_family(const struct proc_roots *roots, const struct proc_set *s
 	if (!table_add_members(table))
 		return false;
 	table_sort(table);
-	mark_roots(roots, signaled, table);
-	mark_descendants(roots, table);
+	mark_roots(filter, signaled, table);
+	mark_descendants(filter, table);
 	return true;
 }
 
-static size_t add_questions(const struct proc_roots *roots, bool asks_suspects, struct table *table,
-			    struct probe_question *out)
+static size_t add_questions(const struct proc_filter *filter, bool asks_suspects,
+			    struct table *table, struct probe_question *out)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct proc *proc = &table->procs[i];
 
-		if (table->is_member[i] || is_left_aside(roots, proc) ||
-		    !may_carry_hold(roots, proc))
+		if (table->is_member[i] || is_left_aside(filter, proc) ||
+		    !may_carry_hold(filter, proc))
 			continue;
 		if (!asks_suspects && probe_is_suspect(proc))
 			table->unasked++;
@@ -323,9 +324,9 @@ static size_t add_questions(const struct proc_roots *roots, bool asks_suspects, 
 
 static void use_answer(struct table *table, const struct probe_question *question)
 {
-	if (question->sight == PROC_SEEN)
+	if (question->lookup == PROC_SEEN)
 		table->is_member[question->proc - table->procs] = true;
-	else if (question->sight == PROC_UNSEEN)
+	else if (question->lookup == PROC_UNSEEN)
 		table->unasked++;
 	if (!question->is_given_up)
 		return;
@@ -334,22 +335,22 @@ static void use_answer(struct table *table, const struct probe_question *questio
 }
 
 /* And those that carry the hold id. False without memory. */
-static bool mark_carriers(const struct proc_roots *roots, bool asks_suspects, struct table *table)
+static bool mark_carriers(const struct proc_filter *filter, bool asks_suspects, struct table *table)
 {
 	struct probe_question *questions = usual_questions;
 	size_t count;
 
-	if (table->count > PROCS_USUAL)
+	if (table->count > PROC_TREE_USUAL)
 		questions = calloc(table->count, sizeof(*questions));
 	if (questions == NULL)
 		return false;
-	count = add_questions(roots, asks_suspects, table, questions);
-	probe_ask(questions, count, roots->hold_id, roots->until_ms);
+	count = add_questions(filter, asks_suspects, table, questions);
+	probe_ask(questions, count, filter->hold_id, filter->until_ms);
 	for (size_t i = 0; i < count; i++)
 		use_answer(table, &questions[i]);
 	if (questions != usual_questions)
 		free(questions);
-	mark_descendants(roots, table);
+	mark_descendants(filter, table);
 	return true;
 }
 
@@ -411,30 +412,30 @@ static bool signal_once(const struct proc *proc, int signal, struct proc_set *si
 		report->refused++;
 		report->refused_one = *proc;
 	}
-	if (!is_shortage(error))
+	if (!is_transient_errno(error))
 		return true;
 	signaled->count--;
 	return false;
 }
 
-static bool mark_members(const struct proc_roots *roots, enum scope scope,
+static bool mark_members(const struct proc_filter *filter, enum scope scope,
 			 const struct proc_set *signaled, struct table *table)
 {
-	return mark_family(roots, signaled, table) &&
-	       (scope == SCOPE_FAMILY || mark_carriers(roots, scope == SCOPE_SUSPECTS, table));
+	return mark_family(filter, signaled, table) &&
+	       (scope == SCOPE_FAMILY || mark_carriers(filter, scope == SCOPE_SUSPECTS, table));
 }
 
 /* One walk. *met_new: somebody was found who had not had the signal yet. */
-static bool walk(const struct proc_roots *roots, enum scope scope, int signal,
+static bool walk(const struct proc_filter *filter, enum scope scope, int signal,
 		 struct proc_set *signaled, struct proc_report *report, bool *met_new)
 {
 	struct table table = table_new();
-	bool is_complete = (scope == SCOPE_FAMILY ? table_read_family : table_read)(roots, &table);
+	bool is_complete = (scope == SCOPE_FAMILY ? table_read_family : table_read)(filter, &table);
 	bool spares_clean_up = signal == SIGTERM && signaled->count > 0, is_of_use;
 	int64_t at_ms = rlock_now_ms();
 
 	*met_new = false;
-	is_complete = mark_members(roots, scope, signaled, &table) && is_complete;
+	is_complete = mark_members(filter, scope, signaled, &table) && is_complete;
 	*report = (struct proc_report){ .at_ms = at_ms,
 					.unasked = table.unasked,
 					.unread = table.unread,
@@ -449,8 +450,8 @@ static bool walk(const struct proc_roots *roots, enum scope scope, int signal,
 		report->running++;
 		report->running_one = *proc;
 		/* Without memory they are found by looking, as at first. */
-		if (roots->known != NULL && !set_has(roots->known, proc))
-			(void)set_add(roots->known, proc);
+		if (filter->known != NULL && !set_has(filter->known, proc))
+			(void)set_add(filter->known, proc);
 		if (set_has(signaled, proc) ||
 		    (spares_clean_up && is_clean_up(&table, signaled, proc)))
 			continue;
@@ -462,10 +463,10 @@ static bool walk(const struct proc_roots *roots, enum scope scope, int signal,
 }
 
 /* Where /proc can't be read nobody can be found but the command itself, by its number. */
-static bool signal_job_only(const struct proc_roots *roots, int signal, struct proc_set *signaled,
+static bool signal_job_only(const struct proc_filter *filter, int signal, struct proc_set *signaled,
 			    struct proc_report *out)
 {
-	const struct proc job = { .pid = roots->job, .start = roots->job_start };
+	const struct proc job = { .pid = filter->job, .start = filter->job_start };
 
 	*out = (struct proc_report){ 0 };
 	if (job.pid <= 0)
@@ -494,8 +495,8 @@ static enum scope next_scope(enum scope scope, bool met_new)
 	return scope == SCOPE_FAMILY || met_new ? SCOPE_ALL : SCOPE_SUSPECTS;
 }
 
-bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *signaled,
-		  struct proc_report *out)
+bool proc_tree_signal(const struct proc_filter *filter, int signal, struct proc_set *signaled,
+		      struct proc_report *out)
 {
 	struct proc_set own = { 0 };
 	struct proc_report report = { 0 };
@@ -504,15 +505,15 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 	size_t refused = 0;
 
 	*out = report;
-	if (access("/proc/self/stat", R_OK) != 0 && !is_shortage(errno))
-		return signal_job_only(roots, signal, signaled, out);
+	if (access("/proc/self/stat", R_OK) != 0 && !is_transient_errno(errno))
+		return signal_job_only(filter, signal, signaled, out);
 	if (signaled == NULL)
 		signaled = &own;
 	/* Without children_add only the command would be met, and what it has started before taken for clean-up. */
 	if (signal != 0 && children_are_told())
 		scope = SCOPE_FAMILY;
 	for (int walks = 0; walks < WALKS_MAX; walks++) {
-		is_complete = walk(roots, scope, signal, signaled, &report, &met_new);
+		is_complete = walk(filter, scope, signal, signaled, &report, &met_new);
 		refused += report.refused;
 		if (report.refused > 0)
 			out->refused_one = report.refused_one;
@@ -529,18 +530,18 @@ bool procs_signal(const struct proc_roots *roots, int signal, struct proc_set *s
 	out->unread_one = report.unread_one;
 	proc_set_free(&own);
 	/* A child of ours keeps its number until we let it go. */
-	if (!is_complete && report.running == 0 && roots->adopter == getpid())
-		(void)signal_job_only(roots, signal, signaled, out);
+	if (!is_complete && report.running == 0 && filter->adopter == getpid())
+		(void)signal_job_only(filter, signal, signaled, out);
 	return is_complete && report.unasked == 0;
 }
 
-bool procs_family_runs(const struct proc_roots *roots, struct proc *out)
+bool proc_tree_family_runs(const struct proc_filter *filter, struct proc *out)
 {
 	struct table table = table_new();
 	bool runs = false;
 
-	if (children_are_told() && table_read_family(roots, &table) &&
-	    mark_family(roots, NULL, &table))
+	if (children_are_told() && table_read_family(filter, &table) &&
+	    mark_family(filter, NULL, &table))
 		for (size_t i = 0; i < table.count && !runs; i++) {
 			runs = table.is_member[i] && !proc_is_gone(&table.procs[i]);
 			if (runs && out != NULL)
@@ -550,14 +551,14 @@ bool procs_family_runs(const struct proc_roots *roots, struct proc *out)
 	return runs;
 }
 
-bool procs_run(const struct proc_roots *roots, struct proc *out)
+bool proc_tree_find_running(const struct proc_filter *filter, struct proc *out)
 {
 	struct proc_report report;
 	bool is_complete;
 
-	if (procs_family_runs(roots, out))
+	if (proc_tree_family_runs(filter, out))
 		return true;
-	is_complete = procs_signal(roots, 0, NULL, &report);
+	is_complete = proc_tree_signal(filter, 0, NULL, &report);
 	*out = report.running_one;
 	return report.running > 0 || !is_complete;
 }

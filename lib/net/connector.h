@@ -1,8 +1,8 @@
 /*
  * From a URL to a connected socket, in steps that never wait.
  */
-#ifndef RLOCK_NET_CONNECT_H
-#define RLOCK_NET_CONNECT_H
+#ifndef RLOCK_NET_CONNECTOR_H
+#define RLOCK_NET_CONNECTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 struct rlock_url;
 
 struct pollfd;
-struct rlock__attempt; /* a connection that is being made */
+struct rlock__connector; /* a connection that is being made */
 
 struct rlock__connected {
 	enum rlock_status status; /* RLOCK_OK, RLOCK_ENET, RLOCK_ESYS, RLOCK_EINVAL */
@@ -21,18 +21,18 @@ struct rlock__connected {
 };
 
 /* To a redis:// or unix:// URL, which stays the caller's; NULL when out of memory. */
-struct rlock__attempt *rlock__attempt_new(const struct rlock_url *url, int64_t deadline_ms);
-void rlock__attempt_free(struct rlock__attempt *attempt);
+struct rlock__connector *rlock__connector_new(const struct rlock_url *url, int64_t deadline_ms);
+void rlock__connector_free(struct rlock__connector *connector);
 /* The same in the child of a fork(). */
-void rlock__attempt_disown(struct rlock__attempt *attempt);
+void rlock__connector_after_fork_child(struct rlock__connector *connector);
 /*
  * Begin, or go on, as far as that goes without waiting; is_ready: what it awaits was polled, and is
  * there. true: it is over, and *out says how.
  */
-bool rlock__attempt_advance(struct rlock__attempt *attempt, bool is_ready,
-			    struct rlock__connected *out);
+bool rlock__connector_advance(struct rlock__connector *connector, bool is_ready,
+			      struct rlock__connected *out);
 /* What it awaits, and until when at the latest. */
-void rlock__attempt_await(const struct rlock__attempt *attempt, struct pollfd *out,
-			  int64_t *until_ms);
+void rlock__connector_await(const struct rlock__connector *connector, struct pollfd *out,
+			    int64_t *until_ms);
 
 #endif

@@ -1,0 +1,194 @@
+/*
+ * The shared page, and the deadlines that follow from it. Pure arithmetic on one clock: nothing
+ * here waits, signals or asks the server.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/least.h"
+#include "hold/lease_state.h"
+
+/* KILL comes this long before the lease's end: a process takes a moment to be gone. */
+#define KILL_MARGIN_MIN_MS 200
+#define KILL_MARGIN_MAX_MS 2000
+#define KILL_MARGIN_DIVISOR 10
+/*
+ * On a machine whose processors are all taken it is longer. A wake-up that came late says how long one waits for a
+ * processor: KILL may have to wait as long, and each process that it ends at least once, to end.
+ */
+#define LATENESS_FACTOR 4
+/* A sixth of the lease at most, and TERM comes by another one before: a renewal, due at a third, has another third. */
+#define LATE_MARGIN_DIVISOR 6
+/* A renewal takes that part off the worst lateness: a machine that was suspended once is no busy one for ever. */
+#define LATENESS_DECAY_DIVISOR 8
+/* A Java reader that is renewed sets the time of the whole lock to his 30 s, and cuts a longer one
+ * (RedissonReadLock): it has to be put right before they are over. */
+#define SHARED_RENEWAL_MAX_MS 10000
+
+struct lease_state *lease_state_new(void)
+{
+	void *page = mmap(NULL, sizeof(struct lease_state), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+}
+
+void lease_state_free(struct lease_state *lease_state)
+{
+	if (lease_state != NULL)
+		(void)munmap(lease_state, sizeof(*lease_state));
+}
+
+void lease_state_init(struct lease_state *lease_state, const struct opts *opts,
+		      const struct rlock_hold *hold, int64_t had_ms)
+{
+	const char *hold_id = rlock_hold_id(hold);
+
+	lease_state->lease_ms = opts->lease_ms;
+	lease_state->grace_ms = opts->grace_ms;
+	lease_state->had_ms = had_ms;
+	lease_state->is_fixed_lease = opts->is_fixed_lease;
+	memcpy(lease_state->hold_id, hold_id, strlen(hold_id) + 1);
+	lease_state->sent_ms = rlock_hold_sent_ms(hold);
+}
+
+int64_t lease_state_renewal_ms(const struct lease_state *lease_state)
+{
+	int64_t third_ms = lease_state->lease_ms / 3;
+
+	return lease_state->is_shared ? least(third_ms, SHARED_RENEWAL_MAX_MS) : third_ms;
+}
+
+int64_t lease_state_lease_end_ms(const struct lease_state *lease_state)
+{
+	return lease_state->sent_ms + lease_state->lease_ms;
+}
+
+int64_t lease_state_kill_ms(const struct lease_state *lease_state)
+{
+	int64_t margin_ms = least(KILL_MARGIN_MAX_MS, lease_state->lease_ms / KILL_MARGIN_DIVISOR);
+
+	margin_ms = most(margin_ms, LATENESS_FACTOR * lease_state->lateness_ms);
+	return lease_state_lease_end_ms(lease_state) - most(margin_ms, KILL_MARGIN_MIN_MS);
+}
+
+void lease_state_record_wakeup(struct lease_state *lease_state, int64_t asleep_ms, int64_t due_ms,
+			       int64_t now_ms)
+{
+	int64_t most_ms = lease_state->lease_ms / LATE_MARGIN_DIVISOR / LATENESS_FACTOR;
+	int64_t late_ms = least(now_ms - due_ms, most_ms), worst_ms = lease_state->lateness_ms;
+
+	/* That it was due before is not the machine's fault. */
+	if (due_ms <= asleep_ms)
+		return;
+	while (late_ms > worst_ms &&
+	       !atomic_compare_exchange_weak(&lease_state->lateness_ms, &worst_ms, late_ms))
+		;
+}
+
+void lease_state_record_renewal(struct lease_state *lease_state, int64_t sent_ms)
+{
+	lease_state->sent_ms = sent_ms;
+	lease_state->lateness_ms -= lease_state->lateness_ms / LATENESS_DECAY_DIVISOR;
+}
+
+/*
+ * From here on the lock can't be relied upon long enough to stop the command in time. Who wants to
+ * go on without the lock has until its very end to get it renewed.
+ */
+static int64_t lost_ms(const struct lease_state *lease_state)
+{
+	if (lease_state->on_lost == ON_LOST_IGNORE && !lease_state->is_fixed_lease)
+		return lease_state_lease_end_ms(lease_state);
+	return lease_state_kill_ms(lease_state) -
+	       least(lease_state->grace_ms, lease_state->lease_ms / 6);
+}
+
+/* Told to end, and no more than told: a lost lock, where the user wants it so. */
+static bool is_mild(const struct lease_state *lease_state)
+{
+	return lease_state->reason == TERMINATE_LOST && lease_state->on_lost != ON_LOST_KILL;
+}
+
+void lease_state_terminate(struct lease_state *lease_state, enum terminate_reason reason)
+{
+	int none = TERMINATE_NONE, lost = TERMINATE_LOST;
+	int64_t never = 0;
+
+	/* The time first: whoever sees the reason counts from it. */
+	if (is_mild(lease_state) && reason != TERMINATE_LOST) {
+		lease_state->reason_ms = rlock_now_ms();
+		(void)atomic_compare_exchange_strong(&lease_state->reason, &lost, (int)reason);
+		return;
+	}
+	(void)atomic_compare_exchange_strong(&lease_state->reason_ms, &never, rlock_now_ms());
+	(void)atomic_compare_exchange_strong(&lease_state->reason, &none, (int)reason);
+}
+
+void lease_state_lose(struct lease_state *lease_state)
+{
+	int64_t never = 0;
+
+	(void)atomic_compare_exchange_strong(&lease_state->lost_at_ms, &never, rlock_now_ms());
+	lease_state->is_lost = true;
+	if (lease_state->on_lost != ON_LOST_IGNORE)
+		lease_state_terminate(lease_state, TERMINATE_LOST);
+}
+
+/* A command with a fixed lease is stopped by that; nobody renews it, so it can't be lost. */
+static bool ends_with_lease(const struct lease_state *lease_state)
+{
+	return lease_state->is_fixed_lease && !lease_state->is_for_caller;
+}
+
+bool lease_state_is_terminating(const struct lease_state *lease_state)
+{
+	return lease_state->reason != TERMINATE_NONE && !is_mild(lease_state);
+}
+
+void lease_state_check_deadlines(struct lease_state *lease_state, int64_t now_ms)
+{
+	/* Who found it lost may have been killed before the reason was set. */
+	if (lease_state->is_lost)
+		lease_state_lose(lease_state);
+	if (!lease_state_is_terminating(lease_state) && now_ms >= lease_state->max_run_end_ms)
+		lease_state_terminate(lease_state, TERMINATE_MAX_RUN);
+	if (now_ms < lost_ms(lease_state))
+		return;
+	if (ends_with_lease(lease_state))
+		lease_state_terminate(lease_state, TERMINATE_LEASE);
+	else if (!lease_state->is_lost)
+		lease_state_lose(lease_state);
+}
+
+int64_t lease_state_next_ms(const struct lease_state *lease_state)
+{
+	int64_t next_ms =
+		lease_state_is_terminating(lease_state) ? INT64_MAX : lease_state->max_run_end_ms;
+	bool has_end = ends_with_lease(lease_state) ? lease_state->reason == TERMINATE_NONE
+						    : !lease_state->is_lost;
+
+	return has_end ? least(next_ms, lost_ms(lease_state)) : next_ms;
+}
+
+int64_t lease_state_phase_end_ms(const struct lease_state *lease_state)
+{
+	int64_t grace_end_ms = lease_state->reason_ms + lease_state->grace_ms;
+
+	if (!lease_state_is_terminating(lease_state))
+		return INT64_MAX;
+	/* Who goes on without the lock has no end of a lease to be gone by. */
+	if (lease_state->is_lost && lease_state->on_lost != ON_LOST_KILL)
+		return grace_end_ms;
+	return least(grace_end_ms, lease_state_kill_ms(lease_state));
+}
+
+enum terminate_phase lease_state_phase(const struct lease_state *lease_state, int64_t now_ms)
+{
+	if (lease_state->reason == TERMINATE_NONE)
+		return PHASE_RUN;
+	if (lease_state->reason == TERMINATE_ORPHANED)
+		return PHASE_KILL;
+	return now_ms >= lease_state_phase_end_ms(lease_state) ? PHASE_KILL : PHASE_TERM;
+}

@@ -1,0 +1,242 @@
+/*
+ * One request to all servers of a connection at once, and what their answers come to when so many of
+ * them must agree. What an answer means is for the caller to read.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broadcast.h"
+#include "base/error.h"
+#include "conn.h"
+#include "net/connection.h"
+#include "net/request.h"
+#include "redis/script.h"
+#include "rlock.h"
+
+/*
+ * Clocks run at their own pace. Those of two machines that nobody sets right differ by less than a thousandth;
+ * several servers must agree with each other, too, and are given 1 % and a bit, as Redlock has it.
+ */
+#define DRIFT_DIVISOR 1000
+#define DRIFT_LEAST_MS 2
+#define SERVERS_DRIFT_DIVISOR 100
+
+enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast, struct rlock_conn *conn,
+					rlock__read_fn read, void *ctx)
+{
+	*broadcast = (struct rlock__broadcast){ .conn = conn, .read = read, .ctx = ctx };
+	broadcast->answers = calloc(conn->connection_count, sizeof(*broadcast->answers));
+	if (broadcast->answers != NULL)
+		return RLOCK_OK;
+	conn->decisive = 0;
+	return rlock__fail_memory(rlock__connection_error(conn->connections[0]));
+}
+
+static void answer_clear(struct rlock__answer *answer)
+{
+	if (answer->outcome.reply != NULL)
+		freeReplyObject(answer->outcome.reply);
+	*answer = (struct rlock__answer){ 0 };
+}
+
+void rlock__broadcast_free(struct rlock__broadcast *broadcast)
+{
+	if (broadcast->answers == NULL)
+		return;
+	for (size_t i = 0; i < broadcast->conn->connection_count; i++)
+		answer_clear(&broadcast->answers[i]);
+	free(broadcast->answers);
+}
+
+void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index,
+			    const struct rlock__script *script, struct rlock__args *args,
+			    int64_t deadline_ms)
+{
+	struct rlock__answer *answer = &broadcast->answers[index];
+
+	answer_clear(answer);
+	answer->is_asked = true;
+	rlock__script_begin(&answer->call, broadcast->conn->connections[index], script, args,
+			    deadline_ms);
+}
+
+void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast,
+				const struct rlock__script *script, struct rlock__args *args,
+				int64_t deadline_ms)
+{
+	for (size_t i = 0; i < broadcast->conn->connection_count; i++)
+		rlock__broadcast_begin(broadcast, i, script, args, deadline_ms);
+}
+
+size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < broadcast->conn->connection_count; i++)
+		count += broadcast->answers[i].is_over && broadcast->answers[i].status == status;
+	return count;
+}
+
+static bool is_open(const struct rlock__answer *answer)
+{
+	return answer->is_asked && !answer->is_over;
+}
+
+/* Go on with those that are not over; how many of them are left. */
+static size_t advance(struct rlock__broadcast *broadcast)
+{
+	size_t open = 0;
+
+	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+		struct rlock__answer *answer = &broadcast->answers[i];
+
+		if (!is_open(answer))
+			continue;
+		answer->is_over = rlock__script_advance(&answer->call, &answer->outcome);
+		if (!answer->is_over) {
+			open++;
+			continue;
+		}
+		answer->status = answer->outcome.status;
+		assert(answer->status != RLOCK_OK || answer->outcome.reply != NULL);
+		if (answer->status == RLOCK_OK && broadcast->read != NULL)
+			answer->status = broadcast->read(broadcast->ctx, i, answer->outcome.reply);
+	}
+	return open;
+}
+
+/* What becomes of those that were asked is not known. */
+static void give_up(struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+		struct rlock__answer *answer = &broadcast->answers[i];
+
+		if (!is_open(answer))
+			continue;
+		rlock__request_abandon(broadcast->conn->connections[i]);
+		answer->is_over = true;
+		answer->status = RLOCK_CANCELLED;
+		answer->outcome = (struct rlock__result){ RLOCK_CANCELLED, true, NULL };
+	}
+}
+
+/* Those only that are awaited: of another the descriptor may stay ready. */
+static int poll_open(const struct rlock__broadcast *broadcast, struct pollfd *cancel,
+		     int64_t until_ms)
+{
+	struct rlock__connection *open[RLOCK_SERVERS_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < broadcast->conn->connection_count; i++)
+		if (is_open(&broadcast->answers[i]))
+			open[count++] = broadcast->conn->connections[i];
+	return rlock__request_poll_all(open, count, cancel, 1, until_ms);
+}
+
+static enum rlock_status end_await(struct rlock__broadcast *broadcast, enum rlock_status status,
+				   const char *text)
+{
+	give_up(broadcast);
+	broadcast->conn->decisive = 0;
+	return rlock__fail(rlock__connection_error(broadcast->conn->connections[0]), status, "%s",
+			   text);
+}
+
+enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, size_t enough,
+					 int64_t until_ms)
+{
+	for (;;) {
+		struct pollfd cancel = { broadcast->conn->cancel_fd, POLLIN, 0 };
+		size_t open = advance(broadcast), agreed;
+
+		agreed = rlock__broadcast_count(broadcast, RLOCK_OK);
+		if (open == 0 || (enough > 0 && (agreed >= enough || agreed + open < enough)))
+			return RLOCK_OK;
+		if (rlock_now_ms() >= until_ms)
+			return RLOCK_OK;
+		if (poll_open(broadcast, &cancel, until_ms) < 0)
+			return end_await(broadcast, RLOCK_ESYS, strerror(errno));
+		if (cancel.revents != 0)
+			return end_await(broadcast, RLOCK_CANCELLED, "no answer yet");
+	}
+}
+
+bool rlock__broadcast_decide_by(struct rlock__broadcast *broadcast, enum rlock_status status)
+{
+	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+		if (!broadcast->answers[i].is_over || broadcast->answers[i].status != status)
+			continue;
+		broadcast->conn->decisive = i;
+		return true;
+	}
+	return false;
+}
+
+static enum rlock_status first_refusal(const struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+		const struct rlock__answer *answer = &broadcast->answers[i];
+
+		if (answer->is_over && answer->status < 0 && answer->status != RLOCK_ENET)
+			return answer->status;
+	}
+	return RLOCK_OK;
+}
+
+static void add_count(const struct rlock__broadcast *broadcast)
+{
+	const struct rlock_conn *conn = broadcast->conn;
+	struct rlock__connection *connection = conn->connections[conn->decisive];
+	size_t name = rlock__connection_error(connection)->name_index;
+	char text[RLOCK_ERROR_MAX];
+
+	if (conn->connection_count == 1)
+		return;
+	(void)snprintf(text, sizeof(text), "%s", rlock__connection_error(connection)->text);
+	(void)rlock__fail(rlock__connection_error(connection), RLOCK_ENET,
+			  "%zu of %zu servers could be asked, %zu must agree: %s",
+			  conn->connection_count - rlock__broadcast_count(broadcast, RLOCK_ENET),
+			  conn->connection_count, conn->quorum, text);
+	rlock__connection_error(connection)->name_index = name;
+}
+
+enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
+					  enum rlock_status refusal)
+{
+	struct rlock_conn *conn = broadcast->conn;
+	size_t spare = conn->connection_count - conn->quorum;
+	enum rlock_status status = first_refusal(broadcast);
+
+	if (rlock__broadcast_count(broadcast, RLOCK_OK) >= conn->quorum)
+		return RLOCK_OK;
+	if (rlock__broadcast_count(broadcast, refusal) > spare &&
+	    rlock__broadcast_decide_by(broadcast, refusal))
+		return refusal;
+	if (status != RLOCK_OK && rlock__broadcast_decide_by(broadcast, status))
+		return status;
+	if (!rlock__broadcast_decide_by(broadcast, RLOCK_ENET)) {
+		/* Not answered yet, or not enough of them to say no. */
+		if (rlock__broadcast_count(broadcast, refusal) > 0 &&
+		    rlock__broadcast_decide_by(broadcast, refusal))
+			return refusal;
+		conn->decisive = 0;
+		(void)rlock__fail(rlock__connection_error(conn->connections[0]), RLOCK_ENET,
+				  "no answer in time");
+	}
+	add_count(broadcast);
+	return RLOCK_ENET;
+}
+
+int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms)
+{
+	int64_t drift_ms = lease_ms / DRIFT_DIVISOR + (lease_ms % DRIFT_DIVISOR > 0);
+
+	if (conn->connection_count > 1)
+		return lease_ms / SERVERS_DRIFT_DIVISOR + DRIFT_LEAST_MS;
+	return drift_ms > DRIFT_LEAST_MS ? drift_ms : DRIFT_LEAST_MS;
+}

@@ -1,0 +1,263 @@
+/*
+ * From a URL to a connected, non-blocking socket, in steps that never wait, within a deadline. Who
+ * polls between the steps, and what is said over the socket, is connection.c's business.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "net/connector.h"
+#include "net/resolver.h"
+#include "rlock.h"
+#include "url/url.h"
+
+#define FULL_BACKLOG_PAUSE_MS 10 /* a unix socket can't be polled for a free place */
+
+struct rlock__connector {
+	const struct rlock_url *url;
+	int64_t deadline_ms;
+	struct rlock__resolver *resolver; /* NULL: there is nothing to look up (any more) */
+	struct addrinfo *found;           /* what it was answered */
+	const struct addrinfo *address;   /* the one that is tried; NULL before the first */
+	int left;                         /* of the addresses, this one included */
+	int64_t address_end_ms;           /* when its share of the time is over */
+	int64_t again_ms; /* when to ask for a place in a full backlog; INT64_MAX: there was one */
+	int fd;           /* -1: none */
+	struct addrinfo socket; /* of unix://, a list of one */
+	struct sockaddr_un socket_address;
+	struct rlock__connected result;
+};
+
+struct rlock__connector *rlock__connector_new(const struct rlock_url *url, int64_t deadline_ms)
+{
+	struct rlock__connector *connector = calloc(1, sizeof(*connector));
+
+	if (connector == NULL)
+		return NULL;
+	connector->url = url;
+	connector->deadline_ms = deadline_ms;
+	connector->fd = -1;
+	return connector;
+}
+
+static void close_fd(struct rlock__connector *connector)
+{
+	if (connector->fd >= 0)
+		(void)close(connector->fd);
+	connector->fd = -1;
+}
+
+void rlock__connector_free(struct rlock__connector *connector)
+{
+	if (connector == NULL)
+		return;
+	close_fd(connector);
+	if (connector->resolver != NULL)
+		rlock__resolver_free(connector->resolver);
+	if (connector->found != NULL)
+		freeaddrinfo(connector->found);
+	free(connector);
+}
+
+void rlock__connector_after_fork_child(struct rlock__connector *connector)
+{
+	if (connector != NULL && connector->resolver != NULL) {
+		rlock__resolver_after_fork_child(connector->resolver);
+		connector->resolver = NULL;
+	}
+	rlock__connector_free(connector);
+}
+
+void rlock__connector_await(const struct rlock__connector *connector, struct pollfd *out,
+			    int64_t *until_ms)
+{
+	if (connector->resolver != NULL) {
+		*out = (struct pollfd){ rlock__resolver_fd(connector->resolver), POLLIN, 0 };
+		*until_ms = connector->deadline_ms;
+		return;
+	}
+	*out = (struct pollfd){ connector->again_ms == INT64_MAX ? connector->fd : -1, POLLOUT, 0 };
+	*until_ms = rlock__sooner(connector->address_end_ms, connector->again_ms);
+}
+
+/* ---- one address: true when it is over with it, one way or the other ---- */
+
+static bool end(struct rlock__connector *connector, enum rlock_status status, int error)
+{
+	connector->result.status = status;
+	connector->result.why = error != 0 ? strerror(error) : NULL;
+	return true;
+}
+
+static bool call_server(struct rlock__connector *connector)
+{
+	const struct addrinfo *address = connector->address;
+
+	connector->again_ms = INT64_MAX;
+	while (connect(connector->fd, address->ai_addr, address->ai_addrlen) != 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno == EINPROGRESS)
+			return false;
+		if (errno != EAGAIN)
+			return end(connector, RLOCK_ENET, errno);
+		connector->again_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
+		return false;
+	}
+	return end(connector, RLOCK_OK, 0);
+}
+
+/* Those before the last one get an even share of the time that is left. */
+static bool try_address(struct rlock__connector *connector)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	connector->address_end_ms = now_ms + (connector->deadline_ms - now_ms) / connector->left;
+	connector->fd = socket(connector->address->ai_family,
+			       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (connector->fd < 0)
+		return end(connector, RLOCK_ESYS, errno);
+	return call_server(connector);
+}
+
+static bool go_on(struct rlock__connector *connector, bool is_ready)
+{
+	int64_t now_ms = rlock_now_ms();
+	int error = 0;
+	socklen_t error_len = sizeof(error);
+
+	if (!is_ready && now_ms >= connector->address_end_ms)
+		return end(connector, RLOCK_ENET, ETIMEDOUT);
+	if (now_ms >= connector->again_ms)
+		return call_server(connector);
+	if (!is_ready)
+		return false;
+	if (getsockopt(connector->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
+		error = errno;
+	return end(connector, error == 0 ? RLOCK_OK : RLOCK_ENET, error);
+}
+
+/* ---- all of them ---- */
+
+static void set_addresses(struct rlock__connector *connector, const struct addrinfo *addresses)
+{
+	connector->address = addresses;
+	for (const struct addrinfo *entry = addresses; entry != NULL; entry = entry->ai_next)
+		connector->left++;
+}
+
+static enum rlock_status find_socket(struct rlock__connector *connector)
+{
+	struct sockaddr_un *address = &connector->socket_address;
+	size_t path_len = strlen(connector->url->path);
+
+	if (path_len >= sizeof(address->sun_path)) {
+		(void)end(connector, RLOCK_EINVAL, ENAMETOOLONG);
+		return RLOCK_EINVAL;
+	}
+	address->sun_family = AF_UNIX;
+	memcpy(address->sun_path, connector->url->path, path_len + 1);
+	connector->socket.ai_family = AF_UNIX;
+	connector->socket.ai_addr = (struct sockaddr *)address;
+	connector->socket.ai_addrlen = sizeof(*address);
+	set_addresses(connector, &connector->socket);
+	return RLOCK_OK;
+}
+
+/* RLOCK_OK without an address: it is being looked up. */
+static enum rlock_status find_host(struct rlock__connector *connector)
+{
+	struct rlock__connected *result = &connector->result;
+
+	result->status =
+		rlock__resolver_start(connector->url->host, connector->url->port, &connector->found,
+				      &connector->resolver, &result->why);
+	if (result->status == RLOCK_OK)
+		set_addresses(connector, connector->found);
+	return result->status;
+}
+
+static enum rlock_status take_answer(struct rlock__connector *connector, bool is_ready)
+{
+	struct rlock__connected *result = &connector->result;
+
+	if (is_ready) {
+		result->status = rlock__resolver_result(connector->resolver, &connector->found,
+							&result->why);
+		rlock__resolver_free(connector->resolver);
+		connector->resolver = NULL;
+		set_addresses(connector, connector->found);
+	} else if (rlock_now_ms() >= connector->deadline_ms) {
+		result->status = RLOCK_ENET;
+		result->why = "the name look-up took too long";
+	}
+	return result->status;
+}
+
+static enum rlock_status find_address(struct rlock__connector *connector, bool is_ready)
+{
+	if (connector->resolver != NULL)
+		return take_answer(connector, is_ready);
+	if (rlock_url_scheme(connector->url) == RLOCK_SCHEME_UNIX)
+		return find_socket(connector);
+	return find_host(connector);
+}
+
+static bool advance(struct rlock__connector *connector, bool is_ready)
+{
+	bool is_over;
+
+	if (connector->address == NULL) {
+		if (find_address(connector, is_ready) != RLOCK_OK)
+			return true;
+		if (connector->address == NULL)
+			return false;
+		is_over = try_address(connector);
+	} else {
+		is_over = go_on(connector, is_ready);
+	}
+	while (is_over && connector->result.status == RLOCK_ENET &&
+	       connector->address->ai_next != NULL) {
+		close_fd(connector);
+		connector->address = connector->address->ai_next;
+		connector->left--;
+		is_over = try_address(connector);
+	}
+	return is_over;
+}
+
+/* A connection that is idle through a long hold must not be forgotten by a NAT or a firewall. */
+static void tune_tcp(int fd)
+{
+	const int on = 1, idle_s = 45, interval_s = 15, probes = 4;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
+bool rlock__connector_advance(struct rlock__connector *connector, bool is_ready,
+			      struct rlock__connected *out)
+{
+	if (!advance(connector, is_ready))
+		return false;
+	*out = connector->result;
+	out->fd = -1;
+	if (out->status != RLOCK_OK)
+		return true;
+	out->fd = connector->fd;
+	connector->fd = -1;
+	if (rlock_url_scheme(connector->url) != RLOCK_SCHEME_UNIX)
+		tune_tcp(out->fd);
+	return true;
+}

@@ -1,0 +1,165 @@
+/*
+ * lease_state.c: how long before the end of a lease a command is told to end, and killed.
+ */
+#include <stdlib.h>
+
+#include "hold/lease_state.h"
+
+#include "unit.h"
+
+#define GRACE_MS 5000 /* of who says nothing */
+
+/* From when the last good renewal was sent. */
+static const struct {
+	int64_t lease_ms, grace_ms, term_ms, kill_ms;
+} stops[] = {
+	/* of the lease's own length: a sixth for grace, behind it a tenth */
+	{ 3000, GRACE_MS, 2200, 2700 },
+	{ 6000, GRACE_MS, 4400, 5400 },
+	{ 12000, GRACE_MS, 8800, 10800 },
+	/* that tenth is 200 ms at least */
+	{ 1000, GRACE_MS, 634, 800 },
+	/* and 2 s at most */
+	{ 30000, GRACE_MS, 23000, 28000 },
+	{ 45000, GRACE_MS, 38000, 43000 },
+	{ 3600000, GRACE_MS, 3593000, 3598000 },
+	/* less grace than a sixth */
+	{ 30000, 1000, 27000, 28000 },
+	{ 30000, 0, 28000, 28000 },
+	{ 1000, 100, 700, 800 },
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A lock whose next deadline is now. */
+static void set_lease_state(struct lease_state *lease_state, size_t index)
+{
+	lease_state->lease_ms = stops[index].lease_ms;
+	lease_state->grace_ms = stops[index].grace_ms;
+	lease_state->max_run_end_ms = INT64_MAX;
+	lease_state->on_lost = ON_LOST_KILL;
+	lease_state->sent_ms = rlock_now_ms() - stops[index].term_ms;
+}
+
+static void check_stop(size_t index)
+{
+	struct lease_state *lease_state = lease_state_new();
+	int64_t lease_ms = stops[index].lease_ms, term_ms, kill_ms;
+
+	if (lease_state == NULL)
+		abort();
+	set_lease_state(lease_state, index);
+	term_ms = lease_state->sent_ms + stops[index].term_ms;
+	kill_ms = lease_state->sent_ms + stops[index].kill_ms;
+	CHECK_NUMBER(lease_state_next_ms(lease_state), term_ms,
+		     "a lease of %" PRId64 " ms has its time", lease_ms);
+	lease_state_check_deadlines(lease_state, term_ms - 1);
+	CHECK(lease_state_phase(lease_state, term_ms - 1) == PHASE_RUN && !lease_state->is_lost,
+	      "a moment before, the command runs");
+	lease_state_check_deadlines(lease_state, term_ms);
+	CHECK(lease_state->is_lost && lease_state->reason == TERMINATE_LOST,
+	      "then the lock counts as lost");
+	if (term_ms < kill_ms)
+		CHECK(lease_state_phase(lease_state, kill_ms - 1) == PHASE_TERM,
+		      "the command is told to end");
+	CHECK(lease_state_phase(lease_state, kill_ms) == PHASE_KILL,
+	      "and killed %" PRId64 " ms before the end", lease_ms - stops[index].kill_ms);
+	lease_state_free(lease_state);
+}
+
+/* Found lost by a process that was killed before it came to the reason: the other one comes to it. */
+static void check_half_lost(void)
+{
+	struct lease_state *lease_state = lease_state_new();
+	int64_t now_ms = rlock_now_ms();
+
+	if (lease_state == NULL)
+		abort();
+	lease_state->lease_ms = 60000;
+	lease_state->max_run_end_ms = INT64_MAX;
+	lease_state->on_lost = ON_LOST_KILL;
+	lease_state->sent_ms = now_ms;
+	lease_state->lost_at_ms = now_ms - 1;
+	lease_state->is_lost = true;
+	lease_state_check_deadlines(lease_state, now_ms);
+	CHECK(lease_state->reason == TERMINATE_LOST,
+	      "a lock that was found lost, and no more, stops the command");
+	CHECK_NUMBER(lease_state->lost_at_ms, now_ms - 1, "and is lost since it was found to be");
+	lease_state_free(lease_state);
+}
+
+static void check_renewal(void)
+{
+	struct lease_state *lease_state = lease_state_new();
+
+	if (lease_state == NULL)
+		abort();
+	lease_state->lease_ms = 60000;
+	CHECK_NUMBER(lease_state_renewal_ms(lease_state), 20000,
+		     "a lock is renewed at a third of its lease");
+	lease_state->is_shared = true;
+	CHECK_NUMBER(lease_state_renewal_ms(lease_state), 10000,
+		     "and one of readers every 10 s at least");
+	lease_state->lease_ms = 3000;
+	CHECK_NUMBER(lease_state_renewal_ms(lease_state), 1000, "which may be more often");
+	lease_state_free(lease_state);
+}
+
+/* How long before the lease's end KILL comes where a wake-up came so late. */
+static const struct {
+	int64_t lease_ms, late_ms, margin_ms;
+} wakeups[] = {
+	/* as late as on a machine at rest */
+	{ 30000, 3, 2000 },
+	/* four times as long */
+	{ 30000, 700, 2800 },
+	{ 6000, 200, 800 },
+	{ 3000, 100, 400 },
+	/* a sixth of the lease at most */
+	{ 30000, 60000, 5000 },
+	{ 3000, 300, 500 },
+	/* which of a short one is no more than it is anyway */
+	{ 1000, 300, 200 },
+};
+
+static int64_t margin_ms(const struct lease_state *lease_state)
+{
+	return lease_state_lease_end_ms(lease_state) - lease_state_kill_ms(lease_state);
+}
+
+static void check_wakeup(size_t index)
+{
+	struct lease_state *lease_state = lease_state_new();
+	int64_t lease_ms = wakeups[index].lease_ms, now_ms = rlock_now_ms();
+	int64_t due_ms = now_ms - wakeups[index].late_ms, usual_ms;
+
+	if (lease_state == NULL)
+		abort();
+	lease_state->lease_ms = lease_ms;
+	lease_state->sent_ms = now_ms;
+	usual_ms = margin_ms(lease_state);
+	lease_state_record_wakeup(lease_state, due_ms, due_ms, now_ms);
+	CHECK_NUMBER(margin_ms(lease_state), usual_ms, "who sleeps past his time changes nothing");
+	lease_state_record_wakeup(lease_state, due_ms - 1, due_ms, now_ms);
+	CHECK_NUMBER(margin_ms(lease_state), wakeups[index].margin_ms,
+		     "KILL comes so long before the end of a lease of %" PRId64 " ms", lease_ms);
+	lease_state_record_wakeup(lease_state, due_ms - 1, now_ms, now_ms);
+	lease_state_record_wakeup(lease_state, due_ms - 1, INT64_MAX, now_ms);
+	CHECK_NUMBER(margin_ms(lease_state), wakeups[index].margin_ms,
+		     "and another wake-up that is in time does not change that");
+	for (int renewals = 0; renewals < 30; renewals++)
+		lease_state_record_renewal(lease_state, now_ms);
+	CHECK_NUMBER(margin_ms(lease_state), usual_ms, "but enough renewals do");
+	lease_state_free(lease_state);
+}
+
+int main(void)
+{
+	check_renewal();
+	check_half_lost();
+	for (size_t i = 0; i < COUNT_OF(stops); i++)
+		check_stop(i);
+	for (size_t i = 0; i < COUNT_OF(wakeups); i++)
+		check_wakeup(i);
+	return unit_done();
+}
