@@ -1,17 +1,13 @@
 /*
- * run, lock and the verbs like them: acquire the lock; then hold it for a command, or leave it to a renewer that
- * belongs to the calling process. keeper.c and renewer.c do the holding.
+ * run, lock and the verbs like them: acquire the lock, then hold it. keeper.c holds it for a command; detached.c leaves
+ * it to a renewer, for the calling process.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -19,72 +15,74 @@
 #include "base/message.h"
 #include "caller.h"
 #include "cli.h"
-#include "hold/finish.h"
 #include "hold/command.h"
+#include "hold/detached.h"
 #include "hold/keeper.h"
-#include "hold/renewer.h"
 #include "options/names.h"
 #include "options/usage.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_find.h"
 #include "process_lock/inherited.h"
 #include "process_lock/passing.h"
-#include "process_lock/runtime_dir.h"
 #include "process_lock/target.h"
-#include "sys/fds.h"
 #include "sys/kernel.h"
-#include "sys/proc_tree.h"
+#include "sys/proc.h"
+#include "sys/signals.h"
 
 #define PROGRESS_MS 1000
 
-/* Everything that acquiring a lock needs; taker_clear frees it. */
-struct taker {
+/* What it takes to acquire a lock; acquirer_clear frees it. */
+struct acquirer {
 	const struct verb *verb;
 	struct opts *opts;
 	struct signals signals;
-	char *path;    /* of the command; NULL without one */
-	int target_fd; /* pidfd of the process that a lock without a command is for; -1: none */
-	pid_t target;
-	uint64_t target_start;
-	struct hold_file *hold_file; /* its file; NULL: the lock is not for a process */
-	int cancel_fd;               /* the signals', or an epoll of them and the target */
-	char **owners;
+	char *path;                  /* of the command; NULL without one */
+	int target_fd;               /* pidfd of the process of hold_file; -1: none */
+	struct hold_file *hold_file; /* NULL: the lock is for a command, or of --owner */
+	int cancel_fd;               /* the signals', or an epoll of them and target_fd */
+	char **owners;               /* by which the names may be re-entered */
 	size_t owner_count;
 	char owner[RLOCK_OWNER_MAX]; /* of --owner; empty: a new one */
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_conn *conn;
 	struct rlock_hold *hold;
-	int64_t had_ms;
+	int64_t acquired_ms;
 };
 
 /* ---- before the lock ---- */
 
-static const char *program_of(const struct taker *taker, struct proc *proc)
+static const char *program_of(const struct acquirer *acquirer, struct proc *proc)
 {
 	const char *program, *slash;
 
-	if (taker->opts->command != NULL) {
-		program = taker->opts->command[0];
+	if (acquirer->opts->command != NULL) {
+		program = acquirer->opts->command[0];
 		slash = strrchr(program, '/');
 		return slash != NULL && slash[1] != '\0' ? slash + 1 : program;
 	}
-	return taker->target_fd >= 0 && proc_read(taker->target, proc) ? proc->name : "rlock";
+	return acquirer->hold_file != NULL && proc_read(acquirer->hold_file->pid, proc) ? proc->name
+											: "rlock";
+}
+
+/* The process that the lock is for. */
+static pid_t holder_pid(const struct acquirer *acquirer)
+{
+	return acquirer->hold_file != NULL ? acquirer->hold_file->pid : getpid();
 }
 
 /*
  * The note is "user@host pid 123 pg_dump". The user's name is taken from the environment, because looking it up opens
  * half a dozen files.
  */
-static void make_note(struct taker *taker)
+static void make_note(struct acquirer *acquirer)
 {
 	const char *user = getenv("LOGNAME");
 	struct utsname host;
 	struct proc proc;
 	char uid[24];
-	pid_t pid = taker->target_fd >= 0 ? taker->target : getpid();
 
-	if (taker->opts->note != NULL) {
-		(void)snprintf(taker->note, sizeof(taker->note), "%s", taker->opts->note);
+	if (acquirer->opts->note != NULL) {
+		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s", acquirer->opts->note);
 		return;
 	}
 	if (user == NULL || user[0] == '\0')
@@ -95,21 +93,22 @@ static void make_note(struct taker *taker)
 	}
 	if (uname(&host) != 0)
 		memcpy(host.nodename, "?", 2);
-	(void)snprintf(taker->note, sizeof(taker->note), "%s@%s pid %d %s", user, host.nodename,
-		       (int)pid, program_of(taker, &proc));
+	(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s@%s pid %d %s", user,
+		       host.nodename, (int)holder_pid(acquirer), program_of(acquirer, &proc));
 }
 
 /*
- * The first process of a machine or a container usually ignores SIGTERM; the processes that it started would be ended.
+ * The first process of a machine or a container usually ignores SIGTERM, so that a lost lock would end only what that
+ * process has started.
  */
-static int say_process_1(const struct verb *verb, const struct opts *opts)
+static int report_process_1(const struct verb *verb, const struct opts *opts)
 {
 	char names[NAMES_SHOWN_MAX];
 	struct usage_line line;
 
 	usage_begin(&line, verb->name);
 	usage_add_plain(&line, "--on-lost ignore");
-	/* An --on-lost that the user gave must not stand beside this one. */
+	/* The corrected line must not have a second --on-lost, the one that the user gave. */
 	if (opts->on_lost == ON_LOST_DEFAULT) {
 		usage_add(&line, opts->words, opts->word_count);
 	} else {
@@ -130,398 +129,235 @@ static bool is_for_process(const struct opts *opts)
 	return opts->command != NULL || opts->owner == NULL;
 }
 
-static int find_target(struct taker *taker)
+static int find_target(struct acquirer *acquirer)
 {
-	const struct opts *opts = taker->opts;
+	const struct verb *verb = acquirer->verb;
+	const struct opts *opts = acquirer->opts;
+	uint64_t start = 0;
+	pid_t pid = 0;
 	int code = 0;
+
+	acquirer->target_fd = target_open((pid_t)opts->pid, &pid, &start, &code);
+	if (code != 0)
+		return code;
+	if (opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
+		return report_process_1(verb, opts);
+	if (opts->pid == 0)
+		code = passing_check(pid, verb, opts);
+	if (code != 0)
+		return code;
+	acquirer->hold_file = detached_file_new(opts, verb->kind, pid, start);
+	return acquirer->hold_file != NULL ? 0 : EXIT_SYSTEM;
+}
+
+/* What can fail on this machine fails here, before the lock is acquired. */
+static int prepare(struct acquirer *acquirer)
+{
+	const struct opts *opts = acquirer->opts;
+	int code;
 
 	if (!is_for_process(opts))
 		return 0;
-	taker->target_fd =
-		target_open((pid_t)opts->pid, &taker->target, &taker->target_start, &code);
-	if (code == 0 && opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
-		code = say_process_1(taker->verb, opts);
-	if (code == 0 && opts->pid == 0)
-		code = passing_check(taker->target, taker->verb, opts);
-	return code;
+	code = kernel_check();
+	if (code != 0)
+		return code;
+	if (opts->command != NULL)
+		return command_look_up(acquirer->verb, opts, &acquirer->path);
+	return find_target(acquirer);
 }
 
 /* Makes one descriptor of everything that ends a wait. */
-static int join_cancels(struct taker *taker)
+static int join_cancels(struct acquirer *acquirer)
 {
-	const int fds[] = { taker->signals.fd, taker->target_fd };
+	const int fds[] = { acquirer->signals.fd, acquirer->target_fd };
 
-	taker->cancel_fd = taker->signals.fd;
-	if (taker->target_fd < 0)
+	acquirer->cancel_fd = acquirer->signals.fd;
+	if (acquirer->target_fd < 0)
 		return 0;
-	taker->cancel_fd = epoll_create1(EPOLL_CLOEXEC);
-	for (size_t i = 0; taker->cancel_fd >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
+	acquirer->cancel_fd = epoll_create1(EPOLL_CLOEXEC);
+	for (size_t i = 0; acquirer->cancel_fd >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
 		struct epoll_event event = { .events = EPOLLIN };
 
-		if (epoll_ctl(taker->cancel_fd, EPOLL_CTL_ADD, fds[i], &event) != 0) {
-			(void)close(taker->cancel_fd);
-			taker->cancel_fd = -1;
+		if (epoll_ctl(acquirer->cancel_fd, EPOLL_CTL_ADD, fds[i], &event) != 0) {
+			(void)close(acquirer->cancel_fd);
+			acquirer->cancel_fd = -1;
 		}
 	}
-	if (taker->cancel_fd >= 0)
+	if (acquirer->cancel_fd >= 0)
 		return 0;
 	message_error("cannot wait: %s", strerror(errno));
 	return EXIT_SYSTEM;
 }
 
 /* Finds the owners by which this process and those above it may hold these names already. */
-static int find_owners(struct taker *taker)
+static int find_owners(struct acquirer *acquirer)
 {
-	const struct opts *opts = taker->opts;
+	const struct opts *opts = acquirer->opts;
 	const char *value = getenv(INHERITED_VARIABLE);
 
 	if (opts->owner != NULL) {
-		(void)snprintf(taker->owner, sizeof(taker->owner), OWNER_FORMAT, opts->owner);
+		(void)snprintf(acquirer->owner, sizeof(acquirer->owner), OWNER_FORMAT, opts->owner);
 		return 0;
 	}
 	for (size_t i = 0; value != NULL && i < opts->name_count; i++)
-		inherited_owners(value, &opts->names[i], &taker->owners, &taker->owner_count);
-	return hold_file_find_owners(taker->target_fd >= 0 ? taker->target : getpid(), opts->names,
-				     opts->name_count, &taker->owners, &taker->owner_count);
+		inherited_owners(value, &opts->names[i], &acquirer->owners, &acquirer->owner_count);
+	return hold_file_find_owners(holder_pid(acquirer), opts->names, opts->name_count,
+				     &acquirer->owners, &acquirer->owner_count);
 }
 
-/* ---- taking it ---- */
+/* ---- the lock ---- */
 
-static void tell_progress(void *ctx, const struct rlock_blocker *blocker)
+static void report_progress(void *ctx, const struct rlock_blocker *blocker)
 {
-	const struct taker *taker = ctx;
+	const struct acquirer *acquirer = ctx;
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], holder[RLOCK_OWNER_MAX];
 
 	if (!message_is_verbose() && !isatty(STDERR_FILENO))
 		return;
 	(void)rlock_escape(blocker->holder, blocker->holder_len, holder, sizeof(holder));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
-	message_info("%s: waiting for %s%s%s%s", name_show(taker->opts, blocker->name_index, name),
-		     note, note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "");
+	message_info("%s: waiting for %s%s%s%s",
+		     name_show(acquirer->opts, blocker->name_index, name), note,
+		     note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "");
 }
 
-static enum rlock_status acquire(struct taker *taker)
+static enum rlock_status acquire(struct acquirer *acquirer)
 {
-	const struct opts *opts = taker->opts;
+	const struct opts *opts = acquirer->opts;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	enum rlock_status status;
 
-	request.kind = taker->verb->kind;
+	request.kind = acquirer->verb->kind;
 	request.names = opts->names;
 	request.name_count = opts->name_count;
 	request.lease_ms = opts->lease_ms;
 	request.wait_ms = opts->wait_ms;
-	request.owner = taker->owner[0] != '\0' ? taker->owner : NULL;
-	request.inherited = (const char *const *)taker->owners;
-	request.inherited_count = taker->owner_count;
-	request.note = taker->note;
+	request.owner = acquirer->owner[0] != '\0' ? acquirer->owner : NULL;
+	request.inherited = (const char *const *)acquirer->owners;
+	request.inherited_count = acquirer->owner_count;
+	request.note = acquirer->note;
 	request.draw_token = opts->fence;
-	request.progress = tell_progress;
-	request.progress_ctx = taker;
+	request.progress = report_progress;
+	request.progress_ctx = acquirer;
 	request.progress_ms = PROGRESS_MS;
-	status = rlock_acquire(taker->conn, &request, &taker->hold);
-	taker->had_ms = rlock_now_ms();
+	status = rlock_acquire(acquirer->conn, &request, &acquirer->hold);
+	acquirer->acquired_ms = rlock_now_ms();
 	return status;
 }
 
-/* The wait was cut short by a signal, which also ends us, or by the end of the process that the lock was for. */
-static int end_cancelled(const struct taker *taker)
+/* What ended the wait is a signal, which ends us as well, or the end of the process that the lock was for. */
+static int end_cancelled(const struct acquirer *acquirer)
 {
 	struct signalfd_siginfo info;
-	int signal = signals_next(&taker->signals, &info);
+	int signal = signals_next(&acquirer->signals, &info);
 
-	return signal != 0 ? signals_die_by(signal) : taker->opts->conflict_exit_code;
+	return signal != 0 ? signals_die_by(signal) : acquirer->opts->conflict_exit_code;
 }
 
-static int end_not_had(const struct taker *taker, enum rlock_status status)
+static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status)
 {
-	const struct opts *opts = taker->opts;
+	const struct opts *opts = acquirer->opts;
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX];
 
 	if (status == RLOCK_CANCELLED)
-		return end_cancelled(taker);
+		return end_cancelled(acquirer);
 	if (status != RLOCK_BUSY)
-		return caller_say_failure(opts, taker->conn, status);
-	(void)name_show(opts, rlock_conn_error_name(taker->conn), name);
+		return caller_say_failure(opts, acquirer->conn, status);
+	(void)name_show(opts, rlock_conn_error_name(acquirer->conn), name);
 	if (opts->no_wait)
-		message_debug("%s: busy: %s", name, rlock_conn_error(taker->conn));
+		message_debug("%s: busy: %s", name, rlock_conn_error(acquirer->conn));
 	else
 		message_info("%s: not had within %s: %s", name,
-			     duration_print(opts->wait_ms, waited), rlock_conn_error(taker->conn));
+			     duration_print(opts->wait_ms, waited),
+			     rlock_conn_error(acquirer->conn));
 	return opts->conflict_exit_code;
 }
 
-/* ---- having it ---- */
-
-static int hold_for_command(const struct taker *taker)
+static int hold_for_command(struct acquirer *acquirer)
 {
 	const struct keeper_job job = {
-		.opts = taker->opts,
-		.kind = taker->verb->kind,
-		.path = taker->path,
-		.signals = (struct signals *)&taker->signals,
-		.conn = taker->conn,
-		.hold = taker->hold,
-		.had_ms = taker->had_ms,
+		.opts = acquirer->opts,
+		.kind = acquirer->verb->kind,
+		.path = acquirer->path,
+		.signals = &acquirer->signals,
+		.conn = acquirer->conn,
+		.hold = acquirer->hold,
+		.had_ms = acquirer->acquired_ms,
 	};
 
 	return keeper_run(&job);
 }
 
-/* Everything that can fail about the state of a lock without a command fails here, before the lock is acquired. */
-static int make_hold_file(struct taker *taker)
+static int hold_detached(const struct acquirer *acquirer)
 {
-	const struct opts *opts = taker->opts;
-	struct hold_file *file = calloc(1, sizeof(*file));
-
-	taker->hold_file = file;
-	if (file == NULL) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
-	file->claim_fd = -1;
-	file->dir_fd = runtime_dir_open_for_holds();
-	file->pid = taker->target;
-	file->pid_namespace = proc_namespace();
-	file->start = taker->target_start;
-	file->kind = taker->verb->kind;
-	file->is_fixed_lease = opts->is_fixed_lease;
-	file->lease_ms = opts->lease_ms;
-	return file->dir_fd >= 0 ? 0 : EXIT_SYSTEM;
-}
-
-static bool fill_hold_file(const struct taker *taker)
-{
-	const struct opts *opts = taker->opts;
-	struct hold_file *file = taker->hold_file;
-
-	for (size_t i = 0; i < opts->name_count; i++)
-		if (!hold_file_add_name(file, opts->names[i].text, opts->names[i].len,
-					rlock_hold_owner(taker->hold, i)))
-			return false;
-	file->server = strdup(opts->server);
-	memcpy(file->hold_id, rlock_hold_id(taker->hold), RLOCK_HOLD_ID_MAX);
-	file->sent_ms = rlock_hold_sent_ms(taker->hold);
-	file->had_ms = taker->had_ms;
-	return file->server != NULL;
-}
-
-static void fill_lease_state(struct lease_state *lease_state, const struct taker *taker)
-{
-	const struct opts *opts = taker->opts;
-
-	lease_state_init(lease_state, opts, taker->hold, taker->had_ms);
-	lease_state->max_run_end_ms = INT64_MAX;
-	lease_state->is_shared = taker->verb->kind == RLOCK_READ;
-	lease_state->is_for_caller = true;
-	lease_state->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_TERM : opts->on_lost;
-	lease_state->job_pid = taker->target;
-	lease_state->job_start = taker->target_start;
-}
-
-/*
- * The renewer goes on after our end. An rlock further up that waits for the processes of its command, or terminates
- * them, must not meet a renewer that it cannot tell from them yet. It can tell once the renewer has closed the
- * descriptors that it has from us.
- */
-static pid_t start_known_renewer(const struct renewer_job *job)
-{
-	int gate[2];
-	char byte;
-	pid_t pid;
-
-	if (pipe2(gate, O_CLOEXEC) != 0)
-		return -1;
-	pid = renewer_start(job);
-	(void)close(gate[1]);
-	if (pid > 0)
-		(void)!read(gate[0], &byte, sizeof(byte));
-	(void)close(gate[0]);
-	return pid;
-}
-
-/* The renewer waits for is_committed: until the file says which process the lock is for, the lock is still ours. */
-static int start_renewer(const struct taker *taker, struct lease_state *lease_state)
-{
-	struct hold_file *file = taker->hold_file;
-	struct renewer_job job = {
-		.lease_state = lease_state,
-		.conn = taker->conn,
-		.hold = taker->hold,
-		.keeper_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
-		.target_fd = taker->target_fd,
-		.knock_fd = -1,
-		.hold_file = file,
+	const struct detached_job job = {
+		.opts = acquirer->opts,
+		.file = acquirer->hold_file,
+		.target_fd = acquirer->target_fd,
+		.signals = &acquirer->signals,
+		.conn = acquirer->conn,
+		.hold = acquirer->hold,
+		.acquired_ms = acquirer->acquired_ms,
 	};
-	enum proc_lookup lookup;
-	struct proc proc;
 
-	if (job.keeper_fd >= 0) {
-		file->renewer = start_known_renewer(&job);
-		(void)close(job.keeper_fd);
-	}
-	if (job.keeper_fd < 0 || file->renewer < 0) {
-		message_error("cannot start the renewer: %s", strerror(errno));
-		return EXIT_SYSTEM;
-	}
-	/* The unlock that kills the renewer one day must not kill another process that was given its number. */
-	lookup = proc_look(file->renewer, &proc);
-	if (lookup != PROC_SEEN) {
-		int error = lookup == PROC_UNSEEN ? errno : ESRCH;
-
-		message_error("cannot watch the renewer: %s",
-			      proc_is_hidden(file->renewer) ? "/proc does not show it (hidepid?)"
-							    : strerror(error));
-		return EXIT_SYSTEM;
-	}
-	file->renewer_start = proc.start;
-	return hold_file_save(file);
-}
-
-static void stop_renewer(const struct hold_file *file)
-{
-	siginfo_t info;
-
-	if (file->renewer <= 0)
-		return;
-	(void)kill(file->renewer, SIGKILL);
-	while (waitid(P_PID, (id_t)file->renewer, &info, WEXITED) != 0 && errno == EINTR)
-		;
-}
-
-static void give_back(const struct taker *taker)
-{
-	rlock_conn_set_cancel(taker->conn, -1);
-	(void)finish_release(taker->conn, taker->hold);
-}
-
-/* The lock was acquired, but a signal came that would have ended the wait: release the lock, and end by the signal. */
-static int end_pending(const struct taker *taker, int signal)
-{
-	give_back(taker);
-	return signals_die_by(signal);
-}
-
-/* A script that reads the fencing token from us must not go on without one. */
-static int print_tokens(const struct taker *taker)
-{
-	bool is_printed = true;
-
-	if (!taker->opts->fence)
-		return 0;
-	for (size_t i = 0; i < taker->opts->name_count; i++)
-		is_printed =
-			printf("%" PRId64 "\n", rlock_hold_token(taker->hold, i)) > 0 && is_printed;
-	if (fflush(stdout) == 0 && is_printed)
-		return 0;
-	message_error("cannot write to standard output: %s", strerror(errno));
-	return EXIT_SYSTEM;
-}
-
-static int hold_for_caller(const struct taker *taker)
-{
-	struct lease_state *lease_state = lease_state_new();
-	int code, signal = 0;
-
-	if (lease_state == NULL || !fill_hold_file(taker)) {
-		message_error("out of memory");
-		code = EXIT_SYSTEM;
-	} else {
-		fill_lease_state(lease_state, taker);
-		code = start_renewer(taker, lease_state);
-	}
-	/* A signal that is sent from here on is sent while the lock is held and can be released. */
-	if (code == 0)
-		signal = signals_pending_end(&taker->signals);
-	if (code == 0 && signal == 0)
-		code = print_tokens(taker);
-	if (code == 0 && signal == 0) {
-		lease_state->is_committed = true;
-		/* If the process has ended, the renewer may have ended before the file existed, without removing it. */
-		if (fd_is_ready(taker->target_fd))
-			hold_file_remove(taker->hold_file);
-	} else {
-		stop_renewer(taker->hold_file);
-		hold_file_remove(taker->hold_file);
-		give_back(taker);
-	}
-	lease_state_free(lease_state);
-	return signal != 0 ? signals_die_by(signal) : code;
-}
-
-/* No process watches over a lock of --owner: its lease is all that it has. */
-static int hold_for_owner(const struct taker *taker)
-{
-	int code = print_tokens(taker);
-
-	if (code != 0)
-		give_back(taker);
-	return code;
+	return detached_start(&job);
 }
 
 /* ---- all of it ---- */
 
-static void taker_clear(struct taker *taker)
+static void acquirer_clear(struct acquirer *acquirer)
 {
-	rlock_hold_free(taker->hold);
-	rlock_conn_free(taker->conn);
-	hold_file_free(taker->hold_file);
-	owners_free(taker->owners, taker->owner_count);
-	free(taker->path);
-	if (taker->cancel_fd >= 0 && taker->cancel_fd != taker->signals.fd)
-		(void)close(taker->cancel_fd);
-	if (taker->target_fd >= 0)
-		(void)close(taker->target_fd);
-	if (taker->signals.fd >= 0)
-		(void)close(taker->signals.fd);
+	rlock_hold_free(acquirer->hold);
+	rlock_conn_free(acquirer->conn);
+	hold_file_free(acquirer->hold_file);
+	owners_free(acquirer->owners, acquirer->owner_count);
+	free(acquirer->path);
+	if (acquirer->cancel_fd >= 0 && acquirer->cancel_fd != acquirer->signals.fd)
+		(void)close(acquirer->cancel_fd);
+	if (acquirer->target_fd >= 0)
+		(void)close(acquirer->target_fd);
+	if (acquirer->signals.fd >= 0)
+		(void)close(acquirer->signals.fd);
 }
 
-static int take(struct taker *taker)
+static int acquire_and_hold(struct acquirer *acquirer)
 {
 	bool is_cancelled = false;
 	enum rlock_status status;
-	int signal, code = signals_setup(&taker->signals);
+	int code = signals_setup(&acquirer->signals);
 
-	if (code == 0)
-		code = join_cancels(taker);
-	if (code == 0)
-		code = caller_connect(taker->opts, taker->cancel_fd, &is_cancelled, &taker->conn);
+	if (code != 0)
+		return code;
+	code = join_cancels(acquirer);
+	if (code != 0)
+		return code;
+	code = caller_connect(acquirer->opts, acquirer->cancel_fd, &is_cancelled, &acquirer->conn);
 	if (code != 0)
 		return code;
 	if (is_cancelled)
-		return end_cancelled(taker);
-	code = find_owners(taker);
+		return end_cancelled(acquirer);
+	code = find_owners(acquirer);
 	if (code != 0)
 		return code;
-	make_note(taker);
-	status = acquire(taker);
+	make_note(acquirer);
+	status = acquire(acquirer);
 	if (status != RLOCK_OK)
-		return end_not_had(taker, status);
-	if (taker->opts->command != NULL)
-		return hold_for_command(taker);
-	signal = signals_pending_end(&taker->signals);
-	if (signal != 0)
-		return end_pending(taker, signal);
-	return taker->hold_file != NULL ? hold_for_caller(taker) : hold_for_owner(taker);
+		return end_not_acquired(acquirer, status);
+	return acquirer->opts->command != NULL ? hold_for_command(acquirer)
+					       : hold_detached(acquirer);
 }
 
 int cmd_lock(const struct verb *verb, struct opts *opts)
 {
-	struct taker taker = { .verb = verb,
-			       .opts = opts,
-			       .target_fd = -1,
-			       .cancel_fd = -1,
-			       .signals = { .fd = -1 } };
-	/* What could fail on this machine is found out before the lock is acquired. */
-	int code = is_for_process(opts) ? kernel_check() : 0;
+	struct acquirer acquirer = { .verb = verb,
+				     .opts = opts,
+				     .target_fd = -1,
+				     .cancel_fd = -1,
+				     .signals = { .fd = -1 } };
+	int code = prepare(&acquirer);
 
 	if (code == 0)
-		code = opts->command != NULL ? command_look_up(verb, opts, &taker.path)
-					     : find_target(&taker);
-	if (code == 0 && taker.target_fd >= 0)
-		code = make_hold_file(&taker);
-	if (code == 0)
-		code = take(&taker);
-	taker_clear(&taker);
+		code = acquire_and_hold(&acquirer);
+	acquirer_clear(&acquirer);
 	return code;
 }

@@ -1,0 +1,241 @@
+/*
+ * Starts the renewer of a lock without a command, and writes the hold file by which `rlock unlock` finds that lock.
+ * What the renewer does from then on is renewer.c's; which process the lock is for was found out before.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/exits.h"
+#include "base/message.h"
+#include "hold/detached.h"
+#include "hold/finish.h"
+#include "hold/lease_state.h"
+#include "hold/renewer.h"
+#include "process_lock/hold_file.h"
+#include "process_lock/runtime_dir.h"
+#include "sys/fds.h"
+#include "sys/proc.h"
+
+static int report_no_memory(void)
+{
+	message_error("out of memory");
+	return EXIT_SYSTEM;
+}
+
+/* ---- the hold file ---- */
+
+struct hold_file *detached_file_new(const struct opts *opts, enum rlock_kind kind, pid_t target,
+				    uint64_t target_start)
+{
+	struct hold_file *file = calloc(1, sizeof(*file));
+
+	if (file == NULL) {
+		(void)report_no_memory();
+		return NULL;
+	}
+	file->claim_fd = -1;
+	file->dir_fd = runtime_dir_open_for_holds();
+	file->pid = target;
+	file->pid_namespace = proc_namespace();
+	file->start = target_start;
+	file->kind = kind;
+	file->is_fixed_lease = opts->is_fixed_lease;
+	file->lease_ms = opts->lease_ms;
+	if (file->dir_fd >= 0)
+		return file;
+	hold_file_free(file);
+	return NULL;
+}
+
+static bool fill_hold_file(const struct detached_job *job)
+{
+	const struct opts *opts = job->opts;
+	struct hold_file *file = job->file;
+
+	for (size_t i = 0; i < opts->name_count; i++)
+		if (!hold_file_add_name(file, opts->names[i].text, opts->names[i].len,
+					rlock_hold_owner(job->hold, i)))
+			return false;
+	file->server = strdup(opts->server);
+	memcpy(file->hold_id, rlock_hold_id(job->hold), RLOCK_HOLD_ID_MAX);
+	file->sent_ms = rlock_hold_sent_ms(job->hold);
+	file->had_ms = job->acquired_ms;
+	return file->server != NULL;
+}
+
+/* ---- the renewer ---- */
+
+static void fill_lease_state(struct lease_state *lease_state, const struct detached_job *job)
+{
+	const struct opts *opts = job->opts;
+
+	lease_state_init(lease_state, opts, job->hold, job->acquired_ms);
+	lease_state->max_run_end_ms = INT64_MAX;
+	lease_state->is_shared = job->file->kind == RLOCK_READ;
+	lease_state->is_for_caller = true;
+	lease_state->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_TERM : opts->on_lost;
+	lease_state->job_pid = job->file->pid;
+	lease_state->job_start = job->file->start;
+}
+
+/*
+ * The renewer goes on after our end. An rlock further up that waits for the processes of its command, or terminates
+ * them, must not meet a renewer that it cannot tell from them yet. It can tell once the renewer has closed the
+ * descriptors that it has from us.
+ */
+static pid_t start_known_renewer(const struct renewer_job *renewer)
+{
+	int gate[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe2(gate, O_CLOEXEC) != 0)
+		return -1;
+	pid = renewer_start(renewer);
+	(void)close(gate[1]);
+	if (pid > 0)
+		(void)!read(gate[0], &byte, sizeof(byte));
+	(void)close(gate[0]);
+	return pid;
+}
+
+/* The renewer waits for is_committed: until the file says which process the lock is for, the lock is still ours. */
+static int start_renewer(const struct detached_job *job, struct lease_state *lease_state)
+{
+	struct hold_file *file = job->file;
+	struct renewer_job renewer = {
+		.lease_state = lease_state,
+		.conn = job->conn,
+		.hold = job->hold,
+		.keeper_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
+		.target_fd = job->target_fd,
+		.knock_fd = -1,
+		.hold_file = file,
+	};
+	enum proc_lookup lookup;
+	struct proc proc;
+
+	if (renewer.keeper_fd >= 0) {
+		file->renewer = start_known_renewer(&renewer);
+		(void)close(renewer.keeper_fd);
+	}
+	if (renewer.keeper_fd < 0 || file->renewer < 0) {
+		message_error("cannot start the renewer: %s", strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	/* The unlock that kills the renewer one day must not kill another process that was given its number. */
+	lookup = proc_look(file->renewer, &proc);
+	if (lookup != PROC_SEEN) {
+		int error = lookup == PROC_UNSEEN ? errno : ESRCH;
+
+		message_error("cannot watch the renewer: %s",
+			      proc_is_hidden(file->renewer) ? "/proc does not show it (hidepid?)"
+							    : strerror(error));
+		return EXIT_SYSTEM;
+	}
+	file->renewer_start = proc.start;
+	return hold_file_save(file);
+}
+
+static void stop_renewer(const struct hold_file *file)
+{
+	siginfo_t info;
+
+	if (file->renewer <= 0)
+		return;
+	(void)kill(file->renewer, SIGKILL);
+	while (waitid(P_PID, (id_t)file->renewer, &info, WEXITED) != 0 && errno == EINTR)
+		;
+}
+
+/* ---- the lock ---- */
+
+static void release(const struct detached_job *job)
+{
+	rlock_conn_set_cancel(job->conn, -1);
+	(void)finish_release(job->conn, job->hold);
+}
+
+/* A script that reads the fencing token from us must not go on without one. */
+static int print_tokens(const struct detached_job *job)
+{
+	bool is_printed = true;
+
+	if (!job->opts->fence)
+		return 0;
+	for (size_t i = 0; i < job->opts->name_count; i++)
+		is_printed =
+			printf("%" PRId64 "\n", rlock_hold_token(job->hold, i)) > 0 && is_printed;
+	if (fflush(stdout) == 0 && is_printed)
+		return 0;
+	message_error("cannot write to standard output: %s", strerror(errno));
+	return EXIT_SYSTEM;
+}
+
+/* 0 when the renewer has the lock, or *signal_out is the signal that came before that; else the exit code. */
+static int hand_over(const struct detached_job *job, struct lease_state *lease_state,
+		     int *signal_out)
+{
+	int code;
+
+	if (lease_state == NULL || !fill_hold_file(job))
+		return report_no_memory();
+	fill_lease_state(lease_state, job);
+	code = start_renewer(job, lease_state);
+	if (code != 0)
+		return code;
+	/* A signal that is sent from here on is sent while the lock is held and can be released. */
+	*signal_out = signals_pending_end(job->signals);
+	if (*signal_out != 0)
+		return 0;
+	code = print_tokens(job);
+	if (code != 0)
+		return code;
+	lease_state->is_committed = true;
+	/* If the process has ended, the renewer may have ended before the file existed, without removing it. */
+	if (fd_is_ready(job->target_fd))
+		hold_file_remove(job->file);
+	return 0;
+}
+
+static int hold_for_process(const struct detached_job *job)
+{
+	struct lease_state *lease_state = lease_state_new();
+	int signal = 0, code = hand_over(job, lease_state, &signal);
+
+	if (code != 0 || signal != 0) {
+		stop_renewer(job->file);
+		hold_file_remove(job->file);
+		release(job);
+	}
+	lease_state_free(lease_state);
+	return signal != 0 ? signals_die_by(signal) : code;
+}
+
+static int hold_for_owner(const struct detached_job *job)
+{
+	int code = print_tokens(job);
+
+	if (code != 0)
+		release(job);
+	return code;
+}
+
+int detached_start(const struct detached_job *job)
+{
+	int signal = signals_pending_end(job->signals);
+
+	/* It came when the lock had been acquired, but would have ended the wait. */
+	if (signal != 0) {
+		release(job);
+		return signals_die_by(signal);
+	}
+	return job->file != NULL ? hold_for_process(job) : hold_for_owner(job);
+}
