@@ -184,7 +184,7 @@ only_the_counter_stays() {
 @test "rlock(1): a store that refuses a smaller token" {
 	run_example man/rlock.1 fence
 	assert_done "$(printf '%s\n' 'stored with token 1' 'stored with token 2' \
-		'refused: token 1 is smaller than 2' 'whose lock was lost, and who still runs')"
+		'refused: token 1 is smaller than 2' 'a holder that lost its lock cannot store')"
 	only_the_counter_stays report 2
 }
 
@@ -377,7 +377,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	nothing_is_held
 }
 
-@test "README: a store that can tell who is too late" {
+@test "README: a store that can tell which writer is too late" {
 	stub store
 	run_example README.md fence
 	assert_done 'store --if-newer 1'

@@ -260,7 +260,7 @@ all_is_well_with() {
 }
 
 one_suspended() {
-	begin_scenario "keeper suspended, $1"
+	begin_scenario "rlock suspended, $1"
 	in_cells "$(scaled 15)" 8 suspend_keeper "$1"
 	end_scenario -
 	begin_scenario "renewer suspended, $1"
