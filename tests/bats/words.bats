@@ -1,0 +1,33 @@
+#!/usr/bin/env bats
+# One idea has one word, in comments, names, messages and the manual: tools/words.txt says which. And what the documents
+# for maintainers say of files and functions is there.
+
+load ../lib/helpers
+
+setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
+
+@test "the search for words finds each of those that are not used" {
+	# A file to which every row's exceptions leave something.
+	local scratch=$BATS_TEST_TMPDIR/cli/process_lock/lib/net/scratch.c found
+	mkdir -p "${scratch%/*}"
+	sed -n 's/^\tlike *//p' tools/words.txt >"$scratch"
+	run -1 tools/words.py "$scratch"
+	assert_line --partial "scratch.c:1: 'Whoever': say it, they"
+	found=$(sed -n 's/.*: say //p' <<<"$output" | sort -u)
+	assert_equal "$found" "$(grep '^[^#[:space:]]' tools/words.txt | sort -u)"
+}
+
+@test "what ARCHITECTURE.md and its like name exists" {
+	run -0 tools/references.py
+	assert_output ''
+}
+
+@test "a file or a function that a document names, and that is not there, is found" {
+	local document=$BATS_TEST_TMPDIR/document flies=keeper_flie
+	printf '%s\n' "It is \`keeper.c: keeper_run\`," "not \`keeper.c: keeper_walk\`, in \`keepers.c\`," "or \`${flies}s\`." >"$document"
+	run -1 tools/references.py "$document"
+	assert_equal "${#lines[@]}" 3
+	assert_line "$document:2: no 'keeper_walk' in keeper.c"
+	assert_line "$document:2: no file 'keepers.c'"
+	assert_line "$document:3: no '${flies}s' in the source"
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Checks what the documents say of the source: that the files and functions which they name between backquotes exist.
+
+references.py [FILE...]    by default the *.md that are for maintainers
+
+`keeper.c` is a file somewhere in the tree, `keeper.c: run` a word in that file, and `keeper_run` one in any file of the
+source; NAME.lua and cmd_VERB.c stand for files. A line is printed for each that is not there, and the status is 1. What a sentence says of them nothing checks.
+"""
+import fnmatch
+import re
+import sys
+
+sys.dont_write_bytecode = True
+import tree  # noqa: E402
+
+DOCUMENTS = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'tests/lib/README.md', 'tests/chaos/README.md']
+FILE = r'[\w*./-]+\.(?:c|h|lua|sh|awk|py|bats|bash|pml|dict|md|conf|[1-9])'
+TREE = list(tree.names())
+words_of = {}
+
+
+def words(name):
+    if name not in words_of:
+        words_of[name] = set(re.findall(r'\w+', tree.text(name)))
+    return words_of[name]
+
+
+def files(pattern):
+    return [name for name in TREE if fnmatch.fnmatch('/' + name, '*/' + pattern)]
+
+
+def faults(text):
+    """(offset, what is missing), for each piece of the text between backquotes"""
+    source = [name for name in TREE if re.match(r'(cli|lib|lua|tests|tools)/', name)]
+    for match in re.finditer(r'`([^`]+)`|^ {4}(.*)', text, re.M):
+        if match[2]:
+            yield from ((match.start(), f"no file '{name}'") for name in re.findall(r'[\w/]+\.(?:c|lua)\b', match[2]) if not files(name))
+            continue
+        piece = ' '.join(match[1].split())
+        for file, names in re.findall(rf'(?<![\w./*-])({FILE})(?![\w-])(?:: ((?:\w+(?:, (?=\w+\b(?!\.)))?)+))?', piece):
+            if re.search(r'^build/|(NAME|VERB)\.|^[\d.]+$', file):
+                continue
+            found = files(file)
+            if not found:
+                yield match.start(), f"no file '{file}'"
+            for name in re.findall(r'\w+', names):
+                if found and not any(name in words(each) for each in found):
+                    yield match.start(), f"no '{name}' in {file}"
+        if re.fullmatch(r'[\w/]+/', piece) and not piece.startswith('build/') and not any(f'/{piece}' in f'/{name}' for name in TREE):
+            yield match.start(), f"no folder '{piece}'"
+        if re.fullmatch(r'[a-z]\w*_\w*[a-z]', piece) and not any(piece in words(each) for each in source):
+            yield match.start(), f"no '{piece}' in the source"
+
+
+missing = 0
+for document in sys.argv[1:] or [name for name in DOCUMENTS if name in TREE]:
+    content = tree.text(document)
+    for offset, fault in faults(content):
+        line = content.count('\n', 0, offset) + 1
+        print(f'{document}:{line}: {fault}')
+        missing = 1
+sys.exit(missing)
