@@ -117,8 +117,7 @@ LDFLAGS_fuzz = -fsanitize=fuzzer $(SANITIZE) -Wl,--as-needed -pthread $(SANITIZE
 SCRIPTS := $(wildcard lua/*.lua lua/inc/*.lua)
 LIB_OBJECTS := $(patsubst %.c,%.o,$(wildcard lib/*.c lib/*/*.c)) lib/scripts.gen.o
 CLI_OBJECTS := $(patsubst %.c,%.o,$(wildcard cli/*.c cli/*/*.c))
-UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
-UNIT_SHARED := $(patsubst %.c,%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+UNIT_OBJECTS := $(patsubst %.c,%.o,$(wildcard tests/unit/*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SHARED := $(patsubst %.c,%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
 MODEL_OBJECTS := $(patsubst %.c,%.o,$(wildcard tests/property/*.c))
@@ -169,15 +168,14 @@ $1/lib/scripts.gen.o: $(BUILD)/scripts.gen.c $1/flags
 $1/librlock.a: $$(addprefix $1/,$$(LIB_OBJECTS))
 	$$(call step,AR)rm -f $$@ && $$(AR) rcs $$@ $$^
 
-# All of cli but main(), of which each unit test takes what it needs.
+# All of cli but main(), of which the unit tests and each fuzz target take what they need.
 $1/cli.a: $$(addprefix $1/,$$(filter-out cli/main.o,$$(CLI_OBJECTS)))
 	$$(call step,AR)rm -f $$@ && $$(AR) rcs $$@ $$^
 
 $1/rlock: $$(addprefix $1/,$$(CLI_OBJECTS)) $1/librlock.a
 	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
 
-$$(addprefix $1/unit/,$$(UNIT_TESTS)): $1/unit/%: $1/tests/unit/%.o \
-		$$(addprefix $1/,$$(UNIT_SHARED)) $1/cli.a $1/librlock.a
+$1/unit-tests: $$(addprefix $1/,$$(UNIT_OBJECTS)) $1/cli.a $1/librlock.a
 	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
 
 $$(addprefix $1/,$$(FUZZERS)): $1/%: $1/tests/fuzz/fuzz_%.o \
@@ -187,8 +185,8 @@ $$(addprefix $1/,$$(FUZZERS)): $1/%: $1/tests/fuzz/fuzz_%.o \
 $1/property/model: $$(addprefix $1/,$$(MODEL_OBJECTS)) $1/librlock.a
 	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
 
--include $$(patsubst %.o,$1/%.d,$$(LIB_OBJECTS) $$(CLI_OBJECTS) $$(UNIT_SHARED) $$(MODEL_OBJECTS) \
-		$$(UNIT_TESTS:%=tests/unit/%.o) $$(FUZZ_SHARED) $$(FUZZERS:%=tests/fuzz/fuzz_%.o))
+-include $$(patsubst %.o,$1/%.d,$$(LIB_OBJECTS) $$(CLI_OBJECTS) $$(UNIT_OBJECTS) $$(MODEL_OBJECTS) \
+		$$(FUZZ_SHARED) $$(FUZZERS:%=tests/fuzz/fuzz_%.o))
 endef
 
 $(eval $(call tree,$(BUILD),main))
@@ -276,8 +274,8 @@ demo: $(BUILD)/rlock ## play two contenders on a private server; installs what i
 
 tools := $(addprefix $(BUILD)/,$(filter tools/%,$(HELPERS)))
 bench := $(addprefix $(BUILD)/,$(filter bench/%,$(HELPERS)))
-unit := $(UNIT_TESTS:%=$(BUILD)/unit/%)
-unit_sanitize := $(UNIT_TESTS:%=$(BUILD)/sanitize/unit/%)
+unit := $(BUILD)/unit-tests
+unit_sanitize := $(BUILD)/sanitize/unit-tests
 bats := $(wildcard tests/bats/*.bats)
 run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
 # Tests are slow when they are watched.

@@ -37,7 +37,7 @@ fi
 
 if [ $# -eq 0 ]; then
 	# shellcheck disable=SC2086
-	set -- ${FILES:-build/unit/test_* tests/bats/*.bats}
+	set -- ${FILES:-build/unit-tests tests/bats/*.bats}
 fi
 
 # What the caller has set up for his own locks, or make for its own children, is none of the tests'
@@ -107,7 +107,7 @@ count() {
 show() {
 	local file=${files[$1]} p f s
 	printf '\n== %s\n' "$file"
-	# A program makes hundreds of small checks; a bats file, some that are sentences worth reading.
+	# The unit tests make thousands of small checks; a bats file, some that are sentences worth reading.
 	case $file in
 	*.bats) cat "$work/$1" ;;
 	*) grep -v '^ok ' "$work/$1" || : ;;

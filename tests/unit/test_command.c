@@ -79,11 +79,10 @@ static void check_ignored_loss(void)
 	lease_state_free(lease_state);
 }
 
-int main(void)
+void test_command(void)
 {
 	check_good_lock();
 	check_lost_lock();
 	check_late_start();
 	check_ignored_loss();
-	return unit_done();
 }

@@ -186,7 +186,7 @@ static void check_way_back(void)
 	CHECK_NUMBER(lost, -1, "what is printed is read as the same duration");
 }
 
-int main(void)
+void test_duration(void)
 {
 	size_t i;
 
@@ -218,5 +218,4 @@ int main(void)
 			     "%" PRId64 " ms is written %s", printed[i].ms, printed[i].text);
 	}
 	check_way_back();
-	return unit_done();
 }

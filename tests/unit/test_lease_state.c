@@ -153,7 +153,7 @@ static void check_wakeup(size_t index)
 	lease_state_free(lease_state);
 }
 
-int main(void)
+void test_lease_state(void)
 {
 	check_renewal();
 	check_half_lost();
@@ -161,5 +161,4 @@ int main(void)
 		check_stop(i);
 	for (size_t i = 0; i < COUNT_OF(wakeups); i++)
 		check_wakeup(i);
-	return unit_done();
 }

@@ -17,7 +17,7 @@ static void check(const char *typed, const char *want)
 		     want);
 }
 
-int main(void)
+void test_nearest(void)
 {
 	check("wiat", "wait");
 	check("wai", "wait");
@@ -32,5 +32,4 @@ int main(void)
 	check("x", "none");
 	check("", "none");
 	check("a-word-that-is-longer-than-all-words-are", "none");
-	return unit_done();
 }

@@ -63,9 +63,8 @@ static void check_bad(void)
 	CHECK(rlock_owner_check(too_long, &why) == RLOCK_EINVAL, "256 bytes are too many");
 }
 
-int main(void)
+void test_owner(void)
 {
 	check_good();
 	check_bad();
-	return unit_done();
 }

@@ -227,12 +227,11 @@ static void check_round_trip(void)
 	      "every byte but NUL comes back");
 }
 
-int main(void)
+void test_text(void)
 {
 	check_escape();
 	check_cuts();
 	check_encode();
 	check_decode();
 	check_round_trip();
-	return unit_done();
 }

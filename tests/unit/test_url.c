@@ -780,7 +780,7 @@ static void check_omissions(void)
 	}
 }
 
-int main(void)
+void test_url(void)
 {
 	check_good();
 	check_bad();
@@ -791,5 +791,4 @@ int main(void)
 	check_hide();
 	check_insertions();
 	check_omissions();
-	return unit_done();
 }

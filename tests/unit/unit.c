@@ -1,0 +1,84 @@
+/*
+ * The unit tests in one program: `unit-tests [NAME]` runs all of them, or test_NAME.c, and prints TAP. The plan comes
+ * last, so a test that crashes leaves none behind, and tests/run.sh counts that as a failure.
+ */
+#include "unit.h"
+
+#include <stdarg.h>
+
+#define UNIT_ROW(name) { #name, test_##name },
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = { UNIT_TESTS(UNIT_ROW) };
+
+static int count, failed;
+
+__attribute__((format(printf, 4, 0))) static bool report(bool claim, const char *file, int line,
+							 const char *format, va_list args)
+{
+	count++;
+	(void)printf("%s %d - ", claim ? "ok" : "not ok", count);
+	(void)vprintf(format, args);
+	(void)printf("\n");
+	if (!claim) {
+		failed++;
+		(void)printf("# at %s:%d\n", file, line);
+	}
+	return claim;
+}
+
+bool unit_check(bool claim, const char *file, int line, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)report(claim, file, line, format, args);
+	va_end(args);
+	return claim;
+}
+
+bool unit_check_string(const char *got, const char *want, const char *file, int line,
+		       const char *format, ...)
+{
+	bool claim = got == want || (got != NULL && want != NULL && strcmp(got, want) == 0);
+	va_list args;
+
+	va_start(args, format);
+	(void)report(claim, file, line, format, args);
+	va_end(args);
+	if (!claim)
+		(void)printf("# got  %s\n# want %s\n", got != NULL ? got : "(none)",
+			     want != NULL ? want : "(none)");
+	return claim;
+}
+
+bool unit_check_number(int64_t got, int64_t want, const char *file, int line, const char *format,
+		       ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)report(got == want, file, line, format, args);
+	va_end(args);
+	if (got != want)
+		(void)printf("# got  %" PRId64 "\n# want %" PRId64 "\n", got, want);
+	return got == want;
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = argc > 1 ? argv[1] : NULL;
+
+	/* A crash loses no line, and a child of a fork prints none again. */
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
+		if (only != NULL && strcmp(only, tests[i].name) != 0)
+			continue;
+		(void)printf("# %s\n", tests[i].name);
+		tests[i].run();
+	}
+	(void)printf("1..%d\n", count);
+	return fflush(stdout) != 0 || count == 0 || failed > 0;
+}
