@@ -1,4 +1,4 @@
-# rlock: `make` builds into build/, `make help` lists the targets.
+# rlock: `make` builds into build/, `make help` lists the targets. What only tests need is in tests/tests.mk.
 
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
@@ -13,11 +13,7 @@ AR ?= ar
 CPPFLAGS ?=
 CFLAGS ?= -O2 -g
 LDFLAGS ?=
-SANITIZE_CFLAGS ?= -O1 -g -fno-omit-frame-pointer
-# Only clang has a fuzzer.
-FUZZ_CC ?= clang
 PKG_CONFIG ?= pkg-config
-BATS ?= bats
 
 BUILD ?= build
 # static: link the program with the archives of hiredis and argtable2 where there are any, since each
@@ -26,32 +22,9 @@ LINK ?= static
 # WERROR=1: warnings are errors. V=1: show the commands.
 WERROR ?=
 V ?=
-# Test files to run instead of all of them, and how many at a time (default: as many as there are processors).
-FILES ?=
-JOBS ?=
-SCALE ?=
-# How long check-fuzz tries new inputs on each target, and which targets instead of all of them.
-FUZZ_SECONDS ?= 20
-FUZZ ?=
-VALGRIND_FILES ?= $(wildcard tests/bats/*.bats)
 
 VERSION := $(shell sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
 SONAME := librlock.so.0
-
-# What each goal needs beyond what is linked; tools/deps.sh installs it before anything is compiled.
-NEEDS_deps := build
-NEEDS_demo := demo
-NEEDS_check := check
-NEEDS_check-chaos := chaos
-NEEDS_check-interop := check
-NEEDS_check-model := model
-NEEDS_sanitize := check
-NEEDS_valgrind := check valgrind
-NEEDS_lint := lint
-NEEDS_fuzz := fuzz
-NEEDS_check-fuzz := fuzz
-NEEDS_bench := bench
-NEEDS := $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
 
 # ---- flags ----
 
@@ -98,45 +71,21 @@ LANGUAGE := -std=c11 -D_GNU_SOURCE
 FLAGS_lib = -iquote lib -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS)
 FLAGS_cli = -iquote . -iquote cli -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
 FLAGS_tests = -iquote . -iquote lib -iquote cli -fPIC $(HIREDIS_CFLAGS)
-# By the tree that it is built into; the user's come last and win.
-CC_main = $(CC)
-FLAGS_main = $(HARDEN) $(CPPFLAGS) $(CFLAGS)
-LDFLAGS_main = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
-CC_sanitize = $(CC)
-FLAGS_sanitize = $(SANITIZE) $(CPPFLAGS) $(SANITIZE_CFLAGS)
-# gcc's two libraries share where to write reports only when both are linked in.
-LDFLAGS_sanitize = $(SANITIZE) $(call try,-static-libasan -static-libubsan) -Wl,--as-needed -pthread \
-	$(SANITIZE_CFLAGS) $(LDFLAGS)
-CC_fuzz = $(FUZZ_CC)
-FLAGS_fuzz = -fsanitize=fuzzer-no-link $(FLAGS_sanitize)
-LDFLAGS_fuzz = -fsanitize=fuzzer $(SANITIZE) -Wl,--as-needed -pthread $(SANITIZE_CFLAGS) $(LDFLAGS)
+# By the tree of objects, of which tests.mk has two more; the user's come last and win.
+TREE_CC = $(CC)
+TREE_CFLAGS = $(HARDEN) $(CPPFLAGS) $(CFLAGS)
+TREE_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
 
 # ---- files ----
 
-SCRIPTS := $(wildcard lua/*.lua lua/inc/*.lua)
-LIB_OBJECTS := $(patsubst %.c,%.o,$(wildcard lib/*.c lib/*/*.c)) lib/scripts.gen.o
-CLI_OBJECTS := $(patsubst %.c,%.o,$(wildcard cli/*.c cli/*/*.c))
-UNIT_OBJECTS := $(patsubst %.c,%.o,$(wildcard tests/unit/*.c))
-FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SHARED := $(patsubst %.c,%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
-MODEL_OBJECTS := $(patsubst %.c,%.o,$(wildcard tests/property/*.c))
-# The programs of one file that tests and benchmarks use: tools/x, bench/x.
-HELPERS := $(patsubst tests/%.c,%,$(wildcard tests/tools/*.c tests/bench/*.c))
+SOURCES := $(wildcard lib/*.c lib/*/*.c cli/*.c cli/*/*.c tests/*/*.c)
+HEADERS := $(wildcard lib/*.h lib/*/*.h cli/*.h cli/*/*.h tests/*/*.h)
+OBJECTS := $(SOURCES:.c=.o) lib/scripts.gen.o
+LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
+CLI_OBJECTS := $(filter cli/%,$(OBJECTS))
 PAGES := $(wildcard man/*.[1-9])
-
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
-
-# Our own C for the tools that read it.
-SOURCES := $(wildcard $(addsuffix /*.c,lib lib/* cli cli/* tests/unit tests/fuzz tests/property tests/tools tests/valgrind \
-	tests/bench))
-HEADERS := $(wildcard $(addsuffix /*.h,lib lib/* cli cli/* tests/unit tests/fuzz tests/property tests/tools tests/valgrind \
-	tests/bench))
-# Of the tests' commands only those that are shell: some are Python.
-SHELL_FILES := $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/lib/*.bash tests/bats/*.bats tests/spin/*.sh \
-	tests/bench/*.sh tests/fuzz/*.sh $(addprefix tests/interop/,*.sh *.bash *.bats commands/*) \
-	$(addprefix tests/chaos/,*.sh *.bash *.bats)) \
-	$(shell grep -lE '^\#!.*[ /](ba)?sh$$' tests/bin/*)
+TREES := $(BUILD) $(BUILD)/sanitize $(BUILD)/fuzz
 
 # ---- how things are made ----
 
@@ -146,109 +95,62 @@ step = $(Q)$(if $(V),,printf '  %-5s %s\n' $1 $@; )mkdir -p $(@D) &&
 # $(call remember,LINES): writes quoted lines to $@, unless they stand there already.
 remember = @mkdir -p $(@D); printf '%s\n' $1 >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 quote = '$(subst ','\'',$1)'
+# $(call compile,DIRECTORY): $@ from $<, a source of lib, cli or tests.
+compile = $(call step,CC)$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_$1) $(TREE_CFLAGS) -MMD -MP -c -o $@ $<
+link = $(call step,LINK)$(TREE_CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
+archive = $(call step,AR)rm -f $@ && $(AR) rcs $@ $^
 
 .PHONY: all
 all: $(PRODUCTS) ## the program, the library and its .pc file (the default)
 
-# One tree of objects and what is linked from them: $1 is its directory, $2 the flags to use.
-define tree
 # Changes when the commands do, or the list of files: all of the tree is made anew then.
-$1/flags: FORCE | prepare
-	$$(call remember,$$(call quote,$$(CC_$2) $$(LANGUAGE) $$(WARNINGS) $$(FLAGS_lib) $$(FLAGS_cli) \
-		$$(FLAGS_$2)) $$(call quote,$$(LDFLAGS_$2) $$(PROGRAM_LIBS)) $$(LIB_OBJECTS) $$(CLI_OBJECTS))
+$(TREES:%=%/flags): FORCE | prepare
+	$(call remember,$(call quote,$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_lib) $(FLAGS_cli) $(TREE_CFLAGS)) \
+		$(call quote,$(TREE_LDFLAGS) $(PROGRAM_LIBS)) $(LIB_OBJECTS) $(CLI_OBJECTS))
 
-$1/%.o: %.c $1/flags
-	$$(call step,CC)$$(CC_$2) $$(LANGUAGE) $$(WARNINGS) $$(FLAGS_$$(firstword $$(subst /, ,$$*))) \
-		$$(FLAGS_$2) -MMD -MP -c -o $$@ $$<
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	$(call compile,$(firstword $(subst /, ,$<)))
 
-$1/lib/scripts.gen.o: $(BUILD)/scripts.gen.c $1/flags
-	$$(call step,CC)$$(CC_$2) $$(LANGUAGE) $$(WARNINGS) -Wno-overlength-strings $$(FLAGS_lib) \
-		$$(FLAGS_$2) -MMD -MP -c -o $$@ $$<
-
-$1/librlock.a: $$(addprefix $1/,$$(LIB_OBJECTS))
-	$$(call step,AR)rm -f $$@ && $$(AR) rcs $$@ $$^
-
-# All of cli but main(), of which the unit tests and each fuzz target take what they need.
-$1/cli.a: $$(addprefix $1/,$$(filter-out cli/main.o,$$(CLI_OBJECTS)))
-	$$(call step,AR)rm -f $$@ && $$(AR) rcs $$@ $$^
-
-$1/rlock: $$(addprefix $1/,$$(CLI_OBJECTS)) $1/librlock.a
-	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
-
-$1/unit-tests: $$(addprefix $1/,$$(UNIT_OBJECTS)) $1/cli.a $1/librlock.a
-	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
-
-$$(addprefix $1/,$$(FUZZERS)): $1/%: $1/tests/fuzz/fuzz_%.o \
-		$$(addprefix $1/,$$(FUZZ_SHARED)) $1/cli.a $1/librlock.a
-	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
-
-$1/property/model: $$(addprefix $1/,$$(MODEL_OBJECTS)) $1/librlock.a
-	$$(call step,LINK)$$(CC_$2) -pie $$(LDFLAGS_$2) -o $$@ $$^ $$(PROGRAM_LIBS)
-
--include $$(patsubst %.o,$1/%.d,$$(LIB_OBJECTS) $$(CLI_OBJECTS) $$(UNIT_OBJECTS) $$(MODEL_OBJECTS) \
-		$$(FUZZ_SHARED) $$(FUZZERS:%=tests/fuzz/fuzz_%.o))
-endef
-
-$(eval $(call tree,$(BUILD),main))
-$(eval $(call tree,$(BUILD)/sanitize,sanitize))
-$(eval $(call tree,$(BUILD)/fuzz,fuzz))
+$(TREES:%=%/lib/scripts.gen.o): %/lib/scripts.gen.o: $(BUILD)/scripts.gen.c %/flags
+	$(call compile,lib) -Wno-overlength-strings
 
 # The directories stand for scripts that were taken away.
-$(BUILD)/scripts.gen.c: lua/embed.sh lua/expand.awk $(SCRIPTS) lua lua/inc
+$(BUILD)/scripts.gen.c: lua/embed.sh lua/expand.awk $(wildcard lua/*.lua lua/inc/*.lua) lua lua/inc
 	$(call step,LUA)lua/embed.sh $@
 
+$(TREES:%=%/librlock.a): %/librlock.a: $(addprefix %/,$(LIB_OBJECTS))
+	$(archive)
+
+$(TREES:%=%/rlock): %/rlock: $(addprefix %/,$(CLI_OBJECTS)) %/librlock.a
+	$(link)
+
 $(BUILD)/$(SONAME): $(addprefix $(BUILD)/,$(LIB_OBJECTS))
-	$(call step,LINK)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $(LDFLAGS_main) -o $@ $^ \
-		$(HIREDIS_LIBS)
+	$(call step,LINK)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $(TREE_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
 
 $(BUILD)/librlock.pc: FORCE
 	$(call remember,'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: librlock' \
 		'Description: locks on Redis or Valkey that Redisson shares' 'Version: $(VERSION)' \
 		'Requires.private: hiredis' 'Libs: -L$${libdir} -lrlock' 'Cflags: -I$${includedir}')
 
-$(HELPERS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/tests/%.o
-	$(call step,LINK)$(CC) -pie $(LDFLAGS_main) -o $@ $^
-
--include $(HELPERS:%=$(BUILD)/tests/%.d)
-
-# Stands in for a program where it is to be watched. What it finds goes to files of its own, because
-# the tests look at what the program prints; with the time in their names, because so many processes come
-# and go that their numbers are used again.
-# It is not to have libc free everything at the end: in a child of a fork, what a name look-up in another
-# thread had locked stays locked.
-# hiredis knows its strings by pointers into them, so that those of a process that a signal ends, or that
-# leaves by _exit, count as possibly lost.
-VALGRIND = valgrind --quiet --error-exitcode=98 --leak-check=full --show-leak-kinds=definite,indirect \
-	--errors-for-leak-kinds=definite,indirect --read-inline-info=no --trace-children=no --run-libc-freeres=no \
-	--log-file=$(abspath $(BUILD)/valgrind/findings)
-watched_programs := rlock property/model
-$(watched_programs:%=$(BUILD)/valgrind/%): $(BUILD)/valgrind/%: $(BUILD)/valgrind/pidfd_signals.so FORCE
-	$(call remember,'#!/bin/sh' '{ read -r since _ </proc/uptime; } 2>/dev/null' \
-		'LD_PRELOAD=$(abspath $<) exec $(VALGRIND)/"$$since"-%p $(abspath $(BUILD)/$*) "$$@"')
-	@chmod +x $@
-
-$(BUILD)/valgrind/pidfd_signals.so: $(BUILD)/tests/valgrind/pidfd_signals.o
-	$(call step,LINK)$(CC) -shared $(LDFLAGS_main) -o $@ $^
+-include $(wildcard $(foreach tree,$(TREES),$(OBJECTS:%.o=$(tree)/%.d)))
 
 .PHONY: FORCE
 FORCE:
 
 # ---- what a person asks for ----
 
-# Comes before everything that is compiled or run, and does nothing for a plain `make`.
+# Comes before everything that is compiled or run, and does nothing for a plain `make`. NEEDS_GOAL is what a goal
+# needs beyond what is linked.
+NEEDS_deps := build
+NEEDS_demo := demo
+NEEDS_lint := lint
+NEEDS = $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
 .PHONY: prepare
 prepare:
 	$(if $(NEEDS),$(Q)CC='$(CC)' FUZZ_CC='$(FUZZ_CC)' CPPFLAGS='$(CPPFLAGS)' CFLAGS='$(CFLAGS)' tools/deps.sh $(NEEDS))
 
 .PHONY: deps
 deps: prepare ## install what is missing to build (needs root or sudo)
-
-# $(call page_path,man/rlock.1): MANDIR/man1/rlock.1
-page_path = $(MANDIR)/man$(patsubst .%,%,$(suffix $1))/$(notdir $1)
-define newline
-
-
-endef
 
 .PHONY: install
 install: all ## copy everything to its place below DESTDIR and PREFIX
@@ -260,82 +162,19 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/librlock.so
 	$(Q)install -D -m 644 $(BUILD)/librlock.pc $(DESTDIR)$(LIBDIR)/pkgconfig/librlock.pc
 	$(Q)install -D -m 644 misc/rlock.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/rlock.conf
-	$(foreach page,$(PAGES),$(Q)install -D -m 644 $(page) $(DESTDIR)$(call page_path,$(page))$(newline))
+	$(Q)for page in $(PAGES); do \
+		install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit; done
 
 .PHONY: uninstall
 uninstall: ## take away what install has put there
 	$(Q)rm -f $(addprefix $(DESTDIR),$(BINDIR)/rlock $(INCLUDEDIR)/rlock.h $(LIBDIR)/librlock.a \
 		$(LIBDIR)/librlock.so.$(VERSION) $(LIBDIR)/$(SONAME) $(LIBDIR)/librlock.so \
-		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf $(foreach page,$(PAGES),$(call page_path,$(page))))
+		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf \
+		$(foreach page,$(PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))))
 
 .PHONY: demo
 demo: $(BUILD)/rlock ## play two contenders on a private server; installs what is missing
 	$(Q)RLOCK_BIN=$(BUILD)/rlock tests/demo.sh
-
-tools := $(addprefix $(BUILD)/,$(filter tools/%,$(HELPERS)))
-bench := $(addprefix $(BUILD)/,$(filter bench/%,$(HELPERS)))
-unit := $(BUILD)/unit-tests
-unit_sanitize := $(BUILD)/sanitize/unit-tests
-bats := $(wildcard tests/bats/*.bats)
-run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
-# Tests are slow when they are watched.
-watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
-
-.PHONY: check
-check: all $(unit) $(BUILD)/property/model $(tools) ## run all tests, or FILES; installs what is missing
-	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(unit) $(bats))
-
-# Builds with Maven; without one, or without Java, it says so and tries nothing.
-.PHONY: check-interop
-check-interop: all $(tools) ## run the tests against real Redisson clients, or FILES of tests/interop
-	$(run_tests) RLOCK_BIN=$(BUILD)/rlock INTEROP_DIR=$(BUILD)/interop tests/interop/run.sh $(FILES)
-
-# What fits in a quarter of an hour; SCALE=10 for a night.
-.PHONY: check-chaos
-check-chaos: all $(tools) ## count how often each guarantee holds under faults: SCALE times as often, or FILES of tests/chaos
-	$(run_tests) RLOCK_BIN=$(BUILD)/rlock CHAOS_TABLE=$(BUILD)/chaos.table SCALE='$(SCALE)' \
-		tests/chaos/run.sh $(FILES)
-
-# The model of how a lock is held; tests/property compares the library with one of another sort.
-.PHONY: check-model
-check-model: | prepare ## have spin go through the model of how a lock is held, tests/spin/holding.pml
-	$(Q)SPIN_DIR=$(BUILD)/spin CC='$(CC)' $(if $(JOBS),JOBS=$(JOBS)) tests/spin/run.sh
-
-.PHONY: unit
-unit: $(unit) ## run the tests that need no server
-	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(unit)
-
-.PHONY: sanitize
-sanitize: all $(BUILD)/sanitize/rlock $(BUILD)/sanitize/property/model $(unit_sanitize) $(tools) ## run all tests with sanitizers
-	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock $(call watched,sanitize) \
-		tests/run.sh $(or $(FILES),$(unit_sanitize) $(bats))
-
-# The program can't be run where valgrind (3.19 of Debian 12, say) does not know pidfd_open.
-knows_pidfds = $(shell echo 'int main(void) { return syscall(SYS_pidfd_open, getpid(), 0) < 0; }' \
-	| $(CC) -D_GNU_SOURCE -include unistd.h -include sys/syscall.h -o $(BUILD)/valgrind/probe -x c - \
-	&& valgrind --log-file=/dev/null $(BUILD)/valgrind/probe && echo yes)
-valgrind_files = $(if $(knows_pidfds),$(VALGRIND_FILES),$(info valgrind is too old for all but unit tests))
-
-.PHONY: valgrind
-valgrind: all $(watched_programs:%=$(BUILD)/valgrind/%) $(unit) $(BUILD)/property/model $(tools) ## unit tests and VALGRIND_FILES under valgrind
-	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock $(call watched,valgrind) UNIT_WRAPPER='$(VALGRIND)/unit-%p' \
-		tests/run.sh $(or $(FILES),$(unit) $(valgrind_files))
-
-fuzz := $(FUZZERS:%=$(BUILD)/fuzz/%)
-.PHONY: fuzz
-fuzz: $(fuzz) ## build the fuzz targets, with clang
-
-.PHONY: check-fuzz
-check-fuzz: $(fuzz) ## fuzz each target, or FUZZ, for FUZZ_SECONDS; installs what is missing
-	$(Q)FUZZ_DIR=$(BUILD)/fuzz FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run.sh $(or $(FUZZ),$(FUZZERS))
-
-.PHONY: bench
-bench: all $(bench) $(tools) ## measure, beside what one would otherwise take; QUICK=1 for a minute
-	$(Q)$(MAKE) --no-print-directory install DESTDIR=$(abspath $(BUILD))/installed PREFIX=/usr
-	$(Q)RLOCK_BIN=$(BUILD)/installed/usr/bin/rlock BENCH_DIR=$(BUILD)/bench \
-		TOOLS_DIR=$(BUILD)/tools QUICK='$(QUICK)' tests/bench/bench.sh
-
-# ---- reading ----
 
 LINTS := lint-format lint-header lint-includes lint-tidy lint-cppcheck lint-shell lint-man lint-paths
 .PHONY: lint $(LINTS)
@@ -363,8 +202,10 @@ lint-cppcheck:
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 		--error-exitcode=1 --suppress=missingIncludeSystem -D_GNU_SOURCE -I. -Ilib -Icli $(SOURCES)
 
+# Of the tests' commands only those that are shell: some are Python.
 lint-shell:
-	$(Q)shellcheck $(SHELL_FILES)
+	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*/*.sh tests/*/*.bash tests/*/*.bats) \
+		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/*)
 
 lint-man:
 	$(Q)mandoc -T lint -W warning $(PAGES)
@@ -372,8 +213,6 @@ lint-man:
 # What is published must not depend on where it was written.
 lint-paths:
 	$(Q)! git grep --untracked -n -e '[/]work[/]' -e '[.][.][/]shared' -- . ':!.ci/run'
-
-# ---- the rest ----
 
 .PHONY: format
 format: ## lay out the C code as .clang-format says
@@ -390,6 +229,8 @@ clean: ## remove what was built
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 15
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile tests/tests.mk | expand -t 15
 
 .DELETE_ON_ERROR:
+
+include tests/tests.mk

@@ -2,7 +2,7 @@
 # What `make bench` runs: rlock beside what one would otherwise take, on servers of its own, in one
 # table. It judges nothing: it fails only when something did not work.
 #
-#   RLOCK_BIN   the rlock to measure, as it was installed (build/rlock)
+#   RLOCK_BIN   the rlock to measure (build/rlock)
 #   BENCH_DIR   the programs that measure (build/bench)
 #   TOOLS_DIR   where faultproxy is (build/tools)
 #   QUICK       1: a minute instead of four, and coarser

@@ -1,0 +1,138 @@
+# What only tests need; part of ../Makefile, which says how things are compiled and linked.
+
+BATS ?= bats
+# Test files to run instead of all of them, and how many at a time (default: as many as there are processors).
+FILES ?=
+JOBS ?=
+SCALE ?=
+SANITIZE_CFLAGS ?= -O1 -g -fno-omit-frame-pointer
+# Only clang has a fuzzer.
+FUZZ_CC ?= clang
+# How long check-fuzz tries new inputs on each target, and which targets instead of all of them.
+FUZZ_SECONDS ?= 20
+FUZZ ?=
+VALGRIND_FILES ?= $(bats)
+
+NEEDS_check := check
+NEEDS_check-chaos := chaos
+NEEDS_check-interop := interop
+NEEDS_check-model := model
+NEEDS_sanitize := check
+NEEDS_valgrind := check valgrind
+NEEDS_fuzz := fuzz
+NEEDS_check-fuzz := fuzz
+NEEDS_bench := bench
+
+# ---- programs ----
+
+# The trees with sanitizers. gcc's two libraries share where to write reports only when both are linked in.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+$(BUILD)/sanitize/%: private TREE_CFLAGS = $(SANITIZE) $(CPPFLAGS) $(SANITIZE_CFLAGS)
+$(BUILD)/sanitize/%: private TREE_LDFLAGS = $(SANITIZE) $(call try,-static-libasan -static-libubsan) \
+	-Wl,--as-needed -pthread $(SANITIZE_CFLAGS) $(LDFLAGS)
+$(BUILD)/sanitize/%.o: %.c $(BUILD)/sanitize/flags
+	$(call compile,$(firstword $(subst /, ,$<)))
+
+$(BUILD)/fuzz/%: private TREE_CC = $(FUZZ_CC)
+$(BUILD)/fuzz/%: private TREE_CFLAGS = -fsanitize=fuzzer-no-link $(SANITIZE) $(CPPFLAGS) $(SANITIZE_CFLAGS)
+$(BUILD)/fuzz/%: private TREE_LDFLAGS = -fsanitize=fuzzer $(SANITIZE) -Wl,--as-needed -pthread \
+	$(SANITIZE_CFLAGS) $(LDFLAGS)
+$(BUILD)/fuzz/%.o: %.c $(BUILD)/fuzz/flags
+	$(call compile,$(firstword $(subst /, ,$<)))
+
+# All of cli but main(), of which the unit tests and each fuzz target take what they need.
+$(TREES:%=%/cli.a): %/cli.a: $(addprefix %/,$(filter-out cli/main.o,$(CLI_OBJECTS)))
+	$(archive)
+
+$(TREES:%=%/unit-tests): %/unit-tests: $(addprefix %/,$(filter tests/unit/%,$(OBJECTS))) %/cli.a %/librlock.a
+	$(link)
+
+$(TREES:%=%/property/model): %/property/model: $(addprefix %/,$(filter tests/property/%,$(OBJECTS))) %/librlock.a
+	$(link)
+
+FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz := $(FUZZERS:%=$(BUILD)/fuzz/%)
+$(fuzz): $(BUILD)/fuzz/%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o $(addprefix $(BUILD)/fuzz/,tests/fuzz/fuzz.o cli.a librlock.a)
+	$(link)
+
+# The programs of one file that tests and benchmarks use.
+tools := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/tools/*.c))
+bench := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
+$(tools) $(bench): $(BUILD)/%: $(BUILD)/tests/%.o
+	$(call step,LINK)$(CC) -pie $(TREE_LDFLAGS) -o $@ $^
+
+# Stands in for a program where it is to be watched. What it finds goes to files of its own, because
+# the tests look at what the program prints; with the time in their names, because so many processes come
+# and go that their numbers are used again.
+# It is not to have libc free everything at the end: in a child of a fork, what a name look-up in another
+# thread had locked stays locked.
+# hiredis knows its strings by pointers into them, so that those of a process that a signal ends, or that
+# leaves by _exit, count as possibly lost.
+VALGRIND = valgrind --quiet --error-exitcode=98 --leak-check=full --show-leak-kinds=definite,indirect \
+	--errors-for-leak-kinds=definite,indirect --read-inline-info=no --trace-children=no --run-libc-freeres=no \
+	--log-file=$(abspath $(BUILD)/valgrind/findings)
+watched_programs := $(BUILD)/valgrind/rlock $(BUILD)/valgrind/property/model
+$(watched_programs): $(BUILD)/valgrind/%: $(BUILD)/valgrind/pidfd_signals.so FORCE
+	$(call remember,'#!/bin/sh' '{ read -r since _ </proc/uptime; } 2>/dev/null' \
+		'LD_PRELOAD=$(abspath $<) exec $(VALGRIND)/"$$since"-%p $(abspath $(BUILD)/$*) "$$@"')
+	@chmod +x $@
+
+$(BUILD)/valgrind/pidfd_signals.so: $(BUILD)/tests/valgrind/pidfd_signals.o
+	$(call step,LINK)$(CC) -shared $(TREE_LDFLAGS) -o $@ $^
+
+# ---- runs ----
+
+bats := $(wildcard tests/bats/*.bats)
+run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
+# Tests are slow when they are watched.
+watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
+
+.PHONY: check
+check: all $(BUILD)/unit-tests $(BUILD)/property/model $(tools) ## run all tests, or FILES; installs what is missing
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(BUILD)/unit-tests $(bats))
+
+.PHONY: unit
+unit: $(BUILD)/unit-tests ## run the tests that need no server
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $<
+
+.PHONY: check-interop
+check-interop: all $(tools) ## run the tests against real Redisson clients, or FILES of tests/interop
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock INTEROP_DIR=$(BUILD)/interop tests/interop/run.sh $(FILES)
+
+# What fits in a quarter of an hour; SCALE=10 for a night.
+.PHONY: check-chaos
+check-chaos: all $(tools) ## count how often each guarantee holds under faults: SCALE times as often, or FILES of tests/chaos
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock CHAOS_TABLE=$(BUILD)/chaos.table SCALE='$(SCALE)' \
+		tests/chaos/run.sh $(FILES)
+
+# The model of how a lock is held; tests/property compares the library with one of another sort.
+.PHONY: check-model
+check-model: | prepare ## have spin go through the model of how a lock is held, tests/spin/holding.pml
+	$(Q)SPIN_DIR=$(BUILD)/spin CC='$(CC)' $(if $(JOBS),JOBS=$(JOBS)) tests/spin/run.sh
+
+.PHONY: sanitize
+sanitize: all $(addprefix $(BUILD)/sanitize/,rlock property/model unit-tests) $(tools) ## run all tests with sanitizers
+	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock $(call watched,sanitize) \
+		tests/run.sh $(or $(FILES),$(BUILD)/sanitize/unit-tests $(bats))
+
+# The program can't be run where valgrind (3.19 of Debian 12, say) does not know pidfd_open.
+knows_pidfds = $(shell echo 'int main(void) { return syscall(SYS_pidfd_open, getpid(), 0) < 0; }' \
+	| $(CC) -D_GNU_SOURCE -include unistd.h -include sys/syscall.h -o $(BUILD)/valgrind/probe -x c - \
+	&& valgrind --log-file=/dev/null $(BUILD)/valgrind/probe && echo yes)
+valgrind_files = $(if $(knows_pidfds),$(VALGRIND_FILES),$(info valgrind is too old for all but unit tests))
+
+.PHONY: valgrind
+valgrind: all $(watched_programs) $(BUILD)/unit-tests $(BUILD)/property/model $(tools) ## unit tests and VALGRIND_FILES under valgrind
+	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock $(call watched,valgrind) UNIT_WRAPPER='$(VALGRIND)/unit-%p' \
+		tests/run.sh $(or $(FILES),$(BUILD)/unit-tests $(valgrind_files))
+
+.PHONY: fuzz
+fuzz: $(fuzz) ## build the fuzz targets, with clang
+
+.PHONY: check-fuzz
+check-fuzz: $(fuzz) ## fuzz each target, or FUZZ, for FUZZ_SECONDS; installs what is missing
+	$(Q)FUZZ_DIR=$(BUILD)/fuzz FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run.sh $(or $(FUZZ),$(FUZZERS))
+
+.PHONY: bench
+bench: all $(bench) $(tools) ## measure, beside what one would otherwise take; QUICK=1 for a minute
+	$(Q)RLOCK_BIN=$(BUILD)/rlock BENCH_DIR=$(BUILD)/bench TOOLS_DIR=$(BUILD)/tools QUICK='$(QUICK)' tests/bench/bench.sh
