@@ -1,0 +1,38 @@
+/*
+ * A URL while it is parsed.
+ */
+#ifndef RLOCK_URL_PARSER_H
+#define RLOCK_URL_PARSER_H
+
+#include <stdbool.h>
+
+#include "rlock.h"
+#include "url/part.h"
+
+struct rlock_url;
+
+struct rlock__parser {
+	const char *text;
+	char *shown; /* text with its password hidden: the only one that is quoted */
+	char *why;   /* of RLOCK_ERROR_MAX bytes */
+	struct rlock_url *url;
+};
+
+#define RLOCK__URL_EXAMPLE "redis://127.0.0.1:6379"
+
+#define RLOCK__QUOTE_MAX 100 /* of a text that a reason quotes, with the NUL */
+
+/* RLOCK_EINVAL, with the reason in why. */
+__attribute__((format(printf, 2, 3))) enum rlock_status
+rlock__parser_fail(const struct rlock__parser *parser, const char *format, ...);
+enum rlock_status rlock__parser_fail_memory(const struct rlock__parser *parser);
+/* A part for use in a reason: escaped, and with a password in it hidden. */
+char *rlock__parser_quote(const struct rlock__parser *parser, struct rlock__part part,
+			  char out[RLOCK__QUOTE_MAX]);
+/* The decoded part, which the caller frees. */
+enum rlock_status rlock__parser_decode(const struct rlock__parser *parser, struct rlock__part part,
+				       const char *what, char **out);
+/* Append to a malloc'ed list, after a separator if it isn't the first; false when out of memory. */
+bool rlock__parser_append(char **list, const char *separator, const char *item);
+
+#endif
