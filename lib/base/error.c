@@ -1,6 +1,6 @@
 /*
- * The error text of a connection, and the trace of its steps.
- * What is said is for whoever knows the facts; what is shown of it, for the user of the library.
+ * The text of a failure, and the trace of the steps that led to it.
+ * The module that knows the facts writes the text; the names of statuses are in status.c.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * What a connection has to say: the text of its last failure, and its steps as they happen.
+ * The text of the last failure, and where to trace steps.
  */
 #ifndef RLOCK_BASE_ERROR_H
 #define RLOCK_BASE_ERROR_H
@@ -9,14 +9,14 @@
 #include "rlock.h"
 
 struct rlock__error {
-	const char *server;   /* whom the steps are about; stays its owner's */
-	rlock_trace_fn trace; /* NULL: the steps are not asked for */
+	const char *server;   /* that text and steps are about; belongs to its connection */
+	rlock_trace_fn trace; /* NULL: none */
 	void *trace_ctx;
-	size_t name_index; /* of the names of the request, the one that the text is about */
+	size_t name_index; /* of the request's name that the text is about */
 	char text[RLOCK_ERROR_MAX];
 };
 
-/* Sets the text, about the first name, and returns status, so that a failure is one line. The text is a step, too. */
+/* Set the text, about the first name, and trace it. Returns status, so that a failure is one line. */
 __attribute__((format(printf, 3, 4))) enum rlock_status
 rlock__fail(struct rlock__error *error, enum rlock_status status, const char *format, ...);
 enum rlock_status rlock__fail_memory(struct rlock__error *error);

@@ -1,6 +1,6 @@
 /*
  * The name of each status, for logs and traces.
- * What happened in a particular case is the connection's text; an exit code is cli's affair.
+ * What happened in a particular case is told by error.c; the exit code is for cli/.
  */
 #include "rlock.h"
 
@@ -16,7 +16,7 @@ const char *rlock_status_name(enum rlock_status status)
 	case RLOCK_CANCELLED:
 		return "cancelled";
 	case RLOCK_NOT_NOTIFIED:
-		return "untold";
+		return "not_notified";
 	case RLOCK_ENET:
 		return "enet";
 	case RLOCK_EAUTH:
@@ -26,7 +26,7 @@ const char *rlock_status_name(enum rlock_status status)
 	case RLOCK_EKIND:
 		return "ekind";
 	case RLOCK_EDEADLOCK:
-		return "enever";
+		return "edeadlock";
 	case RLOCK_EUNSUPPORTED:
 		return "eunsupported";
 	case RLOCK_EINVAL:
