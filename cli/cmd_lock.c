@@ -214,7 +214,7 @@ static void report_progress(void *ctx, const struct rlock_blocker *blocker)
 
 	if (!message_is_verbose() && !isatty(STDERR_FILENO))
 		return;
-	(void)rlock_escape(blocker->holder, blocker->holder_len, holder, sizeof(holder));
+	(void)rlock_escape(blocker->owner, blocker->owner_len, holder, sizeof(holder));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
 	message_info("%s: waiting for %s%s%s%s",
 		     name_show(acquirer->opts, blocker->name_index, name), note,
@@ -236,10 +236,10 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;
 	request.note = acquirer->note;
-	request.draw_token = opts->fence;
-	request.progress = report_progress;
-	request.progress_ctx = acquirer;
-	request.progress_ms = PROGRESS_MS;
+	request.issue_token = opts->fence;
+	request.on_wait = report_progress;
+	request.on_wait_ctx = acquirer;
+	request.on_wait_ms = PROGRESS_MS;
 	status = rlock_acquire(acquirer->conn, &request, &acquirer->hold);
 	acquirer->acquired_ms = rlock_now_ms();
 	return status;

@@ -33,14 +33,13 @@ enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast, stru
 	broadcast->answers = calloc(conn->connection_count, sizeof(*broadcast->answers));
 	if (broadcast->answers != NULL)
 		return RLOCK_OK;
-	conn->decisive = 0;
-	return rlock__fail_memory(rlock__connection_error(conn->connections[0]));
+	return rlock__fail_memory(&conn->error);
 }
 
 static void answer_clear(struct rlock__answer *answer)
 {
-	if (answer->outcome.reply != NULL)
-		freeReplyObject(answer->outcome.reply);
+	if (answer->result.reply != NULL)
+		freeReplyObject(answer->result.reply);
 	*answer = (struct rlock__answer){ 0 };
 }
 
@@ -97,21 +96,21 @@ static size_t advance(struct rlock__broadcast *broadcast)
 
 		if (!is_open(answer))
 			continue;
-		answer->is_over = rlock__script_advance(&answer->call, &answer->outcome);
+		answer->is_over = rlock__script_advance(&answer->call, &answer->result);
 		if (!answer->is_over) {
 			open++;
 			continue;
 		}
-		answer->status = answer->outcome.status;
-		assert(answer->status != RLOCK_OK || answer->outcome.reply != NULL);
+		answer->status = answer->result.status;
+		assert(answer->status != RLOCK_OK || answer->result.reply != NULL);
 		if (answer->status == RLOCK_OK && broadcast->read != NULL)
-			answer->status = broadcast->read(broadcast->ctx, i, answer->outcome.reply);
+			answer->status = broadcast->read(broadcast->ctx, i, answer->result.reply);
 	}
 	return open;
 }
 
 /* What becomes of those that were asked is not known. */
-static void give_up(struct rlock__broadcast *broadcast)
+static void abandon_open(struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
 		struct rlock__answer *answer = &broadcast->answers[i];
@@ -121,7 +120,7 @@ static void give_up(struct rlock__broadcast *broadcast)
 		rlock__request_abandon(broadcast->conn->connections[i]);
 		answer->is_over = true;
 		answer->status = RLOCK_CANCELLED;
-		answer->outcome = (struct rlock__result){ RLOCK_CANCELLED, true, NULL };
+		answer->result = (struct rlock__result){ RLOCK_CANCELLED, true, NULL };
 	}
 }
 
@@ -141,10 +140,9 @@ static int poll_open(const struct rlock__broadcast *broadcast, struct pollfd *ca
 static enum rlock_status end_await(struct rlock__broadcast *broadcast, enum rlock_status status,
 				   const char *text)
 {
-	give_up(broadcast);
-	broadcast->conn->decisive = 0;
-	return rlock__fail(rlock__connection_error(broadcast->conn->connections[0]), status, "%s",
-			   text);
+	abandon_open(broadcast);
+	rlock__conn_copy_error(broadcast->conn, 0);
+	return rlock__fail(&broadcast->conn->error, status, "%s", text);
 }
 
 enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, size_t enough,
@@ -166,18 +164,18 @@ enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, siz
 	}
 }
 
-bool rlock__broadcast_decide_by(struct rlock__broadcast *broadcast, enum rlock_status status)
+bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_status status)
 {
 	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
 		if (!broadcast->answers[i].is_over || broadcast->answers[i].status != status)
 			continue;
-		broadcast->conn->decisive = i;
+		rlock__conn_copy_error(broadcast->conn, i);
 		return true;
 	}
 	return false;
 }
 
-static enum rlock_status first_refusal(const struct rlock__broadcast *broadcast)
+static enum rlock_status first_failure(const struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];
@@ -190,46 +188,62 @@ static enum rlock_status first_refusal(const struct rlock__broadcast *broadcast)
 
 static void add_count(const struct rlock__broadcast *broadcast)
 {
-	const struct rlock_conn *conn = broadcast->conn;
-	struct rlock__connection *connection = conn->connections[conn->decisive];
-	size_t name = rlock__connection_error(connection)->name_index;
-	char text[RLOCK_ERROR_MAX];
+	struct rlock_conn *conn = broadcast->conn;
+	const struct rlock__error error = conn->error;
 
 	if (conn->connection_count == 1)
 		return;
-	(void)snprintf(text, sizeof(text), "%s", rlock__connection_error(connection)->text);
-	(void)rlock__fail(rlock__connection_error(connection), RLOCK_ENET,
+	(void)rlock__fail(&conn->error, RLOCK_ENET,
 			  "%zu of %zu servers could be asked, %zu must agree: %s",
 			  conn->connection_count - rlock__broadcast_count(broadcast, RLOCK_ENET),
-			  conn->connection_count, conn->quorum, text);
-	rlock__connection_error(connection)->name_index = name;
+			  conn->connection_count, conn->quorum, error.text);
+	conn->error.name_index = error.name_index;
 }
 
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
-					  enum rlock_status refusal)
+					  enum rlock_status negative)
 {
 	struct rlock_conn *conn = broadcast->conn;
 	size_t spare = conn->connection_count - conn->quorum;
-	enum rlock_status status = first_refusal(broadcast);
+	size_t negatives = rlock__broadcast_count(broadcast, negative);
+	enum rlock_status failure = first_failure(broadcast);
 
 	if (rlock__broadcast_count(broadcast, RLOCK_OK) >= conn->quorum)
 		return RLOCK_OK;
-	if (rlock__broadcast_count(broadcast, refusal) > spare &&
-	    rlock__broadcast_decide_by(broadcast, refusal))
-		return refusal;
-	if (status != RLOCK_OK && rlock__broadcast_decide_by(broadcast, status))
-		return status;
-	if (!rlock__broadcast_decide_by(broadcast, RLOCK_ENET)) {
-		/* Not answered yet, or not enough of them to say no. */
-		if (rlock__broadcast_count(broadcast, refusal) > 0 &&
-		    rlock__broadcast_decide_by(broadcast, refusal))
-			return refusal;
-		conn->decisive = 0;
-		(void)rlock__fail(rlock__connection_error(conn->connections[0]), RLOCK_ENET,
-				  "no answer in time");
+	if (negatives > spare && rlock__broadcast_copy_error(broadcast, negative))
+		return negative;
+	if (failure != RLOCK_OK && rlock__broadcast_copy_error(broadcast, failure))
+		return failure;
+	if (!rlock__broadcast_copy_error(broadcast, RLOCK_ENET)) {
+		/* Some have not answered yet, and too few have said no. */
+		if (rlock__broadcast_copy_error(broadcast, negative))
+			return negative;
+		rlock__conn_copy_error(conn, 0);
+		(void)rlock__fail(&conn->error, RLOCK_ENET, "no answer in time");
 	}
 	add_count(broadcast);
 	return RLOCK_ENET;
+}
+
+enum rlock_status rlock__broadcast_run(struct rlock__broadcast *broadcast,
+				       const struct rlock__script *script, struct rlock__args *args)
+{
+	enum rlock_status status;
+	size_t done;
+
+	/* In the wrong database the lock of that name is another one. */
+	args->needs_login = true;
+	rlock__broadcast_begin_all(broadcast, script, args, INT64_MAX);
+	status = rlock__broadcast_await(broadcast, 0, INT64_MAX);
+	if (status != RLOCK_OK)
+		return status;
+	done = rlock__broadcast_count(broadcast, RLOCK_OK);
+	if (done > 0 &&
+	    done + rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) >= broadcast->conn->quorum)
+		return RLOCK_OK;
+	if (rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
+		return RLOCK_BUSY;
+	return rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 }
 
 int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms)

@@ -18,12 +18,12 @@ struct rlock_conn;
 /* What one of them said. */
 struct rlock__answer {
 	struct rlock__call call;
-	struct rlock__result outcome;
-	enum rlock_status status; /* the outcome's, or what its reply was read as */
+	struct rlock__result result;
+	enum rlock_status status; /* the result's, or what its reply was read as */
 	bool is_asked, is_over;
 };
 
-/* How long those of several servers are waited for that can't change the outcome any more. */
+/* How long those of several servers are waited for that can't change the result any more. */
 #define RLOCK__REST_MS 100
 
 /* Turns a reply of the index-th server into a status; of one that is negative the connection has the text. */
@@ -53,16 +53,25 @@ void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast,
  */
 enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, size_t enough,
 					 int64_t until_ms);
-/* Whether one gave this answer; the first of them says then what the error text is. */
-bool rlock__broadcast_decide_by(struct rlock__broadcast *broadcast, enum rlock_status status);
+/* Whether a server answered with status; then the connection has the error of the first that did. */
+bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_status status);
 /* By how much less than lease_ms a lease is counted on: what our clock and a server's may differ by meanwhile. */
 int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms);
 size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status);
 /*
- * What it all comes to: RLOCK_OK when the quorum has agreed; refusal (RLOCK_NOT_HELD, say) when so many
- * gave that answer that it can't; else the failure that stands in the way, with its text in conn.
+ * The quorum's result: RLOCK_OK when enough servers agreed; negative (RLOCK_NOT_HELD, say) when so many gave that
+ * answer that the others are too few; else the failure that prevented a quorum. If it is not RLOCK_OK, the
+ * connection has its error.
  */
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
-					  enum rlock_status refusal);
+					  enum rlock_status negative);
+/*
+ * All of it in one call, for a lock that another process may have acquired. A server where it is not held has nothing
+ * to do: RLOCK_OK when one server did what was asked, and enough others did it or hold nothing. RLOCK_BUSY: another
+ * owner holds the lock on one of them.
+ */
+enum rlock_status rlock__broadcast_run(struct rlock__broadcast *broadcast,
+				       const struct rlock__script *script,
+				       struct rlock__args *args);
 
 #endif

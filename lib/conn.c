@@ -38,11 +38,11 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 			rlock_conn_free(conn);
 			return status;
 		}
-		conn->decisive = i;
 		conn->connection_count++;
+		rlock__conn_copy_error(conn, i);
 	}
 	if (status == RLOCK_OK && (conn->quorum <= url_count / 2 || conn->quorum > url_count))
-		status = rlock__fail(rlock__connection_error(conn->connections[0]), RLOCK_EINVAL,
+		status = rlock__fail(&conn->error, RLOCK_EINVAL,
 				     "a quorum is more than half of the servers");
 	*out = conn;
 	return status;
@@ -60,12 +60,17 @@ void rlock_conn_free(struct rlock_conn *conn)
 
 const char *rlock_conn_error(const struct rlock_conn *conn)
 {
-	return rlock__connection_error(conn->connections[conn->decisive])->text;
+	return conn->error.text;
 }
 
 size_t rlock_conn_error_name(const struct rlock_conn *conn)
 {
-	return rlock__connection_error(conn->connections[conn->decisive])->name_index;
+	return conn->error.name_index;
+}
+
+void rlock__conn_copy_error(struct rlock_conn *conn, size_t index)
+{
+	conn->error = *rlock__connection_error(conn->connections[index]);
 }
 
 void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd)
@@ -77,6 +82,8 @@ void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd)
 
 void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *ctx)
 {
+	conn->error.trace = trace;
+	conn->error.trace_ctx = ctx;
 	for (size_t i = 0; i < conn->connection_count; i++)
 		rlock__connection_set_trace(conn->connections[i], trace, ctx);
 }
@@ -89,11 +96,13 @@ void rlock_conn_after_fork_child(struct rlock_conn *conn)
 
 enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 {
-	enum rlock_status status = RLOCK_OK;
+	for (size_t i = 0; i < conn->connection_count; i++) {
+		enum rlock_status status = rlock__request_ping(conn->connections[i]);
 
-	for (size_t i = 0; i < conn->connection_count && status == RLOCK_OK; i++) {
-		conn->decisive = i;
-		status = rlock__request_ping(conn->connections[i]);
+		if (status == RLOCK_OK)
+			continue;
+		rlock__conn_copy_error(conn, i);
+		return status;
 	}
-	return status;
+	return RLOCK_OK;
 }

@@ -6,14 +6,19 @@
 
 #include <stddef.h>
 
+#include "base/error.h"
+
 struct rlock__connection;
 
 struct rlock_conn {
 	struct rlock__connection **connections;
 	size_t connection_count;
-	size_t quorum;   /* how many of them must agree, more than half */
-	size_t decisive; /* the connection whose error text counts */
+	size_t quorum; /* how many of them must agree, more than half */
 	int cancel_fd;
+	struct rlock__error error; /* of the last failed call, and the server that it is about */
 };
+
+/* What the index-th server has met becomes the error of conn: of several servers the caller knows which one counts. */
+void rlock__conn_copy_error(struct rlock_conn *conn, size_t index);
 
 #endif

@@ -31,7 +31,7 @@ void rlock_hold_free(struct rlock_hold *hold)
 		for (size_t i = 0; i < hold->name_count; i++)
 			free((char *)hold->names[i].text);
 	free(hold->names);
-	free(hold->taken);
+	free(hold->acquired);
 	free(hold);
 }
 
@@ -53,8 +53,8 @@ enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *
 	hold->lease_ms = lease_ms;
 	memcpy(hold->id, id, strlen(id) + 1);
 	hold->names = calloc(name_count, sizeof(*hold->names));
-	hold->taken = calloc(name_count, sizeof(*hold->taken));
-	if (hold->names == NULL || hold->taken == NULL)
+	hold->acquired = calloc(name_count, sizeof(*hold->acquired));
+	if (hold->names == NULL || hold->acquired == NULL)
 		goto no_memory;
 	for (size_t i = 0; i < name_count; i++) {
 		char *text = malloc(names[i].len + 1);
@@ -80,17 +80,17 @@ const char *rlock_hold_id(const struct rlock_hold *hold)
 
 const char *rlock_hold_owner(const struct rlock_hold *hold, size_t index)
 {
-	return hold->taken[index].owner;
+	return hold->acquired[index].owner;
 }
 
 int64_t rlock_hold_count(const struct rlock_hold *hold, size_t index)
 {
-	return hold->taken[index].count;
+	return hold->acquired[index].count;
 }
 
 int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index)
 {
-	return hold->taken[index].token;
+	return hold->acquired[index].token;
 }
 
 int64_t rlock_hold_sent_ms(const struct rlock_hold *hold)
@@ -156,8 +156,7 @@ enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64
 	if (*pause_ms > PAUSE_MAX_MS)
 		*pause_ms = PAUSE_MAX_MS;
 	if (rlock_poll(&cancel, 1, until_ms) < 0)
-		return rlock__fail(rlock__connection_error(conn->connections[conn->decisive]),
-				   RLOCK_ESYS, "cannot wait: %s", strerror(errno));
+		return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s", strerror(errno));
 	return cancel.revents != 0 ? RLOCK_CANCELLED : RLOCK_OK;
 }
 
@@ -218,7 +217,7 @@ void rlock__action_args(const struct rlock__action *action, const struct rlock_h
 					args, rlock__key((enum rlock__key)key, &hold->names[i]));
 }
 
-void rlock__drop_refused(struct rlock__broadcast *broadcast)
+void rlock__close_failed(struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];

@@ -18,7 +18,7 @@ struct rlock__kind;
 struct rlock__script;
 struct rlock_conn;
 
-struct rlock__taken {
+struct rlock__acquired {
 	char owner[RLOCK_OWNER_MAX];
 	int64_t count, token;
 };
@@ -28,12 +28,11 @@ struct rlock_hold {
 	const struct rlock__kind *row;
 	size_t name_count;
 	struct rlock_name *names;
-	struct rlock__taken *taken; /* one a name */
+	struct rlock__acquired *acquired; /* one a name */
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;
 	char note[RLOCK_NOTE_MAX];
-	char asker
-		[RLOCK_OWNER_MAX]; /* for whom it was asked, and who may stand in lines; or empty */
+	char queued_owner[RLOCK_OWNER_MAX]; /* may be in the queue of a server; empty: is in none */
 };
 
 /* The keys of every name of hold for action; free them, and what is added, with rlock__args_free. */
@@ -58,6 +57,6 @@ enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
 /* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
 /* A login that was refused is tried anew next time: a server may be asked before its users are loaded. */
-void rlock__drop_refused(struct rlock__broadcast *broadcast);
+void rlock__close_failed(struct rlock__broadcast *broadcast);
 
 #endif

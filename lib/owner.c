@@ -8,7 +8,6 @@
 #include <sys/random.h>
 
 #include "base/error.h"
-#include "net/connection.h"
 #include "owner.h"
 #include "rlock.h"
 
@@ -58,7 +57,7 @@ static bool ends_with(const char *text, const char *end)
 
 /* What stands where owners do: the mode and the writers of a read/write lock, and nobody's holds, in its hash; in
  * the queue's beside it when that was last looked at. */
-static bool is_taken(const char *owner)
+static bool is_reserved(const char *owner)
 {
 	return strcmp(owner, "mode") == 0 || strcmp(owner, "seen") == 0 ||
 	       ends_with(owner, ":write") || strstr(owner, ":lingering:") != NULL;
@@ -75,7 +74,7 @@ enum rlock_status rlock_owner_check(const char *owner, const char **why)
 		reason = "an owner has at most 255 bytes";
 	else if (strspn(owner, OWNER_BYTES) != len)
 		reason = "an owner has only letters, digits, '.', '_', '-' and ':'";
-	else if (is_taken(owner))
+	else if (is_reserved(owner))
 		reason = "that has another meaning beside the owners of a lock";
 	if (reason == NULL)
 		return RLOCK_OK;
@@ -99,13 +98,13 @@ enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX])
 	return RLOCK_OK;
 }
 
-enum rlock_status rlock__check_owner(struct rlock__connection *connection, const char *owner)
+enum rlock_status rlock__owner_check(struct rlock__error *error, const char *owner)
 {
 	const char *why;
 	char shown[RLOCK_OWNER_MAX];
 
 	if (rlock_owner_check(owner, &why) == RLOCK_OK)
 		return RLOCK_OK;
-	return rlock__fail(rlock__connection_error(connection), RLOCK_EINVAL, "owner '%s': %s",
+	return rlock__fail(error, RLOCK_EINVAL, "owner '%s': %s",
 			   rlock_escape(owner, strlen(owner), shown, sizeof(shown)), why);
 }

@@ -6,10 +6,10 @@
 
 #include "rlock.h"
 
-struct rlock__connection;
+struct rlock__error;
 
 enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
-/* rlock_owner_check, with the reason in the connection's text. */
-enum rlock_status rlock__check_owner(struct rlock__connection *connection, const char *owner);
+/* rlock_owner_check, with the reason in the text of error. */
+enum rlock_status rlock__owner_check(struct rlock__error *error, const char *owner);
 
 #endif

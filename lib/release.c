@@ -44,7 +44,7 @@ struct delivery {
 	const struct rlock__script *script;
 	bool is_repeated
 		[RLOCK_SERVERS_MAX]; /* an earlier request may have been carried out there */
-	bool is_untold[RLOCK_SERVERS_MAX];
+	bool is_not_notified[RLOCK_SERVERS_MAX];
 };
 
 static bool are_results(const redisReply *reply, size_t count)
@@ -76,7 +76,7 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 		const redisReply *result = reply->element[i];
 
 		if (result->type == REDIS_REPLY_ERROR) {
-			delivery->is_untold[index] = true;
+			delivery->is_not_notified[index] = true;
 			(void)rlock__server_error(rlock__connection_error(connection), result->str,
 						  result->len, delivery->script->body);
 			rlock__connection_error(connection)->name_index = i;
@@ -139,7 +139,7 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__b
 			continue;
 		/* One that was not waited for any longer may have been carried out. */
 		if (answer->is_asked)
-			delivery->is_repeated[i] |= !answer->is_over || answer->outcome.was_sent;
+			delivery->is_repeated[i] |= !answer->is_over || answer->result.was_sent;
 		rlock__broadcast_begin(broadcast, i, delivery->script, args, end_ms);
 	}
 	if (conn->connection_count == 1)
@@ -152,18 +152,20 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__b
 		broadcast, 0, is_settled(broadcast) ? rlock_now_ms() + RLOCK__REST_MS : end_ms);
 }
 
-static enum rlock_status verdict(const struct delivery *delivery,
-				 struct rlock__broadcast *broadcast)
+static enum rlock_status delivery_result(const struct delivery *delivery,
+					 struct rlock__broadcast *broadcast)
 {
 	enum rlock_status status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 
-	for (size_t i = 0; status == RLOCK_OK && i < delivery->conn->connection_count; i++) {
-		if (!delivery->is_untold[i])
+	if (status != RLOCK_OK)
+		return status;
+	for (size_t i = 0; i < delivery->conn->connection_count; i++) {
+		if (!delivery->is_not_notified[i])
 			continue;
-		delivery->conn->decisive = i;
+		rlock__conn_copy_error(delivery->conn, i);
 		return RLOCK_NOT_NOTIFIED;
 	}
-	return status;
+	return RLOCK_OK;
 }
 
 /* Send the same request until it is answered, the deadline is there, or the lease has ended. */
@@ -184,8 +186,8 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 		status = deliver_once(&delivery, &broadcast, args,
 				      try_end_ms(rlock_now_ms(), deadline_ms, patience_ms));
 		if (status == RLOCK_OK)
-			status = verdict(&delivery, &broadcast);
-		rlock__drop_refused(&broadcast);
+			status = delivery_result(&delivery, &broadcast);
+		rlock__close_failed(&broadcast);
 		/* One whose stream had broken meanwhile, but which is not needed, gets one more try. */
 		if (status == RLOCK_OK && rlock__broadcast_count(&broadcast, RLOCK_ENET) > 0)
 			(void)deliver_once(&delivery, &broadcast, args,
@@ -209,13 +211,13 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
 						struct rlock__args *args)
 {
-	bool has_leave = hold->row->leave != NULL && hold->asker[0] != '\0';
+	bool has_leave = hold->row->leave != NULL && hold->queued_owner[0] != '\0';
 	const struct rlock__action *action = has_leave ? hold->row->leave : hold->row->release;
 
 	rlock__action_keys(action, hold, args);
 	rlock__args_text(args, hold->id, strlen(hold->id));
 	if (has_leave)
-		rlock__args_text(args, hold->asker, strlen(hold->asker));
+		rlock__args_text(args, hold->queued_owner, strlen(hold->queued_owner));
 	rlock__action_args(action, hold, args);
 	return action->script;
 }
@@ -236,7 +238,7 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 				   int64_t left_ms, int64_t deadline_ms)
 {
-	const struct rlock__action *action = hold->row->linger;
+	const struct rlock__action *action = hold->row->keep_until;
 	struct rlock__args args;
 	enum rlock_status status;
 

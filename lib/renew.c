@@ -46,17 +46,17 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 static bool has_one_owner(const struct rlock_hold *hold)
 {
 	for (size_t i = 1; i < hold->name_count; i++)
-		if (strcmp(hold->taken[i].owner, hold->taken[0].owner) != 0)
+		if (strcmp(hold->acquired[i].owner, hold->acquired[0].owner) != 0)
 			return false;
-	return hold->taken[0].owner[0] != '\0';
+	return hold->acquired[0].owner[0] != '\0';
 }
 
 /*
  * Enough servers hold the lock, but some have lost it: they were restarted, say. There it is taken again,
  * under the same id, so that they count the next time that another one is restarted.
  */
-static void take_again(const struct renewal *renewal, const struct rlock__broadcast *renewed,
-		       int64_t lease_ms)
+static void reacquire(const struct renewal *renewal, const struct rlock__broadcast *renewed,
+		      int64_t lease_ms)
 {
 	const struct rlock_hold *hold = renewal->hold;
 	bool is_mutex = hold->kind == RLOCK_PLAIN || hold->kind == RLOCK_FAIR;
@@ -72,8 +72,8 @@ static void take_again(const struct renewal *renewal, const struct rlock__broadc
 		return;
 	request.lease_ms = lease_ms;
 	request.wait_ms = 0;
-	rlock__acquire_args(row->acquire, hold, hold->taken[0].owner, "", 0, false, &request,
-			    &args);
+	rlock__acquire_try_args(row->acquire, hold, hold->acquired[0].owner, "", 0, false, &request,
+				&args);
 	for (size_t i = 0; i < renewed->conn->connection_count; i++)
 		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
 			rlock__broadcast_begin(&broadcast, i, row->acquire->script, &args, end_ms);
@@ -112,9 +112,9 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = renewal.least_ttl_ms;
 		if (rlock__broadcast_count(&broadcast, RLOCK_NOT_HELD) > 0)
-			take_again(&renewal, &broadcast, lease_ms);
+			reacquire(&renewal, &broadcast, lease_ms);
 	}
-	rlock__drop_refused(&broadcast);
+	rlock__close_failed(&broadcast);
 	rlock__args_free(&args);
 	rlock__broadcast_free(&broadcast);
 	return status;

@@ -249,33 +249,33 @@ RLOCK_API enum rlock_status rlock_owner_check(const char *owner, const char **wh
 /* One acquisition. Made by rlock_acquire, rlock_find or rlock_hold_new; the caller frees it. */
 struct rlock_hold;
 
-/* Who stands in the way. The strings are valid during the call they are passed to. */
+/* Why the lock is busy. The strings are valid during the call they are passed to. */
 struct rlock_blocker {
 	size_t name_index;
-	int64_t ttl_ms;     /* -1: the key has no time to live */
-	bool is_waiter;     /* holder has not got it either, but came before us */
-	const char *holder; /* owner, as it stands on the server: escape before printing */
-	size_t holder_len;
-	const char *note; /* empty when the holder left none */
+	int64_t ttl_ms;    /* -1: the key has no TTL */
+	bool is_waiter;    /* owner does not hold the lock either, but is first in the queue */
+	const char *owner; /* of the lock, as the server has it: escape it before printing */
+	size_t owner_len;
+	const char *note; /* empty when that owner gave none */
 	size_t note_len;
 };
 
 struct rlock_request {
 	enum rlock_kind kind;
-	const struct rlock_name *names; /* all of them are taken, or none; no two may clash */
+	const struct rlock_name *names; /* all of them are acquired, or none; no two may clash */
 	size_t name_count;
-	int64_t lease_ms;  /* the lock frees itself so long after the last renewal */
+	int64_t lease_ms;  /* the lock expires this long after the last renewal */
 	int64_t wait_ms;   /* 0: do not wait; -1: for ever */
-	const char *owner; /* NULL: a fresh one; else see rlock_owner_check */
-	/* Owners that may be re-entered, if they hold the lock at that moment; checked alike. */
+	const char *owner; /* NULL: a new one; else see rlock_owner_check */
+	/* Owners to re-enter, if they hold the lock at that moment; see rlock_owner_check, too. */
 	const char *const *inherited;
 	size_t inherited_count;
-	const char *note; /* shown to those who wait; NULL for none; cut at RLOCK_NOTE_MAX */
-	bool draw_token;  /* fencing */
-	/* Called once when a wait has lasted progress_ms, and never again; NULL for nothing. */
-	void (*progress)(void *ctx, const struct rlock_blocker *blocker);
-	void *progress_ctx;
-	int64_t progress_ms;
+	const char *note; /* shown to waiters; NULL: none; cut at RLOCK_NOTE_MAX */
+	bool issue_token; /* a fencing token */
+	/* Called once, when a wait has lasted on_wait_ms; NULL: not called. */
+	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
+	void *on_wait_ctx;
+	int64_t on_wait_ms;
 };
 
 #define RLOCK_REQUEST_INIT                                                                         \

@@ -25,7 +25,7 @@ enum rlock__phase {
 	RLOCK__PHASE_CONNECT, /* there is a connector, and no stream yet */
 	RLOCK__PHASE_LOGIN,   /* the command is held back until the login is accepted */
 	RLOCK__PHASE_ANSWER,  /* the command is queued or sent */
-	RLOCK__PHASE_OVER,    /* the outcome waits to be fetched */
+	RLOCK__PHASE_OVER,    /* the result waits to be fetched */
 };
 
 /* What the last poll had to say. */
@@ -44,9 +44,9 @@ struct rlock__request {
 	size_t command_len;
 	bool needs_login;
 	rlock__take_reply_fn
-		take_reply;       /* of a subscription; NULL: the first reply is the outcome's */
+		take_reply;       /* of a subscription; NULL: the first reply is the result's */
 	size_t unacknowledged;    /* channels of a subscription */
-	enum rlock_status status; /* these three are the outcome */
+	enum rlock_status status; /* these three are the result */
 	bool was_sent;
 	struct redisReply *reply;
 };

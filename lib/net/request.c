@@ -358,11 +358,11 @@ void rlock__request_poll(struct rlock__connection *connection)
 
 struct rlock__result rlock__request_await(struct rlock__connection *connection)
 {
-	struct rlock__result outcome;
+	struct rlock__result result;
 
-	while (!rlock__request_advance(connection, &outcome))
+	while (!rlock__request_advance(connection, &result))
 		rlock__request_poll(connection);
-	return outcome;
+	return result;
 }
 
 /* ---- requests of our own ---- */
@@ -372,20 +372,20 @@ enum rlock_status rlock__request_ping(struct rlock__connection *connection)
 	const char *argv[] = { "PING" };
 	size_t lengths[] = { 4 };
 	const struct rlock__command ping = { 1, argv, lengths, true };
-	struct rlock__result outcome;
+	struct rlock__result result;
 
 	rlock__request_begin(connection, &ping, rlock_now_ms() + connection->timeout_ms);
-	outcome = rlock__request_await(connection);
-	assert(outcome.status != RLOCK_OK || outcome.reply != NULL);
-	if (outcome.status == RLOCK_OK && outcome.reply->type == REDIS_REPLY_ERROR)
-		outcome.status = rlock__server_error(&connection->error, outcome.reply->str,
-						     outcome.reply->len, NULL);
-	else if (outcome.status == RLOCK_OK && outcome.reply->type != REDIS_REPLY_STATUS)
-		outcome.status = rlock__fail(&connection->error, RLOCK_ESERVER,
-					     "unexpected answer of the server to PING");
-	if (outcome.reply != NULL)
-		freeReplyObject(outcome.reply);
-	return outcome.status;
+	result = rlock__request_await(connection);
+	assert(result.status != RLOCK_OK || result.reply != NULL);
+	if (result.status == RLOCK_OK && result.reply->type == REDIS_REPLY_ERROR)
+		result.status = rlock__server_error(&connection->error, result.reply->str,
+						    result.reply->len, NULL);
+	else if (result.status == RLOCK_OK && result.reply->type != REDIS_REPLY_STATUS)
+		result.status = rlock__fail(&connection->error, RLOCK_ESERVER,
+					    "unexpected answer of the server to PING");
+	if (result.reply != NULL)
+		freeReplyObject(result.reply);
+	return result.status;
 }
 
 void rlock__request_fire_and_forget(struct rlock__connection *connection,

@@ -48,7 +48,7 @@ void rlock__request_begin(struct rlock__connection *connection,
 bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out);
 /* Between begin and the advance that says it is over. */
 bool rlock__request_is_under_way(const struct rlock__connection *connection);
-/* End a request that is under way, as a cancelled one, without an outcome. For who does not come back
+/* End a request that is under way, as a cancelled one, without an result. For who does not come back
  * to it: a begin, a last word and a close do the same where they must. */
 void rlock__request_abandon(struct rlock__connection *connection);
 
@@ -76,7 +76,7 @@ void rlock__request_fire_and_forget(struct rlock__connection *connection,
 
 /*
  * Begin one that may have several replies, on a connection that has no request: take_reply is given each, until it
- * returns true and says how the request ends. NULL: as rlock__request_begin, the first reply is the outcome's.
+ * returns true and says how the request ends. NULL: as rlock__request_begin, the first reply is the result's.
  */
 void rlock__request_start(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms,

@@ -11,24 +11,24 @@
 
 #define KEY(which) (1U << RLOCK__KEY_##which)
 #define HASH_KEYS (KEY(LOCK) | KEY(HOLDS))
-#define LINE_KEYS (KEY(QUEUE) | KEY(DEADLINES) | KEY(WAITERS))
+#define QUEUE_KEYS (KEY(QUEUE) | KEY(DEADLINES) | KEY(WAITERS))
 #define READWRITE_KEYS (HASH_KEYS | KEY(ENDS))
 #define READWRITE_ARGS (KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
 
 static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
-						    HASH_KEYS | KEY(COUNTER) | LINE_KEYS, 0 };
+						    HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS, 0 };
 static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
-						   HASH_KEYS | KEY(COUNTER) | LINE_KEYS,
+						   HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS,
 						   KEY(CHANNEL) };
-static const struct rlock__action fair_return = { &rlock__script_fair_return, HASH_KEYS | LINE_KEYS,
-						  KEY(CHANNEL) };
-static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | LINE_KEYS,
+static const struct rlock__action fair_return = { &rlock__script_fair_return,
+						  HASH_KEYS | QUEUE_KEYS, KEY(CHANNEL) };
+static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | QUEUE_KEYS,
 						 KEY(CHANNEL) };
 /* Of both, since both may wait for one lock. */
 static const struct rlock__action plain_release = { &rlock__script_plain_release,
-						    HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
+						    HASH_KEYS | QUEUE_KEYS, KEY(CHANNEL) };
 static const struct rlock__action plain_keep_until = { &rlock__script_plain_keep_until,
-						       HASH_KEYS | LINE_KEYS, KEY(CHANNEL) };
+						       HASH_KEYS | QUEUE_KEYS, KEY(CHANNEL) };
 static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
 
 static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
@@ -70,6 +70,15 @@ const char *rlock_kind_name(enum rlock_kind kind)
 	const struct rlock__kind *row = rlock__kind(kind);
 
 	return row != NULL ? row->name : "unknown";
+}
+
+void rlock__kind_arg(enum rlock_kind kind, struct rlock__args *args)
+{
+	const char *text = "";
+
+	if (kind != RLOCK_ANY)
+		text = rlock_kind_name(kind == RLOCK_FAIR ? RLOCK_PLAIN : kind);
+	rlock__args_text(args, text, strlen(text));
 }
 
 bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out)

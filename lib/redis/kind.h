@@ -9,6 +9,7 @@
 #include "redis/keys.h"
 #include "rlock.h"
 
+struct rlock__args;
 struct rlock__script;
 
 /* A script, and what it is told of each name: bits 1 << enum rlock__key, in that order. */
@@ -21,7 +22,7 @@ struct rlock__action {
 /* One row a kind: which script does what, and what wakes a waiter. */
 struct rlock__kind {
 	const char *name;
-	const struct rlock__action *acquire, *release, *renew, *linger;
+	const struct rlock__action *acquire, *release, *renew, *keep_until;
 	/* For a kind whose waiters leave something on the server: takes that away, too; or NULL. */
 	const struct rlock__action *leave;
 	/* For a kind whose waiters have a place: gives back what was granted, and keeps it; or NULL. */
@@ -32,5 +33,7 @@ struct rlock__kind {
 
 /* NULL for what is no kind. */
 const struct rlock__kind *rlock__kind(enum rlock_kind kind);
+/* Tell a script the kind it may touch: empty for any, and one word for both kinds that look alike on the server. */
+void rlock__kind_arg(enum rlock_kind kind, struct rlock__args *args);
 
 #endif

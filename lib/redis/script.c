@@ -185,13 +185,13 @@ bool rlock__script_advance(struct rlock__call *call, struct rlock__result *out)
 
 static enum rlock_status finish(struct rlock__call *call, bool *was_sent, redisReply **reply_out)
 {
-	struct rlock__result outcome;
+	struct rlock__result result;
 
-	while (!rlock__script_advance(call, &outcome))
+	while (!rlock__script_advance(call, &result))
 		rlock__request_poll(call->connection);
-	*was_sent = outcome.was_sent;
-	*reply_out = outcome.reply;
-	return outcome.status;
+	*was_sent = result.was_sent;
+	*reply_out = result.reply;
+	return result.status;
 }
 
 enum rlock_status rlock__script_run(struct rlock__connection *connection,

@@ -233,7 +233,7 @@ static void check_blocker(void *ctx, const struct rlock_blocker *blocker)
 	char shown[RLOCK_OWNER_MAX];
 
 	ALWAYS(blocker->name_index < plan->name_count);
-	(void)rlock_escape(blocker->holder, blocker->holder_len, shown, sizeof(shown));
+	(void)rlock_escape(blocker->owner, blocker->owner_len, shown, sizeof(shown));
 	(void)rlock_escape(blocker->note, blocker->note_len, shown, sizeof(shown));
 }
 
@@ -258,9 +258,9 @@ static void acquire(struct plan *plan, struct rlock_hold **hold)
 	request.inherited = inherited;
 	request.inherited_count = has(plan, 'I');
 	request.note = "a note";
-	request.draw_token = has(plan, 'T');
-	request.progress = check_blocker;
-	request.progress_ctx = plan;
+	request.issue_token = has(plan, 'T');
+	request.on_wait = check_blocker;
+	request.on_wait_ctx = plan;
 	status = rlock_acquire(plan->conn, &request, &taken);
 	check_error(plan, status);
 	ALWAYS((status == RLOCK_OK) == (taken != NULL));

@@ -24,7 +24,7 @@ struct rlock_request fair_request_for(const char *owner)
 	request.wait_ms = 0;
 	request.owner = owner;
 	request.note = one_in(2) ? "a note of several words" : NULL;
-	request.draw_token = one_in(400);
+	request.issue_token = one_in(400);
 	return request;
 }
 
@@ -49,7 +49,7 @@ static void acquire(const struct rlock_request *request, enum rlock_status want)
 	fair.answered_ms = rlock_now_ms();
 	check_status("acquire", status, want, conn);
 	if (status == RLOCK_OK)
-		fair_taken(hold, request->lease_ms, request->draw_token);
+		fair_taken(hold, request->lease_ms, request->issue_token);
 }
 
 /* Somebody who has no place in the line, and does not want one. */

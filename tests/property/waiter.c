@@ -78,7 +78,7 @@ static void *run(void *ctx)
 			.hold = hold,
 			.ended_ms = rlock_now_ms(),
 			.lease_ms = waiter->request.lease_ms,
-			.drew_token = waiter->request.draw_token,
+			.drew_token = waiter->request.issue_token,
 		};
 		set_state(waiter, ENDED);
 	}

@@ -1,0 +1,207 @@
+/*
+ * What the scripts that acquire reply: the state of one server, and what it granted.
+ * What the replies of several servers come to is for acquire_try.c.
+ */
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acquire_reply.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/connection.h"
+#include "redis/keys.h"
+#include "redis/kind.h"
+#include "redis/script.h"
+#include "rlock.h"
+#include "waiter.h"
+
+/* The first number of a reply. */
+enum acquire_result {
+	ACQUIRE_BAD_COUNTER = -3,
+	ACQUIRE_DEADLOCK = -2,
+	ACQUIRE_OTHER_KIND = -1,
+	ACQUIRE_BUSY = 0,
+	ACQUIRE_DONE = 1,
+};
+
+#define VALUES_PER_NAME 3
+#define TTL_OF_A_WAITER (-2)
+#define COUNTER_SHOWN_MAX 256
+
+static size_t copy_string(const redisReply *from, char *to, size_t to_size)
+{
+	size_t len = from->len < to_size - 1 ? from->len : to_size - 1;
+
+	memcpy(to, from->str, len);
+	to[len] = '\0';
+	return len;
+}
+
+bool rlock__acquire_reply_is_granted(const struct redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+	       reply->element[0]->type == REDIS_REPLY_INTEGER &&
+	       reply->element[0]->integer == ACQUIRE_DONE;
+}
+
+static bool is_text(const redisReply *reply, const char *text)
+{
+	return reply->len == strlen(text) && memcmp(reply->str, text, reply->len) == 0;
+}
+
+/* The owner that the lock was granted to: that of the request, or an inherited one. NULL: neither. */
+static const char *owner_of(const struct rlock__waiter *waiter, const redisReply *reply)
+{
+	if (is_text(reply, waiter->owner))
+		return waiter->owner;
+	for (size_t i = 0; i < waiter->request->inherited_count; i++)
+		if (is_text(reply, waiter->request->inherited[i]))
+			return waiter->request->inherited[i];
+	return NULL;
+}
+
+/* "-" means that no token was issued, which is told as 0. */
+static bool read_token(const redisReply *reply, int64_t *token_out)
+{
+	char *end;
+
+	*token_out = 0;
+	if (is_text(reply, "-"))
+		return true;
+	errno = 0;
+	*token_out = strtoll(reply->str, &end, 10);
+	return reply->len > 0 && end == reply->str + reply->len && errno == 0;
+}
+
+static bool read_values(const struct rlock__waiter *waiter, redisReply *const *values,
+			struct rlock__acquired *out)
+{
+	const char *owner;
+	int64_t token;
+
+	if (values[0]->type != REDIS_REPLY_STRING || values[1]->type != REDIS_REPLY_INTEGER ||
+	    values[2]->type != REDIS_REPLY_STRING || !read_token(values[2], &token))
+		return false;
+	owner = owner_of(waiter, values[0]);
+	if (owner == NULL || strlen(owner) >= sizeof(out->owner))
+		return false;
+	memcpy(out->owner, owner, strlen(owner) + 1);
+	out->count = values[1]->integer;
+	out->token = token;
+	return true;
+}
+
+static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index,
+				      const redisReply *reply)
+{
+	struct rlock_hold *hold = waiter->hold;
+	struct rlock__connection *connection = waiter->conn->connections[index];
+	struct rlock__server *server = &waiter->servers[index];
+	const struct rlock__script *script = hold->row->acquire->script;
+	size_t last = 1 + VALUES_PER_NAME * hold->name_count;
+
+	server->state = RLOCK__SERVER_GRANTED;
+	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
+		return rlock__fail_reply(connection, script);
+	for (size_t i = 0; i < hold->name_count; i++)
+		if (!read_values(waiter, &reply->element[1 + VALUES_PER_NAME * i],
+				 &hold->acquired[i]))
+			return rlock__fail_reply(connection, script);
+	if (reply->element[last]->integer == 0)
+		return RLOCK_OK;
+	server->state = RLOCK__SERVER_GRANTED_YOUNG;
+	server->ttl_ms = reply->element[last]->integer;
+	server->retry_after_ms = -1;
+	server->name_index = 0;
+	return RLOCK_BUSY;
+}
+
+static bool is_busy_reply(const redisReply *reply)
+{
+	static const int types[] = { REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+				     REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
+				     REDIS_REPLY_STRING };
+	const size_t count = sizeof(types) / sizeof(types[0]);
+
+	if (reply->elements != count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (reply->element[i]->type != types[i])
+			return false;
+	return true;
+}
+
+static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
+				   const redisReply *reply, size_t name_index)
+{
+	redisReply *const *element = reply->element;
+	struct rlock__server *server = &waiter->servers[index];
+
+	if (!is_busy_reply(reply))
+		return rlock__fail_reply(waiter->conn->connections[index],
+					 waiter->hold->row->acquire->script);
+	server->name_index = name_index;
+	server->ttl_ms = element[2]->integer;
+	server->state =
+		element[2]->integer == TTL_OF_A_WAITER ? RLOCK__SERVER_QUEUED : RLOCK__SERVER_HELD;
+	server->owner_len = copy_string(element[3], server->owner, sizeof(server->owner));
+	server->note_len = copy_string(element[4], server->note, sizeof(server->note));
+	server->retry_after_ms = element[5]->integer;
+	/* The clock of the server that replies first orders the waiters on all of them. */
+	if (waiter->since[0] == '\0')
+		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));
+	return RLOCK_BUSY;
+}
+
+/* New tokens would not be greater than those issued before: only the user knows which that were. */
+static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
+				      struct rlock__connection *connection, size_t name_index)
+{
+	struct rlock__text key = rlock__key(RLOCK__KEY_COUNTER, &waiter->hold->names[name_index]);
+	char shown[COUNTER_SHOWN_MAX];
+
+	if (key.text == NULL)
+		return rlock__fail_memory(rlock__connection_error(connection));
+	(void)rlock__fail(rlock__connection_error(connection), RLOCK_EKIND,
+			  "the fencing counter %s holds no integer, or no token is left: set it to "
+			  "the last token issued",
+			  rlock_escape(key.text, key.len, shown, sizeof(shown)));
+	rlock__connection_error(connection)->name_index = name_index;
+	free(key.text);
+	return RLOCK_EKIND;
+}
+
+enum rlock_status rlock__acquire_reply_read(void *ctx, size_t index, struct redisReply *reply)
+{
+	struct rlock__waiter *waiter = ctx;
+	struct rlock__connection *connection = waiter->conn->connections[index];
+	size_t name_index;
+
+	if (rlock__acquire_reply_is_granted(reply))
+		return read_granted(waiter, index, reply);
+	if (!rlock__are_integers(reply, 1) || reply->elements < 2 ||
+	    !rlock__read_index(waiter->hold, reply->element[1], &name_index))
+		return rlock__fail_reply(connection, waiter->hold->row->acquire->script);
+	switch (reply->element[0]->integer) {
+	case ACQUIRE_BUSY:
+		return read_busy(waiter, index, reply, name_index);
+	case ACQUIRE_DEADLOCK:
+		(void)rlock__fail(rlock__connection_error(connection), RLOCK_EDEADLOCK,
+				  "deadlock: its owner holds the read lock: release that first");
+		rlock__connection_error(connection)->name_index = name_index;
+		return RLOCK_EDEADLOCK;
+	case ACQUIRE_OTHER_KIND:
+		if (reply->elements == 3)
+			return rlock__fail_kind(connection, reply->element[2], name_index);
+		break;
+	case ACQUIRE_BAD_COUNTER:
+		return fail_counter(waiter, connection, name_index);
+	default:
+		break;
+	}
+	return rlock__fail_reply(connection, waiter->hold->row->acquire->script);
+}

@@ -1,0 +1,19 @@
+/*
+ * The replies of the scripts that acquire.
+ */
+#ifndef RLOCK_ACQUIRE_REPLY_H
+#define RLOCK_ACQUIRE_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "rlock.h"
+
+struct redisReply;
+
+/* Reads a reply of the index-th server into a struct rlock__waiter: its server's state, and the hold if it is granted. */
+enum rlock_status rlock__acquire_reply_read(void *waiter, size_t index, struct redisReply *reply);
+/* Whether the server granted the lock, whatever else the reply says. */
+bool rlock__acquire_reply_is_granted(const struct redisReply *reply);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * Break a lock by force, whichever process acquired it.
+ * Who may do that is for the caller to decide; what is taken off the server, for lua/break.lua.
+ */
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "broadcast.h"
+#include "base/error.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/connection.h"
+#include "net/server_error.h"
+#include "redis/keys.h"
+#include "redis/kind.h"
+#include "redis/script.h"
+#include "rlock.h"
+
+/* The first number of a reply of break.lua. */
+enum break_result {
+	BREAK_OTHER_KIND = -1,
+	BREAK_FREE = 0,
+	BREAK_DONE = 1,
+	BREAK_NOT_NOTIFIED = 2,
+	BREAK_OTHER_OWNER = 3,
+};
+
+struct breaking {
+	struct rlock_conn *conn;
+	char *owner_out;
+	bool is_not_notified;
+	size_t not_notified_index; /* of the server that could not publish */
+};
+
+static void add_others(char owners[RLOCK_OWNER_MAX], long long count)
+{
+	size_t len = strlen(owners);
+
+	(void)snprintf(owners + len, RLOCK_OWNER_MAX - len, " and %lld more", count);
+}
+
+static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
+{
+	struct breaking *breaking = ctx;
+	struct rlock__connection *connection = breaking->conn->connections[index];
+	const redisReply *detail;
+
+	if (!rlock__are_integers(reply, 1))
+		return rlock__fail_reply(connection, &rlock__script_break);
+	if (reply->element[0]->integer == BREAK_FREE)
+		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
+				   "nobody holds it");
+	if (reply->elements < 2 || reply->element[1]->type != REDIS_REPLY_STRING)
+		return rlock__fail_reply(connection, &rlock__script_break);
+	detail = reply->element[1];
+	if (reply->element[0]->integer == BREAK_OTHER_KIND)
+		return rlock__fail_kind(connection, detail, 0);
+	(void)rlock_escape(detail->str, detail->len, breaking->owner_out, RLOCK_OWNER_MAX);
+	if (reply->elements >= 3 && reply->element[2]->type == REDIS_REPLY_INTEGER &&
+	    reply->element[2]->integer > 1)
+		add_others(breaking->owner_out, reply->element[2]->integer - 1);
+	switch (reply->element[0]->integer) {
+	case BREAK_DONE:
+		return RLOCK_OK;
+	case BREAK_NOT_NOTIFIED:
+		if (reply->elements != 4 || reply->element[3]->type != REDIS_REPLY_ERROR)
+			return rlock__fail_reply(connection, &rlock__script_break);
+		breaking->is_not_notified = true;
+		breaking->not_notified_index = index;
+		(void)rlock__server_error(rlock__connection_error(connection),
+					  reply->element[3]->str, reply->element[3]->len,
+					  rlock__script_break.body);
+		return RLOCK_OK;
+	case BREAK_OTHER_OWNER:
+		return rlock__fail(rlock__connection_error(connection), RLOCK_BUSY, "held by %s",
+				   breaking->owner_out);
+	default:
+		return rlock__fail_reply(connection, &rlock__script_break);
+	}
+}
+
+enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
+			      const char *owner, enum rlock_kind kind,
+			      char owner_out[RLOCK_OWNER_MAX])
+{
+	static const enum rlock__key keys[] = { RLOCK__KEY_LOCK,    RLOCK__KEY_HOLDS,
+						RLOCK__KEY_QUEUE,   RLOCK__KEY_DEADLINES,
+						RLOCK__KEY_WAITERS, RLOCK__KEY_ENDS };
+	static const enum rlock__key names[] = { RLOCK__KEY_CHANNEL, RLOCK__KEY_READWRITE_CHANNEL,
+						 RLOCK__KEY_TIMEOUTS };
+	const char *expected = owner != NULL ? owner : "";
+	struct breaking breaking = { conn, owner_out, false, 0 };
+	struct rlock__broadcast broadcast;
+	struct rlock__args args;
+	enum rlock_status status = rlock__broadcast_init(&broadcast, conn, read_break, &breaking);
+
+	if (status != RLOCK_OK)
+		return status;
+	rlock__args_init(&args);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		rlock__args_key(&args, rlock__key(keys[i], name));
+	rlock__args_text(&args, expected, strlen(expected));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		rlock__args_owned(&args, rlock__key(names[i], name));
+	rlock__kind_arg(kind, &args);
+	status = rlock__broadcast_run(&broadcast, &rlock__script_break, &args);
+	if (status == RLOCK_OK && breaking.is_not_notified) {
+		rlock__conn_copy_error(conn, breaking.not_notified_index);
+		status = RLOCK_NOT_NOTIFIED;
+	}
+	rlock__args_free(&args);
+	rlock__broadcast_free(&broadcast);
+	return status;
+}

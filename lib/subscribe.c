@@ -1,0 +1,236 @@
+/*
+ * How a waiter spends the time between two tries: subscribed, and asleep until a message or a time wakes it.
+ * Whether it tries again then is for acquire.c; what is published when, for lua/.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/connection.h"
+#include "net/subscription.h"
+#include "redis/keys.h"
+#include "redis/kind.h"
+#include "rlock.h"
+#include "subscribe.h"
+#include "waiter.h"
+
+/*
+ * The sleep of a waiter: not shorter, so that a TTL of 0 does not make it spin; not longer, since a subscription may
+ * be dead without a sign of it; and this long when the key has no TTL.
+ */
+#define SLEEP_MIN_MS 10
+#define SLEEP_MAX_MS 30000
+#define SLEEP_NO_TTL_MS 5000
+#define RETRY_JITTER_DIVISOR 16
+
+/* ---- subscribe ---- */
+
+/* CHANNEL, or CHANNEL:OWNER for a kind whose waiters are woken one by one. */
+static struct rlock__text channel_of(const struct rlock__waiter *waiter,
+				     const struct rlock_name *name)
+{
+	struct rlock__text channel = rlock__key(waiter->hold->row->channel, name), own;
+	size_t owner_len = strlen(waiter->owner);
+
+	if (channel.text == NULL || !waiter->hold->row->has_own_channel)
+		return channel;
+	own.len = channel.len + 1 + owner_len;
+	own.text = realloc(channel.text, own.len + 1);
+	if (own.text == NULL) {
+		free(channel.text);
+		return own;
+	}
+	own.text[channel.len] = ':';
+	memcpy(own.text + channel.len + 1, waiter->owner, owner_len + 1);
+	return own;
+}
+
+static bool make_channels(struct rlock__waiter *waiter)
+{
+	const struct rlock_hold *hold = waiter->hold;
+
+	if (waiter->channels != NULL)
+		return true;
+	waiter->channels = calloc(hold->name_count, sizeof(*waiter->channels));
+	if (waiter->channels == NULL)
+		return false;
+	for (size_t i = 0; i < hold->name_count; i++) {
+		waiter->channels[i] = channel_of(waiter, &hold->names[i]);
+		if (waiter->channels[i].text == NULL)
+			return false;
+		waiter->channel_count++;
+	}
+	return true;
+}
+
+/* A server that was started a while ago publishes nothing when it begins to count. */
+static bool needs_subscription(const struct rlock__server *server)
+{
+	return server->status == RLOCK_BUSY && server->state != RLOCK__SERVER_GRANTED_YOUNG;
+}
+
+/* A failure of the subscription is one of its server: that is the connection's error. */
+static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t index,
+					   enum rlock_status status)
+{
+	struct rlock__connection *subscription = waiter->servers[index].subscription;
+
+	rlock__conn_copy_error(waiter->conn, index);
+	if (subscription == NULL)
+		return rlock__fail_memory(&waiter->conn->error);
+	return rlock__fail(&waiter->conn->error, status, "%s",
+			   rlock__connection_error(subscription)->text);
+}
+
+static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
+{
+	struct rlock__server *server = &waiter->servers[index];
+	enum rlock_status status;
+
+	if (server->subscription == NULL) {
+		status = rlock__connection_twin(waiter->conn->connections[index],
+						&server->subscription);
+		if (status != RLOCK_OK)
+			return fail_subscription(waiter, index, status);
+	}
+	status = rlock__subscription_open(server->subscription, waiter->channels,
+					  waiter->channel_count,
+					  rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
+	return status < 0 ? fail_subscription(waiter, index, status) : status;
+}
+
+enum rlock_status rlock__subscribe(struct rlock__waiter *waiter, bool *is_new_out)
+{
+	enum rlock_status failure = RLOCK_OK;
+	bool is_one_ready = false;
+
+	*is_new_out = false;
+	if (!make_channels(waiter))
+		return rlock__fail_memory(&waiter->conn->error);
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
+		const struct rlock__server *server = &waiter->servers[i];
+		enum rlock_status status = RLOCK_OK;
+
+		if (needs_subscription(server) && !rlock__waiter_is_subscribed(server)) {
+			status = subscribe_to(waiter, i);
+			if (status == RLOCK_CANCELLED)
+				return status;
+			*is_new_out |= status == RLOCK_OK;
+		}
+		if (status != RLOCK_OK)
+			failure = status;
+		else if (server->status == RLOCK_BUSY)
+			is_one_ready = true;
+	}
+	return is_one_ready ? RLOCK_OK : failure;
+}
+
+/* ---- sleep ---- */
+
+static void report_wait(struct rlock__waiter *waiter)
+{
+	const struct rlock__server *server = &waiter->servers[rlock__waiter_blocker(waiter)];
+	const struct rlock_blocker blocker = {
+		.name_index = server->name_index,
+		.ttl_ms = server->ttl_ms,
+		.is_waiter = server->state == RLOCK__SERVER_QUEUED,
+		.owner = server->owner,
+		.owner_len = server->owner_len,
+		.note = server->note,
+		.note_len = server->note_len,
+	};
+
+	waiter->report_at_ms = INT64_MAX;
+	waiter->request->on_wait(waiter->request->on_wait_ctx, &blocker);
+}
+
+/* Until the lock's TTL is over, or the server wants another try; with jitter, so that waiters do not act in step. */
+static int64_t sleep_ms_of(const struct rlock__server *server)
+{
+	int64_t sleep_ms = rlock__sooner(server->ttl_ms, SLEEP_MAX_MS) + 1;
+	int64_t retry_after_ms = rlock__sooner(server->retry_after_ms, SLEEP_MAX_MS);
+
+	if (server->ttl_ms < 0)
+		sleep_ms = SLEEP_NO_TTL_MS;
+	if (retry_after_ms >= 0)
+		sleep_ms = rlock__sooner(
+			server->state == RLOCK__SERVER_QUEUED ? retry_after_ms : sleep_ms,
+			retry_after_ms + rlock__jitter_ms(retry_after_ms / RETRY_JITTER_DIVISOR));
+	if (sleep_ms < SLEEP_MIN_MS)
+		return SLEEP_MIN_MS;
+	return rlock__sooner(sleep_ms, SLEEP_MAX_MS);
+}
+
+static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
+{
+	int64_t end_ms = waiter->deadline_ms;
+
+	for (size_t i = 0; i < waiter->conn->connection_count; i++)
+		if (waiter->servers[i].status == RLOCK_BUSY)
+			end_ms = rlock__sooner(end_ms, now_ms + sleep_ms_of(&waiter->servers[i]));
+	return end_ms;
+}
+
+/* How many messages have come on the subscriptions whose descriptors are ready. */
+static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd *fds,
+			       size_t *messages_out)
+{
+	*messages_out = 0;
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
+		enum rlock_status status;
+		size_t messages = 0;
+
+		if (fds[i].revents == 0)
+			continue;
+		status = rlock__subscription_drain(waiter->servers[i].subscription, &messages);
+		if (status != RLOCK_OK)
+			return fail_subscription(waiter, i, status);
+		*messages_out += messages;
+	}
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock__subscribe_sleep(struct rlock__waiter *waiter)
+{
+	struct rlock_conn *conn = waiter->conn;
+	size_t count = conn->connection_count;
+	int64_t end_ms = sleep_end_ms(waiter, rlock_now_ms());
+	struct pollfd fds[RLOCK_SERVERS_MAX + 1];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct rlock__server *server = &waiter->servers[i];
+		int fd = rlock__waiter_is_subscribed(server)
+				 ? rlock__connection_fd(server->subscription)
+				 : -1;
+
+		fds[i] = (struct pollfd){ fd, POLLIN, 0 };
+	}
+	fds[count] = (struct pollfd){ conn->cancel_fd, POLLIN, 0 };
+	for (;;) {
+		enum rlock_status status;
+		size_t messages;
+
+		if (rlock_poll(fds, count + 1, rlock__sooner(end_ms, waiter->report_at_ms)) < 0)
+			return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s",
+					   strerror(errno));
+		if (fds[count].revents != 0)
+			return RLOCK_CANCELLED;
+		status = drain(waiter, fds, &messages);
+		if (status != RLOCK_OK)
+			return status;
+		if (messages > 0) {
+			rlock__trace(&conn->error, "woken");
+			return RLOCK_OK;
+		}
+		if (rlock_now_ms() >= waiter->report_at_ms)
+			report_wait(waiter);
+		if (rlock_now_ms() >= end_ms)
+			return end_ms >= waiter->deadline_ms ? RLOCK_BUSY : RLOCK_OK;
+	}
+}

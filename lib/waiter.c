@@ -1,0 +1,131 @@
+/*
+ * The state of an acquisition: made from a request, and freed.
+ * What is tried is for acquire_try.c, what happens between the tries for subscribe.c and acquire.c.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/connection.h"
+#include "owner.h"
+#include "rlock.h"
+#include "waiter.h"
+
+/* A try may take at least this long, even when the wait is about to end. */
+#define TRY_MIN_MS 250
+
+static enum rlock_status set_owner(struct rlock__waiter *waiter)
+{
+	const struct rlock_request *request = waiter->request;
+	enum rlock_status status;
+
+	if (request->owner == NULL) {
+		status = rlock_owner_new((unsigned long)getpid(), waiter->owner);
+		if (status != RLOCK_OK)
+			return rlock__fail(&waiter->conn->error, status,
+					   "cannot get random bytes: %s", strerror(errno));
+	} else {
+		status = rlock__owner_check(&waiter->conn->error, request->owner);
+		if (status != RLOCK_OK)
+			return status;
+		memcpy(waiter->owner, request->owner, strlen(request->owner) + 1);
+	}
+	for (size_t i = 0; i < request->inherited_count; i++) {
+		status = rlock__owner_check(&waiter->conn->error, request->inherited[i]);
+		if (status != RLOCK_OK)
+			return status;
+	}
+	return RLOCK_OK;
+}
+
+static enum rlock_status make_hold(struct rlock__waiter *waiter)
+{
+	const struct rlock_request *request = waiter->request;
+	struct rlock__error *error = &waiter->conn->error;
+	char id[RLOCK_HOLD_ID_MAX];
+	enum rlock_status status = rlock__hold_id_new(id);
+
+	if (status != RLOCK_OK)
+		return rlock__fail(error, status, "cannot get random bytes: %s", strerror(errno));
+	status = rlock_hold_new(request->kind, request->names, request->name_count, id, 0, 0,
+				&waiter->hold);
+	if (status == RLOCK_EINVAL)
+		return rlock__fail(error, RLOCK_EUNSUPPORTED,
+				   "this version has no %s locks, or no name was given",
+				   rlock_kind_name(request->kind));
+	if (status != RLOCK_OK)
+		return rlock__fail_memory(error);
+	if (request->note != NULL)
+		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_conn *conn,
+				     const struct rlock_request *request)
+{
+	int64_t now_ms = rlock_now_ms();
+	enum rlock_status status;
+
+	waiter->conn = conn;
+	waiter->request = request;
+	waiter->deadline_ms = request->wait_ms < 0 ? INT64_MAX : now_ms + request->wait_ms;
+	waiter->report_at_ms = request->on_wait != NULL ? now_ms + request->on_wait_ms : INT64_MAX;
+	rlock__conn_copy_error(conn, 0);
+	status = set_owner(waiter);
+	if (status != RLOCK_OK)
+		return status;
+	status = make_hold(waiter);
+	if (status != RLOCK_OK)
+		return status;
+	waiter->servers = calloc(conn->connection_count, sizeof(*waiter->servers));
+	return waiter->servers != NULL ? RLOCK_OK : rlock__fail_memory(&conn->error);
+}
+
+void rlock__waiter_free(struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->channel_count; i++)
+		free(waiter->channels[i].text);
+	free(waiter->channels);
+	for (size_t i = 0; waiter->servers != NULL && i < waiter->conn->connection_count; i++)
+		rlock__connection_free(waiter->servers[i].subscription);
+	free(waiter->servers);
+	rlock_hold_free(waiter->hold);
+}
+
+int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
+{
+	int64_t least_ms = now_ms + TRY_MIN_MS;
+
+	if (waiter->request->wait_ms <= 0)
+		return INT64_MAX; /* the connection's own time-out counts */
+	return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
+}
+
+bool rlock__waiter_is_granted(const struct rlock__server *server)
+{
+	return server->state == RLOCK__SERVER_GRANTED ||
+	       server->state == RLOCK__SERVER_GRANTED_YOUNG;
+}
+
+bool rlock__waiter_is_subscribed(const struct rlock__server *server)
+{
+	return server->subscription != NULL && rlock__connection_is_open(server->subscription);
+}
+
+size_t rlock__waiter_blocker(const struct rlock__waiter *waiter)
+{
+	size_t index = 0;
+
+	while (waiter->servers[index].status != RLOCK_BUSY) {
+		index++;
+		assert(index < waiter->conn->connection_count);
+	}
+	return index;
+}

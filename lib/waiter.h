@@ -1,0 +1,76 @@
+/*
+ * What one call of rlock_acquire knows: its request, its hold, and the state of each server.
+ */
+#ifndef RLOCK_WAITER_H
+#define RLOCK_WAITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rlock.h"
+
+struct rlock__connection;
+struct rlock__text;
+struct rlock_conn;
+struct rlock_hold;
+
+#define RLOCK__SINCE_MAX 24
+
+/* How one server answered the last try. */
+enum rlock__server_state {
+	RLOCK__SERVER_UNKNOWN, /* no reply, or an error */
+	RLOCK__SERVER_HELD,    /* another owner holds the lock */
+	RLOCK__SERVER_QUEUED,  /* no owner holds it, but another waiter comes first */
+	RLOCK__SERVER_GRANTED, /* it is ours there, whatever else the reply said */
+	RLOCK__SERVER_GRANTED_YOUNG, /* it is, but does not count: the server may have lost another owner's lock */
+};
+
+/* One server in an acquisition. What all tries together may have left there does not follow from its state. */
+struct rlock__server {
+	enum rlock_status status; /* of the last try */
+	enum rlock__server_state state;
+	bool may_be_held;                       /* a try was sent, and its reply is not known */
+	bool may_be_queued;                     /* in the queue, or as the writer that is next */
+	struct rlock__connection *subscription; /* NULL until the lock was busy */
+	int64_t retry_after_ms; /* by when the server wants another try, from now; -1: no wish */
+	int64_t ttl_ms;
+	size_t name_index;
+	char owner[RLOCK_OWNER_MAX]; /* of the lock, or the waiter that comes first */
+	size_t owner_len;
+	char note[RLOCK_NOTE_MAX];
+	size_t note_len;
+};
+
+struct rlock__waiter {
+	struct rlock_conn *conn;
+	const struct rlock_request *request;
+	struct rlock_hold *hold; /* complete once the lock is acquired */
+	char owner[RLOCK_OWNER_MAX];
+	char since
+		[RLOCK__SINCE_MAX]; /* when the wait began, in the words of a server; part of each try */
+	struct rlock__server *servers; /* one a connection */
+	struct rlock__text *channels;
+	size_t channel_count;
+	int64_t deadline_ms;
+	int64_t report_at_ms;   /* when on_wait is due; INT64_MAX: not (any more) */
+	int64_t retry_until_ms; /* how long an unreachable server is retried; 0: all can be reached */
+	int64_t pause_ms;
+	int tries_contended;
+	bool was_reached;
+	bool is_busy; /* the result of the last try */
+};
+
+/* waiter is all zero before. Free it after a failure, too, whose text is in conn. */
+enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_conn *conn,
+				     const struct rlock_request *request);
+void rlock__waiter_free(struct rlock__waiter *waiter);
+/* Until when a request that is sent now may take. */
+int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms);
+/* The server that has granted the lock, whether that counts or not. */
+bool rlock__waiter_is_granted(const struct rlock__server *server);
+bool rlock__waiter_is_subscribed(const struct rlock__server *server);
+/* After RLOCK_BUSY: which server said so, the first of several. */
+size_t rlock__waiter_blocker(const struct rlock__waiter *waiter);
+
+#endif
