@@ -75,7 +75,7 @@ int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code)
 {
 	char name[NAME_SHOWN_MAX];
 
-	message_error("%s: %s", name_show(opts, rlock_conn_error_name(conn), name),
+	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name),
 		      rlock_conn_error(conn));
 	return code;
 }
@@ -90,7 +90,7 @@ int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
 		origin = opts->password_origin;
 	else if (strncmp(error, UNREACHED, strlen(UNREACHED)) == 0)
 		origin = opts->server_origin;
-	message_error("%s: %s%s%s", name_show(opts, rlock_conn_error_name(conn), name), error,
+	message_error("%s: %s%s%s", names_show_one(opts, rlock_conn_error_name(conn), name), error,
 		      origin[0] != '\0' ? ": " : "", origin);
 	return exit_code_of(status);
 }
@@ -117,7 +117,7 @@ int caller_find(const struct opts *opts, struct caller_hold *out)
 {
 	const char *server = opts->server, *value = getenv(INHERITED_VARIABLE);
 	/* The search begins with our own process: a shell may have become us for its last command. */
-	pid_t pid = opts->pid != 0 ? (pid_t)opts->pid : getpid();
+	pid_t pid = opts->pid != 0 ? opts->pid : getpid();
 	int code;
 
 	*out = (struct caller_hold){ 0 };
@@ -143,7 +143,7 @@ int caller_say_none(const struct opts *opts, const struct caller_hold *hold, con
 	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX], process[32] = "this process";
 
 	if (opts->pid != 0)
-		(void)snprintf(process, sizeof(process), "process %ld", opts->pid);
+		(void)snprintf(process, sizeof(process), "process %d", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
 	if (hold->near != NULL)
 		hold_file_find_say_near(hold->near, opts->names, opts->name_count, opts->server,

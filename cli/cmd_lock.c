@@ -14,7 +14,6 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "caller.h"
-#include "cli.h"
 #include "hold/command.h"
 #include "hold/detached.h"
 #include "hold/keeper.h"
@@ -28,6 +27,7 @@
 #include "sys/kernel.h"
 #include "sys/proc.h"
 #include "sys/signals.h"
+#include "verbs.h"
 
 #define PROGRESS_MS 1000
 
@@ -137,7 +137,7 @@ static int find_target(struct acquirer *acquirer)
 	pid_t pid = 0;
 	int code = 0;
 
-	acquirer->target_fd = target_open((pid_t)opts->pid, &pid, &start, &code);
+	acquirer->target_fd = target_open(opts->pid, &pid, &start, &code);
 	if (code != 0)
 		return code;
 	if (opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
@@ -217,7 +217,7 @@ static void report_progress(void *ctx, const struct rlock_blocker *blocker)
 	(void)rlock_escape(blocker->owner, blocker->owner_len, holder, sizeof(holder));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
 	message_info("%s: waiting for %s%s%s%s",
-		     name_show(acquirer->opts, blocker->name_index, name), note,
+		     names_show_one(acquirer->opts, blocker->name_index, name), note,
 		     note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "");
 }
 
@@ -263,11 +263,11 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 		return end_cancelled(acquirer);
 	if (status != RLOCK_BUSY)
 		return caller_say_failure(opts, acquirer->conn, status);
-	(void)name_show(opts, rlock_conn_error_name(acquirer->conn), name);
+	(void)names_show_one(opts, rlock_conn_error_name(acquirer->conn), name);
 	if (opts->no_wait)
 		message_debug("%s: busy: %s", name, rlock_conn_error(acquirer->conn));
 	else
-		message_info("%s: not had within %s: %s", name,
+		message_info("%s: timed out after %s: %s", name,
 			     duration_print(opts->wait_ms, waited),
 			     rlock_conn_error(acquirer->conn));
 	return opts->conflict_exit_code;

@@ -9,10 +9,10 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "caller.h"
-#include "cli.h"
 #include "options/names.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/inherited.h"
+#include "verbs.h"
 
 /* Renews one hold and prints its TTL. lost_code is the exit code for a hold that the server does not have any more. */
 static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,

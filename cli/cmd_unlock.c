@@ -14,13 +14,13 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "caller.h"
-#include "cli.h"
 #include "hold/finish.h"
 #include "options/names.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_claim.h"
 #include "sys/proc_tree.h"
 #include "sys/signals.h"
+#include "verbs.h"
 
 #define RENEWER_MS 1000
 /* Another unlock was faster: there may be an earlier hold. */
@@ -36,13 +36,13 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 		return 0;
 	if (status == RLOCK_NOT_NOTIFIED) {
 		message_warning("%s: released, but nobody was told: %s",
-				name_show(opts, rlock_conn_error_name(conn), name),
+				names_show_one(opts, rlock_conn_error_name(conn), name),
 				rlock_conn_error(conn));
 		return 0;
 	}
 	if (status == RLOCK_NOT_HELD) {
 		message_error("%s: the lock had been lost: %s",
-			      name_show(opts, rlock_conn_error_name(conn), name),
+			      names_show_one(opts, rlock_conn_error_name(conn), name),
 			      rlock_conn_error(conn));
 		return EXIT_LOST;
 	}
@@ -253,7 +253,7 @@ static int break_locks(const struct opts *opts, struct rlock_conn *conn)
 		int code;
 
 		if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED)
-			message_info("%s: broken: it was held by %s", name_show(&one, 0, name),
+			message_info("%s: broken: it was held by %s", names_show_one(&one, 0, name),
 				     was);
 		if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
 			code = caller_say(&one, conn, EXIT_NOT_HELD);

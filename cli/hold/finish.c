@@ -40,7 +40,7 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 
 	/* Also when it is known to be lost: of several names or servers others may be held yet. */
 	status = finish_release_or_keep(conn, hold, state->lease_state);
-	(void)name_show(opts, rlock_conn_error_name(conn), name);
+	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
 	if (job_state_was_lost(state))
 		return true;
 	/* The command ended within the lease; it is our release that came behind its end. */

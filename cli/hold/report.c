@@ -40,7 +40,7 @@ static void say_lost(const struct opts *opts, const struct lease_state *lease_st
 	int64_t silent_ms = rlock_now_ms() - lease_state->sent_ms;
 	char name[NAME_SHOWN_MAX], at[16], silent[DURATION_TEXT_MAX];
 
-	(void)name_show(opts, lease_state->lost_name, name);
+	(void)names_show_one(opts, lease_state->lost_name, name);
 	clock_text(at);
 	if (lease_state->is_broken)
 		message_error("%s: lock lost at %s: %s: %s", name, at, lease_state->why, then);
@@ -57,7 +57,7 @@ static void say_stop(const struct opts *opts, int reason)
 {
 	char name[NAME_SHOWN_MAX], limit[DURATION_TEXT_MAX];
 
-	(void)name_show(opts, 0, name);
+	(void)names_show_one(opts, 0, name);
 	if (reason == TERMINATE_LEASE)
 		message_error("%s: the lease of %s ends: stopping the command", name,
 			      duration_print(opts->lease_ms, limit));
@@ -74,7 +74,7 @@ static void say_refused(const struct opts *opts, const struct proc *proc)
 	message_warning(
 		"%s: may not stop process %d (%s): the lock is kept until it ends, if it can "
 		"be",
-		name_show(opts, 0, name), (int)proc->pid,
+		names_show_one(opts, 0, name), (int)proc->pid,
 		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
 }
 
@@ -88,7 +88,7 @@ static void say_unread(const struct opts *opts, const struct proc *proc, size_t 
 	message_warning(
 		"%s: cannot read the environment of process %d (%s)%s: not terminated, even if "
 		"it is one of the command's",
-		name_show(opts, 0, name), (int)proc->pid,
+		names_show_one(opts, 0, name), (int)proc->pid,
 		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)), others);
 }
 
@@ -120,6 +120,6 @@ void report_unheard(struct report *report, const struct proc *command, int signa
 
 	report->has_said_unheard = true;
 	message_warning("%s: may not pass signal %d on to process %d (%s)",
-			name_show(report->opts, 0, name), signal, (int)command->pid,
+			names_show_one(report->opts, 0, name), signal, (int)command->pid,
 			rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
 }

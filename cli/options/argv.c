@@ -1,6 +1,6 @@
 /*
- * Reads the command line through argtable2, which is built from the option table and only ever sees
- * what stands before "--". What the options mean together is opts.c's business.
+ * Reads the command line by argtable2, whose table is made of the option table, and which only ever sees the words
+ * before "--". What the options mean together is load.c's business.
  */
 #include <argtable2.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void argtable_add(struct argtable *table, bool with_value, int max)
 /* False when out of memory. */
 static bool argtable_make(struct argtable *table, const struct verb *verb, size_t word_count)
 {
-	int max = (int)word_count + 1; /* no limit: repetitions are merge_add's business */
+	int max = (int)word_count + 1; /* no limit: merge_add rejects repetitions, as in a file */
 
 	*table = (struct argtable){ .verb = verb };
 	/* Options with a value go first, see index_of_flag. */
@@ -85,16 +85,16 @@ static void argtable_parse(struct argtable *table, const struct command_line *li
 /* ---- what argtable did not understand ---- */
 
 /*
- * For an option that takes no value and was given one, getopt_long's optopt is argtable's index of
- * it, which argtable takes for a letter. It is no letter's code, since that would be 32 or more,
- * nor one of argtable's own, which are below 6: so many options with a value stand before it.
+ * Where an option that takes no value was given one, argtable reports as the error what it takes for a letter: its own
+ * index of that option. The number can't be a letter's code, which would be 32 or more, nor an error of argtable's,
+ * which are below 6, since more options than that have a value and are before it in the table.
  */
 static bool index_of_flag(const struct argtable *table, int error)
 {
 	return error > ARG_EMISSARG && (size_t)error < table->count;
 }
 
-/* What other programs call an option of ours. */
+/* From the name that other programs have for an option to ours. */
 static const char *translate(const char *name)
 {
 	static const char *const others[][2] = {
@@ -115,7 +115,7 @@ static const char *translate(const char *name)
 	return name;
 }
 
-/* The option of the verb that was meant, or NULL. */
+/* The verb's option that was probably meant, or NULL. */
 static const char *find_meant(const struct verb *verb, const char *name)
 {
 	struct nearest nearest = { .typed = translate(name) };
@@ -126,13 +126,13 @@ static const char *find_meant(const struct verb *verb, const char *name)
 	return nearest.word;
 }
 
-static int say_unknown(const struct verb *verb, const char *word)
+static int report_unknown(const struct verb *verb, const char *word)
 {
 	char option[USAGE_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
 	const char *meant = NULL;
 	size_t matches = 0;
 
-	/* Without the value that may hang on it. */
+	/* Without the value that may follow it. */
 	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
 	(void)usage_show(option, shown);
 	if (strncmp(option, "--", 2) == 0) {
@@ -149,15 +149,15 @@ static int say_unknown(const struct verb *verb, const char *word)
 	return EXIT_USAGE;
 }
 
-static int say_letter(const struct verb *verb, int letter)
+static int report_letter(const struct verb *verb, int letter)
 {
 	char word[] = { '-', (char)letter, '\0' };
 
-	return say_unknown(verb, word);
+	return report_unknown(verb, word);
 }
 
-/* Of "-nw" it is the last letter that needs one. */
-static int say_needs_value(const struct verb *verb, const char *word)
+/* In "-nw" the last letter is the option that needs a value. */
+static int report_needs_value(const struct verb *verb, const char *word)
 {
 	char shown[USAGE_SHOWN_MAX];
 
@@ -170,7 +170,7 @@ static int say_needs_value(const struct verb *verb, const char *word)
 	return EXIT_USAGE;
 }
 
-/* argtable also complains of an empty value; the option itself will do so with a better text. */
+/* argtable also reports an empty value; the option itself will do so with a better text. */
 static bool is_empty_value(const struct arg_end *end, int index)
 {
 	const char *word = end->argval[index];
@@ -179,8 +179,10 @@ static bool is_empty_value(const struct arg_end *end, int index)
 	       (*word == '\0' || word[strlen(word) - 1] == '=');
 }
 
-/* Tell the first thing that went wrong. 0 when nothing did. */
-static int say_parse_error(const struct argtable *table)
+/*
+ * Report the first error; arg_print_errors() would repeat passwords, and has no corrected line. 0 when there is none.
+ */
+static int report_parse_error(const struct argtable *table)
 {
 	const struct arg_end *end = table->end;
 	int i = 0;
@@ -198,13 +200,13 @@ static int say_parse_error(const struct argtable *table)
 		return EXIT_USAGE;
 	}
 	if (end->argval[i] == NULL)
-		return say_letter(table->verb, end->error[i]);
+		return report_letter(table->verb, end->error[i]);
 	if (end->error[i] != ARG_EMISSARG)
-		return say_unknown(table->verb, end->argval[i]);
-	return say_needs_value(table->verb, end->argval[i]);
+		return report_unknown(table->verb, end->argval[i]);
+	return report_needs_value(table->verb, end->argval[i]);
 }
 
-/* ---- what it did ---- */
+/* ---- what argtable understood ---- */
 
 static int add_option(struct option_merge *merge, const struct opt *opt, const char *value)
 {
@@ -219,31 +221,38 @@ static int add_option(struct option_merge *merge, const struct opt *opt, const c
 	return exit_code_of(status);
 }
 
-static int add_options(struct option_merge *merge, const struct argtable *table)
+/* One option as often as it was given; entry is argtable's row of it. */
+static int add_occurrences(struct option_merge *merge, const struct opt *opt, const void *entry)
 {
-	int code = 0;
-	size_t i;
+	const struct arg_str *with_value = opt->value != NULL ? entry : NULL;
+	int count = with_value != NULL ? with_value->count : ((const struct arg_lit *)entry)->count;
 
-	merge_begin(merge, SOURCE_ARGV);
-	for (i = 0; i < table->count && code == 0; i++) {
-		const struct opt *opt = table->opts[i];
-		int given = opt->value != NULL ? ((struct arg_str *)table->entries[i])->count
-					       : ((struct arg_lit *)table->entries[i])->count;
-		int j;
+	for (int i = 0; i < count; i++) {
+		int code = add_option(merge, opt, with_value != NULL ? with_value->sval[i] : NULL);
 
-		/* The names are taken together. */
-		if (opt->id == OPT_NAME)
-			continue;
-		for (j = 0; j < given && code == 0; j++) {
-			const struct arg_str *entry = table->entries[i];
-
-			code = add_option(merge, opt, opt->value != NULL ? entry->sval[j] : NULL);
-		}
+		if (code != 0)
+			return code;
 	}
-	return code;
+	return 0;
 }
 
-/* The last of count names, against the others. */
+static int add_options(struct option_merge *merge, const struct argtable *table)
+{
+	merge_begin(merge, SOURCE_ARGV);
+	for (size_t i = 0; i < table->count; i++) {
+		int code;
+
+		/* set_names reads those by --name and those without together. */
+		if (table->opts[i]->id == OPT_NAME)
+			continue;
+		code = add_occurrences(merge, table->opts[i], table->entries[i]);
+		if (code != 0)
+			return code;
+	}
+	return 0;
+}
+
+/* Checks the last of count names, alone and against the others. */
 static int check_name(const struct rlock_name *names, size_t count)
 {
 	const struct rlock_name *name = &names[count - 1];
@@ -280,8 +289,8 @@ static const struct arg_str *name_option(const struct argtable *table)
 	return table->entries[i];
 }
 
-/* Where the words are one behind another, their addresses have the order in which they were typed. */
-static int compare_places(const void *a, const void *b)
+/* The words are one after another in memory: their addresses have the order in which they were typed. */
+static int compare_addresses(const void *a, const void *b)
 {
 	const char *const *one = a, *const *other = b;
 
@@ -294,7 +303,6 @@ static int set_names(struct opts *opts, const struct argtable *table)
 	const struct arg_str *by_option = name_option(table);
 	size_t optional = (size_t)by_option->count, given = (size_t)table->names->count + optional;
 	const char *texts[NAMES_MAX];
-	int code = 0;
 	size_t i;
 
 	if (given > NAMES_MAX) {
@@ -304,48 +312,58 @@ static int set_names(struct opts *opts, const struct argtable *table)
 	}
 	for (i = 0; i < given; i++)
 		texts[i] = i < optional ? by_option->sval[i] : table->names->sval[i - optional];
-	qsort(texts, given, sizeof(texts[0]), compare_places);
+	qsort(texts, given, sizeof(texts[0]), compare_addresses);
 	opts->names = calloc(NAMES_MAX, sizeof(*opts->names));
 	if (opts->names == NULL) {
 		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	for (i = 0; i < given && code == 0; i++) {
+	for (i = 0; i < given; i++) {
+		int code;
+
 		opts->names[i] = (struct rlock_name){ texts[i], strlen(texts[i]) };
 		code = check_name(opts->names, i + 1);
+		if (code != 0)
+			return code;
 	}
-	opts->name_count = i;
-	return code;
+	opts->name_count = given;
+	return 0;
+}
+
+static int read_table(struct option_merge *merge, const struct argtable *table,
+		      const struct command_line *line)
+{
+	int code = report_parse_error(table);
+
+	if (code != 0)
+		return code;
+	code = add_options(merge, table);
+	if (code != 0)
+		return code;
+	code = set_names(merge->opts, table);
+	if (code != 0)
+		return code;
+	return command_line_check(merge->verb, line, merge->opts->name_count > 0);
 }
 
 int argv_read(struct option_merge *merge, const struct command_line *line, bool *wants_help)
 {
-	const struct verb *verb = merge->verb;
 	struct argtable table;
-	int code;
-
 	/* Before anything else, or a command's options would be taken for ours. */
-	code = command_line_check_cut(verb, line);
+	int code = command_line_check_cut(merge->verb, line);
+
 	if (code != 0)
 		return code;
-	if (!argtable_make(&table, verb, line->count)) {
+	if (argtable_make(&table, merge->verb, line->count)) {
+		argtable_parse(&table, line);
+		/* --help is the last row of the option table. */
+		*wants_help = ((struct arg_lit *)table.entries[table.count - 1])->count > 0;
+		if (!*wants_help)
+			code = read_table(merge, &table, line);
+	} else {
 		message_error("out of memory");
 		code = EXIT_SYSTEM;
-		goto out;
 	}
-	argtable_parse(&table, line);
-	/* The last of them, as the option table has it. */
-	*wants_help = ((struct arg_lit *)table.entries[table.count - 1])->count > 0;
-	if (*wants_help)
-		goto out;
-	code = say_parse_error(&table);
-	if (code == 0)
-		code = add_options(merge, &table);
-	if (code == 0)
-		code = set_names(merge->opts, &table);
-	if (code == 0)
-		code = command_line_check(verb, line, merge->opts->name_count > 0);
-out:
 	argtable_free(&table);
 	return code;
 }

@@ -1,5 +1,5 @@
 /*
- * Reads what stands between the verb and "--".
+ * The words between the verb and "--" as an option source.
  */
 #ifndef ARGV_H
 #define ARGV_H
@@ -10,8 +10,8 @@
 #include "options/merge.h"
 
 /*
- * Options and names of line, into merge; both keep pointers into its words. 0, or the exit code after one line
- * on stderr. When --help is among them, nothing else counts, and *wants_help is set.
+ * Merge the options and the names of line; they point into its words. 0, or the exit code after one line by
+ * message_error. When --help is among the options, nothing else counts, and *wants_help is set.
  */
 int argv_read(struct option_merge *merge, const struct command_line *line, bool *wants_help);
 

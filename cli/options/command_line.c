@@ -1,6 +1,6 @@
 /*
- * Cuts the command line at "--", and shows the right one to those whose line has not the shape of
- * the verb's. Options and names are argv.c's business.
+ * Cuts the command line at "--", and shows a corrected line where parts are missing or too many.
+ * Options and names are argv.c's business.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ bool command_line_cut(int argc, char **argv, struct command_line *out)
 			out->words[i - first] = text;
 			text = stpcpy(text, argv[i]) + 1;
 		}
-		/* Any word may hold one: which is an option's value is not known yet. */
+		/* Any word may contain a password: which words are values of options is not known yet. */
 		rlock_url_hide_password(argv[i]);
 	}
 	out->is_cut = end < (size_t)argc;
@@ -48,7 +48,7 @@ bool command_line_cut(int argc, char **argv, struct command_line *out)
 
 void command_line_free(struct command_line *line)
 {
-	/* There may be a password in them. */
+	/* There may be a password in the words. */
 	if (line->block != NULL)
 		explicit_bzero(line->block, line->block_size);
 	free(line->block);
@@ -63,8 +63,8 @@ static bool is_name_option(const char *word)
 }
 
 /*
- * Where COMMAND begins when its "--" was forgotten: behind the name, which is the first word that is no
- * option if it is no option's, and the options that follow that. count when there is nothing behind.
+ * Guess where COMMAND begins when its "--" was forgotten: after the name, which is the first word that is neither an
+ * option nor an option's value, and after the options that follow the name. line->count: nowhere.
  */
 static size_t guess_command(const struct verb *verb, const struct command_line *line)
 {
@@ -74,7 +74,7 @@ static size_t guess_command(const struct verb *verb, const struct command_line *
 	while (i < line->count) {
 		size_t span = table_span((unsigned)verb->set, line->words[i]);
 
-		/* An option that we have not got, before the name: better to tell just that. */
+		/* An unknown option before the name: only that is then reported, by argv.c. */
 		if (!has_name && span == 0 && line->words[i][0] == '-')
 			return line->count;
 		if (has_name && span == 0)
@@ -85,33 +85,33 @@ static size_t guess_command(const struct verb *verb, const struct command_line *
 	return least_size(i, line->count);
 }
 
-/* The line with its "--" at that place, which may be the end. */
-static int say_needs_command(const struct verb *verb, const struct command_line *line, size_t place,
-			     bool has_name)
+/* Shows the line with "--" before its index-th word, or at its end. */
+static int report_needs_command(const struct verb *verb, const struct command_line *line,
+				size_t index, bool has_name)
 {
 	struct usage_line shown;
 
 	usage_begin(&shown, verb->name);
-	usage_add(&shown, line->words, place);
+	usage_add(&shown, line->words, index);
 	if (!has_name)
 		usage_add_plain(&shown, "NAME");
 	usage_add_plain(&shown, "--");
-	/* flock has a -c for what a shell is to run. */
-	if (place < line->count && strcmp(line->words[place], "-c") == 0)
+	/* flock has a -c before a command for the shell. */
+	if (index < line->count && strcmp(line->words[index], "-c") == 0)
 		usage_add_plain(&shown, "sh");
-	if (place < line->count)
-		usage_add(&shown, line->words + place, line->count - place);
+	if (index < line->count)
+		usage_add(&shown, line->words + index, line->count - index);
 	else
 		usage_add_plain(&shown, "COMMAND");
 	if (verb->command == COMMAND_NEEDED)
-		message_error("%s needs a command behind '--': %s", verb->name, shown.text);
+		message_error("%s needs a command after '--': try: %s", verb->name, shown.text);
 	else
-		message_error("there is nothing behind '--': %s", shown.text);
+		message_error("there is nothing after '--': try: %s", shown.text);
 	return EXIT_USAGE;
 }
 
-static int say_takes_no_command(const struct verb *verb, const struct command_line *line,
-				bool has_name)
+static int report_takes_no_command(const struct verb *verb, const struct command_line *line,
+				   bool has_name)
 {
 	struct usage_line shown;
 	size_t given = 0;
@@ -124,11 +124,11 @@ static int say_takes_no_command(const struct verb *verb, const struct command_li
 		usage_add(&shown, line->command, given);
 	else if (!has_name)
 		usage_add_plain(&shown, "NAME");
-	message_error("%s takes no '--' and no command: %s", verb->name, shown.text);
+	message_error("%s takes no '--' and no command: try: %s", verb->name, shown.text);
 	return EXIT_USAGE;
 }
 
-static int say_needs_name(const struct verb *verb, const struct command_line *line)
+static int report_needs_name(const struct verb *verb, const struct command_line *line)
 {
 	struct usage_line shown;
 	size_t given = 0;
@@ -142,27 +142,27 @@ static int say_needs_name(const struct verb *verb, const struct command_line *li
 		usage_add_plain(&shown, "--");
 		usage_add(&shown, line->command, given);
 	}
-	message_error("%s needs the name of a lock: %s", verb->name, shown.text);
+	message_error("%s needs the name of a lock: try: %s", verb->name, shown.text);
 	return EXIT_USAGE;
 }
 
 int command_line_check_cut(const struct verb *verb, const struct command_line *line)
 {
-	size_t place;
+	size_t index;
 
 	if (verb->command != COMMAND_NEEDED || line->is_cut)
 		return 0;
-	place = guess_command(verb, line);
-	return place < line->count ? say_needs_command(verb, line, place, true) : 0;
+	index = guess_command(verb, line);
+	return index < line->count ? report_needs_command(verb, line, index, true) : 0;
 }
 
 int command_line_check(const struct verb *verb, const struct command_line *line, bool has_name)
 {
 	if (verb->command == COMMAND_NONE && line->is_cut)
-		return say_takes_no_command(verb, line, has_name);
+		return report_takes_no_command(verb, line, has_name);
 	if (line->is_cut ? *line->command == NULL : verb->command == COMMAND_NEEDED)
-		return say_needs_command(verb, line, line->count, has_name);
+		return report_needs_command(verb, line, line->count, has_name);
 	if (!has_name)
-		return say_needs_name(verb, line);
+		return report_needs_name(verb, line);
 	return 0;
 }

@@ -10,25 +10,25 @@
 #include "options/opts.h"
 
 struct command_line {
-	char **words; /* what stands between the verb and "--": copies */
+	char **words; /* copies of those between the verb and "--" */
 	size_t count;
-	bool is_cut;    /* whether there is a "--" */
-	char **command; /* what follows it: argv itself, NULL-terminated */
+	bool is_cut;    /* there is a "--" */
+	char **command; /* the words after it: argv itself, NULL-terminated */
 	void *block;
 	size_t block_size;
 };
 
-/* Overwrites passwords in argv. False when out of memory; command_line_free is fine with that too. */
+/* Cut argv at "--", and overwrite passwords in it. False when out of memory; command_line_free frees also then. */
 bool command_line_cut(int argc, char **argv, struct command_line *out);
 void command_line_free(struct command_line *line);
 
 /*
- * Whether a verb that needs a command got words for one, but no "--" before them. To be called
- * before the words are understood: 0, or the exit code after one line on stderr.
+ * Check that no words look like a command without "--" before it, where the verb needs a command. To be called before
+ * the words are read as options. 0, or the exit code after one line by message_error.
  */
 int command_line_check_cut(const struct verb *verb, const struct command_line *line);
 
-/* Whether all parts are there that the verb needs, and none that it can't have. The same. */
+/* Check that the line has all parts that the verb needs, and no others. 0, or the exit code likewise. */
 int command_line_check(const struct verb *verb, const struct command_line *line, bool has_name);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Finds the configuration file, and reads its lines, "option = value", through the option table.
- * Strict: with half of its options, rlock might lock something else, or somewhere else.
+ * Finds the configuration file, and reads its lines, "option = value", by the option table. Which value counts is
+ * merge.c's business. Any mistake is an error: with half of the options rlock might lock something else, or elsewhere.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,15 +25,14 @@
 
 /* ---- files ---- */
 
-/* Where a configuration file is looked for. */
-struct place {
-	char path[PATH_MAX + 1]; /* of a longer one so much that the kernel refuses it */
-	const char *origin;      /* who named it, for messages */
-	bool is_named;           /* not one of the usual ones: it must be there */
+struct candidate {
+	char path[PATH_MAX + 1]; /* a longer one is cut where the kernel still calls it too long */
+	const char *origin;      /* what named it, for messages */
+	bool is_named;           /* and so must exist, unlike the default files */
 	bool is_foreign;         /* below another user's home directory */
 };
 
-static int say_unreadable(const struct place *place, int err)
+static int report_unreadable(const struct candidate *candidate, int err)
 {
 	char shown[USAGE_SHOWN_MAX];
 
@@ -41,13 +40,13 @@ static int say_unreadable(const struct place *place, int err)
 		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	message_error("cannot read '%s'%s: %s", usage_show(place->path, shown), place->origin,
-		      strerror(err));
+	message_error("cannot read '%s'%s: %s", usage_show(candidate->path, shown),
+		      candidate->origin, strerror(err));
 	return is_transient_errno(err) ? EXIT_SYSTEM : EXIT_CONFIG;
 }
 
 /* The owner of the file decides which server the locks are on, and which password it gets. */
-static int check_owner(const struct place *place, const struct stat *stat)
+static int check_owner(const struct candidate *candidate, const struct stat *stat)
 {
 	char shown[USAGE_SHOWN_MAX];
 
@@ -56,12 +55,12 @@ static int check_owner(const struct place *place, const struct stat *stat)
 	message_error(
 		"configuration file '%s'%s: belongs to user %lu, not to root or to the caller: "
 		"check what is in it, then chown it",
-		usage_show(place->path, shown), place->origin, (unsigned long)stat->st_uid);
+		usage_show(candidate->path, shown), candidate->origin, (unsigned long)stat->st_uid);
 	return EXIT_CONFIG;
 }
 
-/* After su or sudo HOME may be that of the user before. */
-static bool is_anothers(const char *dir)
+/* After su or sudo, HOME may still be that of the user before. */
+static bool is_of_other_user(const char *dir)
 {
 	struct stat st;
 
@@ -69,48 +68,50 @@ static bool is_anothers(const char *dir)
 }
 
 /*
- * Whether it goes on without that file. One that says where the server is can't be done without where nobody
- * else does: locks would be on the default server, and exclude nobody.
+ * A file that exists may name the server. Where no other source does, rlock can't go on without the file: locks would
+ * be on the default server, and exclude nothing.
  */
-static bool can_be_skipped(const struct option_merge *merge, const struct place *place, int err)
+static bool can_be_skipped(const struct option_merge *merge, const struct candidate *candidate,
+			   int err)
 {
-	if (place->is_named)
+	if (candidate->is_named)
 		return false;
 	if (err == ENOENT || err == ENOTDIR)
 		return true;
 	if (is_transient_errno(err))
 		return false;
-	return merge->given[OPT_URL] != SOURCE_DEFAULT || (place->is_foreign && err == EACCES);
+	return merge->given[OPT_URL] != SOURCE_DEFAULT || (candidate->is_foreign && err == EACCES);
 }
 
-/* Whether it is the file to use: *text_out then, or an exit code in *code_out. */
-static bool try_place(struct option_merge *merge, const struct place *place, char **text_out,
-		      size_t *len_out, int *code_out)
+/* True if no other file counts: then this one's text is in *text_out, or the exit code in *code_out. */
+static bool try_candidate(struct option_merge *merge, const struct candidate *candidate,
+			  char **text_out, size_t *len_out, int *code_out)
 {
 	struct stat stat;
 	int err;
 
-	*text_out = file_read_all(AT_FDCWD, place->path, O_NOCTTY, CONFIG_SIZE_MAX, &stat, len_out);
+	*text_out =
+		file_read_all(AT_FDCWD, candidate->path, O_NOCTTY, CONFIG_SIZE_MAX, &stat, len_out);
 	if (*text_out != NULL) {
-		(void)usage_show(place->path, merge->config_shown);
-		*code_out = check_owner(place, &stat);
+		(void)usage_show(candidate->path, merge->config_shown);
+		*code_out = check_owner(candidate, &stat);
 		return true;
 	}
 	err = errno;
-	if (!can_be_skipped(merge, place, err)) {
-		*code_out = say_unreadable(place, err);
+	if (!can_be_skipped(merge, candidate, err)) {
+		*code_out = report_unreadable(candidate, err);
 		return true;
 	}
 	if (err != ENOENT && err != ENOTDIR)
-		(void)usage_show(place->path, merge->config_skipped);
+		(void)usage_show(candidate->path, merge->config_skipped);
 	return false;
 }
 
-static bool named_place(const struct option_merge *merge, struct place *out)
+static bool named_candidate(const struct option_merge *merge, struct candidate *out)
 {
-	const char *named = merge->config;
+	const char *named = merge->opts->config;
 
-	*out = (struct place){ .origin = " (--config)", .is_named = true };
+	*out = (struct candidate){ .origin = " (--config)", .is_named = true };
 	if (named == NULL) {
 		named = getenv("RLOCK_CONFIG");
 		out->origin = " (RLOCK_CONFIG)";
@@ -122,7 +123,7 @@ static bool named_place(const struct option_merge *merge, struct place *out)
 }
 
 /* The user's own file; false when there can't be one. */
-static bool user_place(struct place *out)
+static bool user_candidate(struct candidate *out)
 {
 	const char *config = getenv("XDG_CONFIG_HOME");
 	const char *home = getenv("HOME");
@@ -136,24 +137,25 @@ static bool user_place(struct place *out)
 	}
 	if (dir == NULL)
 		return false;
-	*out = (struct place){ .origin = "", .is_foreign = is_anothers(dir) };
+	*out = (struct candidate){ .origin = "", .is_foreign = is_of_other_user(dir) };
 	return snprintf(out->path, sizeof(out->path), "%s%s/rlock.conf", dir, below) < PATH_MAX;
 }
 
 /* The first file's text; NULL text and 0 when there is none. */
 static int find(struct option_merge *merge, char **text_out, size_t *len_out)
 {
-	struct place place;
+	struct candidate candidate;
 	int code = 0;
 
-	if (named_place(merge, &place)) {
-		(void)try_place(merge, &place, text_out, len_out, &code);
+	if (named_candidate(merge, &candidate)) {
+		(void)try_candidate(merge, &candidate, text_out, len_out, &code);
 		return code;
 	}
-	if (user_place(&place) && try_place(merge, &place, text_out, len_out, &code))
+	if (user_candidate(&candidate) &&
+	    try_candidate(merge, &candidate, text_out, len_out, &code))
 		return code;
-	place = (struct place){ .path = "/etc/rlock.conf", .origin = "" };
-	(void)try_place(merge, &place, text_out, len_out, &code);
+	candidate = (struct candidate){ .path = "/etc/rlock.conf", .origin = "" };
+	(void)try_candidate(merge, &candidate, text_out, len_out, &code);
 	return code;
 }
 
@@ -162,11 +164,11 @@ static int find(struct option_merge *merge, char **text_out, size_t *len_out)
 struct reader {
 	struct option_merge *merge;
 	size_t line;
-	bool has_said_no[OPT_COUNT]; /* merge_add is not told those */
+	bool has_said_no[OPT_COUNT]; /* options that merge_add does not get */
 };
 
-static int say_bad_line(const struct reader *reader, const char *name, const char *value,
-			const char *why)
+static int report_bad_line(const struct reader *reader, const char *name, const char *value,
+			   const char *why)
 {
 	char where[USAGE_SHOWN_MAX + 64];
 
@@ -176,7 +178,7 @@ static int say_bad_line(const struct reader *reader, const char *name, const cha
 	return EXIT_CONFIG;
 }
 
-/* Without the blanks around it; text ends there. */
+/* The text without the blanks around it; writes a NUL after it. */
 static char *trim(char *text)
 {
 	size_t len;
@@ -191,19 +193,16 @@ static char *trim(char *text)
 
 static int add_switch(struct reader *reader, const struct opt *opt, const char *value)
 {
+	bool is_no = strcmp(value, "no") == 0;
 	char why[RLOCK_ERROR_MAX];
 
-	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-		return say_bad_line(reader, opt->name, value, "not yes or no");
-	if (reader->has_said_no[opt->id])
-		return say_bad_line(reader, opt->name, value, "given twice");
-	if (strcmp(value, "no") != 0)
-		return merge_add(reader->merge, opt->id, NULL, why) == RLOCK_OK
-			       ? 0
-			       : say_bad_line(reader, opt->name, value, why);
-	if (reader->merge->seen[opt->id])
-		return say_bad_line(reader, opt->name, value, "given twice");
-	reader->has_said_no[opt->id] = true;
+	if (!is_no && strcmp(value, "yes") != 0)
+		return report_bad_line(reader, opt->name, value, "not yes or no");
+	if (reader->has_said_no[opt->id] || (is_no && reader->merge->seen[opt->id]))
+		return report_bad_line(reader, opt->name, value, "given twice");
+	if (!is_no && merge_add(reader->merge, opt->id, NULL, why) != RLOCK_OK)
+		return report_bad_line(reader, opt->name, value, why);
+	reader->has_said_no[opt->id] = is_no;
 	return 0;
 }
 
@@ -217,52 +216,60 @@ static int add_line(struct reader *reader, char *line)
 	size_t matches;
 
 	if (equals == NULL)
-		return say_bad_line(reader, NULL, NULL, "not a line like 'option = value'");
+		return report_bad_line(reader, NULL, NULL, "not a line like 'option = value'");
 	*equals = '\0';
 	name = trim(line);
 	value = trim(equals + 1);
-	opt = table_by_name((unsigned)VERBS_ALL, name, strlen(name), &matches);
-	/* No abbreviations in a file: what they stand for would change with a new option. */
+	opt = table_by_name(VERBS_ALL, name, strlen(name), &matches);
+	/* No abbreviations in a file: a new option could change what they stand for. */
 	if (opt == NULL || strcmp(opt->name, name) != 0)
-		return say_bad_line(reader, "option", name, "there is no such option");
+		return report_bad_line(reader, "option", name, "there is no such option");
 	if ((opt->scope & FOR_FILE) == 0)
-		return say_bad_line(reader, "option", name, "only for the command line");
+		return report_bad_line(reader, "option", name, "only for the command line");
 	if (opt->value == NULL)
 		return add_switch(reader, opt, value);
 	status = merge_add(reader->merge, opt->id, value, why);
 	if (status == RLOCK_OK)
 		return 0;
-	(void)say_bad_line(reader, opt->name, value, why);
+	(void)report_bad_line(reader, opt->name, value, why);
 	return status == RLOCK_ENOMEM ? EXIT_SYSTEM : EXIT_CONFIG;
 }
 
 /* Blanks alone, or a comment, which may be long. */
-static bool says_nothing(const char *line)
+static bool is_blank_or_comment(const char *line)
 {
 	line += strspn(line, BLANKS);
 	return *line == '\0' || *line == '#';
 }
 
-static int add_lines(struct reader *reader, char *text, size_t len)
+static int read_line(struct reader *reader, char *line, size_t len)
+{
+	if (strlen(line) != len)
+		return report_bad_line(reader, NULL, NULL, "a NUL byte");
+	if (is_blank_or_comment(line))
+		return 0;
+	if (len > CONFIG_LINE_MAX)
+		return report_bad_line(reader, NULL, NULL, "too long a line");
+	return add_line(reader, line);
+}
+
+static int read_lines(struct reader *reader, char *text, size_t len)
 {
 	char *end = text + len;
-	int code = 0;
 
-	while (text < end && code == 0) {
+	while (text < end) {
 		char *newline = memchr(text, '\n', (size_t)(end - text));
 		size_t line_len = (size_t)((newline != NULL ? newline : end) - text);
+		int code;
 
 		reader->line++;
 		text[line_len] = '\0';
-		if (strlen(text) != line_len)
-			code = say_bad_line(reader, NULL, NULL, "a NUL byte");
-		else if (!says_nothing(text) && line_len > CONFIG_LINE_MAX)
-			code = say_bad_line(reader, NULL, NULL, "too long a line");
-		else if (!says_nothing(text))
-			code = add_line(reader, text);
+		code = read_line(reader, text, line_len);
+		if (code != 0)
+			return code;
 		text += line_len + 1;
 	}
-	return code;
+	return 0;
 }
 
 int config_read(struct option_merge *merge, char **text_out, size_t *len_out)
@@ -276,5 +283,5 @@ int config_read(struct option_merge *merge, char **text_out, size_t *len_out)
 	if (code != 0 || *text_out == NULL)
 		return code;
 	merge_begin(merge, SOURCE_FILE);
-	return add_lines(&reader, *text_out, *len_out);
+	return read_lines(&reader, *text_out, *len_out);
 }

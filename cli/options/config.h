@@ -1,5 +1,5 @@
 /*
- * The configuration file: where it is found, and what stands in its lines.
+ * The configuration file as an option source: where the file is found, and what its lines say.
  */
 #ifndef CONFIG_H
 #define CONFIG_H
@@ -9,8 +9,8 @@
 #include "options/merge.h"
 
 /*
- * Options from the first file that is there. 0, or the exit code after one line on stderr. The
- * merge points into *text_out, which the caller frees; NULL when there is no file.
+ * Merge the options of the first file that exists. 0, or the exit code after one line by message_error. The merge
+ * points into *text_out, which the caller frees; NULL when there is no file.
  */
 int config_read(struct option_merge *merge, char **text_out, size_t *len_out);
 

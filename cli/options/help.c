@@ -1,5 +1,6 @@
 /*
- * The help of a verb, made from the option table.
+ * Prints the help of a verb, made of the option table. argtable's own glossary would have another order, in which
+ * argv.c needs the options, and knows no default values.
  */
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +8,10 @@
 #include "options/help.h"
 #include "options/table.h"
 
-#define HELP_COLUMN 30 /* the widest head but one, --on-lost's, and a gap */
+#define HELP_COLUMN 30 /* room for all heads but the longest, --on-lost's, and a gap */
 #define HELP_WIDTH 79
 
-/* Print text in words, from column on; further lines begin at indent. The column reached. */
+/* Print the words of text from column on; further lines begin at indent. Returns the column reached. */
 static size_t print_wrapped(const char *text, size_t column, size_t indent)
 {
 	while (*text != '\0') {
@@ -31,7 +32,7 @@ static size_t print_wrapped(const char *text, size_t column, size_t indent)
 	return column;
 }
 
-static void print_option(const struct opt *opt, bool is_taking)
+static void print_option(const struct opt *opt, bool is_acquiring)
 {
 	char letter[8] = "    ";
 	char initial[64];
@@ -48,7 +49,8 @@ static void print_option(const struct opt *opt, bool is_taking)
 		(void)printf("\n%*s", HELP_COLUMN, "");
 	else
 		(void)printf("%*s", HELP_COLUMN - head, "");
-	column = print_wrapped(is_taking || opt->help_holder == NULL ? opt->help : opt->help_holder,
+	column = print_wrapped(is_acquiring || opt->help_holder == NULL ? opt->help
+									: opt->help_holder,
 			       HELP_COLUMN, HELP_COLUMN);
 	if (opt->initial != NULL) {
 		(void)snprintf(initial, sizeof(initial), "(default: %s)", opt->initial);
@@ -77,6 +79,6 @@ void help_print(const struct verb *verb)
 			continue;
 		if ((opt->scope & WITHOUT_COMMAND) != 0 && verb->command == COMMAND_NEEDED)
 			continue;
-		print_option(opt, verb->set == VERBS_TAKE);
+		print_option(opt, verb->set == VERBS_ACQUIRE);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * From what was asked for in three places to one struct opts, checked and complete.
- * Reading each place is argv.c's and config.c's business; here is what they mean together.
+ * Makes one struct opts, checked and complete, of the command line, the environment and the configuration file.
+ * argv.c and config.c read these; here is what the options mean together.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 #define PASSWORD_FILE_MAX 65536
 
-/* What the strings in struct opts point into. */
+/* What the strings in struct opts are in. */
 struct memory {
 	struct command_line line;
 	char *config;
@@ -54,7 +54,7 @@ static int check_scope(const struct option_merge *merge)
 			continue;
 		if ((opt->scope & WITH_COMMAND) != 0 && !has_command) {
 			message_error(
-				"--%s is for a COMMAND, and there is none: put one behind '--'",
+				"--%s is for a COMMAND, and there is none: put one after '--'",
 				opt->name);
 			return EXIT_USAGE;
 		}
@@ -67,7 +67,7 @@ static int check_scope(const struct option_merge *merge)
 	return 0;
 }
 
-/* Before the file is read: what it says about other calls does not count here. */
+/* Called before the file is read, since that may be meant for other calls. */
 static int check_owner(const struct option_merge *merge)
 {
 	const struct opts *opts = merge->opts;
@@ -76,11 +76,11 @@ static int check_owner(const struct option_merge *merge)
 	if (opts->owner != NULL && opts->pid != 0)
 		wrong = "--owner can't go together with --pid: a lock has one owner";
 	else if (opts->holder != NULL && !opts->force)
-		wrong = "--holder needs --force: it says whose lock may be broken";
+		wrong = "--holder needs --force: it says which owner's lock to break";
 	else if (opts->force && (opts->owner != NULL || opts->pid != 0))
-		wrong = "--force breaks anybody's lock: say --holder OWNER, not --owner or --pid";
+		wrong = "--force breaks the lock of any holder: say --holder OWNER, not --owner or --pid";
 	else if (merge->verb->set == VERBS_RENEW && opts->is_fixed_lease && opts->owner == NULL)
-		wrong = "--lease needs --owner: a process's lock keeps the lease it was taken with";
+		wrong = "--lease needs --owner: a process's lock keeps the lease that it was acquired with";
 	if (wrong == NULL)
 		return 0;
 	message_error("%s", wrong);
@@ -104,7 +104,7 @@ static int environment_read(struct option_merge *merge)
 	return exit_code_of(status);
 }
 
-/* ---- what nobody said ---- */
+/* ---- the defaults ---- */
 
 static int defaults_read(struct option_merge *merge)
 {
@@ -129,27 +129,28 @@ static int defaults_read(struct option_merge *merge)
 
 /* ---- what it all means ---- */
 
-/* A database from a higher place than the URL's replaces the one inside the URL. */
+/* A wrong file is a fault of the configuration; the command line and the environment are the caller's. */
+static int code_of_source(enum opt_source source)
+{
+	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
+}
+
+/* A database from a higher option source than the URL's replaces the one inside the URL. */
 static int database_set(const struct option_merge *merge, struct rlock_url *url)
 {
+	int db = merge->opts->db;
 	enum opt_source source = merge->given[OPT_DB];
 	enum rlock_status status;
 
 	if (source == SOURCE_DEFAULT || (rlock_url_has_db(url) && merge->given[OPT_URL] > source))
 		return 0;
-	status = rlock_url_set_db(url, merge->db);
+	status = rlock_url_set_db(url, db);
 	if (status == RLOCK_ENOMEM)
 		return out_of_memory();
 	if (status == RLOCK_OK)
 		return 0;
-	message_error("%s has no database %d", rlock_url_server(url), merge->db);
-	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
-}
-
-/* Of the command line a mistake of who typed it, else one of who set things up. */
-static int code_of_source(enum opt_source source)
-{
-	return source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;
+	message_error("%s has no database %d", rlock_url_server(url), db);
+	return code_of_source(source);
 }
 
 static int check_servers(const struct option_merge *merge)
@@ -179,7 +180,7 @@ static int check_servers(const struct option_merge *merge)
 	return 0;
 }
 
-/* With half of them, two could have the lock at one time. */
+/* With half of the servers each, two owners could hold the lock at one time. */
 static int quorum_set(const struct option_merge *merge)
 {
 	struct opts *opts = merge->opts;
@@ -190,7 +191,7 @@ static int quorum_set(const struct option_merge *merge)
 		opts->quorum = opts->url_count;
 	else if (strcmp(opts->quorum_text, "majority") == 0)
 		opts->quorum = majority;
-	else if (number_parse(opts->quorum_text, &number)) /* as the option table has seen to */
+	else if (number_parse(opts->quorum_text, &number)) /* value_quorum has checked it */
 		opts->quorum = (size_t)number;
 	if (opts->quorum >= majority && opts->quorum <= opts->url_count)
 		return 0;
@@ -199,7 +200,7 @@ static int quorum_set(const struct option_merge *merge)
 	return code_of_source(merge->given[OPT_QUORUM]);
 }
 
-/* Cut the text of a password file down to its first line. NULL, or what is wrong with that. */
+/* Cut the text of a password file down to its first line. NULL, or what is wrong with that line. */
 static const char *first_line_cut(char *text, size_t len)
 {
 	size_t line_len = strcspn(text, "\n");
@@ -212,13 +213,13 @@ static const char *first_line_cut(char *text, size_t len)
 	return line_len == 0 ? "its first line is empty" : NULL;
 }
 
-/* The private server gets none: nobody else reaches it, and the password is another server's. */
+/* The private server gets none: no other user reaches it, and the password is another server's. */
 static bool wants_password(const struct rlock_url *url)
 {
 	return !rlock_url_has_password(url) && rlock_url_scheme(url) != RLOCK_SCHEME_LOCAL;
 }
 
-/* To each server that has none. */
+/* Sets the password of each server that has none. */
 static int password_set(const struct opts *opts, const char *password)
 {
 	for (size_t i = 0; i < opts->url_count; i++)
@@ -231,7 +232,7 @@ static int password_set(const struct opts *opts, const char *password)
 /* A user who can write the file chooses what is sent; one who can read it has the password. */
 static int password_file_check(const char *path, const struct stat *stat)
 {
-	/* A terminal can be written to by others who send messages there. */
+	/* A terminal is writable for others, so that they can send messages there. */
 	unsigned mode = S_ISCHR(stat->st_mode) ? 0 : (unsigned)stat->st_mode & 0777;
 	struct usage_line chmod;
 	char shown[USAGE_SHOWN_MAX];
@@ -241,16 +242,31 @@ static int password_file_check(const char *path, const struct stat *stat)
 	usage_add(&chmod, (char *const *)&path, 1);
 	if ((mode & (S_IWGRP | S_IWOTH)) != 0) {
 		message_error(
-			"password file '%s': others can write it, its mode is %04o: check what "
+			"password file '%s': other users can write it, its mode is %04o: check what "
 			"is in it, then: %s",
 			shown, mode, chmod.text);
 		return EXIT_CONFIG;
 	}
 	if ((mode & S_IROTH) != 0)
 		message_warning(
-			"password file '%s': anybody can read it, its mode is %04o: try: %s", shown,
-			mode, chmod.text);
+			"password file '%s': any user can read it, its mode is %04o: try: %s",
+			shown, mode, chmod.text);
 	return 0;
+}
+
+static int password_text_set(const struct opts *opts, const char *path, const struct stat *stat,
+			     char *text, size_t len)
+{
+	const char *wrong = first_line_cut(text, len);
+	char shown[USAGE_SHOWN_MAX];
+	int code;
+
+	if (wrong != NULL) {
+		message_error("password file '%s': %s", usage_show(path, shown), wrong);
+		return EXIT_CONFIG;
+	}
+	code = password_file_check(path, stat);
+	return code != 0 ? code : password_set(opts, text);
 }
 
 static int password_file_set(const struct opts *opts, const char *path)
@@ -258,23 +274,17 @@ static int password_file_set(const struct opts *opts, const char *path)
 	struct stat stat;
 	size_t len = 0;
 	char *text = file_read_all(AT_FDCWD, path, O_NOCTTY, PASSWORD_FILE_MAX, &stat, &len);
-	int error = text == NULL ? errno : 0, code;
-	const char *wrong = text == NULL ? strerror(error) : first_line_cut(text, len);
+	char shown[USAGE_SHOWN_MAX];
+	int error = errno, code;
 
-	if (error == ENOMEM)
+	if (text == NULL && error == ENOMEM)
 		return out_of_memory();
-	if (wrong != NULL) {
-		char shown[USAGE_SHOWN_MAX];
-
-		message_error("password file '%s': %s", usage_show(path, shown), wrong);
-		code = is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
-	} else {
-		code = password_file_check(path, &stat);
+	if (text == NULL) {
+		message_error("password file '%s': %s", usage_show(path, shown), strerror(error));
+		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	}
-	if (code == 0)
-		code = password_set(opts, text);
-	if (text != NULL)
-		explicit_bzero(text, len);
+	code = password_text_set(opts, path, &stat, text, len);
+	explicit_bzero(text, len);
 	free(text);
 	return code;
 }
@@ -289,26 +299,29 @@ static int passwords_set(const struct option_merge *merge)
 		is_wanted = is_wanted || wants_password(opts->urls[i]);
 	if (!is_wanted)
 		return 0;
-	if (merge->password_file != NULL)
-		return password_file_set(opts, merge->password_file);
+	if (opts->password_file != NULL)
+		return password_file_set(opts, opts->password_file);
 	return password != NULL && *password != '\0' ? password_set(opts, password) : 0;
 }
 
-/* The servers, with what was said of all of them. */
 static int servers_set(struct option_merge *merge)
 {
 	struct opts *opts = merge->opts;
-	int code = 0;
+	int code;
 
-	for (size_t i = 0; code == 0 && i < opts->url_count; i++)
+	for (size_t i = 0; i < opts->url_count; i++) {
 		code = database_set(merge, opts->urls[i]);
+		if (code != 0)
+			return code;
+	}
 	origin_set(merge);
-	if (code == 0)
-		code = passwords_set(merge);
-	if (code == 0)
-		code = check_servers(merge);
-	if (code == 0)
-		code = quorum_set(merge);
+	code = passwords_set(merge);
+	if (code != 0)
+		return code;
+	code = check_servers(merge);
+	if (code != 0)
+		return code;
+	code = quorum_set(merge);
 	return code != 0 ? code : opts_set_server(opts);
 }
 
@@ -317,7 +330,7 @@ static bool is_exclusive_kind(const struct verb *verb)
 	return verb->kind == RLOCK_PLAIN || verb->kind == RLOCK_FAIR;
 }
 
-/* Where a token has no meaning it is refused; but from a file, where it is meant for other calls. */
+/* Where a token has no meaning --fence is an error, but not in a file, where it is meant for other calls. */
 static int fence_set(const struct option_merge *merge)
 {
 	struct opts *opts = merge->opts;
@@ -329,15 +342,15 @@ static int fence_set(const struct option_merge *merge)
 		return 0;
 	}
 	if (opts->url_count > 1)
-		message_error("--fence can't be had of several servers: each counts for itself");
+		message_error("--fence needs one server: each issues tokens of its own");
 	else
 		message_error("--fence is for plain and fair locks: a %s lock has no token",
 			      rlock_kind_name(merge->verb->kind));
 	return EXIT_USAGE;
 }
 
-/* The file that is not needed; and what a file says of servers where others were named. */
-static void say_ignored(const struct option_merge *merge)
+/* The unreadable file that is not needed; and options of the file's servers, where other servers were named. */
+static void report_ignored(const struct option_merge *merge)
 {
 	char names[256] = "";
 	size_t len = 0;
@@ -358,20 +371,40 @@ static int complete(struct option_merge *merge)
 	struct opts *opts = merge->opts;
 	int code;
 
-	say_ignored(merge);
+	report_ignored(merge);
 	if (opts->command == NULL) {
-		/* From a file, where they are meant for other calls. */
+		/* These are from a file, where they are meant for other calls. */
 		opts->at_least_ms = 0;
 		opts->max_run_ms = 0;
 		opts->kill_child = false;
 	}
-	if (merge->verb->set == VERBS_TAKE && opts->owner != NULL && !opts->is_fixed_lease) {
+	if (merge->verb->set == VERBS_ACQUIRE && opts->owner != NULL && !opts->is_fixed_lease) {
 		message_error("--owner needs --lease, since no process stays to renew the lock: "
-			      "add --lease 10m, or what the job may take");
+			      "add --lease 10m, or as long as the job may take");
 		return EXIT_USAGE;
 	}
 	code = servers_set(merge);
 	return code != 0 ? code : fence_set(merge);
+}
+
+/* The option sources from the highest to the lowest. 0, or the exit code after one line by message_error. */
+static int read_sources(struct option_merge *merge, struct memory *memory, bool *wants_help)
+{
+	int code = argv_read(merge, &memory->line, wants_help);
+
+	if (code != 0 || *wants_help)
+		return code;
+	code = check_scope(merge);
+	if (code != 0)
+		return code;
+	code = check_owner(merge);
+	if (code != 0)
+		return code;
+	code = environment_read(merge);
+	if (code != 0)
+		return code;
+	code = config_read(merge, &memory->config, &memory->config_len);
+	return code != 0 ? code : defaults_read(merge);
 }
 
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done)
@@ -394,25 +427,13 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	opts->command = line.is_cut ? line.command : NULL;
 	opts->words = line.words;
 	opts->word_count = line.count;
-	code = argv_read(&merge, &line, is_done);
-	if (*is_done)
-		help_print(verb);
-	if (code != 0 || *is_done)
-		goto out;
-	code = check_scope(&merge);
-	if (code == 0)
-		code = check_owner(&merge);
-	if (code == 0)
-		code = environment_read(&merge);
-	if (code == 0)
-		code = config_read(&merge, &memory->config, &memory->config_len);
-	if (code == 0)
-		code = defaults_read(&merge);
-	if (code == 0) {
+	code = read_sources(&merge, memory, is_done);
+	if (code == 0 && !*is_done) {
 		message_setup(opts->quiet, opts->verbose);
 		code = complete(&merge);
 	}
-out:
+	if (*is_done)
+		help_print(verb);
 	if (code != 0 || *is_done)
 		load_free(opts);
 	return code;

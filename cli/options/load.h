@@ -1,6 +1,5 @@
 /*
- * The command line over the environment over the configuration file.
- * One table names every option; argtable2, the configuration file and the help read the same one.
+ * The options of one call: the command line counts before the environment, and that before the configuration file.
  */
 #ifndef LOAD_H
 #define LOAD_H
@@ -9,8 +8,8 @@
 
 /*
  * Read argv (argv[0] is the program, argv[1] the verb), the environment and the configuration file.
- * 0, or the exit code after one line on stderr; nothing has been touched then but that a password
- * in argv is overwritten. `--help` behind a verb prints that verb's help and sets *is_done.
+ * 0, or the exit code after one line by message_error; a password in argv is overwritten in either case.
+ * `--help` after a verb prints the help of that verb and sets *is_done. load_free frees opts after a 0 without *is_done.
  */
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done);
 void load_free(struct opts *opts);

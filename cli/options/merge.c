@@ -1,14 +1,15 @@
 /*
- * Options as they come in from three places: what goes together, and whose value stands.
- * How a single value is checked is the option table's business.
+ * Merges the option sources: which options exclude each other, and which source's value counts.
+ * How a single value is checked is value.c's business.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "options/merge.h"
 #include "options/table.h"
+#include "options/value.h"
 
-/* The option that decides the same thing; itself when there is none. */
+/* The option that decides the same as this one; itself when there is none. */
 static enum opt_id rival_of(enum opt_id id)
 {
 	switch (id) {
@@ -32,24 +33,24 @@ void merge_begin(struct option_merge *merge, enum opt_source source)
 	merge->seen_url_db = false;
 }
 
-/* What the same source may not say together. */
-static enum rlock_status refuse_conflict(const struct option_merge *merge, enum opt_id id,
+/* What one source may not give together. */
+static enum rlock_status reject_conflict(const struct option_merge *merge, enum opt_id id,
 					 char why[RLOCK_ERROR_MAX])
 {
 	const char *dashes = merge->source == SOURCE_ARGV ? "--" : "";
 	enum opt_id rival = rival_of(id);
 
 	if (merge->seen[id] && (opt_table[id].scope & REPEATABLE) == 0)
-		return table_refuse(why, "given twice");
+		return value_reject(why, "given twice");
 	if (rival != id && merge->seen[rival])
-		return table_refuse(why, "can't go together with %s%s", dashes,
+		return value_reject(why, "can't go together with %s%s", dashes,
 				    opt_table[rival].name);
 	return RLOCK_OK;
 }
 
 /*
- * What a file says of its servers is not for one that -u or RLOCK_URL names: a site's password would go to
- * whoever listens there.
+ * What a file says of its servers is not for one that -u or RLOCK_URL names: any process that listens there would get
+ * a site's password.
  */
 static bool is_of_other_servers(const struct option_merge *merge, enum opt_id id)
 {
@@ -57,12 +58,12 @@ static bool is_of_other_servers(const struct option_merge *merge, enum opt_id id
 	       merge->given[OPT_URL] > SOURCE_FILE;
 }
 
-/* Others' options, and those that a higher source has decided, are checked all the same. */
+/* An option that is not wanted, since another verb takes it or a higher source has decided, is checked all the same. */
 static bool is_wanted(const struct option_merge *merge, enum opt_id id)
 {
-	bool is_more = merge->seen[id] && merge->given[id] == merge->source;
+	bool is_repeated = merge->seen[id] && merge->given[id] == merge->source;
 
-	if (is_more)
+	if (is_repeated)
 		return true;
 	if (is_of_other_servers(merge, id))
 		return false;
@@ -75,30 +76,30 @@ static bool is_wanted(const struct option_merge *merge, enum opt_id id)
 enum rlock_status merge_add(struct option_merge *merge, enum opt_id id, const char *value,
 			    char why[RLOCK_ERROR_MAX])
 {
-	struct opts spare_opts = { 0 };
-	struct option_merge spare = { .opts = &spare_opts };
 	const struct opt *opt = &opt_table[id];
-	struct option_merge *target = is_wanted(merge, id) ? merge : &spare;
-	enum rlock_status status = refuse_conflict(merge, id, why);
+	struct opts unwanted = { 0 };
+	struct opts *opts = is_wanted(merge, id) ? merge->opts : &unwanted;
+	enum rlock_status status = reject_conflict(merge, id, why);
 
 	assert(opt->id == id && opt->apply != NULL);
-	if (status == RLOCK_OK)
-		status = opt->apply(target, opt, value, why);
+	if (status != RLOCK_OK)
+		return status;
+	status = opt->apply(opts, opt, value, why);
 	if (status != RLOCK_OK)
 		goto out;
-	for (size_t i = 0; i < target->opts->url_count && id == OPT_URL; i++)
-		if (rlock_url_has_db(target->opts->urls[i]))
+	for (size_t i = 0; i < opts->url_count && id == OPT_URL; i++)
+		if (rlock_url_has_db(opts->urls[i]))
 			merge->seen_url_db = true;
 	merge->seen[id] = true;
 	if (merge->seen_url_db && merge->seen[OPT_DB]) {
-		status = table_refuse(why, "the URL names a database as well");
+		status = value_reject(why, "the URL names a database as well");
 		goto out;
 	}
-	if (target == merge)
+	if (opts == merge->opts)
 		merge->given[id] = merge->source;
 	else if (is_of_other_servers(merge, id))
 		merge->is_ignored[id] = true;
 out:
-	opts_free_urls(&spare_opts);
+	opts_free_urls(&unwanted);
 	return status;
 }

@@ -5,9 +5,9 @@
 
 #include "options/names.h"
 
-#define LONGEST_ESCAPE 64 /* what is left at the end must be worth filling */
+#define LONGEST_ESCAPE 64 /* less room than that is left empty */
 
-char *name_show(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX])
+char *names_show_one(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX])
 {
 	if (index >= opts->name_count)
 		index = 0;

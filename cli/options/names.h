@@ -11,8 +11,8 @@
 #define NAMES_SHOWN_MAX 1024
 
 /* The index-th name, safe for a terminal. Returns out. */
-char *name_show(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX]);
-/* All of them, with blanks between. Returns out. */
+char *names_show_one(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX]);
+/* All names, with blanks between them. Returns out. */
 char *names_show(const struct rlock_name *names, size_t count, char out[NAMES_SHOWN_MAX]);
 
 #endif

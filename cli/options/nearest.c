@@ -8,7 +8,7 @@
 
 #define WORD_MAX 32
 
-/* rows[i][j]: from the first i letters of a to the first j of b. */
+/* The distance of Damerau and Levenshtein. rows[i][j]: from the first i letters of a to the first j of b. */
 static size_t count_slips(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t rows[WORD_MAX + 1][WORD_MAX + 1];
@@ -30,7 +30,7 @@ static size_t count_slips(const char *a, size_t a_len, const char *b, size_t b_l
 	return rows[a_len][b_len];
 }
 
-/* One slip in three letters is near; beyond two another word was meant. */
+/* Near is one slip in three letters, and two at most. */
 void nearest_try(struct nearest *nearest, const char *word)
 {
 	size_t typed_len = strlen(nearest->typed), len = strlen(word), slips;

@@ -1,15 +1,15 @@
 /*
- * Which word of several a mistyped one was meant to be.
+ * Finds the word that a mistyped one was probably meant to be.
  */
 #ifndef NEAREST_H
 #define NEAREST_H
 
 #include <stddef.h>
 
-/* Begin with the word that was typed, and all else zero. */
+/* Initialise typed, and all else with zero. */
 struct nearest {
 	const char *typed;
-	const char *word; /* of those tried the one that is nearest; NULL: none is near */
+	const char *word; /* the nearest of the words tried; NULL: none is near */
 	size_t distance;
 };
 

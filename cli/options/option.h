@@ -1,5 +1,5 @@
 /*
- * An option: a row of the option table; and the options of one call on their way into struct opts.
+ * An option: a row of the option table; and the merge of the option sources of one call into struct opts.
  */
 #ifndef OPTION_H
 #define OPTION_H
@@ -43,53 +43,54 @@ enum opt_id {
 	OPT_COUNT
 };
 
-/* Where an option makes sense. */
 enum opt_scope {
-	FOR_FILE = 1 << 0,        /* in the configuration file too */
+	FOR_FILE = 1 << 0,        /* in the configuration file, too */
 	WITH_COMMAND = 1 << 1,    /* only with a COMMAND */
 	WITHOUT_COMMAND = 1 << 2, /* only without one */
-	REPEATABLE = 1 << 3,      /* each time adds to what it said before */
+	REPEATABLE = 1 << 3,      /* each time adds to the times before */
 	OF_SERVER = 1 << 4,       /* from a file only with that file's URLs */
 };
-
-struct option_merge;
 
 struct opt {
 	enum opt_id id;
 	const char *name;   /* without its dashes */
 	const char *letter; /* NULL: none */
-	const char *value;  /* what the help calls it; NULL: the option takes none */
-	unsigned verbs;     /* of enum verb_set */
-	unsigned scope;     /* of enum opt_scope */
+	const char *value;  /* its name in the help; NULL: the option takes none */
+	unsigned verbs;     /* sum of enum verb_set */
+	unsigned scope;     /* sum of enum opt_scope */
 
-	/* Check value and store it. Keeps a pointer to value. RLOCK_EINVAL, RLOCK_ENOMEM. */
-	enum rlock_status (*apply)(struct option_merge *merge, const struct opt *opt,
-				   const char *value, char why[RLOCK_ERROR_MAX]);
-	size_t field;     /* for apply: where a plain value goes */
-	int64_t least_ms; /* for apply: the shortest duration that will do */
+	/* Check value and store it in opts, which then points to it. RLOCK_EINVAL with the reason, RLOCK_ENOMEM. */
+	enum rlock_status (*apply)(struct opts *opts, const struct opt *opt, const char *value,
+				   char why[RLOCK_ERROR_MAX]);
+	/* For apply: where in opts the value goes, its limits (ms, numbers, bytes), and what it should have been. */
+	size_t field;
+	int64_t least, most;
+	const char *bytes; /* those of a text; NULL: any */
+	const char *expected;
 
-	const char *initial; /* the value when nobody gives one; NULL: none */
-	const char *help;    /* for the verbs that take a lock, and where the next one is NULL */
-	const char *help_holder; /* for those that deal with a lock taken before */
+	const char *initial;     /* the default value; NULL: none */
+	const char *help;        /* for the verbs that acquire, and where the next one is NULL */
+	const char *help_holder; /* for those that deal with a lock that was acquired before */
 };
 
+/* From the lowest to the highest. */
 enum opt_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_ARGV };
 
 struct option_merge {
 	const struct verb *verb;
 	struct opts *opts;
-	int db; /* what opts.h has no place for */
-	const char *config;
-	const char *password_file;
-	/* The file's path, for messages; and that of one that can't be read and is not needed. Empty: none. */
+	/* The file's path, for messages; and that of an unreadable one that is not needed. Empty: none. */
 	char config_shown[USAGE_SHOWN_MAX], config_skipped[USAGE_SHOWN_MAX];
 
-	enum opt_source given[OPT_COUNT]; /* whose value stands */
-	enum opt_source source;           /* who speaks now... */
-	bool seen[OPT_COUNT];             /* ...what it has said so far... */
-	bool seen_url_db;                 /* ...and whether a URL of it names a database */
+	enum opt_source given[OPT_COUNT]; /* the source whose value is in opts */
 
-	bool is_ignored[OPT_COUNT]; /* said by the file of its own servers, and others were named */
+	/* The source that is read now, and which options it has given so far. */
+	enum opt_source source;
+	bool seen[OPT_COUNT];
+	bool seen_url_db; /* one of its URLs names a database */
+
+	bool is_ignored
+		[OPT_COUNT]; /* of the file's servers, while another source names the servers */
 };
 
 #endif

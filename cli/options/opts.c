@@ -1,5 +1,5 @@
 /*
- * What the verbs do with the options of one call. Reading them is load.c's business.
+ * Changes to the options of one call, for the verbs. load.c reads the options.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,14 @@
 /*
- * One phrase for the servers and one for their passwords: who is refused, or reaches nobody, looks there first.
+ * Tells in one phrase where the servers are from, and in one where their passwords are from: when a server denies the
+ * password, or cannot be reached, this is where to look first. caller.c adds the phrase to the message.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "options/origin.h"
 
-/* Who named the URLs; a default one has no password to tell of. */
-static const char *place_of_urls(const struct option_merge *merge)
+/* The option source of the URLs. NULL for the default URL, which has no password. */
+static const char *source_of_urls(const struct option_merge *merge)
 {
 	switch (merge->given[OPT_URL]) {
 	case SOURCE_ARGV:
@@ -22,35 +23,35 @@ static const char *place_of_urls(const struct option_merge *merge)
 	return NULL;
 }
 
-/* Not what was just typed. */
+/* The command line needs no phrase: the user has just typed it. */
 static void set_server_origin(const struct option_merge *merge, char out[ORIGIN_MAX])
 {
-	const char *place = place_of_urls(merge);
+	const char *source = source_of_urls(merge);
 
 	out[0] = '\0';
-	if (place == NULL)
+	if (source == NULL)
 		(void)snprintf(
 			out, ORIGIN_MAX,
 			"no server was named, and this is the default: set RLOCK_URL, --url, "
 			"or url in %s",
 			merge->config_shown[0] != '\0' ? merge->config_shown : "/etc/rlock.conf");
 	else if (merge->given[OPT_URL] != SOURCE_ARGV)
-		(void)snprintf(out, ORIGIN_MAX, "the server is from %s", place);
+		(void)snprintf(out, ORIGIN_MAX, "the server is from %s", source);
 }
 
-/* The password for the URLs without one. Empty: there is none. */
-static void print_shared(const struct option_merge *merge, char out[ORIGIN_MAX])
+/* Where the password for the URLs without one is from. Empty: there is none. */
+static void set_shared_origin(const struct option_merge *merge, char out[ORIGIN_MAX])
 {
 	const char *password = getenv("REDISCLI_AUTH");
 	char shown[USAGE_SHOWN_MAX];
 
 	out[0] = '\0';
-	if (merge->password_file != NULL && merge->given[OPT_PASSWORD_FILE] == SOURCE_FILE)
+	if (merge->opts->password_file != NULL && merge->given[OPT_PASSWORD_FILE] == SOURCE_FILE)
 		(void)snprintf(out, ORIGIN_MAX, "%s, the password-file in %s",
-			       usage_show(merge->password_file, shown), merge->config_shown);
-	else if (merge->password_file != NULL)
+			       usage_show(merge->opts->password_file, shown), merge->config_shown);
+	else if (merge->opts->password_file != NULL)
 		(void)snprintf(out, ORIGIN_MAX, "--password-file %s",
-			       usage_show(merge->password_file, shown));
+			       usage_show(merge->opts->password_file, shown));
 	else if (password != NULL && *password != '\0')
 		(void)snprintf(out, ORIGIN_MAX, "REDISCLI_AUTH");
 }
@@ -63,20 +64,20 @@ static void set_password_origin(const struct option_merge *merge, char out[ORIGI
 
 	for (size_t i = 0; i < opts->url_count; i++)
 		in_urls += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
-	print_shared(merge, shared);
+	set_shared_origin(merge, shared);
 	out[0] = '\0';
 	if (in_urls == opts->url_count)
 		(void)snprintf(out, ORIGIN_MAX, "the password is in the URL from %s",
-			       place_of_urls(merge));
+			       source_of_urls(merge));
 	else if (in_urls > 0 && shared[0] != '\0')
 		(void)snprintf(out, ORIGIN_MAX,
 			       "the password is in the URL from %s, or else from %.*s",
-			       place_of_urls(merge), ORIGIN_MAX / 2, shared);
+			       source_of_urls(merge), ORIGIN_MAX / 2, shared);
 	else if (shared[0] == '\0' && merge->is_ignored[OPT_PASSWORD_FILE])
 		(void)snprintf(
 			out, ORIGIN_MAX,
 			"the password-file in %s is for the url there, not for the one from %s",
-			merge->config_shown, place_of_urls(merge));
+			merge->config_shown, source_of_urls(merge));
 	else if (shared[0] != '\0')
 		(void)snprintf(out, ORIGIN_MAX, "the password is from %.*s", ORIGIN_MAX - 32,
 			       shared);

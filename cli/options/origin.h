@@ -1,12 +1,12 @@
 /*
- * Where the servers and their passwords were named, as messages say it.
+ * Where the servers and their passwords are from, as messages say it.
  */
 #ifndef ORIGIN_H
 #define ORIGIN_H
 
 #include "options/merge.h"
 
-/* Sets both origins in the merge's opts, before passwords that are no URL's are added to the URLs. */
+/* Set both origins in the merge's opts. To be called before other passwords than the URLs' own are set in the URLs. */
 void origin_set(const struct option_merge *merge);
 
 #endif

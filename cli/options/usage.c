@@ -1,6 +1,6 @@
 /*
- * Texts about the command line: values made fit to be shown, and the corrected line.
- * Who is told, and when, is decided by those who read the command line.
+ * Makes the user's words fit to be shown, and writes corrected command lines.
+ * What is wrong with a line is found out by command_line.c, argv.c and others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/message.h"
 #include "options/usage.h"
 
-/* What a shell takes as it is, anywhere in a word. */
+/* The bytes that need no quotes in a shell, anywhere in a word. */
 #define PLAIN_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%"
 
 /* ---- messages ---- */
@@ -57,7 +57,7 @@ static void add_bytes(struct usage_line *line, const char *bytes, size_t len)
 	line->text[line->len] = '\0';
 }
 
-/* As one word of a shell: within '...', a quote itself is written '\''. */
+/* In single quotes; a quote itself is written '\''. */
 static void add_quoted(struct usage_line *line, const char *word)
 {
 	char quoted[4 * USAGE_SHOWN_MAX + 4];
@@ -86,8 +86,7 @@ void usage_begin_command(struct usage_line *line, const char *command)
 void usage_begin(struct usage_line *line, const char *verb_name)
 {
 	usage_begin_command(line, "rlock");
-	if (verb_name != NULL)
-		usage_add_plain(line, verb_name);
+	usage_add_plain(line, verb_name);
 }
 
 void usage_add_plain(struct usage_line *line, const char *text)

@@ -391,6 +391,8 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 	assert [ "$(wc -l <options)" -gt 20 ]
 	while read -r option; do
 		case $option in config | force | help | holder | mode | name | owner | pid) continue ;; esac
+		# The fuzzer knows it, too.
+		grep -q "^\"$option = " "$BATS_TEST_DIRNAME/../fuzz/config.dict"
 		value=${values[$option]:-yes}
 		config "$option = $value"
 		# That one cannot do anything here: the server has no password.

@@ -202,7 +202,7 @@ only_the_counter_stays() {
 
 @test "rlock(1): a lock that is broken" {
 	run_example man/rlock.1 force
-	assert_done '' '^rlock: stuck: not had within 100ms: held by .* \(gone:0\)
+	assert_done '' '^rlock: stuck: timed out after 100ms: held by .* \(gone:0\)
 rlock: stuck: broken: it was held by gone:0$'
 	nothing_is_held
 }
@@ -250,7 +250,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_equal "${lines[4]}" "{nightly}:${lines[2]}:rwlock_timeout:1"
 	assert_regex "${lines[5]}" '^[0-9]{16} writer:0 .'
 	assert_equal "${#lines[@]}" 6
-	assert_regex "$stderr" '^rlock: nightly: not had within 1s: held by '
+	assert_regex "$stderr" '^rlock: nightly: timed out after 1s: held by '
 	nothing_is_held
 }
 
@@ -266,7 +266,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_equal "${lines[4]}" seen
 	assert_regex "${lines[5]}" '^[0-9]{13} [0-9]{13} [0-9a-f]{40} 0$'
 	assert_equal "${#lines[@]}" 6
-	assert_regex "$stderr" '^rlock: nightly: not had within 1s: held by '
+	assert_regex "$stderr" '^rlock: nightly: timed out after 1s: held by '
 	nothing_is_held
 }
 
@@ -387,7 +387,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 @test "README: a lock that nobody releases" {
 	held_by_stranger stuck
 	run_example README.md stuck
-	assert_done '' '^rlock: stuck: not had within 100ms: held by .*
+	assert_done '' '^rlock: stuck: timed out after 100ms: held by .*
 rlock: stuck: broken: it was held by '
 	nothing_is_held
 }

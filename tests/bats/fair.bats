@@ -587,7 +587,7 @@ queue_has() {
 	start=$(now_ms)
 	run -75 rlock fair -w 1200ms a -- true
 	(($(now_ms) - start >= 1200 && $(now_ms) - start < 4000))
-	assert_one_line "^rlock: a: not had within 1\.2s: kept for $JAVA_CLIENT:1\$"
+	assert_one_line "^rlock: a: timed out after 1\.2s: kept for $JAVA_CLIENT:1\$"
 	assert_equal "$(line a)" J1
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 1
 	is_free a
@@ -601,7 +601,7 @@ queue_has() {
 	is_free a
 	run -75 rlock fair -n a -- true
 	run -75 rlock fair -w 100ms a -- true
-	assert_one_line "^rlock: a: not had within 100ms: kept for nightly backup \(.*:${PIDS[r1]}\)\$"
+	assert_one_line "^rlock: a: timed out after 100ms: kept for nightly backup \(.*:${PIDS[r1]}\)\$"
 	kill -CONT "${PIDS[r1]}"
 	enters r1
 	leaves r1
@@ -617,7 +617,7 @@ queue_has() {
 @test "who waited in vain says who held the lock, and has left the line" {
 	holds r0 fair a --note 'the holder'
 	run -75 rlock fair -w 300ms a -- true
-	assert_one_line '^rlock: a: not had within 300ms: held by the holder \(.*\)$'
+	assert_one_line '^rlock: a: timed out after 300ms: held by the holder \(.*\)$'
 	has_no_line a
 	run -9 rlock fair -E 9 -w 50ms a -- true
 	run -75 rlock fair -q -w 50ms a -- true

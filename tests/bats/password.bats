@@ -227,7 +227,7 @@ lock_there() {
 	for mode in 620 602 660 666; do
 		chmod "$mode" 'my file'
 		run rlock run --password-file 'my file' a -- touch ran
-		assert_refused 78 "password file 'my file': others can write it, its mode is 0$mode"
+		assert_refused 78 "password file 'my file': other users can write it, its mode is 0$mode"
 		assert_output --regexp "then: chmod 600 'my file'\$"
 	done
 	chmod 600 'my file'
@@ -241,7 +241,7 @@ lock_there() {
 	chmod 644 file
 	ln -s file link
 	run -0 rlock run --password-file link -u "redis://$PLACE/1" -u "redis://$PLACE/2" a -- true
-	assert_output "rlock: password file 'link': anybody can read it, its mode is 0644: try: chmod 600 link"
+	assert_output "rlock: password file 'link': any user can read it, its mode is 0644: try: chmod 600 link"
 	chmod 640 file
 	run -0 rlock run --password-file file a -- true
 	assert_output ''

@@ -310,16 +310,16 @@ rlock_holds:{a}"
 	hold w wlock a --note 'nightly import'
 	before=$(contents)
 	run -75 rlock rlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: not had within 50ms: held by nightly import \($UUID:$PID:write\)\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\)\$"
 	run -75 rlock wlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: not had within 50ms: held by nightly import \($UUID:$PID:write\)\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\)\$"
 	assert_equal "$(contents)" "$before"
 	let_out w
 	ended_with 0
 	hold r rlock a --note 'a report'
 	before=$(contents)
 	run -75 rlock wlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: not had within 50ms: held by a report \($UUID:$PID\)\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by a report \($UUID:$PID\)\$"
 	run -7 rlock wlock -E 7 -w 50ms a -- touch ran
 	assert_equal "$(contents)" "$before"
 	refute file_exists ran

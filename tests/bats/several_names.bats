@@ -59,7 +59,7 @@ is_untouched() {
 			run -75 rlock "$verb" -n a b c -- touch ran
 			assert_output ''
 			run -75 rlock "$verb" -w 30ms a b c -- touch ran
-			assert_one_line "^rlock: $taken: not had within 30ms: held by the holder \("
+			assert_one_line "^rlock: $taken: timed out after 30ms: held by the holder \("
 			for name in a b c; do
 				[ "$name" = "$taken" ] || is_untouched "$name"
 			done
@@ -177,7 +177,7 @@ c"
 		leaves x
 		ended_with 75 "${PIDS[w]}"
 		(($(now_ms) - start >= 1500 && $(now_ms) - start < 2300)) || fail "after $(($(now_ms) - start)) ms"
-		grep -q '^rlock: b: not had within 1\.5s: ' said-w
+		grep -q '^rlock: b: timed out after 1\.5s: ' said-w
 		is_untouched a
 		leaves y
 		nothing_is_left
@@ -262,7 +262,7 @@ c"
 	stands r1 --note 'the first' a b
 	run -75 rlock fair -n a -- true
 	run -75 rlock fair -w 50ms a -- true
-	assert_one_line '^rlock: a: not had within 50ms: kept for the first \('
+	assert_one_line '^rlock: a: timed out after 50ms: kept for the first \('
 	stands r2 a
 	stays 0.5 waits r2
 	leaves h

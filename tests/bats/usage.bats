@@ -145,7 +145,7 @@ options_in_manual() {
 }
 
 @test "lock with nothing behind the dashes is refused" {
-	refused 'nothing behind' lock a --
+	refused 'nothing after' lock a --
 }
 
 @test "a call without a name is refused" {

@@ -1,6 +1,6 @@
 /*
- * cli/options/config.c, and what becomes of its options: the input is a configuration file, and the command line
- * says nothing but where it is. It is read to the end, or there is one of the exit codes of the manual.
+ * cli/options/config.c and the merge of its options: the input is the configuration file of a call without options.
+ * Either all of the file is read, or the exit code is the one for a wrong configuration.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #include "fuzz.h"
 
-static const struct verb verb = { "run", NULL, RLOCK_PLAIN, VERBS_TAKE, COMMAND_NEEDED, "", "" };
+static const struct verb verb = { .name = "run", .set = VERBS_ACQUIRE, .command = COMMAND_NEEDED };
 
 static void write_config(const uint8_t *data, size_t size)
 {

@@ -1,0 +1,33 @@
+/*
+ * A verb, as far as its options and its help need it. The table of all verbs is in verbs.c.
+ */
+#ifndef VERB_H
+#define VERB_H
+
+#include "lib/rlock.h"
+
+/* To which verbs an option belongs: the sum of these. */
+enum verb_set {
+	VERBS_ACQUIRE = 1 << 0, /* run, lock and the verbs like them */
+	VERBS_UNLOCK = 1 << 1,
+	VERBS_RENEW = 1 << 2,
+};
+/* All of them, also those that a later version adds. */
+#define VERBS_ALL (~0U)
+
+enum command_need { COMMAND_NONE, COMMAND_OPTIONAL, COMMAND_NEEDED };
+
+struct opts;
+
+struct verb {
+	const char *name;
+	int (*main)(const struct verb *verb, struct opts *opts);
+	enum rlock_kind kind;
+	enum verb_set set;
+	enum command_need command;
+	const char *alias_of;    /* the verb that this is another name for; NULL: none */
+	const char *summary;     /* a line for `rlock help`; NULL for another name */
+	const char *description; /* a few sentences for `rlock help VERB` */
+};
+
+#endif

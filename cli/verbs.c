@@ -1,0 +1,70 @@
+/*
+ * The table of verbs, from which `rlock help` and the messages about verbs are made.
+ * What options a verb takes is in the option table, options/table.c.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "verbs.h"
+
+#define READ_DESCRIPTION                                                                            \
+	"As lock, but shared: any number of readers hold the lock together, while no writer does. " \
+	"The holder of the write lock may acquire the read lock, too. read and rlock are the same."
+#define WRITE_DESCRIPTION                                                                            \
+	"As lock, but exclusive: no other reader or writer of that NAME holds the lock. Readers of " \
+	"rlock that come later wait until the writer has released it. A read lock cannot be "        \
+	"upgraded: for its holder the write lock would be a deadlock, and fails with 64. write "     \
+	"and wlock are the same."
+
+const struct verb verbs[] = {
+	{ "run", cmd_lock, RLOCK_PLAIN, VERBS_ACQUIRE, COMMAND_NEEDED, NULL,
+	  "hold a lock while a command runs",
+	  "Waits for the lock, runs COMMAND, and releases the lock when COMMAND ends. The exit "
+	  "status is COMMAND's; 75 when the lock was not acquired in time, 76 when it was lost. Of "
+	  "several NAMEs either all are acquired or none." },
+	{ "lock", cmd_lock, RLOCK_PLAIN, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
+	  "acquire a lock, for a command or for the calling process",
+	  "With a COMMAND the same as run. Without one the lock belongs to the calling process, or to "
+	  "that of --pid, and is held until 'rlock unlock', or until that process ends. In a script "
+	  "say which process is meant: rlock lock --pid $$ NAME." },
+	{ "fair", cmd_lock, RLOCK_FAIR, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
+	  "the same, first come, first served",
+	  "As lock, but waiters acquire the lock in the order of a queue, which they share with "
+	  "Redisson's fair locks. With several NAMEs a waiter joins the queue of each." },
+	{ "read", cmd_lock, RLOCK_READ, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
+	  "acquire a read lock, which other readers share", READ_DESCRIPTION },
+	{ "write", cmd_lock, RLOCK_WRITE, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
+	  "acquire a write lock, which excludes readers and writers", WRITE_DESCRIPTION },
+	{ "rlock", cmd_lock, RLOCK_READ, VERBS_ACQUIRE, COMMAND_OPTIONAL, "read", NULL,
+	  READ_DESCRIPTION },
+	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_ACQUIRE, COMMAND_OPTIONAL, "write", NULL,
+	  WRITE_DESCRIPTION },
+	{ "unlock", cmd_unlock, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, NULL, "release a lock",
+	  "Releases the latest lock that the caller acquired under that NAME. The exit status is 0; 1 "
+	  "when the caller holds no such lock, 76 when it had been lost." },
+	{ "renew", cmd_renew, RLOCK_PLAIN, VERBS_RENEW, COMMAND_NONE, NULL,
+	  "renew a lock once, and print its TTL",
+	  "Renews the caller's lock of that NAME, and prints how long its lease lasts from now. The "
+	  "exit status is 0; 1 when the caller holds no such lock, 76 when it had been lost." },
+};
+
+const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);
+
+const struct verb *verbs_find(const char *name)
+{
+	for (size_t i = 0; i < verb_count; i++)
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+char *verbs_names(char out[VERBS_NAMES_MAX])
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < verb_count && len < VERBS_NAMES_MAX; i++)
+		if (verbs[i].alias_of == NULL)
+			len += (size_t)snprintf(out + len, VERBS_NAMES_MAX - len, "%s%s",
+						len > 0 ? ", " : "", verbs[i].name);
+	return out;
+}
