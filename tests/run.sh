@@ -5,20 +5,26 @@
 #
 #   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
 #   TOOLS_DIR      the tests' own programs, next in it (build/tools)
-#   BATS, JOBS     the bats to use, and how many files at a time (as many as there are processors)
-#   ALONE          files beside which no other one is run
+#   BATS, JOBS     the bats to use, and how many files at a time (twice as many as there are processors)
 #   LIMIT          seconds after which a file is stopped (600)
 #   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
 #   UNIT_WRAPPER   goes before each program
 #   FINDINGS       a directory: each file that turns up in it is a failure, and is printed
 #   CONCLUSION     a command whose output goes before the sum
+#
+# What a file needs of the others stands in its own tags ("# bats file_tags=long,leases"):
+#
+#   long           it begins before those that are not
+#   leases         it watches leases of a second or two: beside it runs no more than one file for each processor
+#   alone          no other file runs beside it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
-: "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}" "${ALONE:=}"
-# One more would be sooner done; but leases of a second or two, which many tests watch, do not stand a crowd.
-[ -n "$JOBS" ] || JOBS=$(nproc)
+: "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
+processors=$(nproc)
+# Most tests wait for something most of the time.
+[ -n "$JOBS" ] || JOBS=$((2 * processors))
 RLOCK_BIN=$(realpath "$RLOCK_BIN")
 [ "${RLOCK_BIN##*/}" = rlock ] || {
 	echo "run.sh: the program under test must be called rlock, not '$RLOCK_BIN'" >&2
@@ -126,24 +132,53 @@ show() {
 	} >>"$work/failures"
 }
 
-is_alone() {
-	[[ " $ALONE " = *" ${files[$1]} "* ]]
+# ---- which file begins when ----
+
+has_tag() {
+	[[ ,${tags[$1]}, = *,$2,* ]]
 }
 
-# may_begin INDEX: what is to run alone waits for all before it, and all behind it wait for it.
+# read_tags INDEX: a program has none.
+read_tags() {
+	tags[$1]=
+	[[ ${files[$1]} != *.bats ]] || tags[$1]=$(sed -n 's/^# bats file_tags=//p' "${files[$1]}")
+	if has_tag "$1" alone; then
+		limits[$1]=1
+	elif has_tag "$1" leases; then
+		limits[$1]=$((JOBS < processors ? JOBS : processors))
+	else
+		limits[$1]=$JOBS
+	fi
+}
+
+# put_in_order: sets `order` to the indexes: files beside which many may run before those beside which few may, and
+# the long ones first among these, so that no processor is left without work at the end.
+put_in_order() {
+	local index
+	for index in "${!files[@]}"; do
+		read_tags "$index"
+	done
+	mapfile -t order < <(
+		for index in "${!files[@]}"; do
+			has_tag "$index" long && is_long=0 || is_long=1
+			echo "${limits[$index]} $is_long $index"
+		done | sort -k 1,1nr -k 2,2n -k 3,3n | cut -d ' ' -f 3
+	)
+}
+
+# may_begin INDEX: it, and each of those that run, bears so many files in all.
 may_begin() {
 	local index
-	[ ${#running[@]} -gt 0 ] || return 0
-	[ ${#running[@]} -lt "$JOBS" ] && ! is_alone "$1" || return
-	for index in "${running[@]}"; do
-		! is_alone "$index" || return
+	for index in "$1" "${running[@]}"; do
+		[ ${#running[@]} -lt "${limits[$index]}" ] || return
 	done
 }
 
-next=0
+tags=() limits=() order=() next=0
+put_in_order
 while [ "$shown" -lt ${#files[@]} ]; do
-	while [ "$next" -lt ${#files[@]} ] && may_begin "$next"; do
-		begin "$next"
+	while [ "$next" -lt ${#order[@]} ] && may_begin "${order[$next]}"; do
+		begin "${order[$next]}"
 		next=$((next + 1))
 	done
 	status=0

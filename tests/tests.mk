@@ -59,7 +59,7 @@ $(fuzz): $(BUILD)/fuzz/%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o $(addprefix $(BUILD)
 tools := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/tools/*.c))
 bench := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 $(tools) $(bench): $(BUILD)/%: $(BUILD)/tests/%.o
-	$(call step,LINK)$(CC) -pie $(TREE_LDFLAGS) -o $@ $^
+	$(call step,LINK)$(CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
 
 # Stands in for a program where it is to be watched. What it finds goes to files of its own, because
 # the tests look at what the program prints; with the time in their names, because so many processes come

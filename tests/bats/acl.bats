@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # A user who lacks one of the rights that the manual lists: whatever he asks for is refused with that right
 # named, or goes well without it; nothing stays locked, nothing runs on, and no wait is longer than its limit.
 # Each test tries some verbs without each right in turn, several rights at a time.
@@ -74,6 +75,8 @@ no_keys_once_visited() {
 in_row() {
 	local ROW=$1 RIGHT=${RIGHTS[$1]} NAME=nightly-$1- URL
 	URL=$(url_of "user-$1")
+	# Thousands of commands, none of which fails the test: bats need not write down where they stand.
+	trap - DEBUG
 	"$2"
 	wait
 }
@@ -85,8 +88,10 @@ complain() {
 # names_right TEXT: of all rules it names the missing one alone. But for the keys of a script the server does not
 # say which one was refused.
 names_right() {
-	local named
-	named=" $(grep -oE '(^| )[+~&][^ ,]*[^ ,:]' <<<"$1" | tr -d ' ' | paste -s -d ' ') "
+	local named=' ' rest=$1
+	while [[ $rest =~ (^| )([+~\&][^ ,]*[^ ,:])(.*)$ ]]; do
+		named+="${BASH_REMATCH[2]} " rest=${BASH_REMATCH[3]}
+	done
 	named=${named//'~NAME '/'~nightly* '}
 	named=${named//'~{NAME}'/'~{nightly*}'}
 	case $RIGHT in

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # The examples of the manual and of README.md do what is said of them, as they stand there, and leave nothing
 # locked; and what the documents list is what there is.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # rlock fair: who came first has the lock first, in one line with Java's threads. What stands on the server,
 # who may enter, who is turned away, and who is woken. What befalls the line is in line.bats.
 
@@ -16,7 +17,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	export REDIS="redis-cli -s $SERVER_SOCKET"
+	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 

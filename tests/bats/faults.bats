@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # A server that is frozen, gone, full, busy or of the wrong kind, a network that loses, delays and spoils
 # what passes, and locks that get lost.
 

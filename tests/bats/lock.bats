@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # Locks without a command: a script locks, works, and unlocks; or ends, and the lock is free. The scripts
 # here are child processes, run by bash and by dash, and call redis-cli by $REDIS.
 
@@ -13,7 +14,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	export REDIS="redis-cli -s $SERVER_SOCKET"
+	export REDIS="ask_redis $SERVER_SOCKET"
 }
 
 teardown() { watchful_teardown; }
@@ -783,9 +784,9 @@ second_server() {
 		rlock lock -n --pid $$ --db 1 a
 		rlock unlock a
 		$REDIS exists a
-		$REDIS -n 1 exists a
+		redis-cli -s "$SERVER_SOCKET" -n 1 exists a
 		rlock unlock --db 1 a
-		$REDIS -n 1 exists a
+		redis-cli -s "$SERVER_SOCKET" -n 1 exists a
 	'
 	assert_output "0
 1

@@ -13,7 +13,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	export REDIS="redis-cli -s $SERVER_SOCKET"
+	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
 	cat >inside <<-'EOS'
 		#!/bin/sh
@@ -286,7 +286,7 @@ exclude_each_other() {
 
 @test "in another database the owner is another one" {
 	run -0 rlock run a -- rlock run -n --db 1 a -- \
-		sh -c '$REDIS hkeys a; $REDIS -n 1 hkeys a; $REDIS -n 1 hvals a'
+		sh -c '$REDIS hkeys a; redis-cli -s "$SERVER_SOCKET" -n 1 hkeys a; redis-cli -s "$SERVER_SOCKET" -n 1 hvals a'
 	assert_not_equal "${lines[0]}" "${lines[1]}"
 	assert_line -n 2 1
 	assert_equal "$(redis -n 1 dbsize)" 0

@@ -13,7 +13,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	export REDIS="redis-cli -s $SERVER_SOCKET"
+	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # The keeper, the renewer or both of them killed or stopped, at any moment: the command stays protected or
 # is stopped, and the lock does not outlive it by more than a lease.
 

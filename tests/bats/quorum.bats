@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # One lock on several servers of which some need not agree: had and held on while a minority of them is gone,
 # frozen, slow, empty or refuses; never had by two. What all of them must agree on: tests/bats/servers.bats.
 

@@ -15,7 +15,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	export REDIS="redis-cli -s $SERVER_SOCKET"
+	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
@@ -95,9 +95,9 @@ $two
 
 @test "each hold of a reader has a time-out key, and the last one's goes first" {
 	run -0 rlock rlock a -- sh -c '
-		rlock rlock -n a -- sh -c "\$REDIS hget a \$RLOCK_OWNER; \$REDIS --raw keys \"{a}:*\" | sort"
+		rlock rlock -n a -- sh -c "\$REDIS hget a \$RLOCK_OWNER; \$REDIS keys \"{a}:*\" | sort"
 		$REDIS hget a "$RLOCK_OWNER"
-		$REDIS --raw keys "{a}:*"
+		$REDIS keys "{a}:*"
 	'
 	assert_equal "${#lines[@]}" 5
 	assert_line -n 0 2
@@ -126,7 +126,7 @@ $two
 
 @test "a reader inside his own write lock has a field and a time-out key, and the mode stays write" {
 	run -0 rlock wlock a -- sh -c '
-		rlock rlock -n a -- sh -c "\$REDIS hgetall a; \$REDIS --raw keys \"{a}:*\""
+		rlock rlock -n a -- sh -c "\$REDIS hgetall a; \$REDIS keys \"{a}:*\""
 		$REDIS hgetall a
 		$REDIS dbsize
 	'
@@ -168,7 +168,7 @@ $owner:write
 }
 
 @test "a name with a closing brace alone is wrapped as any other" {
-	run -0 rlock rlock 'a}b' -- sh -c '$REDIS --raw keys "{*"'
+	run -0 rlock rlock 'a}b' -- sh -c '$REDIS keys "{*"'
 	assert_output --regexp "^\{a\}b\}:$UUID:[0-9]+:rwlock_timeout:1\$"
 	no_keys
 }
@@ -769,11 +769,11 @@ write
 	for verb in rlock wlock; do
 		run -0 bash -c '
 			rlock "$1" --pid $$ a
-			for key in $($REDIS --raw keys "*"); do
+			for key in $($REDIS keys "*"); do
 				$REDIS pexpire "$key" 5000 >/dev/null
 			done
 			rlock renew a
-			for key in $($REDIS --raw keys "*"); do
+			for key in $($REDIS keys "*"); do
 				$REDIS pttl "$key"
 			done
 			rlock unlock a

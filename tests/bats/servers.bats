@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # One lock on several servers that all must agree: the same lock on each, had everywhere or nowhere, lost
 # when one of them is. How it is with a quorum smaller than all: tests/bats/quorum.bats.
 

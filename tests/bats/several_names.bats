@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # Several names in one call: all of them are had, or none; waited for, renewed, lost and given back together.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
@@ -20,7 +21,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	export REDIS="redis-cli -s $SERVER_SOCKET"
+	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 

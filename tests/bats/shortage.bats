@@ -27,7 +27,7 @@ LEAST=4 MOST=16
 # with_descriptors COUNT COMMAND [ARG...]: sets STATUS; what was said is in the file "said".
 with_descriptors() {
 	STATUS=0
-	timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>said 3>&- || STATUS=$?
+	timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>said 3>&- 8>&- || STATUS=$?
 }
 
 # ended_by COUNT STATUS...

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # Who has his turn when readers and writers come all the time: no writer is kept out by readers that come and go,
 # no reader by a writer who waits and died, and never is a reader in with a writer, or two writers.
 
@@ -15,7 +16,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
-	export REDIS="redis-cli -s $SERVER_SOCKET"
+	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # On a terminal, under a shell with job control: Ctrl-C, Ctrl-\, Ctrl-Z, fg and reading what is typed are
 # as without rlock.
 

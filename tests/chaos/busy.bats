@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=alone
 # A machine with far more to do than it has processors: all of a command's processes are gone before the lease that
 # protects them ends, also where the other one of keeper and renewer is dead or stands still.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=alone
 # Processes hang so that nobody can look into them while a command is to be terminated: strangers that were started
 # after it, some of its own, or both. Promised is: all of its processes are gone in time, as if nothing hung.
 #

@@ -2,8 +2,14 @@
 # fact instead of for a time. Sourced by every tests/bats/*.bats.
 
 bats_require_minimum_version 1.5.0
-bats_load_library bats-support
-bats_load_library bats-assert
+# File by file: for each test anew the libraries' own loaders would start a process for each of these.
+for part in support/src/{output,error,lang} assert/src/{assert{,_equal,_not_equal,_failure,_output,_line,_regex},refute{,_output,_line}}; do
+	bats_load_library "bats-$part.bash"
+done
+unset part
+
+# A stream on which nothing ever comes: reading it with a time limit waits without a process.
+exec 8<> <(:)
 
 # ---- a server for each file ----
 
@@ -37,9 +43,12 @@ server_answers() {
 	[ "$(redis ping 2>/dev/null)" = PONG ]
 }
 
-# redis-cli on the file's server.
+# redis [COMMAND...]: what redis-cli prints, on the file's server. Commands on standard input, and options, are redis-cli's.
 redis() {
-	redis-cli -s "$SERVER_SOCKET" "$@"
+	case ${1--} in
+	-*) redis-cli -s "$SERVER_SOCKET" "$@" ;;
+	*) ask_redis "$SERVER_SOCKET" "$@" ;;
+	esac
 }
 
 # How many commands the server has done for clients, this call's own left out of the difference by
@@ -220,7 +229,7 @@ hold_in_background() {
 }
 
 let_go() {
-	touch "$BATS_TEST_TMPDIR/let-go"
+	: >"$BATS_TEST_TMPDIR/let-go"
 }
 
 # ---- facts ----
@@ -244,9 +253,10 @@ no_keys() {
 }
 
 is_running() {
-	local state
-	state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) || return 1
-	[ -n "$state" ] && [ "$state" != Z ] && [ "$state" != X ]
+	local stat
+	# The name between parentheses may have blanks and parentheses in it.
+	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null || return 1
+	[[ ${stat##*) } != [ZX]* ]]
 }
 
 is_gone() {
@@ -304,13 +314,21 @@ wait_until() {
 	[[ $limit =~ ^[0-9]+$ ]] || fail "wait_until takes whole seconds, not '$limit'"
 	shift
 	limit=$((limit * SLOWNESS))
+	# Where a look fails is of no interest: bats need not write down each step of it.
+	local -
+	set +T
 	until "$@"; do
 		if ((${EPOCHREALTIME/./} - start > limit * 1000000)); then
 			echo "not true within $limit s: $*" >&2
 			return 1
 		fi
-		read -r -t 0.01 <> <(:) || :
+		let_pass 0.01
 	done
+}
+
+# let_pass SECONDS: for what has to last a while: an outage, or a lease that is to expire.
+let_pass() {
+	read -r -t "$1" -u 8 || :
 }
 
 now_ms() {

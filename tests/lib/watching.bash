@@ -6,11 +6,6 @@
 
 # ---- time ----
 
-# let_pass SECONDS: for what has to last a while: an outage, or a lease that is to run out.
-let_pass() {
-	read -r -t "$1" <> <(:) || :
-}
-
 # stays SECONDS COMMAND [ARG...]: the command succeeds each time it is asked for so long; says what
 # did not stay true.
 stays() {
