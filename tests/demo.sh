@@ -12,7 +12,7 @@ work=$(mktemp -d)
 export PATH=${rlock%/*}:$PATH XDG_CONFIG_HOME=$work/config
 export RLOCK_URL=local: RLOCK_RUNTIME_DIR=$work/runtime
 
-# The commands in the background take a few seconds at most: once they have ended, nobody needs the
+# The commands in the background take a few seconds at most: once they have ended, nothing needs the
 # server any more.
 # shellcheck disable=SC2317,SC2329
 finish() {

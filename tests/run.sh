@@ -46,7 +46,7 @@ if [ $# -eq 0 ]; then
 	set -- ${FILES:-build/unit-tests tests/bats/*.bats}
 fi
 
-# What the caller has set up for his own locks, or make for its own children, is none of the tests'
+# What the caller has set up for its own locks, or make for its own children, is none of the tests'
 # business.
 keep=$RLOCK_BIN long=${RLOCK_LONG_TESTS-}
 unset "${!RLOCK_@}" REDISCLI_AUTH MAKEFLAGS MFLAGS MAKELEVEL

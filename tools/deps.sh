@@ -10,7 +10,7 @@
 # and to fuzz $FUZZ_CC. Needs root or sudo only when there is something to install.
 set -eu
 
-# What a thing is called by the package managers; "-": it can't be had there. CI tries apt-get only.
+# What a thing is called by the package managers; "-": it is not packaged there. CI tries apt-get only.
 packages='
 thing        apt-get              dnf                  apk            pacman
 bash         bash                 bash                 bash           bash
@@ -152,7 +152,7 @@ need_for() {
 		;;
 	bench)
 		need_for check
-		# Where it can't be had, the table does without it.
+		# Where it is not packaged, the table does without it.
 		! has apt-get >/dev/null || need setlock has setlock
 		;;
 	lint)

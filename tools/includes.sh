@@ -16,7 +16,7 @@ edges() {
 		}' {} + | sort -u
 }
 
-# upwards FOLDER...: from the lowest to the highest; prints those edges that go upwards. Anybody may include the public
+# upwards FOLDER...: from the lowest to the highest; prints those edges that go upwards. Any module may include the public
 # header; and local.h, which says which process is the private server's.
 upwards() {
 	awk -v order="$*" '

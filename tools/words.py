@@ -65,7 +65,7 @@ def spans(path, text):
     elif path.startswith('man/'):
         yield Span('u', 1, MAN_MACRO.sub(lambda m: ' ' * len(m[0]), text))
     elif path.endswith('.md'):
-        yield Span('u' if FOR_USERS.search(path) else 'c', 1, text)
+        yield Span('u' if FOR_USERS.match(path) else 'c', 1, text)
     else:
         yield from tokens(SHELL_TOKEN, text, {'c': 'c', 't': 'c', 'n': 'n', 'v': 'n'})
 

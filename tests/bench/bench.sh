@@ -210,8 +210,8 @@ many_waiters() {
 	done
 }
 
-# clients_asked: requests of clients so far, as contend.py counts them, that of our own left out.
-clients_asked() {
+# client_requests: requests of clients so far, as contend.py counts them, that of our own left out.
+client_requests() {
 	redis info commandstats | sed -nE 's/^cmdstat_(eval|evalsha|subscribe|select|auth|client\|setname):calls=([0-9]*),.*/\2/p' |
 		awk '{ sum += $1 } END { print sum + 0 }'
 }
@@ -224,7 +224,7 @@ has_lines() {
 	[ "$(wc -l <"$work/readers")" -ge "$1" ]
 }
 
-# Fifty readers behind one writer: from the end of his command to the begin of theirs, all in.
+# Fifty readers after one writer: from the end of its command to the begin of theirs, all in.
 readers() {
 	local count=50 reader writer before end last
 	: >"$work/readers"
@@ -239,11 +239,11 @@ readers() {
 	done
 	wait_until 'all readers wait' has_subscribers "$count"
 	sleep 1
-	before=$(clients_asked)
+	before=$(client_requests)
 	echo >"$work/writer.fifo"
 	wait "$writer"
 	wait_until 'all readers are in' has_lines "$count"
-	fact readers_requests $(($(clients_asked) - before))
+	fact readers_requests $(($(client_requests) - before))
 	end=$(cat "$work/writer") last=$(sort -n "$work/readers" | tail -n 1)
 	fact readers "$count"
 	fact readers_all_in_us $(((last - end) / 1000))
@@ -288,7 +288,7 @@ switches() {
 }
 
 # hold NAME COMMAND...: a holder whose command sleeps; sets HOLDER. Killed ones leave their command
-# behind, so that one ends by itself, too.
+# running, so that one ends of its own accord, too.
 hold() {
 	local name=$1
 	shift

@@ -3,7 +3,7 @@
 # A machine with far more to do than it has processors: all of a command's processes are gone before the lease that
 # protects them ends, also where the other one of keeper and renewer is dead or stands still.
 #
-# What is measured is rlock and its command, and not who looks at them: the cells, the server and what is between
+# What is measured is rlock and its command, and not what looks at them: the cells, the server and what is between
 # come first on the processors, as if they were elsewhere.
 
 load chaos
@@ -43,7 +43,7 @@ setup() {
 	compare_clocks
 }
 
-# ---- faults; each leaves a lease that nobody will renew ----
+# ---- faults; each leaves a lease that nothing will renew ----
 
 # fall_silent: whatever is sent from here on is lost.
 fall_silent() {
@@ -70,7 +70,7 @@ end_in_time() {
 	draw 3 6
 	lease_s=$DRAWN
 	start_proxy || return
-	# The same priority for it as for those who are busy.
+	# The same priority for it as for the busy processes.
 	# shellcheck disable=SC2034
 	CLOCK=(nice -n $((-LOOKS_FIRST)))
 	visits holder "${KINDS[$1 % 4]}" "$LEDGER" 'until -C' "$3" "${lease_s}s"

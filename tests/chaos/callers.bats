@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The process that a lock without a command belongs to ends, in each way that a process can end, wherever it was
 # called: within a second the lock is free, and not before; no process and no state file of rlock's is left.
-# `unlock` and `lock` race that end: nothing stays locked for longer, and who waits gets the lock and keeps it.
+# `unlock` and `lock` race that end: nothing stays locked for longer, and a waiter acquires the lock and keeps it.
 # A lock that would be a passing subshell's is a usage error.
 
 # In single quotes stand whole scripts.
@@ -39,7 +39,7 @@ verb_without_command() {
 	verb_of "$1" | sed 's/^run$/lock/'
 }
 
-# Sets MODE, RIVAL (who has to wait, whatever the kind's mode) and how flock(1) calls the mode.
+# Sets MODE, RIVAL (the verb that has to wait, whatever the kind's mode) and how flock(1) calls the mode.
 choose() {
 	KIND=$1
 	VERB=$(verb_without_command "$KIND")
@@ -54,7 +54,7 @@ choose() {
 	WHERE="seed $SEED"
 }
 
-# Somebody waits for the lock, and finds out whether it was free before its process had ended. RIVAL_PID.
+# Another rlock waits for the lock, and finds out whether it was free before its process had ended. RIVAL_PID.
 start_rival() {
 	in_background rlock "$RIVAL" -w 20s "$NAME" -- overlap "$LEDGER" exclusive -f "${1:-0}"
 	RIVAL_PID=$PID
@@ -90,7 +90,7 @@ nothing_is_left() {
 
 # ---- every caller, every end ----
 
-# How the script takes the lock: a line of it.
+# How the script acquires the lock: a line of it.
 call_of() {
 	local take="rlock $VERB --pid \$\$ $OPTIONS $NAME"
 	case $1 in
@@ -136,7 +136,7 @@ write_script() {
 	printf 'all:\n\t@%s ./script\n' "$SHELL_NAME" >Makefile
 }
 
-# Who starts the script: the words are in CALLER. $SHELL_NAME may be two words.
+# What starts the script: the words are in CALLER. $SHELL_NAME may be two words.
 # shellcheck disable=SC2206
 caller_of() {
 	local script=($SHELL_NAME ./script)
@@ -200,7 +200,7 @@ caller_ends() {
 	WAY=$(one_of "${WAYS[@]}")
 	CALL=$(one_of "${CALLS[@]}")
 	SHELL_NAME=${SHELLS[RANDOM % ${#SHELLS[@]}]}
-	# Of these $$ is somebody else; and they are to go on behind the lock.
+	# Of these $$ is another process; and they are to go on after the lock.
 	case $PLACE in
 	subshell) CALL=subshell ;;
 	pipe) CALL=parent ;;
@@ -299,8 +299,8 @@ spin() {
 	while ((${EPOCHREALTIME/./} < end)); do :; done
 }
 
-# The script unlocks when it is told to, by a process that outlives it, and is killed at about that time; now and
-# then it is the group that is, unlock and all, or somebody else unlocks as well.
+# The script unlocks when it is told to, by a process that ends later, and is killed at about that time; now and
+# then it is the group that is, unlock and all, or another process unlocks as well.
 unlock_races() {
 	local way status allowed='^(0|1|76)$'
 	choose "${KINDS[$1 % 4]}"
@@ -341,21 +341,21 @@ unlock_races() {
 	end_scenario 'from the race to the next one inside'
 }
 
-# The parent of a `rlock lock` that just starts, or waits, is killed, or goes on without looking back. Whoever took its
-# place must not have the lock: he and all that he started would be sent TERM if it was lost, so that is left out here.
+# The parent of a `rlock lock` that just starts, or waits, is killed, or goes on without looking back. The process that
+# took its place must not have the lock: it and all that it started would be sent SIGTERM if that was lost, so it is left out here.
 lock_races() {
 	local way lock holder='' at
 	choose "${KINDS[$1 % 4]}"
 	way=$(one_of KILL TERM HUP group_TERM group_KILL exits kills_itself)
 	lock="rlock $VERB --on-lost ignore $(one_of '' '--pid $$')"
-	# Who is killed together with its parent may have had the lock already: that ends with its lease.
+	# A call that is killed together with its parent may have acquired the lock already: that ends with its lease.
 	[ "$way" != group_KILL ] || lock+=' -t 1s'
 	lock+=" $NAME"
 	if ((RANDOM % 4 == 0)); then
 		in_background rlock "$RIVAL" "$NAME" -- until_let_go
 		holder=$PID
 		wait_until 5 is_held "$NAME"
-		# Who is killed in a fair line stays in it until somebody else waits there.
+		# A waiter that is killed in a fair queue stays in it until another one waits there.
 		[ "$way" != group_KILL ] || way=KILL
 	fi
 	WHERE="$KIND, $way, '$lock', ${holder:+waiting, }$WHERE"
@@ -380,10 +380,10 @@ lock_races() {
 		let_go
 		ended_with 0 "$holder" || violated "the holder did not end well ($WHERE)"
 	fi
-	# From when nothing of it runs nobody can take the lock any more.
+	# From when nothing of it runs nothing can acquire the lock any more.
 	must "processes are left ($WHERE)" wait_until 2 nothing_runs
 	took $(($(now_ms) - at))
-	# What those leave on disk who were killed all together, the next one sweeps out.
+	# What calls that were killed all together leave on disk, the next one sweeps out.
 	[ "$way" != group_KILL ] || rlock renew --pid "$BASHPID" "$NAME" 2>/dev/null || :
 	nothing_is_left
 }

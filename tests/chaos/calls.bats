@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # A process of rlock stops before one of its system calls, each in turn, for longer than the lease, and goes on. The
-# command may end meanwhile, and who wants the lock next comes for it, or somebody deletes it. Never are two inside, no
+# command may end meanwhile, and another owner comes for the lock, or it is deleted. Never are two inside, no
 # command runs that is not protected, and what is said is true: 76 and a line when the lock was lost while the command
 # ran, and neither else.
 
@@ -13,7 +13,7 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 LEASE_MS=1000
-# Those that rlock makes once its lock may be had, in whatever process.
+# Those that rlock makes once its lock may be acquired, in whatever process.
 CALLS=poll,ppoll,read,write,sendto,recvfrom,connect,socket,clone,clone3,fork,vfork,execve,kill,waitid
 CALLS+=,timerfd_settime,pidfd_open,pidfd_send_signal,openat,getdents64,prctl,mmap,fcntl
 

@@ -43,7 +43,7 @@ mode_of() {
 	fi
 }
 
-# rival_kind KIND: whom this one keeps out.
+# rival_kind KIND: the kind that this one keeps out.
 rival_kind() {
 	if [ "$1" = read ]; then
 		echo write
@@ -268,9 +268,9 @@ count_overlaps() {
 	done < <(grep ' overlap ' "$1")
 }
 
-# visits WHO KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
-# with the options STAY; its messages are in the file "said-WHO". Sets PID. With "until" for STAY, and whatever
-# stands behind, it stays until `leaves WHO`.
+# visits VISITOR KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
+# with the options STAY; its messages are in the file "said-VISITOR". Sets PID. With "until" for STAY, and whatever
+# comes after it, it stays until `leaves VISITOR`.
 visits() {
 	local stay=${4/#until/-u $CELL/leave-$1}
 	# shellcheck disable=SC2016,SC2086
@@ -281,7 +281,7 @@ visits() {
 # The command with its three children: see `overlap -C`.
 FAMILY_SIZE=4
 
-# holds WHO KIND LEDGER [OPTION...]: visits, with a family that is hard to stop. Returns when all are inside.
+# holds VISITOR KIND LEDGER [OPTION...]: visits, with a family that is hard to stop. Returns when all are inside.
 holds() {
 	visits "$1" "$2" "$3" 'until -C' "${@:4}"
 	wait_until 10 all_inside "$3" $FAMILY_SIZE
@@ -307,17 +307,17 @@ now_us() {
 	overlap -g "$CELL/nobody" 0
 }
 
-# gone_us LEDGER LIMIT_MS: sets GONE_US, when nobody was inside any more.
+# gone_us LEDGER LIMIT_MS: sets GONE_US, when nothing was inside any more.
 gone_us() {
 	GONE_US=$(overlap -g "$1" "$2")
 }
 
-# said_by WHO: as one line.
+# said_by VISITOR: as one line.
 said_by() {
 	paste -s -d ' ' "$CELL/said-$1"
 }
 
-# must_end STATUS WHO PID WHERE: the visit comes to an end, and with that status. WHERE is told else.
+# must_end STATUS VISITOR PID WHERE: the visit comes to an end, and with that status. WHERE is told else.
 must_end() {
 	local status=0
 	wait_until 10 is_gone "$3" 2>/dev/null || {
@@ -371,7 +371,7 @@ listen() {
 	[ "$(listeners)" = "$1" ]
 }
 
-# Of the cell's lock nothing is left on the server, and nobody listens for it.
+# Of the cell's lock nothing is left on the server, and nothing listens for it.
 is_forgotten() {
 	is_free "$NAME" && [ -z "$(beside_lock)" ] && listen 0
 }

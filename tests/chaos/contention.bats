@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Eight shells that take turns as fast as they can: never two inside who exclude each other, and each gets
+# Eight shells that take turns as fast as they can: never two inside that exclude each other, and each gets
 # as many turns as it asks for.
 
 load chaos

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# A server that is full (maxmemory, noeviction). Promised: it takes no new locks, and lets nobody enter one again:
-# 69, in one line that says so. What is held is renewed and given back as ever. Who waits goes on waiting, for his
-# own wait time, or for 60 s when he has none, and has his turn once there is room again.
+# A server that is full (maxmemory, noeviction). Promised: it grants no new locks, and none can be re-entered:
+# 69, in one line that says so. What is held is renewed and released as ever. A waiter goes on waiting, for its
+# own wait time, or for 60 s when it has none, and has its turn once there is room again.
 
 load chaos
 
-# Each cell has a server of its own, which nobody has told any script yet.
+# Each cell has a server of its own, which knows no script yet.
 setup() {
 	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
 	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run
@@ -56,7 +56,7 @@ take_locks() {
 	wait_until 10 entered 1
 }
 
-# Who waits for the command: one for as long as it takes, and one who has not so much time.
+# What waits for the command: one for as long as it takes, and one that has not so much time.
 two_wait() {
 	in_background timeout 60 rlock "$BEHIND" command -- overlap ledger "$BEHIND_MODE"
 	WAITER=$!
@@ -133,7 +133,7 @@ fill() {
 	stop_server
 }
 
-# His time is over: taken, or no room for him to stand in the line. Not before that.
+# Its time is over: held by another owner, or no room for it in the queue. Not before that.
 hasty_is_told() {
 	local status=0
 	wait "$HASTY" || status=$?
@@ -141,7 +141,7 @@ hasty_is_told() {
 	[ ! -e hasty-ran ] || wrong 'who had no time had the lock'
 }
 
-# The command ends, and its lock is free, while nobody can have it; later he who waits can.
+# The command ends, and its lock is free, while none can acquire it; later the waiter can.
 turn_comes() {
 	local status=0 room_us entered_us
 	touch go

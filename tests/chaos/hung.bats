@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=alone
-# Processes hang so that nobody can look into them while a command is to be terminated: strangers that were started
+# Processes hang so that nothing can look into them while a command is to be terminated: strangers that were started
 # after it, some of its own, or both. Promised is: all of its processes are gone in time, as if nothing hung.
 #
 # On a machine with other work to do they are late without that as well, by parts of a second, which is for other files
@@ -24,11 +24,11 @@ setup() {
 # More than a machine that is busy makes them late.
 LATE_US=1000000
 
-# The command with its three children: see `overlap -C`. They all ignore TERM, or not.
+# The command with its three children: see `overlap -C`. They all ignore SIGTERM, or not.
 FAMILY_SIZE=4
 GRACE_MS=300
 
-# Who can't terminate the command, so that another one has to.
+# What can't terminate the command, so that another process has to.
 LOSSES=('nobody is lost' 'rlock is killed' 'rlock is stopped' 'the renewer is stopped')
 
 # holds_beside_hung NUMBER OPTION...: sets HOLDER, LOST and WHERE. Returns when all are inside and all hang that will.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Every process of a lock gets every signal, at any moment of a lease, with the server well, gone, and back
-# again: the outcome is the one that stands in kill_matrix. And never is somebody else inside as long as one
+# again: the outcome is the one that stands in kill_matrix. And never is another command inside as long as one
 # of COMMAND's processes is, but where keeper and renewer are both killed, or both stopped.
 
 # Each cell is a subshell, and knows that. The table names the functions.
@@ -25,7 +25,7 @@ LEASE_MS=1000
 GRACE_MS=100
 # From when on a command is stopped that was not renewed, counted from its last renewal; see GUARANTEES in rlock(1).
 LOST_MS=$((LEASE_MS - 2 - 200 - GRACE_MS))
-# A machine that does not wake who waits for his time, for so long, keeps rlock from running as well. What goes
+# A machine that does not wake a process in time, for so long, keeps rlock from running as well. What goes
 # wrong then is no violation, but is tried again.
 STALL_MS=40
 # An outage or a pause that is to change nothing is over by then. What is left is for the renewal: it is tried twenty
@@ -81,8 +81,8 @@ try_cell() {
 	WHAT="$TARGET $SIGNAL, server $SERVER by $OUTAGE, $KIND, seed $SEED"
 	try=$BASHPID.$SEED
 	NAME=$NAME.$try. LEDGER=$CELL/ledger.$try SAID=$CELL/said
-	# Never a signal to who was meant the time before.
-	unset -v KEEPER RENEWER COMMAND GRANDCHILD CALLER WATCHDOG HIT
+	# Never a signal to the process that was meant the time before.
+	unset -v KEEPER RENEWER COMMAND GRANDCHILD CALLER LONE_RENEWER HIT
 	CHILDREN=()
 	start_proxy && "hold_for_$(holder)" || return
 	contend
@@ -106,7 +106,7 @@ runs_smoothly_since() {
 
 holder() {
 	case $TARGET in
-	watchdog | caller) echo caller ;;
+	lone | caller) echo caller ;;
 	*) echo command ;;
 	esac
 }
@@ -130,7 +130,7 @@ wait_for_us() {
 	((left_ms <= 0)) || let_pass_ms "$left_ms"
 }
 
-# ---- who takes part ----
+# ---- the processes that take part ----
 
 # A command with three more processes, two of which are hard to stop, that holds the lock through the proxy.
 hold_for_command() {
@@ -161,12 +161,12 @@ hold_for_caller() {
 		"${verb/#run/lock}" "${LEASE_MS}ms" "$NAME" "$LEDGER" "$(mode_of "$KIND")" "$CELL/let-go"
 	CALLER=$PID
 	soon 10 has_events 1 || return
-	WATCHDOG=$(watchdogs)
+	LONE_RENEWER=$(watchdogs)
 	INSIDE=("$CALLER")
-	[ -n "$WATCHDOG" ]
+	[ -n "$LONE_RENEWER" ]
 }
 
-# Somebody who waits for the lock meanwhile, straight on the server.
+# Another owner waits for the lock meanwhile, straight on the server.
 contend() {
 	local kind=$KIND
 	case $KIND in
@@ -188,7 +188,7 @@ send_signal() {
 	both) pids=("$KEEPER" "$RENEWER") ;;
 	command) pids=("$COMMAND") ;;
 	grandchild) pids=("$GRANDCHILD") ;;
-	watchdog) pids=("$WATCHDOG") ;;
+	lone) pids=("$LONE_RENEWER") ;;
 	caller) pids=("$CALLER") ;;
 	esac
 	kill -s "${SIGNAL/PAUSE/STOP}" "${pids[@]}" && injected
@@ -208,14 +208,14 @@ lose_server() {
 
 # Both at the same moment, in any order, but that the server is lost first where it is to miss a release that comes
 # at once with the signal; and what belongs to it: the pause, the server's return. Sets FAULT_US,
-# LEASE_END_US (on the server, if nobody renews), BACK_US. Fails when that took longer than it was to take.
+# LEASE_END_US (on the server, if nothing renews), BACK_US. Fails when that took longer than it was to take.
 inflict() {
 	local left_ms renewed_us known_us
 	GONE_FILE=$CELL/gone.$SEED
 	gone 15000 "${INSIDE[@]}" >"$GONE_FILE" &
 	GONE_JOB=$!
 	FAULT_US=$(now_us)
-	if [ "$OUTCOME" != leaves_untold ] && ((RANDOM % 2)); then
+	if [ "$OUTCOME" != leaves_unheard ] && ((RANDOM % 2)); then
 		send_signal
 		lose_server
 	else
@@ -230,7 +230,7 @@ inflict() {
 	# one before.
 	known_us=$renewed_us
 	((FAULT_US - renewed_us > IN_FLIGHT_MS * 1000)) || known_us=$((renewed_us - LEASE_MS * 1000 / 3))
-	# One that was given back before the outage needs no renewal.
+	# One that was released before the outage needs no renewal.
 	((left_ms >= 0)) || known_us=$FAULT_US
 	BACK_US=0
 	# The renewal before was in time, so that there is time for what the signal does. (Or the lock is free already.)
@@ -290,7 +290,7 @@ is_deadly() {
 	esac
 }
 
-# For longer than a lease all of the processes run, and somebody else is kept out.
+# For longer than a lease all of the processes run, and the next one is kept out.
 stays_protected() {
 	local pid
 	wait_for_us $((FAULT_US + LEASE_MS * 1300))
@@ -303,7 +303,7 @@ stays_protected() {
 	ought 'the lock was had by somebody else' entered 1
 }
 
-# Nobody is protected, and nobody was stopped.
+# Nothing is protected, and nothing was stopped.
 stays_unprotected() {
 	local pid
 	next_enters "$LEASE_END_US"
@@ -312,7 +312,7 @@ stays_unprotected() {
 	done
 }
 
-# The command ends by itself, its other processes before.
+# The command itself ends, its other processes before.
 end_inside() {
 	local pid name
 	go_on
@@ -420,7 +420,7 @@ ends() {
 	next_enters $((GONE_US > BACK_US ? GONE_US : BACK_US))
 }
 
-ends_untold() {
+ends_unheard() {
 	inside_is_gone
 	ought_by 'the command ended' "$GONE_US" $((FAULT_US + (GRACE_MS + SLACK_MS) * 1000))
 	rlock_ends $((128 + $(kill -l "$SIGNAL"))) $((LEASE_END_US + SLACK_MS * 1000))
@@ -448,7 +448,7 @@ leaves() {
 	leave_inside
 }
 
-leaves_untold() {
+leaves_unheard() {
 	rlock_ends $((128 + $(kill -l "$SIGNAL"))) $((LEASE_END_US + SLACK_MS * 1000))
 	if [ "$SERVER" != late ] || [ -s "$SAID" ]; then
 		says_unreleased
@@ -643,7 +643,7 @@ with_command() {
 
 @test "killed and stopped, without a command" {
 	begin_scenario 'killed and stopped, without a command'
-	matrix 48 any watchdog caller
+	matrix 48 any lone caller
 	end_matrix
 }
 

@@ -2,8 +2,8 @@
 # A network that loses and spoils what passes, at each request of each thing that one does with a lock.
 #
 # Promised: a lost reply never counts a hold twice and leaves none behind for longer than a lease. When a connection
-# breaks behind a request, what became of that is asked again: by who takes a lock, waiting or not, for a second at
-# least, and by who gives one back for 5 s. So of one fault that lasts no longer than a few hundred milliseconds
+# breaks after a request, the server is asked what became of that: by a call that acquires a lock, waiting or not, for a
+# second at least, and by one that releases for 5 s. So of one fault that lasts no longer than a few hundred milliseconds
 # nothing is seen but with `renew`, and with `unlock` of an --owner's lock or by --force, which ask once: 69 then, in
 # one line, and the same call again is well. Two faults in a row may be 69 anywhere. The command runs once at most,
 # others keep their locks and their places.
@@ -24,9 +24,9 @@ setup() {
 }
 
 LEASE_S=3
-# Of what nobody renews, and what is given back.
+# Of what nothing renews, and what is released.
 LONG_S=60
-# Of a waiter's sign of life that he could not take back.
+# Of a waiter's sign of life that it could not take back.
 SIGN_S=5
 STALL_MS=300
 # What it has to do by itself aside: as long as an answer may take (--connect-timeout).
@@ -87,7 +87,7 @@ says_what_it_should() {
 	fi
 }
 
-# ends STATUS PID WHO: who is in the background, where no time is limited but by timeout(1), ends so.
+# ends STATUS PID VISITOR: what is in the background, where no time is limited but by timeout(1), ends so.
 ends() {
 	local status=0
 	wait "$2" || status=$?
@@ -192,8 +192,8 @@ session_renewed() {
 	ran 1 1
 }
 
-# gives_back COMMAND [ARG...]: which can be done again after 69.
-gives_back() {
+# releases_by COMMAND [ARG...]: which can be done again after 69.
+releases_by() {
 	calls "$(well)" "$@"
 	[ "$STATUS" != 69 ] || proxy pass >/dev/null
 	[ "$STATUS" != 69 ] || calls 0 "$@"
@@ -205,7 +205,7 @@ session_process_lock() {
 	is_held_so 1
 	asks 0 rlock renew "$LOCK" >left
 	is_held_so 1
-	gives_back rlock unlock "$LOCK"
+	releases_by rlock unlock "$LOCK"
 }
 
 session_process_lock_fence() {
@@ -217,7 +217,7 @@ session_process_lock_fence() {
 	[ "$STATUS" = 0 ] || return 0
 	[ ${#fence[@]} -eq 0 ] || [ "$(grep -cxE '[0-9]+' token)" = 2 ] || wrong "tokens: $(cat token)"
 	is_held_so "1 1"
-	gives_back rlock unlock "$LOCK" "$LOCK.b"
+	releases_by rlock unlock "$LOCK" "$LOCK.b"
 }
 
 session_owner() {
@@ -226,11 +226,11 @@ session_owner() {
 	is_held_so 1
 	asks 0 rlock renew --owner "$NAME" -l "$LONG_S" "$LOCK" >left
 	is_held_so 1
-	# A release that was carried out though nobody heard of it leaves nothing for the second call.
+	# A release that was carried out though its reply was lost leaves nothing for the second call.
 	asks "0 1" rlock unlock --owner "$NAME" "$LOCK"
 }
 
-# Somebody who keeps the lock from the one who is disturbed, and is not disturbed himself.
+# A holder that keeps the lock from the process that is disturbed, and is not disturbed itself.
 blocks() {
 	local kind=$KIND
 	case $KIND in
@@ -243,7 +243,7 @@ blocks() {
 	wait_until 5 entered 1
 }
 
-# One who comes later waits as well, and has his turn behind.
+# One that comes later waits as well, and has its turn after it.
 session_waits() {
 	local waiter later
 	blocks
@@ -270,7 +270,7 @@ waiter_calls() {
 	echo "$STATUS" >status
 }
 
-# One who does not wait, of a lock that is taken.
+# A call that does not wait, for a lock that is held.
 session_busy() {
 	local allowed=75
 	[ "$SECOND" = none ] || allowed+=' 69'
@@ -353,7 +353,7 @@ rules_left() {
 	echo $((rules < ORDERED ? rules : ORDERED))
 }
 
-# learn NUMBER KIND: how many requests a session has when nobody disturbs it.
+# learn NUMBER KIND: how many requests a session has when nothing disturbs it.
 learn() {
 	local session=${SESSIONS[$1 - 1]} requests
 	WHAT="$2: $session, undisturbed" FAULT=none SECOND=none
@@ -375,7 +375,7 @@ begin_session() {
 	start_proxy
 }
 
-# Whose last words in the line were lost is out of it when the next one waits there, and not before.
+# A waiter whose last requests for the queue were lost is out of it when the next one waits there, and not before.
 leaves_nothing() {
 	if [ "$KIND" = fair ] && ! no_keys_of_cell >/dev/null; then
 		RLOCK_URL=$DIRECT_URL timeout 30 rlock fair -w $((SIGN_S + 5)) "$LOCK" -- true ||
@@ -418,7 +418,7 @@ plan_two() {
 # For as long as it takes.
 UNTIL_LET_GO='until [ -e "$0/let-go" ] || [ ! -d "$0" ]; do read -r -t 0.2 <> <(:) || :; done'
 
-# bystanders KIND: one who has a lock and, behind him, some who wait for it.
+# bystanders KIND: a holder and, after it, some that wait for the lock.
 bystanders() {
 	local verb other
 	verb=$(verb_of "$1")
@@ -446,7 +446,7 @@ bystanders_are_unharmed() {
 	done
 }
 
-# Of a shell that has nobody to wait for but them: the bystanders stay.
+# Of a shell that has nothing to wait for but them: the bystanders stay.
 cells() {
 	(in_cells "$1" "$WIDTH" "${@:2}")
 }

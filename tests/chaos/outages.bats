@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# What a holder and those who wait live through: a network that swallows everything, processes that are
+# What a holder and waiters live through: a network that swallows everything, processes that are
 # suspended, a server that is started again, a clock that is set.
 #
 # Promised is: all of a command's processes are gone before the lease that protects it ends on the server; a
 # lost lock ends with 76; of keeper and renewer each does the other one's part; what stood still together is
-# stopped as soon as it goes on, and leaves the next holder alone; who waits outlives a restart of the server;
+# stopped as soon as it goes on, and leaves the next holder alone; a waiter survives a restart of the server;
 # the wall clock is of no account.
 
 load chaos
@@ -28,7 +28,7 @@ listen_to_ends() {
 	wait_until 5 grep -qs ',2$' "$EVENTS"
 }
 
-# How the lock went: "del", it was given back, or "expired".
+# How the lock went: "del", it was released, or "expired".
 end_of_lock() {
 	sed -n "s/^\"message\",\"__keyevent@0__:\(.*\)\",\"$NAME\"\$/\1/p" "$EVENTS" | head -n 1
 }
@@ -61,11 +61,11 @@ starving() {
 	echo " its renewer for $((STARVED_MS - renewer_ms)) ms"
 }
 
-# Who is told to end notes it with the next look, 5 ms later at most; the rest is for a machine that is busy.
+# A command that is told to end writes it down with the next look, 5 ms later at most; the rest is for a machine that is busy.
 NOTED_WITHIN_US=80000
 
-# check_told LEASE_S END_US WHERE: the command was told to end early enough: KILL is to come a tenth of the lease
-# before its end, 200 ms at least, and TERM a sixth of it before that.
+# check_told LEASE_S END_US WHERE: the command was told to end early enough: SIGKILL is to come a tenth of the lease
+# before its end, 200 ms at least, and SIGTERM a sixth of it before that.
 check_told() {
 	local told_us late_us margin_us=$(($1 * 100000))
 	((margin_us >= 200000)) || margin_us=200000
@@ -79,7 +79,7 @@ check_told() {
 }
 
 # check_margin LEASE_S END_US WHERE: the lease was to end then, or later if it was renewed since; by how much
-# sooner was somebody seen inside for the last time?
+# sooner was a process seen inside for the last time?
 check_margin() {
 	local end_us=$2 later_us seen_us starving
 	if ! seen_us=$(overlap -G "$LEDGER" 6000); then
@@ -90,7 +90,7 @@ check_margin() {
 	later_us=$(lease_end_us)
 	((later_us <= end_us)) || end_us=$later_us
 	if ((seen_us >= end_us && later_us == 0)); then
-		# Where only the replies were lost it was renewed all the time, and given back.
+		# Where only the replies were lost it was renewed all the time, and released.
 		wait_until 3 lock_has_ended || return
 		[ "$(end_of_lock)" != del ] || return 0
 	fi
@@ -100,11 +100,11 @@ check_margin() {
 	check_told "$1" "$end_us" "$starving: $3"
 }
 
-# By half of what is left behind KILL.
+# By half of what is left after SIGKILL.
 LATE_ANSWERS_MS=100
 
 # fall_silent NUMBER KIND: the holder falls into a black hole, at any moment of two cycles of renewals. Every other
-# one had his answers late: who counts from these takes his lease for longer than it is.
+# one had its answers late: a holder that counts from these takes its lease for longer than it is.
 fall_silent() {
 	local ways=(both up down) way lease_s=1 end_us where
 	begin_chance
@@ -207,7 +207,7 @@ suspend_renewer() {
 	must_leave_nothing 3
 }
 
-# How soon a command must be gone when those who stop it go on: they find its processes and kill them.
+# How soon a command must be gone when keeper and renewer go on: they find its processes and kill them.
 KILLED_WITHIN_MS=1000
 
 # suspend_all NUMBER KIND: keeper and renewer, and every other time the command as well, for longer than the
@@ -339,7 +339,7 @@ crash() {
 	wait_until 5 is_gone "$SERVER_PID"
 }
 
-# Who waits for a read lock: writers and readers.
+# What waits for a read lock: writers and readers.
 kind_of_waiter() {
 	if [ "$1" = read ] && (($2 % 2 == 0)); then
 		echo write
@@ -359,7 +359,7 @@ begin_line() {
 	for ((number = 0; number < WAITERS; number++)); do
 		visits "$number" "$(kind_of_waiter "$1" "$number")" turns '-f 2000' -t 3s -w 60s
 		LINE+=("$PID")
-		# A reader who comes before the first writer waits would be in at once.
+		# A reader that comes before the first writer waits would be in at once.
 		((number > 0)) || wait_until 5 so_many_wait 1 || return
 	done
 	wait_until 20 so_many_wait $WAITERS
@@ -394,7 +394,7 @@ with_own_server() {
 	return $status
 }
 
-# restart NUMBER KIND: the server of a holder and of those who wait. What it knew is in a log, or was saved, or
+# restart NUMBER KIND: the server of a holder and of waiters. What it knew is in a log, or was saved, or
 # is lost, or a replica has it, which takes over.
 restart() {
 	local all_data=(log saved lost replica) where turns=$WAITERS number last_us
@@ -439,10 +439,10 @@ restart_own() {
 	with_own_server restart "$@"
 }
 
-# How long who has no wait time of his own goes on without a server.
+# How long a waiter that has no wait time of its own goes on without a server.
 LOST_SERVER_MS=60000
 
-# stay_away NUMBER: the server of those who wait does not come back. (Nobody of them is late: a minute has room
+# stay_away NUMBER: the server of the waiters does not come back. (None of them is late: a minute has room
 # for all.)
 stay_away() {
 	local kind=${KINDS[$1 % 4]} patient brief since_us took_us
@@ -463,7 +463,7 @@ stay_away() {
 	must_end 69 brief "$brief" "$kind"
 	took_us=$(($(now_us) - since_us))
 	((took_us < 6000000)) || violated "a wait time of 3 s took $((took_us / 1000)) ms, $kind"
-	# He has a minute from his last renewal. Asked at once: bash forgets who ended when his number is another child's.
+	# It has a minute from its last renewal. Asked at once: bash forgets a child that ended when its number is another's.
 	wait_until $((LOST_SERVER_MS / 1000 + 10)) is_gone "$HOLDER" >/dev/null 2>&1 || :
 	must_end 76 holder "$HOLDER" "$kind"
 	wait_until $((LOST_SERVER_MS / 1000 + 10)) is_gone "$patient" >/dev/null 2>&1 || :
@@ -500,7 +500,7 @@ server_restarts() {
 
 # ---- a clock that is set ----
 
-# step_the_clock NUMBER KIND: by an hour, for a holder, for one who waits, and for one who waits a second and a
+# step_the_clock NUMBER KIND: by an hour, for a holder, for a waiter, and for one that waits a second and a
 # half.
 step_the_clock() {
 	local waiter briefly steps=(3600 -3600) begun_us end_us entered_us
@@ -546,23 +546,23 @@ so_many_stand() {
 	[ "$(redis llen "redisson_lock_queue:{$NAME}")" = "$1" ]
 }
 
-IN_LINE=6
+IN_QUEUE=6
 
-# keep_places NUMBER KIND: of those who stand in a line everybody has another clock, and one is killed.
-keep_places() {
+# keep_positions NUMBER KIND: of the waiters in a queue each has another clock, and one is killed.
+keep_positions() {
 	local number dead waiters=() wanted=() got
 	begin_chance
 	visits holder "$2" turns.0 until -t 2s
 	HOLDER=$PID
 	wait_until 5 all_inside turns.0 1 || return
-	for ((number = 1; number <= IN_LINE; number++)); do
+	for ((number = 1; number <= IN_QUEUE; number++)); do
 		draw -1 1
 		clock_is_off $((DRAWN * 3600))
 		visits "$number" "$2" "turns.$number" '-f 0' -t 2s
 		waiters+=("$PID")
 		wait_until 5 so_many_stand "$number" || return
 	done
-	draw 1 $IN_LINE
+	draw 1 $IN_QUEUE
 	dead=$DRAWN
 	kill -KILL "${waiters[dead - 1]}"
 	injected
@@ -571,14 +571,14 @@ keep_places() {
 	let_pass_ms "$DRAWN"
 	leaves holder
 	must_end 0 holder "$HOLDER" "chance $CHANCE"
-	for ((number = 1; number <= IN_LINE; number++)); do
+	for ((number = 1; number <= IN_QUEUE; number++)); do
 		((number != dead)) || continue
 		must_end 0 "$number" "${waiters[number - 1]}" "chance $CHANCE"
 		wanted+=("turns.$number")
 	done
 	got=$(awk '$2 == "enter" { print $1, FILENAME }' turns.[1-9] | sort -n | cut -d ' ' -f 2 | paste -s -d ' ')
 	[ "$got" = "${wanted[*]}" ] || violated "they got in as $got, chance $CHANCE"
-	# One more, who finds what the dead one has left: the last of a line that had not listened yet is not missed.
+	# One more, which finds what the dead one has left: the last of a queue that had not listened yet is not missed.
 	visits next "$2" turns.next '-f 0' -t 2s
 	must_end 0 next "$PID" "chance $CHANCE"
 	must_leave_nothing 6
@@ -589,7 +589,7 @@ clock_is_set() {
 	begin_scenario "clock set, $1"
 	in_cells "$(scaled 8)" 8 step_the_clock "$1"
 	# The one kind that has a line.
-	[ "$1" != fair ] || in_cells "$(scaled 8)" 8 keep_places fair
+	[ "$1" != fair ] || in_cells "$(scaled 8)" 8 keep_positions fair
 	end_scenario 'until the waiter is in'
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A server that is not there at the start: refused at once by who does not wait, and had by who does, for as
-# long as he waits.
+# A server that is not there at the start: 69 at once without --wait, and with it the lock is acquired once
+# the server is there, for as long as the wait.
 
 load chaos
 load ../lib/proxying
@@ -10,8 +10,8 @@ teardown_file() { stop_server; }
 
 WAYS=(refuses missing deserted)
 
-# down NUMBER: in turn, somebody is there and takes nobody in, or there is nothing, or what is left of who was
-# killed. Sets WAY and LIMIT_MS, by when who does not wait is to know: who was taken in and thrown out may have lost
+# down NUMBER: in turn, a process is there and lets no client in, or there is nothing, or what is left of a server
+# that was killed. Sets WAY and LIMIT_MS, by when a call that does not wait is to know: one that was let in and thrown out may have lost
 # an answer, and is asking for a second.
 down() {
 	WAY=${WAYS[$1 % 3]} LIMIT_MS=1000
@@ -31,7 +31,7 @@ down() {
 	injected
 }
 
-# come_up: it takes everybody in.
+# come_up: it lets every client in.
 come_up() {
 	case $WAY in
 	refuses) proxy pass && proxy refuse off ;;

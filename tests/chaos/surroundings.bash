@@ -1,8 +1,8 @@
 # What surroundings.bats does with each verb, and what has to be true behind it. Sourced behind chaos.bash.
 #
 # A repetition is one rlock in surroundings of its own. The array IN goes before that rlock alone (refuse, prlimit,
-# env), and OUT before its COMMAND, to be as others are again; what is around it (who has the lock before, who gives
-# it back behind it) is undisturbed. Each use_X does something with a lock of that kind, and judge_X says whether
+# env), and OUT before its COMMAND, to be as others are again; what is around it (the holder before it, what releases
+# after it) is undisturbed. Each use_X does something with a lock of that kind, and judge_X says whether
 # what came of it is allowed; the statuses of a failure that are, are given to judge.
 
 # In single quotes stand whole scripts.
@@ -153,15 +153,15 @@ take_and_look() {
 		sees_lock "$LEDGER" "$NAME" "$OWN_STATUS"
 }
 
-# use_free KIND: the lock is free, and is had at once.
+# use_free KIND: the lock is free, and is acquired at once.
 use_free() {
 	take_and_look "$1"
 }
 
-# use_busy KIND: somebody has the lock, and gives it back when this one waits.
+# use_busy KIND: another owner holds the lock, and releases it when this one waits.
 use_busy() {
 	local holder helper kind=$1
-	# Who reads waits for a writer only.
+	# A reader waits for a writer only.
 	[ "$kind" != read ] || kind='write'
 	in_background "${AS[@]}" rlock "$(verb_of "$kind")" "$NAME" -- until_let_go
 	holder=$PID
@@ -202,7 +202,7 @@ use_stop() {
 		"${OUT[@]}" overlap "$LEDGER" exclusive -C -u never
 }
 
-# Behind rlock nobody of them is inside.
+# After rlock none of them is inside.
 judge_stop() {
 	count_events
 	((ENTERED <= 1)) || wrong "COMMAND was run $ENTERED times"
@@ -229,7 +229,7 @@ judge_long() {
 	judge_command "$@"
 }
 
-# use_orphan KIND: rlock is killed, and its watchdog is alone with the command; somebody else waits.
+# use_orphan KIND: rlock is killed, and its renewer is alone with the command; another rlock waits.
 use_orphan() {
 	local keeper next_status=0
 	in_background "${IN[@]}" rlock "$(verb_of "$1")" -t 3s "$NAME" -- "${OUT[@]}" overlap "$LEDGER" \
@@ -245,11 +245,11 @@ use_orphan() {
 		next_status=$?
 	mapfile -t SAID <said
 	((next_status == 0)) || wrong "the next one did not get in: $next_status"
-	# It was us who killed it.
+	# The cell itself has killed it.
 	((STATUS != 137)) || STATUS=0
 }
 
-# By the witness nobody is inside beside the next one, and nobody is but these two.
+# By the witness nothing is inside beside the next one, and nothing is but these two.
 judge_orphan() {
 	count_events
 	((ENTERED <= 2)) || wrong "COMMAND was run $((ENTERED - 1)) times"
@@ -258,7 +258,7 @@ judge_orphan() {
 
 # ---- locks without a command ----
 
-# Whom the locks are for: it hears each TERM.
+# The process that the locks are for: it hears each SIGTERM.
 begin_caller() {
 	sleep 300 3>&- &
 	CALLER=$!

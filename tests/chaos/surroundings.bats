@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # An operating system that refuses: no descriptors, processes, memory, room on the disk; closed streams, signals
-# ignored and blocked, a parent's children and descriptors, pids that are somebody else's now. Promised is that each
+# ignored and blocked, a parent's children and descriptors, pids that are another process's now. Promised is that each
 # verb ends, by COMMAND's own status or one that says what happened (71, as a rule), with one line; that COMMAND is run
-# once at most, and never without the lock; that a lock which is said to be had is held; that one which is not leaves no
+# once at most, and never without the lock; that a lock which is said to be acquired is held; that one which is not leaves no
 # key, no process and no file behind; and that a failure can be repeated.
 
 # In single quotes stand whole scripts. What is set here is for surroundings.bash.
@@ -97,7 +97,7 @@ REFUSALS=(
 )
 EXECUTION=execve
 
-# Each call of these in turn, until there is none any more; of very many, some. (Who looks for processes makes a few for
+# Each call of these in turn, until there is none any more; of very many, some. (A search for processes makes a few for
 # each that the machine has.)
 CALLS_MAX=100000
 refuse_each() {
@@ -129,17 +129,17 @@ refuse_each() {
 	end_scenario ''
 }
 
-# A watchdog that meets a refusal goes on renewing: that of a command, and that of a lock without one.
-WATCHDOG_REFUSALS=('DESCRIPTORS EMFILE' 'WAITS ENOMEM' 'TALK ENOMEM' 'WAITS EINTR' 'OTHERS EINTR')
+# A renewer that meets a refusal goes on renewing: that of a command, and that of a lock without one.
+RENEWER_REFUSALS=('DESCRIPTORS EMFILE' 'WAITS ENOMEM' 'TALK ENOMEM' 'WAITS EINTR' 'OTHERS EINTR')
 
-refuse_watchdog() {
-	local wish use=use_lock n=$((1 + ($1 - 1) / ${#WATCHDOG_REFUSALS[@]} / 2))
-	read -ra wish <<<"${WATCHDOG_REFUSALS[($1 - 1) % ${#WATCHDOG_REFUSALS[@]}]}"
-	[ $((($1 - 1) / ${#WATCHDOG_REFUSALS[@]} % 2)) = 0 ] || use=use_long
+refuse_renewer() {
+	local wish use=use_lock n=$((1 + ($1 - 1) / ${#RENEWER_REFUSALS[@]} / 2))
+	read -ra wish <<<"${RENEWER_REFUSALS[($1 - 1) % ${#RENEWER_REFUSALS[@]}]}"
+	[ $((($1 - 1) / ${#RENEWER_REFUSALS[@]} % 2)) = 0 ] || use=use_long
 	begin_caller
 	LOCK_TTL=2s
 	IN=(refuse "$CELL/refused" rlock-renewer "${!wish[0]}" "${wish[1]}" "$n")
-	WHAT="$use, its watchdog, ${wish[*]} $n"
+	WHAT="$use, its renewer, ${wish[*]} $n"
 	"$use" plain
 	[ "$use" = use_long ] || let_pass 2.6
 	[ ! -s refused ] || injected
@@ -147,10 +147,10 @@ refuse_watchdog() {
 	judge "$(judge_of "$use")" 71
 }
 
-@test "surroundings, one call of a watchdog refused" {
+@test "surroundings, one call of a renewer refused" {
 	needs_refuse
-	begin_scenario 'surroundings, one call of a watchdog refused'
-	in_cells "$(scaled $((${#WATCHDOG_REFUSALS[@]} * 2 * 12)))" 16 refuse_watchdog
+	begin_scenario 'surroundings, one call of a renewer refused'
+	in_cells "$(scaled $((${#RENEWER_REFUSALS[@]} * 2 * 12)))" 16 refuse_renewer
 	end_scenario ''
 }
 
@@ -316,7 +316,7 @@ spoilt_directory() {
 	touch over
 }
 
-# A lock that was had before: it can be renewed and given back, whatever became of the disk.
+# A lock that was acquired before: it can be renewed and released, whatever became of the disk.
 filled_directory() {
 	local use kind=${KINDS[$1 % ${#KINDS[@]}]}
 	begin_caller
@@ -404,7 +404,7 @@ spoilt_streams() {
 		*) [ "$STATUS" != 71 ] || wrong 'no stream is needed for this' ;;
 		esac
 	done
-	# Nobody would know the token.
+	# No process would know the token.
 	WHAT="lock --fence, $how"
 	attempt "${IN[@]}" rlock lock --fence --pid "$CALLER" "$NAME" >token
 	injected
@@ -489,7 +489,7 @@ inherited() {
 
 # ---- reused pids ----
 
-REUSES=(caller watchdog command command-kill-child command-at-start keeper keeper-max-run)
+REUSES=(caller renewer command command-kill-child command-at-start keeper keeper-max-run)
 
 reused_pid() {
 	local reuse=${REUSES[($1 - 1) % ${#REUSES[@]}]} kind line

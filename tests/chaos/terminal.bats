@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # Keys at a random moment of the life of a job on a terminal: while it connects, waits, starts its command, runs
-# it, gives the lock back. Whatever the moment, the shell has its prompt and the terminal again, and the status that
+# it, releases the lock. Whatever the moment, the shell has its prompt and the terminal again, and the status that
 # the key gives any job; the lock is free, or the job's for as long as that is stopped; nothing is left.
 #
-# A full-screen program draws, reads keys, is suspended and continued as without rlock. When its lock is lost it gets
-# TERM, and puts the terminal back in order itself, as vi does; the shell has its prompt in either case.
+# A full-screen program paints, reads keys, is suspended and continued as without rlock. When its lock is lost it gets
+# SIGTERM, and puts the terminal back in order itself, as vi does; the shell has its prompt in either case.
 
 # In single quotes stand whole scripts. chaos.bash has the kinds, and the name.
 # shellcheck disable=SC2016,SC2153
@@ -33,7 +33,7 @@ choose() {
 	WHERE="$SHELL_NAME, $KIND, seed $SEED"
 }
 
-# Who has to wait for a lock of that kind, whatever its mode.
+# What has to wait for a lock of that kind, whatever its mode.
 rival_verb() {
 	case $KIND in
 	read | write) echo wlock ;;
@@ -56,7 +56,7 @@ in_terminal() {
 }
 
 # The words of ptyrun for one job on the lock $1, its ledger of that name, and what is typed as well as what the
-# command does being of random length. With a second argument somebody is inside already, or is about to be.
+# command does being of random length. With a second argument another holder is inside already, or is about to be.
 job_words() {
 	local rival=
 	[ -z "${2:-}" ] ||
@@ -70,7 +70,7 @@ count_in() {
 	grep -c " $1 " "$CELL/$2" 2>/dev/null || :
 }
 
-# all_left LEDGER: whoever went in came out by himself.
+# all_left LEDGER: each that went in came out by itself.
 all_left() {
 	[ "$(count_in enter "$1")" = "$(count_in leave "$1")" ]
 }
@@ -82,7 +82,7 @@ at_once() {
 	took "$1"
 }
 
-# Nobody is inside, nothing of the cell's is on the server, nothing runs, and nobody met anybody.
+# Nothing is inside, nothing of the cell's is on the server, nothing runs, and none met another.
 nothing_is_left() {
 	local ledger
 	for ledger in "$CELL/$NAME".*[0-9]; do
@@ -122,8 +122,8 @@ struck_group() {
 	nothing_is_left
 }
 
-@test "terminal, a group's INT" {
-	begin_scenario "terminal, a group's INT"
+@test "terminal, a group's SIGINT" {
+	begin_scenario "terminal, a group's SIGINT"
 	in_cells "$(scaled 24)" 3 struck_group INT 12000
 	end_scenario 'from the signal to the end'
 }
@@ -187,7 +187,7 @@ ending_key() {
 	end_scenario 'from the key to the prompt'
 }
 
-# A loop of jobs that wait for somebody who does not go: no second round, and its holder keeps the lock.
+# A loop of jobs that wait for a holder that does not go: no second round, and its holder keeps the lock.
 waiting_loop() {
 	local round value ms tries exists
 	choose "$1"
@@ -303,7 +303,7 @@ suspended_for_long() {
 		echo status
 		echo "send rlock $(rival_verb) -w 5s $name -- overlap $CELL/$name exclusive -f 1500000 &"
 		echo 'pause 2300000'
-		# Who is inside may just go.
+		# A job that is inside may just go.
 		echo "check overlap -g $CELL/$name 0 || test \$($(exists_command "$name")) = 1 || overlap -g $CELL/$name 0"
 		echo 'send fg %1'
 		echo 'status'

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # Waiters that are killed, at each step of their waiting and at any moment, and waiters whose network is gone.
 #
-# Promised is: one who waits and dies is out of the line within seconds, and who waits behind it gets in; had it
-# got the lock just then, that ends with its lease, which is a second here. What it leaves of a line goes when
-# somebody next waits in it.
+# Promised is: a waiter that dies is out of the queue within seconds, and the one after it gets in; had it
+# acquired the lock just then, that ends with its lease, which is a second here. What it leaves of a queue goes when
+# another one next waits in it.
 
 load chaos
 load ../lib/proxying
@@ -21,8 +21,8 @@ LIMIT_MS=5000
 # Between two kills at random.
 PAUSE_MS=30
 
-# choose ROUND KIND: sets HOLDER_KIND and NEXT_KIND, who holds the lock, and who comes behind the one that is
-# killed: now whom it would keep out, now whom it wouldn't.
+# choose ROUND KIND: sets HOLDER_KIND and NEXT_KIND, what holds the lock, and what comes after the one that is
+# killed: now a kind that it would keep out, now one that it wouldn't.
 choose() {
 	local pairs
 	case $2 in
@@ -45,7 +45,7 @@ begin_next() {
 	NEXT=$PID
 }
 
-# next_waits: the same, and returns when it waits; or is in, if nobody keeps it out any more.
+# next_waits: the same, and returns when it waits; or is in, if nothing keeps it out any more.
 next_waits() {
 	local before
 	before=$(listeners)
@@ -69,7 +69,7 @@ check_next() {
 	# A reader need not wait for the end of another.
 	((took_ms >= 0)) || took_ms=0
 	took "$took_ms"
-	# One more, who finds what dead ones have left.
+	# One more, which finds what dead ones have left.
 	RLOCK_URL=$STRAIGHT visits last "$3" "$LEDGER.next" '-f 0' -w ${LIMIT_MS}ms
 	must_end 0 last "$PID" "$2"
 	((took_ms <= LIMIT_MS + ${4:-0})) || violated "the next one waited for $took_ms ms, $2"
@@ -94,20 +94,20 @@ next_step() {
 	(($1 == 1)) || proxy release >/dev/null
 }
 
-# give_back: the next one waits by then.
-give_back() {
+# release_lock: the next one waits by then.
+release_lock() {
 	[ -n "$NEXT" ] || next_waits || return
 	leaves holder
 }
 
-# go_to_step NUMBER: until the answer to the request with that number is held. Gives the lock back where the
+# go_to_step NUMBER: until the answer to the request with that number is held. Releases the lock where the
 # victim does not go on else. 1: it got in before.
 go_to_step() {
 	local step has_lock=yes
 	for ((step = 1; step <= $1; step++)); do
 		next_step "$step" || return
 		if [ "$has_lock" ] && ! holds_reply; then
-			give_back || return
+			release_lock || return
 			has_lock=
 		fi
 		[ "$has_lock" ] || wait_until 5 holds_reply_or_is_in || return
@@ -174,7 +174,7 @@ has_not_ended() {
 }
 
 # kill_at_random NUMBER KIND: some that begin to wait, and are killed from then on, one after the other; in
-# between the lock is given back.
+# between the lock is released.
 kill_at_random() {
 	local number release next since_us victims=() where
 	begin_chance
@@ -225,7 +225,7 @@ killed_at_random() {
 
 # ---- cut off ----
 
-# cut_off NUMBER KIND: nobody tells the server that the one who waits is gone: its connections stay open.
+# cut_off NUMBER KIND: the server is not told that the waiter is gone: its connections stay open.
 cut_off() {
 	local victim since_us where
 	begin_chance

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Who waits is woken: a lock that is given back while somebody is about to listen for that goes to him at once, and
-# not when the lease that he knows of ends, or when he looks by himself, which is after 2 s at the soonest.
+# A waiter is woken: a lock that is released while an rlock is about to listen for that goes to it at once, and
+# not when the lease that it knows of ends, or when it looks by itself, which is after 2 s at the soonest.
 #
 # What is measured is the time from the one's leaving to the other's entering, by the witness. For that several
 # processes need a turn on the processor, one after the other. So a time is too long when it is more than 200 ms plus
@@ -21,12 +21,12 @@ setup() {
 # So few that they do not keep one another from the processor.
 LANES=2
 LIMIT_MS=200
-# No want of a processor excuses more: so long sleeps who was not woken.
+# No want of a processor excuses more: so long sleeps a waiter that was not woken.
 LATEST_MS=1500
-# The command, rlock, the server, the other rlock, his renewer, and his command.
+# The command, rlock, the server, the other rlock, its renewer, and its command.
 TURNS=6
 # The one leaves at most so long after the other was started. Half of the times what that one asks the server is
-# answered late, so that each gap between two of his steps is wide.
+# answered late, so that each gap between two of its steps is wide.
 LEAVES_WITHIN_US=30000
 LATE_MS=4
 
@@ -42,8 +42,8 @@ pause() {
 	read -r -t 0.001 -u "$PAUSE" || :
 }
 
-# somebody_is_in: from here on somebody is inside. 5 s at most.
-somebody_is_in() {
+# another_is_in: from here on a process is inside. 5 s at most.
+another_is_in() {
 	local start=${EPOCHREALTIME/./}
 	until [ -s ledger ] || ((${EPOCHREALTIME/./} - start > 5000000)); do
 		pause
@@ -56,7 +56,7 @@ of_waiter() {
 	timeout 30 "$@"
 }
 
-# of_holder VERB MODE [OPTION...]: one who is inside for so long. With a short lease: a wake-up that was lost costs
+# of_holder VERB MODE [OPTION...]: one that is inside for so long. With a short lease: a wake-up that was lost costs
 # no more.
 of_holder() {
 	RLOCK_URL=$DIRECT_URL timeout 30 rlock "$1" -t 5s "$NAME" -- overlap ledger "$2" "${@:3}"
@@ -91,7 +91,7 @@ two() {
 	done
 	of_holder "$1" "${modes[0]}" -f $((RANDOM % LEAVES_WITHIN_US)) &
 	holder=$!
-	somebody_is_in
+	another_is_in
 	of_waiter rlock "$2" -t 5s -w 20s "$NAME" -- overlap ledger "${modes[1]}" || wrong "the waiter ended with $?"
 	ends_well "$holder" 'the holder'
 	handed_over "$(times leave | head -n 1)" "$(times enter | tail -n 1)"
@@ -103,12 +103,12 @@ later_of() {
 	printf '%s\n' "$@" | sort -n | tail -n 1
 }
 
-# When the lock was given back to the last one who entered, if it was.
+# When the last one that entered was released the lock, if it was.
 left_before_last() {
 	awk '$2 == "leave" { left = $1 } $2 == "enter" { before = left } END { print before + 0 }' ledger
 }
 
-# waits_first VERB MODE KEY: one who waits before another one comes, and gives up. KEY says that he waits.
+# waits_first VERB MODE KEY: one that waits before another one comes, and gives up. KEY says that it waits.
 waits_first() {
 	RLOCK_URL=$DIRECT_URL rlock "$1" -t 5s -w 20s "$NAME" -- overlap ledger "$2" &
 	GIVES_UP=$!
@@ -133,7 +133,7 @@ gives_up() {
 	kill -s TERM "$GIVES_UP"
 }
 
-# all_end HOLDER: from the later of giving up and giving back to the last one's entering.
+# all_end HOLDER: from the later of giving up and the release to the last one's entering.
 all_end() {
 	local status=0
 	ends_well "$WAITER" 'the waiter'
@@ -149,12 +149,12 @@ all_end() {
 	count_overlaps ledger
 }
 
-# The first one in the line stops waiting at about the moment in which he is the next.
+# The first one in the queue stops waiting at about the moment in which it is the next.
 first_gives_up() {
 	local holder gave_up_us
 	of_holder fair exclusive -u "$PWD/out" &
 	holder=$!
-	somebody_is_in
+	another_is_in
 	waits_first fair exclusive "redisson_lock_queue:{$NAME}"
 	waits_behind fair exclusive
 	if ((RANDOM % 2)); then
@@ -169,12 +169,12 @@ first_gives_up() {
 	all_end "$holder"
 }
 
-# A writer whom later readers let go first stops waiting at about the moment in which one of these comes.
+# A writer that later readers let go first stops waiting at about the moment in which one of these comes.
 writer_gives_up() {
 	local holder gave_up_us
 	of_holder rlock shared -u "$PWD/out" &
 	holder=$!
-	somebody_is_in
+	another_is_in
 	waits_first wlock exclusive "rlock_writer:{$NAME}"
 	waits_behind rlock shared
 	gives_up
@@ -241,5 +241,5 @@ judge() {
 @test "wake-up, fair" { wake_ups 250 fair two fair fair; }
 @test "wake-up, read behind write" { wake_ups 250 'read behind write' two wlock rlock; }
 @test "wake-up, write behind read" { wake_ups 250 'write behind read' two rlock wlock; }
-@test "wake-up, behind one who leaves the line" { wake_ups 100 'behind one who leaves the line' first_gives_up; }
-@test "wake-up, read behind a writer who gives up" { wake_ups 100 'read behind a writer who gives up' writer_gives_up; }
+@test "wake-up, behind one that leaves the queue" { wake_ups 100 'behind one that leaves the queue' first_gives_up; }
+@test "wake-up, read behind a writer that gives up" { wake_ups 100 'read behind a writer that gives up' writer_gives_up; }

@@ -52,7 +52,7 @@ teardown() { interop_teardown; }
 }
 
 # RedissonFairLock of 3.13.6 asks when the lease that it first heard of is over. If the lock is not free at that
-# instant it is told a negative time to wait, and sleeps until somebody wakes it.
+# instant it is told a negative time to wait, and sleeps until another waiter wakes it.
 sleeps_for_ever_in_old_versions() {
 	[ "$REDISSON_VERSION" != 3.13.6 ] || skip "Redisson 3.13.6 may sleep through the end of a fair lock's lease"
 }
@@ -75,7 +75,7 @@ sleeps_for_ever_in_old_versions() {
 	java_renews fair fair a
 }
 
-@test "rlock's watchdog keeps Java out" {
+@test "rlock's renewer keeps Java out" {
 	rlock_renews fair fair a
 }
 
@@ -87,9 +87,9 @@ sleeps_for_ever_in_old_versions() {
 	rlock_enters_again fair fair a
 }
 
-# ---- one line ----
+# ---- one queue ----
 
-# begin_in_order WHO...: each stands in the line before the next one comes. T1, T2... are threads of Java.
+# begin_in_order PARTY...: each joins the queue before the next one comes. T1, T2... are threads of Java.
 begin_in_order() {
 	local who before
 	for who; do
@@ -102,7 +102,7 @@ begin_in_order() {
 	done
 }
 
-# enter_in_order WHO...: each is let in promptly, and leaves, in this order; the others wait meanwhile.
+# enter_in_order PARTY...: each is let in promptly, and leaves, in this order; the others wait meanwhile.
 enter_in_order() {
 	local who
 	while [ $# -gt 0 ]; do
@@ -146,7 +146,7 @@ all_wait() {
 	nothing_is_left
 }
 
-@test "who has left and comes back stands at the end of the line" {
+@test "a waiter that has left and comes back is last in the queue" {
 	java_locks T1 fair a
 	begin_in_order r1 T2
 	java_unlocks T1 fair a
@@ -220,7 +220,7 @@ all_wait() {
 	nothing_is_left
 }
 
-@test "an rlock that is stopped by TERM while it is first in line leaves it to Java" {
+@test "an rlock that is stopped by SIGTERM while it is first in the queue leaves it to Java" {
 	java_locks T1 fair a
 	begin_in_order r1 T2
 	kill -TERM "${PIDS[r1]}"
@@ -243,9 +243,9 @@ all_wait() {
 	nothing_is_left
 }
 
-# ---- the living stay in line ----
+# ---- live waiters stay in the queue ----
 
-# Each Java thread that gets in takes its own waiting time, five minutes, off all who stand behind it.
+# Each Java thread that gets in takes its own waiting time, five minutes, off all that wait after it.
 @test "an rlock keeps its place while many Java threads enter before it" {
 	local line
 	java_locks T0 fair a
@@ -255,7 +255,7 @@ all_wait() {
 	for who in T1 T2 T3 T4 T5 T6; do
 		java_enters $who
 		line=$(sed 1d <<<"$line")
-		# Whoever asks drops those whose time is over.
+		# Each look drops those whose time is over.
 		java_does false T8 try fair a
 		rlock_is_refused fair a
 		assert_equal "$(queue a)" "$line"
@@ -297,18 +297,18 @@ all_wait() {
 	rlock_begins r1 fair a -w 8s
 	wait_until 5 queue_length a 1
 	begin_in_order T2
-	stays 6 stands_first r1
+	stays 6 waits_first r1
 	java_unlocks T1 fair a
 	enter_in_order r1 T2
 	nothing_is_left
 }
 
-# stands_first WHO: an rlock that waits, before others. Every look of Java's drops those whose time is over.
-stands_first() {
+# waits_first PARTY: an rlock that waits, before others. Every look of Java's drops those whose time is over.
+waits_first() {
 	java_does false T9 try fair a && queue_length a 2 && rlock_waits "$1"
 }
 
-# ---- the dead do not ----
+# ---- dead ones do not ----
 
 @test "an rlock that was killed at the head does not keep Java out for long when another rlock looks" {
 	java_locks T1 fair a
@@ -348,7 +348,7 @@ stands_first() {
 }
 
 # A dead Java thread is known by the end of the time that it said it would wait, and by that only.
-@test "a Java service that was killed in the line is passed when the time of its waiting is over" {
+@test "a Java service that was killed in the queue is passed when the time of its waiting is over" {
 	rlock_locks r0 fair a -t 3s
 	start_mortal_java
 	java_begins T1 try fair a 1000
@@ -362,7 +362,7 @@ stands_first() {
 	nothing_is_left
 }
 
-@test "a Java service that is killed while it holds leaves the line as it is" {
+@test "a Java service that is killed while it holds leaves the queue as it is" {
 	start_mortal_java
 	java_locks T1 fair a
 	speak_to java
@@ -386,7 +386,7 @@ waits_for() {
 	echo $(((${score%.*} - $(now_ms)) / 1000))
 }
 
-@test "who waits stands in Redisson's list and set of times, rlock as Java" {
+@test "a waiter is in Redisson's list and set of times, rlock as Java" {
 	local line java rlock
 	java_locks T1 fair a
 	begin_in_order T2 r1

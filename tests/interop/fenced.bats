@@ -84,7 +84,7 @@ teardown() { interop_teardown; }
 	java_renews fenced fenced a
 }
 
-@test "rlock's watchdog keeps Java out" {
+@test "rlock's renewer keeps Java out" {
 	rlock_renews fenced fenced a
 }
 
@@ -110,7 +110,7 @@ teardown() { interop_teardown; }
 	nothing_is_left
 }
 
-@test "the token is larger than that of the holder who was waited for" {
+@test "the token is larger than that of the holder before" {
 	local mine
 	java_does 1 T1 fence fenced a
 	in_background sh -c 'exec rlock run --fence a -- printenv RLOCK_TOKEN >token'
@@ -128,7 +128,7 @@ teardown() { interop_teardown; }
 	nothing_is_left
 }
 
-@test "each entry draws, a second one of the same holder too" {
+@test "each acquisition is issued a token, a second one of the same holder too" {
 	java_does 1 T1 fence fenced a
 	java_does 2 T1 fence fenced a
 	java_unlocks T1 fenced a
@@ -140,7 +140,7 @@ teardown() { interop_teardown; }
 	nothing_is_left
 }
 
-@test "a try that was in vain draws nothing" {
+@test "a try that was in vain is issued no token" {
 	java_does 1 T1 fence fenced a
 	rlock_is_refused fenced a
 	rlock_is_refused fenced a -w 300ms
@@ -154,7 +154,7 @@ teardown() { interop_teardown; }
 	nothing_is_left
 }
 
-@test "an rlock that asks for no token draws one where Java counts" {
+@test "an rlock that asks for no token is issued one where Java counts" {
 	java_does 1 T1 fence fenced a
 	java_unlocks T1 fenced a
 	run -0 rlock run a -- true
@@ -178,7 +178,7 @@ teardown() { interop_teardown; }
 	nothing_is_left
 }
 
-@test "a token is drawn for each of several names" {
+@test "a token is issued for each of several names" {
 	java_does 1 T1 fence fenced b
 	java_unlocks T1 fenced b
 	run -0 rlock run --fence a b -- printenv RLOCK_TOKEN

@@ -40,7 +40,7 @@ start_java() {
 	mkdir "$JAVA"
 	mkfifo "$JAVA/in" "$JAVA/out"
 	printf '%s\n' "$@" >"$JAVA/arguments"
-	# Both ends of each pipe stay open in it, whoever comes and goes.
+	# Both ends of each pipe stay open in it, whatever comes and goes.
 	java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx128m -cp "$REDISSON_DIR/classes:$REDISSON_DIR/lib/*" \
 		interop.Peer "$@" <>"$JAVA/in" 1<>"$JAVA/out" 2>"$JAVA/errors" 3>&- &
 	disown
@@ -145,8 +145,8 @@ words() {
 	IFS=, read -ra WORDS_NAMES <<<"$2"
 }
 
-# rlock_begins WHO KIND NAMES [OPTION...]: an rlock with a command that stays until rlock_leaves WHO. The pid
-# is in PIDS[WHO].
+# rlock_begins PARTY KIND NAMES [OPTION...]: an rlock with a command that stays until rlock_leaves PARTY. The pid
+# is in PIDS[PARTY].
 declare -gA PIDS=()
 rlock_begins() {
 	words "$2" "$3"
@@ -155,7 +155,7 @@ rlock_begins() {
 	PIDS[$1]=$PID
 }
 
-# rlock_enters WHO [SECONDS]
+# rlock_enters PARTY [SECONDS]
 rlock_enters() {
 	wait_until "${2:-5}" file_exists "$BATS_TEST_TMPDIR/$1.in"
 }
@@ -165,18 +165,18 @@ rlock_locks() {
 	rlock_enters "$1"
 }
 
-# rlock_waits WHO: it runs, and is not in.
+# rlock_waits PARTY: it runs, and is not in.
 rlock_waits() {
 	is_running "${PIDS[$1]}" && [ ! -e "$BATS_TEST_TMPDIR/$1.in" ]
 }
 
-# rlock_leaves WHO: its command ends, and then rlock, well.
+# rlock_leaves PARTY: its command ends, and then rlock, well.
 rlock_leaves() {
 	touch "$BATS_TEST_TMPDIR/$1.out"
 	ended_with 0 "${PIDS[$1]}"
 }
 
-# rlock_dies WHO: at once, with its watchdog and its command.
+# rlock_dies PARTY: at once, with its renewer and its command.
 rlock_dies() {
 	local pid=${PIDS[$1]}
 	local -a all
@@ -195,7 +195,7 @@ rlock_is_refused() {
 	run -75 rlock "${WORDS[@]}" "${@:3}" "${WORDS_NAMES[@]}" -- true
 }
 
-# The owner that WHO's hold has on the server.
+# The owner that PARTY's hold has on the server.
 owner_of() {
 	cat "$BATS_TEST_TMPDIR/$1.in"
 }

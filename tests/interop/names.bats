@@ -67,7 +67,7 @@ teardown() { interop_teardown; }
 	java_renews plain plain a,b
 }
 
-@test "rlock's watchdog keeps Java out" {
+@test "rlock's renewer keeps Java out" {
 	rlock_renews plain plain a,b
 }
 
@@ -81,7 +81,7 @@ teardown() { interop_teardown; }
 
 # ---- some of the names ----
 
-@test "one name of Java's keeps rlock from both, and rlock keeps nobody from the other one meanwhile" {
+@test "one name of Java's keeps rlock from both, and rlock leaves the other one free meanwhile" {
 	java_locks T1 plain b
 	rlock_begins r plain a,b
 	wait_until 5 somebody_waits plain b
@@ -138,13 +138,13 @@ teardown() { interop_teardown; }
 	wait_until 5 somebody_waits plain c
 	java_unlocks T1 plain c
 	java_unlocks T2 plain a
-	wait_until 15 everybody_had_it
+	wait_until 15 each_had_it
 	nothing_is_left
 }
 
-# Whoever is in leaves.
+# The one that is in leaves.
 declare -gA WENT=()
-everybody_had_it() {
+each_had_it() {
 	if [ -z "${WENT[java]-}" ] && [ "$(ask await T3 0)" = ok ]; then
 		WENT[java]=yes
 		java_unlocks T3 plain a,b,c

@@ -56,13 +56,13 @@ teardown() { interop_teardown; }
 	wait_until 5 somebody_waits plain a 3
 	java_unlocks T1 plain a
 	# There is no order among them.
-	wait_until 10 everybody_had_it
+	wait_until 10 each_had_it
 	nothing_is_left
 }
 
-# Whoever is in leaves. What is done is noted in WENT.
+# The one that is in leaves. What is done is recorded in WENT.
 declare -gA WENT=()
-everybody_had_it() {
+each_had_it() {
 	local who
 	for who in T2 T3; do
 		if [ -z "${WENT[$who]-}" ] && [ "$(ask await $who 0)" = ok ]; then
@@ -79,7 +79,7 @@ everybody_had_it() {
 	[ ${#WENT[@]} -eq 4 ]
 }
 
-# ---- who dies ----
+# ---- a holder dies ----
 
 @test "rlock gets in when a Java service that held the lock was killed" {
 	rlock_outlives_java plain plain a
@@ -101,11 +101,11 @@ everybody_had_it() {
 	java_renews plain plain a
 }
 
-@test "rlock's watchdog keeps Java out" {
+@test "rlock's renewer keeps Java out" {
 	rlock_renews plain plain a
 }
 
-@test "Java's release does not wake anybody into a lock that another rlock has taken meanwhile" {
+@test "Java's release wakes no waiter into a lock that another rlock has acquired meanwhile" {
 	java_locks T1 plain a
 	rlock_begins r1 plain a
 	rlock_begins r2 plain a
@@ -125,7 +125,7 @@ one_is_in() {
 	[ "$(find . -maxdepth 1 -name 'r[12].in' | wc -l)" = 1 ]
 }
 
-# ---- entering again ----
+# ---- re-entering ----
 
 @test "Java enters its lock again while rlock waits, and leaves twice" {
 	java_enters_again plain plain a

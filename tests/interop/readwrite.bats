@@ -79,15 +79,15 @@ teardown() { interop_teardown; }
 	java_gives_up read write a
 }
 
-@test "neither can give back a write lock of the other one" {
+@test "neither can release a write lock of the other one" {
 	neither_unlocks_the_others write a
 }
 
-@test "neither can give back a read lock of the other one" {
+@test "neither can release a read lock of the other one" {
 	neither_unlocks_the_others read a
 }
 
-# ---- who dies ----
+# ---- a holder dies ----
 
 @test "an rlock reader gets in when a Java service with a writer was killed" {
 	rlock_outlives_java write read a
@@ -125,7 +125,7 @@ teardown() { interop_teardown; }
 	java_renews write read a
 }
 
-@test "the watchdog of an rlock writer keeps a Java reader out" {
+@test "the renewer of an rlock writer keeps a Java reader out" {
 	rlock_renews write read a
 }
 
@@ -133,25 +133,25 @@ teardown() { interop_teardown; }
 	java_renews read write a
 }
 
-@test "the watchdog of an rlock reader keeps a Java writer out" {
+@test "the renewer of an rlock reader keeps a Java writer out" {
 	rlock_renews read write a
 }
 
-# ---- entering again ----
+# ---- re-entering ----
 
-@test "a Java writer enters again while an rlock reader waits, and leaves twice" {
+@test "a Java writer re-enters while an rlock reader waits, and leaves twice" {
 	java_enters_again write read a
 }
 
-@test "an rlock writer enters again while a Java reader waits, and leaves twice" {
+@test "an rlock writer re-enters while a Java reader waits, and leaves twice" {
 	rlock_enters_again write read a
 }
 
-@test "a Java reader enters again while an rlock writer waits, and leaves twice" {
+@test "a Java reader re-enters while an rlock writer waits, and leaves twice" {
 	java_enters_again read write a
 }
 
-@test "an rlock reader enters again while a Java writer waits, and leaves twice" {
+@test "an rlock reader re-enters while a Java writer waits, and leaves twice" {
 	rlock_enters_again read write a
 }
 
@@ -252,13 +252,13 @@ teardown() { interop_teardown; }
 	rlock_begins r read a
 	wait_until 5 somebody_waits write a 3
 	java_unlocks T1 write a
-	wait_until 10 everybody_had_it
+	wait_until 10 each_had_it
 	nothing_is_left
 }
 
-# Whoever is in leaves. Who did is noted in WENT.
+# The one that is in leaves. Which one did is recorded in WENT.
 declare -gA WENT=()
-everybody_had_it() {
+each_had_it() {
 	java_went T2 write
 	java_went T3 read
 	rlock_went w
@@ -339,9 +339,9 @@ rlock_went() {
 	nothing_is_left
 }
 
-# Java tells nobody then; the others find out by themselves, when the lease that they know of is over.
+# Java notifies no waiter then; the others find out by themselves, when the lease that they know of is over.
 @test "an rlock reader that waits gets in when a Java writer has ended its write and reads on" {
-	[ "$REDISSON_VERSION" != 3.13.6 ] || skip "Redisson 3.13.6 does not renew a read lock that outlives its write lock"
+	[ "$REDISSON_VERSION" != 3.13.6 ] || skip "Redisson 3.13.6 does not renew a read lock that stays after its write lock"
 	start_mortal_java
 	java_locks T1 write a
 	java_locks T1 read a
@@ -377,7 +377,7 @@ rlock_went() {
 	nothing_is_left
 }
 
-@test "a write lock inside a read lock is never had, by neither" {
+@test "a write lock inside a read lock is never acquired, by neither" {
 	java_locks T1 read a
 	java_does false T1 try write a 300
 	run -64 rlock rlock a -- rlock wlock a -- true

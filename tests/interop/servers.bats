@@ -70,7 +70,7 @@ nothing_is_left() {
 	on_each wait_until 5 no_keys
 }
 
-# Who waits for several servers does so at one that was busy, whichever.
+# A waiter for several servers waits at one that was busy, whichever.
 listeners() {
 	local i count most=0
 	for ((i = 1; i <= COUNT; i++)); do
@@ -141,7 +141,7 @@ teardown() { interop_teardown; }
 	java_renews plain plain a
 }
 
-@test "rlock's watchdog keeps Java out" {
+@test "rlock's renewer keeps Java out" {
 	rlock_renews plain plain a
 }
 

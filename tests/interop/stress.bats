@@ -43,7 +43,7 @@ play() {
 	done
 	wait_until 240 enough_turns
 	touch stop
-	# Whoever waits now gets in, or his wake-up was lost.
+	# A waiter now gets in, or its wake-up was lost.
 	java_does 'done' await T 15000
 	for who in "${loops[@]}"; do
 		wait_until 15 is_gone "$who"
@@ -55,7 +55,7 @@ enough_turns() {
 	[ -e wrong ] || [ "$(grep -c '^enter' log)" -ge "$TURNS" ]
 }
 
-# For whoever reads the protocol of the tests.
+# For readers of the log of the tests.
 report() {
 	awk -v name="$BATS_TEST_DESCRIPTION" '
 		/^enter/ { side = substr($2, 1, 4) == "java" ? "Java" : "rlock"; n[side]++; if ($3 > most[side]) most[side] = $3 }
@@ -72,7 +72,7 @@ nothing_was_wrong() {
 	}
 }
 
-# Everybody who came left before the next one came, and each was counted.
+# Each that came left before the next one came, and each was counted.
 one_at_a_time() {
 	assert_equal "$(cat count)" "$(grep -c '^enter' log)"
 	run -0 awk '
@@ -93,8 +93,8 @@ each_side_had() {
 	assert_equal "$(sed -n 's/^enter \([^ ]*\).*/\1/p' log | sort -u | wc -l)" $((2 * PARTIES))
 }
 
-# Who was in line when somebody entered is next, in that order.
-in_the_order_of_the_line() {
+# What was in the queue when another one entered is next, in that order.
+in_the_order_of_the_queue() {
 	run -0 awk '
 		/^enter/ { owner[++n] = $4; for (i = 5; i <= NF; i++) line[n, i - 4] = $i; behind[n] = NF - 4 }
 		END {
@@ -117,7 +117,7 @@ nobody_waited_longer_than() {
 
 # ---- each kind ----
 
-# Nobody has a right to a share of a plain lock; but neither side may shut the other one out. On a busy machine Java
+# No side has a right to a share of a plain lock; but neither side may shut the other one out. On a busy machine Java
 # had one turn in fourteen, on an idle one three in ten.
 @test "plain locks: one at a time, and each side has its turns" {
 	play plain a 50
@@ -127,9 +127,9 @@ nobody_waited_longer_than() {
 	nothing_is_left
 }
 
-# Whoever asks first gets a plain lock. Without a pause that is nearly always an rlock: Java's way from a
+# The first request acquires a plain lock. Without a pause that is nearly always an rlock's: Java's way from a
 # message to its next try is longer.
-@test "plain locks that are asked for all the time: one at a time, and everybody gets in" {
+@test "plain locks that are asked for all the time: one at a time, and every one gets in" {
 	play plain a 5
 	nothing_was_wrong
 	one_at_a_time
@@ -141,7 +141,7 @@ nobody_waited_longer_than() {
 	play fair a 10
 	nothing_was_wrong
 	one_at_a_time
-	in_the_order_of_the_line
+	in_the_order_of_the_queue
 	each_side_had 4
 	nobody_waited_longer_than 10000
 	nothing_is_left

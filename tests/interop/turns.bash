@@ -70,7 +70,7 @@ java_gives_up() {
 	nothing_is_left
 }
 
-# The service ends as by kill -9; its locks last as long as its watchdog has said last.
+# The service ends as by kill -9; its locks last as long as Redisson's watchdog has said last.
 rlock_outlives_java() {
 	start_mortal_java
 	java_locks T1 "$1" "$3"
@@ -94,7 +94,7 @@ java_outlives_rlock() {
 	nothing_is_left
 }
 
-# A lease that nobody renews.
+# A lease that nothing renews.
 java_outlives_a_lease_of_rlock() {
 	rlock_locks r "$1" "$3" -l 2s
 	java_begins T1 lock "$2" "$3"
@@ -117,7 +117,7 @@ rlock_outlives_a_lease_of_java() {
 	nothing_is_left
 }
 
-# Nobody gets in as long as a watchdog renews a lease that is shorter than the hold.
+# No other gets in as long as the lease is renewed, which is shorter than the hold.
 java_renews() {
 	start_mortal_java
 	java_locks T1 "$1" "$3"
@@ -174,7 +174,7 @@ rlock_enters_again() {
 	nothing_is_left
 }
 
-# A lock without a command: taken by one rlock, given back by another.
+# A lock without a command: acquired by one rlock, released by another.
 java_is_woken_by_a_script() {
 	words "$1" "$3"
 	[ "${WORDS[0]}" != run ] || WORDS[0]=lock

@@ -134,7 +134,7 @@ struct conn {
 	int64_t next_byte_ms; /* when it trickles */
 };
 
-/* Somebody on the control socket. */
+/* A client of the control socket. */
 struct control {
 	struct control *next;
 	int fd;
@@ -642,7 +642,7 @@ static void conn_stall(struct conn *conn, int64_t until_ms)
 	conn_drop_requests(conn);
 }
 
-/* What goes to the client in the place of a reply, or is done to him. */
+/* What goes to the client in the place of a reply, or is done to it. */
 static void conn_pass_reply(struct conn *conn, const char *bytes, size_t len, enum fault fault)
 {
 	int64_t due_ms = now_ms() + proxy.delay_ms;

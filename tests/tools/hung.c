@@ -1,5 +1,5 @@
 /*
- * Processes that hang, as far as rlock can tell: whoever opens their environments waits without an end, as for one that
+ * Processes that hang, as far as rlock can tell: a reader of their environments waits without an end, as for one that
  * the kernel keeps locked because of a network file system that does not answer. Only the command that is run here and
  * what it starts wait: on a machine that has other work to do, nothing else is to hang.
  */
@@ -26,7 +26,7 @@ struct waiting {
 	char file[32];
 };
 
-/* ---- who hangs ---- */
+/* ---- what hangs ---- */
 
 static bool is_hung(int dir_fd, const char *file)
 {
@@ -61,7 +61,7 @@ static void record(const struct seccomp_notif *notif, int dir_fd, const char *fi
 
 /* ---- the supervisor ---- */
 
-/* One who has been killed meanwhile takes no answer. */
+/* One that has been killed meanwhile takes no answer. */
 static void let_through(int listener_fd, uint64_t id)
 {
 	struct seccomp_notif_resp answer = { .id = id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };

@@ -1,6 +1,6 @@
 /*
  * How well the machine serves a process that waits for its time: a test whose limits are tens of milliseconds
- * says nothing where nobody is woken in time.
+ * says nothing where no process is woken in time.
  */
 #include <stdint.h>
 #include <stdio.h>

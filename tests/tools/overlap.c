@@ -1,6 +1,6 @@
 /*
  * The witness of the chaos tests: a command to run under a lock that finds out, without Redis, whether
- * somebody else is inside whom the lock should have kept out. The kernel judges, by flock(2): the mark
+ * another command is inside that the lock should have kept out. The kernel judges, by flock(2): the mark
  * stands until the last process of a command has gone, however it went.
  */
 #include <errno.h>
@@ -48,7 +48,7 @@ struct visit {
 	int log_fd;
 };
 
-/* Whether who ignores it got a TERM that is not yet in the ledger. */
+/* Whether a SIGTERM, which this process ignores, is not yet in the ledger. */
 static volatile sig_atomic_t was_told;
 
 static int64_t now_us(void)

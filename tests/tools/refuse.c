@@ -100,7 +100,7 @@ struct wish {
 	const char *record, *program;
 	const struct call *calls[CALLS_MAX];
 	size_t call_count;
-	int error; /* 0: stop who calls */
+	int error; /* 0: stop the caller */
 	long first;
 	bool for_good;
 };
@@ -120,7 +120,7 @@ static bool add_call(struct wish *wish, const char *name, size_t len)
 		wish->calls[wish->call_count++] = &known_calls[i];
 		return true;
 	}
-	/* One that this machine has not: nobody makes it. */
+	/* One that this machine has not: no program makes it. */
 	return true;
 }
 
@@ -229,7 +229,7 @@ static bool is_wished(const struct wish *wish, const struct seccomp_notif *notif
 	return true;
 }
 
-/* Until nobody is left who could ask. */
+/* Until nothing is left that could ask. */
 static void supervise(const struct wish *wish, int listener_fd, int record_fd)
 {
 	struct pollfd listener = { listener_fd, POLLIN, 0 };

@@ -28,7 +28,7 @@
 #define NOT_YET (-1)
 #define NEVER (-2)
 
-/* Answers what comes from the listener until nobody is left who could ask. In a process of its own. */
+/* Answers what comes from the listener until nothing is left that could ask. In a process of its own. */
 typedef void (*supervisor_fn)(const void *ctx, int listener_fd);
 
 static inline _Noreturn void cannot(const char *program, const char *what)
@@ -56,7 +56,7 @@ static inline _Noreturn void supervised_be_supervisor(supervisor_fn supervise, c
 	_exit(0);
 }
 
-/* Nobody's child: the command has none that it has not started. */
+/* An orphan: the command has no child that it has not started. */
 static inline int supervised_start_supervisor(supervisor_fn supervise, const void *ctx,
 					      atomic_int *listener)
 {

@@ -1,7 +1,7 @@
 /*
  * What the machine does to a time that is measured: how long it takes at this moment until a process that is due
  * has its turn, starts an empty program, and hears that it has ended. Beside a time that is too long it tells
- * whether that is due to what was measured, or to nobody's having a turn.
+ * whether that is due to what was measured, or to no process's having a turn.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /*
  * To be loaded into what valgrind watches: 3.24 knows pidfds, but not pidfd_send_signal(2), and rlock
- * could stop nobody. The signal goes to the process that the descriptor is of by its number.
+ * could stop no process. The signal goes to the process that the descriptor is of by its number.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -17,8 +17,8 @@ import org.redisson.api.RLock;
 /**
  * Threads that take turns with others until a file "stop" is there; the Java half of tests/interop/stress.bats.
  *
- * Whether anybody is inside beside us is seen by files alone, as commands/turn does it: who is alone makes
- * "writer", who shares makes "reader.WHO", and each looks for the other only after that, so that of two who
+ * Whether another one is inside beside us is seen by files alone, as commands/turn does it: an exclusive one makes
+ * "writer", a shared one "reader.PARTY", and each looks for the other only after that, so that of two that
  * meet one at least sees the other. KIND "readwrite" is a write lock now and then, and a read lock else.
  */
 final class Stress {
