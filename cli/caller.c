@@ -1,6 +1,6 @@
 /*
- * Connects for a command, says why a call failed, and finds the hold that the caller means. What is then done with the
- * connection and the hold is for the cmd_*.c files to decide.
+ * Connects for a command, reports why a call failed, and finds the holds that the caller means.
+ * What is then done with the connection and with the holds is for the cmd_*.c files to decide.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,9 +19,6 @@
 #include "process_lock/hold_file_find.h"
 #include "sys/proc.h"
 
-/* The library's text begins so when the server may be the wrong one; about other failures it says more. */
-#define UNREACHED "cannot reach "
-
 static void trace(void *ctx, const char *server, const char *step)
 {
 	(void)ctx;
@@ -31,7 +28,6 @@ static void trace(void *ctx, const char *server, const char *step)
 static int resolve_local(struct opts *opts, int cancel_fd, bool *is_cancelled)
 {
 	int64_t deadline_ms = rlock_now_ms() + opts->connect_timeout_ms;
-
 	int code;
 
 	if (rlock_url_scheme(opts->urls[0]) != RLOCK_SCHEME_LOCAL)
@@ -59,19 +55,18 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 		if (rlock_url_has_password(opts->urls[i]))
 			(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	status = rlock_conn_new(opts->urls, opts->url_count, &conn_opts, out);
-	if (status == RLOCK_OK) {
-		if (message_is_verbose())
-			rlock_conn_set_trace(*out, trace, NULL);
-		return 0;
-	}
 	if (*out == NULL) {
 		message_error("out of memory");
 		return EXIT_SYSTEM;
 	}
-	return caller_say_failure(opts, *out, status);
+	if (status != RLOCK_OK)
+		return caller_report_failure(opts, *out, status);
+	if (message_is_verbose())
+		rlock_conn_set_trace(*out, trace, NULL);
+	return 0;
 }
 
-int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code)
+int caller_report(const struct opts *opts, const struct rlock_conn *conn, int code)
 {
 	char name[NAME_SHOWN_MAX];
 
@@ -80,18 +75,18 @@ int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code)
 	return code;
 }
 
-int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
-		       enum rlock_status status)
+int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
+			  enum rlock_status status)
 {
-	const char *error = rlock_conn_error(conn), *origin = "";
+	const char *origin = "";
 	char name[NAME_SHOWN_MAX];
 
 	if (status == RLOCK_EAUTH)
 		origin = opts->password_origin;
-	else if (strncmp(error, UNREACHED, strlen(UNREACHED)) == 0)
+	else if (rlock_conn_error_is_unreachable(conn))
 		origin = opts->server_origin;
-	message_error("%s: %s%s%s", names_show_one(opts, rlock_conn_error_name(conn), name), error,
-		      origin[0] != '\0' ? ": " : "", origin);
+	message_error("%s: %s%s%s", names_show_one(opts, rlock_conn_error_name(conn), name),
+		      rlock_conn_error(conn), origin[0] != '\0' ? ": " : "", origin);
 	return exit_code_of(status);
 }
 
@@ -113,7 +108,14 @@ static int find_nearer(const struct hold_file *file, const char *run_hold_id, bo
 	return 0;
 }
 
-int caller_find(const struct opts *opts, struct caller_hold *out)
+static void hold_clear(struct caller_hold *hold)
+{
+	hold_file_free(hold->hold_file);
+	hold_file_free(hold->near);
+}
+
+/* 0, or the exit code after one line by message_error. hold_clear frees what was found. */
+static int hold_find(const struct opts *opts, struct caller_hold *out)
 {
 	const char *server = opts->server, *value = getenv(INHERITED_VARIABLE);
 	/* The search begins with our own process: a shell may have become us for its last command. */
@@ -127,17 +129,11 @@ int caller_find(const struct opts *opts, struct caller_hold *out)
 	    inherited_find(value, server, &opts->names[0], opts->mode, &out->run))
 		code = find_nearer(out->hold_file, out->run.hold_id, &out->is_run);
 	if (code != 0)
-		caller_hold_clear(out);
+		hold_clear(out);
 	return code;
 }
 
-void caller_hold_clear(struct caller_hold *hold)
-{
-	hold_file_free(hold->hold_file);
-	hold_file_free(hold->near);
-}
-
-int caller_say_none(const struct opts *opts, const struct caller_hold *hold, const char *verb)
+static int report_none(const struct opts *opts, const struct caller_hold *hold, const char *verb)
 {
 	const char *user = getenv("SUDO_USER");
 	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX], process[32] = "this process";
@@ -159,6 +155,59 @@ int caller_say_none(const struct opts *opts, const struct caller_hold *hold, con
 			"the owner with --owner ID",
 			names, process);
 	return EXIT_NOT_HELD;
+}
+
+/* The hold on all names of opts together. */
+static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, const char *verb,
+		       caller_hold_fn act)
+{
+	struct caller_hold hold;
+	int code;
+
+	do {
+		code = hold_find(opts, &hold);
+		if (code != 0)
+			return code;
+		if (hold.hold_file == NULL && opts->name_count > 1)
+			code = CALLER_ONE_BY_ONE;
+		else if (hold.hold_file == NULL && !hold.is_run)
+			code = report_none(opts, &hold, verb);
+		else
+			code = act(opts, conn, &hold);
+		hold_clear(&hold);
+	} while (code == CALLER_FIND_AGAIN);
+	return code;
+}
+
+int caller_each_hold(const struct opts *opts, struct rlock_conn *conn, const char *verb,
+		     caller_hold_fn act)
+{
+	int code = act_on_hold(opts, conn, verb, act), worst = 0;
+
+	if (code != CALLER_ONE_BY_ONE)
+		return code;
+	for (size_t i = 0; i < opts->name_count; i++) {
+		struct opts one = opts_of_name(opts, i);
+
+		code = act_on_hold(&one, conn, verb, act);
+		if (code > worst)
+			worst = code;
+	}
+	return worst;
+}
+
+int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn act)
+{
+	int worst = 0;
+
+	for (size_t i = 0; i < opts->name_count; i++) {
+		struct opts one = opts_of_name(opts, i);
+		int code = act(&one, conn);
+
+		if (code > worst)
+			worst = code;
+	}
+	return worst;
 }
 
 int caller_lost_code(const struct rlock_hold *found)

@@ -1,6 +1,6 @@
 /*
- * What cmd_lock, cmd_unlock and cmd_renew share: a connection to the server that the user has named, one line for a
- * call that failed, and the hold that the caller means.
+ * What the commands share: a connection to the server that the user has named, the message about a call that failed,
+ * and the holds that the caller means.
  */
 #ifndef CALLER_H
 #define CALLER_H
@@ -25,18 +25,21 @@ int caller_run(struct opts *opts, caller_fn act);
  */
 int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out);
 
-/* Say the connection's text with the name that it is about, for a status that is an answer. Returns code. */
-int caller_say(const struct opts *opts, const struct rlock_conn *conn, int code);
+/* Report the connection's text with the name that it is about, for a status that is an answer. Returns code. */
+int caller_report(const struct opts *opts, const struct rlock_conn *conn, int code);
 
-/* Say why conn's last call failed, and for which name. Returns the exit code for status. */
-int caller_say_failure(const struct opts *opts, const struct rlock_conn *conn,
-		       enum rlock_status status);
+/* Report why conn's last call failed, and for which name. Returns the exit code for status. */
+int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
+			  enum rlock_status status);
 
 /*
  * The exit code for a hold that rlock_find has found (or NULL) and that the server does not have any more: EXIT_LOST
  * only if its key was overwritten. Otherwise we cannot tell whether the owner had lost it.
  */
 int caller_lost_code(const struct rlock_hold *found);
+
+/* Call act with the options of each name alone. Returns the worst exit code. */
+int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn act);
 
 /* The hold of the calling process, or of the nearest process above it, on the names that were given. */
 struct caller_hold {
@@ -46,10 +49,16 @@ struct caller_hold {
 	struct inherited run;
 };
 
-/* Find that hold. 0, or the exit code after one line by message_error. caller_hold_clear frees it. */
-int caller_find(const struct opts *opts, struct caller_hold *out);
-void caller_hold_clear(struct caller_hold *hold);
-/* Say in one line that there is no such hold. Returns EXIT_NOT_HELD. */
-int caller_say_none(const struct opts *opts, const struct caller_hold *hold, const char *verb);
+/* What a command does with such a hold. It returns the exit code, or what caller_each_hold shall do instead. */
+enum { CALLER_FIND_AGAIN = -1, CALLER_ONE_BY_ONE = -2 };
+typedef int (*caller_hold_fn)(const struct opts *opts, struct rlock_conn *conn,
+			      const struct caller_hold *hold);
+
+/*
+ * Call act with the most recent hold on all names together; where there is none, or act says so, with the hold on each
+ * name. Returns the worst exit code; for what is not held that is EXIT_NOT_HELD, after one line by message_error.
+ */
+int caller_each_hold(const struct opts *opts, struct rlock_conn *conn, const char *verb,
+		     caller_hold_fn act);
 
 #endif

@@ -262,7 +262,7 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer);
 	if (status != RLOCK_BUSY)
-		return caller_say_failure(opts, acquirer->conn, status);
+		return caller_report_failure(opts, acquirer->conn, status);
 	(void)names_show_one(opts, rlock_conn_error_name(acquirer->conn), name);
 	if (opts->no_wait)
 		message_debug("%s: busy: %s", name, rlock_conn_error(acquirer->conn));

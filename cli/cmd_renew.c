@@ -1,5 +1,5 @@
 /*
- * renew: renew the caller's hold once, and print its TTL. caller.c finds the hold, and lib renews it.
+ * renew: renew the caller's hold, or that of --owner, once, and print its TTL. caller.c finds the caller's hold.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +14,18 @@
 #include "process_lock/inherited.h"
 #include "verbs.h"
 
-/* Renews one hold and prints its TTL. lost_code is the exit code for a hold that the server does not have any more. */
+/* Renews a hold and prints its TTL. lost_code is the exit code for a hold that the server does not have any more. */
 static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
 		 int64_t lease_ms, int lost_code)
 {
 	enum rlock_status status = rlock_renew(conn, hold, lease_ms, INT64_MAX);
-	char left[DURATION_TEXT_MAX];
+	char ttl[DURATION_TEXT_MAX];
 
 	if (status == RLOCK_NOT_HELD)
-		return caller_say(opts, conn, lost_code);
+		return caller_report(opts, conn, lost_code);
 	if (status != RLOCK_OK)
-		return caller_say_failure(opts, conn, status);
-	if (printf("%s\n", duration_print(rlock_hold_ttl_ms(hold), left)) < 0 ||
+		return caller_report_failure(opts, conn, status);
+	if (printf("%s\n", duration_print(rlock_hold_ttl_ms(hold), ttl)) < 0 ||
 	    fflush(stdout) != 0) {
 		message_error("cannot write to standard output");
 		return EXIT_SYSTEM;
@@ -76,80 +76,37 @@ static int renew_run(const struct opts *opts, struct rlock_conn *conn, const str
 	return code;
 }
 
+static int renew_hold(const struct opts *opts, struct rlock_conn *conn,
+		      const struct caller_hold *hold)
+{
+	if (!hold->is_run)
+		return renew_process_lock(opts, conn, hold->hold_file);
+	/* An `rlock run` may hold some of the names only. */
+	return opts->name_count > 1 ? CALLER_ONE_BY_ONE : renew_run(opts, conn, &hold->run);
+}
+
 static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 {
+	struct rlock_hold *hold = NULL;
 	char owner[RLOCK_OWNER_MAX];
-	int worst = 0;
+	enum rlock_status status;
+	int code;
 
 	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
-	for (size_t i = 0; i < opts->name_count; i++) {
-		struct rlock_hold *hold = NULL;
-		struct opts one = opts_of_name(opts, i);
-		enum rlock_status status =
-			rlock_find(conn, &opts->names[i], owner, opts->mode, &hold);
-		int code;
-
-		if (status == RLOCK_NOT_HELD)
-			code = caller_say(&one, conn, EXIT_NOT_HELD);
-		else if (status != RLOCK_OK)
-			code = caller_say_failure(&one, conn, status);
-		else
-			code = renew(&one, conn, hold, opts->lease_ms, caller_lost_code(hold));
-		rlock_hold_free(hold);
-		if (code > worst)
-			worst = code;
-	}
-	return worst;
-}
-
-static int renew_found(const struct opts *opts, struct rlock_conn *conn,
-		       const struct caller_hold *hold)
-{
-	if (hold->is_run)
-		return renew_run(opts, conn, &hold->run);
-	if (hold->hold_file == NULL)
-		return caller_say_none(opts, hold, "renew");
-	return renew_process_lock(opts, conn, hold->hold_file);
-}
-
-/* Renews names that were not locked together without a command, each for itself. Returns the worst of the codes. */
-static int renew_one_by_one(const struct opts *opts, struct rlock_conn *conn)
-{
-	int worst = 0;
-
-	for (size_t i = 0; i < opts->name_count; i++) {
-		struct opts one = opts_of_name(opts, i);
-		struct caller_hold hold;
-		int code = caller_find(&one, &hold);
-
-		if (code == 0) {
-			code = renew_found(&one, conn, &hold);
-			caller_hold_clear(&hold);
-		}
-		if (code > worst)
-			worst = code;
-	}
-	return worst;
-}
-
-static int renew_caller(const struct opts *opts, struct rlock_conn *conn)
-{
-	struct caller_hold hold;
-	int code = caller_find(opts, &hold);
-
-	if (code != 0)
-		return code;
-	if (opts->name_count > 1 && (hold.hold_file == NULL || hold.is_run))
-		code = renew_one_by_one(opts, conn);
-	else
-		code = renew_found(opts, conn, &hold);
-	caller_hold_clear(&hold);
+	status = rlock_find(conn, &opts->names[0], owner, opts->mode, &hold);
+	if (status == RLOCK_NOT_HELD)
+		return caller_report(opts, conn, EXIT_NOT_HELD);
+	if (status != RLOCK_OK)
+		return caller_report_failure(opts, conn, status);
+	code = renew(opts, conn, hold, opts->lease_ms, caller_lost_code(hold));
+	rlock_hold_free(hold);
 	return code;
 }
 
 static int renew_any(const struct opts *opts, struct rlock_conn *conn)
 {
-	return opts->owner != NULL ? renew_owner(opts, conn) : renew_caller(opts, conn);
+	return opts->owner != NULL ? caller_each_name(opts, conn, renew_owner)
+				   : caller_each_hold(opts, conn, "renew", renew_hold);
 }
 
 int cmd_renew(const struct verb *verb, struct opts *opts)

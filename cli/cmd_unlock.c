@@ -1,6 +1,6 @@
 /*
  * unlock: release the caller's most recent hold, or that of --owner; or, with --force, break the lock of any holder.
- * caller.c finds the hold of the caller, and hold_file_claim.c keeps other unlocks out.
+ * caller.c finds the hold of the caller, and hold_file_claim.c excludes other unlocks.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,10 +23,8 @@
 #include "verbs.h"
 
 #define RENEWER_MS 1000
-/* Another unlock was faster: there may be an earlier hold. */
-#define FIND_AGAIN (-1)
 
-/* Says what is left to say about a release: nothing, or one line. Returns the exit code. */
+/* Reports how a release ended, unless it was done. Returns the exit code. */
 static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 		       enum rlock_status status)
 {
@@ -35,7 +33,7 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 	if (status == RLOCK_OK)
 		return 0;
 	if (status == RLOCK_NOT_NOTIFIED) {
-		message_warning("%s: released, but nobody was told: %s",
+		message_warning("%s: released, but the waiters were not notified: %s",
 				names_show_one(opts, rlock_conn_error_name(conn), name),
 				rlock_conn_error(conn));
 		return 0;
@@ -46,7 +44,7 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 			      rlock_conn_error(conn));
 		return EXIT_LOST;
 	}
-	return caller_say_failure(opts, conn, status);
+	return caller_report_failure(opts, conn, status);
 }
 
 /* ---- the caller's hold ---- */
@@ -91,22 +89,14 @@ static bool has_lease(const struct hold_file *file, bool was_renewed)
 	       rlock_now_ms() < file->sent_ms + file->lease_ms;
 }
 
-static int give_back(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file)
+static int release_claimed(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file,
+			   bool was_renewed)
 {
+	bool was_held = has_lease(file, was_renewed);
 	struct rlock_hold *hold = NULL;
 	enum rlock_status status;
 	char names[NAMES_SHOWN_MAX];
-	bool was_running = false, was_held, is_ours = false;
-	int code = stop_renewer(file, &was_running);
 
-	/* The renewer writes the file, too, so the claim comes after its end. */
-	if (code == 0)
-		code = hold_file_claim(file, &is_ours);
-	if (code != 0)
-		return code;
-	if (!is_ours)
-		return FIND_AGAIN;
-	was_held = has_lease(file, was_running);
 	if (file->is_lost) {
 		hold_file_remove(file);
 		message_error("%s: the lock had been lost",
@@ -122,6 +112,7 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct ho
 	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
 	status = finish_release(conn, hold);
+	rlock_hold_free(hold);
 	/* The server may have carried out an earlier try to release: the hold that it removed was not lost. */
 	if (status == RLOCK_NOT_HELD && file->is_given_up)
 		status = RLOCK_OK;
@@ -132,144 +123,83 @@ static int give_back(const struct opts *opts, struct rlock_conn *conn, struct ho
 		file->is_given_up = file->is_given_up || was_held;
 		(void)hold_file_save(file);
 	}
-	code = end_release(opts, conn, status);
-	rlock_hold_free(hold);
-	return code;
+	return end_release(opts, conn, status);
 }
 
-/*
- * A signal that ends the caller may end us with it, and a lock without its renewer would last to the end of its lease.
- */
-static int unlock_process_lock(const struct opts *opts, struct rlock_conn *conn,
-			       struct hold_file *file)
+static int release(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file)
 {
+	bool was_running = false, is_ours = false;
+	int code = stop_renewer(file, &was_running);
+
+	if (code != 0)
+		return code;
+	/* The renewer writes the file, too, so the claim comes after its end. */
+	code = hold_file_claim(file, &is_ours);
+	if (code != 0)
+		return code;
+	/* Another unlock was faster: there may be an earlier hold. */
+	return is_ours ? release_claimed(opts, conn, file, was_running) : CALLER_FIND_AGAIN;
+}
+
+static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,
+		       const struct caller_hold *hold)
+{
+	char names[NAMES_SHOWN_MAX];
 	sigset_t found_mask;
 	int code;
 
-	signals_put_off(&found_mask);
-	code = give_back(opts, conn, file);
-	signals_let_through(&found_mask);
-	return code;
-}
-
-static int unlock_found(const struct opts *opts, struct rlock_conn *conn,
-			const struct caller_hold *hold)
-{
-	char names[NAMES_SHOWN_MAX];
-
 	if (hold->is_run) {
-		message_error("%s: held by 'rlock run', which gives it back when its command ends",
+		message_error("%s: held by 'rlock run', which releases it when its command ends",
 			      names_show(opts->names, opts->name_count, names));
 		return EXIT_NOT_HELD;
 	}
-	if (hold->hold_file == NULL)
-		return caller_say_none(opts, hold, "unlock");
-	return unlock_process_lock(opts, conn, hold->hold_file);
-}
-
-/* Releases the most recent hold on all of these names together. */
-static int unlock_together(const struct opts *opts, struct rlock_conn *conn)
-{
-	struct caller_hold hold;
-	int code;
-
-	do {
-		code = caller_find(opts, &hold);
-		if (code != 0)
-			return code;
-		code = unlock_found(opts, conn, &hold);
-		caller_hold_clear(&hold);
-	} while (code == FIND_AGAIN);
+	/* A signal that ends the caller may end us with it, and without its renewer the lock would be held until its lease ends. */
+	signals_put_off(&found_mask);
+	code = release(opts, conn, hold->hold_file);
+	signals_let_through(&found_mask);
 	return code;
-}
-
-/* Releases names that were not locked together, each for itself. Returns the worst of the codes. */
-static int unlock_one_by_one(const struct opts *opts, struct rlock_conn *conn)
-{
-	int worst = 0;
-
-	for (size_t i = 0; i < opts->name_count; i++) {
-		struct opts one = opts_of_name(opts, i);
-		int code = unlock_together(&one, conn);
-
-		if (code > worst)
-			worst = code;
-	}
-	return worst;
-}
-
-static int unlock_caller(const struct opts *opts, struct rlock_conn *conn)
-{
-	struct caller_hold hold;
-	bool is_one = true;
-
-	if (opts->name_count > 1) {
-		int code = caller_find(opts, &hold);
-
-		if (code != 0)
-			return code;
-		is_one = hold.hold_file != NULL;
-		caller_hold_clear(&hold);
-	}
-	return is_one ? unlock_together(opts, conn) : unlock_one_by_one(opts, conn);
 }
 
 /* ---- the hold of an owner, the lock of any holder ---- */
 
 static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 {
+	struct rlock_hold *hold = NULL;
 	char owner[RLOCK_OWNER_MAX];
-	int worst = 0;
+	enum rlock_status status;
+	int code;
 
 	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
-	for (size_t i = 0; i < opts->name_count; i++) {
-		struct rlock_hold *hold = NULL;
-		enum rlock_status status =
-			rlock_find(conn, &opts->names[i], owner, opts->mode, &hold);
-		struct opts one = opts_of_name(opts, i);
-		int code;
-
-		if (status == RLOCK_OK)
-			status = finish_release(conn, hold);
-		code = status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD
-			       ? caller_say(&one, conn, EXIT_NOT_HELD)
-			       : end_release(&one, conn, status);
-		rlock_hold_free(hold);
-		if (code > worst)
-			worst = code;
-	}
-	return worst;
+	status = rlock_find(conn, &opts->names[0], owner, opts->mode, &hold);
+	if (status == RLOCK_OK)
+		status = finish_release(conn, hold);
+	if (status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD)
+		code = caller_report(opts, conn, EXIT_NOT_HELD);
+	else
+		code = end_release(opts, conn, status);
+	rlock_hold_free(hold);
+	return code;
 }
 
-static int break_locks(const struct opts *opts, struct rlock_conn *conn)
+static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 {
-	int worst = 0;
+	char was[RLOCK_OWNER_MAX] = "", name[NAME_SHOWN_MAX];
+	enum rlock_status status =
+		rlock_break(conn, &opts->names[0], opts->holder, opts->mode, was);
 
-	for (size_t i = 0; i < opts->name_count; i++) {
-		char was[RLOCK_OWNER_MAX] = "", name[NAME_SHOWN_MAX];
-		enum rlock_status status =
-			rlock_break(conn, &opts->names[i], opts->holder, opts->mode, was);
-		struct opts one = opts_of_name(opts, i);
-		int code;
-
-		if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED)
-			message_info("%s: broken: it was held by %s", names_show_one(&one, 0, name),
-				     was);
-		if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
-			code = caller_say(&one, conn, EXIT_NOT_HELD);
-		else
-			code = end_release(&one, conn, status);
-		if (code > worst)
-			worst = code;
-	}
-	return worst;
+	if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
+		return caller_report(opts, conn, EXIT_NOT_HELD);
+	if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED)
+		message_info("%s: broken: it was held by %s", names_show_one(opts, 0, name), was);
+	return end_release(opts, conn, status);
 }
 
 static int unlock(const struct opts *opts, struct rlock_conn *conn)
 {
 	if (opts->force)
-		return break_locks(opts, conn);
-	return opts->owner != NULL ? unlock_owner(opts, conn) : unlock_caller(opts, conn);
+		return caller_each_name(opts, conn, break_lock);
+	return opts->owner != NULL ? caller_each_name(opts, conn, unlock_owner)
+				   : caller_each_hold(opts, conn, "unlock", unlock_hold);
 }
 
 int cmd_unlock(const struct verb *verb, struct opts *opts)

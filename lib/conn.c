@@ -73,6 +73,11 @@ void rlock__conn_copy_error(struct rlock_conn *conn, size_t index)
 	conn->error = *rlock__connection_error(conn->connections[index]);
 }
 
+bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn)
+{
+	return conn->error.is_unreachable;
+}
+
 void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd)
 {
 	conn->cancel_fd = cancel_fd;

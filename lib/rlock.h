@@ -185,6 +185,9 @@ RLOCK_API const char *rlock_conn_error(const struct rlock_conn *conn);
 /* Which of the request's names that was about; 0 when it was none in particular. */
 RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
 
+/* Whether it was that the server cannot be reached: its URL may be wrong. Of several servers: false. */
+RLOCK_API bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn);
+
 /* Change (or with -1 take away) what cancels a wait. */
 RLOCK_API void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd);
 

@@ -84,8 +84,10 @@ static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t 
 	rlock__conn_copy_error(waiter->conn, index);
 	if (subscription == NULL)
 		return rlock__fail_memory(&waiter->conn->error);
-	return rlock__fail(&waiter->conn->error, status, "%s",
-			   rlock__connection_error(subscription)->text);
+	(void)rlock__fail(&waiter->conn->error, status, "%s",
+			  rlock__connection_error(subscription)->text);
+	waiter->conn->error.is_unreachable = rlock__connection_error(subscription)->is_unreachable;
+	return status;
 }
 
 static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)

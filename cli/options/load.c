@@ -173,7 +173,7 @@ static int check_servers(const struct option_merge *merge)
 		for (size_t other = 0; other < i; other++) {
 			if (strcmp(rlock_url_server(opts->urls[other]), server) != 0)
 				continue;
-			message_error("%s is given twice: each server counts once", server);
+			message_error("%s is given twice: each server has one vote", server);
 			return code;
 		}
 	}
@@ -229,7 +229,7 @@ static int password_set(const struct opts *opts, const char *password)
 	return 0;
 }
 
-/* A user who can write the file chooses what is sent; one who can read it has the password. */
+/* A user with write access to the file chooses what is sent; one with read access has the password. */
 static int password_file_check(const char *path, const struct stat *stat)
 {
 	/* A terminal is writable for others, so that they can send messages there. */

@@ -19,7 +19,7 @@ enum on_lost { ON_LOST_DEFAULT, ON_LOST_KILL, ON_LOST_TERM, ON_LOST_IGNORE };
 struct opts {
 	struct rlock_name *names;
 	size_t name_count;
-	char **command; /* argv from behind "--", NULL-terminated; NULL when there is none */
+	char **command; /* argv after "--", NULL-terminated; NULL when there is none */
 	char **words;   /* those between the verb and "--", for a corrected line */
 	size_t word_count;
 

@@ -4,6 +4,7 @@
 #ifndef RLOCK_BASE_ERROR_H
 #define RLOCK_BASE_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "rlock.h"
@@ -13,6 +14,7 @@ struct rlock__error {
 	rlock_trace_fn trace; /* NULL: none */
 	void *trace_ctx;
 	size_t name_index; /* of the request's name that the text is about */
+	bool is_unreachable; /* the text says that the server cannot be reached */
 	char text[RLOCK_ERROR_MAX];
 };
 

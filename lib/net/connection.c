@@ -170,8 +170,10 @@ const struct rlock_url *rlock__connection_url(const struct rlock__connection *co
 static enum rlock_status fail_unreachable(struct rlock__connection *connection, const char *why)
 {
 	rlock__connection_hang_up(connection);
-	return rlock__fail(&connection->error, RLOCK_ENET, "cannot reach %s: %s",
-			   rlock_url_server(connection->url), why);
+	(void)rlock__fail(&connection->error, RLOCK_ENET, "cannot reach %s: %s",
+			  rlock_url_server(connection->url), why);
+	connection->error.is_unreachable = true;
+	return RLOCK_ENET;
 }
 
 enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connection)
