@@ -1,6 +1,6 @@
 /*
- * One request to all servers of a connection at once, and what their answers come to when so many of
- * them must agree. What an answer means is for the caller to read.
+ * One request to all servers of a connection at once, and the quorum's result.
+ * What a reply means is for the caller's read function.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,8 +19,8 @@
 #include "rlock.h"
 
 /*
- * Clocks run at their own pace. Those of two machines that nobody sets right differ by less than a thousandth;
- * several servers must agree with each other, too, and are given 1 % and a bit, as Redlock has it.
+ * Clocks drift. Those of two machines without NTP differ by less than a thousandth of the time that passes; the clocks
+ * of several servers drift from each other, too, and Redlock allows 1 % and 2 ms for that.
  */
 #define DRIFT_DIVISOR 1000
 #define DRIFT_LEAST_MS 2
@@ -59,7 +59,7 @@ void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index,
 	struct rlock__answer *answer = &broadcast->answers[index];
 
 	answer_clear(answer);
-	answer->is_asked = true;
+	answer->is_sent = true;
 	rlock__script_begin(&answer->call, broadcast->conn->connections[index], script, args,
 			    deadline_ms);
 }
@@ -83,10 +83,10 @@ size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlo
 
 static bool is_open(const struct rlock__answer *answer)
 {
-	return answer->is_asked && !answer->is_over;
+	return answer->is_sent && !answer->is_over;
 }
 
-/* Go on with those that are not over; how many of them are left. */
+/* Go on with the requests that are not over; how many are left. */
 static size_t advance(struct rlock__broadcast *broadcast)
 {
 	size_t open = 0;
@@ -109,7 +109,7 @@ static size_t advance(struct rlock__broadcast *broadcast)
 	return open;
 }
 
-/* What becomes of those that were asked is not known. */
+/* What becomes of the requests on the servers is not known. */
 static void abandon_open(struct rlock__broadcast *broadcast)
 {
 	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
@@ -124,7 +124,7 @@ static void abandon_open(struct rlock__broadcast *broadcast)
 	}
 }
 
-/* Those only that are awaited: of another the descriptor may stay ready. */
+/* Only the requests that are not over: the descriptor of another one may stay ready. */
 static int poll_open(const struct rlock__broadcast *broadcast, struct pollfd *cancel,
 		     int64_t until_ms)
 {
@@ -194,7 +194,7 @@ static void add_count(const struct rlock__broadcast *broadcast)
 	if (conn->connection_count == 1)
 		return;
 	(void)rlock__fail(&conn->error, RLOCK_ENET,
-			  "%zu of %zu servers could be asked, %zu must agree: %s",
+			  "%zu of %zu servers answered, %zu must agree: %s",
 			  conn->connection_count - rlock__broadcast_count(broadcast, RLOCK_ENET),
 			  conn->connection_count, conn->quorum, error.text);
 	conn->error.name_index = error.name_index;

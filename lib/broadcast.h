@@ -15,31 +15,31 @@
 struct redisReply;
 struct rlock_conn;
 
-/* What one of them said. */
+/* The request to one server, and what became of it. */
 struct rlock__answer {
 	struct rlock__call call;
 	struct rlock__result result;
-	enum rlock_status status; /* the result's, or what its reply was read as */
-	bool is_asked, is_over;
+	enum rlock_status status; /* of the result, or what its reply was read as */
+	bool is_sent, is_over;
 };
 
-/* How long those of several servers are waited for that can't change the result any more. */
+/* How long to wait for those of several servers that can't change the result any more. */
 #define RLOCK__REST_MS 100
 
-/* Turns a reply of the index-th server into a status; of one that is negative the connection has the text. */
+/* Turns a reply of the index-th server into a status; unless that is RLOCK_OK, the server's connection has the text. */
 typedef enum rlock_status (*rlock__read_fn)(void *ctx, size_t index, struct redisReply *reply);
 
 struct rlock__broadcast {
 	struct rlock_conn *conn;
 	struct rlock__answer *answers; /* one a connection */
-	rlock__read_fn read;           /* NULL: any reply will do */
+	rlock__read_fn read;           /* NULL: any reply is RLOCK_OK */
 	void *ctx;
 };
 
 enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast, struct rlock_conn *conn,
 					rlock__read_fn read, void *ctx);
 void rlock__broadcast_free(struct rlock__broadcast *broadcast);
-/* Ask one, or all. args must stay until all is over. An earlier answer of that connection is forgotten. */
+/* Send to one server, or to all. args must stay until all requests are over. An earlier answer of the server is freed. */
 void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index,
 			    const struct rlock__script *script, struct rlock__args *args,
 			    int64_t deadline_ms);
@@ -47,15 +47,14 @@ void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast,
 				const struct rlock__script *script, struct rlock__args *args,
 				int64_t deadline_ms);
 /*
- * Until all have answered; with enough > 0 until so many have agreed (RLOCK_OK), or so many can't; but
- * not longer than until_ms. An answer that is not there then is left outstanding. RLOCK_CANCELLED,
- * RLOCK_ESYS: what was under way has been given up.
+ * Wait until all servers have answered; with enough > 0 until that many have agreed (RLOCK_OK), or can't any more; but
+ * not longer than until_ms. Requests without an answer stay under way. RLOCK_CANCELLED, RLOCK_ESYS: they are abandoned.
  */
 enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, size_t enough,
 					 int64_t until_ms);
 /* Whether a server answered with status; then the connection has the error of the first that did. */
 bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_status status);
-/* By how much less than lease_ms a lease is counted on: what our clock and a server's may differ by meanwhile. */
+/* By how much a lease counts as shorter than lease_ms: what our clock and a server's may differ by over that time. */
 int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms);
 size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status);
 /*

@@ -1,6 +1,6 @@
 /*
- * What a user of the library talks to: one server, or several that must agree. Each is a connection; who
- * asks all of them at once is broadcast.c.
+ * What a caller of the library connects to: one server, or several that must agree, each with a connection of its own.
+ * Requests to all of them at once are for broadcast.c.
  */
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 		rlock_conn_free(conn);
 		return RLOCK_ENOMEM;
 	}
-	for (size_t i = 0; i < url_count && status == RLOCK_OK; i++) {
+	for (size_t i = 0; i < url_count; i++) {
 		status = rlock__connection_new(urls[i], opts, &conn->connections[i]);
 		if (conn->connections[i] == NULL) {
 			rlock_conn_free(conn);
@@ -40,10 +40,13 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 		}
 		conn->connection_count++;
 		rlock__conn_copy_error(conn, i);
+		if (status != RLOCK_OK)
+			goto out;
 	}
-	if (status == RLOCK_OK && (conn->quorum <= url_count / 2 || conn->quorum > url_count))
+	if (conn->quorum <= url_count / 2 || conn->quorum > url_count)
 		status = rlock__fail(&conn->error, RLOCK_EINVAL,
 				     "a quorum is more than half of the servers");
+out:
 	*out = conn;
 	return status;
 }

@@ -1,5 +1,5 @@
 /*
- * A connection: one server, or several that must agree.
+ * The public connection: one server, or several that must agree.
  */
 #ifndef RLOCK_CONN_H
 #define RLOCK_CONN_H
@@ -18,7 +18,7 @@ struct rlock_conn {
 	struct rlock__error error; /* of the last failed call, and the server that it is about */
 };
 
-/* What the index-th server has met becomes the error of conn: of several servers the caller knows which one counts. */
+/* The error of the index-th server becomes that of conn. */
 void rlock__conn_copy_error(struct rlock_conn *conn, size_t index);
 
 #endif

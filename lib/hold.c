@@ -1,5 +1,6 @@
 /*
- * A hold as an object, and what all that is done to it has in common.
+ * A hold as an object, and what the requests about it have in common.
+ * Each request is in a file of its name: acquire.c, renew.c, release.c, find.c, break.c.
  */
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -139,7 +140,7 @@ enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
 				    const struct rlock__script *script)
 {
 	return rlock__fail(rlock__connection_error(connection), RLOCK_ESERVER,
-			   "unexpected answer of the server to %s", script->name);
+			   "unexpected reply to %s", script->name);
 }
 
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)
@@ -180,7 +181,7 @@ enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
 				  show_type(type, shown));
 	else
 		(void)rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
-				  "the server does not know this hold any more");
+				  "it expired or was deleted on the server");
 	rlock__connection_error(connection)->name_index = name_index;
 	return RLOCK_NOT_HELD;
 }

@@ -1,5 +1,5 @@
 /*
- * A hold, and what all that is done to it has in common.
+ * A hold, and what the requests about it have in common.
  */
 #ifndef RLOCK_HOLD_H
 #define RLOCK_HOLD_H
@@ -38,25 +38,25 @@ struct rlock_hold {
 /* The keys of every name of hold for action; free them, and what is added, with rlock__args_free. */
 void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
 			struct rlock__args *args);
-/* And behind the arguments of its own what it is told of each name besides. */
+/* And last, after the action's own arguments, what its script needs of each name besides the keys. */
 void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
 			struct rlock__args *args);
 /* Whether reply is an array of at least count integers. */
 bool rlock__are_integers(const struct redisReply *reply, size_t count);
-/* Which name an element of a reply speaks of, which counts them from 1. False when it is none of them. */
+/* Which name an element of a reply is about, counted from 1 there. False when it is none of them. */
 bool rlock__read_index(const struct rlock_hold *hold, const struct redisReply *element,
 		       size_t *index_out);
 enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
 				    const struct rlock__script *script);
-/* The key of that name is something else; type is what the script said of it. */
+/* The key of that name is no lock of this kind; type is its type, as the script told it. */
 enum rlock_status rlock__fail_kind(struct rlock__connection *connection,
 				   const struct redisReply *type, size_t name_index);
-/* A hold that isn't there any more; type is what the script said of its key's new value, or NULL. */
+/* The hold is lost; type is that of the value which has overwritten its key, as the script told it, or NULL. */
 enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
 				   const struct redisReply *type, size_t name_index);
 /* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
-/* A login that was refused is tried anew next time: a server may be asked before its users are loaded. */
+/* Log in anew next time where a server denied the request: it may have answered before it had loaded its users. */
 void rlock__close_failed(struct rlock__broadcast *broadcast);
 
 #endif

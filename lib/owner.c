@@ -1,5 +1,6 @@
 /*
- * Owners and hold ids: names nobody else has, and what can't be an owner.
+ * Owners and hold ids: new ones, unlike any other, and what can't be an owner.
+ * Which owner holds a lock is known on the server only.
  */
 #include <assert.h>
 #include <errno.h>
@@ -55,8 +56,8 @@ static bool ends_with(const char *text, const char *end)
 	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* What stands where owners do: the mode and the writers of a read/write lock, and nobody's holds, in its hash; in
- * the queue's beside it when that was last looked at. */
+/* Fields beside the owners: in the hash of a read/write lock its mode, its writers and what keeps it until a time; in
+ * the hash of the waiters when the queue was last read. */
 static bool is_reserved(const char *owner)
 {
 	return strcmp(owner, "mode") == 0 || strcmp(owner, "seen") == 0 ||

@@ -1,6 +1,6 @@
 /*
- * Giving a hold back, or leaving it to its end. The same request goes to every server until enough of them
- * have answered it; one that was carried out already finds the hold's id gone.
+ * Release a hold, or keep it until a time. The same request goes to every server until enough of them have answered;
+ * a server that has carried it out before finds no such hold id.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -22,8 +22,8 @@
 #define FIRST_TRY_MS 1000
 
 /*
- * What the scripts that release answer for a name, but for an error: done, but somebody was not told; and for
- * the type of what the lock was overwritten with.
+ * The result for one name. In its place there may be an error, when the lock was released, but its waiters were not
+ * notified; or a text, the type of the value that has overwritten the lock.
  */
 enum release_result {
 	RELEASE_NO_SUCH_HOLD = 0,
@@ -42,8 +42,8 @@ struct delivery {
 	struct rlock_conn *conn;
 	const struct rlock_hold *hold;
 	const struct rlock__script *script;
-	bool is_repeated
-		[RLOCK_SERVERS_MAX]; /* an earlier request may have been carried out there */
+	/* An earlier request may have been carried out there. */
+	bool is_repeated[RLOCK_SERVERS_MAX];
 	bool is_not_notified[RLOCK_SERVERS_MAX];
 };
 
@@ -60,8 +60,8 @@ static bool are_results(const redisReply *reply, size_t count)
 }
 
 /*
- * The results of all names in one. A hold that isn't there is done if this is a second delivery and the
- * lease can't have ended yet: the first one took it out, only its answer was lost.
+ * The results of all names in one. A hold that isn't there was released if this is a second delivery and the lease
+ * can't have ended yet: the first delivery did it, and only its reply was lost.
  */
 static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply)
 {
@@ -94,8 +94,8 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 }
 
 /*
- * A stream that has gone silent must leave time for another one. But there is one honest try, however
- * late it is.
+ * A server that does not answer must leave time for another stream. But one try gets its full time, even after the
+ * deadline.
  */
 static int64_t try_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_ms)
 {
@@ -104,7 +104,7 @@ static int64_t try_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_
 	return now_ms < deadline_ms ? rlock__sooner(end_ms, deadline_ms) : end_ms;
 }
 
-/* No server said so: it may be otherwise the next time. */
+/* The failure may be over by the next try. */
 static bool may_pass(enum rlock_status status)
 {
 	return status == RLOCK_ENET || status == RLOCK_ESYS || status == RLOCK_ENOMEM;
@@ -115,7 +115,7 @@ static bool is_answered(const struct rlock__answer *answer)
 	return answer->is_over && !may_pass(answer->status) && answer->status != RLOCK_CANCELLED;
 }
 
-/* Those that have not answered yet can't change what it comes to. */
+/* Servers that have not answered yet can't change the result. */
 static bool is_settled(const struct rlock__broadcast *broadcast)
 {
 	const struct rlock_conn *conn = broadcast->conn;
@@ -125,7 +125,7 @@ static bool is_settled(const struct rlock__broadcast *broadcast)
 		       conn->connection_count - conn->quorum;
 }
 
-/* Ask those that have not answered yet, and wait for as many as are needed; for the rest not long. */
+/* Send to the servers that have not answered yet, and wait for the quorum; for the others not long. */
 static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__broadcast *broadcast,
 				      struct rlock__args *args, int64_t end_ms)
 {
@@ -137,8 +137,8 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__b
 
 		if (is_answered(answer))
 			continue;
-		/* One that was not waited for any longer may have been carried out. */
-		if (answer->is_asked)
+		/* Without a reply it may have been carried out. */
+		if (answer->is_sent)
 			delivery->is_repeated[i] |= !answer->is_over || answer->result.was_sent;
 		rlock__broadcast_begin(broadcast, i, delivery->script, args, end_ms);
 	}
@@ -147,7 +147,7 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__b
 	status = rlock__broadcast_await(broadcast, conn->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
-	/* Where it has to be said again anyway, those that are slow would never be heard. */
+	/* Without a result the request is repeated anyway: wait for slow servers, which a repetition would cut short. */
 	return rlock__broadcast_await(
 		broadcast, 0, is_settled(broadcast) ? rlock_now_ms() + RLOCK__REST_MS : end_ms);
 }
@@ -188,7 +188,7 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 		if (status == RLOCK_OK)
 			status = delivery_result(&delivery, &broadcast);
 		rlock__close_failed(&broadcast);
-		/* One whose stream had broken meanwhile, but which is not needed, gets one more try. */
+		/* A server whose stream was broken gets one more try, even if the quorum does not need it. */
 		if (status == RLOCK_OK && rlock__broadcast_count(&broadcast, RLOCK_ENET) > 0)
 			(void)deliver_once(&delivery, &broadcast, args,
 					   rlock_now_ms() + RLOCK__REST_MS);
@@ -205,8 +205,7 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 }
 
 /*
- * On several servers, some of which were not needed, the lock may have been had while others had us in their
- * line: there we leave that, too.
+ * Of several servers a quorum may have granted the lock while others have us in their queues: leave these, too.
  */
 const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
 						struct rlock__args *args)

@@ -8,7 +8,7 @@ struct rlock__args;
 struct rlock__script;
 struct rlock_hold;
 
-/* The arguments that give hold back, and leave every line; the script that takes them. */
+/* The arguments that release hold and leave every queue; returns the script for them. */
 const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
 						struct rlock__args *args);
 

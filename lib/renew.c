@@ -1,5 +1,6 @@
 /*
- * Renewing a hold. Every request names the hold's id: one that arrives after the release changes nothing.
+ * Renew a hold. Every request names the hold's id, so one that arrives after the release changes nothing.
+ * When to renew is for the caller.
  */
 #include <hiredis/hiredis.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #include "rlock.h"
 #include "acquire_try.h"
 
-/* How long a server may take to take again what it forgot. */
-#define AGAIN_MS 500
+/* How long a server that has lost the lock may take to acquire it again. */
+#define REACQUIRE_MS 500
 
 struct renewal {
 	const struct rlock_conn *conn;
@@ -40,9 +41,9 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 	return RLOCK_OK;
 }
 
-/* ---- a server that forgot ---- */
+/* ---- a server that has lost the lock ---- */
 
-/* By another name's inherited owner it would not be the same hold. */
+/* A script acquires all names for one owner: with an inherited owner among them it would not be the same hold. */
 static bool has_one_owner(const struct rlock_hold *hold)
 {
 	for (size_t i = 1; i < hold->name_count; i++)
@@ -52,18 +53,18 @@ static bool has_one_owner(const struct rlock_hold *hold)
 }
 
 /*
- * Enough servers hold the lock, but some have lost it: they were restarted, say. There it is taken again,
- * under the same id, so that they count the next time that another one is restarted.
+ * The quorum has the lock, but some servers have lost it, by a restart, say. Acquire it there again, under the same id,
+ * so that they count the next time that another server is restarted.
  */
 static void reacquire(const struct renewal *renewal, const struct rlock__broadcast *renewed,
 		      int64_t lease_ms)
 {
 	const struct rlock_hold *hold = renewal->hold;
 	bool is_mutex = hold->kind == RLOCK_PLAIN || hold->kind == RLOCK_FAIR;
-	/* Those who came in line there meanwhile don't go first: we have it. */
+	/* Waiters that have joined the queue there meanwhile do not come first: the lock is held. */
 	const struct rlock__kind *row = is_mutex ? rlock__kind(RLOCK_PLAIN) : hold->row;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
-	int64_t end_ms = rlock_now_ms() + AGAIN_MS;
+	int64_t end_ms = rlock_now_ms() + REACQUIRE_MS;
 	struct rlock__broadcast broadcast;
 	struct rlock__args args;
 
@@ -102,18 +103,23 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	rlock__action_args(action, hold, &args);
 	rlock__broadcast_begin_all(&broadcast, action->script, &args, deadline_ms);
 	status = rlock__broadcast_await(&broadcast, conn->quorum, INT64_MAX);
-	/* It does no harm to hear the others, and helps those that forgot. */
-	if (status == RLOCK_OK && conn->quorum < conn->connection_count)
+	if (status != RLOCK_OK)
+		goto out;
+	/* Waiting for the others costs little, and shows which servers have lost the lock. */
+	if (conn->quorum < conn->connection_count) {
 		status = rlock__broadcast_await(&broadcast, 0, rlock_now_ms() + RLOCK__REST_MS);
-	if (status == RLOCK_OK)
-		status = rlock__broadcast_result(&broadcast, RLOCK_NOT_HELD);
-	if (status == RLOCK_OK) {
-		hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
-		hold->lease_ms = lease_ms;
-		hold->ttl_ms = renewal.least_ttl_ms;
-		if (rlock__broadcast_count(&broadcast, RLOCK_NOT_HELD) > 0)
-			reacquire(&renewal, &broadcast, lease_ms);
+		if (status != RLOCK_OK)
+			goto out;
 	}
+	status = rlock__broadcast_result(&broadcast, RLOCK_NOT_HELD);
+	if (status != RLOCK_OK)
+		goto out;
+	hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
+	hold->lease_ms = lease_ms;
+	hold->ttl_ms = renewal.least_ttl_ms;
+	if (rlock__broadcast_count(&broadcast, RLOCK_NOT_HELD) > 0)
+		reacquire(&renewal, &broadcast, lease_ms);
+out:
 	rlock__close_failed(&broadcast);
 	rlock__args_free(&args);
 	rlock__broadcast_free(&broadcast);

@@ -1,6 +1,6 @@
 /*
- * What time it is on the one clock of lib and cli, and how to wait on descriptors until a time.
- * What is waited for, and what a deadline passed means, is the callers' business.
+ * The one clock of lib and cli, and a poll until a time on it.
+ * What it means that a deadline has passed is for the callers.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "rlock.h"
 
-/* No poll time-out is longer: it doesn't count the time that the machine sleeps. */
+/* The longest time-out for poll, which does not count the time that the machine is suspended. */
 #define STEP_MS 1000
 
-/* With more descriptors than this, less one for the timer, a long wait is made of steps alone. */
+/* With more descriptors than this, the timer's included, a long wait consists of steps alone. */
 #define SET_MAX 16
 
 int64_t rlock_now_ms(void)
@@ -26,7 +26,7 @@ int64_t rlock_now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The last digits of a clock differ enough between processes, also between those that were woken together. */
+/* The last digits of a clock differ enough between processes, even between those that were woken together. */
 int64_t rlock__jitter_ms(int64_t most_ms)
 {
 	struct timespec now = { 0 };
@@ -81,8 +81,7 @@ static int timer_open(int64_t deadline_ms)
 	return timer;
 }
 
-/* Until deadline_ms, seen by a timer. 0 also when no timer was to be had: the time isn't over then.
- */
+/* Until deadline_ms, by a timer. 0 before that time when a timer can't be made. */
 static int poll_with_timer(struct pollfd *fds, size_t count, int64_t deadline_ms)
 {
 	struct pollfd set[SET_MAX];

@@ -1,5 +1,5 @@
 /*
- * Times in milliseconds, and what two of them make.
+ * Arithmetic of times in milliseconds.
  */
 #ifndef RLOCK_BASE_CLOCK_H
 #define RLOCK_BASE_CLOCK_H
@@ -11,7 +11,7 @@ static inline int64_t rlock__sooner(int64_t a_ms, int64_t b_ms)
 	return a_ms < b_ms ? a_ms : b_ms;
 }
 
-/* start_ms + span_ms, where either may have come from outside. */
+/* start_ms + span_ms without overflow, since both may come from another process. */
 static inline int64_t rlock__later(int64_t start_ms, int64_t span_ms)
 {
 	if (span_ms > 0 && start_ms > INT64_MAX - span_ms)
@@ -21,7 +21,7 @@ static inline int64_t rlock__later(int64_t start_ms, int64_t span_ms)
 	return start_ms + span_ms;
 }
 
-/* From 0 to most_ms, so that not all that wait do the next thing in step. */
+/* From 0 to most_ms, so that waiters do not act in step. */
 int64_t rlock__jitter_ms(int64_t most_ms);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Bytes from users and from the network, made fit for a terminal or for a URL.
- * Nothing here knows what the bytes mean, or depends on the locale.
+ * Bytes from users and from the network, made safe for a terminal or for a URL.
+ * What the bytes mean is not known here, and nothing depends on the locale.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 /* The UTF-8 sequence at the start of text: its length and character, or 0 when it is none. */
 static size_t utf8_read(const unsigned char *text, size_t len, uint32_t *character_out)
 {
-	/* The smallest character that needs so many bytes: a longer way to write one is invalid. */
+	/* The smallest character of each length: a longer form than needed is invalid. */
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint32_t character = text[0];
 	size_t need, i;
@@ -72,8 +72,7 @@ static bool is_control(uint32_t character)
 	return false;
 }
 
-/* The character at the start of text as it may be shown; *read_out is how many bytes that covers.
- */
+/* The character at the start of text, safe to print; *read_out: how many bytes of text it is. */
 static size_t piece_make(const unsigned char *text, size_t len, char piece[PIECE_MAX],
 			 size_t *read_out)
 {
@@ -117,7 +116,7 @@ char *rlock_escape(const char *text, size_t len, char *out, size_t out_size)
 		memcpy(out + used, piece, made);
 		used += made;
 		at += read;
-		/* The last end of a piece that leaves room for the ellipsis. */
+		/* The last position that leaves room for the ellipsis. */
 		if (used + strlen(ELLIPSIS) <= room)
 			cut = used;
 	}
@@ -147,7 +146,7 @@ size_t rlock_percent_encode(const char *text, size_t len, const char *keep, char
 			piece[0] = text[i];
 			made = 1;
 		}
-		/* What doesn't fit ends the output, lest a shorter piece slip in behind it. */
+		/* The first piece that doesn't fit ends the output, also for shorter pieces after it. */
 		if (used == needed && used + made < out_size) {
 			memcpy(out + used, piece, made);
 			used += made;
@@ -171,8 +170,7 @@ static int hex_value(char c)
 	return -1;
 }
 
-/* The byte that "%NN" stands for, or -1; a NUL would end the text for whoever reads it as a string.
- */
+/* The byte that "%NN" stands for, or -1; also of a NUL, which would end the string. */
 static int escape_value(const char *text, size_t len)
 {
 	int high, low;
@@ -190,7 +188,7 @@ long rlock_percent_decode(char *text, size_t len)
 {
 	size_t at, used = 0;
 
-	/* First look, then write: a malformed text stays as it was. */
+	/* Check first, then write: a malformed text stays as it was. */
 	for (at = 0; at < len; at++) {
 		if (text[at] == '%' && escape_value(text + at, len - at) < 0)
 			return -1;

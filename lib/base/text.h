@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* text is malloc'ed unless it says otherwise. */
+/* text is malloc'ed; NULL: out of memory. */
 struct rlock__text {
 	char *text;
 	size_t len;

@@ -1,6 +1,6 @@
 /*
- * A connection: its life, and its session from the first packet to the last.
- * Which steps that takes is for connector.c, stream.c and login.c; what is asked over it, for request.c.
+ * A connection: made, opened, closed and freed.
+ * The steps of opening one are in connector.c, stream.c and login.c; requests are for request.c.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "rlock.h"
 #include "url/url.h"
 
-/* ---- life ---- */
+/* ---- make and free ---- */
 
 static enum rlock_status check_scheme(struct rlock__connection *connection)
 {
@@ -72,10 +72,10 @@ enum rlock_status rlock__connection_twin(const struct rlock__connection *connect
 					connection->cancel_fd, 0 };
 	enum rlock_status status = rlock__connection_new(connection->url, &opts, out);
 
-	if (status == RLOCK_OK)
-		rlock__connection_set_trace(*out, connection->error.trace,
-					    connection->error.trace_ctx);
-	return status;
+	if (status != RLOCK_OK)
+		return status;
+	rlock__connection_set_trace(*out, connection->error.trace, connection->error.trace_ctx);
+	return RLOCK_OK;
 }
 
 void rlock__connection_clear_request(struct rlock__connection *connection)
@@ -115,7 +115,7 @@ void rlock__connection_close(struct rlock__connection *connection)
 	rlock__connection_hang_up(connection);
 }
 
-/* Closing the child's copy of the descriptor says nothing to the server: the parent's stays open. */
+/* The server does not notice that the child closes its copy of the descriptor: the parent's stays open. */
 void rlock__connection_after_fork_child(struct rlock__connection *connection)
 {
 	rlock__connector_after_fork_child(connection->connector);
@@ -165,7 +165,7 @@ const struct rlock_url *rlock__connection_url(const struct rlock__connection *co
 	return connection->url;
 }
 
-/* ---- session ---- */
+/* ---- open ---- */
 
 static enum rlock_status fail_unreachable(struct rlock__connection *connection, const char *why)
 {
@@ -185,7 +185,7 @@ enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connec
 		rlock__connection_hang_up(connection);
 		return rlock__fail_memory(&connection->error);
 	}
-	/* It goes with the stream. */
+	/* The reason is freed with the stream. */
 	(void)snprintf(text, sizeof(text), "%s", why);
 	return fail_unreachable(connection, text);
 }

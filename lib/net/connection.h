@@ -1,5 +1,5 @@
 /*
- * A connection: one socket to one server, with its session. What is asked over it is for request.h.
+ * A connection: one socket to one server, with its session. Requests over it are in request.h.
  */
 #ifndef RLOCK_NET_CONNECTION_H
 #define RLOCK_NET_CONNECTION_H
@@ -12,7 +12,7 @@ struct rlock__connection;
 struct rlock__error;
 struct rlock_url;
 
-/* As rlock_conn_new says it, for one server. */
+/* As rlock_conn_new, for one server. */
 enum rlock_status rlock__connection_new(const struct rlock_url *url,
 					const struct rlock_conn_opts *opts,
 					struct rlock__connection **out);
@@ -20,17 +20,17 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 enum rlock_status rlock__connection_twin(const struct rlock__connection *connection,
 					 struct rlock__connection **out);
 void rlock__connection_free(struct rlock__connection *connection);
-/* Ends a request that is under way as well. */
+/* Ends a request that is under way, too. */
 void rlock__connection_close(struct rlock__connection *connection);
 /* The same in the child of a fork(). */
 void rlock__connection_after_fork_child(struct rlock__connection *connection);
-/* Where what went wrong is told; it stays the connection's. */
+/* The text of its last failure; it belongs to the connection. */
 struct rlock__error *rlock__connection_error(struct rlock__connection *connection);
 void rlock__connection_set_cancel(struct rlock__connection *connection, int cancel_fd);
 void rlock__connection_set_trace(struct rlock__connection *connection, rlock_trace_fn trace,
 				 void *ctx);
 bool rlock__connection_is_open(const struct rlock__connection *connection);
-/* The descriptor to poll for messages; -1 when closed. */
+/* The descriptor to poll for messages; -1: closed. */
 int rlock__connection_fd(const struct rlock__connection *connection);
 const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection);
 

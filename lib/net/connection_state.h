@@ -1,6 +1,6 @@
 /*
- * The members of a connection, for those who share them: connection.c has its life and its session, request.c drives
- * the request, subscription.c counts acknowledgements and reads messages. Everybody else has connection.h.
+ * The members of a connection, for the files that share them: connection.c opens and closes it, request.c drives the
+ * request, subscription.c counts acknowledgements and reads messages. All other files include connection.h.
  */
 #ifndef RLOCK_NET_CONNECTION_STATE_H
 #define RLOCK_NET_CONNECTION_STATE_H
@@ -25,10 +25,10 @@ enum rlock__phase {
 	RLOCK__PHASE_CONNECT, /* there is a connector, and no stream yet */
 	RLOCK__PHASE_LOGIN,   /* the command is held back until the login is accepted */
 	RLOCK__PHASE_ANSWER,  /* the command is queued or sent */
-	RLOCK__PHASE_OVER,    /* the result waits to be fetched */
+	RLOCK__PHASE_OVER,    /* the next advance returns the result */
 };
 
-/* What the last poll had to say. */
+/* The result of the last poll. */
 enum rlock__readiness { RLOCK__READY_UNKNOWN, RLOCK__READY_NOT, RLOCK__READY };
 
 /* Takes a reply of a request that has several. true: it is over, and how is in *status_out. */
@@ -44,9 +44,9 @@ struct rlock__request {
 	size_t command_len;
 	bool needs_login;
 	rlock__take_reply_fn
-		take_reply;       /* of a subscription; NULL: the first reply is the result's */
+		take_reply;       /* of a subscription; NULL: the first reply is the result */
 	size_t unacknowledged;    /* channels of a subscription */
-	enum rlock_status status; /* these three are the result */
+	enum rlock_status status; /* status, was_sent and reply are the result */
 	bool was_sent;
 	struct redisReply *reply;
 };
@@ -59,25 +59,25 @@ struct rlock__connection {
 	struct rlock__connector *connector; /* NULL: not connecting */
 	struct rlock__stream stream;
 	struct rlock__login login; /* on that stream */
-	bool is_stale; /* an answer is outstanding: the stream is good for a last word only */
+	bool is_stale; /* a reply is outstanding: only fire and forget can use the stream */
 	struct rlock__request request;
 	struct rlock__error error;
 };
 
 /* Free what the request has: there is none then. */
 void rlock__connection_clear_request(struct rlock__connection *connection);
-/* Close the stream. Leaves the request alone: who closes the stream under one also ends it. */
+/* Close the stream. A request that uses it is for the caller to end. */
 void rlock__connection_hang_up(struct rlock__connection *connection);
-/* The same when a command may still be on its way, which is not to be sent on. */
+/* The same, when a command may not have left this machine: it is not sent any more. */
 void rlock__connection_reset(struct rlock__connection *connection);
 
-/* Begin to connect: then there is a connector. */
+/* Begin to connect: RLOCK_OK and a connector. */
 enum rlock_status rlock__connection_connect(struct rlock__connection *connection,
 					    int64_t deadline_ms);
 /* Go on with it, as the last poll allows. true: it is over; RLOCK_OK: the stream is open, with the login queued. */
 bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
 			       enum rlock_status *status_out);
-/* The stream is broken: say so, and hang up. */
+/* Hang up a broken stream, with the reason in the error. */
 enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connection);
 
 #endif

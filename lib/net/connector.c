@@ -1,6 +1,6 @@
 /*
- * From a URL to a connected, non-blocking socket, in steps that never wait, within a deadline. Who
- * polls between the steps, and what is said over the socket, is connection.c's business.
+ * From a URL to a connected, non-blocking socket, in steps that never wait, within a deadline.
+ * The poll between the steps is for request.c; what is sent over the socket, for stream.c.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -19,17 +19,17 @@
 #include "rlock.h"
 #include "url/url.h"
 
-#define FULL_BACKLOG_PAUSE_MS 10 /* a unix socket can't be polled for a free place */
+#define FULL_BACKLOG_PAUSE_MS 10 /* poll can't tell when a unix socket accepts again */
 
 struct rlock__connector {
 	const struct rlock_url *url;
 	int64_t deadline_ms;
-	struct rlock__resolver *resolver; /* NULL: there is nothing to look up (any more) */
-	struct addrinfo *found;           /* what it was answered */
+	struct rlock__resolver *resolver; /* NULL: no DNS query is under way */
+	struct addrinfo *found;           /* the addresses of the host */
 	const struct addrinfo *address;   /* the one that is tried; NULL before the first */
 	int left;                         /* of the addresses, this one included */
 	int64_t address_end_ms;           /* when its share of the time is over */
-	int64_t again_ms; /* when to ask for a place in a full backlog; INT64_MAX: there was one */
+	int64_t retry_ms; /* when to connect again after a full backlog; INT64_MAX: it was not full */
 	int fd;           /* -1: none */
 	struct addrinfo socket; /* of unix://, a list of one */
 	struct sockaddr_un socket_address;
@@ -84,11 +84,11 @@ void rlock__connector_await(const struct rlock__connector *connector, struct pol
 		*until_ms = connector->deadline_ms;
 		return;
 	}
-	*out = (struct pollfd){ connector->again_ms == INT64_MAX ? connector->fd : -1, POLLOUT, 0 };
-	*until_ms = rlock__sooner(connector->address_end_ms, connector->again_ms);
+	*out = (struct pollfd){ connector->retry_ms == INT64_MAX ? connector->fd : -1, POLLOUT, 0 };
+	*until_ms = rlock__sooner(connector->address_end_ms, connector->retry_ms);
 }
 
-/* ---- one address: true when it is over with it, one way or the other ---- */
+/* ---- one address: true when it has succeeded or failed ---- */
 
 static bool end(struct rlock__connector *connector, enum rlock_status status, int error)
 {
@@ -97,11 +97,11 @@ static bool end(struct rlock__connector *connector, enum rlock_status status, in
 	return true;
 }
 
-static bool call_server(struct rlock__connector *connector)
+static bool connect_address(struct rlock__connector *connector)
 {
 	const struct addrinfo *address = connector->address;
 
-	connector->again_ms = INT64_MAX;
+	connector->retry_ms = INT64_MAX;
 	while (connect(connector->fd, address->ai_addr, address->ai_addrlen) != 0) {
 		if (errno == EINTR)
 			continue;
@@ -109,13 +109,13 @@ static bool call_server(struct rlock__connector *connector)
 			return false;
 		if (errno != EAGAIN)
 			return end(connector, RLOCK_ENET, errno);
-		connector->again_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
+		connector->retry_ms = rlock_now_ms() + FULL_BACKLOG_PAUSE_MS;
 		return false;
 	}
 	return end(connector, RLOCK_OK, 0);
 }
 
-/* Those before the last one get an even share of the time that is left. */
+/* Each address gets an even share of the time that is left. */
 static bool try_address(struct rlock__connector *connector)
 {
 	int64_t now_ms = rlock_now_ms();
@@ -125,7 +125,7 @@ static bool try_address(struct rlock__connector *connector)
 			       SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (connector->fd < 0)
 		return end(connector, RLOCK_ESYS, errno);
-	return call_server(connector);
+	return connect_address(connector);
 }
 
 static bool go_on(struct rlock__connector *connector, bool is_ready)
@@ -136,8 +136,8 @@ static bool go_on(struct rlock__connector *connector, bool is_ready)
 
 	if (!is_ready && now_ms >= connector->address_end_ms)
 		return end(connector, RLOCK_ENET, ETIMEDOUT);
-	if (now_ms >= connector->again_ms)
-		return call_server(connector);
+	if (now_ms >= connector->retry_ms)
+		return connect_address(connector);
 	if (!is_ready)
 		return false;
 	if (getsockopt(connector->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) != 0)
@@ -172,7 +172,7 @@ static enum rlock_status find_socket(struct rlock__connector *connector)
 	return RLOCK_OK;
 }
 
-/* RLOCK_OK without an address: it is being looked up. */
+/* RLOCK_OK without an address: a DNS query is under way. */
 static enum rlock_status find_host(struct rlock__connector *connector)
 {
 	struct rlock__connected *result = &connector->result;
@@ -180,12 +180,13 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 	result->status =
 		rlock__resolver_start(connector->url->host, connector->url->port, &connector->found,
 				      &connector->resolver, &result->why);
-	if (result->status == RLOCK_OK)
-		set_addresses(connector, connector->found);
-	return result->status;
+	if (result->status != RLOCK_OK)
+		return result->status;
+	set_addresses(connector, connector->found);
+	return RLOCK_OK;
 }
 
-static enum rlock_status take_answer(struct rlock__connector *connector, bool is_ready)
+static enum rlock_status read_resolver(struct rlock__connector *connector, bool is_ready)
 {
 	struct rlock__connected *result = &connector->result;
 
@@ -197,7 +198,7 @@ static enum rlock_status take_answer(struct rlock__connector *connector, bool is
 		set_addresses(connector, connector->found);
 	} else if (rlock_now_ms() >= connector->deadline_ms) {
 		result->status = RLOCK_ENET;
-		result->why = "the name look-up took too long";
+		result->why = "the DNS query took too long";
 	}
 	return result->status;
 }
@@ -205,7 +206,7 @@ static enum rlock_status take_answer(struct rlock__connector *connector, bool is
 static enum rlock_status find_address(struct rlock__connector *connector, bool is_ready)
 {
 	if (connector->resolver != NULL)
-		return take_answer(connector, is_ready);
+		return read_resolver(connector, is_ready);
 	if (rlock_url_scheme(connector->url) == RLOCK_SCHEME_UNIX)
 		return find_socket(connector);
 	return find_host(connector);
@@ -234,7 +235,7 @@ static bool advance(struct rlock__connector *connector, bool is_ready)
 	return is_over;
 }
 
-/* A connection that is idle through a long hold must not be forgotten by a NAT or a firewall. */
+/* Without keepalives a NAT or a firewall may drop a connection that is idle during a long hold. */
 static void tune_tcp(int fd)
 {
 	const int on = 1, idle_s = 45, interval_s = 15, probes = 4;

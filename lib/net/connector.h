@@ -12,12 +12,12 @@
 struct rlock_url;
 
 struct pollfd;
-struct rlock__connector; /* a connection that is being made */
+struct rlock__connector; /* a connection while it is made */
 
 struct rlock__connected {
 	enum rlock_status status; /* RLOCK_OK, RLOCK_ENET, RLOCK_ESYS, RLOCK_EINVAL */
 	int fd; /* connected, non-blocking, close-on-exec, from now on the caller's; or -1 */
-	const char *why; /* it failed; until the next call */
+	const char *why; /* of a failure; valid until the next call */
 };
 
 /* To a redis:// or unix:// URL, which stays the caller's; NULL when out of memory. */
@@ -26,12 +26,12 @@ void rlock__connector_free(struct rlock__connector *connector);
 /* The same in the child of a fork(). */
 void rlock__connector_after_fork_child(struct rlock__connector *connector);
 /*
- * Begin, or go on, as far as that goes without waiting; is_ready: what it awaits was polled, and is
- * there. true: it is over, and *out says how.
+ * Begin, or go on, as far as possible without waiting; is_ready: the last poll found what it awaits. true: it is over,
+ * with the result in *out.
  */
 bool rlock__connector_advance(struct rlock__connector *connector, bool is_ready,
 			      struct rlock__connected *out);
-/* What it awaits, and until when at the latest. */
+/* What to poll for, and until when. */
 void rlock__connector_await(const struct rlock__connector *connector, struct pollfd *out,
 			    int64_t *until_ms);
 

@@ -1,6 +1,6 @@
 /*
  * The login on a new stream, and what the replies to it mean.
- * It goes out with the first command; when it is read, and what is held back until then, is for request.c.
+ * When they are read, and which commands wait for them, is for request.c.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static bool queue_auth(struct rlock__login *login, struct rlock__stream *stream,
 	const char *of_user[] = { "AUTH", url->user, password };
 	const char *of_default[] = { "AUTH", password };
 
-	/* There are users without a password; not to log in at all would make us another one. */
+	/* A user may have no password; without AUTH we would be the default user. */
 	if (url->user != NULL)
 		return queue_step(login, RLOCK__LOGIN_AUTH, stream, 3, of_user);
 	return url->password == NULL || queue_step(login, RLOCK__LOGIN_AUTH, stream, 2, of_default);
@@ -64,7 +64,7 @@ bool rlock__login_is_pending(const struct rlock__login *login)
 	return login->answered < login->count;
 }
 
-/* A server that does not know AUTH says so with words of the request, the password among them. */
+/* A server that does not know AUTH quotes the request in its error, with the password. */
 static bool is_unknown_login(enum rlock__login_step step, const redisReply *reply)
 {
 	return step == RLOCK__LOGIN_AUTH && strcasestr(reply->str, "unknown command") != NULL;
@@ -76,19 +76,18 @@ void rlock__login_take(struct rlock__login *login, const struct redisReply *repl
 	enum rlock__login_step step = login->steps[login->answered++];
 	enum rlock_status status;
 
-	/* A name is a courtesy to those who look at CLIENT LIST. */
+	/* The name is for readers of CLIENT LIST: the login is good without it. */
 	if (reply->type == REDIS_REPLY_STATUS || step == RLOCK__LOGIN_NAME)
 		return;
 	if (login->status != RLOCK_OK)
 		return;
 	if (reply->type != REDIS_REPLY_ERROR) {
-		login->status = rlock__fail(error, RLOCK_ESERVER,
-					    "unexpected answer of the server to the login");
+		login->status = rlock__fail(error, RLOCK_ESERVER, "unexpected reply to the login");
 		return;
 	}
 	if (is_unknown_login(step, reply))
 		status = rlock__fail(error, RLOCK_EUNSUPPORTED,
-				     "refused by the server: it knows no login");
+				     "denied by the server: it knows no login");
 	else
 		status = rlock__server_error(error, reply->str, reply->len, NULL);
 	if (status == RLOCK_ESERVER)

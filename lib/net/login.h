@@ -1,5 +1,5 @@
 /*
- * How a connection presents itself to its server: AUTH, SELECT, and a name.
+ * The login of a connection: AUTH, SELECT, and its name.
  */
 #ifndef RLOCK_NET_LOGIN_H
 #define RLOCK_NET_LOGIN_H
@@ -25,12 +25,12 @@ struct rlock__login {
 	enum rlock_status status; /* the first step that failed */
 };
 
-/* Queue what url and client_name, which may be NULL, call for. false: out of memory. */
+/* Queue the commands that url and client_name need; client_name may be NULL. false: out of memory. */
 bool rlock__login_queue(struct rlock__login *login, struct rlock__stream *stream,
 			const struct rlock_url *url, const char *client_name);
-/* Replies are still to come. */
+/* Whether replies are still to come. */
 bool rlock__login_is_pending(const struct rlock__login *login);
-/* Take the next of them. When the login is denied, error says why, and login->status. */
+/* Take the next reply. When the login is denied, login->status and error say why. */
 void rlock__login_take(struct rlock__login *login, const struct redisReply *reply,
 		       struct rlock__error *error);
 

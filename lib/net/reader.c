@@ -1,6 +1,6 @@
 /*
- * The replies on a stream, by hiredis' reader, and how much of one a server may say: hiredis would keep
- * whatever it is sent, make room at once for whatever is announced, and free what is nested by recursion.
+ * Read replies with hiredis' reader, and limit their size: hiredis keeps all that it is sent, allocates at once what
+ * an array announces, and frees nested replies by recursion. What a reply means is for the caller.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "net/reader.h"
 #include "rlock.h"
 
-/* Far more than any of our scripts has to say, which is three elements a name. */
+/* Far more than the reply of any script of ours, which has three elements a name. */
 #define ELEMENTS_MAX (1 << 18)
 #define BYTES_MAX (1 << 22)
-#define DEPTH_MAX 7 /* what hiredis 0.14 allows; later versions know no end */
+#define DEPTH_MAX 7 /* the limit of hiredis 0.14; later versions have none */
 
 #if HIREDIS_MAJOR >= 1
 typedef size_t element_count;
@@ -21,10 +21,10 @@ typedef int element_count;
 
 struct rlock__reader {
 	redisContext *stream;
-	redisReplyObjectFunctions functions; /* hiredis', but for arrays */
+	redisReplyObjectFunctions functions; /* those of hiredis, but for arrays */
 	void *(*create_array)(const redisReadTask *, element_count);
-	size_t elements, bytes; /* of the reply that is being read, announced and come */
-	const char *excess;     /* what there is too much of; NULL: nothing */
+	size_t elements, bytes; /* announced and received of the reply that is being read */
+	const char *excess;     /* which limit was exceeded; NULL: none */
 };
 
 static bool is_too_deep(const redisReadTask *task)
@@ -36,13 +36,13 @@ static bool is_too_deep(const redisReadTask *task)
 	return depth > DEPTH_MAX;
 }
 
-/* For every kind of reply that has others inside. 0.14 cuts a number that is too large to a negative one. */
+/* For every kind of reply that has others inside. 0.14 truncates a count that is too large to a negative one. */
 static void *create_array(const redisReadTask *task, element_count count)
 {
 	struct rlock__reader *reader = task->privdata;
 
 	if (is_too_deep(task)) {
-		reader->excess = "its answer is nested too deeply";
+		reader->excess = "its reply is nested too deeply";
 		return NULL;
 	}
 	if (count > (element_count)(ELEMENTS_MAX - reader->elements)
@@ -50,7 +50,7 @@ static void *create_array(const redisReadTask *task, element_count count)
 	    || count < 0
 #endif
 	) {
-		reader->excess = "its answer has too many elements";
+		reader->excess = "its reply has too many elements";
 		return NULL;
 	}
 	reader->elements += (size_t)count;
@@ -103,7 +103,7 @@ bool rlock__reader_next(struct rlock__reader *reader, struct redisReply **out)
 		reader->elements = 0;
 		reader->bytes = buffer->len - buffer->pos;
 	} else if (reader->bytes > BYTES_MAX) {
-		reader->excess = "its answer is too long";
+		reader->excess = "its reply is too long";
 		return false;
 	}
 	return true;

@@ -1,5 +1,5 @@
 /*
- * Replies, and how much of one there may be.
+ * Replies on a stream, of limited size.
  */
 #ifndef RLOCK_NET_READER_H
 #define RLOCK_NET_READER_H
@@ -10,16 +10,16 @@ struct redisContext;
 struct redisReply;
 struct rlock__reader;
 
-/* Takes over stream; NULL when out of memory, and it is the caller's still. */
+/* Takes over stream; NULL when out of memory: then stream still belongs to the caller. */
 struct rlock__reader *rlock__reader_new(struct redisContext *stream);
 /* Closes the stream. */
 void rlock__reader_free(struct rlock__reader *reader);
-/* Take what has come, once. false: the stream is broken, and says why. */
+/* Read what has come, once. false: the stream is broken, and has the reason. */
 bool rlock__reader_fill(struct rlock__reader *reader);
-/* The next reply that is there as a whole, or NULL. false: there will be none; why is in the stream, unless
- * it is an excess. */
+/* The next complete reply, or NULL. false: there will be none; the stream has the reason, unless rlock__reader_excess
+ * has it. */
 bool rlock__reader_next(struct rlock__reader *reader, struct redisReply **out);
-/* What the server said too much of; NULL: nothing. */
+/* Which limit a reply exceeded; NULL: none. */
 const char *rlock__reader_excess(const struct rlock__reader *reader);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A request over a connection, in steps, so that several servers can be asked at a time, and every wait has a
+ * A request over a connection, in steps, so that those to several servers go on side by side, and every wait has a
  * deadline and can be cancelled. What a reply means is for the caller.
  */
 #include <assert.h>
@@ -21,7 +21,7 @@
 #include "rlock.h"
 #include "url/url.h"
 
-/* The stream stays open, for a last word. */
+/* The stream stays open, for fire and forget. */
 static enum rlock_status fail_slow(struct rlock__connection *connection)
 {
 	return rlock__fail(&connection->error, RLOCK_ENET, "no answer from %s in time",
@@ -35,8 +35,8 @@ static enum rlock_status fail_cancelled(struct rlock__connection *connection)
 }
 
 /*
- * The request is over. A stream that can only be closed is closed; one where a command may be under
- * way is kept, for a last word. Always false: the step that found out has nowhere to go on.
+ * The request is over. Its stream is closed, but not where a command may be under way: that one is kept, for fire and
+ * forget. Always false, as of a step that can't go on.
  */
 static bool end(struct rlock__connection *connection, enum rlock_status status)
 {
@@ -100,7 +100,7 @@ static bool flush(struct rlock__connection *connection)
 	return connection->stream.is_flushed;
 }
 
-/* The next reply of whatever kind. */
+/* The next reply, of the login or of the command. */
 static bool read_any(struct rlock__connection *connection, redisReply **out)
 {
 	struct rlock__request *request = &connection->request;
@@ -196,8 +196,8 @@ void rlock__request_abandon(struct rlock__connection *connection)
 	rlock__connection_clear_request(connection);
 }
 
-/* An answer that nobody waited for may have come meanwhile: then its stream is as good as any. */
-static void take_late_answer(struct rlock__connection *connection)
+/* The reply to an abandoned request may have come meanwhile: then the stream can be used again. */
+static void take_late_reply(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
 
@@ -208,9 +208,9 @@ static void take_late_answer(struct rlock__connection *connection)
 	run(connection);
 }
 
-/* In the form that goes over the wire, for when there is a stream. */
-static enum rlock_status write_down(struct rlock__connection *connection,
-				    const struct rlock__command *command)
+/* As it goes over the wire, since there may be no stream yet. */
+static enum rlock_status format_command(struct rlock__connection *connection,
+					const struct rlock__command *command)
 {
 	struct rlock__request *request = &connection->request;
 	long long len = redisFormatCommandArgv(&request->command, command->argc, command->argv,
@@ -231,7 +231,7 @@ void rlock__request_start(struct rlock__connection *connection,
 {
 	struct rlock__request *request = &connection->request;
 	bool is_open = rlock__connection_is_open(connection);
-	enum rlock_status status = write_down(connection, command);
+	enum rlock_status status = format_command(connection, command);
 
 	request->phase = RLOCK__PHASE_CONNECT;
 	request->deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
@@ -245,13 +245,13 @@ void rlock__request_start(struct rlock__connection *connection,
 }
 
 /*
- * Where an answer is outstanding, the stream is reset: the kernel is not to go on sending what nobody asks for any
- * more. The server may carry it out all the same. So each request is one that may be repeated.
+ * Where a reply is outstanding the stream is reset, so that the kernel does not go on sending an abandoned request. The
+ * server may carry it out all the same: so every request is idempotent.
  */
 void rlock__request_begin(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms)
 {
-	take_late_answer(connection);
+	take_late_reply(connection);
 	rlock__request_abandon(connection);
 	if (connection->is_stale)
 		rlock__connection_reset(connection);
@@ -262,14 +262,14 @@ void rlock__request_begin(struct rlock__connection *connection,
 static void go_on(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
-	/* A connector knows itself when its time is over. */
+	/* A connector checks its own deadline. */
 	bool keeps_time = request->phase == RLOCK__PHASE_CONNECT;
 	bool was_polled = request->readiness != RLOCK__READY_UNKNOWN;
 
 	if (request->readiness == RLOCK__READY ||
 	    (request->readiness == RLOCK__READY_NOT && keeps_time))
 		run(connection);
-	/* Also of one that talks all the time, but does not answer. */
+	/* Also if the server sends all the time, but no complete reply. */
 	if (was_polled && request->phase != RLOCK__PHASE_OVER && !keeps_time &&
 	    rlock_now_ms() >= request->deadline_ms)
 		(void)end(connection, fail_slow(connection));
@@ -293,7 +293,7 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 
 /* ---- poll ---- */
 
-/* What the request awaits, if there is one. until_ms is made sooner if need be. */
+/* What the request awaits, if there is one, and until when: *until_ms becomes sooner if need be. */
 static struct pollfd awaited(const struct rlock__connection *connection, int64_t *until_ms)
 {
 	struct pollfd fd = { -1, 0, 0 };
@@ -377,12 +377,15 @@ enum rlock_status rlock__request_ping(struct rlock__connection *connection)
 	rlock__request_begin(connection, &ping, rlock_now_ms() + connection->timeout_ms);
 	result = rlock__request_await(connection);
 	assert(result.status != RLOCK_OK || result.reply != NULL);
-	if (result.status == RLOCK_OK && result.reply->type == REDIS_REPLY_ERROR)
+	if (result.status != RLOCK_OK)
+		goto out;
+	if (result.reply->type == REDIS_REPLY_ERROR)
 		result.status = rlock__server_error(&connection->error, result.reply->str,
 						    result.reply->len, NULL);
-	else if (result.status == RLOCK_OK && result.reply->type != REDIS_REPLY_STATUS)
-		result.status = rlock__fail(&connection->error, RLOCK_ESERVER,
-					    "unexpected answer of the server to PING");
+	else if (result.reply->type != REDIS_REPLY_STATUS)
+		result.status =
+			rlock__fail(&connection->error, RLOCK_ESERVER, "unexpected reply to PING");
+out:
 	if (result.reply != NULL)
 		freeReplyObject(result.reply);
 	return result.status;

@@ -1,7 +1,6 @@
 /*
- * Host names to addresses, without waiting. getaddrinfo can't be bounded or interrupted, so a
- * thread of its own asks; one that is given up on ends by itself and takes its answer along. How
- * long an answer is waited for is the asker's business.
+ * Host names to addresses, without waiting. getaddrinfo has no timeout and can't be interrupted, so a thread of its
+ * own calls it; a thread whose query is abandoned frees the answer. How long to wait is for connector.c.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -17,7 +16,7 @@
 #include "net/resolver.h"
 #include "rlock.h"
 
-/* Shared by the asker and the thread; the one that lets go last frees it. */
+/* Shared by the caller and the thread; the last of the two frees it. */
 struct rlock__resolver {
 	atomic_int holders;
 	int answered_fd;
@@ -39,7 +38,7 @@ void rlock__resolver_free(struct rlock__resolver *resolver)
 
 void rlock__resolver_after_fork_child(struct rlock__resolver *resolver)
 {
-	atomic_store(&resolver->holders, 1); /* there is no thread to hold it */
+	atomic_store(&resolver->holders, 1); /* the child has no such thread */
 	rlock__resolver_free(resolver);
 }
 
@@ -52,7 +51,7 @@ static int resolve(const char *host, const char *port, int flags, struct addrinf
 	return getaddrinfo(host, port, &hints, out);
 }
 
-static void *ask(void *arg)
+static void *run_query(void *arg)
 {
 	struct rlock__resolver *resolver = arg;
 	const uint64_t one = 1;
@@ -63,7 +62,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-static struct rlock__resolver *question_new(const char *host, const char *port)
+static struct rlock__resolver *resolver_new(const char *host, const char *port)
 {
 	size_t host_size = strlen(host) + 1;
 	struct rlock__resolver *resolver = calloc(1, sizeof(*resolver) + host_size);
@@ -90,11 +89,11 @@ static int thread_start(struct rlock__resolver *resolver)
 
 	if (error != 0)
 		return error;
-	/* Signals are the caller's, and go to the caller's threads. */
+	/* Signals are for the threads of the program. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	error = pthread_create(&thread, &attr, ask, resolver);
+	error = pthread_create(&thread, &attr, run_query, resolver);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return error;
@@ -110,7 +109,7 @@ enum rlock_status rlock__resolver_start(const char *host, int port, struct addri
 	(void)snprintf(port_text, sizeof(port_text), "%d", port);
 	if (resolve(host, port_text, AI_NUMERICHOST, out) == 0)
 		return RLOCK_OK;
-	resolver = question_new(host, port_text);
+	resolver = resolver_new(host, port_text);
 	if (resolver == NULL) {
 		*why_out = strerror(errno);
 		return RLOCK_ESYS;

@@ -1,6 +1,6 @@
 /*
- * What an error reply of the server means for a lock, and what would help. The one place that reads
- * the text of a server's error; everybody else sees a status.
+ * What an error reply of the server means for a lock, and what would help.
+ * Only this file reads the text of a server's error; all others see a status.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -14,14 +14,14 @@
 #define SHOWN_MAX 256
 
 struct meaning {
-	const char *prefix; /* of the error, the first that fits counts */
+	const char *prefix; /* of the error; the first row that fits counts */
 	enum rlock_status status;
-	const char *remedy; /* NULL: the server's own words say it all */
+	const char *remedy; /* NULL: the error says enough */
 };
 
 /*
- * What passes by itself (a server that loads, is busy, has lost its primary) is as good as no
- * server: it is asked again while there is time.
+ * A state that ends by itself (a server that loads, is busy, has lost its primary) counts as an unreachable server:
+ * the request is retried while there is time.
  */
 static const struct meaning meanings[] = {
 	{ "NOAUTH", RLOCK_EAUTH,
@@ -53,8 +53,8 @@ static const struct meaning meanings[] = {
 	{ "DENIED", RLOCK_EAUTH, "the server is in protected mode: it wants a password" },
 };
 
-/* What only a replica says: to a write, and to whatever else while it has lost its primary. */
-static const char *const replica_says[] = { "READONLY", "MASTERDOWN" };
+/* Errors of a replica only: to a write, and to any command while it has lost its primary. */
+static const char *const replica_errors[] = { "READONLY", "MASTERDOWN" };
 
 static bool starts_with(const char *text, const char *prefix)
 {
@@ -62,9 +62,9 @@ static bool starts_with(const char *text, const char *prefix)
 }
 
 /*
- * A script's error carries the script's name and line around what a command said: "ERR Error running
- * script (call to f_...): @user_script:3: @user_script: 3: -OOM ..." (6.2), or "... script: SHA1, on
- * @user_script:3." behind it (7). The words of the command are what counts; text is cut behind them.
+ * A script's error has the script's name and line around the error of the command: "ERR Error running script (call to
+ * f_...): @user_script:3: @user_script: 3: -OOM ..." (6.2), or "... script: SHA1, on @user_script:3." after it (7).
+ * Returns the command's error, and cuts text after it.
  */
 static const char *without_script(char *text)
 {
@@ -83,7 +83,7 @@ static const char *without_script(char *text)
 			break;
 		words = found + 2;
 	}
-	/* Behind the last marker: a blank, the line once more, and a minus. */
+	/* After the last marker: a blank, the line once more, and a minus. */
 	if (isdigit((unsigned char)words[0])) {
 		found = strstr(words, ": ");
 		words = found != NULL ? found + 2 : words;
@@ -119,7 +119,7 @@ static bool command_in_line(const char *line, size_t len, char *out, size_t out_
 	return at > 0;
 }
 
-/* Some versions of Redis only say in which line of the script it was: "@user_script:12". */
+/* Some versions of Redis only tell the line of the script: "@user_script:12". */
 static bool command_in_script(const char *error, const char *script, char *out, size_t out_size)
 {
 	static const char marker[] = "@user_script:";
@@ -144,25 +144,25 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 	if (command_in_error(words, command, sizeof(command)) ||
 	    (!is_about_keys && command_in_script(words, script, command, sizeof(command))))
 		return rlock__fail(error, RLOCK_EACL,
-				   "refused by the server: the user may not run '%s': "
+				   "denied by the server: the user may not run '%s': "
 				   "it needs the ACL rule +%s",
 				   rlock_escape(command, strlen(command), shown, sizeof(shown)),
 				   shown);
 	if (strstr(words, "channel") != NULL)
 		return rlock__fail(error, RLOCK_EACL,
-				   "refused by the server: the user may not use the lock's "
+				   "denied by the server: the user may not use the lock's "
 				   "channel: it needs the ACL rule &redisson_*");
-	/* The only keys that a script makes up itself. */
+	/* The only keys whose names a script makes. */
 	if (is_about_keys && strstr(words, "script") != NULL)
 		return rlock__fail(error, RLOCK_EACL,
-				   "refused by the server: the user may not use the keys of a "
+				   "denied by the server: the user may not use the keys of a "
 				   "read lock: it needs the ACL rule ~{NAME}:*:rwlock_timeout:*");
 	if (is_about_keys)
 		return rlock__fail(error, RLOCK_EACL,
-				   "refused by the server: the user may not use the lock's "
+				   "denied by the server: the user may not use the lock's "
 				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
 				   "~{NAME}:*:rwlock_timeout:* for read and write locks");
-	return rlock__fail(error, RLOCK_EACL, "refused by the server: %s",
+	return rlock__fail(error, RLOCK_EACL, "denied by the server: %s",
 			   rlock_escape(words, strlen(words), shown, sizeof(shown)));
 }
 
@@ -176,13 +176,13 @@ static bool is_missing_right(const char *error)
 
 static bool is_of_replica(const char *words)
 {
-	for (size_t i = 0; i < sizeof(replica_says) / sizeof(replica_says[0]); i++)
-		if (starts_with(words, replica_says[i]))
+	for (size_t i = 0; i < sizeof(replica_errors) / sizeof(replica_errors[0]); i++)
+		if (starts_with(words, replica_errors[i]))
 			return true;
 	return false;
 }
 
-/* It may be the primary of others by the next try, or another server may: it is as good as none now. */
+/* By the next try this or another server may be the primary: until then it counts as unreachable. */
 static enum rlock_status replica(struct rlock__error *error, const char *shown)
 {
 	return rlock__fail(error, RLOCK_ENET,
@@ -210,10 +210,10 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 		if (!starts_with(words, meaning->prefix))
 			continue;
 		if (meaning->remedy == NULL)
-			return rlock__fail(error, meaning->status, "refused by the server: %s",
+			return rlock__fail(error, meaning->status, "denied by the server: %s",
 					   shown);
-		return rlock__fail(error, meaning->status, "refused by the server: %s: %s", shown,
+		return rlock__fail(error, meaning->status, "denied by the server: %s: %s", shown,
 				   meaning->remedy);
 	}
-	return rlock__fail(error, RLOCK_ESERVER, "unexpected answer of the server: %s", shown);
+	return rlock__fail(error, RLOCK_ESERVER, "server error: %s", shown);
 }

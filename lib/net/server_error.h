@@ -11,8 +11,8 @@
 struct rlock__error;
 
 /*
- * A status for an error reply of the server, whose text becomes a line with a remedy. script is the text of the script
- * that was run, NULL when it was a plain command.
+ * The status for an error reply; error gets a text with a remedy. script is the text of the script that was run, NULL
+ * after a plain command.
  */
 enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
 				      const char *script);

@@ -1,6 +1,6 @@
 /*
  * A stream: a socket that does not block, with hiredis' output buffer and reader on it.
- * Who connects the socket is connector.c, who polls it is request.c; what is said over it is not known here.
+ * connector.c connects the socket, and request.c polls it; what the commands mean is not known here.
  */
 #include <hiredis/hiredis.h>
 #include <poll.h>
@@ -29,7 +29,7 @@ bool rlock__stream_open(struct rlock__stream *stream, int fd)
 		return false;
 	}
 	stream->context = context;
-	/* redisConnectFd takes every descriptor for a blocking one, and EAGAIN for a failure then. */
+	/* redisConnectFd assumes a blocking descriptor, for which EAGAIN would be a failure. */
 	stream->context->flags &= ~REDIS_BLOCK;
 	stream->is_flushed = true;
 	return true;
@@ -42,8 +42,8 @@ void rlock__stream_close(struct rlock__stream *stream)
 }
 
 /*
- * After a plain close the kernel would go on sending for minutes, when nobody asks for it any more. A reset takes
- * nothing back: what the server's machine has got is carried out, read or not.
+ * After a plain close the kernel would go on sending for minutes, though the request is abandoned. A reset undoes
+ * nothing: what the server's machine has received is carried out, read or not.
  */
 void rlock__stream_reset(struct rlock__stream *stream)
 {
@@ -99,8 +99,8 @@ const char *rlock__stream_why(const struct rlock__stream *stream)
 }
 
 /*
- * Until the server has read to the end, and closes; or not for long. A server whose answer to an earlier
- * request meets a closed socket drops what it has not read yet.
+ * Wait a short time until the server has read to the end, and closes. If its reply to an earlier request met a closed
+ * socket, it would drop what it has not read yet.
  */
 void rlock__stream_await_end(struct rlock__stream *stream)
 {

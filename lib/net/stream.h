@@ -29,14 +29,14 @@ int rlock__stream_fd(const struct rlock__stream *stream);
 /* Queue a command. false: out of memory. lengths: NULL when all of argv are strings. */
 bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **argv,
 			 const size_t *lengths);
-/* The same for one that hiredis has written down before. */
+/* The same for a command that hiredis has formatted. */
 bool rlock__stream_queue_formatted(struct rlock__stream *stream, const char *command, size_t len);
 /* Write what the socket takes, once. false: the stream is broken. */
 bool rlock__stream_flush(struct rlock__stream *stream);
 /* Why it is broken; NULL: out of memory. Until it is closed. */
 const char *rlock__stream_why(const struct rlock__stream *stream);
 
-/* Say that nothing more comes, and wait a little until the server has read to the end. */
+/* Shut down our side, and wait a short time until the server has read to the end. */
 void rlock__stream_await_end(struct rlock__stream *stream);
 
 #endif

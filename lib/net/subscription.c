@@ -1,6 +1,6 @@
 /*
  * Subscribe to channels, and count the messages that come.
- * When to look, and what a message means, is for the caller; their text says nothing that it needs.
+ * When to read them, and what a message means, is for the caller, which does not need their text.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static bool is_acknowledgement(const redisReply *reply)
 	       strcmp(reply->element[0]->str, "subscribe") == 0;
 }
 
-/* Until every channel is acknowledged; messages that come between are part of the past. */
+/* Until every channel is acknowledged. Messages between the acknowledgements are dropped: another try follows. */
 static bool take_reply(struct rlock__connection *connection, const struct redisReply *reply,
 		       enum rlock_status *status_out)
 {

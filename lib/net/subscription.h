@@ -1,5 +1,5 @@
 /*
- * A subscription: a connection over which a server tells messages of channels.
+ * A subscription: a connection over which the server sends the messages of channels.
  */
 #ifndef RLOCK_NET_SUBSCRIPTION_H
 #define RLOCK_NET_SUBSCRIPTION_H
@@ -12,8 +12,8 @@
 struct rlock__connection;
 struct rlock__text;
 
-/* A request to subscribe, over a new stream; what was sent there before is forgotten. It is over, without a
- * reply, when all channels are acknowledged. */
+/* A request to subscribe, over a new stream; an earlier request or subscription ends. It is over, without a reply, when
+ * all channels are acknowledged. */
 void rlock__subscription_begin(struct rlock__connection *connection,
 			       const struct rlock__text *channels, size_t count,
 			       int64_t deadline_ms);

@@ -1,6 +1,6 @@
 /*
  * Every Redis key and channel name of the wire format, and what may be the name of a lock.
- * Nobody else in the library spells one.
+ * No other file of the library spells one.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "redis/keys.h"
 #include "rlock.h"
 
-/* What stands around the name. wire: RedissonObject.prefixName and suffixName. */
+/* What goes around the name. wire: RedissonObject.prefixName and suffixName. */
 static const struct {
 	const char *prefix; /* NULL: none */
 	bool is_wrapped;    /* in braces, but for a name that has some */
@@ -31,8 +31,8 @@ static const struct {
 #define AROUND_MAX 32 /* the longest prefix, a colon, braces and a NUL */
 
 /*
- * Only an opening brace is looked for: a name that has one is taken to have chosen its own slot, closed
- * or not. Returns the length; out has room for the name and what stands around it.
+ * wire: as in Redisson, a name with an opening brace counts as one that chooses its own slot, even without a closing
+ * one. Returns the length; out has room for the name and AROUND_MAX.
  */
 static size_t write_key(enum rlock__key which, const struct rlock_name *name, char *out)
 {
@@ -72,7 +72,7 @@ static bool is_same_key(enum rlock__key which, const struct rlock_name *name, en
 	return len == write_key(other, other_name, other_key) && memcmp(key, other_key, len) == 0;
 }
 
-/* Whether the lock of the one is a key that the other needs. */
+/* Whether the lock called name is a key that belongs to other. */
 static bool is_key_of(const struct rlock_name *name, const struct rlock_name *other)
 {
 	for (unsigned key = 0; key < RLOCK__KEY_CHANNEL; key++)
@@ -83,7 +83,7 @@ static bool is_key_of(const struct rlock_name *name, const struct rlock_name *ot
 
 bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
 {
-	/* Two that share one key beside the lock share all of them. */
+	/* Two names that share one key beside the lock share all of these keys. */
 	return is_same_key(RLOCK__KEY_HOLDS, a, RLOCK__KEY_HOLDS, b) || is_key_of(a, b) ||
 	       is_key_of(b, a);
 }

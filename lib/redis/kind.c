@@ -1,6 +1,6 @@
 /*
- * The table of lock kinds: which script does what, which keys it is told, and which channel wakes a
- * waiter.
+ * The table of lock kinds: which scripts a kind has, which keys each gets, and which channel wakes a waiter.
+ * What the scripts do is for lua/.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static const struct rlock__action fair_return = { &rlock__script_fair_return,
 						  HASH_KEYS | QUEUE_KEYS, KEY(CHANNEL) };
 static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | QUEUE_KEYS,
 						 KEY(CHANNEL) };
-/* Of both, since both may wait for one lock. */
+/* The release of both kinds, since waiters of both may wait for one lock. */
 static const struct rlock__action plain_release = { &rlock__script_plain_release,
 						    HASH_KEYS | QUEUE_KEYS, KEY(CHANNEL) };
 static const struct rlock__action plain_keep_until = { &rlock__script_plain_keep_until,

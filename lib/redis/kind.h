@@ -12,23 +12,23 @@
 struct rlock__args;
 struct rlock__script;
 
-/* A script, and what it is told of each name: bits 1 << enum rlock__key, in that order. */
+/* A script, and what it gets for each name: bits 1 << enum rlock__key, in that order. */
 struct rlock__action {
 	const struct rlock__script *script;
 	unsigned keys;
-	unsigned args; /* that are no keys: channels, and what keys begin with */
+	unsigned args; /* not KEYS: channels, and the start of keys */
 };
 
-/* One row a kind: which script does what, and what wakes a waiter. */
+/* One row a kind. */
 struct rlock__kind {
 	const char *name;
 	const struct rlock__action *acquire, *release, *renew, *keep_until;
-	/* For a kind whose waiters leave something on the server: takes that away, too; or NULL. */
+	/* A release that also leaves the queue; NULL: the kind's waiters have nothing on the server. */
 	const struct rlock__action *leave;
-	/* For a kind whose waiters have a place: gives back what was granted, and keeps it; or NULL. */
+	/* A release that keeps the position in the queue; NULL: the kind has no queue. */
 	const struct rlock__action *return_;
 	enum rlock__key channel;
-	bool has_own_channel; /* each waiter listens to CHANNEL:OWNER */
+	bool has_own_channel; /* each waiter subscribes to CHANNEL:OWNER */
 };
 
 /* NULL for what is no kind. */

@@ -1,6 +1,6 @@
 /*
  * Run a script on the server: EVALSHA first, EVAL where the server doesn't know it.
- * What the reply means is the caller's business.
+ * What the reply means is for the caller.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -99,7 +99,7 @@ void rlock__args_number(struct rlock__args *args, int64_t number)
 	args_add(args, copy, strlen(copy), copy);
 }
 
-/* The head of the command, in place: the same arguments serve EVALSHA and EVAL. */
+/* Fill in the head of the command: the same arguments serve EVALSHA and EVAL. */
 static struct rlock__command command_of(struct rlock__args *args, const char *verb,
 					const char *script)
 {
@@ -147,14 +147,13 @@ void rlock__script_begin(struct rlock__call *call, struct rlock__connection *con
 	begin(call, "EVALSHA", script->sha1);
 }
 
-static void refuse(struct rlock__call *call, struct rlock__result *out)
+static void fail_server_error(struct rlock__call *call, struct rlock__result *out)
 {
 	out->status = rlock__server_error(rlock__connection_error(call->connection),
 					  out->reply->str, out->reply->len, call->script->body);
 	freeReplyObject(out->reply);
 	out->reply = NULL;
-	/* This server can't serve us now. Behind the same name there may be another one by the next
-	 * try: a new primary. */
+	/* The server can't serve us now. By the next try its name may stand for another one, a new primary. */
 	if (out->status == RLOCK_ENET) {
 		rlock__connection_close(call->connection);
 		out->was_sent = false;
@@ -179,7 +178,7 @@ bool rlock__script_advance(struct rlock__call *call, struct rlock__result *out)
 		begin_text(call);
 		return false;
 	}
-	refuse(call, out);
+	fail_server_error(call, out);
 	return true;
 }
 
@@ -215,7 +214,7 @@ enum rlock_status rlock__script_run_text(struct rlock__connection *connection,
 	return finish(&call, was_sent, out);
 }
 
-/* With its text: nobody will be there to send it when the server asks. */
+/* With EVAL, since there is no reply that could tell that the server does not know the script. */
 void rlock__script_fire_and_forget(struct rlock__connection *connection,
 				   const struct rlock__script *script, struct rlock__args *args)
 {

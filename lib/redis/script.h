@@ -1,5 +1,5 @@
 /*
- * The scripts, the words that go with one, and a call of it.
+ * The scripts, their arguments, and a call of one.
  */
 #ifndef RLOCK_REDIS_SCRIPT_H
 #define RLOCK_REDIS_SCRIPT_H
@@ -22,15 +22,14 @@ struct rlock__script {
 
 #define RLOCK__ARGS_HEAD 3 /* EVALSHA, the script, the number of keys */
 
-/* The words of one EVALSHA: keys first, then arguments. Filled by rlock__args_*, freed by
- * rlock__args_free. */
+/* The arguments of one EVALSHA, keys first. Filled by rlock__args_*, freed by rlock__args_free. */
 struct rlock__args {
 	const char **argv;
 	size_t *lengths;
-	char **owned; /* those of argv that were made here */
+	char **owned; /* those of argv that are freed with it; else NULL */
 	size_t count, capacity;
 	size_t key_count;
-	bool is_out_of_memory; /* sticky: checked once, when sent */
+	bool is_out_of_memory; /* stays set: checked once, when sent */
 	bool needs_login;
 	char key_count_text[24];
 };
@@ -38,30 +37,30 @@ struct rlock__args {
 void rlock__args_init(struct rlock__args *args);
 void rlock__args_free(struct rlock__args *args);
 void rlock__args_key(struct rlock__args *args,
-		     struct rlock__text key); /* takes key.text; NULL is noticed */
-/* An argument that is a key's or channel's name. Takes text.text; NULL is noticed. */
+		     struct rlock__text key); /* takes over key.text; NULL: out of memory */
+/* An argument that is a key's or channel's name. Takes over text.text; NULL: out of memory. */
 void rlock__args_owned(struct rlock__args *args, struct rlock__text text);
 void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
 void rlock__args_number(struct rlock__args *args, int64_t number);
 
-/* A script that is under way on connection. */
+/* One run of a script over connection. */
 struct rlock__call {
 	struct rlock__connection *connection;
 	const struct rlock__script *script;
 	struct rlock__args *args;
 	int64_t deadline_ms;
-	bool has_text;            /* the script's text went along */
-	enum rlock_status status; /* not RLOCK_OK: it could not even begin */
+	bool has_text;            /* the script's text was sent, too */
+	enum rlock_status status; /* not RLOCK_OK: it failed before it was sent */
 };
 
 /*
  * EVALSHA, and EVAL where the server does not know the script, in steps as those of a request.
- * Several calls may share their args, which stay until the last of them is over or given up.
+ * Several calls may share their args, which must stay until all of them are over or abandoned.
  */
 void rlock__script_begin(struct rlock__call *call, struct rlock__connection *connection,
 			 const struct rlock__script *script, struct rlock__args *args,
 			 int64_t deadline_ms);
-/* As rlock__request_advance; an error reply has become a status too. */
+/* As rlock__request_advance, but an error reply becomes a status. */
 bool rlock__script_advance(struct rlock__call *call, struct rlock__result *out);
 
 /* Begin, and advance to the end. */
@@ -73,7 +72,7 @@ enum rlock_status rlock__script_run_text(struct rlock__connection *connection,
 					 const struct rlock__script *script,
 					 struct rlock__args *args, int64_t deadline_ms,
 					 bool *was_sent, struct redisReply **out);
-/* Send it and close, without waiting for an answer. */
+/* Send it and close, without waiting for the reply. */
 void rlock__script_fire_and_forget(struct rlock__connection *connection,
 				   const struct rlock__script *script, struct rlock__args *args);
 

@@ -1,6 +1,6 @@
 /*
- * A server's URL, once it has been read: what it tells, what can be changed in it, and the text
- * that stands for the server.
+ * A parsed URL: its members, the changes that can be made to it, and the text of its server.
+ * Parsing is for url_parse.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "rlock.h"
 #include "url/url.h"
 
-/* What may stand in a path as it is, and reads well within quotes. */
+/* Characters of a path that are not encoded: they are safe within quotes. */
 #define PATH_KEEP "/:@+,="
 
 const char *rlock__scheme_name(enum rlock_scheme scheme)
@@ -60,8 +60,8 @@ char *rlock__url_endpoint(const char *host, int port)
 	return endpoint;
 }
 
-/* What stands between scheme and database, malloc'ed; NULL when out of memory. */
-static char *place_make(const struct rlock_url *url)
+/* The text between scheme and database, malloc'ed; NULL when out of memory. */
+static char *address_make(const struct rlock_url *url)
 {
 	switch (url->scheme) {
 	case RLOCK_SCHEME_REDIS:
@@ -82,30 +82,30 @@ static char *place_make(const struct rlock_url *url)
 static char *server_make(const struct rlock_url *url, int db)
 {
 	const char *name = rlock__scheme_name(url->scheme);
-	char *place = place_make(url);
+	char *address = address_make(url);
 	char *server = NULL;
 	int len = -1;
 
-	if (place == NULL)
+	if (address == NULL)
 		return NULL;
 	switch (url->scheme) {
 	case RLOCK_SCHEME_REDIS:
 	case RLOCK_SCHEME_REDISS:
 	case RLOCK_SCHEME_SENTINEL:
-		len = asprintf(&server, "%s://%s/%d", name, place, db);
+		len = asprintf(&server, "%s://%s/%d", name, address, db);
 		break;
 	case RLOCK_SCHEME_UNIX:
-		len = asprintf(&server, "%s://%s?db=%d", name, place, db);
+		len = asprintf(&server, "%s://%s?db=%d", name, address, db);
 		break;
 	case RLOCK_SCHEME_CLUSTER:
-		len = asprintf(&server, "%s://%s", name, place);
+		len = asprintf(&server, "%s://%s", name, address);
 		break;
 	case RLOCK_SCHEME_LOCAL:
 		len = db == 0 ? asprintf(&server, "%s:", name)
 			      : asprintf(&server, "%s:?db=%d", name, db);
 		break;
 	}
-	free(place);
+	free(address);
 	return len < 0 ? NULL : server;
 }
 

@@ -1,5 +1,5 @@
 /*
- * What a URL is made of. Reading one is for url_parse.c, hiding its secrets for url_hide.c.
+ * The members of a URL. Parsing one is for url_parse.c, hiding its password for url_hide.c.
  */
 #ifndef RLOCK_URL_URL_H
 #define RLOCK_URL_URL_H
@@ -20,20 +20,20 @@ struct rlock_url {
 	char *path; /* unix: the socket; else NULL */
 	int db;
 	bool has_db;
-	char *server; /* what rlock_url_server tells; made anew when the database changes */
+	char *server; /* for rlock_url_server; made anew when the database changes */
 };
 
 #define RLOCK__SCHEMES (RLOCK_SCHEME_LOCAL + 1)
 
 #define RLOCK__SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
-/* What a URL begins with, without the ':'. */
+/* The start of a URL, without the ':'. */
 const char *rlock__scheme_name(enum rlock_scheme scheme);
 /* The percent-encoded text, malloc'ed; NULL when out of memory. */
 char *rlock__url_encode(const char *text, const char *keep);
-/* "host:port" as it stands in a URL, malloc'ed; NULL when out of memory. */
+/* "host:port" in the form of a URL, malloc'ed; NULL when out of memory. */
 char *rlock__url_endpoint(const char *host, int port);
-/* Secrets don't stay behind in freed memory. */
+/* Overwrite the secret before it is freed. */
 void rlock__secret_free(char *secret);
 /* A deep copy; NULL when out of memory. */
 struct rlock_url *rlock__url_copy(const struct rlock_url *url);

@@ -1,5 +1,6 @@
 /*
- * A URL for the eyes of others: its password hidden, whatever else is wrong with it.
+ * Hide the password in the text of a URL, even in a malformed one.
+ * What is wrong with a malformed URL is told by url_parse.c.
  */
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 #define DIGITS "0123456789"
 
-/* Whether the text in front of colon is one of our schemes; in argv, "--url=" may stand before it. */
+/* Whether the text before colon ends in one of our schemes; in argv, "--url=" may precede it. */
 static bool is_scheme_end(const char *text, const char *colon)
 {
 	enum rlock_scheme scheme;
@@ -37,7 +38,7 @@ static char *port_colon(char *hosts)
 	return *at == ':' ? at : NULL;
 }
 
-/* The ':' in front of a password, *end_out behind it; NULL when there is none. */
+/* The ':' before a password, *end_out after it; NULL when there is none. */
 static char *password_find(char *text, char **end_out)
 {
 	char *colon = strchr(text, ':');
@@ -47,7 +48,7 @@ static char *password_find(char *text, char **end_out)
 	char *port_end;
 
 	if (at != NULL) {
-		/* Of "user://word@host", too, nobody knows what is secret. */
+		/* In "user://word@host" the word may be the password, too. */
 		if (has_slashes && is_scheme_end(text, colon))
 			colon = strchr(body, ':');
 		*end_out = at;
@@ -57,18 +58,18 @@ static char *password_find(char *text, char **end_out)
 	if (!has_slashes)
 		return NULL;
 	colon = port_colon(body);
-	/* In a path or behind a '?' it is nothing special. */
+	/* In a path or after a '?' it has no meaning. */
 	if (colon == NULL || colon > body + strcspn(body, "/?#"))
 		return NULL;
 	port_end = colon + 1 + strspn(colon + 1, DIGITS);
 	if (port_end > colon + 1 && strchr("/?#,", *port_end) != NULL)
 		return NULL;
-	/* It isn't a port, so somebody forgot the "@host". */
+	/* It isn't a port, so the "@host" is missing. */
 	*end_out = colon + strlen(colon);
 	return colon;
 }
 
-/* Whether the text is the path of a socket, in which a ':' and an '@' are nothing special. */
+/* Whether the text is the path of a socket, in which a ':' and an '@' have no meaning. */
 static bool is_socket(const char *text)
 {
 	const char *colon = strchr(text, ':');
@@ -78,8 +79,8 @@ static bool is_socket(const char *text)
 }
 
 /*
- * Not by the rules of parse, for it is the malformed text that ends up in a message, and where a
- * '/' or an '@' may be part of the password. Rather a bit too much is hidden than too little.
+ * Not by the rules of url_parse.c: it is malformed texts that get into messages, and in these a '/' or an '@' may be
+ * part of the password. Hiding too much is better than hiding too little.
  */
 static void hide_password(char *text)
 {
@@ -89,8 +90,7 @@ static void hide_password(char *text)
 
 	while (at != NULL && ++at < end)
 		*at = '*';
-	/* Where the URLs of other clients have it; an unknown parameter here, but still a secret.
-	 */
+	/* Other clients' URLs have it there; the parameter is unknown here, but still a secret. */
 	for (at = text; (at = strcasestr(at, parameter)) != NULL;) {
 		bool is_parameter = at > text && (at[-1] == '?' || at[-1] == '&');
 
@@ -100,7 +100,7 @@ static void hide_password(char *text)
 	}
 }
 
-/* Also where a list of them was given, one after the other. */
+/* Also in a list of URLs, separated by blanks. */
 void rlock_url_hide_password(char *text)
 {
 	for (char *start = text; *start != '\0';) {

@@ -570,16 +570,16 @@ static void check_excesses(void)
 	patience_ms = EXCESS_MS;
 	memset(piece, 'x', sizeof(piece) - 1);
 	check_excess("an array that is announced to be huge", "*2147483647\r\n", "",
-		     "its answer has too many elements");
+		     "its reply has too many elements");
 	check_excess("one of as many elements as no int counts", "*2147483648\r\n", "",
 		     "cannot reach");
 	check_excess("a lot of arrays within arrays", "*200000\r\n*60000\r\n*1000\r\n*2000\r\n", "",
-		     "its answer has too many elements");
+		     "its reply has too many elements");
 	check_excess("an array within seven others",
 		     "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "", "nested");
 	check_excess("a text that is announced to be huge", "$536870912\r\n", piece,
-		     "its answer is too long");
-	check_excess("a line that does not end", "+", piece, "its answer is too long");
+		     "its reply is too long");
+	check_excess("a line that does not end", "+", piece, "its reply is too long");
 	patience_ms = patience_before_ms;
 }
 
