@@ -1,6 +1,6 @@
 /*
  * Break a lock by force, whichever process acquired it.
- * Who may do that is for the caller to decide; what is taken off the server, for lua/break.lua.
+ * Whether it may is for the caller to decide; what is removed on the server, for lua/break.lua.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 		return rlock__fail_reply(connection, &rlock__script_break);
 	if (reply->element[0]->integer == BREAK_FREE)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
-				   "nobody holds it");
+				   "it is not held");
 	if (reply->elements < 2 || reply->element[1]->type != REDIS_REPLY_STRING)
 		return rlock__fail_reply(connection, &rlock__script_break);
 	detail = reply->element[1];

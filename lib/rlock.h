@@ -64,7 +64,7 @@ enum rlock_status {
 	RLOCK_EAUTH = -2,        /* user or password denied */
 	RLOCK_EACL = -3,         /* the user lacks a right; the text names it */
 	RLOCK_EKIND = -4,        /* the key is something else */
-	RLOCK_EDEADLOCK = -5,    /* the caller would wait for itself */
+	RLOCK_EDEADLOCK = -5,    /* a deadlock: a write lock was requested inside a read lock */
 	RLOCK_EUNSUPPORTED = -6, /* this server, or this build, can't serve the request */
 	RLOCK_EINVAL = -7,       /* a bad URL, name or number; nothing was sent */
 	RLOCK_ENOMEM = -8,       /* out of memory here */

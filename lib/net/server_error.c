@@ -20,7 +20,7 @@ struct meaning {
 };
 
 /*
- * A state that ends by itself (a server that loads, is busy, has lost its primary) counts as an unreachable server:
+ * A state that passes (a server that loads, is busy, has lost its primary) counts as an unreachable server:
  * the request is retried while there is time.
  */
 static const struct meaning meanings[] = {
@@ -103,8 +103,8 @@ static bool command_in_error(const char *error, char *out, size_t out_size)
 	return true;
 }
 
-/* The command that the line calls: "... redis.call('HSET', ...)", in lower case. */
-static bool command_in_line(const char *line, size_t len, char *out, size_t out_size)
+/* The command that a line of the script calls: "... redis.call('HSET', ...)", in lower case. */
+static bool command_called(const char *line, size_t len, char *out, size_t out_size)
 {
 	static const char call[] = "call('";
 	const char *start = memmem(line, len, call, sizeof(call) - 1);
@@ -132,7 +132,7 @@ static bool command_in_script(const char *error, const char *script, char *out, 
 	for (line = script; number > 1 && (line = strchr(line, '\n')) != NULL; number--)
 		line++;
 	return number == 1 && line != NULL &&
-	       command_in_line(line, strcspn(line, "\n"), out, out_size);
+	       command_called(line, strcspn(line, "\n"), out, out_size);
 }
 
 static enum rlock_status missing_right(struct rlock__error *error, const char *words,

@@ -2,7 +2,7 @@
  * librlock against a server that says anything. The input is one line of what is asked for, and behind it
  * what the server says:
  *
- *   letters  p ping, a acquire, r renew, u release, l linger, f find, b break, in that order; and first
+ *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, in that order; and first
  *            F, R, W a fair, read or write lock, 2 two names, 3 three servers of which two must agree,
  *            w wait, T a token, P a password, D a database, N a name for the connection,
  *            I an inherited owner, H only that holder is to be broken
@@ -36,9 +36,9 @@
 #define STREAMS_MAX 256
 #define LEASE_MS 30000
 #define LETTERS_MAX 8
-#define WAIT_MS 1500 /* so long that progress is told */
+#define WAIT_MS 1500 /* so long that on_wait is called */
 #define DELIVERY_MS 200
-/* What it takes a server to hang up: those who try again and again are tired of it soon. */
+/* How long a server takes to hang up, which limits the number of retries. */
 #define HANG_UP_MS 400
 
 static const struct rlock_name names[] = { { "job", 3 }, { "other job", 9 } };
@@ -104,7 +104,7 @@ static bool server_speak(void)
 	if (server.speaking < 0)
 		return false;
 	len = server_cut(&mark, &mark_size);
-	/* Who has hung up meanwhile does not hear it. */
+	/* The peer may have hung up meanwhile. */
 	if (len > 0)
 		(void)send(server.speaking, server.left, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	server.left += len + mark_size;
@@ -116,7 +116,7 @@ static bool server_speak(void)
 	return true;
 }
 
-/* One that calls while another one is spoken to is hung up on. */
+/* A connection that comes while another one is spoken to is closed. */
 static void server_accept(int listener)
 {
 	int stream = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -164,7 +164,7 @@ int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms)
 		ready = poll(fds, count, 0);
 	} while (ready == 0 && server_speak());
 	if (ready == 0) {
-		/* Nobody would ever come back from there. */
+		/* It would never return. */
 		ALWAYS(deadline_ms < INT64_MAX);
 		if (deadline_ms > now_ms)
 			now_ms = deadline_ms;
@@ -246,7 +246,7 @@ static void acquire(struct plan *plan, struct rlock_hold **hold)
 {
 	static const char *const inherited[] = { INHERITED };
 	struct rlock_request request = RLOCK_REQUEST_INIT;
-	struct rlock_hold *taken = NULL;
+	struct rlock_hold *acquired = NULL;
 	enum rlock_status status;
 
 	request.kind = plan->kind;
@@ -261,15 +261,15 @@ static void acquire(struct plan *plan, struct rlock_hold **hold)
 	request.issue_token = has(plan, 'T');
 	request.on_wait = check_blocker;
 	request.on_wait_ctx = plan;
-	status = rlock_acquire(plan->conn, &request, &taken);
+	status = rlock_acquire(plan->conn, &request, &acquired);
 	check_error(plan, status);
-	ALWAYS((status == RLOCK_OK) == (taken != NULL));
-	if (taken == NULL)
+	ALWAYS((status == RLOCK_OK) == (acquired != NULL));
+	if (acquired == NULL)
 		return;
 	for (size_t i = 0; i < plan->name_count; i++)
-		ALWAYS(is_one_of_ours(plan, rlock_hold_owner(taken, i)));
+		ALWAYS(is_one_of_ours(plan, rlock_hold_owner(acquired, i)));
 	rlock_hold_free(*hold);
-	*hold = taken;
+	*hold = acquired;
 }
 
 static void find(struct plan *plan, struct rlock_hold **hold)
@@ -350,7 +350,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ask(&plan, letters[i], &hold);
 	rlock_hold_free(hold);
 	rlock_conn_free(plan.conn);
-	/* Those who called last are hung up on here. */
+	/* The last connections are closed here. */
 	for (size_t i = 0; i < server.count; i++)
 		server_accept(server.listeners[i]);
 	server_hang_up();

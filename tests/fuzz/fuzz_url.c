@@ -1,6 +1,6 @@
 /*
- * lib/url/url.c, and lib/base/text.c below it: a URL that is accepted has one text that stands for its server, and
- * its password is never shown.
+ * lib/url/url.c, and lib/base/text.c below it: a URL that is accepted has one text for its server, and no
+ * text shows its password.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -43,7 +43,7 @@ static struct party {
 	struct rlock__connection *connection;
 	struct rlock__call call; /* without a script: a plain command is under way */
 	bool is_under_way;
-	struct rlock__result outcome;
+	struct rlock__result result;
 } parties[PARTIES];
 
 static char directory[] = "/tmp/rlock-test-XXXXXX";
@@ -128,8 +128,8 @@ static void stop_all(void)
 			(void)close(party->listener);
 		if (party->path[0] != '\0')
 			(void)unlink(party->path);
-		if (party->outcome.reply != NULL)
-			freeReplyObject(party->outcome.reply);
+		if (party->result.reply != NULL)
+			freeReplyObject(party->result.reply);
 		*party = (struct party){ .listener = -1, .stream = -1 };
 	}
 }
@@ -159,7 +159,7 @@ static void begin(size_t index, const char *verb, int64_t deadline_ms)
 
 static bool advance(struct party *party)
 {
-	struct rlock__result *out = &party->outcome;
+	struct rlock__result *out = &party->result;
 
 	if (out->reply != NULL)
 		freeReplyObject(out->reply);
@@ -241,10 +241,9 @@ static bool has_answer(size_t index, const char *text)
 {
 	const struct party *party = &parties[index];
 
-	return !party->is_under_way && party->outcome.status == RLOCK_OK &&
-	       party->outcome.was_sent && party->outcome.reply != NULL &&
-	       party->outcome.reply->type == REDIS_REPLY_STATUS &&
-	       strcmp(party->outcome.reply->str, text) == 0;
+	return !party->is_under_way && party->result.status == RLOCK_OK && party->result.was_sent &&
+	       party->result.reply != NULL && party->result.reply->type == REDIS_REPLY_STATUS &&
+	       strcmp(party->result.reply->str, text) == 0;
 }
 
 static bool has_error(size_t index, const char *text)
@@ -256,8 +255,8 @@ static bool has_failed(size_t index, enum rlock_status status, const char *text)
 {
 	const struct party *party = &parties[index];
 
-	return !party->is_under_way && party->outcome.status == status &&
-	       party->outcome.reply == NULL && has_error(index, text);
+	return !party->is_under_way && party->result.status == status &&
+	       party->result.reply == NULL && has_error(index, text);
 }
 
 /* ---- the tests ---- */
@@ -305,7 +304,7 @@ static void check_deadline(void)
 	      "one that never answers does not keep the other");
 	drive(0, patience_ms);
 	CHECK(has_failed(0, RLOCK_ENET, "no answer from unix://") && has_error(0, "in time") &&
-		      parties[0].outcome.was_sent,
+		      parties[0].result.was_sent,
 	      "one that never answers runs into its deadline");
 	CHECK(rlock_now_ms() >= begun_ms + 500 && rlock_now_ms() < begun_ms + patience_ms,
 	      "then, and not at the time-out of the connection");
@@ -346,7 +345,7 @@ static void check_stragglers(void)
 	stop_all();
 }
 
-static void check_last_word(void)
+static void check_fire_and_forget(void)
 {
 	const char *argv[] = { "BYE" };
 	const size_t lengths[] = { 3 };
@@ -358,15 +357,15 @@ static void check_last_word(void)
 	CHECK(hears(0, "SILENT"), "a server is asked");
 	rlock__request_fire_and_forget(parties[0].connection, &bye);
 	parties[0].is_under_way = false;
-	CHECK(rlock_now_ms() < begun_ms + patience_ms, "a last word does not wait for long");
+	CHECK(rlock_now_ms() < begun_ms + patience_ms, "fire and forget does not wait for long");
 	CHECK(!rlock__request_is_under_way(parties[0].connection) &&
 		      !rlock__connection_is_open(parties[0].connection),
 	      "behind it nothing is under way");
-	CHECK(hears(0, "BYE"), "a last word goes out behind a request that is under way");
+	CHECK(hears(0, "BYE"), "fire and forget goes out behind a request that is under way");
 	stop_all();
 }
 
-static void check_give_up(void)
+static void check_abandon(void)
 {
 	int ends[2];
 	struct pollfd cancel = { -1, POLLIN, 0 };
@@ -382,7 +381,7 @@ static void check_give_up(void)
 	CHECK(cancel.revents != 0 && !advance(&parties[0]), "which leaves the request under way");
 	rlock__connection_set_cancel(parties[0].connection, ends[0]);
 	rlock__request_poll(parties[0].connection);
-	CHECK(advance(&parties[0]) && parties[0].outcome.status == RLOCK_CANCELLED,
+	CHECK(advance(&parties[0]) && parties[0].result.status == RLOCK_CANCELLED,
 	      "a wait for this one alone is cancelled");
 	parties[0].is_under_way = false;
 	CHECK(rlock__connection_is_open(parties[0].connection),
@@ -421,11 +420,11 @@ static void check_login(void)
 	says(1, "+picked\r\n");
 	drive(0, patience_ms);
 	CHECK(has_answer(1, "picked"), "and answered");
-	CHECK(parties[0].outcome.status == RLOCK_EAUTH && parties[0].outcome.reply != NULL &&
-		      parties[0].outcome.reply->type == REDIS_REPLY_STATUS,
+	CHECK(parties[0].result.status == RLOCK_EAUTH && parties[0].result.reply != NULL &&
+		      parties[0].result.reply->type == REDIS_REPLY_STATUS,
 	      "a login that was refused leaves the reply to what was done all the same");
 	CHECK(has_failed(2, RLOCK_EUNSUPPORTED, "no such database") &&
-		      !parties[2].outcome.was_sent &&
+		      !parties[2].result.was_sent &&
 		      !rlock__connection_is_open(parties[2].connection),
 	      "without an accepted login nothing is sent");
 	stop_all();
@@ -444,10 +443,10 @@ static void check_who_logs_in(void)
 	     "-ERR unknown command 'AUTH', with args beginning with: 'ci' 'secret' \r\n-ERR no\r\n");
 	says(1, "-WRONGPASS invalid username-password pair\r\n-NOAUTH no\r\n");
 	drive(0, patience_ms);
-	CHECK(parties[0].outcome.status == RLOCK_EUNSUPPORTED && has_error(0, "knows no login") &&
+	CHECK(parties[0].result.status == RLOCK_EUNSUPPORTED && has_error(0, "knows no login") &&
 		      !has_error(0, "secret"),
 	      "a server that says the password again is not quoted");
-	CHECK(parties[1].outcome.status == RLOCK_EAUTH && has_error(1, "WRONGPASS"),
+	CHECK(parties[1].result.status == RLOCK_EAUTH && has_error(1, "WRONGPASS"),
 	      "a wrong one is refused, in the server's words");
 	stop_all();
 }
@@ -473,7 +472,7 @@ static void check_scripts(void)
 	says(2, "-LOADING just a moment\r\n");
 	drive(1, patience_ms);
 	CHECK(has_answer(0, "known"), "one that knows it answers");
-	CHECK(has_failed(2, RLOCK_ENET, "LOADING") && !parties[2].outcome.was_sent,
+	CHECK(has_failed(2, RLOCK_ENET, "LOADING") && !parties[2].result.was_sent,
 	      "an error reply becomes a status");
 	says(1, "+learnt\r\n");
 	drive(0, patience_ms);
@@ -506,7 +505,7 @@ static void check_subscriptions(void)
 	CHECK(parties[1].is_under_way, "one channel of two is not enough");
 	says(1, "*3\r\n$9\r\nsubscribe\r\n$5\r\nviews\r\n:2\r\n");
 	drive(0, patience_ms);
-	CHECK(parties[1].outcome.status == RLOCK_OK &&
+	CHECK(parties[1].result.status == RLOCK_OK &&
 		      rlock__connection_is_open(parties[1].connection),
 	      "when all are acknowledged it is over");
 	says(1, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n");
@@ -531,14 +530,14 @@ static void check_failures(void)
 	for (size_t i = 0; i < PARTIES; i++)
 		begin(i, "HELLO", INT64_MAX);
 	CHECK(hears(2, "HELLO"), "a server is asked beside two that are not there");
-	CHECK(has_failed(0, RLOCK_ENET, "Connection refused") && !parties[0].outcome.was_sent,
+	CHECK(has_failed(0, RLOCK_ENET, "Connection refused") && !parties[0].result.was_sent,
 	      "a refused connection is told");
-	CHECK(has_failed(1, RLOCK_ENET, "No such file") && !parties[1].outcome.was_sent,
+	CHECK(has_failed(1, RLOCK_ENET, "No such file") && !parties[1].result.was_sent,
 	      "so is a socket that isn't there");
 	forget_stream(&parties[2]);
 	drive(0, patience_ms);
 	CHECK(has_failed(2, RLOCK_ENET, "the server closed the connection") &&
-		      parties[2].outcome.was_sent,
+		      parties[2].result.was_sent,
 	      "so is a stream that is cut");
 	stop_all();
 }
@@ -566,7 +565,7 @@ static void check_excesses(void)
 	static char piece[1 << 16];
 	int64_t patience_before_ms = patience_ms;
 
-	/* Also a connection that has no answer gives up. */
+	/* A connection without an answer reaches its deadline, too. */
 	patience_ms = EXCESS_MS;
 	memset(piece, 'x', sizeof(piece) - 1);
 	check_excess("an array that is announced to be huge", "*2147483647\r\n", "",
@@ -602,7 +601,7 @@ static void check_endless_talk(void)
 	stop_all();
 }
 
-/* A process that says more than anybody reads, for a while. Its pid. */
+/* A process that says more than is read, for a while. Its pid. */
 static pid_t talk_on(size_t index)
 {
 	static char talk[1 << 16];
@@ -617,7 +616,7 @@ static pid_t talk_on(size_t index)
 	_exit(0);
 }
 
-static void check_last_word_to_a_talker(void)
+static void check_fire_and_forget_to_a_talker(void)
 {
 	const char *argv[] = { "BYE" };
 	const size_t lengths[] = { 3 };
@@ -633,13 +632,13 @@ static void check_last_word_to_a_talker(void)
 	rlock__request_fire_and_forget(parties[0].connection, &bye);
 	parties[0].is_under_way = false;
 	CHECK(rlock_now_ms() < begun_ms + patience_ms,
-	      "a last word does not wait for one who talks on");
+	      "fire and forget does not wait for a server that talks on");
 	(void)kill(talker, SIGKILL);
 	(void)waitpid(talker, NULL, 0);
 	stop_all();
 }
 
-/* Connections that nobody accepts, until there is no room for another. */
+/* Connections that are not accepted, until there is no room for another. */
 static size_t fill_backlog(struct party *party, int *fds, size_t max)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -687,7 +686,7 @@ static void check_full_backlog(void)
 	stop_all();
 }
 
-/* There may be more addresses than one, and nobody at the first. */
+/* There may be more addresses than one, and no server at the first. */
 static void check_lookup(void)
 {
 	struct addrinfo *found = NULL;
@@ -704,8 +703,8 @@ static void check_lookup(void)
 	stop_all();
 }
 
-/* What a child of a fork lets go of stays as it was for the parent. */
-static void check_disown(void)
+/* What a child of a fork closes stays open for the parent. */
+static void check_after_fork_child(void)
 {
 	pid_t child;
 	int status = -1;
@@ -750,8 +749,8 @@ void test_request(void)
 	check_any_order();
 	check_deadline();
 	check_stragglers();
-	check_last_word();
-	check_give_up();
+	check_fire_and_forget();
+	check_abandon();
 	check_login();
 	check_who_logs_in();
 	check_scripts();
@@ -759,9 +758,9 @@ void test_request(void)
 	check_failures();
 	check_excesses();
 	check_endless_talk();
-	check_last_word_to_a_talker();
+	check_fire_and_forget_to_a_talker();
 	check_full_backlog();
 	check_lookup();
-	check_disown();
+	check_after_fork_child();
 	(void)rmdir(directory);
 }

@@ -722,7 +722,7 @@ static const char *const carriers[] = {
 	"user:ZZZZ@host",
 };
 
-/* Whatever somebody puts into a URL by mistake, at whatever place. */
+/* Text that was put into a URL by mistake, at every place. */
 static void check_insertions(void)
 {
 	static const char *const slips[] = {
