@@ -771,12 +771,12 @@ ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl p
 	for right in evalsha $ACQUIRE_RIGHTS; do
 		with_all_but "-$right"
 		run rlock run -n -u "$CI_URL" nightly -- touch ran
-		assert_refused 77 refused
+		assert_refused 77 denied
 		nothing_is_left
 		# Again, with the script at hand.
 		rlock run warm -- true
 		run rlock run -n -u "$CI_URL" nightly -- touch ran
-		assert_refused 77 refused
+		assert_refused 77 denied
 		nothing_is_left
 	done
 }
