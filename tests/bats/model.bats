@@ -12,7 +12,7 @@ teardown() { common_teardown; }
 
 # goes_as_the_model KIND: prints what the steps were, or what differs, and the seed.
 goes_as_the_model() {
-	local steps=20000
+	local steps=10000
 	[ "${TESTS_UNDER:-}" != valgrind ] || steps=2000
 	run -0 "${RLOCK_BIN%/*}/property/model" "$1" "$SERVER_SOCKET" "${MODEL_STEPS:-$steps}" "${MODEL_SEED-}"
 }

@@ -974,7 +974,7 @@ is_late_in_a_second() {
 # ---- all at once ----
 
 @test "shells take their turns, one at a time, while servers freeze, cut, crash and processes are killed" {
-	local seconds=6 end number shell pids=() bad=0
+	local seconds=3 end number shell pids=() bad=0
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || seconds=300
 	take_servers 3
 	end=$(($(now_ms) + seconds * 1000))

@@ -292,7 +292,7 @@ has_more() {
 # ---- never together ----
 
 @test "a hundred processes take read and write locks in all forms: never a reader with a writer, or two writers" {
-	local each=6 number pid turns=0
+	local each=2 number pid turns=0
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=50
 	[ -z "${TESTS_UNDER:-}" ] || each=1
 	# A writer who goes on as a reader: his part as the writer is over before.
