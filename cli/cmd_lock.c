@@ -275,22 +275,22 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 
 static int hold_for_command(struct acquirer *acquirer)
 {
-	const struct keeper_job job = {
+	const struct keeper_args args = {
 		.opts = acquirer->opts,
 		.kind = acquirer->verb->kind,
 		.path = acquirer->path,
 		.signals = &acquirer->signals,
 		.conn = acquirer->conn,
 		.hold = acquirer->hold,
-		.had_ms = acquirer->acquired_ms,
+		.acquired_ms = acquirer->acquired_ms,
 	};
 
-	return keeper_run(&job);
+	return keeper_run(&args);
 }
 
 static int hold_detached(const struct acquirer *acquirer)
 {
-	const struct detached_job job = {
+	const struct detached_args args = {
 		.opts = acquirer->opts,
 		.file = acquirer->hold_file,
 		.target_fd = acquirer->target_fd,
@@ -300,7 +300,7 @@ static int hold_detached(const struct acquirer *acquirer)
 		.acquired_ms = acquirer->acquired_ms,
 	};
 
-	return detached_start(&job);
+	return detached_start(&args);
 }
 
 /* ---- all of it ---- */

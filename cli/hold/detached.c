@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/exits.h"
@@ -54,35 +53,35 @@ struct hold_file *detached_file_new(const struct opts *opts, enum rlock_kind kin
 	return NULL;
 }
 
-static bool fill_hold_file(const struct detached_job *job)
+static bool fill_hold_file(const struct detached_args *args)
 {
-	const struct opts *opts = job->opts;
-	struct hold_file *file = job->file;
+	const struct opts *opts = args->opts;
+	struct hold_file *file = args->file;
 
 	for (size_t i = 0; i < opts->name_count; i++)
 		if (!hold_file_add_name(file, opts->names[i].text, opts->names[i].len,
-					rlock_hold_owner(job->hold, i)))
+					rlock_hold_owner(args->hold, i)))
 			return false;
 	file->server = strdup(opts->server);
-	memcpy(file->hold_id, rlock_hold_id(job->hold), RLOCK_HOLD_ID_MAX);
-	file->sent_ms = rlock_hold_sent_ms(job->hold);
-	file->had_ms = job->acquired_ms;
+	memcpy(file->hold_id, rlock_hold_id(args->hold), RLOCK_HOLD_ID_MAX);
+	file->sent_ms = rlock_hold_sent_ms(args->hold);
+	file->had_ms = args->acquired_ms;
 	return file->server != NULL;
 }
 
 /* ---- the renewer ---- */
 
-static void fill_lease_state(struct lease_state *lease_state, const struct detached_job *job)
+static void fill_lease_state(struct lease_state *lease_state, const struct detached_args *args)
 {
-	const struct opts *opts = job->opts;
+	const struct opts *opts = args->opts;
 
-	lease_state_init(lease_state, opts, job->hold, job->acquired_ms);
+	lease_state_init(lease_state, opts, args->hold, args->acquired_ms);
 	lease_state->max_run_end_ms = INT64_MAX;
-	lease_state->is_shared = job->file->kind == RLOCK_READ;
+	lease_state->is_shared = args->file->kind == RLOCK_READ;
 	lease_state->is_for_caller = true;
 	lease_state->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_TERM : opts->on_lost;
-	lease_state->job_pid = job->file->pid;
-	lease_state->job_start = job->file->start;
+	lease_state->job_pid = args->file->pid;
+	lease_state->job_start = args->file->start;
 }
 
 /*
@@ -90,7 +89,7 @@ static void fill_lease_state(struct lease_state *lease_state, const struct detac
  * them, must not meet a renewer that it cannot tell from them yet. It can tell once the renewer has closed the
  * descriptors that it has from us.
  */
-static pid_t start_known_renewer(const struct renewer_job *renewer)
+static pid_t start_known_renewer(const struct renewer_args *args)
 {
 	int gate[2];
 	char byte;
@@ -98,7 +97,7 @@ static pid_t start_known_renewer(const struct renewer_job *renewer)
 
 	if (pipe2(gate, O_CLOEXEC) != 0)
 		return -1;
-	pid = renewer_start(renewer);
+	pid = renewer_start(args);
 	(void)close(gate[1]);
 	if (pid > 0)
 		(void)!read(gate[0], &byte, sizeof(byte));
@@ -107,16 +106,16 @@ static pid_t start_known_renewer(const struct renewer_job *renewer)
 }
 
 /* The renewer waits for is_committed: until the file says which process the lock is for, the lock is still ours. */
-static int start_renewer(const struct detached_job *job, struct lease_state *lease_state)
+static int start_renewer(const struct detached_args *args, struct lease_state *lease_state)
 {
-	struct hold_file *file = job->file;
-	struct renewer_job renewer = {
+	struct hold_file *file = args->file;
+	struct renewer_args renewer = {
 		.lease_state = lease_state,
-		.conn = job->conn,
-		.hold = job->hold,
+		.conn = args->conn,
+		.hold = args->hold,
 		.keeper_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
-		.target_fd = job->target_fd,
-		.knock_fd = -1,
+		.target_fd = args->target_fd,
+		.wakeup_fd = -1,
 		.hold_file = file,
 	};
 	enum proc_lookup lookup;
@@ -144,35 +143,24 @@ static int start_renewer(const struct detached_job *job, struct lease_state *lea
 	return hold_file_save(file);
 }
 
-static void stop_renewer(const struct hold_file *file)
-{
-	siginfo_t info;
-
-	if (file->renewer <= 0)
-		return;
-	(void)kill(file->renewer, SIGKILL);
-	while (waitid(P_PID, (id_t)file->renewer, &info, WEXITED) != 0 && errno == EINTR)
-		;
-}
-
 /* ---- the lock ---- */
 
-static void release(const struct detached_job *job)
+static void release(const struct detached_args *args)
 {
-	rlock_conn_set_cancel(job->conn, -1);
-	(void)finish_release(job->conn, job->hold);
+	rlock_conn_set_cancel(args->conn, -1);
+	(void)finish_release(args->conn, args->hold);
 }
 
 /* A script that reads the fencing token from us must not go on without one. */
-static int print_tokens(const struct detached_job *job)
+static int print_tokens(const struct detached_args *args)
 {
 	bool is_printed = true;
 
-	if (!job->opts->fence)
+	if (!args->opts->fence)
 		return 0;
-	for (size_t i = 0; i < job->opts->name_count; i++)
+	for (size_t i = 0; i < args->opts->name_count; i++)
 		is_printed =
-			printf("%" PRId64 "\n", rlock_hold_token(job->hold, i)) > 0 && is_printed;
+			printf("%" PRId64 "\n", rlock_hold_token(args->hold, i)) > 0 && is_printed;
 	if (fflush(stdout) == 0 && is_printed)
 		return 0;
 	message_error("cannot write to standard output: %s", strerror(errno));
@@ -180,62 +168,63 @@ static int print_tokens(const struct detached_job *job)
 }
 
 /* 0 when the renewer has the lock, or *signal_out is the signal that came before that; else the exit code. */
-static int hand_over(const struct detached_job *job, struct lease_state *lease_state,
+static int hand_over(const struct detached_args *args, struct lease_state *lease_state,
 		     int *signal_out)
 {
 	int code;
 
-	if (lease_state == NULL || !fill_hold_file(job))
+	if (lease_state == NULL || !fill_hold_file(args))
 		return report_no_memory();
-	fill_lease_state(lease_state, job);
-	code = start_renewer(job, lease_state);
+	fill_lease_state(lease_state, args);
+	code = start_renewer(args, lease_state);
 	if (code != 0)
 		return code;
 	/* A signal that is sent from here on is sent while the lock is held and can be released. */
-	*signal_out = signals_pending_end(job->signals);
+	*signal_out = signals_pending_end(args->signals);
 	if (*signal_out != 0)
 		return 0;
-	code = print_tokens(job);
+	code = print_tokens(args);
 	if (code != 0)
 		return code;
 	lease_state->is_committed = true;
 	/* If the process has ended, the renewer may have ended before the file existed, without removing it. */
-	if (fd_is_ready(job->target_fd))
-		hold_file_remove(job->file);
+	if (fd_is_ready(args->target_fd))
+		hold_file_remove(args->file);
 	return 0;
 }
 
-static int hold_for_process(const struct detached_job *job)
+static int hold_for_process(const struct detached_args *args)
 {
 	struct lease_state *lease_state = lease_state_new();
-	int signal = 0, code = hand_over(job, lease_state, &signal);
+	int signal = 0, code = hand_over(args, lease_state, &signal);
 
 	if (code != 0 || signal != 0) {
-		stop_renewer(job->file);
-		hold_file_remove(job->file);
-		release(job);
+		renewer_kill(args->file->renewer);
+		renewer_reap(args->file->renewer);
+		hold_file_remove(args->file);
+		release(args);
 	}
 	lease_state_free(lease_state);
 	return signal != 0 ? signals_die_by(signal) : code;
 }
 
-static int hold_for_owner(const struct detached_job *job)
+static int hold_for_owner(const struct detached_args *args)
 {
-	int code = print_tokens(job);
+	int code = print_tokens(args);
 
 	if (code != 0)
-		release(job);
+		release(args);
 	return code;
 }
 
-int detached_start(const struct detached_job *job)
+int detached_start(const struct detached_args *args)
 {
-	int signal = signals_pending_end(job->signals);
+	int signal = signals_pending_end(args->signals);
 
 	/* It came when the lock had been acquired, but would have ended the wait. */
 	if (signal != 0) {
-		release(job);
+		release(args);
 		return signals_die_by(signal);
 	}
-	return job->file != NULL ? hold_for_process(job) : hold_for_owner(job);
+	return args->file != NULL ? hold_for_process(args) : hold_for_owner(args);
 }

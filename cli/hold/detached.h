@@ -21,7 +21,7 @@ struct hold_file;
 struct hold_file *detached_file_new(const struct opts *opts, enum rlock_kind kind, pid_t target,
 				    uint64_t target_start);
 
-struct detached_job {
+struct detached_args {
 	const struct opts *opts;
 	struct hold_file *file; /* NULL: the lock is one of --owner */
 	int target_fd;          /* pidfd of the process that the lock is for; -1 with --owner */
@@ -35,6 +35,6 @@ struct detached_job {
  * Hand the lock over, and print its fencing tokens. 0, or the exit code after one line by message_error. A signal that
  * came before all of that was done releases the lock and ends this process.
  */
-int detached_start(const struct detached_job *job);
+int detached_start(const struct detached_args *args);
 
 #endif

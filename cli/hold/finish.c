@@ -1,6 +1,6 @@
 /*
- * Ends a hold on the server, and tells the user and the caller what came of it. Who may do so, and when, is keeper.c's
- * and renewer.c's business.
+ * Ends a hold on the server, and tells the user and the caller what came of it. It leaves to keeper.c and renewer.c
+ * which process does so, and when.
  */
 #include "base/exits.h"
 #include "base/message.h"
@@ -19,10 +19,10 @@ enum rlock_status finish_release_or_keep(struct rlock_conn *conn, struct rlock_h
 					 const struct lease_state *lease_state)
 {
 	int64_t now_ms = rlock_now_ms(),
-		left_ms = lease_state->had_ms + lease_state->at_least_ms - now_ms;
+		left_ms = lease_state->acquired_ms + lease_state->at_least_ms - now_ms;
 
 	rlock_conn_set_cancel(conn, -1);
-	/* It may have been renewed by `rlock renew`, or by a renewer, of which there may have been several. */
+	/* `rlock renew` or a renewer may have renewed it. */
 	rlock_hold_set_sent_ms(hold, lease_state->sent_ms);
 	if (lease_state->at_least_ms > 0 && left_ms > 0)
 		return rlock_keep_until(conn, hold, left_ms, now_ms + RELEASE_MS);
@@ -30,20 +30,19 @@ enum rlock_status finish_release_or_keep(struct rlock_conn *conn, struct rlock_h
 }
 
 bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
-		 const struct job_state *state)
+		 const struct hold_state *state)
 {
 	enum rlock_status status;
 	char name[NAME_SHOWN_MAX];
-
 	int64_t lease_end_ms = lease_state_lease_end_ms(state->lease_state);
-	int64_t ended_ms = job_state_end_ms(state);
+	int64_t ended_ms = hold_state_end_ms(state);
 
-	/* Also when it is known to be lost: of several names or servers others may be held yet. */
+	/* Also when it is known to be lost: other names of it, or on other servers, may still be held. */
 	status = finish_release_or_keep(conn, hold, state->lease_state);
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
-	if (job_state_was_lost(state))
+	if (hold_state_was_lost(state))
 		return true;
-	/* The command ended within the lease; it is our release that came behind its end. */
+	/* The command ended within the lease; only our release came after the end of the lease. */
 	if (status == RLOCK_NOT_HELD && ended_ms < lease_end_ms && rlock_now_ms() >= lease_end_ms)
 		return false;
 	if (status == RLOCK_NOT_HELD) {
@@ -52,22 +51,22 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 		return true;
 	}
 	if (status == RLOCK_NOT_NOTIFIED)
-		message_warning("%s: released, but nobody was told: %s", name,
+		message_warning("%s: released, but waiters were not notified: %s", name,
 				rlock_conn_error(conn));
 	else if (status != RLOCK_OK)
-		message_warning("%s: could not be released: %s: it frees itself", name,
+		message_warning("%s: release failed: %s: the lock expires with its lease", name,
 				rlock_conn_error(conn));
 	return false;
 }
 
-int finish_exit_code(const struct job_state *state, bool is_lost)
+int finish_exit_code(const struct hold_state *state, bool is_lost)
 {
 	bool is_out_of_time =
 		state->reason == TERMINATE_LEASE || state->reason == TERMINATE_MAX_RUN;
 
 	if (is_lost)
 		return EXIT_LOST;
-	if (!job_state_has_ended_in_peace(state) && is_out_of_time)
+	if (!hold_state_ended_by_itself(state) && is_out_of_time)
 		return EXIT_ENDED;
 	return state->end_signal != 0 ? signals_die_by(state->end_signal) : state->end_code;
 }

@@ -1,31 +1,32 @@
 /*
- * The end of a hold: it is released, or kept until --at-least is over; and how that, and the command, ended.
+ * The end of a hold: it is released, or kept until --at-least is over; and the exit code for that. It leaves to its
+ * callers to make sure that only one process does so.
  */
 #ifndef FINISH_H
 #define FINISH_H
 
 #include <stdbool.h>
 
-#include "hold/job_state.h"
+#include "hold/hold_state.h"
 #include "hold/lease_state.h"
 #include "lib/rlock.h"
 #include "options/opts.h"
 
-/* Release, with an end to the wait for a server that does not reply. */
+/* Release, and wait no longer than some seconds for a server that does not reply. */
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold);
 
-/* Release or keep until, as the page says. A signal that has come must not keep it: nothing cancels this. */
+/* Release or keep until, as the lease state says. Nothing cancels this, not even a signal that has come. */
 enum rlock_status finish_release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
 					 const struct lease_state *lease_state);
 
 /*
- * The same when the keeper's work is over, with a line for the user. Whether the lock had been lost: that is known only
- * now, when nobody renewed it in time.
+ * The same when the keeper's work is over, with a line for the user. Whether the lock was lost while the command ran:
+ * if no renewal came in time, that is known only now.
  */
 bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
-		 const struct job_state *state);
+		 const struct hold_state *state);
 
-/* The code for the end of the command and of its lock; ends this process where a signal ended the command. */
-int finish_exit_code(const struct job_state *state, bool is_lost);
+/* The exit code for the end of the command and of its lock. If a signal ended the command, this process ends by it. */
+int finish_exit_code(const struct hold_state *state, bool is_lost);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Stops the keeper with its command, for a shell with job control. When to look whether the command is stopped is
- * keeper.c's business; continuing the keeper when the shell does not is renewer.c's.
+ * Stops the keeper with its command, for a shell with job control. It leaves to keeper.c when to look whether the
+ * command is stopped, and to observer.c to continue the keeper when the shell does not.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ static bool is_stopped(pid_t pid)
 	return proc_read(pid, &proc) && proc.state == 'T';
 }
 
-/* A stop is told once: that it is told means that the command ran since. keeper.c's reap reads it again. */
+/* The kernel tells each stop once: if it tells one, the command ran since. keeper.c: reap reads it again. */
 static bool has_stopped_anew(pid_t pid)
 {
 	siginfo_t info = { 0 };
@@ -26,8 +26,7 @@ static bool has_stopped_anew(pid_t pid)
 	       info.si_pid == pid;
 }
 
-/* Whether somebody is there to continue us: a shell with job control, which is in another group of
- * the same session. */
+/* A shell with job control, which is to continue us, is in another process group of the same session. */
 static bool has_job_control(void)
 {
 	int tty_fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -39,19 +38,19 @@ static bool has_job_control(void)
 }
 
 /*
- * The command alone was stopped: so do we, and the shell gives its prompt. The renewer goes on, and
- * continues us should the command be continued, or killed, without us.
+ * The shell shows its prompt only when we are stopped, too. The renewer goes on, and continues us when the command is
+ * continued or killed without us.
  */
-void job_control_follow_stop(const struct job_state *state, int knock_fd)
+void job_control_follow_stop(const struct hold_state *state, int wakeup_fd)
 {
-	if (state->has_ended || state->lease_state->reason != TERMINATE_NONE ||
+	if (state->command == 0 || state->lease_state->reason != TERMINATE_NONE ||
 	    !is_stopped(state->command) || !has_job_control())
 		return;
 	state->lease_state->is_keeper_stopped = true;
-	(void)!write(knock_fd, "", 1);
+	(void)!write(wakeup_fd, "", 1);
 	(void)raise(SIGSTOP);
 	state->lease_state->is_keeper_stopped = false;
-	/* Continued alone we take it along; but one that ran, and stopped itself again, is left so. */
+	/* When we alone were continued, we continue it; unless it ran meanwhile, and stopped itself again. */
 	if (is_stopped(state->command) && !has_stopped_anew(state->command))
 		(void)kill(state->command, SIGCONT);
 }

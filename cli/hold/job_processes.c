@@ -1,6 +1,6 @@
 /*
- * Tells proc_tree.c which processes are the job's, by what the shared page says. What is done to them is the
- * business of terminator.c and leftovers.c; keeper.c and renewer.c know which processes still run.
+ * Tells proc_tree.c which processes are the job's, by what the lease state says. It leaves to terminator.c and
+ * leftovers.c what is done to them, and to keeper.c and observer.c whether the command still runs.
  */
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ struct proc_filter job_processes(const struct lease_state *lease_state, pid_t co
 		.is_one_session = lease_state->is_for_caller,
 	};
 
-	/* This takes no descriptor, which may be what is lacking. */
+	/* getsid needs no descriptor, of which there may be none left. */
 	if (filter.is_one_session)
 		filter.session = getsid(lease_state->job_pid);
 	return filter;

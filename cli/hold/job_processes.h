@@ -1,5 +1,5 @@
 /*
- * Where to look for the processes of a job: the command's, or those of the caller of a lock without a command.
+ * The processes of a job, which is what a lock is held for: the command, or without one the calling process.
  */
 #ifndef JOB_PROCESSES_H
 #define JOB_PROCESSES_H
@@ -10,8 +10,8 @@
 #include "sys/proc_tree.h"
 
 /*
- * command: its pid, 0 when there is none to look for; keeper: which adopts what the command leaves running, 0 when it
- * is dead; renewer: which is none of them, 0 when there is none, or when it is the one that asks.
+ * command is a pid, or 0 when it has ended or there is none. keeper adopts the leftovers; 0 when it is dead. renewer is
+ * none of the processes; 0 when there is none, or when it is the caller of this function.
  */
 struct proc_filter job_processes(const struct lease_state *lease_state, pid_t command, pid_t keeper,
 				 pid_t renewer);

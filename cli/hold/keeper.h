@@ -1,6 +1,6 @@
 /*
- * Holds a lock while the command runs: starts renewer and command, follows signals and deadlines,
- * stops what is to be stopped, gives the lock back, and says how it ended.
+ * Holds a lock while the command runs: starts the renewer and the command, follows signals and deadlines, terminates
+ * the command when it has to, and releases the lock. It leaves acquiring it to the verbs, and renewing it to renewer.c.
  */
 #ifndef KEEPER_H
 #define KEEPER_H
@@ -9,18 +9,17 @@
 #include "options/opts.h"
 #include "sys/signals.h"
 
-struct keeper_job {
+struct keeper_args {
 	const struct opts *opts;
 	enum rlock_kind kind;
-	const char *path; /* of the command, found before */
+	const char *path; /* of the command, looked up before */
 	struct signals *signals;
 	struct rlock_conn *conn;
-	struct rlock_hold *hold; /* had; given back when keeper_run returns */
-	int64_t had_ms;
+	struct rlock_hold *hold; /* released when keeper_run returns */
+	int64_t acquired_ms;
 };
 
-/* The exit code. Where the command was ended by a signal, this process ends by it, and nothing
- * returns. */
-int keeper_run(const struct keeper_job *job);
+/* The exit code. If a signal ended the command, this process ends by it, too, and nothing returns. */
+int keeper_run(const struct keeper_args *args);
 
 #endif

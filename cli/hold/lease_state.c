@@ -1,6 +1,6 @@
 /*
- * The shared page, and the deadlines that follow from it. Pure arithmetic on one clock: nothing
- * here waits, signals or asks the server.
+ * The lease state, and the deadlines that follow from it: arithmetic on one clock. It leaves waiting and signals to
+ * keeper.c and renewer.c, and requests to renewal.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,29 +9,29 @@
 #include "base/least.h"
 #include "hold/lease_state.h"
 
-/* KILL comes this long before the lease's end: a process takes a moment to be gone. */
+/* SIGKILL comes this long before the end of the lease, since a process takes a moment to end. */
 #define KILL_MARGIN_MIN_MS 200
 #define KILL_MARGIN_MAX_MS 2000
 #define KILL_MARGIN_DIVISOR 10
 /*
- * On a machine whose processors are all taken it is longer. A wake-up that came late says how long one waits for a
- * processor: KILL may have to wait as long, and each process that it ends at least once, to end.
+ * On a busy machine it is longer. A late wake-up says how long a process waits for a processor: we may wait as long to
+ * send SIGKILL, and each process that gets it waits at least once, to end.
  */
 #define LATENESS_FACTOR 4
-/* A sixth of the lease at most, and TERM comes by another one before: a renewal, due at a third, has another third. */
+/* A sixth of the lease at most, and SIGTERM comes another sixth before: a renewal, due at a third, has a third. */
 #define LATE_MARGIN_DIVISOR 6
-/* A renewal takes that part off the worst lateness: a machine that was suspended once is no busy one for ever. */
+/* A renewal takes this part off the worst lateness: a machine that was suspended once is not busy for ever. */
 #define LATENESS_DECAY_DIVISOR 8
-/* A Java reader that is renewed sets the time of the whole lock to his 30 s, and cuts a longer one
- * (RedissonReadLock): it has to be put right before they are over. */
+/* A Java reader sets the TTL of the whole lock to its 30 s when it renews (RedissonReadLock), and so cuts a longer
+ * lease: ours has to be renewed before these are over. */
 #define SHARED_RENEWAL_MAX_MS 10000
 
 struct lease_state *lease_state_new(void)
 {
-	void *page = mmap(NULL, sizeof(struct lease_state), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, sizeof(struct lease_state), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	return page == MAP_FAILED ? NULL : page;
+	return memory == MAP_FAILED ? NULL : memory;
 }
 
 void lease_state_free(struct lease_state *lease_state)
@@ -41,13 +41,13 @@ void lease_state_free(struct lease_state *lease_state)
 }
 
 void lease_state_init(struct lease_state *lease_state, const struct opts *opts,
-		      const struct rlock_hold *hold, int64_t had_ms)
+		      const struct rlock_hold *hold, int64_t acquired_ms)
 {
 	const char *hold_id = rlock_hold_id(hold);
 
 	lease_state->lease_ms = opts->lease_ms;
 	lease_state->grace_ms = opts->grace_ms;
-	lease_state->had_ms = had_ms;
+	lease_state->acquired_ms = acquired_ms;
 	lease_state->is_fixed_lease = opts->is_fixed_lease;
 	memcpy(lease_state->hold_id, hold_id, strlen(hold_id) + 1);
 	lease_state->sent_ms = rlock_hold_sent_ms(hold);
@@ -79,7 +79,7 @@ void lease_state_record_wakeup(struct lease_state *lease_state, int64_t asleep_m
 	int64_t most_ms = lease_state->lease_ms / LATE_MARGIN_DIVISOR / LATENESS_FACTOR;
 	int64_t late_ms = least(now_ms - due_ms, most_ms), worst_ms = lease_state->lateness_ms;
 
-	/* That it was due before is not the machine's fault. */
+	/* It was due before it went to sleep: the machine did not cause that. */
 	if (due_ms <= asleep_ms)
 		return;
 	while (late_ms > worst_ms &&
@@ -94,8 +94,8 @@ void lease_state_record_renewal(struct lease_state *lease_state, int64_t sent_ms
 }
 
 /*
- * From here on the lock can't be relied upon long enough to stop the command in time. Who wants to
- * go on without the lock has until its very end to get it renewed.
+ * From this time on there is no time to renew the lock before the job has to be terminated. With --on-lost ignore it may
+ * be renewed until the lease ends.
  */
 static int64_t lost_ms(const struct lease_state *lease_state)
 {
@@ -105,10 +105,15 @@ static int64_t lost_ms(const struct lease_state *lease_state)
 	       least(lease_state->grace_ms, lease_state->lease_ms / 6);
 }
 
-/* Told to end, and no more than told: a lost lock, where the user wants it so. */
-static bool is_mild(const struct lease_state *lease_state)
+bool lease_state_is_whole(const struct lease_state *lease_state, int reason)
 {
-	return lease_state->reason == TERMINATE_LOST && lease_state->on_lost != ON_LOST_KILL;
+	return reason != TERMINATE_NONE &&
+	       (reason != TERMINATE_LOST || lease_state->on_lost == ON_LOST_KILL);
+}
+
+static bool is_terminating(const struct lease_state *lease_state)
+{
+	return lease_state_is_whole(lease_state, lease_state->reason);
 }
 
 void lease_state_terminate(struct lease_state *lease_state, enum terminate_reason reason)
@@ -116,8 +121,9 @@ void lease_state_terminate(struct lease_state *lease_state, enum terminate_reaso
 	int none = TERMINATE_NONE, lost = TERMINATE_LOST;
 	int64_t never = 0;
 
-	/* The time first: whoever sees the reason counts from it. */
-	if (is_mild(lease_state) && reason != TERMINATE_LOST) {
+	/* The time is set before the reason: the other process counts from it once it sees the reason. */
+	if (lease_state->reason == TERMINATE_LOST && lease_state->on_lost != ON_LOST_KILL &&
+	    reason != TERMINATE_LOST) {
 		lease_state->reason_ms = rlock_now_ms();
 		(void)atomic_compare_exchange_strong(&lease_state->reason, &lost, (int)reason);
 		return;
@@ -136,23 +142,18 @@ void lease_state_lose(struct lease_state *lease_state)
 		lease_state_terminate(lease_state, TERMINATE_LOST);
 }
 
-/* A command with a fixed lease is stopped by that; nobody renews it, so it can't be lost. */
+/* The end of a fixed lease terminates a command, and is no loss. */
 static bool ends_with_lease(const struct lease_state *lease_state)
 {
 	return lease_state->is_fixed_lease && !lease_state->is_for_caller;
 }
 
-bool lease_state_is_terminating(const struct lease_state *lease_state)
-{
-	return lease_state->reason != TERMINATE_NONE && !is_mild(lease_state);
-}
-
 void lease_state_check_deadlines(struct lease_state *lease_state, int64_t now_ms)
 {
-	/* Who found it lost may have been killed before the reason was set. */
+	/* The process that found it lost may have been killed before it set the reason. */
 	if (lease_state->is_lost)
 		lease_state_lose(lease_state);
-	if (!lease_state_is_terminating(lease_state) && now_ms >= lease_state->max_run_end_ms)
+	if (!is_terminating(lease_state) && now_ms >= lease_state->max_run_end_ms)
 		lease_state_terminate(lease_state, TERMINATE_MAX_RUN);
 	if (now_ms < lost_ms(lease_state))
 		return;
@@ -164,8 +165,7 @@ void lease_state_check_deadlines(struct lease_state *lease_state, int64_t now_ms
 
 int64_t lease_state_next_ms(const struct lease_state *lease_state)
 {
-	int64_t next_ms =
-		lease_state_is_terminating(lease_state) ? INT64_MAX : lease_state->max_run_end_ms;
+	int64_t next_ms = is_terminating(lease_state) ? INT64_MAX : lease_state->max_run_end_ms;
 	bool has_end = ends_with_lease(lease_state) ? lease_state->reason == TERMINATE_NONE
 						    : !lease_state->is_lost;
 
@@ -176,9 +176,9 @@ int64_t lease_state_phase_end_ms(const struct lease_state *lease_state)
 {
 	int64_t grace_end_ms = lease_state->reason_ms + lease_state->grace_ms;
 
-	if (!lease_state_is_terminating(lease_state))
+	if (!is_terminating(lease_state))
 		return INT64_MAX;
-	/* Who goes on without the lock has no end of a lease to be gone by. */
+	/* A job that may go on without its lock need not end before the lease does. */
 	if (lease_state->is_lost && lease_state->on_lost != ON_LOST_KILL)
 		return grace_end_ms;
 	return least(grace_end_ms, lease_state_kill_ms(lease_state));

@@ -1,6 +1,6 @@
 /*
- * Waits for leftover processes: one of them is enough to keep the lock, and the kernel tells when that one ends.
- * Which processes these are is proc_tree.c's business, what their end means keeper.c's and renewer.c's.
+ * Waits for leftover processes: one of them is enough to keep the lock, and its pidfd becomes readable when it ends.
+ * It leaves finding them to proc_tree.c.
  */
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include "hold/leftovers.h"
 #include "sys/fds.h"
 
-/* Where the kernel can't tell an end, for want of a descriptor, say: soon at first, then less often. */
+/* How soon to look again without a pidfd, e.g. for lack of descriptors: soon at first, then less often. */
 #define PACE_MIN_MS 5
 #define PACE_MAX_MS 1000
 
@@ -32,7 +32,7 @@ static void look_again_later(struct leftovers *leftovers, int64_t now_ms)
 	leftovers->again_ms = now_ms + leftovers->pace_ms;
 }
 
-/* Not while the one that is known runs, or it is too early to look again: then there are some. */
+/* No look is due while the known one runs, or before again_ms. */
 static bool is_look_due(const struct leftovers *leftovers, int64_t now_ms)
 {
 	if (leftovers->fd >= 0)
@@ -40,7 +40,7 @@ static bool is_look_due(const struct leftovers *leftovers, int64_t now_ms)
 	return leftovers->again_ms == INT64_MAX || now_ms >= leftovers->again_ms;
 }
 
-/* Whether one runs, by a look at processes. */
+/* Looks at processes: whether one runs. */
 static bool look(struct leftovers *leftovers, const struct proc_filter *filter, int64_t now_ms)
 {
 	bool was_none = leftovers->is_none;
@@ -49,7 +49,7 @@ static bool look(struct leftovers *leftovers, const struct proc_filter *filter, 
 	leftovers_clear(leftovers);
 	leftovers->again_ms = INT64_MAX;
 	leftovers->is_none = !proc_tree_find_running(filter, &one);
-	/* One look may miss a process that is within its exec, and shows no environment, or that was just born. */
+	/* One look may miss a process that was just born, or that shows no environment because it is within its exec. */
 	if (leftovers->is_none && was_none)
 		return false;
 	if (one.pid > 0)
@@ -61,7 +61,8 @@ static bool look(struct leftovers *leftovers, const struct proc_filter *filter, 
 	return true;
 }
 
-bool leftovers_run(struct leftovers *leftovers, pid_t keeper, pid_t renewer)
+/* True also when that cannot be told now. */
+static bool leftovers_run(struct leftovers *leftovers, pid_t keeper, pid_t renewer)
 {
 	int64_t now_ms = rlock_now_ms();
 	struct proc_filter filter;
@@ -72,4 +73,16 @@ bool leftovers_run(struct leftovers *leftovers, pid_t keeper, pid_t renewer)
 		return true;
 	filter = job_processes(leftovers->lease_state, 0, keeper, renewer);
 	return look(leftovers, &filter, now_ms);
+}
+
+int64_t leftovers_end_ms(struct leftovers *leftovers, pid_t keeper, pid_t renewer)
+{
+	/* The keeper may have been stopped when the last one ended; the renewer was not. */
+	int64_t gone_ms = leftovers->lease_state->job_gone_ms;
+
+	if (gone_ms == 0 && leftovers_run(leftovers, keeper, renewer))
+		return 0;
+	leftovers_clear(leftovers);
+	leftovers->again_ms = INT64_MAX;
+	return gone_ms != 0 ? gone_ms : rlock_now_ms();
 }

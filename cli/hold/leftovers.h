@@ -1,6 +1,6 @@
 /*
- * What a command has left running when it ended, for those who wait for that as well: --wait-all. Keeper and
- * renewer ask for it by the same look, whoever is alive and running.
+ * The leftover processes of a command that has ended. Keeper and renewer both wait for them with --wait-all, so
+ * that either may be dead or stopped; what their end means is left to keeper.c and observer.c.
  */
 #ifndef LEFTOVERS_H
 #define LEFTOVERS_H
@@ -13,8 +13,8 @@
 
 struct leftovers {
 	const struct lease_state *lease_state;
-	int fd;           /* readable when the one of them that is known has ended; -1: none is */
-	int64_t again_ms; /* when to look again without that; INT64_MAX: not by the clock */
+	int fd;           /* pidfd of one that is known to run; -1: none is known */
+	int64_t again_ms; /* when to look again if that one has not ended; INT64_MAX: never */
 	int64_t pace_ms;
 	bool is_none; /* as of the last look */
 };
@@ -23,9 +23,10 @@ void leftovers_init(struct leftovers *leftovers, const struct lease_state *lease
 void leftovers_clear(struct leftovers *leftovers);
 
 /*
- * Whether the command, which has ended, left something running that the lock is to be kept for. True, too, when that
- * can't be told now. The processes are looked at when it is time to; keeper and renewer as for job_processes.
+ * When all that the lock is kept for had ended at the latest: the command, which has ended, and with --wait-all its
+ * leftovers. 0: some run, or that cannot be told now. Looks at processes when it is time to; keeper and renewer are as
+ * for job_processes.
  */
-bool leftovers_run(struct leftovers *leftovers, pid_t keeper, pid_t renewer);
+int64_t leftovers_end_ms(struct leftovers *leftovers, pid_t keeper, pid_t renewer);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Passes on signals, and writes down on the page that the command was told to end. Reading them, and stopping what is
- * left of a command that was told to end, is keeper.c's business.
+ * Passes signals on, and records in the lease state that the command was told to end. It leaves reading signals, and
+ * terminating the leftovers of such a command, to keeper.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,15 +11,15 @@
 #include "sys/proc.h"
 #include "sys/proc_tree.h"
 
-/* The command is another user's by now: told once, as the lock is kept until it ends. */
-static void say_unheard(const struct job_state *state, struct report *report, int signal)
+/* The command runs as another user by now. This is reported once, since the lock is kept until the command ends. */
+static void report_denied(const struct hold_state *state, struct report *report, int signal)
 {
 	struct proc command;
 
-	if (report->has_said_unheard || !proc_read(state->command, &command) ||
+	if (report->has_signal_denied || !proc_read(state->command, &command) ||
 	    proc_is_gone(&command))
 		return;
-	report_unheard(report, &command, signal);
+	report_signal_denied(report, &command, signal);
 }
 
 static bool asks_to_end(int signal)
@@ -27,8 +27,8 @@ static bool asks_to_end(int signal)
 	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
 }
 
-/* Should we be killed behind it, the renewer has to know that the command was told. */
-static bool tell(const struct job_state *state, struct report *report, int signal)
+/* It is recorded before the signal is sent: the renewer has to know it even if we are killed right after that. */
+static bool signal_command(const struct hold_state *state, struct report *report, int signal)
 {
 	bool was_told_to_end = state->lease_state->was_told_to_end;
 
@@ -38,12 +38,12 @@ static bool tell(const struct job_state *state, struct report *report, int signa
 		return true;
 	state->lease_state->was_told_to_end = was_told_to_end;
 	if (errno == EPERM)
-		say_unheard(state, report, signal);
+		report_denied(state, report, signal);
 	return false;
 }
 
-/* What the command left running is waited for: who is to end is stopped whole, at the next turn of the loop. */
-static void tell_leftovers(const struct job_state *state, pid_t renewer, int signal)
+/* Leftovers that are to end are terminated in this turn of the keeper's loop. */
+static void signal_leftovers(const struct hold_state *state, pid_t renewer, int signal)
 {
 	struct proc_report processes;
 	struct proc_filter filter;
@@ -56,21 +56,22 @@ static void tell_leftovers(const struct job_state *state, pid_t renewer, int sig
 	(void)proc_tree_signal(&filter, signal, NULL, &processes);
 }
 
-bool pass_on_has_reached_command(const struct job_state *state, const struct signalfd_siginfo *info)
+bool pass_on_has_reached_command(const struct hold_state *state,
+				 const struct signalfd_siginfo *info)
 {
-	return !state->has_ended && info->ssi_code == SI_KERNEL &&
+	return state->command != 0 && info->ssi_code == SI_KERNEL &&
 	       (info->ssi_signo != SIGHUP || getsid(0) != getpid());
 }
 
-void pass_on_signal(const struct job_state *state, struct report *report, pid_t renewer,
+void pass_on_signal(const struct hold_state *state, struct report *report, pid_t renewer,
 		    const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
-	/* With its hang-up the kernel sends CONT, too. */
-	bool wakes = signal == SIGTERM || (signal == SIGHUP && info->ssi_code == SI_KERNEL);
+	/* With the SIGHUP of a terminal the kernel sends SIGCONT, too. */
+	bool continues = signal == SIGTERM || (signal == SIGHUP && info->ssi_code == SI_KERNEL);
 
-	if (state->has_ended && state->lease_state->wait_all)
-		tell_leftovers(state, renewer, signal);
-	else if (!state->has_ended && tell(state, report, signal) && wakes)
+	if (state->command == 0 && state->lease_state->wait_all)
+		signal_leftovers(state, renewer, signal);
+	else if (state->command != 0 && signal_command(state, report, signal) && continues)
 		(void)kill(state->command, SIGCONT);
 }

@@ -1,5 +1,6 @@
 /*
- * Passes on signals that were sent to the keeper: to the command, or to what it left running.
+ * Passes on signals that were sent to the keeper: to the command, or to its leftovers. It leaves reading them to
+ * keeper.c.
  */
 #ifndef PASS_ON_H
 #define PASS_ON_H
@@ -8,19 +9,18 @@
 #include <sys/signalfd.h>
 #include <sys/types.h>
 
-#include "hold/job_state.h"
+#include "hold/hold_state.h"
 #include "hold/report.h"
 
 /*
- * Whether the command has had this signal, too: what the terminal sends goes to both, but for its hang-up, which the
- * kernel tells the leader of the session alone. Nor does it reach one that has ended; what that left running mostly
- * ignores the terminal.
+ * Whether this signal has reached the command, too: a signal of the terminal goes to both, but for SIGHUP, which the
+ * kernel sends to the leader of the session alone. Leftovers mostly ignore the terminal: they are sent it.
  */
-bool pass_on_has_reached_command(const struct job_state *state,
+bool pass_on_has_reached_command(const struct hold_state *state,
 				 const struct signalfd_siginfo *info);
 
-/* renewer: which is no process of the command; 0: there is none. */
-void pass_on_signal(const struct job_state *state, struct report *report, pid_t renewer,
+/* renewer is none of the command's processes; 0: there is no renewer. */
+void pass_on_signal(const struct hold_state *state, struct report *report, pid_t renewer,
 		    const struct signalfd_siginfo *info);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The watchdog: a process of its own that renews the lease, enforces the deadlines, and releases
- * the lock once the keeper is dead and the command has ended.
+ * The renewer: a process of its own that renews the lease, terminates the job when it has to, and releases the lock
+ * once the keeper is dead and the job has ended. It leaves releasing to a keeper that lives.
  */
 #ifndef RENEWER_H
 #define RENEWER_H
@@ -12,17 +12,22 @@
 
 struct hold_file;
 
-struct renewer_job {
+struct renewer_args {
 	struct lease_state *lease_state;
-	struct rlock_conn *conn; /* let go in the child, which opens its own at the first renewal */
+	struct rlock_conn
+		*conn; /* closed in the renewer, which opens its own for its first renewal */
 	struct rlock_hold *hold;
 	int keeper_fd; /* pidfd of the keeper */
 	int target_fd; /* pidfd of the calling process; -1 with a command */
-	int knock_fd;  /* socket to the keeper: a byte wakes the other side; -1: none */
-	struct hold_file *hold_file; /* the state of a lock without a command; else NULL */
+	int wakeup_fd; /* socket to the keeper: a byte wakes the other side; -1: none */
+	struct hold_file *hold_file; /* of a lock without a command; else NULL */
 };
 
-/* Fork it. Its pid, or -1 with errno. The descriptors stay the caller's in the caller. */
-pid_t renewer_start(const struct renewer_job *job);
+/* Fork it. Its pid, or -1 with errno. The descriptors stay open in the caller. */
+pid_t renewer_start(const struct renewer_args *args);
+
+/* Send SIGKILL to a renewer that the caller started, and wait for its end. 0 is no renewer. */
+void renewer_kill(pid_t renewer);
+void renewer_reap(pid_t renewer);
 
 #endif

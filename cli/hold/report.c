@@ -1,5 +1,5 @@
 /*
- * Puts what happened to a lock and its command into one line each.
+ * Puts what happened to a lock and its command into one line each. It leaves writing the line to message.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static const char *consequence(enum on_lost on_lost)
 	case ON_LOST_IGNORE:
 		return "the command runs on without it";
 	case ON_LOST_TERM:
-		return "the command was sent TERM";
+		return "the command was sent SIGTERM";
 	case ON_LOST_DEFAULT:
 	case ON_LOST_KILL:
 		break;
@@ -34,7 +34,7 @@ static const char *consequence(enum on_lost on_lost)
 }
 
 /* The lock is lost: when, why, and what that does to the command. */
-static void say_lost(const struct opts *opts, const struct lease_state *lease_state)
+static void message_lost(const struct opts *opts, const struct lease_state *lease_state)
 {
 	const char *then = consequence(lease_state->on_lost);
 	int64_t silent_ms = rlock_now_ms() - lease_state->sent_ms;
@@ -52,8 +52,8 @@ static void say_lost(const struct opts *opts, const struct lease_state *lease_st
 			      then);
 }
 
-/* The command is being stopped for that reason; nothing is said of those that speak for themselves. */
-static void say_stop(const struct opts *opts, int reason)
+/* The other reasons need no line of their own. */
+static void message_terminating(const struct opts *opts, int reason)
 {
 	char name[NAME_SHOWN_MAX], limit[DURATION_TEXT_MAX];
 
@@ -67,7 +67,7 @@ static void say_stop(const struct opts *opts, int reason)
 }
 
 /* A process that may not be signalled. */
-static void say_refused(const struct opts *opts, const struct proc *proc)
+static void message_denied(const struct opts *opts, const struct proc *proc)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
@@ -78,8 +78,8 @@ static void say_refused(const struct opts *opts, const struct proc *proc)
 		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
 }
 
-/* A process, and so many more, of which nobody can tell whether they are the command's. */
-static void say_unread(const struct opts *opts, const struct proc *proc, size_t more)
+/* It is not known whether this process, and so many more, are the command's. */
+static void message_unread(const struct opts *opts, const struct proc *proc, size_t more)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX], others[48] = "";
 
@@ -92,33 +92,33 @@ static void say_unread(const struct opts *opts, const struct proc *proc, size_t 
 		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)), others);
 }
 
-void report_news(struct report *report, const struct job_state *state,
+void report_news(struct report *report, const struct hold_state *state,
 		 const struct proc_report *processes)
 {
-	/* KILL does not wait for who reads no messages. */
+	/* SIGKILL does not wait for a reader of stderr that does not read. */
 	message_set_deadline(lease_state_phase_end_ms(state->lease_state));
-	if (state->is_lost && !report->has_said_lost)
-		say_lost(report->opts, state->lease_state);
-	report->has_said_lost = state->is_lost;
-	if (state->reason != report->said_reason)
-		say_stop(report->opts, state->reason);
-	report->said_reason = state->reason;
-	if (processes->refused > 0 && !report->has_said_refused) {
-		report->has_said_refused = true;
-		say_refused(report->opts, &processes->refused_one);
+	if (state->is_lost && !report->has_lost)
+		message_lost(report->opts, state->lease_state);
+	report->has_lost = state->is_lost;
+	if (state->reason != report->reason)
+		message_terminating(report->opts, state->reason);
+	report->reason = state->reason;
+	if (processes->refused > 0 && !report->has_denied) {
+		report->has_denied = true;
+		message_denied(report->opts, &processes->refused_one);
 	}
-	if (processes->unread > 0 && !report->has_said_unread) {
-		report->has_said_unread = true;
-		say_unread(report->opts, &processes->unread_one, processes->unread - 1);
+	if (processes->unread > 0 && !report->has_unread) {
+		report->has_unread = true;
+		message_unread(report->opts, &processes->unread_one, processes->unread - 1);
 	}
 	message_set_deadline(INT64_MAX);
 }
 
-void report_unheard(struct report *report, const struct proc *command, int signal)
+void report_signal_denied(struct report *report, const struct proc *command, int signal)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
-	report->has_said_unheard = true;
+	report->has_signal_denied = true;
 	message_warning("%s: may not pass signal %d on to process %d (%s)",
 			names_show_one(report->opts, 0, name), signal, (int)command->pid,
 			rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));

@@ -1,27 +1,28 @@
 /*
- * What the user is told while the command runs, once each: why it is stopped, and what that meets.
+ * What the user is told while the command runs, once each: why it is terminated, and what hinders that. It leaves to
+ * keeper.c when to report, and to finish.c what comes of the release.
  */
 #ifndef REPORT_H
 #define REPORT_H
 
 #include <stdbool.h>
 
-#include "hold/job_state.h"
+#include "hold/hold_state.h"
 #include "options/opts.h"
 #include "sys/proc.h"
 #include "sys/proc_tree.h"
 
-/* What was said so far. Begin with the options, and all else zero. */
+/* What was reported so far. Begin with the options, and all else zero. */
 struct report {
 	const struct opts *opts;
-	int said_reason;
-	bool has_said_lost, has_said_refused, has_said_unread, has_said_unheard;
+	int reason;
+	bool has_lost, has_denied, has_unread, has_signal_denied;
 };
 
-/* What is new of the lock and the command, and of what the last step of stopping it met. */
-void report_news(struct report *report, const struct job_state *state,
+/* Report what is new of the lock and the command, and of what the last step of terminating it found. */
+void report_news(struct report *report, const struct hold_state *state,
 		 const struct proc_report *processes);
-/* A command that a signal may not be passed on to. */
-void report_unheard(struct report *report, const struct proc *command, int signal);
+/* Report that a signal may not be passed on to the command. */
+void report_signal_denied(struct report *report, const struct proc *command, int signal);
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * The steps of stopping a command. When and why is lease_state.c's business, who its processes are
- * proc_tree.c's.
+ * The steps of terminating a job. It leaves to lease_state.c when and why, and to proc_tree.c which its processes are.
  */
 #include <signal.h>
 
 #include "base/least.h"
 #include "hold/terminator.h"
 
-/* How soon to look again after processes were told to end: soon at first, then less often. */
+/* How soon to look again after SIGTERM: soon at first, then less often. */
 #define PACE_MIN_MS 5
 #define PACE_MAX_MS 200
 
@@ -33,8 +32,8 @@ static void look_again_later(struct terminator *terminator, int64_t now_ms)
 }
 
 /*
- * Whoever is first sends TERM; the other looks only, with signal 0. A program that takes a second
- * TERM for "at once" is not to get one from each of us.
+ * The first of keeper and renewer sends SIGTERM; the other looks only, with signal 0. A program may end at once,
+ * without cleaning up, when it gets a second SIGTERM.
  */
 static bool term_step(struct terminator *terminator, const struct proc_filter *filter)
 {
@@ -47,12 +46,12 @@ static bool term_step(struct terminator *terminator, const struct proc_filter *f
 }
 
 /*
- * All have been told, and some of them run that are found without a look at all there are: that look would take
- * the processor from those who have to end now, and from ourselves, who have to be in time with KILL.
+ * All got SIGTERM, and some of them run that are found without a look at all processes. That look would take the
+ * processor from those that have to end now, and from us, and we have to send SIGKILL in time.
  */
 static bool is_waiting(const struct terminator *terminator, const struct proc_filter *filter)
 {
-	return terminator->are_all_told &&
+	return terminator->is_term_complete &&
 	       lease_state_phase_end_ms(terminator->lease_state) != INT64_MAX &&
 	       proc_tree_family_runs(filter, NULL);
 }
@@ -68,7 +67,7 @@ bool terminator_step(struct terminator *terminator, const struct proc_filter *fi
 		terminator->again_ms = INT64_MAX;
 		return false;
 	}
-	/* KILL does not wait for the end of a look among thousands; nor for another one, where TERM has found them. */
+	/* SIGKILL does not wait until a look at thousands of processes is over, nor for another look at known ones. */
 	own.known = &terminator->known;
 	if (phase == PHASE_TERM)
 		own.until_ms = lease_state_phase_end_ms(terminator->lease_state);
@@ -77,10 +76,10 @@ bool terminator_step(struct terminator *terminator, const struct proc_filter *fi
 		return true;
 	}
 	if (phase == PHASE_TERM)
-		is_known = terminator->are_all_told = term_step(terminator, &own);
+		is_known = terminator->is_term_complete = term_step(terminator, &own);
 	else
 		is_known = proc_tree_signal(&own, SIGKILL, NULL, &terminator->report);
-	/* Told, and not to be killed: it may go on for as long as it likes. */
+	/* When SIGTERM is all that the job gets, it may run on for as long as it likes. */
 	if (is_known && (terminator->report.running == 0 ||
 			 lease_state_phase_end_ms(terminator->lease_state) == INT64_MAX)) {
 		terminator->again_ms = INT64_MAX;

@@ -135,7 +135,7 @@ refused() {
 	local number=0
 	while refused poll,ppoll ENOMEM $((number += 1)) rlock run a -- true; do
 		ended_by "$number" 0 71
-		refute grep -F 'frees itself' said
+		refute grep -F 'release failed' said
 		no_keys
 	done
 	((number > 1))

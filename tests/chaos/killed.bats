@@ -366,7 +366,7 @@ says_nothing() {
 }
 
 says_unreleased() {
-	ought 'no warning' said_once "^rlock: $NAME: could not be released: "
+	ought 'no warning' said_once "^rlock: $NAME: release failed: "
 }
 
 says_lost() {

@@ -65,8 +65,8 @@ said_one_line() {
 }
 
 # A release that can't be delivered is no more than a warning.
-said_it_frees_itself() {
-	[[ ${SAID[*]:-} == *'it frees itself'* ]]
+said_it_expires() {
+	[[ ${SAID[*]:-} == *'the lock expires with its lease'* ]]
 }
 
 # judge JUDGE STATUS...: unless it did not come to that.
@@ -94,14 +94,14 @@ fails_well() {
 
 # nothing_is_left: no key, no process and no file; but a lock whose release could not be delivered, a lease long.
 nothing_is_left() {
-	if said_it_frees_itself; then
+	if said_it_expires; then
 		[ "$(redis pttl "$NAME")" != -1 ] || wrong 'left behind for ever'
 	else
 		within_limit 1 name_is_clear || wrong "left behind: $(keys_of_name)"
 	fi
 	within_limit 2 nothing_runs || wrong "runs on: $(ours_by_name)"
 	[ -z "$(files_left)" ] || wrong "left on disk: $(files_left)"
-	if [ -n "${HAS_GONE_WRONG:-}" ] || said_it_frees_itself; then
+	if [ -n "${HAS_GONE_WRONG:-}" ] || said_it_expires; then
 		clear_up
 	fi
 	rm -f "$LEDGER" "$LEDGER.mark" said refused
@@ -191,7 +191,7 @@ judge_command() {
 		fails_well "$@"
 	else
 		((LEFT == 1 && STATUS == OWN_STATUS)) || wrong "not COMMAND's own status"
-		((${#SAID[@]} == 0)) || said_it_frees_itself || wrong 'said something'
+		((${#SAID[@]} == 0)) || said_it_expires || wrong 'said something'
 	fi
 	nothing_is_left
 }
@@ -212,7 +212,7 @@ judge_stop() {
 		fails_well "$@"
 	else
 		[[ ${SAID[0]-} == *'stopping it' ]] || [ -n "${IS_DEAF:-}" ] || wrong 'does not say why'
-		((${#SAID[@]} <= 1)) || said_it_frees_itself || wrong 'says more than why'
+		((${#SAID[@]} <= 1)) || said_it_expires || wrong 'says more than why'
 	fi
 	nothing_is_left
 }
