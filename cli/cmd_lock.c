@@ -14,7 +14,7 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "caller.h"
-#include "hold/command.h"
+#include "hold/command_look_up.h"
 #include "hold/detached.h"
 #include "hold/keeper.h"
 #include "options/names.h"

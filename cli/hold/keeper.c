@@ -16,6 +16,7 @@
 #include "base/least.h"
 #include "base/message.h"
 #include "hold/command.h"
+#include "hold/command_environment.h"
 #include "hold/finish.h"
 #include "hold/hold_state.h"
 #include "hold/job_control.h"
