@@ -16,21 +16,25 @@ local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEY
 	ends = KEYS[6] }
 local expected, wanted = ARGV[1], ARGV[5]
 
--- include: refused
+-- include: denied
 -- include: rights
 -- include: publish
--- include: fields
+-- include: hold_count
 -- include: mutex_notify
 -- include: readers
 -- include: readers_drop
 -- include: ends
 -- include: readwrite_settle
+-- include: lock_fields
+-- include: write_suffix
+-- include: writer_field
+-- include: wrong_type
 
 local listed = redis.pcall('HGETALL', name.lock)
-if is_other_type(listed) then
+if is_wrong_type(listed) then
 	return { -1, redis.call('TYPE', name.lock).ok }
 elseif is_error(listed) then
-	return refused('HGETALL', listed)
+	return denied_error('HGETALL', listed)
 end
 
 local mode, holder, counts, holders = nil, nil, {}, 0
@@ -42,7 +46,7 @@ for i = 1, #listed, 2 do
 		holder, holders = field, holders + 1
 		counts[holder] = hold_count(value)
 	else
-		return { -1, 'hash that is no lock' }
+		return { -1, NOT_A_LOCK }
 	end
 end
 if holders == 0 then
@@ -126,7 +130,7 @@ end
 local are_some_readers = mode and #targets < holders and not is_of_writer(holder)
 if are_some_readers then
 	-- Not by `overwritten`: it knows nothing where the user may not ask for the type.
-	if is_other_type(redis.pcall('HLEN', name.holds)) then
+	if is_wrong_type(redis.pcall('HLEN', name.holds)) then
 		redis.call('DEL', name.holds)
 	end
 	for _, reader in ipairs(targets) do

@@ -8,7 +8,7 @@
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 -- include: names
 -- include: now
--- include: refused
+-- include: denied
 -- include: reentrant_owners
 -- include: replica
 -- include: take
@@ -16,6 +16,20 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: queue_read
 -- include: queue_leave
 -- include: queue_join
+-- include: rights
+
+-- Somebody looks at the queue, and may not come to join it: the time of grace runs from now on.
+local function record_look(name)
+	if redis.call('EXISTS', name.waiters) == 1 then
+		redis.call('HSET', name.waiters, SEEN, seen_now(name))
+	end
+end
+
+-- The error when nobody can join the queue now, for lack of memory or since it could not be left again. What needs
+-- memory goes first: a server that is full lets a script that has written go on.
+local function join_denied(name)
+	return do_all({ { 'ZADD', name.deadlines, 'XX', 0, '' } }) or leave_denied(name)
+end
 
 -- Finds out how this name stands; the reply to give when it is no such lock.
 local function judge(index, name)

@@ -10,10 +10,10 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters
 local hold_id, owner = ARGV[1], ARGV[2]
 
 -- include: names
--- include: refused
 -- include: queue_leave
 -- include: release_all
 -- include: mutex_release
+-- include: wrong_type
 
 local was_head = {}
 for index, name in ipairs(names) do
@@ -23,7 +23,7 @@ end
 local results = release_all(hold_id, release_one)
 for index, name in ipairs(names) do
 	-- What is no queue any more has no waiters.
-	if not is_other_type(leave_denied(name)) then
+	if not is_wrong_type(leave_denied(name)) then
 		dequeue(name, owner)
 		if was_head[index] and redis.call('EXISTS', name.lock) == 0 then
 			prune(name)

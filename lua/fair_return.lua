@@ -11,17 +11,17 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters
 local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- include: names
--- include: refused
 -- include: publish
 -- include: queue_leave
 -- include: queue_join
 -- include: release_all
 -- include: mutex_settle
 -- include: mutex_release
+-- include: wrong_type
 
 return release_all(hold_id, function(name, field, count, note)
 	-- What is no queue any more has no position to keep.
-	if count > 1 or field ~= owner or is_other_type(leave_denied(name)) then
+	if count > 1 or field ~= owner or is_wrong_type(leave_denied(name)) then
 		return release_one(name, field, count)
 	end
 	redis.call('HDEL', name.lock, owner)

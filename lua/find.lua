@@ -9,17 +9,17 @@
 --          {-1, type}  the key, or that of its holds, is something else
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
 
--- include: refused
+-- include: denied
 -- include: overwritten
 -- include: hold_record
--- include: fields
+-- include: hold_count
 
 local key_type = overwritten(name)
 local listed = redis.pcall('HGETALL', name.holds)
-if key_type and listed.err then
+if key_type and is_error(listed) then
 	return { -1, key_type }
-elseif listed.err then
-	return refused('HGETALL', listed)
+elseif is_error(listed) then
+	return denied_error('HGETALL', listed)
 end
 
 local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1

@@ -8,7 +8,7 @@
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeouts' }
 -- include: names
 -- include: now
--- include: refused
+-- include: denied
 -- include: rights
 -- include: hold_record_extend
 -- include: extend
@@ -22,6 +22,8 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeout
 -- include: ends
 -- include: ends_record
 -- include: readers_ended
+-- include: write_suffix
+-- include: writer_field
 
 -- The lock was deleted under our readers, or ran out, and Java's have it since: those that stand here would be taken
 -- for them. The first of ours that comes finds none of them in the lock, so a look at one is enough. By pcall: what
@@ -105,7 +107,7 @@ local function count_one(name)
 	local count = redis.pcall('HINCRBY', name.lock, name.field, 1)
 	if is_error(count) then
 		redis.pcall('DEL', name.lock)
-		return refused('HINCRBY', count)
+		return denied_error('HINCRBY', count)
 	end
 	return count
 end

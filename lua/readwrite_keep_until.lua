@@ -18,6 +18,7 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: readers
 -- include: ends_record
 -- include: readwrite_release
+-- include: writer_field
 
 local function linger(name)
 	local hold = remove_hold(name, hold_id)

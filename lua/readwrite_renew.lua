@@ -13,11 +13,12 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
 -- include: extend
--- include: fields
+-- include: hold_count
 -- include: readers
 -- include: readers_extend
 -- include: ends_record
 -- include: renewal
+-- include: writer_field
 
 return renew_all(function(name, field)
 	local count = hold_count(redis.call('HGET', name.lock, field))

@@ -8,15 +8,15 @@
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeouts' }
 -- include: names
 -- include: now
--- include: refused
+-- include: denied
 -- include: rights
 -- include: reentrant_owners
 -- include: replica
 -- include: take
 -- include: take_exclusive
--- include: readers
 -- include: free_if_left
 -- include: readers_ended
+-- include: write_suffix
 
 local TURN_MS = 5000 -- how long readers wait for a writer who was not heard of
 local RETRY_AFTER_MS = 2000 -- how often he is heard of

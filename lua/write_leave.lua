@@ -10,16 +10,17 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'channel
 local hold_id, owner = ARGV[1], ARGV[2]
 
 -- include: names
--- include: refused
+-- include: denied
 -- include: publish
 -- include: release_all
 -- include: readwrite_release
+-- include: wrong_type
 
 local results = release_all(hold_id, release_one)
 for index, name in ipairs(names) do
 	local turn = redis.pcall('GET', name.writer)
-	if is_error(turn) and not is_other_type(turn) then
-		return refused('GET', turn)
+	if is_error(turn) and not is_wrong_type(turn) then
+		return denied_error('GET', turn)
 	end
 	if type(turn) == 'string' and string.match(turn, '^%d+ (%S+) ') == owner then
 		redis.call('DEL', name.writer)

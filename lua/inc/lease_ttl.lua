@@ -1,7 +1,7 @@
 -- How long a lock is to last by the ends of its holds.
 -- include: now
 -- include: hold_record
--- include: fields
+-- include: hold_count
 
 local LATE_MS = 5000 -- those who wait may learn so much too late that a lock ended: short nested calls tell nobody
 

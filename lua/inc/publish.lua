@@ -1,5 +1,5 @@
 -- To publish what waiters listen for.
--- include: refused
+-- include: denied
 
 -- wire: LockPubSub's messages. Redisson wakes one waiter of a client by the first, all by the second.
 local WAKE_ONE, WAKE_ALL = '0', '1'
@@ -12,6 +12,6 @@ local publish_error
 local function publish(channel, message)
 	local reply = redis.pcall('PUBLISH', channel, message)
 	if is_error(reply) then
-		publish_error = publish_error or refused('PUBLISH', reply)
+		publish_error = publish_error or denied_error('PUBLISH', reply)
 	end
 end

@@ -2,10 +2,8 @@
 -- leaves is sent without waiting for an answer, and a server that stood still reads no more than the first 16 kB of
 -- what a connection that was closed has sent.
 -- include: now
--- include: rights
 -- include: extend
 -- include: queue_read
--- include: queue_leave
 
 local SKEW_MS = 20              -- by what the clocks of several servers may differ
 local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them
@@ -24,19 +22,6 @@ local function is_early(name, since_us)
 	recall(name)
 	return since_us ~= nil and now_ms < name.grace_ms
 		and since_us / 1000 < name.grace_ms - GRACE_MS - SKEW_MS
-end
-
--- Somebody looks at the queue, and may not come to join it: the time of grace runs from now on.
-local function record_look(name)
-	if redis.call('EXISTS', name.waiters) == 1 then
-		redis.call('HSET', name.waiters, SEEN, seen_now(name))
-	end
-end
-
--- The error when nobody can join the queue now, for lack of memory or since it could not be left again. What needs
--- memory goes first: a server that is full lets a script that has written go on.
-local function join_denied(name)
-	return do_all({ { 'ZADD', name.deadlines, 'XX', 0, '' } }) or leave_denied(name)
 end
 
 -- Into the queue, before those who came later: one that was taken for dead, by us or by a Java client whose

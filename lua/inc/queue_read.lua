@@ -4,7 +4,7 @@
 -- RUN RETURN_END_MS": when it was last looked at, and until when nobody is taken for dead. RUN is the run id of
 -- the server that wrote it; LISTENS_SINCE_MS is 0 where that one had no subscriber of the waiter's channel.
 -- include: now
--- include: refused
+-- include: denied
 
 local LIFE_MS = 4000         -- a waiter that was not heard of for so long is dead
 local GAP_MS = 3000          -- nobody was heard of: it was the server that stood still, ...

@@ -1,5 +1,5 @@
 -- To take readers of ours out of the lock.
--- include: fields
+-- include: hold_count
 -- include: hold_record
 -- include: readers
 

@@ -1,6 +1,6 @@
 -- Readers of ours that have ended, though the lock has not.
 -- include: now
--- include: fields
+-- include: hold_count
 -- include: readers
 -- include: readers_drop
 -- include: ends

@@ -4,6 +4,7 @@
 -- include: readers
 -- include: readers_ended
 -- include: readwrite_settle
+-- include: writer_field
 
 -- The holds that a reader keeps last as long as the longest of them: which of his time-out keys is whose, nothing
 -- tells.

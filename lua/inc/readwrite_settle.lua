@@ -1,12 +1,14 @@
 -- What is left of a read or write lock of which a hold has gone.
 -- include: now
--- include: fields
+-- include: hold_count
 -- include: publish
 -- include: lingering
 -- include: lease_ttl
 -- include: readers
 -- include: readers_drop
 -- include: ends
+-- include: fields_max
+-- include: writer_field
 
 -- How long the one of our readers lasts that lasts longest; 0 when none does. Those that should, and have ended
 -- for all that, are dropped.

@@ -1,9 +1,12 @@
 -- The owners that the lock may be had for.
 -- include: request
 -- include: names
--- include: refused
+-- include: denied
 -- include: hold_record
--- include: fields
+-- include: hold_count
+-- include: fields_max
+-- include: lock_fields
+-- include: wrong_type
 
 local reentrant_owners = { fresh_owner }
 for i = FIXED_ARGS + #ARG_FIELDS * #names + 1, #ARGV do
@@ -24,7 +27,7 @@ local function note_of(holds, field)
 	-- What overwrote the holds is no obstacle: it ends with them. A missing right is one, and is raised.
 	local listed = redis.pcall('HVALS', holds)
 	if is_error(listed) then
-		listed = is_other_type(listed) and {} or redis.call('HVALS', holds)
+		listed = is_wrong_type(listed) and {} or redis.call('HVALS', holds)
 	end
 	for _, entry in ipairs(listed) do
 		local entry_owner, _, _, _, entry_note = hold_record_parse(entry)
@@ -73,14 +76,14 @@ end
 -- Sets name.is_free. The reply to give when the key is no hash, or can't be read; else nil.
 local function look(index, name)
 	local fields = redis.pcall('HLEN', name.lock)
-	if is_other_type(fields) then
+	if is_wrong_type(fields) then
 		return { -1, index, redis.call('TYPE', name.lock).ok }
 	elseif is_error(fields) then
-		return refused('HLEN', fields)
+		return denied_error('HLEN', fields)
 	end
 	name.is_free = fields == 0
 	if not can_be_lock(name.lock, fields) then
-		return { -1, index, 'hash that is no lock' }
+		return { -1, index, NOT_A_LOCK }
 	end
 	return nil
 end

@@ -2,7 +2,7 @@
 -- it isn't there; count is nil when the lock is not its owner's any more, or what stood there is no hold.
 -- include: names
 -- include: overwritten
--- include: fields
+-- include: hold_count
 -- include: hold_record
 -- include: publish
 

@@ -1,9 +1,9 @@
 -- A replica knows what its primary told it some time ago: it can grant no lock, and what it lacks is not lost. The
 -- error to give when this server is one, else nil. Found out by a write that changes nothing and that every
 -- holder may do; behind all others, since a server that is full lets a script go on that has written something.
--- include: refused
+-- include: denied
 
 local function refusal_of_replica(name)
 	local reply = redis.pcall('HDEL', name.holds, '')
-	return is_error(reply) and is_of_replica(reply) and refused('HDEL', reply) or nil
+	return is_error(reply) and is_of_replica(reply) and denied_error('HDEL', reply) or nil
 end

@@ -3,7 +3,8 @@
 -- the queue; and it would not say which right is missing. So the commands that come now, and all that renewal, release
 -- and leaving the queue will need, are done in a list; those that come later in a form that does nothing. The lists
 -- stand beside the code that needs these rights.
--- include: refused
+-- include: denied
+-- include: wrong_type
 
 -- Does these commands. nil, or the error to give for the first that is refused; then those of undoing are done, if
 -- there are any. right: of a command that is allowed by its subcommand.
@@ -14,7 +15,7 @@ local function do_all(steps, undoing)
 			for _, undo in ipairs(undoing or {}) do
 				redis.pcall(unpack(undo))
 			end
-			return is_other_type(reply) and reply or refused(step.right or step[1], reply)
+			return is_wrong_type(reply) and reply or denied_error(step.right or step[1], reply)
 		end
 	end
 	return nil

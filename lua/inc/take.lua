@@ -2,8 +2,9 @@
 -- include: request
 -- include: names
 -- include: now
--- include: refused
+-- include: denied
 -- include: hold_record_make
+-- include: wrong_type
 
 -- wire: INCR counts in 64 bits, and refuses what is no such number.
 local MOST, LEAST = '9223372036854775807', '9223372036854775808'
@@ -24,8 +25,8 @@ local function look_at_counter(index, name)
 		return nil
 	end
 	local value = redis.pcall('GET', name.counter)
-	if is_error(value) and not is_other_type(value) then
-		return refused('GET', value)
+	if is_error(value) and not is_wrong_type(value) then
+		return denied_error('GET', value)
 	end
 	return (is_error(value) or not can_count(value)) and { -3, index } or nil
 end

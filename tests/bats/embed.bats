@@ -103,3 +103,35 @@ embedding_fails() {
 	done
 	((kinds)) || skip 'awk is of none of these kinds'
 }
+
+# uncalled SCRIPT: the functions in its body that stand there once only, where they are defined.
+uncalled() {
+	awk -f "$LUA/expand.awk" "$LUA/inc" "$1" | awk '
+		/^local function / {
+			line = $0
+			sub(/^local function /, "", line)
+			sub(/\(.*/, "", line)
+			functions[line]
+		}
+		{
+			gsub(/[^A-Za-z0-9_]+/, " ")
+			for (i = 1; i <= NF; i++)
+				count[$i]++
+		}
+		END {
+			for (name in functions)
+				if (count[name] == 1)
+					print name
+		}'
+}
+
+@test "no script carries a function that it does not call" {
+	LUA=$BATS_TEST_DIRNAME/../../lua
+	write_file x.lua 'local function used() return 1 end' 'local function unused() return 1 end' 'return used()'
+	run -0 uncalled lua/x.lua
+	assert_output unused
+	for script in "$LUA"/*.lua; do
+		run -0 uncalled "$script"
+		assert_output ''
+	done
+}

@@ -6,7 +6,7 @@ end
 
 -- The error to give for a command that was refused. Redis does not always say which one it was, and
 -- the user needs to know which right is missing.
-local function refused(command, reply)
+local function denied_error(command, reply)
 	if is_of_replica(reply) then
 		-- In one form: Redis 6.2 puts the line of the script in front.
 		return redis.error_reply("READONLY You can't write against a read only replica.")
@@ -23,8 +23,4 @@ end
 
 local function is_error(reply)
 	return type(reply) == 'table' and reply.err ~= nil
-end
-
-local function is_other_type(reply)
-	return is_error(reply) and string.find(reply.err, 'WRONGTYPE', 1, true) ~= nil
 end
