@@ -22,8 +22,8 @@ local expected, wanted = ARGV[1], ARGV[5]
 -- include: hold_count
 -- include: mutex_notify
 -- include: readers
--- include: readers_drop
--- include: ends
+-- include: readers_remove
+-- include: reader_ends
 -- include: readwrite_settle
 -- include: lock_fields
 -- include: write_suffix
@@ -62,7 +62,7 @@ if expected ~= '' and mode and wanted ~= 'read' and counts[expected .. WRITE] th
 end
 
 local function is_wanted(field)
-	local kind = mode and (is_of_writer(field) and 'write' or 'read') or 'plain'
+	local kind = mode and (is_writer_field(field) and 'write' or 'read') or 'plain'
 	return (wanted == '' or kind == wanted) and (expected == '' or field == expected)
 end
 
@@ -80,17 +80,17 @@ holder = targets[#targets]
 name.channel, name.timeouts = mode and ARGV[3] or ARGV[2], ARGV[4]
 
 -- Before anything else is deleted: a user may lack the right to these keys.
-local function drop_timeouts(field)
-	for number = 1, is_of_writer(field) and 0 or counts[field] do
+local function delete_timeouts(field)
+	for number = 1, is_writer_field(field) and 0 or counts[field] do
 		redis.call('DEL', timeout_key(name, field, number))
 	end
 end
 
 -- One of several readers. nil, or the error when it was refused.
 local function break_reader(holder)
-	local not_there = timeout_key(name, holder, counts[holder] + 1)
-	clear_ends_overwritten(name)
-	local refusal = do_all({
+	local missing_key = timeout_key(name, holder, counts[holder] + 1)
+	delete_overwritten_ends(name)
+	local err = try_all({
 		{ 'PTTL', name.lock },
 		{ 'HLEN', name.lock },
 		{ 'HGET', name.lock, 'mode' },
@@ -100,14 +100,14 @@ local function break_reader(holder)
 		{ 'ZREM', name.ends, '' },
 		{ 'ZRANGE', name.ends, 0, 0 },
 		{ 'ZCARD', name.ends },
-		{ 'PEXPIRE', not_there, 1 },
-		{ 'DEL', not_there },
+		{ 'PEXPIRE', missing_key, 1 },
+		{ 'DEL', missing_key },
 	})
-	if refusal then
-		return refusal
+	if err then
+		return err
 	end
-	drop_timeouts(holder)
-	drop_readers(name, { [holder] = true })
+	delete_timeouts(holder)
+	remove_readers(name, { [holder] = true })
 	settle(name, false)
 	return nil
 end
@@ -115,7 +115,7 @@ end
 local function break_all()
 	if mode then
 		for field in pairs(counts) do
-			drop_timeouts(field)
+			delete_timeouts(field)
 		end
 	end
 	redis.call('DEL', name.lock, name.holds, name.ends)
@@ -127,16 +127,16 @@ local function break_all()
 end
 
 -- Readers that are not all: a writer has the lock, or other readers keep it.
-local are_some_readers = mode and #targets < holders and not is_of_writer(holder)
+local are_some_readers = mode and #targets < holders and not is_writer_field(holder)
 if are_some_readers then
 	-- Not by `overwritten`: it knows nothing where the user may not ask for the type.
 	if is_wrong_type(redis.pcall('HLEN', name.holds)) then
 		redis.call('DEL', name.holds)
 	end
 	for _, reader in ipairs(targets) do
-		local refusal = break_reader(reader)
-		if refusal then
-			return refusal
+		local err = break_reader(reader)
+		if err then
+			return err
 		end
 	end
 	holders = #targets

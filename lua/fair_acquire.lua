@@ -11,15 +11,15 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: denied
 -- include: reentrant_owners
 -- include: replica
--- include: take
--- include: mutex_take
+-- include: acquire
+-- include: mutex_acquire
 -- include: queue_read
 -- include: queue_leave
 -- include: queue_join
 -- include: rights
 
 -- Somebody looks at the queue, and may not come to join it: the time of grace runs from now on.
-local function record_look(name)
+local function record_seen(name)
 	if redis.call('EXISTS', name.waiters) == 1 then
 		redis.call('HSET', name.waiters, SEEN, seen_now(name))
 	end
@@ -27,13 +27,13 @@ end
 
 -- The error when nobody can join the queue now, for lack of memory or since it could not be left again. What needs
 -- memory goes first: a server that is full lets a script that has written go on.
-local function join_denied(name)
-	return do_all({ { 'ZADD', name.deadlines, 'XX', 0, '' } }) or leave_denied(name)
+local function join_error(name)
+	return try_all({ { 'ZADD', name.deadlines, 'XX', 0, '' } }) or leave_error(name)
 end
 
 -- Finds out how this name stands; the reply to give when it is no such lock.
-local function judge(index, name)
-	local reply = look(index, name)
+local function examine_queue(index, name)
+	local reply = examine(index, name)
 	if reply then
 		return reply
 	end
@@ -42,7 +42,7 @@ local function judge(index, name)
 	end
 	name.owner = holding_owner(name.lock, '')
 	name.is_ours = name.owner ~= nil
-	record_look(name)
+	record_seen(name)
 	prune(name, fresh_owner)
 	-- Whoever is next may not know yet: the one before him was dead, the lock has run out, or he sleeps too
 	-- long, as Redisson 3.13.6 does.
@@ -52,13 +52,13 @@ local function judge(index, name)
 	name.head = head_of(name)
 	name.owner = name.owner or fresh_owner
 	name.field = name.owner
-	name.is_to_be_had = name.is_ours or name.is_free
+	name.is_available = name.is_ours or name.is_free
 		and (not name.head or name.head == fresh_owner)
 		and not is_early(name, waits_since_us)
 	return nil
 end
 
-local function busy_with(index, name, retry_after_ms, since)
+local function busy_reply(index, name, retry_after_ms, since)
 	if name.is_free then
 		local head = name.head or fresh_owner
 		local sign = sign_of_life(name, head)
@@ -70,11 +70,11 @@ end
 
 local first_busy
 for index, name in ipairs(names) do
-	local reply = judge(index, name)
+	local reply = examine_queue(index, name)
 	if reply then
-		return refusal_of_replica(name) or reply
+		return replica_error(name) or reply
 	end
-	if not name.is_to_be_had then
+	if not name.is_available then
 		first_busy = first_busy or index
 	end
 end
@@ -82,9 +82,9 @@ end
 if first_busy then
 	-- Who could not leave it would stand in the way of those behind him.
 	for _, name in ipairs(may_wait and not waits_since_us and names or {}) do
-		local refusal = join_denied(name)
-		if refusal then
-			return refusal
+		local err = join_error(name)
+		if err then
+			return err
 		end
 	end
 	local least_retry_after_ms, since_us = -1, waits_since_us
@@ -97,13 +97,13 @@ if first_busy then
 			end
 		end
 	end
-	return refusal_of_replica(names[1])
-		or busy_with(first_busy, names[first_busy], least_retry_after_ms, since_us and digits(since_us) or '')
+	return replica_error(names[1])
+		or busy_reply(first_busy, names[first_busy], least_retry_after_ms, since_us and digits(since_us) or '')
 end
 
 -- The queue was deleted, by somebody else, but not this waiter's sign of life. By pcall: it would expire anyway, and is no
 -- reason to fail an acquisition.
-local function forget_sign(name, owner)
+local function remove_sign_of_life(name, owner)
 	redis.pcall('ZREM', name.deadlines, owner)
 	redis.pcall('HDEL', name.waiters, owner)
 	if redis.pcall('HLEN', name.waiters) == 1 then
@@ -111,13 +111,13 @@ local function forget_sign(name, owner)
 	end
 end
 
-return take_all(function(name)
-	local taken = mutex_take(name)
+return acquire_all(function(name)
+	local taken = mutex_acquire(name)
 	-- Also of a waiter that re-enters, since its owner may have acquired the lock otherwise.
 	if not is_error(taken) and name.head then
 		dequeue(name, fresh_owner)
 	elseif not is_error(taken) and waits_since_us then
-		forget_sign(name, fresh_owner)
+		remove_sign_of_life(name, fresh_owner)
 	end
 	return taken
 end)

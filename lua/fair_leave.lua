@@ -23,7 +23,7 @@ end
 local results = release_all(hold_id, release_one)
 for index, name in ipairs(names) do
 	-- What is no queue any more has no waiters.
-	if not is_wrong_type(leave_denied(name)) then
+	if not is_wrong_type(leave_error(name)) then
 		dequeue(name, owner)
 		if was_head[index] and redis.call('EXISTS', name.lock) == 0 then
 			prune(name)

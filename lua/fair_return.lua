@@ -21,11 +21,11 @@ local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 return release_all(hold_id, function(name, field, count, note)
 	-- What is no queue any more has no position to keep.
-	if count > 1 or field ~= owner or is_wrong_type(leave_denied(name)) then
+	if count > 1 or field ~= owner or is_wrong_type(leave_error(name)) then
 		return release_one(name, field, count)
 	end
 	redis.call('HDEL', name.lock, owner)
-	if not leave_to_lingering(name) then
+	if not leave_to_kept_holds(name) then
 		redis.call('DEL', name.lock, name.holds)
 	end
 	if redis.call('EXISTS', name.waiters) == 0 then

@@ -15,12 +15,12 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: names
 -- include: reentrant_owners
 -- include: replica
--- include: take
--- include: mutex_take
+-- include: acquire
+-- include: mutex_acquire
 
 -- What stands in the way of this name, as the reply to give; nil when nothing does.
 local function obstacle(index, name)
-	local reply = look(index, name)
+	local reply = examine(index, name)
 	if reply then
 		return reply
 	end
@@ -43,7 +43,7 @@ end
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)
 	if reply then
-		return refusal_of_replica(name) or reply
+		return replica_error(name) or reply
 	end
 end
-return take_all(mutex_take)
+return acquire_all(mutex_acquire)

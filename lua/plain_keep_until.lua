@@ -11,21 +11,21 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 
 -- include: names
 -- include: now
--- include: extend
--- include: lingering
--- include: keep_until
+-- include: ttl_extend
+-- include: kept_hold
+-- include: kept_hold_make
 -- include: remove_hold
 -- include: mutex_notify
 -- include: mutex_settle
 
-local function linger(name)
+local function keep(name)
 	local hold = remove_hold(name, hold_id)
 	if not hold or not hold.count then
 		return 0
 	end
 	local nobody = hold.field
-	if not lingering_end(nobody) then
-		nobody = lingering_owner(hold.field, now_ms + left_ms)
+	if not kept_until(nobody) then
+		nobody = kept_owner(hold.field, now_ms + left_ms)
 		redis.call('HINCRBY', name.lock, nobody, 1)
 		if hold.count > 1 then
 			redis.call('HINCRBY', name.lock, hold.field, -1)
@@ -33,16 +33,16 @@ local function linger(name)
 			redis.call('HDEL', name.lock, hold.field)
 		end
 	end
-	put_lingering(name, hold_id, hold, nobody, left_ms)
+	put_kept_hold(name, hold_id, hold, nobody, left_ms)
 	if has_owner(name) then
 		extend(name.lock, left_ms)
 		extend(name.holds, left_ms)
 		limit_to_longest_hold(name)
-	elseif leave_to_lingering(name) then
+	elseif leave_to_kept_holds(name) then
 		-- So that they learn of an earlier end.
 		notify_waiters(name)
 	end
 	return 2
 end
 
-return for_each_name(hold_id, linger)
+return for_each_name(hold_id, keep)

@@ -11,7 +11,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
--- include: extend
+-- include: ttl_extend
 -- include: renewal
 
 return renew_all(function(name, owner)

@@ -11,24 +11,24 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeout
 -- include: denied
 -- include: rights
 -- include: hold_record_extend
--- include: extend
--- include: lingering
+-- include: ttl_extend
+-- include: kept_hold
 -- include: reentrant_owners
 -- include: replica
--- include: take
+-- include: acquire
 -- include: readers
 -- include: readers_extend
--- include: free_if_left
--- include: ends
--- include: ends_record
--- include: readers_ended
+-- include: free_if_empty
+-- include: reader_ends
+-- include: reader_ends_record
+-- include: readers_expired
 -- include: write_suffix
 -- include: writer_field
 
 -- The lock was deleted under our readers, or ran out, and Java's have it since: those that stand here would be taken
 -- for them. The first of ours that comes finds none of them in the lock, so a look at one is enough. By pcall: what
 -- the user has no right to is found out later, where it can be undone.
-local function clear_ends_of_lost(name)
+local function delete_ends_of_lost_lock(name)
 	local reader = redis.pcall('ZRANGE', name.ends, 0, 0)[1]
 	if reader and redis.pcall('HEXISTS', name.lock, reader) == 0 then
 		redis.pcall('DEL', name.ends)
@@ -37,11 +37,11 @@ end
 
 -- Until when a lock in mode write is one: nil for as long as its writer has it, else how long the last of his
 -- holds lingers yet; 0 or less when none does, and only reads of his are left.
-local function write_lingers_ms(name)
+local function kept_write_ms(name)
 	local last_ms = 0
 	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
-		if field ~= 'mode' and is_of_writer(field) then
-			local end_ms = lingering_end(field)
+		if field ~= 'mode' and is_writer_field(field) then
+			local end_ms = kept_until(field)
 			if not end_ms then
 				return nil
 			end
@@ -62,7 +62,7 @@ local function earlier_writer(name)
 end
 
 local function obstacle(index, name)
-	local reply, since = look(index, name), digits(waits_since_us or now_us)
+	local reply, since = examine(index, name), digits(waits_since_us or now_us)
 	if reply then
 		return reply
 	end
@@ -71,18 +71,18 @@ local function obstacle(index, name)
 		return { -1, index, 'plain or fair lock' }
 	end
 	for _, owner in ipairs(reentrant_owners) do
-		drop_if_ended(name, owner)
+		remove_if_expired(name, owner)
 	end
-	free_if_left(name)
+	free_if_empty(name)
 	mode = not name.is_free and mode
 	name.owner = not name.is_free
 		and (holding_owner(name.lock, '') or holding_owner(name.lock, WRITE))
-	local lingers_ms = mode == 'write' and write_lingers_ms(name)
-	name.is_ended_write = mode == 'write' and lingers_ms and lingers_ms <= 0
+	local kept_ms = mode == 'write' and kept_write_ms(name)
+	name.is_ended_write = mode == 'write' and kept_ms and kept_ms <= 0
 	if not name.owner then
 		if mode == 'write' and not name.is_ended_write then
 			local holder, holder_note = holder_of(name)
-			local ttl_ms = lingers_ms or redis.call('PTTL', name.lock)
+			local ttl_ms = kept_ms or redis.call('PTTL', name.lock)
 			return { 0, index, ttl_ms, holder, holder_note, -1, since }
 		end
 		local writer, writer_note, retry_after_ms = earlier_writer(name)
@@ -114,53 +114,53 @@ end
 
 -- One hold more of a reader, among others perhaps: what is undone is his alone.
 local function join(name, token)
-	clear_ends_of_lost(name)
+	delete_ends_of_lost_lock(name)
 	local count = count_one(name)
 	if is_error(count) then
 		return count
 	end
-	clear_ends_overwritten(name)
+	delete_overwritten_ends(name)
 	local key = timeout_key(name, name.owner, count)
-	local undoing = {
+	local undo = {
 		{ 'HINCRBY', name.lock, name.field, -1 },
 		{ 'DEL', key },
 		{ 'HDEL', name.holds, hold_id },
 	}
 	if count == 1 then
-		undoing[1] = { 'HDEL', name.lock, name.field }
-		undoing[#undoing + 1] = { 'ZREM', name.ends, name.field }
+		undo[1] = { 'HDEL', name.lock, name.field }
+		undo[#undo + 1] = { 'ZREM', name.ends, name.field }
 	end
 	if name.is_free then
-		undoing[#undoing + 1] = { 'HDEL', name.lock, 'mode' }
-		undoing[#undoing + 1] = { 'DEL', name.lock }
-		undoing[#undoing + 1] = { 'DEL', name.holds, name.ends }
+		undo[#undo + 1] = { 'HDEL', name.lock, 'mode' }
+		undo[#undo + 1] = { 'DEL', name.lock }
+		undo[#undo + 1] = { 'DEL', name.holds, name.ends }
 	end
 	-- No hold has that number. What takes longer with each reader is tried out there.
-	local not_there = timeout_key(name, name.owner, 0)
-	local refusal = do_all({
+	local missing_key = timeout_key(name, name.owner, 0)
+	local err = try_all({
 		name.is_free and { 'DEL', name.holds, name.ends } or { 'DEL', key },
 		{ 'SET', key, 1, 'PX', lease_ms },
-		{ 'HSET', name.holds, hold_id, hold_record_of(name, token) },
+		{ 'HSET', name.holds, hold_id, new_hold_record(name, token) },
 		{ 'PEXPIRE', key, lease_ms },
 		{ 'PTTL', name.lock },
 		{ 'HEXISTS', name.lock, name.field },
-		{ 'HGETALL', not_there },
+		{ 'HGETALL', missing_key },
 		{ 'HGET', name.holds, hold_id },
 		{ 'HDEL', name.holds, '' },
-		{ 'HVALS', not_there },
+		{ 'HVALS', missing_key },
 		{ 'ZADD', name.ends, 'GT', digits(now_ms + lease_ms), name.owner },
 		{ 'ZREM', name.ends, '' },
 		{ 'ZRANGE', name.ends, 0, 0 },
 		{ 'ZCARD', name.ends },
 		name.is_free and { 'PEXPIRE', name.lock, lease_ms } or nil,
-	}, undoing)
-	if refusal then
-		return refusal
+	}, undo)
+	if err then
+		return err
 	end
 	return { count, '-' }
 end
 
-local function read_take(name)
+local function acquire_shared(name)
 	local entry = not name.is_free and redis.call('HGET', name.holds, hold_id)
 	local taken
 	if entry then
@@ -174,8 +174,8 @@ local function read_take(name)
 	if not is_error(taken) then
 		extend(name.lock, lease_ms)
 		extend(name.holds, lease_ms)
-		keep_ends(name, lease_ms)
-		drop_ended(name)
+		extend_ends(name, lease_ms)
+		remove_expired(name)
 	end
 	return taken
 end
@@ -183,7 +183,7 @@ end
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)
 	if reply then
-		return refusal_of_replica(name) or reply
+		return replica_error(name) or reply
 	end
 end
-return take_all(read_take)
+return acquire_all(acquire_shared)

@@ -11,33 +11,33 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 
 -- include: names
 -- include: now
--- include: extend
--- include: lingering
--- include: keep_until
+-- include: ttl_extend
+-- include: kept_hold
+-- include: kept_hold_make
 -- include: remove_hold
 -- include: readers
--- include: ends_record
+-- include: reader_ends_record
 -- include: readwrite_release
 -- include: writer_field
 
-local function linger(name)
+local function keep(name)
 	local hold = remove_hold(name, hold_id)
 	if not hold or not hold.count then
 		return 0
 	end
-	if not is_of_writer(hold.field) and reader_ms(name, hold.field, hold.count) == 0 then
+	if not is_writer_field(hold.field) and reader_ttl_ms(name, hold.field, hold.count) == 0 then
 		return release_one(name, hold.field, hold.count)
 	end
-	local is_new = not lingering_end(hold.field)
-	local nobody = is_new and lingering_owner(hold.field, now_ms + left_ms) or hold.field
+	local is_new = not kept_until(hold.field)
+	local nobody = is_new and kept_owner(hold.field, now_ms + left_ms) or hold.field
 	if is_new then
 		redis.call('HINCRBY', name.lock, nobody, 1)
 	end
-	if not is_of_writer(hold.field) then
+	if not is_writer_field(hold.field) then
 		redis.call('SET', timeout_key(name, nobody, 1), 1, 'PX', left_ms)
 		record_end(name, nobody, tonumber(left_ms))
 	end
-	put_lingering(name, hold_id, hold, nobody, left_ms)
+	put_kept_hold(name, hold_id, hold, nobody, left_ms)
 	extend(name.lock, left_ms)
 	extend(name.holds, left_ms)
 	if is_new then
@@ -46,4 +46,4 @@ local function linger(name)
 	return 2
 end
 
-return for_each_name(hold_id, linger)
+return for_each_name(hold_id, keep)

@@ -12,11 +12,11 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
--- include: extend
+-- include: ttl_extend
 -- include: hold_count
 -- include: readers
 -- include: readers_extend
--- include: ends_record
+-- include: reader_ends_record
 -- include: renewal
 -- include: writer_field
 
@@ -26,14 +26,14 @@ return renew_all(function(name, field)
 		return nil
 	end
 	local ttl_ms
-	if not is_of_writer(field) then
+	if not is_writer_field(field) then
 		-- One whose holds have ended is as good as gone: whoever releases drops him.
-		if reader_ms(name, field, count) == 0 then
+		if reader_ttl_ms(name, field, count) == 0 then
 			return nil
 		end
 		extend_reader(name, field, count, lease_ms)
 		record_end(name, field, tonumber(lease_ms))
-		ttl_ms = reader_ms(name, field, count)
+		ttl_ms = reader_ttl_ms(name, field, count)
 	end
 	extend(name.lock, lease_ms)
 	return ttl_ms or redis.call('PTTL', name.lock)

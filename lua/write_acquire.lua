@@ -12,10 +12,10 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeout
 -- include: rights
 -- include: reentrant_owners
 -- include: replica
--- include: take
--- include: take_exclusive
--- include: free_if_left
--- include: readers_ended
+-- include: acquire
+-- include: acquire_exclusive
+-- include: free_if_empty
+-- include: readers_expired
 -- include: write_suffix
 
 local TURN_MS = 5000 -- how long readers wait for a writer who was not heard of
@@ -30,7 +30,7 @@ end
 
 -- What stands in the way; nil when nothing does.
 local function obstacle(index, name)
-	local reply = look(index, name)
+	local reply = examine(index, name)
 	if reply then
 		return reply
 	end
@@ -43,10 +43,10 @@ local function obstacle(index, name)
 		name.owner = holding_owner(name.lock, WRITE)
 		if not name.owner then
 			for _, owner in ipairs(reentrant_owners) do
-				drop_if_ended(name, owner)
+				remove_if_expired(name, owner)
 			end
-			drop_ended(name)
-			free_if_left(name)
+			remove_expired(name)
+			free_if_empty(name)
 		end
 		if not name.owner and name.is_free then
 			name.owner = fresh_owner
@@ -68,7 +68,7 @@ local first_obstacle
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)
 	if reply and reply[1] ~= 0 then
-		return refusal_of_replica(name) or reply
+		return replica_error(name) or reply
 	end
 	first_obstacle = first_obstacle or reply
 end
@@ -78,20 +78,20 @@ if first_obstacle then
 			claim_turn(name)
 		end
 	end
-	return refusal_of_replica(names[1]) or first_obstacle
+	return replica_error(names[1]) or first_obstacle
 end
 
-return take_all(function(name)
+return acquire_all(function(name)
 	if not name.is_free then
 		-- wire: Redisson adds the lease to what is left. We set it.
 		return reenter(name)
 	end
 	redis.call('HSET', name.lock, 'mode', 'write')
-	local refusal = do_all({ { 'HINCRBY', name.lock, name.field, 1 } }, {
+	local err = try_all({ { 'HINCRBY', name.lock, name.field, 1 } }, {
 		{ 'HDEL', name.lock, 'mode' },
 		{ 'DEL', name.lock },
 	})
-	local taken = refusal or take_free(name, '-', {
+	local taken = err or acquire_free(name, '-', {
 		{ 'HGETALL', name.lock },
 		{ 'ZADD', name.ends, 'XX', 0, '' },
 		{ 'ZREM', name.ends, '' },

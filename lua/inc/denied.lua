@@ -1,13 +1,13 @@
 -- What became of a command that the server refused.
 
-local function is_of_replica(reply)
+local function is_replica_error(reply)
 	return string.find(reply.err, 'READONLY', 1, true) ~= nil
 end
 
 -- The error to give for a command that was refused. Redis does not always say which one it was, and
 -- the user needs to know which right is missing.
 local function denied_error(command, reply)
-	if is_of_replica(reply) then
+	if is_replica_error(reply) then
 		-- In one form: Redis 6.2 puts the line of the script in front.
 		return redis.error_reply("READONLY You can't write against a read only replica.")
 	end

@@ -4,12 +4,12 @@
 
 -- The lock is given back already, and stays so whatever the user has no right to in the queue.
 local function notify_head(name)
-	local refusal = leave_denied(name)
-	if not refusal then
+	local err = leave_error(name)
+	if not err then
 		prune(name)
 		wake_head(name)
 	end
-	publish_error = publish_error or refusal
+	publish_error = publish_error or err
 end
 
 -- wire: Redisson's waiters of a plain lock listen to the channel itself, the first in a fair lock's queue

@@ -12,7 +12,7 @@ local function release_one(name, owner, count)
 		limit_to_longest_hold(name)
 		return 1
 	end
-	if leave_to_lingering(name) then
+	if leave_to_kept_holds(name) then
 		-- Earlier than those who wait were told.
 		notify_waiters(name)
 		return 1

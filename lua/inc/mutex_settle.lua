@@ -1,25 +1,25 @@
 -- What is left of a plain or fair lock of which a hold has gone.
 -- include: now
--- include: lingering
--- include: lease_ttl
+-- include: kept_hold
+-- include: hold_ttl
 -- include: mutex_notify
 
 -- Whether somebody holds the lock yet; one that lingers is nobody's.
 local function has_owner(name)
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
-		if not lingering_end(owner) then
+		if not kept_until(owner) then
 			return true
 		end
 	end
 	return false
 end
 
--- With its last other hold gone the lock ends when the last of those that linger does. Whether there is
+-- With its last other hold gone the lock ends when the last of those that keep does. Whether there is
 -- one that does still.
-local function leave_to_lingering(name)
+local function leave_to_kept_holds(name)
 	local last_ms = 0
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
-		last_ms = math.max(last_ms, lingering_end(owner) or 0)
+		last_ms = math.max(last_ms, kept_until(owner) or 0)
 	end
 	if last_ms <= now_ms then
 		return false

@@ -4,7 +4,7 @@
 -- wire: LockPubSub's messages. Redisson wakes one waiter of a client by the first, all by the second.
 local WAKE_ONE, WAKE_ALL = '0', '1'
 
--- The first refusal to tell somebody, for who asked to know which right is missing.
+-- The first err to tell somebody, for who asked to know which right is missing.
 local publish_error
 
 -- Tell the waiters. By pcall: the lock is free by now, and must not stay held because a user

@@ -2,13 +2,13 @@
 -- leaves is sent without waiting for an answer, and a server that stood still reads no more than the first 16 kB of
 -- what a connection that was closed has sent.
 -- include: now
--- include: extend
+-- include: ttl_extend
 -- include: queue_read
 
 local SKEW_MS = 20              -- by what the clocks of several servers may differ
 local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them
 local RETRY_AFTER_MS = 2000     -- so often each waiter is heard of
-local NEAR_PLACES = 3           -- so many behind the head see to it that a dead one does not stop the queue
+local NEAR_POSITIONS = 3           -- so many behind the head see to it that a dead one does not stop the queue
 local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
 
 local function seen_now(name)
@@ -97,7 +97,7 @@ local function join_queue(name, owner, waiter_note, since_us, listens)
 		if is_early(name, since_us) then
 			retry_after_ms = math.min(retry_after_ms, name.grace_ms - now_ms + 1)
 		end
-	elseif place <= NEAR_PLACES then
+	elseif place <= NEAR_POSITIONS then
 		local left_ms = death_ms(name, head_of(name)) - now_ms
 		retry_after_ms = left_ms > 0 and math.min(retry_after_ms, left_ms + place * 10) or retry_after_ms
 	end

@@ -16,8 +16,8 @@ local function dequeue(name, owner)
 end
 
 -- The error when the queue can't be left, or moved on; else nil.
-local function leave_denied(name)
-	return do_all({
+local function leave_error(name)
+	return try_all({
 		{ 'LINDEX', name.queue, 0 },
 		{ 'LREM', name.queue, 0, '' },
 		{ 'ZSCORE', name.deadlines, '' },
@@ -52,7 +52,7 @@ local function lower_deadlines(name, silent)
 end
 
 -- Those at the head that are silent go, when the one behind them has been heard all along. Who asks is there.
-local function drop_silent(name, asker)
+local function remove_silent(name, asker)
 	local silent = {}
 	local owner = head_of(name)
 	while owner and owner ~= asker and is_silent(name, owner) do
@@ -69,7 +69,7 @@ local function drop_silent(name, asker)
 end
 
 local function wake_head(name, asker)
-	drop_silent(name, asker)
+	remove_silent(name, asker)
 	local head = head_of(name)
 	if head and head ~= asker then
 		publish(own_channel(name, head), WAKE_ONE)

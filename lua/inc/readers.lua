@@ -7,7 +7,7 @@ local function timeout_key(name, owner, number)
 end
 
 -- How long the longest of that reader's holds lasts; 0 when none does.
-local function reader_ms(name, owner, count)
+local function reader_ttl_ms(name, owner, count)
 	local longest_ms = 0
 	for number = 1, count do
 		longest_ms = math.max(longest_ms, redis.call('PTTL', timeout_key(name, owner, number)))

@@ -1,17 +1,17 @@
 -- Give back one hold of a read or write lock.
 -- include: now
--- include: lease_ttl
+-- include: hold_ttl
 -- include: readers
--- include: readers_ended
+-- include: readers_expired
 -- include: readwrite_settle
 -- include: writer_field
 
 -- The holds that a reader keeps last as long as the longest of them: which of his time-out keys is whose, nothing
 -- tells.
 local function release_read(name, owner, count)
-	local left_ms = reader_ms(name, owner, count)
+	local left_ms = reader_ttl_ms(name, owner, count)
 	if left_ms == 0 then
-		drop_if_ended(name, owner)
+		remove_if_expired(name, owner)
 		settle(name, false)
 		return 3
 	end
@@ -44,8 +44,8 @@ local function release_write(name, field, count)
 end
 
 local function release_one(name, field, count)
-	drop_ended(name)
-	if is_of_writer(field) then
+	remove_expired(name)
+	if is_writer_field(field) then
 		return release_write(name, field, count)
 	end
 	return release_read(name, field, count)

@@ -2,11 +2,11 @@
 -- include: now
 -- include: hold_count
 -- include: publish
--- include: lingering
--- include: lease_ttl
+-- include: kept_hold
+-- include: hold_ttl
 -- include: readers
--- include: readers_drop
--- include: ends
+-- include: readers_remove
+-- include: reader_ends
 -- include: fields_max
 -- include: writer_field
 
@@ -17,13 +17,13 @@ local function longest_reader_ms(name)
 	local owner
 	repeat
 		owner = redis.call('ZRANGE', name.ends, place, place, 'REV')[1]
-		left_ms = owner and left_of(name, owner) or 0
+		left_ms = owner and our_reader_ttl_ms(name, owner) or 0
 		if owner and left_ms == 0 then
 			ended[owner] = true
 		end
 		place = place + 1
 	until not owner or left_ms > 0
-	drop_readers(name, ended)
+	remove_readers(name, ended)
 	return left_ms
 end
 
@@ -50,18 +50,18 @@ local function holders_left(name)
 		return nil, 0, many_ms
 	end
 	local listed = redis.call('HGETALL', name.lock)
-	local writer, lingers_ms, reads_ms = nil, 0, 0
+	local writer, kept_ms, reads_ms = nil, 0, 0
 	for i = 1, #listed, 2 do
 		local field, count = listed[i], hold_count(listed[i + 1])
-		if field ~= 'mode' and is_of_writer(field) then
-			local end_ms = lingering_end(field)
+		if field ~= 'mode' and is_writer_field(field) then
+			local end_ms = kept_until(field)
 			writer = not end_ms and field or writer
-			lingers_ms = math.max(lingers_ms, (end_ms or 0) - now_ms)
+			kept_ms = math.max(kept_ms, (end_ms or 0) - now_ms)
 		elseif count then
-			reads_ms = math.max(reads_ms, reader_ms(name, field, count))
+			reads_ms = math.max(reads_ms, reader_ttl_ms(name, field, count))
 		end
 	end
-	return writer, lingers_ms, reads_ms
+	return writer, kept_ms, reads_ms
 end
 
 local function set_all_ttls(name, ttl_ms)
@@ -73,11 +73,11 @@ end
 
 -- The lock without the hold that went: free, a read lock, or a write lock yet. 1 or 2 as in inc/remove_hold.lua.
 local function settle(name, was_write)
-	local writer, lingers_ms, reads_ms = holders_left(name)
+	local writer, kept_ms, reads_ms = holders_left(name)
 	if writer then
 		-- The hold that is gone may have lasted longer than the writer's.
 		local longest_ms = longest_hold_ms(name, { writer })
-		local left_ms = math.max(longest_ms or 0, reads_ms, lingers_ms)
+		local left_ms = math.max(longest_ms or 0, reads_ms, kept_ms)
 		local ttl_ms = redis.call('PTTL', name.lock)
 		if longest_ms and longest_ms > 0 and ttl_ms > left_ms then
 			set_all_ttls(name, left_ms)
@@ -87,8 +87,8 @@ local function settle(name, was_write)
 			end
 		end
 		return 1
-	elseif lingers_ms > 0 then
-		set_all_ttls(name, math.max(lingers_ms, reads_ms))
+	elseif kept_ms > 0 then
+		set_all_ttls(name, math.max(kept_ms, reads_ms))
 		-- Earlier than those who wait were told.
 		publish(name.channel, WAKE_ALL)
 		return 1

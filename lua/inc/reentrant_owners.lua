@@ -74,7 +74,7 @@ local function can_be_lock(lock, fields)
 end
 
 -- Sets name.is_free. The reply to give when the key is no hash, or can't be read; else nil.
-local function look(index, name)
+local function examine(index, name)
 	local fields = redis.pcall('HLEN', name.lock)
 	if is_wrong_type(fields) then
 		return { -1, index, redis.call('TYPE', name.lock).ok }

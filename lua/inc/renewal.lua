@@ -4,14 +4,14 @@
 -- include: overwritten
 -- include: hold_record
 -- include: hold_record_extend
--- include: extend
--- include: lingering
+-- include: ttl_extend
+-- include: kept_hold
 -- include: replica
 
 local function renew_one(name, renew)
 	local entry = redis.call('HGET', name.holds, hold_id)
 	local owner = hold_record_parse(entry or '')
-	local ttl_ms = owner and not lingering_end(owner) and renew(name, owner)
+	local ttl_ms = owner and not kept_until(owner) and renew(name, owner)
 	if not ttl_ms then
 		return nil
 	end
@@ -32,7 +32,7 @@ local function renew_all(renew)
 		end
 	end
 	if lost then
-		return refusal_of_replica(names[lost[1]]) or lost
+		return replica_error(names[lost[1]]) or lost
 	end
 	return { 0, least_ttl_ms }
 end

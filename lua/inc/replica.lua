@@ -3,7 +3,7 @@
 -- holder may do; behind all others, since a server that is full lets a script go on that has written something.
 -- include: denied
 
-local function refusal_of_replica(name)
+local function replica_error(name)
 	local reply = redis.pcall('HDEL', name.holds, '')
-	return is_error(reply) and is_of_replica(reply) and denied_error('HDEL', reply) or nil
+	return is_error(reply) and is_replica_error(reply) and denied_error('HDEL', reply) or nil
 end

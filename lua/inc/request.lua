@@ -12,5 +12,5 @@
 --          re-enters it, and none takes it
 local FIXED_ARGS = 9
 local lease_ms, fresh_owner, hold_id, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local draw_token, may_wait, waits_since_us = ARGV[5] == '1', ARGV[6] == '1', tonumber(ARGV[7])
+local want_token, may_wait, waits_since_us = ARGV[5] == '1', ARGV[6] == '1', tonumber(ARGV[7])
 local least_uptime_ms, listens = tonumber(ARGV[8]), ARGV[9]

@@ -6,13 +6,13 @@
 -- include: denied
 -- include: wrong_type
 
--- Does these commands. nil, or the error to give for the first that is refused; then those of undoing are done, if
+-- Does these commands. nil, or the error to give for the first that is refused; then those of undo are done, if
 -- there are any. right: of a command that is allowed by its subcommand.
-local function do_all(steps, undoing)
+local function try_all(steps, undo)
 	for _, step in ipairs(steps) do
 		local reply = redis.pcall(unpack(step))
 		if is_error(reply) then
-			for _, undo in ipairs(undoing or {}) do
+			for _, undo in ipairs(undo or {}) do
 				redis.pcall(unpack(undo))
 			end
 			return is_wrong_type(reply) and reply or denied_error(step.right or step[1], reply)

@@ -1,8 +1,8 @@
 -- Whether a field of a read/write lock is that of a writer.
 -- include: write_suffix
--- include: lingering
+-- include: kept_hold
 
-local function is_of_writer(field)
+local function is_writer_field(field)
 	return string.sub(field, -#WRITE) == WRITE
-		or string.find(field, WRITE .. LINGERING, 1, true) ~= nil
+		or string.find(field, WRITE .. KEPT, 1, true) ~= nil
 end

@@ -3,11 +3,11 @@
 -- include: rights
 -- include: hold_record
 -- include: hold_record_extend
--- include: extend
--- include: take
+-- include: ttl_extend
+-- include: acquire
 
-local function draw(name)
-	if name.counter and (draw_token or name.is_counted) then
+local function issue_token(name)
+	if name.counter and (want_token or name.is_counted) then
 		-- wire: RFencedLock draws at every acquisition, re-entries too
 		redis.call('INCR', name.counter)
 		-- As text: a number in a script has 53 bits only.
@@ -19,12 +19,12 @@ end
 -- The first hold of a lock that has only one owner: {hold count, token}, or an error with nothing taken.
 -- The lock hash has been written to, but for its time to live.
 -- needed: commands that its renewal and release need besides, for rights.lua.
-local function take_free(name, token, needed)
+local function acquire_free(name, token, needed)
 	local steps = {
 		-- What an expired or broken hold left behind. Not before the lock's own write: a
 		-- script that has deleted something may go on when the server is full.
 		{ 'DEL', name.holds, name.ends },
-		{ 'HSET', name.holds, hold_id, hold_record_of(name, token) },
+		{ 'HSET', name.holds, hold_id, new_hold_record(name, token) },
 		{ 'PEXPIRE', name.lock, lease_ms },
 		{ 'PEXPIRE', name.holds, lease_ms },
 		{ 'PTTL', name.lock },
@@ -36,12 +36,12 @@ local function take_free(name, token, needed)
 	for _, step in ipairs(needed) do
 		steps[#steps + 1] = step
 	end
-	local refusal = do_all(steps, {
+	local err = try_all(steps, {
 		{ 'HDEL', name.lock, name.field, 'mode' },
 		{ 'DEL', name.lock },
 		{ 'DEL', name.holds },
 	})
-	return refusal or { 1, token }
+	return err or { 1, token }
 end
 
 -- One more hold of an owner that has the lock; or the same request again, which counts nothing.
@@ -53,9 +53,9 @@ local function reenter(name)
 		token = drawn
 		hold_record_extend(name.holds, hold_id, entry, lease_ms)
 	else
-		token = draw(name)
+		token = issue_token(name)
 		redis.call('HINCRBY', name.lock, name.field, 1)
-		redis.call('HSET', name.holds, hold_id, hold_record_of(name, token))
+		redis.call('HSET', name.holds, hold_id, new_hold_record(name, token))
 	end
 	extend(name.lock, lease_ms)
 	extend(name.holds, lease_ms)

@@ -19,7 +19,7 @@ local function can_count(value)
 end
 
 -- The reply to give, or the error, when the fencing counter of a name is none; else nil. Sets name.is_counted.
-local function look_at_counter(index, name)
+local function examine_counter(index, name)
 	name.is_counted = name.counter and redis.call('EXISTS', name.counter) == 1
 	if not name.is_counted then
 		return nil
@@ -31,7 +31,7 @@ local function look_at_counter(index, name)
 	return (is_error(value) or not can_count(value)) and { -3, index } or nil
 end
 
-local function hold_record_of(name, token)
+local function new_hold_record(name, token)
 	return hold_record_make(name.field, digits(now_ms), now_ms + lease_ms, token, note)
 end
 
@@ -46,17 +46,17 @@ local function young_ms()
 	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000)
 end
 
--- All of them by take(name), one after the other: the reply to give.
-local function take_all(take)
+-- All of them by acquire_one(name), one after the other: the reply to give.
+local function acquire_all(acquire_one)
 	local reply, wait_ms = { 1 }, young_ms()
 	for index, name in ipairs(names) do
-		local obstacle = look_at_counter(index, name)
+		local obstacle = examine_counter(index, name)
 		if obstacle then
 			return obstacle
 		end
 	end
 	for _, name in ipairs(names) do
-		local taken = take(name)
+		local taken = acquire_one(name)
 		if is_error(taken) then
 			return taken
 		end

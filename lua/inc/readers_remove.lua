@@ -4,13 +4,13 @@
 -- include: readers
 
 -- How long that reader of ours lasts; 0 for one that is in the lock no more.
-local function left_of(name, owner)
+local function our_reader_ttl_ms(name, owner)
 	local count = hold_count(redis.call('HGET', name.lock, owner))
-	return count and reader_ms(name, owner, count) or 0
+	return count and reader_ttl_ms(name, owner, count) or 0
 end
 
 -- Takes these owners, which is a set, out of the lock, with all of their holds.
-local function drop_readers(name, owners)
+local function remove_readers(name, owners)
 	if next(owners) == nil then
 		return
 	end
