@@ -1,34 +1,33 @@
--- Break somebody's lock of any kind, as Redisson's forceUnlock does (forceUnlockAsync of RedissonLock,
+-- Break a lock of any kind by force, as Redisson's forceUnlock does (forceUnlockAsync of RedissonLock,
 -- RedissonFairLock, RedissonReadLock, RedissonWriteLock).
 -- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
--- ARGV[1]  the owner that must still be the holder, or empty for whoever it is; of several readers only he
---          loses his holds
+-- ARGV[1]  the owner that must hold the lock still, empty for any; of several readers only this one loses its holds
 -- ARGV[2]  channel of a plain or fair lock
 -- ARGV[3]  channel of a read/write lock
 -- ARGV[4]  what the names of its time-out keys begin with
--- ARGV[5]  plain, read or write: the kind that the lock must be of; empty for whichever it is. Of a writer that
---          has reads of its own inside, read means these alone
+-- ARGV[5]  plain, read or write: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
+--          read means these alone
 -- Returns  {1, holder, number of holders}  broken; one of the holders
---          {2, holder, number of holders, error}  broken, but somebody could not be told, for this reason
---          {0}  nobody holds it           {3, holder}  somebody else holds it; nothing was changed
+--          {2, holder, number of holders, error}  broken, but a waiter could not be notified, for this reason
+--          {0}  the lock is free          {3, holder}  another owner holds it; nothing was changed
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6] }
-local expected, wanted = ARGV[1], ARGV[5]
+local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 -- include: denied
+-- include: wrong_type
 -- include: rights
 -- include: publish
 -- include: hold_count
+-- include: lock_fields
 -- include: mutex_notify
+-- include: write_suffix
+-- include: writer_field
 -- include: readers
 -- include: readers_remove
 -- include: reader_ends
 -- include: readwrite_settle
--- include: lock_fields
--- include: write_suffix
--- include: writer_field
--- include: wrong_type
 
 local listed = redis.pcall('HGETALL', name.lock)
 if is_wrong_type(listed) then
@@ -51,44 +50,56 @@ for i = 1, #listed, 2 do
 end
 if holders == 0 then
 	if mode then
-		-- What is left of a lock, and would keep everybody out.
+		-- Left over from a lock, it would keep all others from acquiring it.
 		redis.call('DEL', name.lock, name.holds, name.ends)
 	end
 	return { 0 }
 end
--- A writer may have reads of its own inside: it is its lock, not its reads, that is to be broken.
+name.timeouts = timeouts
+if mode then
+	name.channel = readwrite_channel
+else
+	name.channel = mutex_channel
+end
+-- A writer may have read locks, too: it is its write lock that is to be broken.
 if expected ~= '' and mode and wanted ~= 'read' and counts[expected .. WRITE] then
 	expected = expected .. WRITE
 end
 
-local function is_wanted(field)
-	local kind = mode and (is_writer_field(field) and 'write' or 'read') or 'plain'
-	return (wanted == '' or kind == wanted) and (expected == '' or field == expected)
+local function kind_of(field)
+	if not mode then
+		return 'plain'
+	elseif is_writer_field(field) then
+		return 'write'
+	end
+	return 'read'
 end
 
--- Those that are to lose it.
+-- The holders that are to lose the lock.
 local targets = {}
 for i = 1, #listed, 2 do
-	if counts[listed[i]] and is_wanted(listed[i]) then
-		targets[#targets + 1] = listed[i]
+	local field = listed[i]
+	if counts[field] and (wanted == '' or kind_of(field) == wanted) and (expected == '' or field == expected) then
+		targets[#targets + 1] = field
 	end
 end
 if #targets == 0 then
 	return { 3, holder }
 end
 holder = targets[#targets]
-name.channel, name.timeouts = mode and ARGV[3] or ARGV[2], ARGV[4]
 
--- Before anything else is deleted: a user may lack the right to these keys.
+-- Before anything else is deleted: the user may lack the right to these keys.
 local function delete_timeouts(field)
-	for number = 1, is_writer_field(field) and 0 or counts[field] do
-		redis.call('DEL', timeout_key(name, field, number))
+	if kind_of(field) == 'read' then
+		for number = 1, counts[field] do
+			redis.call('DEL', timeout_key(name, field, number))
+		end
 	end
 end
 
--- One of several readers. nil, or the error when it was refused.
-local function break_reader(holder)
-	local missing_key = timeout_key(name, holder, counts[holder] + 1)
+-- Breaks the holds of one of several readers. nil, or the error when a right is missing.
+local function break_reader(reader)
+	local missing_key = timeout_key(name, reader, counts[reader] + 1)
 	delete_overwritten_ends(name)
 	local err = try_all({
 		{ 'PTTL', name.lock },
@@ -106,27 +117,27 @@ local function break_reader(holder)
 	if err then
 		return err
 	end
-	delete_timeouts(holder)
-	remove_readers(name, { [holder] = true })
+	delete_timeouts(reader)
+	remove_readers(name, { [reader] = true })
 	settle(name, false)
 	return nil
 end
 
 local function break_all()
-	if mode then
-		for field in pairs(counts) do
-			delete_timeouts(field)
-		end
+	for field in pairs(counts) do
+		delete_timeouts(field)
 	end
 	redis.call('DEL', name.lock, name.holds, name.ends)
-	if mode then
-		publish(name.channel, mode == 'write' and WAKE_ALL or WAKE_ONE)
-	else
+	if not mode then
 		notify_waiters(name)
+	elseif mode == 'write' then
+		publish(name.channel, WAKE_ALL)
+	else
+		publish(name.channel, WAKE_ONE)
 	end
 end
 
--- Readers that are not all: a writer has the lock, or other readers keep it.
+-- Not all readers: others keep the lock, or a writer does.
 local are_some_readers = mode and #targets < holders and not is_writer_field(holder)
 if are_some_readers then
 	-- Not by `overwritten`: it knows nothing where the user may not ask for the type.
@@ -143,4 +154,7 @@ if are_some_readers then
 else
 	break_all()
 end
-return { publish_error and 2 or 1, holder, holders, publish_error }
+if publish_error then
+	return { 2, holder, holders, publish_error }
+end
+return { 1, holder, holders }

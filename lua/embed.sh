@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a C file of all Lua scripts beside it: name, SHA-1, body. What a body is, expand.awk says; a mistake in a script
-# is its error, with file and line, and no C file is made.
+# Makes a C file of all Lua scripts beside it: name, SHA-1, body. expand.awk makes a body of a script; when it finds a
+# mistake it prints file and line, and no C file is made.
 #
 #   embed.sh OUTPUT
 set -eu

@@ -1,6 +1,6 @@
-# Writes the body of a script as it is sent: a line "-- include: NAME" is replaced by inc/NAME.lua, at its first place
-# in the script only; blank lines and lines with nothing but a comment are left out. What names a file includes it, so
-# a fragment stands behind all that it needs. How a body becomes C is embed.sh's business.
+# Writes the body of a script as it is sent: a line "-- include: NAME" is replaced by inc/NAME.lua, the first time in a
+# script only; blank lines, and lines that are nothing but a comment, are left out. A file includes all that it uses, so
+# an include comes after those that it needs. How a body becomes C is embed.sh's business.
 #
 #   awk -f expand.awk INC_FOLDER SCRIPT
 
@@ -9,7 +9,7 @@ function fail(file, number, text) {
 	exit 1
 }
 
-# Lua would let the second one hide the first from there on: two fragments that know nothing of each other.
+# Two includes may define the same name without an error of Lua, and the second would hide the first from there on.
 function check_names(line, file, number,    count, i, names) {
 	sub(/^local +(function +)?/, "", line)
 	sub(/[^A-Za-z0-9_, ].*/, "", line)
@@ -38,7 +38,7 @@ function include(line, file, number, parents,    name, path) {
 		fail(file, number, "cannot read include '" name "'")
 }
 
-# parents: the includes that this file stands in, each between blanks. Below 0 when it can't be read.
+# parents: the includes that this file is in, each between blanks. Below 0 when it can't be read.
 function expand(file, parents,    line, number, got) {
 	while ((got = (getline line < file)) > 0) {
 		number++

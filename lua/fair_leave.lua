@@ -1,5 +1,5 @@
--- Leave the queue of every name, and give back what the last try may have been granted
--- (RedissonFairLock.acquireFailedAsync; but nobody's deadline is changed, and who is next now is told).
+-- Leave the queue of every name, and release what the last try may have acquired
+-- (RedissonFairLock.acquireFailedAsync; but no waiter's deadline is changed, and the next one is notified).
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
@@ -10,19 +10,19 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters
 local hold_id, owner = ARGV[1], ARGV[2]
 
 -- include: names
+-- include: wrong_type
 -- include: queue_leave
 -- include: release_all
 -- include: mutex_release
--- include: wrong_type
 
 local was_head = {}
 for index, name in ipairs(names) do
 	was_head[index] = redis.pcall('LINDEX', name.queue, 0) == owner
 end
--- First of all: whatever may go wrong with the queue must not leave the lock held.
+-- Before all else: whatever goes wrong with the queue, the lock must not stay held.
 local results = release_all(hold_id, release_one)
 for index, name in ipairs(names) do
-	-- What is no queue any more has no waiters.
+	-- A key of another type has no waiters any more.
 	if not is_wrong_type(leave_error(name)) then
 		dequeue(name, owner)
 		if was_head[index] and redis.call('EXISTS', name.lock) == 0 then

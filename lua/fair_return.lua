@@ -1,9 +1,9 @@
--- Give back what this server granted while others did not, and join the queue again, where we stood: the
--- next one is not woken, since we come back at once.
+-- Release what this server granted while others did not, and join the queue again, at the old position. The next waiter
+-- is not woken, since the caller tries again at once.
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
--- ARGV[3]  since when it is waited for, as an answer said; or empty
+-- ARGV[3]  since when it waits, as a reply said; or empty
 -- ARGV[4+] for each name: channel
 -- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 3
@@ -11,16 +11,18 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters
 local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- include: names
+-- include: wrong_type
 -- include: publish
 -- include: queue_leave
 -- include: queue_join
 -- include: release_all
 -- include: mutex_settle
 -- include: mutex_release
--- include: wrong_type
 
-return release_all(hold_id, function(name, field, count, note)
-	-- What is no queue any more has no position to keep.
+local NOT_LISTENING = '0'
+
+local function release_and_enqueue(name, field, count, note)
+	-- A key of another type has no position to keep any more.
 	if count > 1 or field ~= owner or is_wrong_type(leave_error(name)) then
 		return release_one(name, field, count)
 	end
@@ -29,10 +31,12 @@ return release_all(hold_id, function(name, field, count, note)
 		redis.call('DEL', name.lock, name.holds)
 	end
 	if redis.call('EXISTS', name.waiters) == 0 then
-		-- The queue begins with us: nobody stood still, and nobody is awaited.
+		-- This waiter begins the queue: no other has to come back to it.
 		name.grace_ms = 0
 	end
-	join_queue(name, owner, note, since_us, '0')
+	join_queue(name, owner, note, since_us, NOT_LISTENING)
 	publish(name.channel, WAKE_ONE)
 	return 2
-end)
+end
+
+return release_all(hold_id, release_and_enqueue)

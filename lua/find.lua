@@ -1,11 +1,11 @@
--- The most recent hold of an owner. Reads only.
+-- The most recent hold of an owner. It only reads.
 -- KEYS[1]  lock hash
 -- KEYS[2]  holds hash
 -- ARGV[1]  owner
--- ARGV[2]  the kind it is to be of, as in what is returned; empty for whichever it is
--- Returns  {hold id, ttl in ms, kind}, or nil when the owner does not hold the lock by one of ours; kind is
---            plain (a fair one is given back alike), read or write. A hold on a lock that was overwritten is found
---            as well, as plain or write, with a ttl of -2.
+-- ARGV[2]  the kind that is wanted, as it is returned; empty for any
+-- Returns  {hold id, ttl in ms, kind}, or nil when the owner does not hold the lock by a hold of ours. kind is plain (a
+--            fair lock is released alike), read or write. A hold on a lock that was overwritten is found, too, as
+--            plain or write, with a ttl of -2.
 --          {-1, type}  the key, or that of its holds, is something else
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
 
@@ -13,37 +13,49 @@ local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2
 -- include: overwritten
 -- include: hold_record
 -- include: hold_count
+-- include: write_suffix
+
+local OVERWRITTEN_TTL_MS = -2
 
 local key_type = overwritten(name)
 local listed = redis.pcall('HGETALL', name.holds)
-if key_type and is_error(listed) then
-	return { -1, key_type }
-elseif is_error(listed) then
+if is_error(listed) then
+	if key_type then
+		return { -1, key_type }
+	end
 	return denied_error('HGETALL', listed)
 end
 
 local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1
--- Of a lock that was overwritten nobody knows whether it was a read lock.
-local kinds = { [owner] = (is_readwrite or key_type and wanted == 'read') and 'read' or 'plain' }
+local kinds = { [owner] = 'plain' }
+-- Whether a lock that was overwritten was a read lock is not known.
+if is_readwrite or key_type and wanted == 'read' then
+	kinds[owner] = 'read'
+end
 if is_readwrite or key_type then
-	-- wire: RedissonWriteLock.getLockName
-	kinds[owner .. ':write'] = 'write'
+	kinds[owner .. WRITE] = 'write'
 end
 
-local function is_held(field)
+local function is_wanted(field)
+	if not kinds[field] or wanted ~= '' and kinds[field] ~= wanted then
+		return false
+	end
 	return key_type or hold_count(redis.call('HGET', name.lock, field))
 end
 
 local latest_id, latest_ms, latest_kind
 for i = 1, #listed, 2 do
 	local field, since_ms = hold_record_parse(listed[i + 1])
-	-- Same length for centuries, so text compares as numbers; ties go to one of the two.
-	local is_wanted = kinds[field] and (wanted == '' or kinds[field] == wanted)
-	if is_wanted and is_held(field) and (not latest_ms or since_ms >= latest_ms) then
+	-- The times have the same length for centuries, so text compares as numbers; ties go to one of the two.
+	if field and is_wanted(field) and (not latest_ms or since_ms >= latest_ms) then
 		latest_id, latest_ms, latest_kind = listed[i], since_ms, kinds[field]
 	end
 end
-if not latest_id then
-	return key_type and { -1, key_type } or nil
+if latest_id and key_type then
+	return { latest_id, OVERWRITTEN_TTL_MS, latest_kind }
+elseif latest_id then
+	return { latest_id, redis.call('PTTL', name.lock), latest_kind }
+elseif key_type then
+	return { -1, key_type }
 end
-return { latest_id, key_type and -2 or redis.call('PTTL', name.lock), latest_kind }
+return nil

@@ -1,24 +1,26 @@
--- Take the plain lock of every name, or of none. Whoever asks first when it is free has it: a fair lock's
--- queue under the same name is passed by (RedissonLock.tryLockInnerAsync).
+-- Acquire the plain lock of every name, or of none. The first request after a release gets it: the queue of a fair lock
+-- under the same name is ignored (RedissonLock.tryLockInnerAsync).
 -- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
---          (the last three for the sake of its release: who may not use them must not have the lock)
+--          (the last three are needed by its release: a user that has no right to them can't acquire the lock)
 -- ARGV     see inc/request.lua
--- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token text, "-" when none;
+-- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token as text, "-" when none;
 --            young: how long, in ms, until this server counts as one of several
---          {0, index, ttl in ms, holder, note, retry_after, since}  busy: who holds that name; ttl -1 when
---            it has none. retry_after: when to try again at the latest, in ms, -1 for whenever the ttl says;
---            since: to be sent along with the next try
+--          {0, index, ttl in ms, holder, note, retry_after, since}  busy: the holder of that name; ttl -1 when
+--            it has none. retry_after: try again in so many ms at the latest, -1 when the ttl says it;
+--            since: to be sent with the next try
 --          {-1, index, type}  the key is something else; nothing was changed
---          {-3, index}  the fencing counter is something else; nothing was changed
+--          {-3, index}  the fence counter is something else; nothing was changed
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, {}
 -- include: names
 -- include: reentrant_owners
+-- include: holder
+-- include: examine
 -- include: replica
 -- include: acquire
 -- include: mutex_acquire
 
--- What stands in the way of this name, as the reply to give; nil when nothing does.
+-- The reply to give when this name can't be acquired; else nil.
 local function obstacle(index, name)
 	local reply = examine(index, name)
 	if reply then
@@ -26,18 +28,17 @@ local function obstacle(index, name)
 	end
 	name.owner = fresh_owner
 	if not name.is_free then
-		-- wire: Redisson's read/write locks keep their mode in this field
-		if redis.call('HEXISTS', name.lock, 'mode') == 1 then
-			return { -1, index, 'read/write lock' }
+		if is_readwrite_lock(name) then
+			return { -1, index, READWRITE_LOCK }
 		end
 		name.owner = holding_owner(name.lock, '')
 	end
-	name.field = name.owner
-	if name.owner then
-		return nil
+	if not name.owner then
+		local holder, holder_note = holder_of(name)
+		return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, -1, '' }
 	end
-	local holder, holder_note = holder_of(name)
-	return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, -1, '' }
+	name.field = name.owner
+	return nil
 end
 
 for index, name in ipairs(names) do

@@ -1,9 +1,8 @@
--- Give one hold of a plain or fair lock back, for every name (RedissonLock.unlockInnerAsync,
--- RedissonFairLock.unlockInnerAsync). Works on a server that is full: nothing here needs memory before
--- something was deleted.
+-- Release one hold of a plain or fair lock, for every name (RedissonLock.unlockInnerAsync,
+-- RedissonFairLock.unlockInnerAsync). It works on a full server: nothing needs memory before something was deleted.
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
--- ARGV[2+] for each name: channel (no key: a user may lack the right to publish, and still release)
+-- ARGV[2+] for each name: channel (not in KEYS: a user without the right to publish can still release)
 -- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }

@@ -1,9 +1,9 @@
--- Push the lease of a hold of a plain or fair lock forward, for every name. Changes nothing for a name whose
--- hold was released or lingers, so a renewal that arrives late does no harm.
+-- Extend the lease of a hold of a plain or fair lock, for every name. Nothing changes for a name whose hold was
+-- released or is kept until some time, so a renewal that arrives late does no harm.
 -- KEYS     for each name: lock hash, holds hash
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
--- Returns  {0, ttl in ms}  all renewed; the smallest time to live among them
+-- Returns  {0, ttl in ms}  all renewed; the smallest TTL among them
 --          {index}  that name is not held any more; the others were renewed
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
 local FIXED_ARGS = 2
@@ -14,10 +14,12 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 -- include: ttl_extend
 -- include: renewal
 
-return renew_all(function(name, owner)
+local function renew(name, owner)
 	if redis.call('HEXISTS', name.lock, owner) == 0 then
 		return nil
 	end
 	extend(name.lock, lease_ms)
 	return redis.call('PTTL', name.lock)
-end)
+end
+
+return renew_all(renew)

@@ -1,9 +1,9 @@
--- Take the read lock of every name, or of none. Readers share it; an owner's write lock does not exclude
--- his reads (RedissonReadLock.tryLockInnerAsync). A reader who came after a writer of ours lets him have
--- his turn first, or readers that come and go would keep him out for ever; Java's readers don't.
+-- Acquire the read lock of every name, or of none. Readers share it; an owner's own write lock does not exclude it
+-- (RedissonReadLock.tryLockInnerAsync). A reader that came after a waiting writer of ours lets it have its turn
+-- first, or readers that come and go would starve it; Java's readers don't.
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: what its time-out keys begin with
--- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the one who is next
+-- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the writer that is next
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeouts' }
 -- include: names
@@ -14,29 +14,21 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeout
 -- include: ttl_extend
 -- include: kept_hold
 -- include: reentrant_owners
+-- include: holder
+-- include: examine
 -- include: replica
 -- include: acquire
+-- include: readwrite_acquire
+-- include: write_suffix
+-- include: writer_field
 -- include: readers
 -- include: readers_extend
--- include: free_if_empty
 -- include: reader_ends
 -- include: reader_ends_record
 -- include: readers_expired
--- include: write_suffix
--- include: writer_field
 
--- The lock was deleted under our readers, or ran out, and Java's have it since: those that stand here would be taken
--- for them. The first of ours that comes finds none of them in the lock, so a look at one is enough. By pcall: what
--- the user has no right to is found out later, where it can be undone.
-local function delete_ends_of_lost_lock(name)
-	local reader = redis.pcall('ZRANGE', name.ends, 0, 0)[1]
-	if reader and redis.pcall('HEXISTS', name.lock, reader) == 0 then
-		redis.pcall('DEL', name.ends)
-	end
-end
-
--- Until when a lock in mode write is one: nil for as long as its writer has it, else how long the last of his
--- holds lingers yet; 0 or less when none does, and only reads of his are left.
+-- How long the kept holds of a writer last still, in ms, 0 or less when they have ended: the lock can be read then. nil
+-- while a writer holds the lock.
 local function kept_write_ms(name)
 	local last_ms = 0
 	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
@@ -51,7 +43,7 @@ local function kept_write_ms(name)
 	return last_ms - now_ms
 end
 
--- The writer who came before us and waits: owner, note, and how long he need not be heard of.
+-- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life.
 local function earlier_writer(name)
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
@@ -61,40 +53,62 @@ local function earlier_writer(name)
 	return nil
 end
 
+-- The reply to give when a new reader can't have this name; else nil.
+local function obstacle_to_new_reader(index, name, mode)
+	local since = digits(waits_since_us or now_us)
+	if mode == 'write' and not name.is_ended_write then
+		local holder, holder_note = holder_of(name)
+		local ttl_ms = name.kept_ms or redis.call('PTTL', name.lock)
+		return { 0, index, ttl_ms, holder, holder_note, -1, since }
+	end
+	local writer, writer_note, retry_after_ms = earlier_writer(name)
+	if writer then
+		return { 0, index, -2, writer, writer_note, retry_after_ms + 1, since }
+	end
+	return nil
+end
+
+-- The reply to give when this name can't be acquired; else nil. Sets name.is_ended_write: only reads are left of a
+-- write lock.
 local function obstacle(index, name)
-	local reply, since = examine(index, name), digits(waits_since_us or now_us)
+	local reply = examine(index, name)
 	if reply then
 		return reply
 	end
 	local mode = redis.call('HGET', name.lock, 'mode')
 	if not name.is_free and not mode then
-		return { -1, index, 'plain or fair lock' }
+		return { -1, index, MUTEX_LOCK }
 	end
 	for _, owner in ipairs(reentrant_owners) do
 		remove_if_expired(name, owner)
 	end
 	free_if_empty(name)
-	mode = not name.is_free and mode
-	name.owner = not name.is_free
-		and (holding_owner(name.lock, '') or holding_owner(name.lock, WRITE))
-	local kept_ms = mode == 'write' and kept_write_ms(name)
-	name.is_ended_write = mode == 'write' and kept_ms and kept_ms <= 0
+	if not name.is_free then
+		name.owner = holding_owner(name.lock, '') or holding_owner(name.lock, WRITE)
+		if mode == 'write' then
+			name.kept_ms = kept_write_ms(name)
+			name.is_ended_write = name.kept_ms ~= nil and name.kept_ms <= 0
+		end
+	end
 	if not name.owner then
-		if mode == 'write' and not name.is_ended_write then
-			local holder, holder_note = holder_of(name)
-			local ttl_ms = kept_ms or redis.call('PTTL', name.lock)
-			return { 0, index, ttl_ms, holder, holder_note, -1, since }
-		end
-		local writer, writer_note, retry_after_ms = earlier_writer(name)
-		if writer then
-			return { 0, index, -2, writer, writer_note, retry_after_ms + 1, since }
-		end
+		reply = obstacle_to_new_reader(index, name, not name.is_free and mode)
 		name.owner = fresh_owner
 	end
 	name.field = name.owner
-	return nil
+	return reply
 end
 
+-- The lock was deleted under our readers, or expired, and Java's have acquired it since: those recorded in the set
+-- would be taken for readers of it. The first of ours that comes finds none of them in the lock, so a look at one is
+-- enough. By pcall: a missing right is found out later, where the acquisition can be undone.
+local function delete_ends_of_lost_lock(name)
+	local reader = redis.pcall('ZRANGE', name.ends, 0, 0)[1]
+	if reader and redis.pcall('HEXISTS', name.lock, reader) == 0 then
+		redis.pcall('DEL', name.ends)
+	end
+end
+
+-- Adds one to the reader's field. Its count, or the error.
 local function count_one(name)
 	if not name.is_free then
 		local count = redis.call('HINCRBY', name.lock, name.field, 1)
@@ -112,8 +126,8 @@ local function count_one(name)
 	return count
 end
 
--- One hold more of a reader, among others perhaps: what is undone is his alone.
-local function join(name, token)
+-- Adds one hold of a reader. Other readers may have the lock, so only what this reader has is undone.
+local function add_hold(name)
 	delete_ends_of_lost_lock(name)
 	local count = count_one(name)
 	if is_error(count) then
@@ -121,6 +135,7 @@ local function join(name, token)
 	end
 	delete_overwritten_ends(name)
 	local key = timeout_key(name, name.owner, count)
+	local first_step = { 'DEL', key }
 	local undo = {
 		{ 'HINCRBY', name.lock, name.field, -1 },
 		{ 'DEL', key },
@@ -131,16 +146,18 @@ local function join(name, token)
 		undo[#undo + 1] = { 'ZREM', name.ends, name.field }
 	end
 	if name.is_free then
+		-- Leftovers of an expired or broken hold.
+		first_step = { 'DEL', name.holds, name.ends }
 		undo[#undo + 1] = { 'HDEL', name.lock, 'mode' }
 		undo[#undo + 1] = { 'DEL', name.lock }
 		undo[#undo + 1] = { 'DEL', name.holds, name.ends }
 	end
-	-- No hold has that number. What takes longer with each reader is tried out there.
+	-- No hold has this number: rights to commands that take longer with each reader are tried on it.
 	local missing_key = timeout_key(name, name.owner, 0)
-	local err = try_all({
-		name.is_free and { 'DEL', name.holds, name.ends } or { 'DEL', key },
+	local steps = {
+		first_step,
 		{ 'SET', key, 1, 'PX', lease_ms },
-		{ 'HSET', name.holds, hold_id, new_hold_record(name, token) },
+		{ 'HSET', name.holds, hold_id, new_hold_record(name, NO_TOKEN) },
 		{ 'PEXPIRE', key, lease_ms },
 		{ 'PTTL', name.lock },
 		{ 'HEXISTS', name.lock, name.field },
@@ -152,32 +169,31 @@ local function join(name, token)
 		{ 'ZREM', name.ends, '' },
 		{ 'ZRANGE', name.ends, 0, 0 },
 		{ 'ZCARD', name.ends },
-		name.is_free and { 'PEXPIRE', name.lock, lease_ms } or nil,
-	}, undo)
-	if err then
-		return err
+	}
+	if name.is_free then
+		steps[#steps + 1] = { 'PEXPIRE', name.lock, lease_ms }
 	end
-	return { count, '-' }
+	return try_all(steps, undo) or { count = count, token = NO_TOKEN }
 end
 
 local function acquire_shared(name)
-	local entry = not name.is_free and redis.call('HGET', name.holds, hold_id)
-	local taken
-	if entry then
-		hold_record_extend(name.holds, hold_id, entry, lease_ms)
-		taken = { tonumber(redis.call('HGET', name.lock, name.field)), '-' }
-		extend_reader(name, name.owner, taken[1], lease_ms)
+	local record = not name.is_free and redis.call('HGET', name.holds, hold_id)
+	local acquired
+	if record then
+		hold_record_extend(name.holds, hold_id, record, lease_ms)
+		acquired = { count = tonumber(redis.call('HGET', name.lock, name.field)), token = NO_TOKEN }
+		extend_reader(name, name.owner, acquired.count, lease_ms)
 		record_end(name, name.owner, tonumber(lease_ms))
 	else
-		taken = join(name, '-')
+		acquired = add_hold(name)
 	end
-	if not is_error(taken) then
+	if not is_error(acquired) then
 		extend(name.lock, lease_ms)
 		extend(name.holds, lease_ms)
 		extend_ends(name, lease_ms)
 		remove_expired(name)
 	end
-	return taken
+	return acquired
 end
 
 for index, name in ipairs(names) do

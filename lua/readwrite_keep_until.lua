@@ -1,8 +1,8 @@
--- Instead of a release of a read or write lock: leave it taken, and let it end by itself, with an owner that
--- is nobody's. Other holds go on as they are.
+-- Keep a hold of a read or write lock until some time, instead of its release: it gets an owner that no process has.
+-- Other holds go on as they are.
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  hold id
--- ARGV[2]  what is left of the lock, in ms
+-- ARGV[2]  how long to keep it, in ms
 -- ARGV[3+] for each name: channel, what its time-out keys begin with
 -- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 2
@@ -16,28 +16,29 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: kept_hold_make
 -- include: remove_hold
 -- include: readers
+-- include: writer_field
 -- include: reader_ends_record
 -- include: readwrite_release
--- include: writer_field
 
 local function keep(name)
 	local hold = remove_hold(name, hold_id)
 	if not hold or not hold.count then
 		return 0
 	end
-	if not is_writer_field(hold.field) and reader_ttl_ms(name, hold.field, hold.count) == 0 then
+	local is_read, is_new = not is_writer_field(hold.field), not kept_until(hold.field)
+	if is_read and reader_ttl_ms(name, hold.field, hold.count) == 0 then
 		return release_one(name, hold.field, hold.count)
 	end
-	local is_new = not kept_until(hold.field)
-	local nobody = is_new and kept_owner(hold.field, now_ms + left_ms) or hold.field
+	local owner = hold.field
 	if is_new then
-		redis.call('HINCRBY', name.lock, nobody, 1)
+		owner = kept_owner(hold.field, now_ms + left_ms)
+		redis.call('HINCRBY', name.lock, owner, 1)
 	end
-	if not is_writer_field(hold.field) then
-		redis.call('SET', timeout_key(name, nobody, 1), 1, 'PX', left_ms)
-		record_end(name, nobody, tonumber(left_ms))
+	if is_read then
+		redis.call('SET', timeout_key(name, owner, 1), 1, 'PX', left_ms)
+		record_end(name, owner, tonumber(left_ms))
 	end
-	put_kept_hold(name, hold_id, hold, nobody, left_ms)
+	put_kept_hold(name, hold_id, hold, owner, left_ms)
 	extend(name.lock, left_ms)
 	extend(name.holds, left_ms)
 	if is_new then

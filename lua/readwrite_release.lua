@@ -1,6 +1,6 @@
--- Give one hold of a read or write lock back, for every name (RedissonReadLock.unlockInnerAsync,
--- RedissonWriteLock.unlockInnerAsync). A write lock with reads of its owner inside becomes a read lock, and
--- the readers who wait are told. Works on a server that is full.
+-- Release one hold of a read or write lock, for every name (RedissonReadLock.unlockInnerAsync,
+-- RedissonWriteLock.unlockInnerAsync). A write lock whose owner has read locks, too, becomes a read lock, and waiting
+-- readers are notified. It works on a full server.
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: channel, what its time-out keys begin with

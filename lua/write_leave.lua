@@ -1,5 +1,5 @@
--- Wait no longer for a write lock: give back what the last try may have been granted, and let the readers in
--- who wait for the writer's turn.
+-- Wait no longer for a write lock: release what the last try may have acquired, and let the readers in that wait for
+-- the writer's turn.
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
@@ -11,10 +11,10 @@ local hold_id, owner = ARGV[1], ARGV[2]
 
 -- include: names
 -- include: denied
+-- include: wrong_type
 -- include: publish
 -- include: release_all
 -- include: readwrite_release
--- include: wrong_type
 
 local results = release_all(hold_id, release_one)
 for index, name in ipairs(names) do

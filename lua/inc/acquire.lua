@@ -1,24 +1,30 @@
--- Count one hold more. name.owner is whose it is, name.field what stands for him in the lock hash.
+-- To add one hold to each name. name.owner is the owner it is for, name.field the field of that owner in the lock hash.
 -- include: request
 -- include: names
 -- include: now
 -- include: denied
--- include: hold_record_make
 -- include: wrong_type
+-- include: hold_record_make
 
--- wire: INCR counts in 64 bits, and refuses what is no such number.
+local NO_TOKEN = '-'
+
+-- wire: INCR counts in 64 bits, and denies any value that is no such number.
 local MOST, LEAST = '9223372036854775807', '9223372036854775808'
 local function can_count(value)
-	local sign, number = string.match(value, '^(-?)(%d+)$')
-	if not number or #number > 1 and string.sub(number, 1, 1) == '0' or sign == '-' and number == '0' then
-		return false
+	if value == '0' then
+		return true
 	end
-	local bound = sign == '-' and LEAST or MOST
-	-- Behind the most there is none.
-	return #number < #bound or #number == #bound and (number < bound or sign == '-' and number == bound)
+	local sign, number = string.match(value, '^(-?)([1-9]%d*)$')
+	if not number then
+		return false
+	elseif sign == '-' then
+		return #number < #LEAST or #number == #LEAST and number <= LEAST
+	end
+	-- No number comes after the most.
+	return #number < #MOST or #number == #MOST and number < MOST
 end
 
--- The reply to give, or the error, when the fencing counter of a name is none; else nil. Sets name.is_counted.
+-- Sets name.is_counted. The reply to give, or the error, when the fence counter of a name is none; else nil.
 local function examine_counter(index, name)
 	name.is_counted = name.counter and redis.call('EXISTS', name.counter) == 1
 	if not name.is_counted then
@@ -27,17 +33,19 @@ local function examine_counter(index, name)
 	local value = redis.pcall('GET', name.counter)
 	if is_error(value) and not is_wrong_type(value) then
 		return denied_error('GET', value)
+	elseif is_error(value) or not can_count(value) then
+		return { -3, index }
 	end
-	return (is_error(value) or not can_count(value)) and { -3, index } or nil
+	return nil
 end
 
 local function new_hold_record(name, token)
 	return hold_record_make(name.field, digits(now_ms), now_ms + lease_ms, token, note)
 end
 
--- How long it takes until this server counts: one that was started a while ago may have forgotten a holder
--- whose lease has not ended yet. It subtracts whole seconds of its clock from each other, and so may tell one
--- second more than it has run for.
+-- How long it takes until this server counts as one of several: one that was started a while ago may have lost a hold
+-- whose lease has not ended yet. It subtracts whole seconds of its clock from each other, so the uptime that it tells
+-- may be a second too long.
 local function young_ms()
 	if least_uptime_ms == 0 then
 		return 0
@@ -46,7 +54,8 @@ local function young_ms()
 	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000)
 end
 
--- All of them by acquire_one(name), one after the other: the reply to give.
+-- The reply to give. acquire_one(name) acquires one name: it returns {count = holds of the owner, token = its text}, or
+-- an error.
 local function acquire_all(acquire_one)
 	local reply, wait_ms = { 1 }, young_ms()
 	for index, name in ipairs(names) do
@@ -56,13 +65,13 @@ local function acquire_all(acquire_one)
 		end
 	end
 	for _, name in ipairs(names) do
-		local taken = acquire_one(name)
-		if is_error(taken) then
-			return taken
+		local acquired = acquire_one(name)
+		if is_error(acquired) then
+			return acquired
 		end
 		reply[#reply + 1] = name.owner
-		reply[#reply + 1] = taken[1]
-		reply[#reply + 1] = taken[2]
+		reply[#reply + 1] = acquired.count
+		reply[#reply + 1] = acquired.token
 	end
 	reply[#reply + 1] = wait_ms
 	return reply

@@ -1,4 +1,4 @@
--- Take a lock that only one owner has at a time: of all kinds but of read locks.
+-- To acquire a lock that has one owner at a time: any kind but a read lock.
 -- include: request
 -- include: rights
 -- include: hold_record
@@ -8,21 +8,20 @@
 
 local function issue_token(name)
 	if name.counter and (want_token or name.is_counted) then
-		-- wire: RFencedLock draws at every acquisition, re-entries too
+		-- wire: RFencedLock issues a token at every acquisition, re-entries too.
 		redis.call('INCR', name.counter)
 		-- As text: a number in a script has 53 bits only.
 		return redis.call('GET', name.counter)
 	end
-	return '-'
+	return NO_TOKEN
 end
 
--- The first hold of a lock that has only one owner: {hold count, token}, or an error with nothing taken.
--- The lock hash has been written to, but for its time to live.
--- needed: commands that its renewal and release need besides, for rights.lua.
+-- The first hold, once its field is in the lock hash. needed: commands that its renewal and release need besides those
+-- below, to try their rights.
 local function acquire_free(name, token, needed)
 	local steps = {
-		-- What an expired or broken hold left behind. Not before the lock's own write: a
-		-- script that has deleted something may go on when the server is full.
+		-- Leftovers of an expired or broken hold. Not before the lock's own write: a full server lets a
+		-- script go on that has deleted something.
 		{ 'DEL', name.holds, name.ends },
 		{ 'HSET', name.holds, hold_id, new_hold_record(name, token) },
 		{ 'PEXPIRE', name.lock, lease_ms },
@@ -41,17 +40,17 @@ local function acquire_free(name, token, needed)
 		{ 'DEL', name.lock },
 		{ 'DEL', name.holds },
 	})
-	return err or { 1, token }
+	return err or { count = 1, token = token }
 end
 
--- One more hold of an owner that has the lock; or the same request again, which counts nothing.
+-- One more hold of an owner that has the lock; or the same request again, which adds none.
 local function reenter(name)
-	local entry = redis.call('HGET', name.holds, hold_id)
+	local record = redis.call('HGET', name.holds, hold_id)
 	local token
-	if entry then
-		local _, _, _, drawn = hold_record_parse(entry)
-		token = drawn
-		hold_record_extend(name.holds, hold_id, entry, lease_ms)
+	if record then
+		local _, _, _, issued = hold_record_parse(record)
+		token = issued
+		hold_record_extend(name.holds, hold_id, record, lease_ms)
 	else
 		token = issue_token(name)
 		redis.call('HINCRBY', name.lock, name.field, 1)
@@ -59,5 +58,5 @@ local function reenter(name)
 	end
 	extend(name.lock, lease_ms)
 	extend(name.holds, lease_ms)
-	return { tonumber(redis.call('HGET', name.lock, name.field)), token }
+	return { count = tonumber(redis.call('HGET', name.lock, name.field)), token = token }
 end

@@ -1,2 +1,2 @@
--- So many fields of a lock are looked at one by one. It may have many more, since each reader has one.
+-- A script looks at so many fields of a lock one by one. A lock may have many more, since each reader has one.
 local FIELDS_MAX = 16

@@ -3,9 +3,10 @@
 -- include: hold_record
 -- include: hold_record_make
 
--- The hold lasts so long at least. On a full server what stands behind a write is allowed.
-local function hold_record_extend(holds, hold_id, entry, lease_ms)
-	local owner, since_ms, end_ms, token, note = hold_record_parse(entry)
+-- The hold lasts for lease_ms at least.
+local function hold_record_extend(holds, hold_id, record, lease_ms)
+	local owner, since_ms, end_ms, token, note = hold_record_parse(record)
+	-- A full server allows this, and what comes after a write.
 	redis.call('HDEL', holds, '')
 	redis.call('HSET', holds, hold_id,
 		hold_record_make(owner, since_ms, math.max(tonumber(end_ms), now_ms + lease_ms), token, note))

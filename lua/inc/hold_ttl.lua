@@ -1,21 +1,22 @@
--- How long a lock is to last by the ends of its holds.
+-- How long a lock is to last, by the ends of its holds.
 -- include: now
 -- include: hold_record
 -- include: hold_count
 
-local LATE_MS = 5000 -- those who wait may learn so much too late that a lock ended: short nested calls tell nobody
+-- Waiters may learn so much too late that a lock was released: short nested commands notify none.
+local LATE_MS = 5000
 
 local function set_ttl(name, ttl_ms)
 	redis.call('PEXPIRE', name.lock, digits(ttl_ms))
 	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
 end
 
--- How long the one of these owners' holds lasts that lasts longest; 0 when none of ours does. nil when one of them
--- has more holds than are listed: they are Java's, and their end is not known.
+-- How long the longest of these owners' holds lasts; 0 when none of them does. nil when an owner has more holds than
+-- have a record: they are Java's, and their end is not known.
 local function longest_hold_ms(name, owners)
 	local counts, last_ms, longest_ms = {}, {}, 0
-	for _, entry in ipairs(redis.call('HVALS', name.holds)) do
-		local owner, _, end_ms = hold_record_parse(entry)
+	for _, record in ipairs(redis.call('HVALS', name.holds)) do
+		local owner, _, end_ms = hold_record_parse(record)
 		if owner then
 			counts[owner] = (counts[owner] or 0) + 1
 			last_ms[owner] = math.max(last_ms[owner] or 0, tonumber(end_ms))

@@ -1,7 +1,9 @@
--- A hold that lingers has its end in its owner, "OWNER:lingering:END_MS" by the server's clock: it is
--- nobody's, so that no process left behind by the holder can re-enter the lock.
+-- A hold that is kept until some time (--at-least) has that time in its owner, "OWNER:lingering:END_MS" by the server's
+-- clock. So it belongs to no process, and none that the holder left behind can re-enter the lock.
+-- On the wire the word is "lingering".
 local KEPT = ':lingering:'
 
+-- Until when such an owner keeps its hold, in ms; nil for any other owner.
 local function kept_until(owner)
 	return tonumber(string.match(owner, KEPT .. '(%d+)$'))
 end

@@ -1,7 +1,14 @@
--- Take a plain or a fair lock.
+-- To acquire a plain or fair lock.
 -- include: acquire_exclusive
 
--- wire: a plain and a fair lock have one field, the owner's, with the number of his holds.
+local READWRITE_LOCK = 'read/write lock'
+
+-- wire: a plain and a fair lock have one field, the owner's, with the number of its holds. Redisson's read/write locks
+-- keep their mode in another.
+local function is_readwrite_lock(name)
+	return redis.call('HEXISTS', name.lock, 'mode') == 1
+end
+
 local function mutex_acquire(name)
 	if not name.is_free then
 		return reenter(name)

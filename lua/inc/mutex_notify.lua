@@ -2,7 +2,7 @@
 -- include: publish
 -- include: queue_leave
 
--- The lock is given back already, and stays so whatever the user has no right to in the queue.
+-- The lock is released by now, and stays so whatever right to the queue the user lacks.
 local function notify_head(name)
 	local err = leave_error(name)
 	if not err then
@@ -12,8 +12,8 @@ local function notify_head(name)
 	publish_error = publish_error or err
 end
 
--- wire: Redisson's waiters of a plain lock listen to the channel itself, the first in a fair lock's queue
--- to one of its own. Both kinds may wait for one lock.
+-- wire: Redisson's waiters for a plain lock listen to the channel itself, the head of a fair lock's queue to a
+-- channel of its own. Both kinds may wait for one lock.
 local function notify_waiters(name)
 	publish(name.channel, WAKE_ONE)
 	if redis.pcall('EXISTS', name.queue) == 1 then

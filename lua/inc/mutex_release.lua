@@ -1,4 +1,4 @@
--- Give back one hold of a plain or fair lock.
+-- To release one hold of a plain or fair lock.
 -- include: mutex_notify
 -- include: mutex_settle
 
@@ -13,7 +13,7 @@ local function release_one(name, owner, count)
 		return 1
 	end
 	if leave_to_kept_holds(name) then
-		-- Earlier than those who wait were told.
+		-- The lock will be free earlier than the waiters know.
 		notify_waiters(name)
 		return 1
 	end

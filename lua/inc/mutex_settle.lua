@@ -1,10 +1,10 @@
--- What is left of a plain or fair lock of which a hold has gone.
+-- What becomes of a plain or fair lock, one hold of which was removed.
 -- include: now
 -- include: kept_hold
 -- include: hold_ttl
 -- include: mutex_notify
 
--- Whether somebody holds the lock yet; one that lingers is nobody's.
+-- Whether an owner holds the lock still: a kept hold has none.
 local function has_owner(name)
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
 		if not kept_until(owner) then
@@ -14,8 +14,7 @@ local function has_owner(name)
 	return false
 end
 
--- With its last other hold gone the lock ends when the last of those that keep does. Whether there is
--- one that does still.
+-- Of a lock that no owner holds any more: it lasts until the last kept hold ends. Whether there is one.
 local function leave_to_kept_holds(name)
 	local last_ms = 0
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
@@ -28,13 +27,13 @@ local function leave_to_kept_holds(name)
 	return true
 end
 
--- The hold that is gone may have lasted longer than those that stay.
+-- The removed hold may have had a longer lease than those that stay.
 local function limit_to_longest_hold(name)
 	local longest_ms = longest_hold_ms(name, redis.call('HKEYS', name.lock))
 	local ttl_ms = redis.call('PTTL', name.lock)
 	if longest_ms and longest_ms > 0 and ttl_ms > longest_ms then
 		set_ttl(name, longest_ms)
-		-- Earlier than those who wait were told.
+		-- The lock may expire much earlier than the waiters know.
 		if ttl_ms > longest_ms + LATE_MS then
 			notify_waiters(name)
 		end

@@ -1,5 +1,5 @@
--- What belongs to each name: KEYS has as many for each as KEY_FIELDS says, in that order, and ARGV behind the
--- first FIXED_ARGS as many as ARG_FIELDS: channels, and what keys begin with.
+-- What belongs to each name. KEYS has as many keys for each as KEY_FIELDS, in that order. After the first FIXED_ARGS,
+-- ARGV has as many values for each as ARG_FIELDS: channels, and what keys begin with.
 local names = {}
 for i = 1, #KEYS / #KEY_FIELDS do
 	names[i] = {}

@@ -1,4 +1,4 @@
--- The server's clock, read once: a script is one moment. Never the client's.
+-- The server's clock, never the caller's. It is read once: a script is one moment.
 local function clock_us()
 	local now = redis.call('TIME')
 	return now[1] * 1000000 + now[2]
@@ -7,7 +7,7 @@ end
 local now_us = clock_us()
 local now_ms = math.floor(now_us / 1000)
 
--- Without an exponent, whatever its size.
+-- A number of any size as text, without an exponent.
 local function digits(number)
 	return string.format('%.0f', number)
 end

@@ -1,5 +1,6 @@
--- The type of what somebody has written over the lock or the holds hash of a name, which is lost by that; nil when
--- nobody has, or when the user may not ask: then the next command tells.
+-- A value that a user wrote over the lock or the holds hash of a name: the lock is lost by that.
+
+-- The type of that value. nil when there is none, or when the user may not ask: then the next command fails.
 local function overwritten(name)
 	for _, key in ipairs({ name.lock, name.holds }) do
 		local key_type = redis.pcall('TYPE', key).ok

@@ -1,4 +1,4 @@
--- To leave the queue for a fair lock, and to move it on.
+-- To leave the queue for a fair lock, and to let the next waiter have its turn.
 -- include: now
 -- include: rights
 -- include: publish
@@ -15,9 +15,9 @@ local function dequeue(name, owner)
 	end
 end
 
--- The error when the queue can't be left, or moved on; else nil.
+-- The error when no waiter can leave this queue, or be removed from it; else nil.
 local function leave_error(name)
-	return try_all({
+	local steps = {
 		{ 'LINDEX', name.queue, 0 },
 		{ 'LREM', name.queue, 0, '' },
 		{ 'ZSCORE', name.deadlines, '' },
@@ -26,11 +26,14 @@ local function leave_error(name)
 		{ 'HGET', name.waiters, '' },
 		{ 'HLEN', name.waiters },
 		{ 'HDEL', name.waiters, '' },
-		redis.pcall('EXISTS', name.waiters) == 0 and { 'DEL', name.waiters } or nil,
-	})
+	}
+	if redis.pcall('EXISTS', name.waiters) == 0 then
+		steps[#steps + 1] = { 'DEL', name.waiters }
+	end
+	return try_all(steps)
 end
 
--- Removes those at the head that are dead, which who asks is not.
+-- Removes dead waiters from the head of the queue. The asker, whose request this is, is alive.
 local function prune(name, asker)
 	local head = head_of(name)
 	while head and head ~= asker and is_dead(name, head) do
@@ -39,9 +42,9 @@ local function prune(name, asker)
 	end
 end
 
--- Nobody in the queue is heard: all may have been cut off at once, and keep their positions for now. A Java client
--- that joins them sleeps until the last one's deadline; whoever comes back raises his own again. By pcall: what would
--- end later anyway is no reason to keep the lock.
+-- No waiter in the queue listens: a network failure may have cut them all off, so they keep their positions for now. A
+-- Java client that joins the queue sleeps until the last deadline in it; a waiter that comes back raises its own again.
+-- By pcall: a deadline passes in any case, and is no reason to keep the lock.
 local function lower_deadlines(name, silent)
 	local deadline_ms = now_ms + RETURN_MS
 	for _, owner in ipairs(silent) do
@@ -51,7 +54,7 @@ local function lower_deadlines(name, silent)
 	end
 end
 
--- Those at the head that are silent go, when the one behind them has been heard all along. Who asks is there.
+-- Removes silent waiters from the head of the queue, when the one behind them, or the asker, has listened all along.
 local function remove_silent(name, asker)
 	local silent = {}
 	local owner = head_of(name)
@@ -59,9 +62,11 @@ local function remove_silent(name, asker)
 		silent[#silent + 1] = owner
 		owner = redis.call('LINDEX', name.queue, #silent)
 	end
-	if #silent > 0 and not owner then
+	if #silent == 0 then
+		return
+	elseif not owner then
 		lower_deadlines(name, silent)
-	elseif #silent > 0 and is_heard_all_along(name, owner) then
+	elseif is_heard_all_along(name, owner) then
 		for _, gone in ipairs(silent) do
 			dequeue(name, gone)
 		end

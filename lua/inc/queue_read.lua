@@ -1,19 +1,19 @@
--- The queue for a fair lock. wire: Redisson's list of owners and their deadlines (RedissonFairLock). Beside
--- it each waiter of ours has a sign of life, since Redisson's deadlines can't tell the living from the dead:
--- a hash of OWNER to "ALIVE_UNTIL_MS SINCE_US RUN LISTENS_SINCE_MS NOTE", and under SEEN "LAST_MS GRACE_END_MS
--- RUN RETURN_END_MS": when it was last looked at, and until when nobody is taken for dead. RUN is the run id of
--- the server that wrote it; LISTENS_SINCE_MS is 0 where that one had no subscriber of the waiter's channel.
+-- The queue for a fair lock. wire: Redisson's list of owners, and their deadlines (RedissonFairLock). Redisson's
+-- deadlines can't tell a live waiter from a dead one, so each waiter of ours has a sign of life beside them: a hash
+-- of OWNER to "ALIVE_UNTIL_MS SINCE_US RUN LISTENS_SINCE_MS NOTE", and under SEEN "LAST_MS GRACE_END_MS RUN
+-- RETURN_END_MS": when a script last read the queue, and until when no waiter is taken for dead. RUN is the run id of
+-- the server that wrote it. LISTENS_SINCE_MS is 0 where that server had no subscriber of the waiter's channel.
 -- include: now
 -- include: denied
 
-local LIFE_MS = 4000         -- a waiter that was not heard of for so long is dead
-local GAP_MS = 3000          -- nobody was heard of: it was the server that stood still, ...
-local GRACE_MS = 2000        -- ... and all get the time to be heard of again
+local LIFE_MS = 4000         -- a waiter without a sign of life for so long is dead
+local GAP_MS = 3000          -- no waiter gave one for so long: the server had stopped, ...
+local GRACE_MS = 2000        -- ... and all waiters get so long to give one again
 local RETURN_MS = 10000      -- another server took over, or it was restarted: waiters have so long to come back
-local SEEN = 'seen'          -- no owner: those have a colon in them
+local SEEN = 'seen'          -- no owner: owners have a colon in them
 local UNKNOWN = '-'          -- the user may not ask for the run id
 
--- The sign of life of a waiter of ours; nil for another's.
+-- The sign of life of a waiter of ours; nil for one of Java's.
 local function sign_of_life(name, owner)
 	local sign = redis.call('HGET', name.waiters, owner)
 	if not sign then
@@ -27,17 +27,20 @@ end
 
 local known_run
 
--- Which run of which server this is; worked out once.
+-- Which run of which server this is; asked once.
 local function server_run()
 	if not known_run then
 		local info = redis.pcall('INFO', 'server')
-		known_run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or UNKNOWN
+		known_run = UNKNOWN
+		if type(info) == 'string' then
+			known_run = string.match(info, 'run_id:(%w+)') or UNKNOWN
+		end
 	end
 	return known_run
 end
 
--- Until when nobody is taken for dead, worked out once: grace_ms after the server stood still, return_ms after
--- another run of it was seen, to which all have to come back first.
+-- Sets once until when no waiter is taken for dead: name.grace_ms after the server had stopped, name.return_ms after
+-- another run of it began, to which all waiters have to come back first.
 local function recall(name)
 	if name.run then
 		return
@@ -45,10 +48,17 @@ local function recall(name)
 	local seen_ms, grace_ms, run, return_ms =
 		string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+) (%S+) (%d+)$')
 	local is_gap = now_ms - (tonumber(seen_ms) or 0) > GAP_MS
-	name.grace_ms = name.grace_ms or is_gap and now_ms + GRACE_MS or tonumber(grace_ms)
-	name.run = server_run() ~= UNKNOWN and server_run() or run or UNKNOWN
-	local is_other_run = run and run ~= UNKNOWN and run ~= name.run
-	name.return_ms = is_other_run and now_ms + RETURN_MS or tonumber(return_ms) or 0
+	if not name.grace_ms then
+		name.grace_ms = is_gap and now_ms + GRACE_MS or tonumber(grace_ms)
+	end
+	name.run = server_run()
+	if name.run == UNKNOWN then
+		name.run = run or UNKNOWN
+	end
+	name.return_ms = tonumber(return_ms) or 0
+	if run and run ~= UNKNOWN and run ~= name.run then
+		name.return_ms = now_ms + RETURN_MS
+	end
 end
 
 -- wire: each waiter listens to a channel of its own.
@@ -56,38 +66,44 @@ local function own_channel(name, owner)
 	return name.channel .. ':' .. owner
 end
 
--- How many listen to the waiter's own channel; nil when the user may not ask. What PUBLISH returns would count
+-- How many clients listen to the waiter's own channel; nil when the user may not ask. What PUBLISH returns would count
 -- those that listen to a pattern, too, such as a monitor of all channels.
 local function count_listeners(name, owner)
 	local reply = redis.pcall('PUBSUB', 'NUMSUB', own_channel(name, owner))
-	return not is_error(reply) and tonumber(reply[2]) or nil
+	if is_error(reply) then
+		return nil
+	end
+	return tonumber(reply[2])
 end
 
 local function is_heard(name, owner)
 	return (count_listeners(name, owner) or 0) > 0
 end
 
--- When this waiter is to be taken for dead, unless it is another's and listens. One of those without a deadline
--- would never leave.
+-- When this waiter is to be taken for dead, unless it is Java's and listens. Java's without a deadline would never
+-- leave.
 local function death_ms(name, owner)
 	local sign = sign_of_life(name, owner)
 	if not sign then
 		return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
 	end
 	recall(name)
-	local is_of_other_run = sign.run ~= name.run and sign.run ~= UNKNOWN and name.run ~= UNKNOWN
-	-- Another server had another clock.
-	return math.max(is_of_other_run and 0 or sign.alive_until_ms, name.grace_ms, name.return_ms)
+	local alive_until_ms = sign.alive_until_ms
+	if sign.run ~= name.run and sign.run ~= UNKNOWN and name.run ~= UNKNOWN then
+		-- Written by another server's clock.
+		alive_until_ms = 0
+	end
+	return math.max(alive_until_ms, name.grace_ms, name.return_ms)
 end
 
--- wire: deadlines follow the clocks of their clients, so one that listens is alive, whatever its deadline is.
+-- wire: deadlines follow the clocks of their clients, so a waiter that listens is alive, whatever its deadline is.
 local function is_dead(name, owner)
 	return death_ms(name, owner) <= now_ms
 		and (sign_of_life(name, owner) ~= nil or not is_heard(name, owner))
 end
 
--- One of ours that listened here, on this run of the server, and does not any more: its connection was closed when
--- it ended.
+-- A waiter of ours that listened here, on this run of the server, and does not any more: the kernel closed its
+-- connection when its process ended.
 local function is_silent(name, owner)
 	local sign = sign_of_life(name, owner)
 	if not sign or sign.listens_since_ms == 0 or sign.run ~= server_run() then
@@ -97,12 +113,14 @@ local function is_silent(name, owner)
 	return now_ms >= name.return_ms and count_listeners(name, owner) == 0
 end
 
--- One that is heard, and one of ours has been so for a while: one that was cut off together with those in front may
--- be back a moment before them.
+-- A waiter that listens, and one of ours has done so for a while: after a network failure it may be back a moment
+-- before those in front of it.
 local function is_heard_all_along(name, owner)
 	local sign = sign_of_life(name, owner)
-	local is_new = sign and (sign.listens_since_ms == 0 or now_ms - sign.listens_since_ms < LIFE_MS)
-	return not is_new and is_heard(name, owner)
+	if sign and (sign.listens_since_ms == 0 or now_ms - sign.listens_since_ms < LIFE_MS) then
+		return false
+	end
+	return is_heard(name, owner)
 end
 
 local function head_of(name)

@@ -1,19 +1,24 @@
--- To record when a reader of ours ends.
+-- To record when a reader of ours expires.
 -- include: now
 -- include: ttl_extend
 -- include: reader_ends
 
-local ENDS_MS = 86400000 -- beside Java's readers, who may keep the lock so long, it outlasts ours by so much
+-- The set lasts so much longer than our readers when Java's are beside them, which may keep the lock: our expired readers
+-- must be known for as long as the lock is held.
+local ENDS_MS = 86400000
 
--- Those in it that have ended must be known for as long as others keep the lock.
 local function extend_ends(name, left_ms)
-	extend(name.ends, digits(left_ms + (has_java_readers(name) and ENDS_MS or 0)))
+	local ttl_ms = left_ms
+	if has_java_readers(name) then
+		ttl_ms = left_ms + ENDS_MS
+	end
+	extend(name.ends, digits(ttl_ms))
 end
 
--- This reader has a hold that lasts so long.
+-- This reader has a hold that lasts for left_ms.
 local function record_end(name, owner, left_ms)
 	delete_overwritten_ends(name)
-	-- A full server allows this, and what stands behind a write.
+	-- A full server allows this, and what comes after a write.
 	redis.call('ZREM', name.ends, '')
 	redis.call('ZADD', name.ends, 'GT', digits(now_ms + left_ms), owner)
 	extend_ends(name, left_ms)

@@ -1,12 +1,12 @@
--- The holds of readers. wire: as many as the reader's field in the lock hash says, each with a time-out key
--- of its own, "{NAME}:OWNER:rwlock_timeout:N" from 1 on (RedissonReadLock).
+-- The holds of a reader. wire: as many as its field in the lock hash says, each with a time-out key of its own,
+-- "{NAME}:OWNER:rwlock_timeout:N" from 1 on (RedissonReadLock).
 -- include: now
 
 local function timeout_key(name, owner, number)
 	return name.timeouts .. ':' .. owner .. ':rwlock_timeout:' .. digits(number)
 end
 
--- How long the longest of that reader's holds lasts; 0 when none does.
+-- How long the longest of the reader's holds lasts; 0 when none does.
 local function reader_ttl_ms(name, owner, count)
 	local longest_ms = 0
 	for number = 1, count do

@@ -1,4 +1,4 @@
--- Readers of ours that have ended, though the lock has not.
+-- To remove readers of ours whose holds have all expired, while other readers keep the lock.
 -- include: now
 -- include: hold_count
 -- include: readers
@@ -6,9 +6,8 @@
 -- include: reader_ends
 -- include: reader_ends_record
 
-local EXPIRED_MAX = 100 -- at once: a script must not hold up the server
+local EXPIRED_MAX = 100 -- at once: a script must not keep the server from its other clients
 
--- A reader whose holds have all ended is none any more, though other readers keep his field alive.
 local function remove_if_expired(name, owner)
 	local count = hold_count(redis.call('HGET', name.lock, owner))
 	if count and reader_ttl_ms(name, owner, count) == 0 then
@@ -16,10 +15,10 @@ local function remove_if_expired(name, owner)
 	end
 end
 
--- The same of all our readers. One that lasts longer than we wrote down was renewed by a Redisson before 4.4,
--- which renews the time-out keys of everybody.
+-- All of them. A reader that lasts longer than its recorded end was renewed by a Redisson before 4.4, which renews the
+-- time-out keys of all readers.
 local function remove_expired(name)
-	local ended = {}
+	local expired = {}
 	delete_overwritten_ends(name)
 	for _, owner in ipairs(redis.call('ZRANGE', name.ends, '-inf', digits(now_ms), 'BYSCORE',
 		'LIMIT', 0, EXPIRED_MAX)) do
@@ -27,8 +26,8 @@ local function remove_expired(name)
 		if left_ms > 0 then
 			record_end(name, owner, left_ms)
 		else
-			ended[owner] = true
+			expired[owner] = true
 		end
 	end
-	remove_readers(name, ended)
+	remove_readers(name, expired)
 end

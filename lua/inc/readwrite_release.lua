@@ -1,13 +1,13 @@
--- Give back one hold of a read or write lock.
+-- To release one hold of a read or write lock.
 -- include: now
 -- include: hold_ttl
 -- include: readers
+-- include: writer_field
 -- include: readers_expired
 -- include: readwrite_settle
--- include: writer_field
 
--- The holds that a reader keeps last as long as the longest of them: which of his time-out keys is whose, nothing
--- tells.
+-- Which of a reader's time-out keys belongs to which hold is not known: the holds that it keeps all last as long as the
+-- longest of them.
 local function release_read(name, owner, count)
 	local left_ms = reader_ttl_ms(name, owner, count)
 	if left_ms == 0 then
@@ -15,7 +15,7 @@ local function release_read(name, owner, count)
 		settle(name, false)
 		return 3
 	end
-	-- wire: the last one's, whichever hold it is that ends
+	-- wire: the last key is deleted, whichever hold is released.
 	redis.call('DEL', timeout_key(name, owner, count))
 	if count == 1 then
 		redis.call('HDEL', name.lock, owner)

@@ -1,34 +1,37 @@
--- What is left of a read or write lock of which a hold has gone.
+-- What becomes of a read or write lock, one hold of which was removed.
 -- include: now
+-- include: fields_max
 -- include: hold_count
 -- include: publish
 -- include: kept_hold
 -- include: hold_ttl
 -- include: readers
+-- include: writer_field
 -- include: readers_remove
 -- include: reader_ends
--- include: fields_max
--- include: writer_field
 
--- How long the one of our readers lasts that lasts longest; 0 when none does. Those that should, and have ended
--- for all that, are dropped.
+-- How long the longest of our readers lasts; 0 when none does. Removes those that it finds expired before their
+-- recorded end.
 local function longest_reader_ms(name)
-	local ended, place, left_ms = {}, 0, 0
+	local expired, position, left_ms = {}, 0, 0
 	local owner
 	repeat
-		owner = redis.call('ZRANGE', name.ends, place, place, 'REV')[1]
-		left_ms = owner and our_reader_ttl_ms(name, owner) or 0
-		if owner and left_ms == 0 then
-			ended[owner] = true
+		owner = redis.call('ZRANGE', name.ends, position, position, 'REV')[1]
+		left_ms = 0
+		if owner then
+			left_ms = our_reader_ttl_ms(name, owner)
+			if left_ms == 0 then
+				expired[owner] = true
+			end
 		end
-		place = place + 1
+		position = position + 1
 	until not owner or left_ms > 0
-	remove_readers(name, ended)
+	remove_readers(name, expired)
 	return left_ms
 end
 
--- How long a lock that many read is held yet; nil where that is not known without a look at each: there is a
--- writer, or there are Java's readers and one of them may be who lasts longest.
+-- How long a lock with many readers is held still. nil where that takes a look at each field: there is a writer, or
+-- one of Java's readers may last longest.
 local function many_readers_ms(name)
 	if redis.call('HLEN', name.lock) <= FIELDS_MAX or redis.call('HGET', name.lock, 'mode') ~= 'read' then
 		return nil
@@ -42,8 +45,8 @@ local function many_readers_ms(name)
 	return nil
 end
 
--- Who holds the lock yet, and for how long: the writer, if there is one, the time of the longest hold of a
--- reader, and that of a writer's that lingers.
+-- What is left on the lock: the writer's field, if there is one; how long the longest kept hold of a writer lasts; how
+-- long the longest reader does.
 local function holders_left(name)
 	local many_ms = many_readers_ms(name)
 	if many_ms then
@@ -55,8 +58,11 @@ local function holders_left(name)
 		local field, count = listed[i], hold_count(listed[i + 1])
 		if field ~= 'mode' and is_writer_field(field) then
 			local end_ms = kept_until(field)
-			writer = not end_ms and field or writer
-			kept_ms = math.max(kept_ms, (end_ms or 0) - now_ms)
+			if end_ms then
+				kept_ms = math.max(kept_ms, end_ms - now_ms)
+			else
+				writer = field
+			end
 		elseif count then
 			reads_ms = math.max(reads_ms, reader_ttl_ms(name, field, count))
 		end
@@ -71,38 +77,42 @@ local function set_all_ttls(name, ttl_ms)
 	end
 end
 
--- The lock without the hold that went: free, a read lock, or a write lock yet. 1 or 2 as in inc/remove_hold.lua.
+-- The removed hold may have had a longer lease than the writer's, which stay. least_ms: how long other holds last.
+local function limit_to_writer(name, writer, least_ms)
+	local longest_ms = longest_hold_ms(name, { writer })
+	local left_ms = math.max(longest_ms or 0, least_ms)
+	local ttl_ms = redis.call('PTTL', name.lock)
+	if longest_ms and longest_ms > 0 and ttl_ms > left_ms then
+		set_all_ttls(name, left_ms)
+		-- The lock may expire much earlier than the waiters know.
+		if ttl_ms > left_ms + LATE_MS then
+			publish(name.channel, WAKE_ALL)
+		end
+	end
+end
+
+-- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/remove_hold.lua.
 local function settle(name, was_write)
 	local writer, kept_ms, reads_ms = holders_left(name)
 	if writer then
-		-- The hold that is gone may have lasted longer than the writer's.
-		local longest_ms = longest_hold_ms(name, { writer })
-		local left_ms = math.max(longest_ms or 0, reads_ms, kept_ms)
-		local ttl_ms = redis.call('PTTL', name.lock)
-		if longest_ms and longest_ms > 0 and ttl_ms > left_ms then
-			set_all_ttls(name, left_ms)
-			-- Earlier than those who wait were told.
-			if ttl_ms > left_ms + LATE_MS then
-				publish(name.channel, WAKE_ALL)
-			end
-		end
+		limit_to_writer(name, writer, math.max(reads_ms, kept_ms))
 		return 1
 	elseif kept_ms > 0 then
 		set_all_ttls(name, math.max(kept_ms, reads_ms))
-		-- Earlier than those who wait were told.
+		-- The lock will be free earlier than the waiters know.
 		publish(name.channel, WAKE_ALL)
 		return 1
 	elseif reads_ms > 0 then
 		set_all_ttls(name, reads_ms)
 		if redis.call('HGET', name.lock, 'mode') == 'write' then
 			redis.call('HSET', name.lock, 'mode', 'read')
-			-- Other readers may come in now. Redisson doesn't tell them.
+			-- Other readers may acquire it now. Redisson does not notify them.
 			publish(name.channel, WAKE_ALL)
 		end
 		return 1
 	end
 	redis.call('DEL', name.lock, name.holds, name.ends)
-	-- wire: all by a writer, one by the last reader
+	-- wire: a writer wakes all waiters, the last reader wakes one.
 	publish(name.channel, was_write and WAKE_ALL or WAKE_ONE)
 	return 2
 end

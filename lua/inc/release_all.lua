@@ -1,13 +1,16 @@
 -- The frame of every release.
 -- include: remove_hold
 
--- Gives a hold back by release_one(name, field, count, note), on every name.
+-- Releases a hold by release_one(name, field, count, note), on every name.
 local function release_all(hold_id, release_one)
-	return for_each_name(hold_id, function(name)
+	local function release(name)
 		local hold = remove_hold(name, hold_id)
 		if not hold then
 			return 0
+		elseif not hold.count then
+			return 3
 		end
-		return hold.count and release_one(name, hold.field, hold.count, hold.note) or 3
-	end)
+		return release_one(name, hold.field, hold.count, hold.note)
+	end
+	return for_each_name(hold_id, release)
 end

@@ -1,5 +1,5 @@
--- The frame of every renewal: renew(name, owner) pushes the lease forward and gives the time to live, or nil
--- when the owner does not hold that name any more.
+-- The frame of every renewal. renew(name, owner) extends the lease, and returns the lock's TTL, or nil when the owner
+-- does not hold that name any more.
 -- include: names
 -- include: overwritten
 -- include: hold_record
@@ -9,22 +9,26 @@
 -- include: replica
 
 local function renew_one(name, renew)
-	local entry = redis.call('HGET', name.holds, hold_id)
-	local owner = hold_record_parse(entry or '')
-	local ttl_ms = owner and not kept_until(owner) and renew(name, owner)
-	if not ttl_ms then
+	local record = redis.call('HGET', name.holds, hold_id)
+	local owner = hold_record_parse(record or '')
+	if not owner or kept_until(owner) then
 		return nil
 	end
-	extend(name.holds, lease_ms)
-	hold_record_extend(name.holds, hold_id, entry, lease_ms)
+	local ttl_ms = renew(name, owner)
+	if ttl_ms then
+		extend(name.holds, lease_ms)
+		hold_record_extend(name.holds, hold_id, record, lease_ms)
+	end
 	return ttl_ms
 end
 
 local function renew_all(renew)
 	local lost, least_ttl_ms
 	for index, name in ipairs(names) do
-		local key_type = overwritten(name)
-		local ttl_ms = not key_type and renew_one(name, renew)
+		local key_type, ttl_ms = overwritten(name), nil
+		if not key_type then
+			ttl_ms = renew_one(name, renew)
+		end
 		if ttl_ms then
 			least_ttl_ms = math.min(least_ttl_ms or ttl_ms, ttl_ms)
 		else

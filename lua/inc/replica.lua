@@ -1,9 +1,12 @@
--- A replica knows what its primary told it some time ago: it can grant no lock, and what it lacks is not lost. The
--- error to give when this server is one, else nil. Found out by a write that changes nothing and that every
--- holder may do; behind all others, since a server that is full lets a script go on that has written something.
+-- A replica knows what its primary told it some time ago: it can't grant a lock, and what it lacks is not lost.
 -- include: denied
 
+-- The error to give when this server is a replica, else nil. A write that changes nothing finds it out, one that each
+-- holder has the right to; it comes after all other commands, since a full server lets a script that has written go on.
 local function replica_error(name)
 	local reply = redis.pcall('HDEL', name.holds, '')
-	return is_error(reply) and is_replica_error(reply) and denied_error('HDEL', reply) or nil
+	if is_error(reply) and is_replica_error(reply) then
+		return denied_error('HDEL', reply)
+	end
+	return nil
 end

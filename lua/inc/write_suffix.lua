@@ -1,2 +1,2 @@
--- wire: what stands after the owner in the field of a writer, for RedissonWriteLock.getLockName.
+-- wire: what the field of a writer has after its owner (RedissonWriteLock.getLockName).
 local WRITE = ':write'

@@ -2,5 +2,5 @@
 -- include: denied
 
 local function is_wrong_type(reply)
-	return is_error(reply) and string.find(reply.err, 'WRONGTYPE', 1, true) ~= nil
+	return is_error(reply) and has_text(reply, 'WRONGTYPE')
 end

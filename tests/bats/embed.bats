@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# lua/embed.sh: each include stands once in a script, behind what it needs, and a script that is put together wrongly is
-# an error with its file and line, and no C file.
+# lua/embed.sh: a script has each include once, after those that it needs, and no function that it does not call. A
+# mistake in its includes is an error with file and line, and no C file is made.
 
 load ../lib/helpers
 
@@ -24,7 +24,7 @@ embedding_fails() {
 	[ ! -e out.c ] && [ ! -e out.c.tmp ]
 }
 
-@test "an include stands once in a script, behind those that it includes" {
+@test "an include is in a script once, after those that it includes" {
 	write_file x.lua '-- What it does.' '-- include: upper' '-- include: lower' '' 'return upper()'
 	write_file y.lua '-- include: lower' 'return lower()'
 	write_file inc/upper.lua '-- include: middle' '-- include: lower' 'local function upper()' '	return middle() + lower()' 'end'
@@ -69,25 +69,25 @@ embedding_fails() {
 
 @test "a name that is defined twice in one script is an error" {
 	write_file x.lua '-- include: upper' '-- include: lower' 'return 1'
-	write_file inc/upper.lua 'local function take(name)' '	local lower = name' '	return lower' 'end'
-	write_file inc/lower.lua 'local function take()' 'end'
-	embedding_fails "lua/inc/lower.lua:1: 'take' is defined in lua/inc/upper.lua:1 already"
-	write_file inc/lower.lua 'local first, take = 1, 2'
-	embedding_fails "lua/inc/lower.lua:1: 'take' is defined in lua/inc/upper.lua:1 already"
-	write_file inc/lower.lua '' 'local take -- Later.'
-	embedding_fails "lua/inc/lower.lua:2: 'take' is defined in lua/inc/upper.lua:1 already"
-	write_file inc/lower.lua 'local lower = take'
+	write_file inc/upper.lua 'local function acquire(name)' '	local lower = name' '	return lower' 'end'
+	write_file inc/lower.lua 'local function acquire()' 'end'
+	embedding_fails "lua/inc/lower.lua:1: 'acquire' is defined in lua/inc/upper.lua:1 already"
+	write_file inc/lower.lua 'local first, acquire = 1, 2'
+	embedding_fails "lua/inc/lower.lua:1: 'acquire' is defined in lua/inc/upper.lua:1 already"
+	write_file inc/lower.lua '' 'local acquire -- Later.'
+	embedding_fails "lua/inc/lower.lua:2: 'acquire' is defined in lua/inc/upper.lua:1 already"
+	write_file inc/lower.lua 'local lower = acquire'
 	write_file x.lua '-- include: upper' '-- include: lower' 'local lower' 'return 1'
 	embedding_fails "lua/x.lua:3: 'lower' is defined in lua/inc/lower.lua:1 already"
 }
 
 @test "two scripts may define the same name" {
-	write_file x.lua '-- include: upper' 'return take()'
-	write_file y.lua '-- include: lower' 'return take()'
-	write_file inc/upper.lua 'local function take() return 1 end'
-	write_file inc/lower.lua 'local function take() return 2 end'
+	write_file x.lua '-- include: upper' 'return acquire()'
+	write_file y.lua '-- include: lower' 'return acquire()'
+	write_file inc/upper.lua 'local function acquire() return 1 end'
+	write_file inc/lower.lua 'local function acquire() return 2 end'
 	embed
-	[ "$(grep -c 'local function take' out.c)" -eq 2 ]
+	[ "$(grep -c 'local function acquire' out.c)" -eq 2 ]
 }
 
 @test "all kinds of awk make the same of rlock's scripts" {
@@ -104,7 +104,7 @@ embedding_fails() {
 	((kinds)) || skip 'awk is of none of these kinds'
 }
 
-# uncalled SCRIPT: the functions in its body that stand there once only, where they are defined.
+# uncalled SCRIPT: prints the functions of its body that it names once only, where it defines them.
 uncalled() {
 	awk -f "$LUA/expand.awk" "$LUA/inc" "$1" | awk '
 		/^local function / {

@@ -1,6 +1,7 @@
--- For those who acquire a read or write lock, behind readers_ended.lua.
+-- What acquisitions of a read and of a write lock share.
+local MUTEX_LOCK = 'plain or fair lock'
 
--- Nothing but its mode is left of it: the last of its readers was dropped.
+-- Frees a lock of which only its mode is left, since its last reader was removed.
 local function free_if_empty(name)
 	if not name.is_free and redis.call('HLEN', name.lock) == 1 then
 		redis.call('DEL', name.lock, name.holds, name.ends)
