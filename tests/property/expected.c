@@ -1,6 +1,6 @@
 /*
- * The book of a lock: who ought to hold it, by which holds, and until when. What changes it is up to the kind
- * of the lock.
+ * What a lock ought to be: its holders, their holds, and how long they last. What changes it is the business of the
+ * models of each kind.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 #include "model.h"
 
-/* Within a script time passes too, and a server that has to wait for its processor may take its time between
- * two commands. Leases differ by minutes. */
+/* Time passes within a script, too, and a server that has to wait for its processor may be slow between two
+ * commands. Leases differ by minutes. */
 #define SLACK_MS 2000
 
 /* ---- spans ---- */
@@ -54,78 +54,78 @@ bool span_has_shot(struct span span, const struct shot *shot, int64_t ttl_ms)
 
 /* ---- parties ---- */
 
-struct party *book_party(struct book *book, const char *field)
+struct party *expected_party(struct expected *expected, const char *field)
 {
-	for (size_t i = 0; i < book->party_count; i++)
-		if (strcmp(book->parties[i].field, field) == 0)
-			return &book->parties[i];
+	for (size_t i = 0; i < expected->party_count; i++)
+		if (strcmp(expected->parties[i].field, field) == 0)
+			return &expected->parties[i];
 	return NULL;
 }
 
-struct party *book_join(struct book *book, const char *field)
+struct party *expected_join(struct expected *expected, const char *field)
 {
-	struct party *party = book_party(book, field);
+	struct party *party = expected_party(expected, field);
 
 	if (party == NULL) {
-		if (book->party_count == PARTY_MAX)
-			differs("the book is full");
-		party = &book->parties[book->party_count++];
+		if (expected->party_count == PARTY_MAX)
+			differs("the model is full");
+		party = &expected->parties[expected->party_count++];
 		*party = (struct party){ .is_writer = strstr(field, ":write") != NULL,
-					 .lingers = strstr(field, ":lingering:") != NULL };
+					 .is_kept = strstr(field, ":lingering:") != NULL };
 		(void)snprintf(party->field, sizeof(party->field), "%s", field);
 	}
 	party->count++;
 	return party;
 }
 
-void book_leave(struct book *book, struct party *party)
+void expected_leave(struct expected *expected, struct party *party)
 {
 	if (--party->count > 0)
 		return;
-	*party = book->parties[--book->party_count];
+	*party = expected->parties[--expected->party_count];
 }
 
 /* ---- holds ---- */
 
-void book_unlist(struct book *book)
+void expected_unlist(struct expected *expected)
 {
 	for (size_t i = 0; i < HELD_MAX; i++)
-		book->holds[i].is_listed = false;
+		expected->holds[i].is_listed = false;
 }
 
-void book_clear(struct book *book)
+void expected_clear(struct expected *expected)
 {
-	book->party_count = 0;
-	book_unlist(book);
+	expected->party_count = 0;
+	expected_unlist(expected);
 }
 
-void book_free(struct book *book)
+void expected_free(struct expected *expected)
 {
 	for (size_t i = 0; i < HELD_MAX; i++)
-		rlock_hold_free(book->holds[i].handle);
-	*book = (struct book){ 0 };
+		rlock_hold_free(expected->holds[i].handle);
+	*expected = (struct expected){ 0 };
 }
 
-size_t book_listed(const struct book *book)
+size_t expected_listed(const struct expected *expected)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < HELD_MAX; i++)
-		count += book->holds[i].is_listed ? 1 : 0;
+		count += expected->holds[i].is_listed ? 1 : 0;
 	return count;
 }
 
-bool book_has_room(const struct book *book)
+bool expected_has_room(const struct expected *expected)
 {
-	return book_listed(book) < HELD_MAX - 4;
+	return expected_listed(expected) < HELD_MAX - 4;
 }
 
-struct held *book_any(struct book *book, bool is_listed)
+struct held *expected_any(struct expected *expected, bool is_listed)
 {
 	size_t start = chance(HELD_MAX);
 
 	for (size_t i = 0; i < HELD_MAX; i++) {
-		struct held *held = &book->holds[(start + i) % HELD_MAX];
+		struct held *held = &expected->holds[(start + i) % HELD_MAX];
 
 		if (held->handle != NULL && held->is_listed == is_listed)
 			return held;
@@ -133,45 +133,45 @@ struct held *book_any(struct book *book, bool is_listed)
 	return NULL;
 }
 
-static struct held *room(struct book *book)
+static struct held *room(struct expected *expected)
 {
 	for (size_t i = 0; i < HELD_MAX; i++)
-		if (book->holds[i].handle == NULL)
-			return &book->holds[i];
-	return book_any(book, false);
+		if (expected->holds[i].handle == NULL)
+			return &expected->holds[i];
+	return expected_any(expected, false);
 }
 
-struct held *book_add(struct book *book, struct rlock_hold *handle, const char *field,
-		      struct span end)
+struct held *expected_add(struct expected *expected, struct rlock_hold *handle, const char *field,
+			  struct span end)
 {
-	struct held *held = room(book);
+	struct held *held = room(expected);
 
 	if (held == NULL)
-		differs("the book is full");
+		differs("the model is full");
 	rlock_hold_free(held->handle);
 	*held = (struct held){ .handle = handle, .end = end, .is_listed = true };
 	(void)snprintf(held->field, sizeof(held->field), "%s", field);
 	return held;
 }
 
-struct span book_longest(const struct book *book, const char *field)
+struct span expected_longest(const struct expected *expected, const char *field)
 {
 	struct span longest = { 0 };
 
 	for (size_t i = 0; i < HELD_MAX; i++)
-		if (book->holds[i].is_listed &&
-		    (field == NULL || strcmp(book->holds[i].field, field) == 0))
-			longest = span_max(longest, book->holds[i].end);
+		if (expected->holds[i].is_listed &&
+		    (field == NULL || strcmp(expected->holds[i].field, field) == 0))
+			longest = span_max(longest, expected->holds[i].end);
 	return longest;
 }
 
-/* ---- lingering ---- */
+/* ---- kept holds ---- */
 
-#define LINGERING ":lingering:"
+#define KEPT ":lingering:" /* on the wire */
 
-/* The field that a hold has got which lingers since just now; one that is new, if there is one. NULL when
- * there is none, which may be since the lock is gone by now. Its end stands in it, by the server's clock. */
-static const char *find_lingering(struct book *book, const char *field, struct span span)
+/* The field of a hold that was kept just now, which names its end by the server's clock; a field that is new, if there is
+ * one. NULL when there is none, as when the lock has ended since. */
+static const char *find_kept(struct expected *expected, const char *field, struct span span)
 {
 	const struct shot *shot = shot_take();
 	const char *found = NULL;
@@ -181,38 +181,37 @@ static const char *find_lingering(struct book *book, const char *field, struct s
 		const char *other = shot->lock->element[i]->str, *end = other + len;
 		int64_t left_ms;
 
-		if (strncmp(other, field, len) != 0 ||
-		    strncmp(end, LINGERING, sizeof(LINGERING) - 1) != 0)
+		if (strncmp(other, field, len) != 0 || strncmp(end, KEPT, sizeof(KEPT) - 1) != 0)
 			continue;
-		left_ms = strtoll(end + sizeof(LINGERING) - 1, NULL, 10) - shot->time_ms;
+		left_ms = strtoll(end + sizeof(KEPT) - 1, NULL, 10) - shot->time_ms;
 		if (shot->after_ms + left_ms < span.lo - SLACK_MS ||
 		    shot->before_ms + left_ms > span.hi + SLACK_MS)
 			continue;
-		if (found == NULL || book_party(book, other) == NULL)
+		if (found == NULL || expected_party(expected, other) == NULL)
 			found = other;
 	}
 	if (found == NULL && shot->after_ms < span.lo - SLACK_MS)
-		differs("nothing lingers");
+		differs("no hold is kept");
 	return found;
 }
 
-struct party *book_linger(struct book *book, struct held *held, struct span span)
+struct party *expected_keep(struct expected *expected, struct held *held, struct span span)
 {
-	const char *found = find_lingering(book, held->field, span);
+	const char *found = find_kept(expected, held->field, span);
 	bool is_writer = strstr(held->field, ":write") != NULL;
-	struct party *nobody;
+	struct party *kept;
 
 	(void)snprintf(held->field, sizeof(held->field), "%s",
-		       found != NULL ? found : "gone" LINGERING "0");
-	held->lingers = true;
+		       found != NULL ? found : "gone" KEPT "0");
+	held->is_kept = true;
 	held->end = span;
-	nobody = book_join(book, held->field);
-	nobody->is_writer = is_writer;
-	nobody->end = span_max(nobody->end, span);
-	return nobody;
+	kept = expected_join(expected, held->field);
+	kept->is_writer = is_writer;
+	kept->end = span_max(kept->end, span);
+	return kept;
 }
 
-/* The server may be behind, and leases are longer than a minute. */
+/* The server may be late with it, and leases are longer than a minute. */
 static bool has_passed(const struct shot *shot, int64_t end_ms)
 {
 	for (size_t i = 0; i < shot->keys->elements; i += 2)
@@ -222,31 +221,31 @@ static bool has_passed(const struct shot *shot, int64_t end_ms)
 	return shot->before_ms > end_ms;
 }
 
-void book_let_pass(struct book *book, int64_t end_ms)
+void expected_await_end(struct expected *expected, int64_t end_ms)
 {
 	int64_t limit_ms = patience();
 
 	while (!has_passed(shot_take(), end_ms))
 		if (rlock_now_ms() > limit_ms)
-			differs("something is to end, and does not");
-	for (size_t i = 0; i < book->party_count; i++)
-		if (book->parties[i].lingers && book->parties[i].end.hi <= end_ms)
-			book->parties[i].is_over = true;
+			differs("a kept hold does not end");
+	for (size_t i = 0; i < expected->party_count; i++)
+		if (expected->parties[i].is_kept && expected->parties[i].end.hi <= end_ms)
+			expected->parties[i].is_over = true;
 }
 
 /* ---- the comparison ---- */
 
-static void check_lock(struct book *book, const struct shot *shot, const char *mode)
+static void check_lock(struct expected *expected, const struct shot *shot, const char *mode)
 {
 	const char *is_mode = shot_value(shot->lock, "mode");
 	size_t fields = shot->lock->elements / 2;
 
-	if (fields != book->party_count + (mode != NULL ? 1 : 0))
+	if (fields != expected->party_count + (mode != NULL ? 1 : 0))
 		differs("the lock hash has %zu fields", fields);
 	if (mode != NULL && (is_mode == NULL || strcmp(is_mode, mode) != 0))
 		differs("the mode is not '%s'", mode);
-	for (size_t i = 0; i < book->party_count; i++) {
-		const struct party *party = &book->parties[i];
+	for (size_t i = 0; i < expected->party_count; i++) {
+		const struct party *party = &expected->parties[i];
 		const char *count = shot_value(shot->lock, party->field);
 
 		if (count == NULL || strtol(count, NULL, 10) != party->count)
@@ -254,17 +253,17 @@ static void check_lock(struct book *book, const struct shot *shot, const char *m
 	}
 }
 
-/* An entry of the list begins with the owner, the time it was made, and its end. */
-static void check_entry(const struct held *held, const struct shot *shot, const char *entry)
+/* A hold record begins with the owner, the time it was made, and its end. */
+static void check_record(const struct held *held, const struct shot *shot, const char *record)
 {
 	size_t len = strlen(held->field);
 	int64_t left_ms;
 	char *end = NULL;
 
-	if (strncmp(entry, held->field, len) != 0 || entry[len] != ' ')
+	if (strncmp(record, held->field, len) != 0 || record[len] != ' ')
 		differs("hold %s is not listed as one of '%s'", rlock_hold_id(held->handle),
 			held->field);
-	(void)strtoll(entry + len + 1, &end, 10);
+	(void)strtoll(record + len + 1, &end, 10);
 	left_ms = strtoll(end, NULL, 10) - shot->time_ms;
 	if (shot->after_ms + left_ms < held->end.lo - SLACK_MS ||
 	    shot->before_ms + left_ms > held->end.hi + SLACK_MS)
@@ -272,61 +271,62 @@ static void check_entry(const struct held *held, const struct shot *shot, const 
 			rlock_hold_id(held->handle), left_ms, held->end.lo - shot->after_ms);
 }
 
-static void check_holds(const struct book *book, const struct shot *shot)
+static void check_holds(const struct expected *expected, const struct shot *shot)
 {
-	if (shot->holds->elements / 2 != book_listed(book))
+	if (shot->holds->elements / 2 != expected_listed(expected))
 		differs("%zu holds are listed, not %zu", shot->holds->elements / 2,
-			book_listed(book));
+			expected_listed(expected));
 	for (size_t i = 0; i < HELD_MAX; i++) {
-		const struct held *held = &book->holds[i];
-		const char *entry;
+		const struct held *held = &expected->holds[i];
+		const char *record;
 
 		if (!held->is_listed)
 			continue;
-		entry = shot_value(shot->holds, rlock_hold_id(held->handle));
-		if (entry == NULL)
+		record = shot_value(shot->holds, rlock_hold_id(held->handle));
+		if (record == NULL)
 			differs("hold %s is not listed", rlock_hold_id(held->handle));
-		check_entry(held, shot, entry);
+		check_record(held, shot, record);
 	}
 }
 
-/* Not so when somebody has it whose holds are not ours to list, or ours are of a lock that was lost. */
-static bool lists_a_holder(struct book *book)
+/* Not so when the holder's holds are Java's, or ours are of a lock that was lost. */
+static bool lists_a_holder(struct expected *expected)
 {
 	for (size_t i = 0; i < HELD_MAX; i++)
-		if (book->holds[i].is_listed && book_party(book, book->holds[i].field) != NULL)
+		if (expected->holds[i].is_listed &&
+		    expected_party(expected, expected->holds[i].field) != NULL)
 			return true;
 	return false;
 }
 
-static void check_end(struct book *book, const struct shot *shot)
+static void check_end(struct expected *expected, const struct shot *shot)
 {
 	int64_t ttl_ms = shot_ttl_ms(shot, LOCK);
 	int64_t holds_ttl_ms = shot_ttl_ms(shot, "rlock_holds:{" LOCK "}");
 
-	if (!span_has_shot(book->end, shot, ttl_ms))
+	if (!span_has_shot(expected->end, shot, ttl_ms))
 		differs("the lock ends in %" PRId64 " ms, not in %" PRId64 " to %" PRId64, ttl_ms,
-			book->end.lo - shot->before_ms, book->end.hi - shot->after_ms);
-	if (lists_a_holder(book) && !span_has_shot(book->end, shot, holds_ttl_ms))
+			expected->end.lo - shot->before_ms, expected->end.hi - shot->after_ms);
+	if (lists_a_holder(expected) && !span_has_shot(expected->end, shot, holds_ttl_ms))
 		differs("the list of holds ends in %" PRId64 " ms, not in %" PRId64 " to %" PRId64,
-			holds_ttl_ms, book->end.lo - shot->before_ms,
-			book->end.hi - shot->after_ms);
+			holds_ttl_ms, expected->end.lo - shot->before_ms,
+			expected->end.hi - shot->after_ms);
 }
 
-void book_check(struct book *book, const struct shot *shot, const char *mode)
+void expected_check(struct expected *expected, const struct shot *shot, const char *mode)
 {
-	check_lock(book, shot, mode);
-	check_holds(book, shot);
-	if (book->party_count > 0)
-		check_end(book, shot);
+	check_lock(expected, shot, mode);
+	check_holds(expected, shot);
+	if (expected->party_count > 0)
+		check_end(expected, shot);
 }
 
-void book_print(const struct book *book)
+void expected_print(const struct expected *expected)
 {
 	int64_t now_ms = rlock_now_ms();
 
-	for (size_t i = 0; i < book->party_count; i++) {
-		const struct party *party = &book->parties[i];
+	for (size_t i = 0; i < expected->party_count; i++) {
+		const struct party *party = &expected->parties[i];
 
 		(void)printf("  lock      %s %d%s", party->field, party->count,
 			     party->is_over ? ", over" : "");
@@ -335,13 +335,13 @@ void book_print(const struct book *book)
 		(void)printf("\n");
 	}
 	for (size_t i = 0; i < HELD_MAX; i++)
-		if (book->holds[i].is_listed)
+		if (expected->holds[i].is_listed)
 			(void)printf("  holds     %s %s %" PRId64 "\n",
-				     rlock_hold_id(book->holds[i].handle), book->holds[i].field,
-				     book->holds[i].end.lo - now_ms);
-	if (book->party_count > 0)
-		(void)printf("  ends in   %" PRId64 " to %" PRId64 " ms\n", book->end.lo - now_ms,
-			     book->end.hi - now_ms);
+				     rlock_hold_id(expected->holds[i].handle),
+				     expected->holds[i].field, expected->holds[i].end.lo - now_ms);
+	if (expected->party_count > 0)
+		(void)printf("  ends in   %" PRId64 " to %" PRId64 " ms\n",
+			     expected->end.lo - now_ms, expected->end.hi - now_ms);
 }
 
 const char *brief(const char *field)

@@ -7,8 +7,8 @@
 #include "model.h"
 
 #define WAITERS 6
-#define STRANGERS 3
-#define LINE_MAX (WAITERS + STRANGERS + 1)
+#define JAVA_WAITERS 3
+#define QUEUE_MAX (WAITERS + JAVA_WAITERS + 1)
 #define CONNS 2
 
 #define QUEUE "redisson_lock_queue:{" LOCK "}"
@@ -17,65 +17,65 @@
 #define COUNTER "redisson_lock_token:{" LOCK "}"
 #define CHANNEL "redisson_lock__channel:{" LOCK "}"
 
-/* One in the line. */
-struct place {
+/* One owner in the queue. */
+struct queued {
 	char owner[RLOCK_OWNER_MAX];
-	struct waiter *waiter; /* NULL: a stranger */
-	bool is_dead;          /* dropped by whoever comes by when he is the head */
+	struct waiter *waiter; /* NULL: Java's */
+	bool is_dead;          /* the next request removes it when it is the head */
 	bool has_deadline;
-	bool was_put_back; /* his deadline was set into the past */
+	bool is_set_back; /* its deadline was set to the past */
 };
 
 struct fair {
-	struct book book;
-	struct place line[LINE_MAX];
-	size_t line_len;
-	int64_t last_token; /* 0: none was ever drawn */
-	/* But by one who gave up, perhaps, when he had just got it. */
-	bool may_have_drawn;
-	/* How often the lock went to the next who was told, and took its time. */
+	struct expected expected;
+	struct queued queue[QUEUE_MAX];
+	size_t queue_len;
+	int64_t last_token; /* 0: none was issued so far */
+	/* A waiter that was cancelled may have acquired the lock just before. */
+	bool may_have_issued;
+	/* How often a waiter that was notified acquired the lock, and how often that was slow. */
 	unsigned long grants, slow_grants;
-	/* When the request was sent and answered that changes the book. */
+	/* When the request that changes the model was sent and answered. */
 	int64_t sent_ms, answered_ms;
 
 	struct waiter *waiters[WAITERS];
-	struct rlock_conn *conns[CONNS]; /* of those who don't wait */
+	struct rlock_conn *conns[CONNS]; /* of newcomers and holders */
 };
 
 extern struct fair fair;
 
-/* ---- fair_line.c: the line ---- */
+/* ---- fair_queue.c: the queue ---- */
 
 struct rlock_conn *fair_any_conn(void);
 bool fair_is_free(void);
-struct place *fair_place_of(const char *owner);
+struct queued *fair_queued(const char *owner);
 bool fair_is_waiting(const struct waiter *waiter);
 size_t fair_count_ours(void);
-/* At the end of it; waiter is NULL for a stranger. */
-struct place *fair_step_in(const char *owner, struct waiter *waiter);
-void fair_step_out(struct place *place);
-/* The dead at the head go. */
+/* At the end of it; waiter is NULL for one of Java's. */
+struct queued *fair_enqueue(const char *owner, struct waiter *waiter);
+void fair_dequeue(struct queued *queued);
+/* Dead waiters at the head are removed. */
 void fair_prune(void);
-/* Where the first is who is not dead; line_len when there is nobody. */
-size_t fair_next_in_line(void);
-bool fair_is_one_of_ours_next(void);
+/* The first position whose owner is alive; queue_len when there is none. */
+size_t fair_next_index(void);
+bool fair_is_ours_next(void);
 
-/* ---- fair_line.c: who holds the lock ---- */
+/* ---- fair_queue.c: the holders ---- */
 
 struct span fair_lease_span(int64_t lease_ms);
 bool fair_is_held(const struct held *held);
 /* One hold more, by a request whose times are known. */
-void fair_taken(struct rlock_hold *hold, int64_t lease_ms, bool draws);
-/* A waiter who was in the line has it now. */
-void fair_granted(struct place *place, const struct ended *ended);
-/* The lock may be free: it goes to the head of the line then, if that is one of ours. */
+void fair_acquired(struct rlock_hold *hold, int64_t lease_ms, bool wants_token);
+/* A waiter of the queue holds the lock now. */
+void fair_granted(struct queued *queued, const struct ended *ended);
+/* The lock may be free: the head of the queue then acquires it, if it is ours. */
 void fair_settle(void);
-/* The same, but nobody was told: who is next has to find out by himself. */
-void fair_settle_untold(void);
+/* The same, but the head was not notified, and has to find out. */
+void fair_settle_not_notified(void);
 
-/* ---- fair_line.c: comparison ---- */
+/* ---- fair_queue.c: comparison ---- */
 
-/* Dead heads may have been dropped by some waiter who looked after himself. */
+/* A waiter of ours may have removed dead heads with its sign of life. */
 void fair_follow_prunes(const struct shot *shot);
 bool fair_is_in_queue(const struct shot *shot, const char *owner);
 void fair_compare(void);
@@ -84,23 +84,22 @@ void fair_compare(void);
 
 struct rlock_request fair_request_for(const char *owner);
 void fair_new_owner(char owner[RLOCK_OWNER_MAX]);
-/* Somebody tries who has no place in the line, and does not want one. */
+/* A request that is not in the queue, and does not join it. */
 void fair_newcomer(void);
-/* The lock was given back by somebody who told nobody: one of ours who is next finds out, or is told by a
- * newcomer. */
+/* The lock became free without a message: a head that is ours finds out, or a newcomer notifies it. */
 void fair_find_out(void);
-bool fair_is_strangers(const struct party *party);
+bool fair_is_javas(const struct party *party);
 /* The lock may be free then: fair_settle is up to the caller. */
 void fair_release(struct held *held);
 
 bool fair_step_newcomer(void);
 bool fair_step_plain(void);
 bool fair_step_other_kind(void);
-bool fair_step_enter(void);
+bool fair_step_reenter(void);
 bool fair_step_release(void);
 bool fair_step_release_again(void);
 bool fair_step_renew(void);
-bool fair_step_linger(void);
+bool fair_step_keep_until(void);
 bool fair_step_break(void);
 bool fair_step_find(void);
 
@@ -108,30 +107,30 @@ bool fair_step_find(void);
 
 /* NULL when all of them wait. */
 struct waiter *fair_idle_waiter(void);
-struct place *fair_any_of_ours(void);
-/* That owner comes into the line again. */
-void fair_await_entry(const char *owner);
+struct queued *fair_any_of_ours(void);
+/* That owner joins the queue again. */
+void fair_await_return(const char *owner);
 
 bool fair_step_wait(void);
-bool fair_step_give_up(void);
-bool fair_step_come_again(void);
+bool fair_step_cancel(void);
+bool fair_step_requeue(void);
 bool fair_step_wait_a_moment(void);
 bool fair_step_race_of_cancel(void);
 bool fair_step_race_of_deadline(void);
 bool fair_step_lose(void);
-bool fair_step_lose_and_give_up(void);
+bool fair_step_lose_and_cancel(void);
 bool fair_step_lease_ends(void);
 
-/* ---- fair_stranger.c ---- */
+/* ---- fair_java.c ---- */
 
-bool fair_step_stranger_comes(void);
-bool fair_step_dead_stranger_comes(void);
-bool fair_step_stranger_goes(void);
-bool fair_step_stranger_takes(void);
-bool fair_step_stranger_releases(void);
-bool fair_step_stranger_is_late(void);
-bool fair_step_put_back(void);
-bool fair_step_drop(void);
+bool fair_step_java_joins(void);
+bool fair_step_dead_java_joins(void);
+bool fair_step_java_leaves(void);
+bool fair_step_java_acquires(void);
+bool fair_step_java_releases(void);
+bool fair_step_java_is_late(void);
+bool fair_step_set_deadline_back(void);
+bool fair_step_remove_heads(void);
 bool fair_step_dead_of_ours(void);
 
 #endif

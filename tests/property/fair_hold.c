@@ -1,6 +1,6 @@
 /*
- * Steps that need no waiter: a fair lock is taken by a newcomer, entered again, given back, renewed, left to
- * its end, broken, found.
+ * Steps that need no waiter: a fair lock is acquired by a newcomer, re-entered, released, renewed, kept until some time,
+ * broken, found.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,34 +42,33 @@ static void acquire(const struct rlock_request *request, enum rlock_status want)
 	enum rlock_status status;
 
 	story("acquire %s as %s, wait %" PRId64 ": ought to be %s", rlock_kind_name(request->kind),
-	      request->owner != NULL ? brief(request->owner) : "somebody new", request->wait_ms,
+	      request->owner != NULL ? brief(request->owner) : "a new owner", request->wait_ms,
 	      rlock_status_name(want));
 	fair.sent_ms = rlock_now_ms();
 	status = rlock_acquire(conn, request, &hold);
 	fair.answered_ms = rlock_now_ms();
 	check_status("acquire", status, want, conn);
 	if (status == RLOCK_OK)
-		fair_taken(hold, request->lease_ms, request->issue_token);
+		fair_acquired(hold, request->lease_ms, request->issue_token);
 }
 
-/* Somebody who has no place in the line, and does not want one. */
 void fair_newcomer(void)
 {
 	struct rlock_request request = fair_request_for(NULL);
 
 	fair_prune();
-	acquire(&request, fair_is_free() && fair.line_len == 0 ? RLOCK_OK : RLOCK_BUSY);
+	acquire(&request, fair_is_free() && fair.queue_len == 0 ? RLOCK_OK : RLOCK_BUSY);
 }
 
 void fair_find_out(void)
 {
-	if (!fair_is_free() || !fair_is_one_of_ours_next())
+	if (!fair_is_free() || !fair_is_ours_next())
 		return;
 	if (one_in(20)) {
-		tally("times who was next found out by himself");
-		fair_settle_untold();
+		tally("times the next waiter was not notified");
+		fair_settle_not_notified();
 	} else {
-		tally("times a newcomer told who was next");
+		tally("times a newcomer notified the next waiter");
 		fair_newcomer();
 		fair_settle();
 	}
@@ -77,24 +76,24 @@ void fair_find_out(void)
 
 bool fair_step_newcomer(void)
 {
-	if (!book_has_room(&fair.book))
+	if (!expected_has_room(&fair.expected))
 		return false;
 	tally(fair_is_free() ? "times a newcomer found it free" : "times a newcomer found it held");
 	fair_newcomer();
 	return true;
 }
 
-/* A plain lock of the same name: it knows of no line. */
+/* A plain lock of the same name ignores the queue. */
 bool fair_step_plain(void)
 {
 	struct rlock_request request = fair_request_for(NULL);
 
-	if (!book_has_room(&fair.book))
+	if (!expected_has_room(&fair.expected))
 		return false;
 	request.kind = RLOCK_PLAIN;
-	tally(!fair_is_free()     ? "times it was asked for as a plain lock, and held"
-	      : fair.line_len > 0 ? "times a plain lock got past the line"
-				  : "times it was had as a plain lock");
+	tally(!fair_is_free()      ? "times it was wanted as a plain lock, and held"
+	      : fair.queue_len > 0 ? "times a plain lock overtook the queue"
+				   : "times it was acquired as a plain lock");
 	acquire(&request, fair_is_free() ? RLOCK_OK : RLOCK_BUSY);
 	return true;
 }
@@ -106,27 +105,27 @@ bool fair_step_other_kind(void)
 	if (fair_is_free())
 		return false;
 	request.kind = one_in(2) ? RLOCK_READ : RLOCK_WRITE;
-	tally("times it was asked for as a lock of another kind");
+	tally("times it was wanted as a lock of another kind");
 	acquire(&request, RLOCK_EKIND);
 	return true;
 }
 
-bool fair_is_strangers(const struct party *party)
+bool fair_is_javas(const struct party *party)
 {
-	return book_longest(&fair.book, party->field).lo == 0;
+	return expected_longest(&fair.expected, party->field).lo == 0;
 }
 
-/* A holder needs not stand in the line. */
-bool fair_step_enter(void)
+/* A holder need not join the queue. */
+bool fair_step_reenter(void)
 {
 	struct rlock_request request;
 	const char *inherited;
 	char owner[FIELD_MAX];
 
-	if (fair_is_free() || !book_has_room(&fair.book) || fair.book.parties[0].lingers ||
-	    fair_is_strangers(&fair.book.parties[0]))
+	if (fair_is_free() || !expected_has_room(&fair.expected) ||
+	    fair.expected.parties[0].is_kept || fair_is_javas(&fair.expected.parties[0]))
 		return false;
-	(void)snprintf(owner, sizeof(owner), "%s", fair.book.parties[0].field);
+	(void)snprintf(owner, sizeof(owner), "%s", fair.expected.parties[0].field);
 	inherited = owner;
 	request = fair_request_for(owner);
 	request.kind = one_in(3) ? RLOCK_PLAIN : RLOCK_FAIR;
@@ -136,32 +135,33 @@ bool fair_step_enter(void)
 		request.inherited = &inherited;
 		request.inherited_count = 1;
 	}
-	tally("times the holder came again");
+	tally("times the holder re-entered");
 	acquire(&request, RLOCK_OK);
 	return true;
 }
 
-/* ---- giving back ---- */
+/* ---- release ---- */
 
-/* The lock lasts as long as the longest of those that are left. */
+/* The lock lasts as long as the longest hold that is left. */
 static void limit_end(void)
 {
-	struct span lingers = { 0 };
-	bool is_somebodys = false;
+	struct span kept = { 0 };
+	bool is_owned = false;
 
-	for (size_t i = 0; i < fair.book.party_count; i++) {
-		const struct party *party = &fair.book.parties[i];
+	for (size_t i = 0; i < fair.expected.party_count; i++) {
+		const struct party *party = &fair.expected.parties[i];
 
-		is_somebodys = is_somebodys || !party->lingers;
-		if (party->lingers && !party->is_over)
-			lingers = span_max(lingers, party->end);
+		is_owned = is_owned || !party->is_kept;
+		if (party->is_kept && !party->is_over)
+			kept = span_max(kept, party->end);
 	}
-	if (is_somebodys)
-		fair.book.end = span_min(fair.book.end, book_longest(&fair.book, NULL));
-	else if (lingers.lo > 0)
-		fair.book.end = lingers;
+	if (is_owned)
+		fair.expected.end =
+			span_min(fair.expected.end, expected_longest(&fair.expected, NULL));
+	else if (kept.lo > 0)
+		fair.expected.end = kept;
 	else
-		book_clear(&fair.book);
+		expected_clear(&fair.expected);
 }
 
 void fair_release(struct held *held)
@@ -178,13 +178,13 @@ void fair_release(struct held *held)
 	held->is_listed = false;
 	if (status != RLOCK_OK)
 		return;
-	book_leave(&fair.book, book_party(&fair.book, held->field));
+	expected_leave(&fair.expected, expected_party(&fair.expected, held->field));
 	limit_end();
 }
 
 bool fair_step_release(void)
 {
-	struct held *held = book_any(&fair.book, true);
+	struct held *held = expected_any(&fair.expected, true);
 	bool is_lost;
 
 	if (held == NULL)
@@ -199,7 +199,7 @@ bool fair_step_release(void)
 
 bool fair_step_release_again(void)
 {
-	struct held *held = book_any(&fair.book, false);
+	struct held *held = expected_any(&fair.expected, false);
 
 	if (held == NULL)
 		return false;
@@ -210,14 +210,14 @@ bool fair_step_release_again(void)
 
 bool fair_step_renew(void)
 {
-	struct held *held = book_any(&fair.book, !one_in(8));
+	struct held *held = expected_any(&fair.expected, !one_in(8));
 	struct rlock_conn *conn = fair_any_conn();
 	int64_t lease_ms = chance_lease_ms();
 	enum rlock_status want, status;
 
 	if (held == NULL)
 		return false;
-	want = fair_is_held(held) && !held->lingers ? RLOCK_OK : RLOCK_NOT_HELD;
+	want = fair_is_held(held) && !held->is_kept ? RLOCK_OK : RLOCK_NOT_HELD;
 	story("renew %.8s of %s for %" PRId64 " min: ought to be %s", rlock_hold_id(held->handle),
 	      brief(held->field), lease_ms / MINUTE_MS, rlock_status_name(want));
 	tally(want == RLOCK_OK ? "renewals" : "renewals of a lost hold");
@@ -227,56 +227,56 @@ bool fair_step_renew(void)
 	check_status("renew", status, want, conn);
 	if (status != RLOCK_OK)
 		return true;
-	fair.book.end = span_max(fair.book.end, fair_lease_span(lease_ms));
+	fair.expected.end = span_max(fair.expected.end, fair_lease_span(lease_ms));
 	held->end = span_max(held->end, fair_lease_span(lease_ms));
-	if (!span_has(fair.book.end, fair.sent_ms, fair.answered_ms,
+	if (!span_has(fair.expected.end, fair.sent_ms, fair.answered_ms,
 		      rlock_hold_ttl_ms(held->handle)))
 		differs("the renewal says that %" PRId64 " ms are left",
 			rlock_hold_ttl_ms(held->handle));
 	return true;
 }
 
-static void lingers(struct held *held, int64_t left_ms)
+static void record_kept(struct held *held, int64_t left_ms)
 {
 	struct span span = fair_lease_span(left_ms);
 	char field[FIELD_MAX];
 
 	(void)snprintf(field, sizeof(field), "%s", held->field);
-	(void)book_linger(&fair.book, held, span);
-	fair.book.end = span_max(fair.book.end, span);
-	book_leave(&fair.book, book_party(&fair.book, field));
+	(void)expected_keep(&fair.expected, held, span);
+	fair.expected.end = span_max(fair.expected.end, span);
+	expected_leave(&fair.expected, expected_party(&fair.expected, field));
 	limit_end();
 }
 
-bool fair_step_linger(void)
+bool fair_step_keep_until(void)
 {
-	struct held *held = book_any(&fair.book, !one_in(8));
+	struct held *held = expected_any(&fair.expected, !one_in(8));
 	struct rlock_conn *conn = fair_any_conn();
 	bool is_short = one_in(2);
 	int64_t left_ms = is_short ? 1 + chance(4) : chance_lease_ms();
 	enum rlock_status want, status;
 
-	if (held == NULL || held->lingers)
+	if (held == NULL || held->is_kept)
 		return false;
 	want = fair_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD;
-	story("linger %.8s of %s for %" PRId64 " ms: ought to be %s", rlock_hold_id(held->handle),
+	story("keep %.8s of %s for %" PRId64 " ms: ought to be %s", rlock_hold_id(held->handle),
 	      brief(held->field), left_ms, rlock_status_name(want));
-	tally("times a hold was left to its end");
+	tally("times a hold was kept until some time");
 	fair.sent_ms = rlock_now_ms();
 	status = rlock_keep_until(conn, held->handle, left_ms, patience());
 	fair.answered_ms = rlock_now_ms();
-	check_status("linger", status, want, conn);
+	check_status("keep until", status, want, conn);
 	if (status != RLOCK_OK) {
 		held->is_listed = false;
 		return true;
 	}
-	lingers(held, left_ms);
+	record_kept(held, left_ms);
 	if (!is_short)
 		return true;
-	book_let_pass(&fair.book, fair.answered_ms + left_ms + 2);
-	if (fair.book.end.hi <= fair.answered_ms + left_ms + 2) {
-		tally("times the lock came to its end");
-		book_clear(&fair.book);
+	expected_await_end(&fair.expected, fair.answered_ms + left_ms + 2);
+	if (fair.expected.end.hi <= fair.answered_ms + left_ms + 2) {
+		tally("times the last kept hold ended");
+		expected_clear(&fair.expected);
 		fair_settle();
 	}
 	return true;
@@ -287,40 +287,40 @@ bool fair_step_break(void)
 	struct rlock_conn *conn = fair_any_conn();
 	enum rlock_status want = RLOCK_OK, status;
 	char holder[FIELD_MAX], was[RLOCK_OWNER_MAX] = "";
-	bool is_anybody = one_in(3), is_right = one_in(2);
+	bool is_any = one_in(3), is_right = one_in(2);
 
 	fair_new_owner(holder);
 	if (fair_is_free())
 		want = RLOCK_NOT_HELD;
 	else if (is_right)
-		(void)snprintf(holder, sizeof(holder), "%s", fair.book.parties[0].field);
-	else if (!is_anybody)
+		(void)snprintf(holder, sizeof(holder), "%s", fair.expected.parties[0].field);
+	else if (!is_any)
 		want = RLOCK_BUSY;
-	story("break, if %s holds it: ought to be %s", is_anybody ? "anybody" : brief(holder),
+	story("break, if %s holds it: ought to be %s", is_any ? "any owner" : brief(holder),
 	      rlock_status_name(want));
 	tally("times it was broken");
 	fair.sent_ms = rlock_now_ms();
-	status = rlock_break(conn, &the_name, is_anybody ? NULL : holder, RLOCK_ANY, was);
+	status = rlock_break(conn, &the_name, is_any ? NULL : holder, RLOCK_ANY, was);
 	fair.answered_ms = rlock_now_ms();
 	check_status("break", status, want, conn);
-	if (want != RLOCK_NOT_HELD && fair.book.party_count == 1 &&
-	    strcmp(was, fair.book.parties[0].field) != 0)
+	if (want != RLOCK_NOT_HELD && fair.expected.party_count == 1 &&
+	    strcmp(was, fair.expected.parties[0].field) != 0)
 		differs("it was said to be held by '%s'", was);
 	if (want != RLOCK_OK)
 		return true;
-	book_clear(&fair.book);
+	expected_clear(&fair.expected);
 	fair_settle();
 	return true;
 }
 
 bool fair_step_find(void)
 {
-	struct held *held = book_any(&fair.book, true);
+	struct held *held = expected_any(&fair.expected, true);
 	struct rlock_conn *conn = fair_any_conn();
 	struct rlock_hold *hold = NULL;
 	enum rlock_status want, status;
 
-	if (held == NULL || held->lingers)
+	if (held == NULL || held->is_kept)
 		return false;
 	want = fair_is_held(held) ? RLOCK_OK : RLOCK_NOT_HELD;
 	story("find a hold of %s: ought to be %s", brief(held->field), rlock_status_name(want));

@@ -1,26 +1,26 @@
 /*
- * Strangers in the line of a fair lock, of whom the library knows no more than what Redisson writes; and what
- * they make of those of ours, whose signs of life they don't know.
+ * Java's waiters in the queue of a fair lock, of which the library knows no more than what Redisson writes; and what
+ * they do to waiters of ours, whose signs of life they don't know.
  */
 #include <inttypes.h>
 
 #include "fair.h"
 
-/* ---- strangers ---- */
+/* ---- Java's waiters ---- */
 
-static size_t count_strangers(void)
+static size_t count_java_waiters(void)
 {
-	return fair.line_len - fair_count_ours();
+	return fair.queue_len - fair_count_ours();
 }
 
-/* At the end of the line, with a deadline so many ms from now; 0 for none. */
-static struct place *stranger_comes(int64_t deadline_in_ms)
+/* At the end of the queue, with a deadline so many ms from now; 0 for none. */
+static struct queued *java_joins(int64_t deadline_in_ms)
 {
 	char owner[RLOCK_OWNER_MAX];
-	struct place *place;
+	struct queued *queued;
 
 	fair_new_owner(owner);
-	story("stranger %s comes, with a deadline in %" PRId64 " ms", brief(owner), deadline_in_ms);
+	story("Java's %s joins, with a deadline in %" PRId64 " ms", brief(owner), deadline_in_ms);
 	server_do("EVAL %s 2 " QUEUE " " DEADLINES " %s %d",
 		  "if ARGV[2] ~= '0' then "
 		  "local time = redis.call('TIME') "
@@ -28,91 +28,91 @@ static struct place *stranger_comes(int64_t deadline_in_ms)
 		  "redis.call('ZADD', KEYS[2], string.format('%.0f', deadline_ms), ARGV[1]) end "
 		  "redis.call('RPUSH', KEYS[1], ARGV[1])",
 		  owner, (int)deadline_in_ms);
-	place = fair_step_in(owner, NULL);
-	place->has_deadline = deadline_in_ms != 0;
-	return place;
+	queued = fair_enqueue(owner, NULL);
+	queued->has_deadline = deadline_in_ms != 0;
+	return queued;
 }
 
-bool fair_step_stranger_comes(void)
+bool fair_step_java_joins(void)
 {
-	if (count_strangers() == STRANGERS || (fair_is_free() && fair.line_len == 0))
+	if (count_java_waiters() == JAVA_WAITERS || (fair_is_free() && fair.queue_len == 0))
 		return false;
-	tally("times a stranger came");
-	(void)stranger_comes(60 * MINUTE_MS);
+	tally("times a waiter of Java's joined");
+	(void)java_joins(60 * MINUTE_MS);
 	return true;
 }
 
-/* Without a deadline, or with one that is over, he is dropped as soon as he is the head. */
-bool fair_step_dead_stranger_comes(void)
+/* Without a deadline, or with one in the past, it is removed as soon as it is the head. */
+bool fair_step_dead_java_joins(void)
 {
-	if (count_strangers() == STRANGERS || fair_is_free())
+	if (count_java_waiters() == JAVA_WAITERS || fair_is_free())
 		return false;
-	tally("times a dead stranger came");
-	stranger_comes(one_in(2) ? -1000 : 0)->is_dead = true;
+	tally("times a dead waiter of Java's joined");
+	java_joins(one_in(2) ? -1000 : 0)->is_dead = true;
 	return true;
 }
 
-/* The one before whom nobody of ours gets in waits no longer, and tells nobody. */
-bool fair_step_stranger_goes(void)
+/* Waiters of ours behind it can't acquire the lock; it leaves, and notifies none of them. */
+bool fair_step_java_leaves(void)
 {
-	size_t index = fair.line_len > 0 ? chance((unsigned)fair.line_len) : 0;
+	size_t index = fair.queue_len > 0 ? chance((unsigned)fair.queue_len) : 0;
 
-	if (fair.line_len == 0 || fair.line[index].waiter != NULL)
+	if (fair.queue_len == 0 || fair.queue[index].waiter != NULL)
 		return false;
-	story("stranger %s goes", brief(fair.line[index].owner));
-	tally("times a stranger went");
+	story("Java's %s leaves", brief(fair.queue[index].owner));
+	tally("times a waiter of Java's left");
 	fair.sent_ms = rlock_now_ms();
 	server_do("EVAL %s 2 " QUEUE " " DEADLINES " %s",
 		  "redis.call('LREM', KEYS[1], 0, ARGV[1]) redis.call('ZREM', KEYS[2], ARGV[1])",
-		  fair.line[index].owner);
-	fair_step_out(&fair.line[index]);
+		  fair.queue[index].owner);
+	fair_dequeue(&fair.queue[index]);
 	fair_find_out();
 	return true;
 }
 
-/* It is his turn: he takes it, and each deadline comes so much nearer as Redisson has it. */
-bool fair_step_stranger_takes(void)
+/* It is the head: it acquires the lock, and lowers each deadline by as much as Redisson does. */
+bool fair_step_java_acquires(void)
 {
-	if (!fair_is_free() || fair.line_len == 0 || fair.line[0].is_dead)
+	if (!fair_is_free() || fair.queue_len == 0 || fair.queue[0].is_dead)
 		return false;
-	story("stranger %s takes it", brief(fair.line[0].owner));
-	tally("times a stranger took it");
+	story("Java's %s acquires it", brief(fair.queue[0].owner));
+	tally("times a waiter of Java's acquired it");
 	fair.sent_ms = rlock_now_ms();
 	server_do("EVAL %s 3 " LOCK " " QUEUE " " DEADLINES " %s 1800000",
 		  "redis.call('LPOP', KEYS[2]) redis.call('ZREM', KEYS[3], ARGV[1]) "
 		  "for _, other in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do "
 		  "redis.call('ZINCRBY', KEYS[3], -300000, other) end "
 		  "redis.call('HSET', KEYS[1], ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], ARGV[2])",
-		  fair.line[0].owner);
+		  fair.queue[0].owner);
 	fair.answered_ms = rlock_now_ms();
-	(void)book_join(&fair.book, fair.line[0].owner);
-	fair.book.end = fair_lease_span(30 * MINUTE_MS);
-	fair_step_out(&fair.line[0]);
+	(void)expected_join(&fair.expected, fair.queue[0].owner);
+	fair.expected.end = fair_lease_span(30 * MINUTE_MS);
+	fair_dequeue(&fair.queue[0]);
 	return true;
 }
 
-/* He tells the head of the line. A dead one he does not drop: whoever of ours comes by does, and tells the
- * next. */
-bool fair_step_stranger_releases(void)
+/* It notifies the head of the queue, and does not remove a dead one: the next request of ours does, and notifies the
+ * waiter behind it. */
+bool fair_step_java_releases(void)
 {
-	if (fair.book.party_count != 1 || !fair_is_strangers(&fair.book.parties[0]))
+	if (fair.expected.party_count != 1 || !fair_is_javas(&fair.expected.parties[0]))
 		return false;
-	story("stranger %s releases it", brief(fair.book.parties[0].field));
-	tally("times a stranger released it");
+	story("Java's %s releases it", brief(fair.expected.parties[0].field));
+	tally("times a holder of Java's released it");
 	fair.sent_ms = rlock_now_ms();
 	server_do("EVAL %s 2 " LOCK " " QUEUE " " CHANNEL,
 		  "redis.call('DEL', KEYS[1]) local head = redis.call('LINDEX', KEYS[2], 0) "
 		  "if head then redis.call('PUBLISH', ARGV[1] .. ':' .. head, 0) end");
-	fair.book.party_count = 0;
-	if (fair.line_len > 0 && fair.line[0].is_dead) {
+	fair.expected.party_count = 0;
+	if (fair.queue_len > 0 && fair.queue[0].is_dead) {
 		fair_prune();
-		if (fair.line_len > 0 && fair.line[0].waiter != NULL) {
+		if (fair.queue_len > 0 && fair.queue[0].waiter != NULL) {
 			struct rlock_request request = fair_request_for(NULL);
 			struct rlock_hold *hold = NULL;
 
-			/* Our waiter may be there already. */
+			/* Our waiter may hold it already. */
 			if (rlock_acquire(fair_any_conn(), &request, &hold) != RLOCK_BUSY)
-				differs("a newcomer got past the line");
+				differs("a newcomer overtook the queue");
 		} else {
 			fair_newcomer();
 		}
@@ -121,83 +121,83 @@ bool fair_step_stranger_releases(void)
 	return true;
 }
 
-/* A deadline that comes while one of ours is behind him: ours gets in then by himself. */
-bool fair_step_stranger_is_late(void)
+/* Its deadline passes while a waiter of ours is behind it: ours then acquires the lock without a message. */
+bool fair_step_java_is_late(void)
 {
 	struct rlock_request request = fair_request_for(NULL);
 	struct waiter *waiter = fair_idle_waiter();
 	struct ended ended;
 
-	if (!fair_is_free() || fair.line_len > 0 || !book_has_room(&fair.book))
+	if (!fair_is_free() || fair.queue_len > 0 || !expected_has_room(&fair.expected))
 		return false;
-	tally("times a stranger missed his turn");
-	(void)stranger_comes(10);
+	tally("times a waiter of Java's missed its turn");
+	(void)java_joins(10);
 	request.wait_ms = -1;
 	fair.sent_ms = rlock_now_ms();
 	waiter_begin(waiter, &request);
 	ended = waiter_await(waiter);
 	if (ended.status != RLOCK_OK)
-		differs("a stranger was late: '%s'", rlock_status_name(ended.status));
+		differs("a waiter of Java's was late: '%s'", rlock_status_name(ended.status));
 	fair.answered_ms = ended.ended_ms;
-	fair_step_out(&fair.line[0]);
-	fair_taken(ended.hold, ended.lease_ms, ended.drew_token);
+	fair_dequeue(&fair.queue[0]);
+	fair_acquired(ended.hold, ended.lease_ms, ended.wanted_token);
 	return true;
 }
 
 /* ---- signs of life ---- */
 
-/* By its deadline one of ours would be dropped; but it lives. */
-bool fair_step_put_back(void)
+/* By its deadline a waiter of ours would be removed; but it is alive. */
+bool fair_step_set_deadline_back(void)
 {
-	struct place *place = fair_any_of_ours();
+	struct queued *queued = fair_any_of_ours();
 
-	if (place == NULL)
+	if (queued == NULL)
 		return false;
-	story("the deadline of %s is set into the past", brief(place->owner));
-	tally("times a deadline was set into the past");
-	place->was_put_back = true;
-	server_do("ZADD " DEADLINES " 1000 %s", place->owner);
+	story("the deadline of %s is set to the past", brief(queued->owner));
+	tally("times a deadline was set to the past");
+	queued->is_set_back = true;
+	server_do("ZADD " DEADLINES " 1000 %s", queued->owner);
 	fair_newcomer();
 	return true;
 }
 
-/* Java clients know deadlines only. Who was dropped by one has his place again as soon as he looks. */
-bool fair_step_drop(void)
+/* Java clients know deadlines only. A waiter that they removed has its position again as soon as it tries. */
+bool fair_step_remove_heads(void)
 {
 	unsigned count = 0, most = 1 + chance(3);
 
 	if (fair_is_free())
 		return false;
-	while (count < most && count < fair.line_len && fair.line[count].waiter != NULL)
+	while (count < most && count < fair.queue_len && fair.queue[count].waiter != NULL)
 		count++;
 	if (count == 0)
 		return false;
-	story("the first %u of the line are dropped", count);
-	tally("times a head was dropped who lives");
+	story("the first %u of the queue are removed", count);
+	tally("times a live head was removed");
 	server_do(
 		"EVAL %s 2 " QUEUE " " DEADLINES " %u",
 		"for i = 1, ARGV[1] do redis.call('ZREM', KEYS[2], redis.call('LPOP', KEYS[1])) end",
 		count);
 	for (unsigned i = 0, first = chance(count); i < count; i++) {
-		const char *owner = fair.line[(first + i) % count].owner;
+		const char *owner = fair.queue[(first + i) % count].owner;
 
-		fair.line[(first + i) % count].was_put_back = false;
+		fair.queue[(first + i) % count].is_set_back = false;
 		server_do("PUBLISH " CHANNEL ":%s 0", owner);
-		fair_await_entry(owner);
+		fair_await_return(owner);
 	}
-	/* They were the heads for a moment. */
-	while (count < fair.line_len && fair.line[count].is_dead)
-		fair_step_out(&fair.line[count]);
+	/* Those behind were the head for a moment. */
+	while (count < fair.queue_len && fair.queue[count].is_dead)
+		fair_dequeue(&fair.queue[count]);
 	return true;
 }
 
-/* One of ours whose sign of life is old is dead, whatever his deadline is. */
+/* A waiter of ours whose sign of life is old is dead, whatever its deadline is. */
 bool fair_step_dead_of_ours(void)
 {
 	char owner[RLOCK_OWNER_MAX];
 
 	fair_new_owner(owner);
-	story("%s, who is dead, is the head", brief(owner));
+	story("the head is %s, which is dead", brief(owner));
 	tally("times the head was dead");
 	server_do("EVAL %s 3 " QUEUE " " DEADLINES " " OUR_WAITERS " %s %u",
 		  "local time = redis.call('TIME') "

@@ -70,8 +70,8 @@ bool chance_step(const struct choice *choices, size_t count)
 static struct {
 	unsigned long step;
 	char text[400];
-} told[40];
-static size_t told_count;
+} stories[40];
+static size_t story_count;
 
 static struct {
 	const char *what;
@@ -83,10 +83,11 @@ void story(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	told[told_count % COUNT_OF(told)].step = step;
-	(void)vsnprintf(told[told_count % COUNT_OF(told)].text, sizeof(told[0].text), format, args);
+	stories[story_count % COUNT_OF(stories)].step = step;
+	(void)vsnprintf(stories[story_count % COUNT_OF(stories)].text, sizeof(stories[0].text),
+			format, args);
 	va_end(args);
-	told_count++;
+	story_count++;
 }
 
 void tally(const char *what)
@@ -108,13 +109,13 @@ static void print_tallies(void)
 
 void differs(const char *format, ...)
 {
-	size_t from = told_count > COUNT_OF(told) ? told_count - COUNT_OF(told) : 0;
+	size_t from = story_count > COUNT_OF(stories) ? story_count - COUNT_OF(stories) : 0;
 	va_list args;
 
 	(void)printf("the last steps:\n");
-	for (size_t i = from; i < told_count; i++)
-		(void)printf("  %lu %s\n", told[i % COUNT_OF(told)].step,
-			     told[i % COUNT_OF(told)].text);
+	for (size_t i = from; i < story_count; i++)
+		(void)printf("  %lu %s\n", stories[i % COUNT_OF(stories)].step,
+			     stories[i % COUNT_OF(stories)].text);
 	(void)printf("as it ought to be:\n");
 	model->print();
 	(void)printf("as it is:\n");
@@ -125,7 +126,7 @@ void differs(const char *format, ...)
 	va_end(args);
 	(void)printf("\nthe same again: MODEL_SEED=%" PRIu64 "\n", seed);
 	(void)fflush(stdout);
-	/* Threads may wait yet. */
+	/* Threads may still wait. */
 	_Exit(1);
 }
 

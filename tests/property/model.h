@@ -1,6 +1,6 @@
 /*
- * What the parts of the model share: chance, the story so far, the server as it is, and the book of who
- * ought to hold the lock.
+ * What the parts of the model share: chance, the story so far, the server as it is, and the lock as it ought
+ * to be.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -14,7 +14,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 #define LOCK "job"
-/* An owner, and what may stand behind it in the lock hash. */
+/* An owner, and what may follow it in a field of the lock hash. */
 #define FIELD_MAX (RLOCK_OWNER_MAX + 64)
 #define MINUTE_MS INT64_C(60000)
 
@@ -38,9 +38,9 @@ bool chance_step(const struct choice *choices, size_t count);
 
 /* ---- model.c: the story ---- */
 
-/* What is done now; told when something differs. */
+/* What is done now; printed when something differs. */
 __attribute__((format(printf, 1, 2))) void story(const char *format, ...);
-/* Counted under this constant, for who wants to know what the steps were. */
+/* Counted under this constant, and printed at the end. */
 void tally(const char *what);
 /* The server, or the library, does not do what it ought to: say so, and end. */
 __attribute__((format(printf, 1, 2), noreturn)) void differs(const char *format, ...);
@@ -72,15 +72,15 @@ struct shot {
 	struct redisReply *reply;
 };
 
-/* The one there is until the next is taken. */
+/* The one there is until the next is acquired. */
 const struct shot *shot_take(void);
 /* What belongs to a field among pairs, NULL for none. */
 const char *shot_value(const struct redisReply *pairs, const char *field);
-/* Time to live of a key: -1 without one, -2 when there is no such key. */
-int64_t shot_ttl_ms(const struct shot *taken, const char *key);
+/* TTL of a key: -1 without one, -2 when there is no such key. */
+int64_t shot_ttl_ms(const struct shot *acquired, const char *key);
 void shot_print(void);
 
-/* ---- book.c: who ought to hold the lock ---- */
+/* ---- expected.c: the lock as it ought to be ---- */
 
 /* A point on rlock_now_ms()'s clock, which is known to lie between two others. */
 struct span {
@@ -91,7 +91,7 @@ struct span {
 struct span span_of(int64_t sent_ms, int64_t answered_ms, int64_t lease_ms);
 struct span span_max(struct span a, struct span b);
 struct span span_min(struct span a, struct span b);
-/* Whether a time to live that was asked for and told at these times ends within the span. */
+/* Whether a TTL that was requested and answered at these times ends within the span. */
 bool span_has(struct span span, int64_t before_ms, int64_t after_ms, int64_t ttl_ms);
 bool span_has_shot(struct span span, const struct shot *shot, int64_t ttl_ms);
 
@@ -99,23 +99,23 @@ bool span_has_shot(struct span span, const struct shot *shot, int64_t ttl_ms);
 struct party {
 	char field[FIELD_MAX];
 	int count;
-	bool is_writer, lingers;
-	bool is_over;    /* a reader whose time-outs have run out; one that lingered to its end */
-	struct span end; /* of a reader's holds; of one that lingers */
+	bool is_writer, is_kept;
+	bool is_over;    /* its time-outs have expired, or its kept hold has ended */
+	struct span end; /* of a reader's holds; of a kept hold */
 };
 
-/* A hold that we had once, and may have yet. */
+/* A hold that we had once, and may have still. */
 struct held {
 	struct rlock_hold *handle;
-	char field[FIELD_MAX]; /* whose it is */
-	struct span end;       /* the latest that was asked for */
-	bool is_listed, lingers;
+	char field[FIELD_MAX]; /* of its owner */
+	struct span end;       /* the latest that was requested */
+	bool is_listed, is_kept;
 };
 
 #define PARTY_MAX 40
 #define HELD_MAX 32
 
-struct book {
+struct expected {
 	struct party parties[PARTY_MAX];
 	size_t party_count;
 	struct held holds[HELD_MAX];
@@ -123,35 +123,35 @@ struct book {
 };
 
 /* The party, or NULL. */
-struct party *book_party(struct book *book, const char *field);
+struct party *expected_party(struct expected *expected, const char *field);
 /* One count more; the party is made if need be. */
-struct party *book_join(struct book *book, const char *field);
-/* One count less; the party goes with its last. */
-void book_leave(struct book *book, struct party *party);
-/* Whoever is in the book holds it no more, and no hold is listed. */
-void book_clear(struct book *book);
-void book_unlist(struct book *book);
-void book_free(struct book *book);
+struct party *expected_join(struct expected *expected, const char *field);
+/* One count less; with its last the party is removed. */
+void expected_leave(struct expected *expected, struct party *party);
+/* No party holds the lock any more, and no hold is listed. */
+void expected_clear(struct expected *expected);
+void expected_unlist(struct expected *expected);
+void expected_free(struct expected *expected);
 
-bool book_has_room(const struct book *book);
-size_t book_listed(const struct book *book);
-/* A new hold, in the place of one that isn't listed. It owns handle from now on. */
-struct held *book_add(struct book *book, struct rlock_hold *handle, const char *field,
-		      struct span end);
+bool expected_has_room(const struct expected *expected);
+size_t expected_listed(const struct expected *expected);
+/* A new hold, which replaces one that isn't listed. It owns handle from now on. */
+struct held *expected_add(struct expected *expected, struct rlock_hold *handle, const char *field,
+			  struct span end);
 /* Any hold that is listed, or that isn't; NULL when there is none. */
-struct held *book_any(struct book *book, bool is_listed);
+struct held *expected_any(struct expected *expected, bool is_listed);
 /* The end of the one that lasts longest of the listed holds of that field, or of all; 0 without any. */
-struct span book_longest(const struct book *book, const char *field);
+struct span expected_longest(const struct expected *expected, const char *field);
 
-/* That hold was left to its end, which is in the span: it is nobody's now. Its new party, which has one hold
- * more; that which it was of has its count yet. */
-struct party *book_linger(struct book *book, struct held *held, struct span span);
-/* Of those that linger, the ones that came to their end before this time are over. */
-void book_let_pass(struct book *book, int64_t end_ms);
+/* That hold is kept until a time within the span. Its new party, which has one hold more; its old party still has its
+ * count. */
+struct party *expected_keep(struct expected *expected, struct held *held, struct span span);
+/* Waits until kept holds that end before this time have ended: they are over. */
+void expected_await_end(struct expected *expected, int64_t end_ms);
 
-/* Fields, counts, listed holds, and times to live are those of the book. mode: NULL for none. */
-void book_check(struct book *book, const struct shot *shot, const char *mode);
-void book_print(const struct book *book);
+/* Fields, counts, listed holds, and TTLs are as expected. mode: NULL for none. */
+void expected_check(struct expected *expected, const struct shot *shot, const char *mode);
+void expected_print(const struct expected *expected);
 
 /* A field, short enough to be read in the story. */
 const char *brief(const char *field);
@@ -173,7 +173,7 @@ struct ended {
 	struct rlock_hold *hold;
 	int64_t ended_ms;
 	int64_t lease_ms;
-	bool drew_token;
+	bool wanted_token;
 };
 
 /* Wait for that, within reason; the waiter may be used again then. */

@@ -1,7 +1,7 @@
 /*
- * A read/write lock and its model: several owners take it, enter it again, give it back, renew it, leave it
- * to its end, break it, and lose it; readers die. Nobody waits here for longer than a moment, and the leases
- * are so long that the time all of this takes is no matter.
+ * A read/write lock and its model: several owners acquire it, re-enter it, release it, renew it, keep it until some time,
+ * break it, and lose it; readers die. No wait is longer than a moment here, and the leases are so long that the time
+ * all of this takes does not matter.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -11,12 +11,12 @@
 
 #include "readwrite.h"
 
-/* ---- giving back ---- */
+/* ---- release ---- */
 
 static void release(struct held *held)
 {
 	struct rlock_conn *conn = rw_any_conn();
-	struct party *party = rw_is_held(held) ? book_party(&rw.book, held->field) : NULL;
+	struct party *party = rw_is_held(held) ? expected_party(&rw.expected, held->field) : NULL;
 	enum rlock_status want = RLOCK_NOT_HELD, status;
 
 	if (party != NULL && !rw_has_ended(party))
@@ -28,14 +28,14 @@ static void release(struct held *held)
 	rw.answered_ms = rlock_now_ms();
 	check_status("release", status, want, conn);
 	held->is_listed = false;
-	/* One that has ended is lost, and nevertheless it is known by now who holds the lock yet. */
+	/* A hold that has ended is lost, and yet its release settles who holds the lock. */
 	if (party != NULL)
 		rw_leave(party);
 }
 
 static bool step_release(void)
 {
-	struct held *held = book_any(&rw.book, true);
+	struct held *held = expected_any(&rw.expected, true);
 
 	if (held == NULL)
 		return false;
@@ -46,7 +46,7 @@ static bool step_release(void)
 
 static bool step_release_again(void)
 {
-	struct held *held = book_any(&rw.book, false);
+	struct held *held = expected_any(&rw.expected, false);
 
 	if (held == NULL)
 		return false;
@@ -55,7 +55,7 @@ static bool step_release_again(void)
 	return true;
 }
 
-/* Each of a reader's holds has a time-out then that is long enough; one whose key had gone, another. */
+/* Each of a reader's holds then has a time-out that is long enough; one whose key had expired has a new one. */
 static void check_renewed(const struct party *party, int64_t lease_ms)
 {
 	const struct shot *shot = shot_take();
@@ -64,7 +64,7 @@ static void check_renewed(const struct party *party, int64_t lease_ms)
 	for (size_t i = 0; i < shot->keys->elements; i += 2) {
 		long number = rw_timeout_number(shot->keys->element[i]->str, party->field);
 
-		/* Within the next minute nothing of this is over. */
+		/* Leases differ by more than a minute. */
 		if (number > 0 && number <= party->count &&
 		    shot->keys->element[i + 1]->integer > lease_ms - MINUTE_MS)
 			found++;
@@ -76,7 +76,7 @@ static void check_renewed(const struct party *party, int64_t lease_ms)
 
 static bool step_renew(void)
 {
-	struct held *held = book_any(&rw.book, !one_in(8));
+	struct held *held = expected_any(&rw.expected, !one_in(8));
 	struct rlock_conn *conn = rw_any_conn();
 	int64_t lease_ms = chance_lease_ms();
 	enum rlock_status want, status;
@@ -84,8 +84,8 @@ static bool step_renew(void)
 
 	if (held == NULL)
 		return false;
-	party = rw_is_held(held) ? book_party(&rw.book, held->field) : NULL;
-	want = party != NULL && !held->lingers && !party->is_over ? RLOCK_OK : RLOCK_NOT_HELD;
+	party = rw_is_held(held) ? expected_party(&rw.expected, held->field) : NULL;
+	want = party != NULL && !held->is_kept && !party->is_over ? RLOCK_OK : RLOCK_NOT_HELD;
 	story("renew %.8s of %s for %" PRId64 " min: ought to be %s", rlock_hold_id(held->handle),
 	      brief(held->field), lease_ms / MINUTE_MS, rlock_status_name(want));
 	tally(want == RLOCK_OK ? "renewals" : "renewals of a lost hold");
@@ -95,10 +95,10 @@ static bool step_renew(void)
 	check_status("renew", status, want, conn);
 	if (party == NULL || status != RLOCK_OK)
 		return true;
-	rw.book.end = span_max(rw.book.end, rw_lease_span(lease_ms));
+	rw.expected.end = span_max(rw.expected.end, rw_lease_span(lease_ms));
 	party->end = span_max(party->end, rw_lease_span(lease_ms));
 	held->end = span_max(held->end, rw_lease_span(lease_ms));
-	if (!span_has(party->is_writer ? rw.book.end : party->end, rw.sent_ms, rw.answered_ms,
+	if (!span_has(party->is_writer ? rw.expected.end : party->end, rw.sent_ms, rw.answered_ms,
 		      rlock_hold_ttl_ms(held->handle)))
 		differs("the renewal says that %" PRId64 " ms are left",
 			rlock_hold_ttl_ms(held->handle));
@@ -107,58 +107,58 @@ static bool step_renew(void)
 	return true;
 }
 
-/* ---- lingering ---- */
+/* ---- kept holds ---- */
 
-/* What lingered is at its end, and so may be the lock. */
-static void let_pass(int64_t end_ms)
+/* Kept holds end, and the lock may end with them. */
+static void await_end(int64_t end_ms)
 {
-	book_let_pass(&rw.book, end_ms);
-	if (rw.mode != NULL && rw.book.end.hi <= end_ms) {
-		tally("times the lock came to its end");
+	expected_await_end(&rw.expected, end_ms);
+	if (rw.mode != NULL && rw.expected.end.hi <= end_ms) {
+		tally("times the last kept hold ended");
 		rw_set_free();
 	}
 }
 
-static void lingers(struct held *held, int64_t left_ms)
+static void record_kept(struct held *held, int64_t left_ms)
 {
 	struct span span = rw_lease_span(left_ms);
 	char field[FIELD_MAX];
 
 	(void)snprintf(field, sizeof(field), "%s", held->field);
-	(void)book_linger(&rw.book, held, span);
-	rw.book.end = span_max(rw.book.end, span);
-	rw_leave(book_party(&rw.book, field));
+	(void)expected_keep(&rw.expected, held, span);
+	rw.expected.end = span_max(rw.expected.end, span);
+	rw_leave(expected_party(&rw.expected, field));
 }
 
-static bool step_linger(void)
+static bool step_keep_until(void)
 {
-	struct held *held = book_any(&rw.book, !one_in(8));
+	struct held *held = expected_any(&rw.expected, !one_in(8));
 	struct rlock_conn *conn = rw_any_conn();
 	bool is_short = one_in(2);
 	int64_t left_ms = is_short ? 1 + chance(4) : chance_lease_ms();
 	enum rlock_status want, status;
 	struct party *party;
 
-	if (held == NULL || held->lingers)
+	if (held == NULL || held->is_kept)
 		return false;
-	party = rw_is_held(held) ? book_party(&rw.book, held->field) : NULL;
+	party = rw_is_held(held) ? expected_party(&rw.expected, held->field) : NULL;
 	want = party != NULL && !rw_has_ended(party) ? RLOCK_OK : RLOCK_NOT_HELD;
-	story("linger %.8s of %s for %" PRId64 " ms: ought to be %s", rlock_hold_id(held->handle),
+	story("keep %.8s of %s for %" PRId64 " ms: ought to be %s", rlock_hold_id(held->handle),
 	      brief(held->field), left_ms, rlock_status_name(want));
-	tally("times a hold was left to its end");
+	tally("times a hold was kept until some time");
 	rw.sent_ms = rlock_now_ms();
 	status = rlock_keep_until(conn, held->handle, left_ms, patience());
 	rw.answered_ms = rlock_now_ms();
-	check_status("linger", status, want, conn);
+	check_status("keep until", status, want, conn);
 	if (status != RLOCK_OK) {
 		held->is_listed = false;
 		if (party != NULL)
 			rw_leave(party);
 		return true;
 	}
-	lingers(held, left_ms);
+	record_kept(held, left_ms);
 	if (is_short)
-		let_pass(rw.answered_ms + left_ms + 2);
+		await_end(rw.answered_ms + left_ms + 2);
 	return true;
 }
 
@@ -166,8 +166,8 @@ static bool step_linger(void)
 
 static void check_was(const char *was, const char *want)
 {
-	for (size_t i = 0; i < rw.book.party_count; i++) {
-		const char *field = rw.book.parties[i].field;
+	for (size_t i = 0; i < rw.expected.party_count; i++) {
+		const char *field = rw.expected.parties[i].field;
 
 		if (strncmp(was, field, strlen(field)) == 0 &&
 		    (want == NULL || strncmp(was, want, strlen(want)) == 0))
@@ -178,15 +178,15 @@ static void check_was(const char *was, const char *want)
 
 static void broken(const char *holder)
 {
-	struct party *party = holder != NULL ? book_party(&rw.book, holder) : NULL;
+	struct party *party = holder != NULL ? expected_party(&rw.expected, holder) : NULL;
 
-	if (party == NULL || rw.book.party_count == 1 || party->is_writer ||
+	if (party == NULL || rw.expected.party_count == 1 || party->is_writer ||
 	    rw_is_party(holder, ":write")) {
 		rw_set_free();
 		return;
 	}
-	/* Of several readers only he. */
-	rw_drop(party);
+	/* Of several readers this one alone loses it. */
+	rw_remove(party);
 	rw_settle();
 }
 
@@ -202,7 +202,7 @@ static bool step_break(void)
 		want = RLOCK_NOT_HELD;
 	else if (holder != NULL && !rw_is_party(holder, "") && !rw_is_party(holder, ":write"))
 		want = RLOCK_BUSY;
-	story("break, if %s holds it: ought to be %s", holder != NULL ? brief(holder) : "anybody",
+	story("break, if %s holds it: ought to be %s", holder != NULL ? brief(holder) : "any owner",
 	      rlock_status_name(want));
 	tally("times it was broken");
 	rw.sent_ms = rlock_now_ms();
@@ -220,9 +220,9 @@ static bool step_break(void)
 
 static int64_t since_of(const struct shot *shot, const struct held *held)
 {
-	const char *entry = shot_value(shot->holds, rlock_hold_id(held->handle));
+	const char *record = shot_value(shot->holds, rlock_hold_id(held->handle));
 
-	return entry != NULL ? strtoll(entry + strlen(held->field) + 1, NULL, 10) : 0;
+	return record != NULL ? strtoll(record + strlen(held->field) + 1, NULL, 10) : 0;
 }
 
 static bool is_of(const struct held *held, const char *owner)
@@ -236,29 +236,29 @@ static bool is_of(const struct held *held, const char *owner)
 static bool owns_any(const char *owner)
 {
 	for (size_t i = 0; i < HELD_MAX; i++)
-		if (is_of(&rw.book.holds[i], owner))
+		if (is_of(&rw.expected.holds[i], owner))
 			return true;
 	return false;
 }
 
-/* It is the latest of the owner's, and as good as the one we had. */
+/* It is the owner's latest hold, and replaces our handle. */
 static void found(const char *owner, struct rlock_hold *hold)
 {
 	const struct shot *shot = shot_take();
 	struct held *found_as = NULL;
 
 	for (size_t i = 0; i < HELD_MAX; i++)
-		if (is_of(&rw.book.holds[i], owner) &&
-		    strcmp(rlock_hold_id(rw.book.holds[i].handle), rlock_hold_id(hold)) == 0)
-			found_as = &rw.book.holds[i];
+		if (is_of(&rw.expected.holds[i], owner) &&
+		    strcmp(rlock_hold_id(rw.expected.holds[i].handle), rlock_hold_id(hold)) == 0)
+			found_as = &rw.expected.holds[i];
 	if (found_as == NULL)
 		differs("found a hold %s of '%s'", rlock_hold_id(hold), owner);
 	for (size_t i = 0; i < HELD_MAX; i++)
-		if (is_of(&rw.book.holds[i], owner) &&
-		    since_of(shot, &rw.book.holds[i]) > since_of(shot, found_as))
+		if (is_of(&rw.expected.holds[i], owner) &&
+		    since_of(shot, &rw.expected.holds[i]) > since_of(shot, found_as))
 			differs("found hold %s, which is not the latest of '%s'",
 				rlock_hold_id(hold), owner);
-	if (!span_has(rw.book.end, rw.sent_ms, rw.answered_ms, rlock_hold_lease_ms(hold)))
+	if (!span_has(rw.expected.end, rw.sent_ms, rw.answered_ms, rlock_hold_lease_ms(hold)))
 		differs("found a hold with %" PRId64 " ms left", rlock_hold_lease_ms(hold));
 	rlock_hold_free(found_as->handle);
 	found_as->handle = hold;
@@ -283,9 +283,9 @@ static bool step_find(void)
 	return true;
 }
 
-/* ---- what befalls it ---- */
+/* ---- losses ---- */
 
-/* So much time passes for one reader, who renews nothing: those of his time-outs end that are not longer. */
+/* So much time passes for one reader, which renews nothing: its time-outs that are not longer expire. */
 static bool step_lapse(void)
 {
 	static const int64_t minutes[] = { 15, 25, 40, 100 };
@@ -293,10 +293,10 @@ static bool step_lapse(void)
 	const struct shot *shot = shot_take();
 	struct party *party;
 
-	if (rw.book.party_count == 0)
+	if (rw.expected.party_count == 0)
 		return false;
-	party = &rw.book.parties[chance((unsigned)rw.book.party_count)];
-	if (party->is_writer || party->lingers || party->is_over)
+	party = &rw.expected.parties[chance((unsigned)rw.expected.party_count)];
+	if (party->is_writer || party->is_kept || party->is_over)
 		return false;
 	story("time-outs of reader %s end, those below %" PRId64 " min", brief(party->field),
 	      passed_ms / MINUTE_MS);
@@ -309,7 +309,7 @@ static bool step_lapse(void)
 	return true;
 }
 
-/* What somebody's force-unlock does, who knows nothing of the other keys. */
+/* As Redisson's forceUnlock does, which does not know the other keys. */
 static bool step_lose(void)
 {
 	if (rw.mode == NULL)
@@ -317,24 +317,24 @@ static bool step_lose(void)
 	story("the lock's key is deleted");
 	tally("times the lock's key was deleted");
 	server_do("DEL " LOCK);
-	for (size_t i = 0; i < rw.book.party_count; i++) {
-		if (rw.book.parties[i].is_writer || rw.stray_count == COUNT_OF(rw.strays))
+	for (size_t i = 0; i < rw.expected.party_count; i++) {
+		if (rw.expected.parties[i].is_writer || rw.leftover_count == COUNT_OF(rw.leftovers))
 			continue;
-		(void)snprintf(rw.strays[rw.stray_count].owner, FIELD_MAX, "%s",
-			       rw.book.parties[i].field);
-		rw.strays[rw.stray_count++].count = rw.book.parties[i].count;
+		(void)snprintf(rw.leftovers[rw.leftover_count].owner, FIELD_MAX, "%s",
+			       rw.expected.parties[i].field);
+		rw.leftovers[rw.leftover_count++].count = rw.expected.parties[i].count;
 	}
-	rw.book.party_count = 0;
+	rw.expected.party_count = 0;
 	rw.mode = NULL;
 	return true;
 }
 
 static bool step_expire(void)
 {
-	story("all keys come to their end");
-	tally("times all keys came to their end");
+	story("all keys expire");
+	tally("times all keys expired");
 	server_do("FLUSHDB");
-	rw.stray_count = 0;
+	rw.leftover_count = 0;
 	rw_set_free();
 	return true;
 }
@@ -344,12 +344,12 @@ static bool step_expire(void)
 static const struct choice gathering[] = {
 	{ 60, rw_step_read },
 	{ 30, rw_step_write },
-	{ 60, rw_step_enter },
+	{ 60, rw_step_reenter },
 	{ 60, step_release },
 	{ 8, step_renew },
 	{ 4, step_release_again },
 	{ 6, step_lapse },
-	{ 4, step_linger },
+	{ 4, step_keep_until },
 	{ 3, step_find },
 	{ 2, step_break },
 	{ 1, step_lose },
@@ -358,10 +358,10 @@ static const struct choice gathering[] = {
 };
 
 static const struct choice scattering[] = {
-	{ 20, rw_step_read },  { 20, rw_step_write }, { 20, rw_step_enter },
-	{ 120, step_release }, { 8, step_renew },     { 4, step_release_again },
-	{ 6, step_lapse },     { 4, step_linger },    { 3, step_find },
-	{ 2, step_break },     { 1, step_lose },      { 1, rw_step_other_kind },
+	{ 20, rw_step_read },  { 20, rw_step_write },  { 20, rw_step_reenter },
+	{ 120, step_release }, { 8, step_renew },      { 4, step_release_again },
+	{ 6, step_lapse },     { 4, step_keep_until }, { 3, step_find },
+	{ 2, step_break },     { 1, step_lose },       { 1, rw_step_other_kind },
 	{ 1, step_expire },
 };
 
@@ -371,8 +371,8 @@ static void step(void)
 {
 	if (one_in(30))
 		gathers = !gathers;
-	/* Room for more strays. */
-	if (rw.stray_count > PARTY_MAX / 2)
+	/* Room for more leftovers. */
+	if (rw.leftover_count > PARTY_MAX / 2)
 		(void)step_expire();
 	while (!chance_step(gathers ? gathering : scattering,
 			    gathers ? COUNT_OF(gathering) : COUNT_OF(scattering)))
@@ -389,17 +389,17 @@ static void begin(void)
 			differs("no owner");
 }
 
-/* Nothing is left when all is given back. */
+/* Nothing is left when all holds are released. */
 static void end(void)
 {
-	for (struct held *held = book_any(&rw.book, true); held != NULL;
-	     held = book_any(&rw.book, true)) {
+	for (struct held *held = expected_any(&rw.expected, true); held != NULL;
+	     held = expected_any(&rw.expected, true)) {
 		release(held);
 		rw_compare();
 	}
 	if (rw.mode != NULL)
-		differs("all holds are given back, and the lock is not free");
-	book_free(&rw.book);
+		differs("all holds are released, and the lock is not free");
+	expected_free(&rw.expected);
 	for (size_t i = 0; i < CONNS; i++)
 		rlock_conn_free(rw.conns[i]);
 }
@@ -407,7 +407,7 @@ static void end(void)
 static void print(void)
 {
 	(void)printf("  mode      %s\n", rw.mode != NULL ? rw.mode : "none");
-	book_print(&rw.book);
+	expected_print(&rw.expected);
 }
 
 const struct model readwrite_model = { "readwrite", begin, step, end, print };

@@ -1,5 +1,5 @@
 /*
- * Steps that take a read/write lock: who may have it, who may enter it again, and who would wait for himself.
+ * Steps that acquire a read/write lock: when it is free, when it is re-entered, and when an acquisition would deadlock.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,12 +7,12 @@
 
 #include "readwrite.h"
 
-/* ---- taking ---- */
+/* ---- acquire ---- */
 
 struct wish {
 	struct rlock_request request;
 	const char *inherited[2];
-	const char *entered; /* the owner that is to be entered again; NULL: none */
+	const char *reentered; /* the owner that is to re-enter; NULL: none */
 };
 
 bool rw_is_party(const char *owner, const char *suffix)
@@ -20,11 +20,11 @@ bool rw_is_party(const char *owner, const char *suffix)
 	char field[FIELD_MAX];
 
 	(void)snprintf(field, sizeof(field), "%s%s", owner, suffix);
-	return book_party(&rw.book, field) != NULL;
+	return expected_party(&rw.expected, field) != NULL;
 }
 
-/* The first of those who ask that has such a field. */
-static const char *first_inside(const struct wish *wish, const char *suffix)
+/* The first of the request's owners that has such a field. */
+static const char *first_holding(const struct wish *wish, const char *suffix)
 {
 	if (wish->request.owner != NULL && rw_is_party(wish->request.owner, suffix))
 		return wish->request.owner;
@@ -44,42 +44,43 @@ static bool is_asking(const struct wish *wish, const char *owner)
 	return false;
 }
 
-/* Those who ask and were readers, but have ended, ask as if they had never been there. */
-static void drop_ended(const struct wish *wish)
+/* A reader of the request whose holds have ended counts as none. */
+static void remove_ended(const struct wish *wish)
 {
-	for (size_t i = rw.book.party_count; i-- > 0;) {
-		struct party *party = &rw.book.parties[i];
+	for (size_t i = rw.expected.party_count; i-- > 0;) {
+		struct party *party = &rw.expected.parties[i];
 
 		if (!rw_has_ended(party) || !is_asking(wish, party->field))
 			continue;
-		tally("times a reader who had ended asked again");
-		rw_drop(party);
-		if (rw.book.party_count == 0)
+		tally("times a reader that had ended came again");
+		rw_remove(party);
+		if (rw.expected.party_count == 0)
 			rw_set_free();
 	}
 }
 
 static enum rlock_status judge_write(struct wish *wish)
 {
-	wish->entered = first_inside(wish, ":write");
-	if (rw.mode == NULL || wish->entered != NULL)
+	wish->reentered = first_holding(wish, ":write");
+	if (rw.mode == NULL || wish->reentered != NULL)
 		return RLOCK_OK;
-	drop_ended(wish);
-	rw_drop_lingered();
-	if (rw.book.party_count == 0)
+	remove_ended(wish);
+	rw_remove_ended_kept();
+	if (rw.expected.party_count == 0)
 		rw_set_free();
 	if (rw.mode == NULL)
 		return RLOCK_OK;
-	return first_inside(wish, "") != NULL ? RLOCK_EDEADLOCK : RLOCK_BUSY;
+	return first_holding(wish, "") != NULL ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }
 
 static enum rlock_status judge_read(struct wish *wish)
 {
-	drop_ended(wish);
-	wish->entered = first_inside(wish, "");
-	if (wish->entered == NULL)
-		wish->entered = first_inside(wish, ":write");
-	return rw.mode == NULL || wish->entered != NULL || !rw_is_writing() ? RLOCK_OK : RLOCK_BUSY;
+	remove_ended(wish);
+	wish->reentered = first_holding(wish, "");
+	if (wish->reentered == NULL)
+		wish->reentered = first_holding(wish, ":write");
+	return rw.mode == NULL || wish->reentered != NULL || !rw_is_writing() ? RLOCK_OK
+									      : RLOCK_BUSY;
 }
 
 static void wish_init(struct wish *wish, enum rlock_kind kind, const char *owner, size_t inherited)
@@ -100,24 +101,25 @@ static void wish_init(struct wish *wish, enum rlock_kind kind, const char *owner
 		wish->inherited[i] = rw_any_owner();
 }
 
-static void taken(const struct wish *wish, struct rlock_hold *hold)
+static void acquired(const struct wish *wish, struct rlock_hold *hold)
 {
 	bool is_write = wish->request.kind == RLOCK_WRITE;
 	const char *owner = rlock_hold_owner(hold, 0);
-	const char *want = wish->entered != NULL ? wish->entered : wish->request.owner;
+	const char *want = wish->reentered != NULL ? wish->reentered : wish->request.owner;
 	char field[FIELD_MAX];
 
 	if (want != NULL ? strcmp(owner, want) != 0
 			 : rw_is_party(owner, "") || rw_is_party(owner, ":write"))
-		differs("taken as '%s', not as '%s'", owner, want != NULL ? want : "somebody new");
+		differs("acquired as '%s', not as '%s'", owner,
+			want != NULL ? want : "a new owner");
 	(void)snprintf(field, sizeof(field), "%s%s", owner, is_write ? ":write" : "");
-	rw_enter(field, wish->request.lease_ms, is_write);
+	rw_acquired(field, wish->request.lease_ms, is_write);
 	if (!is_write)
-		rw_drop_lingered();
-	if (rlock_hold_count(hold, 0) != book_party(&rw.book, field)->count)
+		rw_remove_ended_kept();
+	if (rlock_hold_count(hold, 0) != expected_party(&rw.expected, field)->count)
 		differs("the count given is %" PRId64, rlock_hold_count(hold, 0));
-	(void)book_add(&rw.book, hold, field, rw_lease_span(wish->request.lease_ms));
-	/* A new one is somebody from now on. */
+	(void)expected_add(&rw.expected, hold, field, rw_lease_span(wish->request.lease_ms));
+	/* A new owner is one of the owners from now on. */
 	if (want == NULL)
 		(void)snprintf(rw.owners[chance(OWNERS)], RLOCK_OWNER_MAX, "%s", owner);
 }
@@ -133,7 +135,7 @@ static void acquire(struct wish *wish)
 	story("acquire %s as %s, or %zu inherited (%s, %s), %" PRId64 " min, wait %" PRId64
 	      ": ought to be %s",
 	      rlock_kind_name(wish->request.kind),
-	      wish->request.owner != NULL ? brief(wish->request.owner) : "somebody new",
+	      wish->request.owner != NULL ? brief(wish->request.owner) : "a new owner",
 	      wish->request.inherited_count,
 	      wish->request.inherited_count > 0 ? brief(wish->inherited[0]) : "",
 	      wish->request.inherited_count > 1 ? brief(wish->inherited[1]) : "",
@@ -145,22 +147,22 @@ static void acquire(struct wish *wish)
 	if (status == RLOCK_BUSY)
 		tally("times it was busy");
 	else if (status == RLOCK_EDEADLOCK)
-		tally("times somebody would have waited for himself");
-	else if (wish->entered != NULL)
-		tally(strcmp(rw.mode, "read") == 0 ? "times a reader came again"
-						   : "times inside a write lock");
+		tally("times it would have been a deadlock");
+	else if (wish->reentered != NULL)
+		tally(strcmp(rw.mode, "read") == 0 ? "times a reader re-entered"
+						   : "times a writer re-entered");
 	else
-		tally(wish->request.kind == RLOCK_READ ? "times the read lock was had"
-						       : "times the write lock was had");
+		tally(wish->request.kind == RLOCK_READ ? "times the read lock was acquired"
+						       : "times the write lock was acquired");
 	if (status == RLOCK_OK)
-		taken(wish, hold);
+		acquired(wish, hold);
 }
 
 static bool step_acquire(enum rlock_kind kind)
 {
 	struct wish wish;
 
-	if (!book_has_room(&rw.book))
+	if (!expected_has_room(&rw.expected))
 		return false;
 	wish_init(&wish, kind, one_in(3) ? NULL : rw_any_owner(), one_in(3) ? 1 + chance(2) : 0);
 	acquire(&wish);
@@ -177,16 +179,16 @@ bool rw_step_write(void)
 	return step_acquire(RLOCK_WRITE);
 }
 
-/* By the owner that has the write lock, or a read lock. */
-bool rw_step_enter(void)
+/* By an owner that holds the write lock, or a read lock. */
+bool rw_step_reenter(void)
 {
 	struct wish wish;
 	char owner[FIELD_MAX];
 
-	if (rw.book.party_count == 0 || !book_has_room(&rw.book))
+	if (rw.expected.party_count == 0 || !expected_has_room(&rw.expected))
 		return false;
 	(void)snprintf(owner, sizeof(owner), "%s",
-		       rw.book.parties[chance((unsigned)rw.book.party_count)].field);
+		       rw.expected.parties[chance((unsigned)rw.expected.party_count)].field);
 	if (strstr(owner, ":lingering:") != NULL)
 		return false;
 	if (strstr(owner, ":write") != NULL)
@@ -201,7 +203,7 @@ bool rw_step_enter(void)
 	return true;
 }
 
-/* One who waits for a moment leaves nothing behind, neither a claim to the next turn. */
+/* A wait that times out leaves nothing behind, nor a claim to the next turn. */
 bool rw_step_wait_a_moment(void)
 {
 	int64_t end_ms;
@@ -212,13 +214,13 @@ bool rw_step_wait_a_moment(void)
 	    RLOCK_BUSY)
 		return false;
 	wish.request.wait_ms = 1 + chance(3);
-	tally("times somebody waited for a moment");
+	tally("times a wait timed out");
 	acquire(&wish);
-	/* Sooner than a claim ends by itself. */
+	/* Sooner than a claim expires. */
 	end_ms = rlock_now_ms() + 4000;
 	while (server_number("EXISTS rlock_writer:{" LOCK "}") != 0)
 		if (rlock_now_ms() > end_ms)
-			differs("a writer who waits no longer has the next turn yet");
+			differs("a writer that waits no longer still has the next turn");
 	return true;
 }
 
@@ -233,7 +235,7 @@ bool rw_step_other_kind(void)
 	wish_init(&wish, one_in(2) ? RLOCK_PLAIN : RLOCK_FAIR, one_in(2) ? NULL : rw_any_owner(),
 		  0);
 	story("acquire as a lock of another kind");
-	tally("times it was asked for as a lock of another kind");
+	tally("times it was wanted as a lock of another kind");
 	check_status("acquire", rlock_acquire(conn, &wish.request, &hold), RLOCK_EKIND, conn);
 	return true;
 }

@@ -35,109 +35,108 @@ struct span rw_lease_span(int64_t lease_ms)
 
 void rw_set_free(void)
 {
-	book_clear(&rw.book);
+	expected_clear(&rw.expected);
 	rw.mode = NULL;
 }
 
-/* Somebody's hold is gone: who holds the lock yet, and for how long? */
 void rw_settle(void)
 {
 	const struct party *writer = NULL;
-	struct span reads = { 0 }, lingers = { 0 };
+	struct span reads = { 0 }, kept = { 0 };
 
-	for (size_t i = 0; i < rw.book.party_count; i++) {
-		const struct party *party = &rw.book.parties[i];
+	for (size_t i = 0; i < rw.expected.party_count; i++) {
+		const struct party *party = &rw.expected.parties[i];
 
-		if (party->is_writer && !party->lingers)
+		if (party->is_writer && !party->is_kept)
 			writer = party;
 		else if (party->is_writer && !party->is_over)
-			lingers = span_max(lingers, party->end);
+			kept = span_max(kept, party->end);
 		else if (!party->is_over)
 			reads = span_max(reads, party->end);
 	}
 	if (writer != NULL) {
-		struct span writes = book_longest(&rw.book, writer->field);
+		struct span writes = expected_longest(&rw.expected, writer->field);
 
-		rw.book.end = span_min(rw.book.end, span_max(writes, span_max(lingers, reads)));
-	} else if (lingers.lo > 0) {
-		rw.book.end = span_max(lingers, reads);
+		rw.expected.end =
+			span_min(rw.expected.end, span_max(writes, span_max(kept, reads)));
+	} else if (kept.lo > 0) {
+		rw.expected.end = span_max(kept, reads);
 	} else if (reads.lo > 0) {
-		rw.book.end = reads;
+		rw.expected.end = reads;
 		rw.mode = "read";
 	} else {
 		rw_set_free();
 	}
 }
 
-void rw_enter(const char *field, int64_t lease_ms, bool is_write)
+void rw_acquired(const char *field, int64_t lease_ms, bool is_write)
 {
 	struct span span = rw_lease_span(lease_ms);
 	bool was_free = rw.mode == NULL;
 	struct party *party;
 
 	if (was_free) {
-		book_clear(&rw.book);
+		expected_clear(&rw.expected);
 		rw.mode = is_write ? "write" : "read";
 	} else if (!is_write && !rw_is_writing()) {
 		if (strcmp(rw.mode, "write") == 0)
-			tally("times a write lock that had ended was read");
+			tally("times only reads were left of a write lock");
 		rw.mode = "read";
 	}
-	party = book_join(&rw.book, field);
+	party = expected_join(&rw.expected, field);
 	party->end = party->count == 1 ? span : span_max(party->end, span);
-	rw.book.end = was_free ? span : span_max(rw.book.end, span);
+	rw.expected.end = was_free ? span : span_max(rw.expected.end, span);
 }
 
-void rw_drop(struct party *party)
+void rw_remove(struct party *party)
 {
 	for (size_t i = 0; i < HELD_MAX; i++)
-		if (strcmp(rw.book.holds[i].field, party->field) == 0)
-			rw.book.holds[i].is_listed = false;
+		if (strcmp(rw.expected.holds[i].field, party->field) == 0)
+			rw.expected.holds[i].is_listed = false;
 	party->count = 1;
-	book_leave(&rw.book, party);
+	expected_leave(&rw.expected, party);
 }
 
-/* Readers that lingered to their end are removed by whoever comes or goes. */
-void rw_drop_lingered(void)
+/* Each acquisition and release removes readers whose kept holds have ended. */
+void rw_remove_ended_kept(void)
 {
-	for (size_t i = rw.book.party_count; i-- > 0;) {
-		struct party *party = &rw.book.parties[i];
+	for (size_t i = rw.expected.party_count; i-- > 0;) {
+		struct party *party = &rw.expected.parties[i];
 
-		if (!party->lingers || !rw_has_ended(party))
+		if (!party->is_kept || !rw_has_ended(party))
 			continue;
-		tally("times a reader that had lingered was removed");
-		rw_drop(party);
+		tally("times an ended reader was removed");
+		rw_remove(party);
 	}
 }
 
-/* One hold less of that party. What a reader keeps lasts as long as the longest of it; one who has ended keeps
- * nothing. */
+/* The holds that a reader keeps last as long as the longest of them; a reader that has ended keeps none. */
 void rw_leave(struct party *party)
 {
 	char field[FIELD_MAX];
 	struct span longest;
 
 	(void)snprintf(field, sizeof(field), "%s", party->field);
-	rw_drop_lingered();
-	party = book_party(&rw.book, field);
-	longest = book_longest(&rw.book, field);
+	rw_remove_ended_kept();
+	party = expected_party(&rw.expected, field);
+	longest = expected_longest(&rw.expected, field);
 	if (party == NULL) {
 		rw_settle();
 		return;
 	}
 	if (rw_has_ended(party)) {
-		rw_drop(party);
+		rw_remove(party);
 	} else {
 		if (!party->is_writer && party->count > 1)
 			party->end = span_min(party->end, longest);
-		book_leave(&rw.book, party);
+		expected_leave(&rw.expected, party);
 	}
 	rw_settle();
 }
 
 bool rw_is_held(const struct held *held)
 {
-	return held->is_listed && book_party(&rw.book, held->field) != NULL;
+	return held->is_listed && expected_party(&rw.expected, held->field) != NULL;
 }
 
 bool rw_has_ended(const struct party *party)
@@ -147,15 +146,14 @@ bool rw_has_ended(const struct party *party)
 
 bool rw_is_writing(void)
 {
-	for (size_t i = 0; i < rw.book.party_count; i++)
-		if (rw.book.parties[i].is_writer && !rw.book.parties[i].is_over)
+	for (size_t i = 0; i < rw.expected.party_count; i++)
+		if (rw.expected.parties[i].is_writer && !rw.expected.parties[i].is_over)
 			return true;
 	return false;
 }
 
 /* ---- comparison ---- */
 
-/* Whether key is a time-out of that owner: its number, else 0. */
 long rw_timeout_number(const char *key, const char *owner)
 {
 	static const char prefix[] = "{" LOCK "}:";
@@ -170,19 +168,19 @@ long rw_timeout_number(const char *key, const char *owner)
 	return strtol(key + sizeof(TIMEOUT) - 1, NULL, 10);
 }
 
-static bool is_of_somebody(const char *key)
+static bool is_known_timeout(const char *key)
 {
-	for (size_t i = 0; i < rw.book.party_count; i++) {
-		long number = rw_timeout_number(key, rw.book.parties[i].field);
+	for (size_t i = 0; i < rw.expected.party_count; i++) {
+		long number = rw_timeout_number(key, rw.expected.parties[i].field);
 
-		if (number > 0 && number <= rw.book.parties[i].count &&
-		    !rw.book.parties[i].is_writer)
+		if (number > 0 && number <= rw.expected.parties[i].count &&
+		    !rw.expected.parties[i].is_writer)
 			return true;
 	}
-	for (size_t i = 0; i < rw.stray_count; i++) {
-		long number = rw_timeout_number(key, rw.strays[i].owner);
+	for (size_t i = 0; i < rw.leftover_count; i++) {
+		long number = rw_timeout_number(key, rw.leftovers[i].owner);
 
-		if (number > 0 && number <= rw.strays[i].count)
+		if (number > 0 && number <= rw.leftovers[i].count)
 			return true;
 	}
 	return false;
@@ -194,12 +192,12 @@ static void check_keys(const struct shot *shot)
 		const char *key = shot->keys->element[i]->str;
 
 		if (strcmp(key, LOCK) != 0 && strcmp(key, HOLDS_KEY) != 0 &&
-		    strcmp(key, ENDS_KEY) != 0 && !is_of_somebody(key))
+		    strcmp(key, ENDS_KEY) != 0 && !is_known_timeout(key))
 			differs("there is a key '%s'", key);
 	}
 }
 
-/* How long the longest of a reader's holds lasts by his time-out keys, -1 without any. */
+/* How long the longest of a reader's holds lasts by its time-out keys, -1 without any. */
 static int64_t reader_ttl_ms(const struct shot *shot, const struct party *party)
 {
 	int64_t longest_ms = -1;
@@ -216,8 +214,8 @@ static int64_t reader_ttl_ms(const struct shot *shot, const struct party *party)
 
 static void check_readers(const struct shot *shot)
 {
-	for (size_t i = 0; i < rw.book.party_count; i++) {
-		const struct party *party = &rw.book.parties[i];
+	for (size_t i = 0; i < rw.expected.party_count; i++) {
+		const struct party *party = &rw.expected.parties[i];
 		int64_t ttl_ms;
 
 		if (party->is_writer)
@@ -233,7 +231,7 @@ void rw_compare(void)
 {
 	const struct shot *shot = shot_take();
 
-	book_check(&rw.book, shot, rw.mode);
+	expected_check(&rw.expected, shot, rw.mode);
 	check_keys(shot);
 	check_readers(shot);
 }

@@ -115,11 +115,11 @@ const char *shot_value(const redisReply *pairs, const char *field)
 	return NULL;
 }
 
-int64_t shot_ttl_ms(const struct shot *taken, const char *key)
+int64_t shot_ttl_ms(const struct shot *of, const char *key)
 {
-	for (size_t i = 0; i < taken->keys->elements; i += 2)
-		if (strcmp(taken->keys->element[i]->str, key) == 0)
-			return taken->keys->element[i + 1]->integer;
+	for (size_t i = 0; i < of->keys->elements; i += 2)
+		if (strcmp(of->keys->element[i]->str, key) == 0)
+			return of->keys->element[i + 1]->integer;
 	return -2;
 }
 

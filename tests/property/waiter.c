@@ -1,6 +1,6 @@
 /*
- * Threads that wait for a lock, each over a connection of its own. They do one rlock_acquire after the other
- * as they are told; what they are told is the business of fair.c.
+ * Threads that wait for a lock, each over a connection of its own: one rlock_acquire after the other. Which ones is the
+ * business of the models.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ enum state {
 	IDLE,
 	WAITING,
 	ENDED,
-	TOLD_TO_GO,
+	TOLD_TO_END,
 };
 
 struct waiter {
@@ -57,14 +57,14 @@ static enum state next_state(struct waiter *waiter)
 	enum state state;
 
 	(void)pthread_mutex_lock(&waiter->mutex);
-	while (waiter->state != WAITING && waiter->state != TOLD_TO_GO)
+	while (waiter->state != WAITING && waiter->state != TOLD_TO_END)
 		(void)pthread_cond_wait(&waiter->changed, &waiter->mutex);
 	state = waiter->state;
 	(void)pthread_mutex_unlock(&waiter->mutex);
 	return state;
 }
 
-/* The request is nobody else's while the state is WAITING. */
+/* The request belongs to this thread while the state is WAITING. */
 static void *run(void *ctx)
 {
 	struct waiter *waiter = ctx;
@@ -78,7 +78,7 @@ static void *run(void *ctx)
 			.hold = hold,
 			.ended_ms = rlock_now_ms(),
 			.lease_ms = waiter->request.lease_ms,
-			.drew_token = waiter->request.issue_token,
+			.wanted_token = waiter->request.issue_token,
 		};
 		set_state(waiter, ENDED);
 	}
@@ -106,7 +106,7 @@ struct waiter *waiter_new(void)
 
 void waiter_free(struct waiter *waiter)
 {
-	set_state(waiter, TOLD_TO_GO);
+	set_state(waiter, TOLD_TO_END);
 	(void)pthread_join(waiter->thread, NULL);
 	(void)pthread_cond_destroy(&waiter->changed);
 	(void)pthread_mutex_destroy(&waiter->mutex);
@@ -120,8 +120,8 @@ void waiter_begin(struct waiter *waiter, const struct rlock_request *request)
 	uint64_t cancels;
 
 	if (get_state(waiter) != IDLE)
-		differs("a waiter is told to wait, and does so already");
-	/* From a time before. */
+		differs("a waiter is to begin, and waits already");
+	/* A cancel of an earlier wait. */
 	(void)!read(waiter->cancel_fd, &cancels, sizeof(cancels));
 	waiter->request = *request;
 	if (request->owner != NULL) {
@@ -158,7 +158,7 @@ struct ended waiter_await(struct waiter *waiter)
 	(void)pthread_mutex_unlock(&waiter->mutex);
 	if (error != 0) {
 		(void)shot_take();
-		differs("somebody waits yet, and ought not to");
+		differs("a waiter still waits, and ought not to");
 	}
 	ended = waiter->ended;
 	set_state(waiter, IDLE);
