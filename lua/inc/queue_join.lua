@@ -1,5 +1,5 @@
 -- To join the queue for a fair lock. It is apart from queue_leave.lua since only an acquisition needs it: a script that
--- leaves the queue is sent without waiting for the reply, and of a connection that was closed a server that had stopped
+-- leaves the queue is sent without waiting for the reply, and of a connection that was closed a server that had stalled
 -- reads no more than the first 16 kB.
 -- include: now
 -- include: ttl_extend
@@ -17,7 +17,7 @@ local function seen_now(name)
 	return table.concat({ digits(now_ms), digits(name.grace_ms), name.run, digits(name.return_ms) }, ' ')
 end
 
--- Whether a waiter was in the queue before the server had stopped, or was restarted without its data: then it lets
+-- Whether a waiter was in the queue before the server had stalled, or was restarted without its data: then it lets
 -- those come back that were in front of it.
 local function is_early(name, since_us)
 	recall(name)

@@ -7,7 +7,7 @@
 -- include: denied
 
 local LIFE_MS = 4000         -- a waiter without a sign of life for so long is dead
-local GAP_MS = 3000          -- no waiter gave one for so long: the server had stopped, ...
+local GAP_MS = 3000          -- no waiter gave one for so long: the server had stalled, ...
 local GRACE_MS = 2000        -- ... and all waiters get so long to give one again
 local RETURN_MS = 10000      -- another server took over, or it was restarted: waiters have so long to come back
 local SEEN = 'seen'          -- no owner: owners have a colon in them
@@ -39,7 +39,7 @@ local function server_run()
 	return known_run
 end
 
--- Sets once until when no waiter is taken for dead: name.grace_ms after the server had stopped, name.return_ms after
+-- Sets once until when no waiter is taken for dead: name.grace_ms after the server had stalled, name.return_ms after
 -- another run of it began, to which all waiters have to come back first.
 local function recall(name)
 	if name.run then
