@@ -33,10 +33,10 @@ local function leave_error(name)
 	return try_all(steps)
 end
 
--- Removes dead waiters from the head of the queue. The asker, whose request this is, is alive.
-local function prune(name, asker)
+-- Removes dead waiters from the head of the queue. The caller, an owner, is alive.
+local function prune(name, caller)
 	local head = head_of(name)
-	while head and head ~= asker and is_dead(name, head) do
+	while head and head ~= caller and is_dead(name, head) do
 		dequeue(name, head)
 		head = head_of(name)
 	end
@@ -54,11 +54,11 @@ local function lower_deadlines(name, silent)
 	end
 end
 
--- Removes silent waiters from the head of the queue, when the one behind them, or the asker, has listened all along.
-local function remove_silent(name, asker)
+-- Removes silent waiters from the head of the queue, when the one behind them, or the caller, has listened all along.
+local function remove_silent(name, caller)
 	local silent = {}
 	local owner = head_of(name)
-	while owner and owner ~= asker and is_silent(name, owner) do
+	while owner and owner ~= caller and is_silent(name, owner) do
 		silent[#silent + 1] = owner
 		owner = redis.call('LINDEX', name.queue, #silent)
 	end
@@ -73,10 +73,10 @@ local function remove_silent(name, asker)
 	end
 end
 
-local function wake_head(name, asker)
-	remove_silent(name, asker)
+local function wake_head(name, caller)
+	remove_silent(name, caller)
 	local head = head_of(name)
-	if head and head ~= asker then
+	if head and head ~= caller then
 		publish(own_channel(name, head), WAKE_ONE)
 	end
 end

@@ -1,7 +1,7 @@
 -- The arguments that every acquisition has.
 -- ARGV[1]  lease in ms
 -- ARGV[2]  owner that acquires the lock, unless a reentrant owner holds it
--- ARGV[3]  hold id: a request that comes a second time counts once
+-- ARGV[3]  hold id: a request that comes a second time adds no second hold
 -- ARGV[4]  note, which waiters are shown
 -- ARGV[5]  1 to issue a fencing token; a name that has a fence counter gets one in any case
 -- ARGV[6]  1 when the caller will wait for a busy lock

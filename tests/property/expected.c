@@ -169,7 +169,7 @@ struct span expected_longest(const struct expected *expected, const char *field)
 
 #define KEPT ":lingering:" /* on the wire */
 
-/* The field of a hold that was kept just now, which names its end by the server's clock; a field that is new, if there is
+/* The field of a hold that was kept just now, which names its end by the server's clock; a new field, if there is
  * one. NULL when there is none, as when the lock has ended since. */
 static const char *find_kept(struct expected *expected, const char *field, struct span span)
 {

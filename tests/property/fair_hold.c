@@ -1,6 +1,6 @@
 /*
- * Steps that need no waiter: a fair lock is acquired by a newcomer, re-entered, released, renewed, kept until some time,
- * broken, found.
+ * Steps that need no waiter: a fair lock is acquired by a newcomer, re-entered, released, renewed, kept until some
+ * time, broken, found.
  */
 #include <inttypes.h>
 #include <stdio.h>

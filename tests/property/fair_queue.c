@@ -1,6 +1,6 @@
 /*
- * The model of a fair lock: its queue, what follows when the lock becomes free, and the comparison of all of it with the
- * server.
+ * The model of a fair lock: its queue, what follows when the lock becomes free, and the comparison of all of it
+ * with the server.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>

@@ -189,7 +189,7 @@ bool fair_step_wait_a_moment(void)
 
 /* ---- two things at a time ---- */
 
-/* The head of the queue stops waiting while the lock is released: it acquires the lock, or the waiter behind it does. */
+/* The head of the queue stops waiting while the lock is released: it acquires the lock, or the next one does. */
 static void race(struct queued *head, enum rlock_status without)
 {
 	struct held *held = expected_any(&fair.expected, true);

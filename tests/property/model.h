@@ -27,7 +27,7 @@ bool one_in(unsigned times);
 /* Leases that differ by more than the time that all steps take. */
 int64_t chance_lease_ms(void);
 
-/* A step that makes no sense now does nothing, and says so by false. */
+/* A step that can't be done now does nothing, and says so by false. */
 struct choice {
 	unsigned weight;
 	bool (*step)(void);

@@ -1,7 +1,7 @@
 /*
- * A read/write lock and its model: several owners acquire it, re-enter it, release it, renew it, keep it until some time,
- * break it, and lose it; readers die. No wait is longer than a moment here, and the leases are so long that the time
- * all of this takes does not matter.
+ * A read/write lock and its model: several owners acquire it, re-enter it, release it, renew it, keep it until some
+ * time, break it, and lose it; readers die. No wait is longer than a moment here, and the leases are so long that the
+ * time all of this takes does not matter.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static void release(struct held *held)
 	rw.answered_ms = rlock_now_ms();
 	check_status("release", status, want, conn);
 	held->is_listed = false;
-	/* A hold that has ended is lost, and yet its release settles who holds the lock. */
+	/* A hold that has ended is lost, and yet its release settles the lock. */
 	if (party != NULL)
 		rw_leave(party);
 }

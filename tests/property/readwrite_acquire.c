@@ -1,5 +1,5 @@
 /*
- * Steps that acquire a read/write lock: when it is free, when it is re-entered, and when an acquisition would deadlock.
+ * Steps that acquire a read/write lock: when it is free, when it is re-entered, and when that would be a deadlock.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -203,7 +203,7 @@ bool rw_step_reenter(void)
 	return true;
 }
 
-/* A wait that times out leaves nothing behind, nor a claim to the next turn. */
+/* After a wait that timed out no key is left, nor a claim to the next turn. */
 bool rw_step_wait_a_moment(void)
 {
 	int64_t end_ms;

@@ -1,6 +1,6 @@
 /*
- * Threads that wait for a lock, each over a connection of its own: one rlock_acquire after the other. Which ones is the
- * business of the models.
+ * Threads that wait for a lock, each over a connection of its own: one rlock_acquire after the other. Which ones is
+ * the business of the models.
  */
 #include <pthread.h>
 #include <stdio.h>
