@@ -1,0 +1,12 @@
+/*
+ * The passwords that are not in the URLs.
+ */
+#ifndef PASSWORDS_H
+#define PASSWORDS_H
+
+#include "options/opts.h"
+
+/* Set the password of each URL that has none. 0, or the exit code after one line by message_error. */
+int passwords_set(const struct opts *opts);
+
+#endif
