@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "hold/job_processes.h"
-#include "local.h"
+#include "local_server.h"
 
 struct proc_filter job_processes(const struct lease_state *lease_state, pid_t command, pid_t keeper,
 				 pid_t renewer)
