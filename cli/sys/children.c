@@ -1,5 +1,6 @@
 /*
- * Reads /proc/PID/task/TID/children: the numbers, with blanks between.
+ * Reads /proc/PID/task/TID/children, which has pids with blanks between them. What the children are is left to the
+ * callers.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -54,7 +55,7 @@ static void add_of_thread(pid_t pid, const char *thread, struct pid_list *out)
 	(void)fclose(file);
 }
 
-bool children_are_told(void)
+bool children_are_listed(void)
 {
 	return access("/proc/thread-self/children", R_OK) == 0;
 }

@@ -1,5 +1,5 @@
 /*
- * Who a process's children are, told by the kernel: a few files to read, however many processes there are.
+ * The children of a process, from the kernel's lists: a few files to read, however many processes there are.
  */
 #ifndef CHILDREN_H
 #define CHILDREN_H
@@ -16,10 +16,10 @@ struct pid_list {
 bool pid_list_add(struct pid_list *list, pid_t pid);
 void pid_list_free(struct pid_list *list);
 
-/* Whether this kernel was built with that. */
-bool children_are_told(void);
+/* Whether this kernel was built with these lists. */
+bool children_are_listed(void);
 
-/* Add the children of all threads of that process. It may miss one while others are born or reaped. */
+/* Add the children of all threads of that process. It may miss one while others start or are reaped. */
 void children_add(pid_t pid, struct pid_list *out);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Forks a helper process that reads one environment after the other and writes a byte for each into a pipe. Where the
- * next byte does not come and the helper sleeps, that read hangs: the helper is killed, and another one goes on
- * behind it. A process that hangs again seconds later is not asked any more.
+ * Forks a helper process that reads one environment after the other and writes a byte for each into a pipe. If the next
+ * byte does not come and the helper sleeps, that read hangs: the helper is killed, and another one goes on with the
+ * next process. What a process in the table means to the caller is proc_table.c's business.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,19 +19,19 @@
 #include "sys/priority.h"
 #include "sys/probe.h"
 
-/* How often a helper that does not answer is looked at, and what it takes for a hang: 100 ms, or 1 s. */
+/* How often a silent helper is looked at, and the weight of looks that makes a hang: it takes 100 ms, or 1 s. */
 #define LOOK_MS 50
 #define WEIGHT_HANG 20
 #define WEIGHT_ASLEEP 10
-/* For one answer, however things are. */
+/* One answer is never waited for longer than this. */
 #define ANSWER_MS 2000
-/* So many may hang while the others wait for their signals; the rest is for the next look. */
+/* So many may hang while the other processes wait for their signals; the rest is left to the next search. */
 #define HANGS_MAX 2
 /* Between two tries of a process that hung. */
 #define PAUSE_MS 200
-/* Memory that is locked for a moment, by the fork of a large process, say, is none to be given up. */
+/* A process is not abandoned if its memory is locked for a moment only, by its fork of a large process, say. */
 #define PATIENCE_MS 2000
-/* For a helper to go once it was killed: one whose read can't be interrupted is left to itself. */
+/* A killed helper ends within this time, unless its read cannot be interrupted: then it is not waited for. */
 #define REAP_MS 50
 
 struct suspect {
@@ -40,12 +40,12 @@ struct suspect {
 	int64_t first_ms, last_ms; /* when it hung */
 };
 
-/* More that hang at a time are given up at once. */
+/* If more hang at a time, these are abandoned at once. */
 #define SUSPECTS_MAX 256
 static struct suspect suspects[SUSPECTS_MAX];
 static size_t suspect_count;
 
-/* A helper that was not gone yet when it was left to itself; 0: none. Nobody is told of its end. */
+/* A helper that had not ended when it was waited for last; 0: none. Its end sends no signal. */
 static pid_t leftover_helper;
 
 struct probe {
@@ -56,10 +56,10 @@ struct probe {
 enum answer {
 	ANSWER_CAME,
 	ANSWER_HANGS,
-	ANSWER_LATE, /* no time was left, or the helper is dead: nobody's fault */
+	ANSWER_LATE, /* no time was left, or the helper is dead: the process is not suspect for that */
 };
 
-/* ---- those that hung ---- */
+/* ---- processes that hung ---- */
 
 static struct suspect *suspect_of(const struct proc *proc)
 {
@@ -69,7 +69,7 @@ static struct suspect *suspect_of(const struct proc *proc)
 	return NULL;
 }
 
-static bool is_given_up(const struct suspect *suspect)
+static bool is_abandoned(const struct suspect *suspect)
 {
 	return suspect->last_ms - suspect->first_ms >= PATIENCE_MS;
 }
@@ -78,10 +78,10 @@ bool probe_is_suspect(const struct proc *proc)
 {
 	const struct suspect *suspect = suspect_of(proc);
 
-	return suspect != NULL && !is_given_up(suspect);
+	return suspect != NULL && !is_abandoned(suspect);
 }
 
-/* It answered: whatever held it up is over. */
+/* The process could be read: what made it hang is over. */
 static void forget_suspect(const struct proc *proc)
 {
 	struct suspect *suspect = suspect_of(proc);
@@ -90,41 +90,41 @@ static void forget_suspect(const struct proc *proc)
 		*suspect = suspects[--suspect_count];
 }
 
-/* What is known without asking. */
-static void answer_from_memory(struct probe_question *question, int64_t now_ms)
+/* Fills in what is known without a read. */
+static void recall(struct probe_request *request, int64_t now_ms)
 {
-	const struct suspect *suspect = suspect_of(question->proc);
+	const struct suspect *suspect = suspect_of(request->proc);
 
-	question->is_given_up = suspect != NULL && is_given_up(suspect);
-	question->lookup = question->is_given_up ? PROC_GONE : PROC_UNSEEN;
-	question->is_due = suspect == NULL ||
-			   (!question->is_given_up && now_ms >= suspect->last_ms + PAUSE_MS);
+	request->is_abandoned = suspect != NULL && is_abandoned(suspect);
+	request->lookup = request->is_abandoned ? PROC_GONE : PROC_UNSEEN;
+	request->is_due = suspect == NULL ||
+			  (!request->is_abandoned && now_ms >= suspect->last_ms + PAUSE_MS);
 }
 
-static void record_hang(struct probe_question *question)
+static void record_hang(struct probe_request *request)
 {
-	struct suspect *suspect = suspect_of(question->proc);
+	struct suspect *suspect = suspect_of(request->proc);
 	int64_t now_ms = rlock_now_ms();
 
 	if (suspect == NULL && suspect_count < SUSPECTS_MAX) {
 		suspect = &suspects[suspect_count++];
-		*suspect = (struct suspect){ .pid = question->proc->pid,
-					     .start = question->proc->start,
+		*suspect = (struct suspect){ .pid = request->proc->pid,
+					     .start = request->proc->start,
 					     .first_ms = now_ms };
 	}
 	if (suspect != NULL)
 		suspect->last_ms = now_ms;
-	question->is_given_up = suspect == NULL || is_given_up(suspect);
-	question->lookup = question->is_given_up ? PROC_GONE : PROC_UNSEEN;
+	request->is_abandoned = suspect == NULL || is_abandoned(suspect);
+	request->lookup = request->is_abandoned ? PROC_GONE : PROC_UNSEEN;
 }
 
 /* ---- the helper ---- */
 
 /*
- * It has the name of a renewer and, like one, a session of its own: whoever looks for a command's processes leaves
- * it alone. It keeps nobody's streams open, and does not outlive its parent unless it hangs.
+ * The helper has the name of a renewer and, like one, a session of its own: a search for a command's processes excludes
+ * it. It keeps no stream of its parent open, and ends with its parent unless it hangs.
  */
-static void be_helper(pid_t parent, int fd, const struct probe_question *questions, size_t count,
+static void be_helper(pid_t parent, int fd, const struct probe_request *requests, size_t count,
 		      const char *hold_id)
 {
 	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
@@ -137,9 +137,9 @@ static void be_helper(pid_t parent, int fd, const struct probe_question *questio
 	for (size_t i = 0; i < count; i++) {
 		char answer;
 
-		if (!questions[i].is_due)
+		if (!requests[i].is_due)
 			continue;
-		answer = (char)proc_carries_hold(questions[i].proc->pid, hold_id);
+		answer = (char)proc_carries_hold(requests[i].proc->pid, hold_id);
 		if (write(fd, &answer, 1) != 1)
 			break;
 	}
@@ -154,15 +154,15 @@ static bool reap_helper(pid_t pid)
 }
 
 /*
- * Like fork(2), but the child's end sends no SIGCHLD: that would wake the keeper, which looks again, which starts
- * a helper again.
+ * Like fork(2), but the child's end sends no SIGCHLD: that would wake the keeper, which would search again, and start a
+ * helper again.
  */
-static pid_t fork_untold(void)
+static pid_t fork_without_sigchld(void)
 {
 	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
 }
 
-static bool probe_start(struct probe *probe, const struct probe_question *questions, size_t count,
+static bool probe_start(struct probe *probe, const struct probe_request *requests, size_t count,
 			const char *hold_id)
 {
 	pid_t parent = getpid();
@@ -175,9 +175,9 @@ static bool probe_start(struct probe *probe, const struct probe_question *questi
 		return false;
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	probe->pid = fork_untold();
+	probe->pid = fork_without_sigchld();
 	if (probe->pid == 0)
-		be_helper(parent, fds[1], questions, count, hold_id);
+		be_helper(parent, fds[1], requests, count, hold_id);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	(void)close(fds[1]);
 	probe->fd = fds[0];
@@ -187,7 +187,7 @@ static bool probe_start(struct probe *probe, const struct probe_question *questi
 	return false;
 }
 
-/* Nothing here waits for as long as the helper likes. */
+/* A helper that hangs must not hold us up: the wait for its end is bounded. */
 static void probe_stop(struct probe *probe)
 {
 	struct pollfd end = { (int)syscall(SYS_pidfd_open, probe->pid, 0), POLLIN, 0 };
@@ -212,18 +212,18 @@ static bool is_in_state(pid_t pid, const char *states)
 }
 
 /*
- * Whether one look of a helper that does not answer shows a hang, and by what weight. It may not be its turn to run,
- * or that of the process it asks, within an exec, say: that one is given longer.
+ * How much one look at a silent helper counts towards a hang. A helper that does not sleep waits for a processor only;
+ * so may the process that it reads, within an exec, say: that one is given longer.
  */
-static int weight_of_look(const struct probe *probe, const struct proc *asked)
+static int weight_of_look(const struct probe *probe, const struct proc *proc)
 {
 	if (!is_in_state(probe->pid, "SD"))
 		return 0;
-	return is_in_state(asked->pid, "R") ? 1 : WEIGHT_ASLEEP;
+	return is_in_state(proc->pid, "R") ? 1 : WEIGHT_ASLEEP;
 }
 
-static enum answer next_answer(const struct probe *probe, const struct proc *asked,
-			       int64_t until_ms, char *out)
+static enum answer next_answer(const struct probe *probe, const struct proc *proc, int64_t until_ms,
+			       char *out)
 {
 	struct pollfd answers = { probe->fd, POLLIN, 0 };
 	int64_t now_ms = rlock_now_ms(), end_ms = now_ms + ANSWER_MS;
@@ -232,70 +232,69 @@ static enum answer next_answer(const struct probe *probe, const struct proc *ask
 	if (until_ms != 0 && until_ms < end_ms)
 		end_ms = until_ms;
 	for (;;) {
-		int64_t retry_after_ms = now_ms + LOOK_MS;
+		int64_t look_ms = now_ms + LOOK_MS;
 
-		if (rlock_poll(&answers, 1, least(retry_after_ms, end_ms)) > 0)
+		if (rlock_poll(&answers, 1, least(look_ms, end_ms)) > 0)
 			return read(probe->fd, out, 1) == 1 ? ANSWER_CAME : ANSWER_LATE;
 		now_ms = rlock_now_ms();
 		if (now_ms >= end_ms)
 			return ANSWER_LATE;
-		weight += weight_of_look(probe, asked);
+		weight += weight_of_look(probe, proc);
 		if (weight >= WEIGHT_HANG)
 			return ANSWER_HANGS;
 	}
 }
 
-/* How the last one came. *at is the question that it belongs to. */
-static enum answer read_answers(const struct probe *probe, struct probe_question *questions,
+/* How the last answer came. *at is the request that it belongs to. */
+static enum answer read_answers(const struct probe *probe, struct probe_request *requests,
 				size_t count, int64_t until_ms, size_t *at)
 {
 	for (; *at < count; ++*at) {
 		enum answer how;
 		char answer;
 
-		if (!questions[*at].is_due)
+		if (!requests[*at].is_due)
 			continue;
-		how = next_answer(probe, questions[*at].proc, until_ms, &answer);
+		how = next_answer(probe, requests[*at].proc, until_ms, &answer);
 		if (how != ANSWER_CAME)
 			return how;
-		questions[*at].lookup = (enum proc_lookup)answer;
-		forget_suspect(questions[*at].proc);
+		requests[*at].lookup = (enum proc_lookup)answer;
+		forget_suspect(requests[*at].proc);
 	}
 	return ANSWER_CAME;
 }
 
-/* Without means for a helper. Somebody who may hang is better than nobody who looks. */
-static void read_here(struct probe_question *questions, size_t count, const char *hold_id)
+/* Reads without a helper, where none can be started: it is better to hang, maybe, than not to search. */
+static void read_here(struct probe_request *requests, size_t count, const char *hold_id)
 {
 	for (size_t i = 0; i < count; i++)
-		if (questions[i].is_due)
-			questions[i].lookup = proc_carries_hold(questions[i].proc->pid, hold_id);
+		if (requests[i].is_due)
+			requests[i].lookup = proc_carries_hold(requests[i].proc->pid, hold_id);
 }
 
-void probe_ask(struct probe_question *questions, size_t count, const char *hold_id,
-	       int64_t until_ms)
+void probe_run(struct probe_request *requests, size_t count, const char *hold_id, int64_t until_ms)
 {
 	int64_t now_ms = rlock_now_ms();
 	bool is_late = until_ms != 0 && now_ms >= until_ms;
 	size_t at = 0, hangs = 0, due = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		answer_from_memory(&questions[i], now_ms);
-		due += questions[i].is_due;
+		recall(&requests[i], now_ms);
+		due += requests[i].is_due;
 	}
 	while (due > 0 && !is_late && at < count && hangs < HANGS_MAX) {
 		struct probe probe;
 		enum answer how;
 
-		if (!probe_start(&probe, questions + at, count - at, hold_id)) {
-			read_here(questions + at, count - at, hold_id);
+		if (!probe_start(&probe, requests + at, count - at, hold_id)) {
+			read_here(requests + at, count - at, hold_id);
 			return;
 		}
-		how = read_answers(&probe, questions, count, until_ms, &at);
+		how = read_answers(&probe, requests, count, until_ms, &at);
 		probe_stop(&probe);
 		if (how != ANSWER_HANGS)
 			return;
-		record_hang(&questions[at++]);
+		record_hang(&requests[at++]);
 		hangs++;
 	}
 }

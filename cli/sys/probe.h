@@ -1,7 +1,7 @@
 /*
- * Which of some processes carry a hold id in the environment that they were given. The kernel makes whoever reads
- * that wait while the process is locked (by an exec or an mmap that hangs in a network file system, say), without
- * end perhaps: so a helper process reads, and what hangs is given up.
+ * Which of some processes carry a hold id in the environment that they were given. The kernel makes the reader of an
+ * environment wait while the process is locked (by an exec or an mmap that hangs in a network file system, say), maybe
+ * without an end: so a helper process reads, and a process that hangs is abandoned.
  */
 #ifndef PROBE_H
 #define PROBE_H
@@ -12,19 +12,20 @@
 
 #include "sys/proc.h"
 
-struct probe_question {
+struct probe_request {
 	const struct proc *proc;
-	/* The answers. */
-	enum proc_lookup lookup; /* UNSEEN: not known yet, to be asked again at a later look */
-	bool is_given_up;        /* it hung for so long that it counts as GONE from now on */
-	bool is_due;             /* probe.c's own */
+	size_t entry; /* the caller's own */
+	/* The result. */
+	enum proc_lookup
+		lookup;    /* UNSEEN: not known yet, to be requested again by a later search */
+	bool is_abandoned; /* reading it hung for so long that it counts as GONE from now on */
+	bool is_due;       /* probe.c's own */
 };
 
-/* Whether reading this one hung before, and has not been given up. */
+/* Whether reading this process hung before, and it is not abandoned. */
 bool probe_is_suspect(const struct proc *proc);
 
-/* Answer the questions, within some hundred milliseconds of whatever hangs, and not after until_ms (0: no limit). */
-void probe_ask(struct probe_question *questions, size_t count, const char *hold_id,
-	       int64_t until_ms);
+/* Fill in the results, which takes some hundred milliseconds if a process hangs. Ends at until_ms (0: no limit). */
+void probe_run(struct probe_request *requests, size_t count, const char *hold_id, int64_t until_ms);
 
 #endif

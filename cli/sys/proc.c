@@ -1,5 +1,5 @@
 /*
- * One process, as /proc shows it.
+ * Reads what /proc shows of one process. Which processes are looked at, and what follows, is left to the callers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +18,8 @@
 #include "sys/transient_errno.h"
 
 #define STAT_MAX 1024
-/* Had from the start, as the table in proc_tree.c: most environments have room in it. */
-#define TEXT_USUAL ((size_t)1 << 16)
-static char usual_text[TEXT_USUAL + 1];
+/* Environments are read in pieces of this size. */
+#define PIECE_SIZE 16384
 
 /* file_read_start of a file of that process. */
 static ssize_t read_start(pid_t pid, const char *file, char *out, size_t size)
@@ -31,13 +30,13 @@ static ssize_t read_start(pid_t pid, const char *file, char *out, size_t size)
 	return file_read_start(AT_FDCWD, path, 0, out, size);
 }
 
-/* A process that goes while it is looked at is as gone as one that was before. */
-static enum proc_lookup sight_of_failure(void)
+/* A process may end while it is looked at: then it is gone, as if it had ended before. */
+static enum proc_lookup lookup_of_errno(void)
 {
 	return is_transient_errno(errno) ? PROC_UNSEEN : PROC_GONE;
 }
 
-/* Which of the numbers behind the state are of use; proc(5) counts them from 4 on. */
+/* The numbers that are used of those after the state; proc(5) counts them from 4 on. */
 enum {
 	FIELD_PARENT = 4,
 	FIELD_SESSION = 6,
@@ -53,7 +52,7 @@ static bool read_numbers(const char *cursor, struct proc *out)
 	for (int field = FIELD_PARENT; field <= FIELD_STACK; field++) {
 		while (*cursor == ' ')
 			cursor++;
-		/* A limit of memory among them may be larger than an int64; it's none of ours. */
+		/* Among those that are not used, a limit of memory may be larger than an int64. */
 		numbers[field] = 0;
 		if (*cursor == '\0' ||
 		    (!number_read(&cursor, &numbers[field]) && field <= FIELD_START))
@@ -68,25 +67,25 @@ static bool read_numbers(const char *cursor, struct proc *out)
 	return true;
 }
 
-/* The fields stand behind the last parenthesis: the name may hold anything, blanks and brackets too. */
+/* The fields follow the last parenthesis: the name may contain anything, also blanks and parentheses. */
 static bool parse_stat(char *text, struct proc *out)
 {
 	struct proc proc = { .pid = out->pid };
-	char *open_bracket, *close_bracket;
+	char *open_paren, *close_paren;
 	size_t name_len;
 
-	open_bracket = strchr(text, '(');
-	close_bracket = strrchr(text, ')');
-	if (open_bracket == NULL || close_bracket == NULL || close_bracket < open_bracket ||
-	    close_bracket[1] != ' ' || close_bracket[2] == '\0')
+	open_paren = strchr(text, '(');
+	close_paren = strrchr(text, ')');
+	if (open_paren == NULL || close_paren == NULL || close_paren < open_paren ||
+	    close_paren[1] != ' ' || close_paren[2] == '\0')
 		return false;
-	proc.state = close_bracket[2];
-	if (!read_numbers(close_bracket + 3, &proc))
+	proc.state = close_paren[2];
+	if (!read_numbers(close_paren + 3, &proc))
 		return false;
-	name_len = (size_t)(close_bracket - open_bracket - 1);
+	name_len = (size_t)(close_paren - open_paren - 1);
 	if (name_len >= sizeof(proc.name))
 		name_len = sizeof(proc.name) - 1;
-	memcpy(proc.name, open_bracket + 1, name_len);
+	memcpy(proc.name, open_paren + 1, name_len);
 	*out = proc;
 	return true;
 }
@@ -97,7 +96,7 @@ enum proc_lookup proc_look(pid_t pid, struct proc *out)
 	struct proc proc = { .pid = pid };
 
 	if (read_start(pid, "stat", text, sizeof(text)) < 0)
-		return sight_of_failure();
+		return lookup_of_errno();
 	if (!parse_stat(text, &proc))
 		return PROC_GONE;
 	*out = proc;
@@ -117,7 +116,7 @@ bool proc_is_hidden(pid_t pid)
 	       proc_look(pid, &proc) == PROC_GONE;
 }
 
-/* The last part of a program's path, without what the kernel puts behind that when the file was replaced. */
+/* The last part of a program's path, without what the kernel appends if the file was replaced. */
 static bool program_name(const char *link, char *out, size_t size)
 {
 	static const char deleted[] = " (deleted)";
@@ -178,7 +177,7 @@ int proc_open(pid_t pid, uint64_t start)
 
 	if (fd < 0 || start == 0)
 		return fd;
-	/* Looked at again behind the open: from now on the number can't change its meaning. */
+	/* Look again after the open: from now on the pid cannot become another process's. */
 	lookup = proc_look(pid, &proc);
 	if (lookup == PROC_SEEN && proc.start == start)
 		return fd;
@@ -196,66 +195,69 @@ bool proc_command_line(pid_t pid, char *out, size_t size, size_t *len_out)
 	return len >= 0;
 }
 
-static void text_free(char *text)
+/* Where a search for "RLOCK_HELD=" and, in its value, "/" and a hold id, has come to. */
+struct hold_search {
+	const char *hold_id;
+	size_t name_len; /* how much of the variable's name has been read; OTHER_NAME: it is another variable */
+	size_t id_len; /* how much of "/" and the hold id has been read */
+};
+#define OTHER_NAME SIZE_MAX
+
+/* Takes the next byte of an environment. True when the hold id has been found. */
+static bool hold_search_step(struct hold_search *search, char byte)
 {
-	if (text != usual_text)
-		free(text);
-}
+	static const char name[] = "RLOCK_HELD=";
 
-/* Twice the size, with room for a NUL behind it; NULL when out of memory, and text is free. */
-static char *text_grow(char *text, size_t size)
-{
-	char *larger = malloc(2 * size + 1);
+	if (byte == '\0') {
+		search->name_len = search->id_len = 0;
+	} else if (search->name_len < sizeof(name) - 1) {
+		search->name_len =
+			byte == name[search->name_len] ? search->name_len + 1 : OTHER_NAME;
+	} else if (search->name_len != OTHER_NAME) {
+		bool fits = search->id_len > 0 && byte == search->hold_id[search->id_len - 1];
 
-	if (larger != NULL)
-		memcpy(larger, text, size);
-	text_free(text);
-	return larger;
-}
-
-/* A whole file of a process, with a NUL behind it; NULL with errno. text_free. */
-static char *read_whole(pid_t pid, const char *file, size_t *len_out)
-{
-	size_t size = TEXT_USUAL, len = 0;
-	char *text = usual_text, path[64];
-	ssize_t got = 0;
-	int fd, error;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && text != NULL && (got = read(fd, text + len, size - len)) > 0) {
-		len += (size_t)got;
-		if (len == size) {
-			text = text_grow(text, size);
-			size *= 2;
-		}
+		/* No hold id contains a slash, so a new one can only begin at a slash. */
+		search->id_len = fits ? search->id_len + 1 : byte == '/';
+		return search->id_len > 0 && search->hold_id[search->id_len - 1] == '\0';
 	}
-	error = errno;
-	if (fd >= 0)
-		(void)close(fd);
-	if (text != NULL && (fd < 0 || got < 0)) {
-		text_free(text);
-		text = NULL;
-	}
-	if (text != NULL)
-		text[len] = '\0';
-	*len_out = len;
-	errno = error;
-	return text;
+	return false;
 }
 
+static bool hold_search_piece(struct hold_search *search, const char *piece, size_t len)
+{
+	const char *end = piece + len;
+
+	while (piece < end) {
+		/* Most variables are others: they are skipped at the speed of memchr(3). */
+		if (search->name_len == OTHER_NAME)
+			piece = memchr(piece, '\0', (size_t)(end - piece));
+		if (piece == NULL)
+			return false;
+		if (hold_search_step(search, *piece++))
+			return true;
+	}
+	return false;
+}
+
+/* It allocates no memory: in a helper of probe.c, another thread of the parent may have locked malloc at the fork. */
 enum proc_lookup proc_carries_hold(pid_t pid, const char *hold_id)
 {
-	static const char variable[] = "RLOCK_HELD=";
-	size_t len;
-	char *text = read_whole(pid, "environ", &len);
+	struct hold_search search = { .hold_id = hold_id };
+	char path[64], piece[PIECE_SIZE];
 	bool is_found = false;
+	ssize_t len;
+	int fd, error;
 
-	if (text == NULL)
-		return sight_of_failure();
-	for (size_t i = 0; i < len && !is_found; i += strlen(text + i) + 1)
-		is_found = strncmp(text + i, variable, sizeof(variable) - 1) == 0 &&
-			   strstr(text + i, hold_id) != NULL;
-	text_free(text);
-	return is_found ? PROC_SEEN : PROC_GONE;
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return lookup_of_errno();
+	while (!is_found && (len = read(fd, piece, sizeof(piece))) > 0)
+		is_found = hold_search_piece(&search, piece, (size_t)len);
+	error = errno;
+	(void)close(fd);
+	errno = error;
+	if (is_found)
+		return PROC_SEEN;
+	return len < 0 ? lookup_of_errno() : PROC_GONE;
 }

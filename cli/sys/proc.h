@@ -16,50 +16,51 @@ struct proc {
 	pid_t session;
 	char state;
 	long threads;
-	uint64_t start; /* in the kernel's ticks since it booted: with the pid, an identity */
+	uint64_t
+		start; /* in the kernel's ticks since it booted; pid and start identify a process */
 	char name[32];
 	uint64_t stack; /* where its stack starts; 0 when that may not be seen */
 };
 
 /*
- * What a renewer calls itself in /proc/PID/comm, and a helper. By that, by its program and as the leader of a session
- * other rlocks know it from a command.
+ * The name of a renewer in /proc/PID/comm, and of a helper. By this name, by its program and as the leader of a session
+ * other rlock processes tell it from a command.
  */
 #define RENEWER_NAME "rlock-renewer"
 
-/* What a look at a process may come to. That it can't be seen now does not mean that it has gone. */
+/* The result of a look at a process. One that cannot be seen now may still be there. */
 enum proc_lookup {
 	PROC_GONE,   /* there is no such process, or none that we may see */
-	PROC_SEEN,   /* what was asked for is so */
-	PROC_UNSEEN, /* the system has no means for it, descriptors, say; why is in errno */
+	PROC_SEEN,   /* it was seen, or what the caller looked for is true */
+	PROC_UNSEEN, /* the system is out of descriptors, say; why is in errno */
 };
 
 enum proc_lookup proc_look(pid_t pid, struct proc *out);
-/* The same for those to whom a process that can't be seen now is none: false then. */
+/* The same for callers that take a process which cannot be seen now for none: false then. */
 bool proc_read(pid_t pid, struct proc *out);
-/* Whether there is such a process, but /proc does not show it to us: as it is mounted (hidepid), or for its user. */
+/* Whether there is such a process, but /proc does not show it to us: it is another user's (hidepid), say. */
 bool proc_is_hidden(pid_t pid);
-/* Whether it runs a program of our name, wherever that is; true where that may not be seen. */
+/* Whether it runs a program of our name, in any directory; true where we may not see that. */
 bool proc_runs_our_program(pid_t pid);
-/* A leader that has exited is a zombie while its other threads run on. */
+/* False for a process whose first thread has exited, and is a zombie, while other threads run on. */
 bool proc_is_gone(const struct proc *proc);
-/* Whether that process is known not to run any more: gone, a zombie, another one under its number. */
+/* Whether that process is known to have ended: it is gone or a zombie, or its pid is another process's. */
 bool proc_has_ended(pid_t pid, uint64_t start);
-/* In which namespace our numbers of processes are: its inode; 0 when that can't be told, without /proc. */
+/* The inode of the namespace that our pids belong to; 0 when it is unknown, without /proc. */
 uint64_t proc_namespace(void);
 /*
- * A descriptor of exactly that process (start 0: whoever has the pid), close-on-exec; or -1 with errno,
- * which is ESRCH only when the process has gone.
+ * A descriptor of exactly that process (start 0: of any process with this pid), close-on-exec; or -1 with errno, which
+ * is ESRCH only when the process is gone.
  */
 int proc_open(pid_t pid, uint64_t start);
 
 /*
- * The words that the process was called with, a NUL behind each, as many bytes as have room; a NUL stands
- * behind the last of them in any case. False when that can't be seen.
+ * The words that the process was called with, with a NUL after each, cut off at size. The last byte is a NUL in any
+ * case. False when they cannot be seen.
  */
 bool proc_command_line(pid_t pid, char *out, size_t size, size_t *len_out);
 
-/* Whether the hold id stands in the RLOCK_HELD of the environment that the process was given; else GONE. */
+/* Whether RLOCK_HELD, in the environment that the process was given, contains the hold id: SEEN, else GONE. */
 enum proc_lookup proc_carries_hold(pid_t pid, const char *hold_id);
 
 #endif
