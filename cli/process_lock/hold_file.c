@@ -18,6 +18,7 @@
 #include "base/message.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/runtime_dir.h"
+#include "sys/file_read.h"
 
 #define FILE_PREFIX "hold-"
 /* The file is named "new-NAMESPACE-PID-HOLDID" while it is written. */
@@ -189,29 +190,21 @@ int hold_file_dir_fd(const struct hold_file *file)
 /* ---- read ---- */
 
 /* The text of a file, malloc'ed; NULL with errno. */
-static char *read_whole(int dir_fd, const char *name)
+static char *read_text(int dir_fd, const char *name)
 {
+	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), error;
 	struct stat stat;
 	char *text = NULL;
-	ssize_t len = 0;
-	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), error;
+	size_t len;
 
 	if (fd < 0)
 		return NULL;
 	/* Another user may have put the file here before the directory was closed to others. */
 	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_uid == geteuid() &&
 	    stat.st_size <= FILE_SIZE_MAX)
-		text = malloc((size_t)stat.st_size + 1);
-	if (text != NULL) {
-		len = read(fd, text, (size_t)stat.st_size);
-		text[len > 0 ? len : 0] = '\0';
-	}
+		text = file_read_fd(fd, (size_t)stat.st_size, &len);
 	error = errno;
 	(void)close(fd);
-	if (len < 0) {
-		free(text);
-		text = NULL;
-	}
 	errno = error;
 	return text;
 }
@@ -346,37 +339,37 @@ bool hold_file_parse_new_name(const char *name, uint64_t *pid_namespace_out, pid
 
 struct hold_file *hold_file_read(int dir_fd, const char *name)
 {
-	struct hold_file *file = calloc(1, sizeof(*file));
-	char *text = NULL, *line, *rest;
-	bool is_good = file != NULL;
+	struct hold_file *file = calloc(1, sizeof(*file)), *result = NULL;
+	char *text = NULL, *rest;
 	int error;
 
-	if (is_good) {
-		file->dir_fd = -1;
-		file->claim_fd = -1;
-		is_good = hold_file_parse_name(name, file);
-	}
-	if (is_good) {
-		text = read_whole(dir_fd, name);
-		is_good = text != NULL;
-	}
+	if (file == NULL)
+		return NULL;
+	file->dir_fd = file->claim_fd = -1;
+	errno = 0;
+	if (!hold_file_parse_name(name, file))
+		goto out;
+	text = read_text(dir_fd, name);
+	if (text == NULL)
+		goto out;
 	/* A line that is rejected for another reason than its content is rejected for lack of memory. */
-	if (is_good)
-		errno = 0;
-	for (line = is_good ? strtok_r(text, "\n", &rest) : NULL; line != NULL && is_good;
+	errno = 0;
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
 	     line = strtok_r(NULL, "\n", &rest))
-		is_good = read_line(file, line);
+		if (!read_line(file, line))
+			goto out;
+	if (!is_whole(file))
+		goto out;
+	file->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	if (file->dir_fd >= 0)
+		result = file;
+out:
 	error = errno;
 	free(text);
-	if (is_good && is_whole(file)) {
-		file->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
-		if (file->dir_fd >= 0)
-			return file;
-		error = errno;
-	}
-	hold_file_free(file);
+	if (result == NULL)
+		hold_file_free(file);
 	errno = error;
-	return NULL;
+	return result;
 }
 
 bool hold_file_reload(const struct hold_file *file, int64_t *sent_ms, int64_t *lease_ms)

@@ -1,5 +1,6 @@
 /*
- * Closes ranges of descriptors: by one call each, or one by one where the kernel has no such call.
+ * Closes descriptors: a range by one call, or one by one where there is no such call. Which ones a process keeps is
+ * left to the callers.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -14,7 +15,10 @@ static void close_span(unsigned int first, unsigned int last)
 
 	if (first > last || syscall(SYS_close_range, first, last, 0U) == 0)
 		return;
-	/* Linux before 5.9 */
+	/*
+	 * close_range(2) is of Linux 5.9, and kernel.c asks for 5.3 only; sandboxes whose lists are older forbid it.
+	 * A descriptor that stays open here keeps the caller's pipe open for as long as the lock is held.
+	 */
 	limit = sysconf(_SC_OPEN_MAX);
 	for (unsigned int fd = first; fd <= last && (long)fd < limit; fd++)
 		(void)close((int)fd);
@@ -24,7 +28,7 @@ void fds_close_but(int *kept, size_t count)
 {
 	unsigned int next = 0;
 
-	/* A handful: an insertion sort does without memory. */
+	/* There are a few only, and an insertion sort allocates no memory. */
 	for (size_t i = 1; i < count; i++)
 		for (size_t j = i; j > 0 && kept[j - 1] > kept[j]; j--) {
 			int other = kept[j];

@@ -1,6 +1,6 @@
 /*
- * Reads small files: of the user's, all that is in them or nothing; of the kernel's, which answers with one read,
- * the start. What is in them is the caller's business.
+ * Reads small files: those of users whole or not at all, and those of the kernel, which answers with one read, from
+ * their start. What the content means is the caller's business.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,43 +10,49 @@
 
 #include "sys/file_read.h"
 
-char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
-		    size_t *len_out)
+char *file_read_fd(int fd, size_t max, size_t *len_out)
 {
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | flags);
-	char *text = NULL;
+	char *text = malloc(
+		max + 1); /* to read one byte more than allowed shows a file that is too large */
+	ssize_t got = 1;
 	size_t len = 0;
 	int err = 0;
 
-	if (fd < 0)
-		return NULL;
-	text = malloc(max + 1); /* one byte more than allowed is read, to see that it is there */
 	if (text == NULL)
-		err = ENOMEM;
-	else if (fstat(fd, stat_out) != 0)
-		err = errno;
-	while (err == 0 && len <= max) {
-		ssize_t got = read(fd, text + len, max + 1 - len);
-
-		if (got == 0)
-			break;
+		return NULL;
+	while (got != 0 && err == 0 && len <= max) {
+		got = read(fd, text + len, max + 1 - len);
 		if (got > 0)
 			len += (size_t)got;
-		else if (errno != EINTR)
+		else if (got < 0 && errno != EINTR)
 			err = errno;
 	}
-	if (err == 0 && len > max)
+	if (len > max)
 		err = EFBIG;
-	(void)close(fd);
 	if (err != 0) {
-		if (text != NULL)
-			explicit_bzero(text, len);
+		explicit_bzero(text, len);
 		free(text);
 		errno = err;
 		return NULL;
 	}
 	text[len] = '\0';
 	*len_out = len;
+	return text;
+}
+
+char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
+		    size_t *len_out)
+{
+	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | flags), err;
+	char *text = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, stat_out) == 0)
+		text = file_read_fd(fd, max, len_out);
+	err = errno;
+	(void)close(fd);
+	errno = err;
 	return text;
 }
 

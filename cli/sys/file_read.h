@@ -1,5 +1,5 @@
 /*
- * Reading a small file at once. What may be a file of ours, and what stands in it, is the caller's to say.
+ * Reads a small file at once. Which files may be read, and what they contain, is left to the callers.
  */
 #ifndef FILE_READ_H
 #define FILE_READ_H
@@ -9,19 +9,22 @@
 #include <sys/types.h>
 
 /*
- * Both open path, below dir_fd, to read, and close-on-exec; flags are those that the caller needs besides:
- * O_NOCTTY where a user names the file, O_NOFOLLOW and O_NONBLOCK where others may have put something there.
+ * All of an open file from where it stands, with a NUL after it; malloc'ed. NULL with errno, which is EFBIG for more
+ * than max bytes; no byte of the file stays in memory then.
  */
+char *file_read_fd(int fd, size_t max, size_t *len_out);
 
 /*
- * The whole file, with a NUL behind it; malloc'ed. Of what was opened, a link's target, say, is *stat_out.
- * NULL with errno, which is EFBIG for more than max bytes; no byte of the file stays in memory then.
+ * The next two open path, below dir_fd, to read, and close-on-exec; flags are what the caller needs besides: O_NOCTTY
+ * where a user names the file, O_NOFOLLOW and O_NONBLOCK where other users may have put something there.
  */
+
+/* As file_read_fd; *stat_out is that of the opened file, which is a link's target, say. */
 char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
 		    size_t *len_out);
 
 /*
- * What one read gives of the first size - 1 bytes, with a NUL behind them in any case. How many, or -1 with
+ * What one read gives of the first size - 1 bytes, with a NUL after them in any case. Returns their number, or -1 with
  * errno. Async-signal-safe.
  */
 ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size_t size);
