@@ -13,7 +13,7 @@ struct rlock__error {
 	const char *server;   /* that text and steps are about; belongs to its connection */
 	rlock_trace_fn trace; /* NULL: none */
 	void *trace_ctx;
-	size_t name_index; /* of the request's name that the text is about */
+	size_t name_index;   /* of the request's name that the text is about */
 	bool is_unreachable; /* the text says that the server cannot be reached */
 	char text[RLOCK_ERROR_MAX];
 };
