@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# A user who lacks one of the rights that the manual lists: whatever he asks for is refused with that right
+# A user that lacks one of the rights that the manual lists: whatever it asks for is refused with that right
 # named, or goes well without it; nothing stays locked, nothing runs on, and no wait is longer than its limit.
 # Each test tries some verbs without each right in turn, several rights at a time.
 
@@ -28,7 +28,7 @@ setup() {
 }
 teardown() { watchful_teardown; }
 
-# What takes a lock of each kind and gives it back when its command has ended.
+# What acquires a lock of each kind and releases it when its command has ended.
 KINDS='run fair rlock wlock'
 # They mostly wait for the server, or for a lease.
 ROWS_AT_A_TIME=8
@@ -60,7 +60,7 @@ without_each() {
 	wait_until 5 nothing_runs
 }
 
-# A waiter that could not leave the queue stands in it until somebody asks for the lock, seconds later.
+# A waiter that could not leave the queue stays in it until another one asks for the lock, seconds later.
 no_keys_once_visited() {
 	local key
 	for key in $(redis keys 'redisson_lock_queue:*'); do
@@ -123,17 +123,17 @@ try() {
 	fi
 }
 
-# rlock for a user who may do everything, and without the caller's holds.
+# rlock for a user that may do everything, and without the caller's holds.
 unlimited() {
 	env -u RLOCK_HELD rlock "$@" -u "unix://$SERVER_SOCKET"
 }
 
-# What takes a lock of the kind of VERB without a command.
+# What acquires a lock of the kind of VERB without a command.
 without_command() {
 	echo "${1/run/lock}"
 }
 
-# ---- locks that nobody has ----
+# ---- locks that are free ----
 
 free_locks() {
 	local verb
@@ -154,7 +154,7 @@ free_locks() {
 	redis del "redisson_lock_token:{$NAME}" >/dev/null
 }
 
-@test "without any one right a lock that is free is had, or refused with that right named" {
+@test "without any one right a lock that is free is acquired, or refused with that right named" {
 	without_each free_locks
 }
 
@@ -167,7 +167,7 @@ on_several_servers() {
 	done
 }
 
-@test "without any one right a lock on several servers is had, or refused with that right named" {
+@test "without any one right a lock on several servers is acquired, or refused with that right named" {
 	wait_until 5 has_run_for 2
 	without_each on_several_servers
 }
@@ -188,9 +188,9 @@ held_for_a_while() {
 	without_each held_for_a_while
 }
 
-# ---- locks that somebody has ----
+# ---- locks that another owner holds ----
 
-# HOLD:WAIT. Who gave up and could not say so is out of a line within 5 s.
+# HOLD:WAIT. A waiter that gave up and could not say so is out of a queue within 5 s.
 PAIRS='lock:lock lock:fair fair:fair rlock:wlock wlock:rlock'
 
 held_by_others() {
@@ -208,7 +208,7 @@ held_by_others() {
 	without_each held_by_others
 }
 
-# The lock of who lacks a right, and one who waits for it, and has every right.
+# The lock of a user that lacks a right, and one that waits for it, and has every right.
 waited_for_by_others() {
 	local pair
 	for pair in $PAIRS; do
@@ -216,7 +216,7 @@ waited_for_by_others() {
 	done
 }
 
-# wait_behind HOLD WAIT: the command says when it has begun; it ends when somebody listens.
+# wait_behind HOLD WAIT: the command says when it has begun; it ends when a waiter listens.
 wait_behind() {
 	local name=$NAME$1-$2 said
 	mkfifo "$name"
@@ -234,11 +234,11 @@ wait_behind() {
 	exec 9<&-
 }
 
-@test "without any one right a lock is given back so that who waits for it has it" {
+@test "without any one right a lock is released so that its waiter acquires it" {
 	without_each waited_for_by_others
 }
 
-# ---- a line with the dead in it ----
+# ---- a queue with dead waiters in it ----
 
 behind_the_dead() {
 	local verb
@@ -251,11 +251,11 @@ behind_the_dead() {
 	done
 }
 
-@test "without any one right the dead in a line keep nobody from a lock, or it is refused with that right named" {
+@test "without any one right dead waiters in a queue keep no other from a lock, or it is refused with that right named" {
 	without_each behind_the_dead
 }
 
-# One whose place is taken meanwhile, as when he stood still for long, and a stranger's came behind him.
+# One whose position is lost meanwhile, as when it stood still for long, and a stranger's came after it.
 with_a_place_lost() {
 	local queue="redisson_lock_queue:{$NAME}" deadlines="redisson_lock_timeout:{$NAME}" waiter
 	unlimited lock --owner x --lease 20s "$NAME"
@@ -280,7 +280,7 @@ is_back_or_gone() {
 	[ "$(redis llen "$1")" != 1 ] || ! kill -0 "$2"
 }
 
-@test "without any one right a lost place in a line is had again, or refused with that right named" {
+@test "without any one right a lost position in a queue is restored, or refused with that right named" {
 	without_each with_a_place_lost
 }
 
@@ -328,7 +328,7 @@ errors_of() {
 	"$@" >/dev/null
 }
 
-@test "without any one right an owner's lock is had, renewed and given back, or refused with that right named" {
+@test "without any one right an owner's lock is acquired, renewed and released, or refused with that right named" {
 	without_each of_owners
 }
 
@@ -343,7 +343,7 @@ of_scripts() {
 	done
 }
 
-@test "without any one right a script's lock is had, renewed and given back, or refused with that right named" {
+@test "without any one right a script's lock is acquired, renewed and released, or refused with that right named" {
 	without_each of_scripts
 }
 
@@ -364,7 +364,7 @@ broken() {
 	unlimited unlock --owner y "$NAME" || complain "unlock --force of one reader has broken the other's lock"
 }
 
-@test "without any one right anybody's lock is broken, or it is refused with that right named" {
+@test "without any one right another owner's lock is broken, or it is refused with that right named" {
 	without_each broken
 }
 
@@ -384,7 +384,7 @@ taken_away() {
 	done
 }
 
-# The row's user, until he does what is in RULES.
+# The row's user, until it does what is in RULES.
 has_all_rights() {
 	local -a rights
 	read -ra rights < <(rights_but "$ROW")
@@ -399,7 +399,7 @@ has_all_rights() {
 # ---- all together ----
 
 # CLIENT SETNAME is refused without harm; of EVAL see above.
-@test "each right is one that somebody misses" {
+@test "each right is one that some call misses" {
 	not_under_valgrind 'whose place in a line is lost has it again before he is told'
 	[ "$BATS_TEST_NUMBER" = "${#BATS_TEST_NAMES[@]}" ] || skip 'tells something behind all the others only'
 	printf '%s\n' "${RIGHTS[@]}" | grep -vxF -e '+client|setname' -e +eval | sort >wanted

@@ -149,7 +149,7 @@ pttl_within() {
 	locks_in 3
 }
 
-# ---- whose it is, and who may read it ----
+# ---- whose it is, and which users may read it ----
 
 @test "a configuration file that belongs to another user is refused, however it is found" {
 	[ "$(id -u)" = 0 ] || skip 'only root can give a file away'
@@ -321,7 +321,7 @@ need_etc() {
 	pttl_within 10000 20000 -l 20s
 }
 
-@test "with a server that cannot be reached it is said who named it" {
+@test "with a server that cannot be reached it is said what named it" {
 	local nobody="unix://$PWD/nobody.sock?db=1"
 	config 'ttl = 20s'
 	RLOCK_URL=$nobody run -69 rlock run a -- true
@@ -333,7 +333,7 @@ need_etc() {
 	refute_output --partial ' is from '
 }
 
-@test "where nobody named a server that is said, with what to set" {
+@test "where nothing named a server that is said, with what to set" {
 	unshare -rn true 2>/dev/null || skip 'no namespaces here'
 	config 'ttl = 20s'
 	run -69 unshare -rn rlock run a -- true

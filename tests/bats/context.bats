@@ -116,7 +116,7 @@ two"
 	no_keys
 }
 
-@test "a script with set -e ends where the lock was not had" {
+@test "a script with set -e ends where the lock was not acquired" {
 	held_by_stranger a
 	run -75 sh -ec 'rlock run -n a -- true; echo "not reached"'
 	assert_output ''
@@ -174,7 +174,7 @@ two"
 	no_keys
 }
 
-@test "with standard streams closed the lock is renewed, and given back" {
+@test "with standard streams closed the lock is renewed, and released" {
 	in_background sh -c 'exec rlock run -t 1s a -- until_let_go <&- >&- 2>&-'
 	wait_until 5 is_held a
 	local start
@@ -207,7 +207,7 @@ two"
 	file_exists ran
 }
 
-@test "with standard error a pipe that nobody reads a command is stopped all the same, and its lock is free" {
+@test "with standard error a pipe that is not read a command is stopped all the same, and its lock is free" {
 	mkfifo unread
 	exec 9<>unread
 	head -c 65536 /dev/zero >&9
@@ -263,7 +263,7 @@ two"
 	assert_output ''
 }
 
-@test "a service without a terminal, session and environment gets TERM, and ends by it" {
+@test "a service without a terminal, session and environment gets SIGTERM, and ends by it" {
 	in_background env -i PATH="$PATH" BATS_TEST_TMPDIR="$BATS_TEST_TMPDIR" \
 		RLOCK_RUNTIME_DIR="$RLOCK_RUNTIME_DIR" setsid rlock run -u "$RLOCK_URL" a -- until_let_go </dev/null
 	wait_until 5 is_held a
@@ -379,7 +379,7 @@ needs_mild_signals() {
 	assert_output ''
 }
 
-@test "as process 1 rlock passes TERM on, as a container is stopped" {
+@test "as process 1 rlock passes SIGTERM on, as a container is stopped" {
 	needs_namespaces
 	in_background unshare --fork --pid --mount-proc rlock run a -- \
 		sh -c 'trap "touch told; exit 9" TERM; touch ready; while :; do sleep 0.02; done'
@@ -390,7 +390,7 @@ needs_mild_signals() {
 	wait_until 5 no_keys
 }
 
-@test "as process 1 rlock ends by TERM while it waits" {
+@test "as process 1 rlock ends by SIGTERM while it waits" {
 	needs_namespaces
 	needs_mild_signals
 	held_by_stranger a
@@ -421,12 +421,12 @@ runs_elsewhere() {
 	no_keys
 }
 
-@test "who shares the runtime directory, but no numbers of processes, leaves the locks of others alone" {
+@test "a call that shares the runtime directory, but no numbers of processes, leaves the locks of others alone" {
 	needs_namespaces
 	runs_elsewhere unshare --fork --pid --mount-proc
 }
 
-@test "who cannot see processes leaves the locks of others alone" {
+@test "a call that cannot see processes leaves the locks of others alone" {
 	needs_empty_proc
 	runs_elsewhere "${WITHOUT_PROC[@]}"
 }

@@ -97,7 +97,7 @@ is_listened_to() {
 	[ "$(redis pubsub numsub "$1" | tail -n 1)" = 1 ]
 }
 
-@test "who waits learns of the earlier end when a hold that lasts longer is released" {
+@test "a waiter learns of the earlier end when a hold that lasts longer is released" {
 	local verb pids=()
 	for verb in lock wlock; do
 		run -0 rlock "$verb" --owner job --lease 8s "$verb"
@@ -114,7 +114,7 @@ is_listened_to() {
 	for verb in lock wlock; do
 		run -0 rlock unlock --owner job "$verb"
 	done
-	# Whoever is told nothing looks by himself, but not so soon.
+	# A waiter that is not notified looks by itself, but not so soon.
 	wait_until 20 is_gone "${pids[0]}"
 	wait_until 20 is_gone "${pids[1]}"
 	ended_with 0 "${pids[0]}"

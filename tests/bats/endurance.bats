@@ -54,7 +54,7 @@ says() {
 	grep -qsF -e "$1" said
 }
 
-# A command that ignores TERM, and has its pid in the file "pid".
+# A command that ignores SIGTERM, and has its pid in the file "pid".
 ignores_term='trap "" TERM; echo $$ >pid.new; mv pid.new pid; exec until_let_go'
 
 # ttl_between NAME LEAST_MS MOST_MS: so much is left of the lock.
@@ -77,7 +77,7 @@ ttl_between() {
 	says 'the command ran for 2.5s'
 }
 
-@test "a command that ignores the TERM for its lost lock is killed all the same when it has run too long" {
+@test "a command that ignores the SIGTERM for its lost lock is killed all the same when it has run too long" {
 	listen_to rlock run -t 1s --on-lost term --max-run 1300ms --grace 200ms a -- sh -c "$ignores_term"
 	wait_until 5 file_exists pid
 	redis del a
@@ -117,7 +117,7 @@ ttl_between() {
 	wait_until 2 no_keys
 }
 
-@test "a clean-up hears no second TERM" {
+@test "a clean-up hears no second SIGTERM" {
 	run -124 rlock run --max-run 700ms --grace 20s a -- bash -c '
 		trap "echo TERM >>terms" TERM
 		pause() { read -r -t 0.02 <> <(:) || :; }
@@ -142,7 +142,7 @@ used_by() {
 	local -A first=() last=()
 	listen_to rlock run -l 6s --max-run 300ms --grace 60s a -- sh -c "$ignores_term"
 	wait_until 5 says 'the command ran for 300ms'
-	# A command with such a lease alone would hear TERM now. KILL comes 0.6 s before the end.
+	# A command with such a lease alone would hear SIGTERM now. SIGKILL comes 0.6 s before the end.
 	wait_until 6 ttl_between a 1100 1580
 	start=$(now_ms)
 	for pid in "$PID" "$(renewer_of "$PID")"; do
@@ -187,13 +187,13 @@ has_waiters_at() {
 	[ "$(redis_at "$1" pubsub numsub "redisson_lock__channel:{$2}" | tail -n 1)" = "$3" ]
 }
 
-# The replica is the primary now, and the primary somebody's replica; streams to it stay open.
+# The replica is the primary now, and the primary a replica of another; streams to it stay open.
 fail_over() {
 	promote_replica
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
 }
 
-@test "a holder whose primary turns into a replica keeps its lock at the new primary, and who waits gets it there" {
+@test "a holder whose primary turns into a replica keeps its lock at the new primary, and a waiter gets it there" {
 	local holder
 	replicated_servers
 	listen_to rlock run -t 2s a -- until_let_go
@@ -244,7 +244,7 @@ fail_over() {
 	((tries > 2 && tries <= 20)) || fail "$tries tries"
 }
 
-# ---- no longer than anybody asked for ----
+# ---- no longer than was asked for ----
 
 # The body of lua/NAME.lua, as it is sent.
 script_body() {

@@ -124,7 +124,7 @@ cron() {
 	assert_equal "$stderr" ''
 	run -0 cron "$line"
 	assert_output ''
-	# For a minute it is nobody's, and then free.
+	# For a minute it has no owner, and then it is free.
 	run redis hkeys report
 	assert_output --regexp ':lingering:[0-9]+$'
 	run redis pttl report
@@ -144,7 +144,7 @@ cron() {
 	nothing_is_held
 }
 
-@test "rlock(1): a script that takes a lock for itself" {
+@test "rlock(1): a script that acquires a lock for itself" {
 	run_example man/rlock.1 script
 	assert_done 'read, change, write'
 	nothing_is_held
@@ -176,7 +176,7 @@ cron() {
 	nothing_is_held
 }
 
-# only_the_counter_stays NAME TOKEN: of a lock with --fence, which was had so many times.
+# only_the_counter_stays NAME TOKEN: of a lock with --fence, which was acquired so many times.
 only_the_counter_stays() {
 	assert_equal "$(redis getdel "redisson_lock_token:{$1}")" "$2"
 	nothing_is_held
@@ -356,7 +356,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	nothing_is_held
 }
 
-@test "README: a script that takes a lock for itself" {
+@test "README: a script that acquires a lock for itself" {
 	stub read-change-write
 	run_example README.md script
 	assert_done 'read-change-write '
@@ -385,7 +385,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	only_the_counter_stays invoices 1
 }
 
-@test "README: a lock that nobody releases" {
+@test "README: a lock that no process releases" {
 	held_by_stranger stuck
 	run_example README.md stuck
 	assert_done '' '^rlock: stuck: timed out after 100ms: held by .*
@@ -405,7 +405,7 @@ rights() {
 	acl_lines man/rlock.1 'least rights' | grep -o '+[a-z|]*' | tr -d +
 }
 
-# be_user FILE MARK...: the user ci is made by these lines, and is who asks.
+# be_user FILE MARK...: the user ci is made by these lines, and makes the calls from here on.
 be_user() {
 	redis acl deluser ci >/dev/null
 	while [ $# -gt 0 ]; do
@@ -439,17 +439,17 @@ use_kind() {
 	assert_output --partial string
 }
 
-# use_wait HOLD WAIT NAME: waits by the verb WAIT for what HOLD has: in vain, and until it is given back.
+# use_wait HOLD WAIT NAME: waits by the verb WAIT for what HOLD has: in vain, and until it is released.
 use_wait() {
 	local hold=$1 wait=$2 name=$3
 	run -0 rlock "$hold" --owner x --lease 20s "$name"
 	run -75 rlock "$wait" -w 20ms "$name" -- true
 	in_background rlock "$wait" -w 20s "$name" -- true
-	wait_until 5 somebody_listens
+	wait_until 5 has_listener
 	run -0 rlock unlock --owner x "$name"
 	wait "$PID"
 }
-somebody_listens() {
+has_listener() {
 	[ "$(redis pubsub channels)" != '' ]
 }
 
@@ -461,13 +461,13 @@ line_of() {
 	esac
 }
 
-# Somebody of Java's takes the first place of NAME's line from who waits, and who waits takes it back.
+# A Java client takes the first position of NAME's queue from the waiter, and the waiter takes it back.
 use_return() {
 	local name=$1 line deadlines waiter
 	{ read -r line; read -r deadlines; } < <(line_of "$name")
 	run -0 rlock lock --owner x --lease 20s "$name"
 	in_background rlock fair -w 20s "$name" -- true
-	wait_until 5 somebody_stands "$line"
+	wait_until 5 has_queued_waiter "$line"
 	waiter=$(redis lindex "$line" 0)
 	redis zadd "$deadlines" 9999999999999 java:1 >/dev/null
 	redis rpush "$line" java:1 >/dev/null
@@ -477,7 +477,7 @@ use_return() {
 	wait "$PID"
 	redis del "$line" "$deadlines" >/dev/null
 }
-somebody_stands() {
+has_queued_waiter() {
 	[ "$(redis llen "$1")" -gt 0 ]
 }
 is_first() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# rlock fair: who came first has the lock first, in one line with Java's threads. What stands on the server,
-# who may enter, who is turned away, and who is woken. What befalls the line is in line.bats.
+# rlock fair: first come, first served, in one queue with Java's threads. What stands on the server,
+# which call may enter, which is turned away, and which is woken. What befalls the queue is in line_*.bats.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
@@ -50,17 +50,17 @@ keep_head() {
 # ---- what stands on the server ----
 
 @test "a fair lock looks like a plain one, and without waiters there is no line" {
-	holds r1 fair a
+	start_holder r1 fair a
 	keys_are a 'rlock_holds:{a}'
 	assert_equal "$(redis hvals a)" 1
 	run -0 redis hkeys a
 	assert_output --regexp '^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[0-9]+$'
 	(($(redis pttl a) > 25000 && $(redis pttl a) <= 30000))
-	leaves r1
+	let_leave r1
 	nothing_is_left
 }
 
-@test "an undisturbed fair run makes one request to take the lock and one to give it back" {
+@test "an undisturbed fair run makes one request to acquire the lock and one to release it" {
 	run -0 rlock fair warm -- true
 	redis config resetstat >/dev/null
 	run -0 rlock fair a -- true
@@ -68,10 +68,10 @@ keep_head() {
 	run -1 grep -cE '^cmdstat_(eval|subscribe):' < <(redis info commandstats)
 }
 
-@test "who waits stands in Redisson's list and set, with a sign of life beside them" {
+@test "a waiter is in Redisson's list and set, with a sign of life beside them" {
 	local owner ttl
-	holds r0 fair a
-	stands r1 a
+	start_holder r0 fair a
+	queue_waiter r1 a
 	keys_are a 'rlock_holds:{a}' 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}' 'rlock_waiters:{a}'
 	assert_equal "$(redis type 'redisson_lock_queue:{a}')" list
 	assert_equal "$(redis type 'redisson_lock_timeout:{a}')" zset
@@ -84,15 +84,15 @@ keep_head() {
 	# Java gives these no time to live.
 	lasts_a_day 'redisson_lock_queue:{a}'
 	lasts_a_day 'redisson_lock_timeout:{a}'
-	# Ours ends by itself, but not before the place does.
+	# Ours expires, but not before the position does.
 	ttl=$(redis pttl 'rlock_waiters:{a}')
 	((ttl >= $(ahead_ms a r1) && ttl < 3600000))
 	assert_equal "$(redis pubsub channels)" "redisson_lock__channel:{a}:$owner"
-	leaves r0
-	enters r1
+	let_leave r0
+	await_entry r1
 	assert_equal "$(redis hkeys a)" "$owner"
 	keys_are a 'rlock_holds:{a}'
-	leaves r1
+	let_leave r1
 	nothing_is_left
 }
 
@@ -107,19 +107,19 @@ lasts_a_day() {
 	java_locks J1 a
 	java_locks J2 a >/dev/null
 	assert_equal "$(redis pttl 'redisson_lock_queue:{a}')" -1
-	stands r1 a
-	dies r1
+	queue_waiter r1 a
+	kill_waiter r1
 	lasts_a_day 'redisson_lock_queue:{a}'
 	lasts_a_day 'redisson_lock_timeout:{a}'
 }
 
-@test "a waiter whose queue was deleted acquires the lock, and leaves nothing behind" {
-	holds r0 fair a
-	stands r1 a
+@test "a waiter whose queue was deleted acquires the lock, and leaves no key" {
+	start_holder r0 fair a
+	queue_waiter r1 a
 	redis del 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}' >/dev/null
-	leaves r0
-	enters r1
-	leaves r1
+	let_leave r0
+	await_entry r1
+	let_leave r1
 	nothing_is_left
 }
 
@@ -128,17 +128,17 @@ lasts_a_day() {
 	java_locks J2 a >/dev/null
 	redis pexpire 'redisson_lock_queue:{a}' 200000000 >/dev/null
 	redis pexpire 'redisson_lock_timeout:{a}' 200000000 >/dev/null
-	stands r1 a
+	queue_waiter r1 a
 	(($(redis pttl 'redisson_lock_queue:{a}') > 190000000))
 	(($(redis pttl 'redisson_lock_timeout:{a}') > 190000000))
 	java_gives_up J2 a
 	java_unlocks J1 a >/dev/null
-	enters r1
-	leaves r1
+	await_entry r1
+	let_leave r1
 	nothing_is_left
 }
 
-# scores_are_ahead WHO...: by 300 s for its place and each one before it, and not by hours.
+# scores_are_ahead NAME...: by 300 s for its position and each one before it, and not by hours.
 scores_are_ahead() {
 	local who place=0 ahead
 	for who; do
@@ -149,94 +149,94 @@ scores_are_ahead() {
 }
 
 @test "everyone in line has a score, each 300 s further ahead than the one before" {
-	holds r0 fair a
+	start_holder r0 fair a
 	for who in r1 r2 r3 r4 r5; do
-		stands "$who" a
+		queue_waiter "$who" a
 	done
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 5
 	scores_are_ahead r1 r2 r3 r4 r5
-	all_leave r0 r1 r2 r3 r4 r5
+	let_all_leave r0 r1 r2 r3 r4 r5
 	nothing_is_left
 }
 
 @test "scores that fall behind are raised while they wait" {
-	holds r0 fair a
+	start_holder r0 fair a
 	for who in r1 r2 r3; do
-		stands "$who" a
+		queue_waiter "$who" a
 	done
 	# As Java's turns do it, and worse.
 	set_deadline a r1 299000
 	set_deadline a r2 1000
 	set_deadline a r3 -1000
 	wait_until 5 scores_are_ahead r1 r2 r3
-	assert_equal "$(line a)" 'r1 r2 r3'
-	all_leave r0 r1 r2 r3
+	assert_equal "$(queue_names a)" 'r1 r2 r3'
+	let_all_leave r0 r1 r2 r3
 	nothing_is_left
 }
 
-@test "who came behind Java's threads has a score that bears their turns" {
-	holds r0 fair a
+@test "a waiter that came after Java's threads has a score that bears their turns" {
+	start_holder r0 fair a
 	java_locks J1 a >/dev/null
 	java_locks J2 a >/dev/null
-	stands r1 a
+	queue_waiter r1 a
 	wait_until 5 scores_are_ahead J1 J2 r1
 	java_gives_up J1 a
 	java_gives_up J2 a
-	all_leave r0 r1
+	let_all_leave r0 r1
 	nothing_is_left
 }
 
 @test "scores are by the server's clock, whatever the waiter's says" {
 	need_wrong_clocks
-	holds r0 fair a
+	start_holder r0 fair a
 	clock_is_off 3600
 	(($("${CLOCK[@]}" date +%s) - $(date +%s) >= 3599))
-	stands r1 a
+	queue_waiter r1 a
 	clock_is_off -3600
-	stands r2 a
+	queue_waiter r2 a
 	scores_are_ahead r1 r2
 	set_deadline a r1 1000
 	set_deadline a r2 1000
 	wait_until 5 scores_are_ahead r1 r2
-	leaves r0
-	enters r1
-	leaves r1
-	enters r2
-	leaves r2
+	let_leave r0
+	await_entry r1
+	let_leave r1
+	await_entry r2
+	let_leave r2
 	nothing_is_left
 }
 
 @test "a release is told to the head of the line on a channel of its own, and to no other one in it" {
 	local head
-	holds r0 fair a
-	stands r1 a
-	stands r2 a
-	stands r3 a
-	head=$(owner_in_line a r1)
+	start_holder r0 fair a
+	queue_waiter r1 a
+	queue_waiter r2 a
+	queue_waiter r3 a
+	head=$(owner_in_queue a r1)
 	listen
-	leaves r0
-	enters r1
+	let_leave r0
+	await_entry r1
 	run -0 heard
 	# The lock's own channel is for plain waiters.
 	assert_equal "$(grep -vx 'redisson_lock__channel:{a} 0' <<<"$output")" "redisson_lock__channel:{a}:$head 0"
-	all_leave r1 r2 r3
+	let_all_leave r1 r2 r3
 	nothing_is_left
 }
 
-@test "leaving a lock that is still held tells nobody" {
+@test "leaving a lock that is still held notifies no waiter" {
 	in_background rlock fair a -- sh -c 'inside outer; rlock fair a -- inside nested; inside last'
 	PIDS[r0]=$PID
-	enters outer
-	stands r1 a
+	await_entry outer
+	queue_waiter r1 a
 	touch out-outer
-	enters nested
+	await_entry nested
 	listen
 	touch out-nested
-	enters last
+	await_entry last
 	assert_equal "$(heard)" ''
 	touch out-last
-	enters r1
-	leaves r1
+	await_entry r1
+	let_leave r1
 	ended_with 0 "${PIDS[r0]}"
 	nothing_is_left
 }
@@ -244,26 +244,26 @@ scores_are_ahead() {
 @test "a name with braces goes into the names of the line as it is" {
 	for name in 'a{b}c' '{a}:b' 'a{b' 'a}b' '{}x'; do
 		rm -f in-* out-*
-		holds r0 fair "$name"
-		stands r1 "$name"
+		start_holder r0 fair "$name"
+		queue_waiter r1 "$name"
 		keys_are "$name" "$(beside rlock_holds "$name")" "$(queue_key "$name")" "$(deadlines_key "$name")" \
 			"$(waiters_key "$name")"
-		assert_equal "$(redis pubsub channels)" "$(channel "$name"):$(owner_in_line "$name" r1)"
-		is_woken_by "$name" r1 leaves r0
-		leaves r1
+		assert_equal "$(redis pubsub channels)" "$(channel "$name"):$(owner_in_queue "$name" r1)"
+		is_woken_by "$name" r1 let_leave r0
+		let_leave r1
 		nothing_is_left
 	done
 }
 
 @test "nothing is left when the line is empty again" {
-	holds r0 fair a
+	start_holder r0 fair a
 	for who in r1 r2 r3; do
-		stands "$who" a
+		queue_waiter "$who" a
 	done
-	leaves r0
+	let_leave r0
 	for who in r1 r2 r3; do
-		enters "$who"
-		leaves "$who"
+		await_entry "$who"
+		let_leave "$who"
 	done
 	nothing_is_left
 	no_state_files
@@ -271,22 +271,22 @@ scores_are_ahead() {
 
 # ---- in order ----
 
-@test "of fifteen who wait each one gets in when it is its turn, one at a time" {
+@test "of fifteen waiters each one gets in when it is its turn, one at a time" {
 	local -a all=()
-	holds r0 fair a
+	start_holder r0 fair a
 	for number in {1..15}; do
 		all+=("r$number")
-		stands "r$number" a
+		queue_waiter "r$number" a
 	done
-	assert_equal "$(line a)" "${all[*]}"
-	leaves r0
+	assert_equal "$(queue_names a)" "${all[*]}"
+	let_leave r0
 	while [ ${#all[@]} -gt 0 ]; do
-		enters "${all[0]}"
-		assert_equal "$(line a)" "${all[*]:1}"
+		await_entry "${all[0]}"
+		assert_equal "$(queue_names a)" "${all[*]:1}"
 		for who in "${all[@]:1}"; do
-			waits "$who"
+			is_waiting "$who"
 		done
-		leaves "${all[0]}"
+		let_leave "${all[0]}"
 		all=("${all[@]:1}")
 	done
 	nothing_is_left
@@ -294,30 +294,30 @@ scores_are_ahead() {
 
 @test "rlock and Java's threads stand in one line, and its order is kept" {
 	java_locks J1 a
-	stands r1 a
+	queue_waiter r1 a
 	java_locks J2 a >/dev/null
 	java_locks J3 a >/dev/null
-	stands r2 a
-	stands r3 a
+	queue_waiter r2 a
+	queue_waiter r3 a
 	java_locks J4 a >/dev/null
-	assert_equal "$(line a)" 'r1 J2 J3 r2 r3 J4'
+	assert_equal "$(queue_names a)" 'r1 J2 J3 r2 r3 J4'
 	listen
 	assert_equal "$(java_unlocks J1 a)" 1
-	enters r1
-	leaves r1
+	await_entry r1
+	let_leave r1
 	for who in J2 J3; do
 		heard | grep -qxF "$(channel a):$JAVA_CLIENT:${who#J} 0"
-		waits r2
+		is_waiting r2
 		assert_equal "$(java_locks "$who" a)" ''
 		java_has_lock a "$who"
 		assert_equal "$(java_unlocks "$who" a)" 1
 	done
-	enters r2
-	waits r3
+	await_entry r2
+	is_waiting r3
 	assert_not_equal "$(java_locks J4 a)" ''
-	leaves r2
-	enters r3
-	leaves r3
+	let_leave r2
+	await_entry r3
+	let_leave r3
 	assert_equal "$(java_locks J4 a)" ''
 	assert_equal "$(java_unlocks J4 a)" 1
 	for key in a 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}'; do
@@ -325,13 +325,13 @@ scores_are_ahead() {
 	done
 }
 
-@test "when the last rlock has left the line, only what is Java's stays on the server" {
+@test "when the last rlock has left the queue, only what is Java's stays on the server" {
 	java_locks J1 a
-	stands r1 a
+	queue_waiter r1 a
 	java_locks J2 a >/dev/null
 	java_unlocks J1 a >/dev/null
-	enters r1
-	leaves r1
+	await_entry r1
+	let_leave r1
 	keys_are 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}'
 	assert_equal "$(java_locks J2 a)" ''
 	java_unlocks J2 a >/dev/null
@@ -340,41 +340,41 @@ scores_are_ahead() {
 
 @test "Java's release wakes the rlock that is next" {
 	java_locks J1 a
-	stands r1 a
-	stands r2 a
+	queue_waiter r1 a
+	queue_waiter r2 a
 	is_woken_by a r1 java_unlocks J1 a
-	leaves r1
-	enters r2
-	leaves r2
+	let_leave r1
+	await_entry r2
+	let_leave r2
 	nothing_is_left
 }
 
 @test "a thread of Java's that is next holds the line up until its time is over" {
 	keep_head a
-	stands r1 a
-	stands r2 a
-	stays 2.2 waits r1
-	assert_equal "$(line a)" 'J1 r1 r2'
+	queue_waiter r1 a
+	queue_waiter r2 a
+	stays 2.2 is_waiting r1
+	assert_equal "$(queue_names a)" 'J1 r1 r2'
 	set_deadline a J1 1000
-	stays 0.8 waits r1
-	enters r1 4
-	leaves r1
-	enters r2
-	leaves r2
+	stays 0.8 is_waiting r1
+	await_entry r1 4
+	let_leave r1
+	await_entry r2
+	let_leave r2
 	nothing_is_left
 }
 
 @test "a thread of Java's that is next is let in before those that came later" {
 	keep_head a
-	stands r1 a
+	queue_waiter r1 a
 	assert_equal "$(java_locks J1 a)" ''
-	waits r1
+	is_waiting r1
 	is_woken_by a r1 java_unlocks J1 a
-	leaves r1
+	let_leave r1
 	nothing_is_left
 }
 
-@test "a head whose time is over does not keep anybody out" {
+@test "a head whose time is over does not keep others out" {
 	keep_head a -1
 	run -0 rlock fair -n a -- true
 	no_keys
@@ -385,87 +385,87 @@ scores_are_ahead() {
 	java_listens a J1
 	listen
 	run -75 rlock fair -n a -- true
-	assert_equal "$(line a)" J1
+	assert_equal "$(queue_names a)" J1
 	heard | grep -qxF "$(channel a):$JAVA_CLIENT:1 0"
-	stands r1 a
+	queue_waiter r1 a
 	# Its clock is slow: it does not know that its time is over.
 	assert_equal "$(java_locks J1 a -5000)" ''
 	java_has_lock a J1
 	is_woken_by a r1 java_unlocks J1 a
-	leaves r1
+	let_leave r1
 	is_free "$(queue_key a)"
 }
 
-@test "a thread of Java's whose time is over holds nobody up when it listens no longer" {
+@test "a thread of Java's whose time is over holds no waiter up when it listens no longer" {
 	local listener
 	keep_head a -1000
 	java_listens a J1
 	listener=$PID
-	stands r1 a
-	stays 1 waits r1
+	queue_waiter r1 a
+	stays 1 is_waiting r1
 	kill "$listener"
-	enters r1
-	leaves r1
+	await_entry r1
+	let_leave r1
 	nothing_is_left
 }
 
-@test "a head without a score does not keep anybody out" {
+@test "a head without a score does not keep others out" {
 	redis rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1" >/dev/null
 	run -0 rlock fair -n a -- true
 	no_keys
 	java_locks J2 a
 	redis rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1" >/dev/null
-	stands r1 a
+	queue_waiter r1 a
 	java_unlocks J2 a
-	enters r1
-	leaves r1
+	await_entry r1
+	let_leave r1
 	nothing_is_left
 }
 
-@test "a thread of Java's that gives up holds nobody up" {
+@test "a thread of Java's that gives up holds no waiter up" {
 	keep_head a 300000
-	stands r1 a
+	queue_waiter r1 a
 	java_gives_up J1 a
-	enters r1 3
-	leaves r1
+	await_entry r1 3
+	let_leave r1
 	nothing_is_left
 }
 
-@test "who waits and lives keeps its place though its score is long past" {
-	holds r0 fair a
+@test "a live waiter keeps its position though its score is long past" {
+	start_holder r0 fair a
 	for who in r1 r2 r3; do
-		stands "$who" a
+		queue_waiter "$who" a
 	done
-	redis zadd 'redisson_lock_timeout:{a}' 1 "$(owner_in_line a r1)" 2 "$(owner_in_line a r2)" \
-		3 "$(owner_in_line a r3)" >/dev/null
-	# Each of these looks for the dead.
+	redis zadd 'redisson_lock_timeout:{a}' 1 "$(owner_in_queue a r1)" 2 "$(owner_in_queue a r2)" \
+		3 "$(owner_in_queue a r3)" >/dev/null
+	# Each of these looks for dead waiters.
 	run -75 rlock fair -n a -- true
-	leaves r0
+	let_leave r0
 	for who in r1 r2 r3; do
-		enters "$who"
-		leaves "$who"
+		await_entry "$who"
+		let_leave "$who"
 	done
 	nothing_is_left
 }
 
 @test "a waiter whose score has gone keeps its place" {
-	holds r0 fair a
-	stands r1 a
-	stands r2 a
+	start_holder r0 fair a
+	queue_waiter r1 a
+	queue_waiter r2 a
 	redis del 'redisson_lock_timeout:{a}' >/dev/null
 	run -75 rlock fair -n a -- true
 	wait_until 5 scores_are_ahead r1 r2
-	leaves r0
-	enters r1
-	leaves r1
-	enters r2
-	leaves r2
+	let_leave r0
+	await_entry r1
+	let_leave r1
+	await_entry r2
+	let_leave r2
 	nothing_is_left
 }
 
-# ---- entered again ----
+# ---- re-entered ----
 
-@test "fair in fair, plain in fair and fair in plain are one lock entered again" {
+@test "fair in fair, plain in fair and fair in plain are one lock re-entered" {
 	for verbs in 'fair fair' 'run fair' 'fair run'; do
 		# shellcheck disable=SC2086
 		set -- $verbs
@@ -476,24 +476,24 @@ scores_are_ahead() {
 	done
 }
 
-@test "a lock is entered again though others stand in line" {
+@test "a lock is re-entered though others are in the queue" {
 	in_background rlock fair a -- sh -c 'inside outer; rlock fair a -- inside nested'
 	PIDS[r0]=$PID
-	enters outer
-	stands r1 a
+	await_entry outer
+	queue_waiter r1 a
 	touch out-outer
-	enters nested
-	assert_equal "$(line a)" r1
+	await_entry nested
+	assert_equal "$(queue_names a)" r1
 	assert_equal "$(redis hvals a)" 2
-	waits r1
+	is_waiting r1
 	touch out-nested
-	enters r1
+	await_entry r1
 	ended_with 0 "${PIDS[r0]}"
-	leaves r1
+	let_leave r1
 	nothing_is_left
 }
 
-@test "a script's fair lock is entered again by what it starts, and left again" {
+@test "a script's fair lock is re-entered by what it starts, and left again" {
 	run -0 bash -c '
 		rlock fair --pid $$ a
 		rlock fair --pid $$ a
@@ -514,11 +514,11 @@ scores_are_ahead() {
 	in_background rlock run other -- sh -c '
 		rlock fair a -- inside x & sleep 0.3; rlock fair a -- inside y & wait'
 	PIDS[r0]=$PID
-	enters x
+	await_entry x
 	wait_until 5 queue_has a 1
 	assert [ ! -e in-y ]
 	touch out-x
-	enters y
+	await_entry y
 	touch out-y
 	ended_with 0 "${PIDS[r0]}"
 	nothing_is_left
@@ -533,15 +533,15 @@ queue_has() {
 	assert_output 'fair a'
 }
 
-@test "a fair lock draws fencing tokens, and who was turned away drew none" {
+@test "a fair lock is issued fencing tokens, and a call that was turned away none" {
 	run -0 rlock fair --fence a -- sh -c 'echo "$RLOCK_TOKEN"'
 	assert_output 1
-	holds r0 fair a --fence
+	start_holder r0 fair a --fence
 	run -75 rlock fair --fence -n a -- true
 	run -75 rlock fair --fence -w 50ms a -- true
-	passes r1 --fence a
+	queue_passer r1 --fence a
 	assert_equal "$(redis get 'redisson_lock_token:{a}')" 2
-	leaves r0
+	let_leave r0
 	ended_with 0 "${PIDS[r1]}"
 	assert_equal "$(redis get 'redisson_lock_token:{a}')" 3
 	keys_are 'redisson_lock_token:{a}'
@@ -549,107 +549,107 @@ queue_has() {
 
 # ---- turned away ----
 
-@test "who does not wait is turned away without a word, and leaves no trace" {
+@test "a call that does not wait is turned away without a word, and leaves no trace" {
 	local before
-	holds r0 fair a
-	stands r1 a
-	before=$(redis zrange 'redisson_lock_timeout:{a}' 0 -1; queue a; redis hkeys 'rlock_waiters:{a}')
+	start_holder r0 fair a
+	queue_waiter r1 a
+	before=$(redis zrange 'redisson_lock_timeout:{a}' 0 -1; queue_owners a; redis hkeys 'rlock_waiters:{a}')
 	run -75 rlock fair -n a -- true
 	assert_output ''
 	run -75 rlock fair -w 0 a -- true
 	assert_output ''
-	assert_equal "$(redis zrange 'redisson_lock_timeout:{a}' 0 -1; queue a; redis hkeys 'rlock_waiters:{a}')" \
+	assert_equal "$(redis zrange 'redisson_lock_timeout:{a}' 0 -1; queue_owners a; redis hkeys 'rlock_waiters:{a}')" \
 		"$before"
-	all_leave r0 r1
+	let_all_leave r0 r1
 	nothing_is_left
 }
 
-@test "who does not wait leaves no line where there was none" {
-	holds r0 fair a
+@test "a call that does not wait leaves no queue where there was none" {
+	start_holder r0 fair a
 	run -75 rlock fair -n a -- true
-	has_no_line a
+	has_no_queue a
 	run -9 rlock fair -n -E 9 a -- true
-	has_no_line a
+	has_no_queue a
 }
 
-@test "who does not wait does not pass those in line by, though the lock is free" {
+@test "a call that does not wait does not pass the queue by, though the lock is free" {
 	keep_head a
 	run -75 rlock fair -n a -- true
 	assert_output ''
-	assert_equal "$(line a)" J1
+	assert_equal "$(queue_names a)" J1
 	is_free a
 	run -75 rlock fair -v -n a -- true
 	assert_output --partial "kept for $JAVA_CLIENT:1"
 }
 
-@test "who waits for a while does not pass those in line by, and says for whom the lock is kept" {
+@test "a call that waits for a while does not pass the queue by, and says for whose turn the lock is kept" {
 	local start
 	keep_head a
 	start=$(now_ms)
 	run -75 rlock fair -w 1200ms a -- true
 	(($(now_ms) - start >= 1200 && $(now_ms) - start < 4000))
 	assert_one_line "^rlock: a: timed out after 1\.2s: kept for $JAVA_CLIENT:1\$"
-	assert_equal "$(line a)" J1
+	assert_equal "$(queue_names a)" J1
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 1
 	is_free a
 }
 
 @test "one of ours that is next is named by its note, and not passed by" {
-	holds r0 fair a
-	stands r1 --note 'nightly backup' a
+	start_holder r0 fair a
+	queue_waiter r1 --note 'nightly backup' a
 	kill -STOP "${PIDS[r1]}"
-	leaves r0
+	let_leave r0
 	is_free a
 	run -75 rlock fair -n a -- true
 	run -75 rlock fair -w 100ms a -- true
 	assert_one_line "^rlock: a: timed out after 100ms: kept for nightly backup \(.*:${PIDS[r1]}\)\$"
 	kill -CONT "${PIDS[r1]}"
-	enters r1
-	leaves r1
+	await_entry r1
+	let_leave r1
 	nothing_is_left
 }
 
 @test "a plain lock is no part of the line, and passes it by" {
 	keep_head a
 	run -0 rlock run -n a -- true
-	assert_equal "$(line a)" J1
+	assert_equal "$(queue_names a)" J1
 }
 
-@test "who waited in vain says who held the lock, and has left the line" {
-	holds r0 fair a --note 'the holder'
+@test "a waiter whose time is over says which holder had the lock, and has left the queue" {
+	start_holder r0 fair a --note 'the holder'
 	run -75 rlock fair -w 300ms a -- true
 	assert_one_line '^rlock: a: timed out after 300ms: held by the holder \(.*\)$'
-	has_no_line a
+	has_no_queue a
 	run -9 rlock fair -E 9 -w 50ms a -- true
 	run -75 rlock fair -q -w 50ms a -- true
 	assert_output ''
-	has_no_line a
+	has_no_queue a
 	assert_equal "$(redis pubsub channels)" ''
 }
 
-@test "who gives up leaves the others in line as they were" {
+@test "a waiter that gives up leaves the others in the queue as they were" {
 	local before
-	holds r0 fair a
-	stands r1 a
-	stands r2 -w 700ms a
-	stands r3 a
-	before=$(redis zscore 'redisson_lock_timeout:{a}' "$(owner_in_line a r3)")
+	start_holder r0 fair a
+	queue_waiter r1 a
+	queue_waiter r2 -w 700ms a
+	queue_waiter r3 a
+	before=$(redis zscore 'redisson_lock_timeout:{a}' "$(owner_in_queue a r3)")
 	ended_with 75 "${PIDS[r2]}"
-	assert_equal "$(line a)" 'r1 r3'
+	assert_equal "$(queue_names a)" 'r1 r3'
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 2
 	# The two, and when the line was last looked at.
 	assert_equal "$(redis hlen 'rlock_waiters:{a}')" 3
-	assert_equal "$(redis zscore 'redisson_lock_timeout:{a}' "$(owner_in_line a r3)")" "$before"
-	all_leave r0 r1 r3
+	assert_equal "$(redis zscore 'redisson_lock_timeout:{a}' "$(owner_in_queue a r3)")" "$before"
+	let_all_leave r0 r1 r3
 	nothing_is_left
 }
 
-@test "a verbose caller is told after a second for whom it waits" {
-	holds r0 fair a --note 'nightly backup'
+@test "a verbose caller is told after a second for which holder it waits" {
+	start_holder r0 fair a --note 'nightly backup'
 	run -75 rlock fair -v -w 1.3s a -- true
 	assert_equal "$(grep -c 'waiting for' <<<"$output")" 1
 	assert_line --regexp '^rlock: a: waiting for nightly backup \('
-	leaves r0
+	let_leave r0
 	keep_head b
 	run -75 rlock fair -v -w 1.3s b -- true
 	assert_line --regexp "^rlock: b: waiting for $JAVA_CLIENT:1"
@@ -657,34 +657,34 @@ queue_has() {
 
 # ---- leaving the line ----
 
-@test "a signal ends who waits, and takes it out of the line" {
+@test "a signal ends a waiter, and takes it out of the queue" {
 	local signal
-	holds r0 fair a
-	stands r1 a
+	start_holder r0 fair a
+	queue_waiter r1 a
 	for signal in TERM:143 INT:130 HUP:129 QUIT:131; do
-		stands r2 a
-		stands r3 a
+		queue_waiter r2 a
+		queue_waiter r3 a
 		kill -s "${signal%:*}" "${PIDS[r2]}"
 		ended_with "${signal#*:}" "${PIDS[r2]}"
-		assert_equal "$(line a)" 'r1 r3'
+		assert_equal "$(queue_names a)" 'r1 r3'
 		assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 2
 		assert_equal "$(redis hlen 'rlock_waiters:{a}')" 3
 		kill -s "${signal%:*}" "${PIDS[r3]}"
 		ended_with "${signal#*:}" "${PIDS[r3]}"
-		assert_equal "$(line a)" r1
+		assert_equal "$(queue_names a)" r1
 	done
 	kill -s TERM "${PIDS[r1]}"
 	ended_with 143 "${PIDS[r1]}"
-	has_no_line a
-	leaves r0
+	has_no_queue a
+	let_leave r0
 	nothing_is_left
 }
 
 @test "a signal that comes while the lock is being had leaves neither a lock nor a place" {
 	local round
 	for round in {1..25}; do
-		holds r0 fair a
-		stands "s$round" a
+		start_holder r0 fair a
+		queue_waiter "s$round" a
 		touch out-r0
 		kill -s TERM "${PIDS["s$round"]}"
 		wait_until 5 is_gone "${PIDS["s$round"]}"
@@ -697,15 +697,15 @@ queue_has() {
 
 @test "the end of the process that a lock is for ends the wait for it" {
 	local script
-	holds r0 fair a
+	start_holder r0 fair a
 	in_background bash -c 'rlock fair --pid $$ a & wait; exit 9'
 	script=$PID
 	wait_until 5 queue_has a 1
-	stands r2 a
+	queue_waiter r2 a
 	kill -KILL "$script"
-	line_becomes 2 a r2
+	queue_becomes 2 a r2
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 1
-	all_leave r0 r2
+	let_all_leave r0 r2
 	nothing_is_left
 }
 
@@ -713,15 +713,15 @@ queue_has() {
 	# r1 is next for "a", which is free, and does without it as long as it has not got "b".
 	for signal in TERM INT; do
 		rm -f in-* out-*
-		holds r0 fair b
-		stands r1 a b
-		stands r2 a
-		assert_equal "$(line a)" 'r1 r2'
+		start_holder r0 fair b
+		queue_waiter r1 a b
+		queue_waiter r2 a
+		assert_equal "$(queue_names a)" 'r1 r2'
 		is_free a
 		is_woken_by a r2 kill -s "$signal" "${PIDS[r1]}"
-		assert_equal "$(line b)" ''
-		leaves r2
-		leaves r0
+		assert_equal "$(queue_names b)" ''
+		let_leave r2
+		let_leave r0
 		nothing_is_left
 	done
 }
@@ -730,16 +730,16 @@ queue_has() {
 	local best=10000 late
 	for _ in 1 2 3; do
 		rm -f in-* out-*
-		holds r0 fair b
-		stands r1 -w 2500ms a b
-		stands r2 a
+		start_holder r0 fair b
+		queue_waiter r1 -w 2500ms a b
+		queue_waiter r2 a
 		ended_with 75 "${PIDS[r1]}"
 		late=$(now_ms)
-		enters r2
+		await_entry r2
 		late=$(($(cut -c 1-13 in-r2) - late))
 		((late > best)) || best=$late
-		leaves r2
-		leaves r0
+		let_leave r2
+		let_leave r0
 	done
 	((best < 500)) || fail "entered $best ms later"
 	nothing_is_left
@@ -750,31 +750,31 @@ queue_has() {
 @test "a script has a fair lock until it unlocks it, and the next one is woken" {
 	in_background bash -c 'rlock fair --pid $$ a; inside held; rlock unlock a; inside after'
 	PIDS[script]=$PID
-	enters held
-	stands r1 a
+	await_entry held
+	queue_waiter r1 a
 	is_woken_by a r1 touch out-held
-	leaves r1
+	let_leave r1
 	touch out-after
 	ended_with 0 "${PIDS[script]}"
 	nothing_is_left
 	no_state_files
 }
 
-@test "a script stands in the line like a command" {
-	holds r0 fair a
-	stands r1 a
+@test "a script joins the queue like a command" {
+	start_holder r0 fair a
+	queue_waiter r1 a
 	in_background bash -c 'rlock fair --pid $$ a; inside held; rlock unlock a'
 	PIDS[script]=$PID
 	wait_until 5 queue_has a 2
-	stands r2 a
-	leaves r0
-	enters r1
-	leaves r1
-	enters held
-	waits r2
+	queue_waiter r2 a
+	let_leave r0
+	await_entry r1
+	let_leave r1
+	await_entry held
+	is_waiting r2
 	touch out-held
-	enters r2
-	leaves r2
+	await_entry r2
+	let_leave r2
 	ended_with 0 "${PIDS[script]}"
 	nothing_is_left
 }
@@ -782,12 +782,12 @@ queue_has() {
 @test "a script that dies frees its fair lock, and the next one is woken" {
 	in_background bash -c 'rlock fair --pid $$ a; inside held; exit 9'
 	PIDS[script]=$PID
-	enters held
-	stands r1 a
+	await_entry held
+	queue_waiter r1 a
 	wait_until 5 has_just_looked a r1
 	kill -KILL "${PIDS[script]}"
-	within "$(wake_limit)" is_in r1
-	leaves r1
+	within "$(wake_limit)" is_inside r1
+	let_leave r1
 	touch out-held
 	nothing_is_left
 }
@@ -795,7 +795,7 @@ queue_has() {
 @test "a fair lock without a command is renewed, and can be renewed" {
 	in_background bash -c 'rlock fair --pid $$ -t 1s a; inside held; rlock renew a >renewed; rlock unlock a'
 	PIDS[script]=$PID
-	enters held
+	await_entry held
 	stays 2 is_held a
 	touch out-held
 	ended_with 0 "${PIDS[script]}"
@@ -803,54 +803,54 @@ queue_has() {
 	nothing_is_left
 }
 
-@test "one shell takes a fair lock for an owner, and another one gives it back" {
+@test "one shell acquires a fair lock for an owner, and another one releases it" {
 	run -0 rlock fair --owner job-1 --lease 1m a
 	has_count a 1
 	run -75 rlock fair --owner job-2 --lease 1m -n a
 	run -0 rlock fair --owner job-1 --lease 1m -n a
 	has_count a 2
-	stands r1 a
+	queue_waiter r1 a
 	run -0 rlock renew --owner job-1 --lease 1m a
 	run -0 rlock unlock --owner job-1 a
-	waits r1
+	is_waiting r1
 	is_woken_by a r1 rlock unlock --owner job-1 a
-	leaves r1
+	let_leave r1
 	nothing_is_left
 }
 
-@test "an owner waits in the line, and has its turn" {
-	holds r0 fair a
-	stands r1 a
+@test "an owner waits in the queue, and has its turn" {
+	start_holder r0 fair a
+	queue_waiter r1 a
 	in_background rlock fair --owner job-1 --lease 1m a
 	PIDS[owner]=$PID
 	wait_until 5 queue_has a 2
-	stands r2 a
-	leaves r0
-	enters r1
+	queue_waiter r2 a
+	let_leave r0
+	await_entry r1
 	is_running "${PIDS[owner]}"
-	leaves r1
+	let_leave r1
 	ended_with 0 "${PIDS[owner]}"
-	waits r2
+	is_waiting r2
 	run -0 rlock unlock --owner job-1 a
-	enters r2
-	leaves r2
+	await_entry r2
+	let_leave r2
 	nothing_is_left
 }
 
-@test "two that wait for one owner are in the line once, and each has a hold" {
+@test "two that wait for one owner are in the queue once, and each has a hold" {
 	local first
-	holds r0 fair a
+	start_holder r0 fair a
 	in_background rlock fair --owner job-1 --lease 1m a
 	first=$PID
 	wait_until 5 queue_has a 1
 	in_background rlock fair --owner job-1 --lease 1m a
 	wait_until 5 hears "$(channel a):$(redis lindex 'redisson_lock_queue:{a}' 0)" 2
 	queue_has a 1
-	leaves r0
+	let_leave r0
 	ended_with 0 "$first"
 	ended_with 0
 	has_count a 2
-	has_no_line a
+	has_no_queue a
 	run -0 rlock unlock --owner job-1 a
 	run -0 rlock unlock --owner job-1 a
 	nothing_is_left
@@ -861,7 +861,7 @@ hears() {
 	[ "$(redis pubsub numsub "$1" | tail -n 1)" = "$2" ]
 }
 
-@test "one who waits, and enters because its owner got the lock otherwise, has left the line" {
+@test "a waiter that enters because its owner got the lock otherwise has left the queue" {
 	held_by_stranger a
 	in_background rlock fair --owner job-1 --lease 1m a
 	wait_until 5 queue_has a 1
@@ -869,7 +869,7 @@ hears() {
 	run -0 rlock lock --owner job-1 --lease 1m -n a
 	ended_with 0
 	has_count a 2
-	has_no_line a
+	has_no_queue a
 	run -0 rlock unlock --owner job-1 a
 	run -0 rlock unlock --owner job-1 a
 	nothing_is_left
@@ -878,20 +878,20 @@ hears() {
 # ---- woken by other locks' releases ----
 
 @test "a plain release wakes the head of the line, be it of a command or of a script" {
-	holds p0 run a
-	stands r1 a
-	stands r2 a
-	is_woken_by a r1 leaves p0
-	leaves r1
-	enters r2
-	leaves r2
+	start_holder p0 run a
+	queue_waiter r1 a
+	queue_waiter r2 a
+	is_woken_by a r1 let_leave p0
+	let_leave r1
+	await_entry r2
+	let_leave r2
 	rm -f in-* out-*
 	in_background bash -c 'rlock lock --pid $$ a; inside held; rlock unlock a'
 	PIDS[script]=$PID
-	enters held
-	stands r1 a
+	await_entry held
+	queue_waiter r1 a
 	is_woken_by a r1 touch out-held
-	leaves r1
+	let_leave r1
 	ended_with 0 "${PIDS[script]}"
 	nothing_is_left
 }
@@ -899,14 +899,14 @@ hears() {
 @test "unlock --force wakes the head of the line, of a plain lock and of a fair one" {
 	for verb in run fair; do
 		rm -f in-* out-*
-		holds r0 "$verb" a
-		stands r1 a
-		stands r2 a
+		start_holder r0 "$verb" a
+		queue_waiter r1 a
+		queue_waiter r2 a
 		is_woken_by a r1 rlock unlock --force a
-		waits r2
-		leaves r1
-		enters r2
-		leaves r2
+		is_waiting r2
+		let_leave r1
+		await_entry r2
+		let_leave r2
 		let_go
 		ended_with 76 "${PIDS[r0]}"
 		rm -f let-go
@@ -914,32 +914,32 @@ hears() {
 	done
 }
 
-@test "unlock --force of a lock that nobody holds leaves the line as it is" {
+@test "unlock --force of a lock that is free leaves the queue as it is" {
 	keep_head a
-	stands r1 a
+	queue_waiter r1 a
 	run -1 rlock unlock --force a
-	assert_equal "$(line a)" 'J1 r1'
+	assert_equal "$(queue_names a)" 'J1 r1'
 	java_gives_up J1 a
-	enters r1
-	leaves r1
+	await_entry r1
+	let_leave r1
 	nothing_is_left
 }
 
 @test "a fair release wakes plain waiters too" {
-	holds r0 fair a
+	start_holder r0 fair a
 	in_background rlock run a -- inside p1
 	PIDS[p1]=$PID
 	wait_until 5 has_waiters a
-	leaves r0
-	within "$(wake_limit)" is_in p1
-	leaves p1
+	let_leave r0
+	within "$(wake_limit)" is_inside p1
+	let_leave p1
 	nothing_is_left
 }
 
 @test "with plain and fair waiters for one lock, all of them get it" {
-	holds r0 fair a
+	start_holder r0 fair a
 	for number in 1 2 3; do
-		stands "r$number" a
+		queue_waiter "r$number" a
 		in_background rlock run a -- inside "p$number"
 		PIDS[p$number]=$PID
 		wait_until 5 has_waiters a "$number"
@@ -947,7 +947,7 @@ hears() {
 	touch let-go
 	for who in r0 r1 r2 r3 p1 p2 p3; do
 		took_less 5 ended_with 0 "${PIDS[$who]}"
-		is_in "$who"
+		is_inside "$who"
 	done
 	(($(cat in-r1) < $(cat in-r2) && $(cat in-r2) < $(cat in-r3)))
 	nothing_is_left
@@ -956,22 +956,22 @@ hears() {
 @test "a plain lock's end without a word lets the head in, and then the next one" {
 	redis hset a somebody:1 1 >/dev/null
 	redis pexpire a 1500 >/dev/null
-	stands r1 a
-	stands r2 a
-	enters r1 3
-	leaves r1
-	enters r2
-	leaves r2
+	queue_waiter r1 a
+	queue_waiter r2 a
+	await_entry r1 3
+	let_leave r1
+	await_entry r2
+	let_leave r2
 	nothing_is_left
 }
 
 @test "a lock without an end is waited for until it is gone" {
 	redis hset a somebody:1 1 >/dev/null
-	stands r1 a
-	stays 1 waits r1
+	queue_waiter r1 a
+	stays 1 is_waiting r1
 	redis del a >/dev/null
-	enters r1 3
-	leaves r1
+	await_entry r1 3
+	let_leave r1
 	nothing_is_left
 }
 
@@ -982,16 +982,16 @@ hears() {
 	for verb in fair run; do
 		rm -f in-* out-*
 		run -0 rlock "$verb" --at-least 1500ms a -- true
-		stands r1 a
-		stands r2 a
+		queue_waiter r1 a
+		queue_waiter r2 a
 		end=$(lease_end_ms a)
-		enters r1
+		await_entry r1
 		late=$(($(cut -c 1-13 in-r1) - end))
 		((late > -50 && late < 700)) || fail "entered $late ms after the lock's end"
-		waits r2
-		leaves r1
-		enters r2
-		leaves r2
+		is_waiting r2
+		let_leave r1
+		await_entry r2
+		let_leave r2
 		nothing_is_left
 	done
 }
@@ -1002,16 +1002,16 @@ ttl_is_below() {
 	((ttl < $2))
 }
 
-@test "who waits while a least time begins learns of its earlier end" {
+@test "a waiter that waits while a least time begins learns of its earlier end" {
 	# The lease would last for 30 s.
 	in_background rlock fair --at-least 3s a -- inside r0
 	PIDS[r0]=$PID
-	enters r0
-	stands r1 a
-	leaves r0
+	await_entry r0
+	queue_waiter r1 a
+	let_leave r0
 	ttl_is_below a 3000
-	enters r1 4
-	leaves r1
+	await_entry r1 4
+	let_leave r1
 	nothing_is_left
 }
 
@@ -1020,7 +1020,7 @@ ttl_is_below() {
 	keys_are a 'rlock_holds:{a}'
 	run -75 rlock fair -n a -- true
 	run -75 rlock fair -w 50ms a -- true
-	has_no_line a
+	has_no_queue a
 }
 
 # ---- locks of another kind ----
@@ -1029,7 +1029,7 @@ ttl_is_below() {
 	local before
 	for verb in wlock rlock; do
 		rm -f in-r0 out-r0
-		holds r0 "$verb" a
+		start_holder r0 "$verb" a
 		before=$(contents)
 		run -78 rlock fair a -- true
 		assert_one_line '^rlock: a: .+$'
@@ -1037,7 +1037,7 @@ ttl_is_below() {
 		run -78 rlock fair -w 5s a -- true
 		run -78 rlock fair --owner job-1 --lease 1m a
 		assert_equal "$(contents)" "$before"
-		leaves r0
+		let_leave r0
 		nothing_is_left
 	done
 }
@@ -1053,7 +1053,7 @@ ttl_is_below() {
 
 @test "a fair lock is refused to readers and writers" {
 	local before
-	holds r0 fair a
+	start_holder r0 fair a
 	before=$(contents)
 	run -78 rlock rlock -n a -- true
 	run -78 rlock wlock -n a -- true
@@ -1062,7 +1062,7 @@ ttl_is_below() {
 
 @test "a lock that turns into another kind is waited for no longer, and the line is left" {
 	held_by_stranger a
-	stands r1 a
+	queue_waiter r1 a
 	redis set a x >/dev/null
 	ended_with 78 "${PIDS[r1]}"
 	has_lines said-r1 1

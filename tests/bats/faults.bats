@@ -71,7 +71,7 @@ faults_happened() {
 }
 
 # Words that stand in one kind of request only, for the lock "a". A renewal has no word of its own:
-# while nobody takes or releases the lock it is who names the holds.
+# while no call acquires or releases the lock it is the one that names the holds.
 ACQUIRE='redisson_lock_token:{a}'
 RELEASE='redisson_lock__channel:{a}'
 RENEW='rlock_holds:{a}'
@@ -98,8 +98,8 @@ hold_and_listen() {
 	wait_until 5 is_held "$name"
 }
 
-# wait_for_lock NAME [OPTION...]: one who waits, messages in the file "said", and makes the file "ran"
-# once he has the lock. Sets PID. Returns when he waits.
+# wait_for_lock NAME [OPTION...]: a waiter, messages in the file "said", which makes the file "ran"
+# once it has the lock. Sets PID. Returns when it waits.
 wait_for_lock() {
 	local name=$1
 	shift
@@ -219,7 +219,7 @@ wait_for_lock() {
 	no_keys
 }
 
-@test "a waiter outlives a restart of its server, and gets the lock" {
+@test "a waiter survives a restart of its server, and gets the lock" {
 	own_server
 	hold_in_background a -t 30s
 	wait_for_lock a
@@ -231,7 +231,7 @@ wait_for_lock() {
 	ended_with 0
 }
 
-@test "a lock without a command that was renewed is given back behind an outage that its first lease does not outlast" {
+@test "a lock without a command that was renewed is released after an outage that its first lease does not outlast" {
 	start_proxy
 	in_background bash -c 'rlock lock -l 3s --pid $$ a && touch had; until_let_go'
 	wait_until 5 file_exists had
@@ -265,7 +265,7 @@ wait_for_lock() {
 	[ ! -e ran ]
 }
 
-@test "a port where nobody listens: 69 at once" {
+@test "a port where no server listens: 69 at once" {
 	took_less 0.5 run -69 rlock run -u redis://127.0.0.1:1 a -- touch ran
 	assert_output --partial '127.0.0.1:1'
 	[ "${#lines[@]}" -eq 1 ]
@@ -307,7 +307,7 @@ wait_for_lock() {
 	wait_until 3 no_keys
 }
 
-@test "a lock that somebody else took meanwhile is not touched" {
+@test "a lock that another owner acquired meanwhile is not touched" {
 	hold_and_listen a -t 1s
 	redis del a
 	redis hset a somebody 1
@@ -327,7 +327,7 @@ wait_for_lock() {
 	said_once '^rlock: a: lock lost before the command ended'
 }
 
-@test "with --on-lost term the command gets TERM, and nothing worse" {
+@test "with --on-lost term the command gets SIGTERM, and nothing worse" {
 	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 1s --on-lost term --grace 100ms a -- log_signals
 	wait_until 5 file_says signals ready
 	redis del a
@@ -382,7 +382,7 @@ wait_for_lock() {
 	no_keys
 }
 
-# be_busy MS: a script of somebody else that keeps the server busy so long, in the background: for longer than a third
+# be_busy MS: a script of another client that keeps the server busy so long, in the background: for longer than a third
 # of the lease, and much shorter than the rest, since it may take twice as long on a busy machine. By the processor's time, since TIME stands still inside a script from Redis 7.2 on; before 7.0 there is no os.
 be_busy() {
 	in_background redis-cli -s "$SERVER_SOCKET" eval '
@@ -402,7 +402,7 @@ says_busy() {
 	redis ping 2>&1 | grep -q BUSY
 }
 
-@test "somebody's long script on the server: nothing happens" {
+@test "another client's long script on the server: nothing happens" {
 	hold_and_listen a -t 9s
 	holder=$PID
 	be_busy 3200
@@ -427,7 +427,7 @@ says_busy() {
 	no_keys
 }
 
-@test "a server that says BUSY: who has time to wait gets the lock" {
+@test "a server that says BUSY: a waiter with time left gets the lock" {
 	own_server --lua-time-limit 50
 	be_busy 700
 	wait_until 2 says_busy
@@ -567,7 +567,7 @@ refused_by_replica() {
 	refused_by_replica
 }
 
-@test "a replica that has lost its primary, and tells nobody what it knows, is refused by its name" {
+@test "a replica that has lost its primary, and does not say what it knows, is refused by its name" {
 	own_server --replica-serve-stale-data no
 	redis replicaof 127.0.0.1 1
 	run -69 rlock run a -- touch ran
@@ -627,7 +627,7 @@ has_refused_writes() {
 	faults_happened
 }
 
-@test "the reply to the acquire is lost for one who does not wait: the command runs once, and nothing is left" {
+@test "the reply to the acquire is lost for a call that does not wait: the command runs once, and nothing is left" {
 	start_proxy
 	proxy drop-reply "$ACQUIRE"
 	run_counted -n
@@ -679,11 +679,11 @@ has_refused_writes() {
 	faults_happened
 }
 
-no_watchdogs() {
-	[ -z "$(watchdogs)" ]
+has_no_renewers() {
+	[ -z "$(renewers)" ]
 }
 
-@test "a signal that comes while unlock gives the lock back ends it only behind that" {
+@test "a signal that comes while unlock releases the lock ends it only after that" {
 	local signal
 	start_proxy
 	for signal in INT TERM HUP; do
@@ -693,7 +693,7 @@ no_watchdogs() {
 		proxy blackhole on up
 		in_background rlock unlock --pid "$whose" a
 		# Its renewer gone, the lock would last to the end of its lease.
-		wait_until 5 no_watchdogs
+		wait_until 5 has_no_renewers
 		kill -s "$signal" "$PID"
 		proxy cut
 		proxy blackhole off
@@ -703,13 +703,13 @@ no_watchdogs() {
 	done
 }
 
-@test "unlock of a lock that ran out without its watchdog never says that all was well, whatever gets lost" {
+@test "unlock of a lock that expired without its renewer never says that all was well, whatever gets lost" {
 	local whose
 	start_proxy
 	in_background bash -c 'rlock lock -t 1s --pid $$ a && touch locked && until_let_go'
 	whose=$PID
 	wait_until 5 file_exists locked
-	kill -KILL "$(watchdogs)"
+	kill -KILL "$(renewers)"
 	wait_until 5 no_keys
 	proxy cut-before "$RELEASE"
 	run -69 rlock unlock --pid "$whose" a
@@ -773,7 +773,7 @@ renewal_survives() {
 	wait_until 2 no_keys
 }
 
-@test "a waiter's reply is lost behind the one that gave him the lock: the command runs once" {
+@test "a waiter's reply is lost after the one that gave it the lock: the command runs once" {
 	start_proxy
 	hold_in_background a
 	in_background sh -c 'exec "$@" 2>said' sh rlock run a -- sh -c 'echo >>ran; redis-cli -s "$SERVER_SOCKET" hvals a >counts'
@@ -787,7 +787,7 @@ renewal_survives() {
 	wait_until 2 no_keys
 }
 
-@test "of two nested commands of one owner, with replies lost for either, each hold counts once" {
+@test "of two nested commands of one owner, with replies lost for either, each hold is counted a single time" {
 	start_proxy
 	in_background rlock run a -- sh -c 'echo "$RLOCK_HELD" >held; until_let_go'
 	holder=$PID
@@ -851,7 +851,7 @@ renewal_survives() {
 	wait_until 1 no_keys
 }
 
-@test "a holder whose replies vanish, while its renewals arrive: stopped, and the lock is given back" {
+@test "a holder whose replies vanish, while its renewals arrive: stopped, and the lock is released" {
 	start_proxy
 	hold_and_listen a -t 1s
 	proxy blackhole on down

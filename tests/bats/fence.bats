@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Fencing tokens: a number that grows with each time a lock is had, by anybody, so that who has been overtaken can
-# be told from who has the lock now. The counter is that of Redisson's RFencedLock.
+# Fencing tokens: a number that grows with each time a lock is acquired, by any client, so that a holder that has been
+# overtaken can be told from the present one. The counter is that of Redisson's RFencedLock.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -46,7 +46,7 @@ only_counters() {
 	[ "$(redis dbsize)" = $# ]
 }
 
-# java_lock NAME: as RFencedLock's tryLockAndGetToken: the token, or -1 when it is not had.
+# java_lock NAME: as RFencedLock's tryLockAndGetToken: the token, or -1 when it is held by another.
 java_lock() {
 	redis eval '
 		if redis.call("exists", KEYS[1]) == 0 or redis.call("hexists", KEYS[1], ARGV[2]) == 1 then
@@ -68,7 +68,7 @@ java_unlock() {
 
 # ---- tokens grow ----
 
-@test "each time the lock is had its token is one more" {
+@test "each time the lock is acquired its token is one more" {
 	local verb
 	for verb in run lock fair; do
 		run -0 rlock "$verb" --fence a -- printenv RLOCK_TOKEN
@@ -80,7 +80,7 @@ java_unlock() {
 	only_counters a
 }
 
-@test "entering again draws another token" {
+@test "re-entering is issued another token" {
 	run -0 rlock run --fence a -- sh -c '
 		echo $RLOCK_TOKEN
 		rlock run --fence a -- sh -c "echo \$RLOCK_TOKEN; rlock fair --fence a -- printenv RLOCK_TOKEN"
@@ -94,7 +94,7 @@ java_unlock() {
 	only_counters a
 }
 
-@test "Java's tokens and ours are of one row, entering again on either side as well" {
+@test "Java's tokens and ours are of one row, re-entering on either side as well" {
 	assert_equal "$(java_lock a)" 1
 	assert_equal "$(java_lock a)" 2
 	run -75 rlock run -n --fence a -- true
@@ -112,7 +112,7 @@ java_unlock() {
 	only_counters a
 }
 
-@test "a try that is in vain draws no token, and neither does waiting" {
+@test "a try that is in vain is issued no token, and neither is a waiter" {
 	held_by_stranger a
 	run -75 rlock run -n --fence a -- true
 	run -75 rlock run -w 50ms --fence a -- true
@@ -128,7 +128,7 @@ java_unlock() {
 	assert_equal "$(cat token)" 1
 }
 
-@test "a lock that was broken, or whose lease has ended, is had with a greater token" {
+@test "a lock that was broken, or whose lease has ended, is acquired with a greater token" {
 	run -0 rlock lock --owner job-1 --lease 1s --fence a
 	assert_output 1
 	run -0 rlock run -w 5s --fence a -- printenv RLOCK_TOKEN
@@ -141,7 +141,7 @@ java_unlock() {
 	only_counters a
 }
 
-@test "renewing and giving back draw no token" {
+@test "a renewal and a release are issued no token" {
 	run -0 rlock run -t 1s --fence a -- sleep 1.2
 	assert_equal "$(counter a)" 1
 	run -0 bash -c 'rlock lock --pid $$ --fence a; rlock renew a >/dev/null; rlock unlock a; exit'
@@ -152,7 +152,7 @@ java_unlock() {
 	wait_until 2 only_counters a
 }
 
-@test "twenty who take turns get twenty tokens, in the order of their turns" {
+@test "twenty that take turns get twenty tokens, in the order of their turns" {
 	local number pid
 	hold_in_background a
 	for number in {1..20}; do
@@ -167,7 +167,7 @@ java_unlock() {
 	only_counters a
 }
 
-# ---- who is told ----
+# ---- where the token is told ----
 
 @test "only with --fence is the command told a token" {
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
@@ -206,7 +206,7 @@ java_unlock() {
 	only_counters a b c
 }
 
-@test "of several names those that are entered again draw as well" {
+@test "of several names those that are re-entered are issued one as well" {
 	run -0 rlock run --fence a -- rlock run --fence b a -- printenv RLOCK_TOKEN
 	assert_output "1
 2"
@@ -263,9 +263,9 @@ java_unlock() {
 	run -0 rlock fair --owner job-1 --lease 1m --fence a
 	assert_output 2
 	in_background sh -c 'exec rlock fair --fence a -- printenv RLOCK_TOKEN >first'
-	wait_until 5 stands_in_line a 1
+	wait_until 5 has_queued a 1
 	in_background sh -c 'exec rlock fair --fence a -- printenv RLOCK_TOKEN >second'
-	wait_until 5 stands_in_line a 2
+	wait_until 5 has_queued a 2
 	assert_equal "$(counter a)" 2
 	run -0 rlock unlock --owner job-1 a
 	ended_with 0 "${BACKGROUND[0]}"
@@ -275,13 +275,13 @@ java_unlock() {
 	only_counters a
 }
 
-stands_in_line() {
+has_queued() {
 	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
 }
 
-# ---- who draws ----
+# ---- what is issued a token ----
 
-@test "a lock that has a counter draws from it without --fence, so that its tokens grow with each holder" {
+@test "a lock that has a counter is issued a token without --fence, so that its tokens grow with each holder" {
 	run -0 rlock run --fence a -- true
 	run -0 rlock run a -- rlock fair a -- redis-cli -s "$SERVER_SOCKET" get 'redisson_lock_token:{a}'
 	assert_output 3
@@ -310,7 +310,7 @@ stands_in_line() {
 	no_keys
 }
 
-@test "a configuration file that asks for tokens is passed over by read and write locks" {
+@test "a configuration file that asks for tokens is ignored by read and write locks" {
 	echo 'fence = yes' >conf
 	export RLOCK_CONFIG=$PWD/conf
 	run -0 rlock run a -- printenv RLOCK_TOKEN
@@ -339,7 +339,7 @@ stands_in_line() {
 	assert_equal "$(redis keys '*')" 'redisson_lock_token:a{b}c'
 }
 
-# bad_counter COMMAND [ARG...]: by which redis-cli makes one. 78 for all that would draw from it, and nothing is locked.
+# bad_counter COMMAND [ARG...]: by which redis-cli makes one. 78 for all that would use it, and nothing is locked.
 bad_counter() {
 	local verb fence
 	redis del 'redisson_lock_token:{a}' >/dev/null
@@ -371,9 +371,9 @@ bad_counter() {
 	done
 }
 
-# ---- who can't be told ----
+# ---- where the token can't be told ----
 
-# not_told VERB [REDIRECTION]: 71, and nothing stays locked, whoever the lock would have been for.
+# not_told VERB [REDIRECTION]: 71, and nothing stays locked, whatever the lock would have been for.
 not_told() {
 	local way
 	for way in '--pid $$' '--owner job-1 --lease 1m'; do
@@ -395,7 +395,7 @@ not_told() {
 	not_told fair '>&-'
 }
 
-@test "when nobody reads standard output nothing stays locked" {
+@test "when standard output is not read nothing stays locked" {
 	run bash -c '
 		trap "" PIPE
 		mkfifo pipe
@@ -415,7 +415,7 @@ not_told() {
 	no_state_files
 }
 
-@test "a lock that could not be told is had by who waits for it, with the next token" {
+@test "a lock that could not be told is acquired by a waiter, with the next token" {
 	in_background bash -c 'exec 5>/dev/full; rlock lock --owner job-1 --lease 1m --fence a >&5'
 	ended_with 71
 	run -0 rlock run -n --fence a -- printenv RLOCK_TOKEN
@@ -432,7 +432,7 @@ not_told() {
 
 ACQUIRE='redisson_lock_token:{a}'
 
-# told_once VERB [OPTION...]: the token that the command is told is the counter's, and only one was drawn.
+# told_once VERB [OPTION...]: the token that the command is told is the counter's, and only one was issued.
 told_once() {
 	local before
 	before=$(counter a)
@@ -444,7 +444,7 @@ $((before + 1))
 	only_counters a
 }
 
-@test "the reply to the acquire is lost: the same token is told, and no second one drawn" {
+@test "the reply to the acquire is lost: the same token is told, and no second one issued" {
 	local verb
 	start_proxy
 	for verb in run fair; do
@@ -459,7 +459,7 @@ $((before + 1))
 	done
 }
 
-@test "the reply is lost when a lock is entered again: the token of that hold is told" {
+@test "the reply is lost when a lock is re-entered: the token of that hold is told" {
 	start_proxy
 	run -0 rlock run --fence a -- sh -c '
 		faultproxy -c "unix:$BATS_TEST_TMPDIR/control" drop-reply "redisson_lock_token:{a}" 2 >/dev/null
@@ -473,7 +473,7 @@ $((before + 1))
 	assert_equal "$(counter a)" 2
 }
 
-@test "the reply for several names is lost: each has drawn once" {
+@test "the reply for several names is lost: each was issued one token" {
 	start_proxy
 	proxy drop-reply "$ACQUIRE" 2
 	run -0 rlock run --fence b a c -- printenv RLOCK_TOKEN
@@ -521,7 +521,7 @@ $((before + 1))
 	refute file_exists ran
 }
 
-@test "a user who may not draw is told the right that is missing, and nothing is locked" {
+@test "a user that may not increment the counter is told the right that is missing, and nothing is locked" {
 	redis acl setuser default -incr >/dev/null
 	run rlock run --fence a -- touch ran
 	redis acl setuser default +incr >/dev/null

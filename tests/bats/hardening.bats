@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # What a distribution that minds security looks for: how the program was built, which descriptors it hands on,
-# whom it trusts in its runtime directory, and where a password is not to be seen.
+# which users it trusts in its runtime directory, and where a password is not to be seen.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -143,14 +143,14 @@ command_sees_its_own() {
 		[[ $verb != [rw]lock ]] || hold=wlock
 		rlock "$hold" -l 60s --owner x name
 		in_background sh -c 'exec "$@" >seen' sh rlock "$verb" -u "$TCP_URL" name -- sh -c "$LOOK"
-		wait_until 5 somebody_listens
+		wait_until 5 has_listener
 		run -0 rlock unlock --owner x name
 		wait "$PID"
 		assert_equal "$(cat seen)" "$without"
 	done
 }
 
-somebody_listens() {
+has_listener() {
 	[ -n "$(redis pubsub channels)" ]
 }
 
@@ -171,7 +171,7 @@ closes_at_exec() {
 	wait_until 5 is_held name2
 	in_background rlock fair -u "$TCP_URL" name -- true
 	waiter=$PID
-	wait_until 5 somebody_listens
+	wait_until 5 has_listener
 	for pid in "$holder" "$waiter" "$(renewer_of "$holder")"; do
 		for info in "/proc/$pid/fdinfo"/*; do
 			# The streams that the caller gave it, or that stand for them.
@@ -189,7 +189,7 @@ is_the_callers() {
 	[ "$(readlink "/proc/$1/fd/$2")" = "$(readlink "/proc/$$/fd/$2")" ]
 }
 
-@test "the watchdog of a command keeps none of the caller's descriptors" {
+@test "the renewer of a command keeps none of the caller's descriptors" {
 	not_under_valgrind 'it has pipes of its own'
 	local renewer
 	in_background sh -c 'exec rlock run -t 1s name -- until_let_go 7<"$0" 8>mine' "$BATS_TEST_FILENAME"
@@ -211,7 +211,7 @@ has_null_streams() {
 
 # ---- the runtime directory ----
 
-@test "a runtime directory that anybody else may use in any way is refused by each verb that needs it" {
+@test "a runtime directory that another user may use in any way is refused by each verb that needs it" {
 	local mode verb
 	for mode in 701 710 720 770 707 1777 2750; do
 		rm -rf "$RLOCK_RUNTIME_DIR"
@@ -227,7 +227,7 @@ has_null_streams() {
 }
 
 # doubtful HOW: a lock's state file is made so that it is not to be trusted, by the line HOW for the shell, which
-# finds it in $file: then nobody has the lock by it.
+# finds it in $file: then no process has the lock by it.
 doubtful() {
 	run -0 timeout -k 1 20 bash -c '
 		rlock lock --pid $$ a || exit 9
@@ -241,7 +241,7 @@ doubtful() {
 	rm -rf "$RLOCK_RUNTIME_DIR"
 }
 
-@test "a state file that is none, or not the user's own, is not trusted, and nobody waits for it" {
+@test "a state file that is none, or not the user's own, is not trusted, and no call waits for it" {
 	doubtful 'mv "$file" elsewhere; ln -s "$PWD/elsewhere" "$file"'
 	doubtful 'rm "$file"; mkfifo "$file"'
 	doubtful 'rm "$file"; mkdir "$file"'
@@ -251,7 +251,7 @@ doubtful() {
 	[ "$(id -u)" != 0 ] || doubtful 'chown 65534 "$file"'
 }
 
-@test "what stands in the way of the private server's files is replaced or refused, and nobody waits for it" {
+@test "what stands in the way of the private server's files is replaced or refused, and no call waits for it" {
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	mkfifo "$RLOCK_RUNTIME_DIR/local.pid" "$RLOCK_RUNTIME_DIR/local.pid.new"
 	run -0 timeout -k 1 20 rlock run -u local: a -- echo ok
@@ -271,7 +271,7 @@ doubtful() {
 	assert_one_line '^rlock: local: cannot lock '
 }
 
-@test "somebody else's server in the place of the private one is refused" {
+@test "another user's server in the place of the private one is refused" {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a server as somebody else'
 	local other
 	other=$(mktemp -d)

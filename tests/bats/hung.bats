@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Processes that hang so that nobody can look into them, as behind a network file system that does not answer: what is
+# Processes that hang so that nothing can look into them, as behind a network file system that does not answer: what is
 # to be terminated is terminated all the same.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
@@ -21,7 +21,7 @@ setup() {
 
 teardown() { watchful_teardown; }
 
-# run_stubborn OPTION...: a command under the lock "a" that has a family of four, which all ignore TERM. Sets PID and
+# run_stubborn OPTION...: a command under the lock "a" that has a family of four, which all ignore SIGTERM. Sets PID and
 # FAMILY.
 run_stubborn() {
 	in_background sh -c 'exec hung hung rlock run --grace 500ms "$@" a -- sh -c "trap \"\" TERM; exec family" 2>said' \
@@ -96,7 +96,7 @@ says_what_hangs() {
 @test "a process of the command that hung is terminated when it goes on" {
 	run_stubborn -t 2s
 	hangs "$(family_member orphan)"
-	# An orphan that nobody has adopted is known by its environment alone.
+	# An orphan that no subreaper has adopted is known by its environment alone.
 	kill -s KILL "$PID"
 	redis del a
 	wait_until 10 has_been_asked "$(family_member orphan)"
@@ -105,7 +105,7 @@ says_what_hangs() {
 	wait_until 10 nothing_runs
 }
 
-# Nobody but its environment tells whose it is: its parent has gone, and rlock, which had adopted it, too.
+# Nothing but its environment tells whose it is: its parent has gone, and rlock, which had adopted it, too.
 @test "an orphan that hangs since it had SIGTERM is killed all the same" {
 	local orphan
 	in_background hung hung rlock run --max-run 2s --grace 3s a -- sh -c '

@@ -20,88 +20,88 @@ setup() {
 teardown() { watchful_teardown; }
 
 @test "a head that is killed holds up the line for five seconds at most" {
-	holds r0 fair a
-	stand_all r1 r2 r3
+	start_holder r0 fair a
+	queue_waiters r1 r2 r3
 	wait_until 5 has_just_looked a r1
-	dies r1
-	leaves r0
-	within 5 is_in r2
-	have_turns r2 r3
+	kill_waiter r1
+	let_leave r0
+	within 5 is_inside r2
+	take_turns r2 r3
 	nothing_is_left
 }
 
-@test "a head that was killed while the lock was held on costs nobody anything" {
-	holds r0 fair a
-	stand_all r1 r2
-	dies r1
-	line_becomes 6 a r2
-	is_woken_by a r2 leaves r0
-	leaves r2
+@test "a head that was killed while the lock was held on costs no waiter anything" {
+	start_holder r0 fair a
+	queue_waiters r1 r2
+	kill_waiter r1
+	queue_becomes 6 a r2
+	is_woken_by a r2 let_leave r0
+	let_leave r2
 	nothing_is_left
 }
 
 @test "two heads in a row that are killed hold up the line for five seconds at most" {
-	holds r0 fair a
-	stand_all r1 r2 r3 r4
+	start_holder r0 fair a
+	queue_waiters r1 r2 r3 r4
 	wait_until 5 has_just_looked a r2
-	dies r1
-	dies r2
-	leaves r0
-	within 5 is_in r3
-	have_turns r3 r4
+	kill_waiter r1
+	kill_waiter r2
+	let_leave r0
+	within 5 is_inside r3
+	take_turns r3 r4
 	nothing_is_left
 }
 
 @test "six heads in a row that are killed hold up the line no longer than one and a look of the next" {
-	holds r0 fair a
-	stand_all r1 r2 r3 r4 r5 r6 r7 r8
+	start_holder r0 fair a
+	queue_waiters r1 r2 r3 r4 r5 r6 r7 r8
 	for who in r1 r2 r3 r4 r5 r6; do
-		dies "$who"
+		kill_waiter "$who"
 	done
-	leaves r0
-	within 7 is_in r7
-	have_turns r7 r8
+	let_leave r0
+	within 7 is_inside r7
+	take_turns r7 r8
 	nothing_is_left
 }
 
-@test "one who is killed in the middle of the line costs nobody anything" {
-	holds r0 fair a
-	stand_all r1 r2 r3
-	dies r2
+@test "one that is killed in the middle of the queue costs no waiter anything" {
+	start_holder r0 fair a
+	queue_waiters r1 r2 r3
+	kill_waiter r2
 	wait_until 6 is_overdue a r2
-	leaves r0
-	enters r1
-	is_woken_by a r3 leaves r1
-	leaves r3
+	let_leave r0
+	await_entry r1
+	is_woken_by a r3 let_leave r1
+	let_leave r3
 	nothing_is_left
 }
 
-# Whoever asks for the lock clears the dead away; theirs are the keys for a day else.
+# Each call for the lock clears dead waiters away; theirs are the keys for a day else.
 visited() {
 	rlock fair -n a -- true && no_keys
 }
 
-@test "the last ones in line that are killed leave nothing to who comes next" {
-	holds r0 fair a
-	stand_all r1 r2 r3
-	dies r2
-	dies r3
+@test "the last ones in the queue that are killed leave nothing to the next one" {
+	start_holder r0 fair a
+	queue_waiters r1 r2 r3
+	kill_waiter r2
+	kill_waiter r3
 	wait_until 6 is_overdue a r3
-	leaves r0
-	enters r1
-	leaves r1
+	let_leave r0
+	await_entry r1
+	let_leave r1
 	wait_until 8 visited
 }
 
 @test "a Java client that joins a line of dead waiters sleeps for seconds, and keeps its position" {
 	local sleep_ms
-	holds r0 fair a
-	stand_all r1 r2
+	start_holder r0 fair a
+	queue_waiters r1 r2
 	wait_until 5 says_it_listens a r1 1
 	wait_until 5 says_it_listens a r2 1
-	dies r1
-	dies r2
-	leaves r0
+	kill_waiter r1
+	kill_waiter r2
+	let_leave r0
 	sleep_ms=$(java_locks J1 a)
 	((sleep_ms > 0 && sleep_ms <= 10000)) || fail "sleeps for $sleep_ms ms"
 	(($(redis pttl 'redisson_lock_queue:{a}') > 3600000))
@@ -111,38 +111,38 @@ visited() {
 	java_has_lock a J1
 }
 
-@test "who was the only one in line, and was killed, keeps others out for seconds, not for minutes" {
-	holds r0 fair a b c
+@test "a waiter that was the only one in the queue, and was killed, keeps others out for seconds, not for minutes" {
+	start_holder r0 fair a b c
 	for name in a b c; do
-		stands "$name" "$name"
-		dies "$name"
+		queue_waiter "$name" "$name"
+		kill_waiter "$name"
 	done
-	leaves r0
-	begins r1 c
-	within 5 is_in r1
-	leaves r1
-	# Those who do not wait, or not for long, are no help to each other.
+	let_leave r0
+	start_waiter r1 c
+	within 5 is_inside r1
+	let_leave r1
+	# Calls that do not wait, or not for long, are no help to each other.
 	wait_until 5 rlock fair -n a -- true
 	wait_until 5 rlock fair -q -w 1s b -- true
 	nothing_is_left
 }
 
 @test "a monitor of all channels hides no dead waiter" {
-	holds r0 fair a
-	stand_all r1 r2
+	start_holder r0 fair a
+	queue_waiters r1 r2
 	listen
 	wait_until 10 has_long_listened a r2
 	wait_until 5 has_just_looked a r1
-	dies r1
-	leaves r0
-	within 2 is_in r2
-	leaves r2
+	kill_waiter r1
+	let_leave r0
+	within 2 is_inside r2
+	let_leave r2
 }
 
 @test "a release while all waiters are cut off leaves them their positions" {
 	local who
-	holds r0 fair a
-	stand_all r1 r2 r3
+	start_holder r0 fair a
+	queue_waiters r1 r2 r3
 	for who in r1 r2 r3; do
 		wait_until 5 says_it_listens a "$who" 1
 	done
@@ -152,35 +152,35 @@ visited() {
 		wait_until 5 is_stopped "${PIDS[$who]}"
 	done
 	redis client kill type pubsub >/dev/null
-	leaves r0
+	let_leave r0
 	run -75 rlock fair -n a -- true
-	line_is a r1 r2 r3
+	queue_is a r1 r2 r3
 	for who in r1 r2 r3; do
 		kill -s CONT "${PIDS[$who]}"
 	done
-	have_turns r1 r2 r3
+	take_turns r1 r2 r3
 	nothing_is_left
 }
 
-@test "a holder that is killed with its watchdog holds up the line until its lease is over" {
+@test "a holder that is killed with its renewer holds up the queue until its lease is over" {
 	local end
-	holds r0 fair a -t 3s
-	stand_all r1 r2
-	dies r0
+	start_holder r0 fair a -t 3s
+	queue_waiters r1 r2
+	kill_waiter r0
 	end=$(lease_end_ms a)
-	enters r1
+	await_entry r1
 	(($(cut -c 1-13 in-r1) - end < 1000))
-	have_turns r1 r2
+	take_turns r1 r2
 	nothing_is_left
 }
 
 @test "a holder and a head that are killed hold up the line for the lease, or for five seconds" {
-	holds r0 fair a -t 2s
-	stand_all r1 r2 r3
-	dies r0
-	dies r1
-	within 5 is_in r2
-	have_turns r2 r3
+	start_holder r0 fair a -t 2s
+	queue_waiters r1 r2 r3
+	kill_waiter r0
+	kill_waiter r1
+	within 5 is_inside r2
+	take_turns r2 r3
 	nothing_is_left
 }
 
@@ -188,14 +188,14 @@ visited() {
 	local keeper
 	in_background rlock fair a -- inside r0
 	keeper=$PID
-	enters r0
+	await_entry r0
 	wait_until 5 has_renewer "$keeper"
-	stand_all r1 r2
+	queue_waiters r1 r2
 	kill -KILL "$keeper"
-	stays 1 waits r1
+	stays 1 is_waiting r1
 	wait_until 5 has_just_looked a r1
 	touch out-r0
-	within 1.7 is_in r1
-	have_turns r1 r2
+	within 1.7 is_inside r1
+	take_turns r1 r2
 	nothing_is_left
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Many in the line for a fair lock: their order, and what they cost the server.
+# Many waiters in the queue of a fair lock: their order, and what they cost the server.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2153,SC2154
@@ -42,12 +42,12 @@ many() {
 
 # ---- many ----
 
-# many_in_line COUNT: they come one behind the other, a fifth of them is killed while they wait, some of those
+# queue_many COUNT: they come one behind the other, a fifth of them is killed while they wait, some of those
 # while the others have their turns. With WRONG_CLOCK set their clocks differ by two hours.
-many_in_line() {
+queue_many() {
 	local count=$1 number who
 	local -a all=() dead=() living=()
-	holds r0 fair a
+	start_holder r0 fair a
 	for ((number = 1; number <= count; number++)); do
 		if [ -n "${WRONG_CLOCK:-}" ]; then
 			case $((number % 3)) in
@@ -56,17 +56,17 @@ many_in_line() {
 			2) clock_is_off -3600 ;;
 			esac
 		fi
-		passes "r$number" a
+		queue_passer "r$number" a
 		all+=("r$number")
 		if ((number % 5 == 3)); then dead+=("r$number"); else living+=("r$number"); fi
 	done
-	assert_equal "$(line a)" "${all[*]}"
+	assert_equal "$(queue_names a)" "${all[*]}"
 	for who in "${dead[@]::${#dead[@]}/2}"; do
 		kill -s KILL "${PIDS[$who]}"
 	done
-	# Whoever is taken for dead is so by now.
+	# What is taken for dead is so by now.
 	let_pass 4.5
-	leaves r0
+	let_leave r0
 	for who in "${dead[@]:${#dead[@]}/2}"; do
 		kill -s KILL "${PIDS[$who]}"
 	done
@@ -79,22 +79,22 @@ many_in_line() {
 	nothing_is_left
 }
 
-@test "of many in line, a fifth of them killed, nobody is forgotten, and all get in in their order" {
-	many_in_line "$(many 200 60)"
+@test "of many in the queue, a fifth of them killed, none is forgotten, and all get in in their order" {
+	queue_many "$(many 200 60)"
 }
 
 @test "many in line whose clocks differ by two hours get in in their order, a fifth of them killed" {
 	need_wrong_clocks
-	many_in_line "$(many 200 60)"
+	queue_many "$(many 200 60)"
 }
 
 @test "a line of many is passed on with four commands a turn" {
 	local count start before commands took number
 	local -a all=()
 	count=$(many 200 50)
-	holds r0 fair a
+	start_holder r0 fair a
 	for ((number = 1; number <= count; number++)); do
-		passes "r$number" a
+		queue_passer "r$number" a
 		all+=("r$number")
 	done
 	before=$(client_commands) start=$(now_ms)
@@ -105,20 +105,20 @@ many_in_line() {
 	for who in "${all[@]}"; do
 		ended_with 0 "${PIDS[$who]}"
 	done
-	# Who waits may look once in two seconds, see below; on average they waited for half the time.
+	# A waiter may look once in two seconds, see below; on average they waited for half the time.
 	echo "$commands commands for $count turns in $took ms"
 	((commands <= 4 * count + count * took / 4000))
 	assert_equal "$(tr '\n' ' ' <order)" "${all[*]} "
 	nothing_is_left
 }
 
-@test "who waits costs the server one command in two seconds, be it one or twenty" {
+@test "a waiter costs the server one command in two seconds, be it one or twenty" {
 	local number before commands
-	holds r0 fair a
-	holds other fair b
-	stands r1 -v b
+	start_holder r0 fair a
+	start_holder other fair b
+	queue_waiter r1 -v b
 	for number in {2..21}; do
-		stands "r$number" a
+		queue_waiter "r$number" a
 	done
 	before=$(client_commands) looks=$(grep -c 'asking for' said-r1)
 	let_pass 10
@@ -128,7 +128,7 @@ many_in_line() {
 	((commands <= 21 * 5 + 21 / 2 + 4))
 	((commands >= 21 * 3))
 	((looks >= 3 && looks <= 6))
-	all_leave r0 other
+	let_all_leave r0 other
 	for number in {1..21}; do
 		ended_with 0 "${PIDS["r$number"]}"
 	done
@@ -140,29 +140,29 @@ cpu_ms() {
 	echo $(($(cut -d ' ' -f 1 "/proc/$1/schedstat") / 1000000))
 }
 
-@test "who waits rests, also when the lock is free and kept for somebody else" {
+@test "a waiter rests, also when the lock is free and kept for another one" {
 	local before
 	redis rpush "$(queue_key a)" "$JAVA_CLIENT:1" >/dev/null
 	set_deadline a J1 60000
-	stands r1 -v a
+	queue_waiter r1 -v a
 	before=$(cpu_ms "${PIDS[r1]}")
 	let_pass 4
 	(($(cpu_ms "${PIDS[r1]}") - before < 100))
 	(($(grep -c 'asking for' said-r1) <= 6))
 	java_gives_up J1 a
-	enters r1
-	leaves r1
+	await_entry r1
+	let_leave r1
 	nothing_is_left
 }
 
-@test "who waits rests, also when the lock has no end" {
+@test "a waiter rests, also when the lock has no end" {
 	redis hset a somebody:1 1 >/dev/null
-	stands r1 -v a
-	stands r2 -v a
+	queue_waiter r1 -v a
+	queue_waiter r2 -v a
 	let_pass 4
 	(($(grep -c 'asking for' said-r1) <= 6))
 	(($(grep -c 'asking for' said-r2) <= 6))
 	redis del a >/dev/null
-	have_turns r1 r2
+	take_turns r1 r2
 	nothing_is_left
 }

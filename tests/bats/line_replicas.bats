@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The queue of a fair lock when a replica takes over, to which nobody is subscribed yet.
+# The queue of a fair lock when a replica takes over, to which no waiter is subscribed yet.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's, PRIMARY
 # replicas.bash's.
@@ -23,17 +23,17 @@ teardown() { watchful_teardown; }
 
 # ---- what the tests share ----
 
-# queue_at_replica WHO...: a holder, r0, and behind it these, who reach the servers by a path of their own. All of
+# queue_at_replica NAME...: a holder, r0, and after it these, which reach the servers by a path of their own. All of
 # it is known to the replica.
 queue_at_replica() {
 	local who
 	replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock
 	ln -s one/redis.sock waiters.sock
-	holds r0 fair a
-	RLOCK_URL=unix://$PWD/waiters.sock stand_all "$@"
+	start_holder r0 fair a
+	RLOCK_URL=unix://$PWD/waiters.sock queue_waiters "$@"
 	SERVER_SOCKET=$PWD/two/redis.sock
-	wait_until 5 line_is a "$@"
+	wait_until 5 queue_is a "$@"
 	for who; do
 		wait_until 5 says_it_listens a "$who" 1
 	done
@@ -57,22 +57,22 @@ let_waiters_reach_replica() {
 	kill_primary
 	let_pass 2.5
 	promote_replica
-	# The first request for this lock there, while nobody waits there.
-	leaves r0
+	# The first request for this lock there, while none waits there.
+	let_leave r0
 	run -75 rlock fair -n a -- true
-	line_is a r1 r2 r3 r4 r5
+	queue_is a r1 r2 r3 r4 r5
 	let_waiters_reach_replica
-	enters r1 15
-	have_turns r1 r2 r3 r4 r5
+	await_entry r1 15
+	take_turns r1 r2 r3 r4 r5
 }
 
 @test "a waiter that was killed while a replica took over is out of the queue soon after" {
 	queue_at_replica r1 r2
 	kill_primary
-	dies r1
+	kill_waiter r1
 	promote_replica
 	let_waiters_reach_replica
-	leaves r0
-	enters r2 30
-	have_turns r2
+	let_leave r0
+	await_entry r2 30
+	take_turns r2
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# local: a private server for one user on one machine, started by whoever asks for it first.
+# local: a private server for one user on one machine, started by the first call that asks for it.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -268,7 +268,7 @@ start_local() {
 	assert_equal "$(servers_of "$BATS_TEST_TMPDIR/run-2" | wc -l)" 1
 }
 
-@test "the private server is not stopped with the command of the one who started it" {
+@test "the private server is not stopped with the command of the call that started it" {
 	run -124 rlock run -q -u local: --max-run 200ms a -- until_let_go
 	one_server
 	local_cli ping
@@ -316,7 +316,7 @@ start_local() {
 	no_server
 }
 
-@test "TERM while the private server does not answer ends rlock by TERM" {
+@test "SIGTERM while the private server does not answer ends rlock by SIGTERM" {
 	start_local
 	kill -STOP "$(servers_of)"
 	in_background rlock run -u local: --connect-timeout 30s a -- true

@@ -37,12 +37,12 @@ is_program() {
 	tr '\0' ' ' <"/proc/$1/cmdline" | grep -q "^[^ ]*bash [^ ]*$2 "
 }
 
-# In the state file of the only lock: 1 when the watchdog has found it lost.
+# In the state file of the only lock: 1 when the renewer has found it lost.
 is_marked_lost() {
 	grep -qsx "lost $1" "$RLOCK_RUNTIME_DIR"/hold-*
 }
 
-# ---- held, and given back ----
+# ---- held, and released ----
 
 @test "a lock taken for a script is held until the script unlocks it" {
 	for shell in bash dash; do
@@ -57,7 +57,7 @@ is_marked_lost() {
 	done
 }
 
-@test "taking and giving back a lock says nothing" {
+@test "acquiring and releasing a lock says nothing" {
 	run -0 bash -c 'rlock lock --pid $$ a; rlock unlock a; exit'
 	assert_output ''
 }
@@ -83,7 +83,7 @@ is_marked_lost() {
 	no_state_files
 }
 
-@test "a script that is killed with KILL frees its lock within a second" {
+@test "a script that is killed with SIGKILL frees its lock within a second" {
 	script_that_locks a
 	kill -KILL "$PID"
 	wait_until 1 is_free a
@@ -195,9 +195,9 @@ is_marked_lost() {
 	assert_output 1
 }
 
-@test "a caller that has ended before lock began is given no lock, and nobody else is" {
-	# Whoever took the orphan over would have the lock for as long as he lives, and were it lost, he and all
-	# below him would be sent TERM: that much is left out here. An orphan is known by its session.
+@test "a caller that has ended before lock began is given no lock, and no other process is" {
+	# A process that took the orphan over would have the lock for as long as it lives, and were it lost, it and all
+	# below it would be sent SIGTERM: that much is left out here. An orphan is known by its session.
 	setsid -w sh -c 'sh -c "while [ -d /proc/$$ ]; do :; done; exec rlock lock --on-lost ignore a" 2>"$0" & exit 0' \
 		"$BATS_TEST_TMPDIR/said" 3>&-
 	wait_until 5 grep -q 'the calling process is gone' "$BATS_TEST_TMPDIR/said"
@@ -231,7 +231,7 @@ is_marked_lost() {
 	done
 }
 
-@test "in a pipeline lock returns, for its watchdog keeps none of the caller's descriptors" {
+@test "in a pipeline lock returns, for its renewer keeps none of the caller's descriptors" {
 	for shell in bash dash; do
 		run -0 timeout 10 "$shell" -c '
 			rlock lock --pid $$ a 2>&1 | cat
@@ -242,11 +242,11 @@ is_marked_lost() {
 	done
 }
 
-@test "a watchdog holds on to no directory of the caller's" {
+@test "a renewer holds on to no directory of the caller's" {
 	mkdir "$BATS_TEST_TMPDIR/there"
 	script 'cd "$1"; rlock lock --pid $$ a; touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR/there"
 	wait_until 5 file_exists "$READY"
-	assert_equal "$(readlink "/proc/$(watchdogs)/cwd")" /
+	assert_equal "$(readlink "/proc/$(renewers)/cwd")" /
 }
 
 # ---- unlock ----
@@ -256,7 +256,7 @@ is_marked_lost() {
 	assert_output --partial 'rlock: a: not held by this process or one above it: '
 }
 
-@test "unlock of a lock that the caller never had gives 1" {
+@test "unlock of a lock that the caller never acquired gives 1" {
 	run -1 rlock unlock a
 	assert_output --partial 'rlock: a: not held by this process or one above it: '
 }
@@ -272,13 +272,13 @@ is_marked_lost() {
 	fi
 }
 
-@test "unlock does not give back what somebody else holds" {
+@test "unlock does not release what another owner holds" {
 	held_by_stranger a
 	run -1 rlock unlock a
 	is_held a
 }
 
-@test "unlock does not give back another script's lock" {
+@test "unlock does not release another script's lock" {
 	script_that_locks a
 	run -1 rlock unlock a
 	is_held a
@@ -289,9 +289,9 @@ is_marked_lost() {
 	assert_output 0
 }
 
-@test "unlock works when the watchdog was killed" {
+@test "unlock works when the renewer was killed" {
 	script_that_locks a
-	kill -KILL "$(watchdogs)"
+	kill -KILL "$(renewers)"
 	wait_until 5 nothing_runs
 	run -0 rlock unlock --pid "$PID" a
 	no_keys
@@ -321,7 +321,7 @@ is_marked_lost() {
 	run -1 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; rlock unlock a; exit'
 }
 
-@test "unlock gives back the script's lock in the script's own place, as the last command of sh -c" {
+@test "unlock releases the script's lock in the script's own place, as the last command of sh -c" {
 	# Some shells run the last command by exec: then the script's process is rlock itself.
 	run -0 bash -c 'rlock lock --pid $$ a; exec rlock unlock a'
 	assert_output ''
@@ -352,7 +352,7 @@ is_marked_lost() {
 
 # ---- lost ----
 
-@test "a lost lock ends the script by TERM" {
+@test "a lost lock ends the script by SIGTERM" {
 	script_that_locks -t 1s a
 	redis del a >/dev/null
 	ended_with 143
@@ -414,7 +414,7 @@ is_marked_lost() {
 	ended_with 76
 }
 
-@test "with --on-lost kill a script that ignores TERM is killed" {
+@test "with --on-lost kill a script that ignores SIGTERM is killed" {
 	script 'trap "" TERM; rlock lock --pid $$ -t 1s --grace 100ms --on-lost kill a; touch "$READY"
 		until_let_go'
 	wait_until 5 file_exists "$READY"
@@ -456,7 +456,7 @@ is_marked_lost() {
 	is_held a
 }
 
-@test "a lock that is not had leaves nothing behind" {
+@test "a lock that is not acquired leaves no trace" {
 	held_by_stranger a
 	run -75 rlock lock --pid $$ -n a
 	assert_output ''
@@ -466,7 +466,7 @@ is_marked_lost() {
 	assert_equal "$(redis dbsize)" 1
 }
 
-@test "the wait ends with the process that it is for, and leaves nothing behind" {
+@test "the wait ends with the process that it is for, and leaves no trace" {
 	held_by_stranger a
 	for way in '--pid $$' ''; do
 		script "rlock lock $way a; :"
@@ -492,7 +492,7 @@ is_marked_lost() {
 	assert_equal "$(redis dbsize)" 1
 }
 
-@test "TERM ends the wait, and rlock ends by it" {
+@test "SIGTERM ends the wait, and rlock ends by it" {
 	held_by_stranger a
 	in_background rlock lock --pid $$ a
 	wait_until 5 has_waiters a
@@ -520,7 +520,7 @@ is_marked_lost() {
 	done
 }
 
-@test "rlock run inside a script that has the lock enters it again" {
+@test "rlock run inside a script that has the lock re-enters it" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
 		rlock run a -- $REDIS hvals a
@@ -530,7 +530,7 @@ is_marked_lost() {
 1"
 }
 
-@test "rlock run in the place of a script that has the lock enters it again" {
+@test "rlock run in the place of a script that has the lock re-enters it" {
 	run -0 timeout 5 bash -c 'rlock lock --pid $$ a; exec rlock run a -- $REDIS hvals a'
 	assert_output 2
 	wait_until 1 is_free a
@@ -549,7 +549,7 @@ is_marked_lost() {
 0"
 }
 
-@test "a child script that ends gives back its own hold, and not its parent's" {
+@test "a child script that ends releases its own hold, and not its parent's" {
 	script 'rlock lock --pid $$ a
 		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a >\"\$1\"" child "$1"
 		touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR/count"
@@ -570,7 +570,7 @@ is_marked_lost() {
 	assert_output 75
 }
 
-@test "a lock inside rlock run enters it again, and is given back by unlock" {
+@test "a lock inside rlock run re-enters it, and is released by unlock" {
 	run -0 rlock run a -- bash -c '
 		rlock lock --pid $$ a
 		$REDIS hvals a
@@ -616,7 +616,7 @@ is_marked_lost() {
 @test "renew of a lost lock gives 76" {
 	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock renew a; exit'
 	assert_one_line '^rlock: a: .+$'
-	# The watchdog takes away what is left beside the lock, when it sees its process gone.
+	# The renewer takes away what is left beside the lock, when it sees its process gone.
 	wait_until 1 no_keys
 }
 
@@ -628,7 +628,7 @@ is_marked_lost() {
 
 # ---- a fixed lease ----
 
-@test "a lock with a fixed lease is not renewed, and its script gets TERM before it ends" {
+@test "a lock with a fixed lease is not renewed, and its script gets SIGTERM before it ends" {
 	script 'trap ": >\"$1\"" TERM; rlock lock --pid $$ -l 2s a
 		until [ -e "$1" ]; do read -r -t 0.01 <> <(:); done; touch "$READY"; until_let_go' \
 		"$BATS_TEST_TMPDIR/told"
@@ -640,7 +640,7 @@ is_marked_lost() {
 	is_running "$PID"
 }
 
-@test "unlock gives a fixed lease back before its end" {
+@test "unlock releases a fixed lease before its end" {
 	run -0 bash -c 'rlock lock --pid $$ -l 1m a; $REDIS exists a; rlock unlock a; $REDIS exists a'
 	assert_output "1
 0"
@@ -677,7 +677,7 @@ is_marked_lost() {
 	wait_until 5 nothing_runs
 }
 
-@test "several names are had together or not at all" {
+@test "several names are acquired together or not at all" {
 	held_by_stranger b
 	run -75 rlock lock --pid $$ -n a b
 	is_free a
@@ -832,9 +832,9 @@ second_server() {
 	refute_line --partial swordfish
 }
 
-@test "the state file of a killed script whose watchdog was killed too is swept away" {
+@test "the state file of a killed script whose renewer was killed too is swept away" {
 	script_that_locks -t 1s a
-	kill -KILL "$(watchdogs)"
+	kill -KILL "$(renewers)"
 	kill -KILL "$PID"
 	ended_with 137
 	assert_equal "$(state_files)" 1
@@ -884,7 +884,7 @@ refuses_runtime_directory() {
 	refuses_runtime_directory
 }
 
-@test "a runtime directory that is somebody else's is refused" {
+@test "a runtime directory that is another user's is refused" {
 	[ "$(id -u)" = 0 ] || skip 'only root can give a directory away'
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	chown 65534 "$RLOCK_RUNTIME_DIR"
@@ -943,7 +943,7 @@ refuses_runtime_directory() {
 	no_keys
 }
 
-@test "a lock that is broken goes to who waits for it" {
+@test "a lock that is broken goes to its waiter" {
 	held_by_stranger a
 	in_background rlock run a -- true
 	wait_until 5 has_waiters a
@@ -956,7 +956,7 @@ refuses_runtime_directory() {
 	assert_one_line '^rlock: a: .+$'
 }
 
-@test "unlock --force --holder leaves the lock to anybody else" {
+@test "unlock --force --holder leaves the lock to any other owner" {
 	held_by_stranger a
 	run -1 rlock unlock --force --holder 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:2 a
 	assert_one_line '^rlock: a: .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'

@@ -21,6 +21,6 @@ goes_as_the_model() {
 	goes_as_the_model readwrite
 }
 
-@test "a fair lock does what its model does, whoever comes, goes, and gives up" {
+@test "a fair lock does what its model does, whatever comes, goes, and gives up" {
 	goes_as_the_model fair
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A command that holds a lock calls rlock again: the same lock is entered again, another one is taken, and
+# A command that holds a lock calls rlock again: the same lock is re-entered, another one is acquired, and
 # commands side by side exclude each other.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
@@ -45,20 +45,20 @@ exclude_each_other() {
 
 # ---- the same lock ----
 
-@test "rlock run inside rlock run of the same name enters again and leaves again" {
+@test "rlock run inside rlock run of the same name re-enters and leaves again" {
 	run -0 rlock run a -- sh -c 'rlock run a -- $REDIS hvals a; $REDIS hvals a'
 	assert_output "2
 1"
 	no_keys
 }
 
-@test "rlock run in the place of a command of rlock run enters again" {
+@test "rlock run in the place of a command of rlock run re-enters" {
 	run -0 timeout 10 rlock run a -- rlock run a -- redis-cli -s "$SERVER_SOCKET" hvals a
 	assert_output 2
 	no_keys
 }
 
-@test "ten levels count ten holds, and each is given back" {
+@test "ten levels count ten holds, and each is released" {
 	cat >level <<-'EOS'
 		#!/bin/sh
 		[ "$1" = 10 ] || rlock run -n a -- ./level $(($1 + 1)) || exit
@@ -82,7 +82,7 @@ exclude_each_other() {
 	no_keys
 }
 
-@test "the lock is free when the outermost has given it back, and not before" {
+@test "the lock is free when the outermost has released it, and not before" {
 	in_background rlock run a -- sh -c 'rlock run a -- true; touch left; until_let_go'
 	wait_until 5 file_exists left
 	has_count a 1
@@ -98,7 +98,7 @@ exclude_each_other() {
 	no_keys
 }
 
-@test "a command that enters again with a shorter ttl does not shorten the lock" {
+@test "a command that re-enters with a shorter ttl does not shorten the lock" {
 	run -0 rlock run a -- sh -c 'rlock run -t 1s a -- $REDIS pttl a; $REDIS pttl a'
 	assert_line -n 0 --regexp '^[23]....$'
 	assert_line -n 1 --regexp '^[23]....$'
@@ -153,7 +153,7 @@ exclude_each_other() {
 	wait_until 1 no_keys
 }
 
-@test "a command whose inner rlock was killed gives back one hold when it ends" {
+@test "a command whose inner rlock was killed releases one hold when it ends" {
 	in_background rlock run a -- sh -c '
 		rlock run a -- ./inside x &
 		echo $! >inner
@@ -198,7 +198,7 @@ exclude_each_other() {
 	no_keys
 }
 
-@test "names of which one is held already: it is entered again, the other is taken" {
+@test "names of which one is held already: it is re-entered, the other is acquired" {
 	run -0 rlock run a -- sh -c '
 		rlock run a b -- sh -c "$REDIS hvals a; $REDIS hvals b"
 		$REDIS exists b
@@ -270,7 +270,7 @@ exclude_each_other() {
 	assert_equal "$(cat status)" 75
 }
 
-@test "a daemon enters the lock again while the command that started it still holds it" {
+@test "a daemon re-enters the lock while the command that started it still holds it" {
 	in_background rlock run a -- sh -c '
 		setsid rlock run -n a -- ./inside x &
 		until_let_go
@@ -322,7 +322,7 @@ exclude_each_other() {
 
 # ---- RLOCK_HELD is only a claim ----
 
-@test "a claim to hold a lock that nobody holds takes it as a fresh owner" {
+@test "a claim to hold a lock that is free acquires it as a fresh owner" {
 	local held
 	held=$(rlock run a -- printenv RLOCK_HELD)
 	RLOCK_HELD=$held run -0 rlock run a -- sh -c '$REDIS hkeys a; echo "$RLOCK_HELD"'
@@ -341,7 +341,7 @@ exclude_each_other() {
 	has_count a 1
 }
 
-@test "an RLOCK_HELD that makes no sense is passed over" {
+@test "an RLOCK_HELD that cannot be understood is ignored" {
 	local value
 	for value in '' ' ' '/' '//////' 'a' 'a/b/c' '%' '%%%' '%00' '%zz/plain/a/x:1/0/1' \
 		'unix:/plain/a/%00/0/1' 'unix:/plain/a//0/1' 'unix:/plain/a/%0a:1/0/1' \
@@ -356,7 +356,7 @@ exclude_each_other() {
 	done
 }
 
-@test "a huge RLOCK_HELD is passed over" {
+@test "a huge RLOCK_HELD is ignored" {
 	local word=unix:/plain/a/x:1/00000000000000000000000000000000/30000 value
 	value=$(printf "$word %.0s" {1..1500})
 	RLOCK_HELD=$value run -0 rlock run a -- sh -c '$REDIS hvals a'

@@ -147,7 +147,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	done
 }
 
-@test "unlock --force --holder takes the lock of one reader where the holds were overwritten" {
+@test "unlock --force --holder breaks the lock of one reader where the holds were overwritten" {
 	run -0 rlock rlock --owner x --lease 1m a
 	run -0 rlock rlock --owner y --lease 1m a
 	overwrite 'rlock_holds:{a}'
@@ -157,7 +157,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 
 # ---- what stands beside a lock ----
 
-@test "a fair lock's line that was overwritten keeps nobody from releasing the lock, of several names each" {
+@test "a fair lock's queue that was overwritten keeps no holder from releasing the lock, of several names each" {
 	local verb key
 	for verb in run fair; do
 		for key in redisson_lock_queue redisson_lock_timeout rlock_waiters; do
@@ -207,7 +207,7 @@ refuses_hash() {
 	refuses_hash workers 1.5
 }
 
-@test "a great number that is written into a lock's hash costs no time, and keeps nobody's hold" {
+@test "a great number that is written into a lock's hash costs no time, and keeps no hold" {
 	local verb
 	for verb in rlock wlock; do
 		run -0 rlock "$verb" --owner job --lease 1m a

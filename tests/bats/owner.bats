@@ -60,7 +60,7 @@ ttl_is_above() {
 	no_keys
 }
 
-@test "the same owner enters again, and has to unlock as often" {
+@test "the same owner re-enters, and has to unlock as often" {
 	run -0 rlock lock --owner job-1 --lease 1m a
 	run -0 rlock lock --owner job-1 --lease 1m -n a
 	has_count a 2
@@ -70,7 +70,7 @@ ttl_is_above() {
 	no_keys
 }
 
-@test "entering again with a shorter lease does not shorten the lock" {
+@test "re-entering with a shorter lease does not shorten the lock" {
 	run -0 rlock lock --owner job-1 --lease 1m a
 	run -0 rlock lock --owner job-1 --lease 2s a
 	ttl_is_above a 50000

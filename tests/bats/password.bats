@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Passwords: where they come from, that nobody sees them, and what happens when the server refuses them;
+# Passwords: where they come from, that they are not seen, and what happens when the server refuses them;
 # databases that it refuses; and users that lack a right.
 
 load ../lib/helpers
@@ -32,7 +32,7 @@ WRONG=wr0ng-w0rd
 
 # ---- helpers ----
 
-# The server wants a password of everybody who names no user.
+# The server wants a password of every client that names no user.
 want_password() {
 	redis config set requirepass "$SECRET" >/dev/null
 }
@@ -41,7 +41,7 @@ admin() {
 	REDISCLI_AUTH=$SECRET redis "$@"
 }
 
-# The user ci, with all rights but for what the arguments say; everybody else may do everything without a
+# The user ci, with all rights but for what the arguments say; every other user may do everything without a
 # password.
 make_user() {
 	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all "$@" >/dev/null
@@ -157,13 +157,13 @@ no_password_was_sent() {
 	assert_output --partial 'user=ci'
 }
 
-@test "a user without a password is that user, and nobody else" {
+@test "a user without a password is that user, and no other" {
 	redis acl setuser guest on nopass allkeys allchannels +@all >/dev/null
 	run -0 rlock run -u "redis://guest@$PLACE" a -- redis-cli -p "$PORT" client list
 	assert_output --partial 'user=guest'
 }
 
-@test "a user whose password was not given is refused, and not somebody else" {
+@test "a user whose password was not given is refused, and is not another" {
 	make_user
 	run -77 env -u REDISCLI_AUTH rlock run -u "redis://ci@$PLACE" a -- touch ran
 	[ "${#lines[@]}" -eq 1 ]
@@ -191,7 +191,7 @@ no_password_was_sent() {
 	want_password
 	in_background rlock run -t 1s -u "redis://:$SECRET@$PLACE" a -- until_let_go
 	wait_until 5 lock_there
-	# Of a whole lease and more, as long as nobody renews it.
+	# Of a whole lease and more, as long as nothing renews it.
 	run -0 admin -r 120 -i 0.01 exists a
 	refute_line 0
 	let_go
@@ -202,7 +202,7 @@ lock_there() {
 	[ "$(admin exists a)" = 1 ]
 }
 
-@test "who waits has the password too" {
+@test "a waiter has the password too" {
 	want_password
 	in_background rlock run -u "redis://:$SECRET@$PLACE" a -- until_let_go
 	wait_until 5 lock_there
@@ -235,7 +235,7 @@ lock_there() {
 	assert_output ''
 }
 
-@test "a password file that anybody can read is used, with one warning that says what to type" {
+@test "a password file that every user can read is used, with one warning that says what to type" {
 	want_password
 	echo "$SECRET" >file
 	chmod 644 file
@@ -329,7 +329,7 @@ lock_there() {
 	assert [ $(($(now_ms) - start)) -lt 5000 ]
 }
 
-# Everybody is let in without a password here, so that what was sent behind a refused login is done.
+# Every client is let in without a password here, so that what was sent after a denied login is done.
 @test "a refused login locks nothing as the user that one is without it" {
 	local option
 	make_user
@@ -362,7 +362,7 @@ lock_there() {
 	nothing_is_locked
 }
 
-@test "a refused login gives nobody's lock back" {
+@test "a denied login releases no lock" {
 	make_user
 	rlock lock --owner x --lease 20s a
 	rlock unlock --owner y warm || :
@@ -371,7 +371,7 @@ lock_there() {
 	is_held a
 }
 
-@test "a refused login breaks nobody's lock" {
+@test "a denied login breaks no lock" {
 	make_user
 	rlock lock --owner x --lease 20s a
 	rlock unlock --force warm || :
@@ -380,7 +380,7 @@ lock_there() {
 	is_held a
 }
 
-@test "a refused login renews nobody's lock" {
+@test "a denied login renews no lock" {
 	make_user
 	rlock lock --owner x --lease 20s a
 	rlock renew --owner x --lease 20s a
@@ -438,7 +438,7 @@ lock_there() {
 	assert [ "$(redis pttl a)" -le 20000 ]
 }
 
-# ---- nobody sees it ----
+# ---- it is not to be seen ----
 
 # shows_no_secret PID: in the command line of a process, which is there.
 shows_no_secret() {
@@ -451,11 +451,11 @@ waits() {
 	[ "$(redis pubsub channels)" = 'redisson_lock__channel:{a}' ]
 }
 
-nobody_waits() {
+has_no_waiter() {
 	[ "$(redis pubsub channels)" = '' ]
 }
 
-@test "a password in a URL does not stay on the command line of rlock or its watchdog" {
+@test "a password in a URL does not stay on the command line of rlock or its renewer" {
 	need_own_command_line
 	want_password
 	in_background rlock run -u "redis://:$SECRET@$PLACE" a -- until_let_go
@@ -467,7 +467,7 @@ nobody_waits() {
 	assert_output --regexp "rlock run -u redis://:\*+@$PLACE a -- until_let_go"
 }
 
-@test "a password in a URL does not stay on the command line of who waits" {
+@test "a password in a URL does not stay on the command line of a waiter" {
 	need_own_command_line
 	local url
 	make_user
@@ -478,18 +478,18 @@ nobody_waits() {
 		shows_no_secret "$PID"
 		kill "$PID"
 		wait_until 5 is_gone "$PID"
-		wait_until 5 nobody_waits
+		wait_until 5 has_no_waiter
 	done
 }
 
-@test "the watchdog of a lock without a command shows no password" {
+@test "the renewer of a lock without a command shows no password" {
 	need_own_command_line
 	want_password
 	rlock lock --pid $$ -u "redis://:$SECRET@$PLACE" a
 	# Which one is ours cannot be seen; so none on this machine may have this password.
-	pgrep -x rlock-renewer | sed 's|.*|/proc/&/cmdline|' >watchdogs
-	assert [ -s watchdogs ]
-	run xargs grep -alsF "$SECRET" <watchdogs
+	pgrep -x rlock-renewer | sed 's|.*|/proc/&/cmdline|' >renewers
+	assert [ -s renewers ]
+	run xargs grep -alsF "$SECRET" <renewers
 	assert_output ''
 	run -0 rlock unlock --pid $$ -u "redis://:$SECRET@$PLACE" a
 }
@@ -566,8 +566,8 @@ nobody_waits() {
 	refute_output --partial "$SECRET"
 }
 
-# The kernel gives the files of a process without core dumps to root, whoever runs it.
-@test "neither rlock nor its watchdog can dump core while it knows a password" {
+# The kernel gives the files of a process without core dumps to root, whatever user runs it.
+@test "neither rlock nor its renewer can dump core while it knows a password" {
 	local -a as=()
 	make_user
 	if [ "$(id -u)" = 0 ]; then
@@ -605,13 +605,13 @@ nobody_waits() {
 
 # ---- a user with few rights ----
 
-# The user with these rights is who asks.
+# The user with these rights makes the calls.
 as_least_rights() {
 	least_rights
 	export RLOCK_URL=$CI_URL
 }
 
-# all_of_kind VERB LOCK_VERB: what can be done with a lock when nobody else wants it.
+# all_of_kind VERB LOCK_VERB: what can be done with a lock that no other wants.
 all_of_kind() {
 	local verb=$1 lock=$2
 	run -0 rlock "$verb" -n nightly nightly2 -- redis-cli -p "$PORT" client list
@@ -643,8 +643,8 @@ server_is_empty() {
 	[ "$(redis info keyspace | grep -c ^db)" = 0 ]
 }
 
-# waiting_of_kind HOLD WAIT: who waits by the verb WAIT for HOLD gives up, is ended, gets the lock when it is
-# given back, when it is broken, and when its lease is over.
+# waiting_of_kind HOLD WAIT: a waiter by the verb WAIT for HOLD gives up, is ended, gets the lock when it is
+# released, when it is broken, and when its lease is over.
 waiting_of_kind() {
 	local hold=$1 wait=$2
 	run -0 rlock "$hold" --owner x --lease 20s nightly
@@ -654,7 +654,7 @@ waiting_of_kind() {
 	wait_until 5 waits_as_any
 	kill "$PID"
 	wait "$PID" || :
-	wait_until 5 nobody_waits
+	wait_until 5 has_no_waiter
 	in_background rlock "$wait" -w 20s nightly -- true
 	wait_until 5 waits_as_any
 	run -0 rlock unlock --owner x nightly
@@ -755,7 +755,7 @@ with_all_but() {
 	redis script flush >/dev/null
 }
 
-# The lock is free, and whatever else is there ends by itself.
+# The lock is free, and whatever else is there expires.
 nothing_is_left() {
 	local key
 	is_free nightly
@@ -766,7 +766,7 @@ nothing_is_left() {
 
 ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl pexpire'
 
-@test "without one of the rights to take a lock it is refused, and nothing stays locked" {
+@test "without one of the rights to acquire a lock it is refused, and nothing stays locked" {
 	local right
 	for right in evalsha $ACQUIRE_RIGHTS; do
 		with_all_but "-$right"
@@ -781,7 +781,7 @@ ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl p
 	done
 }
 
-@test "without one of the rights to take a lock the one that is missing is named" {
+@test "without one of the rights to acquire a lock the one that is missing is named" {
 	local right
 	for right in evalsha $ACQUIRE_RIGHTS; do
 		with_all_but "-$right"
@@ -826,14 +826,14 @@ ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl p
 	done
 }
 
-@test "without a right to the lock's channel who has to wait is told the rule" {
+@test "without a right to the lock's channel a caller that has to wait is told the rule" {
 	with_all_but resetchannels
 	redis hset nightly x:1 1 >/dev/null
 	run rlock run -w 5s -u "$CI_URL" nightly -- touch ran
 	assert_refused 77 '&redisson_*'
 }
 
-@test "without the right to wake those who wait the command's status stands, and a warning is given" {
+@test "without the right to notify waiters the command's status stands, and a warning is given" {
 	local rule
 	for rule in -publish resetchannels; do
 		with_all_but "$rule"
@@ -847,7 +847,7 @@ ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl p
 	done
 }
 
-@test "when the right to give a lock back is taken away the command's status stands, and a warning names it" {
+@test "when the right to release a lock is taken away the command's status stands, and a warning names it" {
 	least_rights
 	# shellcheck disable=SC2016
 	run -7 rlock run -l 1s -u "$CI_URL" nightly -- \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # The keeper, the renewer or both of them killed or stopped, at any moment: the command stays protected or
-# is stopped, and the lock does not outlive it by more than a lease.
+# is stopped, and the lock does not stay after it for more than a lease.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031
@@ -61,7 +61,7 @@ has_other_renewer() {
 	wait_until 1 nothing_runs
 }
 
-@test "with rlock killed nobody else gets the lock before the command has ended" {
+@test "with rlock killed no other gets the lock before the command has ended" {
 	hold_and_know a -t 1s
 	kill -s KILL "$PID"
 	run -75 rlock run -w 1.5s a -- true
@@ -81,7 +81,7 @@ has_other_renewer() {
 	wait_until 1 nothing_runs
 }
 
-@test "with rlock killed behind a TERM that it passed on, what the command leaves behind is stopped before the lock is free" {
+@test "with rlock killed after a SIGTERM that it passed on, the command's leftover processes are stopped before the lock is free" {
 	in_background rlock run -t 1s --grace 300ms a -- sh -c '
 		setsid sh -c "trap \"\" TERM; echo \$\$ >left; exec sleep 60" 3>&- &
 		trap "touch told; until_let_go; exit 3" TERM
@@ -156,7 +156,7 @@ has_other_renewer() {
 	nothing_runs
 }
 
-@test "TERM, INT and HUP sent to a renewer do not end it" {
+@test "SIGTERM, SIGINT and SIGHUP sent to a renewer do not end it" {
 	hold_and_know a -t 1s
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE; do
 		kill -s "$signal" "$RENEWER"
@@ -241,7 +241,7 @@ has_other_renewer() {
 	wait_until 1 nothing_runs
 }
 
-@test "TERM sent to the outer of two rlocks ends all, and frees both locks" {
+@test "SIGTERM sent to the outer of two rlocks ends all, and frees both locks" {
 	in_background rlock run a -- rlock run --grace 100ms b -- family
 	wait_until 5 has_lines family "$FAMILY_SIZE"
 	mapfile -t FAMILY < <(cut -d ' ' -f 2 family)
@@ -306,7 +306,7 @@ has_other_renewer() {
 # there, while its renewer goes on.
 hold_at_signals() {
 	needs_refuse
-	# WINCH is passed on by its first kill().
+	# SIGWINCH is passed on by its first kill().
 	in_background sh -c 'exec refuse stopped rlock kill STOP 1 rlock run "$@" 2>said' sh "$@"
 	wait_until 5 file_exists begun
 	kill -s WINCH "$PID"
@@ -404,7 +404,7 @@ hold_at_signals() {
 	hold_for_family a -t 1s
 	kill -s STOP "$PID" "$RENEWER"
 	wait_until 2 is_free a
-	somebody_of_family_runs
+	family_runs
 	kill -s CONT "$PID" "$RENEWER"
 	within 0.8 family_is_gone
 	ended_with 76

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # One lock on several servers of which some need not agree: had and held on while a minority of them is gone,
-# frozen, slow, empty or refuses; never had by two. What all of them must agree on: tests/bats/servers.bats.
+# frozen, slow, empty or refuses; never held by two. What all of them must grant: tests/bats/servers.bats.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031
@@ -105,7 +105,7 @@ first_lease_end_ms() {
 	done | sort -n | head -n 1
 }
 
-# is_quick COMMAND [ARG...]: nobody waited for a server that does not answer.
+# is_quick COMMAND [ARG...]: it did not wait for a server that does not answer.
 is_quick() {
 	local limit=0.7
 	[ -z "${TESTS_UNDER:-}" ] || limit=2
@@ -117,7 +117,7 @@ RELEASE='redisson_lock__channel:{a}'
 
 # ---- had without some ----
 
-@test "one of three servers that is not there delays nobody, of no kind" {
+@test "one of three servers that is not there delays no call, of no kind" {
 	local verb
 	is_nowhere 2
 	for verb in run fair rlock wlock; do
@@ -130,7 +130,7 @@ RELEASE='redisson_lock__channel:{a}'
 	done
 }
 
-@test "one of three servers that is frozen delays nobody, of no kind, and has nothing when it goes on" {
+@test "one of three servers that is frozen delays no call, of no kind, and has nothing when it goes on" {
 	local verb
 	freeze_server 2
 	for verb in run fair rlock wlock; do
@@ -143,7 +143,7 @@ RELEASE='redisson_lock__channel:{a}'
 	wait_until 4 on_each no_keys
 }
 
-@test "one of three servers behind a network that lets nothing through delays nobody" {
+@test "one of three servers behind a network that lets nothing through delays no call" {
 	start_proxy_to 3
 	proxy_to 3 blackhole on
 	is_quick run -0 rlock run -t 1s a -- true
@@ -153,7 +153,7 @@ RELEASE='redisson_lock__channel:{a}'
 	wait_until 4 on 3 no_keys
 }
 
-@test "one slow server of three delays nobody, and nothing is left on it" {
+@test "one slow server of three delays no call, and nothing is left on it" {
 	start_proxy_to 1
 	proxy_to 1 delay 400
 	for _ in 1 2 3 4 5 6; do
@@ -208,7 +208,7 @@ RELEASE='redisson_lock__channel:{a}'
 	[ ! -e ran ]
 }
 
-@test "a quorum of its own number: with as many as that the lock is had, with fewer it is not" {
+@test "a quorum of its own number: with as many as that the lock is acquired, with fewer it is not" {
 	take_servers 4
 	is_nowhere "${SERVERS[0]}"
 	is_quick run -0 rlock run --quorum 3 a -- true
@@ -260,7 +260,7 @@ RELEASE='redisson_lock__channel:{a}'
 	[ ! -e ran ]
 }
 
-@test "what somebody holds on one of three servers keeps nobody out, and is left alone" {
+@test "what another owner holds on one of three servers keeps no call out, and is left alone" {
 	local number
 	for number in 1 2 3; do
 		on $number held_by_stranger a
@@ -321,7 +321,7 @@ RELEASE='redisson_lock__channel:{a}'
 	[ ! -e ran ]
 }
 
-@test "a fair lock is had in the order in which it was asked for, though one server is frozen" {
+@test "a fair lock is acquired in the order of the calls, though one server is frozen" {
 	local who pids=()
 	freeze_server 2
 	in_background rlock run --connect-timeout 500ms a -- until_let_go
@@ -331,8 +331,8 @@ RELEASE='redisson_lock__channel:{a}'
 	for who in 1 2 3 4; do
 		in_background rlock fair --connect-timeout 500ms a -- sh -c 'echo "$0" >>order' $who
 		pids+=("$PID")
-		wait_until 5 on 1 has_in_line a $who
-		wait_until 5 on 3 has_in_line a $who
+		wait_until 5 on 1 has_in_queue a $who
+		wait_until 5 on 3 has_in_queue a $who
 	done
 	let_go
 	ended_with 0 "$holder"
@@ -348,11 +348,11 @@ RELEASE='redisson_lock__channel:{a}'
 	wait_until 5 on 2 no_keys
 }
 
-has_in_line() {
+has_in_queue() {
 	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
 }
 
-@test "a fair lock that is had before one server has answered leaves no place in the line there" {
+@test "a fair lock that is acquired before one server has answered leaves no position in the queue there" {
 	on 2 held_by_stranger a
 	start_proxy_to 2
 	proxy_to 2 delay 400
@@ -375,8 +375,8 @@ takes_turns() {
 		done' bash "${@:2}"
 }
 
-# everybody_takes_turns COUNT TURNS ARG...: so many of them; nobody may fail, nor meet anybody.
-everybody_takes_turns() {
+# all_take_turns COUNT TURNS ARG...: so many of them; none may fail, nor meet another.
+all_take_turns() {
 	local shell pids=()
 	for ((shell = 0; shell < $1; shell++)); do
 		takes_turns $shell "${@:2}"
@@ -388,18 +388,18 @@ everybody_takes_turns() {
 }
 
 @test "six shells that need a majority of the servers, in different orders, take their turns one at a time" {
-	took_less 30 everybody_takes_turns 6 25 run a
+	took_less 30 all_take_turns 6 25 run a
 	on_each no_keys
 }
 
 @test "six shells that need a majority take their turns one at a time while one server is gone" {
 	is_nowhere 2
-	took_less 30 everybody_takes_turns 6 20 run a
+	took_less 30 all_take_turns 6 20 run a
 	nothing_but 2
 }
 
 @test "four shells that need a majority take their turns of a fair lock" {
-	took_less 30 everybody_takes_turns 4 10 fair a
+	took_less 30 all_take_turns 4 10 fair a
 	wait_until 2 on_each no_keys
 }
 
@@ -452,7 +452,7 @@ everybody_takes_turns() {
 	wait_until 3 on_each no_keys
 }
 
-@test "one of three servers is killed and returns empty: the lock is held on, and nobody else gets it" {
+@test "one of three servers is killed and returns empty: the lock is held on, and no other gets it" {
 	take_servers 3
 	hold a -t 2s
 	holder=$PID
@@ -463,7 +463,7 @@ everybody_takes_turns() {
 	revive_server "${SERVERS[1]}"
 	run -75 rlock run -n -t 2s a -- touch ran
 	run -75 rlock run -n -t 1s a -- touch ran
-	# Longer than any lease: by now it counts, and nobody holds the lock there.
+	# Longer than any lease: by now it counts, and no owner holds the lock there.
 	run -75 rlock run -w 2s -t 1s a -- touch ran
 	assert_one_line '^rlock: a: .*held by '
 	is_running "$holder"
@@ -475,7 +475,7 @@ everybody_takes_turns() {
 	is_quick run -0 rlock run -t 1s a -- true
 }
 
-@test "a majority of which one has forgotten is not had while that one is young, and had when it is old enough" {
+@test "a majority of which one has forgotten is not granted while that one is young, and granted when it is old enough" {
 	take_servers 3
 	local a=${SERVERS[0]} b=${SERVERS[1]} c=${SERVERS[2]}
 	# The holder has it on a and b: c is not to be reached.
@@ -494,7 +494,7 @@ everybody_takes_turns() {
 	run -75 rlock run -w 200ms a -- touch ran
 	on "$b" no_keys
 	on "$c" no_keys
-	# Of b and c alone, as a is frozen, it could be had twice.
+	# Of b and c alone, as a is frozen, it could be acquired twice.
 	freeze_server "$a"
 	run rlock run -w 300ms --connect-timeout 200ms a -- touch ran
 	[ "$status" = 75 ] || [ "$status" = 69 ]
@@ -602,7 +602,7 @@ is_late_in_a_second() {
 	on 2 redis del a
 	stays 1.2 on 1 is_held a
 	on 3 is_held a
-	somebody_of_family_runs
+	family_runs
 	wait_until 2 on_each is_renewed a 600
 	on 2 redis del a
 	on 3 redis del a
@@ -632,7 +632,7 @@ is_late_in_a_second() {
 	done
 }
 
-@test "what a server has forgotten is not taken again from somebody else who has it now" {
+@test "what a server has forgotten is not acquired again from another owner that has it now" {
 	hold a -t 1s
 	on 2 redis del a
 	on 2 held_by_stranger a
@@ -645,7 +645,7 @@ is_late_in_a_second() {
 	assert_equal "$(on 2 redis hkeys a)" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
 }
 
-@test "all servers can be restarted one after the other while a lock is held, and nobody else gets it" {
+@test "all servers can be restarted one after the other while a lock is held, and no other gets it" {
 	local number
 	take_servers 3
 	hold a -t 2s
@@ -666,7 +666,7 @@ is_late_in_a_second() {
 	on_each no_keys
 }
 
-@test "a lock of which one server has lost its copy is given back without a word" {
+@test "a lock of which one server has lost its copy is released without a word" {
 	local number
 	for number in 1 2 3; do
 		rm -f let-go
@@ -686,7 +686,7 @@ is_late_in_a_second() {
 	said_once '^rlock: a: lock lost before the command ended'
 }
 
-# ---- given back ----
+# ---- released ----
 
 @test "a release that one of three servers does not answer delays nothing, and arrives when it goes on" {
 	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
@@ -768,7 +768,7 @@ is_late_in_a_second() {
 	wait_until 5 no_state_files
 }
 
-@test "an owner's lock is taken, renewed and given back on a majority, with one server gone, or empty" {
+@test "an owner's lock is acquired, renewed and released on a majority, with one server gone, or empty" {
 	is_nowhere 1
 	SERVERS=(2 3)
 	is_quick rlock lock --owner job --lease 2s a
@@ -796,7 +796,7 @@ is_late_in_a_second() {
 	wait_until 2 on_each no_keys
 }
 
-@test "a command within enters the lock again, with one server gone, or that came back empty" {
+@test "a command within re-enters the lock, with one server gone, or that came back empty" {
 	local counts='for number in 1 2 3; do
 		redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a
 	done'
@@ -825,7 +825,7 @@ is_late_in_a_second() {
 	on_each no_keys
 }
 
-@test "commands side by side enter the lock again though one server came back empty" {
+@test "commands side by side re-enter the lock though one server came back empty" {
 	in_background rlock run a -- sh -c '
 		redis-cli -s "$BATS_FILE_TMPDIR/1/server/redis.sock" flushall >/dev/null
 		rlock run -w 3s a -- inside x &
@@ -877,7 +877,7 @@ is_late_in_a_second() {
 
 # ---- replies that get lost, servers that refuse ----
 
-@test "one server's replies are lost, or garbage: the lock is had, once, and nothing is left" {
+@test "one server's replies are lost, or garbage: the lock is acquired, once, and nothing is left" {
 	local fault
 	start_proxy_to 2
 	for fault in 'drop-reply ACQUIRE' 'drop-reply RELEASE' 'cut-before ACQUIRE' 'cut-before RELEASE' \

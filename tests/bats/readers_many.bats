@@ -18,7 +18,7 @@ teardown() { common_teardown; }
 
 MINUTE_MS=60000
 
-# readers WHO COUNT MS: as many readers of "a" as if each had called rlock, with a lease of so long. With a
+# readers NAME COUNT MS: as many readers of "a" as if each had called rlock, with a lease of so long. With a
 # negative time they have died so long ago.
 readers() {
 	redis eval '
@@ -158,7 +158,7 @@ monitored() {
 	rlock rlock -n -l 3h a -- true
 	ttl_between $((59 * MINUTE_MS)) a $((60 * MINUTE_MS))
 	ttl_between $((59 * MINUTE_MS)) 'rlock_holds:{a}' $((60 * MINUTE_MS))
-	# A Java reader may be who lasts longest, and is found among them.
+	# A Java reader may be the one that lasts longest, and is found among them.
 	java_reader $((90 * MINUTE_MS))
 	rlock rlock -n -l 3h a -- true
 	ttl_between $((89 * MINUTE_MS)) a $((90 * MINUTE_MS))
@@ -171,7 +171,7 @@ monitored() {
 	assert_equal "$(redis hget a some7:0)" ''
 }
 
-@test "a reader under whom Java has deleted the lock does not stand for a Java reader that came since" {
+@test "a reader under which Java has deleted the lock does not stand for a Java reader that came since" {
 	rlock rlock --owner lost --lease 30m a
 	redis del a >/dev/null
 	redis hset a mode read >/dev/null
@@ -184,7 +184,7 @@ monitored() {
 	ttl_between $((89 * MINUTE_MS)) a $((90 * MINUTE_MS))
 }
 
-@test "what says when readers end may be overwritten or be gone, and nobody loses a lock by that" {
+@test "what says when readers end may be overwritten or be gone, and no holder loses a lock by that" {
 	local spoil
 	for spoil in 'set rlock_ends:{a} text' 'del rlock_ends:{a}'; do
 		readers some 40 $((60 * MINUTE_MS))

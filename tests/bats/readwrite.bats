@@ -24,14 +24,14 @@ teardown() { watchful_teardown; }
 # ---- what stands on the server ----
 
 @test "a read lock is the hash and the time-out key that Redisson's reader has" {
-	hold r rlock a
+	admit_guest r rlock a
 	local owner
 	owner=$(owner_of a "$PID")
 	assert_equal "$(redis hgetall a)" "mode
 read
 $owner
 1"
-	assert_equal "$(keys)" "a
+	assert_equal "$(list_keys)" "a
 rlock_ends:{a}
 rlock_holds:{a}
 {a}:$owner:rwlock_timeout:1"
@@ -40,33 +40,33 @@ rlock_holds:{a}
 	ttl_between 25000 "{a}:$owner:rwlock_timeout:1" 30000
 	ttl_between 25000 'rlock_holds:{a}' 30000
 	ttl_between 25000 'rlock_ends:{a}' 30000
-	let_out r
+	let_guest_out r
 	ended_with 0
 	no_keys
 }
 
 @test "a write lock is the hash that Redisson's writer has, and no time-out key" {
-	hold w wlock a
+	admit_guest w wlock a
 	local owner
 	owner=$(owner_of a "$PID")
 	assert_equal "$(redis hgetall a)" "mode
 write
 $owner:write
 1"
-	assert_equal "$(keys)" "a
+	assert_equal "$(list_keys)" "a
 rlock_holds:{a}"
 	ttl_between 25000 a 30000
 	ttl_between 25000 'rlock_holds:{a}' 30000
-	let_out w
+	let_guest_out w
 	ended_with 0
 	no_keys
 }
 
-@test "each reader has a field and a time-out key of his own" {
+@test "each reader has a field and a time-out key of its own" {
 	local first second
-	hold r1 rlock a -t 1m
+	admit_guest r1 rlock a -t 1m
 	first=$PID
-	hold r2 rlock a -t 20s
+	admit_guest r2 rlock a -t 20s
 	second=$PID
 	local one two
 	one=$(owner_of a "$first")
@@ -80,15 +80,15 @@ $two
 	ttl_between 55000 "{a}:$one:rwlock_timeout:1" 60000
 	ttl_between 15000 "{a}:$two:rwlock_timeout:1" 20000
 	assert_equal "$(redis hlen 'rlock_holds:{a}')" 2
-	let_out r1
+	let_guest_out r1
 	ended_with 0 "$first"
 	assert_equal "$(redis hgetall a)" "mode
 read
 $two
 1"
-	assert_equal "$(keys '{a}:*')" "{a}:$two:rwlock_timeout:1"
+	assert_equal "$(list_keys '{a}:*')" "{a}:$two:rwlock_timeout:1"
 	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
-	let_out r2
+	let_guest_out r2
 	ended_with 0 "$second"
 	no_keys
 }
@@ -108,7 +108,7 @@ $two
 	no_keys
 }
 
-@test "a writer who enters again is counted, and stays the only one" {
+@test "a writer that re-enters is counted, and stays the only one" {
 	run -0 rlock wlock a -- sh -c '
 		rlock wlock -n a -- $REDIS hgetall a
 		$REDIS hvals a
@@ -124,7 +124,7 @@ $two
 	no_keys
 }
 
-@test "a reader inside his own write lock has a field and a time-out key, and the mode stays write" {
+@test "a reader inside its own write lock has a field and a time-out key, and the mode stays write" {
 	run -0 rlock wlock a -- sh -c '
 		rlock rlock -n a -- sh -c "\$REDIS hgetall a; \$REDIS keys \"{a}:*\""
 		$REDIS hgetall a
@@ -149,19 +149,19 @@ $owner:write
 @test "names with braces, closed or not, go into the names beside them as they are" {
 	local name owner
 	for name in 'a{b}c' '{a}:b' 'a{b' '{}x'; do
-		hold r rlock "$name"
+		admit_guest r rlock "$name"
 		owner=$(owner_of "$name" "$PID")
-		listen "redisson_rwlock:$name"
-		assert_equal "$(keys)" "$(printf '%s\n' "$name" "$name:$owner:rwlock_timeout:1" \
+		record_messages "redisson_rwlock:$name"
+		assert_equal "$(list_keys)" "$(printf '%s\n' "$name" "$name:$owner:rwlock_timeout:1" \
 			"rlock_ends:$name" "rlock_holds:$name" | LC_ALL=C sort)"
-		wait_outside w wlock "$name"
+		queue_guest w wlock "$name"
 		is_held "rlock_writer:$name"
-		let_out r
+		let_guest_out r
 		wait_until 5 is_inside w
-		assert_equal "$(keys)" "$(printf '%s\n' "$name" "rlock_holds:$name" | LC_ALL=C sort)"
-		let_out w
+		assert_equal "$(list_keys)" "$(printf '%s\n' "$name" "rlock_holds:$name" | LC_ALL=C sort)"
+		let_guest_out w
 		ended_with 0
-		assert_equal "$(heard "redisson_rwlock:$name")" '0 1'
+		assert_equal "$(show_messages "redisson_rwlock:$name")" '0 1'
 		no_keys
 		rm -f in-* out-*
 	done
@@ -182,29 +182,29 @@ $owner:write
 1"
 }
 
-@test "a writer who waits for readers leaves a key with a short life, which goes when he is in" {
-	hold r rlock a
-	wait_outside w wlock a --note 'the writer'
+@test "a writer that waits for readers leaves a key with a short life, which goes when it is in" {
+	admit_guest r rlock a
+	queue_guest w wlock a --note 'the writer'
 	ttl_between 1 'rlock_writer:{a}' 5000
 	run -0 redis get 'rlock_writer:{a}'
 	assert_output --partial 'the writer'
-	let_out r
+	let_guest_out r
 	wait_until 5 is_inside w
 	is_free 'rlock_writer:{a}'
-	let_out w
+	let_guest_out w
 	ended_with 0
 	no_keys
 }
 
-@test "a writer who waits for a writer, or does not wait, leaves no key" {
-	hold r rlock a
+@test "a writer that waits for a writer, or does not wait, leaves no key" {
+	admit_guest r rlock a
 	run -75 rlock wlock -n a -- true
 	is_free 'rlock_writer:{a}'
-	let_out r
+	let_guest_out r
 	ended_with 0
-	hold w1 wlock a
-	wait_outside w2 wlock a
-	assert_equal "$(keys)" "a
+	admit_guest w1 wlock a
+	queue_guest w2 wlock a
+	assert_equal "$(list_keys)" "a
 rlock_holds:{a}"
 	let_go
 	ended_with 0
@@ -213,60 +213,60 @@ rlock_holds:{a}"
 
 # ---- messages ----
 
-@test "the last reader to leave publishes 0, those before him nothing" {
+@test "the last reader to leave publishes 0, those before it nothing" {
 	local first
-	listen 'redisson_rwlock:{a}'
-	hold r1 rlock a
+	record_messages 'redisson_rwlock:{a}'
+	admit_guest r1 rlock a
 	first=$PID
-	hold r2 rlock a
-	let_out r1
+	admit_guest r2 rlock a
+	let_guest_out r1
 	ended_with 0 "$first"
 	redis publish 'redisson_rwlock:{a}' between >/dev/null
-	let_out r2
+	let_guest_out r2
 	ended_with 0
-	assert_equal "$(heard 'redisson_rwlock:{a}')" 'between 0'
+	assert_equal "$(show_messages 'redisson_rwlock:{a}')" 'between 0'
 }
 
-@test "a writer who leaves publishes 1, and nothing while he is still in" {
-	listen 'redisson_rwlock:{a}'
+@test "a writer that leaves publishes 1, and nothing while it is still in" {
+	record_messages 'redisson_rwlock:{a}'
 	run -0 rlock wlock a -- sh -c '
 		rlock wlock -n a -- true
 		rlock rlock -n a -- true
 		$REDIS publish "redisson_rwlock:{a}" between'
-	assert_equal "$(heard 'redisson_rwlock:{a}')" 'between 1'
+	assert_equal "$(show_messages 'redisson_rwlock:{a}')" 'between 1'
 }
 
-@test "a reader who entered twice publishes once, when he is out" {
-	listen 'redisson_rwlock:{a}'
+@test "a reader that entered twice publishes once, when it is out" {
+	record_messages 'redisson_rwlock:{a}'
 	run -0 rlock rlock a -- sh -c 'rlock rlock -n a -- true; $REDIS publish "redisson_rwlock:{a}" between'
-	assert_equal "$(heard 'redisson_rwlock:{a}')" 'between 0'
+	assert_equal "$(show_messages 'redisson_rwlock:{a}')" 'between 0'
 }
 
-@test "nobody publishes on the channel of plain locks" {
-	listen 'redisson_lock__channel:{a}'
+@test "nothing is published on the channel of plain locks" {
+	record_messages 'redisson_lock__channel:{a}'
 	run -0 rlock rlock a -- true
 	run -0 rlock wlock a -- true
-	assert_equal "$(heard 'redisson_lock__channel:{a}')" ''
+	assert_equal "$(show_messages 'redisson_lock__channel:{a}')" ''
 }
 
-@test "a write lock given back with a read of its owner inside becomes a read lock, and publishes 1" {
-	listen 'redisson_rwlock:{a}'
+@test "a write lock released with a read of its owner inside becomes a read lock, and publishes 1" {
+	record_messages 'redisson_rwlock:{a}'
 	run -0 rlock wlock a -- sh -c 'rlock rlock -n a -- inside r >/dev/null 2>&1 3>&- & comes_true test -e in-r'
 	is_mode a read
 	assert_equal "$(redis hlen a)" 2
 	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
 	redis publish 'redisson_rwlock:{a}' between >/dev/null
-	let_out r
+	let_guest_out r
 	wait_until 5 no_keys
-	assert_equal "$(heard 'redisson_rwlock:{a}')" '1 between 0'
+	assert_equal "$(show_messages 'redisson_rwlock:{a}')" '1 between 0'
 }
 
-# ---- who is in, and who is not ----
+# ---- what is let in, and what is not ----
 
 @test "ten readers are in together, and one writer alone" {
 	local guest
 	for guest in 1 2 3 4 5 6 7 8 9 10; do
-		enter "r$guest" rlock a
+		start_guest "r$guest" rlock a
 	done
 	wait_until 5 all_are_inside r1 r2 r3 r4 r5 r6 r7 r8 r9 r10
 	assert_equal "$(redis hlen a)" 11
@@ -276,10 +276,10 @@ rlock_holds:{a}"
 	no_keys
 }
 
-@test "while a writer is in nobody else gets in" {
-	hold w wlock a
+@test "while a writer is in no other gets in" {
+	admit_guest w wlock a
 	local before
-	before=$(contents)
+	before=$(show_contents)
 	run -75 rlock rlock -n a -- touch ran
 	assert_output ''
 	run -75 rlock wlock -n a -- touch ran
@@ -288,53 +288,53 @@ rlock_holds:{a}"
 	run -9 rlock rlock -n -E 9 a -- touch ran
 	run -0 rlock wlock -n -E 0 a -- touch ran
 	refute file_exists ran
-	assert_equal "$(contents)" "$before"
+	assert_equal "$(show_contents)" "$before"
 }
 
 @test "while a reader is in no writer gets in" {
-	hold r rlock a
+	admit_guest r rlock a
 	local before
-	before=$(contents)
+	before=$(show_contents)
 	run -75 rlock wlock -n a -- touch ran
 	assert_output ''
 	run -0 rlock wlock -n -E 0 a -- touch ran
 	refute file_exists ran
-	assert_equal "$(contents)" "$before"
+	assert_equal "$(show_contents)" "$before"
 	run -0 rlock rlock -n a -- touch ran
 	file_exists ran
-	assert_equal "$(contents)" "$before"
+	assert_equal "$(show_contents)" "$before"
 }
 
-@test "who waits in vain is told by whom the lock is held, and leaves it as it was" {
+@test "a waiter whose time is over is told which holder has the lock, and leaves it as it was" {
 	local before
-	hold w wlock a --note 'nightly import'
-	before=$(contents)
+	admit_guest w wlock a --note 'nightly import'
+	before=$(show_contents)
 	run -75 rlock rlock -w 50ms a -- touch ran
 	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\)\$"
 	run -75 rlock wlock -w 50ms a -- touch ran
 	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\)\$"
-	assert_equal "$(contents)" "$before"
-	let_out w
+	assert_equal "$(show_contents)" "$before"
+	let_guest_out w
 	ended_with 0
-	hold r rlock a --note 'a report'
-	before=$(contents)
+	admit_guest r rlock a --note 'a report'
+	before=$(show_contents)
 	run -75 rlock wlock -w 50ms a -- touch ran
 	assert_one_line "^rlock: a: timed out after 50ms: held by a report \($UUID:$PID\)\$"
 	run -7 rlock wlock -E 7 -w 50ms a -- touch ran
-	assert_equal "$(contents)" "$before"
+	assert_equal "$(show_contents)" "$before"
 	refute file_exists ran
 }
 
 @test "a wait ends when its time is over, and not before" {
 	local start took
-	hold r rlock a
+	admit_guest r rlock a
 	start=$(now_ms)
 	run -75 rlock wlock -w 400ms a -- true
 	took=$(($(now_ms) - start))
 	((took >= 400 && took < 2000)) || fail "took $took ms"
-	let_out r
+	let_guest_out r
 	ended_with 0
-	hold w wlock a
+	admit_guest w wlock a
 	start=$(now_ms)
 	run -75 rlock rlock -w 400ms a -- true
 	took=$(($(now_ms) - start))
@@ -342,30 +342,30 @@ rlock_holds:{a}"
 }
 
 @test "a writer waits until all readers have left" {
-	hold r1 rlock a
-	hold r2 rlock a
-	hold r3 rlock a
-	wait_outside w wlock a
-	let_out r2
+	admit_guest r1 rlock a
+	admit_guest r2 rlock a
+	admit_guest r3 rlock a
+	queue_guest w wlock a
+	let_guest_out r2
 	stays_outside 0.2 w
-	let_out r1
+	let_guest_out r1
 	stays_outside 0.2 w
-	let_out r3
+	let_guest_out r3
 	within 1.5 is_inside w
 	is_mode a write
 }
 
-# wakes_five_times VERB VERB: the lease of who is in has 30 s to go when he leaves, and a waiter who has just
+# wakes_five_times VERB VERB: the lease of the holder has 30 s to go when it leaves, and a waiter that has just
 # looked would not look again for two.
 wakes_five_times() {
 	local turn first
 	for turn in 1 2 3 4 5; do
-		hold "first$turn" "$1" a
+		admit_guest "first$turn" "$1" a
 		first=$PID
-		wait_outside "second$turn" "$2" a
-		let_out "first$turn"
+		queue_guest "second$turn" "$2" a
+		let_guest_out "first$turn"
 		within 1.5 is_inside "second$turn"
-		let_out "second$turn"
+		let_guest_out "second$turn"
 		ended_with 0 "$first"
 		ended_with 0
 	done
@@ -384,34 +384,34 @@ wakes_five_times() {
 	wakes_five_times wlock wlock
 }
 
-@test "a writer who leaves lets all readers in at once" {
-	hold w wlock a
+@test "a writer that leaves lets all readers in at once" {
+	admit_guest w wlock a
 	local guest
 	for guest in 1 2 3 4 5 6; do
-		wait_outside "r$guest" rlock a
+		queue_guest "r$guest" rlock a
 	done
-	let_out w
+	let_guest_out w
 	within 1.5 all_are_inside r1 r2 r3 r4 r5 r6
 }
 
 @test "readers and writers of other names do not wait for each other" {
-	hold w wlock a
-	hold r rlock b
+	admit_guest w wlock a
+	admit_guest r rlock b
 	run -0 rlock wlock -n c -- true
 	run -0 rlock rlock -n b -- true
 }
 
-@test "of several names all are had or none" {
-	hold w wlock b --note 'the writer'
+@test "of several names all are acquired or none" {
+	admit_guest w wlock b --note 'the writer'
 	run -75 rlock rlock -n a b c -- true
 	run -75 rlock wlock -n a b c -- true
 	run -75 rlock rlock -w 50ms a b c -- true
 	assert_one_line '^rlock: b: .*the writer'
-	assert_equal "$(keys)" "b
+	assert_equal "$(list_keys)" "b
 rlock_holds:{b}"
-	let_out w
+	let_guest_out w
 	ended_with 0
-	hold r rlock c
+	admit_guest r rlock c
 	run -75 rlock wlock -n a b c -- true
 	run -0 rlock rlock -n a b c -- sh -c '$REDIS exists a b c; $REDIS hvals a; $REDIS hlen c'
 	assert_output "3
@@ -419,26 +419,26 @@ read
 1
 3"
 	assert_equal "$(redis exists a b)" 0
-	let_out r
+	let_guest_out r
 	ended_with 0
 	no_keys
 }
 
 @test "a writer of several names waits for the readers of each, and holds none meanwhile" {
-	hold r1 rlock a
-	hold r2 rlock b
-	wait_outside w wlock a b c
+	admit_guest r1 rlock a
+	admit_guest r2 rlock b
+	queue_guest w wlock a b c
 	is_free c
-	let_out r1
+	let_guest_out r1
 	wait_until 5 is_free a
 	stays_outside 0.2 w
 	is_free c
-	let_out r2
+	let_guest_out r2
 	within 1.5 is_inside w
 	is_mode a write
 	is_mode b write
 	is_mode c write
-	let_out w
+	let_guest_out w
 	ended_with 0
 	no_keys
 }
@@ -448,32 +448,32 @@ read
 	redis pexpire a 20000 >/dev/null
 	redis set "{a}:$JAVA:rwlock_timeout:1" 1 px 20000 >/dev/null
 	local before
-	before=$(contents)
+	before=$(show_contents)
 	run -75 rlock wlock -w 50ms a -- true
 	assert_one_line "^rlock: a: .*$JAVA"
 	run -0 rlock rlock -n a -- true
-	assert_equal "$(contents)" "$before"
+	assert_equal "$(show_contents)" "$before"
 	# Its own lease counts again, not ours of 30 s.
 	ttl_between 10000 a 20000
 }
 
-@test "what a Java writer holds keeps all out until he publishes" {
+@test "what a Java writer holds keeps all out until it publishes" {
 	redis hset a mode write "$JAVA:write" 1 >/dev/null
 	redis pexpire a 30000 >/dev/null
 	local before
-	before=$(contents)
+	before=$(show_contents)
 	run -75 rlock rlock -n a -- true
 	run -75 rlock wlock -w 50ms a -- true
 	assert_one_line "^rlock: a: .*$JAVA:write"
-	assert_equal "$(contents)" "$before"
-	wait_outside r rlock a
+	assert_equal "$(show_contents)" "$before"
+	queue_guest r rlock a
 	redis del a >/dev/null
 	redis publish 'redisson_rwlock:{a}' 1 >/dev/null
 	within 1.5 is_inside r
 }
 
 @test "a Java reader leaves as Redisson has it, and our reader stays in" {
-	hold r rlock a
+	admit_guest r rlock a
 	local owner
 	owner=$(owner_of a "$PID")
 	redis hincrby a "$JAVA" 1 >/dev/null
@@ -504,14 +504,14 @@ read
 	assert_output 0
 	assert_equal "$(redis hkeys a)" "mode
 $owner"
-	let_out r
+	let_guest_out r
 	ended_with 0
 	no_keys
 }
 
 # ---- again ----
 
-@test "ten levels of readers count ten holds, and each is given back" {
+@test "ten levels of readers count ten holds, and each is released" {
 	cat >level <<-'EOS'
 		#!/bin/sh
 		[ "$1" = 10 ] || rlock rlock -n a -- ./level $(($1 + 1)) || exit
@@ -524,7 +524,7 @@ $owner"
 	no_keys
 }
 
-@test "a reader inside a writer inside a writer: each hold is given back for itself" {
+@test "a reader inside a writer inside a writer: each hold is released for itself" {
 	run -0 rlock wlock a -- sh -c '
 		rlock wlock -n a -- sh -c "rlock rlock -n a -- \$REDIS hvals a; \$REDIS hvals a"
 		$REDIS hvals a
@@ -539,7 +539,7 @@ write
 	no_keys
 }
 
-@test "a writer inside a reader inside his own write lock enters again" {
+@test "a writer inside a reader inside its own write lock re-enters" {
 	run -0 rlock wlock a -- rlock rlock -n a -- rlock wlock -n a -- redis-cli -s "$SERVER_SOCKET" hvals a
 	assert_output "write
 2
@@ -550,29 +550,29 @@ write
 # never_to_be_had COMMAND...: 64 at once, in one line, and nothing has changed.
 never_to_be_had() {
 	local before
-	before=$(contents)
+	before=$(show_contents)
 	took_less 1.5 run -64 "$@"
 	assert_one_line '^rlock: a: deadlock: its owner holds the read lock: release that first'
-	assert_equal "$(contents)" "$before"
+	assert_equal "$(show_contents)" "$before"
 	refute file_exists ran
 }
 
-@test "a write lock inside one's own read lock could never be had: 64 at once, however long one would wait" {
-	hold r rlock a
-	RLOCK_HELD=$(held_by "$PID")
+@test "an upgrade of a read lock is a deadlock: 64 at once, however long one would wait" {
+	admit_guest r rlock a
+	RLOCK_HELD=$(inherited_holds_of "$PID")
 	export RLOCK_HELD
 	never_to_be_had rlock wlock a -- touch ran
 	never_to_be_had rlock wlock -n a -- touch ran
 	never_to_be_had rlock wlock -w 20s a -- touch ran
 	never_to_be_had rlock wlock -n -E 0 a -- touch ran
 	never_to_be_had rlock wlock b a -- touch ran
-	RLOCK_HELD='' hold other rlock a
+	RLOCK_HELD='' admit_guest other rlock a
 	never_to_be_had rlock wlock -w 20s a -- touch ran
-	assert_equal "$(waiters a)" 0
+	assert_equal "$(count_listeners a)" 0
 }
 
-@test "a write lock inside a read lock of the same script, or the same owner, could never be had either" {
-	script_that_locks rlock a
+@test "an upgrade inside a read lock of the same script, or the same owner, is a deadlock too" {
+	start_locking_script rlock a
 	never_to_be_had rlock wlock --pid "$PID" a
 	never_to_be_had rlock wlock --pid "$PID" -w 20s a
 	run -0 rlock unlock --pid "$PID" a
@@ -584,7 +584,7 @@ never_to_be_had() {
 	no_keys
 }
 
-@test "who gave his read lock back gets the write lock" {
+@test "a reader that released its read lock gets the write lock" {
 	run -0 bash -c '
 		rlock rlock --pid $$ a
 		rlock wlock --pid $$ a 2>/dev/null
@@ -601,7 +601,7 @@ write"
 	in_background sh -c 'rlock wlock a -- inside x & rlock wlock a -- inside y & rlock rlock a -- inside z & wait'
 	one_is_in() { [ "$(find . -name 'in-?' | wc -l)" = 1 ]; }
 	wait_until 5 one_is_in
-	wait_until 5 waits a 2
+	wait_until 5 has_listeners a 2
 	stays 0.3 one_is_in
 	let_go
 	ended_with 0
@@ -612,34 +612,34 @@ write"
 @test "a daemon that kept the environment of a writer is a stranger to the lock" {
 	local held
 	held=$(rlock wlock a -- printenv RLOCK_HELD)
-	hold w wlock a
+	admit_guest w wlock a
 	RLOCK_HELD=$held run -75 rlock rlock -n a -- true
 	RLOCK_HELD=$held run -75 rlock wlock -n a -- true
-	let_out w
+	let_guest_out w
 	ended_with 0
-	hold r rlock a
+	admit_guest r rlock a
 	RLOCK_HELD=$held run -75 rlock wlock -n a -- true
 }
 
 # ---- a write lock that becomes a read lock ----
 
-@test "readers who wait get in at once when a writer goes on as a reader, and writers don't" {
-	hold w wlock a
-	RLOCK_HELD=$(held_by "$PID") hold own rlock a
-	wait_outside r1 rlock a
-	wait_outside r2 rlock a
-	wait_outside w2 wlock a
-	let_out w
+@test "readers that wait get in at once when a writer goes on as a reader, and writers don't" {
+	admit_guest w wlock a
+	RLOCK_HELD=$(inherited_holds_of "$PID") admit_guest own rlock a
+	queue_guest r1 rlock a
+	queue_guest r2 rlock a
+	queue_guest w2 wlock a
+	let_guest_out w
 	within 1.5 all_are_inside r1 r2
 	is_mode a read
 	stays_outside 0.3 w2
-	let_out r1 r2
+	let_guest_out r1 r2
 	stays_outside 0.2 w2
-	let_out own
+	let_guest_out own
 	within 1.5 is_inside w2
 }
 
-@test "what a writer who went on as a reader keeps has the reader's time to live" {
+@test "what a writer that went on as a reader keeps has the reader's time to live" {
 	run -0 rlock wlock -t 1m a -- sh -c 'rlock rlock -n -t 10s a -- inside r >/dev/null 2>&1 3>&- &
 		comes_true test -e in-r; $REDIS pttl a'
 	assert [ "$output" -gt 55000 ]
@@ -647,11 +647,11 @@ write"
 	ttl_between 5000 'rlock_holds:{a}' 10000
 }
 
-@test "a Java writer who goes on as a reader by a script of Redisson's lets our readers in when they look" {
+@test "a Java writer that goes on as a reader by a script of Redisson's lets our readers in when they look" {
 	redis hset a mode write "$JAVA:write" 1 "$JAVA" 1 >/dev/null
 	redis pexpire a 1500 >/dev/null
 	redis set "{a}:$JAVA:rwlock_timeout:1" 1 px 60000 >/dev/null
-	wait_outside r rlock a
+	queue_guest r rlock a
 	# It publishes nothing then, and leaves the time to live as it is.
 	redis hdel a "$JAVA:write" >/dev/null
 	redis hset a mode read >/dev/null
@@ -660,7 +660,7 @@ write"
 
 # ---- without a command ----
 
-@test "a script takes and gives back a read and a write lock" {
+@test "a script acquires and releases a read and a write lock" {
 	for shell in bash dash; do
 		run -0 "$shell" -c '
 			rlock rlock --pid $$ a
@@ -699,21 +699,21 @@ write"
 	no_keys
 }
 
-@test "a shell that dies gives back its read lock and its write lock within a second" {
+@test "a shell that dies releases its read lock and its write lock within a second" {
 	for verb in rlock wlock; do
-		script_that_locks "$verb" a
+		start_locking_script "$verb" a
 		kill -KILL "$PID"
 		wait_until 1 no_keys
 		wait_until 5 no_state_files
 	done
 }
 
-@test "a shell that dies gives back one of the read locks, and who waits is woken by the last" {
+@test "a shell that dies releases one of the read locks, and a waiter is woken by the last" {
 	local first
-	script_that_locks rlock a
+	start_locking_script rlock a
 	first=$PID
-	script_that_locks rlock a
-	wait_outside w wlock a
+	start_locking_script rlock a
+	queue_guest w wlock a
 	kill -KILL "$first"
 	has_two_fields() { [ "$(redis hlen a)" = 2 ]; }
 	wait_until 1 has_two_fields
@@ -722,7 +722,7 @@ write"
 	within 2.5 is_inside w
 }
 
-@test "unlock gives back what was locked last: the read, then the write" {
+@test "unlock releases what was locked last: the read, then the write" {
 	run -0 bash -c '
 		rlock wlock --pid $$ a
 		rlock rlock --pid $$ a
@@ -750,7 +750,7 @@ write
 }
 
 @test "a script unlocks its write lock while a child of it reads on" {
-	script '
+	start_script '
 		rlock wlock --pid $$ a
 		bash -c "rlock rlock --pid \$\$ a; touch child; until_let_go" &
 		comes_true test -e child
@@ -788,7 +788,7 @@ write
 	done
 }
 
-@test "renew of a reader prints what is left of his own lock, though another reader's lasts longer" {
+@test "renew of a reader prints what is left of its own lock, though another reader's lasts longer" {
 	run -0 rlock rlock --owner job-1 --lease 10m a
 	run -0 rlock rlock --owner job-2 --lease 10s a
 	run -0 rlock renew --owner job-2 --lease 20s a
@@ -798,7 +798,7 @@ write
 	ttl_between 15000 '{a}:job-2:0:rwlock_timeout:1' 20000
 }
 
-@test "the steps of a job take, enter again and give back read and write locks by their owner" {
+@test "the steps of a job acquire, re-enter and release read and write locks by their owner" {
 	run -0 rlock wlock --owner job-1 --lease 1m a
 	run -75 rlock rlock --owner job-2 --lease 1m -n a
 	run -0 rlock wlock --owner job-1 --lease 1m -n a
@@ -844,14 +844,14 @@ write"
 }
 
 @test "a wait without a command ends with the process that it is for" {
-	hold w wlock a
+	admit_guest w wlock a
 	for verb in rlock wlock; do
-		script 'rlock "$1" --pid $$ a; :' "$verb"
-		wait_until 5 waits a
+		start_script 'rlock "$1" --pid $$ a; :' "$verb"
+		wait_until 5 has_listeners a
 		kill -KILL "$PID"
-		wait_until 1 waits a 0
+		wait_until 1 has_listeners a 0
 	done
-	let_out w
+	let_guest_out w
 	wait_until 5 no_keys
 	no_state_files
 }
@@ -870,7 +870,7 @@ both_for_job() {
 	fields_are job:0 job:0:write
 }
 
-@test "an owner gives back the hold of the kind that --mode names" {
+@test "an owner releases the hold of the kind that --mode names" {
 	both_for_job
 	run -0 rlock unlock --owner job --mode write a
 	fields_are job:0
@@ -885,7 +885,7 @@ both_for_job() {
 	no_keys
 }
 
-@test "a process gives back the hold of the kind that --mode names" {
+@test "a process releases the hold of the kind that --mode names" {
 	rlock wlock --pid $$ a
 	rlock rlock --pid $$ a
 	run -0 rlock unlock --pid $$ --mode write a

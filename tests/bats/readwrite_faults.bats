@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Read and write locks where something is wrong: a key of another kind, a lock that somebody breaks, a full server,
+# Read and write locks where something is wrong: a key of another kind, a lock that is broken by force, a full server,
 # and a network that loses what passes.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
@@ -36,24 +36,24 @@ teardown() {
 # refuses VERB TEXT: 78 with what stands there, waited for or not, and nothing has changed.
 refuses() {
 	local before option
-	before=$(contents)
+	before=$(show_contents)
 	for option in -q -n '-w20s'; do
 		took_less 1.5 run -78 rlock "$1" $option a -- touch ran
 		assert_one_line "^rlock: a: .*$2\$"
 	done
 	run -78 rlock "$1" -n b a -- touch ran
 	assert_one_line "^rlock: a: .*$2\$"
-	assert_equal "$(contents)" "$before"
+	assert_equal "$(show_contents)" "$before"
 	refute file_exists ran
 }
 
 @test "where a plain or fair lock is held a read or write lock is refused, and it is left alone" {
 	local verb
 	for verb in run fair; do
-		hold "$verb" "$verb" a
+		admit_guest "$verb" "$verb" a
 		refuses rlock 'plain or fair lock'
 		refuses wlock 'plain or fair lock'
-		let_out "$verb"
+		let_guest_out "$verb"
 		ended_with 0
 	done
 	no_keys
@@ -62,11 +62,11 @@ refuses() {
 @test "where a read or write lock is held a plain or fair lock is refused, and it is left alone" {
 	local verb
 	for verb in rlock wlock; do
-		hold "$verb" "$verb" a
+		admit_guest "$verb" "$verb" a
 		refuses run 'read/write lock'
 		refuses lock 'read/write lock'
 		refuses fair 'read/write lock'
-		let_out "$verb"
+		let_guest_out "$verb"
 		ended_with 0
 	done
 	no_keys
@@ -98,31 +98,31 @@ refuses() {
 @test "a wait ends with 78 when the key becomes something else, and leaves nothing of its own" {
 	local verb holder
 	for verb in rlock wlock; do
-		hold "w-$verb" wlock a
+		admit_guest "w-$verb" wlock a
 		holder=$PID
-		wait_outside "$verb" "$verb" a
+		queue_guest "$verb" "$verb" a
 		redis del a 'rlock_holds:{a}' >/dev/null
 		redis hset a "$JAVA" 1 >/dev/null
 		redis publish 'redisson_rwlock:{a}' 1 >/dev/null
 		ended_with 78
 		run -0 cat "said-$verb"
 		assert_one_line '^rlock: a: .*plain or fair lock$'
-		assert_equal "$(keys)" a
+		assert_equal "$(list_keys)" a
 		redis del a >/dev/null
-		let_out "w-$verb"
+		let_guest_out "w-$verb"
 		ended_with 76 "$holder"
 	done
-	hold r rlock a
+	admit_guest r rlock a
 	holder=$PID
-	wait_outside w wlock a
+	queue_guest w wlock a
 	redis flushall >/dev/null
 	redis set a x >/dev/null
 	redis publish 'redisson_rwlock:{a}' 1 >/dev/null
 	ended_with 78
 	wait_until 2 is_free 'rlock_writer:{a}'
-	let_out r
+	let_guest_out r
 	wait_until 5 is_gone "$holder"
-	assert_equal "$(keys)" a
+	assert_equal "$(list_keys)" a
 	assert_equal "$(redis get a)" x
 }
 
@@ -137,80 +137,80 @@ refuses() {
 
 # ---- broken ----
 
-@test "unlock --force breaks a write lock, and who waits gets in" {
-	hold w wlock a
+@test "unlock --force breaks a write lock, and a waiter gets in" {
+	admit_guest w wlock a
 	local holder=$PID owner
 	owner=$(owner_of a "$PID")
-	wait_outside r rlock a
+	queue_guest r rlock a
 	run -0 rlock unlock --force a
 	assert_one_line "^rlock: a: .*$owner:write\$"
 	within 1.5 is_inside r
-	let_out w
+	let_guest_out w
 	ended_with 76 "$holder"
-	let_out r
+	let_guest_out r
 	wait_until 5 no_keys
 }
 
 @test "unlock --force breaks the locks of all readers, with their time-out keys, and the writer gets in" {
-	hold r1 rlock a
-	hold r2 rlock a
+	admit_guest r1 rlock a
+	admit_guest r2 rlock a
 	local second=$PID
-	wait_outside w wlock a
+	queue_guest w wlock a
 	run -0 rlock unlock --force a
 	assert_one_line "^rlock: a: .*$UUID:[0-9]+ and 1 more\$"
 	within 1.5 is_inside w
-	assert_equal "$(keys '{a}:*')" ''
+	assert_equal "$(list_keys '{a}:*')" ''
 	let_go
 	ended_with 76 "$second"
 	ended_with 76 "${BACKGROUND[0]}"
 	wait_until 5 no_keys
 }
 
-@test "unlock --force --holder takes the lock of one of several readers, and leaves the others theirs" {
+@test "unlock --force --holder breaks the lock of one of several readers, and leaves the others theirs" {
 	local one two other
-	hold r1 rlock a -t 1s
+	admit_guest r1 rlock a -t 1s
 	one=$PID
-	hold r2 rlock a
+	admit_guest r2 rlock a
 	two=$PID
 	other=$(owner_of a "$two")
-	wait_outside w wlock a
+	queue_guest w wlock a
 	run -0 rlock unlock --force --holder "$(owner_of a "$one")" a
 	assert_one_line "^rlock: a: .*$UUID:$one\$"
 	assert_equal "$(redis hkeys a)" "mode
 $other"
-	assert_equal "$(keys '{a}:*')" "{a}:$other:rwlock_timeout:1"
+	assert_equal "$(list_keys '{a}:*')" "{a}:$other:rwlock_timeout:1"
 	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
 	ended_with 76 "$one"
 	stays_outside 0.3 w
-	let_out r2
+	let_guest_out r2
 	ended_with 0 "$two"
 	within 1.5 is_inside w
 }
 
 @test "unlock --force --holder of the last reader lets the writer in" {
-	hold r rlock a
+	admit_guest r rlock a
 	local holder=$PID
-	wait_outside w wlock a
+	queue_guest w wlock a
 	run -0 rlock unlock --force --holder "$(owner_of a "$holder")" a
 	within 1.5 is_inside w
-	let_out r
+	let_guest_out r
 	ended_with 76 "$holder"
 }
 
-@test "unlock --force --holder knows a writer with and without ':write', and leaves the lock to anybody else" {
+@test "unlock --force --holder knows a writer with and without ':write', and leaves the lock to any other owner" {
 	local owner
-	hold w1 wlock a
+	admit_guest w1 wlock a
 	owner=$(owner_of a "$PID")
 	run -1 rlock unlock --force --holder "$JAVA" a
 	assert_one_line "^rlock: a: .*$owner:write"
 	is_mode a write
 	run -0 rlock unlock --force --holder "$owner:write" a
 	no_keys
-	hold w2 wlock a
+	admit_guest w2 wlock a
 	owner=$(owner_of a "$PID")
 	run -0 rlock unlock --force --holder "$owner" a
 	no_keys
-	hold r rlock a
+	admit_guest r rlock a
 	run -1 rlock unlock --force --holder "$owner" a
 	assert_one_line "^rlock: a: .*$UUID:$PID\$"
 	is_mode a read
@@ -228,7 +228,7 @@ $other"
 	done
 }
 
-@test "a read lock and a write lock are renewed and given back on a server that is full" {
+@test "a read lock and a write lock are renewed and released on a server that is full" {
 	for verb in rlock wlock; do
 		run -0 rlock "$verb" a -- sh -c '
 			$REDIS config set maxmemory 1 >/dev/null
@@ -243,10 +243,10 @@ $other"
 @test "a read lock and a write lock stay held on a server that gets full meanwhile" {
 	local verb
 	for verb in wlock rlock; do
-		hold "$verb" "$verb" a -t 1s
+		admit_guest "$verb" "$verb" a -t 1s
 		redis config set maxmemory 1 >/dev/null
 		stays 1.5 is_held a
-		let_out "$verb"
+		let_guest_out "$verb"
 		ended_with 0
 		assert_equal "$(cat "said-$verb")" ''
 		no_keys
@@ -254,7 +254,7 @@ $other"
 	done
 }
 
-@test "a server that is full: one of two holds is given back, and a writer goes on as a reader" {
+@test "a server that is full: one of two holds is released, and a writer goes on as a reader" {
 	run -0 rlock rlock a -- sh -c 'rlock rlock -n a -- $REDIS config set maxmemory 1 >/dev/null; $REDIS hvals a'
 	assert_output "read
 1"
@@ -285,8 +285,8 @@ $other"
 
 # ---- replies that get lost ----
 
-# Words that stand in one kind of request only, for the lock "a". A renewal has no word of its own: while nobody
-# takes or releases the lock it is who names the holds.
+# Words that stand in one kind of request only, for the lock "a". A renewal has no word of its own: while no call
+# acquires or releases the lock it is the one that names the holds.
 ACQUIRE='rlock_writer:{a}'
 RELEASE='redisson_rwlock:{a}'
 RENEW='rlock_holds:{a}'
@@ -362,7 +362,7 @@ runs_once() {
 	done
 }
 
-@test "replies are lost when a reader enters again and leaves: each of his holds counts once" {
+@test "replies are lost when a reader re-enters and leaves: each of its holds is counted a single time" {
 	start_proxy
 	make_timeout_keys
 	run -0 rlock rlock a -- sh -c '
@@ -378,7 +378,7 @@ runs_once() {
 	no_keys
 }
 
-@test "replies are lost when a writer enters again, as a writer and as a reader: each hold counts once" {
+@test "replies are lost when a writer re-enters, as a writer and as a reader: each hold is counted a single time" {
 	start_proxy
 	run -0 rlock wlock a -- sh -c '
 		for verb in wlock rlock; do
@@ -397,12 +397,12 @@ runs_once() {
 	start_proxy
 	local verb
 	for verb in rlock wlock; do
-		hold w wlock a
+		admit_guest w wlock a
 		in_background sh -c 'exec "$@" 2>said' sh rlock "$verb" a -- \
 			sh -c 'echo >>ran; $REDIS hvals a | tail -n 1 >counts'
-		wait_until 5 waits a
+		wait_until 5 has_listeners a
 		proxy drop-reply "$ACQUIRE"
-		let_out w
+		let_guest_out w
 		took_less 5 ended_with 0
 		faults_happened
 		has_lines ran 1
@@ -413,21 +413,21 @@ runs_once() {
 	done
 }
 
-@test "who waits for a read or write lock outlives its connections, and a writer keeps his place" {
-	hold r1 rlock a
-	wait_outside w wlock a
-	wait_outside r2 rlock a
+@test "a waiter for a read or write lock survives its connections, and a writer keeps its place" {
+	admit_guest r1 rlock a
+	queue_guest w wlock a
+	queue_guest r2 rlock a
 	for _ in 1 2 3; do
 		redis client kill type normal >/dev/null
 		redis client kill type pubsub >/dev/null
-		wait_until 5 waits a 2
+		wait_until 5 has_listeners a 2
 		is_outside r2
 	done
 	is_held 'rlock_writer:{a}'
-	let_out r1
+	let_guest_out r1
 	within 2.5 is_inside w
 	stays_outside 0.3 r2
-	let_out w
+	let_guest_out w
 	within 2.5 is_inside r2
 	assert_equal "$(cat said-w said-r2)" ''
 }
@@ -437,12 +437,12 @@ renewal_survives() {
 	local verb
 	start_proxy
 	for verb in rlock wlock; do
-		hold "$verb" "$verb" a -t 1s
+		admit_guest "$verb" "$verb" a -t 1s
 		proxy "$1" "$RENEW" "${@:2}"
 		wait_until 2 faults_happened
 		wait_until 1 is_renewed a 1000
 		assert_equal "$(redis hvals a | tail -n 1)" 1
-		let_out "$verb"
+		let_guest_out "$verb"
 		ended_with 0
 		assert_equal "$(cat "said-$verb")" ''
 		no_keys
@@ -461,7 +461,7 @@ renewal_survives() {
 	start_proxy
 	local verb command end at seen
 	for verb in rlock wlock; do
-		hold "$verb" "$verb" a -t 1s
+		admit_guest "$verb" "$verb" a -t 1s
 		wait_until 3 is_renewed a 1000
 		command=$(command_of "$PID")
 		proxy blackhole on
@@ -478,17 +478,17 @@ renewal_survives() {
 	done
 }
 
-@test "a server that forgets its scripts gives back, renews and lets wait all the same" {
-	hold r rlock a -t 1s
-	wait_outside w wlock a
+@test "a server that forgets its scripts releases, renews and lets wait all the same" {
+	admit_guest r rlock a -t 1s
+	queue_guest w wlock a
 	for _ in 1 2 3; do
 		redis script flush >/dev/null
 		stays 0.3 is_held a
 	done
-	let_out r
+	let_guest_out r
 	within 1.5 is_inside w
 	redis script flush >/dev/null
-	let_out w
+	let_guest_out w
 	ended_with 0
 	no_keys
 }

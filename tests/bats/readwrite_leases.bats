@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# How long read and write locks last: each reader's hold for itself, renewed by nobody else; what is left when one
-# of them gives back, dies, or wants the lock kept for a while; and locks that get lost.
+# How long read and write locks last: each reader's hold for itself, renewed by no other; what is left when one
+# of them leaves, dies, or wants the lock kept for a while; and locks that get lost.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -23,40 +23,40 @@ teardown() { watchful_teardown; }
 
 # ---- leases ----
 
-@test "a reader who leaves leaves the lock as long to live as the longest of those who stay" {
+@test "a reader that leaves leaves the lock as long to live as the longest of those that stay" {
 	local long short
-	hold long rlock a -t 1m
+	admit_guest long rlock a -t 1m
 	long=$PID
-	hold short rlock a -t 10s
+	admit_guest short rlock a -t 10s
 	short=$PID
 	ttl_between 50000 a 60000
-	let_out long
+	let_guest_out long
 	ended_with 0 "$long"
 	ttl_between 5000 a 10000
 	ttl_between 5000 'rlock_holds:{a}' 10000
-	hold long2 rlock a -t 1m
-	let_out short
+	admit_guest long2 rlock a -t 1m
+	let_guest_out short
 	ended_with 0 "$short"
 	ttl_between 50000 a 60000
 }
 
-@test "a reader who is dead does not count for how long the lock lasts, nor keep it" {
-	hold r1 rlock a
+@test "a reader that is dead does not count for how long the lock lasts, nor keep it" {
+	admit_guest r1 rlock a
 	local first=$PID
-	hold r2 rlock a -t 10s
-	# His time-out key has run out.
+	admit_guest r2 rlock a -t 10s
+	# Its time-out key has expired.
 	redis hset a "$JAVA" 3 >/dev/null
-	let_out r1
+	let_guest_out r1
 	ended_with 0 "$first"
 	ttl_between 5000 a 10000
 	assert_equal "$(redis hget a "$JAVA")" 3
-	wait_outside w wlock a
-	let_out r2
+	queue_guest w wlock a
+	let_guest_out r2
 	within 1.5 is_inside w
 	assert_equal "$(redis hlen a)" 2
 }
 
-@test "a reader who enters again with a shorter lease shortens nothing" {
+@test "a reader that re-enters with a shorter lease shortens nothing" {
 	run -0 rlock rlock a -- sh -c '
 		rlock rlock -n -t 2s a -- $REDIS pttl a
 		$REDIS pttl a
@@ -81,7 +81,7 @@ teardown() { watchful_teardown; }
 	no_keys
 }
 
-@test "a writer who enters again sets the lease, and adds nothing to it" {
+@test "a writer that re-enters sets the lease, and adds nothing to it" {
 	run -0 rlock wlock a -- sh -c 'rlock wlock -n a -- rlock wlock -n -t 20s a -- $REDIS pttl a
 		rlock wlock -n -t 1m a -- $REDIS pttl a'
 	assert [ "${lines[0]}" -gt 25000 ]
@@ -90,9 +90,9 @@ teardown() { watchful_teardown; }
 	assert [ "${lines[1]}" -le 60000 ]
 }
 
-@test "a writer's lock is renewed for as long as his command runs, and a reader's with its time-out keys" {
-	hold w wlock a -t 1s
-	hold r rlock b -t 1s
+@test "a writer's lock is renewed for as long as its command runs, and a reader's with its time-out keys" {
+	admit_guest w wlock a -t 1s
+	admit_guest r rlock b -t 1s
 	local owner
 	owner=$(owner_of b "$PID")
 	stays 2.5 is_held a &
@@ -114,55 +114,55 @@ teardown() { watchful_teardown; }
 }
 
 @test "a long lease that a Java reader has cut to 30 s is put right before they are over" {
-	hold r rlock a -t 2m
+	admit_guest r rlock a -t 2m
 	# What Java's watchdog does to the lock, and up to Redisson 4.3 to each reader's time-out key as well.
 	redis pexpire a 15000 >/dev/null
 	redis keys '{a}:*:rwlock_timeout:*' | xargs -I KEY redis-cli -s "$SERVER_SOCKET" pexpire KEY 15000 >/dev/null
 	wait_until 12 ttl_between 100000 a 120000
 	ttl_between 100000 "$(redis keys '{a}:*:rwlock_timeout:*')" 120000
-	let_out r
+	let_guest_out r
 	ended_with 0
 }
 
-@test "a dead reader's hold ends by itself while another reader goes on" {
+@test "a dead reader's hold expires while another reader goes on" {
 	local dead living
-	hold dead rlock a -t 1s
+	admit_guest dead rlock a -t 1s
 	dead=$(owner_of a "$PID")
 	local pid=$PID
-	hold living rlock a -t 1s
+	admit_guest living rlock a -t 1s
 	living=$(owner_of a "$PID")
 	kill_holder "$pid"
 	wait_until 2 is_free "{a}:$dead:rwlock_timeout:1"
 	stays 1.5 is_held "{a}:$living:rwlock_timeout:1"
 	is_free "{a}:$dead:rwlock_timeout:1"
 	is_held a
-	# Whoever gives back drops him.
-	let_out living
+	# A release drops it.
+	let_guest_out living
 	ended_with 0
 	no_keys
 }
 
-@test "a writer who waits gets in by himself when all readers are dead, within their lease" {
+@test "a writer that waits gets in without a message when all readers are dead, within their lease" {
 	local first second
-	hold r1 rlock a -t 2s
+	admit_guest r1 rlock a -t 2s
 	first=$PID
-	hold r2 rlock a -t 2s
+	admit_guest r2 rlock a -t 2s
 	second=$PID
-	wait_outside w wlock a
-	listen 'redisson_rwlock:{a}'
+	queue_guest w wlock a
+	record_messages 'redisson_rwlock:{a}'
 	kill_holder "$first"
 	stays_outside 2.5 w
 	kill_holder "$second"
 	within 3 is_inside w
-	assert_equal "$(heard 'redisson_rwlock:{a}')" ''
+	assert_equal "$(show_messages 'redisson_rwlock:{a}')" ''
 }
 
-@test "who waits gets in by himself when the writer is dead, within his lease" {
+@test "a waiter gets in without a message when the writer is dead, within its lease" {
 	local holder verb
 	for verb in rlock wlock; do
-		hold w wlock a -t 1s
+		admit_guest w wlock a -t 1s
 		holder=$PID
-		wait_outside "$verb" "$verb" a
+		queue_guest "$verb" "$verb" a
 		kill_holder "$holder"
 		within 2 is_inside "$verb"
 		let_go
@@ -174,12 +174,12 @@ teardown() { watchful_teardown; }
 @test "a keeper that is killed leaves its command the read or write lock, until that ends" {
 	local verb
 	for verb in rlock wlock; do
-		hold "$verb" "$verb" a -t 1s
+		admit_guest "$verb" "$verb" a -t 1s
 		kill -KILL "$PID"
 		wait_until 5 is_gone "$PID"
 		stays 1.5 is_held a
 		run -75 rlock wlock -n a -- true
-		let_out "$verb"
+		let_guest_out "$verb"
 		wait_until 1 no_keys
 	done
 }
@@ -214,7 +214,7 @@ teardown() { watchful_teardown; }
 }
 
 @test "unlock of a reader's lease that has ended finds no lock, though other readers hold on" {
-	hold other rlock a
+	admit_guest other rlock a
 	run -0 rlock rlock --owner job-1 --lease 1s a
 	wait_until 5 is_free '{a}:job-1:0:rwlock_timeout:1'
 	# As for any lock of an owner that has ended.
@@ -222,7 +222,7 @@ teardown() { watchful_teardown; }
 }
 
 @test "renew does not revive a reader's lease that has ended, though other readers hold on" {
-	hold other rlock a
+	admit_guest other rlock a
 	run -0 rlock rlock --owner job-1 --lease 1s a
 	wait_until 5 is_free '{a}:job-1:0:rwlock_timeout:1'
 	run -1 rlock renew --owner job-1 a
@@ -230,39 +230,39 @@ teardown() { watchful_teardown; }
 }
 
 @test "a reader's lease that has ended does not keep its owner from waiting to write" {
-	hold other rlock a
+	admit_guest other rlock a
 	run -0 rlock rlock --owner job-1 --lease 1s a
 	wait_until 5 is_free '{a}:job-1:0:rwlock_timeout:1'
 	run -75 rlock wlock --owner job-1 --lease 1m -n a
 	in_background rlock wlock --owner job-1 --lease 1m a
-	wait_until 5 waits a
-	let_out other
+	wait_until 5 has_listeners a
+	let_guest_out other
 	ended_with 0
 	is_mode a write
 }
 
-@test "a reader whose lease has ended takes the lock anew, and gives it back by one unlock" {
-	hold other rlock a
+@test "a reader whose lease has ended acquires the lock anew, and releases it by one unlock" {
+	admit_guest other rlock a
 	run -0 rlock rlock --owner job-1 --lease 1s a
 	wait_until 5 is_free '{a}:job-1:0:rwlock_timeout:1'
 	run -0 rlock rlock --owner job-1 --lease 1m -n a
 	ttl_between 50000 a 60000
 	run -0 rlock unlock --owner job-1 a
-	let_out other
+	let_guest_out other
 	ended_with 0
 	no_keys
 }
 
 # ---- at least ----
 
-@test "--at-least keeps a read lock taken, as nobody's: readers share it, writers wait" {
+@test "--at-least keeps a read lock held, without an owner: readers share it, writers wait" {
 	local held
 	held=$(rlock rlock --at-least 1m a -- printenv RLOCK_HELD)
 	is_mode a read
 	assert_equal "$(redis hlen a)" 2
 	ttl_between 50000 a 60000
 	run -75 rlock wlock -n a -- true
-	# The owner that it had is a stranger too: for himself he would wait in vain.
+	# The owner that it had is a stranger too: for itself it would wait in vain.
 	RLOCK_HELD=$held run -75 rlock wlock -n a -- true
 	run -0 rlock rlock -n a -- redis-cli -s "$SERVER_SOCKET" hlen a
 	assert_output 3
@@ -270,7 +270,7 @@ teardown() { watchful_teardown; }
 	run -75 rlock wlock -n a -- true
 }
 
-@test "--at-least keeps a write lock taken, as nobody's: all wait" {
+@test "--at-least keeps a write lock held, without an owner: all wait" {
 	local held
 	held=$(rlock wlock --at-least 1m a -- printenv RLOCK_HELD)
 	is_mode a write
@@ -282,7 +282,7 @@ teardown() { watchful_teardown; }
 	RLOCK_HELD=$held run -75 rlock rlock -n a -- true
 }
 
-@test "a lock that was kept at least so long ends by itself, without leaving a key" {
+@test "a lock that was kept at least so long expires, without leaving a key" {
 	local start
 	start=$(now_ms)
 	run -0 rlock rlock --at-least 700ms a -- true
@@ -301,15 +301,15 @@ teardown() { watchful_teardown; }
 	wait_until 2 no_keys
 }
 
-@test "who waits while a writer is in learns of the shorter time that --at-least leaves" {
-	hold w wlock a --at-least 1s
-	wait_outside r rlock a
-	let_out w
+@test "a waiter that waits while a writer is in learns of the shorter time that --at-least leaves" {
+	admit_guest w wlock a --at-least 1s
+	queue_guest r rlock a
+	let_guest_out w
 	ended_with 0 "${BACKGROUND[0]}"
 	within 2.5 is_inside r
 }
 
-@test "a reader who leaves one of his holds by --at-least keeps the others" {
+@test "a reader that leaves one of its holds by --at-least keeps the others" {
 	run -0 rlock rlock a -- sh -c '
 		rlock rlock -n --at-least 1m a -- true
 		$REDIS hget a $RLOCK_OWNER
@@ -350,7 +350,7 @@ teardown() { watchful_teardown; }
 # ---- lost ----
 
 @test "a read lock that is lost stops its command: 76" {
-	hold r rlock a -t 1s
+	admit_guest r rlock a -t 1s
 	redis del a >/dev/null
 	ended_with 76
 	run -0 cat said-r
@@ -359,7 +359,7 @@ teardown() { watchful_teardown; }
 }
 
 @test "a write lock that is lost stops its command: 76" {
-	hold w wlock a -t 1s
+	admit_guest w wlock a -t 1s
 	redis del a >/dev/null
 	ended_with 76
 	run -0 cat said-w
@@ -367,11 +367,11 @@ teardown() { watchful_teardown; }
 	wait_until 2 no_keys
 }
 
-@test "a reader whose time-out key was deleted has lost his lock, and the others haven't" {
+@test "a reader whose time-out key was deleted has lost its lock, and the others haven't" {
 	local lost kept
-	hold lost rlock a -t 1s
+	admit_guest lost rlock a -t 1s
 	lost=$PID
-	hold kept rlock a -t 1s
+	admit_guest kept rlock a -t 1s
 	kept=$PID
 	redis del "$(timeout_key a "$(owner_of a "$lost")" 1)" >/dev/null
 	ended_with 76 "$lost"
@@ -381,8 +381,8 @@ teardown() { watchful_teardown; }
 	wait_until 2 no_keys
 }
 
-@test "a reader whose lock is gone makes nothing of it again, and touches nobody else's" {
-	hold r rlock a -t 1s
+@test "a reader whose lock is gone makes nothing of it again, and touches no other's" {
+	admit_guest r rlock a -t 1s
 	redis del a >/dev/null
 	redis hset a mode write "$JAVA:write" 1 >/dev/null
 	redis pexpire a 60000 >/dev/null

@@ -37,7 +37,7 @@ prefixed() {
 
 channel() { prefixed redisson_lock__channel "$1"; }
 
-# java_lock NAME [OWNER [LEASE_MS]]: one try. Prints nothing when the lock was had, else its TTL.
+# java_lock NAME [OWNER [LEASE_MS]]: one try. Prints nothing when the lock was acquired, else its TTL.
 java_lock() {
 	redis eval '
 		if redis.call("exists", KEYS[1]) == 0 or redis.call("hexists", KEYS[1], ARGV[2]) == 1 then
@@ -118,13 +118,13 @@ ttl_is_above() {
 	assert_equal "$(redis dbsize)" 1
 }
 
-@test "who waits for Java's lock is told its owner" {
+@test "a waiter for Java's lock is told its owner" {
 	java_lock a
 	run -75 rlock run -w 20ms a -- true
 	assert_one_line "^rlock: a: .*$JAVA"
 }
 
-# java_unlock_at NAME: gives the lock back for good; prints when, by the server's clock.
+# java_unlock_at NAME: releases the lock for good; prints when, by the server's clock.
 java_unlock_at() {
 	redis eval '
 		redis.call("del", KEYS[1])
@@ -133,7 +133,7 @@ java_unlock_at() {
 		return now[1] * 1000 + math.floor(now[2] / 1000)' 2 "$1" "$(channel "$1")" 0 publish
 }
 
-@test "Java's unlock wakes who waits within 100 ms" {
+@test "Java's unlock wakes a waiter within 100 ms" {
 	# Both by the server's clock. A busy machine may be slow at times, but not each time.
 	local best=10000 freed had
 	for _ in 1 2 3 4 5; do
@@ -159,7 +159,7 @@ java_unlock_at() {
 	ended_with 0
 }
 
-@test "another message on the channel does not let anybody in" {
+@test "another message on the channel does not let a waiter in" {
 	java_lock a
 	in_background rlock run -w 5s a -- true
 	wait_until 5 has_waiters a
@@ -178,7 +178,7 @@ java_unlock_at() {
 	no_keys
 }
 
-@test "a lock of Java's without an end is busy, until Java gives it back" {
+@test "a lock of Java's without an end is busy, until Java releases it" {
 	java_lock a
 	redis persist a >/dev/null
 	run -75 rlock run -n a -- true
@@ -236,7 +236,7 @@ java_unlock_at() {
 1"
 }
 
-@test "Java gets the lock when we have given it back" {
+@test "Java gets the lock when we have released it" {
 	run -0 rlock run a -- true
 	assert_equal "$(java_lock a)" ''
 	assert_equal "$(redis hgetall a)" "$JAVA
@@ -270,7 +270,7 @@ java_unlock_at() {
 	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; exit'
 }
 
-@test "what a broken hold has left behind disturbs nobody" {
+@test "what a broken hold has left disturbs no later one" {
 	run -0 rlock run a -- redis-cli -s "$SERVER_SOCKET" copy 'rlock_holds:{a}' kept
 	redis rename kept 'rlock_holds:{a}' >/dev/null
 	redis persist 'rlock_holds:{a}' >/dev/null
@@ -296,14 +296,14 @@ java_unlock_at() {
 	assert_equal "$(redis keys '*')" 'redisson_unlock_latch:{a}:1'
 }
 
-@test "no key is left when all have given back" {
+@test "no key is left when all have released" {
 	run -0 rlock run a b 'c d' -- rlock run a -- true
 	no_keys
 }
 
 # ---- the fencing counter ----
 
-@test "where Java keeps a fencing counter each of our holds draws from it" {
+@test "where Java keeps a fencing counter each of our holds is issued a token from it" {
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
 	run -0 rlock run a -- sh -c '
 		$REDIS get "redisson_lock_token:{a}"
@@ -317,7 +317,7 @@ java_unlock_at() {
 	assert_equal "$(redis dbsize)" 1
 }
 
-@test "a try that was in vain draws no token" {
+@test "a try that was in vain is issued no token" {
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
 	java_lock a
 	run -75 rlock run -n a -- true
@@ -352,7 +352,7 @@ rlock_holds:a{b}c
 	assert_output '"message","redisson_lock__channel:a{b}c","0"'
 }
 
-@test "Java's unlock of a name with braces, closed or not, wakes who waits" {
+@test "Java's unlock of a name with braces, closed or not, wakes a waiter" {
 	for name in 'a{b}c' '{a}:b' 'a{b' 'a}b' '{}x'; do
 		java_lock "$name"
 		in_background rlock run "$name" -- true
@@ -393,7 +393,7 @@ has_subscribers() {
 
 # ---- a server that is full, or strict ----
 
-@test "a lock can be renewed and given back on a server that is full" {
+@test "a lock can be renewed and released on a server that is full" {
 	redis set 'redisson_lock_token:{a}' 41 >/dev/null
 	run -0 rlock run a -- sh -c '
 		$REDIS config set maxmemory 1
@@ -404,7 +404,7 @@ has_subscribers() {
 	is_free a
 }
 
-@test "a user who may not publish gives the lock back all the same, with a warning" {
+@test "a user that may not publish releases the lock all the same, with a warning" {
 	redis acl setuser default resetchannels >/dev/null
 	run -0 rlock run a -- true
 	assert_one_line '^rlock: a: .+$'

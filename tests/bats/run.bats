@@ -11,7 +11,7 @@ setup() {
 	common_setup
 	cd "$BATS_TEST_TMPDIR" || return
 }
-# Lets everybody end by itself: what is killed may be heard of on the server during the next test.
+# Lets each of them end: what is killed may be heard of on the server during the next test.
 teardown() {
 	local pid
 	let_go
@@ -208,7 +208,7 @@ not_found() {
 	no_keys
 }
 
-@test "a second caller who does not wait is turned away without a word" {
+@test "a second caller that does not wait is turned away without a word" {
 	hold_in_background a
 	run -75 rlock run -n a -- true
 	assert_output ''
@@ -218,7 +218,7 @@ not_found() {
 	assert_output ''
 }
 
-@test "a second caller who waits gets the lock when the first one ends" {
+@test "a second caller that waits gets the lock when the first one ends" {
 	hold_in_background a
 	in_background rlock run a -- touch "$BATS_TEST_TMPDIR/second"
 	wait_until 5 has_waiters a 1
@@ -228,7 +228,7 @@ not_found() {
 	wait_until 5 no_keys
 }
 
-@test "a caller with a wait time waits that long, and says who has the lock" {
+@test "a caller with a wait time waits that long, and says which holder has the lock" {
 	local start
 	hold_in_background a --note 'nightly backup of db1'
 	start=$(now_ms)
@@ -245,7 +245,7 @@ not_found() {
 	assert_output --regexp "[^ ]+@$(uname -n) pid $PID until_let_go"
 }
 
-@test "a lock that is given back in time is had within the wait time" {
+@test "a lock that is released in time is acquired within the wait time" {
 	hold_in_background a
 	in_background rlock run -w 20s a -- touch "$BATS_TEST_TMPDIR/second"
 	wait_until 5 has_waiters a 1
@@ -253,7 +253,7 @@ not_found() {
 	wait_until 5 file_exists "$BATS_TEST_TMPDIR/second"
 }
 
-@test "the exit status for a lock that was not had can be chosen" {
+@test "the exit status for a lock that was not acquired can be chosen" {
 	hold_in_background a
 	run -9 rlock run -n -E 9 a -- true
 	run -0 rlock run -n -E 0 a -- false
@@ -265,7 +265,7 @@ not_found() {
 	run -3 rlock run -n -E 0 a -- sh -c 'exit 3'
 }
 
-@test "quiet says nothing about a lock that was not had" {
+@test "quiet says nothing about a lock that was not acquired" {
 	hold_in_background a
 	run -75 rlock run -q -w 50ms a -- true
 	assert_output ''
@@ -273,7 +273,7 @@ not_found() {
 	refute_output --partial 'not had'
 }
 
-@test "a verbose caller is told after a second what and whom it waits for" {
+@test "a verbose caller is told after a second for what and for which holder it waits" {
 	hold_in_background a --note 'nightly backup'
 	run -75 rlock run -v -w 1.05s a -- true
 	assert_equal "$(grep -c 'waiting for' <<<"$output")" 1
@@ -312,7 +312,7 @@ not_found() {
 	assert_output --partial 'red:1'
 }
 
-@test "a lock whose holder has vanished is had when its lease is over" {
+@test "a lock whose holder has vanished is acquired when its lease is over" {
 	redis hset a gone:1 1 >/dev/null
 	redis pexpire a 400 >/dev/null
 	run -0 rlock run -w 10s a -- true
@@ -340,7 +340,7 @@ not_found() {
 	no_keys
 }
 
-@test "of twenty who wait each one gets its turn, one at a time, and nothing is left" {
+@test "of twenty waiters each one gets its turn, one at a time, and nothing is left" {
 	local i
 	hold_in_background a
 	for i in {1..20}; do
@@ -365,7 +365,7 @@ not_found() {
 	assert_equal "$long" "$short"
 }
 
-@test "who waits starts within 200 ms of the release" {
+@test "a waiter starts within 200 ms of the release" {
 	local late=0 limit=200
 	[ -z "${TESTS_UNDER:-}" ] || limit=2000
 	# Another try where the machine itself was busy.
@@ -387,7 +387,7 @@ not_found() {
 
 # ---- several names ----
 
-@test "several names are locked together, and given back together" {
+@test "several names are locked together, and released together" {
 	run -0 rlock run a b c -- redis-cli -s "$SERVER_SOCKET" exists a b c
 	assert_output 3
 	no_keys
@@ -406,7 +406,7 @@ not_found() {
 	is_free c
 }
 
-@test "who waits for one of several names keeps none of the others meanwhile" {
+@test "a waiter for one of several names keeps none of the others meanwhile" {
 	hold_in_background b
 	in_background rlock run a b -- touch "$BATS_TEST_TMPDIR/both"
 	wait_until 5 has_waiters b 1
@@ -470,7 +470,7 @@ not_found() {
 	no_keys
 }
 
-@test "a command that ends within its fixed lease gives the lock back" {
+@test "a command that ends within its fixed lease releases the lock" {
 	run -4 rlock run --lease 10s a -- sh -c 'exit 4'
 	assert_output ''
 	no_keys
@@ -479,7 +479,7 @@ not_found() {
 @test "nothing renews a fixed lease, and the command is gone before it ends" {
 	local -a left
 	local i
-	# It does not heed TERM, and looks at what is left for as long as it lives.
+	# It does not heed SIGTERM, and looks at what is left for as long as it lives.
 	# shellcheck disable=SC2016
 	run -124 rlock run -l 1.5s a -- sh -c 'trap "" TERM
 		exec redis-cli -s "$SERVER_SOCKET" -r 1000 -i 0.01 pttl a >left'
@@ -502,9 +502,9 @@ wakes_up_between() {
 # A thousandth of a day is 86 s.
 @test "a lease is counted on for a thousandth less than the server was told, as clocks run at different speeds" {
 	local most_s=$((86400 - 86)) lease
-	# Of 50 minutes it is 3 s. That of a longer lease would be hidden: each hour its watchdog looks at the lock's file.
+	# Of 50 minutes it is 3 s. That of a longer lease would be hidden: each hour its renewer looks at the lock's file.
 	rlock lock --pid $$ --lease 50m --grace 1ms mine
-	wait_until 10 wakes_up_between "$(watchdogs)" 2900 $((3000 - 4))
+	wait_until 10 wakes_up_between "$(renewers)" 2900 $((3000 - 4))
 	rlock unlock --pid $$ mine
 	for lease in --lease --ttl; do
 		hold_in_background "name$lease" $lease 24h
@@ -512,7 +512,7 @@ wakes_up_between() {
 	done
 }
 
-@test "a command with a fixed lease hears TERM while the lock is still held" {
+@test "a command with a fixed lease hears SIGTERM while the lock is still held" {
 	# shellcheck disable=SC2016
 	run -124 rlock run -l 1s a -- bash -c 'trap "echo \${EPOCHREALTIME/./} >heard; exit 0" TERM
 		echo "${EPOCHREALTIME/./}" >started
@@ -532,7 +532,7 @@ wakes_up_between() {
 	run -75 rlock run -n a -- true
 }
 
-@test "the least time counts from when the lock was had" {
+@test "the least time counts from when the lock was acquired" {
 	run -0 rlock run --at-least 3s a -- sleep 0.6
 	assert_between 1 "$(redis pttl a)" 2400
 }
@@ -542,7 +542,7 @@ wakes_up_between() {
 	assert_between 1 "$(redis pttl a)" 2000
 }
 
-@test "a lock with a least time frees itself, and who waits for it gets it then" {
+@test "a lock with a least time expires, and a waiter gets it then" {
 	local start
 	start=$(now_ms)
 	run -0 rlock run --at-least 700ms a -- true
@@ -561,7 +561,7 @@ wakes_up_between() {
 	is_held c
 }
 
-@test "a command that takes longer than the least time gives the lock back when it ends" {
+@test "a command that takes longer than the least time releases the lock when it ends" {
 	run -0 rlock run --at-least 100ms a -- sleep 0.3
 	no_keys
 }
@@ -597,14 +597,14 @@ wakes_up_between() {
 	no_keys
 }
 
-@test "a command that is stopped hears TERM first" {
+@test "a command that is stopped hears SIGTERM first" {
 	# shellcheck disable=SC2016
 	run -124 rlock run --max-run 200ms --grace 20s a -- sh -c 'trap "touch heard; exit 0" TERM
 		until_let_go & wait'
 	file_exists heard
 }
 
-@test "a command that hears TERM can clean up with other commands until the grace time is over" {
+@test "a command that hears SIGTERM can clean up with other commands until the grace time is over" {
 	# shellcheck disable=SC2016
 	run -124 rlock run --max-run 200ms --grace 20s a -- sh -c '
 		trap "for i in 1 2 3 4 5; do sleep 0.05; echo \$? >>cleaned; done; exit 0" TERM
@@ -612,7 +612,7 @@ wakes_up_between() {
 	assert_equal "$(sort cleaned | uniq -c | tr -s " ")" ' 5 0'
 }
 
-@test "a command that ignores TERM is killed after the grace time" {
+@test "a command that ignores SIGTERM is killed after the grace time" {
 	local start
 	start=$(now_ms)
 	run -124 rlock run --max-run 200ms --grace 400ms a -- sh -c 'trap "" TERM; exec until_let_go'
@@ -638,7 +638,7 @@ wakes_up_between() {
 	done <pids
 }
 
-@test "what ignores TERM in another session is killed before the lock is given back" {
+@test "what ignores SIGTERM in another session is killed before the lock is released" {
 	# shellcheck disable=SC2016
 	run -124 rlock run --max-run 500ms --grace 300ms a -- sh -c '
 		setsid sh -c "trap \"\" TERM; echo \$\$ >pid; exec until_let_go" &
@@ -647,7 +647,7 @@ wakes_up_between() {
 	no_keys
 }
 
-@test "what a command leaves behind on purpose when it ends by itself runs on" {
+@test "what a command leaves on purpose when it ends by itself runs on" {
 	local pid
 	# shellcheck disable=SC2016
 	run -0 rlock run a -- sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $!'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Hold files, and what others do to where they are: a stranger who has made /tmp/rlock-UID, and a cleaner of
-# /tmp. The user here is one that nobody has been, since these places are the machine's own.
+# Hold files, and what others do to where they are: a stranger that has made /tmp/rlock-UID, and a cleaner of
+# /tmp. The user here is new to the machine, since these places are the machine's own.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -41,7 +41,7 @@ user_runs_nothing() {
 
 # ---- a stranger ----
 
-# as_user COMMAND [ARG...]: with the runtime directory that nobody has chosen.
+# as_user COMMAND [ARG...]: with the runtime directory that no option has chosen.
 as_user() {
 	as "$USER_ID" env -u RLOCK_RUNTIME_DIR -u XDG_CONFIG_HOME HOME=/ "$@"
 }

@@ -49,15 +49,15 @@ hold() {
 	wait_until 5 on_each is_held "$1"
 }
 
-# wait_for NAME [OPTION...]: one who waits, and makes the file "ran" once he has the lock. Sets PID. Returns
-# when he waits.
+# wait_for NAME [OPTION...]: a waiter, which makes the file "ran" once it has the lock. Sets PID. Returns
+# when it waits.
 wait_for() {
 	listen_to rlock run "${@:2}" "$1" -- touch ran
-	wait_until 8 somebody_listens "$1"
+	wait_until 8 has_listener "$1"
 }
 
 # On one of the servers at least.
-somebody_listens() {
+has_listener() {
 	local number
 	for number in "${SERVERS[@]}"; do
 		! on "$number" has_waiters "$1" || return 0
@@ -65,7 +65,7 @@ somebody_listens() {
 	return 1
 }
 
-# Who is no rlock gives his lock back.
+# A client that is no rlock releases its lock.
 stranger_leaves() {
 	redis del "$1" >/dev/null
 	redis publish "redisson_lock__channel:{$1}" 0 >/dev/null
@@ -107,9 +107,9 @@ first_lease_end_ms() {
 	done | sort -n | head -n 1
 }
 
-# everybody_takes_turns VERB COUNT TURNS NAME [OPTION...]: so many shells take so many turns each, every one with
-# the servers in another order. Nobody may fail, nor meet anybody.
-everybody_takes_turns() {
+# all_take_turns VERB COUNT TURNS NAME [OPTION...]: so many shells take so many turns each, every one with
+# the servers in another order. None may fail, nor meet another.
+all_take_turns() {
 	local shell orders=('1 2 3' '3 2 1' '2 3 1' '1 3 2' '3 1 2' '2 1 3') pids=()
 	for ((shell = 0; shell < $2; shell++)); do
 		# shellcheck disable=SC2086
@@ -218,7 +218,7 @@ names_all_servers() {
 	done
 }
 
-@test "several names are locked together on several servers, and given back together" {
+@test "several names are locked together on several servers, and released together" {
 	in_background rlock run b a c -- until_let_go
 	for name in a b c; do
 		wait_until 5 on_each is_held $name
@@ -236,7 +236,7 @@ names_all_servers() {
 		start_proxy_to $number
 		proxy_to $number delay 400
 	done
-	# To take the lock, and to give it back.
+	# To acquire the lock, and to release it.
 	took_less 1.5 rlock run a -- true
 	on_each no_keys
 }
@@ -267,13 +267,13 @@ names_all_servers() {
 
 # ---- within each other ----
 
-@test "a lock on several servers is entered again by a command within" {
+@test "a lock on several servers is re-entered by a command within" {
 	run -7 rlock run a -- sh -c "rlock run -n a -- sh -c '$runs_once'; $runs_once"
 	assert_output $'2\n2\n2\n1\n1\n1'
 	on_each no_keys
 }
 
-@test "a lock is entered again with the servers in another order" {
+@test "a lock is re-entered with the servers in another order" {
 	RLOCK_URL=$(urls_of 3 1 2) run -7 rlock run a -- sh -c "rlock run -n ${U[*]} a -- sh -c '$runs_once'; $runs_once"
 	assert_output $'2\n2\n2\n1\n1\n1'
 	on_each no_keys
@@ -352,7 +352,7 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "an owner's lock is taken, renewed and given back on all servers" {
+@test "an owner's lock is acquired, renewed and released on all servers" {
 	rlock lock --owner job-1 --lease 20s a
 	assert_equal "$(same_on_all hgetall a)" $'1\njob-1:0'
 	rlock renew --owner job-1 --lease 60s a
@@ -365,7 +365,7 @@ names_all_servers() {
 	assert_one_line '^rlock: a: '
 }
 
-@test "an owner's lock is entered again, and given back hold by hold" {
+@test "an owner's lock is re-entered, and released hold by hold" {
 	rlock lock --owner job --lease 20s a
 	rlock lock --owner job --lease 20s a
 	assert_equal "$(same_on_all hvals a)" 2
@@ -392,7 +392,7 @@ names_all_servers() {
 	assert_one_line '^rlock: a: '
 }
 
-@test "unlock --force --holder breaks nobody else's lock" {
+@test "unlock --force --holder breaks no other owner's lock" {
 	hold a
 	run -1 rlock unlock --force --holder somebody:1 a
 	on_each is_held a
@@ -402,7 +402,7 @@ names_all_servers() {
 
 # ---- one at a time ----
 
-@test "whoever names the same servers is kept out, in whatever order" {
+@test "a caller that names the same servers is kept out, in whatever order" {
 	hold a
 	for order in '1 2 3' '1 3 2' '2 1 3' '2 3 1' '3 1 2' '3 2 1'; do
 		# shellcheck disable=SC2086
@@ -415,7 +415,7 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "whoever names one of the servers is kept out, and keeps those out who name all" {
+@test "a caller that names one of the servers is kept out, and keeps those out that name all" {
 	local number
 	hold a
 	for number in 1 2 3; do
@@ -430,7 +430,7 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "what Java holds on one server keeps all out, who say by whom, and nothing is left on the others" {
+@test "what Java holds on one server keeps all out, which say by which owner, and nothing is left on the others" {
 	local number
 	for number in 1 2 3; do
 		on $number held_by_stranger a
@@ -470,7 +470,7 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "a waiter is woken when Java has given back its locks, server by server" {
+@test "a waiter is woken when Java has released its locks, server by server" {
 	on_each held_by_stranger a
 	wait_for a
 	on 2 stranger_leaves a
@@ -483,7 +483,7 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "a waiter is woken by who holds the lock on one of the servers only" {
+@test "a waiter is woken by the holder of the lock on one of the servers only" {
 	local number
 	for number in 1 3; do
 		rm -f ran
@@ -498,7 +498,7 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "who waits for one of the servers keeps nobody from the others" {
+@test "a waiter for one of the servers keeps none from the others" {
 	on 2 held_by_stranger a
 	wait_for a
 	stays 0.3 on 1 is_free a
@@ -511,7 +511,7 @@ names_all_servers() {
 	on_each no_keys
 }
 
-@test "a try that was not had gives back at once what it got, of every kind" {
+@test "a try that failed releases at once what it got, of every kind" {
 	local verb
 	for verb in run fair rlock wlock; do
 		case $verb in
@@ -553,14 +553,14 @@ names_all_servers() {
 	wait_until 5 on_each no_keys
 }
 
-@test "a fair lock is had in the order in which it was asked for, on several servers" {
+@test "a fair lock is acquired in the order of the calls, on several servers" {
 	local who pids=()
 	hold f
 	holder=$PID
 	for who in 1 2 3 4 5; do
 		in_background rlock fair f -- sh -c 'echo "$0" >>order' $who
 		pids+=("$PID")
-		wait_until 5 on_each has_in_line f $who
+		wait_until 5 on_each has_in_queue f $who
 	done
 	let_go
 	ended_with 0 "$holder"
@@ -571,7 +571,7 @@ names_all_servers() {
 	wait_until 5 on_each no_keys
 }
 
-@test "who wants a fair lock on several servers stands behind those who came before on one of them" {
+@test "a caller that wants a fair lock on several servers waits for those that came before on one of them" {
 	local holder
 	hold f
 	holder=$PID
@@ -579,8 +579,8 @@ names_all_servers() {
 	on 2 redis rpush 'redisson_lock_queue:{f}' java:1 >/dev/null
 	on 2 redis zadd 'redisson_lock_timeout:{f}' 99999999999999 java:1 >/dev/null
 	in_background rlock fair f -- true
-	wait_until 5 on 2 has_in_line f 2
-	stays 2.5 on 2 is_first_in_line f java:1
+	wait_until 5 on 2 has_in_queue f 2
+	stays 2.5 on 2 is_first_in_queue f java:1
 	on 2 redis lrem 'redisson_lock_queue:{f}' 0 java:1 >/dev/null
 	on 2 redis zrem 'redisson_lock_timeout:{f}' java:1 >/dev/null
 	let_go
@@ -589,29 +589,29 @@ names_all_servers() {
 	wait_until 5 on_each no_keys
 }
 
-is_first_in_line() {
+is_first_in_queue() {
 	[ "$(redis lindex "redisson_lock_queue:{$1}" 0)" = "$2" ]
 }
 
-has_in_line() {
+has_in_queue() {
 	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
 }
 
 # ---- many ----
 
 @test "six shells that name the servers in different orders take their turns, one at a time" {
-	took_less 30 everybody_takes_turns run 6 25 a
+	took_less 30 all_take_turns run 6 25 a
 }
 
 @test "four shells that name the servers in different orders take their turns of a fair lock" {
-	took_less 30 everybody_takes_turns fair 4 6 a
+	took_less 30 all_take_turns fair 4 6 a
 }
 
 @test "four shells take their turns of two names on all servers" {
-	took_less 30 everybody_takes_turns run 4 10 a b
+	took_less 30 all_take_turns run 4 10 a b
 }
 
-@test "who names one of the servers and who names all of them take turns" {
+@test "one that names one of the servers and one that names all of them take turns" {
 	local number pids=()
 	for number in 1 2 3 '1 2 3' '3 2 1'; do
 		# shellcheck disable=SC2086
@@ -743,7 +743,7 @@ has_in_line() {
 	[ ! -e ran ]
 }
 
-@test "one frozen server is waited for, and the lock is had when it goes on" {
+@test "one frozen server is waited for, and the lock is acquired when it goes on" {
 	freeze_server 2
 	in_background rlock run -w 10s --connect-timeout 500ms a -- touch ran
 	let_pass 1.2
@@ -754,7 +754,7 @@ has_in_line() {
 	wait_until 2 on_each no_keys
 }
 
-@test "a lock that is taken on the others is not had, whether one server is there or not" {
+@test "a lock that is held on the others is not acquired, whether one server is there or not" {
 	VIA[2]=unix://$PWD/nobody.sock
 	use_servers 1 2 3
 	on 3 held_by_stranger a
@@ -764,7 +764,7 @@ has_in_line() {
 	[ ! -e ran ]
 }
 
-@test "a waiter outlives a restart of one server, and gets the lock" {
+@test "a waiter survives a restart of one server, and gets the lock" {
 	take_servers 3
 	on "${SERVERS[2]}" held_by_stranger a
 	on "${SERVERS[0]}" held_by_stranger a
@@ -919,7 +919,7 @@ hold_and_know() {
 	[ -n "$RENEWER" ]
 }
 
-@test "with rlock killed the lock is held on all servers until the command has ended, and given back on all" {
+@test "with rlock killed the lock is held on all servers until the command has ended, and released on all" {
 	hold_and_know a -t 1s
 	kill -s KILL "$PID"
 	stays 1.5 on_each is_held a
@@ -951,7 +951,7 @@ hold_and_know() {
 	nothing_runs
 }
 
-@test "rlock killed at any moment: nobody meets anybody, and after a lease nothing is left" {
+@test "rlock killed at any moment: none meets another, and after a lease nothing is left" {
 	local start took lane lanes=()
 	start=${EPOCHREALTIME/./}
 	rlock run measured -- true
@@ -994,7 +994,7 @@ hold_and_know() {
 	run_counted -w 10s
 }
 
-@test "one server's reply to the acquire is lost for one who does not wait: the command runs once" {
+@test "one server's reply to the acquire is lost for a call that does not wait: the command runs once" {
 	start_proxy_to 2
 	proxy_to 2 drop-reply "$ACQUIRE"
 	run_counted -n
@@ -1027,7 +1027,7 @@ hold_and_know() {
 	wait_until 2 on_each no_keys
 }
 
-@test "garbage instead of one server's reply to the acquire: not had, and nothing is left on any" {
+@test "garbage instead of one server's reply to the acquire: not acquired, and nothing is left on any" {
 	start_proxy_to 2
 	proxy_to 2 garbage "$ACQUIRE" 1000
 	run rlock run -t 1s -w 300ms a -- touch ran
@@ -1201,7 +1201,7 @@ refused() {
 	RLOCK_URL="$(urls_of 1) local: $(urls_of 2)" refused 64 local: run a -- touch ran
 }
 
-@test "a fencing token cannot be had of several servers, and a file that asks for one is passed over" {
+@test "several servers issue no fencing token, and a file that asks for one is ignored" {
 	refused 64 fence run --fence "${U[@]}" a -- touch ran
 	refused 64 fence lock --fence --pid $$ a
 	echo 'fence = yes' >conf

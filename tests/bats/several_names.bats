@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Several names in one call: all of them are had, or none; waited for, renewed, lost and given back together.
+# Several names in one call: all of them are acquired, or none; waited for, renewed, lost and released together.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
@@ -29,11 +29,11 @@ teardown() { watchful_teardown; }
 
 # ---- what the tests share ----
 
-# Who excludes whom: the verb that wants the lock, and one that holds it meanwhile.
+# What excludes what: the verb that wants the lock, and one that holds it meanwhile.
 PAIRS=('run run' 'fair fair' 'run fair' 'fair run' 'wlock wlock' 'wlock rlock' 'rlock wlock')
 
-# begins_with VERB WHO [OPTION...] NAME...: as begins, for other kinds of locks.
-begins_with() {
+# start_waiter_of VERB NAME [OPTION...] LOCK...: as start_waiter, for other kinds of locks.
+start_waiter_of() {
 	in_background sh -c 'who=$0; exec "$@" inside "$who" 2>"$BATS_TEST_TMPDIR/said-$who"' "$2" rlock "$1" "${@:3}" --
 	PIDS[$2]=$PID
 }
@@ -44,19 +44,19 @@ listeners_are() {
 		[ "$(redis client list type pubsub | grep -c .)" = "$1" ]
 }
 
-# Of this name nothing is held, and nobody stands in line for it.
+# Of this name nothing is held, and its queue is empty.
 is_untouched() {
-	[ "$(redis exists "$1" "$(beside rlock_holds "$1")" "$(beside rlock_writer "$1")")" = 0 ] && has_no_line "$1"
+	[ "$(redis exists "$1" "$(beside rlock_holds "$1")" "$(beside rlock_writer "$1")")" = 0 ] && has_no_queue "$1"
 }
 
 # ---- all or none ----
 
-@test "of several names all are had or none, whichever of them is taken, for each kind of lock" {
+@test "of several names all are acquired or none, whichever of them is held, for each kind of lock" {
 	for pair in "${PAIRS[@]}"; do
 		read -r verb other <<<"$pair"
 		for taken in a b c; do
 			rm -f in-* out-*
-			holds h "$other" "$taken" --note 'the holder'
+			start_holder h "$other" "$taken" --note 'the holder'
 			run -75 rlock "$verb" -n a b c -- touch ran
 			assert_output ''
 			run -75 rlock "$verb" -w 30ms a b c -- touch ran
@@ -64,8 +64,8 @@ is_untouched() {
 			for name in a b c; do
 				[ "$name" = "$taken" ] || is_untouched "$name"
 			done
-			has_no_line "$taken"
-			leaves h
+			has_no_queue "$taken"
+			let_leave h
 			wait_until 5 no_keys
 		done
 	done
@@ -83,7 +83,7 @@ c"
 	done
 }
 
-@test "when one of several names is no lock, none of them is had or stood in line for" {
+@test "when one of several names is no lock, none of them is acquired or queued for" {
 	redis set b x >/dev/null
 	for verb in run fair wlock rlock; do
 		run -78 rlock "$verb" a b c -- true
@@ -93,16 +93,16 @@ c"
 	done
 }
 
-@test "when one of several names is another kind of lock, none of them is had or stood in line for" {
-	holds h wlock b
+@test "when one of several names is another kind of lock, none of them is acquired or queued for" {
+	start_holder h wlock b
 	for verb in run fair; do
 		run -78 rlock "$verb" a b -- true
 		assert_one_line '^rlock: b: .+$'
 		is_untouched a
 	done
-	leaves h
+	let_leave h
 	rm -f in-h out-h
-	holds h fair b
+	start_holder h fair b
 	for verb in rlock wlock; do
 		run -78 rlock "$verb" a b -- true
 		assert_one_line '^rlock: b: .+$'
@@ -111,19 +111,19 @@ c"
 }
 
 @test "a kind that turns up while the others are waited for ends the wait, and all lines are left" {
-	holds h fair a
-	stands r1 a b
+	start_holder h fair a
+	queue_waiter r1 a b
 	redis del "$(deadlines_key b)" "$(queue_key b)" >/dev/null
 	redis set b x >/dev/null
 	ended_with 78 "${PIDS[r1]}"
 	grep -q '^rlock: b: ' said-r1
-	assert_equal "$(line a)" ''
-	leaves h
+	assert_equal "$(queue_names a)" ''
+	let_leave h
 	redis del b >/dev/null
 	nothing_is_left
 }
 
-@test "of several names those that are held above are entered again, and the others had" {
+@test "of several names those that are held above are re-entered, and the others acquired" {
 	for verb in run fair wlock; do
 		run -0 timeout 10 rlock "$verb" a -- sh -c '
 			rlock '"$verb"' -n a b -- sh -c "$REDIS exists a b; $REDIS hlen \"rlock_holds:{a}\""
@@ -136,8 +136,8 @@ c"
 	done
 }
 
-@test "when one is held above and the other is taken, nothing is entered again" {
-	holds h fair b
+@test "when one is held above and the other by another owner, nothing is re-entered" {
+	start_holder h fair b
 	for verb in run fair; do
 		run -75 rlock "$verb" a -- sh -c 'rlock '"$verb"' -n a b -- true; status=$?
 			$REDIS hvals a; $REDIS hlen "rlock_holds:{a}"; exit $status'
@@ -146,12 +146,12 @@ c"
 		run -75 rlock "$verb" a -- sh -c 'rlock '"$verb"' -q -w 50ms a b -- true; status=$?
 			$REDIS hvals a; exit $status'
 		assert_output 1
-		has_no_line a
-		has_no_line b
+		has_no_queue a
+		has_no_queue b
 	done
 }
 
-@test "the answer to the request that had several locks is lost: each is had once" {
+@test "the answer to the request that acquired several locks is lost: each is acquired once" {
 	start_proxy
 	for verb in run fair; do
 		proxy drop-reply 'redisson_lock_token:{a}'
@@ -170,195 +170,195 @@ c"
 	local start
 	for verb in run fair wlock; do
 		rm -f in-* out-*
-		holds x "$verb" a
-		holds y "$verb" b
+		start_holder x "$verb" a
+		start_holder y "$verb" b
 		start=$(now_ms)
-		begins_with "$verb" w -w 1500ms a b
+		start_waiter_of "$verb" w -w 1500ms a b
 		let_pass 1
-		leaves x
+		let_leave x
 		ended_with 75 "${PIDS[w]}"
 		(($(now_ms) - start >= 1500 && $(now_ms) - start < 2300)) || fail "after $(($(now_ms) - start)) ms"
 		grep -q '^rlock: b: timed out after 1\.5s: ' said-w
 		is_untouched a
-		leaves y
+		let_leave y
 		nothing_is_left
 	done
 }
 
-@test "who waits for two names is woken by the release of either, in any order" {
+@test "a waiter for two names is woken by the release of either, in any order" {
 	for pair in "${PAIRS[@]}"; do
 		read -r verb other <<<"$pair"
 		for order in 'x y' 'y x'; do
 			read -r first second <<<"$order"
 			rm -f in-* out-*
-			holds x "$other" a
-			holds y "$other" b
-			begins_with "$verb" w a b
+			start_holder x "$other" a
+			start_holder y "$other" b
+			start_waiter_of "$verb" w a b
 			wait_until 5 listeners_are 1
-			leaves "$first"
-			# Who looks by itself does so now; the next time is two seconds away.
+			let_leave "$first"
+			# A waiter that looks by itself does so now; the next time is two seconds away.
 			[ "$verb" != fair ] || wait_until 5 has_just_looked a w
-			waits w
-			leaves "$second"
-			within "$(wake_limit)" is_in w
-			leaves w
+			is_waiting w
+			let_leave "$second"
+			within "$(wake_limit)" is_inside w
+			let_leave w
 			nothing_is_left
 		done
 	done
 }
 
-@test "who waits for one of two plain names that are held together is woken by their release" {
+@test "a waiter for one of two plain names that are held together is woken by their release" {
 	for name in a b; do
 		rm -f in-* out-*
-		begins_with run h a b
-		enters h
-		begins_with run w "$name"
+		start_waiter_of run h a b
+		await_entry h
+		start_waiter_of run w "$name"
 		wait_until 5 listeners_are 1
-		leaves h
-		within "$(wake_limit)" is_in w
-		leaves w
+		let_leave h
+		within "$(wake_limit)" is_inside w
+		let_leave w
 		nothing_is_left
 	done
 }
 
-@test "who waits for two plain names keeps neither from others" {
-	holds h run b
-	begins_with run w a b
+@test "a waiter for two plain names keeps neither from others" {
+	start_holder h run b
+	start_waiter_of run w a b
 	wait_until 5 listeners_are 1
 	run -0 rlock run -n a -- true
-	holds x run a
-	leaves h
-	stays 0.3 waits w
-	leaves x
-	within "$(wake_limit)" is_in w
-	leaves w
+	start_holder x run a
+	let_leave h
+	stays 0.3 is_waiting w
+	let_leave x
+	within "$(wake_limit)" is_inside w
+	let_leave w
 	nothing_is_left
 }
 
 # ---- in every line ----
 
-@test "who wants several fair locks stands in the line of each, and leaves all of them when it has them" {
+@test "a waiter for several fair locks is in the queue of each, and leaves all of them when it has them" {
 	local owner
-	holds h fair b
-	stands r1 a b c
-	owner=$(owner_in_line b r1)
+	start_holder h fair b
+	queue_waiter r1 a b c
+	owner=$(owner_in_queue b r1)
 	for name in a b c; do
-		assert_equal "$(queue "$name")" "$owner"
+		assert_equal "$(queue_owners "$name")" "$owner"
 		assert_equal "$(redis zrange "$(deadlines_key "$name")" 0 -1)" "$owner"
 		assert_equal "$(redis hexists "$(waiters_key "$name")" "$owner")" 1
 	done
 	is_free a
 	is_free c
-	is_woken_by b r1 leaves h
+	is_woken_by b r1 let_leave h
 	for name in a b c; do
 		assert_equal "$(redis hkeys "$name")" "$owner"
-		has_no_line "$name"
+		has_no_queue "$name"
 	done
-	leaves r1
+	let_leave r1
 	nothing_is_left
 }
 
-@test "a free lock is kept for who came first and waits for another one beside it" {
-	holds h fair b
-	stands r1 --note 'the first' a b
+@test "a free lock is kept for the waiter that came first and waits for another one beside it" {
+	start_holder h fair b
+	queue_waiter r1 --note 'the first' a b
 	run -75 rlock fair -n a -- true
 	run -75 rlock fair -w 50ms a -- true
 	assert_one_line '^rlock: a: timed out after 50ms: kept for the first \('
-	stands r2 a
-	stays 0.5 waits r2
-	leaves h
-	enters r1
-	waits r2
-	is_woken_by a r2 leaves r1
-	leaves r2
+	queue_waiter r2 a
+	stays 0.5 is_waiting r2
+	let_leave h
+	await_entry r1
+	is_waiting r2
+	is_woken_by a r2 let_leave r1
+	let_leave r2
 	nothing_is_left
 }
 
-@test "who gives up, or is told to end, leaves every line, and those behind go on" {
+@test "a waiter that gives up, or is told to end, leaves every queue, and those after it go on" {
 	for how in TERM time; do
 		rm -f in-* out-*
-		holds h fair b
-		if [ "$how" = time ]; then stands r1 -w "${SLOWNESS}s" a b c; else stands r1 a b c; fi
-		stands r2 a
-		stands r3 c
+		start_holder h fair b
+		if [ "$how" = time ]; then queue_waiter r1 -w "${SLOWNESS}s" a b c; else queue_waiter r1 a b c; fi
+		queue_waiter r2 a
+		queue_waiter r3 c
 		[ "$how" = time ] || kill -TERM "${PIDS[r1]}"
-		within 2.5 is_in r2
-		within 0.5 is_in r3
+		within 2.5 is_inside r2
+		within 0.5 is_inside r3
 		is_gone "${PIDS[r1]}"
-		has_no_line b
-		all_leave h r2 r3
+		has_no_queue b
+		let_all_leave h r2 r3
 		rm -f let-go
 		nothing_is_left
 	done
 }
 
-@test "who is killed holds up every line for five seconds at most" {
-	holds h fair b
-	stands r1 a b c
-	stands r2 a
-	stands r3 c
-	stands r4 b
-	dies r1
-	within 5 is_in r2
-	within 1 is_in r3
-	is_woken_by b r4 leaves h
-	all_leave r2 r3 r4
+@test "a waiter that is killed holds up every queue for five seconds at most" {
+	start_holder h fair b
+	queue_waiter r1 a b c
+	queue_waiter r2 a
+	queue_waiter r3 c
+	queue_waiter r4 b
+	kill_waiter r1
+	within 5 is_inside r2
+	within 1 is_inside r3
+	is_woken_by b r4 let_leave h
+	let_all_leave r2 r3 r4
 	nothing_is_left
 }
 
-@test "those who name the locks in different orders have their turns in one order" {
-	holds h fair b
-	stands r1 a b
-	stands r2 b a
-	stands r3 a
-	stands r4 b
-	stands r5 b a
-	assert_equal "$(line a)" 'r1 r2 r3 r5'
-	assert_equal "$(line b)" 'r1 r2 r4 r5'
-	leaves h
-	enters r1
-	waits r2
-	leaves r1
-	enters r2
-	waits r3
-	waits r4
-	leaves r2
-	enters r3
-	enters r4
-	waits r5
-	leaves r3
-	stays 0.3 waits r5
-	is_woken_by b r5 leaves r4
-	leaves r5
+@test "those that name the locks in different orders have their turns in one order" {
+	start_holder h fair b
+	queue_waiter r1 a b
+	queue_waiter r2 b a
+	queue_waiter r3 a
+	queue_waiter r4 b
+	queue_waiter r5 b a
+	assert_equal "$(queue_names a)" 'r1 r2 r3 r5'
+	assert_equal "$(queue_names b)" 'r1 r2 r4 r5'
+	let_leave h
+	await_entry r1
+	is_waiting r2
+	let_leave r1
+	await_entry r2
+	is_waiting r3
+	is_waiting r4
+	let_leave r2
+	await_entry r3
+	await_entry r4
+	is_waiting r5
+	let_leave r3
+	stays 0.3 is_waiting r5
+	is_woken_by b r5 let_leave r4
+	let_leave r5
 	nothing_is_left
 }
 
 @test "all that stood still has its places again, in every line" {
-	holds h fair b
-	stands r1 a b
-	stands r2 b a
-	stands r3 a b
+	start_holder h fair b
+	queue_waiter r1 a b
+	queue_waiter r2 b a
+	queue_waiter r3 a b
 	kill -STOP "${PIDS[r1]}" "${PIDS[r2]}"
-	line_becomes 7 b r3
-	line_becomes 3 a r3
+	queue_becomes 7 b r3
+	queue_becomes 3 a r3
 	kill -CONT "${PIDS[r2]}" "${PIDS[r1]}"
-	line_becomes 5 a r1 r2 r3
-	line_becomes 5 b r1 r2 r3
-	leaves h
-	have_turns r1 r2 r3
+	queue_becomes 5 a r1 r2 r3
+	queue_becomes 5 b r1 r2 r3
+	let_leave h
+	take_turns r1 r2 r3
 	nothing_is_left
 }
 
-# ---- held, lost, given back ----
+# ---- held, lost, released ----
 
 @test "several locks are renewed together" {
 	for verb in run fair wlock; do
 		rm -f in-* out-*
-		begins_with "$verb" h -t 1s a b
-		enters h
+		start_waiter_of "$verb" h -t 1s a b
+		await_entry h
 		stays 1.5 is_held a
 		is_held b
-		leaves h
+		let_leave h
 		no_keys
 	done
 }
@@ -367,8 +367,8 @@ c"
 	for verb in run fair wlock rlock; do
 		for lost in a b c; do
 			rm -f in-* out-* said-*
-			begins_with "$verb" h -t 1s a b c
-			enters h
+			start_waiter_of "$verb" h -t 1s a b c
+			await_entry h
 			redis del "$lost" >/dev/null
 			ended_with 76 "${PIDS[h]}"
 			has_lines said-h 1
@@ -378,11 +378,11 @@ c"
 	done
 }
 
-@test "when one is lost the others are given back as soon as the command was stopped, and do not last for their lease" {
+@test "when one is lost the others are released as soon as the command was stopped, and do not last for their lease" {
 	for verb in run fair wlock rlock; do
 		rm -f in-* out-* said-*
-		begins_with "$verb" h -t 3s a b c
-		enters h
+		start_waiter_of "$verb" h -t 3s a b c
+		await_entry h
 		redis del b >/dev/null
 		ended_with 76 "${PIDS[h]}"
 		is_free a
@@ -390,11 +390,11 @@ c"
 	done
 }
 
-@test "one that was lost just before the command ended is said, and the others are given back" {
+@test "one that was lost just before the command ended is said, and the others are released" {
 	for verb in run fair; do
 		rm -f in-* out-*
-		begins_with "$verb" h a b
-		enters h
+		start_waiter_of "$verb" h a b
+		await_entry h
 		redis del b >/dev/null
 		touch out-h
 		ended_with 76 "${PIDS[h]}"
@@ -403,18 +403,18 @@ c"
 	done
 }
 
-@test "a script gives several locks back by one unlock, in any order, and who waits for one of them is woken" {
+@test "a script releases several locks by one unlock, in any order, and a waiter for one of them is woken" {
 	for verb in lock fair wlock; do
 		rm -f in-* out-*
 		in_background bash -c 'rlock "$0" --pid $$ a b; inside held; rlock unlock b a; inside after' "$verb"
 		PIDS[script]=$PID
-		enters held
-		begins_with "$verb" w b
+		await_entry held
+		start_waiter_of "$verb" w b
 		wait_until 5 listeners_are 1
 		touch out-held
-		enters w 2
+		await_entry w 2
 		is_free a
-		leaves w
+		let_leave w
 		touch out-after
 		ended_with 0 "${PIDS[script]}"
 		nothing_is_left
@@ -422,7 +422,7 @@ c"
 	done
 }
 
-@test "a script that has lost one of several locks is told by unlock which, and the others are given back" {
+@test "a script that has lost one of several locks is told by unlock which, and the others are released" {
 	for verb in lock fair; do
 		run -76 bash -c 'rlock "$0" --pid $$ a b; $REDIS del b >/dev/null; rlock unlock a b; exit' "$verb"
 		assert_one_line '^rlock: b: .*lost.*$'
@@ -442,8 +442,8 @@ c"
 }
 
 @test "a command whose rlock is killed keeps all of its locks until it ends" {
-	begins_with fair h a b
-	enters h
+	start_waiter_of fair h a b
+	await_entry h
 	wait_until 5 has_renewer "${PIDS[h]}"
 	kill -KILL "${PIDS[h]}"
 	stays 0.5 is_held a
@@ -455,7 +455,7 @@ c"
 # ---- again and again ----
 
 # cross VERB OTHER LIMIT_S [WIDTH]: two shells that lock "a b" by VERB, and two that lock "b a" by OTHER, each so
-# often; nobody may give up, and all of it is over in time. A turn of two that exclude each other is counted in
+# often; none may give up, and all of it is over in time. A turn of two that exclude each other is counted in
 # the file "number".
 cross() {
 	local each=100 turn_ms=50 counting=4 turn='read -r n <number; echo $((n + 1)) >number' loop start
@@ -487,22 +487,22 @@ cross() {
 	nothing_is_left
 }
 
-@test "plain locks of two names, again and again in either order: nobody waits for ever, or too long" {
+@test "plain locks of two names, again and again in either order: none starves, or waits too long" {
 	cross run run
 }
 
-@test "fair locks of two names, again and again in either order: nobody waits for ever, or too long" {
+@test "fair locks of two names, again and again in either order: none starves, or waits too long" {
 	cross fair fair
 }
 
-@test "write locks of two names, again and again in either order: nobody waits for ever, or too long" {
+@test "write locks of two names, again and again in either order: none starves, or waits too long" {
 	cross wlock wlock
 }
 
-@test "read and write locks of two names, again and again in either order: nobody waits for ever, or too long" {
+@test "read and write locks of two names, again and again in either order: none starves, or waits too long" {
 	cross rlock wlock '' :
 }
 
-@test "plain and fair locks of two names, again and again in either order: nobody waits for ever, or too long" {
+@test "plain and fair locks of two names, again and again in either order: none starves, or waits too long" {
 	cross run fair
 }

@@ -59,7 +59,7 @@ ended_by() {
 	rlock unlock --pid $$ a
 }
 
-@test "without descriptors nobody waits for a lock that is held by the same process" {
+@test "without descriptors no call waits for a lock that is held by the same process" {
 	local count
 	rlock lock --pid $$ a
 	for ((count = LEAST; count <= MOST; count++)); do
@@ -83,7 +83,7 @@ ended_by() {
 	no_keys
 }
 
-@test "a lock that was had with few descriptors is renewed while its command runs" {
+@test "a lock that was acquired with few descriptors is renewed while its command runs" {
 	local count lanes=()
 	for ((count = LEAST; count <= MOST; count++)); do
 		(
@@ -152,7 +152,7 @@ refused() {
 	rlock unlock --pid $$ a
 }
 
-@test "a lock without a command whose watchdog has not what it needs is not had" {
+@test "a lock without a command whose renewer has not what it needs is not acquired" {
 	needs_refuse
 	local number=0 name held=()
 	while refused epoll_create1,epoll_ctl,timerfd_create ENOMEM $((number += 1)) \
@@ -231,7 +231,7 @@ forbidden() {
 	[ ! -e ran ]
 }
 
-@test "a lock for an owner, which nobody watches over, needs no kernel that can watch processes" {
+@test "a lock for an owner, which no process watches over, needs no kernel that can watch processes" {
 	needs_refuse
 	refused pidfd_open,pidfd_send_signal ENOSYS 1+ rlock lock --owner job --lease 30s a || :
 	ended_by lock 0

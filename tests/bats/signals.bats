@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Signals: which ones rlock passes on, how it ends by one, and that a command that was stopped is stopped
-# whole before the lock is given back.
+# whole before the lock is released.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031
@@ -44,7 +44,7 @@ signal_masks='/^(SigBlk|SigIgn|SigCgt|ShdPnd)/'
 
 # ---- passed on ----
 
-@test "TERM, INT, HUP, QUIT, USR1, USR2 and WINCH sent to rlock reach the command, once each" {
+@test "SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH sent to rlock reach the command, once each" {
 	in_background rlock run a -- log_signals
 	wait_until 5 file_says "$SIGNALS" ready
 	for signal in WINCH USR2 USR1 HUP INT QUIT; do
@@ -57,9 +57,9 @@ signal_masks='/^(SigBlk|SigIgn|SigCgt|ShdPnd)/'
 	assert_output $'ready\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT'
 }
 
-@test "a signal that comes while a lock without a command is had ends that, and leaves nothing" {
+@test "a signal that comes while a lock without a command is acquired ends that, and leaves no trace" {
 	needs_refuse
-	# Before its watchdog is forked.
+	# Before its renewer is forked.
 	background_end refuse stopped rlock clone,clone3,fork,vfork STOP 1 rlock lock --pid "$BASHPID" a
 	wait_until 5 test -s stopped
 	wait_until 5 grep -q '^State:.T' "/proc/$PID/status"
@@ -98,7 +98,7 @@ runs_foreign() {
 	no_keys
 }
 
-@test "TERM that is passed on is followed by CONT" {
+@test "SIGTERM that is passed on is followed by SIGCONT" {
 	in_background rlock run a -- log_signals
 	wait_until 5 file_says "$SIGNALS" ready
 	kill -s TERM "$PID"
@@ -110,7 +110,7 @@ runs_foreign() {
 	assert_output $'CONT\nTERM\nready'
 }
 
-@test "a command that is suspended hears a TERM sent to rlock" {
+@test "a command that is suspended hears a SIGTERM sent to rlock" {
 	background_end rlock run a -- sleep 60
 	wait_until 5 has_command "$PID"
 	child=$(command_of "$PID")
@@ -122,7 +122,7 @@ runs_foreign() {
 	is_gone "$child"
 }
 
-@test "a command that makes something of TERM goes on, and its exit status is rlock's" {
+@test "a command that makes something of SIGTERM goes on, and its exit status is rlock's" {
 	in_background rlock run a -- sh -c 'trap "exit 7" TERM; touch ready; while :; do sleep 0.01; done'
 	wait_until 5 file_exists ready
 	kill -s TERM "$PID"
@@ -130,7 +130,7 @@ runs_foreign() {
 	no_keys
 }
 
-@test "a second TERM reaches the command as well" {
+@test "a second SIGTERM reaches the command as well" {
 	in_background rlock run a -- log_signals
 	wait_until 5 file_says "$SIGNALS" ready
 	kill -s TERM "$PID"
@@ -143,7 +143,7 @@ runs_foreign() {
 
 # ---- ends by it ----
 
-@test "TERM ends the command, and rlock by TERM" {
+@test "SIGTERM ends the command, and rlock by SIGTERM" {
 	background_end rlock run a -- sleep 60
 	wait_until 5 has_command "$PID"
 	child=$(command_of "$PID")
@@ -173,7 +173,7 @@ runs_foreign() {
 
 # ---- stopped whole ----
 
-@test "TERM stops all of the command's processes, whatever session they moved to, before the lock is free" {
+@test "SIGTERM stops all of the command's processes, whatever session they moved to, before the lock is free" {
 	hold_with_family a --grace 300ms
 	kill -s TERM "$PID"
 	until is_free a; do :; done
@@ -183,7 +183,7 @@ runs_foreign() {
 	said_nothing
 }
 
-@test "a process that ignores TERM is killed after the grace, and the lock is held until then" {
+@test "a process that ignores SIGTERM is killed after the grace, and the lock is held until then" {
 	hold_with_family a --grace 1s
 	start=$(now_ms)
 	kill -s TERM "$PID"
@@ -198,7 +198,7 @@ runs_foreign() {
 	no_keys
 }
 
-@test "INT and QUIT stop what the command left behind just as TERM does" {
+@test "SIGINT and SIGQUIT stop leftover processes just as SIGTERM does" {
 	for signal in INT QUIT; do
 		rm -f "$BATS_TEST_TMPDIR/family"
 		hold_with_family a --grace 50ms
@@ -208,7 +208,7 @@ runs_foreign() {
 	done
 }
 
-@test "a command that ends well after TERM was passed on leaves nothing behind" {
+@test "a command that ends well after SIGTERM was passed on leaves no process" {
 	in_background rlock run --grace 50ms a -- sh -c '
 		trap "exit 0" TERM
 		sleep 60 & echo $! >child
@@ -282,23 +282,23 @@ waiter_leaves_by() {
 	[ ! -e ran ]
 }
 
-@test "TERM ends a waiter at once; the holder does not notice" {
+@test "SIGTERM ends a waiter at once; the holder does not notice" {
 	waiter_leaves_by TERM
 }
 
-@test "INT ends a waiter at once; the holder does not notice" {
+@test "SIGINT ends a waiter at once; the holder does not notice" {
 	waiter_leaves_by INT
 }
 
-@test "HUP ends a waiter at once; the holder does not notice" {
+@test "SIGHUP ends a waiter at once; the holder does not notice" {
 	waiter_leaves_by HUP
 }
 
-@test "QUIT ends a waiter at once; the holder does not notice" {
+@test "SIGQUIT ends a waiter at once; the holder does not notice" {
 	waiter_leaves_by QUIT
 }
 
-@test "TERM while the server's answer is under way ends rlock at once, and nothing stays locked" {
+@test "SIGTERM while the server's answer is under way ends rlock at once, and nothing stays locked" {
 	rlock run warm -- true
 	in_background faultproxy "unix:$BATS_TEST_TMPDIR/proxy" "unix:$SERVER_SOCKET" "unix:$BATS_TEST_TMPDIR/control"
 	wait_until 5 file_exists control
@@ -311,7 +311,7 @@ waiter_leaves_by() {
 	[ ! -e ran ]
 }
 
-@test "USR1, USR2 and WINCH do not end a waiter" {
+@test "SIGUSR1, SIGUSR2 and SIGWINCH do not end a waiter" {
 	hold_in_background a
 	in_background env --default-signal rlock run a -- touch ran
 	wait_until 5 has_waiters a 1
@@ -323,7 +323,7 @@ waiter_leaves_by() {
 	[ -e ran ]
 }
 
-@test "TERM ends an rlock whose server does not answer, and nothing stays locked" {
+@test "SIGTERM ends an rlock whose server does not answer, and nothing stays locked" {
 	kill -s STOP "$SERVER_PID"
 	background_end rlock run a -- touch ran
 	wait_until 5 has_no_answer_yet "$PID"
@@ -359,7 +359,7 @@ masks_of() {
 	done
 }
 
-@test "under nohup a HUP disturbs neither rlock nor the command" {
+@test "under nohup a SIGHUP disturbs neither rlock nor the command" {
 	in_background nohup rlock run a -- log_signals
 	wait_until 5 file_says "$SIGNALS" ready
 	kill -s HUP "$(command_of "$PID")"
@@ -372,7 +372,7 @@ masks_of() {
 	assert_output $'ready\nUSR1'
 }
 
-@test "a TERM that was ignored at the start disturbs neither rlock nor the command" {
+@test "a SIGTERM that was ignored at the start disturbs neither rlock nor the command" {
 	in_background env --ignore-signal=TERM rlock run a -- log_signals
 	wait_until 5 file_says "$SIGNALS" ready
 	kill -s TERM "$(command_of "$PID")"
@@ -385,7 +385,7 @@ masks_of() {
 	assert_output $'ready\nUSR1'
 }
 
-@test "a TERM that was ignored at the start does not end a waiter" {
+@test "a SIGTERM that was ignored at the start does not end a waiter" {
 	hold_in_background a
 	in_background env --ignore-signal=TERM rlock run a -- touch ran
 	wait_until 5 has_waiters a 1
@@ -412,7 +412,7 @@ masks_of() {
 
 # ---- at any moment ----
 
-@test "TERM at any moment of a run: it ends by TERM or not at all, and nothing is left" {
+@test "SIGTERM at any moment of a run: it ends by SIGTERM or not at all, and nothing is left" {
 	rlock run measured -- true
 	start=${EPOCHREALTIME/./}
 	rlock run measured -- sleep 0.002

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Who has his turn when readers and writers come all the time: no writer is kept out by readers that come and go,
-# no reader by a writer who waits and died, and never is a reader in with a writer, or two writers.
+# Which has its turn when readers and writers come all the time: no writer is kept out by readers that come and go,
+# no reader by a writer that waits and died, and never is a reader in with a writer, or two writers.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -22,27 +22,27 @@ setup() {
 
 teardown() { watchful_teardown; }
 
-# ---- a writer who waits ----
+# ---- a writer that waits ----
 
-@test "a reader who comes after a waiting writer lets him go first" {
-	hold r1 rlock a
-	wait_outside w wlock a
-	wait_outside r2 rlock a
+@test "a reader that comes after a waiting writer lets it go first" {
+	admit_guest r1 rlock a
+	queue_guest w wlock a
+	queue_guest r2 rlock a
 	stays_outside 0.3 r2
-	let_out r1
+	let_guest_out r1
 	within 1.5 is_inside w
 	stays_outside 0.3 r2
-	let_out w
+	let_guest_out w
 	within 1.5 is_inside r2
-	let_out r2
+	let_guest_out r2
 	ended_with 0
 	no_keys
 }
 
-@test "a reader who comes after a waiting writer is told for whom the lock is kept" {
+@test "a reader that comes after a waiting writer is told for which one the lock is kept" {
 	local writer
-	hold r rlock a
-	wait_outside w wlock a --note 'nightly import'
+	admit_guest r rlock a
+	queue_guest w wlock a --note 'nightly import'
 	writer=$PID
 	run -75 rlock rlock -n a -- touch ran
 	assert_output ''
@@ -53,85 +53,85 @@ teardown() { watchful_teardown; }
 	assert_line --regexp '^rlock: .*a: waiting for nightly import \('
 }
 
-@test "for a writer who does not wait no reader is held up" {
-	hold r rlock a
+@test "for a writer that does not wait no reader is held up" {
+	admit_guest r rlock a
 	run -75 rlock wlock -n a -- true
 	run -0 rlock rlock -n a -- true
 }
 
-@test "a reader who came before the writer goes before him" {
-	hold w1 wlock a
-	wait_outside r rlock a
+@test "a reader that came before the writer goes before it" {
+	admit_guest w1 wlock a
+	queue_guest r rlock a
 	local reader=$PID first=${BACKGROUND[0]}
 	kill -STOP "$reader"
-	let_out w1
+	let_guest_out w1
 	ended_with 0 "$first"
-	hold r2 rlock a
-	wait_outside w2 wlock a
-	# The message that woke him is still there: he looks now.
+	admit_guest r2 rlock a
+	queue_guest w2 wlock a
+	# The message that woke it is still there: it looks now.
 	kill -CONT "$reader"
 	within 1.5 is_inside r
 	is_outside w2
-	let_out r r2
+	let_guest_out r r2
 	within 1.5 is_inside w2
 }
 
-@test "a writer who waits for some seconds keeps his place" {
-	hold r rlock a
-	wait_outside w wlock a
+@test "a writer that waits for some seconds keeps its place" {
+	admit_guest r rlock a
+	queue_guest w wlock a
 	stays 6 is_held 'rlock_writer:{a}'
 	run -75 rlock rlock -n a -- true
-	let_out r
+	let_guest_out r
 	within 1.5 is_inside w
 }
 
-@test "a reader who has the lock enters it again while a writer waits" {
+@test "a reader that has the lock re-enters it while a writer waits" {
 	in_background bash -c 'rlock rlock a -- sh -c "inside r; rlock rlock a -- rlock rlock a -- inside again"'
 	wait_until 5 is_inside r
-	wait_outside w wlock a
-	wait_outside other rlock a
-	let_out r
+	queue_guest w wlock a
+	queue_guest other rlock a
+	let_guest_out r
 	within 1.5 is_inside again
 	is_outside w
 	is_outside other
-	let_out again
+	let_guest_out again
 	within 1.5 is_inside w
-	let_out w
+	let_guest_out w
 	within 1.5 is_inside other
 }
 
-@test "a script that has the read lock enters it again while a writer waits" {
+@test "a script that has the read lock re-enters it while a writer waits" {
 	in_background bash -c 'rlock rlock --pid $$ a; inside r; rlock rlock --pid $$ a; rlock unlock a; inside again'
 	wait_until 5 is_inside r
-	wait_outside w wlock a
-	let_out r
+	queue_guest w wlock a
+	let_guest_out r
 	within 1.5 is_inside again
 	is_outside w
-	let_out again
+	let_guest_out again
 	within 1.5 is_inside w
 }
 
-@test "a writer reads inside his own lock while another writer waits" {
-	hold r rlock a
-	wait_outside w1 wlock a
+@test "a writer reads inside its own lock while another writer waits" {
+	admit_guest r rlock a
+	queue_guest w1 wlock a
 	in_background rlock wlock a -- sh -c 'rlock rlock a -- inside w2'
-	wait_until 5 waits a 2
-	let_out r
+	wait_until 5 has_listeners a 2
+	let_guest_out r
 	two_are_through() { is_inside w1 && is_inside w2; }
-	let_out w1 w2
+	let_guest_out w1 w2
 	within 2.5 two_are_through
 	wait_until 5 no_keys
 }
 
 # readers_wait_behind_a_writer: one reader is in, and one behind a writer; sets WRITER.
 readers_wait_behind_a_writer() {
-	hold r1 rlock a
-	wait_outside w wlock a "$@"
+	admit_guest r1 rlock a
+	queue_guest w wlock a "$@"
 	WRITER=$PID
-	wait_outside r2 rlock a
+	queue_guest r2 rlock a
 }
 
-@test "a writer who gives up lets the readers in at once" {
+@test "a writer that gives up lets the readers in at once" {
 	not_under_valgrind 'its waiters are not there in time'
 	readers_wait_behind_a_writer -w 1s
 	ended_with 75 "$WRITER"
@@ -139,14 +139,14 @@ readers_wait_behind_a_writer() {
 	is_free 'rlock_writer:{a}'
 }
 
-@test "a writer who is ended while he waits lets the readers in at once" {
+@test "a writer that is ended while it waits lets the readers in at once" {
 	local signal
 	for signal in TERM INT HUP; do
 		readers_wait_behind_a_writer
 		kill -s "$signal" "$WRITER"
 		within 1 is_inside r2
 		is_free 'rlock_writer:{a}'
-		let_out r1 r2
+		let_guest_out r1 r2
 		ended_with $((128 + $(kill -l "$signal"))) "$WRITER"
 		wait_until 5 no_keys
 		rm in-* out-*
@@ -154,61 +154,61 @@ readers_wait_behind_a_writer() {
 }
 
 @test "a writer without a command whose process ends lets the readers in at once" {
-	hold r1 rlock a
+	admit_guest r1 rlock a
 	in_background sh -c 'rlock wlock --pid $$ a; :'
-	wait_until 5 waits a
-	wait_outside r2 rlock a
+	wait_until 5 has_listeners a
+	queue_guest r2 rlock a
 	kill -KILL "${BACKGROUND[1]}"
 	within 1 is_inside r2
 	is_free 'rlock_writer:{a}'
 }
 
-@test "of two waiting writers one gives up, and the other has his turn" {
+@test "of two waiting writers one gives up, and the other has its turn" {
 	not_under_valgrind 'its waiters are not there in time'
 	readers_wait_behind_a_writer -w 1s
-	wait_outside w2 wlock a
+	queue_guest w2 wlock a
 	ended_with 75 "$WRITER"
-	# The reader may be in before he has claimed his turn; those who come then are not.
+	# The reader may be in before it has claimed its turn; those that come then are not.
 	wait_until 3 is_held 'rlock_writer:{a}'
 	run -75 rlock rlock -n a -- true
-	let_out r1 r2
+	let_guest_out r1 r2
 	within 2.5 is_inside w2
 }
 
-@test "a writer who is killed while he waits holds readers up for five seconds at most" {
+@test "a writer that is killed while it waits holds readers up for five seconds at most" {
 	readers_wait_behind_a_writer
 	kill -KILL "$WRITER"
-	enter r3 rlock a
+	start_guest r3 rlock a
 	within 6 all_are_inside r2 r3
 	is_free 'rlock_writer:{a}'
 }
 
-@test "a writer who is killed while he waits holds nobody up when the lock is free" {
+@test "a writer that is killed while it waits holds none up when the lock is free" {
 	local first
-	hold r1 rlock a
+	admit_guest r1 rlock a
 	first=$PID
-	wait_outside w wlock a
+	queue_guest w wlock a
 	kill -KILL "$PID"
-	let_out r1
+	let_guest_out r1
 	ended_with 0 "$first"
 	run -0 rlock wlock -n a -- true
 	run -0 rlock rlock -n a -- true
 	wait_until 6 no_keys
 }
 
-# ---- readers who wait ----
+# ---- readers that wait ----
 
-@test "fifty readers who wait for a writer are all in within a second or so of his release" {
+@test "fifty readers that wait for a writer are all in within a second or so of its release" {
 	local number start latest=0
 	local -a guests=()
-	hold w wlock a
+	admit_guest w wlock a
 	for number in {1..50}; do
-		enter "r$number" rlock a
+		start_guest "r$number" rlock a
 		guests+=("r$number")
 	done
-	wait_until 20 waits a 50
+	wait_until 20 has_listeners a 50
 	start=$(now_ms)
-	let_out w
+	let_guest_out w
 	wait_until 5 all_are_inside "${guests[@]}"
 	for number in "${guests[@]}"; do
 		((latest > $(entered_ms "$number"))) || latest=$(entered_ms "$number")
@@ -219,10 +219,10 @@ readers_wait_behind_a_writer() {
 	no_keys
 }
 
-# ---- those who come and go ----
+# ---- those that come and go ----
 
 # come_and_go VERB COUNT SECONDS: so many shells, each in the lock again and again for so long, until the file
-# "enough" is there. What was had is a line in the file "had-VERB".
+# "enough" is there. Each turn is a line in the file "had-VERB".
 come_and_go() {
 	local number
 	for ((number = 0; number < $2; number++)); do
@@ -238,19 +238,19 @@ has_more() {
 	(($(wc -l <"had-$1") > $2))
 }
 
-@test "readers who come and go all the time do not keep a writer out" {
+@test "readers that come and go all the time do not keep a writer out" {
 	not_under_valgrind 'its waiters are not there in time'
 	come_and_go rlock 5 0.3
 	# By themselves they would: one or another is always in.
 	wait_until 10 has_more rlock 10
 	stays 1.5 is_held a
-	hold w wlock a -w 20s
+	admit_guest w wlock a -w 20s
 	local count waited
 	count=$(wc -l <had-rlock)
 	assert_equal "$(redis hlen a)" 2
-	let_out w
+	let_guest_out w
 	ended_with 0
-	# They go on behind him.
+	# They go on after it.
 	wait_until 5 has_more rlock $((count + 5))
 	local round
 	for round in 1 2 3; do
@@ -264,7 +264,7 @@ has_more() {
 	no_keys
 }
 
-@test "writers who come and go all the time do not keep a reader out" {
+@test "writers that come and go all the time do not keep a reader out" {
 	come_and_go wlock 3 0.05
 	wait_until 10 has_more wlock 5
 	local waited round
@@ -279,7 +279,7 @@ has_more() {
 	no_keys
 }
 
-@test "readers and writers who come and go all have their turns" {
+@test "readers and writers that come and go all have their turns" {
 	come_and_go rlock 4 0.05
 	come_and_go wlock 3 0.05
 	wait_until 20 has_more wlock 20
@@ -295,7 +295,7 @@ has_more() {
 	local each=2 number pid turns=0
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=50
 	[ -z "${TESTS_UNDER:-}" ] || each=1
-	# A writer who goes on as a reader: his part as the writer is over before.
+	# A writer that goes on as a reader: its part as the writer is over before.
 	cat >goes_on <<-'EOS'
 		#!/usr/bin/env bash
 		shared_turn write || exit
@@ -327,7 +327,7 @@ has_more() {
 	done
 	wait_until 10 no_keys
 	[ ! -e wrong ] || fail "$(cat wrong)"
-	# That of a writer who goes on is two.
+	# That of a writer that goes on is two.
 	turns=$((100 * each + 10 * each))
 	[ "$(wc -l <turns)" = "$turns" ] || fail "$(wc -l <turns) turns, not $turns"
 	[ "$(grep -c write turns)" = $((50 * each)) ] || fail "$(grep -c write turns) writes"

@@ -110,7 +110,7 @@ how_often() {
 	[ "$(grep -cx INT signals)" = 3 ]
 }
 
-@test "Ctrl-\\ ends the command, and rlock by QUIT" {
+@test "Ctrl-\\ ends the command, and rlock by SIGQUIT" {
 	for shell in bash dash; do
 		in_terminal "$shell" <<-'END'
 			send ulimit -c 0
@@ -267,7 +267,7 @@ how_often() {
 
 @test "a job that is stopped while its command is about to run is stopped" {
 	not_under_valgrind 'its vfork is a fork'
-	# In a session with nobody else in it nobody would be there to continue a job, and none could be stopped.
+	# In a session with nothing else in it nothing would be there to continue a job, and none could be stopped.
 	run -0 setsid -w sh -c 'struck TSTP fork 60 rlock run a -- true; :'
 	refute_output --partial nothing
 	assert_output --partial 'stopped exit 0'
@@ -292,7 +292,7 @@ how_often() {
 	wait_until 5 no_keys
 }
 
-@test "a command that stops itself gives the prompt back, and fg continues it" {
+@test "a command that stops itself returns to the prompt, and fg continues it" {
 	for shell in bash dash; do
 		in_terminal "$shell" <<-'END'
 			send rlock run a -- sh -c 'kill -STOP $$; echo continued; exit 7'
@@ -309,7 +309,7 @@ how_often() {
 	done
 }
 
-@test "a command that stops itself twice gives the prompt back twice" {
+@test "a command that stops itself twice returns to the prompt twice" {
 	in_terminal bash <<-'END'
 		send rlock run a -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo twice'
 		expect Stopped

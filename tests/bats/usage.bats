@@ -4,7 +4,7 @@
 
 load ../lib/helpers
 
-# RLOCK_URL leads to a listener in front of the server, which counts who connects.
+# RLOCK_URL leads to a listener in front of the server, which counts connections.
 setup_file() {
 	local listening
 	start_server

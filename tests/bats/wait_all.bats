@@ -161,7 +161,7 @@ leaves_alone() {
 	no_keys
 }
 
-@test "--wait-all gives the lock back at once when the command leaves nothing running" {
+@test "--wait-all releases the lock at once when the command leaves nothing running" {
 	run -7 rlock run --wait-all a -- sh -c 'sleep 0.1 & wait; exit 7'
 	no_keys
 }
@@ -233,7 +233,7 @@ leaves_alone() {
 	said_nothing
 }
 
-@test "TERM while --wait-all waits terminates what is left, and the status is the command's" {
+@test "SIGTERM while --wait-all waits terminates what is left, and the status is the command's" {
 	END='touch over; exit 3'
 	for signal in TERM INT; do
 		rm -f left over

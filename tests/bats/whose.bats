@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Whose lock it is where that is hard to tell: deep nesting, two unlocks at once, programs that are called as ours are,
+# The owner of a lock where it is hard to tell: deep nesting, two unlocks at once, programs that are called as ours are,
 # an RLOCK_HELD that has grown for long, a /proc that hides processes.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
@@ -36,7 +36,7 @@ write_deep() {
 	chmod +x deep
 }
 
-@test "a lock is entered again a hundred processes below the one that has it, and given back from there" {
+@test "a lock is re-entered a hundred processes below the one that has it, and released from there" {
 	write_deep
 	run -0 timeout 60 bash -c '
 		rlock lock --pid $$ a
@@ -73,7 +73,7 @@ unlock_twice() {
 	STATUSES=$(tr ' ' '\n' <<<"$STATUSES" | sort -n | paste -s -d ' ')
 }
 
-@test "of two unlocks at once one gives the lock back, and the other finds none" {
+@test "of two unlocks at once one releases the lock, and the other finds none" {
 	in_background sleep 300
 	for _ in 1 2 3 4 5 6 7 8; do
 		rlock lock --pid "$PID" a
@@ -85,7 +85,7 @@ unlock_twice() {
 	done
 }
 
-@test "two unlocks at once of a lock that is held twice give back both holds" {
+@test "two unlocks at once of a lock that is held twice release both holds" {
 	in_background sleep 300
 	for _ in 1 2 3; do
 		rlock lock --pid "$PID" a
@@ -186,7 +186,7 @@ held_words() {
 
 # ---- what is not to be seen ----
 
-# A shell of nobody's, where /proc shows nobody else's processes.
+# An orphaned shell, where /proc shows no other user's processes.
 HIDING=(unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' sh)
 
 needs_hidepid() {
@@ -202,7 +202,7 @@ needs_hidepid() {
 	assert_one_line '^rlock: process 1 .*: /proc does not show it \(hidepid\?\)$'
 }
 
-@test "a command that becomes another user's, whom /proc hides, keeps its lock when rlock is killed" {
+@test "a command that becomes another user's, which /proc hides, keeps its lock when rlock is killed" {
 	needs_hidepid
 	in_background unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' sh \
 		setpriv --regid=65534 --clear-groups --bounding-set=-kill,-sys_ptrace \

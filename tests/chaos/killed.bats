@@ -161,7 +161,7 @@ hold_for_caller() {
 		"${verb/#run/lock}" "${LEASE_MS}ms" "$NAME" "$LEDGER" "$(mode_of "$KIND")" "$CELL/let-go"
 	CALLER=$PID
 	soon 10 has_events 1 || return
-	LONE_RENEWER=$(watchdogs)
+	LONE_RENEWER=$(renewers)
 	INSIDE=("$CALLER")
 	[ -n "$LONE_RENEWER" ]
 }

@@ -114,14 +114,14 @@ teardown() { interop_teardown; }
 	local mine
 	java_does 1 T1 fence fenced a
 	in_background sh -c 'exec rlock run --fence a -- printenv RLOCK_TOKEN >token'
-	wait_until 5 somebody_waits fenced a
+	wait_until 5 has_waiter fenced a
 	java_unlocks T1 fenced a
 	ended_with 0
 	mine=$(cat token)
 	assert_equal "$mine" 2
 	rlock_locks r fenced a
 	java_begins T1 fence fenced a
-	wait_until 5 somebody_waits fenced a
+	wait_until 5 has_waiter fenced a
 	rlock_leaves r
 	java_does 4 await T1 2000
 	java_unlocks T1 fenced a

@@ -224,9 +224,9 @@ queue_length() {
 	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
 }
 
-# somebody_waits KIND NAME [COUNT]: so many stand in line, or at least so many listen. All threads of one
+# has_waiter KIND NAME [COUNT]: so many stand in line, or at least so many listen. All threads of one
 # Java service listen by one connection.
-somebody_waits() {
+has_waiter() {
 	case $1 in
 	fair) queue_length "$2" "${3:-1}" ;;
 	*) [ "$(listeners "$1" "$2")" -ge "${3:-1}" ] ;;

@@ -84,7 +84,7 @@ teardown() { interop_teardown; }
 @test "one name of Java's keeps rlock from both, and rlock leaves the other one free meanwhile" {
 	java_locks T1 plain b
 	rlock_begins r plain a,b
-	wait_until 5 somebody_waits plain b
+	wait_until 5 has_waiter plain b
 	java_does true T2 try plain a
 	is_free 'rlock_holds:{a}'
 	java_unlocks T1 plain b
@@ -101,7 +101,7 @@ teardown() { interop_teardown; }
 	java_does false T1 try plain a,b 500
 	is_free a
 	java_begins T1 lock plain a,b
-	wait_until 5 somebody_waits plain b
+	wait_until 5 has_waiter plain b
 	java_waits T1
 	rlock_leaves r
 	took_less 4 java_enters T1
@@ -115,8 +115,8 @@ teardown() { interop_teardown; }
 	java_does false T2 try plain b
 	java_begins T1 lock plain a
 	java_begins T2 lock plain b
-	wait_until 5 somebody_waits plain a
-	wait_until 5 somebody_waits plain b
+	wait_until 5 has_waiter plain a
+	wait_until 5 has_waiter plain b
 	rlock_leaves r
 	took_less 2 java_enters T1
 	took_less 2 java_enters T2
@@ -134,8 +134,8 @@ teardown() { interop_teardown; }
 	java_locks T2 plain a
 	java_begins T3 lock plain a,b,c
 	rlock_begins r plain c,b,a
-	wait_until 5 somebody_waits plain a
-	wait_until 5 somebody_waits plain c
+	wait_until 5 has_waiter plain a
+	wait_until 5 has_waiter plain c
 	java_unlocks T1 plain c
 	java_unlocks T2 plain a
 	wait_until 15 each_had_it

@@ -53,7 +53,7 @@ teardown() { interop_teardown; }
 	java_begins T3 lock plain a
 	rlock_begins r1 plain a
 	rlock_begins r2 plain a
-	wait_until 5 somebody_waits plain a 3
+	wait_until 5 has_waiter plain a 3
 	java_unlocks T1 plain a
 	# There is no order among them.
 	wait_until 10 each_had_it
@@ -109,7 +109,7 @@ each_had_it() {
 	java_locks T1 plain a
 	rlock_begins r1 plain a
 	rlock_begins r2 plain a
-	wait_until 5 somebody_waits plain a 2
+	wait_until 5 has_waiter plain a 2
 	java_unlocks T1 plain a
 	wait_until 2 one_is_in
 	stays 0.5 one_is_in
@@ -150,7 +150,7 @@ one_is_in() {
 @test "unlock --force takes Java's lock from it, and wakes Java's next" {
 	java_locks T1 plain a
 	java_begins T2 lock plain a
-	wait_until 5 somebody_waits plain a
+	wait_until 5 has_waiter plain a
 	run -0 rlock unlock --force a
 	took_less 2 java_enters T2
 	java_does false T1 held plain a
@@ -178,7 +178,7 @@ one_is_in() {
 	owner=$(ask T1 owner)
 	java_locks T1 plain a
 	rlock_begins r plain a
-	wait_until 5 somebody_waits plain a
+	wait_until 5 has_waiter plain a
 	keys_are a
 	assert_equal "$(redis hgetall a)" "$owner
 1"

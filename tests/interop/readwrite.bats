@@ -178,7 +178,7 @@ teardown() { interop_teardown; }
 	rlock_locks r1 read a
 	rlock_locks r2 read a
 	java_begins T2 lock write a
-	wait_until 5 somebody_waits write a
+	wait_until 5 has_waiter write a
 	rlock_leaves r1
 	java_unlocks T1 read a
 	java_waits T2 300
@@ -193,7 +193,7 @@ teardown() { interop_teardown; }
 	java_locks T2 read a
 	rlock_locks r1 read a
 	rlock_begins w write a
-	wait_until 5 somebody_waits write a
+	wait_until 5 has_waiter write a
 	java_unlocks T1 read a
 	rlock_leaves r1
 	stays 0.3 rlock_waits w
@@ -209,7 +209,7 @@ teardown() { interop_teardown; }
 	java_begins T3 lock read a
 	rlock_begins r1 read a
 	rlock_begins r2 read a
-	wait_until 5 somebody_waits read a 3
+	wait_until 5 has_waiter read a 3
 	java_unlocks T1 write a
 	took_less 2 java_enters T2
 	took_less 2 java_enters T3
@@ -229,7 +229,7 @@ teardown() { interop_teardown; }
 	java_begins T3 lock read a
 	rlock_begins r1 read a
 	rlock_begins r2 read a
-	wait_until 5 somebody_waits read a 3
+	wait_until 5 has_waiter read a 3
 	rlock_leaves w
 	for who in T1 T2 T3; do
 		took_less 2 java_enters $who
@@ -250,7 +250,7 @@ teardown() { interop_teardown; }
 	java_begins T3 lock read a
 	rlock_begins w write a
 	rlock_begins r read a
-	wait_until 5 somebody_waits write a 3
+	wait_until 5 has_waiter write a 3
 	java_unlocks T1 write a
 	wait_until 10 each_had_it
 	nothing_is_left
@@ -285,7 +285,7 @@ rlock_went() {
 	java_locks T1 read a
 	rlock_dies r
 	rlock_begins w write a
-	wait_until 5 somebody_waits write a
+	wait_until 5 has_waiter write a
 	stays 3 rlock_waits w
 	java_does true T1 held read a
 	java_unlocks T1 read a
@@ -301,7 +301,7 @@ rlock_went() {
 	java_dies
 	speak_to java
 	java_begins T2 lock write a
-	wait_until 5 somebody_waits write a
+	wait_until 5 has_waiter write a
 	java_waits T2 4000
 	rlock_leaves r
 	took_less 2 java_enters T2
@@ -346,7 +346,7 @@ rlock_went() {
 	java_locks T1 write a
 	java_locks T1 read a
 	rlock_begins r read a
-	wait_until 5 somebody_waits read a
+	wait_until 5 has_waiter read a
 	java_unlocks T1 write a
 	rlock_enters r 5
 	java_does true T1 held read a
@@ -362,7 +362,7 @@ rlock_went() {
 	rlock_enters both
 	java_begins T1 lock read a
 	java_begins T2 lock write a
-	wait_until 5 somebody_waits read a
+	wait_until 5 has_waiter read a
 	java_waits T1 100
 	touch both.out
 	rlock_enters reads
@@ -390,7 +390,7 @@ rlock_went() {
 @test "unlock --force ends a Java writer, and lets Java's readers in" {
 	java_locks T1 write a
 	java_begins T2 lock read a
-	wait_until 5 somebody_waits read a
+	wait_until 5 has_waiter read a
 	run -0 rlock unlock --force a
 	took_less 2 java_enters T2
 	java_does false T1 held write a

@@ -174,7 +174,7 @@ assert_plain_hold_of() {
 	rlock_is_refused plain a
 	rlock_begins r plain a
 	# It may try for a while before it listens.
-	wait_until 15 somebody_waits plain a
+	wait_until 15 has_waiter plain a
 	rlock_waits r
 	on 1
 	stays 1 is_free a
@@ -208,7 +208,7 @@ assert_plain_hold_of() {
 	java_does false T1 try plain a
 	java_does false T1 try plain a 500
 	java_begins T1 lock plain a
-	wait_until 5 somebody_waits plain a
+	wait_until 5 has_waiter plain a
 	java_waits T1
 	rlock_leaves r
 	took_less 4 java_enters T1
@@ -220,7 +220,7 @@ assert_plain_hold_of() {
 	java_locks T1 plain a,b
 	rlock_is_refused plain b
 	rlock_begins r plain a,b
-	wait_until 5 somebody_waits plain a
+	wait_until 5 has_waiter plain a
 	java_unlocks T1 plain a,b
 	took_less 2 rlock_enters r
 	on_each keys_are a b 'rlock_holds:{a}' 'rlock_holds:{b}'

@@ -10,7 +10,7 @@ first() {
 rlock_is_woken() {
 	java_locks T1 "$1" "$3"
 	rlock_begins r "$2" "$3"
-	wait_until 5 somebody_waits "$2" "$(first "$3")"
+	wait_until 5 has_waiter "$2" "$(first "$3")"
 	rlock_waits r
 	java_unlocks T1 "$1" "$3"
 	took_less 2 rlock_enters r
@@ -21,7 +21,7 @@ rlock_is_woken() {
 java_is_woken() {
 	rlock_locks r "$1" "$3"
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 somebody_waits "$2" "$(first "$3")"
+	wait_until 5 has_waiter "$2" "$(first "$3")"
 	java_waits T1 100
 	rlock_leaves r
 	took_less 2 java_enters T1
@@ -35,11 +35,11 @@ both_are_woken_again_and_again() {
 	java_locks T1 "$1" "$2"
 	for turn in 1 2 3 4 5; do
 		rlock_begins "r$turn" "$1" "$2"
-		wait_until 5 somebody_waits "$1" "$(first "$2")"
+		wait_until 5 has_waiter "$1" "$(first "$2")"
 		java_unlocks T1 "$1" "$2"
 		took_less 2 rlock_enters "r$turn"
 		java_begins T1 lock "$1" "$2"
-		wait_until 5 somebody_waits "$1" "$(first "$2")"
+		wait_until 5 has_waiter "$1" "$(first "$2")"
 		rlock_leaves "r$turn"
 		took_less 2 java_enters T1
 	done
@@ -75,7 +75,7 @@ rlock_outlives_java() {
 	start_mortal_java
 	java_locks T1 "$1" "$3"
 	rlock_begins r "$2" "$3"
-	wait_until 5 somebody_waits "$2" "$(first "$3")"
+	wait_until 5 has_waiter "$2" "$(first "$3")"
 	java_dies
 	rlock_waits r
 	rlock_enters r 6
@@ -86,7 +86,7 @@ rlock_outlives_java() {
 java_outlives_rlock() {
 	rlock_locks r "$1" "$3" -t 3s
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 somebody_waits "$2" "$(first "$3")"
+	wait_until 5 has_waiter "$2" "$(first "$3")"
 	rlock_dies r
 	java_waits T1
 	java_enters T1 6
@@ -98,7 +98,7 @@ java_outlives_rlock() {
 java_outlives_a_lease_of_rlock() {
 	rlock_locks r "$1" "$3" -l 2s
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 somebody_waits "$2" "$(first "$3")"
+	wait_until 5 has_waiter "$2" "$(first "$3")"
 	rlock_dies r
 	java_waits T1
 	java_enters T1 5
@@ -109,7 +109,7 @@ java_outlives_a_lease_of_rlock() {
 rlock_outlives_a_lease_of_java() {
 	java_locks T1 "$1" "$3" 2000
 	rlock_begins r "$2" "$3"
-	wait_until 5 somebody_waits "$2" "$(first "$3")"
+	wait_until 5 has_waiter "$2" "$(first "$3")"
 	rlock_waits r
 	rlock_enters r 5
 	java_does false T1 held "$1" "$3"
@@ -143,7 +143,7 @@ rlock_renews() {
 java_enters_again() {
 	java_locks T1 "$1" "$3"
 	rlock_begins r "$2" "$3"
-	wait_until 5 somebody_waits "$2" "$(first "$3")"
+	wait_until 5 has_waiter "$2" "$(first "$3")"
 	java_locks T1 "$1" "$3"
 	java_does 2 T1 count "$1" "$3"
 	java_unlocks T1 "$1" "$3"
@@ -160,7 +160,7 @@ rlock_enters_again() {
 		stay outer; rlock "$@" -- stay inner; stay last' bash "${WORDS[@]}" "${WORDS_NAMES[@]}"
 	rlock_enters outer
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 somebody_waits "$2" "$(first "$3")"
+	wait_until 5 has_waiter "$2" "$(first "$3")"
 	touch "$BATS_TEST_TMPDIR/outer.out"
 	rlock_enters inner
 	assert_equal "$(owner_of inner)" "$(owner_of outer)"
@@ -183,7 +183,7 @@ java_is_woken_by_a_script() {
 		"${WORDS[*]}" "${WORDS_NAMES[*]}" "${SERVERS[*]}"
 	rlock_enters held
 	java_begins T1 lock "$2" "$3"
-	wait_until 5 somebody_waits "$2" "$(first "$3")"
+	wait_until 5 has_waiter "$2" "$(first "$3")"
 	java_waits T1 100
 	touch "$BATS_TEST_TMPDIR/held.out"
 	took_less 2 java_enters T1

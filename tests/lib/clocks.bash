@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034
 
 # need_wrong_clocks: for the first line of a test. A library that puts the wall clock of a program off by
-# CLOCK_OFF seconds, or by what the file CLOCK_OFF_FILE says at that moment, and nothing else: what nobody sets
+# CLOCK_OFF seconds, or by what the file CLOCK_OFF_FILE says at that moment, and nothing else: a clock that no call sets
 # runs on, and the kernel's timers with it. (With faketime a timer for a point in time is due at once, or never.)
 need_wrong_clocks() {
 	WRONG_CLOCK=$BATS_FILE_TMPDIR/wrong-clock.so
@@ -82,7 +82,7 @@ clock_follows() {
 	CLOCK=(env "LD_PRELOAD=$WRONG_CLOCK" "CLOCK_OFF_FILE=$1")
 }
 
-# step_clock FILE SECONDS: at once, for who runs already.
+# step_clock FILE SECONDS: at once, for those that run already.
 step_clock() {
 	echo "$2" >"$1.new"
 	mv "$1.new" "$1"

@@ -1,4 +1,4 @@
-# For tests beside processes that hang (tests/tools/hung): whoever reads their environments waits, and nobody else.
+# For tests beside processes that hang (tests/tools/hung): a reader of their environments waits, and nothing else.
 # Sourced behind helpers.bash.
 
 # For the first line of a test, or of a setup: what hangs, hangs for those alone that run under hung_for.
@@ -30,12 +30,12 @@ hangs_no_more() {
 	rm -f "${@/#/$HUNG/}"
 }
 
-# Somebody waits, or waited, for that process's environment.
+# A process waits, or waited, for that process's environment.
 has_been_asked() {
 	[ -s "$HUNG/$1" ]
 }
 
-# A process of nobody's, younger than all that were started before. Sets STRANGER.
+# An orphan, younger than all that were started before. Sets STRANGER.
 hung_stranger() {
 	local PID
 	in_background sleep 60

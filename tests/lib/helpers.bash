@@ -196,7 +196,7 @@ common_setup() {
 	redis flushall >/dev/null
 }
 
-# Ends what a test left running, whatever happened in it, and fails when a watchdog of ours stayed.
+# Ends what a test left running, whatever happened in it, and fails when a renewer of ours stayed.
 common_teardown() {
 	local pid
 	kill -CONT "$SERVER_PID" 2>/dev/null || :
@@ -211,7 +211,7 @@ common_teardown() {
 }
 
 # in_background COMMAND [ARG...]: a program, not a function; sets PID; ended by common_teardown. A job in
-# the background of a script ignores INT and QUIT, and rlock leaves an ignored signal ignored: so these
+# the background of a script ignores SIGINT and SIGQUIT, and rlock leaves an ignored signal ignored: so these
 # are set right first.
 in_background() {
 	env --default-signal=INT,QUIT "$@" 3>&- &
@@ -290,7 +290,7 @@ not_under_valgrind() {
 	[ "${TESTS_UNDER:-}" != valgrind ] || skip "valgrind: $1"
 }
 
-# needs_refuse: skips a test where nobody can stand between rlock and its system calls.
+# needs_refuse: skips a test where nothing can stand between rlock and its system calls.
 needs_refuse() {
 	local why
 	not_under_valgrind 'its process has another name, and forks for itself'

@@ -1,7 +1,7 @@
 # What rlock has left behind, and how it ended: for tests that look for more than an exit status. Sourced
 # behind helpers.bash.
 
-# Pids of rlock and of its watchdogs, known by the runtime directory in their environment: it is another
+# Pids of rlock and of its renewers, known by the runtime directory in their environment: it is another
 # one in each test, so that tests beside this one are not met.
 ours() {
 	local environment pid name
@@ -20,8 +20,8 @@ nothing_runs() {
 	[ -z "$(ours)" ]
 }
 
-# Our watchdogs alone.
-watchdogs() {
+# Our renewers alone.
+renewers() {
 	local pid
 	for pid in $(ours); do
 		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != rlock-renewer ] || echo "$pid"
@@ -61,7 +61,7 @@ ended_with() {
 	}
 }
 
-# has_waiters NAME [COUNT]: so many wait for the plain lock (those who got it in the meantime left).
+# has_waiters NAME [COUNT]: so many wait for the plain lock (those that got it in the meantime left).
 has_waiters() {
 	[ "$(redis pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1)" = "${2:-1}" ]
 }
@@ -70,7 +70,7 @@ has_count() {
 	[ "$(hold_count "$1")" = "$2" ]
 }
 
-# Somebody who is no rlock has the plain lock.
+# A client that is no rlock has the plain lock.
 held_by_stranger() {
 	redis hset "$1" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1 >/dev/null
 	redis pexpire "$1" 30000 >/dev/null

@@ -1,5 +1,5 @@
-# The line for a fair lock: who stands in it, and Java's threads in it, which are played by redis-cli. Sourced
-# behind helpers.bash, leftovers.bash and watching.bash. WHO is "r1", "r2"... for an rlock, and "J1", "J2"...
+# The queue of a fair lock: its waiters, and Java's threads in it, which are played by redis-cli. Sourced
+# after helpers.bash, leftovers.bash and watching.bash. PARTY is "r1", "r2"... for an rlock, and "J1", "J2"...
 # for a thread of a Java service.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
@@ -7,64 +7,64 @@
 
 JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
 
-declare -gA PIDS=()   # of an rlock, by WHO
+declare -gA PIDS=()   # of an rlock, by PARTY
 declare -gA WHO_OF=() # the way back
 CLOCK=()              # goes before an rlock: see clock_is_off in clocks.bash
 
-# ---- rlock in the line ----
+# ---- rlock in the queue ----
 
-# begins WHO [OPTION...] NAME...: an rlock that wants these fair locks, for a command that stays until
-# `leaves WHO`. Its messages are in the file "said-WHO".
-begins() {
+# start_waiter PARTY [OPTION...] NAME...: an rlock that wants these fair locks, for a command that stays until
+# `let_leave PARTY`. Its messages are in the file "said-PARTY".
+start_waiter() {
 	in_background sh -c 'who=$0; exec "$@" inside "$who" 2>"$BATS_TEST_TMPDIR/said-$who"' \
 		"$1" "${CLOCK[@]}" rlock fair "${@:2}" --
 	# shellcheck disable=SC2153
 	PIDS[$1]=$PID WHO_OF[$PID]=$1
 }
 
-# stands WHO [OPTION...] NAME...: the same, and returns when it is the last one in line (for the last name).
-stands() {
-	begins "$@"
+# queue_waiter PARTY [OPTION...] NAME...: the same, and returns when it is the last one in the queue (of the last name).
+queue_waiter() {
+	start_waiter "$@"
 	wait_until 10 is_last "${!#}" "$1"
 }
 
-# passes WHO [OPTION...] NAME...: as stands, but its command ends at once, with WHO in the file "order".
-passes() {
+# queue_passer PARTY [OPTION...] NAME...: as stands, but its command ends at once, with PARTY in the file "order".
+queue_passer() {
 	in_background "${CLOCK[@]}" rlock fair "${@:2}" -- \
 		sh -c 'echo "$0" >>"$BATS_TEST_TMPDIR/order"' "$1"
 	PIDS[$1]=$PID WHO_OF[$PID]=$1
 	wait_until 10 is_last "${!#}" "$1"
 }
 
-# is_in WHO: its command runs, or has run.
-is_in() {
+# is_inside PARTY: its command runs, or has run.
+is_inside() {
 	[ -s "$BATS_TEST_TMPDIR/in-$1" ]
 }
 
-enters() {
-	wait_until "${2:-5}" is_in "$1"
+await_entry() {
+	wait_until "${2:-5}" is_inside "$1"
 }
 
-# waits WHO: it runs, and did not get in.
-waits() {
-	! is_in "$1" && is_running "${PIDS[$1]}"
+# is_waiting PARTY: it runs, and did not get in.
+is_waiting() {
+	! is_inside "$1" && is_running "${PIDS[$1]}"
 }
 
-# leaves WHO: its command ends, and then rlock, well.
-leaves() {
+# let_leave PARTY: its command ends, and then rlock, well.
+let_leave() {
 	touch "$BATS_TEST_TMPDIR/out-$1"
 	ended_with 0 "${PIDS[$1]}"
 }
 
-# holds WHO VERB NAME [OPTION...]: one who has the lock, of whatever kind; it stays until `leaves WHO`.
-holds() {
+# start_holder PARTY VERB NAME [OPTION...]: a holder, of whatever kind; it stays until `let_leave PARTY`.
+start_holder() {
 	in_background rlock "$2" "${@:4}" "$3" -- inside "$1"
 	PIDS[$1]=$PID WHO_OF[$PID]=$1
-	enters "$1"
+	await_entry "$1"
 }
 
-# Ends what is left in the line, in any order.
-all_leave() {
+# Ends what is left in the queue, in any order.
+let_all_leave() {
 	let_go
 	local who
 	for who; do
@@ -72,36 +72,36 @@ all_leave() {
 	done
 }
 
-# stand_all WHO...: for the lock "a", one behind the other.
-stand_all() {
+# queue_waiters PARTY...: for the lock "a", one behind the other.
+queue_waiters() {
 	local who
 	for who; do
-		stands "$who" a
+		queue_waiter "$who" a
 	done
 }
 
-# have_turns WHO...: each gets in, and leaves, in this order.
-have_turns() {
+# take_turns PARTY...: each gets in, and leaves, in this order.
+take_turns() {
 	local who
 	while [ $# -gt 0 ]; do
-		enters "$1"
+		await_entry "$1"
 		for who in "${@:2}"; do
-			waits "$who"
+			is_waiting "$who"
 		done
-		leaves "$1"
+		let_leave "$1"
 		shift
 	done
 }
 
-# dies WHO: at once, with its watchdog and its command if it has any.
-dies() {
+# kill_waiter PARTY: at once, with its renewer and its command if it has any.
+kill_waiter() {
 	local pid=${PIDS[$1]}
 	local -a all
 	mapfile -t all < <(
 		echo "$pid"
 		pgrep -P "$pid"
 	)
-	# Whoever sees the other one die would do its part.
+	# A keeper or renewer that sees the other one die would do its part.
 	kill -s STOP "${all[@]}"
 	kill -s KILL "${all[@]}"
 	wait_until 5 is_gone "$pid"
@@ -122,32 +122,32 @@ queue_key() { beside redisson_lock_queue "$1"; }
 deadlines_key() { beside redisson_lock_timeout "$1"; }
 waiters_key() { beside rlock_waiters "$1"; }
 
-# The owners in the line, the first one first.
-queue() {
+# The owners in the queue, the first one first.
+queue_owners() {
 	redis lrange "$(queue_key "$1")" 0 -1
 }
 
-# line NAME: who stands in it.
-line() {
-	local owner in_line=
+# queue_names NAME: the parties in its queue.
+queue_names() {
+	local owner in_queue=
 	while IFS= read -r owner; do
 		case $owner in
 		'') ;;
-		"$JAVA_CLIENT":*) in_line+=" J${owner##*:}" ;;
-		*) in_line+=" ${WHO_OF[${owner##*:}]:-$owner}" ;;
+		"$JAVA_CLIENT":*) in_queue+=" J${owner##*:}" ;;
+		*) in_queue+=" ${WHO_OF[${owner##*:}]:-$owner}" ;;
 		esac
-	done < <(queue "$1")
-	echo "${in_line# }"
+	done < <(queue_owners "$1")
+	echo "${in_queue# }"
 }
 
-line_is() {
-	[ "$(line "$1")" = "${*:2}" ]
+queue_is() {
+	[ "$(queue_names "$1")" = "${*:2}" ]
 }
 
-# line_becomes SECONDS NAME WHO...
-line_becomes() {
-	wait_until "$1" line_is "${@:2}" || {
-		echo "the line is: $(line "$2")" >&2
+# queue_becomes SECONDS NAME PARTY...
+queue_becomes() {
+	wait_until "$1" queue_is "${@:2}" || {
+		echo "the line is: $(queue_names "$2")" >&2
 		return 1
 	}
 }
@@ -156,11 +156,11 @@ is_last() {
 	[[ $(redis lindex "$(queue_key "$1")" -1) == *:${PIDS[$2]} ]]
 }
 
-# owner_in_line NAME WHO
-owner_in_line() {
+# owner_in_queue NAME PARTY
+owner_in_queue() {
 	case $2 in
 	J*) echo "$JAVA_CLIENT:${2#J}" ;;
-	*) queue "$1" | grep ":${PIDS[$2]}\$" ;;
+	*) queue_owners "$1" | grep ":${PIDS[$2]}\$" ;;
 	esac
 }
 
@@ -171,19 +171,19 @@ server_ms() {
 	echo $((now[0] * 1000 + now[1] / 1000))
 }
 
-# ahead_ms NAME WHO: how far its deadline is ahead.
+# ahead_ms NAME PARTY: how far its deadline is ahead.
 ahead_ms() {
 	local score
-	score=$(redis zscore "$(deadlines_key "$1")" "$(owner_in_line "$1" "$2")")
+	score=$(redis zscore "$(deadlines_key "$1")" "$(owner_in_queue "$1" "$2")")
 	echo $((${score%.*} - $(server_ms)))
 }
 
-# set_deadline NAME WHO AHEAD_MS
+# set_deadline NAME PARTY AHEAD_MS
 set_deadline() {
-	redis zadd "$(deadlines_key "$1")" $(($(server_ms) + $3)) "$(owner_in_line "$1" "$2")" >/dev/null
+	redis zadd "$(deadlines_key "$1")" $(($(server_ms) + $3)) "$(owner_in_queue "$1" "$2")" >/dev/null
 }
 
-# life_ms NAME WHO: how long it need not be heard of.
+# life_ms NAME PARTY: how long it need not be heard of.
 life_ms() {
 	redis eval '
 		local now = redis.call("time")
@@ -195,29 +195,29 @@ life_ms() {
 		end' 2 "$(queue_key "$1")" "$(waiters_key "$1")" ":${PIDS[$2]}"
 }
 
-# listens_since NAME WHO: by its own word, in ms; 0 when it does not listen.
+# listens_since NAME PARTY: by its own word, in ms; 0 when it does not listen.
 listens_since() {
-	redis hget "$(waiters_key "$1")" "$(owner_in_line "$1" "$2")" | cut -d ' ' -f 4
+	redis hget "$(waiters_key "$1")" "$(owner_in_queue "$1" "$2")" | cut -d ' ' -f 4
 }
 
-# says_it_listens NAME WHO 0|1: by its own word.
+# says_it_listens NAME PARTY 0|1: by its own word.
 says_it_listens() {
 	local since
 	since=$(listens_since "$1" "$2")
 	[ -n "$since" ] && [ "$((since > 0))" = "$3" ]
 }
 
-# has_long_listened NAME WHO: whoever is silent in front of it is dead.
+# has_long_listened NAME PARTY: a waiter that is silent in front of it is dead.
 has_long_listened() {
 	says_it_listens "$1" "$2" 1 && (($(server_ms) - $(listens_since "$1" "$2") > 4000))
 }
 
-# is_listened_to NAME WHO: its own channel, by itself.
+# is_listened_to NAME PARTY: its own channel, by itself.
 is_listened_to() {
-	[ "$(redis pubsub numsub "$(channel "$1"):$(owner_in_line "$1" "$2")" | tail -n 1)" = 1 ]
+	[ "$(redis pubsub numsub "$(channel "$1"):$(owner_in_queue "$1" "$2")" | tail -n 1)" = 1 ]
 }
 
-# has_just_looked NAME WHO: it won't look again by itself for one and a half seconds.
+# has_just_looked NAME PARTY: it won't look again by itself for one and a half seconds.
 has_just_looked() {
 	[ "$(life_ms "$1" "$2")" -gt 3500 ]
 }
@@ -232,7 +232,7 @@ is_overdue() {
 }
 
 # Of the list, the set and the signs of life nothing is there.
-has_no_line() {
+has_no_queue() {
 	[ "$(redis exists "$(queue_key "$1")" "$(deadlines_key "$1")" "$(waiters_key "$1")")" = 0 ]
 }
 
@@ -249,7 +249,7 @@ nothing_is_listened_to() {
 
 # ---- woken ----
 
-# How soon one who is woken has to be in. Nobody is who looks by himself, see has_just_looked.
+# How soon one that is woken has to be in. None that looks by itself is so soon, see has_just_looked.
 wake_limit() {
 	[ -z "${TESTS_UNDER:-}" ] || {
 		echo 1.6
@@ -258,17 +258,17 @@ wake_limit() {
 	echo 1
 }
 
-# is_woken_by NAME WHO COMMAND [ARG...]: who is the head gets in promptly once the command is done.
+# is_woken_by NAME PARTY COMMAND [ARG...]: the head gets in promptly once the command is done.
 is_woken_by() {
 	wait_until 5 has_just_looked "$1" "$2"
-	waits "$2"
+	is_waiting "$2"
 	"${@:3}"
-	within "$(wake_limit)" is_in "$2"
+	within "$(wake_limit)" is_inside "$2"
 }
 
 # ---- Java ----
 
-# java_does NAME WHO FAST_MS SCRIPT [ARG...]: a script of the effect of one of Redisson's; FAST_MS is by how
+# java_does NAME PARTY FAST_MS SCRIPT [ARG...]: a script of the effect of one of Redisson's; FAST_MS is by how
 # much the client's clock is fast.
 java_does() {
 	redis eval '
@@ -305,8 +305,8 @@ java_enters_if_it_may='
 		return nil
 	end'
 
-# java_locks WHO NAME [FAST_MS [WAIT_MS]]: one try, which puts it into the line. Prints nothing when the lock
-# was had, else how long to sleep.
+# java_locks PARTY NAME [FAST_MS [WAIT_MS]]: one try, which puts it into the queue. Prints nothing when the lock
+# was acquired, else how long to sleep.
 java_locks() {
 	java_does "$2" "$1" "${3:-0}" "$java_enters_if_it_may"'
 		if redis.call("zscore", deadlines, owner) then
@@ -325,12 +325,12 @@ java_locks() {
 		return ttl' "${4:-300000}"
 }
 
-# java_tries WHO NAME [FAST_MS]: without waiting. Prints nothing when the lock was had, else 1.
+# java_tries PARTY NAME [FAST_MS]: without waiting. Prints nothing when the lock was acquired, else 1.
 java_tries() {
 	java_does "$2" "$1" "${3:-0}" "$java_enters_if_it_may"' return 1' 300000
 }
 
-# java_unlocks WHO NAME [FAST_MS]: prints 1 when the lock is free now, 0 when it is held further, nothing
+# java_unlocks PARTY NAME [FAST_MS]: prints 1 when the lock is free now, 0 when it is held further, nothing
 # when it is not the owner's.
 java_unlocks() {
 	java_does "$2" "$1" "${3:-0}" '
@@ -351,7 +351,7 @@ java_unlocks() {
 		return 1'
 }
 
-# java_gives_up WHO NAME [WAIT_MS]
+# java_gives_up PARTY NAME [WAIT_MS]
 java_gives_up() {
 	redis eval '
 		local queue, deadlines, owner, is_behind = KEYS[1], KEYS[2], ARGV[1], false
@@ -366,13 +366,13 @@ java_gives_up() {
 		2 "$(queue_key "$2")" "$(deadlines_key "$2")" "$JAVA_CLIENT:${1#J}" "${3:-300000}"
 }
 
-# java_listens NAME WHO: as long as the process PID lives, the thread listens to its channel.
+# java_listens NAME PARTY: as long as the process PID lives, the thread listens to its channel.
 java_listens() {
-	in_background redis-cli -s "$SERVER_SOCKET" subscribe "$(channel "$1"):$(owner_in_line "$1" "$2")" >/dev/null
+	in_background redis-cli -s "$SERVER_SOCKET" subscribe "$(channel "$1"):$(owner_in_queue "$1" "$2")" >/dev/null
 	wait_until 5 is_listened_to "$1" "$2"
 }
 
-# java_has_lock NAME WHO
+# java_has_lock NAME PARTY
 java_has_lock() {
 	[ "$(redis hkeys "$1")" = "$JAVA_CLIENT:${2#J}" ]
 }

@@ -41,7 +41,7 @@ is_in_sync() {
 	redis_at two info replication | grep -q '^master_link_status:up'
 }
 
-# promote_replica: it is the primary from now on, for who connects.
+# promote_replica: it is the primary from now on, for new connections.
 promote_replica() {
 	redis_at two replicaof no one >/dev/null
 	ln -s two/redis.sock new.sock

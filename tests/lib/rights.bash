@@ -1,4 +1,4 @@
-# The rights that the manual gives a user of the server, and users who have all of them but one. Sourced
+# The rights that the manual gives a user of the server, and users that have all of them but one. Sourced
 # behind helpers.bash, by files whose server listens on PORT: a user can be named in the URL of a port alone.
 
 # CI_URL and URL are for the tests.
@@ -6,7 +6,7 @@
 
 SECRET=s3cr3t-w0rd
 
-# choose_port: sets PORT, on which nobody listens yet.
+# choose_port: sets PORT, on which no server listens yet.
 choose_port() {
 	export PORT
 	while PORT=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do :; done
@@ -36,7 +36,7 @@ all_rights() {
 	assert [ ${#RIGHTS[@]} -gt 30 ]
 }
 
-# make_users: for each of RIGHTS, "user-N" who has all but that one. N counts from 0.
+# make_users: for each of RIGHTS, "user-N" that has all but that one. N counts from 0.
 make_users() {
 	local row
 	for row in "${!RIGHTS[@]}"; do

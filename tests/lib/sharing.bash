@@ -1,4 +1,4 @@
-# For the tests of read and write locks: who is in, who waits, and what stands on the server. Sourced behind
+# For the tests of read and write locks: which is in, which waits, and what stands on the server. Sourced after
 # helpers.bash, leftovers.bash and watching.bash. GUEST is the name of a process of tests/bin/inside.
 
 # In single quotes stand whole scripts. UUID and JAVA are for the tests.
@@ -28,16 +28,16 @@ timeout_key() {
 	esac
 }
 
-# field NAME FIELD: of a lock's hash.
-field() {
+# read_field NAME FIELD: of a lock's hash.
+read_field() {
 	redis hget "$1" "$2"
 }
 
 is_mode() {
-	[ "$(field "$1" mode)" = "$2" ]
+	[ "$(read_field "$1" mode)" = "$2" ]
 }
 
-keys() {
+list_keys() {
 	redis --raw keys "${1:-*}" | LC_ALL=C sort
 }
 
@@ -47,7 +47,7 @@ owner_of() {
 }
 
 # What all keys contain, but for their times to live.
-contents() {
+show_contents() {
 	redis eval '
 		local keys, found = redis.call("KEYS", "*"), {}
 		table.sort(keys)
@@ -69,25 +69,25 @@ ttl_between() {
 
 # ---- guests ----
 
-# enter GUEST VERB NAME [OPTION...]: `rlock VERB` with that guest, in the background, its messages in the file
+# start_guest GUEST VERB NAME [OPTION...]: `rlock VERB` with that guest, in the background, its messages in the file
 # "said-GUEST"; sets PID.
-enter() {
+start_guest() {
 	in_background sh -c 'guest=$1; shift; exec "$@" inside "$guest" 2>"$BATS_TEST_TMPDIR/said-$guest"' sh \
 		"$1" rlock "$2" "${@:4}" "$3" --
 }
 
-# hold GUEST VERB NAME [OPTION...]: the same, and returns when the guest is in.
-hold() {
-	enter "$@"
+# admit_guest GUEST VERB NAME [OPTION...]: the same, and returns when the guest is in.
+admit_guest() {
+	start_guest "$@"
 	wait_until 5 is_inside "$1"
 }
 
-# wait_outside GUEST VERB NAME [OPTION...]: the same, and returns when one more waits for the lock.
-wait_outside() {
+# queue_guest GUEST VERB NAME [OPTION...]: the same, and returns when one more waits for the lock.
+queue_guest() {
 	local waiters
-	waiters=$(waiters "$3")
-	enter "$@"
-	wait_until 5 waits "$3" $((waiters + 1))
+	waiters=$(count_listeners "$3")
+	start_guest "$@"
+	wait_until 5 has_listeners "$3" $((waiters + 1))
 }
 
 is_inside() {
@@ -105,7 +105,7 @@ all_are_inside() {
 	done
 }
 
-let_out() {
+let_guest_out() {
 	local guest
 	for guest; do
 		touch "$BATS_TEST_TMPDIR/out-$guest"
@@ -118,22 +118,22 @@ entered_ms() {
 }
 
 # Processes that listen for the end of a read or write lock.
-waiters() {
+count_listeners() {
 	redis pubsub numsub "$(channel_of "$1")" | tail -n 1
 }
 
-# waits NAME [COUNT]
-waits() {
-	[ "$(waiters "$1")" = "${2:-1}" ]
+# has_listeners NAME [COUNT]
+has_listeners() {
+	[ "$(count_listeners "$1")" = "${2:-1}" ]
 }
 
-# Nobody is to be seen for SECONDS who has no right to be in.
+# None is to be seen for SECONDS that has no right to be in.
 stays_outside() {
 	stays "$1" is_outside "$2"
 }
 
 # RLOCK_HELD of the guest that this rlock has.
-held_by() {
+inherited_holds_of() {
 	tr '\0' '\n' <"/proc/$(command_of "$1")/environ" | sed -n 's/^RLOCK_HELD=//p'
 }
 
@@ -151,29 +151,29 @@ kill_holder() {
 
 # ---- scripts ----
 
-# script TEXT [ARG...]: a script in the background; sets PID. It says by `touch ready` how far it is.
-script() {
+# start_script TEXT [ARG...]: a script in the background; sets PID. It says by `touch ready` how far it is.
+start_script() {
 	rm -f "$BATS_TEST_TMPDIR/ready"
 	in_background bash -c "$1" script "${@:2}"
 }
 
-# script_that_locks VERB [OPTION...]: has a lock, and then waits to be let go.
-script_that_locks() {
-	script 'rlock "$@" --pid $$ && touch "$BATS_TEST_TMPDIR/ready"; until_let_go; exit 5' "$@"
+# start_locking_script VERB [OPTION...]: has a lock, and then waits to be let go.
+start_locking_script() {
+	start_script 'rlock "$@" --pid $$ && touch "$BATS_TEST_TMPDIR/ready"; until_let_go; exit 5' "$@"
 	wait_until 5 file_exists "$BATS_TEST_TMPDIR/ready"
 }
 
 # ---- messages ----
 
-# listen CHANNEL: writes each message on it to the file "heard".
-listen() {
+# record_messages CHANNEL: writes each message on it to the file "heard".
+record_messages() {
 	rm -f "$BATS_TEST_TMPDIR/heard"
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe "$0" >"$BATS_TEST_TMPDIR/heard"' "$1"
 	wait_until 5 grep -qs '^"subscribe"' "$BATS_TEST_TMPDIR/heard"
 }
 
-# heard CHANNEL: the messages so far, in a line, once those before a last one have certainly come.
-heard() {
+# show_messages CHANNEL: the messages so far, in a line, once those before a last one have certainly come.
+show_messages() {
 	redis publish "$1" end >/dev/null
 	wait_until 5 grep -q '"end"$' "$BATS_TEST_TMPDIR/heard"
 	sed -n 's/^"message",.*,"\(.*\)"$/\1/p' "$BATS_TEST_TMPDIR/heard" | grep -v '^end$' | paste -s -d ' '

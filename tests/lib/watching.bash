@@ -1,4 +1,4 @@
-# For the tests that watch processes: who runs, who does not any more, and what was true meanwhile.
+# For the tests that watch processes: which run, which do not any more, and what was true meanwhile.
 # Sourced behind helpers.bash and leftovers.bash.
 
 # In single quotes stand whole scripts. LAST_SEEN_MS is for the tests.
@@ -117,7 +117,7 @@ family_member() {
 	sed -n "s/^$1 //p" "$BATS_TEST_TMPDIR/family"
 }
 
-somebody_of_family_runs() {
+family_runs() {
 	local pid
 	for pid in "${FAMILY[@]}"; do
 		is_running "$pid" && return 0
@@ -126,15 +126,15 @@ somebody_of_family_runs() {
 }
 
 family_is_gone() {
-	! somebody_of_family_runs
+	! family_runs
 }
 
-# watch_family SECONDS: until nobody of the family runs, or for so long. Sets LAST_SEEN_MS, when one of
+# watch_family SECONDS: until none of the family runs, or for so long. Sets LAST_SEEN_MS, when one of
 # them was seen running for the last time.
 watch_family() {
 	local end=$(($(now_ms) + $1 * 1000)) at
 	LAST_SEEN_MS=0
-	while at=$(now_ms) && ((at < end)) && somebody_of_family_runs; do
+	while at=$(now_ms) && ((at < end)) && family_runs; do
 		LAST_SEEN_MS=$at
 		let_pass 0.005
 	done
