@@ -322,14 +322,14 @@ need_etc() {
 }
 
 @test "with a server that cannot be reached it is said what named it" {
-	local nobody="unix://$PWD/nobody.sock?db=1"
+	local unserved="unix://$PWD/unserved.sock?db=1"
 	config 'ttl = 20s'
-	RLOCK_URL=$nobody run -69 rlock run a -- true
-	assert_output --regexp "^rlock: a: cannot reach ${nobody/\?/\\?}: .*: the server is from RLOCK_URL\$"
-	config "url = $nobody"
+	RLOCK_URL=$unserved run -69 rlock run a -- true
+	assert_output --regexp "^rlock: a: cannot reach ${unserved/\?/\\?}: .*: the server is from RLOCK_URL\$"
+	config "url = $unserved"
 	run -69 rlock run a -- true
-	assert_output --regexp "^rlock: a: cannot reach ${nobody/\?/\\?}: .*: the server is from $CONFIG\$"
-	run -69 rlock run -u "$nobody" a -- true
+	assert_output --regexp "^rlock: a: cannot reach ${unserved/\?/\\?}: .*: the server is from $CONFIG\$"
+	run -69 rlock run -u "$unserved" a -- true
 	refute_output --partial ' is from '
 }
 

@@ -213,10 +213,10 @@ scores_are_ahead() {
 	queue_waiter r2 a
 	queue_waiter r3 a
 	head=$(owner_in_queue a r1)
-	listen
+	record_messages
 	let_leave r0
 	await_entry r1
-	run -0 heard
+	run -0 show_messages
 	# The lock's own channel is for plain waiters.
 	assert_equal "$(grep -vx 'redisson_lock__channel:{a} 0' <<<"$output")" "redisson_lock__channel:{a}:$head 0"
 	let_all_leave r1 r2 r3
@@ -230,10 +230,10 @@ scores_are_ahead() {
 	queue_waiter r1 a
 	touch out-outer
 	await_entry nested
-	listen
+	record_messages
 	touch out-nested
 	await_entry last
-	assert_equal "$(heard)" ''
+	assert_equal "$(show_messages)" ''
 	touch out-last
 	await_entry r1
 	let_leave r1
@@ -301,12 +301,12 @@ scores_are_ahead() {
 	queue_waiter r3 a
 	java_locks J4 a >/dev/null
 	assert_equal "$(queue_names a)" 'r1 J2 J3 r2 r3 J4'
-	listen
+	record_messages
 	assert_equal "$(java_unlocks J1 a)" 1
 	await_entry r1
 	let_leave r1
 	for who in J2 J3; do
-		heard | grep -qxF "$(channel a):$JAVA_CLIENT:${who#J} 0"
+		show_messages | grep -qxF "$(channel a):$JAVA_CLIENT:${who#J} 0"
 		is_waiting r2
 		assert_equal "$(java_locks "$who" a)" ''
 		java_has_lock a "$who"
@@ -383,10 +383,10 @@ scores_are_ahead() {
 @test "a thread of Java's that listens keeps its position though its time is over, and is woken" {
 	keep_head a -1000
 	java_listens a J1
-	listen
+	record_messages
 	run -75 rlock fair -n a -- true
 	assert_equal "$(queue_names a)" J1
-	heard | grep -qxF "$(channel a):$JAVA_CLIENT:1 0"
+	show_messages | grep -qxF "$(channel a):$JAVA_CLIENT:1 0"
 	queue_waiter r1 a
 	# Its clock is slow: it does not know that its time is over.
 	assert_equal "$(java_locks J1 a -5000)" ''

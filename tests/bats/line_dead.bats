@@ -130,7 +130,7 @@ visited() {
 @test "a monitor of all channels hides no dead waiter" {
 	start_holder r0 fair a
 	queue_waiters r1 r2
-	listen
+	record_messages
 	wait_until 10 has_long_listened a r2
 	wait_until 5 has_just_looked a r1
 	kill_waiter r1

@@ -292,8 +292,8 @@ leaves() {
 	touch "$CELL/leave-$1"
 }
 
-# somebody_inside LEDGER
-somebody_inside() {
+# has_one_inside LEDGER
+has_one_inside() {
 	! overlap -g "$1" 0 >/dev/null
 }
 

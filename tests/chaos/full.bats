@@ -79,7 +79,7 @@ COUNT_HOLDS='
 	end'
 
 # No new lock, waited for or not, alone or among others, for a command, a script or an owner; and nothing of it stays.
-nobody_gets_in() {
+none_gets_in() {
 	local lock=${VERB/#run/lock} key
 	calls 69 memory rlock "$VERB" new -- touch ran
 	calls 69 memory rlock "$VERB" -n new -- touch ran
@@ -120,7 +120,7 @@ fill() {
 	two_wait
 	let_pass "0.$((RANDOM % 10))"
 	get_full
-	nobody_gets_in
+	none_gets_in
 	all_stay_held
 	calls 0 '' rlock unlock script
 	calls 0 '' rlock unlock --owner job owner

@@ -29,7 +29,7 @@ FAMILY_SIZE=4
 GRACE_MS=300
 
 # What can't terminate the command, so that another process has to.
-LOSSES=('nobody is lost' 'rlock is killed' 'rlock is stopped' 'the renewer is stopped')
+LOSSES=('nothing is lost' 'rlock is killed' 'rlock is stopped' 'the renewer is stopped')
 
 # holds_beside_hung NUMBER OPTION...: sets HOLDER, LOST and WHERE. Returns when all are inside and all hang that will.
 holds_beside_hung() {
@@ -46,7 +46,7 @@ holds_beside_hung() {
 	draw 1 ${#LOSSES[@]}
 	LOST=${LOSSES[DRAWN - 1]}
 	something_hangs
-	lose_somebody
+	lose_one
 	WHERE="${KINDS[$1 % 4]}, $STRANGERS strangers and $OWN of its own hang, $LOST, cell $1, chance $CHANCE"
 }
 
@@ -76,7 +76,7 @@ something_hangs() {
 	injected $((STRANGERS + OWN))
 }
 
-lose_somebody() {
+lose_one() {
 	case $LOST in
 	*killed) kill -s KILL "$HOLDER" ;;
 	rlock*stopped) kill -s STOP "$HOLDER" ;;
@@ -95,7 +95,7 @@ judge() {
 		violated "still inside long behind the end: $WHERE"
 	fi
 	find "$HUNG" -type f -delete
-	if [ "$LOST" = 'nobody is lost' ]; then
+	if [ "$LOST" = 'nothing is lost' ]; then
 		wait_until 10 is_gone "$HOLDER" || violated "rlock does not end: $WHERE"
 		wait "$HOLDER" || status=$?
 		[[ " ${*:2} " = *" $status "* ]] || violated "ended with $status: $WHERE: $(said_by holder)"

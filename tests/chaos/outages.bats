@@ -256,7 +256,7 @@ suspend_all() {
 
 # all_is_well_with LEDGER KIND
 all_is_well_with() {
-	somebody_inside "$1" && is_held "$NAME"
+	has_one_inside "$1" && is_held "$NAME"
 }
 
 one_suspended() {
@@ -368,7 +368,7 @@ begin_line() {
 # must_go_on WHERE LEDGER: the holder has noticed nothing, for longer than it takes to renew. It leaves then;
 # sets SINCE_US.
 must_go_on() {
-	must "the holder lost the lock, $1" stays 1.3 somebody_inside "$2"
+	must "the holder lost the lock, $1" stays 1.3 has_one_inside "$2"
 	must "nobody holds the lock, $1" is_held "$NAME"
 	must "the holder said something, $1" cmp said-holder /dev/null
 	SINCE_US=$(now_us)

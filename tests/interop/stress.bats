@@ -110,7 +110,7 @@ in_the_order_of_the_queue() {
 	assert_output ''
 }
 
-nobody_waited_longer_than() {
+none_waited_longer_than() {
 	run -0 awk -v limit="$1" '/^enter/ && $3 > limit { print }' log
 	assert_output ''
 }
@@ -133,7 +133,7 @@ nobody_waited_longer_than() {
 	play plain a 5
 	nothing_was_wrong
 	one_at_a_time
-	nobody_waited_longer_than 30000
+	none_waited_longer_than 30000
 	nothing_is_left
 }
 
@@ -143,7 +143,7 @@ nobody_waited_longer_than() {
 	one_at_a_time
 	in_the_order_of_the_queue
 	each_side_had 4
-	nobody_waited_longer_than 10000
+	none_waited_longer_than 10000
 	nothing_is_left
 }
 

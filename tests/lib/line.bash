@@ -28,7 +28,7 @@ queue_waiter() {
 	wait_until 10 is_last "${!#}" "$1"
 }
 
-# queue_passer PARTY [OPTION...] NAME...: as stands, but its command ends at once, with PARTY in the file "order".
+# queue_passer PARTY [OPTION...] NAME...: as queue_waiter, but its command ends at once, with PARTY in the file "order".
 queue_passer() {
 	in_background "${CLOCK[@]}" rlock fair "${@:2}" -- \
 		sh -c 'echo "$0" >>"$BATS_TEST_TMPDIR/order"' "$1"
@@ -379,14 +379,14 @@ java_has_lock() {
 
 # ---- messages ----
 
-# listen: writes each message on a channel of plain or fair locks to the file "heard".
-listen() {
+# record_messages: writes each message on a channel of plain or fair locks to the file "heard".
+record_messages() {
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv psubscribe "redisson_lock__channel:*" >heard'
 	wait_until 5 grep -qs '^"psubscribe"' heard
 }
 
-# heard: "CHANNEL MESSAGE" of all so far, once those before a last one have certainly come.
-heard() {
+# show_messages: "CHANNEL MESSAGE" of all so far, once those before a last one have certainly come.
+show_messages() {
 	redis publish redisson_lock__channel:end end >/dev/null
 	wait_until 5 grep -q '"end"$' heard
 	sed -n 's/^"pmessage",[^,]*,"\(.*\)","\(.*\)"$/\1 \2/p' heard | grep -v ' end$'

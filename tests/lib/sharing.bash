@@ -172,7 +172,7 @@ record_messages() {
 	wait_until 5 grep -qs '^"subscribe"' "$BATS_TEST_TMPDIR/heard"
 }
 
-# show_messages CHANNEL: the messages so far, in a line, once those before a last one have certainly come.
+# show_messages CHANNEL: the messages so far, on one line, once those before a last one have certainly come.
 show_messages() {
 	redis publish "$1" end >/dev/null
 	wait_until 5 grep -q '"end"$' "$BATS_TEST_TMPDIR/heard"
