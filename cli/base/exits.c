@@ -9,7 +9,7 @@ int exit_code_of(enum rlock_status status)
 	/* No default: the compiler says when a status has no code yet. */
 	switch (status) {
 	case RLOCK_OK:
-	case RLOCK_NOT_NOTIFIED: /* it was done; that nobody could be told is a warning */
+	case RLOCK_NOT_NOTIFIED: /* it was done; that no waiter was notified is a warning */
 		return 0;
 	case RLOCK_BUSY:
 		return EXIT_CONFLICT;
@@ -30,7 +30,7 @@ int exit_code_of(enum rlock_status status)
 	case RLOCK_ESYS:
 		return EXIT_SYSTEM;
 	case RLOCK_ESERVER:
-	case RLOCK_CANCELLED: /* ends by a signal: whoever asks for its code has missed that */
+	case RLOCK_CANCELLED: /* rlock ends by a signal then: a caller that asks for a code is at fault */
 		return EXIT_FAULT;
 	}
 	return EXIT_FAULT;

@@ -53,8 +53,8 @@ void message_set_deadline(int64_t deadline_ms)
 }
 
 /*
- * Whether a line can be written without waiting for somebody who reads nothing: a lock is not held for him, and
- * nobody can end a process that waits there. Who let one line wait in vain need not have the next ones do so.
+ * False if stderr stays full, e.g. a stopped pager: no lock is kept for a reader that does not read, and no signal ends
+ * a process that waits there. After one wait in vain the next messages do not wait.
  */
 static bool has_room(void)
 {
@@ -86,7 +86,7 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
 			line[i] = '?';
 	}
 	line[start + len] = '\n';
-	/* There is nobody left to tell when stderr is closed or full. */
+	/* If stderr is closed or full, the message is dropped. */
 	if (has_room())
 		(void)!write(STDERR_FILENO, line, start + len + 1);
 	errno = saved_errno;

@@ -1,6 +1,6 @@
 /*
- * What the kernel must be able to do for a lock to be held at all. Asked before one is acquired: a keeper that
- * cannot watch a process would have to release the lock again, and a terminator leave leftovers running.
+ * Checks that the kernel has the calls without which no lock can be held, before one is acquired: a keeper that cannot
+ * watch a process would have to release the lock again, and a terminator would leave processes running.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,11 +15,11 @@
 #include "base/message.h"
 #include "sys/kernel.h"
 
-/* pidfd_open(2) is the youngest call that we need. */
+/* pidfd_open(2) is the youngest call that we cannot do without. */
 #define NEEDED_MAJOR 5
 #define NEEDED_MINOR 3
 
-/* False when the release can't be told. */
+/* False when the release is unknown. */
 static bool is_too_old(const struct utsname *kernel)
 {
 	const char *cursor = kernel->release;
@@ -57,7 +57,7 @@ int kernel_check(void)
 
 	if (self_fd < 0)
 		return say_missing("pidfd_open", errno);
-	/* Signal 0 is sent to nobody. */
+	/* Signal 0 has no effect. */
 	if (syscall(SYS_pidfd_send_signal, self_fd, 0, NULL, 0) != 0)
 		error = errno;
 	(void)close(self_fd);

@@ -1,5 +1,5 @@
 /*
- * Raises priorities. Who needs it, and when, is for the callers to know.
+ * Raises priorities. Which process needs that, and when, is left to the callers.
  */
 #include <sched.h>
 #include <sys/resource.h>
@@ -14,8 +14,8 @@ void priority_raise_for(pid_t pid)
 }
 
 /*
- * A nice value counts among the processes of one session only (sched(7), autogroup): the more sessions have something
- * to do, the less it helps. What is forked from here on does not inherit it.
+ * A nice value counts among the processes of one session only (sched(7), autogroup): the more sessions are busy, the
+ * less it helps. SCHED_RR is not inherited: the thread that resolves names may run any code of the system's there.
  */
 void priority_raise(void)
 {

@@ -1,5 +1,7 @@
 /*
- * A holder sleeps for hours; what it used to get there need not stay in memory with it.
+ * Drops the pages that a holder, which sleeps for hours, needed only to acquire its lock. For one holder that is idle
+ * (make bench) the keeper's Pss is 270 kB instead of 420; for each of 20 holders, which share these pages, 110 instead
+ * of 125. When a process is idle is left to the callers.
  */
 #include <link.h>
 #include <sys/mman.h>

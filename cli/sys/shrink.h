@@ -1,12 +1,12 @@
 /*
- * Memory that a process which sleeps for long does not need.
+ * Memory that a process does not need while it sleeps.
  */
 #ifndef SHRINK_H
 #define SHRINK_H
 
 /*
- * Give back the pages of program text and constants: they are read again from the files as they are
- * needed. Nothing that the process ever wrote is touched.
+ * Release the pages of program text and constants: the kernel reads them from the files again when they are needed.
+ * Pages that the process has written stay.
  */
 void shrink_while_idle(void);
 

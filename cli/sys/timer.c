@@ -1,5 +1,5 @@
 /*
- * Arms the one timer of keeper and renewer.
+ * Sets the timer of a keeper or a renewer. When it has to expire is left to them.
  */
 #include <sys/timerfd.h>
 

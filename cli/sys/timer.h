@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Set it to a point in time, which may have passed; INT64_MAX takes it back. */
+/* Set the timer to a point in time, which may have passed; INT64_MAX disarms it. */
 void timer_set(int timer_fd, int64_t at_ms);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A file that can't be opened for want of descriptors may be there all the same: who takes it for missing
- * forgets a lock that is held.
+ * A file that cannot be opened for lack of descriptors may exist all the same: if rlock took it for missing, it would
+ * miss a lock that is held.
  */
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /*
- * Errors that say nothing about what was asked for, only that the operating system can't tell now.
+ * Errors that say nothing about a file or a process, only that the operating system cannot show it now.
  */
 #ifndef TRANSIENT_ERRNO_H
 #define TRANSIENT_ERRNO_H
