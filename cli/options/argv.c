@@ -224,11 +224,11 @@ static int add_option(struct option_merge *merge, const struct opt *opt, const c
 /* One option as often as it was given; entry is argtable's row of it. */
 static int add_occurrences(struct option_merge *merge, const struct opt *opt, const void *entry)
 {
-	const struct arg_str *with_value = opt->value != NULL ? entry : NULL;
-	int count = with_value != NULL ? with_value->count : ((const struct arg_lit *)entry)->count;
+	const struct arg_str *values = entry; /* if it takes one */
+	int count = opt->value != NULL ? values->count : ((const struct arg_lit *)entry)->count;
 
 	for (int i = 0; i < count; i++) {
-		int code = add_option(merge, opt, with_value != NULL ? with_value->sval[i] : NULL);
+		int code = add_option(merge, opt, opt->value != NULL ? values->sval[i] : NULL);
 
 		if (code != 0)
 			return code;
