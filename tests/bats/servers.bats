@@ -850,7 +850,7 @@ has_in_queue() {
 	freeze_server 2
 	let_go
 	took_less 6.5 ended_with 7
-	said_once '^rlock: a: .*released'
+	said_once '^rlock: a: release failed: '
 	on 1 no_keys
 	on 3 no_keys
 	thaw_server 2
@@ -864,7 +864,7 @@ has_in_queue() {
 	crash_server "${SERVERS[1]}"
 	let_go
 	took_less 3 ended_with 7
-	said_once '^rlock: a: .*released'
+	said_once '^rlock: a: release failed: '
 	on "${SERVERS[0]}" no_keys
 	on "${SERVERS[2]}" no_keys
 }
