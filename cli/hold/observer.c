@@ -174,8 +174,8 @@ void observer_find_job(struct observer *observer)
 /* ---- what has happened ---- */
 
 /*
- * A keeper that is being killed closes its descriptors before its own end is told. Until then the closed socket would be
- * ready all the time, and we, who may come before the keeper on the processors, would keep it from ending.
+ * A keeper that is being killed closes its descriptors before its pidfd tells its end. Until then the closed socket would
+ * be ready all the time, and we would spin; our priority may be above the keeper's, which could not end then.
  */
 static void read_wakeup(struct observer *observer)
 {

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Has spin go through the model of how a lock is held, tests/spin/holding.pml: what is promised, in the scenarios that
-# have something to say about it, and each mutant, which breaks a rule of the design and has to be found out.
-# One line for each, and one that counts them, as run.sh has it.
+# Has spin go through the model of how a lock is held, tests/spin/holding.pml: each guarantee in the scenarios that it
+# matters in, and each mutant, which breaks a rule of the design and has to be found out. It prints one line for each, and
+# one that counts them, as tests/run.sh does.
 #
 #   tests/spin/run.sh [WORD]       all, or those whose line has that word
 #
 #   SPIN_DIR       where it works, and where a log and a trail are left (build/spin)
 #   CC             compiles what spin writes
 #   JOBS           how many at a time (one for each processor)
-#   MEMORY_MB      what one of them may take; to need more is a failure (1000)
+#   MEMORY_MB      how much one of them may use; more is a failure (1000)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -35,9 +35,10 @@ exclusion contenders deadline_at_lease_end
 exclusion contenders keeper_enforces_nothing
 exclusion contenders renewer_enforces_nothing
 exclusion contenders both_release
-exclusion contenders rest_runs_on
-exclusion leftovers rest_runs_on
-exclusion leftovers renewer_blind_to_rest
+exclusion contenders leftovers_run_on
+exclusion leftovers leftovers_run_on
+exclusion leftovers renewer_blind_to_leftovers
+exclusion contenders lease_state_read_twice
 exclusion contenders start_not_forbidden
 exclusion stops start_after_deadline
 late_renewals nested renew_without_id
@@ -58,8 +59,8 @@ build_and_run() {
 	./pan -n -m20000
 }
 
-# An assertion that fails is what a mutant is wanted to end with. Otherwise nothing else will do than that every
-# state was reached: neither the depth nor the memory may have run out.
+# A mutant has to make an assertion fail. Without a mutant every state has to be reached: neither the depth nor the memory
+# may have been too small.
 is_as_wanted() {
 	if [ "$1" = none ]; then
 		grep -q 'errors: 0$' log && ! grep -qE 'Search not completed|max search depth' log
@@ -70,24 +71,24 @@ is_as_wanted() {
 
 # go_through CHECK SCENARIO MUTANT: prints a line.
 go_through() {
-	local dir=$SPIN_DIR/$1-$2-$3 verdict='not ok' numbers
+	local dir=$SPIN_DIR/$1-$2-$3 result='not ok' numbers
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	cd "$dir"
 	build_and_run "$@" >log 2>&1 </dev/null || echo "exit status $?" >>log
-	! is_as_wanted "$3" || verdict=ok
+	! is_as_wanted "$3" || result=ok
 	numbers=$(awk '
 		/depth reached/ { for (i = 1; i < NF; i++) if ($i == "reached") depth = $(i + 1) + 0 }
 		/states, stored/ { states = $1 }
 		/elapsed time/ { seconds = $4 }
 		END { printf "%8d states, depth %4d, %5.1f s", states, depth, seconds }' log)
 	if [ "$3" = none ]; then
-		printf '%-6s %s  %s (%s)\n' "$verdict" "$numbers" "$1" "$2"
+		printf '%-6s %s  %s (%s)\n' "$result" "$numbers" "$1" "$2"
 	else
-		printf '%-6s %s  %s (%s) fails with: %s\n' "$verdict" "$numbers" "$1" "$2" "$3"
+		printf '%-6s %s  %s (%s) fails with: %s\n' "$result" "$numbers" "$1" "$2" "$3"
 	fi
 	rm -f pan pan.?
-	[ "$verdict" = ok ] || tail -n 30 log | sed 's/^/# /'
+	[ "$result" = ok ] || tail -n 30 log | sed 's/^/# /'
 }
 
 mkdir -p "$SPIN_DIR"

@@ -1,5 +1,6 @@
 /*
- * command.c: a command is started under its lock, and not behind its end, however late the one who starts it comes.
+ * command.c: a command is started while its lock is held, and not after that, however late the keeper starts it. It
+ * leaves what ends a command to test_lease_state.c.
  */
 #include <sys/wait.h>
 
@@ -13,8 +14,8 @@
 
 static struct signals signals = { .fd = -1 };
 
-/* A lock that was had at that time, and that nobody has renewed. */
-static struct lease_state *watch_since(int64_t sent_ms)
+/* Of a lock that was acquired at that time, and not renewed since. */
+static struct lease_state *lease_state_since(int64_t sent_ms)
 {
 	struct lease_state *lease_state = lease_state_new();
 
@@ -27,7 +28,7 @@ static struct lease_state *watch_since(int64_t sent_ms)
 	return lease_state;
 }
 
-/* What the command's process ends with: RAN, if it ever was the command. */
+/* The exit code of the command's process: RAN, if it executed the command. */
 static int start(struct lease_state *lease_state)
 {
 	char *const command[] = { "sh", "-c", "exit 7", NULL }, *const environment[] = { NULL };
@@ -42,16 +43,16 @@ static int start(struct lease_state *lease_state)
 
 static void check_good_lock(void)
 {
-	struct lease_state *lease_state = watch_since(rlock_now_ms());
+	struct lease_state *lease_state = lease_state_since(rlock_now_ms());
 
 	CHECK_NUMBER(start(lease_state), RAN, "a command runs while its lock is good");
-	CHECK_NUMBER(lease_state->reason, TERMINATE_NONE, "and there is no reason to stop it");
+	CHECK_NUMBER(lease_state->reason, TERMINATE_NONE, "and there is no reason to terminate it");
 	lease_state_free(lease_state);
 }
 
 static void check_lost_lock(void)
 {
-	struct lease_state *lease_state = watch_since(rlock_now_ms());
+	struct lease_state *lease_state = lease_state_since(rlock_now_ms());
 
 	lease_state_lose(lease_state);
 	CHECK_NUMBER(start(lease_state), EXIT_LOST,
@@ -59,10 +60,10 @@ static void check_lost_lock(void)
 	lease_state_free(lease_state);
 }
 
-/* Whoever was to notice was stopped meanwhile, or has been killed. */
+/* Keeper and renewer, which were to notice it, were stopped or killed. */
 static void check_late_start(void)
 {
-	struct lease_state *lease_state = watch_since(rlock_now_ms() - LEASE_MS);
+	struct lease_state *lease_state = lease_state_since(rlock_now_ms() - LEASE_MS);
 
 	CHECK_NUMBER(start(lease_state), EXIT_LOST, "nor one whose lease is over, noticed or not");
 	CHECK_NUMBER(lease_state->reason, TERMINATE_LOST, "for the reason that the lock is lost");
@@ -71,7 +72,7 @@ static void check_late_start(void)
 
 static void check_ignored_loss(void)
 {
-	struct lease_state *lease_state = watch_since(rlock_now_ms() - LEASE_MS);
+	struct lease_state *lease_state = lease_state_since(rlock_now_ms() - LEASE_MS);
 
 	lease_state->on_lost = ON_LOST_IGNORE;
 	CHECK_NUMBER(start(lease_state), RAN,

@@ -1,5 +1,6 @@
 /*
- * lease_state.c: how long before the end of a lease a command is told to end, and killed.
+ * lease_state.c: how long before the end of a lease a command gets SIGTERM, and SIGKILL. It leaves sending them to the
+ * tests in tests/bats.
  */
 #include <stdlib.h>
 
@@ -7,13 +8,13 @@
 
 #include "unit.h"
 
-#define GRACE_MS 5000 /* of who says nothing */
+#define GRACE_MS 5000 /* the default */
 
 /* From when the last good renewal was sent. */
 static const struct {
 	int64_t lease_ms, grace_ms, term_ms, kill_ms;
-} stops[] = {
-	/* of the lease's own length: a sixth for grace, behind it a tenth */
+} deadlines[] = {
+	/* a sixth of the lease for grace, and after that a tenth */
 	{ 3000, GRACE_MS, 2200, 2700 },
 	{ 6000, GRACE_MS, 4400, 5400 },
 	{ 12000, GRACE_MS, 8800, 10800 },
@@ -23,7 +24,7 @@ static const struct {
 	{ 30000, GRACE_MS, 23000, 28000 },
 	{ 45000, GRACE_MS, 38000, 43000 },
 	{ 3600000, GRACE_MS, 3593000, 3598000 },
-	/* less grace than a sixth */
+	/* less grace than a sixth of the lease */
 	{ 30000, 1000, 27000, 28000 },
 	{ 30000, 0, 28000, 28000 },
 	{ 1000, 100, 700, 800 },
@@ -34,23 +35,23 @@ static const struct {
 /* A lock whose next deadline is now. */
 static void set_lease_state(struct lease_state *lease_state, size_t index)
 {
-	lease_state->lease_ms = stops[index].lease_ms;
-	lease_state->grace_ms = stops[index].grace_ms;
+	lease_state->lease_ms = deadlines[index].lease_ms;
+	lease_state->grace_ms = deadlines[index].grace_ms;
 	lease_state->max_run_end_ms = INT64_MAX;
 	lease_state->on_lost = ON_LOST_KILL;
-	lease_state->sent_ms = rlock_now_ms() - stops[index].term_ms;
+	lease_state->sent_ms = rlock_now_ms() - deadlines[index].term_ms;
 }
 
-static void check_stop(size_t index)
+static void check_deadlines(size_t index)
 {
 	struct lease_state *lease_state = lease_state_new();
-	int64_t lease_ms = stops[index].lease_ms, term_ms, kill_ms;
+	int64_t lease_ms = deadlines[index].lease_ms, term_ms, kill_ms;
 
 	if (lease_state == NULL)
 		abort();
 	set_lease_state(lease_state, index);
-	term_ms = lease_state->sent_ms + stops[index].term_ms;
-	kill_ms = lease_state->sent_ms + stops[index].kill_ms;
+	term_ms = lease_state->sent_ms + deadlines[index].term_ms;
+	kill_ms = lease_state->sent_ms + deadlines[index].kill_ms;
 	CHECK_NUMBER(lease_state_next_ms(lease_state), term_ms,
 		     "a lease of %" PRId64 " ms has its time", lease_ms);
 	lease_state_check_deadlines(lease_state, term_ms - 1);
@@ -61,13 +62,13 @@ static void check_stop(size_t index)
 	      "then the lock counts as lost");
 	if (term_ms < kill_ms)
 		CHECK(lease_state_phase(lease_state, kill_ms - 1) == PHASE_TERM,
-		      "the command is told to end");
+		      "the command gets SIGTERM");
 	CHECK(lease_state_phase(lease_state, kill_ms) == PHASE_KILL,
-	      "and killed %" PRId64 " ms before the end", lease_ms - stops[index].kill_ms);
+	      "and killed %" PRId64 " ms before the end", lease_ms - deadlines[index].kill_ms);
 	lease_state_free(lease_state);
 }
 
-/* Found lost by a process that was killed before it came to the reason: the other one comes to it. */
+/* A process that found the lock lost was killed before it set the reason: the other one sets it. */
 static void check_half_lost(void)
 {
 	struct lease_state *lease_state = lease_state_new();
@@ -83,8 +84,8 @@ static void check_half_lost(void)
 	lease_state->is_lost = true;
 	lease_state_check_deadlines(lease_state, now_ms);
 	CHECK(lease_state->reason == TERMINATE_LOST,
-	      "a lock that was found lost, and no more, stops the command");
-	CHECK_NUMBER(lease_state->lost_at_ms, now_ms - 1, "and is lost since it was found to be");
+	      "a lock that was found lost, without a reason, terminates the command");
+	CHECK_NUMBER(lease_state->lost_at_ms, now_ms - 1, "and is lost since that was found");
 	lease_state_free(lease_state);
 }
 
@@ -105,11 +106,11 @@ static void check_renewal(void)
 	lease_state_free(lease_state);
 }
 
-/* How long before the lease's end KILL comes where a wake-up came so late. */
+/* How long before the end of the lease SIGKILL comes after a wake-up that was so late. */
 static const struct {
 	int64_t lease_ms, late_ms, margin_ms;
 } wakeups[] = {
-	/* as late as on a machine at rest */
+	/* as late as on an idle machine */
 	{ 30000, 3, 2000 },
 	/* four times as long */
 	{ 30000, 700, 2800 },
@@ -118,7 +119,7 @@ static const struct {
 	/* a sixth of the lease at most */
 	{ 30000, 60000, 5000 },
 	{ 3000, 300, 500 },
-	/* which of a short one is no more than it is anyway */
+	/* a sixth of a short lease is no more than the least margin */
 	{ 1000, 300, 200 },
 };
 
@@ -139,10 +140,11 @@ static void check_wakeup(size_t index)
 	lease_state->sent_ms = now_ms;
 	usual_ms = margin_ms(lease_state);
 	lease_state_record_wakeup(lease_state, due_ms, due_ms, now_ms);
-	CHECK_NUMBER(margin_ms(lease_state), usual_ms, "who sleeps past his time changes nothing");
+	CHECK_NUMBER(margin_ms(lease_state), usual_ms,
+		     "a sleep that begins when it is over changes nothing");
 	lease_state_record_wakeup(lease_state, due_ms - 1, due_ms, now_ms);
 	CHECK_NUMBER(margin_ms(lease_state), wakeups[index].margin_ms,
-		     "KILL comes so long before the end of a lease of %" PRId64 " ms", lease_ms);
+		     "SIGKILL comes so long before the end of a lease of %" PRId64 " ms", lease_ms);
 	lease_state_record_wakeup(lease_state, due_ms - 1, now_ms, now_ms);
 	lease_state_record_wakeup(lease_state, due_ms - 1, INT64_MAX, now_ms);
 	CHECK_NUMBER(margin_ms(lease_state), wakeups[index].margin_ms,
@@ -157,8 +159,8 @@ void test_lease_state(void)
 {
 	check_renewal();
 	check_half_lost();
-	for (size_t i = 0; i < COUNT_OF(stops); i++)
-		check_stop(i);
+	for (size_t i = 0; i < COUNT_OF(deadlines); i++)
+		check_deadlines(i);
 	for (size_t i = 0; i < COUNT_OF(wakeups); i++)
 		check_wakeup(i);
 }
