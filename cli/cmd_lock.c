@@ -22,7 +22,7 @@
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_find.h"
 #include "process_lock/inherited.h"
-#include "process_lock/passing.h"
+#include "process_lock/short_lived.h"
 #include "process_lock/target.h"
 #include "sys/kernel.h"
 #include "sys/proc.h"
@@ -143,7 +143,7 @@ static int find_target(struct acquirer *acquirer)
 	if (opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
 		return report_process_1(verb, opts);
 	if (opts->pid == 0)
-		code = passing_check(pid, verb, opts);
+		code = short_lived_check(pid, verb, opts);
 	if (code != 0)
 		return code;
 	acquirer->hold_file = detached_file_new(opts, verb->kind, pid, start);

@@ -1,6 +1,6 @@
 /*
  * Opens the process that a lock without a command is for: the one that --pid names, or the calling one if it still
- * exists. passing.c judges whether a caller lives long enough to be given a lock, and hold_file.c writes down which
+ * exists. short_lived.c judges whether a caller lives long enough to be given a lock, and hold_file.c writes down which
  * process it is.
  */
 #include <errno.h>

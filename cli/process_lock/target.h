@@ -1,5 +1,5 @@
 /*
- * The process that a lock without a command is for: the caller, or the one that --pid names. passing.c judges whether
+ * The process that a lock without a command is for: the caller, or the one that --pid names. short_lived.c judges whether
  * the caller lives long enough for that.
  */
 #ifndef TARGET_H

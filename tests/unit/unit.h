@@ -19,8 +19,8 @@
 	X(lease_state)                                                                             \
 	X(nearest)                                                                                 \
 	X(owner)                                                                                   \
-	X(passing)                                                                                 \
 	X(request)                                                                                 \
+	X(short_lived)                                                                             \
 	X(text)                                                                                    \
 	X(url)
 

@@ -14,7 +14,7 @@
 #include "base/message.h"
 #include "options/names.h"
 #include "options/usage.h"
-#include "process_lock/passing.h"
+#include "process_lock/short_lived.h"
 #include "sys/proc.h"
 
 /*
@@ -196,22 +196,22 @@ static bool ends_with_call(const char *text, const char *verb)
 	       strcspn(last, "'\"`$<>\\") >= (size_t)(call - last);
 }
 
-enum passing passing_judge(const char *command_line, size_t len, const char *verb)
+enum short_lived short_lived_judge(const char *command_line, size_t len, const char *verb)
 {
 	const char *end = command_line + len, *text, *word;
 	char program[PROGRAM_MAX];
 
 	if (len == 0)
-		return PASSING_NOT;
+		return SHORT_LIVED_NOT;
 	word = program_word(command_line, end, program);
 	if (is_make(program))
-		return PASSING_MAKE;
+		return SHORT_LIVED_MAKE;
 	if (is_wrapper(program))
-		return PASSING_WRAPPER;
+		return SHORT_LIVED_WRAPPER;
 	if (!is_shell(program))
-		return PASSING_NOT;
+		return SHORT_LIVED_NOT;
 	text = shell_text(word, end);
-	return text != NULL && ends_with_call(text, verb) ? PASSING_TEXT : PASSING_NOT;
+	return text != NULL && ends_with_call(text, verb) ? SHORT_LIVED_TEXT : SHORT_LIVED_NOT;
 }
 
 /* ---- subshells ---- */
@@ -313,56 +313,56 @@ static bool is_subshell(const struct caller *caller, const char *program)
 /* ---- what to write instead ---- */
 
 /* What to add to the message where --pid $$ may name the wrong process as well. */
-static const char *other_pid(enum passing passing, const char *program)
+static const char *other_pid(enum short_lived reason, const char *program)
 {
 	/* In single quotes $$ is the shell that ends. */
-	if (passing == PASSING_TEXT)
+	if (reason == SHORT_LIVED_TEXT)
 		return " (within the quotes, say --pid $PPID)";
 	/* dash has no variable BASHPID. */
-	if (passing == PASSING_SUBSHELL &&
+	if (reason == SHORT_LIVED_SUBSHELL &&
 	    (strcmp(program, "bash") == 0 || strcmp(program, "mksh") == 0))
 		return " (if that is meant, say --pid $BASHPID)";
 	return "";
 }
 
-static int say_passing(enum passing passing, const char *program, const struct verb *verb,
-		       const struct opts *opts)
+static int say_short_lived(enum short_lived reason, const char *program, const struct verb *verb,
+			   const struct opts *opts)
 {
 	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
 	struct usage_line line;
 
 	usage_begin(&line, verb->name);
-	if (passing != PASSING_MAKE)
+	if (reason != SHORT_LIVED_MAKE)
 		usage_add_plain(&line, "--pid $$");
 	usage_add(&line, opts->words, opts->word_count);
-	if (passing == PASSING_MAKE)
+	if (reason == SHORT_LIVED_MAKE)
 		usage_add_plain(&line, "-- COMMAND");
 	(void)names_show(opts->names, opts->name_count, names);
-	if (passing == PASSING_SUBSHELL)
+	if (reason == SHORT_LIVED_SUBSHELL)
 		message_error(
 			"%s: the caller is a subshell, and its end would release the lock%s: try: %s",
-			names, other_pid(passing, program), line.text);
+			names, other_pid(reason, program), line.text);
 	else
 		message_error(
 			"%s: the caller, %s%s, ends with this call, and its end would release the lock"
 			"%s: try: %s",
-			names, usage_show(program, shown), passing == PASSING_TEXT ? " -c" : "",
-			other_pid(passing, program), line.text);
+			names, usage_show(program, shown), reason == SHORT_LIVED_TEXT ? " -c" : "",
+			other_pid(reason, program), line.text);
 	return EXIT_USAGE;
 }
 
-int passing_check(pid_t parent, const struct verb *verb, const struct opts *opts)
+int short_lived_check(pid_t parent, const struct verb *verb, const struct opts *opts)
 {
 	char program[PROGRAM_MAX];
 	struct caller caller;
-	enum passing passing;
+	enum short_lived reason;
 
 	/* /proc shows little of some processes, another user's for example. */
 	if (!caller_look(parent, &caller) || caller.len == 0)
 		return 0;
 	(void)program_word(caller.line, caller.line + caller.len, program);
-	passing = is_subshell(&caller, program)
-			  ? PASSING_SUBSHELL
-			  : passing_judge(caller.line, caller.len, verb->name);
-	return passing == PASSING_NOT ? 0 : say_passing(passing, program, verb, opts);
+	reason = is_subshell(&caller, program)
+			 ? SHORT_LIVED_SUBSHELL
+			 : short_lived_judge(caller.line, caller.len, verb->name);
+	return reason == SHORT_LIVED_NOT ? 0 : say_short_lived(reason, program, verb, opts);
 }
