@@ -6,6 +6,11 @@ load ../lib/helpers
 
 setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 
+@test "comments, names and what users read use the project's words" {
+	run -0 tools/words.py
+	assert_output ''
+}
+
 @test "the search for words finds each of those that are not used" {
 	# A file to which every row's exceptions leave something.
 	local scratch=$BATS_TEST_TMPDIR/cli/process_lock/lib/net/scratch.c found
@@ -14,7 +19,7 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	run -1 tools/words.py "$scratch"
 	assert_line --partial "scratch.c:1: 'Whoever': say it, they"
 	found=$(sed -n 's/.*: say //p' <<<"$output" | sort -u)
-	assert_equal "$found" "$(grep '^[^#[:space:]]' tools/words.txt | sort -u)"
+	assert_equal "$found" "$(grep "^[^#[:space:]]" tools/words.txt | grep -v "^pending " | sort -u)"
 }
 
 @test "what ARCHITECTURE.md and its like name exists" {
