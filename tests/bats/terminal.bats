@@ -250,7 +250,7 @@ how_often() {
 	for ((i = $(nproc); i > 0; i--)); do
 		in_background sh -c 'while :; do :; done'
 	done
-	for ((i = 0; i < 8; i++)); do
+	for ((i = 0; i < 4; i++)); do
 		cat <<-'END'
 			send rlock run a -- sh -c 'echo $PPID >keeper; kill -TSTP 0; echo continued'
 			expect Stopped
