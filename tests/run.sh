@@ -5,7 +5,7 @@
 #
 #   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
 #   TOOLS_DIR      the tests' own programs, next in it (build/tools)
-#   BATS, JOBS     the bats to use, and how many files at a time (twice as many as there are processors)
+#   BATS, JOBS     the bats to use, and how many files at a time (one more than there are processors)
 #   LIMIT          seconds after which a file is stopped (600)
 #   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
 #   UNIT_WRAPPER   goes before each program
@@ -23,8 +23,8 @@ cd "$(dirname "$0")/.."
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
 processors=$(nproc)
-# Most tests wait for something most of the time.
-[ -n "$JOBS" ] || JOBS=$((2 * processors))
+# Tests wait much of their time; with one file more than this, what watches leases of a second sees them end.
+[ -n "$JOBS" ] || JOBS=$((processors + 1))
 RLOCK_BIN=$(realpath "$RLOCK_BIN")
 [ "${RLOCK_BIN##*/}" = rlock ] || {
 	echo "run.sh: the program under test must be called rlock, not '$RLOCK_BIN'" >&2

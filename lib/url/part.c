@@ -36,7 +36,7 @@ bool rlock__part_contains(struct rlock__part part, char c)
 /* Not tolower, which depends on the locale. */
 char rlock__part_lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
 bool rlock__part_is_word(struct rlock__part part, const char *word)

@@ -258,14 +258,15 @@ behind_the_dead() {
 # One whose position is lost meanwhile, as when it stood still for long, and a stranger's came after it.
 with_a_place_lost() {
 	local queue="redisson_lock_queue:{$NAME}" deadlines="redisson_lock_timeout:{$NAME}" waiter
-	unlimited lock --owner x --lease 20s "$NAME"
+	unlimited lock --owner x --lease 60s "$NAME"
 	try "fair with a place lost" 1 rlock fair -w 9s -t 3s -u "$URL" "$NAME" -- false &
 	waiter=$!
-	if wait_until 2 stands_in "$queue" 2>/dev/null; then
+	wait_until 20 stands_in_or_gone "$queue" "$waiter"
+	if stands_in "$queue"; then
 		redis del "$queue" >/dev/null
 		redis zadd "$deadlines" 99999999999999 java:1 >/dev/null
 		redis rpush "$queue" java:1 >/dev/null
-		wait_until 4 is_back_or_gone "$queue" "$waiter" 2>/dev/null || complain 'his place is lost for ever'
+		wait_until 8 is_back_or_gone "$queue" "$waiter" 2>/dev/null || complain 'his place is lost for ever'
 	fi
 	unlimited unlock --owner x "$NAME"
 	redis del "$queue" "$deadlines" >/dev/null
@@ -274,6 +275,10 @@ with_a_place_lost() {
 
 stands_in() {
 	[ "$(redis llen "$1")" != 0 ]
+}
+
+stands_in_or_gone() {
+	stands_in "$1" || ! kill -0 "$2" 2>/dev/null
 }
 
 is_back_or_gone() {

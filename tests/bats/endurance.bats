@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=leases
 # What a hold has to endure when several things come together: a lock that is lost while its command is
 # stopped, a server that is replaced, a stream that falls silent, a clean-up that outlasts the lease.
 
@@ -254,15 +255,15 @@ script_body() {
 
 @test "a renewal that arrives behind the end of its command leaves the least time as it is" {
 	local hold
-	rlock run --at-least 3s -t 9s a -- true
+	rlock run --at-least 30s -t 90s a -- true
 	hold=$(redis hkeys rlock_holds:'{a}')
 	[ -n "$hold" ]
-	ttl_between a 1 3000
-	run -0 redis eval "$(script_body plain_renew)" 2 a rlock_holds:'{a}' 9000 "$hold"
+	ttl_between a 1 30000
+	run -0 redis eval "$(script_body plain_renew)" 2 a rlock_holds:'{a}' 90000 "$hold"
 	# As for a hold that was released.
 	assert_output 1
-	ttl_between a 1 3000
-	[ "$(redis pttl rlock_holds:'{a}')" -le 3000 ]
+	ttl_between a 1 30000
+	[ "$(redis pttl rlock_holds:'{a}')" -le 30000 ]
 }
 
 @test "a nested command with a long lease leaves the outer one with its short one" {

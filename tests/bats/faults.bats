@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=long,leases
 # A server that is frozen, gone, full, busy or of the wrong kind, a network that loses, delays and spoils
 # what passes, and locks that get lost.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=leases
 # The line for a fair lock when answers get lost, and when a server is full or comes back empty.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.

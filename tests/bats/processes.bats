@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=long,leases
 # The keeper, the renewer or both of them killed or stopped, at any moment: the command stays protected or
 # is stopped, and the lock does not stay after it for more than a lease.
 

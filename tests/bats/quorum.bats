@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=long,leases
 # One lock on several servers of which some need not agree: had and held on while a minority of them is gone,
 # frozen, slow, empty or refuses; never held by two. What all of them must grant: tests/bats/servers.bats.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=leases
 # Read and write locks where something is wrong: a key of another kind, a lock that is broken by force, a full server,
 # and a network that loses what passes.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=leases
 # How long read and write locks last: each reader's hold for itself, renewed by no other; what is left when one
 # of them leaves, dies, or wants the lock kept for a while; and locks that get lost.
 

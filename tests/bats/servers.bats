@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=long,leases
 # One lock on several servers that all must agree: the same lock on each, had everywhere or nowhere, lost
 # when one of them is. How it is with a quorum smaller than all: tests/bats/quorum.bats.
 
@@ -254,7 +254,7 @@ names_all_servers() {
 
 @test "a fixed lease, a longest and a least time hold on all servers" {
 	not_under_valgrind 'a second is too short for it to stop a command'
-	run -124 rlock run -l 1s a -- until_let_go
+	run -124 rlock run -l 2s a -- until_let_go
 	assert_one_line '^rlock: a: .*lease'
 	on_each no_keys
 	run -124 rlock run --max-run 100ms a -- until_let_go
@@ -930,10 +930,10 @@ hold_and_know() {
 }
 
 @test "a renewer that is killed is replaced, and the lock stays held on all servers" {
-	hold_and_know a -t 1s
+	hold_and_know a -t 2s
 	for _ in 1 2; do
 		kill -s KILL "$RENEWER"
-		stays 0.8 on_each is_held a
+		stays 1.6 on_each is_held a
 		RENEWER=$(renewer_of "$PID")
 		[ -n "$RENEWER" ]
 	done
@@ -946,9 +946,9 @@ hold_and_know() {
 @test "with rlock and its renewer killed the lock is free on all servers after a lease" {
 	hold_and_know a -t 1s
 	kill -s KILL "$PID" "$RENEWER"
-	within 2 on_each no_keys
+	wait_until 3 on_each no_keys
 	is_running "$CHILD"
-	nothing_runs
+	wait_until 5 nothing_runs
 }
 
 @test "rlock killed at any moment: none meets another, and after a lease nothing is left" {

@@ -13,6 +13,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 : "${REDISSON:=oldest newest}" "${INTEROP_DIR:=build/interop}"
+# Each file has a Java machine, and those do not rest while they wait.
+[ -n "${JOBS:-}" ] || JOBS=$(nproc)
+export JOBS
 
 [ $# -gt 0 ] || set -- tests/interop/*.bats
 

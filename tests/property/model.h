@@ -77,7 +77,7 @@ const struct shot *shot_take(void);
 /* What belongs to a field among pairs, NULL for none. */
 const char *shot_value(const struct redisReply *pairs, const char *field);
 /* TTL of a key: -1 without one, -2 when there is no such key. */
-int64_t shot_ttl_ms(const struct shot *acquired, const char *key);
+int64_t shot_ttl_ms(const struct shot *of, const char *key);
 void shot_print(void);
 
 /* ---- expected.c: the lock as it ought to be ---- */

@@ -12,26 +12,23 @@ static const char usage[] =
 	"usage: ask_redis SOCKET COMMAND [ARG...]\n"
 	"Prints the reply as redis-cli does where it writes to no terminal. 1 without one.\n";
 
+/* Arrays in arrays are as deep as the command has them. NOLINTNEXTLINE(misc-no-recursion) */
 static void print(const redisReply *reply)
 {
-	switch (reply->type) {
-	case REDIS_REPLY_INTEGER:
-		printf("%lld", reply->integer);
-		return;
-	case REDIS_REPLY_ARRAY:
+	if (reply->type == REDIS_REPLY_ARRAY) {
 		for (size_t i = 0; i < reply->elements; i++) {
 			if (i > 0)
 				putchar('\n');
 			print(reply->element[i]);
 		}
 		return;
-	case REDIS_REPLY_NIL:
-		return;
-	default:
-		(void)fwrite(reply->str, 1, reply->len, stdout);
-		if (reply->type == REDIS_REPLY_ERROR)
-			putchar('\n');
 	}
+	if (reply->type == REDIS_REPLY_INTEGER)
+		printf("%lld", reply->integer);
+	else if (reply->str != NULL)
+		(void)fwrite(reply->str, 1, reply->len, stdout);
+	if (reply->type == REDIS_REPLY_ERROR)
+		putchar('\n');
 }
 
 /* As redis-cli does with a password in the environment. */
