@@ -190,7 +190,7 @@ held_for_a_while() {
 
 # ---- locks that another owner holds ----
 
-# HOLD:WAIT. A waiter that gave up and could not say so is out of a queue within 5 s.
+# HOLD:WAIT. A waiter that gave up and could not say so is out of a queue within 8 s.
 PAIRS='lock:lock lock:fair fair:fair rlock:wlock wlock:rlock'
 
 held_by_others() {

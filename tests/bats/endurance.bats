@@ -73,7 +73,7 @@ ttl_between() {
 	redis del a
 	wait_until 2 says 'lock lost'
 	is_running "$PID"
-	within 5 is_gone "$(cat pid)"
+	within 8 is_gone "$(cat pid)"
 	ended_with 76
 	says 'the command ran for 2.5s'
 }
@@ -84,7 +84,7 @@ ttl_between() {
 	redis del a
 	wait_until 2 says 'lock lost'
 	is_running "$PID"
-	within 5 is_gone "$(cat pid)"
+	within 8 is_gone "$(cat pid)"
 	ended_with 76
 }
 
@@ -96,7 +96,7 @@ ttl_between() {
 	redis del a
 	wait_until 2 says 'lock lost'
 	is_running "$(cat pid)"
-	within 5 is_gone "$(cat pid)"
+	within 8 is_gone "$(cat pid)"
 	(($(now_ms) - start >= 300 + grace_ms)) || fail "killed after $(($(now_ms) - start)) ms"
 	ended_with 76
 }

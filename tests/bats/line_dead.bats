@@ -26,7 +26,7 @@ teardown() { watchful_teardown; }
 	wait_until 5 has_just_looked a r1
 	kill_waiter r1
 	let_leave r0
-	within 5 is_inside r2
+	within 8 is_inside r2
 	take_turns r2 r3
 	nothing_is_left
 }
@@ -48,7 +48,7 @@ teardown() { watchful_teardown; }
 	kill_waiter r1
 	kill_waiter r2
 	let_leave r0
-	within 5 is_inside r3
+	within 8 is_inside r3
 	take_turns r3 r4
 	nothing_is_left
 }
@@ -60,7 +60,7 @@ teardown() { watchful_teardown; }
 		kill_waiter "$who"
 	done
 	let_leave r0
-	within 7 is_inside r7
+	within 9 is_inside r7
 	take_turns r7 r8
 	nothing_is_left
 }
@@ -120,7 +120,7 @@ visited() {
 	done
 	let_leave r0
 	start_waiter r1 c
-	within 5 is_inside r1
+	within 8 is_inside r1
 	let_leave r1
 	# Calls that do not wait, or not for long, are no help to each other.
 	wait_until 5 rlock fair -n a -- true
@@ -180,7 +180,7 @@ visited() {
 	queue_waiters r1 r2 r3
 	kill_waiter r0
 	kill_waiter r1
-	within 5 is_inside r2
+	within 8 is_inside r2
 	take_turns r2 r3
 	nothing_is_left
 }

@@ -844,7 +844,7 @@ has_in_queue() {
 	wait_until 3 on_each no_keys
 }
 
-@test "a release that one frozen server does not answer: a warning within 5 s, and the command's status" {
+@test "a release that one frozen server does not answer: a warning within 8 s, and the command's status" {
 	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
 	wait_until 5 on_each is_held a
 	freeze_server 2

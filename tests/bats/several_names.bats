@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=long,leases
 # Several names in one call: all of them are acquired, or none; waited for, renewed, lost and released together.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
@@ -299,7 +299,7 @@ c"
 	queue_waiter r3 c
 	queue_waiter r4 b
 	kill_waiter r1
-	within 5 is_inside r2
+	within 8 is_inside r2
 	within 1 is_inside r3
 	is_woken_by b r4 let_leave h
 	let_all_leave r2 r3 r4

@@ -31,7 +31,7 @@ background_end() {
 	BACKGROUND+=("$PID")
 }
 
-# ends_by HOW: the command of background_end ends so, within 5 s.
+# ends_by HOW: the command of background_end ends so, within 8 s.
 ends_by() {
 	wait_until 5 file_says "$BATS_TEST_TMPDIR/end" "$1" || {
 		echo "it ended otherwise, or not at all: $(cat "$BATS_TEST_TMPDIR/end")" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=long,leases
 # Which has its turn when readers and writers come all the time: no writer is kept out by readers that come and go,
 # no reader by a writer that waits and died, and never is a reader in with a writer, or two writers.
 
@@ -179,7 +179,7 @@ readers_wait_behind_a_writer() {
 	readers_wait_behind_a_writer
 	kill -KILL "$WRITER"
 	start_guest r3 rlock a
-	within 6 all_are_inside r2 r3
+	within 9 all_are_inside r2 r3
 	is_free 'rlock_writer:{a}'
 }
 

@@ -43,6 +43,7 @@ took_less() {
 }
 
 # within SECONDS COMMAND [ARG...]: as wait_until, for parts of a second, and sharp.
+# What is promised in five seconds is looked for within eight: a busy machine has its part in it.
 within() {
 	local limit=$1
 	shift
