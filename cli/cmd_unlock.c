@@ -114,13 +114,13 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 	status = finish_release(conn, hold);
 	rlock_hold_free(hold);
 	/* The server may have carried out an earlier try to release: the hold that it removed was not lost. */
-	if (status == RLOCK_NOT_HELD && file->is_given_up)
+	if (status == RLOCK_NOT_HELD && file->is_abandoned)
 		status = RLOCK_OK;
 	if (status >= 0) {
 		hold_file_remove(file);
 	} else {
 		/* The caller may try again. */
-		file->is_given_up = file->is_given_up || was_held;
+		file->is_abandoned = file->is_abandoned || was_held;
 		(void)hold_file_save(file);
 	}
 	return end_release(opts, conn, status);

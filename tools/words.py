@@ -71,13 +71,10 @@ def spans(path, text):
 
 
 def read_table(path):
-    """([(word to use, letters of PLACES, pattern, exceptions)], [paths that are not searched yet])"""
-    rows, pending, word, exceptions = [], [], None, []
+    """[(word to use, letters of PLACES, pattern, exceptions)]"""
+    rows, word, exceptions = [], None, []
     for number, line in enumerate(open(path, encoding='utf-8'), 1):
         if not line.strip() or line.startswith('#'):
-            continue
-        if line.startswith('pending '):
-            pending.append(re.compile(line.split(None, 1)[1].strip()))
             continue
         if not line[0].isspace():
             word, exceptions = line.strip(), []
@@ -94,7 +91,7 @@ def read_table(path):
             rows.append((word, PLACES[place], re.compile(pattern.strip(), re.I), exceptions))
         else:
             sys.exit(f"{path}:{number}: '{place}' is none of {', '.join(PLACES)}, but")
-    return rows, pending
+    return rows
 
 
 def finds(path, text, rows):
@@ -122,11 +119,9 @@ def main(argv):
     table = os.path.join(tree.TOP, 'tools/words.txt')
     if argv[:1] == ['-t']:
         table, argv = argv[1], argv[2:]
-    rows, pending = read_table(table)
+    rows = read_table(table)
     found = 0
     for name in argv or sorted(tree.names()):
-        if not argv and any(path.search(name) for path in pending):
-            continue
         if re.search(r'\.(xml|dict)$|/corpus/|^LICENSE$|^\.git|tools/words\.(txt|py)$', name):
             continue
         for line, phrase, word in sorted(finds(name, tree.text(name), rows)):

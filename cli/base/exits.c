@@ -19,7 +19,7 @@ int exit_code_of(enum rlock_status status)
 		return EXIT_UNREACHABLE;
 	case RLOCK_EAUTH:
 	case RLOCK_EACL:
-		return EXIT_REFUSED;
+		return EXIT_DENIED;
 	case RLOCK_EKIND:
 	case RLOCK_EUNSUPPORTED:
 		return EXIT_CONFIG;

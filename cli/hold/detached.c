@@ -65,7 +65,7 @@ static bool fill_hold_file(const struct detached_args *args)
 	file->server = strdup(opts->server);
 	memcpy(file->hold_id, rlock_hold_id(args->hold), RLOCK_HOLD_ID_MAX);
 	file->sent_ms = rlock_hold_sent_ms(args->hold);
-	file->had_ms = args->acquired_ms;
+	file->acquired_ms = args->acquired_ms;
 	return file->server != NULL;
 }
 

@@ -11,7 +11,7 @@
 
 void ancestors_free(struct ancestors *ancestors)
 {
-	free(ancestors->procs);
+	free(ancestors->chain);
 	*ancestors = (struct ancestors){ 0 };
 }
 
@@ -20,14 +20,14 @@ static bool add(struct ancestors *ancestors, const struct proc *proc)
 	if (ancestors->count == ancestors->capacity) {
 		size_t capacity =
 			ancestors->capacity == 0 ? FIRST_CAPACITY : ancestors->capacity * 2;
-		struct proc *procs = realloc(ancestors->procs, capacity * sizeof(*procs));
+		struct proc *chain = realloc(ancestors->chain, capacity * sizeof(*chain));
 
-		if (procs == NULL)
+		if (chain == NULL)
 			return false;
-		ancestors->procs = procs;
+		ancestors->chain = chain;
 		ancestors->capacity = capacity;
 	}
-	ancestors->procs[ancestors->count++] = *proc;
+	ancestors->chain[ancestors->count++] = *proc;
 	return true;
 }
 
@@ -57,7 +57,7 @@ int ancestors_read(struct ancestors *out, pid_t pid)
 int ancestors_distance(const struct ancestors *ancestors, pid_t pid, uint64_t start)
 {
 	for (size_t i = 0; i < ancestors->count; i++)
-		if (ancestors->procs[i].pid == pid && ancestors->procs[i].start == start)
+		if (ancestors->chain[i].pid == pid && ancestors->chain[i].start == start)
 			return (int)i;
 	return -1;
 }

@@ -13,7 +13,7 @@
 
 /* Zero-initialise, ancestors_free. */
 struct ancestors {
-	struct proc *procs; /* from the process itself upwards */
+	struct proc *chain; /* from the process itself upwards */
 	size_t count, capacity;
 };
 void ancestors_free(struct ancestors *ancestors);

@@ -76,7 +76,7 @@ void hold_file_name(const struct hold_file *file, char out[HOLD_FILE_NAME_MAX])
 
 /* ---- write ---- */
 
-static int say_unwritable(const struct hold_file *file, const char *name)
+static int report_unwritable(const struct hold_file *file, const char *name)
 {
 	int error = errno;
 
@@ -92,9 +92,9 @@ static void print_lines(FILE *out, const struct hold_file *file)
 	(void)fprintf(out, "server %s\nkind %s\npid_namespace %" PRIu64 "\n", file->server,
 		      rlock_kind_name(file->kind), file->pid_namespace);
 	(void)fprintf(out, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nhad_ms %" PRId64 "\n",
-		      file->sent_ms, file->lease_ms, file->had_ms);
+		      file->sent_ms, file->lease_ms, file->acquired_ms);
 	(void)fprintf(out, "fixed %d\nlost %d\ngiven_up %d\nrenewer %d %" PRIu64 "\n",
-		      file->is_fixed_lease, file->is_lost, file->is_given_up, (int)file->renewer,
+		      file->is_fixed_lease, file->is_lost, file->is_abandoned, (int)file->renewer,
 		      file->renewer_start);
 	for (size_t i = 0; i < file->name_count; i++) {
 		(void)rlock_percent_encode(file->names[i].text, file->names[i].len, "", encoded,
@@ -141,7 +141,7 @@ int hold_file_save(const struct hold_file *file)
 	char name[HOLD_FILE_NAME_MAX];
 
 	hold_file_name(file, name);
-	return replace_file(file, name) ? 0 : say_unwritable(file, name);
+	return replace_file(file, name) ? 0 : report_unwritable(file, name);
 }
 
 void hold_file_remove(const struct hold_file *file)
@@ -283,8 +283,8 @@ static bool read_line(struct hold_file *file, char *line)
 		return read_ms(value, &file->sent_ms);
 	if (strcmp(line, "lease_ms") == 0)
 		return read_ms(value, &file->lease_ms);
-	if (strcmp(line, "had_ms") == 0)
-		return read_ms(value, &file->had_ms);
+	if (strcmp(line, "acquired_ms") == 0)
+		return read_ms(value, &file->acquired_ms);
 	if (strcmp(line, "pid_namespace") == 0)
 		return read_inode(value, &file->pid_namespace);
 	if (strcmp(line, "renewer") == 0)
@@ -294,7 +294,7 @@ static bool read_line(struct hold_file *file, char *line)
 	else if (strcmp(line, "lost") == 0)
 		file->is_lost = value[0] == '1';
 	else if (strcmp(line, "given_up") == 0)
-		file->is_given_up = value[0] == '1';
+		file->is_abandoned = value[0] == '1';
 	return true; /* keys that a later version adds are ignored */
 }
 

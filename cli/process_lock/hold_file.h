@@ -26,10 +26,10 @@ struct hold_file {
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	char *server;
 	int64_t sent_ms, lease_ms;
-	int64_t had_ms;
+	int64_t acquired_ms;
 	bool is_fixed_lease;
 	bool is_lost;
-	bool is_given_up; /* an unlock was sent, but no reply came */
+	bool is_abandoned; /* an unlock was sent, but no reply came */
 	pid_t renewer;
 	uint64_t renewer_start;
 	int claim_fd; /* of hold_file_claim; -1: not claimed */

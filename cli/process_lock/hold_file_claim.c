@@ -55,7 +55,7 @@ static bool read_again(struct hold_file *file, const char *name)
 	file->sent_ms = read->sent_ms;
 	file->lease_ms = read->lease_ms;
 	file->is_lost = read->is_lost;
-	file->is_given_up = read->is_given_up;
+	file->is_abandoned = read->is_abandoned;
 	hold_file_free(read);
 	return true;
 }
@@ -75,7 +75,7 @@ int hold_file_claim(struct hold_file *file, bool *is_ours_out)
 	}
 	if (!lock_file(file->claim_fd)) {
 		message_error(
-			"another unlock has been giving this lock back for %d s, and has not ended",
+			"another unlock has been releasing this lock for %d s, and has not ended",
 			CLAIM_MS / 1000);
 		return EXIT_SYSTEM;
 	}

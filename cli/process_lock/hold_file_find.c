@@ -144,7 +144,7 @@ static int for_each_in(const int dir_fds[RUNTIME_DIR_COUNT], pid_t pid, visit_fn
 	return first_error;
 }
 
-static int say_unlooked(int error)
+static int report_unlooked(int error)
 {
 	message_error("cannot look for locks in '%s': %s", runtime_dir_path(), strerror(error));
 	return EXIT_SYSTEM;
@@ -186,9 +186,9 @@ static void consider(void *ctx, struct hold_file *file, int steps)
 
 	if (common == search->name_count && common == file->name_count &&
 	    strcmp(file->server, search->server) == 0) {
-		bool is_nearest =
-			search->exact == NULL || steps < search->exact_distance ||
-			(steps == search->exact_distance && file->had_ms >= search->exact->had_ms);
+		bool is_nearest = search->exact == NULL || steps < search->exact_distance ||
+				  (steps == search->exact_distance &&
+				   file->acquired_ms >= search->exact->acquired_ms);
 
 		if (is_nearest && rlock_kind_is(file->kind, search->mode)) {
 			place = &search->exact;
@@ -215,7 +215,7 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 	*code_out = runtime_dir_open_existing(dir_fds);
 	error = for_each_in(dir_fds, pid, consider, &search);
 	if (error != 0)
-		*code_out = say_unlooked(error);
+		*code_out = report_unlooked(error);
 	if (search.exact == NULL)
 		*near_out = search.near;
 	else
@@ -227,7 +227,7 @@ void hold_file_find_say_near(const struct hold_file *near, const struct rlock_na
 			     size_t name_count, const char *server, const char *verb)
 {
 	bool is_elsewhere = strcmp(near->server, server) != 0;
-	char asked[NAMES_SHOWN_MAX];
+	char wanted[NAMES_SHOWN_MAX];
 	struct usage_line line;
 
 	usage_begin(&line, verb);
@@ -236,7 +236,7 @@ void hold_file_find_say_near(const struct hold_file *near, const struct rlock_na
 		usage_add(&line, &near->server, 1);
 	}
 	usage_add_names(&line, near->names, near->name_count);
-	message_error("%s: %s: %s", names_show(names, name_count, asked),
+	message_error("%s: %s: %s", names_show(names, name_count, wanted),
 		      is_elsewhere ? "held on another server" : "was locked together with others",
 		      line.text);
 }
@@ -271,6 +271,6 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 
 	if (error == 0)
 		error = unopened;
-	/* A process that holds the lock without knowing it would wait for itself: a deadlock. */
-	return error != 0 ? say_unlooked(error) : 0;
+	/* A process that holds the lock without knowing it would deadlock. */
+	return error != 0 ? report_unlooked(error) : 0;
 }

@@ -134,7 +134,7 @@ struct word {
 };
 
 /*
- * The last word in value before *left that is about name; *left moves before that word. False when there is none. The
+ * The last entry in value before *left that is about name; *left moves before that entry. False when there is none. The
  * search goes backwards, because the most recent hold is that of the nearest `rlock run` above us.
  */
 static bool previous_word(const char *value, size_t *left, const struct rlock_name *name,

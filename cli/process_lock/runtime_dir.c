@@ -225,7 +225,7 @@ static bool has_second(void)
 
 /* ---- what the header names ---- */
 
-static void say_first(const struct trouble *trouble)
+static void report_first(const struct trouble *trouble)
 {
 	const char *path = runtime_dir_path();
 	uid_t uid;
@@ -239,7 +239,7 @@ static void say_first(const struct trouble *trouble)
 		message_error("runtime directory '%s': %s", path, trouble->why);
 }
 
-static void say_second(const struct trouble *trouble)
+static void report_second(const struct trouble *trouble)
 {
 	message_error("runtime directory '" SECOND_PARENT "/" SECOND_NAME "': %s",
 		      (unsigned long)geteuid(), trouble->why);
@@ -251,7 +251,7 @@ int runtime_dir_open(void)
 	int fd = open_first(make_and_open, &trouble);
 
 	if (fd < 0)
-		say_first(&trouble);
+		report_first(&trouble);
 	return fd;
 }
 
@@ -264,7 +264,7 @@ int runtime_dir_open_for_holds(void)
 	if (fd < 0 && is_strangers(&uid))
 		fd = open_second(make_and_open, &second_trouble);
 	if (fd < 0)
-		say_first(&trouble);
+		report_first(&trouble);
 	return fd;
 }
 
@@ -276,9 +276,9 @@ int runtime_dir_open_existing(int fds_out[RUNTIME_DIR_COUNT])
 	fds_out[0] = open_first(open_checked, &first);
 	fds_out[1] = open_second(open_checked, &second);
 	if (fds_out[0] < 0 && first.why != NULL && !(is_strangers(&uid) && has_second()))
-		say_first(&first);
+		report_first(&first);
 	else if (fds_out[1] < 0 && second.why != NULL)
-		say_second(&second);
+		report_second(&second);
 	else
 		return 0;
 	for (size_t i = 0; i < RUNTIME_DIR_COUNT; i++) {

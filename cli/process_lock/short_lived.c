@@ -325,8 +325,8 @@ static const char *other_pid(enum short_lived reason, const char *program)
 	return "";
 }
 
-static int say_short_lived(enum short_lived reason, const char *program, const struct verb *verb,
-			   const struct opts *opts)
+static int report_short_lived(enum short_lived reason, const char *program, const struct verb *verb,
+			      const struct opts *opts)
 {
 	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
 	struct usage_line line;
@@ -364,5 +364,5 @@ int short_lived_check(pid_t parent, const struct verb *verb, const struct opts *
 	reason = is_subshell(&caller, program)
 			 ? SHORT_LIVED_SUBSHELL
 			 : short_lived_judge(caller.line, caller.len, verb->name);
-	return reason == SHORT_LIVED_NOT ? 0 : say_short_lived(reason, program, verb, opts);
+	return reason == SHORT_LIVED_NOT ? 0 : report_short_lived(reason, program, verb, opts);
 }

@@ -24,13 +24,13 @@ static bool is_orphan(pid_t parent)
 	return getsid(parent) != session && (parent == 1 || session != getpid());
 }
 
-static int say_unseen(pid_t pid, int error)
+static int report_unseen(pid_t pid, int error)
 {
 	message_error("cannot watch process %d: %s", (int)pid, strerror(error));
 	return EXIT_SYSTEM;
 }
 
-static int say_none(pid_t pid, bool is_parent)
+static int report_none(pid_t pid, bool is_parent)
 {
 	if (access("/proc/self/stat", R_OK) != 0) {
 		message_error("cannot tell which process the lock is for: there is no /proc here");
@@ -47,7 +47,7 @@ static int say_none(pid_t pid, bool is_parent)
 			"the lock is for");
 	else if (is_parent)
 		message_error(
-			"the calling process is gone: say by --pid whom to hold the lock for");
+			"the calling process is gone: name by --pid the process to hold the lock for");
 	else
 		message_error("--pid %d: there is no such process", (int)pid);
 	return EXIT_USAGE;
@@ -64,16 +64,16 @@ int target_open(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code_out)
 		pid = getppid();
 	lookup = proc_look(pid, &target);
 	if (lookup == PROC_UNSEEN) {
-		*code_out = say_unseen(pid, errno);
+		*code_out = report_unseen(pid, errno);
 		return -1;
 	}
 	if (lookup == PROC_GONE || target.state == 'Z' || (is_parent && is_orphan(pid))) {
-		*code_out = say_none(pid, is_parent);
+		*code_out = report_none(pid, is_parent);
 		return -1;
 	}
 	fd = proc_open(pid, target.start);
 	if (fd < 0) {
-		*code_out = say_unseen(pid, errno);
+		*code_out = report_unseen(pid, errno);
 		return -1;
 	}
 	*pid_out = pid;

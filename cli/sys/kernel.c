@@ -32,7 +32,7 @@ static bool is_too_old(const struct utsname *kernel)
 }
 
 /* A sandbox forbids with EPERM, or pretends with ENOSYS that there is no such call. */
-static int say_missing(const char *call, int error)
+static int report_missing(const char *call, int error)
 {
 	struct utsname kernel;
 
@@ -56,10 +56,10 @@ int kernel_check(void)
 	int self_fd = (int)syscall(SYS_pidfd_open, getpid(), 0), error = 0;
 
 	if (self_fd < 0)
-		return say_missing("pidfd_open", errno);
+		return report_missing("pidfd_open", errno);
 	/* Signal 0 has no effect. */
 	if (syscall(SYS_pidfd_send_signal, self_fd, 0, NULL, 0) != 0)
 		error = errno;
 	(void)close(self_fd);
-	return error == 0 ? 0 : say_missing("pidfd_send_signal", error);
+	return error == 0 ? 0 : report_missing("pidfd_send_signal", error);
 }

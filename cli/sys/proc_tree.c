@@ -69,7 +69,7 @@ static bool signal_once(const struct proc *proc, int signal, struct proc_set *si
 	return false;
 }
 
-/* One search. *has_found_new: it found a process that had not had the signal yet. */
+/* One search. *has_found_new: it found a process that had not got the signal yet. */
 static bool search(const struct proc_filter *filter, enum proc_scope scope, int signal,
 		   struct proc_set *signaled, struct proc_report *report, bool *has_found_new)
 {

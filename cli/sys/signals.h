@@ -17,7 +17,7 @@ struct signals {
 };
 
 /*
- * Hold back what is watched: at first only what ends a wait (TERM, INT, HUP, QUIT) can be read from
+ * Hold back what is watched: at first only what ends a wait (SIGTERM, SIGINT, SIGHUP, SIGQUIT) can be read from
  * fd. SIGPIPE is ignored from here on. 0, or the exit code after one line by message_error.
  */
 int signals_setup(struct signals *signals);
@@ -34,7 +34,7 @@ int signals_pending_end(const struct signals *signals);
 /* In a child, before exec: everything as it was found. Async-signal-safe. */
 void signals_restore(const struct signals *signals);
 
-/* Until signals_let_through: no TERM, INT, HUP or QUIT ends us. */
+/* Until signals_let_through: no SIGTERM, SIGINT, SIGHUP or SIGQUIT ends us. */
 void signals_put_off(sigset_t *found_mask);
 void signals_let_through(const sigset_t *found_mask);
 

@@ -55,9 +55,9 @@ static void check_same(const struct hold_file *file, const struct hold_file *aga
 		ALWAYS(memcmp(again->names[i].text, file->names[i].text, file->names[i].len) == 0);
 		ALWAYS(strcmp(again->owners[i], file->owners[i]) == 0);
 	}
-	ALWAYS(again->had_ms == file->had_ms && again->renewer == file->renewer &&
+	ALWAYS(again->acquired_ms == file->acquired_ms && again->renewer == file->renewer &&
 	       again->renewer_start == file->renewer_start);
-	ALWAYS(again->is_lost == file->is_lost && again->is_given_up == file->is_given_up &&
+	ALWAYS(again->is_lost == file->is_lost && again->is_abandoned == file->is_abandoned &&
 	       again->is_fixed_lease == file->is_fixed_lease);
 	ALWAYS(hold_file_reload(file, &sent_ms, &lease_ms));
 	ALWAYS(sent_ms == file->sent_ms && lease_ms == file->lease_ms);

@@ -22,7 +22,7 @@
 mtype = { contenders, nested, stops, leftovers, exclusion, late_renewals, counting, orphans, free_at_end };
 mtype = { none, acquire_without_id, release_without_id, renew_without_id, renew_takes_anew, acquire_without_lease,
 	lease_from_reply, deadline_at_lease_end, keeper_enforces_nothing, renewer_enforces_nothing, both_release,
-	leftovers_run_on, renewer_blind_to_leftovers, start_not_forbidden, start_forbidden_by_nobody, start_after_deadline,
+	leftovers_run_on, renewer_blind_to_leftovers, start_not_forbidden, start_never_forbidden, start_after_deadline,
 	renewer_blind_to_command, renews_for_stopped_keeper, lease_state_read_twice };
 #ifndef CHECK
 #define CHECK exclusion
@@ -31,7 +31,7 @@ mtype = { none, acquire_without_id, release_without_id, renew_without_id, renew_
 #endif
 #define LEASE 3
 #define DEADLINE (MUTANT == deadline_at_lease_end -> LEASE : LEASE - 1) /* lease_state.c: lease_state_kill_ms */
-#define NOBODY 2
+#define NO_OWNER 2
 #define WAITS_FOR_ALL (SCENARIO == leftovers)
 
 /* RUNNING, LEFTOVERS, TERMINATING: it holds the lock. GONE: ended, or killed */
@@ -49,7 +49,7 @@ byte age[2]; bit is_lost[2], is_terminating[2];
 mtype keeper_wire[2] = QUIET, renewer_wire[2] = QUIET;
 byte sent_ago[2]; bit late_acquire[2], late_renewal[2], late_release[2];
 /* The server: the lock hash (owner, count), the hash of hold ids (held), the time to live of both. */
-byte owner = NOBODY, count, ttl;
+byte owner = NO_OWNER, count, ttl;
 bit held[2];
 /* For the checks alone. */
 bit is_released[2]; byte over_for[2], idle_for;
@@ -76,7 +76,7 @@ bit is_released[2]; byte over_for[2], idle_for;
 #define RENEWER_TERMINATES(c) (RENEWER_WATCHES(c) && is_terminating[c] && HAS_PROCESSES(c) && \
 	(!IS_DUE(c) || RENEWER_ENFORCES(c)))
 #define RENEWER_FORBIDS(c) (RENEWER_WATCHES(c) && !KEEPER_LIVES(c) && job[c] == NOT_STARTED && \
-	MUTANT != start_forbidden_by_nobody)
+	MUTANT != start_never_forbidden)
 #define RENEWER_WAITS_FOR_ALL (WAITS_FOR_ALL && MUTANT != renewer_blind_to_leftovers)
 #define HAS_JOB_ENDED(c) (job[c] == NEVER || job[c] == PID && (command[c] == LEFTOVERS && !RENEWER_WAITS_FOR_ALL || \
 	command[c] == ENDED) && MUTANT != renewer_blind_to_command)
@@ -191,8 +191,8 @@ end:	do
 #define REENTERS(c) (SCENARIO == nested && c == 1 && owner == 0)
 inline acquire(c)
 {
-	if :: owner == NOBODY || !held[c] && REENTERS(c) || held[c] && MUTANT == acquire_without_id ->
-		owner = (owner == NOBODY -> c : owner); count++; held[c] = 1; is_released[c] = 0
+	if :: owner == NO_OWNER || !held[c] && REENTERS(c) || held[c] && MUTANT == acquire_without_id ->
+		owner = (owner == NO_OWNER -> c : owner); count++; held[c] = 1; is_released[c] = 0
 	:: else fi;
 	ttl = (held[c] && MUTANT != acquire_without_lease -> LEASE : ttl); idle_for = 0
 }
@@ -202,7 +202,7 @@ inline release(c)
 	if :: held[c] || MUTANT == release_without_id && (owner == c || REENTERS(c)) ->
 		held[c] = 0; count--; is_released[c] = (CHECK == late_renewals);
 		assert(CHECK != counting || count > 0 || !held[1 - c]);
-		if :: count == 0 -> owner = NOBODY; held[1 - c] = 0; ttl = 0 :: else fi
+		if :: count == 0 -> owner = NO_OWNER; held[1 - c] = 0; ttl = 0 :: else fi
 	:: else fi
 }
 
@@ -210,7 +210,7 @@ inline renew(c)
 {
 	if :: held[c] || MUTANT == renew_without_id && (owner == c || REENTERS(c)) ->
 		assert(!is_released[c]); ttl = LEASE; idle_for = 0
-	:: owner == NOBODY && MUTANT == renew_takes_anew -> assert(!is_released[c]); acquire(c)
+	:: owner == NO_OWNER && MUTANT == renew_takes_anew -> assert(!is_released[c]); acquire(c)
 	:: else fi
 }
 
@@ -254,9 +254,9 @@ active proctype Clock()
 end:	do
 	:: d_step { !IS_BUSY(0) && !IS_BUSY(1) ->
 		pass(0); pass(1);
-		if :: ttl == 1 -> owner = NOBODY; count = 0; held[0] = 0; held[1] = 0 :: else fi;
+		if :: ttl == 1 -> owner = NO_OWNER; count = 0; held[0] = 0; held[1] = 0 :: else fi;
 		ttl = (ttl > 0 -> ttl - 1 : 0);
-		if :: CHECK == free_at_end && IS_SETTLED(0) && IS_SETTLED(1) && owner != NOBODY -> idle_for++
+		if :: CHECK == free_at_end && IS_SETTLED(0) && IS_SETTLED(1) && owner != NO_OWNER -> idle_for++
 		:: else -> idle_for = 0 fi;
 		assert(idle_for <= LEASE) }
 	od

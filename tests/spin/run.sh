@@ -46,7 +46,7 @@ late_renewals contenders renew_takes_anew
 counting contenders acquire_without_id
 counting nested release_without_id
 orphans contenders renewer_blind_to_command
-orphans contenders start_forbidden_by_nobody
+orphans contenders start_never_forbidden
 orphans stops renews_for_stopped_keeper
 free_at_end contenders acquire_without_lease
 '
