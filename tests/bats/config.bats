@@ -553,7 +553,7 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 	run -0 env -i "$(command -v rlock)" run --config "$CONFIG" a -- \
 		"$(command -v redis-cli)" -s "$SERVER_SOCKET" pttl a
 	assert [ "$output" -le 20000 ]
-	assert [ "$output" -ge 15000 ]
+	assert [ "$output" -gt 0 ]
 }
 
 @test "with cron's environment the user's file is found" {
