@@ -253,7 +253,7 @@ ttl_between() {
 interop_setup() {
 	[ -n "${REDISSON_DIR:-}" ] || skip "REDISSON_DIR is not set: run 'make check-interop'"
 	common_setup
-	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
+	PATH=$BATS_TEST_DIRNAME/commands:$BATS_TEST_DIRNAME/../bin:$PATH
 	export REDIS="redis-cli -s $SERVER_SOCKET"
 	speak_to java
 	# What a test that failed has left behind is no matter of the next one.
