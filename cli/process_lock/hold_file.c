@@ -91,7 +91,7 @@ static void print_lines(FILE *out, const struct hold_file *file)
 
 	(void)fprintf(out, "server %s\nkind %s\npid_namespace %" PRIu64 "\n", file->server,
 		      rlock_kind_name(file->kind), file->pid_namespace);
-	(void)fprintf(out, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nhad_ms %" PRId64 "\n",
+	(void)fprintf(out, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nacquired_ms %" PRId64 "\n",
 		      file->sent_ms, file->lease_ms, file->acquired_ms);
 	(void)fprintf(out, "fixed %d\nlost %d\ngiven_up %d\nrenewer %d %" PRIu64 "\n",
 		      file->is_fixed_lease, file->is_lost, file->is_abandoned, (int)file->renewer,
