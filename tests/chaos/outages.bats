@@ -349,7 +349,7 @@ kind_of_waiter() {
 }
 
 so_many_wait() {
-	[ "$(redis client list type pubsub | grep -c .)" = "$1" ]
+	[ "$(redis client list type pubsub | wc -l)" = "$1" ]
 }
 
 # begin_line KIND: they wait behind the holder. Sets LINE.
