@@ -371,10 +371,10 @@ needs_mild_signals() {
 	needs_namespaces
 	run -0 as_first_process rlock run a -- sh -c '
 		for i in 1 2 3 4 5; do (sh -c "exit 3" & exit 0); done
+		are_left() { cat /proc/[0-9]*/stat 2>/dev/null | grep -v "^$$ " | grep "(sh) [A-Z] 1 "; }
 		i=0
-		while [ $((i += 1)) -lt 500 ] && cat /proc/[0-9]*/stat 2>/dev/null | grep -q ") Z 1 "; do :; done
-		cat /proc/[0-9]*/stat 2>/dev/null | grep ") Z 1 "
-		[ $i -lt 500 ]
+		while [ $((i += 1)) -lt 500 ] && are_left >/dev/null; do :; done
+		! are_left
 	'
 	assert_output ''
 }
