@@ -5,26 +5,26 @@
 #
 #   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
 #   TOOLS_DIR      the tests' own programs, next in it (build/tools)
-#   BATS, JOBS     the bats to use, and how many files at a time (one more than there are processors)
+#   BATS, JOBS     the bats to use, and how many files at a time (see below)
 #   LIMIT          seconds after which a file is stopped (600)
 #   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
 #   UNIT_WRAPPER   goes before each program
 #   FINDINGS       a directory: each file that turns up in it is a failure, and is printed
 #   CONCLUSION     a command whose output goes before the sum
 #
-# What a file needs of the others stands in its own tags ("# bats file_tags=long,leases"):
+# What a file needs of the others stands in its own tags ("# bats file_tags=long"):
 #
 #   long           it begins before those that are not
-#   leases         it watches leases of a second or two: beside it runs no more than one file for each processor
 #   alone          no other file runs beside it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
-processors=$(nproc)
-# Tests wait much of their time; with one file more than this, what watches leases of a second sees them end.
-[ -n "$JOBS" ] || JOBS=$((processors + 1))
+# Most tests wait for most of their time; what is watched computes.
+files_per_processor=5
+[ -z "$TESTS_UNDER" ] || files_per_processor=2
+[ -n "$JOBS" ] || JOBS=$(($(nproc) * files_per_processor))
 RLOCK_BIN=$(realpath "$RLOCK_BIN")
 [ "${RLOCK_BIN##*/}" = rlock ] || {
 	echo "run.sh: the program under test must be called rlock, not '$RLOCK_BIN'" >&2
@@ -56,6 +56,10 @@ export TESTS_UNDER LC_ALL=C.UTF-8
 
 work=$(mktemp -d)
 export XDG_CONFIG_HOME=$work/config
+# Before the scripts with which some choose among several, and which take longer than most tests.
+mkdir "$work/bin"
+! python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null) || ln -s "$python" "$work/bin/python3"
+PATH=$work/bin:$PATH
 if [ -n "$FINDINGS" ]; then
 	rm -rf "$FINDINGS"
 	mkdir -p "$FINDINGS"
@@ -85,7 +89,7 @@ begin() {
 	local file=${files[$1]}
 	local -a command
 	case $file in
-	*.bats) command=("$BATS" --tap --timing --print-output-on-failure "$file") ;;
+	*.bats) command=("$BATS" --tap ${TRACE:+--timing} --print-output-on-failure "$file") ;;
 	*)
 		# shellcheck disable=SC2206
 		command=($UNIT_WRAPPER "$file")
@@ -142,17 +146,12 @@ has_tag() {
 read_tags() {
 	tags[$1]=
 	[[ ${files[$1]} != *.bats ]] || tags[$1]=$(sed -n 's/^# bats file_tags=//p' "${files[$1]}")
-	if has_tag "$1" alone; then
-		limits[$1]=1
-	elif has_tag "$1" leases; then
-		limits[$1]=$((JOBS < processors ? JOBS : processors))
-	else
-		limits[$1]=$JOBS
-	fi
+	limits[$1]=$JOBS
+	! has_tag "$1" alone || limits[$1]=1
 }
 
-# put_in_order: sets `order` to the indexes: files beside which many may run before those beside which few may, and
-# the long ones first among these, so that no processor is left without work at the end.
+# put_in_order: sets `order` to the indexes: those that run alone last, the long ones first among the others, and the
+# larger first among these, so that no processor is left without work at the end.
 put_in_order() {
 	local index
 	for index in "${!files[@]}"; do
@@ -161,8 +160,8 @@ put_in_order() {
 	mapfile -t order < <(
 		for index in "${!files[@]}"; do
 			has_tag "$index" long && is_long=0 || is_long=1
-			echo "${limits[$index]} $is_long $index"
-		done | sort -k 1,1nr -k 2,2n -k 3,3n | cut -d ' ' -f 3
+			echo "${limits[$index]} $is_long $(stat -c %s "${files[$index]}") $index"
+		done | sort -k 1,1nr -k 2,2n -k 3,3nr | cut -d ' ' -f 4
 	)
 }
 

@@ -1,7 +1,7 @@
 # What only tests need; part of ../Makefile, which says how things are compiled and linked.
 
 BATS ?= bats
-# Test files to run instead of all of them, and how many at a time (default: one more than there are processors).
+# Test files to run instead of all of them, and how many at a time.
 FILES ?=
 JOBS ?=
 SCALE ?=

@@ -380,12 +380,12 @@ taken_away() {
 	for verb in $KINDS; do
 		has_all_rights
 		try "a release by $verb" 1 rlock "$verb" -n -t 3s -u "$URL" "$NAME$verb" -- \
-			sh -c 'redis-cli -s "$SERVER_SOCKET" acl setuser "$@" >/dev/null; exit 1' -- "${RULES[@]}"
+			sh -c 'ask_redis "$SERVER_SOCKET" acl setuser "$@" >/dev/null; exit 1' -- "${RULES[@]}"
 	done
 	for verb in run rlock; do
 		has_all_rights
 		try "a renewal by $verb" '0 76' rlock "$verb" -n -t 2s -u "$URL" "$NAME$verb-2" -- \
-			sh -c 'redis-cli -s "$SERVER_SOCKET" acl setuser "$@" >/dev/null; exec sleep 2.1' -- "${RULES[@]}"
+			sh -c 'ask_redis "$SERVER_SOCKET" acl setuser "$@" >/dev/null; exec sleep 2.1' -- "${RULES[@]}"
 	done
 }
 

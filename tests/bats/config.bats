@@ -13,6 +13,7 @@ setup() {
 	unset RLOCK_URL
 	CONFIG=$BATS_TEST_TMPDIR/rlock.conf
 	export RLOCK_CONFIG=$CONFIG
+	mkdir "$XDG_CONFIG_HOME"
 }
 teardown() { common_teardown; }
 
@@ -56,7 +57,7 @@ bad_config() {
 pttl_within() {
 	local least=$1 most=$2
 	shift 2
-	run -0 rlock run "$@" a -- redis-cli -s "$SERVER_SOCKET" pttl a
+	run -0 rlock run "$@" a -- ask_redis "$SERVER_SOCKET" pttl a
 	assert [ "$output" -ge "$least" ]
 	assert [ "$output" -le "$most" ]
 }

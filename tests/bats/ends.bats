@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# bats file_tags=leases
 # When a lock ends of which its owner has several holds, once one of them was released: with the longest of the others,
 # to the moment.
 

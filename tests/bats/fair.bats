@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long,leases
+# bats file_tags=long
 # rlock fair: first come, first served, in one queue with Java's threads. What stands on the server,
 # which call may enter, which is turned away, and which is woken. What befalls the queue is in line_*.bats.
 

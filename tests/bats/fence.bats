@@ -283,7 +283,7 @@ has_queued() {
 
 @test "a lock that has a counter is issued a token without --fence, so that its tokens grow with each holder" {
 	run -0 rlock run --fence a -- true
-	run -0 rlock run a -- rlock fair a -- redis-cli -s "$SERVER_SOCKET" get 'redisson_lock_token:{a}'
+	run -0 rlock run a -- rlock fair a -- ask_redis "$SERVER_SOCKET" get 'redisson_lock_token:{a}'
 	assert_output 3
 	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a; rlock unlock --owner job-1 a; exit'
 	assert_output ''
@@ -334,7 +334,7 @@ has_queued() {
 }
 
 @test "a counter of a name with braces is beside it as it is" {
-	run -0 rlock run --fence 'a{b}c' -- redis-cli -s "$SERVER_SOCKET" get 'redisson_lock_token:a{b}c'
+	run -0 rlock run --fence 'a{b}c' -- ask_redis "$SERVER_SOCKET" get 'redisson_lock_token:a{b}c'
 	assert_output 1
 	assert_equal "$(redis keys '*')" 'redisson_lock_token:a{b}c'
 }

@@ -343,7 +343,7 @@ awaits_an_answer() {
 	{
 		rlock lock -v --pid $$ a
 		env -u REDISCLI_AUTH rlock run -v --password-file password b -- \
-			sh -c 'env; REDISCLI_AUTH=$(cat password) redis-cli -s "$SERVER_SOCKET" client list'
+			sh -c 'env; REDISCLI_AUTH=$(cat password) ask_redis "$SERVER_SOCKET" client list'
 		redis client list
 		redis hvals 'rlock_holds:{a}'
 		cat "$RLOCK_RUNTIME_DIR"/hold-*

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=leases
+# bats file_tags=long
 # Processes that hang so that nothing can look into them, as behind a network file system that does not answer: what is
 # to be terminated is terminated all the same.
 

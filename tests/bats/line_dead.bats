@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=leases
+# bats file_tags=long
 # Waiters and holders of a fair lock that are killed: how long the line stands still, and what they leave behind.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.

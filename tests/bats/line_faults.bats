@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=leases
+# bats file_tags=long
 # The line for a fair lock when answers get lost, and when a server is full or comes back empty.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
@@ -34,7 +34,7 @@ TRY='redisson_lock_token:{a}'
 @test "the reply that grants the lock is lost: it is acquired once" {
 	start_proxy
 	proxy drop-reply "$TRY"
-	run -0 rlock fair a -- redis-cli -s "$SERVER_SOCKET" hvals a
+	run -0 rlock fair a -- ask_redis "$SERVER_SOCKET" hvals a
 	assert_output 1
 	faults_happened
 	nothing_is_left
@@ -58,7 +58,7 @@ TRY='redisson_lock_token:{a}'
 @test "the answer to the one whose turn it is is lost: the lock is acquired once, and the queue goes on" {
 	start_holder r0 fair a
 	start_proxy
-	in_background rlock fair a -- sh -c 'redis-cli -s "$SERVER_SOCKET" hvals a >counts; exec inside r1'
+	in_background rlock fair a -- sh -c 'ask_redis "$SERVER_SOCKET" hvals a >counts; exec inside r1'
 	PIDS[r1]=$PID
 	wait_until 5 is_last a r1
 	RLOCK_URL=unix://$SERVER_SOCKET queue_waiter r2 a

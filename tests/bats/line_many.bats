@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=leases
+# bats file_tags=long
 # Many waiters in the queue of a fair lock: their order, and what they cost the server.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=leases
+# bats file_tags=long
 # The queue of a fair lock when a replica takes over, to which no waiter is subscribed yet.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's, PRIMARY

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=leases
+# bats file_tags=long
 # The line for a fair lock when one in it stands still, or the server, and when Java's threads have wrong clocks:
 # a waiter that loses its position has it again.
 

@@ -83,6 +83,7 @@ start_local() {
 	RLOCK_URL=local: run -0 rlock run a -- true
 	one_server
 	unset RLOCK_URL
+	mkdir "$XDG_CONFIG_HOME"
 	echo 'url = local:' >"$XDG_CONFIG_HOME/rlock.conf"
 	run -0 rlock run a -- redis-cli -s "$LOCAL" exists a
 	assert_output 1
@@ -90,6 +91,7 @@ start_local() {
 
 @test "the private server gets no password, whatever is set up for another server" {
 	echo swordfish >"$BATS_TEST_TMPDIR/password"
+	mkdir "$XDG_CONFIG_HOME"
 	printf '%s\n' 'url = redis://redis.example' "password-file = $BATS_TEST_TMPDIR/password" \
 		'db = 3' >"$XDG_CONFIG_HOME/rlock.conf"
 	RLOCK_URL=local: run -0 rlock run a -- true

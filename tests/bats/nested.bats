@@ -53,7 +53,7 @@ exclude_each_other() {
 }
 
 @test "rlock run in the place of a command of rlock run re-enters" {
-	run -0 timeout 10 rlock run a -- rlock run a -- redis-cli -s "$SERVER_SOCKET" hvals a
+	run -0 timeout 10 rlock run a -- rlock run a -- ask_redis "$SERVER_SOCKET" hvals a
 	assert_output 2
 	no_keys
 }
@@ -315,7 +315,7 @@ exclude_each_other() {
 @test "the same server by another address is the same server" {
 	ln -s "$SERVER_SOCKET" "$BATS_TEST_TMPDIR/alias.sock"
 	run -0 rlock run a -- rlock run -n -u "unix://$BATS_TEST_TMPDIR/alias.sock" a -- \
-		redis-cli -s "$SERVER_SOCKET" hvals a
+		ask_redis "$SERVER_SOCKET" hvals a
 	assert_output 2
 	no_keys
 }
@@ -373,7 +373,7 @@ exclude_each_other() {
 @test "an inner command still enters its lock behind a huge RLOCK_HELD" {
 	local value
 	value=$(printf 'unix:/plain/a/x:%d/00000000000000000000000000000000/30000 ' {1..1500})
-	RLOCK_HELD=$value run -0 timeout 10 rlock run a -- rlock run -n a -- redis-cli -s "$SERVER_SOCKET" hvals a
+	RLOCK_HELD=$value run -0 timeout 10 rlock run a -- rlock run -n a -- ask_redis "$SERVER_SOCKET" hvals a
 	assert_output 2
 	no_keys
 }

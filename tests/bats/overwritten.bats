@@ -62,7 +62,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	local verb key
 	for verb in $VERBS; do
 		for key in b 'rlock_holds:{b}'; do
-			run -76 rlock "$verb" b -- redis-cli -s "$SERVER_SOCKET" set "$key" text
+			run -76 rlock "$verb" b -- ask_redis "$SERVER_SOCKET" set "$key" text
 			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN\$"
 			redis flushall >/dev/null
 		done
@@ -72,7 +72,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 @test "a lock that was overwritten before it was to be kept with --at-least gives 76" {
 	local verb
 	for verb in $VERBS; do
-		run -76 rlock "$verb" --at-least 1m b -- redis-cli -s "$SERVER_SOCKET" set b text
+		run -76 rlock "$verb" --at-least 1m b -- ask_redis "$SERVER_SOCKET" set b text
 		redis flushall >/dev/null
 	done
 }
@@ -81,7 +81,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	local verb key
 	for verb in $VERBS; do
 		for key in b 'rlock_holds:{b}'; do
-			run -76 rlock "$verb" a b c -- redis-cli -s "$SERVER_SOCKET" set "$key" text
+			run -76 rlock "$verb" a b c -- ask_redis "$SERVER_SOCKET" set "$key" text
 			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN\$"
 			is_free a
 			is_free c

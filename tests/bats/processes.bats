@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long,leases
+# bats file_tags=long
 # The keeper, the renewer or both of them killed or stopped, at any moment: the command stays protected or
 # is stopped, and the lock does not stay after it for more than a lease.
 
@@ -192,10 +192,12 @@ has_other_renewer() {
 	run -0 rlock run measured -- true
 	took=$((${EPOCHREALTIME/./} - start))
 	lane() {
-		local i name
-		for ((i = 0; i < 25; i++)); do
+		local i name us delay
+		for ((i = 0; i < 15; i++)); do
 			name=lock$1.$i
-			timeout --foreground -s KILL "$(awk -v us=$((RANDOM * 4 * took / 32768)) 'BEGIN { printf "%.6f", us / 1e6 + 1e-4 }')" \
+			us=$((RANDOM * 4 * took / 32768 + 100))
+			printf -v delay '%d.%06d' $((us / 1000000)) $((us % 1000000))
+			timeout --foreground -s KILL "$delay" \
 				rlock run -t 1s "$name" -- alone "$name" 3>&- &
 			rlock run -w 10s -t 1s "$name" -- alone "$name" || echo "$name: $?" >>wrong
 			wait
@@ -210,7 +212,7 @@ has_other_renewer() {
 	wait_until 3 no_keys
 	wait_until 1 nothing_runs
 	[ ! -e wrong ] || fail "$(cat wrong said)"
-	(($(wc -l <ran) >= 200))
+	(($(wc -l <ran) >= 120))
 }
 
 @test "rlock killed at any moment, with --kill-child: the command dies with it, and nothing is left" {
@@ -351,8 +353,8 @@ hold_at_signals() {
 }
 
 @test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
-	hold_for_family a -t 1s
-	wait_until 3 is_renewed a 1000
+	hold_for_family a -t 3s
+	wait_until 5 is_renewed a 3000
 	end=$(lease_end_ms a)
 	kill -s STOP "$PID" "$SERVER_PID"
 	watch_family 5
@@ -367,9 +369,9 @@ hold_at_signals() {
 
 @test "a stopped renewer: rlock stops the command before the lease ends, and says so" {
 	hold_for_family a -t 1s
-	wait_until 3 is_renewed a 1000
-	end=$(lease_end_ms a)
+	wait_until 5 is_renewed a 1000
 	kill -s STOP "$RENEWER"
+	end=$(lease_end_ms a)
 	watch_family 5
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
@@ -379,10 +381,10 @@ hold_at_signals() {
 }
 
 @test "among thousands of processes a command is stopped before the lease ends, too" {
-	hold_for_family a -t 1s
+	hold_for_family a -t 3s
 	in_background sh -c 'exec crowd 4000 >crowded'
 	wait_until 20 file_says crowded ready
-	wait_until 3 is_renewed a 1000
+	wait_until 5 is_renewed a 3000
 	end=$(lease_end_ms a)
 	kill -s STOP "$SERVER_PID"
 	watch_family 5
@@ -394,7 +396,7 @@ hold_at_signals() {
 	kill -s STOP "$RENEWER"
 	let_pass 0.6
 	kill -s CONT "$RENEWER"
-	wait_until 2 is_renewed a 2000
+	wait_until 5 is_renewed a 2000
 	let_go
 	ended_with 0
 	no_keys
@@ -423,7 +425,7 @@ hold_at_signals() {
 	ended_with 76 "$holder"
 	is_gone "$CHILD"
 	[ "$(hold_count a)" = 1 ]
-	wait_until 1 is_renewed a 1000
+	wait_until 5 is_renewed a 1000
 	let_go
 	ended_with 0
 }

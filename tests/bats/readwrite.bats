@@ -540,7 +540,7 @@ write
 }
 
 @test "a writer inside a reader inside its own write lock re-enters" {
-	run -0 rlock wlock a -- rlock rlock -n a -- rlock wlock -n a -- redis-cli -s "$SERVER_SOCKET" hvals a
+	run -0 rlock wlock a -- rlock rlock -n a -- rlock wlock -n a -- ask_redis "$SERVER_SOCKET" hvals a
 	assert_output "write
 2
 1"
@@ -682,9 +682,9 @@ write
 }
 
 @test "read and write are other names for rlock and wlock" {
-	run -0 rlock read a -- redis-cli -s "$SERVER_SOCKET" hget a mode
+	run -0 rlock read a -- ask_redis "$SERVER_SOCKET" hget a mode
 	assert_output read
-	run -0 rlock write a -- redis-cli -s "$SERVER_SOCKET" hget a mode
+	run -0 rlock write a -- ask_redis "$SERVER_SOCKET" hget a mode
 	assert_output write
 	run -0 rlock rlock a -- rlock read a -- rlock rlock -n a -- true
 	run -75 rlock wlock a -- env -u RLOCK_HELD rlock read -n a -- true

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=leases
+# bats file_tags=long
 # How long read and write locks last: each reader's hold for itself, renewed by no other; what is left when one
 # of them leaves, dies, or wants the lock kept for a while; and locks that get lost.
 
@@ -118,7 +118,7 @@ teardown() { watchful_teardown; }
 	admit_guest r rlock a -t 2m
 	# What Java's watchdog does to the lock, and up to Redisson 4.3 to each reader's time-out key as well.
 	redis pexpire a 15000 >/dev/null
-	redis keys '{a}:*:rwlock_timeout:*' | xargs -I KEY redis-cli -s "$SERVER_SOCKET" pexpire KEY 15000 >/dev/null
+	redis keys '{a}:*:rwlock_timeout:*' | xargs -I KEY ask_redis "$SERVER_SOCKET" pexpire KEY 15000 >/dev/null
 	wait_until 12 ttl_between 100000 a 120000
 	ttl_between 100000 "$(redis keys '{a}:*:rwlock_timeout:*')" 120000
 	let_guest_out r
@@ -265,7 +265,7 @@ teardown() { watchful_teardown; }
 	run -75 rlock wlock -n a -- true
 	# The owner that it had is a stranger too: for itself it would wait in vain.
 	RLOCK_HELD=$held run -75 rlock wlock -n a -- true
-	run -0 rlock rlock -n a -- redis-cli -s "$SERVER_SOCKET" hlen a
+	run -0 rlock rlock -n a -- ask_redis "$SERVER_SOCKET" hlen a
 	assert_output 3
 	ttl_between 50000 a 60000
 	run -75 rlock wlock -n a -- true

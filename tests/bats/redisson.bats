@@ -206,8 +206,8 @@ java_unlock_at() {
 
 @test "each hold that is no re-entry has an owner of its own" {
 	local first second
-	first=$(rlock run a -- redis-cli -s "$SERVER_SOCKET" hkeys a)
-	second=$(rlock run a -- redis-cli -s "$SERVER_SOCKET" hkeys a)
+	first=$(rlock run a -- ask_redis "$SERVER_SOCKET" hkeys a)
+	second=$(rlock run a -- ask_redis "$SERVER_SOCKET" hkeys a)
 	assert_not_equal "$first" "$second"
 }
 
@@ -271,7 +271,7 @@ java_unlock_at() {
 }
 
 @test "what a broken hold has left disturbs no later one" {
-	run -0 rlock run a -- redis-cli -s "$SERVER_SOCKET" copy 'rlock_holds:{a}' kept
+	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" copy 'rlock_holds:{a}' kept
 	redis rename kept 'rlock_holds:{a}' >/dev/null
 	redis persist 'rlock_holds:{a}' >/dev/null
 	run -0 rlock run a -- sh -c 'rlock run a -- $REDIS hvals a; $REDIS hlen "rlock_holds:{a}"'
@@ -333,7 +333,7 @@ java_unlock_at() {
 }
 
 @test "where there is no fencing counter none is made" {
-	run -0 rlock run a -- redis-cli -s "$SERVER_SOCKET" exists 'redisson_lock_token:{a}'
+	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" exists 'redisson_lock_token:{a}'
 	assert_output 0
 	no_keys
 }
@@ -369,7 +369,7 @@ has_subscribers() {
 
 @test "a name of any bytes is the key, byte by byte" {
 	local name=$'caf\xc3\xa9 \xff\t"x"'
-	run -0 rlock run "$name" -- redis-cli -s "$SERVER_SOCKET" exists "$name"
+	run -0 rlock run "$name" -- ask_redis "$SERVER_SOCKET" exists "$name"
 	assert_output 1
 	java_lock "$name"
 	run -75 rlock run -n "$name" -- true

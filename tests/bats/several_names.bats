@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long,leases
+# bats file_tags=long
 # Several names in one call: all of them are acquired, or none; waited for, renewed, lost and released together.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
@@ -458,7 +458,7 @@ c"
 # often; none may give up, and all of it is over in time. A turn of two that exclude each other is counted in
 # the file "number".
 cross() {
-	local each=100 turn_ms=50 counting=4 turn='read -r n <number; echo $((n + 1)) >number' loop start
+	local each=50 turn_ms=50 counting=4 turn='read -r n <number; echo $((n + 1)) >number' loop start
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=1000
 	[ -z "${TESTS_UNDER:-}" ] || each=15
 	[ "${TESTS_UNDER:-}" != valgrind ] || turn_ms=1000

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # An operating system that is short of descriptors, memory or processes: rlock says so, by 71 and a line, and
 # what it can't look at at the moment it does not take for gone.
 
@@ -190,7 +191,7 @@ refused() {
 	while refused openat ENFILE $((number += 1)) bash -c '
 			trap "exit 9" TERM
 			rlock lock -t 1s --pid $$ a || exit
-			redis-cli -s "$SERVER_SOCKET" del a rlock_holds:{a} >/dev/null
+			ask_redis "$SERVER_SOCKET" del a rlock_holds:{a} >/dev/null
 			for ((tries = 0; tries < 60; tries++)); do
 				read -r -t 0.05 <> <(:)
 			done

@@ -418,9 +418,10 @@ masks_of() {
 	rlock run measured -- sleep 0.002
 	took=$((${EPOCHREALTIME/./} - start))
 	lane() {
-		local i delay status
-		for ((i = 0; i < 75; i++)); do
-			delay=$(awk -v us=$((RANDOM * took / 32768 + 100)) 'BEGIN { printf "%.6f", us / 1e6 }')
+		local i us delay status
+		for ((i = 0; i < 50; i++)); do
+			us=$((RANDOM * took / 32768 + 100))
+			printf -v delay '%d.%06d' $((us / 1000000)) $((us % 1000000))
 			status=0
 			timeout --foreground --preserve-status -s TERM "$delay" rlock run "lock$1.$i" -- sleep 0.002 ||
 				status=$?

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long,leases
+# bats file_tags=long
 # Which has its turn when readers and writers come all the time: no writer is kept out by readers that come and go,
 # no reader by a writer that waits and died, and never is a reader in with a writer, or two writers.
 

@@ -45,7 +45,7 @@ how_often() {
 			expect ready> $
 			send echo status $?
 			expect status 130
-			check comes_true test "$(redis-cli -s "$SERVER_SOCKET" dbsize)" = 0
+			check comes_true test "$(ask_redis "$SERVER_SOCKET" dbsize)" = 0
 		END
 		[ "$(how_often begun)" = 1 ]
 		refute_output --partial 'not reached'
@@ -284,7 +284,7 @@ how_often() {
 		expect Stopped
 		expect ready> $
 		check touch let-go
-		check comes_true test '$(redis-cli -s "$SERVER_SOCKET" dbsize)' = 0
+		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 		send fg
 		expect ran
 		expect ready> $
@@ -298,7 +298,7 @@ how_often() {
 			send rlock run a -- sh -c 'kill -STOP $$; echo continued; exit 7'
 			expect Stopped
 			expect ready> $
-			check test "$(redis-cli -s "$SERVER_SOCKET" exists a)" = 1
+			check test "$(ask_redis "$SERVER_SOCKET" exists a)" = 1
 			send fg
 			expect continued
 			expect ready> $
@@ -352,7 +352,7 @@ how_often() {
 			check kill -CONT "$(cat pid)"
 			check echo >fifo
 			check comes_true test -e over
-			check comes_true test '$(redis-cli -s "$SERVER_SOCKET" dbsize)' = 0
+			check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 		END
 		rm fifo over
 	done
@@ -368,7 +368,7 @@ how_often() {
 			expect Stopped
 			expect ready> $
 			check kill -KILL "$(cat pid)"
-			check comes_true test '$(redis-cli -s "$SERVER_SOCKET" dbsize)' = 0
+			check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 		END
 		wait_until 5 nothing_runs
 	done
@@ -394,7 +394,7 @@ how_often() {
 		expect Stopped
 		expect ready> $
 		send kill %1
-		check comes_true test '$(redis-cli -s "$SERVER_SOCKET" dbsize)' = 0
+		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 		send wait %1; echo status $?
 		expect status 143
 	END
@@ -408,7 +408,7 @@ how_often() {
 	for shell in bash dash; do
 		in_terminal "$shell" <<-'END'
 			send rlock run a -- cat
-			check comes_true test '$(redis-cli -s "$SERVER_SOCKET" exists a)' = 1
+			check comes_true test '$(ask_redis "$SERVER_SOCKET" exists a)' = 1
 			send hello
 			expect ^hello$
 			key D
@@ -466,7 +466,7 @@ how_often() {
 		in_terminal "$shell" <<-'END'
 			send rlock run a -- cat &
 			expect ready> $
-			check comes_true test '$(redis-cli -s "$SERVER_SOCKET" exists a)' = 1
+			check comes_true test '$(ask_redis "$SERVER_SOCKET" exists a)' = 1
 			check comes_true grep -q "'^State:.T'" '/proc/$(ps -o ppid= $(pgrep -n -x cat) | tr -d " ")/status'
 			send
 			expect Stopped

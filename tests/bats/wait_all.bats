@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # What a command leaves running: it is left alone where the command ended by itself, and --wait-all keeps the lock
 # until the last of it has ended.
 
@@ -321,6 +322,7 @@ switches() {
 }
 
 @test "wait-all can stand in the configuration file" {
+	mkdir "$XDG_CONFIG_HOME"
 	echo 'wait-all = yes' >"$XDG_CONFIG_HOME/rlock.conf"
 	in_background rlock run a -- sh -c 'until_let_go & echo $! >left'
 	wait_until 20 has_lines left 1

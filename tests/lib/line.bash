@@ -255,7 +255,7 @@ wake_limit() {
 		echo 1.6
 		return
 	}
-	echo 1
+	echo 1.4
 }
 
 # is_woken_by NAME PARTY COMMAND [ARG...]: the head gets in promptly once the command is done.
