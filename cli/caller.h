@@ -1,14 +1,11 @@
 /*
- * What the commands share: a connection to the server that the user has named, the message about a call that failed,
- * and the holds that the caller means.
+ * The connection that a command works over.
  */
 #ifndef CALLER_H
 #define CALLER_H
 
 #include "lib/rlock.h"
 #include "options/opts.h"
-#include "process_lock/hold_file.h"
-#include "process_lock/inherited.h"
 
 /* The owner on the server for --owner ID. The owner of a process never ends in 0. */
 #define OWNER_FORMAT "%s:0"
@@ -40,25 +37,5 @@ int caller_lost_code(const struct rlock_hold *found);
 
 /* Call act with the options of each name alone. Returns the worst exit code. */
 int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn act);
-
-/* The hold of the calling process, or of the nearest process above it, on the names that were given. */
-struct caller_hold {
-	struct hold_file *hold_file; /* a lock without a command on exactly these; NULL: none */
-	struct hold_file *near;      /* if there is none, a hold that comes close; or NULL */
-	bool is_run;                 /* an `rlock run` nearer than hold_file holds the first name */
-	struct inherited run;
-};
-
-/* What a command does with such a hold. It returns the exit code, or what caller_each_hold shall do instead. */
-enum { CALLER_FIND_AGAIN = -1, CALLER_ONE_BY_ONE = -2 };
-typedef int (*caller_hold_fn)(const struct opts *opts, struct rlock_conn *conn,
-			      const struct caller_hold *hold);
-
-/*
- * Call act with the most recent hold on all names together; where there is none, or act says so, with the hold on each
- * name. Returns the worst exit code; for what is not held that is EXIT_NOT_HELD, after one line by message_error.
- */
-int caller_each_hold(const struct opts *opts, struct rlock_conn *conn, const char *verb,
-		     caller_hold_fn act);
 
 #endif

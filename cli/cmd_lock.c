@@ -18,7 +18,7 @@
 #include "hold/detached.h"
 #include "hold/keeper.h"
 #include "options/names.h"
-#include "options/usage.h"
+#include "options/usage_line.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_find.h"
 #include "process_lock/inherited.h"
@@ -106,14 +106,14 @@ static int report_process_1(const struct verb *verb, const struct opts *opts)
 	char names[NAMES_SHOWN_MAX];
 	struct usage_line line;
 
-	usage_begin(&line, verb->name);
-	usage_add_plain(&line, "--on-lost ignore");
+	usage_line_begin(&line, verb->name);
+	usage_line_add_plain(&line, "--on-lost ignore");
 	/* The corrected line must not have a second --on-lost, the one that the user gave. */
 	if (opts->on_lost == ON_LOST_DEFAULT) {
-		usage_add(&line, opts->words, opts->word_count);
+		usage_line_add(&line, opts->words, opts->word_count);
 	} else {
-		usage_add_plain(&line, "--pid 1");
-		usage_add_names(&line, opts->names, opts->name_count);
+		usage_line_add_plain(&line, "--pid 1");
+		usage_line_add_names(&line, opts->names, opts->name_count);
 	}
 	message_error("%s: a lost lock would end what process 1 has started: try: %s",
 		      names_show(opts->names, opts->name_count, names), line.text);

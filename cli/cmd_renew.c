@@ -1,5 +1,5 @@
 /*
- * renew: renew the caller's hold, or that of --owner, once, and print its TTL. caller.c finds the caller's hold.
+ * renew: renew the caller's hold, or that of --owner, once, and print its TTL. caller_hold.c finds the caller's hold.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "caller.h"
+#include "caller_hold.h"
 #include "options/names.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/inherited.h"
@@ -82,7 +83,7 @@ static int renew_hold(const struct opts *opts, struct rlock_conn *conn,
 	if (!hold->is_run)
 		return renew_process_lock(opts, conn, hold->hold_file);
 	/* An `rlock run` may hold some of the names only. */
-	return opts->name_count > 1 ? CALLER_ONE_BY_ONE : renew_run(opts, conn, &hold->run);
+	return opts->name_count > 1 ? CALLER_HOLD_ONE_BY_ONE : renew_run(opts, conn, &hold->run);
 }
 
 static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
@@ -106,7 +107,7 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 static int renew_any(const struct opts *opts, struct rlock_conn *conn)
 {
 	return opts->owner != NULL ? caller_each_name(opts, conn, renew_owner)
-				   : caller_each_hold(opts, conn, "renew", renew_hold);
+				   : caller_hold_each(opts, conn, "renew", renew_hold);
 }
 
 int cmd_renew(const struct verb *verb, struct opts *opts)

@@ -1,6 +1,6 @@
 /*
  * unlock: release the caller's most recent hold, or that of --owner; or, with --force, break the lock of any holder.
- * caller.c finds the hold of the caller, and hold_file_claim.c excludes other unlocks.
+ * caller_hold.c finds the hold of the caller, and hold_file_claim.c excludes other unlocks.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,6 +14,7 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "caller.h"
+#include "caller_hold.h"
 #include "hold/finish.h"
 #include "options/names.h"
 #include "process_lock/hold_file.h"
@@ -138,7 +139,7 @@ static int release(const struct opts *opts, struct rlock_conn *conn, struct hold
 	if (code != 0)
 		return code;
 	/* Another unlock was faster: there may be an earlier hold. */
-	return is_ours ? release_claimed(opts, conn, file, was_running) : CALLER_FIND_AGAIN;
+	return is_ours ? release_claimed(opts, conn, file, was_running) : CALLER_HOLD_FIND_AGAIN;
 }
 
 static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,
@@ -153,7 +154,10 @@ static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,
 			      names_show(opts->names, opts->name_count, names));
 		return EXIT_NOT_HELD;
 	}
-	/* A signal that ends the caller may end us with it, and without its renewer the lock would be held until its lease ends. */
+	/*
+	 * A signal that ends the caller may end us with it, and without its renewer the lock would be held until its
+	 * lease ends.
+	 */
 	signals_put_off(&found_mask);
 	code = release(opts, conn, hold->hold_file);
 	signals_let_through(&found_mask);
@@ -199,7 +203,7 @@ static int unlock(const struct opts *opts, struct rlock_conn *conn)
 	if (opts->force)
 		return caller_each_name(opts, conn, break_lock);
 	return opts->owner != NULL ? caller_each_name(opts, conn, unlock_owner)
-				   : caller_each_hold(opts, conn, "unlock", unlock_hold);
+				   : caller_hold_each(opts, conn, "unlock", unlock_hold);
 }
 
 int cmd_unlock(const struct verb *verb, struct opts *opts)

@@ -1,7 +1,7 @@
 /*
  * Finds the private server of local: on its socket, and has it started when no server listens there. Of many rlock
- * processes one starts it, under a file lock. local_server.c starts it, and runtime_dir.c checks that the directory
- * is this user's alone.
+ * processes one has it started, under a file lock. local_server_start.c does that, and runtime_dir.c checks that the
+ * directory is this user's alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 #include "base/message.h"
 #include "local.h"
 #include "local_server.h"
+#include "local_server_start.h"
 #include "process_lock/runtime_dir.h"
 
 #define LOCK_FILE "local.lock"
@@ -184,7 +185,7 @@ static enum outcome start(struct search *search)
 	enum outcome outcome;
 	int err;
 
-	if (!local_server_find_program(program)) {
+	if (!local_server_start_find_program(program)) {
 		message_error(
 			"local: neither redis-server nor valkey-server is installed: install one, "
 			"or name a server with --url");

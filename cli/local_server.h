@@ -1,12 +1,10 @@
 /*
- * The process of the private server: which one it is, and how it is started.
+ * Tells which process is the private server.
  */
 #ifndef LOCAL_SERVER_H
 #define LOCAL_SERVER_H
 
-#include <limits.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #define LOCAL_SERVER_SOCKET "local.sock"
@@ -23,20 +21,13 @@ int local_server_connect(int dir_fd, pid_t *pid_out);
 /* The pid that the last start wrote down; 0 when there is none. */
 pid_t local_server_read_pid(int dir_fd);
 
+/* Write down the pid of a server that is being started. False with errno. */
+bool local_server_write_pid(int dir_fd, pid_t pid);
+
 /*
  * Whether pid is a server of this directory that has not ended. A pid file may be older than the process that has the
  * pid by now; but no other process works in this directory.
  */
 bool local_server_runs(int dir_fd, pid_t pid);
-
-/* The path of redis-server, or else of valkey-server. False when neither is installed. */
-bool local_server_find_program(char out[PATH_MAX]);
-
-/*
- * Start program on socket_path, and write down its pid, which is *pid_out then. 0, or an errno; ETIMEDOUT at
- * deadline_ms. The server may not listen yet.
- */
-int local_server_start(int dir_fd, char *program, char *socket_path, int64_t deadline_ms,
-		       pid_t *pid_out);
 
 #endif

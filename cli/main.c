@@ -15,6 +15,7 @@
 #include "options/nearest.h"
 #include "options/table.h"
 #include "options/usage.h"
+#include "options/usage_line.h"
 #include "verbs.h"
 
 #ifndef HIREDIS_VERSION_TEXT
@@ -111,8 +112,8 @@ static int report_unknown_verb(int argc, char **argv)
 		rest = 2;
 	else if (!has_command(argc, argv))
 		return report_no_verb(argv[1]);
-	usage_begin(&line, rest == 2 ? nearest.word : "run");
-	usage_add(&line, argv + rest, (size_t)(argc - rest));
+	usage_line_begin(&line, rest == 2 ? nearest.word : "run");
+	usage_line_add(&line, argv + rest, (size_t)(argc - rest));
 	message_error("'%s' is not a verb: try: %s", usage_show(argv[1], shown), line.text);
 	return EXIT_USAGE;
 }
@@ -128,15 +129,15 @@ static int report_option_first(int argc, char **argv)
 	while (index < count && (span = table_span(VERBS_ALL, argv[index])) > 0)
 		index += span;
 	if (index < count && verbs_find(argv[index]) != NULL) {
-		usage_begin(&line, argv[index]);
-		usage_add(&line, argv + 1, index - 1);
-		usage_add(&line, argv + index + 1, count - index - 1);
+		usage_line_begin(&line, argv[index]);
+		usage_line_add(&line, argv + 1, index - 1);
+		usage_line_add(&line, argv + index + 1, count - index - 1);
 	} else if (index < count && argv[index][0] != '-' && has_command(argc, argv)) {
-		usage_begin(&line, "run");
-		usage_add(&line, argv + 1, count - 1);
+		usage_line_begin(&line, "run");
+		usage_line_add(&line, argv + 1, count - 1);
 	} else {
-		usage_begin(&line, "VERB");
-		usage_add_plain(&line, "[OPTION...] NAME... [-- COMMAND [ARG...]]");
+		usage_line_begin(&line, "VERB");
+		usage_line_add_plain(&line, "[OPTION...] NAME... [-- COMMAND [ARG...]]");
 	}
 	message_error("the verb comes first: try: %s", line.text);
 	return EXIT_USAGE;

@@ -1,6 +1,6 @@
 /*
- * Owners and hold ids: new ones, unlike any other, and what can't be an owner.
- * Which owner holds a lock is known on the server only.
+ * The form of the ids by which a server tells holders apart: owners, and hold ids. Each new id is unlike any other, and
+ * an owner that users choose has to fit in. Which owner holds a lock is known on the server only.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * Owners and hold ids.
+ * The form of the ids by which a server tells holders apart.
  */
 #ifndef RLOCK_OWNER_H
 #define RLOCK_OWNER_H

@@ -1,5 +1,6 @@
 /*
- * Reads decimal numbers: digits with an optional minus, and nothing that strtoll would allow besides.
+ * Reads decimal numbers: digits with an optional minus, and nothing that strtoll would allow besides. Units, the range
+ * that makes sense, and the message about a text that is no number are left to the callers.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "hold/command_look_up.h"
-#include "options/usage.h"
+#include "options/usage_line.h"
 #include "sys/file_read.h"
 
 #define SHOWN_MAX 256
@@ -54,11 +54,11 @@ static void add_shell_text(struct usage_line *line, char *const command[], size_
 	struct usage_line arguments = { .len = 0 };
 	char *text = NULL;
 
-	usage_add(&arguments, command + 1, count - 1);
-	usage_add_plain(line, "sh -c");
+	usage_line_add(&arguments, command + 1, count - 1);
+	usage_line_add_plain(line, "sh -c");
 	if (asprintf(&text, "%s%s", command[0], arguments.text) < 0)
 		return;
-	usage_add(line, &text, 1);
+	usage_line_add(line, &text, 1);
 	free(text);
 }
 
@@ -73,13 +73,13 @@ static int report_not_found(const struct verb *verb, const struct opts *opts)
 
 	while (command[count] != NULL)
 		count++;
-	usage_begin(&line, verb->name);
-	usage_add(&line, opts->words, opts->word_count);
-	usage_add_plain(&line, "--");
+	usage_line_begin(&line, verb->name);
+	usage_line_add(&line, opts->words, opts->word_count);
+	usage_line_add_plain(&line, "--");
 	(void)rlock_escape(program, strlen(program), shown, sizeof(shown));
 	if (is_assignment(program) || strcmp(program, "-c") == 0) {
-		usage_add_plain(&line, *program == '-' ? "sh" : "env");
-		usage_add(&line, command, count);
+		usage_line_add_plain(&line, *program == '-' ? "sh" : "env");
+		usage_line_add(&line, command, count);
 	} else if (is_for_shell(program)) {
 		add_shell_text(&line, command, count);
 	} else {

@@ -1,5 +1,5 @@
 /*
- * Starts the renewer of a lock without a command, and writes the hold file by which `rlock unlock` finds that lock.
+ * Hands a lock without a command over to its renewer. The hold file is part of that: by it `rlock unlock` finds both.
  * What the renewer does from then on is renewer.c's; which process the lock is for was found out before.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * Passes signals on, and records in the lease state that the command was told to end. It leaves reading signals, and
- * terminating the leftovers of such a command, to keeper.c.
+ * Passes on the signals that were sent to the keeper. Those that ask to end are also recorded in the lease state, for
+ * the renewer. It leaves reading signals, and terminating the leftovers of a command that is to end, to keeper.c.
  */
 #include <errno.h>
 #include <signal.h>

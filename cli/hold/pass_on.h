@@ -1,6 +1,5 @@
 /*
- * Passes on signals that were sent to the keeper: to the command, or to its leftovers. It leaves reading them to
- * keeper.c.
+ * Passes on signals that were sent to the keeper: to the command, or to its leftovers.
  */
 #ifndef PASS_ON_H
 #define PASS_ON_H

@@ -1,5 +1,5 @@
 /*
- * The configuration file as an option source: where the file is found, and what its lines say.
+ * The configuration file as an option source.
  */
 #ifndef CONFIG_H
 #define CONFIG_H

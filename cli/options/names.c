@@ -1,5 +1,6 @@
 /*
- * Lock names as messages show them: escaped, and cut where they are long.
+ * Lock names as messages show them: escaped, and cut where they are long. What the message says is left to the callers,
+ * and which names are valid to the library.
  */
 #include <string.h>
 

@@ -12,6 +12,7 @@
 #include "base/message.h"
 #include "options/passwords.h"
 #include "options/usage.h"
+#include "options/usage_line.h"
 #include "sys/file_read.h"
 #include "sys/transient_errno.h"
 
@@ -61,8 +62,8 @@ static int check_mode(const char *path, const struct stat *stat)
 	char shown[USAGE_SHOWN_MAX];
 
 	(void)usage_show(path, shown);
-	usage_begin_command(&chmod, "chmod 600");
-	usage_add(&chmod, (char *const *)&path, 1);
+	usage_line_begin_command(&chmod, "chmod 600");
+	usage_line_add(&chmod, (char *const *)&path, 1);
 	if ((mode & (S_IWGRP | S_IWOTH)) != 0) {
 		message_error(
 			"password file '%s': other users can write it, its mode is %04o: check what "

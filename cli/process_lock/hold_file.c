@@ -1,6 +1,6 @@
 /*
  * The format of a hold file: each hold has one, "hold-PID-START-HOLDID", with lines "key value". The file says which
- * process the lock is for and how to release it, but not the secret that the server asks for. hold_file_find.c removes
+ * process the lock is for and how to release it, but not the secret that the server asks for. hold_file_walk.c removes
  * the files of processes that have ended.
  */
 #include <errno.h>

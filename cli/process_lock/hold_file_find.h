@@ -1,5 +1,6 @@
 /*
- * Finds the hold files of a process and of those above it. Each search removes the files of processes that have ended.
+ * Finds the hold files of a process and of those above it that are on given names. Each search removes the files of
+ * processes that have ended.
  */
 #ifndef HOLD_FILE_FIND_H
 #define HOLD_FILE_FIND_H

@@ -1,7 +1,7 @@
 /*
- * Finds the runtime directory, and the second one where another user owns the first, and checks that they belong to
- * this user alone. All checks are made on the opened directory, so that what was checked is what is used. The callers
- * decide what is kept in the directories.
+ * Opens the runtime directory, if it belongs to this user alone. All checks are made on the opened directory, so that
+ * what was checked is what is used. The callers decide what is kept in it. Where another user owns its path, there is a
+ * second directory, for hold files.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -14,6 +14,7 @@
 #include "base/message.h"
 #include "options/names.h"
 #include "options/usage.h"
+#include "options/usage_line.h"
 #include "process_lock/short_lived.h"
 #include "sys/proc.h"
 
@@ -331,12 +332,12 @@ static int report_short_lived(enum short_lived reason, const char *program, cons
 	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
 	struct usage_line line;
 
-	usage_begin(&line, verb->name);
+	usage_line_begin(&line, verb->name);
 	if (reason != SHORT_LIVED_MAKE)
-		usage_add_plain(&line, "--pid $$");
-	usage_add(&line, opts->words, opts->word_count);
+		usage_line_add_plain(&line, "--pid $$");
+	usage_line_add(&line, opts->words, opts->word_count);
 	if (reason == SHORT_LIVED_MAKE)
-		usage_add_plain(&line, "-- COMMAND");
+		usage_line_add_plain(&line, "-- COMMAND");
 	(void)names_show(opts->names, opts->name_count, names);
 	if (reason == SHORT_LIVED_SUBSHELL)
 		message_error(

@@ -1,6 +1,7 @@
 /*
  * Checks that the kernel has the calls without which no lock can be held, before one is acquired: a keeper that cannot
- * watch a process would have to release the lock again, and a terminator would leave processes running.
+ * watch a process would have to release the lock again, and a terminator would leave processes running. It leaves out
+ * calls that rlock can do without: where these fail, the code that makes them goes on.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
 /*
- * The text of a failure, and the trace of the steps that led to it.
- * The module that knows the facts writes the text; the names of statuses are in status.c.
+ * Puts into words what a call does, and why it failed. The library prints nothing: the words go to the caller's trace
+ * function, and those of a failure stay to be read. The module that knows the facts chooses the words; the names of
+ * statuses are in status.c.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * The text of the last failure, and where to trace steps.
+ * What a call has to say, in words: the steps that it traces, the last of which is its failure.
  */
 #ifndef RLOCK_BASE_ERROR_H
 #define RLOCK_BASE_ERROR_H

@@ -1,5 +1,6 @@
 /*
- * keys.c: the keys and channels of a name, as Redisson spells them, and what may be a name at all.
+ * What the library makes of a lock's name: its keys and channels, as Redisson spells them (keys.c), if it may be a name
+ * at all (name.c).
  */
 #include <stdlib.h>
 
