@@ -98,7 +98,7 @@ has_other_renewer() {
 }
 
 @test "with rlock killed a fixed lease still ends the command in time" {
-	hold_and_know a -l 2s
+	hold_and_know a -l 4s
 	kill -s KILL "$PID"
 	end=$(lease_end_ms a)
 	until is_gone "$CHILD"; do :; done
@@ -108,9 +108,9 @@ has_other_renewer() {
 }
 
 @test "with rlock killed --max-run still ends the command" {
-	hold_and_know a --max-run 1s
+	hold_and_know a --max-run 3s
 	kill -s KILL "$PID"
-	wait_until 2 is_gone "$CHILD"
+	wait_until 5 is_gone "$CHILD"
 	wait_until 1 no_keys
 }
 
