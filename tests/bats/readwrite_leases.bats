@@ -186,10 +186,10 @@ teardown() { watchful_teardown; }
 }
 
 @test "a fixed lease of a reader and of a writer ends the command, and the lock" {
-	run -124 rlock rlock -l 1s a -- until_let_go
+	run -124 rlock rlock -l 3s a -- until_let_go
 	assert_one_line '^rlock: a: .*lease'
 	no_keys
-	run -124 rlock wlock -l 1s a -- until_let_go
+	run -124 rlock wlock -l 3s a -- until_let_go
 	assert_one_line '^rlock: a: .*lease'
 	no_keys
 }

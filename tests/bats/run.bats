@@ -464,7 +464,7 @@ not_found() {
 }
 
 @test "a fixed lease ends the command with status 124, in one line" {
-	run -124 rlock run -l 1s a -- until_let_go
+	run -124 rlock run -l 3s a -- until_let_go
 	assert_one_message
 	assert_output --regexp '^rlock: a: .*lease'
 	no_keys
@@ -514,10 +514,10 @@ wakes_up_between() {
 
 @test "a command with a fixed lease hears SIGTERM while the lock is still held" {
 	# shellcheck disable=SC2016
-	run -124 rlock run -l 1s a -- bash -c 'trap "echo \${EPOCHREALTIME/./} >heard; exit 0" TERM
+	run -124 rlock run -l 3s a -- bash -c 'trap "echo \${EPOCHREALTIME/./} >heard; exit 0" TERM
 		echo "${EPOCHREALTIME/./}" >started
 		until_let_go & wait'
-	assert_between 100000 $(($(cat heard) - $(cat started))) 900000
+	assert_between 300000 $(($(cat heard) - $(cat started))) 2700000
 }
 
 # ---- at least ----
