@@ -149,11 +149,12 @@ is_renewed() {
 	[ "$(redis pttl "$1")" -gt $(($2 * 9 / 10)) ]
 }
 
-# When the lease of a lock ends, in this machine's milliseconds.
+# When the lease of a lock ends, in milliseconds of the server's clock, which is this machine's: what is asked for late is
+# told no later.
 lease_end_ms() {
-	local at
-	at=$(now_ms)
-	echo $((at + $(redis pttl "$1")))
+	redis eval '
+		local now = redis.call("time")
+		return now[1] * 1000 + math.floor(now[2] / 1000) + redis.call("pttl", KEYS[1])' 1 "$1"
 }
 
 # said_once PATTERN: all that was said on standard error is one line, which matches.
