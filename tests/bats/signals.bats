@@ -301,7 +301,7 @@ waiter_leaves_by() {
 @test "SIGTERM while the server's answer is under way ends rlock at once, and nothing stays locked" {
 	rlock run warm -- true
 	in_background faultproxy "unix:$BATS_TEST_TMPDIR/proxy" "unix:$SERVER_SOCKET" "unix:$BATS_TEST_TMPDIR/control"
-	wait_until 5 file_exists control
+	wait_until 5 faultproxy -c "unix:$BATS_TEST_TMPDIR/control" state
 	faultproxy -c "unix:$BATS_TEST_TMPDIR/control" hold-reply 'redisson_lock_token:{a}' 10
 	background_end rlock run -u "unix://$BATS_TEST_TMPDIR/proxy" a -- touch ran
 	wait_until 5 is_held a
