@@ -631,7 +631,7 @@ queue_has() {
 	local before
 	start_holder r0 fair a
 	queue_waiter r1 a
-	queue_waiter r2 -w 700ms a
+	queue_waiter r2 -w 2500ms a
 	queue_waiter r3 a
 	before=$(redis zscore 'redisson_lock_timeout:{a}' "$(owner_in_queue a r3)")
 	ended_with 75 "${PIDS[r2]}"

@@ -251,9 +251,9 @@ wait_for_lock() {
 @test "a waiter whose server does not come back ends with 69 when its time is over" {
 	own_server
 	hold_in_background a
-	wait_for_lock a -w 1s
+	wait_for_lock a -w 3s
 	kill_server
-	took_less 2 ended_with 69
+	took_less 4 ended_with 69
 	said_once '^rlock: '
 }
 

@@ -133,7 +133,7 @@ readers_wait_behind_a_writer() {
 
 @test "a writer that gives up lets the readers in at once" {
 	not_under_valgrind 'its waiters are not there in time'
-	readers_wait_behind_a_writer -w 1s
+	readers_wait_behind_a_writer -w 3s
 	ended_with 75 "$WRITER"
 	within 1 is_inside r2
 	is_free 'rlock_writer:{a}'
@@ -165,7 +165,7 @@ readers_wait_behind_a_writer() {
 
 @test "of two waiting writers one gives up, and the other has its turn" {
 	not_under_valgrind 'its waiters are not there in time'
-	readers_wait_behind_a_writer -w 1s
+	readers_wait_behind_a_writer -w 3s
 	queue_guest w2 wlock a
 	ended_with 75 "$WRITER"
 	# The reader may be in before it has claimed its turn; those that come then are not.
