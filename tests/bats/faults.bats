@@ -737,10 +737,10 @@ has_no_renewers() {
 # renewal_survives COMMAND...: with that fault for renewals the lock stays held by one hold.
 renewal_survives() {
 	start_proxy
-	hold_and_listen a -t 1s
+	hold_and_listen a -t 2s
 	proxy "$@"
-	wait_until 2 faults_happened
-	wait_until 5 is_renewed a 1000
+	wait_until 5 faults_happened
+	wait_until 5 is_renewed a 2000
 	[ "$(hold_count a)" = 1 ]
 	let_go
 	ended_with 0

@@ -318,12 +318,16 @@ start_local() {
 	no_server
 }
 
+# has_socket PID: it is rlock, and no shell on the way to it.
+has_socket() {
+	grep -qsx rlock "/proc/$1/comm" && [ -n "$(find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null)" ]
+}
+
 @test "SIGTERM while the private server does not answer ends rlock by SIGTERM" {
 	start_local
 	kill -STOP "$(servers_of)"
 	in_background rlock run -u local: --connect-timeout 30s a -- true
-	wait_until 5 is_running "$PID"
-	wait_until 5 test -e "/proc/$PID/fd/3"
+	wait_until 5 has_socket "$PID"
 	kill -TERM "$PID"
 	ended_with 143
 }

@@ -437,10 +437,10 @@ renewal_survives() {
 	local verb
 	start_proxy
 	for verb in rlock wlock; do
-		admit_guest "$verb" "$verb" a -t 1s
+		admit_guest "$verb" "$verb" a -t 2s
 		proxy "$1" "$RENEW" "${@:2}"
-		wait_until 2 faults_happened
-		wait_until 5 is_renewed a 1000
+		wait_until 5 faults_happened
+		wait_until 5 is_renewed a 2000
 		assert_equal "$(redis hvals a | tail -n 1)" 1
 		let_guest_out "$verb"
 		ended_with 0
