@@ -11,6 +11,7 @@
 #   UNIT_WRAPPER   goes before each program
 #   FINDINGS       a directory: each file that turns up in it is a failure, and is printed
 #   CONCLUSION     a command whose output goes before the sum
+#   TRACE          not empty: each test tells how long it took, and one that fails the lines of its helpers
 #
 # What a file needs of the others stands in its own tags ("# bats file_tags=long"):
 #

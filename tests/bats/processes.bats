@@ -192,11 +192,10 @@ has_other_renewer() {
 	run -0 rlock run measured -- true
 	took=$((${EPOCHREALTIME/./} - start))
 	lane() {
-		local i name us delay
+		local i name delay
 		for ((i = 0; i < 15; i++)); do
 			name=lock$1.$i
-			us=$((RANDOM * 4 * took / 32768 + 100))
-			printf -v delay '%d.%06d' $((us / 1000000)) $((us % 1000000))
+			to_seconds delay $((RANDOM * 4 * took / 32768 + 100))
 			timeout --foreground -s KILL "$delay" \
 				rlock run -t 1s "$name" -- alone "$name" 3>&- &
 			rlock run -w 10s -t 1s "$name" -- alone "$name" || echo "$name: $?" >>wrong

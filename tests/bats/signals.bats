@@ -418,10 +418,9 @@ masks_of() {
 	rlock run measured -- sleep 0.002
 	took=$((${EPOCHREALTIME/./} - start))
 	lane() {
-		local i us delay status
+		local i delay status
 		for ((i = 0; i < 50; i++)); do
-			us=$((RANDOM * took / 32768 + 100))
-			printf -v delay '%d.%06d' $((us / 1000000)) $((us % 1000000))
+			to_seconds delay $((RANDOM * took / 32768 + 100))
 			status=0
 			timeout --foreground --preserve-status -s TERM "$delay" rlock run "lock$1.$i" -- sleep 0.002 ||
 				status=$?

@@ -2,7 +2,6 @@
 # fact instead of for a time. Sourced by every tests/bats/*.bats.
 
 bats_require_minimum_version 1.5.0
-
 # File by file: for each test anew the libraries' own loaders would start a process for each of these.
 for part in support/src/{output,error,lang} assert/src/{assert{,_equal,_not_equal,_failure,_output,_line,_regex},refute{,_output,_line}}; do
 	bats_load_library "bats-$part.bash"
@@ -16,15 +15,14 @@ exec 8<> <(:)
 
 # A Redis server on a private unix socket, nothing on disk. Arguments are further options of it.
 start_server() {
-	# It is to answer as one on a machine of its own does, however busy this one is.
-	local ahead=(chrt --rr 1)
-	"${ahead[@]}" true 2>/dev/null || ahead=()
 	SERVER_DIR=$BATS_FILE_TMPDIR/server
 	SERVER_SOCKET=$SERVER_DIR/redis.sock
 	mkdir -p "$SERVER_DIR"
-	"${ahead[@]}" redis-server --port 0 --unixsocket "$SERVER_SOCKET" --save '' --appendonly no --dir "$SERVER_DIR" \
+	redis-server --port 0 --unixsocket "$SERVER_SOCKET" --save '' --appendonly no --dir "$SERVER_DIR" \
 		--daemonize no --logfile "$SERVER_DIR/log" "$@" 3>&- &
 	SERVER_PID=$!
+	# It is to answer as one on a machine of its own does, however busy this one is, unless that is forbidden.
+	chrt --rr --pid 1 "$SERVER_PID" 2>/dev/null || :
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 	export RLOCK_URL=unix://$SERVER_SOCKET
 	wait_until 10 server_answers
@@ -327,9 +325,14 @@ wait_until() {
 			echo "not true within $limit s: $*" >&2
 			return 1
 		}
-		printf -v pause '0.%06d' "$((waited_us < 160000 ? 10000 : waited_us < 1600000 ? waited_us / 16 : 100000))"
+		to_seconds pause $((waited_us < 160000 ? 10000 : waited_us < 1600000 ? waited_us / 16 : 100000))
 		let_pass "$pause"
 	done
+}
+
+# to_seconds VARIABLE US: sets the variable to so many microseconds as commands that take seconds want them.
+to_seconds() {
+	printf -v "$1" '%d.%06d' $(($2 / 1000000)) $(($2 % 1000000))
 }
 
 # let_pass SECONDS: for what has to last a while: an outage, or a lease that is to expire.
