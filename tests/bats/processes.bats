@@ -379,17 +379,6 @@ hold_at_signals() {
 	nothing_runs
 }
 
-@test "among thousands of processes a command is stopped before the lease ends, too" {
-	hold_for_family a -t 3s
-	in_background sh -c 'exec crowd 4000 >crowded'
-	wait_until 20 file_says crowded ready
-	wait_until 5 is_renewed a 3000
-	end=$(lease_end_ms a)
-	kill -s STOP "$SERVER_PID"
-	watch_family 5
-	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
-}
-
 @test "a renewer that was stopped for less than a third of the lease changes nothing" {
 	hold_and_know a -t 2s
 	kill -s STOP "$RENEWER"
