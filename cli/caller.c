@@ -110,7 +110,7 @@ int caller_run(struct opts *opts, caller_fn act)
 	bool is_cancelled = false;
 	int code;
 
-	/* hiredis writes to streams that may be broken, and the reader of our output may have ended. */
+	/* The reader of our output may have ended. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	code = caller_connect(opts, -1, &is_cancelled, &conn);
 	if (code == 0)

@@ -24,9 +24,8 @@
  *	rlock_url_free(url);
  *
  * All times are milliseconds; a deadline is a time on the clock of rlock_now_ms(). A connection and its holds belong to
- * one thread at a time; there are no globals. The library never prints, forks, exits or touches signals; hiredis writes
- * without MSG_NOSIGNAL, so ignore SIGPIPE. After fork() the child calls rlock_conn_after_fork_child() on each connection
- * that it inherited.
+ * one thread at a time; there are no globals. The library never prints, forks, exits or touches signals, and causes no
+ * SIGPIPE. After fork() the child calls rlock_conn_after_fork_child() on each connection that it inherited.
  */
 #ifndef RLOCK_H
 #define RLOCK_H

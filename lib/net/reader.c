@@ -1,5 +1,5 @@
 /*
- * Read replies with hiredis' reader, and limit their size: hiredis keeps all that it is sent, allocates at once what
+ * Reads replies with hiredis' reader, and limits their size: hiredis keeps all that it is sent, allocates at once what
  * an array announces, and frees nested replies by recursion. What a reply means is for the caller.
  */
 #include <hiredis/hiredis.h>
@@ -20,7 +20,7 @@ typedef int element_count;
 #endif
 
 struct rlock__reader {
-	redisContext *stream;
+	redisReader *replies;
 	redisReplyObjectFunctions functions; /* those of hiredis, but for arrays */
 	void *(*create_array)(const redisReadTask *, element_count);
 	size_t elements, bytes; /* announced and received of the reply that is being read */
@@ -57,18 +57,22 @@ static void *create_array(const redisReadTask *task, element_count count)
 	return reader->create_array(task, count);
 }
 
-struct rlock__reader *rlock__reader_new(struct redisContext *stream)
+struct rlock__reader *rlock__reader_new(void)
 {
 	struct rlock__reader *reader = calloc(1, sizeof(*reader));
 
 	if (reader == NULL)
 		return NULL;
-	reader->stream = stream;
-	reader->functions = *stream->reader->fn;
+	reader->replies = redisReaderCreate();
+	if (reader->replies == NULL) {
+		free(reader);
+		return NULL;
+	}
+	reader->functions = *reader->replies->fn;
 	reader->create_array = reader->functions.createArray;
 	reader->functions.createArray = create_array;
-	stream->reader->fn = &reader->functions;
-	stream->reader->privdata = reader;
+	reader->replies->fn = &reader->functions;
+	reader->replies->privdata = reader;
 	return reader;
 }
 
@@ -76,32 +80,27 @@ void rlock__reader_free(struct rlock__reader *reader)
 {
 	if (reader == NULL)
 		return;
-	redisFree(reader->stream);
+	redisReaderFree(reader->replies);
 	free(reader);
 }
 
-bool rlock__reader_fill(struct rlock__reader *reader)
+bool rlock__reader_feed(struct rlock__reader *reader, const char *bytes, size_t len)
 {
-	redisReader *buffer = reader->stream->reader;
-	size_t len = buffer->len;
-
-	if (redisBufferRead(reader->stream) != REDIS_OK)
-		return false;
-	reader->bytes += buffer->len - len;
-	return true;
+	reader->bytes += len;
+	return redisReaderFeed(reader->replies, bytes, len) == REDIS_OK;
 }
 
 bool rlock__reader_next(struct rlock__reader *reader, struct redisReply **out)
 {
-	const redisReader *buffer = reader->stream->reader;
+	const redisReader *replies = reader->replies;
 	void *reply = NULL;
 
-	if (redisGetReplyFromReader(reader->stream, &reply) != REDIS_OK)
+	if (redisReaderGetReply(reader->replies, &reply) != REDIS_OK)
 		return false;
 	*out = reply;
 	if (reply != NULL) {
 		reader->elements = 0;
-		reader->bytes = buffer->len - buffer->pos;
+		reader->bytes = replies->len - replies->pos;
 	} else if (reader->bytes > BYTES_MAX) {
 		reader->excess = "its reply is too long";
 		return false;
@@ -109,7 +108,9 @@ bool rlock__reader_next(struct rlock__reader *reader, struct redisReply **out)
 	return true;
 }
 
-const char *rlock__reader_excess(const struct rlock__reader *reader)
+const char *rlock__reader_why(const struct rlock__reader *reader)
 {
-	return reader->excess;
+	if (reader->excess != NULL)
+		return reader->excess;
+	return reader->replies->err == REDIS_ERR_OOM ? NULL : reader->replies->errstr;
 }

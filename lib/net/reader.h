@@ -1,25 +1,23 @@
 /*
- * Replies on a stream, of limited size.
+ * Replies in the bytes of a stream, of limited size.
  */
 #ifndef RLOCK_NET_READER_H
 #define RLOCK_NET_READER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-struct redisContext;
 struct redisReply;
 struct rlock__reader;
 
-/* Takes over stream; NULL when out of memory: then stream still belongs to the caller. */
-struct rlock__reader *rlock__reader_new(struct redisContext *stream);
-/* Closes the stream. */
+/* NULL when out of memory. */
+struct rlock__reader *rlock__reader_new(void);
 void rlock__reader_free(struct rlock__reader *reader);
-/* Read what has come, once. false: the stream is broken, and has the reason. */
-bool rlock__reader_fill(struct rlock__reader *reader);
-/* The next complete reply, or NULL. false: there will be none; the stream has the reason, unless rlock__reader_excess
- * has it. */
+/* Copies the bytes that come next. false: out of memory. */
+bool rlock__reader_feed(struct rlock__reader *reader, const char *bytes, size_t len);
+/* The next complete reply, which the caller frees, or NULL. false: there will be none. */
 bool rlock__reader_next(struct rlock__reader *reader, struct redisReply **out);
-/* Which limit a reply exceeded; NULL: none. */
-const char *rlock__reader_excess(const struct rlock__reader *reader);
+/* Why there will be none; NULL: out of memory. */
+const char *rlock__reader_why(const struct rlock__reader *reader);
 
 #endif

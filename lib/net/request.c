@@ -14,7 +14,6 @@
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "net/login.h"
-#include "net/reader.h"
 #include "net/request.h"
 #include "net/server_error.h"
 #include "net/stream.h"
@@ -90,31 +89,30 @@ static bool flush(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
 
-	if (connection->stream.is_flushed)
+	if (rlock__stream_is_flushed(&connection->stream))
 		return true;
 	request->readiness = RLOCK__READY_UNKNOWN;
 	if (request->phase == RLOCK__PHASE_ANSWER)
 		request->was_sent = true;
 	if (!rlock__stream_flush(&connection->stream))
 		return end(connection, rlock__connection_fail_stream(connection));
-	return connection->stream.is_flushed;
+	return rlock__stream_is_flushed(&connection->stream);
 }
 
 /* The next reply, of the login or of the command. */
 static bool read_any(struct rlock__connection *connection, redisReply **out)
 {
 	struct rlock__request *request = &connection->request;
-	struct rlock__reader *reader = connection->stream.reader;
 
 	if (!flush(connection))
 		return false;
 	for (;;) {
-		if (!rlock__reader_next(reader, out))
+		if (!rlock__stream_next(&connection->stream, out))
 			return end(connection, rlock__connection_fail_stream(connection));
 		if (*out != NULL || request->readiness != RLOCK__READY)
 			return *out != NULL;
 		request->readiness = RLOCK__READY_UNKNOWN;
-		if (!rlock__reader_fill(reader))
+		if (!rlock__stream_fill(&connection->stream))
 			return end(connection, rlock__connection_fail_stream(connection));
 	}
 }
@@ -202,7 +200,7 @@ static void take_late_reply(struct rlock__connection *connection)
 	struct rlock__request *request = &connection->request;
 
 	if (request->phase != RLOCK__PHASE_ANSWER || request->take_reply != NULL ||
-	    !connection->stream.is_flushed)
+	    !rlock__stream_is_flushed(&connection->stream))
 		return;
 	request->readiness = RLOCK__READY;
 	run(connection);
@@ -308,7 +306,7 @@ static struct pollfd awaited(const struct rlock__connection *connection, int64_t
 	case RLOCK__PHASE_LOGIN:
 	case RLOCK__PHASE_ANSWER:
 		fd.fd = rlock__stream_fd(&connection->stream);
-		fd.events = connection->stream.is_flushed ? POLLIN : POLLOUT;
+		fd.events = rlock__stream_is_flushed(&connection->stream) ? POLLIN : POLLOUT;
 		break;
 	case RLOCK__PHASE_OVER:
 		end_ms = 0;

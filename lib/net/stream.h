@@ -7,14 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct redisContext;
+struct redisReply;
 struct rlock__reader;
 
 /* All zero: closed. */
 struct rlock__stream {
-	struct redisContext *context; /* NULL: closed */
-	struct rlock__reader *reader; /* to read by; owns the context */
-	bool is_flushed;              /* all that was queued is written */
+	struct rlock__reader *reader; /* NULL: closed */
+	int fd;
+	char *output; /* what was queued: bytes up to sent have been written, those up to len not yet */
+	size_t sent, len, capacity;
+	bool is_at_end; /* the server has closed its side */
+	int error;      /* of a failed call; 0: none */
 };
 
 /* Takes over fd, a connected socket that does not block. false: out of memory, and fd is closed. */
@@ -31,8 +34,15 @@ bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **ar
 			 const size_t *lengths);
 /* The same for a command that hiredis has formatted. */
 bool rlock__stream_queue_formatted(struct rlock__stream *stream, const char *command, size_t len);
-/* Write what the socket takes, once. false: the stream is broken. */
+/* Write what the socket takes, once, without a SIGPIPE. false: the stream is broken. */
 bool rlock__stream_flush(struct rlock__stream *stream);
+/* Whether all that was queued is written. */
+bool rlock__stream_is_flushed(const struct rlock__stream *stream);
+
+/* Read what has come, once. false: the stream is broken. */
+bool rlock__stream_fill(struct rlock__stream *stream);
+/* The next complete reply, which the caller frees, or NULL. false: the stream is broken. */
+bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out);
 /* Why it is broken; NULL: out of memory. Until it is closed. */
 const char *rlock__stream_why(const struct rlock__stream *stream);
 

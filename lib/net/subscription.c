@@ -10,9 +10,9 @@
 #include "base/text.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
-#include "net/reader.h"
 #include "net/request.h"
 #include "net/server_error.h"
+#include "net/stream.h"
 #include "net/subscription.h"
 #include "rlock.h"
 
@@ -74,15 +74,14 @@ enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
 enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
 					    size_t *messages_out)
 {
-	struct rlock__reader *reader = connection->stream.reader;
 	size_t messages = 0;
 
-	if (!rlock__reader_fill(reader))
+	if (!rlock__stream_fill(&connection->stream))
 		return rlock__connection_fail_stream(connection);
 	for (;;) {
 		redisReply *reply = NULL;
 
-		if (!rlock__reader_next(reader, &reply))
+		if (!rlock__stream_next(&connection->stream, &reply))
 			return rlock__connection_fail_stream(connection);
 		if (reply == NULL)
 			break;

@@ -8,7 +8,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -542,6 +541,23 @@ static void check_failures(void)
 	stop_all();
 }
 
+/* Without a SIGPIPE, which would end this program. */
+static void check_closed_meanwhile(void)
+{
+	start_unix(0, "");
+	begin(0, "FIRST", INT64_MAX);
+	CHECK(hears(0, "FIRST"), "a server is asked");
+	says(0, "+one\r\n");
+	drive(0, patience_ms);
+	CHECK(has_answer(0, "one"), "and answers");
+	forget_stream(&parties[0]);
+	begin(0, "SECOND", INT64_MAX);
+	drive(0, patience_ms);
+	CHECK(has_failed(0, RLOCK_ENET, "cannot reach"),
+	      "a request to a server that has closed the connection meanwhile fails");
+	stop_all();
+}
+
 /* An answer that begins so, and goes on with rest for as long as it is read; why it is not waited for. */
 static void check_excess(const char *what, const char *answer, const char *rest, const char *why)
 {
@@ -741,7 +757,6 @@ void test_request(void)
 
 	if (under != NULL && strcmp(under, "valgrind") == 0)
 		patience_ms *= 4;
-	(void)signal(SIGPIPE, SIG_IGN);
 	if (mkdtemp(directory) == NULL)
 		abort();
 	for (size_t i = 0; i < PARTIES; i++)
@@ -756,6 +771,7 @@ void test_request(void)
 	check_scripts();
 	check_subscriptions();
 	check_failures();
+	check_closed_meanwhile();
 	check_excesses();
 	check_endless_talk();
 	check_fire_and_forget_to_a_talker();
