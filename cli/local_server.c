@@ -15,6 +15,7 @@
 #include "local_server.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/file_read.h"
+#include "sys/proc.h"
 
 #define PID_FILE "local.pid"
 #define NEW_PID_FILE "local.pid.new"
@@ -57,6 +58,14 @@ bool local_server_write_pid(int dir_fd, pid_t pid)
 	return is_written && renameat(dir_fd, NEW_PID_FILE, dir_fd, PID_FILE) == 0;
 }
 
+/* Its first thread, which would answer, has ended. The others may keep the socket open for a moment yet. */
+static bool is_ending(pid_t pid)
+{
+	struct proc proc;
+
+	return pid > 0 && proc_read(pid, &proc) && (proc.state == 'Z' || proc.state == 'X');
+}
+
 int local_server_connect(int dir_fd, pid_t *pid_out)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -75,6 +84,8 @@ int local_server_connect(int dir_fd, pid_t *pid_out)
 		err = errno;
 	else if (peer.uid != geteuid())
 		err = EPERM;
+	else if (is_ending(peer.pid))
+		err = ECONNREFUSED;
 	else
 		*pid_out = peer.pid;
 	(void)close(fd);

@@ -219,6 +219,27 @@ start_local() {
 	assert_not_equal "$(servers_of)" "$first"
 }
 
+is_zombie() {
+	grep -qs '^State:[[:space:]]*Z' "/proc/$1/status"
+}
+
+@test "a private server that is about to end, and listens no more than that, is replaced" {
+	start_local
+	local_cli shutdown nosave >/dev/null 2>&1 || :
+	wait_until 10 no_server
+	# As of a process that is being killed: the first thread has gone, and others have not closed the socket yet.
+	in_background env -C "$RLOCK_RUNTIME_DIR" python3 -c '
+import ctypes, socket, threading
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("local.sock")
+listener.listen()
+threading.Thread(target=lambda: threading.Event().wait(60)).start()
+ctypes.CDLL(None).pthread_exit(None)'
+	wait_until 10 is_zombie "$PID"
+	run -0 rlock run -u local: --connect-timeout 2s a -- redis-cli -s "$LOCAL" exists a
+	assert_output 1
+}
+
 @test "twenty that find a killed server replace it by one" {
 	start_local
 	local first
