@@ -143,6 +143,7 @@ exclude_each_other() {
 		until [ -e end-outer ]; do sleep 0.02; done
 	'
 	wait_until 5 file_exists in-x
+	wait_until 5 test -s inner
 	kill -KILL "$(cat inner)"
 	wait_until 5 is_gone "$(cat inner)"
 	touch end-outer
@@ -160,6 +161,7 @@ exclude_each_other() {
 		until [ -e end-outer ]; do sleep 0.02; done
 	'
 	wait_until 5 file_exists in-x
+	wait_until 5 test -s inner
 	kill -KILL "$(cat inner)"
 	let_go
 	wait_until 1 has_count a 1

@@ -257,6 +257,7 @@ has_other_renewer() {
 @test "with the inner of two rlocks killed its lock is kept until its command has ended" {
 	in_background rlock run a -- sh -c 'rlock run -t 1s b -- until_let_go & echo $! >inner; wait; until_let_go'
 	wait_until 5 is_held b
+	wait_until 5 test -s inner
 	wait_until 5 has_command "$(cat inner)"
 	kill -s KILL "$(cat inner)"
 	stays 1.5 is_held b
