@@ -45,8 +45,9 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 	conn_opts.cancel_fd = cancel_fd;
 	conn_opts.quorum = opts->quorum;
 	for (size_t i = 0; i < opts->url_count; i++)
-		/* A core dump would show the password. */
-		if (rlock_url_has_password(opts->urls[i]))
+		/* A core dump would show the password, or the key. */
+		if (rlock_url_has_password(opts->urls[i]) ||
+		    rlock_url_tls(opts->urls[i], RLOCK_TLS_CERT) != NULL)
 			(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	status = rlock_conn_new(opts->urls, opts->url_count, &conn_opts, out);
 	if (*out == NULL) {

@@ -83,7 +83,7 @@ static int help(int argc, char **argv)
 
 static int version(void)
 {
-	(void)printf("rlock " RLOCK_VERSION " (hiredis " HIREDIS_VERSION_TEXT ", without TLS)\n");
+	(void)printf("rlock " RLOCK_VERSION " (hiredis " HIREDIS_VERSION_TEXT ", with TLS)\n");
 	return output_end();
 }
 

@@ -138,6 +138,27 @@ RLOCK_API enum rlock_status rlock_url_set_db(struct rlock_url *url, int db);
 RLOCK_API bool rlock_url_has_password(const struct rlock_url *url);
 /* Copies password. */
 RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password);
+
+/* How a TLS connection is made; each is a parameter of a rediss:// URL, too. */
+enum rlock_tls_param {
+	RLOCK_TLS_CACERT,    /* a file: the authorities that are trusted, instead of the system's */
+	RLOCK_TLS_CACERTDIR, /* a directory of such files, named by openssl-rehash(1) */
+	RLOCK_TLS_CERT,      /* a file: our own certificate, and those up to its authority */
+	RLOCK_TLS_KEY,       /* a file: its key, if that is not in the file of the certificate */
+	RLOCK_TLS_SNI,       /* the server's name in its certificate, if that is not the host */
+};
+
+#define RLOCK_TLS_PARAMS (RLOCK_TLS_SNI + 1)
+
+RLOCK_API bool rlock_url_has_tls(const struct rlock_url *url);
+/* NULL: not set. It belongs to url. */
+RLOCK_API const char *rlock_url_tls(const struct rlock_url *url, enum rlock_tls_param param);
+/* Copies value. RLOCK_EINVAL for a URL without TLS. */
+RLOCK_API enum rlock_status rlock_url_set_tls(struct rlock_url *url, enum rlock_tls_param param,
+					      const char *value);
+/* Verify no certificate: what is between here and the server can then read and change everything. */
+RLOCK_API enum rlock_status rlock_url_set_insecure(struct rlock_url *url);
+
 /* Turns a local: URL into that of the unix socket of its server. RLOCK_EINVAL when path is not absolute or too long for
  * a socket, or when url is not local:. */
 RLOCK_API enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path);

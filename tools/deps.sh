@@ -19,6 +19,8 @@ make         make                 make                 make           make
 pkg-config   pkg-config           pkgconf-pkg-config   pkgconf        pkgconf
 hiredis      libhiredis-dev       hiredis-devel        hiredis-dev    hiredis
 argtable2    libargtable2-dev     argtable-devel       argtable2-dev  argtable
+openssl-dev  libssl-dev           openssl-devel        openssl-dev    openssl
+openssl      openssl              openssl              openssl        openssl
 redis-server redis-server         redis                redis          valkey
 redis-cli    redis-tools          redis                redis          valkey
 coreutils    coreutils            coreutils            coreutils      coreutils
@@ -105,6 +107,7 @@ need_for() {
 		need pkg-config has pkg-config
 		need hiredis has_library hiredis hiredis/hiredis.h
 		need argtable2 has_library argtable2 argtable2.h
+		need openssl-dev has_library libssl openssl/ssl.h
 		;;
 	demo)
 		need_for build
@@ -114,6 +117,7 @@ need_for() {
 	check)
 		need_for demo
 		need redis-cli has_cli
+		need openssl has openssl
 		need coreutils env --default-signal timeout 10 realpath -m /
 		need procps has pgrep
 		need binutils has readelf

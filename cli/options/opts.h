@@ -30,6 +30,8 @@ struct opts {
 	char server_origin[ORIGIN_MAX], password_origin[ORIGIN_MAX];
 	size_t quorum; /* how many servers must agree */
 	int64_t connect_timeout_ms;
+	const char *tls[RLOCK_TLS_PARAMS]; /* NULL: not given; servers_set puts them into URLs */
+	bool is_insecure;
 
 	int64_t wait_ms; /* 0: no wait, -1: without a limit */
 	bool no_wait;    /* by -n or --wait 0: no message when the lock is busy */

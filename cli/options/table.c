@@ -12,6 +12,8 @@
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
+#define FILE_EXPECTED "a file's name, like /etc/rlock/server.pem"
+
 #define FIELD(name) offsetof(struct opts, name)
 
 /* In the order of enum opt_id, which is that of the help. */
@@ -102,6 +104,27 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_CONNECT_TIMEOUT, "connect-timeout", NULL, "DUR", VERBS_ALL, FOR_FILE, value_duration,
 	  FIELD(connect_timeout_ms), .least = 1, .initial = "5s",
 	  .help = "how long the server may take to reply" },
+	{ OPT_CACERT, "cacert", NULL, "FILE", VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
+	  FIELD(tls[RLOCK_TLS_CACERT]), .most = INT_MAX, .expected = FILE_EXPECTED,
+	  .help = "TLS: trust the authorities whose certificates are in FILE, not those of the system" },
+	{ OPT_CACERTDIR, "cacertdir", NULL, "DIR", VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
+	  FIELD(tls[RLOCK_TLS_CACERTDIR]), .most = INT_MAX,
+	  .expected = "a directory's name, like /etc/rlock/authorities",
+	  .help = "the same for the files of DIR, which are named by their hashes" },
+	{ OPT_CERT, "cert", NULL, "FILE", VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
+	  FIELD(tls[RLOCK_TLS_CERT]), .most = INT_MAX, .expected = FILE_EXPECTED,
+	  .help = "TLS: our own certificate, where the server wants one" },
+	{ OPT_KEY, "key", NULL, "FILE", VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
+	  FIELD(tls[RLOCK_TLS_KEY]), .most = INT_MAX, .expected = FILE_EXPECTED,
+	  .help = "the key of that certificate (default: in the same file)" },
+	{ OPT_SNI, "sni", NULL, "NAME", VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
+	  FIELD(tls[RLOCK_TLS_SNI]), .most = 255,
+	  .expected = "a host's name, like redis.example.com",
+	  .help = "TLS: the name to ask for, and that the server's certificate has to be for (default: "
+		  "the URL's host)" },
+	{ OPT_INSECURE, "insecure", NULL, NULL, VERBS_ALL, FOR_FILE | OF_SERVER, value_flag,
+	  FIELD(is_insecure),
+	  .help = "TLS: accept any certificate: what is on the way to the server can then read and change all" },
 	{ OPT_CONFIG, "config", NULL, "FILE", VERBS_ALL, 0, value_text, FIELD(config),
 	  .most = INT_MAX, .expected = "a file's name, like /etc/rlock/config",
 	  .help = "read options from FILE (default: RLOCK_CONFIG, else rlock.conf in XDG_CONFIG_HOME "

@@ -1,9 +1,8 @@
 /*
- * A connection: made, opened, closed and freed.
- * The steps of opening one are in connector.c, stream.c and login.c; requests are for request.c.
+ * A connection: made, closed and freed.
+ * connection_open.c opens it; requests are for request.c.
  */
 #include <hiredis/hiredis.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,34 +10,12 @@
 #include "net/connector.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
-#include "net/login.h"
 #include "net/stream.h"
+#include "net/tls_context.h"
 #include "rlock.h"
 #include "url/url.h"
 
 /* ---- make and free ---- */
-
-static enum rlock_status check_scheme(struct rlock__connection *connection)
-{
-	const char *server = rlock_url_server(connection->url);
-
-	switch (rlock_url_scheme(connection->url)) {
-	case RLOCK_SCHEME_REDIS:
-	case RLOCK_SCHEME_UNIX:
-		return RLOCK_OK;
-	case RLOCK_SCHEME_REDISS:
-		return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
-				   "cannot connect to %s: this build has no TLS", server);
-	case RLOCK_SCHEME_LOCAL:
-		return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
-				   "cannot connect to local: no socket was set for it");
-	case RLOCK_SCHEME_SENTINEL:
-	case RLOCK_SCHEME_CLUSTER:
-		break;
-	}
-	return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
-			   "cannot connect to %s: this version knows single servers only", server);
-}
 
 enum rlock_status rlock__connection_new(const struct rlock_url *url,
 					const struct rlock_conn_opts *opts,
@@ -62,7 +39,7 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 	}
 	connection->error.server = rlock_url_server(connection->url);
 	*out = connection;
-	return check_scheme(connection);
+	return rlock__connection_check_scheme(connection);
 }
 
 enum rlock_status rlock__connection_twin(const struct rlock__connection *connection,
@@ -74,6 +51,7 @@ enum rlock_status rlock__connection_twin(const struct rlock__connection *connect
 
 	if (status != RLOCK_OK)
 		return status;
+	(*out)->tls_context = rlock__tls_context_share(connection->tls_context);
 	rlock__connection_set_trace(*out, connection->error.trace, connection->error.trace_ctx);
 	return RLOCK_OK;
 }
@@ -128,6 +106,7 @@ void rlock__connection_free(struct rlock__connection *connection)
 	if (connection == NULL)
 		return;
 	rlock__connection_close(connection);
+	rlock__tls_context_free(connection->tls_context);
 	rlock_url_free(connection->url);
 	free(connection->client_name);
 	free(connection);
@@ -163,75 +142,4 @@ int rlock__connection_fd(const struct rlock__connection *connection)
 const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection)
 {
 	return connection->url;
-}
-
-/* ---- open ---- */
-
-static enum rlock_status fail_unreachable(struct rlock__connection *connection, const char *why)
-{
-	rlock__connection_hang_up(connection);
-	(void)rlock__fail(&connection->error, RLOCK_ENET, "cannot reach %s: %s",
-			  rlock_url_server(connection->url), why);
-	connection->error.is_unreachable = true;
-	return RLOCK_ENET;
-}
-
-enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connection)
-{
-	const char *why = rlock__stream_why(&connection->stream);
-	char text[RLOCK_ERROR_MAX];
-
-	if (why == NULL) {
-		rlock__connection_hang_up(connection);
-		return rlock__fail_memory(&connection->error);
-	}
-	/* The reason is freed with the stream. */
-	(void)snprintf(text, sizeof(text), "%s", why);
-	return fail_unreachable(connection, text);
-}
-
-enum rlock_status rlock__connection_connect(struct rlock__connection *connection,
-					    int64_t deadline_ms)
-{
-	enum rlock_status status = check_scheme(connection);
-
-	if (status != RLOCK_OK)
-		return status;
-	connection->connector = rlock__connector_new(connection->url, deadline_ms);
-	return connection->connector != NULL ? RLOCK_OK : rlock__fail_memory(&connection->error);
-}
-
-static enum rlock_status fail_connect(struct rlock__connection *connection,
-				      const struct rlock__connected *result)
-{
-	if (result->status == RLOCK_ENET)
-		return fail_unreachable(connection, result->why);
-	return rlock__fail(&connection->error, result->status, "cannot connect to %s: %s",
-			   rlock_url_server(connection->url), result->why);
-}
-
-/* The login goes out in one write with the first command, unless that is held back. */
-static enum rlock_status open_stream(struct rlock__connection *connection, int fd)
-{
-	if (!rlock__stream_open(&connection->stream, fd))
-		return rlock__fail_memory(&connection->error);
-	rlock__trace(&connection->error, "connected to %s", rlock_url_server(connection->url));
-	if (!rlock__login_queue(&connection->login, &connection->stream, connection->url,
-				connection->client_name))
-		return rlock__fail_memory(&connection->error);
-	return RLOCK_OK;
-}
-
-bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
-			       enum rlock_status *status_out)
-{
-	struct rlock__connected result;
-
-	if (!rlock__connector_advance(connection->connector, is_ready, &result))
-		return false;
-	*status_out = result.status == RLOCK_OK ? open_stream(connection, result.fd)
-						: fail_connect(connection, &result);
-	rlock__connector_free(connection->connector);
-	connection->connector = NULL;
-	return true;
 }

@@ -1,6 +1,6 @@
 /*
- * The members of a connection, for the files that share them: connection.c opens and closes it, request.c drives the
- * request, subscription.c counts acknowledgements and reads messages. All other files include connection.h.
+ * The members of a connection, for the files that share them: connection.c makes and closes it, connection_open.c opens
+ * it, request.c drives the request, subscription.c counts acknowledgements and reads messages. All other files include connection.h.
  */
 #ifndef RLOCK_NET_CONNECTION_STATE_H
 #define RLOCK_NET_CONNECTION_STATE_H
@@ -14,15 +14,17 @@
 #include "net/stream.h"
 #include "rlock.h"
 
+struct pollfd;
 struct redisReply;
 struct rlock__connector;
 struct rlock__connection;
+struct rlock__tls_context;
 struct rlock_url;
 
 /* Where a request is. */
 enum rlock__phase {
 	RLOCK__PHASE_NONE,    /* there is none */
-	RLOCK__PHASE_CONNECT, /* there is a connector, and no stream yet */
+	RLOCK__PHASE_CONNECT, /* the connection is being opened */
 	RLOCK__PHASE_LOGIN,   /* the command is held back until the login is accepted */
 	RLOCK__PHASE_ANSWER,  /* the command is queued or sent */
 	RLOCK__PHASE_OVER,    /* the next advance returns the result */
@@ -56,7 +58,9 @@ struct rlock__connection {
 	char *client_name; /* NULL: none */
 	int64_t timeout_ms;
 	int cancel_fd;
-	struct rlock__connector *connector; /* NULL: not connecting */
+	struct rlock__connector *connector;     /* NULL: not connecting */
+	int64_t open_end_ms;                    /* until when it is to be open */
+	struct rlock__tls_context *tls_context; /* NULL: not needed yet */
 	struct rlock__stream stream;
 	struct rlock__login login; /* on that stream */
 	bool is_stale; /* a reply is outstanding: only fire and forget can use the stream */
@@ -71,12 +75,17 @@ void rlock__connection_hang_up(struct rlock__connection *connection);
 /* The same, when a command may not have left this machine: it is not sent any more. */
 void rlock__connection_reset(struct rlock__connection *connection);
 
-/* Begin to connect: RLOCK_OK and a connector. */
+/* Whether this version can connect to such a URL. */
+enum rlock_status rlock__connection_check_scheme(struct rlock__connection *connection);
+/* Begin to connect: RLOCK_OK, and it is to be gone on with. */
 enum rlock_status rlock__connection_connect(struct rlock__connection *connection,
 					    int64_t deadline_ms);
 /* Go on with it, as the last poll allows. true: it is over; RLOCK_OK: the stream is open, with the login queued. */
 bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
 			       enum rlock_status *status_out);
+/* What to poll for meanwhile, and until when. */
+void rlock__connection_await(const struct rlock__connection *connection, struct pollfd *out,
+			     int64_t *until_ms);
 /* Hang up a broken stream, with the reason in the error. */
 enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connection);
 

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "net/connector.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "net/login.h"
@@ -260,7 +259,7 @@ void rlock__request_begin(struct rlock__connection *connection,
 static void go_on(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
-	/* A connector checks its own deadline. */
+	/* To connect has a deadline of its own. */
 	bool keeps_time = request->phase == RLOCK__PHASE_CONNECT;
 	bool was_polled = request->readiness != RLOCK__READY_UNKNOWN;
 
@@ -301,12 +300,11 @@ static struct pollfd awaited(const struct rlock__connection *connection, int64_t
 	case RLOCK__PHASE_NONE:
 		return fd;
 	case RLOCK__PHASE_CONNECT:
-		rlock__connector_await(connection->connector, &fd, &end_ms);
+		rlock__connection_await(connection, &fd, &end_ms);
 		break;
 	case RLOCK__PHASE_LOGIN:
 	case RLOCK__PHASE_ANSWER:
-		fd.fd = rlock__stream_fd(&connection->stream);
-		fd.events = rlock__stream_is_flushed(&connection->stream) ? POLLIN : POLLOUT;
+		fd = rlock__stream_await(&connection->stream);
 		break;
 	case RLOCK__PHASE_OVER:
 		end_ms = 0;

@@ -14,18 +14,21 @@
 #include "base/clock.h"
 #include "net/reader.h"
 #include "net/stream.h"
+#include "net/tls.h"
+#include "net/tls_failure.h"
 #include "rlock.h"
 
 #define AWAIT_END_MS 300
-/* What is read at a time; the kernel has more seldom. */
-#define FILL_BYTES 16384
+/* What is read at a time: a whole TLS record, and most replies. */
+#define PIECE_BYTES 16384
 #define FIRST_CAPACITY 1024
 
-bool rlock__stream_open(struct rlock__stream *stream, int fd)
+bool rlock__stream_open(struct rlock__stream *stream, int fd, struct rlock__tls *tls)
 {
-	*stream = (struct rlock__stream){ .reader = rlock__reader_new(), .fd = fd };
+	*stream = (struct rlock__stream){ .reader = rlock__reader_new(), .tls = tls, .fd = fd };
 	if (stream->reader != NULL)
 		return true;
+	rlock__tls_free(tls);
 	(void)close(fd);
 	return false;
 }
@@ -35,6 +38,7 @@ void rlock__stream_close(struct rlock__stream *stream)
 	if (!rlock__stream_is_open(stream))
 		return;
 	(void)close(stream->fd);
+	rlock__tls_free(stream->tls);
 	rlock__reader_free(stream->reader);
 	free(stream->output);
 	*stream = (struct rlock__stream){ 0 };
@@ -83,15 +87,34 @@ static bool reserve(struct rlock__stream *stream, size_t len)
 	return true;
 }
 
-bool rlock__stream_queue_formatted(struct rlock__stream *stream, const char *command, size_t len)
+static bool append(struct rlock__stream *stream, const char *bytes, size_t len)
 {
 	if (!reserve(stream, len)) {
 		stream->error = ENOMEM;
 		return false;
 	}
-	memcpy(stream->output + stream->len, command, len);
+	memcpy(stream->output + stream->len, bytes, len);
 	stream->len += len;
 	return true;
+}
+
+/* What TLS has for the server: it is written with the rest. */
+static bool append_records(struct rlock__stream *stream)
+{
+	char bytes[PIECE_BYTES];
+	size_t len;
+
+	while ((len = rlock__tls_take(stream->tls, bytes, sizeof(bytes))) > 0)
+		if (!append(stream, bytes, len))
+			return false;
+	return true;
+}
+
+bool rlock__stream_queue_formatted(struct rlock__stream *stream, const char *command, size_t len)
+{
+	if (stream->tls == NULL)
+		return append(stream, command, len);
+	return rlock__tls_write(stream->tls, command, len) && append_records(stream);
 }
 
 bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **argv,
@@ -115,6 +138,9 @@ bool rlock__stream_flush(struct rlock__stream *stream)
 		if (errno == EAGAIN || errno == EINTR)
 			return true;
 		stream->error = errno;
+		/* It may have said why before it closed the connection. */
+		if (stream->tls != NULL)
+			(void)rlock__stream_fill(stream);
 		return false;
 	}
 	stream->sent += (size_t)len;
@@ -128,21 +154,59 @@ bool rlock__stream_is_flushed(const struct rlock__stream *stream)
 	return stream->len == 0;
 }
 
+struct pollfd rlock__stream_await(const struct rlock__stream *stream)
+{
+	return (struct pollfd){ stream->fd, stream->len > 0 ? POLLOUT : POLLIN, 0 };
+}
+
 /* ---- read ---- */
+
+/* *len_out is 0 when there is nothing yet. */
+static bool receive(struct rlock__stream *stream, char bytes[PIECE_BYTES], size_t *len_out)
+{
+	ssize_t len = recv(stream->fd, bytes, PIECE_BYTES, 0);
+
+	*len_out = len > 0 ? (size_t)len : 0;
+	if (len > 0)
+		return true;
+	stream->is_at_end = len == 0;
+	if (len == 0 || errno == EAGAIN || errno == EINTR)
+		return len < 0;
+	stream->error = errno;
+	return false;
+}
+
+/* All that can be read of the records that have come, and what they are answered by. */
+static bool read_records(struct rlock__stream *stream)
+{
+	char bytes[PIECE_BYTES];
+	size_t len = 0;
+
+	for (;;) {
+		enum rlock__tls_step step =
+			rlock__tls_read(stream->tls, bytes, sizeof(bytes), &len);
+
+		if (step == RLOCK__TLS_WAITS)
+			return append_records(stream);
+		stream->is_at_end = step == RLOCK__TLS_ENDED;
+		if (step != RLOCK__TLS_DONE || !rlock__reader_feed(stream->reader, bytes, len))
+			return false;
+	}
+}
 
 bool rlock__stream_fill(struct rlock__stream *stream)
 {
-	char bytes[FILL_BYTES];
-	ssize_t len = recv(stream->fd, bytes, sizeof(bytes), 0);
+	char bytes[PIECE_BYTES];
+	size_t len;
 
-	if (len < 0) {
-		if (errno == EAGAIN || errno == EINTR)
-			return true;
-		stream->error = errno;
-		return false;
-	}
-	stream->is_at_end = len == 0;
-	return len > 0 && rlock__reader_feed(stream->reader, bytes, (size_t)len);
+	if (!receive(stream, bytes, &len) || len == 0)
+		return stream->error == 0 && !stream->is_at_end;
+	if (stream->tls == NULL)
+		return rlock__reader_feed(stream->reader, bytes, len);
+	if (rlock__tls_receive(stream->tls, bytes, len))
+		return read_records(stream);
+	stream->error = ENOMEM;
+	return false;
 }
 
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
@@ -150,8 +214,45 @@ bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
 	return rlock__reader_next(stream->reader, out);
 }
 
+/* ---- TLS ---- */
+
+bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
+{
+	enum rlock__tls_step step = RLOCK__TLS_DONE;
+	char bytes[PIECE_BYTES];
+	size_t len = 0;
+
+	*is_over = stream->tls == NULL;
+	if (*is_over)
+		return true;
+	do {
+		step = rlock__tls_handshake(stream->tls);
+		if (step == RLOCK__TLS_FAILED || !append_records(stream))
+			return false;
+		if (stream->len > 0 && step == RLOCK__TLS_WAITS && !rlock__stream_flush(stream))
+			return false;
+		if (step == RLOCK__TLS_DONE || stream->len > 0)
+			break;
+		if (!receive(stream, bytes, &len))
+			return false;
+		if (len > 0 && !rlock__tls_receive(stream->tls, bytes, len)) {
+			stream->error = ENOMEM;
+			return false;
+		}
+	} while (len > 0);
+	*is_over = step == RLOCK__TLS_DONE;
+	return true;
+}
+
+const struct rlock__tls_failure *rlock__stream_tls_failure(const struct rlock__stream *stream)
+{
+	return stream->tls != NULL ? rlock__tls_why(stream->tls) : NULL;
+}
+
 const char *rlock__stream_why(const struct rlock__stream *stream)
 {
+	if (rlock__stream_tls_failure(stream) != NULL)
+		return rlock__stream_tls_failure(stream)->why;
 	if (stream->is_at_end)
 		return "the server closed the connection";
 	if (stream->error == ENOMEM)

@@ -7,12 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct pollfd;
 struct redisReply;
 struct rlock__reader;
+struct rlock__tls;
+struct rlock__tls_failure;
 
 /* All zero: closed. */
 struct rlock__stream {
 	struct rlock__reader *reader; /* NULL: closed */
+	struct rlock__tls *tls;       /* NULL: none */
 	int fd;
 	char *output; /* what was queued: bytes up to sent have been written, those up to len not yet */
 	size_t sent, len, capacity;
@@ -20,14 +24,20 @@ struct rlock__stream {
 	int error;      /* of a failed call; 0: none */
 };
 
-/* Takes over fd, a connected socket that does not block. false: out of memory, and fd is closed. */
-bool rlock__stream_open(struct rlock__stream *stream, int fd);
+/* Takes over fd, a connected socket that does not block, and tls, or NULL. false: out of memory, and both are gone. */
+bool rlock__stream_open(struct rlock__stream *stream, int fd, struct rlock__tls *tls);
 void rlock__stream_close(struct rlock__stream *stream);
 /* Close it so that what has not left this machine is not sent any more. */
 void rlock__stream_reset(struct rlock__stream *stream);
 bool rlock__stream_is_open(const struct rlock__stream *stream);
 /* -1 when closed. */
 int rlock__stream_fd(const struct rlock__stream *stream);
+
+/*
+ * Go on with the handshake, as far as is possible without waiting, before anything is queued. false: the stream is
+ * broken. Without TLS it is over at once.
+ */
+bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over);
 
 /* Queue a command. false: out of memory. lengths: NULL when all of argv are strings. */
 bool rlock__stream_queue(struct rlock__stream *stream, int argc, const char **argv,
@@ -39,12 +49,17 @@ bool rlock__stream_flush(struct rlock__stream *stream);
 /* Whether all that was queued is written. */
 bool rlock__stream_is_flushed(const struct rlock__stream *stream);
 
+/* What to poll for: to write, if there is something left, else to read. */
+struct pollfd rlock__stream_await(const struct rlock__stream *stream);
+
 /* Read what has come, once. false: the stream is broken. */
 bool rlock__stream_fill(struct rlock__stream *stream);
 /* The next complete reply, which the caller frees, or NULL. false: the stream is broken. */
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out);
 /* Why it is broken; NULL: out of memory. Until it is closed. */
 const char *rlock__stream_why(const struct rlock__stream *stream);
+/* That TLS failed, and why; NULL: it was something else. Until it is closed. */
+const struct rlock__tls_failure *rlock__stream_tls_failure(const struct rlock__stream *stream);
 
 /* Shut down our side, and wait a short time until the server has read to the end. */
 void rlock__stream_await_end(struct rlock__stream *stream);

@@ -117,6 +117,8 @@ void rlock_url_free(struct rlock_url *url)
 	rlock__secret_free(url->password);
 	free(url->host);
 	free(url->path);
+	for (size_t i = 0; i < RLOCK_TLS_PARAMS; i++)
+		free(url->tls[i]);
 	free(url->server);
 	free(url);
 }
@@ -126,6 +128,15 @@ static bool string_copy(const char *text, char **out)
 {
 	*out = text != NULL ? strdup(text) : NULL;
 	return text == NULL || *out != NULL;
+}
+
+static bool tls_copy(const struct rlock_url *url, struct rlock_url *out)
+{
+	bool is_copied = true;
+
+	for (size_t i = 0; i < RLOCK_TLS_PARAMS; i++)
+		is_copied = string_copy(url->tls[i], &out->tls[i]) && is_copied;
+	return is_copied;
 }
 
 struct rlock_url *rlock__url_copy(const struct rlock_url *url)
@@ -138,9 +149,10 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 	copy->port = url->port;
 	copy->db = url->db;
 	copy->has_db = url->has_db;
-	if (string_copy(url->user, &copy->user) && string_copy(url->password, &copy->password) &&
-	    string_copy(url->host, &copy->host) && string_copy(url->path, &copy->path) &&
-	    string_copy(url->server, &copy->server))
+	copy->is_insecure = url->is_insecure;
+	if (tls_copy(url, copy) && string_copy(url->user, &copy->user) &&
+	    string_copy(url->password, &copy->password) && string_copy(url->host, &copy->host) &&
+	    string_copy(url->path, &copy->path) && string_copy(url->server, &copy->server))
 		return copy;
 	rlock_url_free(copy);
 	return NULL;
@@ -189,6 +201,50 @@ enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *pass
 		return RLOCK_ENOMEM;
 	rlock__secret_free(url->password);
 	url->password = copy;
+	return RLOCK_OK;
+}
+
+const char *rlock__tls_param_name(enum rlock_tls_param param)
+{
+	static const char *const names[] = {
+		[RLOCK_TLS_CACERT] = "cacert", [RLOCK_TLS_CACERTDIR] = "cacertdir",
+		[RLOCK_TLS_CERT] = "cert",     [RLOCK_TLS_KEY] = "key",
+		[RLOCK_TLS_SNI] = "sni",
+	};
+
+	return names[param];
+}
+
+bool rlock_url_has_tls(const struct rlock_url *url)
+{
+	return url->scheme == RLOCK_SCHEME_REDISS;
+}
+
+const char *rlock_url_tls(const struct rlock_url *url, enum rlock_tls_param param)
+{
+	return url->tls[param];
+}
+
+enum rlock_status rlock_url_set_tls(struct rlock_url *url, enum rlock_tls_param param,
+				    const char *value)
+{
+	char *copy;
+
+	if (!rlock_url_has_tls(url))
+		return RLOCK_EINVAL;
+	copy = strdup(value);
+	if (copy == NULL)
+		return RLOCK_ENOMEM;
+	free(url->tls[param]);
+	url->tls[param] = copy;
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock_url_set_insecure(struct rlock_url *url)
+{
+	if (!rlock_url_has_tls(url))
+		return RLOCK_EINVAL;
+	url->is_insecure = true;
 	return RLOCK_OK;
 }
 

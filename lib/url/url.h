@@ -20,6 +20,8 @@ struct rlock_url {
 	char *path; /* unix: the socket; else NULL */
 	int db;
 	bool has_db;
+	char *tls[RLOCK_TLS_PARAMS]; /* NULL: not set */
+	bool is_insecure;
 	char *server; /* for rlock_url_server; made anew when the database changes */
 };
 
@@ -27,6 +29,8 @@ struct rlock_url {
 
 #define RLOCK__SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
+/* "cacert", as in a URL. */
+const char *rlock__tls_param_name(enum rlock_tls_param param);
 /* The start of a URL, without the ':'. */
 const char *rlock__scheme_name(enum rlock_scheme scheme);
 /* The percent-encoded text, malloc'ed; NULL when out of memory. */

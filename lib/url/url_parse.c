@@ -13,8 +13,6 @@
 #include "url/part.h"
 #include "url/url.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* ---- path, database, query ---- */
 
 static enum rlock_status db_read(const struct rlock__parser *parser, struct rlock__part part)
@@ -93,32 +91,31 @@ static enum rlock_status socket_read(const struct rlock__parser *parser, struct 
 	return RLOCK_OK;
 }
 
+static enum rlock_status tls_read(const struct rlock__parser *parser, enum rlock_tls_param param,
+				  struct rlock__part value)
+{
+	const char *name = rlock__tls_param_name(param);
+
+	if (value.len == 0)
+		return rlock__parser_fail(parser, "the parameter '%s' has no value", name);
+	if (parser->url->tls[param] != NULL)
+		return rlock__parser_fail(parser, "the parameter '%s' is given twice", name);
+	return rlock__parser_decode(parser, value, name, &parser->url->tls[param]);
+}
+
 static enum rlock_status parameter_read(const struct rlock__parser *parser, struct rlock__part name,
 					struct rlock__part value)
 {
-	/* FIXME: the parameters of TLS are checked and forgotten, until there is TLS. */
-	static const char *const tls_names[] = { "cacert", "cert", "key", "sni" };
-	enum rlock_scheme scheme = parser->url->scheme;
 	char quoted[RLOCK__QUOTE_MAX];
 
-	if (scheme == RLOCK_SCHEME_UNIX && rlock__part_is_word(name, "db")) {
+	if (parser->url->scheme == RLOCK_SCHEME_UNIX && rlock__part_is_word(name, "db")) {
 		if (parser->url->has_db)
 			return rlock__parser_fail(parser, "the database is given twice");
 		return db_read(parser, value);
 	}
-	for (size_t i = 0; scheme == RLOCK_SCHEME_REDISS && i < COUNT_OF(tls_names); i++) {
-		char *text = NULL;
-		enum rlock_status status;
-
-		if (!rlock__part_is_word(name, tls_names[i]))
-			continue;
-		if (value.len == 0)
-			return rlock__parser_fail(parser, "the parameter '%s' has no value",
-						  tls_names[i]);
-		status = rlock__parser_decode(parser, value, tls_names[i], &text);
-		free(text);
-		return status;
-	}
+	for (size_t i = 0; rlock_url_has_tls(parser->url) && i < RLOCK_TLS_PARAMS; i++)
+		if (rlock__part_is_word(name, rlock__tls_param_name(i)))
+			return tls_read(parser, i, value);
 	return rlock__parser_fail(parser, "the parameter '%s' is unknown",
 				  rlock__parser_quote(parser, name, quoted));
 }
@@ -147,15 +144,27 @@ static enum rlock_status query_read(const struct rlock__parser *parser, struct r
 
 /* ---- the whole ---- */
 
+/* RLOCK__SCHEMES: unknown. Valkey's own names mean the same. */
+static enum rlock_scheme scheme_of(struct rlock__part word)
+{
+	enum rlock_scheme scheme = 0;
+
+	if (rlock__part_is_word(word, "valkey"))
+		return RLOCK_SCHEME_REDIS;
+	if (rlock__part_is_word(word, "valkeys"))
+		return RLOCK_SCHEME_REDISS;
+	while (scheme < RLOCK__SCHEMES && !rlock__part_is_word(word, rlock__scheme_name(scheme)))
+		scheme++;
+	return scheme;
+}
+
 /* The scheme, its ':', and the slashes, which local: does not have. */
 static enum rlock_status scheme_read(const struct rlock__parser *parser, struct rlock__part *rest)
 {
 	struct rlock__part word = rlock__part_cut(rest, ":");
-	enum rlock_scheme scheme = 0;
+	enum rlock_scheme scheme = scheme_of(word);
 	char quoted[RLOCK__QUOTE_MAX];
 
-	while (scheme < RLOCK__SCHEMES && !rlock__part_is_word(word, rlock__scheme_name(scheme)))
-		scheme++;
 	if (scheme == RLOCK__SCHEMES && strncmp(rest->text, "://", 3) == 0)
 		return rlock__parser_fail(
 			parser, "the scheme '%s' is unknown, an example is " RLOCK__URL_EXAMPLE,

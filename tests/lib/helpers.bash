@@ -28,6 +28,12 @@ start_server() {
 	wait_until 10 server_answers
 }
 
+# choose_port: sets PORT, on which no server listens yet.
+choose_port() {
+	export PORT
+	while PORT=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do :; done
+}
+
 stop_server() {
 	[ -n "${SERVER_PID:-}" ] || return 0
 	kill_server_process "$SERVER_PID" "$SERVER_DIR"

@@ -6,12 +6,6 @@
 
 SECRET=s3cr3t-w0rd
 
-# choose_port: sets PORT, on which no server listens yet.
-choose_port() {
-	export PORT
-	while PORT=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do :; done
-}
-
 # The lines of the manual that make its user ci.
 rights_in_manual() {
 	sed -n '/^\.\\" acl: least rights/,/^\.Ed/p' "$BATS_TEST_DIRNAME/../../man/rlock.1" |

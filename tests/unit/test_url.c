@@ -24,6 +24,7 @@ static const struct {
 	const char *path;
 	int db;
 	bool has_db;
+	const char *tls[RLOCK_TLS_PARAMS];
 } good[] = {
 	{ .text = "redis://127.0.0.1",
 	  .server = "redis://127.0.0.1:6379/0",
@@ -161,6 +162,18 @@ static const struct {
 	  .host = "h",
 	  .port = 6379 },
 	/* TLS */
+	{ .text = "valkey://h/2",
+	  .server = "redis://h:6379/2",
+	  .host = "h",
+	  .port = 6379,
+	  .db = 2,
+	  .has_db = true },
+	{ .text = "VALKEYS://h?cacertdir=/etc/ssl",
+	  .server = "rediss://h:6379/0",
+	  .scheme = RLOCK_SCHEME_REDISS,
+	  .host = "h",
+	  .port = 6379,
+	  .tls = { [RLOCK_TLS_CACERTDIR] = "/etc/ssl" } },
 	{ .text = "rediss://h",
 	  .server = "rediss://h:6379/0",
 	  .scheme = RLOCK_SCHEME_REDISS,
@@ -174,12 +187,17 @@ static const struct {
 	  .host = "h",
 	  .port = 6380,
 	  .db = 4,
-	  .has_db = true },
+	  .has_db = true,
+	  .tls = { [RLOCK_TLS_CACERT] = "/etc/ssl/ca x.pem",
+		   [RLOCK_TLS_CERT] = "c",
+		   [RLOCK_TLS_KEY] = "k",
+		   [RLOCK_TLS_SNI] = "name.example" } },
 	{ .text = "rediss://h?sni=a@b",
 	  .server = "rediss://h:6379/0",
 	  .scheme = RLOCK_SCHEME_REDISS,
 	  .host = "h",
-	  .port = 6379 },
+	  .port = 6379,
+	  .tls = { [RLOCK_TLS_SNI] = "a@b" } },
 	/* sockets */
 	{ .text = "unix:///run/redis.sock",
 	  .server = "unix:///run/redis.sock?db=0",
@@ -256,6 +274,9 @@ static void check_fields(const struct rlock_url *url, size_t i, const char *what
 	CHECK_NUMBER(url->db, good[i].db, "database of %s%s", what, text);
 	CHECK(rlock_url_has_db(url) == good[i].has_db, "%s%s tells whether it has a database", what,
 	      text);
+	for (size_t param = 0; param < RLOCK_TLS_PARAMS; param++)
+		CHECK_STRING(rlock_url_tls(url, param), good[i].tls[param], "parameter %zu of %s%s",
+			     param, what, text);
 }
 
 static void check_good(void)
@@ -305,7 +326,6 @@ static const struct {
 	{ "redisx://h", "'redisx'" },
 	{ "redi://h", "'redi'" },
 	{ "redis+tls://h", "'redis+tls'" },
-	{ "valkey://h", "'valkey'" },
 	{ "\xff://h", "'\\xff'" },
 	{ "redis", "the ':' is missing behind 'redis'" },
 	{ "local", "the ':' is missing behind 'local'" },
@@ -384,6 +404,7 @@ static const struct {
 	{ "rediss://h?insecure=1", "the parameter 'insecure' is unknown" },
 	{ "rediss://h?cacert=", "the parameter 'cacert' has no value" },
 	{ "rediss://h?cacert", "the parameter 'cacert' has no value" },
+	{ "rediss://h?sni=a&sni=b", "the parameter 'sni' is given twice" },
 	{ "rediss://h?key=%zz", "the key has a malformed percent-encoding" },
 	{ "unix:///s?cacert=x", "the parameter 'cacert' is unknown" },
 	{ "unix:///s?db=1&x=y", "the parameter 'x' is unknown" },

@@ -1,0 +1,200 @@
+/*
+ * Opens a connection: from its URL to a stream on which the login is queued, in steps that never wait.
+ * connector.c connects the socket, stream.c has the handshake, login.c the login; when to go on is for request.c.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "net/connection.h"
+#include "net/connection_state.h"
+#include "net/connector.h"
+#include "net/login.h"
+#include "net/stream.h"
+#include "net/tls.h"
+#include "net/tls_context.h"
+#include "net/tls_failure.h"
+#include "rlock.h"
+#include "url/url.h"
+
+enum rlock_status rlock__connection_check_scheme(struct rlock__connection *connection)
+{
+	const char *server = rlock_url_server(connection->url);
+
+	switch (rlock_url_scheme(connection->url)) {
+	case RLOCK_SCHEME_REDIS:
+	case RLOCK_SCHEME_REDISS:
+	case RLOCK_SCHEME_UNIX:
+		return RLOCK_OK;
+	case RLOCK_SCHEME_LOCAL:
+		return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
+				   "cannot connect to local: no socket was set for it");
+	case RLOCK_SCHEME_SENTINEL:
+	case RLOCK_SCHEME_CLUSTER:
+		break;
+	}
+	return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
+			   "cannot connect to %s: this version knows single servers only", server);
+}
+
+/* ---- failures ---- */
+
+static enum rlock_status fail_unreachable(struct rlock__connection *connection, const char *why)
+{
+	rlock__connection_hang_up(connection);
+	(void)rlock__fail(&connection->error, RLOCK_ENET, "cannot reach %s: %s",
+			  rlock_url_server(connection->url), why);
+	connection->error.is_unreachable = true;
+	return RLOCK_ENET;
+}
+
+static enum rlock_status fail_connect(struct rlock__connection *connection,
+				      enum rlock_status status, const char *why)
+{
+	if (status == RLOCK_ENET)
+		return fail_unreachable(connection, why);
+	if (status == RLOCK_ENOMEM)
+		return rlock__fail_memory(&connection->error);
+	return rlock__fail(&connection->error, status, "cannot connect to %s: %s",
+			   rlock_url_server(connection->url), why);
+}
+
+enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connection)
+{
+	const struct rlock__tls_failure *failure = rlock__stream_tls_failure(&connection->stream);
+	enum rlock_status status = failure != NULL ? failure->status : RLOCK_ENET;
+	const char *why = rlock__stream_why(&connection->stream);
+	char text[RLOCK_ERROR_MAX];
+
+	if (why == NULL)
+		status = RLOCK_ENOMEM;
+	/* The reason is freed with the stream. */
+	(void)snprintf(text, sizeof(text), "%s", why != NULL ? why : "");
+	rlock__connection_hang_up(connection);
+	return fail_connect(connection, status, text);
+}
+
+/* ---- open ---- */
+
+static enum rlock_status load_tls(struct rlock__connection *connection)
+{
+	struct rlock__tls_failure failure;
+
+	if (!rlock_url_has_tls(connection->url) || connection->tls_context != NULL)
+		return RLOCK_OK;
+	connection->tls_context = rlock__tls_context_new(connection->url, &failure);
+	if (connection->tls_context != NULL)
+		return RLOCK_OK;
+	return fail_connect(connection, failure.status, failure.why);
+}
+
+enum rlock_status rlock__connection_connect(struct rlock__connection *connection,
+					    int64_t deadline_ms)
+{
+	enum rlock_status status = rlock__connection_check_scheme(connection);
+
+	if (status == RLOCK_OK)
+		status = load_tls(connection);
+	if (status != RLOCK_OK)
+		return status;
+	connection->open_end_ms = deadline_ms;
+	connection->connector = rlock__connector_new(connection->url, deadline_ms);
+	return connection->connector != NULL ? RLOCK_OK : rlock__fail_memory(&connection->error);
+}
+
+static enum rlock_status open_stream(struct rlock__connection *connection, int fd)
+{
+	struct rlock__tls *tls = NULL;
+
+	if (rlock_url_has_tls(connection->url)) {
+		tls = rlock__tls_new(connection->tls_context);
+		if (tls == NULL) {
+			(void)close(fd);
+			return rlock__fail_memory(&connection->error);
+		}
+	}
+	if (!rlock__stream_open(&connection->stream, fd, tls))
+		return rlock__fail_memory(&connection->error);
+	return RLOCK_OK;
+}
+
+/* The login goes out in one write with the first command, unless that is held back. */
+static enum rlock_status queue_login(struct rlock__connection *connection)
+{
+	const char *server = rlock_url_server(connection->url);
+	const struct rlock__tls *tls = connection->stream.tls;
+
+	if (tls != NULL)
+		rlock__trace(&connection->error, "connected to %s, %s%s", server,
+			     rlock__tls_version(tls),
+			     rlock__tls_is_resumed(tls) ? ", resumed" : "");
+	else
+		rlock__trace(&connection->error, "connected to %s", server);
+	if (!rlock__login_queue(&connection->login, &connection->stream, connection->url,
+				connection->client_name))
+		return rlock__fail_memory(&connection->error);
+	return RLOCK_OK;
+}
+
+static bool advance_connector(struct rlock__connection *connection, bool is_ready,
+			      enum rlock_status *status_out)
+{
+	struct rlock__connected result;
+
+	if (!rlock__connector_advance(connection->connector, is_ready, &result))
+		return false;
+	*status_out = result.status == RLOCK_OK
+			      ? open_stream(connection, result.fd)
+			      : fail_connect(connection, result.status, result.why);
+	rlock__connector_free(connection->connector);
+	connection->connector = NULL;
+	return true;
+}
+
+static enum rlock_status fail_silent(struct rlock__connection *connection)
+{
+	return fail_unreachable(connection,
+				"no answer to the TLS handshake in time: is this a TLS port?");
+}
+
+/* true: it is over. */
+static bool advance_handshake(struct rlock__connection *connection, enum rlock_status *status_out)
+{
+	bool is_over = false;
+
+	*status_out = RLOCK_OK;
+	if (!rlock__stream_handshake(&connection->stream, &is_over))
+		*status_out = rlock__connection_fail_stream(connection);
+	else if (!is_over && rlock_now_ms() >= connection->open_end_ms)
+		*status_out = fail_silent(connection);
+	return is_over || *status_out != RLOCK_OK;
+}
+
+bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
+			       enum rlock_status *status_out)
+{
+	if (connection->connector != NULL) {
+		if (!advance_connector(connection, is_ready, status_out))
+			return false;
+		if (*status_out != RLOCK_OK)
+			return true;
+	}
+	if (!advance_handshake(connection, status_out))
+		return false;
+	if (*status_out == RLOCK_OK)
+		*status_out = queue_login(connection);
+	return true;
+}
+
+void rlock__connection_await(const struct rlock__connection *connection, struct pollfd *out,
+			     int64_t *until_ms)
+{
+	if (connection->connector != NULL) {
+		rlock__connector_await(connection->connector, out, until_ms);
+		return;
+	}
+	*out = rlock__stream_await(&connection->stream);
+	*until_ms = connection->open_end_ms;
+}

@@ -1,0 +1,277 @@
+/*
+ * Sets OpenSSL up by the parameters of a URL: which authorities are trusted, what the server is to be called, and our
+ * own certificate. tls.c has the streams; a file's owner and mode are looked at here, its content by OpenSSL.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "net/tls_context.h"
+#include "net/tls_library.h"
+#include "url/url.h"
+
+struct rlock__tls_context {
+	struct rlock__tls_library openssl;
+	SSL_CTX *settings;
+	SSL_SESSION *session; /* NULL: none yet */
+	char *name;
+	size_t users;
+};
+
+/* what: the parameter that names the file. */
+static bool fail_file(struct rlock__tls_failure *out, const char *what, const char *file,
+		      const char *why)
+{
+	char shown[RLOCK__TLS_WHY_MAX / 2];
+
+	out->status = RLOCK_EUNSUPPORTED;
+	(void)snprintf(out->why, sizeof(out->why), "%s '%s': %s", what,
+		       rlock_escape(file, strlen(file), shown, sizeof(shown)), why);
+	return false;
+}
+
+static bool fail_memory(struct rlock__tls_failure *out)
+{
+	out->status = RLOCK_ENOMEM;
+	return false;
+}
+
+/* ---- what is trusted ---- */
+
+/* Opened, so that a file that can't be read is told as such. */
+static bool check_readable(const char *what, const char *path, struct rlock__tls_failure *out)
+{
+	FILE *file = fopen(path, "re");
+
+	if (file == NULL)
+		return fail_file(out, what, path, strerror(errno));
+	(void)fclose(file);
+	return true;
+}
+
+/* "5ed36f99.0": certificates are found there by the hash of their subject. */
+static bool is_hashed(const char *path)
+{
+	DIR *dir = opendir(path);
+	bool found = false;
+	struct dirent *entry;
+
+	if (dir == NULL)
+		return false;
+	while (!found && (entry = readdir(dir)) != NULL)
+		found = strspn(entry->d_name, "0123456789abcdef") == 8 && entry->d_name[8] == '.';
+	(void)closedir(dir);
+	return found;
+}
+
+/*
+ * Those of the system, or of SSL_CERT_FILE and SSL_CERT_DIR. To read a bundle of all authorities takes tens of
+ * milliseconds, so it is read only where that variable names it, or where no directory is.
+ */
+static void trust_system(const struct rlock__tls_context *context)
+{
+	const struct rlock__tls_library *openssl = &context->openssl;
+	const char *dir = getenv(openssl->X509_get_default_cert_dir_env());
+
+	(void)openssl->SSL_CTX_set_default_verify_dir(context->settings);
+	if (getenv(openssl->X509_get_default_cert_file_env()) != NULL ||
+	    !is_hashed(dir != NULL ? dir : openssl->X509_get_default_cert_dir()))
+		(void)openssl->SSL_CTX_set_default_verify_file(context->settings);
+}
+
+static bool set_trust(const struct rlock__tls_context *context, const struct rlock_url *url,
+		      struct rlock__tls_failure *out)
+{
+	const char *file = url->tls[RLOCK_TLS_CACERT], *dir = url->tls[RLOCK_TLS_CACERTDIR];
+	char path[PATH_MAX];
+	const struct rlock__tls_library *openssl = &context->openssl;
+
+	if (url->is_insecure)
+		return true;
+	openssl->SSL_CTX_set_verify(context->settings, SSL_VERIFY_PEER, NULL);
+	if (file == NULL && dir == NULL) {
+		trust_system(context);
+		return true;
+	}
+	if (file != NULL && !check_readable("cacert", file, out))
+		return false;
+	/* It is searched later, maybe from another directory of ours. */
+	if (dir != NULL && realpath(dir, path) == NULL)
+		return fail_file(out, "cacertdir", dir, strerror(errno));
+	if (openssl->SSL_CTX_load_verify_locations(context->settings, file,
+						   dir != NULL ? path : NULL) == 1)
+		return true;
+	return fail_file(out, file != NULL ? "cacert" : "cacertdir", file != NULL ? file : dir,
+			 rlock__tls_failure_reason(openssl));
+}
+
+/* ---- our own certificate ---- */
+
+/* Never ask on the terminal: there may be none, or it is the command's. */
+static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *ctx)
+{
+	(void)buffer;
+	(void)size;
+	(void)is_for_writing;
+	(void)ctx;
+	return 0;
+}
+
+static bool check_key(const char *path, struct rlock__tls_failure *out)
+{
+	struct stat found;
+
+	if (!check_readable("key", path, out))
+		return false;
+	if (stat(path, &found) == 0 && (found.st_mode & (S_IROTH | S_IWOTH)) != 0)
+		return fail_file(out, "key", path, "any user can read or write it: try: chmod 600");
+	return true;
+}
+
+static bool set_own(const struct rlock__tls_context *context, const struct rlock_url *url,
+		    struct rlock__tls_failure *out)
+{
+	const char *cert = url->tls[RLOCK_TLS_CERT], *key = url->tls[RLOCK_TLS_KEY];
+	const struct rlock__tls_library *openssl = &context->openssl;
+
+	if (cert == NULL && key == NULL)
+		return true;
+	if (cert == NULL)
+		return fail_file(out, "key", key, "there is no cert for it");
+	if (key == NULL)
+		key = cert;
+	if (!check_readable("cert", cert, out) || !check_key(key, out))
+		return false;
+	openssl->SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);
+	if (openssl->SSL_CTX_use_certificate_chain_file(context->settings, cert) != 1)
+		return fail_file(out, "cert", cert, rlock__tls_failure_reason(openssl));
+	if (openssl->SSL_CTX_use_PrivateKey_file(context->settings, key, SSL_FILETYPE_PEM) == 1)
+		return true;
+	if (ERR_GET_REASON(openssl->ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
+		return fail_file(out, "key", key, "it is not the one of the cert");
+	return fail_file(out, "key", key, "it has no private key without a passphrase");
+}
+
+/* ---- one stream ---- */
+
+const char *rlock__tls_context_name(const struct rlock__tls_context *context)
+{
+	return context->name;
+}
+
+const struct rlock__tls_library *
+rlock__tls_context_library(const struct rlock__tls_context *context)
+{
+	return &context->openssl;
+}
+
+/* The name goes out in clear, for a proxy to choose by; an address is only verified. */
+static bool set_name(const struct rlock__tls_context *context, SSL *stream)
+{
+	const struct rlock__tls_library *openssl = &context->openssl;
+	struct in6_addr address;
+
+	if (inet_pton(AF_INET, context->name, &address) == 1 ||
+	    inet_pton(AF_INET6, context->name, &address) == 1)
+		return openssl->X509_VERIFY_PARAM_set1_ip_asc(openssl->SSL_get0_param(stream),
+							      context->name) == 1;
+	return openssl->SSL_set1_host(stream, context->name) == 1 &&
+	       openssl->SSL_ctrl(stream, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+				 context->name) == 1;
+}
+
+SSL *rlock__tls_context_begin(const struct rlock__tls_context *context)
+{
+	SSL *stream = context->openssl.SSL_new(context->settings);
+
+	if (stream == NULL)
+		return NULL;
+	if (!set_name(context, stream)) {
+		context->openssl.SSL_free(stream);
+		return NULL;
+	}
+	/* If it does not do, the handshake is a full one. */
+	if (context->session != NULL)
+		(void)context->openssl.SSL_set_session(stream, context->session);
+	context->openssl.SSL_set_connect_state(stream);
+	return stream;
+}
+
+bool rlock__tls_context_keep_session(struct rlock__tls_context *context, SSL *stream)
+{
+	SSL_SESSION *session = context->openssl.SSL_get1_session(stream);
+
+	if (session == NULL || context->openssl.SSL_SESSION_is_resumable(session) != 1) {
+		context->openssl.SSL_SESSION_free(session);
+		return false;
+	}
+	context->openssl.SSL_SESSION_free(context->session);
+	context->session = session;
+	return true;
+}
+
+/* ---- make and free ---- */
+
+static bool set_up(struct rlock__tls_context *context, const struct rlock_url *url,
+		   struct rlock__tls_failure *out)
+{
+	const struct rlock__tls_library *openssl = &context->openssl;
+	const char *name = url->tls[RLOCK_TLS_SNI] != NULL ? url->tls[RLOCK_TLS_SNI] : url->host;
+	const char *why;
+
+	if (!rlock__tls_library_load(&context->openssl, &why)) {
+		out->status = RLOCK_EUNSUPPORTED;
+		(void)snprintf(out->why, sizeof(out->why), "TLS needs OpenSSL: %s", why);
+		return false;
+	}
+	openssl->ERR_clear_error();
+	context->name = strdup(name);
+	context->settings = openssl->SSL_CTX_new(openssl->TLS_client_method());
+	if (context->name == NULL || context->settings == NULL ||
+	    openssl->SSL_CTX_ctrl(context->settings, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION,
+				  NULL) != 1)
+		return fail_memory(out);
+	/* A server that begins a handshake anew is none of today's. */
+	(void)openssl->SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
+	return set_trust(context, url, out) && set_own(context, url, out);
+}
+
+struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
+						  struct rlock__tls_failure *failure_out)
+{
+	struct rlock__tls_context *context = calloc(1, sizeof(*context));
+
+	if (context == NULL) {
+		(void)fail_memory(failure_out);
+		return NULL;
+	}
+	context->users = 1;
+	if (set_up(context, url, failure_out))
+		return context;
+	rlock__tls_context_free(context);
+	return NULL;
+}
+
+struct rlock__tls_context *rlock__tls_context_share(struct rlock__tls_context *context)
+{
+	if (context != NULL)
+		context->users++;
+	return context;
+}
+
+void rlock__tls_context_free(struct rlock__tls_context *context)
+{
+	if (context == NULL || --context->users > 0)
+		return;
+	if (context->settings != NULL) {
+		context->openssl.SSL_SESSION_free(context->session);
+		context->openssl.SSL_CTX_free(context->settings);
+	}
+	free(context->name);
+	free(context);
+}

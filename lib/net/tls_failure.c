@@ -1,0 +1,103 @@
+/*
+ * Puts into words why TLS failed: by what was found out about the server's certificate, or by OpenSSL's last error.
+ */
+#include <stdio.h>
+
+#include "net/tls_failure.h"
+#include "net/tls_library.h"
+
+#define NO_TLS "it does not speak TLS: is this a TLS port?"
+#define NO_VERSION "it has no version of TLS from 1.2 on"
+#define WANTS_CERTIFICATE "it wants a certificate of ours: give cert and key"
+
+static void set(struct rlock__tls_failure *out, enum rlock_status status, const char *why)
+{
+	out->status = status;
+	(void)snprintf(out->why, sizeof(out->why), "%s", why);
+}
+
+static void set_by_certificate(const struct rlock__tls_library *openssl, long result,
+			       const char *name, struct rlock__tls_failure *out)
+{
+	out->status = RLOCK_EUNSUPPORTED;
+	switch (result) {
+	case X509_V_ERR_CERT_HAS_EXPIRED:
+		set(out, out->status, "its certificate, or that of its authority, has expired");
+		return;
+	case X509_V_ERR_CERT_NOT_YET_VALID:
+		set(out, out->status, "its certificate is not valid yet: is the clock right?");
+		return;
+	case X509_V_ERR_HOSTNAME_MISMATCH:
+	case X509_V_ERR_IP_ADDRESS_MISMATCH:
+		(void)snprintf(
+			out->why, sizeof(out->why),
+			"its certificate is not for %.128s: if it is for another name, give that as sni",
+			name);
+		return;
+	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+		set(out, out->status,
+		    "its certificate is signed by itself: if it is the right one, give it as cacert");
+		return;
+	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+		set(out, out->status,
+		    "the authority of its certificate is not trusted: if it is the right one, give it as cacert");
+		return;
+	default:
+		(void)snprintf(out->why, sizeof(out->why), "its certificate is not valid: %s",
+			       openssl->X509_verify_cert_error_string(result));
+	}
+}
+
+void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, long verify_result,
+				  const char *name, struct rlock__tls_failure *out)
+{
+	unsigned long error = openssl->ERR_peek_last_error();
+
+	switch (ERR_GET_REASON(error)) {
+	case SSL_R_CERTIFICATE_VERIFY_FAILED:
+		set_by_certificate(openssl, verify_result, name, out);
+		return;
+	case SSL_R_WRONG_VERSION_NUMBER:
+	case SSL_R_HTTP_REQUEST:
+	case SSL_R_PACKET_LENGTH_TOO_LONG:
+	case SSL_R_BAD_RECORD_TYPE:
+		set(out, RLOCK_EUNSUPPORTED, NO_TLS);
+		return;
+	case SSL_R_UNSUPPORTED_PROTOCOL:
+	case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+		set(out, RLOCK_EUNSUPPORTED, NO_VERSION);
+		return;
+	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+		set(out, RLOCK_EUNSUPPORTED, WANTS_CERTIFICATE);
+		return;
+	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+		(void)snprintf(out->why, sizeof(out->why), "it refuses our certificate: %s",
+			       rlock__tls_failure_reason(openssl));
+		out->status = RLOCK_EUNSUPPORTED;
+		return;
+	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+		set(out, RLOCK_EUNSUPPORTED,
+		    "it refuses the handshake: it may want a certificate of ours (cert and key), or have no cipher "
+		    "that we have");
+		return;
+	default:
+		(void)snprintf(out->why, sizeof(out->why), "TLS failed: %s",
+			       rlock__tls_failure_reason(openssl));
+		out->status = RLOCK_ENET;
+	}
+}
+
+const char *rlock__tls_failure_reason(const struct rlock__tls_library *openssl)
+{
+	const char *reason = openssl->ERR_reason_error_string(openssl->ERR_peek_last_error());
+
+	return reason != NULL ? reason : "unknown error";
+}

@@ -1,0 +1,348 @@
+#!/usr/bin/env bats
+# TLS: what is verified, what is wrong said in one line, and that locks are as elsewhere.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/certificates
+
+setup_file() {
+	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
+	certificates "$CERTIFICATES"
+}
+
+setup() {
+	start_tls_server server
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+	unset SSL_CERT_FILE SSL_CERT_DIR
+	CA=$CERTIFICATES/ca.crt
+}
+
+teardown() {
+	watchful_teardown
+	stop_server
+}
+
+# The file's server has another certificate from here on.
+replace_server() {
+	stop_server
+	start_tls_server "$@"
+}
+
+# trusted [OPTION...]: URL and options by which the server is trusted.
+trusted() {
+	rlock run --cacert "$CA" "$@"
+}
+
+# shellcheck disable=SC2153
+# refused STATUS PATTERN [OPTION...]: a lock is not acquired, for a reason that one line names, and the command not run.
+refused() {
+	run -"$1" rlock run "${@:3}" a -- touch begun
+	assert_one_line "^rlock: a: cannot (connect to|reach) rediss://localhost:$PORT/0: $2"
+	assert [ ! -e begun ]
+}
+
+listens_on() {
+	(exec 7<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+has_resumed() {
+	grep -q 'connected to rediss://.*, TLSv1\.[23], resumed$' said
+}
+
+has_waiter() {
+	[ "$(redis pubsub numsub 'redisson_lock__channel:{a}' | tail -n 1)" = 1 ]
+}
+
+# ---- what is trusted ----
+
+@test "a lock over TLS is held while the command runs, and free after it" {
+	run -0 trusted a -- ask_redis "$SERVER_SOCKET" exists a
+	assert_output 1
+	no_keys
+}
+
+@test "every verb works over TLS" {
+	export RLOCK_URL="$RLOCK_URL?cacert=$CA" verb
+	for verb in run fair read write; do
+		run -0 rlock "$verb" "$verb" -- ask_redis "$SERVER_SOCKET" exists "$verb"
+		assert_output 1
+	done
+	run -0 rlock lock --owner ci -l 1m a
+	run -0 rlock renew --owner ci -l 1m a
+	run -0 rlock unlock --owner ci a
+	no_keys
+}
+
+@test "a server is verified by its address, too" {
+	run -0 rlock run -u "rediss://127.0.0.1:$PORT" --cacert "$CA" a -- true
+}
+
+@test "valkeys:// is rediss://, and valkey:// redis://" {
+	run -0 rlock run -u "valkeys://localhost:$PORT" --cacert "$CA" a -- true
+	run -69 rlock run -u valkey://127.0.0.1:1 a -- true
+	assert_one_line '^rlock: a: cannot reach redis://127.0.0.1:1/0: Connection refused'
+}
+
+@test "the parameters of a URL name the authority, and a path in them is decoded" {
+	cp "$CA" 'my ca.pem'
+	run -0 rlock run -u "rediss://localhost:$PORT?cacert=my%20ca.pem" a -- true
+}
+
+@test "a directory of authorities is trusted" {
+	mkdir authorities
+	cp "$CA" "authorities/$(openssl x509 -hash -noout -in "$CA").0"
+	run -0 rlock run --cacertdir authorities a -- true
+	run -0 rlock run -u "rediss://localhost:$PORT?cacertdir=authorities" a -- true
+}
+
+@test "SSL_CERT_FILE and SSL_CERT_DIR name the authorities of the system" {
+	run -0 env SSL_CERT_FILE="$CA" rlock run a -- true
+	mkdir authorities
+	cp "$CA" "authorities/$(openssl x509 -hash -noout -in "$CA").0"
+	run -0 env SSL_CERT_DIR="$PWD/authorities" rlock run a -- true
+}
+
+@test "an authority that is not trusted is refused" {
+	refused 78 'the authority of its certificate is not trusted'
+}
+
+@test "another authority than the one that is named is refused" {
+	refused 78 "(the authority of its certificate is not trusted|its certificate is not valid)" \
+		--cacert "$CERTIFICATES/stranger.crt"
+}
+
+@test "a certificate that is signed by itself is refused, and accepted where it is named" {
+	replace_server stranger
+	refused 78 'its certificate is signed by itself'
+	run -0 rlock run --cacert "$CERTIFICATES/stranger.crt" a -- true
+}
+
+@test "an expired certificate is refused" {
+	replace_server expired
+	refused 78 'its certificate, or that of its authority, has expired' --cacert "$CA"
+}
+
+@test "a certificate for another name is refused, and accepted where that is given as --sni" {
+	replace_server other
+	refused 78 'its certificate is not for localhost: if it is for another name, give that as sni' --cacert "$CA"
+	run -0 trusted --sni redis.example a -- true
+	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&sni=redis.example" a -- true
+}
+
+@test "a certificate for another address is refused" {
+	run -78 rlock run -u "rediss://127.0.0.2:$PORT" --cacert "$CA" a -- touch begun
+	assert_one_line 'its certificate is not for 127\.0\.0\.2: '
+	assert [ ! -e begun ]
+}
+
+@test "--insecure accepts any certificate" {
+	replace_server stranger
+	run -0 rlock run --insecure a -- true
+	assert_output ''
+}
+
+@test "the password is not sent to a server that is refused" {
+	local secret=swordfish
+	redis config set requirepass "$secret" >/dev/null
+	REDISCLI_AUTH=$secret redis-cli -s "$SERVER_SOCKET" acl log reset >/dev/null
+	run -78 env REDISCLI_AUTH=wrong rlock run a -- true
+	run -0 env REDISCLI_AUTH=$secret redis-cli -s "$SERVER_SOCKET" acl log
+	assert_output ''
+	run -0 env REDISCLI_AUTH=$secret rlock run --cacert "$CA" a -- true
+	REDISCLI_AUTH=$secret redis-cli -s "$SERVER_SOCKET" config set requirepass '' >/dev/null
+}
+
+# ---- versions, ports ----
+
+@test "a server without TLS 1.2 is refused" {
+	stop_server
+	start_tls_server server --tls-protocols TLSv1.1 --tls-ciphers ALL:@SECLEVEL=0
+	refused 78 'it has no version of TLS from 1\.2 on' --cacert "$CA"
+}
+
+@test "TLS 1.2 and TLS 1.3 are spoken, and -v says which" {
+	local version
+	for version in 1.2 1.3; do
+		stop_server
+		start_tls_server server --tls-protocols "TLSv$version"
+		run -0 --separate-stderr trusted -v a -- true
+		[[ $stderr == *"connected to rediss://localhost:$PORT/0, TLSv$version"* ]]
+	done
+}
+
+@test "a port without TLS says nothing: is this a TLS port?" {
+	stop_server
+	choose_port
+	start_server --port "$PORT" --bind 127.0.0.1
+	export RLOCK_URL=rediss://localhost:$PORT
+	refused 69 'no answer to the TLS handshake in time: is this a TLS port\?' --connect-timeout 300ms
+}
+
+@test "a port that answers in clear is told" {
+	local port
+	choose_port
+	port=$PORT
+	in_background python3 -c '
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    stream = listener.accept()[0]
+    stream.recv(1000)
+    stream.sendall(b"-ERR no such command as this one, at all\r\n")
+    stream.recv(1000)
+' "$port"
+	wait_until 5 listens_on "$port"
+	export RLOCK_URL=rediss://localhost:$port
+	refused 78 'it does not speak TLS: is this a TLS port\?'
+}
+
+# ---- our own certificate ----
+
+@test "a server that wants a certificate of ours gets it" {
+	redis config set tls-auth-clients yes >/dev/null
+	run -0 trusted --cert "$CERTIFICATES/client.crt" --key "$CERTIFICATES/client.key" a -- true
+	cat "$CERTIFICATES"/client.{crt,key} >both.pem
+	chmod 600 both.pem
+	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&cert=both.pem" a -- true
+}
+
+@test "a server that wants a certificate of ours and gets none is told of, for either version" {
+	redis config set tls-auth-clients yes >/dev/null
+	refused 78 'it wants a certificate of ours: give cert and key' --cacert "$CA"
+	redis config set tls-protocols TLSv1.2 >/dev/null
+	refused 78 'it refuses the handshake: it may want a certificate of ours' --cacert "$CA"
+}
+
+@test "a certificate of ours that the server refuses is told of" {
+	redis config set tls-auth-clients yes >/dev/null
+	refused 78 'it refuses our certificate: ' --cacert "$CA" --cert "$CERTIFICATES/stranger.crt" \
+		--key "$CERTIFICATES/stranger.key"
+}
+
+@test "a key that others can read is refused" {
+	cp "$CERTIFICATES/client.key" open.key
+	chmod 644 open.key
+	refused 78 "key 'open\.key': any user can read or write it: try: chmod 600" --cacert "$CA" \
+		--cert "$CERTIFICATES/client.crt" --key open.key
+}
+
+@test "files that cannot be used are told of, each in one line" {
+	local client=$CERTIFICATES/client
+	echo nonsense >nonsense
+	chmod 600 nonsense
+	refused 78 "cacert 'missing': No such file or directory" --cacert missing
+	refused 78 "cacert 'nonsense': " --cacert nonsense
+	refused 78 "cacertdir 'missing': No such file or directory" --cacertdir missing
+	refused 78 "cert 'missing': No such file or directory" --cacert "$CA" --cert missing --key "$client.key"
+	refused 78 "cert 'nonsense': " --cacert "$CA" --cert nonsense
+	refused 78 "key 'missing': No such file or directory" --cacert "$CA" --cert "$client.crt" --key missing
+	refused 78 "key 'nonsense': it has no private key without a passphrase" --cacert "$CA" --cert "$client.crt" \
+		--key nonsense
+	refused 78 "key '.*other\.key': it is not the one of the cert" --cacert "$CA" --cert "$client.crt" \
+		--key "$CERTIFICATES/other.key"
+	refused 78 "key '.*client\.key': there is no cert for it" --cacert "$CA" --key "$client.key"
+}
+
+@test "a key with a passphrase is refused, and not asked for" {
+	openssl pkey -aes256 -passout pass:x -in "$CERTIFICATES/client.key" -out locked.key
+	chmod 600 locked.key
+	run -78 timeout 10 setsid rlock run --cacert "$CA" --cert "$CERTIFICATES/client.crt" --key locked.key a -- true
+	assert_one_line "key 'locked\.key': it has no private key without a passphrase"
+}
+
+# ---- options ----
+
+@test "options for TLS without a URL for it are refused, before anything is done" {
+	run -64 rlock run -u "unix://$SERVER_SOCKET" --cacert "$CA" a -- touch begun
+	assert_one_line '^rlock: --cacert is for TLS, and unix://.* has none: name the server by a URL like rediss://HOST:6379$'
+	run -64 rlock run -u "unix://$SERVER_SOCKET" --insecure a -- touch begun
+	assert [ ! -e begun ]
+}
+
+@test "the configuration file has the authority, for its own server only" {
+	printf '%s\n' "url = $RLOCK_URL" "cacert = $CA" >rlock.conf
+	chmod 600 rlock.conf
+	run -0 env -u RLOCK_URL rlock run --config rlock.conf a -- true
+	refused 78 'the authority of its certificate is not trusted' --config rlock.conf -u "$RLOCK_URL"
+}
+
+@test "a parameter in the URL counts before the option" {
+	run -0 rlock run -u "$RLOCK_URL?cacert=$CA" --cacert missing a -- true
+}
+
+# ---- while a lock is held, and waited for ----
+
+@test "a lock over TLS is renewed, with the session of the first connection" {
+	in_background sh -c 'exec rlock run -v --cacert "$0" -t 1s a -- until_let_go 2>said' "$CA"
+	wait_until 5 is_held a
+	stays 2.5 is_held a
+	let_go
+	ended_with 0
+	no_keys
+}
+
+@test "a renewer opens its own connection, in another directory, by relative files" {
+	cp "$CA" ca.pem
+	cp "$CERTIFICATES/client".* .
+	redis config set tls-auth-clients yes >/dev/null
+	in_background rlock run --cacert ca.pem --cert client.crt --key client.key -t 1s a -- until_let_go
+	wait_until 5 is_held a
+	stays 2.5 is_held a
+	rm ca.pem client.crt client.key
+	redis client kill type normal >/dev/null 2>&1 || :
+	stays 1.5 is_held a
+	let_go
+	ended_with 0
+}
+
+@test "the second connection resumes the session of the first" {
+	in_background sh -c 'exec rlock run --cacert "$0" a -- until_let_go' "$CA"
+	wait_until 5 is_held a
+	in_background sh -c 'exec rlock run -v --cacert "$0" -w 20s a -- true 2>said' "$CA"
+	wait_until 5 has_resumed
+	let_go
+	ended_with 0
+}
+
+@test "a waiter over TLS is woken by the release" {
+	export RLOCK_URL="$RLOCK_URL?cacert=$CA"
+	in_background rlock run a -- until_let_go
+	wait_until 5 is_held a
+	in_background rlock run -w 20s a -- true
+	wait_until 5 has_waiter
+	let_go
+	ended_with 0
+}
+
+@test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
+	in_background sh -c 'exec rlock run --cacert "$0" -t 2s a -- until_let_go 2>said' "$CA"
+	wait_until 5 is_held a
+	local port=$PORT
+	stop_server
+	start_server --tls-port "$port" --tls-cert-file "$CERTIFICATES/stranger.crt" \
+		--tls-key-file "$CERTIFICATES/stranger.key" --tls-ca-cert-file "$CA" --tls-auth-clients no
+	ended_with 76
+	grep -q 'lock lost at .*signed by itself' said
+}
+
+@test "a call without TLS does not load OpenSSL" {
+	run -0 rlock run -u "unix://$SERVER_SOCKET" a -- sh -c 'cat /proc/$PPID/maps'
+	refute_output --partial libssl
+	run -0 trusted a -- sh -c 'cat /proc/$PPID/maps'
+	[ -n "$TESTS_UNDER" ] || assert_output --partial libssl
+}
+
+@test "without OpenSSL a URL for TLS is refused with its name" {
+	local library
+	unshare -m true 2>/dev/null || skip 'a library cannot be hidden here'
+	library=$(ldconfig -p | sed -n 's/.*libssl\.so\.[0-9.]* .*=> //p' | head -n 1)
+	assert [ -n "$library" ]
+	run -78 unshare -m sh -c 'mount --bind /dev/null "$1" && exec rlock run a -- touch begun' sh "$library"
+	assert_one_line "^rlock: a: cannot connect to rediss://localhost:$PORT/0: TLS needs OpenSSL: "
+	assert [ ! -e begun ]
+}

@@ -1,0 +1,41 @@
+# Certificates for tests of TLS, and servers that have one.
+# Sourced behind helpers.bash.
+
+# certificates DIR: an authority (ca.crt), and certificates that it has signed, with NAME.crt and NAME.key: "server" for
+# localhost and 127.0.0.1, "expired" for the same, "other" for another name, "client"; "stranger" is signed by itself.
+certificates() {
+	local names=subjectAltName=DNS:localhost,IP:127.0.0.1
+	mkdir -p "$1"
+	sign_itself "$1" ca
+	sign_itself "$1" stranger "$names"
+	sign "$1" server "$names" 2
+	sign "$1" expired "$names" -1
+	sign "$1" other subjectAltName=DNS:redis.example 2
+	sign "$1" client subjectAltName=DNS:client.example 2
+}
+
+# sign_itself DIR NAME [EXTENSION]
+sign_itself() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$2" \
+		-keyout "$1/$2.key" -out "$1/$2.crt" ${3:+-addext "$3"} 2>/dev/null
+	chmod 600 "$1/$2.key"
+}
+
+# sign DIR NAME EXTENSION DAYS
+sign() {
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$2" \
+		-keyout "$1/$2.key" -out "$1/$2.csr" 2>/dev/null
+	openssl x509 -req -in "$1/$2.csr" -CA "$1/ca.crt" -CAkey "$1/ca.key" -CAcreateserial -days "$4" \
+		-extfile <(echo "$3") -out "$1/$2.crt" 2>/dev/null
+	chmod 600 "$1/$2.key"
+}
+
+# start_tls_server NAME [OPTION...]: start_server with that certificate, on a TLS port, too, and with no port in clear.
+# Sets PORT; RLOCK_URL is its, by the name localhost.
+start_tls_server() {
+	choose_port
+	start_server --tls-port "$PORT" --tls-cert-file "$CERTIFICATES/$1.crt" \
+		--tls-key-file "$CERTIFICATES/$1.key" --tls-ca-cert-file "$CERTIFICATES/ca.crt" \
+		--tls-auth-clients no "${@:2}"
+	export RLOCK_URL=rediss://localhost:$PORT
+}
