@@ -8,10 +8,15 @@ certificates() {
 	mkdir -p "$1"
 	sign_itself "$1" ca
 	sign_itself "$1" stranger "$names"
-	sign "$1" server "$names" 2
-	sign "$1" expired "$names" -1
-	sign "$1" other subjectAltName=DNS:redis.example 2
-	sign "$1" client subjectAltName=DNS:client.example 2
+	sign "$1" server "$names" -days 2
+	sign "$1" other subjectAltName=DNS:redis.example -days 2
+	sign "$1" client subjectAltName=DNS:client.example -days 2
+	# The older ones know of no dates, and the newer ones of no days before today.
+	if openssl x509 -help 2>&1 | grep -q -e -not_after; then
+		sign "$1" expired "$names" -not_before 20200101000000Z -not_after 20200102000000Z
+	else
+		sign "$1" expired "$names" -days -1
+	fi
 }
 
 # sign_itself DIR NAME [EXTENSION]
@@ -21,11 +26,11 @@ sign_itself() {
 	chmod 600 "$1/$2.key"
 }
 
-# sign DIR NAME EXTENSION DAYS
+# sign DIR NAME EXTENSION OPTION...: the options say how long it is valid.
 sign() {
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$2" \
 		-keyout "$1/$2.key" -out "$1/$2.csr" 2>/dev/null
-	openssl x509 -req -in "$1/$2.csr" -CA "$1/ca.crt" -CAkey "$1/ca.key" -CAcreateserial -days "$4" \
+	openssl x509 -req -in "$1/$2.csr" -CA "$1/ca.crt" -CAkey "$1/ca.key" -CAcreateserial "${@:4}" \
 		-extfile <(echo "$3") -out "$1/$2.crt" 2>/dev/null
 	chmod 600 "$1/$2.key"
 }
