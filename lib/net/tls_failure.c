@@ -64,7 +64,7 @@ void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, long
 	case SSL_R_HTTP_REQUEST:
 	case SSL_R_PACKET_LENGTH_TOO_LONG:
 	case SSL_R_BAD_RECORD_TYPE:
-		set(out, RLOCK_EUNSUPPORTED, NO_TLS);
+		set(out, RLOCK_ENET, NO_TLS);
 		return;
 	case SSL_R_UNSUPPORTED_PROTOCOL:
 	case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:

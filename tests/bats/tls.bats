@@ -175,15 +175,29 @@ has_waiter() {
 	done
 }
 
-@test "a port without TLS says nothing: is this a TLS port?" {
+# Some answer the first message of TLS, if there is an end of a line in it.
+@test "the port of a server without TLS is told of: is this a TLS port?" {
 	stop_server
 	choose_port
 	start_server --port "$PORT" --bind 127.0.0.1
 	export RLOCK_URL=rediss://localhost:$PORT
+	refused 69 '(no answer to the TLS handshake in time|it does not speak TLS): is this a TLS port\?' \
+		--connect-timeout 1s
+}
+
+@test "a port that is silent is told of" {
+	choose_port
+	in_background python3 -c '
+import socket, sys, threading
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+threading.Event().wait(60)
+' "$PORT"
+	wait_until 5 listens_on "$PORT"
+	export RLOCK_URL=rediss://localhost:$PORT
 	refused 69 'no answer to the TLS handshake in time: is this a TLS port\?' --connect-timeout 300ms
 }
 
-@test "a port that answers in clear is told" {
+@test "a port that answers in clear is told of" {
 	local port
 	choose_port
 	port=$PORT
@@ -198,7 +212,7 @@ while True:
 ' "$port"
 	wait_until 5 listens_on "$port"
 	export RLOCK_URL=rediss://localhost:$port
-	refused 78 'it does not speak TLS: is this a TLS port\?'
+	refused 69 'it does not speak TLS: is this a TLS port\?'
 }
 
 # ---- our own certificate ----
