@@ -5,6 +5,7 @@
 
 load ../lib/helpers
 load ../lib/leftovers
+load ../lib/certificates
 
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() {
@@ -285,12 +286,16 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 
 # ---- librlock(3) ----
 
-@test "librlock(3): the program compiles, and has the lock for as long as it works" {
+# compile NAME [FILE.c...]: NAME.c is the program NAME, with these files in it.
+compile() {
 	local build=${RLOCK_BIN%/*}
 	# What is watched stands one directory below.
 	[ -z "${TESTS_UNDER-}" ] || build=${build%/*}
 	[ -e "$build/librlock.so.0" ] || skip 'no library beside the program'
-	example man/librlock.3 program >program.c
+	"${CC:-cc}" -Wall -Wextra -Werror -I "$TOP/lib" "$1.c" "${@:2}" "$build/librlock.so.0" -Wl,-rpath,"$build" -o "$1"
+}
+
+@test "librlock(3): the program compiles, and has the lock for as long as it works" {
 	# In the place of three seconds.
 	cat >sleep.c <<-'EOS'
 		#include <stdlib.h>
@@ -300,11 +305,31 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 			return seconds == 3 && system("redis-cli -s \"$SERVER_SOCKET\" exists nightly >>held") == 0 ? 0 : 1;
 		}
 	EOS
-	"${CC:-cc}" -Wall -Wextra -Werror -I "$TOP/lib" program.c sleep.c "$build/librlock.so.0" -o program
-	run -0 --separate-stderr env LD_LIBRARY_PATH="$build" ./program
+	example man/librlock.3 program >program.c
+	compile program sleep.c
+	run -0 --separate-stderr ./program
 	assert_done "$(printf 'step %d\n' {1..10})"
 	assert_equal "$(sort held | uniq -c | tr -s ' ')" ' 10 1'
 	nothing_is_held
+}
+
+@test "librlock(3): the program for TLS compiles, and tells whether its server can be used" {
+	local url
+	example man/librlock.3 tls >tls.c
+	compile tls
+	certificates certificates
+	url=$(choose_port && echo "rediss://127.0.0.1:$PORT")
+	in_background redis-server --port 0 --tls-port "${url##*:}" --tls-cert-file certificates/server.crt --save '' \
+		--tls-key-file certificates/server.key --tls-ca-cert-file certificates/ca.crt --tls-auth-clients no
+	cp certificates/ca.crt ca.pem
+	wait_until 10 ./tls "$url" >/dev/null 2>&1
+	run -0 ./tls "$url"
+	assert_output "$url/0 can be used"
+	cp certificates/stranger.crt ca.pem
+	run -69 ./tls "$url"
+	assert_output --regexp "^tls: cannot connect to $url/0: (the authority of its certificate is not trusted|its certificate)"
+	run -64 ./tls redis://127.0.0.1
+	assert_output 'tls: redis://127.0.0.1:6379/0: no TLS'
 }
 
 @test "librlock(3) has every function and every status of the header, and no other" {
