@@ -55,20 +55,21 @@ extern "C" {
 
 enum rlock_status {
 	RLOCK_OK = 0,
-	RLOCK_BUSY = 1,          /* another owner holds it */
-	RLOCK_NOT_HELD = 2,      /* the hold does not exist (any more) */
-	RLOCK_CANCELLED = 3,     /* cancel_fd became readable while waiting */
-	RLOCK_NOT_NOTIFIED = 4,  /* done, but the server did not allow notifying the waiters */
-	RLOCK_ENET = -1,         /* no reply: the lock may or may not have changed hands */
-	RLOCK_EAUTH = -2,        /* user or password denied */
-	RLOCK_EACL = -3,         /* the user lacks a right; the text names it */
-	RLOCK_EKIND = -4,        /* the key is something else */
-	RLOCK_EDEADLOCK = -5,    /* a deadlock: a write lock was requested inside a read lock */
-	RLOCK_EUNSUPPORTED = -6, /* this server, or this build, can't serve the request */
-	RLOCK_EINVAL = -7,       /* a bad URL, name or number; nothing was sent */
-	RLOCK_ENOMEM = -8,       /* out of memory here */
-	RLOCK_ESYS = -9,         /* the operating system reported an error */
-	RLOCK_ESERVER = -10,     /* an unexpected reply or error of the server */
+	RLOCK_BUSY = 1,         /* another owner holds it */
+	RLOCK_NOT_HELD = 2,     /* the hold does not exist (any more) */
+	RLOCK_CANCELLED = 3,    /* cancel_fd became readable while waiting */
+	RLOCK_NOT_NOTIFIED = 4, /* done, but the server did not allow notifying the waiters */
+	RLOCK_ENET = -1,        /* no reply: the lock may or may not have changed hands */
+	RLOCK_EAUTH = -2,       /* user or password denied */
+	RLOCK_EACL = -3,        /* the user lacks a right; the text names it */
+	RLOCK_EKIND = -4,       /* the key is something else */
+	RLOCK_EDEADLOCK = -5,   /* a deadlock: a write lock was requested inside a read lock */
+	RLOCK_EUNSUPPORTED =
+		-6, /* this server, or this build, can't serve the request; with TLS: not trusted */
+	RLOCK_EINVAL = -7,   /* a bad URL, name or number; nothing was sent */
+	RLOCK_ENOMEM = -8,   /* out of memory here */
+	RLOCK_ESYS = -9,     /* the operating system reported an error */
+	RLOCK_ESERVER = -10, /* an unexpected reply or error of the server */
 };
 
 /* The constant's name without its prefix, in lower case; for logs. */
@@ -143,7 +144,7 @@ RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const 
 enum rlock_tls_param {
 	RLOCK_TLS_CACERT,    /* a file: the authorities that are trusted, instead of the system's */
 	RLOCK_TLS_CACERTDIR, /* a directory of such files, named by openssl-rehash(1) */
-	RLOCK_TLS_CERT,      /* a file: our own certificate, and those up to its authority */
+	RLOCK_TLS_CERT,      /* a file: the client certificate, and those up to its authority */
 	RLOCK_TLS_KEY,       /* a file: its key, if that is not in the file of the certificate */
 	RLOCK_TLS_SNI,       /* the server's name in its certificate, if that is not the host */
 };
@@ -156,7 +157,7 @@ RLOCK_API const char *rlock_url_tls(const struct rlock_url *url, enum rlock_tls_
 /* Copies value. RLOCK_EINVAL for a URL without TLS. */
 RLOCK_API enum rlock_status rlock_url_set_tls(struct rlock_url *url, enum rlock_tls_param param,
 					      const char *value);
-/* Verify no certificate: what is between here and the server can then read and change everything. */
+/* Verify no certificate: a machine between here and the server can then read and change everything. */
 RLOCK_API enum rlock_status rlock_url_set_insecure(struct rlock_url *url);
 
 /* Turns a local: URL into that of the unix socket of its server. RLOCK_EINVAL when path is not absolute or too long for

@@ -71,9 +71,15 @@ static int tls_set(const struct option_merge *merge)
 	for (enum opt_id id = OPT_CACERT; !has_tls && id <= OPT_INSECURE; id++) {
 		if (merge->given[id] == SOURCE_DEFAULT)
 			continue;
-		message_error("--%s is for TLS, and %s has none: name the server by a URL like "
-			      "rediss://HOST:6379",
-			      opt_table[id].name, rlock_url_server(opts->urls[0]));
+		if (merge->given[id] == SOURCE_FILE)
+			message_error("%s: %s is for TLS, and %s has none: add url = "
+				      "rediss://HOST:6379",
+				      merge->config_shown, opt_table[id].name,
+				      rlock_url_server(opts->urls[0]));
+		else
+			message_error("--%s is for TLS, and %s has none: name the server by a URL "
+				      "like rediss://HOST:6379",
+				      opt_table[id].name, rlock_url_server(opts->urls[0]));
 		return code_of_source(merge->given[id]);
 	}
 	return 0;

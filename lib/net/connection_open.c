@@ -127,9 +127,9 @@ static enum rlock_status queue_login(struct rlock__connection *connection)
 	const struct rlock__tls *tls = connection->stream.tls;
 
 	if (tls != NULL)
-		rlock__trace(&connection->error, "connected to %s, %s%s", server,
-			     rlock__tls_version(tls),
-			     rlock__tls_is_resumed(tls) ? ", resumed" : "");
+		rlock__trace(&connection->error, "connected to %s, %s%s%s", server,
+			     rlock__tls_version(tls), rlock__tls_is_resumed(tls) ? ", resumed" : "",
+			     connection->url->is_insecure ? ", not verified" : "");
 	else
 		rlock__trace(&connection->error, "connected to %s", server);
 	if (!rlock__login_queue(&connection->login, &connection->stream, connection->url,
@@ -153,6 +153,17 @@ static bool advance_connector(struct rlock__connection *connection, bool is_read
 	return true;
 }
 
+/* A server that does not know TLS may end what it does not understand. */
+static enum rlock_status fail_handshake(struct rlock__connection *connection)
+{
+	if (rlock__stream_tls_failure(&connection->stream) == NULL &&
+	    rlock__stream_was_closed(&connection->stream))
+		return fail_unreachable(
+			connection, "the server closed the connection during the TLS handshake: "
+				    "is this a TLS port?");
+	return rlock__connection_fail_stream(connection);
+}
+
 static enum rlock_status fail_silent(struct rlock__connection *connection)
 {
 	return fail_unreachable(connection,
@@ -166,7 +177,7 @@ static bool advance_handshake(struct rlock__connection *connection, enum rlock_s
 
 	*status_out = RLOCK_OK;
 	if (!rlock__stream_handshake(&connection->stream, &is_over))
-		*status_out = rlock__connection_fail_stream(connection);
+		*status_out = fail_handshake(connection);
 	else if (!is_over && rlock_now_ms() >= connection->open_end_ms)
 		*status_out = fail_silent(connection);
 	return is_over || *status_out != RLOCK_OK;

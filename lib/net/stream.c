@@ -244,6 +244,11 @@ bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 	return true;
 }
 
+bool rlock__stream_was_closed(const struct rlock__stream *stream)
+{
+	return stream->is_at_end || stream->error == ECONNRESET || stream->error == EPIPE;
+}
+
 const struct rlock__tls_failure *rlock__stream_tls_failure(const struct rlock__stream *stream)
 {
 	return stream->tls != NULL ? rlock__tls_why(stream->tls) : NULL;

@@ -58,6 +58,8 @@ bool rlock__stream_fill(struct rlock__stream *stream);
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out);
 /* Why it is broken; NULL: out of memory. Until it is closed. */
 const char *rlock__stream_why(const struct rlock__stream *stream);
+/* Whether it is broken because the server closed it. */
+bool rlock__stream_was_closed(const struct rlock__stream *stream);
 /* That TLS failed, and why; NULL: it was something else. Until it is closed. */
 const struct rlock__tls_failure *rlock__stream_tls_failure(const struct rlock__stream *stream);
 

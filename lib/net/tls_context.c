@@ -1,6 +1,6 @@
 /*
- * Sets OpenSSL up by the parameters of a URL: which authorities are trusted, what the server is to be called, and our
- * own certificate. tls.c has the streams; a file's owner and mode are looked at here, its content by OpenSSL.
+ * Sets OpenSSL up by the parameters of a URL: which authorities are trusted, what the server is to be called, and the
+ * client certificate. tls.c has the streams; a file's owner and mode are looked at here, its content by OpenSSL.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -47,11 +47,17 @@ static bool fail_memory(struct rlock__tls_failure *out)
 static bool check_readable(const char *what, const char *path, struct rlock__tls_failure *out)
 {
 	FILE *file = fopen(path, "re");
+	int error;
 
-	if (file == NULL)
-		return fail_file(out, what, path, strerror(errno));
-	(void)fclose(file);
-	return true;
+	if (file != NULL) {
+		(void)fclose(file);
+		return true;
+	}
+	error = errno;
+	(void)fail_file(out, what, path, strerror(error));
+	if (error == EMFILE || error == ENFILE || error == ENOMEM)
+		out->status = RLOCK_ESYS;
+	return false;
 }
 
 /* "5ed36f99.0": certificates are found there by the hash of their subject. */
@@ -103,6 +109,10 @@ static bool set_trust(const struct rlock__tls_context *context, const struct rlo
 	/* It is searched later, maybe from another directory of ours. */
 	if (dir != NULL && realpath(dir, path) == NULL)
 		return fail_file(out, "cacertdir", dir, strerror(errno));
+	if (dir != NULL && !is_hashed(dir))
+		return fail_file(
+			out, "cacertdir", dir,
+			"no file in it has the name of its hash, as openssl rehash gives it");
 	if (openssl->SSL_CTX_load_verify_locations(context->settings, file,
 						   dir != NULL ? path : NULL) == 1)
 		return true;
@@ -110,7 +120,7 @@ static bool set_trust(const struct rlock__tls_context *context, const struct rlo
 			 rlock__tls_failure_reason(openssl));
 }
 
-/* ---- our own certificate ---- */
+/* ---- the client certificate ---- */
 
 /* Never ask on the terminal: there may be none, or it is the command's. */
 static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *ctx)
@@ -122,15 +132,35 @@ static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *
 	return 0;
 }
 
-static bool check_key(const char *path, struct rlock__tls_failure *out)
+static bool check_mode(const char *what, const char *path, struct rlock__tls_failure *out)
 {
 	struct stat found;
+	char why[96];
 
-	if (!check_readable("key", path, out))
+	if (stat(path, &found) != 0 || (found.st_mode & (S_IROTH | S_IWOTH)) == 0)
+		return true;
+	(void)snprintf(why, sizeof(why),
+		       "any user can read or write this key, its mode is %04o: give it mode 600",
+		       (unsigned)found.st_mode & 0777);
+	return fail_file(out, what, path, why);
+}
+
+/* key: in cert's file when NULL. */
+static bool set_key(const struct rlock__tls_context *context, const char *cert, const char *key,
+		    struct rlock__tls_failure *out)
+{
+	const char *what = key != NULL ? "key" : "cert", *path = key != NULL ? key : cert;
+	const struct rlock__tls_library *openssl = &context->openssl;
+
+	if (!check_readable(what, path, out))
 		return false;
-	if (stat(path, &found) == 0 && (found.st_mode & (S_IROTH | S_IWOTH)) != 0)
-		return fail_file(out, "key", path, "any user can read or write it: try: chmod 600");
-	return true;
+	if (openssl->SSL_CTX_use_PrivateKey_file(context->settings, path, SSL_FILETYPE_PEM) == 1)
+		return check_mode(what, path, out);
+	if (key == NULL)
+		return fail_file(out, what, path, "there is no key in it: give its key");
+	if (ERR_GET_REASON(openssl->ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
+		return fail_file(out, what, path, "it is not the one of the cert");
+	return fail_file(out, what, path, "it has no private key without a passphrase");
 }
 
 static bool set_own(const struct rlock__tls_context *context, const struct rlock_url *url,
@@ -143,18 +173,12 @@ static bool set_own(const struct rlock__tls_context *context, const struct rlock
 		return true;
 	if (cert == NULL)
 		return fail_file(out, "key", key, "there is no cert for it");
-	if (key == NULL)
-		key = cert;
-	if (!check_readable("cert", cert, out) || !check_key(key, out))
+	if (!check_readable("cert", cert, out))
 		return false;
 	openssl->SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);
 	if (openssl->SSL_CTX_use_certificate_chain_file(context->settings, cert) != 1)
 		return fail_file(out, "cert", cert, rlock__tls_failure_reason(openssl));
-	if (openssl->SSL_CTX_use_PrivateKey_file(context->settings, key, SSL_FILETYPE_PEM) == 1)
-		return true;
-	if (ERR_GET_REASON(openssl->ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
-		return fail_file(out, "key", key, "it is not the one of the cert");
-	return fail_file(out, "key", key, "it has no private key without a passphrase");
+	return set_key(context, cert, key, out);
 }
 
 /* ---- one stream ---- */

@@ -8,7 +8,7 @@
 
 #define NO_TLS "it does not speak TLS: is this a TLS port?"
 #define NO_VERSION "it has no version of TLS from 1.2 on"
-#define WANTS_CERTIFICATE "it wants a certificate of ours: give cert and key"
+#define NO_CERTIFICATE "it requires a client certificate: give cert and key"
 
 static void set(struct rlock__tls_failure *out, enum rlock_status status, const char *why)
 {
@@ -27,8 +27,13 @@ static void set_by_certificate(const struct rlock__tls_library *openssl, long re
 	case X509_V_ERR_CERT_NOT_YET_VALID:
 		set(out, out->status, "its certificate is not valid yet: is the clock right?");
 		return;
-	case X509_V_ERR_HOSTNAME_MISMATCH:
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
+		(void)snprintf(
+			out->why, sizeof(out->why),
+			"its certificate has no IP entry for %.64s: if it is for a name, give that as sni",
+			name);
+		return;
+	case X509_V_ERR_HOSTNAME_MISMATCH:
 		(void)snprintf(
 			out->why, sizeof(out->why),
 			"its certificate is not for %.128s: if it is for another name, give that as sni",
@@ -36,14 +41,17 @@ static void set_by_certificate(const struct rlock__tls_library *openssl, long re
 		return;
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
 		set(out, out->status,
-		    "its certificate is signed by itself: if it is the right one, give it as cacert");
+		    "its certificate is self-signed: if it is the right one, give it as cacert");
+		return;
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+		set(out, out->status,
+		    "the root certificate of its authority (CA) is not trusted: give it as cacert");
 		return;
 	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
 		set(out, out->status,
-		    "the authority of its certificate is not trusted: if it is the right one, give it as cacert");
+		    "the authority (CA) of its certificate is not trusted: if it is the right one, give it as cacert");
 		return;
 	default:
 		(void)snprintf(out->why, sizeof(out->why), "its certificate is not valid: %s",
@@ -71,7 +79,7 @@ void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, long
 		set(out, RLOCK_EUNSUPPORTED, NO_VERSION);
 		return;
 	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-		set(out, RLOCK_EUNSUPPORTED, WANTS_CERTIFICATE);
+		set(out, RLOCK_EUNSUPPORTED, NO_CERTIFICATE);
 		return;
 	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
 	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
@@ -79,14 +87,19 @@ void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, long
 	case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
 	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
 	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-		(void)snprintf(out->why, sizeof(out->why), "it refuses our certificate: %s",
+		(void)snprintf(out->why, sizeof(out->why), "it refuses the client certificate: %s",
 			       rlock__tls_failure_reason(openssl));
 		out->status = RLOCK_EUNSUPPORTED;
 		return;
 	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
 		set(out, RLOCK_EUNSUPPORTED,
-		    "it refuses the handshake: it may want a certificate of ours (cert and key), or have no cipher "
-		    "that we have");
+		    "it refuses the handshake: it may require a client certificate (cert and key), know another "
+		    "name (sni), or have no cipher that we have");
+		return;
+	case SSL_R_TLSV1_UNRECOGNIZED_NAME:
+		(void)snprintf(out->why, sizeof(out->why),
+			       "it does not know the name %.128s: give the right one as sni", name);
+		out->status = RLOCK_EUNSUPPORTED;
 		return;
 	default:
 		(void)snprintf(out->why, sizeof(out->why), "TLS failed: %s",

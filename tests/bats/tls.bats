@@ -108,17 +108,17 @@ has_waiter() {
 }
 
 @test "an authority that is not trusted is refused" {
-	refused 78 'the authority of its certificate is not trusted'
+	refused 78 'the authority \(CA\) of its certificate is not trusted'
 }
 
 @test "another authority than the one that is named is refused" {
-	refused 78 "(the authority of its certificate is not trusted|its certificate is not valid)" \
+	refused 78 "(the authority \(CA\) of its certificate is not trusted|its certificate is not valid)" \
 		--cacert "$CERTIFICATES/stranger.crt"
 }
 
 @test "a certificate that is signed by itself is refused, and accepted where it is named" {
 	replace_server stranger
-	refused 78 'its certificate is signed by itself'
+	refused 78 'its certificate is self-signed'
 	run -0 rlock run --cacert "$CERTIFICATES/stranger.crt" a -- true
 }
 
@@ -136,7 +136,7 @@ has_waiter() {
 
 @test "a certificate for another address is refused" {
 	run -78 rlock run -u "rediss://127.0.0.2:$PORT" --cacert "$CA" a -- touch begun
-	assert_one_line 'its certificate is not for 127\.0\.0\.2: '
+	assert_one_line 'its certificate has no IP entry for 127\.0\.0\.2: '
 	assert [ ! -e begun ]
 }
 
@@ -197,6 +197,21 @@ threading.Event().wait(60)
 	refused 69 'no answer to the TLS handshake in time: is this a TLS port\?' --connect-timeout 300ms
 }
 
+@test "a port that closes the connection is told of" {
+	choose_port
+	in_background python3 -c '
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    stream = listener.accept()[0]
+    stream.recv(10000)
+    stream.close()
+' "$PORT"
+	wait_until 5 listens_on "$PORT"
+	export RLOCK_URL=rediss://localhost:$PORT
+	refused 69 'the server closed the connection during the TLS handshake: is this a TLS port\?'
+}
+
 @test "a port that answers in clear is told of" {
 	local port
 	choose_port
@@ -215,9 +230,9 @@ while True:
 	refused 69 'it does not speak TLS: is this a TLS port\?'
 }
 
-# ---- our own certificate ----
+# ---- the client certificate ----
 
-@test "a server that wants a certificate of ours gets it" {
+@test "a server that requires a client certificate gets it" {
 	redis config set tls-auth-clients yes >/dev/null
 	run -0 trusted --cert "$CERTIFICATES/client.crt" --key "$CERTIFICATES/client.key" a -- true
 	cat "$CERTIFICATES"/client.{crt,key} >both.pem
@@ -225,23 +240,23 @@ while True:
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&cert=both.pem" a -- true
 }
 
-@test "a server that wants a certificate of ours and gets none is told of, for either version" {
+@test "a server that requires a client certificate and gets none is told of, for either version" {
 	redis config set tls-auth-clients yes >/dev/null
-	refused 78 'it wants a certificate of ours: give cert and key' --cacert "$CA"
+	refused 78 'it requires a client certificate: give cert and key' --cacert "$CA"
 	redis config set tls-protocols TLSv1.2 >/dev/null
-	refused 78 'it refuses the handshake: it may want a certificate of ours' --cacert "$CA"
+	refused 78 'it refuses the handshake: it may require a client certificate' --cacert "$CA"
 }
 
-@test "a certificate of ours that the server refuses is told of" {
+@test "a client certificate that the server refuses is told of" {
 	redis config set tls-auth-clients yes >/dev/null
-	refused 78 'it refuses our certificate: ' --cacert "$CA" --cert "$CERTIFICATES/stranger.crt" \
+	refused 78 'it refuses the client certificate: ' --cacert "$CA" --cert "$CERTIFICATES/stranger.crt" \
 		--key "$CERTIFICATES/stranger.key"
 }
 
 @test "a key that others can read is refused" {
 	cp "$CERTIFICATES/client.key" open.key
 	chmod 644 open.key
-	refused 78 "key 'open\.key': any user can read or write it: try: chmod 600" --cacert "$CA" \
+	refused 78 "key 'open\.key': any user can read or write this key, its mode is 0644: give it mode 600" --cacert "$CA" \
 		--cert "$CERTIFICATES/client.crt" --key open.key
 }
 
@@ -257,6 +272,9 @@ while True:
 	refused 78 "key 'missing': No such file or directory" --cacert "$CA" --cert "$client.crt" --key missing
 	refused 78 "key 'nonsense': it has no private key without a passphrase" --cacert "$CA" --cert "$client.crt" \
 		--key nonsense
+	refused 78 "cert '.*client\.crt': there is no key in it: give its key" --cacert "$CA" --cert "$client.crt"
+	mkdir empty
+	refused 78 "cacertdir 'empty': no file in it has the name of its hash" --cacertdir empty
 	refused 78 "key '.*other\.key': it is not the one of the cert" --cacert "$CA" --cert "$client.crt" \
 		--key "$CERTIFICATES/other.key"
 	refused 78 "key '.*client\.key': there is no cert for it" --cacert "$CA" --key "$client.key"
@@ -282,11 +300,18 @@ while True:
 	printf '%s\n' "url = $RLOCK_URL" "cacert = $CA" >rlock.conf
 	chmod 600 rlock.conf
 	run -0 env -u RLOCK_URL rlock run --config rlock.conf a -- true
-	refused 78 'the authority of its certificate is not trusted' --config rlock.conf -u "$RLOCK_URL"
+	refused 78 'the authority \(CA\) of its certificate is not trusted' --config rlock.conf -u "$RLOCK_URL"
 }
 
 @test "a parameter in the URL counts before the option" {
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA" --cacert missing a -- true
+}
+
+@test "an option for TLS in a file whose server has none names the file" {
+	printf '%s\n' "url = unix://$SERVER_SOCKET" "cacert = $CA" >rlock.conf
+	chmod 600 rlock.conf
+	run -78 env -u RLOCK_URL rlock run --config rlock.conf a -- true
+	assert_one_line '^rlock: .*rlock\.conf: cacert is for TLS, and unix://.* has none: add url = rediss://HOST:6379$'
 }
 
 # ---- while a lock is held, and waited for ----
@@ -341,7 +366,7 @@ while True:
 	start_server --tls-port "$port" --tls-cert-file "$CERTIFICATES/stranger.crt" \
 		--tls-key-file "$CERTIFICATES/stranger.key" --tls-ca-cert-file "$CA" --tls-auth-clients no
 	ended_with 76
-	grep -q 'lock lost at .*signed by itself' said
+	grep -q 'lock lost at .*self-signed' said
 }
 
 @test "a call without TLS does not load OpenSSL" {

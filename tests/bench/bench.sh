@@ -23,6 +23,7 @@ spawn=$(realpath "$BENCH_DIR")/spawn
 turn=$(realpath "$BENCH_DIR")/turn
 proxy=$(realpath "$TOOLS_DIR")/faultproxy
 here=$PWD/tests/bench
+source tests/lib/certificates.bash
 unset "${!RLOCK_@}" REDISCLI_AUTH
 
 # In memory: no disk is to be measured, and etcd waits for it at each step.
@@ -125,6 +126,20 @@ start_redis() {
 	fact server "$("$redis_server" --version | sed 's/ server v=\([^ ]*\).*/ \1/')"
 }
 
+tls_answers() {
+	"$rlock" run -u "$tls_url" x -- true
+}
+
+start_tls() {
+	local certificates=$work/certificates
+	certificates "$certificates"
+	start "$redis_server" --bind 127.0.0.1 --port 0 --tls-port "$tls_port" --tls-auth-clients no --save '' \
+		--appendonly no --tls-cert-file "$certificates/server.crt" --tls-key-file "$certificates/server.key" \
+		--tls-ca-cert-file "$certificates/ca.crt" --dir "$work" --logfile "$work/tls.log"
+	tls_url="rediss://127.0.0.1:$tls_port?cacert=$certificates/ca.crt"
+	wait_until 'the server answers over TLS' tls_answers
+}
+
 server_is_empty() {
 	[ "$(redis dbsize)" = 0 ]
 }
@@ -166,6 +181,7 @@ uncontended() {
 		::: flock flock "$work/flock" true
 		::: rlock "$rlock" run n -- true
 		::: rlock-tcp "RLOCK_URL=$tcp_url" "$rlock" run n -- true
+		::: rlock-tls "RLOCK_URL=$tls_url" "$rlock" run n -- true
 		::: redis-cli "$here/redis_cli_lock.sh" "$redis_cli" "$socket" idiom true
 	)
 	! has setlock || tools+=(::: setlock setlock "$work/setlock" true)
@@ -355,8 +371,9 @@ fact load_before "$(cut -d ' ' -f 1 /proc/loadavg)"
 fact version "$("$rlock" --version)"
 fact processors "$(nproc)"
 fact rounds "$rounds"
-read -r redis_port etcd_port etcd_peer_port < <(free_ports 3)
+read -r redis_port tls_port etcd_port etcd_peer_port < <(free_ports 4)
 start_redis
+start_tls
 start_etcd
 start_proxy
 step "uncontended, $rounds rounds"

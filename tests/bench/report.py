@@ -18,6 +18,7 @@ NAMES = {
     "setlock": "setlock",
     "rlock": "rlock, unix socket",
     "rlock-tcp": "rlock, TCP on loopback",
+    "rlock-tls": "rlock, TLS on loopback",
     "rlock-fair": "rlock fair, unix socket",
     "redis-cli": "SET NX PX, Lua DEL by redis-cli, bash",
     "etcdctl": "etcdctl lock",
@@ -119,6 +120,12 @@ class Report:
             cells = ("", f"{ratio:.3f}", "", f"{quick['rlock'] / quick[label]:.3f}", "")
             self.row(name, *cells, goal=goal, value=ratio, text=f"{goal:.2f}")
             self.keep(f"uncontended_x_{label}", ratio)
+
+        more = (median["rlock-tls"] - median["rlock-tcp"]) / 1000
+        more_quick = (quick["rlock-tls"] - quick["rlock-tcp"]) / 1000
+        cells = (f"{more:.0f}", "", f"{more_quick:.0f}", "", "")
+        self.row("what TLS adds to TCP", *cells, goal=6000, value=more)
+        self.keep("uncontended_us_tls_adds", more)
 
     def round_trips(self):
         trips = self.number("round_trips")
