@@ -43,11 +43,33 @@ static int database_set(const struct option_merge *merge, struct rlock_url *url)
 	return code_of_source(source);
 }
 
-/* The options' part of what a URL of TLS lacks. */
+/* The parameter that goes together with this one; itself when there is none. */
+static enum rlock_tls_param partner_of(enum rlock_tls_param param)
+{
+	switch (param) {
+	case RLOCK_TLS_CACERT:
+		return RLOCK_TLS_CACERTDIR;
+	case RLOCK_TLS_CACERTDIR:
+		return RLOCK_TLS_CACERT;
+	case RLOCK_TLS_CERT:
+		return RLOCK_TLS_KEY;
+	case RLOCK_TLS_KEY:
+		return RLOCK_TLS_CERT;
+	default:
+		return param;
+	}
+}
+
+/* What the URL itself says is not mixed with what options say of the same. */
 static int set_tls(const struct opts *opts, struct rlock_url *url)
 {
+	bool is_said[RLOCK_TLS_PARAMS];
+
 	for (size_t param = 0; param < RLOCK_TLS_PARAMS; param++)
-		if (opts->tls[param] != NULL && rlock_url_tls(url, param) == NULL &&
+		is_said[param] = rlock_url_tls(url, param) != NULL ||
+				 rlock_url_tls(url, partner_of(param)) != NULL;
+	for (size_t param = 0; param < RLOCK_TLS_PARAMS; param++)
+		if (opts->tls[param] != NULL && !is_said[param] &&
 		    rlock_url_set_tls(url, param, opts->tls[param]) != RLOCK_OK)
 			return out_of_memory();
 	if (opts->is_insecure)

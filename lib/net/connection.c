@@ -131,7 +131,8 @@ void rlock__connection_set_trace(struct rlock__connection *connection, rlock_tra
 
 bool rlock__connection_is_open(const struct rlock__connection *connection)
 {
-	return rlock__stream_is_open(&connection->stream);
+	return rlock__stream_is_open(&connection->stream) &&
+	       connection->request.phase != RLOCK__PHASE_CONNECT;
 }
 
 int rlock__connection_fd(const struct rlock__connection *connection)

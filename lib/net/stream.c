@@ -181,37 +181,41 @@ static bool read_records(struct rlock__stream *stream)
 {
 	char bytes[PIECE_BYTES];
 	size_t len = 0;
+	enum rlock__tls_step step;
 
-	for (;;) {
-		enum rlock__tls_step step =
-			rlock__tls_read(stream->tls, bytes, sizeof(bytes), &len);
-
-		if (step == RLOCK__TLS_WAITS)
-			return append_records(stream);
-		stream->is_at_end = step == RLOCK__TLS_ENDED;
-		if (step != RLOCK__TLS_DONE || !rlock__reader_feed(stream->reader, bytes, len))
+	while ((step = rlock__tls_read(stream->tls, bytes, sizeof(bytes), &len)) == RLOCK__TLS_DONE)
+		if (!rlock__reader_feed(stream->reader, bytes, len)) {
+			stream->error = ENOMEM;
 			return false;
-	}
+		}
+	stream->is_at_end = stream->is_at_end || step == RLOCK__TLS_ENDED;
+	return append_records(stream);
 }
 
+/* Replies may have come in one piece with the end of the stream, which is told after them. */
 bool rlock__stream_fill(struct rlock__stream *stream)
 {
 	char bytes[PIECE_BYTES];
 	size_t len;
+	bool is_open = receive(stream, bytes, &len);
 
-	if (!receive(stream, bytes, &len) || len == 0)
-		return stream->error == 0 && !stream->is_at_end;
 	if (stream->tls == NULL)
-		return rlock__reader_feed(stream->reader, bytes, len);
-	if (rlock__tls_receive(stream->tls, bytes, len))
-		return read_records(stream);
-	stream->error = ENOMEM;
-	return false;
+		return is_open && (len == 0 || rlock__reader_feed(stream->reader, bytes, len));
+	if (len > 0 && !rlock__tls_receive(stream->tls, bytes, len)) {
+		stream->error = ENOMEM;
+		return false;
+	}
+	return read_records(stream);
+}
+
+static bool has_ended(const struct rlock__stream *stream)
+{
+	return stream->is_at_end || stream->error != 0 || rlock__stream_tls_failure(stream) != NULL;
 }
 
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
 {
-	return rlock__reader_next(stream->reader, out);
+	return rlock__reader_next(stream->reader, out) && (*out != NULL || !has_ended(stream));
 }
 
 /* ---- TLS ---- */
@@ -227,7 +231,8 @@ bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 		return true;
 	do {
 		step = rlock__tls_handshake(stream->tls);
-		if (step == RLOCK__TLS_FAILED || !append_records(stream))
+		stream->is_at_end = step == RLOCK__TLS_ENDED;
+		if (!append_records(stream) || step == RLOCK__TLS_FAILED || stream->is_at_end)
 			return false;
 		if (stream->len > 0 && step == RLOCK__TLS_WAITS && !rlock__stream_flush(stream))
 			return false;

@@ -52,7 +52,7 @@ bool rlock__stream_is_flushed(const struct rlock__stream *stream);
 /* What to poll for: to write, if there is something left, else to read. */
 struct pollfd rlock__stream_await(const struct rlock__stream *stream);
 
-/* Read what has come, once. false: the stream is broken. */
+/* Read what has come, once. false: the stream is broken. Its end may be told by rlock__stream_next alone. */
 bool rlock__stream_fill(struct rlock__stream *stream);
 /* The next complete reply, which the caller frees, or NULL. false: the stream is broken. */
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out);

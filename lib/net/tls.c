@@ -15,7 +15,7 @@ struct rlock__tls {
 	const struct rlock__tls_library *openssl;
 	SSL *stream;
 	BIO *received, *output; /* they belong to stream */
-	bool has_kept_session, has_failed;
+	bool is_established, has_kept_session, has_failed;
 	struct rlock__tls_failure failure;
 };
 
@@ -46,6 +46,10 @@ void rlock__tls_free(struct rlock__tls *tls)
 {
 	if (tls == NULL)
 		return;
+	/* Else OpenSSL would take the session for a broken one, which no other stream can resume. */
+	if (tls->is_established && !tls->has_failed)
+		tls->openssl->SSL_set_shutdown(tls->stream,
+					       SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	tls->openssl->SSL_free(tls->stream);
 	free(tls);
 }
@@ -77,18 +81,28 @@ static enum rlock__tls_step step_of(struct rlock__tls *tls, int result)
 		rlock__tls_failure_of_stream(tls->openssl,
 					     tls->openssl->SSL_get_verify_result(tls->stream),
 					     rlock__tls_context_name(tls->context), &tls->failure);
+		/* It is the thread's, and other users of OpenSSL look there. */
+		tls->openssl->ERR_clear_error();
 		return RLOCK__TLS_FAILED;
 	}
 }
 
 enum rlock__tls_step rlock__tls_handshake(struct rlock__tls *tls)
 {
+	enum rlock__tls_step step;
 	int result;
 
 	/* SSL_get_error looks at all that this thread has left there. */
 	tls->openssl->ERR_clear_error();
 	result = tls->openssl->SSL_do_handshake(tls->stream);
-	return result == 1 ? RLOCK__TLS_DONE : step_of(tls, result);
+	tls->is_established = result == 1;
+	if (tls->is_established)
+		return RLOCK__TLS_DONE;
+	step = step_of(tls, result);
+	/* It may be the session that the server does not bear. */
+	if (step == RLOCK__TLS_FAILED)
+		rlock__tls_context_forget_session(tls->context);
+	return step;
 }
 
 bool rlock__tls_write(struct rlock__tls *tls, const char *bytes, size_t len)

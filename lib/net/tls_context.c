@@ -15,6 +15,9 @@
 #include "net/tls_library.h"
 #include "url/url.h"
 
+/* A directory of fewer is not the one that the system keeps its authorities in. */
+#define SYSTEM_CAS_MIN 20
+
 struct rlock__tls_context {
 	struct rlock__tls_library openssl;
 	SSL_CTX *settings;
@@ -61,18 +64,19 @@ static bool check_readable(const char *what, const char *path, struct rlock__tls
 }
 
 /* "5ed36f99.0": certificates are found there by the hash of their subject. */
-static bool is_hashed(const char *path)
+static bool is_hashed(const char *path, size_t at_least)
 {
 	DIR *dir = opendir(path);
-	bool found = false;
+	size_t count = 0;
 	struct dirent *entry;
 
 	if (dir == NULL)
 		return false;
-	while (!found && (entry = readdir(dir)) != NULL)
-		found = strspn(entry->d_name, "0123456789abcdef") == 8 && entry->d_name[8] == '.';
+	while (count < at_least && (entry = readdir(dir)) != NULL)
+		if (strspn(entry->d_name, "0123456789abcdef") == 8 && entry->d_name[8] == '.')
+			count++;
 	(void)closedir(dir);
-	return found;
+	return count >= at_least;
 }
 
 /*
@@ -86,7 +90,7 @@ static void trust_system(const struct rlock__tls_context *context)
 
 	(void)openssl->SSL_CTX_set_default_verify_dir(context->settings);
 	if (getenv(openssl->X509_get_default_cert_file_env()) != NULL ||
-	    !is_hashed(dir != NULL ? dir : openssl->X509_get_default_cert_dir()))
+	    !is_hashed(dir != NULL ? dir : openssl->X509_get_default_cert_dir(), SYSTEM_CAS_MIN))
 		(void)openssl->SSL_CTX_set_default_verify_file(context->settings);
 }
 
@@ -109,7 +113,7 @@ static bool set_trust(const struct rlock__tls_context *context, const struct rlo
 	/* It is searched later, maybe from another directory of ours. */
 	if (dir != NULL && realpath(dir, path) == NULL)
 		return fail_file(out, "cacertdir", dir, strerror(errno));
-	if (dir != NULL && !is_hashed(dir))
+	if (dir != NULL && !is_hashed(dir, 1))
 		return fail_file(
 			out, "cacertdir", dir,
 			"no file in it has the name of its hash, as openssl rehash gives it");
@@ -154,8 +158,11 @@ static bool set_key(const struct rlock__tls_context *context, const char *cert, 
 
 	if (!check_readable(what, path, out))
 		return false;
-	if (openssl->SSL_CTX_use_PrivateKey_file(context->settings, path, SSL_FILETYPE_PEM) == 1)
+	if (openssl->SSL_CTX_use_PrivateKey_file(context->settings, path, SSL_FILETYPE_PEM) == 1) {
+		if (openssl->SSL_CTX_check_private_key(context->settings) != 1)
+			return fail_file(out, what, path, "it is not the one of the cert");
 		return check_mode(what, path, out);
+	}
 	if (key == NULL)
 		return fail_file(out, what, path, "there is no key in it: give its key");
 	if (ERR_GET_REASON(openssl->ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
@@ -204,6 +211,7 @@ static bool set_name(const struct rlock__tls_context *context, SSL *stream)
 	    inet_pton(AF_INET6, context->name, &address) == 1)
 		return openssl->X509_VERIFY_PARAM_set1_ip_asc(openssl->SSL_get0_param(stream),
 							      context->name) == 1;
+	openssl->SSL_set_hostflags(stream, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	return openssl->SSL_set1_host(stream, context->name) == 1 &&
 	       openssl->SSL_ctrl(stream, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
 				 context->name) == 1;
@@ -226,6 +234,12 @@ SSL *rlock__tls_context_begin(const struct rlock__tls_context *context)
 	return stream;
 }
 
+void rlock__tls_context_forget_session(struct rlock__tls_context *context)
+{
+	context->openssl.SSL_SESSION_free(context->session);
+	context->session = NULL;
+}
+
 bool rlock__tls_context_keep_session(struct rlock__tls_context *context, SSL *stream)
 {
 	SSL_SESSION *session = context->openssl.SSL_get1_session(stream);
@@ -234,18 +248,51 @@ bool rlock__tls_context_keep_session(struct rlock__tls_context *context, SSL *st
 		context->openssl.SSL_SESSION_free(session);
 		return false;
 	}
-	context->openssl.SSL_SESSION_free(context->session);
+	rlock__tls_context_forget_session(context);
 	context->session = session;
 	return true;
 }
 
 /* ---- make and free ---- */
 
+/* TLS 1.2, unless the configuration of the system asks for more. */
+static bool require_version(const struct rlock__tls_context *context)
+{
+	const struct rlock__tls_library *openssl = &context->openssl;
+
+	return openssl->SSL_CTX_ctrl(context->settings, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL) >=
+		       TLS1_2_VERSION ||
+	       openssl->SSL_CTX_ctrl(context->settings, SSL_CTRL_SET_MIN_PROTO_VERSION,
+				     TLS1_2_VERSION, NULL) == 1;
+}
+
+/* Certificates have names without the dot that makes one absolute in DNS. One in front would stand for all below. */
+static bool choose_name(struct rlock__tls_context *context, const struct rlock_url *url,
+			struct rlock__tls_failure *out)
+{
+	const char *name = url->tls[RLOCK_TLS_SNI] != NULL ? url->tls[RLOCK_TLS_SNI] : url->host;
+	size_t len = strlen(name);
+
+	if (len > 1 && name[len - 1] == '.')
+		len--;
+	if (len == 0 || len > NAME_MAX || name[0] == '.')
+		return fail_file(out, "sni", name, "not the name of a host");
+	context->name = strndup(name, len);
+	return context->name != NULL || fail_memory(out);
+}
+
+static bool fail_openssl(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
+{
+	out->status = RLOCK_EUNSUPPORTED;
+	(void)snprintf(out->why, sizeof(out->why), "OpenSSL cannot be set up: %s",
+		       rlock__tls_failure_reason(&context->openssl));
+	return false;
+}
+
 static bool set_up(struct rlock__tls_context *context, const struct rlock_url *url,
 		   struct rlock__tls_failure *out)
 {
 	const struct rlock__tls_library *openssl = &context->openssl;
-	const char *name = url->tls[RLOCK_TLS_SNI] != NULL ? url->tls[RLOCK_TLS_SNI] : url->host;
 	const char *why;
 
 	if (!rlock__tls_library_load(&context->openssl, &why)) {
@@ -254,15 +301,18 @@ static bool set_up(struct rlock__tls_context *context, const struct rlock_url *u
 		return false;
 	}
 	openssl->ERR_clear_error();
-	context->name = strdup(name);
+	if (!choose_name(context, url, out))
+		return false;
 	context->settings = openssl->SSL_CTX_new(openssl->TLS_client_method());
-	if (context->name == NULL || context->settings == NULL ||
-	    openssl->SSL_CTX_ctrl(context->settings, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION,
-				  NULL) != 1)
-		return fail_memory(out);
+	if (context->settings == NULL || !require_version(context))
+		return fail_openssl(context, out);
 	/* A server that begins a handshake anew is none of today's. */
 	(void)openssl->SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
-	return set_trust(context, url, out) && set_own(context, url, out);
+	if (!set_trust(context, url, out) || !set_own(context, url, out))
+		return false;
+	/* Of files that need not be there. */
+	openssl->ERR_clear_error();
+	return true;
 }
 
 struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,

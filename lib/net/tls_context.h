@@ -35,5 +35,6 @@ const char *rlock__tls_context_name(const struct rlock__tls_context *context);
 struct ssl_st *rlock__tls_context_begin(const struct rlock__tls_context *context);
 /* Keep the session of a stream, if another handshake can begin with it. false: not yet. */
 bool rlock__tls_context_keep_session(struct rlock__tls_context *context, struct ssl_st *stream);
+void rlock__tls_context_forget_session(struct rlock__tls_context *context);
 
 #endif

@@ -2,6 +2,7 @@
  * Puts into words why TLS failed: by what was found out about the server's certificate, or by OpenSSL's last error.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "net/tls_failure.h"
 #include "net/tls_library.h"
@@ -17,7 +18,7 @@ static void set(struct rlock__tls_failure *out, enum rlock_status status, const 
 }
 
 static void set_by_certificate(const struct rlock__tls_library *openssl, long result,
-			       const char *name, struct rlock__tls_failure *out)
+			       const char *shown, struct rlock__tls_failure *out)
 {
 	out->status = RLOCK_EUNSUPPORTED;
 	switch (result) {
@@ -30,14 +31,14 @@ static void set_by_certificate(const struct rlock__tls_library *openssl, long re
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
 		(void)snprintf(
 			out->why, sizeof(out->why),
-			"its certificate has no IP entry for %.64s: if it is for a name, give that as sni",
-			name);
+			"its certificate has no IP entry for %s: if it is for a name, give that as sni",
+			shown);
 		return;
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 		(void)snprintf(
 			out->why, sizeof(out->why),
-			"its certificate is not for %.128s: if it is for another name, give that as sni",
-			name);
+			"its certificate is not for %s: if it is for another name, give that as sni",
+			shown);
 		return;
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
 		set(out, out->status,
@@ -63,10 +64,12 @@ void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, long
 				  const char *name, struct rlock__tls_failure *out)
 {
 	unsigned long error = openssl->ERR_peek_last_error();
+	char shown[RLOCK__TLS_WHY_MAX / 2];
 
+	(void)rlock_escape(name, strlen(name), shown, sizeof(shown));
 	switch (ERR_GET_REASON(error)) {
 	case SSL_R_CERTIFICATE_VERIFY_FAILED:
-		set_by_certificate(openssl, verify_result, name, out);
+		set_by_certificate(openssl, verify_result, shown, out);
 		return;
 	case SSL_R_WRONG_VERSION_NUMBER:
 	case SSL_R_HTTP_REQUEST:
@@ -98,7 +101,7 @@ void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, long
 		return;
 	case SSL_R_TLSV1_UNRECOGNIZED_NAME:
 		(void)snprintf(out->why, sizeof(out->why),
-			       "it does not know the name %.128s: give the right one as sni", name);
+			       "it does not know the name %s: give the right one as sni", shown);
 		out->status = RLOCK_EUNSUPPORTED;
 		return;
 	default:

@@ -7,6 +7,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,6 +21,7 @@
 	FUNCTION(ERR_clear_error)                                                                  \
 	FUNCTION(ERR_peek_last_error)                                                              \
 	FUNCTION(ERR_reason_error_string)                                                          \
+	FUNCTION(SSL_CTX_check_private_key)                                                        \
 	FUNCTION(SSL_CTX_ctrl)                                                                     \
 	FUNCTION(SSL_CTX_free)                                                                     \
 	FUNCTION(SSL_CTX_load_verify_locations)                                                    \
@@ -47,7 +49,9 @@
 	FUNCTION(SSL_set1_host)                                                                    \
 	FUNCTION(SSL_set_bio)                                                                      \
 	FUNCTION(SSL_set_connect_state)                                                            \
+	FUNCTION(SSL_set_hostflags)                                                                \
 	FUNCTION(SSL_set_session)                                                                  \
+	FUNCTION(SSL_set_shutdown)                                                                 \
 	FUNCTION(SSL_write)                                                                        \
 	FUNCTION(TLS_client_method)                                                                \
 	FUNCTION(X509_VERIFY_PARAM_set1_ip_asc)                                                    \

@@ -50,8 +50,9 @@ listens_on() {
 	(exec 7<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
+# has_resumed COUNT: so many connections have resumed a session.
 has_resumed() {
-	grep -q 'connected to rediss://.*, TLSv1\.[23], resumed$' said
+	[ "$(grep -c 'connected to rediss://.*, TLSv1\.[23], resumed$' said)" -ge "$1" ]
 }
 
 has_waiter() {
@@ -155,6 +156,29 @@ has_waiter() {
 	assert_output ''
 	run -0 env REDISCLI_AUTH=$secret rlock run --cacert "$CA" a -- true
 	REDISCLI_AUTH=$secret redis-cli -s "$SERVER_SOCKET" config set requirepass '' >/dev/null
+}
+
+# Redis ends the connection of a stranger that sends a long request, in one write with why.
+@test "a password that is wrong or missing is told as such, whenever the server ends the connection" {
+	redis config set requirepass swordfish >/dev/null
+	for _ in {1..20}; do
+		run -77 trusted a -- touch begun
+		run -77 env REDISCLI_AUTH=wrong rlock run --cacert "$CA" a -- touch begun
+	done
+	REDISCLI_AUTH=swordfish redis-cli -s "$SERVER_SOCKET" config set requirepass '' >/dev/null
+	assert [ ! -e begun ]
+}
+
+@test "a dot at the end of a host's name is not looked for in the certificate" {
+	run -0 trusted --sni localhost. a -- true
+	refused 78 "sni '\.example': not the name of a host" --cacert "$CA" --sni .example
+}
+
+@test "a key of another type than the certificate's is refused" {
+	openssl genrsa -out rsa.key 2>/dev/null
+	chmod 600 rsa.key
+	refused 78 "key 'rsa\.key': it is not the one of the cert" --cacert "$CA" --cert "$CERTIFICATES/client.crt" \
+		--key rsa.key
 }
 
 # ---- versions, ports ----
@@ -305,6 +329,11 @@ while True:
 
 @test "a parameter in the URL counts before the option" {
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA" --cacert missing a -- true
+	run -0 rlock run -u "$RLOCK_URL?cacert=$CA" --cacertdir missing a -- true
+	redis config set tls-auth-clients yes >/dev/null
+	cat "$CERTIFICATES"/client.{crt,key} >both.pem
+	chmod 600 both.pem
+	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&cert=both.pem" --key missing a -- true
 }
 
 @test "an option for TLS in a file whose server has none names the file" {
@@ -343,7 +372,10 @@ while True:
 	in_background sh -c 'exec rlock run --cacert "$0" a -- until_let_go' "$CA"
 	wait_until 5 is_held a
 	in_background sh -c 'exec rlock run -v --cacert "$0" -w 20s a -- true 2>said' "$CA"
-	wait_until 5 has_resumed
+	wait_until 5 has_resumed 1
+	# Of a session whose connection has been closed, too.
+	redis client kill type pubsub >/dev/null
+	wait_until 5 has_resumed 2
 	let_go
 	ended_with 0
 }
