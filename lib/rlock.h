@@ -55,21 +55,20 @@ extern "C" {
 
 enum rlock_status {
 	RLOCK_OK = 0,
-	RLOCK_BUSY = 1,         /* another owner holds it */
-	RLOCK_NOT_HELD = 2,     /* the hold does not exist (any more) */
-	RLOCK_CANCELLED = 3,    /* cancel_fd became readable while waiting */
-	RLOCK_NOT_NOTIFIED = 4, /* done, but the server did not allow notifying the waiters */
-	RLOCK_ENET = -1,        /* no reply: the lock may or may not have changed hands */
-	RLOCK_EAUTH = -2,       /* user or password denied */
-	RLOCK_EACL = -3,        /* the user lacks a right; the text names it */
-	RLOCK_EKIND = -4,       /* the key is something else */
-	RLOCK_EDEADLOCK = -5,   /* a deadlock: a write lock was requested inside a read lock */
-	RLOCK_EUNSUPPORTED =
-		-6, /* this server, or this build, can't serve the request; with TLS: not trusted */
-	RLOCK_EINVAL = -7,   /* a bad URL, name or number; nothing was sent */
-	RLOCK_ENOMEM = -8,   /* out of memory here */
-	RLOCK_ESYS = -9,     /* the operating system reported an error */
-	RLOCK_ESERVER = -10, /* an unexpected reply or error of the server */
+	RLOCK_BUSY = 1,          /* another owner holds it */
+	RLOCK_NOT_HELD = 2,      /* the hold does not exist (any more) */
+	RLOCK_CANCELLED = 3,     /* cancel_fd became readable while waiting */
+	RLOCK_NOT_NOTIFIED = 4,  /* done, but the server did not allow notifying the waiters */
+	RLOCK_ENET = -1,         /* no reply: the lock may or may not have changed hands */
+	RLOCK_EAUTH = -2,        /* user or password denied */
+	RLOCK_EACL = -3,         /* the user lacks a right; the text names it */
+	RLOCK_EKIND = -4,        /* the key is something else */
+	RLOCK_EDEADLOCK = -5,    /* a deadlock: a write lock was requested inside a read lock */
+	RLOCK_EUNSUPPORTED = -6, /* this server, or this build, can't serve the request */
+	RLOCK_EINVAL = -7,       /* a bad URL, name or number; nothing was sent */
+	RLOCK_ENOMEM = -8,       /* out of memory here */
+	RLOCK_ESYS = -9,         /* the operating system reported an error */
+	RLOCK_ESERVER = -10,     /* an unexpected reply or error of the server */
 };
 
 /* The constant's name without its prefix, in lower case; for logs. */
