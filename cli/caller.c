@@ -50,10 +50,8 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 		    rlock_url_tls(opts->urls[i], RLOCK_TLS_CERT) != NULL)
 			(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	status = rlock_conn_new(opts->urls, opts->url_count, &conn_opts, out);
-	if (*out == NULL) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
+	if (*out == NULL)
+		return message_out_of_memory();
 	if (status != RLOCK_OK)
 		return caller_report_failure(opts, *out, status);
 	if (message_is_verbose())

@@ -47,10 +47,8 @@ static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
 		return EXIT_LOST;
 	}
 	if (rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id, file->sent_ms,
-			   file->lease_ms, &hold) != RLOCK_OK) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
+			   file->lease_ms, &hold) != RLOCK_OK)
+		return message_out_of_memory();
 	code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
 	/* The renewer, which watches over a fixed lease, learns from the file that the lease ends later. */
 	if (code == 0 && file->is_fixed_lease) {
@@ -68,10 +66,8 @@ static int renew_run(const struct opts *opts, struct rlock_conn *conn, const str
 	int code;
 
 	if (rlock_hold_new(run->kind, opts->names, 1, run->hold_id, 0, run->lease_ms, &hold) !=
-	    RLOCK_OK) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
+	    RLOCK_OK)
+		return message_out_of_memory();
 	code = renew(opts, conn, hold, run->lease_ms, EXIT_LOST);
 	rlock_hold_free(hold);
 	return code;

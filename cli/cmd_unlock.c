@@ -105,10 +105,8 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 		return EXIT_LOST;
 	}
 	if (rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id, file->sent_ms,
-			   file->lease_ms, &hold) != RLOCK_OK) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
+			   file->lease_ms, &hold) != RLOCK_OK)
+		return message_out_of_memory();
 	/* The file knows the first request only; renewals came after it. */
 	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/least.h"
+#include "base/exits.h"
 #include "base/message.h"
 #include "lib/rlock.h"
 
@@ -99,6 +100,12 @@ void message_error(const char *format, ...)
 	va_start(args, format);
 	say(format, args);
 	va_end(args);
+}
+
+int message_out_of_memory(void)
+{
+	message_error("out of memory");
+	return EXIT_SYSTEM;
 }
 
 void message_warning(const char *format, ...)

@@ -16,6 +16,9 @@ void message_set_deadline(int64_t deadline_ms);
 /* A failure, or a lost lock: never silenced. */
 __attribute__((format(printf, 1, 2))) void message_error(const char *format, ...);
 
+/* The same for want of memory. EXIT_SYSTEM, which is what follows. */
+int message_out_of_memory(void);
+
 /* Something went wrong, but the command's status stands. Never silenced. */
 __attribute__((format(printf, 1, 2))) void message_warning(const char *format, ...);
 

@@ -165,10 +165,8 @@ static int start_command(struct keeper *keeper)
 	char **environment = command_environment(args->opts, args->kind, args->conn, args->hold);
 	int code;
 
-	if (environment == NULL) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
+	if (environment == NULL)
+		return message_out_of_memory();
 	code = command_start(args->path, args->opts->command, environment, args->signals,
 			     keeper->lease_state, &keeper->state.command);
 	command_environment_free(environment);

@@ -192,10 +192,8 @@ static int report_parse_error(const struct argtable *table)
 		i++;
 	if (i == end->count)
 		return 0;
-	if (end->argval[i] == NULL && end->error[i] == ARG_EMALLOC) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
+	if (end->argval[i] == NULL && end->error[i] == ARG_EMALLOC)
+		return message_out_of_memory();
 	if (end->argval[i] == NULL && index_of_flag(table, end->error[i])) {
 		message_error("--%s takes no value", table->opts[end->error[i]]->name);
 		return EXIT_USAGE;
@@ -315,10 +313,8 @@ static int set_names(struct opts *opts, const struct argtable *table)
 		texts[i] = i < optional ? by_option->sval[i] : table->names->sval[i - optional];
 	qsort(texts, given, sizeof(texts[0]), compare_addresses);
 	opts->names = calloc(NAMES_MAX, sizeof(*opts->names));
-	if (opts->names == NULL) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
+	if (opts->names == NULL)
+		return message_out_of_memory();
 	for (i = 0; i < given; i++) {
 		int code;
 

@@ -31,10 +31,8 @@ static int report_unreadable(const struct candidate *candidate, int err)
 {
 	char shown[USAGE_SHOWN_MAX];
 
-	if (err == ENOMEM) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
+	if (err == ENOMEM)
+		return message_out_of_memory();
 	message_error("cannot read '%s'%s: %s", usage_show(candidate->path, shown),
 		      candidate->origin, strerror(err));
 	return is_transient_errno(err) ? EXIT_SYSTEM : EXIT_CONFIG;

@@ -26,12 +26,6 @@ struct memory {
 	size_t config_len;
 };
 
-static int out_of_memory(void)
-{
-	message_error("out of memory");
-	return EXIT_SYSTEM;
-}
-
 /* ---- what goes together on the command line ---- */
 
 /* Options that would do nothing with a COMMAND, or without one. */
@@ -218,7 +212,7 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 		command_line_free(&line);
 		free(memory);
 		opts->memory = NULL;
-		return out_of_memory();
+		return message_out_of_memory();
 	}
 	memory->line = line;
 	opts->command = line.is_cut ? line.command : NULL;

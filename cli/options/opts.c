@@ -17,10 +17,8 @@ int opts_set_server(struct opts *opts)
 	for (size_t i = 0; i < opts->url_count; i++)
 		size += strlen(rlock_url_server(opts->urls[i])) + 1;
 	opts->server = malloc(size);
-	if (opts->server == NULL) {
-		message_error("out of memory");
-		return EXIT_SYSTEM;
-	}
+	if (opts->server == NULL)
+		return message_out_of_memory();
 	end = opts->server;
 	*end = '\0';
 	for (size_t i = 0; i < opts->url_count; i++) {

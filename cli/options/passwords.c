@@ -18,12 +18,6 @@
 
 #define PASSWORD_FILE_MAX 65536
 
-static int out_of_memory(void)
-{
-	message_error("out of memory");
-	return EXIT_SYSTEM;
-}
-
 /* Cut the text of a password file down to its first line. NULL, or what is wrong with that line. */
 static const char *cut_first_line(char *text, size_t len)
 {
@@ -49,7 +43,7 @@ static int set_password(const struct opts *opts, const char *password)
 	for (size_t i = 0; i < opts->url_count; i++)
 		if (wants_password(opts->urls[i]) &&
 		    rlock_url_set_password(opts->urls[i], password) != RLOCK_OK)
-			return out_of_memory();
+			return message_out_of_memory();
 	return 0;
 }
 
@@ -102,7 +96,7 @@ static int set_from_file(const struct opts *opts, const char *path)
 	int error = errno, code;
 
 	if (text == NULL && error == ENOMEM)
-		return out_of_memory();
+		return message_out_of_memory();
 	if (text == NULL) {
 		message_error("password file '%s': %s", usage_show(path, shown), strerror(error));
 		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;

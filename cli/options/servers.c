@@ -13,12 +13,6 @@
 #include "options/servers.h"
 #include "options/table.h"
 
-static int out_of_memory(void)
-{
-	message_error("out of memory");
-	return EXIT_SYSTEM;
-}
-
 /* A wrong file is a fault of the configuration; the command line and the environment are the caller's. */
 static int code_of_source(enum opt_source source)
 {
@@ -36,7 +30,7 @@ static int database_set(const struct option_merge *merge, struct rlock_url *url)
 		return 0;
 	status = rlock_url_set_db(url, db);
 	if (status == RLOCK_ENOMEM)
-		return out_of_memory();
+		return message_out_of_memory();
 	if (status == RLOCK_OK)
 		return 0;
 	message_error("%s has no database %d", rlock_url_server(url), db);
@@ -71,7 +65,7 @@ static int set_tls(const struct opts *opts, struct rlock_url *url)
 	for (size_t param = 0; param < RLOCK_TLS_PARAMS; param++)
 		if (opts->tls[param] != NULL && !is_said[param] &&
 		    rlock_url_set_tls(url, param, opts->tls[param]) != RLOCK_OK)
-			return out_of_memory();
+			return message_out_of_memory();
 	if (opts->is_insecure)
 		(void)rlock_url_set_insecure(url);
 	return 0;

@@ -3,7 +3,6 @@
  * connector.c connects the socket, stream.c has the handshake, login.c the login; when to go on is for request.c.
  */
 #include <poll.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -43,10 +42,11 @@ enum rlock_status rlock__connection_check_scheme(struct rlock__connection *conne
 
 static enum rlock_status fail_unreachable(struct rlock__connection *connection, const char *why)
 {
-	rlock__connection_hang_up(connection);
 	(void)rlock__fail(&connection->error, RLOCK_ENET, "cannot reach %s: %s",
 			  rlock_url_server(connection->url), why);
 	connection->error.is_unreachable = true;
+	/* The reason may be freed with the stream. */
+	rlock__connection_hang_up(connection);
 	return RLOCK_ENET;
 }
 
@@ -66,14 +66,10 @@ enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connec
 	const struct rlock__tls_failure *failure = rlock__stream_tls_failure(&connection->stream);
 	enum rlock_status status = failure != NULL ? failure->status : RLOCK_ENET;
 	const char *why = rlock__stream_why(&connection->stream);
-	char text[RLOCK_ERROR_MAX];
 
-	if (why == NULL)
-		status = RLOCK_ENOMEM;
-	/* The reason is freed with the stream. */
-	(void)snprintf(text, sizeof(text), "%s", why != NULL ? why : "");
+	status = fail_connect(connection, why != NULL ? status : RLOCK_ENOMEM, why);
 	rlock__connection_hang_up(connection);
-	return fail_connect(connection, status, text);
+	return status;
 }
 
 /* ---- open ---- */

@@ -176,6 +176,18 @@ static bool receive(struct rlock__stream *stream, char bytes[PIECE_BYTES], size_
 	return false;
 }
 
+/* The same for records, which go to TLS. */
+static bool receive_records(struct rlock__stream *stream, size_t *len_out)
+{
+	char bytes[PIECE_BYTES];
+	bool is_open = receive(stream, bytes, len_out);
+
+	if (*len_out == 0 || rlock__tls_receive(stream->tls, bytes, *len_out))
+		return is_open;
+	stream->error = ENOMEM;
+	return false;
+}
+
 /* All that can be read of the records that have come, and what they are answered by. */
 static bool read_records(struct rlock__stream *stream)
 {
@@ -192,20 +204,17 @@ static bool read_records(struct rlock__stream *stream)
 	return append_records(stream);
 }
 
-/* Replies may have come in one piece with the end of the stream, which is told after them. */
 bool rlock__stream_fill(struct rlock__stream *stream)
 {
 	char bytes[PIECE_BYTES];
 	size_t len;
-	bool is_open = receive(stream, bytes, &len);
 
 	if (stream->tls == NULL)
-		return is_open && (len == 0 || rlock__reader_feed(stream->reader, bytes, len));
-	if (len > 0 && !rlock__tls_receive(stream->tls, bytes, len)) {
-		stream->error = ENOMEM;
-		return false;
-	}
-	return read_records(stream);
+		return receive(stream, bytes, &len) &&
+		       (len == 0 || rlock__reader_feed(stream->reader, bytes, len));
+	/* Replies may have come in one piece with the end of the stream, which is told after them. */
+	(void)receive_records(stream, &len);
+	return stream->error != ENOMEM && read_records(stream);
 }
 
 static bool has_ended(const struct rlock__stream *stream)
@@ -222,8 +231,7 @@ bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
 
 bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 {
-	enum rlock__tls_step step = RLOCK__TLS_DONE;
-	char bytes[PIECE_BYTES];
+	enum rlock__tls_step step;
 	size_t len = 0;
 
 	*is_over = stream->tls == NULL;
@@ -238,12 +246,8 @@ bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 			return false;
 		if (step == RLOCK__TLS_DONE || stream->len > 0)
 			break;
-		if (!receive(stream, bytes, &len))
+		if (!receive_records(stream, &len))
 			return false;
-		if (len > 0 && !rlock__tls_receive(stream->tls, bytes, len)) {
-			stream->error = ENOMEM;
-			return false;
-		}
 	} while (len > 0);
 	*is_over = step == RLOCK__TLS_DONE;
 	return true;
