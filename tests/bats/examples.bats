@@ -9,8 +9,7 @@ load ../lib/certificates
 
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() {
-	export PORT
-	while PORT=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do :; done
+	choose_port
 	start_server --port "$PORT" --bind 127.0.0.1
 }
 teardown_file() { stop_server; }

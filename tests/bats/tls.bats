@@ -184,16 +184,14 @@ has_waiter() {
 # ---- versions, ports ----
 
 @test "a server without TLS 1.2 is refused" {
-	stop_server
-	start_tls_server server --tls-protocols TLSv1.1 --tls-ciphers ALL:@SECLEVEL=0
+	replace_server server --tls-protocols TLSv1.1 --tls-ciphers ALL:@SECLEVEL=0
 	refused 78 'it has no version of TLS from 1\.2 on' --cacert "$CA"
 }
 
 @test "TLS 1.2 and TLS 1.3 are spoken, and -v says which" {
 	local version
 	for version in 1.2 1.3; do
-		stop_server
-		start_tls_server server --tls-protocols "TLSv$version"
+		replace_server server --tls-protocols "TLSv$version"
 		run -0 --separate-stderr trusted -v a -- true
 		[[ $stderr == *"connected to rediss://localhost:$PORT/0, TLSv$version"* ]]
 	done
@@ -237,9 +235,7 @@ while True:
 }
 
 @test "a port that answers in clear is told of" {
-	local port
 	choose_port
-	port=$PORT
 	in_background python3 -c '
 import socket, sys
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
@@ -248,9 +244,9 @@ while True:
     stream.recv(1000)
     stream.sendall(b"-ERR no such command as this one, at all\r\n")
     stream.recv(1000)
-' "$port"
-	wait_until 5 listens_on "$port"
-	export RLOCK_URL=rediss://localhost:$port
+' "$PORT"
+	wait_until 5 listens_on "$PORT"
+	export RLOCK_URL=rediss://localhost:$PORT
 	refused 69 'it does not speak TLS: is this a TLS port\?'
 }
 
