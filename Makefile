@@ -202,7 +202,7 @@ lint-includes:
 # It always says something; only a failure is worth reading.
 lint-tidy:
 	$(Q)printf '%s\n' $(SOURCES) | xargs -P "$$(nproc)" -n 1 sh -c 'out=$$(clang-tidy --quiet "$$1" -- \
-		$(LANGUAGE) $(FLAGS_tests) $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT=\"\" \
+		$(LANGUAGE) $(WARNINGS) $(FLAGS_tests) $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT=\"\" \
 		2>&1) || { printf "%s\n" "$$out"; exit 1; }' sh
 
 lint-cppcheck:

@@ -59,10 +59,10 @@ static int set_tls(const struct opts *opts, struct rlock_url *url)
 {
 	bool is_said[RLOCK_TLS_PARAMS];
 
-	for (size_t param = 0; param < RLOCK_TLS_PARAMS; param++)
+	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++)
 		is_said[param] = rlock_url_tls(url, param) != NULL ||
 				 rlock_url_tls(url, partner_of(param)) != NULL;
-	for (size_t param = 0; param < RLOCK_TLS_PARAMS; param++)
+	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++)
 		if (opts->tls[param] != NULL && !is_said[param] &&
 		    rlock_url_set_tls(url, param, opts->tls[param]) != RLOCK_OK)
 			return message_out_of_memory();

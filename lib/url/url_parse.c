@@ -113,7 +113,8 @@ static enum rlock_status parameter_read(const struct rlock__parser *parser, stru
 			return rlock__parser_fail(parser, "the database is given twice");
 		return db_read(parser, value);
 	}
-	for (size_t i = 0; rlock_url_has_tls(parser->url) && i < RLOCK_TLS_PARAMS; i++)
+	for (enum rlock_tls_param i = 0; rlock_url_has_tls(parser->url) && i < RLOCK_TLS_PARAMS;
+	     i++)
 		if (rlock__part_is_word(name, rlock__tls_param_name(i)))
 			return tls_read(parser, i, value);
 	return rlock__parser_fail(parser, "the parameter '%s' is unknown",

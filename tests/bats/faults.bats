@@ -429,9 +429,14 @@ says_busy() {
 
 @test "a server that says BUSY: a waiter with time left gets the lock" {
 	own_server --lua-time-limit 50
-	be_busy 700
-	wait_until 2 says_busy
-	run -0 rlock run -w 5s a -- touch ran
+	be_busy 60000
+	wait_until 10 says_busy
+	in_background rlock run -w 60s a -- touch ran
+	waiter=$PID
+	stays 0.7 is_running "$waiter"
+	says_busy
+	redis script kill
+	ended_with 0 "$waiter"
 	[ -e ran ]
 	no_keys
 }

@@ -274,8 +274,8 @@ static void check_fields(const struct rlock_url *url, size_t i, const char *what
 	CHECK_NUMBER(url->db, good[i].db, "database of %s%s", what, text);
 	CHECK(rlock_url_has_db(url) == good[i].has_db, "%s%s tells whether it has a database", what,
 	      text);
-	for (size_t param = 0; param < RLOCK_TLS_PARAMS; param++)
-		CHECK_STRING(rlock_url_tls(url, param), good[i].tls[param], "parameter %zu of %s%s",
+	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++)
+		CHECK_STRING(rlock_url_tls(url, param), good[i].tls[param], "parameter %u of %s%s",
 			     param, what, text);
 }
 
