@@ -28,6 +28,7 @@ local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], AR
 -- include: readers_remove
 -- include: reader_ends
 -- include: readwrite_settle
+-- include: replica
 
 local listed = redis.pcall('HGETALL', name.lock)
 if is_wrong_type(listed) then
@@ -53,7 +54,7 @@ if holders == 0 then
 		-- Left over from a lock, it would keep all others from acquiring it.
 		redis.call('DEL', name.lock, name.holds, name.ends)
 	end
-	return { 0 }
+	return replica_error(name) or { 0 }
 end
 name.timeouts = timeouts
 if mode then

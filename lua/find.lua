@@ -1,4 +1,4 @@
--- The most recent hold of an owner. It only reads.
+-- The most recent hold of an owner. It changes nothing.
 -- KEYS[1]  lock hash
 -- KEYS[2]  holds hash
 -- ARGV[1]  owner
@@ -14,6 +14,7 @@ local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2
 -- include: hold_record
 -- include: hold_count
 -- include: write_suffix
+-- include: replica
 
 local OVERWRITTEN_TTL_MS = -2
 
@@ -55,7 +56,5 @@ if latest_id and key_type then
 	return { latest_id, OVERWRITTEN_TTL_MS, latest_kind }
 elseif latest_id then
 	return { latest_id, redis.call('PTTL', name.lock), latest_kind }
-elseif key_type then
-	return { -1, key_type }
 end
-return nil
+return replica_error(name) or key_type and { -1, key_type }

@@ -4,6 +4,7 @@
 -- include: hold_count
 -- include: hold_record
 -- include: publish
+-- include: replica
 
 -- What its record said, and count: how many holds its owner has on the lock. nil when there is no such hold. count is
 -- nil when its owner has the lock no longer, or the record is none.
@@ -26,9 +27,10 @@ end
 -- 2 done, and of a release: the lock is free   1 released, the lock is held on
 -- 0 no such hold                               3 the hold had a record, but its owner has the lock no longer
 -- or the type of the value that overwrote the lock,
--- or the error that kept the script from notifying the waiters of what was done
+-- or the error that kept the script from notifying the waiters of what was done.
+-- Instead of all of them, the error of a replica: what one lacks is not lost.
 local function for_each_name(hold_id, do_one)
-	local results = {}
+	local results, lacking = {}, nil
 	for index, name in ipairs(names) do
 		publish_error = nil
 		local key_type = overwritten(name)
@@ -36,13 +38,16 @@ local function for_each_name(hold_id, do_one)
 			-- The lock may be overwritten, and its holds hash not: a hold is lost once.
 			redis.pcall('HDEL', name.holds, hold_id)
 			results[index] = key_type
+			lacking = name
 		else
 			local result = do_one(name)
 			if publish_error and (result == 1 or result == 2) then
 				result = publish_error
+			elseif result == 0 then
+				lacking = name
 			end
 			results[index] = result
 		end
 	end
-	return results
+	return lacking and replica_error(lacking) or results
 end

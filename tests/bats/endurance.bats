@@ -218,6 +218,35 @@ fail_over() {
 	[ "$(redis_at two dbsize)" = 0 ]
 }
 
+# has_expired_at DIRECTORY NAME: by now, though its key may stay until the primary says so.
+has_expired_at() {
+	! is_held_at "$@"
+}
+
+@test "a release finds the new primary, where the old one's lease has ended" {
+	replicated_servers
+	listen_to rlock run -t 1s a -- until_let_go
+	wait_until 5 is_held_at two a
+	# The stream of the keeper, which releases, stays at the old primary.
+	fail_over
+	wait_until 5 has_expired_at one a
+	stays 1 is_held_at two a
+	let_go
+	ended_with 0
+	said_nothing
+	[ "$(redis_at two dbsize)" = 0 ]
+}
+
+@test "a replica is not asked who holds a lock: unlock and renew give 69" {
+	local verb
+	replicated_servers
+	for verb in "unlock --owner ci-1" "renew --owner ci-1" "unlock --force"; do
+		# shellcheck disable=SC2086
+		run -69 rlock $verb -u "unix://$PWD/two/redis.sock" a
+		assert_output --partial 'is a replica: it can grant no lock: name its primary'
+	done
+}
+
 # ---- a stream that falls silent ----
 
 @test "a lock whose stream falls silent is renewed on another one" {
