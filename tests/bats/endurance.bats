@@ -237,7 +237,7 @@ has_expired_at() {
 	[ "$(redis_at two dbsize)" = 0 ]
 }
 
-@test "a replica is not asked who holds a lock: unlock and renew give 69" {
+@test "a replica cannot say that a lock is not held: unlock and renew give 69" {
 	local verb
 	replicated_servers
 	for verb in "unlock --owner ci-1" "renew --owner ci-1" "unlock --force"; do
