@@ -44,9 +44,10 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 	conn_opts.client_name = client_name;
 	conn_opts.cancel_fd = cancel_fd;
 	conn_opts.quorum = opts->quorum;
+	conn_opts.replicas = (size_t)opts->replicas;
 	for (size_t i = 0; i < opts->url_count; i++)
 		/* A core dump would show the password, or the key. */
-		if (rlock_url_has_password(opts->urls[i]) ||
+		if (rlock_url_has_password(opts->urls[i]) || opts->sentinel_password_file != NULL ||
 		    rlock_url_tls(opts->urls[i], RLOCK_TLS_CERT) != NULL)
 			(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	status = rlock_conn_new(opts->urls, opts->url_count, &conn_opts, out);

@@ -5,6 +5,7 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
+#include "acknowledge.h"
 #include "acquire_reply.h"
 #include "acquire_try.h"
 #include "broadcast.h"
@@ -286,6 +287,30 @@ static enum rlock_status try_result(const struct rlock__waiter *waiter,
 	return status;
 }
 
+/* Those whose grant does not count: it is undone, or the server does not matter any more. */
+static enum rlock_status acknowledge(struct rlock__waiter *waiter, int64_t sent_ms)
+{
+	struct rlock_conn *conn = waiter->conn;
+	enum rlock__acknowledgement servers[RLOCK_SERVERS_MAX] = { RLOCK__NOT_DONE };
+	enum rlock_status status;
+
+	for (size_t i = 0; i < conn->connection_count; i++)
+		if (waiter->servers[i].state == RLOCK__SERVER_GRANTED)
+			servers[i] = RLOCK__DONE;
+	status = rlock__acknowledge(conn, servers, sent_ms, waiter->request->lease_ms);
+	if (status == RLOCK_OK)
+		return RLOCK_OK;
+	/* It answers, and may have more replicas later. */
+	waiter->was_reached = true;
+	for (size_t i = 0; i < conn->connection_count; i++) {
+		if (servers[i] != RLOCK__DEPOSED)
+			continue;
+		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
+		waiter->servers[i].may_be_held = true;
+	}
+	return status;
+}
+
 enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 {
 	struct rlock_conn *conn = waiter->conn;
@@ -310,6 +335,8 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		if (result->status < 0 && result->reply != NULL)
 			undo_stray(waiter, i, result->reply);
 	}
+	if (status == RLOCK_OK)
+		status = acknowledge(waiter, sent_ms);
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
 		leave_queues(waiter, &broadcast);

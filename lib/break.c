@@ -93,8 +93,10 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 	struct breaking breaking = { conn, owner_out, false, 0 };
 	struct rlock__broadcast broadcast;
 	struct rlock__args args;
-	enum rlock_status status = rlock__broadcast_init(&broadcast, conn, read_break, &breaking);
+	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 
+	if (status == RLOCK_OK)
+		status = rlock__broadcast_init(&broadcast, conn, read_break, &breaking);
 	if (status != RLOCK_OK)
 		return status;
 	rlock__args_init(&args);
@@ -102,7 +104,7 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 		rlock__args_key(&args, rlock__key(keys[i], name));
 	rlock__args_text(&args, expected, strlen(expected));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		rlock__args_owned(&args, rlock__key(names[i], name));
+		rlock__args_owned(&args, rlock__key_arg(names[i], name, conn->has_cluster));
 	rlock__kind_arg(kind, &args);
 	status = rlock__broadcast_run(&broadcast, &rlock__script_break, &args);
 	if (status == RLOCK_OK && breaking.is_not_notified) {

@@ -120,7 +120,11 @@ static void abandon_open(struct rlock__broadcast *broadcast)
 		rlock__request_abandon(broadcast->conn->connections[i]);
 		answer->is_over = true;
 		answer->status = RLOCK_CANCELLED;
-		answer->result = (struct rlock__result){ RLOCK_CANCELLED, true, NULL };
+		answer->result =
+			(struct rlock__result){ .status = RLOCK_CANCELLED,
+						.was_sent = true,
+						.server_number = rlock__connection_server_number(
+							broadcast->conn->connections[i]) };
 	}
 }
 

@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 #include "conn.h"
+#include "net/command.h"
 #include "net/connection.h"
-#include "net/request.h"
+#include "redis/keys.h"
 #include "rlock.h"
 #include "url/url.h"
 
@@ -26,6 +27,8 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 	if (opts == NULL)
 		opts = &defaults;
 	conn->cancel_fd = opts->cancel_fd;
+	conn->timeout_ms = opts->connect_timeout_ms;
+	conn->replicas = opts->replicas;
 	conn->quorum = opts->quorum == 0 ? url_count : opts->quorum;
 	conn->connections = calloc(url_count, sizeof(struct rlock__connection *));
 	if (conn->connections == NULL) {
@@ -39,6 +42,7 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 			return status;
 		}
 		conn->connection_count++;
+		conn->has_cluster |= rlock_url_scheme(urls[i]) == RLOCK_SCHEME_CLUSTER;
 		rlock__conn_copy_error(conn, i);
 		if (status != RLOCK_OK)
 			goto out;
@@ -48,6 +52,28 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 				     "a quorum is more than half of the servers");
 out:
 	*out = conn;
+	return status;
+}
+
+enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct rlock_name *names,
+					  size_t count)
+{
+	enum rlock_status status = RLOCK_OK;
+	size_t i;
+
+	for (i = 0; conn->has_cluster && i < count && status == RLOCK_OK; i++) {
+		if (!rlock__key_has_one_slot(&names[i]))
+			status = rlock__fail(&conn->error, RLOCK_EINVAL,
+					     "its braces put its keys into different slots of the "
+					     "cluster: take another name");
+		else if (!rlock__key_is_same_slot(&names[0], &names[i]))
+			status = rlock__fail(
+				&conn->error, RLOCK_EUNSUPPORTED,
+				"in a cluster this version locks several names only if "
+				"they have the same part in braces, as {app}a and {app}b");
+	}
+	if (status != RLOCK_OK)
+		conn->error.name_index = i - 1;
 	return status;
 }
 
@@ -105,7 +131,7 @@ void rlock_conn_after_fork_child(struct rlock_conn *conn)
 enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 {
 	for (size_t i = 0; i < conn->connection_count; i++) {
-		enum rlock_status status = rlock__request_ping(conn->connections[i]);
+		enum rlock_status status = rlock__command_ping(conn->connections[i]);
 
 		if (status == RLOCK_OK)
 			continue;

@@ -4,7 +4,9 @@
 #ifndef RLOCK_CONN_H
 #define RLOCK_CONN_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -13,11 +15,17 @@ struct rlock__connection;
 struct rlock_conn {
 	struct rlock__connection **connections;
 	size_t connection_count;
-	size_t quorum; /* how many of them must agree, more than half */
+	bool has_cluster;   /* among them */
+	size_t quorum;      /* how many of them must agree, more than half */
+	size_t replicas;    /* of each must acknowledge a lock */
+	int64_t timeout_ms; /* for the reply to one request */
 	int cancel_fd;
 	struct rlock__error error; /* of the last failed call, and the server that it is about */
 };
 
+/* Whether a cluster among them can have these names: RLOCK_EINVAL, RLOCK_EUNSUPPORTED. */
+enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct rlock_name *names,
+					  size_t count);
 /* The error of the index-th server becomes that of conn. */
 void rlock__conn_copy_error(struct rlock_conn *conn, size_t index);
 

@@ -73,7 +73,9 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 	struct rlock__args args;
 	enum rlock_status status;
 
-	status = rlock__owner_check(&conn->error, owner);
+	status = rlock__conn_check_names(conn, name, 1);
+	if (status == RLOCK_OK)
+		status = rlock__owner_check(&conn->error, owner);
 	if (status != RLOCK_OK)
 		return status;
 	status = rlock__broadcast_init(&broadcast, conn, read_found, &search);

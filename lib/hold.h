@@ -29,6 +29,7 @@ struct rlock_hold {
 	size_t name_count;
 	struct rlock_name *names;
 	struct rlock__acquired *acquired; /* one a name */
+	bool is_in_cluster;               /* one of its servers is a cluster */
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;
 	char note[RLOCK_NOTE_MAX];

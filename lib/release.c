@@ -42,8 +42,9 @@ struct delivery {
 	struct rlock_conn *conn;
 	const struct rlock_hold *hold;
 	const struct rlock__script *script;
-	/* An earlier request may have been carried out there. */
+	/* An earlier request may have been carried out there, by this server. */
 	bool is_repeated[RLOCK_SERVERS_MAX];
+	uint64_t server_number[RLOCK_SERVERS_MAX];
 	bool is_not_notified[RLOCK_SERVERS_MAX];
 };
 
@@ -60,15 +61,23 @@ static bool are_results(const redisReply *reply, size_t count)
 }
 
 /*
- * The results of all names in one. A hold that isn't there was released if this is a second delivery and the lease
- * can't have ended yet: the first delivery did it, and only its reply was lost.
+ * A hold that isn't there was released if this is a second delivery and the lease can't have ended yet: the first one
+ * did it, and only its reply was lost. A new master may as well never have heard of the hold.
  */
+static bool may_be_done(const struct delivery *delivery, size_t index)
+{
+	return delivery->is_repeated[index] &&
+	       rlock__connection_server_number(delivery->conn->connections[index]) ==
+		       delivery->server_number[index] &&
+	       rlock_now_ms() < lease_end(delivery->hold);
+}
+
+/* The results of all names in one. */
 static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply)
 {
 	struct delivery *delivery = ctx;
 	const struct rlock_hold *hold = delivery->hold;
 	struct rlock__connection *connection = delivery->conn->connections[index];
-	bool may_be_done = delivery->is_repeated[index] && rlock_now_ms() < lease_end(hold);
 
 	if (!are_results(reply, hold->name_count))
 		return rlock__fail_reply(connection, delivery->script);
@@ -87,7 +96,7 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 		if (result->integer < 0 || result->integer >= RELEASE_RESULTS)
 			return rlock__fail_reply(connection, delivery->script);
 		if (result->integer == RELEASE_LOST ||
-		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done))
+		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done(delivery, index)))
 			return rlock__fail_lost(connection, NULL, i);
 	}
 	return RLOCK_OK;
@@ -138,8 +147,13 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__b
 		if (is_answered(answer))
 			continue;
 		/* Without a reply it may have been carried out. */
-		if (answer->is_sent)
-			delivery->is_repeated[i] |= !answer->is_over || answer->result.was_sent;
+		if (answer->is_sent && (!answer->is_over || answer->result.was_sent)) {
+			delivery->is_repeated[i] = true;
+			delivery->server_number[i] =
+				answer->is_over
+					? answer->result.server_number
+					: rlock__connection_server_number(conn->connections[i]);
+		}
 		rlock__broadcast_begin(broadcast, i, delivery->script, args, end_ms);
 	}
 	if (conn->connection_count == 1)
@@ -228,6 +242,7 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 	struct rlock__args args;
 	enum rlock_status status;
 
+	hold->is_in_cluster = conn->has_cluster;
 	script = rlock__release_args(hold, &args);
 	status = deliver(conn, hold, script, &args, deadline_ms);
 	rlock__args_free(&args);
@@ -241,6 +256,7 @@ enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *h
 	struct rlock__args args;
 	enum rlock_status status;
 
+	hold->is_in_cluster = conn->has_cluster;
 	rlock__action_keys(action, hold, &args);
 	rlock__args_text(&args, hold->id, strlen(hold->id));
 	rlock__args_number(&args, left_ms);

@@ -5,6 +5,7 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
+#include "acknowledge.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "hold.h"
@@ -85,6 +86,17 @@ static void reacquire(const struct renewal *renewal, const struct rlock__broadca
 
 /* ---- renew ---- */
 
+static enum rlock_status acknowledge(const struct rlock__broadcast *renewed, int64_t lease_ms)
+{
+	enum rlock__acknowledgement servers[RLOCK_SERVERS_MAX] = { RLOCK__NOT_DONE };
+
+	for (size_t i = 0; i < renewed->conn->connection_count; i++)
+		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_OK)
+			servers[i] = RLOCK__DONE;
+	/* The sentinels' word is as young as for any request: a renewal is repeated soon enough. */
+	return rlock__acknowledge(renewed->conn, servers, INT64_MIN, lease_ms);
+}
+
 enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, int64_t lease_ms,
 			      int64_t deadline_ms)
 {
@@ -97,6 +109,7 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 
 	if (status != RLOCK_OK)
 		return status;
+	hold->is_in_cluster = conn->has_cluster;
 	rlock__action_keys(action, hold, &args);
 	rlock__args_number(&args, lease_ms);
 	rlock__args_text(&args, hold->id, strlen(hold->id));
@@ -112,6 +125,9 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 			goto out;
 	}
 	status = rlock__broadcast_result(&broadcast, RLOCK_NOT_HELD);
+	if (status != RLOCK_OK)
+		goto out;
+	status = acknowledge(&broadcast, lease_ms);
 	if (status != RLOCK_OK)
 		goto out;
 	hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);

@@ -112,11 +112,10 @@ RLOCK_API long rlock_percent_decode(char *text, size_t len);
 struct rlock_url;
 
 enum rlock_scheme {
-	RLOCK_SCHEME_REDIS,    /* redis://[user[:pass]@]host[:port][/db] */
-	RLOCK_SCHEME_REDISS,   /* rediss://..., TLS */
+	RLOCK_SCHEME_REDIS,    /* redis://[user[:pass]@]host[:port][/db]; with TLS rediss:// */
 	RLOCK_SCHEME_UNIX,     /* unix:///path[?db=N] */
-	RLOCK_SCHEME_SENTINEL, /* redis+sentinel://h1[:p],h2,.../SERVICE[/db] */
-	RLOCK_SCHEME_CLUSTER,  /* redis+cluster://h1[:p],h2,... */
+	RLOCK_SCHEME_SENTINEL, /* redis+sentinel://h1[:p],h2,.../SERVICE[/db]; rediss+sentinel:// */
+	RLOCK_SCHEME_CLUSTER,  /* redis+cluster://h1[:p],h2,...; rediss+cluster:// */
 	RLOCK_SCHEME_LOCAL,    /* local: */
 };
 
@@ -138,8 +137,21 @@ RLOCK_API enum rlock_status rlock_url_set_db(struct rlock_url *url, int db);
 RLOCK_API bool rlock_url_has_password(const struct rlock_url *url);
 /* Copies password. */
 RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password);
+/*
+ * The login at the sentinels, which get neither user nor password of the URL: these are the server's. Copies both; NULL:
+ * none, or as set before. RLOCK_EINVAL for a URL without sentinels.
+ */
+RLOCK_API enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, const char *user,
+							 const char *password);
 
-/* How a TLS connection is made; each is a parameter of a rediss:// URL, too. */
+/*
+ * Behind a NAT: HOST:PORT=HOST:PORT,..., where the sentinels name the first, connect to the second. RLOCK_EINVAL, with the
+ * reason in why, for another text or for a URL without sentinels.
+ */
+RLOCK_API enum rlock_status rlock_url_set_sentinel_map(struct rlock_url *url, const char *map,
+						       char why[RLOCK_ERROR_MAX]);
+
+/* How a TLS connection is made; each is a parameter of a URL with TLS, too. */
 enum rlock_tls_param {
 	RLOCK_TLS_CACERT,    /* a file: the authorities that are trusted, instead of the system's */
 	RLOCK_TLS_CACERTDIR, /* a directory of such files, named by openssl-rehash(1) */
@@ -178,11 +190,13 @@ struct rlock_conn_opts {
 	/* When it becomes readable every wait ends with RLOCK_CANCELLED; -1: none. It belongs to the caller. */
 	int cancel_fd;
 	size_t quorum; /* how many of several servers must agree, more than half; 0: all */
+	/* By so many replicas of each server a lock and a renewal have to be acknowledged (WAIT), or they do not count. */
+	size_t replicas;
 };
 
 #define RLOCK_CONN_OPTS_INIT                                                                       \
 	{                                                                                          \
-		5000, NULL, -1, 0                                                                  \
+		5000, NULL, -1, 0, 0                                                               \
 	}
 
 /*

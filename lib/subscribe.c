@@ -28,6 +28,8 @@
 #define SLEEP_MAX_MS 30000
 #define SLEEP_NO_TTL_MS 5000
 #define RETRY_JITTER_DIVISOR 16
+/* How soon a waiter finds out that its server is the sentinels' master no more, though nothing has broken its stream. */
+#define SENTINELS_MS 5000
 
 /* ---- subscribe ---- */
 
@@ -107,12 +109,28 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
+/* The lock has another server now: what it publishes is not heard at the old one. */
+static void close_moved(struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+
+		if (!rlock__waiter_is_subscribed(server) ||
+		    rlock__connection_server_number(server->subscription) ==
+			    rlock__connection_server_number(waiter->conn->connections[i]))
+			continue;
+		rlock__connection_free(server->subscription);
+		server->subscription = NULL;
+	}
+}
+
 enum rlock_status rlock__subscribe(struct rlock__waiter *waiter, bool *is_new_out)
 {
 	enum rlock_status failure = RLOCK_OK;
 	bool is_one_ready = false;
 
 	*is_new_out = false;
+	close_moved(waiter);
 	if (!make_channels(waiter))
 		return rlock__fail_memory(&waiter->conn->error);
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
@@ -173,9 +191,15 @@ static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
 	int64_t end_ms = waiter->deadline_ms;
 
-	for (size_t i = 0; i < waiter->conn->connection_count; i++)
+	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		if (waiter->servers[i].status == RLOCK_BUSY)
 			end_ms = rlock__sooner(end_ms, now_ms + sleep_ms_of(&waiter->servers[i]));
+		if (rlock__connection_has_sentinels(waiter->conn->connections[i]))
+			end_ms = rlock__sooner(
+				end_ms,
+				now_ms + SENTINELS_MS +
+					rlock__jitter_ms(SENTINELS_MS / RETRY_JITTER_DIVISOR));
+	}
 	return end_ms;
 }
 

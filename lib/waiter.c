@@ -62,6 +62,7 @@ static enum rlock_status make_hold(struct rlock__waiter *waiter)
 				   rlock_kind_name(request->kind));
 	if (status != RLOCK_OK)
 		return rlock__fail_memory(error);
+	waiter->hold->is_in_cluster = waiter->conn->has_cluster;
 	if (request->note != NULL)
 		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
 	return RLOCK_OK;
@@ -78,7 +79,9 @@ enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_
 	waiter->deadline_ms = request->wait_ms < 0 ? INT64_MAX : now_ms + request->wait_ms;
 	waiter->report_at_ms = request->on_wait != NULL ? now_ms + request->on_wait_ms : INT64_MAX;
 	rlock__conn_copy_error(conn, 0);
-	status = set_owner(waiter);
+	status = rlock__conn_check_names(conn, request->names, request->name_count);
+	if (status == RLOCK_OK)
+		status = set_owner(waiter);
 	if (status != RLOCK_OK)
 		return status;
 	status = make_hold(waiter);

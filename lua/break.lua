@@ -2,8 +2,8 @@
 -- RedissonFairLock, RedissonReadLock, RedissonWriteLock).
 -- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
 -- ARGV[1]  the owner that must hold the lock still, empty for any; of several readers only this one loses its holds
--- ARGV[2]  channel of a plain or fair lock
--- ARGV[3]  channel of a read/write lock
+-- ARGV[2]  channel of a plain or fair lock; with a '+' in front in a cluster
+-- ARGV[3]  channel of a read/write lock; the same
 -- ARGV[4]  what the names of its time-out keys begin with
 -- ARGV[5]  plain, read or write: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
 --          read means these alone
@@ -14,6 +14,11 @@
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6] }
 local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local is_in_cluster = string.sub(mutex_channel, 1, 1) == '+'
+if is_in_cluster then
+	mutex_channel, readwrite_channel = string.sub(mutex_channel, 2), string.sub(readwrite_channel, 2)
+end
 
 -- include: denied
 -- include: wrong_type

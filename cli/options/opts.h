@@ -29,6 +29,7 @@ struct opts {
 	/* From which option source these and their passwords are, for messages; empty: nothing to say. */
 	char server_origin[ORIGIN_MAX], password_origin[ORIGIN_MAX];
 	size_t quorum; /* how many servers must agree */
+	int replicas;  /* how many of each must acknowledge a lock */
 	int64_t connect_timeout_ms;
 	const char *tls[RLOCK_TLS_PARAMS]; /* NULL: not given; servers_set puts them into URLs */
 	bool is_insecure;
@@ -57,8 +58,10 @@ struct opts {
 	bool quiet;
 	bool verbose;
 
+	const char *sentinel_password_file; /* NULL: none */
+
 	/* For load.c alone, which makes the above of them. */
-	const char *quorum_text, *config, *password_file;
+	const char *quorum_text, *config, *password_file, *sentinel_user, *sentinel_map;
 	int db;
 
 	void *memory; /* what the strings above are in; load_free frees it */

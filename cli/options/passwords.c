@@ -1,5 +1,6 @@
 /*
- * Sets the passwords of the servers whose URLs have none: from --password-file, or from REDISCLI_AUTH.
+ * Sets the passwords of the servers whose URLs have none: from --password-file, or from REDISCLI_AUTH; and the login at
+ * the sentinels.
  * origin.c says in messages which of these it was.
  */
 #include <errno.h>
@@ -72,8 +73,10 @@ static int check_mode(const char *path, const struct stat *stat)
 	return 0;
 }
 
-static int set_from_text(const struct opts *opts, const char *path, const struct stat *stat,
-			 char *text, size_t len)
+typedef int (*set_fn)(const struct opts *opts, const char *password);
+
+static int set_from_text(const struct opts *opts, set_fn set, const char *path,
+			 const struct stat *stat, char *text, size_t len)
 {
 	const char *wrong = cut_first_line(text, len);
 	char shown[USAGE_SHOWN_MAX];
@@ -84,10 +87,10 @@ static int set_from_text(const struct opts *opts, const char *path, const struct
 		return EXIT_CONFIG;
 	}
 	code = check_mode(path, stat);
-	return code != 0 ? code : set_password(opts, text);
+	return code != 0 ? code : set(opts, text);
 }
 
-static int set_from_file(const struct opts *opts, const char *path)
+static int set_from_file(const struct opts *opts, set_fn set, const char *path)
 {
 	struct stat stat;
 	size_t len = 0;
@@ -101,7 +104,7 @@ static int set_from_file(const struct opts *opts, const char *path)
 		message_error("password file '%s': %s", usage_show(path, shown), strerror(error));
 		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	}
-	code = set_from_text(opts, path, &stat, text, len);
+	code = set_from_text(opts, set, path, &stat, text, len);
 	explicit_bzero(text, len);
 	free(text);
 	return code;
@@ -117,6 +120,23 @@ int passwords_set(const struct opts *opts)
 	if (!is_wanted)
 		return 0;
 	if (opts->password_file != NULL)
-		return set_from_file(opts, opts->password_file);
+		return set_from_file(opts, set_password, opts->password_file);
 	return password != NULL && *password != '\0' ? set_password(opts, password) : 0;
+}
+
+static int set_sentinel_login(const struct opts *opts, const char *password)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_SENTINEL &&
+		    rlock_url_set_sentinel_login(opts->urls[i], opts->sentinel_user, password) !=
+			    RLOCK_OK)
+			return message_out_of_memory();
+	return 0;
+}
+
+int sentinel_passwords_set(const struct opts *opts)
+{
+	if (opts->sentinel_password_file != NULL)
+		return set_from_file(opts, set_sentinel_login, opts->sentinel_password_file);
+	return set_sentinel_login(opts, NULL);
 }

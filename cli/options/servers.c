@@ -71,34 +71,81 @@ static int set_tls(const struct opts *opts, struct rlock_url *url)
 	return 0;
 }
 
-/* A caller that gives one of these takes the connection for one with TLS. */
-static int tls_set(const struct option_merge *merge)
+/* Where the sentinels' addresses are not ours. */
+static int set_map(const struct option_merge *merge, struct rlock_url *url)
 {
-	struct opts *opts = merge->opts;
-	bool has_tls = false;
+	const char *map = merge->opts->sentinel_map;
+	char why[RLOCK_ERROR_MAX];
+	enum rlock_status status = rlock_url_set_sentinel_map(url, map, why);
 
-	for (size_t i = 0; i < opts->url_count; i++) {
-		int code = rlock_url_has_tls(opts->urls[i]) ? set_tls(opts, opts->urls[i]) : 0;
+	if (status == RLOCK_OK)
+		return 0;
+	if (status == RLOCK_ENOMEM)
+		return message_out_of_memory();
+	if (merge->given[OPT_SENTINEL_MAP] == SOURCE_FILE)
+		message_error("%s: sentinel-map: %s", merge->config_shown, why);
+	else
+		message_error("--sentinel-map: %s", why);
+	return code_of_source(merge->given[OPT_SENTINEL_MAP]);
+}
 
-		if (code != 0)
-			return code;
-		has_tls = has_tls || rlock_url_has_tls(opts->urls[i]);
-	}
-	for (enum opt_id id = OPT_CACERT; !has_tls && id <= OPT_INSECURE; id++) {
-		if (merge->given[id] == SOURCE_DEFAULT)
-			continue;
-		if (merge->given[id] == SOURCE_FILE)
-			message_error("%s: %s is for TLS, and %s has none: add url = "
-				      "rediss://HOST:6379",
-				      merge->config_shown, opt_table[id].name,
-				      rlock_url_server(opts->urls[0]));
-		else
-			message_error("--%s is for TLS, and %s has none: name the server by a URL "
-				      "like rediss://HOST:6379",
-				      opt_table[id].name, rlock_url_server(opts->urls[0]));
-		return code_of_source(merge->given[id]);
+static bool has_sentinels(const struct rlock_url *url)
+{
+	return rlock_url_scheme(url) == RLOCK_SCHEME_SENTINEL;
+}
+
+/* Options that are for servers of one sort: a caller that gives one takes the server for one of these. */
+static const struct group {
+	enum opt_id first, last;
+	bool (*is_for)(const struct rlock_url *url);
+	const char *for_what, *example;
+} groups[] = {
+	{ OPT_CACERT, OPT_INSECURE, rlock_url_has_tls, "TLS", "rediss://HOST:6379" },
+	{ OPT_SENTINEL_USER, OPT_SENTINEL_MAP, has_sentinels, "sentinels",
+	  "redis+sentinel://HOST:26379/SERVICE" },
+};
+
+static int refuse(const struct option_merge *merge, const struct group *group, enum opt_id id)
+{
+	const char *server = rlock_url_server(merge->opts->urls[0]);
+
+	if (merge->given[id] == SOURCE_FILE)
+		message_error("%s: %s is for %s, and %s has none: add url = %s",
+			      merge->config_shown, opt_table[id].name, group->for_what, server,
+			      group->example);
+	else
+		message_error("--%s is for %s, and %s has none: name the server by a URL like %s",
+			      opt_table[id].name, group->for_what, server, group->example);
+	return code_of_source(merge->given[id]);
+}
+
+static int check_groups(const struct option_merge *merge)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		const struct group *group = &groups[i];
+		bool is_any = false;
+
+		for (size_t at = 0; at < merge->opts->url_count; at++)
+			is_any = is_any || group->is_for(merge->opts->urls[at]);
+		for (enum opt_id id = group->first; !is_any && id <= group->last; id++)
+			if (merge->given[id] != SOURCE_DEFAULT)
+				return refuse(merge, group, id);
 	}
 	return 0;
+}
+
+static int groups_set(const struct option_merge *merge)
+{
+	const struct opts *opts = merge->opts;
+	int code = check_groups(merge);
+
+	for (size_t i = 0; code == 0 && i < opts->url_count; i++) {
+		if (rlock_url_has_tls(opts->urls[i]))
+			code = set_tls(opts, opts->urls[i]);
+		if (code == 0 && opts->sentinel_map != NULL && has_sentinels(opts->urls[i]))
+			code = set_map(merge, opts->urls[i]);
+	}
+	return code;
 }
 
 static int check_servers(const struct option_merge *merge)
@@ -158,11 +205,13 @@ int servers_set(const struct option_merge *merge)
 		if (code != 0)
 			return code;
 	}
-	code = tls_set(merge);
+	code = groups_set(merge);
 	if (code != 0)
 		return code;
 	origin_set(merge);
 	code = passwords_set(opts);
+	if (code == 0)
+		code = sentinel_passwords_set(opts);
 	if (code != 0)
 		return code;
 	code = check_servers(merge);

@@ -26,6 +26,10 @@ const struct opt opt_table[OPT_COUNT] = {
 	  value_quorum, .expected = "all, majority or a number of servers, like 2",
 	  .initial = "all",
 	  .help = "how many of several servers must agree, more than half of them" },
+	{ OPT_REPLICAS, "replicas", NULL, "N", VERBS_ALL, FOR_FILE | OF_SERVER, value_number,
+	  FIELD(replicas), .most = 99, .expected = "a number of replicas, like 1", .initial = "0",
+	  .help = "a lock, and a renewal, counts only when so many replicas of each server have "
+		  "acknowledged it" },
 	{ OPT_NAME, "name", NULL, "NAME", VERBS_ALL, REPEATABLE,
 	  .help = "the name of a lock, for one from a variable: it is never taken for an option; may be "
 		  "given several times" },
@@ -125,6 +129,17 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_INSECURE, "insecure", NULL, NULL, VERBS_ALL, FOR_FILE | OF_SERVER, value_flag,
 	  FIELD(is_insecure),
 	  .help = "TLS: accept any certificate; a machine between here and the server can then read and change all" },
+	{ OPT_SENTINEL_USER, "sentinel-user", NULL, "USER", VERBS_ALL, FOR_FILE | OF_SERVER,
+	  value_text, FIELD(sentinel_user), .most = 255, .expected = "a user's name, like locks",
+	  .help = "the user at the sentinels; the URL's is the master's" },
+	{ OPT_SENTINEL_PASSWORD_FILE, "sentinel-password-file", NULL, "FILE", VERBS_ALL,
+	  FOR_FILE | OF_SERVER, value_text, FIELD(sentinel_password_file), .most = INT_MAX,
+	  .expected = "a file's name, like /etc/rlock/sentinel-password",
+	  .help = "the password at the sentinels is FILE's first line" },
+	{ OPT_SENTINEL_MAP, "sentinel-map", NULL, "H:P=H:P,...", VERBS_ALL, FOR_FILE | OF_SERVER,
+	  value_text, FIELD(sentinel_map), .most = INT_MAX,
+	  .expected = "pairs like 10.0.0.1:6379=redis.example:16379",
+	  .help = "behind a NAT: where the sentinels name the first host and port, connect to the second" },
 	{ OPT_CONFIG, "config", NULL, "FILE", VERBS_ALL, 0, value_text, FIELD(config),
 	  .most = INT_MAX, .expected = "a file's name, like /etc/rlock/config",
 	  .help = "read options from FILE (default: RLOCK_CONFIG, else rlock.conf in XDG_CONFIG_HOME "

@@ -45,13 +45,19 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 enum rlock_status rlock__connection_twin(const struct rlock__connection *connection,
 					 struct rlock__connection **out)
 {
-	struct rlock_conn_opts opts = { connection->timeout_ms, connection->client_name,
-					connection->cancel_fd, 0 };
+	struct rlock_conn_opts opts = { .connect_timeout_ms = connection->timeout_ms,
+					.client_name = connection->client_name,
+					.cancel_fd = connection->cancel_fd };
 	enum rlock_status status = rlock__connection_new(connection->url, &opts, out);
 
 	if (status != RLOCK_OK)
 		return status;
-	(*out)->tls_context = rlock__tls_context_share(connection->tls_context);
+	if (rlock__connection_has_cluster(connection) && connection->server_url != NULL) {
+		(*out)->server_url = rlock__url_copy(connection->server_url);
+		if ((*out)->server_url == NULL)
+			return RLOCK_ENOMEM;
+	}
+	rlock__connection_share_tls(*out, connection->tls_context);
 	rlock__connection_set_trace(*out, connection->error.trace, connection->error.trace_ctx);
 	return RLOCK_OK;
 }
@@ -60,8 +66,7 @@ void rlock__connection_clear_request(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
 
-	if (request->command != NULL)
-		redisFreeCommand(request->command);
+	free(request->command);
 	if (request->reply != NULL)
 		freeReplyObject(request->reply);
 	memset(request, 0, sizeof(*request));
@@ -69,6 +74,7 @@ void rlock__connection_clear_request(struct rlock__connection *connection)
 
 static void session_clear(struct rlock__connection *connection)
 {
+	rlock__connection_stop_search(connection);
 	rlock__connector_free(connection->connector);
 	connection->connector = NULL;
 	memset(&connection->login, 0, sizeof(connection->login));
@@ -98,6 +104,7 @@ void rlock__connection_after_fork_child(struct rlock__connection *connection)
 {
 	rlock__connector_after_fork_child(connection->connector);
 	connection->connector = NULL;
+	rlock__connection_search_after_fork_child(connection);
 	rlock__connection_close(connection);
 }
 
@@ -106,6 +113,7 @@ void rlock__connection_free(struct rlock__connection *connection)
 	if (connection == NULL)
 		return;
 	rlock__connection_close(connection);
+	rlock__connection_free_search(connection);
 	rlock__tls_context_free(connection->tls_context);
 	rlock_url_free(connection->url);
 	free(connection->client_name);
@@ -129,6 +137,12 @@ void rlock__connection_set_trace(struct rlock__connection *connection, rlock_tra
 	connection->error.trace_ctx = ctx;
 }
 
+void rlock__connection_share_tls(struct rlock__connection *connection,
+				 struct rlock__tls_context *context)
+{
+	connection->tls_context = rlock__tls_context_share(context);
+}
+
 bool rlock__connection_is_open(const struct rlock__connection *connection)
 {
 	return rlock__stream_is_open(&connection->stream) &&
@@ -138,6 +152,27 @@ bool rlock__connection_is_open(const struct rlock__connection *connection)
 int rlock__connection_fd(const struct rlock__connection *connection)
 {
 	return rlock__stream_fd(&connection->stream);
+}
+
+bool rlock__connection_has_sentinels(const struct rlock__connection *connection)
+{
+	return rlock_url_scheme(connection->url) == RLOCK_SCHEME_SENTINEL;
+}
+
+bool rlock__connection_has_cluster(const struct rlock__connection *connection)
+{
+	return rlock_url_scheme(connection->url) == RLOCK_SCHEME_CLUSTER;
+}
+
+/* FNV-1a of its URL. */
+uint64_t rlock__connection_server_number(const struct rlock__connection *connection)
+{
+	uint64_t number = 14695981039346656037ULL;
+
+	for (const char *at = rlock_url_server(rlock__connection_server(connection)); *at != '\0';
+	     at++)
+		number = (number ^ (unsigned char)*at) * 1099511628211ULL;
+	return number;
 }
 
 const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection)

@@ -5,11 +5,13 @@
 #define RLOCK_NET_CONNECTION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "rlock.h"
 
 struct rlock__connection;
 struct rlock__error;
+struct rlock__tls_context;
 struct rlock_url;
 
 /* As rlock_conn_new, for one server. */
@@ -30,8 +32,15 @@ void rlock__connection_set_cancel(struct rlock__connection *connection, int canc
 void rlock__connection_set_trace(struct rlock__connection *connection, rlock_trace_fn trace,
 				 void *ctx);
 bool rlock__connection_is_open(const struct rlock__connection *connection);
+/* To use the TLS context of another connection; NULL: none, or its own. */
+void rlock__connection_share_tls(struct rlock__connection *connection,
+				 struct rlock__tls_context *context);
 /* The descriptor to poll for messages; -1: closed. */
 int rlock__connection_fd(const struct rlock__connection *connection);
+bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
+bool rlock__connection_has_cluster(const struct rlock__connection *connection);
+/* Which server it leads to now: another number, another server. */
+uint64_t rlock__connection_server_number(const struct rlock__connection *connection);
 const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection);
 
 #endif

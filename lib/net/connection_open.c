@@ -1,6 +1,6 @@
 /*
  * Opens a connection: from its URL to a stream on which the login is queued, in steps that never wait.
- * connector.c connects the socket, stream.c has the handshake, login.c the login; when to go on is for request.c.
+ * locate.c finds out which server it leads to, connector.c connects the socket, stream.c has the handshake, login.c the login; when to go on is for request.c.
  */
 #include <poll.h>
 #include <unistd.h>
@@ -20,22 +20,10 @@
 
 enum rlock_status rlock__connection_check_scheme(struct rlock__connection *connection)
 {
-	const char *server = rlock_url_server(connection->url);
-
-	switch (rlock_url_scheme(connection->url)) {
-	case RLOCK_SCHEME_REDIS:
-	case RLOCK_SCHEME_REDISS:
-	case RLOCK_SCHEME_UNIX:
+	if (rlock_url_scheme(connection->url) != RLOCK_SCHEME_LOCAL)
 		return RLOCK_OK;
-	case RLOCK_SCHEME_LOCAL:
-		return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
-				   "cannot connect to local: no socket was set for it");
-	case RLOCK_SCHEME_SENTINEL:
-	case RLOCK_SCHEME_CLUSTER:
-		break;
-	}
 	return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
-			   "cannot connect to %s: this version knows single servers only", server);
+			   "cannot connect to local: no socket was set for it");
 }
 
 /* ---- failures ---- */
@@ -43,7 +31,7 @@ enum rlock_status rlock__connection_check_scheme(struct rlock__connection *conne
 static enum rlock_status fail_unreachable(struct rlock__connection *connection, const char *why)
 {
 	(void)rlock__fail(&connection->error, RLOCK_ENET, "cannot reach %s: %s",
-			  rlock_url_server(connection->url), why);
+			  rlock_url_server(rlock__connection_server(connection)), why);
 	connection->error.is_unreachable = true;
 	/* The reason may be freed with the stream. */
 	rlock__connection_hang_up(connection);
@@ -58,7 +46,7 @@ static enum rlock_status fail_connect(struct rlock__connection *connection,
 	if (status == RLOCK_ENOMEM)
 		return rlock__fail_memory(&connection->error);
 	return rlock__fail(&connection->error, status, "cannot connect to %s: %s",
-			   rlock_url_server(connection->url), why);
+			   rlock_url_server(rlock__connection_server(connection)), why);
 }
 
 enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connection)
@@ -86,6 +74,15 @@ static enum rlock_status load_tls(struct rlock__connection *connection)
 	return fail_connect(connection, failure.status, failure.why);
 }
 
+/* A node of a cluster may be dead: the others get their share of the time. */
+static enum rlock_status begin_connector(struct rlock__connection *connection)
+{
+	connection->try_end_ms = rlock__connection_try_end_ms(connection, connection->open_end_ms);
+	connection->connector =
+		rlock__connector_new(rlock__connection_server(connection), connection->try_end_ms);
+	return connection->connector != NULL ? RLOCK_OK : rlock__fail_memory(&connection->error);
+}
+
 enum rlock_status rlock__connection_connect(struct rlock__connection *connection,
 					    int64_t deadline_ms)
 {
@@ -96,19 +93,24 @@ enum rlock_status rlock__connection_connect(struct rlock__connection *connection
 	if (status != RLOCK_OK)
 		return status;
 	connection->open_end_ms = deadline_ms;
-	connection->connector = rlock__connector_new(connection->url, deadline_ms);
-	return connection->connector != NULL ? RLOCK_OK : rlock__fail_memory(&connection->error);
+	status = rlock__connection_begin_search(connection, deadline_ms);
+	if (status != RLOCK_OK || rlock__connection_is_searching(connection))
+		return status;
+	return begin_connector(connection);
 }
 
 static enum rlock_status open_stream(struct rlock__connection *connection, int fd)
 {
 	struct rlock__tls *tls = NULL;
+	struct rlock__tls_failure failure;
 
 	if (rlock_url_has_tls(connection->url)) {
-		tls = rlock__tls_new(connection->tls_context);
+		tls = rlock__tls_new(connection->tls_context,
+				     rlock__connection_server(connection)->endpoints.items[0].host,
+				     &failure);
 		if (tls == NULL) {
 			(void)close(fd);
-			return rlock__fail_memory(&connection->error);
+			return fail_connect(connection, failure.status, failure.why);
 		}
 	}
 	if (!rlock__stream_open(&connection->stream, fd, tls))
@@ -119,7 +121,7 @@ static enum rlock_status open_stream(struct rlock__connection *connection, int f
 /* The login goes out in one write with the first command, unless that is held back. */
 static enum rlock_status queue_login(struct rlock__connection *connection)
 {
-	const char *server = rlock_url_server(connection->url);
+	const char *server = rlock_url_server(rlock__connection_server(connection));
 	const struct rlock__tls *tls = connection->stream.tls;
 
 	if (tls != NULL)
@@ -129,7 +131,8 @@ static enum rlock_status queue_login(struct rlock__connection *connection)
 	else
 		rlock__trace(&connection->error, "connected to %s", server);
 	if (!rlock__login_queue(&connection->login, &connection->stream, connection->url,
-				connection->client_name))
+				connection->client_name, connection->sentinels != NULL,
+				connection->home_url != NULL))
 		return rlock__fail_memory(&connection->error);
 	return RLOCK_OK;
 }
@@ -174,13 +177,14 @@ static bool advance_handshake(struct rlock__connection *connection, enum rlock_s
 	*status_out = RLOCK_OK;
 	if (!rlock__stream_handshake(&connection->stream, &is_over))
 		*status_out = fail_handshake(connection);
-	else if (!is_over && rlock_now_ms() >= connection->open_end_ms)
+	else if (!is_over && rlock_now_ms() >= connection->try_end_ms)
 		*status_out = fail_silent(connection);
 	return is_over || *status_out != RLOCK_OK;
 }
 
-bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
-			       enum rlock_status *status_out)
+/* To the server that is known by now. */
+static bool advance_try(struct rlock__connection *connection, bool is_ready,
+			enum rlock_status *status_out)
 {
 	if (connection->connector != NULL) {
 		if (!advance_connector(connection, is_ready, status_out))
@@ -195,6 +199,29 @@ bool rlock__connection_advance(struct rlock__connection *connection, bool is_rea
 	return true;
 }
 
+bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
+			       enum rlock_status *status_out)
+{
+	if (rlock__connection_is_searching(connection)) {
+		if (!rlock__connection_search(connection, status_out))
+			return false;
+		if (*status_out == RLOCK_OK)
+			*status_out = begin_connector(connection);
+		if (*status_out != RLOCK_OK)
+			return true;
+		is_ready = false;
+	}
+	while (advance_try(connection, is_ready, status_out)) {
+		if (*status_out != RLOCK_ENET || !rlock__connection_next_node(connection))
+			return true;
+		*status_out = begin_connector(connection);
+		if (*status_out != RLOCK_OK)
+			return true;
+		is_ready = false;
+	}
+	return false;
+}
+
 void rlock__connection_await(const struct rlock__connection *connection, struct pollfd *out,
 			     int64_t *until_ms)
 {
@@ -203,5 +230,5 @@ void rlock__connection_await(const struct rlock__connection *connection, struct 
 		return;
 	}
 	*out = rlock__stream_await(&connection->stream);
-	*until_ms = connection->open_end_ms;
+	*until_ms = connection->try_end_ms;
 }

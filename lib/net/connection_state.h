@@ -17,6 +17,7 @@
 struct pollfd;
 struct redisReply;
 struct rlock__connector;
+struct rlock__sentinels;
 struct rlock__connection;
 struct rlock__tls_context;
 struct rlock_url;
@@ -27,14 +28,15 @@ enum rlock__phase {
 	RLOCK__PHASE_CONNECT, /* the connection is being opened */
 	RLOCK__PHASE_LOGIN,   /* the command is held back until the login is accepted */
 	RLOCK__PHASE_ANSWER,  /* the command is queued or sent */
-	RLOCK__PHASE_OVER,    /* the next advance returns the result */
+	RLOCK__PHASE_CONFIRM, /* the reply is there; the sentinels are queried whether it was their master's */
+	RLOCK__PHASE_OVER, /* the next advance returns the result */
 };
 
 /* The result of the last poll. */
 enum rlock__readiness { RLOCK__READY_UNKNOWN, RLOCK__READY_NOT, RLOCK__READY };
 
 /* Takes a reply of a request that has several. true: it is over, and how is in *status_out. */
-typedef bool (*rlock__take_reply_fn)(struct rlock__connection *connection,
+typedef bool (*rlock__take_reply_fn)(void *ctx, struct rlock__connection *connection,
 				     const struct redisReply *reply, enum rlock_status *status_out);
 
 /* All zero: there is none. */
@@ -42,14 +44,18 @@ struct rlock__request {
 	enum rlock__phase phase;
 	enum rlock__readiness readiness; /* of what it awaits */
 	int64_t deadline_ms;
-	char *command; /* as hiredis wrote it down; NULL once it is queued on the stream */
+	char *command; /* as hiredis wrote it down */
 	size_t command_len;
 	bool needs_login;
+	bool is_queued;   /* the command is on the stream; it is kept for another node */
+	int redirections; /* from node to node */
 	rlock__take_reply_fn
-		take_reply;       /* of a subscription; NULL: the first reply is the result */
+		take_reply; /* of a request with several replies; NULL: the first is the result */
+	void *take_reply_ctx;
 	size_t unacknowledged;    /* channels of a subscription */
 	enum rlock_status status; /* status, was_sent and reply are the result */
 	bool was_sent;
+	uint64_t server_number;
 	struct redisReply *reply;
 };
 
@@ -58,8 +64,14 @@ struct rlock__connection {
 	char *client_name; /* NULL: none */
 	int64_t timeout_ms;
 	int cancel_fd;
+	struct rlock__sentinels *sentinels; /* NULL: the URL has none, or it was never opened */
+	struct rlock_url *server_url;       /* of the server that serves it; NULL: url is that */
+	struct rlock_url
+		*home_url; /* while another node serves one request for it (ASK); else NULL */
+	size_t next_node, nodes_left; /* of a cluster's URL: the next to try, and how many now */
 	struct rlock__connector *connector;     /* NULL: not connecting */
 	int64_t open_end_ms;                    /* until when it is to be open */
+	int64_t try_end_ms;                     /* the same for this server, of several */
 	struct rlock__tls_context *tls_context; /* NULL: not needed yet */
 	struct rlock__stream stream;
 	struct rlock__login login; /* on that stream */
@@ -86,7 +98,41 @@ bool rlock__connection_advance(struct rlock__connection *connection, bool is_rea
 /* What to poll for meanwhile, and until when. */
 void rlock__connection_await(const struct rlock__connection *connection, struct pollfd *out,
 			     int64_t *until_ms);
+
+/* The server that serves the URL now. */
+const struct rlock_url *rlock__connection_server(const struct rlock__connection *connection);
+/* Begin to find it out. RLOCK_OK: it is known, or rlock__connection_is_searching. */
+enum rlock_status rlock__connection_begin_search(struct rlock__connection *connection,
+						 int64_t deadline_ms);
+/* Go on with that, as the last poll allows. true: it is over. */
+bool rlock__connection_search(struct rlock__connection *connection, enum rlock_status *status_out);
+/* Whether sentinels are being queried for the server: instead of connection those are to be polled, until *until_ms. */
+bool rlock__connection_is_searching(const struct rlock__connection *connection);
+size_t rlock__connection_await_search(const struct rlock__connection *connection,
+				      struct rlock__connection *out[RLOCK_SERVERS_MAX],
+				      int64_t *until_ms);
+void rlock__connection_stop_search(struct rlock__connection *connection);
+void rlock__connection_free_search(struct rlock__connection *connection);
+void rlock__connection_search_after_fork_child(struct rlock__connection *connection);
+/*
+ * Query the sentinels once more whether the server is their master still, unless they were queried at since_ms or later, or there
+ * are none: then it is false. And go on with that, as the last poll allows. true: it is over; RLOCK_OK: it is.
+ */
+bool rlock__connection_begin_confirm(struct rlock__connection *connection, int64_t since_ms,
+				     int64_t deadline_ms);
+bool rlock__connection_confirm(struct rlock__connection *connection, enum rlock_status *status_out);
 /* Hang up a broken stream, with the reason in the error. */
 enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connection);
+
+/* The server can't be reached: go on with another node of the cluster. false: there is none left. */
+bool rlock__connection_next_node(struct rlock__connection *connection);
+/* Until when one server may take to be connected to, of those that have until end_ms. */
+int64_t rlock__connection_try_end_ms(const struct rlock__connection *connection, int64_t end_ms);
+/* The node did not serve a request: the next one begins at another. */
+void rlock__connection_forget_node(struct rlock__connection *connection);
+/* Whether error sends the request to another node (MOVED, ASK): the connection is closed, and leads there. */
+bool rlock__connection_redirect(struct rlock__connection *connection, const char *error);
+/* After a request that another node has served by exception: the next one goes where it would have gone. */
+void rlock__connection_go_home(struct rlock__connection *connection);
 
 #endif

@@ -176,10 +176,10 @@ static enum rlock_status find_socket(struct rlock__connector *connector)
 static enum rlock_status find_host(struct rlock__connector *connector)
 {
 	struct rlock__connected *result = &connector->result;
+	const struct rlock__endpoint *endpoint = connector->url->endpoints.items;
 
-	result->status =
-		rlock__resolver_start(connector->url->host, connector->url->port, &connector->found,
-				      &connector->resolver, &result->why);
+	result->status = rlock__resolver_start(endpoint->host, endpoint->port, &connector->found,
+					       &connector->resolver, &result->why);
 	if (result->status != RLOCK_OK)
 		return result->status;
 	set_addresses(connector, connector->found);

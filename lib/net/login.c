@@ -52,11 +52,27 @@ static bool queue_name(struct rlock__login *login, struct rlock__stream *stream,
 	return client_name == NULL || queue_step(login, RLOCK__LOGIN_NAME, stream, 3, argv);
 }
 
+static bool queue_role(struct rlock__login *login, struct rlock__stream *stream, bool is_needed)
+{
+	const char *argv[] = { "ROLE" };
+
+	return !is_needed || queue_step(login, RLOCK__LOGIN_ROLE, stream, 1, argv);
+}
+
+static bool queue_asking(struct rlock__login *login, struct rlock__stream *stream, bool is_needed)
+{
+	const char *argv[] = { "ASKING" };
+
+	return !is_needed || queue_step(login, RLOCK__LOGIN_ASKING, stream, 1, argv);
+}
+
 bool rlock__login_queue(struct rlock__login *login, struct rlock__stream *stream,
-			const struct rlock_url *url, const char *client_name)
+			const struct rlock_url *url, const char *client_name, bool needs_master,
+			bool is_asking)
 {
 	return queue_auth(login, stream, url) && queue_select(login, stream, url->db) &&
-	       queue_name(login, stream, client_name);
+	       queue_name(login, stream, client_name) && queue_role(login, stream, needs_master) &&
+	       queue_asking(login, stream, is_asking);
 }
 
 bool rlock__login_is_pending(const struct rlock__login *login)
@@ -70,6 +86,18 @@ static bool is_unknown_login(enum rlock__login_step step, const redisReply *repl
 	return step == RLOCK__LOGIN_AUTH && strcasestr(reply->str, "unknown command") != NULL;
 }
 
+/* A user without the right to it finds out by the first write. */
+static enum rlock_status take_role(const redisReply *reply, struct rlock__error *error)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
+	    strcmp(reply->element[0]->str, "master") == 0)
+		return RLOCK_OK;
+	return rlock__fail(
+		error, RLOCK_ENET,
+		"its sentinels name a master that is a replica: a failover is under way");
+}
+
 void rlock__login_take(struct rlock__login *login, const struct redisReply *reply,
 		       struct rlock__error *error)
 {
@@ -81,6 +109,10 @@ void rlock__login_take(struct rlock__login *login, const struct redisReply *repl
 		return;
 	if (login->status != RLOCK_OK)
 		return;
+	if (step == RLOCK__LOGIN_ROLE) {
+		login->status = take_role(reply, error);
+		return;
+	}
 	if (reply->type != REDIS_REPLY_ERROR) {
 		login->status = rlock__fail(error, RLOCK_ESERVER, "unexpected reply to the login");
 		return;

@@ -1,5 +1,5 @@
 /*
- * The login of a connection: AUTH, SELECT, and its name.
+ * The login of a connection: AUTH, SELECT, its name, and whether the server is a master.
  */
 #ifndef RLOCK_NET_LOGIN_H
 #define RLOCK_NET_LOGIN_H
@@ -9,14 +9,20 @@
 
 #include "rlock.h"
 
-#define RLOCK__LOGIN_STEPS_MAX 3
+#define RLOCK__LOGIN_STEPS_MAX 5
 
 struct redisReply;
 struct rlock__error;
 struct rlock__stream;
 struct rlock_url;
 
-enum rlock__login_step { RLOCK__LOGIN_AUTH, RLOCK__LOGIN_SELECT, RLOCK__LOGIN_NAME };
+enum rlock__login_step {
+	RLOCK__LOGIN_AUTH,
+	RLOCK__LOGIN_SELECT,
+	RLOCK__LOGIN_NAME,
+	RLOCK__LOGIN_ROLE,   /* that of a master */
+	RLOCK__LOGIN_ASKING, /* to a node that takes over a slot */
+};
 
 /* All zero: nothing was sent. */
 struct rlock__login {
@@ -25,9 +31,13 @@ struct rlock__login {
 	enum rlock_status status; /* the first step that failed */
 };
 
-/* Queue the commands that url and client_name need; client_name may be NULL. false: out of memory. */
+/*
+ * Queue the commands that url and client_name need; client_name may be NULL. needs_master: it is no good at a replica;
+ * is_asking: the command that follows is for a slot that is on its way to this node. false: out of memory.
+ */
 bool rlock__login_queue(struct rlock__login *login, struct rlock__stream *stream,
-			const struct rlock_url *url, const char *client_name);
+			const struct rlock_url *url, const char *client_name, bool needs_master,
+			bool is_asking);
 /* Whether replies are still to come. */
 bool rlock__login_is_pending(const struct rlock__login *login);
 /* Take the next reply. When the login is denied, login->status and error say why. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -14,10 +15,14 @@
 #include "net/connection_state.h"
 #include "net/login.h"
 #include "net/request.h"
-#include "net/server_error.h"
 #include "net/stream.h"
 #include "rlock.h"
 #include "url/url.h"
+
+/* A server counts as the sentinels' master for so long after a query. */
+#define CONFIRMED_MS 1000
+
+#define REDIRECTIONS_MAX 5
 
 /* The stream stays open, for fire and forget. */
 static enum rlock_status fail_slow(struct rlock__connection *connection)
@@ -40,12 +45,16 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 {
 	struct rlock__request *request = &connection->request;
 
+	rlock__connection_stop_search(connection);
+	if (status == RLOCK_ENET)
+		rlock__connection_forget_node(connection);
 	if (status != RLOCK_OK && request->reply == NULL) {
 		if (request->phase == RLOCK__PHASE_ANSWER && request->take_reply == NULL)
 			connection->is_stale = true;
 		else
 			rlock__connection_hang_up(connection);
 	}
+	rlock__connection_go_home(connection);
 	request->status = status;
 	request->phase = RLOCK__PHASE_OVER;
 	return false;
@@ -62,8 +71,7 @@ static bool queue_command(struct rlock__connection *connection)
 		rlock__connection_hang_up(connection);
 		return end(connection, rlock__fail_memory(&connection->error));
 	}
-	redisFreeCommand(request->command);
-	request->command = NULL;
+	request->is_queued = true;
 	request->phase = RLOCK__PHASE_ANSWER;
 	return true;
 }
@@ -91,8 +99,10 @@ static bool flush(struct rlock__connection *connection)
 	if (rlock__stream_is_flushed(&connection->stream))
 		return true;
 	request->readiness = RLOCK__READY_UNKNOWN;
-	if (request->phase == RLOCK__PHASE_ANSWER)
+	if (request->phase == RLOCK__PHASE_ANSWER) {
 		request->was_sent = true;
+		request->server_number = rlock__connection_server_number(connection);
+	}
 	if (!rlock__stream_flush(&connection->stream))
 		return end(connection, rlock__connection_fail_stream(connection));
 	return rlock__stream_is_flushed(&connection->stream);
@@ -137,10 +147,55 @@ static bool login_step(struct rlock__connection *connection)
 						    : end(connection, connection->login.status);
 }
 
+/* To the node that the last one named. */
+static bool begin_redirected(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+	enum rlock_status status;
+
+	freeReplyObject(request->reply);
+	request->reply = NULL;
+	request->is_queued = request->was_sent = false;
+	request->readiness = RLOCK__READY_UNKNOWN;
+	request->phase = RLOCK__PHASE_CONNECT;
+	if (++request->redirections > REDIRECTIONS_MAX)
+		return end(connection,
+			   rlock__fail(&connection->error, RLOCK_ENET,
+				       "the cluster's nodes send us from one to the other"));
+	status = rlock__connection_connect(connection, request->deadline_ms);
+	return status == RLOCK_OK || end(connection, status);
+}
+
 static bool answer_step(struct rlock__connection *connection)
 {
-	return read_login(connection) && read_any(connection, &connection->request.reply) &&
-	       end(connection, connection->login.status);
+	struct rlock__request *request = &connection->request;
+
+	if (!read_login(connection) || !read_any(connection, &request->reply))
+		return false;
+	if (request->reply->type == REDIS_REPLY_ERROR &&
+	    rlock__connection_redirect(connection, request->reply->str))
+		return begin_redirected(connection);
+	if (connection->login.status != RLOCK_OK ||
+	    !rlock__connection_begin_confirm(connection, rlock_now_ms() - CONFIRMED_MS,
+					     request->deadline_ms))
+		return end(connection, connection->login.status);
+	request->phase = RLOCK__PHASE_CONFIRM;
+	return true;
+}
+
+/* The reply of a server that is master no more is none: what it granted, its successor may grant to another one. */
+static bool confirm_step(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+	enum rlock_status status;
+
+	if (!rlock__connection_confirm(connection, &status))
+		return false;
+	if (status != RLOCK_OK && request->reply != NULL) {
+		freeReplyObject(request->reply);
+		request->reply = NULL;
+	}
+	return end(connection, status);
 }
 
 static bool answers_step(struct rlock__connection *connection)
@@ -156,26 +211,37 @@ static bool answers_step(struct rlock__connection *connection)
 
 		if (!read_any(connection, &reply))
 			return false;
-		is_over = connection->request.take_reply(connection, reply, &status);
+		is_over = connection->request.take_reply(connection->request.take_reply_ctx,
+							 connection, reply, &status);
 		freeReplyObject(reply);
 	}
 	return end(connection, status);
 }
 
+static bool step(struct rlock__connection *connection)
+{
+	switch (connection->request.phase) {
+	case RLOCK__PHASE_CONNECT:
+		return connect_step(connection);
+	case RLOCK__PHASE_LOGIN:
+		return login_step(connection);
+	case RLOCK__PHASE_ANSWER:
+		return connection->request.take_reply != NULL ? answers_step(connection)
+							      : answer_step(connection);
+	case RLOCK__PHASE_CONFIRM:
+		return confirm_step(connection);
+	case RLOCK__PHASE_NONE:
+	case RLOCK__PHASE_OVER:
+		break;
+	}
+	return false;
+}
+
 static void run(struct rlock__connection *connection)
 {
-	struct rlock__request *request = &connection->request;
-
-	if (request->phase == RLOCK__PHASE_CONNECT && !connect_step(connection))
-		return;
-	if (request->phase == RLOCK__PHASE_LOGIN && !login_step(connection))
-		return;
-	if (request->phase != RLOCK__PHASE_ANSWER)
-		return;
-	if (request->take_reply != NULL)
-		(void)answers_step(connection);
-	else
-		(void)answer_step(connection);
+	/* From the answer it may be back to the connect, to another node. */
+	while (step(connection))
+		assert(connection->request.phase != RLOCK__PHASE_OVER);
 }
 
 /* ---- begin and advance ---- */
@@ -205,34 +271,50 @@ static void take_late_reply(struct rlock__connection *connection)
 	run(connection);
 }
 
-/* As it goes over the wire, since there may be no stream yet. */
-static enum rlock_status format_command(struct rlock__connection *connection,
-					const struct rlock__command *command)
+/* Behind those that were formatted before it. */
+static bool append_command(struct rlock__request *request, const struct rlock__command *command)
+{
+	char *formatted = NULL, *longer = NULL;
+	long long len =
+		redisFormatCommandArgv(&formatted, command->argc, command->argv, command->lengths);
+
+	if (len >= 0)
+		longer = realloc(request->command, request->command_len + (size_t)len);
+	if (longer != NULL) {
+		memcpy(longer + request->command_len, formatted, (size_t)len);
+		request->command = longer;
+		request->command_len += (size_t)len;
+	}
+	if (len >= 0)
+		redisFreeCommand(formatted);
+	return longer != NULL;
+}
+
+/* As they go over the wire, since there may be no stream yet. */
+static enum rlock_status format_commands(struct rlock__connection *connection,
+					 const struct rlock__command *commands, size_t count)
 {
 	struct rlock__request *request = &connection->request;
-	long long len = redisFormatCommandArgv(&request->command, command->argc, command->argv,
-					       command->lengths);
 
-	if (len < 0) {
-		request->command = NULL;
-		return rlock__fail_memory(&connection->error);
-	}
-	request->command_len = (size_t)len;
-	request->needs_login = command->needs_login;
+	for (size_t i = 0; i < count; i++)
+		if (!append_command(request, &commands[i]))
+			return rlock__fail_memory(&connection->error);
+	request->needs_login = commands[0].needs_login;
 	return RLOCK_OK;
 }
 
 void rlock__request_start(struct rlock__connection *connection,
-			  const struct rlock__command *command, int64_t deadline_ms,
-			  rlock__take_reply_fn take_reply)
+			  const struct rlock__command *commands, size_t command_count,
+			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx)
 {
 	struct rlock__request *request = &connection->request;
 	bool is_open = rlock__connection_is_open(connection);
-	enum rlock_status status = format_command(connection, command);
+	enum rlock_status status = format_commands(connection, commands, command_count);
 
 	request->phase = RLOCK__PHASE_CONNECT;
 	request->deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
 	request->take_reply = take_reply;
+	request->take_reply_ctx = ctx;
 	if (status == RLOCK_OK && !is_open)
 		status = rlock__connection_connect(connection, request->deadline_ms);
 	if (status != RLOCK_OK)
@@ -252,19 +334,20 @@ void rlock__request_begin(struct rlock__connection *connection,
 	rlock__request_abandon(connection);
 	if (connection->is_stale)
 		rlock__connection_reset(connection);
-	rlock__request_start(connection, command, deadline_ms, NULL);
+	rlock__request_start(connection, command, 1, deadline_ms, NULL, NULL);
 }
 
 /* As far as the last poll allows. */
 static void go_on(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
-	/* To connect has a deadline of its own. */
+	/* To connect has a deadline of its own, and sentinels a time after which they are not waited for. */
 	bool keeps_time = request->phase == RLOCK__PHASE_CONNECT;
 	bool was_polled = request->readiness != RLOCK__READY_UNKNOWN;
 
 	if (request->readiness == RLOCK__READY ||
-	    (request->readiness == RLOCK__READY_NOT && keeps_time))
+	    (request->readiness == RLOCK__READY_NOT &&
+	     (keeps_time || request->phase == RLOCK__PHASE_CONFIRM)))
 		run(connection);
 	/* Also if the server sends all the time, but no complete reply. */
 	if (was_polled && request->phase != RLOCK__PHASE_OVER && !keeps_time &&
@@ -282,7 +365,8 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 		go_on(connection);
 	if (request->phase != RLOCK__PHASE_OVER)
 		return false;
-	*out = (struct rlock__result){ request->status, request->was_sent, request->reply };
+	*out = (struct rlock__result){ request->status, request->was_sent, request->server_number,
+				       request->reply };
 	request->reply = NULL;
 	rlock__connection_clear_request(connection);
 	return true;
@@ -300,7 +384,12 @@ static struct pollfd awaited(const struct rlock__connection *connection, int64_t
 	case RLOCK__PHASE_NONE:
 		return fd;
 	case RLOCK__PHASE_CONNECT:
-		rlock__connection_await(connection, &fd, &end_ms);
+		if (rlock__connection_is_searching(connection))
+			end_ms = INT64_MAX;
+		else
+			rlock__connection_await(connection, &fd, &end_ms);
+		break;
+	case RLOCK__PHASE_CONFIRM:
 		break;
 	case RLOCK__PHASE_LOGIN:
 	case RLOCK__PHASE_ANSWER:
@@ -314,28 +403,69 @@ static struct pollfd awaited(const struct rlock__connection *connection, int64_t
 	return fd;
 }
 
+/* A cancel_fd. */
+#define OTHERS_MAX 1
+/* Each connection, and for each as many sentinels as a URL may name. */
+#define POLLED_MAX (RLOCK_SERVERS_MAX * (1 + RLOCK_SERVERS_MAX) + OTHERS_MAX)
+
+/* What is polled, and for which connection. */
+struct polled {
+	struct pollfd fds[POLLED_MAX];
+	struct rlock__connection *owners[POLLED_MAX];
+	size_t count;
+	int64_t until_ms;
+};
+
+static void add(struct polled *polled, struct rlock__connection *connection)
+{
+	polled->owners[polled->count] = connection;
+	polled->fds[polled->count++] = awaited(connection, &polled->until_ms);
+	connection->request.readiness = RLOCK__READY_NOT;
+}
+
+/* The connection, and those to the sentinels that it queries. */
+static void add_connection(struct polled *polled, struct rlock__connection *connection)
+{
+	struct rlock__connection *queried[RLOCK_SERVERS_MAX];
+	size_t queried_count = 0;
+
+	add(polled, connection);
+	if (rlock__connection_is_searching(connection))
+		queried_count =
+			rlock__connection_await_search(connection, queried, &polled->until_ms);
+	for (size_t i = 0; i < queried_count; i++)
+		add(polled, queried[i]);
+}
+
+static void set_readiness(struct polled *polled)
+{
+	for (size_t i = 0; i < polled->count; i++)
+		if (polled->fds[i].revents != 0)
+			polled->owners[i]->request.readiness = RLOCK__READY;
+}
+
 int rlock__request_poll_all(struct rlock__connection *const *connections, size_t connection_count,
 			    struct pollfd *others, size_t other_count, int64_t until_ms)
 {
-	struct pollfd fds[RLOCK__POLL_MAX];
+	struct polled polled;
 	int ready;
 
-	if (connection_count + other_count > RLOCK__POLL_MAX) {
+	polled.count = 0;
+	polled.until_ms = until_ms;
+	if (connection_count > RLOCK_SERVERS_MAX || other_count > OTHERS_MAX) {
 		errno = EINVAL;
 		return -1;
 	}
 	for (size_t i = 0; i < connection_count; i++)
-		fds[i] = awaited(connections[i], &until_ms);
+		add_connection(&polled, connections[i]);
 	for (size_t i = 0; i < other_count; i++)
-		fds[connection_count + i] = others[i];
-	ready = rlock_poll(fds, connection_count + other_count, until_ms);
+		polled.fds[polled.count + i] = others[i];
+	ready = rlock_poll(polled.fds, polled.count + other_count, polled.until_ms);
 	if (ready < 0)
 		return ready;
-	for (size_t i = 0; i < connection_count; i++)
-		connections[i]->request.readiness =
-			fds[i].revents != 0 ? RLOCK__READY : RLOCK__READY_NOT;
+	set_readiness(&polled);
 	for (size_t i = 0; i < other_count; i++)
-		others[i].revents = fds[connection_count + i].revents;
+		others[i].revents = polled.fds[polled.count + i].revents;
 	return ready;
 }
 
@@ -361,37 +491,21 @@ struct rlock__result rlock__request_await(struct rlock__connection *connection)
 	return result;
 }
 
-/* ---- requests of our own ---- */
-
-enum rlock_status rlock__request_ping(struct rlock__connection *connection)
+enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
+					 int64_t deadline_ms)
 {
-	const char *argv[] = { "PING" };
-	size_t lengths[] = { 4 };
-	const struct rlock__command ping = { 1, argv, lengths, true };
-	struct rlock__result result;
-
-	rlock__request_begin(connection, &ping, rlock_now_ms() + connection->timeout_ms);
-	result = rlock__request_await(connection);
-	assert(result.status != RLOCK_OK || result.reply != NULL);
-	if (result.status != RLOCK_OK)
-		goto out;
-	if (result.reply->type == REDIS_REPLY_ERROR)
-		result.status = rlock__server_error(&connection->error, result.reply->str,
-						    result.reply->len, NULL);
-	else if (result.reply->type != REDIS_REPLY_STATUS)
-		result.status =
-			rlock__fail(&connection->error, RLOCK_ESERVER, "unexpected reply to PING");
-out:
-	if (result.reply != NULL)
-		freeReplyObject(result.reply);
-	return result.status;
+	if (!rlock__connection_begin_confirm(connection, since_ms, deadline_ms))
+		return RLOCK_OK;
+	connection->request.phase = RLOCK__PHASE_CONFIRM;
+	connection->request.deadline_ms = deadline_ms;
+	return rlock__request_await(connection).status;
 }
 
 void rlock__request_fire_and_forget(struct rlock__connection *connection,
 				    const struct rlock__command *command)
 {
 	struct rlock__stream *stream = &connection->stream;
-	bool is_held_back = connection->request.command != NULL;
+	bool is_held_back = connection->request.command != NULL && !connection->request.is_queued;
 
 	if (rlock__stream_is_open(stream) && !is_held_back &&
 	    rlock__stream_queue(stream, command->argc, command->argv, command->lengths) &&

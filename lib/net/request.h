@@ -25,6 +25,7 @@ struct rlock__command {
 struct rlock__result {
 	enum rlock_status status;
 	bool was_sent;            /* the server may have seen the command */
+	uint64_t server_number;   /* which server that was */
 	struct redisReply *reply; /* the caller frees it; NULL: none */
 };
 
@@ -51,11 +52,8 @@ bool rlock__request_is_under_way(const struct rlock__connection *connection);
  * same where they must. */
 void rlock__request_abandon(struct rlock__connection *connection);
 
-/* Descriptors that one call can poll; connections without a request count, too. */
-#define RLOCK__POLL_MAX 64
-
 /*
- * Poll for the requests of connections and for others (cancel_fd, subscriptions), until until_ms at the latest. Returns
+ * Poll for the requests of connections and for others (cancel_fd), until until_ms at the latest. Returns
  * as rlock_poll does, as soon as one of them is ready: others have their revents, requests are to be advanced then.
  * The caller leaves out a connection whose reply it does not wait for.
  */
@@ -66,19 +64,26 @@ void rlock__request_poll(struct rlock__connection *connection);
 /* Advance and poll to the end. RLOCK_CANCELLED when cancel_fd becomes readable meanwhile. */
 struct rlock__result rlock__request_await(struct rlock__connection *connection);
 
-/* Whether the server answers. */
-enum rlock_status rlock__request_ping(struct rlock__connection *connection);
+/*
+ * Whether sentinels that were not queried since since_ms name the server still. After RLOCK_ENET, what it answered does not
+ * count; the connection is closed then. Without sentinels it is RLOCK_OK at once.
+ */
+enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
+					 int64_t deadline_ms);
 /* Write a command without waiting for its reply, and close: the only use of a stream whose request was abandoned. */
 void rlock__request_fire_and_forget(struct rlock__connection *connection,
 				    const struct rlock__command *command);
 
 /*
- * Begin a request that may have several replies, on a connection that has none: take_reply is called with each, until it
- * returns true and the status of the request. NULL: the first reply is the result, as for rlock__request_begin.
+ * Begin a request of one or several commands, on a connection that has none: take_reply is called with ctx and each reply,
+ * until it returns true. NULL: the first reply is the result, as for rlock__request_begin.
  */
 void rlock__request_start(struct rlock__connection *connection,
-			  const struct rlock__command *command, int64_t deadline_ms,
-			  bool (*take_reply)(struct rlock__connection *, const struct redisReply *,
-					     enum rlock_status *status_out));
+			  const struct rlock__command *commands, size_t command_count,
+			  int64_t deadline_ms,
+			  bool (*take_reply)(void *ctx, struct rlock__connection *,
+					     const struct redisReply *,
+					     enum rlock_status *status_out),
+			  void *ctx);
 
 #endif

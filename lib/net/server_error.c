@@ -13,6 +13,10 @@
 
 #define SHOWN_MAX 256
 
+#define IS_CLUSTER "this is a node of a cluster: its URL is redis+cluster://HOST:PORT"
+#define NO_SCRIPTS                                                                                 \
+	"it runs no scripts: is it a sentinel? Its URL is redis+sentinel://HOST:PORT/SERVICE"
+
 struct meaning {
 	const char *prefix; /* of the error; the first row that fits counts */
 	enum rlock_status status;
@@ -42,13 +46,15 @@ static const struct meaning meanings[] = {
 	{ "MISCONF", RLOCK_ENET, NULL },
 	{ "OOM", RLOCK_ENET, "the server is full" },
 	{ "ERR max number of clients", RLOCK_ENET, NULL },
-	{ "MOVED", RLOCK_EUNSUPPORTED, "this is a cluster, which this version does not know" },
-	{ "ASK", RLOCK_EUNSUPPORTED, "this is a cluster, which this version does not know" },
-	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, "this is a cluster, which this version does not know" },
+	{ "MOVED", RLOCK_EUNSUPPORTED, IS_CLUSTER },
+	{ "ASK", RLOCK_EUNSUPPORTED, IS_CLUSTER },
+	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, IS_CLUSTER },
 	{ "ERR SELECT is not allowed", RLOCK_EUNSUPPORTED,
-	  "this is a cluster, which this version does not know" },
+	  "a cluster has no databases: its URL is redis+cluster://HOST:PORT" },
 	{ "ERR DB index", RLOCK_EUNSUPPORTED, "the server has no such database" },
 	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, "the server has no such database" },
+	{ "ERR unknown command 'EVALSHA'", RLOCK_EUNSUPPORTED, NO_SCRIPTS },
+	{ "ERR unknown command `EVALSHA`", RLOCK_EUNSUPPORTED, NO_SCRIPTS },
 	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed" },
 	{ "DENIED", RLOCK_EAUTH, "the server is in protected mode: it wants a password" },
 };

@@ -20,47 +20,70 @@ static bool is_acknowledgement(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
 	       reply->element[0]->type == REDIS_REPLY_STRING &&
-	       strcmp(reply->element[0]->str, "subscribe") == 0;
+	       (strcmp(reply->element[0]->str, "subscribe") == 0 ||
+		strcmp(reply->element[0]->str, "ssubscribe") == 0);
 }
 
 /* Until every channel is acknowledged. Messages between the acknowledgements are dropped: another try follows. */
-static bool take_reply(struct rlock__connection *connection, const struct redisReply *reply,
+static bool take_reply(void *ctx, struct rlock__connection *connection, const redisReply *reply,
 		       enum rlock_status *status_out)
 {
-	if (reply->type == REDIS_REPLY_ERROR) {
-		*status_out = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
-		return true;
-	}
+	(void)ctx;
+	*status_out = RLOCK_OK;
 	if (is_acknowledgement(reply))
 		connection->request.unacknowledged--;
-	*status_out = RLOCK_OK;
-	return connection->request.unacknowledged == 0;
+	if (reply->type != REDIS_REPLY_ERROR)
+		return connection->request.unacknowledged == 0;
+	/* The channels of the slot alone: a server before Redis 7 has none, or the user may not use them. */
+	if (strcasestr(reply->str, "ssubscribe") != NULL)
+		return true;
+	if (rlock__connection_redirect(connection, reply->str))
+		*status_out = rlock__fail(&connection->error, RLOCK_ENET,
+					  "the lock has moved to another node");
+	else
+		*status_out = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
+	return true;
 }
 
+/* Of one sort of channels. false: out of memory. */
+static bool command_make(struct rlock__command *command, const char *verb,
+			 const struct rlock__text *channels, size_t count)
+{
+	*command =
+		(struct rlock__command){ (int)count + 1, calloc(count + 1, sizeof(*command->argv)),
+					 calloc(count + 1, sizeof(*command->lengths)), false };
+	if (command->argv == NULL || command->lengths == NULL)
+		return false;
+	command->argv[0] = verb;
+	command->lengths[0] = strlen(verb);
+	for (size_t i = 0; i < count; i++) {
+		command->argv[i + 1] = channels[i].text;
+		command->lengths[i + 1] = channels[i].len;
+	}
+	return true;
+}
+
+/* wire: in a cluster old Redissons publish for all nodes, and new ones for those of the slot. */
 void rlock__subscription_begin(struct rlock__connection *connection,
 			       const struct rlock__text *channels, size_t count,
 			       int64_t deadline_ms)
 {
-	const char **argv = calloc(count + 1, sizeof(*argv));
-	size_t *lengths = calloc(count + 1, sizeof(*lengths));
-	struct rlock__command command = { (int)count + 1, argv, lengths, false };
+	struct rlock__command commands[] = { { 0 }, { 0 } };
+	size_t sorts = rlock__connection_has_cluster(connection) ? 2 : 1;
 
 	rlock__connection_close(connection);
-	connection->request.unacknowledged = count;
-	if (argv != NULL && lengths != NULL) {
-		argv[0] = "SUBSCRIBE";
-		lengths[0] = strlen(argv[0]);
-		for (size_t i = 0; i < count; i++) {
-			argv[i + 1] = channels[i].text;
-			lengths[i + 1] = channels[i].len;
-		}
-		rlock__request_start(connection, &command, deadline_ms, take_reply);
+	connection->request.unacknowledged = count * sorts;
+	if (command_make(&commands[0], "SUBSCRIBE", channels, count) &&
+	    command_make(&commands[1], "SSUBSCRIBE", channels, count)) {
+		rlock__request_start(connection, commands, sorts, deadline_ms, take_reply, NULL);
 	} else {
 		connection->request.status = rlock__fail_memory(&connection->error);
 		connection->request.phase = RLOCK__PHASE_OVER;
 	}
-	free(argv);
-	free(lengths);
+	for (size_t i = 0; i < 2; i++) {
+		free(commands[i].argv);
+		free(commands[i].lengths);
+	}
 }
 
 enum rlock_status rlock__subscription_open(struct rlock__connection *connection,

@@ -15,30 +15,42 @@ struct rlock__tls {
 	const struct rlock__tls_library *openssl;
 	SSL *stream;
 	BIO *received, *output; /* they belong to stream */
+	char *name;             /* what the server is to be called */
 	bool is_established, has_kept_session, has_failed;
 	struct rlock__tls_failure failure;
 };
 
-struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context)
+/* With its buffers, which then belong to the stream. */
+static bool begin(struct rlock__tls *tls)
 {
-	const struct rlock__tls_library *openssl = rlock__tls_context_library(context);
-	struct rlock__tls *tls = calloc(1, sizeof(*tls));
+	const struct rlock__tls_library *openssl = tls->openssl;
 
-	if (tls == NULL)
-		return NULL;
-	tls->context = context;
-	tls->openssl = openssl;
-	tls->stream = rlock__tls_context_begin(context);
+	tls->stream = rlock__tls_context_begin(tls->context, tls->name);
 	tls->received = openssl->BIO_new(openssl->BIO_s_mem());
 	tls->output = openssl->BIO_new(openssl->BIO_s_mem());
 	if (tls->stream != NULL && tls->received != NULL && tls->output != NULL) {
 		openssl->SSL_set_bio(tls->stream, tls->received, tls->output);
-		return tls;
+		return true;
 	}
 	openssl->BIO_free(tls->received);
 	openssl->BIO_free(tls->output);
-	openssl->SSL_free(tls->stream);
-	free(tls);
+	return false;
+}
+
+struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const char *host,
+				  struct rlock__tls_failure *failure_out)
+{
+	struct rlock__tls *tls = calloc(1, sizeof(*tls));
+
+	failure_out->status = RLOCK_ENOMEM;
+	if (tls == NULL)
+		return NULL;
+	tls->context = context;
+	tls->openssl = rlock__tls_context_library(context);
+	tls->name = rlock__tls_context_name(context, host, failure_out);
+	if (tls->name != NULL && begin(tls))
+		return tls;
+	rlock__tls_free(tls);
 	return NULL;
 }
 
@@ -51,6 +63,7 @@ void rlock__tls_free(struct rlock__tls *tls)
 		tls->openssl->SSL_set_shutdown(tls->stream,
 					       SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	tls->openssl->SSL_free(tls->stream);
+	free(tls->name);
 	free(tls);
 }
 
@@ -80,7 +93,7 @@ static enum rlock__tls_step step_of(struct rlock__tls *tls, int result)
 		tls->has_failed = true;
 		rlock__tls_failure_of_stream(tls->openssl,
 					     tls->openssl->SSL_get_verify_result(tls->stream),
-					     rlock__tls_context_name(tls->context), &tls->failure);
+					     tls->name, &tls->failure);
 		/* It is the thread's, and other users of OpenSSL look there. */
 		tls->openssl->ERR_clear_error();
 		return RLOCK__TLS_FAILED;
@@ -101,7 +114,7 @@ enum rlock__tls_step rlock__tls_handshake(struct rlock__tls *tls)
 	step = step_of(tls, result);
 	/* It may be the session that the server does not bear. */
 	if (step == RLOCK__TLS_FAILED)
-		rlock__tls_context_forget_session(tls->context);
+		rlock__tls_context_forget_session(tls->context, tls->name);
 	return step;
 }
 
@@ -129,7 +142,8 @@ enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t s
 	*len_out = (size_t)result;
 	/* From TLS 1.3 on a session's tickets come with the first bytes. */
 	if (!tls->has_kept_session)
-		tls->has_kept_session = rlock__tls_context_keep_session(tls->context, tls->stream);
+		tls->has_kept_session =
+			rlock__tls_context_keep_session(tls->context, tls->name, tls->stream);
 	return RLOCK__TLS_DONE;
 }
 

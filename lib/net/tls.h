@@ -19,8 +19,12 @@ enum rlock__tls_step {
 	RLOCK__TLS_FAILED,
 };
 
-/* context stays the caller's, and is there for as long; NULL when out of memory. */
-struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context);
+/*
+ * To a server at this host. context stays the caller's, and is there for as long. NULL: *failure_out says why, with
+ * RLOCK_EUNSUPPORTED or RLOCK_ENOMEM.
+ */
+struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const char *host,
+				  struct rlock__tls_failure *failure_out);
 void rlock__tls_free(struct rlock__tls *tls);
 
 /* What came from the socket. false: out of memory. */

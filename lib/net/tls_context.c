@@ -18,11 +18,18 @@
 /* A directory of fewer is not the one that the system keeps its authorities in. */
 #define SYSTEM_CAS_MIN 20
 
+/* The last one of a server. */
+struct session {
+	char *name;
+	SSL_SESSION *session; /* NULL: forgotten */
+	struct session *next;
+};
+
 struct rlock__tls_context {
 	struct rlock__tls_library openssl;
 	SSL_CTX *settings;
-	SSL_SESSION *session; /* NULL: none yet */
-	char *name;
+	struct session *sessions; /* of a few servers: sentinels, and those that they named */
+	char *sni;                /* NULL: each server has its own name */
 	size_t users;
 };
 
@@ -188,12 +195,45 @@ static bool set_own(const struct rlock__tls_context *context, const struct rlock
 	return set_key(context, cert, key, out);
 }
 
-/* ---- one stream ---- */
+/* ---- names ---- */
 
-const char *rlock__tls_context_name(const struct rlock__tls_context *context)
+/* Certificates have names without the dot that makes one absolute in DNS. One in front would stand for all below. */
+char *rlock__tls_context_name(const struct rlock__tls_context *context, const char *host,
+			      struct rlock__tls_failure *failure_out)
 {
-	return context->name;
+	const char *text = context->sni != NULL ? context->sni : host;
+	size_t len = strlen(text);
+	char *name;
+
+	if (len > 1 && text[len - 1] == '.')
+		len--;
+	if (len == 0 || len > NAME_MAX || text[0] == '.') {
+		(void)fail_file(failure_out, "sni", text, "not the name of a host");
+		return NULL;
+	}
+	name = strndup(text, len);
+	if (name == NULL)
+		(void)fail_memory(failure_out);
+	return name;
 }
+
+static bool keep_sni(struct rlock__tls_context *context, const struct rlock_url *url,
+		     struct rlock__tls_failure *out)
+{
+	char *name;
+
+	if (url->tls[RLOCK_TLS_SNI] == NULL)
+		return true;
+	context->sni = strdup(url->tls[RLOCK_TLS_SNI]);
+	if (context->sni == NULL)
+		return fail_memory(out);
+	/* It is refused before anything is sent. */
+	name = rlock__tls_context_name(context, "", out);
+	free(name);
+	return name != NULL;
+}
+
+/* ---- one stream ---- */
 
 const struct rlock__tls_library *
 rlock__tls_context_library(const struct rlock__tls_context *context)
@@ -202,54 +242,90 @@ rlock__tls_context_library(const struct rlock__tls_context *context)
 }
 
 /* The name goes out in clear, for a proxy to choose by; an address is only verified. */
-static bool set_name(const struct rlock__tls_context *context, SSL *stream)
+static bool set_name(const struct rlock__tls_library *openssl, SSL *stream, const char *name)
 {
-	const struct rlock__tls_library *openssl = &context->openssl;
 	struct in6_addr address;
 
-	if (inet_pton(AF_INET, context->name, &address) == 1 ||
-	    inet_pton(AF_INET6, context->name, &address) == 1)
+	if (inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1)
 		return openssl->X509_VERIFY_PARAM_set1_ip_asc(openssl->SSL_get0_param(stream),
-							      context->name) == 1;
+							      name) == 1;
 	openssl->SSL_set_hostflags(stream, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-	return openssl->SSL_set1_host(stream, context->name) == 1 &&
+	return openssl->SSL_set1_host(stream, name) == 1 &&
 	       openssl->SSL_ctrl(stream, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-				 context->name) == 1;
+				 (void *)name) == 1;
 }
 
-SSL *rlock__tls_context_begin(const struct rlock__tls_context *context)
+/* NULL: none was kept yet. */
+static struct session *session_find(const struct rlock__tls_context *context, const char *name)
 {
+	struct session *entry = context->sessions;
+
+	while (entry != NULL && strcmp(entry->name, name) != 0)
+		entry = entry->next;
+	return entry;
+}
+
+SSL *rlock__tls_context_begin(const struct rlock__tls_context *context, const char *name)
+{
+	const struct session *last = session_find(context, name);
 	SSL *stream = context->openssl.SSL_new(context->settings);
 
 	if (stream == NULL)
 		return NULL;
-	if (!set_name(context, stream)) {
+	if (!set_name(&context->openssl, stream, name)) {
 		context->openssl.SSL_free(stream);
 		return NULL;
 	}
 	/* If it does not do, the handshake is a full one. */
-	if (context->session != NULL)
-		(void)context->openssl.SSL_set_session(stream, context->session);
+	if (last != NULL && last->session != NULL)
+		(void)context->openssl.SSL_set_session(stream, last->session);
 	context->openssl.SSL_set_connect_state(stream);
 	return stream;
 }
 
-void rlock__tls_context_forget_session(struct rlock__tls_context *context)
+void rlock__tls_context_forget_session(struct rlock__tls_context *context, const char *name)
 {
-	context->openssl.SSL_SESSION_free(context->session);
-	context->session = NULL;
+	struct session *entry = session_find(context, name);
+
+	if (entry == NULL)
+		return;
+	context->openssl.SSL_SESSION_free(entry->session);
+	entry->session = NULL;
 }
 
-bool rlock__tls_context_keep_session(struct rlock__tls_context *context, SSL *stream)
+/* An entry without a session; NULL when out of memory. */
+static struct session *session_add(struct rlock__tls_context *context, const char *name)
+{
+	struct session *entry = calloc(1, sizeof(*entry));
+
+	if (entry == NULL)
+		return NULL;
+	entry->name = strdup(name);
+	if (entry->name == NULL) {
+		free(entry);
+		return NULL;
+	}
+	entry->next = context->sessions;
+	context->sessions = entry;
+	return entry;
+}
+
+bool rlock__tls_context_keep_session(struct rlock__tls_context *context, const char *name,
+				     SSL *stream)
 {
 	SSL_SESSION *session = context->openssl.SSL_get1_session(stream);
+	struct session *entry = session_find(context, name);
 
-	if (session == NULL || context->openssl.SSL_SESSION_is_resumable(session) != 1) {
+	if (session != NULL && context->openssl.SSL_SESSION_is_resumable(session) == 1 &&
+	    entry == NULL)
+		entry = session_add(context, name);
+	if (session == NULL || context->openssl.SSL_SESSION_is_resumable(session) != 1 ||
+	    entry == NULL) {
 		context->openssl.SSL_SESSION_free(session);
 		return false;
 	}
-	rlock__tls_context_forget_session(context);
-	context->session = session;
+	context->openssl.SSL_SESSION_free(entry->session);
+	entry->session = session;
 	return true;
 }
 
@@ -264,21 +340,6 @@ static bool require_version(const struct rlock__tls_context *context)
 		       TLS1_2_VERSION ||
 	       openssl->SSL_CTX_ctrl(context->settings, SSL_CTRL_SET_MIN_PROTO_VERSION,
 				     TLS1_2_VERSION, NULL) == 1;
-}
-
-/* Certificates have names without the dot that makes one absolute in DNS. One in front would stand for all below. */
-static bool choose_name(struct rlock__tls_context *context, const struct rlock_url *url,
-			struct rlock__tls_failure *out)
-{
-	const char *name = url->tls[RLOCK_TLS_SNI] != NULL ? url->tls[RLOCK_TLS_SNI] : url->host;
-	size_t len = strlen(name);
-
-	if (len > 1 && name[len - 1] == '.')
-		len--;
-	if (len == 0 || len > NAME_MAX || name[0] == '.')
-		return fail_file(out, "sni", name, "not the name of a host");
-	context->name = strndup(name, len);
-	return context->name != NULL || fail_memory(out);
 }
 
 static bool fail_openssl(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
@@ -301,7 +362,7 @@ static bool set_up(struct rlock__tls_context *context, const struct rlock_url *u
 		return false;
 	}
 	openssl->ERR_clear_error();
-	if (!choose_name(context, url, out))
+	if (!keep_sni(context, url, out))
 		return false;
 	context->settings = openssl->SSL_CTX_new(openssl->TLS_client_method());
 	if (context->settings == NULL || !require_version(context))
@@ -342,10 +403,16 @@ void rlock__tls_context_free(struct rlock__tls_context *context)
 {
 	if (context == NULL || --context->users > 0)
 		return;
-	if (context->settings != NULL) {
-		context->openssl.SSL_SESSION_free(context->session);
-		context->openssl.SSL_CTX_free(context->settings);
+	while (context->sessions != NULL) {
+		struct session *entry = context->sessions;
+
+		context->sessions = entry->next;
+		context->openssl.SSL_SESSION_free(entry->session);
+		free(entry->name);
+		free(entry);
 	}
-	free(context->name);
+	if (context->settings != NULL)
+		context->openssl.SSL_CTX_free(context->settings);
+	free(context->sni);
 	free(context);
 }

@@ -63,6 +63,59 @@ struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *na
 	return key;
 }
 
+struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name *name,
+				  bool is_in_cluster)
+{
+	bool is_channel = which == RLOCK__KEY_CHANNEL || which == RLOCK__KEY_READWRITE_CHANNEL;
+	struct rlock__text arg = { NULL, 0 };
+
+	if (!is_channel || !is_in_cluster)
+		return rlock__key(which, name);
+	arg.text = malloc(name->len + AROUND_MAX + 1);
+	if (arg.text == NULL)
+		return arg;
+	arg.text[0] = '+';
+	arg.len = write_key(which, name, arg.text + 1) + 1;
+	return arg;
+}
+
+/* ---- slots of a cluster ---- */
+
+/* The part of a key that its slot depends on: that between the first braces, unless it is empty; else all of it. */
+static struct rlock__text tag_of(char *key, size_t len)
+{
+	char *open = memchr(key, '{', len);
+	char *end = open != NULL ? memchr(open, '}', len - (size_t)(open - key)) : NULL;
+
+	if (end == NULL || end == open + 1)
+		return (struct rlock__text){ key, len };
+	return (struct rlock__text){ open + 1, (size_t)(end - open - 1) };
+}
+
+static bool is_same_tag(enum rlock__key which, const struct rlock_name *name, enum rlock__key other,
+			const struct rlock_name *other_name)
+{
+	char key[RLOCK_NAME_MAX + AROUND_MAX], other_key[RLOCK_NAME_MAX + AROUND_MAX];
+	size_t len = write_key(which, name, key);
+	size_t other_len = write_key(other, other_name, other_key);
+	struct rlock__text tag = tag_of(key, len), other_tag = tag_of(other_key, other_len);
+
+	return tag.len == other_tag.len && memcmp(tag.text, other_tag.text, tag.len) == 0;
+}
+
+bool rlock__key_has_one_slot(const struct rlock_name *name)
+{
+	return is_same_tag(RLOCK__KEY_LOCK, name, RLOCK__KEY_HOLDS, name) &&
+	       is_same_tag(RLOCK__KEY_LOCK, name, RLOCK__KEY_TIMEOUTS, name);
+}
+
+bool rlock__key_is_same_slot(const struct rlock_name *a, const struct rlock_name *b)
+{
+	return is_same_tag(RLOCK__KEY_LOCK, a, RLOCK__KEY_LOCK, b);
+}
+
+/* ---- names that share keys ---- */
+
 static bool is_same_key(enum rlock__key which, const struct rlock_name *name, enum rlock__key other,
 			const struct rlock_name *other_name)
 {

@@ -4,6 +4,8 @@
 #ifndef RLOCK_REDIS_KEYS_H
 #define RLOCK_REDIS_KEYS_H
 
+#include <stdbool.h>
+
 #include "base/text.h"
 #include "rlock.h"
 
@@ -24,5 +26,12 @@ enum rlock__key {
 
 /* The key or channel that belongs to name; malloc'ed, NULL in .text when out of memory. */
 struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name);
+/* A channel as scripts take it: in a cluster with a '+' in front; any other key as above. */
+struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name *name,
+				  bool is_in_cluster);
+/* Whether all keys that belong to name are in one slot of a cluster. */
+bool rlock__key_has_one_slot(const struct rlock_name *name);
+/* Whether two such names are in the same slot, by what is between their braces. */
+bool rlock__key_is_same_slot(const struct rlock_name *a, const struct rlock_name *b);
 
 #endif

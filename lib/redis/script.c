@@ -163,7 +163,7 @@ static void fail_server_error(struct rlock__call *call, struct rlock__result *ou
 bool rlock__script_advance(struct rlock__call *call, struct rlock__result *out)
 {
 	if (call->status != RLOCK_OK) {
-		*out = (struct rlock__result){ call->status, false, NULL };
+		*out = (struct rlock__result){ .status = call->status };
 		return true;
 	}
 	if (!rlock__request_advance(call->connection, out))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rlock.h"
+#include "url/endpoints.h"
 #include "url/hosts.h"
 #include "url/parser.h"
 #include "url/part.h"
@@ -131,26 +132,41 @@ static enum rlock_status endpoint_read(const struct rlock__parser *parser, struc
 			  : host_name_read(parser, host, host_out);
 }
 
-/* h1[:p],h2,...: into a list in which every host has its port. */
+static enum rlock_status endpoint_add(const struct rlock__parser *parser, struct rlock__part part,
+				      int default_port)
+{
+	struct rlock__endpoints *endpoints = &parser->url->endpoints;
+	char quoted[RLOCK__QUOTE_MAX];
+	char *host = NULL;
+	int port = 0;
+	enum rlock_status status = endpoint_read(parser, part, default_port, &host, &port);
+
+	if (status != RLOCK_OK)
+		return status;
+	if (rlock__endpoints_contain(endpoints, host, port)) {
+		free(host);
+		return rlock__parser_fail(parser, "'%s' is given twice",
+					  rlock__parser_quote(parser, part, quoted));
+	}
+	if (endpoints->count >= RLOCK_SERVERS_MAX) {
+		free(host);
+		return rlock__parser_fail(parser, "more than %d hosts are too many",
+					  RLOCK_SERVERS_MAX);
+	}
+	return rlock__endpoints_add(endpoints, host, port) ? RLOCK_OK
+							   : rlock__parser_fail_memory(parser);
+}
+
+/* h1[:p],h2,... */
 static enum rlock_status endpoints_read(const struct rlock__parser *parser, struct rlock__part part,
 					int default_port)
 {
 	enum rlock_status status;
 
-	do {
-		char *host = NULL, *endpoint;
-		int port = 0;
-
-		status = endpoint_read(parser, rlock__part_cut(&part, ","), default_port, &host,
-				       &port);
-		if (status != RLOCK_OK)
-			break;
-		endpoint = rlock__url_endpoint(host, port);
-		if (endpoint == NULL || !rlock__parser_append(&parser->url->host, ",", endpoint))
-			status = rlock__parser_fail_memory(parser);
-		free(endpoint);
-		free(host);
-	} while (status == RLOCK_OK && rlock__part_skip(&part, ","));
+	do
+		status = endpoint_add(parser, rlock__part_cut(&part, ","), default_port);
+	while (status == RLOCK_OK && rlock__part_skip(&part, ","));
+	rlock__endpoints_sort(&parser->url->endpoints);
 	return status;
 }
 
@@ -175,5 +191,54 @@ enum rlock_status rlock__hosts_read(const struct rlock__parser *parser,
 		return endpoints_read(parser, authority, SENTINEL_PORT);
 	if (url->scheme == RLOCK_SCHEME_CLUSTER)
 		return endpoints_read(parser, authority, REDIS_PORT);
-	return endpoint_read(parser, authority, REDIS_PORT, &url->host, &url->port);
+	return endpoint_add(parser, authority, REDIS_PORT);
+}
+
+/* ---- the map of sentinels ---- */
+
+static enum rlock_status mapped_read(const struct rlock__parser *parser, struct rlock__part part,
+				     struct rlock__endpoints *endpoints)
+{
+	char quoted[RLOCK__QUOTE_MAX];
+	char *host = NULL;
+	int port = 0;
+	enum rlock_status status = endpoint_read(parser, part, 0, &host, &port);
+
+	if (status != RLOCK_OK)
+		return status;
+	if (port != 0)
+		return rlock__endpoints_add(endpoints, host, port)
+			       ? RLOCK_OK
+			       : rlock__parser_fail_memory(parser);
+	free(host);
+	return rlock__parser_fail(parser,
+				  "'%s' has no port, an example is "
+				  "10.0.0.1:6379=redis.example:16379",
+				  rlock__parser_quote(parser, part, quoted));
+}
+
+static enum rlock_status pair_read(const struct rlock__parser *parser, struct rlock__part pair)
+{
+	struct rlock_url *url = parser->url;
+	struct rlock__part from = rlock__part_cut(&pair, "=");
+	char quoted[RLOCK__QUOTE_MAX];
+	enum rlock_status status;
+
+	if (!rlock__part_skip(&pair, "="))
+		return rlock__parser_fail(parser,
+					  "'%s' has no '=', an example is "
+					  "10.0.0.1:6379=redis.example:16379",
+					  rlock__parser_quote(parser, from, quoted));
+	status = mapped_read(parser, from, &url->mapped_from);
+	return status == RLOCK_OK ? mapped_read(parser, pair, &url->mapped_to) : status;
+}
+
+enum rlock_status rlock__hosts_read_map(const struct rlock__parser *parser, struct rlock__part map)
+{
+	enum rlock_status status;
+
+	do
+		status = pair_read(parser, rlock__part_cut(&map, ","));
+	while (status == RLOCK_OK && rlock__part_skip(&map, ","));
+	return status;
 }

@@ -12,5 +12,7 @@ struct rlock__parser;
 /* [user[:pass]@], and the one host, or the list of them, that the scheme has. */
 enum rlock_status rlock__hosts_read(const struct rlock__parser *parser,
 				    struct rlock__part authority);
+/* HOST:PORT=HOST:PORT,... into the map of the parser's URL, which is added to. */
+enum rlock_status rlock__hosts_read_map(const struct rlock__parser *parser, struct rlock__part map);
 
 #endif

@@ -55,15 +55,3 @@ enum rlock_status rlock__parser_decode(const struct rlock__parser *parser, struc
 	*out = text;
 	return RLOCK_OK;
 }
-
-bool rlock__parser_append(char **list, const char *separator, const char *item)
-{
-	char *longer = NULL;
-
-	if (asprintf(&longer, "%s%s%s", *list != NULL ? *list : "", *list != NULL ? separator : "",
-		     item) < 0)
-		return false;
-	free(*list);
-	*list = longer;
-	return true;
-}

@@ -32,7 +32,5 @@ char *rlock__parser_quote(const struct rlock__parser *parser, struct rlock__part
 /* The decoded part, which the caller frees. */
 enum rlock_status rlock__parser_decode(const struct rlock__parser *parser, struct rlock__part part,
 				       const char *what, char **out);
-/* Append to a malloc'ed list, after a separator if it isn't the first; false when out of memory. */
-bool rlock__parser_append(char **list, const char *separator, const char *item);
 
 #endif

@@ -8,23 +8,23 @@
 #include <sys/un.h>
 
 #include "rlock.h"
+#include "url/encode.h"
 #include "url/url.h"
 
 /* Characters of a path that are not encoded: they are safe within quotes. */
 #define PATH_KEEP "/:@+,="
 
-const char *rlock__scheme_name(enum rlock_scheme scheme)
+const char *rlock__scheme_name(enum rlock_scheme scheme, bool has_tls)
 {
-	static const char *const names[] = {
-		[RLOCK_SCHEME_REDIS] = "redis",
-		[RLOCK_SCHEME_REDISS] = "rediss",
-		[RLOCK_SCHEME_UNIX] = "unix",
-		[RLOCK_SCHEME_SENTINEL] = "redis+sentinel",
-		[RLOCK_SCHEME_CLUSTER] = "redis+cluster",
-		[RLOCK_SCHEME_LOCAL] = "local",
+	static const char *const names[RLOCK__SCHEMES][2] = {
+		[RLOCK_SCHEME_REDIS] = { "redis", "rediss" },
+		[RLOCK_SCHEME_UNIX] = { "unix", NULL },
+		[RLOCK_SCHEME_SENTINEL] = { "redis+sentinel", "rediss+sentinel" },
+		[RLOCK_SCHEME_CLUSTER] = { "redis+cluster", "rediss+cluster" },
+		[RLOCK_SCHEME_LOCAL] = { "local", NULL },
 	};
 
-	return names[scheme];
+	return names[scheme][has_tls];
 }
 
 void rlock__secret_free(char *secret)
@@ -36,28 +36,18 @@ void rlock__secret_free(char *secret)
 
 /* ---- the server's text ---- */
 
-char *rlock__url_encode(const char *text, const char *keep)
+/* h1:p,h2:p/SERVICE */
+static char *service_make(const struct rlock_url *url)
 {
-	size_t len = strlen(text);
-	size_t size = rlock_percent_encode(text, len, keep, NULL, 0) + 1;
-	char *encoded = malloc(size);
+	char *hosts = rlock__endpoints_text(&url->endpoints);
+	char *service = rlock__url_encode(url->service, "");
+	char *address = NULL;
 
-	if (encoded != NULL)
-		(void)rlock_percent_encode(text, len, keep, encoded, size);
-	return encoded;
-}
-
-char *rlock__url_endpoint(const char *host, int port)
-{
-	char *name = rlock__url_encode(host, ":");
-	char *endpoint = NULL;
-
-	if (name == NULL)
-		return NULL;
-	if (asprintf(&endpoint, strchr(name, ':') != NULL ? "[%s]:%d" : "%s:%d", name, port) < 0)
-		endpoint = NULL;
-	free(name);
-	return endpoint;
+	if (hosts == NULL || service == NULL || asprintf(&address, "%s/%s", hosts, service) < 0)
+		address = NULL;
+	free(hosts);
+	free(service);
+	return address;
 }
 
 /* The text between scheme and database, malloc'ed; NULL when out of memory. */
@@ -65,13 +55,12 @@ static char *address_make(const struct rlock_url *url)
 {
 	switch (url->scheme) {
 	case RLOCK_SCHEME_REDIS:
-	case RLOCK_SCHEME_REDISS:
-		return rlock__url_endpoint(url->host, url->port);
+	case RLOCK_SCHEME_CLUSTER:
+		return rlock__endpoints_text(&url->endpoints);
+	case RLOCK_SCHEME_SENTINEL:
+		return service_make(url);
 	case RLOCK_SCHEME_UNIX:
 		return rlock__url_encode(url->path, PATH_KEEP);
-	case RLOCK_SCHEME_SENTINEL:
-	case RLOCK_SCHEME_CLUSTER:
-		return strdup(url->host);
 	case RLOCK_SCHEME_LOCAL:
 		break;
 	}
@@ -81,7 +70,7 @@ static char *address_make(const struct rlock_url *url)
 /* The text for url with this database in it, malloc'ed; NULL when out of memory. */
 static char *server_make(const struct rlock_url *url, int db)
 {
-	const char *name = rlock__scheme_name(url->scheme);
+	const char *name = rlock__scheme_name(url->scheme, url->has_tls);
 	char *address = address_make(url);
 	char *server = NULL;
 	int len = -1;
@@ -90,7 +79,6 @@ static char *server_make(const struct rlock_url *url, int db)
 		return NULL;
 	switch (url->scheme) {
 	case RLOCK_SCHEME_REDIS:
-	case RLOCK_SCHEME_REDISS:
 	case RLOCK_SCHEME_SENTINEL:
 		len = asprintf(&server, "%s://%s/%d", name, address, db);
 		break;
@@ -115,8 +103,13 @@ void rlock_url_free(struct rlock_url *url)
 		return;
 	free(url->user);
 	rlock__secret_free(url->password);
-	free(url->host);
+	rlock__endpoints_free(&url->endpoints);
+	rlock__endpoints_free(&url->mapped_from);
+	rlock__endpoints_free(&url->mapped_to);
+	free(url->service);
 	free(url->path);
+	free(url->sentinel_user);
+	rlock__secret_free(url->sentinel_password);
 	for (size_t i = 0; i < RLOCK_TLS_PARAMS; i++)
 		free(url->tls[i]);
 	free(url->server);
@@ -146,13 +139,65 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 	if (copy == NULL)
 		return NULL;
 	copy->scheme = url->scheme;
-	copy->port = url->port;
+	copy->has_tls = url->has_tls;
 	copy->db = url->db;
 	copy->has_db = url->has_db;
 	copy->is_insecure = url->is_insecure;
-	if (tls_copy(url, copy) && string_copy(url->user, &copy->user) &&
-	    string_copy(url->password, &copy->password) && string_copy(url->host, &copy->host) &&
-	    string_copy(url->path, &copy->path) && string_copy(url->server, &copy->server))
+	if (tls_copy(url, copy) && rlock__endpoints_copy(&url->endpoints, &copy->endpoints) &&
+	    rlock__endpoints_copy(&url->mapped_from, &copy->mapped_from) &&
+	    rlock__endpoints_copy(&url->mapped_to, &copy->mapped_to) &&
+	    string_copy(url->user, &copy->user) && string_copy(url->password, &copy->password) &&
+	    string_copy(url->sentinel_user, &copy->sentinel_user) &&
+	    string_copy(url->sentinel_password, &copy->sentinel_password) &&
+	    string_copy(url->service, &copy->service) && string_copy(url->path, &copy->path) &&
+	    string_copy(url->server, &copy->server))
+		return copy;
+	rlock_url_free(copy);
+	return NULL;
+}
+
+/* One server at this place; it has all else of url that a server has. */
+static struct rlock_url *place(const struct rlock_url *url, const char *host, int port)
+{
+	struct rlock_url *copy = rlock__url_copy(url);
+	char *name = strdup(host);
+
+	if (copy == NULL || name == NULL) {
+		free(name);
+		goto out;
+	}
+	copy->scheme = RLOCK_SCHEME_REDIS;
+	rlock__endpoints_free(&copy->endpoints);
+	if (rlock__endpoints_add(&copy->endpoints, name, port) &&
+	    rlock_url_set_db(copy, copy->db) == RLOCK_OK)
+		return copy;
+out:
+	rlock_url_free(copy);
+	return NULL;
+}
+
+struct rlock_url *rlock__url_of_server(const struct rlock_url *url, const char *host, int port)
+{
+	for (size_t i = 0; i < url->mapped_to.count; i++)
+		if (rlock__endpoint_is(&url->mapped_from.items[i], host, port))
+			return place(url, url->mapped_to.items[i].host,
+				     url->mapped_to.items[i].port);
+	return place(url, host, port);
+}
+
+struct rlock_url *rlock__url_of_sentinel(const struct rlock_url *url, size_t index)
+{
+	const struct rlock__endpoint *endpoint = &url->endpoints.items[index];
+	struct rlock_url *copy = place(url, endpoint->host, endpoint->port);
+
+	if (copy == NULL)
+		return NULL;
+	free(copy->user);
+	rlock__secret_free(copy->password);
+	copy->user = copy->sentinel_user;
+	copy->password = copy->sentinel_password;
+	copy->sentinel_user = copy->sentinel_password = NULL;
+	if (rlock_url_set_db(copy, 0) == RLOCK_OK)
 		return copy;
 	rlock_url_free(copy);
 	return NULL;
@@ -193,15 +238,34 @@ bool rlock_url_has_password(const struct rlock_url *url)
 	return url->password != NULL;
 }
 
-enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password)
+static enum rlock_status set_secret(char **secret, const char *value)
 {
-	char *copy = strdup(password);
+	char *copy = strdup(value);
 
 	if (copy == NULL)
 		return RLOCK_ENOMEM;
-	rlock__secret_free(url->password);
-	url->password = copy;
+	rlock__secret_free(*secret);
+	*secret = copy;
 	return RLOCK_OK;
+}
+
+enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password)
+{
+	return set_secret(&url->password, password);
+}
+
+enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, const char *user,
+					       const char *password)
+{
+	enum rlock_status status = RLOCK_OK;
+
+	if (url->scheme != RLOCK_SCHEME_SENTINEL)
+		return RLOCK_EINVAL;
+	if (user != NULL)
+		status = set_secret(&url->sentinel_user, user);
+	if (status == RLOCK_OK && password != NULL)
+		status = set_secret(&url->sentinel_password, password);
+	return status;
 }
 
 const char *rlock__tls_param_name(enum rlock_tls_param param)
@@ -217,7 +281,7 @@ const char *rlock__tls_param_name(enum rlock_tls_param param)
 
 bool rlock_url_has_tls(const struct rlock_url *url)
 {
-	return url->scheme == RLOCK_SCHEME_REDISS;
+	return url->has_tls;
 }
 
 const char *rlock_url_tls(const struct rlock_url *url, enum rlock_tls_param param)

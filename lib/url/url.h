@@ -8,16 +8,19 @@
 #include <stddef.h>
 
 #include "rlock.h"
+#include "url/endpoints.h"
 
 struct rlock_url {
 	enum rlock_scheme scheme;
-	char *user;     /* NULL: none */
-	char *password; /* NULL: none */
-	/* redis, rediss: decoded, an IPv6 address without its brackets; sentinel, cluster: what
-	 * server has between scheme and database; else NULL */
-	char *host;
-	int port;   /* redis, rediss */
-	char *path; /* unix: the socket; else NULL */
+	bool has_tls;
+	char *user;                              /* NULL: none */
+	char *password;                          /* NULL: none */
+	char *sentinel_user, *sentinel_password; /* NULL: none */
+	struct rlock__endpoints
+		endpoints; /* redis: one; sentinel, cluster: in their order; else none */
+	struct rlock__endpoints mapped_from, mapped_to; /* as many of both; for sentinels */
+	char *service;                                  /* sentinel; else NULL */
+	char *path;                                     /* unix: the socket; else NULL */
 	int db;
 	bool has_db;
 	char *tls[RLOCK_TLS_PARAMS]; /* NULL: not set */
@@ -31,15 +34,15 @@ struct rlock_url {
 
 /* "cacert", as in a URL. */
 const char *rlock__tls_param_name(enum rlock_tls_param param);
-/* The start of a URL, without the ':'. */
-const char *rlock__scheme_name(enum rlock_scheme scheme);
-/* The percent-encoded text, malloc'ed; NULL when out of memory. */
-char *rlock__url_encode(const char *text, const char *keep);
-/* "host:port" in the form of a URL, malloc'ed; NULL when out of memory. */
-char *rlock__url_endpoint(const char *host, int port);
+/* The start of a URL, without the ':'; NULL for a scheme that has no TLS. */
+const char *rlock__scheme_name(enum rlock_scheme scheme, bool has_tls);
 /* Overwrite the secret before it is freed. */
 void rlock__secret_free(char *secret);
 /* A deep copy; NULL when out of memory. */
 struct rlock_url *rlock__url_copy(const struct rlock_url *url);
+/* That of one server behind sentinels or in a cluster, with the login, database and TLS of url; NULL when out of memory. */
+struct rlock_url *rlock__url_of_server(const struct rlock_url *url, const char *host, int port);
+/* That of one sentinel, with the login for sentinels; NULL when out of memory. */
+struct rlock_url *rlock__url_of_sentinel(const struct rlock_url *url, size_t index);
 
 #endif

@@ -9,18 +9,22 @@
 
 #define DIGITS "0123456789"
 
+static bool ends_in(const char *text, const char *end, const char *name)
+{
+	size_t len = name != NULL ? strlen(name) : 0;
+
+	return len > 0 && (size_t)(end - text) >= len && strncasecmp(end - len, name, len) == 0;
+}
+
 /* Whether the text before colon ends in one of our schemes; in argv, "--url=" may precede it. */
 static bool is_scheme_end(const char *text, const char *colon)
 {
 	enum rlock_scheme scheme;
 
-	for (scheme = 0; scheme < RLOCK__SCHEMES; scheme++) {
-		const char *name = rlock__scheme_name(scheme);
-		size_t len = strlen(name);
-
-		if ((size_t)(colon - text) >= len && strncasecmp(colon - len, name, len) == 0)
+	for (scheme = 0; scheme < RLOCK__SCHEMES; scheme++)
+		if (ends_in(text, colon, rlock__scheme_name(scheme, false)) ||
+		    ends_in(text, colon, rlock__scheme_name(scheme, true)))
 			return true;
-	}
 	return false;
 }
 

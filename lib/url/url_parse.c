@@ -37,22 +37,11 @@ static enum rlock_status db_read(const struct rlock__parser *parser, struct rloc
 static enum rlock_status service_read(const struct rlock__parser *parser, struct rlock__part *path)
 {
 	struct rlock__part part = rlock__part_cut(path, "/");
-	char *service = NULL, *encoded = NULL;
-	enum rlock_status status;
-
 	if (part.len == 0)
 		return rlock__parser_fail(parser,
 					  "the name of the service is missing, an example is "
 					  "redis+sentinel://host:26379/mymaster");
-	status = rlock__parser_decode(parser, part, "service", &service);
-	if (status != RLOCK_OK)
-		return status;
-	encoded = rlock__url_encode(service, "");
-	if (encoded == NULL || !rlock__parser_append(&parser->url->host, "/", encoded))
-		status = rlock__parser_fail_memory(parser);
-	free(encoded);
-	free(service);
-	return status;
+	return rlock__parser_decode(parser, part, "service", &parser->url->service);
 }
 
 /* Between the hosts and the query. */
@@ -145,41 +134,49 @@ static enum rlock_status query_read(const struct rlock__parser *parser, struct r
 
 /* ---- the whole ---- */
 
-/* RLOCK__SCHEMES: unknown. Valkey's own names mean the same. */
-static enum rlock_scheme scheme_of(struct rlock__part word)
+static bool is_scheme(struct rlock__part word, enum rlock_scheme scheme, bool has_tls)
 {
-	enum rlock_scheme scheme = 0;
+	const char *name = rlock__scheme_name(scheme, has_tls);
 
-	if (rlock__part_is_word(word, "valkey"))
-		return RLOCK_SCHEME_REDIS;
-	if (rlock__part_is_word(word, "valkeys"))
-		return RLOCK_SCHEME_REDISS;
-	while (scheme < RLOCK__SCHEMES && !rlock__part_is_word(word, rlock__scheme_name(scheme)))
-		scheme++;
-	return scheme;
+	return name != NULL && rlock__part_is_word(word, name);
+}
+
+/* Valkey's own names mean the same. false: unknown. */
+static bool scheme_find(struct rlock__part word, struct rlock_url *url)
+{
+	url->scheme = RLOCK_SCHEME_REDIS;
+	url->has_tls = rlock__part_is_word(word, "valkeys");
+	if (url->has_tls || rlock__part_is_word(word, "valkey"))
+		return true;
+	for (; url->scheme < RLOCK__SCHEMES; url->scheme++) {
+		url->has_tls = is_scheme(word, url->scheme, true);
+		if (url->has_tls || is_scheme(word, url->scheme, false))
+			return true;
+	}
+	return false;
 }
 
 /* The scheme, its ':', and the slashes, which local: does not have. */
 static enum rlock_status scheme_read(const struct rlock__parser *parser, struct rlock__part *rest)
 {
 	struct rlock__part word = rlock__part_cut(rest, ":");
-	enum rlock_scheme scheme = scheme_of(word);
+	bool is_known = scheme_find(word, parser->url);
+	enum rlock_scheme scheme = parser->url->scheme;
 	char quoted[RLOCK__QUOTE_MAX];
 
-	if (scheme == RLOCK__SCHEMES && strncmp(rest->text, "://", 3) == 0)
+	if (!is_known && strncmp(rest->text, "://", 3) == 0)
 		return rlock__parser_fail(
 			parser, "the scheme '%s' is unknown, an example is " RLOCK__URL_EXAMPLE,
 			rlock__parser_quote(parser, word, quoted));
-	if (scheme == RLOCK__SCHEMES)
+	if (!is_known)
 		return rlock__parser_fail(
 			parser, "the scheme is missing, an example is " RLOCK__URL_EXAMPLE);
-	parser->url->scheme = scheme;
 	if (!rlock__part_skip(rest, ":"))
 		return rlock__parser_fail(parser, "the ':' is missing behind '%s'",
-					  rlock__scheme_name(scheme));
+					  rlock__scheme_name(scheme, parser->url->has_tls));
 	if (scheme != RLOCK_SCHEME_LOCAL && !rlock__part_skip(rest, "//"))
 		return rlock__parser_fail(parser, "the '//' is missing behind '%s:'",
-					  rlock__scheme_name(scheme));
+					  rlock__scheme_name(scheme, parser->url->has_tls));
 	return RLOCK_OK;
 }
 
@@ -221,6 +218,19 @@ static enum rlock_status parse(const struct rlock__parser *parser)
 				     : rlock__parser_fail(parser, "nothing can follow 'local:'");
 	status = place_read(parser, &rest);
 	return status == RLOCK_OK ? query_read(parser, rest) : status;
+}
+
+enum rlock_status rlock_url_set_sentinel_map(struct rlock_url *url, const char *map,
+					     char why[RLOCK_ERROR_MAX])
+{
+	/* There is no password in it. */
+	struct rlock__parser parser = { map, (char *)map, why, url };
+
+	if (url->scheme != RLOCK_SCHEME_SENTINEL)
+		return rlock__parser_fail(&parser, "the URL has no sentinels");
+	rlock__endpoints_free(&url->mapped_from);
+	rlock__endpoints_free(&url->mapped_to);
+	return rlock__hosts_read_map(&parser, (struct rlock__part){ map, strlen(map) });
 }
 
 enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,

@@ -1,6 +1,7 @@
 -- What belongs to each name. KEYS has as many keys for each as KEY_FIELDS, in that order. After the first FIXED_ARGS,
 -- ARGV has as many values for each as ARG_FIELDS: channels, and what keys begin with.
-local names = {}
+-- A channel with a '+' in front is one of a cluster.
+local names, is_in_cluster = {}, false
 for i = 1, #KEYS / #KEY_FIELDS do
 	names[i] = {}
 	for n, field in ipairs(KEY_FIELDS) do
@@ -8,5 +9,8 @@ for i = 1, #KEYS / #KEY_FIELDS do
 	end
 	for n, field in ipairs(ARG_FIELDS) do
 		names[i][field] = ARGV[FIXED_ARGS + (i - 1) * #ARG_FIELDS + n]
+	end
+	if names[i].channel and string.sub(names[i].channel, 1, 1) == '+' then
+		names[i].channel, is_in_cluster = string.sub(names[i].channel, 2), true
 	end
 end

@@ -331,6 +331,25 @@ compile() {
 	assert_output 'tls: redis://127.0.0.1:6379/0: no TLS'
 }
 
+@test "librlock(3): the program for sentinels compiles, and logs in at them" {
+	local sentinel master url
+	example man/librlock.3 sentinels >sentinels.c
+	compile sentinels
+	choose_port && master=$PORT
+	choose_port && sentinel=$PORT
+	url=redis+sentinel://127.0.0.1:$sentinel/mymaster
+	in_background redis-server --port "$master" --save ''
+	printf '%s\n' "port $sentinel" "dir $PWD" 'requirepass SECRET' "sentinel monitor mymaster 127.0.0.1 $master 1" >sentinel.conf
+	in_background redis-server "$PWD/sentinel.conf" --sentinel
+	SENTINEL_PASSWORD=SECRET wait_until 10 ./sentinels "$url" >/dev/null 2>&1
+	SENTINEL_PASSWORD=SECRET run -0 ./sentinels "$url"
+	assert_output "the master of $url/0 can be used"
+	run -69 ./sentinels "$url"
+	assert_output --regexp "^sentinels: no sentinel tells the master of mymaster: denied by redis://127.0.0.1:$sentinel/0: "
+	run -64 ./sentinels redis://127.0.0.1
+	assert_output 'sentinels: redis://127.0.0.1:6379/0: no sentinels'
+}
+
 @test "librlock(3) has every function and every status of the header, and no other" {
 	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' |
 		sort -u >there

@@ -153,10 +153,47 @@ static void check_clashes(void)
 		      "'%s' and '%s' share none", apart[i][0], apart[i][1]);
 }
 
+/* The slot of a cluster is that of the part between a key's first braces, if there is one, else of the whole key. */
+static void check_slots(void)
+{
+	static const char *const whole[] = {
+		"a", "{a}", "a{b}c", "{a}{b}", "a{b}}", "{{a}}", "a:b"
+	};
+	static const char *const split[] = { "a}b", "{}a", "a{}", "{", "}", "a{b", "{a", "{}" };
+	static const struct {
+		const char *one, *other;
+		bool is_same;
+	} pairs[] = {
+		{ "a", "a", true },        { "{x}a", "{x}b", true },  { "x", "{x}b", true },
+		{ "a", "b", false },       { "{x}a", "{y}a", false }, { "{a}{b}", "{b}", false },
+		{ "{a}{b}", "{a}", true },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(whole); i++) {
+		const struct rlock_name name = { whole[i], strlen(whole[i]) };
+
+		CHECK(rlock__key_has_one_slot(&name), "the keys of '%s' are in one slot", whole[i]);
+	}
+	for (size_t i = 0; i < COUNT_OF(split); i++) {
+		const struct rlock_name name = { split[i], strlen(split[i]) };
+
+		CHECK(!rlock__key_has_one_slot(&name), "the keys of '%s' are in two slots",
+		      split[i]);
+	}
+	for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+		const struct rlock_name one = { pairs[i].one, strlen(pairs[i].one) };
+		const struct rlock_name other = { pairs[i].other, strlen(pairs[i].other) };
+
+		CHECK(rlock__key_is_same_slot(&one, &other) == pairs[i].is_same,
+		      "'%s' and '%s': whether they are in one slot", pairs[i].one, pairs[i].other);
+	}
+}
+
 void test_keys(void)
 {
 	check_names();
 	check_clashes();
+	check_slots();
 	check_length();
 	check_valid_names();
 	check_bad_names();

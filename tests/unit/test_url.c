@@ -19,9 +19,10 @@
 static const struct {
 	const char *text, *server;
 	enum rlock_scheme scheme;
-	const char *user, *password, *host;
+	bool has_tls;
+	const char *user, *password, *host; /* the first one, in the order of the server's text */
 	int port;
-	const char *path;
+	const char *service, *path;
 	int db;
 	bool has_db;
 	const char *tls[RLOCK_TLS_PARAMS];
@@ -170,18 +171,18 @@ static const struct {
 	  .has_db = true },
 	{ .text = "VALKEYS://h?cacertdir=/etc/ssl",
 	  .server = "rediss://h:6379/0",
-	  .scheme = RLOCK_SCHEME_REDISS,
+	  .has_tls = true,
 	  .host = "h",
 	  .port = 6379,
 	  .tls = { [RLOCK_TLS_CACERTDIR] = "/etc/ssl" } },
 	{ .text = "rediss://h",
 	  .server = "rediss://h:6379/0",
-	  .scheme = RLOCK_SCHEME_REDISS,
+	  .has_tls = true,
 	  .host = "h",
 	  .port = 6379 },
 	{ .text = "rediss://u:p@H:6380/4?cacert=/etc/ssl/ca%20x.pem&cert=c&key=k&sni=name.example",
 	  .server = "rediss://h:6380/4",
-	  .scheme = RLOCK_SCHEME_REDISS,
+	  .has_tls = true,
 	  .user = "u",
 	  .password = "p",
 	  .host = "h",
@@ -194,7 +195,7 @@ static const struct {
 		   [RLOCK_TLS_SNI] = "name.example" } },
 	{ .text = "rediss://h?sni=a@b",
 	  .server = "rediss://h:6379/0",
-	  .scheme = RLOCK_SCHEME_REDISS,
+	  .has_tls = true,
 	  .host = "h",
 	  .port = 6379,
 	  .tls = { [RLOCK_TLS_SNI] = "a@b" } },
@@ -225,9 +226,11 @@ static const struct {
 	  .path = "/a:b@c" },
 	/* several servers */
 	{ .text = "redis+sentinel://h1,H2:26380,[::1]/my%20master/5",
-	  .server = "redis+sentinel://h1:26379,h2:26380,[::1]:26379/my%20master/5",
+	  .server = "redis+sentinel://[::1]:26379,h1:26379,h2:26380/my%20master/5",
 	  .scheme = RLOCK_SCHEME_SENTINEL,
-	  .host = "h1:26379,h2:26380,[::1]:26379/my%20master",
+	  .host = "::1",
+	  .port = 26379,
+	  .service = "my master",
 	  .db = 5,
 	  .has_db = true },
 	{ .text = "redis+sentinel://u:p@h/m",
@@ -235,15 +238,33 @@ static const struct {
 	  .scheme = RLOCK_SCHEME_SENTINEL,
 	  .user = "u",
 	  .password = "p",
-	  .host = "h:26379/m" },
+	  .host = "h",
+	  .port = 26379,
+	  .service = "m" },
+	{ .text = "rediss+sentinel://h2,h1:2,h1:1/m?sni=x",
+	  .server = "rediss+sentinel://h1:1,h1:2,h2:26379/m/0",
+	  .scheme = RLOCK_SCHEME_SENTINEL,
+	  .has_tls = true,
+	  .host = "h1",
+	  .port = 1,
+	  .service = "m",
+	  .tls = { [RLOCK_TLS_SNI] = "x" } },
 	{ .text = "redis+cluster://h1,h2:7001,h3",
 	  .server = "redis+cluster://h1:6379,h2:7001,h3:6379",
 	  .scheme = RLOCK_SCHEME_CLUSTER,
-	  .host = "h1:6379,h2:7001,h3:6379" },
+	  .host = "h1",
+	  .port = 6379 },
 	{ .text = "redis+cluster://h/",
 	  .server = "redis+cluster://h:6379",
 	  .scheme = RLOCK_SCHEME_CLUSTER,
-	  .host = "h:6379" },
+	  .host = "h",
+	  .port = 6379 },
+	{ .text = "REDISS+Cluster://h",
+	  .server = "rediss+cluster://h:6379",
+	  .scheme = RLOCK_SCHEME_CLUSTER,
+	  .has_tls = true,
+	  .host = "h",
+	  .port = 6379 },
 	/* the private one */
 	{ .text = "local:", .server = "local:", .scheme = RLOCK_SCHEME_LOCAL },
 };
@@ -268,8 +289,12 @@ static void check_fields(const struct rlock_url *url, size_t i, const char *what
 	CHECK_STRING(url->password, good[i].password, "password of %s%s", what, text);
 	CHECK(rlock_url_has_password(url) == (good[i].password != NULL),
 	      "%s%s tells whether it has a password", what, text);
-	CHECK_STRING(url->host, good[i].host, "host of %s%s", what, text);
-	CHECK_NUMBER(url->port, good[i].port, "port of %s%s", what, text);
+	CHECK_NUMBER(rlock_url_has_tls(url), good[i].has_tls, "TLS of %s%s", what, text);
+	CHECK_STRING(url->endpoints.count > 0 ? url->endpoints.items[0].host : NULL, good[i].host,
+		     "host of %s%s", what, text);
+	CHECK_NUMBER(url->endpoints.count > 0 ? url->endpoints.items[0].port : 0, good[i].port,
+		     "port of %s%s", what, text);
+	CHECK_STRING(url->service, good[i].service, "service of %s%s", what, text);
 	CHECK_STRING(url->path, good[i].path, "path of %s%s", what, text);
 	CHECK_NUMBER(url->db, good[i].db, "database of %s%s", what, text);
 	CHECK(rlock_url_has_db(url) == good[i].has_db, "%s%s tells whether it has a database", what,
@@ -433,6 +458,11 @@ static const struct {
 	{ "redis+sentinel://,h2/m", "the host is missing" },
 	{ "redis+sentinel://h1,,h2/m", "the host is missing" },
 	{ "redis+sentinel://h1:x/m", "the port is not" },
+	{ "redis+sentinel://h1,h2,H1:26379/m", "'H1:26379' is given twice" },
+	{ "redis+cluster://h1,h1:6379", "'h1:6379' is given twice" },
+	{ "redis+cluster://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,"
+	  "30,31,32,33",
+	  "more than 32 hosts" },
 	{ "redis+sentinel://h/m/x", "'x' is not the number of a database" },
 	{ "redis+sentinel://h/m%/1", "the service has a malformed percent-encoding" },
 	{ "redis+cluster://", "the host is missing" },
@@ -574,6 +604,47 @@ static void check_set_password(void)
 	CHECK(rlock_url_set_password(url, "another") == RLOCK_OK, "it can be set again");
 	CHECK_STRING(url->password, "another", "the last password counts");
 	CHECK_STRING(rlock_url_server(url), "redis://h:6379/0", "the server shows no password");
+	rlock_url_free(url);
+}
+
+static void check_sentinels(void)
+{
+	static const char *const maps[] = { "",          "a",          "a=b",     "a:1",
+					    "a:1=",      "=b:1",       "a:1=b:0", "a:1=b:2,",
+					    "a:1=b:2:3", "a:70000=b:2" };
+	char why[RLOCK_ERROR_MAX];
+	struct rlock_url *url = parse("redis+sentinel://u:p@h1,h2:2/m/3"), *copy, *part;
+
+	CHECK(rlock_url_set_sentinel_login(url, "su", "sp") == RLOCK_OK, "sentinels have a login");
+	part = rlock__url_of_sentinel(url, 1);
+	CHECK_STRING(rlock_url_server(part), "redis://h2:2/0", "a sentinel has no database");
+	CHECK_STRING(part->user, "su", "it gets its own user");
+	CHECK_STRING(part->password, "sp", "and its own password");
+	rlock_url_free(part);
+	CHECK(rlock_url_set_sentinel_login(url, "sv", NULL) == RLOCK_OK, "the user alone is set");
+	CHECK_STRING(url->sentinel_password, "sp", "the password stays");
+	CHECK(rlock_url_set_sentinel_map(url, "a:1=b:2,[::1]:3=c:4", why) == RLOCK_OK,
+	      "a map is taken");
+	copy = rlock__url_copy(url);
+	part = rlock__url_of_server(copy, "::1", 3);
+	CHECK_STRING(rlock_url_server(part), "redis://c:4/3", "the map leads elsewhere");
+	CHECK_STRING(part->user, "u", "the server gets the URL's user");
+	CHECK_STRING(part->password, "p", "and its password");
+	rlock_url_free(part);
+	part = rlock__url_of_server(copy, "a", 2);
+	CHECK_STRING(rlock_url_server(part), "redis://a:2/3", "another port is not mapped");
+	rlock_url_free(part);
+	for (size_t i = 0; i < COUNT_OF(maps); i++)
+		CHECK(rlock_url_set_sentinel_map(url, maps[i], why) == RLOCK_EINVAL &&
+			      is_one_clause(why),
+		      "the map '%s' is refused", maps[i]);
+	rlock_url_free(copy);
+	rlock_url_free(url);
+	url = parse("redis://h");
+	CHECK(rlock_url_set_sentinel_login(url, "u", "p") == RLOCK_EINVAL,
+	      "a server has no sentinels");
+	CHECK(rlock_url_set_sentinel_map(url, "a:1=b:2", why) == RLOCK_EINVAL,
+	      "so nothing is mapped");
 	rlock_url_free(url);
 }
 
@@ -808,6 +879,7 @@ void test_url(void)
 	check_lengths();
 	check_set_db();
 	check_set_password();
+	check_sentinels();
 	check_set_socket();
 	check_hide();
 	check_insertions();

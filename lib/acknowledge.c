@@ -1,0 +1,56 @@
+/*
+ * A grant or a renewal is a server's word. It counts when the replicas that the caller wants have it too, and when no
+ * sentinel names another master: else a failover could take it back.
+ */
+#include "acknowledge.h"
+#include "base/clock.h"
+#include "conn.h"
+#include "net/command.h"
+#include "net/connection.h"
+#include "net/request.h"
+#include "rlock.h"
+
+/* How long replicas may take. */
+#define REPLICAS_MS 1000
+/* The lease runs meanwhile. */
+#define LEASE_DIVISOR 4
+
+static enum rlock__acknowledgement check(const struct rlock_conn *conn,
+					 struct rlock__connection *connection, int64_t since_ms,
+					 int64_t lease_ms, enum rlock_status *status_out)
+{
+	int64_t limit_ms = rlock__sooner(lease_ms / LEASE_DIVISOR, conn->timeout_ms / 2 + 1);
+
+	if (conn->replicas > 0)
+		*status_out = rlock__command_wait(connection, conn->replicas,
+						  rlock__sooner(REPLICAS_MS, limit_ms));
+	if (*status_out != RLOCK_OK)
+		return RLOCK__NOT_DONE;
+	*status_out = rlock__request_confirm(connection, since_ms,
+					     rlock_now_ms() + lease_ms / LEASE_DIVISOR);
+	return *status_out == RLOCK_OK ? RLOCK__DONE : RLOCK__DEPOSED;
+}
+
+enum rlock_status rlock__acknowledge(struct rlock_conn *conn, enum rlock__acknowledgement *servers,
+				     int64_t since_ms, int64_t lease_ms)
+{
+	enum rlock_status failure = RLOCK_OK;
+	size_t failed = 0, done = 0;
+
+	for (size_t i = 0; i < conn->connection_count; i++) {
+		enum rlock_status status = RLOCK_OK;
+
+		if (servers[i] != RLOCK__DONE)
+			continue;
+		servers[i] = check(conn, conn->connections[i], since_ms, lease_ms, &status);
+		done += status == RLOCK_OK;
+		if (status == RLOCK_OK || failure != RLOCK_OK)
+			continue;
+		failure = status;
+		failed = i;
+	}
+	if (done >= conn->quorum)
+		return RLOCK_OK;
+	rlock__conn_copy_error(conn, failed);
+	return failure;
+}

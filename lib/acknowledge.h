@@ -1,0 +1,29 @@
+/*
+ * Whether what servers have done counts, beyond their own word.
+ */
+#ifndef RLOCK_ACKNOWLEDGE_H
+#define RLOCK_ACKNOWLEDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rlock.h"
+
+struct rlock_conn;
+
+/* What became of it on one server. */
+enum rlock__acknowledgement {
+	RLOCK__NOT_DONE,
+	RLOCK__DONE,
+	RLOCK__DEPOSED, /* it was done, by a server that is no master any more */
+};
+
+/*
+ * Of servers that have done it: enough replicas have it, and sentinels that were not queried since since_ms still name
+ * the server. Those of which one is not true are RLOCK__NOT_DONE or RLOCK__DEPOSED afterwards. RLOCK_OK: the quorum is
+ * left.
+ */
+enum rlock_status rlock__acknowledge(struct rlock_conn *conn, enum rlock__acknowledgement *servers,
+				     int64_t since_ms, int64_t lease_ms);
+
+#endif

@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# Failovers in a cluster, while a lock is held and waited for.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/clusters
+
+setup_file() {
+	start_cluster 3
+	# The fourth is a replica of the first; they change places in the tests.
+	start_node 4
+	on 4 redis cluster meet 127.0.0.1 "$(port_of 1)"
+	wait_until 20 knows_node 4 "$(id_of 1)"
+	on 4 redis cluster replicate "$(id_of 1)"
+}
+
+teardown_file() { stop_servers; }
+
+knows_node() {
+	on "$1" redis cluster nodes | grep -q "^$2 .* connected 0-5460"
+}
+
+setup() {
+	local name
+	cd "$BATS_TEST_TMPDIR" || return
+	wait_until 60 is_ready
+	for name in a b c d e f; do
+		NAME=$name
+		[[ $(node_of "$name") != [14] ]] || break
+	done
+	common_setup
+	on "$(node_of "$NAME")" redis flushall >/dev/null
+}
+
+teardown() { watchful_teardown; }
+
+# Of the first and the fourth node one is a master, and the other has what it has.
+is_ready() {
+	local number nodes
+	cluster_is_up || return
+	for number in 1 4; do
+		[ "$(on "$number" redis role | head -n 1)" = master ] || break
+	done
+	[ "$(on $((5 - number)) redis role | head -n 1)" = master ] &&
+		on "$number" redis info replication | grep -q '^master_link_status:up' || return
+	for number in 1 2 3 4; do
+		nodes=$(on "$number" redis cluster nodes)
+		[ "$(grep -c slave <<<"$nodes")" = 1 ] && ! grep -qE 'fail|disconnected|handshake' <<<"$nodes" || return
+	done
+}
+
+is_master() {
+	[ "$(on "$1" redis role | head -n 1)" = master ]
+}
+
+# hold_and_wait: NAME is held, and its replica has it; a command that makes the file "entered" waits for it.
+hold_and_wait() {
+	OLD=$(node_of "$NAME")
+	NEW=$((5 - OLD))
+	in_background rlock run -t 12s "$NAME" -- until_let_go
+	HOLDER=$PID
+	wait_until 5 on "$OLD" is_held "$NAME"
+	in_background rlock run -w 60s "$NAME" -- touch entered
+	WAITER=$PID
+	wait_until 5 has_waiter
+	wait_until 5 replica_has_all
+}
+
+has_waiter() {
+	[ "$(on "$OLD" redis pubsub numsub "redisson_lock__channel:{$NAME}" | tail -n 1)" = 1 ]
+}
+
+replica_has_all() {
+	[ "$(on "$OLD" redis wait 1 1000)" = 1 ]
+}
+
+holds_on_until_let_go() {
+	stays 5 is_running "$HOLDER"
+	assert [ ! -e entered ]
+	let_go
+	ended_with 0 "$HOLDER"
+	ended_with 0 "$WAITER"
+	assert [ -e entered ]
+	on "$NEW" no_keys
+}
+
+@test "a lock is held on through a failover that was ordered, and a waiter gets it afterwards" {
+	hold_and_wait
+	on "$NEW" redis cluster failover
+	wait_until 20 is_master "$NEW"
+	holds_on_until_let_go
+}
+
+@test "a lock is held on when its node is killed, and a waiter gets it afterwards" {
+	hold_and_wait
+	crash_server "$OLD"
+	wait_until 20 is_master "$NEW"
+	holds_on_until_let_go
+	start_server_number "$OLD" --port "$(port_of "$OLD")" --cluster-enabled yes --cluster-config-file nodes.conf \
+		--cluster-node-timeout 1500 --repl-diskless-sync yes --repl-diskless-sync-delay 0
+}
+
+@test "locks that are taken and released while a failover is under way all succeed" {
+	local worker
+	OLD=$(node_of "$NAME")
+	NEW=$((5 - OLD))
+	for worker in 1 2 3 4; do
+		in_background bash -c 'for turn in {1..100}; do rlock run -w 60s "{$0}$1" -- true || { echo "$?" >>failed; exit 1; }; done; echo >>ended' "$NAME" "$worker"
+	done
+	on "$NEW" redis cluster failover
+	wait_until 60 has_lines ended 4
+	assert [ ! -e failed ]
+	is_master "$NEW"
+}

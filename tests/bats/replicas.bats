@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# --replicas: what too few replicas have acknowledged is no lock.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/replicas
+
+setup_file() { start_server; }
+
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+	replicated_servers
+}
+
+teardown() {
+	kill -CONT "$REPLICA" 2>/dev/null || :
+	watchful_teardown
+}
+
+is_held_at() {
+	[ "$(redis_at "$1" exists "$2")" = 1 ]
+}
+
+is_empty() {
+	[ "$(redis_at one dbsize)" = 0 ]
+}
+
+@test "when the command begins, as many replicas as are wanted have the lock" {
+	run -0 rlock run --replicas 1 a -- redis-cli -s two/redis.sock exists a
+	assert_output 1
+	is_empty
+}
+
+@test "too few replicas: 69, no command, and no lock is left" {
+	run -69 rlock run -n --replicas 2 a -- touch begun
+	assert_one_line '^rlock: a: 1 of 2 replicas have acknowledged the lock in time$'
+	assert [ ! -e begun ]
+	is_empty
+}
+
+@test "every verb that locks can want replicas" {
+	local verb
+	for verb in run lock fair rlock wlock; do
+		run -0 rlock "$verb" --replicas 1 a -- true
+		run -69 rlock "$verb" -n --replicas 2 a -- touch begun
+		is_empty
+	done
+	assert [ ! -e begun ]
+	run -0 bash -c 'rlock lock --replicas 1 --pid $$ a && rlock renew --replicas 1 a && rlock unlock a'
+	run -69 bash -c 'rlock lock --pid $$ a; rlock renew --replicas 2 a; code=$?; rlock unlock a; exit $code'
+	is_empty
+}
+
+@test "a waiter tries again until there are enough replicas" {
+	kill -STOP "$REPLICA"
+	in_background rlock run -w 30s --replicas 1 a -- touch entered
+	stays 1.5 is_running "$PID"
+	assert [ ! -e entered ]
+	kill -CONT "$REPLICA"
+	ended_with 0 "$PID"
+	assert [ -e entered ]
+	is_empty
+}
+
+@test "the wait time is over before there are enough replicas: 69" {
+	kill -STOP "$REPLICA"
+	run -69 rlock run -w 1.5s --replicas 1 a -- touch begun
+	assert_one_line '^rlock: a: 0 of 1 replicas have acknowledged the lock in time$'
+	assert [ ! -e begun ]
+	is_empty
+}
+
+@test "a replica that goes while the lock is held: the command is stopped before the lease ends, 76" {
+	in_background rlock run -t 3s --replicas 1 a -- sh -c 'echo $$ >inner; exec until_let_go'
+	wait_until 5 [ -s inner ]
+	kill -STOP "$REPLICA"
+	wait_until 10 is_gone "$(<inner)"
+	ended_with 76 "$PID"
+}
+
+@test "a replica that is away for less than the lease is nothing" {
+	in_background rlock run -t 6s --replicas 1 a -- until_let_go
+	wait_until 5 is_held_at two a
+	kill -STOP "$REPLICA"
+	stays 2.5 is_running "$PID"
+	kill -CONT "$REPLICA"
+	stays 4.5 is_running "$PID"
+	let_go
+	ended_with 0 "$PID"
+	is_empty
+}
+
+@test "a user without the right to WAIT is told, and no lock is left" {
+	redis_at one acl setuser default -wait >/dev/null
+	run -77 rlock run --replicas 1 a -- touch begun
+	assert_one_line "^rlock: a: denied by the server: .*'wait'.*[+]wait$"
+	assert [ ! -e begun ]
+	is_empty
+}
+
+@test "a short connect timeout does not cut the wait for replicas" {
+	run -69 rlock run -n --connect-timeout 0.5s --replicas 2 a -- touch begun
+	assert_one_line '^rlock: a: [01] of 2 replicas have acknowledged the lock in time$'
+	is_empty
+}

@@ -1,0 +1,99 @@
+# A cluster: nodes with numbers from 1, each with all the slots that it should have. Sourced behind helpers.bash.
+
+# start_cluster COUNT [OPTION...]: so many masters with a third of the slots each. PORTS is the list of their ports, and
+# RLOCK_URL names all of them.
+start_cluster() {
+	local number nodes=()
+	export PORTS=
+	for ((number = 1; number <= $1; number++)); do
+		start_node "$number" "${@:2}"
+		nodes+=("127.0.0.1:$PORT")
+	done
+	redis-cli --cluster create "${nodes[@]}" --cluster-yes >/dev/null || return
+	wait_until 20 cluster_is_up
+	SERVER_DIR=$BATS_FILE_TMPDIR/1/server
+	SERVER_SOCKET=$(socket_of 1)
+	SERVER_PID=$(pid_of 1)
+	RLOCK_URL=redis+cluster://$(IFS=,; echo "${nodes[*]}")
+	export SERVER_DIR SERVER_SOCKET SERVER_PID RLOCK_URL
+}
+
+# start_node NUMBER [OPTION...]: sets PORT; the node is in no cluster yet.
+start_node() {
+	local used
+	# A node has a second port for the other nodes.
+	while choose_port && used=$((PORT + 10000)) && (: <>"/dev/tcp/127.0.0.1/$used") 2>/dev/null; do :; done
+	start_server_number "$1" --port "$PORT" --cluster-enabled yes --cluster-config-file nodes.conf \
+		--cluster-node-timeout 1500 --repl-diskless-sync yes --repl-diskless-sync-delay 0 "${@:2}"
+	PORTS+="${PORTS:+ }$PORT"
+}
+
+# port_of NUMBER: that of a node.
+port_of() {
+	cut -d ' ' -f "$1" <<<"$PORTS"
+}
+
+node_count() {
+	wc -w <<<"$PORTS"
+}
+
+cluster_is_up() {
+	local number
+	for number in $(seq "$(node_count)"); do
+		on "$number" redis cluster info | grep -q '^cluster_state:ok' || return
+	done
+}
+
+id_of() {
+	on "$1" redis cluster myid
+}
+
+# node_of NAME: the number of the node that has the lock's slot.
+node_of() {
+	local slot port
+	slot=$(redis cluster keyslot "$1")
+	port=$(redis-cli -s "$SERVER_SOCKET" cluster slots | paste -sd ' ' | tr -d '"' |
+		grep -oE '[0-9]+ [0-9]+ 127\.0\.0\.1 [0-9]+' |
+		awk -v slot="$slot" '$1 <= slot && slot <= $2 { print $4; exit }')
+	tr ' ' '\n' <<<"$PORTS" | grep -nx "$port" | cut -d : -f 1
+}
+
+# at_node_of NAME COMMAND [ARG...]: `redis`, and all that is made of it, speaks to the node of that lock.
+at_node_of() {
+	on "$(node_of "$1")" "${@:2}"
+}
+
+# cluster_is_empty: no node has a key of a lock.
+cluster_is_empty() {
+	local number
+	for number in $(seq "$(node_count)"); do
+		on "$number" no_keys || return
+	done
+}
+
+# begin_migration NAME FROM TO: the lock's slot is on its way from one node to the other.
+begin_migration() {
+	local slot
+	slot=$(redis cluster keyslot "$1")
+	on "$3" redis cluster setslot "$slot" importing "$(id_of "$2")" >/dev/null
+	on "$2" redis cluster setslot "$slot" migrating "$(id_of "$3")" >/dev/null
+}
+
+# move_keys NAME FROM TO: the keys that are in the slot now.
+move_keys() {
+	local slot keys
+	slot=$(redis cluster keyslot "$1")
+	mapfile -t keys < <(on "$2" redis cluster getkeysinslot "$slot" 100)
+	[ "${#keys[@]}" -eq 0 ] || [ -z "${keys[0]}" ] ||
+		on "$2" redis migrate 127.0.0.1 "$(port_of "$3")" '' 0 5000 keys "${keys[@]}" >/dev/null
+}
+
+# end_migration NAME FROM TO: all nodes know that the slot has moved.
+end_migration() {
+	local slot number to
+	slot=$(redis cluster keyslot "$1")
+	to=$(id_of "$3")
+	for number in "$3" "$2" $(seq "$(node_count)"); do
+		on "$number" redis cluster setslot "$slot" node "$to" >/dev/null
+	done
+}
