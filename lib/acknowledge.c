@@ -10,30 +10,31 @@
 #include "net/request.h"
 #include "rlock.h"
 
-/* How long replicas may take. */
-#define REPLICAS_MS 1000
+/* How long replicas and sentinels may take, those of all servers together. */
+#define ACKNOWLEDGE_MS 1000
 /* The lease runs meanwhile. */
 #define LEASE_DIVISOR 4
 
 static enum rlock__acknowledgement check(const struct rlock_conn *conn,
 					 struct rlock__connection *connection, int64_t since_ms,
-					 int64_t lease_ms, enum rlock_status *status_out)
+					 int64_t end_ms, enum rlock_status *status_out)
 {
-	int64_t limit_ms = rlock__sooner(lease_ms / LEASE_DIVISOR, conn->timeout_ms / 2 + 1);
+	/* 0 would be for ever. */
+	int64_t left_ms = end_ms > rlock_now_ms() ? end_ms - rlock_now_ms() : 1;
 
 	if (conn->replicas > 0)
 		*status_out = rlock__command_wait(connection, conn->replicas,
-						  rlock__sooner(REPLICAS_MS, limit_ms));
+						  rlock__sooner(left_ms, conn->timeout_ms / 2 + 1));
 	if (*status_out != RLOCK_OK)
 		return RLOCK__NOT_DONE;
-	*status_out = rlock__request_confirm(connection, since_ms,
-					     rlock_now_ms() + lease_ms / LEASE_DIVISOR);
+	*status_out = rlock__request_confirm(connection, since_ms, rlock_now_ms() + left_ms);
 	return *status_out == RLOCK_OK ? RLOCK__DONE : RLOCK__DEPOSED;
 }
 
 enum rlock_status rlock__acknowledge(struct rlock_conn *conn, enum rlock__acknowledgement *servers,
 				     int64_t since_ms, int64_t lease_ms)
 {
+	int64_t end_ms = rlock_now_ms() + rlock__sooner(ACKNOWLEDGE_MS, lease_ms / LEASE_DIVISOR);
 	enum rlock_status failure = RLOCK_OK;
 	size_t failed = 0, done = 0;
 
@@ -42,7 +43,7 @@ enum rlock_status rlock__acknowledge(struct rlock_conn *conn, enum rlock__acknow
 
 		if (servers[i] != RLOCK__DONE)
 			continue;
-		servers[i] = check(conn, conn->connections[i], since_ms, lease_ms, &status);
+		servers[i] = check(conn, conn->connections[i], since_ms, end_ms, &status);
 		done += status == RLOCK_OK;
 		if (status == RLOCK_OK || failure != RLOCK_OK)
 			continue;

@@ -109,15 +109,16 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
-/* The lock has another server now: what it publishes is not heard at the old one. */
+/* A subscription that is broken, or at a server that the lock has left: what its new one publishes is not heard there. */
 static void close_moved(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
 
-		if (!rlock__waiter_is_subscribed(server) ||
-		    rlock__connection_server_number(server->subscription) ==
-			    rlock__connection_server_number(waiter->conn->connections[i]))
+		if (server->subscription == NULL ||
+		    (rlock__waiter_is_subscribed(server) &&
+		     rlock__connection_server_number(server->subscription) ==
+			     rlock__connection_server_number(waiter->conn->connections[i])))
 			continue;
 		rlock__connection_free(server->subscription);
 		server->subscription = NULL;

@@ -64,6 +64,11 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 	long long acknowledged;
 	enum rlock_status status;
 
+	/* Of a new connection, which has written nothing, WAIT counts every replica. */
+	if (!rlock__connection_is_open(connection))
+		return rlock__fail(
+			rlock__connection_error(connection), RLOCK_ENET,
+			"the connection was closed before replicas acknowledged the lock");
 	(void)snprintf(replicas_text, sizeof(replicas_text), "%zu", replicas);
 	(void)snprintf(timeout_text, sizeof(timeout_text), "%" PRId64, timeout_ms);
 	status = run(connection, 3, argv, REDIS_REPLY_INTEGER, &reply);

@@ -1,6 +1,7 @@
 /*
  * Opens a connection: from its URL to a stream on which the login is queued, in steps that never wait.
- * locate.c finds out which server it leads to, connector.c connects the socket, stream.c has the handshake, login.c the login; when to go on is for request.c.
+ * locate.c finds out which server it leads to, connector.c connects the socket, stream.c has the handshake, login.c the
+ * login; when to go on is for request.c.
  */
 #include <poll.h>
 #include <unistd.h>

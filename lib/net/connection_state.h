@@ -115,7 +115,8 @@ void rlock__connection_stop_search(struct rlock__connection *connection);
 void rlock__connection_free_search(struct rlock__connection *connection);
 void rlock__connection_search_after_fork_child(struct rlock__connection *connection);
 /*
- * Query the sentinels once more whether the server is their master still, unless they were queried at since_ms or later, or there
+ * Query the sentinels once more whether the server is their master still, unless they were queried at since_ms or later, or
+ * there
  * are none: then it is false. And go on with that, as the last poll allows. true: it is over; RLOCK_OK: it is.
  */
 bool rlock__connection_begin_confirm(struct rlock__connection *connection, int64_t since_ms,

@@ -46,13 +46,13 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 	struct rlock__request *request = &connection->request;
 
 	rlock__connection_stop_search(connection);
-	if (status == RLOCK_ENET)
-		rlock__connection_forget_node(connection);
 	if (status != RLOCK_OK && request->reply == NULL) {
-		if (request->phase == RLOCK__PHASE_ANSWER && request->take_reply == NULL)
+		if (request->phase == RLOCK__PHASE_ANSWER && request->take_reply == NULL) {
 			connection->is_stale = true;
-		else
+		} else {
 			rlock__connection_hang_up(connection);
+			rlock__connection_forget_node(connection);
+		}
 	}
 	rlock__connection_go_home(connection);
 	request->status = status;
@@ -332,8 +332,10 @@ void rlock__request_begin(struct rlock__connection *connection,
 {
 	take_late_reply(connection);
 	rlock__request_abandon(connection);
-	if (connection->is_stale)
+	if (connection->is_stale) {
 		rlock__connection_reset(connection);
+		rlock__connection_forget_node(connection);
+	}
 	rlock__request_start(connection, command, 1, deadline_ms, NULL, NULL);
 }
 

@@ -117,3 +117,17 @@ holds_on_until_let_go() {
 	assert [ ! -e failed ]
 	is_master "$NEW"
 }
+
+@test "replicas of the node that a lock has left do not count for it" {
+	OLD=$(node_of "$NAME")
+	rlock lock --owner ci-1 --lease 60s --replicas 1 "$NAME"
+	begin_migration "$NAME" "$OLD" 2
+	move_keys "$NAME" "$OLD" 2
+	# The second node has no replica.
+	run -69 rlock renew --owner ci-1 --replicas 1 "$NAME"
+	assert_one_line "^rlock: $NAME: .*replicas.*$"
+	run -0 rlock renew --owner ci-1 "$NAME"
+	end_migration "$NAME" "$OLD" 2
+	rlock unlock --owner ci-1 "$NAME"
+	on 2 no_keys
+}
