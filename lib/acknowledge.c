@@ -12,16 +12,15 @@
 
 /* How long replicas and sentinels may take, those of all servers together. */
 #define ACKNOWLEDGE_MS 1000
+/* The least that one of them has. */
+#define SHARE_MIN_MS 50
 /* The lease runs meanwhile. */
 #define LEASE_DIVISOR 4
 
 static enum rlock__acknowledgement check(const struct rlock_conn *conn,
 					 struct rlock__connection *connection, int64_t since_ms,
-					 int64_t end_ms, enum rlock_status *status_out)
+					 int64_t left_ms, enum rlock_status *status_out)
 {
-	/* 0 would be for ever. */
-	int64_t left_ms = end_ms > rlock_now_ms() ? end_ms - rlock_now_ms() : 1;
-
 	if (conn->replicas > 0)
 		*status_out = rlock__command_wait(connection, conn->replicas,
 						  rlock__sooner(left_ms, conn->timeout_ms / 2 + 1));
@@ -31,19 +30,32 @@ static enum rlock__acknowledgement check(const struct rlock_conn *conn,
 	return *status_out == RLOCK_OK ? RLOCK__DONE : RLOCK__DEPOSED;
 }
 
+/* Of the time that is left, for one of so many servers; 0 would be for ever. */
+static int64_t share_ms(int64_t end_ms, size_t servers)
+{
+	int64_t now_ms = rlock_now_ms();
+	int64_t share = end_ms > now_ms ? (end_ms - now_ms) / (int64_t)servers : 0;
+
+	return share > SHARE_MIN_MS ? share : SHARE_MIN_MS;
+}
+
 enum rlock_status rlock__acknowledge(struct rlock_conn *conn, enum rlock__acknowledgement *servers,
 				     int64_t since_ms, int64_t lease_ms)
 {
 	int64_t end_ms = rlock_now_ms() + rlock__sooner(ACKNOWLEDGE_MS, lease_ms / LEASE_DIVISOR);
 	enum rlock_status failure = RLOCK_OK;
-	size_t failed = 0, done = 0;
+	size_t failed = 0, done = 0, left = 0;
+
+	for (size_t i = 0; i < conn->connection_count; i++)
+		left += servers[i] == RLOCK__DONE;
 
 	for (size_t i = 0; i < conn->connection_count; i++) {
 		enum rlock_status status = RLOCK_OK;
 
 		if (servers[i] != RLOCK__DONE)
 			continue;
-		servers[i] = check(conn, conn->connections[i], since_ms, end_ms, &status);
+		servers[i] = check(conn, conn->connections[i], since_ms, share_ms(end_ms, left--),
+				   &status);
 		done += status == RLOCK_OK;
 		if (status == RLOCK_OK || failure != RLOCK_OK)
 			continue;

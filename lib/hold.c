@@ -224,7 +224,9 @@ void rlock__close_failed(struct rlock__broadcast *broadcast)
 	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];
 
-		if (answer->is_over && answer->status < 0 && answer->status != RLOCK_ENET)
+		/* With RLOCK_ENET the stream is closed, but after a reply whose login failed: at a replica, say. */
+		if (answer->is_over && answer->status < 0 &&
+		    (answer->status != RLOCK_ENET || answer->result.reply != NULL))
 			rlock__connection_close(broadcast->conn->connections[i]);
 	}
 }

@@ -42,6 +42,7 @@ struct delivery {
 	struct rlock_conn *conn;
 	const struct rlock_hold *hold;
 	const struct rlock__script *script;
+	const struct rlock__broadcast *broadcast;
 	/* An earlier request may have been carried out there, by this server. */
 	bool is_repeated[RLOCK_SERVERS_MAX];
 	uint64_t server_number[RLOCK_SERVERS_MAX];
@@ -67,7 +68,7 @@ static bool are_results(const redisReply *reply, size_t count)
 static bool may_be_done(const struct delivery *delivery, size_t index)
 {
 	return delivery->is_repeated[index] &&
-	       rlock__connection_server_number(delivery->conn->connections[index]) ==
+	       delivery->broadcast->answers[index].result.server_number ==
 		       delivery->server_number[index] &&
 	       rlock_now_ms() < lease_end(delivery->hold);
 }
@@ -152,7 +153,7 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__b
 			delivery->server_number[i] =
 				answer->is_over
 					? answer->result.server_number
-					: rlock__connection_server_number(conn->connections[i]);
+					: rlock__connection_peer_number(conn->connections[i]);
 		}
 		rlock__broadcast_begin(broadcast, i, delivery->script, args, end_ms);
 	}
@@ -195,6 +196,7 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 
 	if (status != RLOCK_OK)
 		return status;
+	delivery.broadcast = &broadcast;
 	deadline_ms = rlock__sooner(deadline_ms, lease_end(hold));
 	for (;;) {
 		status = deliver_once(&delivery, &broadcast, args,

@@ -117,8 +117,8 @@ static void close_moved(struct rlock__waiter *waiter)
 
 		if (server->subscription == NULL ||
 		    (rlock__waiter_is_subscribed(server) &&
-		     rlock__connection_server_number(server->subscription) ==
-			     rlock__connection_server_number(waiter->conn->connections[i])))
+		     rlock__connection_is_same_server(server->subscription,
+						      waiter->conn->connections[i])))
 			continue;
 		rlock__connection_free(server->subscription);
 		server->subscription = NULL;

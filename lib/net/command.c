@@ -15,10 +15,12 @@
 #include "rlock.h"
 
 #define ARGS_MAX 3
+/* How much later than the time that it may take the reply to WAIT may come. */
+#define REPLY_MS 500
 
 /* RLOCK_OK: *out is a reply of that type, which the caller frees. */
 static enum rlock_status run(struct rlock__connection *connection, int argc, const char **argv,
-			     int type, redisReply **out)
+			     int64_t deadline_ms, int type, redisReply **out)
 {
 	size_t lengths[ARGS_MAX];
 	const struct rlock__command command = { argc, argv, lengths, true };
@@ -26,7 +28,7 @@ static enum rlock_status run(struct rlock__connection *connection, int argc, con
 
 	for (int i = 0; i < argc; i++)
 		lengths[i] = strlen(argv[i]);
-	rlock__request_begin(connection, &command, INT64_MAX);
+	rlock__request_begin(connection, &command, deadline_ms);
 	result = rlock__request_await(connection);
 	assert(result.status != RLOCK_OK || result.reply != NULL);
 	if (result.status == RLOCK_OK && result.reply->type == type) {
@@ -48,7 +50,7 @@ enum rlock_status rlock__command_ping(struct rlock__connection *connection)
 {
 	const char *argv[] = { "PING" };
 	redisReply *reply = NULL;
-	enum rlock_status status = run(connection, 1, argv, REDIS_REPLY_STATUS, &reply);
+	enum rlock_status status = run(connection, 1, argv, INT64_MAX, REDIS_REPLY_STATUS, &reply);
 
 	if (reply != NULL)
 		freeReplyObject(reply);
@@ -71,7 +73,8 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 			"the connection was closed before replicas acknowledged the lock");
 	(void)snprintf(replicas_text, sizeof(replicas_text), "%zu", replicas);
 	(void)snprintf(timeout_text, sizeof(timeout_text), "%" PRId64, timeout_ms);
-	status = run(connection, 3, argv, REDIS_REPLY_INTEGER, &reply);
+	status = run(connection, 3, argv, rlock_now_ms() + timeout_ms + REPLY_MS,
+		     REDIS_REPLY_INTEGER, &reply);
 	if (status != RLOCK_OK)
 		return status;
 	assert(reply != NULL);

@@ -5,6 +5,7 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/error.h"
 #include "net/connector.h"
@@ -99,6 +100,12 @@ void rlock__connection_close(struct rlock__connection *connection)
 	rlock__connection_hang_up(connection);
 }
 
+void rlock__connection_abandon(struct rlock__connection *connection)
+{
+	rlock__connection_close(connection);
+	rlock__connection_forget_node(connection);
+}
+
 /* The server does not notice that the child closes its copy of the descriptor: the parent's stays open. */
 void rlock__connection_after_fork_child(struct rlock__connection *connection)
 {
@@ -164,14 +171,26 @@ bool rlock__connection_has_cluster(const struct rlock__connection *connection)
 	return rlock_url_scheme(connection->url) == RLOCK_SCHEME_CLUSTER;
 }
 
-/* FNV-1a of its URL. */
-uint64_t rlock__connection_server_number(const struct rlock__connection *connection)
+bool rlock__connection_is_same_server(const struct rlock__connection *a,
+				      const struct rlock__connection *b)
 {
+	return strcmp(rlock_url_server(rlock__connection_server(a)),
+		      rlock_url_server(rlock__connection_server(b))) == 0;
+}
+
+/* FNV-1a of the address. */
+uint64_t rlock__connection_peer_number(const struct rlock__connection *connection)
+{
+	struct sockaddr_storage peer = { 0 };
+	socklen_t len = sizeof(peer);
+	const unsigned char *bytes = (const unsigned char *)&peer;
 	uint64_t number = 14695981039346656037ULL;
 
-	for (const char *at = rlock_url_server(rlock__connection_server(connection)); *at != '\0';
-	     at++)
-		number = (number ^ (unsigned char)*at) * 1099511628211ULL;
+	if (!rlock__stream_is_open(&connection->stream) ||
+	    getpeername(rlock__stream_fd(&connection->stream), (struct sockaddr *)&peer, &len) != 0)
+		return 0;
+	for (socklen_t i = 0; i < len && i < sizeof(peer); i++)
+		number = (number ^ bytes[i]) * 1099511628211ULL;
 	return number;
 }
 

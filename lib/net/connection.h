@@ -24,7 +24,9 @@ enum rlock_status rlock__connection_twin(const struct rlock__connection *connect
 void rlock__connection_free(struct rlock__connection *connection);
 /* Ends a request that is under way, too. */
 void rlock__connection_close(struct rlock__connection *connection);
-/* The same in the child of a fork(). */
+/* The same, since its server can't serve us: in a cluster the next request begins at another node. */
+void rlock__connection_abandon(struct rlock__connection *connection);
+/* Close it in the child of a fork(). */
 void rlock__connection_after_fork_child(struct rlock__connection *connection);
 /* The text of its last failure; it belongs to the connection. */
 struct rlock__error *rlock__connection_error(struct rlock__connection *connection);
@@ -39,8 +41,11 @@ void rlock__connection_share_tls(struct rlock__connection *connection,
 int rlock__connection_fd(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
 bool rlock__connection_has_cluster(const struct rlock__connection *connection);
-/* Which server it leads to now: another number, another server. */
-uint64_t rlock__connection_server_number(const struct rlock__connection *connection);
+/* Whether both lead to the same server, by what their URLs, sentinels or nodes call it. */
+bool rlock__connection_is_same_server(const struct rlock__connection *a,
+				      const struct rlock__connection *b);
+/* Which server the stream leads to, by its address: another number, another server. 0: it is closed. */
+uint64_t rlock__connection_peer_number(const struct rlock__connection *connection);
 const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection);
 
 #endif

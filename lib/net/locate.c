@@ -228,9 +228,14 @@ bool rlock__connection_redirect(struct rlock__connection *connection, const char
 	int port;
 
 	if (!rlock__connection_has_cluster(connection) ||
-	    (!is_asking && strncmp(error, "MOVED ", 6) != 0) ||
-	    !parse_place(connection, strchr(error, ' ') + 1, host, &port))
+	    (!is_asking && strncmp(error, "MOVED ", 6) != 0))
 		return false;
+	/* It does not know where: another node may. */
+	if (!parse_place(connection, strchr(error, ' ') + 1, host, &port)) {
+		rlock__connection_go_home(connection);
+		rlock__connection_hang_up(connection);
+		return take_node(connection);
+	}
 	if (is_asking && connection->home_url == NULL) {
 		connection->home_url = connection->server_url;
 		connection->server_url = NULL;

@@ -101,7 +101,7 @@ static bool flush(struct rlock__connection *connection)
 	request->readiness = RLOCK__READY_UNKNOWN;
 	if (request->phase == RLOCK__PHASE_ANSWER) {
 		request->was_sent = true;
-		request->server_number = rlock__connection_server_number(connection);
+		request->server_number = rlock__connection_peer_number(connection);
 	}
 	if (!rlock__stream_flush(&connection->stream))
 		return end(connection, rlock__connection_fail_stream(connection));

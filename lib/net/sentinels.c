@@ -127,6 +127,16 @@ static enum rlock_status fail_no_sentinel(struct rlock__connection *connection)
 			   "%s is no sentinel", shown(connection));
 }
 
+/* Not RLOCK_EAUTH: user and password of the URL are the master's. */
+static enum rlock_status fail_login(struct rlock__connection *connection)
+{
+	return rlock__fail(
+		rlock__connection_error(connection), RLOCK_EACL,
+		"denied by %s: the sentinels' user is given by --sentinel-user, and their "
+		"password by --sentinel-password-file",
+		shown(connection));
+}
+
 static enum rlock_status fail_error(struct rlock__connection *connection, const redisReply *reply)
 {
 	enum rlock_status status = rlock__server_error(rlock__connection_error(connection),
@@ -135,13 +145,8 @@ static enum rlock_status fail_error(struct rlock__connection *connection, const 
 	if (strncmp(reply->str, "ERR unknown command", 19) == 0)
 		return fail_no_sentinel(connection);
 
-	/* Not RLOCK_EAUTH: user and password of the URL are the master's. */
 	if (status == RLOCK_EAUTH)
-		return rlock__fail(rlock__connection_error(connection), RLOCK_EACL,
-				   "denied by %s: the sentinels' user is given by "
-				   "--sentinel-user, and their password by "
-				   "--sentinel-password-file",
-				   shown(connection));
+		return fail_login(connection);
 	/* A sentinel that says no once may say yes later. */
 	return status == RLOCK_ESERVER ? RLOCK_ENET : status;
 }
@@ -239,6 +244,8 @@ static void advance(struct sentinel *sentinel)
 
 	if (sentinel->is_over || !rlock__request_advance(sentinel->connection, &result))
 		return;
+	if (result.status == RLOCK_EAUTH)
+		result.status = fail_login(sentinel->connection);
 	if (result.status == RLOCK_OK) {
 		sentinel->is_over = true;
 		sentinel->status = RLOCK_OK;

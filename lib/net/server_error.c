@@ -41,6 +41,8 @@ static const struct meaning meanings[] = {
 	{ "BUSY", RLOCK_ENET, NULL },
 	{ "CLUSTERDOWN", RLOCK_ENET, NULL },
 	{ "TRYAGAIN", RLOCK_ENET, NULL },
+	{ "ERR Script attempted to access a non local key", RLOCK_ENET,
+	  NULL }, /* of a slot that moves */
 	{ "UNBLOCKED", RLOCK_ENET, NULL },
 	{ "NOREPLICAS", RLOCK_ENET, NULL },
 	{ "MISCONF", RLOCK_ENET, NULL },

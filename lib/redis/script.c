@@ -155,7 +155,7 @@ static void fail_server_error(struct rlock__call *call, struct rlock__result *ou
 	out->reply = NULL;
 	/* The server can't serve us now. By the next try its name may stand for another one, a new primary. */
 	if (out->status == RLOCK_ENET) {
-		rlock__connection_close(call->connection);
+		rlock__connection_abandon(call->connection);
 		out->was_sent = false;
 	}
 }

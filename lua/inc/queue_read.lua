@@ -73,7 +73,13 @@ local function count_listeners(name, owner)
 	if is_error(reply) then
 		return nil
 	end
-	return tonumber(reply[2])
+	local listeners = tonumber(reply[2])
+	-- wire: in a cluster new Redissons listen in the slot alone.
+	if is_in_cluster then
+		reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', own_channel(name, owner))
+		listeners = listeners + (not is_error(reply) and tonumber(reply[2]) or 0)
+	end
+	return listeners
 end
 
 local function is_heard(name, owner)

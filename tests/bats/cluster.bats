@@ -138,6 +138,17 @@ is_up() {
 	took_less 2 rlock run -u "redis+cluster://127.0.0.1:$PORT,127.0.0.1:$(port_of 3)" a -- true
 }
 
+@test "another node serves where one has left the cluster" {
+	local alone=$BATS_TEST_TMPDIR/alone
+	choose_port
+	(BATS_FILE_TMPDIR=$alone start_server --port "$PORT" --cluster-enabled yes --cluster-config-file nodes.conf &&
+		echo "$SERVER_PID" >"$alone-pid")
+	BACKGROUND+=("$(<"$alone-pid")")
+	# This is the first one by its address.
+	run -0 rlock run -w 10s -u "redis+cluster://127.0.0.1:$PORT,localhost:$(port_of 2)" a -- true
+	cluster_is_empty
+}
+
 @test "no node at all: 69" {
 	choose_port
 	run -69 rlock run -u "redis+cluster://127.0.0.1:$PORT" a -- touch begun

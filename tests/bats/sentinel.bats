@@ -257,6 +257,7 @@ is_answered() {
 	run -0 rlock run --sentinel-password-file password a -- true
 	run -0 rlock run --sentinel-user me --sentinel-password-file password a -- true
 	run -77 rlock run --sentinel-user you --sentinel-password-file password a -- touch begun
+	assert_one_line "^rlock: a: no sentinel tells the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by .*$"
 	assert [ ! -e begun ]
 }
 
@@ -342,6 +343,25 @@ is_answered() {
 	let_go
 	ended_with 0 "$PID"
 	on 2 no_keys
+}
+
+@test "a lock is held on, and released, though the sentinels name a master before it is one" {
+	in_background rlock run -t 5s a -- until_let_go
+	holder=$PID
+	wait_until 5 is_held a
+	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
+	wait_until 10 on 2 is_held a
+	name_master "$(port_of 2)"
+	# The renewer meets a replica, and later the keeper.
+	stays 2.5 is_running "$holder"
+	on 2 redis replicaof no one
+	wait_until 5 on 2 is_renewed a 5000
+	stays 3 is_running "$holder"
+	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
+	let_go
+	stays 1 is_running "$holder"
+	on 2 redis replicaof no one
+	ended_with 0 "$holder"
 }
 
 @test "a release that only a former master got is none" {
