@@ -181,16 +181,20 @@ bool rlock__connection_is_same_server(const struct rlock__connection *a,
 /* FNV-1a of the address. */
 uint64_t rlock__connection_peer_number(const struct rlock__connection *connection)
 {
-	struct sockaddr_storage peer = { 0 };
+	union {
+		struct sockaddr_storage address;
+		unsigned char bytes[sizeof(struct sockaddr_storage)];
+	} peer;
 	socklen_t len = sizeof(peer);
-	const unsigned char *bytes = (const unsigned char *)&peer;
 	uint64_t number = 14695981039346656037ULL;
 
+	memset(&peer, 0, sizeof(peer));
 	if (!rlock__stream_is_open(&connection->stream) ||
-	    getpeername(rlock__stream_fd(&connection->stream), (struct sockaddr *)&peer, &len) != 0)
+	    getpeername(rlock__stream_fd(&connection->stream), (struct sockaddr *)&peer.address,
+			&len) != 0)
 		return 0;
-	for (socklen_t i = 0; i < len && i < sizeof(peer); i++)
-		number = (number ^ bytes[i]) * 1099511628211ULL;
+	for (size_t i = 0; i < len && i < sizeof(peer); i++)
+		number = (number ^ peer.bytes[i]) * 1099511628211ULL;
 	return number;
 }
 
