@@ -116,7 +116,8 @@ has_waiters_at() {
 	export CERTIFICATES=$BATS_TEST_TMPDIR/certificates
 	BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR/alone
 	certificates "$CERTIFICATES"
-	start_tls_server server --cluster-enabled yes --tls-cluster yes --tls-replication yes
+	choose_node_port
+	start_tls_server_on "$PORT" server --cluster-enabled yes --tls-cluster yes --tls-replication yes
 	BACKGROUND+=("$SERVER_PID")
 	# shellcheck disable=SC2046
 	redis cluster addslots $(seq 0 16383)
@@ -140,7 +141,7 @@ is_up() {
 
 @test "another node serves where one has left the cluster" {
 	local alone=$BATS_TEST_TMPDIR/alone
-	choose_port
+	choose_node_port
 	(BATS_FILE_TMPDIR=$alone start_server --port "$PORT" --cluster-enabled yes --cluster-config-file nodes.conf &&
 		echo "$SERVER_PID" >"$alone-pid")
 	BACKGROUND+=("$(<"$alone-pid")")

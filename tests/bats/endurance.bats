@@ -174,10 +174,6 @@ used_by() {
 
 # ---- another primary ----
 
-is_held_at() {
-	[ "$(redis_at "$1" exists "$2")" = 1 ]
-}
-
 is_renewed_at() {
 	[ "$(redis_at "$1" pttl "$2")" -gt $(($3 * 19 / 20)) ]
 }

@@ -25,10 +25,6 @@ teardown() {
 	watchful_teardown
 }
 
-is_held_at() {
-	[ "$(redis_at "$1" exists "$2")" = 1 ]
-}
-
 is_empty() {
 	[ "$(redis_at one dbsize)" = 0 ]
 }

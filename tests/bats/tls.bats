@@ -46,10 +46,6 @@ refused() {
 	assert [ ! -e begun ]
 }
 
-listens_on() {
-	(exec 7<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
-}
-
 # has_resumed COUNT: so many connections have resumed a session.
 has_resumed() {
 	[ "$(grep -c 'connected to rediss://.*, TLSv1\.[23], resumed$' said)" -ge "$1" ]
@@ -214,7 +210,7 @@ import socket, sys, threading
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 threading.Event().wait(60)
 ' "$PORT"
-	wait_until 5 listens_on "$PORT"
+	wait_until 5 is_listened_on "$PORT"
 	export RLOCK_URL=rediss://localhost:$PORT
 	refused 69 'no answer to the TLS handshake in time: is this a TLS port\?' --connect-timeout 300ms
 }
@@ -229,7 +225,7 @@ while True:
     stream.recv(10000)
     stream.close()
 ' "$PORT"
-	wait_until 5 listens_on "$PORT"
+	wait_until 5 is_listened_on "$PORT"
 	export RLOCK_URL=rediss://localhost:$PORT
 	refused 69 'the server closed the connection during the TLS handshake: is this a TLS port\?'
 }
@@ -245,7 +241,7 @@ while True:
     stream.sendall(b"-ERR no such command as this one, at all\r\n")
     stream.recv(1000)
 ' "$PORT"
-	wait_until 5 listens_on "$PORT"
+	wait_until 5 is_listened_on "$PORT"
 	export RLOCK_URL=rediss://localhost:$PORT
 	refused 69 'it does not speak TLS: is this a TLS port\?'
 }

@@ -39,8 +39,13 @@ sign() {
 # Sets PORT; RLOCK_URL is its, by the name localhost.
 start_tls_server() {
 	choose_port
-	start_server --tls-port "$PORT" --tls-cert-file "$CERTIFICATES/$1.crt" \
-		--tls-key-file "$CERTIFICATES/$1.key" --tls-ca-cert-file "$CERTIFICATES/ca.crt" \
-		--tls-auth-clients no "${@:2}"
-	export RLOCK_URL=rediss://localhost:$PORT
+	start_tls_server_on "$PORT" "$@"
+}
+
+# start_tls_server_on PORT NAME [OPTION...]
+start_tls_server_on() {
+	start_server --tls-port "$1" --tls-cert-file "$CERTIFICATES/$2.crt" \
+		--tls-key-file "$CERTIFICATES/$2.key" --tls-ca-cert-file "$CERTIFICATES/ca.crt" \
+		--tls-auth-clients no "${@:3}"
+	export RLOCK_URL=rediss://localhost:$1
 }

@@ -11,26 +11,23 @@ start_cluster() {
 	done
 	redis-cli --cluster create "${nodes[@]}" --cluster-yes >/dev/null || return
 	wait_until 20 cluster_is_up
-	SERVER_DIR=$BATS_FILE_TMPDIR/1/server
-	SERVER_SOCKET=$(socket_of 1)
-	SERVER_PID=$(pid_of 1)
+	use_first_server
 	RLOCK_URL=redis+cluster://$(IFS=,; echo "${nodes[*]}")
-	export SERVER_DIR SERVER_SOCKET SERVER_PID RLOCK_URL
+	export RLOCK_URL
+}
+
+# choose_node_port: choose_port for a node, which has a second port for the other nodes, 10000 above: not one of those
+# that the kernel gives to clients, which begin at 32768.
+choose_node_port() {
+	while choose_port && ((PORT > 22700)) || is_listened_on $((PORT + 10000)); do :; done
 }
 
 # start_node NUMBER [OPTION...]: sets PORT; the node is in no cluster yet.
 start_node() {
-	local used
-	# A node has a second port for the other nodes.
-	while choose_port && used=$((PORT + 10000)) && (: <>"/dev/tcp/127.0.0.1/$used") 2>/dev/null; do :; done
+	choose_node_port
 	start_server_number "$1" --port "$PORT" --cluster-enabled yes --cluster-config-file nodes.conf \
 		--cluster-node-timeout 1500 --repl-diskless-sync yes --repl-diskless-sync-delay 0 "${@:2}"
 	PORTS+="${PORTS:+ }$PORT"
-}
-
-# port_of NUMBER: that of a node.
-port_of() {
-	cut -d ' ' -f "$1" <<<"$PORTS"
 }
 
 node_count() {

@@ -25,13 +25,20 @@ start_server() {
 	chrt --rr --pid 1 "$SERVER_PID" 2>/dev/null || :
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 	export RLOCK_URL=unix://$SERVER_SOCKET
-	wait_until 10 server_answers
+	wait_until 10 server_answers || {
+		tail -n 5 "$SERVER_DIR/log" >&2
+		return 1
+	}
 }
 
 # choose_port: sets PORT, on which no server listens yet.
 choose_port() {
 	export PORT
-	while PORT=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do :; done
+	while PORT=$((20000 + RANDOM % 12000)) && is_listened_on "$PORT"; do :; done
+}
+
+is_listened_on() {
+	(: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
 stop_server() {
@@ -77,6 +84,11 @@ start_servers() {
 	done
 	wait "${starting[@]}"
 	echo 3 >"$BATS_FILE_TMPDIR/taken"
+	use_first_server
+}
+
+# `redis` speaks to the first server from now on.
+use_first_server() {
 	SERVER_DIR=$BATS_FILE_TMPDIR/1/server
 	SERVER_SOCKET=$(socket_of 1)
 	SERVER_PID=$(pid_of 1)
@@ -104,6 +116,12 @@ socket_of() {
 
 pid_of() {
 	echo "$(<"$BATS_FILE_TMPDIR/$1/pid")"
+}
+
+# port_of NUMBER: that of a server with a port; PORTS is the list of these.
+# shellcheck disable=SC2153
+port_of() {
+	cut -d ' ' -f "$1" <<<"$PORTS"
 }
 
 # on NUMBER COMMAND [ARG...]: `redis`, and all that is made of it, speaks to that server.

@@ -37,6 +37,11 @@ replicated_servers() {
 	wait_until 10 is_in_sync
 }
 
+# is_held_at DIRECTORY NAME
+is_held_at() {
+	[ "$(redis_at "$1" exists "$2")" = 1 ]
+}
+
 is_in_sync() {
 	redis_at two info replication | grep -q '^master_link_status:up'
 }

@@ -14,15 +14,7 @@ start_masters() {
 		start_server_number "$number" --port "$PORT" --repl-diskless-sync yes --repl-diskless-sync-delay 0 "${@:2}"
 		PORTS+="${PORTS:+ }$PORT"
 	done
-	SERVER_DIR=$BATS_FILE_TMPDIR/1/server
-	SERVER_SOCKET=$(socket_of 1)
-	SERVER_PID=$(pid_of 1)
-	export SERVER_DIR SERVER_SOCKET SERVER_PID
-}
-
-# port_of NUMBER: that of a master.
-port_of() {
-	cut -d ' ' -f "$1" <<<"$PORTS"
+	use_first_server
 }
 
 # start_sentinels COUNT [LINE...]: so many, each with these lines in its configuration. SENTINELS is the list of their
@@ -38,24 +30,20 @@ start_sentinels() {
 		redis-server "$dir/conf" --sentinel 3>&- &
 		echo $! >"$dir/pid"
 		SENTINELS+="${SENTINELS:+,}127.0.0.1:$PORT"
-		wait_until 10 on_sentinel "$number" is_listening
+		wait_until 10 sentinel_answers "$number"
 	done
 	export RLOCK_URL=redis+sentinel://$SENTINELS/$SERVICE
 }
 
-is_listening() {
-	[ "$("$@" ping 2>/dev/null)" = PONG ]
+sentinel_answers() {
+	[ "$(on_sentinel "$1" ping 2>/dev/null)" = PONG ]
 }
 
-# on_sentinel NUMBER COMMAND [ARG...]: redis-cli has done it there; is_listening looks whether it could.
+# on_sentinel NUMBER COMMAND [ARG...]: redis-cli has done it there.
 on_sentinel() {
 	local address
 	address=$(cut -d , -f "$1" <<<"$SENTINELS")
-	if [ "$2" = is_listening ]; then
-		is_listening redis-cli -p "${address#*:}"
-	else
-		redis-cli -p "${address#*:}" "${@:2}"
-	fi
+	redis-cli -p "${address#*:}" "${@:2}"
 }
 
 sentinel_pid() {
