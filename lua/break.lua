@@ -15,11 +15,7 @@ local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEY
 	ends = KEYS[6] }
 local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-local is_in_cluster = string.sub(mutex_channel, 1, 1) == '+'
-if is_in_cluster then
-	mutex_channel, readwrite_channel = string.sub(mutex_channel, 2), string.sub(readwrite_channel, 2)
-end
-
+-- include: channel
 -- include: denied
 -- include: wrong_type
 -- include: rights
@@ -63,9 +59,9 @@ if holders == 0 then
 end
 name.timeouts = timeouts
 if mode then
-	name.channel = readwrite_channel
+	name.channel = channel_of(readwrite_channel)
 else
-	name.channel = mutex_channel
+	name.channel = channel_of(mutex_channel)
 end
 -- A writer may have read locks, too: it is its write lock that is to be broken.
 if expected ~= '' and mode and wanted ~= 'read' and counts[expected .. WRITE] then

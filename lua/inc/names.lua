@@ -1,7 +1,7 @@
 -- What belongs to each name. KEYS has as many keys for each as KEY_FIELDS, in that order. After the first FIXED_ARGS,
 -- ARGV has as many values for each as ARG_FIELDS: channels, and what keys begin with.
--- A channel with a '+' in front is one of a cluster.
-local names, is_in_cluster = {}, false
+-- include: channel
+local names = {}
 for i = 1, #KEYS / #KEY_FIELDS do
 	names[i] = {}
 	for n, field in ipairs(KEY_FIELDS) do
@@ -10,7 +10,5 @@ for i = 1, #KEYS / #KEY_FIELDS do
 	for n, field in ipairs(ARG_FIELDS) do
 		names[i][field] = ARGV[FIXED_ARGS + (i - 1) * #ARG_FIELDS + n]
 	end
-	if names[i].channel and string.sub(names[i].channel, 1, 1) == '+' then
-		names[i].channel, is_in_cluster = string.sub(names[i].channel, 2), true
-	end
+	names[i].channel = names[i].channel and channel_of(names[i].channel)
 end

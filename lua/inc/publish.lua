@@ -1,5 +1,6 @@
 -- To publish what waiters listen for.
 -- include: denied
+-- include: channel
 
 -- wire: LockPubSub's messages. By the first Redisson wakes one waiter of each client, by the second all of them.
 local WAKE_ONE, WAKE_ALL = '0', '1'

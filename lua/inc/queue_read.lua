@@ -5,6 +5,7 @@
 -- the server that wrote it. LISTENS_SINCE_MS is 0 where that server had no subscriber of the waiter's channel.
 -- include: now
 -- include: denied
+-- include: channel
 
 local LIFE_MS = 4000         -- a waiter without a sign of life for so long is dead
 local GAP_MS = 3000          -- no waiter gave one for so long: the server had stalled, ...
