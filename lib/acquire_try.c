@@ -23,10 +23,10 @@
 
 /* ---- the arguments ---- */
 
-void rlock__acquire_try_args(const struct rlock__action *action, const struct rlock_hold *hold,
-			     const char *owner, const char *since, int64_t least_uptime_ms,
-			     bool is_subscribed, const struct rlock_request *request,
-			     struct rlock__args *args)
+void rlock__acquire_try_args(const struct rlock__action *action, const struct rlock_conn *conn,
+			     const struct rlock_hold *hold, const char *owner, const char *since,
+			     int64_t least_uptime_ms, bool is_subscribed,
+			     const struct rlock_request *request, struct rlock__args *args)
 {
 	rlock__action_keys(action, hold, args);
 	rlock__args_number(args, request->lease_ms);
@@ -38,7 +38,7 @@ void rlock__acquire_try_args(const struct rlock__action *action, const struct rl
 	rlock__args_text(args, since, strlen(since));
 	rlock__args_number(args, least_uptime_ms);
 	rlock__args_text(args, is_subscribed ? "1" : "0", 1);
-	rlock__action_args(action, hold, args);
+	rlock__action_args(action, conn, hold, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
 }
@@ -51,12 +51,12 @@ static const struct rlock__script *return_args(const struct rlock__waiter *waite
 	const struct rlock__action *action = hold->row->return_;
 
 	if (action == NULL || waiter->request->wait_ms == 0)
-		return rlock__release_args(hold, args);
+		return rlock__release_args(waiter->conn, hold, args);
 	rlock__action_keys(action, hold, args);
 	rlock__args_text(args, hold->id, strlen(hold->id));
 	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
 	rlock__args_text(args, waiter->since, strlen(waiter->since));
-	rlock__action_args(action, hold, args);
+	rlock__action_args(action, waiter->conn, hold, args);
 	return action->script;
 }
 
@@ -72,7 +72,8 @@ static void undo_stray(struct rlock__waiter *waiter, size_t index, const redisRe
 
 	if (rlock__acquire_reply_is_granted(reply) || waiter->hold->row->leave != NULL) {
 		struct rlock__args args;
-		const struct rlock__script *script = rlock__release_args(waiter->hold, &args);
+		const struct rlock__script *script =
+			rlock__release_args(waiter->conn, waiter->hold, &args);
 		redisReply *undone = NULL;
 		bool was_sent;
 
@@ -147,7 +148,8 @@ static void leave_queues(struct rlock__waiter *waiter, const struct rlock__broad
 	}
 	if (is_any) {
 		struct rlock__args args;
-		const struct rlock__script *script = rlock__release_args(waiter->hold, &args);
+		const struct rlock__script *script =
+			rlock__release_args(waiter->conn, waiter->hold, &args);
 
 		undo_on(waiter, script, &args, is_queued);
 		rlock__args_free(&args);
@@ -179,7 +181,7 @@ static void leave_server(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__connection *connection = waiter->conn->connections[index];
 	struct rlock__args args;
-	const struct rlock__script *script = rlock__release_args(waiter->hold, &args);
+	const struct rlock__script *script = rlock__release_args(waiter->conn, waiter->hold, &args);
 
 	if (rlock__connection_is_open(connection))
 		rlock__script_fire_and_forget(connection, script, &args);
@@ -240,7 +242,7 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 
 	for (size_t i = 0; i < conn->connection_count; i++)
 		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
-	rlock__acquire_try_args(acquire, waiter->hold, waiter->owner, waiter->since,
+	rlock__acquire_try_args(acquire, conn, waiter->hold, waiter->owner, waiter->since,
 				least_uptime_ms, is_subscribed_everywhere(waiter), waiter->request,
 				&args);
 	rlock__broadcast_begin_all(broadcast, acquire->script, &args,

@@ -12,6 +12,7 @@
 struct rlock__action;
 struct rlock__args;
 struct rlock__waiter;
+struct rlock_conn;
 struct rlock_hold;
 
 /*
@@ -22,9 +23,9 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
 /* Undo, without waiting for it, whatever the tries may have left on the servers. */
 void rlock__acquire_try_leave(struct rlock__waiter *waiter);
 /* The arguments of a script that acquires, for owner; lua/inc/request.lua says what each of them is. */
-void rlock__acquire_try_args(const struct rlock__action *action, const struct rlock_hold *hold,
-			     const char *owner, const char *since, int64_t least_uptime_ms,
-			     bool is_subscribed, const struct rlock_request *request,
-			     struct rlock__args *args);
+void rlock__acquire_try_args(const struct rlock__action *action, const struct rlock_conn *conn,
+			     const struct rlock_hold *hold, const char *owner, const char *since,
+			     int64_t least_uptime_ms, bool is_subscribed,
+			     const struct rlock_request *request, struct rlock__args *args);
 
 #endif

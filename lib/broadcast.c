@@ -123,7 +123,7 @@ static void abandon_open(struct rlock__broadcast *broadcast)
 		answer->result =
 			(struct rlock__result){ .status = RLOCK_CANCELLED,
 						.was_sent = true,
-						.server_number = rlock__connection_peer_number(
+						.server_number = rlock__connection_server_number(
 							broadcast->conn->connections[i]) };
 	}
 }

@@ -208,15 +208,15 @@ void rlock__action_keys(const struct rlock__action *action, const struct rlock_h
 						rlock__key((enum rlock__key)key, &hold->names[i]));
 }
 
-void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
-			struct rlock__args *args)
+void rlock__action_args(const struct rlock__action *action, const struct rlock_conn *conn,
+			const struct rlock_hold *hold, struct rlock__args *args)
 {
 	for (size_t i = 0; i < hold->name_count; i++)
 		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
 			if ((action->args & 1U << key) != 0)
 				rlock__args_owned(args, rlock__key_arg((enum rlock__key)key,
 								       &hold->names[i],
-								       hold->is_in_cluster));
+								       conn->has_cluster));
 }
 
 void rlock__close_failed(struct rlock__broadcast *broadcast)

@@ -29,7 +29,6 @@ struct rlock_hold {
 	size_t name_count;
 	struct rlock_name *names;
 	struct rlock__acquired *acquired; /* one a name */
-	bool is_in_cluster;               /* one of its servers is a cluster */
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;
 	char note[RLOCK_NOTE_MAX];
@@ -39,9 +38,9 @@ struct rlock_hold {
 /* The keys of every name of hold for action; free them, and what is added, with rlock__args_free. */
 void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
 			struct rlock__args *args);
-/* And last, after the action's own arguments, what its script needs of each name besides the keys. */
-void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
-			struct rlock__args *args);
+/* And last, after the action's own arguments, what its script needs on conn of each name besides the keys. */
+void rlock__action_args(const struct rlock__action *action, const struct rlock_conn *conn,
+			const struct rlock_hold *hold, struct rlock__args *args);
 /* Whether reply is an array of at least count integers. */
 bool rlock__are_integers(const struct redisReply *reply, size_t count);
 /* Which name an element of a reply is about, counted from 1 there. False when it is none of them. */

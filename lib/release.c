@@ -153,7 +153,7 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__b
 			delivery->server_number[i] =
 				answer->is_over
 					? answer->result.server_number
-					: rlock__connection_peer_number(conn->connections[i]);
+					: rlock__connection_server_number(conn->connections[i]);
 		}
 		rlock__broadcast_begin(broadcast, i, delivery->script, args, end_ms);
 	}
@@ -223,7 +223,8 @@ static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hol
 /*
  * Of several servers a quorum may have granted the lock while others have us in their queues: leave these, too.
  */
-const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
+const struct rlock__script *rlock__release_args(const struct rlock_conn *conn,
+						const struct rlock_hold *hold,
 						struct rlock__args *args)
 {
 	bool has_leave = hold->row->leave != NULL && hold->queued_owner[0] != '\0';
@@ -233,7 +234,7 @@ const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
 	rlock__args_text(args, hold->id, strlen(hold->id));
 	if (has_leave)
 		rlock__args_text(args, hold->queued_owner, strlen(hold->queued_owner));
-	rlock__action_args(action, hold, args);
+	rlock__action_args(action, conn, hold, args);
 	return action->script;
 }
 
@@ -244,8 +245,7 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 	struct rlock__args args;
 	enum rlock_status status;
 
-	hold->is_in_cluster = conn->has_cluster;
-	script = rlock__release_args(hold, &args);
+	script = rlock__release_args(conn, hold, &args);
 	status = deliver(conn, hold, script, &args, deadline_ms);
 	rlock__args_free(&args);
 	return status;
@@ -258,11 +258,10 @@ enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *h
 	struct rlock__args args;
 	enum rlock_status status;
 
-	hold->is_in_cluster = conn->has_cluster;
 	rlock__action_keys(action, hold, &args);
 	rlock__args_text(&args, hold->id, strlen(hold->id));
 	rlock__args_number(&args, left_ms);
-	rlock__action_args(action, hold, &args);
+	rlock__action_args(action, conn, hold, &args);
 	status = deliver(conn, hold, action->script, &args, deadline_ms);
 	rlock__args_free(&args);
 	return status;

@@ -74,8 +74,8 @@ static void reacquire(const struct renewal *renewal, const struct rlock__broadca
 		return;
 	request.lease_ms = lease_ms;
 	request.wait_ms = 0;
-	rlock__acquire_try_args(row->acquire, hold, hold->acquired[0].owner, "", 0, false, &request,
-				&args);
+	rlock__acquire_try_args(row->acquire, renewed->conn, hold, hold->acquired[0].owner, "", 0,
+				false, &request, &args);
 	for (size_t i = 0; i < renewed->conn->connection_count; i++)
 		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
 			rlock__broadcast_begin(&broadcast, i, row->acquire->script, &args, end_ms);
@@ -109,11 +109,10 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 
 	if (status != RLOCK_OK)
 		return status;
-	hold->is_in_cluster = conn->has_cluster;
 	rlock__action_keys(action, hold, &args);
 	rlock__args_number(&args, lease_ms);
 	rlock__args_text(&args, hold->id, strlen(hold->id));
-	rlock__action_args(action, hold, &args);
+	rlock__action_args(action, conn, hold, &args);
 	rlock__broadcast_begin_all(&broadcast, action->script, &args, deadline_ms);
 	status = rlock__broadcast_await(&broadcast, conn->quorum, INT64_MAX);
 	if (status != RLOCK_OK)

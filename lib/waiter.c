@@ -62,7 +62,6 @@ static enum rlock_status make_hold(struct rlock__waiter *waiter)
 				   rlock_kind_name(request->kind));
 	if (status != RLOCK_OK)
 		return rlock__fail_memory(error);
-	waiter->hold->is_in_cluster = waiter->conn->has_cluster;
 	if (request->note != NULL)
 		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
 	return RLOCK_OK;

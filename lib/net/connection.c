@@ -5,7 +5,6 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/error.h"
 #include "net/connector.h"
@@ -178,24 +177,9 @@ bool rlock__connection_is_same_server(const struct rlock__connection *a,
 		      rlock_url_server(rlock__connection_server(b))) == 0;
 }
 
-/* FNV-1a of the address. */
-uint64_t rlock__connection_peer_number(const struct rlock__connection *connection)
+uint64_t rlock__connection_server_number(const struct rlock__connection *connection)
 {
-	union {
-		struct sockaddr_storage address;
-		unsigned char bytes[sizeof(struct sockaddr_storage)];
-	} peer;
-	socklen_t len = sizeof(peer);
-	uint64_t number = 14695981039346656037ULL;
-
-	memset(&peer, 0, sizeof(peer));
-	if (!rlock__stream_is_open(&connection->stream) ||
-	    getpeername(rlock__stream_fd(&connection->stream), (struct sockaddr *)&peer.address,
-			&len) != 0)
-		return 0;
-	for (size_t i = 0; i < len && i < sizeof(peer); i++)
-		number = (number ^ peer.bytes[i]) * 1099511628211ULL;
-	return number;
+	return connection->server_number;
 }
 
 const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection)

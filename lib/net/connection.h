@@ -44,8 +44,8 @@ bool rlock__connection_has_cluster(const struct rlock__connection *connection);
 /* Whether both lead to the same server, by what their URLs, sentinels or nodes call it. */
 bool rlock__connection_is_same_server(const struct rlock__connection *a,
 				      const struct rlock__connection *b);
-/* Which server the stream leads to, by its address: another number, another server. 0: it is closed. */
-uint64_t rlock__connection_peer_number(const struct rlock__connection *connection);
+/* Which server the last stream led to, by its address: another number, another server. 0: there was none. */
+uint64_t rlock__connection_server_number(const struct rlock__connection *connection);
 const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection);
 
 #endif

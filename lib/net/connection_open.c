@@ -145,6 +145,8 @@ static bool advance_connector(struct rlock__connection *connection, bool is_read
 
 	if (!rlock__connector_advance(connection->connector, is_ready, &result))
 		return false;
+	if (result.status == RLOCK_OK)
+		connection->server_number = result.server_number;
 	*status_out = result.status == RLOCK_OK
 			      ? open_stream(connection, result.fd)
 			      : fail_connect(connection, result.status, result.why);

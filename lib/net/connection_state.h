@@ -55,7 +55,6 @@ struct rlock__request {
 	size_t unacknowledged;    /* channels of a subscription */
 	enum rlock_status status; /* status, was_sent and reply are the result */
 	bool was_sent;
-	uint64_t server_number;
 	struct redisReply *reply;
 };
 
@@ -74,6 +73,7 @@ struct rlock__connection {
 	int64_t try_end_ms;                     /* the same for this server, of several */
 	struct rlock__tls_context *tls_context; /* NULL: not needed yet */
 	struct rlock__stream stream;
+	uint64_t server_number;    /* of the last stream's server; 0: there was none */
 	struct rlock__login login; /* on that stream */
 	bool is_stale; /* a reply is outstanding: only fire and forget can use the stream */
 	struct rlock__request request;
@@ -116,8 +116,7 @@ void rlock__connection_free_search(struct rlock__connection *connection);
 void rlock__connection_search_after_fork_child(struct rlock__connection *connection);
 /*
  * Query the sentinels once more whether the server is their master still, unless they were queried at since_ms or later, or
- * there
- * are none: then it is false. And go on with that, as the last poll allows. true: it is over; RLOCK_OK: it is.
+ * there are none: then it is false. And go on with that, as the last poll allows. true: it is over; RLOCK_OK: it is.
  */
 bool rlock__connection_begin_confirm(struct rlock__connection *connection, int64_t since_ms,
 				     int64_t deadline_ms);

@@ -235,6 +235,17 @@ static bool advance(struct rlock__connector *connector, bool is_ready)
 	return is_over;
 }
 
+/* FNV-1a. */
+static uint64_t number_of(const struct addrinfo *address)
+{
+	const unsigned char *bytes = (const unsigned char *)address->ai_addr;
+	uint64_t number = 14695981039346656037ULL;
+
+	for (socklen_t i = 0; i < address->ai_addrlen; i++)
+		number = (number ^ bytes[i]) * 1099511628211ULL;
+	return number;
+}
+
 /* Without keepalives a NAT or a firewall may drop a connection that is idle during a long hold. */
 static void tune_tcp(int fd)
 {
@@ -257,6 +268,7 @@ bool rlock__connector_advance(struct rlock__connector *connector, bool is_ready,
 	if (out->status != RLOCK_OK)
 		return true;
 	out->fd = connector->fd;
+	out->server_number = number_of(connector->address);
 	connector->fd = -1;
 	if (rlock_url_scheme(connector->url) != RLOCK_SCHEME_UNIX)
 		tune_tcp(out->fd);

@@ -17,7 +17,8 @@ struct rlock__connector; /* a connection while it is made */
 struct rlock__connected {
 	enum rlock_status status; /* RLOCK_OK, RLOCK_ENET, RLOCK_ESYS, RLOCK_EINVAL */
 	int fd; /* connected, non-blocking, close-on-exec, from now on the caller's; or -1 */
-	const char *why; /* of a failure; valid until the next call */
+	uint64_t server_number; /* of the address: another number, another server */
+	const char *why;        /* of a failure; valid until the next call */
 };
 
 /* To a redis:// or unix:// URL, which stays the caller's; NULL when out of memory. */

@@ -12,10 +12,10 @@
 #include "net/connection_state.h"
 #include "net/sentinels.h"
 #include "rlock.h"
+#include "url/part.h"
 #include "url/url.h"
 
 #define HOST_MAX 256
-#define PORT_MAX 65535
 
 const struct rlock_url *rlock__connection_server(const struct rlock__connection *connection)
 {
@@ -70,12 +70,6 @@ void rlock__connection_search_after_fork_child(struct rlock__connection *connect
 		rlock__sentinels_after_fork_child(connection->sentinels);
 }
 
-static bool is_server(const struct rlock__connection *connection, const struct rlock_url *url)
-{
-	return strcmp(rlock_url_server(rlock__connection_server(connection)),
-		      rlock_url_server(url)) == 0;
-}
-
 /* false: out of memory. */
 static bool set_server(struct rlock__connection *connection, const char *host, int port)
 {
@@ -111,7 +105,8 @@ static enum rlock_status check_server(struct rlock__connection *connection,
 
 	if (url == NULL)
 		return rlock__fail_memory(&connection->error);
-	is_same = is_server(connection, url);
+	is_same = strcmp(rlock_url_server(url),
+			 rlock_url_server(rlock__connection_server(connection))) == 0;
 	rlock_url_free(url);
 	if (is_same)
 		return RLOCK_OK;
@@ -206,19 +201,18 @@ static bool parse_place(const struct rlock__connection *connection, const char *
 	const char *place = strchr(text, ' ');
 	const char *colon = place != NULL ? strrchr(place, ':') : NULL;
 	const struct rlock__endpoint *self = rlock__connection_server(connection)->endpoints.items;
-	char *end;
-	long number;
 
 	if (colon == NULL || (size_t)(colon - place) >= HOST_MAX)
 		return false;
 	place++;
-	number = strtol(colon + 1, &end, 10);
 	(void)snprintf(host, HOST_MAX, "%.*s", (int)(colon - place), place);
 	if (host[0] == '\0')
 		(void)snprintf(host, HOST_MAX, "%s", self->host);
-	*port = (int)number;
-	return strcmp(host, "?") != 0 && (*end == '\0' || *end == ' ') && number > 0 &&
-	       number <= PORT_MAX;
+	colon++;
+	return strcmp(host, "?") != 0 &&
+	       rlock__part_number((struct rlock__part){ colon, strcspn(colon, " ") },
+				  RLOCK__PORT_MAX, port) &&
+	       *port != 0;
 }
 
 bool rlock__connection_redirect(struct rlock__connection *connection, const char *error)

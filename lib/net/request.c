@@ -99,10 +99,8 @@ static bool flush(struct rlock__connection *connection)
 	if (rlock__stream_is_flushed(&connection->stream))
 		return true;
 	request->readiness = RLOCK__READY_UNKNOWN;
-	if (request->phase == RLOCK__PHASE_ANSWER) {
+	if (request->phase == RLOCK__PHASE_ANSWER)
 		request->was_sent = true;
-		request->server_number = rlock__connection_peer_number(connection);
-	}
 	if (!rlock__stream_flush(&connection->stream))
 		return end(connection, rlock__connection_fail_stream(connection));
 	return rlock__stream_is_flushed(&connection->stream);
@@ -367,8 +365,8 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 		go_on(connection);
 	if (request->phase != RLOCK__PHASE_OVER)
 		return false;
-	*out = (struct rlock__result){ request->status, request->was_sent, request->server_number,
-				       request->reply };
+	*out = (struct rlock__result){ request->status, request->was_sent,
+				       connection->server_number, request->reply };
 	request->reply = NULL;
 	rlock__connection_clear_request(connection);
 	return true;

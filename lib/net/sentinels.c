@@ -16,11 +16,11 @@
 #include "net/server_error.h"
 #include "net/tls_context.h"
 #include "rlock.h"
+#include "url/part.h"
 #include "url/url.h"
 
 /* How long those that do not answer are waited for when another one has. */
 #define GRACE_MS 200
-#define PORT_MAX 65535
 
 struct sentinel {
 	struct rlock_url *url;
@@ -144,7 +144,6 @@ static enum rlock_status fail_error(struct rlock__connection *connection, const 
 
 	if (strncmp(reply->str, "ERR unknown command", 19) == 0)
 		return fail_no_sentinel(connection);
-
 	if (status == RLOCK_EAUTH)
 		return fail_login(connection);
 	/* A sentinel that says no once may say yes later. */
@@ -160,8 +159,7 @@ static bool is_text(const redisReply *reply)
 static enum rlock_status take_address(struct sentinel *sentinel, const redisReply *reply)
 {
 	struct rlock__connection *connection = sentinel->connection;
-	char *end;
-	long port;
+	struct rlock__part port;
 
 	if (reply->type == REDIS_REPLY_ERROR)
 		return fail_error(connection, reply);
@@ -172,11 +170,10 @@ static enum rlock_status take_address(struct sentinel *sentinel, const redisRepl
 	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
 	    reply->element[0]->len == 0)
 		return fail_no_sentinel(connection);
-	port = strtol(reply->element[1]->str, &end, 10);
-	if (*end != '\0' || port < 1 || port > PORT_MAX)
+	port = (struct rlock__part){ reply->element[1]->str, reply->element[1]->len };
+	if (!rlock__part_number(port, RLOCK__PORT_MAX, &sentinel->port) || sentinel->port == 0)
 		return fail_no_sentinel(connection);
 	sentinel->host = strdup(reply->element[0]->str);
-	sentinel->port = (int)port;
 	return sentinel->host != NULL ? RLOCK_OK
 				      : rlock__fail_memory(rlock__connection_error(connection));
 }

@@ -68,19 +68,22 @@ void rlock__subscription_begin(struct rlock__connection *connection,
 			       const struct rlock__text *channels, size_t count,
 			       int64_t deadline_ms)
 {
+	static const char *const verbs[] = { "SUBSCRIBE", "SSUBSCRIBE" };
 	struct rlock__command commands[] = { { 0 }, { 0 } };
 	size_t sorts = rlock__connection_has_cluster(connection) ? 2 : 1;
+	bool are_made = true;
 
+	for (size_t i = 0; i < sorts; i++)
+		are_made = command_make(&commands[i], verbs[i], channels, count) && are_made;
 	rlock__connection_close(connection);
 	connection->request.unacknowledged = count * sorts;
-	if (command_make(&commands[0], "SUBSCRIBE", channels, count) &&
-	    command_make(&commands[1], "SSUBSCRIBE", channels, count)) {
+	if (are_made) {
 		rlock__request_start(connection, commands, sorts, deadline_ms, take_reply, NULL);
 	} else {
 		connection->request.status = rlock__fail_memory(&connection->error);
 		connection->request.phase = RLOCK__PHASE_OVER;
 	}
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sorts; i++) {
 		free(commands[i].argv);
 		free(commands[i].lengths);
 	}

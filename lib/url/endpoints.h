@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define RLOCK__PORT_MAX 65535
+
 struct rlock__endpoint {
 	char *host; /* decoded, an IPv6 address without its brackets */
 	int port;

@@ -18,8 +18,6 @@
 #define REDIS_PORT 6379
 #define SENTINEL_PORT 26379
 
-#define PORT_MAX 65535
-
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
@@ -123,9 +121,9 @@ static enum rlock_status endpoint_read(const struct rlock__parser *parser, struc
 				parser,
 				"an IPv6 address stands in brackets, as in redis://[::1]:6379");
 		/* Not quoted: if "@host" is missing, it is a password. */
-		if (!rlock__part_number(part, PORT_MAX, &port) || port == 0)
+		if (!rlock__part_number(part, RLOCK__PORT_MAX, &port) || port == 0)
 			return rlock__parser_fail(parser, "the port is not a number from 1 to %d",
-						  PORT_MAX);
+						  RLOCK__PORT_MAX);
 	}
 	*port_out = port;
 	return is_address ? address_read(parser, host, host_out)
