@@ -47,7 +47,8 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 	conn_opts.replicas = (size_t)opts->replicas;
 	for (size_t i = 0; i < opts->url_count; i++)
 		/* A core dump would show the password, or the key. */
-		if (rlock_url_has_password(opts->urls[i]) || opts->sentinel_password_file != NULL ||
+		if (rlock_url_has_password(opts->urls[i]) || opts->password_source != NULL ||
+		    opts->sentinel_password_file != NULL ||
 		    rlock_url_tls(opts->urls[i], RLOCK_TLS_CERT) != NULL)
 			(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	status = rlock_conn_new(opts->urls, opts->url_count, &conn_opts, out);
@@ -72,16 +73,17 @@ int caller_report(const struct opts *opts, const struct rlock_conn *conn, int co
 int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
 			  enum rlock_status status)
 {
+	bool lacks_password = rlock_conn_error_lacks_password(conn);
 	const char *origin = "";
 	char name[NAME_SHOWN_MAX];
 
-	if (status == RLOCK_EAUTH)
+	if (status == RLOCK_EAUTH || lacks_password)
 		origin = opts->password_origin;
 	else if (rlock_conn_error_is_unreachable(conn))
 		origin = opts->server_origin;
 	message_error("%s: %s%s%s", names_show_one(opts, rlock_conn_error_name(conn), name),
 		      rlock_conn_error(conn), origin[0] != '\0' ? ": " : "", origin);
-	return exit_code_of(status);
+	return lacks_password ? EXIT_CONFIG : exit_code_of(status);
 }
 
 int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn act)

@@ -107,6 +107,11 @@ bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn)
 	return conn->error.is_unreachable;
 }
 
+bool rlock_conn_error_lacks_password(const struct rlock_conn *conn)
+{
+	return conn->error.lacks_password;
+}
+
 void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd)
 {
 	conn->cancel_fd = cancel_fd;

@@ -137,6 +137,31 @@ RLOCK_API enum rlock_status rlock_url_set_db(struct rlock_url *url, int db);
 RLOCK_API bool rlock_url_has_password(const struct rlock_url *url);
 /* Copies password. */
 RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password);
+
+/*
+ * Fetches a password whenever a connection is opened, for passwords that expire, as tokens do. The library waits for it,
+ * while it connects: none of these functions may. A fetch ends with `end`, whether its password was used or not.
+ */
+struct rlock_password_source {
+	/*
+	 * Begin to fetch the password for server (see rlock_url_server), until deadline_ms at most. *fd_out: it becomes
+	 * readable when advance can go on. NULL with errno: it can't be done now.
+	 */
+	void *(*begin)(void *ctx, const char *server, int64_t deadline_ms, int *fd_out);
+	/*
+	 * Go on. RLOCK_OK: *password_out is it, and belongs to the fetch. RLOCK_BUSY: not yet. Any other status: there is
+	 * none, with the reason in why. After these it is called no more.
+	 */
+	enum rlock_status (*advance)(void *fetch, const char **password_out,
+				     char why[RLOCK_ERROR_MAX]);
+	/* Free it, and its descriptor. After a fork() the child calls it for its copy of the fetch. */
+	void (*end)(void *fetch);
+	void *ctx; /* for begin */
+};
+
+/* Copies source. It is not used while the URL has a password; the sentinels of a URL have a login of their own. */
+RLOCK_API void rlock_url_set_password_source(struct rlock_url *url,
+					     const struct rlock_password_source *source);
 /*
  * The login at the sentinels, which get neither user nor password of the URL: these are the server's. Copies both; NULL:
  * none, or as set before. RLOCK_EINVAL for a URL without sentinels.
@@ -217,6 +242,8 @@ RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
 
 /* Whether the one server could not be reached: its URL may be wrong. Of several servers: false. */
 RLOCK_API bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn);
+/* Whether RLOCK_ENET means that the source of the password had none. */
+RLOCK_API bool rlock_conn_error_lacks_password(const struct rlock_conn *conn);
 
 /* Change cancel_fd; -1: none. */
 RLOCK_API void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd);

@@ -15,6 +15,7 @@
 #include "options/load.h"
 #include "options/merge.h"
 #include "options/opts.h"
+#include "options/password_command.h"
 #include "options/servers.h"
 #include "options/table.h"
 #include "options/usage.h"
@@ -236,6 +237,7 @@ void load_free(struct opts *opts)
 
 	free(opts->names);
 	opts_free_urls(opts);
+	password_command_free(opts->password_source);
 	free(opts->server);
 	if (memory != NULL) {
 		command_line_free(&memory->line);

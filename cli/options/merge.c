@@ -21,6 +21,10 @@ static enum opt_id rival_of(enum opt_id id)
 		return OPT_LEASE;
 	case OPT_LEASE:
 		return OPT_TTL;
+	case OPT_PASSWORD_FILE:
+		return OPT_PASSWORD_COMMAND;
+	case OPT_PASSWORD_COMMAND:
+		return OPT_PASSWORD_FILE;
 	default:
 		return id;
 	}

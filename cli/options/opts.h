@@ -13,6 +13,8 @@
 
 #define ORIGIN_MAX 1024
 
+struct password_command;
+
 enum on_lost { ON_LOST_DEFAULT, ON_LOST_KILL, ON_LOST_TERM, ON_LOST_IGNORE };
 
 /* Everything has been checked and all defaults are in place when load_opts returns 0. */
@@ -58,10 +60,12 @@ struct opts {
 	bool quiet;
 	bool verbose;
 
-	const char *sentinel_password_file; /* NULL: none */
+	const char *sentinel_password_file;       /* NULL: none */
+	struct password_command *password_source; /* NULL: none, or no URL needs it */
 
 	/* For load.c alone, which makes the above of them. */
-	const char *quorum_text, *config, *password_file, *sentinel_user, *sentinel_map;
+	const char *quorum_text, *config, *password_file, *password_command;
+	const char *sentinel_user, *sentinel_map;
 	int db;
 
 	void *memory; /* what the strings above are in; load_free frees it */

@@ -52,8 +52,21 @@ static void set_shared_origin(const struct option_merge *merge, char out[ORIGIN_
 	else if (merge->opts->password_file != NULL)
 		(void)snprintf(out, ORIGIN_MAX, "--password-file %s",
 			       usage_show(merge->opts->password_file, shown));
+	else if (merge->opts->password_command != NULL &&
+		 merge->given[OPT_PASSWORD_COMMAND] == SOURCE_FILE)
+		(void)snprintf(out, ORIGIN_MAX, "the password-command in %s", merge->config_shown);
+	else if (merge->opts->password_command != NULL)
+		(void)snprintf(out, ORIGIN_MAX, "--password-command");
 	else if (password != NULL && *password != '\0')
 		(void)snprintf(out, ORIGIN_MAX, "REDISCLI_AUTH");
+}
+
+/* The option of a file's servers that would have given a password to these; NULL: there is none. */
+static const char *ignored_option(const struct option_merge *merge)
+{
+	if (merge->is_ignored[OPT_PASSWORD_FILE])
+		return "password-file";
+	return merge->is_ignored[OPT_PASSWORD_COMMAND] ? "password-command" : NULL;
 }
 
 static void set_password_origin(const struct option_merge *merge, char out[ORIGIN_MAX])
@@ -73,11 +86,10 @@ static void set_password_origin(const struct option_merge *merge, char out[ORIGI
 		(void)snprintf(out, ORIGIN_MAX,
 			       "the password is in the URL from %s, or else from %.*s",
 			       source_of_urls(merge), ORIGIN_MAX / 2, shared);
-	else if (shared[0] == '\0' && merge->is_ignored[OPT_PASSWORD_FILE])
-		(void)snprintf(
-			out, ORIGIN_MAX,
-			"the password-file in %s is for the url there, not for the one from %s",
-			merge->config_shown, source_of_urls(merge));
+	else if (shared[0] == '\0' && ignored_option(merge) != NULL)
+		(void)snprintf(out, ORIGIN_MAX,
+			       "the %s in %s is for the url there, not for the one from %s",
+			       ignored_option(merge), merge->config_shown, source_of_urls(merge));
 	else if (shared[0] != '\0')
 		(void)snprintf(out, ORIGIN_MAX, "the password is from %.*s", ORIGIN_MAX - 32,
 			       shared);

@@ -1,6 +1,6 @@
 /*
- * Sets the passwords of the servers whose URLs have none: from --password-file, or from REDISCLI_AUTH; and the login at
- * the sentinels.
+ * Sets the passwords of the servers whose URLs have none: from --password-file, from REDISCLI_AUTH, or by
+ * --password-command; and the login at the sentinels.
  * origin.c says in messages which of these it was.
  */
 #include <errno.h>
@@ -11,6 +11,8 @@
 
 #include "base/exits.h"
 #include "base/message.h"
+#include "options/first_line.h"
+#include "options/password_command.h"
 #include "options/passwords.h"
 #include "options/usage.h"
 #include "options/usage_line.h"
@@ -18,19 +20,6 @@
 #include "sys/transient_errno.h"
 
 #define PASSWORD_FILE_MAX 65536
-
-/* Cut the text of a password file down to its first line. NULL, or what is wrong with that line. */
-static const char *cut_first_line(char *text, size_t len)
-{
-	size_t line_len = strcspn(text, "\n");
-
-	if (line_len < len && text[line_len] == '\0')
-		return "a NUL byte in its first line";
-	if (line_len > 0 && text[line_len - 1] == '\r')
-		line_len--;
-	text[line_len] = '\0';
-	return line_len == 0 ? "its first line is empty" : NULL;
-}
 
 /* The private server gets none: no other user reaches it, and the password is another server's. */
 static bool wants_password(const struct rlock_url *url)
@@ -78,7 +67,7 @@ typedef int (*set_fn)(const struct opts *opts, const char *password);
 static int set_from_text(const struct opts *opts, set_fn set, const char *path,
 			 const struct stat *stat, char *text, size_t len)
 {
-	const char *wrong = cut_first_line(text, len);
+	const char *wrong = first_line_cut(text, len);
 	char shown[USAGE_SHOWN_MAX];
 	int code;
 
@@ -110,7 +99,17 @@ static int set_from_file(const struct opts *opts, set_fn set, const char *path)
 	return code;
 }
 
-int passwords_set(const struct opts *opts)
+static int set_command(struct opts *opts)
+{
+	int code = 0;
+
+	for (size_t i = 0; code == 0 && i < opts->url_count; i++)
+		if (wants_password(opts->urls[i]))
+			code = password_command_set(opts, opts->urls[i]);
+	return code;
+}
+
+int passwords_set(struct opts *opts)
 {
 	const char *password = getenv("REDISCLI_AUTH");
 	bool is_wanted = false;
@@ -119,6 +118,8 @@ int passwords_set(const struct opts *opts)
 		is_wanted = is_wanted || wants_password(opts->urls[i]);
 	if (!is_wanted)
 		return 0;
+	if (opts->password_command != NULL)
+		return set_command(opts);
 	if (opts->password_file != NULL)
 		return set_from_file(opts, set_password, opts->password_file);
 	return password != NULL && *password != '\0' ? set_password(opts, password) : 0;

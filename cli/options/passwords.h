@@ -7,7 +7,7 @@
 #include "options/opts.h"
 
 /* Set the password of each URL that has none. 0, or the exit code after one line by message_error. */
-int passwords_set(const struct opts *opts);
+int passwords_set(struct opts *opts);
 /* The same for the login of each URL that has sentinels. */
 int sentinel_passwords_set(const struct opts *opts);
 

@@ -10,8 +10,7 @@
 #include <stdint.h>
 
 #include "lib/rlock.h"
-
-#define INHERITED_VARIABLE "RLOCK_HELD"
+#include "sys/proc.h"
 
 /*
  * The value to pass on to a command: old (may be NULL) with one more word for each name of hold. It is malloc'ed; NULL

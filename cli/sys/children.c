@@ -4,12 +4,14 @@
  */
 #include <ctype.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/number.h"
 #include "sys/children.h"
+#include "sys/file_read.h"
 
 bool pid_list_add(struct pid_list *list, pid_t pid)
 {
@@ -74,4 +76,18 @@ void children_add(pid_t pid, struct pid_list *out)
 		if (isdigit((unsigned char)entry->d_name[0]))
 			add_of_thread(pid, entry->d_name, out);
 	(void)closedir(dir);
+}
+
+size_t children_of_self(pid_t *out, size_t max)
+{
+	char text[4096];
+	const char *cursor = text;
+	size_t count = 0;
+	int64_t child;
+
+	if (file_read_start(AT_FDCWD, "/proc/thread-self/children", 0, text, sizeof(text)) < 0)
+		return 0;
+	while (count < max && number_read(&cursor, &child))
+		out[count++] = (pid_t)child;
+	return count;
 }

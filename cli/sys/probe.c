@@ -9,13 +9,12 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/least.h"
 #include "lib/rlock.h"
 #include "sys/fds.h"
+#include "sys/helper.h"
 #include "sys/priority.h"
 #include "sys/probe.h"
 
@@ -31,8 +30,6 @@
 #define PAUSE_MS 200
 /* A process is not abandoned if its memory is locked for a moment only, by its fork of a large process, say. */
 #define PATIENCE_MS 2000
-/* A killed helper ends within this time, unless its read cannot be interrupted: then it is not waited for. */
-#define REAP_MS 50
 
 struct suspect {
 	pid_t pid;
@@ -44,9 +41,6 @@ struct suspect {
 #define SUSPECTS_MAX 256
 static struct suspect suspects[SUSPECTS_MAX];
 static size_t suspect_count;
-
-/* A helper that had not ended when it was waited for last; 0: none. Its end sends no signal. */
-static pid_t leftover_helper;
 
 struct probe {
 	pid_t pid;
@@ -120,15 +114,10 @@ static void record_hang(struct probe_request *request)
 
 /* ---- the helper ---- */
 
-/*
- * The helper has the name of a renewer and, like one, a session of its own: a search for a command's processes excludes
- * it. It keeps no stream of its parent open, and ends with its parent unless it hangs.
- */
+/* The helper keeps no stream of its parent open, and ends with its parent unless it hangs. */
 static void be_helper(pid_t parent, int fd, const struct probe_request *requests, size_t count,
 		      const char *hold_id)
 {
-	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
-	(void)setsid();
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	fds_close_but(&fd, 1);
 	priority_raise();
@@ -146,39 +135,17 @@ static void be_helper(pid_t parent, int fd, const struct probe_request *requests
 	_exit(0);
 }
 
-static bool reap_helper(pid_t pid)
-{
-	siginfo_t info = { 0 };
-
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | __WALL) != 0 || info.si_pid != 0;
-}
-
-/*
- * Like fork(2), but the child's end sends no SIGCHLD: that would wake the keeper, which would search again, and start a
- * helper again.
- */
-static pid_t fork_without_sigchld(void)
-{
-	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
-}
-
 static bool probe_start(struct probe *probe, const struct probe_request *requests, size_t count,
 			const char *hold_id)
 {
 	pid_t parent = getpid();
-	sigset_t all, before;
 	int fds[2];
 
-	if (leftover_helper != 0 && reap_helper(leftover_helper))
-		leftover_helper = 0;
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return false;
-	sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	probe->pid = fork_without_sigchld();
+	probe->pid = helper_fork();
 	if (probe->pid == 0)
 		be_helper(parent, fds[1], requests, count, hold_id);
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	(void)close(fds[1]);
 	probe->fd = fds[0];
 	if (probe->pid > 0)
@@ -190,15 +157,8 @@ static bool probe_start(struct probe *probe, const struct probe_request *request
 /* A helper that hangs must not hold us up: the wait for its end is bounded. */
 static void probe_stop(struct probe *probe)
 {
-	struct pollfd end = { (int)syscall(SYS_pidfd_open, probe->pid, 0), POLLIN, 0 };
-
 	(void)kill(probe->pid, SIGKILL);
-	if (end.fd >= 0) {
-		(void)rlock_poll(&end, 1, rlock_now_ms() + REAP_MS);
-		(void)close(end.fd);
-	}
-	if (!reap_helper(probe->pid))
-		leftover_helper = probe->pid;
+	helper_reap(probe->pid);
 	(void)close(probe->fd);
 }
 

@@ -206,7 +206,7 @@ struct hold_search {
 /* Takes the next byte of an environment. True when the hold id has been found. */
 static bool hold_search_step(struct hold_search *search, char byte)
 {
-	static const char name[] = "RLOCK_HELD=";
+	static const char name[] = INHERITED_VARIABLE "=";
 
 	if (byte == '\0') {
 		search->name_len = search->id_len = 0;

@@ -28,6 +28,9 @@ struct proc {
  */
 #define RENEWER_NAME "rlock-renewer"
 
+/* By this variable a process knows which locks it holds, and by its hold ids rlock the processes of a command. */
+#define INHERITED_VARIABLE "RLOCK_HELD"
+
 /* The result of a look at a process. One that cannot be seen now may still be there. */
 enum proc_lookup {
 	PROC_GONE,   /* there is no such process, or none that we may see */

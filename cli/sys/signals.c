@@ -27,6 +27,14 @@ static void add_unless_ignored(sigset_t *set, const int *signals, size_t count)
 	}
 }
 
+void signals_find(struct signals *signals)
+{
+	signals->fd = -1;
+	(void)sigprocmask(SIG_SETMASK, NULL, &signals->found_mask);
+	(void)sigaction(SIGPIPE, NULL, &signals->found_pipe);
+	(void)sigaction(SIGCHLD, NULL, &signals->found_child);
+}
+
 int signals_setup(struct signals *signals)
 {
 	struct sigaction act = { .sa_handler = SIG_IGN };

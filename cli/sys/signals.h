@@ -16,6 +16,9 @@ struct signals {
 	sigset_t watched; /* those of ours that were not ignored */
 };
 
+/* As they are found now, for signals_restore. */
+void signals_find(struct signals *signals);
+
 /*
  * Hold back what is watched: at first only what ends a wait (SIGTERM, SIGINT, SIGHUP, SIGQUIT) can be read from
  * fd. SIGPIPE is ignored from here on. 0, or the exit code after one line by message_error.

@@ -15,6 +15,7 @@ struct rlock__error {
 	void *trace_ctx;
 	size_t name_index;   /* of the request's name that the text is about */
 	bool is_unreachable; /* the text says that the server cannot be reached */
+	bool lacks_password; /* the text says that the source of the password had none */
 	char text[RLOCK_ERROR_MAX];
 };
 

@@ -1,5 +1,5 @@
 /*
- * Commands that are no scripts: PING and WAIT, sent one at a time and waited for.
+ * Commands that are no scripts, sent one at a time and waited for.
  */
 #include <assert.h>
 #include <hiredis/hiredis.h>
@@ -41,6 +41,9 @@ static enum rlock_status run(struct rlock__connection *connection, int argc, con
 	else if (result.status == RLOCK_OK)
 		result.status = rlock__fail(rlock__connection_error(connection), RLOCK_ESERVER,
 					    "unexpected reply to %s", argv[0]);
+	/* As for a script: it has become a replica, say. */
+	if (result.status == RLOCK_ENET && result.reply != NULL)
+		rlock__connection_abandon(connection);
 	if (result.reply != NULL)
 		freeReplyObject(result.reply);
 	return result.status;
@@ -85,4 +88,33 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 	return rlock__fail(rlock__connection_error(connection), RLOCK_ENET,
 			   "%lld of %zu replicas have acknowledged the lock in time", acknowledged,
 			   replicas);
+}
+
+static bool is_denied(struct rlock__connection *connection, const char **argv)
+{
+	size_t lengths[] = { strlen(argv[0]), strlen(argv[1]) };
+	const struct rlock__command command = { 2, argv, lengths, true };
+	struct rlock__result result;
+	bool is_error;
+
+	rlock__request_begin(connection, &command, INT64_MAX);
+	result = rlock__request_await(connection);
+	is_error = result.reply != NULL && result.reply->type == REDIS_REPLY_ERROR;
+	if (result.reply != NULL)
+		freeReplyObject(result.reply);
+	return result.status == RLOCK_OK && is_error;
+}
+
+bool rlock__command_info_is_denied(struct rlock__connection *connection)
+{
+	const char *argv[] = { "INFO", "server" };
+
+	return is_denied(connection, argv);
+}
+
+bool rlock__command_pubsub_is_denied(struct rlock__connection *connection)
+{
+	const char *argv[] = { "PUBSUB", "NUMSUB" };
+
+	return is_denied(connection, argv);
 }

@@ -57,6 +57,7 @@ enum rlock_status rlock__connection_twin(const struct rlock__connection *connect
 		if ((*out)->server_url == NULL)
 			return RLOCK_ENOMEM;
 	}
+	(*out)->has_traced_name = connection->has_traced_name;
 	rlock__connection_share_tls(*out, connection->tls_context);
 	rlock__connection_set_trace(*out, connection->error.trace, connection->error.trace_ctx);
 	return RLOCK_OK;
@@ -78,7 +79,7 @@ static void session_clear(struct rlock__connection *connection)
 	rlock__connector_free(connection->connector);
 	connection->connector = NULL;
 	memset(&connection->login, 0, sizeof(connection->login));
-	connection->is_stale = false;
+	connection->is_stale = connection->awaits_password = false;
 }
 
 void rlock__connection_hang_up(struct rlock__connection *connection)
@@ -96,6 +97,7 @@ void rlock__connection_reset(struct rlock__connection *connection)
 void rlock__connection_close(struct rlock__connection *connection)
 {
 	rlock__connection_clear_request(connection);
+	rlock__password_end(&connection->password);
 	rlock__connection_hang_up(connection);
 }
 

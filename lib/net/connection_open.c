@@ -1,7 +1,7 @@
 /*
  * Opens a connection: from its URL to a stream on which the login is queued, in steps that never wait.
- * locate.c finds out which server it leads to, connector.c connects the socket, stream.c has the handshake, login.c the
- * login; when to go on is for request.c.
+ * locate.c finds out which server it leads to, connector.c connects the socket, stream.c has the handshake, password.c
+ * fetches a password meanwhile, login.c has the login; when to go on is for request.c.
  */
 #include <poll.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@
 #include "net/connection_state.h"
 #include "net/connector.h"
 #include "net/login.h"
+#include "net/password.h"
 #include "net/stream.h"
 #include "net/tls.h"
 #include "net/tls_context.h"
@@ -93,6 +94,10 @@ enum rlock_status rlock__connection_connect(struct rlock__connection *connection
 		status = load_tls(connection);
 	if (status != RLOCK_OK)
 		return status;
+	status = rlock__password_begin(&connection->password, connection->url,
+				       rlock_now_ms() + connection->timeout_ms, &connection->error);
+	if (status != RLOCK_OK)
+		return status;
 	connection->open_end_ms = deadline_ms;
 	status = rlock__connection_begin_search(connection, deadline_ms);
 	if (status != RLOCK_OK || rlock__connection_is_searching(connection))
@@ -132,8 +137,8 @@ static enum rlock_status queue_login(struct rlock__connection *connection)
 	else
 		rlock__trace(&connection->error, "connected to %s", server);
 	if (!rlock__login_queue(&connection->login, &connection->stream, connection->url,
-				connection->client_name, connection->sentinels != NULL,
-				connection->home_url != NULL))
+				connection->password.text, connection->client_name,
+				connection->sentinels != NULL, connection->home_url != NULL))
 		return rlock__fail_memory(&connection->error);
 	return RLOCK_OK;
 }
@@ -195,15 +200,12 @@ static bool advance_try(struct rlock__connection *connection, bool is_ready,
 		if (*status_out != RLOCK_OK)
 			return true;
 	}
-	if (!advance_handshake(connection, status_out))
-		return false;
-	if (*status_out == RLOCK_OK)
-		*status_out = queue_login(connection);
-	return true;
+	return advance_handshake(connection, status_out);
 }
 
-bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
-			       enum rlock_status *status_out)
+/* To a stream that is ready for the login. */
+static bool advance_stream(struct rlock__connection *connection, bool is_ready,
+			   enum rlock_status *status_out)
 {
 	if (rlock__connection_is_searching(connection)) {
 		if (!rlock__connection_search(connection, status_out))
@@ -225,11 +227,44 @@ bool rlock__connection_advance(struct rlock__connection *connection, bool is_rea
 	return false;
 }
 
+/* The password is fetched meanwhile. When there is none, nothing else is of use. */
+bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
+			       enum rlock_status *status_out)
+{
+	enum rlock_status password =
+		rlock__password_advance(&connection->password, connection->url, &connection->error);
+
+	if (password < 0) {
+		*status_out = password;
+		return true;
+	}
+	if (!connection->awaits_password) {
+		if (!advance_stream(connection, is_ready, status_out))
+			return false;
+		if (*status_out != RLOCK_OK)
+			return true;
+	}
+	connection->awaits_password = password == RLOCK_BUSY;
+	if (!connection->awaits_password) {
+		*status_out = queue_login(connection);
+		return true;
+	}
+	if (rlock_now_ms() < connection->open_end_ms)
+		return false;
+	*status_out = rlock__password_fail_late(connection->url, &connection->error);
+	return true;
+}
+
 void rlock__connection_await(const struct rlock__connection *connection, struct pollfd *out,
 			     int64_t *until_ms)
 {
 	if (connection->connector != NULL) {
 		rlock__connector_await(connection->connector, out, until_ms);
+		return;
+	}
+	if (connection->awaits_password) {
+		*out = (struct pollfd){ -1, 0, 0 };
+		*until_ms = connection->open_end_ms;
 		return;
 	}
 	*out = rlock__stream_await(&connection->stream);

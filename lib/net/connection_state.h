@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "net/login.h"
+#include "net/password.h"
 #include "net/stream.h"
 #include "rlock.h"
 
@@ -73,8 +74,11 @@ struct rlock__connection {
 	int64_t try_end_ms;                     /* the same for this server, of several */
 	struct rlock__tls_context *tls_context; /* NULL: not needed yet */
 	struct rlock__stream stream;
-	uint64_t server_number;    /* of the last stream's server; 0: there was none */
-	struct rlock__login login; /* on that stream */
+	struct rlock__password password; /* for the login, if the URL has a source for it */
+	bool awaits_password;            /* all else is ready for the login */
+	bool has_traced_name;            /* that the server denies it */
+	uint64_t server_number;          /* of the last stream's server; 0: there was none */
+	struct rlock__login login;       /* on that stream */
 	bool is_stale; /* a reply is outstanding: only fire and forget can use the stream */
 	struct rlock__request request;
 	struct rlock__error error;

@@ -21,16 +21,15 @@ static bool queue_step(struct rlock__login *login, enum rlock__login_step step,
 }
 
 static bool queue_auth(struct rlock__login *login, struct rlock__stream *stream,
-		       const struct rlock_url *url)
+		       const struct rlock_url *url, const char *password)
 {
-	const char *password = url->password != NULL ? url->password : "";
-	const char *of_user[] = { "AUTH", url->user, password };
+	const char *of_user[] = { "AUTH", url->user, password != NULL ? password : "" };
 	const char *of_default[] = { "AUTH", password };
 
 	/* A user may have no password; without AUTH we would be the default user. */
 	if (url->user != NULL)
 		return queue_step(login, RLOCK__LOGIN_AUTH, stream, 3, of_user);
-	return url->password == NULL || queue_step(login, RLOCK__LOGIN_AUTH, stream, 2, of_default);
+	return password == NULL || queue_step(login, RLOCK__LOGIN_AUTH, stream, 2, of_default);
 }
 
 static bool queue_select(struct rlock__login *login, struct rlock__stream *stream, int db)
@@ -67,10 +66,12 @@ static bool queue_asking(struct rlock__login *login, struct rlock__stream *strea
 }
 
 bool rlock__login_queue(struct rlock__login *login, struct rlock__stream *stream,
-			const struct rlock_url *url, const char *client_name, bool needs_master,
-			bool is_asking)
+			const struct rlock_url *url, const char *password, const char *client_name,
+			bool needs_master, bool is_asking)
 {
-	return queue_auth(login, stream, url) && queue_select(login, stream, url->db) &&
+	if (password == NULL)
+		password = url->password;
+	return queue_auth(login, stream, url, password) && queue_select(login, stream, url->db) &&
 	       queue_name(login, stream, client_name) && queue_role(login, stream, needs_master) &&
 	       queue_asking(login, stream, is_asking);
 }
@@ -105,6 +106,8 @@ void rlock__login_take(struct rlock__login *login, const struct redisReply *repl
 	enum rlock_status status;
 
 	/* The name is for readers of CLIENT LIST: the login is good without it. */
+	if (step == RLOCK__LOGIN_NAME)
+		login->is_name_denied = reply->type == REDIS_REPLY_ERROR;
 	if (reply->type == REDIS_REPLY_STATUS || step == RLOCK__LOGIN_NAME)
 		return;
 	if (login->status != RLOCK_OK)

@@ -29,15 +29,16 @@ struct rlock__login {
 	enum rlock__login_step steps[RLOCK__LOGIN_STEPS_MAX];
 	size_t count, answered;   /* steps sent on this stream, and replies read */
 	enum rlock_status status; /* the first step that failed */
+	bool is_name_denied;      /* which does not harm */
 };
 
 /*
- * Queue the commands that url and client_name need; client_name may be NULL. needs_master: it is no good at a replica;
- * is_asking: the command that follows is for a slot that is on its way to this node. false: out of memory.
+ * Queue the commands that url and client_name need; client_name may be NULL. password: one that was fetched, or NULL: that
+ * of url. needs_master: it is no good at a replica; is_asking: the command that follows is for a slot that is on its way to this node. false: out of memory.
  */
 bool rlock__login_queue(struct rlock__login *login, struct rlock__stream *stream,
-			const struct rlock_url *url, const char *client_name, bool needs_master,
-			bool is_asking);
+			const struct rlock_url *url, const char *password, const char *client_name,
+			bool needs_master, bool is_asking);
 /* Whether replies are still to come. */
 bool rlock__login_is_pending(const struct rlock__login *login);
 /* Take the next reply. When the login is denied, login->status and error say why. */

@@ -14,6 +14,7 @@
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "net/login.h"
+#include "net/password.h"
 #include "net/request.h"
 #include "net/stream.h"
 #include "rlock.h"
@@ -46,6 +47,7 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 	struct rlock__request *request = &connection->request;
 
 	rlock__connection_stop_search(connection);
+	rlock__password_settle(&connection->password);
 	if (status != RLOCK_OK && request->reply == NULL) {
 		if (request->phase == RLOCK__PHASE_ANSWER && request->take_reply == NULL) {
 			connection->is_stale = true;
@@ -124,6 +126,15 @@ static bool read_any(struct rlock__connection *connection, redisReply **out)
 	}
 }
 
+/* Once, though there may be many connections in a wait. */
+static void trace_no_name(struct rlock__connection *connection)
+{
+	if (!connection->has_traced_name)
+		rlock__trace(&connection->error,
+			     "it denies CLIENT SETNAME: its list of clients does not name rlock");
+	connection->has_traced_name = true;
+}
+
 static bool read_login(struct rlock__connection *connection)
 {
 	while (rlock__login_is_pending(&connection->login)) {
@@ -133,6 +144,8 @@ static bool read_login(struct rlock__connection *connection)
 			return false;
 		rlock__login_take(&connection->login, reply, &connection->error);
 		freeReplyObject(reply);
+		if (connection->login.is_name_denied)
+			trace_no_name(connection);
 	}
 	return true;
 }
@@ -365,8 +378,10 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 		go_on(connection);
 	if (request->phase != RLOCK__PHASE_OVER)
 		return false;
-	*out = (struct rlock__result){ request->status, request->was_sent,
-				       connection->server_number, request->reply };
+	*out = (struct rlock__result){ .status = request->status,
+				       .was_sent = request->was_sent,
+				       .server_number = connection->server_number,
+				       .reply = request->reply };
 	request->reply = NULL;
 	rlock__connection_clear_request(connection);
 	return true;
@@ -405,13 +420,13 @@ static struct pollfd awaited(const struct rlock__connection *connection, int64_t
 
 /* A cancel_fd. */
 #define OTHERS_MAX 1
-/* Each connection, and for each as many sentinels as a URL may name. */
-#define POLLED_MAX (RLOCK_SERVERS_MAX * (1 + RLOCK_SERVERS_MAX) + OTHERS_MAX)
+/* Each connection, for each its password, and as many sentinels as a URL may name. */
+#define POLLED_MAX (RLOCK_SERVERS_MAX * (2 + RLOCK_SERVERS_MAX) + OTHERS_MAX)
 
 /* What is polled, and for which connection. */
 struct polled {
 	struct pollfd fds[POLLED_MAX];
-	struct rlock__connection *owners[POLLED_MAX];
+	struct rlock__connection *owners[POLLED_MAX]; /* NULL: for a password */
 	size_t count;
 	int64_t until_ms;
 };
@@ -423,13 +438,25 @@ static void add(struct polled *polled, struct rlock__connection *connection)
 	connection->request.readiness = RLOCK__READY_NOT;
 }
 
-/* The connection, and those to the sentinels that it queries. */
+/* A connection that is being opened goes on after each poll: it is not to take the password's readiness for its own. */
+static void add_password(struct polled *polled, const struct rlock__connection *connection)
+{
+	struct pollfd fd = rlock__password_await(&connection->password);
+
+	if (fd.fd < 0 || connection->request.phase != RLOCK__PHASE_CONNECT)
+		return;
+	polled->owners[polled->count] = NULL;
+	polled->fds[polled->count++] = fd;
+}
+
+/* The connection, its password, and the connections to the sentinels that it queries. */
 static void add_connection(struct polled *polled, struct rlock__connection *connection)
 {
 	struct rlock__connection *queried[RLOCK_SERVERS_MAX];
 	size_t queried_count = 0;
 
 	add(polled, connection);
+	add_password(polled, connection);
 	if (rlock__connection_is_searching(connection))
 		queried_count =
 			rlock__connection_await_search(connection, queried, &polled->until_ms);
@@ -440,7 +467,7 @@ static void add_connection(struct polled *polled, struct rlock__connection *conn
 static void set_readiness(struct polled *polled)
 {
 	for (size_t i = 0; i < polled->count; i++)
-		if (polled->fds[i].revents != 0)
+		if (polled->fds[i].revents != 0 && polled->owners[i] != NULL)
 			polled->owners[i]->request.readiness = RLOCK__READY;
 }
 

@@ -27,6 +27,7 @@ struct rlock__result {
 	bool was_sent;            /* the server may have seen the command */
 	uint64_t server_number;   /* which server that was */
 	struct redisReply *reply; /* the caller frees it; NULL: none */
+	bool was_denied;          /* by a server that can't serve us now: RLOCK_ENET */
 };
 
 /*

@@ -17,6 +17,9 @@
 #define NO_SCRIPTS                                                                                 \
 	"it runs no scripts: is it a sentinel? Its URL is redis+sentinel://HOST:PORT/SERVICE"
 
+#define NO_DATABASES "it has one database: leave the number out"
+#define NO_WAIT "it can't tell which replicas have a lock: leave --replicas out"
+
 struct meaning {
 	const char *prefix; /* of the error; the first row that fits counts */
 	enum rlock_status status;
@@ -29,9 +32,9 @@ struct meaning {
  */
 static const struct meaning meanings[] = {
 	{ "NOAUTH", RLOCK_EAUTH,
-	  "give a password in the URL, by --password-file or REDISCLI_AUTH" },
+	  "give a password in the URL, by --password-file, --password-command or REDISCLI_AUTH" },
 	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH,
-	  "give a password in the URL, by --password-file or REDISCLI_AUTH" },
+	  "give a password in the URL, by --password-file, --password-command or REDISCLI_AUTH" },
 	{ "WRONGPASS", RLOCK_EAUTH, "check user and password" },
 	{ "ERR invalid password", RLOCK_EAUTH, "check the password" },
 	{ "ERR AUTH", RLOCK_EAUTH, "the server has no password: leave it out" },
@@ -57,12 +60,17 @@ static const struct meaning meanings[] = {
 	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, "the server has no such database" },
 	{ "ERR unknown command 'EVALSHA'", RLOCK_EUNSUPPORTED, NO_SCRIPTS },
 	{ "ERR unknown command `EVALSHA`", RLOCK_EUNSUPPORTED, NO_SCRIPTS },
+	{ "ERR unknown command 'SELECT'", RLOCK_EUNSUPPORTED, NO_DATABASES },
+	{ "ERR unknown command `SELECT`", RLOCK_EUNSUPPORTED, NO_DATABASES },
+	{ "ERR unknown command 'WAIT'", RLOCK_EUNSUPPORTED, NO_WAIT },
+	{ "ERR unknown command `WAIT`", RLOCK_EUNSUPPORTED, NO_WAIT },
 	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed" },
 	{ "DENIED", RLOCK_EAUTH, "the server is in protected mode: it wants a password" },
 };
 
-/* Errors of a replica only: to a write, and to any command while it has lost its primary. */
-static const char *const replica_errors[] = { "READONLY", "MASTERDOWN" };
+/* Errors of a replica only: to a write, to any command while it has lost its primary, and to WAIT. */
+static const char *const replica_errors[] = { "READONLY", "MASTERDOWN",
+					      "ERR WAIT cannot be used with replica" };
 
 static bool starts_with(const char *text, const char *prefix)
 {
@@ -71,7 +79,8 @@ static bool starts_with(const char *text, const char *prefix)
 
 /*
  * A script's error has the script's name and line around the error of the command: "ERR Error running script (call to
- * f_...): @user_script:3: @user_script: 3: -OOM ..." (6.2), or "... script: SHA1, on @user_script:3." after it (7).
+ * f_...): @user_script:3: @user_script: 3: -OOM ..." (6.2), or "... script: SHA1, on @user_script:3." after it (7). One
+ * that the script has caught and returns has "@user_script: 3: -" in front (6.2), or nothing (7).
  * Returns the command's error, and cuts text after it.
  */
 static const char *without_script(char *text)
@@ -82,7 +91,7 @@ static const char *without_script(char *text)
 
 	if (behind != NULL && strstr(behind, marker) != NULL)
 		*behind = '\0';
-	if (!starts_with(words, "ERR Error running script") &&
+	if (!starts_with(words, marker) && !starts_with(words, "ERR Error running script") &&
 	    !starts_with(words, "ERR Error compiling script"))
 		return words;
 	while ((found = strstr(words, marker)) != NULL) {
@@ -148,15 +157,17 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 {
 	char command[64], shown[SHOWN_MAX];
 	bool is_about_keys = strstr(words, "key") != NULL;
+	bool is_about_channel = strstr(words, "channel") != NULL;
 
 	if (command_in_error(words, command, sizeof(command)) ||
-	    (!is_about_keys && command_in_script(words, script, command, sizeof(command))))
+	    (!is_about_keys && !is_about_channel &&
+	     command_in_script(words, script, command, sizeof(command))))
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not run '%s': "
 				   "it needs the ACL rule +%s",
 				   rlock_escape(command, strlen(command), shown, sizeof(shown)),
 				   shown);
-	if (strstr(words, "channel") != NULL)
+	if (is_about_channel)
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the lock's "
 				   "channel: it needs the ACL rule &redisson_*");

@@ -91,7 +91,7 @@ static enum rlock__tls_step step_of(struct rlock__tls *tls, int result)
 		return RLOCK__TLS_ENDED;
 	default:
 		tls->has_failed = true;
-		rlock__tls_failure_of_stream(tls->openssl,
+		rlock__tls_failure_of_stream(tls->openssl, tls->is_established,
 					     tls->openssl->SSL_get_verify_result(tls->stream),
 					     tls->name, &tls->failure);
 		/* It is the thread's, and other users of OpenSSL look there. */

@@ -60,30 +60,44 @@ static void set_by_certificate(const struct rlock__tls_library *openssl, long re
 	}
 }
 
-void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, long verify_result,
-				  const char *name, struct rlock__tls_failure *out)
+/* What only a handshake finds out. */
+static bool set_by_handshake(const struct rlock__tls_library *openssl, long verify_result,
+			     const char *name, struct rlock__tls_failure *out)
 {
-	unsigned long error = openssl->ERR_peek_last_error();
 	char shown[RLOCK__TLS_WHY_MAX / 2];
 
 	(void)rlock_escape(name, strlen(name), shown, sizeof(shown));
-	switch (ERR_GET_REASON(error)) {
+	switch (ERR_GET_REASON(openssl->ERR_peek_last_error())) {
 	case SSL_R_CERTIFICATE_VERIFY_FAILED:
 		set_by_certificate(openssl, verify_result, shown, out);
-		return;
+		return true;
 	case SSL_R_WRONG_VERSION_NUMBER:
 	case SSL_R_HTTP_REQUEST:
 	case SSL_R_PACKET_LENGTH_TOO_LONG:
 	case SSL_R_BAD_RECORD_TYPE:
 		set(out, RLOCK_ENET, NO_TLS);
-		return;
+		return true;
 	case SSL_R_UNSUPPORTED_PROTOCOL:
 	case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
 		set(out, RLOCK_EUNSUPPORTED, NO_VERSION);
-		return;
+		return true;
+	case SSL_R_TLSV1_UNRECOGNIZED_NAME:
+		(void)snprintf(out->why, sizeof(out->why),
+			       "it does not know the name %s: give the right one as sni", shown);
+		out->status = RLOCK_EUNSUPPORTED;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What the server thinks of us, which it may say after the handshake of ours. */
+static bool set_by_server(const struct rlock__tls_library *openssl, struct rlock__tls_failure *out)
+{
+	switch (ERR_GET_REASON(openssl->ERR_peek_last_error())) {
 	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
 		set(out, RLOCK_EUNSUPPORTED, NO_CERTIFICATE);
-		return;
+		return true;
 	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
 	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
 	case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
@@ -93,22 +107,30 @@ void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, long
 		(void)snprintf(out->why, sizeof(out->why), "it refuses the client certificate: %s",
 			       rlock__tls_failure_reason(openssl));
 		out->status = RLOCK_EUNSUPPORTED;
-		return;
+		return true;
 	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
 		set(out, RLOCK_EUNSUPPORTED,
 		    "it refuses the handshake: it may require a client certificate (cert and key), know another "
 		    "name (sni), or have no cipher that we have");
-		return;
-	case SSL_R_TLSV1_UNRECOGNIZED_NAME:
-		(void)snprintf(out->why, sizeof(out->why),
-			       "it does not know the name %s: give the right one as sni", shown);
-		out->status = RLOCK_EUNSUPPORTED;
-		return;
+		return true;
 	default:
-		(void)snprintf(out->why, sizeof(out->why), "TLS failed: %s",
-			       rlock__tls_failure_reason(openssl));
-		out->status = RLOCK_ENET;
+		return false;
 	}
+}
+
+void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, bool is_established,
+				  long verify_result, const char *name,
+				  struct rlock__tls_failure *out)
+{
+	/* In TLS 1.3 the client's handshake ends before the server has seen its certificate. */
+	if (set_by_server(openssl, out))
+		return;
+	/* Later the same errors mean that bytes were spoiled, and another connection may do. */
+	if (!is_established && set_by_handshake(openssl, verify_result, name, out))
+		return;
+	(void)snprintf(out->why, sizeof(out->why), "TLS failed: %s",
+		       rlock__tls_failure_reason(openssl));
+	out->status = RLOCK_ENET;
 }
 
 const char *rlock__tls_failure_reason(const struct rlock__tls_library *openssl)

@@ -143,6 +143,7 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 	copy->db = url->db;
 	copy->has_db = url->has_db;
 	copy->is_insecure = url->is_insecure;
+	copy->password_source = url->password_source;
 	if (tls_copy(url, copy) && rlock__endpoints_copy(&url->endpoints, &copy->endpoints) &&
 	    rlock__endpoints_copy(&url->mapped_from, &copy->mapped_from) &&
 	    rlock__endpoints_copy(&url->mapped_to, &copy->mapped_to) &&
@@ -197,6 +198,7 @@ struct rlock_url *rlock__url_of_sentinel(const struct rlock_url *url, size_t ind
 	copy->user = copy->sentinel_user;
 	copy->password = copy->sentinel_password;
 	copy->sentinel_user = copy->sentinel_password = NULL;
+	copy->password_source = (struct rlock_password_source){ 0 };
 	if (rlock_url_set_db(copy, 0) == RLOCK_OK)
 		return copy;
 	rlock_url_free(copy);
@@ -252,6 +254,12 @@ static enum rlock_status set_secret(char **secret, const char *value)
 enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password)
 {
 	return set_secret(&url->password, password);
+}
+
+void rlock_url_set_password_source(struct rlock_url *url,
+				   const struct rlock_password_source *source)
+{
+	url->password_source = *source;
 }
 
 enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, const char *user,

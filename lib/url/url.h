@@ -13,9 +13,10 @@
 struct rlock_url {
 	enum rlock_scheme scheme;
 	bool has_tls;
-	char *user;                              /* NULL: none */
-	char *password;                          /* NULL: none */
-	char *sentinel_user, *sentinel_password; /* NULL: none */
+	char *user;                                   /* NULL: none */
+	char *password;                               /* NULL: none */
+	struct rlock_password_source password_source; /* all zero: none */
+	char *sentinel_user, *sentinel_password;      /* NULL: none */
 	struct rlock__endpoints
 		endpoints; /* redis: one; sentinel, cluster: in their order; else none */
 	struct rlock__endpoints mapped_from, mapped_to; /* as many of both; for sentinels */

@@ -16,16 +16,13 @@ setup_file() { start_cluster 3; }
 teardown_file() { stop_servers; }
 
 setup() {
-	local number
-	wait_until 20 cluster_is_up
-	for number in 1 2 3; do on "$number" redis flushall >/dev/null; done
+	flush_nodes
 	common_setup
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
 teardown() {
-	local number
-	for number in 1 2 3; do thaw_server "$number"; done
+	thaw_nodes
 	watchful_teardown
 }
 
@@ -75,12 +72,6 @@ has_waiters_at() {
 	hold_at_its_node '{app}b'
 	run -75 rlock run -n '{app}a' '{app}b' -- true
 	run -0 rlock run -n '{app}a' -- true
-}
-
-@test "names in different slots are refused before anything is sent" {
-	run -78 rlock run a b -- touch begun
-	assert_one_line '^rlock: b: in a cluster this version locks several names only if they have the same part in braces, as \{app\}a and \{app\}b$'
-	assert [ ! -e begun ]
 }
 
 @test "a name whose braces would split its keys is refused before anything is sent" {

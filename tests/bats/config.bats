@@ -385,7 +385,7 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 	local verb option value
 	local -A values=([url]=$SOCKET_URL [wait]=3s [conflict-exit-code]=3 [ttl]=3s [lease]=3s [at-least]=1ms
 		[max-run]=3s [grace]=3s [on-lost]=term [note]=x [db]=0 [connect-timeout]=3s
-		[password-file]=/no/such/file [quorum]=all [replicas]=0)
+		[password-file]=/no/such/file [password-command]=true [quorum]=all [replicas]=0)
 	for verb in run lock unlock renew; do
 		rlock help "$verb" | grep -oE '^ +(-., )?--[a-z-]+' | sed 's/.*--//'
 	done | sort -u >options
@@ -396,8 +396,8 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 		grep -q "^\"$option = " "$BATS_TEST_DIRNAME/../fuzz/config.dict"
 		value=${values[$option]:-yes}
 		config "$option = $value"
-		# That one cannot do anything here: the server has no password.
-		[ "$option" = password-file ] || run -0 rlock run -u "$SOCKET_URL" a -- true
+		# These cannot do anything here: the server has no password.
+		[[ $option == password-* ]] || run -0 rlock run -u "$SOCKET_URL" a -- true
 		config "url = $SOCKET_URL" "$option ="
 		bad_config 2 "$option"
 	done <options

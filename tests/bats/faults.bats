@@ -199,7 +199,7 @@ wait_for_lock() {
 	hold_with_family a -t 1s
 	kill_server
 	own_server
-	took_less 1 ended_with 76
+	took_less 3 ended_with 76
 	family_is_gone
 	said_once '^rlock: a: lock lost at '
 	no_keys

@@ -8,6 +8,7 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/certificates
+load ../lib/proxying
 
 setup_file() {
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
@@ -338,9 +339,9 @@ while True:
 # ---- while a lock is held, and waited for ----
 
 @test "a lock over TLS is renewed, with the session of the first connection" {
-	in_background sh -c 'exec rlock run -v --cacert "$0" -t 1s a -- until_let_go 2>said' "$CA"
+	in_background sh -c 'exec rlock run -v --cacert "$0" -t 3s a -- until_let_go 2>said' "$CA"
 	wait_until 5 is_held a
-	stays 2.5 is_held a
+	stays 3.5 is_held a
 	let_go
 	ended_with 0
 	no_keys
@@ -350,7 +351,7 @@ while True:
 	cp "$CA" ca.pem
 	cp "$CERTIFICATES/client".* .
 	redis config set tls-auth-clients yes >/dev/null
-	in_background rlock run --cacert ca.pem --cert client.crt --key client.key -t 1s a -- until_let_go
+	in_background rlock run --cacert ca.pem --cert client.crt --key client.key -t 3s a -- until_let_go
 	wait_until 5 is_held a
 	stays 2.5 is_held a
 	rm ca.pem client.crt client.key
@@ -370,6 +371,25 @@ while True:
 	wait_until 5 has_resumed 2
 	let_go
 	ended_with 0
+}
+
+@test "a request whose record is spoiled is sent again over another connection" {
+	local sent byte
+	start_tls_proxy "$PORT"
+	# Afterwards the server knows the scripts.
+	run -0 trusted a -- true
+	proxy reset-count
+	run -0 trusted --note x a -- faultproxy -c "unix:$BATS_TEST_TMPDIR/control" count
+	sent=$(sed -E 's/.* bytes_up=([0-9]+) .*/\1/' <<<"$output")
+	# The type of the record with the release, its version, its length, and what is encrypted.
+	for byte in 0 1 2 3 40; do
+		proxy reset-count
+		proxy at $((sent + byte)) up flip
+		run -0 trusted --note x a -- true
+		assert_output ''
+		no_keys
+		[[ $(proxy count) == *' spoiled=1 '* ]]
+	done
 }
 
 @test "a waiter over TLS is woken by the release" {

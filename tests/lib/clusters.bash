@@ -1,5 +1,8 @@
 # A cluster: nodes with numbers from 1, each with all the slots that it should have. Sourced behind helpers.bash.
 
+NODE_OPTIONS=(--cluster-enabled yes --cluster-config-file nodes.conf --cluster-node-timeout 1500
+	--repl-diskless-sync yes --repl-diskless-sync-delay 0)
+
 # start_cluster COUNT [OPTION...]: so many masters with a third of the slots each. PORTS is the list of their ports, and
 # RLOCK_URL names all of them.
 start_cluster() {
@@ -25,9 +28,21 @@ choose_node_port() {
 # start_node NUMBER [OPTION...]: sets PORT; the node is in no cluster yet.
 start_node() {
 	choose_node_port
-	start_server_number "$1" --port "$PORT" --cluster-enabled yes --cluster-config-file nodes.conf \
-		--cluster-node-timeout 1500 --repl-diskless-sync yes --repl-diskless-sync-delay 0 "${@:2}"
+	start_server_number "$1" --port "$PORT" "${NODE_OPTIONS[@]}" "${@:2}"
 	PORTS+="${PORTS:+ }$PORT"
+}
+
+# add_replica NUMBER MASTER: one more node, which is the replica of that one.
+add_replica() {
+	start_node "$1"
+	on "$1" redis cluster meet 127.0.0.1 "$(port_of "$2")" >/dev/null
+	wait_until 20 knows_node "$1" "$(id_of "$2")"
+	on "$1" redis cluster replicate "$(id_of "$2")" >/dev/null
+}
+
+# knows_node NUMBER ID: with its slots.
+knows_node() {
+	on "$1" redis cluster nodes | grep -q "^$2 .* connected [0-9]"
 }
 
 node_count() {
@@ -38,6 +53,22 @@ cluster_is_up() {
 	local number
 	for number in $(seq "$(node_count)"); do
 		on "$number" redis cluster info | grep -q '^cluster_state:ok' || return
+	done
+}
+
+# flush_nodes: the cluster is up, and empty.
+flush_nodes() {
+	local number
+	wait_until 20 cluster_is_up
+	for number in $(seq "$(node_count)"); do
+		on "$number" redis flushall >/dev/null
+	done
+}
+
+thaw_nodes() {
+	local number
+	for number in $(seq "$(node_count)"); do
+		thaw_server "$number"
 	done
 }
 

@@ -232,10 +232,24 @@ common_teardown() {
 	# through the tests that follow.
 	let_go
 	for pid in "${BACKGROUND[@]}"; do
+		is_own_process "$pid" || continue
 		kill -CONT "$pid" 2>/dev/null || :
 		kill -KILL "$pid" 2>/dev/null || :
 		wait "$pid" 2>/dev/null || :
 	done
+}
+
+# is_own_process PID: it is of this run of bats. One that ended may have left its number to another one, since numbers are
+# used again within a minute on a machine that runs several suites. Without a process of its own.
+is_own_process() {
+	local stat fields environment name
+	{ IFS= read -r stat <"/proc/$1/stat" && read -r name <"/proc/$1/comm"; } 2>/dev/null || return
+	read -ra fields <<<"${stat##*) }"
+	# A server writes its title over its environment.
+	[ "${fields[1]}" = "$BASHPID" ] || [[ $name = redis-server || $name = valkey-server ]] || {
+		mapfile -t -d '' environment <"/proc/$1/environ"
+		[[ "${environment[*]}" = *"$BATS_RUN_TMPDIR"* ]]
+	} 2>/dev/null
 }
 
 # in_background COMMAND [ARG...]: a program, not a function; sets PID; ended by common_teardown. A job in

@@ -1,16 +1,28 @@
 # A network that loses and spoils what passes, by tests/tools/faultproxy. Sourced behind helpers.bash and
 # watching.bash.
 
-# start_proxy: RLOCK_URL leads through it from now on. Waits without a process of its own: there are tests that
-# start a thousand.
+# start_proxy: RLOCK_URL leads through it from now on.
 start_proxy() {
+	start_proxy_between "unix:$BATS_TEST_TMPDIR/proxy.sock" "unix:$SERVER_SOCKET" || return
+	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
+}
+
+# start_tls_proxy PORT: the same, to the server of that TLS port, which it knows nothing of.
+start_tls_proxy() {
+	start_proxy_between tcp:127.0.0.1:0 "tcp:127.0.0.1:$1" || return
+	export RLOCK_URL=rediss://localhost:${LISTENED##*:}
+}
+
+# start_proxy_between LISTEN TARGET: sets LISTENED, the address. Waits without a process of its own: there are tests that
+# start a thousand.
+start_proxy_between() {
 	local output
-	exec {output}< <(exec env --default-signal=INT,QUIT faultproxy "unix:$BATS_TEST_TMPDIR/proxy.sock" \
-		"unix:$SERVER_SOCKET" "unix:$BATS_TEST_TMPDIR/control" 3>&-)
+	exec {output}< <(exec env --default-signal=INT,QUIT faultproxy "$1" "$2" "unix:$BATS_TEST_TMPDIR/control" 3>&-)
 	PID=$!
 	BACKGROUND+=("$PID")
-	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
+	LISTENED=
 	while read -r -t 5 -u "$output"; do
+		[[ $REPLY != 'listen '* ]] || LISTENED=${REPLY#listen }
 		[ "$REPLY" != ready ] || break
 	done
 	exec {output}<&-

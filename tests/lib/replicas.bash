@@ -30,7 +30,7 @@ replicated_servers() {
 	in_background sh -c 'exec "$@" >replica-said' sh \
 		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
 	wait_until 5 grep -qsx ready replica-said || return
-	own_server two --replicaof "127.0.0.1 $(sed -n 's/^listen tcp:.*://p' replica-said)" || return
+	own_server two --replicaof 127.0.0.1 "$(sed -n 's/^listen tcp:.*://p' replica-said)" || return
 	REPLICA=$PID
 	ln -s one/redis.sock current.sock
 	export RLOCK_URL=unix://$PWD/current.sock

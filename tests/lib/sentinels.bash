@@ -77,3 +77,72 @@ thaw_sentinels() {
 	local number
 	for number in 1 2 3; do kill -CONT "$(sentinel_pid "$number")"; done
 }
+
+# ---- real failovers ----
+
+# start_failover_group COUNT [OPTION...]: so many servers, of which the first is the master of all others, and three
+# sentinels that see to them. The options are the servers'.
+start_failover_group() {
+	local number
+	start_masters "$@"
+	for number in $(seq 2 "$1"); do
+		on "$number" redis replicaof 127.0.0.1 "$(port_of 1)" >/dev/null
+	done
+	start_sentinels 3 "sentinel monitor $SERVICE 127.0.0.1 $(port_of 1) 2" \
+		"sentinel down-after-milliseconds $SERVICE 1000" "sentinel failover-timeout $SERVICE 4000"
+}
+
+server_count() {
+	wc -w <<<"$PORTS"
+}
+
+# master: the number of the one that most sentinels name.
+master() {
+	local port
+	port=$(for number in 1 2 3; do
+		on_sentinel "$number" sentinel get-master-addr-by-name "$SERVICE" | tail -n 1
+	done | sort | uniq -c | sort -rn | awk '{ print $2; exit }')
+	tr ' ' '\n' <<<"$PORTS" | grep -nx "$port" | cut -d : -f 1
+}
+
+# replicas: the numbers of the others.
+replicas() {
+	seq "$(server_count)" | grep -vx "$(master)"
+}
+
+# is_group_ready: each sentinel knows all servers and the other sentinels, and the replicas have what the master has.
+is_group_ready() {
+	local number others
+	others=$(($(server_count) - 1))
+	for number in 1 2 3; do
+		[ "$(on_sentinel "$number" sentinel ckquorum "$SERVICE" 2>&1 | cut -d ' ' -f 1-2)" = 'OK 3' ] || return
+		[ "$(on_sentinel "$number" sentinel replicas "$SERVICE" | grep -cx 'master-link-status')" = "$others" ] || return
+		! on_sentinel "$number" sentinel replicas "$SERVICE" | grep -qE 's_down|disconnected' || return
+	done
+	[ "$(on "$(master)" redis role | head -n 1)" = master ] || return
+	for number in $(replicas); do
+		on "$number" redis info replication | grep -q '^master_link_status:up' || return
+	done
+}
+
+# is_master NUMBER: the sentinels name it, and it is one.
+is_master() {
+	[ "$(master)" = "$1" ] && [ "$(on "$1" redis role | head -n 1)" = master ]
+}
+
+# has_left NUMBER: another server is the master. Ordered again, if the sentinels have given up an earlier order.
+has_left() {
+	local number
+	number=$(master)
+	if [ "$number" = "$1" ]; then
+		on_sentinel 1 sentinel failover "$SERVICE" >/dev/null
+		return 1
+	fi
+	is_master "$number"
+}
+
+# revive_replica NUMBER [OPTION...]: a server that was crashed is a replica of the master now.
+revive_replica() {
+	start_server_number "$1" --port "$(port_of "$1")" --repl-diskless-sync yes --repl-diskless-sync-delay 0 \
+		--replicaof 127.0.0.1 "$(port_of "$(master)")" "${@:2}"
+}

@@ -49,9 +49,15 @@ static const char usage[] =
 	"                      the reply goes out a byte at a time, one in a millisecond\n"
 	"garbage MATCH [N]     something that is no reply takes its place\n"
 	"spare MATCH [N]       such a request passes, and uses up no rule that was given later\n"
-	"stall MS              how long a stalled reply is waited for (300)\n"
+	"at N up|down cut|flip|stop|late\n"
+	"                      the next connection is closed before that byte (from 0) to or from\n"
+	"                      the server, or the byte is inverted, or nothing passes from it on,\n"
+	"                      or it and what follows it that way is late\n"
+	"stall MS              how long a stalled reply is waited for, and how late what is late is\n"
+	"                      (300)\n"
 	"release               what was held goes on\n"
-	"count                 connections=N requests=N replies=N dropped=N writes_up=N\n"
+	"count                 connections=N requests=N replies=N dropped=N writes_up=N spoiled=N\n"
+	"                      bytes_up=N bytes_down=N\n"
 	"reset-count           all of these from 0\n"
 	"state                 open=N held=N rules=N: connections, replies, rules not used up\n"
 	"log FILE              append each request's words, escaped, as a line; - ends that\n"
@@ -60,8 +66,8 @@ static const char usage[] =
 	"MATCH is looked for in each word of a request, in any case; * is every request. A rule\n"
 	"is good for N of them (1). Before a connection is closed for a rule, the requests in\n"
 	"front are answered. writes_up counts what was read from clients in one piece, that is,\n"
-	"round trips. Not understood: CLIENT REPLY, MONITOR. What is not the protocol, as TLS,\n"
-	"passes uncounted.\n";
+	"round trips; spoiled the faults of \"at\" that happened. Not understood: CLIENT REPLY,\n"
+	"MONITOR. What is not the protocol, as TLS, passes, and only its bytes are counted.\n";
 
 #define READ_SIZE 65536
 #define BACKLOG 511
@@ -89,6 +95,21 @@ enum fault {
 	FAULT_END,
 	FAULT_TRICKLE,
 	FAULT_GARBAGE,
+};
+
+/* What becomes of one byte of a connection, whatever the protocol is. */
+enum spoil {
+	SPOIL_NONE,
+	SPOIL_CUT,
+	SPOIL_FLIP,
+	SPOIL_STOP,
+	SPOIL_LATE,
+};
+
+struct spoiler {
+	enum spoil spoil;
+	bool is_up;
+	size_t position;
 };
 
 struct rule {
@@ -132,6 +153,9 @@ struct conn {
 	struct request *requests, **requests_end;
 	struct piece *pieces, **pieces_end;
 	int64_t next_byte_ms; /* when it trickles */
+	struct spoiler spoiler;
+	size_t up_count, down_count;      /* bytes read from either side */
+	int64_t up_from_ms, down_from_ms; /* nothing goes to that side before */
 };
 
 /* A client of the control socket. */
@@ -143,7 +167,8 @@ struct control {
 };
 
 struct counts {
-	unsigned long connections, requests, replies, dropped, writes_up;
+	unsigned long connections, requests, replies, dropped, writes_up, spoiled, bytes_up,
+		bytes_down;
 };
 
 static struct {
@@ -156,6 +181,7 @@ static struct {
 	FILE *log;
 	int64_t delay_ms, stall_ms;
 	bool trickles, refuses, holes_up, holes_down;
+	struct spoiler spoiler; /* of the next connection */
 	bool is_over;
 } proxy = { .stall_ms = 300 };
 
@@ -510,6 +536,8 @@ static void conn_open(int client)
 	/* Of no use, and no harm, on a unix socket. */
 	(void)setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	(void)setsockopt(conn->server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	conn->spoiler = proxy.spoiler;
+	proxy.spoiler.spoil = SPOIL_NONE;
 	conn->next = proxy.conns;
 	proxy.conns = conn;
 }
@@ -717,10 +745,60 @@ static void conn_take_down(struct conn *conn)
 
 /* ---- moving bytes ---- */
 
+/*
+ * So many bytes have come, at the end of in, after count others of that way. False when nothing passes any more; what
+ * stands before the byte is on its way to the other side then.
+ */
+static bool conn_spoil(struct conn *conn, struct buffer *in, size_t len, size_t count, int to)
+{
+	const size_t position = conn->spoiler.position;
+	char *byte;
+
+	if (position < count || position >= count + len)
+		return true;
+	proxy.counts.spoiled++;
+	byte = in->bytes + (in->len - len) + (position - count);
+	if (conn->spoiler.spoil == SPOIL_FLIP) {
+		*byte = (char)~*byte;
+		conn->spoiler.spoil = SPOIL_NONE;
+		return true;
+	}
+	(void)send(to, in->bytes, (size_t)(byte - in->bytes), MSG_NOSIGNAL);
+	if (conn->spoiler.spoil == SPOIL_LATE) {
+		buffer_take(in, (size_t)(byte - in->bytes));
+		*(conn->spoiler.is_up ? &conn->up_from_ms : &conn->down_from_ms) =
+			now_ms() + proxy.stall_ms;
+		conn->spoiler.spoil = SPOIL_NONE;
+		return true;
+	}
+	in->len = 0;
+	if (conn->spoiler.spoil == SPOIL_CUT)
+		conn->is_dead = true;
+	else
+		conn->is_silent = true;
+	conn->spoiler.spoil = SPOIL_NONE;
+	return false;
+}
+
+static bool conn_takes(struct conn *conn, bool is_up, ssize_t len)
+{
+	size_t *count = is_up ? &conn->up_count : &conn->down_count;
+	size_t before = *count;
+
+	*count += (size_t)len;
+	*(is_up ? &proxy.counts.bytes_up : &proxy.counts.bytes_down) += (unsigned long)len;
+	if (conn->spoiler.spoil == SPOIL_NONE || conn->spoiler.is_up != is_up)
+		return true;
+	return conn_spoil(conn, is_up ? &conn->up_in : &conn->down_in, (size_t)len, before,
+			  is_up ? conn->server : conn->client);
+}
+
 static void conn_read_client(struct conn *conn)
 {
 	ssize_t len = buffer_read(&conn->up_in, conn->client);
 
+	if (len > 0 && !conn_takes(conn, true, len))
+		return;
 	if (len > 0) {
 		proxy.counts.writes_up++;
 		conn_take_up(conn);
@@ -735,6 +813,8 @@ static void conn_read_server(struct conn *conn)
 {
 	ssize_t len = buffer_read(&conn->down_in, conn->server);
 
+	if (len > 0 && !conn_takes(conn, false, len))
+		return;
 	if (len > 0)
 		conn_take_down(conn);
 	else if (len == 0 || !is_temporary(errno))
@@ -773,6 +853,8 @@ static int64_t conn_due_ms(const struct conn *conn)
 	if (conn->pieces == NULL || proxy.holes_down || conn->is_silent)
 		return HELD;
 	due_ms = conn->pieces->due_ms;
+	if (due_ms < conn->down_from_ms)
+		due_ms = conn->down_from_ms;
 	return is_trickling(conn->pieces) && due_ms < conn->next_byte_ms ? conn->next_byte_ms
 									 : due_ms;
 }
@@ -824,7 +906,7 @@ static short conn_client_events(const struct conn *conn, int64_t now)
 	return events;
 }
 
-static short conn_server_events(const struct conn *conn)
+static short conn_server_events(const struct conn *conn, int64_t now)
 {
 	short events = 0;
 
@@ -832,7 +914,8 @@ static short conn_server_events(const struct conn *conn)
 		return 0;
 	if (!conn->has_no_more_down && !conn->is_connecting && !is_deaf(conn) && !proxy.holes_down)
 		events |= POLLIN;
-	if (conn->is_connecting || (conn->up_out.len > 0 && !proxy.holes_up))
+	if (conn->is_connecting ||
+	    (conn->up_out.len > 0 && !proxy.holes_up && conn->up_from_ms <= now))
 		events |= POLLOUT;
 	return events;
 }
@@ -875,6 +958,7 @@ static const char *do_release(struct buffer *answer, int argc, char **argv)
 static const char *do_pass(struct buffer *answer, int argc, char **argv)
 {
 	rules_clear();
+	proxy.spoiler.spoil = SPOIL_NONE;
 	proxy.delay_ms = 0;
 	proxy.trickles = proxy.refuses = proxy.holes_up = proxy.holes_down = false;
 	return do_release(answer, argc, argv);
@@ -989,13 +1073,40 @@ static const char *do_rule(struct buffer *answer, int argc, char **argv)
 	return NULL;
 }
 
+static const char *do_at(struct buffer *answer, int argc, char **argv)
+{
+	static const char *const spoils[] = { [SPOIL_CUT] = "cut",
+					      [SPOIL_FLIP] = "flip",
+					      [SPOIL_STOP] = "stop",
+					      [SPOIL_LATE] = "late" };
+	long position;
+
+	(void)answer, (void)argc;
+	if (!parse_number(argv[1], &position))
+		return "not a number of bytes";
+	if (strcmp(argv[2], "up") != 0 && strcmp(argv[2], "down") != 0)
+		return "neither up nor down";
+	for (int i = SPOIL_CUT; i <= SPOIL_LATE; i++) {
+		if (strcmp(argv[3], spoils[i]) != 0)
+			continue;
+		proxy.spoiler = (struct spoiler){ .spoil = (enum spoil)i,
+						  .is_up = strcmp(argv[2], "up") == 0,
+						  .position = (size_t)position };
+		return NULL;
+	}
+	return "neither cut nor flip nor stop nor late";
+}
+
 static const char *do_count(struct buffer *answer, int argc, char **argv)
 {
-	char text[160];
-	int len = snprintf(text, sizeof(text),
-			   "connections=%lu requests=%lu replies=%lu dropped=%lu writes_up=%lu",
-			   proxy.counts.connections, proxy.counts.requests, proxy.counts.replies,
-			   proxy.counts.dropped, proxy.counts.writes_up);
+	char text[256];
+	int len = snprintf(
+		text, sizeof(text),
+		"connections=%lu requests=%lu replies=%lu dropped=%lu writes_up=%lu spoiled=%lu"
+		" bytes_up=%lu bytes_down=%lu",
+		proxy.counts.connections, proxy.counts.requests, proxy.counts.replies,
+		proxy.counts.dropped, proxy.counts.writes_up, proxy.counts.spoiled,
+		proxy.counts.bytes_up, proxy.counts.bytes_down);
 
 	(void)argc, (void)argv;
 	buffer_add(answer, text, (size_t)len);
@@ -1059,22 +1170,34 @@ static const struct {
 	int args_min, args_max;
 	command_fn *run;
 } commands[] = {
-	{ "pass", 0, 0, do_pass },       { "delay", 1, 1, do_delay },
-	{ "trickle", 1, 1, do_trickle }, { "silence", 0, 0, do_silence },
-	{ "cut", 0, 0, do_cut },         { "half-close", 0, 0, do_half_close },
-	{ "refuse", 1, 1, do_refuse },   { "blackhole", 1, 2, do_blackhole },
-	{ "cut-before", 1, 2, do_rule }, { "drop-reply", 1, 2, do_rule },
-	{ "hold-reply", 1, 2, do_rule }, { "stall-reply", 1, 2, do_rule },
-	{ "end-reply", 1, 2, do_rule },  { "trickle-reply", 1, 2, do_rule },
-	{ "garbage", 1, 2, do_rule },    { "spare", 1, 2, do_rule },
-	{ "stall", 1, 1, do_stall },     { "release", 0, 0, do_release },
-	{ "count", 0, 0, do_count },     { "reset-count", 0, 0, do_reset_count },
-	{ "state", 0, 0, do_state },     { "log", 1, 1, do_log },
+	{ "pass", 0, 0, do_pass },
+	{ "delay", 1, 1, do_delay },
+	{ "trickle", 1, 1, do_trickle },
+	{ "silence", 0, 0, do_silence },
+	{ "cut", 0, 0, do_cut },
+	{ "half-close", 0, 0, do_half_close },
+	{ "refuse", 1, 1, do_refuse },
+	{ "blackhole", 1, 2, do_blackhole },
+	{ "cut-before", 1, 2, do_rule },
+	{ "drop-reply", 1, 2, do_rule },
+	{ "hold-reply", 1, 2, do_rule },
+	{ "stall-reply", 1, 2, do_rule },
+	{ "end-reply", 1, 2, do_rule },
+	{ "trickle-reply", 1, 2, do_rule },
+	{ "garbage", 1, 2, do_rule },
+	{ "spare", 1, 2, do_rule },
+	{ "at", 3, 3, do_at },
+	{ "stall", 1, 1, do_stall },
+	{ "release", 0, 0, do_release },
+	{ "count", 0, 0, do_count },
+	{ "reset-count", 0, 0, do_reset_count },
+	{ "state", 0, 0, do_state },
+	{ "log", 1, 1, do_log },
 	{ "quit", 0, 0, do_quit },
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
-#define WORDS_MAX 4 /* one more than any command takes */
+#define WORDS_MAX 5 /* one more than any command takes */
 
 static const char *run_command(char *line, struct buffer *answer)
 {
@@ -1216,9 +1339,11 @@ static int64_t gather(struct pollfd *set, int64_t now)
 		int64_t due_ms = conn_due_ms(conn);
 
 		want(set++, conn->client, conn_client_events(conn, now));
-		want(set++, conn->server, conn_server_events(conn));
+		want(set++, conn->server, conn_server_events(conn, now));
 		if (due_ms > now && due_ms < until_ms)
 			until_ms = due_ms;
+		if (conn->up_from_ms > now && conn->up_from_ms < until_ms)
+			until_ms = conn->up_from_ms;
 	}
 	return until_ms;
 }

@@ -20,6 +20,7 @@
 	X(nearest)                                                                                 \
 	X(owner)                                                                                   \
 	X(request)                                                                                 \
+	X(server_error)                                                                            \
 	X(short_lived)                                                                             \
 	X(text)                                                                                    \
 	X(url)

@@ -1,0 +1,286 @@
+/*
+ * Runs a command by sh below a helper process, which kills it and whatever it has left behind: at the deadline, or when
+ * the other end of its pipe is closed, which the kernel does for a parent that was killed. What the output means is for
+ * the caller.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/rlock.h"
+#include "sys/children.h"
+#include "sys/fds.h"
+#include "sys/helper.h"
+#include "sys/shell.h"
+
+#define PROGRAM "/bin/sh"
+/* A search for leftovers finds so many of them, and so often: those that may not be killed do not hold the helper up. */
+#define LEFTOVERS_MAX 64
+#define SEARCHES_MAX 100
+#define SEARCH_MS 20
+/* So many pieces of the output are read at a time: a command that prints without an end is not waited for. */
+#define PIECES_MAX 64
+
+/* What the helper writes when the command has ended. */
+struct report {
+	enum shell_end end;
+	int value;
+};
+
+struct order {
+	const char *command;
+	char *const *environment;
+	const struct shell_setting *setting;
+	int64_t deadline_ms;
+	int output_fd, end_fd;
+};
+
+void shell_setting_find(struct shell_setting *setting)
+{
+	errno = 0;
+	signals_find(&setting->signals);
+	setting->nice = getpriority(PRIO_PROCESS, 0);
+}
+
+/* ---- in the helper: async-signal-safe calls only ---- */
+
+/* Nothing but its errors goes to a stream of the caller's. */
+static void set_streams(const struct order *order)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)dup2(null_fd, STDIN_FILENO);
+	(void)dup2(order->output_fd, STDOUT_FILENO);
+	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+		(void)dup2(null_fd, STDERR_FILENO);
+}
+
+/* In the command's process, whose memory is the helper's until exec. */
+static void become_shell(const struct order *order, volatile int *error)
+{
+	const char *const argv[] = { "sh", "-c", order->command, NULL };
+
+	(void)setpgid(0, 0);
+	set_streams(order);
+	signals_restore(&order->setting->signals);
+	(void)execve(PROGRAM, (char *const *)argv, order->environment);
+	*error = errno;
+	_exit(127);
+}
+
+/* All of them, above its standard streams; the caller may have none of these open. */
+static bool take_descriptors(struct order *order)
+{
+	int output_fd = fcntl(order->output_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int end_fd = fcntl(order->end_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int kept[] = { STDERR_FILENO, output_fd, end_fd };
+
+	if (output_fd < 0 || end_fd < 0)
+		return false;
+	if (order->output_fd == STDERR_FILENO || order->end_fd == STDERR_FILENO)
+		kept[0] = -1;
+	order->output_fd = output_fd;
+	order->end_fd = end_fd;
+	fds_close_but(kept, sizeof(kept) / sizeof(kept[0]));
+	return true;
+}
+
+/* Until the command ends, the deadline, or no process reads its output. The last two leave it running. */
+static struct report await_command(const struct order *order, pid_t pid)
+{
+	struct pollfd fds[] = { { (int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0 },
+				{ order->end_fd, 0, 0 } };
+	siginfo_t info = { 0 };
+
+	if (fds[0].fd < 0)
+		return (struct report){ SHELL_FAILED, errno };
+	(void)rlock_poll(fds, 2, order->deadline_ms);
+	/* It stays a zombie: until its group is killed, no other process can have its number. */
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+		return (struct report){ SHELL_LATE, 0 };
+	return (struct report){ info.si_code == CLD_EXITED ? SHELL_EXITED : SHELL_SIGNALLED,
+				info.si_status };
+}
+
+static void reap_all(void)
+{
+	siginfo_t info;
+
+	do
+		info.si_pid = 0;
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == 0 && info.si_pid != 0);
+}
+
+/* The helper is a subreaper: whatever the command has started becomes its child at last. */
+static void kill_leftovers(void)
+{
+	pid_t pids[LEFTOVERS_MAX];
+
+	for (int searches = 0; searches < SEARCHES_MAX; searches++) {
+		size_t count = children_of_self(pids, LEFTOVERS_MAX), killed = 0;
+		struct pollfd one = { -1, POLLIN, 0 };
+
+		for (size_t i = 0; i < count; i++)
+			killed += kill(pids[i], SIGKILL) == 0;
+		if (killed == 0)
+			return;
+		one.fd = (int)syscall(SYS_pidfd_open, pids[0], 0);
+		(void)rlock_poll(&one, 1, rlock_now_ms() + SEARCH_MS);
+		if (one.fd >= 0)
+			(void)close(one.fd);
+		reap_all();
+	}
+}
+
+_Noreturn static void be_helper(struct order order)
+{
+	const struct sigaction by_default = { .sa_handler = SIG_DFL };
+	struct report report = { SHELL_FAILED, 0 };
+	volatile int error = 0;
+	pid_t pid = -1;
+
+	/* Ignored, it would make the kernel reap the command. */
+	(void)sigaction(SIGCHLD, &by_default, NULL);
+	if (take_descriptors(&order) && chdir("/") == 0) {
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+		(void)setpriority(PRIO_PROCESS, 0, order.setting->nice);
+		/* Unlike fork it calls no handlers, which may wait for locks of threads that are not here. */
+		pid = vfork();
+		/* What it calls before exec is listed above, and safe. */
+		if (pid == 0) /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
+			become_shell(&order, &error);
+	}
+	if (pid < 0 || error != 0)
+		report.value = error != 0 ? error : errno;
+	else
+		report = await_command(&order, pid);
+	if (pid > 0)
+		(void)kill(-pid, SIGKILL);
+	kill_leftovers();
+	(void)!write(order.end_fd, &report, sizeof(report));
+	_exit(0);
+}
+
+/* ---- in the parent ---- */
+
+static bool watch(const struct shell *shell, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(shell->fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* false with errno. On success the other ends of the pipes are in order. */
+static bool equip(struct shell *shell, struct order *order)
+{
+	int output[2], end[2];
+
+	shell->output = malloc(SHELL_OUTPUT_MAX + 1);
+	if (shell->output == NULL || pipe2(output, O_CLOEXEC) != 0)
+		return false;
+	shell->output_fd = output[0];
+	order->output_fd = output[1];
+	if (pipe2(end, O_CLOEXEC) != 0)
+		return false;
+	shell->end_fd = end[0];
+	order->end_fd = end[1];
+	shell->fd = epoll_create1(EPOLL_CLOEXEC);
+	return shell->fd >= 0 && fcntl(shell->output_fd, F_SETFL, O_NONBLOCK) == 0 &&
+	       fcntl(shell->end_fd, F_SETFL, O_NONBLOCK) == 0 && watch(shell, shell->output_fd) &&
+	       watch(shell, shell->end_fd);
+}
+
+struct shell *shell_start(const char *command, char *const environment[],
+			  const struct shell_setting *setting, int64_t deadline_ms)
+{
+	struct shell *shell = calloc(1, sizeof(*shell));
+	struct order order = { command, environment, setting, deadline_ms, -1, -1 };
+	int error;
+
+	if (shell == NULL)
+		return NULL;
+	shell->parent = getpid();
+	shell->fd = shell->output_fd = shell->end_fd = -1;
+	if (equip(shell, &order))
+		shell->helper = helper_fork();
+	else
+		shell->helper = -1;
+	error = errno;
+	if (shell->helper == 0)
+		be_helper(order);
+	if (order.output_fd >= 0)
+		(void)close(order.output_fd);
+	if (order.end_fd >= 0)
+		(void)close(order.end_fd);
+	if (shell->helper > 0)
+		return shell;
+	shell_stop(shell);
+	errno = error;
+	return NULL;
+}
+
+/* What there is no room for is read all the same: the command is not to wait. */
+static void read_output(struct shell *shell)
+{
+	char rest[4096] = { 0 };
+
+	for (int pieces = 0; !shell->is_output_over && pieces < PIECES_MAX; pieces++) {
+		size_t room = SHELL_OUTPUT_MAX - shell->output_len;
+		char *to = room > 0 ? shell->output + shell->output_len : rest;
+		ssize_t len = read(shell->output_fd, to, room > 0 ? room : sizeof(rest));
+
+		if (len < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (len <= 0) {
+			shell->is_output_over = true;
+			/* Else its end would be told again and again. */
+			(void)epoll_ctl(shell->fd, EPOLL_CTL_DEL, shell->output_fd, NULL);
+		} else if (room > 0) {
+			shell->output_len += (size_t)len;
+		}
+	}
+	explicit_bzero(rest, sizeof(rest));
+}
+
+bool shell_advance(struct shell *shell)
+{
+	struct report report;
+	ssize_t len;
+
+	read_output(shell);
+	len = read(shell->end_fd, &report, sizeof(report));
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (len != (ssize_t)sizeof(report))
+		report = (struct report){ SHELL_KILLED, 0 };
+	/* Nothing writes any more. */
+	read_output(shell);
+	shell->output[shell->output_len] = '\0';
+	shell->end = report.end;
+	shell->value = report.value;
+	return true;
+}
+
+void shell_stop(struct shell *shell)
+{
+	const int fds[] = { shell->fd, shell->output_fd, shell->end_fd };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	if (shell->helper > 0 && shell->parent == getpid())
+		helper_reap(shell->helper);
+	if (shell->output != NULL)
+		explicit_bzero(shell->output, shell->output_len);
+	free(shell->output);
+	free(shell);
+}

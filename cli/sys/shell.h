@@ -1,0 +1,55 @@
+/*
+ * A command of sh whose output is read, without waiting for it. It runs below a helper process, in a session without a
+ * terminal and in the directory "/", where all rlock processes can start it alike. No search for a command's processes
+ * finds it, and nothing of it runs on after its time, its own end or that of this process.
+ */
+#ifndef SHELL_H
+#define SHELL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sys/signals.h"
+
+/* Bytes of output that are kept. */
+#define SHELL_OUTPUT_MAX 65536
+
+/* What it is given besides: as rlock itself was started with. */
+struct shell_setting {
+	struct signals signals;
+	int nice;
+};
+
+enum shell_end {
+	SHELL_RUNS,
+	SHELL_EXITED,
+	SHELL_SIGNALLED,
+	SHELL_LATE,   /* it was killed at the deadline */
+	SHELL_FAILED, /* it could not be started */
+	SHELL_KILLED, /* its helper was killed */
+};
+
+struct shell {
+	pid_t parent, helper; /* the process that started it */
+	int fd;               /* becomes readable when shell_advance can go on */
+	int output_fd, end_fd;
+	bool is_output_over;
+	char *output; /* with a NUL after it; wiped by shell_stop */
+	size_t output_len;
+	enum shell_end end;
+	int value; /* the status that it exited with, the signal, or the errno */
+};
+
+/* Before anything of that is changed. */
+void shell_setting_find(struct shell_setting *setting);
+/* NULL with errno. environment: of the command, up to a NULL; shell_stop frees what it returns. */
+struct shell *shell_start(const char *command, char *const environment[],
+			  const struct shell_setting *setting, int64_t deadline_ms);
+/* Read what there is. true: it is over, and end, value and output are final. */
+bool shell_advance(struct shell *shell);
+/* Kill what runs still. In the child of a fork() it leaves the parent's alone. */
+void shell_stop(struct shell *shell);
+
+#endif

@@ -1,0 +1,447 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# --password-command: the password is what a command prints, at every connect; the command itself is met by nothing
+# else that rlock does, and leaves nothing.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+
+# Behind a port, because a user can be named in the URL of a port alone.
+setup_file() {
+	choose_port
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+	SERVER_URL=$RLOCK_URL
+	export RLOCK_URL=redis://ci@127.0.0.1:$PORT
+	rotate 'first-t0ken'
+	# So long sleeps what hangs, and nothing else on this machine.
+	NAP=3600.$$$RANDOM
+	# It prints the token of this moment, and counts its calls.
+	script token 'echo call >>"$HERE/calls"' 'cat "$HERE/token-now"'
+}
+teardown() {
+	redis acl deluser ci >/dev/null
+	let_go
+	pkill -KILL -f "^sleep $NAP" || :
+	RLOCK_URL=$SERVER_URL
+	watchful_teardown
+}
+
+# rotate TOKEN: from now on the user ci has this password, and no other.
+rotate() {
+	echo "$1" >token-now
+	redis acl setuser ci reset on ">$1" allkeys allchannels +@all >/dev/null
+}
+
+# script NAME LINE...: a program of that name, of which COMMAND is the path. HERE is the test's directory: a password
+# command runs in another.
+script() {
+	printf '%s\n' '#!/bin/sh' "HERE='$PWD'" "${@:2}" >"$1"
+	chmod +x "$1"
+	COMMAND=$PWD/$1
+}
+
+calls() {
+	if [ -e calls ]; then wc -l <calls; else echo 0; fi
+}
+
+has_calls() {
+	(($(calls) >= $1))
+}
+
+# The connections of the user ci are gone; a server with a limit of time for them does the same.
+close_connections() {
+	redis client kill user ci >/dev/null
+}
+
+# assert_no_password REASON: what run has run said one line, of a lock without a password.
+assert_no_password() {
+	assert_one_line "^rlock: a: no password for redis://127.0.0.1:$PORT/0: $1: the password is from --password-command$"
+	refute file_exists ran
+}
+
+# What hangs has ended, or does not run yet.
+none_sleeps() {
+	! pgrep -f "^sleep $NAP" >/dev/null
+}
+
+# ---- the password ----
+
+@test "the password is what the command prints" {
+	run -0 rlock run --password-command "$COMMAND" a -- true
+	assert_output ''
+	assert_equal "$(calls)" 1
+}
+
+@test "of what the command prints the first line counts, however it ends" {
+	local text
+	for text in 'first-t0ken' 'first-t0ken\n' 'first-t0ken\r\n' 'first-t0ken\nmore\n\nof it'; do
+		run -0 rlock run --password-command "printf '$text'" a -- true
+		assert_output ''
+	done
+	# More than a pipe holds.
+	run -0 rlock run --password-command "$COMMAND; head -c 300000 /dev/zero" a -- true
+	assert_output ''
+}
+
+@test "the command is one of sh, with all that sh knows" {
+	run -0 rlock run --password-command 'x=first; echo "$x-t0ken" | cat' a -- true
+}
+
+@test "every verb can have its password from a command" {
+	local verb
+	for verb in run lock fair rlock wlock; do
+		run -3 rlock "$verb" --password-command "$COMMAND" a -- sh -c 'exit 3'
+	done
+	run -0 rlock lock --password-command "$COMMAND" --pid $$ a
+	run -0 rlock renew --password-command "$COMMAND" --pid $$ a
+	run -0 rlock unlock --password-command "$COMMAND" --pid $$ a
+	no_keys
+}
+
+@test "the command is in the configuration file, for the servers of that file" {
+	printf '%s\n' "url = $RLOCK_URL" "password-command = $COMMAND" >conf
+	run -77 rlock run --config conf a -- touch ran
+	assert_output --partial ': the password-command in conf is for the url there, not for the one from RLOCK_URL'
+	run -77 rlock run --config conf -u "$RLOCK_URL" a -- touch ran
+	assert_equal "$(calls)" 0
+	unset RLOCK_URL
+	run -0 rlock run --config conf a -- true
+	assert_equal "$(calls)" 1
+	printf '%s\n' 'url = redis://ci@127.0.0.1:'"$PORT" 'password-command = false' >conf
+	run -78 rlock run --config conf a -- touch ran
+	assert_one_line "^rlock: a: no password for .*: password command ended with status 1: the password is from the password-command in conf$"
+}
+
+@test "the URL's password goes before the command, and the command before the environment's" {
+	run -0 rlock run --password-command "$COMMAND" -u "redis://ci:first-t0ken@127.0.0.1:$PORT" a -- true
+	assert_equal "$(calls)" 0
+	REDISCLI_AUTH=wr0ng run -0 rlock run --password-command "$COMMAND" a -- true
+	printf '%s\n' 'url = '"$RLOCK_URL" "password-file = $PWD/no-such-file" >conf
+	run -0 env -u RLOCK_URL rlock run --config conf --password-command "$COMMAND" a -- true
+}
+
+@test "a file and a command are refused together" {
+	run -64 rlock run --password-file token-now --password-command "$COMMAND" a -- touch ran
+	assert_output --partial "can't go together with --password-file"
+	printf '%s\n' 'password-command = true' 'password-file = token-now' >conf
+	run -78 rlock run --config conf a -- touch ran
+	assert_output --partial "conf:2: password-file 'token-now': can't go together with password-command"
+	run -64 rlock run --password-command '' a -- touch ran
+	assert_equal "$(calls)" 0
+}
+
+@test "each of several servers has its password from a command of its own" {
+	run -0 rlock run --password-command "$COMMAND" -u "$RLOCK_URL/1 $RLOCK_URL/2 redis://ci:first-t0ken@127.0.0.1:$PORT" \
+		a -- true
+	assert_equal "$(calls)" 2
+}
+
+@test "the private server gets no password" {
+	export RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/runtime
+	run -0 rlock run -u local: --password-command "$COMMAND" a -- true
+	assert_equal "$(calls)" 0
+	redis-cli -s "$RLOCK_RUNTIME_DIR/local.sock" shutdown nosave
+}
+
+@test "a password that is denied is told of with its option" {
+	run -77 rlock run --password-command 'echo wr0ng' a -- touch ran
+	assert_one_line '^rlock: a: denied by the server: .*: the password is from --password-command$'
+	refute_output --partial wr0ng
+	refute file_exists ran
+}
+
+@test "with -v a password is told of, and not shown" {
+	run -0 rlock run -v --password-command "$COMMAND" a -- true
+	assert_line "rlock: redis://127.0.0.1:$PORT/0: a password for redis://127.0.0.1:$PORT/0 was fetched"
+	refute_output --partial first-t0ken
+}
+
+@test "a password of several thousand bytes is none too long, one of more than that is" {
+	local long
+	long=$(head -c 20000 /dev/zero | tr '\0' x)
+	rotate "$long"
+	run -0 rlock run --password-command "$COMMAND" a -- true
+	run -78 rlock run --password-command 'head -c 70000 /dev/zero | tr "\0" x' a -- touch ran
+	assert_no_password 'password command: its first line is too long'
+}
+
+# ---- no password ----
+
+@test "a command that fails: 78, and why, in one line" {
+	run -78 rlock run --password-command "$COMMAND; exit 3" a -- touch ran
+	assert_no_password 'password command ended with status 3'
+	run -78 rlock run --password-command "$COMMAND; kill -9 \$\$" a -- touch ran
+	assert_no_password 'password command was ended by signal 9'
+	run -78 rlock run --password-command true a -- touch ran
+	assert_no_password 'password command: it printed nothing'
+	run -78 rlock run --password-command echo a -- touch ran
+	assert_no_password 'password command: its first line is empty'
+	run -78 rlock run --password-command 'printf "a\000b\n"' a -- touch ran
+	assert_no_password 'password command: a NUL byte in its first line'
+}
+
+@test "what the command says on its standard error is shown" {
+	run -78 rlock run --password-command 'echo no token today >&2; exit 1' a -- touch ran
+	assert_line 'no token today'
+	assert_equal "${#lines[@]}" 2
+}
+
+@test "a command that is not there is told of by sh, and by rlock" {
+	run -78 rlock run --password-command /no/such/token a -- touch ran
+	assert_line --partial '/no/such/token'
+	assert_line --regexp '^rlock: a: no password for .* password command ended with status 127'
+}
+
+@test "a command that hangs is killed with all that it has started when its time is over" {
+	run -78 rlock run --connect-timeout 300ms \
+		--password-command "exec 2>/dev/null; setsid sleep $NAP & sleep $NAP | cat" a -- touch ran
+	assert_output --regexp '^rlock: a: no password for .* in time: the password is from --password-command$'
+	wait_until 5 none_sleeps
+}
+
+@test "a signal ends a call whose password command hangs, and the command too" {
+	in_background rlock run --connect-timeout 1m \
+		--password-command ": >'$PWD/begun'; exec sleep $NAP" a -- touch ran
+	wait_until 5 file_exists begun
+	kill "$PID"
+	ended_with 143
+	wait_until 5 none_sleeps
+}
+
+@test "SIGKILL of rlock leaves no password command" {
+	in_background rlock run --connect-timeout 1m \
+		--password-command ": >'$PWD/begun'; setsid sleep $NAP & sleep $NAP" a -- touch ran
+	wait_until 5 file_exists begun
+	kill -KILL "$PID"
+	wait_until 5 none_sleeps
+}
+
+@test "what the command leaves running is killed when it has ended" {
+	run -0 rlock run --password-command "setsid sleep $NAP >/dev/null 2>&1 </dev/null & $COMMAND" a -- true
+	wait_until 5 none_sleeps
+}
+
+@test "a command that fails is tried again within a wait time, and not without" {
+	script flaky 'echo call >>"$HERE/calls"' '[ "$(wc -l <"$HERE/calls")" -gt 2 ] || exit 1' 'cat "$HERE/token-now"'
+	run -78 rlock run --password-command "$COMMAND" a -- touch ran
+	assert_equal "$(calls)" 1
+	run -0 rlock run -w 20s --password-command "$COMMAND" a -- true
+	assert_equal "$(calls)" 3
+	run -78 rlock run -w 300ms --password-command false a -- touch ran
+	assert_no_password 'password command ended with status 1'
+}
+
+# ---- tokens that expire ----
+
+@test "renewals and the release have the password of their time" {
+	in_background rlock run -t 3s --password-command "$COMMAND" a -- until_let_go
+	wait_until 5 is_held a
+	wait_until 5 has_calls 2 # the renewer's
+	rotate second-t0ken
+	close_connections
+	wait_until 5 has_calls 3
+	# Of a whole lease and more.
+	stays 3.5 is_held a
+	rotate third-t0ken
+	close_connections
+	let_go
+	ended_with 0
+	no_keys
+}
+
+@test "a lock without a command has the password of its time" {
+	run -0 rlock lock -t 3s --password-command "$COMMAND" --pid $$ a
+	wait_until 5 has_calls 2
+	rotate second-t0ken
+	close_connections
+	stays 3.5 is_held a
+	run -0 rlock unlock --password-command "$COMMAND" --pid $$ a
+	is_free a
+}
+
+@test "a waiter has the password of its time, for both of its connections" {
+	held_by_stranger a
+	in_background rlock run --password-command "$COMMAND" a -- touch ran
+	wait_until 5 has_waiters a
+	assert_equal "$(calls)" 2
+	rotate second-t0ken
+	close_connections
+	wait_until 5 has_calls 4
+	wait_until 5 has_waiters a
+	redis del a >/dev/null
+	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
+	ended_with 0
+	assert file_exists ran
+}
+
+@test "a password that is denied when a connection is renewed is fetched anew" {
+	in_background rlock run -t 4s --password-command "$COMMAND" a -- until_let_go
+	wait_until 5 has_calls 2
+	echo expired >token-now
+	close_connections
+	wait_until 5 has_calls 4
+	rotate second-t0ken
+	stays 4.5 is_held a
+	let_go
+	ended_with 0
+}
+
+@test "a token service that is away for a while does not lose a lock" {
+	in_background rlock run -t 5s --password-command "test ! -e '$PWD/away' && $COMMAND" a -- until_let_go
+	wait_until 5 has_calls 2
+	: >away
+	close_connections
+	let_pass 1
+	rm away
+	stays 5.5 is_held a
+	let_go
+	ended_with 0
+	no_keys
+}
+
+@test "a token service that is away for a whole lease loses the lock, and says so" {
+	in_background sh -c 'exec rlock run -t 1s --password-command "$1" a -- sleep 60 2>said' sh \
+		"test ! -e '$PWD/away' && $COMMAND"
+	wait_until 5 has_calls 2
+	: >away
+	close_connections
+	ended_with 76
+	run -0 cat said
+	assert_output --partial 'password command ended with status 1'
+}
+
+@test "a waiter waits for a token service that is away" {
+	held_by_stranger a
+	in_background rlock run --password-command "test ! -e '$PWD/away' && $COMMAND" a -- touch ran
+	wait_until 5 has_waiters a
+	: >away
+	close_connections
+	let_pass 1
+	is_running "$PID"
+	rm away
+	wait_until 10 has_waiters a
+	redis del a >/dev/null
+	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
+	ended_with 0
+	assert file_exists ran
+}
+
+@test "a command may take longer than a try to renew, since the next try goes on with it" {
+	# The first try has a ninth of the lease.
+	script slow 'echo call >>"$HERE/calls"' 'timeout 0.8 tail -f /dev/null' 'cat "$HERE/token-now"'
+	in_background rlock run -t 4s --password-command "$COMMAND" a -- until_let_go
+	wait_until 10 is_held a
+	wait_until 5 has_calls 2
+	stays 5 is_held a
+	assert_equal "$(calls)" 2
+	let_go
+	ended_with 0
+}
+
+# ---- the command's surroundings ----
+
+@test "the command gets the caller's environment, an empty input, no terminal and the directory /" {
+	script look 'exec >"$HERE/seen"' 'pwd' 'cat' 'echo "$MINE"' 'env | grep -c "^RLOCK_HELD="' \
+		'ls /proc/self/fd | paste -sd " "' 'test -t 2 && echo terminal' \
+		'sed -n "s/^Sig\(Blk\|Ign\):\t//p" /proc/self/status' ':'
+	MINE=caller run -78 env RLOCK_HELD="$(printf 'redis:%%2F%%2Fh/plain/x/o:1/%032d/9' 0)" \
+		rlock run --password-command "$COMMAND" a -- touch ran
+	run -0 cat seen
+	assert_line --index 0 /
+	assert_line --index 1 caller
+	assert_line --index 2 0
+	# By the last one it reads that.
+	assert_line --index 3 --regexp '^0 1 2( 3)?$'
+	assert_line --index 4 "$(sed -n 's/^SigBlk:\t//p' /proc/self/status)"
+	assert_line --index 5 "$(sed -n 's/^SigIgn:\t//p' /proc/self/status)"
+	refute_line terminal
+}
+
+@test "no descriptor of the caller's and none of rlock's is open in the command" {
+	script look 'ls -l /proc/self/fd >"$HERE/seen"' 'cat "$HERE/token-now"'
+	run -0 rlock run -t 1s --password-command "$COMMAND" a -- true 7<"$BATS_TEST_FILENAME"
+	run -0 cat seen
+	refute_output --partial "$BATS_TEST_FILENAME"
+	refute_output --partial anon_inode
+	refute_output --partial socket:
+	# Without streams, too.
+	run -0 sh -c 'rlock run --password-command "$1" a -- true 0<&- 1>&- 2>&-' sh "$COMMAND"
+}
+
+@test "the command of the holder does not find the password, nor a descriptor more" {
+	run -0 rlock run --password-command "$COMMAND" a -- sh -c 'env; ls -l /proc/self/fd'
+	refute_output --partial first-t0ken
+	refute_output --partial anon_inode
+	in_background rlock run -t 3s --password-command "$COMMAND" a -- until_let_go
+	wait_until 5 has_calls 3
+	run -0 cat "/proc/$PID/cmdline" "/proc/$PID/environ" "/proc/$(renewer_of "$PID")/cmdline"
+	refute_output --partial first-t0ken
+	let_go
+	ended_with 0
+}
+
+# hanging_renewer [OPTION...]: holds the lock a; the renewer's first password command hangs, with a process that has lost
+# its parent, and both write down a SIGTERM. Sets PID.
+hanging_renewer() {
+	script hang 'trap "echo SIGTERM >>\"$HERE/signals\"" TERM' "sleep $NAP & wait; wait"
+	script hanging 'echo call >>"$HERE/calls"' \
+		'[ "$(wc -l <"$HERE/calls")" -eq 2 ] || exec cat "$HERE/token-now"' \
+		'(setsid "$HERE/hang" &)' 'exec "$HERE/hang"'
+	in_background rlock run -t 24s --connect-timeout 1m "$@" --password-command "$COMMAND" a -- \
+		until_let_go
+	wait_until 30 has_calls 2
+	wait_until 5 both_sleep
+}
+
+both_sleep() {
+	[ "$(pgrep -cf "^sleep $NAP")" = 2 ]
+}
+
+@test "--wait-all does not wait for a password command" {
+	hanging_renewer --wait-all
+	let_go
+	ended_with 0
+	wait_until 5 none_sleeps
+	no_keys
+}
+
+@test "what terminates the command sends nothing to a password command" {
+	hanging_renewer --max-run 11s --grace 1s
+	ended_with 124
+	wait_until 5 none_sleeps
+	refute file_exists signals
+	no_keys
+}
+
+@test "a renewer that is killed leaves no password command" {
+	hanging_renewer
+	kill -KILL "$(renewer_of "$PID")"
+	wait_until 5 none_sleeps
+	let_go
+	ended_with 0
+}
+
+@test "no zombie of a password command is left while a lock is held" {
+	in_background rlock run -t 3s --password-command "$COMMAND" a -- until_let_go
+	wait_until 5 has_calls 2
+	close_connections
+	wait_until 5 has_calls 3
+	wait_until 5 has_no_zombie "$PID"
+	wait_until 5 has_no_zombie "$(renewer_of "$PID")"
+	let_go
+	ended_with 0
+}
+
+has_no_zombie() {
+	[ -z "$(pgrep -P "$1" -r Z)" ]
+}

@@ -1,0 +1,65 @@
+/*
+ * server_error.c: what is made of an error, in the words that Redis 6.2 and later versions have for it.
+ */
+#include "base/error.h"
+#include "net/server_error.h"
+#include "rlock.h"
+
+#include "unit.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The lines that errors name. */
+static const char script[] = "local lock = KEYS[1]\n"
+			     "redis.call('HSET', lock, 'a', 1)\n"
+			     "redis.pcall('PUBLISH', 'channel', '0')\n";
+
+static const struct {
+	const char *reply;
+	enum rlock_status status;
+	const char *text; /* a part of it */
+	const char *name;
+} errors[] = {
+	{ "OOM command not allowed when used memory > 'maxmemory'. script: 5e9f, on "
+	  "@user_script:2.",
+	  RLOCK_ENET, "denied by the server: OOM command not allowed",
+	  "a full server that says so after the error" },
+	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: -OOM "
+	  "command not allowed when used memory > 'maxmemory'.",
+	  RLOCK_ENET, "denied by the server: OOM command not allowed",
+	  "a full server that says so behind the script's line" },
+	{ "@user_script: 2: -OOM command not allowed when used memory > 'maxmemory'.", RLOCK_ENET,
+	  "denied by the server: OOM command not allowed",
+	  "a full server's error that the script has caught" },
+	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: The user "
+	  "executing the script can't run this command or subcommand",
+	  RLOCK_EACL, "it needs the ACL rule +hset", "a command that only its line tells" },
+	{ "NOPERM this user has no permissions to run the 'hset' command script: 5e9f, on "
+	  "@user_script:2.",
+	  RLOCK_EACL, "it needs the ACL rule +hset", "a command that the error names" },
+	{ "@user_script: 3: The user executing the script can't publish to the channel mentioned "
+	  "in the command",
+	  RLOCK_EACL, "it needs the ACL rule &redisson_*",
+	  "a channel, where the line tells the command" },
+	{ "ACL failure in script: No permissions to access a channel", RLOCK_EACL,
+	  "it needs the ACL rule &redisson_*", "a channel" },
+	{ "@user_script: 2: The user executing the script can't access at least one of the keys "
+	  "mentioned in the command arguments",
+	  RLOCK_EACL, "it needs the ACL rule ~{NAME}:*:rwlock_timeout:*",
+	  "a key that a script has made" },
+	{ "@user_script: 2: -WRONGTYPE Operation against a key", RLOCK_EKIND,
+	  "the key is something else than a lock", "a key of another type" },
+};
+
+void test_server_error(void)
+{
+	for (size_t i = 0; i < COUNT_OF(errors); i++) {
+		struct rlock__error error = { .server = "host:1" };
+		enum rlock_status status = rlock__server_error(&error, errors[i].reply,
+							       strlen(errors[i].reply), script);
+
+		CHECK_NUMBER(status, errors[i].status, "the status for %s", errors[i].name);
+		CHECK(strstr(error.text, errors[i].text) != NULL, "the text for %s: %s",
+		      errors[i].name, error.text);
+	}
+}
