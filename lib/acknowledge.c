@@ -9,6 +9,7 @@
 #include "net/connection.h"
 #include "net/request.h"
 #include "rlock.h"
+#include "route.h"
 
 /* How long replicas and sentinels may take, those of all servers together. */
 #define ACKNOWLEDGE_MS 1000
@@ -39,31 +40,32 @@ static int64_t share_ms(int64_t end_ms, size_t servers)
 	return share > SHARE_MIN_MS ? share : SHARE_MIN_MS;
 }
 
-enum rlock_status rlock__acknowledge(struct rlock_conn *conn, enum rlock__acknowledgement *servers,
-				     int64_t since_ms, int64_t lease_ms)
+enum rlock_status rlock__acknowledge(const struct rlock__routes *routes,
+				     enum rlock__acknowledgement *servers, int64_t since_ms,
+				     int64_t lease_ms)
 {
 	int64_t end_ms = rlock_now_ms() + rlock__sooner(ACKNOWLEDGE_MS, lease_ms / LEASE_DIVISOR);
 	enum rlock_status failure = RLOCK_OK;
 	size_t failed = 0, done = 0, left = 0;
 
-	for (size_t i = 0; i < conn->connection_count; i++)
+	for (size_t i = 0; i < routes->count; i++)
 		left += servers[i] == RLOCK__DONE;
 
-	for (size_t i = 0; i < conn->connection_count; i++) {
+	for (size_t i = 0; i < routes->count; i++) {
 		enum rlock_status status = RLOCK_OK;
 
 		if (servers[i] != RLOCK__DONE)
 			continue;
-		servers[i] = check(conn, conn->connections[i], since_ms, share_ms(end_ms, left--),
-				   &status);
+		servers[i] = check(routes->conn, rlock__routes_connection(routes, i), since_ms,
+				   share_ms(end_ms, left--), &status);
 		done += status == RLOCK_OK;
 		if (status == RLOCK_OK || failure != RLOCK_OK)
 			continue;
 		failure = status;
 		failed = i;
 	}
-	if (done >= conn->quorum)
+	if (done >= routes->quorum)
 		return RLOCK_OK;
-	rlock__conn_copy_error(conn, failed);
+	rlock__routes_copy_error(routes, failed);
 	return failure;
 }

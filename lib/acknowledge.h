@@ -9,7 +9,7 @@
 
 #include "rlock.h"
 
-struct rlock_conn;
+struct rlock__routes;
 
 /* What became of it on one server. */
 enum rlock__acknowledgement {
@@ -23,7 +23,8 @@ enum rlock__acknowledgement {
  * the server. Those of which one is not true are RLOCK__NOT_DONE or RLOCK__DEPOSED afterwards. RLOCK_OK: the quorum is
  * left.
  */
-enum rlock_status rlock__acknowledge(struct rlock_conn *conn, enum rlock__acknowledgement *servers,
-				     int64_t since_ms, int64_t lease_ms);
+enum rlock_status rlock__acknowledge(const struct rlock__routes *routes,
+				     enum rlock__acknowledgement *servers, int64_t since_ms,
+				     int64_t lease_ms);
 
 #endif

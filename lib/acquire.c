@@ -7,9 +7,11 @@
 #include "base/error.h"
 #include "conn.h"
 #include "hold.h"
+#include "net/command.h"
 #include "net/connection.h"
 #include "rlock.h"
 #include "acquire_try.h"
+#include "acquire_undo.h"
 #include "subscribe.h"
 #include "waiter.h"
 
@@ -52,9 +54,9 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 
 static bool has_lost_reply(const struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->conn->connection_count; i++)
+	for (size_t i = 0; i < waiter->routes.count; i++)
 		if (waiter->servers[i].may_be_held &&
-		    !rlock__connection_is_open(waiter->conn->connections[i]))
+		    !rlock__connection_is_open(rlock__routes_connection(&waiter->routes, i)))
 			return true;
 	return false;
 }
@@ -72,6 +74,16 @@ static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 	return waiter->was_reached ? now_ms + LOST_SERVER_MS : least_ms;
 }
 
+/*
+ * A node of a cluster that has answered, and can't serve us now: the other waiters must not take this one for dead. When
+ * the lock has gone to another node, the next try shows it. A server that is alone may have given its name to another.
+ */
+static bool is_sound(const struct rlock__waiter *waiter, size_t index)
+{
+	return waiter->servers[index].was_denied &&
+	       rlock__connection_has_cluster(rlock__routes_connection(&waiter->routes, index));
+}
+
 /* RLOCK_OK: try once more. Else the status with which the acquisition ends. */
 static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 {
@@ -81,8 +93,8 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		waiter->pause_ms = 0;
 		waiter->retry_until_ms = retry_end_ms(waiter, now_ms);
 	}
-	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (waiter->servers[i].subscription != NULL)
+	for (size_t i = 0; i < waiter->routes.count; i++)
+		if (waiter->servers[i].subscription != NULL && !is_sound(waiter, i))
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
 		enum rlock_status status =
@@ -100,12 +112,41 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 /* Some servers granted the lock, and others did not: another waiter does as we do. Chance decides which is first. */
 static bool is_contended(const struct rlock__waiter *waiter)
 {
-	if (waiter->tries_contended >= CONTENDED_TRIES_MAX)
+	/* Those that want several slots acquire them in one order: what was granted comes before what is busy. */
+	if (rlock__routes_are_slots(&waiter->routes) ||
+	    waiter->tries_contended >= CONTENDED_TRIES_MAX)
 		return false;
-	for (size_t i = 0; i < waiter->conn->connection_count; i++)
+	for (size_t i = 0; i < waiter->routes.count; i++)
 		if (waiter->servers[i].state == RLOCK__SERVER_GRANTED)
 			return true;
 	return false;
+}
+
+/* What a waiter in a fair queue misses at this server. It is asked for the trace alone: the scripts do without. */
+static void trace_denied_at(struct rlock__connection *connection)
+{
+	const struct rlock__error *error = rlock__connection_error(connection);
+
+	if (rlock__command_info_is_denied(connection))
+		rlock__trace(error, "it denies INFO: a waiter that comes back late after a "
+				    "failover loses its position in the queue for a turn");
+	if (rlock__command_pubsub_is_denied(connection))
+		rlock__trace(error, "it denies PUBSUB: a dead waiter leaves the queue some "
+				    "seconds after its death");
+}
+
+/* Once in a wait. */
+static void trace_denied(struct rlock__waiter *waiter)
+{
+	const struct rlock_conn *conn = waiter->conn;
+
+	if (conn->error.trace == NULL || waiter->request->kind != RLOCK_FAIR ||
+	    waiter->has_traced_denied)
+		return;
+	waiter->has_traced_denied = true;
+	for (size_t i = 0; i < conn->connection_count; i++)
+		if (rlock__connection_is_open(conn->connections[i]))
+			trace_denied_at(conn->connections[i]);
 }
 
 /* The lock is busy: subscribe the first time, then sleep. RLOCK_OK: try again. */
@@ -122,6 +163,8 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 		return rlock__pause(waiter->conn, &waiter->pause_ms, waiter->deadline_ms);
 	}
 	status = rlock__subscribe(waiter, &is_new);
+	if (status == RLOCK_OK && is_new)
+		trace_denied(waiter);
 	if (status != RLOCK_OK || is_new)
 		return status;
 	/* Not earlier: a server that answers, but can't be subscribed to, counts as unreachable. */
@@ -188,7 +231,7 @@ enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_requ
 		waiter.hold = NULL;
 		goto out;
 	}
-	rlock__acquire_try_leave(&waiter);
+	rlock__acquire_undo_leave(&waiter);
 	if (status == RLOCK_BUSY)
 		status = fail_busy(&waiter);
 out:

@@ -17,6 +17,7 @@
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"
+#include "route.h"
 #include "waiter.h"
 
 /* The first number of a reply. */
@@ -99,17 +100,18 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 				      const redisReply *reply)
 {
 	struct rlock_hold *hold = waiter->hold;
-	struct rlock__connection *connection = waiter->conn->connections[index];
+	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
 	struct rlock__server *server = &waiter->servers[index];
 	const struct rlock__script *script = hold->row->acquire->script;
-	size_t last = 1 + VALUES_PER_NAME * hold->name_count;
+	size_t name_count = rlock__routes_name_count(&waiter->routes, index);
+	size_t last = 1 + VALUES_PER_NAME * name_count;
 
 	server->state = RLOCK__SERVER_GRANTED;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
 		return rlock__fail_reply(connection, script);
-	for (size_t i = 0; i < hold->name_count; i++)
+	for (size_t i = 0; i < name_count; i++)
 		if (!read_values(waiter, &reply->element[1 + VALUES_PER_NAME * i],
-				 &hold->acquired[i]))
+				 &hold->acquired[rlock__routes_name(&waiter->routes, index, i)]))
 			return rlock__fail_reply(connection, script);
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
@@ -142,7 +144,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	struct rlock__server *server = &waiter->servers[index];
 
 	if (!is_busy_reply(reply))
-		return rlock__fail_reply(waiter->conn->connections[index],
+		return rlock__fail_reply(rlock__routes_connection(&waiter->routes, index),
 					 waiter->hold->row->acquire->script);
 	server->name_index = name_index;
 	server->ttl_ms = element[2]->integer;
@@ -151,6 +153,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	server->owner_len = copy_string(element[3], server->owner, sizeof(server->owner));
 	server->note_len = copy_string(element[4], server->note, sizeof(server->note));
 	server->retry_after_ms = element[5]->integer;
+	(void)copy_string(element[6], server->since, sizeof(server->since));
 	/* The clock of the server that replies first orders the waiters on all of them. */
 	if (waiter->since[0] == '\0')
 		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));
@@ -178,13 +181,13 @@ static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 enum rlock_status rlock__acquire_reply_read(void *ctx, size_t index, struct redisReply *reply)
 {
 	struct rlock__waiter *waiter = ctx;
-	struct rlock__connection *connection = waiter->conn->connections[index];
+	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
 	size_t name_index;
 
 	if (rlock__acquire_reply_is_granted(reply))
 		return read_granted(waiter, index, reply);
 	if (!rlock__are_integers(reply, 1) || reply->elements < 2 ||
-	    !rlock__read_index(waiter->hold, reply->element[1], &name_index))
+	    !rlock__read_index(&waiter->routes, index, reply->element[1], &name_index))
 		return rlock__fail_reply(connection, waiter->hold->row->acquire->script);
 	switch (reply->element[0]->integer) {
 	case ACQUIRE_BUSY:

@@ -1,6 +1,6 @@
 /*
- * One try to acquire a lock: the same request to all servers, undone on all of them if fewer than the quorum granted it.
- * When to try again is for acquire.c; what a reply says, for acquire_reply.c; what the scripts do to a key, for lua/.
+ * One try to acquire a lock: the same request to all servers, or slot after slot. What undoes it is for acquire_undo.c;
+ * when to try again, for acquire.c; what a reply says, for acquire_reply.c; what the scripts do to a key, for lua/.
  */
 #include <hiredis/hiredis.h>
 #include <string.h>
@@ -8,249 +8,139 @@
 #include "acknowledge.h"
 #include "acquire_reply.h"
 #include "acquire_try.h"
+#include "acquire_undo.h"
 #include "broadcast.h"
 #include "conn.h"
+#include "find.h"
 #include "hold.h"
 #include "net/connection.h"
 #include "redis/kind.h"
 #include "redis/script.h"
-#include "release.h"
 #include "rlock.h"
 #include "waiter.h"
 
-#define UNDO_MS 1000
-#define LEAVE_MS 300
-
 /* ---- the arguments ---- */
 
-void rlock__acquire_try_args(const struct rlock__action *action, const struct rlock_conn *conn,
-			     const struct rlock_hold *hold, const char *owner, const char *since,
-			     int64_t least_uptime_ms, bool is_subscribed,
-			     const struct rlock_request *request, struct rlock__args *args)
+void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
+			     const struct rlock__routes *routes, size_t index, bool is_subscribed,
+			     struct rlock__args *args)
 {
-	rlock__action_keys(action, hold, args);
+	const struct rlock_hold *hold = acquisition->hold;
+	const struct rlock_request *request = acquisition->request;
+
+	rlock__action_keys(acquisition->action, hold, routes, index, args);
 	rlock__args_number(args, request->lease_ms);
-	rlock__args_text(args, owner, strlen(owner));
+	rlock__args_text(args, acquisition->owner, strlen(acquisition->owner));
 	rlock__args_text(args, hold->id, strlen(hold->id));
 	rlock__args_text(args, hold->note, strlen(hold->note));
 	rlock__args_text(args, request->issue_token ? "1" : "0", 1);
 	rlock__args_text(args, request->wait_ms != 0 ? "1" : "0", 1);
-	rlock__args_text(args, since, strlen(since));
-	rlock__args_number(args, least_uptime_ms);
+	rlock__args_text(args, acquisition->since, strlen(acquisition->since));
+	rlock__args_number(args, acquisition->least_uptime_ms);
 	rlock__args_text(args, is_subscribed ? "1" : "0", 1);
-	rlock__action_args(action, conn, hold, args);
+	rlock__action_args(acquisition->action, hold, routes, index, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
 }
 
-/* To undo what was granted, but stay in the queue for the next try. */
-static const struct rlock__script *return_args(const struct rlock__waiter *waiter,
-					       struct rlock__args *args)
+/* Servers that must agree on a lock must all be able to wake its waiter; a slot wakes it for its own names. */
+static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 {
-	const struct rlock_hold *hold = waiter->hold;
-	const struct rlock__action *action = hold->row->return_;
-
-	if (action == NULL || waiter->request->wait_ms == 0)
-		return rlock__release_args(waiter->conn, hold, args);
-	rlock__action_keys(action, hold, args);
-	rlock__args_text(args, hold->id, strlen(hold->id));
-	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
-	rlock__args_text(args, waiter->since, strlen(waiter->since));
-	rlock__action_args(action, waiter->conn, hold, args);
-	return action->script;
-}
-
-/* ---- undo ---- */
-
-/*
- * The login was denied, but the try behind it in the same write was carried out, as the default user or in another
- * database: undo it on that stream.
- */
-static void undo_stray(struct rlock__waiter *waiter, size_t index, const redisReply *reply)
-{
-	struct rlock__connection *connection = waiter->conn->connections[index];
-
-	if (rlock__acquire_reply_is_granted(reply) || waiter->hold->row->leave != NULL) {
-		struct rlock__args args;
-		const struct rlock__script *script =
-			rlock__release_args(waiter->conn, waiter->hold, &args);
-		redisReply *undone = NULL;
-		bool was_sent;
-
-		(void)rlock__script_run_text(connection, script, &args, rlock_now_ms() + UNDO_MS,
-					     &was_sent, &undone);
-		if (undone != NULL)
-			freeReplyObject(undone);
-		rlock__args_free(&args);
-	}
-	rlock__connection_close(connection);
-}
-
-/* Undo by script what the chosen servers have, and wait for the replies. */
-static void undo_on(struct rlock__waiter *waiter, const struct rlock__script *script,
-		    struct rlock__args *args, const bool is_chosen[RLOCK_SERVERS_MAX])
-{
-	int64_t end_ms = rlock_now_ms() + UNDO_MS;
-	struct rlock__broadcast broadcast;
-
-	if (rlock__broadcast_init(&broadcast, waiter->conn, NULL, NULL) != RLOCK_OK)
-		return;
-	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
-		if (!is_chosen[i])
-			continue;
-		waiter->servers[i].may_be_held = true;
-		rlock__broadcast_begin(&broadcast, i, script, args, end_ms);
-	}
-	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
-	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (broadcast.answers[i].is_over && broadcast.answers[i].status == RLOCK_OK)
-			waiter->servers[i].may_be_held = false;
-	rlock__broadcast_free(&broadcast);
-}
-
-/* Some servers granted the lock, and others did not. Positions in a queue are kept. */
-static void undo_granted(struct rlock__waiter *waiter)
-{
-	bool is_granted[RLOCK_SERVERS_MAX] = { false }, is_any = false;
-	const struct rlock__script *script;
-	struct rlock__args args;
-
-	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
-		is_granted[i] = rlock__waiter_is_granted(&waiter->servers[i]);
-		is_any = is_any || is_granted[i];
-	}
-	if (!is_any)
-		return;
-	script = return_args(waiter, &args);
-	undo_on(waiter, script, &args, is_granted);
-	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (is_granted[i] && waiter->hold->row->return_ != NULL)
-			waiter->servers[i].may_be_queued = true;
-	rlock__args_free(&args);
-}
-
-/*
- * The lock was acquired without those servers that have us in their queue: leave it there. On a server that has not
- * replied yet the release does that.
- */
-static void leave_queues(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
-{
-	bool is_queued[RLOCK_SERVERS_MAX] = { false }, is_any = false;
-	bool is_one_open = false;
-
-	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
-		const struct rlock__server *server = &waiter->servers[i];
-
-		is_queued[i] = server->may_be_queued && server->status == RLOCK_BUSY &&
-			       !rlock__waiter_is_granted(server);
-		is_any = is_any || is_queued[i];
-		is_one_open = is_one_open || !broadcast->answers[i].is_over;
-	}
-	if (is_any) {
-		struct rlock__args args;
-		const struct rlock__script *script =
-			rlock__release_args(waiter->conn, waiter->hold, &args);
-
-		undo_on(waiter, script, &args, is_queued);
-		rlock__args_free(&args);
-	}
-	if (!is_one_open)
-		waiter->hold->queued_owner[0] = '\0';
-}
-
-/*
- * The stream was closed: the server denied the last try because it is full, say, and gets the request over a new
- * stream. If it can't be reached, that does not take long.
- */
-static void leave_over_new_stream(const struct rlock__waiter *waiter,
-				  struct rlock__connection *connection,
-				  const struct rlock__script *script, struct rlock__args *args)
-{
-	redisReply *reply = NULL;
-	bool was_sent;
-
-	rlock__connection_set_cancel(connection, -1);
-	(void)rlock__script_run_text(connection, script, args, rlock_now_ms() + LEAVE_MS, &was_sent,
-				     &reply);
-	rlock__connection_set_cancel(connection, waiter->conn->cancel_fd);
-	if (reply != NULL)
-		freeReplyObject(reply);
-}
-
-static void leave_server(struct rlock__waiter *waiter, size_t index)
-{
-	struct rlock__connection *connection = waiter->conn->connections[index];
-	struct rlock__args args;
-	const struct rlock__script *script = rlock__release_args(waiter->conn, waiter->hold, &args);
-
-	if (rlock__connection_is_open(connection))
-		rlock__script_fire_and_forget(connection, script, &args);
-	else
-		leave_over_new_stream(waiter, connection, script, &args);
-	rlock__args_free(&args);
-}
-
-/*
- * A try without a reply may yet be granted, and one that failed may be queued: the request that undoes it follows it
- * on the same stream. On a server that can't be reached we become a dead waiter, which its scripts remove.
- */
-void rlock__acquire_try_leave(struct rlock__waiter *waiter)
-{
-	for (size_t i = 0; i < waiter->conn->connection_count; i++)
-		if (waiter->servers[i].may_be_held || waiter->servers[i].may_be_queued)
-			leave_server(waiter, i);
-}
-
-/* Too few servers granted the lock. Those without a reply may have granted it since. */
-static void undo_try(struct rlock__waiter *waiter)
-{
-	undo_granted(waiter);
-	if (waiter->conn->connection_count == 1)
-		return;
-	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
-		struct rlock__server *server = &waiter->servers[i];
-
-		if (!server->may_be_held || rlock__waiter_is_granted(server))
-			continue;
-		if (rlock__connection_is_open(waiter->conn->connections[i])) {
-			leave_server(waiter, i);
-			server->may_be_held = server->may_be_queued = false;
-		}
-	}
-}
-
-/* ---- the try ---- */
-
-static bool is_subscribed_everywhere(const struct rlock__waiter *waiter)
-{
-	for (size_t i = 0; i < waiter->conn->connection_count; i++)
+	if (rlock__routes_are_slots(&waiter->routes))
+		return rlock__waiter_is_subscribed(&waiter->servers[index]);
+	for (size_t i = 0; i < waiter->routes.count; i++)
 		if (!rlock__waiter_is_subscribed(&waiter->servers[i]))
 			return false;
 	return true;
 }
 
+/* At a slot that does not have it in its queue a waiter is a new one. */
+static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
+{
+	return rlock__routes_are_slots(&waiter->routes) && !waiter->servers[index].may_be_queued;
+}
+
+static const struct rlock__script *make_try(const void *ctx, size_t index, struct rlock__args *args)
+{
+	const struct rlock__waiter *waiter = ctx;
+	const struct rlock__routes *routes = &waiter->routes;
+	const struct rlock__acquisition acquisition = {
+		.action = waiter->hold->row->acquire,
+		.hold = waiter->hold,
+		.request = waiter->request,
+		.owner = waiter->owner,
+		.since = is_new_at_slot(waiter, index) ? "" : rlock__waiter_since(waiter, index),
+		/* With a majority a server that was restarted may have lost another owner's lock. */
+		.least_uptime_ms = routes->quorum < routes->count ? waiter->request->lease_ms : 0,
+	};
+
+	rlock__acquire_try_args(&acquisition, routes, index, is_subscribed(waiter, index), args);
+	return acquisition.action->script;
+}
+
+/* ---- the try ---- */
+
+/*
+ * A slot that could not be reached is asked first, for something that changes nothing: a try would hold those before
+ * it for as long as its node does not answer.
+ */
+static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
+{
+	size_t index = waiter->failed_slot - 1;
+	const struct rlock_name *name =
+		&waiter->hold->names[rlock__routes_name(&waiter->routes, index, 0)];
+	redisReply *reply = NULL;
+	struct rlock__args args;
+	enum rlock_status status;
+	bool was_sent;
+
+	rlock__find_args(name, waiter->owner, waiter->hold->kind, &args);
+	status = rlock__script_run(
+		rlock__routes_connection(&waiter->routes, index), &rlock__script_find, &args,
+		rlock__waiter_try_end_ms(waiter, rlock_now_ms()), &was_sent, &reply);
+	if (reply != NULL)
+		freeReplyObject(reply);
+	rlock__args_free(&args);
+	if (status != RLOCK_OK)
+		rlock__routes_copy_error(&waiter->routes, index);
+	return status;
+}
+
+/*
+ * Slot after slot, since of several that want the same slots the first then gets all of them, and what comes after a
+ * slot that is busy is not even touched.
+ */
+static enum rlock_status send_slots(struct rlock__waiter *waiter,
+				    struct rlock__broadcast *broadcast, int64_t end_ms)
+{
+	for (size_t i = 0; i < waiter->routes.count; i++) {
+		enum rlock_status status;
+
+		rlock__broadcast_begin(broadcast, i, make_try, waiter, end_ms);
+		status = rlock__broadcast_await(broadcast, 0, INT64_MAX);
+		if (status != RLOCK_OK)
+			return status;
+		if (broadcast->answers[i].status != RLOCK_OK)
+			break;
+	}
+	return RLOCK_OK;
+}
+
 static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__broadcast *broadcast,
 				  int64_t sent_ms)
 {
-	struct rlock_conn *conn = waiter->conn;
-	const struct rlock__action *acquire = waiter->hold->row->acquire;
-	/* With a majority a server that was restarted may have lost another owner's lock. */
-	int64_t least_uptime_ms =
-		conn->quorum < conn->connection_count ? waiter->request->lease_ms : 0;
-	struct rlock__args args;
+	int64_t end_ms = rlock__waiter_try_end_ms(waiter, sent_ms);
+	size_t quorum = waiter->routes.quorum;
 	enum rlock_status status;
 
-	for (size_t i = 0; i < conn->connection_count; i++)
+	for (size_t i = 0; i < waiter->routes.count; i++)
 		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
-	rlock__acquire_try_args(acquire, conn, waiter->hold, waiter->owner, waiter->since,
-				least_uptime_ms, is_subscribed_everywhere(waiter), waiter->request,
-				&args);
-	rlock__broadcast_begin_all(broadcast, acquire->script, &args,
-				   rlock__waiter_try_end_ms(waiter, sent_ms));
-	status = rlock__broadcast_await(broadcast, conn->quorum, INT64_MAX);
-	if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_OK) < conn->quorum)
+	if (rlock__routes_are_slots(&waiter->routes))
+		return send_slots(waiter, broadcast, end_ms);
+	rlock__broadcast_begin_all(broadcast, make_try, waiter, end_ms);
+	status = rlock__broadcast_await(broadcast, quorum, INT64_MAX);
+	if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_OK) < quorum)
 		status = rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__REST_MS);
-	rlock__args_free(&args);
 	return status;
 }
 
@@ -261,10 +151,11 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	struct rlock__server *server = &waiter->servers[index];
 	bool is_answer =
 		answer->is_over && answer->status >= 0 && answer->status != RLOCK_CANCELLED;
-	bool was_sent = !answer->is_over || answer->result.was_sent;
+	bool was_sent = answer->is_sent && (!answer->is_over || answer->result.was_sent);
 	bool has_queue = waiter->hold->row->leave != NULL && waiter->request->wait_ms != 0;
 
 	server->status = answer->is_over ? answer->status : RLOCK_ENET;
+	server->was_denied = answer->is_over && answer->result.was_denied;
 	if (is_answer)
 		server->may_be_held = false;
 	else
@@ -275,6 +166,17 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 		server->may_be_queued = server->may_be_queued || (has_queue && was_sent);
 }
 
+/* From 1; 0: there is none. */
+static size_t find_failed_slot(const struct rlock__waiter *waiter,
+			       const struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < waiter->routes.count; i++)
+		if (rlock__routes_are_slots(&waiter->routes) && broadcast->answers[i].is_over &&
+		    broadcast->answers[i].status == RLOCK_ENET)
+			return i + 1;
+	return 0;
+}
+
 /* Servers that failed do not count as long as enough others answered: then the lock is just busy. */
 static enum rlock_status try_result(const struct rlock__waiter *waiter,
 				    struct rlock__broadcast *broadcast)
@@ -283,7 +185,7 @@ static enum rlock_status try_result(const struct rlock__waiter *waiter,
 	size_t answered = rlock__broadcast_count(broadcast, RLOCK_OK) +
 			  rlock__broadcast_count(broadcast, RLOCK_BUSY);
 
-	if (status < 0 && answered >= waiter->conn->quorum &&
+	if (status < 0 && answered >= waiter->routes.quorum &&
 	    rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
 		return RLOCK_BUSY;
 	return status;
@@ -292,19 +194,18 @@ static enum rlock_status try_result(const struct rlock__waiter *waiter,
 /* Those whose grant does not count: it is undone, or the server does not matter any more. */
 static enum rlock_status acknowledge(struct rlock__waiter *waiter, int64_t sent_ms)
 {
-	struct rlock_conn *conn = waiter->conn;
 	enum rlock__acknowledgement servers[RLOCK_SERVERS_MAX] = { RLOCK__NOT_DONE };
 	enum rlock_status status;
 
-	for (size_t i = 0; i < conn->connection_count; i++)
+	for (size_t i = 0; i < waiter->routes.count; i++)
 		if (waiter->servers[i].state == RLOCK__SERVER_GRANTED)
 			servers[i] = RLOCK__DONE;
-	status = rlock__acknowledge(conn, servers, sent_ms, waiter->request->lease_ms);
+	status = rlock__acknowledge(&waiter->routes, servers, sent_ms, waiter->request->lease_ms);
 	if (status == RLOCK_OK)
 		return RLOCK_OK;
 	/* It answers, and may have more replicas later. */
 	waiter->was_reached = true;
-	for (size_t i = 0; i < conn->connection_count; i++) {
+	for (size_t i = 0; i < waiter->routes.count; i++) {
 		if (servers[i] != RLOCK__DEPOSED)
 			continue;
 		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
@@ -317,36 +218,43 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 {
 	struct rlock_conn *conn = waiter->conn;
 	struct rlock_hold *hold = waiter->hold;
-	int64_t sent_ms = rlock_now_ms(), lease_ms = waiter->request->lease_ms;
+	int64_t sent_ms, lease_ms = waiter->request->lease_ms;
 	struct rlock__broadcast broadcast;
-	enum rlock_status status =
-		rlock__broadcast_init(&broadcast, conn, rlock__acquire_reply_read, waiter);
+	enum rlock_status status = RLOCK_OK;
 
+	if (waiter->failed_slot > 0)
+		status = reach_failed_slot(waiter);
+	if (status != RLOCK_OK)
+		return status;
+	sent_ms = rlock_now_ms();
+	status = rlock__broadcast_init(&broadcast, &waiter->routes, rlock__acquire_reply_read,
+				       waiter);
 	if (status != RLOCK_OK)
 		return status;
 	/* An earlier try may have succeeded too late, and left the queues: this one may join them again. */
 	memcpy(hold->queued_owner, waiter->owner, sizeof(waiter->owner));
 	status = send_try(waiter, &broadcast, sent_ms);
-	for (size_t i = 0; i < conn->connection_count; i++)
+	for (size_t i = 0; i < waiter->routes.count; i++)
 		record_answer(waiter, i, &broadcast.answers[i]);
+	waiter->failed_slot = find_failed_slot(waiter, &broadcast);
 	if (status == RLOCK_OK)
 		status = try_result(waiter, &broadcast);
-	for (size_t i = 0; i < conn->connection_count; i++) {
+	for (size_t i = 0; i < waiter->routes.count; i++) {
 		const struct rlock__result *result = &broadcast.answers[i].result;
 
 		if (result->status < 0 && result->reply != NULL)
-			undo_stray(waiter, i, result->reply);
+			rlock__acquire_undo_stray(waiter, i, result->reply);
 	}
 	if (status == RLOCK_OK)
 		status = acknowledge(waiter, sent_ms);
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
-		leave_queues(waiter, &broadcast);
+		rlock__acquire_undo_leave_queues(waiter, &broadcast);
 		hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
 	} else {
-		undo_try(waiter);
+		rlock__acquire_undo(waiter, &broadcast);
 	}
 	rlock__broadcast_free(&broadcast);
 	return status;

@@ -16,6 +16,7 @@
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"
+#include "route.h"
 
 /* The first number of a reply of break.lua. */
 enum break_result {
@@ -28,6 +29,9 @@ enum break_result {
 
 struct breaking {
 	struct rlock_conn *conn;
+	const struct rlock_name *name;
+	const char *expected; /* owner; empty: whichever it is */
+	enum rlock_kind kind;
 	char *owner_out;
 	bool is_not_notified;
 	size_t not_notified_index; /* of the server that could not publish */
@@ -80,38 +84,53 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 	}
 }
 
-enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
-			      const char *owner, enum rlock_kind kind,
-			      char owner_out[RLOCK_OWNER_MAX])
+static const struct rlock__script *make_break(const void *ctx, size_t index,
+					      struct rlock__args *args)
 {
 	static const enum rlock__key keys[] = { RLOCK__KEY_LOCK,    RLOCK__KEY_HOLDS,
 						RLOCK__KEY_QUEUE,   RLOCK__KEY_DEADLINES,
 						RLOCK__KEY_WAITERS, RLOCK__KEY_ENDS };
 	static const enum rlock__key names[] = { RLOCK__KEY_CHANNEL, RLOCK__KEY_READWRITE_CHANNEL,
 						 RLOCK__KEY_TIMEOUTS };
-	const char *expected = owner != NULL ? owner : "";
-	struct breaking breaking = { conn, owner_out, false, 0 };
+	const struct breaking *breaking = ctx;
+
+	(void)index;
+	rlock__args_init(args);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		rlock__args_key(args, rlock__key(keys[i], breaking->name));
+	rlock__args_text(args, breaking->expected, strlen(breaking->expected));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		rlock__args_owned(args, rlock__key_arg(names[i], breaking->name,
+						       breaking->conn->has_cluster));
+	rlock__kind_arg(breaking->kind, args);
+	return &rlock__script_break;
+}
+
+enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
+			      const char *owner, enum rlock_kind kind,
+			      char owner_out[RLOCK_OWNER_MAX])
+{
+	struct breaking breaking = { .conn = conn,
+				     .name = name,
+				     .expected = owner != NULL ? owner : "",
+				     .kind = kind,
+				     .owner_out = owner_out };
 	struct rlock__broadcast broadcast;
-	struct rlock__args args;
+	struct rlock__routes routes;
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 
 	if (status == RLOCK_OK)
-		status = rlock__broadcast_init(&broadcast, conn, read_break, &breaking);
+		status = rlock__routes_init(&routes, conn, name, 1);
 	if (status != RLOCK_OK)
 		return status;
-	rlock__args_init(&args);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		rlock__args_key(&args, rlock__key(keys[i], name));
-	rlock__args_text(&args, expected, strlen(expected));
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		rlock__args_owned(&args, rlock__key_arg(names[i], name, conn->has_cluster));
-	rlock__kind_arg(kind, &args);
-	status = rlock__broadcast_run(&broadcast, &rlock__script_break, &args);
+	status = rlock__broadcast_init(&broadcast, &routes, read_break, &breaking);
+	if (status == RLOCK_OK)
+		status = rlock__broadcast_run(&broadcast, make_break, &breaking);
 	if (status == RLOCK_OK && breaking.is_not_notified) {
 		rlock__conn_copy_error(conn, breaking.not_notified_index);
 		status = RLOCK_NOT_NOTIFIED;
 	}
-	rlock__args_free(&args);
 	rlock__broadcast_free(&broadcast);
+	rlock__routes_free(&routes);
 	return status;
 }

@@ -1,5 +1,5 @@
 /*
- * One request to all servers of a connection at once, and the quorum's result.
+ * One request over all routes at once, and the quorum's result.
  * What a reply means is for the caller's read function.
  */
 #include <assert.h>
@@ -17,6 +17,7 @@
 #include "net/request.h"
 #include "redis/script.h"
 #include "rlock.h"
+#include "route.h"
 
 /*
  * Clocks drift. Those of two machines without NTP differ by less than a thousandth of the time that passes; the clocks
@@ -26,20 +27,22 @@
 #define DRIFT_LEAST_MS 2
 #define SERVERS_DRIFT_DIVISOR 100
 
-enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast, struct rlock_conn *conn,
-					rlock__read_fn read, void *ctx)
+enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast,
+					const struct rlock__routes *routes, rlock__read_fn read,
+					void *ctx)
 {
-	*broadcast = (struct rlock__broadcast){ .conn = conn, .read = read, .ctx = ctx };
-	broadcast->answers = calloc(conn->connection_count, sizeof(*broadcast->answers));
+	*broadcast = (struct rlock__broadcast){ .routes = routes, .read = read, .ctx = ctx };
+	broadcast->answers = calloc(routes->count, sizeof(*broadcast->answers));
 	if (broadcast->answers != NULL)
 		return RLOCK_OK;
-	return rlock__fail_memory(&conn->error);
+	return rlock__fail_memory(&routes->conn->error);
 }
 
 static void answer_clear(struct rlock__answer *answer)
 {
 	if (answer->result.reply != NULL)
 		freeReplyObject(answer->result.reply);
+	rlock__args_free(&answer->args);
 	*answer = (struct rlock__answer){ 0 };
 }
 
@@ -47,36 +50,37 @@ void rlock__broadcast_free(struct rlock__broadcast *broadcast)
 {
 	if (broadcast->answers == NULL)
 		return;
-	for (size_t i = 0; i < broadcast->conn->connection_count; i++)
+	for (size_t i = 0; i < broadcast->routes->count; i++)
 		answer_clear(&broadcast->answers[i]);
 	free(broadcast->answers);
 }
 
-void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index,
-			    const struct rlock__script *script, struct rlock__args *args,
-			    int64_t deadline_ms)
+void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index, rlock__args_fn make,
+			    const void *ctx, int64_t deadline_ms)
 {
 	struct rlock__answer *answer = &broadcast->answers[index];
+	const struct rlock__script *script;
 
 	answer_clear(answer);
 	answer->is_sent = true;
-	rlock__script_begin(&answer->call, broadcast->conn->connections[index], script, args,
-			    deadline_ms);
+	script = make(ctx, index, &answer->args);
+	answer->args.needs_login = broadcast->needs_login;
+	rlock__script_begin(&answer->call, rlock__routes_connection(broadcast->routes, index),
+			    script, &answer->args, deadline_ms);
 }
 
-void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast,
-				const struct rlock__script *script, struct rlock__args *args,
-				int64_t deadline_ms)
+void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast, rlock__args_fn make,
+				const void *ctx, int64_t deadline_ms)
 {
-	for (size_t i = 0; i < broadcast->conn->connection_count; i++)
-		rlock__broadcast_begin(broadcast, i, script, args, deadline_ms);
+	for (size_t i = 0; i < broadcast->routes->count; i++)
+		rlock__broadcast_begin(broadcast, i, make, ctx, deadline_ms);
 }
 
 size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < broadcast->conn->connection_count; i++)
+	for (size_t i = 0; i < broadcast->routes->count; i++)
 		count += broadcast->answers[i].is_over && broadcast->answers[i].status == status;
 	return count;
 }
@@ -91,7 +95,7 @@ static size_t advance(struct rlock__broadcast *broadcast)
 {
 	size_t open = 0;
 
-	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+	for (size_t i = 0; i < broadcast->routes->count; i++) {
 		struct rlock__answer *answer = &broadcast->answers[i];
 
 		if (!is_open(answer))
@@ -112,19 +116,21 @@ static size_t advance(struct rlock__broadcast *broadcast)
 /* What becomes of the requests on the servers is not known. */
 static void abandon_open(struct rlock__broadcast *broadcast)
 {
-	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+	for (size_t i = 0; i < broadcast->routes->count; i++) {
 		struct rlock__answer *answer = &broadcast->answers[i];
+		struct rlock__connection *connection;
 
 		if (!is_open(answer))
 			continue;
-		rlock__request_abandon(broadcast->conn->connections[i]);
+		connection = rlock__routes_connection(broadcast->routes, i);
+		rlock__request_abandon(connection);
 		answer->is_over = true;
 		answer->status = RLOCK_CANCELLED;
-		answer->result =
-			(struct rlock__result){ .status = RLOCK_CANCELLED,
-						.was_sent = true,
-						.server_number = rlock__connection_server_number(
-							broadcast->conn->connections[i]) };
+		answer->result = (struct rlock__result){
+			.status = RLOCK_CANCELLED,
+			.was_sent = true,
+			.server_number = rlock__connection_server_number(connection),
+		};
 	}
 }
 
@@ -135,25 +141,27 @@ static int poll_open(const struct rlock__broadcast *broadcast, struct pollfd *ca
 	struct rlock__connection *open[RLOCK_SERVERS_MAX];
 	size_t count = 0;
 
-	for (size_t i = 0; i < broadcast->conn->connection_count; i++)
+	for (size_t i = 0; i < broadcast->routes->count; i++)
 		if (is_open(&broadcast->answers[i]))
-			open[count++] = broadcast->conn->connections[i];
+			open[count++] = rlock__routes_connection(broadcast->routes, i);
 	return rlock__request_poll_all(open, count, cancel, 1, until_ms);
 }
 
 static enum rlock_status end_await(struct rlock__broadcast *broadcast, enum rlock_status status,
 				   const char *text)
 {
+	struct rlock_conn *conn = broadcast->routes->conn;
+
 	abandon_open(broadcast);
-	rlock__conn_copy_error(broadcast->conn, 0);
-	return rlock__fail(&broadcast->conn->error, status, "%s", text);
+	rlock__conn_copy_error(conn, 0);
+	return rlock__fail(&conn->error, status, "%s", text);
 }
 
 enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, size_t enough,
 					 int64_t until_ms)
 {
 	for (;;) {
-		struct pollfd cancel = { broadcast->conn->cancel_fd, POLLIN, 0 };
+		struct pollfd cancel = { broadcast->routes->conn->cancel_fd, POLLIN, 0 };
 		size_t open = advance(broadcast), agreed;
 
 		agreed = rlock__broadcast_count(broadcast, RLOCK_OK);
@@ -170,10 +178,10 @@ enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, siz
 
 bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_status status)
 {
-	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+	for (size_t i = 0; i < broadcast->routes->count; i++) {
 		if (!broadcast->answers[i].is_over || broadcast->answers[i].status != status)
 			continue;
-		rlock__conn_copy_error(broadcast->conn, i);
+		rlock__routes_copy_error(broadcast->routes, i);
 		return true;
 	}
 	return false;
@@ -181,7 +189,7 @@ bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_
 
 static enum rlock_status first_failure(const struct rlock__broadcast *broadcast)
 {
-	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+	for (size_t i = 0; i < broadcast->routes->count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];
 
 		if (answer->is_over && answer->status < 0 && answer->status != RLOCK_ENET)
@@ -192,27 +200,28 @@ static enum rlock_status first_failure(const struct rlock__broadcast *broadcast)
 
 static void add_count(const struct rlock__broadcast *broadcast)
 {
-	struct rlock_conn *conn = broadcast->conn;
+	struct rlock_conn *conn = broadcast->routes->conn;
 	const struct rlock__error error = conn->error;
 
-	if (conn->connection_count == 1)
+	if (conn->server_count == 1)
 		return;
 	(void)rlock__fail(&conn->error, RLOCK_ENET,
 			  "%zu of %zu servers answered, %zu must agree: %s",
-			  conn->connection_count - rlock__broadcast_count(broadcast, RLOCK_ENET),
-			  conn->connection_count, conn->quorum, error.text);
+			  conn->server_count - rlock__broadcast_count(broadcast, RLOCK_ENET),
+			  conn->server_count, conn->quorum, error.text);
 	conn->error.name_index = error.name_index;
+	conn->error.lacks_password = error.lacks_password;
 }
 
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 					  enum rlock_status negative)
 {
-	struct rlock_conn *conn = broadcast->conn;
-	size_t spare = conn->connection_count - conn->quorum;
+	struct rlock_conn *conn = broadcast->routes->conn;
+	size_t quorum = broadcast->routes->quorum, spare = broadcast->routes->count - quorum;
 	size_t negatives = rlock__broadcast_count(broadcast, negative);
 	enum rlock_status failure = first_failure(broadcast);
 
-	if (rlock__broadcast_count(broadcast, RLOCK_OK) >= conn->quorum)
+	if (rlock__broadcast_count(broadcast, RLOCK_OK) >= quorum)
 		return RLOCK_OK;
 	if (negatives > spare && rlock__broadcast_copy_error(broadcast, negative))
 		return negative;
@@ -229,21 +238,21 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 	return RLOCK_ENET;
 }
 
-enum rlock_status rlock__broadcast_run(struct rlock__broadcast *broadcast,
-				       const struct rlock__script *script, struct rlock__args *args)
+enum rlock_status rlock__broadcast_run(struct rlock__broadcast *broadcast, rlock__args_fn make,
+				       const void *ctx)
 {
 	enum rlock_status status;
 	size_t done;
 
 	/* In the wrong database the lock of that name is another one. */
-	args->needs_login = true;
-	rlock__broadcast_begin_all(broadcast, script, args, INT64_MAX);
+	broadcast->needs_login = true;
+	rlock__broadcast_begin_all(broadcast, make, ctx, INT64_MAX);
 	status = rlock__broadcast_await(broadcast, 0, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
 	done = rlock__broadcast_count(broadcast, RLOCK_OK);
 	if (done > 0 &&
-	    done + rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) >= broadcast->conn->quorum)
+	    done + rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) >= broadcast->routes->quorum)
 		return RLOCK_OK;
 	if (rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
 		return RLOCK_BUSY;
@@ -254,7 +263,7 @@ int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms)
 {
 	int64_t drift_ms = lease_ms / DRIFT_DIVISOR + (lease_ms % DRIFT_DIVISOR > 0);
 
-	if (conn->connection_count > 1)
+	if (conn->server_count > 1)
 		return lease_ms / SERVERS_DRIFT_DIVISOR + DRIFT_LEAST_MS;
 	return drift_ms > DRIFT_LEAST_MS ? drift_ms : DRIFT_LEAST_MS;
 }

@@ -1,5 +1,5 @@
 /*
- * One request to all servers of a connection.
+ * One request over all routes of some names. "Server" is said here of what is at the end of a route.
  */
 #ifndef RLOCK_BROADCAST_H
 #define RLOCK_BROADCAST_H
@@ -13,10 +13,12 @@
 #include "rlock.h"
 
 struct redisReply;
+struct rlock__routes;
 struct rlock_conn;
 
 /* The request to one server, and what became of it. */
 struct rlock__answer {
+	struct rlock__args args;
 	struct rlock__call call;
 	struct rlock__result result;
 	enum rlock_status status; /* of the result, or what its reply was read as */
@@ -29,23 +31,28 @@ struct rlock__answer {
 /* Turns a reply of the index-th server into a status; unless that is RLOCK_OK, the server's connection has the text. */
 typedef enum rlock_status (*rlock__read_fn)(void *ctx, size_t index, struct redisReply *reply);
 
+/* Fills args with what the index-th server is sent, and returns the script for them. Free args with rlock__args_free. */
+typedef const struct rlock__script *(*rlock__args_fn)(const void *ctx, size_t index,
+						      struct rlock__args *args);
+
 struct rlock__broadcast {
-	struct rlock_conn *conn;
-	struct rlock__answer *answers; /* one a connection */
+	const struct rlock__routes *routes;
+	struct rlock__answer *answers; /* one a route */
 	rlock__read_fn read;           /* NULL: any reply is RLOCK_OK */
 	void *ctx;
+	bool needs_login; /* before anything is sent */
 };
 
-enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast, struct rlock_conn *conn,
-					rlock__read_fn read, void *ctx);
+/* routes must stay until the broadcast is freed. */
+enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast,
+					const struct rlock__routes *routes, rlock__read_fn read,
+					void *ctx);
 void rlock__broadcast_free(struct rlock__broadcast *broadcast);
-/* Send to one server, or to all. args must stay until all requests are over. An earlier answer of the server is freed. */
-void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index,
-			    const struct rlock__script *script, struct rlock__args *args,
-			    int64_t deadline_ms);
-void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast,
-				const struct rlock__script *script, struct rlock__args *args,
-				int64_t deadline_ms);
+/* Send to one server, or to all. An earlier answer of the server is freed. */
+void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index, rlock__args_fn make,
+			    const void *ctx, int64_t deadline_ms);
+void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast, rlock__args_fn make,
+				const void *ctx, int64_t deadline_ms);
 /*
  * Wait until all servers have answered; with enough > 0 until that many have agreed (RLOCK_OK), or can't any more; but
  * not longer than until_ms. Requests without an answer stay under way. RLOCK_CANCELLED, RLOCK_ESYS: they are abandoned.
@@ -69,8 +76,7 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
  * to do: RLOCK_OK when one server did what was asked, and enough others did it or hold nothing. RLOCK_BUSY: another
  * owner holds the lock on one of them.
  */
-enum rlock_status rlock__broadcast_run(struct rlock__broadcast *broadcast,
-				       const struct rlock__script *script,
-				       struct rlock__args *args);
+enum rlock_status rlock__broadcast_run(struct rlock__broadcast *broadcast, rlock__args_fn make,
+				       const void *ctx);
 
 #endif

@@ -41,7 +41,7 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 			rlock_conn_free(conn);
 			return status;
 		}
-		conn->connection_count++;
+		conn->server_count = ++conn->connection_count;
 		conn->has_cluster |= rlock_url_scheme(urls[i]) == RLOCK_SCHEME_CLUSTER;
 		rlock__conn_copy_error(conn, i);
 		if (status != RLOCK_OK)
@@ -55,34 +55,50 @@ out:
 	return status;
 }
 
+enum rlock_status rlock__conn_add_connections(struct rlock_conn *conn, size_t count)
+{
+	struct rlock__connection **connections = conn->connections;
+
+	if (count <= conn->connection_count)
+		return RLOCK_OK;
+	connections = reallocarray(connections, count, sizeof(struct rlock__connection *));
+	if (connections == NULL)
+		return rlock__fail_memory(&conn->error);
+	conn->connections = connections;
+	while (conn->connection_count < count) {
+		struct rlock__connection *twin = NULL;
+
+		if (rlock__connection_twin(connections[0], &twin) != RLOCK_OK) {
+			rlock__connection_free(twin);
+			return rlock__fail_memory(&conn->error);
+		}
+		connections[conn->connection_count++] = twin;
+	}
+	return RLOCK_OK;
+}
+
 enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct rlock_name *names,
 					  size_t count)
 {
-	enum rlock_status status = RLOCK_OK;
-	size_t i;
-
-	for (i = 0; conn->has_cluster && i < count && status == RLOCK_OK; i++) {
-		if (!rlock__key_has_one_slot(&names[i]))
-			status = rlock__fail(&conn->error, RLOCK_EINVAL,
-					     "its braces put its keys into different slots of the "
-					     "cluster: take another name");
-		else if (!rlock__key_is_same_slot(&names[0], &names[i]))
-			status = rlock__fail(
-				&conn->error, RLOCK_EUNSUPPORTED,
-				"in a cluster this version locks several names only if "
-				"they have the same part in braces, as {app}a and {app}b");
+	for (size_t i = 0; conn->has_cluster && i < count; i++) {
+		if (rlock__key_has_one_slot(&names[i]))
+			continue;
+		(void)rlock__fail(&conn->error, RLOCK_EINVAL,
+				  "its braces put its keys into different slots of the cluster: "
+				  "take another name");
+		conn->error.name_index = i;
+		return RLOCK_EINVAL;
 	}
-	if (status != RLOCK_OK)
-		conn->error.name_index = i - 1;
-	return status;
+	return RLOCK_OK;
 }
 
 void rlock_conn_free(struct rlock_conn *conn)
 {
 	if (conn == NULL)
 		return;
-	for (size_t i = 0; i < conn->connection_count; i++)
-		rlock__connection_free(conn->connections[i]);
+	/* The first has the TLS context of those that were added. */
+	for (size_t i = conn->connection_count; i > 0; i--)
+		rlock__connection_free(conn->connections[i - 1]);
 	free(conn->connections);
 	free(conn);
 }
@@ -135,7 +151,7 @@ void rlock_conn_after_fork_child(struct rlock_conn *conn)
 
 enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 {
-	for (size_t i = 0; i < conn->connection_count; i++) {
+	for (size_t i = 0; i < conn->server_count; i++) {
 		enum rlock_status status = rlock__command_ping(conn->connections[i]);
 
 		if (status == RLOCK_OK)

@@ -13,9 +13,9 @@
 struct rlock__connection;
 
 struct rlock_conn {
-	struct rlock__connection **connections;
-	size_t connection_count;
-	bool has_cluster;   /* among them */
+	struct rlock__connection **connections; /* one a server first */
+	size_t server_count, connection_count;
+	bool has_cluster;   /* among the servers */
 	size_t quorum;      /* how many of them must agree, more than half */
 	size_t replicas;    /* of each must acknowledge a lock */
 	int64_t timeout_ms; /* for the reply to one request */
@@ -23,10 +23,12 @@ struct rlock_conn {
 	struct rlock__error error; /* of the last failed call, and the server that it is about */
 };
 
-/* Whether a cluster among them can have these names: RLOCK_EINVAL, RLOCK_EUNSUPPORTED. */
+/* More connections to the first server, until there are so many. */
+enum rlock_status rlock__conn_add_connections(struct rlock_conn *conn, size_t count);
+/* Whether a cluster among the servers can have these names: RLOCK_EINVAL. */
 enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct rlock_name *names,
 					  size_t count);
-/* The error of the index-th server becomes that of conn. */
+/* The error of the index-th connection becomes that of conn. */
 void rlock__conn_copy_error(struct rlock_conn *conn, size_t index);
 
 #endif

@@ -8,6 +8,7 @@
 #include "broadcast.h"
 #include "base/error.h"
 #include "conn.h"
+#include "find.h"
 #include "hold.h"
 #include "net/connection.h"
 #include "owner.h"
@@ -15,11 +16,13 @@
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"
+#include "route.h"
 
 struct search {
 	struct rlock_conn *conn;
 	const struct rlock_name *name;
 	const char *owner;
+	enum rlock_kind kind;
 	int64_t sent_ms;
 	struct rlock_hold *found; /* on the first server that has one */
 };
@@ -65,33 +68,49 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 	return RLOCK_OK;
 }
 
+void rlock__find_args(const struct rlock_name *name, const char *owner, enum rlock_kind kind,
+		      struct rlock__args *args)
+{
+	rlock__args_init(args);
+	rlock__args_key(args, rlock__key(RLOCK__KEY_LOCK, name));
+	rlock__args_key(args, rlock__key(RLOCK__KEY_HOLDS, name));
+	rlock__args_text(args, owner, strlen(owner));
+	rlock__kind_arg(kind, args);
+}
+
+static const struct rlock__script *make_find(const void *ctx, size_t index,
+					     struct rlock__args *args)
+{
+	const struct search *search = ctx;
+
+	(void)index;
+	rlock__find_args(search->name, search->owner, search->kind, args);
+	return &rlock__script_find;
+}
+
 enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
 			     const char *owner, enum rlock_kind kind, struct rlock_hold **out)
 {
-	struct search search = { conn, name, owner, rlock_now_ms(), NULL };
+	struct search search = { conn, name, owner, kind, rlock_now_ms(), NULL };
 	struct rlock__broadcast broadcast;
-	struct rlock__args args;
+	struct rlock__routes routes;
 	enum rlock_status status;
 
 	status = rlock__conn_check_names(conn, name, 1);
 	if (status == RLOCK_OK)
 		status = rlock__owner_check(&conn->error, owner);
+	if (status == RLOCK_OK)
+		status = rlock__routes_init(&routes, conn, name, 1);
 	if (status != RLOCK_OK)
 		return status;
-	status = rlock__broadcast_init(&broadcast, conn, read_found, &search);
-	if (status != RLOCK_OK)
-		return status;
-	rlock__args_init(&args);
-	rlock__args_key(&args, rlock__key(RLOCK__KEY_LOCK, name));
-	rlock__args_key(&args, rlock__key(RLOCK__KEY_HOLDS, name));
-	rlock__args_text(&args, owner, strlen(owner));
-	rlock__kind_arg(kind, &args);
-	status = rlock__broadcast_run(&broadcast, &rlock__script_find, &args);
+	status = rlock__broadcast_init(&broadcast, &routes, read_found, &search);
+	if (status == RLOCK_OK)
+		status = rlock__broadcast_run(&broadcast, make_find, &search);
 	if (status == RLOCK_OK)
 		*out = search.found;
 	else
 		rlock_hold_free(search.found);
-	rlock__args_free(&args);
 	rlock__broadcast_free(&broadcast);
+	rlock__routes_free(&routes);
 	return status;
 }

@@ -18,6 +18,7 @@
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"
+#include "route.h"
 
 #define PAUSE_MIN_MS 20
 #define PAUSE_MAX_MS 1000
@@ -126,13 +127,13 @@ bool rlock__are_integers(const struct redisReply *reply, size_t count)
 	return true;
 }
 
-bool rlock__read_index(const struct rlock_hold *hold, const struct redisReply *element,
-		       size_t *index_out)
+bool rlock__read_index(const struct rlock__routes *routes, size_t index,
+		       const struct redisReply *element, size_t *name_index_out)
 {
 	if (element->type != REDIS_REPLY_INTEGER || element->integer < 1 ||
-	    (unsigned long long)element->integer > hold->name_count)
+	    (unsigned long long)element->integer > rlock__routes_name_count(routes, index))
 		return false;
-	*index_out = (size_t)element->integer - 1;
+	*name_index_out = rlock__routes_name(routes, index, (size_t)element->integer - 1);
 	return true;
 }
 
@@ -197,36 +198,44 @@ enum rlock_status rlock__fail_kind(struct rlock__connection *connection,
 	return RLOCK_EKIND;
 }
 
+enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
+				     struct rlock__routes *out)
+{
+	return rlock__routes_init(out, conn, hold->names, hold->name_count);
+}
+
 void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
-			struct rlock__args *args)
+			const struct rlock__routes *routes, size_t index, struct rlock__args *args)
 {
 	rlock__args_init(args);
 	for (size_t i = 0; i < hold->name_count; i++)
 		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-			if ((action->keys & 1U << key) != 0)
+			if ((action->keys & 1U << key) != 0 &&
+			    rlock__routes_has_name(routes, index, i))
 				rlock__args_key(args,
 						rlock__key((enum rlock__key)key, &hold->names[i]));
 }
 
-void rlock__action_args(const struct rlock__action *action, const struct rlock_conn *conn,
-			const struct rlock_hold *hold, struct rlock__args *args)
+void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
+			const struct rlock__routes *routes, size_t index, struct rlock__args *args)
 {
 	for (size_t i = 0; i < hold->name_count; i++)
 		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-			if ((action->args & 1U << key) != 0)
+			if ((action->args & 1U << key) != 0 &&
+			    rlock__routes_has_name(routes, index, i))
 				rlock__args_owned(args, rlock__key_arg((enum rlock__key)key,
 								       &hold->names[i],
-								       conn->has_cluster));
+								       routes->conn->has_cluster));
 }
 
 void rlock__close_failed(struct rlock__broadcast *broadcast)
 {
-	for (size_t i = 0; i < broadcast->conn->connection_count; i++) {
+	for (size_t i = 0; i < broadcast->routes->count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];
 
 		/* With RLOCK_ENET the stream is closed, but after a reply whose login failed: at a replica, say. */
 		if (answer->is_over && answer->status < 0 &&
 		    (answer->status != RLOCK_ENET || answer->result.reply != NULL))
-			rlock__connection_close(broadcast->conn->connections[i]);
+			rlock__connection_close(rlock__routes_connection(broadcast->routes, i));
 	}
 }

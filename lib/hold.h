@@ -15,6 +15,7 @@ struct rlock__action;
 struct rlock__args;
 struct rlock__broadcast;
 struct rlock__kind;
+struct rlock__routes;
 struct rlock__script;
 struct rlock_conn;
 
@@ -35,17 +36,20 @@ struct rlock_hold {
 	char queued_owner[RLOCK_OWNER_MAX]; /* may be in the queue of a server; empty: is in none */
 };
 
-/* The keys of every name of hold for action; free them, and what is added, with rlock__args_free. */
+/* Where the requests about hold go; free them with rlock__routes_free. */
+enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
+				     struct rlock__routes *out);
+/* The keys, for action, of hold's names on the index-th route; free them, and what is added, with rlock__args_free. */
 void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
-			struct rlock__args *args);
-/* And last, after the action's own arguments, what its script needs on conn of each name besides the keys. */
-void rlock__action_args(const struct rlock__action *action, const struct rlock_conn *conn,
-			const struct rlock_hold *hold, struct rlock__args *args);
+			const struct rlock__routes *routes, size_t index, struct rlock__args *args);
+/* And last, after the action's own arguments, what its script needs of each name besides the keys. */
+void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
+			const struct rlock__routes *routes, size_t index, struct rlock__args *args);
 /* Whether reply is an array of at least count integers. */
 bool rlock__are_integers(const struct redisReply *reply, size_t count);
-/* Which name an element of a reply is about, counted from 1 there. False when it is none of them. */
-bool rlock__read_index(const struct rlock_hold *hold, const struct redisReply *element,
-		       size_t *index_out);
+/* Which name an element of a route's reply is about, counted from 1 there. False when it is none of them. */
+bool rlock__read_index(const struct rlock__routes *routes, size_t index,
+		       const struct redisReply *element, size_t *name_index_out);
 enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
 				    const struct rlock__script *script);
 /* The key of that name is no lock of this kind; type is its type, as the script told it. */

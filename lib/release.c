@@ -17,6 +17,7 @@
 #include "redis/script.h"
 #include "release.h"
 #include "rlock.h"
+#include "route.h"
 
 /* How long the first delivery may take; each further one twice as long. */
 #define FIRST_TRY_MS 1000
@@ -39,10 +40,11 @@ static int64_t lease_end(const struct rlock_hold *hold)
 }
 
 struct delivery {
-	struct rlock_conn *conn;
 	const struct rlock_hold *hold;
-	const struct rlock__script *script;
-	const struct rlock__broadcast *broadcast;
+	rlock__args_fn make;
+	int64_t left_ms; /* of a lock that is kept */
+	struct rlock__routes routes;
+	struct rlock__broadcast broadcast;
 	/* An earlier request may have been carried out there, by this server. */
 	bool is_repeated[RLOCK_SERVERS_MAX];
 	uint64_t server_number[RLOCK_SERVERS_MAX];
@@ -68,7 +70,7 @@ static bool are_results(const redisReply *reply, size_t count)
 static bool may_be_done(const struct delivery *delivery, size_t index)
 {
 	return delivery->is_repeated[index] &&
-	       delivery->broadcast->answers[index].result.server_number ==
+	       delivery->broadcast.answers[index].result.server_number ==
 		       delivery->server_number[index] &&
 	       rlock_now_ms() < lease_end(delivery->hold);
 }
@@ -77,28 +79,30 @@ static bool may_be_done(const struct delivery *delivery, size_t index)
 static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply)
 {
 	struct delivery *delivery = ctx;
-	const struct rlock_hold *hold = delivery->hold;
-	struct rlock__connection *connection = delivery->conn->connections[index];
+	const struct rlock__routes *routes = &delivery->routes;
+	const struct rlock__script *script = delivery->broadcast.answers[index].call.script;
+	struct rlock__connection *connection = rlock__routes_connection(routes, index);
 
-	if (!are_results(reply, hold->name_count))
-		return rlock__fail_reply(connection, delivery->script);
-	for (size_t i = 0; i < hold->name_count; i++) {
+	if (!are_results(reply, rlock__routes_name_count(routes, index)))
+		return rlock__fail_reply(connection, script);
+	for (size_t i = 0; i < reply->elements; i++) {
 		const redisReply *result = reply->element[i];
+		size_t name_index = rlock__routes_name(routes, index, i);
 
 		if (result->type == REDIS_REPLY_ERROR) {
 			delivery->is_not_notified[index] = true;
 			(void)rlock__server_error(rlock__connection_error(connection), result->str,
-						  result->len, delivery->script->body);
-			rlock__connection_error(connection)->name_index = i;
+						  result->len, script->body);
+			rlock__connection_error(connection)->name_index = name_index;
 			continue;
 		}
 		if (result->type == REDIS_REPLY_STRING)
-			return rlock__fail_lost(connection, result, i);
+			return rlock__fail_lost(connection, result, name_index);
 		if (result->integer < 0 || result->integer >= RELEASE_RESULTS)
-			return rlock__fail_reply(connection, delivery->script);
+			return rlock__fail_reply(connection, script);
 		if (result->integer == RELEASE_LOST ||
 		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done(delivery, index)))
-			return rlock__fail_lost(connection, NULL, i);
+			return rlock__fail_lost(connection, NULL, name_index);
 	}
 	return RLOCK_OK;
 }
@@ -125,24 +129,79 @@ static bool is_answered(const struct rlock__answer *answer)
 	return answer->is_over && !may_pass(answer->status) && answer->status != RLOCK_CANCELLED;
 }
 
+/* Each slot has names of its own: what one of them answers is of no account for the others. */
+static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < broadcast->routes->count; i++)
+		if (rlock__routes_are_slots(broadcast->routes) &&
+		    !is_answered(&broadcast->answers[i]))
+			return true;
+	return false;
+}
+
 /* Servers that have not answered yet can't change the result. */
 static bool is_settled(const struct rlock__broadcast *broadcast)
 {
-	const struct rlock_conn *conn = broadcast->conn;
+	const struct rlock__routes *routes = broadcast->routes;
 
-	return rlock__broadcast_count(broadcast, RLOCK_OK) >= conn->quorum ||
-	       rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) >
-		       conn->connection_count - conn->quorum;
+	if (rlock__routes_are_slots(routes))
+		return !is_one_slot_open(broadcast);
+	return rlock__broadcast_count(broadcast, RLOCK_OK) >= routes->quorum ||
+	       rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) > routes->count - routes->quorum;
 }
 
-/* Send to the servers that have not answered yet, and wait for the quorum; for the others not long. */
-static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__broadcast *broadcast,
-				      struct rlock__args *args, int64_t end_ms)
+/* ---- the arguments ---- */
+
+/*
+ * Of several servers a quorum may have granted the lock while others have us in their queues: leave these, too.
+ */
+const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
+						const struct rlock__routes *routes, size_t index,
+						struct rlock__args *args)
 {
-	const struct rlock_conn *conn = delivery->conn;
+	bool has_leave = hold->row->leave != NULL && hold->queued_owner[0] != '\0';
+	const struct rlock__action *action = has_leave ? hold->row->leave : hold->row->release;
+
+	rlock__action_keys(action, hold, routes, index, args);
+	rlock__args_text(args, hold->id, strlen(hold->id));
+	if (has_leave)
+		rlock__args_text(args, hold->queued_owner, strlen(hold->queued_owner));
+	rlock__action_args(action, hold, routes, index, args);
+	return action->script;
+}
+
+static const struct rlock__script *make_release(const void *ctx, size_t index,
+						struct rlock__args *args)
+{
+	const struct delivery *delivery = ctx;
+
+	return rlock__release_args(delivery->hold, &delivery->routes, index, args);
+}
+
+static const struct rlock__script *make_keep_until(const void *ctx, size_t index,
+						   struct rlock__args *args)
+{
+	const struct delivery *delivery = ctx;
+	const struct rlock_hold *hold = delivery->hold;
+	const struct rlock__action *action = hold->row->keep_until;
+
+	rlock__action_keys(action, hold, &delivery->routes, index, args);
+	rlock__args_text(args, hold->id, strlen(hold->id));
+	rlock__args_number(args, delivery->left_ms);
+	rlock__action_args(action, hold, &delivery->routes, index, args);
+	return action->script;
+}
+
+/* ---- deliver ---- */
+
+/* Send to the servers that have not answered yet, and wait for the quorum; for the others not long. */
+static enum rlock_status deliver_once(struct delivery *delivery, int64_t end_ms)
+{
+	struct rlock__broadcast *broadcast = &delivery->broadcast;
+	const struct rlock__routes *routes = &delivery->routes;
 	enum rlock_status status;
 
-	for (size_t i = 0; i < conn->connection_count; i++) {
+	for (size_t i = 0; i < routes->count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];
 
 		if (is_answered(answer))
@@ -151,15 +210,15 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__b
 		if (answer->is_sent && (!answer->is_over || answer->result.was_sent)) {
 			delivery->is_repeated[i] = true;
 			delivery->server_number[i] =
-				answer->is_over
-					? answer->result.server_number
-					: rlock__connection_server_number(conn->connections[i]);
+				answer->is_over ? answer->result.server_number
+						: rlock__connection_server_number(
+							  rlock__routes_connection(routes, i));
 		}
-		rlock__broadcast_begin(broadcast, i, delivery->script, args, end_ms);
+		rlock__broadcast_begin(broadcast, i, delivery->make, delivery, end_ms);
 	}
-	if (conn->connection_count == 1)
+	if (routes->count == 1)
 		return rlock__broadcast_await(broadcast, 0, INT64_MAX);
-	status = rlock__broadcast_await(broadcast, conn->quorum, INT64_MAX);
+	status = rlock__broadcast_await(broadcast, routes->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
 	/* Without a result the request is repeated anyway: wait for slow servers, which a repetition would cut short. */
@@ -167,102 +226,75 @@ static enum rlock_status deliver_once(struct delivery *delivery, struct rlock__b
 		broadcast, 0, is_settled(broadcast) ? rlock_now_ms() + RLOCK__REST_MS : end_ms);
 }
 
-static enum rlock_status delivery_result(const struct delivery *delivery,
-					 struct rlock__broadcast *broadcast)
+static enum rlock_status delivery_result(struct delivery *delivery)
 {
-	enum rlock_status status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
+	enum rlock_status status = rlock__broadcast_result(&delivery->broadcast, RLOCK_NOT_HELD);
 
 	if (status != RLOCK_OK)
 		return status;
-	for (size_t i = 0; i < delivery->conn->connection_count; i++) {
+	for (size_t i = 0; i < delivery->routes.count; i++) {
 		if (!delivery->is_not_notified[i])
 			continue;
-		rlock__conn_copy_error(delivery->conn, i);
+		rlock__routes_copy_error(&delivery->routes, i);
 		return RLOCK_NOT_NOTIFIED;
 	}
 	return RLOCK_OK;
 }
 
 /* Send the same request until it is answered, the deadline is there, or the lease has ended. */
-static enum rlock_status deliver(struct rlock_conn *conn, const struct rlock_hold *hold,
-				 const struct rlock__script *script, struct rlock__args *args,
+static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadline_ms)
+{
+	struct rlock__broadcast *broadcast = &delivery->broadcast;
+	int64_t pause_ms = 0, patience_ms = FIRST_TRY_MS;
+
+	deadline_ms = rlock__sooner(deadline_ms, lease_end(delivery->hold));
+	for (;;) {
+		enum rlock_status status = deliver_once(
+			delivery, try_end_ms(rlock_now_ms(), deadline_ms, patience_ms));
+
+		if (status == RLOCK_OK)
+			status = delivery_result(delivery);
+		rlock__close_failed(broadcast);
+		/* A server whose stream was broken gets one more try, even if the quorum does not need it. */
+		if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_ENET) > 0)
+			(void)deliver_once(delivery, rlock_now_ms() + RLOCK__REST_MS);
+		if (status == RLOCK_CANCELLED || rlock_now_ms() >= deadline_ms ||
+		    (!may_pass(status) && !is_one_slot_open(broadcast)))
+			return status;
+		patience_ms *= 2;
+		if (rlock__pause(delivery->routes.conn, &pause_ms, deadline_ms) == RLOCK_CANCELLED)
+			return RLOCK_CANCELLED;
+	}
+}
+
+static enum rlock_status deliver(struct delivery *delivery, struct rlock_conn *conn,
 				 int64_t deadline_ms)
 {
-	struct delivery delivery = { .conn = conn, .hold = hold, .script = script };
-	int64_t pause_ms = 0;
-	int64_t patience_ms = FIRST_TRY_MS;
-	struct rlock__broadcast broadcast;
-	enum rlock_status status = rlock__broadcast_init(&broadcast, conn, read_results, &delivery);
+	enum rlock_status status = rlock__hold_routes(delivery->hold, conn, &delivery->routes);
 
 	if (status != RLOCK_OK)
 		return status;
-	delivery.broadcast = &broadcast;
-	deadline_ms = rlock__sooner(deadline_ms, lease_end(hold));
-	for (;;) {
-		status = deliver_once(&delivery, &broadcast, args,
-				      try_end_ms(rlock_now_ms(), deadline_ms, patience_ms));
-		if (status == RLOCK_OK)
-			status = delivery_result(&delivery, &broadcast);
-		rlock__close_failed(&broadcast);
-		/* A server whose stream was broken gets one more try, even if the quorum does not need it. */
-		if (status == RLOCK_OK && rlock__broadcast_count(&broadcast, RLOCK_ENET) > 0)
-			(void)deliver_once(&delivery, &broadcast, args,
-					   rlock_now_ms() + RLOCK__REST_MS);
-		if (!may_pass(status) || rlock_now_ms() >= deadline_ms)
-			break;
-		patience_ms *= 2;
-		if (rlock__pause(conn, &pause_ms, deadline_ms) == RLOCK_CANCELLED) {
-			status = RLOCK_CANCELLED;
-			break;
-		}
-	}
-	rlock__broadcast_free(&broadcast);
+	status = rlock__broadcast_init(&delivery->broadcast, &delivery->routes, read_results,
+				       delivery);
+	if (status == RLOCK_OK)
+		status = deliver_until(delivery, deadline_ms);
+	rlock__broadcast_free(&delivery->broadcast);
+	rlock__routes_free(&delivery->routes);
 	return status;
-}
-
-/*
- * Of several servers a quorum may have granted the lock while others have us in their queues: leave these, too.
- */
-const struct rlock__script *rlock__release_args(const struct rlock_conn *conn,
-						const struct rlock_hold *hold,
-						struct rlock__args *args)
-{
-	bool has_leave = hold->row->leave != NULL && hold->queued_owner[0] != '\0';
-	const struct rlock__action *action = has_leave ? hold->row->leave : hold->row->release;
-
-	rlock__action_keys(action, hold, args);
-	rlock__args_text(args, hold->id, strlen(hold->id));
-	if (has_leave)
-		rlock__args_text(args, hold->queued_owner, strlen(hold->queued_owner));
-	rlock__action_args(action, conn, hold, args);
-	return action->script;
 }
 
 enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold,
 				int64_t deadline_ms)
 {
-	const struct rlock__script *script;
-	struct rlock__args args;
-	enum rlock_status status;
+	struct delivery delivery = { .hold = hold, .make = make_release };
 
-	script = rlock__release_args(conn, hold, &args);
-	status = deliver(conn, hold, script, &args, deadline_ms);
-	rlock__args_free(&args);
-	return status;
+	return deliver(&delivery, conn, deadline_ms);
 }
 
 enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 				   int64_t left_ms, int64_t deadline_ms)
 {
-	const struct rlock__action *action = hold->row->keep_until;
-	struct rlock__args args;
-	enum rlock_status status;
+	struct delivery delivery = { .hold = hold, .make = make_keep_until, .left_ms = left_ms };
 
-	rlock__action_keys(action, hold, &args);
-	rlock__args_text(&args, hold->id, strlen(hold->id));
-	rlock__args_number(&args, left_ms);
-	rlock__action_args(action, conn, hold, &args);
-	status = deliver(conn, hold, action->script, &args, deadline_ms);
-	rlock__args_free(&args);
-	return status;
+	return deliver(&delivery, conn, deadline_ms);
 }

@@ -4,14 +4,16 @@
 #ifndef RLOCK_RELEASE_H
 #define RLOCK_RELEASE_H
 
+#include <stddef.h>
+
 struct rlock__args;
 struct rlock__script;
-struct rlock_conn;
+struct rlock__routes;
 struct rlock_hold;
 
-/* The arguments that release hold on conn and leave every queue; returns the script for them. */
-const struct rlock__script *rlock__release_args(const struct rlock_conn *conn,
-						const struct rlock_hold *hold,
+/* The arguments that release hold on the index-th route and leave every queue; returns the script for them. */
+const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
+						const struct rlock__routes *routes, size_t index,
 						struct rlock__args *args);
 
 #endif

@@ -17,6 +17,7 @@
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "rlock.h"
+#include "route.h"
 #include "subscribe.h"
 #include "waiter.h"
 
@@ -53,20 +54,24 @@ static struct rlock__text channel_of(const struct rlock__waiter *waiter,
 	return own;
 }
 
-static bool make_channels(struct rlock__waiter *waiter)
+static bool make_channels(struct rlock__waiter *waiter, size_t index)
 {
-	const struct rlock_hold *hold = waiter->hold;
+	const struct rlock__routes *routes = &waiter->routes;
+	struct rlock__server *server = &waiter->servers[index];
+	size_t count = rlock__routes_name_count(routes, index);
 
-	if (waiter->channels != NULL)
-		return true;
-	waiter->channels = calloc(hold->name_count, sizeof(*waiter->channels));
-	if (waiter->channels == NULL)
+	if (server->channels != NULL)
+		return server->channel_count == count;
+	server->channels = calloc(count, sizeof(*server->channels));
+	if (server->channels == NULL)
 		return false;
-	for (size_t i = 0; i < hold->name_count; i++) {
-		waiter->channels[i] = channel_of(waiter, &hold->names[i]);
-		if (waiter->channels[i].text == NULL)
+	for (size_t i = 0; i < count; i++) {
+		size_t name_index = rlock__routes_name(routes, index, i);
+
+		server->channels[i] = channel_of(waiter, &waiter->hold->names[name_index]);
+		if (server->channels[i].text == NULL)
 			return false;
-		waiter->channel_count++;
+		server->channel_count++;
 	}
 	return true;
 }
@@ -88,7 +93,9 @@ static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t 
 		return rlock__fail_memory(&waiter->conn->error);
 	(void)rlock__fail(&waiter->conn->error, status, "%s",
 			  rlock__connection_error(subscription)->text);
+	waiter->conn->error.name_index = rlock__routes_name(&waiter->routes, index, 0);
 	waiter->conn->error.is_unreachable = rlock__connection_error(subscription)->is_unreachable;
+	waiter->conn->error.lacks_password = rlock__connection_error(subscription)->lacks_password;
 	return status;
 }
 
@@ -97,14 +104,16 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	struct rlock__server *server = &waiter->servers[index];
 	enum rlock_status status;
 
+	if (!make_channels(waiter, index))
+		return rlock__fail_memory(&waiter->conn->error);
 	if (server->subscription == NULL) {
-		status = rlock__connection_twin(waiter->conn->connections[index],
+		status = rlock__connection_twin(rlock__routes_connection(&waiter->routes, index),
 						&server->subscription);
 		if (status != RLOCK_OK)
 			return fail_subscription(waiter, index, status);
 	}
-	status = rlock__subscription_open(server->subscription, waiter->channels,
-					  waiter->channel_count,
+	status = rlock__subscription_open(server->subscription, server->channels,
+					  server->channel_count,
 					  rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
@@ -112,13 +121,13 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 /* A subscription that is broken, or at a server that the lock has left: what its new one publishes is not heard there. */
 static void close_moved(struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
+	for (size_t i = 0; i < waiter->routes.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
 
 		if (server->subscription == NULL ||
 		    (rlock__waiter_is_subscribed(server) &&
-		     rlock__connection_is_same_server(server->subscription,
-						      waiter->conn->connections[i])))
+		     rlock__connection_is_same_server(
+			     server->subscription, rlock__routes_connection(&waiter->routes, i))))
 			continue;
 		rlock__connection_free(server->subscription);
 		server->subscription = NULL;
@@ -132,9 +141,7 @@ enum rlock_status rlock__subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 
 	*is_new_out = false;
 	close_moved(waiter);
-	if (!make_channels(waiter))
-		return rlock__fail_memory(&waiter->conn->error);
-	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
+	for (size_t i = 0; i < waiter->routes.count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
 		enum rlock_status status = RLOCK_OK;
 
@@ -192,10 +199,10 @@ static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
 	int64_t end_ms = waiter->deadline_ms;
 
-	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
+	for (size_t i = 0; i < waiter->routes.count; i++) {
 		if (waiter->servers[i].status == RLOCK_BUSY)
 			end_ms = rlock__sooner(end_ms, now_ms + sleep_ms_of(&waiter->servers[i]));
-		if (rlock__connection_has_sentinels(waiter->conn->connections[i]))
+		if (rlock__connection_has_sentinels(rlock__routes_connection(&waiter->routes, i)))
 			end_ms = rlock__sooner(
 				end_ms,
 				now_ms + SENTINELS_MS +
@@ -209,7 +216,7 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 			       size_t *messages_out)
 {
 	*messages_out = 0;
-	for (size_t i = 0; i < waiter->conn->connection_count; i++) {
+	for (size_t i = 0; i < waiter->routes.count; i++) {
 		enum rlock_status status;
 		size_t messages = 0;
 
@@ -226,13 +233,16 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 enum rlock_status rlock__subscribe_sleep(struct rlock__waiter *waiter)
 {
 	struct rlock_conn *conn = waiter->conn;
-	size_t count = conn->connection_count;
+	size_t count = waiter->routes.count;
 	int64_t end_ms = sleep_end_ms(waiter, rlock_now_ms());
 	struct pollfd fds[RLOCK_SERVERS_MAX + 1];
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
-		int fd = rlock__waiter_is_subscribed(server)
+		/* In a slot that is not busy there is nothing to wait for. */
+		bool is_awaited =
+			server->status == RLOCK_BUSY || !rlock__routes_are_slots(&waiter->routes);
+		int fd = is_awaited && rlock__waiter_is_subscribed(server)
 				 ? rlock__connection_fd(server->subscription)
 				 : -1;
 

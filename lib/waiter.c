@@ -86,18 +86,27 @@ enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_
 	status = make_hold(waiter);
 	if (status != RLOCK_OK)
 		return status;
-	waiter->servers = calloc(conn->connection_count, sizeof(*waiter->servers));
+	status = rlock__hold_routes(waiter->hold, conn, &waiter->routes);
+	if (status != RLOCK_OK)
+		return status;
+	waiter->servers = calloc(waiter->routes.count, sizeof(*waiter->servers));
 	return waiter->servers != NULL ? RLOCK_OK : rlock__fail_memory(&conn->error);
+}
+
+static void server_clear(struct rlock__server *server)
+{
+	for (size_t i = 0; i < server->channel_count; i++)
+		free(server->channels[i].text);
+	free(server->channels);
+	rlock__connection_free(server->subscription);
 }
 
 void rlock__waiter_free(struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->channel_count; i++)
-		free(waiter->channels[i].text);
-	free(waiter->channels);
-	for (size_t i = 0; waiter->servers != NULL && i < waiter->conn->connection_count; i++)
-		rlock__connection_free(waiter->servers[i].subscription);
+	for (size_t i = 0; waiter->servers != NULL && i < waiter->routes.count; i++)
+		server_clear(&waiter->servers[i]);
 	free(waiter->servers);
+	rlock__routes_free(&waiter->routes);
 	rlock_hold_free(waiter->hold);
 }
 
@@ -127,7 +136,15 @@ size_t rlock__waiter_blocker(const struct rlock__waiter *waiter)
 
 	while (waiter->servers[index].status != RLOCK_BUSY) {
 		index++;
-		assert(index < waiter->conn->connection_count);
+		assert(index < waiter->routes.count);
 	}
 	return index;
+}
+
+/* Servers that must agree have queues of one order; a waiter comes to each slot at another time. */
+const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index)
+{
+	const char *since = waiter->servers[index].since;
+
+	return rlock__routes_are_slots(&waiter->routes) && since[0] != '\0' ? since : waiter->since;
 }

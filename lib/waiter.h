@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "rlock.h"
+#include "route.h"
 
 struct rlock__connection;
 struct rlock__text;
@@ -19,20 +20,28 @@ struct rlock_hold;
 
 /* How one server answered the last try. */
 enum rlock__server_state {
-	RLOCK__SERVER_UNKNOWN, /* no reply, or an error */
+	RLOCK__SERVER_UNKNOWN, /* no reply, an error, or the try did not come to it */
 	RLOCK__SERVER_HELD,    /* another owner holds the lock */
 	RLOCK__SERVER_QUEUED,  /* no owner holds it, but another waiter comes first */
 	RLOCK__SERVER_GRANTED, /* it is ours there, whatever else the reply said */
 	RLOCK__SERVER_GRANTED_YOUNG, /* it is, but does not count: the server may have lost another owner's lock */
 };
 
-/* One server in an acquisition. What all tries together may have left there does not follow from its state. */
+/*
+ * The server of one route in an acquisition. What all tries together may have left there does not follow from its
+ * state.
+ */
 struct rlock__server {
 	enum rlock_status status; /* of the last try */
 	enum rlock__server_state state;
-	bool may_be_held;                       /* a try was sent, and its reply is not known */
-	bool may_be_queued;                     /* in the queue, or as the writer that is next */
+	bool was_denied;    /* it answered that it can't serve us now */
+	bool may_be_held;   /* a try was sent, and its reply is not known */
+	bool may_be_queued; /* in the queue, or as the writer that is next */
+	char since
+		[RLOCK__SINCE_MAX]; /* of a slot: since when it has us in its queue, in its words */
 	struct rlock__connection *subscription; /* NULL until the lock was busy */
+	struct rlock__text *channels;           /* of the route's names; NULL: none were needed */
+	size_t channel_count;
 	int64_t retry_after_ms; /* by when the server wants another try, from now; -1: no wish */
 	int64_t ttl_ms;
 	size_t name_index;
@@ -49,9 +58,9 @@ struct rlock__waiter {
 	char owner[RLOCK_OWNER_MAX];
 	char since
 		[RLOCK__SINCE_MAX]; /* when the wait began, in the words of a server; part of each try */
-	struct rlock__server *servers; /* one a connection */
-	struct rlock__text *channels;
-	size_t channel_count;
+	size_t failed_slot; /* which one could not be reached by the last try, from 1; 0: none */
+	struct rlock__routes routes;
+	struct rlock__server *servers; /* one a route */
 	int64_t deadline_ms;
 	int64_t report_at_ms;   /* when on_wait is due; INT64_MAX: not (any more) */
 	int64_t retry_until_ms; /* how long an unreachable server is retried; 0: all can be reached */
@@ -59,6 +68,7 @@ struct rlock__waiter {
 	int tries_contended;
 	bool was_reached;
 	bool is_busy; /* the result of the last try */
+	bool has_traced_denied;
 };
 
 /* waiter is all zero before. Free it after a failure, too, whose text is in conn. */
@@ -70,6 +80,8 @@ int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now
 /* The server that has granted the lock, whether that counts or not. */
 bool rlock__waiter_is_granted(const struct rlock__server *server);
 bool rlock__waiter_is_subscribed(const struct rlock__server *server);
+/* Since when a server is told that the wait goes on; empty: it is the first try. */
+const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index);
 /* After RLOCK_BUSY: which server said so, the first of several. */
 size_t rlock__waiter_blocker(const struct rlock__waiter *waiter);
 

@@ -82,36 +82,41 @@ struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name
 /* ---- slots of a cluster ---- */
 
 /* The part of a key that its slot depends on: that between the first braces, unless it is empty; else all of it. */
-static struct rlock__text tag_of(char *key, size_t len)
+static struct rlock_name tag_of(const char *key, size_t len)
 {
-	char *open = memchr(key, '{', len);
-	char *end = open != NULL ? memchr(open, '}', len - (size_t)(open - key)) : NULL;
+	const char *open = memchr(key, '{', len);
+	const char *end = open != NULL ? memchr(open, '}', len - (size_t)(open - key)) : NULL;
 
 	if (end == NULL || end == open + 1)
-		return (struct rlock__text){ key, len };
-	return (struct rlock__text){ open + 1, (size_t)(end - open - 1) };
+		return (struct rlock_name){ key, len };
+	return (struct rlock_name){ open + 1, (size_t)(end - open - 1) };
 }
 
-static bool is_same_tag(enum rlock__key which, const struct rlock_name *name, enum rlock__key other,
-			const struct rlock_name *other_name)
+static int compare_tags(struct rlock_name tag, struct rlock_name other)
 {
-	char key[RLOCK_NAME_MAX + AROUND_MAX], other_key[RLOCK_NAME_MAX + AROUND_MAX];
-	size_t len = write_key(which, name, key);
-	size_t other_len = write_key(other, other_name, other_key);
-	struct rlock__text tag = tag_of(key, len), other_tag = tag_of(other_key, other_len);
+	size_t shorter = tag.len < other.len ? tag.len : other.len;
+	int order = memcmp(tag.text, other.text, shorter);
 
-	return tag.len == other_tag.len && memcmp(tag.text, other_tag.text, tag.len) == 0;
+	return order != 0 ? order : (tag.len > other.len) - (tag.len < other.len);
+}
+
+static bool is_in_slot_of_lock(enum rlock__key which, const struct rlock_name *name)
+{
+	char key[RLOCK_NAME_MAX + AROUND_MAX];
+	size_t len = write_key(which, name, key);
+
+	return compare_tags(tag_of(key, len), tag_of(name->text, name->len)) == 0;
 }
 
 bool rlock__key_has_one_slot(const struct rlock_name *name)
 {
-	return is_same_tag(RLOCK__KEY_LOCK, name, RLOCK__KEY_HOLDS, name) &&
-	       is_same_tag(RLOCK__KEY_LOCK, name, RLOCK__KEY_TIMEOUTS, name);
+	return is_in_slot_of_lock(RLOCK__KEY_HOLDS, name) &&
+	       is_in_slot_of_lock(RLOCK__KEY_TIMEOUTS, name);
 }
 
-bool rlock__key_is_same_slot(const struct rlock_name *a, const struct rlock_name *b)
+int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b)
 {
-	return is_same_tag(RLOCK__KEY_LOCK, a, RLOCK__KEY_LOCK, b);
+	return compare_tags(tag_of(a->text, a->len), tag_of(b->text, b->len));
 }
 
 /* ---- names that share keys ---- */

@@ -31,7 +31,10 @@ struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name
 				  bool is_in_cluster);
 /* Whether all keys that belong to name are in one slot of a cluster. */
 bool rlock__key_has_one_slot(const struct rlock_name *name);
-/* Whether two such names are in the same slot, by what is between their braces. */
-bool rlock__key_is_same_slot(const struct rlock_name *a, const struct rlock_name *b);
+/*
+ * An order of the slots of such names, by what is between their braces; 0: they are in the same one. Two that are not
+ * may be so by chance.
+ */
+int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b);
 
 #endif

@@ -157,6 +157,7 @@ static void fail_server_error(struct rlock__call *call, struct rlock__result *ou
 	if (out->status == RLOCK_ENET) {
 		rlock__connection_abandon(call->connection);
 		out->was_sent = false;
+		out->was_denied = true;
 	}
 }
 

@@ -45,19 +45,27 @@ end
 
 -- How long it takes until this server counts as one of several: one that was started a while ago may have lost a hold
 -- whose lease has not ended yet. It subtracts whole seconds of its clock from each other, so the uptime that it tells
--- may be a second too long.
+-- may be a second too long. Or nil, and the error when the server does not tell it.
 local function young_ms()
 	if least_uptime_ms == 0 then
 		return 0
 	end
-	local uptime_s = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
+	local info = redis.pcall('INFO', 'server')
+	if is_error(info) then
+		return nil, denied_error('INFO', info)
+	end
+	local uptime_s = string.match(info, 'uptime_in_seconds:(%d+)')
 	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000)
 end
 
 -- The reply to give. acquire_one(name) acquires one name: it returns {count = holds of the owner, token = its text}, or
 -- an error.
 local function acquire_all(acquire_one)
-	local reply, wait_ms = { 1 }, young_ms()
+	local reply = { 1 }
+	local wait_ms, unknown = young_ms()
+	if unknown then
+		return unknown
+	end
 	for index, name in ipairs(names) do
 		local obstacle = examine_counter(index, name)
 		if obstacle then

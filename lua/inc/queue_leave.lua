@@ -22,7 +22,6 @@ local function leave_error(name)
 		{ 'LREM', name.queue, 0, '' },
 		{ 'ZSCORE', name.deadlines, '' },
 		{ 'ZREM', name.deadlines, '' },
-		{ 'PUBSUB', 'NUMSUB', right = 'pubsub|numsub' },
 		{ 'HGET', name.waiters, '' },
 		{ 'HLEN', name.waiters },
 		{ 'HDEL', name.waiters, '' },

@@ -7,7 +7,6 @@
 -- include: wrong_type
 
 -- Runs these commands. nil, or the error to give for the first that fails, once the commands of undo have run.
--- A step's right is its name in the error, where a subcommand is what is denied.
 local function try_all(steps, undo)
 	for _, step in ipairs(steps) do
 		local reply = redis.pcall(unpack(step))
@@ -18,7 +17,7 @@ local function try_all(steps, undo)
 			if is_wrong_type(reply) then
 				return reply
 			end
-			return denied_error(step.right or step[1], reply)
+			return denied_error(step[1], reply)
 		end
 	end
 	return nil

@@ -13,17 +13,10 @@ load ../lib/clusters
 setup_file() {
 	start_cluster 3
 	# The fourth is a replica of the first; they change places in the tests.
-	start_node 4
-	on 4 redis cluster meet 127.0.0.1 "$(port_of 1)"
-	wait_until 20 knows_node 4 "$(id_of 1)"
-	on 4 redis cluster replicate "$(id_of 1)"
+	add_replica 4 1
 }
 
 teardown_file() { stop_servers; }
-
-knows_node() {
-	on "$1" redis cluster nodes | grep -q "^$2 .* connected 0-5460"
-}
 
 setup() {
 	local name
@@ -101,8 +94,7 @@ holds_on_until_let_go() {
 	crash_server "$OLD"
 	wait_until 20 is_master "$NEW"
 	holds_on_until_let_go
-	start_server_number "$OLD" --port "$(port_of "$OLD")" --cluster-enabled yes --cluster-config-file nodes.conf \
-		--cluster-node-timeout 1500 --repl-diskless-sync yes --repl-diskless-sync-delay 0
+	start_server_number "$OLD" --port "$(port_of "$OLD")" "${NODE_OPTIONS[@]}"
 }
 
 @test "locks that are taken and released while a failover is under way all succeed" {

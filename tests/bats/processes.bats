@@ -103,15 +103,15 @@ has_other_renewer() {
 	end=$(lease_end_ms a)
 	until is_gone "$CHILD"; do :; done
 	(($(now_ms) < end))
-	wait_until 1 no_keys
-	wait_until 1 nothing_runs
+	wait_until 5 no_keys
+	wait_until 5 nothing_runs
 }
 
 @test "with rlock killed --max-run still ends the command" {
-	hold_and_know a --max-run 3s
+	hold_and_know a --max-run 5s
 	kill -s KILL "$PID"
-	wait_until 5 is_gone "$CHILD"
-	wait_until 1 no_keys
+	wait_until 8 is_gone "$CHILD"
+	wait_until 5 no_keys
 }
 
 @test "with --kill-child the command's processes die when rlock is killed, and the lock is free" {

@@ -9,6 +9,7 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/replicas
+load ../lib/proxying
 
 setup_file() { start_server; }
 
@@ -106,4 +107,21 @@ is_empty() {
 	run -69 rlock run -n --connect-timeout 0.5s --replicas 2 a -- touch begun
 	assert_one_line '^rlock: a: [01] of 2 replicas have acknowledged the lock in time$'
 	is_empty
+}
+
+@test "a server that becomes a replica before replicas have acknowledged a lock grants none: 69" {
+	ln -s "$PWD/one/redis.sock" through
+	SERVER_SOCKET=$PWD/through start_proxy
+	# So that the server knows the script.
+	run -0 rlock run a -- true
+	proxy hold-reply evalsha
+	in_background sh -c 'exec rlock run -n --replicas 1 a -- touch begun 2>said'
+	wait_until 5 is_held_at one a
+	redis_at one replicaof 127.0.0.1 1 >/dev/null
+	proxy release
+	ended_with 69
+	grep -q "^rlock: a: .* is a replica: it can grant no lock: name its primary" said
+	assert [ ! -e begun ]
+	redis_at one replicaof no one >/dev/null
+	redis_at one flushall >/dev/null
 }

@@ -10,12 +10,7 @@ load ../lib/leftovers
 load ../lib/watching
 load ../lib/sentinels
 
-setup_file() {
-	start_masters 2
-	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
-	start_sentinels 3 "sentinel monitor $SERVICE 127.0.0.1 $(port_of 1) 2" \
-		"sentinel down-after-milliseconds $SERVICE 1000" "sentinel failover-timeout $SERVICE 4000"
-}
+setup_file() { start_failover_group 2; }
 
 teardown_file() {
 	stop_sentinels
@@ -23,7 +18,7 @@ teardown_file() {
 }
 
 setup() {
-	wait_until 60 is_ready
+	wait_until 60 is_group_ready
 	export SERVER_SOCKET
 	SERVER_SOCKET=$(socket_of "$(master)")
 	common_setup
@@ -34,52 +29,14 @@ teardown() {
 	watchful_teardown
 }
 
-# master: the number of the one that most sentinels name.
-master() {
-	local port
-	port=$(for number in 1 2 3; do
-		on_sentinel "$number" sentinel get-master-addr-by-name "$SERVICE" | tail -n 1
-	done | sort | uniq -c | sort -rn | awk '{ print $2; exit }')
-	[ "$port" = "$(port_of 1)" ] && echo 1 || echo 2
-}
-
-replica() {
-	echo $((3 - $(master)))
-}
-
-# Each sentinel names the same master, knows the replica and the other sentinels, and the replica has what the master has.
-is_ready() {
-	local number role
-	for number in 1 2 3; do
-		[ "$(on_sentinel "$number" sentinel ckquorum "$SERVICE" 2>&1 | cut -d ' ' -f 1-2)" = 'OK 3' ] || return
-		on_sentinel "$number" sentinel replicas "$SERVICE" | grep -qx 'master-link-status' || return
-		! on_sentinel "$number" sentinel replicas "$SERVICE" | grep -qE 's_down|disconnected' || return
-	done
-	role=$(on "$(master)" redis role | head -n 1)
-	[ "$role" = master ] && on "$(replica)" redis info replication | grep -q '^master_link_status:up'
-}
-
-# fails_over_to NUMBER: again, if the sentinels have given up an earlier one.
-fails_over_to() {
-	is_master "$1" || {
-		on_sentinel 1 sentinel failover "$SERVICE" >/dev/null
-		return 1
-	}
-}
-
-# is_master NUMBER: the sentinels name it, and it is one.
-is_master() {
-	[ "$(master)" = "$1" ] && [ "$(on "$1" redis role | head -n 1)" = master ]
-}
-
 # replica_has NAME
 replica_has() {
-	on "$(replica)" is_held "$1"
+	on "$(replicas)" is_held "$1"
 }
 
 @test "a lock is held on through a failover, and a waiter gets it afterwards" {
-	local old new
-	old=$(master) new=$(replica)
+	local old
+	old=$(master)
 	in_background rlock run -t 9s a -- until_let_go
 	holder=$PID
 	wait_until 5 is_held a
@@ -87,20 +44,20 @@ replica_has() {
 	in_background rlock run -w 60s a -- touch entered
 	waiter=$PID
 	wait_until 5 has_waiters a
-	wait_until 40 fails_over_to "$new"
+	wait_until 40 has_left "$(master)"
 	stays 6 is_running "$holder"
 	assert [ ! -e entered ]
 	let_go
 	ended_with 0 "$holder"
 	ended_with 0 "$waiter"
 	assert [ -e entered ]
-	on "$new" no_keys
+	wait_until 10 on "$(master)" no_keys
 	wait_until 20 on "$old" redis ping
 }
 
 @test "a master that is killed: the lock is held on, a waiter gets it, a newcomer finds the new master" {
 	local old new
-	old=$(master) new=$(replica)
+	old=$(master) new=$(replicas)
 	in_background rlock run -t 20s a -- until_let_go
 	holder=$PID
 	wait_until 5 is_held a
@@ -117,14 +74,13 @@ replica_has() {
 	ended_with 0 "$holder"
 	ended_with 0 "$waiter"
 	assert [ -e entered ]
-	on "$new" no_keys
-	# What comes back is a replica: the sentinels see to that.
-	start_server_number "$old" --port "$(port_of "$old")" --repl-diskless-sync yes --repl-diskless-sync-delay 0
+	wait_until 10 on "$(master)" no_keys
+	revive_replica "$old"
 }
 
 @test "the order of fair waiters outlasts a failover" {
 	local new party
-	new=$(replica)
+	new=$(replicas)
 	in_background rlock fair -t 20s a -- until_let_go
 	holder=$PID
 	wait_until 5 is_held a
@@ -133,7 +89,7 @@ replica_has() {
 		wait_until 5 has_queue "$party"
 	done
 	wait_until 5 replica_has 'redisson_lock_queue:{a}'
-	wait_until 40 fails_over_to "$new"
+	wait_until 40 has_left "$(master)"
 	let_go
 	ended_with 0 "$holder"
 	wait_until 60 has_lines order 3
@@ -147,11 +103,11 @@ has_queue() {
 
 @test "locks that are taken and released while a failover is under way all succeed" {
 	local new worker
-	new=$(replica)
+	new=$(replicas)
 	for worker in 1 2 3 4; do
 		in_background bash -c 'for turn in {1..150}; do rlock run -w 60s "lock-$0" -- true || { echo "$?" >>failed; exit 1; }; done; echo >>ended' "$worker"
 	done
-	wait_until 40 fails_over_to "$new"
+	wait_until 40 has_left "$(master)"
 	wait_until 60 has_lines ended 4
 	assert [ ! -e failed ]
 }

@@ -278,13 +278,13 @@ c"
 	for how in TERM time; do
 		rm -f in-* out-*
 		start_holder h fair b
-		if [ "$how" = time ]; then queue_waiter r1 -w "${SLOWNESS}s" a b c; else queue_waiter r1 a b c; fi
+		if [ "$how" = time ]; then queue_waiter r1 -w "$((4 * SLOWNESS))s" a b c; else queue_waiter r1 a b c; fi
 		queue_waiter r2 a
 		queue_waiter r3 c
 		[ "$how" = time ] || kill -TERM "${PIDS[r1]}"
+		wait_until 8 is_gone "${PIDS[r1]}"
 		within 2.5 is_inside r2
 		within 0.5 is_inside r3
-		is_gone "${PIDS[r1]}"
 		has_no_queue b
 		let_all_leave h r2 r3
 		rm -f let-go

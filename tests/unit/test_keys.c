@@ -184,8 +184,11 @@ static void check_slots(void)
 		const struct rlock_name one = { pairs[i].one, strlen(pairs[i].one) };
 		const struct rlock_name other = { pairs[i].other, strlen(pairs[i].other) };
 
-		CHECK(rlock__key_is_same_slot(&one, &other) == pairs[i].is_same,
+		CHECK((rlock__key_compare_slots(&one, &other) == 0) == pairs[i].is_same,
 		      "'%s' and '%s': whether they are in one slot", pairs[i].one, pairs[i].other);
+		CHECK((rlock__key_compare_slots(&one, &other) < 0) ==
+			      (rlock__key_compare_slots(&other, &one) > 0),
+		      "'%s' and '%s': one order of their slots", pairs[i].one, pairs[i].other);
 	}
 }
 

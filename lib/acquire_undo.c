@@ -1,0 +1,230 @@
+/*
+ * What undoes a try: servers that granted the lock, or have us in their queues, while others did not, or that may have.
+ * Which of them that are follows from what acquire_try.c has recorded.
+ */
+#include <hiredis/hiredis.h>
+#include <string.h>
+
+#include "acquire_reply.h"
+#include "acquire_undo.h"
+#include "broadcast.h"
+#include "conn.h"
+#include "hold.h"
+#include "net/connection.h"
+#include "redis/kind.h"
+#include "redis/script.h"
+#include "release.h"
+#include "rlock.h"
+#include "route.h"
+#include "waiter.h"
+
+#define UNDO_MS 1000
+#define LEAVE_MS 300
+
+/* ---- the arguments ---- */
+
+static const struct rlock__script *make_release(const void *ctx, size_t index,
+						struct rlock__args *args)
+{
+	const struct rlock__waiter *waiter = ctx;
+
+	return rlock__release_args(waiter->hold, &waiter->routes, index, args);
+}
+
+/* To undo what was granted, but stay in the queue for the next try. */
+static const struct rlock__script *make_return(const void *ctx, size_t index,
+					       struct rlock__args *args)
+{
+	const struct rlock__waiter *waiter = ctx;
+	const struct rlock_hold *hold = waiter->hold;
+	const struct rlock__action *action = hold->row->return_;
+	const char *since = rlock__waiter_since(waiter, index);
+
+	if (action == NULL || waiter->request->wait_ms == 0)
+		return make_release(ctx, index, args);
+	rlock__action_keys(action, hold, &waiter->routes, index, args);
+	rlock__args_text(args, hold->id, strlen(hold->id));
+	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
+	rlock__args_text(args, since, strlen(since));
+	rlock__action_args(action, hold, &waiter->routes, index, args);
+	return action->script;
+}
+
+/* ---- undo ---- */
+
+/*
+ * The login was denied, but the try behind it in the same write was carried out, as the default user or in another
+ * database: undo it on that stream.
+ */
+void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index,
+			       const struct redisReply *reply)
+{
+	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
+
+	if (rlock__acquire_reply_is_granted(reply) || waiter->hold->row->leave != NULL) {
+		struct rlock__args args;
+		const struct rlock__script *script = make_release(waiter, index, &args);
+		redisReply *undone = NULL;
+		bool was_sent;
+
+		(void)rlock__script_run_text(connection, script, &args, rlock_now_ms() + UNDO_MS,
+					     &was_sent, &undone);
+		if (undone != NULL)
+			freeReplyObject(undone);
+		rlock__args_free(&args);
+	}
+	rlock__connection_close(connection);
+}
+
+/* Undo what the chosen servers have, and wait for the replies. */
+static void undo_on(struct rlock__waiter *waiter, rlock__args_fn make,
+		    const bool is_chosen[RLOCK_SERVERS_MAX])
+{
+	int64_t end_ms = rlock_now_ms() + UNDO_MS;
+	struct rlock__broadcast broadcast;
+
+	if (rlock__broadcast_init(&broadcast, &waiter->routes, NULL, NULL) != RLOCK_OK)
+		return;
+	for (size_t i = 0; i < waiter->routes.count; i++) {
+		if (!is_chosen[i])
+			continue;
+		waiter->servers[i].may_be_held = true;
+		rlock__broadcast_begin(&broadcast, i, make, waiter, end_ms);
+	}
+	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
+	for (size_t i = 0; i < waiter->routes.count; i++)
+		if (broadcast.answers[i].is_over && broadcast.answers[i].status == RLOCK_OK)
+			waiter->servers[i].may_be_held = false;
+	rlock__broadcast_free(&broadcast);
+}
+
+/* Some servers granted the lock, and others did not. Positions in a queue are kept. */
+static void undo_granted(struct rlock__waiter *waiter)
+{
+	bool is_granted[RLOCK_SERVERS_MAX] = { false }, is_any = false;
+
+	for (size_t i = 0; i < waiter->routes.count; i++) {
+		is_granted[i] = rlock__waiter_is_granted(&waiter->servers[i]);
+		is_any = is_any || is_granted[i];
+	}
+	if (!is_any)
+		return;
+	undo_on(waiter, make_return, is_granted);
+	for (size_t i = 0; i < waiter->routes.count; i++)
+		if (is_granted[i] && waiter->hold->row->return_ != NULL)
+			waiter->servers[i].may_be_queued = true;
+}
+
+/*
+ * The lock was acquired without those servers that have us in their queue: leave it there. On a server that has not
+ * replied yet the release does that.
+ */
+void rlock__acquire_undo_leave_queues(struct rlock__waiter *waiter,
+				      const struct rlock__broadcast *broadcast)
+{
+	bool is_queued[RLOCK_SERVERS_MAX] = { false }, is_any = false;
+	bool is_one_open = false;
+
+	for (size_t i = 0; i < waiter->routes.count; i++) {
+		const struct rlock__server *server = &waiter->servers[i];
+
+		is_queued[i] = server->may_be_queued && server->status == RLOCK_BUSY &&
+			       !rlock__waiter_is_granted(server);
+		is_any = is_any || is_queued[i];
+		is_one_open = is_one_open || !broadcast->answers[i].is_over;
+	}
+	if (is_any)
+		undo_on(waiter, make_release, is_queued);
+	if (!is_one_open)
+		waiter->hold->queued_owner[0] = '\0';
+}
+
+/*
+ * The stream was closed: the server denied the last try because it is full, say, and gets the request over a new
+ * stream. If it can't be reached, that does not take long.
+ */
+static void leave_over_new_stream(const struct rlock__waiter *waiter,
+				  struct rlock__connection *connection,
+				  const struct rlock__script *script, struct rlock__args *args)
+{
+	redisReply *reply = NULL;
+	bool was_sent;
+
+	rlock__connection_set_cancel(connection, -1);
+	(void)rlock__script_run_text(connection, script, args, rlock_now_ms() + LEAVE_MS, &was_sent,
+				     &reply);
+	rlock__connection_set_cancel(connection, waiter->conn->cancel_fd);
+	if (reply != NULL)
+		freeReplyObject(reply);
+}
+
+static void leave_server(struct rlock__waiter *waiter, size_t index)
+{
+	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
+	struct rlock__args args;
+	const struct rlock__script *script = make_release(waiter, index, &args);
+
+	if (rlock__connection_is_open(connection))
+		rlock__script_fire_and_forget(connection, script, &args);
+	else
+		leave_over_new_stream(waiter, connection, script, &args);
+	rlock__args_free(&args);
+}
+
+/*
+ * A try without a reply may yet be granted, and one that failed may be queued: the request that undoes it follows it
+ * on the same stream. On a server that can't be reached we become a dead waiter, which its scripts remove.
+ */
+void rlock__acquire_undo_leave(struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->routes.count; i++)
+		if (waiter->servers[i].may_be_held || waiter->servers[i].may_be_queued)
+			leave_server(waiter, i);
+}
+
+/*
+ * An earlier try came to further slots than this one, which wait for their turn of us, or may have granted it.
+ */
+static void leave_further_slots(struct rlock__waiter *waiter,
+				const struct rlock__broadcast *broadcast)
+{
+	bool is_further[RLOCK_SERVERS_MAX] = { false }, is_any = false;
+
+	for (size_t i = 0; i < waiter->routes.count; i++) {
+		const struct rlock__server *server = &waiter->servers[i];
+
+		is_further[i] = !broadcast->answers[i].is_sent &&
+				(server->may_be_queued || server->may_be_held);
+		is_any = is_any || is_further[i];
+	}
+	if (!is_any)
+		return;
+	undo_on(waiter, make_release, is_further);
+	for (size_t i = 0; i < waiter->routes.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+
+		if (!is_further[i])
+			continue;
+		server->may_be_queued = server->may_be_held;
+		server->since[0] = '\0';
+	}
+}
+
+/* Too few servers granted the lock. Those without a reply may have granted it since. */
+void rlock__acquire_undo(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
+{
+	undo_granted(waiter);
+	leave_further_slots(waiter, broadcast);
+	if (waiter->routes.count == 1)
+		return;
+	for (size_t i = 0; i < waiter->routes.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+
+		if (!server->may_be_held || rlock__waiter_is_granted(server))
+			continue;
+		if (rlock__connection_is_open(rlock__routes_connection(&waiter->routes, i))) {
+			leave_server(waiter, i);
+			server->may_be_held = server->may_be_queued = false;
+		}
+	}
+}

@@ -1,0 +1,276 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# Names in different slots of a cluster: each is at its own node, and all of them or none are locked.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2086,SC2153,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/clusters
+
+# The nodes of a, b and c are three.
+setup_file() { start_cluster 3; }
+
+teardown_file() { stop_servers; }
+
+setup() {
+	flush_nodes
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+	thaw_nodes
+	watchful_teardown
+}
+
+# hold_at_its_node VERB NAME [OPTION...]
+hold_at_its_node() {
+	in_background rlock "$1" "${@:3}" "$2" -- until_let_go
+	wait_until 5 at_node_of "$2" is_held "$2"
+}
+
+waits_for() {
+	[ "$(at_node_of "$1" redis pubsub shardnumsub "redisson_lock__channel:{$1}" | tail -n 1)" = 1 ]
+}
+
+# is_queued_at NAME COUNT: so many wait in the fair queue.
+is_queued_at() {
+	[ "$(at_node_of "$1" redis llen "redisson_lock_queue:{$1}")" = "$2" ]
+}
+
+@test "names in different slots are locked together, by every verb, each at its node" {
+	local verb name
+	for verb in run lock fair rlock wlock; do
+		in_background rlock "$verb" c a b -- until_let_go
+		for name in a b c; do
+			wait_until 5 at_node_of "$name" is_held "$name"
+		done
+		let_go
+		ended_with 0
+		cluster_is_empty
+		rm let-go
+	done
+	[ "$(node_of a)$(node_of b)" != "$(node_of b)$(node_of c)" ]
+}
+
+@test "one of them is busy: 75 names it, and the others are free again" {
+	local name
+	hold_at_its_node run b
+	for names in 'a b c' 'c b a' 'b a' '{b}x a b'; do
+		run -75 rlock run -n $names -- touch begun
+		run -75 rlock run -w 0.1s $names -- touch begun
+		assert_one_line '^rlock: b: timed out after 100ms: held by .*$'
+		for name in a c '{b}x'; do
+			at_node_of "$name" is_free "$name"
+		done
+	done
+	assert [ ! -e begun ]
+	let_go
+	ended_with 0
+	cluster_is_empty
+}
+
+@test "a waiter holds none of them, and the release of the busy one wakes it" {
+	local name start
+	for name in a b c; do
+		hold_at_its_node run "$name"
+		holder=$PID
+		in_background rlock run -w 25s a b c -- true
+		wait_until 5 waits_for "$name"
+		for other in a b c; do
+			[ "$other" = "$name" ] || run -0 rlock run -n "$other" -- true
+		done
+		let_go
+		took_less 5 ended_with 0 "$PID"
+		ended_with 0 "$holder"
+		rm let-go
+		cluster_is_empty
+	done
+}
+
+@test "fencing tokens come in the order of the names" {
+	rlock run --fence c -- true
+	rlock run --fence c -- true
+	rlock run --fence a -- true
+	run -0 rlock run --fence c b a -- sh -c 'echo $RLOCK_TOKEN; echo "$RLOCK_NAME" | tr "\n" " "'
+	assert_line --index 0 '3 1 2'
+	assert_line --index 1 'c b a '
+}
+
+@test "they are renewed together; one that is lost is lost, and the others are released" {
+	in_background sh -c 'exec rlock run -t 3s a b c -- until_let_go 2>said'
+	wait_until 5 at_node_of c is_held c
+	wait_until 4 at_node_of a is_renewed a 3000
+	stays 3.5 is_running "$PID"
+	at_node_of b redis del b >/dev/null
+	ended_with 76 "$PID"
+	grep -q '^rlock: b: lock lost at .*: it expired or was deleted on the server: stopping the command$' said
+	wait_until 4 cluster_is_empty
+}
+
+@test "a lock within a lock re-enters what is held, whatever else it wants" {
+	run -5 rlock run a b -- rlock run -n c b a -- sh -c 'exit 5'
+	cluster_is_empty
+}
+
+@test "a script acquires them, renews them, and releases them by one unlock, in any order" {
+	local verb
+	for verb in lock fair wlock rlock; do
+		run -0 bash -c 'rlock "$0" --pid $$ a b c && rlock renew c a b && rlock unlock b a c; exit' "$verb"
+		wait_until 3 cluster_is_empty
+	done
+}
+
+@test "a script that has lost one of them is told by unlock which, and the others are released" {
+	local verb
+	for verb in lock fair wlock; do
+		run -76 bash -c 'rlock "$0" --pid $$ a b c; redis-cli -s "$1" del b >/dev/null; rlock unlock a b c; exit' \
+			"$verb" "$(socket_of "$(node_of b)")"
+		assert_one_line '^rlock: b: .*lost.*$'
+		wait_until 3 cluster_is_empty
+	done
+}
+
+@test "of those that do not wait, one gets all of them, in whatever order they are named" {
+	local round got names
+	for ((round = 0; round < 15; round++)); do
+		rm -f got
+		PIDS=()
+		for names in 'a b c' 'c b a' 'b c a' 'c a b'; do
+			rlock run -n $names -- sh -c 'echo >>got; exec sleep 0.1' &
+			PIDS+=($!)
+		done
+		wait "${PIDS[@]}" || :
+		assert [ -s got ]
+	done
+	cluster_is_empty
+}
+
+@test "shells that name them in different orders take their turns, one at a time" {
+	local verb names shell
+	for verb in run fair wlock; do
+		echo 0 >number
+		PIDS=()
+		for names in 'a b c' 'c b a' 'b a' 'b c'; do
+			sh -c 'i=0; while [ $i -lt 10 ]; do
+				rlock "$0" -w 30s "$@" -- sh -c "read -r n <number; echo \$((n + 1)) >number" || echo $? >>failed
+				i=$((i + 1))
+			done' "$verb" $names &
+			PIDS+=($!)
+		done
+		for shell in "${PIDS[@]}"; do wait "$shell"; done
+		assert [ ! -e failed ]
+		assert_equal "$(<number)" 40
+		cluster_is_empty
+	done
+}
+
+@test "a fair waiter keeps its place in the queues up to the busy one" {
+	hold_at_its_node fair b
+	holder=$PID
+	in_background rlock fair -w 60s --note 'the first' a b -- sh -c 'echo first >>order'
+	first=$PID
+	wait_until 10 is_queued_at b 1
+	run -75 rlock fair -w 50ms a -- true
+	assert_one_line '^rlock: a: timed out after 50ms: kept for the first \('
+	in_background rlock fair -w 60s b a -- sh -c 'echo second >>order'
+	second=$PID
+	wait_until 10 is_queued_at a 2
+	let_go
+	ended_with 0 "$holder"
+	ended_with 0 "$first"
+	ended_with 0 "$second"
+	assert_equal "$(paste -sd ' ' order)" 'first second'
+	cluster_is_empty
+}
+
+@test "a fair lock of several slots is acquired at once when it is free, after whatever wait" {
+	hold_at_its_node fair a
+	holder=$PID
+	in_background rlock fair -w 60s a b c -- true
+	wait_until 10 is_queued_at a 1
+	let_pass 0.5
+	let_go
+	ended_with 0 "$holder"
+	# What stalled would be waited for two seconds a slot.
+	took_less 1.8 ended_with 0 "$PID"
+	cluster_is_empty
+}
+
+@test "while a node does not answer, a waiter holds no name of the others for it" {
+	local try
+	at_node_of a redis config set cluster-require-full-coverage no >/dev/null
+	RLOCK_URL=redis+cluster://127.0.0.1:$(port_of "$(node_of a)")
+	freeze_server "$(node_of b)"
+	in_background rlock run -w 60s --connect-timeout 3s a b -- true
+	# Its first try has to find out; the next ones ask that node first.
+	let_pass 3.5
+	for try in 1 2 3; do
+		run -0 rlock run -n a -- true
+		let_pass 1
+	done
+	thaw_nodes
+	ended_with 0 "$PID"
+	at_node_of a redis config set cluster-require-full-coverage yes >/dev/null
+	wait_until 20 cluster_is_up
+	cluster_is_empty
+}
+
+@test "one of them is lost, and the node of another is away for a moment: the other is released all the same" {
+	in_background sh -c 'exec rlock run -t 60s a b -- until_let_go 2>said'
+	wait_until 5 at_node_of b is_held b
+	at_node_of a redis del a >/dev/null
+	freeze_server "$(node_of b)"
+	let_go
+	stays 1 is_running "$PID"
+	thaw_nodes
+	ended_with 76 "$PID"
+	grep -q '^rlock: a: ' said
+	wait_until 20 cluster_is_up
+	cluster_is_empty
+}
+
+@test "a waiter that is told to end leaves every queue" {
+	hold_at_its_node fair c
+	holder=$PID
+	in_background rlock fair a b c -- true
+	wait_until 10 is_queued_at c 1
+	kill -TERM "$PID"
+	ended_with 143 "$PID"
+	for name in a b c; do
+		wait_until 3 is_queued_at "$name" 0
+	done
+	let_go
+	ended_with 0 "$holder"
+	cluster_is_empty
+}
+
+@test "a node that does not answer: the others' names are free again, and the message names its own" {
+	# The others are found by way of a node that answers.
+	RLOCK_URL=redis+cluster://127.0.0.1:$(port_of "$(node_of a)")
+	freeze_server "$(node_of b)"
+	run -69 rlock run -n --connect-timeout 0.5s a b c -- touch begun
+	assert_one_line '^rlock: b: .*$'
+	thaw_nodes
+	wait_until 20 cluster_is_up
+	assert [ ! -e begun ]
+	wait_until 5 cluster_is_empty
+}
+
+@test "names in more slots than can be locked together are refused before anything is sent" {
+	run -78 rlock run $(seq 33) -- touch begun
+	assert_one_line '^rlock: 1: the names are in 33 slots of the cluster, and 32 is the most: give some the same part in braces, as \{app\}a and \{app\}b$'
+	assert [ ! -e begun ]
+	run -0 rlock run $(seq 32) -- true
+	cluster_is_empty
+}
+
+@test "a cluster that is one of several servers takes names of one slot only" {
+	run -78 rlock run -u "$RLOCK_URL" -u "redis://127.0.0.1:1" a b -- touch begun
+	assert_one_line '^rlock: a: a cluster that is one of several servers locks several names only if they have the same part in braces, as \{app\}a and \{app\}b$'
+	assert [ ! -e begun ]
+	cluster_is_empty
+}
