@@ -9,10 +9,11 @@ import org.redisson.RedissonMultiLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
+import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 
 /**
- * Redisson's locks by kind and name, on one server or several.
+ * Redisson's locks by kind and name, on one server or several, each a URL as rlock has them.
  *
  * KIND is plain, fair, read, write or fenced. Where there is more than one name or server, the lock is a
  * MultiLock of all names on all servers. "majority" is a RedLock of plain ones.
@@ -26,11 +27,36 @@ final class Locks {
 			config.setCodec(StringCodec.INSTANCE);
 			config.setLockWatchdogTimeout(watchdogMs);
 			config.setThreads(8).setNettyThreads(4);
+			connect(config, url);
+			clients.add(Redisson.create(config));
+		}
+	}
+
+	private static void connect(Config config, String url) {
+		if (url.startsWith("redis+sentinel://")) {
+			int slash = url.lastIndexOf('/');
+			few(config.useSentinelServers()).setMasterName(url.substring(slash + 1))
+					.addSentinelAddress(addresses(url.substring(0, slash)));
+		} else if (url.startsWith("redis+cluster://")) {
+			few(config.useClusterServers()).addNodeAddress(addresses(url));
+		} else {
 			config.useSingleServer().setAddress(url)
 					.setConnectionMinimumIdleSize(2).setConnectionPoolSize(16)
 					.setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(4);
-			clients.add(Redisson.create(config));
 		}
+	}
+
+	/** As many connections to each server as to one that is alone. */
+	private static <T extends BaseMasterSlaveServersConfig<T>> T few(T config) {
+		return config.setMasterConnectionMinimumIdleSize(2).setMasterConnectionPoolSize(16)
+				.setSlaveConnectionMinimumIdleSize(2).setSlaveConnectionPoolSize(16)
+				.setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(4);
+	}
+
+	/** Of "redis+WORD://HOST,HOST" each host as Redisson wants it. */
+	private static String[] addresses(String url) {
+		return Arrays.stream(url.substring(url.indexOf("://") + 3).split(","))
+				.map(host -> "redis://" + host).toArray(String[]::new);
 	}
 
 	/** An object of its own at each call: a lease that was given once would stay with the object. */
