@@ -1,0 +1,152 @@
+#!/usr/bin/env bats
+# A cluster of three masters and a replica of each, whose nodes fail over, are killed, are cut off for longer than the
+# others wait for them, and give slots to each other.
+#
+# Promised is what sentinel.bats says, and that all keys of a lock are in its slot.
+
+# OPTIONS and FAULT_MS are for failovers.bash.
+# shellcheck disable=SC2034
+
+load chaos
+load failovers
+load ../lib/clusters
+
+setup_file() {
+	local number
+	start_cluster 3
+	for number in 1 2 3; do add_replica $((number + 3)) "$number"; done
+}
+
+teardown_file() { stop_servers; }
+
+setup() {
+	local number
+	wait_until 90 is_settled
+	for number in {1..6}; do
+		is_primary "$number" || continue
+		on "$number" redis flushall >/dev/null
+		export SERVER_SOCKET
+		SERVER_SOCKET=$(socket_of "$number")
+	done
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+server_of() { node_of "$1"; }
+
+is_primary() {
+	[ "$(on "$1" redis role 2>/dev/null | head -n 1)" = master ]
+}
+
+# Three masters, each with a replica that has what it has, and all nodes agree.
+is_settled() {
+	local number nodes primaries=0
+	cluster_is_up || return
+	for number in {1..6}; do
+		if is_primary "$number"; then
+			primaries=$((primaries + 1))
+		else
+			on "$number" redis info replication | grep -q '^master_link_status:up' || return
+		fi
+		nodes=$(on "$number" redis cluster nodes)
+		[ "$(grep -c slave <<<"$nodes")" = 3 ] && ! grep -qE 'fail|disconnected|handshake|noaddr' <<<"$nodes" || return
+	done
+	((primaries == 3))
+}
+
+# replica_of NUMBER: prints the number of that master's.
+replica_of() {
+	local number port
+	port=$(port_of "$1")
+	for number in {1..6}; do
+		[ "$(on "$number" redis role | sed -n '1p;3p' | paste -s -d ' ')" = "slave $port" ] || continue
+		echo "$number"
+		return
+	done
+	return 1
+}
+
+# look_from NUMBER: the helpers ask that node about the cluster.
+look_from() {
+	SERVER_SOCKET=$(socket_of "$1")
+}
+
+# fail_over_node NUMBER HOW: its replica takes its place.
+fail_over_node() {
+	local replica
+	replica=$(replica_of "$1") || return
+	look_from "$replica"
+	FAULT_MS=$(boottime_ms)
+	case $2 in
+	ordered) on "$replica" redis cluster failover >/dev/null ;;
+	killed) crash_server "$1" ;;
+	frozen) freeze_server "$1" ;;
+	esac
+	wait_until 30 is_primary "$replica" || return
+	case $2 in
+	killed) start_server_number "$1" --port "$(port_of "$1")" "${NODE_OPTIONS[@]}" "${SERVER_OPTIONS[@]}" ;;
+	frozen) thaw_server "$1" ;;
+	esac
+}
+
+# move_slot NAME: its slot moves to another master.
+move_slot() {
+	local from to
+	from=$(node_of "$1")
+	for to in {1..6}; do
+		[ "$to" = "$from" ] || ! is_primary "$to" || break
+	done
+	begin_migration "$1" "$from" "$to" && move_keys "$1" "$from" "$to" || return
+	# What was created there meanwhile, or was still on its way.
+	move_keys "$1" "$from" "$to"
+	end_migration "$1" "$from" "$to"
+}
+
+# keys_are_in_place: each key is on a node that has its slot, with its lock.
+keys_are_in_place() {
+	local number key name
+	for number in {1..6}; do
+		is_primary "$number" || continue
+		while read -r key; do
+			[ -n "$key" ] || continue
+			name=$(sed -E 's/^[^{]*\{([^}]*)\}.*/\1/' <<<"$key")
+			[ "$(redis cluster keyslot "$key")" = "$(redis cluster keyslot "$name")" ] ||
+				violated "$key is not in the slot of $name"
+		done < <(on "$number" redis keys '*')
+	done
+}
+
+HOWS=(ordered killed frozen)
+
+# hit NUMBER: a node that has one of the locks fails over, and the slot of another one moves.
+hit() {
+	local names=(f a long)
+	wait_until 90 is_settled || return
+	fail_over_node "$(node_of "${names[$1 / 3 % 3]}")" "${HOWS[$1 % 3]}" || return
+	wait_until 90 is_settled || return
+	injected
+	if (($1 % 2)); then move_slot a; else move_slot f; fi || return
+	keys_are_in_place
+}
+
+@test "failovers and migrations with replicas that acknowledge" {
+	local number
+	begin_scenario 'cluster, --replicas 1'
+	OPTIONS=(--replicas 1)
+	SERVER_OPTIONS=(--min-replicas-to-write 1)
+	for number in {1..6}; do on "$number" redis config set min-replicas-to-write 1 >/dev/null; done
+	suffer "$(scaled 8)" hit a 'a b' 'c b a'
+	none_met
+	end_scenario "$WHAT_FAILOVERS_TOOK"
+}
+
+@test "failovers and migrations without replicas that acknowledge" {
+	local number
+	begin_scenario 'cluster, no replica asked'
+	OPTIONS=()
+	SERVER_OPTIONS=()
+	for number in {1..6}; do on "$number" redis config set min-replicas-to-write 0 >/dev/null; done
+	suffer "$(scaled 8)" hit a 'a b' 'c b a'
+	tell_meetings
+	end_scenario "$WHAT_FAILOVERS_TOOK"
+}
