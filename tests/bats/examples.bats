@@ -251,7 +251,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_equal "${lines[4]}" "{nightly}:${lines[2]}:rwlock_timeout:1"
 	assert_regex "${lines[5]}" '^[0-9]{16} writer:0 .'
 	assert_equal "${#lines[@]}" 6
-	assert_regex "$stderr" '^rlock: nightly: timed out after 1s: held by '
+	assert_regex "$stderr" '^rlock: nightly: timed out after 3s: held by '
 	nothing_is_held
 }
 
@@ -267,7 +267,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_equal "${lines[4]}" seen
 	assert_regex "${lines[5]}" '^[0-9]{13} [0-9]{13} [0-9a-f]{40} 0$'
 	assert_equal "${#lines[@]}" 6
-	assert_regex "$stderr" '^rlock: nightly: timed out after 1s: held by '
+	assert_regex "$stderr" '^rlock: nightly: timed out after 3s: held by '
 	nothing_is_held
 }
 
