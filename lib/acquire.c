@@ -127,10 +127,10 @@ static void trace_denied_at(struct rlock__connection *connection)
 {
 	const struct rlock__error *error = rlock__connection_error(connection);
 
-	if (rlock__command_info_is_denied(connection))
+	if (rlock__command_is_denied(connection, "INFO", "server"))
 		rlock__trace(error, "it denies INFO: a waiter that comes back late after a "
 				    "failover loses its position in the queue for a turn");
-	if (rlock__command_pubsub_is_denied(connection))
+	if (rlock__command_is_denied(connection, "PUBSUB", "NUMSUB"))
 		rlock__trace(error, "it denies PUBSUB: a dead waiter leaves the queue some "
 				    "seconds after its death");
 }
@@ -144,7 +144,7 @@ static void trace_denied(struct rlock__waiter *waiter)
 	    waiter->has_traced_denied)
 		return;
 	waiter->has_traced_denied = true;
-	for (size_t i = 0; i < conn->connection_count; i++)
+	for (size_t i = 0; i < conn->server_count; i++)
 		if (rlock__connection_is_open(conn->connections[i]))
 			trace_denied_at(conn->connections[i]);
 }

@@ -170,9 +170,10 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 static size_t find_failed_slot(const struct rlock__waiter *waiter,
 			       const struct rlock__broadcast *broadcast)
 {
+	if (!rlock__routes_are_slots(&waiter->routes))
+		return 0;
 	for (size_t i = 0; i < waiter->routes.count; i++)
-		if (rlock__routes_are_slots(&waiter->routes) && broadcast->answers[i].is_over &&
-		    broadcast->answers[i].status == RLOCK_ENET)
+		if (broadcast->answers[i].is_over && broadcast->answers[i].status == RLOCK_ENET)
 			return i + 1;
 	return 0;
 }

@@ -76,7 +76,7 @@ void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index,
 	rlock__connection_close(connection);
 }
 
-/* Undo what the chosen servers have, and wait for the replies. */
+/* Undo what the chosen servers have, if any are, and wait for the replies. */
 static void undo_on(struct rlock__waiter *waiter, rlock__args_fn make,
 		    const bool is_chosen[RLOCK_SERVERS_MAX])
 {
@@ -101,14 +101,10 @@ static void undo_on(struct rlock__waiter *waiter, rlock__args_fn make,
 /* Some servers granted the lock, and others did not. Positions in a queue are kept. */
 static void undo_granted(struct rlock__waiter *waiter)
 {
-	bool is_granted[RLOCK_SERVERS_MAX] = { false }, is_any = false;
+	bool is_granted[RLOCK_SERVERS_MAX] = { false };
 
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->routes.count; i++)
 		is_granted[i] = rlock__waiter_is_granted(&waiter->servers[i]);
-		is_any = is_any || is_granted[i];
-	}
-	if (!is_any)
-		return;
 	undo_on(waiter, make_return, is_granted);
 	for (size_t i = 0; i < waiter->routes.count; i++)
 		if (is_granted[i] && waiter->hold->row->return_ != NULL)
@@ -122,19 +118,16 @@ static void undo_granted(struct rlock__waiter *waiter)
 void rlock__acquire_undo_leave_queues(struct rlock__waiter *waiter,
 				      const struct rlock__broadcast *broadcast)
 {
-	bool is_queued[RLOCK_SERVERS_MAX] = { false }, is_any = false;
-	bool is_one_open = false;
+	bool is_queued[RLOCK_SERVERS_MAX] = { false }, is_one_open = false;
 
 	for (size_t i = 0; i < waiter->routes.count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
 
 		is_queued[i] = server->may_be_queued && server->status == RLOCK_BUSY &&
 			       !rlock__waiter_is_granted(server);
-		is_any = is_any || is_queued[i];
 		is_one_open = is_one_open || !broadcast->answers[i].is_over;
 	}
-	if (is_any)
-		undo_on(waiter, make_release, is_queued);
+	undo_on(waiter, make_release, is_queued);
 	if (!is_one_open)
 		waiter->hold->queued_owner[0] = '\0';
 }
@@ -188,17 +181,14 @@ void rlock__acquire_undo_leave(struct rlock__waiter *waiter)
 static void leave_further_slots(struct rlock__waiter *waiter,
 				const struct rlock__broadcast *broadcast)
 {
-	bool is_further[RLOCK_SERVERS_MAX] = { false }, is_any = false;
+	bool is_further[RLOCK_SERVERS_MAX] = { false };
 
 	for (size_t i = 0; i < waiter->routes.count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
 
 		is_further[i] = !broadcast->answers[i].is_sent &&
 				(server->may_be_queued || server->may_be_held);
-		is_any = is_any || is_further[i];
 	}
-	if (!is_any)
-		return;
 	undo_on(waiter, make_release, is_further);
 	for (size_t i = 0; i < waiter->routes.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];

@@ -16,7 +16,6 @@
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"
-#include "route.h"
 
 /* The first number of a reply of break.lua. */
 enum break_result {
@@ -115,22 +114,13 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 				     .expected = owner != NULL ? owner : "",
 				     .kind = kind,
 				     .owner_out = owner_out };
-	struct rlock__broadcast broadcast;
-	struct rlock__routes routes;
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 
 	if (status == RLOCK_OK)
-		status = rlock__routes_init(&routes, conn, name, 1);
-	if (status != RLOCK_OK)
-		return status;
-	status = rlock__broadcast_init(&broadcast, &routes, read_break, &breaking);
-	if (status == RLOCK_OK)
-		status = rlock__broadcast_run(&broadcast, make_break, &breaking);
+		status = rlock__broadcast_run(conn, name, make_break, read_break, &breaking);
 	if (status == RLOCK_OK && breaking.is_not_notified) {
 		rlock__conn_copy_error(conn, breaking.not_notified_index);
 		status = RLOCK_NOT_NOTIFIED;
 	}
-	rlock__broadcast_free(&broadcast);
-	rlock__routes_free(&routes);
 	return status;
 }

@@ -238,8 +238,8 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 	return RLOCK_ENET;
 }
 
-enum rlock_status rlock__broadcast_run(struct rlock__broadcast *broadcast, rlock__args_fn make,
-				       const void *ctx)
+static enum rlock_status run(struct rlock__broadcast *broadcast, rlock__args_fn make,
+			     const void *ctx)
 {
 	enum rlock_status status;
 	size_t done;
@@ -257,6 +257,23 @@ enum rlock_status rlock__broadcast_run(struct rlock__broadcast *broadcast, rlock
 	if (rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
 		return RLOCK_BUSY;
 	return rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
+}
+
+enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlock_name *name,
+				       rlock__args_fn make, rlock__read_fn read, void *ctx)
+{
+	struct rlock__broadcast broadcast;
+	struct rlock__routes routes;
+	enum rlock_status status = rlock__routes_init(&routes, conn, name, 1);
+
+	if (status != RLOCK_OK)
+		return status;
+	status = rlock__broadcast_init(&broadcast, &routes, read, ctx);
+	if (status == RLOCK_OK)
+		status = run(&broadcast, make, ctx);
+	rlock__broadcast_free(&broadcast);
+	rlock__routes_free(&routes);
+	return status;
 }
 
 int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms)

@@ -72,11 +72,11 @@ size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlo
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 					  enum rlock_status negative);
 /*
- * All of it in one call, for a lock that another process may have acquired. A server where it is not held has nothing
- * to do: RLOCK_OK when one server did what was asked, and enough others did it or hold nothing. RLOCK_BUSY: another
- * owner holds the lock on one of them.
+ * All of it in one call, for a lock that another process may have acquired; ctx is for make and read. A server where it
+ * is not held has nothing to do: RLOCK_OK when one server did what was asked, and enough others did it or hold nothing.
+ * RLOCK_BUSY: another owner holds the lock on one of them.
  */
-enum rlock_status rlock__broadcast_run(struct rlock__broadcast *broadcast, rlock__args_fn make,
-				       const void *ctx);
+enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlock_name *name,
+				       rlock__args_fn make, rlock__read_fn read, void *ctx);
 
 #endif

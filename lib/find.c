@@ -16,7 +16,6 @@
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"
-#include "route.h"
 
 struct search {
 	struct rlock_conn *conn;
@@ -92,25 +91,15 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 			     const char *owner, enum rlock_kind kind, struct rlock_hold **out)
 {
 	struct search search = { conn, name, owner, kind, rlock_now_ms(), NULL };
-	struct rlock__broadcast broadcast;
-	struct rlock__routes routes;
-	enum rlock_status status;
+	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 
-	status = rlock__conn_check_names(conn, name, 1);
 	if (status == RLOCK_OK)
 		status = rlock__owner_check(&conn->error, owner);
 	if (status == RLOCK_OK)
-		status = rlock__routes_init(&routes, conn, name, 1);
-	if (status != RLOCK_OK)
-		return status;
-	status = rlock__broadcast_init(&broadcast, &routes, read_found, &search);
-	if (status == RLOCK_OK)
-		status = rlock__broadcast_run(&broadcast, make_find, &search);
+		status = rlock__broadcast_run(conn, name, make_find, read_found, &search);
 	if (status == RLOCK_OK)
 		*out = search.found;
 	else
 		rlock_hold_free(search.found);
-	rlock__broadcast_free(&broadcast);
-	rlock__routes_free(&routes);
 	return status;
 }

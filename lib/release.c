@@ -132,9 +132,10 @@ static bool is_answered(const struct rlock__answer *answer)
 /* Each slot has names of its own: what one of them answers is of no account for the others. */
 static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
 {
+	if (!rlock__routes_are_slots(broadcast->routes))
+		return false;
 	for (size_t i = 0; i < broadcast->routes->count; i++)
-		if (rlock__routes_are_slots(broadcast->routes) &&
-		    !is_answered(&broadcast->answers[i]))
+		if (!is_answered(&broadcast->answers[i]))
 			return true;
 	return false;
 }

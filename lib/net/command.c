@@ -18,9 +18,9 @@
 /* How much later than the time that it may take the reply to WAIT may come. */
 #define REPLY_MS 500
 
-/* RLOCK_OK: *out is a reply of that type, which the caller frees. */
-static enum rlock_status run(struct rlock__connection *connection, int argc, const char **argv,
-			     int64_t deadline_ms, int type, redisReply **out)
+/* RLOCK_OK: the result has a reply, which the caller frees. */
+static struct rlock__result await(struct rlock__connection *connection, int argc, const char **argv,
+				  int64_t deadline_ms)
 {
 	size_t lengths[ARGS_MAX];
 	const struct rlock__command command = { argc, argv, lengths, true };
@@ -31,6 +31,15 @@ static enum rlock_status run(struct rlock__connection *connection, int argc, con
 	rlock__request_begin(connection, &command, deadline_ms);
 	result = rlock__request_await(connection);
 	assert(result.status != RLOCK_OK || result.reply != NULL);
+	return result;
+}
+
+/* RLOCK_OK: *out is a reply of that type, which the caller frees. */
+static enum rlock_status run(struct rlock__connection *connection, int argc, const char **argv,
+			     int64_t deadline_ms, int type, redisReply **out)
+{
+	struct rlock__result result = await(connection, argc, argv, deadline_ms);
+
 	if (result.status == RLOCK_OK && result.reply->type == type) {
 		*out = result.reply;
 		return RLOCK_OK;
@@ -90,31 +99,14 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 			   replicas);
 }
 
-static bool is_denied(struct rlock__connection *connection, const char **argv)
+bool rlock__command_is_denied(struct rlock__connection *connection, const char *command,
+			      const char *subcommand)
 {
-	size_t lengths[] = { strlen(argv[0]), strlen(argv[1]) };
-	const struct rlock__command command = { 2, argv, lengths, true };
-	struct rlock__result result;
-	bool is_error;
+	const char *argv[] = { command, subcommand };
+	struct rlock__result result = await(connection, 2, argv, INT64_MAX);
+	bool is_error = result.reply != NULL && result.reply->type == REDIS_REPLY_ERROR;
 
-	rlock__request_begin(connection, &command, INT64_MAX);
-	result = rlock__request_await(connection);
-	is_error = result.reply != NULL && result.reply->type == REDIS_REPLY_ERROR;
 	if (result.reply != NULL)
 		freeReplyObject(result.reply);
 	return result.status == RLOCK_OK && is_error;
-}
-
-bool rlock__command_info_is_denied(struct rlock__connection *connection)
-{
-	const char *argv[] = { "INFO", "server" };
-
-	return is_denied(connection, argv);
-}
-
-bool rlock__command_pubsub_is_denied(struct rlock__connection *connection)
-{
-	const char *argv[] = { "PUBSUB", "NUMSUB" };
-
-	return is_denied(connection, argv);
 }

@@ -21,8 +21,8 @@ enum rlock_status rlock__command_ping(struct rlock__connection *connection);
 enum rlock_status rlock__command_wait(struct rlock__connection *connection, size_t replicas,
 				      int64_t timeout_ms);
 
-/* Whether the server denies INFO or PUBSUB, or knows none, for the trace; false when it does not answer. */
-bool rlock__command_info_is_denied(struct rlock__connection *connection);
-bool rlock__command_pubsub_is_denied(struct rlock__connection *connection);
+/* Whether the server denies a command, or knows none of that name, for the trace; false when it does not answer. */
+bool rlock__command_is_denied(struct rlock__connection *connection, const char *command,
+			      const char *subcommand);
 
 #endif

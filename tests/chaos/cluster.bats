@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A cluster of three masters and a replica of each, whose nodes fail over, are killed, are cut off for longer than the
-# others wait for them, and give slots to each other.
+# A cluster of three masters and a replica of each, whose nodes fail over, are killed, also right after a grant that the
+# replica does not have, are cut off for longer than the others wait for them, and give slots to each other.
 #
 # Promised is what sentinel.bats says, and that all keys of a lock are in its slot.
 
@@ -80,11 +80,12 @@ fail_over_node() {
 	case $2 in
 	ordered) on "$replica" redis cluster failover >/dev/null ;;
 	killed) crash_server "$1" ;;
+	granting) lose_grant "$1" "$replica" || return ;;
 	frozen) freeze_server "$1" ;;
 	esac
 	wait_until 30 is_primary "$replica" || return
 	case $2 in
-	killed) start_server_number "$1" --port "$(port_of "$1")" "${NODE_OPTIONS[@]}" "${SERVER_OPTIONS[@]}" ;;
+	killed | granting) start_server_number "$1" --port "$(port_of "$1")" "${NODE_OPTIONS[@]}" "${SERVER_OPTIONS[@]}" ;;
 	frozen) thaw_server "$1" ;;
 	esac
 }
@@ -102,7 +103,7 @@ move_slot() {
 	end_migration "$1" "$from" "$to"
 }
 
-# keys_are_in_place: each key is on a node that has its slot, with its lock.
+# keys_are_in_place: each key is in its lock's slot, and on the node that has it.
 keys_are_in_place() {
 	local number key name
 	for number in {1..6}; do
@@ -112,17 +113,20 @@ keys_are_in_place() {
 			name=$(sed -E 's/^[^{]*\{([^}]*)\}.*/\1/' <<<"$key")
 			[ "$(redis cluster keyslot "$key")" = "$(redis cluster keyslot "$name")" ] ||
 				violated "$key is not in the slot of $name"
+			[ "$(node_of "$name")" = "$number" ] || violated "$key is on node $number"
 		done < <(on "$number" redis keys '*')
 	done
 }
 
-HOWS=(ordered killed frozen)
+HOWS=(ordered granting killed frozen)
 
 # hit NUMBER: a node that has one of the locks fails over, and the slot of another one moves.
 hit() {
-	local names=(f a long)
+	local names=(f a long) how=${HOWS[$1 % 4]} name
 	wait_until 90 is_settled || return
-	fail_over_node "$(node_of "${names[$1 / 3 % 3]}")" "${HOWS[$1 % 3]}" || return
+	name=${names[$1 / 4 % 3]}
+	[ "$how" != granting ] || name=late
+	fail_over_node "$(node_of "$name")" "$how" || return
 	wait_until 90 is_settled || return
 	injected
 	if (($1 % 2)); then move_slot a; else move_slot f; fi || return

@@ -2,6 +2,9 @@
 # places whenever the lock is lost, and fair waiters queue up for each fault, one of which is killed. Sourced behind
 # chaos.bash by a scenario, which says what "server_of NAME" is, the number of the server that has this lock now; its
 # "OPTIONS" are those of every lock.
+#
+# On one machine replicas have everything at once: so a part of the servers crash right after a grant that none of their
+# replicas has ("lose_grant").
 
 # OPTIONS and FAULT_MS are the scenario's.
 # shellcheck disable=SC2154
@@ -84,10 +87,42 @@ serve_queue() {
 		violated "order of fair waiters: $(paste -s -d ' ' order), queued: $QUEUED, $1"
 }
 
+# ---- a grant that is lost ----
+
+# lose_grant SERVER REPLICA...: SERVER crashes when it has granted the lock "late" to one shell, while another one waits
+# for it; none of its replicas has heard of that, and they go on now. Sets LATE, the shells.
+lose_grant() {
+	local number
+	for number in "${@:2}"; do freeze_server "$number"; done
+	# More than sockets hold: what is written behind it stays in the memory of SERVER.
+	on "$1" redis eval 'redis.call("set", KEYS[1], string.rep("x", ARGV[1]))' 1 'filler{late}' $((1 << 25)) >/dev/null
+	rm -f leave-late
+	# Renewals are far between: a holder does not find out before the other one has the lock.
+	LEASE=20s turn run late ledger.late -u "$PWD/leave-late" 3>&- &
+	LATE=($!)
+	wait_until 10 on "$1" is_held late || return
+	turn run late ledger.late -u "$PWD/leave-late" 3>&- &
+	LATE+=($!)
+	crash_server "$1"
+	for number in "${@:2}"; do thaw_server "$number"; done
+}
+
+# find_grant: both shells have had their turns.
+find_grant() {
+	local pid
+	((${#LATE[@]})) || return 0
+	wait_until 30 on "$(server_of late)" is_held late || broke "nobody has the lock whose grant was lost"
+	touch leave-late
+	for pid in "${LATE[@]}"; do
+		wait_until 100 is_gone "$pid" || violated 'a shell hangs whose grant was lost'
+	done
+	LATE=()
+}
+
 # suffer COUNT FUNCTION NAMES...: so many times FUNCTION NUMBER, which makes a fault come about, and sets FAULT_MS, under
 # load. NAMES are what the shells lock.
 suffer() {
-	local number pids=() pid
+	local number pids=() pid LATE=()
 	begin_chance
 	: >lost
 	for ((number = 0; number < SHELLS; number++)); do
@@ -104,6 +139,7 @@ suffer() {
 			break
 		fi
 		injected
+		find_grant
 		serve_queue "$2 $number"
 		# How long a holder that was to lose its lock went on.
 		awk -v fault="$FAULT_MS" '$1 >= fault && $2 == "long" { print "time", $1 - fault }' lost >>"$RECORD"

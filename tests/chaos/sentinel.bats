@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Failovers by real sentinels, one after the other: half of them ordered, half of them because the master was killed.
+# Failovers by real sentinels, one after the other: half of them ordered, half of them because the master was killed, of
+# which half right after a grant that no replica has.
 #
 # Promised is: no waiter hangs, and none ends with another status than 0 or, when a lock was lost, 76; the fair order of
 # live waiters is kept where it was replicated. With --replicas 1 and min-replicas-to-write 1 no two are inside. Without
@@ -43,7 +44,12 @@ failover() {
 	old=$(master)
 	FAULT_MS=$(boottime_ms)
 	if (($1 % 2)); then
-		crash_server "$old"
+		if (($1 % 4 == 1)); then
+			# shellcheck disable=SC2046
+			lose_grant "$old" $(replicas) || return
+		else
+			crash_server "$old"
+		fi
 		wait_until 60 has_left "$old" || return
 		revive_replica "$old" "${SERVER_OPTIONS[@]}"
 	else
