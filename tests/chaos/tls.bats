@@ -44,6 +44,8 @@ COMBINATIONS=$((2 * ${#WAYS[@]} * ${#SPOILS[@]}))
 # measure FUNCTION: how many bytes pass each way, by each server's version of TLS, over the one connection that FUNCTION
 # has been through. Sets the array BYTES.
 measure() {
+	# CELL, LEDGER and NAME are for what a cell does.
+	# shellcheck disable=SC2034
 	local way CELL=$PWD LEDGER NAME
 	declare -gA BYTES=()
 	# The second time counts: in the first one the server knows no scripts yet, which are long.
