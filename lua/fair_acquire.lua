@@ -77,7 +77,7 @@ end
 -- Joins the queue of every name that the caller does not hold, and tries first whether it can. The error, or nil; since
 -- when it waits, and when it has to try again.
 local function join_all()
-	if not waits_since_us then
+	if tries_rights and not waits_since_us then
 		for _, name in ipairs(names) do
 			local err = join_error(name)
 			if err then

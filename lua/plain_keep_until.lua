@@ -25,7 +25,7 @@ local function keep(name)
 	end
 	local owner = hold.field
 	if not kept_until(owner) then
-		owner = kept_owner(hold.field, now_ms + left_ms)
+		owner = kept_owner(hold.field, now_ms() + left_ms)
 		redis.call('HINCRBY', name.lock, owner, 1)
 		if hold.count > 1 then
 			redis.call('HINCRBY', name.lock, hold.field, -1)

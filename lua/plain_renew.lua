@@ -11,15 +11,15 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
+-- include: read_field
 -- include: ttl_extend
 -- include: renewal
 
 local function renew(name, owner)
-	if redis.call('HEXISTS', name.lock, owner) == 0 then
+	if not read_field(name, name.lock, owner) then
 		return nil
 	end
-	extend(name.lock, lease_ms)
-	return redis.call('PTTL', name.lock)
+	return extend(name.lock, lease_ms)
 end
 
 return renew_all(renew)

@@ -40,14 +40,14 @@ local function kept_write_ms(name)
 			last_ms = math.max(last_ms, end_ms)
 		end
 	end
-	return last_ms - now_ms
+	return last_ms - now_ms()
 end
 
 -- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life.
 local function earlier_writer(name)
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
-	if since_us and tonumber(since_us) < (waits_since_us or now_us) then
+	if since_us and tonumber(since_us) < (waits_since_us or now_us()) then
 		return owner, writer_note, redis.call('PTTL', name.writer)
 	end
 	return nil
@@ -55,7 +55,7 @@ end
 
 -- The reply to give when a new reader can't have this name; else nil.
 local function obstacle_to_new_reader(index, name, mode)
-	local since = digits(waits_since_us or now_us)
+	local since = digits(waits_since_us or now_us())
 	if mode == 'write' and not name.is_ended_write then
 		local holder, holder_note = holder_of(name)
 		local ttl_ms = name.kept_ms or redis.call('PTTL', name.lock)
@@ -162,10 +162,11 @@ local function add_hold(name)
 		{ 'PTTL', name.lock },
 		{ 'HEXISTS', name.lock, name.field },
 		{ 'HGETALL', missing_key },
+		{ 'HLEN', missing_key },
 		{ 'HGET', name.holds, hold_id },
 		{ 'HDEL', name.holds, '' },
 		{ 'HVALS', missing_key },
-		{ 'ZADD', name.ends, 'GT', digits(now_ms + lease_ms), name.owner },
+		{ 'ZADD', name.ends, 'GT', digits(now_ms() + lease_ms), name.owner },
 		{ 'ZREM', name.ends, '' },
 		{ 'ZRANGE', name.ends, 0, 0 },
 		{ 'ZCARD', name.ends },

@@ -31,7 +31,7 @@ local function keep(name)
 	end
 	local owner = hold.field
 	if is_new then
-		owner = kept_owner(hold.field, now_ms + left_ms)
+		owner = kept_owner(hold.field, now_ms() + left_ms)
 		redis.call('HINCRBY', name.lock, owner, 1)
 	end
 	if is_read then

@@ -12,6 +12,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
 -- include: names
+-- include: read_field
 -- include: ttl_extend
 -- include: hold_count
 -- include: readers
@@ -21,13 +22,12 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 -- include: renewal
 
 local function renew(name, field)
-	local count = hold_count(redis.call('HGET', name.lock, field))
+	local count = hold_count(read_field(name, name.lock, field))
 	if not count then
 		return nil
 	end
 	if is_writer_field(field) then
-		extend(name.lock, lease_ms)
-		return redis.call('PTTL', name.lock)
+		return extend(name.lock, lease_ms)
 	end
 	-- A reader whose holds have expired is lost: the next release removes it.
 	if reader_ttl_ms(name, field, count) == 0 then

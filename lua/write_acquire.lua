@@ -27,7 +27,7 @@ local RETRY_AFTER_MS = 2000 -- so often it gives one
 local function claim_turn(name)
 	local since_us = string.match(redis.call('GET', name.writer) or '', '^(%d+) ')
 	redis.call('SET', name.writer,
-		(since_us or digits(now_us)) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
+		(since_us or digits(now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
 end
 
 -- The reply to give when a lock that is not free can't be acquired; else nil. Sets name.owner.

@@ -172,6 +172,11 @@ bool rlock__connection_has_cluster(const struct rlock__connection *connection)
 	return rlock_url_scheme(connection->url) == RLOCK_SCHEME_CLUSTER;
 }
 
+bool rlock__connection_names_user(const struct rlock__connection *connection)
+{
+	return connection->url->user != NULL;
+}
+
 bool rlock__connection_is_same_server(const struct rlock__connection *a,
 				      const struct rlock__connection *b)
 {

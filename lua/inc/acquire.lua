@@ -26,7 +26,7 @@ end
 
 -- Sets name.is_counted. The reply to give, or the error, when the fence counter of a name is none; else nil.
 local function examine_counter(index, name)
-	name.is_counted = name.counter and redis.call('EXISTS', name.counter) == 1
+	name.is_counted = name.counter and not name.is_absent and redis.call('EXISTS', name.counter) == 1
 	if not name.is_counted then
 		return nil
 	end
@@ -40,7 +40,7 @@ local function examine_counter(index, name)
 end
 
 local function new_hold_record(name, token)
-	return hold_record_make(name.field, digits(now_ms), now_ms + lease_ms, token, note)
+	return hold_record_make(name.field, digits(now_ms()), now_ms() + lease_ms, token, note)
 end
 
 -- How long it takes until this server counts as one of several: one that was started a while ago may have lost a hold
@@ -62,6 +62,8 @@ end
 -- an error.
 local function acquire_all(acquire_one)
 	local reply = { 1 }
+	-- Before anything is written: the user may have no right to the clock.
+	now_ms()
 	local wait_ms, unknown = young_ms()
 	if unknown then
 		return unknown

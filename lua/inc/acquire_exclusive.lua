@@ -16,24 +16,35 @@ local function issue_token(name)
 	return NO_TOKEN
 end
 
+local function append(steps, more)
+	for _, step in ipairs(more) do
+		steps[#steps + 1] = step
+	end
+end
+
 -- The first hold, once its field is in the lock hash. needed: commands that its renewal and release need besides those
 -- below, to try their rights.
 local function acquire_free(name, token, needed)
 	local steps = {
-		-- Leftovers of an expired or broken hold. Not before the lock's own write: a full server lets a
-		-- script go on that has deleted something.
-		{ 'DEL', name.holds, name.ends },
 		{ 'HSET', name.holds, hold_id, new_hold_record(name, token) },
 		{ 'PEXPIRE', name.lock, lease_ms },
 		{ 'PEXPIRE', name.holds, lease_ms },
-		{ 'PTTL', name.lock },
-		{ 'HEXISTS', name.lock, name.field },
-		{ 'HVALS', name.holds },
-		{ 'HGET', name.holds, hold_id },
-		{ 'HDEL', name.holds, '' },
 	}
-	for _, step in ipairs(needed) do
-		steps[#steps + 1] = step
+	if tries_rights or not name.is_absent then
+		-- Leftovers of an expired or broken hold. Not before the lock's own write: a full server lets a
+		-- script go on that has deleted something.
+		table.insert(steps, 1, { 'DEL', name.holds, name.ends })
+	end
+	if tries_rights then
+		append(steps, {
+			{ 'HLEN', name.lock },
+			{ 'PTTL', name.lock },
+			{ 'HEXISTS', name.lock, name.field },
+			{ 'HVALS', name.holds },
+			{ 'HGET', name.holds, hold_id },
+			{ 'HDEL', name.holds, '' },
+		})
+		append(steps, needed)
 	end
 	local err = try_all(steps, {
 		{ 'HDEL', name.lock, name.field, 'mode' },

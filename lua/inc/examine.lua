@@ -34,8 +34,21 @@ local function can_be_lock(lock, field_count)
 	return true
 end
 
--- Sets name.is_free. The reply to give when the key is no lock, or can't be read; else nil.
+-- Whether nothing is there of a name: neither a lock nor what one may have left behind. So most locks are found.
+local function is_absent(name)
+	local keys = { name.lock, name.holds }
+	keys[#keys + 1] = name.counter
+	keys[#keys + 1] = name.ends
+	return redis.pcall('EXISTS', unpack(keys)) == 0
+end
+
+-- Sets name.is_free and name.is_absent. The reply to give when the key is no lock, or can't be read; else nil.
 local function examine(index, name)
+	name.is_absent = is_absent(name)
+	if name.is_absent then
+		name.is_free = true
+		return nil
+	end
 	local field_count = redis.pcall('HLEN', name.lock)
 	if is_wrong_type(field_count) then
 		return { -1, index, redis.call('TYPE', name.lock).ok }

@@ -27,7 +27,7 @@ local function longest_hold_ms(name, owners)
 		if count > (counts[owner] or 0) then
 			return nil
 		end
-		longest_ms = math.max(longest_ms, (last_ms[owner] or 0) - now_ms)
+		longest_ms = math.max(longest_ms, (last_ms[owner] or 0) - now_ms())
 	end
 	return longest_ms
 end

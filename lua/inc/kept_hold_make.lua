@@ -10,5 +10,5 @@ end
 -- Puts the record of a removed hold back, now of that owner, for left_ms.
 local function put_kept_hold(name, hold_id, hold, owner, left_ms)
 	redis.call('HSET', name.holds, hold_id,
-		hold_record_make(owner, hold.since_ms, now_ms + left_ms, hold.token, hold.note))
+		hold_record_make(owner, hold.since_ms, now_ms() + left_ms, hold.token, hold.note))
 end

@@ -2,11 +2,20 @@
 -- include: mutex_notify
 -- include: mutex_settle
 
+-- Whether it was the last hold, and no waiter is in a queue for the lock: nothing else is to be done then.
+local function is_gone(name)
+	return redis.pcall('EXISTS', name.lock, name.holds, name.queue) == 0
+end
+
 local function release_one(name, owner, count)
 	if count > 1 then
 		redis.call('HINCRBY', name.lock, owner, -1)
 	else
 		redis.call('HDEL', name.lock, owner)
+	end
+	if is_gone(name) then
+		publish(name.channel, WAKE_ONE)
+		return 2
 	end
 	if has_owner(name) then
 		limit_to_longest_hold(name)

@@ -20,10 +20,10 @@ local function leave_to_kept_holds(name)
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
 		last_ms = math.max(last_ms, kept_until(owner) or 0)
 	end
-	if last_ms <= now_ms then
+	if last_ms <= now_ms() then
 		return false
 	end
-	set_ttl(name, last_ms - now_ms)
+	set_ttl(name, last_ms - now_ms())
 	return true
 end
 

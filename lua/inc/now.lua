@@ -1,11 +1,17 @@
--- The server's clock, never the caller's. It is read once: a script is one moment.
-local function clock_us()
-	local now = redis.call('TIME')
-	return now[1] * 1000000 + now[2]
+-- The server's clock, never the caller's. It is read once, when it is first asked for: a script is one moment.
+local clock_us
+
+local function now_us()
+	if not clock_us then
+		local now = redis.call('TIME')
+		clock_us = now[1] * 1000000 + now[2]
+	end
+	return clock_us
 end
 
-local now_us = clock_us()
-local now_ms = math.floor(now_us / 1000)
+local function now_ms()
+	return math.floor(now_us() / 1000)
+end
 
 -- A number of any size as text, without an exponent.
 local function digits(number)

@@ -14,14 +14,14 @@ local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all dead
 
 local function seen_now(name)
 	recall(name)
-	return table.concat({ digits(now_ms), digits(name.grace_ms), name.run, digits(name.return_ms) }, ' ')
+	return table.concat({ digits(now_ms()), digits(name.grace_ms), name.run, digits(name.return_ms) }, ' ')
 end
 
 -- Whether a waiter was in the queue before the server had stalled, or was restarted without its data: then it lets
 -- those come back that were in front of it.
 local function is_early(name, since_us)
 	recall(name)
-	return since_us ~= nil and now_ms < name.grace_ms
+	return since_us ~= nil and now_ms() < name.grace_ms
 		and since_us / 1000 < name.grace_ms - GRACE_MS - SKEW_MS
 end
 
@@ -46,7 +46,7 @@ end
 -- Sets the deadline so far ahead that Java clients don't reach it while those in front have their turns.
 local function keep_deadline_ahead(name, owner, position)
 	local lock_ms = math.max(redis.call('PTTL', name.lock), 0)
-	local least_ms = now_ms + lock_ms + (position + 1) * REDISSON_WAIT_MS
+	local least_ms = now_ms() + lock_ms + (position + 1) * REDISSON_WAIT_MS
 	local deadline_ms = tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
 	if deadline_ms < least_ms then
 		deadline_ms = least_ms + REDISSON_WAIT_MS
@@ -54,7 +54,7 @@ local function keep_deadline_ahead(name, owner, position)
 	end
 	-- The sign of life must last for as long as the waiter is in the queue: without it a dead waiter is taken for
 	-- one of Java's, and stays until its deadline.
-	local sign_ms = deadline_ms - now_ms + LIFE_MS
+	local sign_ms = deadline_ms - now_ms() + LIFE_MS
 	extend(name.waiters, sign_ms)
 	-- Redisson gives these no TTL, and those of killed waiters would stay for ever.
 	extend(name.queue, math.max(sign_ms, QUEUE_MS))
@@ -70,7 +70,7 @@ local function listens_since(name, owner, sign, listens)
 	if sign and sign.run == server_run() and sign.listens_since_ms > 0 then
 		return sign.listens_since_ms
 	end
-	return now_ms
+	return now_ms()
 end
 
 -- When the waiter has to try again at the latest, in ms from now.
@@ -82,11 +82,11 @@ local function retry_after(name, position, since_us)
 			retry_after_ms = math.min(retry_after_ms, lock_ms + 1)
 		end
 		if is_early(name, since_us) then
-			retry_after_ms = math.min(retry_after_ms, name.grace_ms - now_ms + 1)
+			retry_after_ms = math.min(retry_after_ms, name.grace_ms - now_ms() + 1)
 		end
 	elseif position <= NEAR_POSITIONS then
 		-- A dead head must not stop the queue.
-		local left_ms = death_ms(name, head_of(name)) - now_ms
+		local left_ms = death_ms(name, head_of(name)) - now_ms()
 		if left_ms > 0 then
 			retry_after_ms = math.min(retry_after_ms, left_ms + position * STAGGER_MS)
 		end
@@ -112,9 +112,9 @@ local function join_queue(name, owner, waiter_note, since_us, listens)
 		position = redis.call('RPUSH', name.queue, owner) - 1
 	end
 	-- The caller sends no time with its first try, nor when it lost the reply to that.
-	since_us = since_us or known_since_us or now_us
+	since_us = since_us or known_since_us or now_us()
 	local seen = seen_now(name)
-	redis.call('HSET', name.waiters, SEEN, seen, owner, table.concat({ digits(now_ms + LIFE_MS),
+	redis.call('HSET', name.waiters, SEEN, seen, owner, table.concat({ digits(now_ms() + LIFE_MS),
 		digits(since_us), name.run, digits(listens_since(name, owner, sign, listens)), waiter_note }, ' '))
 	keep_deadline_ahead(name, owner, position)
 	return since_us, retry_after(name, position, since_us)

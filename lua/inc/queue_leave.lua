@@ -45,7 +45,7 @@ end
 -- Java client that joins the queue sleeps until the last deadline in it; a waiter that comes back raises its own again.
 -- By pcall: a deadline passes in any case, and is no reason to keep the lock.
 local function lower_deadlines(name, silent)
-	local deadline_ms = now_ms + RETURN_MS
+	local deadline_ms = now_ms() + RETURN_MS
 	for _, owner in ipairs(silent) do
 		if tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0) > deadline_ms then
 			redis.pcall('ZADD', name.deadlines, digits(deadline_ms), owner)

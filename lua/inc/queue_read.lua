@@ -48,9 +48,9 @@ local function recall(name)
 	end
 	local seen_ms, grace_ms, run, return_ms =
 		string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+) (%S+) (%d+)$')
-	local is_gap = now_ms - (tonumber(seen_ms) or 0) > GAP_MS
+	local is_gap = now_ms() - (tonumber(seen_ms) or 0) > GAP_MS
 	if not name.grace_ms then
-		name.grace_ms = is_gap and now_ms + GRACE_MS or tonumber(grace_ms)
+		name.grace_ms = is_gap and now_ms() + GRACE_MS or tonumber(grace_ms)
 	end
 	name.run = server_run()
 	if name.run == UNKNOWN then
@@ -58,7 +58,7 @@ local function recall(name)
 	end
 	name.return_ms = tonumber(return_ms) or 0
 	if run and run ~= UNKNOWN and run ~= name.run then
-		name.return_ms = now_ms + RETURN_MS
+		name.return_ms = now_ms() + RETURN_MS
 	end
 end
 
@@ -105,7 +105,7 @@ end
 
 -- wire: deadlines follow the clocks of their clients, so a waiter that listens is alive, whatever its deadline is.
 local function is_dead(name, owner)
-	return death_ms(name, owner) <= now_ms
+	return death_ms(name, owner) <= now_ms()
 		and (sign_of_life(name, owner) ~= nil or not is_heard(name, owner))
 end
 
@@ -117,14 +117,14 @@ local function is_silent(name, owner)
 		return false
 	end
 	recall(name)
-	return now_ms >= name.return_ms and count_listeners(name, owner) == 0
+	return now_ms() >= name.return_ms and count_listeners(name, owner) == 0
 end
 
 -- A waiter that listens, and one of ours has done so for a while: after a network failure it may be back a moment
 -- before those in front of it.
 local function is_heard_all_along(name, owner)
 	local sign = sign_of_life(name, owner)
-	if sign and (sign.listens_since_ms == 0 or now_ms - sign.listens_since_ms < LIFE_MS) then
+	if sign and (sign.listens_since_ms == 0 or now_ms() - sign.listens_since_ms < LIFE_MS) then
 		return false
 	end
 	return is_heard(name, owner)

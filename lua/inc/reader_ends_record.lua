@@ -20,6 +20,6 @@ local function record_end(name, owner, left_ms)
 	delete_overwritten_ends(name)
 	-- A full server allows this, and what comes after a write.
 	redis.call('ZREM', name.ends, '')
-	redis.call('ZADD', name.ends, 'GT', digits(now_ms + left_ms), owner)
+	redis.call('ZADD', name.ends, 'GT', digits(now_ms() + left_ms), owner)
 	extend_ends(name, left_ms)
 end

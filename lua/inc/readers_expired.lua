@@ -20,7 +20,7 @@ end
 local function remove_expired(name)
 	local expired = {}
 	delete_overwritten_ends(name)
-	for _, owner in ipairs(redis.call('ZRANGE', name.ends, '-inf', digits(now_ms), 'BYSCORE',
+	for _, owner in ipairs(redis.call('ZRANGE', name.ends, '-inf', digits(now_ms()), 'BYSCORE',
 		'LIMIT', 0, EXPIRED_MAX)) do
 		local left_ms = our_reader_ttl_ms(name, owner)
 		if left_ms > 0 then

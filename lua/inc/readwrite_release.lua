@@ -30,7 +30,7 @@ local function release_read(name, owner, count)
 	for number = 1, count - 1 do
 		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
 	end
-	redis.call('ZADD', name.ends, 'XX', digits(now_ms + left_ms), owner)
+	redis.call('ZADD', name.ends, 'XX', digits(now_ms() + left_ms), owner)
 	return settle(name, false)
 end
 

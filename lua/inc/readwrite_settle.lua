@@ -59,7 +59,7 @@ local function holders_left(name)
 		if field ~= 'mode' and is_writer_field(field) then
 			local end_ms = kept_until(field)
 			if end_ms then
-				kept_ms = math.max(kept_ms, end_ms - now_ms)
+				kept_ms = math.max(kept_ms, end_ms - now_ms())
 			else
 				writer = field
 			end

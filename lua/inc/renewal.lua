@@ -1,7 +1,7 @@
 -- The frame of every renewal. renew(name, owner) extends the lease, and returns the lock's TTL, or nil when the owner
 -- does not hold that name any more.
 -- include: names
--- include: overwritten
+-- include: read_field
 -- include: hold_record
 -- include: hold_record_extend
 -- include: ttl_extend
@@ -9,7 +9,7 @@
 -- include: replica
 
 local function renew_one(name, renew)
-	local record = redis.call('HGET', name.holds, hold_id)
+	local record = read_field(name, name.holds, hold_id)
 	local owner = hold_record_parse(record or '')
 	if not owner or kept_until(owner) then
 		return nil
@@ -25,14 +25,11 @@ end
 local function renew_all(renew)
 	local lost, least_ttl_ms
 	for index, name in ipairs(names) do
-		local key_type, ttl_ms = overwritten(name), nil
-		if not key_type then
-			ttl_ms = renew_one(name, renew)
-		end
+		local ttl_ms = renew_one(name, renew)
 		if ttl_ms then
 			least_ttl_ms = math.min(least_ttl_ms or ttl_ms, ttl_ms)
 		else
-			lost = lost or { index, key_type }
+			lost = lost or { index, name.overwritten }
 		end
 	end
 	if lost then

@@ -2,7 +2,8 @@
 -- without one of the rights it would leave a lock that never expires or can't be released, or a waiter that can't
 -- leave the queue, and it would not say which right is missing. So a list has the commands that are due now, and all
 -- that renewal, release and leaving the queue will need; those that are due later have a form that changes nothing.
--- Each list stands beside the code that needs these rights.
+-- Each list stands beside the code that needs these rights. Where the login names no user (see inc/request.lua) only
+-- what is due is run: the default user may mostly do everything, and the others cost more than the lock does.
 -- include: denied
 -- include: wrong_type
 

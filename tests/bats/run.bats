@@ -795,6 +795,21 @@ comes_first() {
 	comes_first TS -20 refuse refused rlock sched_setscheduler EPERM 1+
 }
 
+# commands_in_scripts: how many the server has run since its statistics began, but for those that clients send here.
+commands_in_scripts() {
+	redis info commandstats | tr -d '\r' |
+		awk -F '[:=,]' '/^cmdstat_/ && !/evalsha|client|info|config/ { sum += $3 } END { print sum + 0 }'
+}
+
+@test "the scripts of an uncontended lock run twelve commands on the server" {
+	# From here on the server knows the scripts.
+	rlock run a -- true
+	redis config resetstat >/dev/null
+	rlock run a -- true
+	run -0 commands_in_scripts
+	((output <= 12)) || fail "$output commands"
+}
+
 @test "the command is in the caller's process group and session" {
 	# shellcheck disable=SC2016
 	local groups='ps -o pgid=,sid= -p $$'
