@@ -49,11 +49,41 @@ teardown() {
 # each_server COMMAND [ARG...]: with RLOCK_URL, and `redis`, of each server that does not know one of the commands; and of
 # a user for each that may not run it. DENIED_NOW is the command.
 each_server() {
-	local index DENIED_NOW
+	local index
+	for index in "${!DENIED[@]}"; do without_command "$index" "$@"; done
+	without_rights "$@"
+}
+
+# each_server_at_once COMMAND [ARG...]: the same, for what mostly waits. Each server has a directory of its own, and the
+# users, which share one, another.
+each_server_at_once() {
+	local index pid pids=() status=0
 	for index in "${!DENIED[@]}"; do
-		DENIED_NOW=${DENIED[index]}
-		echo "without $DENIED_NOW:"
-		on $((index + 2)) at_socket "$@"
+		in_own_directory "$index" without_command "$index" "$@" &
+		pids+=($!)
+	done
+	in_own_directory users without_rights "$@" &
+	pids+=($!)
+	for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
+	return "$status"
+}
+
+in_own_directory() {
+	export BATS_TEST_TMPDIR=$BATS_TEST_TMPDIR/$1
+	mkdir "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return
+	"${@:2}"
+}
+
+without_command() {
+	local DENIED_NOW=${DENIED[$1]}
+	echo "without $DENIED_NOW:"
+	on $(($1 + 2)) at_socket "${@:2}"
+}
+
+without_rights() {
+	local DENIED_NOW
+	for DENIED_NOW in "${DENIED[@]}"; do
 		echo "without the right to $DENIED_NOW:"
 		redis acl setuser "no-$DENIED_NOW" on nopass allkeys allchannels +@all "-$DENIED_NOW" >/dev/null
 		RLOCK_URL=redis://no-$DENIED_NOW@$USERS_PLACE "$@"
@@ -97,7 +127,7 @@ renewals() {
 }
 
 @test "a lock is renewed without any one of the commands that clouds refuse" {
-	each_server renewals
+	each_server_at_once renewals
 }
 
 # The waiter says on its own that it waits: PUBSUB may be what is refused.
@@ -121,7 +151,7 @@ waiters_of_all_kinds() {
 }
 
 @test "locks of all kinds are waited for without any one of the commands that clouds refuse" {
-	each_server waiters_of_all_kinds
+	each_server_at_once waiters_of_all_kinds
 }
 
 # A waiter is killed in front of another one: that one has its turn, if only when the first gives no sign of life.
@@ -148,7 +178,7 @@ queue_has() {
 }
 
 @test "a dead waiter of a fair lock keeps no other out for long without INFO or PUBSUB" {
-	each_server only_of 'info pubsub' turn_after_a_dead_one
+	each_server_at_once only_of 'info pubsub' turn_after_a_dead_one
 }
 
 only_of() {
@@ -173,7 +203,7 @@ assert_says_once() {
 }
 
 @test "with -v a waiter says once what it misses" {
-	each_server says_what_is_missed
+	each_server_at_once says_what_is_missed
 }
 
 @test "what needs a command that is refused says which: a database, replicas, a quorum" {
