@@ -61,6 +61,7 @@ job_words() {
 	local rival=
 	[ -z "${2:-}" ] ||
 		rival="rlock $(rival_verb) $1 -- overlap $CELL/$1 exclusive -f $((RANDOM % 10000)) & "
+	echo ready
 	echo "send ${rival}rlock $VERB $JOB_OPTIONS $1 -- overlap $CELL/$1 $MODE -f $((RANDOM % 8000))"
 	echo 'running rlock'
 	echo "pause $((RANDOM % MOMENT_MAX_US))"
@@ -168,7 +169,7 @@ ending_key() {
 		0) must "status 0, and the command did not come to its end ($WHERE)" all_left "$name" ;;
 		*) violated "status $value ($WHERE)" ;;
 		esac
-		[ $((round % 2)) = 1 ] || [ "$exists" = 0 ] || violated "a prompt, and the lock is not free ($value, $tries, $WHERE)"
+		[ $((round % 2)) = 1 ] || [ "$exists" = 0 ] || violated "a prompt, and the lock is not free ($value, exists '$exists', try $tries, $WHERE)"
 		round=$((round + 1))
 	done <statuses
 	nothing_is_left
@@ -194,6 +195,7 @@ waiting_loop() {
 	in_background rlock "$(rival_verb)" "$NAME.held" -- until_let_go
 	wait_until 5 is_held "$NAME.held"
 	for ((round = 0; round < ROUNDS; round++)); do
+		echo ready
 		echo "send for i in 1 2 3; do rlock $VERB $NAME.held -- echo got-inside; done; echo next-line"
 		echo 'running rlock'
 		echo "pause $((RANDOM * 2))"
