@@ -76,6 +76,14 @@ void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index,
 	rlock__connection_close(connection);
 }
 
+static bool is_any(const bool is_chosen[], size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_chosen[i])
+			return true;
+	return false;
+}
+
 /* Undo what the chosen servers have, if any are, and wait for the replies. */
 static void undo_on(struct rlock__waiter *waiter, rlock__args_fn make,
 		    const bool is_chosen[RLOCK_SERVERS_MAX])
@@ -83,6 +91,8 @@ static void undo_on(struct rlock__waiter *waiter, rlock__args_fn make,
 	int64_t end_ms = rlock_now_ms() + UNDO_MS;
 	struct rlock__broadcast broadcast;
 
+	if (!is_any(is_chosen, waiter->routes.count))
+		return;
 	if (rlock__broadcast_init(&broadcast, &waiter->routes, NULL, NULL) != RLOCK_OK)
 		return;
 	for (size_t i = 0; i < waiter->routes.count; i++) {
