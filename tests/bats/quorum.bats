@@ -552,13 +552,23 @@ is_late_in_a_second() {
 	on_each no_keys
 }
 
+crash_at_known_end() {
+	end=$(first_lease_end_ms a "${SERVERS[@]}")
+	crash_server "$1"
+	crash_server "$2"
+}
+
+freeze_at_known_end() {
+	end=$(first_lease_end_ms a 1 2 3)
+	freeze_server "$1"
+	freeze_server "$2"
+}
+
 @test "two of three servers are killed: the command is stopped before the lease ends, 76" {
 	take_servers 3
 	hold_with_family a -t 5s
 	wait_until 6 on_each is_renewed a 5000
-	end=$(first_lease_end_ms a "${SERVERS[@]}")
-	crash_server "${SERVERS[0]}"
-	crash_server "${SERVERS[2]}"
+	before_renewal "$PID" crash_at_known_end "${SERVERS[0]}" "${SERVERS[2]}"
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
@@ -569,9 +579,7 @@ is_late_in_a_second() {
 @test "two of three servers are frozen: the command is stopped before the lease ends, 76" {
 	hold_with_family a -t 5s
 	wait_until 6 on_each is_renewed a 5000
-	end=$(first_lease_end_ms a 1 2 3)
-	freeze_server 1
-	freeze_server 2
+	before_renewal "$PID" freeze_at_known_end 1 2
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76

@@ -781,12 +781,21 @@ has_in_queue() {
 	on_each no_keys
 }
 
+crash_at_known_end() {
+	end=$(first_lease_end_ms a)
+	crash_server "$1"
+}
+
+freeze_at_known_end() {
+	end=$(first_lease_end_ms a)
+	freeze_server "$1"
+}
+
 @test "one of the servers is killed: the command is stopped before the lease ends, 76" {
 	take_servers 3
 	hold_with_family a -t 5s
 	wait_until 6 on_each is_renewed a 5000
-	end=$(first_lease_end_ms a)
-	crash_server "${SERVERS[1]}"
+	before_renewal "$PID" crash_at_known_end "${SERVERS[1]}"
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
@@ -798,8 +807,7 @@ has_in_queue() {
 @test "one of the servers is frozen: the command is stopped before the lease ends, 76" {
 	hold_with_family a -t 5s
 	wait_until 6 on_each is_renewed a 5000
-	end=$(first_lease_end_ms a)
-	freeze_server 2
+	before_renewal "$PID" freeze_at_known_end 2
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76

@@ -149,6 +149,15 @@ is_renewed() {
 	[ "$(redis pttl "$1")" -gt $(($2 * 9 / 10)) ]
 }
 
+# before_renewal PID COMMAND [ARG...]: no renewal of that keeper's lock comes meanwhile.
+before_renewal() {
+	local renewer
+	renewer=$(renewer_of "$1")
+	kill -STOP "$renewer"
+	"${@:2}"
+	kill -CONT "$renewer"
+}
+
 # When the lease of a lock ends, in milliseconds of the server's clock, which is this machine's: what is asked for late is
 # told no later.
 lease_end_ms() {
