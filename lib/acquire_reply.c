@@ -126,7 +126,7 @@ static bool is_busy_reply(const redisReply *reply)
 {
 	static const int types[] = { REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
 				     REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
-				     REDIS_REPLY_STRING };
+				     REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER };
 	const size_t count = sizeof(types) / sizeof(types[0]);
 
 	if (reply->elements != count)
@@ -154,6 +154,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	server->note_len = copy_string(element[4], server->note, sizeof(server->note));
 	server->retry_after_ms = element[5]->integer;
 	(void)copy_string(element[6], server->since, sizeof(server->since));
+	server->is_on_guard = server->lacks_own_channel || element[7]->integer != 0;
 	/* The clock of the server that replies first orders the waiters on all of them. */
 	if (waiter->since[0] == '\0')
 		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));

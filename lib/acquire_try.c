@@ -47,13 +47,22 @@ void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
 }
 
-/* Servers that must agree on a lock must all be able to wake its waiter; a slot wakes it for its own names. */
+static bool can_be_woken(const struct rlock__server *server)
+{
+	return rlock__waiter_is_subscribed(server) && !server->lacks_own_channel;
+}
+
+/*
+ * In the queue for a fair lock all servers that must agree must be able to wake the waiter. A slot wakes it for its own
+ * names, and of servers with a wake queue each one that is busy does.
+ */
 static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 {
-	if (rlock__routes_are_slots(&waiter->routes))
-		return rlock__waiter_is_subscribed(&waiter->servers[index]);
+	if (rlock__routes_are_slots(&waiter->routes) ||
+	    waiter->hold->row->listening != RLOCK__LISTEN_AS_OWNER)
+		return can_be_woken(&waiter->servers[index]);
 	for (size_t i = 0; i < waiter->routes.count; i++)
-		if (!rlock__waiter_is_subscribed(&waiter->servers[i]))
+		if (!can_be_woken(&waiter->servers[i]))
 			return false;
 	return true;
 }

@@ -34,52 +34,59 @@
 
 /* ---- subscribe ---- */
 
-/* CHANNEL, or CHANNEL:OWNER for a kind whose waiters are woken one by one. */
-static struct rlock__text channel_of(const struct rlock__waiter *waiter,
-				     const struct rlock_name *name)
+/* CHANNEL:WAITER, by which a server wakes this waiter alone. */
+static struct rlock__text own_channel(struct rlock__text channel, const char *waiter)
 {
-	struct rlock__text channel = rlock__key(waiter->hold->row->channel, name), own;
-	size_t owner_len = strlen(waiter->owner);
+	size_t waiter_len = strlen(waiter);
+	struct rlock__text own = { NULL, channel.len + 1 + waiter_len };
 
-	if (channel.text == NULL || !waiter->hold->row->has_own_channel)
+	if (channel.text == NULL)
 		return channel;
-	own.len = channel.len + 1 + owner_len;
 	own.text = realloc(channel.text, own.len + 1);
 	if (own.text == NULL) {
 		free(channel.text);
 		return own;
 	}
 	own.text[channel.len] = ':';
-	memcpy(own.text + channel.len + 1, waiter->owner, owner_len + 1);
+	memcpy(own.text + channel.len + 1, waiter, waiter_len + 1);
 	return own;
 }
 
-static bool make_channels(struct rlock__waiter *waiter, size_t index)
+static bool add_channels(struct rlock__waiter *waiter, size_t index, const char *own)
 {
-	const struct rlock__routes *routes = &waiter->routes;
 	struct rlock__server *server = &waiter->servers[index];
-	size_t count = rlock__routes_name_count(routes, index);
 
-	if (server->channels != NULL)
-		return server->channel_count == count;
-	server->channels = calloc(count, sizeof(*server->channels));
-	if (server->channels == NULL)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		size_t name_index = rlock__routes_name(routes, index, i);
+	for (size_t i = 0; i < rlock__routes_name_count(&waiter->routes, index); i++) {
+		size_t name_index = rlock__routes_name(&waiter->routes, index, i);
+		struct rlock__text channel =
+			rlock__key(waiter->hold->row->channel, &waiter->hold->names[name_index]);
 
-		server->channels[i] = channel_of(waiter, &waiter->hold->names[name_index]);
-		if (server->channels[i].text == NULL)
+		if (own != NULL)
+			channel = own_channel(channel, own);
+		if (channel.text == NULL)
 			return false;
-		server->channel_count++;
+		server->channels[server->channel_count++] = channel;
 	}
 	return true;
 }
 
-/* A server that was started a while ago publishes nothing when it begins to count. */
-static bool needs_subscription(const struct rlock__server *server)
+static bool make_channels(struct rlock__waiter *waiter, size_t index)
 {
-	return server->status == RLOCK_BUSY && server->state != RLOCK__SERVER_GRANTED_YOUNG;
+	struct rlock__server *server = &waiter->servers[index];
+	enum rlock__listening listening = waiter->hold->row->listening;
+	bool is_queued = listening == RLOCK__LISTEN_IN_WAKE_QUEUE && !server->lacks_own_channel;
+	const char *own = is_queued ? waiter->hold->id : waiter->owner;
+
+	rlock__waiter_free_channels(server);
+	server->hears_lock =
+		listening != RLOCK__LISTEN_AS_OWNER && (!is_queued || server->is_on_guard);
+	server->channels = calloc(2 * rlock__routes_name_count(&waiter->routes, index),
+				  sizeof(*server->channels));
+	if (server->channels == NULL)
+		return false;
+	if (server->hears_lock && !add_channels(waiter, index, NULL))
+		return false;
+	return (server->hears_lock && !is_queued) || add_channels(waiter, index, own);
 }
 
 /* A failure of the subscription is one of its server: that is the connection's error. */
@@ -99,22 +106,34 @@ static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t 
 	return status;
 }
 
-static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
+static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__server *server = &waiter->servers[index];
-	enum rlock_status status;
 
 	if (!make_channels(waiter, index))
 		return rlock__fail_memory(&waiter->conn->error);
-	if (server->subscription == NULL) {
+	return rlock__subscription_open(server->subscription, server->channels,
+					server->channel_count,
+					rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
+}
+
+/* Without the right to a channel of its own a waiter is woken by each release, as those of Redisson are. */
+static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
+{
+	struct rlock__server *server = &waiter->servers[index];
+	enum rlock_status status = RLOCK_OK;
+
+	if (server->subscription == NULL)
 		status = rlock__connection_twin(rlock__routes_connection(&waiter->routes, index),
 						&server->subscription);
-		if (status != RLOCK_OK)
-			return fail_subscription(waiter, index, status);
+	if (status == RLOCK_OK)
+		status = open_subscription(waiter, index);
+	if (status == RLOCK_EACL && !server->lacks_own_channel &&
+	    waiter->hold->row->listening == RLOCK__LISTEN_IN_WAKE_QUEUE) {
+		server->lacks_own_channel = true;
+		server->is_on_guard = true;
+		status = open_subscription(waiter, index);
 	}
-	status = rlock__subscription_open(server->subscription, server->channels,
-					  server->channel_count,
-					  rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
@@ -145,7 +164,7 @@ enum rlock_status rlock__subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 		const struct rlock__server *server = &waiter->servers[i];
 		enum rlock_status status = RLOCK_OK;
 
-		if (needs_subscription(server) && !rlock__waiter_is_subscribed(server)) {
+		if (rlock__waiter_needs_subscription(waiter, i)) {
 			status = subscribe_to(waiter, i);
 			if (status == RLOCK_CANCELLED)
 				return status;
@@ -183,13 +202,14 @@ static int64_t sleep_ms_of(const struct rlock__server *server)
 {
 	int64_t sleep_ms = rlock__sooner(server->ttl_ms, SLEEP_MAX_MS) + 1;
 	int64_t retry_after_ms = rlock__sooner(server->retry_after_ms, SLEEP_MAX_MS);
+	int64_t retry_ms = retry_after_ms + rlock__jitter_ms(retry_after_ms / RETRY_JITTER_DIVISOR);
 
 	if (server->ttl_ms < 0)
 		sleep_ms = SLEEP_NO_TTL_MS;
-	if (retry_after_ms >= 0)
-		sleep_ms = rlock__sooner(
-			server->state == RLOCK__SERVER_QUEUED ? retry_after_ms : sleep_ms,
-			retry_after_ms + rlock__jitter_ms(retry_after_ms / RETRY_JITTER_DIVISOR));
+	if (retry_after_ms >= 0 && server->state == RLOCK__SERVER_QUEUED)
+		sleep_ms = retry_after_ms;
+	else if (retry_after_ms >= 0)
+		sleep_ms = server->is_on_guard ? rlock__sooner(sleep_ms, retry_ms) : retry_ms;
 	if (sleep_ms < SLEEP_MIN_MS)
 		return SLEEP_MIN_MS;
 	return rlock__sooner(sleep_ms, SLEEP_MAX_MS);

@@ -15,6 +15,7 @@
 #include "hold.h"
 #include "net/connection.h"
 #include "owner.h"
+#include "redis/kind.h"
 #include "rlock.h"
 #include "waiter.h"
 
@@ -93,11 +94,18 @@ enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_
 	return waiter->servers != NULL ? RLOCK_OK : rlock__fail_memory(&conn->error);
 }
 
-static void server_clear(struct rlock__server *server)
+void rlock__waiter_free_channels(struct rlock__server *server)
 {
 	for (size_t i = 0; i < server->channel_count; i++)
 		free(server->channels[i].text);
 	free(server->channels);
+	server->channels = NULL;
+	server->channel_count = 0;
+}
+
+static void server_clear(struct rlock__server *server)
+{
+	rlock__waiter_free_channels(server);
 	rlock__connection_free(server->subscription);
 }
 
@@ -128,6 +136,18 @@ bool rlock__waiter_is_granted(const struct rlock__server *server)
 bool rlock__waiter_is_subscribed(const struct rlock__server *server)
 {
 	return server->subscription != NULL && rlock__connection_is_open(server->subscription);
+}
+
+bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t index)
+{
+	const struct rlock__server *server = &waiter->servers[index];
+	bool hears_all = server->hears_lock || !server->is_on_guard ||
+			 waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER;
+
+	/* A server that was started a while ago publishes nothing when it begins to count. */
+	if (server->status != RLOCK_BUSY || server->state == RLOCK__SERVER_GRANTED_YOUNG)
+		return false;
+	return !rlock__waiter_is_subscribed(server) || !hears_all;
 }
 
 size_t rlock__waiter_blocker(const struct rlock__waiter *waiter)

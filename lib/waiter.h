@@ -40,8 +40,11 @@ struct rlock__server {
 	char since
 		[RLOCK__SINCE_MAX]; /* of a slot: since when it has us in its queue, in its words */
 	struct rlock__connection *subscription; /* NULL until the lock was busy */
-	struct rlock__text *channels;           /* of the route's names; NULL: none were needed */
+	struct rlock__text *channels;           /* of the subscription; NULL: none were needed */
 	size_t channel_count;
+	bool hears_lock; /* the channels of the locks are among them, not only its own */
+	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
+	bool lacks_own_channel; /* it has no right to listen to one: it can't be in the wake queue */
 	int64_t retry_after_ms; /* by when the server wants another try, from now; -1: no wish */
 	int64_t ttl_ms;
 	size_t name_index;
@@ -75,11 +78,14 @@ struct rlock__waiter {
 enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_conn *conn,
 				     const struct rlock_request *request);
 void rlock__waiter_free(struct rlock__waiter *waiter);
+void rlock__waiter_free_channels(struct rlock__server *server);
 /* Until when a request that is sent now may take. */
 int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms);
 /* The server that has granted the lock, whether that counts or not. */
 bool rlock__waiter_is_granted(const struct rlock__server *server);
 bool rlock__waiter_is_subscribed(const struct rlock__server *server);
+/* Whether it has to be, or otherwise than it is. */
+bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t index);
 /* Since when a server is told that the wait goes on; empty: it is the first try. */
 const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index);
 /* After RLOCK_BUSY: which server said so, the first of several. */

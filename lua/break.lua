@@ -5,7 +5,8 @@
 -- ARGV[2]  channel of a plain or fair lock; with a '+' in front in a cluster
 -- ARGV[3]  channel of a read/write lock; the same
 -- ARGV[4]  what the names of its time-out keys begin with
--- ARGV[5]  plain, read or write: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
+-- ARGV[5]  wake queue
+-- ARGV[6]  plain, read or write: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
 --          read means these alone
 -- Returns  {1, holder, number of holders}  broken; one of the holders
 --          {2, holder, number of holders, error}  broken, but a waiter could not be notified, for this reason
@@ -13,7 +14,8 @@
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6] }
-local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
+name.wake_queue = ARGV[5]
 
 -- include: channel
 -- include: denied
@@ -132,10 +134,8 @@ local function break_all()
 	redis.call('DEL', name.lock, name.holds, name.ends)
 	if not mode then
 		notify_waiters(name)
-	elseif mode == 'write' then
-		publish(name.channel, WAKE_ALL)
 	else
-		publish(name.channel, WAKE_ONE)
+		notify_readwrite(name, mode == 'write' and WAKE_ALL or WAKE_ONE)
 	end
 end
 

@@ -67,11 +67,11 @@ end
 local function busy_reply(index, name, retry_after_ms, since)
 	if not name.is_free then
 		local holder, holder_note = holder_of(name)
-		return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, retry_after_ms, since }
+		return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, retry_after_ms, since, 1 }
 	end
 	local head = name.head or fresh_owner
 	local sign = sign_of_life(name, head)
-	return { 0, index, -2, head, sign and sign.note or '', retry_after_ms, since }
+	return { 0, index, -2, head, sign and sign.note or '', retry_after_ms, since, 1 }
 end
 
 -- Joins the queue of every name that the caller does not hold, and tries first whether it can. The error, or nil; since

@@ -4,15 +4,16 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3]  since when it waits, as a reply said; or empty
--- ARGV[4+] for each name: channel
+-- ARGV[4+] for each name: wake queue, channel
 -- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 3
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'channel' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'channel' }
 local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- include: names
 -- include: wrong_type
 -- include: publish
+-- include: wake_queue_wake
 -- include: queue_leave
 -- include: queue_join
 -- include: release_all
@@ -36,6 +37,7 @@ local function release_and_enqueue(name, field, count, note)
 	end
 	join_queue(name, owner, note, since_us, NOT_LISTENING)
 	publish(name.channel, WAKE_ONE)
+	wake_next(name)
 	return 2
 end
 

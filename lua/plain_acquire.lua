@@ -1,17 +1,20 @@
 -- Acquire the plain lock of every name, or of none. The first request after a release gets it: the queue of a fair lock
--- under the same name is ignored (RedissonLock.tryLockInnerAsync).
+-- under the same name is ignored (RedissonLock.tryLockInnerAsync). Of our waiters each release wakes one.
 -- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
 --          (the last three are needed by its release: a user that has no right to them can't acquire the lock)
--- ARGV     see inc/request.lua
+-- ARGV     see inc/request.lua; of each name: wake queue (not in KEYS: without a right to it waiters are woken by the
+--          channel), channel
 -- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token as text, "-" when none;
 --            young: how long, in ms, until this server counts as one of several
---          {0, index, ttl in ms, holder, note, retry_after, since}  busy: the holder of that name; ttl -1 when
---            it has none. retry_after: try again in so many ms at the latest, -1 when the ttl says it;
---            since: to be sent with the next try
+--          {0, index, ttl in ms, holder, note, retry_after, since, is_on_guard}  busy: the holder of that name;
+--            ttl -1 when it has none. retry_after: try again in so many ms at the latest, -1 when the ttl says it;
+--            since: to be sent with the next try; is_on_guard: 1 when the caller has to listen to the channel of
+--            the lock, and to try when the ttl is over, 0 when others do so for it
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fence counter is something else; nothing was changed
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, {}
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' },
+	{ 'wake_queue', 'channel' }
 -- include: names
 -- include: reentrant_owners
 -- include: holder
@@ -19,6 +22,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: replica
 -- include: acquire
 -- include: mutex_acquire
+-- include: wake_queue_join
 
 -- The reply to give when this name can't be acquired; else nil.
 local function obstacle(index, name)
@@ -34,11 +38,16 @@ local function obstacle(index, name)
 		name.owner = holding_owner(name.lock, '')
 	end
 	if not name.owner then
-		local holder, holder_note = holder_of(name)
-		return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, -1, '' }
+		return held_reply(index, holder_of(name))
 	end
 	name.field = name.owner
 	return nil
+end
+
+local function acquire_one(name)
+	local acquired = mutex_acquire(name)
+	acquired_from_wake_queue(name)
+	return acquired
 end
 
 for index, name in ipairs(names) do
@@ -47,4 +56,4 @@ for index, name in ipairs(names) do
 		return replica_error(name) or reply
 	end
 end
-return acquire_all(mutex_acquire)
+return acquire_all(acquire_one)

@@ -59,11 +59,11 @@ local function obstacle_to_new_reader(index, name, mode)
 	if mode == 'write' and not name.is_ended_write then
 		local holder, holder_note = holder_of(name)
 		local ttl_ms = name.kept_ms or redis.call('PTTL', name.lock)
-		return { 0, index, ttl_ms, holder, holder_note, -1, since }
+		return { 0, index, ttl_ms, holder, holder_note, -1, since, 1 }
 	end
 	local writer, writer_note, retry_after_ms = earlier_writer(name)
 	if writer then
-		return { 0, index, -2, writer, writer_note, retry_after_ms + 1, since }
+		return { 0, index, -2, writer, writer_note, retry_after_ms + 1, since, 1 }
 	end
 	return nil
 end

@@ -1,11 +1,11 @@
 -- Acquire the write lock of every name, or of none (RedissonWriteLock.tryLockInnerAsync). A writer that waits for
 -- readers claims the next turn: readers of ours that come after it wait until it had that turn.
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
--- ARGV     see inc/request.lua; of each name: what its time-out keys begin with
+-- ARGV     see inc/request.lua; of each name: wake queue, channel, what its time-out keys begin with
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'channel', 'timeouts' }
 -- include: names
 -- include: now
 -- include: denied
@@ -19,6 +19,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeout
 -- include: readwrite_acquire
 -- include: write_suffix
 -- include: readers_expired
+-- include: wake_queue_join
 
 local TURN_MS = 5000 -- how long readers wait for a writer that gave no sign of life
 local RETRY_AFTER_MS = 2000 -- so often it gives one
@@ -30,7 +31,8 @@ local function claim_turn(name)
 		(since_us or digits(now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
 end
 
--- The reply to give when a lock that is not free can't be acquired; else nil. Sets name.owner.
+-- The reply to give when a lock that is not free can't be acquired, and waiting would not help; else nil. Sets
+-- name.owner, when this request acquires it, or name.is_held.
 local function obstacle_if_held(index, name)
 	local mode = redis.call('HGET', name.lock, 'mode')
 	if not mode then
@@ -51,23 +53,17 @@ local function obstacle_if_held(index, name)
 	elseif holding_owner(name.lock, '') then
 		return { -2, index }
 	end
-	local holder, holder_note = holder_of(name)
-	local retry_after_ms = -1
-	if mode == 'read' then
-		name.has_readers = true
-		retry_after_ms = RETRY_AFTER_MS
-	end
-	return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, retry_after_ms, '' }
+	name.is_held, name.has_readers = true, mode == 'read'
+	return nil
 end
 
--- The reply to give when this name can't be acquired; else nil.
 local function obstacle(index, name)
 	local reply = examine(index, name)
 	name.owner = fresh_owner
 	if not reply and not name.is_free then
 		reply = obstacle_if_held(index, name)
 	end
-	if not reply then
+	if name.owner then
 		name.field = name.owner .. WRITE
 	end
 	return reply
@@ -95,24 +91,34 @@ local function acquire_write(name)
 	})
 	if not is_error(acquired) then
 		redis.call('DEL', name.writer)
+		acquired_from_wake_queue(name)
 	end
 	return acquired
 end
 
-local first_obstacle
-for index, name in ipairs(names) do
-	local reply = obstacle(index, name)
-	if reply and reply[1] ~= 0 then
-		return replica_error(name) or reply
-	end
-	first_obstacle = first_obstacle or reply
-end
-if first_obstacle then
+-- A writer that readers keep out tries again, even where nothing but the TTL tells it to: its turn needs a sign of life.
+local function busy_reply(index)
+	local reply = held_reply(index, holder_of(names[index]))
 	for _, name in ipairs(names) do
 		if may_wait and name.has_readers then
 			claim_turn(name)
+			reply[6] = reply[6] < 0 and RETRY_AFTER_MS or reply[6]
 		end
 	end
-	return replica_error(names[1]) or first_obstacle
+	return reply
+end
+
+local first_held
+for index, name in ipairs(names) do
+	local reply = obstacle(index, name)
+	if reply then
+		return replica_error(name) or reply
+	end
+	if name.is_held then
+		first_held = first_held or index
+	end
+end
+if first_held then
+	return replica_error(names[1]) or busy_reply(first_held)
 end
 return acquire_all(acquire_write)

@@ -3,10 +3,10 @@
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
--- ARGV[3+] for each name: channel, what its time-out keys begin with
+-- ARGV[3+] for each name: wake queue, channel, what its time-out keys begin with
 -- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 2
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'channel', 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'channel', 'timeouts' }
 local hold_id, owner = ARGV[1], ARGV[2]
 
 -- include: names
@@ -15,9 +15,13 @@ local hold_id, owner = ARGV[1], ARGV[2]
 -- include: publish
 -- include: release_all
 -- include: readwrite_release
+-- include: wake_queue_leave
 
+for _, name in ipairs(names) do
+	leave_wake_queue(name, hold_id)
+end
 local results = release_all(hold_id, release_one)
-for index, name in ipairs(names) do
+for _, name in ipairs(names) do
 	local turn = redis.pcall('GET', name.writer)
 	if is_error(turn) and not is_wrong_type(turn) then
 		return denied_error('GET', turn)

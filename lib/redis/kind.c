@@ -12,29 +12,33 @@
 #define KEY(which) (1U << RLOCK__KEY_##which)
 #define HASH_KEYS (KEY(LOCK) | KEY(HOLDS))
 #define QUEUE_KEYS (KEY(QUEUE) | KEY(DEADLINES) | KEY(WAITERS))
+#define NOTIFY_ARGS (KEY(WAKE_QUEUE) | KEY(CHANNEL))
 #define READWRITE_KEYS (HASH_KEYS | KEY(ENDS))
-#define READWRITE_ARGS (KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
+#define READWRITE_ARGS (KEY(WAKE_QUEUE) | KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
 
 static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
-						    HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS, 0 };
+						    HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS,
+						    NOTIFY_ARGS };
 static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
 						   HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS,
 						   KEY(CHANNEL) };
 static const struct rlock__action fair_return = { &rlock__script_fair_return,
-						  HASH_KEYS | QUEUE_KEYS, KEY(CHANNEL) };
+						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS };
 static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | QUEUE_KEYS,
-						 KEY(CHANNEL) };
+						 NOTIFY_ARGS };
+static const struct rlock__action plain_leave = { &rlock__script_plain_leave,
+						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS };
 /* The release of both kinds, since waiters of both may wait for one lock. */
 static const struct rlock__action plain_release = { &rlock__script_plain_release,
-						    HASH_KEYS | QUEUE_KEYS, KEY(CHANNEL) };
+						    HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS };
 static const struct rlock__action plain_keep_until = { &rlock__script_plain_keep_until,
-						       HASH_KEYS | QUEUE_KEYS, KEY(CHANNEL) };
+						       HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS };
 static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
 
 static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
 						   READWRITE_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
 static const struct rlock__action write_acquire = { &rlock__script_write_acquire,
-						    READWRITE_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
+						    READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
 static const struct rlock__action write_leave = { &rlock__script_write_leave,
 						  READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
 static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release,
@@ -46,14 +50,15 @@ static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_r
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,
-			  NULL, NULL, RLOCK__KEY_CHANNEL, false },
+			  &plain_leave, NULL, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_keep_until,
-			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, true },
+			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_AS_OWNER },
 	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &readwrite_renew,
-			 &readwrite_keep_until, NULL, NULL, RLOCK__KEY_READWRITE_CHANNEL, false },
+			 &readwrite_keep_until, NULL, NULL, RLOCK__KEY_READWRITE_CHANNEL,
+			 RLOCK__LISTEN_TO_LOCK },
 	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &readwrite_renew,
 			  &readwrite_keep_until, &write_leave, NULL, RLOCK__KEY_READWRITE_CHANNEL,
-			  false },
+			  RLOCK__LISTEN_IN_WAKE_QUEUE },
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -19,16 +19,24 @@ struct rlock__action {
 	unsigned args; /* not KEYS: channels, and the start of keys */
 };
 
+/* What the waiters of a kind subscribe to. */
+enum rlock__listening {
+	RLOCK__LISTEN_TO_LOCK,  /* CHANNEL, which wakes all of them */
+	RLOCK__LISTEN_AS_OWNER, /* CHANNEL:OWNER */
+	/* CHANNEL:HOLD_ID, by which the wake queue wakes one; and CHANNEL, where the server says so. */
+	RLOCK__LISTEN_IN_WAKE_QUEUE,
+};
+
 /* One row a kind. */
 struct rlock__kind {
 	const char *name;
 	const struct rlock__action *acquire, *release, *renew, *keep_until;
-	/* A release that also leaves the queue; NULL: the kind's waiters have nothing on the server. */
+	/* A release that also leaves the queues; NULL: the kind's waiters have nothing on the server. */
 	const struct rlock__action *leave;
 	/* A release that keeps the position in the queue; NULL: the kind has no queue. */
 	const struct rlock__action *return_;
 	enum rlock__key channel;
-	bool has_own_channel; /* each waiter subscribes to CHANNEL:OWNER */
+	enum rlock__listening listening;
 };
 
 /* NULL for what is no kind. */

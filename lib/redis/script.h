@@ -78,6 +78,7 @@ void rlock__script_fire_and_forget(struct rlock__connection *connection,
 
 extern const struct rlock__script rlock__script_plain_acquire;
 extern const struct rlock__script rlock__script_plain_release;
+extern const struct rlock__script rlock__script_plain_leave;
 extern const struct rlock__script rlock__script_plain_renew;
 extern const struct rlock__script rlock__script_plain_keep_until;
 extern const struct rlock__script rlock__script_fair_acquire;

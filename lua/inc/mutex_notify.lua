@@ -1,6 +1,7 @@
 -- To notify the waiters of a plain or fair lock.
 -- include: publish
 -- include: queue_leave
+-- include: wake_queue_wake
 
 -- The lock is released by now, and stays so whatever right to the queue the user lacks.
 local function notify_head(name)
@@ -16,6 +17,7 @@ end
 -- channel of its own. Both kinds may wait for one lock.
 local function notify_waiters(name)
 	publish(name.channel, WAKE_ONE)
+	wake_next(name)
 	if redis.pcall('EXISTS', name.queue) == 1 then
 		notify_head(name)
 	end

@@ -2,9 +2,9 @@
 -- include: mutex_notify
 -- include: mutex_settle
 
--- Whether it was the last hold, and no waiter is in a queue for the lock: nothing else is to be done then.
+-- Whether it was the last hold, and no waiter is in a queue for the lock: only Redisson's are to be notified then.
 local function is_gone(name)
-	return redis.pcall('EXISTS', name.lock, name.holds, name.queue) == 0
+	return redis.pcall('EXISTS', name.lock, name.holds, name.queue, name.wake_queue) == 0
 end
 
 local function release_one(name, owner, count)

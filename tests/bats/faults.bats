@@ -73,7 +73,7 @@ faults_happened() {
 # Words that stand in one kind of request only, for the lock "a". A renewal has no word of its own:
 # while no call acquires or releases the lock it is the one that names the holds.
 ACQUIRE='redisson_lock_token:{a}'
-RELEASE='redisson_lock__channel:{a}'
+RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 RENEW='rlock_holds:{a}'
 
 # A command that counts how often it ran, prints the hold count and exits with 7.

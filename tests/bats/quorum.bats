@@ -113,7 +113,7 @@ is_quick() {
 }
 
 ACQUIRE='redisson_lock_token:{a}'
-RELEASE='redisson_lock__channel:{a}'
+RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 
 # ---- had without some ----
 

@@ -288,7 +288,7 @@ $other"
 # Words that stand in one kind of request only, for the lock "a". A renewal has no word of its own: while no call
 # acquires or releases the lock it is the one that names the holds.
 ACQUIRE='rlock_writer:{a}'
-RELEASE='redisson_rwlock:{a}'
+RELEASE='redisson_rwlock:{a}!rlock_writer:{a}'
 RENEW='rlock_holds:{a}'
 
 make_timeout_keys() {
@@ -368,7 +368,7 @@ runs_once() {
 	run -0 rlock rlock a -- sh -c '
 		control="unix:$BATS_TEST_TMPDIR/control"
 		faultproxy -c "$control" drop-reply "rlock_writer:{a}" 2 >/dev/null
-		faultproxy -c "$control" drop-reply "redisson_rwlock:{a}" 2 >/dev/null
+		faultproxy -c "$control" drop-reply "redisson_rwlock:{a}!rlock_writer:{a}" 2 >/dev/null
 		rlock rlock -n a -- sh -c "\$REDIS hget a \$RLOCK_OWNER; ./timeout_keys"
 		$REDIS hget a $RLOCK_OWNER
 		./timeout_keys
@@ -383,7 +383,7 @@ runs_once() {
 	run -0 rlock wlock a -- sh -c '
 		for verb in wlock rlock; do
 			faultproxy -c "unix:$BATS_TEST_TMPDIR/control" drop-reply "rlock_writer:{a}" 2 >/dev/null
-			faultproxy -c "unix:$BATS_TEST_TMPDIR/control" drop-reply "redisson_rwlock:{a}" 2 >/dev/null
+			faultproxy -c "unix:$BATS_TEST_TMPDIR/control" drop-reply "redisson_rwlock:{a}!rlock_writer:{a}" 2 >/dev/null
 			rlock $verb a -- $REDIS hvals a
 			$REDIS hvals a
 		done
@@ -400,7 +400,7 @@ runs_once() {
 		admit_guest w wlock a
 		in_background sh -c 'exec "$@" 2>said' sh rlock "$verb" a -- \
 			sh -c 'echo >>ran; $REDIS hvals a | tail -n 1 >counts'
-		wait_until 5 has_listeners a
+		wait_until 5 has_listeners
 		proxy drop-reply "$ACQUIRE"
 		let_guest_out w
 		took_less 5 ended_with 0
@@ -420,7 +420,7 @@ runs_once() {
 	for _ in 1 2 3; do
 		redis client kill type normal >/dev/null
 		redis client kill type pubsub >/dev/null
-		wait_until 5 has_listeners a 2
+		wait_until 5 has_listeners 2
 		is_outside r2
 	done
 	is_held 'rlock_writer:{a}'

@@ -236,7 +236,7 @@ teardown() { watchful_teardown; }
 	wait_until 5 is_free '{a}:job-1:0:rwlock_timeout:1'
 	run -75 rlock wlock --owner job-1 --lease 1m -n a
 	in_background rlock wlock --owner job-1 --lease 1m a
-	wait_until 5 has_listeners a
+	wait_until 5 has_listeners
 	let_guest_out other
 	ended_with 0
 	is_mode a write

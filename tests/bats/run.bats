@@ -35,10 +35,6 @@ assert_between() {
 	assert [ "$2" -le "$3" ]
 }
 
-has_waiters() {
-	[ "$(redis pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1)" = "$2" ]
-}
-
 has_lines() {
 	[ -e "$1" ] && [ "$(wc -l <"$1")" = "$2" ]
 }

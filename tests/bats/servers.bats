@@ -146,7 +146,7 @@ run_counted() {
 
 # Words that stand in one kind of request only, for the lock "a", as in tests/bats/faults.bats.
 ACQUIRE='redisson_lock_token:{a}'
-RELEASE='redisson_lock__channel:{a}'
+RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 RENEW='rlock_holds:{a}'
 
 faults_happened() {

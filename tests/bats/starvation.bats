@@ -115,7 +115,7 @@ teardown() { watchful_teardown; }
 	admit_guest r rlock a
 	queue_guest w1 wlock a
 	in_background rlock wlock a -- sh -c 'rlock rlock a -- inside w2'
-	wait_until 5 has_listeners a 2
+	wait_until 5 has_listeners 2
 	let_guest_out r
 	two_are_through() { is_inside w1 && is_inside w2; }
 	let_guest_out w1 w2
@@ -156,7 +156,7 @@ readers_wait_behind_a_writer() {
 @test "a writer without a command whose process ends lets the readers in at once" {
 	admit_guest r1 rlock a
 	in_background sh -c 'rlock wlock --pid $$ a; :'
-	wait_until 5 has_listeners a
+	wait_until 5 has_listeners
 	queue_guest r2 rlock a
 	kill -KILL "${BACKGROUND[1]}"
 	within 1 is_inside r2
@@ -206,7 +206,7 @@ readers_wait_behind_a_writer() {
 		start_guest "r$number" rlock a
 		guests+=("r$number")
 	done
-	wait_until 20 has_listeners a 50
+	wait_until 20 has_listeners 50
 	start=$(now_ms)
 	let_guest_out w
 	wait_until 5 all_are_inside "${guests[@]}"

@@ -358,17 +358,26 @@ lease_end_us() {
 	echo "$end_us"
 }
 
-# How many listen to its channels.
+# listeners [NAME]: how many wait for that lock, the cell's if none is given: those with a channel of their own, and those
+# that listen to the channel of the lock alone. Of the former the first one listens to that, too.
 listeners() {
-	redis eval 'local sum = 0
+	redis eval 'local own, lock = 0, 0
 		for _, channel in ipairs(redis.call("pubsub", "channels", ARGV[1])) do
-			sum = sum + redis.call("pubsub", "numsub", channel)[2]
+			local count = redis.call("pubsub", "numsub", channel)[2]
+			if string.find(channel, "}:", 1, true) then
+				own = own + count
+			else
+				lock = lock + count
+			end
 		end
-		return sum' 0 "*{$NAME}*"
+		return own + math.max(0, lock - math.min(own, 1))' 0 "*{${1:-$NAME}}*"
 }
 
+# listen COUNT [NAME]: at least so many do; 0: none does.
 listen() {
-	[ "$(listeners)" = "$1" ]
+	local count
+	count=$(listeners "${2:-$NAME}")
+	(($1 == 0 ? count == 0 : count >= $1))
 }
 
 # Of the cell's lock nothing is left on the server, and nothing listens for it.

@@ -62,15 +62,9 @@ two_wait() {
 	WAITER=$!
 	in_background timeout 60 rlock "$BEHIND" -w 1500ms command -- touch hasty-ran
 	HASTY=$!
-	wait_until 10 two_listen
+	wait_until 10 listen 2 command
 }
 
-two_listen() {
-	local channels
-	mapfile -t channels < <(redis --raw pubsub channels '*command*')
-	[ ${#channels[@]} -gt 0 ] &&
-		[ "$(redis --raw pubsub numsub "${channels[@]}" | awk 'NR % 2 == 0 { sum += $1 } END { print sum }')" = 2 ]
-}
 
 # Of the only owner.
 COUNT_HOLDS='

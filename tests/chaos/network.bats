@@ -133,21 +133,6 @@ no_keys_of_cell() {
 	}
 }
 
-# How many listen for the cell's locks.
-listeners() {
-	local channels
-	mapfile -t channels < <(redis --raw pubsub channels "*$LOCK*")
-	[ ${#channels[@]} -gt 0 ] || {
-		echo 0
-		return
-	}
-	redis --raw pubsub numsub "${channels[@]}" | awk 'NR % 2 == 0 { sum += $1 } END { print sum }'
-}
-
-listen() {
-	(($(listeners) >= $1))
-}
-
 # ---- what one does with a lock ----
 
 # Where a call may fail when it meets two faults.
@@ -249,11 +234,11 @@ session_waits() {
 	blocks
 	LABEL=disturbed waiter_calls &
 	waiter=$!
-	wait_until 10 listen 1
+	wait_until 10 listen 1 "$LOCK"
 	RLOCK_URL=$DIRECT_URL LABEL=later in_background timeout 30 rlock "$VERB" -t "$LEASE_S" "$LOCK" -- \
 		sh -c "$COMMAND" sh ledger "$MODE"
 	later=$PID
-	wait_until 10 listen 2
+	wait_until 10 listen 2 "$LOCK"
 	touch go
 	wait "$waiter" || :
 	ends 0 "$later" 'who came later'
@@ -428,9 +413,9 @@ bystanders() {
 	in_background timeout 900 rlock "$verb" bystander -- bash -c "$UNTIL_LET_GO" "$PWD"
 	wait_until 5 is_held bystander
 	in_background timeout 900 rlock "$other" bystander -- true
-	LOCK=bystander wait_until 5 listen 1
+	wait_until 5 listen 1 bystander
 	in_background timeout 900 rlock "$other" bystander -- true
-	LOCK=bystander wait_until 5 listen 2
+	wait_until 5 listen 2 bystander
 	owners=$(redis hkeys bystander)
 	line=$(redis lrange 'redisson_lock_queue:{bystander}' 0 -1)
 }

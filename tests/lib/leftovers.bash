@@ -61,9 +61,9 @@ ended_with() {
 	}
 }
 
-# has_waiters NAME [COUNT]: so many wait for the plain lock (those that got it in the meantime left).
+# has_waiters NAME [COUNT]: so many wait for the plain or write lock (those that got it in the meantime left).
 has_waiters() {
-	[ "$(redis pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1)" = "${2:-1}" ]
+	[ "$(redis zcard "rlock_queue:{$1}")" = "${2:-1}" ]
 }
 
 has_count() {

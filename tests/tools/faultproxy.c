@@ -63,7 +63,8 @@ static const char usage[] =
 	"log FILE              append each request's words, escaped, as a line; - ends that\n"
 	"quit\n"
 	"\n"
-	"MATCH is looked for in each word of a request, in any case; * is every request. A rule\n"
+	"MATCH is looked for in each word of a request, in any case; * is every request, and A!B\n"
+	"one with A and without B. A rule\n"
 	"is good for N of them (1). Before a connection is closed for a rule, the requests in\n"
 	"front are answered. writes_up counts what was read from clients in one piece, that is,\n"
 	"round trips; spoiled the faults of \"at\" that happened. Not understood: CLIENT REPLY,\n"
@@ -374,9 +375,8 @@ static bool ends_with(const char *text, size_t len, const char *end)
 	return len >= end_len && strncasecmp(text + len - end_len, end, end_len) == 0;
 }
 
-static bool contains(const char *text, size_t len, const char *match)
+static bool contains(const char *text, size_t len, const char *match, size_t match_len)
 {
-	size_t match_len = strlen(match);
 	size_t i;
 
 	for (i = 0; i + match_len <= len; i++)
@@ -385,16 +385,27 @@ static bool contains(const char *text, size_t len, const char *match)
 	return false;
 }
 
-static bool request_matches(const char *request, size_t len, const char *match)
+static bool has_word(const char *request, size_t len, const char *match, size_t match_len)
 {
 	struct words words = words_of(request, len);
 	const char *text;
 	size_t text_len;
 
 	while (next_word(&words, &text, &text_len))
-		if (strcmp(match, "*") == 0 || contains(text, text_len, match))
+		if (contains(text, text_len, match, match_len))
 			return true;
 	return false;
+}
+
+static bool request_matches(const char *request, size_t len, const char *match)
+{
+	const char *without = strchr(match, '!');
+	size_t match_len = without != NULL ? (size_t)(without - match) : strlen(match);
+
+	if (strcmp(match, "*") == 0)
+		return true;
+	return has_word(request, len, match, match_len) &&
+	       (without == NULL || !has_word(request, len, without + 1, strlen(without + 1)));
 }
 
 /* Whether it is a message to a subscriber, or another push, and not the answer to a request. */

@@ -1,0 +1,23 @@
+-- The queue of our waiters for a plain or write lock: a sorted set of their hold ids, by the time since when each waits.
+-- It says which of them is woken next, and never which acquires the lock. A waiter is in it while it sleeps: what wakes
+-- it removes it, so that one that is dead or stopped costs one turn. One that then tries in vain joins again, at its old
+-- position. Commands are run by pcall: without a right or the memory for the queue waiters are woken by the channel of
+-- the lock, and by their own clock.
+-- include: denied
+-- include: channel
+
+-- Each waiter in it listens to a channel of its own.
+local function waiter_channel(name, id)
+	return name.channel .. ':' .. id
+end
+
+-- The first waiter in it; nil when there is none.
+local function next_waiter(name)
+	return redis.pcall('ZRANGE', name.wake_queue, 0, 0)[1]
+end
+
+-- What PUBLISH returns would count those that listen to a pattern, such as a monitor of all channels.
+local function is_listening(name, id)
+	local reply = redis.pcall('PUBSUB', 'NUMSUB', waiter_channel(name, id))
+	return is_error(reply) or reply[2] ~= 0
+end

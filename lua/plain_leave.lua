@@ -1,0 +1,19 @@
+-- Wait no longer for a plain lock: release what the last try may have acquired, and leave the wake queue.
+-- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
+-- ARGV[1]  hold id
+-- ARGV[2]  owner
+-- ARGV[3+] for each name: wake queue, channel
+-- Returns  one number a name, see inc/remove_hold.lua
+local FIXED_ARGS = 2
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'channel' }
+local hold_id = ARGV[1]
+
+-- include: names
+-- include: release_all
+-- include: mutex_release
+-- include: wake_queue_leave
+
+for _, name in ipairs(names) do
+	leave_wake_queue(name, hold_id)
+end
+return release_all(hold_id, release_one)

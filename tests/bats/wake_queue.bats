@@ -1,0 +1,383 @@
+#!/usr/bin/env bats
+# Waiters for a plain or write lock when there are many: each release wakes one of them, whatever has become of those in
+# front of it. Which of them acquires the lock is in run.bats and readwrite.bats.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+
+setup_file() {
+	choose_port
+	start_server --port "$PORT"
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# A try that is due anyway comes after 2 s: what was woken is there sooner.
+SOON=1
+
+# hold VERB NAME: until let_go.
+hold() {
+	in_background rlock "$1" "$2" -- until_let_go
+	wait_until 5 is_held "$2"
+}
+
+# How many of the waiters in the queue listen.
+live_waiters() {
+	redis eval '
+		local live = 0
+		for _, id in ipairs(redis.call("zrange", KEYS[1], 0, -1)) do
+			live = live + redis.call("pubsub", "numsub", ARGV[1] .. ":" .. id)[2]
+		end
+		return live' 1 "rlock_queue:{$1}" "redisson_lock__channel:{$1}"
+}
+
+has_live_waiters() {
+	[ "$(live_waiters "$1")" = "$2" ]
+}
+
+# wait_as WAITER NAME [OPTION...]: a waiter in the background, which writes its number into "turns" when it has the lock,
+# and keeps it until the file "out" is there. Sets PID. Returns when it is in the queue.
+wait_as() {
+	local waiters
+	waiters=$(live_waiters "$2")
+	in_background rlock run "${@:3}" "$2" -- sh -c 'echo "$1" >>turns; comes_true test -e out' sh "$1"
+	wait_until 5 has_live_waiters "$2" $((waiters + 1))
+}
+
+# It was in the queue.
+kill_waiter() {
+	local waiters
+	waiters=$(live_waiters a)
+	kill -KILL "$1"
+	wait_until 5 has_live_waiters a $((waiters - 1))
+}
+
+# had_turns WAITER...: these, in this order.
+had_turns() {
+	[ "$(cat turns 2>/dev/null)" = "$(printf '%s\n' "$@")" ]
+}
+
+requests() {
+	redis info commandstats | tr -d '\r' | sed -nE 's/^cmdstat_(eval|evalsha):calls=([0-9]+),.*/\2/p' |
+		awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# ---- how much a release costs ----
+
+# costs_of_turns VERB: the requests of twenty hand-overs among twenty waiters.
+costs_of_turns() {
+	local i before
+	touch out
+	hold "$1" a
+	for i in {1..20}; do
+		in_background rlock "$1" a -- true
+	done
+	wait_until 10 has_waiters a 20
+	before=$(requests)
+	let_go
+	wait "${BACKGROUND[@]}"
+	echo $(($(requests) - before))
+}
+
+@test "of twenty waiters for a plain lock each release wakes one" {
+	local cost
+	cost=$(costs_of_turns run)
+	# A try and a release for each, the first release; and tries that are due after 2 s on a slow machine.
+	((cost >= 41 && cost <= 60)) || fail "$cost requests"
+	no_keys
+}
+
+@test "of twenty waiters for a write lock each release wakes one" {
+	local cost
+	cost=$(costs_of_turns wlock)
+	((cost >= 41 && cost <= 60)) || fail "$cost requests"
+	no_keys
+}
+
+@test "those that wait longest are woken first" {
+	hold run a
+	wait_as 1 a
+	wait_as 2 a
+	wait_as 3 a
+	touch out
+	let_go
+	wait_until 5 had_turns 1 2 3
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "of several readers a release of a writer wakes all, and of the writers behind it one" {
+	local i
+	hold wlock a
+	for i in 1 2; do
+		in_background rlock wlock a -- sh -c 'echo writer >>turns'
+	done
+	for i in 3 4 5; do
+		in_background rlock rlock a -- sh -c 'echo reader >>turns'
+	done
+	wait_until 5 are_subscribed 5
+	let_go
+	wait "${BACKGROUND[@]}"
+	assert_equal "$(sort turns | uniq -c | tr -s ' ')" ' 3 reader
+ 2 writer'
+	no_keys
+}
+
+are_subscribed() {
+	[ "$(redis client list type pubsub | grep -c ' cmd=')" = "$1" ]
+}
+
+# ---- what becomes of a waiter ----
+
+has_pattern() {
+	[ "$(redis pubsub numpat)" = 1 ]
+}
+
+@test "waiters that were killed do not hold up the next one" {
+	local i
+	# A monitor of all channels hears them still.
+	in_background redis-cli -s "$SERVER_SOCKET" psubscribe '*'
+	wait_until 5 has_pattern
+	hold run a
+	for i in 1 2 3 4 5; do
+		wait_as "$i" a
+		kill_waiter "$PID"
+	done
+	wait_as 6 a
+	touch out
+	let_go
+	wait_until $SOON had_turns 6
+	ended_with 0
+	kill "${BACKGROUND[0]}"
+	no_keys
+}
+
+# It is woken, and does not act on it.
+@test "a waiter that is killed once it was woken holds up the others for 4 s at most" {
+	local first
+	hold run a
+	wait_as 1 a
+	first=$PID
+	wait_as 2 a
+	kill -STOP "$first"
+	touch out
+	let_go
+	wait_until 1 is_free a
+	kill -KILL "$first"
+	wait_until 4 had_turns 2
+	ended_with 0
+	no_keys
+}
+
+@test "a waiter that is stopped for long holds up the others once, and acquires the lock when it goes on" {
+	local first
+	hold run a
+	wait_as 1 a
+	first=$PID
+	wait_as 2 a
+	wait_as 3 a
+	wait_as 4 a
+	kill -STOP "$first"
+	let_go
+	wait_until 4 test -e turns
+	touch out
+	wait_until $SOON has_lines turns 3
+	kill -CONT "$first"
+	wait_until $SOON has_lines turns 4
+	wait "${BACKGROUND[@]}"
+	assert_equal "$(tail -n 1 turns)" 1
+	no_keys
+}
+
+# gives_up SIGNAL STATUS: the first was woken, and is told to end before it acts on it.
+gives_up() {
+	local first
+	hold run a
+	wait_as 1 a
+	first=$PID
+	wait_as 2 a
+	kill -STOP "$first"
+	let_go
+	wait_until 1 is_free a
+	kill "-$1" "$first"
+	kill -CONT "$first"
+	touch out
+	wait_until 1 had_turns 2
+	ended_with 0
+	ended_with "$2" "$first"
+	no_keys
+}
+
+@test "a waiter that is woken and gives up by SIGTERM wakes the next one" {
+	gives_up TERM 143
+}
+
+@test "a waiter that is woken and gives up by SIGINT wakes the next one" {
+	gives_up INT 130
+}
+
+@test "a waiter that gives up before it is woken leaves the queue" {
+	hold run a
+	wait_as 1 a -w 5s
+	kill -TERM "$PID"
+	ended_with 143
+	has_waiters a 0
+	run -75 rlock run -q -w 300ms a -- true
+	has_waiters a 0
+	let_go
+	ended_with 0 "${BACKGROUND[0]}"
+	no_keys
+}
+
+@test "waiters whose subscriptions are cut are woken all the same" {
+	hold run a
+	wait_as 1 a
+	wait_as 2 a
+	redis client kill type pubsub >/dev/null
+	touch out
+	let_go
+	wait_until $SOON has_lines turns 2
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a queue that was deleted comes back" {
+	hold run a
+	wait_as 1 a
+	wait_as 2 a
+	redis del 'rlock_queue:{a}' >/dev/null
+	wait_until 4 has_waiters a 2
+	touch out
+	let_go
+	wait_until $SOON has_lines turns 2
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a key of another type in the place of the queue keeps none from the lock" {
+	redis set 'rlock_queue:{a}' mine >/dev/null
+	hold run a
+	in_background rlock run a -- true
+	wait_until 5 are_subscribed 1
+	let_go
+	took_less 2 ended_with 0
+	assert_equal "$(redis get 'rlock_queue:{a}')" mine
+	redis del 'rlock_queue:{a}' >/dev/null
+}
+
+@test "the lease of a killed holder ends: the first waiter acquires the lock, and wakes the next" {
+	in_background rlock run -t 1s a -- until_let_go
+	wait_until 5 has_renewer "$PID"
+	wait_as 1 a
+	wait_as 2 a
+	touch out
+	kill -KILL "$(renewer_of "${BACKGROUND[0]}")" "${BACKGROUND[0]}"
+	wait_until 4 had_turns 1 2
+	let_go
+	wait_until 5 no_keys
+}
+
+# ---- several names ----
+
+@test "a waiter for several names that is woken for one of them leaves it to the next" {
+	hold run a
+	hold run b
+	in_background rlock run a b -- sh -c 'echo both >>turns'
+	wait_until 5 has_waiters a
+	wait_as 1 a
+	# Only a becomes free.
+	kill -TERM "${BACKGROUND[0]}"
+	touch out
+	wait_until $SOON had_turns 1
+	let_go
+	wait_until 5 had_turns 1 both
+	wait_until 5 no_keys
+}
+
+# ---- others than ours ----
+
+@test "a release by Redisson wakes the first waiter, and not the others" {
+	local before i
+	held_by_stranger a
+	touch out
+	for i in 1 2 3 4 5; do
+		wait_as "$i" a
+	done
+	before=$(requests)
+	redis del a >/dev/null
+	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
+	wait_until $SOON has_lines turns 5
+	wait "${BACKGROUND[@]}"
+	(($(requests) - before <= 15)) || fail "$(($(requests) - before)) requests"
+	no_keys
+}
+
+@test "when the first waiter has gone the next one hears Redisson" {
+	held_by_stranger a
+	wait_as 1 a
+	kill_waiter "$PID"
+	wait_as 2 a
+	wait_as 3 a
+	touch out
+	redis del a >/dev/null
+	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
+	wait_until $SOON had_turns 2 3
+	wait "${BACKGROUND[@]:1}"
+	no_keys
+}
+
+@test "unlock --force wakes the first waiter" {
+	held_by_stranger a
+	wait_as 1 a
+	wait_as 2 a
+	touch out
+	rlock unlock --force a
+	wait_until $SOON had_turns 1 2
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+# ---- where there can't be a queue ----
+
+# Each is woken by each release, as Redisson's are.
+@test "a user without the right to the queue, or to a channel for each waiter, waits without" {
+	local rules
+	for rules in '~a ~rlock_holds:* ~rlock_waiters:* ~redisson_* &*' '~* &redisson_lock__channel:{a}'; do
+		rm -f turns out let-go
+		# shellcheck disable=SC2086
+		redis acl setuser limited on '>secret' resetkeys resetchannels +@all $rules >/dev/null
+		hold run a
+		for i in 1 2; do
+			in_background rlock run -u "redis://limited:secret@127.0.0.1:$PORT" a -- sh -c 'echo turn >>turns'
+		done
+		wait_until 5 are_subscribed 2
+		has_waiters a 0
+		let_go
+		wait_until $SOON has_lines turns 2
+		wait "${BACKGROUND[@]}"
+	done
+	no_keys
+}
+
+@test "on a server without memory waiters acquire the lock after a release" {
+	hold run a
+	redis config set maxmemory 1 >/dev/null
+	in_background rlock run -w 20s a -- sh -c 'echo turn >>turns'
+	wait_until 5 are_subscribed 1
+	has_waiters a 0
+	redis config set maxmemory 0 >/dev/null
+	let_go
+	wait_until $SOON has_lines turns 1
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
