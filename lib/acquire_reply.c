@@ -154,6 +154,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	server->note_len = copy_string(element[4], server->note, sizeof(server->note));
 	server->retry_after_ms = element[5]->integer;
 	(void)copy_string(element[6], server->since, sizeof(server->since));
+	server->has_turn_passed = false;
 	server->is_on_guard = server->lacks_own_channel || element[7]->integer != 0;
 	/* The clock of the server that replies first orders the waiters on all of them. */
 	if (waiter->since[0] == '\0')

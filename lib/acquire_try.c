@@ -42,6 +42,7 @@ void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 		args,
 		rlock__connection_names_user(rlock__routes_connection(routes, index)) ? "1" : "0",
 		1);
+	rlock__args_text(args, acquisition->has_turn_passed ? "1" : "0", 1);
 	rlock__action_args(acquisition->action, hold, routes, index, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
@@ -84,6 +85,7 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 		.owner = waiter->owner,
 		.since = is_new_at_slot(waiter, index) ? "" : rlock__waiter_since(waiter, index),
 		/* With a majority a server that was restarted may have lost another owner's lock. */
+		.has_turn_passed = waiter->servers[index].has_turn_passed,
 		.least_uptime_ms = routes->quorum < routes->count ? waiter->request->lease_ms : 0,
 	};
 

@@ -22,6 +22,7 @@ struct rlock__acquisition {
 	const struct rlock_hold *hold;
 	const struct rlock_request *request;
 	const char *owner, *since;
+	bool has_turn_passed; /* of another waiter, which came first */
 	int64_t least_uptime_ms;
 };
 

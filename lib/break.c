@@ -90,7 +90,8 @@ static const struct rlock__script *make_break(const void *ctx, size_t index,
 						RLOCK__KEY_QUEUE,   RLOCK__KEY_DEADLINES,
 						RLOCK__KEY_WAITERS, RLOCK__KEY_ENDS };
 	static const enum rlock__key names[] = { RLOCK__KEY_CHANNEL, RLOCK__KEY_READWRITE_CHANNEL,
-						 RLOCK__KEY_TIMEOUTS, RLOCK__KEY_WAKE_QUEUE };
+						 RLOCK__KEY_TIMEOUTS, RLOCK__KEY_WAKE_QUEUE,
+						 RLOCK__KEY_TURN };
 	const struct breaking *breaking = ctx;
 
 	(void)index;

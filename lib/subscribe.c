@@ -32,6 +32,9 @@
 /* How soon a waiter finds out that its server is the sentinels' master no more, though nothing has broken its stream. */
 #define SENTINELS_MS 5000
 
+/* In the place of a waiter: by this channel the scripts know ours among those that listen to the channel of the lock. */
+#define OURS "rlock"
+
 /* ---- subscribe ---- */
 
 /* CHANNEL:WAITER, by which a server wakes this waiter alone. */
@@ -80,11 +83,13 @@ static bool make_channels(struct rlock__waiter *waiter, size_t index)
 	rlock__waiter_free_channels(server);
 	server->hears_lock =
 		listening != RLOCK__LISTEN_AS_OWNER && (!is_queued || server->is_on_guard);
-	server->channels = calloc(2 * rlock__routes_name_count(&waiter->routes, index),
+	server->channels = calloc(3 * rlock__routes_name_count(&waiter->routes, index),
 				  sizeof(*server->channels));
 	if (server->channels == NULL)
 		return false;
 	if (server->hears_lock && !add_channels(waiter, index, NULL))
+		return false;
+	if (server->hears_lock && !server->lacks_own_channel && !add_channels(waiter, index, OURS))
 		return false;
 	return (server->hears_lock && !is_queued) || add_channels(waiter, index, own);
 }
@@ -129,7 +134,7 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	if (status == RLOCK_OK)
 		status = open_subscription(waiter, index);
 	if (status == RLOCK_EACL && !server->lacks_own_channel &&
-	    waiter->hold->row->listening == RLOCK__LISTEN_IN_WAKE_QUEUE) {
+	    waiter->hold->row->listening != RLOCK__LISTEN_AS_OWNER) {
 		server->lacks_own_channel = true;
 		server->is_on_guard = true;
 		status = open_subscription(waiter, index);
@@ -246,6 +251,8 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 		if (status != RLOCK_OK)
 			return fail_subscription(waiter, i, status);
 		*messages_out += messages;
+		if (messages > 0 && waiter->servers[i].state == RLOCK__SERVER_QUEUED)
+			waiter->servers[i].has_turn_passed = true;
 	}
 	return RLOCK_OK;
 }

@@ -44,6 +44,7 @@ struct rlock__server {
 	size_t channel_count;
 	bool hears_lock; /* the channels of the locks are among them, not only its own */
 	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
+	bool has_turn_passed;   /* of another waiter, which came first: a message has come since */
 	bool lacks_own_channel; /* it has no right to listen to one: it can't be in the wake queue */
 	int64_t retry_after_ms; /* by when the server wants another try, from now; -1: no wish */
 	int64_t ttl_ms;

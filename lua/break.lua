@@ -6,7 +6,8 @@
 -- ARGV[3]  channel of a read/write lock; the same
 -- ARGV[4]  what the names of its time-out keys begin with
 -- ARGV[5]  wake queue
--- ARGV[6]  plain, read or write: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
+-- ARGV[6]  turn
+-- ARGV[7]  plain, read or write: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
 --          read means these alone
 -- Returns  {1, holder, number of holders}  broken; one of the holders
 --          {2, holder, number of holders, error}  broken, but a waiter could not be notified, for this reason
@@ -14,8 +15,8 @@
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6] }
-local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
-name.wake_queue = ARGV[5]
+local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[7]
+name.wake_queue, name.turn = ARGV[5], ARGV[6]
 
 -- include: channel
 -- include: denied
@@ -135,7 +136,7 @@ local function break_all()
 	if not mode then
 		notify_waiters(name)
 	else
-		notify_readwrite(name, mode == 'write' and WAKE_ALL or WAKE_ONE)
+		wake_waiters(name, mode == 'write' and WAKE_ALL or WAKE_ONE)
 	end
 end
 

@@ -3,10 +3,10 @@
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
--- ARGV[3+] for each name: wake queue, channel
+-- ARGV[3+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 2
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'channel' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner = ARGV[1], ARGV[2]
 
 -- include: names

@@ -4,16 +4,15 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3]  since when it waits, as a reply said; or empty
--- ARGV[4+] for each name: wake queue, channel
+-- ARGV[4+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 3
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'channel' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- include: names
 -- include: wrong_type
--- include: publish
--- include: wake_queue_wake
+-- include: wake_all
 -- include: queue_leave
 -- include: queue_join
 -- include: release_all
@@ -36,8 +35,7 @@ local function release_and_enqueue(name, field, count, note)
 		name.grace_ms = 0
 	end
 	join_queue(name, owner, note, since_us, NOT_LISTENING)
-	publish(name.channel, WAKE_ONE)
-	wake_next(name)
+	wake_waiters(name, WAKE_ONE)
 	return 2
 end
 

@@ -2,8 +2,8 @@
 -- under the same name is ignored (RedissonLock.tryLockInnerAsync). Of our waiters each release wakes one.
 -- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
 --          (the last three are needed by its release: a user that has no right to them can't acquire the lock)
--- ARGV     see inc/request.lua; of each name: wake queue (not in KEYS: without a right to it waiters are woken by the
---          channel), channel
+-- ARGV     see inc/request.lua; of each name: wake queue and turn (not in KEYS: without a right to them waiters are
+--          woken by the channel), channel
 -- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token as text, "-" when none;
 --            young: how long, in ms, until this server counts as one of several
 --          {0, index, ttl in ms, holder, note, retry_after, since, is_on_guard}  busy: the holder of that name;
@@ -14,7 +14,7 @@
 --          {-3, index}  the fence counter is something else; nothing was changed
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' },
-	{ 'wake_queue', 'channel' }
+	{ 'wake_queue', 'turn', 'channel' }
 -- include: names
 -- include: reentrant_owners
 -- include: holder
@@ -23,6 +23,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: acquire
 -- include: mutex_acquire
 -- include: wake_queue_join
+-- include: turn_read
 
 -- The reply to give when this name can't be acquired; else nil.
 local function obstacle(index, name)
@@ -39,6 +40,10 @@ local function obstacle(index, name)
 	end
 	if not name.owner then
 		return held_reply(index, holder_of(name))
+	end
+	local waiter = name.is_free and waiter_in_front(name)
+	if waiter then
+		return turn_reply(index, waiter)
 	end
 	name.field = name.owner
 	return nil

@@ -2,10 +2,10 @@
 -- RedissonFairLock.unlockInnerAsync). It works on a full server: nothing needs memory before something was deleted.
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
--- ARGV[2+] for each name: wake queue, channel (not in KEYS: a user without the right to publish can still release)
+-- ARGV[2+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
 -- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 1
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'channel' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]
 
 -- include: names

@@ -2,10 +2,10 @@
 -- (RedissonReadLock.tryLockInnerAsync). A reader that came after a waiting writer of ours lets it have its turn
 -- first, or readers that come and go would starve it; Java's readers don't.
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
--- ARGV     see inc/request.lua; of each name: what its time-out keys begin with
+-- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its time-out keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the writer that is next
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 -- include: names
 -- include: now
 -- include: denied
@@ -26,6 +26,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'timeout
 -- include: reader_ends
 -- include: reader_ends_record
 -- include: readers_expired
+-- include: turn_read
 
 -- How long the kept holds of a writer last still, in ms, 0 or less when they have ended: the lock can be read then. nil
 -- while a writer holds the lock.
@@ -60,6 +61,10 @@ local function obstacle_to_new_reader(index, name, mode)
 		local holder, holder_note = holder_of(name)
 		local ttl_ms = name.kept_ms or redis.call('PTTL', name.lock)
 		return { 0, index, ttl_ms, holder, holder_note, -1, since, 1 }
+	end
+	local waiter = name.is_free and waiter_in_front(name)
+	if waiter then
+		return { 0, index, -2, waiter, '', math.max(redis.call('PTTL', name.turn), 0) + 1, since, 1 }
 	end
 	local writer, writer_note, retry_after_ms = earlier_writer(name)
 	if writer then

@@ -1,11 +1,11 @@
 -- Acquire the write lock of every name, or of none (RedissonWriteLock.tryLockInnerAsync). A writer that waits for
 -- readers claims the next turn: readers of ours that come after it wait until it had that turn.
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
--- ARGV     see inc/request.lua; of each name: wake queue, channel, what its time-out keys begin with
+-- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its time-out keys begin with
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'channel', 'timeouts' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 -- include: names
 -- include: now
 -- include: denied
@@ -20,6 +20,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_qu
 -- include: write_suffix
 -- include: readers_expired
 -- include: wake_queue_join
+-- include: turn_read
 
 local TURN_MS = 5000 -- how long readers wait for a writer that gave no sign of life
 local RETRY_AFTER_MS = 2000 -- so often it gives one
@@ -66,6 +67,7 @@ local function obstacle(index, name)
 	if name.owner then
 		name.field = name.owner .. WRITE
 	end
+	name.waiter = name.is_free and waiter_in_front(name)
 	return reply
 end
 
@@ -98,6 +100,10 @@ end
 
 -- A writer that readers keep out tries again, even where nothing but the TTL tells it to: its turn needs a sign of life.
 local function busy_reply(index)
+	local waiter = names[index].waiter
+	if waiter then
+		return turn_reply(index, waiter)
+	end
 	local reply = held_reply(index, holder_of(names[index]))
 	for _, name in ipairs(names) do
 		if may_wait and name.has_readers then
@@ -108,17 +114,17 @@ local function busy_reply(index)
 	return reply
 end
 
-local first_held
+local first_busy
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)
 	if reply then
 		return replica_error(name) or reply
 	end
-	if name.is_held then
-		first_held = first_held or index
+	if name.is_held or name.waiter then
+		first_busy = first_busy or index
 	end
 end
-if first_held then
-	return replica_error(names[1]) or busy_reply(first_held)
+if first_busy then
+	return replica_error(names[1]) or busy_reply(first_busy)
 end
 return acquire_all(acquire_write)

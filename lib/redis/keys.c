@@ -24,6 +24,7 @@ static const struct {
 	[RLOCK__KEY_WRITER] = { "rlock_writer", true },
 	[RLOCK__KEY_ENDS] = { "rlock_ends", true },
 	[RLOCK__KEY_WAKE_QUEUE] = { "rlock_queue", true },
+	[RLOCK__KEY_TURN] = { "rlock_turn", true },
 	[RLOCK__KEY_TIMEOUTS] = { NULL, true },
 	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true },
 	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true },

@@ -19,7 +19,8 @@ enum rlock__key {
 	RLOCK__KEY_WRITER,     /* rlock_writer:{NAME}: the writer of ours that is next */
 	RLOCK__KEY_ENDS,       /* rlock_ends:{NAME}: when our readers expire */
 	RLOCK__KEY_WAKE_QUEUE, /* rlock_queue:{NAME}: which of our waiters is woken next */
-	RLOCK__KEY_CHANNEL,    /* redisson_lock__channel:{NAME}: RLock's channel */
+	RLOCK__KEY_TURN,    /* rlock_turn:{NAME}: which waiter has the next turn of a free lock */
+	RLOCK__KEY_CHANNEL, /* redisson_lock__channel:{NAME}: RLock's channel */
 	RLOCK__KEY_READWRITE_CHANNEL, /* redisson_rwlock:{NAME}: RReadWriteLock's channel */
 	RLOCK__KEY_TIMEOUTS,          /* {NAME}: the start of the keys of RReadLock's holds */
 	RLOCK__KEY_COUNT,

@@ -12,9 +12,10 @@
 #define KEY(which) (1U << RLOCK__KEY_##which)
 #define HASH_KEYS (KEY(LOCK) | KEY(HOLDS))
 #define QUEUE_KEYS (KEY(QUEUE) | KEY(DEADLINES) | KEY(WAITERS))
-#define NOTIFY_ARGS (KEY(WAKE_QUEUE) | KEY(CHANNEL))
+#define WAKE_ARGS (KEY(WAKE_QUEUE) | KEY(TURN))
+#define NOTIFY_ARGS (WAKE_ARGS | KEY(CHANNEL))
 #define READWRITE_KEYS (HASH_KEYS | KEY(ENDS))
-#define READWRITE_ARGS (KEY(WAKE_QUEUE) | KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
+#define READWRITE_ARGS (WAKE_ARGS | KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
 
 static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
 						    HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS,
@@ -36,7 +37,7 @@ static const struct rlock__action plain_keep_until = { &rlock__script_plain_keep
 static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
 
 static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
-						   READWRITE_KEYS | KEY(WRITER), KEY(TIMEOUTS) };
+						   READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
 static const struct rlock__action write_acquire = { &rlock__script_write_acquire,
 						    READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
 static const struct rlock__action write_leave = { &rlock__script_write_leave,

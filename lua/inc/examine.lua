@@ -39,6 +39,7 @@ local function is_absent(name)
 	local keys = { name.lock, name.holds }
 	keys[#keys + 1] = name.counter
 	keys[#keys + 1] = name.ends
+	keys[#keys + 1] = name.turn
 	return redis.pcall('EXISTS', unpack(keys)) == 0
 end
 

@@ -1,7 +1,6 @@
 -- To notify the waiters of a plain or fair lock.
--- include: publish
 -- include: queue_leave
--- include: wake_queue_wake
+-- include: wake_all
 
 -- The lock is released by now, and stays so whatever right to the queue the user lacks.
 local function notify_head(name)
@@ -16,8 +15,7 @@ end
 -- wire: Redisson's waiters for a plain lock listen to the channel itself, the head of a fair lock's queue to a
 -- channel of its own. Both kinds may wait for one lock.
 local function notify_waiters(name)
-	publish(name.channel, WAKE_ONE)
-	wake_next(name)
+	wake_waiters(name, WAKE_ONE)
 	if redis.pcall('EXISTS', name.queue) == 1 then
 		notify_head(name)
 	end

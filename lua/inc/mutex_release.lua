@@ -14,7 +14,7 @@ local function release_one(name, owner, count)
 		redis.call('HDEL', name.lock, owner)
 	end
 	if is_gone(name) then
-		publish(name.channel, WAKE_ONE)
+		wake_waiters(name, WAKE_ONE)
 		return 2
 	end
 	if has_owner(name) then

@@ -5,9 +5,12 @@
 -- The first error of a PUBLISH, by which the caller learns which right is missing.
 local publish_error
 
+-- Returns how many clients hear it.
 local function publish(channel, message)
 	local heard = send(channel, message)
 	if is_error(heard) then
 		publish_error = publish_error or denied_error('PUBLISH', heard)
+		return 0
 	end
+	return heard
 end

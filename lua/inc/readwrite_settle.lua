@@ -3,19 +3,13 @@
 -- include: fields_max
 -- include: hold_count
 -- include: publish
--- include: wake_queue_wake
+-- include: wake_all
 -- include: kept_hold
 -- include: hold_ttl
 -- include: readers
 -- include: writer_field
 -- include: readers_remove
 -- include: reader_ends
-
--- Readers, and Redisson's waiters, listen to the channel itself.
-local function notify_readwrite(name, message)
-	publish(name.channel, message)
-	wake_next(name)
-end
 
 -- How long the longest of our readers lasts; 0 when none does. Removes those that it finds expired before their
 -- recorded end.
@@ -93,7 +87,7 @@ local function limit_to_writer(name, writer, least_ms)
 		set_all_ttls(name, left_ms)
 		-- The lock may expire much earlier than the waiters know.
 		if ttl_ms > left_ms + LATE_MS then
-			notify_readwrite(name, WAKE_ALL)
+			wake_waiters(name, WAKE_ALL)
 		end
 	end
 end
@@ -107,7 +101,7 @@ local function settle(name, was_write)
 	elseif kept_ms > 0 then
 		set_all_ttls(name, math.max(kept_ms, reads_ms))
 		-- The lock will be free earlier than the waiters know.
-		notify_readwrite(name, WAKE_ALL)
+		wake_waiters(name, WAKE_ALL)
 		return 1
 	elseif reads_ms > 0 then
 		set_all_ttls(name, reads_ms)
@@ -120,6 +114,6 @@ local function settle(name, was_write)
 	end
 	redis.call('DEL', name.lock, name.holds, name.ends)
 	-- wire: a writer wakes all waiters, the last reader wakes one.
-	notify_readwrite(name, was_write and WAKE_ALL or WAKE_ONE)
+	wake_waiters(name, was_write and WAKE_ALL or WAKE_ONE)
 	return 2
 end

@@ -11,9 +11,13 @@ local function waiter_channel(name, id)
 	return name.channel .. ':' .. id
 end
 
--- The first waiter in it; nil when there is none.
+-- In the place of an id: the channel to which each of ours listens that also listens to the channel of the lock.
+local OURS = 'rlock'
+
+-- The first waiter in it, and since when it waits; nil when there is none.
 local function next_waiter(name)
-	return redis.pcall('ZRANGE', name.wake_queue, 0, 0)[1]
+	local first = redis.pcall('ZRANGE', name.wake_queue, 0, 0, 'WITHSCORES')
+	return first[1], tonumber(first[2])
 end
 
 -- What PUBLISH returns would count those that listen to a pattern, such as a monitor of all channels.

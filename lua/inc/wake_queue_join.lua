@@ -58,10 +58,8 @@ local function wait_in_wake_queue(name, since_us)
 	return position <= NEAR_POSITIONS and NEAR_MS or FAR_MS, 0
 end
 
--- The reply of an acquisition that has to wait for a lock that is held. Other names that are free are for others.
-local function held_reply(index, holder, holder_note)
-	local name = names[index]
-	local ttl_ms = redis.call('PTTL', name.lock)
+-- The reply of an acquisition that has to wait for one of its names. Others that are free are for others.
+local function wait_reply(index, ttl_ms, holder, holder_note)
 	if not may_wait then
 		return { 0, index, ttl_ms, holder, holder_note, -1, '', 1 }
 	end
@@ -71,13 +69,29 @@ local function held_reply(index, holder, holder_note)
 		end
 	end
 	local since_us = waits_since_us or now_us()
-	local retry_after_ms, is_on_guard = wait_in_wake_queue(name, since_us)
+	local retry_after_ms, is_on_guard = wait_in_wake_queue(names[index], since_us)
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), is_on_guard }
+end
+
+local function held_reply(index, holder, holder_note)
+	return wait_reply(index, redis.call('PTTL', names[index].lock), holder, holder_note)
+end
+
+-- The lock is free, and it is the turn of that waiter.
+local function turn_reply(index, waiter)
+	local reply = wait_reply(index, -2, waiter, '')
+	if reply[8] == 1 then
+		reply[6] = math.max(redis.call('PTTL', names[index].turn), 0) + 1
+	end
+	return reply
 end
 
 -- The caller has the lock.
 local function acquired_from_wake_queue(name)
 	if waits_since_us then
 		redis.pcall('ZREM', name.wake_queue, hold_id)
+	end
+	if not name.is_absent then
+		redis.pcall('DEL', name.turn)
 	end
 end

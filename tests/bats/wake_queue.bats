@@ -282,9 +282,113 @@ gives_up() {
 	wait_as 2 a
 	touch out
 	kill -KILL "$(renewer_of "${BACKGROUND[0]}")" "${BACKGROUND[0]}"
-	wait_until 4 had_turns 1 2
+	wait_until 4 has_lines turns 2
 	let_go
 	wait_until 5 no_keys
+}
+
+# ---- those that come later ----
+
+# woken_after SECONDS VERB: a waiter, PID, that has waited for so long is woken, and stopped before it acts on that.
+woken_after() {
+	hold "$2" a
+	in_background rlock "$2" a -- sh -c 'echo waiter >>turns'
+	wait_until 5 has_waiters a
+	let_pass "$1"
+	kill -STOP "$PID"
+	let_go
+	wait_until 1 is_free a
+}
+
+# has_next_turn VERB: it has waited for more than 2 s.
+has_next_turn() {
+	local waiter
+	woken_after 2.2 "$1"
+	waiter=$PID
+	run -75 rlock "$1" -n a -- true
+	in_background rlock "$1" a -- sh -c 'echo later >>turns'
+	wait_until 1 has_waiters a
+	kill -CONT "$waiter"
+	wait_until 3 has_lines turns 2
+	assert_equal "$(cat turns)" $'waiter\nlater'
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a waiter for a plain lock that has waited for 2 s is not overtaken" {
+	has_next_turn run
+}
+
+@test "a waiter for a write lock that has waited for 2 s is not overtaken" {
+	has_next_turn wlock
+}
+
+@test "a reader does not overtake a writer that has waited for 2 s" {
+	woken_after 2.2 wlock
+	run -75 rlock rlock -n a -- true
+	kill -CONT "$PID"
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a waiter that does not come in its turn holds up the others for 2 s at most" {
+	woken_after 2.2 run
+	took_less 2 rlock run a -- true
+	kill -CONT "$PID"
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a waiter that gives up in its turn holds up none" {
+	woken_after 2.2 run
+	kill -TERM "$PID"
+	kill -CONT "$PID"
+	ended_with 143
+	took_less 0.8 rlock run a -- true
+	no_keys
+}
+
+@test "a waiter that has not waited for long may be overtaken" {
+	woken_after 0.1 run
+	took_less 0.8 rlock run -n a -- true
+	kill -CONT "$PID"
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+# others_wait: as Redisson's waiters do, one listens to the channel of the lock, and tries nothing.
+others_wait() {
+	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
+	wait_until 5 are_subscribed 1
+}
+
+# Mostly; a part is left to chance.
+others_have_turn() {
+	rlock run -n a -- true
+	[ "$(redis get 'rlock_turn:{a}')" = - ]
+}
+
+@test "after a turn of ours the others have time for one of theirs" {
+	others_wait
+	wait_until 5 others_have_turn
+	# One that does not wait takes what is free.
+	run -0 rlock run -n a -- true
+	wait_until 5 others_have_turn
+	# One that waits does so for that time.
+	run -0 rlock run -w 2s a -- true
+	kill "${BACKGROUND[0]}"
+	wait_until 2 no_keys
+}
+
+@test "waiters of ours are not taken for others" {
+	hold run a
+	wait_as 1 a
+	wait_as 2 a
+	touch out
+	let_go
+	wait_until $SOON had_turns 1 2
+	is_free 'rlock_turn:{a}'
+	wait "${BACKGROUND[@]}"
 }
 
 # ---- several names ----
