@@ -9,7 +9,7 @@
 local NEAR_POSITIONS = 3 -- so many waiters behind the first try again so soon, in case that one dies, ...
 local NEAR_MS = 2000
 local FAR_MS = 10000     -- ... and the others so soon
-local QUEUE_MS = 30000   -- longer than each of them
+local QUEUE_MS = 60000   -- longer than each of them, and than the first one sleeps
 
 -- Adds the caller, unless it could not leave again. What needs memory comes first: a full server lets a script go on that
 -- has written.
@@ -50,10 +50,8 @@ local function wait_in_wake_queue(name, since_us)
 		return -1, next_waiter(name) and 0 or 1
 	end
 	local position = join_wake_queue(name, since_us)
-	if not position then
+	if not position or position == 0 then
 		return -1, 1
-	elseif position == 0 then
-		return NEAR_MS, 1
 	end
 	return position <= NEAR_POSITIONS and NEAR_MS or FAR_MS, 0
 end
