@@ -10,6 +10,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_qu
 -- include: now
 -- include: denied
 -- include: rights
+-- include: append
 -- include: hold_record_extend
 -- include: ttl_extend
 -- include: kept_hold
@@ -46,6 +47,9 @@ end
 
 -- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life.
 local function earlier_writer(name)
+	if name.is_absent then
+		return nil
+	end
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
 	if since_us and tonumber(since_us) < (waits_since_us or now_us()) then
@@ -80,14 +84,17 @@ local function obstacle(index, name)
 	if reply then
 		return reply
 	end
-	local mode = redis.call('HGET', name.lock, 'mode')
-	if not name.is_free and not mode then
-		return { -1, index, MUTEX_LOCK }
+	local mode
+	if not name.is_free then
+		mode = redis.call('HGET', name.lock, 'mode')
+		if not mode then
+			return { -1, index, MUTEX_LOCK }
+		end
+		for _, owner in ipairs(reentrant_owners) do
+			remove_if_expired(name, owner)
+		end
+		free_if_empty(name)
 	end
-	for _, owner in ipairs(reentrant_owners) do
-		remove_if_expired(name, owner)
-	end
-	free_if_empty(name)
 	if not name.is_free then
 		name.owner = holding_owner(name.lock, '') or holding_owner(name.lock, WRITE)
 		if mode == 'write' then
@@ -131,16 +138,38 @@ local function count_one(name)
 	return count
 end
 
+-- What renewal and release will need. No hold has the number 0: rights to commands that take longer with each reader are
+-- tried on its key.
+local function needed_later(name, key)
+	local missing_key = timeout_key(name, name.owner, 0)
+	return {
+		{ 'PEXPIRE', key, lease_ms },
+		{ 'PTTL', name.lock },
+		{ 'HEXISTS', name.lock, name.field },
+		{ 'HGETALL', missing_key },
+		{ 'HLEN', missing_key },
+		{ 'HGET', name.holds, hold_id },
+		{ 'HDEL', name.holds, '' },
+		{ 'HVALS', missing_key },
+		{ 'ZREM', name.ends, '' },
+		{ 'ZRANGE', name.ends, 0, 0 },
+		{ 'ZCARD', name.ends },
+	}
+end
+
 -- Adds one hold of a reader. Other readers may have the lock, so only what this reader has is undone.
 local function add_hold(name)
-	delete_ends_of_lost_lock(name)
+	if not name.is_absent then
+		delete_ends_of_lost_lock(name)
+	end
 	local count = count_one(name)
 	if is_error(count) then
 		return count
 	end
-	delete_overwritten_ends(name)
+	if not name.is_absent then
+		delete_overwritten_ends(name)
+	end
 	local key = timeout_key(name, name.owner, count)
-	local first_step = { 'DEL', key }
 	local undo = {
 		{ 'HINCRBY', name.lock, name.field, -1 },
 		{ 'DEL', key },
@@ -150,34 +179,29 @@ local function add_hold(name)
 		undo[1] = { 'HDEL', name.lock, name.field }
 		undo[#undo + 1] = { 'ZREM', name.ends, name.field }
 	end
-	if name.is_free then
-		-- Leftovers of an expired or broken hold.
-		first_step = { 'DEL', name.holds, name.ends }
-		undo[#undo + 1] = { 'HDEL', name.lock, 'mode' }
-		undo[#undo + 1] = { 'DEL', name.lock }
-		undo[#undo + 1] = { 'DEL', name.holds, name.ends }
-	end
-	-- No hold has this number: rights to commands that take longer with each reader are tried on it.
-	local missing_key = timeout_key(name, name.owner, 0)
 	local steps = {
-		first_step,
 		{ 'SET', key, 1, 'PX', lease_ms },
 		{ 'HSET', name.holds, hold_id, new_hold_record(name, NO_TOKEN) },
-		{ 'PEXPIRE', key, lease_ms },
-		{ 'PTTL', name.lock },
-		{ 'HEXISTS', name.lock, name.field },
-		{ 'HGETALL', missing_key },
-		{ 'HLEN', missing_key },
-		{ 'HGET', name.holds, hold_id },
-		{ 'HDEL', name.holds, '' },
-		{ 'HVALS', missing_key },
 		{ 'ZADD', name.ends, 'GT', digits(now_ms() + lease_ms), name.owner },
-		{ 'ZREM', name.ends, '' },
-		{ 'ZRANGE', name.ends, 0, 0 },
-		{ 'ZCARD', name.ends },
 	}
 	if name.is_free then
-		steps[#steps + 1] = { 'PEXPIRE', name.lock, lease_ms }
+		append(steps, {
+			{ 'PEXPIRE', name.lock, lease_ms },
+			{ 'PEXPIRE', name.holds, lease_ms },
+			{ 'PEXPIRE', name.ends, lease_ms },
+		})
+		append(undo, {
+			{ 'HDEL', name.lock, 'mode' },
+			{ 'DEL', name.lock },
+			{ 'DEL', name.holds, name.ends },
+		})
+	end
+	if tries_rights or not name.is_absent then
+		-- Leftovers of an expired or broken hold.
+		table.insert(steps, 1, name.is_free and { 'DEL', name.holds, name.ends } or { 'DEL', key })
+	end
+	if tries_rights then
+		append(steps, needed_later(name, key))
 	end
 	return try_all(steps, undo) or { count = count, token = NO_TOKEN }
 end
@@ -193,7 +217,7 @@ local function acquire_shared(name)
 	else
 		acquired = add_hold(name)
 	end
-	if not is_error(acquired) then
+	if not is_error(acquired) and not name.is_free then
 		extend(name.lock, lease_ms)
 		extend(name.holds, lease_ms)
 		extend_ends(name, lease_ms)

@@ -92,7 +92,9 @@ local function acquire_write(name)
 		{ 'ZCARD', name.ends },
 	})
 	if not is_error(acquired) then
-		redis.call('DEL', name.writer)
+		if not name.is_absent then
+			redis.call('DEL', name.writer)
+		end
 		acquired_from_wake_queue(name)
 	end
 	return acquired

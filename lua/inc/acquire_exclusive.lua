@@ -1,6 +1,7 @@
 -- To acquire a lock that has one owner at a time: any kind but a read lock.
 -- include: request
 -- include: rights
+-- include: append
 -- include: hold_record
 -- include: hold_record_extend
 -- include: ttl_extend
@@ -14,12 +15,6 @@ local function issue_token(name)
 		return redis.call('GET', name.counter)
 	end
 	return NO_TOKEN
-end
-
-local function append(steps, more)
-	for _, step in ipairs(more) do
-		steps[#steps + 1] = step
-	end
 end
 
 -- The first hold, once its field is in the lock hash. needed: commands that its renewal and release need besides those

@@ -40,6 +40,7 @@ local function is_absent(name)
 	keys[#keys + 1] = name.counter
 	keys[#keys + 1] = name.ends
 	keys[#keys + 1] = name.turn
+	keys[#keys + 1] = name.writer
 	return redis.pcall('EXISTS', unpack(keys)) == 0
 end
 

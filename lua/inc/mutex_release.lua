@@ -2,7 +2,7 @@
 -- include: mutex_notify
 -- include: mutex_settle
 
--- Whether it was the last hold, and no waiter is in a queue for the lock: only Redisson's are to be notified then.
+-- Whether it was the last hold, and no waiter is in a queue for the lock: only those that are not ours are to be notified then.
 local function is_gone(name)
 	return redis.pcall('EXISTS', name.lock, name.holds, name.queue, name.wake_queue) == 0
 end
@@ -14,7 +14,7 @@ local function release_one(name, owner, count)
 		redis.call('HDEL', name.lock, owner)
 	end
 	if is_gone(name) then
-		wake_waiters(name, WAKE_ONE)
+		wake_others(name, WAKE_ONE)
 		return 2
 	end
 	if has_owner(name) then

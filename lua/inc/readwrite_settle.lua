@@ -92,8 +92,18 @@ local function limit_to_writer(name, writer, least_ms)
 	end
 end
 
+local function leave_free(name, was_write)
+	redis.call('DEL', name.lock, name.holds, name.ends)
+	-- wire: a writer wakes all waiters, the last reader wakes one.
+	wake_waiters(name, was_write and WAKE_ALL or WAKE_ONE)
+	return 2
+end
+
 -- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/remove_hold.lua.
 local function settle(name, was_write)
+	if redis.call('HLEN', name.lock) <= 1 then
+		return leave_free(name, was_write)
+	end
 	local writer, kept_ms, reads_ms = holders_left(name)
 	if writer then
 		limit_to_writer(name, writer, math.max(reads_ms, kept_ms))
@@ -112,8 +122,5 @@ local function settle(name, was_write)
 		end
 		return 1
 	end
-	redis.call('DEL', name.lock, name.holds, name.ends)
-	-- wire: a writer wakes all waiters, the last reader wakes one.
-	wake_waiters(name, was_write and WAKE_ALL or WAKE_ONE)
-	return 2
+	return leave_free(name, was_write)
 end

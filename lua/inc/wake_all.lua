@@ -19,11 +19,16 @@ local function do_others_listen(name)
 	return false
 end
 
--- Wakes Redisson's waiters by that message, and one of ours. Those of Redisson, which are slower, mostly get a turn after
--- one of ours: else they would starve.
-local function wake_waiters(name, message)
+-- Wakes Redisson's waiters by that message. They are slower than ours, and mostly get a turn after one of ours: else they
+-- would starve.
+local function wake_others(name, message)
 	if publish(name.channel, message) > 0 and now_us() % OTHERS_TURNS_OF > 0 and do_others_listen(name) then
 		redis.pcall('SET', name.turn, OTHERS, 'PX', OTHERS_TURN_MS)
 	end
+end
+
+-- The same, and wakes one of ours.
+local function wake_waiters(name, message)
+	wake_others(name, message)
 	wake_next(name)
 end

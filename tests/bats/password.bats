@@ -448,7 +448,7 @@ shows_no_secret() {
 }
 
 waits() {
-	[ "$(redis pubsub channels)" = 'redisson_lock__channel:{a}' ]
+	redis pubsub channels | grep -qxF 'redisson_lock__channel:{a}'
 }
 
 has_no_waiter() {

@@ -357,7 +357,7 @@ not_found() {
 	hold_in_background a
 	short=$(server_commands_of rlock run -q -w 300ms a -- true)
 	long=$(server_commands_of rlock run -q -w 2s a -- true)
-	assert_between 1 "$short" 40
+	assert_between 1 "$short" 50
 	assert_equal "$long" "$short"
 }
 

@@ -283,7 +283,7 @@ gives_up() {
 	wait_as 2 a
 	touch out
 	kill -KILL "$(renewer_of "${BACKGROUND[0]}")" "${BACKGROUND[0]}"
-	wait_until 4 has_lines turns 2
+	wait_until 10 has_lines turns 2
 	let_go
 	wait_until 5 no_keys
 }
