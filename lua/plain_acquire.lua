@@ -15,6 +15,7 @@
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' },
 	{ 'wake_queue', 'turn', 'channel' }
+-- include: plain_acquire_absent
 -- include: names
 -- include: reentrant_owners
 -- include: holder

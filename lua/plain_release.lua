@@ -8,8 +8,15 @@ local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]
 
+-- include: plain_release_only
 -- include: names
 -- include: release_all
 -- include: mutex_release
 
+if is_error(heard_release) then
+	return { denied_error('PUBLISH', heard_release) }
+elseif heard_release then
+	give_others_turn(names[1], heard_release)
+	return { 2 }
+end
 return release_all(hold_id, release_one)

@@ -19,12 +19,17 @@ local function do_others_listen(name)
 	return false
 end
 
--- Wakes Redisson's waiters by that message. They are slower than ours, and mostly get a turn after one of ours: else they
+-- So many heard of a release. Redisson's waiters are slower than ours, and mostly get a turn after one of ours: else they
 -- would starve.
-local function wake_others(name, message)
-	if publish(name.channel, message) > 0 and now_us() % OTHERS_TURNS_OF > 0 and do_others_listen(name) then
+local function give_others_turn(name, heard)
+	if heard > 0 and now_us() % OTHERS_TURNS_OF > 0 and do_others_listen(name) then
 		redis.pcall('SET', name.turn, OTHERS, 'PX', OTHERS_TURN_MS)
 	end
+end
+
+-- Wakes those that listen to the channel of the lock: Redisson's, and the first of ours.
+local function wake_others(name, message)
+	give_others_turn(name, publish(name.channel, message))
 end
 
 -- The same, and wakes one of ours.

@@ -282,7 +282,8 @@ gives_up() {
 	wait_as 1 a
 	wait_as 2 a
 	touch out
-	kill -KILL "$(renewer_of "${BACKGROUND[0]}")" "${BACKGROUND[0]}"
+	# In this order: one that lives starts another renewer.
+	kill -KILL "${BACKGROUND[0]}" "$(renewer_of "${BACKGROUND[0]}")"
 	wait_until 10 has_lines turns 2
 	let_go
 	wait_until 5 no_keys

@@ -384,6 +384,8 @@ handovers
 many_waiters
 step 'fifty readers behind a writer'
 readers
+step 'server time'
+"$here/server_time.py" "$socket" "$rlock" 2000 >"$work/raw/server_time"
 step "idle, for $idle_s s"
 idle
 fact load_after "$(cut -d ' ' -f 1 /proc/loadavg)"

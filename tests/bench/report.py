@@ -214,6 +214,22 @@ class Report:
         self.keep("readers_requests_each", asked / count)
         self.keep("readers_x_bare", took / bare)
 
+    def server_time(self):
+        self.head("time of a script on the server", "us", "x Redisson's")
+        times = {}
+        with open(os.path.join(self.directory, "server_time"), encoding="ascii") as lines:
+            for line in lines:
+                kind, action, tool, nanoseconds = line.split()
+                times[kind, action, tool] = int(nanoseconds) / 1000
+        for (kind, action, tool), took in times.items():
+            if tool == "rlock":
+                ratio = took / times[kind, action, "redisson"]
+                self.row(
+                    f"{kind}, {action}", f"{took:.1f}", f"{ratio:.2f}", goal=2, value=ratio, text="2.00 x Redisson's"
+                )
+                self.keep(f"server_us_{kind}_{action}", took)
+                self.keep(f"server_x_redisson_{kind}_{action}", ratio)
+
     def idle(self):
         seconds = self.number("idle_s")
         memory = self.number("pss_rlock")
@@ -276,6 +292,7 @@ def main(argv):
     report.handovers()
     report.crowds()
     report.readers()
+    report.server_time()
     report.idle()
     print()
     print(json.dumps(report.result))

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""What a script takes on the server, beside Redisson's own of the same kind.
+
+    server_time.py SOCKET RLOCK COUNT
+
+Each of COUNT locks is acquired, and released after that, by the requests that RLOCK sends for one, and by Redisson's
+scripts. The two take turns in pieces, so that whatever else the machine does hits both alike. Prints a line "KIND ACTION
+TOOL NANOSECONDS" for each, the median of the pieces, by INFO commandstats.
+"""
+
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import uuid
+
+PIECES = 20
+LEASE_MS = "30000"
+NAME = "a-lock-that-is-measured"
+
+# As Redisson 4.7.0 has them (RedissonLock, RedissonReadLock and RedissonWriteLock, tryLockInnerAsync and
+# unlockInnerAsync).
+ACQUIRE = {
+    "plain": (
+        "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then "
+        "redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; "
+        "return redis.call('pttl', KEYS[1]);"
+    ),
+    "read": (
+        "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == false) then "
+        "redis.call('hset', KEYS[1], 'mode', 'read'); redis.call('hset', KEYS[1], ARGV[2], 1); "
+        "redis.call('set', KEYS[2] .. ':1', 1); redis.call('pexpire', KEYS[2] .. ':1', ARGV[1]); "
+        "redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; return redis.call('pttl', KEYS[1]);"
+    ),
+    "write": (
+        "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == false) then "
+        "redis.call('hset', KEYS[1], 'mode', 'write'); redis.call('hset', KEYS[1], ARGV[2], 1); "
+        "redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; return redis.call('pttl', KEYS[1]);"
+    ),
+}
+RELEASE = {
+    "plain": (
+        "local val = redis.call('get', KEYS[3]); if val ~= false then return tonumber(val);end; "
+        "if (redis.call('hexists', KEYS[1], ARGV[3]) == 0) then return nil;end; "
+        "local counter = redis.call('hincrby', KEYS[1], ARGV[3], -1); if (counter > 0) then "
+        "redis.call('pexpire', KEYS[1], ARGV[2]); redis.call('set', KEYS[3], 0, 'px', ARGV[5]); return 0; else "
+        "redis.call('del', KEYS[1]); redis.call(ARGV[4], KEYS[2], ARGV[1]); "
+        "redis.call('set', KEYS[3], 1, 'px', ARGV[5]); return 1; end;"
+    ),
+    "write": (
+        "local val = redis.call('get', KEYS[3]); if val ~= false then return tonumber(val);end; "
+        "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == 'write') then "
+        "local lockExists = redis.call('hexists', KEYS[1], ARGV[3]); if (lockExists == 0) then return nil;else "
+        "local counter = redis.call('hincrby', KEYS[1], ARGV[3], -1); if (counter > 0) then "
+        "redis.call('pexpire', KEYS[1], ARGV[2]); redis.call('set', KEYS[3], 0, 'px', ARGV[5]); return 0; else "
+        "redis.call('hdel', KEYS[1], ARGV[3]); if (redis.call('hlen', KEYS[1]) == 1) then "
+        "redis.call('del', KEYS[1]); redis.call(ARGV[4], KEYS[2], ARGV[1]); else "
+        "redis.call('hset', KEYS[1], 'mode', 'read'); end; "
+        "redis.call('set', KEYS[3], 1, 'px', ARGV[5]); return 1; end; end;end;"
+    ),
+    "read": (
+        "local val = redis.call('get', KEYS[5]); if val ~= false then return tonumber(val);end; "
+        "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == false) then return nil; end; "
+        "local lockExists = redis.call('hexists', KEYS[1], ARGV[2]); if (lockExists == 0) then return nil;end; "
+        "local counter = redis.call('hincrby', KEYS[1], ARGV[2], -1); if (counter == 0) then "
+        "redis.call('hdel', KEYS[1], ARGV[2]); end;redis.call('del', KEYS[3] .. ':' .. (counter+1)); "
+        "if (redis.call('hlen', KEYS[1]) > 1) then return 0; end; redis.call('del', KEYS[1]); "
+        "redis.call(ARGV[3], KEYS[2], ARGV[1]); redis.call('set', KEYS[5], 1, 'px', ARGV[4]); return 1; "
+    ),
+}
+VERBS = {"plain": "run", "read": "rlock", "write": "wlock"}
+
+
+class Server:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+        self.file = self.socket.makefile("rb")
+
+    def send(self, words):
+        encoded = [word if isinstance(word, bytes) else word.encode() for word in words]
+        self.socket.sendall(
+            b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded))
+
+    def receive(self):
+        line = self.file.readline()
+        if line[:1] == b"$":
+            return None if line == b"$-1\r\n" else self.file.read(int(line[1:]) + 2)[:-2].decode()
+        if line[:1] == b"*":
+            return [self.receive() for _ in range(int(line[1:]))]
+        if line[:1] == b"-":
+            sys.exit(f"server_time: {line.decode().strip()}")
+        return line[1:-2].decode()
+
+    def ask(self, *words):
+        self.send(words)
+        return self.receive()
+
+
+def captured(server, path, rlock, kind):
+    """The words of the two requests, an acquisition and a release, that it sends."""
+    monitor = Server(path)
+    monitor.ask("MONITOR")
+    for _ in range(2):  # the first time the server does not know the scripts
+        subprocess.run([rlock, VERBS[kind], "-u", "unix://" + path, NAME, "--", "true"], check=True)
+    server.ask("ECHO", "enough")
+    requests = []
+    while True:
+        line = monitor.receive()
+        if '"ECHO"' in line:
+            return requests[-2:]
+        if '"EVALSHA"' in line and " lua]" not in line:
+            requests.append(re.findall(r'"((?:[^"\\]|\\.)*)"', line))
+
+
+def of_rlock(template, number):
+    """That request for another lock, of another owner, with another hold id."""
+    request = []
+    for word in template:
+        if re.fullmatch("[0-9a-f]{32}", word):
+            word = f"{number:032x}"
+        request.append(word.replace(NAME, f"{NAME}-{number}"))
+    return request
+
+
+def of_redisson(kind, action, shas, number):
+    lock, owner = f"{NAME}-{number}", f"{uuid.UUID(int=number)}:30"
+    latch, channel = f"redisson_unlock_latch:{{{lock}}}:{number}", f"redisson_lock__channel:{{{lock}}}"
+    timeouts = f"{{{lock}}}:{owner}:rwlock_timeout"
+    if action == "acquire":
+        keys = [lock, timeouts] if kind == "read" else [lock]
+        args = [LEASE_MS, owner, owner + ":write"]
+    elif kind == "read":
+        keys = [lock, channel, timeouts, f"{{{lock}}}", latch]
+        args = ["0", owner, "publish", "13500"]
+    else:
+        keys, args = [lock, channel, latch], ["0", LEASE_MS, owner, "publish", "13500"]
+    return ["EVALSHA", shas[action], str(len(keys))] + keys + args
+
+
+def time_of(server, requests):
+    server.ask("CONFIG", "RESETSTAT")
+    for request in requests:
+        server.ask(*request)
+    stats = server.ask("INFO", "commandstats")
+    return int(re.search(r"cmdstat_evalsha:calls=\d+,usec=(\d+)", stats)[1]) * 1000 / len(requests)
+
+
+def measure(server, path, rlock, kind, count):
+    templates = dict(zip(("acquire", "release"), captured(server, path, rlock, kind)))
+    shas = {
+        "acquire": server.ask("SCRIPT", "LOAD", ACQUIRE[kind]),
+        "release": server.ask("SCRIPT", "LOAD", RELEASE[kind]),
+    }
+    tools = {
+        "rlock": lambda action, number: of_rlock(templates[action], number),
+        "redisson": lambda action, number: of_redisson(kind, action, shas, number),
+    }
+    times = {}
+    for piece in range(PIECES):
+        numbers = range(piece * count, (piece + 1) * count)
+        for tool, request_of in tools.items():
+            for action in ("acquire", "release"):
+                requests = [request_of(action, number) for number in numbers]
+                times.setdefault((action, tool), []).append(time_of(server, requests))
+            server.ask("FLUSHALL")
+    for (action, tool), pieces in times.items():
+        print(kind, action, tool, round(statistics.median(pieces)))
+
+
+def main():
+    path, rlock, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    server = Server(path)
+    for kind in VERBS:
+        measure(server, path, rlock, kind, max(count // PIECES, 1))
+
+
+main()
