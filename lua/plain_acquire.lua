@@ -15,7 +15,15 @@
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' },
 	{ 'wake_queue', 'turn', 'channel' }
--- include: plain_acquire_absent
+-- include: acquire_absent
+
+local granted = acquire_absent(fresh_owner, function()
+	return redis.pcall('HINCRBY', KEYS[1], fresh_owner, 1) == 1
+end)
+if granted then
+	return granted
+end
+
 -- include: names
 -- include: reentrant_owners
 -- include: holder

@@ -8,15 +8,24 @@ local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]
 
--- include: plain_release_only
+local CHANNEL_ARG = FIXED_ARGS + 3
+
+-- include: release_only
+
+local heard
+if only_field(1) and redis.pcall('EXISTS', KEYS[3], ARGV[FIXED_ARGS + 1]) == 0 then
+	heard = free_lock('0')
+	if heard == 0 then
+		return { 2 }
+	end
+end
+
 -- include: names
 -- include: release_all
 -- include: mutex_release
+-- include: freed
 
-if is_error(heard_release) then
-	return { denied_error('PUBLISH', heard_release) }
-elseif heard_release then
-	give_others_turn(names[1], heard_release)
-	return { 2 }
+if heard then
+	return { freed(names[1], heard) }
 end
 return release_all(hold_id, release_one)

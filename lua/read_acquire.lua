@@ -6,6 +6,19 @@
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the writer that is next
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
+-- include: acquire_absent
+
+local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. fresh_owner .. ':rwlock_timeout:1'
+local granted = acquire_absent(fresh_owner, function()
+	return redis.pcall('HSET', KEYS[1], 'mode', 'read', fresh_owner, 1) == 2
+		and redis.pcall('SET', own_key, 1, 'PX', lease_ms).ok
+		and redis.pcall('ZADD', KEYS[4], digits(now_ms() + lease_ms), fresh_owner) == 1
+		and redis.pcall('PEXPIRE', KEYS[4], lease_ms) == 1
+end, own_key, KEYS[4])
+if granted then
+	return granted
+end
+
 -- include: names
 -- include: now
 -- include: denied

@@ -6,6 +6,16 @@
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
+-- include: acquire_absent
+-- include: write_suffix
+
+local granted = acquire_absent(fresh_owner .. WRITE, function()
+	return redis.pcall('HSET', KEYS[1], 'mode', 'write', fresh_owner .. WRITE, 1) == 2
+end)
+if granted then
+	return granted
+end
+
 -- include: names
 -- include: now
 -- include: denied
@@ -17,7 +27,6 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_qu
 -- include: acquire
 -- include: acquire_exclusive
 -- include: readwrite_acquire
--- include: write_suffix
 -- include: readers_expired
 -- include: wake_queue_join
 -- include: turn_read
