@@ -851,9 +851,9 @@ ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl p
 	least_rights
 	# shellcheck disable=SC2016
 	run -7 rlock run -l 1s -u "$CI_URL" nightly -- \
-		sh -c 'ask_redis "$SERVER_SOCKET" acl setuser ci -hdel >/dev/null; exit 7'
+		sh -c 'ask_redis "$SERVER_SOCKET" acl setuser ci -hget >/dev/null; exit 7'
 	assert_equal "${#lines[@]}" 1
-	assert_output --partial +hdel
+	assert_output --partial +hget
 	wait_until 5 is_free nightly
 }
 
