@@ -210,9 +210,13 @@ channel() {
 	esac
 }
 
-# listeners KIND NAME: how many connections listen there.
+# listeners KIND NAME: how many connections wait. Each in the wake queue of rlock listens to a channel of its own; the
+# first of them to that of the lock as well, as all others do.
 listeners() {
-	redis pubsub numsub "$(channel "$1" "$2")" | tail -n 1
+	local channel own
+	channel=$(channel "$1" "$2")
+	own=$(redis pubsub channels "$channel:*" | grep -cE ':[0-9a-f]{32}$' || :)
+	echo $(($(redis pubsub numsub "$channel" | tail -n 1) + own - (own > 0)))
 }
 
 # queue NAME: the owners in a fair lock's line, first one first.

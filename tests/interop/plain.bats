@@ -173,13 +173,13 @@ one_is_in() {
 
 # ---- keys ----
 
-@test "a lock that Java holds is one hash of its thread, and rlock's wait adds nothing" {
+@test "a lock that Java holds is one hash of its thread, and rlock's wait adds nothing but its queue" {
 	local owner
 	owner=$(ask T1 owner)
 	java_locks T1 plain a
 	rlock_begins r plain a
 	wait_until 5 has_waiter plain a
-	keys_are a
+	wait_until 2 keys_are a 'rlock_queue:{a}'
 	assert_equal "$(redis hgetall a)" "$owner
 1"
 	ttl_between a 25000 30000
