@@ -84,8 +84,8 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 		.request = waiter->request,
 		.owner = waiter->owner,
 		.since = is_new_at_slot(waiter, index) ? "" : rlock__waiter_since(waiter, index),
-		/* With a majority a server that was restarted may have lost another owner's lock. */
 		.has_turn_passed = waiter->servers[index].has_turn_passed,
+		/* With a majority a server that was restarted may have lost another owner's lock. */
 		.least_uptime_ms = routes->quorum < routes->count ? waiter->request->lease_ms : 0,
 	};
 

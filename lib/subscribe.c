@@ -78,11 +78,10 @@ static bool make_channels(struct rlock__waiter *waiter, size_t index)
 	struct rlock__server *server = &waiter->servers[index];
 	enum rlock__listening listening = waiter->hold->row->listening;
 	bool is_queued = listening == RLOCK__LISTEN_IN_WAKE_QUEUE && !server->lacks_own_channel;
-	const char *own = is_queued ? waiter->hold->id : waiter->owner;
+	bool has_own = is_queued || listening == RLOCK__LISTEN_AS_OWNER;
 
 	rlock__waiter_free_channels(server);
-	server->hears_lock =
-		listening != RLOCK__LISTEN_AS_OWNER && (!is_queued || server->is_on_guard);
+	server->hears_lock = !has_own || (is_queued && server->is_on_guard);
 	server->channels = calloc(3 * rlock__routes_name_count(&waiter->routes, index),
 				  sizeof(*server->channels));
 	if (server->channels == NULL)
@@ -91,7 +90,8 @@ static bool make_channels(struct rlock__waiter *waiter, size_t index)
 		return false;
 	if (server->hears_lock && !server->lacks_own_channel && !add_channels(waiter, index, OURS))
 		return false;
-	return (server->hears_lock && !is_queued) || add_channels(waiter, index, own);
+	return !has_own ||
+	       add_channels(waiter, index, is_queued ? waiter->hold->id : waiter->owner);
 }
 
 /* A failure of the subscription is one of its server: that is the connection's error. */

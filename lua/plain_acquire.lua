@@ -31,8 +31,8 @@ end
 -- include: replica
 -- include: acquire
 -- include: mutex_acquire
--- include: wake_queue_join
 -- include: turn_read
+-- include: wake_queue_join
 
 -- The reply to give when this name can't be acquired; else nil.
 local function obstacle(index, name)

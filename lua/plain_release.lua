@@ -8,16 +8,11 @@ local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]
 
-local CHANNEL_ARG = FIXED_ARGS + 3
-
 -- include: release_only
 
-local heard
-if only_field(1) and redis.pcall('EXISTS', KEYS[3], ARGV[FIXED_ARGS + 1]) == 0 then
-	heard = free_lock('0')
-	if heard == 0 then
-		return { 2 }
-	end
+local heard = only_field(1, KEYS[3]) and free_lock(WAKE_ONE)
+if heard == 0 then
+	return { 2 }
 end
 
 -- include: names

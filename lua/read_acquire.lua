@@ -7,8 +7,9 @@
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 -- include: acquire_absent
+-- include: readers
 
-local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. fresh_owner .. ':rwlock_timeout:1'
+local own_key = timeout_key({ timeouts = ARGV[FIXED_ARGS + #ARG_FIELDS] }, fresh_owner, 1)
 local granted = acquire_absent(fresh_owner, function()
 	return redis.pcall('HSET', KEYS[1], 'mode', 'read', fresh_owner, 1) == 2
 		and redis.pcall('SET', own_key, 1, 'PX', lease_ms).ok
@@ -35,7 +36,6 @@ end
 -- include: readwrite_acquire
 -- include: write_suffix
 -- include: writer_field
--- include: readers
 -- include: readers_extend
 -- include: reader_ends
 -- include: reader_ends_record
@@ -81,7 +81,7 @@ local function obstacle_to_new_reader(index, name, mode)
 	end
 	local waiter = name.is_free and waiter_in_front(name)
 	if waiter then
-		return { 0, index, -2, waiter, '', math.max(redis.call('PTTL', name.turn), 0) + 1, since, 1 }
+		return { 0, index, -2, waiter, '', turn_retry_after_ms(name), since, 1 }
 	end
 	local writer, writer_note, retry_after_ms = earlier_writer(name)
 	if writer then

@@ -9,30 +9,27 @@ local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id = ARGV[1]
 
-local CHANNEL_ARG, TIMEOUTS_ARG = FIXED_ARGS + 3, FIXED_ARGS + 4
-
 -- include: release_only
--- include: write_suffix
+-- include: readers
+-- include: writer_field
 
 -- As free_lock does. A reader whose hold has expired has lost it.
 local function free_only(field)
-	if string.sub(field, -#WRITE) == WRITE then
-		return free_lock('1', KEYS[3])
+	if is_writer_field(field) then
+		return free_lock(WAKE_ALL, KEYS[3])
 	end
-	local key = ARGV[TIMEOUTS_ARG] .. ':' .. field .. ':rwlock_timeout:1'
+	local key = timeout_key({ timeouts = ARGV[#ARGV] }, field, 1)
 	local ttl_ms = redis.pcall('PTTL', key)
 	if type(ttl_ms) == 'number' and ttl_ms > 0 then
-		return free_lock('0', KEYS[3], key)
+		return free_lock(WAKE_ONE, KEYS[3], key)
 	end
 	return nil
 end
 
-local field, heard = only_field(2), nil
-if field and redis.pcall('EXISTS', ARGV[FIXED_ARGS + 1]) == 0 then
-	heard = free_only(field)
-	if heard == 0 then
-		return { 2 }
-	end
+local field = only_field(2)
+local heard = field and free_only(field)
+if heard == 0 then
+	return { 2 }
 end
 
 -- include: names

@@ -28,8 +28,8 @@ end
 -- include: acquire_exclusive
 -- include: readwrite_acquire
 -- include: readers_expired
--- include: wake_queue_join
 -- include: turn_read
+-- include: wake_queue_join
 
 local TURN_MS = 5000 -- how long readers wait for a writer that gave no sign of life
 local RETRY_AFTER_MS = 2000 -- so often it gives one

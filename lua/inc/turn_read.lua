@@ -13,3 +13,8 @@ local function waiter_in_front(name)
 	end
 	return waiter
 end
+
+-- When that turn is over at the latest, from now.
+local function turn_retry_after_ms(name)
+	return math.max(redis.call('PTTL', name.turn), 0) + 1
+end

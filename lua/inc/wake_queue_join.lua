@@ -5,6 +5,7 @@
 -- include: rights
 -- include: wake_queue
 -- include: wake_queue_leave
+-- include: turn_read
 
 local NEAR_POSITIONS = 3 -- so many waiters behind the first try again so soon, in case that one dies, ...
 local NEAR_MS = 2000
@@ -79,7 +80,7 @@ end
 local function turn_reply(index, waiter)
 	local reply = wait_reply(index, -2, waiter, '')
 	if reply[8] == 1 then
-		reply[6] = math.max(redis.call('PTTL', names[index].turn), 0) + 1
+		reply[6] = turn_retry_after_ms(names[index])
 	end
 	return reply
 end

@@ -8,6 +8,7 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
+load ../lib/sharing
 
 setup_file() {
 	choose_port
@@ -125,16 +126,12 @@ costs_of_turns() {
 	for i in 3 4 5; do
 		in_background rlock rlock a -- sh -c 'echo reader >>turns'
 	done
-	wait_until 5 are_subscribed 5
+	wait_until 5 has_listeners 5
 	let_go
 	wait "${BACKGROUND[@]}"
 	assert_equal "$(sort turns | uniq -c | tr -s ' ')" ' 3 reader
  2 writer'
 	no_keys
-}
-
-are_subscribed() {
-	[ "$(redis client list type pubsub | grep -c ' cmd=')" = "$1" ]
 }
 
 # ---- what becomes of a waiter ----
@@ -162,18 +159,21 @@ has_pattern() {
 	no_keys
 }
 
-# It is woken, and does not act on it.
-@test "a waiter that is killed once it was woken holds up the others for 4 s at most" {
-	local first
+# stop_when_woken: of two waiters the first, FIRST, is woken, and does not act on it.
+stop_when_woken() {
 	hold run a
 	wait_as 1 a
-	first=$PID
+	FIRST=$PID
 	wait_as 2 a
-	kill -STOP "$first"
-	touch out
+	kill -STOP "$FIRST"
 	let_go
 	wait_until 1 is_free a
-	kill -KILL "$first"
+}
+
+@test "a waiter that is killed once it was woken holds up the others for 4 s at most" {
+	stop_when_woken
+	touch out
+	kill -KILL "$FIRST"
 	wait_until 4 had_turns 2
 	ended_with 0
 	no_keys
@@ -201,20 +201,13 @@ has_pattern() {
 
 # gives_up SIGNAL STATUS: the first was woken, and is told to end before it acts on it.
 gives_up() {
-	local first
-	hold run a
-	wait_as 1 a
-	first=$PID
-	wait_as 2 a
-	kill -STOP "$first"
-	let_go
-	wait_until 1 is_free a
-	kill "-$1" "$first"
-	kill -CONT "$first"
+	stop_when_woken
+	kill "-$1" "$FIRST"
+	kill -CONT "$FIRST"
 	touch out
 	wait_until 1 had_turns 2
 	ended_with 0
-	ended_with "$2" "$first"
+	ended_with "$2" "$FIRST"
 	no_keys
 }
 
@@ -269,7 +262,7 @@ gives_up() {
 	redis set 'rlock_queue:{a}' mine >/dev/null
 	hold run a
 	in_background rlock run a -- true
-	wait_until 5 are_subscribed 1
+	wait_until 5 has_listeners 1
 	let_go
 	took_less 2 ended_with 0
 	assert_equal "$(redis get 'rlock_queue:{a}')" mine
@@ -361,7 +354,7 @@ has_next_turn() {
 # others_wait: as Redisson's waiters do, one listens to the channel of the lock, and tries nothing.
 others_wait() {
 	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
-	wait_until 5 are_subscribed 1
+	wait_until 5 has_listeners 1
 }
 
 # Mostly; a part is left to chance.
@@ -466,7 +459,7 @@ others_have_turn() {
 		for i in 1 2; do
 			in_background rlock run -u "redis://limited:secret@127.0.0.1:$PORT" a -- sh -c 'echo turn >>turns'
 		done
-		wait_until 5 are_subscribed 2
+		wait_until 5 has_listeners 2
 		has_waiters a 0
 		let_go
 		wait_until $SOON has_lines turns 2
@@ -479,7 +472,7 @@ others_have_turn() {
 	hold run a
 	redis config set maxmemory 1 >/dev/null
 	in_background rlock run -w 20s a -- sh -c 'echo turn >>turns'
-	wait_until 5 are_subscribed 1
+	wait_until 5 has_listeners 1
 	has_waiters a 0
 	redis config set maxmemory 0 >/dev/null
 	let_go

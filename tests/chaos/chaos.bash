@@ -359,11 +359,15 @@ lease_end_us() {
 }
 
 # listeners [NAME]: how many wait for that lock, the cell's if none is given: those with a channel of their own, and those
-# that listen to the channel of the lock alone. Of the former the first one listens to that, too.
+# that listen to the channel of the lock alone. Of the former the first one listens to that, too. Each that listens to that
+# listens to "...:rlock" as well.
 listeners() {
 	redis eval 'local own, lock = 0, 0
 		for _, channel in ipairs(redis.call("pubsub", "channels", ARGV[1])) do
 			local count = redis.call("pubsub", "numsub", channel)[2]
+			if string.sub(channel, -6) == ":rlock" then
+				count = 0
+			end
 			if string.find(channel, "}:", 1, true) then
 				own = own + count
 			else

@@ -65,7 +65,6 @@ two_wait() {
 	wait_until 10 listen 2 command
 }
 
-
 # Of the only owner.
 COUNT_HOLDS='
 	for _, value in ipairs(redis.call("HVALS", KEYS[1])) do
