@@ -6,8 +6,9 @@
 
 local TURN_ARG = FIXED_ARGS + 2
 
--- add_field() adds that field to the lock, and what else only this kind has; false when one of its commands failed. Then the
--- other keys given here are deleted, too. The reply to give; nil when it is no such case.
+-- add_field() adds that field to the lock, and what else only this kind has; false when one of its commands failed. Then
+-- the other keys given here are deleted, too: sets of readers, and what has a TTL. The reply to give; nil when it is no
+-- such case.
 local function acquire_absent(field, add_field, ...)
 	local lock, holds = KEYS[1], KEYS[2]
 	if #KEYS > #KEY_FIELDS or want_token or tries_rights or least_uptime_ms > 0 or waits_since_us
@@ -20,8 +21,12 @@ local function acquire_absent(field, add_field, ...)
 		return { 1, fresh_owner, 1, '-', 0 }
 	end
 	-- Not where nothing was written: a full server lets a script go on that has deleted something.
-	if redis.pcall('EXISTS', lock) == 1 then
-		redis.pcall('DEL', lock, holds, ...)
+	if redis.pcall('EXISTS', lock) == 1 and type(redis.pcall('DEL', lock, holds, ...)) ~= 'number' then
+		redis.pcall('HDEL', lock, field, 'mode')
+		redis.pcall('HDEL', holds, hold_id)
+		for _, key in ipairs({ ... }) do
+			redis.pcall('ZREM', key, field)
+		end
 	end
 	return nil
 end

@@ -410,3 +410,19 @@ has_subscribers() {
 	assert_one_line '^rlock: a: .+$'
 	no_keys
 }
+
+# Where the login names no user, no right is tried out before it is needed.
+@test "a default user that can neither set a TTL nor delete leaves no lock without a TTL" {
+	local verb
+	for verb in run rlock wlock; do
+		redis acl setuser default -pexpire -del >/dev/null
+		run rlock "$verb" a -- touch ran
+		redis acl setuser default +pexpire +del >/dev/null
+		assert_equal "$status" 77
+		run redis eval 'for _, key in ipairs(redis.call("keys", "*")) do
+			assert(redis.call("pttl", key) > 0, key)
+		end return 1' 0
+		assert_output 1
+	done
+	refute file_exists ran
+}
