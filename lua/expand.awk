@@ -1,5 +1,5 @@
 # Writes the body of a script as it is sent: a line "-- include: NAME" is replaced by inc/NAME.lua, the first time in a
-# script only; blank lines, and lines that are nothing but a comment, are left out. A file includes all that it uses, so
+# script only; blank lines, comments, and blanks around "," and "=" are left out. A file includes all that it uses, so
 # an include comes after those that it needs. How a body becomes C is embed.sh's business.
 #
 #   awk -f expand.awk INC_FOLDER SCRIPT
@@ -38,6 +38,22 @@ function include(line, file, number, parents,    name, path) {
 		fail(file, number, "cannot read include '" name "'")
 }
 
+# A script that leaves a queue must not be long, see inc/queue_join.lua. Not within strings: every
+# second part between quotes is one.
+function squeezed(line,    parts, count, i, result) {
+	if (line ~ /"/)
+		return line
+	count = split(line, parts, "'")
+	for (i = 1; i <= count; i++) {
+		if (i % 2) {
+			gsub(/ = /, "=", parts[i])
+			gsub(/, /, ",", parts[i])
+		}
+		result = result (i > 1 ? "'" : "") parts[i]
+	}
+	return result
+}
+
 # parents: the includes that this file is in, each between blanks. Below 0 when it can't be read.
 function expand(file, parents,    line, number, got) {
 	while ((got = (getline line < file)) > 0) {
@@ -48,8 +64,9 @@ function expand(file, parents,    line, number, got) {
 			check_names(line, file, number)
 		if (line ~ /^[ \t]*(--|$)/)
 			continue
+		sub(/[ \t]+-- .*$/, "", line)
 		sub(/^[ \t]+/, "", line)
-		print line
+		print squeezed(line)
 	}
 	close(file)
 	return got
