@@ -236,23 +236,24 @@ static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 	return end_ms;
 }
 
-/* How many messages have come on the subscriptions whose descriptors are ready. */
+/* In how many ms the messages ask for a try that have come on the subscriptions whose descriptors are ready. */
 static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd *fds,
-			       size_t *messages_out)
+			       int64_t *retry_after_ms_out)
 {
-	*messages_out = 0;
+	*retry_after_ms_out = INT64_MAX;
 	for (size_t i = 0; i < waiter->routes.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
 		enum rlock_status status;
-		size_t messages = 0;
+		int64_t retry_after_ms;
 
 		if (fds[i].revents == 0)
 			continue;
-		status = rlock__subscription_drain(waiter->servers[i].subscription, &messages);
+		status = rlock__subscription_drain(server->subscription, &retry_after_ms);
 		if (status != RLOCK_OK)
 			return fail_subscription(waiter, i, status);
-		*messages_out += messages;
-		if (messages > 0 && waiter->servers[i].state == RLOCK__SERVER_QUEUED)
-			waiter->servers[i].has_turn_passed = true;
+		*retry_after_ms_out = rlock__sooner(*retry_after_ms_out, retry_after_ms);
+		if (retry_after_ms == 0 && server->state == RLOCK__SERVER_QUEUED)
+			server->has_turn_passed = true;
 	}
 	return RLOCK_OK;
 }
@@ -278,20 +279,22 @@ enum rlock_status rlock__subscribe_sleep(struct rlock__waiter *waiter)
 	fds[count] = (struct pollfd){ conn->cancel_fd, POLLIN, 0 };
 	for (;;) {
 		enum rlock_status status;
-		size_t messages;
+		int64_t retry_after_ms;
 
 		if (rlock_poll(fds, count + 1, rlock__sooner(end_ms, waiter->report_at_ms)) < 0)
 			return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s",
 					   strerror(errno));
 		if (fds[count].revents != 0)
 			return RLOCK_CANCELLED;
-		status = drain(waiter, fds, &messages);
+		status = drain(waiter, fds, &retry_after_ms);
 		if (status != RLOCK_OK)
 			return status;
-		if (messages > 0) {
+		if (retry_after_ms == 0) {
 			rlock__trace(&conn->error, "woken");
 			return RLOCK_OK;
 		}
+		end_ms = rlock__sooner(end_ms, rlock_now_ms() +
+						       rlock__sooner(retry_after_ms, SLEEP_MAX_MS));
 		if (rlock_now_ms() >= waiter->report_at_ms)
 			report_wait(waiter);
 		if (rlock_now_ms() >= end_ms)

@@ -60,7 +60,9 @@ end
 
 local function acquire_one(name)
 	local acquired = mutex_acquire(name)
-	acquired_from_wake_queue(name)
+	if not is_error(acquired) then
+		acquired_from_wake_queue(name)
+	end
 	return acquired
 end
 

@@ -1,11 +1,12 @@
 /*
- * Subscribe to channels, and count the messages that come.
- * When to read them, and what a message means, is for the caller, which does not need their text.
+ * Subscribe to channels, and read how soon the messages that come ask for a try.
+ * When to read them, and what a try is, is for the caller.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "net/connection.h"
@@ -97,11 +98,22 @@ enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
 	return rlock__request_await(connection).status;
 }
 
-enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
-					    size_t *messages_out)
+/* wire: Redisson says 0 or 1. Our scripts also say in how many ms a try is due. */
+static int64_t retry_after_ms_of(const redisReply *reply)
 {
-	size_t messages = 0;
+	const redisReply *text = reply->elements == 3 ? reply->element[2] : NULL;
+	int64_t retry_after_ms;
 
+	if (text == NULL || text->type != REDIS_REPLY_STRING)
+		return 0;
+	retry_after_ms = strtoll(text->str, NULL, 10);
+	return retry_after_ms > 1 ? retry_after_ms : 0;
+}
+
+enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
+					    int64_t *retry_after_ms_out)
+{
+	*retry_after_ms_out = INT64_MAX;
 	if (!rlock__stream_fill(&connection->stream))
 		return rlock__connection_fail_stream(connection);
 	for (;;) {
@@ -110,10 +122,8 @@ enum rlock_status rlock__subscription_drain(struct rlock__connection *connection
 		if (!rlock__stream_next(&connection->stream, &reply))
 			return rlock__connection_fail_stream(connection);
 		if (reply == NULL)
-			break;
+			return RLOCK_OK;
+		*retry_after_ms_out = rlock__sooner(*retry_after_ms_out, retry_after_ms_of(reply));
 		freeReplyObject(reply);
-		messages++;
 	}
-	*messages_out = messages;
-	return RLOCK_OK;
 }

@@ -21,8 +21,11 @@ void rlock__subscription_begin(struct rlock__connection *connection,
 enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
 					   const struct rlock__text *channels, size_t count,
 					   int64_t deadline_ms);
-/* Read what has come. RLOCK_OK and the number of messages, or RLOCK_ENET. Never blocks. */
+/*
+ * Read what has come. RLOCK_OK, and in how many ms the messages ask for a try: 0 at once, INT64_MAX when none has come;
+ * or RLOCK_ENET. Never blocks.
+ */
 enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
-					    size_t *messages_out);
+					    int64_t *retry_after_ms_out);
 
 #endif

@@ -1,3 +1,3 @@
--- Which waiter has the next turn of a free lock: a string beside it, a hold id or OTHERS. While it is there callers of ours
--- that would be faster leave the lock to that waiter. Java does not know it.
+-- Which waiter has the next turn of a free lock: a string beside it, "SINCE ID", since when it waits and its hold id, or
+-- OTHERS. While it is there callers of ours that would be faster leave the lock to that waiter. Java does not know it.
 local OTHERS = '-' -- Redisson's waiters, and those of older versions

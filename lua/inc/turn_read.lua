@@ -1,14 +1,18 @@
 -- To leave a free lock to the waiter that has the next turn.
 -- include: request
--- include: turn
+-- include: turn_waiter
 
--- The waiter that comes before the caller; nil when none does. A caller that does not wait would never have a turn of its
--- own, and Redisson's waiters may not come: it leaves the lock to ours only.
+-- The waiter that comes before the caller; nil when none does. A caller that waits for longer than that one does not wait
+-- for it. One that does not wait would never have a turn of its own, and Redisson's waiters may not come: it leaves the
+-- lock to ours only.
 local function waiter_in_front(name)
-	local waiter = not name.is_absent and redis.pcall('GET', name.turn)
-	if type(waiter) ~= 'string' or waiter == hold_id then
+	if name.is_absent then
 		return nil
-	elseif waiter == OTHERS and (has_turn_passed or not may_wait) then
+	end
+	local waiter, since_us = waiter_in_turn(name)
+	if waiter == OTHERS then
+		return may_wait and not has_turn_passed and waiter or nil
+	elseif waiter == hold_id or waiter and waits_since_us and waits_since_us < since_us then
 		return nil
 	end
 	return waiter

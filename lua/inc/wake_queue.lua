@@ -6,6 +6,10 @@
 -- include: denied
 -- include: channel
 
+local FRONT_POSITIONS = 3 -- so many waiters behind the first try again so soon, in case that one dies or is stopped
+local FRONT_MS = 2000
+local DEAD_MAX = 1000     -- are removed at once: a script must not keep the server from its other clients
+
 -- Each waiter in it listens to a channel of its own.
 local function waiter_channel(name, id)
 	return name.channel .. ':' .. id

@@ -7,13 +7,14 @@
 -- include: wake_queue_leave
 -- include: turn_read
 
-local NEAR_POSITIONS = 3 -- so many waiters behind the first try again so soon, in case that one dies, ...
-local NEAR_MS = 2000
-local FAR_MS = 10000     -- ... and the others so soon
-local QUEUE_MS = 60000   -- longer than each of them, and than the first one sleeps
+-- The others try again so soon where there are so few, since all of those may be stopped; or so soon where there are
+-- more, one of which tries in the meantime.
+local FEW, FEW_MS = 12, 3500
+local MANY_MS = 10000
+local QUEUE_MS = 60000 -- longer than each of them, and than the first one sleeps
 
--- Adds the caller, unless it could not leave again. What needs memory comes first: a full server lets a script go on that
--- has written.
+-- Adds the caller, or keeps it there; false when it could not leave again. What needs memory comes first: a full server
+-- lets a script go on that has written.
 local function enter_wake_queue(name, since_us)
 	local steps = {
 		{ 'ZADD', name.wake_queue, 'XX', 0, '' },
@@ -25,23 +26,29 @@ local function enter_wake_queue(name, since_us)
 	return not try_all(steps, { { 'ZREM', name.wake_queue, hold_id } })
 end
 
--- Joins it, or stays in it. The position, from 0 on, any behind NEAR_POSITIONS being one of them; nil when the waiter
--- can't be in the queue.
-local function join_wake_queue(name, since_us)
-	if not enter_wake_queue(name, since_us) then
+-- Waiters in front of the caller that do not listen any more.
+local function remove_dead(name)
+	for _ = 1, DEAD_MAX do
+		local first = next_waiter(name)
+		if first == hold_id or is_listening(name, first) then
+			return
+		end
+		redis.call('ZREM', name.wake_queue, first)
+	end
+end
+
+-- Of a waiter in the queue: how soon it has to try again at the latest; nil when it is the first.
+local function queued_retry_ms(name)
+	local ids = redis.call('ZRANGE', name.wake_queue, 0, FEW)
+	if ids[1] == hold_id then
 		return nil
 	end
-	local first = next_waiter(name)
-	while first ~= hold_id and not is_listening(name, first) do
-		redis.call('ZREM', name.wake_queue, first)
-		first = next_waiter(name)
-	end
-	for i, id in ipairs(redis.call('ZRANGE', name.wake_queue, 0, NEAR_POSITIONS)) do
-		if id == hold_id then
-			return i - 1
+	for i = 2, math.min(#ids, FRONT_POSITIONS + 1) do
+		if ids[i] == hold_id then
+			return FRONT_MS
 		end
 	end
-	return NEAR_POSITIONS + 1
+	return #ids <= FEW and FEW_MS or MANY_MS
 end
 
 -- How the caller waits for this lock: when it has to try again at the latest, -1: when the TTL is over; and 1 when it has
@@ -50,11 +57,12 @@ local function wait_in_wake_queue(name, since_us)
 	if listens ~= '1' then
 		return -1, next_waiter(name) and 0 or 1
 	end
-	local position = join_wake_queue(name, since_us)
-	if not position or position == 0 then
+	if not enter_wake_queue(name, since_us) then
 		return -1, 1
 	end
-	return position <= NEAR_POSITIONS and NEAR_MS or FAR_MS, 0
+	remove_dead(name)
+	local retry_ms = queued_retry_ms(name)
+	return retry_ms or -1, retry_ms and 0 or 1
 end
 
 -- The reply of an acquisition that has to wait for one of its names. Others that are free are for others.
@@ -76,12 +84,11 @@ local function held_reply(index, holder, holder_note)
 	return wait_reply(index, redis.call('PTTL', names[index].lock), holder, holder_note)
 end
 
--- The lock is free, and it is the turn of that waiter.
+-- The lock is free, and it is the turn of that waiter: it may not come.
 local function turn_reply(index, waiter)
 	local reply = wait_reply(index, -2, waiter, '')
-	if reply[8] == 1 then
-		reply[6] = turn_retry_after_ms(names[index])
-	end
+	local retry_after_ms = turn_retry_after_ms(names[index])
+	reply[6] = reply[6] < 0 and retry_after_ms or math.min(reply[6], retry_after_ms)
 	return reply
 end
 

@@ -18,6 +18,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	common_setup
+	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
@@ -199,6 +200,57 @@ stop_when_woken() {
 	no_keys
 }
 
+@test "four stopped waiters do not hold up the fifth for more than 4 s" {
+	local i
+	hold run a
+	for i in 1 2 3 4; do
+		wait_as "$i" a
+		kill -STOP "$PID"
+	done
+	wait_as 5 a
+	let_go
+	wait_until 4 had_turns 5
+	touch out
+	kill -CONT "${BACKGROUND[@]:1:4}"
+	wait_until 5 has_lines turns 5
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+# So many waiters try seldom, and none tells the last one by its own try that the others had quick turns.
+@test "a waiter that is stopped after many quick turns does not hold up the last one for more than 4 s" {
+	local i stopped
+	hold run a
+	for i in {1..12}; do
+		in_background rlock run a -- sh -c 'echo "$1" >>turns' sh "$i"
+	done
+	wait_until 5 has_live_waiters a 12
+	wait_as 13 a
+	stopped=$PID
+	wait_as 14 a
+	kill -STOP "$stopped"
+	let_go
+	wait_until 4 grep -qx 14 turns
+	touch out
+	kill -CONT "$stopped"
+	wait_until 5 has_lines turns 14
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "more dead waiters than are removed at once hold up none for more than 4 s" {
+	local i
+	hold run a
+	wait_as 1 a
+	wait_as 2 a
+	redis eval 'for i = 1, 1500 do redis.call("zadd", KEYS[1], i, "dead-" .. i) end' 1 'rlock_queue:{a}' >/dev/null
+	touch out
+	let_go
+	wait_until 4 had_turns 1 2
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
 # gives_up SIGNAL STATUS: the first was woken, and is told to end before it acts on it.
 gives_up() {
 	stop_when_woken
@@ -326,6 +378,37 @@ has_next_turn() {
 	no_keys
 }
 
+@test "a reader that came before a writer does not leave the next turn to it" {
+	hold wlock a
+	in_background rlock rlock a -- sh -c 'echo reader >>turns'
+	wait_until 5 has_listeners 1
+	in_background rlock wlock a -- sh -c 'echo writer >>turns'
+	wait_until 5 has_waiters a
+	let_pass 2.2
+	kill -STOP "$PID"
+	let_go
+	took_less 0.8 wait_until 1 had_turns reader
+	kill -CONT "$PID"
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+# Each of them comes again as soon as it had its turn, up to 40 times, and waits for longer than 2 s.
+@test "a reader enters while writers come and go without a gap" {
+	local i
+	hold wlock a
+	for i in 1 2 3 4 5 6 7 8; do
+		in_background sh -c 'for i in $(seq 40); do [ -e turns ] || rlock wlock a -- timeout 0.4 tail -f /dev/null; done'
+	done
+	wait_until 5 has_waiters a 8
+	let_go
+	let_pass 3
+	in_background rlock rlock a -- sh -c 'echo reader >>turns'
+	wait_until 10 had_turns reader
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
 @test "a waiter that does not come in its turn holds up the others for 2 s at most" {
 	woken_after 2.2 run
 	took_less 2 rlock run a -- true
@@ -401,6 +484,27 @@ others_have_turn() {
 	let_go
 	wait_until 5 had_turns 1 both
 	wait_until 5 no_keys
+}
+
+# The reader's own hold has expired, and its nested call finds that out.
+@test "a try that removes the last reader of one lock, and is busy with another, wakes the next waiter" {
+	hold wlock b
+	in_background rlock rlock a -- sh -c '
+		comes_true test -e go
+		$REDIS del "{a}:$RLOCK_OWNER:rwlock_timeout:1" >/dev/null
+		rlock rlock -q -n a b
+		echo $? >nested
+		comes_true test -e turns'
+	wait_until 5 is_held a
+	in_background rlock wlock a -- sh -c 'echo writer >>turns'
+	wait_until 5 has_waiters a
+	touch go
+	wait_until 5 test -e nested
+	wait_until $SOON had_turns writer
+	assert_equal "$(cat nested)" 75
+	let_go
+	wait "${BACKGROUND[@]}" || :
+	no_keys
 }
 
 # ---- others than ours ----

@@ -487,7 +487,7 @@ static void check_scripts(void)
 static void check_subscriptions(void)
 {
 	struct rlock__text channels[] = { { "news", 4 }, { "views", 5 } };
-	size_t messages = 0;
+	int64_t retry_after_ms = 0;
 
 	for (size_t i = 0; i < 2; i++) {
 		start_unix(i, "");
@@ -508,9 +508,16 @@ static void check_subscriptions(void)
 		      rlock__connection_is_open(parties[1].connection),
 	      "when all are acknowledged it is over");
 	says(1, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n");
-	CHECK(rlock__subscription_drain(parties[1].connection, &messages) == RLOCK_OK &&
-		      messages == 1,
+	CHECK(rlock__subscription_drain(parties[1].connection, &retry_after_ms) == RLOCK_OK &&
+		      retry_after_ms == 0,
 	      "messages come then");
+	says(1, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$4\r\n2000\r\n");
+	CHECK(rlock__subscription_drain(parties[1].connection, &retry_after_ms) == RLOCK_OK &&
+		      retry_after_ms == 2000,
+	      "one may ask for a try later");
+	CHECK(rlock__subscription_drain(parties[1].connection, &retry_after_ms) == RLOCK_OK &&
+		      retry_after_ms == INT64_MAX,
+	      "none has come since");
 	stop_all();
 }
 
