@@ -16,6 +16,7 @@
 #include "caller.h"
 #include "hold/command_look_up.h"
 #include "hold/detached.h"
+#include "hold/equipment.h"
 #include "hold/keeper.h"
 #include "options/names.h"
 #include "options/usage_line.h"
@@ -46,6 +47,7 @@ struct acquirer {
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_conn *conn;
 	struct rlock_hold *hold;
+	struct equipment equipment; /* of the keeper of a command */
 	int64_t acquired_ms;
 };
 
@@ -221,6 +223,13 @@ static void report_progress(void *ctx, const struct rlock_blocker *blocker)
 		     note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "");
 }
 
+static void reserve_renewer(void *ctx, struct rlock_hold *hold)
+{
+	struct acquirer *acquirer = ctx;
+
+	equipment_reserve_renewer(&acquirer->equipment, acquirer->conn, hold);
+}
+
 static enum rlock_status acquire(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -240,8 +249,14 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 	request.on_wait = report_progress;
 	request.on_wait_ctx = acquirer;
 	request.on_wait_ms = PROGRESS_MS;
+	if (opts->command != NULL) {
+		request.on_sleep = reserve_renewer;
+		request.on_sleep_ctx = acquirer;
+	}
 	status = rlock_acquire(acquirer->conn, &request, &acquirer->hold);
 	acquirer->acquired_ms = rlock_now_ms();
+	if (status != RLOCK_OK)
+		equipment_free(&acquirer->equipment);
 	return status;
 }
 
@@ -282,6 +297,7 @@ static int hold_for_command(struct acquirer *acquirer)
 		.signals = &acquirer->signals,
 		.conn = acquirer->conn,
 		.hold = acquirer->hold,
+		.equipment = &acquirer->equipment,
 		.acquired_ms = acquirer->acquired_ms,
 	};
 
@@ -353,7 +369,8 @@ int cmd_lock(const struct verb *verb, struct opts *opts)
 				     .opts = opts,
 				     .target_fd = -1,
 				     .cancel_fd = -1,
-				     .signals = { .fd = -1 } };
+				     .signals = { .fd = -1 },
+				     .equipment = EQUIPMENT_NONE };
 	int code = prepare(&acquirer);
 
 	if (code == 0)

@@ -171,6 +171,9 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 	waiter->retry_until_ms = 0;
 	waiter->pause_ms = 0;
 	waiter->tries_contended = 0;
+	if (!waiter->has_slept && waiter->request->on_sleep != NULL)
+		waiter->request->on_sleep(waiter->request->on_sleep_ctx, waiter->hold);
+	waiter->has_slept = true;
 	return rlock__subscribe_sleep(waiter);
 }
 

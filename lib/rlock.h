@@ -334,11 +334,18 @@ struct rlock_request {
 	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
 	void *on_wait_ctx;
 	int64_t on_wait_ms;
+	/*
+	 * Called once, when a wait is about to sleep for the first time; NULL: not called. hold is the one to be acquired:
+	 * it has its names and its id. A process that is forked here may take it over, see rlock_hold_set_acquired.
+	 */
+	void (*on_sleep)(void *ctx, struct rlock_hold *hold);
+	void *on_sleep_ctx;
 };
 
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
-		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, 0, NULL, false, NULL, NULL, 1000      \
+		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, 0, NULL, false, NULL, NULL, 1000,     \
+			NULL, NULL                                                                 \
 	}
 
 /*
@@ -431,6 +438,12 @@ RLOCK_API int64_t rlock_hold_sent_ms(const struct rlock_hold *hold);
 RLOCK_API int64_t rlock_hold_lease_ms(const struct rlock_hold *hold);
 /* For a hold that another process renews: when it sent its last successful renewal. */
 RLOCK_API void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms);
+/*
+ * For a hold that another process has acquired, as on_sleep gave it: the owner of all names, NULL when they differ, and
+ * when the request was sent, and its lease. RLOCK_EINVAL: owner is none.
+ */
+RLOCK_API enum rlock_status rlock_hold_set_acquired(struct rlock_hold *hold, const char *owner,
+						    int64_t sent_ms, int64_t lease_ms);
 /* The TTL on the server after the last renewal. */
 RLOCK_API int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold);
 

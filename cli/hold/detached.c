@@ -82,6 +82,7 @@ static void fill_lease_state(struct lease_state *lease_state, const struct detac
 	lease_state->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_TERM : opts->on_lost;
 	lease_state->job_pid = args->file->pid;
 	lease_state->job_start = args->file->start;
+	lease_state->is_held = true;
 }
 
 /*
@@ -116,6 +117,7 @@ static int start_renewer(const struct detached_args *args, struct lease_state *l
 		.keeper_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
 		.target_fd = args->target_fd,
 		.wakeup_fd = -1,
+		.begin_fd = -1,
 		.hold_file = file,
 	};
 	enum proc_lookup lookup;

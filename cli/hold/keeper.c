@@ -5,9 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +14,7 @@
 #include "base/message.h"
 #include "hold/command.h"
 #include "hold/command_environment.h"
+#include "hold/equipment.h"
 #include "hold/finish.h"
 #include "hold/hold_state.h"
 #include "hold/job_control.h"
@@ -41,15 +39,14 @@
 
 struct keeper {
 	const struct keeper_args *args;
-	struct lease_state *lease_state;
+	struct equipment *equipment;
+	struct lease_state *lease_state; /* of the equipment */
 	struct hold_state state;
 	struct report report;
 	struct terminator terminator;
 	struct leftovers leftovers; /* with --wait-all, after the command's end */
-	int timer_fd, self_fd;
-	int wakeup_fd[2]; /* ours, and the renewer's: a byte wakes the other side */
-	int64_t timer_ms; /* what the timer is set to */
-	pid_t renewer;
+	int timer_fd;
+	int64_t timer_ms;   /* what the timer is set to */
 	int64_t settle_ms;  /* when to look whether the command is still stopped */
 	int64_t renewer_ms; /* no other renewer is started before this time */
 	int64_t shrink_ms;  /* when this turns out to be a long command */
@@ -77,49 +74,23 @@ static void fill_lease_state(struct lease_state *lease_state, const struct keepe
 	lease_state->on_lost = opts->on_lost == ON_LOST_DEFAULT ? ON_LOST_KILL : opts->on_lost;
 }
 
-static bool has_children(void)
-{
-	siginfo_t info;
-
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-/* All that may fail, one after the other: errno is that of the one that did. */
-static bool keeper_equip(struct keeper *keeper)
-{
-	keeper->lease_state = lease_state_new();
-	if (keeper->lease_state == NULL)
-		return false;
-	keeper->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (keeper->timer_fd < 0)
-		return false;
-	keeper->self_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	if (keeper->self_fd < 0)
-		return false;
-	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-			  keeper->wakeup_fd) == 0 &&
-	       prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
-}
-
 static int keeper_init(struct keeper *keeper, const struct keeper_args *args)
 {
-	bool adopts_strangers = !has_children();
-
 	*keeper = (struct keeper){
 		.args = args,
+		.equipment = args->equipment,
 		.report = { .opts = args->opts },
-		.timer_fd = -1,
-		.wakeup_fd = { -1, -1 },
-		.self_fd = -1,
+		.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
 		.leftovers = { .fd = -1 },
 		.timer_ms = INT64_MAX,
 		.settle_ms = INT64_MAX,
 		.shrink_ms = rlock_now_ms() + LONG_COMMAND_MS,
 	};
-	if (!keeper_equip(keeper))
+	if (keeper->timer_fd < 0 || !equipment_make(keeper->equipment))
 		return system_error("cannot watch over a command");
+	keeper->lease_state = keeper->equipment->lease_state;
 	fill_lease_state(keeper->lease_state, args);
-	keeper->lease_state->adopts_strangers = adopts_strangers;
+	keeper->lease_state->adopts_strangers = keeper->equipment->adopts_strangers;
 	keeper->state.lease_state = keeper->lease_state;
 	terminator_init(&keeper->terminator, keeper->lease_state);
 	leftovers_init(&keeper->leftovers, keeper->lease_state);
@@ -130,33 +101,9 @@ static void keeper_clear(struct keeper *keeper)
 {
 	terminator_free(&keeper->terminator);
 	leftovers_clear(&keeper->leftovers);
-	lease_state_free(keeper->lease_state);
 	if (keeper->timer_fd >= 0)
 		(void)close(keeper->timer_fd);
-	for (size_t i = 0; i < 2; i++)
-		if (keeper->wakeup_fd[i] >= 0)
-			(void)close(keeper->wakeup_fd[i]);
-	if (keeper->self_fd >= 0)
-		(void)close(keeper->self_fd);
-}
-
-static bool start_renewer(struct keeper *keeper)
-{
-	const struct renewer_args args = {
-		.lease_state = keeper->lease_state,
-		.conn = keeper->args->conn,
-		.hold = keeper->args->hold,
-		.keeper_fd = keeper->self_fd,
-		.target_fd = -1,
-		.wakeup_fd = keeper->wakeup_fd[1],
-	};
-	pid_t pid = renewer_start(&args);
-
-	keeper->renewer_ms = rlock_now_ms() + RENEWER_AGAIN_MS;
-	if (pid < 0)
-		return false;
-	keeper->renewer = pid;
-	return true;
+	equipment_free(keeper->equipment);
 }
 
 static int start_command(struct keeper *keeper)
@@ -198,19 +145,20 @@ static void reap(struct keeper *keeper)
 			continue;
 		else if (info.si_pid == keeper->state.command)
 			hold_state_record_end(&keeper->state, &info);
-		else if (info.si_pid == keeper->renewer)
-			keeper->renewer = 0;
+		else if (info.si_pid == keeper->equipment->renewer)
+			keeper->equipment->renewer = 0;
 	}
 }
 
 /* The renewer was killed: the lock needs another one, unless it is lost. */
 static void replace_renewer(struct keeper *keeper)
 {
-	if (keeper->renewer != 0 || keeper->lease_state->is_lost ||
+	if (keeper->equipment->renewer != 0 || keeper->lease_state->is_lost ||
 	    rlock_now_ms() < keeper->renewer_ms)
 		return;
 	message_debug("the renewer has gone: starting another");
-	if (!start_renewer(keeper))
+	keeper->renewer_ms = rlock_now_ms() + RENEWER_AGAIN_MS;
+	if (!equipment_start_renewer(keeper->equipment, keeper->args->conn, keeper->args->hold))
 		message_debug("cannot start a renewer: %s", strerror(errno));
 }
 
@@ -225,7 +173,8 @@ static void read_signals(struct keeper *keeper)
 		if (signal == SIGCHLD)
 			reap(keeper);
 		else if (!pass_on_has_reached_command(&keeper->state, &info))
-			pass_on_signal(&keeper->state, &keeper->report, keeper->renewer, &info);
+			pass_on_signal(&keeper->state, &keeper->report, keeper->equipment->renewer,
+				       &info);
 	}
 }
 
@@ -240,7 +189,8 @@ static void pass_on_early_signals(struct keeper *keeper)
 
 	while ((signal = signals_next(keeper->args->signals, &info)) != 0)
 		if (signal != SIGCHLD)
-			pass_on_signal(&keeper->state, &keeper->report, keeper->renewer, &info);
+			pass_on_signal(&keeper->state, &keeper->report, keeper->equipment->renewer,
+				       &info);
 	reap(keeper);
 }
 
@@ -251,7 +201,8 @@ static void find_end(struct keeper *keeper)
 	struct hold_state *state = &keeper->state;
 
 	if (state->command == 0 && state->ended_ms == 0)
-		state->ended_ms = leftovers_end_ms(&keeper->leftovers, getpid(), keeper->renewer);
+		state->ended_ms =
+			leftovers_end_ms(&keeper->leftovers, getpid(), keeper->equipment->renewer);
 }
 
 static void look_at_clock(struct keeper *keeper)
@@ -282,7 +233,7 @@ static void terminate_step(struct keeper *keeper)
 	if (keeper->state.reason == TERMINATE_NONE)
 		return;
 	filter = job_processes(keeper->lease_state, keeper->state.command, getpid(),
-			       keeper->renewer);
+			       keeper->equipment->renewer);
 	has_processes = terminator_step(&keeper->terminator, &filter, rlock_now_ms());
 	hold_state_record_processes(&keeper->state, &keeper->terminator.report, has_processes);
 }
@@ -294,7 +245,7 @@ static int64_t next_ms(const struct keeper *keeper)
 	next = least(next, keeper->leftovers.again_ms);
 	next = least(next, keeper->settle_ms);
 	next = least(next, keeper->shrink_ms);
-	if (keeper->renewer == 0 && !keeper->lease_state->is_lost)
+	if (keeper->equipment->renewer == 0 && !keeper->lease_state->is_lost)
 		next = least(next, keeper->renewer_ms);
 	return next;
 }
@@ -314,7 +265,7 @@ static void sleep_until_woken(struct keeper *keeper)
 	struct pollfd fds[] = {
 		{ keeper->args->signals->fd, POLLIN, 0 },
 		{ keeper->timer_fd, POLLIN, 0 },
-		{ keeper->wakeup_fd[0], POLLIN, 0 },
+		{ keeper->equipment->wakeup_fd[0], POLLIN, 0 },
 		{ keeper->leftovers.fd, POLLIN, 0 },
 	};
 	int64_t asleep_ms = rlock_now_ms();
@@ -328,7 +279,7 @@ static void sleep_until_woken(struct keeper *keeper)
 		keeper->timer_ms = INT64_MAX;
 	}
 	if (fds[2].revents != 0)
-		(void)!read(keeper->wakeup_fd[0], &value, sizeof(value));
+		(void)!read(keeper->equipment->wakeup_fd[0], &value, sizeof(value));
 }
 
 static void follow_stop(struct keeper *keeper)
@@ -336,7 +287,7 @@ static void follow_stop(struct keeper *keeper)
 	if (rlock_now_ms() < keeper->settle_ms)
 		return;
 	keeper->settle_ms = INT64_MAX;
-	job_control_follow_stop(&keeper->state, keeper->wakeup_fd[0]);
+	job_control_follow_stop(&keeper->state, keeper->equipment->wakeup_fd[0]);
 }
 
 static void shrink(struct keeper *keeper)
@@ -386,7 +337,7 @@ static int run(struct keeper *keeper, int *signal_out)
 {
 	int code;
 
-	if (!start_renewer(keeper))
+	if (!equipment_begin_renewing(keeper->equipment, keeper->args->conn, keeper->args->hold))
 		return system_error("cannot start the renewer");
 	if (!signals_watch_all(keeper->args->signals))
 		return system_error("cannot read signals");
@@ -422,9 +373,9 @@ int keeper_run(const struct keeper_args *args)
 	 * the release is sent. It is reaped after that, which hides the time that the kernel takes to end it: a renewal
 	 * of its that is still on its way finds the hold gone, and changes nothing.
 	 */
-	renewer_kill(keeper.renewer);
+	renewer_kill(keeper.equipment->renewer);
 	is_lost = finish_hold(args->opts, args->conn, args->hold, &keeper.state);
-	renewer_reap(keeper.renewer);
+	equipment_reap_renewer(keeper.equipment);
 	if (signal != 0)
 		code = signals_die_by(signal);
 	else if (code == 0)

@@ -9,6 +9,8 @@
 #include "options/opts.h"
 #include "sys/signals.h"
 
+struct equipment;
+
 struct keeper_args {
 	const struct opts *opts;
 	enum rlock_kind kind;
@@ -16,6 +18,8 @@ struct keeper_args {
 	struct signals *signals;
 	struct rlock_conn *conn;
 	struct rlock_hold *hold; /* released when keeper_run returns */
+	struct equipment
+		*equipment; /* may have a renewer in reserve; freed when keeper_run returns */
 	int64_t acquired_ms;
 };
 

@@ -43,8 +43,13 @@ void lease_state_free(struct lease_state *lease_state)
 void lease_state_init(struct lease_state *lease_state, const struct opts *opts,
 		      const struct rlock_hold *hold, int64_t acquired_ms)
 {
-	const char *hold_id = rlock_hold_id(hold);
+	const char *hold_id = rlock_hold_id(hold), *owner = rlock_hold_owner(hold, 0);
+	bool has_one_owner = true;
 
+	for (size_t i = 1; i < opts->name_count; i++)
+		has_one_owner = has_one_owner && strcmp(rlock_hold_owner(hold, i), owner) == 0;
+	if (has_one_owner)
+		memcpy(lease_state->owner, owner, strlen(owner) + 1);
 	lease_state->lease_ms = opts->lease_ms;
 	lease_state->grace_ms = opts->grace_ms;
 	lease_state->acquired_ms = acquired_ms;

@@ -28,7 +28,7 @@ enum terminate_reason {
 enum { JOB_NOT_STARTED = 0, JOB_NEVER = -1 };
 
 struct lease_state {
-	/* Set before the renewer is forked, and never after. */
+	/* Set before is_held, and never after. */
 	int64_t lease_ms;
 	int64_t grace_ms;
 	int64_t acquired_ms;
@@ -42,6 +42,8 @@ struct lease_state {
 	bool adopts_strangers; /* all that the keeper adopts is the command's: it had no children before */
 	enum on_lost on_lost;
 	char hold_id[RLOCK_HOLD_ID_MAX];
+	char owner[RLOCK_OWNER_MAX]; /* of all names; empty: they differ */
+	atomic_bool is_held;         /* a renewer that was forked before waits for this */
 
 	_Atomic int64_t sent_ms;       /* when the last good renewal was sent */
 	_Atomic int64_t lateness_ms;   /* of the worst wake-up, which renewals reduce */

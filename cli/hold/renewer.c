@@ -24,8 +24,6 @@
 #include "sys/shrink.h"
 #include "sys/timer.h"
 
-/* A renewer does nothing before this time: most short commands have ended by then. */
-#define SHORT_COMMAND_MS 20
 /* How often to look for what no event tells. */
 #define LOOK_MS 500
 
@@ -201,7 +199,8 @@ static void detach(const struct renewer_args *args, const struct observer *obser
 {
 	int kept[] = { observer->keeper_fd, observer->job_fd,
 		       observer->wakeup_fd, hold_file_dir_fd(args->hold_file),
-		       observer->events_fd, observer->timer_fd };
+		       observer->events_fd, observer->timer_fd,
+		       args->begin_fd };
 	struct proc self;
 
 	rlock_conn_after_fork_child(args->conn);
@@ -214,30 +213,54 @@ static void detach(const struct renewer_args *args, const struct observer *obser
 	}
 }
 
-/*
- * Other rlocks know us for a renewer, and the terminal does not reach us, from the first. All else waits: it would take
- * the processor from a short command that is just being started.
- */
+/* Other rlocks know us for a renewer, and the terminal does not reach us, from the first. */
+static void stand_apart(void)
+{
+	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
+	(void)setsid();
+}
+
+/* All else waits: it would take the processor from a short command that is just being started. */
 static void step_aside(const struct renewer_args *args)
 {
 	struct pollfd keeper = { args->keeper_fd, POLLIN, 0 };
 
-	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
-	(void)setsid();
-	if (!args->lease_state->is_for_caller)
-		(void)poll(&keeper, 1, SHORT_COMMAND_MS);
+	if (args->lease_state->is_held && !args->lease_state->is_for_caller)
+		(void)poll(&keeper, 1, RENEWER_PAUSE_MS);
+}
+
+/* False: the keeper has ended without the lock. */
+static bool await_lock(const struct renewer_args *args)
+{
+	struct pollfd fds[] = { { args->keeper_fd, POLLIN, 0 }, { args->begin_fd, POLLIN, 0 } };
+
+	while (!args->lease_state->is_held && fds[0].revents == 0)
+		(void)rlock_poll(fds, sizeof(fds) / sizeof(fds[0]), INT64_MAX);
+	return args->lease_state->is_held;
+}
+
+/* In a process that was forked before the acquisition the hold knows nothing of it. */
+static void complete_hold(struct rlock_hold *hold, const struct lease_state *lease_state)
+{
+	const char *owner = lease_state->owner[0] != '\0' ? lease_state->owner : NULL;
+
+	(void)rlock_hold_set_acquired(hold, owner, lease_state->sent_ms, lease_state->lease_ms);
 }
 
 static void become_renewer(const struct renewer_args *args, const struct observer *observer)
 {
 	struct renewer renewer = { .lease_state = args->lease_state, .observer = *observer };
 
+	stand_apart();
 	step_aside(args);
 	detach(args, observer);
+	shrink_while_idle();
+	if (!await_lock(args))
+		_exit(0);
+	complete_hold(args->hold, args->lease_state);
 	renewal_init(&renewer.renewal, args->lease_state, args->conn, args->hold, args->hold_file);
 	rlock_conn_set_cancel(args->conn, observer->events_fd);
 	terminator_init(&renewer.terminator, args->lease_state);
-	shrink_while_idle();
 	priority_raise();
 	renewer_run(&renewer);
 	_exit(0);

@@ -17,7 +17,8 @@
  *
  * Not modelled: several names or servers, other kinds of locks, queues, how a waiter is woken, SIGTERM and --grace
  * (at the deadline there is SIGKILL only), --at-least, --max-run, --lease, --on-lost, --kill-child, locks without
- * COMMAND, unlock --force, a server that loses the lock, and what COMMAND left in the background on purpose.
+ * COMMAND, unlock --force, a renewer that is forked before the lock is held (it begins when it is), a server that
+ * loses the lock, and what COMMAND left in the background on purpose.
  */
 mtype = { contenders, nested, stops, leftovers, exclusion, late_renewals, counting, orphans, free_at_end };
 mtype = { none, acquire_without_id, release_without_id, renew_without_id, renew_takes_anew, acquire_without_lease,

@@ -1,0 +1,114 @@
+#!/usr/bin/env bats
+# The renewer that is forked while the lock is waited for. What renewers do is in run.bats and processes.bats.
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+
+setup_file() {
+	choose_port
+	start_server --port "$PORT"
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# wait_behind VERB [OPTION...]: a holder, and a waiter behind it that has a renewer: PID and RENEWER.
+wait_behind() {
+	in_background rlock run a -- until_let_go
+	HOLDER=$PID
+	wait_until 5 is_held a
+	in_background rlock "$1" "${@:2}" a -- sh -c 'touch in; comes_true test -e out'
+	wait_until 5 has_renewer "$PID"
+	RENEWER=$(renewer_of "$PID")
+}
+
+ends() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+@test "a waiter has its renewer before it has the lock" {
+	local verb
+	for verb in run fair; do
+		rm -f in out let-go
+		wait_behind "$verb"
+		let_go
+		wait_until 5 test -e in
+		assert_equal "$(renewer_of "$PID")" "$RENEWER"
+		touch out
+		ended_with 0
+	done
+	no_keys
+}
+
+@test "a renewer that was forked during the wait renews the lock" {
+	wait_behind run -t 1s
+	let_go
+	wait_until 5 test -e in
+	let_pass 2.5
+	is_held a
+	assert_equal "$(renewer_of "$PID")" "$RENEWER"
+	touch out
+	ended_with 0
+	no_keys
+}
+
+@test "a lock that was waited for is renewed and released when its keeper is killed" {
+	wait_behind run -t 1s
+	let_go
+	wait_until 5 test -e in
+	kill -KILL "$PID"
+	let_pass 2.5
+	is_held a
+	touch out
+	wait_until 5 is_free a
+	wait_until 5 ends "$RENEWER"
+	no_keys
+}
+
+@test "a waiter whose renewer was killed has another when it has the lock" {
+	wait_behind run -t 1s
+	kill -KILL "$RENEWER"
+	let_go
+	wait_until 5 test -e in
+	has_renewer "$PID"
+	let_pass 1.5
+	is_held a
+	touch out
+	ended_with 0
+	no_keys
+}
+
+@test "a waiter whose wait is over leaves no renewer" {
+	wait_behind run -w 500ms
+	ended_with 75
+	ends "$RENEWER"
+	let_go
+	ended_with 0 "$HOLDER"
+	no_keys
+}
+
+@test "a waiter that is told to end leaves no renewer" {
+	wait_behind run
+	kill -TERM "$PID"
+	ended_with 143
+	ends "$RENEWER"
+	let_go
+	ended_with 0 "$HOLDER"
+	no_keys
+}
+
+@test "a waiter that is killed leaves no renewer" {
+	wait_behind run
+	kill -KILL "$PID"
+	wait_until 5 ends "$RENEWER"
+	let_go
+	ended_with 0 "$HOLDER"
+	no_keys
+}
+
