@@ -9,7 +9,7 @@
 
 -- The others try again so soon where there are so few, since all of those may be stopped; or so soon where there are
 -- more, one of which tries in the meantime.
-local FEW, FEW_MS = 12, 3500
+local FEW, FEW_MS = 12, 3000
 local MANY_MS = 10000
 local QUEUE_MS = 60000 -- longer than each of them, and than the first one sleeps
 
