@@ -17,6 +17,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: acquire
 -- include: mutex_acquire
 -- include: queue_read
+-- include: queue_head
 -- include: queue_leave
 -- include: queue_join
 

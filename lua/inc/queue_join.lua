@@ -4,6 +4,7 @@
 -- include: now
 -- include: ttl_extend
 -- include: queue_read
+-- include: queue_head
 
 local SKEW_MS = 20              -- by what the clocks of several servers may differ
 local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them

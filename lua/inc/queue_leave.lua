@@ -3,6 +3,8 @@
 -- include: rights
 -- include: publish
 -- include: queue_read
+-- include: queue_head
+-- include: queue_silent
 
 local function dequeue(name, owner)
 	redis.call('LREM', name.queue, 0, owner)

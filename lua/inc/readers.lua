@@ -1,10 +1,6 @@
--- The holds of a reader. wire: as many as its field in the lock hash says, each with a time-out key of its own,
--- "{NAME}:OWNER:rwlock_timeout:N" from 1 on (RedissonReadLock).
--- include: now
-
-local function timeout_key(name, owner, number)
-	return name.timeouts .. ':' .. owner .. ':rwlock_timeout:' .. digits(number)
-end
+-- The holds of a reader. wire: as many as its field in the lock hash says, each with a time-out key of its own, from 1 on
+-- (RedissonReadLock).
+-- include: timeout_key
 
 -- How long the longest of the reader's holds lasts; 0 when none does.
 local function reader_ttl_ms(name, owner, count)

@@ -3,7 +3,6 @@
 -- it removes it, so that one that is dead or stopped costs one turn. One that then tries in vain joins again, at its old
 -- position. Commands are run by pcall: without a right or the memory for the queue waiters are woken by the channel of
 -- the lock, and by their own clock.
--- include: denied
 -- include: channel
 
 local FRONT_POSITIONS = 3 -- so many waiters behind the first try again so soon, in case that one dies or is stopped
@@ -22,10 +21,4 @@ local OURS = 'rlock'
 local function next_waiter(name)
 	local first = redis.pcall('ZRANGE', name.wake_queue, 0, 0, 'WITHSCORES')
 	return first[1], tonumber(first[2])
-end
-
--- What PUBLISH returns would count those that listen to a pattern, such as a monitor of all channels.
-local function is_listening(name, id)
-	local reply = redis.pcall('PUBSUB', 'NUMSUB', waiter_channel(name, id))
-	return is_error(reply) or reply[2] ~= 0
 end

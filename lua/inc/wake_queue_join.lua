@@ -4,6 +4,7 @@
 -- include: denied
 -- include: rights
 -- include: wake_queue
+-- include: wake_queue_listening
 -- include: wake_queue_leave
 -- include: turn_read
 

@@ -3,6 +3,7 @@
 -- include: denied
 -- include: send
 -- include: wake_queue
+-- include: wake_queue_listening
 
 local OVERTAKEN_MS = 2000  -- a waiter that waits for longer is not overtaken any more by callers of ours, ...
 local TURN_MAX_MS = 1000   -- ... unless it does not come for so long
