@@ -94,6 +94,9 @@ RLOCK_API int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms);
  */
 RLOCK_API char *rlock_escape(const char *text, size_t len, char *out, size_t out_size);
 
+/* The character of UTF-8 at the start of text: how many bytes it has, and which it is. 0: it is none. */
+RLOCK_API size_t rlock_character_read(const char *text, size_t len, uint32_t *character_out);
+
 /*
  * Percent-encode, by RFC 3986, all but unreserved characters and those in keep. Returns the length of the whole result,
  * as snprintf does; out is NUL-terminated if out_size is not 0.
@@ -412,6 +415,101 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
 RLOCK_API enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
 					const char *owner, enum rlock_kind kind,
 					char owner_out[RLOCK_OWNER_MAX]);
+
+/* ---- what stands on the servers ---- */
+
+/* Which client a holder or a waiter is, as far as what it left on the server tells. */
+enum rlock_client {
+	RLOCK_CLIENT_UNKNOWN, /* there are too many records to look at all, or no right to them */
+	RLOCK_CLIENT_RLOCK,   /* rlock or librlock: there is a record of the hold, or of the wait */
+	RLOCK_CLIENT_REDISSON, /* there is none, and the owner has Redisson's form, UUID:THREAD */
+	RLOCK_CLIENT_OTHER,    /* there is none, and the owner has another form */
+};
+
+/* "unknown", "rlock", "redisson", "other". */
+RLOCK_API const char *rlock_client_name(enum rlock_client client);
+
+#define RLOCK_TIME_NONE (-1)    /* there is no TTL */
+#define RLOCK_TIME_UNKNOWN (-2) /* the server has no record of it, or denies it */
+
+/* Owners and notes are as the server has them, any bytes: escape them before printing. */
+struct rlock_holder {
+	struct rlock_name owner; /* without the ":write" of a writer */
+	struct rlock_name note;  /* empty: none */
+	enum rlock_kind kind;    /* RLOCK_PLAIN for a fair lock, too: they look alike */
+	enum rlock_client client;
+	int64_t count;   /* of its holds */
+	int64_t held_ms; /* for how long, since its first hold; RLOCK_TIME_UNKNOWN */
+	int64_t ttl_ms;  /* RLOCK_TIME_NONE, RLOCK_TIME_UNKNOWN; 0: expired, and counts no more */
+	int64_t token;   /* of its first hold; 0: none */
+	bool is_kept;    /* by --at-least, rlock_keep_until: no process holds it */
+};
+
+struct rlock_waiter {
+	struct rlock_name owner;
+	struct rlock_name note; /* empty: none */
+	enum rlock_client client;
+	int64_t waits_ms; /* for how long; RLOCK_TIME_UNKNOWN */
+	bool is_dead;     /* it gave no sign of life in time: the next caller removes it */
+};
+
+enum rlock_state {
+	RLOCK_STATE_FREE,
+	RLOCK_STATE_HELD,
+	RLOCK_STATE_OTHER, /* the key is no lock */
+};
+
+/* Something that one server did not tell. */
+struct rlock_unseen {
+	const char *what; /* a word: "holders", "records", "queue", ... */
+	const char *why;  /* one line, safe for a terminal */
+};
+
+/* What one server says of a name. */
+struct rlock_inspection {
+	struct rlock_name name;
+	const char *server;       /* as rlock_url_server; of a cluster the node */
+	enum rlock_status status; /* other than RLOCK_OK: nothing below is known, but for error */
+	const char *error;        /* one line, safe for a terminal; empty: none */
+
+	enum rlock_state state;
+	/* RLOCK_FAIR: the name has a queue, by which alone a fair lock is told from a plain one. RLOCK_ANY: free, and nothing
+	 * tells its kind. */
+	enum rlock_kind kind;
+	const char *type; /* of a key that is no lock; else empty */
+	/* By what it is known for a lock: "record", of ours; "owners", of Redisson's form; "beside": a queue or a counter of
+	 * tokens. Empty: it has the form of one, and no more. */
+	const char *ground;
+	int64_t ttl_ms; /* of the key; RLOCK_TIME_NONE */
+	int64_t token;  /* the counter of fencing tokens; 0: none */
+
+	const struct rlock_holder *holders; /* those that have held for longest first */
+	size_t holder_count;                /* in that list */
+	size_t holder_total;                /* on the server: it lists some of very many */
+
+	const struct rlock_waiter *queue; /* of a fair lock, the head first */
+	size_t queue_count, queue_total;
+	size_t wake_total;    /* waiters of ours for a plain or write lock */
+	int64_t wake_ms;      /* for how long the first of them waits; RLOCK_TIME_NONE */
+	size_t other_clients; /* that listen to the channel of the lock, Java's */
+	const struct rlock_waiter
+		*writer; /* waits for readers, which let it go first; NULL: none */
+
+	const struct rlock_unseen *unseen;
+	size_t unseen_count;
+
+	void *memory; /* what the strings are in */
+};
+
+/*
+ * What each server says of a name: one inspection a server, in the order of the URLs; one for a cluster. It changes nothing.
+ * A user with fewer rights learns less: see unseen. Very long lists are cut, see the totals. The caller frees them.
+ * RLOCK_OK      one server told at least
+ * other status  the failure of the first server; there are no inspections
+ */
+RLOCK_API enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name *name,
+					  struct rlock_inspection **out, size_t *count_out);
+RLOCK_API void rlock_inspections_free(struct rlock_inspection *inspections, size_t count);
 
 /*
  * A hold whose id is known, from a file or another process. names are copied. sent_ms and lease_ms are those of its last

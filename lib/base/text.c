@@ -13,7 +13,6 @@
 /* What one character becomes at most: an escape for each of four bytes. */
 #define PIECE_MAX 16
 
-/* The UTF-8 sequence at the start of text: its length and character, or 0 when it is none. */
 static size_t utf8_read(const unsigned char *text, size_t len, uint32_t *character_out)
 {
 	/* The smallest character of each length: a longer form than needed is invalid. */
@@ -47,6 +46,11 @@ static size_t utf8_read(const unsigned char *text, size_t len, uint32_t *charact
 		return 0;
 	*character_out = character;
 	return need;
+}
+
+size_t rlock_character_read(const char *text, size_t len, uint32_t *character_out)
+{
+	return len == 0 ? 0 : utf8_read((const unsigned char *)text, len, character_out);
 }
 
 /* Whether a terminal would obey the character, or show the text around it in another order. */

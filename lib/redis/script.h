@@ -92,5 +92,6 @@ extern const struct rlock__script rlock__script_readwrite_renew;
 extern const struct rlock__script rlock__script_readwrite_keep_until;
 extern const struct rlock__script rlock__script_find;
 extern const struct rlock__script rlock__script_break;
+extern const struct rlock__script rlock__script_inspect;
 
 #endif

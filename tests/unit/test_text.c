@@ -227,8 +227,32 @@ static void check_round_trip(void)
 	      "every byte but NUL comes back");
 }
 
+static const struct {
+	const char *text;
+	size_t len;
+	size_t read;
+	uint32_t character;
+} characters[] = {
+	{ "a", 1, 1, 'a' },      { "\xc3\xa4", 2, 2, 0xe4 }, { "\xf0\x9f\x94\x92", 4, 4, 0x1f512 },
+	{ "\xc3\xa4", 1, 0, 0 }, { "\xff", 1, 0, 0 },        { "", 0, 0, 0 },
+};
+
+static void check_characters(void)
+{
+	for (size_t i = 0; i < COUNT_OF(characters); i++) {
+		uint32_t character = 0;
+		size_t read =
+			rlock_character_read(characters[i].text, characters[i].len, &character);
+
+		CHECK_NUMBER((int64_t)read, (int64_t)characters[i].read, "bytes of character %zu",
+			     i);
+		CHECK_NUMBER(character, characters[i].character, "character %zu", i);
+	}
+}
+
 void test_text(void)
 {
+	check_characters();
 	check_escape();
 	check_cuts();
 	check_encode();

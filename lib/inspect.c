@@ -1,0 +1,138 @@
+/*
+ * What stands on the servers of a name: one request to each of them, which changes nothing.
+ * The reply is read by inspect_reply.c; what it means for a person is for the caller.
+ */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "broadcast.h"
+#include "conn.h"
+#include "inspect_reply.h"
+#include "net/connection.h"
+#include "net/connection_state.h"
+#include "redis/script.h"
+#include "rlock.h"
+#include "route.h"
+
+/* So many are listed; of more it is said how many there are. A screen has less room. */
+#define HOLDERS_MAX 100
+#define WAITERS_MAX 100
+
+struct inspecting {
+	struct rlock_conn *conn;
+	const struct rlock_name *name;
+	struct rlock_inspection *inspections;
+};
+
+const char *rlock_client_name(enum rlock_client client)
+{
+	switch (client) {
+	case RLOCK_CLIENT_RLOCK:
+		return "rlock";
+	case RLOCK_CLIENT_REDISSON:
+		return "redisson";
+	case RLOCK_CLIENT_OTHER:
+		return "other";
+	case RLOCK_CLIENT_UNKNOWN:
+		break;
+	}
+	return "unknown";
+}
+
+static const struct rlock__script *make_inspect(const void *ctx, size_t index,
+						struct rlock__args *args)
+{
+	const struct inspecting *inspecting = ctx;
+
+	(void)index;
+	rlock__inspect_args(inspecting->name, HOLDERS_MAX, WAITERS_MAX,
+			    inspecting->conn->has_cluster, args);
+	return &rlock__script_inspect;
+}
+
+/* The node, of a cluster, or the master that sentinels name. */
+static const char *server_of(const struct inspecting *inspecting, size_t index)
+{
+	return rlock_url_server(rlock__connection_server(inspecting->conn->connections[index]));
+}
+
+static enum rlock_status read_inspection(void *ctx, size_t index, redisReply *reply)
+{
+	struct inspecting *inspecting = ctx;
+
+	return rlock__inspection_read(reply, inspecting->name, server_of(inspecting, index),
+				      rlock__connection_error(inspecting->conn->connections[index]),
+				      &inspecting->inspections[index]);
+}
+
+static enum rlock_status fill_failed(struct inspecting *inspecting,
+				     const struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < inspecting->conn->server_count; i++) {
+		const struct rlock__error *error =
+			rlock__connection_error(inspecting->conn->connections[i]);
+		enum rlock_status status = broadcast->answers[i].status;
+
+		if (inspecting->inspections[i].memory == NULL &&
+		    rlock__inspection_fail(inspecting->name, server_of(inspecting, i), status,
+					   error->text,
+					   &inspecting->inspections[i]) == RLOCK_ENOMEM)
+			return rlock__fail_memory(&inspecting->conn->error);
+	}
+	return RLOCK_OK;
+}
+
+static enum rlock_status inspect_all(struct inspecting *inspecting,
+				     const struct rlock__routes *routes)
+{
+	struct rlock__broadcast broadcast;
+	enum rlock_status status =
+		rlock__broadcast_init(&broadcast, routes, read_inspection, inspecting);
+
+	if (status != RLOCK_OK)
+		return status;
+	/* In the wrong database the lock of that name is another one. */
+	broadcast.needs_login = true;
+	rlock__broadcast_begin_all(&broadcast, make_inspect, inspecting, INT64_MAX);
+	status = rlock__broadcast_await(&broadcast, 0, INT64_MAX);
+	if (status == RLOCK_OK && rlock__broadcast_count(&broadcast, RLOCK_OK) == 0) {
+		status = broadcast.answers[0].status;
+		rlock__conn_copy_error(inspecting->conn, 0);
+	}
+	if (status == RLOCK_OK)
+		status = fill_failed(inspecting, &broadcast);
+	rlock__broadcast_free(&broadcast);
+	return status;
+}
+
+enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name *name,
+				struct rlock_inspection **out, size_t *count_out)
+{
+	struct inspecting inspecting = { conn, name, NULL };
+	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	struct rlock__routes routes;
+
+	if (status == RLOCK_OK)
+		status = rlock__routes_init(&routes, conn, name, 1);
+	if (status != RLOCK_OK)
+		return status;
+	inspecting.inspections = calloc(conn->server_count, sizeof(*inspecting.inspections));
+	status = inspecting.inspections != NULL ? inspect_all(&inspecting, &routes)
+						: rlock__fail_memory(&conn->error);
+	rlock__routes_free(&routes);
+	if (status == RLOCK_OK) {
+		*out = inspecting.inspections;
+		*count_out = conn->server_count;
+	} else if (inspecting.inspections != NULL) {
+		rlock_inspections_free(inspecting.inspections, conn->server_count);
+	}
+	return status;
+}
+
+void rlock_inspections_free(struct rlock_inspection *inspections, size_t count)
+{
+	for (size_t i = 0; inspections != NULL && i < count; i++)
+		rlock__inspection_clear(&inspections[i]);
+	free(inspections);
+}

@@ -1,0 +1,32 @@
+/*
+ * The arguments of inspect.lua, and its reply as the public struct.
+ */
+#ifndef RLOCK_INSPECT_REPLY_H
+#define RLOCK_INSPECT_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "rlock.h"
+
+struct redisReply;
+struct rlock__args;
+struct rlock__error;
+
+/* Free them with rlock__args_free. waiters_max 0: waiters are counted only. */
+void rlock__inspect_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
+			 bool is_in_cluster, struct rlock__args *args);
+/*
+ * Fill out, whose strings are copies. RLOCK_ESERVER for a reply that is not one of inspect.lua's, RLOCK_ENOMEM: with the text
+ * in error, and out as rlock__inspection_fail leaves it. error's trace is not used.
+ */
+enum rlock_status rlock__inspection_read(const struct redisReply *reply,
+					 const struct rlock_name *name, const char *server,
+					 struct rlock__error *error, struct rlock_inspection *out);
+/* An inspection that says why there is none. RLOCK_ENOMEM: out is empty. */
+enum rlock_status rlock__inspection_fail(const struct rlock_name *name, const char *server,
+					 enum rlock_status status, const char *text,
+					 struct rlock_inspection *out);
+void rlock__inspection_clear(struct rlock_inspection *inspection);
+
+#endif

@@ -1,0 +1,261 @@
+-- What stands on the server of one name. It changes nothing, and is for the eyes of people: a lock with a hundred thousand
+-- readers, or a key of another sort, must not keep the server from its other clients, so it looks at a part of what is
+-- there, and says how much there is.
+-- KEYS[1]  lock hash
+-- ARGV[1]  how many holders are listed at most
+-- ARGV[2]  how many waiters of the queue are listed at most; 0: they are counted only
+-- ARGV[3]  channel of a plain or fair lock; with a '+' in front in a cluster
+-- ARGV[4]  channel of a read/write lock; the same
+-- ARGV[5]  what the names of its time-out keys begin with
+-- ARGV[6]  holds hash                  ARGV[7]  fencing counter
+-- ARGV[8]  Redisson's queue            ARGV[9]  Redisson's deadlines     ARGV[10]  our waiters
+-- ARGV[11] the writer that is next     ARGV[12] wake queue
+-- These are no KEYS: a user that lacks the right to one of them still learns the rest.
+-- Returns  {'free', '', ...}, {'plain', '', ...}, {'read', '', ...}, {'write', '', ...} or {'other', type}, with
+--          3  TTL in ms; -1 none, -2 no key
+--          4  the server's clock in ms
+--          5  the fencing counter; empty: none
+--          6  how many holders there are      7  some of them, those that have held for longest first:
+--             {owner, holds, client, since in ms, ttl in ms, 1 when kept, token, note}
+--          8  how many wait in the fair queue 9  the first of them: {owner, client, since in ms, 1 when dead, note}
+--          10 how many wait in the wake queue 11 since when the first of them does, in ms
+--          12 how many connections other than ours listen to the channel of the lock
+--          13 the writer that waits for readers: {owner, since in ms, note}; or empty
+--          14 what could not be seen: {what, error}...
+--          15 by what it is known for a lock: 'record', 'owners', 'beside', or empty, when it has only the form of one
+--          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are -1 where
+--          there is none, and -2 where it is not known.
+local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = ARGV[7], queue = ARGV[8],
+	deadlines = ARGV[9], waiters = ARGV[10], writer = ARGV[11], wake_queue = ARGV[12] }
+local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
+
+-- include: now
+-- include: denied
+-- include: wrong_type
+-- include: channel
+-- include: hold_record
+-- include: hold_count
+-- include: lock_fields
+-- include: kept_hold
+-- include: writer_field
+-- include: timeout_key
+-- include: queue_read
+-- include: wake_queue
+-- include: replica
+
+local FIELDS_LISTED_MAX = 128  -- of a lock; of more a part is looked at
+local RECORDS_LISTED_MAX = 512 -- of holds
+local TIMEOUTS_MAX = 16        -- of one reader
+local NONE, UNKNOWN_TIME = -1, -2
+local CLIENT_UNKNOWN, CLIENT_OURS, CLIENT_REDISSON, CLIENT_OTHER = 0, 1, 2, 3
+
+-- wire: UUID:THREAD, and what Redisson adds to it for a writer and for a transaction.
+local REDISSON_OWNER = '^' .. string.rep('[0-9a-f]', 8) .. string.rep('%-' .. string.rep('[0-9a-f]', 4), 3)
+	.. '%-' .. string.rep('[0-9a-f]', 12) .. ':%d+'
+
+local unseen = {}
+
+-- Runs what may be denied, or meet a value of another type.
+local function look(what, act)
+	local is_done, err = pcall(act)
+	if not is_done then
+		local text = type(err) == 'table' and err.err or tostring(err)
+		-- The line shows which command it was, where the error does not name it.
+		local line = type(err) == 'table' and err.line
+		unseen[#unseen + 1] = { what, text .. (line and ' @user_script:' .. line or '') }
+	end
+	return is_done
+end
+
+local function client_by_form(owner)
+	local rest = string.match(owner, REDISSON_OWNER .. '(.*)$')
+	return rest and (rest == '' or string.sub(rest, 1, 1) == ':') and CLIENT_REDISSON or CLIENT_OTHER
+end
+
+-- The fields of a hash and their values: all of them, or a part of too many.
+local function some_of(key, count, most)
+	if count <= most then
+		return redis.call('HGETALL', key)
+	end
+	return redis.call('HSCAN', key, 0, 'COUNT', most)[2]
+end
+
+-- ---- holders ----
+
+local records, are_records_complete = {}, false
+
+-- For each owner the record of its first hold.
+local function read_records()
+	local count = redis.call('HLEN', name.holds)
+	local listed = some_of(name.holds, count, RECORDS_LISTED_MAX)
+	for i = 2, #listed, 2 do
+		local owner, since_ms, _, token, note = hold_record_parse(listed[i])
+		since_ms = tonumber(since_ms)
+		if owner and (not records[owner] or since_ms < records[owner].since_ms) then
+			records[owner] = { since_ms = since_ms, token = token, note = note }
+		end
+	end
+	are_records_complete = count <= RECORDS_LISTED_MAX
+end
+
+-- The last of a reader's time-out keys are those that were set last.
+local function timeouts_ms(owner, count)
+	local longest_ms = 0
+	for number = count, math.max(1, count - TIMEOUTS_MAX + 1), -1 do
+		longest_ms = math.max(longest_ms, redis.call('PTTL', timeout_key(name, owner, number)))
+	end
+	return longest_ms
+end
+
+local function holder_ttl_ms(mode, field, count, lock_ttl_ms)
+	local end_ms = kept_until(field)
+	local ttl_ms = lock_ttl_ms
+	if end_ms then
+		ttl_ms = math.max(end_ms - now_ms(), 0)
+	elseif mode and not is_writer_field(field) then
+		ttl_ms = UNKNOWN_TIME
+		look('timeouts', function()
+			ttl_ms = timeouts_ms(field, count)
+		end)
+	end
+	return ttl_ms
+end
+
+local function client_of(field)
+	if records[field] then
+		return CLIENT_OURS
+	elseif not are_records_complete then
+		return CLIENT_UNKNOWN
+	end
+	return client_by_form(field)
+end
+
+local function holder_of_field(mode, field, count, lock_ttl_ms)
+	local record = records[field] or { since_ms = UNKNOWN_TIME, token = '-', note = '' }
+	return { field, count, client_of(field), record.since_ms, holder_ttl_ms(mode, field, count, lock_ttl_ms),
+		kept_until(field) and 1 or 0, record.token, record.note }
+end
+
+-- Those of which it is not known since when come last.
+local function holds_for_longer(a, b)
+	local a_ms, b_ms = records[a] and records[a].since_ms, records[b] and records[b].since_ms
+	if a_ms ~= b_ms and (a_ms == nil or b_ms == nil) then
+		return a_ms ~= nil
+	elseif a_ms ~= b_ms then
+		return a_ms < b_ms
+	end
+	return a < b
+end
+
+-- ---- waiters ----
+
+local function waiter_of(owner)
+	local sign = sign_of_life(name, owner)
+	local client = sign and CLIENT_OURS or client_by_form(owner)
+	return { owner, client, sign and math.floor(sign.since_us / 1000) or UNKNOWN_TIME, is_dead(name, owner) and 1 or 0,
+		sign and sign.note or '' }
+end
+
+local queue_count, queue, wake_count, wake_since_ms, others, writer = 0, {}, 0, NONE, 0, {}
+
+local function read_queue()
+	local owners = redis.call('LRANGE', name.queue, 0, math.max(waiters_max, 1) - 1)
+	queue_count = #owners
+	if queue_count > 0 then
+		queue_count = math.max(queue_count, redis.call('ZCARD', name.deadlines))
+	end
+	for position = 1, math.min(#owners, waiters_max) do
+		queue[position] = waiter_of(owners[position])
+	end
+end
+
+local function read_wake_queue()
+	wake_count = redis.call('ZCARD', name.wake_queue)
+	local _, since_us = next_waiter(name)
+	wake_since_ms = since_us and math.floor(since_us / 1000) or NONE
+end
+
+local function count_others()
+	for _, how in ipairs({ 'NUMSUB', is_in_cluster and 'SHARDNUMSUB' or nil }) do
+		local reply = redis.call('PUBSUB', how, name.channel, waiter_channel(name, OURS))
+		others = others + math.max(reply[2] - reply[4], 0)
+	end
+end
+
+local function read_writer()
+	local turn = redis.call('GET', name.writer)
+	local since_us, owner, note = string.match(turn or '', '^(%d+) (%S+) (.*)$')
+	writer = owner and { owner, math.floor(tonumber(since_us) / 1000), note } or {}
+end
+
+local token = ''
+
+local function read_token()
+	token = redis.call('GET', name.counter) or ''
+end
+
+-- ---- the lock ----
+
+local replica = replica_error({ holds = name.lock })
+if replica then
+	return replica
+end
+local field_count = redis.pcall('HLEN', name.lock)
+if is_wrong_type(field_count) then
+	return { 'other', redis.call('TYPE', name.lock).ok }
+elseif is_error(field_count) then
+	return denied_error('HLEN', field_count)
+end
+local listed = {}
+-- Without the right to HSCAN a lock with very many holders is held by so many.
+look('holders', function()
+	listed = some_of(name.lock, field_count, FIELDS_LISTED_MAX)
+end)
+
+local mode, counts, fields = nil, {}, {}
+for i = 1, #listed, 2 do
+	local field, value = listed[i], listed[i + 1]
+	if is_mode(field, value) then
+		mode = value
+	elseif hold_count(value) then
+		counts[field] = hold_count(value)
+		fields[#fields + 1] = field
+	else
+		return { 'other', NOT_A_LOCK }
+	end
+end
+if not mode and field_count > FIELDS_LISTED_MAX then
+	local value = redis.call('HGET', name.lock, 'mode')
+	mode = value and is_mode('mode', value) and value or nil
+end
+local holder_count = field_count - (mode and 1 or 0)
+local lock_ttl_ms = redis.call('PTTL', name.lock)
+
+look('records', read_records)
+-- The fair queue belongs to the channel of plain locks, and the wake queue of a read/write lock to its own.
+name.channel = channel_of(mutex_channel)
+look('queue', read_queue)
+if mode then
+	name.channel = channel_of(readwrite_channel)
+	look('writer', read_writer)
+end
+look('waiters', read_wake_queue)
+if field_count > 0 and waiters_max > 0 then
+	look('listeners', count_others)
+end
+look('token', read_token)
+
+table.sort(fields, holds_for_longer)
+local holders, are_redisson, has_record = {}, #fields > 0, false
+for i, field in ipairs(fields) do
+	has_record = has_record or records[field] ~= nil
+	are_redisson = are_redisson and client_by_form(field) == CLIENT_REDISSON
+	if i <= holders_max then
+		holders[i] = holder_of_field(mode, field, counts[field], lock_ttl_ms)
+	end
+end
+local ground = has_record and 'record' or are_redisson and 'owners'
+	or (queue_count > 0 or token ~= '') and 'beside' or ''
+local state = mode or field_count > 0 and 'plain' or 'free'
+return { state, '', lock_ttl_ms, now_ms(), token, holder_count, holders, queue_count, queue, wake_count, wake_since_ms,
+	others, writer, unseen, ground }
