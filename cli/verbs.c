@@ -46,6 +46,11 @@ const struct verb verbs[] = {
 	  "renew a lock once, and print its TTL",
 	  "Renews the caller's lock of that NAME, and prints how long its lease lasts from now. The "
 	  "exit status is 0; 1 when the caller holds no such lock, 76 when it had been lost." },
+	{ "status", cmd_status, RLOCK_PLAIN, VERBS_STATUS, COMMAND_NONE, NULL,
+	  "tell which owners hold a lock, and which wait for it",
+	  "Prints what each NAME is: the kind of the lock, its holders, since when and how much longer, "
+	  "and the waiters. It changes nothing. The exit status is 0 when all of them are held, 1 when "
+	  "one is not." },
 };
 
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);

@@ -22,5 +22,6 @@ char *verbs_names(char out[VERBS_NAMES_MAX]);
 int cmd_lock(const struct verb *verb, struct opts *opts);   /* run, lock */
 int cmd_unlock(const struct verb *verb, struct opts *opts); /* unlock */
 int cmd_renew(const struct verb *verb, struct opts *opts);  /* renew */
+int cmd_status(const struct verb *verb, struct opts *opts); /* status */
 
 #endif

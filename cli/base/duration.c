@@ -119,3 +119,23 @@ char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX])
 		       left / (uint64_t)units[i].ms, units[i].name);
 	return out;
 }
+
+char *duration_print_rough(int64_t ms, char out[DURATION_TEXT_MAX])
+{
+	int64_t seconds = ms / 1000;
+
+	if (ms < 1000)
+		(void)snprintf(out, DURATION_TEXT_MAX, "0.%ds", ms > 0 ? (int)(ms / 100) : 0);
+	else if (seconds < 60)
+		(void)snprintf(out, DURATION_TEXT_MAX, "%ds", (int)seconds);
+	else if (seconds < 3600)
+		(void)snprintf(out, DURATION_TEXT_MAX, "%dm%02ds", (int)(seconds / 60),
+			       (int)(seconds % 60));
+	else if (ms < DAY_MS)
+		(void)snprintf(out, DURATION_TEXT_MAX, "%dh%02dm", (int)(seconds / 3600),
+			       (int)(seconds / 60 % 60));
+	else
+		(void)snprintf(out, DURATION_TEXT_MAX, "%" PRId64 "d%02dh", ms / DAY_MS,
+			       (int)(seconds / 3600 % 24));
+	return out;
+}

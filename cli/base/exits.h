@@ -7,8 +7,8 @@
 #include "lib/rlock.h"
 
 enum exit_code {
-	EXIT_NOT_HELD = 1,     /* unlock, renew: the caller holds no such lock */
-	EXIT_USAGE = 64,       /* bad option, value or name, or a deadlock */
+	EXIT_NOT_HELD = 1, /* unlock, renew: the caller holds no such lock; status: some are free */
+	EXIT_USAGE = 64,   /* bad option, value or name, or a deadlock */
 	EXIT_UNREACHABLE = 69, /* no server that can grant a lock, in time */
 	EXIT_FAULT = 70,       /* a fault in rlock */
 	EXIT_SYSTEM = 71,      /* the operating system refused */

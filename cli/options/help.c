@@ -62,14 +62,13 @@ static void print_option(const struct opt *opt, bool is_acquiring)
 void help_print(const struct verb *verb)
 {
 	static const char *const commands[] = {
-		[COMMAND_NONE] = "",
-		[COMMAND_OPTIONAL] = " [-- COMMAND [ARG...]]",
-		[COMMAND_NEEDED] = " -- COMMAND [ARG...]",
+		[COMMAND_NONE] = "NAME...",
+		[COMMAND_OPTIONAL] = "NAME... [-- COMMAND [ARG...]]",
+		[COMMAND_NEEDED] = "NAME... -- COMMAND [ARG...]",
 	};
 	size_t id;
 
-	(void)printf("usage: rlock %s [OPTION...] NAME...%s\n\n", verb->name,
-		     commands[verb->command]);
+	(void)printf("usage: rlock %s [OPTION...] %s\n\n", verb->name, commands[verb->command]);
 	(void)print_wrapped(verb->description, 0, 0);
 	(void)printf("\n\nOptions:\n");
 	for (id = 0; id < OPT_COUNT; id++) {

@@ -56,6 +56,7 @@ struct opts {
 	enum rlock_kind mode; /* of the hold to unlock or renew; RLOCK_ANY: the latest */
 	bool force;
 	const char *holder; /* with force; NULL: any */
+	bool json;
 
 	bool quiet;
 	bool verbose;

@@ -26,7 +26,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	  value_quorum, .expected = "all, majority or a number of servers, like 2",
 	  .initial = "all",
 	  .help = "how many of several servers must agree, more than half of them" },
-	{ OPT_REPLICAS, "replicas", NULL, "N", VERBS_ALL, FOR_FILE | OF_SERVER, value_number,
+	{ OPT_REPLICAS, "replicas", NULL, "N", VERBS_HOLD, FOR_FILE | OF_SERVER, value_number,
 	  FIELD(replicas), .most = 99, .expected = "a number of replicas, like 1", .initial = "0",
 	  .help = "a lock, and a renewal, counts only when so many replicas of each server have "
 		  "acknowledged it" },
@@ -72,13 +72,13 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_FENCE, "fence", NULL, NULL, VERBS_ACQUIRE, FOR_FILE, value_flag, FIELD(fence),
 	  .help = "issue a fencing token, a number that grows with each acquisition: RLOCK_TOKEN "
 		  "for COMMAND, on standard output without one; not for read and write locks" },
-	{ OPT_OWNER, "owner", NULL, "ID", VERBS_ALL, WITHOUT_COMMAND, value_text, FIELD(owner),
+	{ OPT_OWNER, "owner", NULL, "ID", VERBS_HOLD, WITHOUT_COMMAND, value_text, FIELD(owner),
 	  .most = 128, .bytes = OWNER_BYTES,
 	  .expected = "1 to 128 letters, digits, '.', '_' or '-', like ci-1234",
 	  .help = "the lock belongs to this name, whichever process uses it, and needs a --lease; "
 		  "letters, digits, '.', '_' and '-'",
 	  .help_holder = "the name that the lock was acquired for" },
-	{ OPT_PID, "pid", NULL, "PID", VERBS_ALL, WITHOUT_COMMAND, value_number, FIELD(pid),
+	{ OPT_PID, "pid", NULL, "PID", VERBS_HOLD, WITHOUT_COMMAND, value_number, FIELD(pid),
 	  .least = 1, .most = INT_MAX, .expected = "a process id, like 1234",
 	  .help = "the lock belongs to this process, and is released when that ends (default: the "
 		  "parent)",
@@ -97,6 +97,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_HOLDER, "holder", NULL, "OWNER", VERBS_UNLOCK, 0, value_text, FIELD(holder),
 	  .most = RLOCK_OWNER_MAX - 1, .expected = "an owner of 1 to 255 bytes, like ci-1234",
 	  .help = "with --force: only if OWNER holds the lock" },
+	{ OPT_JSON, "json", NULL, NULL, VERBS_STATUS, 0, value_flag, FIELD(json),
+	  .help = "print one JSON document, whose fields rlock(1) has" },
 	{ OPT_PASSWORD_FILE, "password-file", NULL, "FILE", VERBS_ALL, FOR_FILE | OF_SERVER,
 	  value_text, FIELD(password_file), .most = INT_MAX,
 	  .expected = "a file's name, like /etc/rlock/password-file",

@@ -11,7 +11,10 @@ enum verb_set {
 	VERBS_ACQUIRE = 1 << 0, /* run, lock and the verbs like them */
 	VERBS_UNLOCK = 1 << 1,
 	VERBS_RENEW = 1 << 2,
+	VERBS_STATUS = 1 << 3,
 };
+/* Those that deal with a hold. */
+#define VERBS_HOLD (VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_RENEW)
 /* All of them, also those that a later version adds. */
 #define VERBS_ALL (~0U)
 

@@ -208,6 +208,15 @@ rlock: stuck: broken: it was held by gone:0$'
 	nothing_is_held
 }
 
+@test "rlock(1): the state of a lock" {
+	run_example man/rlock.1 status
+	assert_equal "$status" 0
+	assert_line --index 0 --regexp '^backup: plain lock, held, expires in 59m59s unless renewed'
+	assert_line --index 2 --regexp '^  holder .* nightly backup  tonight:0$'
+	assert_line --index 3 'nightly backup 0'
+	nothing_is_held
+}
+
 @test "rlock(1): a loop whose input is not eaten" {
 	run_example man/rlock.1 loop
 	assert_done $'upgrade web1\nupgrade web2'

@@ -186,6 +186,32 @@ static void check_way_back(void)
 	CHECK_NUMBER(lost, -1, "what is printed is read as the same duration");
 }
 
+static const struct {
+	int64_t ms;
+	const char *text;
+} rough[] = {
+	{ 0, "0.0s" },
+	{ 499, "0.4s" },
+	{ 1000, "1s" },
+	{ 59999, "59s" },
+	{ MINUTE_MS, "1m00s" },
+	{ 192 * SECOND_MS, "3m12s" },
+	{ 125 * MINUTE_MS, "2h05m" },
+	{ DAY_MS - 1, "23h59m" },
+	{ 4 * DAY_MS + 7 * HOUR_MS, "4d07h" },
+	{ INT64_MAX, "106751991167d07h" },
+};
+
+static void check_rough(void)
+{
+	for (size_t i = 0; i < COUNT_OF(rough); i++) {
+		char text[DURATION_TEXT_MAX];
+
+		CHECK_STRING(duration_print_rough(rough[i].ms, text), rough[i].text,
+			     "%" PRId64 " ms is roughly %s", rough[i].ms, rough[i].text);
+	}
+}
+
 void test_duration(void)
 {
 	size_t i;
@@ -218,4 +244,5 @@ void test_duration(void)
 			     "%" PRId64 " ms is written %s", printed[i].ms, printed[i].text);
 	}
 	check_way_back();
+	check_rough();
 }

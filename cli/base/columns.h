@@ -1,0 +1,37 @@
+/*
+ * A table for people: cells in aligned columns, cut to the width of the terminal.
+ */
+#ifndef COLUMNS_H
+#define COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define COLUMNS_MAX 10
+
+struct columns {
+	size_t count;
+	size_t flexible; /* the column that is cut first, where the terminal is narrow */
+	size_t widths[COLUMNS_MAX];
+	char **cells; /* count of them a row */
+	size_t cell_count, cell_capacity;
+	bool is_out_of_memory; /* stays set: checked once, by columns_print */
+};
+
+/* The first row, if headers is not NULL. */
+void columns_init(struct columns *columns, const char *const *headers, size_t count,
+		  size_t flexible);
+void columns_free(struct columns *columns);
+/* Copies count texts, which are safe for a terminal. */
+void columns_add(struct columns *columns, const char *const *texts);
+/*
+ * Print all rows, each after indent blanks, and remove them: a further print goes on with columns at least as wide. width is
+ * that of the terminal; 0: nothing is cut. False when out of memory.
+ */
+bool columns_print(struct columns *columns, size_t indent, size_t width, FILE *out);
+
+/* How many columns standard output has; 0: it is no terminal. */
+size_t columns_of_terminal(void);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * Writes a JSON document to a stream. Whether the stream took it is for the caller to check, once, at the end.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "lib/rlock.h"
+
+/* What one byte becomes at most, as text. */
+#define ESCAPE_MAX 4
+
+static void put_string(const char *text, size_t len, FILE *out)
+{
+	size_t at = 0;
+
+	(void)putc('"', out);
+	while (at < len) {
+		uint32_t character = (unsigned char)text[at];
+		size_t read = rlock_character_read(text + at, len - at, &character);
+		char shown[32];
+
+		if (read == 0)
+			read = 1;
+		(void)rlock_escape(text + at, read, shown, sizeof(shown));
+		if (character == '"' || character == '\\')
+			(void)fprintf(out, "\\%c", (char)character);
+		else if (strlen(shown) == read && memcmp(shown, text + at, read) == 0)
+			(void)fwrite(text + at, 1, read, out);
+		else
+			(void)fprintf(out, "\\u%04" PRIx32, character);
+		at += read;
+	}
+	(void)putc('"', out);
+}
+
+static void put_key(struct json *json, const char *key)
+{
+	if (json->needs_comma)
+		(void)putc(',', json->out);
+	if (key != NULL)
+		(void)fprintf(json->out, "\"%s\":", key);
+	json->needs_comma = true;
+}
+
+void json_open(struct json *json, const char *key, char bracket)
+{
+	put_key(json, key);
+	(void)putc(bracket, json->out);
+	json->needs_comma = false;
+}
+
+void json_close(struct json *json, char bracket)
+{
+	(void)putc(bracket, json->out);
+	json->needs_comma = true;
+}
+
+void json_number(struct json *json, const char *key, int64_t number)
+{
+	put_key(json, key);
+	(void)fprintf(json->out, "%" PRId64, number);
+}
+
+void json_bool(struct json *json, const char *key, bool is_true)
+{
+	put_key(json, key);
+	(void)fputs(is_true ? "true" : "false", json->out);
+}
+
+void json_null(struct json *json, const char *key)
+{
+	put_key(json, key);
+	(void)fputs("null", json->out);
+}
+
+void json_text(struct json *json, const char *key, const char *text)
+{
+	if (text[0] == '\0') {
+		json_null(json, key);
+		return;
+	}
+	put_key(json, key);
+	put_string(text, strlen(text), json->out);
+}
+
+static bool is_utf8(const char *bytes, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		uint32_t character;
+		size_t read = rlock_character_read(bytes + at, len - at, &character);
+
+		if (read == 0)
+			return false;
+		at += read;
+	}
+	return true;
+}
+
+static void put_base64(const char *bytes, size_t len, FILE *out)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	(void)putc('"', out);
+	for (size_t at = 0; at < len; at += 3) {
+		uint32_t group = (uint32_t)(unsigned char)bytes[at] << 16;
+
+		if (at + 1 < len)
+			group |= (uint32_t)(unsigned char)bytes[at + 1] << 8;
+		if (at + 2 < len)
+			group |= (unsigned char)bytes[at + 2];
+		(void)putc(digits[group >> 18], out);
+		(void)putc(digits[group >> 12 & 63], out);
+		(void)putc(at + 1 < len ? digits[group >> 6 & 63] : '=', out);
+		(void)putc(at + 2 < len ? digits[group & 63] : '=', out);
+	}
+	(void)putc('"', out);
+}
+
+void json_bytes(struct json *json, const char *key, const char *bytes, size_t len)
+{
+	size_t shown_size = len * ESCAPE_MAX + 8;
+	char *shown;
+
+	put_key(json, key);
+	if (is_utf8(bytes, len)) {
+		put_string(bytes, len, json->out);
+		return;
+	}
+	shown = malloc(shown_size);
+	if (shown == NULL) {
+		(void)fputs("null", json->out);
+	} else {
+		(void)rlock_escape(bytes, len, shown, shown_size);
+		put_string(shown, strlen(shown), json->out);
+	}
+	free(shown);
+	(void)fprintf(json->out, ",\"%s_base64\":", key);
+	put_base64(bytes, len, json->out);
+}

@@ -1,0 +1,372 @@
+#!/usr/bin/env bats
+# What status says of a name: which owners hold it, since when and how much longer, and which wait. It says it of Java's
+# locks, too, and with whatever bytes in names and notes, and changes nothing.
+
+# In single quotes stand whole scripts; SECRET and the like are of the helpers.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/rights
+load ../lib/line
+load ../lib/inspecting
+
+# Behind a port too, because a user can be named in the URL of a port alone.
+setup_file() {
+	choose_port
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { watchful_teardown; }
+
+# ---- helpers ----
+
+# acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.
+acquire() {
+	rlock "$1" --owner "$2" --lease 60s "${@:4}" "$3"
+}
+
+# ---- what a name is ----
+
+@test "status says that a lock is free, and ends with 1" {
+	run -1 rlock status nightly
+	assert_output 'nightly: free'
+}
+
+@test "status says which owner holds a lock, since when, for how long, and its note" {
+	acquire lock ci nightly --note 'the nightly backup'
+	run -0 rlock status nightly
+	assert_line --index 0 --regexp '^nightly: plain lock, held, expires in 59s unless renewed$'
+	assert_line --index 1 --regexp '^ +FOR +TTL +COUNT +CLIENT +NOTE +OWNER$'
+	assert_line --index 2 --regexp '^  holder +0\.[0-9]s +59s +1 +rlock +the nightly backup +ci:0$'
+	assert_equal "${#lines[@]}" 3
+}
+
+@test "status counts the holds of an owner that has re-entered the lock" {
+	in_background rlock run nightly -- rlock run nightly -- until_let_go
+	wait_until 5 has_count nightly 2
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["holders"][0]["count"], lock["holder_count"]')" '(2, 1)'
+	let_go
+}
+
+@test "status ends with 0 when all names are held, and with 1 when one is not" {
+	acquire lock ci a
+	acquire lock ci b
+	run -0 rlock status a b
+	run -1 rlock status a c b
+	assert_line 'c: free'
+}
+
+@test "status changes nothing on the server" {
+	local before
+	start_waiter r1 fair-lock
+	wait_until 5 is_inside r1
+	queue_waiter r2 fair-lock
+	java_locks J1 fair-lock
+	acquire read one readers
+	acquire lock ci plain
+	before=$(redis --raw keys '*' | sort; redis dbsize)
+	redis config resetstat
+	run -0 rlock status fair-lock readers plain
+	run -0 redis info commandstats
+	refute_output --regexp 'cmdstat_(set|del|hset|zadd|zrem|rpush|lrem|pexpire|publish|hincrby):'
+	assert_equal "$(redis --raw keys '*' | sort; redis dbsize)" "$before"
+	let_all_leave
+}
+
+@test "status calls a key of another type and a hash that is no lock what they are" {
+	redis set string x >/dev/null
+	redis hset hash name bob >/dev/null
+	run -1 rlock status string hash
+	assert_line 'string: no lock: the key holds a string'
+	assert_line 'hash: no lock: the key holds a hash that is no lock'
+	run -1 rlock status --json hash
+	assert_equal "$(json 'lock["state"], lock["type"], lock["kind"]')" "('other', 'hash that is no lock', None)"
+}
+
+@test "status says that a lock without a TTL never expires" {
+	held_by_stranger java
+	redis persist java >/dev/null
+	run -0 rlock status java
+	assert_line --index 0 'java: plain lock, held, never expires'
+}
+
+@test "status shows the last fencing token" {
+	acquire lock ci nightly --fence
+	run -0 rlock status nightly
+	assert_line --index 0 --partial 'last token 1'
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["token"], lock["holders"][0]["token"]')" '(1, 1)'
+}
+
+# ---- kinds, holders, waiters ----
+
+@test "status shows the queue of a fair lock, with positions, notes and Java's threads" {
+	start_waiter r1 --note 'the holder' nightly
+	wait_until 5 is_inside r1
+	queue_waiter r2 --note 'the first' nightly
+	java_locks J1 nightly
+	queue_waiter r3 --note 'the third' nightly
+	run -0 rlock status nightly
+	assert_line --index 0 --regexp '^nightly: fair lock, held, '
+	assert_line --regexp '^  holder .* rlock .*the holder +.*:[0-9]+$'
+	assert_line --regexp '^  waiter 1 .* rlock .*the first '
+	assert_line --regexp "^  waiter 2 +- .* redisson +$JAVA_CLIENT:1\$"
+	assert_line --regexp '^  waiter 3 .* rlock .*the third '
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["kind"], lock["queue_count"], [(w["position"], w["client"], w["note"]) for w in lock["queue"]]')" \
+		"('fair', 3, [(1, 'rlock', 'the first'), (2, 'redisson', ''), (3, 'rlock', 'the third')])"
+	redis lrem 'redisson_lock_queue:{nightly}' 0 "$JAVA_CLIENT:1" >/dev/null
+	redis zrem 'redisson_lock_timeout:{nightly}' "$JAVA_CLIENT:1" >/dev/null
+	let_all_leave
+}
+
+@test "status shows that a waiter in the queue is dead" {
+	acquire fair ci nightly
+	java_locks J1 nightly
+	set_deadline nightly J1 -1000
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["queue"][0]["dead"]')" True
+	run -0 rlock status nightly
+	assert_line --regexp '^  waiter 1 +- +dead '
+	redis del 'redisson_lock_queue:{nightly}' 'redisson_lock_timeout:{nightly}' >/dev/null
+}
+
+@test "status shows Java's holder of a plain lock" {
+	held_by_stranger nightly
+	run -0 rlock status nightly
+	assert_line --regexp '^  holder +- +29s +1 +redisson +5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1$'
+}
+
+@test "status counts the waiters of a plain lock, and the other clients that listen" {
+	acquire lock ci nightly
+	in_background rlock lock -w 20s nightly -- true
+	wait_until 5 has_waiters nightly 1
+	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{nightly}'
+	wait_until 5 hears_as_java
+	run -0 rlock status nightly
+	assert_line --regexp '^  1 waiter of rlock, the first for [0-9.]+s$'
+	assert_line --partial '1 other client of its channel'
+	rlock unlock --owner ci nightly
+}
+hears_as_java() {
+	local counts
+	counts=$(redis pubsub numsub 'redisson_lock__channel:{nightly}' 'redisson_lock__channel:{nightly}:rlock')
+	[ "$(sed -n 2p <<<"$counts")" -gt "$(sed -n 4p <<<"$counts")" ]
+}
+
+@test "status shows the readers of a read lock, each with its own TTL, and the writer that waits" {
+	acquire read one nightly --note first
+	rlock read --owner two --lease 30s nightly
+	in_background rlock write -w 20s --note 'the writer' nightly -- true
+	wait_until 5 has_waiters nightly 1
+	run -0 rlock status nightly
+	assert_line --index 0 --regexp '^nightly: read lock, held, '
+	assert_line --regexp '^  reader .* (59|58)s +1 +rlock +first +one:0$'
+	assert_line --regexp '^  reader .* (29|28)s +1 +rlock .* two:0$'
+	assert_line --regexp '^  next writer .* rlock +the writer '
+	rlock unlock --owner one nightly
+	rlock unlock --owner two nightly
+}
+
+@test "status shows the writer of a write lock, and the read lock that it has as well" {
+	in_background rlock write nightly -- rlock read nightly -- until_let_go
+	wait_until 5 has_two_owners
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["kind"], sorted(h["kind"] for h in lock["holders"])')" "('write', ['read', 'write'])"
+	run -0 rlock status nightly
+	refute_output --partial ':write'
+	let_go
+}
+has_two_owners() {
+	[ "$(redis hlen nightly)" = 3 ]
+}
+
+@test "status says that a reader whose time is over has expired, and does not hold the lock" {
+	redis hset nightly mode read "$JAVA_CLIENT:9" 1 >/dev/null
+	redis pexpire nightly 60000 >/dev/null
+	run -1 rlock status nightly
+	assert_line --index 0 'nightly: read lock, free'
+	assert_line --regexp "^  expired .* $JAVA_CLIENT:9\$"
+	redis set "{nightly}:$JAVA_CLIENT:9:rwlock_timeout:1" 1 px 60000 >/dev/null
+	run -0 rlock status nightly
+	assert_line --regexp "^  reader +- +59s +1 +redisson +$JAVA_CLIENT:9\$"
+}
+
+@test "status shows a hold that is kept although its command has ended" {
+	rlock run --at-least 60s --note 'the job' nightly -- true
+	run -0 rlock status nightly
+	assert_line --regexp '^  kept +0\.[0-9]s +5[89]s +1 +rlock +the job +'
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["holders"][0]["kept"]')" True
+}
+
+@test "of very many readers status shows some, says how many more there are, and does not hold up the server" {
+	redis eval '
+		redis.call("hset", KEYS[1], "mode", "read")
+		for i = 1, 20000 do
+			redis.call("hset", KEYS[1], "5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:" .. i, 1)
+		end
+		redis.call("pexpire", KEYS[1], 60000)' 1 nightly
+	redis config set slowlog-log-slower-than $((20000 * SLOWNESS)) >/dev/null
+	redis slowlog reset >/dev/null
+	run -0 rlock status nightly
+	assert_line '  and 19900 more holders'
+	assert [ "${#lines[@]}" -lt 110 ]
+	assert_equal "$(redis slowlog len)" 0
+}
+
+# ---- any bytes ----
+
+@test "status escapes what a terminal would obey in names, owners and notes" {
+	local name=$'a\e[2Jb\tc' note=$'evil \e]0;title\a'
+	acquire lock ci "$name"
+	redis hset "rlock_holds:{$name}" 00112233445566778899aabbccddeeff "$(printf 'ev\033il 1 2 - %s' "$note")" >/dev/null
+	redis hset "$name" $'ev\eil' 1 >/dev/null
+	run -0 rlock status "$name"
+	assert_line --index 0 --partial 'a\x1b[2Jb\x09c: plain lock'
+	assert_line --regexp 'evil \\x1b]0;title\\x07 +ev\\x1bil$'
+	refute_output --partial $'\e'
+	run -0 rlock status --json "$name"
+	refute_output --partial $'\e'
+	assert_equal "$(json 'lock["holders"][0]["note"], doc["names"][0]["name"]')" "('evil \\x1b]0;title\\x07', 'a\\x1b[2Jb\\tc')"
+}
+
+@test "in JSON a name that is no UTF-8 is text with escapes, and base64 beside it" {
+	local name=$'n\xff\\x'
+	acquire lock ci "$name"
+	run -0 rlock status --json "$name"
+	assert_equal "$(json 'doc["names"][0]["name"], doc["names"][0]["name_base64"]')" "('n\\\\xff\\\\x', 'bv9ceA==')"
+}
+
+@test "status --json has the members that rlock(1) lists, and no others" {
+	local documented=$BATS_TEST_DIRNAME/../../man/rlock.1
+	acquire read one nightly
+	start_waiter r1 fairly
+	wait_until 5 is_inside r1
+	queue_waiter r2 fairly
+	in_background rlock write -w 20s nightly -- true
+	wait_until 5 has_waiters nightly 1
+	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' +eval +evalsha +hlen +hgetall +pttl +time >/dev/null
+	run -0 rlock status --json nightly fairly
+	json '"\n".join(members(doc))' >found
+	run -0 rlock status --json -u "$(url_of look)" nightly
+	json '"\n".join(members(doc))' >>found
+	sort -u found -o found
+	sed -n '/^\.Ss JSON/,/^\.S[hs] [^J]/s/^\.It Li //p' "$documented" | sed 's/ , /\n/g' | grep -vx locks | sort >listed
+	run -0 diff listed found
+	rlock unlock --owner one nightly
+	let_all_leave
+}
+
+@test "status cuts lines to the width of a terminal" {
+	acquire lock ci nightly --note "$(printf 'n%.0s' {1..200})"
+	run -0 on_terminal 60 rlock status nightly
+	for line in "${lines[@]}"; do
+		assert [ "${#line}" -le 60 ]
+	done
+	assert_line --regexp '^  holder .* nnnnn*\.\.\.  ci:0$'
+	run -0 rlock status nightly
+	assert_output --partial "$(printf 'n%.0s' {1..200})"
+}
+
+# ---- rights ----
+
+@test "a user with the rights of a lock can run status" {
+	least_rights
+	acquire fair ci nightly
+	redis acl log reset >/dev/null
+	run -0 rlock status -u "$CI_URL" nightly
+	refute_output --partial 'not seen'
+	assert_equal "$(redis acl log)" ''
+}
+
+@test "a user with fewer rights is told what it can see, and what it cannot" {
+	acquire fair ci nightly --note secret
+	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' \
+		+eval +evalsha +hlen +hgetall +pttl +time +client\|setname >/dev/null
+	run -0 rlock status -u "$(url_of look)" nightly
+	assert_line --index 0 --regexp '^nightly: plain lock, held, '
+	assert_line --regexp '^  holder +- +59s +1 +unknown +ci:0$'
+	assert_line --partial '  not seen: records: denied by the server'
+	assert_line --partial '  not seen: queue: denied by the server'
+	refute_output --partial secret
+}
+
+@test "a user that may not read the lock is refused with 77, and the rule is named" {
+	acquire lock ci nightly
+	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' +eval +evalsha >/dev/null
+	run -77 rlock status -u "$(url_of look)" nightly
+	assert_output --partial '+hlen'
+	redis acl setuser look resetkeys '~other*' +hlen >/dev/null
+	run -77 rlock status -u "$(url_of look)" nightly
+	assert_output --partial '~NAME'
+}
+
+# ---- servers ----
+
+@test "status says that no server is reached with 69" {
+	run -69 rlock status -u redis://127.0.0.1:1 a b
+	assert_one_line '^rlock: a: cannot reach '
+}
+
+@test "status does not take a replica's word for the state of a lock" {
+	redis replicaof 127.0.0.1 1 >/dev/null
+	run -69 rlock status nightly
+	redis replicaof no one >/dev/null
+	assert_one_line 'is a replica'
+}
+
+@test "of several servers that say the same status says it once" {
+	local url=redis://127.0.0.1:$PORT
+	RLOCK_URL="$url/1 $url/2 $url/3" acquire lock ci nightly
+	RLOCK_URL="$url/1 $url/2 $url/3" run -0 rlock status nightly
+	assert_line --index 0 --regexp '^nightly on 3 servers: plain lock, held, '
+	assert_equal "${#lines[@]}" 3
+}
+
+@test "where servers differ status says what each of them says" {
+	local url=redis://127.0.0.1:$PORT
+	acquire lock ci nightly -u "$url/1"
+	acquire lock other nightly -u "$url/2"
+	run -1 rlock status -u "$url/1" -u "$url/2" -u "$url/3" nightly
+	assert_line --index 0 'nightly: the servers differ'
+	assert_line --regexp "^nightly at redis://127.0.0.1:$PORT/1: plain lock, held, "
+	assert_line --regexp '^  holder .* ci:0$'
+	assert_line --regexp '^  holder .* other:0$'
+	assert_line "nightly at redis://127.0.0.1:$PORT/3: free"
+	run -0 rlock status --quorum 2 -u "$url/1" -u "$url/2" -u "$url/3" nightly
+}
+
+@test "a server of several that does not answer is named, and decides the status only where it matters" {
+	local url=redis://127.0.0.1:$PORT
+	acquire lock ci nightly -u "$url/1" -u "$url/2"
+	run -0 --separate-stderr rlock status --quorum 2 -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly
+	assert_line --regexp '^nightly at redis://127.0.0.1:1/0: unknown: cannot reach '
+	run -69 --separate-stderr rlock status -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly
+	run -1 --separate-stderr rlock status -u "$url/3" -u "$url/2" -u redis://127.0.0.1:1 nightly
+}
+
+# ---- wrong use ----
+
+@test "status needs a name, and takes no command" {
+	run -64 rlock status
+	assert_output --partial 'rlock status NAME'
+	run -64 rlock status nightly -- true
+	assert_output --partial 'try: rlock status nightly'
+	run -64 rlock run --json nightly -- true
+	assert_output --partial --json
+}
+
+@test "a full disk does not pass for success" {
+	acquire lock ci nightly
+	run -71 sh -c 'rlock status nightly >/dev/full'
+	assert_output --partial 'standard output'
+}

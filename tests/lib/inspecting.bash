@@ -1,0 +1,40 @@
+# What status and list print as JSON. Sourced after helpers.bash.
+
+# json EXPRESSION: prints what it is in Python, of the document in $output: doc; the first lock in it: lock; and
+# members(doc), the names of all members.
+json() {
+	# shellcheck disable=SC2154
+	python3 -c '
+import json, sys
+def members(value):
+	if isinstance(value, dict):
+		return {*value} | {name for part in value.values() for name in members(part)}
+	if isinstance(value, list):
+		return {name for part in value for name in members(part)}
+	return set()
+doc = json.loads(sys.stdin.read())
+if "names" in doc:
+	lock = doc["names"][0]["servers"][0]
+elif doc["locks"]:
+	lock = doc["locks"][0]
+print(eval(sys.argv[1]))' "$1" <<<"$output"
+}
+
+# on_terminal COLUMNS COMMAND [ARG...]: prints what it shows on a terminal so wide; its exit status.
+on_terminal() {
+	python3 -c '
+import fcntl, os, pty, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+	fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
+	os.execvp(sys.argv[2], sys.argv[2:])
+shown = b""
+try:
+	while part := os.read(terminal, 4096):
+		shown += part
+except OSError:
+	pass
+sys.stdout.buffer.write(shown.replace(b"\r\n", b"\n"))
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' "$@"
+}
