@@ -511,6 +511,39 @@ RLOCK_API enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct 
 					  struct rlock_inspection **out, size_t *count_out);
 RLOCK_API void rlock_inspections_free(struct rlock_inspection *inspections, size_t count);
 
+/* How far rlock_list is on one server; in a cluster on one node. */
+struct rlock_list_progress {
+	const char *server;       /* as rlock_url_server */
+	uint64_t looked_at;       /* about so many keys of any sort */
+	uint64_t found;           /* so many locks */
+	uint64_t denied;          /* so many keys that the user may not look at */
+	bool is_over;             /* the last call for this server */
+	enum rlock_status status; /* when it is over: RLOCK_OK, or why the list is not complete */
+	const char *error; /* the reason for status or denied; one line, safe for a terminal */
+};
+
+struct rlock_list_request {
+	/* Of names, as the server's SCAN takes it: '*', '?', '[a-z]', and a backslash before such a character. */
+	struct rlock_name pattern;
+	/* Called with some locks at a time. They are valid during the call; the queue is counted only. */
+	void (*on_locks)(void *ctx, const struct rlock_inspection *locks, size_t count);
+	/* Called after each step, and once at the end of each server; NULL: not called. */
+	void (*on_progress)(void *ctx, const struct rlock_list_progress *progress);
+	void *ctx;
+};
+
+/*
+ * Find the locks that are held on each server, or on all masters of a cluster. It goes through all keys, in slices that hold
+ * up no other client, and keeps none of them; a lock that is there from the beginning to the end is found once, any other may
+ * be missed. It changes nothing. Since any hash may have numbers in it, a lock is what has a hold record of ours or a queue or
+ * a counter of tokens beside it, or owners that all have the form of Redisson's; see ground.
+ * RLOCK_OK      all of them were gone through
+ * RLOCK_EACL    as any failure; or each key that might be a lock was denied
+ * other status  the first failure; the other servers were gone through all the same, but after RLOCK_CANCELLED
+ */
+RLOCK_API enum rlock_status rlock_list(struct rlock_conn *conn,
+				       const struct rlock_list_request *request);
+
 /*
  * A hold whose id is known, from a file or another process. names are copied. sent_ms and lease_ms are those of its last
  * renewal, and say how long it lasts at least.

@@ -42,13 +42,28 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 	return rlock__connection_check_scheme(connection);
 }
 
-enum rlock_status rlock__connection_twin(const struct rlock__connection *connection,
+/* To url, with all else as connection. */
+static enum rlock_status connection_like(const struct rlock__connection *connection,
+					 const struct rlock_url *url,
 					 struct rlock__connection **out)
 {
 	struct rlock_conn_opts opts = { .connect_timeout_ms = connection->timeout_ms,
 					.client_name = connection->client_name,
 					.cancel_fd = connection->cancel_fd };
-	enum rlock_status status = rlock__connection_new(connection->url, &opts, out);
+	enum rlock_status status = rlock__connection_new(url, &opts, out);
+
+	if (status != RLOCK_OK)
+		return status;
+	(*out)->has_traced_name = connection->has_traced_name;
+	rlock__connection_share_tls(*out, connection->tls_context);
+	rlock__connection_set_trace(*out, connection->error.trace, connection->error.trace_ctx);
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock__connection_twin(const struct rlock__connection *connection,
+					 struct rlock__connection **out)
+{
+	enum rlock_status status = connection_like(connection, connection->url, out);
 
 	if (status != RLOCK_OK)
 		return status;
@@ -57,10 +72,21 @@ enum rlock_status rlock__connection_twin(const struct rlock__connection *connect
 		if ((*out)->server_url == NULL)
 			return RLOCK_ENOMEM;
 	}
-	(*out)->has_traced_name = connection->has_traced_name;
-	rlock__connection_share_tls(*out, connection->tls_context);
-	rlock__connection_set_trace(*out, connection->error.trace, connection->error.trace_ctx);
 	return RLOCK_OK;
+}
+
+enum rlock_status rlock__connection_to_node(const struct rlock__connection *connection,
+					    const char *host, int port,
+					    struct rlock__connection **out)
+{
+	struct rlock_url *url = rlock__url_of_server(connection->url, host, port);
+	enum rlock_status status;
+
+	if (url == NULL)
+		return RLOCK_ENOMEM;
+	status = connection_like(connection, url, out);
+	rlock_url_free(url);
+	return status;
 }
 
 void rlock__connection_clear_request(struct rlock__connection *connection)

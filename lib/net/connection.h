@@ -21,6 +21,10 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 /* Another connection to the same server, for a subscription. */
 enum rlock_status rlock__connection_twin(const struct rlock__connection *connection,
 					 struct rlock__connection **out);
+/* A connection to one node of its cluster alone: an error that leads to another node is an error there. */
+enum rlock_status rlock__connection_to_node(const struct rlock__connection *connection,
+					    const char *host, int port,
+					    struct rlock__connection **out);
 void rlock__connection_free(struct rlock__connection *connection);
 /* Ends a request that is under way, too. */
 void rlock__connection_close(struct rlock__connection *connection);

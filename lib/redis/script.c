@@ -115,6 +115,13 @@ static struct rlock__command command_of(struct rlock__args *args, const char *ve
 	return command;
 }
 
+struct rlock__command rlock__script_command(struct rlock__args *args,
+					    const struct rlock__script *script, bool has_text)
+{
+	return command_of(args, has_text ? "EVAL" : "EVALSHA",
+			  has_text ? script->body : script->sha1);
+}
+
 static bool is_unknown_script(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0;

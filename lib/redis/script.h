@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "net/request.h"
 #include "rlock.h"
 
 struct redisReply;
@@ -42,6 +43,13 @@ void rlock__args_key(struct rlock__args *args,
 void rlock__args_owned(struct rlock__args *args, struct rlock__text text);
 void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
 void rlock__args_number(struct rlock__args *args, int64_t number);
+
+/*
+ * A run of the script as a command, for a request of several: with its text (EVAL), or for a server that knows it (EVALSHA).
+ * It belongs to args, which must have an argument, and not be out of memory.
+ */
+struct rlock__command rlock__script_command(struct rlock__args *args,
+					    const struct rlock__script *script, bool has_text);
 
 /* One run of a script over connection. */
 struct rlock__call {
