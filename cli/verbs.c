@@ -51,6 +51,10 @@ const struct verb verbs[] = {
 	  "Prints what each NAME is: the kind of the lock, its holders, since when and how much longer, "
 	  "and the waiters. It changes nothing. The exit status is 0 when all of them are held, 1 when "
 	  "one is not." },
+	{ "list", cmd_list, RLOCK_PLAIN, VERBS_LIST, COMMAND_NONE_BUT_PATTERN, NULL,
+	  "list the locks that are held",
+	  "Prints each lock that is held on the server, or those whose name fits PATTERN, in which * and ? "
+	  "stand for any characters. All keys are looked at, a few at a time, and nothing is changed." },
 };
 
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);

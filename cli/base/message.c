@@ -24,6 +24,7 @@
 
 static bool is_quiet;
 static bool is_verbose;
+static bool is_progress_shown;
 static bool is_stuck; /* there was no room for the last message */
 static int64_t latest_ms = INT64_MAX;
 
@@ -66,6 +67,32 @@ static bool has_room(void)
 	return !is_stuck;
 }
 
+void message_progress_clear(void)
+{
+	static const char erase[] = "\r\033[K";
+
+	if (is_progress_shown && has_room())
+		(void)!write(STDERR_FILENO, erase, strlen(erase));
+	is_progress_shown = false;
+}
+
+void message_progress(const char *format, ...)
+{
+	char line[128] = "\r" PREFIX;
+	size_t start = strlen(line);
+	va_list args;
+
+	if (is_quiet || !isatty(STDERR_FILENO))
+		return;
+	va_start(args, format);
+	(void)vsnprintf(line + start, sizeof(line) - start, format, args);
+	va_end(args);
+	message_progress_clear();
+	is_progress_shown = true;
+	if (has_room())
+		(void)!write(STDERR_FILENO, line, strlen(line));
+}
+
 __attribute__((format(printf, 1, 0))) static void say(const char *format, va_list args)
 {
 	char line[PIPE_BUF] = PREFIX; /* a pipe takes so much in one piece */
@@ -87,6 +114,7 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
 			line[i] = '?';
 	}
 	line[start + len] = '\n';
+	message_progress_clear();
 	/* If stderr is closed or full, the message is dropped. */
 	if (has_room())
 		(void)!write(STDERR_FILENO, line, start + len + 1);

@@ -28,6 +28,11 @@ __attribute__((format(printf, 1, 2))) void message_info(const char *format, ...)
 /* A step: only with --verbose. */
 __attribute__((format(printf, 1, 2))) void message_debug(const char *format, ...);
 
+/* How far something is, on one line of a terminal that the next message takes; elsewhere nothing. Silenced by --quiet. */
+__attribute__((format(printf, 1, 2))) void message_progress(const char *format, ...);
+/* Before anything else is written to that terminal. */
+void message_progress_clear(void);
+
 /* Whether steps are wanted, for callers that would have to do work to describe one. */
 bool message_is_verbose(void);
 

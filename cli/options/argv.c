@@ -327,6 +327,29 @@ static int set_names(struct opts *opts, const struct argtable *table)
 	return 0;
 }
 
+/* Of names, for a verb that looks for locks: any text will do. */
+static int set_pattern(struct opts *opts, const struct argtable *table)
+{
+	const struct arg_str *by_option = name_option(table);
+	const char *pattern = "*";
+
+	if (table->names->count + by_option->count > 1) {
+		message_error("%s takes one pattern: put it in quotes, or the shell makes it many",
+			      table->verb->name);
+		return EXIT_USAGE;
+	}
+	if (by_option->count > 0)
+		pattern = by_option->sval[0];
+	else if (table->names->count > 0)
+		pattern = table->names->sval[0];
+	opts->names = calloc(1, sizeof(*opts->names));
+	if (opts->names == NULL)
+		return message_out_of_memory();
+	opts->names[0] = (struct rlock_name){ pattern, strlen(pattern) };
+	opts->name_count = 1;
+	return 0;
+}
+
 static int read_table(struct option_merge *merge, const struct argtable *table,
 		      const struct command_line *line)
 {
@@ -337,7 +360,8 @@ static int read_table(struct option_merge *merge, const struct argtable *table,
 	code = add_options(merge, table);
 	if (code != 0)
 		return code;
-	code = set_names(merge->opts, table);
+	code = merge->verb->command == COMMAND_NONE_BUT_PATTERN ? set_pattern(merge->opts, table)
+								: set_names(merge->opts, table);
 	if (code != 0)
 		return code;
 	return command_line_check(merge->verb, line, merge->opts->name_count > 0);

@@ -112,7 +112,8 @@ int command_line_check_cut(const struct verb *verb, const struct command_line *l
 
 int command_line_check(const struct verb *verb, const struct command_line *line, bool has_name)
 {
-	if (verb->command == COMMAND_NONE && line->is_cut)
+	if ((verb->command == COMMAND_NONE || verb->command == COMMAND_NONE_BUT_PATTERN) &&
+	    line->is_cut)
 		return report_takes_no_command(verb, line, has_name);
 	if (line->is_cut ? *line->command == NULL : verb->command == COMMAND_NEEDED)
 		return report_needs_command(verb, line, line->count, has_name);

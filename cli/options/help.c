@@ -65,6 +65,7 @@ void help_print(const struct verb *verb)
 		[COMMAND_NONE] = "NAME...",
 		[COMMAND_OPTIONAL] = "NAME... [-- COMMAND [ARG...]]",
 		[COMMAND_NEEDED] = "NAME... -- COMMAND [ARG...]",
+		[COMMAND_NONE_BUT_PATTERN] = "[PATTERN]",
 	};
 	size_t id;
 

@@ -19,7 +19,7 @@ enum on_lost { ON_LOST_DEFAULT, ON_LOST_KILL, ON_LOST_TERM, ON_LOST_IGNORE };
 
 /* Everything has been checked and all defaults are in place when load_opts returns 0. */
 struct opts {
-	struct rlock_name *names;
+	struct rlock_name *names; /* for list: the pattern, which is "*" when none was given */
 	size_t name_count;
 	char **command; /* argv after "--", NULL-terminated; NULL when there is none */
 	char **words;   /* those between the verb and "--", for a corrected line */

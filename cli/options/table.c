@@ -97,7 +97,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_HOLDER, "holder", NULL, "OWNER", VERBS_UNLOCK, 0, value_text, FIELD(holder),
 	  .most = RLOCK_OWNER_MAX - 1, .expected = "an owner of 1 to 255 bytes, like ci-1234",
 	  .help = "with --force: only if OWNER holds the lock" },
-	{ OPT_JSON, "json", NULL, NULL, VERBS_STATUS, 0, value_flag, FIELD(json),
+	{ OPT_JSON, "json", NULL, NULL, VERBS_STATUS | VERBS_LIST, 0, value_flag, FIELD(json),
 	  .help = "print one JSON document, whose fields rlock(1) has" },
 	{ OPT_PASSWORD_FILE, "password-file", NULL, "FILE", VERBS_ALL, FOR_FILE | OF_SERVER,
 	  value_text, FIELD(password_file), .most = INT_MAX,

@@ -12,13 +12,19 @@ enum verb_set {
 	VERBS_UNLOCK = 1 << 1,
 	VERBS_RENEW = 1 << 2,
 	VERBS_STATUS = 1 << 3,
+	VERBS_LIST = 1 << 4,
 };
 /* Those that deal with a hold. */
 #define VERBS_HOLD (VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_RENEW)
 /* All of them, also those that a later version adds. */
 #define VERBS_ALL (~0U)
 
-enum command_need { COMMAND_NONE, COMMAND_OPTIONAL, COMMAND_NEEDED };
+enum command_need {
+	COMMAND_NONE,
+	COMMAND_OPTIONAL,
+	COMMAND_NEEDED,
+	COMMAND_NONE_BUT_PATTERN, /* nor names, but maybe one pattern of names */
+};
 
 struct opts;
 

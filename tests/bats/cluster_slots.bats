@@ -274,3 +274,60 @@ is_queued_at() {
 	assert [ ! -e begun ]
 	cluster_is_empty
 }
+
+# ---- status and list ----
+
+@test "status asks the node that has the name, and names it" {
+	local name
+	for name in a b c; do
+		rlock lock --owner "of-$name" --lease 60s "$name"
+	done
+	run -0 rlock status a b c
+	for name in a b c; do
+		assert_line --regexp "^  holder .* of-$name:0$"
+	done
+	run -0 rlock status --json c
+	assert_output --partial "\"server\":\"redis://127.0.0.1:$(port_of "$(node_of c)")/0\""
+}
+
+@test "list finds the locks of all masters, each once" {
+	local name
+	for name in a b c '{app}d'; do
+		rlock lock --owner ci --lease 60s "$name"
+	done
+	run -0 rlock list
+	assert_equal "$(tail -n +2 <<<"$output" | cut -d ' ' -f 1 | sort | tr '\n' ' ')" 'a b c {app}d '
+}
+
+@test "list finds a lock whose slot is on its way to another node" {
+	local from to
+	from=$(node_of a)
+	to=$(node_of b)
+	rlock lock --owner ci --lease 60s a
+	begin_migration a "$from" "$to"
+	run -0 rlock list
+	assert_line --regexp '^a +plain '
+	move_keys a "$from" "$to"
+	run -0 rlock list
+	assert_line --regexp '^a +plain '
+	assert_equal "${#lines[@]}" 2
+	run -0 rlock status a
+	end_migration a "$from" "$to"
+	begin_migration a "$to" "$from"
+	move_keys a "$to" "$from"
+	end_migration a "$to" "$from"
+}
+
+@test "list says which master does not answer, and goes on with the others" {
+	local node
+	rlock lock --owner ci --lease 60s a
+	rlock lock --owner ci --lease 60s b
+	node=$(node_of c)
+	freeze_server "$node"
+	run -69 --separate-stderr rlock list --connect-timeout 500ms
+	thaw_server "$node"
+	assert_line --regexp '^a +plain '
+	assert_line --regexp '^b +plain '
+	output=$stderr
+	assert_output --regexp "^rlock: \*: .*127.0.0.1:$(port_of "$node")"
+}

@@ -217,6 +217,13 @@ rlock: stuck: broken: it was held by gone:0$'
 	nothing_is_held
 }
 
+@test "rlock(1): the locks that are held" {
+	run_example man/rlock.1 list
+	assert_equal "$status" 0
+	assert_line --index 1 --regexp '^deploy-shop +plain .* rlock +release 7$'
+	nothing_is_held
+}
+
 @test "rlock(1): a loop whose input is not eaten" {
 	run_example man/rlock.1 loop
 	assert_done $'upgrade web1\nupgrade web2'

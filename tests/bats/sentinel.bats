@@ -111,6 +111,18 @@ is_answered() {
 	all_nodes_are_empty
 }
 
+@test "status and list look at the master that the sentinels name" {
+	rlock lock --owner ci --lease 60s a
+	run -0 rlock status --json a
+	assert_output --partial "\"server\":\"redis://127.0.0.1:$(port_of 1)/0\""
+	run -0 rlock list
+	assert_line --regexp '^a +plain '
+	name_master "$(port_of 2)"
+	run -1 rlock status a
+	run -0 --separate-stderr rlock list
+	assert_output ''
+}
+
 @test "a lock is re-entered inside, in whatever order the sentinels are named" {
 	local backwards
 	backwards=redis+sentinel://$(tr , '\n' <<<"$SENTINELS" | tac | paste -sd ,)/$SERVICE

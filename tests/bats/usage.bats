@@ -437,7 +437,7 @@ bad_url() {
 @test "help lists the verbs" {
 	local word
 	run -0 --separate-stderr rlock help
-	for word in run lock fair read write rlock wlock unlock renew status help version; do
+	for word in run lock fair read write rlock wlock unlock renew status list help version; do
 		assert_line --regexp "^  $word "
 	done
 	assert_equal "$stderr" ''

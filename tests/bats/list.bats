@@ -1,0 +1,237 @@
+#!/usr/bin/env bats
+# Which locks list finds on a server: rlock's and Java's, of each kind, and no hash of a user's; in slices that hold up no
+# other client, however many there are.
+
+# In single quotes stand whole scripts; SECRET and the like are of the helpers.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/rights
+load ../lib/inspecting
+load ../lib/proxying
+
+# Behind a port too, because a user can be named in the URL of a port alone.
+setup_file() {
+	choose_port
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { watchful_teardown; }
+
+# acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.
+acquire() {
+	rlock "$1" --owner "$2" --lease 60s "${@:4}" "$3"
+}
+
+# names: those in the output of run, without the header, sorted.
+names() {
+	tail -n +2 <<<"$output" | cut -d ' ' -f 1 | sort | tr '\n' ' '
+}
+
+# make_locks COUNT: so many of Java's, "java-N".
+make_locks() {
+	redis eval '
+		for i = 1, tonumber(ARGV[1]) do
+			local name = "java-" .. i
+			redis.call("hset", name, "5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:" .. i, 1)
+			redis.call("pexpire", name, 600000)
+		end' 0 "$1"
+}
+
+@test "list prints nothing on standard output when no lock is held" {
+	run -0 --separate-stderr rlock list
+	assert_output ''
+	assert_equal "$stderr" 'rlock: *: no lock is held'
+	run -0 --separate-stderr rlock list -q
+	assert_equal "$stderr" ''
+	run -0 rlock list --json
+	assert_equal "$(json 'doc')" "{'locks': [], 'complete': True}"
+}
+
+@test "list finds locks of each kind, with holder, TTL and waiters" {
+	acquire lock one plain --note 'the plain one'
+	acquire fair two fair
+	acquire read three readers --note first
+	acquire read four readers
+	acquire write five writer
+	held_by_stranger java
+	in_background rlock lock -w 20s plain -- true
+	wait_until 5 has_waiters plain 1
+	in_background rlock fair -w 20s fair -- true
+	wait_until 5 is_queued
+	run -0 rlock list
+	assert_line --index 0 --regexp '^NAME +KIND +FOR +TTL +WAITERS +CLIENT +HOLDER$'
+	assert_line --regexp '^plain +plain +[0-9.]+s +5[0-9]s +1 +rlock +the plain one$'
+	assert_line --regexp '^fair +fair +[0-9.]+s +5[0-9]s +1 +rlock '
+	assert_line --regexp '^readers +read +[0-9.]+s +5[0-9]s +0 +rlock +first and 1 more$'
+	assert_line --regexp '^writer +write +[0-9.]+s +5[0-9]s +0 +rlock '
+	assert_line --regexp '^java +plain +- +[0-9]+s +0 +redisson +5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1$'
+	assert_equal "${#lines[@]}" 6
+	rlock unlock --owner one plain
+	rlock unlock --owner two fair
+}
+is_queued() {
+	[ "$(redis llen 'redisson_lock_queue:{fair}')" = 1 ]
+}
+
+@test "list takes no hash of a user's for a lock, and says by what it knows one" {
+	redis hset apples red 3 green 4 >/dev/null
+	redis hset settings mode read width 80 >/dev/null
+	redis hset person name bob age 3 >/dev/null
+	redis set text x >/dev/null
+	held_by_stranger java
+	acquire lock ci nightly
+	redis hset by-hand me 1 >/dev/null
+	redis set 'redisson_lock_token:{by-hand}' 7 >/dev/null
+	run -0 rlock list
+	assert_equal "$(names)" 'by-hand java nightly '
+	run -0 rlock list --json
+	assert_equal "$(json 'sorted((l["name"], l["ground"]) for l in doc["locks"])')" \
+		"[('by-hand', 'beside'), ('java', 'owners'), ('nightly', 'record')]"
+}
+
+@test "list leaves out what is free" {
+	redis hset readers mode read 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1 >/dev/null
+	run -0 --separate-stderr rlock list
+	assert_output ''
+}
+
+@test "list prints the locks whose names fit a pattern" {
+	local name
+	for name in nightly-1 nightly-2 hourly 'odd*'; do
+		acquire lock ci "$name"
+	done
+	run -0 rlock list 'nightly-*'
+	assert_equal "$(names)" 'nightly-1 nightly-2 '
+	run -0 rlock list --name 'odd\*'
+	assert_equal "$(names)" 'odd* '
+	run -0 --separate-stderr rlock list 'none*'
+	assert_equal "$stderr" 'rlock: none*: no lock is held'
+}
+
+@test "list finds each of ten thousand locks once" {
+	make_locks 10000
+	run -0 rlock list
+	tail -n +2 <<<"$output" | cut -d ' ' -f 1 | sort >found
+	assert_equal "$(wc -l <found)" 10000
+	assert_equal "$(uniq -d found)" ''
+}
+
+@test "list keeps none of what it has printed" {
+	make_locks 10000
+	# What it takes for ten locks is less by some hundreds of kilobytes.
+	local few many
+	few=$(peak_kb rlock list 'java-111?')
+	many=$(peak_kb rlock list)
+	assert [ "$((many - few))" -lt 3000 ]
+}
+peak_kb() {
+	python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+
+@test "list looks at a few keys at a time, and never by KEYS" {
+	make_locks 5000
+	redis config resetstat >/dev/null
+	run -0 rlock list --json
+	run -0 redis info commandstats
+	refute_output --partial cmdstat_keys
+	assert_output --regexp 'cmdstat_scan:calls=[2-9][0-9]'
+	refute_output --regexp 'cmdstat_(set|del|hset|zadd|zrem|rpush|lrem|pexpire|publish|hincrby):'
+}
+
+@test "list escapes what a terminal would obey in names and notes" {
+	acquire lock ci $'a\e[2Jb' --note 'a note'
+	redis eval 'redis.call("hset", KEYS[1], "x", "ci:0 1 2 - \027[31mred")' 1 $'rlock_holds:{a\e[2Jb}' >/dev/null
+	run -0 rlock list
+	refute_output --partial $'\e'
+	assert_line --regexp '^a\\x1b\[2Jb +plain '
+	run -0 rlock list --json
+	refute_output --partial $'\e'
+	assert_equal "$(json 'lock["name"]')" $'a\e[2Jb'
+}
+
+@test "list --json has the members of status, and two of its own" {
+	acquire lock ci nightly
+	run -0 rlock list --json
+	assert_equal "$(json 'sorted(doc)')" "['complete', 'locks']"
+	json '"\n".join(sorted(lock))' >listed
+	run -0 rlock status --json nightly
+	json '"\n".join(sorted([*lock, "name"]))' >shown
+	run -0 diff listed shown
+}
+
+@test "list of a terminal is cut to its width" {
+	acquire lock ci nightly --note "$(printf 'n%.0s' {1..200})"
+	run -0 on_terminal 70 rlock list
+	for line in "${lines[@]}"; do
+		assert [ "${#line}" -le 70 ]
+	done
+	assert_output --partial 'nnn...'
+}
+
+@test "list names each of several servers in a column, and goes on when one does not answer" {
+	local url=redis://127.0.0.1:$PORT
+	acquire lock ci nightly -u "$url/1" -u "$url/2"
+	acquire lock ci other -u "$url/2"
+	run -0 rlock list -u "$url/1" -u "$url/2"
+	assert_equal "$(names)" 'nightly nightly other '
+	assert_line --regexp "^nightly .* redis://127.0.0.1:$PORT/1$"
+	assert_line --regexp "^other .* redis://127.0.0.1:$PORT/2$"
+	run -69 --separate-stderr rlock list --json -u "$url/1" -u redis://127.0.0.1:1 -u "$url/2"
+	assert_equal "$(json 'len(doc["locks"]), doc["complete"]')" '(3, False)'
+	output=$stderr
+	assert_output --partial 'cannot reach'
+}
+
+@test "the rights that the manual lists for list are enough, and without one of them it is named" {
+	least_rights
+	run -77 rlock list -u "$CI_URL"
+	assert_output --partial '+scan'
+	redis acl setuser ci +scan >/dev/null
+	acquire lock ci nightly-1
+	redis acl log reset >/dev/null
+	run -0 rlock list -u "$CI_URL"
+	assert_equal "$(names)" 'nightly-1 '
+	assert_equal "$(redis acl log)" ''
+	grep -q 'Ql +scan' "$BATS_TEST_DIRNAME/../../man/rlock.1"
+}
+
+@test "list says how many keys the user may not look at" {
+	least_rights
+	redis acl setuser ci +scan >/dev/null
+	acquire lock ci nightly-1
+	acquire lock ci hourly
+	run -0 --separate-stderr rlock list -u "$CI_URL"
+	assert_equal "$(names)" 'nightly-1 '
+	output=$stderr
+	assert_output --regexp '^rlock: \*: redis://127.0.0.1:[0-9]+/0: 1 keys could not be looked at: denied by the server'
+	run -77 --separate-stderr rlock list -u "$CI_URL" 'hourly*'
+}
+
+@test "while it takes long list says on a terminal how far it is" {
+	make_locks 2000
+	start_proxy
+	proxy delay 200
+	run -0 on_terminal 80 rlock list 'java-1111'
+	assert_output --regexp $'\rrlock: [0-9]+ keys looked at, [0-9]+ locks found'
+	assert_line --regexp '^.*java-1111 +plain'
+	run -0 --separate-stderr rlock list 'java-1111'
+	assert_equal "$stderr" ''
+}
+
+@test "list takes one pattern, and no command" {
+	run -64 rlock list a b
+	assert_output --partial 'one pattern'
+	run -64 rlock list -- true
+	assert_output --partial 'takes no'
+}
