@@ -55,6 +55,12 @@ const struct verb verbs[] = {
 	  "list the locks that are held",
 	  "Prints each lock that is held on the server, or those whose name fits PATTERN, in which * and ? "
 	  "stand for any characters. All keys are looked at, a few at a time, and nothing is changed." },
+	{ "check", cmd_check, RLOCK_PLAIN, VERBS_CHECK, COMMAND_NONE_BUT_PATTERN, NULL,
+	  "find out whether locks can be relied on here",
+	  "Connects as a lock would, and looks at each server and at this machine: whether the server can "
+	  "take locks and keep them, how long it takes to reply, whether the user has all rights. A user "
+	  "that has rights to some names only gives their PATTERN, like nightly*. The exit status is 0 when "
+	  "all is sound, 77 when a right is missing, 78 when something else is not sound." },
 };
 
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);

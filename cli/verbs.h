@@ -24,5 +24,6 @@ int cmd_unlock(const struct verb *verb, struct opts *opts); /* unlock */
 int cmd_renew(const struct verb *verb, struct opts *opts);  /* renew */
 int cmd_status(const struct verb *verb, struct opts *opts); /* status */
 int cmd_list(const struct verb *verb, struct opts *opts);   /* list */
+int cmd_check(const struct verb *verb, struct opts *opts);  /* check */
 
 #endif

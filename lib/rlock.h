@@ -264,6 +264,63 @@ RLOCK_API void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trac
 /* Connect and log in now, within the connection's timeout: whether the servers can be used. */
 RLOCK_API enum rlock_status rlock_conn_ping(struct rlock_conn *conn);
 
+/* ---- what a server is like ---- */
+
+/* How many servers conn has, and what rlock_url_server says of each; the text belongs to conn. */
+RLOCK_API size_t rlock_conn_server_count(const struct rlock_conn *conn);
+RLOCK_API const char *rlock_conn_server(const struct rlock_conn *conn, size_t index);
+
+#define RLOCK_FACT_MAX 64
+
+/* Texts are empty, and numbers -1, where the server does not tell. All texts are safe for a terminal. */
+struct rlock_server_info {
+	char version[RLOCK_FACT_MAX];
+	bool is_valkey;
+	bool is_cluster;
+	char role[RLOCK_FACT_MAX]; /* "master", "slave" */
+	int64_t uptime_s;
+	int64_t replicas;
+	char eviction_policy[RLOCK_FACT_MAX];
+	int64_t memory_max;      /* bytes; 0: no limit */
+	int64_t has_append_file; /* 1 or 0 */
+	int64_t has_snapshots;   /* 1 or 0 */
+};
+
+/* What the index-th server tells by INFO and CONFIG GET. RLOCK_OK also when it denies both. */
+RLOCK_API enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
+						   struct rlock_server_info *out);
+/* How long a PING took, on an open connection. */
+RLOCK_API enum rlock_status rlock_conn_round_trip(struct rlock_conn *conn, size_t index,
+						  int64_t *us_out);
+/* A look at two clocks: the server's at some moment between two times of ours. */
+struct rlock_clock_look {
+	int64_t server_us;                /* since 1970; -1: it does not tell */
+	int64_t own_begin_us, own_end_us; /* on the clock of rlock_now_ms */
+};
+
+RLOCK_API enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index,
+						     struct rlock_clock_look *out);
+
+#define RLOCK_RIGHT_MAX 64
+
+/* A right that the user lacks, as ACL SETUSER takes it: "+hset", "~rlock_holds:{nightly*", "&redisson_rwlock:{nightly*". */
+struct rlock_lack {
+	const char *right;
+	unsigned kinds;   /* 1U << enum rlock_kind, for each kind of lock that needs it */
+	bool is_optional; /* without it locks work, though not as well: rlock(1), SERVER, says how */
+};
+
+struct rlock_name;
+typedef void (*rlock_lack_fn)(void *ctx, const struct rlock_lack *lack);
+
+/*
+ * Try each right that a lock needs whose name begins with prefix, which may be empty, on the index-th server: on a name
+ * of its own, which is removed again. lacks is called for each that the user does not have. RLOCK_OK: all were tried.
+ */
+RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
+						  const struct rlock_name *prefix,
+						  rlock_lack_fn lacks, void *ctx);
+
 /* ---- locks ---- */
 
 enum rlock_kind {

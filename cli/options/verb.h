@@ -13,6 +13,7 @@ enum verb_set {
 	VERBS_RENEW = 1 << 2,
 	VERBS_STATUS = 1 << 3,
 	VERBS_LIST = 1 << 4,
+	VERBS_CHECK = 1 << 5,
 };
 /* Those that deal with a hold. */
 #define VERBS_HOLD (VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_RENEW)

@@ -26,6 +26,14 @@ int64_t rlock_now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+int64_t rlock__now_us(void)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 /* The last digits of a clock differ enough between processes, even between those that were woken together. */
 int64_t rlock__jitter_ms(int64_t most_ms)
 {

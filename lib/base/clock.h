@@ -21,6 +21,9 @@ static inline int64_t rlock__later(int64_t start_ms, int64_t span_ms)
 	return start_ms + span_ms;
 }
 
+/* Now, on the clock of rlock_now_ms. */
+int64_t rlock__now_us(void);
+
 /* From 0 to most_ms, so that waiters do not act in step. */
 int64_t rlock__jitter_ms(int64_t most_ms);
 

@@ -14,7 +14,7 @@
 #include "net/server_error.h"
 #include "rlock.h"
 
-#define ARGS_MAX 3
+#define ARGS_MAX 8
 /* How much later than the time that it may take the reply to WAIT may come. */
 #define REPLY_MS 500
 
@@ -97,6 +97,18 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 	return rlock__fail(rlock__connection_error(connection), RLOCK_ENET,
 			   "%lld of %zu replicas have acknowledged the lock in time", acknowledged,
 			   replicas);
+}
+
+enum rlock_status rlock__command_run(struct rlock__connection *connection, int argc,
+				     const char **argv, struct redisReply **out)
+{
+	struct rlock__result result = await(connection, argc, argv, INT64_MAX);
+
+	if (result.status == RLOCK_OK)
+		*out = result.reply;
+	else if (result.reply != NULL)
+		freeReplyObject(result.reply);
+	return result.status;
 }
 
 bool rlock__command_is_denied(struct rlock__connection *connection, const char *command,

@@ -10,6 +10,7 @@
 
 #include "rlock.h"
 
+struct redisReply;
 struct rlock__connection;
 
 /* PING: whether the server answers. */
@@ -20,6 +21,10 @@ enum rlock_status rlock__command_ping(struct rlock__connection *connection);
  */
 enum rlock_status rlock__command_wait(struct rlock__connection *connection, size_t replicas,
 				      int64_t timeout_ms);
+
+/* Any other command. RLOCK_OK: *out is the reply, an error reply too, which the caller frees. */
+enum rlock_status rlock__command_run(struct rlock__connection *connection, int argc,
+				     const char **argv, struct redisReply **out);
 
 /* Whether the server denies a command, or knows none of that name, for the trace; false when it does not answer. */
 bool rlock__command_is_denied(struct rlock__connection *connection, const char *command,

@@ -1,0 +1,273 @@
+/*
+ * Looks at a server: what it is, whether it can keep a lock for as long as it says, and what the user may do there.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/exits.h"
+#include "base/least.h"
+#include "check_server.h"
+
+#define ROUND_TRIPS 20
+/* A lease is counted on for a thousandth less than it is, since two clocks do not run at the same speed. */
+#define DRIFT_DIVISOR 1000
+/* So long two looks at both clocks are apart. */
+#define DRIFT_MS 1000
+#define LOOKS 5
+/* Three requests have to fit into what is left of a lease after two thirds of it. */
+#define LATENCY_DIVISOR 9
+#define SECOND_US 1000000
+
+/* ---- what it is ---- */
+
+static void find_role(struct findings *findings, const struct rlock_server_info *info)
+{
+	if (info->role[0] == '\0')
+		findings_add(
+			findings, FINDING_NOTE, 0, "role",
+			"the server does not tell: allow INFO to see more: ACL SETUSER ... +info");
+	else if (strcmp(info->role, "master") != 0)
+		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "role",
+			     "%s: it can take no lock: name its master, or the sentinels",
+			     info->role);
+	else
+		findings_add(findings, FINDING_OK, 0, "role", "master%s",
+			     info->is_cluster ? ", in a cluster" : "");
+}
+
+static void find_version(struct findings *findings, const struct rlock_server_info *info)
+{
+	char up[DURATION_TEXT_MAX];
+
+	if (info->version[0] != '\0')
+		findings_add(findings, FINDING_OK, 0, "version", "%s %s, up for %s",
+			     info->is_valkey ? "Valkey" : "Redis", info->version,
+			     duration_print_rough(most(info->uptime_s, 0) * 1000, up));
+}
+
+/* Each lock has a TTL, so policies for keys with one are no better than those for all. */
+static void find_eviction(struct findings *findings, const struct rlock_server_info *info)
+{
+	if (info->eviction_policy[0] == '\0')
+		return;
+	if (strcmp(info->eviction_policy, "noeviction") == 0)
+		findings_add(findings, FINDING_OK, 0, "eviction", "noeviction");
+	else if (info->memory_max == 0)
+		findings_add(findings, FINDING_NOTE, 0, "eviction",
+			     "%s would delete locks, if there was a maxmemory: "
+			     "try: CONFIG SET maxmemory-policy noeviction",
+			     info->eviction_policy);
+	else
+		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "eviction",
+			     "%s deletes locks when the memory is full: "
+			     "try: CONFIG SET maxmemory-policy noeviction",
+			     info->eviction_policy);
+}
+
+static void find_persistence(struct findings *findings, const struct rlock_server_info *info)
+{
+	if (info->has_append_file == 1)
+		findings_add(findings, FINDING_OK, 0, "persistence", "append-only file");
+	else if (info->has_append_file == 0 && info->has_snapshots == 1)
+		findings_add(findings, FINDING_NOTE, 0, "persistence",
+			     "snapshots only: a restart forgets the latest locks: "
+			     "try: CONFIG SET appendonly yes");
+	else if (info->has_append_file == 0)
+		findings_add(findings, FINDING_NOTE, 0, "persistence",
+			     "none%s: a restart forgets all locks: try: CONFIG SET appendonly yes",
+			     info->has_snapshots < 0 ? ", or snapshots only" : "");
+}
+
+static void find_replicas(struct findings *findings, const struct opts *opts,
+			  const struct rlock_server_info *info)
+{
+	if (info->replicas < 0)
+		return;
+	if (info->replicas < opts->replicas)
+		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "replicas",
+			     "%" PRId64 ", and --replicas wants %d of them to acknowledge a lock",
+			     info->replicas, opts->replicas);
+	else if (info->replicas == 0)
+		findings_add(findings, FINDING_NOTE, 0, "replicas",
+			     "none: with this server all locks are gone");
+	else
+		findings_add(findings, FINDING_OK, 0, "replicas", "%" PRId64, info->replicas);
+}
+
+static enum rlock_status find_info(struct findings *findings, const struct opts *opts,
+				   struct rlock_conn *conn, size_t index)
+{
+	struct rlock_server_info info;
+	enum rlock_status status = rlock_conn_server_info(conn, index, &info);
+
+	if (status != RLOCK_OK)
+		return status;
+	find_version(findings, &info);
+	find_role(findings, &info);
+	find_eviction(findings, &info);
+	find_persistence(findings, &info);
+	find_replicas(findings, opts, &info);
+	return RLOCK_OK;
+}
+
+/* ---- time ---- */
+
+static int compare(const void *a, const void *b)
+{
+	int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
+
+	return first < second ? -1 : first > second;
+}
+
+static enum rlock_status find_latency(struct findings *findings, const struct opts *opts,
+				      struct rlock_conn *conn, size_t index)
+{
+	int64_t trips_us[ROUND_TRIPS], median_us, worst_us;
+	int64_t limit_us = opts->lease_ms * 1000 / LATENCY_DIVISOR;
+	char lease[DURATION_TEXT_MAX];
+	/* The first one connects. */
+	enum rlock_status status = rlock_conn_round_trip(conn, index, &trips_us[0]);
+
+	for (size_t i = 0; status == RLOCK_OK && i < ROUND_TRIPS; i++)
+		status = rlock_conn_round_trip(conn, index, &trips_us[i]);
+	if (status != RLOCK_OK)
+		return status;
+	qsort(trips_us, ROUND_TRIPS, sizeof(trips_us[0]), compare);
+	median_us = trips_us[ROUND_TRIPS / 2];
+	worst_us = trips_us[ROUND_TRIPS - 1];
+	findings_add(findings, worst_us <= limit_us ? FINDING_OK : FINDING_BAD, EXIT_CONFIG,
+		     "latency", "%.2f ms, worst of %d: %.2f ms%s%s", (double)median_us / 1000,
+		     ROUND_TRIPS, (double)worst_us / 1000,
+		     worst_us <= limit_us ? "" : ": too slow for a lease of ",
+		     worst_us <= limit_us ? "" : duration_print(opts->lease_ms, lease));
+	return RLOCK_OK;
+}
+
+/* The sharpest of several looks: a busy machine makes some of them long. */
+static enum rlock_status look_at_clock(struct rlock_conn *conn, size_t index,
+				       struct rlock_clock_look *out)
+{
+	for (size_t i = 0; i < LOOKS; i++) {
+		struct rlock_clock_look look;
+		enum rlock_status status = rlock_conn_look_at_clock(conn, index, &look);
+
+		if (status != RLOCK_OK)
+			return status;
+		if (i == 0 ||
+		    look.own_end_us - look.own_begin_us < out->own_end_us - out->own_begin_us)
+			*out = look;
+	}
+	return RLOCK_OK;
+}
+
+/* Only what is sure counts: the server may have looked at its clock at any moment until its reply was there. */
+static void judge_drift(struct findings *findings, const struct rlock_clock_look looks[2])
+{
+	int64_t server_us = looks[1].server_us - looks[0].server_us;
+	int64_t most_us = looks[1].own_end_us - looks[0].own_begin_us;
+	int64_t least_us = looks[1].own_begin_us - looks[0].own_end_us;
+	int64_t drift_us = server_us > most_us    ? server_us - most_us
+			   : server_us < least_us ? server_us - least_us
+						  : 0;
+
+	if (llabs(drift_us) > most_us / DRIFT_DIVISOR)
+		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "clock",
+			     "in %.1f s it went %+.2f %% by ours: it was set just now, or one of "
+			     "the two clocks is wrong: check again",
+			     (double)most_us / SECOND_US, 100 * (double)drift_us / (double)most_us);
+	else
+		findings_add(findings, FINDING_OK, 0, "clock", "as fast as ours, to %.2f %%",
+			     100 * (double)(most_us - least_us) / (double)most_us);
+}
+
+static enum rlock_status find_drift(struct findings *findings, struct rlock_conn *conn,
+				    size_t index)
+{
+	struct rlock_clock_look looks[2];
+	enum rlock_status status = look_at_clock(conn, index, &looks[0]);
+
+	if (status == RLOCK_OK) {
+		(void)rlock_poll(NULL, 0, rlock_now_ms() + DRIFT_MS);
+		status = look_at_clock(conn, index, &looks[1]);
+	}
+	if (status == RLOCK_OK && looks[0].server_us >= 0 && looks[1].server_us >= 0)
+		judge_drift(findings, looks);
+	return status;
+}
+
+/* ---- rights ---- */
+
+#define LACKS_MAX 4096
+
+struct lacks {
+	char needed[LACKS_MAX], optional[LACKS_MAX];
+	unsigned kinds;
+};
+
+static void add_lack(void *ctx, const struct rlock_lack *lack)
+{
+	struct lacks *lacks = ctx;
+	char *list = lack->is_optional ? lacks->optional : lacks->needed;
+	size_t len = strlen(list);
+
+	if (!lack->is_optional)
+		lacks->kinds |= lack->kinds;
+	(void)snprintf(list + len, LACKS_MAX - len, " %s", lack->right);
+}
+
+/* "fair, read": the kinds of locks that can't be used. */
+static void name_kinds(unsigned kinds, char out[64])
+{
+	static const enum rlock_kind all[] = { RLOCK_PLAIN, RLOCK_FAIR, RLOCK_READ, RLOCK_WRITE };
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if ((kinds & 1U << all[i]) != 0)
+			len += (size_t)snprintf(out + len, 64 - len, "%s%s", len > 0 ? ", " : "",
+						rlock_kind_name(all[i]));
+}
+
+static enum rlock_status find_rights(struct findings *findings, const struct opts *opts,
+				     struct rlock_conn *conn, size_t index)
+{
+	/* What a pattern of ACL SETUSER begins with. */
+	const struct rlock_name prefix = { opts->names[0].text, strcspn(opts->names[0].text, "*") };
+	struct lacks lacks = { .needed = "" };
+	enum rlock_status status = rlock_conn_try_rights(conn, index, &prefix, add_lack, &lacks);
+	char kinds[64];
+
+	if (status != RLOCK_OK)
+		return status;
+	name_kinds(lacks.kinds, kinds);
+	if (lacks.needed[0] != '\0')
+		findings_add(findings, FINDING_BAD, EXIT_DENIED, "rights",
+			     "%s locks can't be used: try: ACL SETUSER USER%s%s", kinds,
+			     lacks.needed, lacks.optional);
+	else if (lacks.optional[0] != '\0')
+		findings_add(findings, FINDING_NOTE, 0, "rights",
+			     "all that are needed; for the rest try: ACL SETUSER USER%s",
+			     lacks.optional);
+	else
+		findings_add(findings, FINDING_OK, 0, "rights", "all");
+	return RLOCK_OK;
+}
+
+/* ---- all of it ---- */
+
+enum rlock_status check_server(struct findings *findings, const struct opts *opts,
+			       struct rlock_conn *conn, size_t index)
+{
+	enum rlock_status status = find_latency(findings, opts, conn, index);
+
+	if (status == RLOCK_OK)
+		status = find_info(findings, opts, conn, index);
+	if (status == RLOCK_OK)
+		status = find_drift(findings, conn, index);
+	if (status == RLOCK_OK)
+		status = find_rights(findings, opts, conn, index);
+	return status;
+}

@@ -1,0 +1,67 @@
+/*
+ * check: whether locks can be relied on here: the servers, one after the other, and this machine.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/exits.h"
+#include "base/message.h"
+#include "caller.h"
+#include "check_server.h"
+#include "findings.h"
+#include "process_lock/runtime_dir.h"
+#include "sys/kernel.h"
+#include "verbs.h"
+
+/* What these two print as errors is the reason. */
+static void check_machine(struct findings *findings)
+{
+	int dir_fd = runtime_dir_open_for_holds();
+
+	if (dir_fd < 0) {
+		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "directory",
+			     "%s can't be used for locks without a command", runtime_dir_path());
+	} else {
+		findings_add(findings, FINDING_OK, 0, "directory", "%s",
+			     runtime_dir_path_of(dir_fd));
+		(void)close(dir_fd);
+	}
+	if (kernel_check() != 0)
+		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "kernel",
+			     "it lacks what watches over processes");
+	else
+		findings_add(findings, FINDING_OK, 0, "kernel", "has all that is needed");
+}
+
+static int check(const struct opts *opts, struct rlock_conn *conn)
+{
+	struct findings findings;
+	int code = 0;
+
+	findings_begin(&findings, opts->json);
+	for (size_t i = 0; i < rlock_conn_server_count(conn); i++) {
+		enum rlock_status status;
+
+		findings_about(&findings, rlock_conn_server(conn, i), opts->server_origin);
+		status = check_server(&findings, opts, conn, i);
+		if (status == RLOCK_OK)
+			continue;
+		findings_add(&findings, FINDING_BAD, exit_code_of(status), "server", "%s",
+			     rlock_conn_error(conn));
+		code = caller_report_failure(opts, conn, status);
+	}
+	findings_about(&findings, NULL, "");
+	check_machine(&findings);
+	findings_end(&findings);
+	if (fflush(stdout) != 0 || ferror(stdout) != 0) {
+		message_error("cannot write to standard output");
+		return EXIT_SYSTEM;
+	}
+	return code != 0 ? code : findings.code;
+}
+
+int cmd_check(const struct verb *verb, struct opts *opts)
+{
+	(void)verb;
+	return caller_run(opts, check);
+}
