@@ -26,8 +26,9 @@ const struct opt opt_table[OPT_COUNT] = {
 	  value_quorum, .expected = "all, majority or a number of servers, like 2",
 	  .initial = "all",
 	  .help = "how many of several servers must agree, more than half of them" },
-	{ OPT_REPLICAS, "replicas", NULL, "N", VERBS_HOLD, FOR_FILE | OF_SERVER, value_number,
-	  FIELD(replicas), .most = 99, .expected = "a number of replicas, like 1", .initial = "0",
+	{ OPT_REPLICAS, "replicas", NULL, "N", VERBS_HOLD | VERBS_CHECK, FOR_FILE | OF_SERVER,
+	  value_number, FIELD(replicas), .most = 99, .expected = "a number of replicas, like 1",
+	  .initial = "0",
 	  .help = "a lock, and a renewal, counts only when so many replicas of each server have "
 		  "acknowledged it" },
 	{ OPT_NAME, "name", NULL, "NAME", VERBS_ALL, REPEATABLE,
