@@ -31,6 +31,7 @@
 #include "verbs.h"
 
 #define PROGRESS_MS 1000
+#define PROGRESS_AGAIN_MS 60000
 
 /* What it takes to acquire a lock; acquirer_clear frees it. */
 struct acquirer {
@@ -213,14 +214,22 @@ static void report_progress(void *ctx, const struct rlock_blocker *blocker)
 {
 	const struct acquirer *acquirer = ctx;
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], holder[RLOCK_OWNER_MAX];
+	char age[DURATION_TEXT_MAX], held[48] = "", position[48] = "";
 
 	if (!message_is_verbose() && !isatty(STDERR_FILENO))
 		return;
 	(void)rlock_escape(blocker->owner, blocker->owner_len, holder, sizeof(holder));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
-	message_info("%s: waiting for %s%s%s%s",
+	if (blocker->held_ms >= 0)
+		(void)snprintf(held, sizeof(held), ", held for %s",
+			       duration_print_rough(blocker->held_ms, age));
+	if (blocker->position > 0)
+		(void)snprintf(position, sizeof(position), ", position %zu in the queue",
+			       blocker->position);
+	message_info("%s: waiting for %s%s%s%s%s%s",
 		     names_show_one(acquirer->opts, blocker->name_index, name), note,
-		     note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "");
+		     note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "", held,
+		     position);
 }
 
 static void reserve_renewer(void *ctx, struct rlock_hold *hold)
@@ -249,6 +258,7 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 	request.on_wait = report_progress;
 	request.on_wait_ctx = acquirer;
 	request.on_wait_ms = PROGRESS_MS;
+	request.on_wait_again_ms = PROGRESS_AGAIN_MS;
 	if (opts->command != NULL) {
 		request.on_sleep = reserve_renewer;
 		request.on_sleep_ctx = acquirer;

@@ -118,6 +118,8 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	server->state = RLOCK__SERVER_GRANTED_YOUNG;
 	server->ttl_ms = reply->element[last]->integer;
 	server->retry_after_ms = -1;
+	server->held_since_ms = INT64_MAX;
+	server->position = 0;
 	server->name_index = 0;
 	return RLOCK_BUSY;
 }
@@ -126,7 +128,8 @@ static bool is_busy_reply(const redisReply *reply)
 {
 	static const int types[] = { REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
 				     REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
-				     REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER };
+				     REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+				     REDIS_REPLY_INTEGER };
 	const size_t count = sizeof(types) / sizeof(types[0]);
 
 	if (reply->elements != count)
@@ -156,6 +159,9 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	(void)copy_string(element[6], server->since, sizeof(server->since));
 	server->has_turn_passed = false;
 	server->is_on_guard = server->lacks_own_channel || element[7]->integer != 0;
+	server->held_since_ms =
+		element[8]->integer < 0 ? INT64_MAX : rlock_now_ms() - element[8]->integer;
+	server->position = element[9]->integer < 0 ? 0 : (size_t)element[9]->integer;
 	/* The clock of the server that replies first orders the waiters on all of them. */
 	if (waiter->since[0] == '\0')
 		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));

@@ -370,8 +370,10 @@ struct rlock_hold;
 /* Why the lock is busy. The strings are valid during the call they are passed to. */
 struct rlock_blocker {
 	size_t name_index;
-	int64_t ttl_ms;    /* -1: the key has no TTL */
-	bool is_waiter;    /* owner does not hold the lock either, but is first in the queue */
+	int64_t ttl_ms;  /* -1: the key has no TTL */
+	int64_t held_ms; /* for how long owner has held it, by its record; -1: it is not known */
+	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: it is in none */
+	bool is_waiter;  /* owner does not hold the lock either, but is first in the queue */
 	const char *owner; /* of the lock, as the server has it: escape it before printing */
 	size_t owner_len;
 	const char *note; /* empty when that owner gave none */
@@ -390,7 +392,7 @@ struct rlock_request {
 	size_t inherited_count;
 	const char *note; /* shown to waiters; NULL: none; cut at RLOCK_NOTE_MAX */
 	bool issue_token; /* a fencing token */
-	/* Called once, when a wait has lasted on_wait_ms; NULL: not called. */
+	/* Called when a wait has lasted on_wait_ms, and again each on_wait_again_ms, see below; NULL: not called. */
 	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
 	void *on_wait_ctx;
 	int64_t on_wait_ms;
@@ -400,12 +402,13 @@ struct rlock_request {
 	 */
 	void (*on_sleep)(void *ctx, struct rlock_hold *hold);
 	void *on_sleep_ctx;
+	int64_t on_wait_again_ms; /* 0: on_wait is called once */
 };
 
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
 		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, 0, NULL, false, NULL, NULL, 1000,     \
-			NULL, NULL                                                                 \
+			NULL, NULL, 0                                                              \
 	}
 
 /*

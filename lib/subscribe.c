@@ -191,6 +191,10 @@ static void report_wait(struct rlock__waiter *waiter)
 	const struct rlock_blocker blocker = {
 		.name_index = server->name_index,
 		.ttl_ms = server->ttl_ms,
+		.held_ms = server->held_since_ms == INT64_MAX
+				   ? -1
+				   : rlock_now_ms() - server->held_since_ms,
+		.position = server->position,
 		.is_waiter = server->state == RLOCK__SERVER_QUEUED,
 		.owner = server->owner,
 		.owner_len = server->owner_len,
@@ -198,7 +202,9 @@ static void report_wait(struct rlock__waiter *waiter)
 		.note_len = server->note_len,
 	};
 
-	waiter->report_at_ms = INT64_MAX;
+	waiter->report_at_ms = waiter->request->on_wait_again_ms > 0
+				       ? rlock_now_ms() + waiter->request->on_wait_again_ms
+				       : INT64_MAX;
 	waiter->request->on_wait(waiter->request->on_wait_ctx, &blocker);
 }
 

@@ -48,6 +48,8 @@ struct rlock__server {
 	bool lacks_own_channel; /* it has no right to listen to one: it can't be in the wake queue */
 	int64_t retry_after_ms; /* by when the server wants another try, from now; -1: no wish */
 	int64_t ttl_ms;
+	int64_t held_since_ms; /* by that owner, on our clock; INT64_MAX: it is not known */
+	size_t position;       /* of ours in the queue of a fair lock, from 1 on; 0: in none */
 	size_t name_index;
 	char owner[RLOCK_OWNER_MAX]; /* of the lock, or the waiter that comes first */
 	size_t owner_len;

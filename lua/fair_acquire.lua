@@ -66,13 +66,15 @@ end
 
 -- The reply that names the holder, or the waiter whose turn it is.
 local function busy_reply(index, name, retry_after_ms, since)
+	local position = may_wait and redis.call('LPOS', name.queue, fresh_owner)
+	position = position and position + 1 or 0
 	if not name.is_free then
-		local holder, holder_note = holder_of(name)
-		return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, retry_after_ms, since, 1 }
+		local holder, holder_note, held_ms = holder_of(name)
+		return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, retry_after_ms, since, 1, held_ms, position }
 	end
 	local head = name.head or fresh_owner
 	local sign = sign_of_life(name, head)
-	return { 0, index, -2, head, sign and sign.note or '', retry_after_ms, since, 1 }
+	return { 0, index, -2, head, sign and sign.note or '', retry_after_ms, since, 1, -1, position }
 end
 
 -- Joins the queue of every name that the caller does not hold, and tries first whether it can. The error, or nil; since

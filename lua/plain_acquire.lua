@@ -6,10 +6,11 @@
 --          woken by the channel), channel
 -- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token as text, "-" when none;
 --            young: how long, in ms, until this server counts as one of several
---          {0, index, ttl in ms, holder, note, retry_after, since, is_on_guard}  busy: the holder of that name;
---            ttl -1 when it has none. retry_after: try again in so many ms at the latest, -1 when the ttl says it;
---            since: to be sent with the next try; is_on_guard: 1 when the caller has to listen to the channel of
---            the lock, and to try when the ttl is over, 0 when others do so for it
+--          {0, index, ttl in ms, holder, note, retry_after, since, is_on_guard, held in ms, position}  busy: the holder
+--            of that name, and for how long it has held the lock, -1 when that is not known; ttl -1 when it has none.
+--            retry_after: try again in so many ms at the latest, -1 when the ttl says it; since: to be sent with the
+--            next try; is_on_guard: 1 when the caller has to listen to the channel of the lock, and to try when the
+--            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, else 0
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fence counter is something else; nothing was changed
 -- include: request

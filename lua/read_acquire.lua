@@ -75,17 +75,17 @@ end
 local function obstacle_to_new_reader(index, name, mode)
 	local since = digits(waits_since_us or now_us())
 	if mode == 'write' and not name.is_ended_write then
-		local holder, holder_note = holder_of(name)
+		local holder, holder_note, held_ms = holder_of(name)
 		local ttl_ms = name.kept_ms or redis.call('PTTL', name.lock)
-		return { 0, index, ttl_ms, holder, holder_note, -1, since, 1 }
+		return { 0, index, ttl_ms, holder, holder_note, -1, since, 1, held_ms, 0 }
 	end
 	local waiter = name.is_free and waiter_in_front(name)
 	if waiter then
-		return { 0, index, -2, waiter, '', turn_retry_after_ms(name), since, 1 }
+		return { 0, index, -2, waiter, '', turn_retry_after_ms(name), since, 1, -1, 0 }
 	end
 	local writer, writer_note, retry_after_ms = earlier_writer(name)
 	if writer then
-		return { 0, index, -2, writer, writer_note, retry_after_ms + 1, since, 1 }
+		return { 0, index, -2, writer, writer_note, retry_after_ms + 1, since, 1, -1, 0 }
 	end
 	return nil
 end

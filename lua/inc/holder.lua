@@ -2,31 +2,33 @@
 -- include: denied
 -- include: wrong_type
 -- include: hold_record
+-- include: now
 
-local function note_of(holds, field)
+-- The note of its hold, and for how long it has held the lock, in ms; -1: it is not known.
+local function record_of(holds, field)
 	local records = redis.pcall('HVALS', holds)
 	if is_wrong_type(records) then
 		-- A user wrote over the holds hash: no obstacle, it ends with the holds.
-		return ''
+		return '', -1
 	elseif is_error(records) then
 		-- A missing right is one: raised here.
 		records = redis.call('HVALS', holds)
 	end
 	for _, record in ipairs(records) do
-		local owner, _, _, _, owner_note = hold_record_parse(record)
+		local owner, since_ms, _, _, owner_note = hold_record_parse(record)
 		if owner == field then
-			return owner_note
+			return owner_note, math.max(now_ms() - since_ms, 0)
 		end
 	end
-	return ''
+	return '', -1
 end
 
--- One of the holders: its field, and the note of its hold.
+-- One of the holders: its field, and the rest as above.
 local function holder_of(name)
 	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
 		if field ~= 'mode' then
-			return field, note_of(name.holds, field)
+			return field, record_of(name.holds, field)
 		end
 	end
-	return '', ''
+	return '', '', -1
 end

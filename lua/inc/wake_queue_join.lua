@@ -67,9 +67,9 @@ local function wait_in_wake_queue(name, since_us)
 end
 
 -- The reply of an acquisition that has to wait for one of its names. Others that are free are for others.
-local function wait_reply(index, ttl_ms, holder, holder_note)
+local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 	if not may_wait then
-		return { 0, index, ttl_ms, holder, holder_note, -1, '', 1 }
+		return { 0, index, ttl_ms, holder, holder_note, -1, '', 1, held_ms, 0 }
 	end
 	for other_index, other in ipairs(names) do
 		if other_index ~= index then
@@ -78,16 +78,16 @@ local function wait_reply(index, ttl_ms, holder, holder_note)
 	end
 	local since_us = waits_since_us or now_us()
 	local retry_after_ms, is_on_guard = wait_in_wake_queue(names[index], since_us)
-	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), is_on_guard }
+	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), is_on_guard, held_ms, 0 }
 end
 
-local function held_reply(index, holder, holder_note)
-	return wait_reply(index, redis.call('PTTL', names[index].lock), holder, holder_note)
+local function held_reply(index, holder, holder_note, held_ms)
+	return wait_reply(index, redis.call('PTTL', names[index].lock), holder, holder_note, held_ms)
 end
 
 -- The lock is free, and it is the turn of that waiter: it may not come.
 local function turn_reply(index, waiter)
-	local reply = wait_reply(index, -2, waiter, '')
+	local reply = wait_reply(index, -2, waiter, '', -1)
 	local retry_after_ms = turn_retry_after_ms(names[index])
 	reply[6] = reply[6] < 0 and retry_after_ms or math.min(reply[6], retry_after_ms)
 	return reply

@@ -313,3 +313,11 @@ script_body() {
 	is_free c2
 	is_free 'rlock_holds:{c1}'
 }
+
+@test "a verbose caller is told again each minute for which holder it waits" {
+	run -0 rlock lock --owner job-1 --lease 5m --note 'nightly backup' a
+	run -75 rlock run -v -w 61500ms a -- true
+	assert_equal "$(grep -c 'a: waiting for nightly backup' <<<"$output")" 2
+	assert_line --regexp 'waiting for nightly backup \([^ ]+\), held for 1m01s$'
+	rlock unlock --owner job-1 a
+}

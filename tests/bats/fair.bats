@@ -648,7 +648,7 @@ queue_has() {
 	start_holder r0 fair a --note 'nightly backup'
 	run -75 rlock fair -v -w 1.3s a -- true
 	assert_equal "$(grep -c 'waiting for' <<<"$output")" 1
-	assert_line --regexp '^rlock: a: waiting for nightly backup \('
+	assert_line --regexp '^rlock: a: waiting for nightly backup \([^ ]+\), held for [0-9.]+s, position 1 in the queue$'
 	let_leave r0
 	keep_head b
 	run -75 rlock fair -v -w 1.3s b -- true

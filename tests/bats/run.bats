@@ -273,7 +273,13 @@ not_found() {
 	hold_in_background a --note 'nightly backup'
 	run -75 rlock run -v -w 1.05s a -- true
 	assert_equal "$(grep -c 'waiting for' <<<"$output")" 1
-	assert_line --regexp '^rlock: .*a: waiting for nightly backup'
+	assert_line --regexp '^rlock: .*a: waiting for nightly backup \([^ ]+\), held for [0-9.]+s$'
+}
+
+@test "a verbose caller that waits for Java is not told for how long" {
+	held_by_stranger a
+	run -75 rlock run -v -w 1.05s a -- true
+	assert_line --regexp 'a: waiting for [^ ]+$'
 }
 
 @test "a wait of less than a second makes no progress line" {
