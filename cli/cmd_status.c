@@ -14,6 +14,7 @@
 #include "inspection_json.h"
 #include "inspection_text.h"
 #include "verbs.h"
+#include "watch.h"
 
 /* The inspections of a name. */
 struct found {
@@ -88,15 +89,23 @@ static int print_name(const struct opts *opts, struct rlock_conn *conn,
 	code = code_of(opts, &found);
 	if (opts->json)
 		print_json(json, &found, code);
-	else if (!inspection_text(found.inspections, found.count, columns_of_terminal(), stdout))
+	else if (!inspection_text(found.inspections, found.count, columns_of_terminal(), json->out))
 		code = message_out_of_memory();
 	rlock_inspections_free(found.inspections, found.count);
 	return code;
 }
 
-static int status_once(const struct opts *opts, struct rlock_conn *conn)
+/* What watch_run repeats. */
+struct printing {
+	const struct opts *opts;
+	struct rlock_conn *conn;
+};
+
+static int print_names(void *ctx, FILE *out)
 {
-	struct json json = { stdout, false };
+	const struct printing *printing = ctx;
+	const struct opts *opts = printing->opts;
+	struct json json = { out, false };
 	int worst = 0;
 
 	if (opts->json) {
@@ -106,7 +115,7 @@ static int status_once(const struct opts *opts, struct rlock_conn *conn)
 	/* Where no server answers, each further name would take as long. */
 	for (size_t i = 0; i < opts->name_count && worst <= EXIT_NOT_HELD; i++) {
 		struct opts one = opts_of_name(opts, i);
-		int code = print_name(&one, conn, &opts->names[i], &json);
+		int code = print_name(&one, printing->conn, &opts->names[i], &json);
 
 		if (code > worst)
 			worst = code;
@@ -114,10 +123,21 @@ static int status_once(const struct opts *opts, struct rlock_conn *conn)
 	if (opts->json) {
 		json_close(&json, ']');
 		json_close(&json, '}');
-		(void)putchar('\n');
+		(void)putc('\n', out);
 	}
+	return worst;
+}
+
+static int status(const struct opts *opts, struct rlock_conn *conn)
+{
+	struct printing printing = { opts, conn };
+	int code;
+
+	if (opts->watch_ms > 0)
+		return watch_run(opts->watch_ms, print_names, &printing);
+	code = print_names(&printing, stdout);
 	if (fflush(stdout) == 0 && ferror(stdout) == 0)
-		return worst;
+		return code;
 	message_error("cannot write to standard output: %s", strerror(errno));
 	return EXIT_SYSTEM;
 }
@@ -125,5 +145,5 @@ static int status_once(const struct opts *opts, struct rlock_conn *conn)
 int cmd_status(const struct verb *verb, struct opts *opts)
 {
 	(void)verb;
-	return caller_run(opts, status_once);
+	return caller_run(opts, status);
 }

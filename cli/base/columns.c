@@ -12,7 +12,9 @@
 #define GAP 2
 #define ELLIPSIS "..."
 #define FLEXIBLE_LEAST 12 /* below that the last column is cut, too */
-#define WIDTH_DEFAULT 80  /* of a terminal that does not tell */
+/* Of a terminal that does not tell. */
+#define WIDTH_DEFAULT 80
+#define LINES_DEFAULT 24
 
 static bool is_continuation(char byte)
 {
@@ -158,12 +160,26 @@ bool columns_print(struct columns *columns, size_t indent, size_t width, FILE *o
 	return true;
 }
 
-size_t columns_of_terminal(void)
+static struct winsize size_of_terminal(void)
 {
 	struct winsize size = { 0 };
 
 	if (!isatty(STDOUT_FILENO))
-		return 0;
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
-									       : WIDTH_DEFAULT;
+		return size;
+	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	if (size.ws_col == 0)
+		size.ws_col = WIDTH_DEFAULT;
+	if (size.ws_row == 0)
+		size.ws_row = LINES_DEFAULT;
+	return size;
+}
+
+size_t columns_of_terminal(void)
+{
+	return size_of_terminal().ws_col;
+}
+
+size_t lines_of_terminal(void)
+{
+	return size_of_terminal().ws_row;
 }

@@ -31,7 +31,8 @@ void columns_add(struct columns *columns, const char *const *texts);
  */
 bool columns_print(struct columns *columns, size_t indent, size_t width, FILE *out);
 
-/* How many columns standard output has; 0: it is no terminal. */
+/* How many columns standard output has, and how many lines; both 0: it is no terminal. */
 size_t columns_of_terminal(void);
+size_t lines_of_terminal(void);
 
 #endif

@@ -29,6 +29,19 @@ struct argtable {
 	struct arg_end *end;
 };
 
+/* NULL when out of memory. */
+static void *entry_new(const struct opt *opt, int max)
+{
+	struct arg_str *entry;
+
+	if (opt->value == NULL)
+		return arg_litn(opt->letter, opt->name, 0, max, NULL);
+	entry = arg_strn(opt->letter, opt->name, opt->value, 0, max, NULL);
+	if (entry != NULL && (opt->scope & OPTIONAL_VALUE) != 0)
+		entry->hdr.flag |= ARG_HASOPTVALUE;
+	return entry;
+}
+
 /* A row for each option of the verb that takes a value, or for each that takes none. */
 static void argtable_add(struct argtable *table, bool with_value, int max)
 {
@@ -36,17 +49,12 @@ static void argtable_add(struct argtable *table, bool with_value, int max)
 
 	for (id = 0; id < OPT_COUNT; id++) {
 		const struct opt *opt = &opt_table[id];
-		void *entry;
 
 		if ((opt->verbs & (unsigned)table->verb->set) == 0 ||
 		    (opt->value != NULL) != with_value)
 			continue;
-		if (with_value)
-			entry = arg_strn(opt->letter, opt->name, opt->value, 0, max, NULL);
-		else
-			entry = arg_litn(opt->letter, opt->name, 0, max, NULL);
 		table->opts[table->count] = opt;
-		table->entries[table->count++] = entry;
+		table->entries[table->count++] = entry_new(opt, max);
 	}
 }
 

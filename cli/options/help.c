@@ -41,8 +41,11 @@ static void print_option(const struct opt *opt, bool is_acquiring)
 
 	if (opt->letter != NULL)
 		(void)snprintf(letter, sizeof(letter), "-%s, ", opt->letter);
-	head = printf("  %s--%s%s%s", letter, opt->name, opt->value != NULL ? " " : "",
-		      opt->value != NULL ? opt->value : "");
+	if ((opt->scope & OPTIONAL_VALUE) != 0)
+		head = printf("  %s--%s[=%s]", letter, opt->name, opt->value);
+	else
+		head = printf("  %s--%s%s%s", letter, opt->name, opt->value != NULL ? " " : "",
+			      opt->value != NULL ? opt->value : "");
 	if (head < 0)
 		return;
 	if (head + 2 > HELP_COLUMN)

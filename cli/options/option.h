@@ -35,6 +35,7 @@ enum opt_id {
 	OPT_FORCE,
 	OPT_HOLDER,
 	OPT_JSON,
+	OPT_WATCH,
 	OPT_PASSWORD_FILE,
 	OPT_PASSWORD_COMMAND,
 	OPT_DB,
@@ -61,6 +62,7 @@ enum opt_scope {
 	WITHOUT_COMMAND = 1 << 2, /* only without one */
 	REPEATABLE = 1 << 3,      /* each time adds to the times before */
 	OF_SERVER = 1 << 4,       /* from a file only with that file's URLs */
+	OPTIONAL_VALUE = 1 << 5,  /* --option or --option=VALUE; without one apply gets "" */
 };
 
 struct opt {

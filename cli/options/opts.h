@@ -57,6 +57,7 @@ struct opts {
 	bool force;
 	const char *holder; /* with force; NULL: any */
 	bool json;
+	int64_t watch_ms; /* print it every so often; 0: once */
 
 	bool quiet;
 	bool verbose;

@@ -10,6 +10,9 @@
 /* Below, a slow network alone would lose a lock. */
 #define LEASE_LEAST_MS 1000
 
+/* Each is a request to the server. */
+#define WATCH_LEAST_MS 100
+
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 #define FILE_EXPECTED "a file's name, like /etc/rlock/server.pem"
@@ -101,6 +104,9 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .help = "with --force: only if OWNER holds the lock" },
 	{ OPT_JSON, "json", NULL, NULL, VERBS_STATUS | VERBS_LIST | VERBS_CHECK, 0, value_flag,
 	  FIELD(json), .help = "print one JSON document, whose fields rlock(1) has" },
+	{ OPT_WATCH, "watch", NULL, "DUR", VERBS_STATUS, OPTIONAL_VALUE, value_watch,
+	  FIELD(watch_ms), .least = WATCH_LEAST_MS,
+	  .help = "print it again every DUR, in place, until Ctrl-C (without DUR: every 2s)" },
 	{ OPT_PASSWORD_FILE, "password-file", NULL, "FILE", VERBS_ALL, FOR_FILE | OF_SERVER,
 	  value_text, FIELD(password_file), .most = INT_MAX,
 	  .expected = "a file's name, like /etc/rlock/password-file",
@@ -207,7 +213,10 @@ size_t table_span(unsigned verbs, const char *word)
 		opt = table_by_name(verbs, word + 2, strcspn(word + 2, "="), &matches);
 		if (opt == NULL)
 			return 0;
-		return opt->value != NULL && strchr(word, '=') == NULL ? 2 : 1;
+		return opt->value != NULL && (opt->scope & OPTIONAL_VALUE) == 0 &&
+				       strchr(word, '=') == NULL
+			       ? 2
+			       : 1;
 	}
 	for (letter = word + 1; *letter != '\0'; letter++) {
 		opt = table_by_letter(verbs, *letter);

@@ -163,6 +163,12 @@ enum rlock_status value_wait(struct opts *opts, const struct opt *opt, const cha
 	return status;
 }
 
+enum rlock_status value_watch(struct opts *opts, const struct opt *opt, const char *value,
+			      char why[RLOCK_ERROR_MAX])
+{
+	return value_duration(opts, opt, value[0] != '\0' ? value : "2s", why);
+}
+
 enum rlock_status value_lease(struct opts *opts, const struct opt *opt, const char *value,
 			      char why[RLOCK_ERROR_MAX])
 {

@@ -14,7 +14,7 @@ __attribute__((format(printf, 2, 3))) enum rlock_status value_reject(char why[RL
 typedef enum rlock_status value_fn(struct opts *opts, const struct opt *opt, const char *value,
 				   char why[RLOCK_ERROR_MAX]);
 value_fn value_flag, value_duration, value_number, value_text;
-value_fn value_url, value_quorum, value_no_wait, value_wait, value_lease, value_on_lost, value_mode,
-	value_note;
+value_fn value_watch, value_url, value_quorum, value_no_wait, value_wait, value_lease,
+	value_on_lost, value_mode, value_note;
 
 #endif

@@ -354,6 +354,51 @@ has_two_owners() {
 	run -1 --separate-stderr rlock status -u "$url/3" -u "$url/2" -u redis://127.0.0.1:1 nightly
 }
 
+# ---- watch ----
+
+@test "status --watch shows in place what becomes of a lock, and Ctrl-C leaves the last state on the screen" {
+	run -0 ptyrun bash --norc --noprofile --noediting -i <<-'END'
+		ready
+		send rlock status --watch=100ms nightly
+		expect nightly: free
+		check rlock lock --owner ci --lease 60s --note 'the note' nightly
+		expect the note
+		key C
+		expect ready> $
+		send echo status $?
+		expect status 130
+	END
+	# To the top, and no line that was longer before shows through.
+	assert_output --partial $'\e[H'
+	assert_output --partial $'\e[K'
+	assert_line --regexp 'the note +ci:0'
+}
+
+@test "status --watch prints one state after the other where there is no terminal" {
+	in_background sh -c 'exec rlock status --watch=100ms --json nightly >states'
+	wait_until 5 has_lines states 2
+	acquire lock ci nightly
+	wait_until 5 grep -q '"held":true' states
+	kill "$PID"
+}
+
+@test "status --watch goes on while the server is away" {
+	in_background sh -c 'exec rlock status --watch=100ms nightly >states 2>errors'
+	wait_until 5 file_says states 'nightly: free'
+	redis replicaof 127.0.0.1 1 >/dev/null
+	wait_until 5 grep -q 'is a replica' errors
+	redis replicaof no one >/dev/null
+	: >states
+	wait_until 5 grep -q 'nightly: free' states
+	kill "$PID"
+}
+
+@test "status --watch ends where the user lacks a right" {
+	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' +eval +evalsha >/dev/null
+	run -77 rlock status --watch=100ms -u "$(url_of look)" nightly
+	assert_output --partial '+hlen'
+}
+
 # ---- wrong use ----
 
 @test "status needs a name, and takes no command" {
@@ -363,6 +408,8 @@ has_two_owners() {
 	assert_output --partial 'try: rlock status nightly'
 	run -64 rlock run --json nightly -- true
 	assert_output --partial --json
+	run -64 rlock status --watch=1ms nightly
+	assert_output --partial 'less than 100ms'
 }
 
 @test "a full disk does not pass for success" {

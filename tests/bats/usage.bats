@@ -55,13 +55,13 @@ verbs() {
 
 # The options in help's words: "-u --url URL".
 options_in_help() {
-	rlock help "$1" | sed -nE 's/^  (    |(-.),( ))(--[a-z-]+)( [^ ]+)?(  .*)?$/\2\3\4\5/p'
+	rlock help "$1" | sed -nE 's/^  (    |(-.),( ))(--[a-z-]+(\[=[A-Z]+\])?)( [^ ]+)?(  .*)?$/\2\3\4\6/p'
 }
 
 # The same from the manual.
 options_in_manual() {
 	sed -nE '/^\.Sh OPTIONS/,/^\.Sh/s/^\.It (Fl .*)/\1/p' "$BATS_TEST_DIRNAME/../../man/rlock.1" |
-		sed -E 's/ , / /; s/Fl Fl /--/; s/Fl ([a-zA-Z])/-\1/; s/ (Ar|Cm)//g; s/ \| /|/g'
+		sed -E 's/ , / /; s/ Ns Op = Ns Ar (.*)/[=\1]/; s/Fl Fl /--/; s/Fl ([a-zA-Z])/-\1/; s/ (Ar|Cm)//g; s/ \| /|/g'
 }
 
 # ---- the shape of a line ----
