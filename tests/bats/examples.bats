@@ -224,6 +224,22 @@ rlock: stuck: broken: it was held by gone:0$'
 	nothing_is_held
 }
 
+@test "rlock(1): whether locks can be relied on" {
+	run_example man/rlock.1 check
+	assert_equal "$status" 0
+	assert_line --regexp '^ok +rights +all$'
+	refute_line --partial 'not sound'
+	nothing_is_held
+}
+
+@test "rlock(1): whether the holder of a lock lives" {
+	run_example man/rlock.1 alive
+	assert_equal "$status" 0
+	# After 2.5 s of 3: it was renewed.
+	assert_line --regexp '^backup: plain lock, held, expires in [12][0-9.]*s unless renewed'
+	nothing_is_held
+}
+
 @test "rlock(1): a loop whose input is not eaten" {
 	run_example man/rlock.1 loop
 	assert_done $'upgrade web1\nupgrade web2'
