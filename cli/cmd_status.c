@@ -13,6 +13,7 @@
 #include "caller.h"
 #include "inspection_json.h"
 #include "inspection_text.h"
+#include "options/names.h"
 #include "verbs.h"
 #include "watch.h"
 
@@ -33,14 +34,16 @@ static size_t count_state(const struct found *found, enum rlock_state state)
 }
 
 /* Reports why the first of the servers that failed did. */
-static int report_failed_server(const struct found *found)
+static int report_failed_server(const struct opts *opts, const struct found *found)
 {
+	char name[NAME_SHOWN_MAX];
+
 	for (size_t i = 0; i < found->count; i++) {
 		const struct rlock_inspection *inspection = &found->inspections[i];
 
 		if (inspection->status == RLOCK_OK)
 			continue;
-		message_error("%s: %s", inspection->server, inspection->error);
+		message_error("%s: %s", names_show_one(opts, 0, name), inspection->error);
 		return exit_code_of(inspection->status);
 	}
 	return 0;
@@ -57,7 +60,7 @@ static int code_of(const struct opts *opts, const struct found *found)
 		return 0;
 	if (found->count - not_held < opts->quorum)
 		return EXIT_NOT_HELD;
-	return report_failed_server(found);
+	return report_failed_server(opts, found);
 }
 
 static void print_json(struct json *json, const struct found *found, int code)

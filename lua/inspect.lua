@@ -240,7 +240,7 @@ if mode then
 	look('writer', read_writer)
 end
 look('waiters', read_wake_queue)
-if field_count > 0 and waiters_max > 0 then
+if field_count > 0 then
 	look('listeners', count_others)
 end
 look('token', read_token)

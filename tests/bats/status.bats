@@ -330,6 +330,10 @@ has_two_owners() {
 	RLOCK_URL="$url/1 $url/2 $url/3" run -0 rlock status nightly
 	assert_line --index 0 --regexp '^nightly on 3 servers: plain lock, held, '
 	assert_equal "${#lines[@]}" 3
+	# Each server has another owner of a kept hold, by its own clock.
+	RLOCK_URL="$url/1 $url/2 $url/3" rlock run --at-least 60s kept -- true
+	RLOCK_URL="$url/1 $url/2 $url/3" run -0 rlock status kept
+	assert_line --index 0 --regexp '^kept on 3 servers: plain lock, held, '
 }
 
 @test "where servers differ status says what each of them says" {
@@ -351,6 +355,7 @@ has_two_owners() {
 	run -0 --separate-stderr rlock status --quorum 2 -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly
 	assert_line --regexp '^nightly at redis://127.0.0.1:1/0: unknown: cannot reach '
 	run -69 --separate-stderr rlock status -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly
+	assert_equal "$(grep -c '^rlock: nightly: cannot reach ' <<<"$stderr")" 1
 	run -1 --separate-stderr rlock status -u "$url/3" -u "$url/2" -u redis://127.0.0.1:1 nightly
 }
 
