@@ -2,7 +2,7 @@
  * librlock against a server that says anything. The input is one line of what is asked for, and behind it
  * what the server says:
  *
- *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, in that order; and first
+ *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, i inspect, s list, in that order; and first
  *            F, R, W a fair, read or write lock, 2 two names, 3 three servers of which two must agree,
  *            w wait, T a token, P a password, D a database, N a name for the connection,
  *            I an inherited owner, H only that holder is to be broken
@@ -296,6 +296,50 @@ static void break_lock(const struct plan *plan)
 	ALWAYS(fuzz_is_shown_safely(was));
 }
 
+static void check_inspections(const struct rlock_inspection *inspections, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct rlock_inspection *inspection = &inspections[i];
+		size_t len = 0;
+
+		ALWAYS(fuzz_is_shown_safely(inspection->error));
+		for (size_t n = 0; n < inspection->holder_count; n++)
+			len += strlen(inspection->holders[n].owner.text) +
+			       strlen(inspection->holders[n].note.text);
+		for (size_t n = 0; n < inspection->queue_count; n++)
+			len += strlen(inspection->queue[n].note.text);
+		for (size_t n = 0; n < inspection->unseen_count; n++)
+			ALWAYS(fuzz_is_shown_safely(inspection->unseen[n].why));
+		ALWAYS(len < SIZE_MAX / 2);
+	}
+}
+
+static void inspect(const struct plan *plan)
+{
+	struct rlock_inspection *inspections = NULL;
+	size_t count = 0;
+	enum rlock_status status = rlock_inspect(plan->conn, &names[0], &inspections, &count);
+
+	check_error(plan, status);
+	ALWAYS((status == RLOCK_OK) == (inspections != NULL));
+	check_inspections(inspections, count);
+	rlock_inspections_free(inspections, count);
+}
+
+static void check_locks(void *ctx, const struct rlock_inspection *locks, size_t count)
+{
+	(void)ctx;
+	check_inspections(locks, count);
+}
+
+static void list(const struct plan *plan)
+{
+	const struct rlock_list_request request = { .pattern = { "*", 1 },
+						    .on_locks = check_locks };
+
+	check_error(plan, rlock_list(plan->conn, &request));
+}
+
 static void ask(struct plan *plan, char letter, struct rlock_hold **hold)
 {
 	switch (letter) {
@@ -321,6 +365,12 @@ static void ask(struct plan *plan, char letter, struct rlock_hold **hold)
 		break;
 	case 'b':
 		break_lock(plan);
+		break;
+	case 'i':
+		inspect(plan);
+		break;
+	case 's':
+		list(plan);
 		break;
 	default:
 		break;
