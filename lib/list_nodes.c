@@ -78,8 +78,7 @@ static enum rlock_status read_slots(struct rlock__connection *connection, const 
 			   SLOTS - served, SLOTS);
 }
 
-enum rlock_status rlock__list_nodes(struct rlock__connection *connection,
-				    struct rlock__endpoints *out)
+static enum rlock_status query(struct rlock__connection *connection, struct rlock__endpoints *out)
 {
 	const char *argv[] = { "CLUSTER", "SLOTS" };
 	size_t lengths[] = { 7, 5 };
@@ -94,5 +93,18 @@ enum rlock_status rlock__list_nodes(struct rlock__connection *connection,
 		status = read_slots(connection, result.reply, out);
 	if (result.reply != NULL)
 		freeReplyObject(result.reply);
+	return status;
+}
+
+enum rlock_status rlock__list_nodes(struct rlock__connection *connection,
+				    struct rlock__endpoints *out)
+{
+	size_t tries = rlock__connection_url(connection)->endpoints.count;
+	enum rlock_status status;
+
+	/* Of a node that does not answer the next request goes to another one. */
+	do
+		status = query(connection, out);
+	while (status == RLOCK_ENET && out->count == 0 && --tries > 0);
 	return status;
 }

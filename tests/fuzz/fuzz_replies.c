@@ -298,7 +298,7 @@ static void break_lock(const struct plan *plan)
 
 static void check_inspections(const struct rlock_inspection *inspections, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; inspections != NULL && i < count; i++) {
 		const struct rlock_inspection *inspection = &inspections[i];
 		size_t len = 0;
 
