@@ -32,6 +32,8 @@ static const char usage[] =
 	"\n"
 	"pass                  no faults any more; what was held goes on\n"
 	"delay MS              each piece from the server to a client waits\n"
+	"far MS                the same, and so do the first ones of a new connection, up and down, for\n"
+	"                      TCP's handshake: for its clients, the server is a round trip of MS away\n"
 	"trickle on|off        replies go out a byte at a time, one in a millisecond\n"
 	"cut                   close all connections now\n"
 	"half-close            the clients see an end, but are still heard\n"
@@ -74,6 +76,7 @@ static const char usage[] =
 #define BACKLOG 511
 #define UP_MAX (1 << 20) /* read no more from a client while so much waits for the server */
 #define HELD INT64_MAX   /* a due time that doesn't come */
+#define MS 1000          /* in microseconds */
 #define GARBAGE "\x01 this is no reply\r\n"
 
 /* Bytes that grow at the end and are taken from the front. */
@@ -130,7 +133,7 @@ struct request {
 /* A piece on its way to a client. */
 struct piece {
 	struct piece *next;
-	int64_t due_ms;
+	int64_t due_us;
 	size_t len, sent;
 	bool trickles;
 	char bytes[];
@@ -153,10 +156,10 @@ struct conn {
 	struct buffer up_in, up_out, down_in;
 	struct request *requests, **requests_end;
 	struct piece *pieces, **pieces_end;
-	int64_t next_byte_ms; /* when it trickles */
+	int64_t next_byte_us; /* when it trickles */
 	struct spoiler spoiler;
 	size_t up_count, down_count;      /* bytes read from either side */
-	int64_t up_from_ms, down_from_ms; /* nothing goes to that side before */
+	int64_t up_from_us, down_from_us; /* nothing goes to that side before */
 };
 
 /* A client of the control socket. */
@@ -180,11 +183,11 @@ static struct {
 	struct rule *rules;
 	struct counts counts;
 	FILE *log;
-	int64_t delay_ms, stall_ms;
-	bool trickles, refuses, holes_up, holes_down;
+	int64_t delay_us, stall_us;
+	bool trickles, refuses, holes_up, holes_down, is_far;
 	struct spoiler spoiler; /* of the next connection */
 	bool is_over;
-} proxy = { .stall_ms = 300 };
+} proxy = { .stall_us = 300 * MS };
 
 /* ---- small things ---- */
 
@@ -201,12 +204,13 @@ static void *need(void *memory)
 	return memory;
 }
 
-static int64_t now_ms(void)
+/* In microseconds, since a round trip may take one millisecond. */
+static int64_t now_us(void)
 {
 	struct timespec now = { 0 };
 
 	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 static void buffer_add(struct buffer *buffer, const char *bytes, size_t len)
@@ -547,6 +551,10 @@ static void conn_open(int client)
 	/* Of no use, and no harm, on a unix socket. */
 	(void)setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	(void)setsockopt(conn->server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (proxy.is_far) {
+		conn->up_from_us = now_us() + proxy.delay_us;
+		conn->down_from_us = conn->up_from_us + proxy.delay_us;
+	}
 	conn->spoiler = proxy.spoiler;
 	proxy.spoiler.spoil = SPOIL_NONE;
 	conn->next = proxy.conns;
@@ -588,12 +596,12 @@ static void conn_free(struct conn *conn)
 }
 
 static struct piece *conn_add_piece(struct conn *conn, const char *bytes, size_t len,
-				    int64_t due_ms)
+				    int64_t due_us)
 {
 	struct piece *piece = need(malloc(sizeof(*piece) + len));
 
 	piece->next = NULL;
-	piece->due_ms = due_ms;
+	piece->due_us = due_us;
 	piece->len = len;
 	piece->sent = 0;
 	piece->trickles = false;
@@ -674,9 +682,9 @@ static void conn_half_close(struct conn *conn)
 }
 
 /* A piece without a byte, behind which the connection may end. */
-static void conn_stall(struct conn *conn, int64_t until_ms)
+static void conn_stall(struct conn *conn, int64_t until_us)
 {
-	(void)conn_add_piece(conn, "", 0, until_ms);
+	(void)conn_add_piece(conn, "", 0, until_us);
 	conn->is_ending = true;
 	conn_drop_requests(conn);
 }
@@ -684,29 +692,29 @@ static void conn_stall(struct conn *conn, int64_t until_ms)
 /* What goes to the client in the place of a reply, or is done to it. */
 static void conn_pass_reply(struct conn *conn, const char *bytes, size_t len, enum fault fault)
 {
-	int64_t due_ms = now_ms() + proxy.delay_ms;
+	int64_t due_us = now_us() + proxy.delay_us;
 
 	switch (fault) {
 	case FAULT_DROP:
 		break;
 	case FAULT_STALL:
-		conn_stall(conn, now_ms() + proxy.stall_ms);
+		conn_stall(conn, now_us() + proxy.stall_us);
 		break;
 	case FAULT_END:
 		conn_half_close(conn);
 		break;
 	case FAULT_GARBAGE:
-		(void)conn_add_piece(conn, GARBAGE, strlen(GARBAGE), due_ms);
+		(void)conn_add_piece(conn, GARBAGE, strlen(GARBAGE), due_us);
 		break;
 	case FAULT_HOLD:
 		(void)conn_add_piece(conn, bytes, len, HELD);
 		break;
 	case FAULT_TRICKLE:
-		conn_add_piece(conn, bytes, len, due_ms)->trickles = true;
+		conn_add_piece(conn, bytes, len, due_us)->trickles = true;
 		break;
 	case FAULT_NONE:
 	case FAULT_CUT:
-		(void)conn_add_piece(conn, bytes, len, due_ms);
+		(void)conn_add_piece(conn, bytes, len, due_us);
 		break;
 	}
 }
@@ -745,7 +753,7 @@ static void conn_take_down(struct conn *conn)
 			conn->is_opaque = true;
 		else if (conn->is_opaque)
 			(void)conn_add_piece(conn, in->bytes + pos, (size_t)len,
-					     now_ms() + proxy.delay_ms);
+					     now_us() + proxy.delay_us);
 		else
 			conn_take_reply(conn, in->bytes + pos, (size_t)len);
 		if (len > 0)
@@ -777,8 +785,8 @@ static bool conn_spoil(struct conn *conn, struct buffer *in, size_t len, size_t 
 	(void)send(to, in->bytes, (size_t)(byte - in->bytes), MSG_NOSIGNAL);
 	if (conn->spoiler.spoil == SPOIL_LATE) {
 		buffer_take(in, (size_t)(byte - in->bytes));
-		*(conn->spoiler.is_up ? &conn->up_from_ms : &conn->down_from_ms) =
-			now_ms() + proxy.stall_ms;
+		*(conn->spoiler.is_up ? &conn->up_from_us : &conn->down_from_us) =
+			now_us() + proxy.stall_us;
 		conn->spoiler.spoil = SPOIL_NONE;
 		return true;
 	}
@@ -857,22 +865,22 @@ static bool is_trickling(const struct piece *piece)
 }
 
 /* When the first piece may go, HELD for not at all. */
-static int64_t conn_due_ms(const struct conn *conn)
+static int64_t conn_due_us(const struct conn *conn)
 {
-	int64_t due_ms;
+	int64_t due_us;
 
 	if (conn->pieces == NULL || proxy.holes_down || conn->is_silent)
 		return HELD;
-	due_ms = conn->pieces->due_ms;
-	if (due_ms < conn->down_from_ms)
-		due_ms = conn->down_from_ms;
-	return is_trickling(conn->pieces) && due_ms < conn->next_byte_ms ? conn->next_byte_ms
-									 : due_ms;
+	due_us = conn->pieces->due_us;
+	if (due_us < conn->down_from_us)
+		due_us = conn->down_from_us;
+	return is_trickling(conn->pieces) && due_us < conn->next_byte_us ? conn->next_byte_us
+									 : due_us;
 }
 
 static void conn_write_client(struct conn *conn)
 {
-	while (!conn->is_dead && conn_due_ms(conn) <= now_ms()) {
+	while (!conn->is_dead && conn_due_us(conn) <= now_us()) {
 		struct piece *piece = conn->pieces;
 		size_t left = piece->len - piece->sent;
 		ssize_t len = (ssize_t)left;
@@ -887,7 +895,7 @@ static void conn_write_client(struct conn *conn)
 		piece->sent += (size_t)len;
 		if (piece->sent == piece->len)
 			conn_drop_piece(conn);
-		conn->next_byte_ms = now_ms() + 1;
+		conn->next_byte_us = now_us() + MS;
 	}
 }
 
@@ -912,7 +920,7 @@ static short conn_client_events(const struct conn *conn, int64_t now)
 	if (!conn->has_no_more_up && !conn->is_ending && !proxy.holes_up &&
 	    conn->up_out.len < UP_MAX)
 		events |= POLLIN;
-	if (conn_due_ms(conn) <= now)
+	if (conn_due_us(conn) <= now)
 		events |= POLLOUT;
 	return events;
 }
@@ -926,7 +934,7 @@ static short conn_server_events(const struct conn *conn, int64_t now)
 	if (!conn->has_no_more_down && !conn->is_connecting && !is_deaf(conn) && !proxy.holes_down)
 		events |= POLLIN;
 	if (conn->is_connecting ||
-	    (conn->up_out.len > 0 && !proxy.holes_up && conn->up_from_ms <= now))
+	    (conn->up_out.len > 0 && !proxy.holes_up && conn->up_from_us <= now))
 		events |= POLLOUT;
 	return events;
 }
@@ -961,8 +969,8 @@ static const char *do_release(struct buffer *answer, int argc, char **argv)
 	(void)answer, (void)argc, (void)argv;
 	for (conn = proxy.conns; conn != NULL; conn = conn->next)
 		for (piece = conn->pieces; piece != NULL; piece = piece->next)
-			if (piece->due_ms == HELD)
-				piece->due_ms = 0;
+			if (piece->due_us == HELD)
+				piece->due_us = 0;
 	return NULL;
 }
 
@@ -970,7 +978,8 @@ static const char *do_pass(struct buffer *answer, int argc, char **argv)
 {
 	rules_clear();
 	proxy.spoiler.spoil = SPOIL_NONE;
-	proxy.delay_ms = 0;
+	proxy.delay_us = 0;
+	proxy.is_far = false;
 	proxy.trickles = proxy.refuses = proxy.holes_up = proxy.holes_down = false;
 	return do_release(answer, argc, argv);
 }
@@ -982,7 +991,8 @@ static const char *do_delay(struct buffer *answer, int argc, char **argv)
 	(void)answer, (void)argc;
 	if (!parse_number(argv[1], &ms))
 		return "not a number of milliseconds";
-	proxy.delay_ms = ms;
+	proxy.delay_us = ms * MS;
+	proxy.is_far = strcmp(argv[0], "far") == 0;
 	return NULL;
 }
 
@@ -993,7 +1003,7 @@ static const char *do_stall(struct buffer *answer, int argc, char **argv)
 	(void)answer, (void)argc;
 	if (!parse_number(argv[1], &ms))
 		return "not a number of milliseconds";
-	proxy.stall_ms = ms;
+	proxy.stall_us = ms * MS;
 	return NULL;
 }
 
@@ -1144,7 +1154,7 @@ static const char *do_state(struct buffer *answer, int argc, char **argv)
 	for (conn = proxy.conns; conn != NULL; conn = conn->next) {
 		open++;
 		for (piece = conn->pieces; piece != NULL; piece = piece->next)
-			held += piece->due_ms == HELD;
+			held += piece->due_us == HELD;
 	}
 	for (rule = proxy.rules; rule != NULL; rule = rule->next)
 		rules++;
@@ -1183,6 +1193,7 @@ static const struct {
 } commands[] = {
 	{ "pass", 0, 0, do_pass },
 	{ "delay", 1, 1, do_delay },
+	{ "far", 1, 1, do_delay },
 	{ "trickle", 1, 1, do_trickle },
 	{ "silence", 0, 0, do_silence },
 	{ "cut", 0, 0, do_cut },
@@ -1340,23 +1351,23 @@ static int64_t gather(struct pollfd *set, int64_t now)
 {
 	const struct conn *conn;
 	const struct control *control;
-	int64_t until_ms = HELD;
+	int64_t until_us = HELD;
 
 	want(set++, proxy.listener, POLLIN);
 	want(set++, proxy.control_listener, POLLIN);
 	for (control = proxy.controls; control != NULL; control = control->next)
 		want(set++, control->fd, POLLIN);
 	for (conn = proxy.conns; conn != NULL; conn = conn->next) {
-		int64_t due_ms = conn_due_ms(conn);
+		int64_t due_us = conn_due_us(conn);
 
 		want(set++, conn->client, conn_client_events(conn, now));
 		want(set++, conn->server, conn_server_events(conn, now));
-		if (due_ms > now && due_ms < until_ms)
-			until_ms = due_ms;
-		if (conn->up_from_ms > now && conn->up_from_ms < until_ms)
-			until_ms = conn->up_from_ms;
+		if (due_us > now && due_us < until_us)
+			until_us = due_us;
+		if (conn->up_from_us > now && conn->up_from_us < until_us)
+			until_us = conn->up_from_us;
 	}
-	return until_ms;
+	return until_us;
 }
 
 static void serve_conn(struct conn *conn, const struct pollfd *client, const struct pollfd *server)
@@ -1405,19 +1416,19 @@ static void loop(void)
 		const struct control *control;
 		const struct conn *conn;
 		size_t count = 2;
-		int64_t now = now_ms(), until_ms;
-		int timeout;
+		int64_t now = now_us(), until_us;
+		struct timespec timeout;
 
 		for (control = proxy.controls; control != NULL; control = control->next)
 			count++;
 		for (conn = proxy.conns; conn != NULL; conn = conn->next)
 			count += 2;
 		set = need(realloc(set, count * sizeof(*set)));
-		until_ms = gather(set, now);
-		timeout = until_ms == HELD           ? -1
-			  : until_ms - now > INT_MAX ? INT_MAX
-						     : (int)(until_ms - now);
-		if (poll(set, count, timeout) < 0 && errno != EINTR)
+		until_us = gather(set, now);
+		timeout.tv_sec = (until_us - now) / (1000 * MS);
+		timeout.tv_nsec = (until_us - now) % (1000 * MS) * 1000;
+		if (ppoll(set, count, until_us == HELD ? NULL : &timeout, NULL) < 0 &&
+		    errno != EINTR)
 			die("poll", strerror(errno));
 		serve(set);
 		sweep();
