@@ -229,6 +229,16 @@ class Report:
                 )
                 self.keep(f"server_us_{kind}_{action}", took)
                 self.keep(f"server_x_redisson_{kind}_{action}", ratio)
+        few, many = sorted(int(tool[6:]) for kind, action, tool in times if action == "acquire" and "-" in tool)
+        self.head("one reader more, of a lock that others hold", f"{few} us", f"{many} us", "ratio")
+        for action in ("acquire", "release"):
+            at_few, at_many = (times["read", action, f"rlock-{readers}"] for readers in (few, many))
+            ratio = at_many / at_few
+            cells = (f"{at_few:.1f}", f"{at_many:.1f}", f"{ratio:.2f}")
+            self.row(f"read, {action}", *cells, goal=1.2, value=ratio, text=f"1.20 x that with {few}")
+            self.keep(f"server_us_read_{action}_{few}_readers", at_few)
+            self.keep(f"server_us_read_{action}_{many}_readers", at_many)
+            self.keep(f"server_x_read_{action}_{many}_readers", ratio)
 
     def idle(self):
         seconds = self.number("idle_s")

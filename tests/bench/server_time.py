@@ -5,9 +5,11 @@
 
 Each of COUNT locks is acquired, and released after that, by the requests that RLOCK sends for one, and by Redisson's
 scripts. The two take turns in pieces, so that whatever else the machine does hits both alike. Prints a line "KIND ACTION
-TOOL NANOSECONDS" for each, the median of the pieces, by INFO commandstats.
+TOOL NANOSECONDS" for each, the median of the pieces, by INFO commandstats. Then the same of one read lock that
+few readers hold, and many: "read ACTION rlock-READERS NANOSECONDS".
 """
 
+import itertools
 import re
 import socket
 import statistics
@@ -16,6 +18,7 @@ import sys
 import uuid
 
 PIECES = 20
+READERS = (10, 1000)
 LEASE_MS = "30000"
 NAME = "a-lock-that-is-measured"
 
@@ -124,6 +127,18 @@ def of_rlock(template, number):
     return request
 
 
+def of_reader(template, readers, number):
+    """That request for the lock of so many readers, of another owner, with another hold id."""
+    request = []
+    for word in template:
+        if re.fullmatch("[0-9a-f]{32}", word):
+            word = f"{number:032x}"
+        elif re.fullmatch("[0-9a-f-]{36}:[0-9]+", word):
+            word = f"{uuid.UUID(int=number)}:30"
+        request.append(word.replace(NAME, f"{NAME}-{readers}"))
+    return request
+
+
 def of_redisson(kind, action, shas, number):
     lock, owner = f"{NAME}-{number}", f"{uuid.UUID(int=number)}:30"
     latch, channel = f"redisson_unlock_latch:{{{lock}}}:{number}", f"redisson_lock__channel:{{{lock}}}"
@@ -169,12 +184,42 @@ def measure(server, path, rlock, kind, count):
         print(kind, action, tool, round(statistics.median(pieces)))
 
 
+def check_readers(server):
+    """Each lock has a field for a reader, and one for its mode."""
+    for readers in READERS:
+        held = int(server.ask("HLEN", f"{NAME}-{readers}")) - 1
+        if held != readers:
+            sys.exit(f"server_time: {held} readers hold the lock, not {readers}")
+
+
+def measure_readers(server, path, rlock, count):
+    """What one more reader costs that comes and goes while so many hold the lock."""
+    templates = dict(zip(("acquire", "release"), captured(server, path, rlock, "read")))
+    times = {}
+    for _ in range(PIECES):
+        for readers in READERS:
+            for number in range(readers):
+                server.ask(*of_reader(templates["acquire"], readers, number))
+        check_readers(server)
+        # One by one, since acquisitions in a row would change the number of readers; and few and many in turn, since
+        # what was done just before makes the server quicker.
+        for number in range(max(READERS), max(READERS) + count):
+            for readers, action in itertools.product(READERS, templates):
+                took_ns = time_of(server, [of_reader(templates[action], readers, number)])
+                times.setdefault((action, readers), []).append(took_ns)
+        check_readers(server)
+        server.ask("FLUSHDB")
+    for (action, readers), taken_ns in times.items():
+        print("read", action, f"rlock-{readers}", round(statistics.median(taken_ns)))
+
+
 def main():
     path, rlock, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     server = Server(path)
     server.ask("SELECT", "9")  # others have theirs in 0
     for kind in VERBS:
         measure(server, path, rlock, kind, max(count // PIECES, 1))
+    measure_readers(server, path, rlock, max(count // PIECES // 5, 1))
 
 
 main()
