@@ -141,5 +141,5 @@ check-fuzz: $(fuzz) ## fuzz each target, or FUZZ, for FUZZ_SECONDS; installs wha
 	$(Q)FUZZ_DIR=$(BUILD)/fuzz FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/run.sh $(or $(FUZZ),$(FUZZERS))
 
 .PHONY: bench
-bench: all $(bench) $(tools) ## measure, beside what one would otherwise take; QUICK=1 for a minute
+bench: all $(bench) $(tools) ## measure, beside what one would otherwise take; QUICK=1 for a minute and a half
 	$(Q)RLOCK_BIN=$(BUILD)/rlock BENCH_DIR=$(BUILD)/bench TOOLS_DIR=$(BUILD)/tools QUICK='$(QUICK)' tests/bench/bench.sh

@@ -5,7 +5,7 @@
 #   RLOCK_BIN   the rlock to measure (build/rlock)
 #   BENCH_DIR   the programs that measure (build/bench)
 #   TOOLS_DIR   where faultproxy is (build/tools)
-#   QUICK       1: a minute instead of four, and coarser
+#   QUICK       1: a minute and a half instead of six, and coarser
 #   RAW_DIR     keep there what was measured
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,8 +14,10 @@ cd "$(dirname "$0")/../.."
 : "${QUICK:=}" "${RAW_DIR:=}"
 if [ -n "$QUICK" ] && [ "$QUICK" != 0 ]; then
 	warm_ups=5 rounds=150 turns=100 idle_s=4 crowds=(1 10 50 100) crowd_turns=4
+	far_rounds=10 far_turns=8
 else
 	warm_ups=20 rounds=500 turns=250 idle_s=10 crowds=(1 10 50 100 200 300) crowd_turns=8
+	far_rounds=30 far_turns=25
 fi
 
 rlock=$(realpath "$RLOCK_BIN")
@@ -162,15 +164,31 @@ start_etcd() {
 	wait_until 'etcd answers' etcd_answers
 }
 
+# start_proxy SERVER TARGET: sets ADDRESS.
 start_proxy() {
-	start "$proxy" tcp:127.0.0.1:0 "unix:$socket" "unix:$work/control" >"$work/proxy.log"
-	wait_until 'the proxy is ready' grep -q ready "$work/proxy.log"
-	proxy_address=$(grep -o '127.0.0.1:[0-9]*' "$work/proxy.log" | head -n 1)
+	start "$proxy" tcp:127.0.0.1:0 "$2" "unix:$work/$1.control" >"$work/$1.proxy"
+	wait_until 'the proxy is ready' grep -q ready "$work/$1.proxy"
+	ADDRESS=$(grep -o '127.0.0.1:[0-9]*' "$work/$1.proxy" | head -n 1)
+}
+
+start_proxies() {
+	start_proxy redis "unix:$socket"
+	proxy_address=$ADDRESS
+	far_etcd_url=
+	if [ -n "$etcd_url" ]; then
+		start_proxy etcd "tcp:${etcd_url#http://}"
+		far_etcd_url=http://$ADDRESS
+	fi
+}
+
+# proxy SERVER COMMAND...
+proxy() {
+	"$proxy" -c "unix:$work/$1.control" "${@:2}"
 }
 
 # counted FIELD: since the last `reset-count`.
 counted() {
-	"$proxy" -c "unix:$work/control" count | tr ' ' '\n' | sed -n "s/^$1=//p"
+	proxy redis count | tr ' ' '\n' | sed -n "s/^$1=//p"
 }
 
 # ---- what is measured ----
@@ -193,7 +211,7 @@ uncontended() {
 round_trips() {
 	local url=redis://bench:secret@$proxy_address/3
 	"$rlock" run -u "$url" wire -- true
-	"$proxy" -c "unix:$work/control" reset-count >/dev/null
+	proxy redis reset-count >/dev/null
 	"$rlock" run -u "$url" wire -- true
 	fact round_trips "$(counted writes_up)"
 	fact connections "$(counted connections)"
@@ -224,6 +242,26 @@ many_waiters() {
 		"$here/contend.py" "$turn" "$waiters" "$crowd_turns" \
 			flock $((30 + waiters * 2)) flock "$work/flock" >>"$work/raw/crowd.$waiters"
 	done
+}
+
+# The server behind a round trip of so many ms. Each tool's waiters get time for all that they send before they wait.
+far() {
+	local ms
+	local -a tools contenders
+	for ms in 1 5 20; do
+		step "$ms ms away"
+		tools=(rlock "RLOCK_URL=redis://$proxy_address" "$rlock" run far -- true)
+		contenders=(rlock $((25 + 6 * ms)) "$rlock" run -u "redis://$proxy_address" far --)
+		proxy redis far "$ms" >/dev/null
+		if [ -n "$far_etcd_url" ]; then
+			tools+=(::: etcdctl etcdctl --endpoints "$far_etcd_url" lock far true)
+			contenders+=(::: etcdctl $((300 + 12 * ms)) etcdctl --endpoints "$far_etcd_url" lock far)
+			proxy etcd far "$ms" >/dev/null
+		fi
+		"$spawn" 2 "$far_rounds" "${tools[@]}" >"$work/raw/far-uncontended.$ms"
+		"$here/contend.py" "$turn" 1 "$far_turns" "${contenders[@]}" >"$work/raw/far-handover.$ms"
+	done
+	proxy redis pass >/dev/null
 }
 
 # client_requests: requests of clients so far, as contend.py counts them, that of our own left out.
@@ -348,7 +386,7 @@ idle() {
 	# The waiter, all of whose requests are counted.
 	start "$rlock" run -q -u "redis://$proxy_address" idle -- true
 	sleep 1
-	"$proxy" -c "unix:$work/control" reset-count >/dev/null
+	proxy redis reset-count >/dev/null
 	for name in "${!holders[@]}"; do
 		before[$name]=$(switches "${holders[$name]}")
 	done
@@ -375,13 +413,14 @@ read -r redis_port tls_port etcd_port etcd_peer_port < <(free_ports 4)
 start_redis
 start_tls
 start_etcd
-start_proxy
+start_proxies
 step "uncontended, $rounds rounds"
 uncontended
 round_trips
 step "two contenders, $turns hand-overs"
 handovers
 many_waiters
+far
 step 'fifty readers behind a writer'
 readers
 step 'server time'

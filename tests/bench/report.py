@@ -23,6 +23,7 @@ NAMES = {
     "redis-cli": "SET NX PX, Lua DEL by redis-cli, bash",
     "etcdctl": "etcdctl lock",
 }
+FAR_NAMES = {"rlock": "rlock, TCP", "etcdctl": "etcdctl lock"}
 WIDTH = 44
 
 
@@ -52,6 +53,11 @@ class Report:
 
     def samples(self, name):
         return read_samples(os.path.join(self.directory, name))
+
+    def sizes(self, prefix):
+        """The numbers at the ends of the names of such files, in order."""
+        names = os.listdir(self.directory)
+        return sorted(int(name.removeprefix(prefix)) for name in names if name.startswith(prefix))
 
     def number(self, name):
         return float(self.facts[name])
@@ -168,7 +174,7 @@ class Report:
             self.keep(f"handover_p25_x_flock_{label}", p25 / flock[0.25])
 
     def crowds(self):
-        sizes = [int(n[6:]) for n in os.listdir(self.directory) if n.startswith("crowd.")]
+        sizes = self.sizes("crowd.")
         for label, goal_from in (("rlock", 50), ("rlock-fair", 1)):
             self.head(
                 f"{NAMES[label]}: hand-over with many waiters",
@@ -177,7 +183,7 @@ class Report:
                 "p50 us",
                 "x flock",
             )
-            for size in sorted(sizes):
+            for size in sizes:
                 samples = self.samples(f"crowd.{size}")
                 times, asked, done = (statistics.median(column) for column in samples[label])
                 flock = statistics.median(samples["flock"][0])
@@ -192,7 +198,7 @@ class Report:
                 self.keep(f"{label}_requests_{size}_waiting", asked)
                 self.keep(f"{label}_handover_us_{size}_waiting", times / 1000)
         self.head("waiting, for each one, in a second", "requests", "commands")
-        for size in sorted(sizes):
+        for size in sizes:
             samples = self.samples(f"crowd.{size}")
             for label in ("rlock", "rlock-fair"):
                 asked, done = (column[0] / 1000 for column in samples[f"{label}-waiting"][:2])
@@ -204,6 +210,26 @@ class Report:
                     value=asked,
                 )
                 self.keep(f"{label}_waiting_requests_per_s_{size}", asked)
+
+    def far(self):
+        """Slopes leave out what processes cost to start: only what waits for the network grows with the round trip."""
+        for name, title in (("uncontended", "uncontended"), ("handover", "hand-over, two contenders")):
+            medians = {}
+            for ms in self.sizes(f"far-{name}."):
+                for label, columns in self.samples(f"far-{name}.{ms}").items():
+                    medians.setdefault(label, {})[ms] = statistics.median(columns[0]) / 1000
+            times = sorted(next(iter(medians.values())))
+            self.head(f"{title}, by the round trip", *(f"{ms} ms: us" for ms in times), "trips")
+            for label, of_label in medians.items():
+                first, last = times[0], times[-1]
+                slope = (of_label[last] - of_label[first]) / (last - first) / 1000
+                self.row(FAR_NAMES[label], *(f"{of_label[ms]:.0f}" for ms in times), f"{slope:.1f}")
+                multiples = {ms: of_label[ms] / ms / 1000 for ms in times}
+                self.row("  as a multiple of the round trip", *(f"{x:.1f}" for x in multiples.values()))
+                self.keep(f"far_{name}_round_trips_{label}", slope)
+                for ms in times:
+                    self.keep(f"far_{name}_us_{label}_{ms}ms", of_label[ms])
+                    self.keep(f"far_{name}_x_round_trip_{label}_{ms}ms", multiples[ms])
 
     def readers(self):
         count, asked = self.number("readers"), self.number("readers_requests")
@@ -301,6 +327,7 @@ def main(argv):
     report.round_trips()
     report.handovers()
     report.crowds()
+    report.far()
     report.readers()
     report.server_time()
     report.idle()
