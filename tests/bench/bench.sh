@@ -14,10 +14,10 @@ cd "$(dirname "$0")/../.."
 : "${QUICK:=}" "${RAW_DIR:=}"
 if [ -n "$QUICK" ] && [ "$QUICK" != 0 ]; then
 	warm_ups=5 rounds=150 turns=100 idle_s=4 crowds=(1 10 50 100) crowd_turns=4
-	far_rounds=10 far_turns=8
+	others=(1 10 30) other_turns=3 far_rounds=10 far_turns=8
 else
 	warm_ups=20 rounds=500 turns=250 idle_s=10 crowds=(1 10 50 100 200 300) crowd_turns=8
-	far_rounds=30 far_turns=25
+	others=(1 3 10 30) other_turns=8 far_rounds=30 far_turns=25
 fi
 
 rlock=$(realpath "$RLOCK_BIN")
@@ -226,9 +226,10 @@ handovers() {
 		::: rlock-tcp 25 "$rlock" run -u "$tcp_url" n-tcp --
 	)
 	"$here/contend.py" "$turn" 1 "$turns" "${tools[@]}" >"$work/raw/handover"
-	# Apart: it takes long until it waits.
-	[ -z "$etcd_url" ] || "$here/contend.py" "$turn" 1 $((turns / 10)) \
-		etcdctl 300 etcdctl --endpoints "$etcd_url" lock n >>"$work/raw/handover"
+	# Apart: these take long until they wait.
+	tools=(redis-cli 200 "$here/redis_cli_lock.sh" "$redis_cli" "$socket" idiom)
+	[ -z "$etcd_url" ] || tools+=(::: etcdctl 300 etcdctl --endpoints "$etcd_url" lock n)
+	"$here/contend.py" "$turn" 1 $((turns / 10)) "${tools[@]}" >>"$work/raw/handover"
 }
 
 many_waiters() {
@@ -262,6 +263,21 @@ far() {
 		"$here/contend.py" "$turn" 1 "$far_turns" "${contenders[@]}" >"$work/raw/far-handover.$ms"
 	done
 	proxy redis pass >/dev/null
+}
+
+# Fewer, as each of them costs much more to start or to have wait; one tool at a time, as the idiom's waiters keep the
+# machine busy.
+many_other_waiters() {
+	local waiters
+	for waiters in "${others[@]}"; do
+		step "$waiters waiting otherwise"
+		"$here/contend.py" "$turn" "$waiters" "$other_turns" redis-cli $((200 + waiters * 20)) \
+			"$here/redis_cli_lock.sh" "$redis_cli" "$socket" idiom >"$work/raw/others.$waiters"
+		[ -z "$etcd_url" ] || "$here/contend.py" "$turn" "$waiters" "$other_turns" \
+			etcdctl $((300 + waiters * 40)) etcdctl --endpoints "$etcd_url" lock n >>"$work/raw/others.$waiters"
+	done
+	# A request of a waiter that was ended may have been on its way.
+	redis del idiom >/dev/null
 }
 
 # client_requests: requests of clients so far, as contend.py counts them, that of our own left out.
@@ -420,6 +436,7 @@ round_trips
 step "two contenders, $turns hand-overs"
 handovers
 many_waiters
+many_other_waiters
 far
 step 'fifty readers behind a writer'
 readers

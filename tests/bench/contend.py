@@ -6,7 +6,7 @@
 WORD... is a tool that takes one lock for the command that is put behind it. Behind each it is
 TURN (bench/turn), which notes when its turn began and ended. One holder and WAITERS waiters of
 each tool are there at every hand-over; the tools take turns, so that whatever else the machine
-does hits all of them alike. PAUSE-MS is how long a waiter is given until it certainly waits.
+does hits all of them alike. PAUSE-MS is the least that a waiter is given until it certainly waits.
 Prints a line "LABEL NANOSECONDS REQUESTS COMMANDS" for each hand-over: from the end of the
 holder's command to the begin of the next one; what the clients of the server at SOCKET asked of
 it for that, and what it did in all, inside scripts too; "-" without a server. And, with one, a line
@@ -16,6 +16,7 @@ tool let two commands run at once, or did not hand over.
 
 import mmap
 import os
+import random
 import signal
 import socket
 import struct
@@ -216,7 +217,8 @@ def contend(lines, waiters, rounds, server):
             else:
                 print(line.label, took_ns, "-", "-", flush=True)
             line.add()
-            time.sleep(line.pause_s)
+            # Of varying length, or one that polls would be met at the same point of its pause each time.
+            time.sleep(line.pause_s * random.uniform(1, 2))
 
 
 def hang(_signal, _frame):

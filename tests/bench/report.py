@@ -197,6 +197,12 @@ class Report:
                 )
                 self.keep(f"{label}_requests_{size}_waiting", asked)
                 self.keep(f"{label}_handover_us_{size}_waiting", times / 1000)
+        self.head("others: hand-over with many waiters", "p50 us")
+        for size in self.sizes("others."):
+            for label, columns in self.samples(f"others.{size}").items():
+                took = statistics.median(columns[0]) / 1000
+                self.row(f"{NAMES[label]}, {size} waiting", f"{took:.0f}")
+                self.keep(f"{label}_handover_us_{size}_waiting", took)
         self.head("waiting, for each one, in a second", "requests", "commands")
         for size in sizes:
             samples = self.samples(f"crowd.{size}")
