@@ -1,14 +1,19 @@
 #!/usr/bin/env bats
-# What `make bench` measures with and shows its numbers by. What the numbers are is the benchmark's business.
+# What `make bench` measures with, and how it shows what it measured. What the numbers are is its own business.
 
 load ../lib/helpers
 load ../lib/proxying
+
+bench=$BATS_TEST_DIRNAME/../bench
 
 setup_file() { start_server; }
 
 teardown_file() { stop_server; }
 
-setup() { common_setup; }
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
 
 teardown() { common_teardown; }
 
@@ -37,4 +42,143 @@ pinged_ms() {
 	proxy delay 500
 	read -r first second < <(pinged_ms "$port")
 	((first >= 500 && first < 1000))
+}
+
+# ---- the report ----
+
+# samples FILE [LABEL MS]...: three of each, around that many ms.
+samples() {
+	local file=$1
+	shift
+	while (($#)); do
+		printf "$1 %d 2 30\n" $(($2 * 900000)) $(($2 * 1000000)) $(($2 * 1200000))
+		shift 2
+	done >>"raw/$file"
+}
+
+# measured [TOOL...]: raw/ is what a benchmark of rlock and flock has left, and of these tools, each slower than the last.
+measured() {
+	local size ms=100 tool kind action readers
+	mkdir raw
+	printf '%s\n' 'version rlock 1.2.3 (hiredis 0.14.1)' 'server Redis 7.0.15' 'flock flock from util-linux 2.38.1' \
+		'processors 4' 'machine a<b' 'date 2026-11-23' 'load_before 0.10' 'load_after 0.20' 'rounds 3' 'round_trips 2' \
+		'connections 1' 'requests 5' 'readers 50' 'readers_requests 52' 'readers_all_in_us 200' \
+		'readers_bare_us 100' 'idle_s 10' 'pss_rlock 400' 'pss_rlock_keeper 200' 'pss_rlock_renewer 200' \
+		'pss_flock 150' 'waiter_requests 0' >raw/facts
+	printf '%s 0\n' switches_flock switches_rlock-{30s,3s}{,-renewer} >>raw/facts
+	samples uncontended bare 1 flock 2 rlock 3 rlock-tcp 4 rlock-tls 9
+	samples handover flock 2 rlock 3 rlock-fair 3
+	for size in 1 10 100; do
+		samples "crowd.$size" flock 2 rlock 3 rlock-fair 3
+		printf '%s-waiting 100 200 -\n' rlock rlock-fair >>"raw/crowd.$size"
+	done
+	for size in 1 5 20; do
+		samples "far-uncontended.$size" rlock $((size * 3))
+		samples "far-handover.$size" rlock $((size * 2))
+	done
+	for tool; do
+		samples uncontended "$tool" "$ms"
+		samples handover "$tool" "$ms"
+		samples others.1 "$tool" "$ms"
+		samples others.10 "$tool" "$ms"
+		ms=$((ms + 200))
+	done
+	for kind in plain read write; do
+		for action in acquire release; do
+			echo "$kind $action rlock 40000"
+			echo "$kind $action redisson 20000"
+		done
+	done >raw/server_time
+	for readers in 10 1000; do
+		echo "read acquire rlock-$readers $((1000 * readers))"
+		echo "read release rlock-$readers 50000"
+	done >>raw/server_time
+}
+
+# report: prints what the benchmark does, and makes out/report.html and out/handover.svg.
+report() {
+	mkdir -p out
+	"$bench/report.py" raw >text && "$bench/report_html.py" raw text out && cat text
+}
+
+# in_picture EXPRESSION: prints what it is, of the SVG `svg`; words(CLASS) are its texts, all(TAG, CLASS) its elements.
+in_picture() {
+	python3 - "$1" <<-'END'
+		import sys, xml.etree.ElementTree
+		svg = xml.etree.ElementTree.parse("out/handover.svg").getroot()
+		def all(tag, name):
+		    found = svg.iter("{http://www.w3.org/2000/svg}" + tag)
+		    return [each for each in found if name in each.get("class", "").split()]
+		def words(name):
+		    return [each.text for each in all("text", name)]
+		print(eval(sys.argv[1]))
+	END
+}
+
+@test "the picture of hand-overs has a line for each tool, with its name, and says where it was made" {
+	measured etcdctl redis-cli
+	report
+	run -0 in_picture 'len(all("polyline", "line")), sorted(words("label"))'
+	assert_output "(5, ['etcdctl lock', 'flock', 'redis-cli', 'rlock', 'rlock fair'])"
+	run -0 in_picture 'words("small")'
+	assert_output --partial "4 processors (a<b), load 0.10 before, 2026-11-23. rlock 1.2.3, Redis 7.0.15, flock from util-linux 2.38.1."
+	assert_output --partial log
+	(($(wc -c <out/handover.svg) < 40000))
+}
+
+@test "in the picture of hand-overs what takes longer is higher, and more waiters are further right" {
+	measured etcdctl redis-cli
+	report
+	run -0 in_picture '[len(set(float(c.get("cy")) for c in all("circle", name))) for name in ("plain", "rlock", "etcd")]'
+	assert_output '[1, 1, 1]'
+	run -0 in_picture '[name for name in sorted(("plain", "rlock", "etcd", "idiom"), key=lambda name: float(all("circle", name)[0].get("cy")))]'
+	assert_output "['idiom', 'etcd', 'rlock', 'plain']"
+	run -0 in_picture '[round(float(b.get("cx")) - float(a.get("cx"))) for a, b in zip(all("circle", "rlock"), all("circle", "rlock")[1:])]'
+	assert_output --regexp '^\[([1-9][0-9]+), \1\]$'
+}
+
+@test "names of lines that end at the same point stand one below the other" {
+	measured
+	report
+	run -0 in_picture 'abs(float(all("text", "fair")[0].get("y")) - float(all("text", "rlock")[0].get("y"))) >= 15'
+	assert_output True
+}
+
+@test "the report without etcd has the other tools" {
+	measured redis-cli
+	report
+	run -0 in_picture 'sorted(words("label"))'
+	assert_output "['flock', 'redis-cli', 'rlock', 'rlock fair']"
+	run -1 grep -rl etcdctl out text
+}
+
+@test "the page is one file without programs, and has all pictures and the text" {
+	measured etcdctl redis-cli
+	report
+	run -0 python3 - <<-'END'
+		import xml.etree.ElementTree
+		page = xml.etree.ElementTree.parse("out/report.html").getroot()
+		print(len(list(page.iter("{http://www.w3.org/2000/svg}svg"))))
+		print(len(list(page.iter("script"))), [e.tag for e in page.iter() if {"src", "href"} & set(e.attrib)])
+		print(open("text").read() == page.find(".//pre").text)
+	END
+	assert_output '5
+0 []
+True'
+	run -1 grep -nE 'url\(|@import|onload' out/report.html
+}
+
+@test "the report says how many round trips an uncontended run and a hand-over wait for" {
+	measured
+	run -0 report
+	assert_line --regexp '^  rlock, TCP +3000 +15000 +60000 +3\.0$'
+	assert_line --regexp '^  rlock, TCP +2000 +10000 +40000 +2\.0$'
+	grep -F '60 ms = 3.0 ×' out/report.html
+}
+
+@test "the report says what a reader costs among many others, and whether the goal is met" {
+	measured
+	run -0 report
+	assert_line --regexp '^  read, acquire +10\.0 +1000\.0 +100\.00   <= 1\.20 x that with 10: missed$'
+	assert_line --regexp '^  read, release +50\.0 +50\.0 +1\.00   <= 1\.20 x that with 10: met$'
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # What `make bench` runs: rlock beside what one would otherwise take, on servers of its own, in one
-# table. It judges nothing: it fails only when something did not work.
+# table and on one page. It judges nothing: it fails only when something did not work.
 #
 #   RLOCK_BIN   the rlock to measure (build/rlock)
 #   BENCH_DIR   the programs that measure (build/bench)
 #   TOOLS_DIR   where faultproxy is (build/tools)
 #   QUICK       1: a minute and a half instead of six, and coarser
 #   RAW_DIR     keep there what was measured
+# report.html and handover.svg are put into BENCH_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -14,10 +15,10 @@ cd "$(dirname "$0")/../.."
 : "${QUICK:=}" "${RAW_DIR:=}"
 if [ -n "$QUICK" ] && [ "$QUICK" != 0 ]; then
 	warm_ups=5 rounds=150 turns=100 idle_s=4 crowds=(1 10 50 100) crowd_turns=4
-	others=(1 10 30) other_turns=3 far_rounds=10 far_turns=8
+	others=(1 10) other_turns=3 far_rounds=6 far_turns=5
 else
 	warm_ups=20 rounds=500 turns=250 idle_s=10 crowds=(1 10 50 100 200 300) crowd_turns=8
-	others=(1 3 10 30) other_turns=8 far_rounds=30 far_turns=25
+	others=(1 3 10 30) other_turns=6 far_rounds=30 far_turns=25
 fi
 
 rlock=$(realpath "$RLOCK_BIN")
@@ -162,6 +163,7 @@ start_etcd() {
 		--initial-advertise-peer-urls "$peers" --initial-cluster "default=$peers" \
 		>"$work/etcd.log" 2>&1
 	wait_until 'etcd answers' etcd_answers
+	fact etcd "$(etcd --version | sed -n 's/etcd Version: /etcd /p')"
 }
 
 # start_proxy SERVER TARGET: sets ADDRESS.
@@ -423,6 +425,9 @@ idle() {
 
 fact load_before "$(cut -d ' ' -f 1 /proc/loadavg)"
 fact version "$("$rlock" --version)"
+fact flock "$(flock --version | head -n 1)"
+fact date "$(date +%F)"
+fact machine "$(uname -m)"
 fact processors "$(nproc)"
 fact rounds "$rounds"
 read -r redis_port tls_port etcd_port etcd_peer_port < <(free_ports 4)
@@ -445,4 +450,6 @@ step 'server time'
 step "idle, for $idle_s s"
 idle
 fact load_after "$(cut -d ' ' -f 1 /proc/loadavg)"
-"$here/report.py" "$work/raw"
+"$here/report.py" "$work/raw" | tee "$work/report"
+"$here/report_html.py" "$work/raw" "$work/report" "$BENCH_DIR"
+step "see $BENCH_DIR/report.html"

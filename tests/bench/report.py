@@ -23,6 +23,7 @@ NAMES = {
     "redis-cli": "SET NX PX, Lua DEL by redis-cli, bash",
     "etcdctl": "etcdctl lock",
 }
+SHORT_NAMES = NAMES | {"redis-cli": "redis-cli, in bash"}
 FAR_NAMES = {"rlock": "rlock, TCP", "etcdctl": "etcdctl lock"}
 WIDTH = 44
 
@@ -201,7 +202,7 @@ class Report:
         for size in self.sizes("others."):
             for label, columns in self.samples(f"others.{size}").items():
                 took = statistics.median(columns[0]) / 1000
-                self.row(f"{NAMES[label]}, {size} waiting", f"{took:.0f}")
+                self.row(f"{SHORT_NAMES[label]}, {size} waiting", f"{took:.0f}")
                 self.keep(f"{label}_handover_us_{size}_waiting", took)
         self.head("waiting, for each one, in a second", "requests", "commands")
         for size in sizes:
@@ -217,13 +218,18 @@ class Report:
                 )
                 self.keep(f"{label}_waiting_requests_per_s_{size}", asked)
 
+    def far_medians_us(self, name):
+        """{label: {ms of the round trip: median}}"""
+        medians = {}
+        for ms in self.sizes(f"far-{name}."):
+            for label, columns in self.samples(f"far-{name}.{ms}").items():
+                medians.setdefault(label, {})[ms] = statistics.median(columns[0]) / 1000
+        return medians
+
     def far(self):
         """Slopes leave out what processes cost to start: only what waits for the network grows with the round trip."""
         for name, title in (("uncontended", "uncontended"), ("handover", "hand-over, two contenders")):
-            medians = {}
-            for ms in self.sizes(f"far-{name}."):
-                for label, columns in self.samples(f"far-{name}.{ms}").items():
-                    medians.setdefault(label, {})[ms] = statistics.median(columns[0]) / 1000
+            medians = self.far_medians_us(name)
             times = sorted(next(iter(medians.values())))
             self.head(f"{title}, by the round trip", *(f"{ms} ms: us" for ms in times), "trips")
             for label, of_label in medians.items():
@@ -246,13 +252,26 @@ class Report:
         self.keep("readers_requests_each", asked / count)
         self.keep("readers_x_bare", took / bare)
 
-    def server_time(self):
-        self.head("time of a script on the server", "us", "x Redisson's")
+    def server_times_us(self):
+        """{(kind, action, tool): time}"""
         times = {}
         with open(os.path.join(self.directory, "server_time"), encoding="ascii") as lines:
             for line in lines:
                 kind, action, tool, nanoseconds = line.split()
                 times[kind, action, tool] = int(nanoseconds) / 1000
+        return times
+
+    def readers_times_us(self):
+        """{action: {readers that hold the lock: time}}"""
+        times = {}
+        for (_, action, tool), took in self.server_times_us().items():
+            if tool.startswith("rlock-"):
+                times.setdefault(action, {})[int(tool.removeprefix("rlock-"))] = took
+        return times
+
+    def server_time(self):
+        self.head("time of a script on the server", "us", "x Redisson's")
+        times = self.server_times_us()
         for (kind, action, tool), took in times.items():
             if tool == "rlock":
                 ratio = took / times[kind, action, "redisson"]
@@ -261,10 +280,13 @@ class Report:
                 )
                 self.keep(f"server_us_{kind}_{action}", took)
                 self.keep(f"server_x_redisson_{kind}_{action}", ratio)
-        few, many = sorted(int(tool[6:]) for kind, action, tool in times if action == "acquire" and "-" in tool)
-        self.head("one reader more, of a lock that others hold", f"{few} us", f"{many} us", "ratio")
-        for action in ("acquire", "release"):
-            at_few, at_many = (times["read", action, f"rlock-{readers}"] for readers in (few, many))
+
+    def one_reader_more(self):
+        readers_times = self.readers_times_us()
+        few, many = sorted(readers_times["acquire"])
+        self.head("one reader more, of a lock that others hold", f"{few}: us", f"{many}: us", "ratio")
+        for action, times in readers_times.items():
+            at_few, at_many = times[few], times[many]
             ratio = at_many / at_few
             cells = (f"{at_few:.1f}", f"{at_many:.1f}", f"{ratio:.2f}")
             self.row(f"read, {action}", *cells, goal=1.2, value=ratio, text=f"1.20 x that with {few}")
@@ -336,6 +358,7 @@ def main(argv):
     report.far()
     report.readers()
     report.server_time()
+    report.one_reader_more()
     report.idle()
     print()
     print(json.dumps(report.result))
