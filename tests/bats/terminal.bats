@@ -467,7 +467,7 @@ how_often() {
 			send rlock run a -- cat &
 			expect ready> $
 			check comes_true test '$(ask_redis "$SERVER_SOCKET" exists a)' = 1
-			check comes_true grep -q "'^State:.T'" '/proc/$(ps -o ppid= $(pgrep -n -x cat) | tr -d " ")/status'
+			check comes_true grep -q "'^State:.T'" '/proc/$(ask_redis "$SERVER_SOCKET" hvals "rlock_holds:{a}" | grep -o "pid [0-9]*" | tr -dc 0-9)/status'
 			send
 			expect Stopped
 			expect ready> $

@@ -76,8 +76,8 @@ times_woken() {
 
 # ---- how much a release costs ----
 
-# wakes_one VERB: of twenty waiters nearly each is woken once, until all have had their turns. One may try by its own clock
-# just then, and be there first. Were all woken by each release, it would be 210 times.
+# wakes_one VERB: of twenty waiters nearly each is woken once, until all have had their turns. Others may try by their own
+# clocks just then, and be there first, more often on a busy machine. Were all woken by each release, it would be 210 times.
 wakes_one() {
 	local i woken
 	hold "$1" a
@@ -88,7 +88,7 @@ wakes_one() {
 	let_go
 	wait "${BACKGROUND[@]}"
 	woken=$(times_woken)
-	((woken >= 10 && woken <= 30)) || fail "woken $woken times"
+	((woken >= 10 && woken <= 100)) || fail "woken $woken times"
 	no_keys
 }
 
