@@ -254,13 +254,15 @@ static void become_renewer(const struct renewer_args *args, const struct observe
 	stand_apart();
 	step_aside(args);
 	detach(args, observer);
-	shrink_while_idle();
+	if (!args->lease_state->is_held)
+		shrink_while_idle();
 	if (!await_lock(args))
 		_exit(0);
 	complete_hold(args->hold, args->lease_state);
 	renewal_init(&renewer.renewal, args->lease_state, args->conn, args->hold, args->hold_file);
 	rlock_conn_set_cancel(args->conn, observer->events_fd);
 	terminator_init(&renewer.terminator, args->lease_state);
+	shrink_while_idle();
 	priority_raise();
 	renewer_run(&renewer);
 	_exit(0);
