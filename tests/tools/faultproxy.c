@@ -76,7 +76,7 @@ static const char usage[] =
 #define BACKLOG 511
 #define UP_MAX (1 << 20) /* read no more from a client while so much waits for the server */
 #define HELD INT64_MAX   /* a due time that doesn't come */
-#define MS 1000          /* in microseconds */
+#define MS INT64_C(1000) /* in microseconds */
 #define GARBAGE "\x01 this is no reply\r\n"
 
 /* Bytes that grow at the end and are taken from the front. */
