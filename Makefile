@@ -6,6 +6,8 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+# Where the shells look for completions.
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 DESTDIR ?=
 
 CC ?= cc
@@ -77,6 +79,7 @@ LANGUAGE := -std=c11 -D_GNU_SOURCE
 FLAGS_lib = -iquote lib -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS) $(OPENSSL_CFLAGS) \
 	$(if $(filter linked,$(TLS)),-DRLOCK_TLS_LINKED)
 FLAGS_cli = -iquote . -iquote cli -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
+FLAGS_misc = $(FLAGS_cli)
 FLAGS_tests = -iquote . -iquote lib -iquote cli -fPIC $(HIREDIS_CFLAGS)
 # By the tree of objects, of which tests.mk has two more; the user's come last and win.
 TREE_CC = $(CC)
@@ -85,13 +88,14 @@ TREE_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
 
 # ---- files ----
 
-SOURCES := $(wildcard lib/*.c lib/*/*.c cli/*.c cli/*/*.c tests/*/*.c)
+SOURCES := $(wildcard lib/*.c lib/*/*.c cli/*.c cli/*/*.c misc/*/*.c tests/*/*.c)
 HEADERS := $(wildcard lib/*.h lib/*/*.h cli/*.h cli/*/*.h tests/*/*.h)
 OBJECTS := $(SOURCES:.c=.o) lib/scripts.gen.o
 LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
 CLI_OBJECTS := $(filter cli/%,$(OBJECTS))
 PAGES := $(wildcard man/*.[1-9])
-PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc)
+COMPLETIONS := $(addprefix $(BUILD)/completions/,rlock.bash)
+PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc) $(COMPLETIONS)
 TREES := $(BUILD) $(BUILD)/sanitize $(BUILD)/fuzz
 
 # ---- how things are made ----
@@ -102,13 +106,13 @@ step = $(Q)$(if $(V),,printf '  %-5s %s\n' $1 $@; )mkdir -p $(@D) &&
 # $(call remember,LINES): writes quoted lines to $@, unless they stand there already.
 remember = @mkdir -p $(@D); printf '%s\n' $1 >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 quote = '$(subst ','\'',$1)'
-# $(call compile,DIRECTORY): $@ from $<, a source of lib, cli or tests.
+# $(call compile,DIRECTORY): $@ from $<, a source of lib, cli, misc or tests.
 compile = $(call step,CC)$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_$1) $(TREE_CFLAGS) -MMD -MP -c -o $@ $<
 link = $(call step,LINK)$(TREE_CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
 archive = $(call step,AR)rm -f $@ && $(AR) rcs $@ $^
 
 .PHONY: all
-all: $(PRODUCTS) ## the program, the library and its .pc file (the default)
+all: $(PRODUCTS) ## the program, the library, its .pc file and completions (the default)
 
 # Changes when the commands do, or the list of files: all of the tree is made anew then.
 $(TREES:%=%/flags): FORCE | prepare
@@ -138,6 +142,17 @@ $(BUILD)/librlock.pc: FORCE
 	$(call remember,'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: librlock' \
 		'Description: locks on Redis or Valkey that Redisson shares' 'Version: $(VERSION)' \
 		'Requires.private: hiredis' 'Libs: -L$${libdir} -lrlock' 'Libs.private: $(TLS_LIBS)' 'Cflags: -I$${includedir}')
+
+# All of cli but main(), of which the tables of the completions, the unit tests and each fuzz target take what they need.
+$(TREES:%=%/cli.a): %/cli.a: $(addprefix %/,$(filter-out cli/main.o,$(CLI_OBJECTS)))
+	$(archive)
+
+# A completion is the tables of verbs and options, as the source has them, and then the file of its shell.
+$(BUILD)/completions/table: $(addprefix $(BUILD)/,misc/completions/table.o cli.a librlock.a)
+	$(link)
+
+$(COMPLETIONS): $(BUILD)/completions/rlock.%: misc/completions/rlock.% $(BUILD)/completions/table
+	$(call step,SHELL){ $(BUILD)/completions/table $* && cat $<; } >$@
 
 -include $(wildcard $(foreach tree,$(TREES),$(OBJECTS:%.o=$(tree)/%.d)))
 
@@ -169,6 +184,7 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/librlock.so
 	$(Q)install -D -m 644 $(BUILD)/librlock.pc $(DESTDIR)$(LIBDIR)/pkgconfig/librlock.pc
 	$(Q)install -D -m 644 misc/rlock.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/rlock.conf
+	$(Q)install -D -m 644 $(BUILD)/completions/rlock.bash $(DESTDIR)$(BASHCOMPDIR)/rlock
 	$(Q)for page in $(PAGES); do \
 		install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit; done
 
@@ -176,7 +192,7 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 uninstall: ## take away what install has put there
 	$(Q)rm -f $(addprefix $(DESTDIR),$(BINDIR)/rlock $(INCLUDEDIR)/rlock.h $(LIBDIR)/librlock.a \
 		$(LIBDIR)/librlock.so.$(VERSION) $(LIBDIR)/$(SONAME) $(LIBDIR)/librlock.so \
-		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf \
+		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf $(BASHCOMPDIR)/rlock \
 		$(foreach page,$(PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))))
 
 .PHONY: demo
@@ -211,7 +227,7 @@ lint-cppcheck:
 
 # Of the tests' commands only those that are shell: some are Python.
 lint-shell:
-	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh tests/*.sh tests/*/*.sh tests/*/*.bash tests/*/*.bats) \
+	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh misc/*/*.bash tests/*.sh tests/*/*.sh tests/*/*.bash tests/*/*.bats) \
 		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/*)
 
 lint-man:

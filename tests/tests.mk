@@ -43,10 +43,6 @@ $(BUILD)/fuzz/%: private TREE_LDFLAGS = -fsanitize=fuzzer $(SANITIZE) -Wl,--as-n
 $(BUILD)/fuzz/%.o: %.c $(BUILD)/fuzz/flags
 	$(call compile,$(firstword $(subst /, ,$<)))
 
-# All of cli but main(), of which the unit tests and each fuzz target take what they need.
-$(TREES:%=%/cli.a): %/cli.a: $(addprefix %/,$(filter-out cli/main.o,$(CLI_OBJECTS)))
-	$(archive)
-
 $(TREES:%=%/unit-tests): %/unit-tests: $(addprefix %/,$(filter tests/unit/%,$(OBJECTS))) %/cli.a %/librlock.a
 	$(link)
 

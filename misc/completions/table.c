@@ -1,0 +1,207 @@
+/*
+ * Prints, for a shell, the tables of verbs and options that its completion begins with: so that it has each of them, and
+ * no other. What the shell does with them is in the file of that shell, which follows them.
+ *
+ *   table bash
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "options/table.h"
+#include "verbs.h"
+
+#define MADE "made of the tables of rlock's source by misc/completions/table.c"
+
+/* The verbs that are in no table, as main.c has them. */
+static const struct {
+	const char *name, *summary;
+} other_verbs[] = {
+	{ "help", "print the verbs, or the options of one of them" },
+	{ "version", "print the version" },
+};
+#define OTHER_COUNT (sizeof(other_verbs) / sizeof(other_verbs[0]))
+
+enum value {
+	VALUE_NONE,
+	VALUE_ANY,
+	VALUE_FILE,
+	VALUE_DIR,
+	VALUE_COMMAND,
+	VALUE_PROCESS,
+	VALUE_LOCK,
+	VALUE_WORDS
+};
+
+struct shell {
+	const char *name;
+	void (*print)(const struct shell *shell);
+};
+
+/* ---- what the tables say ---- */
+
+static bool takes(const struct verb *verb, const struct opt *opt)
+{
+	return (opt->verbs & (unsigned)verb->set) != 0 &&
+	       ((opt->scope & WITHOUT_COMMAND) == 0 || verb->command != COMMAND_NEEDED);
+}
+
+/* Whether `rlock list` needs it to find the same servers. No completion runs a password command. */
+static bool is_of_server(const struct opt *opt)
+{
+	return (opt->verbs & VERBS_LIST) != 0 && opt->id != OPT_PASSWORD_COMMAND &&
+	       ((opt->scope & OF_SERVER) != 0 || opt->id == OPT_URL || opt->id == OPT_CONFIG);
+}
+
+/* Words in small letters stand for themselves, others for something: "all|majority|N". */
+static bool is_word(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!islower((unsigned char)text[i]))
+			return false;
+	return len > 0;
+}
+
+static enum value value_of(const struct opt *opt)
+{
+	static const struct {
+		const char *name;
+		enum value value;
+	} values[] = { { "FILE", VALUE_FILE },
+		       { "DIR", VALUE_DIR },
+		       { "CMD", VALUE_COMMAND },
+		       { "PID", VALUE_PROCESS } };
+
+	if (opt->value == NULL)
+		return VALUE_NONE;
+	if (opt->id == OPT_NAME)
+		return VALUE_LOCK;
+	if (strchr(opt->value, '|') != NULL)
+		return VALUE_WORDS;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (strcmp(values[i].name, opt->value) == 0)
+			return values[i].value;
+	return VALUE_ANY;
+}
+
+/* ---- texts ---- */
+
+/* The words that the value may be, with blanks between. */
+static void print_words(const struct opt *opt)
+{
+	const char *blank = "";
+
+	for (const char *text = opt->value; *text != '\0'; text += *text == '|' ? 1 : 0) {
+		size_t len = strcspn(text, "|");
+
+		if (is_word(text, len)) {
+			(void)printf("%s%.*s", blank, (int)len, text);
+			blank = " ";
+		}
+		text += len;
+	}
+}
+
+static void print_server_options(void)
+{
+	const char *blank = "";
+
+	for (size_t id = 0; id < OPT_COUNT; id++) {
+		const struct opt *opt = &opt_table[id];
+
+		if (!is_of_server(opt))
+			continue;
+		if (opt->letter != NULL) {
+			(void)printf("%s-%s", blank, opt->letter);
+			blank = " ";
+		}
+		(void)printf("%s--%s", blank, opt->name);
+		blank = " ";
+	}
+}
+
+static void print_verbs(bool (*is_wanted)(const struct verb *verb))
+{
+	const char *blank = "";
+
+	for (size_t i = 0; i < verb_count; i++) {
+		if (is_wanted != NULL && !is_wanted(&verbs[i]))
+			continue;
+		(void)printf("%s%s", blank, verbs[i].name);
+		blank = " ";
+	}
+}
+
+static bool has_command(const struct verb *verb)
+{
+	return verb->command == COMMAND_NEEDED || verb->command == COMMAND_OPTIONAL;
+}
+
+/* ---- bash ---- */
+
+static void print_bash_value(const struct opt *opt)
+{
+	static const char *const kinds[] = {
+		[VALUE_NONE] = "none", [VALUE_ANY] = "any",         [VALUE_FILE] = "file",
+		[VALUE_DIR] = "dir",   [VALUE_COMMAND] = "command", [VALUE_PROCESS] = "process",
+		[VALUE_LOCK] = "lock", [VALUE_WORDS] = "=",
+	};
+
+	(void)fputs(kinds[value_of(opt)], stdout);
+	if (value_of(opt) == VALUE_WORDS)
+		print_words(opt);
+}
+
+static void print_bash_option(const struct opt *opt)
+{
+	if (opt->letter != NULL) {
+		(void)printf(" [-%s]='", opt->letter);
+		print_bash_value(opt);
+		(void)putchar('\'');
+	}
+	(void)printf(" [--%s]='", opt->name);
+	print_bash_value(opt);
+	(void)putchar('\'');
+}
+
+static void print_bash(const struct shell *shell)
+{
+	(void)shell;
+	(void)printf("# " MADE "\n\n_rlock_verbs='");
+	print_verbs(NULL);
+	for (size_t i = 0; i < OTHER_COUNT; i++)
+		(void)printf(" %s", other_verbs[i].name);
+	(void)printf("'\n_rlock_verbs_with_command='");
+	print_verbs(has_command);
+	(void)printf("'\n_rlock_server_options='");
+	print_server_options();
+	(void)printf(
+		"'\n\n# _rlock_table VERB: sets options, of the caller, to the kind of each option's value.\n"
+		"_rlock_table() {\n\tcase $1 in\n");
+	for (size_t i = 0; i < verb_count; i++) {
+		(void)printf("\t%s) options=(", verbs[i].name);
+		for (size_t id = 0; id < OPT_COUNT; id++)
+			if (takes(&verbs[i], &opt_table[id]))
+				print_bash_option(&opt_table[id]);
+		(void)printf(" ) ;;\n");
+	}
+	(void)printf("\t*) options=() ;;\n\tesac\n}\n\n");
+}
+
+/* ---- which shell ---- */
+
+static const struct shell shells[] = {
+	{ "bash", print_bash },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc == 2 && i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(argv[1], shells[i].name) != 0)
+			continue;
+		shells[i].print(&shells[i]);
+		return fflush(stdout) == 0 && ferror(stdout) == 0 ? 0 : 1;
+	}
+	(void)fprintf(stderr, "usage: table bash\n");
+	return 64;
+}
