@@ -8,6 +8,8 @@ MANDIR ?= $(PREFIX)/share/man
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 # Where the shells look for completions.
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 DESTDIR ?=
 
 CC ?= cc
@@ -94,7 +96,7 @@ OBJECTS := $(SOURCES:.c=.o) lib/scripts.gen.o
 LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
 CLI_OBJECTS := $(filter cli/%,$(OBJECTS))
 PAGES := $(wildcard man/*.[1-9])
-COMPLETIONS := $(addprefix $(BUILD)/completions/,rlock.bash)
+COMPLETIONS := $(addprefix $(BUILD)/completions/,rlock.bash rlock.zsh rlock.fish)
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc) $(COMPLETIONS)
 TREES := $(BUILD) $(BUILD)/sanitize $(BUILD)/fuzz
 
@@ -185,6 +187,8 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 	$(Q)install -D -m 644 $(BUILD)/librlock.pc $(DESTDIR)$(LIBDIR)/pkgconfig/librlock.pc
 	$(Q)install -D -m 644 misc/rlock.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/rlock.conf
 	$(Q)install -D -m 644 $(BUILD)/completions/rlock.bash $(DESTDIR)$(BASHCOMPDIR)/rlock
+	$(Q)install -D -m 644 $(BUILD)/completions/rlock.zsh $(DESTDIR)$(ZSHCOMPDIR)/_rlock
+	$(Q)install -D -m 644 $(BUILD)/completions/rlock.fish $(DESTDIR)$(FISHCOMPDIR)/rlock.fish
 	$(Q)for page in $(PAGES); do \
 		install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit; done
 
@@ -193,6 +197,7 @@ uninstall: ## take away what install has put there
 	$(Q)rm -f $(addprefix $(DESTDIR),$(BINDIR)/rlock $(INCLUDEDIR)/rlock.h $(LIBDIR)/librlock.a \
 		$(LIBDIR)/librlock.so.$(VERSION) $(LIBDIR)/$(SONAME) $(LIBDIR)/librlock.so \
 		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf $(BASHCOMPDIR)/rlock \
+		$(ZSHCOMPDIR)/_rlock $(FISHCOMPDIR)/rlock.fish \
 		$(foreach page,$(PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))))
 
 .PHONY: demo

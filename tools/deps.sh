@@ -31,6 +31,8 @@ python3      python3              python3              python3        python
 bats         bats                 bats                 bats           bats
 bats-support bats-support         bats-support         bats-support   bats-support
 bats-assert  bats-assert          bats-assert          bats-assert    bats-assert
+zsh          zsh                  zsh                  zsh            zsh
+fish         fish                 fish                 fish           fish
 vi           vim-tiny             vim-minimal          -              vi
 less         less                 less                 less           less
 busybox      busybox              busybox              busybox        busybox
@@ -127,6 +129,8 @@ need_for() {
 		need util-linux has setsid
 		need util-linux has script
 		need python3 python3 -c 'import pty'
+		need zsh has zsh
+		need fish has fish
 		need bats has "${BATS:-bats}"
 		need bats-support has_bats_library bats-support
 		need bats-assert has_bats_library bats-assert

@@ -2,7 +2,7 @@
  * Prints, for a shell, the tables of verbs and options that its completion begins with: so that it has each of them, and
  * no other. What the shell does with them is in the file of that shell, which follows them.
  *
- *   table bash
+ *   table bash|zsh|fish
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -36,9 +36,16 @@ enum value {
 struct shell {
 	const char *name;
 	void (*print)(const struct shell *shell);
+	const char *single_quote; /* as it stands in a text in single quotes */
+	const char *backslash;    /* the same */
 };
 
 /* ---- what the tables say ---- */
+
+static const char *summary_of(const struct verb *verb)
+{
+	return verb->summary != NULL ? verb->summary : summary_of(verbs_find(verb->alias_of));
+}
 
 static bool takes(const struct verb *verb, const struct opt *opt)
 {
@@ -84,7 +91,39 @@ static enum value value_of(const struct opt *opt)
 	return VALUE_ANY;
 }
 
+static const char *help_of(const struct opt *opt, bool is_acquiring)
+{
+	return is_acquiring || opt->help_holder == NULL ? opt->help : opt->help_holder;
+}
+
 /* ---- texts ---- */
+
+/* The bytes of specials get a backslash, which comes before the shell's own quoting. */
+static void print_part(const struct shell *shell, const char *text, size_t len,
+		       const char *specials)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (strchr(specials, text[i]) != NULL)
+			(void)fputs(shell->backslash, stdout);
+		if (text[i] == '\'')
+			(void)fputs(shell->single_quote, stdout);
+		else if (text[i] == '\\')
+			(void)fputs(shell->backslash, stdout);
+		else
+			(void)putchar(text[i]);
+	}
+}
+
+/* The first words of a help text, which stand in one line beside the option. */
+static void print_help(const struct shell *shell, const char *text, const char *specials)
+{
+	size_t len = strcspn(text, ";");
+	const char *bracket = strstr(text, " (");
+
+	if (bracket != NULL && (size_t)(bracket - text) < len)
+		len = (size_t)(bracket - text);
+	print_part(shell, text, len, specials);
+}
 
 /* The words that the value may be, with blanks between. */
 static void print_words(const struct opt *opt)
@@ -188,10 +227,125 @@ static void print_bash(const struct shell *shell)
 	(void)printf("\t*) options=() ;;\n\tesac\n}\n\n");
 }
 
+/* ---- zsh ---- */
+
+/* What _arguments reads: "*--name=[help]:VALUE:action". */
+static void print_zsh_spec(const struct shell *shell, const struct verb *verb,
+			   const struct opt *opt, bool is_letter)
+{
+	static const char *const actions[] = {
+		[VALUE_ANY] = " ",         [VALUE_FILE] = "_files",
+		[VALUE_DIR] = "_files -/", [VALUE_COMMAND] = "_command_names -e",
+		[VALUE_PROCESS] = "_pids", [VALUE_LOCK] = "_rlock_names",
+		[VALUE_WORDS] = "(",
+	};
+	enum value value = value_of(opt);
+
+	(void)printf("\t\t'*-%s%s", is_letter ? "" : "-", is_letter ? opt->letter : opt->name);
+	(void)printf("%s[", value == VALUE_NONE ? "" : is_letter ? "+" : "=");
+	print_help(shell, help_of(opt, verb->set == VERBS_ACQUIRE), "[]:");
+	(void)putchar(']');
+	if (value != VALUE_NONE) {
+		(void)putchar(':');
+		print_part(shell, opt->value, strlen(opt->value), ":");
+		(void)printf(":%s", actions[value]);
+		if (value == VALUE_WORDS) {
+			print_words(opt);
+			(void)putchar(')');
+		}
+	}
+	(void)printf("'\n");
+}
+
+static void print_zsh(const struct shell *shell)
+{
+	(void)printf("#compdef rlock\n# " MADE "\n\n_rlock_tables() {\n\tverbs=(\n");
+	for (size_t i = 0; i < verb_count; i++) {
+		(void)printf("\t\t'%s:", verbs[i].name);
+		print_help(shell, summary_of(&verbs[i]), ":");
+		(void)printf("'\n");
+	}
+	for (size_t i = 0; i < OTHER_COUNT; i++)
+		(void)printf("\t\t'%s:%s'\n", other_verbs[i].name, other_verbs[i].summary);
+	(void)printf("\t)\n\tverbs_with_command=(");
+	print_verbs(has_command);
+	(void)printf(")\n\tserver_options=(");
+	print_server_options();
+	(void)printf(")\n\tcase $1 in\n");
+	for (size_t i = 0; i < verb_count; i++) {
+		(void)printf("\t%s) options=(\n", verbs[i].name);
+		for (size_t id = 0; id < OPT_COUNT; id++) {
+			if (!takes(&verbs[i], &opt_table[id]))
+				continue;
+			if (opt_table[id].letter != NULL)
+				print_zsh_spec(shell, &verbs[i], &opt_table[id], true);
+			print_zsh_spec(shell, &verbs[i], &opt_table[id], false);
+		}
+		(void)printf("\t) ;;\n");
+	}
+	(void)printf("\t*) options=() ;;\n\tesac\n}\n\n");
+}
+
+/* ---- fish ---- */
+
+static void print_fish_option(const struct shell *shell, const struct verb *verb,
+			      const struct opt *opt)
+{
+	static const char *const actions[] = {
+		[VALUE_NONE] = "",
+		[VALUE_ANY] = " -x",
+		[VALUE_FILE] = " -r -F",
+		[VALUE_DIR] = " -x -a '(__fish_complete_directories)'",
+		[VALUE_COMMAND] = " -x -a '(__fish_complete_command)'",
+		[VALUE_PROCESS] = " -x -a '(__fish_complete_pids)'",
+		[VALUE_LOCK] = " -x -a '(__rlock_names)'",
+		[VALUE_WORDS] = " -x -a '",
+	};
+
+	(void)printf("complete -c rlock -n '__rlock_verb_is %s'", verb->name);
+	if (opt->letter != NULL)
+		(void)printf(" -s %s", opt->letter);
+	(void)printf(" -l %s%s", opt->name, actions[value_of(opt)]);
+	if (value_of(opt) == VALUE_WORDS) {
+		print_words(opt);
+		(void)putchar('\'');
+	}
+	(void)printf(" -d '");
+	print_help(shell, help_of(opt, verb->set == VERBS_ACQUIRE), "");
+	(void)printf("'\n");
+}
+
+static void print_fish_verb(const struct shell *shell, const char *name, const char *summary)
+{
+	(void)printf("complete -c rlock -f -n __rlock_needs_verb -a %s -d '", name);
+	print_help(shell, summary, "");
+	(void)printf("'\n");
+}
+
+static void print_fish(const struct shell *shell)
+{
+	(void)printf("# " MADE "\n\nset -g __rlock_verbs_with_command ");
+	print_verbs(has_command);
+	(void)printf("\nset -g __rlock_server_options ");
+	print_server_options();
+	(void)putchar('\n');
+	for (size_t i = 0; i < verb_count; i++)
+		print_fish_verb(shell, verbs[i].name, summary_of(&verbs[i]));
+	for (size_t i = 0; i < OTHER_COUNT; i++)
+		print_fish_verb(shell, other_verbs[i].name, other_verbs[i].summary);
+	for (size_t i = 0; i < verb_count; i++)
+		for (size_t id = 0; id < OPT_COUNT; id++)
+			if (takes(&verbs[i], &opt_table[id]))
+				print_fish_option(shell, &verbs[i], &opt_table[id]);
+	(void)putchar('\n');
+}
+
 /* ---- which shell ---- */
 
 static const struct shell shells[] = {
-	{ "bash", print_bash },
+	{ "bash", print_bash, "'\\''", "\\" },
+	{ "zsh", print_zsh, "'\\''", "\\" },
+	{ "fish", print_fish, "\\'", "\\\\" },
 };
 
 int main(int argc, char **argv)
@@ -202,6 +356,6 @@ int main(int argc, char **argv)
 		shells[i].print(&shells[i]);
 		return fflush(stdout) == 0 && ferror(stdout) == 0 ? 0 : 1;
 	}
-	(void)fprintf(stderr, "usage: table bash\n");
+	(void)fprintf(stderr, "usage: table bash|zsh|fish\n");
 	return 64;
 }
