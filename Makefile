@@ -81,7 +81,7 @@ LANGUAGE := -std=c11 -D_GNU_SOURCE
 FLAGS_lib = -iquote lib -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS) $(OPENSSL_CFLAGS) \
 	$(if $(filter linked,$(TLS)),-DRLOCK_TLS_LINKED)
 FLAGS_cli = -iquote . -iquote cli -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
-FLAGS_misc = $(FLAGS_cli)
+FLAGS_packaging = $(FLAGS_cli)
 FLAGS_tests = -iquote . -iquote lib -iquote cli -fPIC $(HIREDIS_CFLAGS)
 # By the tree of objects, of which tests.mk has two more; the user's come last and win.
 TREE_CC = $(CC)
@@ -90,7 +90,7 @@ TREE_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
 
 # ---- files ----
 
-SOURCES := $(wildcard lib/*.c lib/*/*.c cli/*.c cli/*/*.c misc/*/*.c tests/*/*.c)
+SOURCES := $(wildcard lib/*.c lib/*/*.c cli/*.c cli/*/*.c packaging/*/*.c tests/*/*.c)
 HEADERS := $(wildcard lib/*.h lib/*/*.h cli/*.h cli/*/*.h tests/*/*.h)
 OBJECTS := $(SOURCES:.c=.o) lib/scripts.gen.o
 LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
@@ -108,7 +108,7 @@ step = $(Q)$(if $(V),,printf '  %-5s %s\n' $1 $@; )mkdir -p $(@D) &&
 # $(call remember,LINES): writes quoted lines to $@, unless they stand there already.
 remember = @mkdir -p $(@D); printf '%s\n' $1 >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 quote = '$(subst ','\'',$1)'
-# $(call compile,DIRECTORY): $@ from $<, a source of lib, cli, misc or tests.
+# $(call compile,DIRECTORY): $@ from $<, a source of lib, cli, packaging or tests.
 compile = $(call step,CC)$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_$1) $(TREE_CFLAGS) -MMD -MP -c -o $@ $<
 link = $(call step,LINK)$(TREE_CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
 archive = $(call step,AR)rm -f $@ && $(AR) rcs $@ $^
@@ -150,10 +150,10 @@ $(TREES:%=%/cli.a): %/cli.a: $(addprefix %/,$(filter-out cli/main.o,$(CLI_OBJECT
 	$(archive)
 
 # A completion is the tables of verbs and options, as the source has them, and then the file of its shell.
-$(BUILD)/completions/table: $(addprefix $(BUILD)/,misc/completions/table.o cli.a librlock.a)
+$(BUILD)/completions/table: $(addprefix $(BUILD)/,packaging/completions/table.o cli.a librlock.a)
 	$(link)
 
-$(COMPLETIONS): $(BUILD)/completions/rlock.%: misc/completions/rlock.% $(BUILD)/completions/table
+$(COMPLETIONS): $(BUILD)/completions/rlock.%: packaging/completions/rlock.% $(BUILD)/completions/table
 	$(call step,SHELL){ $(BUILD)/completions/table $* && cat $<; } >$@
 
 -include $(wildcard $(foreach tree,$(TREES),$(OBJECTS:%.o=$(tree)/%.d)))
@@ -185,7 +185,7 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 	$(Q)ln -sf librlock.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/librlock.so
 	$(Q)install -D -m 644 $(BUILD)/librlock.pc $(DESTDIR)$(LIBDIR)/pkgconfig/librlock.pc
-	$(Q)install -D -m 644 misc/rlock.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/rlock.conf
+	$(Q)install -D -m 644 packaging/rlock.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/rlock.conf
 	$(Q)install -D -m 644 $(BUILD)/completions/rlock.bash $(DESTDIR)$(BASHCOMPDIR)/rlock
 	$(Q)install -D -m 644 $(BUILD)/completions/rlock.zsh $(DESTDIR)$(ZSHCOMPDIR)/_rlock
 	$(Q)install -D -m 644 $(BUILD)/completions/rlock.fish $(DESTDIR)$(FISHCOMPDIR)/rlock.fish
@@ -232,7 +232,7 @@ lint-cppcheck:
 
 # Of the tests' commands only those that are shell: some are Python.
 lint-shell:
-	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh misc/*/*.bash tests/*.sh tests/*/*.sh tests/*/*.bash tests/*/*.bats) \
+	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh packaging/*/*.bash tests/*.sh tests/*/*.sh tests/*/*.bash tests/*/*.bats) \
 		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/*)
 
 lint-man:

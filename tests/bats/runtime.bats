@@ -222,9 +222,9 @@ was_touched() {
 	local root=$BATS_TEST_TMPDIR/root
 	local make=(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n -C "$BATS_TEST_DIRNAME/../.." "DESTDIR=$root" PREFIX=/usr)
 	run -0 "${make[@]}" install
-	assert_output --partial "misc/rlock.tmpfiles.conf $root/usr/lib/tmpfiles.d/rlock.conf"
+	assert_output --partial "packaging/rlock.tmpfiles.conf $root/usr/lib/tmpfiles.d/rlock.conf"
 	run -0 "${make[@]}" uninstall
 	assert_output --partial "$root/usr/lib/tmpfiles.d/rlock.conf"
-	run -0 grep -v '^#' "$BATS_TEST_DIRNAME/../../misc/rlock.tmpfiles.conf"
+	run -0 grep -v '^#' "$BATS_TEST_DIRNAME/../../packaging/rlock.tmpfiles.conf"
 	assert_output 'x /tmp/rlock-*'
 }

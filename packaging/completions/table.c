@@ -11,7 +11,7 @@
 #include "options/table.h"
 #include "verbs.h"
 
-#define MADE "made of the tables of rlock's source by misc/completions/table.c"
+#define MADE "made of the tables of rlock's source by packaging/completions/table.c"
 
 /* The verbs that are in no table, as main.c has them. */
 static const struct {
@@ -44,7 +44,9 @@ struct shell {
 
 static const char *summary_of(const struct verb *verb)
 {
-	return verb->summary != NULL ? verb->summary : summary_of(verbs_find(verb->alias_of));
+	const struct verb *named = verb->summary != NULL ? verb : verbs_find(verb->alias_of);
+
+	return named->summary;
 }
 
 static bool takes(const struct verb *verb, const struct opt *opt)
