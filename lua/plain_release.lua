@@ -10,17 +10,20 @@ local hold_id = ARGV[1]
 
 -- include: release_only
 
-local heard = only_field(1, KEYS[3]) and free_lock(WAKE_ONE)
-if heard == 0 then
+local field, has_waiter = only_field(1, KEYS[3])
+local heard = field and free_lock(WAKE_ONE)
+if heard == 0 and not has_waiter then
 	return { 2 }
 end
 
 -- include: names
--- include: release_all
--- include: mutex_release
 -- include: freed
 
 if heard then
 	return { freed(names[1], heard) }
 end
+
+-- include: release_all
+-- include: mutex_release
+
 return release_all(hold_id, release_one)

@@ -26,18 +26,20 @@ local function free_only(field)
 	return nil
 end
 
-local field = only_field(2)
+local field = only_field(2, ARGV[WAKE_QUEUE_ARG])
 local heard = field and free_only(field)
 if heard == 0 then
 	return { 2 }
 end
 
 -- include: names
--- include: release_all
--- include: readwrite_release
 -- include: freed
 
 if heard then
 	return { freed(names[1], heard) }
 end
+
+-- include: release_all
+-- include: readwrite_release
+
 return release_all(hold_id, release_one)

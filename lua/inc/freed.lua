@@ -1,12 +1,12 @@
--- What comes of a release in one piece that is heard, see release_only.lua, or that could not be published.
+-- What comes of a release in one piece when clients wait, see release_only.lua, or when it could not be published.
 -- include: denied
 -- include: wake_all
 
 -- The result for the name, as in remove_hold.lua.
 local function freed(name, heard)
-	if is_error(heard) then
-		return denied_error('PUBLISH', heard)
+	if not is_error(heard) then
+		give_others_turn(name, heard)
 	end
-	give_others_turn(name, heard)
-	return 2
+	wake_next(name)
+	return is_error(heard) and denied_error('PUBLISH', heard) or 2
 end

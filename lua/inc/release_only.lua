@@ -1,17 +1,21 @@
 -- The common release in one piece, before all that the others need: to define that takes longer than to do this. The only
--- hold of a lock of one name, for which no waiter is in a queue.
+-- hold of a lock of one name.
 -- include: hold_record
 -- include: send
 
 local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 1, FIXED_ARGS + 3
 
--- The field of that hold in a lock with so many fields; nil when it is no such case. queue...: those besides the wake queue.
-local function only_field(field_count, ...)
+-- The field of that hold in a lock with so many fields, for which no waiter is in that queue; nil when it is no such case.
+-- And whether one is in the wake queue.
+local function only_field(field_count, queue)
 	local record = #KEYS == #KEY_FIELDS and redis.pcall('HGET', KEYS[2], hold_id)
 	local field = type(record) == 'string' and hold_record_parse(record)
-	if field and redis.pcall('HGET', KEYS[1], field) == '1' and redis.pcall('HLEN', KEYS[1]) == field_count
-		and redis.pcall('EXISTS', ARGV[WAKE_QUEUE_ARG], ...) == 0 then
-		return field
+	if not field or redis.pcall('HGET', KEYS[1], field) ~= '1' or redis.pcall('HLEN', KEYS[1]) ~= field_count then
+		return nil
+	end
+	local queues = redis.pcall('EXISTS', queue, ARGV[WAKE_QUEUE_ARG])
+	if queues == 0 or redis.pcall('EXISTS', queue) == 0 then
+		return field, queues ~= 0
 	end
 	return nil
 end
