@@ -6,6 +6,7 @@
 #include "base/message.h"
 #include "hold/finish.h"
 #include "options/names.h"
+#include "sys/priority.h"
 #include "sys/signals.h"
 
 #define RELEASE_MS 5000
@@ -37,6 +38,8 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	int64_t lease_end_ms = lease_state_lease_end_ms(state->lease_state);
 	int64_t ended_ms = hold_state_end_ms(state);
 
+	/* The server answers us before it notifies the waiter, which would then wait for our exit as well. */
+	priority_let_others_run_first(0);
 	/* Also when it is known to be lost: other names of it, or on other servers, may still be held. */
 	status = finish_release_or_keep(conn, hold, state->lease_state);
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);

@@ -156,6 +156,15 @@ static void renew_or_sleep(struct renewer *renewer)
 	lease_state_record_wakeup(renewer->lease_state, now_ms, due_ms, rlock_now_ms());
 }
 
+/* A keeper that lives releases the lock now, and kills us: we would only take the processor from it. */
+static void leave_end_to_keeper(const struct renewer *renewer)
+{
+	struct pollfd keeper = { renewer->observer.keeper_fd, POLLIN, 0 };
+
+	if (is_end_for_keeper(renewer))
+		(void)poll(&keeper, 1, RENEWER_PAUSE_MS);
+}
+
 static void renewer_run(struct renewer *renewer)
 {
 	/* While the keeper lives it has not reaped the command: the pid is still the command's. */
@@ -171,6 +180,7 @@ static void renewer_run(struct renewer *renewer)
 		renewal_keep_file(&renewer->renewal);
 		renew_or_sleep(renewer);
 		observer_update(&renewer->observer);
+		leave_end_to_keeper(renewer);
 	}
 	(void)finish_release_or_keep(renewer->renewal.conn, renewer->renewal.hold,
 				     renewer->lease_state);
@@ -293,8 +303,11 @@ pid_t renewer_start(const struct renewer_args *args)
 
 void renewer_kill(pid_t renewer)
 {
-	if (renewer > 0)
-		(void)kill(renewer, SIGKILL);
+	if (renewer <= 0)
+		return;
+	/* Its end takes longer than a release, which must not wait for that. */
+	priority_let_others_run_first(renewer);
+	(void)kill(renewer, SIGKILL);
 }
 
 void renewer_reap(pid_t renewer)

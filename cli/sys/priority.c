@@ -1,5 +1,5 @@
 /*
- * Raises priorities. Which process needs that, and when, is left to the callers.
+ * Changes priorities. Which process needs that, and when, is left to the callers.
  */
 #include <sched.h>
 #include <sys/resource.h>
@@ -23,4 +23,12 @@ void priority_raise(void)
 
 	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least) != 0)
 		priority_raise_for(0);
+}
+
+/* A woken process of SCHED_BATCH does not interrupt the one that runs, not even the one that woke it (sched(7)). */
+void priority_let_others_run_first(pid_t pid)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	(void)sched_setscheduler(pid, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
 }
