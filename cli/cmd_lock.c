@@ -27,6 +27,7 @@
 #include "process_lock/target.h"
 #include "sys/kernel.h"
 #include "sys/proc.h"
+#include "sys/shrink.h"
 #include "sys/signals.h"
 #include "verbs.h"
 
@@ -210,9 +211,8 @@ static int find_owners(struct acquirer *acquirer)
 
 /* ---- the lock ---- */
 
-static void report_progress(void *ctx, const struct rlock_blocker *blocker)
+static void report_wait(const struct acquirer *acquirer, const struct rlock_blocker *blocker)
 {
-	const struct acquirer *acquirer = ctx;
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], holder[RLOCK_OWNER_MAX];
 	char age[DURATION_TEXT_MAX], held[48] = "", position[48] = "";
 
@@ -230,6 +230,13 @@ static void report_progress(void *ctx, const struct rlock_blocker *blocker)
 		     names_show_one(acquirer->opts, blocker->name_index, name), note,
 		     note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "", held,
 		     position);
+}
+
+/* A wait that has lasted for so long may last for hours. */
+static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
+{
+	report_wait(ctx, blocker);
+	shrink_while_idle();
 }
 
 static void reserve_renewer(void *ctx, struct rlock_hold *hold)
@@ -255,7 +262,7 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 	request.inherited_count = acquirer->owner_count;
 	request.note = acquirer->note;
 	request.issue_token = opts->fence;
-	request.on_wait = report_progress;
+	request.on_wait = on_long_wait;
 	request.on_wait_ctx = acquirer;
 	request.on_wait_ms = PROGRESS_MS;
 	request.on_wait_again_ms = PROGRESS_AGAIN_MS;

@@ -46,6 +46,27 @@ ends() {
 	no_keys
 }
 
+# resident_kb PID
+resident_kb() {
+	awk '/^Rss:/ { print $2 }' "/proc/$1/smaps_rollup"
+}
+
+# keeps_less PID KB: memory than so much.
+keeps_less() {
+	(($(resident_kb "$1") < $2))
+}
+
+@test "a waiter keeps less than half of its memory once it has waited for a second" {
+	local before
+	wait_behind run
+	before=$(resident_kb "$PID")
+	wait_until 5 keeps_less "$PID" $((before / 2))
+	let_go
+	wait_until 5 test -e in
+	touch out
+	ended_with 0
+}
+
 @test "a renewer that was forked during the wait renews the lock" {
 	wait_behind run -t 1s
 	let_go
