@@ -167,6 +167,7 @@ FORCE:
 # needs beyond what is linked.
 NEEDS_deps := build
 NEEDS_demo := demo
+NEEDS_deb := packages
 NEEDS_lint := lint
 NEEDS = $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
 .PHONY: prepare
@@ -175,6 +176,11 @@ prepare:
 
 .PHONY: deps
 deps: prepare ## install what is missing to build (needs root or sudo)
+
+# The manual names the files that are installed as they are called by default.
+INSTALLED_PATHS = $(foreach pair,$(TMPFILESDIR)=lib/tmpfiles.d $(BASHCOMPDIR)=share/bash-completion/completions \
+	$(ZSHCOMPDIR)=share/zsh/site-functions $(FISHCOMPDIR)=share/fish/vendor_completions.d,\
+	-e 's|/usr/local/$(lastword $(subst =, ,$(pair)))|$(firstword $(subst =, ,$(pair)))|')
 
 .PHONY: install
 install: all ## copy everything to its place below DESTDIR and PREFIX
@@ -190,7 +196,8 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 	$(Q)install -D -m 644 $(BUILD)/completions/rlock.zsh $(DESTDIR)$(ZSHCOMPDIR)/_rlock
 	$(Q)install -D -m 644 $(BUILD)/completions/rlock.fish $(DESTDIR)$(FISHCOMPDIR)/rlock.fish
 	$(Q)for page in $(PAGES); do \
-		install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit; done
+		to=$(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; mkdir -p "$${to%/*}" && \
+		sed $(INSTALLED_PATHS) $$page >"$$to" && chmod 644 "$$to" || exit; done
 
 .PHONY: uninstall
 uninstall: ## take away what install has put there
@@ -199,6 +206,10 @@ uninstall: ## take away what install has put there
 		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf $(BASHCOMPDIR)/rlock \
 		$(ZSHCOMPDIR)/_rlock $(FISHCOMPDIR)/rlock.fish \
 		$(foreach page,$(PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))))
+
+.PHONY: deb
+deb: | prepare ## build Debian packages of what is committed, in BUILD/deb
+	$(Q)packaging/deb.sh $(BUILD)/deb
 
 .PHONY: demo
 demo: $(BUILD)/rlock ## play two contenders on a private server; installs what is missing
@@ -232,8 +243,9 @@ lint-cppcheck:
 
 # Of the tests' commands only those that are shell: some are Python.
 lint-shell:
-	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh packaging/*/*.bash tests/*.sh tests/*/*.sh tests/*/*.bash tests/*/*.bats) \
-		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/*)
+	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh packaging/*.sh packaging/*/*.bash tests/*.sh tests/*/*.sh \
+		tests/*/*.bash tests/*/*.bats) \
+		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/* packaging/debian/tests/*)
 
 lint-man:
 	$(Q)mandoc -T lint -W warning $(PAGES)

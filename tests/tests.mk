@@ -94,6 +94,10 @@ check: all $(BUILD)/unit-tests $(BUILD)/property/model $(tools) ## run all tests
 unit: $(BUILD)/unit-tests ## run the tests that need no server
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $<
 
+.PHONY: check-packages
+check-packages: ## build, install, upgrade and purge the Debian packages, on a Debian that is thrown away afterwards
+	$(Q)tests/packages/debian.sh --on-a-machine-to-throw-away
+
 .PHONY: check-interop
 check-interop: all $(tools) ## run the tests against real Redisson clients, or FILES of tests/interop
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock INTEROP_DIR=$(BUILD)/interop tests/interop/run.sh $(FILES)

@@ -6,8 +6,8 @@
 #
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take), chaos (and the
 # full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
-# tools/servers.sh takes), model (a checker of models), valgrind, bench (and what is measured beside rlock), fuzz or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS,
-# and to fuzz $FUZZ_CC. Needs root or sudo only when there is something to install.
+# tools/servers.sh takes), model (a checker of models), valgrind, bench (and what is measured beside rlock), fuzz, packages
+# (of Debian) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC. Needs root or sudo only when there is something to install.
 set -eu
 
 # What a thing is called by the package managers; "-": it is not packaged there. CI tries apt-get only.
@@ -51,6 +51,9 @@ clang-tidy   clang-tidy           clang-tools-extra    clang-extra-tools clang
 cppcheck     cppcheck             cppcheck             cppcheck       cppcheck
 shellcheck   shellcheck           ShellCheck           shellcheck     shellcheck
 mandoc       mandoc               mandoc               mandoc         mandoc
+debian-tools build-essential      -                    -              -
+debhelper    debhelper            -                    -              -
+lintian      lintian              -                    -              -
 '
 
 missing=
@@ -134,6 +137,12 @@ need_for() {
 		need bats has "${BATS:-bats}"
 		need bats-support has_bats_library bats-support
 		need bats-assert has_bats_library bats-assert
+		;;
+	packages)
+		need_for build
+		need debian-tools dpkg -s build-essential
+		need debhelper has dh
+		need lintian has lintian
 		;;
 	chaos)
 		need_for check
