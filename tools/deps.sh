@@ -31,6 +31,8 @@ python3      python3              python3              python3        python
 bats         bats                 bats                 bats           bats
 bats-support bats-support         bats-support         bats-support   bats-support
 bats-assert  bats-assert          bats-assert          bats-assert    bats-assert
+yaml         python3-yaml         python3-pyyaml       py3-yaml       python-yaml
+parallel     parallel             parallel             parallel       parallel
 zsh          zsh                  zsh                  zsh            zsh
 fish         fish                 fish                 fish           fish
 vi           vim-tiny             vim-minimal          -              vi
@@ -132,6 +134,8 @@ need_for() {
 		need util-linux has setsid
 		need util-linux has script
 		need python3 python3 -c 'import pty'
+		need yaml python3 -c 'import yaml'
+		need parallel has parallel
 		need zsh has zsh
 		need fish has fish
 		need bats has "${BATS:-bats}"
