@@ -142,16 +142,16 @@ used_by() {
 @test "rlock rests while it waits for a command to end whose lease ends as well" {
 	local start took=0 pid used switches_before us_before switches us
 	local -A first=() last=()
-	listen_to rlock run -l 9s --max-run 300ms --grace 60s a -- sh -c "$ignores_term"
+	listen_to rlock run -l 15s --max-run 300ms --grace 60s a -- sh -c "$ignores_term"
 	wait_until 5 says 'the command ran for 300ms'
-	# A command with such a lease alone would hear SIGTERM now. SIGKILL comes 0.9 s before the end, or up to
-	# 1.5 s where the machine is busy.
-	wait_until 9 ttl_between a 1900 2380
+	# A command with such a lease alone would hear SIGTERM now. SIGKILL comes 1.5 s before the end, or up to
+	# 2.5 s where the machine is busy.
+	wait_until 15 ttl_between a 2900 3980
 	start=$(now_ms)
 	for pid in "$PID" "$(renewer_of "$PID")"; do
 		first[$pid]=$(used_by "$pid")
 	done
-	while ttl_between a 1520 2380; do
+	while ttl_between a 2520 3980; do
 		for pid in "${!first[@]}"; do
 			# It may have come to its end since that look.
 			used=$(used_by "$pid") || break 2
