@@ -1,5 +1,5 @@
 /*
- * check: whether locks can be relied on here: the servers, one after the other, and this machine.
+ * check: whether locks can be relied on here: the servers, one after the other, where the options are from, and this machine.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include "base/message.h"
 #include "caller.h"
 #include "check_server.h"
+#include "check_settings.h"
 #include "findings.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/kernel.h"
@@ -50,8 +51,13 @@ static int check(const struct opts *opts, struct rlock_conn *conn)
 			     rlock_conn_error(conn));
 		code = caller_report_failure(opts, conn, status);
 	}
+	if (!opts->json)
+		check_settings_print(&findings, &opts->settings);
 	findings_about(&findings, NULL, "");
 	check_machine(&findings);
+	findings_end_parts(&findings);
+	if (opts->json)
+		check_settings_json(&findings.json, &opts->settings);
 	findings_end(&findings);
 	if (fflush(stdout) != 0 || ferror(stdout) != 0) {
 		message_error("cannot write to standard output");

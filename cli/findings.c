@@ -8,10 +8,11 @@
 
 /* Of one finding; all rights that there are fit into it. */
 #define TEXT_MAX 8192
+#define SUBJECT_WIDTH 11
 
 void findings_begin(struct findings *findings, bool is_json)
 {
-	*findings = (struct findings){ 0 };
+	*findings = (struct findings){ .subject_width = SUBJECT_WIDTH };
 	if (!is_json)
 		return;
 	findings->json.out = stdout;
@@ -52,7 +53,8 @@ static void print(struct findings *findings, enum finding_level level, const cha
 	};
 
 	if (findings->json.out == NULL) {
-		(void)printf("%-4s  %-11s  %s\n", shown[level], subject, text);
+		(void)printf("%-4s  %-*s  %s\n", shown[level], findings->subject_width, subject,
+			     text);
 		return;
 	}
 	json_open(&findings->json, NULL, '{');
@@ -77,12 +79,18 @@ void findings_add(struct findings *findings, enum finding_level level, int code,
 	print(findings, level, subject, text);
 }
 
-void findings_end(struct findings *findings)
+void findings_end_parts(struct findings *findings)
 {
 	if (findings->json.out == NULL)
 		return;
 	end_part(findings);
 	json_close(&findings->json, ']');
+}
+
+void findings_end(struct findings *findings)
+{
+	if (findings->json.out == NULL)
+		return;
 	json_bool(&findings->json, "sound", findings->code == 0);
 	json_close(&findings->json, '}');
 	(void)putchar('\n');

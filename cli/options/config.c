@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/exits.h"
+#include "base/message.h"
 #include "options/config.h"
 #include "options/config_find.h"
 #include "options/table.h"
@@ -18,7 +19,6 @@
 
 struct reader {
 	struct option_merge *merge;
-	size_t line;
 	bool has_said_no[OPT_COUNT]; /* options that merge_add does not get */
 };
 
@@ -27,8 +27,8 @@ static int report_bad_line(const struct reader *reader, const char *name, const 
 {
 	char where[USAGE_SHOWN_MAX + 64];
 
-	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", reader->merge->config_shown,
-		       reader->line, name != NULL ? ": " : "", name != NULL ? name : "");
+	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", reader->merge->opts->settings.config,
+		       reader->merge->line, name != NULL ? ": " : "", name != NULL ? name : "");
 	usage_bad_value(where, value, why);
 	return EXIT_CONFIG;
 }
@@ -58,6 +58,8 @@ static int add_switch(struct reader *reader, const struct opt *opt, const char *
 	if (!is_no && merge_add(reader->merge, opt->id, NULL, why) != RLOCK_OK)
 		return report_bad_line(reader, opt->name, value, why);
 	reader->has_said_no[opt->id] = is_no;
+	if (is_no && merge_add_no(reader->merge, opt->id) != RLOCK_OK)
+		return message_out_of_memory();
 	return 0;
 }
 
@@ -117,7 +119,7 @@ static int read_lines(struct reader *reader, char *text, size_t len)
 		size_t line_len = (size_t)((newline != NULL ? newline : end) - text);
 		int code;
 
-		reader->line++;
+		reader->merge->line++;
 		text[line_len] = '\0';
 		code = read_line(reader, text, line_len);
 		if (code != 0)

@@ -76,18 +76,45 @@ static bool can_be_skipped(const struct option_merge *merge, const struct candid
 	return merge->given[OPT_URL] != SOURCE_DEFAULT || (candidate->is_foreign && err == EACCES);
 }
 
+/* --config is recorded with the other options. */
+static bool record(struct option_merge *merge, const struct candidate *candidate)
+{
+	struct settings *settings = &merge->opts->settings;
+	bool is_by_option = merge->opts->config != NULL;
+
+	(void)usage_show(candidate->path, settings->config);
+	if (!settings_add_variable(settings, "RLOCK_CONFIG", "config", false))
+		return false;
+	if (is_by_option)
+		settings_ignore(settings, "RLOCK_CONFIG", "--config counts before it");
+	return candidate->is_named ||
+	       settings_add(settings,
+			    &(struct setting){ .option = "config", .value = settings->config });
+}
+
+static bool record_skipped(struct settings *settings, const struct candidate *candidate)
+{
+	struct setting setting = { .option = "config", .value = settings->skipped };
+
+	(void)usage_show(candidate->path, settings->skipped);
+	(void)snprintf(setting.ignored, sizeof(setting.ignored),
+		       "it can't be read, and is not needed");
+	return settings_add(settings, &setting);
+}
+
 /* True if no other file counts: then this one's text is in *text_out, or the exit code in *code_out. */
 static bool try_candidate(struct option_merge *merge, const struct candidate *candidate,
 			  char **text_out, size_t *len_out, int *code_out)
 {
+	struct settings *settings = &merge->opts->settings;
 	struct stat stat;
 	int err;
 
 	*text_out =
 		file_read_all(AT_FDCWD, candidate->path, O_NOCTTY, CONFIG_SIZE_MAX, &stat, len_out);
 	if (*text_out != NULL) {
-		(void)usage_show(candidate->path, merge->config_shown);
-		*code_out = check_owner(candidate, &stat);
+		*code_out = record(merge, candidate) ? check_owner(candidate, &stat)
+						     : message_out_of_memory();
 		return true;
 	}
 	err = errno;
@@ -95,9 +122,10 @@ static bool try_candidate(struct option_merge *merge, const struct candidate *ca
 		*code_out = report_unreadable(candidate, err);
 		return true;
 	}
-	if (err != ENOENT && err != ENOTDIR)
-		(void)usage_show(candidate->path, merge->config_skipped);
-	return false;
+	if (err == ENOENT || err == ENOTDIR || record_skipped(settings, candidate))
+		return false;
+	*code_out = message_out_of_memory();
+	return true;
 }
 
 static bool named_candidate(const struct option_merge *merge, struct candidate *out)

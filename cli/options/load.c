@@ -80,11 +80,23 @@ static int check_owner(const struct option_merge *merge)
 static int environment_read(struct option_merge *merge)
 {
 	const char *url = getenv("RLOCK_URL");
+	struct settings *settings = &merge->opts->settings;
 	char why[RLOCK_ERROR_MAX];
 	enum rlock_status status;
 
-	if (url == NULL || merge->given[OPT_URL] != SOURCE_DEFAULT)
+	if (!settings_add_variable(settings, "REDISCLI_AUTH", NULL, true) ||
+	    !settings_add_variable(settings, "RLOCK_RUNTIME_DIR", NULL, false) ||
+	    !settings_add_variable(settings, "SSL_CERT_FILE", NULL, false) ||
+	    !settings_add_variable(settings, "SSL_CERT_DIR", NULL, false))
+		return message_out_of_memory();
+	if (url == NULL)
 		return 0;
+	if (merge->given[OPT_URL] != SOURCE_DEFAULT) {
+		if (!settings_add_variable(settings, "RLOCK_URL", "url", false))
+			return message_out_of_memory();
+		settings_ignore(settings, "RLOCK_URL", "--url counts before it");
+		return 0;
+	}
 	merge_begin(merge, SOURCE_ENVIRONMENT);
 	status = merge_add(merge, OPT_URL, url, why);
 	if (status != RLOCK_OK)
@@ -147,14 +159,16 @@ static void report_ignored(const struct option_merge *merge)
 	char names[256] = "";
 	size_t len = 0;
 
-	if (merge->config_skipped[0] != '\0')
-		message_debug("%s: ignored, since it can't be read", merge->config_skipped);
+	if (merge->opts->settings.skipped[0] != '\0')
+		message_debug("%s: ignored, since it can't be read", merge->opts->settings.skipped);
 	for (size_t id = 0; id < OPT_COUNT; id++)
-		if (merge->is_ignored[id] && merge->given[id] == SOURCE_DEFAULT)
+		if (settings_is_of_other_servers(&merge->opts->settings, opt_table[id].name) &&
+		    merge->given[id] == SOURCE_DEFAULT)
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
 						len > 0 ? ", " : "", opt_table[id].name);
 	if (len > 0)
-		message_debug("%s: ignored, since %s names the server: %s", merge->config_shown,
+		message_debug("%s: ignored, since %s names the server: %s",
+			      merge->opts->settings.config,
 			      merge->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
 }
 
@@ -239,6 +253,7 @@ void load_free(struct opts *opts)
 	opts_free_urls(opts);
 	password_command_free(opts->password_source);
 	free(opts->server);
+	settings_free(&opts->settings);
 	if (memory != NULL) {
 		command_line_free(&memory->line);
 		/* There may be a password in it. */

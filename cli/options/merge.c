@@ -3,6 +3,7 @@
  * How a single value is checked is value.c's business.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "options/merge.h"
@@ -62,27 +63,74 @@ static bool is_of_other_servers(const struct option_merge *merge, enum opt_id id
 	       merge->given[OPT_URL] > SOURCE_FILE;
 }
 
-/* An option that is not wanted, since another verb takes it or a higher source has decided, is checked all the same. */
-static bool is_wanted(const struct option_merge *merge, enum opt_id id)
+/* How the user knows what has given this option. */
+static const char *given_by(const struct option_merge *merge, enum opt_id id, char out[64])
+{
+	bool is_variable = merge->given[id] == SOURCE_ENVIRONMENT;
+
+	(void)snprintf(out, 64, "%s%s", merge->given[id] == SOURCE_ARGV ? "--" : "",
+		       is_variable ? "RLOCK_URL" : opt_table[id].name);
+	return out;
+}
+
+/*
+ * Whether a value counts, as setting then says. An option that is not wanted, since another verb takes it or a higher
+ * source has decided, is checked all the same.
+ */
+static bool is_wanted(const struct option_merge *merge, enum opt_id id, struct setting *setting)
 {
 	bool is_repeated = merge->seen[id] && merge->given[id] == merge->source;
+	enum opt_id rival = rival_of(id);
+	char by[64];
 
 	if (is_repeated)
 		return true;
-	if (is_of_other_servers(merge, id))
+	setting->is_of_other_servers = is_of_other_servers(merge, id);
+	if (setting->is_of_other_servers) {
+		(void)snprintf(setting->ignored, sizeof(setting->ignored),
+			       "it is for the url in that file, and %s names the server",
+			       given_by(merge, OPT_URL, by));
 		return false;
-	if (merge->given[id] != SOURCE_DEFAULT || merge->given[rival_of(id)] != SOURCE_DEFAULT)
+	}
+	if (merge->given[id] != SOURCE_DEFAULT || merge->given[rival] != SOURCE_DEFAULT) {
+		(void)snprintf(
+			setting->ignored, sizeof(setting->ignored), "%s counts before it",
+			given_by(merge, merge->given[id] != SOURCE_DEFAULT ? id : rival, by));
 		return false;
-	return merge->source == SOURCE_DEFAULT ||
-	       (opt_table[id].verbs & (unsigned)merge->verb->set) != 0;
+	}
+	setting->is_of_other_verbs = (opt_table[id].verbs & (unsigned)merge->verb->set) == 0;
+	return merge->source == SOURCE_DEFAULT || !setting->is_of_other_verbs;
+}
+
+/* A default that does not count is not worth a word. */
+static enum rlock_status record(const struct option_merge *merge, const struct setting *setting)
+{
+	if (merge->source == SOURCE_DEFAULT &&
+	    (setting->ignored[0] != '\0' || setting->is_of_other_verbs))
+		return RLOCK_OK;
+	return settings_add(&merge->opts->settings, setting) ? RLOCK_OK : RLOCK_ENOMEM;
+}
+
+/* value: as it is to be shown, where it is no secret. */
+static struct setting setting_of(const struct option_merge *merge, enum opt_id id,
+				 const char *value)
+{
+	return (struct setting){
+		.option = opt_table[id].name,
+		.variable = merge->source == SOURCE_ENVIRONMENT ? "RLOCK_URL" : NULL,
+		.source = merge->source,
+		.line = merge->source == SOURCE_FILE ? merge->line : 0,
+		.value = (opt_table[id].scope & SECRET) != 0 ? NULL : value,
+	};
 }
 
 enum rlock_status merge_add(struct option_merge *merge, enum opt_id id, const char *value,
 			    char why[RLOCK_ERROR_MAX])
 {
 	const struct opt *opt = &opt_table[id];
+	struct setting setting = setting_of(merge, id, value != NULL ? value : "yes");
 	struct opts unwanted = { 0 };
-	struct opts *opts = is_wanted(merge, id) ? merge->opts : &unwanted;
+	struct opts *opts = is_wanted(merge, id, &setting) ? merge->opts : &unwanted;
 	enum rlock_status status = reject_conflict(merge, id, why);
 
 	assert(opt->id == id && opt->apply != NULL);
@@ -101,9 +149,16 @@ enum rlock_status merge_add(struct option_merge *merge, enum opt_id id, const ch
 	}
 	if (opts == merge->opts)
 		merge->given[id] = merge->source;
-	else if (is_of_other_servers(merge, id))
-		merge->is_ignored[id] = true;
+	status = record(merge, &setting);
 out:
 	opts_free_urls(&unwanted);
 	return status;
+}
+
+enum rlock_status merge_add_no(struct option_merge *merge, enum opt_id id)
+{
+	struct setting setting = setting_of(merge, id, "no");
+
+	(void)is_wanted(merge, id, &setting);
+	return record(merge, &setting);
 }

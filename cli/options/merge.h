@@ -18,4 +18,7 @@ void merge_begin(struct option_merge *merge, enum opt_source source);
 enum rlock_status merge_add(struct option_merge *merge, enum opt_id id, const char *value,
 			    char why[RLOCK_ERROR_MAX]);
 
+/* The same for an option that a source expressly leaves off. RLOCK_ENOMEM, or RLOCK_OK. */
+enum rlock_status merge_add_no(struct option_merge *merge, enum opt_id id);
+
 #endif

@@ -63,6 +63,7 @@ enum opt_scope {
 	REPEATABLE = 1 << 3,      /* each time adds to the times before */
 	OF_SERVER = 1 << 4,       /* from a file only with that file's URLs */
 	OPTIONAL_VALUE = 1 << 5,  /* --option or --option=VALUE; without one apply gets "" */
+	SECRET = 1 << 6,          /* its value may have a secret in it */
 };
 
 struct opt {
@@ -87,24 +88,16 @@ struct opt {
 	const char *help_holder; /* for those that deal with a lock that was acquired before */
 };
 
-/* From the lowest to the highest. */
-enum opt_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_ARGV };
-
 struct option_merge {
 	const struct verb *verb;
 	struct opts *opts;
-	/* The file's path, for messages; and that of an unreadable one that is not needed. Empty: none. */
-	char config_shown[USAGE_SHOWN_MAX], config_skipped[USAGE_SHOWN_MAX];
-
 	enum opt_source given[OPT_COUNT]; /* the source whose value is in opts */
 
 	/* The source that is read now, and which options it has given so far. */
 	enum opt_source source;
+	size_t line; /* of the file */
 	bool seen[OPT_COUNT];
 	bool seen_url_db; /* one of its URLs names a database */
-
-	bool is_ignored
-		[OPT_COUNT]; /* of the file's servers, while another source names the servers */
 };
 
 #endif

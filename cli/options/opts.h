@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/rlock.h"
+#include "options/settings.h"
 #include "options/verb.h"
 
 #define ORIGIN_MAX 1024
@@ -69,6 +70,8 @@ struct opts {
 	const char *quorum_text, *config, *password_file, *password_command;
 	const char *sentinel_user, *sentinel_map;
 	int db;
+
+	struct settings settings; /* which sources all this is from */
 
 	void *memory; /* what the strings above are in; load_free frees it */
 };

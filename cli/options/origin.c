@@ -16,7 +16,7 @@ static const char *source_of_urls(const struct option_merge *merge)
 	case SOURCE_ENVIRONMENT:
 		return "RLOCK_URL";
 	case SOURCE_FILE:
-		return merge->config_shown;
+		return merge->opts->settings.config;
 	case SOURCE_DEFAULT:
 		break;
 	}
@@ -34,7 +34,8 @@ static void set_server_origin(const struct option_merge *merge, char out[ORIGIN_
 			out, ORIGIN_MAX,
 			"no server was named, and this is the default: set RLOCK_URL, --url, "
 			"or url in %s",
-			merge->config_shown[0] != '\0' ? merge->config_shown : "/etc/rlock.conf");
+			merge->opts->settings.config[0] != '\0' ? merge->opts->settings.config
+								: "/etc/rlock.conf");
 	else if (merge->given[OPT_URL] != SOURCE_ARGV)
 		(void)snprintf(out, ORIGIN_MAX, "the server is from %s", source);
 }
@@ -48,13 +49,15 @@ static void set_shared_origin(const struct option_merge *merge, char out[ORIGIN_
 	out[0] = '\0';
 	if (merge->opts->password_file != NULL && merge->given[OPT_PASSWORD_FILE] == SOURCE_FILE)
 		(void)snprintf(out, ORIGIN_MAX, "%s, the password-file in %s",
-			       usage_show(merge->opts->password_file, shown), merge->config_shown);
+			       usage_show(merge->opts->password_file, shown),
+			       merge->opts->settings.config);
 	else if (merge->opts->password_file != NULL)
 		(void)snprintf(out, ORIGIN_MAX, "--password-file %s",
 			       usage_show(merge->opts->password_file, shown));
 	else if (merge->opts->password_command != NULL &&
 		 merge->given[OPT_PASSWORD_COMMAND] == SOURCE_FILE)
-		(void)snprintf(out, ORIGIN_MAX, "the password-command in %s", merge->config_shown);
+		(void)snprintf(out, ORIGIN_MAX, "the password-command in %s",
+			       merge->opts->settings.config);
 	else if (merge->opts->password_command != NULL)
 		(void)snprintf(out, ORIGIN_MAX, "--password-command");
 	else if (password != NULL && *password != '\0')
@@ -64,9 +67,12 @@ static void set_shared_origin(const struct option_merge *merge, char out[ORIGIN_
 /* The option of a file's servers that would have given a password to these; NULL: there is none. */
 static const char *ignored_option(const struct option_merge *merge)
 {
-	if (merge->is_ignored[OPT_PASSWORD_FILE])
+	const struct settings *settings = &merge->opts->settings;
+
+	if (settings_is_of_other_servers(settings, "password-file"))
 		return "password-file";
-	return merge->is_ignored[OPT_PASSWORD_COMMAND] ? "password-command" : NULL;
+	return settings_is_of_other_servers(settings, "password-command") ? "password-command"
+									  : NULL;
 }
 
 static void set_password_origin(const struct option_merge *merge, char out[ORIGIN_MAX])
@@ -89,7 +95,8 @@ static void set_password_origin(const struct option_merge *merge, char out[ORIGI
 	else if (shared[0] == '\0' && ignored_option(merge) != NULL)
 		(void)snprintf(out, ORIGIN_MAX,
 			       "the %s in %s is for the url there, not for the one from %s",
-			       ignored_option(merge), merge->config_shown, source_of_urls(merge));
+			       ignored_option(merge), merge->opts->settings.config,
+			       source_of_urls(merge));
 	else if (shared[0] != '\0')
 		(void)snprintf(out, ORIGIN_MAX, "the password is from %.*s", ORIGIN_MAX - 32,
 			       shared);

@@ -109,6 +109,17 @@ static int set_command(struct opts *opts)
 	return code;
 }
 
+static void ignore_passwords(struct opts *opts)
+{
+	const char *reason = rlock_url_scheme(opts->urls[0]) == RLOCK_SCHEME_LOCAL
+				     ? "local: takes no password"
+				     : "the password is in the URL";
+
+	settings_ignore(&opts->settings, "password-file", reason);
+	settings_ignore(&opts->settings, "password-command", reason);
+	settings_ignore(&opts->settings, "REDISCLI_AUTH", reason);
+}
+
 int passwords_set(struct opts *opts)
 {
 	const char *password = getenv("REDISCLI_AUTH");
@@ -116,8 +127,14 @@ int passwords_set(struct opts *opts)
 
 	for (size_t i = 0; i < opts->url_count; i++)
 		is_wanted = is_wanted || wants_password(opts->urls[i]);
-	if (!is_wanted)
+	if (!is_wanted) {
+		ignore_passwords(opts);
 		return 0;
+	}
+	if (opts->password_command != NULL || opts->password_file != NULL)
+		settings_ignore(&opts->settings, "REDISCLI_AUTH",
+				opts->password_command != NULL ? "password-command counts before it"
+							       : "password-file counts before it");
 	if (opts->password_command != NULL)
 		return set_command(opts);
 	if (opts->password_file != NULL)

@@ -37,6 +37,17 @@ static int database_set(const struct option_merge *merge, struct rlock_url *url)
 	return code_of_source(source);
 }
 
+static void ignore_database(const struct option_merge *merge)
+{
+	struct opts *opts = merge->opts;
+	size_t named = 0;
+
+	for (size_t i = 0; i < opts->url_count; i++)
+		named += rlock_url_has_db(opts->urls[i]);
+	if (merge->given[OPT_DB] == SOURCE_DEFAULT && named == opts->url_count)
+		settings_ignore(&opts->settings, "db", "the URL names the database");
+}
+
 /* The parameter that goes together with this one; itself when there is none. */
 static enum rlock_tls_param partner_of(enum rlock_tls_param param)
 {
@@ -55,17 +66,19 @@ static enum rlock_tls_param partner_of(enum rlock_tls_param param)
 }
 
 /* What the URL itself says is not mixed with what options say of the same. */
-static int set_tls(const struct opts *opts, struct rlock_url *url)
+static int set_tls(const struct opts *opts, struct rlock_url *url, bool is_used[RLOCK_TLS_PARAMS])
 {
 	bool is_said[RLOCK_TLS_PARAMS];
 
 	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++)
 		is_said[param] = rlock_url_tls(url, param) != NULL ||
 				 rlock_url_tls(url, partner_of(param)) != NULL;
-	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++)
+	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++) {
+		is_used[param] = is_used[param] || !is_said[param];
 		if (opts->tls[param] != NULL && !is_said[param] &&
 		    rlock_url_set_tls(url, param, opts->tls[param]) != RLOCK_OK)
 			return message_out_of_memory();
+	}
 	if (opts->is_insecure)
 		(void)rlock_url_set_insecure(url);
 	return 0;
@@ -83,7 +96,7 @@ static int set_map(const struct option_merge *merge, struct rlock_url *url)
 	if (status == RLOCK_ENOMEM)
 		return message_out_of_memory();
 	if (merge->given[OPT_SENTINEL_MAP] == SOURCE_FILE)
-		message_error("%s: sentinel-map: %s", merge->config_shown, why);
+		message_error("%s: sentinel-map: %s", merge->opts->settings.config, why);
 	else
 		message_error("--sentinel-map: %s", why);
 	return code_of_source(merge->given[OPT_SENTINEL_MAP]);
@@ -111,8 +124,8 @@ static int refuse(const struct option_merge *merge, const struct group *group, e
 
 	if (merge->given[id] == SOURCE_FILE)
 		message_error("%s: %s is for %s, and %s has none: add url = %s",
-			      merge->config_shown, opt_table[id].name, group->for_what, server,
-			      group->example);
+			      merge->opts->settings.config, opt_table[id].name, group->for_what,
+			      server, group->example);
 	else
 		message_error("--%s is for %s, and %s has none: name the server by a URL like %s",
 			      opt_table[id].name, group->for_what, server, group->example);
@@ -134,17 +147,43 @@ static int check_groups(const struct option_merge *merge)
 	return 0;
 }
 
+/* What each URL says of itself; and the CAs of the system, where no server needs them. */
+static void ignore_said(struct opts *opts, const bool is_used[RLOCK_TLS_PARAMS])
+{
+	static const enum opt_id ids[RLOCK_TLS_PARAMS] = {
+		[RLOCK_TLS_CACERT] = OPT_CACERT, [RLOCK_TLS_CACERTDIR] = OPT_CACERTDIR,
+		[RLOCK_TLS_CERT] = OPT_CERT,     [RLOCK_TLS_KEY] = OPT_KEY,
+		[RLOCK_TLS_SNI] = OPT_SNI,
+	};
+	bool has_default = false;
+
+	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++)
+		if (!is_used[param])
+			settings_ignore(&opts->settings, opt_table[ids[param]].name,
+					"the URL says it");
+	for (size_t i = 0; i < opts->url_count; i++)
+		has_default |= rlock_url_has_tls(opts->urls[i]) &&
+			       rlock_url_tls(opts->urls[i], RLOCK_TLS_CACERT) == NULL &&
+			       rlock_url_tls(opts->urls[i], RLOCK_TLS_CACERTDIR) == NULL;
+	if (has_default)
+		return;
+	settings_ignore(&opts->settings, "SSL_CERT_FILE", "no server is verified by it");
+	settings_ignore(&opts->settings, "SSL_CERT_DIR", "no server is verified by it");
+}
+
 static int groups_set(const struct option_merge *merge)
 {
-	const struct opts *opts = merge->opts;
+	struct opts *opts = merge->opts;
+	bool is_used[RLOCK_TLS_PARAMS] = { false };
 	int code = check_groups(merge);
 
 	for (size_t i = 0; code == 0 && i < opts->url_count; i++) {
 		if (rlock_url_has_tls(opts->urls[i]))
-			code = set_tls(opts, opts->urls[i]);
+			code = set_tls(opts, opts->urls[i], is_used);
 		if (code == 0 && opts->sentinel_map != NULL && has_sentinels(opts->urls[i]))
 			code = set_map(merge, opts->urls[i]);
 	}
+	ignore_said(opts, is_used);
 	return code;
 }
 
@@ -200,6 +239,7 @@ int servers_set(const struct option_merge *merge)
 	struct opts *opts = merge->opts;
 	int code;
 
+	ignore_database(merge);
 	for (size_t i = 0; i < opts->url_count; i++) {
 		code = database_set(merge, opts->urls[i]);
 		if (code != 0)

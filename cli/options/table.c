@@ -112,8 +112,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .expected = "a file's name, like /etc/rlock/password-file",
 	  .help = "the password is FILE's first line; a password in the URL counts before it, and "
 		  "REDISCLI_AUTH in the environment after it" },
-	{ OPT_PASSWORD_COMMAND, "password-command", NULL, "CMD", VERBS_ALL, FOR_FILE | OF_SERVER,
-	  value_text, FIELD(password_command), .most = INT_MAX,
+	{ OPT_PASSWORD_COMMAND, "password-command", NULL, "CMD", VERBS_ALL,
+	  FOR_FILE | OF_SERVER | SECRET, value_text, FIELD(password_command), .most = INT_MAX,
 	  .expected = "a command of sh, like /usr/local/bin/redis-token",
 	  .help = "the same of what sh -c CMD prints, whenever a connection is opened: for tokens that "
 		  "expire" },

@@ -182,3 +182,69 @@ limited() {
 	RLOCK_RUNTIME_DIR=$PWD/dir run -78 rlock check
 	finds BAD directory ".*dir can't be used"
 }
+
+# ---- where the options are from ----
+
+# site_config LINE...: the user's configuration file.
+site_config() {
+	mkdir -p "$XDG_CONFIG_HOME"
+	printf '%s\n' "$@" >"$XDG_CONFIG_HOME/rlock.conf"
+}
+
+@test "check says of each option where it is from" {
+	site_config '# of the site' "url = $RLOCK_URL" '' 'wait = 5s' 'connect-timeout = 2s' 'verbose = no'
+	unset RLOCK_URL
+	run -0 rlock check -t 20s
+	finds ok ttl '20s, from the command line$'
+	finds ok url "unix://.*, from $XDG_CONFIG_HOME/rlock.conf:2\$"
+	finds ok wait "5s, from $XDG_CONFIG_HOME/rlock.conf:4, for other verbs\$"
+	finds ok connect-timeout "2s, from $XDG_CONFIG_HOME/rlock.conf:5\$"
+	finds ok verbose "no, from $XDG_CONFIG_HOME/rlock.conf:6\$"
+	finds ok config "$XDG_CONFIG_HOME/rlock.conf, the default\$"
+	finds ok db '0, the default$'
+	finds ok RLOCK_RUNTIME_DIR ".*, from the environment\$"
+	rm "$XDG_CONFIG_HOME/rlock.conf"
+	RLOCK_URL=unix://$SERVER_SOCKET run -0 rlock check
+	finds ok url "unix://.*, from RLOCK_URL in the environment\$"
+}
+
+@test "check says why an option of a lower source is not used" {
+	printf 'first\n' >"$PWD/password"
+	chmod 600 "$PWD/password"
+	site_config 'url = redis://other:1/3' "password-file = $PWD/password" 'ttl = 9s'
+	redis acl setuser limited reset on '>third' '~*' '&*' +@all >/dev/null
+	REDISCLI_AUTH=second run -0 rlock check -u "redis://limited:third@127.0.0.1:$PORT/2" -t 8s
+	finds note url 'unix://.*, from RLOCK_URL in the environment: not used: --url counts before it$'
+	finds note url 'redis://other:1/3, from .*:1: not used: --url counts before it$'
+	finds note password-file "$PWD/password, from .*:2: not used: it is for the url in that file, and --url names the server\$"
+	finds note ttl '9s, from .*:3: not used: --ttl counts before it$'
+	finds note REDISCLI_AUTH '\(not shown\), from the environment: not used: the password is in the URL$'
+	finds note db '0, the default: not used: the URL names the database$'
+	finds ok ttl '8s, from the command line$'
+}
+
+@test "check shows no password, and no command that prints one" {
+	redis acl setuser limited reset on '>f1rst' '~*' '&*' +@all >/dev/null
+	export RLOCK_URL=redis://limited@127.0.0.1:$PORT
+	REDISCLI_AUTH=s3cond run -0 rlock check --password-command 'echo f1rst'
+	finds ok password-command '\(not shown\), from the command line$'
+	finds note REDISCLI_AUTH '\(not shown\), from the environment: not used: password-command counts before it$'
+	refute_output --regexp 'f1rst|s3cond'
+	run -0 rlock check --json -u "redis://limited:f1rst@127.0.0.1:$PORT" -u "redis://limited:f1rst@127.0.0.1:$PORT/1"
+	refute_output --partial f1rst
+}
+
+@test "check --json has the source of each option" {
+	site_config 'url = redis://other' 'sni = a.example'
+	run -0 rlock check --json
+	# json reads documents of other verbs.
+	run -0 python3 -c '
+import json, sys
+for entry in json.loads(sys.argv[1])["options"]:
+	if entry["option"] in ("url", "sni", "ttl"):
+		print(*(entry[key] for key in ("option", "source", "variable", "line", "used", "reason")))' "$output"
+	assert_line --index 0 'url environment RLOCK_URL None True None'
+	assert_line --index 1 'url file None 1 False RLOCK_URL counts before it'
+	assert_line --index 2 'sni file None 2 False it is for the url in that file, and RLOCK_URL names the server'
+	assert_line --index 3 'ttl default None None True None'
+}
