@@ -17,7 +17,8 @@
 #include "options/names.h"
 #include "verbs.h"
 
-#define ROWS_AT_ONCE 500 /* a table is aligned within so many */
+#define ROWS_AT_ONCE 500   /* a table is aligned within so many */
+#define ROWS_EVERY_MS 1000 /* so long a row waits for others at most */
 #define PROGRESS_AFTER_MS 1000
 #define PROGRESS_EVERY_MS 500
 #define CELL_MAX 1024
@@ -35,7 +36,8 @@ struct printing {
 	bool is_out_of_memory;
 	uint64_t looked_at, found; /* on the servers that are done */
 	bool has_row;
-	int64_t shown_ms; /* when the progress was shown last */
+	int64_t shown_ms;   /* when the progress was shown last */
+	int64_t printed_ms; /* and when rows were printed */
 };
 
 /* ---- rows ---- */
@@ -47,6 +49,7 @@ static void print_rows(struct printing *printing)
 		printing->is_out_of_memory = true;
 	(void)fflush(stdout);
 	printing->row_count = 0;
+	printing->printed_ms = rlock_now_ms();
 }
 
 /* Its note says more to a person than its owner. */
@@ -137,6 +140,9 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 	struct printing *printing = ctx;
 	int64_t now_ms = rlock_now_ms();
 
+	/* A slow server: Ctrl-C finds all but the latest rows printed. */
+	if (now_ms - printing->printed_ms >= ROWS_EVERY_MS)
+		print_rows(printing);
 	if (progress->is_over) {
 		end_server(printing, progress);
 	} else if (now_ms - printing->shown_ms >= PROGRESS_EVERY_MS) {
@@ -165,6 +171,7 @@ static int list(const struct opts *opts, struct rlock_conn *conn)
 		.opts = opts,
 		.json = { stdout, false },
 		.shown_ms = rlock_now_ms() + PROGRESS_AFTER_MS - PROGRESS_EVERY_MS,
+		.printed_ms = rlock_now_ms(),
 	};
 	struct rlock_list_request request = { opts->names[0], on_locks, on_progress, &printing };
 	enum rlock_status status;

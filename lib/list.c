@@ -38,6 +38,9 @@ struct listing {
 	struct rlock__connection *connection;
 	struct rlock_list_progress progress;
 	char cursor[CURSOR_MAX];
+	/* A cursor of before, and after how many pages another one is remembered in its place. */
+	char past_cursor[CURSOR_MAX];
+	uint64_t page_count, past_until;
 	char denied_text[RLOCK_ERROR_MAX]; /* of the first key that the user may not look at */
 	uint64_t looked_into;              /* hashes that the script could look at */
 };
@@ -233,6 +236,21 @@ static bool is_page(const redisReply *reply)
 	       reply->element[0]->len < CURSOR_MAX && reply->element[1]->type == REDIS_REPLY_ARRAY;
 }
 
+/*
+ * A server whose cursors come again would be scanned for ever. The past cursor is replaced at longer and longer intervals
+ * (Brent): in the end one is within the circle, and comes again before it is replaced.
+ */
+static bool is_in_circle(struct listing *listing)
+{
+	if (strcmp(listing->cursor, listing->past_cursor) == 0)
+		return true;
+	if (++listing->page_count < listing->past_until)
+		return false;
+	listing->past_until = 2 * listing->page_count;
+	memcpy(listing->past_cursor, listing->cursor, sizeof(listing->past_cursor));
+	return false;
+}
+
 static enum rlock_status take_page(struct listing *listing, const redisReply *reply)
 {
 	struct rlock__error *error = rlock__connection_error(listing->connection);
@@ -243,6 +261,9 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 		return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to SCAN");
 	(void)snprintf(listing->cursor, sizeof(listing->cursor), "%s", reply->element[0]->str);
 	listing->progress.looked_at += KEYS_AT_ONCE;
+	if (is_in_circle(listing))
+		return rlock__fail(error, RLOCK_ESERVER,
+				   "SCAN goes round in circles: the server's cursor came twice");
 	return inspect_keys(listing, reply->element[1]);
 }
 

@@ -3,7 +3,7 @@
 # other client, however many there are.
 
 # In single quotes stand whole scripts; SECRET and the like are of the helpers.
-# shellcheck disable=SC2016,SC2034,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -235,4 +235,103 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 	assert_output --partial 'one pattern'
 	run -64 rlock list -- true
 	assert_output --partial 'takes no'
+}
+
+# ---- many locks, and names of any bytes ----
+
+@test "list prints each of 100,000 locks, whatever bytes are in their names, in little memory" {
+	# The second byte is any that a name may have; many of these names are no UTF-8.
+	redis eval '
+		for i = 0, 99999 do
+			local byte = i % 254 + 1
+			local name = "n" .. string.char(byte < 10 and byte or byte + 1) .. i
+			redis.call("hset", name, "5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1", 1)
+			redis.call("pexpire", name, 600000)
+		end' 0
+	bounded rlock list >listed
+	bounded rlock list --json >listed.json
+	run -0 python3 -c '
+import base64, json
+expected = {b"n" + bytes([i % 254 + (1 if i % 254 < 9 else 2)]) + str(i).encode() for i in range(100000)}
+doc = json.load(open("listed.json"))
+found = [base64.b64decode(lock["name_base64"]) if "name_base64" in lock else lock["name"].encode() for lock in doc["locks"]]
+print(len(found), set(found) == expected, doc["complete"])
+text = open("listed", encoding="utf-8").read().split("\n")
+rows = [line for line in text[1:] if line]
+# No name of these has two blanks.
+print(len(rows), len({row.split("  ")[0] for row in rows}), {c for row in rows for c in row if not c.isprintable()})'
+	assert_line --index 0 '100000 True True'
+	assert_line --index 1 '100000 100000 set()'
+}
+# bounded COMMAND...: with so little memory that no list of all locks fits into it.
+bounded() {
+	(
+		[ -n "${TESTS_UNDER-}" ] || ulimit -v 40000
+		"$@"
+	)
+}
+
+# ---- servers that reply wrongly ----
+
+# lists_from SCAN [EVAL]: run has listed from a server that replies so, see tests/bin/hostile; one line is on standard
+# error.
+lists_from() {
+	rm -f hostile.sock
+	in_background hostile "$PWD/hostile.sock" "$@" 2>/dev/null
+	wait_until 5 test -S hostile.sock
+	run --separate-stderr timeout 10 env "${RLOCK_BIN%/*}/rlock" list --connect-timeout 1s -u "unix://$PWD/hostile.sock"
+	kill "$PID"
+	assert_equal "$(wc -l <<<"$stderr")" 1
+}
+
+# ends_list CODE TEXT MODE...: so ends list where the replies to SCAN, or those to its script, are like that.
+ends_list() {
+	local code=$1 text=$2 mode
+	shift 2
+	[ -n "${TESTS_UNDER-}" ] || ulimit -v 40000
+	for mode in "$@"; do
+		lists_from "$mode"
+		assert_equal "$mode: $status" "$mode: $code"
+		assert_regex "$stderr" "^rlock: \*: .*$text"
+		lists_from good "$mode"
+		assert_equal "good $mode: $status" "good $mode: $code"
+		assert_regex "$stderr" "^rlock: \*: .*$text"
+	done
+}
+
+@test "list ends when the cursors of a server go round in circles" {
+	local mode
+	for mode in same circle; do
+		lists_from "$mode"
+		assert_equal "$status" 70
+		assert_equal "$(names)" 'java '
+		assert_equal "$stderr" "rlock: *: SCAN goes round in circles: the server's cursor came twice"
+	done
+}
+
+@test "list ends when a reply is too large, before it has come" {
+	ends_list 69 'its reply (is too long|has too many elements|is nested too deeply)' endless array nested
+}
+
+@test "list ends after --connect-timeout when a reply does not become whole" {
+	ends_list 69 'in time' bulk slow
+}
+
+@test "list ends when a reply is none of the protocol, or the server goes away" {
+	ends_list 69 "cannot reach unix://$PWD/hostile.sock" garbage end
+}
+
+@test "list ends when a reply is of another type" {
+	ends_list 70 'unexpected reply to (SCAN|inspect)' string integer null empty cursor
+}
+
+@test "of a server whose scan does not end list prints what it has found, until Ctrl-C" {
+	rm -f hostile.sock
+	in_background hostile "$PWD/hostile.sock" new
+	wait_until 5 test -S hostile.sock
+	in_background "$RLOCK_BIN" list -u "unix://$PWD/hostile.sock" >listed
+	wait_until 10 grep -q '^java ' listed
+	assert [ "$(awk '/^VmRSS/ { print $2 }' "/proc/$PID/status")" -lt 60000 ]
+	kill -INT "$PID"
+	wait_until 5 is_gone "$PID"
 }
