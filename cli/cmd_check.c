@@ -2,37 +2,15 @@
  * check: whether locks can be relied on here: the servers, one after the other, where the options are from, and this machine.
  */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/exits.h"
 #include "base/message.h"
 #include "caller.h"
+#include "check_machine.h"
 #include "check_server.h"
 #include "check_settings.h"
 #include "findings.h"
-#include "process_lock/runtime_dir.h"
-#include "sys/kernel.h"
 #include "verbs.h"
-
-/* What these two print as errors is the reason. */
-static void check_machine(struct findings *findings)
-{
-	int dir_fd = runtime_dir_open_for_holds();
-
-	if (dir_fd < 0) {
-		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "directory",
-			     "%s can't be used for locks without a command", runtime_dir_path());
-	} else {
-		findings_add(findings, FINDING_OK, 0, "directory", "%s",
-			     runtime_dir_path_of(dir_fd));
-		(void)close(dir_fd);
-	}
-	if (kernel_check() != 0)
-		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "kernel",
-			     "it lacks what watches over processes");
-	else
-		findings_add(findings, FINDING_OK, 0, "kernel", "has all that is needed");
-}
 
 static int check(const struct opts *opts, struct rlock_conn *conn)
 {

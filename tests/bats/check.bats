@@ -25,6 +25,12 @@ teardown() {
 	redis config set maxmemory 0 >/dev/null
 	redis config set maxmemory-policy noeviction >/dev/null
 	watchful_teardown
+	local file pid
+	for file in "$BATS_TEST_TMPDIR"/*/local.pid; do
+		pid=$(cat "$file" 2>/dev/null)
+		! [ "/proc/$pid/cwd" -ef "$BATS_TEST_TMPDIR/elsewhere" ] || kill -KILL "$pid"
+		! [ "/proc/$pid/cwd" -ef "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
+	done
 }
 
 # finds LEVEL SUBJECT TEXT: a line of the output.
@@ -247,4 +253,58 @@ for entry in json.loads(sys.argv[1])["options"]:
 	assert_line --index 1 'url file None 1 False RLOCK_URL counts before it'
 	assert_line --index 2 'sni file None 2 False it is for the url in that file, and RLOCK_URL names the server'
 	assert_line --index 3 'ttl default None None True None'
+}
+
+# ---- this machine ----
+
+@test "check finds a local: server of this user in another directory" {
+	run -0 rlock check -u local:
+	refute_line --regexp "^note +local .*$BATS_TEST_TMPDIR"
+	RLOCK_RUNTIME_DIR=$PWD/elsewhere rlock run -u local: a -- true
+	local pid
+	pid=$(cat elsewhere/local.pid)
+	run -0 rlock check -u local:
+	finds note local "process $pid of user $UID is another local: server, in $PWD/elsewhere: .*: kill $pid\$"
+	refute_line --regexp "^note +local .* $RLOCK_RUNTIME_DIR:"
+	# A cleaner has been there.
+	rm elsewhere/local.sock
+	run -0 rlock check -u local:
+	finds note local "process $pid of user"
+	kill "$pid"
+	wait_until 5 is_gone "$pid"
+	run -0 rlock check -u local:
+	refute_line --regexp "^note +local .*$BATS_TEST_TMPDIR"
+}
+
+# with_mounts COMMANDS: in a namespace where they were run, rlock check of the file's server.
+with_mounts() {
+	unshare -rm true 2>/dev/null || skip 'no namespaces here'
+	run -0 unshare -rm sh -ec "$1"'
+		exec rlock check' sh "$BATS_TEST_TMPDIR"
+}
+
+@test "check says when systemd-tmpfiles may remove what is in the runtime directory" {
+	mkdir -p run-systemd/systemd/system run-systemd/tmpfiles.d
+	# shellcheck disable=SC2016
+	local booted='mount --bind "$1/run-systemd" /run'
+	export RLOCK_RUNTIME_DIR=/tmp/rlock-of-test-$$
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	with_mounts "$booted"
+	rmdir "$RLOCK_RUNTIME_DIR"
+	finds note directory "systemd-tmpfiles removes by their age what is there: put 'x /tmp/rlock-\*' into"
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	touch run-systemd/tmpfiles.d/rlock.conf
+	with_mounts "$booted"
+	rmdir "$RLOCK_RUNTIME_DIR"
+	refute_line --regexp '^note +directory'
+}
+
+@test "check says when /tmp is a service's own" {
+	mkdir -p systemd-private-1-x.service/tmp
+	# The server is elsewhere than in that /tmp, and a build may be in the other one.
+	cp "$RLOCK_BIN" systemd-private-1-x.service/tmp/rlock
+	PATH=/tmp:$PATH RLOCK_URL=redis://127.0.0.1:$PORT RLOCK_RUNTIME_DIR=/tmp/rlock-of-test
+	# shellcheck disable=SC2016
+	with_mounts 'mount --bind "$1/systemd-private-1-x.service/tmp" /tmp'
+	finds note directory "/tmp is this service's own: "
 }
