@@ -1,6 +1,7 @@
 /*
  * The JSON of status and list. Its members are a promise, see rlock(1): one may be added, and none gets another meaning.
  */
+#include "holder_process.h"
 #include "inspection_json.h"
 
 /* What the server has no record of, and what there is none of, is null. */
@@ -46,6 +47,7 @@ static void put_holders(struct json *json, const struct rlock_inspection *inspec
 	json_open(json, "holders", '[');
 	for (size_t i = 0; i < inspection->holder_count; i++) {
 		const struct rlock_holder *holder = &inspection->holders[i];
+		pid_t pid;
 
 		json_open(json, NULL, '{');
 		json_bytes(json, "owner", holder->owner.text, holder->owner.len);
@@ -56,6 +58,7 @@ static void put_holders(struct json *json, const struct rlock_inspection *inspec
 		put_time(json, "held_ms", holder->held_ms);
 		put_time(json, "ttl_ms", holder->ttl_ms);
 		json_bool(json, "kept", holder->is_kept);
+		json_bool(json, "gone", holder_process_is_gone(holder, &pid));
 		put_token(json, "token", holder->token);
 		json_close(json, '}');
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/columns.h"
+#include "holder_process.h"
 #include "inspection_text.h"
 
 #define INDENT 2
@@ -219,6 +220,25 @@ static const char *plural(size_t count)
 	return count == 1 ? "" : "s";
 }
 
+/* Most often it was killed with its renewer: nothing is to be done, but to wait. */
+static void print_gone(const struct rlock_holder *holder, FILE *out)
+{
+	char left[DURATION_TEXT_MAX];
+	pid_t pid;
+
+	if (!holder_process_is_gone(holder, &pid))
+		return;
+	(void)fprintf(
+		out,
+		"  process %ld is not there: it has ended, unless it is in another container, or "
+		"only its command runs on",
+		(long)pid);
+	if (holder->ttl_ms > 0)
+		(void)fprintf(out, "; expires in %s unless renewed",
+			      inspection_text_time(holder->ttl_ms, left));
+	(void)putc('\n', out);
+}
+
 static void print_rest(const struct rlock_inspection *inspection, FILE *out)
 {
 	char shown[DURATION_TEXT_MAX];
@@ -237,6 +257,8 @@ static void print_rest(const struct rlock_inspection *inspection, FILE *out)
 		(void)fprintf(out,
 			      "  %zu other client%s of its channel, as Redisson's waiters are\n",
 			      inspection->other_clients, plural(inspection->other_clients));
+	for (size_t i = 0; i < inspection->holder_count; i++)
+		print_gone(&inspection->holders[i], out);
 	for (size_t i = 0; i < inspection->unseen_count; i++)
 		(void)fprintf(out, "  not seen: %s: %s\n", inspection->unseen[i].what,
 			      inspection->unseen[i].why);

@@ -6,6 +6,7 @@
 # shellcheck disable=SC2016,SC2034,SC2154
 
 load ../lib/helpers
+load ../lib/sharing
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/rights
@@ -206,6 +207,34 @@ has_two_owners() {
 	assert_line --regexp '^  kept +0\.[0-9]s +5[89]s +1 +rlock +the job +'
 	run -0 rlock status --json nightly
 	assert_equal "$(json 'lock["holders"][0]["kept"]')" True
+}
+
+@test "status says that the process of a holder was killed, and when its lock expires" {
+	hold_in_background nightly -t 60s
+	wait_until 5 has_renewer "$PID"
+	run -0 rlock status nightly
+	refute_output --partial 'is not there'
+	local keeper=$PID
+	kill_holder "$keeper"
+	wait "$keeper" || :
+	run -0 rlock status nightly
+	assert_line --regexp "^  process $keeper is not there: it has ended, .*; expires in 5[0-9]s unless renewed\$"
+	run -0 rlock status --json nightly
+	assert_equal "$(json 'lock["holders"][0]["gone"]')" True
+}
+
+@test "status misses no process where a holder has none here" {
+	local host
+	host=$(uname -n)
+	# That of --owner, one that --at-least keeps, one of another host, and one that is there.
+	rlock lock --owner ci --lease 60s a
+	rlock run --at-least 60s b -- true
+	rlock lock --pid $$ --note "me@not-$host pid 999999999 x" c
+	rlock lock --pid $$ --note "me@$host pid $$ x" d
+	run -0 rlock status a b c d
+	refute_output --partial 'is not there'
+	rlock unlock --pid $$ c
+	rlock unlock --pid $$ d
 }
 
 @test "of very many readers status shows some, says how many more there are, and does not hold up the server" {
