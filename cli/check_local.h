@@ -6,7 +6,7 @@
 
 #include "findings.h"
 
-/* dir_fd: the runtime directory of this call. */
+/* dir_fd: the runtime directory of this call. Where it has no such server, none is looked for. */
 void check_local(struct findings *findings, int dir_fd);
 
 #endif

@@ -201,6 +201,7 @@ static enum rlock_status find_drift(struct findings *findings, struct rlock_conn
 /* ---- rights ---- */
 
 #define LACKS_MAX 4096
+#define USER_MAX 512
 
 struct lacks {
 	char needed[LACKS_MAX], optional[LACKS_MAX];
@@ -238,18 +239,21 @@ static enum rlock_status find_rights(struct findings *findings, const struct opt
 	const struct rlock_name prefix = { opts->names[0].text, strcspn(opts->names[0].text, "*") };
 	struct lacks lacks = { .needed = "" };
 	enum rlock_status status = rlock_conn_try_rights(conn, index, &prefix, add_lack, &lacks);
-	char kinds[64];
+	const char *url_user = rlock_url_user(opts->urls[index]);
+	char kinds[64], user[USER_MAX] = "default";
 
+	if (url_user != NULL)
+		(void)rlock_escape(url_user, strlen(url_user), user, sizeof(user));
 	if (status != RLOCK_OK)
 		return status;
 	name_kinds(lacks.kinds, kinds);
 	if (lacks.needed[0] != '\0')
 		findings_add(findings, FINDING_BAD, EXIT_DENIED, "rights",
-			     "%s locks can't be used: try: ACL SETUSER USER%s%s", kinds,
+			     "%s locks can't be used: try: ACL SETUSER %s%s%s", kinds, user,
 			     lacks.needed, lacks.optional);
 	else if (lacks.optional[0] != '\0')
 		findings_add(findings, FINDING_NOTE, 0, "rights",
-			     "all that are needed; for the rest try: ACL SETUSER USER%s",
+			     "all that are needed; for the rest try: ACL SETUSER %s%s", user,
 			     lacks.optional);
 	else
 		findings_add(findings, FINDING_OK, 0, "rights", "all");

@@ -137,6 +137,8 @@ RLOCK_API const char *rlock_url_server(const struct rlock_url *url);
 RLOCK_API bool rlock_url_has_db(const struct rlock_url *url);
 /* RLOCK_EINVAL for a negative number, or another than 0 for a cluster. */
 RLOCK_API enum rlock_status rlock_url_set_db(struct rlock_url *url, int db);
+/* The user that logs in at the server; NULL when the URL names none, which is the server's "default". */
+RLOCK_API const char *rlock_url_user(const struct rlock_url *url);
 RLOCK_API bool rlock_url_has_password(const struct rlock_url *url);
 /* Copies password. */
 RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password);

@@ -235,6 +235,11 @@ enum rlock_status rlock_url_set_db(struct rlock_url *url, int db)
 	return RLOCK_OK;
 }
 
+const char *rlock_url_user(const struct rlock_url *url)
+{
+	return url->user;
+}
+
 bool rlock_url_has_password(const struct rlock_url *url)
 {
 	return url->password != NULL;

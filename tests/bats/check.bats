@@ -104,7 +104,7 @@ limited() {
 	limited '~nightly*' '&redisson_*' +ping +info '+config|get' +eval
 	run -77 rlock check 'nightly*'
 	local named
-	named=$(sed -nE 's/^BAD +rights .*ACL SETUSER USER //p' <<<"$output")
+	named=$(sed -nE 's/^BAD +rights .*ACL SETUSER limited //p' <<<"$output")
 	# shellcheck disable=SC2086
 	redis acl setuser limited $named >/dev/null
 	run -0 rlock check 'nightly*'

@@ -597,6 +597,7 @@ static void check_set_password(void)
 	char password[] = "fromfile";
 
 	CHECK(!rlock_url_has_password(url), "a user alone is no password");
+	CHECK_STRING(rlock_url_user(url), "u", "it is the user of the URL");
 	CHECK(rlock_url_set_password(url, password) == RLOCK_OK && rlock_url_has_password(url),
 	      "a password can be set");
 	memset(password, 'x', strlen(password));
