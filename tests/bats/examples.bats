@@ -224,20 +224,89 @@ rlock: stuck: broken: it was held by gone:0$'
 	nothing_is_held
 }
 
-@test "rlock(1): whether locks can be relied on" {
-	run_example man/rlock.1 check
+@test "rlock(1): which job holds a lock, since when, and which wait" {
+	in_background rlock fair --note "nightly backup" nightly -- until_let_go
+	wait_until 5 is_held nightly
+	in_background rlock fair --note "nightly report" nightly -- true
+	wait_until 5 is_queued nightly
+	run_example man/rlock.1 ask-holder
 	assert_equal "$status" 0
-	assert_line --regexp '^ok +rights +all$'
-	refute_line --partial 'not sound'
-	nothing_is_held
+	assert_line --index 0 --regexp '^nightly: fair lock, held, expires in [0-9]+s unless renewed$'
+	assert_line --index 1 --regexp '^ +FOR +TTL '
+	assert_line --index 2 --regexp '^  holder +[0-9.]+s .* nightly backup  '
+	assert_line --index 3 --regexp '^  waiter 1 +[0-9.]+s +rlock +nightly report +[0-9a-f]'
+}
+is_queued() {
+	[ "$(redis llen "redisson_lock_queue:{$1}")" = 1 ]
 }
 
-@test "rlock(1): whether the holder of a lock lives" {
-	run_example man/rlock.1 alive
-	assert_equal "$status" 0
-	# After 2.5 s of 3: it was renewed.
-	assert_line --regexp '^backup: plain lock, held, expires in [12][0-9.]*s unless renewed'
+@test "rlock(1): whether a lock is stuck" {
+	hold_in_background nightly -t 6s
+	# Only the interval is another, and the shell is replaced, so that it ends with its script.
+	example man/rlock.1 ask-stuck | sed 's/^/exec /; s/5s/100ms/' >script
+	in_background sh ./script >seen
+	# What it shows of the TTL grows again at each renewal.
+	wait_until 10 ttl_grew
+	kill "$PID"
+	run -0 cat seen
+	assert_line --index 0 --regexp '^nightly: plain lock, held, expires in [0-9.]+s unless renewed$'
+}
+ttl_grew() {
+	sed -nE 's/.* expires in ([0-9.]+)s .*/\1/p' seen | awk 'NR > 1 && $1 > last + 0.5 { grew = 1 } { last = $1 } END { exit !grew }'
+}
+
+@test "rlock(1): which lock may be broken, and that no other holder is hit" {
+	rlock lock --owner ci-1234 --lease 1h nightly
+	run -0 rlock status nightly
+	assert_line --index 2 --regexp ' ci-1234:0$'
+	run_example man/rlock.1 ask-break
+	assert_done '' '^rlock: nightly: broken: it was held by ci-1234:0$'
 	nothing_is_held
+	rlock lock --owner another --lease 1h nightly
+	run_example man/rlock.1 ask-break
+	assert_equal "$status" 1
+	assert_equal "$(redis exists nightly)" 1
+}
+
+@test "rlock(1): which locks there are" {
+	rlock lock --owner ci --lease 1h --note 'release 7' deploy-shop
+	rlock lock --owner ci --lease 1h --note 'the backup' nightly
+	run_example man/rlock.1 ask-list
+	assert_equal "$status" 0
+	assert_line --regexp '^deploy-shop +plain .* release 7$'
+	assert_line --regexp '^nightly +plain .* the backup$'
+}
+
+@test "rlock(1): whether a job of cron reaches the server" {
+	mkdir -p .config
+	echo "url = $RLOCK_URL" >.config/rlock.conf
+	# The runtime directory is this machine's own here.
+	HOME=$PWD run_example man/rlock.1 ask-cron
+	assert_equal "$status" 0
+	assert_line --regexp '^unix://.*: the server is from .*/\.config/rlock\.conf$'
+	assert_line --regexp "^ok +url +unix://.*, from $PWD/\.config/rlock\.conf:1\$"
+	echo 'url = redis://127.0.0.1:1' >.config/rlock.conf
+	HOME=$PWD run_example man/rlock.1 ask-cron
+	assert_equal "$status" 69
+	assert_line --regexp '^BAD +server +cannot reach redis://127.0.0.1:1/0'
+}
+
+@test "rlock(1): whether a user has all rights" {
+	run_example man/rlock.1 ask-rights
+	assert_equal "$status" 0
+	assert_line --regexp '^ok +rights +all$'
+	redis acl setuser ci reset on '>pw' '~deploy-*' '&*' +@all -publish >/dev/null
+	RLOCK_URL=redis://ci:pw@127.0.0.1:$PORT run_example man/rlock.1 ask-rights
+	assert_equal "$status" 77
+	assert_line --regexp '^BAD +rights +.*: try: ACL SETUSER ci .*\+publish'
+}
+
+@test "rlock(1): which option is from where" {
+	run_example man/rlock.1 ask-options
+	assert_equal "$status" 0
+	assert_line --regexp '^ok +url +unix://.*, from RLOCK_URL in the environment$'
+	assert_line --regexp '^ok +ttl +10s, from the command line$'
+	assert_line --regexp '^ok +connect-timeout +5s, the default$'
 }
 
 @test "rlock(1): a loop whose input is not eaten" {
