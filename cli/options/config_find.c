@@ -19,6 +19,7 @@
 #include "sys/transient_errno.h"
 
 #define CONFIG_SIZE_MAX (1 << 18)
+#define MACHINE_FILE "/etc/rlock.conf"
 
 struct candidate {
 	char path[PATH_MAX + 1]; /* a longer one is cut where the kernel still calls it too long */
@@ -162,7 +163,20 @@ static bool user_candidate(struct candidate *out)
 	return snprintf(out->path, sizeof(out->path), "%s%s/rlock.conf", dir, below) < PATH_MAX;
 }
 
-int config_find(struct option_merge *merge, char **text_out, size_t *len_out)
+/* Where another file is the first, a user may look for options in that of the machine in vain. */
+static int record_unread(struct option_merge *merge)
+{
+	struct setting setting = { .option = "config", .value = MACHINE_FILE };
+	struct settings *settings = &merge->opts->settings;
+
+	if (strcmp(settings->config, MACHINE_FILE) == 0 || access(MACHINE_FILE, F_OK) != 0)
+		return 0;
+	(void)snprintf(setting.ignored, sizeof(setting.ignored),
+		       "one file is read, and that is %.99s", settings->config);
+	return settings_add(settings, &setting) ? 0 : message_out_of_memory();
+}
+
+static int find(struct option_merge *merge, char **text_out, size_t *len_out)
 {
 	struct candidate candidate;
 	int code = 0;
@@ -174,7 +188,17 @@ int config_find(struct option_merge *merge, char **text_out, size_t *len_out)
 	if (user_candidate(&candidate) &&
 	    try_candidate(merge, &candidate, text_out, len_out, &code))
 		return code;
-	candidate = (struct candidate){ .path = "/etc/rlock.conf", .origin = "" };
+	candidate = (struct candidate){ .path = MACHINE_FILE, .origin = "" };
 	(void)try_candidate(merge, &candidate, text_out, len_out, &code);
 	return code;
+}
+
+int config_find(struct option_merge *merge, char **text_out, size_t *len_out)
+{
+	int code = find(merge, text_out, len_out);
+
+	/* The others have no use for it. */
+	if (code != 0 || *text_out == NULL || merge->verb->set != VERBS_CHECK)
+		return code;
+	return record_unread(merge);
 }

@@ -2,7 +2,7 @@
 # rlock check: whether locks can be relied on.
 
 # bats sets this one.
-# shellcheck disable=SC2154
+# shellcheck disable=SC2030,SC2031,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -253,6 +253,18 @@ for entry in json.loads(sys.argv[1])["options"]:
 	assert_line --index 1 'url file None 1 False RLOCK_URL counts before it'
 	assert_line --index 2 'sni file None 2 False it is for the url in that file, and RLOCK_URL names the server'
 	assert_line --index 3 'ttl default None None True None'
+}
+
+@test "check says that /etc/rlock.conf is not read where another file is" {
+	site_config "url = $RLOCK_URL"
+	mkdir etc
+	cp /etc/passwd etc
+	[ ! -e /etc/ld.so.cache ] || cp /etc/ld.so.cache etc
+	echo 'ttl = 9s' >etc/rlock.conf
+	# shellcheck disable=SC2016
+	with_mounts 'mount --bind "$1/etc" /etc'
+	finds note config "/etc/rlock.conf, the default: not used: one file is read, and that is $XDG_CONFIG_HOME/rlock.conf\$"
+	finds ok ttl '30s, the default$'
 }
 
 # ---- this machine ----
