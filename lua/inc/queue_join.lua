@@ -4,15 +4,13 @@
 -- include: now
 -- include: ttl_extend
 -- include: queue_read
--- include: sign_of_life_make
 -- include: queue_head
 
 local SKEW_MS = 20              -- by what the clocks of several servers may differ
 local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them
-local RETRY_AFTER_MS = 2000     -- so often a waiter gives a sign of life, ...
-local FEW = 12                  -- ... or, where more than so many wait, ...
-local FAR_RETRY_AFTER_MS = 10000 -- ... so often when it is not near the head
-local STAGGER_MS = 10           -- waiters near the head try again when it dies, one so long after the other
+local RETRY_AFTER_MS = 2000     -- so often each waiter gives a sign of life
+local NEAR_POSITIONS = 3        -- so many waiters behind the head try again when it dies, ...
+local STAGGER_MS = 10           -- ... one so long after the other
 local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
 
 local function seen_now(name)
@@ -76,16 +74,10 @@ local function listens_since(name, owner, sign, listens)
 	return now_ms()
 end
 
-local function is_far(name, position)
-	return position > NEAR_POSITIONS and redis.call('LLEN', name.queue) > FEW
-end
-
 -- When the waiter has to try again at the latest, in ms from now.
 local function retry_after(name, position, since_us)
 	local retry_after_ms = RETRY_AFTER_MS
-	if is_far(name, position) then
-		retry_after_ms = FAR_RETRY_AFTER_MS
-	elseif position == 0 then
+	if position == 0 then
 		local lock_ms = redis.call('PTTL', name.lock)
 		if lock_ms >= 0 then
 			retry_after_ms = math.min(retry_after_ms, lock_ms + 1)
@@ -123,9 +115,8 @@ local function join_queue(name, owner, waiter_note, since_us, listens)
 	-- The caller sends no time with its first try, nor when it lost the reply to that.
 	since_us = since_us or known_since_us or now_us()
 	local seen = seen_now(name)
-	redis.call('HSET', name.waiters, SEEN, seen, owner, sign_of_life_make({
-		alive_until_ms = now_ms() + (is_far(name, position) and FAR_LIFE_MS or LIFE_MS), since_us = since_us,
-		run = name.run, listens_since_ms = listens_since(name, owner, sign, listens), note = waiter_note }))
+	redis.call('HSET', name.waiters, SEEN, seen, owner, table.concat({ digits(now_ms() + LIFE_MS),
+		digits(since_us), name.run, digits(listens_since(name, owner, sign, listens)), waiter_note }, ' '))
 	keep_deadline_ahead(name, owner, position)
 	return since_us, retry_after(name, position, since_us)
 end

@@ -3,23 +3,8 @@
 -- include: rights
 -- include: publish
 -- include: queue_read
--- include: sign_of_life_make
 -- include: queue_head
 -- include: queue_silent
-
--- One has left the queue: the waiter that comes near the head by that, and gave signs of life less often so far, learns
--- it here. By pcall: what left the queue must not come back for lack of a right. A number other than 0 and 1 tells it how
--- soon to try.
-local function tell_near(name)
-	local owner = redis.pcall('LINDEX', name.queue, NEAR_POSITIONS)
-	local sign = type(owner) == 'string' and sign_of_life(name, owner)
-	if not sign or sign.alive_until_ms <= now_ms() + LIFE_MS
-		or is_error(send(own_channel(name, owner), LIFE_MS / 2)) then
-		return
-	end
-	sign.alive_until_ms = now_ms() + LIFE_MS
-	redis.pcall('HSET', name.waiters, owner, sign_of_life_make(sign))
-end
 
 local function dequeue(name, owner)
 	redis.call('LREM', name.queue, 0, owner)
@@ -29,8 +14,6 @@ local function dequeue(name, owner)
 		redis.call('DEL', name.deadlines, name.waiters)
 	elseif redis.call('HLEN', name.waiters) == 1 then
 		redis.call('HDEL', name.waiters, SEEN)
-	else
-		tell_near(name)
 	end
 end
 

@@ -7,9 +7,7 @@
 -- include: denied
 -- include: channel
 
-local NEAR_POSITIONS = 3     -- so many waiters behind the head try again when it dies
-local LIFE_MS = 4000         -- one without a sign of life for so long is dead, ...
-local FAR_LIFE_MS = 14000    -- ... and one behind them in a long queue, which gives one less often
+local LIFE_MS = 4000         -- a waiter without a sign of life for so long is dead
 local GAP_MS = 3000          -- no waiter gave one for so long: the server had stalled, ...
 local GRACE_MS = 2000        -- ... and all waiters get so long to give one again
 local RETURN_MS = 10000      -- another server took over, or it was restarted: waiters have so long to come back
