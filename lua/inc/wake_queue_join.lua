@@ -9,7 +9,8 @@
 -- include: turn_read
 
 -- The others try again so soon where there are so few, since all of those may be stopped; or so soon where there are
--- more, one of which tries in the meantime.
+-- more, one of which tries in the meantime. When the holder is dead none of the first ones may be left to see the end of
+-- its lease: so long after it all try.
 local FEW, FEW_MS = 12, 3000
 local MANY_MS = 10000
 local QUEUE_MS = 60000 -- longer than each of them, and than the first one sleeps
@@ -39,7 +40,7 @@ local function remove_dead(name)
 end
 
 -- Of a waiter in the queue: how soon it has to try again at the latest; nil when it is the first.
-local function queued_retry_ms(name)
+local function queued_retry_ms(name, ttl_ms)
 	local ids = redis.call('ZRANGE', name.wake_queue, 0, FEW)
 	if ids[1] == hold_id then
 		return nil
@@ -49,12 +50,15 @@ local function queued_retry_ms(name)
 			return FRONT_MS
 		end
 	end
-	return #ids <= FEW and FEW_MS or MANY_MS
+	if #ids <= FEW then
+		return FEW_MS
+	end
+	return ttl_ms >= 0 and math.min(MANY_MS, ttl_ms + FRONT_MS) or MANY_MS
 end
 
 -- How the caller waits for this lock: when it has to try again at the latest, -1: when the TTL is over; and 1 when it has
 -- to hear what others than ours publish, and to try when the TTL is over, for all that are in the queue.
-local function wait_in_wake_queue(name, since_us)
+local function wait_in_wake_queue(name, since_us, ttl_ms)
 	if listens ~= '1' then
 		return -1, next_waiter(name) and 0 or 1
 	end
@@ -62,7 +66,7 @@ local function wait_in_wake_queue(name, since_us)
 		return -1, 1
 	end
 	remove_dead(name)
-	local retry_ms = queued_retry_ms(name)
+	local retry_ms = queued_retry_ms(name, ttl_ms)
 	return retry_ms or -1, retry_ms and 0 or 1
 end
 
@@ -77,7 +81,7 @@ local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 		end
 	end
 	local since_us = waits_since_us or now_us()
-	local retry_after_ms, is_on_guard = wait_in_wake_queue(names[index], since_us)
+	local retry_after_ms, is_on_guard = wait_in_wake_queue(names[index], since_us, ttl_ms)
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), is_on_guard, held_ms, 0 }
 end
 

@@ -328,6 +328,32 @@ gives_up() {
 	wait_until 5 no_keys
 }
 
+# lease_ends VERB: of a holder that is killed together with the first five in a queue so long that the others try seldom.
+lease_ends() {
+	local i
+	in_background rlock "$1" -t 2s a -- until_let_go
+	wait_until 5 has_renewer "$PID"
+	for i in {1..18}; do
+		in_background rlock "$1" a -- sh -c 'echo "$1" >>turns' sh "$i"
+		wait_until 5 has_waiters a "$i"
+	done
+	# When the first twelve came, the queue was not long.
+	let_pass 3.5
+	kill -KILL "${BACKGROUND[@]:0:6}" "$(renewer_of "${BACKGROUND[0]}")"
+	wait_until 6 is_free a
+	wait_until 3 has_lines turns 13
+	let_go
+	wait_until 5 no_keys
+}
+
+@test "the lease of a killed holder of a plain lock ends, and the first waiters were killed with it" {
+	lease_ends run
+}
+
+@test "the lease of a killed holder of a write lock ends, and the first waiters were killed with it" {
+	lease_ends wlock
+}
+
 # ---- those that come later ----
 
 # woken_after SECONDS VERB: a waiter, PID, that has waited for so long is woken, and stopped before it acts on that.
