@@ -239,7 +239,7 @@ static void step_aside(const struct renewer_args *args)
 		(void)poll(&keeper, 1, RENEWER_PAUSE_MS);
 }
 
-/* False: the keeper has ended without the lock. */
+/* False: the keeper has ended, and knew of no lock. */
 static bool await_lock(const struct renewer_args *args)
 {
 	struct pollfd fds[] = { { args->keeper_fd, POLLIN, 0 }, { args->begin_fd, POLLIN, 0 } };
@@ -247,6 +247,16 @@ static bool await_lock(const struct renewer_args *args)
 	while (!args->lease_state->is_held && fds[0].revents == 0)
 		(void)rlock_poll(fds, sizeof(fds) / sizeof(fds[0]), INT64_MAX);
 	return args->lease_state->is_held;
+}
+
+/*
+ * The keeper was killed as it waited. It stands in a queue still, and its last try may have been granted: then no other
+ * process would release the lock before the end of the lease.
+ */
+static void stop_waiting(const struct renewer_args *args)
+{
+	rlock_conn_set_cancel(args->conn, -1);
+	(void)finish_release(args->conn, args->hold);
 }
 
 /* In a process that was forked before the acquisition the hold knows nothing of it. */
@@ -266,8 +276,10 @@ static void become_renewer(const struct renewer_args *args, const struct observe
 	detach(args, observer);
 	if (!args->lease_state->is_held)
 		shrink_while_idle();
-	if (!await_lock(args))
+	if (!await_lock(args)) {
+		stop_waiting(args);
 		_exit(0);
+	}
 	complete_hold(args->hold, args->lease_state);
 	renewal_init(&renewer.renewal, args->lease_state, args->conn, args->hold, args->hold_file);
 	rlock_conn_set_cancel(args->conn, observer->events_fd);

@@ -3,6 +3,7 @@
 
 load ../lib/helpers
 load ../lib/leftovers
+load ../lib/proxying
 load ../lib/watching
 
 setup_file() {
@@ -133,3 +134,38 @@ keeps_less() {
 	no_keys
 }
 
+
+@test "a waiter that is killed leaves the queue" {
+	wait_behind run
+	wait_until 5 has_waiters a
+	kill -KILL "$PID"
+	wait_until 3 has_waiters a 0
+	let_go
+	ended_with 0 "$HOLDER"
+	no_keys
+}
+
+# The reply is on its way, and only the server knows the owner.
+is_granted_to() {
+	redis hkeys a | grep -q ":$1$"
+}
+
+@test "a lock that was granted to a waiter that is killed before it learns so is released" {
+	local direct=$RLOCK_URL waiter
+	in_background rlock run a -- until_let_go
+	HOLDER=$PID
+	wait_until 5 is_held a
+	start_proxy
+	in_background rlock run a -- touch in
+	waiter=$PID
+	RLOCK_URL=$direct
+	wait_until 5 has_renewer "$waiter"
+	proxy delay 300
+	let_go
+	wait_until 5 is_granted_to "$waiter"
+	kill -KILL "$waiter"
+	wait_until 5 is_free a
+	[ ! -e in ]
+	ended_with 0 "$HOLDER"
+	no_keys
+}
