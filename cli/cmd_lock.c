@@ -18,6 +18,7 @@
 #include "hold/detached.h"
 #include "hold/equipment.h"
 #include "hold/keeper.h"
+#include "log/event_log.h"
 #include "options/names.h"
 #include "options/usage_line.h"
 #include "process_lock/hold_file.h"
@@ -29,6 +30,7 @@
 #include "sys/proc.h"
 #include "sys/shrink.h"
 #include "sys/signals.h"
+#include "sys/user.h"
 #include "verbs.h"
 
 #define PROGRESS_MS 1000
@@ -50,7 +52,9 @@ struct acquirer {
 	struct rlock_conn *conn;
 	struct rlock_hold *hold;
 	struct equipment equipment; /* of the keeper of a command */
-	int64_t acquired_ms;
+	bool has_slept;             /* the lock was not to be acquired at once */
+	int64_t begun_ms;
+	int64_t acquired_ms; /* or when it was known not to be */
 };
 
 /* ---- before the lock ---- */
@@ -74,30 +78,20 @@ static pid_t holder_pid(const struct acquirer *acquirer)
 	return acquirer->hold_file != NULL ? acquirer->hold_file->pid : getpid();
 }
 
-/*
- * The note is "user@host pid 123 pg_dump". The user's name is taken from the environment, because looking it up opens
- * half a dozen files.
- */
+/* The note is "user@host pid 123 pg_dump". */
 static void make_note(struct acquirer *acquirer)
 {
-	const char *user = getenv("LOGNAME");
 	struct utsname host;
 	struct proc proc;
-	char uid[24];
+	char uid[USER_UID_MAX];
 
 	if (acquirer->opts->note != NULL) {
 		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s", acquirer->opts->note);
 		return;
 	}
-	if (user == NULL || user[0] == '\0')
-		user = getenv("USER");
-	if (user == NULL || user[0] == '\0') {
-		(void)snprintf(uid, sizeof(uid), "uid%u", (unsigned)getuid());
-		user = geteuid() == 0 ? "root" : uid;
-	}
 	if (uname(&host) != 0)
 		memcpy(host.nodename, "?", 2);
-	(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s@%s pid %d %s", user,
+	(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s@%s pid %d %s", user_name(uid),
 		       host.nodename, (int)holder_pid(acquirer), program_of(acquirer, &proc));
 }
 
@@ -239,12 +233,62 @@ static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 	shrink_while_idle();
 }
 
-static void reserve_renewer(void *ctx, struct rlock_hold *hold)
+static void begin_sleep(void *ctx, struct rlock_hold *hold)
 {
 	struct acquirer *acquirer = ctx;
 
-	equipment_reserve_renewer(&acquirer->equipment, acquirer->conn, hold);
+	acquirer->has_slept = true;
+	if (acquirer->opts->command != NULL)
+		equipment_reserve_renewer(&acquirer->equipment, acquirer->conn, hold);
 }
+
+/* ---- its events ---- */
+
+/* A renewer that is forked while the lock is waited for has to know them, too. */
+static void begin_events(const struct acquirer *acquirer)
+{
+	const struct opts *opts = acquirer->opts;
+
+	if (!event_log_is_on())
+		return;
+	event_log_set_hold(&(struct event_hold){
+		.names = opts->names,
+		.name_count = opts->name_count,
+		.kind = acquirer->verb->kind,
+		.server = opts->server,
+		.note = acquirer->note,
+		.owner = acquirer->owner,
+		.pid = holder_pid(acquirer),
+	});
+}
+
+static void log_event(const struct acquirer *acquirer, enum event_kind kind, const char *reason)
+{
+	struct event event = { .kind = kind,
+			       .waited_ms = acquirer->acquired_ms - acquirer->begun_ms,
+			       .reason = reason };
+
+	event_log(&event);
+}
+
+static void log_acquisition(const struct acquirer *acquirer, enum rlock_status status)
+{
+	const char *why = rlock_conn_error(acquirer->conn);
+
+	if (status == RLOCK_OK)
+		event_log_set_acquired(acquirer->hold, acquirer->acquired_ms);
+	if (acquirer->has_slept)
+		log_event(acquirer, EVENT_WAITED, NULL);
+	if (status == RLOCK_OK)
+		log_event(acquirer, EVENT_ACQUIRED, NULL);
+	else if (status == RLOCK_BUSY)
+		log_event(acquirer, acquirer->opts->no_wait ? EVENT_BUSY : EVENT_TIMED_OUT, why);
+	/* What cancelled it, end_cancelled finds out. */
+	else if (status != RLOCK_CANCELLED)
+		log_event(acquirer, EVENT_FAILED, why);
+}
+
+/* ---- the request ---- */
 
 static enum rlock_status acquire(struct acquirer *acquirer)
 {
@@ -266,12 +310,13 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 	request.on_wait_ctx = acquirer;
 	request.on_wait_ms = PROGRESS_MS;
 	request.on_wait_again_ms = PROGRESS_AGAIN_MS;
-	if (opts->command != NULL) {
-		request.on_sleep = reserve_renewer;
-		request.on_sleep_ctx = acquirer;
-	}
+	request.on_sleep = begin_sleep;
+	request.on_sleep_ctx = acquirer;
+	begin_events(acquirer);
+	acquirer->begun_ms = rlock_now_ms();
 	status = rlock_acquire(acquirer->conn, &request, &acquirer->hold);
 	acquirer->acquired_ms = rlock_now_ms();
+	log_acquisition(acquirer, status);
 	if (status != RLOCK_OK)
 		equipment_free(&acquirer->equipment);
 	return status;
@@ -282,7 +327,10 @@ static int end_cancelled(const struct acquirer *acquirer)
 {
 	struct signalfd_siginfo info;
 	int signal = signals_next(&acquirer->signals, &info);
+	char reason[32];
 
+	(void)snprintf(reason, sizeof(reason), "signal %d", signal);
+	log_event(acquirer, EVENT_CANCELLED, signal != 0 ? reason : "the process has ended");
 	return signal != 0 ? signals_die_by(signal) : acquirer->opts->conflict_exit_code;
 }
 

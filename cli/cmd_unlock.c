@@ -16,6 +16,7 @@
 #include "caller.h"
 #include "caller_hold.h"
 #include "hold/finish.h"
+#include "log/event_log.h"
 #include "options/names.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_claim.h"
@@ -46,6 +47,51 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 		return EXIT_LOST;
 	}
 	return caller_report_failure(opts, conn, status);
+}
+
+/* ---- its events ---- */
+
+/* Of a hold that is found by its owner nothing more is known than the call says. */
+static void begin_events(const struct opts *opts, const char *owner)
+{
+	if (!event_log_is_on())
+		return;
+	event_log_set_hold(&(struct event_hold){
+		.names = opts->names,
+		.name_count = opts->name_count,
+		.kind = opts->mode,
+		.server = opts->server,
+		.owner = owner,
+		.pid = getpid(),
+	});
+}
+
+/* A release that failed can be repeated: what is not over is not logged. */
+static void log_release(const struct rlock_conn *conn, enum rlock_status status)
+{
+	struct event event = { .kind = event_kind_of_release(status) };
+
+	if (event.kind == EVENT_LOST)
+		event.reason = rlock_conn_error(conn);
+	if (event.kind != EVENT_EXPIRES)
+		event_log(&event);
+}
+
+static void log_file_release(const struct opts *opts, const struct rlock_conn *conn,
+			     const struct hold_file *file, enum rlock_status status)
+{
+	for (size_t i = 0; i < file->name_count; i++) {
+		event_log_set_hold(&(struct event_hold){
+			.names = &file->names[i],
+			.name_count = 1,
+			.kind = file->kind,
+			.server = opts->server,
+			.owner = file->owners[i],
+			.pid = file->pid,
+			.acquired_ms = file->acquired_ms,
+		});
+		log_release(conn, status);
+	}
 }
 
 /* ---- the caller's hold ---- */
@@ -115,6 +161,7 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 	/* The server may have carried out an earlier try to release: the hold that it removed was not lost. */
 	if (status == RLOCK_NOT_HELD && file->is_abandoned)
 		status = RLOCK_OK;
+	log_file_release(opts, conn, file, status);
 	if (status >= 0) {
 		hold_file_remove(file);
 	} else {
@@ -175,10 +222,13 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 	status = rlock_find(conn, &opts->names[0], owner, opts->mode, &hold);
 	if (status == RLOCK_OK)
 		status = finish_release(conn, hold);
-	if (status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD)
+	if (status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD) {
 		code = caller_report(opts, conn, EXIT_NOT_HELD);
-	else
+	} else {
+		begin_events(opts, owner);
+		log_release(conn, status);
 		code = end_release(opts, conn, status);
+	}
 	rlock_hold_free(hold);
 	return code;
 }
@@ -191,8 +241,11 @@ static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 
 	if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
 		return caller_report(opts, conn, EXIT_NOT_HELD);
-	if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED)
+	if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED) {
+		begin_events(opts, was);
+		event_log(&(struct event){ .kind = EVENT_BROKEN });
 		message_info("%s: broken: it was held by %s", names_show_one(opts, 0, name), was);
+	}
 	return end_release(opts, conn, status);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/exits.h"
 #include "base/message.h"
+#include "log/event_log.h"
 #include "options/help.h"
 #include "options/load.h"
 #include "options/nearest.h"
@@ -153,7 +154,10 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 		return code;
 	if (is_done)
 		return output_end();
-	code = verb->main(verb, &opts);
+	if (opts.log != NULL)
+		code = event_log_setup(opts.log, opts.is_log_json);
+	if (code == 0)
+		code = verb->main(verb, &opts);
 	load_free(&opts);
 	return code;
 }

@@ -38,7 +38,7 @@ complain() {
 
 for layer in cli lib; do
 	case $layer in
-	cli) folders='base sys options process_lock hold' ;;
+	cli) folders='base sys log options process_lock hold' ;;
 	lib) folders='base url net redis' ;;
 	esac
 	# tsort says which modules make the circle.

@@ -121,6 +121,13 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
 	errno = saved_errno;
 }
 
+void message_log_line(const char *line, size_t len)
+{
+	message_progress_clear();
+	if (has_room())
+		(void)!write(STDERR_FILENO, line, len);
+}
+
 void message_error(const char *format, ...)
 {
 	va_list args;

@@ -1,10 +1,11 @@
 /*
- * The only file that writes to stderr. Every message is one line, "rlock: ...", in one write.
+ * The only file that writes to stderr. Every message is one line, "rlock: ...", in one write; so is a line of the log.
  */
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Once, when the options have been read: what --quiet silences and --verbose adds. */
@@ -32,6 +33,9 @@ __attribute__((format(printf, 1, 2))) void message_debug(const char *format, ...
 __attribute__((format(printf, 1, 2))) void message_progress(const char *format, ...);
 /* Before anything else is written to that terminal. */
 void message_progress_clear(void);
+
+/* A line of the log for operators, as it is, with its newline: asked for, so never silenced. */
+void message_log_line(const char *line, size_t len);
 
 /* Whether steps are wanted, for callers that would have to do work to describe one. */
 bool message_is_verbose(void);

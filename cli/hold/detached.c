@@ -147,12 +147,6 @@ static int start_renewer(const struct detached_args *args, struct lease_state *l
 
 /* ---- the lock ---- */
 
-static void release(const struct detached_args *args)
-{
-	rlock_conn_set_cancel(args->conn, -1);
-	(void)finish_release(args->conn, args->hold);
-}
-
 /* A script that reads the fencing token from us must not go on without one. */
 static int print_tokens(const struct detached_args *args)
 {
@@ -204,7 +198,7 @@ static int hold_for_process(const struct detached_args *args)
 		renewer_kill(args->file->renewer);
 		renewer_reap(args->file->renewer);
 		hold_file_remove(args->file);
-		release(args);
+		finish_unused(args->conn, args->hold);
 	}
 	lease_state_free(lease_state);
 	return signal != 0 ? signals_die_by(signal) : code;
@@ -215,7 +209,7 @@ static int hold_for_owner(const struct detached_args *args)
 	int code = print_tokens(args);
 
 	if (code != 0)
-		release(args);
+		finish_unused(args->conn, args->hold);
 	return code;
 }
 
@@ -225,7 +219,7 @@ int detached_start(const struct detached_args *args)
 
 	/* It came when the lock had been acquired, but would have ended the wait. */
 	if (signal != 0) {
-		release(args);
+		finish_unused(args->conn, args->hold);
 		return signals_die_by(signal);
 	}
 	return args->file != NULL ? hold_for_process(args) : hold_for_owner(args);

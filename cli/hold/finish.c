@@ -3,7 +3,9 @@
  * which process does so, and when.
  */
 #include "base/exits.h"
+#include "base/least.h"
 #include "base/message.h"
+#include "hold/end_log.h"
 #include "hold/finish.h"
 #include "options/names.h"
 #include "sys/priority.h"
@@ -16,18 +18,65 @@ enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hol
 	return rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
 }
 
+/* No other process logs its end: if there was a renewer, it has been killed, or waits for a lock that it will not get. */
+void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
+{
+	enum rlock_status status;
+	struct event event = { 0 };
+
+	rlock_conn_set_cancel(conn, -1);
+	status = finish_release(conn, hold);
+	event.kind = event_kind_of_release(status);
+	event.reason = status == RLOCK_OK ? NULL : rlock_conn_error(conn);
+	event_log(&event);
+}
+
+static int64_t left_ms_of(const struct lease_state *lease_state, int64_t now_ms)
+{
+	return lease_state->at_least_ms > 0
+		       ? most(lease_state->acquired_ms + lease_state->at_least_ms - now_ms, 0)
+		       : 0;
+}
+
 enum rlock_status finish_release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
 					 const struct lease_state *lease_state)
 {
-	int64_t now_ms = rlock_now_ms(),
-		left_ms = lease_state->acquired_ms + lease_state->at_least_ms - now_ms;
+	int64_t now_ms = rlock_now_ms(), left_ms = left_ms_of(lease_state, now_ms);
 
 	rlock_conn_set_cancel(conn, -1);
 	/* `rlock renew` or a renewer may have renewed it. */
 	rlock_hold_set_sent_ms(hold, lease_state->sent_ms);
-	if (lease_state->at_least_ms > 0 && left_ms > 0)
+	if (left_ms > 0)
 		return rlock_keep_until(conn, hold, left_ms, now_ms + RELEASE_MS);
 	return finish_release(conn, hold);
+}
+
+void finish_log(struct lease_state *lease_state, const struct rlock_conn *conn,
+		enum rlock_status status, const struct event *about)
+{
+	struct event event = *about;
+
+	event.kind = event_kind_of_release(status);
+	if (event.kind == EVENT_RELEASED)
+		event.kept_ms = left_ms_of(lease_state, rlock_now_ms());
+	else
+		event.reason = rlock_conn_error(conn);
+	end_log(lease_state, &event);
+}
+
+static struct event command_event(const struct hold_state *state)
+{
+	struct event event = {
+		.has_ended = state->phase != HOLD_STARTING && state->command == 0,
+		.status = state->end_code,
+		.signal = state->end_signal,
+	};
+
+	if (!hold_state_ended_by_itself(state) && state->reason == TERMINATE_MAX_RUN)
+		event.reason = "max-run";
+	else if (!hold_state_ended_by_itself(state) && state->reason == TERMINATE_LEASE)
+		event.reason = "lease";
+	return event;
 }
 
 bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
@@ -37,17 +86,25 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	char name[NAME_SHOWN_MAX];
 	int64_t lease_end_ms = lease_state_lease_end_ms(state->lease_state);
 	int64_t ended_ms = hold_state_end_ms(state);
+	struct event event = command_event(state);
 
 	/* The server answers us before it notifies the waiter, which would then wait for our exit as well. */
 	priority_let_others_run_first(0);
 	/* Also when it is known to be lost: other names of it, or on other servers, may still be held. */
 	status = finish_release_or_keep(conn, hold, state->lease_state);
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
-	if (hold_state_was_lost(state))
+	if (hold_state_was_lost(state)) {
+		end_log_lost(state->lease_state);
 		return true;
+	}
 	/* The command ended within the lease; only our release came after the end of the lease. */
-	if (status == RLOCK_NOT_HELD && ended_ms < lease_end_ms && rlock_now_ms() >= lease_end_ms)
+	if (status == RLOCK_NOT_HELD && ended_ms < lease_end_ms && rlock_now_ms() >= lease_end_ms) {
+		event.kind = EVENT_EXPIRES;
+		event.reason = "its lease ended before the release";
+		end_log(state->lease_state, &event);
 		return false;
+	}
+	finish_log(state->lease_state, conn, status, &event);
 	if (status == RLOCK_NOT_HELD) {
 		message_error("%s: lock lost before the command ended: %s", name,
 			      rlock_conn_error(conn));

@@ -14,6 +14,7 @@
 #include "base/message.h"
 #include "hold/command.h"
 #include "hold/command_environment.h"
+#include "hold/end_log.h"
 #include "hold/equipment.h"
 #include "hold/finish.h"
 #include "hold/hold_state.h"
@@ -299,6 +300,16 @@ static void shrink(struct keeper *keeper)
 	priority_raise();
 }
 
+static void tell_news(struct keeper *keeper)
+{
+	/* SIGKILL does not wait for a reader of stderr that does not read. */
+	message_set_deadline(lease_state_phase_end_ms(keeper->lease_state));
+	report_news(&keeper->report, &keeper->state, &keeper->terminator.report);
+	if (keeper->state.is_lost)
+		end_log_lost(keeper->lease_state);
+	message_set_deadline(INT64_MAX);
+}
+
 /* Hold the lock until nothing is left for which it is kept. */
 static void hold(struct keeper *keeper)
 {
@@ -312,7 +323,7 @@ static void hold(struct keeper *keeper)
 			return;
 		hold_state_record_start(state);
 		terminate_step(keeper);
-		report_news(&keeper->report, state, &keeper->terminator.report);
+		tell_news(keeper);
 		if (state->phase == HOLD_ENDED)
 			return;
 		follow_stop(keeper);
@@ -328,7 +339,7 @@ static void hold(struct keeper *keeper)
 static bool is_too_late(struct keeper *keeper)
 {
 	look_at_clock(keeper);
-	report_news(&keeper->report, &keeper->state, &keeper->terminator.report);
+	tell_news(keeper);
 	return keeper->state.reason != TERMINATE_NONE;
 }
 
@@ -361,9 +372,7 @@ int keeper_run(const struct keeper_args *args)
 	bool is_lost;
 
 	if (code != 0) {
-		/* The release is not cancelled by a signal that has come. */
-		rlock_conn_set_cancel(args->conn, -1);
-		(void)finish_release(args->conn, args->hold);
+		finish_unused(args->conn, args->hold);
 		keeper_clear(&keeper);
 		return code;
 	}

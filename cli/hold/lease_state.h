@@ -53,6 +53,7 @@ struct lease_state {
 	atomic_bool is_broken;         /* lost, and the server said so */
 	_Atomic int64_t lost_at_ms;    /* when that was found */
 	_Atomic size_t lost_name;      /* the index of the name that is lost */
+	atomic_bool is_end_logged;     /* keeper or renewer has logged how the hold ended */
 	atomic_bool is_term_sent;      /* keeper or renewer has begun to send SIGTERM */
 	atomic_bool was_told_to_end;   /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
 	atomic_bool is_committed;      /* is_for_caller: the lock is the caller's now */

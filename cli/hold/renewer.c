@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/least.h"
+#include "hold/end_log.h"
 #include "hold/finish.h"
 #include "hold/job_processes.h"
 #include "hold/observer.h"
@@ -156,6 +157,39 @@ static void renew_or_sleep(struct renewer *renewer)
 	lease_state_record_wakeup(renewer->lease_state, now_ms, due_ms, rlock_now_ms());
 }
 
+/* ---- the log ---- */
+
+/*
+ * A keeper that runs logs what it finds. One that is stopped learns of it too late, and for a command that has ended it may
+ * judge otherwise.
+ */
+static void log_loss(const struct renewer *renewer)
+{
+	const struct observer *observer = &renewer->observer;
+
+	if (!renewer->lease_state->is_lost || renewer->lease_state->is_end_logged ||
+	    !event_log_is_on())
+		return;
+	if (observer_keeper(observer) == 0 ||
+	    (observer->phase != HOLD_ENDED && observer_is_keeper_stopped(observer)))
+		end_log_lost(renewer->lease_state);
+}
+
+static void log_release(const struct renewer *renewer, enum rlock_status status)
+{
+	struct lease_state *lease_state = renewer->lease_state;
+	bool is_process = lease_state->is_for_caller && lease_state->is_committed;
+	const struct event event = { .reason = is_process ? "the process has ended"
+							  : "rlock was killed" };
+
+	if (lease_state->is_lost)
+		end_log_lost(lease_state);
+	else
+		finish_log(lease_state, renewer->renewal.conn, status, &event);
+}
+
+/* ---- all of it ---- */
+
 /* A keeper that lives releases the lock now, and kills us: we would only take the processor from it. */
 static void leave_end_to_keeper(const struct renewer *renewer)
 {
@@ -167,6 +201,8 @@ static void leave_end_to_keeper(const struct renewer *renewer)
 
 static void renewer_run(struct renewer *renewer)
 {
+	enum rlock_status status;
+
 	/* While the keeper lives it has not reaped the command: the pid is still the command's. */
 	observer_find_job(&renewer->observer);
 	for (;;) {
@@ -175,6 +211,7 @@ static void renewer_run(struct renewer *renewer)
 		observer_find_end(&renewer->observer);
 		check_deadlines(renewer);
 		has_processes = terminate_step(renewer);
+		log_loss(renewer);
 		if (is_over(renewer, has_processes))
 			break;
 		renewal_keep_file(&renewer->renewal);
@@ -182,8 +219,9 @@ static void renewer_run(struct renewer *renewer)
 		observer_update(&renewer->observer);
 		leave_end_to_keeper(renewer);
 	}
-	(void)finish_release_or_keep(renewer->renewal.conn, renewer->renewal.hold,
-				     renewer->lease_state);
+	status = finish_release_or_keep(renewer->renewal.conn, renewer->renewal.hold,
+					renewer->lease_state);
+	log_release(renewer, status);
 	if (renewer->renewal.hold_file != NULL)
 		hold_file_remove(renewer->renewal.hold_file);
 }
@@ -217,6 +255,7 @@ static void detach(const struct renewer_args *args, const struct observer *obser
 	rlock_conn_set_trace(args->conn, NULL, NULL);
 	close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
 	(void)!chdir("/");
+	event_log_leave_streams();
 	if (args->hold_file != NULL && proc_read(getpid(), &self)) {
 		args->hold_file->renewer = self.pid;
 		args->hold_file->renewer_start = self.start;
@@ -281,6 +320,7 @@ static void become_renewer(const struct renewer_args *args, const struct observe
 		_exit(0);
 	}
 	complete_hold(args->hold, args->lease_state);
+	event_log_set_acquired(args->hold, args->lease_state->acquired_ms);
 	renewal_init(&renewer.renewal, args->lease_state, args->conn, args->hold, args->hold_file);
 	rlock_conn_set_cancel(args->conn, observer->events_fd);
 	terminator_init(&renewer.terminator, args->lease_state);

@@ -33,23 +33,32 @@ static const char *consequence(enum on_lost on_lost)
 	return "stopping the command";
 }
 
+char *report_lost_reason(const struct lease_state *lease_state, char out[REPORT_REASON_MAX])
+{
+	int64_t silent_ms = rlock_now_ms() - lease_state->sent_ms;
+	const char *why = lease_state->why;
+	char silent[DURATION_TEXT_MAX];
+
+	if (lease_state->is_broken)
+		(void)snprintf(out, REPORT_REASON_MAX, "%s", why);
+	else if (lease_state->is_fixed_lease)
+		(void)snprintf(out, REPORT_REASON_MAX, "its lease ends");
+	else
+		(void)snprintf(out, REPORT_REASON_MAX, "not renewed for %s: %s",
+			       duration_print(silent_ms, silent),
+			       why[0] != '\0' ? why : "the renewer did not run");
+	return out;
+}
+
 /* The lock is lost: when, why, and what that does to the command. */
 static void message_lost(const struct opts *opts, const struct lease_state *lease_state)
 {
-	const char *then = consequence(lease_state->on_lost);
-	int64_t silent_ms = rlock_now_ms() - lease_state->sent_ms;
-	char name[NAME_SHOWN_MAX], at[16], silent[DURATION_TEXT_MAX];
+	char name[NAME_SHOWN_MAX], at[16], reason[REPORT_REASON_MAX];
 
 	(void)names_show_one(opts, lease_state->lost_name, name);
 	clock_text(at);
-	if (lease_state->is_broken)
-		message_error("%s: lock lost at %s: %s: %s", name, at, lease_state->why, then);
-	else
-		message_error("%s: lock lost at %s: not renewed for %s: %s: %s", name, at,
-			      duration_print(silent_ms, silent),
-			      lease_state->why[0] != '\0' ? lease_state->why
-							  : "the renewer did not run",
-			      then);
+	message_error("%s: lock lost at %s: %s: %s", name, at,
+		      report_lost_reason(lease_state, reason), consequence(lease_state->on_lost));
 }
 
 /* The other reasons need no line of their own. */
@@ -95,8 +104,6 @@ static void message_unread(const struct opts *opts, const struct proc *proc, siz
 void report_news(struct report *report, const struct hold_state *state,
 		 const struct proc_report *processes)
 {
-	/* SIGKILL does not wait for a reader of stderr that does not read. */
-	message_set_deadline(lease_state_phase_end_ms(state->lease_state));
 	if (state->is_lost && !report->has_lost)
 		message_lost(report->opts, state->lease_state);
 	report->has_lost = state->is_lost;
@@ -111,7 +118,6 @@ void report_news(struct report *report, const struct hold_state *state,
 		report->has_unread = true;
 		message_unread(report->opts, &processes->unread_one, processes->unread - 1);
 	}
-	message_set_deadline(INT64_MAX);
 }
 
 void report_signal_denied(struct report *report, const struct proc *command, int signal)

@@ -19,6 +19,11 @@ struct report {
 	bool has_lost, has_denied, has_unread, has_signal_denied;
 };
 
+#define REPORT_REASON_MAX (LEASE_STATE_WHY_MAX + 64)
+
+/* Why the lock is lost, now that it is. Returns out. */
+char *report_lost_reason(const struct lease_state *lease_state, char out[REPORT_REASON_MAX]);
+
 /* Report what is new of the lock and the command, and of what the last step of terminating it found. */
 void report_news(struct report *report, const struct hold_state *state,
 		 const struct proc_report *processes);

@@ -189,6 +189,10 @@ static int complete(struct option_merge *merge)
 			      "add --lease 10m, or as long as the job may take");
 		return EXIT_USAGE;
 	}
+	if (merge->given[OPT_LOG_FORMAT] == SOURCE_ARGV && opts->log == NULL) {
+		message_error("--log-format needs --log: it says what its lines look like");
+		return EXIT_USAGE;
+	}
 	code = servers_set(merge);
 	return code != 0 ? code : fence_set(merge);
 }

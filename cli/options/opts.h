@@ -60,6 +60,9 @@ struct opts {
 	bool json;
 	int64_t watch_ms; /* print it every so often; 0: once */
 
+	const char *log; /* where events are logged: syslog, stderr or a file; NULL: nowhere */
+	bool is_log_json;
+
 	bool quiet;
 	bool verbose;
 

@@ -159,6 +159,13 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .most = INT_MAX, .expected = "a file's name, like /etc/rlock/config",
 	  .help = "read options from FILE (default: RLOCK_CONFIG, else rlock.conf in XDG_CONFIG_HOME "
 		  "or ~/.config, else /etc/rlock.conf)" },
+	{ OPT_LOG, "log", NULL, "syslog|stderr|FILE", VERBS_ACQUIRE | VERBS_UNLOCK, FOR_FILE,
+	  value_log, .expected = "syslog, stderr or a file's name, like /var/log/rlock.log",
+	  .help = "log a line for each lock that is acquired, released, lost, broken, or was waited for; "
+		  "rlock(1), LOG, has the fields" },
+	{ OPT_LOG_FORMAT, "log-format", NULL, "text|json", VERBS_ACQUIRE | VERBS_UNLOCK, FOR_FILE,
+	  value_log_format, .expected = "text or json", .initial = "text",
+	  .help = "a line of the log is key=value, or a JSON object" },
 	{ OPT_QUIET, "quiet", "q", NULL, VERBS_ALL, FOR_FILE, value_flag, FIELD(quiet),
 	  .help = "print nothing while waiting, or when the lock was not acquired in time; errors are printed "
 		  "all the same" },

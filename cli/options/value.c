@@ -210,3 +210,22 @@ enum rlock_status value_note(struct opts *opts, const struct opt *opt, const cha
 			return reject_unexpected(opt, why);
 	return value_text(opts, opt, value, why);
 }
+
+/* "-" is standard output in other programs; it is COMMAND's here. Whether a file can be opened is found out when it is used. */
+enum rlock_status value_log(struct opts *opts, const struct opt *opt, const char *value,
+			    char why[RLOCK_ERROR_MAX])
+{
+	if (value[0] == '\0' || strcmp(value, "-") == 0)
+		return reject_unexpected(opt, why);
+	opts->log = value;
+	return RLOCK_OK;
+}
+
+enum rlock_status value_log_format(struct opts *opts, const struct opt *opt, const char *value,
+				   char why[RLOCK_ERROR_MAX])
+{
+	if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
+		return reject_unexpected(opt, why);
+	opts->is_log_json = strcmp(value, "json") == 0;
+	return RLOCK_OK;
+}

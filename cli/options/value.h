@@ -15,6 +15,6 @@ typedef enum rlock_status value_fn(struct opts *opts, const struct opt *opt, con
 				   char why[RLOCK_ERROR_MAX]);
 value_fn value_flag, value_duration, value_number, value_text;
 value_fn value_watch, value_url, value_quorum, value_no_wait, value_wait, value_lease,
-	value_on_lost, value_mode, value_note;
+	value_on_lost, value_mode, value_note, value_log, value_log_format;
 
 #endif

@@ -385,7 +385,7 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 	local verb option value
 	local -A values=([url]=$SOCKET_URL [wait]=3s [conflict-exit-code]=3 [ttl]=3s [lease]=3s [at-least]=1ms
 		[max-run]=3s [grace]=3s [on-lost]=term [note]=x [db]=0 [connect-timeout]=3s
-		[password-file]=/no/such/file [password-command]=true [quorum]=all [replicas]=0)
+		[password-file]=/no/such/file [password-command]=true [quorum]=all [replicas]=0 [log]=log [log-format]=json)
 	for verb in run lock unlock renew; do
 		rlock help "$verb" | grep -oE '^ +(-., )?--[a-z-]+' | sed 's/.*--//'
 	done | sort -u >options

@@ -217,6 +217,14 @@ rlock: stuck: broken: it was held by gone:0$'
 	nothing_is_held
 }
 
+@test "rlock(1): what happened to a lock" {
+	run_example man/rlock.1 log
+	assert_equal "$status" 0
+	assert_line --index 1 --regexp '^ +1 event=acquired$'
+	assert_line --index 2 --regexp '^ +1 event=released$'
+	nothing_is_held
+}
+
 @test "rlock(1): the locks that are held" {
 	run_example man/rlock.1 list
 	assert_equal "$status" 0
@@ -529,6 +537,15 @@ compile() {
 	run_example README.md fence
 	assert_done 'store --if-newer 1'
 	only_the_counter_stays invoices 1
+}
+
+@test "README: what happened last night" {
+	stub nightly-report
+	run_example README.md log
+	assert_equal "$status" 0
+	assert_line --index 1 --regexp '^ +1 event=acquired$'
+	assert_line --index 2 --regexp '^ +1 event=released$'
+	nothing_is_held
 }
 
 @test "README: a lock that no process releases" {

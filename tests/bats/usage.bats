@@ -315,6 +315,16 @@ options_in_manual() {
 	refused --holder unlock --force --holder '' a
 }
 
+@test "a place for the log that is none, and an unknown format, are refused" {
+	refused --log run --log '' a -- touch ran
+	refused --log run --log - a -- touch ran
+	refused --log-format run --log stderr --log-format yaml a -- touch ran
+}
+
+@test "a format of a log that there is not is refused" {
+	refused --log-format run --log-format json a -- touch ran
+}
+
 @test "an empty name of a file is refused" {
 	refused --password-file run --password-file '' a -- touch ran
 	refused --config run --config '' a -- touch ran

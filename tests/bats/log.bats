@@ -1,0 +1,596 @@
+#!/usr/bin/env bats
+# The log for operators, --log: a line for each event of a lock, in two formats, to a file, to the system's log or to
+# standard error; each event once, whichever of rlock's processes sees it; and that no lock is held up for its log.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/rights
+
+setup_file() {
+	choose_port
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { common_teardown; }
+
+# ---- helpers ----
+
+# events [FILE]: prints "EVENT NAME" for each line, in one line.
+events() {
+	sed -n 's/^time=[^ ]* event=\([a-z_]*\) name=\([^ ]*\) .*/\1 \2/p' "${1-log}" | paste -sd ,
+}
+
+has_events() {
+	[ "$(events)" = "$1" ]
+}
+
+has_event() {
+	grep -qs "event=$1 " log
+}
+
+has_listener() {
+	[ -n "$(redis pubsub channels)" ]
+}
+
+# field KEY EVENT: prints the value in the line of that event, bare or in its quotes.
+field() {
+	sed -n "/ event=$2 /s/.* $1=\(\"[^\"]*\"\|[^ ]*\).*/\1/p" log
+}
+
+# all_json [FILE]: each line is an object; prints them all as Python does, sorted by key, without the time.
+all_json() {
+	python3 - "${1-log}" <<-'END'
+		import datetime, json, re, sys
+		for line in open(sys.argv[1], encoding="ascii", errors="strict"):
+		    event = json.loads(line)
+		    time = event.pop("time")
+		    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d", time), time
+		    age = datetime.datetime.now(datetime.timezone.utc) - datetime.datetime.fromisoformat(time)
+		    assert abs(age) < datetime.timedelta(minutes=1), time
+		    print(" ".join(f"{key}={event[key]!r}" for key in event))
+	END
+}
+
+# ---- events ----
+
+@test "an acquisition and a release are logged, with the status of the command" {
+	run -3 rlock run --log log a -- sh -c 'exit 3'
+	assert_output ''
+	assert_equal "$(events)" 'acquired a,released a'
+	assert_equal "$(field status released)" 3
+	assert_equal "$(field status acquired)" ''
+}
+
+@test "a command that a signal ended is logged with the signal" {
+	run -143 sh -c 'rlock run --log log a -- sh -c "kill \$\$"; exit $?'
+	assert_equal "$(field signal released)" 15
+	assert_equal "$(field status released)" ''
+}
+
+@test "a line of text has the fields that the manual lists, in that order" {
+	TZ=XST-5:30 run -0 rlock run --log log --note 'a note' a -- true
+	run -0 cat log
+	assert_line --index 0 --regexp "^time=[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\.[0-9]{3}\+05:30 event=acquired name=a \
+kind=plain owner=[0-9a-f-]{36}:[0-9]+ host=$(uname -n) pid=[0-9]+ user=[^ ]+ waited_ms=[0-9]+ note=\"a note\" server=\"unix://$SERVER_SOCKET\?db=0\"$"
+	assert_line --index 1 --regexp ' user=[^ ]+ held_ms=[0-9]+ status=0 note="a note" server='
+}
+
+@test "each line of JSON is an object with the same fields" {
+	run -0 rlock run --log log --log-format json --note 'a note' a -- true
+	run -0 all_json
+	assert_line --index 0 --regexp "^event='acquired' name='a' kind='plain' owner='[0-9a-f-]{36}:[0-9]+' host='$(uname -n)' \
+pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SOCKET\?db=0'$"
+	assert_line --index 1 --regexp "^event='released' .* held_ms=[0-9]+ status=0 note='a note' server="
+}
+
+@test "each kind of lock is logged as such" {
+	local verb
+	for verb in run fair rlock wlock; do
+		rlock "$verb" --log log "$verb" -- true
+	done
+	assert_equal "$(field kind released | paste -sd ,)" plain,fair,read,write
+}
+
+@test "each of several names has lines of its own" {
+	run -0 rlock run --log log a b -- true
+	assert_equal "$(events)" 'acquired a,acquired b,released a,released b'
+}
+
+@test "a waiter is logged, and for how long it waited" {
+	hold_in_background a
+	in_background rlock run --log log a -- true
+	wait_until 5 has_listener
+	let_pass 0.2
+	let_go
+	wait_until 5 has_events 'waited a,acquired a,released a'
+	[ "$(field waited_ms waited)" -ge 200 ]
+	assert_equal "$(field waited_ms acquired)" "$(field waited_ms waited)"
+}
+
+@test "a lock that was busy is logged, and its holder, though nothing is said" {
+	hold_in_background a --note 'the holder'
+	run -75 rlock run -n --log log a -- true
+	assert_output ''
+	assert_equal "$(events)" 'busy a'
+	[[ $(field reason busy) = '"held by the holder ('* ]]
+}
+
+@test "a wait that is over in vain is logged" {
+	hold_in_background a
+	run -75 rlock run -qw 100ms --log log a -- true
+	assert_equal "$(events)" 'waited a,timed_out a'
+	[ "$(field waited_ms timed_out)" -ge 100 ]
+}
+
+@test "a wait that a signal ends is logged" {
+	hold_in_background a
+	in_background rlock run --log log a -- true
+	wait_until 5 has_listener
+	kill -TERM "$PID"
+	wait_until 5 has_events 'waited a,cancelled a'
+	assert_equal "$(field reason cancelled)" '"signal 15"'
+}
+
+@test "a wait that the end of its process ends is logged" {
+	hold_in_background a
+	in_background sleep 60
+	in_background rlock lock --log log --pid "$PID" a
+	wait_until 5 has_listener
+	kill -KILL "${BACKGROUND[1]}"
+	wait_until 5 has_events 'waited a,cancelled a'
+}
+
+@test "an acquisition that failed is logged, and why" {
+	run -69 rlock run -u "unix://$PWD/nowhere" --log log a -- true
+	assert_equal "$(events)" 'failed a'
+	[[ $(field reason failed) = *nowhere* ]]
+}
+
+@test "a lock that was lost is logged once, and why" {
+	in_background rlock run -t 1s --log log a -- sleep 60
+	wait_until 5 is_held a
+	redis del a >/dev/null
+	wait_until 5 is_gone "$PID"
+	assert_equal "$(events)" 'acquired a,lost a'
+	assert_equal "$(field reason lost)" '"it expired or was deleted on the server"'
+}
+
+@test "a loss that only the release finds is logged once" {
+	run -76 rlock run --log log a -- sh -c 'redis-cli -s "$SERVER_SOCKET" del a'
+	assert_equal "$(events)" 'acquired a,lost a'
+}
+
+@test "a lock that was lost is logged once with --on-lost ignore, too" {
+	in_background rlock run -t 1s --on-lost ignore --log log a -- until_let_go
+	wait_until 5 is_held a
+	redis del a >/dev/null
+	wait_until 5 has_events 'acquired a,lost a'
+	let_go
+	wait_until 5 is_gone "$PID"
+	assert_equal "$(events)" 'acquired a,lost a'
+}
+
+@test "a lock that is broken by force is logged by both sides" {
+	in_background rlock run -t 1s --log log a -- sleep 60
+	wait_until 5 is_held a
+	run -0 rlock unlock --force --log log a
+	wait_until 5 is_gone "$PID"
+	assert_equal "$(events)" 'acquired a,broken a,lost a'
+	assert_equal "$(field owner broken)" "$(field owner acquired)"
+}
+
+@test "a lock that force does not break is not logged" {
+	hold_in_background a
+	run -1 rlock unlock --force --holder nobody:1 --log log a
+	assert_equal "$(events)" ''
+}
+
+@test "a release that the server does not hear of is logged as what it is" {
+	run -0 rlock run -t 1s --log log a -- sh -c 'kill -STOP "$SERVER_PID"'
+	kill -CONT "$SERVER_PID"
+	assert_equal "$(events)" 'acquired a,expires a'
+	assert [ -n "$(field reason expires)" ]
+}
+
+@test "a lock that --at-least keeps is logged as released, and for how long it is kept" {
+	run -0 rlock run --at-least 1h --log log a -- true
+	assert_equal "$(events)" 'acquired a,released a'
+	[ "$(field kept_ms released)" -gt 3590000 ]
+}
+
+@test "a command that came to a limit is logged with that" {
+	run -124 rlock run --max-run 50ms --log log a -- sleep 60
+	assert_equal "$(field reason released)" max-run
+	rm log
+	run -124 rlock run --lease 1s --log log a -- sleep 60
+	assert_equal "$(field reason released)" lease
+}
+
+@test "a lock that came to nothing is logged as released" {
+	run -71 sh -c 'rlock lock --fence --owner x --lease 1m --log log a >/dev/full'
+	assert_equal "$(events)" 'acquired a,released a'
+	run -71 sh -c 'rlock lock --fence --pid $$ --log log b >/dev/full; exit $?'
+	assert_equal "$(events)" 'acquired a,released a,acquired b,released b'
+}
+
+@test "a lock of an owner is logged by the calls that acquire and release it" {
+	rlock lock --owner x --lease 1m --log log a
+	rlock unlock --owner x --log log a
+	assert_equal "$(events)" 'acquired a,released a'
+	assert_equal "$(field owner released)" x:0
+}
+
+# ---- the renewer ----
+
+@test "when rlock is killed its renewer logs the release, once" {
+	in_background rlock run --log log a -- until_let_go
+	wait_until 5 is_held a
+	wait_until 5 has_renewer "$PID"
+	kill -KILL "$PID"
+	wait_until 5 is_gone "$PID"
+	let_go
+	wait_until 5 is_free a
+	wait_until 5 has_event released
+	assert_equal "$(events)" 'acquired a,released a'
+	assert_equal "$(field reason released)" '"rlock was killed"'
+	assert_equal "$(field owner released)" "$(field owner acquired)"
+	assert_equal "$(field pid released)" "$(field pid acquired)"
+}
+
+@test "a renewer that was forked while the lock was waited for logs the release, too" {
+	hold_in_background a
+	in_background rlock run --log log a -- sh -c 'until [ -e now ]; do sleep 0.02; done'
+	wait_until 5 has_renewer "$PID"
+	let_go
+	wait_until 5 has_event acquired
+	kill -KILL "$PID"
+	wait_until 5 is_gone "$PID"
+	: >now
+	wait_until 5 has_event released
+	assert_equal "$(field owner released)" "$(field owner acquired)"
+	assert_equal "$(events)" 'waited a,acquired a,released a'
+}
+
+@test "when rlock is killed its renewer logs that the lock was lost, once" {
+	in_background rlock run -t 1s --log log a -- until_let_go
+	wait_until 5 is_held a
+	wait_until 5 has_renewer "$PID"
+	kill -KILL "$PID"
+	wait_until 5 is_gone "$PID"
+	redis del a >/dev/null
+	wait_until 5 has_event lost
+	wait_until 5 eval '[ -z "$(processes_of_test)" ]'
+	assert_equal "$(events)" 'acquired a,lost a'
+}
+
+@test "while rlock is stopped its renewer logs that the lock was lost, and rlock does not again" {
+	in_background rlock run -t 1s --log log a -- sleep 60
+	wait_until 5 is_held a
+	wait_until 5 has_renewer "$PID"
+	kill -STOP "$PID"
+	redis del a >/dev/null
+	wait_until 5 has_event lost
+	kill -CONT "$PID"
+	wait_until 5 is_gone "$PID"
+	assert_equal "$(events)" 'acquired a,lost a'
+}
+
+@test "a lock without a command is logged once, by its renewer when the process has ended" {
+	in_background sleep 60
+	rlock lock --log log --pid "$PID" a
+	kill -KILL "$PID"
+	wait_until 5 has_event released
+	wait_until 5 eval '[ -z "$(processes_of_test)" ]'
+	assert_equal "$(events)" 'acquired a,released a'
+	assert_equal "$(field pid released)" "$PID"
+	assert_equal "$(field reason released)" '"the process has ended"'
+}
+
+@test "a lock without a command is logged once, by the unlock that releases it" {
+	rlock lock --log log --pid $$ a
+	rlock unlock --log log --pid $$ a
+	wait_until 5 eval '[ -z "$(processes_of_test)" ]'
+	assert_equal "$(events)" 'acquired a,released a'
+	assert_equal "$(field pid released)" $$
+	assert [ -n "$(field held_ms released)" ]
+}
+
+@test "a lock without a command that was lost is logged once, and unlock does not again" {
+	in_background sleep 60
+	rlock lock -t 1s --on-lost ignore --log log --pid "$PID" a
+	redis del a >/dev/null
+	wait_until 5 has_event lost
+	run -76 rlock unlock --log log --pid "$PID" a
+	assert_equal "$(events)" 'acquired a,lost a'
+}
+
+@test "a lock without a command whose lease ends is logged as lost, and why" {
+	in_background sleep 60
+	rlock lock --lease 1s --on-lost ignore --log log --pid "$PID" a
+	wait_until 5 has_event lost
+	assert_equal "$(field reason lost)" '"its lease ends"'
+}
+
+@test "a loss that unlock finds is logged" {
+	rlock lock --log log --pid $$ a
+	redis del a >/dev/null
+	run -76 rlock unlock --log log --pid $$ a
+	assert_equal "$(events)" 'acquired a,lost a'
+}
+
+# ---- values ----
+
+@test "a value with quotes, backslashes and blanks stays one value, in one line" {
+	rlock run --log log --note 'a "b" \ é = x' 'two words' -- true
+	run -0 cat log
+	assert_equal "${#lines[@]}" 2
+	assert_line --index 0 --partial ' name="two words" '
+	assert_line --index 0 --partial ' note="a \"b\" \\ é = x" '
+}
+
+@test "what is no UTF-8, and what a terminal obeys, is escaped in both formats" {
+	local name=$'bad \xff\x1b[31m'
+	rlock run --log log "$name" -- true
+	run -0 cat log
+	assert_line --index 0 --partial ' name="bad \xff\x1b[31m" '
+	rm log
+	rlock run --log log --log-format json "$name" -- true
+	run -0 all_json
+	assert_line --index 0 --partial " name='bad \\\\xff\\\\x1b[31m' name_base64='$(printf %s "$name" | base64)' "
+}
+
+@test "a line is never longer than a pipe takes in one piece" {
+	local format
+	for format in text json; do
+		rlock run --log log --log-format "$format" --note "$(printf '%255s' '' | tr ' ' '\377')" \
+			"$(printf '%512s' '' | tr ' ' '\376')" -- true
+		[ "$(wc -L <log)" -lt 4096 ]
+		[ "$(wc -l <log)" = 2 ]
+		[ "$format" = text ] || all_json log >/dev/null
+		grep -q 'xfe' log
+		rm log
+	done
+}
+
+@test "no password is in the log" {
+	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
+	rlock run --log log -u "$(url_of ci)" a -- true
+	run -69 rlock run --log log -u "redis://ci:$SECRET@127.0.0.1:1" a -- true
+	run -77 rlock run --log log -u "redis://other:$SECRET@127.0.0.1:$PORT" a -- true
+	assert_equal "$(events)" 'acquired a,released a,failed a,failed a'
+	run ! grep -F "$SECRET" log
+}
+
+# ---- the file ----
+
+@test "lines of 200 processes do not mix in one file" {
+	local i
+	export NOTE
+	NOTE=$(printf '%255s' '' | tr ' ' x)
+	for ((i = 0; i < 200; i++)); do
+		rlock run --log log --log-format json --note "$NOTE" "lock$i" -- true 3>&- &
+	done
+	wait
+	run -0 all_json
+	assert_equal "${#lines[@]}" 400
+	run -0 grep -c '"event":"acquired"' log
+	assert_output 200
+	for ((i = 0; i < 200; i++)); do
+		grep -q "\"released\",\"name\":\"lock$i\"" log || fail "lock$i is missing"
+	done
+}
+
+@test "a new file can be read by its group, as far as the mask allows" {
+	(umask 0 && rlock run --log open a -- true)
+	(umask 077 && rlock run --log closed a -- true)
+	assert_equal "$(stat -c %a open closed | paste -sd ,)" 640,600
+}
+
+@test "a file is added to, and a symbolic link to it is followed" {
+	echo before >target
+	ln -s target log
+	rlock run --log log a -- true
+	assert_equal "$(head -n 1 target)" before
+	assert_equal "$(wc -l <target)" 3
+	assert [ -L log ]
+}
+
+@test "after a rotation the next line goes to a new file" {
+	rlock run --log log a -- mv log old
+	assert_equal "$(events old)" 'acquired a'
+	assert_equal "$(events log)" 'released a'
+}
+
+@test "a file by a relative name is the same for the renewer, which runs elsewhere" {
+	in_background sleep 60
+	mkdir inner
+	(cd inner && rlock lock --log ../log --pid "$PID" a)
+	kill -KILL "$PID"
+	wait_until 5 has_events 'acquired a,released a'
+}
+
+@test "a file that can't be opened is refused before anything is done" {
+	local before after file
+	before=$(server_commands)
+	for file in "$PWD/nowhere/log" "$PWD" "$PWD/log/"; do
+		run -78 rlock run --log "$file" a -- touch ran
+		assert_output --partial "rlock: cannot open the log '$file': "
+		run -78 rlock unlock --force --log "$file" a
+	done
+	after=$(server_commands)
+	assert_equal $((after - before)) 1
+	assert [ ! -e ran ]
+}
+
+@test "a full disk is one warning, and changes no status" {
+	run -3 rlock run --log /dev/full a -- sh -c 'exit 3'
+	assert_output "rlock: cannot write to the log '/dev/full': No space left on device"
+}
+
+@test "a FIFO that no process reads is one warning, and holds no lock up" {
+	mkfifo pipe
+	run -3 timeout -s KILL 5 rlock run --log pipe a -- sh -c 'exit 3'
+	assert_output "rlock: cannot write to the log 'pipe': No such device or address"
+	no_keys
+}
+
+@test "a FIFO that is full is one warning, and holds no lock up" {
+	mkfifo pipe
+	exec 7<>pipe
+	dd if=/dev/zero of=pipe bs=4096 oflag=nonblock 2>/dev/null || :
+	run -0 timeout -s KILL 5 rlock run --log pipe a -- true
+	assert_output "rlock: cannot write to the log 'pipe': Resource temporarily unavailable"
+	exec 7>&-
+	no_keys
+}
+
+@test "a FIFO that a process reads gets each line" {
+	mkfifo pipe
+	exec 7<>pipe
+	rlock run --log pipe a -- true
+	head -n 2 <&7 >log
+	exec 7>&-
+	assert_equal "$(events)" 'acquired a,released a'
+}
+
+@test "a file that may not grow ends no lock" {
+	: >log
+	run -0 sh -c 'ulimit -f 0; rlock run --log log a -- true 2>&1 | cat'
+	assert_output "rlock: cannot write to the log 'log': File too large"
+}
+
+@test "the command and the renewer have no descriptor of the log" {
+	local without renewer
+	without=$(sh -c 'ls /proc/$$/fd; :' 7</dev/null)
+	run -0 rlock run --log log a -- sh -c 'ls /proc/$$/fd; :' 7</dev/null
+	assert_output "$without"
+	in_background sleep 60
+	rlock lock --log log --pid "$PID" a
+	renewer=$(processes_of_test | sed -n 's/ rlock-renewer$//p')
+	assert [ -n "$renewer" ]
+	run -0 find "/proc/$renewer/fd" -lname "$PWD/log"
+	assert_output ''
+	kill -KILL "$PID"
+	wait_until 5 is_free a
+}
+
+# ---- standard error ----
+
+@test "on standard error stand the same lines, even with --quiet" {
+	run -0 rlock run -q --log stderr --log-format json a -- true
+	echo "$output" >log
+	run -0 all_json
+	assert_equal "${#lines[@]}" 2
+}
+
+@test "what happens while rlock is stopped stands on standard error once it goes on" {
+	local command
+	in_background sh -c 'exec rlock run -t 1s --log stderr a -- sleep 60 2>log'
+	wait_until 5 has_renewer "$PID"
+	wait_until 5 has_command "$PID"
+	command=$(command_of "$PID")
+	kill -STOP "$PID"
+	redis del a >/dev/null
+	wait_until 5 is_gone "$command"
+	kill -CONT "$PID"
+	wait_until 5 is_gone "$PID"
+	assert_equal "$(events)" 'acquired a,lost a'
+}
+
+@test "a lock without a command keeps no standard error for its log" {
+	in_background sleep 60
+	run -0 took_less 3 rlock lock --log stderr --pid "$PID" a
+	assert_output --partial ' event=acquired '
+	kill -KILL "$PID"
+	wait_until 5 is_free a
+}
+
+# ---- the system's log ----
+
+# with_daemon READS COMMAND [ARG...]: the command in a /dev with a log daemon's socket, and after it all that came there.
+# With READS 0 there is no room for a line.
+with_daemon() {
+	unshare -rm mount -t tmpfs none /mnt 2>/dev/null || skip 'nothing can be mounted here'
+	unshare -rm sh -ec '
+		mkdir dev
+		mount --rbind /dev dev
+		mount -t tmpfs none /dev
+		for device in null full urandom; do
+			: >"/dev/$device"
+			mount --bind "dev/$device" "/dev/$device"
+		done
+		exec python3 -c "$DAEMON" "$@"' sh "$@"
+}
+
+export DAEMON='
+import socket, subprocess, sys
+log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+log.bind("/dev/log")
+if sys.argv[1] == "0":
+    filler = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    filler.connect("/dev/log")
+    filler.setblocking(False)
+    try:
+        while True:
+            filler.send(b"filler")
+    except BlockingIOError:
+        pass
+status = subprocess.call(sys.argv[2:])
+log.setblocking(False)
+try:
+    while True:
+        message = log.recv(65536)
+        if message != b"filler":
+            print(message.decode())
+except BlockingIOError:
+    sys.exit(status)
+'
+
+@test "the system's log gets each line, with its level" {
+	run -75 with_daemon 1 sh -c 'rlock run --log syslog a -- redis-cli -s "$SERVER_SOCKET" del a
+		rlock run --log syslog --log-format json b -- rlock run -n --log syslog a c -- false
+		rlock lock --owner x --lease 1m c
+		rlock run -n --log syslog c -- true'
+	assert_line --regexp '^<14>[A-Z][a-z]{2} [ 1-3][0-9] [0-9:]{8} rlock\[[0-9]+\]: time=[^ ]+ event=acquired name=a .*db=0"$'
+	assert_line --regexp '^<12>[^:]+:[0-9]+:[0-9]+ rlock\[[0-9]+\]: time=[^ ]+ event=lost name=a '
+	assert_line --regexp '^<14>.*: \{"time":"[^"]+","event":"acquired","name":"b",.*\}$'
+	assert_line --regexp '^<14>.* event=busy name=c '
+}
+
+@test "a log daemon that is stuck is one warning, and holds no lock up" {
+	run -3 with_daemon 0 timeout -s KILL 5 rlock run --log syslog a -- sh -c 'exit 3'
+	assert_output "rlock: cannot write to the log '/dev/log': Resource temporarily unavailable"
+}
+
+@test "without a log daemon there is one warning" {
+	unshare -rm mount -t tmpfs none /mnt 2>/dev/null || skip 'nothing can be mounted here'
+	run -3 unshare -rm sh -ec 'mkdir dev; mount --rbind /dev dev; mount -t tmpfs none /dev
+		: >/dev/null; mount --bind dev/null /dev/null
+		exec rlock run --log syslog a -- sh -c "exit 3"'
+	assert_output "rlock: cannot write to the log '/dev/log': No such file or directory"
+}
+
+# ---- where it is set ----
+
+@test "the configuration file can set the log, and verbs that log nothing ignore it" {
+	printf 'log = %s\nlog-format = json\n' "$PWD/log" >rlock.conf
+	rlock run --config rlock.conf a -- true
+	run -0 all_json
+	assert_equal "${#lines[@]}" 2
+	rm log
+	rlock list --config rlock.conf
+	assert [ ! -e log ]
+	rlock run --config rlock.conf --log other --log-format text a -- true
+	assert [ ! -e log ]
+	assert_equal "$(events other)" 'acquired a,released a'
+}
