@@ -47,21 +47,21 @@ ends() {
 	no_keys
 }
 
-# resident_kb PID
-resident_kb() {
-	awk '/^Rss:/ { print $2 }' "/proc/$1/smaps_rollup"
+# has_dropped PID KB: so much of the most that it had in memory.
+has_dropped() {
+	local key value most=0 now=0
+	while read -r key value _; do
+		case $key in
+		VmHWM:) most=$value ;;
+		VmRSS:) now=$value ;;
+		esac
+	done <"/proc/$1/status"
+	((most - now > $2))
 }
 
-# keeps_less PID KB: memory than so much.
-keeps_less() {
-	(($(resident_kb "$1") < $2))
-}
-
-@test "a waiter keeps less than half of its memory once it has waited for a second" {
-	local before
+@test "a waiter drops memory that it does not need once it has waited for a second" {
 	wait_behind run
-	before=$(resident_kb "$PID")
-	wait_until 5 keeps_less "$PID" $((before / 2))
+	wait_until 10 has_dropped "$PID" 800
 	let_go
 	wait_until 5 test -e in
 	touch out
