@@ -317,6 +317,17 @@ ttl_grew() {
 	assert_line --regexp '^ok +connect-timeout +5s, the default$'
 }
 
+@test "rlock(1): what happened last night" {
+	echo "log = $PWD/rlock.log" >rlock.conf
+	RLOCK_CONFIG=$PWD/rlock.conf run -3 rlock run nightly -- sh -c 'exit 3'
+	RLOCK_CONFIG=$PWD/rlock.conf run -0 rlock run other -- true
+	example man/rlock.1 ask-night | sed "s|/var/log|$PWD|" >script
+	run -0 sh ./script
+	assert_line --index 0 --regexp ' event=acquired name=nightly '
+	assert_line --index 1 --regexp ' event=released name=nightly .* status=3( |$)'
+	assert_equal "${#lines[@]}" 2
+}
+
 @test "rlock(1): a loop whose input is not eaten" {
 	run_example man/rlock.1 loop
 	assert_done $'upgrade web1\nupgrade web2'
