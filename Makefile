@@ -92,6 +92,7 @@ TREE_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
 
 SOURCES := $(wildcard lib/*.c lib/*/*.c cli/*.c cli/*/*.c packaging/*/*.c tests/*/*.c)
 HEADERS := $(wildcard lib/*.h lib/*/*.h cli/*.h cli/*/*.h tests/*/*.h)
+CXX_SOURCES := $(wildcard tests/*/*.cpp)
 OBJECTS := $(SOURCES:.c=.o) lib/scripts.gen.o
 LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
 CLI_OBJECTS := $(filter cli/%,$(OBJECTS))
@@ -143,7 +144,7 @@ $(BUILD)/$(SONAME): $(addprefix $(BUILD)/,$(LIB_OBJECTS))
 $(BUILD)/librlock.pc: FORCE
 	$(call remember,'libdir=$(LIBDIR)' 'includedir=$(INCLUDEDIR)' '' 'Name: librlock' \
 		'Description: locks on Redis or Valkey that Redisson shares' 'Version: $(VERSION)' \
-		'Requires.private: hiredis' 'Libs: -L$${libdir} -lrlock' 'Libs.private: $(TLS_LIBS)' 'Cflags: -I$${includedir}')
+		'Requires.private: hiredis' 'Libs: -L$${libdir} -lrlock' 'Libs.private: $(TLS_LIBS) -pthread' 'Cflags: -I$${includedir}')
 
 # All of cli but main(), of which the tables of the completions, the unit tests and each fuzz target take what they need.
 $(TREES:%=%/cli.a): %/cli.a: $(addprefix %/,$(filter-out cli/main.o,$(CLI_OBJECTS)))
@@ -221,7 +222,7 @@ lint: $(LINTS) ## clang-format, clang-tidy, cppcheck, shellcheck, mandoc
 $(LINTS): | prepare
 
 lint-format:
-	$(Q)clang-format --dry-run -Werror $(SOURCES) $(HEADERS)
+	$(Q)clang-format --dry-run -Werror $(SOURCES) $(HEADERS) $(CXX_SOURCES)
 
 # The public header stands alone, in C11 and in C++.
 lint-header:
@@ -256,7 +257,7 @@ lint-paths:
 
 .PHONY: format
 format: ## lay out the C code as .clang-format says
-	$(Q)clang-format -i $(SOURCES) $(HEADERS)
+	$(Q)clang-format -i $(SOURCES) $(HEADERS) $(CXX_SOURCES)
 
 .PHONY: dist
 dist: ## a source archive of what is committed

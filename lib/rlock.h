@@ -25,7 +25,8 @@
  *
  * All times are milliseconds; a deadline is a time on the clock of rlock_now_ms(). A connection and its holds belong to
  * one thread at a time; there are no globals. The library never prints, forks, exits or touches signals, and causes no
- * SIGPIPE. After fork() the child calls rlock_conn_after_fork_child() on each connection that it inherited.
+ * SIGPIPE. After fork() the child calls rlock_conn_after_fork_child() on each connection of the thread that forked, and
+ * leaves alone those of other threads.
  */
 #ifndef RLOCK_H
 #define RLOCK_H
@@ -255,7 +256,7 @@ RLOCK_API void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd);
 
 /*
  * In the child of a fork(): close its copy of the parent's stream, without a byte to the server. The next request opens
- * a stream of the child's own.
+ * a stream of the child's own. It goes before any other call for the connection, rlock_conn_free() included.
  */
 RLOCK_API void rlock_conn_after_fork_child(struct rlock_conn *conn);
 

@@ -15,6 +15,7 @@ packages='
 thing        apt-get              dnf                  apk            pacman
 bash         bash                 bash                 bash           bash
 compiler     gcc,libc6-dev        gcc,glibc-devel      gcc,musl-dev   gcc
+c++          g++                  gcc-c++              g++            gcc
 make         make                 make                 make           make
 pkg-config   pkg-config           pkgconf-pkg-config   pkgconf        pkgconf
 hiredis      libhiredis-dev       hiredis-devel        hiredis-dev    hiredis
@@ -131,6 +132,7 @@ need_for() {
 		need procps has pgrep
 		need binutils has readelf
 		need binutils has nm
+		need c++ has "${CXX:-c++}"
 		need util-linux has setsid
 		need util-linux has script
 		need python3 python3 -c 'import pty'

@@ -20,7 +20,7 @@
 struct rlock__resolver {
 	atomic_int holders;
 	int answered_fd;
-	int error;
+	atomic_int error; /* set after answer: by reading it the caller's thread sees answer, too */
 	struct addrinfo *answer;
 	char port[8];
 	char host[];
@@ -56,7 +56,8 @@ static void *run_query(void *arg)
 	struct rlock__resolver *resolver = arg;
 	const uint64_t one = 1;
 
-	resolver->error = resolve(resolver->host, resolver->port, AI_ADDRCONFIG, &resolver->answer);
+	atomic_store(&resolver->error,
+		     resolve(resolver->host, resolver->port, AI_ADDRCONFIG, &resolver->answer));
 	(void)!write(resolver->answered_fd, &one, sizeof(one));
 	rlock__resolver_free(resolver);
 	return NULL;
@@ -75,6 +76,7 @@ static struct rlock__resolver *resolver_new(const char *host, const char *port)
 		return NULL;
 	}
 	atomic_init(&resolver->holders, 2);
+	atomic_init(&resolver->error, 0);
 	memcpy(resolver->host, host, host_size);
 	memcpy(resolver->port, port, strlen(port) + 1);
 	return resolver;
@@ -133,8 +135,10 @@ int rlock__resolver_fd(const struct rlock__resolver *resolver)
 enum rlock_status rlock__resolver_result(struct rlock__resolver *resolver, struct addrinfo **out,
 					 const char **why_out)
 {
-	if (resolver->error != 0) {
-		*why_out = gai_strerror(resolver->error);
+	int error = atomic_load(&resolver->error);
+
+	if (error != 0) {
+		*why_out = gai_strerror(error);
 		return RLOCK_ENET;
 	}
 	*out = resolver->answer;

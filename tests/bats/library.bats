@@ -1,0 +1,184 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# librlock as another program uses it: `make install` into a place of its own, pkg-config, the symbols that it exports, and
+# what librlock(3) says of threads and of fork.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+
+TOP=$BATS_TEST_DIRNAME/../..
+STRICT=(-Wall -Wextra -Wpedantic -Werror)
+
+# built: prints the directory with the library; what is watched stands one below.
+built() {
+	if [ -n "${TESTS_UNDER-}" ]; then
+		echo "${RLOCK_BIN%/*/*}"
+	else
+		echo "${RLOCK_BIN%/*}"
+	fi
+}
+
+# run_make BUILD GOAL...: in the tree, with the settings of the `make` that runs the tests.
+run_make() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$TOP" BUILD="$1" PREFIX="$PREFIX" DESTDIR= "${@:2}"
+}
+
+# What was built is installed from a copy of it, since librlock.pc is another one for each PREFIX.
+setup_file() {
+	local copy=$BATS_FILE_TMPDIR/build
+	export PREFIX=$BATS_FILE_TMPDIR/prefix
+	choose_port
+	start_server --port "$PORT" --bind 127.0.0.1
+	mkdir "$copy"
+	(cd "$(built)" && cp -a --parents flags scripts.gen.c rlock librlock.* cli.a lib cli packaging completions "$copy")
+	run_make "$copy" install
+	export PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
+}
+
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+	common_teardown
+}
+
+# flags OPTION...: prints what pkg-config says of the library.
+flags() {
+	"${PKG_CONFIG:-pkg-config}" "$@" librlock
+}
+
+# compile_c OUT FILE [FLAG...]
+compile_c() {
+	"${CC:-cc}" -std=c11 "${STRICT[@]}" -o "$1" "$2" "${@:3}"
+}
+
+compile_cxx() {
+	"${CXX:-c++}" -std=c++17 "${STRICT[@]}" -o "$1" "$2" "${@:3}"
+}
+
+# uses_lock PROGRAM: it acquires, renews and releases the lock, as the server sees it.
+uses_lock() {
+	run -0 "$1" "$RLOCK_URL" name 'ask_redis "$SERVER_SOCKET" pttl name'
+	assert_output --regexp $'^acquired (9[0-9]{3}|10000)\nrenewed (59[0-9]{3}|60000)\nreleased -2$'
+	no_keys
+}
+
+# needs_library NAME FILE: the program is linked with it when it starts.
+needs_library() {
+	readelf -d "$2" | grep -qE "NEEDED.*\[$1"
+}
+
+# ---- pkg-config ----
+
+@test "a program in C that pkg-config compiles uses the shared library" {
+	# shellcheck disable=SC2046
+	compile_c lock "$TOP/tests/library/lock.c" $(flags --cflags --libs)
+	needs_library librlock.so.0 lock
+	LD_LIBRARY_PATH=$PREFIX/lib uses_lock ./lock
+}
+
+@test "a program in C++ that pkg-config compiles uses the shared library" {
+	# shellcheck disable=SC2046
+	compile_cxx lock "$TOP/tests/library/lock.cpp" $(flags --cflags --libs)
+	needs_library librlock.so.0 lock
+	LD_LIBRARY_PATH=$PREFIX/lib uses_lock ./lock
+}
+
+# archive_flags: prints those of pkg-config --static, for a linker that finds no shared library of ours.
+archive_flags() {
+	mkdir -p archive
+	cp "$PREFIX/lib/librlock.a" archive
+	flags --static --cflags --libs | sed "s|-L$PREFIX/lib |-L$PWD/archive |"
+}
+
+@test "a program that pkg-config --static compiles has the archive in it" {
+	local language
+	# shellcheck disable=SC2046
+	compile_c lock "$TOP/tests/library/lock.c" $(archive_flags)
+	# shellcheck disable=SC2046
+	compile_cxx lock++ "$TOP/tests/library/lock.cpp" $(archive_flags)
+	for language in lock lock++; do
+		run -1 needs_library librlock "$language"
+		uses_lock "./$language"
+	done
+}
+
+@test "DESTDIR is where files are copied to, and not a part of what they say" {
+	run_make "$BATS_FILE_TMPDIR/build" install DESTDIR="$PWD/root" PREFIX=/opt/rlock
+	run -0 cat root/opt/rlock/lib/pkgconfig/librlock.pc
+	assert_output --partial /opt/rlock/lib
+	run -1 grep -rlF "$PWD" root
+	# A compiler for another root finds all of it there.
+	export PKG_CONFIG_PATH=$PWD/root/opt/rlock/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$PWD/root
+	run -0 flags --libs
+	assert_output --partial "-L$PWD/root/opt/rlock/lib"
+}
+
+# ---- what it exports ----
+
+# header_functions: prints those that rlock.h declares, sorted.
+header_functions() {
+	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' | sort -u
+}
+
+@test "the library exports the symbols of packaging/debian/librlock0.symbols, which are the functions of rlock.h" {
+	nm -D --defined-only "$PREFIX/lib/librlock.so" | awk '{ print $NF }' | sort >exported
+	sed -n 's/^ \([^@]*\)@Base .*/\1/p' "$TOP/packaging/debian/librlock0.symbols" | sort >listed
+	header_functions >declared
+	assert [ "$(wc -l <declared)" -gt 30 ]
+	run -0 diff listed exported
+	run -0 diff declared exported
+}
+
+@test "the list of symbols is for the library's name, and no symbol in it is of a later version" {
+	local soname version
+	soname=$(readelf -d "$PREFIX/lib/librlock.so" | sed -n 's/.*SONAME.*\[\(.*\)\]$/\1/p')
+	version=$(flags --modversion)
+	run -0 sed -n 1p "$TOP/packaging/debian/librlock0.symbols"
+	assert_output "$soname librlock0 #MINVER#"
+	run -0 sh -c 'sed -n "s/^ .*@Base //p" "$1" | cat - "$2" | sort -Vu | tail -n 1' sh \
+		"$TOP/packaging/debian/librlock0.symbols" <(echo "$version")
+	assert_output "$version"
+}
+
+@test "the library has no variable that threads could share" {
+	nm --format=sysv "$PREFIX/lib/librlock.a" | grep -E '[|]\.t?(data|bss)' >placed
+	# Tables with addresses in them, which are read-only once the program has begun.
+	run -1 grep -vF '|.data.rel.ro' placed
+	assert_output ''
+}
+
+# ---- threads ----
+
+@test "two threads with a connection each take turns, and share no memory that a thread sanitizer would report" {
+	local sanitize='-O1 -g -fsanitize=thread' build=$BATS_FILE_TMPDIR/threads
+	# shellcheck disable=SC2086
+	echo 'int main(void) { return 0; }' | "${CC:-cc}" $sanitize -o can -x c - && ./can ||
+		skip 'this compiler, or this machine, has no thread sanitizer'
+	CFLAGS=$sanitize LDFLAGS='' run_make "$build" "$build/librlock.a" >/dev/null
+	# shellcheck disable=SC2046,SC2086
+	compile_c threads "$TOP/tests/library/threads.c" $sanitize -D_GNU_SOURCE -pthread -I "$TOP/lib" "$build/librlock.a" \
+		$("${PKG_CONFIG:-pkg-config}" --libs hiredis) -ldl
+	# By a name, since the library looks names up in a thread.
+	run -0 env TSAN_OPTIONS=exitcode=66 ./threads "redis://localhost:$PORT" 100
+	assert_output '100 100'
+	no_keys
+}
+
+# ---- fork ----
+
+@test "a child that calls rlock_conn_after_fork_child uses its connection beside its parent, and both renew the hold" {
+	# shellcheck disable=SC2046
+	compile_c fork "$TOP/tests/library/fork.c" -D_GNU_SOURCE $(archive_flags)
+	run -0 ./fork "$RLOCK_URL"
+	# The child opens a connection of its own, once; the parent goes on with the one that it had.
+	assert_equal "$(grep -c '^child: connected' <<<"$output")" 1
+	refute_line --regexp '^parent: connect'
+	no_keys
+}
