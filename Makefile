@@ -169,6 +169,7 @@ FORCE:
 NEEDS_deps := build
 NEEDS_demo := demo
 NEEDS_deb := packages
+NEEDS_dist := dist
 NEEDS_lint := lint
 NEEDS = $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
 .PHONY: prepare
@@ -260,9 +261,8 @@ format: ## lay out the C code as .clang-format says
 	$(Q)clang-format -i $(SOURCES) $(HEADERS) $(CXX_SOURCES)
 
 .PHONY: dist
-dist: ## a source archive of what is committed
-	$(Q)mkdir -p $(BUILD)
-	$(Q)git archive --format=tar.gz --prefix=rlock-$(VERSION)/ -o $(BUILD)/rlock-$(VERSION).tar.gz HEAD
+dist: | prepare ## the source archive of what is committed, its SBOM and checksums, in BUILD/dist
+	$(Q)packaging/dist.sh $(BUILD)/dist
 
 .PHONY: clean
 clean: ## remove what was built

@@ -7,7 +7,8 @@
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take), chaos (and the
 # full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
 # tools/servers.sh takes), model (a checker of models), valgrind, bench (and what is measured beside rlock), fuzz, packages
-# (of Debian) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC. Needs root or sudo only when there is something to install.
+# (of Debian), dist (an archive of the source) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
+# Needs root or sudo only when there is something to install.
 set -eu
 
 # What a thing is called by the package managers; "-": it is not packaged there. CI tries apt-get only.
@@ -47,6 +48,7 @@ spin         spin                 spin                 -              -
 valgrind     valgrind             valgrind             valgrind       valgrind
 setlock      daemontools          -                    -              -
 git          git                  git                  git            git
+gzip         gzip                 gzip                 gzip           gzip
 clang        clang                clang                clang          clang
 fuzzer       clang,libclang-rt-dev clang,compiler-rt   clang,compiler-rt clang,compiler-rt
 clang-format clang-format         clang-tools-extra    clang-extra-tools clang
@@ -138,11 +140,18 @@ need_for() {
 		need python3 python3 -c 'import pty'
 		need yaml python3 -c 'import yaml'
 		need parallel has parallel
+		need_for dist
 		need zsh has zsh
 		need fish has fish
 		need bats has "${BATS:-bats}"
 		need bats-support has_bats_library bats-support
 		need bats-assert has_bats_library bats-assert
+		;;
+	dist)
+		need git has git
+		need python3 has python3
+		need gzip has gzip
+		need coreutils realpath -m /
 		;;
 	packages)
 		need_for build
