@@ -72,6 +72,9 @@ choose = $(if $(filter static,$(LINK)),$(or $(shell mkdir -p $(BUILD); \
 	  2>/dev/null && rm $(BUILD)/probe.$2 && echo '$(call static,$1)'),$1),$1)
 PROGRAM_LIBS = $(call once,PROGRAM_LIBS,$(call choose,$(HIREDIS_LIBS),redisReaderCreate) \
 	$(call choose,$(ARGTABLE_LIBS),arg_parse) $(TLS_LIBS) -lm)
+# Of the static program, with what the archives need in their turn.
+STATIC_LIBS = $(call once,STATIC_LIBS,$(foreach name,hiredis argtable2 libssl,$(or $(shell \
+	$(PKG_CONFIG) --static --libs $(name) 2>/dev/null),$(name:lib%=-l%))) -lcrypto -lm)
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	-Wvla -Wformat=2 $(if $(WERROR),-Werror)
@@ -83,8 +86,11 @@ FLAGS_lib = -iquote lib -fPIC -fvisibility=hidden $(HIREDIS_CFLAGS) $(OPENSSL_CF
 FLAGS_cli = -iquote . -iquote cli -fPIE $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT='"$(HIREDIS_VERSION)"'
 FLAGS_packaging = $(FLAGS_cli)
 FLAGS_tests = -iquote . -iquote lib -iquote cli -fPIC $(HIREDIS_CFLAGS)
-# By the tree of objects, of which tests.mk has two more; the user's come last and win.
+# By the tree of objects, of which the static program has one, and tests.mk two more; the user's come last and win.
 TREE_CC = $(CC)
+TREE_PIE = -pie
+TREE_LIBS = $(PROGRAM_LIBS)
+TREE_LINKED =
 TREE_CFLAGS = $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 TREE_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
 
@@ -99,7 +105,7 @@ CLI_OBJECTS := $(filter cli/%,$(OBJECTS))
 PAGES := $(wildcard man/*.[1-9])
 COMPLETIONS := $(addprefix $(BUILD)/completions/,rlock.bash rlock.zsh rlock.fish)
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc) $(COMPLETIONS)
-TREES := $(BUILD) $(BUILD)/sanitize $(BUILD)/fuzz
+TREES := $(BUILD) $(BUILD)/static $(BUILD)/sanitize $(BUILD)/fuzz
 
 # ---- how things are made ----
 
@@ -111,7 +117,7 @@ remember = @mkdir -p $(@D); printf '%s\n' $1 >$@.new; cmp -s $@.new $@ && rm $@.
 quote = '$(subst ','\'',$1)'
 # $(call compile,DIRECTORY): $@ from $<, a source of lib, cli, packaging or tests.
 compile = $(call step,CC)$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_$1) $(TREE_CFLAGS) -MMD -MP -c -o $@ $<
-link = $(call step,LINK)$(TREE_CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
+link = $(call step,LINK)$(TREE_CC) $(TREE_PIE) $(TREE_LDFLAGS) -o $@ $^ $(TREE_LIBS) $(TREE_LINKED)
 archive = $(call step,AR)rm -f $@ && $(AR) rcs $@ $^
 
 .PHONY: all
@@ -120,7 +126,19 @@ all: $(PRODUCTS) ## the program, the library, its .pc file and completions (the 
 # Changes when the commands do, or the list of files: all of the tree is made anew then.
 $(TREES:%=%/flags): FORCE | prepare
 	$(call remember,$(call quote,$(TREE_CC) $(LANGUAGE) $(WARNINGS) $(FLAGS_lib) $(FLAGS_cli) $(TREE_CFLAGS)) \
-		$(call quote,$(TREE_LDFLAGS) $(PROGRAM_LIBS)) $(LIB_OBJECTS) $(CLI_OBJECTS))
+		$(call quote,$(TREE_LDFLAGS) $(TREE_LIBS)) $(LIB_OBJECTS) $(CLI_OBJECTS))
+
+# glibc's linker warns of each function that may load a library of the glibc of this machine. What they mean for rlock is
+# one thing, since OpenSSL's are not called; any other warning stays.
+STATIC_NOTE := static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine
+$(BUILD)/static/%: private TLS = linked
+$(BUILD)/static/%: private TREE_PIE = -static-pie
+$(BUILD)/static/%: private TREE_LIBS = $(STATIC_LIBS)
+$(BUILD)/static/%: private TREE_LINKED = 2>$@.said || { cat $@.said >&2; exit 1; }; \
+	if grep -q "'getaddrinfo' in statically" $@.said; then echo '$(STATIC_NOTE)'; fi; \
+	grep -vE ": in function|'(getaddrinfo|gethostbyname|dlopen)' in statically" $@.said >&2; rm -f $@.said
+$(BUILD)/static/%.o: %.c $(BUILD)/static/flags
+	$(call compile,$(firstword $(subst /, ,$<)))
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call compile,$(firstword $(subst /, ,$<)))
@@ -170,6 +188,7 @@ NEEDS_deps := build
 NEEDS_demo := demo
 NEEDS_deb := packages
 NEEDS_dist := dist
+NEEDS_static := static
 NEEDS_lint := lint
 NEEDS = $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
 .PHONY: prepare
@@ -183,6 +202,9 @@ deps: prepare ## install what is missing to build (needs root or sudo)
 INSTALLED_PATHS = $(foreach pair,$(TMPFILESDIR)=lib/tmpfiles.d $(BASHCOMPDIR)=share/bash-completion/completions \
 	$(ZSHCOMPDIR)=share/zsh/site-functions $(FISHCOMPDIR)=share/fish/vendor_completions.d,\
 	-e 's|/usr/local/$(lastword $(subst =, ,$(pair)))|$(firstword $(subst =, ,$(pair)))|')
+
+.PHONY: static
+static: $(BUILD)/static/rlock ## a program that needs no library, with TLS, in BUILD/static
 
 .PHONY: install
 install: all ## copy everything to its place below DESTDIR and PREFIX

@@ -7,7 +7,7 @@
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take), chaos (and the
 # full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
 # tools/servers.sh takes), model (a checker of models), valgrind, bench (and what is measured beside rlock), fuzz, packages
-# (of Debian), dist (an archive of the source) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
+# (of Debian), dist (an archive of the source), static (archives of the libraries) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
 # Needs root or sudo only when there is something to install.
 set -eu
 
@@ -22,6 +22,7 @@ pkg-config   pkg-config           pkgconf-pkg-config   pkgconf        pkgconf
 hiredis      libhiredis-dev       hiredis-devel        hiredis-dev    hiredis
 argtable2    libargtable2-dev     argtable-devel       argtable2-dev  argtable
 openssl-dev  libssl-dev           openssl-devel        openssl-dev    openssl
+static-libraries libc6-dev,libhiredis-dev,libargtable2-dev,libssl-dev,zlib1g-dev,libzstd-dev - openssl-libs-static,hiredis-dev,argtable2-dev -
 openssl      openssl              openssl              openssl        openssl
 redis-server redis-server         redis                redis          valkey
 redis-cli    redis-tools          redis                redis          valkey
@@ -84,6 +85,19 @@ has_library() {
 	includes "$2" || pkg-config --exists "$1"
 }
 
+# The archives of all that rlock is linked with, fit for a program that is independent of its place in memory.
+can_link_static() {
+	probe=$(mktemp) || return 1
+	status=0
+	# shellcheck disable=SC2046,SC2086
+	echo 'void redisReaderCreate(void); void arg_parse(void); void SSL_new(void);
+		int main(void) { redisReaderCreate(); arg_parse(); SSL_new(); return 0; }' |
+		${CC:-cc} -static-pie -fPIE ${CFLAGS-} -o "$probe" -x c - -x none -lhiredis -largtable2 \
+			$(pkg-config --static --libs libssl || echo -lssl -lcrypto) -lm || status=1
+	rm -f "$probe"
+	return $status
+}
+
 has_server() {
 	has redis-server || has valkey-server
 }
@@ -141,11 +155,17 @@ need_for() {
 		need yaml python3 -c 'import yaml'
 		need parallel has parallel
 		need_for dist
+		# Where they are not packaged, the tests of the static program are left out.
+		! has apt-get >/dev/null || need_for static
 		need zsh has zsh
 		need fish has fish
 		need bats has "${BATS:-bats}"
 		need bats-support has_bats_library bats-support
 		need bats-assert has_bats_library bats-assert
+		;;
+	static)
+		need_for build
+		need static-libraries can_link_static
 		;;
 	dist)
 		need git has git

@@ -1,0 +1,141 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# `make static`: a program that needs no library, and does what the other one does: each way to a server, TLS, and in a root
+# directory where there is nothing but itself.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/certificates
+
+TOP=$BATS_TEST_DIRNAME/../..
+
+setup_file() {
+	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates STATIC=$BATS_FILE_TMPDIR/build/static TLS_PORT CLEAR_PORT
+	has_archives || return 0
+	certificates "$CERTIFICATES"
+	choose_port && CLEAR_PORT=$PORT
+	start_tls_server server --port "$CLEAR_PORT" --bind 127.0.0.1
+	TLS_PORT=$PORT
+	# Quickly, but with what the C library checks only where a compiler looks closer.
+	CFLAGS=-O1 CPPFLAGS='' LDFLAGS='' env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
+		make -s -C "$TOP" -j "$(nproc)" BUILD="$BATS_FILE_TMPDIR/build" "$STATIC/rlock" >"$BATS_FILE_TMPDIR/log" 2>&1 ||
+		fail "$(cat "$BATS_FILE_TMPDIR/log")"
+}
+
+teardown_file() { stop_server; }
+
+setup() {
+	has_archives || skip 'there are no archives of the libraries here'
+	common_setup
+	export RLOCK_URL=unix://$SERVER_SOCKET
+	PATH=$STATIC:$PATH
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+	! has_archives || common_teardown
+}
+
+# As tools/deps.sh looks for them.
+has_archives() {
+	local libraries
+	[ -n "${ARCHIVES-}" ] || {
+		libraries=$("${PKG_CONFIG:-pkg-config}" --static --libs libssl 2>/dev/null) || libraries='-lssl -lcrypto'
+		# shellcheck disable=SC2086
+		echo 'int main(void) { return 0; }' | "${CC:-cc}" -static-pie -fPIE -o "$BATS_RUN_TMPDIR/probe" -x c - -x none \
+			-lhiredis -largtable2 $libraries -lm 2>/dev/null && ARCHIVES=there || ARCHIVES=none
+		export ARCHIVES
+	}
+	[ "$ARCHIVES" = there ]
+}
+
+# has SECTIONS REGEXP
+has() {
+	readelf -W "$1" "$STATIC/rlock" | grep -E -- "$2"
+}
+
+# acquires URL [OPTION...]: a command runs with a lock of that server, and its status gets through.
+acquires() {
+	run -7 rlock run -u "$1" "${@:2}" name -- sh -c 'echo "$RLOCK_NAME"; exit 7'
+	assert_output name
+}
+
+# ---- how it was built ----
+
+@test "the static program needs no library and no loader, and is independent of its place in memory" {
+	has -h 'Type: +DYN '
+	run ! has -l INTERP
+	run ! has -d NEEDED
+	run ! has -d TEXTREL
+}
+
+@test "the static program is built as safely as the other one" {
+	has -l '^ *GNU_RELRO '
+	has -d '(FLAGS.* (BIND_)?NOW|BIND_NOW)'
+	has -l '^ *GNU_STACK .* RW +0x'
+	run ! has -l '^ *[A-Z_]+ .* RWE +0x'
+	has -s ' __stack_chk_fail$'
+	# No C library but one has them.
+	! grep -q glibc "$BATS_FILE_TMPDIR/log" || has -s ' __(snprintf|vsnprintf)_chk$'
+}
+
+@test "make tells in one line what a static program of glibc cannot do, and lets no warning of the linker through" {
+	# Another C library has nothing to tell.
+	echo '#include <features.h>
+		#ifndef __GLIBC__
+		#error not glibc
+		#endif' | "${CC:-cc}" -E -x c - >/dev/null 2>&1 || skip 'another C library than glibc'
+	run -0 grep -vE '^  [A-Z]+ +[^ ]+$' "$BATS_FILE_TMPDIR/log"
+	assert_output 'static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine'
+}
+
+# ---- what it does ----
+
+@test "the static program acquires locks over a unix socket" {
+	acquires "unix://$SERVER_SOCKET"
+}
+
+@test "the static program acquires locks at an address and at a host name" {
+	acquires "redis://127.0.0.1:$CLEAR_PORT"
+	acquires "redis://localhost:$CLEAR_PORT"
+}
+
+@test "the static program acquires locks over TLS, and refuses a certificate that it does not trust" {
+	acquires "rediss://localhost:$TLS_PORT" --cacert "$CERTIFICATES/ca.crt"
+	run -78 rlock run -u "rediss://localhost:$TLS_PORT" --cacert "$CERTIFICATES/stranger.crt" name -- true
+	assert_output --partial 'is not trusted'
+}
+
+@test "the static program starts the private server of local:" {
+	local server
+	acquires local:
+	server=$(cat "$RLOCK_RUNTIME_DIR/local.pid")
+	kill "$server"
+	wait_until 10 is_gone "$server"
+}
+
+@test "the static program renews its lock, and stops the command when the lock is lost" {
+	in_background sh -c 'exec rlock run -t 1s name -- until_let_go 2>said'
+	wait_until 5 is_held name
+	wait_until 5 has_renewer "$PID"
+	redis del name >/dev/null
+	ended_with 76
+	run -0 cat said
+	assert_output --partial 'lock lost'
+}
+
+@test "the static program runs in a root directory where there is nothing else" {
+	[ "$(id -u)" = 0 ] || skip 'only root can change its root directory'
+	mkdir root
+	cp "$STATIC/rlock" root
+	ln "$SERVER_SOCKET" root/redis.sock
+	run -0 chroot root /rlock --version
+	assert_output --regexp '^rlock [0-9.]+ \(hiredis [0-9.]+, with TLS\)'
+	run -0 env -u RLOCK_RUNTIME_DIR chroot root /rlock run -u unix:///redis.sock name -- /rlock status -u unix:///redis.sock name
+	assert_output --regexp '^name[: ]'
+	run -0 env -u RLOCK_RUNTIME_DIR chroot root /rlock run -u "redis://127.0.0.1:$CLEAR_PORT" name -- /rlock --version
+	no_keys
+}
