@@ -7,6 +7,8 @@ JOBS ?=
 SCALE ?=
 # The servers of check-servers, by the names of tools/servers.sh, instead of all of them.
 SERVERS ?=
+# Of check-container: an image, or a directory with the root of a Debian.
+BASE ?=
 SANITIZE_CFLAGS ?= -O1 -g -fno-omit-frame-pointer
 # Only clang has a fuzzer.
 FUZZ_CC ?= clang
@@ -17,6 +19,7 @@ VALGRIND_FILES ?= $(bats)
 
 NEEDS_check := check
 NEEDS_check-chaos := chaos
+NEEDS_check-container := container
 NEEDS_check-interop := interop
 NEEDS_check-model := model
 NEEDS_check-servers := servers
@@ -97,6 +100,10 @@ unit: $(BUILD)/unit-tests ## run the tests that need no server
 .PHONY: check-packages
 check-packages: ## build, install, upgrade and purge the Debian packages, on a Debian that is thrown away afterwards
 	$(Q)tests/packages/debian.sh --on-a-machine-to-throw-away
+
+.PHONY: check-container
+check-container: all $(tools) ## build and run the image of packaging/container with buildah, as root; BASE: its base, or a Debian's root
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock BASE='$(BASE)' tests/run.sh tests/packages/container.bats
 
 .PHONY: check-interop
 check-interop: all $(tools) ## run the tests against real Redisson clients, or FILES of tests/interop

@@ -7,7 +7,8 @@
 # USE is build (compiler and libraries), demo (and a server), check (and what the tests take), chaos (and the
 # full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
 # tools/servers.sh takes), model (a checker of models), valgrind, bench (and what is measured beside rlock), fuzz, packages
-# (of Debian), dist (an archive of the source), static (archives of the libraries) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
+# (of Debian), dist (an archive of the source), static (archives of the libraries), container (and what builds
+# images) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
 # Needs root or sudo only when there is something to install.
 set -eu
 
@@ -44,6 +45,7 @@ busybox      busybox              busybox              busybox        busybox
 jdk          default-jdk-headless java-devel           openjdk17      jdk-openjdk
 maven        maven                maven                maven          maven
 pip          python3-pip          python3-pip          py3-pip        python-pip
+buildah      buildah              buildah              buildah        buildah
 patchelf     patchelf             patchelf             patchelf       patchelf
 spin         spin                 spin                 -              -
 valgrind     valgrind             valgrind             valgrind       valgrind
@@ -178,6 +180,10 @@ need_for() {
 		need debian-tools dpkg -s build-essential
 		need debhelper has dh
 		need lintian has lintian
+		;;
+	container)
+		need_for check
+		need buildah has buildah
 		;;
 	chaos)
 		need_for check

@@ -105,6 +105,7 @@ acquires() {
 
 @test "the static program acquires locks over TLS, and refuses a certificate that it does not trust" {
 	acquires "rediss://localhost:$TLS_PORT" --cacert "$CERTIFICATES/ca.crt"
+	SSL_CERT_FILE=$CERTIFICATES/ca.crt acquires "rediss://localhost:$TLS_PORT"
 	run -78 rlock run -u "rediss://localhost:$TLS_PORT" --cacert "$CERTIFICATES/stranger.crt" name -- true
 	assert_output --partial 'is not trusted'
 }
