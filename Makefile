@@ -269,7 +269,7 @@ lint-cppcheck:
 lint-shell:
 	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh packaging/*.sh packaging/*/*.bash tests/*.sh tests/*/*.sh \
 		tests/*/*.bash tests/*/*.bats) \
-		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/* packaging/debian/tests/*)
+		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/* packaging/debian/tests/*) packaging/alpine/APKBUILD
 
 lint-man:
 	$(Q)mandoc -T lint -W warning $(PAGES)
@@ -292,7 +292,7 @@ clean: ## remove what was built
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile tests/tests.mk | expand -t 15
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile tests/tests.mk | expand -t 17
 
 .DELETE_ON_ERROR:
 

@@ -8,7 +8,7 @@
 # full-screen programs and shells of tests/chaos), interop (and Java and Maven), servers (and what
 # tools/servers.sh takes), model (a checker of models), valgrind, bench (and what is measured beside rlock), fuzz, packages
 # (of Debian), dist (an archive of the source), static (archives of the libraries), container (and what builds
-# images) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
+# images), rpm (and what builds its packages) or lint. The compiler asked is $CC $CPPFLAGS $CFLAGS, and to fuzz $FUZZ_CC.
 # Needs root or sudo only when there is something to install.
 set -eu
 
@@ -45,6 +45,7 @@ busybox      busybox              busybox              busybox        busybox
 jdk          default-jdk-headless java-devel           openjdk17      jdk-openjdk
 maven        maven                maven                maven          maven
 pip          python3-pip          python3-pip          py3-pip        python-pip
+rpmbuild     rpm                  rpm-build            rpm-dev        rpm-tools
 buildah      buildah              buildah              buildah        buildah
 patchelf     patchelf             patchelf             patchelf       patchelf
 spin         spin                 spin                 -              -
@@ -184,6 +185,10 @@ need_for() {
 	container)
 		need_for check
 		need buildah has buildah
+		;;
+	rpm)
+		need_for check
+		need rpmbuild has rpmbuild
 		;;
 	chaos)
 		need_for check

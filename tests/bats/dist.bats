@@ -4,7 +4,7 @@
 # the archive can be built where there is no git.
 
 load ../lib/helpers
-load ../lib/leftovers
+load ../lib/installing
 
 # A commit of the tree as it is, and two clones of it, each with an archive.
 setup_file() {
@@ -43,11 +43,6 @@ setup() {
 
 teardown() {
 	common_teardown
-}
-
-# run_make DIRECTORY ARG...
-run_make() {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$@"
 }
 
 # make_dist CLONE FOLDER: its archive, SBOM and checksums are in the folder.

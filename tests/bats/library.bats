@@ -7,33 +7,18 @@
 # shellcheck disable=SC2016
 
 load ../lib/helpers
+load ../lib/installing
 
 TOP=$BATS_TEST_DIRNAME/../..
 STRICT=(-Wall -Wextra -Wpedantic -Werror)
 
-# built: prints the directory with the library; what is watched stands one below.
-built() {
-	if [ -n "${TESTS_UNDER-}" ]; then
-		echo "${RLOCK_BIN%/*/*}"
-	else
-		echo "${RLOCK_BIN%/*}"
-	fi
-}
-
-# run_make BUILD GOAL...: in the tree, with the settings of the `make` that runs the tests.
-run_make() {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$TOP" BUILD="$1" PREFIX="$PREFIX" DESTDIR= "${@:2}"
-}
-
-# What was built is installed from a copy of it, since librlock.pc is another one for each PREFIX.
 setup_file() {
 	local copy=$BATS_FILE_TMPDIR/build
 	export PREFIX=$BATS_FILE_TMPDIR/prefix
 	choose_port
 	start_server --port "$PORT" --bind 127.0.0.1
-	mkdir "$copy"
-	(cd "$(built)" && cp -a --parents flags scripts.gen.c rlock librlock.* cli.a lib cli packaging completions "$copy")
-	run_make "$copy" install
+	copy_build "$copy"
+	run_make "$TOP" BUILD="$copy" PREFIX="$PREFIX" DESTDIR= install
 	export PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
 }
 
@@ -110,7 +95,7 @@ archive_flags() {
 }
 
 @test "DESTDIR is where files are copied to, and not a part of what they say" {
-	run_make "$BATS_FILE_TMPDIR/build" install DESTDIR="$PWD/root" PREFIX=/opt/rlock
+	run_make "$TOP" BUILD="$BATS_FILE_TMPDIR/build" DESTDIR="$PWD/root" PREFIX=/opt/rlock install
 	run -0 cat root/opt/rlock/lib/pkgconfig/librlock.pc
 	assert_output --partial /opt/rlock/lib
 	run -1 grep -rlF "$PWD" root
@@ -161,7 +146,7 @@ header_functions() {
 	# shellcheck disable=SC2086
 	echo 'int main(void) { return 0; }' | "${CC:-cc}" $sanitize -o can -x c - && ./can ||
 		skip 'this compiler, or this machine, has no thread sanitizer'
-	CFLAGS=$sanitize LDFLAGS='' run_make "$build" "$build/librlock.a" >/dev/null
+	CFLAGS=$sanitize LDFLAGS='' run_make "$TOP" BUILD="$build" "$build/librlock.a" >/dev/null
 	# shellcheck disable=SC2046,SC2086
 	compile_c threads "$TOP/tests/library/threads.c" $sanitize -D_GNU_SOURCE -pthread -I "$TOP/lib" "$build/librlock.a" \
 		$("${PKG_CONFIG:-pkg-config}" --libs hiredis) -ldl

@@ -1,0 +1,95 @@
+#!/usr/bin/env bats
+# The recipes for packages agree with the tree: which version it is, and which files `make install` installs. Packages are
+# built by `make deb`, `make check-packages` and `make check-rpm`.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/installing
+
+TOP=$BATS_TEST_DIRNAME/../..
+
+setup_file() {
+	export INSTALLED=$BATS_FILE_TMPDIR/installed
+	copy_build "$BATS_FILE_TMPDIR/build"
+	run_make "$TOP" BUILD="$BATS_FILE_TMPDIR/build" PREFIX=/usr DESTDIR="$INSTALLED" install
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# files DIRECTORY: prints the names of the files in it, as they will be on a system.
+files() {
+	(cd "$1" && find . ! -type d -printf '/%P\n' | sort)
+}
+
+# in_apkbuild COMMAND...: in a shell that has read the recipe, as abuild does.
+in_apkbuild() {
+	sh -c '. "$0" && "$@"' "$TOP/packaging/alpine/APKBUILD" "$@"
+}
+
+@test "each recipe has the version of rlock.h" {
+	local version
+	version=$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' "$TOP/lib/rlock.h")
+	run -0 sed -n 's/^Version: *//p' "$TOP/packaging/rpm/rlock.spec"
+	assert_output "$version"
+	run -0 in_apkbuild eval 'echo "$pkgver"'
+	assert_output "$version"
+	run -0 sed -n '1s/^rlock (\([^)-]*\).*/\1/p' "$TOP/packaging/debian/changelog"
+	assert_output "$version"
+	grep -qF "## $version" "$TOP/CHANGELOG.md"
+	grep -qE "^\* .* - $version-[0-9]+$" "$TOP/packaging/rpm/rlock.spec"
+}
+
+@test "the recipe for rpm has each installed file in one package, but for the archive" {
+	sed -n '/^%files/,/^%changelog/p' "$TOP/packaging/rpm/rlock.spec" | grep -E '^%\{|^/' |
+		sed -e 's|%{_bindir}|/usr/bin|; s|%{_libdir}|/usr/lib|; s|%{_includedir}|/usr/include|; s|%{_datadir}|/usr/share|' \
+			-e "s|%{_mandir}|/usr/share/man|; s|%{_tmpfilesdir}|/usr/lib/tmpfiles.d|; s|[*]$||" \
+			-e "s|%{version}|$(sed -n 's/^Version: *//p' "$TOP/packaging/rpm/rlock.spec")|" | sort >listed
+	files "$INSTALLED" | grep -vx /usr/lib/librlock.a >installed
+	assert [ "$(wc -l <installed)" -gt 10 ]
+	run -0 diff installed listed
+}
+
+@test "the recipe for Alpine moves each part of the library to its package, and the program has the rest" {
+	# abuild's own, for what the recipe needs of it.
+	cat >amove <<-'END'
+		#!/bin/sh
+		set -e
+		cd "$pkgdir"
+		for pattern; do
+			for path in $pattern; do
+				[ -e "$path" ] || [ -L "$path" ]
+				mkdir -p "$subpkgdir/${path%/*}"
+				mv "$path" "$subpkgdir/$path"
+			done
+		done
+	END
+	chmod +x amove
+	cp -a "$INSTALLED" main
+	local part
+	for part in librlock dev; do
+		pkgdir=$PWD/main subpkgdir=$PWD/$part PATH=$PWD:$PATH in_apkbuild "$part"
+	done
+	run -0 files librlock
+	assert_output "/usr/lib/librlock.so.0
+/usr/lib/librlock.so.$(in_apkbuild eval 'echo "$pkgver"')"
+	run -0 files dev
+	assert_output '/usr/include/rlock.h
+/usr/lib/librlock.a
+/usr/lib/librlock.so
+/usr/lib/pkgconfig/librlock.pc'
+	run -0 files main
+	refute_line --regexp '/lib/librlock|/include/'
+	assert_line /usr/bin/rlock
+	# Its subpackages have a function each, here or in abuild.
+	run -0 in_apkbuild eval 'for part in $subpackages; do echo "$part"; done'
+	assert_output 'librlock
+librlock-dev:dev
+rlock-doc
+rlock-bash-completion
+rlock-zsh-completion
+rlock-fish-completion'
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bats
+# The packages of packaging/rpm/rlock.spec, built by rpmbuild of the archive that `make dist` makes. What the machine has
+# need not have come from an rpm, so that dependencies are not looked for in the database of such.
+
+load ../lib/helpers
+load ../lib/installing
+
+setup_file() {
+	local top=$BATS_FILE_TMPDIR/rpm
+	export PACKAGES=$top/RPMS ROOT=$BATS_FILE_TMPDIR/root
+	start_server
+	cd "$BATS_TEST_DIRNAME/../.." || return
+	mkdir -p "$top" "$ROOT"
+	packaging/dist.sh "$top/SOURCES"
+	# A directory that only the machines of rpm have a macro for.
+	rpmbuild --nodeps --define "_topdir $top" --define '_tmpfilesdir %{_prefix}/lib/tmpfiles.d' \
+		-bb packaging/rpm/rlock.spec >"$BATS_FILE_TMPDIR/log" 2>&1 || fail "$(tail -n 20 "$BATS_FILE_TMPDIR/log")"
+	for package in "$PACKAGES"/*/*.rpm; do
+		rpm2archive - <"$package" | tar -xz -C "$ROOT"
+	done
+}
+
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	LIBRARIES=$(dirname "$ROOT"/usr/lib*/librlock.so)
+}
+
+teardown() {
+	common_teardown
+}
+
+# query PACKAGE OPTION...: prints what rpm says of it.
+query() {
+	rpm -qp "${@:2}" "$PACKAGES"/*/"$1"-[0-9]*.rpm
+}
+
+@test "there are packages of the program, the library and what is needed to compile with it" {
+	run -0 query rlock --list
+	assert_line /usr/bin/rlock
+	assert_line --regexp '^/usr/share/man/man1/rlock\.1'
+	refute_line --partial librlock.so
+	run -0 query librlock --list
+	assert_line --regexp '^/usr/lib(64)?/librlock\.so\.0$'
+	refute_line --regexp 'include|librlock\.so$'
+	run -0 query librlock-devel --list
+	assert_line /usr/include/rlock.h
+	assert_line --regexp '^/usr/lib(64)?/librlock\.so$'
+	refute_line --partial librlock.a
+}
+
+@test "the packages say what they need and what they are" {
+	run -0 query rlock --requires
+	assert_line --regexp '^libhiredis\.so'
+	assert_line --regexp '^libargtable2\.so'
+	run -0 query librlock --provides
+	assert_line --regexp '^librlock\.so\.0'
+	run -0 query librlock-devel --requires
+	assert_line --regexp '^librlock.* = '
+	run -0 query librlock --queryformat '%{LICENSE}'
+	assert_output MIT
+}
+
+@test "the program of the package acquires a lock, and the library of the package too" {
+	run -0 "$ROOT/usr/bin/rlock" run name -- echo mine
+	assert_output mine
+	"${CC:-cc}" -I "$ROOT/usr/include" -o "$BATS_TEST_TMPDIR/lock" "$BATS_TEST_DIRNAME/../library/lock.c" -L "$LIBRARIES" -lrlock
+	LD_LIBRARY_PATH=$LIBRARIES run -0 "$BATS_TEST_TMPDIR/lock" "$RLOCK_URL" name true
+	assert_output 'acquired renewed released '
+	no_keys
+}
