@@ -267,7 +267,7 @@ lint-cppcheck:
 
 # Of the tests' commands only those that are shell: some are Python.
 lint-shell:
-	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh packaging/*.sh packaging/*/*.bash tests/*.sh tests/*/*.sh \
+	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh packaging/*.sh packaging/*/*.sh packaging/*/*.bash tests/*.sh tests/*/*.sh \
 		tests/*/*.bash tests/*/*.bats) \
 		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/* packaging/debian/tests/*) packaging/alpine/APKBUILD
 

@@ -25,7 +25,11 @@ setup() {
 	ln job deploy
 	ln job build
 	ln -s "$RLOCK_BIN" jobs/rlock
-	export PATH=$PWD/jobs:$PATH
+	export PATH=$PWD/jobs:$PATH PREPEND_PATH=$PWD/jobs
+	# In the place of /etc/rlock.conf, for cron and systemd.
+	mkdir .config
+	echo "url = $RLOCK_URL" >.config/rlock.conf
+	export HOME=$PWD
 }
 
 teardown() { watchful_teardown; }
@@ -38,12 +42,22 @@ make_job() {
 		echo "\${0##*/} \$*" >>did
 		case \${0##*/} in prepare | build) exit 0 ;; esac
 		[ ! -e stay ] || '$BATS_TEST_DIRNAME/../bin/comes_true' test -e go
+		echo "ended \${0##*/}" >>did
 		[ ! -e status ] || exit "\$(cat status)"
 	END
 }
 
 has_done() {
 	grep -q "$1" did 2>/dev/null
+}
+
+# processes_with VARIABLE=VALUE: those that have it in their environment, as programs know the processes of a job.
+processes_with() {
+	grep -lzsxF "$1" /proc/[0-9]*/environ | cut -d / -f 3
+}
+
+none_with() {
+	[ -z "$(processes_with "$1")" ]
 }
 
 # begin COMMAND...: as in_background, for a function, too.
@@ -59,7 +73,7 @@ guards() {
 	shift 3
 	touch stay
 	begin "$@"
-	wait_until 10 has_done "$job"
+	wait_until 30 has_done "$job"
 	run -75 rlock run -n "$lock" -- true
 	touch go
 	ended_with 0
@@ -74,24 +88,13 @@ guards() {
 
 # ---- cron and systemd ----
 
-# As cron(8) runs a line: with what the crontab sets and little else; the first % ends the command.
 as_cron() {
-	local line command
-	local -a environment=("HOME=$HOME" LOGNAME=root "RLOCK_URL=$RLOCK_URL")
-	while IFS= read -r line; do
-		case $line in
-		'' | '#'*) ;;
-		PATH=*) environment+=("PATH=$BATS_TEST_TMPDIR/jobs:${line#*=}") ;;
-		[A-Z]*=*) environment+=("$line") ;;
-		*) read -r _ _ _ _ _ command <<<"$line" ;;
-		esac
-	done <"$RECIPES/crontab"
-	env -i "${environment[@]}" sh -c "${command%%%*}" </dev/null
+	recipe cron "$RECIPES/crontab"
 }
 
 @test "a crontab runs its job on one machine, and keeps the lock a while for the others' clocks" {
 	run -0 as_cron
-	has_done nightly-report
+	has_done 'nightly-report ....-..-..$'
 	rm did
 	# Another machine, a little later: not a word, for which cron would send mail.
 	run -0 as_cron
@@ -103,39 +106,103 @@ as_cron() {
 	run -3 as_cron
 }
 
+@test "a machine whose crontab comes to a held lock stays silent while the job runs" {
+	touch stay
+	begin as_cron
+	wait_until 10 has_done nightly-report
+	run -0 as_cron
+	assert_output ''
+	touch go
+	ended_with 0
+	assert_equal "$(grep -c ended did)" 1
+}
+
 # unit_value FILE NAME: what the last line says that sets it.
 unit_value() {
 	sed -n "s/^$2=//p" "$RECIPES/$1" | tail -n 1
 }
 
-# As systemd starts a service of Type=exec: words without a shell, in a session of its own, with a short environment.
 as_service() {
-	local -a words
-	read -ra words <<<"$(unit_value nightly-report.service ExecStart)"
-	exec setsid -w env -i "PATH=$BATS_TEST_TMPDIR/jobs:/usr/bin:/bin" "RLOCK_URL=$RLOCK_URL" "${words[@]}" </dev/null
+	recipe service "$RECIPES/nightly-report.service"
+}
+
+# start_service: sets PID, its main process; each of its processes has INVOCATION_ID in its environment.
+start_service() {
+	in_background env "INVOCATION_ID=$BATS_TEST_NAME" recipe service "$RECIPES/nightly-report.service"
+	wait_until 10 has_done nightly-report
+}
+
+# stop_service KILLMODE SECONDS: as systemd does.
+stop_service() {
+	local processes=$PID
+	[ "$1" = mixed ] || processes=$(processes_with "INVOCATION_ID=$BATS_TEST_NAME")
+	# shellcheck disable=SC2086
+	kill -TERM $processes
+	wait_until "$2" is_gone "$PID" || :
+	processes=$(processes_with "INVOCATION_ID=$BATS_TEST_NAME")
+	# shellcheck disable=SC2086
+	[ -z "$processes" ] || kill -KILL $processes
+	wait_until 5 none_with "INVOCATION_ID=$BATS_TEST_NAME"
 }
 
 @test "a service of systemd runs its job on one machine, and counts a busy lock as success" {
 	touch stay
-	begin as_service
-	wait_until 10 has_done nightly-report
+	start_service
 	run as_service
 	assert_equal "$status" "$(unit_value nightly-report.service SuccessExitStatus)"
+	assert_output ''
 	touch go
 	ended_with 0
-	assert_equal "$(unit_value nightly-report.timer OnCalendar)" '*-*-* 03:17:00'
+	# --at-least keeps it.
+	[ "$(redis pttl nightly-report)" -gt 200000 ]
+	redis del nightly-report 'rlock_holds:{nightly-report}'
+	echo 3 >status
+	run -3 as_service
 }
 
-@test "a service of systemd that is stopped ends its job, and is gone within its time" {
-	local main
+@test "a service of systemd that is stopped ends its job before its time is over" {
 	touch stay
-	begin as_service
-	wait_until 10 has_done nightly-report
-	# KillMode=mixed: to the main process alone.
-	main=$(pgrep -f 'rlock run -n --at-least 5m nightly-report' | head -n 1)
-	kill -TERM "$main"
-	wait_until "$(unit_value nightly-report.service TimeoutStopSec)" is_gone "$PID"
-	run ! pgrep -f "$BATS_TEST_TMPDIR/jobs/nightly-report"
+	start_service
+	stop_service "$(unit_value nightly-report.service KillMode)" "$(unit_value nightly-report.service TimeoutStopSec)"
+	# SIGTERM, which systemd counts as a clean end.
+	ended_with 143
+	run ! has_done ended
+	is_held nightly-report
+	run redis hkeys nightly-report
+	assert_output --regexp ':lingering:[0-9]+$'
+}
+
+@test "a service of systemd ends well, too, when all of its processes are sent SIGTERM" {
+	touch stay
+	start_service
+	stop_service control-group "$(unit_value nightly-report.service TimeoutStopSec)"
+	ended_with 143
+	run ! has_done ended
+	run redis hkeys nightly-report
+	assert_output --regexp ':lingering:[0-9]+$'
+}
+
+@test "a service of systemd whose job ignores SIGTERM is killed, and its lock is left to the lease" {
+	rm jobs/nightly-report
+	printf '#!/bin/sh\ntrap "" TERM\ncd "%s"\necho nightly-report >>did\n"%s" false\n' "$PWD" \
+		"$BATS_TEST_DIRNAME/../bin/comes_true" >jobs/nightly-report
+	chmod +x jobs/nightly-report
+	start_service
+	stop_service mixed 1
+	ended_with 137
+	run redis pttl nightly-report
+	assert [ "$output" -gt 0 ]
+	assert [ "$output" -le 30000 ]
+}
+
+@test "systemd finds no fault with the units" {
+	command -v systemd-analyze >/dev/null || skip 'systemd-analyze is not here'
+	# systemd looks into its own PATH, where rlock may not be installed.
+	sed "s,^ExecStart=rlock ,ExecStart=$PWD/jobs/rlock ," "$RECIPES/nightly-report.service" >nightly-report.service
+	cp "$RECIPES/nightly-report.timer" .
+	run systemd-analyze verify --man=no ./nightly-report.timer ./nightly-report.service
+	refute_output --partial nightly-report
+	run -0 systemd-analyze calendar "$(unit_value nightly-report.timer OnCalendar)"
 }
 
 # ---- CI ----
@@ -234,7 +301,7 @@ in_pod() {
 @test "targets of make -j take turns, and one that fails is told" {
 	guards test-database 'check api' 2 make -j 8 -f "$RECIPES/parallel.mk" SUITES=api
 	run -0 make -j 8 -f "$RECIPES/parallel.mk"
-	assert_equal "$(grep -c check did)" 4
+	assert_equal "$(grep -c "check " did)" 4
 	is_free test-database
 }
 
@@ -245,6 +312,16 @@ in_pod() {
 	has_done 'upgrade -h; touch oops'
 	assert [ ! -e oops ]
 	run -64 "$RECIPES/xargs.sh"
+}
+
+@test "xargs -P begins with no other host when a job ended with 255" {
+	touch stay
+	begin "$RECIPES/xargs.sh" h1 h2 h3 h4 h5
+	wait_until 10 has_done h4
+	echo 255 >status
+	touch go
+	ended_with 124
+	run ! has_done h5
 }
 
 @test "GNU parallel runs several at a time, each with a lock of its own, and tells how many failed" {
