@@ -257,6 +257,63 @@ as_github() {
 	assert [ ! -e oops ]
 }
 
+@test "a GitHub action that is cancelled ends its commands, and releases the lock" {
+	local entry
+	touch stay
+	in_background env "RUNNER_TRACKING_ID=$BATS_TEST_NAME" recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" \
+		name=deploy 'run=deploy; true'
+	wait_until 10 has_done 'deploy '
+	# The runner signals one process only.
+	entry=$(pgrep -P "$PID")
+	kill -INT "$entry"
+	kill -TERM "$entry"
+	wait_until 10 none_with "RUNNER_TRACKING_ID=$BATS_TEST_NAME"
+	run ! has_done ended
+	is_free deploy
+}
+
+as_workflow() {
+	recipe job "${1:-$RECIPES/github-workflow.yml}" deploy "RLOCK_URL=$RLOCK_URL"
+}
+
+@test "a job of GitHub holds the lock over its steps, and releases it when one fails" {
+	guards deploy 'deploy ' 3 as_workflow
+	has_done build
+}
+
+@test "two jobs of GitHub take turns, though all their numbers are the same" {
+	touch stay
+	begin as_workflow
+	wait_until 10 has_done 'deploy '
+	begin as_workflow
+	wait_until 10 has_waiters deploy
+	assert_equal "$(grep -c 'deploy $' did)" 1
+	touch go
+	ended_with 0 "${BACKGROUND[0]}"
+	ended_with 0
+	is_free deploy
+}
+
+@test "a job of GitHub that is cancelled releases the lock in its last step" {
+	touch stay
+	in_background recipe job "$RECIPES/github-workflow.yml" deploy "RLOCK_URL=$RLOCK_URL"
+	wait_until 10 has_done 'deploy '
+	# The shell of the step.
+	kill -TERM "$(pgrep -P "$PID")"
+	ended_with 143
+	is_free deploy
+	touch go
+}
+
+@test "a job of GitHub that did not acquire the lock fails, and leaves the lock to its holder" {
+	hold_in_background deploy
+	sed 's/30m/100ms/' "$RECIPES/github-workflow.yml" >impatient.yml
+	run -75 as_workflow impatient.yml
+	assert [ ! -e did ]
+	is_held deploy
+	let_go
+}
+
 as_jenkins() {
 	sh -xe -c "$(sed -n "s/^ *sh '\(.*\)'$/\1/p" "$RECIPES/Jenkinsfile")"
 }
