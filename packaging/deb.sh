@@ -18,7 +18,8 @@ fi
 rm -rf "$out"
 tree=$out/rlock-$version
 mkdir -p "$tree"
-if git rev-parse --git-dir >/dev/null 2>&1; then
+# Not the repository that an unpacked tarball may be in.
+if [ "$(git rev-parse --show-prefix 2>/dev/null || echo none)" = '' ]; then
 	git archive HEAD | tar -x -C "$tree"
 else
 	tar -c --exclude='./build*' . | tar -x -C "$tree"
