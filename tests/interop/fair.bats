@@ -310,10 +310,10 @@ waits_first() {
 
 # ---- dead ones do not ----
 
-@test "an rlock that was killed at the head does not keep Java out for long when another rlock looks" {
+@test "an rlock that was killed with its renewer at the head does not keep Java out for long when another rlock looks" {
 	java_locks T1 fair a
 	begin_in_order r1 T2 r2
-	kill -KILL "${PIDS[r1]}"
+	rlock_dies r1
 	java_unlocks T1 fair a
 	java_enters T2 7
 	java_unlocks T2 fair a
@@ -322,10 +322,10 @@ waits_first() {
 	nothing_is_left
 }
 
-@test "an rlock that was killed some seconds ago is passed by the release of another rlock" {
+@test "an rlock that was killed with its renewer some seconds ago is passed by the release of another rlock" {
 	rlock_locks r0 fair a
 	begin_in_order r1 T1
-	kill -KILL "${PIDS[r1]}"
+	rlock_dies r1
 	let_pass 5
 	rlock_leaves r0
 	took_less 2 java_enters T1
@@ -333,10 +333,10 @@ waits_first() {
 	nothing_is_left
 }
 
-@test "an rlock that was killed alone in line does not keep rlock or Java out" {
+@test "an rlock that was killed with its renewer alone in line does not keep rlock or Java out" {
 	java_locks T1 fair a
 	begin_in_order r1
-	kill -KILL "${PIDS[r1]}"
+	rlock_dies r1
 	rlock_begins r2 fair a
 	wait_until 5 queue_length a 2
 	java_unlocks T1 fair a

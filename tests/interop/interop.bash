@@ -184,6 +184,8 @@ rlock_dies() {
 		echo "$pid"
 		pgrep -P "$pid"
 	)
+	# A renewer that sees its keeper die would do its part.
+	kill -STOP "${all[@]}"
 	kill -KILL "${all[@]}"
 	wait_until 5 is_gone "$pid"
 }
