@@ -107,7 +107,7 @@ has_dropped() {
 }
 
 @test "a waiter whose wait is over leaves no renewer" {
-	wait_behind run -w 500ms
+	wait_behind run -w 2s
 	ended_with 75
 	ends "$RENEWER"
 	let_go
