@@ -26,13 +26,13 @@
 static void find_role(struct findings *findings, const struct rlock_server_info *info)
 {
 	if (info->role[0] == '\0')
-		findings_add(
-			findings, FINDING_NOTE, 0, "role",
-			"the server does not tell: allow INFO to see more: ACL SETUSER ... +info");
+		findings_add(findings, FINDING_NOTE, 0, "role",
+			     "unknown: the user may not call INFO: try: ACL SETUSER USER +info");
 	else if (strcmp(info->role, "master") != 0)
-		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "role",
-			     "%s: it can take no lock: name its master, or the sentinels",
-			     info->role);
+		findings_add(
+			findings, FINDING_BAD, EXIT_CONFIG, "role",
+			"%s: cannot grant a lock: give the URL of its master, or of the sentinels",
+			info->role);
 	else
 		findings_add(findings, FINDING_OK, 0, "role", "master%s",
 			     info->is_cluster ? ", in a cluster" : "");
@@ -57,7 +57,7 @@ static void find_eviction(struct findings *findings, const struct rlock_server_i
 		findings_add(findings, FINDING_OK, 0, "eviction", "noeviction");
 	else if (info->memory_max == 0)
 		findings_add(findings, FINDING_NOTE, 0, "eviction",
-			     "%s would delete locks, if there was a maxmemory: "
+			     "%s: deletes locks as soon as maxmemory is set: "
 			     "try: CONFIG SET maxmemory-policy noeviction",
 			     info->eviction_policy);
 	else
@@ -73,11 +73,11 @@ static void find_persistence(struct findings *findings, const struct rlock_serve
 		findings_add(findings, FINDING_OK, 0, "persistence", "append-only file");
 	else if (info->has_append_file == 0 && info->has_snapshots == 1)
 		findings_add(findings, FINDING_NOTE, 0, "persistence",
-			     "snapshots only: a restart forgets the latest locks: "
+			     "snapshots only: a restart loses the locks since the last one: "
 			     "try: CONFIG SET appendonly yes");
 	else if (info->has_append_file == 0)
 		findings_add(findings, FINDING_NOTE, 0, "persistence",
-			     "none%s: a restart forgets all locks: try: CONFIG SET appendonly yes",
+			     "none%s: a restart deletes all locks: try: CONFIG SET appendonly yes",
 			     info->has_snapshots < 0 ? ", or snapshots only" : "");
 }
 
@@ -88,11 +88,12 @@ static void find_replicas(struct findings *findings, const struct opts *opts,
 		return;
 	if (info->replicas < opts->replicas)
 		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "replicas",
-			     "%" PRId64 ", and --replicas wants %d of them to acknowledge a lock",
+			     "%" PRId64
+			     ", but --replicas needs %d: add replicas, or lower --replicas",
 			     info->replicas, opts->replicas);
 	else if (info->replicas == 0)
 		findings_add(findings, FINDING_NOTE, 0, "replicas",
-			     "none: with this server all locks are gone");
+			     "none: if this server is lost, so are all its locks");
 	else
 		findings_add(findings, FINDING_OK, 0, "replicas", "%" PRId64, info->replicas);
 }
@@ -139,8 +140,8 @@ static enum rlock_status find_latency(struct findings *findings, const struct op
 	median_us = trips_us[ROUND_TRIPS / 2];
 	worst_us = trips_us[ROUND_TRIPS - 1];
 	findings_add(findings, worst_us <= limit_us ? FINDING_OK : FINDING_BAD, EXIT_CONFIG,
-		     "latency", "%.2f ms, worst of %d: %.2f ms%s%s", (double)median_us / 1000,
-		     ROUND_TRIPS, (double)worst_us / 1000,
+		     "latency", "median %.2f ms, worst %.2f ms, of %d%s%s",
+		     (double)median_us / 1000, (double)worst_us / 1000, ROUND_TRIPS,
 		     worst_us <= limit_us ? "" : ": too slow for a lease of ",
 		     worst_us <= limit_us ? "" : duration_print(opts->lease_ms, lease));
 	return RLOCK_OK;
@@ -174,12 +175,14 @@ static void judge_drift(struct findings *findings, const struct rlock_clock_look
 						  : 0;
 
 	if (llabs(drift_us) > most_us / DRIFT_DIVISOR)
-		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "clock",
-			     "in %.1f s it went %+.2f %% by ours: it was set just now, or one of "
-			     "the two clocks is wrong: check again",
-			     (double)most_us / SECOND_US, 100 * (double)drift_us / (double)most_us);
+		findings_add(
+			findings, FINDING_BAD, EXIT_CONFIG, "clock",
+			"in %.1f s it went %+.2f %% off this machine's: it was set just now, or one of "
+			"the two clocks is wrong: check again",
+			(double)most_us / SECOND_US, 100 * (double)drift_us / (double)most_us);
 	else
-		findings_add(findings, FINDING_OK, 0, "clock", "as fast as ours, to %.2f %%",
+		findings_add(findings, FINDING_OK, 0, "clock",
+			     "as fast as this machine's, within %.2f %%",
 			     100 * (double)(most_us - least_us) / (double)most_us);
 }
 

@@ -175,7 +175,7 @@ static bool write_line(const struct event *event, size_t index, enum left_out le
 	bool has_room = len <= LOG_LINE_MAX;
 
 	if (line == NULL)
-		message_warning("out of memory: a line of the log is missing");
+		message_warning("--log: out of memory: a line is missing");
 	else if (has_room)
 		log_sink_write(line, len, kinds[event->kind].priority);
 	free(line);

@@ -86,7 +86,7 @@ static int file_setup(const char *name)
 	if (fd >= 0)
 		(void)close(fd);
 	else if (path == NULL || !may_pass(error)) {
-		message_error("cannot open the log '%s': %s", path_shown, strerror(error));
+		message_error("--log '%s': cannot be opened: %s", path_shown, strerror(error));
 		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	}
 	sink = SINK_FILE;
@@ -211,6 +211,6 @@ void log_sink_write(const char *line, size_t len, int priority)
 	if (write_line(line, len, priority) || has_failed)
 		return;
 	has_failed = true;
-	message_warning("cannot write to the log '%s': %s",
+	message_warning("--log '%s': cannot be written to: %s",
 			sink == SINK_FILE ? path_shown : SYSLOG_SOCKET, strerror(errno));
 }

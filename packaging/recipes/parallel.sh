@@ -3,8 +3,8 @@
 #
 #   parallel.sh HOST...
 #
-# Change the names and the command. parallel quotes {}, and ends with the number of hosts that failed. That of moreutils is
-# another program.
+# Change the names and the command. parallel quotes {}, and ends with the number of hosts that failed. moreutils has
+# another program of that name.
 set -eu
 [ $# -gt 0 ] || exit 64
 parallel --jobs 4 rlock run --wait 10m --name upgrade-{} -- upgrade {} ::: "$@"

@@ -425,7 +425,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	before=$(server_commands)
 	for file in "$PWD/nowhere/log" "$PWD" "$PWD/log/"; do
 		run -78 rlock run --log "$file" a -- touch ran
-		assert_output --partial "rlock: cannot open the log '$file': "
+		assert_output --partial "rlock: --log '$file': cannot be opened: "
 		run -78 rlock unlock --force --log "$file" a
 	done
 	after=$(server_commands)
@@ -435,13 +435,13 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 
 @test "a full disk is one warning, and changes no status" {
 	run -3 rlock run --log /dev/full a -- sh -c 'exit 3'
-	assert_output "rlock: cannot write to the log '/dev/full': No space left on device"
+	assert_output "rlock: --log '/dev/full': cannot be written to: No space left on device"
 }
 
 @test "a FIFO that no process reads is one warning, and holds no lock up" {
 	mkfifo pipe
 	run -3 timeout -s KILL 5 rlock run --log pipe a -- sh -c 'exit 3'
-	assert_output "rlock: cannot write to the log 'pipe': No such device or address"
+	assert_output "rlock: --log 'pipe': cannot be written to: No such device or address"
 	no_keys
 }
 
@@ -450,7 +450,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	exec 7<>pipe
 	dd if=/dev/zero of=pipe bs=4096 oflag=nonblock 2>/dev/null || :
 	run -0 timeout -s KILL 5 rlock run --log pipe a -- true
-	assert_output "rlock: cannot write to the log 'pipe': Resource temporarily unavailable"
+	assert_output "rlock: --log 'pipe': cannot be written to: Resource temporarily unavailable"
 	exec 7>&-
 	no_keys
 }
@@ -467,7 +467,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 @test "a file that may not grow ends no lock" {
 	: >log
 	run -0 sh -c 'ulimit -f 0; rlock run --log log a -- true 2>&1 | cat'
-	assert_output "rlock: cannot write to the log 'log': File too large"
+	assert_output "rlock: --log 'log': cannot be written to: File too large"
 }
 
 @test "the command and the renewer have no descriptor of the log" {
@@ -576,7 +576,7 @@ except BlockingIOError:
 @test "a log daemon that is stuck is one warning, and holds no lock up" {
 	needs_mounts
 	run -3 with_daemon 0 timeout -s KILL 5 rlock run --log syslog a -- sh -c 'exit 3'
-	assert_output "rlock: cannot write to the log '/dev/log': Resource temporarily unavailable"
+	assert_output "rlock: --log '/dev/log': cannot be written to: Resource temporarily unavailable"
 }
 
 @test "without a log daemon there is one warning" {
@@ -584,7 +584,7 @@ except BlockingIOError:
 	run -3 unshare -rm sh -ec 'mkdir dev; mount --rbind /dev dev; mount -t tmpfs none /dev
 		: >/dev/null; mount --bind dev/null /dev/null
 		exec rlock run --log syslog a -- sh -c "exit 3"'
-	assert_output "rlock: cannot write to the log '/dev/log': No such file or directory"
+	assert_output "rlock: --log '/dev/log': cannot be written to: No such file or directory"
 }
 
 # ---- where it is set ----
