@@ -232,7 +232,7 @@ uninstall: ## take away what install has put there
 		$(foreach page,$(PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))))
 
 .PHONY: deb
-deb: | prepare ## build Debian packages of what is committed, in BUILD/deb
+deb: | prepare ## Debian packages of what is committed, checked by lintian, in BUILD/deb
 	$(Q)packaging/deb.sh $(BUILD)/deb
 
 .PHONY: demo
