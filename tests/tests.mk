@@ -99,7 +99,7 @@ unit: $(BUILD)/unit-tests ## run the tests that need no server
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $<
 
 .PHONY: check-packages
-check-packages: ## build, install, upgrade and purge the Debian packages, on a Debian that is thrown away afterwards
+check-packages: ## build, install, upgrade and purge the Debian packages, on a bare Debian that is thrown away afterwards
 	$(Q)tests/packages/debian.sh --on-a-machine-to-throw-away
 
 .PHONY: check-container

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the Debian packages twice, and then installs, uses, upgrades and purges them on a machine without a compiler,
-# which it makes of this one: for a Debian that is thrown away afterwards, as root. Its output is TAP, and the totals.
+# Builds the Debian packages twice, and then installs, uses, upgrades, removes and purges them on a machine without a
+# compiler, which it makes of this one: for a bare Debian that is thrown away afterwards, as root. Its output is TAP, and the
+# totals.
 #
 #   tests/packages/debian.sh --on-a-machine-to-throw-away
 # Functions are called by their names. In single quotes stand whole scripts.
@@ -9,14 +10,34 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 71
 
 if [ "${1-}" != --on-a-machine-to-throw-away ] || [ "$(id -u)" != 0 ]; then
-	sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+	sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
 	exit 64
 fi
+# Such a machine is in use, and would lose what apt thinks is not needed any more.
+if command -v cc || command -v gcc || command -v rlock; then
+	echo 'debian.sh: this is no bare machine: it has that; nothing was changed' >&2
+	exit 64
+fi >&2
 
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 work=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$work"' EXIT
+# Of rlock_*.deb and its like, where the packages of this version are and those of the next one.
+first=$work/first/deb newer=$work/newer/deb
+version=$(sed -n 's/^.define RLOCK_VERSION "\(.*\)"/\1/p' lib/rlock.h)
 count=0 failed=0
+
+stop_local_server() {
+	[ ! -e /run/rlock/local.pid ] || kill "$(cat /run/rlock/local.pid)"
+}
+
+# shellcheck disable=SC2046
+clean_up() {
+	kill $(jobs -p)
+	wait
+	stop_local_server
+	rm -rf "$work"
+} 2>/dev/null
+trap clean_up EXIT
 
 # check CLAIM COMMAND...
 check() {
@@ -37,6 +58,12 @@ finish() {
 	exit
 }
 
+ends_with() {
+	local status=0
+	"${@:2}" || status=$?
+	[ "$status" = "$1" ] || { echo "exit status $status"; false; }
+}
+
 install() {
 	apt-get install -y -q --no-install-recommends "$@"
 }
@@ -47,28 +74,53 @@ packages() {
 
 # ---- build ----
 
-sums() {
-	(cd "$1" && sha256sum -- *.deb)
+# copy_tree FOLDER: what is committed, outside of any repository.
+copy_tree() {
+	mkdir -p "$1" && git archive HEAD | tar -x -C "$1"
+}
+
+# With what a user may tell make, of which nothing may get into the packages.
+build() {
+	make deb BUILD="$work/first" LINK=static PREFIX=/nowhere
 }
 
 # Elsewhere, later, with another umask, locale, time zone and number of processors.
 build_again() {
 	local tree=$work/another/place/with/a/longer/name
-	mkdir -p "$tree"
-	git archive HEAD | tar -x -C "$tree"
-	(umask 077 && cd "$tree" && TZ=Asia/Kathmandu LC_ALL=C DEB_BUILD_OPTIONS='nocheck parallel=1' \
-		packaging/deb.sh "$work/again")
+	copy_tree "$tree" && (umask 077 && cd "$tree" &&
+		TZ=Asia/Kathmandu LC_ALL=C DEB_BUILD_OPTIONS='nocheck parallel=1' packaging/deb.sh "$work/again")
+}
+
+sums() {
+	(cd "$1" && sha256sum -- *.deb *.dsc *.tar.xz)
 }
 
 is_built_the_same() {
-	diff <(sums build/deb) <(sums "$work/again")
+	sums "$first" && diff <(sums "$first") <(sums "$work/again")
+}
+
+next_version() {
+	copy_tree "$work/next" && sed -i "s/^\(.define RLOCK_VERSION\) .*/\1 \"$version.1\"/" "$work/next/lib/rlock.h"
+	ends_with 78 "$work/next/packaging/deb.sh" "$newer"
+}
+
+build_newer() {
+	local log=$work/next/packaging/debian/changelog
+	{
+		printf 'rlock (%s.1) unstable; urgency=medium\n\n  * The next version.\n\n' "$version"
+		printf ' -- The rlock authors <maintainers@rlock.invalid>  %s\n\n' "$(date -R)"
+		cat packaging/debian/changelog
+	} >"$log"
+	DEB_BUILD_OPTIONS=nocheck "$work/next/packaging/deb.sh" "$newer"
 }
 
 packages >"$work/before"
-check 'the packages are built, and lintian finds nothing' make deb
+check 'the packages are built, and lintian finds nothing' build
 [ "$failed" = 0 ] || finish
 check 'the packages are built in another place' build_again
 check 'both builds have the same bytes' is_built_the_same
+check 'a version without an entry in the changelog is not built' next_version
+check 'the next version is built with such an entry' build_newer
 
 # ---- a machine without a compiler ----
 
@@ -78,47 +130,95 @@ remove_what_builds() {
 	! command -v cc && ! command -v gcc && ! command -v dpkg-buildpackage
 }
 
+# All files and directories, but what apt and dpkg keep for themselves, and what programs keep while they run.
+files() {
+	find / -xdev \( -path "$work" -o -path "$PWD" -o -path /proc -o -path /sys -o -path /dev -o -path /run \
+		-o -path /var/cache -o -path /var/log -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /etc/ld.so.cache \) -prune \
+		-o -type d -printf '%p %m %u:%g\n' -o -printf '%p %m %u:%g %s %l\n' | sort
+	find /var/lib/dpkg/info -name '*rlock*'
+}
+
+remember_files() {
+	files >"$work/files"
+}
+
+# take_away remove|purge PACKAGE...: and what was installed for them.
+take_away() {
+	apt-get "$1" -y -q "${@:2}" && apt-get autoremove -y -q --purge &&
+		! dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "${@:2}" | grep '^[^u]'
+}
+
+leaves_nothing() {
+	diff "$work/files" <(files)
+}
+
 check 'the machine has no compiler any more' remove_what_builds
 
-# ---- use ----
+# ---- install ----
+
+# As a user does, with what is recommended.
+install_first() {
+	apt-get install -y -q "$first"/rlock_[0-9]*.deb "$first"/librlock0_[0-9]*.deb
+}
+
+is_version() {
+	rlock --version | grep -F "rlock $1 (" && [ "$(dpkg-query -W -f '${Version} ' rlock librlock0)" = "$1 $1 " ]
+}
 
 has_files() {
 	local file
 	for file in /usr/bin/rlock /usr/share/man/man1/rlock.1.gz /usr/share/man/man7/rlock-protocol.7.gz \
 		/usr/lib/tmpfiles.d/rlock.conf /usr/share/bash-completion/completions/rlock \
-		/usr/share/zsh/vendor-completions/_rlock /usr/share/fish/vendor_completions.d/rlock.fish; do
+		/usr/share/zsh/vendor-completions/_rlock /usr/share/fish/vendor_completions.d/rlock.fish \
+		/usr/share/doc/rlock/examples/crontab /usr/lib/*/librlock.so.0; do
 		dpkg -S "$file" && [ -s "$file" ] || return
 	done
-	zcat /usr/share/man/man1/rlock.1.gz | grep -F /usr/lib/tmpfiles.d/rlock.conf
+	# What the manual says of these places.
+	for file in /usr/lib/tmpfiles.d/rlock.conf /usr/share/zsh/vendor-completions/_rlock; do
+		zcat /usr/share/man/man1/rlock.1.gz | grep -F "$file" || return
+	done
+	! zcat /usr/share/man/man1/rlock.1.gz | grep -E '/usr/local/(lib|share)'
 }
 
-ends_with() {
-	local status=0
-	"${@:2}" || status=$?
-	[ "$status" = "$1" ] || { echo "exit status $status"; false; }
+has_openssl() {
+	local name
+	name=$(grep -ao -m 1 'libssl\.so\.[0-9]*' /usr/bin/rlock | head -n 1)
+	dpkg -S "*/$name" && [ "$(dpkg-query -W -f '${Recommends}' rlock)" = "$(dpkg -S "*/$name" | sed -n '1s/:.*//p')" ]
 }
 
-check 'apt installs the program' install ./build/deb/rlock_*.deb redis-server
-check 'the program runs' rlock --version
+uses_shared_libraries() {
+	local depends
+	depends=$(dpkg-query -W -f '${Depends}' rlock)
+	[[ $depends = *libargtable2-0* && $depends = *libhiredis* ]]
+}
+
+check 'all files of the machine are remembered' remember_files
+check 'apt installs the program and the library' install_first
+check 'the program is there, in its version' is_version "$version"
 check 'its files are where Debian looks for them' has_files
+check 'it takes hiredis and argtable2 from the machine' uses_shared_libraries
+check 'the OpenSSL that it loads is in the package that it recommends' has_openssl
+check 'apt removes the packages, of which no settings are left to purge' take_away remove rlock librlock0
+check 'nothing is left of them' leaves_nothing
+
+# ---- use ----
+
+# test_of_package NAME: as autopkgtest runs it.
+test_of_package() {
+	mkdir "$work/$1" && AUTOPKGTEST_TMP=$work/$1 "packaging/debian/tests/$1"
+}
+
+check 'apt installs what the tests of the package take' \
+	install redis-server redis-tools bash-completion zsh fish openssl
+check 'all files of the machine are remembered again' remember_files
+check 'apt installs the packages once more' install_first
 check 'a command runs with a lock of the private server' ends_with 0 rlock run -u local: x -- true
 check 'its exit status gets through' ends_with 7 rlock run -u local: x -- sh -c 'exit 7'
-check 'apt installs what the tests of the package take' install redis-tools bash-completion
-for test in local contend completion; do
-	check "the test of the package passes: $test" "packaging/debian/tests/$test"
+for test in local contend tls completion; do
+	check "the test of the package passes: $test" test_of_package "$test"
 done
-check 'apt installs the libraries' install ./build/deb/librlock0_*.deb ./build/deb/librlock-dev_*.deb
 
 # ---- upgrade ----
-
-# newer PACKAGE: the same files, as version 99.
-newer() {
-	local tree=$work/newer
-	rm -rf "$tree"
-	dpkg-deb -R build/deb/"$1"_[0-9]*.deb "$tree"
-	sed -i 's/^Version: .*/Version: 99/' "$tree/DEBIAN/control"
-	dpkg-deb -b "$tree" "$work/$1_99.deb"
-}
 
 renewed_ms() {
 	rlock status -u local: --json held | grep -o '"ttl_ms": *[0-9]*' | head -n 1 | grep -o '[0-9]*$'
@@ -137,43 +237,52 @@ is_renewed() {
 	return 1
 }
 
+# await MEMBER: until rlock status has that in what it says of the lock.
+await() {
+	local deadline=$((SECONDS + 10))
+	until rlock status -u local: --json held | grep -F "$1"; do
+		((SECONDS < deadline)) || { echo "never $1"; return 1; }
+	done
+}
+
+hold() {
+	rlock run -u local: -t 3s held -- sh -c 'read -r _ <"$0"; echo holder >>"$1"' "$work/go" "$work/order" &
+	holder=$!
+	await '"held":true' || return
+	rlock run -u local: -w 10m held -- sh -c 'echo waiter >>"$0"' "$work/order" &
+	waiter=$!
+	await '"waiter_count":1' && rlock lock -u local: --pid $$ script
+}
+
 upgrade() {
-	newer rlock && install "$work/rlock_99.deb" && [ "$(dpkg-query -W -f '${Version}' rlock)" = 99 ]
+	install "$newer"/rlock_[0-9]*.deb "$newer"/librlock0_[0-9]*.deb
 }
 
 ends_well() {
-	echo >"$work/go"
-	wait "$holder"
+	kill -0 "$holder" && kill -0 "$waiter" && echo >"$work/go" && wait "$holder" && wait "$waiter" &&
+		[ "$(cat "$work/order")" = $'holder\nwaiter' ]
 }
 
 mkfifo "$work/go"
-rlock run -u local: -t 3s held -- sh -c 'read -r _ <"$0"' "$work/go" &
-holder=$!
-until rlock status -u local: held >/dev/null; do kill -0 $holder || break; done
-check 'the program is upgraded while it holds a lock' upgrade
-check 'the lock is held all the while' ends_with 75 rlock run -n -u local: held -- true
+check 'a command holds a lock, another one waits for it, a script holds one' hold
+check 'the packages are upgraded meanwhile' upgrade
+check 'the program is there in the next version' is_version "$version.1"
+check 'the lock is still held' ends_with 75 rlock run -n -u local: held -- true
 check 'the lock is renewed after that' is_renewed
-check 'its command ends as always' ends_well
+check 'its command ends as always, and then the waiter has its turn' ends_well
+check 'the next version releases the lock of the script' rlock unlock -u local: script
+check 'and the script holds none any more' ends_with 1 rlock unlock -u local: script
+check 'the private server is stopped' stop_local_server
+check 'apt purges the upgraded packages' take_away purge rlock librlock0
+check 'nothing is left of the upgraded packages' leaves_nothing
+check 'there was no compiler all the while' ends_with 1 command -v cc gcc
 
 # ---- a program of a user's own ----
 
 check 'apt installs a compiler' install gcc libc6-dev pkgconf
-check 'a program is compiled with the library, and acquires a lock' packaging/debian/tests/library
-
-# ---- purge ----
-
-purge() {
-	apt-get purge -y -q rlock librlock0 librlock-dev
-}
-
-# All but what it was told to keep while it runs, in /run.
-leaves_nothing() {
-	local left
-	left=$(find / -xdev \( -path /proc -o -path /sys -o -path /run -o -path /var/log -o -path "$PWD" -o -path "$work" \
-		-o -path "${PWD%/*}/shared" \) -prune -o -name '*rlock*' -print)
-	[ -z "$left" ] || { echo "$left"; false; }
-}
-
-check 'the packages are purged' purge
-check 'nothing of them is left' leaves_nothing
+check 'all files are remembered, with the compiler' remember_files
+check 'apt installs what is needed to compile with the library' install "$first"/librlock{0,-dev}_[0-9]*.deb
+check 'a program is compiled with the library, and acquires a lock' test_of_package library
+check 'apt purges the library' take_away purge librlock0 librlock-dev
+check 'nothing is left of the library' leaves_nothing
 finish
