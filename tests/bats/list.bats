@@ -331,7 +331,9 @@ ends_list() {
 	wait_until 5 test -S hostile.sock
 	in_background "$RLOCK_BIN" list -u "unix://$PWD/hostile.sock" >listed
 	wait_until 10 grep -q '^java ' listed
-	assert [ "$(awk '/^VmRSS/ { print $2 }' "/proc/$PID/status")" -lt 60000 ]
+	# A sanitizer keeps what is freed.
+	[ -n "${TESTS_UNDER-}" ] ||
+		assert [ "$(awk '/^VmRSS/ { print $2 }' "/proc/$PID/status")" -lt 20000 ]
 	kill -INT "$PID"
 	wait_until 5 is_gone "$PID"
 }
