@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "lib/rlock.h"
 
-/* The members of an object that the caller has opened; rlock(1) lists them. */
+/* The members of an object that the caller has opened; rlock-output(5) lists them. */
 void inspection_json(struct json *json, const struct rlock_inspection *inspection);
 
 #endif

@@ -310,7 +310,7 @@ RLOCK_API enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, si
 struct rlock_lack {
 	const char *right;
 	unsigned kinds;   /* 1U << enum rlock_kind, for each kind of lock that needs it */
-	bool is_optional; /* without it locks work, though not as well: rlock(1), SERVER, says how */
+	bool is_optional; /* without it locks work, though not as well: rlock(7) says how */
 };
 
 struct rlock_name;

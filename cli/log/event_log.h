@@ -1,5 +1,5 @@
 /*
- * The log for operators: a line for each event of a lock, with the fields that rlock(1), LOG, lists. The callers say what
+ * The log for operators: a line for each event of a lock, with the fields that rlock-output(5) lists. The callers say what
  * happened; without --log each call returns at once.
  */
 #ifndef EVENT_LOG_H

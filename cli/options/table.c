@@ -103,7 +103,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .most = RLOCK_OWNER_MAX - 1, .expected = "an owner of 1 to 255 bytes, like ci-1234",
 	  .help = "with --force: only if OWNER holds the lock" },
 	{ OPT_JSON, "json", NULL, NULL, VERBS_STATUS | VERBS_LIST | VERBS_CHECK, 0, value_flag,
-	  FIELD(json), .help = "print one JSON document, whose fields rlock(1) has" },
+	  FIELD(json), .help = "print one JSON document, whose fields rlock-output(5) has" },
 	{ OPT_WATCH, "watch", NULL, "DUR", VERBS_STATUS, OPTIONAL_VALUE, value_watch,
 	  FIELD(watch_ms), .least = WATCH_LEAST_MS,
 	  .help = "print it again every DUR, in place, until Ctrl-C (without DUR: every 2s)" },
@@ -162,7 +162,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_LOG, "log", NULL, "syslog|stderr|FILE", VERBS_ACQUIRE | VERBS_UNLOCK, FOR_FILE,
 	  value_log, .expected = "syslog, stderr or a file's name, like /var/log/rlock.log",
 	  .help = "log a line for each lock that is acquired, released, lost, broken, or was waited for; "
-		  "rlock(1), LOG, has the fields" },
+		  "rlock-output(5) has the fields" },
 	{ OPT_LOG_FORMAT, "log-format", NULL, "text|json", VERBS_ACQUIRE | VERBS_UNLOCK, FOR_FILE,
 	  value_log_format, .expected = "text or json", .initial = "text",
 	  .help = "a line of the log is key=value, or a JSON object" },

@@ -101,8 +101,8 @@ stub() {
 	nothing_is_held_locally
 }
 
-@test "rlock(1): two at a time, of which the second waits and says so" {
-	run_example man/rlock.1 contend
+@test "rlock(7): two at a time, of which the second waits and says so" {
+	run_example man/rlock.7 contend
 	assert_done 'my turn' 'rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
 	nothing_is_held
 }
@@ -164,8 +164,8 @@ cron() {
 	nothing_is_held
 }
 
-@test "rlock(1): readers of a cache while a writer rebuilds it" {
-	run_example man/rlock.1 cache
+@test "rlock(7): readers of a cache while a writer rebuilds it" {
+	run_example man/rlock.7 cache
 	assert_done $'rebuilding\nrebuilt\nread\nread'
 	nothing_is_held
 }
@@ -182,34 +182,34 @@ only_the_counter_stays() {
 	nothing_is_held
 }
 
-@test "rlock(1): a store that refuses a smaller token" {
-	run_example man/rlock.1 fence
+@test "rlock(7): a store that refuses a smaller token" {
+	run_example man/rlock.7 fence
 	assert_done "$(printf '%s\n' 'stored with token 1' 'stored with token 2' \
 		'refused: token 1 is smaller than 2' 'a holder that lost its lock cannot store')"
 	only_the_counter_stays report 2
 }
 
-@test "rlock(1): two jobs that name the same locks in different orders" {
-	run_example man/rlock.1 names
+@test "rlock(7): two jobs that name the same locks in different orders" {
+	run_example man/rlock.7 names
 	assert_done both
 	nothing_is_held
 }
 
-@test "rlock(1): a status of one's own" {
-	run_example man/rlock.1 conflict
+@test "rlock(7): a status of one's own" {
+	run_example man/rlock.7 conflict
 	assert_done 'status 200'
 	nothing_is_held
 }
 
-@test "rlock(1): a lock that is broken" {
-	run_example man/rlock.1 force
+@test "rlock(7): a lock that is broken" {
+	run_example man/rlock.7 force
 	assert_done '' '^rlock: stuck: timed out after 100ms: held by .* \(gone:0\)
 rlock: stuck: broken: it was held by gone:0$'
 	nothing_is_held
 }
 
-@test "rlock(1): the state of a lock" {
-	run_example man/rlock.1 status
+@test "rlock(7): the state of a lock" {
+	run_example man/rlock.7 status
 	assert_equal "$status" 0
 	assert_line --index 0 --regexp '^backup: plain lock, held, expires in 59m59s unless renewed'
 	assert_line --index 2 --regexp '^  holder .* nightly backup  tonight:0$'
@@ -217,27 +217,27 @@ rlock: stuck: broken: it was held by gone:0$'
 	nothing_is_held
 }
 
-@test "rlock(1): what happened to a lock" {
-	run_example man/rlock.1 log
+@test "rlock(7): what happened to a lock" {
+	run_example man/rlock.7 log
 	assert_equal "$status" 0
 	assert_line --index 1 --regexp '^ +1 event=acquired$'
 	assert_line --index 2 --regexp '^ +1 event=released$'
 	nothing_is_held
 }
 
-@test "rlock(1): the locks that are held" {
-	run_example man/rlock.1 list
+@test "rlock(7): the locks that are held" {
+	run_example man/rlock.7 list
 	assert_equal "$status" 0
 	assert_line --index 1 --regexp '^deploy-shop +plain .* rlock +release 7$'
 	nothing_is_held
 }
 
-@test "rlock(1): which job holds a lock, since when, and which wait" {
+@test "rlock(7): which job holds a lock, since when, and which wait" {
 	in_background rlock fair --note "nightly backup" nightly -- until_let_go
 	wait_until 5 is_held nightly
 	in_background rlock fair --note "nightly report" nightly -- true
 	wait_until 5 is_queued nightly
-	run_example man/rlock.1 ask-holder
+	run_example man/rlock.7 ask-holder
 	assert_equal "$status" 0
 	assert_line --index 0 --regexp '^nightly: fair lock, held, expires in [0-9]+s unless renewed$'
 	assert_line --index 1 --regexp '^ +FOR +TTL '
@@ -248,10 +248,10 @@ is_queued() {
 	[ "$(redis llen "redisson_lock_queue:{$1}")" = 1 ]
 }
 
-@test "rlock(1): whether a lock is stuck" {
+@test "rlock(7): whether a lock is stuck" {
 	hold_in_background nightly -t 6s
 	# Only the interval is another, and the shell is replaced, so that it ends with its script.
-	example man/rlock.1 ask-stuck | sed 's/^/exec /; s/5s/100ms/' >script
+	example man/rlock.7 ask-stuck | sed 's/^/exec /; s/5s/100ms/' >script
 	in_background sh ./script >seen
 	# What it shows of the TTL grows again at each renewal.
 	wait_until 10 ttl_grew
@@ -263,69 +263,80 @@ ttl_grew() {
 	sed -nE 's/.* expires in ([0-9.]+)s .*/\1/p' seen | awk 'NR > 1 && $1 > last + 0.5 { grew = 1 } { last = $1 } END { exit !grew }'
 }
 
-@test "rlock(1): which lock may be broken, and that no other holder is hit" {
+@test "rlock(7): which lock may be broken, and that no other holder is hit" {
 	rlock lock --owner ci-1234 --lease 1h nightly
 	run -0 rlock status nightly
 	assert_line --index 2 --regexp ' ci-1234:0$'
-	run_example man/rlock.1 ask-break
+	run_example man/rlock.7 ask-break
 	assert_done '' '^rlock: nightly: broken: it was held by ci-1234:0$'
 	nothing_is_held
 	rlock lock --owner another --lease 1h nightly
-	run_example man/rlock.1 ask-break
+	run_example man/rlock.7 ask-break
 	assert_equal "$status" 1
 	assert_equal "$(redis exists nightly)" 1
 }
 
-@test "rlock(1): which locks there are" {
+@test "rlock(7): which locks there are" {
 	rlock lock --owner ci --lease 1h --note 'release 7' deploy-shop
 	rlock lock --owner ci --lease 1h --note 'the backup' nightly
-	run_example man/rlock.1 ask-list
+	run_example man/rlock.7 ask-list
 	assert_equal "$status" 0
 	assert_line --regexp '^deploy-shop +plain .* release 7$'
 	assert_line --regexp '^nightly +plain .* the backup$'
 }
 
-@test "rlock(1): whether a job of cron reaches the server" {
+@test "rlock(7): whether a job of cron reaches the server" {
 	mkdir -p .config
 	echo "url = $RLOCK_URL" >.config/rlock.conf
 	# The runtime directory is this machine's own here.
-	HOME=$PWD run_example man/rlock.1 ask-cron
+	HOME=$PWD run_example man/rlock.7 ask-cron
 	assert_equal "$status" 0
 	assert_line --regexp '^unix://.*: the server is from .*/\.config/rlock\.conf$'
 	assert_line --regexp "^ok +url +unix://.*, from $PWD/\.config/rlock\.conf:1\$"
 	echo 'url = redis://127.0.0.1:1' >.config/rlock.conf
-	HOME=$PWD run_example man/rlock.1 ask-cron
+	HOME=$PWD run_example man/rlock.7 ask-cron
 	assert_equal "$status" 69
 	assert_line --regexp '^BAD +server +cannot reach redis://127.0.0.1:1/0'
 }
 
-@test "rlock(1): whether a user has all rights" {
-	run_example man/rlock.1 ask-rights
+@test "rlock(7): whether a user has all rights" {
+	run_example man/rlock.7 ask-rights
 	assert_equal "$status" 0
 	assert_line --regexp '^ok +rights +all$'
 	redis acl setuser ci reset on '>pw' '~deploy-*' '&*' +@all -publish >/dev/null
-	RLOCK_URL=redis://ci:pw@127.0.0.1:$PORT run_example man/rlock.1 ask-rights
+	RLOCK_URL=redis://ci:pw@127.0.0.1:$PORT run_example man/rlock.7 ask-rights
 	assert_equal "$status" 77
 	assert_line --regexp '^BAD +rights +.*: try: ACL SETUSER ci .*\+publish'
 }
 
-@test "rlock(1): which option is from where" {
-	run_example man/rlock.1 ask-options
+@test "rlock(7): which option is from where" {
+	run_example man/rlock.7 ask-options
 	assert_equal "$status" 0
 	assert_line --regexp '^ok +url +unix://.*, from RLOCK_URL in the environment$'
 	assert_line --regexp '^ok +ttl +10s, from the command line$'
 	assert_line --regexp '^ok +connect-timeout +5s, the default$'
 }
 
-@test "rlock(1): what happened last night" {
+@test "rlock(7): what happened last night" {
 	echo "log = $PWD/rlock.log" >rlock.conf
 	RLOCK_CONFIG=$PWD/rlock.conf run -3 rlock run nightly -- sh -c 'exit 3'
 	RLOCK_CONFIG=$PWD/rlock.conf run -0 rlock run other -- true
-	example man/rlock.1 ask-night | sed "s|/var/log|$PWD|" >script
+	example man/rlock.7 ask-night | sed "s|/var/log|$PWD|" >script
 	run -0 sh ./script
 	assert_line --index 0 --regexp ' event=acquired name=nightly '
 	assert_line --index 1 --regexp ' event=released name=nightly .* status=3( |$)'
 	assert_equal "${#lines[@]}" 2
+}
+
+@test "rlock(1): the holder of a lock, all locks, and whether locks work here" {
+	rlock lock --owner ci --lease 1h --note 'the backup' nightly
+	run_example man/rlock.1 ask
+	assert_equal "$status" 0
+	assert_line --regexp '^  holder .* the backup '
+	assert_line --regexp '^nightly +plain .* the backup$'
+	assert_line --regexp '^ok +version '
+	rlock unlock --owner ci nightly
+	nothing_is_held
 }
 
 @test "rlock(1): a loop whose input is not eaten" {
@@ -505,19 +516,18 @@ compile() {
 	nothing_is_held
 }
 
-@test "README: a deploy script" {
+@test "README: several names" {
 	stub migrate-and-restart
-	run_example README.md deploy
-	assert_done $'migrate-and-restart \ndeployed'
+	run_example README.md names
+	assert_done 'migrate-and-restart '
 	nothing_is_held
 }
 
-@test "README: a deploy script passes on what went wrong" {
+@test "README: a command that fails passes its status on" {
 	printf '#!/bin/sh\nexit 3\n' >migrate-and-restart
 	chmod +x migrate-and-restart
-	run_example README.md deploy
+	run_example README.md names
 	assert_equal "$status" 3
-	assert_equal "$stderr" 'failed with 3'
 	nothing_is_held
 }
 
@@ -543,22 +553,6 @@ compile() {
 	nothing_is_held
 }
 
-@test "README: a store that can tell which writer is too late" {
-	stub store
-	run_example README.md fence
-	assert_done 'store --if-newer 1'
-	only_the_counter_stays invoices 1
-}
-
-@test "README: what happened last night" {
-	stub nightly-report
-	run_example README.md log
-	assert_equal "$status" 0
-	assert_line --index 1 --regexp '^ +1 event=acquired$'
-	assert_line --index 2 --regexp '^ +1 event=released$'
-	nothing_is_held
-}
-
 @test "README: a lock that no process releases" {
 	held_by_stranger stuck
 	run_example README.md stuck
@@ -574,9 +568,9 @@ acl_lines() {
 	sed -n '/^\.\\" acl: '"$2"'$/,/^\.Ed/p' "$TOP/$1" | sed -n 's/\\&//g; /^ACL /p'
 }
 
-# rights: the commands that rlock(1) has for a user, one a line.
+# rights: the commands that rlock(7) has for a user, one a line.
 rights() {
-	acl_lines man/rlock.1 'least rights' | grep -o '+[a-z|]*' | tr -d +
+	acl_lines man/rlock.7 'least rights' | grep -o '+[a-z|]*' | tr -d +
 }
 
 # be_user FILE MARK...: the user ci is made by these lines, and makes the calls from here on.
@@ -699,8 +693,8 @@ use_everything() {
 	use_several "$1"
 }
 
-@test "each right that rlock(1) lists is used" {
-	be_user man/rlock.1 'least rights'
+@test "each right that rlock(7) lists is used" {
+	be_user man/rlock.7 'least rights'
 	redis mset nightly-string x 'redisson_lock_token:{nightly}' 1 >/dev/null
 	redis config resetstat >/dev/null
 	use_everything nightly
@@ -713,10 +707,10 @@ use_everything() {
 	assert_output ''
 }
 
-# without_lines WORD...: the user ci by the lines of rlock(1) without those that have one of these words.
+# without_lines WORD...: the user ci by the lines of rlock(7) without those that have one of these words.
 without_lines() {
 	redis acl deluser ci >/dev/null
-	acl_lines man/rlock.1 'least rights' | grep -vF "$(printf '%s\n' "$@")" | redis >/dev/null
+	acl_lines man/rlock.7 'least rights' | grep -vF "$(printf '%s\n' "$@")" | redis >/dev/null
 	redis acl log reset >/dev/null
 	redis script flush >/dev/null
 	export RLOCK_URL=redis://ci:SECRET@127.0.0.1:$PORT
@@ -754,7 +748,7 @@ without_lines() {
 
 @test "the keys and channels that rlock-protocol(7) has for groups of names are enough for these" {
 	local name
-	be_user man/rlock.1 'least rights' man/rlock-protocol.7 narrow
+	be_user man/rlock.7 'least rights' man/rlock-protocol.7 narrow
 	redis acl setuser ci resetkeys resetchannels >/dev/null
 	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
 	for name in nightly-of-db1 '{app}:x'; do
@@ -768,7 +762,7 @@ without_lines() {
 
 @test "the keys and channels that rlock-protocol(7) has for groups of names are no others'" {
 	local name verb
-	be_user man/rlock.1 'least rights' man/rlock-protocol.7 narrow
+	be_user man/rlock.7 'least rights' man/rlock-protocol.7 narrow
 	redis acl setuser ci resetkeys resetchannels >/dev/null
 	acl_lines man/rlock-protocol.7 narrow | redis >/dev/null
 	for name in daily '{nightly}' '{nightly}:x' app:x '{app}x' '{nightly'; do
@@ -784,12 +778,12 @@ without_lines() {
 
 # listed_variables: what stands in rlock(1), ENVIRONMENT.
 listed_variables() {
-	sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/s/^\.It Ev //p' "$TOP/man/rlock.1" | sed 's/ , Ev /\n/g'
+	sed -n '/^\.Sh ENVIRONMENT/,/^\.Sh FILES/s/^\.It Ev //p' "$TOP/man/rlock.1" | sed 's/ , /\n/g'
 }
 
 @test "rlock(1) lists each exit status" {
 	local code
-	sed -n '/^\.Sh EXIT STATUS/,/^\.Sh G/s/^\.It \([0-9]*\)$/\1/p' "$TOP/man/rlock.1" >listed
+	sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \([0-9]*\)$/\1/p' "$TOP/man/rlock.1" >listed
 	for code in 0 1 64 69 70 71 75 76 77 78 124 126 127; do
 		echo "$code"
 	done >promised
@@ -813,11 +807,16 @@ listed_variables() {
 	assert_output ''
 }
 
-@test "what rlock(1) guarantees is bound to chaos tests that there are, and none of these is left out" {
+@test "each chaos scenario is described, with the guarantee of rlock(7) that it tests" {
 	grep -ohE "begin_scenario ['\"][^,'\"]+" "$TOP"/tests/chaos/*.bats | cut -c 17- | sort -u >played
-	sed -n '/^\.Sh GUARANTEES/,/^Not promised/s/^\.Bq //p' "$TOP/man/rlock.1" | sed 's/ , /\n/g' | sort -u >named
-	sed -n '/^\.Sh PROOF/,/^\.Sh SERVER/{ / Ta /d; s/^\.It //p; }' "$TOP/man/rlock.1" | sed 's/ , /\n/g' | sort -u >told
-	assert [ -s named ]
-	run -0 diff named played
-	run -0 diff told played
+	sed -nE 's/^\| ([^|]+) \| [1-6, ]+ \| [^|]+ \|$/\1/p' "$TOP/tests/chaos/README.md" | sort >described
+	assert [ -s described ]
+	run -0 diff described played
+}
+
+@test "each guarantee of rlock(7) is tested by a chaos scenario" {
+	sed -nE 's/^\.Ss ([0-9]+)\. .*/\1/p' "$TOP/man/rlock.7" >guaranteed
+	sed -nE 's/^\| [^|]+ \| ([1-6, ]+) \| [^|]+ \|$/\1/p' "$TOP/tests/chaos/README.md" | tr -d ' ' | tr , '\n' | sort -u >tested
+	assert [ -s guaranteed ]
+	run -0 diff guaranteed tested
 }

@@ -204,7 +204,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 	run -0 rlock list -u "$CI_URL"
 	assert_equal "$(names)" 'nightly-1 '
 	assert_equal "$(redis acl log)" ''
-	grep -q 'Ql +scan' "$BATS_TEST_DIRNAME/../../man/rlock.1"
+	grep -q 'Ql +scan' "$BATS_TEST_DIRNAME/../../man/rlock.7"
 }
 
 @test "list says how many keys the user may not look at" {

@@ -275,8 +275,8 @@ has_two_owners() {
 	assert_equal "$(json 'doc["names"][0]["name"], doc["names"][0]["name_base64"]')" "('n\\\\xff\\\\x', 'bv9ceA==')"
 }
 
-@test "status --json has the members that rlock(1) lists, and no others" {
-	local documented=$BATS_TEST_DIRNAME/../../man/rlock.1
+@test "status --json has the members that rlock-output(5) lists, and no others" {
+	local documented=$BATS_TEST_DIRNAME/../../man/rlock-output.5
 	acquire read one nightly
 	start_waiter r1 fairly
 	wait_until 5 is_inside r1
@@ -289,7 +289,7 @@ has_two_owners() {
 	run -0 rlock status --json -u "$(url_of look)" nightly
 	json '"\n".join(members(doc))' >>found
 	sort -u found -o found
-	sed -n '/^\.Ss JSON/,/^\.S[hs] [^J]/s/^\.It Li //p' "$documented" | sed 's/ , /\n/g' | grep -vx -e locks -e complete | sort >listed
+	sed -n '/^\.Sh JSON/,/^\.Sh [^J]/s/^\.It Li //p' "$documented" | sed 's/ , /\n/g' | grep -vx -e locks -e complete | sort >listed
 	run -0 diff listed found
 	rlock unlock --owner one nightly
 	let_all_leave

@@ -23,7 +23,7 @@ teardown_file() {
 WIDTH=8
 LEASE_MS=1000
 GRACE_MS=100
-# From when on a command is stopped that was not renewed, counted from its last renewal; see GUARANTEES in rlock(1).
+# From when on a command is stopped that was not renewed, counted from its last renewal; see LEASES in rlock(7).
 LOST_MS=$((LEASE_MS - 2 - 200 - GRACE_MS))
 # A machine that does not wake a process in time, for so long, keeps rlock from running as well. What goes
 # wrong then is no violation, but is tried again.

@@ -8,7 +8,7 @@ SECRET=s3cr3t-w0rd
 
 # The lines of the manual that make its user ci.
 rights_in_manual() {
-	sed -n '/^\.\\" acl: least rights/,/^\.Ed/p' "$BATS_TEST_DIRNAME/../../man/rlock.1" |
+	sed -n '/^\.\\" acl: least rights/,/^\.Ed/p' "$BATS_TEST_DIRNAME/../../man/rlock.7" |
 		sed -n "s/\\\\&//g; /^ACL /p"
 }
 
