@@ -111,7 +111,7 @@ void check_machine(struct findings *findings)
 	/* Again, the reason is printed as an error. */
 	if (kernel_check() != 0)
 		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "kernel",
-			     "it lacks what watches over processes");
+			     "it lacks what processes are watched by");
 	else
 		findings_add(findings, FINDING_OK, 0, "kernel", "has all that is needed");
 }

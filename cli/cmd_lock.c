@@ -290,6 +290,18 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 
 /* ---- the request ---- */
 
+static void message_acquired(const struct acquirer *acquirer)
+{
+	char names[NAMES_SHOWN_MAX], waited[DURATION_TEXT_MAX];
+
+	if (!message_is_verbose())
+		return;
+
+	message_debug("%s: acquired after %s",
+		      names_show(acquirer->opts->names, acquirer->opts->name_count, names),
+		      duration_print_rough(acquirer->acquired_ms - acquirer->begun_ms, waited));
+}
+
 static enum rlock_status acquire(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -317,7 +329,9 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 	status = rlock_acquire(acquirer->conn, &request, &acquirer->hold);
 	acquirer->acquired_ms = rlock_now_ms();
 	log_acquisition(acquirer, status);
-	if (status != RLOCK_OK)
+	if (status == RLOCK_OK)
+		message_acquired(acquirer);
+	else
 		equipment_free(&acquirer->equipment);
 	return status;
 }
@@ -337,19 +351,22 @@ static int end_cancelled(const struct acquirer *acquirer)
 static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status)
 {
 	const struct opts *opts = acquirer->opts;
-	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX];
+	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[DURATION_TEXT_MAX];
+	int64_t held_ms;
 
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer);
 	if (status != RLOCK_BUSY)
 		return caller_report_failure(opts, acquirer->conn, status);
 	(void)names_show_one(opts, rlock_conn_error_name(acquirer->conn), name);
+	held_ms = rlock_conn_error_held_ms(acquirer->conn);
 	if (opts->no_wait)
 		message_debug("%s: busy: %s", name, rlock_conn_error(acquirer->conn));
 	else
-		message_info("%s: timed out after %s: %s", name,
+		message_info("%s: timed out after %s: %s%s%s", name,
 			     duration_print(opts->wait_ms, waited),
-			     rlock_conn_error(acquirer->conn));
+			     rlock_conn_error(acquirer->conn), held_ms < 0 ? "" : ", for ",
+			     held_ms < 0 ? "" : duration_print_rough(held_ms, held));
 	return opts->conflict_exit_code;
 }
 

@@ -42,7 +42,7 @@ static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
 	int code;
 
 	if (file->is_lost) {
-		message_error("%s: the lock had been lost",
+		message_error("%s: lock lost before it was renewed",
 			      names_show(opts->names, opts->name_count, names));
 		return EXIT_LOST;
 	}

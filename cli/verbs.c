@@ -41,13 +41,13 @@ const struct verb verbs[] = {
 	  WRITE_DESCRIPTION },
 	{ "unlock", cmd_unlock, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, NULL, "release a lock",
 	  "Releases the latest lock that the caller acquired under that NAME. The exit status is 0; 1 "
-	  "when the caller holds no such lock, 76 when it had been lost." },
+	  "when the caller holds no such lock, 76 when it was lost." },
 	{ "renew", cmd_renew, RLOCK_PLAIN, VERBS_RENEW, COMMAND_NONE, NULL,
 	  "renew a lock once, and print its TTL",
 	  "Renews the caller's lock of that NAME, and prints how long its lease lasts from now. The "
-	  "exit status is 0; 1 when the caller holds no such lock, 76 when it had been lost." },
+	  "exit status is 0; 1 when the caller holds no such lock, 76 when it was lost." },
 	{ "status", cmd_status, RLOCK_PLAIN, VERBS_STATUS, COMMAND_NONE, NULL,
-	  "tell which owners hold a lock, and which wait for it",
+	  "show the holders of a lock, its TTL and its queue",
 	  "Prints what each NAME is: the kind of the lock, its holders, since when and how much longer, "
 	  "and the waiters. It changes nothing. The exit status is 0 when all of them are held, 1 when "
 	  "one is not." },

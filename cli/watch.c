@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/columns.h"
 #include "base/duration.h"
 #include "base/exits.h"
 #include "base/message.h"
+#include "base/wall_clock.h"
 #include "lib/rlock.h"
 #include "watch.h"
 
@@ -23,14 +23,10 @@
 /* When it was printed, since a picture that stands still would look the same. */
 static void print_head(int64_t every_ms)
 {
-	char when[64], every[DURATION_TEXT_MAX];
-	time_t now = time(NULL);
-	struct tm parts;
+	char when[WALL_CLOCK_TEXT_MAX], every[DURATION_TEXT_MAX];
 
-	if (localtime_r(&now, &parts) == NULL ||
-	    strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S%z", &parts) == 0)
-		when[0] = '\0';
-	(void)printf("%s, every %s" CLEAR_LINE, when, duration_print(every_ms, every));
+	(void)printf("%s, every %s" CLEAR_LINE, wall_clock_print(false, when),
+		     duration_print(every_ms, every));
 }
 
 /* As many lines as there is room for: more would scroll the first ones away. */

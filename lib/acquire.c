@@ -217,6 +217,8 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	else
 		(void)rlock__fail(error, RLOCK_BUSY, "%s %s", how, owner);
 	error->name_index = server->name_index;
+	if (server->state == RLOCK__SERVER_HELD && server->held_since_ms != INT64_MAX)
+		error->held_ms = rlock_now_ms() - server->held_since_ms;
 	return RLOCK_BUSY;
 }
 

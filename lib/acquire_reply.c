@@ -201,8 +201,10 @@ enum rlock_status rlock__acquire_reply_read(void *ctx, size_t index, struct redi
 	case ACQUIRE_BUSY:
 		return read_busy(waiter, index, reply, name_index);
 	case ACQUIRE_DEADLOCK:
-		(void)rlock__fail(rlock__connection_error(connection), RLOCK_EDEADLOCK,
-				  "deadlock: its owner holds the read lock: release that first");
+		(void)rlock__fail(
+			rlock__connection_error(connection), RLOCK_EDEADLOCK,
+			"an upgrade of a read lock would be a deadlock: release the read lock first, or begin with "
+			"the write lock");
 		rlock__connection_error(connection)->name_index = name_index;
 		return RLOCK_EDEADLOCK;
 	case ACQUIRE_OTHER_KIND:

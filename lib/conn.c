@@ -128,6 +128,11 @@ bool rlock_conn_error_lacks_password(const struct rlock_conn *conn)
 	return conn->error.lacks_password;
 }
 
+int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn)
+{
+	return conn->error.held_ms;
+}
+
 void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd)
 {
 	conn->cancel_fd = cancel_fd;

@@ -16,8 +16,11 @@ trap 'rm -f "$out.tmp"' EXIT
 		name=$(basename "$script" .lua)
 		body=$(awk -f "$here/expand.awk" "$here/inc" "$script")
 		sha1=$(printf '%s' "$body" | sha1sum | cut -d ' ' -f 1)
-		printf '\nconst struct rlock__script rlock__script_%s = {\n\t.name = "%s",\n\t.sha1 = "%s",\n\t.body =\n' \
-			"$name" "$name" "$sha1"
+		# What -v says of it: "acquire (plain)", "leave the queue (fair)", "inspect".
+		purpose=$(printf '%s' "$name" | sed 's/_keep_until$/_keep/; s/_leave$/_leave the queue/; s/_return$/_return to the queue/
+			s/^readwrite_/read or write_/; s/^\([^_]*\)_\(.*\)/\2 (\1)/')
+		printf '\nconst struct rlock__script rlock__script_%s = {\n\t.name = "%s",\n\t.purpose = "%s",\n\t.sha1 = "%s",\n\t.body =\n' \
+			"$name" "$name" "$purpose" "$sha1"
 		printf '%s' "$body" | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/\t\t"/; s/$/\\n"/' | sed '$s/\\n"$/",/'
 		printf '\n};\n'
 	done

@@ -2,6 +2,7 @@
  * Ends a hold on the server, and tells the user and the caller what came of it. It leaves to keeper.c and renewer.c
  * which process does so, and when.
  */
+#include "base/duration.h"
 #include "base/exits.h"
 #include "base/least.h"
 #include "base/message.h"
@@ -79,6 +80,17 @@ static struct event command_event(const struct hold_state *state)
 	return event;
 }
 
+static void message_released(const struct opts *opts, const struct lease_state *lease_state)
+{
+	char names[NAMES_SHOWN_MAX], held[DURATION_TEXT_MAX], kept[DURATION_TEXT_MAX];
+	int64_t now_ms = rlock_now_ms(), kept_ms = left_ms_of(lease_state, now_ms);
+
+	message_debug("%s: released after %s%s%s", names_show(opts->names, opts->name_count, names),
+		      duration_print_rough(now_ms - lease_state->acquired_ms, held),
+		      kept_ms > 0 ? ", and stays held for " : "",
+		      kept_ms > 0 ? duration_print_rough(kept_ms, kept) : "");
+}
+
 bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
 		 const struct hold_state *state)
 {
@@ -110,10 +122,12 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 			      rlock_conn_error(conn));
 		return true;
 	}
-	if (status == RLOCK_NOT_NOTIFIED)
+	if (status == RLOCK_OK)
+		message_released(opts, state->lease_state);
+	else if (status == RLOCK_NOT_NOTIFIED)
 		message_warning("%s: released, but waiters were not notified: %s", name,
 				rlock_conn_error(conn));
-	else if (status != RLOCK_OK)
+	else
 		message_warning("%s: release failed: %s: the lock expires with its lease", name,
 				rlock_conn_error(conn));
 	return false;

@@ -88,7 +88,7 @@ static int keeper_init(struct keeper *keeper, const struct keeper_args *args)
 		.shrink_ms = rlock_now_ms() + LONG_COMMAND_MS,
 	};
 	if (keeper->timer_fd < 0 || !equipment_make(keeper->equipment))
-		return system_error("cannot watch over a command");
+		return system_error("cannot watch a command");
 	keeper->lease_state = keeper->equipment->lease_state;
 	fill_lease_state(keeper->lease_state, args);
 	keeper->lease_state->adopts_strangers = keeper->equipment->adopts_strangers;

@@ -7,17 +7,9 @@
 
 #include "base/duration.h"
 #include "base/message.h"
+#include "base/wall_clock.h"
 #include "hold/report.h"
 #include "options/names.h"
-
-static void clock_text(char out[16])
-{
-	time_t now = time(NULL);
-	struct tm local;
-
-	if (localtime_r(&now, &local) == NULL || strftime(out, 16, "%H:%M:%S", &local) == 0)
-		memcpy(out, "?", 2);
-}
 
 static const char *consequence(enum on_lost on_lost)
 {
@@ -30,7 +22,7 @@ static const char *consequence(enum on_lost on_lost)
 	case ON_LOST_KILL:
 		break;
 	}
-	return "stopping the command";
+	return "terminating the command";
 }
 
 char *report_lost_reason(const struct lease_state *lease_state, char out[REPORT_REASON_MAX])
@@ -53,11 +45,10 @@ char *report_lost_reason(const struct lease_state *lease_state, char out[REPORT_
 /* The lock is lost: when, why, and what that does to the command. */
 static void message_lost(const struct opts *opts, const struct lease_state *lease_state)
 {
-	char name[NAME_SHOWN_MAX], at[16], reason[REPORT_REASON_MAX];
+	char name[NAME_SHOWN_MAX], at[WALL_CLOCK_TEXT_MAX], reason[REPORT_REASON_MAX];
 
 	(void)names_show_one(opts, lease_state->lost_name, name);
-	clock_text(at);
-	message_error("%s: lock lost at %s: %s: %s", name, at,
+	message_error("%s: lock lost at %s: %s: %s", name, wall_clock_print(false, at),
 		      report_lost_reason(lease_state, reason), consequence(lease_state->on_lost));
 }
 
@@ -68,10 +59,10 @@ static void message_terminating(const struct opts *opts, int reason)
 
 	(void)names_show_one(opts, 0, name);
 	if (reason == TERMINATE_LEASE)
-		message_error("%s: the lease of %s ends: stopping the command", name,
+		message_error("%s: the lease of %s ends: terminating the command", name,
 			      duration_print(opts->lease_ms, limit));
 	else if (reason == TERMINATE_MAX_RUN)
-		message_error("%s: the command ran for %s: stopping it", name,
+		message_error("%s: the command ran for %s: terminating it", name,
 			      duration_print(opts->max_run_ms, limit));
 }
 
@@ -81,7 +72,7 @@ static void message_denied(const struct opts *opts, const struct proc *proc)
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
 	message_warning(
-		"%s: may not stop process %d (%s): the lock is kept until it ends, if it can "
+		"%s: may not terminate process %d (%s): the lock is kept until it ends, if it can "
 		"be",
 		names_show_one(opts, 0, name), (int)proc->pid,
 		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));

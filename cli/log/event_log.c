@@ -6,15 +6,13 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <syslog.h>
-#include <time.h>
 
 #include "base/message.h"
+#include "base/wall_clock.h"
 #include "log/event_log.h"
 #include "log/log_line.h"
 #include "log/log_sink.h"
 #include "sys/user.h"
-
-#define TIME_TEXT_MAX 48
 
 static const struct {
 	const char *name;
@@ -73,24 +71,6 @@ enum event_kind event_kind_of_release(enum rlock_status status)
 	return status == RLOCK_NOT_HELD ? EVENT_LOST : EVENT_EXPIRES;
 }
 
-/* "2026-11-23T03:17:00.042+01:00" */
-static void print_time(char out[TIME_TEXT_MAX])
-{
-	struct timespec now;
-	struct tm local;
-	char at[24], offset[8];
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (localtime_r(&now.tv_sec, &local) == NULL ||
-	    strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%S", &local) == 0 ||
-	    strftime(offset, sizeof(offset), "%z", &local) != 5) {
-		memcpy(out, "?", 2);
-		return;
-	}
-	(void)snprintf(out, TIME_TEXT_MAX, "%s.%03d%.3s:%s", at, (int)(now.tv_nsec / 1000000),
-		       offset, offset + 3);
-}
-
 static void put_text(struct log_line *line, const char *key, const char *text)
 {
 	if (text != NULL && text[0] != '\0')
@@ -130,9 +110,9 @@ static void put_fields(struct log_line *line, const struct event *event, size_t 
 		       enum left_out left_out)
 {
 	const struct rlock_name *name = &current.names[index];
-	char at[TIME_TEXT_MAX];
+	char at[WALL_CLOCK_TEXT_MAX];
 
-	print_time(at);
+	(void)wall_clock_print(true, at);
 	log_line_text(line, "time", at);
 	log_line_text(line, "event", kinds[event->kind].name);
 	log_line_bytes(line, "name", name->text, name->len);

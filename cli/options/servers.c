@@ -229,8 +229,9 @@ static int quorum_set(const struct option_merge *merge)
 		opts->quorum = (size_t)number;
 	if (opts->quorum >= majority && opts->quorum <= opts->url_count)
 		return 0;
-	message_error("--quorum %s: of %zu servers it takes %zu to %zu", opts->quorum_text,
-		      opts->url_count, majority, opts->url_count);
+	message_error("--quorum %s: of %zu servers it takes %zu to %zu: with fewer, two owners "
+		      "could hold the lock at one time",
+		      opts->quorum_text, opts->url_count, majority, opts->url_count);
 	return code_of_source(merge->given[OPT_QUORUM]);
 }
 

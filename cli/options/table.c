@@ -95,7 +95,7 @@ const struct opt opt_table[OPT_COUNT] = {
 		  "the latest)" },
 	{ OPT_NOTE, "note", NULL, "TEXT", VERBS_ACQUIRE, FOR_FILE, value_note, FIELD(note),
 	  .most = RLOCK_NOTE_MAX - 1, .expected = "a line of 1 to 255 bytes, like 'nightly backup'",
-	  .help = "what waiters are told of the holder (default: host, user, process and program)" },
+	  .help = "what is shown of the holder to waiters and by status (default: host, user, process and program)" },
 	{ OPT_FORCE, "force", NULL, NULL, VERBS_UNLOCK, 0, value_flag, FIELD(force),
 	  .help = "break the lock of any holder: stop the holder first, for it finds out when it renews "
 		  "the lock, and one with a --lease never does; see --holder" },

@@ -47,7 +47,7 @@ static int report_none(pid_t pid, bool is_parent)
 			"the lock is for");
 	else if (is_parent)
 		message_error(
-			"the calling process is gone: name by --pid the process to hold the lock for");
+			"the calling process has ended: name by --pid the process that the lock is for");
 	else
 		message_error("--pid %d: there is no such process", (int)pid);
 	return EXIT_USAGE;

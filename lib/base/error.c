@@ -19,6 +19,7 @@ enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status stat
 	va_end(args);
 	error->name_index = 0;
 	error->is_unreachable = error->lacks_password = false;
+	error->held_ms = -1;
 	rlock__trace(error, "%s", error->text);
 	return status;
 }

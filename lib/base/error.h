@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "rlock.h"
 
@@ -16,6 +17,7 @@ struct rlock__error {
 	size_t name_index;   /* of the request's name that the text is about */
 	bool is_unreachable; /* the text says that the server cannot be reached */
 	bool lacks_password; /* the text says that the source of the password had none */
+	int64_t held_ms;     /* for how long the owner that the text names has held the lock; -1 */
 	char text[RLOCK_ERROR_MAX];
 };
 

@@ -4,6 +4,7 @@
  * fetches a password meanwhile, login.c has the login; when to go on is for request.c.
  */
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -129,13 +130,14 @@ static enum rlock_status queue_login(struct rlock__connection *connection)
 {
 	const char *server = rlock_url_server(rlock__connection_server(connection));
 	const struct rlock__tls *tls = connection->stream.tls;
+	/* The line begins with what the user named, such as sentinels; that is the server, or leads to it. */
+	bool is_named = strcmp(server, connection->error.server) == 0;
 
-	if (tls != NULL)
-		rlock__trace(&connection->error, "connected to %s, %s%s%s", server,
-			     rlock__tls_version(tls), rlock__tls_is_resumed(tls) ? ", resumed" : "",
-			     connection->url->is_insecure ? ", not verified" : "");
-	else
-		rlock__trace(&connection->error, "connected to %s", server);
+	rlock__trace(&connection->error, "connected%s%s%s%s%s%s", is_named ? "" : " to ",
+		     is_named ? "" : server, tls == NULL ? "" : ", ",
+		     tls == NULL ? "" : rlock__tls_version(tls),
+		     tls != NULL && rlock__tls_is_resumed(tls) ? ", resumed" : "",
+		     tls != NULL && connection->url->is_insecure ? ", not verified" : "");
 	if (!rlock__login_queue(&connection->login, &connection->stream, connection->url,
 				connection->password.text, connection->client_name,
 				connection->sentinels != NULL, connection->home_url != NULL))

@@ -311,7 +311,7 @@ static enum rlock_status fail_all(const struct rlock__sentinels *sentinels)
 			told = &sentinels->items[i];
 	if (told == NULL)
 		told = &sentinels->items[0];
-	(void)rlock__fail(sentinels->error, told->status, "no sentinel tells the master of %s: %s",
+	(void)rlock__fail(sentinels->error, told->status, "no sentinel names the master of %s: %s",
 			  rlock_escape(sentinels->url->service, strlen(sentinels->url->service),
 				       shown, sizeof(shown)),
 			  told->text);

@@ -17,6 +17,9 @@
 #define NO_SCRIPTS                                                                                 \
 	"it runs no scripts: is it a sentinel? Its URL is redis+sentinel://HOST:PORT/SERVICE"
 
+#define NO_PASSWORD                                                                                \
+	"it requires a password: give one in the URL, by --password-file, --password-command or "  \
+	"REDISCLI_AUTH"
 #define NO_DATABASES "it has one database: leave the number out"
 #define NO_WAIT "it can't tell which replicas have a lock: leave --replicas out"
 
@@ -31,14 +34,12 @@ struct meaning {
  * the request is retried while there is time.
  */
 static const struct meaning meanings[] = {
-	{ "NOAUTH", RLOCK_EAUTH,
-	  "give a password in the URL, by --password-file, --password-command or REDISCLI_AUTH" },
-	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH,
-	  "give a password in the URL, by --password-file, --password-command or REDISCLI_AUTH" },
+	{ "NOAUTH", RLOCK_EAUTH, NO_PASSWORD },
+	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH, NO_PASSWORD },
 	{ "WRONGPASS", RLOCK_EAUTH, "check user and password" },
 	{ "ERR invalid password", RLOCK_EAUTH, "check the password" },
-	{ "ERR AUTH", RLOCK_EAUTH, "the server has no password: leave it out" },
-	{ "ERR Client sent AUTH", RLOCK_EAUTH, "the server has no password: leave it out" },
+	{ "ERR AUTH", RLOCK_EAUTH, "it has no password: leave it out" },
+	{ "ERR Client sent AUTH", RLOCK_EAUTH, "it has no password: leave it out" },
 	{ "WRONGTYPE", RLOCK_EKIND, "the key is something else than a lock" },
 	{ "LOADING", RLOCK_ENET, NULL },
 	{ "BUSY", RLOCK_ENET, NULL },
@@ -49,15 +50,15 @@ static const struct meaning meanings[] = {
 	{ "UNBLOCKED", RLOCK_ENET, NULL },
 	{ "NOREPLICAS", RLOCK_ENET, NULL },
 	{ "MISCONF", RLOCK_ENET, NULL },
-	{ "OOM", RLOCK_ENET, "the server is full" },
+	{ "OOM", RLOCK_ENET, "it is full" },
 	{ "ERR max number of clients", RLOCK_ENET, NULL },
 	{ "MOVED", RLOCK_EUNSUPPORTED, IS_CLUSTER },
 	{ "ASK", RLOCK_EUNSUPPORTED, IS_CLUSTER },
 	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, IS_CLUSTER },
 	{ "ERR SELECT is not allowed", RLOCK_EUNSUPPORTED,
 	  "a cluster has no databases: its URL is redis+cluster://HOST:PORT" },
-	{ "ERR DB index", RLOCK_EUNSUPPORTED, "the server has no such database" },
-	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, "the server has no such database" },
+	{ "ERR DB index", RLOCK_EUNSUPPORTED, "it has no such database" },
+	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, "it has no such database" },
 	{ "ERR unknown command 'EVALSHA'", RLOCK_EUNSUPPORTED, NO_SCRIPTS },
 	{ "ERR unknown command `EVALSHA`", RLOCK_EUNSUPPORTED, NO_SCRIPTS },
 	{ "ERR unknown command 'SELECT'", RLOCK_EUNSUPPORTED, NO_DATABASES },
@@ -65,7 +66,7 @@ static const struct meaning meanings[] = {
 	{ "ERR unknown command 'WAIT'", RLOCK_EUNSUPPORTED, NO_WAIT },
 	{ "ERR unknown command `WAIT`", RLOCK_EUNSUPPORTED, NO_WAIT },
 	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed" },
-	{ "DENIED", RLOCK_EAUTH, "the server is in protected mode: it wants a password" },
+	{ "DENIED", RLOCK_EAUTH, "it is in protected mode: it requires a password" },
 };
 
 /* Errors of a replica only: to a write, to any command while it has lost its primary, and to WAIT. */
@@ -231,8 +232,8 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 		if (meaning->remedy == NULL)
 			return rlock__fail(error, meaning->status, "denied by the server: %s",
 					   shown);
-		return rlock__fail(error, meaning->status, "denied by the server: %s: %s", shown,
-				   meaning->remedy);
+		return rlock__fail(error, meaning->status, "denied by the server: %s: %s",
+				   meaning->remedy, shown);
 	}
 	return rlock__fail(error, RLOCK_ESERVER, "server error: %s", shown);
 }

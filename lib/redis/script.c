@@ -150,7 +150,7 @@ void rlock__script_begin(struct rlock__call *call, struct rlock__connection *con
 			 int64_t deadline_ms)
 {
 	*call = (struct rlock__call){ connection, script, args, deadline_ms, false, RLOCK_OK };
-	rlock__trace(rlock__connection_error(connection), "asking for %s", script->name);
+	rlock__trace(rlock__connection_error(connection), "asking to %s", script->purpose);
 	begin(call, "EVALSHA", script->sha1);
 }
 
@@ -180,7 +180,7 @@ bool rlock__script_advance(struct rlock__call *call, struct rlock__result *out)
 		return true;
 	if (!call->has_text && is_unknown_script(out->reply)) {
 		rlock__trace(rlock__connection_error(call->connection),
-			     "the server does not know %s yet: sending it", call->script->name);
+			     "the server does not know the script yet: sending it");
 		freeReplyObject(out->reply);
 		out->reply = NULL;
 		begin_text(call);

@@ -17,6 +17,7 @@ struct rlock__result;
 
 struct rlock__script {
 	const char *name;
+	const char *purpose; /* "acquire (plain)" */
 	const char *sha1;
 	const char *body;
 };

@@ -172,10 +172,10 @@ static enum rlock_status scheme_read(const struct rlock__parser *parser, struct 
 		return rlock__parser_fail(
 			parser, "the scheme is missing, an example is " RLOCK__URL_EXAMPLE);
 	if (!rlock__part_skip(rest, ":"))
-		return rlock__parser_fail(parser, "the ':' is missing behind '%s'",
+		return rlock__parser_fail(parser, "the ':' is missing after '%s'",
 					  rlock__scheme_name(scheme, parser->url->has_tls));
 	if (scheme != RLOCK_SCHEME_LOCAL && !rlock__part_skip(rest, "//"))
-		return rlock__parser_fail(parser, "the '//' is missing behind '%s:'",
+		return rlock__parser_fail(parser, "the '//' is missing after '%s:'",
 					  rlock__scheme_name(scheme, parser->url->has_tls));
 	return RLOCK_OK;
 }

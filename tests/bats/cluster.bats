@@ -91,7 +91,7 @@ has_waiters_at() {
 	local node=2
 	[ "$(node_of a)" != 2 ] || node=1
 	run -78 rlock run -u "redis://127.0.0.1:$(port_of $node)" a -- touch begun
-	assert_one_line '^rlock: a: denied by the server: MOVED .*: this is a node of a cluster: its URL is redis\+cluster://HOST:PORT$'
+	assert_one_line '^rlock: a: denied by the server: this is a node of a cluster: its URL is redis\+cluster://HOST:PORT: MOVED .*$'
 	assert [ ! -e begun ]
 }
 

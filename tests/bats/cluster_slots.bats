@@ -107,7 +107,7 @@ is_queued_at() {
 	stays 3.5 is_running "$PID"
 	at_node_of b redis del b >/dev/null
 	ended_with 76 "$PID"
-	grep -q '^rlock: b: lock lost at .*: it expired or was deleted on the server: stopping the command$' said
+	grep -q '^rlock: b: lock lost at .*: it expired or was deleted on the server: terminating the command$' said
 	wait_until 4 cluster_is_empty
 }
 

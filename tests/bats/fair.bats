@@ -618,7 +618,7 @@ queue_has() {
 @test "a waiter whose time is over says which holder had the lock, and has left the queue" {
 	start_holder r0 fair a --note 'the holder'
 	run -75 rlock fair -w 300ms a -- true
-	assert_one_line '^rlock: a: timed out after 300ms: held by the holder \(.*\)$'
+	assert_one_line '^rlock: a: timed out after 300ms: held by the holder \(.*\), for [0-9.]+s$'
 	has_no_queue a
 	run -9 rlock fair -E 9 -w 50ms a -- true
 	run -75 rlock fair -q -w 50ms a -- true

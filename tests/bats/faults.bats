@@ -118,7 +118,7 @@ wait_for_lock() {
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	unfreeze
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9]{2}:[0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: stopping the command$'
+	said_once '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: terminating the command$'
 	wait_until 3 no_keys
 	nothing_runs
 }
@@ -302,7 +302,7 @@ wait_for_lock() {
 	watch_family 4
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	said_once '^rlock: a: lock lost at .*: stopping the command$'
+	said_once '^rlock: a: lock lost at .*: terminating the command$'
 	# What lists the holds has the same time to live as the lock had.
 	wait_until 3 no_keys
 }

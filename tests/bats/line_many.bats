@@ -121,9 +121,9 @@ queue_many() {
 	for number in {2..21}; do
 		queue_waiter "r$number" a
 	done
-	before=$(client_commands) looks=$(grep -c 'asking for' said-r1)
+	before=$(client_commands) looks=$(grep -c 'asking to' said-r1)
 	let_pass 10
-	commands=$(($(client_commands) - before)) looks=$(($(grep -c 'asking for' said-r1) - looks))
+	commands=$(($(client_commands) - before)) looks=$(($(grep -c 'asking to' said-r1) - looks))
 	echo "$commands commands of 21 in ten seconds, $looks of the one"
 	# One more for each where the ten seconds begin and end, on average half of that; and two renewals.
 	((commands <= 21 * 5 + 21 / 2 + 4))
@@ -149,7 +149,7 @@ cpu_ms() {
 	before=$(cpu_ms "${PIDS[r1]}")
 	let_pass 4
 	(($(cpu_ms "${PIDS[r1]}") - before < 100))
-	(($(grep -c 'asking for' said-r1) <= 6))
+	(($(grep -c 'asking to' said-r1) <= 6))
 	java_gives_up J1 a
 	await_entry r1
 	let_leave r1
@@ -161,8 +161,8 @@ cpu_ms() {
 	queue_waiter r1 -v a
 	queue_waiter r2 -v a
 	let_pass 4
-	(($(grep -c 'asking for' said-r1) <= 6))
-	(($(grep -c 'asking for' said-r2) <= 6))
+	(($(grep -c 'asking to' said-r1) <= 6))
+	(($(grep -c 'asking to' said-r2) <= 6))
 	redis del a >/dev/null
 	take_turns r1 r2
 	nothing_is_left

@@ -323,7 +323,7 @@ hold_at_signals() {
 	is_running "$(family_member stubborn)"
 	kill -s CONT "$PID"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9:]+: '
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
 	family_is_gone
 	nothing_runs
 }
@@ -335,7 +335,7 @@ hold_at_signals() {
 	wait_until 5 is_gone "$command"
 	kill -s CONT "$PID"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9:]+: '
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
 	nothing_runs
 }
 
@@ -346,7 +346,7 @@ hold_at_signals() {
 	is_running "$(family_member stubborn)"
 	kill -s CONT "$PID"
 	ended_with 124
-	said_once '^rlock: a: the command ran for 3s: stopping it'
+	said_once '^rlock: a: the command ran for 3s: terminating it'
 	family_is_gone
 	no_keys
 	nothing_runs
@@ -362,7 +362,7 @@ hold_at_signals() {
 	kill -s CONT "$SERVER_PID"
 	kill -s CONT "$PID"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9:]+: '
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
 	wait_until 3 no_keys
 	nothing_runs
 }
@@ -375,7 +375,7 @@ hold_at_signals() {
 	watch_family 5
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9:]+: not renewed for '
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for '
 	no_keys
 	nothing_runs
 }

@@ -577,7 +577,7 @@ freeze_at_known_end() {
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9:]{8}: not renewed for [0-9.]+m?s: .*1 of 3 servers .+: stopping the command$'
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .*1 of 3 servers .+: terminating the command$'
 	wait_until 2 on "${SERVERS[1]}" no_keys
 }
 
@@ -588,7 +588,7 @@ freeze_at_known_end() {
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9:]{8}: not renewed for '
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for '
 	thaw_server 1
 	thaw_server 2
 	wait_until 3 on_each no_keys

@@ -309,16 +309,16 @@ $owner:write
 	admit_guest w wlock a --note 'nightly import'
 	before=$(show_contents)
 	run -75 rlock rlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\)\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\), for [0-9.]+s\$"
 	run -75 rlock wlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\)\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\), for [0-9.]+s\$"
 	assert_equal "$(show_contents)" "$before"
 	let_guest_out w
 	ended_with 0
 	admit_guest r rlock a --note 'a report'
 	before=$(show_contents)
 	run -75 rlock wlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: timed out after 50ms: held by a report \($UUID:$PID\)\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by a report \($UUID:$PID\), for [0-9.]+s\$"
 	run -7 rlock wlock -E 7 -w 50ms a -- touch ran
 	assert_equal "$(show_contents)" "$before"
 	refute file_exists ran
@@ -551,7 +551,7 @@ never_to_be_had() {
 	local before
 	before=$(show_contents)
 	took_less 1.5 run -64 "$@"
-	assert_one_line '^rlock: a: deadlock: its owner holds the read lock: release that first'
+	assert_one_line '^rlock: a: an upgrade of a read lock would be a deadlock: release the read lock first'
 	assert_equal "$(show_contents)" "$before"
 	refute file_exists ran
 }

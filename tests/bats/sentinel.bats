@@ -171,14 +171,14 @@ is_answered() {
 @test "no sentinel at all: 69 at once, and one that could not be reached is named" {
 	choose_port
 	run -69 rlock run -u "redis+sentinel://127.0.0.1:$PORT/$SERVICE" a -- touch begun
-	assert_one_line "^rlock: a: no sentinel tells the master of $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"
+	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"
 	assert [ ! -e begun ]
 }
 
 @test "sentinels that are all frozen: 69 after the connect timeout" {
 	freeze_sentinels 1 2 3
 	run -69 rlock run --connect-timeout 0.4s a -- touch begun
-	assert_one_line "^rlock: a: no sentinel tells the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
+	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
 	assert [ ! -e begun ]
 }
 
@@ -202,19 +202,19 @@ is_answered() {
 
 @test "a service that the sentinels do not know: 78" {
 	run -78 rlock run -u "redis+sentinel://$SENTINELS/other" a -- touch begun
-	assert_one_line '^rlock: a: no sentinel tells the master of other: redis://127.0.0.1:[0-9]+/0 knows no service of that name$'
+	assert_one_line '^rlock: a: no sentinel names the master of other: redis://127.0.0.1:[0-9]+/0 knows no service of that name$'
 	assert [ ! -e begun ]
 }
 
 @test "a server that is no sentinel: 78" {
 	run -78 rlock run -u "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" a -- touch begun
-	assert_one_line "^rlock: a: no sentinel tells the master of $SERVICE: redis://127.0.0.1:$(port_of 1)/0 is no sentinel$"
+	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: redis://127.0.0.1:$(port_of 1)/0 is no sentinel$"
 	assert [ ! -e begun ]
 }
 
 @test "a sentinel that is taken for a server: 78, and its URL" {
 	run -78 rlock run -u "redis://${SENTINELS%%,*}" a -- touch begun
-	assert_one_line '^rlock: a: denied by the server: ERR unknown command .*: it runs no scripts: is it a sentinel\? Its URL is redis\+sentinel://HOST:PORT/SERVICE$'
+	assert_one_line '^rlock: a: denied by the server: it runs no scripts: is it a sentinel\? Its URL is redis\+sentinel://HOST:PORT/SERVICE: ERR unknown command .*$'
 	assert [ ! -e begun ]
 }
 
@@ -270,11 +270,11 @@ is_answered() {
 	chmod 600 password
 	require_sentinel_login
 	run -77 rlock run a -- touch begun
-	assert_one_line "^rlock: a: no sentinel tells the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file$"
+	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file$"
 	run -0 rlock run --sentinel-password-file password a -- true
 	run -0 rlock run --sentinel-user me --sentinel-password-file password a -- true
 	run -77 rlock run --sentinel-user you --sentinel-password-file password a -- touch begun
-	assert_one_line "^rlock: a: no sentinel tells the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by .*$"
+	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by .*$"
 	assert [ ! -e begun ]
 }
 
@@ -346,7 +346,7 @@ is_answered() {
 	name_master "$(port_of 2)"
 	ended_with 76 "$PID"
 	is_gone "$(<inner)"
-	assert_regex "$(<said)" '^rlock: a: lock lost at .*: it expired or was deleted on the server: stopping the command$'
+	assert_regex "$(<said)" '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command$'
 }
 
 @test "a lock that the new master knows is held on" {
@@ -422,7 +422,7 @@ is_answered() {
 	url=rediss+sentinel://localhost:$SENTINEL_PORT/$SERVICE
 	run -0 rlock run -u "$url?cacert=$dir/ca.crt" a -- true
 	run -78 rlock run -u "$url" a -- touch begun
-	assert_one_line "^rlock: a: no sentinel tells the master of $SERVICE: cannot connect to rediss://localhost:$SENTINEL_PORT/0: .*certificate.*$"
+	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: cannot connect to rediss://localhost:$SENTINEL_PORT/0: .*certificate.*$"
 	assert [ ! -e begun ]
 }
 

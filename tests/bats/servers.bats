@@ -799,7 +799,7 @@ freeze_at_known_end() {
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9:]{8}: not renewed for [0-9.]+m?s: .+: stopping the command$'
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command$'
 	wait_until 2 on "${SERVERS[0]}" no_keys
 	wait_until 2 on "${SERVERS[2]}" no_keys
 }

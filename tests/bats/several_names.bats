@@ -372,7 +372,7 @@ c"
 			redis del "$lost" >/dev/null
 			ended_with 76 "${PIDS[h]}"
 			has_lines said-h 1
-			grep -q "^rlock: $lost: lock lost at .*: stopping the command\$" said-h
+			grep -q "^rlock: $lost: lock lost at .*: terminating the command\$" said-h
 			wait_until 3 no_keys
 		done
 	done

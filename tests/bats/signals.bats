@@ -92,7 +92,7 @@ runs_foreign() {
 
 @test "a command that may not be stopped is told, and keeps its lock until it ends" {
 	runs_foreign -t 1s --max-run 200ms
-	wait_until 2 grep -qE '^rlock: a: may not stop process [0-9]+ \(sleep\): the lock is kept' said
+	wait_until 2 grep -qE '^rlock: a: may not terminate process [0-9]+ \(sleep\): the lock is kept' said
 	stays 1.2 is_held a
 	ended_with 124
 	no_keys

@@ -370,7 +370,7 @@ says_unreleased() {
 }
 
 says_lost() {
-	ought 'the loss was not told' said_once "^rlock: $NAME: lock lost at [0-9:]+: "
+	ought 'the loss was not told' said_once "^rlock: $NAME: lock lost at [0-9T:+-]+: "
 }
 
 # next_enters LIMIT_US [from_end]: the next one has the lock by then. The time from the fault is put on record,

@@ -211,7 +211,7 @@ judge_stop() {
 		((ENTERED == 0)) || wrong 'COMMAND was not stopped'
 		fails_well "$@"
 	else
-		[[ ${SAID[0]-} == *'stopping it' ]] || [ -n "${IS_DEAF:-}" ] || wrong 'does not say why'
+		[[ ${SAID[0]-} == *'terminating it' ]] || [ -n "${IS_DEAF:-}" ] || wrong 'does not say why'
 		((${#SAID[@]} <= 1)) || said_it_expires || wrong 'says more than why'
 	fi
 	nothing_is_left

@@ -1,0 +1,102 @@
+#!/usr/bin/env bats
+# What rlock says to people: what happened first, then why, then what to do; and the list of all that it can say.
+
+load ../lib/helpers
+load ../lib/leftovers
+
+setup_file() {
+	choose_port
+	start_server --port "$PORT" --bind 127.0.0.1
+}
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { watchful_teardown; }
+
+ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9]{2}'
+
+@test "tests/messages.txt lists every message of the sources" {
+	run -0 "$BATS_TEST_DIRNAME/../../tools/messages.py" --check
+}
+
+@test "each message that rlock(1) explains is one of the program's" {
+	local part
+	sed -n '/^\.Sh DIAGNOSTICS/,/^\.Sh SEE/s/^\.It //p' "$BATS_TEST_DIRNAME/../../man/rlock.1" |
+		sed 's/Li //g; s/Pq Ar [A-Z]*/\n/g; s/Ar [A-Z]*/\n/g; s/ , /\n/g' |
+		sed 's/^[ :]*//; s/[ :]*$//' | grep ' ' >parts
+	assert [ "$(wc -l <parts)" -gt 15 ]
+	while read -r part; do
+		run -0 grep -F -- "$part" "$BATS_TEST_DIRNAME/../messages.txt"
+	done <parts
+}
+
+@test "with -v rlock says after which time the lock was acquired and released" {
+	run -0 rlock run -v nightly -- true
+	assert_line --regexp '^rlock: nightly: acquired after [0-9.]+s$'
+	assert_line --regexp '^rlock: nightly: released after [0-9.]+s$'
+}
+
+@test "with -v rlock says for how long --at-least keeps a lock that its command has left" {
+	run -0 rlock run -v --at-least 1m nightly -- true
+	assert_line --regexp '^rlock: nightly: released after [0-9.]+s, and stays held for 59s$'
+}
+
+@test "with -v a line names the server once, and no script" {
+	local verb
+	for verb in run fair read write; do
+		run -0 rlock "$verb" -v "of-$verb" -- true
+		refute_line --regexp '(redis|unix)://.*(redis|unix)://'
+		refute_line --regexp '[a-z]_(acquire|release|renew|leave)'
+	done
+}
+
+@test "a wait that timed out names the holder, its process, and for how long it has held the lock" {
+	in_background rlock run nightly -- sleep 60
+	wait_until 5 is_held nightly
+	run -75 rlock run --wait 1100ms nightly -- true
+	kill "$PID"
+	wait_until 5 is_gone "$PID"
+	assert_output --regexp "^rlock: nightly: timed out after 1.1s: held by [^ ]+@[^ ]+ pid $PID sleep \([^ ]+\), for [0-9.]+s$"
+}
+
+@test "a lost lock is reported with the date and the offset" {
+	in_background rlock run --ttl 1s nightly -- sleep 60 2>lost
+	wait_until 5 is_held nightly
+	redis del nightly >/dev/null
+	wait_until 10 is_gone "$PID"
+	run -0 cat lost
+	assert_output --regexp "^rlock: nightly: lock lost at $ISO_8601: it expired or was deleted on the server: terminating the command$"
+}
+
+@test "the breaking of a lock names its holder, which may still run" {
+	in_background rlock run nightly -- sleep 60
+	wait_until 5 is_held nightly
+	run -0 rlock unlock --force nightly
+	assert_output --regexp "^rlock: nightly: lock broken: it was held by [^ ]+ pid $PID sleep \([^ ]+\), which may still run$"
+}
+
+@test "a lock of Redisson, which has no note, is broken by its owner" {
+	redis hset nightly 0d7d4a3e-6f1b-4f6a-8a53-5d7c2c5ad1f2:1 1 >/dev/null
+	run -0 rlock unlock --force nightly
+	assert_output 'rlock: nightly: lock broken: it was held by 0d7d4a3e-6f1b-4f6a-8a53-5d7c2c5ad1f2:1, which may still run'
+}
+
+@test "an upgrade says what to do instead" {
+	run -64 rlock read nightly -- rlock write nightly -- true
+	assert_output 'rlock: nightly: an upgrade of a read lock would be a deadlock: release the read lock first, or begin with the write lock'
+}
+
+@test "a quorum that is too small says why" {
+	run -64 rlock run -u redis://a -u redis://b -u redis://c --quorum 1 nightly -- true
+	assert_output 'rlock: --quorum 1: of 3 servers it takes 2 to 3: with fewer, two owners could hold the lock at one time'
+}
+
+@test "a password that is missing is reported with the options that give it, and the server's words come last" {
+	redis config set requirepass secret >/dev/null
+	run -77 rlock run -u "redis://127.0.0.1:$PORT" nightly -- true
+	redis -a secret config set requirepass '' >/dev/null 2>&1
+	assert_output --regexp '^rlock: nightly: denied by the server: it requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH: [A-Z]+ '
+}
