@@ -103,6 +103,8 @@ OBJECTS := $(SOURCES:.c=.o) lib/scripts.gen.o
 LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
 CLI_OBJECTS := $(filter cli/%,$(OBJECTS))
 PAGES := $(wildcard man/*.[1-9])
+# By each of these librlock(3) is found.
+FUNCTIONS = $(shell sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh DESC/s/^\.Fn (rlock_[a-z_]+).*/\1/p' man/librlock.3)
 COMPLETIONS := $(addprefix $(BUILD)/completions/,rlock.bash rlock.zsh rlock.fish)
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc) $(COMPLETIONS)
 TREES := $(BUILD) $(BUILD)/static $(BUILD)/sanitize $(BUILD)/fuzz
@@ -222,6 +224,8 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 	$(Q)for page in $(PAGES); do \
 		to=$(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; mkdir -p "$${to%/*}" && \
 		sed $(INSTALLED_PATHS) $$page >"$$to" && chmod 644 "$$to" || exit; done
+	$(Q)for name in $(FUNCTIONS); do \
+		to=$(DESTDIR)$(MANDIR)/man3/$$name.3; echo .so man3/librlock.3 >"$$to" && chmod 644 "$$to" || exit; done
 
 .PHONY: uninstall
 uninstall: ## take away what install has put there
@@ -229,7 +233,8 @@ uninstall: ## take away what install has put there
 		$(LIBDIR)/librlock.so.$(VERSION) $(LIBDIR)/$(SONAME) $(LIBDIR)/librlock.so \
 		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf $(BASHCOMPDIR)/rlock \
 		$(ZSHCOMPDIR)/_rlock $(FISHCOMPDIR)/rlock.fish \
-		$(foreach page,$(PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))))
+		$(foreach page,$(PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))) \
+		$(addprefix $(MANDIR)/man3/,$(addsuffix .3,$(FUNCTIONS))))
 
 .PHONY: deb
 deb: | prepare ## Debian packages of what is committed, checked by lintian, in BUILD/deb

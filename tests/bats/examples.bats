@@ -386,7 +386,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	nothing_is_held
 }
 
-@test "rlock-protocol(7): the line of a fair lock" {
+@test "rlock-protocol(7): the queue of a fair lock" {
 	not_under_valgrind 'its waiters do not stand in line in time'
 	own_redis_cli
 	run_example man/rlock-protocol.7 look-fair
@@ -400,6 +400,13 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 	assert_equal "${#lines[@]}" 6
 	assert_regex "$stderr" '^rlock: nightly: timed out after 3s: held by '
 	nothing_is_held
+}
+
+@test "rlock-protocol(7): each key is in the table of keys" {
+	sed -n '/^\.Sh KEYS AT/,/^\.Ed/s/^\([{a-z][^ ]*[}N]\)  *[a-z].*/\1/p' "$TOP/man/rlock-protocol.7" | sort >table
+	sed -n '/^\.Sh KEYS$/,/^\.Sh C/s/^\.Ss \([^ ]*[}N]\)$/\1/p' "$TOP/man/rlock-protocol.7" | sort >described
+	assert [ "$(wc -l <described)" -ge 10 ]
+	run -0 diff described table
 }
 
 @test "rlock-protocol(7): the same lock by hand" {

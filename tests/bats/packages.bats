@@ -48,9 +48,18 @@ in_apkbuild() {
 		sed -e 's|%{_bindir}|/usr/bin|; s|%{_libdir}|/usr/lib|; s|%{_includedir}|/usr/include|; s|%{_datadir}|/usr/share|' \
 			-e "s|%{_mandir}|/usr/share/man|; s|%{_tmpfilesdir}|/usr/lib/tmpfiles.d|; s|[*]$||" \
 			-e "s|%{version}|$(sed -n 's/^Version: *//p' "$TOP/packaging/rpm/rlock.spec")|" | sort >listed
-	files "$INSTALLED" | grep -vx /usr/lib/librlock.a >installed
+	files "$INSTALLED" | grep -vx /usr/lib/librlock.a | sed 's|/man3/.*\.3$|/man3/*.3|' | sort -u >installed
 	assert [ "$(wc -l <installed)" -gt 10 ]
 	run -0 diff installed listed
+}
+
+@test "each function of the library has a page, which is librlock(3)" {
+	local name
+	sed -nE 's/^RLOCK_API .*[ *](rlock_[a-z_]+)\(.*/\1/p' "$TOP/lib/rlock.h" | sort -u >functions
+	assert [ "$(wc -l <functions)" -gt 40 ]
+	while read -r name; do
+		assert_equal "$(<"$INSTALLED/usr/share/man/man3/$name.3")" '.so man3/librlock.3'
+	done <functions
 }
 
 @test "the recipe for Alpine moves each part of the library to its package, and the program has the rest" {
