@@ -17,9 +17,6 @@
 #define NO_SCRIPTS                                                                                 \
 	"it runs no scripts: is it a sentinel? Its URL is redis+sentinel://HOST:PORT/SERVICE"
 
-#define NO_PASSWORD                                                                                \
-	"it requires a password: give one in the URL, by --password-file, --password-command or "  \
-	"REDISCLI_AUTH"
 #define NO_DATABASES "it has one database: leave the number out"
 #define NO_WAIT "it can't tell which replicas have a lock: leave --replicas out"
 
@@ -34,8 +31,6 @@ struct meaning {
  * the request is retried while there is time.
  */
 static const struct meaning meanings[] = {
-	{ "NOAUTH", RLOCK_EAUTH, NO_PASSWORD },
-	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH, NO_PASSWORD },
 	{ "WRONGPASS", RLOCK_EAUTH, "check user and password" },
 	{ "ERR invalid password", RLOCK_EAUTH, "check the password" },
 	{ "ERR AUTH", RLOCK_EAUTH, "it has no password: leave it out" },
@@ -72,6 +67,9 @@ static const struct meaning meanings[] = {
 /* Errors of a replica only: to a write, to any command while it has lost its primary, and to WAIT. */
 static const char *const replica_errors[] = { "READONLY", "MASTERDOWN",
 					      "ERR WAIT cannot be used with replica" };
+
+/* To a login without a password, and to a first command without a login. */
+static const char *const password_errors[] = { "NOAUTH", "ERR Protocol error: unauthenticated" };
 
 static bool starts_with(const char *text, const char *prefix)
 {
@@ -194,10 +192,10 @@ static bool is_missing_right(const char *error)
 	       strstr(error, "can't run this command or subcommand") != NULL;
 }
 
-static bool is_of_replica(const char *words)
+static bool starts_with_any(const char *text, const char *const prefixes[], size_t count)
 {
-	for (size_t i = 0; i < sizeof(replica_errors) / sizeof(replica_errors[0]); i++)
-		if (starts_with(words, replica_errors[i]))
+	for (size_t i = 0; i < count; i++)
+		if (starts_with(text, prefixes[i]))
 			return true;
 	return false;
 }
@@ -222,18 +220,23 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 		return missing_right(error, text, script);
 	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
-	if (is_of_replica(words))
+	if (starts_with_any(words, replica_errors,
+			    sizeof(replica_errors) / sizeof(replica_errors[0])))
 		return replica(error, shown);
+	if (starts_with_any(words, password_errors,
+			    sizeof(password_errors) / sizeof(password_errors[0])))
+		return rlock__fail(error, RLOCK_EAUTH,
+				   "server requires a password: give one in the URL, by "
+				   "--password-file, --password-command or REDISCLI_AUTH: %s",
+				   shown);
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		const struct meaning *meaning = &meanings[i];
 
 		if (!starts_with(words, meaning->prefix))
 			continue;
-		if (meaning->remedy == NULL)
-			return rlock__fail(error, meaning->status, "denied by the server: %s",
-					   shown);
-		return rlock__fail(error, meaning->status, "denied by the server: %s: %s",
-				   meaning->remedy, shown);
+		return rlock__fail(error, meaning->status, "denied by the server: %s%s%s",
+				   meaning->remedy != NULL ? meaning->remedy : "",
+				   meaning->remedy != NULL ? ": " : "", shown);
 	}
 	return rlock__fail(error, RLOCK_ESERVER, "server error: %s", shown);
 }

@@ -98,5 +98,5 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	redis config set requirepass secret >/dev/null
 	run -77 rlock run -u "redis://127.0.0.1:$PORT" nightly -- true
 	redis -a secret config set requirepass '' >/dev/null 2>&1
-	assert_output --regexp '^rlock: nightly: denied by the server: it requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH: [A-Z]+ '
+	assert_output --regexp '^rlock: nightly: server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH: [A-Z]+ '
 }
