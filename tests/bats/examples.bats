@@ -797,6 +797,16 @@ listed_variables() {
 	run -0 diff promised listed
 }
 
+@test "README: each exit code is listed" {
+	local code
+	sed -n '/^## Exit codes/,/^## /p' "$TOP/README.md" >listed
+	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$TOP/cli/base/exits.h" | sort -u >codes
+	assert [ -s codes ]
+	while read -r code; do
+		run -0 grep -w "$code" listed
+	done <codes
+}
+
 @test "rlock(1) lists each environment variable" {
 	local name
 	listed_variables >listed
