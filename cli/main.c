@@ -1,5 +1,5 @@
 /*
- * Finds the verb of the command line and calls its command; prints the help and the version.
+ * Finds the verb of the command line and calls its command; or has the help printed, or prints the version.
  * Signals, and everything about a lock, are the commands' business.
  */
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include "options/table.h"
 #include "options/usage.h"
 #include "options/usage_line.h"
+#include "overview.h"
 #include "verbs.h"
 
 #ifndef HIREDIS_VERSION_TEXT
@@ -34,51 +35,66 @@ static int output_end(void)
 	return EXIT_SYSTEM;
 }
 
-static int report_no_verb(const char *name)
+/* The verb that was probably meant, "help" and "version" among them; NULL when none is near. */
+static const char *find_nearest_verb(const char *name)
 {
-	char shown[USAGE_SHOWN_MAX], names[VERBS_NAMES_MAX];
+	struct nearest nearest = { .typed = name };
 
-	message_error("'%s' is not a verb: there are %s or help", usage_show(name, shown),
-		      verbs_names(names));
+	for (size_t i = 0; i < verb_count; i++)
+		nearest_try(&nearest, verbs[i].name);
+	nearest_try(&nearest, "help");
+	nearest_try(&nearest, "version");
+	return nearest.word;
+}
+
+static int report_no_verb(const char *name, const struct usage_line *corrected)
+{
+	char shown[USAGE_SHOWN_MAX];
+
+	if (corrected == NULL)
+		message_error("'%s' is not a verb: see 'rlock help'", usage_show(name, shown));
+	else
+		message_error("'%s' is not a verb: see 'rlock help', or try: %s",
+			      usage_show(name, shown), corrected->text);
 	return EXIT_USAGE;
 }
 
-static int help_on(const char *name)
+static int help_on(const char *name, enum help_extent extent)
 {
 	const struct verb *verb = verbs_find(name);
+	const char *nearest = find_nearest_verb(name);
+	struct usage_line line;
 
-	if (strcmp(name, "help") == 0)
+	if (verb != NULL) {
+		help_print(verb, extent);
+	} else if (strcmp(name, "help") == 0) {
 		(void)printf("usage: rlock help [VERB]\n\n"
-			     "Prints the verbs, or the options of one of them.\n");
-	else if (strcmp(name, "version") == 0)
+			     "Prints the verbs, or all options of one of them.\n");
+	} else if (strcmp(name, "version") == 0) {
 		(void)printf("usage: rlock version\n\n"
 			     "Prints the version of rlock, and of what it was built with.\n");
-	else if (verb == NULL)
-		return report_no_verb(name);
-	else
-		help_print(verb);
+	} else if (nearest == NULL) {
+		return report_no_verb(name, NULL);
+	} else {
+		usage_line_begin(&line, "help");
+		usage_line_add_plain(&line, nearest);
+		return report_no_verb(name, &line);
+	}
 	return output_end();
 }
 
-/* "help [VERB]" */
+/* "help [VERB]", "--help [VERB]", "-h [VERB]" */
 static int help(int argc, char **argv)
 {
-	size_t i;
+	enum help_extent extent = strcmp(argv[1], "-h") == 0 ? HELP_SHORT : HELP_FULL;
 
 	if (argc > 3) {
-		message_error("help takes one verb: rlock help run");
+		message_error("help takes one verb: try: rlock help run");
 		return EXIT_USAGE;
 	}
-	if (argc == 3)
-		return help_on(argv[2]);
-	(void)printf("usage: rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]\n\n"
-		     "Locks for a whole fleet, kept on a Redis or Valkey server.\n\nVerbs:\n");
-	for (i = 0; i < verb_count; i++)
-		(void)printf("  %-14s%s%s\n", verbs[i].name,
-			     verbs[i].alias_of != NULL ? "another name for " : verbs[i].summary,
-			     verbs[i].alias_of != NULL ? verbs[i].alias_of : "");
-	(void)printf("  %-14s%s\n", "help [VERB]", "print this text, or that of a verb");
-	(void)printf("  %-14s%s\n", "version", "print the version");
+	if (argc == 3 && strcmp(argv[2], "-h") != 0 && strcmp(argv[2], "--help") != 0)
+		return help_on(argv[2], extent);
+	overview_print(extent);
 	return output_end();
 }
 
@@ -98,25 +114,35 @@ static bool has_command(int argc, char **argv)
 	return false;
 }
 
+/* What the verb needs at least; NULL: nothing. */
+static void add_operands(struct usage_line *line, const struct verb *verb)
+{
+	if (verb == NULL || verb->command == COMMAND_NONE_BUT_PATTERN)
+		return;
+	usage_line_add_plain(line, "NAME");
+	if (verb->command == COMMAND_NEEDED)
+		usage_line_add_plain(line, "-- COMMAND");
+}
+
 /* A mistyped verb; or none, before a name and a command: then run was meant. */
 static int report_unknown_verb(int argc, char **argv)
 {
-	struct nearest nearest = { .typed = argv[1] };
-	char shown[USAGE_SHOWN_MAX];
+	const char *nearest = find_nearest_verb(argv[1]);
 	struct usage_line line;
-	int rest = 1;
 
-	for (size_t i = 0; i < verb_count; i++)
-		nearest_try(&nearest, verbs[i].name);
 	/* With nothing but a command after it, the word was the name. */
-	if (argc > 2 && strcmp(argv[2], "--") != 0 && nearest.word != NULL)
-		rest = 2;
-	else if (!has_command(argc, argv))
-		return report_no_verb(argv[1]);
-	usage_line_begin(&line, rest == 2 ? nearest.word : "run");
-	usage_line_add(&line, argv + rest, (size_t)(argc - rest));
-	message_error("'%s' is not a verb: try: %s", usage_show(argv[1], shown), line.text);
-	return EXIT_USAGE;
+	if (nearest != NULL && (argc == 2 || strcmp(argv[2], "--") != 0)) {
+		usage_line_begin(&line, nearest);
+		usage_line_add(&line, argv + 2, (size_t)(argc - 2));
+		if (argc == 2)
+			add_operands(&line, verbs_find(nearest));
+	} else if (has_command(argc, argv)) {
+		usage_line_begin(&line, "run");
+		usage_line_add(&line, argv + 1, (size_t)(argc - 1));
+	} else {
+		return report_no_verb(argv[1], NULL);
+	}
+	return report_no_verb(argv[1], &line);
 }
 
 /* An option before the verb: show the line with the two in the other order. */
@@ -140,7 +166,7 @@ static int report_option_first(int argc, char **argv)
 		usage_line_begin(&line, "VERB");
 		usage_line_add_plain(&line, "[OPTION...] NAME... [-- COMMAND [ARG...]]");
 	}
-	message_error("the verb comes first: try: %s", line.text);
+	message_error("the verb comes first: see 'rlock help', or try: %s", line.text);
 	return EXIT_USAGE;
 }
 
@@ -185,13 +211,13 @@ static bool fill_standard_streams(void)
 
 int main(int argc, char **argv)
 {
-	char names[VERBS_NAMES_MAX];
 	const struct verb *verb;
 
 	if (!fill_standard_streams())
 		return EXIT_SYSTEM;
 	if (argc < 2) {
-		message_error("which verb? there are %s or help", verbs_names(names));
+		message_error(
+			"a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND");
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||

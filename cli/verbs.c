@@ -2,14 +2,22 @@
  * The table of verbs, from which `rlock help` and the messages about verbs are made.
  * What options a verb takes is in the option table, options/table.c.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "verbs.h"
 
+#define RUN_EXAMPLES                                                                               \
+	"  One deployment at a time; the others wait, for 15 minutes at most:\n"                   \
+	"      rlock run --wait 15m deploy -- ./deploy.sh\n"                                       \
+	"  A line of a crontab that all machines have; one of them does the work:\n"               \
+	"      rlock run -n -E 0 --at-least 1m nightly -- ./backup.sh\n"                           \
+	"  Two locks, all or none, for a line of shell:\n"                                         \
+	"      rlock run web database -- sh -c './migrate.sh && ./restart.sh'\n"
+#define READ_SUMMARY "acquire a read lock, which other readers share"
 #define READ_DESCRIPTION                                                                            \
 	"As lock, but shared: any number of readers hold the lock together, while no writer does. " \
 	"The holder of the write lock may acquire the read lock, too. read and rlock are the same."
+#define WRITE_SUMMARY "acquire a write lock, which excludes readers and writers"
 #define WRITE_DESCRIPTION                                                                            \
 	"As lock, but exclusive: no other reader or writer of that NAME holds the lock. Readers of " \
 	"rlock that come later wait until the writer has released it. A read lock cannot be "        \
@@ -19,48 +27,62 @@
 const struct verb verbs[] = {
 	{ "run", cmd_lock, RLOCK_PLAIN, VERBS_ACQUIRE, COMMAND_NEEDED, NULL,
 	  "hold a lock while a command runs",
-	  "Waits for the lock, runs COMMAND, and releases the lock when COMMAND ends. The exit "
-	  "status is COMMAND's; 75 when the lock was not acquired in time, 76 when it was lost. Of "
-	  "several NAMEs either all are acquired or none." },
+	  .description =
+		  "Waits for the lock, runs COMMAND, and releases the lock when COMMAND ends. "
+		  "The exit code is COMMAND's; 75 when the lock was not acquired in time, 76 "
+		  "when it was lost. Of several NAMEs either all are acquired or none.",
+	  .examples = RUN_EXAMPLES },
 	{ "lock", cmd_lock, RLOCK_PLAIN, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
 	  "acquire a lock, for a command or for the calling process",
-	  "With a COMMAND the same as run. Without one the lock belongs to the calling process, or to "
-	  "that of --pid, and is held until 'rlock unlock', or until that process ends. In a script "
-	  "say which process is meant: rlock lock --pid $$ NAME." },
+	  .description =
+		  "With a COMMAND the same as run. Without one the lock belongs to the calling "
+		  "process, or to that of --pid, and is held until 'rlock unlock', or until that "
+		  "process ends. In a script say which process is meant: rlock lock --pid $$ "
+		  "NAME." },
 	{ "fair", cmd_lock, RLOCK_FAIR, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
-	  "the same, first come, first served",
-	  "As lock, but waiters acquire the lock in the order of a queue, which they share with "
-	  "Redisson's fair locks. With several NAMEs a waiter joins the queue of each." },
-	{ "read", cmd_lock, RLOCK_READ, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
-	  "acquire a read lock, which other readers share", READ_DESCRIPTION },
-	{ "write", cmd_lock, RLOCK_WRITE, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
-	  "acquire a write lock, which excludes readers and writers", WRITE_DESCRIPTION },
-	{ "rlock", cmd_lock, RLOCK_READ, VERBS_ACQUIRE, COMMAND_OPTIONAL, "read", NULL,
-	  READ_DESCRIPTION },
-	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_ACQUIRE, COMMAND_OPTIONAL, "write", NULL,
-	  WRITE_DESCRIPTION },
+	  "acquire a lock first come, first served, from a queue",
+	  .description =
+		  "As lock, but waiters acquire the lock in the order of a queue, which they "
+		  "share with Redisson's fair locks. With several NAMEs a waiter joins the queue "
+		  "of each." },
+	{ "read", cmd_lock, RLOCK_READ, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL, READ_SUMMARY,
+	  .description = READ_DESCRIPTION },
+	{ "write", cmd_lock, RLOCK_WRITE, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL, WRITE_SUMMARY,
+	  .description = WRITE_DESCRIPTION },
+	{ "rlock", cmd_lock, RLOCK_READ, VERBS_ACQUIRE, COMMAND_OPTIONAL, "read", READ_SUMMARY,
+	  .description = READ_DESCRIPTION },
+	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_ACQUIRE, COMMAND_OPTIONAL, "write", WRITE_SUMMARY,
+	  .description = WRITE_DESCRIPTION },
 	{ "unlock", cmd_unlock, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, NULL, "release a lock",
-	  "Releases the latest lock that the caller acquired under that NAME. The exit status is 0; 1 "
-	  "when the caller holds no such lock, 76 when it was lost." },
+	  .description =
+		  "Releases the latest lock that the caller acquired under that NAME. The exit "
+		  "code is 0; 1 when the caller holds no such lock, 76 when it was lost." },
 	{ "renew", cmd_renew, RLOCK_PLAIN, VERBS_RENEW, COMMAND_NONE, NULL,
 	  "renew a lock once, and print its TTL",
-	  "Renews the caller's lock of that NAME, and prints how long its lease lasts from now. The "
-	  "exit status is 0; 1 when the caller holds no such lock, 76 when it was lost." },
+	  .description =
+		  "Renews the caller's lock of that NAME, and prints how long its lease lasts "
+		  "from now. The exit code is 0; 1 when the caller holds no such lock, 76 when "
+		  "it was lost." },
 	{ "status", cmd_status, RLOCK_PLAIN, VERBS_STATUS, COMMAND_NONE, NULL,
 	  "show the holders of a lock, its TTL and its queue",
-	  "Prints what each NAME is: the kind of the lock, its holders, since when and how much longer, "
-	  "and the waiters. It changes nothing. The exit status is 0 when all of them are held, 1 when "
-	  "one is not." },
+	  .description =
+		  "Prints what each NAME is: the kind of the lock, its holders, since when and "
+		  "how much longer, and the waiters. It changes nothing. The exit code is 0 when "
+		  "all of them are held, 1 when one is not." },
 	{ "list", cmd_list, RLOCK_PLAIN, VERBS_LIST, COMMAND_NONE_BUT_PATTERN, NULL,
 	  "list the locks that are held",
-	  "Prints each lock that is held on the server, or those whose name fits PATTERN, in which * and ? "
-	  "stand for any characters. All keys are looked at, a few at a time, and nothing is changed." },
+	  .description =
+		  "Prints each lock that is held on the server, or those whose name fits "
+		  "PATTERN, in which * and ? stand for any characters. All keys are looked at, a "
+		  "few at a time, and nothing is changed." },
 	{ "check", cmd_check, RLOCK_PLAIN, VERBS_CHECK, COMMAND_NONE_BUT_PATTERN, NULL,
 	  "find out whether locks can be relied on here",
-	  "Connects as a lock would, and looks at each server and at this machine: whether the server can "
-	  "take locks and keep them, how long it takes to reply, whether the user has all rights. A user "
-	  "that has rights to some names only gives their PATTERN, like nightly*. The exit status is 0 when "
-	  "all is sound, 77 when a right is missing, 78 when something else is not sound." },
+	  .description =
+		  "Connects as a lock would, and looks at each server and at this machine: "
+		  "whether the server can take locks and keep them, how long it takes to reply, "
+		  "whether the user has all rights. A user that has rights to some names only "
+		  "gives their PATTERN, like nightly*. The exit code is 0 when all is sound, 77 "
+		  "when a right is missing, 78 when something else is not sound." },
 };
 
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);
@@ -71,15 +93,4 @@ const struct verb *verbs_find(const char *name)
 		if (strcmp(verbs[i].name, name) == 0)
 			return &verbs[i];
 	return NULL;
-}
-
-char *verbs_names(char out[VERBS_NAMES_MAX])
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < verb_count && len < VERBS_NAMES_MAX; i++)
-		if (verbs[i].alias_of == NULL)
-			len += (size_t)snprintf(out + len, VERBS_NAMES_MAX - len, "%s%s",
-						len > 0 ? ", " : "", verbs[i].name);
-	return out;
 }

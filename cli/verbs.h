@@ -14,10 +14,6 @@ extern const size_t verb_count;
 /* The verb of that name; NULL when there is none. */
 const struct verb *verbs_find(const char *name);
 
-#define VERBS_NAMES_MAX 128
-/* "run, lock, ..., renew", without other names for the same verb. Returns out. */
-char *verbs_names(char out[VERBS_NAMES_MAX]);
-
 /* Each does one verb and returns the exit code, after one line by message_error where that is not 0. */
 int cmd_lock(const struct verb *verb, struct opts *opts);   /* run, lock */
 int cmd_unlock(const struct verb *verb, struct opts *opts); /* unlock */

@@ -2,6 +2,7 @@
 """Finds words that the project does not use: in what users read, in comments, and in names.
 
 words.py [-t TABLE] [FILE...]    FILEs are searched in place of the whole tree
+words.py --users FILE...         whose text is for users, such as the help that was printed
 
 The table (tools/words.txt) says which word stands for which; its head says how it is written. A line is printed for
 each find, "file:line: 'phrase': say WORD", and the status is 1. What a test passes to a program, or expects of one, is
@@ -53,7 +54,10 @@ def tokens(pattern, text, kinds):
         yield Span(kind, line, word.replace('_', ' ') if kind == 'n' else word)
 
 
-def spans(path, text):
+def spans(path, text, is_for_users):
+    if is_for_users:
+        yield Span('u', 1, text)
+        return
     yield Span('n', 0, re.sub(r'[_/.]', ' ', path))
     if re.search(r'\.(c|h|pml|java)$', path):
         kinds = {'c': 'c', 'n': 'n', 'u': 'u' if PROGRAM.match(path) else None}
@@ -94,9 +98,9 @@ def read_table(path):
     return rows
 
 
-def finds(path, text, rows):
+def finds(path, text, rows, is_for_users):
     lines = text.split('\n')
-    parts = list(spans(path, text))
+    parts = list(spans(path, text, is_for_users))
     for kind in 'ucn':
         chosen = [part for part in parts if part.kind == kind]
         if kind == 'n':
@@ -119,12 +123,13 @@ def main(argv):
     table = os.path.join(tree.TOP, 'tools/words.txt')
     if argv[:1] == ['-t']:
         table, argv = argv[1], argv[2:]
+    is_for_users = argv[:1] == ['--users']
     rows = read_table(table)
     found = 0
-    for name in argv or sorted(tree.names()):
+    for name in argv[is_for_users:] or sorted(tree.names()):
         if re.search(r'\.(xml|dict)$|/corpus/|^LICENSE$|^\.git|tools/words\.(txt|py)$', name):
             continue
-        for line, phrase, word in sorted(finds(name, tree.text(name), rows)):
+        for line, phrase, word in sorted(finds(name, tree.text(name), rows, is_for_users)):
             print(f"{name}:{line}: '{phrase}': say {word}")
             found = 1
     return found

@@ -1,8 +1,28 @@
 /*
- * From a status of the library to the exit code that scripts see.
+ * What the exit codes mean, and which status of the library becomes which of them.
  * What a command's own status becomes is decided where the command is watched.
  */
 #include "base/exits.h"
+
+const struct exit_text exit_texts[] = {
+	{ 0, "done; status: all names are held" },
+	{ EXIT_NOT_HELD,
+	  "unlock, renew: the caller holds no such lock; status: a name is not held" },
+	{ EXIT_USAGE, "usage: a bad option, value or name, or a deadlock" },
+	{ EXIT_UNREACHABLE, "no server that can grant a lock was reached in time" },
+	{ EXIT_FAULT, "a fault in rlock, or an unexpected reply of the server" },
+	{ EXIT_SYSTEM, "the operating system refused: processes, memory, runtime directory" },
+	{ EXIT_CONFLICT, "the lock was not acquired in time: it is held by another owner" },
+	{ EXIT_LOST, "the lock was lost" },
+	{ EXIT_DENIED, "denied by the server: password or rights" },
+	{ EXIT_CONFIG, "configuration: a bad file or certificate, an unsupported server, a key of "
+		       "another kind" },
+	{ EXIT_ENDED, "--max-run or --lease ended COMMAND" },
+	{ EXIT_CANNOT_RUN, "COMMAND cannot be executed" },
+	{ EXIT_NOT_FOUND, "COMMAND was not found" },
+};
+
+const size_t exit_text_count = sizeof(exit_texts) / sizeof(exit_texts[0]);
 
 int exit_code_of(enum rlock_status status)
 {

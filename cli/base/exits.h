@@ -4,22 +4,34 @@
 #ifndef EXITS_H
 #define EXITS_H
 
+#include <stddef.h>
+
 #include "lib/rlock.h"
 
+/* What each means is in exit_texts. */
 enum exit_code {
-	EXIT_NOT_HELD = 1, /* unlock, renew: the caller holds no such lock; status: some are free */
-	EXIT_USAGE = 64,   /* bad option, value or name, or a deadlock */
-	EXIT_UNREACHABLE = 69, /* no server that can grant a lock, in time */
-	EXIT_FAULT = 70,       /* a fault in rlock */
-	EXIT_SYSTEM = 71,      /* the operating system refused */
-	EXIT_CONFLICT = 75, /* the lock was not acquired in time; --conflict-exit-code changes it */
-	EXIT_LOST = 76,     /* the lock was lost */
-	EXIT_DENIED = 77,   /* denied by the server: password, ACL */
-	EXIT_CONFIG = 78,   /* bad file, another kind of key, unsupported server */
-	EXIT_ENDED = 124,   /* --max-run or --lease ended COMMAND */
-	EXIT_CANNOT_RUN = 126, /* COMMAND cannot be executed */
-	EXIT_NOT_FOUND = 127,  /* COMMAND was not found */
+	EXIT_NOT_HELD = 1,
+	EXIT_USAGE = 64,
+	EXIT_UNREACHABLE = 69,
+	EXIT_FAULT = 70,
+	EXIT_SYSTEM = 71,
+	EXIT_CONFLICT = 75, /* --conflict-exit-code changes it */
+	EXIT_LOST = 76,
+	EXIT_DENIED = 77,
+	EXIT_CONFIG = 78,
+	EXIT_ENDED = 124,
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
 };
+
+/* A line of the help for each exit code, and for 0, in their order. */
+struct exit_text {
+	int code;
+	const char *text;
+};
+
+extern const struct exit_text exit_texts[];
+extern const size_t exit_text_count;
 
 /* The code for a failure of the library. RLOCK_BUSY gives EXIT_CONFLICT, RLOCK_NOT_HELD EXIT_LOST. */
 int exit_code_of(enum rlock_status status);

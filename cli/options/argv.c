@@ -22,8 +22,8 @@
 
 struct argtable {
 	const struct verb *verb;
-	void *entries[OPT_COUNT + 2]; /* the options, the names, the end */
-	const struct opt *opts[OPT_COUNT];
+	void *entries[OPT_COUNT + 3]; /* the options, the names, the end; -h and --help are two */
+	const struct opt *opts[OPT_COUNT + 1];
 	size_t count; /* of options */
 	struct arg_str *names;
 	struct arg_end *end;
@@ -54,6 +54,12 @@ static void argtable_add(struct argtable *table, bool with_value, int max)
 		    (opt->value != NULL) != with_value)
 			continue;
 		table->opts[table->count] = opt;
+		if (opt->id == OPT_HELP) {
+			table->opts[table->count + 1] = opt;
+			table->entries[table->count++] = arg_litn(opt->letter, NULL, 0, max, NULL);
+			table->entries[table->count++] = arg_litn(NULL, opt->name, 0, max, NULL);
+			continue;
+		}
 		table->entries[table->count++] = entry_new(opt, max);
 	}
 }
@@ -375,7 +381,18 @@ static int read_table(struct option_merge *merge, const struct argtable *table,
 	return command_line_check(merge->verb, line, merge->opts->name_count > 0);
 }
 
-int argv_read(struct option_merge *merge, const struct command_line *line, bool *wants_help)
+/* --help is the last row of the option table. */
+static enum help_extent find_help(const struct argtable *table)
+{
+	const struct arg_lit *letter = table->entries[table->count - 2];
+	const struct arg_lit *name = table->entries[table->count - 1];
+
+	if (name->count > 0)
+		return HELP_FULL;
+	return letter->count > 0 ? HELP_SHORT : HELP_NONE;
+}
+
+int argv_read(struct option_merge *merge, const struct command_line *line, enum help_extent *help)
 {
 	struct argtable table;
 	/* Before anything else, or a command's options would be taken for ours. */
@@ -385,9 +402,8 @@ int argv_read(struct option_merge *merge, const struct command_line *line, bool 
 		return code;
 	if (argtable_make(&table, merge->verb, line->count)) {
 		argtable_parse(&table, line);
-		/* --help is the last row of the option table. */
-		*wants_help = ((struct arg_lit *)table.entries[table.count - 1])->count > 0;
-		if (!*wants_help)
+		*help = find_help(&table);
+		if (*help == HELP_NONE)
 			code = read_table(merge, &table, line);
 	} else {
 		message_error("out of memory");

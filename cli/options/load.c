@@ -198,11 +198,11 @@ static int complete(struct option_merge *merge)
 }
 
 /* The option sources from the highest to the lowest. 0, or the exit code after one line by message_error. */
-static int read_sources(struct option_merge *merge, struct memory *memory, bool *wants_help)
+static int read_sources(struct option_merge *merge, struct memory *memory, enum help_extent *help)
 {
-	int code = argv_read(merge, &memory->line, wants_help);
+	int code = argv_read(merge, &memory->line, help);
 
-	if (code != 0 || *wants_help)
+	if (code != 0 || *help != HELP_NONE)
 		return code;
 	code = check_scope(merge);
 	if (code != 0)
@@ -223,6 +223,7 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	struct command_line line;
 	bool has_line = command_line_cut(argc, argv, &line); /* first of all: it hides passwords */
 	struct memory *memory = calloc(1, sizeof(*memory));
+	enum help_extent help = HELP_NONE;
 	int code;
 
 	*opts = (struct opts){ .wait_ms = -1, .mode = RLOCK_ANY, .memory = memory };
@@ -237,13 +238,14 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 	opts->command = line.is_cut ? line.command : NULL;
 	opts->words = line.words;
 	opts->word_count = line.count;
-	code = read_sources(&merge, memory, is_done);
+	code = read_sources(&merge, memory, &help);
+	*is_done = help != HELP_NONE;
 	if (code == 0 && !*is_done) {
 		message_setup(opts->quiet, opts->verbose);
 		code = complete(&merge);
 	}
 	if (*is_done)
-		help_print(verb);
+		help_print(verb, help);
 	if (code != 0 || *is_done)
 		load_free(opts);
 	return code;

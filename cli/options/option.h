@@ -58,6 +58,17 @@ enum opt_id {
 	OPT_COUNT
 };
 
+/* The headings of the help and of rlock(1) below which the options are, in their order. */
+enum opt_group {
+	GROUP_WAITING,
+	GROUP_LEASE,
+	GROUP_COMMAND,
+	GROUP_OWNER,
+	GROUP_SERVER,
+	GROUP_MESSAGES,
+	GROUP_COUNT
+};
+
 enum opt_scope {
 	FOR_FILE = 1 << 0,        /* in the configuration file, too */
 	WITH_COMMAND = 1 << 1,    /* only with a COMMAND */
@@ -66,6 +77,7 @@ enum opt_scope {
 	OF_SERVER = 1 << 4,       /* from a file only with that file's URLs */
 	OPTIONAL_VALUE = 1 << 5,  /* --option or --option=VALUE; without one apply gets "" */
 	SECRET = 1 << 6,          /* its value may have a secret in it */
+	USUAL = 1 << 7,           /* also in the short help of -h */
 };
 
 struct opt {
@@ -73,8 +85,9 @@ struct opt {
 	const char *name;   /* without its dashes */
 	const char *letter; /* NULL: none */
 	const char *value;  /* its name in the help; NULL: the option takes none */
-	unsigned verbs;     /* sum of enum verb_set */
-	unsigned scope;     /* sum of enum opt_scope */
+	enum opt_group group;
+	unsigned verbs; /* sum of enum verb_set */
+	unsigned scope; /* sum of enum opt_scope */
 
 	/* Check value and store it in opts, which then points to it. RLOCK_EINVAL with the reason, RLOCK_ENOMEM. */
 	enum rlock_status (*apply)(struct opts *opts, const struct opt *opt, const char *value,
@@ -85,8 +98,9 @@ struct opt {
 	const char *bytes; /* those of a text; NULL: any */
 	const char *expected;
 
-	const char *initial;     /* the default value; NULL: none */
-	const char *help;        /* for the verbs that acquire, and where the next one is NULL */
+	const char *initial; /* the default value; NULL: none */
+	/* For the verbs that acquire, and where the next one is NULL. The first words, up to a semicolon, stand alone. */
+	const char *help;
 	const char *help_holder; /* for those that deal with a lock that was acquired before */
 };
 

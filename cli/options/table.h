@@ -1,15 +1,24 @@
 /*
  * The one table of options, which the command line, the configuration file and the help read.
- * A row has the names of an option, its verbs, its help, and how its value is checked and stored.
+ * A row has the names of an option, its group, its verbs, its help, and how its value is checked and stored.
  */
 #ifndef TABLE_H
 #define TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "options/option.h"
 
 extern const struct opt opt_table[OPT_COUNT];
+extern const char *const opt_group_titles[GROUP_COUNT];
+
+/* Whether the verb has that option. */
+bool table_takes(const struct verb *verb, const struct opt *opt);
+/* The help text of the option for that verb. */
+const char *table_help(const struct verb *verb, const struct opt *opt);
+/* The length of its first words, for where there is one line only: up to a semicolon or a bracket. */
+size_t table_brief_len(const char *help);
 
 /* The option of those verbs; NULL when there is none. */
 const struct opt *table_by_letter(unsigned verbs, char letter);

@@ -36,8 +36,9 @@ struct verb {
 	enum verb_set set;
 	enum command_need command;
 	const char *alias_of;    /* the verb that this is another name for; NULL: none */
-	const char *summary;     /* a line for `rlock help`; NULL for another name */
+	const char *summary;     /* a line for `rlock help` */
 	const char *description; /* a few sentences for `rlock help VERB` */
+	const char *examples;    /* lines for `rlock help VERB`; NULL: none */
 };
 
 #endif

@@ -17,7 +17,7 @@
 static const struct {
 	const char *name, *summary;
 } other_verbs[] = {
-	{ "help", "print the verbs, or the options of one of them" },
+	{ "help", "print the verbs, or all options of one of them" },
 	{ "version", "print the version" },
 };
 #define OTHER_COUNT (sizeof(other_verbs) / sizeof(other_verbs[0]))
@@ -41,19 +41,6 @@ struct shell {
 };
 
 /* ---- what the tables say ---- */
-
-static const char *summary_of(const struct verb *verb)
-{
-	const struct verb *named = verb->summary != NULL ? verb : verbs_find(verb->alias_of);
-
-	return named->summary;
-}
-
-static bool takes(const struct verb *verb, const struct opt *opt)
-{
-	return (opt->verbs & (unsigned)verb->set) != 0 &&
-	       ((opt->scope & WITHOUT_COMMAND) == 0 || verb->command != COMMAND_NEEDED);
-}
 
 /* Whether `rlock list` needs it to find the same servers. No completion runs a password command. */
 static bool is_of_server(const struct opt *opt)
@@ -93,11 +80,6 @@ static enum value value_of(const struct opt *opt)
 	return VALUE_ANY;
 }
 
-static const char *help_of(const struct opt *opt, bool is_acquiring)
-{
-	return is_acquiring || opt->help_holder == NULL ? opt->help : opt->help_holder;
-}
-
 /* ---- texts ---- */
 
 /* The bytes of specials get a backslash, which comes before the shell's own quoting. */
@@ -119,12 +101,7 @@ static void print_part(const struct shell *shell, const char *text, size_t len,
 /* The first words of a help text, which stand in one line beside the option. */
 static void print_help(const struct shell *shell, const char *text, const char *specials)
 {
-	size_t len = strcspn(text, ";");
-	const char *bracket = strstr(text, " (");
-
-	if (bracket != NULL && (size_t)(bracket - text) < len)
-		len = (size_t)(bracket - text);
-	print_part(shell, text, len, specials);
+	print_part(shell, text, table_brief_len(text), specials);
 }
 
 /* The words that the value may be, with blanks between. */
@@ -222,7 +199,7 @@ static void print_bash(const struct shell *shell)
 	for (size_t i = 0; i < verb_count; i++) {
 		(void)printf("\t%s) options=(", verbs[i].name);
 		for (size_t id = 0; id < OPT_COUNT; id++)
-			if (takes(&verbs[i], &opt_table[id]))
+			if (table_takes(&verbs[i], &opt_table[id]))
 				print_bash_option(&opt_table[id]);
 		(void)printf(" ) ;;\n");
 	}
@@ -245,7 +222,7 @@ static void print_zsh_spec(const struct shell *shell, const struct verb *verb,
 
 	(void)printf("\t\t'*-%s%s", is_letter ? "" : "-", is_letter ? opt->letter : opt->name);
 	(void)printf("%s[", value == VALUE_NONE ? "" : is_letter ? "+" : "=");
-	print_help(shell, help_of(opt, verb->set == VERBS_ACQUIRE), "[]:");
+	print_help(shell, table_help(verb, opt), "[]:");
 	(void)putchar(']');
 	if (value != VALUE_NONE) {
 		(void)putchar(':');
@@ -264,7 +241,7 @@ static void print_zsh(const struct shell *shell)
 	(void)printf("#compdef rlock\n# " MADE "\n\n_rlock_tables() {\n\tverbs=(\n");
 	for (size_t i = 0; i < verb_count; i++) {
 		(void)printf("\t\t'%s:", verbs[i].name);
-		print_help(shell, summary_of(&verbs[i]), ":");
+		print_help(shell, verbs[i].summary, ":");
 		(void)printf("'\n");
 	}
 	for (size_t i = 0; i < OTHER_COUNT; i++)
@@ -277,7 +254,7 @@ static void print_zsh(const struct shell *shell)
 	for (size_t i = 0; i < verb_count; i++) {
 		(void)printf("\t%s) options=(\n", verbs[i].name);
 		for (size_t id = 0; id < OPT_COUNT; id++) {
-			if (!takes(&verbs[i], &opt_table[id]))
+			if (!table_takes(&verbs[i], &opt_table[id]))
 				continue;
 			if (opt_table[id].letter != NULL)
 				print_zsh_spec(shell, &verbs[i], &opt_table[id], true);
@@ -313,7 +290,7 @@ static void print_fish_option(const struct shell *shell, const struct verb *verb
 		(void)putchar('\'');
 	}
 	(void)printf(" -d '");
-	print_help(shell, help_of(opt, verb->set == VERBS_ACQUIRE), "");
+	print_help(shell, table_help(verb, opt), "");
 	(void)printf("'\n");
 }
 
@@ -332,12 +309,12 @@ static void print_fish(const struct shell *shell)
 	print_server_options();
 	(void)putchar('\n');
 	for (size_t i = 0; i < verb_count; i++)
-		print_fish_verb(shell, verbs[i].name, summary_of(&verbs[i]));
+		print_fish_verb(shell, verbs[i].name, verbs[i].summary);
 	for (size_t i = 0; i < OTHER_COUNT; i++)
 		print_fish_verb(shell, other_verbs[i].name, other_verbs[i].summary);
 	for (size_t i = 0; i < verb_count; i++)
 		for (size_t id = 0; id < OPT_COUNT; id++)
-			if (takes(&verbs[i], &opt_table[id]))
+			if (table_takes(&verbs[i], &opt_table[id]))
 				print_fish_option(shell, &verbs[i], &opt_table[id]);
 	(void)putchar('\n');
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # What was typed wrongly is told in one line, with status 64, and no server is asked anything; and what
-# help, version and the manual say of the options is one and the same.
+# the manual says of the options and the exit codes is what the program has. The help is tested by help.bats.
 
 load ../lib/helpers
 
@@ -67,14 +67,9 @@ options_in_manual() {
 
 # ---- the shape of a line ----
 
-@test "without a verb rlock says what verbs there are" {
-	refused 'run'
-	assert_output --partial unlock
-}
-
-@test "an unknown verb is refused, and the verbs are named" {
+@test "an unknown verb, or none, is refused" {
+	refused 'verb'
 	refused frobnicate frobnicate a
-	assert_output --partial unlock
 	refused "''" ''
 }
 
@@ -445,37 +440,6 @@ bad_url() {
 
 # ---- help and version ----
 
-@test "help lists the verbs" {
-	local word
-	run -0 --separate-stderr rlock help
-	for word in run lock fair read write rlock wlock unlock renew status list help version; do
-		assert_line --regexp "^  $word "
-	done
-	assert_equal "$stderr" ''
-}
-
-@test "help is there for help and version, too" {
-	run -0 --separate-stderr rlock help help
-	assert_line --index 0 'usage: rlock help [VERB]'
-	run -0 --separate-stderr rlock help version
-	assert_line --index 0 'usage: rlock version'
-}
-
-@test "--help is help" {
-	run -0 diff <(rlock help) <(rlock --help)
-}
-
-@test "each verb has a help of its own, which --help behind it shows too" {
-	local verb
-	for verb in $(verbs); do
-		run -0 --separate-stderr rlock help "$verb"
-		assert_line --index 0 --regexp "^usage: rlock $verb "
-		assert_equal "$stderr" ''
-		run -0 diff <(rlock help "$verb") <(rlock "$verb" --help)
-		run -0 diff <(rlock help "$verb") <(rlock "$verb" -h)
-	done
-}
-
 @test "help goes before everything else, and does nothing" {
 	run -0 rlock run a --help -- touch ran
 	assert_line --index 0 --regexp '^usage: rlock run '
@@ -498,20 +462,9 @@ bad_url() {
 	run -0 diff <(rlock --version) <(rlock -V)
 }
 
-@test "help that cannot be written is a failure" {
-	# shellcheck disable=SC2016
-	run -71 sh -c 'rlock help run >/dev/full'
-	assert_output --regexp '^rlock: '
+@test "a version that cannot be written is a failure" {
 	run -71 sh -c 'rlock --version >/dev/full'
-}
-
-@test "every line of help fits into a terminal" {
-	local verb
-	for verb in '' $(verbs); do
-		# shellcheck disable=SC2086
-		run -1 grep -E '.{81}' <(rlock help $verb)
-		assert_output ''
-	done
+	assert_output --regexp '^rlock: '
 }
 
 @test "the manual has every option that help has, and no other" {

@@ -1,0 +1,317 @@
+#!/usr/bin/env bats
+# The help: -h is short, --help has everything, what they say is what the program has, and their examples work.
+
+# What run sets is read within each test.
+# shellcheck disable=SC2030,SC2031
+load ../lib/helpers
+load ../lib/leftovers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	TOP=$BATS_TEST_DIRNAME/../..
+	cd "$BATS_TEST_TMPDIR" || return
+}
+teardown() { watchful_teardown; }
+
+# ---- helpers ----
+
+# The verbs that there are, as help lists them.
+verbs() {
+	rlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v -e help -e version
+}
+
+# The lines of standard input below the heading $1.
+below() {
+	sed -n "/^$1/,/^\$/p" | sed 1d
+}
+
+# The options that the text on standard input describes, one a line: "-w, --wait".
+options() {
+	sed -nE 's/^  (    |-., )(--[a-z-]+).*/\1\2/p' | sed 's/^ *//'
+}
+
+# The commands of the examples in the text on standard input, one a line.
+examples() {
+	below Examples: | sed -n 's/^  *\(rlock .*\)/\1/p'
+}
+
+# The exit codes in the text on standard input, one a line.
+exit_codes() {
+	below 'Exit codes' | sed -nE 's/^  ([0-9]+) .*/\1/p'
+}
+
+# fits_screen: the output is 24 lines of 80 columns at most.
+fits_screen() {
+	assert [ "${#output}" -gt 0 ]
+	assert [ "$(wc -l <<<"$output")" -le 24 ]
+	fits_width
+}
+fits_width() {
+	refute_output --regexp $'[^\n]{81}'
+}
+
+# stub NAME: a program in this directory, in the place of the real work.
+stub() {
+	printf '#!/bin/sh\necho "%s $*"\n' "$1" >"$1"
+	chmod +x "$1"
+}
+
+# refused ARGUMENT...: status 64, and one line on standard error, which is the output from here on.
+refused() {
+	run -64 --separate-stderr rlock "$@"
+	assert_output ''
+	# shellcheck disable=SC2154
+	output=$stderr
+	refute_output --regexp $'\n'
+	fits_width
+}
+
+# ---- of rlock as a whole ----
+
+@test "rlock -h has the verbs and two examples, on one screen" {
+	local verb
+	run -0 --separate-stderr rlock -h
+	assert_equal "$stderr" ''
+	fits_screen
+	for verb in run lock fair read write unlock renew status list check help version; do
+		assert_line --regexp "^  $verb "
+	done
+	assert_equal "$(examples <<<"$output" | wc -l)" 2
+	assert_line --partial "'rlock --help'"
+}
+
+@test "rlock --help has every verb, option and exit code, and the manual pages" {
+	local verb heading
+	run -0 --separate-stderr rlock --help
+	assert_equal "$stderr" ''
+	fits_width
+	for verb in run lock fair read write rlock wlock unlock renew status list check help version; do
+		assert_line --regexp "^  $verb "
+	done
+	assert_equal "$(examples <<<"$output" | wc -l)" 2
+	for heading in Waiting Lease Command 'Name, owner and fencing' Server Messages; do
+		assert_line "  $heading"
+	done
+	for verb in $(verbs); do
+		rlock help "$verb" | options
+	done | grep -o -- '--.*' | sort -u >of_verbs
+	assert [ "$(wc -l <of_verbs)" -gt 20 ]
+	run -0 diff of_verbs <(below Options <<<"$output" | grep -oE -- '--[a-z-]+' | sort)
+}
+
+@test "each manual page that help names is there" {
+	local page
+	rlock help | below 'Manual pages' | sed -nE 's/^  ([a-z.-]+)\(([0-9])\) .*/\1.\2/p' >pages
+	assert_equal "$(wc -l <pages)" 5
+	while read -r page; do
+		assert [ -s "$TOP/man/$page" ]
+	done <pages
+}
+
+@test "rlock help is rlock --help" {
+	run -0 diff <(rlock help) <(rlock --help)
+	run -0 diff <(rlock help) <(rlock help --help)
+}
+
+@test "help is there for help and version, too" {
+	run -0 --separate-stderr rlock help help
+	assert_line --index 0 'usage: rlock help [VERB]'
+	run -0 --separate-stderr rlock help version
+	assert_line --index 0 'usage: rlock version'
+}
+
+# ---- of a verb ----
+
+@test "each verb has a short help on one screen, which says where all of it is" {
+	local verb
+	for verb in $(verbs); do
+		run -0 --separate-stderr rlock "$verb" -h
+		assert_equal "$stderr" ''
+		assert_line --index 0 --regexp "^usage: rlock $verb "
+		assert_line --regexp "^'rlock $verb --help' has all options"
+		fits_screen
+		run -0 diff <(rlock "$verb" -h) <(rlock -h "$verb")
+	done
+}
+
+@test "the short help of a verb has some of its options, a line each" {
+	local verb
+	for verb in $(verbs); do
+		rlock "$verb" -h | options | sort >short
+		rlock "$verb" --help | options | sort >full
+		assert [ "$(wc -l <short)" -ge 5 ]
+		assert [ "$(wc -l <short)" -lt "$(wc -l <full)" ]
+		run -0 comm -23 short full
+		assert_output ''
+		# The usage, the summary and where the rest is; and blank lines.
+		assert_equal "$(rlock "$verb" -h | grep -c .)" $(($(wc -l <short) + 3))
+	done
+}
+
+@test "the short help of run has what one waits and runs by" {
+	local option
+	rlock run -h | options >short
+	for option in '-n, --no-wait' '-w, --wait' '-t, --ttl' '-l, --lease' --max-run '-u, --url'; do
+		run -0 grep -Fx -e "$option" short
+	done
+}
+
+@test "rlock VERB --help is rlock help VERB, whose lines fit" {
+	local verb
+	for verb in $(verbs); do
+		run -0 --separate-stderr rlock help "$verb"
+		assert_line --index 0 --regexp "^usage: rlock $verb "
+		assert_equal "$stderr" ''
+		fits_width
+		run -0 diff <(rlock help "$verb") <(rlock "$verb" --help)
+		run -0 diff <(rlock help "$verb") <(rlock --help "$verb")
+	done
+}
+
+@test "the help of a verb has its options in groups" {
+	local verb
+	assert_equal "$(rlock help run | grep -E '^[A-Z].*:$' | tr '\n' ' ')" \
+		'Waiting: Lease: Command: Name, owner and fencing: Server: Messages: Examples: Exit codes, where the exit code is not that of COMMAND: '
+	for verb in $(verbs); do
+		# No heading is without options, and no option is in two groups.
+		rlock help "$verb" >text
+		run -1 grep -Pzo '\n[A-Z][a-z, ]+:\n\n' text
+		run -0 uniq -d <(options <text | sort)
+		assert_output ''
+	done
+	run -0 options < <(rlock help run | below Waiting:)
+	assert_output $'-n, --no-wait\n-w, --wait\n-E, --conflict-exit-code'
+	run -0 options < <(rlock help unlock | below 'Name, owner')
+	assert_output $'--name\n--owner\n--pid\n--mode\n--force\n--holder'
+}
+
+@test "with -h and --help together all is printed" {
+	run -0 diff <(rlock help run) <(rlock run -h --help)
+	run -0 diff <(rlock help run) <(rlock run --help -nh a)
+	run -0 diff <(rlock run -h) <(rlock run -nh a)
+}
+
+@test "-h is no help where it is the value of an option, or the command's" {
+	run -0 rlock run --note -h a -- echo ran
+	assert_output ran
+	run -0 rlock run a -- echo -h --help
+	assert_output -- '-h --help'
+}
+
+@test "help that cannot be written is a failure" {
+	run -71 sh -c 'rlock help run >/dev/full'
+	assert_output --regexp '^rlock: '
+	run -71 sh -c 'rlock run -h >/dev/full'
+	run -71 sh -c 'rlock -h >/dev/full'
+}
+
+# ---- exit codes ----
+
+@test "help run has the exit codes that the program has, and no other" {
+	{
+		echo 0
+		sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$TOP/cli/base/exits.h"
+	} >codes
+	assert [ "$(wc -l <codes)" -gt 10 ]
+	run -0 diff codes <(rlock help run | exit_codes)
+	run -0 diff codes <(rlock help | exit_codes)
+}
+
+# ---- a wrong verb, or none ----
+
+@test "without a verb one line says so, and where help is" {
+	refused
+	assert_output "rlock: a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND"
+}
+
+@test "for a wrong verb one line names the nearest one, and where help is" {
+	refused unlok nightly
+	assert_output "rlock: 'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly"
+	refused statsu
+	assert_output "rlock: 'statsu' is not a verb: see 'rlock help', or try: rlock status NAME"
+	refused rn
+	assert_output "rlock: 'rn' is not a verb: see 'rlock help', or try: rlock run NAME -- COMMAND"
+	refused chek
+	assert_output "rlock: 'chek' is not a verb: see 'rlock help', or try: rlock check"
+	refused hlep
+	assert_output "rlock: 'hlep' is not a verb: see 'rlock help', or try: rlock help"
+}
+
+@test "for a wrong verb that is near none, one line says where help is" {
+	refused frobnicate a
+	assert_output "rlock: 'frobnicate' is not a verb: see 'rlock help'"
+	refused help frobnicate
+	assert_output "rlock: 'frobnicate' is not a verb: see 'rlock help'"
+}
+
+@test "help on a wrong verb names the nearest one" {
+	refused help unlok
+	assert_output "rlock: 'unlok' is not a verb: see 'rlock help', or try: rlock help unlock"
+	refused help run lock
+	assert_output 'rlock: help takes one verb: try: rlock help run'
+}
+
+# ---- examples ----
+
+# run_examples COMMAND...: of the help that it prints, each by sh; sets printed, what each of them printed.
+run_examples() {
+	local line
+	printed=()
+	"$@" | examples >lines
+	assert [ -s lines ]
+	for line in deploy backup migrate restart; do
+		stub "./$line.sh"
+	done
+	while read -r line; do
+		run -0 --separate-stderr sh -c "$line"
+		assert_equal "$stderr" ''
+		refute_output ''
+		printed+=("$output")
+	done <lines
+}
+
+@test "the two examples of rlock -h do what they say" {
+	run_examples rlock -h
+	assert_equal "${printed[*]}" './deploy.sh  ./backup.sh '
+	no_keys
+	run -0 diff <(rlock -h | examples) <(rlock --help | examples)
+}
+
+@test "the three examples of help run do what they say" {
+	run_examples rlock help run
+	assert_equal "${printed[*]}" $'./deploy.sh  ./backup.sh  ./migrate.sh \n./restart.sh '
+	# By --at-least.
+	assert [ "$(redis pttl nightly)" -gt 50000 ]
+	run -0 redis keys '*'
+	refute_output --regexp 'web|database|deploy'
+}
+
+@test "the example of help for cron is silent and done where another machine has the lock" {
+	local line
+	line=$(rlock help run | examples | grep nightly)
+	stub ./backup.sh
+	hold_in_background nightly
+	run -0 sh -c "$line"
+	assert_output ''
+}
+
+# ---- words ----
+
+@test "no help has a word that the project does not use" {
+	local verb
+	{
+		rlock -h
+		rlock --help
+		for verb in $(verbs); do
+			rlock "$verb" -h
+			rlock "$verb" --help
+		done
+	} >help
+	run -0 "$TOP/tools/words.py" --users "$BATS_TEST_TMPDIR/help"
+	assert_output ''
+	echo 'Stop whoever has the lock.' >help
+	run -1 "$TOP/tools/words.py" --users "$BATS_TEST_TMPDIR/help"
+}
