@@ -92,7 +92,9 @@ def read_table(path):
         elif place == 'like':
             continue
         elif place in PLACES:
-            rows.append((word, PLACES[place], re.compile(pattern.strip(), re.I), exceptions))
+            # In the manual there are several blanks where a macro was.
+            pattern = re.sub(r'(?<!\\) (?![^\[]*\])(?![+*?{])', ' +', pattern.strip())
+            rows.append((word, PLACES[place], re.compile(pattern, re.I), exceptions))
         else:
             sys.exit(f"{path}:{number}: '{place}' is none of {', '.join(PLACES)}, but")
     return rows

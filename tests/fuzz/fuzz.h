@@ -1,6 +1,6 @@
 /*
- * What the fuzz targets share. Each of them has LLVMFuzzerTestOneInput() and gives all the memory
- * back that it takes, because a leak is a finding too.
+ * What the fuzz targets share. Each of them has LLVMFuzzerTestOneInput() and frees all the memory
+ * that it allocates, because a leak is a finding too.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
