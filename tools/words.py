@@ -2,6 +2,7 @@
 """Finds words that the project does not use: in what users read, in comments, and in names.
 
 words.py [-t TABLE] [FILE...]    FILEs are searched in place of the whole tree
+words.py --manual               whether man/ has each phrase that the table says it has to have
 words.py --users FILE...         whose text is for users, such as the help that was printed
 
 The table (tools/words.txt) says which word stands for which; its head says how it is written. A line is printed for
@@ -75,8 +76,8 @@ def spans(path, text, is_for_users):
 
 
 def read_table(path):
-    """[(word to use, letters of PLACES, pattern, exceptions)]"""
-    rows, word, exceptions = [], None, []
+    """[(word to use, letters of PLACES, pattern, exceptions)] and the phrases that the manual has to have"""
+    rows, phrases, word, exceptions = [], [], None, []
     for number, line in enumerate(open(path, encoding='utf-8'), 1):
         if not line.strip() or line.startswith('#'):
             continue
@@ -91,13 +92,15 @@ def read_table(path):
             exceptions.append(re.compile(pattern.strip(), re.I))
         elif place == 'like':
             continue
+        elif place == 'manual':
+            phrases += [phrase.strip() for phrase in pattern.split(';')]
         elif place in PLACES:
             # In the manual there are several blanks where a macro was.
             pattern = re.sub(r'(?<!\\) (?![^\[]*\])(?![+*?{])', ' +', pattern.strip())
             rows.append((word, PLACES[place], re.compile(pattern, re.I), exceptions))
         else:
-            sys.exit(f"{path}:{number}: '{place}' is none of {', '.join(PLACES)}, but")
-    return rows
+            sys.exit(f"{path}:{number}: '{place}' is none of {', '.join(PLACES)}, but, manual, like")
+    return rows, phrases
 
 
 def finds(path, text, rows, is_for_users):
@@ -121,12 +124,23 @@ def finds(path, text, rows, is_for_users):
                     yield line or 1, match[0].strip(), word
 
 
+def missing(phrases):
+    pages = [name for name in sorted(tree.names()) if re.fullmatch(r'man/[^/]*\.[1-9]', name)]
+    manual = '\0'.join(span.text for name in pages for span in spans(name, tree.text(name), False) if span.kind == 'u')
+    return [phrase for phrase in phrases if not re.search(r'\b' + phrase.replace(' ', ' +'), manual, re.I)]
+
+
 def main(argv):
     table = os.path.join(tree.TOP, 'tools/words.txt')
     if argv[:1] == ['-t']:
         table, argv = argv[1], argv[2:]
     is_for_users = argv[:1] == ['--users']
-    rows = read_table(table)
+    rows, phrases = read_table(table)
+    if argv[:1] == ['--manual']:
+        absent = missing(phrases)
+        for phrase in absent:
+            print(f"man/: no '{phrase}'")
+        return 1 if absent else 0
     found = 0
     for name in argv[is_for_users:] or sorted(tree.names()):
         if re.search(r'\.(xml|dict)$|/corpus/|^LICENSE$|^\.git|tools/words\.(txt|py)$', name):

@@ -220,6 +220,57 @@ refused() {
 	run -0 diff codes <(rlock help | exit_codes)
 }
 
+# ---- the manual ----
+
+@test "the exit codes of help run are those of rlock(1)" {
+	sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \([0-9]*\)$/\1/p' "$TOP/man/rlock.1" >listed
+	assert [ "$(wc -l <listed)" -gt 10 ]
+	run -0 diff listed <(rlock help run | exit_codes)
+}
+
+@test "rlock(1) has the default value of each option that help has one of" {
+	local option value
+	tr '\n' ' ' <"$TOP/cli/options/table.c" | grep -oE '\{ OPT_[A-Z_]+, "[a-z-]+"[^}]* \.initial = "[^"]+"' |
+		sed -E 's/^[^"]*"([^"]*)".*"([^"]*)"$/\1 \2/' >defaults
+	assert [ "$(wc -l <defaults)" -gt 5 ]
+	sed -n '/^\.Sh OPTIONS/,/^\.Sh ENV/p' "$TOP/man/rlock.1" |
+		awk '/^\.(It|Ss) / { printf "\n" } { printf "%s ", $0 }' >items
+	while read -r option value; do
+		run -0 grep -E "^\.It (.* )?Fl Fl $option( |\$)" items
+		assert_output --regexp "[ (]${value//./\\.}([ .,;)]|\$)"
+		run -0 tr -s '\n ' ' ' < <(rlock help run)
+		assert_output --partial "(default: $value)"
+	done <defaults
+}
+
+# groups PATTERN: "GROUP --option" for each option of the lines that fit PATTERN, by a word of the heading above.
+groups() {
+	awk -v pattern="$1" '
+		/^\.Ss |^[A-Z][a-z]*(, [a-z ]+)?:$/ {
+			heading = tolower($0)
+			match(heading, /waiting|lease|command|owner|server|messages/)
+			group = substr(heading, RSTART, RLENGTH)
+		}
+		$0 ~ pattern {
+			if (pattern !~ /It/) sub(/  [a-z].*/, "")
+			while (match($0, /--[a-z]+(-[a-z]+)*/)) {
+				print group, substr($0, RSTART, RLENGTH)
+				$0 = substr($0, RSTART + RLENGTH)
+			}
+		}'
+}
+
+@test "rlock(1) has each option below the heading that help has it below" {
+	local verb
+	for verb in $(verbs); do
+		rlock help "$verb" | groups '^  (    |-., )--'
+	done | sort -u >there
+	assert [ "$(wc -l <there)" -gt 30 ]
+	sed -n '/^\.Sh OPTIONS/,/^\.Sh ENV/p' "$TOP/man/rlock.1" | sed 's/Fl Fl /--/g' | groups '^\.It Fl|^\.It --' |
+		grep -v -- --version >shown
+	run -0 diff there <(sort -u shown)
+}
+
 # ---- a wrong verb, or none ----
 
 @test "without a verb one line says so, and where help is" {

@@ -22,6 +22,18 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	assert_equal "$found" "$(grep "^[^#[:space:]]" tools/words.txt | sort -u)"
 }
 
+@test "the manual has the words by which users search for each idea" {
+	run -0 tools/words.py --manual
+	assert_output ''
+	assert [ "$(grep -c "^	manual" tools/words.txt)" -gt 15 ]
+}
+
+@test "a word that the manual lacks is found" {
+	printf '%s\n' 'acquire' '	manual    acquire; acquire a banana' >"$BATS_TEST_TMPDIR/table"
+	run -1 tools/words.py -t "$BATS_TEST_TMPDIR/table" --manual
+	assert_output "man/: no 'acquire a banana'"
+}
+
 @test "what ARCHITECTURE.md and its like name exists" {
 	run -0 tools/references.py
 	assert_output ''
