@@ -243,6 +243,11 @@ refused() {
 	done <defaults
 }
 
+@test "help names each manual page that there is" {
+	rlock help | below 'Manual pages' | sed -nE 's/^  ([a-z.-]+)\(([0-9])\) .*/\1.\2/p' | sort >named
+	run -0 diff named <(cd "$TOP/man" && printf '%s\n' ./*.[1-9] | sed 's,^\./,,' | sort)
+}
+
 # groups PATTERN: "GROUP --option" for each option of the lines that fit PATTERN, by a word of the heading above.
 groups() {
 	awk -v pattern="$1" '
