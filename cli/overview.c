@@ -12,6 +12,7 @@
 	"  rlock(1)           verbs, options, exit codes, messages and examples\n"                 \
 	"  rlock(7)           what is guaranteed, leases, questions and answers\n"                 \
 	"  rlock.conf(5)      the configuration file, URLs, passwords and TLS\n"                   \
+	"  rlock-output(5)    what status, list, check and --log print, and JSON\n"                \
 	"  rlock-protocol(7)  what is on the server, and its rights\n"                             \
 	"  librlock(3)        the library\n"
 

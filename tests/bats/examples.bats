@@ -97,7 +97,7 @@ stub() {
 
 @test "rlock(1): the first lock" {
 	run_example man/rlock.1 first
-	assert_done 'I have the lock'
+	assert_done 'the lock is held'
 	nothing_is_held_locally
 }
 

@@ -75,6 +75,8 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	in_background rlock run nightly -- sleep 60
 	wait_until 5 is_held nightly
 	run -0 rlock unlock --force nightly
+	kill "$PID"
+	wait_until 5 is_gone "$PID"
 	assert_output --regexp "^rlock: nightly: lock broken: it was held by [^ ]+ pid $PID sleep \([^ ]+\), which may still run$"
 }
 
