@@ -105,7 +105,7 @@ refused() {
 @test "each manual page that help names is there" {
 	local page
 	rlock help | below 'Manual pages' | sed -nE 's/^  ([a-z.-]+)\(([0-9])\) .*/\1.\2/p' >pages
-	assert_equal "$(wc -l <pages)" 5
+	assert [ -s pages ]
 	while read -r page; do
 		assert [ -s "$TOP/man/$page" ]
 	done <pages

@@ -50,6 +50,17 @@ within() {
 	took_less "$limit" wait_until $((${limit%.*} + 1)) "$@"
 }
 
+# is_free_after_lease NAME MS: the server ends it within a lease of MS milliseconds, by its own clock, and nothing is left.
+is_free_after_lease() {
+	local left
+	left=$(redis pttl "$1")
+	((left <= $2 && left != -1)) || {
+		echo "$left ms of the lease are left, of $2" >&2
+		return 1
+	}
+	wait_until 5 no_keys
+}
+
 # ---- processes of this test ----
 
 # processes_of_test: "PID NAME" of each program that this test started and that still runs. Known by
