@@ -103,8 +103,8 @@ OBJECTS := $(SOURCES:.c=.o) lib/scripts.gen.o
 LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
 CLI_OBJECTS := $(filter cli/%,$(OBJECTS))
 PAGES := $(wildcard man/*.[1-9])
-# By each of these librlock(3) is found.
-FUNCTIONS = $(shell sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh DESC/s/^\.Fn (rlock_[a-z_]+).*/\1/p' man/librlock.3)
+# librlock(3) is found by the name of each function.
+FUNCTIONS = $(shell sed -n 's/^[.]Nm \(rlock_[a-z_]*\).*/\1/p' man/librlock.3)
 COMPLETIONS := $(addprefix $(BUILD)/completions/,rlock.bash rlock.zsh rlock.fish)
 PRODUCTS := $(addprefix $(BUILD)/,rlock librlock.a $(SONAME) librlock.pc) $(COMPLETIONS)
 TREES := $(BUILD) $(BUILD)/static $(BUILD)/sanitize $(BUILD)/fuzz

@@ -55,11 +55,20 @@ in_apkbuild() {
 
 @test "each function of the library has a page, which is librlock(3)" {
 	local name
-	sed -nE 's/^RLOCK_API .*[ *](rlock_[a-z_]+)\(.*/\1/p' "$TOP/lib/rlock.h" | sort -u >functions
+	sed -n '/^RLOCK_API/,/;/p' "$TOP/lib/rlock.h" | tr '\n' ' ' | grep -o 'rlock_[a-z_]*(' | tr -d '(' | sort -u >functions
 	assert [ "$(wc -l <functions)" -gt 40 ]
 	while read -r name; do
 		assert_equal "$(<"$INSTALLED/usr/share/man/man3/$name.3")" '.so man3/librlock.3'
 	done <functions
+	# And no page of another name.
+	run -0 diff <(cat functions <(echo librlock) | sort) <(basename -as .3 "$INSTALLED"/usr/share/man/man3/* | sort)
+}
+
+@test "make uninstall removes every file that make install has installed" {
+	cp -R "$INSTALLED" root
+	run_make "$TOP" BUILD="$BATS_FILE_TMPDIR/build" PREFIX=/usr DESTDIR="$PWD/root" uninstall
+	run -0 find root ! -type d
+	assert_output ''
 }
 
 @test "the recipe for Alpine moves each part of the library to its package, and the program has the rest" {
