@@ -4,6 +4,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -16,7 +17,11 @@
 static void trace(void *ctx, const char *server, const char *step)
 {
 	(void)ctx;
-	message_debug("%s: %s", server, step);
+	/* Most failures name the server themselves. */
+	if (strstr(step, server) != NULL)
+		message_debug("%s", step);
+	else
+		message_debug("%s: %s", server, step);
 }
 
 static int resolve_local(struct opts *opts, int cancel_fd, bool *is_cancelled)

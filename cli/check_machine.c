@@ -95,7 +95,9 @@ static void check_directory(struct findings *findings)
 
 	if (dir_fd < 0) {
 		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "directory",
-			     "%s can't be used for locks without a command", runtime_dir_path());
+			     "%s can't be used for locks without a command: standard error has the "
+			     "reason",
+			     runtime_dir_path());
 		return;
 	}
 	path = runtime_dir_path_of(dir_fd);
@@ -111,7 +113,7 @@ void check_machine(struct findings *findings)
 	/* Again, the reason is printed as an error. */
 	if (kernel_check() != 0)
 		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "kernel",
-			     "it lacks what processes are watched by");
+			     "cannot watch processes: standard error has the reason");
 	else
 		findings_add(findings, FINDING_OK, 0, "kernel", "has all that is needed");
 }

@@ -351,7 +351,8 @@ static int end_cancelled(const struct acquirer *acquirer)
 static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status)
 {
 	const struct opts *opts = acquirer->opts;
-	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[DURATION_TEXT_MAX];
+	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], age[DURATION_TEXT_MAX];
+	char held[DURATION_TEXT_MAX + 8] = "";
 	int64_t held_ms;
 
 	if (status == RLOCK_CANCELLED)
@@ -360,13 +361,14 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 		return caller_report_failure(opts, acquirer->conn, status);
 	(void)names_show_one(opts, rlock_conn_error_name(acquirer->conn), name);
 	held_ms = rlock_conn_error_held_ms(acquirer->conn);
+	if (held_ms >= 0)
+		(void)snprintf(held, sizeof(held), ", for %s", duration_print_rough(held_ms, age));
 	if (opts->no_wait)
-		message_debug("%s: busy: %s", name, rlock_conn_error(acquirer->conn));
+		message_debug("%s: busy: %s%s", name, rlock_conn_error(acquirer->conn), held);
 	else
-		message_info("%s: timed out after %s: %s%s%s", name,
+		message_info("%s: timed out after %s: %s%s", name,
 			     duration_print(opts->wait_ms, waited),
-			     rlock_conn_error(acquirer->conn), held_ms < 0 ? "" : ", for ",
-			     held_ms < 0 ? "" : duration_print_rough(held_ms, held));
+			     rlock_conn_error(acquirer->conn), held);
 	return opts->conflict_exit_code;
 }
 

@@ -36,7 +36,7 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 	if (status == RLOCK_OK)
 		return 0;
 	if (status == RLOCK_NOT_NOTIFIED) {
-		message_warning("%s: released, but the waiters were not notified: %s",
+		message_warning("%s: released, but waiters were not notified: %s",
 				names_show_one(opts, rlock_conn_error_name(conn), name),
 				rlock_conn_error(conn));
 		return 0;

@@ -45,7 +45,8 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 		if (slow_replies < SLOW_REPLIES_MAX)
 			continue;
 		(void)rlock_release(conn, waiter->hold, rlock_now_ms() + RELEASE_MS);
-		return rlock__fail(&conn->error, RLOCK_ENET, "%s answers too slowly for this lease",
+		return rlock__fail(&conn->error, RLOCK_ENET,
+				   "%s answers too slowly for this lease: give a longer one",
 				   conn->error.server);
 	}
 }
@@ -201,7 +202,8 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	struct rlock__error *error = &waiter->conn->error;
 	size_t index = rlock__waiter_blocker(waiter);
 	const struct rlock__server *server = &waiter->servers[index];
-	const char *how = server->state == RLOCK__SERVER_QUEUED ? "kept for" : "held by";
+	const char *how =
+		server->state == RLOCK__SERVER_QUEUED ? "kept for the next waiter," : "held by";
 	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
 
 	rlock__conn_copy_error(waiter->conn, index);
@@ -210,7 +212,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	if (server->state == RLOCK__SERVER_GRANTED_YOUNG)
 		(void)rlock__fail(error, RLOCK_BUSY,
 				  "%s was started less than a lease ago, and may have lost the "
-				  "lock of another owner",
+				  "lock of another owner: it grants a lock when a lease has passed",
 				  error->server);
 	else if (note[0] != '\0')
 		(void)rlock__fail(error, RLOCK_BUSY, "%s %s (%s)", how, note, owner);

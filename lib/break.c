@@ -52,8 +52,7 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 	if (!rlock__are_integers(reply, 1))
 		return rlock__fail_reply(connection, &rlock__script_break);
 	if (reply->element[0]->integer == BREAK_FREE)
-		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
-				   "it is not held");
+		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
 	if (reply->elements < 2 || reply->element[1]->type != REDIS_REPLY_STRING)
 		return rlock__fail_reply(connection, &rlock__script_break);
 	detail = reply->element[1];
@@ -76,8 +75,8 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 					  rlock__script_break.body);
 		return RLOCK_OK;
 	case BREAK_OTHER_OWNER:
-		return rlock__fail(rlock__connection_error(connection), RLOCK_BUSY, "held by %s",
-				   breaking->owner_out);
+		return rlock__fail(rlock__connection_error(connection), RLOCK_BUSY,
+				   "not broken: held by %s", breaking->owner_out);
 	default:
 		return rlock__fail_reply(connection, &rlock__script_break);
 	}

@@ -206,7 +206,7 @@ static void add_count(const struct rlock__broadcast *broadcast)
 	if (conn->server_count == 1)
 		return;
 	(void)rlock__fail(&conn->error, RLOCK_ENET,
-			  "%zu of %zu servers answered, %zu must agree: %s",
+			  "quorum not reached: %zu of %zu servers answered, and %zu are needed: %s",
 			  conn->server_count - rlock__broadcast_count(broadcast, RLOCK_ENET),
 			  conn->server_count, conn->quorum, error.text);
 	conn->error.name_index = error.name_index;

@@ -50,7 +50,7 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 
 	if (reply->type == REDIS_REPLY_NIL)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
-				   "not held by '%s'", search->owner);
+				   "not held by owner '%s'", search->owner);
 	if (rlock__are_integers(reply, 1) && reply->elements == 2 &&
 	    reply->element[0]->integer == FIND_OTHER_KIND)
 		return rlock__fail_kind(connection, reply->element[1], 0);

@@ -88,7 +88,7 @@ static int keeper_init(struct keeper *keeper, const struct keeper_args *args)
 		.shrink_ms = rlock_now_ms() + LONG_COMMAND_MS,
 	};
 	if (keeper->timer_fd < 0 || !equipment_make(keeper->equipment))
-		return system_error("cannot watch a command");
+		return system_error("cannot watch the command");
 	keeper->lease_state = keeper->equipment->lease_state;
 	fill_lease_state(keeper->lease_state, args);
 	keeper->lease_state->adopts_strangers = keeper->equipment->adopts_strangers;
@@ -157,7 +157,7 @@ static void replace_renewer(struct keeper *keeper)
 	if (keeper->equipment->renewer != 0 || keeper->lease_state->is_lost ||
 	    rlock_now_ms() < keeper->renewer_ms)
 		return;
-	message_debug("the renewer has gone: starting another");
+	message_debug("the renewer has ended: starting another");
 	keeper->renewer_ms = rlock_now_ms() + RENEWER_AGAIN_MS;
 	if (!equipment_start_renewer(keeper->equipment, keeper->args->conn, keeper->args->hold))
 		message_debug("cannot start a renewer: %s", strerror(errno));

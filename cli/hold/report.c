@@ -62,8 +62,8 @@ static void message_terminating(const struct opts *opts, int reason)
 		message_error("%s: the lease of %s ends: terminating the command", name,
 			      duration_print(opts->lease_ms, limit));
 	else if (reason == TERMINATE_MAX_RUN)
-		message_error("%s: the command ran for %s: terminating it", name,
-			      duration_print(opts->max_run_ms, limit));
+		message_error("%s: the command ran for %s, the limit of --max-run: terminating it",
+			      name, duration_print(opts->max_run_ms, limit));
 }
 
 /* A process that may not be signalled. */
@@ -72,8 +72,8 @@ static void message_denied(const struct opts *opts, const struct proc *proc)
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
 	message_warning(
-		"%s: may not terminate process %d (%s): the lock is kept until it ends, if it can "
-		"be",
+		"%s: may not terminate process %d (%s): it runs as another user: the lock is kept "
+		"until the process ends or the lock is lost",
 		names_show_one(opts, 0, name), (int)proc->pid,
 		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
 }
@@ -116,7 +116,9 @@ void report_signal_denied(struct report *report, const struct proc *command, int
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
 	report->has_signal_denied = true;
-	message_warning("%s: may not pass signal %d on to process %d (%s)",
-			names_show_one(report->opts, 0, name), signal, (int)command->pid,
-			rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
+	message_warning(
+		"%s: may not pass signal %d on to process %d (%s): it runs as another user: "
+		"run rlock as that user",
+		names_show_one(report->opts, 0, name), signal, (int)command->pid,
+		rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
 }

@@ -75,7 +75,7 @@ int hold_file_claim(struct hold_file *file, bool *is_ours_out)
 	}
 	if (!lock_file(file->claim_fd)) {
 		message_error(
-			"another unlock has been releasing this lock for %d s, and has not ended",
+			"another unlock of this lock has not ended within %d s: try again, or terminate it",
 			CLAIM_MS / 1000);
 		return EXIT_SYSTEM;
 	}

@@ -103,7 +103,7 @@ void hold_file_find_say_near(const struct hold_file *near, const struct rlock_na
 		usage_line_add(&line, &near->server, 1);
 	}
 	usage_line_add_names(&line, near->names, near->name_count);
-	message_error("%s: %s: %s", names_show(names, name_count, wanted),
+	message_error("%s: %s: try: %s", names_show(names, name_count, wanted),
 		      is_elsewhere ? "held on another server" : "was locked together with others",
 		      line.text);
 }

@@ -119,7 +119,7 @@ static const char *distrust(int fd, char out[RLOCK_ERROR_MAX])
 	/* We do not correct the mode: other users may already have put files into the directory. */
 	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
 		(void)snprintf(out, RLOCK_ERROR_MAX,
-			       "others may enter it, its mode is %04o: look at what is in it, "
+			       "other users may enter it, its mode is %04o: look at what is in it, "
 			       "then chmod 700",
 			       (unsigned int)(st.st_mode & 07777));
 		return out;

@@ -59,7 +59,7 @@ enum rlock_status rlock__password_advance(struct rlock__password *password,
 	if (status == RLOCK_BUSY)
 		return status;
 	if (status == RLOCK_OK && password->text != NULL) {
-		rlock__trace(error, "a password for %s was fetched", rlock_url_server(url));
+		rlock__trace(error, "the password was fetched");
 		return RLOCK_OK;
 	}
 	rlock__password_end(password);

@@ -170,9 +170,11 @@ static bool begin_redirected(struct rlock__connection *connection)
 	request->readiness = RLOCK__READY_UNKNOWN;
 	request->phase = RLOCK__PHASE_CONNECT;
 	if (++request->redirections > REDIRECTIONS_MAX)
-		return end(connection,
-			   rlock__fail(&connection->error, RLOCK_ENET,
-				       "the cluster's nodes send us from one to the other"));
+		return end(
+			connection,
+			rlock__fail(
+				&connection->error, RLOCK_ENET,
+				"the nodes of the cluster redirect the request to each other: try again"));
 	status = rlock__connection_connect(connection, request->deadline_ms);
 	return status == RLOCK_OK || end(connection, status);
 }

@@ -124,7 +124,8 @@ static const char *shown(const struct rlock__connection *connection)
 static enum rlock_status fail_no_sentinel(struct rlock__connection *connection)
 {
 	return rlock__fail(rlock__connection_error(connection), RLOCK_EUNSUPPORTED,
-			   "%s is no sentinel", shown(connection));
+			   "%s is no sentinel: sentinels listen on port 26379 by default",
+			   shown(connection));
 }
 
 /* Not RLOCK_EAUTH: user and password of the URL are the master's. */

@@ -17,7 +17,7 @@
 #define NO_SCRIPTS                                                                                 \
 	"it runs no scripts: is it a sentinel? Its URL is redis+sentinel://HOST:PORT/SERVICE"
 
-#define NO_DATABASES "it has one database: leave the number out"
+#define NO_DATABASES "it has one database only: leave the number out"
 #define NO_WAIT "it can't tell which replicas have a lock: leave --replicas out"
 
 struct meaning {
@@ -33,9 +33,9 @@ struct meaning {
 static const struct meaning meanings[] = {
 	{ "WRONGPASS", RLOCK_EAUTH, "check user and password" },
 	{ "ERR invalid password", RLOCK_EAUTH, "check the password" },
-	{ "ERR AUTH", RLOCK_EAUTH, "it has no password: leave it out" },
-	{ "ERR Client sent AUTH", RLOCK_EAUTH, "it has no password: leave it out" },
-	{ "WRONGTYPE", RLOCK_EKIND, "the key is something else than a lock" },
+	{ "ERR AUTH", RLOCK_EAUTH, "it has no password: give none" },
+	{ "ERR Client sent AUTH", RLOCK_EAUTH, "it has no password: give none" },
+	{ "WRONGTYPE", RLOCK_EKIND, "the key is not a lock: take another name" },
 	{ "LOADING", RLOCK_ENET, NULL },
 	{ "BUSY", RLOCK_ENET, NULL },
 	{ "CLUSTERDOWN", RLOCK_ENET, NULL },
@@ -45,7 +45,7 @@ static const struct meaning meanings[] = {
 	{ "UNBLOCKED", RLOCK_ENET, NULL },
 	{ "NOREPLICAS", RLOCK_ENET, NULL },
 	{ "MISCONF", RLOCK_ENET, NULL },
-	{ "OOM", RLOCK_ENET, "it is full" },
+	{ "OOM", RLOCK_ENET, "its memory is full: raise its maxmemory" },
 	{ "ERR max number of clients", RLOCK_ENET, NULL },
 	{ "MOVED", RLOCK_EUNSUPPORTED, IS_CLUSTER },
 	{ "ASK", RLOCK_EUNSUPPORTED, IS_CLUSTER },
@@ -61,7 +61,8 @@ static const struct meaning meanings[] = {
 	{ "ERR unknown command 'WAIT'", RLOCK_EUNSUPPORTED, NO_WAIT },
 	{ "ERR unknown command `WAIT`", RLOCK_EUNSUPPORTED, NO_WAIT },
 	{ "ERR unknown command", RLOCK_EUNSUPPORTED, "Redis 6.2 or Valkey is needed" },
-	{ "DENIED", RLOCK_EAUTH, "it is in protected mode: it requires a password" },
+	{ "DENIED", RLOCK_EAUTH,
+	  "it is in protected mode: set a password on it, and give that here" },
 };
 
 /* Errors of a replica only: to a write, to any command while it has lost its primary, and to WAIT. */
@@ -203,9 +204,10 @@ static bool starts_with_any(const char *text, const char *const prefixes[], size
 /* By the next try this or another server may be the primary: until then it counts as unreachable. */
 static enum rlock_status replica(struct rlock__error *error, const char *shown)
 {
-	return rlock__fail(error, RLOCK_ENET,
-			   "%s is a replica: it can grant no lock: name its primary (%s)",
-			   error->server, shown);
+	return rlock__fail(
+		error, RLOCK_ENET,
+		"%s is a replica: it can grant no lock: name its primary, or its sentinels: %s",
+		error->server, shown);
 }
 
 enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,

@@ -9,7 +9,7 @@
 
 #define NO_TLS "it does not speak TLS: is this a TLS port?"
 #define NO_VERSION "it has no version of TLS from 1.2 on"
-#define NO_CERTIFICATE "it requires a client certificate: give cert and key"
+#define NO_CERTIFICATE "it requires a client certificate: give one by --cert and --key"
 
 static void set(struct rlock__tls_failure *out, enum rlock_status status, const char *why)
 {
@@ -31,28 +31,28 @@ static void set_by_certificate(const struct rlock__tls_library *openssl, long re
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
 		(void)snprintf(
 			out->why, sizeof(out->why),
-			"its certificate has no IP entry for %s: if it is for a name, give that as sni",
+			"its certificate has no IP entry for %s: if it is for a name, give that by --sni",
 			shown);
 		return;
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 		(void)snprintf(
 			out->why, sizeof(out->why),
-			"its certificate is not for %s: if it is for another name, give that as sni",
+			"its certificate is not for %s: if it is for another name, give that by --sni",
 			shown);
 		return;
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
 		set(out, out->status,
-		    "its certificate is self-signed: if it is the right one, give it as cacert");
+		    "its certificate is self-signed: if it is the right one, give it by --cacert");
 		return;
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 		set(out, out->status,
-		    "the root certificate of its authority (CA) is not trusted: give it as cacert");
+		    "the root certificate of its authority (CA) is not trusted: give it by --cacert");
 		return;
 	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
 		set(out, out->status,
-		    "the authority (CA) of its certificate is not trusted: if it is the right one, give it as cacert");
+		    "the authority (CA) of its certificate is not trusted: if it is the right one, give it by --cacert");
 		return;
 	default:
 		(void)snprintf(out->why, sizeof(out->why), "its certificate is not valid: %s",
@@ -83,7 +83,7 @@ static bool set_by_handshake(const struct rlock__tls_library *openssl, long veri
 		return true;
 	case SSL_R_TLSV1_UNRECOGNIZED_NAME:
 		(void)snprintf(out->why, sizeof(out->why),
-			       "it does not know the name %s: give the right one as sni", shown);
+			       "it does not know the name %s: give the right one by --sni", shown);
 		out->status = RLOCK_EUNSUPPORTED;
 		return true;
 	default:

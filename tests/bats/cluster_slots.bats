@@ -175,7 +175,7 @@ is_queued_at() {
 	first=$PID
 	wait_until 10 is_queued_at b 1
 	run -75 rlock fair -w 50ms a -- true
-	assert_one_line '^rlock: a: timed out after 50ms: kept for the first \('
+	assert_one_line '^rlock: a: timed out after 50ms: kept for the next waiter, the first \('
 	in_background rlock fair -w 60s b a -- sh -c 'echo second >>order'
 	second=$PID
 	wait_until 10 is_queued_at a 2

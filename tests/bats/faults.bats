@@ -544,7 +544,7 @@ refused_by_replica() {
 	local verb
 	for verb in run fair rlock wlock; do
 		run -69 --separate-stderr rlock "$verb" "$@" a -- touch ran
-		assert_equal "$stderr" "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its primary (READONLY You can't write against a read only replica.)"
+		assert_equal "$stderr" "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its primary, or its sentinels: READONLY You can't write against a read only replica."
 		[ ! -e ran ]
 	done
 }

@@ -686,7 +686,7 @@ is_marked_lost() {
 
 @test "unlock of one of two names that were locked together shows the right line" {
 	run -1 bash -c 'rlock lock --pid $$ a b; rlock unlock a; status=$?; $REDIS exists a b; exit $status'
-	assert_line -n 0 'rlock: a: was locked together with others: rlock unlock a b'
+	assert_line -n 0 'rlock: a: was locked together with others: try: rlock unlock a b'
 	assert_line -n 1 2
 }
 
@@ -758,7 +758,7 @@ second_server() {
 		redis-cli -s "$OTHER" exists a
 	'
 	assert_line -n 0 'status 1'
-	assert_line -n 1 --regexp "^rlock: a: held on another server: rlock unlock [^:]*'unix://${OTHER}[^']*' a\$"
+	assert_line -n 1 --regexp "^rlock: a: held on another server: try: rlock unlock [^:]*'unix://${OTHER}[^']*' a\$"
 	assert_line -n 2 1
 	assert_line -n 3 0
 }

@@ -53,6 +53,14 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	done
 }
 
+@test "with -v a line about a server that fails names it once" {
+	run -69 rlock run -v -u redis://127.0.0.1:1 nightly -- true
+	assert_line --regexp '^rlock: cannot reach redis://127.0.0.1:1/0: '
+	refute_line --regexp '(redis|unix)://.*(redis|unix)://'
+	run -77 rlock run -v --password-command 'echo secret' -u "redis://127.0.0.1:$PORT" nightly -- true
+	refute_line --regexp '(redis|unix)://.*(redis|unix)://'
+}
+
 @test "a wait that timed out names the holder, its process, and for how long it has held the lock" {
 	in_background rlock run nightly -- sleep 60
 	wait_until 5 is_held nightly

@@ -167,7 +167,7 @@ none_sleeps() {
 
 @test "with -v a password is told of, and not shown" {
 	run -0 rlock run -v --password-command "$COMMAND" a -- true
-	assert_line "rlock: redis://127.0.0.1:$PORT/0: a password for redis://127.0.0.1:$PORT/0 was fetched"
+	assert_line "rlock: redis://127.0.0.1:$PORT/0: the password was fetched"
 	refute_output --partial first-t0ken
 }
 

@@ -346,7 +346,7 @@ hold_at_signals() {
 	is_running "$(family_member stubborn)"
 	kill -s CONT "$PID"
 	ended_with 124
-	said_once '^rlock: a: the command ran for 3s: terminating it'
+	said_once '^rlock: a: the command ran for 3s, the limit of --max-run: terminating it'
 	family_is_gone
 	no_keys
 	nothing_runs

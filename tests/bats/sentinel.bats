@@ -208,7 +208,7 @@ is_answered() {
 
 @test "a server that is no sentinel: 78" {
 	run -78 rlock run -u "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" a -- touch begun
-	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: redis://127.0.0.1:$(port_of 1)/0 is no sentinel$"
+	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: redis://127.0.0.1:$(port_of 1)/0 is no sentinel: sentinels listen on port 26379 by default$"
 	assert [ ! -e begun ]
 }
 

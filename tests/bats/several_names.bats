@@ -263,7 +263,7 @@ c"
 	queue_waiter r1 --note 'the first' a b
 	run -75 rlock fair -n a -- true
 	run -75 rlock fair -w 50ms a -- true
-	assert_one_line '^rlock: a: timed out after 50ms: kept for the first \('
+	assert_one_line '^rlock: a: timed out after 50ms: kept for the next waiter, the first \('
 	queue_waiter r2 a
 	stays 0.5 is_waiting r2
 	let_leave h

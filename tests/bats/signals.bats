@@ -82,17 +82,17 @@ runs_foreign() {
 @test "a signal that may not be passed on is told once, and the lock is kept until the command ends" {
 	runs_foreign
 	kill -s TERM "$PID"
-	wait_until 2 said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\)$'
+	wait_until 2 said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\): it runs as another user: run rlock as that user$'
 	kill -s INT "$PID"
 	is_held a
 	ended_with 0
-	said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\)$'
+	said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\): it runs as another user: run rlock as that user$'
 	no_keys
 }
 
 @test "a command that may not be stopped is told, and keeps its lock until it ends" {
 	runs_foreign -t 1s --max-run 200ms
-	wait_until 2 grep -qE '^rlock: a: may not terminate process [0-9]+ \(sleep\): the lock is kept' said
+	wait_until 2 grep -qE '^rlock: a: may not terminate process [0-9]+ \(sleep\): it runs as another user: the lock is kept until the process ends' said
 	stays 1.2 is_held a
 	ended_with 124
 	no_keys

@@ -127,7 +127,7 @@ has_waiter() {
 
 @test "a certificate for another name is refused, and accepted where that is given as --sni" {
 	replace_server other
-	refused 78 'its certificate is not for localhost: if it is for another name, give that as sni' --cacert "$CA"
+	refused 78 'its certificate is not for localhost: if it is for another name, give that by --sni' --cacert "$CA"
 	run -0 trusted --sni redis.example a -- true
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&sni=redis.example" a -- true
 }
@@ -259,7 +259,7 @@ while True:
 
 @test "a server that requires a client certificate and gets none is told of, for either version" {
 	redis config set tls-auth-clients yes >/dev/null
-	refused 78 'it requires a client certificate: give cert and key' --cacert "$CA"
+	refused 78 'it requires a client certificate: give one by --cert and --key' --cacert "$CA"
 	redis config set tls-protocols TLSv1.2 >/dev/null
 	refused 78 'it refuses the handshake: it may require a client certificate' --cacert "$CA"
 }

@@ -265,7 +265,7 @@ leaves_alone() {
 	ended_with 124
 	nothing_left_runs
 	no_keys
-	said_once '^rlock: a: the command ran for 5s: '
+	said_once '^rlock: a: the command ran for 5s, the limit of --max-run: '
 }
 
 @test "a lock that is lost while --wait-all waits is told, and what is left is stopped" {

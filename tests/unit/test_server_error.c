@@ -22,14 +22,16 @@ static const struct {
 } errors[] = {
 	{ "OOM command not allowed when used memory > 'maxmemory'. script: 5e9f, on "
 	  "@user_script:2.",
-	  RLOCK_ENET, "denied by the server: it is full: OOM command not allowed",
+	  RLOCK_ENET,
+	  "denied by the server: its memory is full: raise its maxmemory: OOM command not allowed",
 	  "a full server that says so after the error" },
 	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: -OOM "
 	  "command not allowed when used memory > 'maxmemory'.",
-	  RLOCK_ENET, "denied by the server: it is full: OOM command not allowed",
+	  RLOCK_ENET,
+	  "denied by the server: its memory is full: raise its maxmemory: OOM command not allowed",
 	  "a full server that says so behind the script's line" },
 	{ "@user_script: 2: -OOM command not allowed when used memory > 'maxmemory'.", RLOCK_ENET,
-	  "denied by the server: it is full: OOM command not allowed",
+	  "denied by the server: its memory is full: raise its maxmemory: OOM command not allowed",
 	  "a full server's error that the script has caught" },
 	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: The user "
 	  "executing the script can't run this command or subcommand",
@@ -48,7 +50,7 @@ static const struct {
 	  RLOCK_EACL, "it needs the ACL rule ~{NAME}:*:rwlock_timeout:*",
 	  "a key that a script has made" },
 	{ "@user_script: 2: -WRONGTYPE Operation against a key", RLOCK_EKIND,
-	  "the key is something else than a lock", "a key of another type" },
+	  "the key is not a lock: take another name", "a key of another type" },
 };
 
 void test_server_error(void)
