@@ -69,7 +69,7 @@ static int report_none(const struct opts *opts, const struct caller_hold *hold, 
 	(void)names_show(opts->names, opts->name_count, names);
 	if (hold->near != NULL)
 		hold_file_find_say_near(hold->near, opts->names, opts->name_count, opts->server,
-					verb);
+					verb, opts->pid);
 	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
 		message_error(
 			"%s: not held by %s or one above it: a lock of user %s is found without "

@@ -2,6 +2,7 @@
  * Chooses, of the hold files of a process and those above it, the ones on given names. hold_file_walk.c reads the
  * directories, and hold_file.c knows what is in a file.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/exits.h"
@@ -91,16 +92,20 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 }
 
 void hold_file_find_say_near(const struct hold_file *near, const struct rlock_name *names,
-			     size_t name_count, const char *server, const char *verb)
+			     size_t name_count, const char *server, const char *verb, pid_t pid)
 {
 	bool is_elsewhere = strcmp(near->server, server) != 0;
-	char wanted[NAMES_SHOWN_MAX];
+	char wanted[NAMES_SHOWN_MAX], process[32];
 	struct usage_line line;
 
 	usage_line_begin(&line, verb);
 	if (is_elsewhere) {
 		usage_line_add_plain(&line, "--url");
 		usage_line_add(&line, &near->server, 1);
+	}
+	if (pid != 0) {
+		(void)snprintf(process, sizeof(process), "--pid %d", (int)pid);
+		usage_line_add_plain(&line, process);
 	}
 	usage_line_add_names(&line, near->names, near->name_count);
 	message_error("%s: %s: try: %s", names_show(names, name_count, wanted),

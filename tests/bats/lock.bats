@@ -690,6 +690,14 @@ is_marked_lost() {
 	assert_line -n 1 2
 }
 
+@test "the right line names the process that --pid named" {
+	in_background sleep 300
+	rlock lock --pid "$PID" a b
+	run -1 rlock unlock --pid "$PID" a
+	assert_output "rlock: a: was locked together with others: try: rlock unlock --pid $PID a b"
+	run -0 rlock unlock --pid "$PID" a b
+}
+
 @test "the right line can be pasted, whatever the locks are called" {
 	run -0 bash -c '
 		rlock lock --pid $$ "my lock" b

@@ -348,7 +348,7 @@ names_all_servers() {
 	run -0 bash -c '
 		rlock lock --pid $$ a
 		said=$(rlock unlock --pid $$ -u "$3" -u "$1" -u "$2" a 2>&1) && exit
-		eval "${said##*: } --pid $$"' bash "$(urls_of 1)" "$(urls_of 2)" "$(urls_of 3)"
+		eval "${said##*: }"' bash "$(urls_of 1)" "$(urls_of 2)" "$(urls_of 3)"
 	on_each no_keys
 }
 
