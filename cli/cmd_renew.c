@@ -42,8 +42,9 @@ static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
 	int code;
 
 	if (file->is_lost) {
-		message_error("%s: lock lost before it was renewed",
-			      names_show(opts->names, opts->name_count, names));
+		message_error(
+			"%s: lock lost before it was renewed: its renewer found that out earlier",
+			names_show(opts->names, opts->name_count, names));
 		return EXIT_LOST;
 	}
 	if (rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id, file->sent_ms,

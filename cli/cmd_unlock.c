@@ -147,8 +147,9 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 
 	if (file->is_lost) {
 		hold_file_remove(file);
-		message_error("%s: lock lost before it was released",
-			      names_show(opts->names, opts->name_count, names));
+		message_error(
+			"%s: lock lost before it was released: its renewer found that out earlier",
+			names_show(opts->names, opts->name_count, names));
 		return EXIT_LOST;
 	}
 	if (rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id, file->sent_ms,

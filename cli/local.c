@@ -73,8 +73,9 @@ static enum outcome fail_late(struct search *search)
 			"stays so, end it, and with it its locks: kill %ld",
 			(long)search->server, search->socket_path, (long)search->server);
 	else
-		message_error("local: the private server on '%s' did not come up in time",
-			      search->socket_path);
+		message_error(
+			"local: the private server on '%s' did not come up in time: try again, or give a longer --connect-timeout",
+			search->socket_path);
 	return fail(search, EXIT_UNREACHABLE);
 }
 

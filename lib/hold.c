@@ -155,7 +155,7 @@ enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
 				    const struct rlock__script *script)
 {
 	return rlock__fail(rlock__connection_error(connection), RLOCK_ESERVER,
-			   "unexpected reply to %s", script->name);
+			   "unexpected reply to a request to %s", script->purpose);
 }
 
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)

@@ -167,13 +167,13 @@ static bool set_key(const struct rlock__tls_context *context, const char *cert, 
 		return false;
 	if (openssl->SSL_CTX_use_PrivateKey_file(context->settings, path, SSL_FILETYPE_PEM) == 1) {
 		if (openssl->SSL_CTX_check_private_key(context->settings) != 1)
-			return fail_file(out, what, path, "it is not the one of the cert");
+			return fail_file(out, what, path, "it is not the key of the certificate");
 		return check_mode(what, path, out);
 	}
 	if (key == NULL)
-		return fail_file(out, what, path, "there is no key in it: give its key");
+		return fail_file(out, what, path, "there is no key in it: give its key by --key");
 	if (ERR_GET_REASON(openssl->ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
-		return fail_file(out, what, path, "it is not the one of the cert");
+		return fail_file(out, what, path, "it is not the key of the certificate");
 	return fail_file(out, what, path, "it has no private key without a passphrase");
 }
 
@@ -186,7 +186,8 @@ static bool set_own(const struct rlock__tls_context *context, const struct rlock
 	if (cert == NULL && key == NULL)
 		return true;
 	if (cert == NULL)
-		return fail_file(out, "key", key, "there is no cert for it");
+		return fail_file(out, "key", key,
+				 "there is no certificate for it: give that by --cert");
 	if (!check_readable("cert", cert, out))
 		return false;
 	openssl->SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);

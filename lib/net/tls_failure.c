@@ -110,8 +110,8 @@ static bool set_by_server(const struct rlock__tls_library *openssl, struct rlock
 		return true;
 	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
 		set(out, RLOCK_EUNSUPPORTED,
-		    "it refuses the handshake: it may require a client certificate (cert and key), know another "
-		    "name (sni), or have no cipher that we have");
+		    "it refuses the handshake: it may require a client certificate (--cert and --key), know another "
+		    "name (--sni), or accept none of our ciphers");
 		return true;
 	default:
 		return false;

@@ -322,7 +322,7 @@ ends_list() {
 }
 
 @test "list ends when a reply is of another type" {
-	ends_list 70 'unexpected reply to (SCAN|inspect)' string integer null empty cursor
+	ends_list 70 'unexpected reply to (SCAN|a request to inspect)' string integer null empty cursor
 }
 
 @test "of a server whose scan does not end list prints what it has found, until Ctrl-C" {

@@ -174,7 +174,7 @@ has_waiter() {
 @test "a key of another type than the certificate's is refused" {
 	openssl genrsa -out rsa.key 2>/dev/null
 	chmod 600 rsa.key
-	refused 78 "key 'rsa\.key': it is not the one of the cert" --cacert "$CA" --cert "$CERTIFICATES/client.crt" \
+	refused 78 "key 'rsa\.key': it is not the key of the certificate" --cacert "$CA" --cert "$CERTIFICATES/client.crt" \
 		--key rsa.key
 }
 
@@ -289,12 +289,12 @@ while True:
 	refused 78 "key 'missing': No such file or directory" --cacert "$CA" --cert "$client.crt" --key missing
 	refused 78 "key 'nonsense': it has no private key without a passphrase" --cacert "$CA" --cert "$client.crt" \
 		--key nonsense
-	refused 78 "cert '.*client\.crt': there is no key in it: give its key" --cacert "$CA" --cert "$client.crt"
+	refused 78 "cert '.*client\.crt': there is no key in it: give its key by --key" --cacert "$CA" --cert "$client.crt"
 	mkdir empty
 	refused 78 "cacertdir 'empty': no file in it has the name of its hash" --cacertdir empty
-	refused 78 "key '.*other\.key': it is not the one of the cert" --cacert "$CA" --cert "$client.crt" \
+	refused 78 "key '.*other\.key': it is not the key of the certificate" --cacert "$CA" --cert "$client.crt" \
 		--key "$CERTIFICATES/other.key"
-	refused 78 "key '.*client\.key': there is no cert for it" --cacert "$CA" --key "$client.key"
+	refused 78 "key '.*client\.key': there is no certificate for it: give that by --cert" --cacert "$CA" --key "$client.key"
 }
 
 @test "a key with a passphrase is refused, and not asked for" {
