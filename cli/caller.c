@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/exits.h"
+#include "base/failure.h"
 #include "base/message.h"
 #include "caller.h"
 #include "local.h"
@@ -80,14 +81,14 @@ int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn
 {
 	bool lacks_password = rlock_conn_error_lacks_password(conn);
 	const char *origin = "";
-	char name[NAME_SHOWN_MAX];
+	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX];
 
 	if (status == RLOCK_EAUTH || lacks_password)
 		origin = opts->password_origin;
 	else if (rlock_conn_error_is_unreachable(conn))
 		origin = opts->server_origin;
-	message_error("%s: %s%s%s", names_show_one(opts, rlock_conn_error_name(conn), name),
-		      rlock_conn_error(conn), origin[0] != '\0' ? ": " : "", origin);
+	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name),
+		      failure_print(conn, origin, why));
 	return lacks_password ? EXIT_CONFIG : exit_code_of(status);
 }
 

@@ -211,6 +211,7 @@ static void add_count(const struct rlock__broadcast *broadcast)
 			  conn->server_count, conn->quorum, error.text);
 	conn->error.name_index = error.name_index;
 	conn->error.lacks_password = error.lacks_password;
+	rlock__error_set_reply(&conn->error, rlock__error_reply(&error));
 }
 
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,

@@ -128,6 +128,11 @@ bool rlock_conn_error_lacks_password(const struct rlock_conn *conn)
 	return conn->error.lacks_password;
 }
 
+const char *rlock_conn_error_reply(const struct rlock_conn *conn)
+{
+	return rlock__error_reply(&conn->error);
+}
+
 int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn)
 {
 	return conn->error.held_ms;

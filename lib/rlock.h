@@ -247,6 +247,8 @@ RLOCK_API const char *rlock_conn_error(const struct rlock_conn *conn);
 RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
 /* After RLOCK_BUSY: for how long the owner that the text names has held the lock; -1: it is not known. */
 RLOCK_API int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn);
+/* The server's own words, which end that text: a caller that says more says it before them. "": the text has none. */
+RLOCK_API const char *rlock_conn_error_reply(const struct rlock_conn *conn);
 
 /* Whether the one server could not be reached: its URL may be wrong. Of several servers: false. */
 RLOCK_API bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn);

@@ -2,8 +2,11 @@
  * Ends a hold on the server, and tells the user and the caller what came of it. It leaves to keeper.c and renewer.c
  * which process does so, and when.
  */
+#include <stdio.h>
+
 #include "base/duration.h"
 #include "base/exits.h"
+#include "base/failure.h"
 #include "base/least.h"
 #include "base/message.h"
 #include "hold/end_log.h"
@@ -91,6 +94,20 @@ static void message_released(const struct opts *opts, const struct lease_state *
 		      kept_ms > 0 ? duration_print_rough(kept_ms, kept) : "");
 }
 
+/* The lease may be longer by as much as the renewal's reply took, or by a renewal whose reply was lost. */
+static void message_not_released(const char *name, const struct rlock_conn *conn,
+				 int64_t lease_end_ms)
+{
+	char why[FAILURE_TEXT_MAX], added[64] = "the lock expires with its lease",
+				    left[DURATION_TEXT_MAX];
+	int64_t left_ms = lease_end_ms - rlock_now_ms();
+
+	if (left_ms > 0)
+		(void)snprintf(added, sizeof(added), "the lock expires with its lease, in about %s",
+			       duration_print_rough(left_ms, left));
+	message_warning("%s: release failed: %s", name, failure_print(conn, added, why));
+}
+
 bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
 		 const struct hold_state *state)
 {
@@ -128,8 +145,7 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 		message_warning("%s: released, but waiters were not notified: %s", name,
 				rlock_conn_error(conn));
 	else
-		message_warning("%s: release failed: %s: the lock expires with its lease", name,
-				rlock_conn_error(conn));
+		message_not_released(name, conn, lease_end_ms);
 	return false;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "rlock.h"
@@ -20,6 +21,7 @@ enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status stat
 	error->name_index = 0;
 	error->is_unreachable = error->lacks_password = false;
 	error->held_ms = -1;
+	error->reply_len = 0;
 	rlock__trace(error, "%s", error->text);
 	return status;
 }
@@ -27,6 +29,19 @@ enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status stat
 enum rlock_status rlock__fail_memory(struct rlock__error *error)
 {
 	return rlock__fail(error, RLOCK_ENOMEM, "out of memory");
+}
+
+void rlock__error_set_reply(struct rlock__error *error, const char *reply)
+{
+	size_t len = strlen(error->text), reply_len = strlen(reply);
+
+	if (reply_len <= len && strcmp(error->text + len - reply_len, reply) == 0)
+		error->reply_len = reply_len;
+}
+
+const char *rlock__error_reply(const struct rlock__error *error)
+{
+	return error->text + strlen(error->text) - error->reply_len;
 }
 
 void rlock__trace(const struct rlock__error *error, const char *format, ...)

@@ -18,6 +18,7 @@ struct rlock__error {
 	bool is_unreachable; /* the text says that the server cannot be reached */
 	bool lacks_password; /* the text says that the source of the password had none */
 	int64_t held_ms;     /* for how long the owner that the text names has held the lock; -1 */
+	size_t reply_len;    /* of the server's own words, which end the text */
 	char text[RLOCK_ERROR_MAX];
 };
 
@@ -25,6 +26,10 @@ struct rlock__error {
 __attribute__((format(printf, 3, 4))) enum rlock_status
 rlock__fail(struct rlock__error *error, enum rlock_status status, const char *format, ...);
 enum rlock_status rlock__fail_memory(struct rlock__error *error);
+/* The text ends with these words of the server's, unless it had no room for them. */
+void rlock__error_set_reply(struct rlock__error *error, const char *reply);
+/* Those words; an empty string: the text has none. */
+const char *rlock__error_reply(const struct rlock__error *error);
 __attribute__((format(printf, 2, 3))) void rlock__trace(const struct rlock__error *error,
 							const char *format, ...);
 

@@ -181,8 +181,10 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 				   "denied by the server: the user may not use the lock's "
 				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
 				   "~{NAME}:*:rwlock_timeout:* for read and write locks");
-	return rlock__fail(error, RLOCK_EACL, "denied by the server: %s",
-			   rlock_escape(words, strlen(words), shown, sizeof(shown)));
+	(void)rlock__fail(error, RLOCK_EACL, "denied by the server: %s",
+			  rlock_escape(words, strlen(words), shown, sizeof(shown)));
+	rlock__error_set_reply(error, shown);
+	return RLOCK_EACL;
 }
 
 static bool is_missing_right(const char *error)
@@ -210,18 +212,10 @@ static enum rlock_status replica(struct rlock__error *error, const char *shown)
 		error->server, shown);
 }
 
-enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
-				      const char *script)
+/* shown: the same words, safe for a terminal. */
+static enum rlock_status fail_by_words(struct rlock__error *error, const char *words,
+				       const char *shown)
 {
-	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
-	const char *words;
-
-	(void)snprintf(text, sizeof(text), "%.*s",
-		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, reply);
-	if (is_missing_right(text))
-		return missing_right(error, text, script);
-	words = without_script(text);
-	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
 	if (starts_with_any(words, replica_errors,
 			    sizeof(replica_errors) / sizeof(replica_errors[0])))
 		return replica(error, shown);
@@ -241,4 +235,22 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 				   meaning->remedy != NULL ? ": " : "", shown);
 	}
 	return rlock__fail(error, RLOCK_ESERVER, "server error: %s", shown);
+}
+
+enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
+				      const char *script)
+{
+	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
+	enum rlock_status status;
+	const char *words;
+
+	(void)snprintf(text, sizeof(text), "%.*s",
+		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, reply);
+	if (is_missing_right(text))
+		return missing_right(error, text, script);
+	words = without_script(text);
+	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
+	status = fail_by_words(error, words, shown);
+	rlock__error_set_reply(error, shown);
+	return status;
 }

@@ -104,6 +104,22 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_output 'rlock: --quorum 1: of 3 servers it takes 2 to 3: with fewer, two owners could hold the lock at one time'
 }
 
+@test "where a wrong password is from stands before the server's words" {
+	redis config set requirepass secret >/dev/null
+	REDISCLI_AUTH=wrong run -77 rlock run -u "redis://127.0.0.1:$PORT" nightly -- true
+	redis -a secret config set requirepass '' >/dev/null 2>&1
+	assert_output --regexp '^rlock: nightly: denied by the server: check user and password: the password is from REDISCLI_AUTH: WRONGPASS '
+}
+
+@test "a release that failed says when the lock expires, and the server's words come last" {
+	run -0 rlock run --ttl 20s nightly -- bash -c "
+		redis-cli -s '$SERVER_SOCKET' replicaof 127.0.0.1 1
+		redis-cli -s '$SERVER_SOCKET' client kill type normal
+	"
+	redis replicaof no one >/dev/null
+	assert_line --regexp '^rlock: nightly: release failed: .*: the lock expires with its lease, in about 1[0-9]s: READONLY '
+}
+
 @test "a password that is missing is reported with the options that give it, and the server's words come last" {
 	redis config set requirepass secret >/dev/null
 	run -77 rlock run -u "redis://127.0.0.1:$PORT" nightly -- true

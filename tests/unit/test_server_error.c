@@ -53,8 +53,20 @@ static const struct {
 	  "the key is not a lock: take another name", "a key of another type" },
 };
 
+static void test_reply(const char *reply, const char *words)
+{
+	struct rlock__error error = { .server = "host:1" };
+
+	(void)rlock__server_error(&error, reply, strlen(reply), script);
+	CHECK_STRING(rlock__error_reply(&error), words, "the server's words in: %s", error.text);
+}
+
 void test_server_error(void)
 {
+	test_reply("WRONGPASS invalid password", "WRONGPASS invalid password");
+	test_reply("READONLY no write script: 5e9f, on @user_script:2.", "READONLY no write");
+	test_reply("ERR other", "ERR other");
+	test_reply("NOPERM this user has no permissions to run the 'hset' command", "");
 	for (size_t i = 0; i < COUNT_OF(errors); i++) {
 		struct rlock__error error = { .server = "host:1" };
 		enum rlock_status status = rlock__server_error(&error, errors[i].reply,
