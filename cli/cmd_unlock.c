@@ -25,7 +25,6 @@
 #include "verbs.h"
 
 #define RENEWER_MS 1000
-#define HOLDER_SHOWN_MAX (RLOCK_NOTE_MAX + RLOCK_OWNER_MAX + 4)
 
 /* Reports how a release ended, unless it was done. Returns the exit code. */
 static int end_release(const struct opts *opts, const struct rlock_conn *conn,
@@ -235,45 +234,19 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 	return code;
 }
 
-/* What that owner said of itself, before its lock was broken: "host pid 4711 (owner)", or the owner alone. */
-static void describe_holder(const struct rlock_inspection *inspections, size_t count,
-			    const char *owner, char out[HOLDER_SHOWN_MAX])
-{
-	char note[RLOCK_NOTE_MAX] = "";
-
-	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < inspections[i].holder_count; j++) {
-			const struct rlock_holder *holder = &inspections[i].holders[j];
-
-			if (holder->owner.len == strlen(owner) &&
-			    memcmp(holder->owner.text, owner, holder->owner.len) == 0)
-				(void)rlock_escape(holder->note.text, holder->note.len, note,
-						   sizeof(note));
-		}
-	(void)snprintf(out, HOLDER_SHOWN_MAX, "%s%s%s%s", note, note[0] != '\0' ? " (" : "", owner,
-		       note[0] != '\0' ? ")" : "");
-}
-
 static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 {
-	char was[RLOCK_OWNER_MAX] = "", name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
-	struct rlock_inspection *inspections = NULL;
-	size_t count = 0;
+	char was[RLOCK_OWNER_MAX] = "", name[NAME_SHOWN_MAX];
 	enum rlock_status status;
 
-	/* A user may have the right to break a lock, and none to look at it: the note is a help, and no more. */
-	if (rlock_inspect(conn, &opts->names[0], &inspections, &count) != RLOCK_OK)
-		count = 0;
 	status = rlock_break(conn, &opts->names[0], opts->holder, opts->mode, was);
-	describe_holder(inspections, count, was, holder);
-	rlock_inspections_free(inspections, count);
 	if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
 		return caller_report(opts, conn, EXIT_NOT_HELD);
 	if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED) {
 		begin_events(opts, was);
 		event_log(&(struct event){ .kind = EVENT_BROKEN });
 		message_info("%s: lock broken: it was held by %s, which may still run",
-			     names_show_one(opts, 0, name), holder);
+			     names_show_one(opts, 0, name), was);
 	}
 	return end_release(opts, conn, status);
 }
