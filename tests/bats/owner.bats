@@ -172,7 +172,7 @@ ttl_is_above() {
 @test "unlock --force names an owner as --holder takes it" {
 	run -0 rlock lock --owner job-1 --lease 1m a
 	run -75 rlock run -w 1ms a -- true
-	[[ $output =~ \(([^\)]*)\), for ]]
+	[[ $output =~ \(([^\)]*)\),\ for ]]
 	run -0 rlock unlock --force --holder "${BASH_REMATCH[1]}" a
 	no_keys
 }
