@@ -209,7 +209,7 @@ assert_says_once() {
 @test "what needs a command that is refused says which: a database, replicas, a quorum" {
 	local info=2 wait=5 select=6
 	run -78 on $select at_socket rlock run --db 1 a -- touch ran
-	assert_one_line '^rlock: a: denied by the server: it has one database: leave the number out: '
+	assert_one_line '^rlock: a: denied by the server: it has one database only: leave the number out: '
 	run -78 on $wait at_socket rlock run --replicas 1 a -- touch ran
 	assert_one_line "^rlock: a: denied by the server: it can't tell which replicas have a lock: leave --replicas out: "
 	run -77 rlock run -t 1s --quorum 2 -u "$(urls_of $info) $(urls_of $info)?db=1 $(urls_of $wait)" \

@@ -579,7 +579,7 @@ queue_has() {
 	assert_equal "$(queue_names a)" J1
 	is_free a
 	run -75 rlock fair -v -n a -- true
-	assert_output --partial "kept for $JAVA_CLIENT:1"
+	assert_output --partial "kept for the next waiter, $JAVA_CLIENT:1"
 }
 
 @test "a call that waits for a while does not pass the queue by, and says for whose turn the lock is kept" {
@@ -588,7 +588,7 @@ queue_has() {
 	start=$(now_ms)
 	run -75 rlock fair -w 1200ms a -- true
 	(($(now_ms) - start >= 1200 && $(now_ms) - start < 4000))
-	assert_one_line "^rlock: a: timed out after 1\.2s: kept for $JAVA_CLIENT:1\$"
+	assert_one_line "^rlock: a: timed out after 1\.2s: kept for the next waiter, $JAVA_CLIENT:1\$"
 	assert_equal "$(queue_names a)" J1
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 1
 	is_free a
@@ -602,7 +602,7 @@ queue_has() {
 	is_free a
 	run -75 rlock fair -n a -- true
 	run -75 rlock fair -w 100ms a -- true
-	assert_one_line "^rlock: a: timed out after 100ms: kept for nightly backup \(.*:${PIDS[r1]}\)\$"
+	assert_one_line "^rlock: a: timed out after 100ms: kept for the next waiter, nightly backup \(.*:${PIDS[r1]}\)\$"
 	kill -CONT "${PIDS[r1]}"
 	await_entry r1
 	let_leave r1
