@@ -160,7 +160,7 @@ none_sleeps() {
 
 @test "a password that is denied is told of with its option" {
 	run -77 rlock run --password-command 'echo wr0ng' a -- touch ran
-	assert_one_line '^rlock: a: denied by the server: .*: the password is from --password-command$'
+	assert_one_line '^rlock: a: denied by the server: .*: the password is from --password-command: WRONGPASS .*$'
 	refute_output --partial wr0ng
 	refute file_exists ran
 }
