@@ -13,8 +13,7 @@ load ../lib/watching
 load ../lib/rights
 
 setup_file() {
-	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1
+	start_server_at_port
 	cd "$BATS_FILE_TMPDIR" || return
 	all_rights
 	make_users

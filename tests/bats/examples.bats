@@ -6,12 +6,10 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/certificates
+load ../lib/documenting
 
 # Behind a port too, because a user can be named in the URL of a port alone.
-setup_file() {
-	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1
-}
+setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() {
@@ -74,12 +72,6 @@ nothing_is_held() {
 
 nothing_is_held_locally() {
 	assert_equal "$(redis-cli -s "$RLOCK_RUNTIME_DIR/local.sock" dbsize)" 0
-}
-
-# stub NAME: a program in this directory, in the place of the real work.
-stub() {
-	printf '#!/bin/sh\necho "%s $*"\n' "$1" >"$1"
-	chmod +x "$1"
 }
 
 @test "each example that is marked has a test here" {
@@ -892,7 +884,7 @@ listed_variables() {
 @test "README: each exit code is listed" {
 	local code
 	sed -n '/^## Exit codes/,/^## /p' "$TOP/README.md" >listed
-	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$TOP/cli/base/exits.h" | sort -u >codes
+	exit_codes_of_program >codes
 	assert [ -s codes ]
 	while read -r code; do
 		run -0 grep -w "$code" listed

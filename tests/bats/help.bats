@@ -4,6 +4,7 @@
 # What run sets is read within each test.
 # shellcheck disable=SC2030,SC2031
 load ../lib/helpers
+load ../lib/documenting
 load ../lib/leftovers
 
 setup_file() { start_server; }
@@ -17,11 +18,6 @@ setup() {
 teardown() { watchful_teardown; }
 
 # ---- helpers ----
-
-# The verbs that there are, as help lists them.
-verbs() {
-	rlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v -e help -e version
-}
 
 # The lines of standard input below the heading $1.
 below() {
@@ -51,12 +47,6 @@ fits_screen() {
 }
 fits_width() {
 	refute_output --regexp $'[^\n]{81}'
-}
-
-# stub NAME: a program in this directory, in the place of the real work.
-stub() {
-	printf '#!/bin/sh\necho "%s $*"\n' "$1" >"$1"
-	chmod +x "$1"
 }
 
 # refused ARGUMENT...: status 64, and one line on standard error, which is the output from here on.
@@ -213,7 +203,7 @@ refused() {
 @test "help run has the exit codes that the program has, and no other" {
 	{
 		echo 0
-		sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$TOP/cli/base/exits.h"
+		exit_codes_of_program
 	} >codes
 	assert [ "$(wc -l <codes)" -gt 10 ]
 	run -0 diff codes <(rlock help run | exit_codes)

@@ -15,8 +15,7 @@ STRICT=(-Wall -Wextra -Wpedantic -Werror)
 setup_file() {
 	local copy=$BATS_FILE_TMPDIR/build
 	export PREFIX=$BATS_FILE_TMPDIR/prefix
-	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1
+	start_server_at_port
 	copy_build "$copy"
 	run_make "$TOP" BUILD="$copy" PREFIX="$PREFIX" DESTDIR= install
 	export PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig

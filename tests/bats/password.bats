@@ -6,10 +6,7 @@ load ../lib/helpers
 load ../lib/rights
 
 # Behind a port, because a user can be named in the URL of a port alone.
-setup_file() {
-	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1
-}
+setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 setup() {
 	umask 077 # for password files

@@ -11,10 +11,7 @@ load ../lib/leftovers
 load ../lib/watching
 
 # Behind a port, because a user can be named in the URL of a port alone.
-setup_file() {
-	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1
-}
+setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() {

@@ -10,10 +10,7 @@ load ../lib/rights
 load ../lib/leftovers
 
 # Behind a port, because the user can't enter the test's directory.
-setup_file() {
-	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1
-}
+setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() {

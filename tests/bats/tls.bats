@@ -197,8 +197,7 @@ has_waiter() {
 # Some answer the first message of TLS, if there is an end of a line in it.
 @test "the port of a server without TLS is told of: is this a TLS port?" {
 	stop_server
-	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1
+	start_server_at_port
 	export RLOCK_URL=rediss://localhost:$PORT
 	refused 69 '(no answer to the TLS handshake in time|it does not speak TLS): is this a TLS port\?' \
 		--connect-timeout 1s

@@ -3,6 +3,7 @@
 # the manual says of the options and the exit codes is what the program has. The help is tested by help.bats.
 
 load ../lib/helpers
+load ../lib/documenting
 
 # RLOCK_URL leads to a listener in front of the server, which counts connections.
 setup_file() {
@@ -46,11 +47,6 @@ refused() {
 	assert_equal $(($(server_commands) - before)) 1
 	assert_equal "$(faultproxy -c "$CONTROL" count | cut -d ' ' -f 1-2)" 'connections=0 requests=0'
 	refute file_exists ran
-}
-
-# The verbs that there are, as help lists them.
-verbs() {
-	rlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v -e help -e version
 }
 
 # The options in help's words: "-u --url URL".
@@ -486,7 +482,7 @@ bad_url() {
 
 @test "the manual lists every exit status that the program has" {
 	local code
-	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$BATS_TEST_DIRNAME/../../cli/base/exits.h" | sort -u >codes
+	exit_codes_of_program >codes
 	assert [ -s codes ]
 	while read -r code; do
 		run -0 grep -x "\.It $code" <(sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/p' "$BATS_TEST_DIRNAME/../../man/rlock.1")

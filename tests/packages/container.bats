@@ -15,8 +15,7 @@ build_ah() {
 setup_file() {
 	local base=${BASE-} container
 	export CONTAINER ROOT
-	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1
+	start_server_at_port
 	mkdir "$BATS_FILE_TMPDIR/tree"
 	tar -C "$BATS_TEST_DIRNAME/../.." -c --exclude='./build*' --exclude=./.git . | tar -x -C "$BATS_FILE_TMPDIR/tree"
 	if [ -d "$base" ]; then

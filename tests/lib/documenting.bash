@@ -1,0 +1,17 @@
+# What the help and the documents list, and their examples. Sourced after helpers.bash.
+
+# verbs: those that there are, as help lists them.
+verbs() {
+	rlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v -e help -e version
+}
+
+# exit_codes_of_program: one a line, in their order; 0 has no name there.
+exit_codes_of_program() {
+	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$BATS_TEST_DIRNAME/../../cli/base/exits.h"
+}
+
+# stub NAME: a program in this directory, in the place of the real work.
+stub() {
+	printf '#!/bin/sh\necho "%s $*"\n' "$1" >"$1"
+	chmod +x "$1"
+}
