@@ -154,8 +154,7 @@ bool rlock__read_index(const struct rlock__routes *routes, size_t index,
 enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
 				    const struct rlock__script *script)
 {
-	return rlock__fail(rlock__connection_error(connection), RLOCK_ESERVER,
-			   "unexpected reply to a request to %s", script->purpose);
+	return rlock__script_fail_reply(rlock__connection_error(connection), script);
 }
 
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)

@@ -422,8 +422,7 @@ enum rlock_status rlock__inspection_read(const redisReply *reply, const struct r
 	struct pool pool;
 
 	if (!is_lock && !is_of_other(reply)) {
-		(void)rlock__fail(error, RLOCK_ESERVER, "unexpected reply to a request to %s",
-				  rlock__script_inspect.purpose);
+		(void)rlock__script_fail_reply(error, &rlock__script_inspect);
 		return rlock__inspection_fail(name, server, RLOCK_ESERVER, error->text, out);
 	}
 	if (!begin(out, &pool, lists_size(reply),

@@ -154,6 +154,13 @@ void rlock__script_begin(struct rlock__call *call, struct rlock__connection *con
 	begin(call, "EVALSHA", script->sha1);
 }
 
+enum rlock_status rlock__script_fail_reply(struct rlock__error *error,
+					   const struct rlock__script *script)
+{
+	return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to a request to %s",
+			   script->purpose);
+}
+
 static void fail_server_error(struct rlock__call *call, struct rlock__result *out)
 {
 	out->status = rlock__server_error(rlock__connection_error(call->connection),

@@ -13,10 +13,10 @@
 #include "rlock.h"
 
 struct redisReply;
+struct rlock__error;
 struct rlock__result;
 
 struct rlock__script {
-	const char *name;
 	const char *purpose; /* "acquire (plain)" */
 	const char *sha1;
 	const char *body;
@@ -81,6 +81,9 @@ enum rlock_status rlock__script_run_text(struct rlock__connection *connection,
 					 const struct rlock__script *script,
 					 struct rlock__args *args, int64_t deadline_ms,
 					 bool *was_sent, struct redisReply **out);
+/* The reply to the script has no form that it can have. RLOCK_ESERVER. */
+enum rlock_status rlock__script_fail_reply(struct rlock__error *error,
+					   const struct rlock__script *script);
 /* Send it and close, without waiting for the reply. */
 void rlock__script_fire_and_forget(struct rlock__connection *connection,
 				   const struct rlock__script *script, struct rlock__args *args);

@@ -452,8 +452,7 @@ static void check_who_logs_in(void)
 
 static void check_scripts(void)
 {
-	static const struct rlock__script script = { "test", "run", "0123456789abcdef",
-						     "return 1" };
+	static const struct rlock__script script = { "run", "0123456789abcdef", "return 1" };
 	struct rlock__args args;
 
 	rlock__args_init(&args);
