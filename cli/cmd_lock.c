@@ -33,6 +33,7 @@
 #include "sys/user.h"
 #include "verbs.h"
 
+#define HELD_TEXT_MAX (DURATION_TEXT_MAX + 16)
 #define PROGRESS_MS 1000
 #define PROGRESS_AGAIN_MS 60000
 
@@ -205,25 +206,34 @@ static int find_owners(struct acquirer *acquirer)
 
 /* ---- the lock ---- */
 
+/* ", held for 2m", of these words and that time; nothing where it is not known. Returns out. */
+static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_MAX])
+{
+	char age[DURATION_TEXT_MAX];
+
+	out[0] = '\0';
+	if (held_ms >= 0)
+		(void)snprintf(out, HELD_TEXT_MAX, "%s %s", words,
+			       duration_print_rough(held_ms, age));
+	return out;
+}
+
 static void report_wait(const struct acquirer *acquirer, const struct rlock_blocker *blocker)
 {
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], holder[RLOCK_OWNER_MAX];
-	char age[DURATION_TEXT_MAX], held[48] = "", position[48] = "";
+	char held[HELD_TEXT_MAX], position[48] = "";
 
 	if (!message_is_verbose() && !isatty(STDERR_FILENO))
 		return;
 	(void)rlock_escape(blocker->owner, blocker->owner_len, holder, sizeof(holder));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
-	if (blocker->held_ms >= 0)
-		(void)snprintf(held, sizeof(held), ", held for %s",
-			       duration_print_rough(blocker->held_ms, age));
 	if (blocker->position > 0)
 		(void)snprintf(position, sizeof(position), ", position %zu in the queue",
 			       blocker->position);
 	message_info("%s: waiting for %s%s%s%s%s%s",
 		     names_show_one(acquirer->opts, blocker->name_index, name), note,
-		     note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "", held,
-		     position);
+		     note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "",
+		     print_held(", held for", blocker->held_ms, held), position);
 }
 
 /* A wait that has lasted for so long may last for hours. */
@@ -296,7 +306,6 @@ static void message_acquired(const struct acquirer *acquirer)
 
 	if (!message_is_verbose())
 		return;
-
 	message_debug("%s: acquired after %s",
 		      names_show(acquirer->opts->names, acquirer->opts->name_count, names),
 		      duration_print_rough(acquirer->acquired_ms - acquirer->begun_ms, waited));
@@ -351,18 +360,14 @@ static int end_cancelled(const struct acquirer *acquirer)
 static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status)
 {
 	const struct opts *opts = acquirer->opts;
-	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], age[DURATION_TEXT_MAX];
-	char held[DURATION_TEXT_MAX + 8] = "";
-	int64_t held_ms;
+	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
 
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer);
 	if (status != RLOCK_BUSY)
 		return caller_report_failure(opts, acquirer->conn, status);
 	(void)names_show_one(opts, rlock_conn_error_name(acquirer->conn), name);
-	held_ms = rlock_conn_error_held_ms(acquirer->conn);
-	if (held_ms >= 0)
-		(void)snprintf(held, sizeof(held), ", for %s", duration_print_rough(held_ms, age));
+	(void)print_held(", for", rlock_conn_error_held_ms(acquirer->conn), held);
 	if (opts->no_wait)
 		message_debug("%s: busy: %s%s", name, rlock_conn_error(acquirer->conn), held);
 	else

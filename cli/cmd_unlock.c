@@ -237,9 +237,9 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 {
 	char was[RLOCK_OWNER_MAX] = "", name[NAME_SHOWN_MAX];
-	enum rlock_status status;
+	enum rlock_status status =
+		rlock_break(conn, &opts->names[0], opts->holder, opts->mode, was);
 
-	status = rlock_break(conn, &opts->names[0], opts->holder, opts->mode, was);
 	if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
 		return caller_report(opts, conn, EXIT_NOT_HELD);
 	if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED) {

@@ -59,11 +59,21 @@ static int report_no_verb(const char *name, const struct usage_line *corrected)
 	return EXIT_USAGE;
 }
 
+static int report_no_help(const char *name)
+{
+	const char *nearest = find_nearest_verb(name);
+	struct usage_line line;
+
+	if (nearest == NULL)
+		return report_no_verb(name, NULL);
+	usage_line_begin(&line, "help");
+	usage_line_add_plain(&line, nearest);
+	return report_no_verb(name, &line);
+}
+
 static int help_on(const char *name, enum help_extent extent)
 {
 	const struct verb *verb = verbs_find(name);
-	const char *nearest = find_nearest_verb(name);
-	struct usage_line line;
 
 	if (verb != NULL) {
 		help_print(verb, extent);
@@ -73,12 +83,8 @@ static int help_on(const char *name, enum help_extent extent)
 	} else if (strcmp(name, "version") == 0) {
 		(void)printf("usage: rlock version\n\n"
 			     "Prints the version of rlock, and of what it was built with.\n");
-	} else if (nearest == NULL) {
-		return report_no_verb(name, NULL);
 	} else {
-		usage_line_begin(&line, "help");
-		usage_line_add_plain(&line, nearest);
-		return report_no_verb(name, &line);
+		return report_no_help(name);
 	}
 	return output_end();
 }

@@ -88,6 +88,8 @@ static void message_released(const struct opts *opts, const struct lease_state *
 	char names[NAMES_SHOWN_MAX], held[DURATION_TEXT_MAX], kept[DURATION_TEXT_MAX];
 	int64_t now_ms = rlock_now_ms(), kept_ms = left_ms_of(lease_state, now_ms);
 
+	if (!message_is_verbose())
+		return;
 	message_debug("%s: released after %s%s%s", names_show(opts->names, opts->name_count, names),
 		      duration_print_rough(now_ms - lease_state->acquired_ms, held),
 		      kept_ms > 0 ? ", and stays held for " : "",
