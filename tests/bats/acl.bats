@@ -262,14 +262,19 @@ with_a_place_lost() {
 	waiter=$!
 	wait_until 20 stands_in_or_gone "$queue" "$waiter"
 	if stands_in "$queue"; then
-		redis del "$queue" >/dev/null
-		redis zadd "$deadlines" 99999999999999 java:1 >/dev/null
-		redis rpush "$queue" java:1 >/dev/null
+		put_stranger_in_place_of_all "$queue" "$deadlines"
 		wait_until 8 is_back_or_gone "$queue" "$waiter" 2>/dev/null || complain 'his place is lost for ever'
 	fi
 	unlimited unlock --owner x "$NAME"
 	redis del "$queue" "$deadlines" >/dev/null
 	wait "$waiter"
+}
+
+# At once: a waiter that looks in between is the first again, and the stranger behind it.
+put_stranger_in_place_of_all() {
+	redis eval "redis.call('DEL', KEYS[1])
+		redis.call('ZADD', KEYS[2], 99999999999999, 'java:1')
+		return redis.call('RPUSH', KEYS[1], 'java:1')" 2 "$@" >/dev/null
 }
 
 stands_in() {

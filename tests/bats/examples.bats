@@ -438,9 +438,10 @@ compare_with_table() {
 
 @test "rlock-protocol(7): the table of keys has each key that locks make, with its type and TTL" {
 	not_under_valgrind 'its waiters do not stand in line in time'
-	local waiter
+	local fair waiter
 	hold_in_background plain --fence
 	in_background rlock fair plain -- true
+	fair=$PID
 	wait_until 5 is_held 'rlock_waiters:{plain}'
 	in_background rlock read shared -- until_let_go
 	wait_until 5 is_held shared
@@ -448,7 +449,8 @@ compare_with_table() {
 	wait_until 5 is_held 'rlock_writer:{shared}'
 	compare_with_table
 	let_go
-	wait_until 10 is_free shared
+	ended_with 0
+	ended_with 0 "$fair"
 	# A waiter that has waited for so long has the next turn, and this one does not come.
 	redis flushall >/dev/null
 	redis hset broken 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 1 >/dev/null
