@@ -214,10 +214,8 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 				  "%s was started less than a lease ago, and may have lost the "
 				  "lock of another owner: it grants a lock when a lease has passed",
 				  error->server);
-	else if (note[0] != '\0')
-		(void)rlock__fail(error, RLOCK_BUSY, "%s %s (%s)", how, note, owner);
 	else
-		(void)rlock__fail(error, RLOCK_BUSY, "%s %s", how, owner);
+		(void)rlock__fail_held(error, how, note, owner);
 	error->name_index = server->name_index;
 	if (server->state == RLOCK__SERVER_HELD && server->held_since_ms != INT64_MAX)
 		error->held_ms = rlock_now_ms() - server->held_since_ms;

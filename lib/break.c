@@ -32,6 +32,7 @@ struct breaking {
 	const char *expected; /* owner; empty: whichever it is */
 	enum rlock_kind kind;
 	char *owner_out;
+	char *note;
 	bool is_not_notified;
 	size_t not_notified_index; /* of the server that could not publish */
 };
@@ -43,40 +44,54 @@ static void add_others(char owners[RLOCK_OWNER_MAX], long long count)
 	(void)snprintf(owners + len, RLOCK_OWNER_MAX - len, " and %lld more", count);
 }
 
+/* Owner, number of holders, note. */
+static bool read_holder(const struct breaking *breaking, const redisReply *reply)
+{
+	const redisReply *owner, *note;
+
+	if (reply->elements < 4)
+		return false;
+	owner = reply->element[1];
+	note = reply->element[3];
+	if (owner->type != REDIS_REPLY_STRING || note->type != REDIS_REPLY_STRING ||
+	    reply->element[2]->type != REDIS_REPLY_INTEGER)
+		return false;
+	(void)rlock_escape(owner->str, owner->len, breaking->owner_out, RLOCK_OWNER_MAX);
+	if (reply->element[2]->integer > 1)
+		add_others(breaking->owner_out, reply->element[2]->integer - 1);
+	(void)rlock_escape(note->str, note->len, breaking->note, RLOCK_NOTE_MAX);
+	return true;
+}
+
 static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 {
 	struct breaking *breaking = ctx;
 	struct rlock__connection *connection = breaking->conn->connections[index];
-	const redisReply *detail;
 
 	if (!rlock__are_integers(reply, 1))
 		return rlock__fail_reply(connection, &rlock__script_break);
 	if (reply->element[0]->integer == BREAK_FREE)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
-	if (reply->elements < 2 || reply->element[1]->type != REDIS_REPLY_STRING)
+	if (reply->element[0]->integer == BREAK_OTHER_KIND && reply->elements == 2 &&
+	    reply->element[1]->type == REDIS_REPLY_STRING)
+		return rlock__fail_kind(connection, reply->element[1], 0);
+	if (!read_holder(breaking, reply))
 		return rlock__fail_reply(connection, &rlock__script_break);
-	detail = reply->element[1];
-	if (reply->element[0]->integer == BREAK_OTHER_KIND)
-		return rlock__fail_kind(connection, detail, 0);
-	(void)rlock_escape(detail->str, detail->len, breaking->owner_out, RLOCK_OWNER_MAX);
-	if (reply->elements >= 3 && reply->element[2]->type == REDIS_REPLY_INTEGER &&
-	    reply->element[2]->integer > 1)
-		add_others(breaking->owner_out, reply->element[2]->integer - 1);
 	switch (reply->element[0]->integer) {
 	case BREAK_DONE:
 		return RLOCK_OK;
 	case BREAK_NOT_NOTIFIED:
-		if (reply->elements != 4 || reply->element[3]->type != REDIS_REPLY_ERROR)
+		if (reply->elements != 5 || reply->element[4]->type != REDIS_REPLY_ERROR)
 			return rlock__fail_reply(connection, &rlock__script_break);
 		breaking->is_not_notified = true;
 		breaking->not_notified_index = index;
 		(void)rlock__server_error(rlock__connection_error(connection),
-					  reply->element[3]->str, reply->element[3]->len,
+					  reply->element[4]->str, reply->element[4]->len,
 					  rlock__script_break.body);
 		return RLOCK_OK;
 	case BREAK_OTHER_OWNER:
-		return rlock__fail(rlock__connection_error(connection), RLOCK_BUSY,
-				   "not broken: held by %s", breaking->owner_out);
+		return rlock__fail_held(rlock__connection_error(connection), "not broken: held by",
+					breaking->note, breaking->owner_out);
 	default:
 		return rlock__fail_reply(connection, &rlock__script_break);
 	}
@@ -107,13 +122,14 @@ static const struct rlock__script *make_break(const void *ctx, size_t index,
 
 enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
 			      const char *owner, enum rlock_kind kind,
-			      char owner_out[RLOCK_OWNER_MAX])
+			      char owner_out[RLOCK_OWNER_MAX], char note[RLOCK_NOTE_MAX])
 {
 	struct breaking breaking = { .conn = conn,
 				     .name = name,
 				     .expected = owner != NULL ? owner : "",
 				     .kind = kind,
-				     .owner_out = owner_out };
+				     .owner_out = owner_out,
+				     .note = note };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 
 	if (status == RLOCK_OK)

@@ -157,6 +157,15 @@ enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
 	return rlock__script_fail_reply(rlock__connection_error(connection), script);
 }
 
+enum rlock_status rlock__fail_held(struct rlock__error *error, const char *how, const char *note,
+				   const char *owner)
+{
+	bool has_note = note[0] != '\0';
+
+	return rlock__fail(error, RLOCK_BUSY, "%s %s%s%s%s", how, note, has_note ? " (" : "", owner,
+			   has_note ? ")" : "");
+}
+
 enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)
 {
 	int64_t now_ms = rlock_now_ms(), until_ms;

@@ -55,6 +55,9 @@ enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
 /* The key of that name is no lock of this kind; type is its type, as the script told it. */
 enum rlock_status rlock__fail_kind(struct rlock__connection *connection,
 				   const struct redisReply *type, size_t name_index);
+/* RLOCK_BUSY: "held by NOTE (OWNER)", of how, and of texts that are escaped; the note may be empty. */
+enum rlock_status rlock__fail_held(struct rlock__error *error, const char *how, const char *note,
+				   const char *owner);
 /* The hold is lost; type is that of the value which has overwritten its key, as the script told it, or NULL. */
 enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
 				   const struct redisReply *type, size_t name_index);

@@ -475,13 +475,14 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
  * Break a lock of any owner, if it is of that kind; RLOCK_ANY: of whatever kind. RLOCK_READ breaks the read locks of an
  * owner that has the write lock, too, and leaves the write lock. The holder is not asked: it notices when it renews or
  * releases the lock. With owner not NULL the lock is broken only if that owner holds it; other readers keep theirs.
- * RLOCK_OK        broken; owner_out is the owner it had (RLOCK_NOT_NOTIFIED: the waiters were not notified)
+ * RLOCK_OK        broken; owner_out is the owner it had, note its note, empty without one; both are escaped
+ *                 (RLOCK_NOT_NOTIFIED: the same, but the waiters were not notified)
  * RLOCK_NOT_HELD  no owner holds it
- * RLOCK_BUSY      another owner than the one given holds it: owner_out
+ * RLOCK_BUSY      another owner than the one given holds it: owner_out, note
  */
 RLOCK_API enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
 					const char *owner, enum rlock_kind kind,
-					char owner_out[RLOCK_OWNER_MAX]);
+					char owner_out[RLOCK_OWNER_MAX], char note[RLOCK_NOTE_MAX]);
 
 /* ---- what stands on the servers ---- */
 

@@ -9,9 +9,10 @@
 -- ARGV[6]  turn
 -- ARGV[7]  plain, read or write: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
 --          read means these alone
--- Returns  {1, holder, number of holders}  broken; one of the holders
---          {2, holder, number of holders, error}  broken, but a waiter could not be notified, for this reason
---          {0}  the lock is free          {3, holder}  another owner holds it; nothing was changed
+-- Returns  {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
+--          {2, holder, number of holders, note, error}  broken, but a waiter could not be notified, for this reason
+--          {3, holder, number of holders, note}  other owners hold it; nothing was changed
+--          {0}  the lock is free
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6] }
@@ -24,6 +25,7 @@ name.wake_queue, name.turn = ARGV[5], ARGV[6]
 -- include: rights
 -- include: publish
 -- include: hold_count
+-- include: holder_record
 -- include: lock_fields
 -- include: mutex_notify
 -- include: write_suffix
@@ -89,9 +91,10 @@ for i = 1, #listed, 2 do
 	end
 end
 if #targets == 0 then
-	return { 3, holder }
+	return { 3, holder, holders, (record_of(name.holds, holder)) }
 end
 holder = targets[#targets]
+local holder_note = record_of(name.holds, holder)
 
 -- Before anything else is deleted: the user may lack the right to these keys.
 local function delete_timeouts(field)
@@ -158,6 +161,6 @@ else
 	break_all()
 end
 if publish_error then
-	return { 2, holder, holders, publish_error }
+	return { 2, holder, holders, holder_note, publish_error }
 end
-return { 1, holder, holders }
+return { 1, holder, holders, holder_note }

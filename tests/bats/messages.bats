@@ -76,13 +76,13 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_output --regexp "^rlock: nightly: lock lost at $ISO_8601: it expired or was deleted on the server: terminating the command$"
 }
 
-@test "the breaking of a lock names its holder, which may still run" {
+@test "the breaking of a lock names its holder with host, user, process id and program, which may still run" {
 	in_background rlock run nightly -- sleep 60
 	wait_until 5 is_held nightly
 	run -0 rlock unlock --force nightly
 	kill "$PID"
 	wait_until 5 is_gone "$PID"
-	assert_output --regexp "^rlock: nightly: lock broken: it was held by [0-9a-f-]+:$PID, which may still run$"
+	assert_output --regexp "^rlock: nightly: lock broken: it was held by .+@.+ pid $PID .*\([0-9a-f-]+:$PID\), which may still run$"
 }
 
 @test "the breaking of a lock of Redisson names its owner" {

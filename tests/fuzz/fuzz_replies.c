@@ -289,11 +289,12 @@ static void find(struct plan *plan, struct rlock_hold **hold)
 
 static void break_lock(const struct plan *plan)
 {
-	char was[RLOCK_OWNER_MAX] = "";
+	char was[RLOCK_OWNER_MAX] = "", note[RLOCK_NOTE_MAX] = "";
 
 	check_error(plan, rlock_break(plan->conn, &names[0], has(plan, 'H') ? OWNER : NULL,
-				      RLOCK_ANY, was));
+				      RLOCK_ANY, was, note));
 	ALWAYS(fuzz_is_shown_safely(was));
+	ALWAYS(fuzz_is_shown_safely(note));
 }
 
 static void check_inspections(const struct rlock_inspection *inspections, size_t count)
