@@ -286,7 +286,7 @@ bool fair_step_break(void)
 {
 	struct rlock_conn *conn = fair_any_conn();
 	enum rlock_status want = RLOCK_OK, status;
-	char holder[FIELD_MAX], was[RLOCK_OWNER_MAX] = "";
+	char holder[FIELD_MAX], was[RLOCK_OWNER_MAX] = "", note[RLOCK_NOTE_MAX] = "";
 	bool is_any = one_in(3), is_right = one_in(2);
 
 	fair_new_owner(holder);
@@ -300,7 +300,7 @@ bool fair_step_break(void)
 	      rlock_status_name(want));
 	tally("times it was broken");
 	fair.sent_ms = rlock_now_ms();
-	status = rlock_break(conn, &the_name, is_any ? NULL : holder, RLOCK_ANY, was);
+	status = rlock_break(conn, &the_name, is_any ? NULL : holder, RLOCK_ANY, was, note);
 	fair.answered_ms = rlock_now_ms();
 	check_status("break", status, want, conn);
 	if (want != RLOCK_NOT_HELD && fair.expected.party_count == 1 &&

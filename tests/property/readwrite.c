@@ -196,7 +196,7 @@ static bool step_break(void)
 	struct rlock_conn *conn = rw_any_conn();
 	struct rlock_name name = { LOCK, sizeof(LOCK) - 1 };
 	enum rlock_status want = RLOCK_OK, status;
-	char was[RLOCK_OWNER_MAX] = "";
+	char was[RLOCK_OWNER_MAX] = "", note[RLOCK_NOTE_MAX] = "";
 
 	if (rw.mode == NULL)
 		want = RLOCK_NOT_HELD;
@@ -206,7 +206,7 @@ static bool step_break(void)
 	      rlock_status_name(want));
 	tally("times it was broken");
 	rw.sent_ms = rlock_now_ms();
-	status = rlock_break(conn, &name, holder, RLOCK_ANY, was);
+	status = rlock_break(conn, &name, holder, RLOCK_ANY, was, note);
 	rw.answered_ms = rlock_now_ms();
 	check_status("break", status, want, conn);
 	if (want != RLOCK_NOT_HELD)
