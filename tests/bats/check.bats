@@ -10,10 +10,7 @@ load ../lib/watching
 load ../lib/replicas
 load ../lib/proxying
 
-setup_file() {
-	choose_port
-	start_server --port "$PORT" --appendonly yes --appendfsync no
-}
+setup_file() { start_server_at_port --appendonly yes --appendfsync no; }
 teardown_file() { stop_server; }
 
 setup() {

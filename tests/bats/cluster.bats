@@ -97,8 +97,7 @@ has_waiters_at() {
 
 @test "one server under the URL of a cluster is a cluster of one" {
 	BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR/alone
-	choose_port
-	start_server --port "$PORT"
+	start_server_at_port
 	BACKGROUND+=("$SERVER_PID")
 	run -0 rlock run -u "redis+cluster://127.0.0.1:$PORT" a -- true
 }

@@ -6,10 +6,7 @@ load ../lib/leftovers
 load ../lib/proxying
 load ../lib/watching
 
-setup_file() {
-	choose_port
-	start_server --port "$PORT"
-}
+setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() {

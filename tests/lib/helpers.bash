@@ -37,10 +37,10 @@ choose_port() {
 	while PORT=$((20000 + RANDOM % 12000)) && is_listened_on "$PORT"; do :; done
 }
 
-# start_server_at_port: behind PORT of 127.0.0.1, too, for what a socket's URL has no room for, such as a user.
+# start_server_at_port [OPTION...]: behind PORT of 127.0.0.1, too, for what a socket's URL has no room for, such as a user.
 start_server_at_port() {
 	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1
+	start_server --port "$PORT" --bind 127.0.0.1 "$@"
 }
 
 is_listened_on() {
