@@ -220,19 +220,19 @@ static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_M
 
 static void report_wait(const struct acquirer *acquirer, const struct rlock_blocker *blocker)
 {
-	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], holder[RLOCK_OWNER_MAX];
-	char held[HELD_TEXT_MAX], position[48] = "";
+	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
+	char holder[HOLDER_SHOWN_MAX], held[HELD_TEXT_MAX], position[48] = "";
 
 	if (!message_is_verbose() && !isatty(STDERR_FILENO))
 		return;
-	(void)rlock_escape(blocker->owner, blocker->owner_len, holder, sizeof(holder));
+	(void)rlock_escape(blocker->owner, blocker->owner_len, owner, sizeof(owner));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
 	if (blocker->position > 0)
 		(void)snprintf(position, sizeof(position), ", position %zu in the queue",
 			       blocker->position);
-	message_info("%s: waiting for %s%s%s%s%s%s",
-		     names_show_one(acquirer->opts, blocker->name_index, name), note,
-		     note[0] != '\0' ? " (" : "", holder, note[0] != '\0' ? ")" : "",
+	message_info("%s: waiting for %s%s%s",
+		     names_show_one(acquirer->opts, blocker->name_index, name),
+		     names_show_holder(note, owner, holder),
 		     print_held(", held for", blocker->held_ms, held), position);
 }
 

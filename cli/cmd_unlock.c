@@ -237,7 +237,7 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 {
 	char was[RLOCK_OWNER_MAX] = "", note[RLOCK_NOTE_MAX] = "", name[NAME_SHOWN_MAX];
-	bool has_note;
+	char holder[HOLDER_SHOWN_MAX];
 	enum rlock_status status =
 		rlock_break(conn, &opts->names[0], opts->holder, opts->mode, was, note);
 
@@ -246,10 +246,8 @@ static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 	if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED) {
 		begin_events(opts, was);
 		event_log(&(struct event){ .kind = EVENT_BROKEN });
-		has_note = note[0] != '\0';
-		message_info("%s: lock broken: it was held by %s%s%s%s, which may still run",
-			     names_show_one(opts, 0, name), note, has_note ? " (" : "", was,
-			     has_note ? ")" : "");
+		message_info("%s: lock broken: it was held by %s, which may still run",
+			     names_show_one(opts, 0, name), names_show_holder(note, was, holder));
 	}
 	return end_release(opts, conn, status);
 }

@@ -1,7 +1,8 @@
 /*
- * Lock names as messages show them: escaped, and cut where they are long. What the message says is left to the callers,
- * and which names are valid to the library.
+ * Lock names and holders as messages show them: escaped, and cut where they are long. What the message says is left to
+ * the callers, and which names are valid to the library.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "options/names.h"
@@ -26,5 +27,14 @@ char *names_show(const struct rlock_name *names, size_t count, char out[NAMES_SH
 		(void)rlock_escape(names[i].text, names[i].len, out + len, NAMES_SHOWN_MAX - len);
 		len += strlen(out + len);
 	}
+	return out;
+}
+
+char *names_show_holder(const char *note, const char *owner, char out[HOLDER_SHOWN_MAX])
+{
+	if (note[0] != '\0')
+		(void)snprintf(out, HOLDER_SHOWN_MAX, "%s (%s)", note, owner);
+	else
+		(void)snprintf(out, HOLDER_SHOWN_MAX, "%s", owner);
 	return out;
 }
