@@ -90,11 +90,11 @@ for i = 1, #listed, 2 do
 		targets[#targets + 1] = field
 	end
 end
-if #targets == 0 then
-	return { 3, holder, holders, (record_of(name.holds, holder)) }
-end
-holder = targets[#targets]
+holder = targets[#targets] or holder
 local holder_note = record_of(name.holds, holder)
+if #targets == 0 then
+	return { 3, holder, holders, holder_note }
+end
 
 -- Before anything else is deleted: the user may lack the right to these keys.
 local function delete_timeouts(field)

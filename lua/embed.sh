@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a C file of all Lua scripts beside it: purpose, SHA-1, body. expand.awk makes a body of a script; when it finds a
-# mistake it prints file and line, and no C file is made.
+# Makes a C file of all Lua scripts beside it: purpose, SHA-1, body. expand.awk makes a body of a script; when it
+# finds a mistake it prints file and line, and no C file is made.
 #
 #   embed.sh OUTPUT
 set -eu

@@ -22,4 +22,3 @@ local function record_of(holds, field)
 	end
 	return '', -1
 end
-
