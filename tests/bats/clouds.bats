@@ -25,7 +25,8 @@ setup_file() {
 		start_server_number $((index + 2)) --rename-command "${DENIED[index]}" ''
 	done
 	start_node 8
-	on 8 redis cluster addslotsrange 0 16383 >/dev/null
+	# shellcheck disable=SC2046
+	on 8 redis cluster addslots $(seq 0 16383) >/dev/null
 	use_first_server
 }
 teardown_file() { stop_servers; }

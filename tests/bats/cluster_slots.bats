@@ -33,7 +33,7 @@ hold_at_its_node() {
 }
 
 waits_for() {
-	[ "$(at_node_of "$1" redis pubsub shardnumsub "redisson_lock__channel:{$1}" | tail -n 1)" = 1 ]
+	[ "$(at_node_of "$1" redis pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1)" = 1 ]
 }
 
 # is_queued_at NAME COUNT: so many wait in the fair queue.

@@ -35,10 +35,6 @@ has_event() {
 	grep -qs "event=$1 " log
 }
 
-has_listener() {
-	[ -n "$(redis pubsub channels)" ]
-}
-
 # field KEY EVENT: prints the value in the line of that event, bare or in its quotes.
 field() {
 	sed -n "/ event=$2 /s/.* $1=\(\"[^\"]*\"\|[^ ]*\).*/\1/p" log
@@ -106,7 +102,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 @test "a waiter is logged, and for how long it waited" {
 	hold_in_background a
 	in_background rlock run --log log a -- true
-	wait_until 5 has_listener
+	wait_until 5 has_renewer "$PID"
 	let_pass 0.2
 	let_go
 	wait_until 5 has_events 'waited a,acquired a,released a'
@@ -133,7 +129,8 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 @test "a wait that a signal ends is logged" {
 	hold_in_background a
 	in_background rlock run --log log a -- true
-	wait_until 5 has_listener
+	# It is forked when the sleep begins.
+	wait_until 5 has_renewer "$PID"
 	kill -TERM "$PID"
 	wait_until 5 has_events 'waited a,cancelled a'
 	assert_equal "$(field reason cancelled)" '"signal 15"'
@@ -142,8 +139,8 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 @test "a wait that the end of its process ends is logged" {
 	hold_in_background a
 	in_background sleep 60
-	in_background rlock lock --log log --pid "$PID" a
-	wait_until 5 has_listener
+	in_background sh -c 'exec rlock lock -v --log log --pid "$1" a 2>said' sh "$PID"
+	wait_until 5 grep -q 'waiting for' said
 	kill -KILL "${BACKGROUND[1]}"
 	wait_until 5 has_events 'waited a,cancelled a'
 }
