@@ -23,7 +23,7 @@ cd "$(dirname "$0")/.."
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
 # Most tests wait for most of their time; what is watched computes.
-files_per_processor=5
+files_per_processor=6
 [ -z "$TESTS_UNDER" ] || files_per_processor=2
 [ -n "$JOBS" ] || JOBS=$(($(nproc) * files_per_processor))
 RLOCK_BIN=$(realpath "$RLOCK_BIN")

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=long
 # rlock check: whether locks can be relied on.
 
 # bats sets this one.

@@ -175,7 +175,7 @@ turn_after_a_dead_one() {
 }
 
 queue_has() {
-	[ "$(redis llen 'redisson_lock_queue:{a}')" = "$1" ]
+	redis_says "$1" llen 'redisson_lock_queue:{a}'
 }
 
 @test "a dead waiter of a fair lock keeps no other out for long without INFO or PUBSUB" {

@@ -245,7 +245,7 @@ rlock: stuck: lock broken: it was held by .+ \(gone:0\), which may still run$'
 	assert_line --index 3 --regexp '^  waiter 1 +[0-9.]+s +rlock +nightly report +[0-9a-f]'
 }
 is_queued() {
-	[ "$(redis llen "redisson_lock_queue:{$1}")" = 1 ]
+	redis_says 1 llen "redisson_lock_queue:{$1}"
 }
 
 @test "rlock(7): whether a lock is stuck" {
@@ -750,7 +750,7 @@ has_queued_waiter() {
 	[ "$(redis llen "$1")" -gt 0 ]
 }
 is_first() {
-	[ "$(redis lindex "$1" 0)" = "$2" ]
+	redis_says "$2" lindex "$1" 0
 }
 
 use_plain() {

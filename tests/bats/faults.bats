@@ -519,7 +519,7 @@ refuses_kind() {
 	assert_output --regexp '^rlock: a: '
 	[ "$(redis dump a)" = "$before" ]
 	[ "$(redis pttl a)" = -1 ]
-	[ "$(redis dbsize)" = 1 ]
+	redis_says 1 dbsize
 	[ ! -e ran ]
 }
 

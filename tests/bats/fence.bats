@@ -276,7 +276,7 @@ java_unlock() {
 }
 
 has_queued() {
-	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
+	redis_says "$2" llen "redisson_lock_queue:{$1}"
 }
 
 # ---- what is issued a token ----

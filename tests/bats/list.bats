@@ -75,7 +75,7 @@ make_locks() {
 	rlock unlock --owner two fair
 }
 is_queued() {
-	[ "$(redis llen 'redisson_lock_queue:{fair}')" = 1 ]
+	redis_says 1 llen 'redisson_lock_queue:{fair}'
 }
 
 @test "list takes no hash of a user's for a lock, and says by what it knows one" {

@@ -349,7 +349,7 @@ RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 }
 
 has_in_queue() {
-	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
+	redis_says "$2" llen "redisson_lock_queue:{$1}"
 }
 
 @test "a fair lock that is acquired before one server has answered leaves no position in the queue there" {

@@ -98,7 +98,7 @@ replica_has() {
 }
 
 has_queue() {
-	[ "$(redis llen 'redisson_lock_queue:{a}')" = "$1" ]
+	redis_says "$1" llen 'redisson_lock_queue:{a}'
 }
 
 @test "locks that are taken and released while a failover is under way all succeed" {

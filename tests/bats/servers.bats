@@ -590,11 +590,11 @@ names_all_servers() {
 }
 
 is_first_in_queue() {
-	[ "$(redis lindex "redisson_lock_queue:{$1}" 0)" = "$2" ]
+	redis_says "$2" lindex "redisson_lock_queue:{$1}" 0
 }
 
 has_in_queue() {
-	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
+	redis_says "$2" llen "redisson_lock_queue:{$1}"
 }
 
 # ---- many ----

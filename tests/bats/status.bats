@@ -184,7 +184,7 @@ hears_as_java() {
 	let_go
 }
 has_two_owners() {
-	[ "$(redis hlen nightly)" = 3 ]
+	redis_says 3 hlen nightly
 }
 
 @test "status says that a reader whose time is over has expired, and does not hold the lock" {

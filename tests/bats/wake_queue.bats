@@ -129,7 +129,7 @@ wakes_one() {
 # ---- what becomes of a waiter ----
 
 has_pattern() {
-	[ "$(redis pubsub numpat)" = 1 ]
+	redis_says 1 pubsub numpat
 }
 
 @test "waiters that were killed do not hold up the next one" {

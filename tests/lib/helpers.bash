@@ -61,7 +61,7 @@ kill_server_process() {
 }
 
 server_answers() {
-	[ "$(redis ping 2>/dev/null)" = PONG ]
+	redis_says PONG ping 2>/dev/null
 }
 
 # redis [COMMAND...]: what redis-cli prints, on the file's server. Commands on standard input, and options, are redis-cli's.
@@ -70,6 +70,35 @@ redis() {
 	-*) redis-cli -s "$SERVER_SOCKET" "$@" ;;
 	*) ask_redis "$SERVER_SOCKET" "$@" ;;
 	esac
+}
+
+# redis_says TEXT COMMAND [ARG...]: the server's reply is TEXT.
+redis_says() {
+	ask_server "${@:2}" && [ "$ANSWER" = "$1" ]
+}
+
+# ask_server COMMAND [ARG...]: sets ANSWER to what redis prints. In the test's own process that takes no other one, since tests
+# look at their servers thousands of times: a program that lives as long as the test asks, each time over a connection
+# of its own.
+ask_server() {
+	local status
+	if [ "$BASHPID" != "$$" ] || [ -n "${REDISCLI_AUTH-}" ]; then
+		ANSWER=$(redis "$@")
+		return
+	fi
+	[ -n "${ASKER_PID-}" ] || {
+		# It is none of the test's own programs, which are known by that variable, nor of its jobs.
+		coproc ASKER {
+			unset RLOCK_RUNTIME_DIR
+			exec ask_redis --serve 3>&-
+		}
+		disown "$ASKER_PID"
+	}
+	printf '%s\0' $(($# + 1)) "$SERVER_SOCKET" "$@" >&"${ASKER[1]}"
+	IFS= read -r -d '' ANSWER <&"${ASKER[0]}"
+	read -r -d '' status <&"${ASKER[0]}"
+	ANSWER=${ANSWER%$'\n'}
+	return "${status:-1}"
 }
 
 # How many commands the server has done for clients, this call's own left out of the difference by
@@ -224,7 +253,7 @@ common_setup() {
 	export RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run
 	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
 	BACKGROUND=()
-	redis flushall >/dev/null
+	ask_server flushall
 	# bats would write down each step of each function, which takes a sixth of the tests' time. Without this it tells
 	# the line of the test that failed, and none of a helper's.
 	[ -n "${TRACE-}" ] || set +T
@@ -283,21 +312,21 @@ let_go() {
 # ---- facts ----
 
 is_held() {
-	[ "$(redis exists "$1")" = 1 ]
+	redis_says 1 exists "$1"
 }
 
 # ttl_is_below NAME MS
 ttl_is_below() {
-	[ "$(redis pttl "$1")" -lt "$2" ]
+	ask_server pttl "$1" && [ "$ANSWER" -lt "$2" ]
 }
 
 is_free() {
-	[ "$(redis exists "$1")" = 0 ]
+	redis_says 0 exists "$1"
 }
 
 # Nothing of any lock is left on the server.
 no_keys() {
-	[ "$(redis dbsize)" = 0 ]
+	redis_says 0 dbsize
 }
 
 is_running() {
@@ -320,13 +349,26 @@ hold_count() {
 	redis hvals "$1"
 }
 
+# children_of PID: sets CHILDREN to the pids of those that its main thread has, without a process of its own.
+children_of() {
+	CHILDREN=()
+	{ read -ra CHILDREN <"/proc/$1/task/$1/children"; } 2>/dev/null || :
+}
+
+# name_of PID: sets NAME_OF_PROCESS; it is empty when the process has gone.
+name_of() {
+	NAME_OF_PROCESS=
+	{ read -r NAME_OF_PROCESS <"/proc/$1/comm"; } 2>/dev/null || :
+}
+
 # The pids of keeper PID's children that are renewers.
 renewer_of() {
 	local child
-	for child in $(pgrep -P "$1"); do
-		[ "$(cat "/proc/$child/comm" 2>/dev/null)" = rlock-renewer ] && echo "$child"
+	children_of "$1"
+	for child in "${CHILDREN[@]}"; do
+		name_of "$child"
+		[ "$NAME_OF_PROCESS" != rlock-renewer ] || echo "$child"
 	done
-	return 0
 }
 
 has_renewer() {

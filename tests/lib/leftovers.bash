@@ -63,7 +63,7 @@ ended_with() {
 
 # has_waiters NAME [COUNT]: so many wait for the plain or write lock (those that got it in the meantime left).
 has_waiters() {
-	[ "$(redis zcard "rlock_queue:{$1}")" = "${2:-1}" ]
+	redis_says "${2:-1}" zcard "rlock_queue:{$1}"
 }
 
 has_count() {

@@ -97,10 +97,8 @@ take_turns() {
 kill_waiter() {
 	local pid=${PIDS[$1]}
 	local -a all
-	mapfile -t all < <(
-		echo "$pid"
-		pgrep -P "$pid"
-	)
+	children_of "$pid"
+	all=("$pid" "${CHILDREN[@]}")
 	# A keeper or renewer that sees the other one die would do its part.
 	kill -s STOP "${all[@]}"
 	kill -s KILL "${all[@]}"
@@ -153,7 +151,7 @@ queue_becomes() {
 }
 
 is_last() {
-	[[ $(redis lindex "$(queue_key "$1")" -1) == *:${PIDS[$2]} ]]
+	ask_server lindex "$(queue_key "$1")" -1 && [[ $ANSWER == *:${PIDS[$2]} ]]
 }
 
 # owner_in_queue NAME PARTY
@@ -244,7 +242,7 @@ nothing_is_left() {
 }
 
 nothing_is_listened_to() {
-	[ "$(redis pubsub channels)" = '' ]
+	redis_says '' pubsub channels
 }
 
 # ---- woken ----
@@ -374,7 +372,7 @@ java_listens() {
 
 # java_has_lock NAME PARTY
 java_has_lock() {
-	[ "$(redis hkeys "$1")" = "$JAVA_CLIENT:${2#J}" ]
+	redis_says "$JAVA_CLIENT:${2#J}" hkeys "$1"
 }
 
 # ---- messages ----

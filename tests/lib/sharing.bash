@@ -59,10 +59,9 @@ show_contents() {
 
 # ttl_between LEAST KEY MOST: in ms.
 ttl_between() {
-	local ttl
-	ttl=$(redis pttl "$2")
-	((ttl >= $1 && ttl <= $3)) || {
-		echo "$2 has $ttl ms to live, which is not $1 to $3" >&2
+	ask_server pttl "$2"
+	((ANSWER >= $1 && ANSWER <= $3)) || {
+		echo "$2 has $ANSWER ms to live, which is not $1 to $3" >&2
 		return 1
 	}
 }

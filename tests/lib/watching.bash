@@ -69,21 +69,22 @@ processes_of_test() {
 	local file pid name
 	while IFS= read -r file; do
 		pid=${file#/proc/} pid=${pid%/environ}
-		name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
-		! is_running "$pid" || echo "$pid $name"
+		name_of "$pid"
+		! is_running "$pid" || echo "$pid $NAME_OF_PROCESS"
 	done < <(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ)
 }
 
 # The command of keeper PID: its child that is no renewer.
 command_of() {
 	local child
-	for child in $(pgrep -P "$1"); do
-		case $(cat "/proc/$child/comm" 2>/dev/null) in
+	children_of "$1"
+	for child in "${CHILDREN[@]}"; do
+		name_of "$child"
+		case $NAME_OF_PROCESS in
 		rlock-renewer | rlock | '') ;;
 		*) echo "$child" ;;
 		esac
 	done
-	return 0
 }
 
 has_command() {
@@ -157,7 +158,7 @@ watch_family() {
 
 # is_renewed NAME LEASE_MS: the lease was renewed just now, so that no renewal is due for a while.
 is_renewed() {
-	[ "$(redis pttl "$1")" -gt $(($2 * 9 / 10)) ]
+	ask_server pttl "$1" && [ "$ANSWER" -gt $(($2 * 9 / 10)) ]
 }
 
 # before_renewal PID COMMAND [ARG...]: no renewal of that keeper's lock comes meanwhile.
