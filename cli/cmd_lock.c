@@ -10,7 +10,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/duration.h"
 #include "base/exits.h"
 #include "base/message.h"
 #include "caller.h"
@@ -32,8 +31,8 @@
 #include "sys/signals.h"
 #include "sys/user.h"
 #include "verbs.h"
+#include "wait_report.h"
 
-#define HELD_TEXT_MAX (DURATION_TEXT_MAX + 16)
 #define PROGRESS_MS 1000
 #define PROGRESS_AGAIN_MS 60000
 
@@ -206,40 +205,12 @@ static int find_owners(struct acquirer *acquirer)
 
 /* ---- the lock ---- */
 
-/* ", held for 2m", of these words and that time; nothing where it is not known. Returns out. */
-static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_MAX])
-{
-	char age[DURATION_TEXT_MAX];
-
-	out[0] = '\0';
-	if (held_ms >= 0)
-		(void)snprintf(out, HELD_TEXT_MAX, "%s %s", words,
-			       duration_print_rough(held_ms, age));
-	return out;
-}
-
-static void report_wait(const struct acquirer *acquirer, const struct rlock_blocker *blocker)
-{
-	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
-	char holder[HOLDER_SHOWN_MAX], held[HELD_TEXT_MAX], position[48] = "";
-
-	if (!message_is_verbose() && !isatty(STDERR_FILENO))
-		return;
-	(void)rlock_escape(blocker->owner, blocker->owner_len, owner, sizeof(owner));
-	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
-	if (blocker->position > 0)
-		(void)snprintf(position, sizeof(position), ", position %zu in the queue",
-			       blocker->position);
-	message_info("%s: waiting for %s%s%s",
-		     names_show_one(acquirer->opts, blocker->name_index, name),
-		     names_show_holder(note, owner, holder),
-		     print_held(", held for", blocker->held_ms, held), position);
-}
-
 /* A wait that has lasted for so long may last for hours. */
 static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 {
-	report_wait(ctx, blocker);
+	const struct acquirer *acquirer = ctx;
+
+	wait_report_blocker(acquirer->opts, blocker);
 	shrink_while_idle();
 }
 
@@ -300,17 +271,6 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 
 /* ---- the request ---- */
 
-static void message_acquired(const struct acquirer *acquirer)
-{
-	char names[NAMES_SHOWN_MAX], waited[DURATION_TEXT_MAX];
-
-	if (!message_is_verbose())
-		return;
-	message_debug("%s: acquired after %s",
-		      names_show(acquirer->opts->names, acquirer->opts->name_count, names),
-		      duration_print_rough(acquirer->acquired_ms - acquirer->begun_ms, waited));
-}
-
 static enum rlock_status acquire(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -339,7 +299,7 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 	acquirer->acquired_ms = rlock_now_ms();
 	log_acquisition(acquirer, status);
 	if (status == RLOCK_OK)
-		message_acquired(acquirer);
+		wait_report_acquired(opts, acquirer->acquired_ms - acquirer->begun_ms);
 	else
 		equipment_free(&acquirer->equipment);
 	return status;
@@ -359,22 +319,12 @@ static int end_cancelled(const struct acquirer *acquirer)
 
 static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status)
 {
-	const struct opts *opts = acquirer->opts;
-	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
-
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer);
 	if (status != RLOCK_BUSY)
-		return caller_report_failure(opts, acquirer->conn, status);
-	(void)names_show_one(opts, rlock_conn_error_name(acquirer->conn), name);
-	(void)print_held(", for", rlock_conn_error_held_ms(acquirer->conn), held);
-	if (opts->no_wait)
-		message_debug("%s: busy: %s%s", name, rlock_conn_error(acquirer->conn), held);
-	else
-		message_info("%s: timed out after %s: %s%s", name,
-			     duration_print(opts->wait_ms, waited),
-			     rlock_conn_error(acquirer->conn), held);
-	return opts->conflict_exit_code;
+		return caller_report_failure(acquirer->opts, acquirer->conn, status);
+	wait_report_busy(acquirer->opts, acquirer->conn);
+	return acquirer->opts->conflict_exit_code;
 }
 
 static int hold_for_command(struct acquirer *acquirer)

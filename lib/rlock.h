@@ -27,6 +27,8 @@
  * one thread at a time; there are no globals. The library never prints, forks, exits or touches signals, and causes no
  * SIGPIPE. After fork() the child calls rlock_conn_after_fork_child() on each connection of the thread that forked, and
  * leaves alone those of other threads.
+ *
+ * This file is long since all that a caller has to know of a function stands here.
  */
 #ifndef RLOCK_H
 #define RLOCK_H
