@@ -128,7 +128,7 @@ static void print_lock(const struct rlock_inspection *inspection, FILE *out)
 	case RLOCK_STATE_HELD:
 		(void)fprintf(out, "%sheld", kind_text(inspection->kind));
 		if (inspection->ttl_ms >= 0)
-			(void)fprintf(out, ", expires in %s unless renewed",
+			(void)fprintf(out, ", %s of its lease left",
 				      inspection_text_time(inspection->ttl_ms, ttl));
 		else
 			(void)fprintf(out, ", never expires");
@@ -228,13 +228,12 @@ static void print_gone(const struct rlock_holder *holder, FILE *out)
 
 	if (!holder_process_is_gone(holder, &pid))
 		return;
-	(void)fprintf(
-		out,
-		"  process %ld is not there: it has ended, unless it is in another container, or "
-		"only its command runs on",
-		(long)pid);
+	(void)fprintf(out,
+		      "  process %ld is not there: it has ended, or runs in another container; its "
+		      "command may still run",
+		      (long)pid);
 	if (holder->ttl_ms > 0)
-		(void)fprintf(out, "; expires in %s unless renewed",
+		(void)fprintf(out, "; %s of its lease left",
 			      inspection_text_time(holder->ttl_ms, left));
 	(void)putc('\n', out);
 }

@@ -211,7 +211,7 @@ rlock: stuck: lock broken: it was held by .+ \(gone:0\), which may still run$'
 @test "rlock(7): the state of a lock" {
 	run_example man/rlock.7 status
 	assert_equal "$status" 0
-	assert_line --index 0 --regexp '^backup: plain lock, held, expires in 59m59s unless renewed'
+	assert_line --index 0 --regexp '^backup: plain lock, held, 59m59s of its lease left'
 	assert_line --index 2 --regexp '^  holder .* nightly backup  tonight:0$'
 	assert_line --index 3 'nightly backup 0'
 	nothing_is_held
@@ -239,7 +239,7 @@ rlock: stuck: lock broken: it was held by .+ \(gone:0\), which may still run$'
 	wait_until 5 is_queued nightly
 	run_example man/rlock.7 ask-holder
 	assert_equal "$status" 0
-	assert_line --index 0 --regexp '^nightly: fair lock, held, expires in [0-9]+s unless renewed$'
+	assert_line --index 0 --regexp '^nightly: fair lock, held, [0-9]+s of its lease left$'
 	assert_line --index 1 --regexp '^ +FOR +TTL '
 	assert_line --index 2 --regexp '^  holder +[0-9.]+s .* nightly backup  '
 	assert_line --index 3 --regexp '^  waiter 1 +[0-9.]+s +rlock +nightly report +[0-9a-f]'
@@ -257,10 +257,10 @@ is_queued() {
 	wait_until 10 ttl_grew
 	kill "$PID"
 	run -0 cat seen
-	assert_line --index 0 --regexp '^nightly: plain lock, held, expires in [0-9.]+s unless renewed$'
+	assert_line --index 0 --regexp '^nightly: plain lock, held, [0-9.]+s of its lease left$'
 }
 ttl_grew() {
-	sed -nE 's/.* expires in ([0-9.]+)s .*/\1/p' seen | awk 'NR > 1 && $1 > last + 0.5 { grew = 1 } { last = $1 } END { exit !grew }'
+	sed -nE 's/.* held, ([0-9.]+)s .*/\1/p' seen | awk 'NR > 1 && $1 > last + 0.5 { grew = 1 } { last = $1 } END { exit !grew }'
 }
 
 @test "rlock(7): which lock may be broken, and that no other holder is hit" {

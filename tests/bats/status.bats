@@ -40,7 +40,7 @@ acquire() {
 @test "status says which owner holds a lock, since when, for how long, and its note" {
 	acquire lock ci nightly --note 'the nightly backup'
 	run -0 rlock status nightly
-	assert_line --index 0 --regexp '^nightly: plain lock, held, expires in 59s unless renewed$'
+	assert_line --index 0 --regexp '^nightly: plain lock, held, 59s of its lease left$'
 	assert_line --index 1 --regexp '^ +FOR +TTL +COUNT +CLIENT +NOTE +OWNER$'
 	assert_line --index 2 --regexp '^  holder +0\.[0-9]s +59s +1 +rlock +the nightly backup +ci:0$'
 	assert_equal "${#lines[@]}" 3
@@ -206,7 +206,7 @@ has_two_owners() {
 	assert_equal "$(json 'lock["holders"][0]["kept"]')" True
 }
 
-@test "status says that the process of a holder was killed, and when its lock expires" {
+@test "status says that the process of a holder was killed, and how much of its lease is left" {
 	hold_in_background nightly -t 60s
 	wait_until 5 has_renewer "$PID"
 	run -0 rlock status nightly
@@ -215,7 +215,7 @@ has_two_owners() {
 	kill_holder "$keeper"
 	wait "$keeper" || :
 	run -0 rlock status nightly
-	assert_line --regexp "^  process $keeper is not there: it has ended, .*; expires in 5[0-9]s unless renewed\$"
+	assert_line --regexp "^  process $keeper is not there: it has ended, .*; 5[0-9]s of its lease left\$"
 	run -0 rlock status --json nightly
 	assert_equal "$(json 'lock["holders"][0]["gone"]')" True
 }
