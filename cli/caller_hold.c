@@ -72,12 +72,12 @@ static int report_none(const struct opts *opts, const struct caller_hold *hold, 
 					verb, opts->pid);
 	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
 		message_error(
-			"%s: not held by %s or one above it: a lock of user %s is found without "
-			"sudo",
+			"%s: not held by %s or its ancestors: a lock of user %s is found only "
+			"without sudo",
 			names, process, usage_show(user, shown));
 	else
 		message_error(
-			"%s: not held by %s or one above it: name the process with --pid PID, or "
+			"%s: not held by %s or its ancestors: name the process with --pid PID, or "
 			"the owner with --owner ID",
 			names, process);
 	return EXIT_NOT_HELD;

@@ -74,8 +74,8 @@ static void look_at(struct findings *findings, const struct proc *proc, const st
 		findings_add(
 			findings, FINDING_NOTE, 0, "local",
 			"process %ld of user %lu is another local: server, in %s: its locks and "
-			"those of local: here exclude nothing of each other: use one user and one "
-			"RLOCK_RUNTIME_DIR; to end it, and with it its locks: kill %ld",
+			"those of local: here do not exclude each other: use one user and one "
+			"RLOCK_RUNTIME_DIR; to end it and its locks: kill %ld",
 			(long)proc->pid, (unsigned long)process.st_uid, path, (long)proc->pid);
 	}
 	(void)close(fd);

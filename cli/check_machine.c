@@ -80,7 +80,7 @@ static void check_surroundings(struct findings *findings, const char *path)
 			"command with others: set RLOCK_RUNTIME_DIR, or PrivateTmp=no");
 	if (has_cleaner(path))
 		findings_add(findings, FINDING_NOTE, 0, "directory",
-			     "systemd-tmpfiles removes by their age what is there: put 'x %s' into "
+			     "systemd-tmpfiles removes old files there: put 'x %s' into "
 			     "/etc/tmpfiles.d/rlock.conf",
 			     strncmp(path, "/tmp/rlock-", strlen("/tmp/rlock-")) == 0
 				     ? "/tmp/rlock-*"

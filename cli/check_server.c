@@ -177,8 +177,8 @@ static void judge_drift(struct findings *findings, const struct rlock_clock_look
 	if (llabs(drift_us) > most_us / DRIFT_DIVISOR)
 		findings_add(
 			findings, FINDING_BAD, EXIT_CONFIG, "clock",
-			"in %.1f s it went %+.2f %% off this machine's: it was set just now, or one of "
-			"the two clocks is wrong: check again",
+			"in %.1f s it drifted %+.2f %% from this machine's: it was set just now, or one "
+			"of the two clocks is wrong: check again",
 			(double)most_us / SECOND_US, 100 * (double)drift_us / (double)most_us);
 	else
 		findings_add(findings, FINDING_OK, 0, "clock",

@@ -263,7 +263,7 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 	listing->progress.looked_at += KEYS_AT_ONCE;
 	if (is_in_circle(listing))
 		return rlock__fail(error, RLOCK_ESERVER,
-				   "SCAN goes round in circles: the server's cursor came twice");
+				   "SCAN has no end: the server gave the same cursor twice");
 	return inspect_keys(listing, reply->element[1]);
 }
 

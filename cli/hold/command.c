@@ -117,6 +117,6 @@ int command_start(const char *path, char *const command[], char *const environme
 		return 0;
 	/* It existed when it was looked up. */
 	return command_look_up_failed(
-		command[0], error == ENOENT ? "it, its interpreter or its loader is not there"
+		command[0], error == ENOENT ? "the file, its interpreter or its loader is not there"
 					    : strerror(error));
 }

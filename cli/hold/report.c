@@ -87,7 +87,7 @@ static void message_unread(const struct opts *opts, const struct proc *proc, siz
 		(void)snprintf(others, sizeof(others), " and %zu more", more);
 	message_warning(
 		"%s: cannot read the environment of process %d (%s)%s: not terminated, even if "
-		"it is one of the command's",
+		"the command started it",
 		names_show_one(opts, 0, name), (int)proc->pid,
 		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)), others);
 }

@@ -106,7 +106,7 @@ static int read_line(struct reader *reader, char *line, size_t len)
 	if (is_blank_or_comment(line))
 		return 0;
 	if (len > CONFIG_LINE_MAX)
-		return report_bad_line(reader, NULL, NULL, "too long a line");
+		return report_bad_line(reader, NULL, NULL, "the line is too long");
 	return add_line(reader, line);
 }
 

@@ -87,7 +87,7 @@ static bool record(struct option_merge *merge, const struct candidate *candidate
 	if (!settings_add_variable(settings, "RLOCK_CONFIG", "config", false))
 		return false;
 	if (is_by_option)
-		settings_ignore(settings, "RLOCK_CONFIG", "--config counts before it");
+		settings_ignore(settings, "RLOCK_CONFIG", "--config takes precedence");
 	return candidate->is_named ||
 	       settings_add(settings,
 			    &(struct setting){ .option = "config", .value = settings->config });

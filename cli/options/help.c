@@ -147,7 +147,7 @@ void help_print(const struct verb *verb, enum help_extent extent)
 
 void help_print_exit_codes(void)
 {
-	(void)printf("Exit codes, where the exit code is not that of COMMAND:\n");
+	(void)printf("Exit codes, other than those of COMMAND:\n");
 	for (size_t i = 0; i < exit_text_count; i++) {
 		(void)printf("  %-*d", EXIT_COLUMN - 2, exit_texts[i].code);
 		(void)print_wrapped(exit_texts[i].text, EXIT_COLUMN, EXIT_COLUMN);

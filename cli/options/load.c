@@ -94,7 +94,7 @@ static int environment_read(struct option_merge *merge)
 	if (merge->given[OPT_URL] != SOURCE_DEFAULT) {
 		if (!settings_add_variable(settings, "RLOCK_URL", "url", false))
 			return message_out_of_memory();
-		settings_ignore(settings, "RLOCK_URL", "--url counts before it");
+		settings_ignore(settings, "RLOCK_URL", "--url takes precedence");
 		return 0;
 	}
 	merge_begin(merge, SOURCE_ENVIRONMENT);

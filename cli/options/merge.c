@@ -94,7 +94,7 @@ static bool is_wanted(const struct option_merge *merge, enum opt_id id, struct s
 	}
 	if (merge->given[id] != SOURCE_DEFAULT || merge->given[rival] != SOURCE_DEFAULT) {
 		(void)snprintf(
-			setting->ignored, sizeof(setting->ignored), "%s counts before it",
+			setting->ignored, sizeof(setting->ignored), "%s takes precedence",
 			given_by(merge, merge->given[id] != SOURCE_DEFAULT ? id : rival, by));
 		return false;
 	}

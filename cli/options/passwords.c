@@ -133,8 +133,8 @@ int passwords_set(struct opts *opts)
 	}
 	if (opts->password_command != NULL || opts->password_file != NULL)
 		settings_ignore(&opts->settings, "REDISCLI_AUTH",
-				opts->password_command != NULL ? "password-command counts before it"
-							       : "password-file counts before it");
+				opts->password_command != NULL ? "password-command takes precedence"
+							       : "password-file takes precedence");
 	if (opts->password_command != NULL)
 		return set_command(opts);
 	if (opts->password_file != NULL)

@@ -39,11 +39,10 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_REPLICAS, "replicas", NULL, "N", GROUP_SERVER, VERBS_HOLD | VERBS_CHECK,
 	  FOR_FILE | OF_SERVER, value_number, FIELD(replicas), .most = 99,
 	  .expected = "a number of replicas, like 1", .initial = "0",
-	  .help = "a lock, and a renewal, counts only when so many replicas of each server have "
-		  "acknowledged it" },
+	  .help = "how many replicas of each server must acknowledge a lock, and each renewal" },
 	{ OPT_NAME, "name", NULL, "NAME", GROUP_OWNER, VERBS_ALL, REPEATABLE,
-	  .help = "a name of a lock, safe for one from a variable; it is never read as an "
-		  "option, and may be given several times" },
+	  .help = "the name of a lock, for a name from a variable; it is never read as an "
+		  "option; may be given several times" },
 	{ OPT_NO_WAIT, "no-wait", "n", NULL, GROUP_WAITING, VERBS_ACQUIRE, USUAL | FOR_FILE,
 	  value_no_wait, FIELD(no_wait),
 	  .help = "do not wait while another owner holds the lock; print nothing, and exit with "
@@ -56,8 +55,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .help = "exit code when not acquired in time; 0 to 255" },
 	{ OPT_TTL, "ttl", "t", "DUR", GROUP_LEASE, VERBS_ACQUIRE | VERBS_CHECK, USUAL | FOR_FILE,
 	  value_duration, FIELD(lease_ms), .least = LEASE_LEAST_MS, .initial = "30s",
-	  .help = "the lease, renewed while held; it is no limit: only the lock of a holder that "
-		  "vanished expires after it; 1s or more",
+	  .help = "the lease, renewed while held; the lock of a dead machine is free after it, "
+		  "and a live COMMAND may run for longer; 1s or more",
 	  .help_holder = "the lease that the server must be fast enough for; 1s or more" },
 	{ OPT_LEASE, "lease", "l", "DUR", GROUP_LEASE, VERBS_ACQUIRE | VERBS_RENEW,
 	  USUAL | FOR_FILE, value_lease, FIELD(lease_ms), .least = LEASE_LEAST_MS,
@@ -66,8 +65,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .help_holder = "the new lease of a lock of --owner; 1s or more" },
 	{ OPT_AT_LEAST, "at-least", NULL, "DUR", GROUP_LEASE, VERBS_ACQUIRE,
 	  USUAL | FOR_FILE | WITH_COMMAND, value_duration, FIELD(at_least_ms),
-	  .help = "keep the lock until DUR after it was acquired; also when COMMAND ends sooner, "
-		  "and rlock does not wait for that" },
+	  .help = "keep the lock until DUR after it was acquired; also when COMMAND, and rlock "
+		  "with it, ends sooner" },
 	{ OPT_MAX_RUN, "max-run", NULL, "DUR", GROUP_COMMAND, VERBS_ACQUIRE,
 	  USUAL | FOR_FILE | WITH_COMMAND, value_duration, FIELD(max_run_ms),
 	  .help = "terminate a COMMAND that still runs after DUR; exit code 124" },
@@ -79,7 +78,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	  FIELD(grace_ms), .initial = "5s", .help = "the time between SIGTERM and SIGKILL" },
 	{ OPT_ON_LOST, "on-lost", NULL, "kill|term|ignore", GROUP_COMMAND, VERBS_ACQUIRE, FOR_FILE,
 	  value_on_lost, .expected = "kill, term or ignore",
-	  .help = "what follows when the lock is lost: SIGTERM and then SIGKILL, SIGTERM only, "
+	  .help = "what is sent when the lock is lost: SIGTERM and then SIGKILL, SIGTERM only, "
 		  "or nothing "
 		  "(default: kill for a COMMAND, term without one)" },
 	{ OPT_KILL_CHILD, "kill-child", NULL, NULL, GROUP_COMMAND, VERBS_ACQUIRE,
@@ -111,12 +110,12 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_NOTE, "note", NULL, "TEXT", GROUP_OWNER, VERBS_ACQUIRE, FOR_FILE, value_note,
 	  FIELD(note), .most = RLOCK_NOTE_MAX - 1,
 	  .expected = "a line of 1 to 255 bytes, like 'nightly backup'",
-	  .help = "what is shown of the holder to waiters and by status (default: host, user, "
-		  "process and program)" },
+	  .help = "what waiters and status show of the holder (default: host, user, process "
+		  "and program)" },
 	{ OPT_FORCE, "force", NULL, NULL, GROUP_OWNER, VERBS_UNLOCK, USUAL, value_flag,
 	  FIELD(force),
-	  .help = "break the lock of any holder; terminate the holder first, for it finds out "
-		  "when it renews the lock, and one with a --lease never does; see --holder" },
+	  .help = "break the lock of any holder; terminate the holder first: it may run on, and "
+		  "finds out only when it renews or releases the lock; see --holder" },
 	{ OPT_HOLDER, "holder", NULL, "OWNER", GROUP_OWNER, VERBS_UNLOCK, USUAL, value_text,
 	  FIELD(holder), .most = RLOCK_OWNER_MAX - 1,
 	  .expected = "an owner of 1 to 255 bytes, like ci-1234",
@@ -129,47 +128,46 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_PASSWORD_FILE, "password-file", NULL, "FILE", GROUP_SERVER, VERBS_ALL,
 	  FOR_FILE | OF_SERVER, value_text, FIELD(password_file), .most = INT_MAX,
 	  .expected = "a file's name, like /etc/rlock/password-file",
-	  .help = "the password is FILE's first line; a password in the URL counts before it, "
-		  "and "
-		  "REDISCLI_AUTH in the environment after it" },
+	  .help = "the password is FILE's first line; a password in the URL takes precedence, "
+		  "and REDISCLI_AUTH in the environment comes last" },
 	{ OPT_PASSWORD_COMMAND, "password-command", NULL, "CMD", GROUP_SERVER, VERBS_ALL,
 	  FOR_FILE | OF_SERVER | SECRET, value_text, FIELD(password_command), .most = INT_MAX,
 	  .expected = "a command of sh, like /usr/local/bin/redis-token",
-	  .help = "the same of what sh -c CMD prints, whenever a connection is opened: for "
-		  "tokens that "
-		  "expire" },
+	  .help = "the password is the first line that sh -c CMD prints; it is run whenever a "
+		  "connection is opened: for tokens that expire" },
 	{ OPT_DB, "db", NULL, "N", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER, value_number,
 	  FIELD(db), .most = INT_MAX, .expected = "a database's number, like 0 or 3",
 	  .initial = "0", .help = "the number of the database" },
 	{ OPT_CONNECT_TIMEOUT, "connect-timeout", NULL, "DUR", GROUP_SERVER, VERBS_ALL, FOR_FILE,
 	  value_duration, FIELD(connect_timeout_ms), .least = 1, .initial = "5s",
-	  .help = "how long the server may take to reply" },
+	  .help = "how long connecting and each reply may take" },
 	{ OPT_CACERT, "cacert", NULL, "FILE", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER,
 	  value_text, FIELD(tls[RLOCK_TLS_CACERT]), .most = INT_MAX, .expected = FILE_EXPECTED,
 	  .help = "TLS: trust the certificate authorities (CAs) in FILE, not those of the system" },
 	{ OPT_CACERTDIR, "cacertdir", NULL, "DIR", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER,
 	  value_text, FIELD(tls[RLOCK_TLS_CACERTDIR]), .most = INT_MAX,
 	  .expected = "a directory's name, like /etc/rlock/authorities",
-	  .help = "the same for the files of DIR, with the names that openssl rehash gives them" },
+	  .help = "TLS: trust the CAs in the files of DIR, with the names that openssl rehash "
+		  "gives them" },
 	{ OPT_CERT, "cert", NULL, "FILE", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
 	  FIELD(tls[RLOCK_TLS_CERT]), .most = INT_MAX, .expected = FILE_EXPECTED,
 	  .help = "TLS: the client certificate, for a server that requires one" },
 	{ OPT_KEY, "key", NULL, "FILE", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
 	  FIELD(tls[RLOCK_TLS_KEY]), .most = INT_MAX, .expected = FILE_EXPECTED,
-	  .help = "its private key, without a passphrase (default: in the file of --cert)" },
+	  .help = "TLS: the private key of --cert, without a passphrase (default: in that file)" },
 	{ OPT_SNI, "sni", NULL, "NAME", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
 	  FIELD(tls[RLOCK_TLS_SNI]), .most = 255,
 	  .expected = "a host's name, like redis.example.com",
-	  .help = "TLS: the name of the server, which its certificate has to be for (default: "
-		  "the URL's host)" },
+	  .help = "TLS: the name that the server's certificate has to be for (default: the "
+		  "URL's host)" },
 	{ OPT_INSECURE, "insecure", NULL, NULL, GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER,
 	  value_flag, FIELD(is_insecure),
 	  .help = "TLS: accept any certificate; a machine between here and the server can then "
-		  "read and change all" },
+		  "read the password and change all replies" },
 	{ OPT_SENTINEL_USER, "sentinel-user", NULL, "USER", GROUP_SERVER, VERBS_ALL,
 	  FOR_FILE | OF_SERVER, value_text, FIELD(sentinel_user), .most = 255,
 	  .expected = "a user's name, like locks",
-	  .help = "the user at the sentinels; the URL's is the master's" },
+	  .help = "the user at the sentinels; the user in the URL is the master's" },
 	{ OPT_SENTINEL_PASSWORD_FILE, "sentinel-password-file", NULL, "FILE", GROUP_SERVER,
 	  VERBS_ALL, FOR_FILE | OF_SERVER, value_text, FIELD(sentinel_password_file),
 	  .most = INT_MAX, .expected = "a file's name, like /etc/rlock/sentinel-password",
@@ -177,8 +175,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_SENTINEL_MAP, "sentinel-map", NULL, "H:P=H:P,...", GROUP_SERVER, VERBS_ALL,
 	  FOR_FILE | OF_SERVER, value_text, FIELD(sentinel_map), .most = INT_MAX,
 	  .expected = "pairs like 10.0.0.1:6379=redis.example:16379",
-	  .help = "behind a NAT: where the sentinels name the first host and port, connect to "
-		  "the second" },
+	  .help = "for a NAT: where the sentinels name the first host and port, connect to the "
+		  "second" },
 	{ OPT_CONFIG, "config", NULL, "FILE", GROUP_SERVER, VERBS_ALL, 0, value_text, FIELD(config),
 	  .most = INT_MAX, .expected = "a file's name, like /etc/rlock/config",
 	  .help = "read options from FILE (default: RLOCK_CONFIG, else rlock.conf in "

@@ -218,10 +218,10 @@ site_config() {
 	site_config 'url = redis://other:1/3' "password-file = $PWD/password" 'ttl = 9s'
 	redis acl setuser limited reset on '>third' '~*' '&*' +@all >/dev/null
 	REDISCLI_AUTH=second run -0 rlock check -u "redis://limited:third@127.0.0.1:$PORT/2" -t 8s
-	finds note url 'unix://.*, from RLOCK_URL in the environment: not used: --url counts before it$'
-	finds note url 'redis://other:1/3, from .*:1: not used: --url counts before it$'
+	finds note url 'unix://.*, from RLOCK_URL in the environment: not used: --url takes precedence$'
+	finds note url 'redis://other:1/3, from .*:1: not used: --url takes precedence$'
 	finds note password-file "$PWD/password, from .*:2: not used: it is for the url in that file, and --url names the server\$"
-	finds note ttl '9s, from .*:3: not used: --ttl counts before it$'
+	finds note ttl '9s, from .*:3: not used: --ttl takes precedence$'
 	finds note REDISCLI_AUTH '\(not shown\), from the environment: not used: the password is in the URL$'
 	finds note db '0, the default: not used: the URL names the database$'
 	finds ok ttl '8s, from the command line$'
@@ -232,7 +232,7 @@ site_config() {
 	export RLOCK_URL=redis://limited@127.0.0.1:$PORT
 	REDISCLI_AUTH=s3cond run -0 rlock check --password-command 'echo f1rst'
 	finds ok password-command '\(not shown\), from the command line$'
-	finds note REDISCLI_AUTH '\(not shown\), from the environment: not used: password-command counts before it$'
+	finds note REDISCLI_AUTH '\(not shown\), from the environment: not used: password-command takes precedence$'
 	refute_output --regexp 'f1rst|s3cond'
 	run -0 rlock check --json -u "redis://limited:f1rst@127.0.0.1:$PORT" -u "redis://limited:f1rst@127.0.0.1:$PORT/1"
 	refute_output --partial f1rst
@@ -248,7 +248,7 @@ for entry in json.loads(sys.argv[1])["options"]:
 	if entry["option"] in ("url", "sni", "ttl"):
 		print(*(entry[key] for key in ("option", "source", "variable", "line", "used", "reason")))' "$output"
 	assert_line --index 0 'url environment RLOCK_URL None True None'
-	assert_line --index 1 'url file None 1 False RLOCK_URL counts before it'
+	assert_line --index 1 'url file None 1 False RLOCK_URL takes precedence'
 	assert_line --index 2 'sni file None 2 False it is for the url in that file, and RLOCK_URL names the server'
 	assert_line --index 3 'ttl default None None True None'
 }
@@ -301,7 +301,7 @@ with_mounts() {
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	with_mounts "$booted"
 	rmdir "$RLOCK_RUNTIME_DIR"
-	finds note directory "systemd-tmpfiles removes by their age what is there: put 'x /tmp/rlock-\*' into"
+	finds note directory "systemd-tmpfiles removes old files there: put 'x /tmp/rlock-\*' into"
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	touch run-systemd/tmpfiles.d/rlock.conf
 	with_mounts "$booted"

@@ -364,7 +364,7 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 	} >"$CONFIG"
 	locks_in 2
 	printf 'note = %20000d\n' 0 >>"$CONFIG"
-	bad_config 4 'too long a line'
+	bad_config 4 'the line is too long'
 }
 
 @test "an empty file, and one of comments alone, say nothing" {

@@ -164,7 +164,7 @@ refused() {
 @test "the help of a verb has its options in groups" {
 	local verb
 	assert_equal "$(rlock help run | grep -E '^[A-Z].*:$' | tr '\n' ' ')" \
-		'Waiting: Lease: Command: Name, owner and fencing: Server: Messages: Examples: Exit codes, where the exit code is not that of COMMAND: '
+		'Waiting: Lease: Command: Name, owner and fencing: Server: Messages: Examples: Exit codes, other than those of COMMAND: '
 	for verb in $(verbs); do
 		# No heading is without options, and no option is in two groups.
 		rlock help "$verb" >text

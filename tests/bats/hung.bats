@@ -43,7 +43,7 @@ has_said() {
 
 says_what_hangs() {
 	[ "$(grep -c 'cannot read the environment of process' said)" = 1 ]
-	has_said "^rlock: a: cannot read the environment of process $STRANGER \(sleep\): not terminated, even if it is "
+	has_said "^rlock: a: cannot read the environment of process $STRANGER \(sleep\): not terminated, even if the command "
 }
 
 @test "--max-run terminates a command beside a process that hangs, and says what it could not look into" {

@@ -302,7 +302,7 @@ ends_list() {
 		lists_from "$mode"
 		assert_equal "$status" 70
 		assert_equal "$(names)" 'java '
-		assert_equal "$stderr" "rlock: *: SCAN goes round in circles: the server's cursor came twice"
+		assert_equal "$stderr" "rlock: *: SCAN has no end: the server gave the same cursor twice"
 	done
 }
 

@@ -253,22 +253,22 @@ is_marked_lost() {
 
 @test "the second unlock of one lock says that it is not held" {
 	run -1 bash -c 'rlock lock --pid $$ a; rlock unlock a || exit 9; rlock unlock a; exit'
-	assert_output --partial 'rlock: a: not held by this process or one above it: '
+	assert_output --partial 'rlock: a: not held by this process or its ancestors: '
 }
 
 @test "unlock of a lock that the caller never acquired gives 1" {
 	run -1 rlock unlock a
-	assert_output --partial 'rlock: a: not held by this process or one above it: '
+	assert_output --partial 'rlock: a: not held by this process or its ancestors: '
 }
 
 @test "unlock and renew that find no lock say how to name its process or owner, or that sudo hides it" {
 	run -1 rlock unlock a
-	assert_output --regexp ' not held by this process or one above it: .*--pid PID.*--owner ID$'
+	assert_output --regexp ' not held by this process or its ancestors: .*--pid PID.*--owner ID$'
 	run -1 rlock renew --pid $$ a
-	assert_output --partial " not held by process $$ or one above it: "
+	assert_output --partial " not held by process $$ or its ancestors: "
 	if [ "$(id -u)" = 0 ]; then
 		SUDO_USER=joe run -1 rlock unlock a
-		assert_output --regexp ' not held by this process or one above it: .* joe .*without sudo$'
+		assert_output --regexp ' not held by this process or its ancestors: .* joe .*without sudo$'
 	fi
 }
 
@@ -610,7 +610,7 @@ is_marked_lost() {
 @test "renew of a lock that is not held gives 1" {
 	held_by_stranger a
 	run -1 rlock renew a
-	assert_output --partial 'rlock: a: not held by this process or one above it: '
+	assert_output --partial 'rlock: a: not held by this process or its ancestors: '
 }
 
 @test "renew of a lost lock gives 76" {
