@@ -221,11 +221,11 @@ has_expired_at() {
 
 @test "a release finds the new primary, where the old one's lease has ended" {
 	replicated_servers
-	listen_to rlock run -t 1s a -- until_let_go
+	listen_to rlock run -t 3s a -- until_let_go
 	wait_until 5 is_held_at two a
 	# The stream of the keeper, which releases, stays at the old primary.
 	fail_over
-	wait_until 5 has_expired_at one a
+	wait_until 8 has_expired_at one a
 	stays 1 is_held_at two a
 	let_go
 	ended_with 0
