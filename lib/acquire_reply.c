@@ -42,8 +42,16 @@ static size_t copy_string(const redisReply *from, char *to, size_t to_size)
 	return len;
 }
 
+/* The short reply of the common acquisition: one name, for the owner of the request, as its first hold, without a token. */
+static bool is_short_grant(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_INTEGER && reply->integer == ACQUIRE_DONE;
+}
+
 bool rlock__acquire_reply_is_granted(const struct redisReply *reply)
 {
+	if (is_short_grant(reply))
+		return true;
 	return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
 	       reply->element[0]->type == REDIS_REPLY_INTEGER &&
 	       reply->element[0]->integer == ACQUIRE_DONE;
@@ -94,6 +102,22 @@ static bool read_values(const struct rlock__waiter *waiter, redisReply *const *v
 	out->count = values[1]->integer;
 	out->token = token;
 	return true;
+}
+
+static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t index)
+{
+	struct rlock_hold *hold = waiter->hold;
+	struct rlock__acquired *acquired;
+
+	waiter->servers[index].state = RLOCK__SERVER_GRANTED;
+	if (rlock__routes_name_count(&waiter->routes, index) != 1 || waiter->request->issue_token)
+		return rlock__fail_reply(rlock__routes_connection(&waiter->routes, index),
+					 hold->row->acquire->script);
+	acquired = &hold->acquired[rlock__routes_name(&waiter->routes, index, 0)];
+	memcpy(acquired->owner, waiter->owner, strlen(waiter->owner) + 1);
+	acquired->count = 1;
+	acquired->token = 0;
+	return RLOCK_OK;
 }
 
 static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index,
@@ -192,6 +216,8 @@ enum rlock_status rlock__acquire_reply_read(void *ctx, size_t index, struct redi
 	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
 	size_t name_index;
 
+	if (is_short_grant(reply))
+		return read_short_grant(waiter, index);
 	if (rlock__acquire_reply_is_granted(reply))
 		return read_granted(waiter, index, reply);
 	if (!rlock__are_integers(reply, 1) || reply->elements < 2 ||

@@ -229,11 +229,13 @@ enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock
 void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
 			const struct rlock__routes *routes, size_t index, struct rlock__args *args)
 {
+	bool names_user = rlock__connection_names_user(rlock__routes_connection(routes, index));
+	unsigned keys = action->keys | (names_user ? action->tried_keys : 0);
+
 	rlock__args_init(args);
 	for (size_t i = 0; i < hold->name_count; i++)
 		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-			if ((action->keys & 1U << key) != 0 &&
-			    rlock__routes_has_name(routes, index, i))
+			if ((keys & 1U << key) != 0 && rlock__routes_has_name(routes, index, i))
 				rlock__args_key(args,
 						rlock__key((enum rlock__key)key, &hold->names[i]));
 }

@@ -6,6 +6,7 @@
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'channel' }
+-- include: request_options
 -- include: names
 -- include: now
 -- include: denied

@@ -1,10 +1,11 @@
 -- Acquire the plain lock of every name, or of none. The first request after a release gets it: the queue of a fair lock
 -- under the same name is ignored (RedissonLock.tryLockInnerAsync). Of our waiters each release wakes one.
--- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
---          (the last three are needed by its release: a user that has no right to them can't acquire the lock)
+-- KEYS     for each name: lock hash, holds hash, fence counter; where the login names a user also Redisson's queue and
+--          deadlines, our waiters (needed by its release: a user that has no right to them can't acquire the lock)
 -- ARGV     see inc/request.lua; of each name: wake queue and turn (not in KEYS: without a right to them waiters are
 --          woken by the channel), channel
--- Returns  {1, owner, hold count, token, ..., young}  acquired; three values a name, token as text, "-" when none;
+-- Returns  1  acquired, without a token, as the first hold of the owner of the request
+--          {1, owner, hold count, token, ..., young}  acquired; three values a name, token as text, "-" when none;
 --            young: how long, in ms, until this server counts as one of several
 --          {0, index, ttl in ms, holder, note, retry_after, since, is_on_guard, held in ms, position}  busy: the holder
 --            of that name, and for how long it has held the lock, -1 when that is not known; ttl -1 when it has none.
@@ -14,17 +15,21 @@
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fence counter is something else; nothing was changed
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' },
-	{ 'wake_queue', 'turn', 'channel' }
 -- include: acquire_absent
 
-local granted = acquire_absent(fresh_owner, function()
-	return redis.pcall('HINCRBY', KEYS[1], fresh_owner, 1) == 1
+local granted = acquire_absent(3, fresh_owner, function()
+	return redis.pcall('HSET', KEYS[1], fresh_owner, '1') == 1
 end)
 if granted then
 	return granted
 end
 
+-- include: request_options
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter' }, { 'wake_queue', 'turn', 'channel' }
+-- include: append
+if tries_rights then
+	append(KEY_FIELDS, { 'queue', 'deadlines', 'waiters' })
+end
 -- include: names
 -- include: reentrant_owners
 -- include: holder

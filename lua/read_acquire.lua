@@ -5,21 +5,21 @@
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its time-out keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the writer that is next
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 -- include: acquire_absent
--- include: readers
 
-local own_key = timeout_key({ timeouts = ARGV[FIXED_ARGS + #ARG_FIELDS] }, fresh_owner, 1)
-local granted = acquire_absent(fresh_owner, function()
-	return redis.pcall('HSET', KEYS[1], 'mode', 'read', fresh_owner, 1) == 2
-		and redis.pcall('SET', own_key, 1, 'PX', lease_ms).ok
-		and redis.pcall('ZADD', KEYS[4], digits(now_ms() + lease_ms), fresh_owner) == 1
+local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. fresh_owner .. ':rwlock_timeout:1' -- wire: see timeout_key.lua
+local granted = acquire_absent(4, fresh_owner, function(end_ms)
+	return redis.pcall('HSET', KEYS[1], 'mode', 'read', fresh_owner, '1') == 2
+		and redis.pcall('SET', own_key, '1', 'PX', lease_ms).ok
+		and redis.pcall('ZADD', KEYS[4], string.format('%.0f', end_ms), fresh_owner) == 1
 		and redis.pcall('PEXPIRE', KEYS[4], lease_ms) == 1
 end, own_key, KEYS[4])
 if granted then
 	return granted
 end
 
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
+-- include: request_options
 -- include: names
 -- include: now
 -- include: denied
@@ -37,6 +37,7 @@ end
 -- include: write_suffix
 -- include: writer_field
 -- include: readers_extend
+-- include: timeout_key
 -- include: reader_ends
 -- include: reader_ends_record
 -- include: readers_expired

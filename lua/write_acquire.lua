@@ -5,17 +5,18 @@
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 -- include: acquire_absent
 -- include: write_suffix
 
-local granted = acquire_absent(fresh_owner .. WRITE, function()
-	return redis.pcall('HSET', KEYS[1], 'mode', 'write', fresh_owner .. WRITE, 1) == 2
+local granted = acquire_absent(4, fresh_owner .. WRITE, function()
+	return redis.pcall('HSET', KEYS[1], 'mode', 'write', fresh_owner .. WRITE, '1') == 2
 end)
 if granted then
 	return granted
 end
 
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
+-- include: request_options
 -- include: names
 -- include: now
 -- include: denied

@@ -18,36 +18,38 @@
 #define READWRITE_ARGS (WAKE_ARGS | KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
 
 static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
-						    HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS,
-						    NOTIFY_ARGS };
+						    HASH_KEYS | KEY(COUNTER), NOTIFY_ARGS,
+						    QUEUE_KEYS };
 static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
 						   HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS,
-						   KEY(CHANNEL) };
+						   KEY(CHANNEL), 0 };
 static const struct rlock__action fair_return = { &rlock__script_fair_return,
-						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS };
+						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
 static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | QUEUE_KEYS,
-						 NOTIFY_ARGS };
+						 NOTIFY_ARGS, 0 };
 static const struct rlock__action plain_leave = { &rlock__script_plain_leave,
-						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS };
+						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
 /* The release of both kinds, since waiters of both may wait for one lock. */
 static const struct rlock__action plain_release = { &rlock__script_plain_release,
-						    HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS };
+						    HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
 static const struct rlock__action plain_keep_until = { &rlock__script_plain_keep_until,
-						       HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS };
-static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0 };
+						       HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0, 0 };
 
 static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
-						   READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
+						   READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS,
+						   0 };
 static const struct rlock__action write_acquire = { &rlock__script_write_acquire,
-						    READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
+						    READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS,
+						    0 };
 static const struct rlock__action write_leave = { &rlock__script_write_leave,
-						  READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS };
+						  READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0 };
 static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release,
-							READWRITE_KEYS, READWRITE_ARGS };
+							READWRITE_KEYS, READWRITE_ARGS, 0 };
 static const struct rlock__action readwrite_keep_until = { &rlock__script_readwrite_keep_until,
-							   READWRITE_KEYS, READWRITE_ARGS };
+							   READWRITE_KEYS, READWRITE_ARGS, 0 };
 static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_renew,
-						      READWRITE_KEYS, KEY(TIMEOUTS) };
+						      READWRITE_KEYS, KEY(TIMEOUTS), 0 };
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,

@@ -17,6 +17,8 @@ struct rlock__action {
 	const struct rlock__script *script;
 	unsigned keys;
 	unsigned args; /* not KEYS: channels, and the start of keys */
+	/* KEYS as well, where the login names a user: they are needed later, and the user may have no right to them. */
+	unsigned tried_keys;
 };
 
 /* What the waiters of a kind subscribe to. */

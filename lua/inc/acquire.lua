@@ -1,5 +1,6 @@
 -- To add one hold to each name. name.owner is the owner it is for, name.field the field of that owner in the lock hash.
 -- include: request
+-- include: request_options
 -- include: names
 -- include: now
 -- include: denied

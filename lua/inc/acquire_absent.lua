@@ -1,27 +1,31 @@
 -- The common acquisition in one piece, before all that the others need: to define that takes longer than to do this. One
 -- name, of which nothing is there, no token, and no right that has to be tried. What is denied is told by the long way.
+-- Numbers in commands are text here: Redis takes longer to make text of one than to look up a key. So it does to make a
+-- reply of a table.
 -- include: request
--- include: now
--- include: hold_record_make
 
 local WAKE_QUEUE_ARG, TURN_ARG = FIXED_ARGS + 1, FIXED_ARGS + 2
+local ACQUIRED = 1 -- the reply
 
--- add_field() adds that field to the lock, and what else only this kind has; false when one of its commands failed. Then
--- the other keys given here are deleted, too: sets of readers, and what has a TTL. The reply to give; nil when it is no
--- such case.
-local function acquire_absent(field, add_field, ...)
+-- Of a name with so many keys. add_field(end_ms) adds that field to the lock, and what else only this kind has, when its
+-- lease ends then; false when one of its commands failed. Then the other keys given here are deleted, too: sets of readers,
+-- and what has a TTL. The reply to give; nil when it is no such case.
+local function acquire_absent(key_count, field, add_field, ...)
 	local lock, holds = KEYS[1], KEYS[2]
-	if #KEYS > #KEY_FIELDS or want_token or tries_rights or least_uptime_ms > 0
-		or redis.pcall('EXISTS', ARGV[TURN_ARG], unpack(KEYS)) ~= 0 then
+	if asks_for_more or #KEYS > key_count or redis.pcall('EXISTS', ARGV[TURN_ARG], unpack(KEYS)) ~= 0 then
 		return nil
 	end
-	local record = hold_record_make(field, digits(now_ms()), now_ms() + lease_ms, '-', note)
-	if add_field() and redis.pcall('HSET', holds, hold_id, record) == 1
+	local now = redis.call('TIME')
+	local since_ms = now[2] / 1000 -- of this second
+	local end_ms = now[1] * 1000 + since_ms + lease_ms
+	-- As hold_record_make.lua would write it. %d cuts fractions off, and has enough bits for these parts on each server.
+	local record = field .. string.format(' %s%03d %d%03d - ', now[1], since_ms, end_ms / 1000, end_ms % 1000) .. note
+	if add_field(end_ms) and redis.pcall('HSET', holds, hold_id, record) == 1
 		and redis.pcall('PEXPIRE', lock, lease_ms) == 1 and redis.pcall('PEXPIRE', holds, lease_ms) == 1 then
-		if waits_since_us then
+		if has_waited then
 			redis.pcall('ZREM', ARGV[WAKE_QUEUE_ARG], hold_id)
 		end
-		return { 1, fresh_owner, 1, '-', 0 }
+		return ACQUIRED
 	end
 	-- Not where nothing was written: a full server lets a script go on that has deleted something.
 	if redis.pcall('EXISTS', lock) == 1 and type(redis.pcall('DEL', lock, holds, ...)) ~= 'number' then

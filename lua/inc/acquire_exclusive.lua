@@ -1,5 +1,6 @@
 -- To acquire a lock that has one owner at a time: any kind but a read lock.
 -- include: request
+-- include: request_options
 -- include: rights
 -- include: append
 -- include: hold_record

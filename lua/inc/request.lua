@@ -14,6 +14,5 @@
 --          of them acquires it anew
 local FIXED_ARGS = 11
 local lease_ms, fresh_owner, hold_id, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local want_token, may_wait, waits_since_us = ARGV[5] == '1', ARGV[6] == '1', tonumber(ARGV[7])
-local least_uptime_ms, listens, tries_rights = tonumber(ARGV[8]), ARGV[9], ARGV[10] == '1'
-local has_turn_passed = ARGV[11] == '1'
+-- What else it asks for is read when it has to be: see request_options.lua.
+local asks_for_more, has_waited = ARGV[5] == '1' or ARGV[8] ~= '0' or ARGV[10] == '1', ARGV[7] ~= ''

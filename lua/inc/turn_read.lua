@@ -1,5 +1,6 @@
 -- To leave a free lock to the waiter that has the next turn.
 -- include: request
+-- include: request_options
 -- include: turn_waiter
 
 -- The waiter that comes before the caller; nil when none does. A caller that waits for longer than that one does not wait

@@ -1,5 +1,6 @@
 -- To wait in the wake queue.
 -- include: request
+-- include: request_options
 -- include: now
 -- include: denied
 -- include: rights
