@@ -32,6 +32,11 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 	const struct rlock__script *script = renewal->hold->row->renew->script;
 	size_t name_index;
 
+	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 0) {
+		if (renewal->lease_ms < renewal->least_ttl_ms)
+			renewal->least_ttl_ms = renewal->lease_ms;
+		return RLOCK_OK;
+	}
 	if (!rlock__are_integers(reply, 1))
 		return rlock__fail_reply(connection, script);
 	if (rlock__read_index(&renewal->routes, index, reply->element[0], &name_index))

@@ -4,13 +4,21 @@
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
 -- ARGV[3+] for each name: what its time-out keys begin with
--- Returns  {0, ttl in ms}  all renewed; the smallest TTL among them
+-- Returns  0  renewed: the TTL is the lease
+--          {0, ttl in ms}  all renewed; the smallest TTL among them
 --          {index}  that name is not held any more; the others were renewed
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
-local FIXED_ARGS = 2
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
+-- include: renew_only
+-- include: write_suffix
+
+if #KEYS == 3 and renew_only(WRITE) then
+	return RENEWED
+end
+
+local FIXED_ARGS = 2
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
 -- include: names
 -- include: read_field
 -- include: ttl_extend
