@@ -5,6 +5,17 @@
 -- ARGV     see inc/request.lua; of each name: channel
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
 -- include: request
+local KEY_COUNT, counter, turn = 6, KEYS[3], KEYS[1] -- a fair lock has no turn
+-- include: acquire_absent
+
+-- Not of a waiter: it may have been in a queue that was lost, with others in front.
+local granted = not has_waited and acquire_absent(fresh_owner, function()
+	return redis.pcall('HSET', KEYS[1], fresh_owner, '1') == 1
+end)
+if granted then
+	return granted
+end
+
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 -- include: request_options
 -- include: names

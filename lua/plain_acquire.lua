@@ -15,9 +15,10 @@
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fence counter is something else; nothing was changed
 -- include: request
+local KEY_COUNT, counter, turn = 3, KEYS[3], ARGV[FIXED_ARGS + 2]
 -- include: acquire_absent
 
-local granted = acquire_absent(3, fresh_owner, function()
+local granted = acquire_absent(fresh_owner, function()
 	return redis.pcall('HSET', KEYS[1], fresh_owner, '1') == 1
 end)
 if granted then

@@ -5,10 +5,11 @@
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its time-out keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the writer that is next
 -- include: request
+local KEY_COUNT, counter, turn = 4, nil, ARGV[FIXED_ARGS + 2]
 -- include: acquire_absent
 
 local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. fresh_owner .. ':rwlock_timeout:1' -- wire: see timeout_key.lua
-local granted = acquire_absent(4, fresh_owner, function(end_ms)
+local granted = acquire_absent(fresh_owner, function(end_ms)
 	return redis.pcall('HSET', KEYS[1], 'mode', 'read', fresh_owner, '1') == 2
 		and redis.pcall('SET', own_key, '1', 'PX', lease_ms).ok
 		and redis.pcall('ZADD', KEYS[4], string.format('%.0f', end_ms), fresh_owner) == 1

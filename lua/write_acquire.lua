@@ -5,10 +5,11 @@
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
 -- include: request
+local KEY_COUNT, counter, turn = 4, nil, ARGV[FIXED_ARGS + 2]
 -- include: acquire_absent
 -- include: write_suffix
 
-local granted = acquire_absent(4, fresh_owner .. WRITE, function()
+local granted = acquire_absent(fresh_owner .. WRITE, function()
 	return redis.pcall('HSET', KEYS[1], 'mode', 'write', fresh_owner .. WRITE, '1') == 2
 end)
 if granted then

@@ -14,5 +14,6 @@
 --          of them acquires it anew
 local FIXED_ARGS = 11
 local lease_ms, fresh_owner, hold_id, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local want_token, has_waited = ARGV[5] == '1', ARGV[7] ~= ''
 -- What else it asks for is read when it has to be: see request_options.lua.
-local asks_for_more, has_waited = ARGV[5] == '1' or ARGV[8] ~= '0' or ARGV[10] == '1', ARGV[7] ~= ''
+local asks_for_more = ARGV[8] ~= '0' or ARGV[10] == '1'
