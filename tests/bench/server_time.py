@@ -3,7 +3,7 @@
 
     server_time.py SOCKET RLOCK COUNT
 
-Each of COUNT locks is acquired, and released after that, by the requests that RLOCK sends for one, and by Redisson's
+Each of COUNT locks is acquired, renewed and released, by the requests that RLOCK sends for one, and by Redisson's
 scripts. The two take turns in pieces, so that whatever else the machine does hits both alike. Prints a line "KIND ACTION
 TOOL NANOSECONDS" for each, the median of the pieces, by INFO commandstats. Then the same of one read lock that
 few readers hold, and many: "read ACTION rlock-READERS NANOSECONDS".
@@ -15,6 +15,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import time
 import uuid
 
 PIECES = 20
@@ -22,13 +23,33 @@ READERS = (10, 1000)
 LEASE_MS = "30000"
 NAME = "a-lock-that-is-measured"
 
-# As Redisson 4.7.0 has them (RedissonLock, RedissonReadLock and RedissonWriteLock, tryLockInnerAsync and
-# unlockInnerAsync).
+# As Redisson 4.7.0 has them (tryLockInnerAsync and unlockInnerAsync of RedissonLock, RedissonFencedLock, RedissonFairLock,
+# RedissonReadLock and RedissonWriteLock; buildChunk of LockTask and ReadLockTask).
+# The head of a fair queue, once the waiters in front whose time is over are removed.
+PRUNE = (
+    "while true do local firstThreadId2 = redis.call('lindex', KEYS[2], 0);if firstThreadId2 == false then break;end;"
+    "local timeout = redis.call('zscore', KEYS[3], firstThreadId2);"
+    "if timeout ~= false and tonumber(timeout) <= tonumber(ARGV[4]) then "
+    "redis.call('zrem', KEYS[3], firstThreadId2);redis.call('lpop', KEYS[2]);else break;end;end;"
+)
 ACQUIRE = {
     "plain": (
         "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then "
         "redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; "
         "return redis.call('pttl', KEYS[1]);"
+    ),
+    "fence": (
+        "if (redis.call('exists', KEYS[1]) == 0 or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then "
+        "local token = redis.call('incr', KEYS[2]);redis.call('hincrby', KEYS[1], ARGV[2], 1); "
+        "redis.call('pexpire', KEYS[1], ARGV[1]); return {-1, token}; end; return {redis.call('pttl', KEYS[1]), -1};"
+    ),
+    "fair": (
+        PRUNE + "if (redis.call('exists', KEYS[1]) == 0) and ((redis.call('exists', KEYS[2]) == 0) or "
+        "(redis.call('lindex', KEYS[2], 0) == ARGV[2])) then "
+        "redis.call('lpop', KEYS[2]);redis.call('zrem', KEYS[3], ARGV[2]);"
+        "local keys = redis.call('zrange', KEYS[3], 0, -1);for i = 1, #keys, 1 do "
+        "redis.call('zincrby', KEYS[3], -tonumber(ARGV[3]), keys[i]);end;redis.call('hset', KEYS[1], ARGV[2], 1);"
+        "redis.call('pexpire', KEYS[1], ARGV[1]);return nil;end;return redis.call('pttl', KEYS[1]);"
     ),
     "read": (
         "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == false) then "
@@ -42,6 +63,19 @@ ACQUIRE = {
         "redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; return redis.call('pttl', KEYS[1]);"
     ),
 }
+RENEW_READ = (
+    "local result = {} local argIdx = 2 for i = 1, #KEYS, 2 do local anyAlive = false; "
+    "local lockNamesCount = tonumber(ARGV[argIdx]); argIdx = argIdx + 1; for k = 1, lockNamesCount do "
+    "local counter = redis.call('hget', KEYS[i], ARGV[argIdx]); if (counter ~= false) then anyAlive = true; "
+    "for c=counter, 1, -1 do redis.call('pexpire', KEYS[i+1] .. ':' .. ARGV[argIdx] .. ':rwlock_timeout:' .. c, ARGV[1]); "
+    "end; end; argIdx = argIdx + 1; end; if (anyAlive) then redis.call('pexpire', KEYS[i], ARGV[1]); "
+    "table.insert(result, 1); else table.insert(result, 0); end; end; return result;"
+)
+RENEW = (
+    "local result = {} for i = 1, #KEYS, 1 do if (redis.call('hexists', KEYS[i], ARGV[i + 1]) == 1) then "
+    "redis.call('pexpire', KEYS[i], ARGV[1]); table.insert(result, 1); else table.insert(result, 0); end; end; "
+    "return result;"
+)
 RELEASE = {
     "plain": (
         "local val = redis.call('get', KEYS[3]); if val ~= false then return tonumber(val);end; "
@@ -50,6 +84,16 @@ RELEASE = {
         "redis.call('pexpire', KEYS[1], ARGV[2]); redis.call('set', KEYS[3], 0, 'px', ARGV[5]); return 0; else "
         "redis.call('del', KEYS[1]); redis.call(ARGV[4], KEYS[2], ARGV[1]); "
         "redis.call('set', KEYS[3], 1, 'px', ARGV[5]); return 1; end;"
+    ),
+    "fair": (
+        "local val = redis.call('get', KEYS[5]); if val ~= false then return tonumber(val);end; " + PRUNE +
+        "if (redis.call('exists', KEYS[1]) == 0) then return 1;end;"
+        "if (redis.call('hexists', KEYS[1], ARGV[3]) == 0) then return nil;end; "
+        "local counter = redis.call('hincrby', KEYS[1], ARGV[3], -1); if (counter > 0) then "
+        "redis.call('pexpire', KEYS[1], ARGV[2]); redis.call('set', KEYS[5], 0, 'px', ARGV[6]); return 0; end; "
+        "redis.call('del', KEYS[1]); redis.call('set', KEYS[5], 1, 'px', ARGV[6]); "
+        "local nextThreadId = redis.call('lindex', KEYS[2], 0); if nextThreadId ~= false then "
+        "redis.call(ARGV[5], KEYS[4] .. ':' .. nextThreadId, ARGV[1]); end; return 1; "
     ),
     "write": (
         "local val = redis.call('get', KEYS[3]); if val ~= false then return tonumber(val);end; "
@@ -72,7 +116,10 @@ RELEASE = {
         "redis.call(ARGV[3], KEYS[2], ARGV[1]); redis.call('set', KEYS[5], 1, 'px', ARGV[4]); return 1; "
     ),
 }
-VERBS = {"plain": "run", "read": "rlock", "write": "wlock"}
+VERBS = {"plain": ["run"], "fence": ["run", "--fence"], "fair": ["fair"], "read": ["rlock"], "write": ["wlock"]}
+ACTIONS = ("acquire", "renew", "release")
+SHORT_LEASE = "1s"  # with one renewal ...
+HOLD_S = "0.5"  # ... in this time
 
 
 class Server:
@@ -102,17 +149,18 @@ class Server:
 
 
 def captured(server, path, rlock, kind):
-    """The words of the two requests, an acquisition and a release, that it sends."""
+    """The words of the requests that it sends for one lock, by action."""
     monitor = Server(path)
     monitor.ask("MONITOR")
+    command = [rlock, *VERBS[kind], "-u", "unix://" + path, "-t", SHORT_LEASE, NAME, "--", "sleep", HOLD_S]
     for _ in range(2):  # the first time the server does not know the scripts
-        subprocess.run([rlock, VERBS[kind], "-u", "unix://" + path, NAME, "--", "true"], check=True)
+        subprocess.run(command, check=True)
     server.ask("ECHO", "enough")
     requests = []
     while True:
         line = monitor.receive()
         if '"ECHO"' in line:
-            return requests[-2:]
+            return dict(zip(ACTIONS, requests[-len(ACTIONS):]))
         if '"EVALSHA"' in line and " lua]" not in line:
             requests.append(re.findall(r'"((?:[^"\\]|\\.)*)"', line))
 
@@ -123,6 +171,8 @@ def of_rlock(template, number):
     for word in template:
         if re.fullmatch("[0-9a-f]{32}", word):
             word = f"{number:032x}"
+        elif word == "1000":
+            word = LEASE_MS
         request.append(word.replace(NAME, f"{NAME}-{number}"))
     return request
 
@@ -141,11 +191,21 @@ def of_reader(template, readers, number):
 
 def of_redisson(kind, action, shas, number):
     lock, owner = f"{NAME}-{number}", f"{uuid.UUID(int=number)}:30"
+    if kind == "write" and action == "renew":
+        owner += ":write"
+    queue = [f"redisson_lock_queue:{{{lock}}}", f"redisson_lock_timeout:{{{lock}}}"]
+    now_ms, wait_ms = str(round(time.time() * 1000)), "300000"
     latch, channel = f"redisson_unlock_latch:{{{lock}}}:{number}", f"redisson_lock__channel:{{{lock}}}"
     timeouts = f"{{{lock}}}:{owner}:rwlock_timeout"
     if action == "acquire":
-        keys = [lock, timeouts] if kind == "read" else [lock]
-        args = [LEASE_MS, owner, owner + ":write"]
+        more_keys = {"read": [timeouts], "fence": [f"redisson_lock_token:{{{lock}}}"], "fair": queue}
+        more_args = {"read": [owner + ":write"], "fair": [wait_ms, now_ms]}
+        keys, args = [lock] + more_keys.get(kind, []), [LEASE_MS, owner] + more_args.get(kind, [])
+    elif action == "renew":
+        keys = [lock, f"{{{lock}}}"] if kind == "read" else [lock]
+        args = [LEASE_MS, "1", owner] if kind == "read" else [LEASE_MS, owner]
+    elif kind == "fair":
+        keys, args = [lock, *queue, channel, latch], ["0", LEASE_MS, owner, now_ms, "publish", "13500"]
     elif kind == "read":
         keys = [lock, channel, timeouts, f"{{{lock}}}", latch]
         args = ["0", owner, "publish", "13500"]
@@ -163,10 +223,11 @@ def time_of(server, requests):
 
 
 def measure(server, path, rlock, kind, count):
-    templates = dict(zip(("acquire", "release"), captured(server, path, rlock, kind)))
+    templates = captured(server, path, rlock, kind)
     shas = {
         "acquire": server.ask("SCRIPT", "LOAD", ACQUIRE[kind]),
-        "release": server.ask("SCRIPT", "LOAD", RELEASE[kind]),
+        "renew": server.ask("SCRIPT", "LOAD", RENEW_READ if kind == "read" else RENEW),
+        "release": server.ask("SCRIPT", "LOAD", RELEASE.get(kind, RELEASE["plain"])),
     }
     tools = {
         "rlock": lambda action, number: of_rlock(templates[action], number),
@@ -176,7 +237,7 @@ def measure(server, path, rlock, kind, count):
     for piece in range(PIECES):
         numbers = range(piece * count, (piece + 1) * count)
         for tool, request_of in tools.items():
-            for action in ("acquire", "release"):
+            for action in ACTIONS:
                 requests = [request_of(action, number) for number in numbers]
                 times.setdefault((action, tool), []).append(time_of(server, requests))
             server.ask("FLUSHDB")
@@ -194,7 +255,8 @@ def check_readers(server):
 
 def measure_readers(server, path, rlock, count):
     """What one more reader costs that comes and goes while so many hold the lock."""
-    templates = dict(zip(("acquire", "release"), captured(server, path, rlock, "read")))
+    templates = captured(server, path, rlock, "read")
+    del templates["renew"]
     times = {}
     for _ in range(PIECES):
         for readers in READERS:
