@@ -542,10 +542,10 @@ is_late_in_a_second() {
 	is_quick run -0 rlock run -t 2s a -- true
 	crash_server "${SERVERS[2]}"
 	revive_server "${SERVERS[2]}"
-	run -75 rlock run -n -t 2s a -- touch ran
+	run -75 rlock run -n -t 9s a -- touch ran
 	assert_output ''
 	on_each no_keys
-	run -75 rlock run -w 300ms -t 2s a -- touch ran
+	run -75 rlock run -w 300ms -t 9s a -- touch ran
 	assert_one_line '^rlock: a: .* was started less than a lease ago'
 	run -69 rlock run -n --quorum majority -t 3s --connect-timeout 1s -u "$(urls_of 1)" -u unix:///nobody -u unix:///no a -- true
 	[ ! -e ran ]
