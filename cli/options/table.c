@@ -48,7 +48,9 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .help = "do not wait while another owner holds the lock; print nothing, and exit with "
 		  "75" },
 	{ OPT_WAIT, "wait", "w", "DUR", GROUP_WAITING, VERBS_ACQUIRE, USUAL | FOR_FILE, value_wait,
-	  FIELD(wait_ms), .help = "wait for DUR at most; 0 is --no-wait (default: no limit)" },
+	  FIELD(wait_ms),
+	  .help = "wait for DUR at most; also for a server that is down; 0 is --no-wait (default: "
+		  "no limit; a server that is down at the start is an error)" },
 	{ OPT_CONFLICT_EXIT_CODE, "conflict-exit-code", "E", "N", GROUP_WAITING, VERBS_ACQUIRE,
 	  USUAL | FOR_FILE, value_number, FIELD(conflict_exit_code), .most = 255,
 	  .expected = "a number from 0 to 255, like 75", .initial = "75",
@@ -60,8 +62,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .help_holder = "the lease that the server must be fast enough for; 1s or more" },
 	{ OPT_LEASE, "lease", "l", "DUR", GROUP_LEASE, VERBS_ACQUIRE | VERBS_RENEW,
 	  USUAL | FOR_FILE, value_lease, FIELD(lease_ms), .least = LEASE_LEAST_MS,
-	  .help = "a fixed lease, which is never renewed; a COMMAND that still runs is "
-		  "terminated before the lease ends, with exit code 124; 1s or more",
+	  .help = "a fixed lease, which only rlock renew renews; a COMMAND that still runs is "
+		  "terminated before DUR is over, with exit code 124; 1s or more",
 	  .help_holder = "the new lease of a lock of --owner; 1s or more" },
 	{ OPT_AT_LEAST, "at-least", NULL, "DUR", GROUP_LEASE, VERBS_ACQUIRE,
 	  USUAL | FOR_FILE | WITH_COMMAND, value_duration, FIELD(at_least_ms),
@@ -83,8 +85,8 @@ const struct opt opt_table[OPT_COUNT] = {
 		  "(default: kill for a COMMAND, term without one)" },
 	{ OPT_KILL_CHILD, "kill-child", NULL, NULL, GROUP_COMMAND, VERBS_ACQUIRE,
 	  FOR_FILE | WITH_COMMAND, value_flag, FIELD(kill_child),
-	  .help = "kill COMMAND when rlock is killed, instead of keeping the lock until "
-		  "COMMAND ends" },
+	  .help = "send SIGKILL to COMMAND when rlock is killed, instead of keeping the lock "
+		  "until COMMAND ends" },
 	{ OPT_FENCE, "fence", NULL, NULL, GROUP_OWNER, VERBS_ACQUIRE, USUAL | FOR_FILE, value_flag,
 	  FIELD(fence),
 	  .help = "issue a fencing token, greater each time; in RLOCK_TOKEN for COMMAND, on "
@@ -118,8 +120,8 @@ const struct opt opt_table[OPT_COUNT] = {
 		  "finds out only when it renews or releases the lock; see --holder" },
 	{ OPT_HOLDER, "holder", NULL, "OWNER", GROUP_OWNER, VERBS_UNLOCK, USUAL, value_text,
 	  FIELD(holder), .most = RLOCK_OWNER_MAX - 1,
-	  .expected = "an owner of 1 to 255 bytes, like ci-1234",
-	  .help = "with --force: only if OWNER holds the lock" },
+	  .expected = "an owner of 1 to 255 bytes, like ci-1234:0",
+	  .help = "with --force: only if OWNER holds the lock; all of that column of status" },
 	{ OPT_JSON, "json", NULL, NULL, GROUP_MESSAGES, VERBS_STATUS | VERBS_LIST | VERBS_CHECK,
 	  USUAL, value_flag, FIELD(json), .help = "print one JSON document" },
 	{ OPT_WATCH, "watch", NULL, "DUR", GROUP_MESSAGES, VERBS_STATUS, USUAL | OPTIONAL_VALUE,
@@ -186,7 +188,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	  FOR_FILE, value_log,
 	  .expected = "syslog, stderr or a file's name, like /var/log/rlock.log",
 	  .help = "log a line for each lock that is acquired, released, lost, broken, or was "
-		  "waited for" },
+		  "waited for (default: no log)" },
 	{ OPT_LOG_FORMAT, "log-format", NULL, "text|json", GROUP_MESSAGES,
 	  VERBS_ACQUIRE | VERBS_UNLOCK, FOR_FILE, value_log_format, .expected = "text or json",
 	  .initial = "text", .help = "a line of the log is key=value, or a JSON object" },
