@@ -15,6 +15,7 @@
 #include "conn.h"
 #include "net/connection.h"
 #include "net/request.h"
+#include "net/request_poll.h"
 #include "redis/script.h"
 #include "rlock.h"
 #include "route.h"

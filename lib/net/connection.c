@@ -17,6 +17,14 @@
 
 /* ---- make and free ---- */
 
+enum rlock_status rlock__connection_check_scheme(struct rlock__connection *connection)
+{
+	if (rlock_url_scheme(connection->url) != RLOCK_SCHEME_LOCAL)
+		return RLOCK_OK;
+	return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
+			   "cannot connect to local: no socket was set for it");
+}
+
 enum rlock_status rlock__connection_new(const struct rlock_url *url,
 					const struct rlock_conn_opts *opts,
 					struct rlock__connection **out)

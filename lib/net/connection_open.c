@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "net/connection.h"
+#include "net/connection_open.h"
 #include "net/connection_state.h"
 #include "net/connector.h"
 #include "net/login.h"
@@ -20,14 +20,6 @@
 #include "net/tls_failure.h"
 #include "rlock.h"
 #include "url/url.h"
-
-enum rlock_status rlock__connection_check_scheme(struct rlock__connection *connection)
-{
-	if (rlock_url_scheme(connection->url) != RLOCK_SCHEME_LOCAL)
-		return RLOCK_OK;
-	return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
-			   "cannot connect to local: no socket was set for it");
-}
 
 /* ---- failures ---- */
 

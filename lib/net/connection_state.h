@@ -1,6 +1,7 @@
 /*
- * The members of a connection, for the files that share them: connection.c makes and closes it, connection_open.c opens
- * it, request.c drives the request, subscription.c counts acknowledgements and reads messages. All other files include connection.h.
+ * The members of a connection, for the files that share them: connection.c makes and closes it, locate.c says where it
+ * leads, connection_open.c opens it, request.c and request_poll.c drive the request, subscription.c counts
+ * acknowledgements and reads messages. All other files include connection.h.
  */
 #ifndef RLOCK_NET_CONNECTION_STATE_H
 #define RLOCK_NET_CONNECTION_STATE_H
@@ -15,7 +16,6 @@
 #include "net/stream.h"
 #include "rlock.h"
 
-struct pollfd;
 struct redisReply;
 struct rlock__connector;
 struct rlock__sentinels;
@@ -93,16 +93,11 @@ void rlock__connection_reset(struct rlock__connection *connection);
 
 /* Whether this version can connect to such a URL. */
 enum rlock_status rlock__connection_check_scheme(struct rlock__connection *connection);
-/* Begin to connect: RLOCK_OK, and it is to be gone on with. */
-enum rlock_status rlock__connection_connect(struct rlock__connection *connection,
-					    int64_t deadline_ms);
-/* Go on with it, as the last poll allows. true: it is over; RLOCK_OK: the stream is open, with the login queued. */
-bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
-			       enum rlock_status *status_out);
-/* What to poll for meanwhile, and until when. */
-void rlock__connection_await(const struct rlock__connection *connection, struct pollfd *out,
-			     int64_t *until_ms);
 
+/*
+ * What locate.c does. It has no header of its own: behind sentinels a connection has connections to them, and their
+ * requests, so that its module would include itself.
+ */
 /* The server that serves the URL now. */
 const struct rlock_url *rlock__connection_server(const struct rlock__connection *connection);
 /* Begin to find it out. RLOCK_OK: it is known, or rlock__connection_is_searching. */
@@ -125,8 +120,6 @@ void rlock__connection_search_after_fork_child(struct rlock__connection *connect
 bool rlock__connection_begin_confirm(struct rlock__connection *connection, int64_t since_ms,
 				     int64_t deadline_ms);
 bool rlock__connection_confirm(struct rlock__connection *connection, enum rlock_status *status_out);
-/* Hang up a broken stream, with the reason in the error. */
-enum rlock_status rlock__connection_fail_stream(struct rlock__connection *connection);
 
 /* The server can't be reached: go on with another node of the cluster. false: there is none left. */
 bool rlock__connection_next_node(struct rlock__connection *connection);

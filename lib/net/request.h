@@ -10,7 +10,6 @@
 
 #include "rlock.h"
 
-struct pollfd;
 struct redisReply;
 struct rlock__connection;
 
@@ -53,14 +52,7 @@ bool rlock__request_is_under_way(const struct rlock__connection *connection);
  * same where they must. */
 void rlock__request_abandon(struct rlock__connection *connection);
 
-/*
- * Poll for the requests of connections and for others (cancel_fd), until until_ms at the latest. Returns
- * as rlock_poll does, as soon as one of them is ready: others have their revents, requests are to be advanced then.
- * The caller leaves out a connection whose reply it does not wait for.
- */
-int rlock__request_poll_all(struct rlock__connection *const *connections, size_t connection_count,
-			    struct pollfd *others, size_t other_count, int64_t until_ms);
-/* The same for one connection and its cancel_fd. A failure ends the request: the next advance returns it. */
+/* Poll for a request and its cancel_fd. A failure ends the request: the next advance returns it. */
 void rlock__request_poll(struct rlock__connection *connection);
 /* Advance and poll to the end. RLOCK_CANCELLED when cancel_fd becomes readable meanwhile. */
 struct rlock__result rlock__request_await(struct rlock__connection *connection);

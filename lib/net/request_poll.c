@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "net/connection.h"
+#include "net/connection_open.h"
 #include "net/connection_state.h"
 #include "net/password.h"
-#include "net/request.h"
+#include "net/request_poll.h"
 #include "net/stream.h"
 #include "rlock.h"
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "net/connection.h"
+#include "net/connection_open.h"
 #include "net/connection_state.h"
 #include "net/request.h"
 #include "net/server_error.h"

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "net/connection.h"
 #include "net/request.h"
+#include "net/request_poll.h"
 #include "net/subscription.h"
 #include "redis/script.h"
 #include "rlock.h"
