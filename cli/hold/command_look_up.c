@@ -180,8 +180,5 @@ int command_look_up(const struct verb *verb, const struct opts *opts, char **pat
 	if (lacks_interpreter(path, interpreter))
 		return report_bad_interpreter(program, interpreter);
 	*path_out = strdup(path);
-	if (*path_out != NULL)
-		return 0;
-	message_error("out of memory");
-	return EXIT_SYSTEM;
+	return *path_out != NULL ? 0 : message_out_of_memory();
 }

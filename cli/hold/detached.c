@@ -22,12 +22,6 @@
 #include "sys/fds.h"
 #include "sys/proc.h"
 
-static int report_no_memory(void)
-{
-	message_error("out of memory");
-	return EXIT_SYSTEM;
-}
-
 /* ---- the hold file ---- */
 
 struct hold_file *detached_file_new(const struct opts *opts, enum rlock_kind kind, pid_t target,
@@ -36,7 +30,7 @@ struct hold_file *detached_file_new(const struct opts *opts, enum rlock_kind kin
 	struct hold_file *file = calloc(1, sizeof(*file));
 
 	if (file == NULL) {
-		(void)report_no_memory();
+		(void)message_out_of_memory();
 		return NULL;
 	}
 	file->claim_fd = -1;
@@ -170,7 +164,7 @@ static int hand_over(const struct detached_args *args, struct lease_state *lease
 	int code;
 
 	if (lease_state == NULL || !fill_hold_file(args))
-		return report_no_memory();
+		return message_out_of_memory();
 	fill_lease_state(lease_state, args);
 	code = start_renewer(args, lease_state);
 	if (code != 0)

@@ -406,8 +406,7 @@ int argv_read(struct option_merge *merge, const struct command_line *line, enum 
 		if (*help == HELP_NONE)
 			code = read_table(merge, &table, line);
 	} else {
-		message_error("out of memory");
-		code = EXIT_SYSTEM;
+		code = message_out_of_memory();
 	}
 	argtable_free(&table);
 	return code;
