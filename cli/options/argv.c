@@ -12,6 +12,7 @@
 #include "base/message.h"
 #include "options/argv.h"
 #include "options/command_line_check.h"
+#include "options/merge.h"
 #include "options/nearest.h"
 #include "options/table.h"
 #include "options/usage.h"

@@ -10,6 +10,7 @@
 #include "base/message.h"
 #include "options/config.h"
 #include "options/config_find.h"
+#include "options/merge.h"
 #include "options/table.h"
 #include "options/usage.h"
 

@@ -14,6 +14,7 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "options/config_find.h"
+#include "options/merge.h"
 #include "options/usage.h"
 #include "sys/file_read.h"
 #include "sys/transient_errno.h"

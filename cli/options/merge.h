@@ -5,7 +5,22 @@
 #ifndef MERGE_H
 #define MERGE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "options/option.h"
+
+struct option_merge {
+	const struct verb *verb;
+	struct opts *opts;
+	enum opt_source given[OPT_COUNT]; /* the source whose value is in opts */
+
+	/* The source that is read now, and which options it has given so far. */
+	enum opt_source source;
+	size_t line; /* of the file */
+	bool seen[OPT_COUNT];
+	bool seen_url_db; /* one of its URLs names a database */
+};
 
 /* From here on merge_add has the options of that source. */
 void merge_begin(struct option_merge *merge, enum opt_source source);

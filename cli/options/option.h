@@ -1,5 +1,5 @@
 /*
- * An option: a row of the option table; and the merge of the option sources of one call into struct opts.
+ * An option: a row of the option table.
  */
 #ifndef OPTION_H
 #define OPTION_H
@@ -102,18 +102,6 @@ struct opt {
 	/* For the verbs that acquire, and where the next one is NULL. The first words, up to a semicolon, stand alone. */
 	const char *help;
 	const char *help_holder; /* for those that deal with a lock that was acquired before */
-};
-
-struct option_merge {
-	const struct verb *verb;
-	struct opts *opts;
-	enum opt_source given[OPT_COUNT]; /* the source whose value is in opts */
-
-	/* The source that is read now, and which options it has given so far. */
-	enum opt_source source;
-	size_t line; /* of the file */
-	bool seen[OPT_COUNT];
-	bool seen_url_db; /* one of its URLs names a database */
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "options/merge.h"
 #include "options/origin.h"
 
 /* The option source of the URLs. NULL for the default URL, which has no password. */

@@ -7,6 +7,7 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "base/number.h"
+#include "options/merge.h"
 #include "options/opts.h"
 #include "options/origin.h"
 #include "options/passwords.h"

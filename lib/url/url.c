@@ -1,6 +1,6 @@
 /*
  * A parsed URL: its members, the changes that can be made to it, and the text of its server.
- * Parsing is for url_parse.c.
+ * Parsing is for url_parse.c, which also has the change that parses, rlock_url_set_sentinel_map.
  */
 #include <stdio.h>
 #include <stdlib.h>
