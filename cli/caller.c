@@ -112,6 +112,13 @@ int caller_lost_code(const struct rlock_hold *found)
 									       : EXIT_NOT_HELD;
 }
 
+enum rlock_status caller_find_owned(const struct opts *opts, struct rlock_conn *conn,
+				    char owner_out[RLOCK_OWNER_MAX], struct rlock_hold **out)
+{
+	(void)snprintf(owner_out, RLOCK_OWNER_MAX, OWNER_FORMAT, opts->owner);
+	return rlock_find(conn, &opts->names[0], owner_out, opts->mode, out);
+}
+
 int caller_run(struct opts *opts, caller_fn act)
 {
 	struct rlock_conn *conn = NULL;

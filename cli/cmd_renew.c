@@ -87,11 +87,9 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct rlock_hold *hold = NULL;
 	char owner[RLOCK_OWNER_MAX];
-	enum rlock_status status;
+	enum rlock_status status = caller_find_owned(opts, conn, owner, &hold);
 	int code;
 
-	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
-	status = rlock_find(conn, &opts->names[0], owner, opts->mode, &hold);
 	if (status == RLOCK_NOT_HELD)
 		return caller_report(opts, conn, EXIT_NOT_HELD);
 	if (status != RLOCK_OK)

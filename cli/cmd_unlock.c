@@ -216,11 +216,9 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct rlock_hold *hold = NULL;
 	char owner[RLOCK_OWNER_MAX];
-	enum rlock_status status;
+	enum rlock_status status = caller_find_owned(opts, conn, owner, &hold);
 	int code;
 
-	(void)snprintf(owner, sizeof(owner), OWNER_FORMAT, opts->owner);
-	status = rlock_find(conn, &opts->names[0], owner, opts->mode, &hold);
 	if (status == RLOCK_OK)
 		status = finish_release(conn, hold);
 	if (status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD) {
