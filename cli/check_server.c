@@ -225,14 +225,13 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 /* "fair, read": the kinds of locks that can't be used. */
 static void name_kinds(unsigned kinds, char out[64])
 {
-	static const enum rlock_kind all[] = { RLOCK_PLAIN, RLOCK_FAIR, RLOCK_READ, RLOCK_WRITE };
 	size_t len = 0;
 
 	out[0] = '\0';
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if ((kinds & 1U << all[i]) != 0)
+	for (unsigned kind = 0; kind < RLOCK_ANY && len < 64; kind++)
+		if ((kinds & 1U << kind) != 0)
 			len += (size_t)snprintf(out + len, 64 - len, "%s%s", len > 0 ? ", " : "",
-						rlock_kind_name(all[i]));
+						rlock_kind_name((enum rlock_kind)kind));
 }
 
 static enum rlock_status find_rights(struct findings *findings, const struct opts *opts,
