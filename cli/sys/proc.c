@@ -117,7 +117,7 @@ bool proc_is_hidden(pid_t pid)
 }
 
 /* The last part of a program's path, without what the kernel appends if the file was replaced. */
-static bool program_name(const char *link, char *out, size_t size)
+static bool program_of_link(const char *link, char *out, size_t size)
 {
 	static const char deleted[] = " (deleted)";
 	ssize_t len = readlink(link, out, size - 1);
@@ -140,9 +140,9 @@ bool proc_runs_our_program(pid_t pid)
 	char link[64], ours[PATH_MAX], its[PATH_MAX];
 
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	if (!program_name(link, its, sizeof(its)))
+	if (!program_of_link(link, its, sizeof(its)))
 		return errno == EACCES || errno == EPERM;
-	return program_name("/proc/self/exe", ours, sizeof(ours)) && strcmp(its, ours) == 0;
+	return program_of_link("/proc/self/exe", ours, sizeof(ours)) && strcmp(its, ours) == 0;
 }
 
 bool proc_is_gone(const struct proc *proc)

@@ -143,7 +143,7 @@ static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *
 	return 0;
 }
 
-static bool check_mode(const char *what, const char *path, struct rlock__tls_failure *out)
+static bool check_key_mode(const char *what, const char *path, struct rlock__tls_failure *out)
 {
 	struct stat found;
 	char why[96];
@@ -168,7 +168,7 @@ static bool set_key(const struct rlock__tls_context *context, const char *cert, 
 	if (openssl->SSL_CTX_use_PrivateKey_file(context->settings, path, SSL_FILETYPE_PEM) == 1) {
 		if (openssl->SSL_CTX_check_private_key(context->settings) != 1)
 			return fail_file(out, what, path, "it is not the key of the certificate");
-		return check_mode(what, path, out);
+		return check_key_mode(what, path, out);
 	}
 	if (key == NULL)
 		return fail_file(out, what, path, "there is no key in it: give its key by --key");
