@@ -1,6 +1,6 @@
 /*
- * What is said of a wait for a lock: for what it waits, that it is over, and for how long it was. Which of these lines are
- * printed is message.c's to decide, but for the first.
+ * Puts together the messages about a wait, of what the server has told of the holder. The first of them is only for a
+ * terminal or with -v; which of the others are printed, message.c decides.
  */
 #include "wait_report.h"
 

@@ -1,6 +1,6 @@
 /*
- * What undoes a try: servers that granted the lock, or have us in their queues, while others did not, or that may have.
- * Which of them that are follows from what acquire_try.c has recorded.
+ * Undoes tries at servers that granted the lock or put us into their queues, or may have done so, while others did not.
+ * Which servers these are follows from what acquire_try.c has recorded.
  */
 #include <hiredis/hiredis.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * Durations as people write them, to whole milliseconds and back.
- * Which durations an option takes, and what is said of a bad one, is opts.c's business.
+ * Which durations an option takes, and what is said of a bad one, is value.c's business.
  */
 #include "base/duration.h"
 

@@ -1,6 +1,6 @@
 /*
  * Recognises callers that end with the call by what /proc shows of them. A lock is denied only to callers that are
- * known to end: where there is doubt, as with a program that is not known here, the caller gets the lock.
+ * known to end: where there is doubt, as with a program that is not known here, the caller acquires the lock.
  */
 #include <ctype.h>
 #include <dirent.h>

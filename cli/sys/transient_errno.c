@@ -1,6 +1,6 @@
 /*
- * A file that cannot be opened for lack of descriptors may exist all the same: if rlock took it for missing, it would
- * miss a lock that is held.
+ * Tells passing errors from lasting ones. A file that cannot be opened for lack of descriptors may exist all
+ * the same: if rlock took it for missing, it would miss a lock that is held.
  */
 #include <errno.h>
 

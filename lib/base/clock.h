@@ -1,5 +1,5 @@
 /*
- * Arithmetic of times in milliseconds.
+ * The clock in microseconds, and arithmetic of times in milliseconds. The clock's public calls are in rlock.h.
  */
 #ifndef RLOCK_BASE_CLOCK_H
 #define RLOCK_BASE_CLOCK_H

@@ -18,7 +18,7 @@ local QUEUE_MS = 60000 -- longer than each of them, and than the first one sleep
 
 -- Adds the caller, or keeps it there; false when it could not leave again. What needs memory comes first: a full server
 -- lets a script go on that has written.
-local function enter_wake_queue(name, since_us)
+local function join_wake_queue(name, since_us)
 	local steps = {
 		{ 'ZADD', name.wake_queue, 'XX', 0, '' },
 		{ 'ZREM', name.wake_queue, '' },
@@ -63,7 +63,7 @@ local function wait_in_wake_queue(name, since_us, ttl_ms)
 	if listens ~= '1' then
 		return -1, next_waiter(name) and 0 or 1
 	end
-	if not enter_wake_queue(name, since_us) then
+	if not join_wake_queue(name, since_us) then
 		return -1, 1
 	end
 	remove_dead(name)
