@@ -123,7 +123,7 @@ int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now
 	int64_t least_ms = now_ms + TRY_MIN_MS;
 
 	if (waiter->request->wait_ms <= 0)
-		return INT64_MAX; /* the connection's own time-out counts */
+		return INT64_MAX; /* the connection's own timeout counts */
 	return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
 }
 

@@ -4,7 +4,7 @@
 -- ARGV[1]  the owner that must hold the lock still, empty for any; of several readers only this one loses its holds
 -- ARGV[2]  channel of a plain or fair lock; with a '+' in front in a cluster
 -- ARGV[3]  channel of a read/write lock; the same
--- ARGV[4]  what the names of its time-out keys begin with
+-- ARGV[4]  what the names of its timeout keys begin with
 -- ARGV[5]  wake queue
 -- ARGV[6]  turn
 -- ARGV[7]  plain, read or write: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,

@@ -6,7 +6,7 @@
 -- ARGV[2]  how many waiters of the queue are listed at most; 0: they are counted only
 -- ARGV[3]  channel of a plain or fair lock; with a '+' in front in a cluster
 -- ARGV[4]  channel of a read/write lock; the same
--- ARGV[5]  what the names of its time-out keys begin with
+-- ARGV[5]  what the names of its timeout keys begin with
 -- ARGV[6]  holds hash                  ARGV[7]  fencing counter
 -- ARGV[8]  Redisson's queue            ARGV[9]  Redisson's deadlines     ARGV[10]  our waiters
 -- ARGV[11] the writer that is next     ARGV[12] wake queue
@@ -98,7 +98,7 @@ local function read_records()
 	are_records_complete = count <= RECORDS_LISTED_MAX
 end
 
--- The last of a reader's time-out keys are those that were set last.
+-- The last of a reader's timeout keys are those that were set last.
 local function timeouts_ms(owner, count)
 	local longest_ms = 0
 	for number = count, math.max(1, count - TIMEOUTS_MAX + 1), -1 do

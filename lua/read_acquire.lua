@@ -2,7 +2,7 @@
 -- (RedissonReadLock.tryLockInnerAsync). A reader that came after a waiting writer of ours lets it have its turn
 -- first, or readers that come and go would starve it; Java's readers don't.
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
--- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its time-out keys begin with
+-- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the writer that is next
 -- include: request
 local KEY_COUNT, counter, turn = 4, nil, ARGV[FIXED_ARGS + 2]

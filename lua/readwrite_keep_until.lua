@@ -3,7 +3,7 @@
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2]  how long to keep it, in ms
--- ARGV[3+] for each name: wake queue, turn, channel, what its time-out keys begin with
+-- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  one number a name, see inc/remove_hold.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }

@@ -3,7 +3,7 @@
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
--- ARGV[3+] for each name: what its time-out keys begin with
+-- ARGV[3+] for each name: what its timeout keys begin with
 -- Returns  0  renewed: the TTL is the lease
 --          {0, ttl in ms}  all renewed; the smallest TTL among them
 --          {index}  that name is not held any more; the others were renewed

@@ -1,7 +1,7 @@
 -- Acquire the write lock of every name, or of none (RedissonWriteLock.tryLockInnerAsync). A writer that waits for
 -- readers claims the next turn: readers of ours that come after it wait until it had that turn.
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
--- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its time-out keys begin with
+-- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
 -- include: request

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "rlock.h"
 
-/* The longest time-out for poll, which does not count the time that the machine is suspended. */
+/* The longest timeout for poll, which does not count the time that the machine is suspended. */
 #define STEP_MS 1000
 
 /* With more descriptors than this, the timer's included, a long wait consists of steps alone. */

@@ -1,4 +1,4 @@
--- When our readers expire: a sorted set of their owners, each with the time at which the last of its time-out keys
+-- When our readers expire: a sorted set of their owners, each with the time at which the last of its timeout keys
 -- does. So a script that has many readers before it finds the expired ones, and the one that lasts longest, without a
 -- look at each. Java's readers are not in it.
 

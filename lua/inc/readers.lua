@@ -1,4 +1,4 @@
--- The holds of a reader. wire: as many as its field in the lock hash says, each with a time-out key of its own, from 1 on
+-- The holds of a reader. wire: as many as its field in the lock hash says, each with a timeout key of its own, from 1 on
 -- (RedissonReadLock).
 -- include: timeout_key
 

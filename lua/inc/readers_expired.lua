@@ -16,7 +16,7 @@ local function remove_if_expired(name, owner)
 end
 
 -- All of them. A reader that lasts longer than its recorded end was renewed by a Redisson before 4.4, which renews the
--- time-out keys of all readers.
+-- timeout keys of all readers.
 local function remove_expired(name)
 	local expired = {}
 	delete_overwritten_ends(name)

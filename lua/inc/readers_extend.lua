@@ -1,7 +1,7 @@
 -- To renew the holds of a reader.
 -- include: readers
 
--- All its holds then last for lease_ms at least; a hold whose time-out key has expired gets another.
+-- All its holds then last for lease_ms at least; a hold whose timeout key has expired gets another.
 local function extend_reader(name, owner, count, lease_ms)
 	for number = 1, count do
 		local key = timeout_key(name, owner, number)

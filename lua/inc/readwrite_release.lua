@@ -6,7 +6,7 @@
 -- include: readers_expired
 -- include: readwrite_settle
 
--- Which of a reader's time-out keys belongs to which hold is not known: the holds that it keeps all last as long as the
+-- Which of a reader's timeout keys belongs to which hold is not known: the holds that it keeps all last as long as the
 -- longest of them.
 local function release_read(name, owner, count)
 	local left_ms = reader_ttl_ms(name, owner, count)

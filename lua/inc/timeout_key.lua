@@ -1,4 +1,4 @@
--- The name of the time-out key of one hold of a reader. wire: "{NAME}:OWNER:rwlock_timeout:N" (RedissonReadLock).
+-- The name of the timeout key of one hold of a reader. wire: "{NAME}:OWNER:rwlock_timeout:N" (RedissonReadLock).
 -- include: now
 
 local function timeout_key(name, owner, number)

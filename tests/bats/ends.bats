@@ -83,7 +83,7 @@ ends_at() {
 		run -0 rlock "$verb" --owner job --lease 1m "$verb"
 		field=$(redis hkeys "$verb" | grep job)
 		redis hincrby "$verb" "$field" 1 >/dev/null
-		# Of a reader Java has a time-out key for it.
+		# Of a reader Java has a timeout key for it.
 		redis set "{$verb}:job:0:rwlock_timeout:2" 1 px 60000 >/dev/null
 		run -0 rlock "$verb" --owner job --lease 2m "$verb"
 		end=$(end_of "$verb")

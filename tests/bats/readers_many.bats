@@ -129,7 +129,7 @@ monitored() {
 	no_keys
 }
 
-@test "a reader that a Java service of before Redisson 4.4 has renewed is not removed before its time-out key ends" {
+@test "a reader that a Java service of before Redisson 4.4 has renewed is not removed before its timeout key ends" {
 	readers stays 1 $((60 * MINUTE_MS))
 	readers renewed 1 -1000
 	redis set '{a}:renewed1:0:rwlock_timeout:1' 1 px $MINUTE_MS >/dev/null

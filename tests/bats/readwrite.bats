@@ -23,7 +23,7 @@ teardown() { watchful_teardown; }
 
 # ---- what stands on the server ----
 
-@test "a read lock is the hash and the time-out key that Redisson's reader has" {
+@test "a read lock is the hash and the timeout key that Redisson's reader has" {
 	admit_guest r rlock a
 	local owner
 	owner=$(owner_of a "$PID")
@@ -45,7 +45,7 @@ rlock_holds:{a}
 	no_keys
 }
 
-@test "a write lock is the hash that Redisson's writer has, and no time-out key" {
+@test "a write lock is the hash that Redisson's writer has, and no timeout key" {
 	admit_guest w wlock a
 	local owner
 	owner=$(owner_of a "$PID")
@@ -62,7 +62,7 @@ rlock_holds:{a}"
 	no_keys
 }
 
-@test "each reader has a field and a time-out key of its own" {
+@test "each reader has a field and a timeout key of its own" {
 	local first second
 	admit_guest r1 rlock a -t 1m
 	first=$PID
@@ -93,7 +93,7 @@ $two
 	no_keys
 }
 
-@test "each hold of a reader has a time-out key, and the last one's goes first" {
+@test "each hold of a reader has a timeout key, and the last one's goes first" {
 	run -0 rlock rlock a -- sh -c '
 		rlock rlock -n a -- sh -c "\$REDIS hget a \$RLOCK_OWNER; \$REDIS keys \"{a}:*\" | sort"
 		$REDIS hget a "$RLOCK_OWNER"
@@ -124,7 +124,7 @@ $two
 	no_keys
 }
 
-@test "a reader inside its own write lock has a field and a time-out key, and the mode stays write" {
+@test "a reader inside its own write lock has a field and a timeout key, and the mode stays write" {
 	run -0 rlock wlock a -- sh -c '
 		rlock rlock -n a -- sh -c "\$REDIS hgetall a; \$REDIS keys \"{a}:*\""
 		$REDIS hgetall a

@@ -151,7 +151,7 @@ refuses() {
 	wait_until 5 no_keys
 }
 
-@test "unlock --force breaks the locks of all readers, with their time-out keys, and the writer gets in" {
+@test "unlock --force breaks the locks of all readers, with their timeout keys, and the writer gets in" {
 	admit_guest r1 rlock a
 	admit_guest r2 rlock a
 	local second=$PID
@@ -294,7 +294,7 @@ RENEW='rlock_holds:{a}'
 make_timeout_keys() {
 	cat >timeout_keys <<-'EOS'
 		#!/bin/sh
-		# How many time-out keys there are.
+		# How many timeout keys there are.
 		exec $REDIS eval 'return #redis.call("KEYS", "{a}:*")' 0
 	EOS
 	chmod +x timeout_keys

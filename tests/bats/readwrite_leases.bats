@@ -45,7 +45,7 @@ teardown() { watchful_teardown; }
 	admit_guest r1 rlock a
 	local first=$PID
 	admit_guest r2 rlock a -t 10s
-	# Its time-out key has expired.
+	# Its timeout key has expired.
 	redis hset a "$JAVA" 3 >/dev/null
 	let_guest_out r1
 	ended_with 0 "$first"
@@ -91,7 +91,7 @@ teardown() { watchful_teardown; }
 	assert [ "${lines[1]}" -le 60000 ]
 }
 
-@test "a writer's lock is renewed for as long as its command runs, and a reader's with its time-out keys" {
+@test "a writer's lock is renewed for as long as its command runs, and a reader's with its timeout keys" {
 	admit_guest w wlock a -t 1s
 	admit_guest r rlock b -t 1s
 	local owner
@@ -116,7 +116,7 @@ teardown() { watchful_teardown; }
 
 @test "a long lease that a Java reader has cut to 30 s is put right before they are over" {
 	admit_guest r rlock a -t 2m
-	# What Java's watchdog does to the lock, and up to Redisson 4.3 to each reader's time-out key as well.
+	# What Java's watchdog does to the lock, and up to Redisson 4.3 to each reader's timeout key as well.
 	redis pexpire a 15000 >/dev/null
 	redis keys '{a}:*:rwlock_timeout:*' | xargs -I KEY ask_redis "$SERVER_SOCKET" pexpire KEY 15000 >/dev/null
 	wait_until 12 ttl_between 100000 a 120000
@@ -368,7 +368,7 @@ teardown() { watchful_teardown; }
 	wait_until 2 no_keys
 }
 
-@test "a reader whose time-out key was deleted has lost its lock, and the others haven't" {
+@test "a reader whose timeout key was deleted has lost its lock, and the others haven't" {
 	local lost kept
 	admit_guest lost rlock a -t 1s
 	lost=$PID

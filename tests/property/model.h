@@ -100,7 +100,7 @@ struct party {
 	char field[FIELD_MAX];
 	int count;
 	bool is_writer, is_kept;
-	bool is_over;    /* its time-outs have expired, or its kept hold has ended */
+	bool is_over;    /* its timeouts have expired, or its kept hold has ended */
 	struct span end; /* of a reader's holds; of a kept hold */
 };
 

@@ -55,7 +55,7 @@ static bool step_release_again(void)
 	return true;
 }
 
-/* Each of a reader's holds then has a time-out that is long enough; one whose key had expired has a new one. */
+/* Each of a reader's holds then has a timeout that is long enough; one whose key had expired has a new one. */
 static void check_renewed(const struct party *party, int64_t lease_ms)
 {
 	const struct shot *shot = shot_take();
@@ -285,7 +285,7 @@ static bool step_find(void)
 
 /* ---- losses ---- */
 
-/* So much time passes for one reader, which renews nothing: its time-outs that are not longer expire. */
+/* So much time passes for one reader, which renews nothing: its timeouts that are not longer expire. */
 static bool step_lapse(void)
 {
 	static const int64_t minutes[] = { 15, 25, 40, 100 };
@@ -298,14 +298,14 @@ static bool step_lapse(void)
 	party = &rw.expected.parties[chance((unsigned)rw.expected.party_count)];
 	if (party->is_writer || party->is_kept || party->is_over)
 		return false;
-	story("time-outs of reader %s end, those below %" PRId64 " min", brief(party->field),
+	story("timeouts of reader %s end, those below %" PRId64 " min", brief(party->field),
 	      passed_ms / MINUTE_MS);
 	for (size_t i = 0; i < shot->keys->elements; i += 2)
 		if (rw_timeout_number(shot->keys->element[i]->str, party->field) > 0 &&
 		    shot->keys->element[i + 1]->integer <= passed_ms)
 			server_do("DEL %s", shot->keys->element[i]->str);
 	party->is_over = party->end.hi - rlock_now_ms() <= passed_ms;
-	tally(party->is_over ? "deaths of a reader" : "ends of some of a reader's time-outs");
+	tally(party->is_over ? "deaths of a reader" : "ends of some of a reader's timeouts");
 	return true;
 }
 

@@ -9,7 +9,7 @@
 #define OWNERS 5
 #define CONNS 3
 
-/* Time-out keys that stayed when the lock's own key was deleted. */
+/* Timeout keys that stayed when the lock's own key was deleted. */
 struct leftover {
 	char owner[FIELD_MAX];
 	int count;
@@ -35,7 +35,7 @@ struct rlock_conn *rw_any_conn(void);
 const char *rw_any_owner(void);
 struct span rw_lease_span(int64_t lease_ms);
 bool rw_is_held(const struct held *held);
-/* A reader all of whose time-outs have expired counts as none, though other readers keep its field alive. */
+/* A reader all of whose timeouts have expired counts as none, though other readers keep its field alive. */
 bool rw_has_ended(const struct party *party);
 /* Whether there is still a writer, or a kept hold of one: else a write lock is a read lock. */
 bool rw_is_writing(void);
@@ -50,7 +50,7 @@ void rw_remove_ended_kept(void);
 void rw_leave(struct party *party);
 /* A hold was removed: which holds are left, and how long do they last? */
 void rw_settle(void);
-/* Whether key is a time-out of that owner: its number, else 0. */
+/* Whether key is a timeout of that owner: its number, else 0. */
 long rw_timeout_number(const char *key, const char *owner);
 void rw_compare(void);
 

@@ -197,7 +197,7 @@ static void check_keys(const struct shot *shot)
 	}
 }
 
-/* How long the longest of a reader's holds lasts by its time-out keys, -1 without any. */
+/* How long the longest of a reader's holds lasts by its timeout keys, -1 without any. */
 static int64_t reader_ttl_ms(const struct shot *shot, const struct party *party)
 {
 	int64_t longest_ms = -1;
@@ -222,7 +222,7 @@ static void check_readers(const struct shot *shot)
 			continue;
 		ttl_ms = reader_ttl_ms(shot, party);
 		if (party->is_over ? ttl_ms >= 0 : !span_has_shot(party->end, shot, ttl_ms))
-			differs("the time-outs of reader '%s' end in %" PRId64 " ms", party->field,
+			differs("the timeouts of reader '%s' end in %" PRId64 " ms", party->field,
 				ttl_ms);
 	}
 }

@@ -307,7 +307,7 @@ static void check_deadline(void)
 		      parties[0].result.was_sent,
 	      "one that never answers runs into its deadline");
 	CHECK(rlock_now_ms() >= begun_ms + 500 && rlock_now_ms() < begun_ms + patience_ms,
-	      "then, and not at the time-out of the connection");
+	      "then, and not at the timeout of the connection");
 	CHECK(rlock__connection_is_open(parties[0].connection),
 	      "its stream is kept for a last word");
 	begin(0, "AGAIN", INT64_MAX);
@@ -700,7 +700,7 @@ static void check_full_backlog(void)
 	CHECK(hears(2, "LUCKY"), "a server with room is asked beside one without");
 	drive(2, patience_ms);
 	CHECK(has_failed(1, RLOCK_ENET, "Connection timed out"),
-	      "a place that does not get free in time is a time-out");
+	      "a place that does not get free in time is a timeout");
 	CHECK(parties[0].is_under_way, "who has time waits for a place");
 	for (size_t i = 0; i < count; i++) {
 		(void)close(accept4(parties[0].listener, NULL, NULL, SOCK_CLOEXEC));
