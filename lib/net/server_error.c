@@ -27,7 +27,7 @@ struct meaning {
 };
 
 /*
- * A state that passes (a server that loads, is busy, has lost its primary) counts as an unreachable server:
+ * A state that passes (a server that loads, is busy, has lost its master) counts as an unreachable server:
  * the request is retried while there is time.
  */
 static const struct meaning meanings[] = {
@@ -65,7 +65,7 @@ static const struct meaning meanings[] = {
 	  "it is in protected mode: set a password on it, and give that here" },
 };
 
-/* Errors of a replica only: to a write, to any command while it has lost its primary, and to WAIT. */
+/* Errors of a replica only: to a write, to any command while it has lost its master, and to WAIT. */
 static const char *const replica_errors[] = { "READONLY", "MASTERDOWN",
 					      "ERR WAIT cannot be used with replica" };
 
@@ -203,12 +203,12 @@ static bool starts_with_any(const char *text, const char *const prefixes[], size
 	return false;
 }
 
-/* By the next try this or another server may be the primary: until then it counts as unreachable. */
+/* By the next try this or another server may be the master: until then it counts as unreachable. */
 static enum rlock_status replica(struct rlock__error *error, const char *shown)
 {
 	return rlock__fail(
 		error, RLOCK_ENET,
-		"%s is a replica: it can grant no lock: name its primary, or its sentinels: %s",
+		"%s is a replica: it can grant no lock: name its master, or its sentinels: %s",
 		error->server, shown);
 }
 

@@ -167,7 +167,7 @@ static void fail_server_error(struct rlock__call *call, struct rlock__result *ou
 					  out->reply->str, out->reply->len, call->script->body);
 	freeReplyObject(out->reply);
 	out->reply = NULL;
-	/* The server can't serve us now. By the next try its name may stand for another one, a new primary. */
+	/* The server can't serve us now. By the next try its name may stand for another one, a new master. */
 	if (out->status == RLOCK_ENET) {
 		rlock__connection_abandon(call->connection);
 		out->was_sent = false;

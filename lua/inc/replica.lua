@@ -1,4 +1,4 @@
--- A replica knows what its primary told it some time ago: it can't grant a lock, and what it lacks is not lost.
+-- A replica knows what its master told it some time ago: it can't grant a lock, and what it lacks is not lost.
 -- include: denied
 
 -- The error to give when this server is a replica, else nil. A write that changes nothing finds it out, one that each

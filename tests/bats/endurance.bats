@@ -172,7 +172,7 @@ used_by() {
 	ended_with 124
 }
 
-# ---- another primary ----
+# ---- another master ----
 
 is_renewed_at() {
 	[ "$(redis_at "$1" pttl "$2")" -gt $(($3 * 19 / 20)) ]
@@ -186,13 +186,13 @@ has_waiters_at() {
 	[ "$(redis_at "$1" pubsub numsub "redisson_lock__channel:{$2}" | tail -n 1)" = "$3" ]
 }
 
-# The replica is the primary now, and the primary a replica of another; streams to it stay open.
+# The replica is the master now, and the master a replica of another; streams to it stay open.
 fail_over() {
 	promote_replica
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
 }
 
-@test "a holder whose primary turns into a replica keeps its lock at the new primary, and a waiter gets it there" {
+@test "a holder whose master turns into a replica keeps its lock at the new master, and a waiter gets it there" {
 	local holder
 	replicated_servers
 	listen_to rlock run -t 2s a -- until_let_go
@@ -200,7 +200,7 @@ fail_over() {
 	wait_until 5 is_held_at two a
 	in_background rlock run -w 20s a -- sh -c 'redis-cli -s two/redis.sock exists a >waiter-saw'
 	wait_until 5 has_waiters_at one a 1
-	# By its first renewal the renewer has a stream of its own to the old primary.
+	# By its first renewal the renewer has a stream of its own to the old master.
 	wait_until 3 is_not_renewed_at two a 2000
 	wait_until 5 is_renewed_at two a 2000
 	fail_over
@@ -214,16 +214,16 @@ fail_over() {
 	[ "$(redis_at two dbsize)" = 0 ]
 }
 
-# has_expired_at DIRECTORY NAME: by now, though its key may stay until the primary says so.
+# has_expired_at DIRECTORY NAME: by now, though its key may stay until the master says so.
 has_expired_at() {
 	! is_held_at "$@"
 }
 
-@test "a release finds the new primary, where the old one's lease has ended" {
+@test "a release finds the new master, where the old one's lease has ended" {
 	replicated_servers
 	listen_to rlock run -t 3s a -- until_let_go
 	wait_until 5 is_held_at two a
-	# The stream of the keeper, which releases, stays at the old primary.
+	# The stream of the keeper, which releases, stays at the old master.
 	fail_over
 	wait_until 8 has_expired_at one a
 	stays 1 is_held_at two a
@@ -239,7 +239,7 @@ has_expired_at() {
 	for verb in "unlock --owner ci-1" "renew --owner ci-1" "unlock --force"; do
 		# shellcheck disable=SC2086
 		run -69 rlock $verb -u "unix://$PWD/two/redis.sock" a
-		assert_output --partial 'is a replica: it can grant no lock: name its primary'
+		assert_output --partial 'is a replica: it can grant no lock: name its master'
 	done
 }
 

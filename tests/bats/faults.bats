@@ -544,7 +544,7 @@ refused_by_replica() {
 	local verb
 	for verb in run fair rlock wlock; do
 		run -69 --separate-stderr rlock "$verb" "$@" a -- touch ran
-		assert_equal "$stderr" "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its primary, or its sentinels: READONLY You can't write against a read only replica."
+		assert_equal "$stderr" "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its master, or its sentinels: READONLY You can't write against a read only replica."
 		[ ! -e ran ]
 	done
 }
@@ -572,7 +572,7 @@ refused_by_replica() {
 	refused_by_replica
 }
 
-@test "a replica that has lost its primary, and does not say what it knows, is refused by its name" {
+@test "a replica that has lost its master, and does not say what it knows, is refused by its name" {
 	own_server --replica-serve-stale-data no
 	redis replicaof 127.0.0.1 1
 	run -69 rlock run a -- touch ran

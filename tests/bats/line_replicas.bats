@@ -2,7 +2,7 @@
 # bats file_tags=long
 # The queue of a fair lock when a replica takes over, to which no waiter is subscribed yet.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's, PRIMARY
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's, MASTER
 # replicas.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2119,SC2120,SC2153,SC2154
 
@@ -40,9 +40,9 @@ queue_at_replica() {
 	done
 }
 
-kill_primary() {
-	kill -s KILL "$PRIMARY"
-	wait_until 5 is_gone "$PRIMARY"
+kill_master() {
+	kill -s KILL "$MASTER"
+	wait_until 5 is_gone "$MASTER"
 }
 
 # The waiters find the replica only now.
@@ -55,7 +55,7 @@ let_waiters_reach_replica() {
 
 @test "a queue keeps its order when a replica takes over after an outage, and a newcomer is behind it" {
 	queue_at_replica r1 r2 r3 r4 r5
-	kill_primary
+	kill_master
 	let_pass 2.5
 	promote_replica
 	# The first request for this lock there, while none waits there.
@@ -69,7 +69,7 @@ let_waiters_reach_replica() {
 
 @test "a waiter that was killed while a replica took over is out of the queue soon after" {
 	queue_at_replica r1 r2
-	kill_primary
+	kill_master
 	kill_waiter r1
 	promote_replica
 	let_waiters_reach_replica

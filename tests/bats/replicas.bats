@@ -120,7 +120,7 @@ is_empty() {
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
 	proxy release
 	ended_with 69
-	grep -q "^rlock: a: .* is a replica: it can grant no lock: name its primary" said
+	grep -q "^rlock: a: .* is a replica: it can grant no lock: name its master" said
 	assert [ ! -e begun ]
 	redis_at one replicaof no one >/dev/null
 	redis_at one flushall >/dev/null

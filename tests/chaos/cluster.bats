@@ -23,7 +23,7 @@ setup() {
 	local number
 	wait_until 90 is_settled
 	for number in {1..6}; do
-		is_primary "$number" || continue
+		is_master "$number" || continue
 		on "$number" redis flushall >/dev/null
 		export SERVER_SOCKET
 		SERVER_SOCKET=$(socket_of "$number")
@@ -34,24 +34,24 @@ setup() {
 
 server_of() { node_of "$1"; }
 
-is_primary() {
+is_master() {
 	[ "$(on "$1" redis role 2>/dev/null | head -n 1)" = master ]
 }
 
 # Three masters, each with a replica that has what it has, and all nodes agree.
 is_settled() {
-	local number nodes primaries=0
+	local number nodes masters=0
 	cluster_is_up || return
 	for number in {1..6}; do
-		if is_primary "$number"; then
-			primaries=$((primaries + 1))
+		if is_master "$number"; then
+			masters=$((masters + 1))
 		else
 			on "$number" redis info replication | grep -q '^master_link_status:up' || return
 		fi
 		nodes=$(on "$number" redis cluster nodes)
 		[ "$(grep -c slave <<<"$nodes")" = 3 ] && ! grep -qE 'fail|disconnected|handshake|noaddr' <<<"$nodes" || return
 	done
-	((primaries == 3))
+	((masters == 3))
 }
 
 # replica_of NUMBER: prints the number of that master's.
@@ -83,7 +83,7 @@ fail_over_node() {
 	granting) lose_grant "$1" "$replica" || return ;;
 	frozen) freeze_server "$1" ;;
 	esac
-	wait_until 30 is_primary "$replica" || return
+	wait_until 30 is_master "$replica" || return
 	case $2 in
 	killed | granting) start_server_number "$1" --port "$(port_of "$1")" "${NODE_OPTIONS[@]}" "${SERVER_OPTIONS[@]}" ;;
 	frozen) thaw_server "$1" ;;
@@ -95,7 +95,7 @@ move_slot() {
 	local from to
 	from=$(node_of "$1")
 	for to in {1..6}; do
-		[ "$to" = "$from" ] || ! is_primary "$to" || break
+		[ "$to" = "$from" ] || ! is_master "$to" || break
 	done
 	begin_migration "$1" "$from" "$to" && move_keys "$1" "$from" "$to" || return
 	# What was created there meanwhile, or was still on its way.
@@ -107,7 +107,7 @@ move_slot() {
 keys_are_in_place() {
 	local number key name
 	for number in {1..6}; do
-		is_primary "$number" || continue
+		is_master "$number" || continue
 		while read -r key; do
 			[ -n "$key" ] || continue
 			name=$(sed -E 's/^[^{]*\{([^}]*)\}.*/\1/' <<<"$key")

@@ -300,7 +300,7 @@ serve() {
 begin_servers() {
 	if [ "$DATA" = replica ]; then
 		replicated_servers || return
-		choose_server one "$PRIMARY"
+		choose_server one "$MASTER"
 	else
 		serve
 	fi
@@ -321,7 +321,7 @@ begin_again() {
 	fi
 }
 
-# Whatever the primary has acknowledged. It waits for what came before on the same connection only.
+# Whatever the master has acknowledged. It waits for what came before on the same connection only.
 is_copied() {
 	[ "$(printf '%s\n' 'publish news 1' 'wait 1 1000' | redis | tail -n 1)" = 1 ]
 }

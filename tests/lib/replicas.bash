@@ -1,6 +1,6 @@
-# A primary and its replica, which takes over. Sourced behind helpers.bash.
+# A master and its replica, which takes over. Sourced behind helpers.bash.
 
-# PRIMARY and REPLICA are for the tests.
+# MASTER and REPLICA are for the tests.
 # shellcheck disable=SC2034
 
 # redis_at DIRECTORY COMMAND...: redis-cli on the server there.
@@ -21,12 +21,12 @@ answers() {
 	[ "$(redis_at "$1" ping 2>/dev/null)" = PONG ]
 }
 
-# replicated_servers: "one" with its replica "two", and RLOCK_URL leads to the first of them. Sets PRIMARY and
+# replicated_servers: "one" with its replica "two", and RLOCK_URL leads to the first of them. Sets MASTER and
 # REPLICA, their process numbers.
 replicated_servers() {
 	own_server one || return
-	PRIMARY=$PID
-	# Servers here have no port: the proxy lends one to the primary.
+	MASTER=$PID
+	# Servers here have no port: the proxy lends one to the master.
 	in_background sh -c 'exec "$@" >replica-said' sh \
 		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
 	wait_until 5 grep -qsx ready replica-said || return
@@ -46,7 +46,7 @@ is_in_sync() {
 	redis_at two info replication | grep -q '^master_link_status:up'
 }
 
-# promote_replica: it is the primary from now on, for new connections.
+# promote_replica: it is the master from now on, for new connections.
 promote_replica() {
 	redis_at two replicaof no one >/dev/null
 	ln -s two/redis.sock new.sock
