@@ -102,6 +102,8 @@ static const char *kind_text(enum rlock_kind kind)
 		return "read lock, ";
 	case RLOCK_WRITE:
 		return "write lock, ";
+	case RLOCK_SEMAPHORE:
+		return "semaphore, ";
 	case RLOCK_ANY:
 		break;
 	}
@@ -154,6 +156,7 @@ static const char *role_of(const struct rlock_holder *holder)
 		return "writer";
 	case RLOCK_PLAIN:
 	case RLOCK_FAIR:
+	case RLOCK_SEMAPHORE:
 	case RLOCK_ANY:
 		break;
 	}

@@ -73,6 +73,7 @@ void rlock__find_args(const struct rlock_name *name, const char *owner, enum rlo
 	rlock__args_init(args);
 	rlock__args_key(args, rlock__key(RLOCK__KEY_LOCK, name));
 	rlock__args_key(args, rlock__key(RLOCK__KEY_HOLDS, name));
+	rlock__args_key(args, rlock__key(RLOCK__KEY_PERMITS, name));
 	rlock__args_text(args, owner, strlen(owner));
 	rlock__kind_arg(kind, args);
 }

@@ -2,7 +2,7 @@
 -- include: denied
 -- include: wake_all
 
--- The result for the name, as in remove_hold.lua.
+-- The result for the name, as in for_each_name.lua.
 local function freed(name, heard)
 	if not is_error(heard) then
 		give_others_turn(name, heard)
