@@ -225,7 +225,8 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 /* "fair, read": the kinds of locks that can't be used. */
 static void name_kinds(unsigned kinds, char out[64])
 {
-	static const enum rlock_kind all[] = { RLOCK_PLAIN, RLOCK_FAIR, RLOCK_READ, RLOCK_WRITE };
+	static const enum rlock_kind all[] = { RLOCK_PLAIN, RLOCK_FAIR, RLOCK_READ, RLOCK_WRITE,
+					       RLOCK_SEMAPHORE };
 	size_t len = 0;
 
 	out[0] = '\0';

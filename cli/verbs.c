@@ -61,7 +61,7 @@ const struct verb verbs[] = {
 	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_LOCK, COMMAND_OPTIONAL, "write", WRITE_SUMMARY,
 	  .description = WRITE_DESCRIPTION },
 	{ "sem", cmd_sem, RLOCK_SEMAPHORE, VERBS_SEM, COMMAND_OPTIONAL, NULL,
-	  "acquire a permit of a semaphore, which has room for so many holders",
+	  "acquire a permit of a semaphore, for so many holders at a time",
 	  .description =
 		  "As lock, but at most --permits N holders have a permit at a time, on all "
 		  "machines, Redisson's RPermitExpirableSemaphore and RSemaphore included. A "

@@ -584,6 +584,13 @@ struct rlock_inspection {
 	const struct rlock_waiter
 		*writer; /* waits for readers, which let it go first; NULL: none */
 
+	/*
+	 * Of a semaphore: how many permits it has in all, how many of them are free, less than 0 when the total was made less,
+	 * and how many have a holder that left nothing, as Java's RSemaphore does; 0 for a lock. The count of a holder is how
+	 * many it has.
+	 */
+	int64_t permits, free_permits, unheld_permits;
+
 	const struct rlock_unseen *unseen;
 	size_t unseen_count;
 

@@ -16,7 +16,6 @@ local permits = KEYS[3]
 -- include: hold_record
 -- include: hold_count
 -- include: permit_id
--- include: now
 -- include: write_suffix
 -- include: replica
 
@@ -74,7 +73,9 @@ for i = 1, #listed, 2 do
 	end
 end
 if latest_kind == 'sem' then
-	return { latest_id, math.max(latest_end_ms - now_ms(), 0), latest_kind }
+	local now = redis.call('TIME')
+	local left_ms = latest_end_ms - now[1] * 1000 - math.floor(now[2] / 1000)
+	return { latest_id, math.max(left_ms, 0), latest_kind }
 elseif latest_id and key_type then
 	return { latest_id, OVERWRITTEN_TTL_MS, latest_kind }
 elseif latest_id then

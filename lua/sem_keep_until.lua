@@ -16,7 +16,7 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: wake_queue_wake
 -- include: for_each_name
 -- include: permits_remove
--- include: permits_return
+-- include: permits_free
 -- include: permits_set
 -- include: permits_ends
 
@@ -24,8 +24,8 @@ local function keep(name)
 	local hold = remove_permits(name, hold_id)
 	if not hold then
 		return 0
-	elseif hold.is_over or hold.removed < hold.count then
-		return_permits(name, hold.removed)
+	elseif hold.is_lost then
+		free_permits(name, hold.removed)
 		return 3
 	end
 	local owner = hold.field

@@ -2,9 +2,7 @@
 -- include: now
 -- include: hold_record
 -- include: permits
-
--- wire: RPermitExpirableSemaphore's deadline of a permit without a lease.
-local NO_DEADLINE_MS = 922337203685477
+-- include: no_deadline
 
 -- When the next permit may be reclaimed, from now; -1: there is none that ends.
 local function permits_ttl_ms(name)

@@ -1,7 +1,8 @@
 -- To notify those that wait for permits.
 -- include: now
 -- include: publish
--- include: wake_all
+-- include: others_turn
+-- include: wake_queue_wake
 
 local WOKEN_MAX = 16 -- by one script; those wake the next ones
 

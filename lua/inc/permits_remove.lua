@@ -12,7 +12,8 @@ local function ids_of(command, key, hold_id, count)
 	return words
 end
 
--- The hold with so many permits, by its record, and removed: how many of them were there. is_over: its lease has ended.
+-- The hold with so many permits, by its record, and removed: how many of them were there. is_lost: not all, or its
+-- lease has ended.
 -- nil when there is no such hold; then name.overwritten may be set.
 local function remove_permits(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
@@ -29,6 +30,6 @@ local function remove_permits(name, hold_id)
 	end
 	redis.call(unpack(ids_of('ZREM', name.ends, hold_id, hold.count)))
 	hold.removed = redis.call(unpack(ids_of('ZREM', name.permits, hold_id, hold.count)))
-	hold.is_over = tonumber(hold.end_ms) <= now_ms()
+	hold.is_lost = hold.removed < hold.count or tonumber(hold.end_ms) <= now_ms()
 	return hold
 end

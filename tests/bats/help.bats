@@ -66,7 +66,7 @@ refused() {
 	run -0 --separate-stderr rlock -h
 	assert_equal "$stderr" ''
 	fits_screen
-	for verb in run lock fair read write unlock renew status list check help version; do
+	for verb in run lock fair read write sem unlock renew status list check help version; do
 		assert_line --regexp "^  $verb "
 	done
 	assert_equal "$(examples <<<"$output" | wc -l)" 2

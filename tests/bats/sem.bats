@@ -10,6 +10,7 @@ load ../lib/leftovers
 load ../lib/watching
 load ../lib/sharing
 load ../lib/proxying
+load ../lib/inspecting
 
 setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
@@ -404,6 +405,71 @@ rlock_total:{a}
 	let_go
 	wait "${BACKGROUND[@]}" || :
 	is_whole a 1
+}
+
+# ---- status, list, unlock --force ----
+
+@test "status shows the total, what is free, the holders, and permits without one" {
+	hold_permit 5 a --take 2 --note 'two licences'
+	java_permit a 0123456789abcdef 922337203685477
+	redis decr a
+	in_background rlock sem --permits 5 --take 2 a -- true
+	wait_until 5 has_queued a 1
+	run -0 rlock status a
+	assert_line --index 0 'a: semaphore, held, 1 of 5 permits free'
+	assert_line --regexp '^  holder +[0-9.]+s +[0-9]+s +2 +rlock +two licences +'
+	assert_line --regexp '^  holder +- +- +1 +redisson +30313233343536373839616263646566$'
+	assert_line --regexp '^  1 without a record of a holder: '
+	assert_line --regexp '^  1 waiter of rlock, the first for '
+	run -0 rlock status --json a
+	assert_equal "$(json 'lock["kind"], lock["permits"], lock["holder_count"], lock["waiter_count"]')" \
+		"('sem', {'total': 5, 'free': 1, 'without_holder': 1}, 2, 1)"
+	redis incr a
+	let_go
+	wait "${BACKGROUND[@]}"
+}
+
+@test "status ends with 1 while all permits are free, and shows those that have expired" {
+	rlock sem --permits 2 a -- true
+	run -1 rlock status a
+	assert_output 'a: semaphore, free, 2 of 2 permits free'
+	rlock sem --permits 2 --owner ci --lease 1s a
+	run -0 rlock status a
+	let_pass 1.1
+	run -1 rlock status a
+	assert_line --regexp '^  expired '
+}
+
+@test "list finds semaphores that are held, with braces in their names, too, and by a pattern" {
+	hold_permit 2 imports --note one
+	in_background rlock sem --permits 2 'a{b}c' -- until_let_go
+	wait_until 5 has_free 'a{b}c' 1
+	redis set counter 5
+	run -0 rlock list
+	assert_line --regexp '^imports +sem .* one$'
+	assert_line --regexp '^a\{b\}c +sem '
+	assert_equal "${#lines[@]}" 3
+	run -0 rlock list 'imp*'
+	assert_equal "${#lines[@]}" 2
+	run -0 rlock list 'a?b[x-z{}]c*'
+	assert_output ''
+	run -0 rlock list '*{b}*'
+	assert_equal "${#lines[@]}" 2
+	let_go
+	wait "${BACKGROUND[@]}"
+}
+
+@test "unlock --force frees all permits, and with --holder those of one owner" {
+	rlock sem --permits 4 --owner one --lease 1m a
+	rlock sem --permits 4 --take 2 --owner two --lease 1m a
+	redis decr a
+	run -0 rlock unlock --force --holder two:0 a
+	has_free a 2
+	run -1 rlock unlock --force --holder three:0 a
+	run -78 rlock unlock --force --mode plain a
+	run -0 rlock unlock --force a
+	is_whole a 4
+	run -1 rlock unlock --force a
 }
 
 # ---- lost replies ----
