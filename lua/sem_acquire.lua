@@ -9,6 +9,13 @@
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
 local total, take = tonumber(ARGV[12]), tonumber(ARGV[13])
 
+-- include: permits_acquire_one
+
+local granted = acquire_one_permit()
+if granted then
+	return granted
+end
+
 -- include: names
 -- include: now
 -- include: denied

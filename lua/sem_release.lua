@@ -8,7 +8,24 @@ local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]
 
+-- include: permits_release_one
+
+local heard = release_one_permit()
+if heard == 0 then
+	return { 2 }
+end
+
 -- include: names
+-- include: denied
+-- include: others_turn
+
+if heard then
+	if not is_error(heard) then
+		give_others_turn(names[1], heard)
+	end
+	return { is_error(heard) and denied_error('PUBLISH', heard) or 2 }
+end
+
 -- include: for_each_name
 -- include: permits_release
 

@@ -15,15 +15,18 @@ import socket
 import statistics
 import subprocess
 import sys
+import time
 import uuid
 
+DB = "9"
 PIECES = 20
 READERS = (10, 1000)
 LEASE_MS = "30000"
+FAR_MS, NEVER_MS = "9000000000000", "922337203685477"
 NAME = "a-lock-that-is-measured"
 
 # As Redisson 4.7.0 has them (RedissonLock, RedissonReadLock and RedissonWriteLock, tryLockInnerAsync and
-# unlockInnerAsync).
+# unlockInnerAsync; RedissonPermitExpirableSemaphore, tryAcquireAsync and tryReleaseAsync).
 ACQUIRE = {
     "plain": (
         "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then "
@@ -40,6 +43,17 @@ ACQUIRE = {
         "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == false) then "
         "redis.call('hset', KEYS[1], 'mode', 'write'); redis.call('hset', KEYS[1], ARGV[2], 1); "
         "redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; return redis.call('pttl', KEYS[1]);"
+    ),
+    "sem": (
+        "local expiredIds = redis.call('zrangebyscore', KEYS[2], 0, ARGV[3], 'limit', 0, ARGV[1]); "
+        "if #expiredIds > 0 then redis.call('zrem', KEYS[2], unpack(expiredIds)); "
+        "local value = redis.call('incrby', KEYS[1], #expiredIds); if tonumber(value) > 0 then "
+        "redis.call(ARGV[5], KEYS[3], value); end;end; local value = redis.call('get', KEYS[1]); "
+        "if (value ~= false and tonumber(value) >= tonumber(ARGV[1])) then redis.call('decrby', KEYS[1], ARGV[1]); "
+        "for i = 6, #ARGV, 1 do redis.call('zadd', KEYS[2], ARGV[2], ARGV[i]); end; "
+        "local ttl = redis.call('pttl', KEYS[1]); if ttl > 0 then redis.call('pexpire', KEYS[2], ttl); end; "
+        "return 'OK'; end; local v = redis.call('zrange', KEYS[2], 0, 0, 'WITHSCORES'); "
+        "if v[1] ~= nil and v[2] ~= ARGV[4] then return ':' .. tostring(v[2]); end return nil;"
     ),
 }
 RELEASE = {
@@ -71,8 +85,14 @@ RELEASE = {
         "if (redis.call('hlen', KEYS[1]) > 1) then return 0; end; redis.call('del', KEYS[1]); "
         "redis.call(ARGV[3], KEYS[2], ARGV[1]); redis.call('set', KEYS[5], 1, 'px', ARGV[4]); return 1; "
     ),
+    "sem": (
+        "local expire = redis.call('zscore', KEYS[3], ARGV[1]);"
+        "local removed = redis.call('zrem', KEYS[3], ARGV[1]);if tonumber(removed) ~= 1 then return 0;end;"
+        "local value = redis.call('incrby', KEYS[1], ARGV[2]); redis.call(ARGV[4], KEYS[2], value); "
+        "if tonumber(expire) <= tonumber(ARGV[3]) then return 0;end;return 1;"
+    ),
 }
-VERBS = {"plain": "run", "read": "rlock", "write": "wlock"}
+VERBS = {"plain": ["run"], "read": ["rlock"], "write": ["wlock"], "sem": ["sem", "--permits", "3"]}
 
 
 class Server:
@@ -103,10 +123,11 @@ class Server:
 
 def captured(server, path, rlock, kind):
     """The words of the two requests, an acquisition and a release, that it sends."""
+    server.ask("FLUSHDB")
     monitor = Server(path)
     monitor.ask("MONITOR")
     for _ in range(2):  # the first time the server does not know the scripts
-        subprocess.run([rlock, VERBS[kind], "-u", "unix://" + path, NAME, "--", "true"], check=True)
+        subprocess.run([rlock, *VERBS[kind], "-u", f"unix://{path}?db={DB}", NAME, "--", "true"], check=True)
     server.ask("ECHO", "enough")
     requests = []
     while True:
@@ -143,6 +164,14 @@ def of_redisson(kind, action, shas, number):
     lock, owner = f"{NAME}-{number}", f"{uuid.UUID(int=number)}:30"
     latch, channel = f"redisson_unlock_latch:{{{lock}}}:{number}", f"redisson_lock__channel:{{{lock}}}"
     timeouts = f"{{{lock}}}:{owner}:rwlock_timeout"
+    if kind == "sem":
+        permits, channel, id = f"{{{lock}}}:timeout", f"redisson_sc:{{{lock}}}", f"{number:016x}"
+        now_ms = str(int(time.time() * 1000))
+        if action == "acquire":
+            keys, args = [lock, permits, channel], ["1", FAR_MS, now_ms, NEVER_MS, "publish", id]
+        else:
+            keys, args = [lock, channel, permits], [id, "1", now_ms, "publish"]
+        return ["EVALSHA", shas[action], str(len(keys))] + keys + args
     if action == "acquire":
         keys = [lock, timeouts] if kind == "read" else [lock]
         args = [LEASE_MS, owner, owner + ":write"]
@@ -174,12 +203,17 @@ def measure(server, path, rlock, kind, count):
     }
     times = {}
     for piece in range(PIECES):
+        # A semaphore is there already, and is not deleted by a release.
+        for number in range(piece * count, (piece + 1) * count) if kind == "sem" else ():
+            server.ask("SET", f"{NAME}-{number}", "3")
+            server.ask("SET", f"rlock_total:{{{NAME}-{number}}}", "3")
         numbers = range(piece * count, (piece + 1) * count)
         for tool, request_of in tools.items():
             for action in ("acquire", "release"):
                 requests = [request_of(action, number) for number in numbers]
                 times.setdefault((action, tool), []).append(time_of(server, requests))
             server.ask("FLUSHDB")
+    server.ask("FLUSHDB")
     for (action, tool), pieces in times.items():
         print(kind, action, tool, round(statistics.median(pieces)))
 
@@ -216,7 +250,7 @@ def measure_readers(server, path, rlock, count):
 def main():
     path, rlock, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     server = Server(path)
-    server.ask("SELECT", "9")  # others have theirs in 0
+    server.ask("SELECT", DB)  # others have theirs in 0
     for kind in VERBS:
         measure(server, path, rlock, kind, max(count // PIECES, 1))
     measure_readers(server, path, rlock, max(count // PIECES // 5, 1))
