@@ -452,6 +452,8 @@ rlock_total:{a}
 	run -0 rlock list 'imp*'
 	assert_equal "${#lines[@]}" 2
 	run -0 rlock list 'a?b[x-z{}]c*'
+	assert_equal "${#lines[@]}" 2
+	run -0 rlock list 'a?b[^x-z{}]c*'
 	assert_output ''
 	run -0 rlock list '*{b}*'
 	assert_equal "${#lines[@]}" 2
