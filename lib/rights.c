@@ -35,18 +35,18 @@ struct command_right {
 };
 
 /*
- * The first one makes a key that expires by itself. Commands for other types are denied because of its type, after the
+ * Without +set and +get, which semaphores need, locks work, though not as well. The first one makes a key that expires by
+ * itself. Commands for other types are denied because of its type, after the
  * right was looked at, and change nothing.
  */
 static const struct command_right commands[] = {
-	{ "+set", ALL, true, { "SET", KEY, "1", "PX", "5000" } },
+	{ "+set", SEMAPHORE, false, { "SET", KEY, "1", "PX", "5000" } },
 	{ "+pexpire", ALL, false, { "PEXPIRE", KEY, "5000" } },
 	{ "+eval", ALL, false, { "EVAL", "return 1", "0" } },
 	{ "+evalsha", ALL, false, { "EVALSHA", "0000000000000000000000000000000000000000", "0" } },
 	{ "+pttl", ALL, false, { "PTTL", KEY } },
 	{ "+exists", ALL, false, { "EXISTS", KEY } },
 	{ "+type", ALL, false, { "TYPE", KEY } },
-	{ "+get", LOCKS, true, { "GET", KEY } },
 	{ "+get", SEMAPHORE, false, { "GET", KEY } },
 	{ "+hlen", LOCKS, false, { "HLEN", KEY } },
 	{ "+hexists", LOCKS, false, { "HEXISTS", KEY, "f" } },

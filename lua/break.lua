@@ -1,15 +1,14 @@
 -- Break a lock of any kind by force, as Redisson's forceUnlock does (forceUnlockAsync of RedissonLock,
 -- RedissonFairLock, RedissonReadLock, RedissonWriteLock).
--- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers, permits and remembered
---          total of a semaphore
+-- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
 -- ARGV[1]  the owner that must hold the lock still, empty for any; of several readers only this one loses its holds
 -- ARGV[2]  channel of a plain or fair lock; with a '+' in front in a cluster
 -- ARGV[3]  channel of a read/write lock; the same
 -- ARGV[4]  what the names of its time-out keys begin with
 -- ARGV[5]  wake queue
 -- ARGV[6]  turn
--- ARGV[7]  channel of a semaphore
--- ARGV[8]  plain, read, write or sem: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
+-- ARGV[7]  permits of a semaphore, ARGV[8] its remembered total, ARGV[9] its channel
+-- ARGV[10] plain, read, write or sem: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
 --          read means these alone
 -- Returns  {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
 --          {2, holder, number of holders, note, error}  broken, but a waiter could not be notified, for this reason
@@ -17,9 +16,9 @@
 --          {0}  the lock is free
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
-	ends = KEYS[6], remembered = KEYS[8] }
-local permits, semaphore_channel = KEYS[7], ARGV[7]
-local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[8]
+	ends = KEYS[6], remembered = ARGV[8] }
+local permits, semaphore_channel = ARGV[7], ARGV[9]
+local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[10]
 name.wake_queue, name.turn = ARGV[5], ARGV[6]
 
 -- include: channel

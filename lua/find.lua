@@ -1,15 +1,15 @@
 -- The most recent hold of an owner. It changes nothing.
 -- KEYS[1]  lock hash
 -- KEYS[2]  holds hash
--- KEYS[3]  permits of a semaphore
 -- ARGV[1]  owner
 -- ARGV[2]  the kind that is wanted, as it is returned; empty for any
+-- ARGV[3]  permits of a semaphore (not in KEYS: a user of locks needs no right to them)
 -- Returns  {hold id, ttl in ms, kind}, or nil when the owner does not hold the lock by a hold of ours. kind is plain (a
 --            fair lock is released alike), read, write or sem. A hold on a lock that was overwritten is found, too, as
 --            plain or write, with a ttl of -2.
 --          {-1, type}  the key, or that of its holds, is something else
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
-local permits = KEYS[3]
+local permits = ARGV[3]
 
 -- include: denied
 -- include: overwritten
@@ -30,7 +30,8 @@ if is_error(listed) then
 	return denied_error('HGETALL', listed)
 end
 
-local has_permits = redis.pcall('TYPE', permits).ok == 'zset'
+local is_lock = redis.pcall('TYPE', name.lock).ok == 'hash'
+local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
 local counter = key_type == 'string' and redis.pcall('GET', name.lock)
 local is_semaphore = has_permits or type(counter) == 'string' and string.match(counter, '^%-?%d+$')
 local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1

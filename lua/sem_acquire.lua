@@ -95,14 +95,14 @@ end
 -- Their TTL is that of the longest hold.
 local function acquire_new(name)
 	local permits, ends = permits_until(name, hold_id, take, now_ms() + lease_ms)
+	local ttl_ms = math.max(redis.call('PTTL', name.holds), lease_ms)
 	local err = try_all({ { 'INCRBY', name.lock, -take } })
 	if err then
 		return err
 	end
-	local ttl_ms = math.max(redis.call('PTTL', name.holds), lease_ms)
-	local steps = { permits, ends, { 'HSET', name.holds, hold_id, new_hold_record(name, digits(take)) },
-		{ 'PEXPIRE', name.holds, digits(ttl_ms) }, { 'PEXPIRE', name.ends, ends_ttl_ms(ttl_ms) } }
+	local steps = {}
 	if tries_rights then
+		-- Not before the first write, which a full server denies.
 		append(steps, {
 			{ 'HGET', name.holds, hold_id },
 			{ 'HDEL', name.holds, '' },
@@ -111,6 +111,13 @@ local function acquire_new(name)
 			{ 'ZSCORE', name.permits, '' },
 		})
 	end
+	append(steps, {
+		permits,
+		ends,
+		{ 'HSET', name.holds, hold_id, new_hold_record(name, digits(take)) },
+		{ 'PEXPIRE', name.holds, digits(ttl_ms) },
+		{ 'PEXPIRE', name.ends, ends_ttl_ms(ttl_ms) },
+	})
 	return try_all(steps, remove_new(name))
 end
 

@@ -228,7 +228,7 @@ refused() {
 	while read -r option value; do
 		run -0 grep -E "^\.It (.* )?Fl Fl $option( |\$)" items
 		assert_output --regexp "[ (]${value//./\\.}([ .,;)]|\$)"
-		run -0 tr -s '\n ' ' ' < <(rlock help run)
+		run -0 tr -s '\n ' ' ' < <(rlock help run && rlock help sem)
 		assert_output --partial "(default: $value)"
 	done <defaults
 }

@@ -454,7 +454,7 @@ rlock_total:{a}
 	run -0 rlock list 'a?b[x-z{}]c*'
 	assert_equal "${#lines[@]}" 2
 	run -0 rlock list 'a?b[^x-z{}]c*'
-	assert_output ''
+	refute_output --partial sem
 	run -0 rlock list '*{b}*'
 	assert_equal "${#lines[@]}" 2
 	let_go
@@ -476,7 +476,7 @@ rlock_total:{a}
 
 # ---- lost replies ----
 
-@test "a permit counts once when the reply to its acquisition was lost" {
+@test "no permit is taken twice when the reply to its acquisition was lost" {
 	start_proxy
 	proxy drop-reply 'rlock_total:{a}'
 	run -0 rlock sem --permits 2 --wait 5s a -- redis-cli -s "$SERVER_SOCKET" get a
@@ -498,7 +498,7 @@ rlock_total:{a}
 
 # ---- usage ----
 
-@test "a call without --permits, or with what makes no sense for a semaphore, is wrong usage" {
+@test "a call without --permits, or with what is not for a semaphore, is wrong usage" {
 	local words
 	for words in 'a -- true' '--permits 0 a -- true' '--permits x a -- true' '--permits 2 --take 3 a -- true' \
 		'--permits 2 --take 0 a -- true' '--permits 2 --fence a -- true' '--permits 2 --quorum 1 a -- true' \
