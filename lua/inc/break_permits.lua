@@ -42,7 +42,11 @@ local function break_permits(name, expected)
 			broken = broken + redis.call('ZREM', name.permits, permit.id)
 		end
 	end
-	broken = expected == '' and total - free or broken
+	if expected == '' then
+		broken = total - free
+		-- What is left of holds that were lost.
+		redis.call('DEL', name.ends, name.holds)
+	end
 	notify_of_permits(name, redis.call('INCRBY', name.lock, broken), broken)
 	holder = holder or { owner = 'a client without a record', note = '' }
 	if publish_error then

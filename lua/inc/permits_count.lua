@@ -40,8 +40,8 @@ local function count_permits(name, wanted)
 		name.free = redis.call('INCRBY', name.lock, name.more)
 	end
 	local seen, known = name.free + name.held, redis.call('GET', name.remembered)
-	name.total = seen == wanted and seen or math.max(seen, known and tonumber(known) or seen)
-	if seen == wanted and known ~= digits(wanted) then
+	name.total = math.max(seen, known and tonumber(known) or seen)
+	if name.total == wanted and known ~= digits(wanted) then
 		redis.call('SET', name.remembered, digits(wanted), 'PX', REMEMBERED_MS)
 	end
 end

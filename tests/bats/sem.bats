@@ -496,6 +496,62 @@ rlock_total:{a}
 	is_whole a 2
 }
 
+# ---- processes and servers that fail ----
+
+@test "a permit stays with its command when rlock is killed, and comes back when that ends" {
+	hold_permit 1 a -t 1s
+	kill -KILL "$PID"
+	let_pass 2
+	run -75 rlock sem -n --permits 1 a -- true
+	let_go
+	wait_until 2 is_whole a 1
+}
+
+@test "a permit is renewed by another renewer when that is killed" {
+	hold_permit 1 a -t 1s
+	wait_until 5 has_renewer "$PID"
+	kill -KILL "$(renewer_of "$PID")"
+	let_pass 2
+	has_held a 1
+	let_go
+	ended_with 0
+	is_whole a 1
+}
+
+@test "a permit that was granted to a waiter whose connections broke is taken once" {
+	hold_permit 1 a
+	in_background rlock sem --permits 1 a -- true
+	wait_until 5 has_queued a 1
+	redis client kill type pubsub >/dev/null
+	redis client kill type normal skipme yes >/dev/null || :
+	let_go
+	wait "${BACKGROUND[@]}"
+	is_whole a 1
+}
+
+@test "a server that forgot everything loses the permit, and the waiter goes on waiting there" {
+	hold_permit 1 a -t 1s
+	local holder=$PID
+	in_background rlock sem --permits 1 a -- touch got
+	wait_until 5 has_queued a 1
+	redis flushall >/dev/null
+	ended_with 76 "$holder"
+	wait_until 10 file_exists got
+	wait_until 5 is_whole a 1
+}
+
+@test "a full server grants no permit, and those that are held are renewed and released" {
+	hold_permit 2 a -t 1s
+	redis config set maxmemory 1 >/dev/null
+	run -69 rlock sem -n --permits 2 a -- true
+	let_pass 1.5
+	has_held a 1
+	let_go
+	ended_with 0
+	redis config set maxmemory 0 >/dev/null
+	is_whole a 2
+}
+
 # ---- usage ----
 
 @test "a call without --permits, or with what is not for a semaphore, is wrong usage" {
