@@ -39,7 +39,7 @@ has_queued() { [ "$(redis zcard "rlock_queue:{$1}")" = "$2" ]; }
 
 # No permit is held, no waiter left, and the counter is that.
 is_whole() {
-	has_free "$1" "$2" && [ -z "$(list_keys "*{$1}*" | grep -vx "rlock_total:{$1}")" ]
+	has_free "$1" "$2" && ! list_keys "*{$1}*" | grep -qvx "rlock_total:{$1}"
 }
 
 # hold_permit N NAME [OPTION...]: until let_go. Sets PID.
@@ -555,12 +555,14 @@ rlock_total:{a}
 # ---- usage ----
 
 @test "a call without --permits, or with what is not for a semaphore, is wrong usage" {
-	local words
-	for words in 'a -- true' '--permits 0 a -- true' '--permits x a -- true' '--permits 2 --take 3 a -- true' \
+	local line
+	local -a words
+	for line in 'a -- true' '--permits 0 a -- true' '--permits x a -- true' '--permits 2 --take 3 a -- true' \
 		'--permits 2 --take 0 a -- true' '--permits 2 --fence a -- true' '--permits 2 --quorum 1 a -- true' \
 		'--permits 2 --resize a -- true' '--permits 2 --resize --take 1 a' '--permits 2 --resize -n a' \
 		'--permits 2 --owner x a' "--permits 2 -u $RLOCK_URL -u redis://127.0.0.1:1 a -- true"; do
-		run -64 rlock sem $words
+		read -ra words <<<"$line"
+		run -64 rlock sem "${words[@]}"
 	done
 	run -64 rlock run --permits 2 a -- true
 	no_keys

@@ -36,6 +36,8 @@ has_queued() { [ "$(redis zcard "rlock_queue:{$1}")" = "$2" ]; }
 # hold_permit PARTY NAME TOTAL [OPTION...]
 hold_permit() {
 	in_background rlock sem --permits "$3" "${@:4}" "$2" -- stay "$1"
+	# Of rlock_leaves and rlock_dies.
+	# shellcheck disable=SC2034,SC2153
 	PIDS[$1]=$PID
 	rlock_enters "$1"
 }
