@@ -3,6 +3,7 @@
  * it to a renewer, for the calling process.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,17 @@ static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 	shrink_while_idle();
 }
 
+static void warn_of_total(void *ctx, size_t name_index, int64_t total)
+{
+	const struct acquirer *acquirer = ctx;
+	char name[NAME_SHOWN_MAX];
+
+	message_warning("%s: has %" PRId64 " permits in all, and --permits says %d: --resize "
+			"changes it",
+			names_show_one(acquirer->opts, name_index, name), total,
+			acquirer->opts->permits);
+}
+
 static void begin_sleep(void *ctx, struct rlock_hold *hold)
 {
 	struct acquirer *acquirer = ctx;
@@ -293,6 +305,10 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 	request.on_wait_again_ms = PROGRESS_AGAIN_MS;
 	request.on_sleep = begin_sleep;
 	request.on_sleep_ctx = acquirer;
+	request.permits = opts->permits;
+	request.take = opts->take;
+	request.on_total = warn_of_total;
+	request.on_total_ctx = acquirer;
 	begin_events(acquirer);
 	acquirer->begun_ms = rlock_now_ms();
 	status = rlock_acquire(acquirer->conn, &request, &acquirer->hold);

@@ -97,6 +97,19 @@ static void put_writer(struct json *json, const struct rlock_waiter *writer)
 	json_close(json, '}');
 }
 
+static void put_permits(struct json *json, const struct rlock_inspection *inspection)
+{
+	if (inspection->kind != RLOCK_SEMAPHORE) {
+		json_null(json, "permits");
+		return;
+	}
+	json_open(json, "permits", '{');
+	json_number(json, "total", inspection->permits);
+	json_number(json, "free", inspection->free_permits);
+	json_number(json, "without_holder", inspection->unheld_permits);
+	json_close(json, '}');
+}
+
 static void put_unseen(struct json *json, const struct rlock_inspection *inspection)
 {
 	json_open(json, "unseen", '[');
@@ -125,5 +138,6 @@ void inspection_json(struct json *json, const struct rlock_inspection *inspectio
 	put_time(json, "waits_ms", inspection->wake_ms);
 	json_number(json, "other_client_count", (int64_t)inspection->other_clients);
 	put_writer(json, inspection->writer);
+	put_permits(json, inspection);
 	put_unseen(json, inspection);
 }

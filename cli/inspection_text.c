@@ -68,9 +68,9 @@ static bool do_agree(const struct rlock_inspection *a, const struct rlock_inspec
 {
 	if (a->status != b->status || strcmp(a->error, b->error) != 0 || a->state != b->state ||
 	    a->kind != b->kind || strcmp(a->type, b->type) != 0 || a->token != b->token ||
-	    a->holder_total != b->holder_total || a->holder_count != b->holder_count ||
-	    a->queue_total != b->queue_total || a->queue_count != b->queue_count ||
-	    a->unseen_count != b->unseen_count)
+	    a->holder_total != b->holder_total || a->permits != b->permits ||
+	    a->holder_count != b->holder_count || a->queue_total != b->queue_total ||
+	    a->queue_count != b->queue_count || a->unseen_count != b->unseen_count)
 		return false;
 	for (size_t i = 0; i < a->holder_count; i++)
 		if (!has_holder(b, &a->holders[i]))
@@ -102,10 +102,21 @@ static const char *kind_text(enum rlock_kind kind)
 		return "read lock, ";
 	case RLOCK_WRITE:
 		return "write lock, ";
+	case RLOCK_SEMAPHORE:
+		return "semaphore, ";
 	case RLOCK_ANY:
 		break;
 	}
 	return "";
+}
+
+static void print_semaphore(const struct rlock_inspection *inspection, FILE *out)
+{
+	bool is_held = inspection->state == RLOCK_STATE_HELD;
+	int64_t free = inspection->free_permits > 0 ? inspection->free_permits : 0;
+
+	(void)fprintf(out, "semaphore, %s, %" PRId64 " of %" PRId64 " permits free\n",
+		      is_held ? "held" : "free", free, inspection->permits);
 }
 
 static void print_lock(const struct rlock_inspection *inspection, FILE *out)
@@ -114,6 +125,10 @@ static void print_lock(const struct rlock_inspection *inspection, FILE *out)
 
 	if (inspection->status != RLOCK_OK) {
 		(void)fprintf(out, "unknown: %s\n", inspection->error);
+		return;
+	}
+	if (inspection->kind == RLOCK_SEMAPHORE) {
+		print_semaphore(inspection, out);
 		return;
 	}
 	switch (inspection->state) {
@@ -154,6 +169,7 @@ static const char *role_of(const struct rlock_holder *holder)
 		return "writer";
 	case RLOCK_PLAIN:
 	case RLOCK_FAIR:
+	case RLOCK_SEMAPHORE:
 	case RLOCK_ANY:
 		break;
 	}
@@ -256,6 +272,12 @@ static void print_rest(const struct rlock_inspection *inspection, FILE *out)
 		(void)fprintf(out,
 			      "  %zu other client%s of its channel, as Redisson's waiters are\n",
 			      inspection->other_clients, plural(inspection->other_clients));
+	if (inspection->unheld_permits > 0)
+		(void)fprintf(out,
+			      "  %" PRId64
+			      " without a record of a holder: Java's RSemaphore leaves "
+			      "none, and what it had when it ended never comes back\n",
+			      inspection->unheld_permits);
 	for (size_t i = 0; i < inspection->holder_count; i++)
 		print_gone(&inspection->holders[i], out);
 	for (size_t i = 0; i < inspection->unseen_count; i++)

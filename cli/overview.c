@@ -51,6 +51,5 @@ void overview_print(enum help_extent extent)
 			"'rlock VERB -h' has the options of a verb that are used most, --help all.\n");
 	else
 		(void)printf(
-			"'rlock VERB -h' has the options of a verb that are used most, --help all;\n"
-			"'rlock --help' has the exit codes and the manual pages.\n");
+			"'rlock VERB -h' has a verb's usual options, 'rlock --help' the exit codes.\n");
 }

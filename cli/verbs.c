@@ -13,6 +13,13 @@
 	"      rlock run -n -E 0 --at-least 1m nightly -- ./backup.sh\n"                           \
 	"  Two locks, all or none, for a line of shell:\n"                                         \
 	"      rlock run web database -- sh -c './migrate.sh && ./restart.sh'\n"
+#define SEM_EXAMPLES                                                                               \
+	"  Three imports at a time, on all machines; the others wait:\n"                           \
+	"      rlock sem --permits 3 imports -- ./import.sh\n"                                     \
+	"  A job that needs two of five licences at once:\n"                                       \
+	"      rlock sem --permits 5 --take 2 licences -- ./simulate.sh\n"                         \
+	"  There are eight of them from now on:\n"                                                 \
+	"      rlock sem --permits 8 --resize licences\n"
 #define READ_SUMMARY "acquire a read lock, which other readers share"
 #define READ_DESCRIPTION                                                                            \
 	"As lock, but shared: any number of readers hold the lock together, while no writer does. " \
@@ -25,34 +32,42 @@
 	"and wlock are the same."
 
 const struct verb verbs[] = {
-	{ "run", cmd_lock, RLOCK_PLAIN, VERBS_ACQUIRE, COMMAND_NEEDED, NULL,
+	{ "run", cmd_lock, RLOCK_PLAIN, VERBS_LOCK, COMMAND_NEEDED, NULL,
 	  "hold a lock while a command runs",
 	  .description =
 		  "Waits for the lock, runs COMMAND, and releases the lock when COMMAND ends. "
 		  "The exit code is COMMAND's; 75 when the lock was not acquired in time, 76 "
 		  "when it was lost. Of several NAMEs either all are acquired or none.",
 	  .examples = RUN_EXAMPLES },
-	{ "lock", cmd_lock, RLOCK_PLAIN, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
+	{ "lock", cmd_lock, RLOCK_PLAIN, VERBS_LOCK, COMMAND_OPTIONAL, NULL,
 	  "acquire a lock, for a command or for the calling process",
 	  .description =
 		  "With a COMMAND the same as run. Without one the lock belongs to the calling "
 		  "process, or to that of --pid, and is held until 'rlock unlock', or until that "
 		  "process ends. In a script say which process is meant: rlock lock --pid $$ "
 		  "NAME." },
-	{ "fair", cmd_lock, RLOCK_FAIR, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL,
+	{ "fair", cmd_lock, RLOCK_FAIR, VERBS_LOCK, COMMAND_OPTIONAL, NULL,
 	  "acquire a lock first come, first served, from a queue",
 	  .description =
 		  "As lock, but waiters acquire the lock in the order of a queue, which they "
 		  "share with Redisson's fair locks. With several NAMEs a waiter joins the queue "
 		  "of each." },
-	{ "read", cmd_lock, RLOCK_READ, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL, READ_SUMMARY,
+	{ "read", cmd_lock, RLOCK_READ, VERBS_LOCK, COMMAND_OPTIONAL, NULL, READ_SUMMARY,
 	  .description = READ_DESCRIPTION },
-	{ "write", cmd_lock, RLOCK_WRITE, VERBS_ACQUIRE, COMMAND_OPTIONAL, NULL, WRITE_SUMMARY,
+	{ "write", cmd_lock, RLOCK_WRITE, VERBS_LOCK, COMMAND_OPTIONAL, NULL, WRITE_SUMMARY,
 	  .description = WRITE_DESCRIPTION },
-	{ "rlock", cmd_lock, RLOCK_READ, VERBS_ACQUIRE, COMMAND_OPTIONAL, "read", READ_SUMMARY,
+	{ "rlock", cmd_lock, RLOCK_READ, VERBS_LOCK, COMMAND_OPTIONAL, "read", READ_SUMMARY,
 	  .description = READ_DESCRIPTION },
-	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_ACQUIRE, COMMAND_OPTIONAL, "write", WRITE_SUMMARY,
+	{ "wlock", cmd_lock, RLOCK_WRITE, VERBS_LOCK, COMMAND_OPTIONAL, "write", WRITE_SUMMARY,
 	  .description = WRITE_DESCRIPTION },
+	{ "sem", cmd_sem, RLOCK_SEMAPHORE, VERBS_SEM, COMMAND_OPTIONAL, NULL,
+	  "acquire a permit of a semaphore, for so many holders at a time",
+	  .description =
+		  "As lock, but at most --permits N holders have a permit at a time, on all "
+		  "machines, Redisson's RPermitExpirableSemaphore and RSemaphore included. A "
+		  "call inside COMMAND acquires a permit of its own. A total that others have "
+		  "set is kept, with a warning; --resize changes it.",
+	  .examples = SEM_EXAMPLES },
 	{ "unlock", cmd_unlock, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, NULL, "release a lock",
 	  .description =
 		  "Releases the latest lock that the caller acquired under that NAME. The exit "

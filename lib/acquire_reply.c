@@ -73,6 +73,23 @@ static const char *owner_of(const struct rlock__waiter *waiter, const redisReply
 	return NULL;
 }
 
+static bool is_semaphore(const struct rlock__waiter *waiter)
+{
+	return waiter->hold->kind == RLOCK_SEMAPHORE;
+}
+
+/* The caller is told once that it is not what the request says. */
+static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t total)
+{
+	const struct rlock_request *request = waiter->request;
+	struct rlock__acquired *acquired = &waiter->hold->acquired[name_index];
+	bool is_first = acquired->total == 0;
+
+	acquired->total = total;
+	if (is_first && total != request->permits && request->on_total != NULL)
+		request->on_total(request->on_total_ctx, name_index, total);
+}
+
 /* "-" means that no token was issued, which is told as 0. */
 static bool read_token(const redisReply *reply, int64_t *token_out)
 {
@@ -86,9 +103,10 @@ static bool read_token(const redisReply *reply, int64_t *token_out)
 	return reply->len > 0 && end == reply->str + reply->len && errno == 0;
 }
 
-static bool read_values(const struct rlock__waiter *waiter, redisReply *const *values,
-			struct rlock__acquired *out)
+/* The third value is the token, or the total of a semaphore. */
+static bool read_values(struct rlock__waiter *waiter, redisReply *const *values, size_t name_index)
 {
+	struct rlock__acquired *out = &waiter->hold->acquired[name_index];
 	const char *owner;
 	int64_t token;
 
@@ -100,7 +118,9 @@ static bool read_values(const struct rlock__waiter *waiter, redisReply *const *v
 		return false;
 	memcpy(out->owner, owner, strlen(owner) + 1);
 	out->count = values[1]->integer;
-	out->token = token;
+	out->token = is_semaphore(waiter) ? 0 : token;
+	if (is_semaphore(waiter))
+		set_total(waiter, name_index, token);
 	return true;
 }
 
@@ -135,7 +155,7 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 		return rlock__fail_reply(connection, script);
 	for (size_t i = 0; i < name_count; i++)
 		if (!read_values(waiter, &reply->element[1 + VALUES_PER_NAME * i],
-				 &hold->acquired[rlock__routes_name(&waiter->routes, index, i)]))
+				 rlock__routes_name(&waiter->routes, index, i)))
 			return rlock__fail_reply(connection, script);
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
@@ -148,13 +168,13 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	return RLOCK_BUSY;
 }
 
-static bool is_busy_reply(const redisReply *reply)
+static bool is_busy_reply(const redisReply *reply, bool has_total)
 {
 	static const int types[] = { REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
 				     REDIS_REPLY_STRING,  REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER,
 				     REDIS_REPLY_STRING,  REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
-				     REDIS_REPLY_INTEGER };
-	const size_t count = sizeof(types) / sizeof(types[0]);
+				     REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER };
+	const size_t count = sizeof(types) / sizeof(types[0]) - (has_total ? 0 : 1);
 
 	if (reply->elements != count)
 		return false;
@@ -170,7 +190,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	redisReply *const *element = reply->element;
 	struct rlock__server *server = &waiter->servers[index];
 
-	if (!is_busy_reply(reply))
+	if (!is_busy_reply(reply, is_semaphore(waiter)))
 		return rlock__fail_reply(rlock__routes_connection(&waiter->routes, index),
 					 waiter->hold->row->acquire->script);
 	server->name_index = name_index;
@@ -186,6 +206,8 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	server->held_since_ms =
 		element[8]->integer < 0 ? INT64_MAX : rlock_now_ms() - element[8]->integer;
 	server->position = element[9]->integer < 0 ? 0 : (size_t)element[9]->integer;
+	if (is_semaphore(waiter))
+		set_total(waiter, name_index, element[10]->integer);
 	/* The clock of the server that replies first orders the waiters on all of them. */
 	if (waiter->since[0] == '\0')
 		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));

@@ -43,6 +43,8 @@ void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 		rlock__connection_names_user(rlock__routes_connection(routes, index)) ? "1" : "0",
 		1);
 	rlock__args_text(args, acquisition->has_turn_passed ? "1" : "0", 1);
+	rlock__args_number(args, request->permits);
+	rlock__args_number(args, request->take);
 	rlock__action_args(acquisition->action, hold, routes, index, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));

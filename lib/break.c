@@ -103,9 +103,12 @@ static const struct rlock__script *make_break(const void *ctx, size_t index,
 	static const enum rlock__key keys[] = { RLOCK__KEY_LOCK,    RLOCK__KEY_HOLDS,
 						RLOCK__KEY_QUEUE,   RLOCK__KEY_DEADLINES,
 						RLOCK__KEY_WAITERS, RLOCK__KEY_ENDS };
-	static const enum rlock__key names[] = { RLOCK__KEY_CHANNEL, RLOCK__KEY_READWRITE_CHANNEL,
-						 RLOCK__KEY_TIMEOUTS, RLOCK__KEY_WAKE_QUEUE,
-						 RLOCK__KEY_TURN };
+	static const enum rlock__key names[] = {
+		RLOCK__KEY_CHANNEL,  RLOCK__KEY_READWRITE_CHANNEL,
+		RLOCK__KEY_TIMEOUTS, RLOCK__KEY_WAKE_QUEUE,
+		RLOCK__KEY_TURN,     RLOCK__KEY_PERMITS,
+		RLOCK__KEY_TOTAL,    RLOCK__KEY_SEMAPHORE_CHANNEL
+	};
 	const struct breaking *breaking = ctx;
 
 	(void)index;

@@ -92,6 +92,20 @@ enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct 
 	return RLOCK_OK;
 }
 
+/* Each server would have a counter of its own. */
+enum rlock_status rlock__conn_check_permits(struct rlock_conn *conn, int64_t permits, int64_t take)
+{
+	if (conn->server_count > 1)
+		return rlock__fail(&conn->error, RLOCK_EINVAL, "a semaphore needs one server");
+	if (permits < 1 || permits > RLOCK_PERMITS_MAX || take < 1 || take > RLOCK_TAKE_MAX ||
+	    take > permits)
+		return rlock__fail(&conn->error, RLOCK_EINVAL,
+				   "a semaphore has 1 to %d permits, of which up to %d are "
+				   "acquired at once",
+				   RLOCK_PERMITS_MAX, RLOCK_TAKE_MAX);
+	return RLOCK_OK;
+}
+
 void rlock_conn_free(struct rlock_conn *conn)
 {
 	if (conn == NULL)

@@ -28,6 +28,8 @@ enum rlock_status rlock__conn_add_connections(struct rlock_conn *conn, size_t co
 /* Whether a cluster among the servers can have these names: RLOCK_EINVAL. */
 enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct rlock_name *names,
 					  size_t count);
+/* Whether so many of the permits of a semaphore can be acquired over conn: RLOCK_EINVAL. */
+enum rlock_status rlock__conn_check_permits(struct rlock_conn *conn, int64_t permits, int64_t take);
 /* The error of the index-th connection becomes that of conn. */
 void rlock__conn_copy_error(struct rlock_conn *conn, size_t index);
 

@@ -75,6 +75,7 @@ void rlock__find_args(const struct rlock_name *name, const char *owner, enum rlo
 	rlock__args_key(args, rlock__key(RLOCK__KEY_HOLDS, name));
 	rlock__args_text(args, owner, strlen(owner));
 	rlock__kind_arg(kind, args);
+	rlock__args_owned(args, rlock__key(RLOCK__KEY_PERMITS, name));
 }
 
 static const struct rlock__script *make_find(const void *ctx, size_t index,

@@ -22,6 +22,7 @@ struct rlock_conn;
 struct rlock__acquired {
 	char owner[RLOCK_OWNER_MAX];
 	int64_t count, token;
+	int64_t total; /* of the permits of a semaphore; 0: not known */
 };
 
 struct rlock_hold {

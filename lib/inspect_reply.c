@@ -32,11 +32,14 @@ enum part {
 	PART_WRITER,
 	PART_UNSEEN,
 	PART_GROUND,
+	PART_PERMITS,
+	PART_FREE_PERMITS,
+	PART_HELD_PERMITS,
 	PART_COUNT
 };
 
 /* The form of a list's elements: 's' a string, 'i' an integer, 'a' an array. */
-#define FORM_ALL "ssiisiaiaiiiaas"
+#define FORM_ALL "ssiisiaiaiiiaasiii"
 #define FORM_OTHER "ss"
 #define FORM_HOLDER "siiiiiss"
 #define FORM_QUEUED "siiis"
@@ -47,10 +50,13 @@ void rlock__inspect_args(const struct rlock_name *name, size_t holders_max, size
 			 bool is_in_cluster, struct rlock__args *args)
 {
 	static const enum rlock__key keys[] = {
-		RLOCK__KEY_CHANNEL,    RLOCK__KEY_READWRITE_CHANNEL, RLOCK__KEY_TIMEOUTS,
-		RLOCK__KEY_HOLDS,      RLOCK__KEY_COUNTER,           RLOCK__KEY_QUEUE,
-		RLOCK__KEY_DEADLINES,  RLOCK__KEY_WAITERS,           RLOCK__KEY_WRITER,
-		RLOCK__KEY_WAKE_QUEUE,
+		RLOCK__KEY_CHANNEL,   RLOCK__KEY_READWRITE_CHANNEL,
+		RLOCK__KEY_TIMEOUTS,  RLOCK__KEY_HOLDS,
+		RLOCK__KEY_COUNTER,   RLOCK__KEY_QUEUE,
+		RLOCK__KEY_DEADLINES, RLOCK__KEY_WAITERS,
+		RLOCK__KEY_WRITER,    RLOCK__KEY_WAKE_QUEUE,
+		RLOCK__KEY_PERMITS,   RLOCK__KEY_SEMAPHORE_CHANNEL,
+		RLOCK__KEY_ENDS,      RLOCK__KEY_TOTAL,
 	};
 
 	rlock__args_init(args);
@@ -218,14 +224,14 @@ static bool is_writer(const struct rlock_name *field)
 		      WRITE_SUFFIX ":lingering:", strlen(WRITE_SUFFIX ":lingering:")) != NULL;
 }
 
-static void read_holder(const redisReply *reply, bool is_readwrite, int64_t now_ms,
+static void read_holder(const redisReply *reply, enum rlock_kind kind, int64_t now_ms,
 			struct pool *pool, struct rlock_holder *out)
 {
 	redisReply *const *element = reply->element;
 
 	*out = (struct rlock_holder){
 		.owner = keep(pool, element[0]),
-		.kind = RLOCK_PLAIN,
+		.kind = kind == RLOCK_SEMAPHORE ? RLOCK_SEMAPHORE : RLOCK_PLAIN,
 		.count = element[1]->integer,
 		.client = client_of(element[2]),
 		.held_ms = age_ms(now_ms, element[3]->integer),
@@ -234,7 +240,7 @@ static void read_holder(const redisReply *reply, bool is_readwrite, int64_t now_
 		.token = strtoll(element[6]->str, NULL, 10),
 		.note = keep(pool, element[7]),
 	};
-	if (!is_readwrite)
+	if (kind != RLOCK_READ && kind != RLOCK_WRITE)
 		return;
 	out->kind = is_writer(&out->owner) ? RLOCK_WRITE : RLOCK_READ;
 	if (out->kind == RLOCK_WRITE && !out->is_kept) {
@@ -280,10 +286,13 @@ static void read_unseen(const redisReply *reply, struct pool *pool, struct rlock
 	};
 }
 
-/* Readers whose time is over are in the lock still, and count no more; any owner of a plain lock does. */
+/*
+ * Readers, and holders of permits, whose time is over are in the lock still, and count no more; any owner of a plain lock
+ * does.
+ */
 static bool is_held(const struct rlock_inspection *inspection)
 {
-	if (inspection->holder_total > inspection->holder_count)
+	if (inspection->unheld_permits > 0 || inspection->holder_total > inspection->holder_count)
 		return true;
 	for (size_t i = 0; i < inspection->holder_count; i++)
 		if (inspection->holders[i].kind == RLOCK_PLAIN ||
@@ -308,14 +317,13 @@ static enum rlock_kind kind_of(const redisReply *reply)
 static void read_lists(const redisReply *reply, struct pool *pool, struct rlock_inspection *out)
 {
 	const redisReply *listed = reply->element[PART_HOLDERS];
-	bool is_readwrite = out->kind == RLOCK_READ || out->kind == RLOCK_WRITE;
 	int64_t now_ms = part_number(reply, PART_NOW);
 	struct rlock_holder *holders = keep_list(pool, listed->elements, sizeof(*holders));
 	struct rlock_waiter *waiters, *writer;
 	struct rlock_unseen *unseen;
 
 	for (size_t i = 0; i < listed->elements; i++)
-		read_holder(listed->element[i], is_readwrite, now_ms, pool, &holders[i]);
+		read_holder(listed->element[i], out->kind, now_ms, pool, &holders[i]);
 	out->holders = holders;
 	out->holder_count = listed->elements;
 	listed = reply->element[PART_QUEUE];
@@ -351,6 +359,10 @@ static void read_lock(const redisReply *reply, struct pool *pool, struct rlock_i
 	out->wake_total = part_count(reply, PART_WAKE_TOTAL);
 	out->wake_ms = age_ms(part_number(reply, PART_NOW), part_number(reply, PART_WAKE_SINCE));
 	out->other_clients = part_count(reply, PART_OTHER_CLIENTS);
+	out->permits = part_number(reply, PART_PERMITS);
+	out->free_permits = part_number(reply, PART_FREE_PERMITS);
+	out->unheld_permits =
+		out->permits - out->free_permits - part_number(reply, PART_HELD_PERMITS);
 	out->state = is_held(out) ? RLOCK_STATE_HELD : RLOCK_STATE_FREE;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Finds the locks among all keys of the servers. SCAN names the hashes, a slice at a time; inspect.lua says of each what it
- * is. A lock is listed only for a reason, see is_lock.
+ * Finds the locks among all keys of the servers. SCAN names the hashes, a slice at a time, and then the permits of
+ * semaphores; inspect.lua says of each what it is. A lock is listed only for a reason, see is_lock.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "base/seen.h"
 #include "conn.h"
 #include "inspect_reply.h"
@@ -29,6 +30,16 @@
 
 #define HOLDERS_MAX 8 /* of each lock; a list says how many more there are */
 #define CURSOR_MAX 24
+#define PERMITS_SUFFIX ":timeout"
+
+/* What SCAN is asked for, one after the other. wire: RedissonObject.suffixName. */
+enum sort { SORT_LOCK, SORT_SEMAPHORE, SORT_COUNT };
+
+static const struct {
+	const char *type, *pattern; /* NULL: the user's */
+} sorts[SORT_COUNT] = {
+	[SORT_LOCK] = { "hash", NULL }, [SORT_SEMAPHORE] = { "zset", "*" PERMITS_SUFFIX }
+};
 
 /* One call of rlock_list. */
 struct listing {
@@ -37,6 +48,7 @@ struct listing {
 	struct rlock__seen *seen; /* of this server: SCAN may name a key twice */
 	struct rlock__connection *connection;
 	struct rlock_list_progress progress;
+	enum sort sort;
 	char cursor[CURSOR_MAX];
 	/* A cursor of before, and after how many pages another one is remembered in its place. */
 	char past_cursor[CURSOR_MAX];
@@ -202,6 +214,39 @@ static enum rlock_status run_batch(struct batch *batch)
 	return status;
 }
 
+/* The semaphore that a key of permits belongs to. */
+static bool is_of_semaphore(const redisReply *key, struct rlock_name *out)
+{
+	size_t suffix_len = strlen(PERMITS_SUFFIX), len = key->len - suffix_len;
+	const char *brace;
+
+	if (key->len <= suffix_len)
+		return false;
+	brace = memchr(key->str, '{', len);
+	if (brace == NULL)
+		return false;
+	*out = (struct rlock_name){ key->str, len };
+	if (brace == key->str && key->str[len - 1] == '}' &&
+	    memchr(key->str + 1, '{', len - 1) == NULL)
+		*out = (struct rlock_name){ key->str + 1, len - 2 };
+	return true;
+}
+
+/* Whether the key is that of a name which was asked for. */
+static bool name_of(const struct listing *listing, const redisReply *key, struct rlock_name *out)
+{
+	const char *why;
+
+	if (key->type != REDIS_REPLY_STRING)
+		return false;
+	*out = (struct rlock_name){ key->str, key->len };
+	if (listing->sort == SORT_SEMAPHORE &&
+	    (!is_of_semaphore(key, out) || !rlock__glob_fits(&listing->request->pattern, out)))
+		return false;
+	/* No acquisition could have made a lock of another name. */
+	return rlock_name_check(out, &why) == RLOCK_OK;
+}
+
 static enum rlock_status inspect_keys(struct listing *listing, const redisReply *keys)
 {
 	size_t at = 0;
@@ -211,14 +256,8 @@ static enum rlock_status inspect_keys(struct listing *listing, const redisReply 
 		enum rlock_status status;
 
 		while (at < keys->elements && batch.count < SCRIPTS_AT_ONCE) {
-			const redisReply *key = keys->element[at++];
-			struct rlock_name name = { key->str, key->len };
-			const char *why;
-
-			/* No acquisition could have made a lock of another name. */
-			if (key->type == REDIS_REPLY_STRING &&
-			    rlock_name_check(&name, &why) == RLOCK_OK)
-				batch.names[batch.count++] = name;
+			if (name_of(listing, keys->element[at++], &batch.names[batch.count]))
+				batch.count++;
 		}
 		status = batch.count > 0 ? run_batch(&batch) : RLOCK_OK;
 		if (status != RLOCK_OK)
@@ -270,11 +309,15 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 /* The next slice of keys; the last one sets the cursor to "0". */
 static enum rlock_status scan_step(struct listing *listing)
 {
-	const struct rlock_name *pattern = &listing->request->pattern;
+	const struct rlock_name *wanted = &listing->request->pattern;
+	const char *own = sorts[listing->sort].pattern, *type = sorts[listing->sort].type;
 	char count[24];
-	const char *argv[] = { "SCAN",  listing->cursor, "MATCH", pattern->text,
-			       "COUNT", count,           "TYPE",  "hash" };
-	size_t lengths[] = { 4, strlen(listing->cursor), 5, pattern->len, 5, 0, 4, 4 };
+	const char *argv[] = { "SCAN",  listing->cursor, "MATCH", own != NULL ? own : wanted->text,
+			       "COUNT", count,           "TYPE",  type };
+	size_t lengths[] = { 4, strlen(listing->cursor),
+			     5, own != NULL ? strlen(own) : wanted->len,
+			     5, 0,
+			     4, strlen(type) };
 	const struct rlock__command command = { 8, argv, lengths, true };
 	struct rlock__result result;
 	enum rlock_status status;
@@ -309,20 +352,31 @@ static enum rlock_status check_server(struct listing *listing, uint64_t *number)
 			   "another server has taken over: try again");
 }
 
+static enum rlock_status scan_sort(struct listing *listing, uint64_t *number)
+{
+	enum rlock_status status = RLOCK_OK;
+
+	(void)snprintf(listing->cursor, sizeof(listing->cursor), "0");
+	listing->past_cursor[0] = '\0';
+	listing->page_count = listing->past_until = 0;
+	do {
+		status = scan_step(listing);
+		if (status == RLOCK_OK)
+			status = check_server(listing, number);
+		listing->progress.server =
+			rlock_url_server(rlock__connection_server(listing->connection));
+		report_progress(listing);
+	} while (status == RLOCK_OK && strcmp(listing->cursor, "0") != 0);
+	return status;
+}
+
 static enum rlock_status scan_all(struct listing *listing)
 {
 	enum rlock_status status = RLOCK_OK;
 	uint64_t number = 0;
 
-	(void)snprintf(listing->cursor, sizeof(listing->cursor), "0");
-	do {
-		status = scan_step(listing);
-		if (status == RLOCK_OK)
-			status = check_server(listing, &number);
-		listing->progress.server =
-			rlock_url_server(rlock__connection_server(listing->connection));
-		report_progress(listing);
-	} while (status == RLOCK_OK && strcmp(listing->cursor, "0") != 0);
+	for (; listing->sort < SORT_COUNT && status == RLOCK_OK; listing->sort++)
+		status = scan_sort(listing, &number);
 	return status;
 }
 

@@ -20,7 +20,9 @@
 #define MUTEX (1U << RLOCK_PLAIN | 1U << RLOCK_FAIR)
 #define READWRITE (1U << RLOCK_READ | 1U << RLOCK_WRITE)
 #define FAIR (1U << RLOCK_FAIR)
-#define ALL (MUTEX | READWRITE)
+#define SEMAPHORE (1U << RLOCK_SEMAPHORE)
+#define LOCKS (MUTEX | READWRITE)
+#define ALL (LOCKS | SEMAPHORE)
 
 #define WORDS_MAX 7
 #define KEY "KEY" /* in the place of the key that is tried */
@@ -33,30 +35,31 @@ struct command_right {
 };
 
 /*
- * The first one makes a key that expires by itself. Commands for other types are denied because of its type, after the
+ * Without +set and +get, which semaphores need, locks work, though not as well. The first one makes a key that expires by
+ * itself. Commands for other types are denied because of its type, after the
  * right was looked at, and change nothing.
  */
 static const struct command_right commands[] = {
-	{ "+set", ALL, true, { "SET", KEY, "1", "PX", "5000" } },
+	{ "+set", SEMAPHORE, false, { "SET", KEY, "1", "PX", "5000" } },
 	{ "+pexpire", ALL, false, { "PEXPIRE", KEY, "5000" } },
 	{ "+eval", ALL, false, { "EVAL", "return 1", "0" } },
 	{ "+evalsha", ALL, false, { "EVALSHA", "0000000000000000000000000000000000000000", "0" } },
 	{ "+pttl", ALL, false, { "PTTL", KEY } },
 	{ "+exists", ALL, false, { "EXISTS", KEY } },
 	{ "+type", ALL, false, { "TYPE", KEY } },
-	{ "+get", ALL, true, { "GET", KEY } },
-	{ "+hlen", ALL, false, { "HLEN", KEY } },
-	{ "+hexists", ALL, false, { "HEXISTS", KEY, "f" } },
-	{ "+hkeys", ALL, false, { "HKEYS", KEY } },
-	{ "+hvals", ALL, false, { "HVALS", KEY } },
+	{ "+get", SEMAPHORE, false, { "GET", KEY } },
+	{ "+hlen", LOCKS, false, { "HLEN", KEY } },
+	{ "+hexists", LOCKS, false, { "HEXISTS", KEY, "f" } },
+	{ "+hkeys", LOCKS, false, { "HKEYS", KEY } },
+	{ "+hvals", LOCKS, false, { "HVALS", KEY } },
 	{ "+hget", ALL, false, { "HGET", KEY, "f" } },
 	{ "+hgetall", ALL, false, { "HGETALL", KEY } },
 	{ "+hdel", ALL, false, { "HDEL", KEY, "f" } },
 	{ "+time", ALL, false, { "TIME" } },
-	{ "+zrem", READWRITE | FAIR, false, { "ZREM", KEY, "m" } },
-	{ "+zrange", READWRITE, false, { "ZRANGE", KEY, "0", "0" } },
-	{ "+zcard", READWRITE, false, { "ZCARD", KEY } },
-	{ "+zscore", FAIR, false, { "ZSCORE", KEY, "m" } },
+	{ "+zrem", READWRITE | FAIR | SEMAPHORE, false, { "ZREM", KEY, "m" } },
+	{ "+zrange", READWRITE | SEMAPHORE, false, { "ZRANGE", KEY, "0", "0" } },
+	{ "+zcard", READWRITE | SEMAPHORE, false, { "ZCARD", KEY } },
+	{ "+zscore", FAIR | SEMAPHORE, false, { "ZSCORE", KEY, "m" } },
 	{ "+linsert", FAIR, false, { "LINSERT", KEY, "BEFORE", "m", "n" } },
 	{ "+lindex", FAIR, false, { "LINDEX", KEY, "0" } },
 	{ "+lpos", FAIR, false, { "LPOS", KEY, "m" } },
@@ -67,10 +70,11 @@ static const struct command_right commands[] = {
 
 /* Where the user may not make the key above, these make one. */
 static const struct command_right writes[] = {
-	{ "+incr", ALL, true, { "INCR", KEY } },
+	{ "+incr", MUTEX, true, { "INCR", KEY } },
 	{ "+hset", ALL, false, { "HSET", KEY, "f", "1" } },
-	{ "+hincrby", ALL, false, { "HINCRBY", KEY, "f", "1" } },
-	{ "+zadd", READWRITE | FAIR, false, { "ZADD", KEY, "1", "m" } },
+	{ "+hincrby", LOCKS, false, { "HINCRBY", KEY, "f", "1" } },
+	{ "+zadd", READWRITE | FAIR | SEMAPHORE, false, { "ZADD", KEY, "1", "m" } },
+	{ "+incrby", SEMAPHORE, false, { "INCRBY", KEY, "1" } },
 	{ "+rpush", FAIR, false, { "RPUSH", KEY, "m" } },
 };
 
@@ -90,7 +94,9 @@ static const struct key_right keys[] = {
 	{ RLOCK__KEY_DEADLINES, MUTEX, false },
 	{ RLOCK__KEY_WAITERS, MUTEX, false },
 	{ RLOCK__KEY_WRITER, READWRITE, false },
-	{ RLOCK__KEY_ENDS, READWRITE, false },
+	{ RLOCK__KEY_ENDS, READWRITE | SEMAPHORE, false },
+	{ RLOCK__KEY_PERMITS, SEMAPHORE, false },
+	{ RLOCK__KEY_TOTAL, SEMAPHORE, false },
 	{ RLOCK__KEY_TIMEOUTS, READWRITE, false },
 	{ RLOCK__KEY_WAKE_QUEUE, ALL, true },
 	{ RLOCK__KEY_TURN, ALL, true },
@@ -99,6 +105,7 @@ static const struct key_right keys[] = {
 static const struct key_right channels[] = {
 	{ RLOCK__KEY_CHANNEL, MUTEX, false },
 	{ RLOCK__KEY_READWRITE_CHANNEL, READWRITE, false },
+	{ RLOCK__KEY_SEMAPHORE_CHANNEL, SEMAPHORE, false },
 };
 
 struct trial {
@@ -245,13 +252,16 @@ static void report_pattern(struct trial *trial, char sort, const struct rlock__t
 static enum rlock_status try_key(struct trial *trial, const struct key_right *row)
 {
 	struct rlock__text key = rlock__key(row->key, &trial->name);
-	const char *end = row->key == RLOCK__KEY_TIMEOUTS ? "}:*:rwlock_timeout:*" : "";
+	bool is_start = row->key == RLOCK__KEY_TIMEOUTS; /* of keys, of which one is tried */
+	const char *end = is_start                         ? "}:*:rwlock_timeout:*"
+			  : row->key == RLOCK__KEY_PERMITS ? "}:timeout"
+							   : "";
 	enum rlock_status status;
 	enum answer answer;
 	char *text = NULL;
 
 	if (key.text == NULL ||
-	    asprintf(&text, "%s%s", key.text, end[0] != '\0' ? ":1:rwlock_timeout:1" : "") < 0) {
+	    asprintf(&text, "%s%s", key.text, is_start ? ":1:rwlock_timeout:1" : "") < 0) {
 		free(key.text);
 		return rlock__fail_memory(&trial->conn->error);
 	}

@@ -49,12 +49,14 @@ extern "C" {
 
 #define RLOCK_VERSION "0.1.0"
 
-#define RLOCK_NAME_MAX 512   /* bytes of a lock's name */
-#define RLOCK_OWNER_MAX 256  /* bytes of an owner, with the NUL */
-#define RLOCK_HOLD_ID_MAX 33 /* 32 hex digits and a NUL */
-#define RLOCK_NOTE_MAX 256   /* bytes of a note, with the NUL */
-#define RLOCK_ERROR_MAX 512  /* bytes of an error text, with the NUL */
-#define RLOCK_SERVERS_MAX 32 /* servers of a connection */
+#define RLOCK_NAME_MAX 512        /* bytes of a lock's name */
+#define RLOCK_OWNER_MAX 256       /* bytes of an owner, with the NUL */
+#define RLOCK_HOLD_ID_MAX 33      /* 32 hex digits and a NUL */
+#define RLOCK_NOTE_MAX 256        /* bytes of a note, with the NUL */
+#define RLOCK_ERROR_MAX 512       /* bytes of an error text, with the NUL */
+#define RLOCK_SERVERS_MAX 32      /* servers of a connection */
+#define RLOCK_PERMITS_MAX 1000000 /* permits of a semaphore */
+#define RLOCK_TAKE_MAX 1000       /* of which one hold has so many */
 
 enum rlock_status {
 	RLOCK_OK = 0,
@@ -333,14 +335,15 @@ RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_
 /* ---- locks ---- */
 
 enum rlock_kind {
-	RLOCK_PLAIN, /* RLock */
-	RLOCK_FAIR,  /* RFairLock */
-	RLOCK_READ,  /* RReadWriteLock.readLock() */
-	RLOCK_WRITE, /* RReadWriteLock.writeLock() */
-	RLOCK_ANY,   /* of whatever kind: for rlock_find, rlock_break, rlock_kind_is only */
+	RLOCK_PLAIN,     /* RLock */
+	RLOCK_FAIR,      /* RFairLock */
+	RLOCK_READ,      /* RReadWriteLock.readLock() */
+	RLOCK_WRITE,     /* RReadWriteLock.writeLock() */
+	RLOCK_SEMAPHORE, /* RPermitExpirableSemaphore; its counter is that of RSemaphore, too */
+	RLOCK_ANY,       /* of whatever kind: for rlock_find, rlock_break, rlock_kind_is only */
 };
 
-/* "plain", "fair", "read", "write". */
+/* "plain", "fair", "read", "write", "sem". */
 RLOCK_API const char *rlock_kind_name(enum rlock_kind kind);
 /* The kind of that name; false, and *out unchanged, for any other text. */
 RLOCK_API bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out);
@@ -412,12 +415,20 @@ struct rlock_request {
 	void (*on_sleep)(void *ctx, struct rlock_hold *hold);
 	void *on_sleep_ctx;
 	int64_t on_wait_again_ms; /* 0: on_wait is called once */
+	/*
+	 * Of a semaphore, 0 for a lock: how many permits it has in all, which counts where no client has made it yet, and how
+	 * many of them to acquire, up to RLOCK_PERMITS_MAX and RLOCK_TAKE_MAX. No hold is re-entered: each has permits of its own.
+	 */
+	int64_t permits, take;
+	/* Called once for a name that has another total than permits, which it keeps; NULL: not called. */
+	void (*on_total)(void *ctx, size_t name_index, int64_t total);
+	void *on_total_ctx;
 };
 
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
 		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, 0, NULL, false, NULL, NULL, 1000,     \
-			NULL, NULL, 0                                                              \
+			NULL, NULL, 0, 0, 0, NULL, NULL                                            \
 	}
 
 /*
@@ -427,6 +438,7 @@ struct rlock_request {
  * RLOCK_OK         *out is the hold; its lease is counted from before the request was sent
  * RLOCK_BUSY       the wait is over; the error text names the owner that holds the lock
  * RLOCK_CANCELLED  nothing is held, and the caller is in no queue
+ * RLOCK_EINVAL     of a semaphore: several servers, or permits or take out of range; nothing was sent
  * RLOCK_ENET       no server that can grant a lock was reached in time; or it became unreachable during the wait, and
  *                  still was when the wait (without wait_ms: 60 s) was over; or its reply was lost, and so were those to
  *                  all retries within a second. Nothing stays held for longer than one lease
@@ -461,6 +473,15 @@ RLOCK_API enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_
  */
 RLOCK_API enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 					     int64_t left_ms, int64_t deadline_ms);
+
+/*
+ * Set how many permits the semaphore has in all. Permits that are held stay so: of a total that is made less none may be free
+ * until some are released. Blocks as rlock_acquire does without a wait.
+ * RLOCK_OK     *had_out is how many it had; -1: there was no semaphore, and now is one
+ * RLOCK_EINVAL permits is out of range, or there are several servers; nothing was sent
+ */
+RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name *name,
+					 int64_t permits, int64_t *had_out);
 
 /*
  * The most recent hold of a kind, or of RLOCK_ANY, that owner has on name. RLOCK_OK and *out, or RLOCK_NOT_HELD. Its
@@ -564,6 +585,13 @@ struct rlock_inspection {
 	size_t other_clients; /* that listen to the channel of the lock, Java's */
 	const struct rlock_waiter
 		*writer; /* waits for readers, which let it go first; NULL: none */
+
+	/*
+	 * Of a semaphore: how many permits it has in all, how many of them are free, less than 0 when the total was made less,
+	 * and how many have a holder that left nothing, as Java's RSemaphore does; 0 for a lock. The count of a holder is how
+	 * many it has.
+	 */
+	int64_t permits, free_permits, unheld_permits;
 
 	const struct rlock_unseen *unseen;
 	size_t unseen_count;

@@ -73,6 +73,13 @@ static bool add_channels(struct rlock__waiter *waiter, size_t index, const char 
 	return true;
 }
 
+/* What its own channel ends in. */
+static const char *own_id(const struct rlock__waiter *waiter)
+{
+	return waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER ? waiter->owner
+								      : waiter->hold->id;
+}
+
 static bool make_channels(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__server *server = &waiter->servers[index];
@@ -90,8 +97,7 @@ static bool make_channels(struct rlock__waiter *waiter, size_t index)
 		return false;
 	if (server->hears_lock && !server->lacks_own_channel && !add_channels(waiter, index, OURS))
 		return false;
-	return !has_own ||
-	       add_channels(waiter, index, is_queued ? waiter->hold->id : waiter->owner);
+	return !has_own || add_channels(waiter, index, own_id(waiter));
 }
 
 /* A failure of the subscription is one of its server: that is the connection's error. */
@@ -254,7 +260,8 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 
 		if (fds[i].revents == 0)
 			continue;
-		status = rlock__subscription_drain(server->subscription, &retry_after_ms);
+		status = rlock__subscription_drain(server->subscription, own_id(waiter),
+						   &retry_after_ms);
 		if (status != RLOCK_OK)
 			return fail_subscription(waiter, i, status);
 		*retry_after_ms_out = rlock__sooner(*retry_after_ms_out, retry_after_ms);

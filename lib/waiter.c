@@ -80,6 +80,8 @@ enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_
 	waiter->report_at_ms = request->on_wait != NULL ? now_ms + request->on_wait_ms : INT64_MAX;
 	rlock__conn_copy_error(conn, 0);
 	status = rlock__conn_check_names(conn, request->names, request->name_count);
+	if (status == RLOCK_OK && request->kind == RLOCK_SEMAPHORE)
+		status = rlock__conn_check_permits(conn, request->permits, request->take);
 	if (status == RLOCK_OK)
 		status = set_owner(waiter);
 	if (status != RLOCK_OK)

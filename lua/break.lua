@@ -7,7 +7,8 @@
 -- ARGV[4]  what the names of its timeout keys begin with
 -- ARGV[5]  wake queue
 -- ARGV[6]  turn
--- ARGV[7]  plain, read or write: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
+-- ARGV[7]  permits of a semaphore, ARGV[8] its remembered total, ARGV[9] its channel
+-- ARGV[10] plain, read, write or sem: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
 --          read means these alone
 -- Returns  {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
 --          {2, holder, number of holders, note, error}  broken, but a waiter could not be notified, for this reason
@@ -15,8 +16,9 @@
 --          {0}  the lock is free
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
-	ends = KEYS[6] }
-local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[7]
+	ends = KEYS[6], remembered = ARGV[8] }
+local permits, semaphore_channel = ARGV[7], ARGV[9]
+local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[10]
 name.wake_queue, name.turn = ARGV[5], ARGV[6]
 
 -- include: channel
@@ -35,9 +37,14 @@ name.wake_queue, name.turn = ARGV[5], ARGV[6]
 -- include: reader_ends
 -- include: readwrite_settle
 -- include: replica
+-- include: break_permits
 
 local listed = redis.pcall('HGETALL', name.lock)
-if is_wrong_type(listed) then
+local counter = is_wrong_type(listed) and redis.pcall('GET', name.lock)
+if (wanted == '' or wanted == 'sem') and type(counter) == 'string' and string.match(counter, '^%-?%d+$') then
+	name.permits, name.channel = permits, channel_of(semaphore_channel)
+	return replica_error(name) or break_permits(name, expected)
+elseif is_wrong_type(listed) then
 	return { -1, redis.call('TYPE', name.lock).ok }
 elseif is_error(listed) then
 	return denied_error('HGETALL', listed)

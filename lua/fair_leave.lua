@@ -4,7 +4,7 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3+] for each name: wake queue, turn, channel
--- Returns  one number a name, see inc/remove_hold.lua
+-- Returns  one number a name, see inc/for_each_name.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner = ARGV[1], ARGV[2]

@@ -5,7 +5,7 @@
 -- ARGV[2]  owner
 -- ARGV[3]  since when it waits, as a reply said; or empty
 -- ARGV[4+] for each name: wake queue, turn, channel
--- Returns  one number a name, see inc/remove_hold.lua
+-- Returns  one number a name, see inc/for_each_name.lua
 local FIXED_ARGS = 3
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])

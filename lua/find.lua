@@ -3,16 +3,19 @@
 -- KEYS[2]  holds hash
 -- ARGV[1]  owner
 -- ARGV[2]  the kind that is wanted, as it is returned; empty for any
+-- ARGV[3]  permits of a semaphore (not in KEYS: a user of locks needs no right to them)
 -- Returns  {hold id, ttl in ms, kind}, or nil when the owner does not hold the lock by a hold of ours. kind is plain (a
---            fair lock is released alike), read or write. A hold on a lock that was overwritten is found, too, as
+--            fair lock is released alike), read, write or sem. A hold on a lock that was overwritten is found, too, as
 --            plain or write, with a ttl of -2.
 --          {-1, type}  the key, or that of its holds, is something else
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
+local permits = ARGV[3]
 
 -- include: denied
 -- include: overwritten
 -- include: hold_record
 -- include: hold_count
+-- include: permit_id
 -- include: write_suffix
 -- include: replica
 
@@ -27,6 +30,10 @@ if is_error(listed) then
 	return denied_error('HGETALL', listed)
 end
 
+local is_lock = redis.pcall('TYPE', name.lock).ok == 'hash'
+local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
+local counter = key_type == 'string' and redis.pcall('GET', name.lock)
+local is_semaphore = has_permits or type(counter) == 'string' and string.match(counter, '^%-?%d+$')
 local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1
 local kinds = { [owner] = 'plain' }
 -- Whether a lock that was overwritten was a read lock is not known.
@@ -44,17 +51,35 @@ local function is_wanted(field)
 	return key_type or hold_count(redis.call('HGET', name.lock, field))
 end
 
-local latest_id, latest_ms, latest_kind
+-- Of a semaphore a hold has permits, or it is lost.
+local function is_permit(id, field)
+	return has_permits and field == owner and (wanted == '' or wanted == 'sem')
+		and redis.call('ZSCORE', permits, permit_id(id, 1))
+end
+
+local function kind_of(id, field)
+	if is_semaphore then
+		return is_permit(id, field) and 'sem'
+	end
+	return is_wanted(field) and kinds[field]
+end
+
+local latest_id, latest_ms, latest_kind, latest_end_ms
 for i = 1, #listed, 2 do
-	local field, since_ms = hold_record_parse(listed[i + 1])
+	local field, since_ms, end_ms = hold_record_parse(listed[i + 1])
+	local kind = field and kind_of(listed[i], field)
 	-- The times have the same length for centuries, so text compares as numbers; ties go to one of the two.
-	if field and is_wanted(field) and (not latest_ms or since_ms >= latest_ms) then
-		latest_id, latest_ms, latest_kind = listed[i], since_ms, kinds[field]
+	if kind and (not latest_ms or since_ms >= latest_ms) then
+		latest_id, latest_ms, latest_kind, latest_end_ms = listed[i], since_ms, kind, end_ms
 	end
 end
-if latest_id and key_type then
+if latest_kind == 'sem' then
+	local now = redis.call('TIME')
+	local left_ms = latest_end_ms - now[1] * 1000 - math.floor(now[2] / 1000)
+	return { latest_id, math.max(left_ms, 0), latest_kind }
+elseif latest_id and key_type then
 	return { latest_id, OVERWRITTEN_TTL_MS, latest_kind }
 elseif latest_id then
 	return { latest_id, redis.call('PTTL', name.lock), latest_kind }
 end
-return replica_error(name) or key_type and { -1, key_type }
+return replica_error(name) or key_type and not is_semaphore and { -1, key_type }

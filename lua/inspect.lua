@@ -1,7 +1,7 @@
 -- What stands on the server of one name. It changes nothing, and is for the eyes of people: a lock with a hundred thousand
 -- readers, or a key of another sort, must not keep the server from its other clients, so it looks at a part of what is
 -- there, and says how much there is.
--- KEYS[1]  lock hash
+-- KEYS[1]  lock hash, or counter of a semaphore
 -- ARGV[1]  how many holders are listed at most
 -- ARGV[2]  how many waiters of the queue are listed at most; 0: they are counted only
 -- ARGV[3]  channel of a plain or fair lock; with a '+' in front in a cluster
@@ -10,8 +10,11 @@
 -- ARGV[6]  holds hash                  ARGV[7]  fencing counter
 -- ARGV[8]  Redisson's queue            ARGV[9]  Redisson's deadlines     ARGV[10]  our waiters
 -- ARGV[11] the writer that is next     ARGV[12] wake queue
+-- ARGV[13] permits of a semaphore      ARGV[14] its channel              ARGV[15] ends of our permits
+-- ARGV[16] its remembered total
 -- These are no KEYS: a user that lacks the right to one of them still learns the rest.
--- Returns  {'free', '', ...}, {'plain', '', ...}, {'read', '', ...}, {'write', '', ...} or {'other', type}, with
+-- Returns  {'free', '', ...}, {'plain', '', ...}, {'read', '', ...}, {'write', '', ...}, {'sem', '', ...} or
+--          {'other', type}, with
 --          3  TTL in ms; -1 none, -2 no key
 --          4  the server's clock in ms
 --          5  the fencing counter; empty: none
@@ -23,10 +26,14 @@
 --          13 the writer that waits for readers: {owner, since in ms, note}; or empty
 --          14 what could not be seen: {what, error}...
 --          15 by what it is known for a lock: 'record', 'owners', 'beside', or empty, when it has only the form of one
+--          16 how many permits a semaphore has in all, 17 how many of them are free, and 18 how many are held that have a
+--             holder; 0 for a lock. Of a semaphore the holds of an owner are its permits
 --          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are -1 where
 --          there is none, and -2 where it is not known.
 local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = ARGV[7], queue = ARGV[8],
-	deadlines = ARGV[9], waiters = ARGV[10], writer = ARGV[11], wake_queue = ARGV[12] }
+	deadlines = ARGV[9], waiters = ARGV[10], writer = ARGV[11], wake_queue = ARGV[12], permits = ARGV[13], ends = ARGV[15],
+	remembered = ARGV[16] }
+local semaphore_channel = ARGV[14]
 local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
 -- include: now
@@ -39,6 +46,8 @@ local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV
 -- include: kept_hold
 -- include: writer_field
 -- include: timeout_key
+-- include: no_deadline
+-- include: permit_java
 -- include: queue_read
 -- include: wake_queue
 -- include: replica
@@ -188,6 +197,40 @@ local function read_writer()
 	writer = owner and { owner, math.floor(tonumber(since_us) / 1000), note } or {}
 end
 
+-- ---- permits ----
+
+local permit_holders, permit_count, permits_unlisted, permits_end_ms, has_permit_record = {}, 0, 0, NONE, false
+
+local function permit_holder_of(id, hold_id, deadline_ms)
+	local record = hold_id and redis.call('HGET', name.holds, hold_id)
+	local end_ms = hold_id and redis.call('ZSCORE', name.ends, id) or deadline_ms
+	local ttl_ms = tonumber(end_ms) < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or NONE
+	local owner, since_ms, _, _, note = hold_record_parse(record or '')
+	if ttl_ms ~= NONE then
+		permits_end_ms = permits_end_ms == NONE and ttl_ms or math.min(permits_end_ms, ttl_ms)
+	end
+	has_permit_record = has_permit_record or owner ~= nil
+	return { owner or printable_id(id), 1, owner and CLIENT_OURS or hold_id and CLIENT_UNKNOWN or CLIENT_REDISSON,
+		tonumber(since_ms) or UNKNOWN_TIME, ttl_ms, owner and kept_until(owner) and 1 or 0, '-', note or '' }
+end
+
+local function read_permits()
+	permit_count = redis.call('ZCARD', name.permits)
+	local listed, of_hold = redis.call('ZRANGE', name.permits, 0, holders_max - 1, 'WITHSCORES'), {}
+	for i = 1, #listed, 2 do
+		local hold_id = hold_of(listed[i])
+		local holder = hold_id and of_hold[hold_id]
+		if holder then
+			holder[2] = holder[2] + 1
+		else
+			holder = permit_holder_of(listed[i], hold_id, listed[i + 1])
+			permit_holders[#permit_holders + 1] = holder
+			of_hold[hold_id or ''] = holder
+		end
+	end
+	permits_unlisted = permit_count - #listed / 2
+end
+
 local token = ''
 
 local function read_token()
@@ -201,6 +244,22 @@ if replica then
 	return replica
 end
 local field_count = redis.pcall('HLEN', name.lock)
+local free = is_wrong_type(field_count) and redis.pcall('GET', name.lock)
+local is_counter = type(free) == 'string' and string.match(free, '^%-?%d+$')
+if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'zset' then
+	look('holders', read_permits)
+	name.channel = channel_of(semaphore_channel)
+	look('waiters', read_wake_queue)
+	look('listeners', count_others)
+	free = tonumber(free or 0)
+	local total = free + permit_count
+	look('total', function()
+		total = math.max(total, tonumber(redis.call('GET', name.remembered) or 0))
+	end)
+	return { 'sem', '', permits_end_ms, now_ms(), '', #permit_holders + permits_unlisted, permit_holders, 0, {}, wake_count,
+		wake_since_ms, others, {}, unseen, has_permit_record and 'record' or permit_count > 0 and 'beside' or '', total, free,
+		permit_count }
+end
 if is_wrong_type(field_count) then
 	return { 'other', redis.call('TYPE', name.lock).ok }
 elseif is_error(field_count) then
@@ -258,4 +317,4 @@ local ground = has_record and 'record' or are_redisson and 'owners'
 	or (queue_count > 0 or token ~= '') and 'beside' or ''
 local state = mode or field_count > 0 and 'plain' or 'free'
 return { state, '', lock_ttl_ms, now_ms(), token, holder_count, holders, queue_count, queue, wake_count, wake_since_ms,
-	others, writer, unseen, ground }
+	others, writer, unseen, ground, 0, 0, 0 }

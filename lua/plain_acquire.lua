@@ -40,6 +40,7 @@ end
 -- include: mutex_acquire
 -- include: turn_read
 -- include: wake_queue_join
+-- include: wake_queue_lock
 
 -- The reply to give when this name can't be acquired; else nil.
 local function obstacle(index, name)

@@ -4,7 +4,7 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  how long to keep it, in ms
 -- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
--- Returns  one number a name, see inc/remove_hold.lua
+-- Returns  one number a name, see inc/for_each_name.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
@@ -14,6 +14,7 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 -- include: ttl_extend
 -- include: kept_hold
 -- include: kept_hold_make
+-- include: for_each_name
 -- include: remove_hold
 -- include: readers
 -- include: writer_field

@@ -4,7 +4,7 @@
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: wake queue, turn, channel, what its timeout keys begin with
--- Returns  one number a name, see inc/remove_hold.lua
+-- Returns  one number a name, see inc/for_each_name.lua
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id = ARGV[1]

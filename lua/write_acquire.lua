@@ -32,6 +32,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_qu
 -- include: readers_expired
 -- include: turn_read
 -- include: wake_queue_join
+-- include: wake_queue_lock
 
 local TURN_MS = 5000 -- how long readers wait for a writer that gave no sign of life
 local RETRY_AFTER_MS = 2000 -- so often it gives one

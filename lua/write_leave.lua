@@ -4,7 +4,7 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
--- Returns  one number a name, see inc/remove_hold.lua
+-- Returns  one number a name, see inc/for_each_name.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id, owner = ARGV[1], ARGV[2]

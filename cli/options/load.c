@@ -19,6 +19,7 @@
 #include "options/servers.h"
 #include "options/table.h"
 #include "options/usage.h"
+#include "options/usage_line.h"
 
 /* What the strings in struct opts are in. */
 struct memory {
@@ -172,6 +173,61 @@ static void report_ignored(const struct option_merge *merge)
 			      merge->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
 }
 
+/* Options about a hold, which --resize does not make. The first that was given; NULL: none was. */
+static const struct opt *find_of_hold(const struct option_merge *merge)
+{
+	for (size_t id = 0; id < OPT_COUNT; id++) {
+		const struct opt *opt = &opt_table[id];
+
+		if (merge->given[id] == SOURCE_ARGV && (opt->verbs & VERBS_SEM) != 0 &&
+		    (opt->verbs & VERBS_LIST) == 0 && id != OPT_PERMITS && id != OPT_RESIZE)
+			return opt;
+	}
+	return NULL;
+}
+
+static int report_no_permits(const struct option_merge *merge)
+{
+	const struct opts *opts = merge->opts;
+	struct usage_line line;
+	size_t given = 0;
+
+	usage_line_begin(&line, merge->verb->name);
+	usage_line_add_plain(&line, "--permits 3");
+	usage_line_add(&line, opts->words, opts->word_count);
+	if (opts->command != NULL) {
+		while (opts->command[given] != NULL)
+			given++;
+		usage_line_add_plain(&line, "--");
+		usage_line_add(&line, opts->command, given);
+	}
+	message_error("%s needs --permits, how many there are in all: try: %s", merge->verb->name,
+		      line.text);
+	return EXIT_USAGE;
+}
+
+static int check_permits(const struct option_merge *merge)
+{
+	const struct opts *opts = merge->opts;
+	const struct opt *of_hold = opts->resize ? find_of_hold(merge) : NULL;
+
+	if (merge->verb->set != VERBS_SEM)
+		return 0;
+	if (opts->permits == 0)
+		return report_no_permits(merge);
+	if (opts->take > opts->permits)
+		message_error("--take %d can never be acquired: there are %d permits in all",
+			      opts->take, opts->permits);
+	else if (opts->url_count > 1)
+		message_error("sem needs one server: each has permits of its own");
+	else if (of_hold != NULL)
+		message_error("--%s can't go together with --resize, which acquires nothing",
+			      of_hold->name);
+	else
+		return 0;
+	return EXIT_USAGE;
+}
+
 static int complete(struct option_merge *merge)
 {
 	struct opts *opts = merge->opts;
@@ -184,7 +240,8 @@ static int complete(struct option_merge *merge)
 		opts->max_run_ms = 0;
 		opts->kill_child = false;
 	}
-	if (merge->verb->set == VERBS_ACQUIRE && opts->owner != NULL && !opts->is_fixed_lease) {
+	if ((merge->verb->set & VERBS_ACQUIRE) != 0 && opts->owner != NULL &&
+	    !opts->is_fixed_lease) {
 		message_error("--owner needs --lease, since no process stays to renew the lock: "
 			      "add --lease 10m, or as long as the job may take");
 		return EXIT_USAGE;
@@ -193,6 +250,9 @@ static int complete(struct option_merge *merge)
 		message_error("--log-format needs --log: it says what its lines look like");
 		return EXIT_USAGE;
 	}
+	code = check_permits(merge);
+	if (code != 0)
+		return code;
 	code = servers_set(merge);
 	return code != 0 ? code : fence_set(merge);
 }

@@ -49,7 +49,10 @@ struct opts {
 	int64_t grace_ms;
 	enum on_lost on_lost;
 	bool kill_child;
-	bool fence; /* have a fencing token issued */
+	bool fence;  /* have a fencing token issued */
+	int permits; /* of the semaphore in all; 0: the verb has none */
+	int take;    /* of them at once */
+	bool resize; /* only set their number */
 
 	const char *owner;    /* --owner as given, NULL: none */
 	int pid;              /* --pid, 0: none */

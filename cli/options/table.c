@@ -32,8 +32,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .initial = "redis://127.0.0.1:6379",
 	  .help = "the server, or RLOCK_URL in the environment; given several times: a lock on "
 		  "all of these servers" },
-	{ OPT_QUORUM, "quorum", NULL, "all|majority|N", GROUP_SERVER, VERBS_ALL,
-	  FOR_FILE | OF_SERVER, value_quorum,
+	{ OPT_QUORUM, "quorum", NULL, "all|majority|N", GROUP_SERVER,
+	  VERBS_ALL & ~(unsigned)VERBS_SEM, FOR_FILE | OF_SERVER, value_quorum,
 	  .expected = "all, majority or a number of servers, like 2", .initial = "all",
 	  .help = "how many of several servers must grant the lock, more than half of them" },
 	{ OPT_REPLICAS, "replicas", NULL, "N", GROUP_SERVER, VERBS_HOLD | VERBS_CHECK,
@@ -43,6 +43,15 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_NAME, "name", NULL, "NAME", GROUP_OWNER, VERBS_ALL, REPEATABLE,
 	  .help = "the name of a lock, for a name from a variable; it is never read as an "
 		  "option; may be given several times" },
+	{ OPT_PERMITS, "permits", NULL, "N", GROUP_OWNER, VERBS_SEM, USUAL, value_number,
+	  FIELD(permits), .least = 1, .most = RLOCK_PERMITS_MAX,
+	  .expected = "a number from 1 to 1000000, like 3",
+	  .help = "how many permits the semaphore has in all; it must be given" },
+	{ OPT_TAKE, "take", NULL, "K", GROUP_OWNER, VERBS_SEM, 0, value_number, FIELD(take),
+	  .least = 1, .most = RLOCK_TAKE_MAX, .expected = "a number from 1 to 1000, like 2",
+	  .initial = "1", .help = "acquire so many permits at once, all or none" },
+	{ OPT_RESIZE, "resize", NULL, NULL, GROUP_OWNER, VERBS_SEM, WITHOUT_COMMAND, value_flag,
+	  FIELD(resize), .help = "acquire nothing: set the total of the semaphore to --permits" },
 	{ OPT_NO_WAIT, "no-wait", "n", NULL, GROUP_WAITING, VERBS_ACQUIRE, USUAL | FOR_FILE,
 	  value_no_wait, FIELD(no_wait),
 	  .help = "do not wait while another owner holds the lock; print nothing, and exit with "
@@ -87,7 +96,7 @@ const struct opt opt_table[OPT_COUNT] = {
 	  FOR_FILE | WITH_COMMAND, value_flag, FIELD(kill_child),
 	  .help = "send SIGKILL to COMMAND when rlock is killed, instead of keeping the lock "
 		  "until COMMAND ends" },
-	{ OPT_FENCE, "fence", NULL, NULL, GROUP_OWNER, VERBS_ACQUIRE, USUAL | FOR_FILE, value_flag,
+	{ OPT_FENCE, "fence", NULL, NULL, GROUP_OWNER, VERBS_LOCK, USUAL | FOR_FILE, value_flag,
 	  FIELD(fence),
 	  .help = "issue a fencing token, greater each time; in RLOCK_TOKEN for COMMAND, on "
 		  "standard output without one; not for read and write locks" },
@@ -104,8 +113,9 @@ const struct opt opt_table[OPT_COUNT] = {
 		  "(default: the parent)",
 	  .help_holder = "the process that holds the lock; its ancestors count as well (default: "
 			 "the caller)" },
-	{ OPT_MODE, "mode", NULL, "plain|fair|read|write", GROUP_OWNER, VERBS_UNLOCK | VERBS_RENEW,
-	  .apply = value_mode, .expected = "plain, fair, read or write",
+	{ OPT_MODE, "mode", NULL, "plain|fair|read|write|sem", GROUP_OWNER,
+	  VERBS_UNLOCK | VERBS_RENEW, .apply = value_mode,
+	  .expected = "plain, fair, read, write or sem",
 	  .help = "the hold of that kind, where the owner has several; plain and fair are one "
 		  "(default: "
 		  "the latest)" },
@@ -210,8 +220,8 @@ bool table_takes(const struct verb *verb, const struct opt *opt)
 
 const char *table_help(const struct verb *verb, const struct opt *opt)
 {
-	return verb->set == VERBS_ACQUIRE || opt->help_holder == NULL ? opt->help
-								      : opt->help_holder;
+	return (verb->set & VERBS_ACQUIRE) != 0 || opt->help_holder == NULL ? opt->help
+									    : opt->help_holder;
 }
 
 size_t table_brief_len(const char *help)

@@ -8,13 +8,16 @@
 
 /* To which verbs an option belongs: the sum of these. */
 enum verb_set {
-	VERBS_ACQUIRE = 1 << 0, /* run, lock and the verbs like them */
+	VERBS_LOCK = 1 << 0, /* run, lock and the verbs like them */
 	VERBS_UNLOCK = 1 << 1,
 	VERBS_RENEW = 1 << 2,
 	VERBS_STATUS = 1 << 3,
 	VERBS_LIST = 1 << 4,
 	VERBS_CHECK = 1 << 5,
+	VERBS_SEM = 1 << 6,
 };
+/* Those that acquire a hold. */
+#define VERBS_ACQUIRE (VERBS_LOCK | VERBS_SEM)
 /* Those that deal with a hold. */
 #define VERBS_HOLD (VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_RENEW)
 /* All of them, also those that a later version adds. */

@@ -180,7 +180,8 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the lock's "
 				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
-				   "~{NAME}:*:rwlock_timeout:* for read and write locks");
+				   "~{NAME}:*:rwlock_timeout:* for read and write locks, "
+				   "~{NAME}:timeout for semaphores");
 	(void)rlock__fail(error, RLOCK_EACL, "denied by the server: %s",
 			  rlock_escape(words, strlen(words), shown, sizeof(shown)));
 	rlock__error_set_reply(error, shown);

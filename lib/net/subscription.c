@@ -99,20 +99,32 @@ enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
 	return rlock__request_await(connection).status;
 }
 
-/* wire: Redisson says 0 or 1. Our scripts also say in how many ms a try is due. */
-static int64_t retry_after_ms_of(const redisReply *reply)
+static bool ends_with(const redisReply *text, const char *end)
+{
+	size_t end_len = strlen(end);
+
+	return text->type == REDIS_REPLY_STRING && text->len >= end_len &&
+	       memcmp(text->str + text->len - end_len, end, end_len) == 0;
+}
+
+/*
+ * wire: Redisson says 0 or 1, or how many permits are free. Our scripts also say in how many ms a try is due, on the
+ * channels of one waiter each.
+ */
+static int64_t retry_after_ms_of(const redisReply *reply, const char *waiter)
 {
 	const redisReply *text = reply->elements == 3 ? reply->element[2] : NULL;
 	int64_t retry_after_ms;
 
-	if (text == NULL || text->type != REDIS_REPLY_STRING)
+	if (text == NULL || text->type != REDIS_REPLY_STRING ||
+	    !ends_with(reply->element[1], waiter))
 		return 0;
 	retry_after_ms = strtoll(text->str, NULL, 10);
 	return retry_after_ms > 1 ? retry_after_ms : 0;
 }
 
 enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
-					    int64_t *retry_after_ms_out)
+					    const char *waiter, int64_t *retry_after_ms_out)
 {
 	*retry_after_ms_out = INT64_MAX;
 	if (!rlock__stream_fill(&connection->stream))
@@ -124,7 +136,8 @@ enum rlock_status rlock__subscription_drain(struct rlock__connection *connection
 			return rlock__connection_fail_stream(connection);
 		if (reply == NULL)
 			return RLOCK_OK;
-		*retry_after_ms_out = rlock__sooner(*retry_after_ms_out, retry_after_ms_of(reply));
+		*retry_after_ms_out =
+			rlock__sooner(*retry_after_ms_out, retry_after_ms_of(reply, waiter));
 		freeReplyObject(reply);
 	}
 }

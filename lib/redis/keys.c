@@ -14,23 +14,27 @@
 static const struct {
 	const char *prefix; /* NULL: none */
 	bool is_wrapped;    /* in braces, but for a name that has some */
+	const char *suffix; /* NULL: none */
 } forms[] = {
-	[RLOCK__KEY_LOCK] = { NULL, false },
-	[RLOCK__KEY_HOLDS] = { "rlock_holds", true },
-	[RLOCK__KEY_COUNTER] = { "redisson_lock_token", true },
-	[RLOCK__KEY_QUEUE] = { "redisson_lock_queue", true },
-	[RLOCK__KEY_DEADLINES] = { "redisson_lock_timeout", true },
-	[RLOCK__KEY_WAITERS] = { "rlock_waiters", true },
-	[RLOCK__KEY_WRITER] = { "rlock_writer", true },
-	[RLOCK__KEY_ENDS] = { "rlock_ends", true },
-	[RLOCK__KEY_WAKE_QUEUE] = { "rlock_queue", true },
-	[RLOCK__KEY_TURN] = { "rlock_turn", true },
-	[RLOCK__KEY_TIMEOUTS] = { NULL, true },
-	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true },
-	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true },
+	[RLOCK__KEY_LOCK] = { NULL, false, NULL },
+	[RLOCK__KEY_HOLDS] = { "rlock_holds", true, NULL },
+	[RLOCK__KEY_COUNTER] = { "redisson_lock_token", true, NULL },
+	[RLOCK__KEY_QUEUE] = { "redisson_lock_queue", true, NULL },
+	[RLOCK__KEY_DEADLINES] = { "redisson_lock_timeout", true, NULL },
+	[RLOCK__KEY_WAITERS] = { "rlock_waiters", true, NULL },
+	[RLOCK__KEY_WRITER] = { "rlock_writer", true, NULL },
+	[RLOCK__KEY_ENDS] = { "rlock_ends", true, NULL },
+	[RLOCK__KEY_WAKE_QUEUE] = { "rlock_queue", true, NULL },
+	[RLOCK__KEY_TURN] = { "rlock_turn", true, NULL },
+	[RLOCK__KEY_PERMITS] = { NULL, true, "timeout" },
+	[RLOCK__KEY_TOTAL] = { "rlock_total", true, NULL },
+	[RLOCK__KEY_TIMEOUTS] = { NULL, true, NULL },
+	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true, NULL },
+	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true, NULL },
+	[RLOCK__KEY_SEMAPHORE_CHANNEL] = { "redisson_sc", true, NULL },
 };
 
-#define AROUND_MAX 32 /* the longest prefix, a colon, braces and a NUL */
+#define AROUND_MAX 32 /* the longest prefix or suffix, a colon, braces and a NUL */
 
 /*
  * wire: as in Redisson, a name with an opening brace counts as one that chooses its own slot, even without a closing
@@ -38,7 +42,7 @@ static const struct {
  */
 static size_t write_key(enum rlock__key which, const struct rlock_name *name, char *out)
 {
-	const char *prefix = forms[which].prefix;
+	const char *prefix = forms[which].prefix, *suffix = forms[which].suffix;
 	bool is_wrapped = forms[which].is_wrapped && memchr(name->text, '{', name->len) == NULL;
 	char *end = out;
 
@@ -52,6 +56,10 @@ static size_t write_key(enum rlock__key which, const struct rlock_name *name, ch
 	end = mempcpy(end, name->text, name->len);
 	if (is_wrapped)
 		*end++ = '}';
+	if (suffix != NULL) {
+		*end++ = ':';
+		end = stpcpy(end, suffix);
+	}
 	*end = '\0';
 	return (size_t)(end - out);
 }
@@ -68,7 +76,8 @@ struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *na
 struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name *name,
 				  bool is_in_cluster)
 {
-	bool is_channel = which == RLOCK__KEY_CHANNEL || which == RLOCK__KEY_READWRITE_CHANNEL;
+	bool is_channel = which == RLOCK__KEY_CHANNEL || which == RLOCK__KEY_READWRITE_CHANNEL ||
+			  which == RLOCK__KEY_SEMAPHORE_CHANNEL;
 	struct rlock__text arg = { NULL, 0 };
 
 	if (!is_channel || !is_in_cluster)

@@ -10,18 +10,21 @@
 #include "rlock.h"
 
 enum rlock__key {
-	RLOCK__KEY_LOCK,       /* NAME: Redisson's hash of every kind */
+	RLOCK__KEY_LOCK,       /* NAME: Redisson's hash of every kind, or a semaphore's counter */
 	RLOCK__KEY_HOLDS,      /* rlock_holds:{NAME}: our hold records */
 	RLOCK__KEY_COUNTER,    /* redisson_lock_token:{NAME}: RFencedLock's counter */
 	RLOCK__KEY_QUEUE,      /* redisson_lock_queue:{NAME}: RFairLock's queue */
 	RLOCK__KEY_DEADLINES,  /* redisson_lock_timeout:{NAME}: when the waiters in it expire */
 	RLOCK__KEY_WAITERS,    /* rlock_waiters:{NAME}: signs of life of our waiters in it */
 	RLOCK__KEY_WRITER,     /* rlock_writer:{NAME}: the writer of ours that is next */
-	RLOCK__KEY_ENDS,       /* rlock_ends:{NAME}: when our readers expire */
+	RLOCK__KEY_ENDS,       /* rlock_ends:{NAME}: when our readers, or our permits, expire */
 	RLOCK__KEY_WAKE_QUEUE, /* rlock_queue:{NAME}: which of our waiters is woken next */
 	RLOCK__KEY_TURN,    /* rlock_turn:{NAME}: which waiter has the next turn of a free lock */
+	RLOCK__KEY_PERMITS, /* {NAME}:timeout: the permits of RPermitExpirableSemaphore */
+	RLOCK__KEY_TOTAL,   /* rlock_total:{NAME}: how many permits a semaphore has in all */
 	RLOCK__KEY_CHANNEL, /* redisson_lock__channel:{NAME}: RLock's channel */
 	RLOCK__KEY_READWRITE_CHANNEL, /* redisson_rwlock:{NAME}: RReadWriteLock's channel */
+	RLOCK__KEY_SEMAPHORE_CHANNEL, /* redisson_sc:{NAME}: the channel of Redisson's semaphores */
 	RLOCK__KEY_TIMEOUTS,          /* {NAME}: the start of the keys of RReadLock's holds */
 	RLOCK__KEY_COUNT,
 };

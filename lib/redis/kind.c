@@ -16,6 +16,8 @@
 #define NOTIFY_ARGS (WAKE_ARGS | KEY(CHANNEL))
 #define READWRITE_KEYS (HASH_KEYS | KEY(ENDS))
 #define READWRITE_ARGS (WAKE_ARGS | KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
+#define SEMAPHORE_KEYS (HASH_KEYS | KEY(ENDS) | KEY(PERMITS))
+#define SEMAPHORE_ARGS (WAKE_ARGS | KEY(SEMAPHORE_CHANNEL))
 
 static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
 						    HASH_KEYS | KEY(COUNTER), NOTIFY_ARGS,
@@ -51,6 +53,18 @@ static const struct rlock__action readwrite_keep_until = { &rlock__script_readwr
 static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_renew,
 						      READWRITE_KEYS, KEY(TIMEOUTS), 0 };
 
+static const struct rlock__action sem_acquire = { &rlock__script_sem_acquire,
+						  SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_release = { &rlock__script_sem_release, SEMAPHORE_KEYS,
+						  SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_leave = { &rlock__script_sem_leave, SEMAPHORE_KEYS,
+						SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_renew = { &rlock__script_sem_renew, SEMAPHORE_KEYS, 0, 0 };
+static const struct rlock__action sem_keep_until = { &rlock__script_sem_keep_until, SEMAPHORE_KEYS,
+						     SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_resize = { &rlock__script_sem_resize,
+						 SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0 };
+
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,
 			  &plain_leave, NULL, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
@@ -62,7 +76,15 @@ static const struct rlock__kind kinds[] = {
 	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &readwrite_renew,
 			  &readwrite_keep_until, &write_leave, NULL, RLOCK__KEY_READWRITE_CHANNEL,
 			  RLOCK__LISTEN_IN_WAKE_QUEUE },
+	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_keep_until,
+			      &sem_leave, NULL, RLOCK__KEY_SEMAPHORE_CHANNEL,
+			      RLOCK__LISTEN_IN_WAKE_QUEUE },
 };
+
+const struct rlock__action *rlock__resize_action(void)
+{
+	return &sem_resize;
+}
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

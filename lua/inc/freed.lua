@@ -1,8 +1,9 @@
 -- What comes of a release in one piece when clients wait, see release_only.lua, or when it could not be published.
 -- include: denied
--- include: wake_all
+-- include: others_turn
+-- include: wake_queue_wake
 
--- The result for the name, as in remove_hold.lua.
+-- The result for the name, as in for_each_name.lua.
 local function freed(name, heard)
 	if not is_error(heard) then
 		give_others_turn(name, heard)

@@ -1,4 +1,5 @@
 -- The frame of every release.
+-- include: for_each_name
 -- include: remove_hold
 
 -- Releases a hold by release_one(name, field, count, note), on every name.

@@ -1,5 +1,5 @@
--- The frame of every renewal. renew(name, owner) extends the lease, and returns the lock's TTL, or nil when the owner
--- does not hold that name any more.
+-- The frame of every renewal. renew(name, owner, record) extends the lease, and returns the lock's TTL, or nil when the
+-- owner does not hold that name any more.
 -- include: names
 -- include: read_field
 -- include: hold_record
@@ -14,7 +14,7 @@ local function renew_one(name, renew)
 	if not owner or kept_until(owner) then
 		return nil
 	end
-	local ttl_ms = renew(name, owner)
+	local ttl_ms = renew(name, owner, record)
 	if ttl_ms then
 		extend(name.holds, lease_ms)
 		hold_record_extend(name.holds, hold_id, record, lease_ms)

@@ -10,9 +10,10 @@
 -- ARGV[9]  1 when the caller listens to the channel that wakes it
 -- ARGV[10] 1 when the login names a user, which may lack rights
 -- ARGV[11] 1 when the last reply said that it is another's turn, and a message has come since
+-- ARGV[12] how many permits the semaphore has in all, ARGV[13] how many of them to acquire; 0 for a lock
 -- then     what belongs to each name, and the inherited owners: one that holds the lock now re-enters it, and none
 --          of them acquires it anew
-local FIXED_ARGS = 11
+local FIXED_ARGS = 13
 local lease_ms, fresh_owner, hold_id, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local want_token, has_waited = ARGV[5] == '1', ARGV[7] ~= ''
 -- What else it asks for is read when it has to be: see request_options.lua.

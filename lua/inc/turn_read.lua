@@ -5,18 +5,18 @@
 
 -- The waiter that comes before the caller; nil when none does. A caller that waits for longer than that one does not wait
 -- for it. One that does not wait would never have a turn of its own, and Redisson's waiters may not come: it leaves the
--- lock to ours only.
+-- lock to ours only. And for how many permits it waits, of a semaphore.
 local function waiter_in_front(name)
 	if name.is_absent then
 		return nil
 	end
-	local waiter, since_us = waiter_in_turn(name)
+	local waiter, since_us, permits = waiter_in_turn(name)
 	if waiter == OTHERS then
-		return may_wait and not has_turn_passed and waiter or nil
+		return may_wait and not has_turn_passed and waiter or nil, 1
 	elseif waiter == hold_id or waiter and waits_since_us and waits_since_us < since_us then
 		return nil
 	end
-	return waiter
+	return waiter, permits
 end
 
 -- When that turn is over at the latest, from now.

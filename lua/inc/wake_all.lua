@@ -1,31 +1,7 @@
 -- To notify all that wait for a plain, read or write lock.
--- include: now
 -- include: publish
--- include: turn
+-- include: others_turn
 -- include: wake_queue_wake
-
-local OTHERS_TURN_MS = 50 -- what Redisson needs from a message to its next try on a busy machine
-local OTHERS_TURNS_OF = 4 -- of so many releases one is left to chance: after a release of theirs it is, too
-
--- Whether others than ours listen to the channel of the lock. wire: new Redissons in a cluster by SSUBSCRIBE alone.
-local function do_others_listen(name)
-	local ours = waiter_channel(name, OURS)
-	for _, how in ipairs({ 'NUMSUB', is_in_cluster and 'SHARDNUMSUB' or nil }) do
-		local reply = redis.pcall('PUBSUB', how, name.channel, ours)
-		if not is_error(reply) and reply[2] > reply[4] then
-			return true
-		end
-	end
-	return false
-end
-
--- So many heard of a release. Redisson's waiters are slower than ours, and mostly get a turn after one of ours: else they
--- would starve.
-local function give_others_turn(name, heard)
-	if heard > 0 and now_us() % OTHERS_TURNS_OF > 0 and do_others_listen(name) then
-		redis.pcall('SET', name.turn, OTHERS, 'PX', OTHERS_TURN_MS)
-	end
-end
 
 -- Wakes those that listen to the channel of the lock: Redisson's, and the first of ours.
 local function wake_others(name, message)

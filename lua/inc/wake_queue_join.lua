@@ -86,24 +86,10 @@ local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), is_on_guard, held_ms, 0 }
 end
 
-local function held_reply(index, holder, holder_note, held_ms)
-	return wait_reply(index, redis.call('PTTL', names[index].lock), holder, holder_note, held_ms)
-end
-
 -- The lock is free, and it is the turn of that waiter: it may not come.
 local function turn_reply(index, waiter)
 	local reply = wait_reply(index, -2, waiter, '', -1)
 	local retry_after_ms = turn_retry_after_ms(names[index])
 	reply[6] = reply[6] < 0 and retry_after_ms or math.min(reply[6], retry_after_ms)
 	return reply
-end
-
--- The caller has the lock.
-local function acquired_from_wake_queue(name)
-	if waits_since_us then
-		redis.pcall('ZREM', name.wake_queue, hold_id)
-	end
-	if not name.is_absent then
-		redis.pcall('DEL', name.turn)
-	end
 end

@@ -1,6 +1,7 @@
 -- To leave the wake queue without the lock.
 -- include: wake_queue_wake
 -- include: turn_waiter
+-- include: available
 
 -- The waiter may have been woken just now, and then the next one has to be.
 local function leave_wake_queue(name, id)
@@ -8,7 +9,7 @@ local function leave_wake_queue(name, id)
 	if waiter_in_turn(name) == id then
 		redis.pcall('DEL', name.turn)
 	end
-	if redis.pcall('EXISTS', name.lock) == 0 then
+	if is_available(name) then
 		wake_next(name)
 	end
 end

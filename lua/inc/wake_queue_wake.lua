@@ -35,14 +35,15 @@ local function wake_listener(name)
 	return nil
 end
 
--- To be run by whatever leaves the lock free and does not acquire it.
+-- To be run by whatever leaves the lock free and does not acquire it. Whether there was one to wake.
 local function wake_next(name)
 	local id, since_us = wake_listener(name)
 	if not id then
-		return
+		return false
 	end
 	if now_us() - since_us > OVERTAKEN_MS * 1000 then
 		redis.pcall('SET', name.turn, digits(since_us) .. ' ' .. id, 'PX', TURN_MAX_MS, 'NX')
 	end
 	tell_front(name)
+	return true
 end

@@ -94,6 +94,7 @@ names_right() {
 	named=${named//'~NAME '/'~nightly* '}
 	named=${named//'~{NAME}'/'~{nightly*}'}
 	case $RIGHT in
+	'~{'*':timeout') [[ $named == *" $RIGHT "* && $named != *[+\&]* ]] ;;
 	'~{'* | [+\&]*) [ "$named" = " $RIGHT " ] ;;
 	*) [[ $named == *" $RIGHT "* && $named != *[+\&]* ]] ;;
 	esac
@@ -155,6 +156,28 @@ free_locks() {
 
 @test "without any one right a lock that is free is acquired, or refused with that right named" {
 	without_each free_locks
+}
+
+semaphores() {
+	local held name
+	try 'sem' 1 rlock sem -n -t 3s --permits 3 --take 2 -u "$URL" "$NAME" -- false
+	try 'sem with renewals' 0 rlock sem -n -t 2s --permits 3 -u "$URL" "$NAME" -- sleep 1
+	try 'sem --at-least' 1 rlock sem -n -t 3s --permits 3 --at-least 50ms -u "$URL" "$NAME" -- false
+	try 'sem --resize' 0 rlock sem --permits 4 --resize -u "$URL" "$NAME"
+	unlimited sem --permits 4 --take 4 --owner x --lease 2s "$NAME-held"
+	try 'sem that waits' 1 rlock sem -w 7s -t 3s --permits 4 -u "$URL" "$NAME-held" -- false
+	let_pass 0.1 # for --at-least
+	# Such a user may have left the total as it was.
+	held=$(rlock sem -q --permits 4 -n -u "unix://$SERVER_SOCKET" "$NAME" -- \
+		redis-cli -s "$SERVER_SOCKET" zcard "{$NAME}:timeout" 2>/dev/null)
+	[ "$held" = 1 ] || complain "a permit stays taken: $held"
+	for name in "$NAME" "$NAME-held"; do
+		redis del "$name" "rlock_total:{$name}" "{$name}:timeout" >/dev/null
+	done
+}
+
+@test "without any one right permits are acquired and released, or it is refused with that right named" {
+	without_each semaphores
 }
 
 on_several_servers() {

@@ -71,6 +71,7 @@ measured() {
 	for size in 1 10 100; do
 		samples "crowd.$size" flock 2 rlock 3 rlock-fair 3
 		printf '%s-waiting 100 200 -\n' rlock rlock-fair >>"raw/crowd.$size"
+		samples "permits.$size" rlock-sem 2
 	done
 	for size in 1 5 20; do
 		samples "far-uncontended.$size" rlock $((size * 3))
@@ -83,7 +84,7 @@ measured() {
 		samples others.10 "$tool" "$ms"
 		ms=$((ms + 200))
 	done
-	for kind in plain read write; do
+	for kind in plain read write sem; do
 		for action in acquire release; do
 			echo "$kind $action rlock 40000"
 			echo "$kind $action redisson 20000"
@@ -181,4 +182,11 @@ True'
 	run -0 report
 	assert_line --regexp '^  read, acquire +10\.0 +1000\.0 +100\.00   <= 1\.20 x that with 10: missed$'
 	assert_line --regexp '^  read, release +50\.0 +50\.0 +1\.00   <= 1\.20 x that with 10: met$'
+}
+
+@test "the report says how many requests the hand-over of a permit takes, and how long a script for one takes" {
+	measured
+	run -0 report
+	assert_line --regexp '^  100 waiting +[0-9]+ +[0-9]+ +[0-9]+ +<= 3 requests: '
+	assert_line --regexp "^  sem, acquire +40\\.0 +2\\.00 +<= 2\\.00 x Redisson's: met$"
 }

@@ -37,8 +37,8 @@ finds() {
 }
 
 # All that a lock of any kind needs.
-RIGHTS=('~nightly*' '~rlock_*' '~redisson_*' '~{nightly*}:*:rwlock_timeout:*' '&redisson_*' +eval +evalsha '+client|setname'
-	+subscribe +hlen +hexists +hkeys +hvals +hget +hgetall +hset +hdel +hincrby +del +exists +type +incr +get +set
+RIGHTS=('~nightly*' '~rlock_*' '~redisson_*' '~{nightly*}:*:rwlock_timeout:*' '~{nightly*}:timeout' '&redisson_*' +eval +evalsha '+client|setname'
+	+subscribe +hlen +hexists +hkeys +hvals +hget +hgetall +hset +hdel +hincrby +incrby +del +exists +type +incr +get +set
 	+zadd +zrem +zrange '+pubsub|numsub' +pttl +pexpire +time +publish +lindex +lpos +lrange +linsert +rpush +lrem
 	+zscore +zcard +info +ping '+config|get')
 
@@ -82,13 +82,14 @@ limited() {
 		limited $(printf '%s\n' "${RIGHTS[@]}" | grep -vxF -e "$right")
 		run rlock check 'nightly*'
 		case $right in
-		+set | +get | +incr | '+pubsub|numsub') level='note' && assert_equal "$status" 0 ;;
+		+incr | '+pubsub|numsub') level='note' && assert_equal "$status" 0 ;;
 		*) level=BAD && assert_equal "$status" 77 ;;
 		esac
 		case $right in
 		'~nightly*') finds "$level" rights '.* ~nightly\*' ;;
 		'~rlock_*') finds "$level" rights '.* ~rlock_holds:\{nightly\* .*~rlock_turn:\{nightly\*' ;;
 		'~redisson_*') finds "$level" rights '.* ~redisson_lock_queue:\{nightly\*' ;;
+		'~{nightly*}:timeout') finds "$level" rights '.* ~\{nightly\*\}:timeout' ;;
 		'~{'*) finds "$level" rights '.* ~\{nightly\*\}:\*:rwlock_timeout:\*' ;;
 		'&'*) finds "$level" rights '.* &redisson_lock__channel:\{nightly\* .*&redisson_rwlock:\{nightly\*' ;;
 		*) finds "$level" rights ".* \\${right/|/\\|}( |\$)" ;;
@@ -109,13 +110,13 @@ limited() {
 	finds ok rights all
 	run -0 rlock fair nightly -- true
 	run -0 rlock wlock nightly -- true
-	no_keys
+	run -0 rlock sem --permits 2 nightly-sem -- true
 }
 
 @test "a user that has rights to plain locks only is told which locks cannot be used" {
 	limited "${RIGHTS[@]}" -zcard -lpos
 	run -77 rlock check 'nightly*'
-	finds BAD rights "fair, read, write locks can't be used"
+	finds BAD rights "fair, read, write, sem locks can't be used"
 }
 
 @test "names that begin otherwise than the user's are refused" {

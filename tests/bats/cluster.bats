@@ -49,6 +49,21 @@ has_waiters_at() {
 	cluster_is_empty
 }
 
+@test "a semaphore is in one slot of a cluster, where its waiters are woken, and several names may be in several" {
+	in_background rlock sem --permits 1 a -- until_let_go
+	wait_until 5 at_node_of a is_held '{a}:timeout'
+	in_background rlock sem --permits 1 a -- touch entered
+	wait_until 5 at_node_of a is_held 'rlock_queue:{a}'
+	let_go
+	wait_until 2 file_exists entered
+	wait "${BACKGROUND[@]}"
+	run -0 rlock sem -n --permits 2 a b c -- true
+	run -0 at_node_of a redis get a
+	assert_output 1
+	run -64 rlock sem --permits 1 'a{b' -- true
+	flush_nodes
+}
+
 @test "every verb that locks works on a cluster" {
 	local verb name
 	for name in a b c; do

@@ -197,6 +197,19 @@ only_the_counter_stays() {
 	only_the_counter_stays report 2
 }
 
+# only_the_semaphore_stays NAME FREE
+only_the_semaphore_stays() {
+	assert_equal "$(redis --scan | sort)" "$(printf '%s\n' "$1" "rlock_total:{$1}")"
+	assert_equal "$(redis get "$1")" "$2"
+	no_state_files
+}
+
+@test "rlock(7): three imports at a time" {
+	run_example man/rlock.7 imports
+	assert_equal "$(sort <<<"$output")" $'part 1\npart 2\npart 3\npart 4\npart 5'
+	only_the_semaphore_stays imports 3
+}
+
 @test "rlock(7): two jobs that name the same locks in different orders" {
 	run_example man/rlock.7 names
 	assert_done both
@@ -425,6 +438,7 @@ ttl_fits() {
 	lease | 'as NAME') [ "$2" -gt 10000 ] && [ "$2" -le 30000 ] ;;
 	'1 day +') [ "$2" -gt 86000000 ] ;;
 	'5 min +') [ "$2" -gt 300000 ] ;;
+	'1 day') [ "$2" -gt 86300000 ] && [ "$2" -le 86400000 ] ;;
 	'1 min') [ "$2" -gt 30000 ] && [ "$2" -le 60000 ] ;;
 	'5 s') [ "$2" -gt 1000 ] && [ "$2" -le 5000 ] ;;
 	'1 s') [ "$2" -gt 0 ] && [ "$2" -le 1000 ] ;;
@@ -437,7 +451,7 @@ compare_with_table() {
 	local key line
 	redis --scan >keys
 	while read -r key; do
-		sed -E 's/^[a-z]+$/NAME/; s/\{[a-z]+\}/{NAME}/; s/^(\{NAME\}):.*:rwlock_timeout:[0-9]+$/\1:OWNER:rwlock_timeout:N/' \
+		sed -E 's/^permits$/SEMAPHORE/; s/^(rlock_total:)?\{permits\}(:timeout)?$/\1{SEMAPHORE}\2/; s/^[a-z]+$/NAME/; s/\{[a-z]+\}/{NAME}/; s/^(\{NAME\}):.*:rwlock_timeout:[0-9]+$/\1:OWNER:rwlock_timeout:N/' \
 			<<<"$key" >name
 		line=$(table_of_keys | awk -v name="$(<name)" '$1 == name')
 		[ -n "$line" ] || fail "$key is not in the table"
@@ -449,7 +463,7 @@ compare_with_table() {
 
 @test "rlock-protocol(7): the table of keys has each key that locks make, with its type and TTL" {
 	not_under_valgrind 'its waiters do not stand in line in time'
-	local fair waiter
+	local fair waiter semaphore
 	hold_in_background plain --fence
 	in_background rlock fair plain -- true
 	fair=$PID
@@ -458,10 +472,14 @@ compare_with_table() {
 	wait_until 5 is_held shared
 	in_background rlock write shared -- true
 	wait_until 5 is_held 'rlock_writer:{shared}'
+	in_background rlock sem -t 15s --permits 2 permits -- until_let_go
+	semaphore=$PID
+	wait_until 5 is_held permits
 	compare_with_table
 	let_go
 	ended_with 0
 	ended_with 0 "$fair"
+	ended_with 0 "$semaphore"
 	# A waiter that has waited for so long has the next turn, and this one does not come.
 	redis flushall >/dev/null
 	redis hset broken 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 1 >/dev/null
@@ -657,6 +675,13 @@ compile() {
 	nothing_is_held
 }
 
+@test "README: three imports at a time" {
+	stub import
+	run_example README.md imports
+	assert_done 'import '
+	only_the_semaphore_stays imports 3
+}
+
 @test "README: a lock that no process releases" {
 	held_by_stranger stuck
 	run_example README.md stuck
@@ -784,6 +809,22 @@ use_readwrite() {
 	run -0 rlock unlock --force "$1"
 }
 
+use_sem() {
+	local name=$1-sem
+	run -0 rlock sem -n --permits 2 "$name" -- true
+	run -0 rlock sem --permits 2 --take 2 --owner x --lease 20s "$name"
+	run -0 rlock renew --owner x --lease 30s "$name"
+	run -75 rlock sem -w 1s --permits 2 "$name" -- true
+	in_background rlock sem -w 20s --permits 2 "$name" -- true
+	wait_until 5 is_held "$(case $1 in *'{'*) echo "rlock_queue:$name" ;; *) echo "rlock_queue:{$name}" ;; esac)"
+	run -0 rlock unlock --owner x "$name"
+	wait "$PID"
+	run -0 rlock sem --permits 2 --at-least 1s "$name" -- true
+	run -0 rlock sem --permits 3 --resize "$name"
+	run -0 rlock status "$name"
+	run -0 rlock unlock --force "$name"
+}
+
 # use_several NAME: on databases of this server, in the place of servers.
 use_several() {
 	run -0 rlock run -t 1s -w 10s -u "$RLOCK_URL/1 $RLOCK_URL/2 $RLOCK_URL/3" --quorum majority "$1" -- true
@@ -795,6 +836,7 @@ use_everything() {
 	use_plain "$1"
 	use_fair "$1"
 	use_readwrite "$1"
+	use_sem "$1"
 	use_several "$1"
 }
 
@@ -841,6 +883,13 @@ without_lines() {
 	redis set nightly-string x >/dev/null
 	without_lines +lindex +zscore
 	use_readwrite nightly
+	assert_equal "$(redis acl log)" ''
+}
+
+@test "for semaphores the lines with +zcard, +zscore and +incrby are enough beside those of plain locks" {
+	redis set nightly-string x >/dev/null
+	without_lines +lindex
+	use_sem nightly
 	assert_equal "$(redis acl log)" ''
 }
 

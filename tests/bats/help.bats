@@ -66,7 +66,7 @@ refused() {
 	run -0 --separate-stderr rlock -h
 	assert_equal "$stderr" ''
 	fits_screen
-	for verb in run lock fair read write unlock renew status list check help version; do
+	for verb in run lock fair read write sem unlock renew status list check help version; do
 		assert_line --regexp "^  $verb "
 	done
 	assert_equal "$(examples <<<"$output" | wc -l)" 2
@@ -228,7 +228,7 @@ refused() {
 	while read -r option value; do
 		run -0 grep -E "^\.It (.* )?Fl Fl $option( |\$)" items
 		assert_output --regexp "[ (]${value//./\\.}([ .,;)]|\$)"
-		run -0 tr -s '\n ' ' ' < <(rlock help run)
+		run -0 tr -s '\n ' ' ' < <(rlock help run && rlock help sem)
 		assert_output --partial "(default: $value)"
 	done <defaults
 }

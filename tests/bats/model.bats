@@ -25,3 +25,7 @@ goes_as_the_model() {
 @test "a fair lock does what its model does, whatever comes, goes, and gives up" {
 	goes_as_the_model fair
 }
+
+@test "a semaphore does what its model does, whatever its holders and Java's do" {
+	goes_as_the_model semaphore
+}

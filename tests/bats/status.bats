@@ -281,7 +281,8 @@ has_two_owners() {
 	in_background rlock write -w 20s nightly -- true
 	wait_until 5 has_waiters nightly 1
 	redis acl setuser look on ">$SECRET" resetkeys resetchannels -@all '~nightly*' +eval +evalsha +hlen +hgetall +pttl +time >/dev/null
-	run -0 rlock status --json nightly fairly
+	rlock sem --permits 2 --owner three --lease 60s counted
+	run -0 rlock status --json nightly fairly counted
 	json '"\n".join(members(doc))' >found
 	run -0 rlock status --json -u "$(url_of look)" nightly
 	json '"\n".join(members(doc))' >>found

@@ -242,6 +242,9 @@ many_waiters() {
 			rlock 10 "$rlock" run n -- >"$work/raw/crowd.$waiters"
 		"$here/contend.py" --redis "$socket" "$turn" "$waiters" "$crowd_turns" \
 			rlock-fair 10 "$rlock" fair n-fair -- >>"$work/raw/crowd.$waiters"
+		"$here/contend.py" --redis "$socket" "$turn" "$waiters" "$crowd_turns" \
+			rlock-sem 10 "$rlock" sem --permits 1 n-sem -- >"$work/raw/permits.$waiters"
+		redis del n-sem 'rlock_total:{n-sem}' >/dev/null
 		"$here/contend.py" "$turn" "$waiters" "$crowd_turns" \
 			flock $((30 + waiters * 2)) flock "$work/flock" >>"$work/raw/crowd.$waiters"
 	done

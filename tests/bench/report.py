@@ -20,6 +20,7 @@ NAMES = {
     "rlock-tcp": "rlock, TCP on loopback",
     "rlock-tls": "rlock, TLS on loopback",
     "rlock-fair": "rlock fair, unix socket",
+    "rlock-sem": "rlock sem, unix socket",
     "redis-cli": "SET NX PX, Lua DEL by redis-cli, bash",
     "etcdctl": "etcdctl lock",
 }
@@ -218,6 +219,15 @@ class Report:
                 )
                 self.keep(f"{label}_waiting_requests_per_s_{size}", asked)
 
+    def permits(self):
+        self.head(f"{NAMES['rlock-sem']}: hand-over of a permit", "requests", "commands", "p50 us")
+        for size in self.sizes("permits."):
+            times, asked, done = (statistics.median(column) for column in self.samples(f"permits.{size}")["rlock-sem"])
+            cells = (f"{asked:.0f}", f"{done:.0f}", f"{times / 1000:.0f}")
+            self.row(f"{size} waiting", *cells, goal=3, value=asked, text="3 requests")
+            self.keep(f"rlock-sem_requests_{size}_waiting", asked)
+            self.keep(f"rlock-sem_handover_us_{size}_waiting", times / 1000)
+
     def far_medians_us(self, name):
         """{label: {ms of the round trip: median}}"""
         medians = {}
@@ -355,6 +365,7 @@ def main(argv):
     report.round_trips()
     report.handovers()
     report.crowds()
+    report.permits()
     report.far()
     report.readers()
     report.server_time()

@@ -18,13 +18,16 @@ import sys
 import time
 import uuid
 
+DB = "9"
 PIECES = 20
 READERS = (10, 1000)
 LEASE_MS = "30000"
+FAR_MS, NEVER_MS = "9000000000000", "922337203685477"
 NAME = "a-lock-that-is-measured"
 
 # As Redisson 4.7.0 has them (tryLockInnerAsync and unlockInnerAsync of RedissonLock, RedissonFencedLock, RedissonFairLock,
-# RedissonReadLock and RedissonWriteLock; buildChunk of LockTask and ReadLockTask).
+# RedissonReadLock and RedissonWriteLock; buildChunk of LockTask and ReadLockTask; tryAcquireAsync and tryReleaseAsync of
+# RedissonPermitExpirableSemaphore).
 # The head of a fair queue, once the waiters in front whose time is over are removed.
 PRUNE = (
     "while true do local firstThreadId2 = redis.call('lindex', KEYS[2], 0);if firstThreadId2 == false then break;end;"
@@ -61,6 +64,17 @@ ACQUIRE = {
         "local mode = redis.call('hget', KEYS[1], 'mode'); if (mode == false) then "
         "redis.call('hset', KEYS[1], 'mode', 'write'); redis.call('hset', KEYS[1], ARGV[2], 1); "
         "redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; return redis.call('pttl', KEYS[1]);"
+    ),
+    "sem": (
+        "local expiredIds = redis.call('zrangebyscore', KEYS[2], 0, ARGV[3], 'limit', 0, ARGV[1]); "
+        "if #expiredIds > 0 then redis.call('zrem', KEYS[2], unpack(expiredIds)); "
+        "local value = redis.call('incrby', KEYS[1], #expiredIds); if tonumber(value) > 0 then "
+        "redis.call(ARGV[5], KEYS[3], value); end;end; local value = redis.call('get', KEYS[1]); "
+        "if (value ~= false and tonumber(value) >= tonumber(ARGV[1])) then redis.call('decrby', KEYS[1], ARGV[1]); "
+        "for i = 6, #ARGV, 1 do redis.call('zadd', KEYS[2], ARGV[2], ARGV[i]); end; "
+        "local ttl = redis.call('pttl', KEYS[1]); if ttl > 0 then redis.call('pexpire', KEYS[2], ttl); end; "
+        "return 'OK'; end; local v = redis.call('zrange', KEYS[2], 0, 0, 'WITHSCORES'); "
+        "if v[1] ~= nil and v[2] ~= ARGV[4] then return ':' .. tostring(v[2]); end return nil;"
     ),
 }
 RENEW_READ = (
@@ -115,8 +129,15 @@ RELEASE = {
         "if (redis.call('hlen', KEYS[1]) > 1) then return 0; end; redis.call('del', KEYS[1]); "
         "redis.call(ARGV[3], KEYS[2], ARGV[1]); redis.call('set', KEYS[5], 1, 'px', ARGV[4]); return 1; "
     ),
+    "sem": (
+        "local expire = redis.call('zscore', KEYS[3], ARGV[1]);"
+        "local removed = redis.call('zrem', KEYS[3], ARGV[1]);if tonumber(removed) ~= 1 then return 0;end;"
+        "local value = redis.call('incrby', KEYS[1], ARGV[2]); redis.call(ARGV[4], KEYS[2], value); "
+        "if tonumber(expire) <= tonumber(ARGV[3]) then return 0;end;return 1;"
+    ),
 }
-VERBS = {"plain": ["run"], "fence": ["run", "--fence"], "fair": ["fair"], "read": ["rlock"], "write": ["wlock"]}
+VERBS = {"plain": ["run"], "fence": ["run", "--fence"], "fair": ["fair"], "read": ["rlock"], "write": ["wlock"],
+         "sem": ["sem", "--permits", "3"]}
 ACTIONS = ("acquire", "renew", "release")
 SHORT_LEASE = "1s"  # with one renewal ...
 HOLD_S = "0.5"  # ... in this time
@@ -149,10 +170,11 @@ class Server:
 
 
 def captured(server, path, rlock, kind):
-    """The words of the requests that it sends for one lock, by action."""
+    """The words of the requests that it sends for one lock, by action. What Redisson does not do is left out."""
+    server.ask("FLUSHDB")
     monitor = Server(path)
     monitor.ask("MONITOR")
-    command = [rlock, *VERBS[kind], "-u", "unix://" + path, "-t", SHORT_LEASE, NAME, "--", "sleep", HOLD_S]
+    command = [rlock, *VERBS[kind], "-u", f"unix://{path}?db={DB}", "-t", SHORT_LEASE, NAME, "--", "sleep", HOLD_S]
     for _ in range(2):  # the first time the server does not know the scripts
         subprocess.run(command, check=True)
     server.ask("ECHO", "enough")
@@ -160,7 +182,8 @@ def captured(server, path, rlock, kind):
     while True:
         line = monitor.receive()
         if '"ECHO"' in line:
-            return dict(zip(ACTIONS, requests[-len(ACTIONS):]))
+            by_action = dict(zip(ACTIONS, requests[-len(ACTIONS):]))
+            return {action: by_action[action] for action in ACTIONS if kind != "sem" or action != "renew"}
         if '"EVALSHA"' in line and " lua]" not in line:
             requests.append(re.findall(r'"((?:[^"\\]|\\.)*)"', line))
 
@@ -197,6 +220,14 @@ def of_redisson(kind, action, shas, number):
     now_ms, wait_ms = str(round(time.time() * 1000)), "300000"
     latch, channel = f"redisson_unlock_latch:{{{lock}}}:{number}", f"redisson_lock__channel:{{{lock}}}"
     timeouts = f"{{{lock}}}:{owner}:rwlock_timeout"
+    if kind == "sem":
+        permits, channel, id = f"{{{lock}}}:timeout", f"redisson_sc:{{{lock}}}", f"{number:016x}"
+        now_ms = str(int(time.time() * 1000))
+        if action == "acquire":
+            keys, args = [lock, permits, channel], ["1", FAR_MS, now_ms, NEVER_MS, "publish", id]
+        else:
+            keys, args = [lock, channel, permits], [id, "1", now_ms, "publish"]
+        return ["EVALSHA", shas[action], str(len(keys))] + keys + args
     if action == "acquire":
         more_keys = {"read": [timeouts], "fence": [f"redisson_lock_token:{{{lock}}}"], "fair": queue}
         more_args = {"read": [owner + ":write"], "fair": [wait_ms, now_ms]}
@@ -237,10 +268,15 @@ def measure(server, path, rlock, kind, count):
     for piece in range(PIECES):
         numbers = range(piece * count, (piece + 1) * count)
         for tool, request_of in tools.items():
-            for action in ACTIONS:
+            # A semaphore is there already, and is not deleted by a release.
+            for number in numbers if kind == "sem" else ():
+                server.ask("SET", f"{NAME}-{number}", "3")
+                server.ask("SET", f"rlock_total:{{{NAME}-{number}}}", "3")
+            for action in templates:
                 requests = [request_of(action, number) for number in numbers]
                 times.setdefault((action, tool), []).append(time_of(server, requests))
             server.ask("FLUSHDB")
+    server.ask("FLUSHDB")
     for (action, tool), pieces in times.items():
         print(kind, action, tool, round(statistics.median(pieces)))
 
@@ -278,7 +314,7 @@ def measure_readers(server, path, rlock, count):
 def main():
     path, rlock, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     server = Server(path)
-    server.ask("SELECT", "9")  # others have theirs in 0
+    server.ask("SELECT", DB)  # others have theirs in 0
     for kind in VERBS:
         measure(server, path, rlock, kind, max(count // PIECES, 1))
     measure_readers(server, path, rlock, max(count // PIECES // 5, 1))

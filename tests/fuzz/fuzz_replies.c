@@ -3,7 +3,7 @@
  * what the server says:
  *
  *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, i inspect, s list, in that order; and first
- *            F, R, W a fair, read or write lock, 2 two names, 3 three servers of which two must agree,
+ *            F, R, W a fair, read or write lock, M permits of a semaphore, 2 two names, 3 three servers of which two must agree,
  *            w wait, T a token, P a password, D a database, N a name for the connection,
  *            I an inherited owner, H only that holder is to be broken
  *   marks    a stream of the server ends at "@@\n", where it closes it, or at "@~\n", where it falls
@@ -193,6 +193,7 @@ static enum rlock_kind kind_of(const struct plan *plan)
 	return has(plan, 'F')   ? RLOCK_FAIR
 	       : has(plan, 'R') ? RLOCK_READ
 	       : has(plan, 'W') ? RLOCK_WRITE
+	       : has(plan, 'M') ? RLOCK_SEMAPHORE
 				: RLOCK_PLAIN;
 }
 
@@ -250,6 +251,8 @@ static void acquire(struct plan *plan, struct rlock_hold **hold)
 	enum rlock_status status;
 
 	request.kind = plan->kind;
+	request.permits = 3;
+	request.take = 2;
 	request.names = names;
 	request.name_count = plan->name_count;
 	request.lease_ms = LEASE_MS;

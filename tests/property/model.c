@@ -1,6 +1,7 @@
 /*
  * Does to a lock what chance has it do, on a real server, and to a plain model of it as well, and compares
- * the two after each step. What the steps and the model are is the business of readwrite.c and fair.c.
+ * the two after each step. What the steps and the model are is the business of readwrite.c, fair.c and
+ * semaphore.c.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -12,9 +13,9 @@
 
 #include "model.h"
 
-static const char usage[] = "usage: model readwrite|fair SOCKET STEPS [SEED]\n";
+static const char usage[] = "usage: model readwrite|fair|semaphore SOCKET STEPS [SEED]\n";
 
-static const struct model *const models[] = { &readwrite_model, &fair_model };
+static const struct model *const models[] = { &readwrite_model, &fair_model, &semaphore_model };
 
 static const struct model *model;
 static struct rlock_url *url;

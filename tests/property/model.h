@@ -189,6 +189,6 @@ struct model {
 	void (*print)(void);
 };
 
-extern const struct model readwrite_model, fair_model;
+extern const struct model readwrite_model, fair_model, semaphore_model;
 
 #endif

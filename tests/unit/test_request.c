@@ -509,14 +509,27 @@ static void check_subscriptions(void)
 		      rlock__connection_is_open(parties[1].connection),
 	      "when all are acknowledged it is over");
 	says(1, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n");
-	CHECK(rlock__subscription_drain(parties[1].connection, &retry_after_ms) == RLOCK_OK &&
+	CHECK(rlock__subscription_drain(parties[1].connection, "ews", &retry_after_ms) ==
+			      RLOCK_OK &&
 		      retry_after_ms == 0,
 	      "messages come then");
 	says(1, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$4\r\n2000\r\n");
-	CHECK(rlock__subscription_drain(parties[1].connection, &retry_after_ms) == RLOCK_OK &&
+	CHECK(rlock__subscription_drain(parties[1].connection, "ews", &retry_after_ms) ==
+			      RLOCK_OK &&
 		      retry_after_ms == 2000,
 	      "one may ask for a try later");
-	CHECK(rlock__subscription_drain(parties[1].connection, &retry_after_ms) == RLOCK_OK &&
+	says(1, "*3\r\n$7\r\nmessage\r\n$5\r\nviews\r\n$4\r\n2000\r\n");
+	CHECK(rlock__subscription_drain(parties[1].connection, "ews", &retry_after_ms) ==
+			      RLOCK_OK &&
+		      retry_after_ms == 2000,
+	      "a channel that ends so is the waiter's own");
+	says(1, "*3\r\n$7\r\nmessage\r\n$5\r\nviews\r\n$4\r\n2000\r\n");
+	CHECK(rlock__subscription_drain(parties[1].connection, "news", &retry_after_ms) ==
+			      RLOCK_OK &&
+		      retry_after_ms == 0,
+	      "a number on a channel of others is none of ms");
+	CHECK(rlock__subscription_drain(parties[1].connection, "ews", &retry_after_ms) ==
+			      RLOCK_OK &&
 		      retry_after_ms == INT64_MAX,
 	      "none has come since");
 	stop_all();

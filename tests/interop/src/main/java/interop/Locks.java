@@ -7,6 +7,8 @@ import java.util.List;
 import org.redisson.Redisson;
 import org.redisson.RedissonMultiLock;
 import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
+import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.BaseMasterSlaveServersConfig;
@@ -16,7 +18,8 @@ import org.redisson.config.Config;
  * Redisson's locks by kind and name, on one server or several, each a URL as rlock has them.
  *
  * KIND is plain, fair, read, write or fenced. Where there is more than one name or server, the lock is a
- * MultiLock of all names on all servers. "majority" is a RedLock of plain ones.
+ * MultiLock of all names on all servers. "majority" is a RedLock of plain ones. Semaphores are expirable (an
+ * RPermitExpirableSemaphore), or semaphore (an RSemaphore).
  */
 final class Locks {
 	private final List<RedissonClient> clients = new ArrayList<>();
@@ -110,6 +113,14 @@ final class Locks {
 	/** The owners that wait for a fair lock, first one first. */
 	List<String> queue(String name) {
 		return clients.get(0).<String>getList("redisson_lock_queue:{" + name + "}").readAll();
+	}
+
+	RPermitExpirableSemaphore permits(String name) {
+		return clients.get(0).getPermitExpirableSemaphore(name);
+	}
+
+	RSemaphore semaphore(String name) {
+		return clients.get(0).getSemaphore(name);
 	}
 
 	static Object lockAndGetToken(RLock lock) {

@@ -36,6 +36,9 @@ import org.redisson.api.RLock;
  *   force KIND NAMES                    "true" or "false"
  *   held, locked, count KIND NAMES      what the first lock on the first server says of itself
  *   owner                               the thread's owner id, of the first server
+ *   permits KIND NAME NUMBER            trySetPermits(): "true" or "false"
+ *   acquire, release KIND NAME          "ok"; a permit of a semaphore
+ *   available KIND NAME                 how many permits are free
  *   stress KIND NAMES DIR PAUSE_MS THREADS  see {@link Stress}
  * </pre>
  *
@@ -46,6 +49,7 @@ public final class Peer {
 	private static final int PATIENCE_MS = 20_000;
 
 	private final Locks locks;
+	private final ThreadLocal<String> ids = new ThreadLocal<>(); // of the permits that expire
 	private final Map<String, ExecutorService> threads = new LinkedHashMap<>();
 	private final Map<String, Future<String>> tasks = new LinkedHashMap<>();
 
@@ -127,6 +131,9 @@ public final class Peer {
 					.run(Integer.parseInt(words[5]));
 		}
 
+		if (kind.equals("expirable") || kind.equals("semaphore")) {
+			return actPermit(words[0], kind.equals("expirable"), names[0], tail(words, 3));
+		}
 		RLock lock = locks.find(kind, names);
 		long[] numbers = Arrays.stream(tail(words, 3)).mapToLong(Long::parseLong).toArray();
 		switch (words[0]) {
@@ -157,6 +164,35 @@ public final class Peer {
 			return String.valueOf(locks.first(kind, names).getHoldCount());
 		default:
 			throw new IllegalArgumentException(words[0]);
+		}
+	}
+
+	/** The permit of the calling thread, of whichever sort. */
+	private String actPermit(String verb, boolean expires, String name, String[] numbers) throws InterruptedException {
+		switch (verb) {
+		case "permits":
+			int permits = Integer.parseInt(numbers[0]);
+			return String.valueOf(expires ? locks.permits(name).trySetPermits(permits)
+					: locks.semaphore(name).trySetPermits(permits));
+		case "available":
+			return String.valueOf(expires ? locks.permits(name).availablePermits()
+					: locks.semaphore(name).availablePermits());
+		case "acquire":
+			if (expires) {
+				ids.set(locks.permits(name).acquire(30, TimeUnit.SECONDS));
+			} else {
+				locks.semaphore(name).acquire();
+			}
+			return "ok";
+		case "release":
+			if (expires) {
+				locks.permits(name).release(ids.get());
+			} else {
+				locks.semaphore(name).release();
+			}
+			return "ok";
+		default:
+			throw new IllegalArgumentException(verb);
 		}
 	}
 

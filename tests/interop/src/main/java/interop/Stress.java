@@ -19,10 +19,13 @@ import org.redisson.api.RLock;
  *
  * Whether another one is inside beside us is seen by files alone, as commands/turn does it: an exclusive one makes
  * "writer", a shared one "reader.PARTY", and each looks for the other only after that, so that of two that
- * meet one at least sees the other. KIND "readwrite" is a write lock now and then, and a read lock else.
+ * meet one at least sees the other. KIND "readwrite" is a write lock now and then, and a read lock else. KIND "sem" is a
+ * permit, now of RPermitExpirableSemaphore and then of RSemaphore: each that is inside has one of the files "slot.N".
  */
 final class Stress {
-	private static final int WAIT_S = 60;
+	private static final int WAIT_S = 60, LEASE_S = 30;
+	/** As many as the shells of commands/turns say. */
+	private static final int SLOTS = 3;
 
 	private final Locks locks;
 	private final String kind;
@@ -56,7 +59,11 @@ final class Stress {
 	private void turns(String who) {
 		try {
 			while (!Files.exists(dir.resolve("stop"))) {
-				turn(who);
+				if (kind.equals("sem")) {
+					permitTurn(who);
+				} else {
+					turn(who);
+				}
 			}
 		} catch (Exception e) {
 			append("wrong", who + " " + e);
@@ -79,6 +86,53 @@ final class Stress {
 			lock.unlock();
 		}
 		Thread.sleep(random.nextInt(pauseMs));
+	}
+
+	private void permitTurn(String who) throws Exception {
+		ThreadLocalRandom random = ThreadLocalRandom.current();
+		boolean expires = random.nextBoolean();
+
+		long start = System.nanoTime();
+		String id = expires ? locks.permits(names[0]).tryAcquire(WAIT_S, LEASE_S, TimeUnit.SECONDS) : null;
+		if (expires ? id == null : !tryAcquire(names[0])) {
+			append("wrong", who + " was not let in within " + WAIT_S + " s");
+			return;
+		}
+		try {
+			insideSlot(who, (System.nanoTime() - start) / 1_000_000);
+		} finally {
+			if (expires) {
+				locks.permits(names[0]).release(id);
+			} else {
+				locks.semaphore(names[0]).release();
+			}
+		}
+		Thread.sleep(random.nextInt(pauseMs));
+	}
+
+	@SuppressWarnings("deprecation")
+	private boolean tryAcquire(String name) throws InterruptedException {
+		return locks.semaphore(name).tryAcquire(WAIT_S, TimeUnit.SECONDS);
+	}
+
+	private void insideSlot(String who, long waitedMs) throws Exception {
+		Path mark = null;
+		for (int slot = 1; slot <= SLOTS && mark == null; slot++) {
+			try {
+				mark = Files.createFile(dir.resolve("slot." + slot));
+			} catch (FileAlreadyExistsException e) {
+				continue;
+			}
+		}
+		if (mark == null) {
+			append("wrong", who + " met " + SLOTS);
+		}
+		append("log", "enter " + who + " " + waitedMs + " -");
+		Thread.sleep(1);
+		append("log", "leave " + who);
+		if (mark != null) {
+			Files.deleteIfExists(mark);
+		}
 	}
 
 	private void inside(String who, boolean shares, long waitedMs) throws Exception {

@@ -1,0 +1,47 @@
+-- How many permits a semaphore has.
+-- include: now
+-- include: denied
+-- include: wrong_type
+-- include: permits_reclaim
+
+local NOT_A_COUNTER = 'string that is no counter'
+local REMEMBERED_MS = 24 * 3600 * 1000
+
+-- Sets name.free, how many are free, nil when the counter is not there, and name.held. The type of what is no semaphore,
+-- or nil; and the error when that can't be found out.
+local function examine_permits(name)
+	local free, held = redis.pcall('GET', name.lock), redis.pcall('ZCARD', name.permits)
+	if is_wrong_type(free) then
+		return redis.call('TYPE', name.lock).ok
+	elseif is_error(free) then
+		return nil, denied_error('GET', free)
+	elseif free and not string.match(free, '^%-?%d+$') then
+		return NOT_A_COUNTER
+	elseif is_wrong_type(held) then
+		return redis.call('TYPE', name.permits).ok
+	elseif is_error(held) then
+		return nil, denied_error('ZCARD', held)
+	end
+	name.free, name.held = free and tonumber(free), held
+	return nil
+end
+
+-- Reclaims what is to be reclaimed, makes the counter where there is none, for so many permits in all, and sets name.total;
+-- name.more: so many have become free by that. wire: an RSemaphore leaves nothing but a lower counter, so the total is
+-- remembered.
+local function count_permits(name, wanted)
+	name.more = reclaim(name)
+	name.held = name.held - name.more
+	if not name.free then
+		name.free = wanted - name.held
+		name.more = name.free
+		redis.call('SET', name.lock, digits(name.free))
+	elseif name.more > 0 then
+		name.free = redis.call('INCRBY', name.lock, name.more)
+	end
+	local seen, known = name.free + name.held, redis.call('GET', name.remembered)
+	name.total = math.max(seen, known and tonumber(known) or seen)
+	if name.total == wanted and known ~= digits(wanted) then
+		redis.call('SET', name.remembered, digits(wanted), 'PX', REMEMBERED_MS)
+	end
+end

@@ -1,0 +1,20 @@
+-- To notify those that wait for permits.
+-- include: now
+-- include: publish
+-- include: others_turn
+-- include: wake_queue_wake
+
+local WOKEN_MAX = 16 -- by one script; those wake the next ones
+
+-- So many are free, and as many more than before. wire: RSemaphore and RPermitExpirableSemaphore publish how many are free.
+local function notify_of_permits(name, free, more)
+	if free <= 0 then
+		return
+	end
+	give_others_turn(name, publish(name.channel, digits(free)))
+	for _ = 1, math.min(free, more, WOKEN_MAX) do
+		if not wake_next(name) then
+			return
+		end
+	end
+end

@@ -1,0 +1,186 @@
+-- Acquire permits of the semaphore of every name, or of none (RedissonPermitExpirableSemaphore.tryAcquireAsync; but by the
+-- server's clock). The counter is that of RedissonSemaphore, too. No hold is re-entered: each has permits of its own.
+-- KEYS     for each name: counter, holds hash, ends of our permits, permits, remembered total
+-- ARGV     see inc/request.lua; of each name: wake queue, turn (not in KEYS: without a right to them waiters are woken by
+--          the channel), channel
+-- Returns  as plain_acquire.lua, with the total of the permits in the place of the token, and behind a reply of a name that
+--          is busy; ttl: when the next permit may be reclaimed
+-- include: request
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
+local total, take = tonumber(ARGV[12]), tonumber(ARGV[13])
+
+-- include: permits_acquire_one
+
+local granted = acquire_one_permit()
+if granted then
+	return granted
+end
+
+-- include: request_options
+-- include: names
+-- include: now
+-- include: denied
+-- include: wrong_type
+-- include: rights
+-- include: replica
+-- include: append
+-- include: acquire
+-- include: hold_record
+-- include: hold_record_extend
+-- include: ttl_extend
+-- include: permit_id
+-- include: permits_set
+-- include: permits_ends
+-- include: permits_count
+-- include: permits_holder
+-- include: permits_notify
+-- include: turn_read
+-- include: wake_queue_wake
+-- include: wake_queue_join
+
+-- A waiter that needs more permits than are free has them kept for it, as long as it comes again.
+local KEPT_AFTER_US, KEPT_MS, KEPT_RETRY_MS = 2000000, 1000, 500
+
+-- The same request, which a reply was lost of. Without one of its permits it is a new one.
+local function is_repeated(name)
+	local record = redis.call('HGET', name.holds, hold_id)
+	if not record then
+		return false
+	end
+	for number = 1, take do
+		if not redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then
+			return false
+		end
+	end
+	return true
+end
+
+-- Sets name.waiter, the one that comes first, if one does. Whether the permits can be acquired.
+local function has_room(name)
+	local waiter, left = waiter_in_front(name)
+	name.waiter = waiter and name.free - take < left and waiter
+	return name.free >= take and not name.waiter
+end
+
+local function keep_free_permits(name, reply)
+	local since_us = tonumber(reply[7])
+	if take > 1 and name.free > 0 and reply[8] == 1 and listens == '1' and now_us() - since_us > KEPT_AFTER_US
+		and not is_error(redis.pcall('SET', name.turn, reply[7] .. ' ' .. hold_id .. ' ' .. take, 'PX', KEPT_MS)) then
+		reply[6] = KEPT_RETRY_MS
+	end
+end
+
+local function busy_reply(index, name)
+	local reply
+	if name.waiter then
+		reply = turn_reply(index, name.waiter)
+	else
+		reply = wait_reply(index, permits_ttl_ms(name), permit_holder(name))
+		if may_wait then
+			keep_free_permits(name, reply)
+		end
+	end
+	reply[#reply + 1] = name.total
+	return reply
+end
+
+local function remove_new(name)
+	local undo = { { 'HDEL', name.holds, hold_id }, { 'INCRBY', name.lock, take } }
+	for number = 1, take do
+		table.insert(undo, 1, { 'ZREM', name.permits, permit_id(hold_id, number) })
+		table.insert(undo, 1, { 'ZREM', name.ends, permit_id(hold_id, number) })
+	end
+	return undo
+end
+
+-- Their TTL is that of the longest hold.
+local function acquire_new(name)
+	local permits, ends = permits_until(name, hold_id, take, now_ms() + lease_ms)
+	local ttl_ms = math.max(redis.call('PTTL', name.holds), lease_ms)
+	local err = try_all({ { 'INCRBY', name.lock, -take } })
+	if err then
+		return err
+	end
+	local steps = {}
+	if tries_rights then
+		-- Not before the first write, which a full server denies.
+		append(steps, {
+			{ 'HGET', name.holds, hold_id },
+			{ 'HDEL', name.holds, '' },
+			{ 'ZREM', name.permits, '' },
+			{ 'ZREM', name.ends, '' },
+			{ 'ZSCORE', name.permits, '' },
+		})
+	end
+	append(steps, {
+		permits,
+		ends,
+		{ 'HSET', name.holds, hold_id, new_hold_record(name, digits(take)) },
+		{ 'PEXPIRE', name.holds, digits(ttl_ms) },
+		{ 'PEXPIRE', name.ends, ends_ttl_ms(ttl_ms) },
+	})
+	return try_all(steps, remove_new(name))
+end
+
+local function extend_repeated(name)
+	local permits, ends = permits_until(name, hold_id, take, now_ms() + lease_ms, 'GT')
+	redis.call(unpack(permits))
+	redis.call(unpack(ends))
+	hold_record_extend(name.holds, hold_id, redis.call('HGET', name.holds, hold_id), lease_ms)
+	extend(name.holds, lease_ms)
+	extend(name.ends, ends_ttl_ms(lease_ms))
+end
+
+local function acquire_permits(name)
+	if name.is_repeated then
+		extend_repeated(name)
+	else
+		local err = acquire_new(name)
+		if err then
+			return err
+		end
+		name.free = name.free - take
+	end
+	if waits_since_us then
+		redis.pcall('ZREM', name.wake_queue, hold_id)
+	end
+	if not name.is_absent then
+		if waiter_in_turn(name) == hold_id then
+			redis.pcall('DEL', name.turn)
+		end
+		-- Others may have left them to this waiter, or be told of them by it.
+		if name.free > 0 then
+			wake_next(name)
+		end
+	end
+	return { count = 1, token = digits(name.total) }
+end
+
+for index, name in ipairs(names) do
+	local key_type, err = examine_permits(name)
+	if key_type or err then
+		return replica_error(name) or err or { -1, index, key_type }
+	end
+	name.owner, name.field = fresh_owner, fresh_owner
+	name.is_absent = redis.pcall('EXISTS', name.turn, name.wake_queue) == 0
+end
+local first_busy
+for index, name in ipairs(names) do
+	count_permits(name, total)
+	name.is_repeated = name.held > 0 and is_repeated(name)
+	if not name.is_repeated and not has_room(name) then
+		first_busy = first_busy or index
+	end
+end
+local reply
+if first_busy then
+	reply = replica_error(names[1]) or busy_reply(first_busy, names[first_busy])
+else
+	reply = acquire_all(acquire_permits)
+end
+for _, name in ipairs(names) do
+	if name.more > 0 then
+		notify_of_permits(name, name.free, name.more)
+	end
+end
+return reply

@@ -1,0 +1,47 @@
+-- Keep the permits of a hold until some time, instead of its release: they get an owner that no process has.
+-- KEYS     for each name: counter, holds hash, ends of our permits, permits
+-- ARGV[1]  hold id
+-- ARGV[2]  how long to keep them, in ms
+-- ARGV[3+] for each name: wake queue, turn, channel
+-- Returns  one number a name, see inc/for_each_name.lua
+local FIXED_ARGS = 2
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_queue', 'turn', 'channel' }
+local hold_id, left_ms = ARGV[1], ARGV[2]
+
+-- include: names
+-- include: now
+-- include: ttl_extend
+-- include: kept_hold
+-- include: kept_hold_make
+-- include: wake_queue_wake
+-- include: for_each_name
+-- include: permits_remove
+-- include: permits_free
+-- include: permits_set
+-- include: permits_ends
+
+local function keep(name)
+	local hold = remove_permits(name, hold_id)
+	if not hold then
+		return 0
+	elseif hold.is_lost then
+		free_permits(name, hold.removed)
+		return 3
+	end
+	local owner = hold.field
+	local end_ms = kept_until(owner) or now_ms() + left_ms
+	if not kept_until(owner) then
+		owner = kept_owner(owner, end_ms)
+	end
+	local permits, ends = permits_until(name, hold_id, hold.count, end_ms)
+	redis.call(unpack(permits))
+	redis.call(unpack(ends))
+	put_kept_hold(name, hold_id, hold, owner, end_ms - now_ms())
+	extend(name.holds, left_ms)
+	extend(name.ends, ends_ttl_ms(left_ms))
+	-- The permit may be free earlier than the waiters know.
+	wake_next(name)
+	return 2
+end
+
+return for_each_name(hold_id, keep)

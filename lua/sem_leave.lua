@@ -1,0 +1,20 @@
+-- Wait no longer for permits: release what the last try may have acquired, and leave the wake queue.
+-- KEYS     for each name: counter, holds hash, ends of our permits, permits
+-- ARGV[1]  hold id
+-- ARGV[2]  owner
+-- ARGV[3+] for each name: wake queue, turn, channel
+-- Returns  one number a name, see inc/for_each_name.lua
+local FIXED_ARGS = 2
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_queue', 'turn', 'channel' }
+local hold_id = ARGV[1]
+
+-- include: names
+-- include: for_each_name
+-- include: permits_release
+-- include: wake_queue_leave
+
+return for_each_name(hold_id, function(name)
+	local result = release_permits(name, hold_id)
+	leave_wake_queue(name, hold_id)
+	return result
+end)

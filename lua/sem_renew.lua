@@ -1,0 +1,50 @@
+-- Extend the lease of the permits of a hold, for every name. Nothing changes for a name whose hold was released or is kept
+-- until some time, or has ended, so a renewal that arrives late does no harm.
+-- KEYS     for each name: counter, holds hash, ends of our permits, permits
+-- ARGV[1]  lease in ms
+-- ARGV[2]  hold id
+-- Returns  as plain_renew.lua
+local FIXED_ARGS = 2
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, {}
+local lease_ms, hold_id = ARGV[1], ARGV[2]
+
+-- include: names
+-- include: now
+-- include: hold_record
+-- include: overwritten
+-- include: ttl_extend
+-- include: permit_id
+-- include: permits_set
+-- include: permits_ends
+-- include: renewal
+
+local function has_permits(name, count, end_ms)
+	name.overwritten = overwritten(name)
+	if name.overwritten or end_ms <= now_ms() or count == 0 then
+		return false
+	end
+	for number = 1, count do
+		if not redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then
+			return false
+		end
+	end
+	return true
+end
+
+local function renew(name, _, record)
+	local _, _, end_ms, token = hold_record_parse(record)
+	local count = tonumber(token) or 0
+	if not has_permits(name, count, tonumber(end_ms)) then
+		return nil
+	end
+	local new_end_ms = math.max(end_ms, now_ms() + lease_ms)
+	local permits, ends = permits_until(name, hold_id, count, new_end_ms)
+	-- A full server allows this, and what comes after a write.
+	redis.call('HDEL', name.holds, '')
+	redis.call(unpack(permits))
+	redis.call(unpack(ends))
+	extend(name.ends, ends_ttl_ms(lease_ms))
+	return new_end_ms - now_ms()
+end
+
+return renew_all(renew)

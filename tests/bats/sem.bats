@@ -1,0 +1,574 @@
+#!/usr/bin/env bats
+# Semaphores: at most so many holders at a time, what stands on the server for them is what Redisson's would have put
+# there, and permits come back from holders that are gone.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/sharing
+load ../lib/proxying
+load ../lib/inspecting
+
+setup_file() { start_server_at_port; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	export REDIS="ask_redis $SERVER_SOCKET"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# free_permits NAME: prints the counter.
+free_permits() { redis get "$1"; }
+
+# has_free NAME COUNT
+has_free() { [ "$(free_permits "$1")" = "$2" ]; }
+
+# held_permits NAME: prints how many are in the set.
+held_permits() { redis zcard "{$1}:timeout"; }
+
+has_held() { [ "$(held_permits "$1")" = "$2" ]; }
+
+# has_queued NAME COUNT: so many waiters of rlock are in the wake queue.
+has_queued() { [ "$(redis zcard "rlock_queue:{$1}")" = "$2" ]; }
+
+# No permit is held, no waiter left, and the counter is that.
+is_whole() {
+	has_free "$1" "$2" && ! list_keys "*{$1}*" | grep -qvx -e "rlock_total:{$1}" -e ''
+}
+
+# hold_permit N NAME [OPTION...]: until let_go. Sets PID.
+hold_permit() {
+	local held
+	held=$(held_permits "$2")
+	in_background rlock sem --permits "$1" "$2" "${@:3}" -- until_let_go
+	wait_until 5 has_more_than "$2" "$held"
+}
+
+has_more_than() { (($(held_permits "$1") > $2)); }
+
+# A thread of a Java service takes a permit of RPermitExpirableSemaphore: java_permit NAME ID DEADLINE_MS.
+java_permit() {
+	redis eval '
+		redis.call("decrby", KEYS[1], 1)
+		redis.call("zadd", KEYS[2], ARGV[2], ARGV[1])' 2 "$1" "{$1}:timeout" "$2" "$3"
+}
+
+server_ms() {
+	redis eval 'local t = redis.call("time") return t[1] * 1000 + math.floor(t[2] / 1000)' 0
+}
+
+# ---- what stands on the server ----
+
+@test "a permit is a member of the set that Redisson has, and one less in the counter" {
+	local id score now
+	hold_permit 3 a -t 30s
+	assert_equal "$(list_keys)" 'a
+rlock_ends:{a}
+rlock_holds:{a}
+rlock_total:{a}
+{a}:timeout'
+	has_free a 2
+	id=$(redis zrange '{a}:timeout' 0 -1)
+	[[ $id =~ ^[0-9a-f]{32}:1$ ]]
+	assert_equal "$(redis hkeys 'rlock_holds:{a}')" "${id%:1}"
+	score=$(redis zscore '{a}:timeout' "$id")
+	now=$(server_ms)
+	# The lease, and 10 s for a Java client's clock.
+	((score > now + 30000 && score <= now + 40000))
+	((score == $(redis zscore 'rlock_ends:{a}' "$id") + 10000))
+	ttl_between 25000 'rlock_holds:{a}' 30000
+	ttl_between 40000 'rlock_ends:{a}' 45000
+	assert_equal "$(redis pttl a)" -1
+	let_go
+	ended_with 0
+	is_whole a 3
+}
+
+@test "several permits are taken at once, and released at once" {
+	hold_permit 5 a --take 3
+	has_free a 2
+	has_held a 3
+	run -75 rlock sem -n --permits 5 --take 3 a -- true
+	run -0 rlock sem -n --permits 5 --take 2 a -- true
+	let_go
+	ended_with 0
+	is_whole a 5
+}
+
+@test "no more holders than there are permits have one, and a permit that is released is free for the next one" {
+	hold_permit 2 a
+	hold_permit 2 a
+	run -75 rlock sem -n --permits 2 a -- true
+	assert_output ''
+	run -75 rlock sem --wait 300ms --permits 2 a -- true
+	assert_output --regexp '^rlock: a: timed out after 300ms: held by [^ ]+@.* until_let_go \('
+	let_go
+	wait "${BACKGROUND[@]}"
+	run -0 rlock sem -n --permits 2 a -- true
+	is_whole a 2
+}
+
+@test "the command learns its mode and its owner, and a call inside it acquires a permit of its own" {
+	run -0 rlock sem --permits 2 a -- sh -c 'echo "$RLOCK_MODE $RLOCK_NAME"
+		rlock sem -n --permits 2 a -- redis-cli -s "$1" get a
+		rlock sem -n --permits 1 a -- true || echo "$?"' sh "$SERVER_SOCKET"
+	assert_line --index 0 'sem a'
+	assert_line --index 1 0
+	is_whole a 2
+}
+
+@test "of several semaphores all are acquired, or none" {
+	hold_permit 1 b
+	run -75 rlock sem -n --permits 1 a b -- true
+	is_whole a 1
+	let_go
+	ended_with 0
+	run -0 rlock sem -n --permits 1 a b -- redis-cli -s "$SERVER_SOCKET" mget a b
+	assert_output '0
+0'
+	is_whole a 1
+	is_whole b 1
+}
+
+@test "a key that is no semaphore stays as it is" {
+	local key
+	redis set a word
+	redis hset b f 1
+	redis set c 3
+	redis hset '{c}:timeout' f 1
+	show_contents >before
+	for key in a b c; do
+		run -78 rlock sem --permits 3 "$key" -- true
+		assert_output --regexp "^rlock: $key: not a lock of this kind: the key holds a (string|hash)"
+	done
+	assert_equal "$(show_contents)" "$(cat before)"
+}
+
+# ---- how many there are ----
+
+@test "a semaphore that is not there gets as many permits as are asked for, less those that are held" {
+	redis zadd '{a}:timeout' "$(($(server_ms) + 60000))" java
+	run -0 rlock sem -n --permits 3 a -- redis-cli -s "$SERVER_SOCKET" get a
+	assert_output 1
+	has_free a 2
+	has_held a 1
+}
+
+@test "a total that differs is kept, with one warning that names both" {
+	redis set a 2
+	run -0 rlock sem --permits 3 a -- true
+	assert_one_line '^rlock: a: has 2 permits in all, and --permits says 3: --resize changes it$'
+	is_whole a 2
+	run -0 rlock sem --permits 1 a -- true
+	assert_one_line '^rlock: a: has 2 permits in all, and --permits says 1: --resize changes it$'
+	is_whole a 2
+	run -0 rlock sem --permits 2 a -- true
+	assert_output ''
+}
+
+@test "a waiter is warned of another total once" {
+	redis set a 1
+	hold_permit 1 a
+	in_background rlock sem --permits 2 a -- true 2>log
+	wait_until 5 has_queued a 1
+	let_go
+	wait "${BACKGROUND[@]}"
+	assert_equal "$(grep -c 'permits in all' log)" 1
+	is_whole a 1
+}
+
+@test "a permit of Java's RSemaphore, which leaves a lower counter only, is no other total" {
+	rlock sem --permits 3 a -- true
+	redis decr a
+	run -0 rlock sem --permits 3 a -- true
+	assert_output ''
+	redis incr a
+	is_whole a 3
+}
+
+@test "the total is changed on purpose, while permits are held, too" {
+	hold_permit 3 a --take 2
+	run -0 rlock sem --permits 5 --resize a
+	assert_output ''
+	has_free a 3
+	run -0 rlock sem --permits 1 --resize a
+	has_free a -1
+	run -75 rlock sem -n --permits 1 a -- true
+	assert_output ''
+	let_go
+	ended_with 0
+	is_whole a 1
+	run -0 rlock sem --permits 4 --resize a b
+	is_whole a 4
+	is_whole b 4
+}
+
+@test "a greater total wakes as many waiters" {
+	hold_permit 1 a
+	in_background rlock sem --permits 1 a -- until_let_go
+	in_background rlock sem --permits 1 a -- until_let_go
+	wait_until 5 has_queued a 2
+	took_less 1.5 rlock sem --permits 3 --resize a
+	within 1 has_held a 3
+	let_go
+	wait "${BACKGROUND[@]}"
+	is_whole a 3
+}
+
+# ---- holders ----
+
+@test "a permit is renewed as long as it is held" {
+	hold_permit 1 a -t 1s
+	local id score
+	id=$(redis zrange '{a}:timeout' 0 -1)
+	score=$(redis zscore '{a}:timeout' "$id")
+	let_pass 2
+	(($(redis zscore '{a}:timeout' "$id") >= score + 1500))
+	run -75 rlock sem -n --permits 1 a -- true
+	let_go
+	ended_with 0
+	is_whole a 1
+}
+
+@test "a permit whose id is gone is lost, and the command is terminated" {
+	hold_permit 2 a -t 1s --take 2
+	redis zrem '{a}:timeout' "$(redis zrange '{a}:timeout' 0 0)"
+	ended_with 76
+	# What was left of the hold came back.
+	has_free a 1
+	has_held a 0
+}
+
+@test "a permit is lost when its counter was overwritten with another type" {
+	hold_permit 2 a -t 1s
+	redis del a
+	redis rpush a x
+	ended_with 76
+}
+
+@test "a permit of a process is released by unlock, renewed by renew, and comes back when the process ends" {
+	start_script 'rlock sem --permits 2 --pid $$ a && rlock renew --mode sem --pid $$ a && rlock unlock --mode sem --pid $$ a
+		echo "$?"; rlock sem --permits 2 --pid $$ a; echo got >got; comes_true test -e out' >log 2>&1
+	wait_until 5 file_exists got
+	assert_equal "$(sed -n '$p' log)" 0
+	has_free a 1
+	kill -KILL "$PID"
+	wait_until 5 is_whole a 2
+}
+
+@test "a permit of an owner is renewed and released by that owner, the latest first" {
+	run -0 rlock sem --permits 3 --owner ci-1 --lease 10m a
+	run -0 rlock sem --permits 3 --owner ci-1 --lease 20m a
+	has_free a 1
+	run -0 rlock renew --owner ci-1 --lease 30m a
+	assert_output --regexp '^30m'
+	run -1 rlock unlock --mode plain --owner ci-1 a
+	run -0 rlock unlock --mode sem --owner ci-1 a
+	has_free a 2
+	run -0 rlock unlock --owner ci-1 a
+	is_whole a 3
+	run -1 rlock unlock --owner ci-1 a
+}
+
+@test "a permit is kept for --at-least, also when the command ends sooner" {
+	run -0 rlock sem --permits 1 --at-least 1500ms a -- true
+	has_free a 0
+	run -75 rlock sem -n --permits 1 a -- true
+	run -0 rlock sem --wait 5s --permits 1 a -- true
+	is_whole a 1
+}
+
+# ---- holders that are gone ----
+
+@test "a dead holder's permit is back when its lease is over, by a waiter's own timer" {
+	hold_permit 1 a -t 2s
+	kill_holder "$PID"
+	took_less 4 rlock sem --permits 1 a -- true
+	is_whole a 1
+}
+
+@test "a permit of Java is reclaimed 5 s after its deadline, since the client's clock may be behind" {
+	redis set a 1
+	java_permit a 0123456789abcdef "$(($(server_ms) - 3000))"
+	run -75 rlock sem -n --permits 1 a -- true
+	run -0 rlock sem --wait 10s --permits 1 a -- true
+	is_whole a 1
+}
+
+@test "a Java client whose clock is ahead by less than 10 s reclaims no permit in its lease" {
+	hold_permit 1 a -t 1m
+	# What RPermitExpirableSemaphore.tryAcquire looks for, a second before the lease ends by its clock.
+	assert_equal "$(redis zrangebyscore '{a}:timeout' 0 $(($(server_ms) + 59000 + 9000)))" ''
+	let_go
+	ended_with 0
+}
+
+@test "a permit that expired before its release is lost, and comes back once" {
+	rlock sem --permits 1 --owner ci-1 --lease 1s a
+	let_pass 1.1
+	run -1 rlock renew --owner ci-1 --lease 1s a
+	run -1 rlock unlock --owner ci-1 a
+	run -0 rlock sem -n --permits 1 a -- true
+	is_whole a 1
+}
+
+# ---- waiters ----
+
+@test "a release notifies Java's waiters of how many permits are free, and those only when one is" {
+	record_messages 'redisson_sc:{a}'
+	run -0 rlock sem --permits 3 a -- true
+	run -0 rlock sem --permits 3 --take 2 a -- true
+	# The first one found no counter, as RSemaphore.trySetPermits does.
+	assert_equal "$(show_messages 'redisson_sc:{a}')" '2 3 3'
+}
+
+@test "waiters are woken in the order in which they came" {
+	local i
+	hold_permit 1 a
+	for i in 1 2 3; do
+		in_background rlock sem --permits 1 a -- sh -c 'echo "$1" >>turns' sh "$i"
+		wait_until 5 has_queued a "$i"
+	done
+	let_go
+	wait "${BACKGROUND[@]}"
+	assert_equal "$(cat turns)" '1
+2
+3'
+	is_whole a 1
+}
+
+@test "a waiter is woken at once by a release, and by one of Java" {
+	hold_permit 1 a
+	in_background rlock sem --permits 1 a -- until_let_go
+	wait_until 5 has_queued a 1
+	redis eval 'redis.call("incrby", KEYS[1], 1) redis.call("publish", KEYS[2], 1)' 2 a 'redisson_sc:{a}'
+	within 1 has_held a 2
+	let_go
+	wait "${BACKGROUND[@]}"
+	has_free a 2
+}
+
+@test "as many waiters are woken as Java releases permits, though it says a number" {
+	local i
+	redis set a 0
+	for i in 1 2 3; do
+		in_background rlock sem -q --permits 3 a -- until_let_go
+		wait_until 5 has_queued a "$i"
+	done
+	redis eval 'redis.call("incrby", KEYS[1], 3) redis.call("publish", KEYS[2], 3)' 2 a 'redisson_sc:{a}'
+	within 1.5 has_held a 3
+	let_go
+	wait "${BACKGROUND[@]}"
+}
+
+@test "a waiter that needs several permits gets them, though others come and take one each" {
+	local i
+	hold_permit 2 a
+	in_background rlock sem --permits 2 --take 2 a -- touch got
+	wait_until 5 has_queued a 1
+	let_pass 2.1
+	for i in 1 2 3; do
+		in_background sh -c 'until [ -e got ]; do rlock sem --permits 2 a -- true; done'
+	done
+	let_go
+	wait_until 10 file_exists got
+	wait "${BACKGROUND[@]}"
+	is_whole a 2
+}
+
+@test "a waiter that is killed costs those behind it nothing" {
+	hold_permit 1 a
+	in_background rlock sem --permits 1 a -- true
+	local dead=$PID
+	wait_until 5 has_queued a 1
+	in_background rlock sem --permits 1 a -- true
+	wait_until 5 has_queued a 2
+	kill -KILL "$dead"
+	let_go
+	took_less 1.5 wait "$PID"
+	wait_until 5 is_whole a 1
+}
+
+@test "a waiter that gives up leaves nothing" {
+	hold_permit 1 a
+	in_background rlock sem --permits 1 a -- true
+	wait_until 5 has_queued a 1
+	kill -TERM "$PID"
+	ended_with 143
+	wait_until 5 has_queued a 0
+	let_go
+	wait "${BACKGROUND[@]}" || :
+	is_whole a 1
+}
+
+# ---- status, list, unlock --force ----
+
+@test "status shows the total, what is free, the holders, and permits without one" {
+	hold_permit 5 a --take 2 --note 'two licences'
+	java_permit a 0123456789abcdef 922337203685477
+	redis decr a
+	in_background rlock sem --permits 5 --take 2 a -- true
+	wait_until 5 has_queued a 1
+	run -0 rlock status a
+	assert_line --index 0 'a: semaphore, held, 1 of 5 permits free'
+	assert_line --regexp '^  holder +[0-9.]+s +[0-9]+s +2 +rlock +two licences +'
+	assert_line --regexp '^  holder +- +- +1 +redisson +30313233343536373839616263646566$'
+	assert_line --regexp '^  1 without a record of a holder: '
+	assert_line --regexp '^  1 waiter of rlock, the first for '
+	run -0 rlock status --json a
+	assert_equal "$(json 'lock["kind"], lock["permits"], lock["holder_count"], lock["waiter_count"]')" \
+		"('sem', {'total': 5, 'free': 1, 'without_holder': 1}, 2, 1)"
+	redis incr a
+	let_go
+	wait "${BACKGROUND[@]}"
+}
+
+@test "status ends with 1 while all permits are free, and shows those that have expired" {
+	rlock sem --permits 2 a -- true
+	run -1 rlock status a
+	assert_output 'a: semaphore, free, 2 of 2 permits free'
+	rlock sem --permits 2 --owner ci --lease 1s a
+	run -0 rlock status a
+	let_pass 1.1
+	run -1 rlock status a
+	assert_line --regexp '^  expired '
+}
+
+@test "list finds semaphores that are held, with braces in their names, too, and by a pattern" {
+	hold_permit 2 imports --note one
+	in_background rlock sem --permits 2 'a{b}c' -- until_let_go
+	wait_until 5 has_free 'a{b}c' 1
+	redis set counter 5
+	run -0 rlock list
+	assert_line --regexp '^imports +sem .* one$'
+	assert_line --regexp '^a\{b\}c +sem '
+	assert_equal "${#lines[@]}" 3
+	run -0 rlock list 'imp*'
+	assert_equal "${#lines[@]}" 2
+	run -0 rlock list 'a?b[x-z{}]c*'
+	assert_equal "${#lines[@]}" 2
+	run -0 rlock list 'a?b[^x-z{}]c*'
+	refute_output --partial sem
+	run -0 rlock list '*{b}*'
+	assert_equal "${#lines[@]}" 2
+	let_go
+	wait "${BACKGROUND[@]}"
+}
+
+@test "unlock --force frees all permits, and with --holder those of one owner" {
+	rlock sem --permits 4 --owner one --lease 1m a
+	rlock sem --permits 4 --take 2 --owner two --lease 1m a
+	redis decr a
+	run -0 rlock unlock --force --holder two:0 a
+	has_free a 2
+	run -1 rlock unlock --force --holder three:0 a
+	run -78 rlock unlock --force --mode plain a
+	run -0 rlock unlock --force a
+	is_whole a 4
+	run -1 rlock unlock --force a
+}
+
+# ---- lost replies ----
+
+@test "no permit is taken twice when the reply to its acquisition was lost" {
+	start_proxy
+	proxy drop-reply 'rlock_total:{a}'
+	run -0 rlock sem --permits 2 --wait 5s a -- redis-cli -s "$SERVER_SOCKET" get a
+	assert_output 1
+	faults_happened
+	is_whole a 2
+}
+
+@test "a permit comes back once when the reply to its release was lost" {
+	start_proxy
+	in_background rlock sem --permits 2 a -- until_let_go
+	wait_until 5 has_free a 1
+	proxy drop-reply 'redisson_sc:{a}!rlock_total:{a}'
+	let_go
+	ended_with 0
+	faults_happened
+	is_whole a 2
+}
+
+# ---- processes and servers that fail ----
+
+@test "a permit stays with its command when rlock is killed, and comes back when that ends" {
+	hold_permit 1 a -t 1s
+	kill -KILL "$PID"
+	let_pass 2
+	run -75 rlock sem -n --permits 1 a -- true
+	let_go
+	wait_until 2 is_whole a 1
+}
+
+@test "a permit is renewed by another renewer when that is killed" {
+	hold_permit 1 a -t 1s
+	wait_until 5 has_renewer "$PID"
+	kill -KILL "$(renewer_of "$PID")"
+	let_pass 2
+	has_held a 1
+	let_go
+	ended_with 0
+	is_whole a 1
+}
+
+@test "a permit that was granted to a waiter whose connections broke is taken once" {
+	hold_permit 1 a
+	in_background rlock sem --permits 1 a -- true
+	wait_until 5 has_queued a 1
+	redis client kill type pubsub >/dev/null
+	redis client kill type normal skipme yes >/dev/null || :
+	let_go
+	wait "${BACKGROUND[@]}"
+	is_whole a 1
+}
+
+@test "a server that forgot everything loses the permit, and the waiter goes on waiting there" {
+	hold_permit 1 a -t 1s
+	local holder=$PID
+	in_background rlock sem --permits 1 a -- touch got
+	wait_until 5 has_queued a 1
+	redis flushall >/dev/null
+	ended_with 76 "$holder"
+	wait_until 10 file_exists got
+	wait_until 5 is_whole a 1
+}
+
+@test "a full server grants no permit, and those that are held are renewed and released" {
+	hold_permit 2 a -t 1s
+	redis config set maxmemory 1 >/dev/null
+	run -69 rlock sem -n --permits 2 a -- true
+	let_pass 1.5
+	has_held a 1
+	let_go
+	ended_with 0
+	redis config set maxmemory 0 >/dev/null
+	is_whole a 2
+}
+
+# ---- usage ----
+
+@test "a call without --permits, or with what is not for a semaphore, is wrong usage" {
+	local line
+	local -a words
+	for line in 'a -- true' '--permits 0 a -- true' '--permits x a -- true' '--permits 2 --take 3 a -- true' \
+		'--permits 2 --take 0 a -- true' '--permits 2 --fence a -- true' '--permits 2 --quorum 1 a -- true' \
+		'--permits 2 --resize a -- true' '--permits 2 --resize --take 1 a' '--permits 2 --resize -n a' \
+		'--permits 2 --owner x a' "--permits 2 -u $RLOCK_URL -u redis://127.0.0.1:1 a -- true"; do
+		read -ra words <<<"$line"
+		run -64 rlock sem "${words[@]}"
+	done
+	run -64 rlock run --permits 2 a -- true
+	no_keys
+}
+
+@test "a call without --permits is shown with it" {
+	run -64 rlock sem -n a -- true
+	assert_output 'rlock: sem needs --permits, how many there are in all: try: rlock sem --permits 3 -n a -- true'
+}
