@@ -939,7 +939,7 @@ both_for_job() {
 
 @test "a --mode that is no kind of lock is refused" {
 	run -64 rlock unlock --mode shared a
-	assert_output --partial "'shared': not plain, fair, read or write"
+	assert_output --partial "'shared': not plain, fair, read, write or sem"
 	run -64 rlock renew --mode '' a
 	run -64 rlock run --mode read a -- true
 }
