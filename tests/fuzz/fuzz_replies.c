@@ -3,7 +3,7 @@
  * what the server says:
  *
  *   letters  p ping, a acquire, r renew, u release, l keep until, f find, b break, i inspect, s list, in that order; and first
- *            F, R, W a fair, read or write lock, M permits of a semaphore, 2 two names, 3 three servers of which two must agree,
+ *            F, R, W a fair, read or write lock, M permits of a semaphore, 2 two names, 3 three servers of which two must agree, unless it is M,
  *            w wait, T a token, P a password, D a database, N a name for the connection,
  *            I an inherited owner, H only that holder is to be broken
  *   marks    a stream of the server ends at "@@\n", where it closes it, or at "@~\n", where it falls
@@ -212,7 +212,7 @@ static void connect_to(struct plan *plan)
 {
 	struct rlock_url *urls[SERVERS_MAX] = { NULL };
 	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
-	size_t count = server.count = has(plan, '3') ? 3 : 1;
+	size_t count = server.count = has(plan, '3') && !has(plan, 'M') ? 3 : 1;
 	char text[256], why[RLOCK_ERROR_MAX];
 
 	opts.client_name = has(plan, 'N') ? "rlock" : NULL;
