@@ -8,8 +8,8 @@
 local function acquire_one_permit()
 	local lock, holds, ends, permits, remembered = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 	local wake_queue, turn = ARGV[FIXED_ARGS + 1], ARGV[FIXED_ARGS + 2]
-	if #KEYS > #KEY_FIELDS or take > 1 or asks_for_more
-		or redis.pcall('EXISTS', remembered, wake_queue, wake_queue, turn, turn) ~= 1 then
+	if #KEYS > #KEY_FIELDS or take > 1 or asks_for_more or redis.pcall('EXISTS', wake_queue, turn) ~= 0
+		or redis.pcall('GET', remembered) ~= digits(total) then
 		return nil
 	end
 	local free, held = redis.pcall('GET', lock), redis.pcall('ZCARD', permits)

@@ -10,6 +10,7 @@ load ../lib/leftovers
 load ../lib/watching
 load ../lib/sharing
 load ../lib/proxying
+load ../lib/replicas
 load ../lib/inspecting
 
 setup_file() { start_server_at_port; }
@@ -188,6 +189,15 @@ rlock_total:{a}
 	redis decr a
 	run -0 rlock sem --permits 3 a -- true
 	assert_output ''
+	redis incr a
+	is_whole a 3
+}
+
+@test "a greater total is warned of, though what is free and what is held add up to --permits" {
+	rlock sem --permits 3 a -- true
+	redis decr a
+	run -0 rlock sem -n --permits 2 a -- true
+	assert_one_line '^rlock: a: has 3 permits in all, and --permits says 2: --resize changes it$'
 	redis incr a
 	is_whole a 3
 }
@@ -537,6 +547,25 @@ rlock_total:{a}
 	redis flushall >/dev/null
 	ended_with 76 "$holder"
 	wait_until 10 file_exists got
+	wait_until 5 is_whole a 1
+}
+
+@test "a server that is restarted without its data loses the permit, and the waiter goes on waiting there" {
+	own_server one
+	local server=$PID holder waiter
+	export SERVER_SOCKET=$PWD/one/redis.sock RLOCK_URL=unix://$PWD/one/redis.sock
+	REDIS="ask_redis $SERVER_SOCKET"
+	hold_permit 1 a -t 2s
+	holder=$PID
+	in_background rlock sem -w 60s --permits 1 a -- touch entered
+	waiter=$PID
+	wait_until 5 has_queued a 1
+	kill -KILL "$server"
+	wait_until 5 is_gone "$server"
+	own_server one
+	ended_with 76 "$holder"
+	ended_with 0 "$waiter"
+	assert [ -e entered ]
 	wait_until 5 is_whole a 1
 }
 
