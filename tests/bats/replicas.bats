@@ -56,6 +56,18 @@ is_empty() {
 	is_empty
 }
 
+@test "permits of a semaphore can want replicas, and come back where there are too few" {
+	run -0 rlock sem --replicas 1 --permits 3 --take 2 a -- redis-cli -s two/redis.sock get a
+	assert_output 1
+	run -0 rlock sem --replicas 1 --permits 3 a -- redis-cli -s two/redis.sock get a
+	assert_output 2
+	run -69 rlock sem -n --replicas 2 --permits 3 a -- touch begun
+	assert_one_line '^rlock: a: 1 of 2 replicas have acknowledged the lock in time$'
+	assert [ ! -e begun ]
+	assert_equal "$(redis_at one get a)" 3
+	assert_equal "$(redis_at one zcard '{a}:timeout')" 0
+}
+
 @test "a waiter tries again until there are enough replicas" {
 	kill -STOP "$REPLICA"
 	in_background rlock run -w 30s --replicas 1 a -- touch entered

@@ -101,6 +101,37 @@ has_queue() {
 	redis_says "$1" llen 'redisson_lock_queue:{a}'
 }
 
+@test "a permit is held on through a failover, and the next one is acquired from the new master" {
+	local old holder waiter
+	old=$(master)
+	in_background rlock sem -t 9s --permits 1 a -- until_let_go
+	holder=$PID
+	wait_until 5 has_permit
+	wait_until 5 on "$(replicas)" has_permit
+	in_background rlock sem -w 60s --permits 1 a -- touch entered
+	waiter=$PID
+	wait_until 5 redis_says 1 zcard 'rlock_queue:{a}'
+	wait_until 40 has_left "$old"
+	run -75 rlock sem -n --permits 1 a -- true
+	assert is_running "$holder"
+	assert [ ! -e entered ]
+	let_go
+	ended_with 0 "$holder"
+	ended_with 0 "$waiter"
+	assert [ -e entered ]
+	run -0 rlock sem -n --permits 1 a -- true
+	wait_until 10 on "$(master)" all_permits_are_free
+	wait_until 20 on "$old" redis ping
+}
+
+has_permit() {
+	redis_says 1 zcard '{a}:timeout'
+}
+
+all_permits_are_free() {
+	redis_says 1 get a && redis_says 0 zcard '{a}:timeout'
+}
+
 @test "locks that are taken and released while a failover is under way all succeed" {
 	local new worker
 	new=$(replicas)
