@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Eight shells that take turns as fast as they can: never two inside that exclude each other, and each gets
-# as many turns as it asks for.
+# as many turns as it asks for. Of a semaphore no more are inside than it has permits, though callers are killed.
 
 load chaos
 
@@ -60,4 +60,67 @@ contend() {
 	begin_scenario 'contention, read and write'
 	contend write read read read
 	end_scenario 'between two turns'
+}
+
+PERMITS=3
+CALLERS=12
+SEM_LEASE_MS=1000
+LIMIT_MS=4000
+
+# kill_tree PID: rlock, and with luck all that it has started. Fails when it has ended already.
+kill_tree() {
+	CHILDREN=()
+	draw 0 1
+	[ "$DRAWN" = 0 ] || children_of "$1"
+	kill -KILL "$1" "${CHILDREN[@]}" 2>/dev/null
+}
+
+# permit_caller NUMBER TURNS: one in five of its rlocks is killed at a random moment.
+permit_caller() {
+	local turn pid status is_killed
+	RANDOM=$((CHANCE + $1))
+	for ((turn = 0; turn < $2; turn++)); do
+		draw 0 30000
+		rlock sem -w 60s -t "${SEM_LEASE_MS}ms" --permits $PERMITS a -- overlap ledger $PERMITS -f "$DRAWN" 2>>said 3>&- &
+		pid=$! status=0 is_killed=
+		draw 1 5
+		if [ "$DRAWN" = 1 ]; then
+			draw 0 50
+			let_pass_ms "$DRAWN"
+			if kill_tree "$pid"; then
+				injected
+				is_killed=yes
+			fi
+		fi
+		wait "$pid" || status=$?
+		[ "$is_killed" ] || [ "$status" = 0 ] || violated "sem ended with $status (chance $CHANCE)"
+	done
+}
+
+# is_whole COUNT: so many permits are free, and all else is forgotten.
+is_whole() {
+	redis_says "$1" get a && [ -z "$(redis --raw keys '*{a}*' | grep -vxF 'rlock_total:{a}')" ]
+}
+
+@test "contention, sem" {
+	local number each gap_ms lanes=()
+	begin_scenario 'contention, sem'
+	begin_chance
+	each=$((($(scaled 480) + CALLERS - 1) / CALLERS))
+	for ((number = 1; number <= CALLERS; number++)); do
+		permit_caller "$number" "$each" 3>&- &
+		lanes+=($!)
+	done
+	wait "${lanes[@]}"
+	repeated "$(grep -c ' enter ' ledger)"
+	count_overlaps ledger
+	gap_ms=$(awk '$2 == "enter" { if (last && $1 - last > most) most = $1 - last; last = $1 }
+		END { print int(most / 1000) }' ledger)
+	took "$gap_ms"
+	((gap_ms <= LIMIT_MS + SEM_LEASE_MS)) || violated "none went in for $gap_ms ms (chance $CHANCE)"
+	# The permits of the last ones that were killed come back with the next acquisition.
+	let_pass_ms $((SEM_LEASE_MS + 100))
+	must 'a permit is not free' rlock sem -n --permits $PERMITS --take $PERMITS a -- true
+	must 'keys are left' wait_until 3 is_whole $PERMITS
+	end_scenario 'between two that go in'
 }

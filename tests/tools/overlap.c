@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 static const char usage[] =
-	"usage: overlap LEDGER exclusive|shared [-f US | -u PATH] [-i] [-c | -C]\n"
+	"usage: overlap LEDGER exclusive|shared|COUNT [-f US | -u PATH] [-i] [-c | -C]\n"
 	"       overlap -g|-G LEDGER LIMIT_MS\n"
 	"Goes in, and stays for US microseconds (0), or until PATH exists or its directory does not,\n"
-	"120 s at most. -i ignores TERM, INT and HUP. -c has a child that is inside as well; -C has\n"
+	"120 s at most. So many as COUNT may be inside at a time. -i ignores TERM, INT and HUP. -c has a child that is inside as well; -C has\n"
 	"three: one like that, one that ignores TERM, and one in a session of its own whose parent\n"
 	"is gone.\n"
 	"LEDGER gets a line for each event: microseconds on CLOCK_BOOTTIME, \"enter\", \"leave\",\n"
@@ -41,6 +41,7 @@ enum child { CHILD_PLAIN, CHILD_STUBBORN, CHILD_ORPHAN };
 struct visit {
 	const char *ledger;
 	const char *mode;
+	int most; /* how many may be inside; 0: as the mode says */
 	const char *until;
 	int64_t stay_us;
 	int children; /* how many of enum child */
@@ -181,19 +182,51 @@ static void have_children(const struct visit *visit)
 	}
 }
 
+/* Whether nothing was inside that keeps this out. */
+static bool set_mark(const struct visit *visit, const char *suffix, int how)
+{
+	int mark_fd = open_beside(visit->ledger, suffix);
+
+	if (flock(mark_fd, how | LOCK_NB) == 0)
+		return true;
+	if (errno != EWOULDBLOCK)
+		fail("flock");
+	(void)close(mark_fd);
+	return false;
+}
+
+/*
+ * Each of those inside has a mark of its own, beside that of all. One sets its mark at a time: as none is set
+ * meanwhile, all that are found set were so at once.
+ */
+static bool set_one_mark(const struct visit *visit)
+{
+	int turn_fd = open_beside(visit->ledger, ".turn");
+	bool is_set = false;
+
+	if (flock(turn_fd, LOCK_EX) != 0)
+		fail("flock");
+	for (int number = 1; number <= visit->most && !is_set; number++) {
+		char suffix[32];
+
+		(void)snprintf(suffix, sizeof(suffix), ".mark.%d", number);
+		is_set = set_mark(visit, suffix, LOCK_EX);
+	}
+	(void)close(turn_fd);
+	return set_mark(visit, ".mark", LOCK_SH) && is_set;
+}
+
 static int go_inside(struct visit *visit)
 {
-	int how = strcmp(visit->mode, "shared") == 0 ? LOCK_SH : LOCK_EX;
-	int mark_fd = open_beside(visit->ledger, ".mark");
+	int how = strcmp(visit->mode, "exclusive") == 0 ? LOCK_EX : LOCK_SH;
+	bool is_alone;
 
 	visit->log_fd = open_beside(visit->ledger, "");
 	if (visit->is_stubborn)
 		ignore_signals();
-	if (flock(mark_fd, how | LOCK_NB) != 0) {
-		if (errno != EWOULDBLOCK)
-			fail("flock");
+	is_alone = visit->most > 0 ? set_one_mark(visit) : set_mark(visit, ".mark", how);
+	if (!is_alone)
 		note(visit, "overlap", now_us());
-	}
 	note(visit, "enter", now_us());
 	have_children(visit);
 	stay(visit);
@@ -238,8 +271,11 @@ int main(int argc, char **argv)
 		return refuse();
 	visit.ledger = argv[1];
 	visit.mode = argv[2];
-	if (strcmp(visit.mode, "exclusive") != 0 && strcmp(visit.mode, "shared") != 0)
-		return refuse();
+	if (strcmp(visit.mode, "exclusive") != 0 && strcmp(visit.mode, "shared") != 0) {
+		visit.most = (int)strtol(visit.mode, NULL, 10);
+		if (visit.most <= 0)
+			return refuse();
+	}
 	optind = 3;
 	while ((option = getopt(argc, argv, "f:u:icC")) != -1) {
 		switch (option) {
