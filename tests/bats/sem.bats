@@ -3,7 +3,7 @@
 # there, and permits come back from holders that are gone.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
-# shellcheck disable=SC2016
+# shellcheck disable=SC2016,SC2030,SC2031
 
 load ../lib/helpers
 load ../lib/leftovers

@@ -99,7 +99,7 @@ permit_caller() {
 
 # is_whole COUNT: so many permits are free, and all else is forgotten.
 is_whole() {
-	redis_says "$1" get a && [ -z "$(redis --raw keys '*{a}*' | grep -vxF 'rlock_total:{a}')" ]
+	redis_says "$1" get a && ! redis --raw keys '*{a}*' | grep -qvxF -e 'rlock_total:{a}' -e ''
 }
 
 @test "contention, sem" {

@@ -37,6 +37,7 @@ IN_FLIGHT_MS=40
 SLACK_MS=500
 TRIES=5
 COLUMNS_OF_TABLE=(up gone back late)
+WITH_SEM=("${KINDS[@]}" sem)
 
 # ---- the table ----
 
@@ -58,7 +59,7 @@ matrix() {
 cell() {
 	local cells=$((4 * ${#ROWS[@]})) index kind=$2 words
 	index=$((($1 - 1) * 37 % cells))
-	[ "$kind" != any ] || kind=${KINDS[(index + index / 4 + ($1 - 1) / cells) % 4]}
+	[ "$kind" != any ] || kind=${WITH_SEM[(index + index / 4 + ($1 - 1) / cells) % 5]}
 	read -ra words <<<"${ROWS[index / 4]}"
 	TARGET=${words[0]} SIGNAL=${words[1]} OUTCOME=${words[2 + index % 4]}
 	SERVER=${COLUMNS_OF_TABLE[index % 4]}
@@ -78,6 +79,9 @@ try_cell() {
 	local try scenario=$RECORD RECORD=$CELL/record start_us
 	start_us=$(now_us)
 	SEED=$SRANDOM RANDOM=$SEED
+	# All permits of a semaphore, one or several: no other command is inside.
+	PERMITS=$((1 + RANDOM % 3)) OF_SEM=()
+	[ "$KIND" != sem ] || OF_SEM=(--permits "$PERMITS" --take "$PERMITS")
 	WHAT="$TARGET $SIGNAL, server $SERVER by $OUTAGE, $KIND, seed $SEED"
 	try=$BASHPID.$SEED
 	NAME=$NAME.$try. LEDGER=$CELL/ledger.$try SAID=$CELL/said
@@ -136,7 +140,7 @@ wait_for_us() {
 hold_for_command() {
 	local pid session
 	# shellcheck disable=SC2016
-	in_background sh -c 'exec "$@" 2>"$0"' "$SAID" rlock "$(verb_of "$KIND")" -t "${LEASE_MS}ms" --grace "${GRACE_MS}ms" \
+	in_background sh -c 'exec "$@" 2>"$0"' "$SAID" rlock "$(verb_of "$KIND")" "${OF_SEM[@]}" -t "${LEASE_MS}ms" --grace "${GRACE_MS}ms" \
 		"$NAME" -- overlap "$LEDGER" "$(mode_of "$KIND")" -u "$CELL/let-go" -C
 	KEEPER=$PID
 	soon 10 has_events 4 || return
@@ -157,8 +161,9 @@ hold_for_caller() {
 	local verb
 	verb=$(verb_of "$KIND")
 	# shellcheck disable=SC2016
-	in_background sh -c 'rlock "$1" -t "$2" --pid $$ "$3" 2>"$0" && exec overlap "$4" "$5" -u "$6"' "$SAID" \
-		"${verb/#run/lock}" "${LEASE_MS}ms" "$NAME" "$LEDGER" "$(mode_of "$KIND")" "$CELL/let-go"
+	in_background sh -c 'ledger=$1 mode=$2 until=$3; shift 3
+		rlock "$@" --pid $$ 2>"$0" && exec overlap "$ledger" "$mode" -u "$until"' "$SAID" \
+		"$LEDGER" "$(mode_of "$KIND")" "$CELL/let-go" "${verb/#run/lock}" "${OF_SEM[@]}" -t "${LEASE_MS}ms" "$NAME"
 	CALLER=$PID
 	soon 10 has_events 1 || return
 	LONE_RENEWER=$(renewers)
@@ -173,7 +178,8 @@ contend() {
 	read) kind='write' ;;
 	write) kind='read' ;;
 	esac
-	in_background env RLOCK_URL="unix://$SERVER_SOCKET" rlock "$(verb_of "$kind")" -t "${LEASE_MS}ms" -w 20s "$NAME" -- \
+	in_background env RLOCK_URL="unix://$SERVER_SOCKET" rlock "$(verb_of "$kind")" "${OF_SEM[@]}" -t "${LEASE_MS}ms" \
+		-w 20s "$NAME" -- \
 		overlap "$LEDGER" "$(mode_of "$kind")"
 	CONTENDER=$PID
 }
@@ -223,7 +229,7 @@ inflict() {
 		send_signal
 	fi
 	LEASE_END_US=$(now_us)
-	left_ms=$(redis pttl "$NAME")
+	left_ms=$(lease_left_ms)
 	((LEASE_END_US += left_ms * 1000))
 	renewed_us=$((LEASE_END_US - LEASE_MS * 1000))
 	# The answer to a renewal that came right before the outage was lost with it, perhaps: rlock counts from the
@@ -258,6 +264,24 @@ inflict() {
 come_back() {
 	proxy pass
 	BACK_US=$(now_us)
+}
+
+# How much of the lease the server has; less than 0: the lock is free.
+lease_left_ms() {
+	if [ "$KIND" = sem ]; then
+		redis eval 'local first, now = redis.call("zrange", KEYS[1], 0, 0, "withscores"), redis.call("time")
+			return first[2] and first[2] - now[1] * 1000 - math.floor(now[2] / 1000) or -2' 1 "rlock_ends:{$NAME}"
+	else
+		redis pttl "$NAME"
+	fi
+}
+
+has_holder() {
+	if [ "$KIND" = sem ]; then
+		redis_says "$PERMITS" zcard "{$NAME}:timeout"
+	else
+		is_held "$NAME"
+	fi
 }
 
 # Whatever was stopped.
@@ -299,7 +323,7 @@ stays_protected() {
 			ought 'one of those inside was ended' runs "$pid"
 		fi
 	done
-	ought 'the lock is not held' is_held "$NAME"
+	ought 'the lock is not held' has_holder
 	ought 'the lock was had by somebody else' entered 1
 }
 
@@ -398,8 +422,14 @@ finish() {
 	ought 'keys are left' wait_until 3 no_keys_of_lock
 }
 
+# Of a semaphore all permits are free again.
 no_keys_of_lock() {
-	[ -z "$(redis --raw keys "*$NAME*")" ]
+	if [ "$KIND" = sem ]; then
+		redis_says "$PERMITS" get "$NAME" &&
+			! redis --raw keys "*$NAME*" | grep -qvxF -e "$NAME" -e "rlock_total:{$NAME}" -e ''
+	else
+		[ -z "$(redis --raw keys "*$NAME*")" ]
+	fi
 }
 
 # ---- the words of the table: with a command ----
@@ -639,6 +669,10 @@ with_command() {
 
 @test "killed and stopped, write" {
 	with_command write
+}
+
+@test "killed and stopped, sem" {
+	with_command sem
 }
 
 @test "killed and stopped, without a command" {
