@@ -29,8 +29,7 @@ static enum rlock_status read_resize(void *ctx, size_t index, redisReply *reply)
 	struct resizing *resizing = ctx;
 	struct rlock__connection *connection = resizing->conn->connections[index];
 
-	if (!rlock__are_integers(reply, 1) && reply->type == REDIS_REPLY_ARRAY &&
-	    reply->elements == 2 && reply->element[0]->type == REDIS_REPLY_INTEGER &&
+	if (rlock__are_integers(reply, 1) && reply->elements == 2 &&
 	    reply->element[0]->integer == RESIZE_OTHER_KIND)
 		return rlock__fail_kind(connection, reply->element[1], 0);
 	if (!rlock__are_integers(reply, 2) || reply->element[0]->integer != RESIZE_DONE)

@@ -40,6 +40,7 @@ local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV
 -- include: denied
 -- include: wrong_type
 -- include: channel
+-- include: permits_counter
 -- include: hold_record
 -- include: hold_count
 -- include: lock_fields
@@ -245,7 +246,7 @@ if replica then
 end
 local field_count = redis.pcall('HLEN', name.lock)
 local free = is_wrong_type(field_count) and redis.pcall('GET', name.lock)
-local is_counter = type(free) == 'string' and string.match(free, '^%-?%d+$')
+local is_counter = type(free) == 'string' and is_permits_counter(free)
 if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'zset' then
 	look('holders', read_permits)
 	name.channel = channel_of(semaphore_channel)

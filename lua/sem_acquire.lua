@@ -64,7 +64,8 @@ end
 
 local function keep_free_permits(name, reply)
 	local since_us = tonumber(reply[7])
-	if take > 1 and name.free > 0 and reply[8] == 1 and listens == '1' and now_us() - since_us > KEPT_AFTER_US
+	-- For more than there are they would be kept for ever.
+	if take > 1 and take <= name.total and name.free > 0 and reply[8] == 1 and listens == '1' and now_us() - since_us > KEPT_AFTER_US
 		and not is_error(redis.pcall('SET', name.turn, reply[7] .. ' ' .. hold_id .. ' ' .. take, 'PX', KEPT_MS)) then
 		reply[6] = KEPT_RETRY_MS
 	end

@@ -2,6 +2,7 @@
 -- include: now
 -- include: denied
 -- include: wrong_type
+-- include: permits_counter
 -- include: permits_reclaim
 
 local NOT_A_COUNTER = 'string that is no counter'
@@ -15,7 +16,7 @@ local function examine_permits(name)
 		return redis.call('TYPE', name.lock).ok
 	elseif is_error(free) then
 		return nil, denied_error('GET', free)
-	elseif free and not string.match(free, '^%-?%d+$') then
+	elseif free and not is_permits_counter(free) then
 		return NOT_A_COUNTER
 	elseif is_wrong_type(held) then
 		return redis.call('TYPE', name.permits).ok

@@ -601,3 +601,42 @@ rlock_total:{a}
 	run -64 rlock sem -n a -- true
 	assert_output 'rlock: sem needs --permits, how many there are in all: try: rlock sem --permits 3 -n a -- true'
 }
+
+# ---- what can't be served, or is no semaphore ----
+
+@test "permits are not kept for a waiter that needs more than there are" {
+	run -0 rlock sem --permits 3 --resize a
+	in_background sh -c 'exec rlock sem --permits 5 --take 5 a -- touch served 2>said' sh
+	wait_until 5 has_queued a 1
+	# By then free permits are kept for a waiter that needs several.
+	let_pass 2.5
+	for _ in 1 2 3; do
+		run -0 rlock sem --permits 3 -w 4s a -- true
+	done
+	run -0 rlock sem --permits 3 -n a -- true
+	[ ! -e served ]
+	grep -q 'has 3 permits in all, and --permits says 5' said
+}
+
+@test "the total of a key that is no semaphore is not changed, and 78 says what it holds" {
+	redis lpush list a >/dev/null
+	redis set text hello >/dev/null
+	redis set '{side}:timeout' x >/dev/null
+	run -78 rlock sem --permits 3 --resize list
+	assert_one_line '^rlock: list: not a lock of this kind: the key holds a list'
+	run -78 rlock sem --permits 3 --resize text
+	assert_one_line '^rlock: text: not a lock of this kind: the key holds a string that is no counter'
+	run -78 rlock sem --permits 3 --resize side
+	assert_one_line '^rlock: side: not a lock of this kind: the key holds a string'
+}
+
+@test "a counter that the server cannot add to is no semaphore" {
+	local text
+	for text in 007 -0 99999999999999999999 9223372036854775807; do
+		redis set a "$text" >/dev/null
+		run -78 rlock sem --permits 3 -w 1s a -- true
+		assert_one_line '^rlock: a: not a lock of this kind: the key holds a string that is no counter'
+		run -1 rlock status a
+		refute_output --partial 'permits free'
+	done
+}
