@@ -509,9 +509,9 @@ rlock_total:{a}
 # ---- processes and servers that fail ----
 
 @test "a permit stays with its command when rlock is killed, and comes back when that ends" {
-	hold_permit 1 a -t 1s
+	hold_permit 1 a -t 3s
 	kill -KILL "$PID"
-	let_pass 2
+	let_pass 4
 	run -75 rlock sem -n --permits 1 a -- true
 	let_go
 	wait_until 2 is_whole a 1

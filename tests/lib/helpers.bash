@@ -77,28 +77,10 @@ redis_says() {
 	ask_server "${@:2}" && [ "$ANSWER" = "$1" ]
 }
 
-# ask_server COMMAND [ARG...]: sets ANSWER to what redis prints. In the test's own process that takes no other one, since tests
-# look at their servers thousands of times: a program that lives as long as the test asks, each time over a connection
-# of its own.
+# ask_server COMMAND [ARG...]: sets ANSWER to what redis prints, by one process instead of two, since tests look at their
+# servers thousands of times.
 ask_server() {
-	local status
-	if [ "$BASHPID" != "$$" ] || [ -n "${REDISCLI_AUTH-}" ]; then
-		ANSWER=$(redis "$@")
-		return
-	fi
-	[ -n "${ASKER_PID-}" ] || {
-		# It is none of the test's own programs, which are known by that variable, nor of its jobs.
-		coproc ASKER {
-			unset RLOCK_RUNTIME_DIR
-			exec ask_redis --serve 3>&-
-		}
-		disown "$ASKER_PID"
-	}
-	printf '%s\0' $(($# + 1)) "$SERVER_SOCKET" "$@" >&"${ASKER[1]}"
-	IFS= read -r -d '' ANSWER <&"${ASKER[0]}"
-	read -r -d '' status <&"${ASKER[0]}"
-	ANSWER=${ANSWER%$'\n'}
-	return "${status:-1}"
+	ANSWER=$(exec ask_redis "$SERVER_SOCKET" "$@")
 }
 
 # How many commands the server has done for clients, this call's own left out of the difference by

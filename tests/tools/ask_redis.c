@@ -5,20 +5,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include <hiredis/hiredis.h>
 
 static const char usage[] =
 	"usage: ask_redis SOCKET COMMAND [ARG...]\n"
-	"       ask_redis --serve\n"
-	"Prints the reply as redis-cli does where it writes to no terminal. 1 without one.\n"
-	"--serve: reads requests, each the number of its words and then the words; after a reply comes the exit status.\n"
-	"A NUL ends each of these.\n";
-
-/* Of a request to --serve. */
-enum { WORDS_MAX = 64 };
+	"Prints the reply as redis-cli does where it writes to no terminal. 1 without one.\n";
 
 /* Arrays in arrays are as deep as the command has them. NOLINTNEXTLINE(misc-no-recursion) */
 static void print(const redisReply *reply)
@@ -57,79 +50,33 @@ static void log_in(redisContext *context)
 		freeReplyObject(redisCommand(context, "AUTH %s", password));
 }
 
-/* ask SOCKET COMMAND...: prints the reply; the exit status. */
-static int ask(int argc, char **argv)
+int main(int argc, char **argv)
 {
-	redisContext *context = redisConnectUnix(argv[0]);
+	redisContext *context;
 	redisReply *reply;
 
+	if (argc < 3) {
+		(void)fputs(usage, stderr);
+		return 64;
+	}
+	context = redisConnectUnix(argv[1]);
 	if (context == NULL || context->err != 0) {
-		(void)fprintf(stderr, "ask_redis: cannot connect to %s: %s\n", argv[0],
+		(void)fprintf(stderr, "ask_redis: cannot connect to %s: %s\n", argv[1],
 			      context == NULL ? "out of memory" : context->errstr);
 		redisFree(context);
 		return 1;
 	}
 	log_in(context);
-	reply = redisCommandArgv(context, argc - 1, (const char **)argv + 1, NULL);
+	reply = redisCommandArgv(context, argc - 2, (const char **)argv + 2, NULL);
 	if (reply == NULL) {
-		(void)fprintf(stderr, "ask_redis: %s: %s\n", argv[1], context->errstr);
+		(void)fprintf(stderr, "ask_redis: %s: %s\n", argv[2], context->errstr);
 		redisFree(context);
 		return 1;
 	}
 	print(reply);
-	if (!is_report(argv + 1))
+	if (!is_report(argv + 2))
 		putchar('\n');
 	freeReplyObject(reply);
 	redisFree(context);
-	return 0;
-}
-
-/* read_word: the next one, up to its NUL; NULL at the end. The caller frees it. */
-static char *read_word(void)
-{
-	char *word = NULL;
-	size_t size = 0;
-
-	if (getdelim(&word, &size, '\0', stdin) <= 0) {
-		free(word);
-		return NULL;
-	}
-	return word;
-}
-
-/* One request: how many words, then these. False at the end of all. */
-static bool serve_one(void)
-{
-	char *count = read_word();
-	char *words[WORDS_MAX] = { NULL };
-	long argc = count == NULL ? 0 : strtol(count, NULL, 10);
-	int status;
-
-	free(count);
-	if (argc < 2 || argc > WORDS_MAX)
-		return false;
-	for (long i = 0; i < argc; i++)
-		words[i] = read_word();
-	status = ask((int)argc, words);
-	printf("%c%d%c", '\0', status, '\0');
-	for (long i = 0; i < argc; i++)
-		free(words[i]);
-	return fflush(stdout) == 0;
-}
-
-int main(int argc, char **argv)
-{
-	int status;
-
-	if (argc == 2 && strcmp(argv[1], "--serve") == 0) {
-		while (serve_one())
-			;
-		return 0;
-	}
-	if (argc < 3) {
-		(void)fputs(usage, stderr);
-		return 64;
-	}
-	status = ask(argc - 1, argv + 1);
-	return fflush(stdout) == 0 ? status : 1;
+	return fflush(stdout) == 0 ? 0 : 1;
 }
