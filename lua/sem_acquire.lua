@@ -28,7 +28,7 @@ end
 -- include: hold_record
 -- include: hold_record_extend
 -- include: ttl_extend
--- include: permit_id
+-- include: permits_held
 -- include: permits_set
 -- include: permits_ends
 -- include: permits_count
@@ -43,16 +43,7 @@ local KEPT_AFTER_US, KEPT_MS, KEPT_RETRY_MS = 2000000, 1000, 500
 
 -- The same request, which a reply was lost of. Without one of its permits it is a new one.
 local function is_repeated(name)
-	local record = redis.call('HGET', name.holds, hold_id)
-	if not record then
-		return false
-	end
-	for number = 1, take do
-		if not redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then
-			return false
-		end
-	end
-	return true
+	return redis.call('HGET', name.holds, hold_id) and has_permits(name, hold_id, take)
 end
 
 -- Sets name.waiter, the one that comes first, if one does. Whether the permits can be acquired.

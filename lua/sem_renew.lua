@@ -13,28 +13,20 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 -- include: hold_record
 -- include: overwritten
 -- include: ttl_extend
--- include: permit_id
+-- include: permits_held
 -- include: permits_set
 -- include: permits_ends
 -- include: renewal
 
-local function has_permits(name, count, end_ms)
+local function is_held(name, count, end_ms)
 	name.overwritten = overwritten(name)
-	if name.overwritten or end_ms <= now_ms() or count == 0 then
-		return false
-	end
-	for number = 1, count do
-		if not redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then
-			return false
-		end
-	end
-	return true
+	return not name.overwritten and end_ms > now_ms() and count > 0 and has_permits(name, hold_id, count)
 end
 
 local function renew(name, _, record)
 	local _, _, end_ms, token = hold_record_parse(record)
 	local count = tonumber(token) or 0
-	if not has_permits(name, count, tonumber(end_ms)) then
+	if not is_held(name, count, tonumber(end_ms)) then
 		return nil
 	end
 	local new_end_ms = math.max(end_ms, now_ms() + lease_ms)
