@@ -446,19 +446,36 @@ ttl_fits() {
 	esac
 }
 
-# compare_with_table: each key of the server is in the table, with its type and TTL; appends what it is there to `found`.
+# write_keys: writes "KEY TYPE TTL_MS" of each key of the server, at one moment: some live for a second only.
+write_keys() {
+	redis eval "local lines = {}
+		for _, key in ipairs(redis.call('KEYS', '*')) do
+			lines[#lines + 1] = key .. ' ' .. redis.call('TYPE', key).ok .. ' ' .. redis.call('PTTL', key)
+		end
+		return lines" 0 >keys
+}
+
+# compare_with_table: each key in `keys` is in the table, with its type and TTL; appends what it is there to `found`.
 compare_with_table() {
-	local key line
-	redis --scan >keys
-	while read -r key; do
+	local key type ttl_ms line
+	while read -r key type ttl_ms; do
 		sed -E 's/^permits$/SEMAPHORE/; s/^(rlock_total:)?\{permits\}(:timeout)?$/\1{SEMAPHORE}\2/; s/^[a-z]+$/NAME/; s/\{[a-z]+\}/{NAME}/; s/^(\{NAME\}):.*:rwlock_timeout:[0-9]+$/\1:OWNER:rwlock_timeout:N/' \
 			<<<"$key" >name
 		line=$(table_of_keys | awk -v name="$(<name)" '$1 == name')
 		[ -n "$line" ] || fail "$key is not in the table"
-		assert_equal "$key $(redis type "$key")" "$key $(cut -c31-36 <<<"$line" | tr -d ' ')"
-		ttl_fits "$(cut -c38-45 <<<"$line" | sed 's/ *$//')" "$(redis pttl "$key")" || fail "$(redis pttl "$key"): $line"
+		assert_equal "$key $type" "$key $(cut -c31-36 <<<"$line" | tr -d ' ')"
+		ttl_fits "$(cut -c38-45 <<<"$line" | sed 's/ *$//')" "$ttl_ms" || fail "$ttl_ms: $line"
 		cat name >>found
 	done <keys
+}
+
+# gives_turn NAME: a lock of that name is broken, and the keys that are written down show that a waiter has the next turn.
+gives_turn() {
+	redis hset "$1" 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 1 >/dev/null
+	redis pexpire "$1" 30000 >/dev/null
+	rlock unlock --force "$1"
+	write_keys
+	grep -q "^rlock_turn:{$1} " keys
 }
 
 @test "rlock-protocol(7): the table of keys has each key that locks make, with its type and TTL" {
@@ -475,6 +492,7 @@ compare_with_table() {
 	in_background rlock sem -t 15s --permits 2 permits -- until_let_go
 	semaphore=$PID
 	wait_until 5 is_held permits
+	write_keys
 	compare_with_table
 	let_go
 	ended_with 0
@@ -488,7 +506,7 @@ compare_with_table() {
 	waiter=$PID
 	wait_until 10 has_waited_for 2500 'rlock_queue:{broken}'
 	kill -STOP "$waiter"
-	run -0 rlock unlock --force broken
+	wait_until 20 gives_turn broken
 	compare_with_table
 	kill -CONT "$waiter"
 	assert_equal "$(sort -u found)" "$(table_of_keys | cut -d ' ' -f 1 | sort)"

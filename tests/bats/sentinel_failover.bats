@@ -104,7 +104,7 @@ has_queue() {
 @test "a permit is held on through a failover, and the next one is acquired from the new master" {
 	local old holder waiter
 	old=$(master)
-	in_background rlock sem -t 9s --permits 1 a -- until_let_go
+	in_background rlock sem -t 30s --permits 1 a -- until_let_go
 	holder=$PID
 	wait_until 5 has_permit
 	wait_until 5 on "$(replicas)" has_permit
