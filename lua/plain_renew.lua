@@ -1,4 +1,4 @@
--- Extend the lease of a hold of a plain or fair lock, for every name. Nothing changes for a name whose hold was
+-- Extend the lease of a hold of any lock but a read lock, for every name. Nothing changes for a name whose hold was
 -- released or is kept until some time, so a renewal that arrives late does no harm.
 -- KEYS     for each name: lock hash, holds hash
 -- ARGV[1]  lease in ms
@@ -8,12 +8,11 @@
 --          {index}  that name is not held any more; the others were renewed
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
 local lease_ms, hold_id = ARGV[1], ARGV[2]
-
+local KEY_COUNT = 2
 -- include: renew_only
 
-if #KEYS == 2 and renew_only('') then
-	return RENEWED
-end
+is_common = is_common and call('HEXISTS', lock, field) == 1
+-- include: renew_only_record
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}

@@ -36,6 +36,7 @@ static const struct rlock__action plain_release = { &rlock__script_plain_release
 						    HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
 static const struct rlock__action plain_keep_until = { &rlock__script_plain_keep_until,
 						       HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+/* Of all kinds that have one owner at a time. */
 static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0, 0 };
 
 static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
@@ -50,8 +51,8 @@ static const struct rlock__action readwrite_release = { &rlock__script_readwrite
 							READWRITE_KEYS, READWRITE_ARGS, 0 };
 static const struct rlock__action readwrite_keep_until = { &rlock__script_readwrite_keep_until,
 							   READWRITE_KEYS, READWRITE_ARGS, 0 };
-static const struct rlock__action readwrite_renew = { &rlock__script_readwrite_renew,
-						      READWRITE_KEYS, KEY(TIMEOUTS), 0 };
+static const struct rlock__action read_renew = { &rlock__script_read_renew, READWRITE_KEYS,
+						 KEY(TIMEOUTS), 0 };
 
 static const struct rlock__action sem_acquire = { &rlock__script_sem_acquire,
 						  SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0 };
@@ -70,10 +71,10 @@ static const struct rlock__kind kinds[] = {
 			  &plain_leave, NULL, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_keep_until,
 			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_AS_OWNER },
-	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &readwrite_renew,
+	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &read_renew,
 			 &readwrite_keep_until, NULL, NULL, RLOCK__KEY_READWRITE_CHANNEL,
 			 RLOCK__LISTEN_TO_LOCK },
-	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &readwrite_renew,
+	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &plain_renew,
 			  &readwrite_keep_until, &write_leave, NULL, RLOCK__KEY_READWRITE_CHANNEL,
 			  RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_keep_until,

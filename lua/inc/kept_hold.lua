@@ -1,7 +1,5 @@
--- A hold that is kept until some time (--at-least) has that time in its owner, "OWNER:lingering:END_MS" by the server's
--- clock. So it belongs to no process, and none that the holder left behind can re-enter the lock.
--- wire: that word stays; the source says "keep until" and "kept".
-local KEPT = ':lingering:'
+-- To find out about holds that are kept until some time.
+-- include: kept_suffix
 
 -- Until when such an owner keeps its hold, in ms; nil for any other owner.
 local function kept_until(owner)

@@ -1,31 +1,24 @@
--- The common renewal in one piece, before all that the others need: to define that takes longer than to do this. A hold of
--- one name, whose lock would expire earlier without it.
--- include: kept_hold
+-- The beginning of the common renewal, which comes before all that the others need: to define that takes longer than to do
+-- this, and so do functions here. A hold of one name, whose lock would expire earlier without it. What is another case
+-- is left to the long way, which may do again what was done here: both only extend. The end is in renew_only_record.lua.
+-- What comes between them says by is_common whether it did what belongs to the kind of the lock.
+-- Before it stands KEY_COUNT, how many keys a name has.
+-- include: kept_suffix
 
-local RENEWED = 0 -- the reply
+local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]
 
--- Whether it is such a case, and done: lock and holds then last for lease_ms. With suffix: only of an owner that has it.
--- Records are as hold_record.lua parses them.
-local function renew_only(suffix)
-	local lock, holds = KEYS[1], KEYS[2]
-	local record = redis.pcall('HGET', holds, hold_id)
-	if type(record) ~= 'string' then
-		return false
-	end
-	local field, since_ms, end_ms, rest = string.match(record, '^(%S+)( %d+ )(%d+)(.*)$')
-	if not field or string.sub(field, #field - #suffix + 1) ~= suffix or string.find(field, KEPT, 1, true)
-		or redis.pcall('HEXISTS', lock, field) ~= 1 then
-		return false
-	end
-	local ttl_ms = redis.call('PTTL', lock)
+-- The record, as hold_record.lua parses it: what comes before its end, its owner, and what comes after. Redis tells scripts
+-- its version since 7.0, as it has GT, too.
+local record = #KEYS == KEY_COUNT and redis.REDIS_VERSION_NUM and call('HGET', holds, hold_id)
+local before, field, after, end_ms
+if type(record) == 'string' then
+	before, field, after = string.match(record, '^((%S+) %d+ )%d+( .*)$')
+end
+local is_common = field and not string.find(field, KEPT, 1, true)
+if is_common then
 	local now = redis.call('TIME')
-	local least_end_ms = now[1] * 1000 + now[2] / 1000 + lease_ms
-	if ttl_ms - lease_ms >= 0 or end_ms - least_end_ms > 0 then
-		return false
-	end
-	-- %d cuts fractions off, and has enough bits for these parts on each server.
-	local extended = field .. since_ms .. string.format('%d%03d', least_end_ms / 1000, least_end_ms % 1000) .. rest
-	-- The record last: on a full server a script may write it when it has written before.
-	return redis.pcall('PEXPIRE', lock, lease_ms) == 1 and redis.pcall('PEXPIRE', holds, lease_ms) == 1
-		and redis.pcall('HSET', holds, hold_id, extended) == 0
+	end_ms = now[1] * 1000 + now[2] / 1000 + lease_ms
+	-- Text: Redis takes longer to make it of a number. %d cuts fractions off, and has enough bits for these parts on each
+	-- server.
+	end_ms = string.format('%d%03d', end_ms / 1000, end_ms % 1000)
 end

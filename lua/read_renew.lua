@@ -1,5 +1,5 @@
--- Extend the lease of a hold of a read or write lock, for every name. Only its owner's holds are extended, so those
--- of a reader that died expire (RedissonWriteLock.renewAsync, renewal.ReadLockTask).
+-- Extend the lease of a hold of a read lock, for every name. Only its owner's holds are extended, so those of a reader
+-- that died expire (renewal.ReadLockTask).
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
@@ -9,13 +9,19 @@
 --          {index}  that name is not held any more; the others were renewed
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
 local lease_ms, hold_id = ARGV[1], ARGV[2]
-
+local KEY_COUNT, ends = 3, KEYS[3]
 -- include: renew_only
--- include: write_suffix
+-- include: timeout_word
 
-if #KEYS == 3 and renew_only(WRITE) then
-	return RENEWED
+-- The only hold of its owner, while all readers are ours: see reader_ends.lua.
+if is_common then
+	is_common = call('HGET', lock, field) == '1'
+		and call('PEXPIRE', ARGV[3] .. ':' .. field .. TIMEOUT .. '1', lease_ms, 'GT') == 1
+	local field_count = is_common and call('HLEN', lock)
+	is_common = (field_count == 2 or type(field_count) == 'number' and field_count - 1 == call('ZCARD', ends))
+		and type(call('ZADD', ends, 'GT', end_ms, field)) == 'number' and call('PEXPIRE', ends, lease_ms, 'GT') == 1
 end
+-- include: renew_only_record
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
@@ -24,21 +30,14 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
 -- include: ttl_extend
 -- include: hold_count
 -- include: readers
--- include: writer_field
 -- include: readers_extend
 -- include: reader_ends_record
 -- include: renewal
 
 local function renew(name, field)
 	local count = hold_count(read_field(name, name.lock, field))
-	if not count then
-		return nil
-	end
-	if is_writer_field(field) then
-		return extend(name.lock, lease_ms)
-	end
 	-- A reader whose holds have expired is lost: the next release removes it.
-	if reader_ttl_ms(name, field, count) == 0 then
+	if not count or reader_ttl_ms(name, field, count) == 0 then
 		return nil
 	end
 	extend_reader(name, field, count, lease_ms)
