@@ -3,12 +3,15 @@
  * when to try again, for acquire.c; what a reply says, for acquire_reply.c; what the scripts do to a key, for lua/.
  */
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "acknowledge.h"
 #include "acquire_reply.h"
 #include "acquire_try.h"
 #include "acquire_undo.h"
+#include "base/text.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "find.h"
@@ -21,12 +24,29 @@
 
 /* ---- the arguments ---- */
 
+/* As lua/inc/request_options.lua reads it. */
+static void add_options(const struct rlock__acquisition *acquisition, bool names_user,
+			bool is_subscribed, struct rlock__args *args)
+{
+	char text[32], *copy;
+	size_t len = 3;
+
+	(void)snprintf(text, sizeof(text), "%d%d%d%d%" PRId64, acquisition->request->wait_ms != 0,
+		       is_subscribed, acquisition->has_turn_passed, names_user,
+		       acquisition->least_uptime_ms);
+	if (names_user || acquisition->least_uptime_ms != 0)
+		len = strlen(text);
+	copy = strndup(text, len);
+	rlock__args_owned(args, (struct rlock__text){ copy, len });
+}
+
 void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 			     const struct rlock__routes *routes, size_t index, bool is_subscribed,
 			     struct rlock__args *args)
 {
 	const struct rlock_hold *hold = acquisition->hold;
 	const struct rlock_request *request = acquisition->request;
+	struct rlock__connection *connection = rlock__routes_connection(routes, index);
 
 	rlock__action_keys(acquisition->action, hold, routes, index, args);
 	rlock__args_number(args, request->lease_ms);
@@ -34,17 +54,12 @@ void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 	rlock__args_text(args, hold->id, strlen(hold->id));
 	rlock__args_text(args, hold->note, strlen(hold->note));
 	rlock__args_text(args, request->issue_token ? "1" : "0", 1);
-	rlock__args_text(args, request->wait_ms != 0 ? "1" : "0", 1);
 	rlock__args_text(args, acquisition->since, strlen(acquisition->since));
-	rlock__args_number(args, acquisition->least_uptime_ms);
-	rlock__args_text(args, is_subscribed ? "1" : "0", 1);
-	rlock__args_text(
-		args,
-		rlock__connection_names_user(rlock__routes_connection(routes, index)) ? "1" : "0",
-		1);
-	rlock__args_text(args, acquisition->has_turn_passed ? "1" : "0", 1);
-	rlock__args_number(args, request->permits);
-	rlock__args_number(args, request->take);
+	add_options(acquisition, rlock__connection_names_user(connection), is_subscribed, args);
+	if (hold->kind == RLOCK_SEMAPHORE) {
+		rlock__args_number(args, request->permits);
+		rlock__args_number(args, request->take);
+	}
 	rlock__action_args(acquisition->action, hold, routes, index, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));

@@ -4,17 +4,18 @@
 -- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
 -- ARGV     see inc/request.lua; of each name: channel
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
+local FIXED_ARGS = 7
 -- include: request
-local KEY_COUNT, counter, turn = 6, KEYS[3], KEYS[1] -- a fair lock has no turn
+local call, lock, holds, counter = redis.pcall, KEYS[1], KEYS[2], KEYS[3]
+-- Not of a waiter: it may have been in a queue that was lost, with others in front.
+local there = not has_waited and not asks_for_more and #KEYS == 6
+	and call('EXISTS', lock, holds, KEYS[4], KEYS[5], KEYS[6], want_token and lock or counter)
+-- include: acquire_absent_token
 -- include: acquire_absent
 
--- Not of a waiter: it may have been in a queue that was lost, with others in front.
-local granted = not has_waited and acquire_absent(fresh_owner, function()
-	return redis.pcall('HSET', KEYS[1], fresh_owner, '1') == 1
-end)
-if granted then
-	return granted
-end
+local field, own_key, ends = fresh_owner, nil, nil
+local is_added = is_common and call('HSET', lock, field, '1') == 1
+-- include: acquire_absent_hold
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 -- include: request_options

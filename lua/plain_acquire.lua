@@ -14,16 +14,16 @@
 --            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, else 0
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fence counter is something else; nothing was changed
+local FIXED_ARGS = 7
 -- include: request
-local KEY_COUNT, counter, turn = 3, KEYS[3], ARGV[FIXED_ARGS + 2]
+local call, lock, holds, counter, turn = redis.pcall, KEYS[1], KEYS[2], KEYS[3], ARGV[FIXED_ARGS + 2]
+local there = not asks_for_more and #KEYS == 3 and call('EXISTS', lock, holds, turn, want_token and turn or counter)
+-- include: acquire_absent_token
 -- include: acquire_absent
 
-local granted = acquire_absent(fresh_owner, function()
-	return redis.pcall('HSET', KEYS[1], fresh_owner, '1') == 1
-end)
-if granted then
-	return granted
-end
+local field, own_key, ends = fresh_owner, nil, nil
+local is_added = is_common and call('HSET', lock, field, '1') == 1
+-- include: acquire_absent_hold
 
 -- include: request_options
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter' }, { 'wake_queue', 'turn', 'channel' }

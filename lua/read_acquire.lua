@@ -4,20 +4,19 @@
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the writer that is next
+local FIXED_ARGS = 7
 -- include: request
-local KEY_COUNT, counter, turn = 4, nil, ARGV[FIXED_ARGS + 2]
+local call, lock, holds, ends, turn, token = redis.pcall, KEYS[1], KEYS[2], KEYS[4], ARGV[FIXED_ARGS + 2], nil
+local is_common = not asks_for_more and not want_token and #KEYS == 4
+	and call('EXISTS', lock, holds, KEYS[3], ends, turn) == 0
 -- include: acquire_absent
+-- include: timeout_word
 
-local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. fresh_owner .. ':rwlock_timeout:1' -- wire: see timeout_key.lua
-local granted = acquire_absent(fresh_owner, function(end_ms)
-	return redis.pcall('HSET', KEYS[1], 'mode', 'read', fresh_owner, '1') == 2
-		and redis.pcall('SET', own_key, '1', 'PX', lease_ms).ok
-		and redis.pcall('ZADD', KEYS[4], string.format('%.0f', end_ms), fresh_owner) == 1
-		and redis.pcall('PEXPIRE', KEYS[4], lease_ms) == 1
-end, own_key, KEYS[4])
-if granted then
-	return granted
-end
+local field, own_key = fresh_owner, ARGV[FIXED_ARGS + 4] .. ':' .. fresh_owner .. TIMEOUT .. '1'
+local is_added = is_common and call('HSET', lock, 'mode', 'read', field, '1') == 2
+	and call('SET', own_key, '1', 'PX', lease_ms).ok and call('ZADD', ends, end_ms, field) == 1
+	and call('PEXPIREAT', ends, end_ms) == 1
+-- include: acquire_absent_hold
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 -- include: request_options

@@ -4,17 +4,17 @@
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
+local FIXED_ARGS = 7
 -- include: request
-local KEY_COUNT, counter, turn = 4, nil, ARGV[FIXED_ARGS + 2]
+local call, lock, holds, turn, token = redis.pcall, KEYS[1], KEYS[2], ARGV[FIXED_ARGS + 2], nil
+local is_common = not asks_for_more and not want_token and #KEYS == 4
+	and call('EXISTS', lock, holds, KEYS[3], KEYS[4], turn) == 0
 -- include: acquire_absent
 -- include: write_suffix
 
-local granted = acquire_absent(fresh_owner .. WRITE, function()
-	return redis.pcall('HSET', KEYS[1], 'mode', 'write', fresh_owner .. WRITE, '1') == 2
-end)
-if granted then
-	return granted
-end
+local field, own_key, ends = fresh_owner .. WRITE, nil, nil
+local is_added = is_common and call('HSET', lock, 'mode', 'write', field, '1') == 2
+-- include: acquire_absent_hold
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 -- include: request_options
