@@ -24,20 +24,22 @@
 
 /* ---- the arguments ---- */
 
-/* As lua/inc/request_options.lua reads it. */
+/* As lua/inc/request.lua reads them. */
 static void add_options(const struct rlock__acquisition *acquisition, bool names_user,
 			bool is_subscribed, struct rlock__args *args)
 {
-	char text[32], *copy;
-	size_t len = 3;
+	char more[32] = "", *text = NULL;
+	int len;
 
-	(void)snprintf(text, sizeof(text), "%d%d%d%d%" PRId64, acquisition->request->wait_ms != 0,
-		       is_subscribed, acquisition->has_turn_passed, names_user,
-		       acquisition->least_uptime_ms);
 	if (names_user || acquisition->least_uptime_ms != 0)
-		len = strlen(text);
-	copy = strndup(text, len);
-	rlock__args_owned(args, (struct rlock__text){ copy, len });
+		(void)snprintf(more, sizeof(more), " %d %" PRId64, names_user,
+			       acquisition->least_uptime_ms);
+	len = asprintf(&text, "%d%d%d%d%s%s", acquisition->request->issue_token,
+		       acquisition->request->wait_ms != 0, is_subscribed,
+		       acquisition->has_turn_passed, acquisition->since, more);
+	if (len < 0)
+		text = NULL;
+	rlock__args_owned(args, (struct rlock__text){ text, len < 0 ? 0 : (size_t)len });
 }
 
 void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
@@ -53,8 +55,6 @@ void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 	rlock__args_text(args, acquisition->owner, strlen(acquisition->owner));
 	rlock__args_text(args, hold->id, strlen(hold->id));
 	rlock__args_text(args, hold->note, strlen(hold->note));
-	rlock__args_text(args, request->issue_token ? "1" : "0", 1);
-	rlock__args_text(args, acquisition->since, strlen(acquisition->since));
 	add_options(acquisition, rlock__connection_names_user(connection), is_subscribed, args);
 	if (hold->kind == RLOCK_SEMAPHORE) {
 		rlock__args_number(args, request->permits);

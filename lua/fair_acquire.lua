@@ -4,7 +4,7 @@
 -- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
 -- ARGV     see inc/request.lua; of each name: channel
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
-local FIXED_ARGS = 7
+local FIXED_ARGS = 5
 -- include: request
 local call, lock, holds, counter = redis.pcall, KEYS[1], KEYS[2], KEYS[3]
 -- Not of a waiter: it may have been in a queue that was lost, with others in front.

@@ -14,7 +14,7 @@
 --            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, else 0
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fence counter is something else; nothing was changed
-local FIXED_ARGS = 7
+local FIXED_ARGS = 5
 -- include: request
 local call, lock, holds, counter, turn = redis.pcall, KEYS[1], KEYS[2], KEYS[3], ARGV[FIXED_ARGS + 2]
 local there = not asks_for_more and #KEYS == 3 and call('EXISTS', lock, holds, turn, want_token and turn or counter)

@@ -4,7 +4,7 @@
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the writer that is next
-local FIXED_ARGS = 7
+local FIXED_ARGS = 5
 -- include: request
 local call, lock, holds, ends, turn, token = redis.pcall, KEYS[1], KEYS[2], KEYS[4], ARGV[FIXED_ARGS + 2], nil
 local is_common = not asks_for_more and not want_token and #KEYS == 4

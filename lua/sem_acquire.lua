@@ -5,10 +5,10 @@
 --          the channel), channel
 -- Returns  as plain_acquire.lua, with the total of the permits in the place of the token, and behind a reply of a name that
 --          is busy; ttl: when the next permit may be reclaimed
-local FIXED_ARGS = 9
+local FIXED_ARGS = 7
 -- include: request
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
-local total, take = tonumber(ARGV[8]), tonumber(ARGV[9])
+local total, take = tonumber(ARGV[6]), tonumber(ARGV[7])
 
 -- include: permits_acquire_one
 

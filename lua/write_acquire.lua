@@ -4,7 +4,7 @@
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
-local FIXED_ARGS = 7
+local FIXED_ARGS = 5
 -- include: request
 local call, lock, holds, turn, token = redis.pcall, KEYS[1], KEYS[2], ARGV[FIXED_ARGS + 2], nil
 local is_common = not asks_for_more and not want_token and #KEYS == 4

@@ -9,10 +9,9 @@
 local since_ms, end_ms
 if is_common then
 	local now = redis.call('TIME')
-	since_ms = now[2] / 1000 -- of this second
-	end_ms = now[1] * 1000 + since_ms + lease_ms
 	-- Text: Redis takes longer to make it of a number than to look up a key. %d cuts fractions off, and has enough bits for
 	-- these parts on each server.
-	since_ms = now[1] .. string.format('%03d', since_ms)
+	since_ms = now[1] .. string.sub('00000' .. now[2], -6, -4)
+	end_ms = since_ms + lease_ms
 	end_ms = string.format('%d%03d', end_ms / 1000, end_ms % 1000)
 end

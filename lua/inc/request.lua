@@ -3,14 +3,19 @@
 -- ARGV[2]  owner that acquires the lock, unless a reentrant owner holds it
 -- ARGV[3]  hold id: a request that comes a second time adds no second hold
 -- ARGV[4]  note, which waiters are shown
--- ARGV[5]  1 to issue a fencing token; a name that has a fence counter gets one in any case
--- ARGV[6]  since when the caller waits, as an earlier reply said; empty at the first try
--- ARGV[7]  what else it asks for, in one, since each argument takes time: see inc/request_options.lua
--- of a semaphore  ARGV[8] how many permits it has in all, ARGV[9] how many of them to acquire
+-- ARGV[5]  what it asks for, in one, since each argument takes time. Four digits, 1 for yes: a fencing token is to be issued
+--          (a name that has a fence counter gets one in any case); and those of inc/request_options.lua. Then, unless it is
+--          the first try, since when the caller waits, as an earlier reply said. Then, unless both are 0, each after a blank:
+--          1 when the login names a user, which may lack rights; and how long the server must have been up, in ms, to count
+--          as one of several, 0 for a single one.
+-- of a semaphore  ARGV[6] how many permits it has in all, ARGV[7] how many of them to acquire
 -- then     what belongs to each name, and the inherited owners: one that holds the lock now re-enters it, and none
 --          of them acquires it anew
 -- Before it stands FIXED_ARGS, how many there are before those of the names.
-local lease_ms, fresh_owner, hold_id, note = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local want_token, has_waited = ARGV[5] == '1', ARGV[6] ~= ''
--- What else it asks for is read when it has to be.
-local asks_for_more = #ARGV[7] > 3
+local lease_ms, fresh_owner, hold_id, note, options = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+-- As text it is not before '1' when it begins with that.
+local want_token, since_us, more = options >= '1', '', ''
+if #options > 4 then
+	since_us, more = string.match(options, '^....(%d*)(.*)$')
+end
+local has_waited, asks_for_more = since_us ~= '', more ~= ''
