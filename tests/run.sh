@@ -4,7 +4,7 @@
 #   tests/run.sh [FILE...]     *.bats or programs; by default what $FILES says, else all there are
 #
 #   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
-#   TOOLS_DIR      the tests' own programs, next in it (build/tools)
+#   TOOLS_DIR      the tests' own programs, next in it, and their builtins of bash (build/tools)
 #   BATS, JOBS     the bats to use, and how many files at a time (see below)
 #   LIMIT          seconds after which a file is stopped (600)
 #   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
@@ -53,6 +53,8 @@ keep=$RLOCK_BIN long=${RLOCK_LONG_TESTS-}
 unset "${!RLOCK_@}" REDISCLI_AUTH MAKEFLAGS MFLAGS MAKELEVEL
 tools=$(realpath -m "$TOOLS_DIR")
 export RLOCK_BIN=$keep RLOCK_LONG_TESTS=$long PATH=${keep%/*}:$tools:$PATH
+# Where bash looks for the builtins of tests/lib.
+export BASH_LOADABLES_PATH=$tools
 export TESTS_UNDER LC_ALL=C.UTF-8
 
 work=$(mktemp -d)

@@ -64,6 +64,11 @@ bench := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 $(tools) $(bench): $(BUILD)/%: $(BUILD)/tests/%.o
 	$(call step,LINK)$(CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
 
+# This one is a builtin of bash, too.
+tools += $(BUILD)/tools/ask_redis.so
+$(BUILD)/tools/ask_redis.so: $(BUILD)/tests/tools/ask_redis.o
+	$(call step,LINK)$(CC) -shared $(TREE_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+
 # Stands in for a program where it is to be watched. What it finds goes to files of its own, because
 # the tests look at what the program prints; with the time in their names, because so many processes come
 # and go that their numbers are used again.

@@ -7,7 +7,7 @@ load ../lib/helpers
 
 setup_file() {
 	local dir tools
-	tools=$(command -v ask_redis)
+	tools=$(type -P ask_redis)
 	# The programs of other builds are one directory below.
 	for dir in "${RLOCK_BIN%/*}" "${tools%/*}/.."; do
 		[ ! -d "$dir/completions" ] || break

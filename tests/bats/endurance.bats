@@ -198,7 +198,7 @@ fail_over() {
 	listen_to rlock run -t 2s a -- until_let_go
 	holder=$PID
 	wait_until 5 is_held_at two a
-	in_background rlock run -w 20s a -- sh -c 'redis-cli -s two/redis.sock exists a >waiter-saw'
+	in_background rlock run -w 20s a -- sh -c 'ask_redis two/redis.sock exists a >waiter-saw'
 	wait_until 5 has_waiters_at one a 1
 	# By its first renewal the renewer has a stream of its own to the old master.
 	wait_until 3 is_not_renewed_at two a 2000

@@ -277,7 +277,7 @@ doubtful() {
 	in_background setpriv --reuid=65534 --regid=65534 --clear-groups redis-server --port 0 --save '' \
 		--unixsocket "$other/sock" --unixsocketperm 777 --logfile /dev/null --dir "$other"
 	# The socket is there before anything listens on it.
-	wait_until 5 redis-cli -s "$other/sock" ping
+	wait_until 5 ask_redis "$other/sock" ping
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	ln -s "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"
 	run -71 rlock run -u local: a -- true

@@ -48,7 +48,7 @@ no_server() {
 }
 
 local_cli() {
-	redis-cli -s "$LOCAL" "$@"
+	ask_redis "$LOCAL" "$@"
 }
 
 start_local() {
@@ -85,7 +85,7 @@ start_local() {
 	unset RLOCK_URL
 	mkdir "$XDG_CONFIG_HOME"
 	echo 'url = local:' >"$XDG_CONFIG_HOME/rlock.conf"
-	run -0 rlock run a -- redis-cli -s "$LOCAL" exists a
+	run -0 rlock run a -- ask_redis "$LOCAL" exists a
 	assert_output 1
 }
 
@@ -139,7 +139,7 @@ start_local() {
 }
 
 @test "the private server keeps nothing on disk" {
-	run -0 rlock run -u local: a -- sh -c 'redis-cli -s "$LOCAL" save; redis-cli -s "$LOCAL" bgsave'
+	run -0 rlock run -u local: a -- sh -c 'ask_redis "$LOCAL" save; ask_redis "$LOCAL" bgsave'
 	assert_equal "$(local_cli config get save | tail -n 1)" ''
 	assert_equal "$(local_cli config get appendonly | tail -n 1)" no
 	local server
@@ -213,7 +213,7 @@ start_local() {
 	first=$(servers_of)
 	kill -KILL "$first"
 	wait_until 10 is_gone "$first"
-	run -0 rlock run -u local: a -- redis-cli -s "$LOCAL" exists a
+	run -0 rlock run -u local: a -- ask_redis "$LOCAL" exists a
 	assert_output 1
 	one_server
 	assert_not_equal "$(servers_of)" "$first"
@@ -228,7 +228,7 @@ is_zombie() {
 	local_cli shutdown nosave >/dev/null 2>&1 || :
 	wait_until 10 no_server
 	# As of a process that is being killed: the first thread has gone, and others have not closed the socket yet.
-	in_background env -C "$RLOCK_RUNTIME_DIR" python3 -c '
+	in_background env -C "$RLOCK_RUNTIME_DIR" python3 -IS -c '
 import ctypes, socket, threading
 listener = socket.socket(socket.AF_UNIX)
 listener.bind("local.sock")
@@ -236,7 +236,7 @@ listener.listen()
 threading.Thread(target=lambda: threading.Event().wait(60)).start()
 ctypes.CDLL(None).pthread_exit(None)'
 	wait_until 10 is_zombie "$PID"
-	run -0 rlock run -u local: --connect-timeout 2s a -- redis-cli -s "$LOCAL" exists a
+	run -0 rlock run -u local: --connect-timeout 2s a -- ask_redis "$LOCAL" exists a
 	assert_output 1
 }
 
@@ -317,9 +317,9 @@ ctypes.CDLL(None).pthread_exit(None)'
 @test "a script locks and unlocks with local:" {
 	run -0 bash -c '
 		rlock lock --pid $$ -u local: a
-		redis-cli -s "$LOCAL" exists a
+		ask_redis "$LOCAL" exists a
 		rlock unlock -u local: a
-		redis-cli -s "$LOCAL" exists a
+		ask_redis "$LOCAL" exists a
 	'
 	assert_output "1
 0"

@@ -751,7 +751,7 @@ second_server() {
 	export OTHER=$BATS_TEST_TMPDIR/other.sock
 	in_background redis-server --port 0 --unixsocket "$OTHER" --save '' --appendonly no \
 		--dir "$BATS_TEST_TMPDIR" --logfile "$BATS_TEST_TMPDIR/other.log" "$@"
-	wait_until 10 redis-cli -s "$OTHER" ping >/dev/null 2>&1
+	wait_until 10 ask_redis "$OTHER" ping >/dev/null 2>&1
 }
 
 @test "unlock without the URL that the lock was taken with names it" {
@@ -761,9 +761,9 @@ second_server() {
 		said=$(rlock unlock a 2>&1)
 		echo "status $?"
 		echo "$said"
-		redis-cli -s "$OTHER" exists a
+		ask_redis "$OTHER" exists a
 		eval "${said##*: }"
-		redis-cli -s "$OTHER" exists a
+		ask_redis "$OTHER" exists a
 	'
 	assert_line -n 0 'status 1'
 	assert_line -n 1 --regexp "^rlock: a: held on another server: try: rlock unlock [^:]*'unix://${OTHER}[^']*' a\$"
@@ -778,9 +778,9 @@ second_server() {
 		rlock lock -n --pid $$ -u "unix://$OTHER" a
 		rlock unlock a
 		$REDIS exists a
-		redis-cli -s "$OTHER" exists a
+		ask_redis "$OTHER" exists a
 		rlock unlock -u "unix://$OTHER" a
-		redis-cli -s "$OTHER" exists a
+		ask_redis "$OTHER" exists a
 	'
 	assert_output "0
 1

@@ -42,7 +42,7 @@ field() {
 
 # all_json [FILE]: each line is an object; prints them all as Python does, sorted by key, without the time.
 all_json() {
-	python3 - "${1-log}" <<-'END'
+	python3 -IS - "${1-log}" <<-'END'
 		import datetime, json, re, sys
 		for line in open(sys.argv[1], encoding="ascii", errors="strict"):
 		    event = json.loads(line)
@@ -161,7 +161,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 }
 
 @test "a loss that only the release finds is logged once" {
-	run -76 rlock run --log log a -- sh -c 'redis-cli -s "$SERVER_SOCKET" del a'
+	run -76 rlock run --log log a -- sh -c 'ask_redis "$SERVER_SOCKET" del a'
 	assert_equal "$(events)" 'acquired a,lost a'
 }
 
@@ -528,7 +528,7 @@ with_daemon() {
 			: >"/dev/$device"
 			mount --bind "dev/$device" "/dev/$device"
 		done
-		exec python3 -c "$DAEMON" "$@"' sh "$@"
+		exec python3 -IS -c "$DAEMON" "$@"' sh "$@"
 }
 
 export DAEMON='
@@ -557,7 +557,7 @@ except BlockingIOError:
 
 @test "the system's log gets each line, with its level" {
 	needs_mounts
-	run -75 with_daemon 1 sh -c 'rlock run --log syslog a -- redis-cli -s "$SERVER_SOCKET" del a
+	run -75 with_daemon 1 sh -c 'rlock run --log syslog a -- ask_redis "$SERVER_SOCKET" del a
 		rlock run --log syslog --log-format json b -- rlock run -n --log syslog a c -- false
 		rlock lock --owner x --lease 1m c
 		rlock run -n --log syslog c -- true'

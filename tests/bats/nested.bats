@@ -299,13 +299,13 @@ exclude_each_other() {
 	export OTHER=$BATS_TEST_TMPDIR/other.sock
 	in_background redis-server --port 0 --unixsocket "$OTHER" --save '' --appendonly no \
 		--dir "$BATS_TEST_TMPDIR" --logfile "$BATS_TEST_TMPDIR/other.log"
-	wait_until 10 redis-cli -s "$OTHER" ping >/dev/null 2>&1
+	wait_until 10 ask_redis "$OTHER" ping >/dev/null 2>&1
 	run -0 rlock run a -- rlock run -n -u "unix://$OTHER" a -- \
-		sh -c '$REDIS hkeys a; redis-cli -s "$OTHER" hkeys a; redis-cli -s "$OTHER" hvals a'
+		sh -c '$REDIS hkeys a; ask_redis "$OTHER" hkeys a; ask_redis "$OTHER" hvals a'
 	assert_not_equal "${lines[0]}" "${lines[1]}"
 	assert_line -n 2 1
 	# What is busy there is not entered because of what is held here.
-	redis-cli -s "$OTHER" hset a other:1 1 >/dev/null
+	ask_redis "$OTHER" hset a other:1 1 >/dev/null
 	run -75 rlock run a -- rlock run -n -u "unix://$OTHER" a -- true
 }
 

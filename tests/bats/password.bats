@@ -144,19 +144,19 @@ no_password_was_sent() {
 
 @test "a user and a password are used together" {
 	make_user
-	run -0 rlock run -u "redis://ci:$SECRET@$PLACE" a -- redis-cli -p "$PORT" client list
+	run -0 rlock run -u "redis://ci:$SECRET@$PLACE" a -- ask_redis "$PORT" client list
 	assert_output --partial 'user=ci'
 	echo "$SECRET" >file
-	run -0 rlock run -u "redis://ci@$PLACE" --password-file file a -- redis-cli -p "$PORT" client list
+	run -0 rlock run -u "redis://ci@$PLACE" --password-file file a -- ask_redis "$PORT" client list
 	assert_output --partial 'user=ci'
 	run -0 env REDISCLI_AUTH="$SECRET" rlock run -u "redis://ci@$PLACE" a -- \
-		env -u REDISCLI_AUTH redis-cli -p "$PORT" client list
+		env -u REDISCLI_AUTH ask_redis "$PORT" client list
 	assert_output --partial 'user=ci'
 }
 
 @test "a user without a password is that user, and no other" {
 	redis acl setuser guest on nopass allkeys allchannels +@all >/dev/null
-	run -0 rlock run -u "redis://guest@$PLACE" a -- redis-cli -p "$PORT" client list
+	run -0 rlock run -u "redis://guest@$PLACE" a -- ask_redis "$PORT" client list
 	assert_output --partial 'user=guest'
 }
 
@@ -559,7 +559,7 @@ has_no_waiter() {
 	make_user
 	# shellcheck disable=SC2016
 	run -0 rlock run -u "redis://ci:$SECRET@$PLACE" a -- sh -c '
-		redis-cli -p "$PORT" client list; redis-cli -p "$PORT" hgetall rlock_holds:{a}'
+		ask_redis "$PORT" client list; redis-cli -p "$PORT" hgetall rlock_holds:{a}'
 	refute_output --partial "$SECRET"
 }
 
@@ -611,7 +611,7 @@ as_least_rights() {
 # all_of_kind VERB LOCK_VERB: what can be done with a lock that no other wants.
 all_of_kind() {
 	local verb=$1 lock=$2
-	run -0 rlock "$verb" -n nightly nightly2 -- redis-cli -p "$PORT" client list
+	run -0 rlock "$verb" -n nightly nightly2 -- ask_redis "$PORT" client list
 	assert_output --partial 'user=ci'
 	run -0 rlock "$verb" -t 1s nightly -- sleep 0.5
 	assert_output ''

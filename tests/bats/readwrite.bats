@@ -567,7 +567,7 @@ never_to_be_had() {
 	never_to_be_had rlock wlock b a -- touch ran
 	RLOCK_HELD='' admit_guest other rlock a
 	never_to_be_had rlock wlock -w 20s a -- touch ran
-	assert_equal "$(count_listeners)" 0
+	has_listeners 0
 }
 
 @test "an upgrade inside a read lock of the same script, or the same owner, is a deadlock too" {

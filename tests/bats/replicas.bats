@@ -31,7 +31,7 @@ is_empty() {
 }
 
 @test "when the command begins, as many replicas as are wanted have the lock" {
-	run -0 rlock run --replicas 1 a -- redis-cli -s two/redis.sock exists a
+	run -0 rlock run --replicas 1 a -- ask_redis two/redis.sock exists a
 	assert_output 1
 	is_empty
 }
@@ -57,9 +57,9 @@ is_empty() {
 }
 
 @test "permits of a semaphore can want replicas, and come back where there are too few" {
-	run -0 rlock sem --replicas 1 --permits 3 --take 2 a -- redis-cli -s two/redis.sock get a
+	run -0 rlock sem --replicas 1 --permits 3 --take 2 a -- ask_redis two/redis.sock get a
 	assert_output 1
-	run -0 rlock sem --replicas 1 --permits 3 a -- redis-cli -s two/redis.sock get a
+	run -0 rlock sem --replicas 1 --permits 3 a -- ask_redis two/redis.sock get a
 	assert_output 2
 	run -69 rlock sem -n --replicas 2 --permits 3 a -- touch begun
 	assert_one_line '^rlock: a: 1 of 2 replicas have acknowledged the lock in time$'

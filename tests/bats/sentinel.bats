@@ -48,27 +48,29 @@ tell_of_failover() {
 }
 
 names_port() {
-	[ "$(on_sentinel "$1" sentinel get-master-addr-by-name "$SERVICE" | tail -n 1)" = "$2" ]
+	ask_sentinel "$1" sentinel get-master-addr-by-name "$SERVICE" && [ "${ANSWER##*$'\n'}" = "$2" ]
 }
 
 # says_its_role: the server was asked since its statistics were reset.
 says_its_role() {
-	redis info commandstats | grep -q '^cmdstat_role:'
+	ask_server info commandstats && [[ $ANSWER = *cmdstat_role:* ]]
 }
 
 # The sentinels want SECRET from here on, of clients without a user, and of the user me.
 require_sentinel_login() {
 	local number
 	for number in 1 2 3; do
-		on_sentinel "$number" acl setuser me on '>SECRET' +@all '&*' >/dev/null
-		on_sentinel "$number" acl setuser default '>SECRET' >/dev/null
+		ask_sentinel "$number" acl setuser me on '>SECRET' +@all '&*'
+		ask_sentinel "$number" acl setuser default '>SECRET'
 	done
 }
 
 forget_sentinel_login() {
 	local number
+	local -x REDISCLI_AUTH=SECRET
 	for number in 1 2 3; do
-		on_sentinel "$number" --no-auth-warning --user me --pass SECRET acl setuser default nopass >/dev/null 2>&1 || :
+		# Where none is wanted the password is wrong, and everything allowed.
+		ask_sentinel "$number" acl setuser default nopass 2>/dev/null || :
 	done
 }
 
@@ -96,7 +98,7 @@ is_answered() {
 # ---- use ----
 
 @test "the lock is on the server that the sentinels name, and its exit status is the command's" {
-	run -3 rlock run a -- sh -c 'redis-cli -s "$SERVER_SOCKET" exists a; exit 3'
+	run -3 rlock run a -- sh -c 'ask_redis "$SERVER_SOCKET" exists a; exit 3'
 	assert_output 1
 	all_nodes_are_empty
 }
@@ -126,7 +128,7 @@ is_answered() {
 @test "a lock is re-entered inside, in whatever order the sentinels are named" {
 	local backwards
 	backwards=redis+sentinel://$(tr , '\n' <<<"$SENTINELS" | tac | paste -sd ,)/$SERVICE
-	run -0 rlock run a -- rlock run -n -u "$backwards" a -- redis-cli -s "$SERVER_SOCKET" hvals a
+	run -0 rlock run a -- rlock run -n -u "$backwards" a -- ask_redis "$SERVER_SOCKET" hvals a
 	assert_output 2
 	all_nodes_are_empty
 }
@@ -194,7 +196,7 @@ is_answered() {
 @test "the answer of the latest configuration counts" {
 	tell_of_failover 2 "$(port_of 2)"
 	freeze_sentinels 3
-	run -0 rlock run a -- redis-cli -s "$(socket_of 2)" exists a
+	run -0 rlock run a -- ask_redis "$(socket_of 2)" exists a
 	assert_output 1
 }
 
@@ -249,7 +251,7 @@ is_answered() {
 @test "sentinel-map leads to the server where the sentinels' address is not ours" {
 	name_master 6379 192.0.2.1
 	run -0 rlock run --sentinel-map "192.0.2.2:6379=127.0.0.1:1,192.0.2.1:6379=127.0.0.1:$(port_of 2)" a -- \
-		redis-cli -s "$(socket_of 2)" exists a
+		ask_redis "$(socket_of 2)" exists a
 	assert_output 1
 	# It goes on to be the one that they name.
 	run -0 rlock run -t 3s --sentinel-map "192.0.2.1:6379=127.0.0.1:$(port_of 2)" a -- sleep 1.5

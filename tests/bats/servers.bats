@@ -129,7 +129,7 @@ all_take_turns() {
 # A command that counts how often it ran, prints the hold counts of all servers and exits with 7.
 runs_once='echo >>ran
 	for number in 1 2 3; do
-		redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a
+		ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a
 	done
 	exit 7'
 
@@ -1319,7 +1319,7 @@ hides_passwords() {
 	run -0 rlock run --db 3 a -- sh -c '
 		for number in 1 2 3; do
 			redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" -n 3 exists a
-			redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" exists a
+			ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" exists a
 		done'
 	assert_output $'1\n0\n1\n0\n1\n0'
 	refused 64 db run --db 3 -u "$(urls_of 1)" -u "$(urls_of 2)?db=1" a -- touch ran

@@ -42,7 +42,7 @@ add_replica() {
 
 # knows_node NUMBER ID: with its slots.
 knows_node() {
-	on "$1" redis cluster nodes | grep -q "^$2 .* connected [0-9]"
+	on "$1" ask_server cluster nodes && [[ $'\n'$ANSWER =~ $'\n'$2\ [^$'\n']*\ connected\ [0-9] ]]
 }
 
 node_count() {
@@ -50,9 +50,10 @@ node_count() {
 }
 
 cluster_is_up() {
-	local number
-	for number in $(seq "$(node_count)"); do
-		on "$number" redis cluster info | grep -q '^cluster_state:ok' || return
+	local number ports
+	read -ra ports <<<"$PORTS"
+	for number in "${!ports[@]}"; do
+		on $((number + 1)) ask_server cluster info && [[ $ANSWER = *cluster_state:ok* ]] || return
 	done
 }
 
@@ -61,7 +62,7 @@ flush_nodes() {
 	local number
 	wait_until 20 cluster_is_up
 	for number in $(seq "$(node_count)"); do
-		on "$number" redis flushall >/dev/null
+		on "$number" ask_server flushall
 	done
 }
 
@@ -78,12 +79,21 @@ id_of() {
 
 # node_of NAME: the number of the node that has the lock's slot.
 node_of() {
-	local slot port
-	slot=$(redis cluster keyslot "$1")
-	port=$(redis-cli -s "$SERVER_SOCKET" cluster slots | paste -sd ' ' | tr -d '"' |
-		grep -oE '[0-9]+ [0-9]+ 127\.0\.0\.1 [0-9]+' |
-		awk -v slot="$slot" '$1 <= slot && slot <= $2 { print $4; exit }')
-	tr ' ' '\n' <<<"$PORTS" | grep -nx "$port" | cut -d : -f 1
+	local slot at words ports number
+	ask_server cluster keyslot "$1" && slot=$ANSWER
+	# Of each range: its first slot, its last one, and the address and port of its master.
+	ask_server cluster slots
+	read -r -d '' -a words <<<"$ANSWER" || :
+	read -ra ports <<<"$PORTS"
+	for at in "${!words[@]}"; do
+		if [ "${words[at]}" != 127.0.0.1 ] || ((slot < words[at - 2] || words[at - 1] < slot)); then
+			continue
+		fi
+		for number in "${!ports[@]}"; do
+			[ "${ports[number]}" != "${words[at + 1]}" ] || echo $((number + 1))
+		done
+		return
+	done
 }
 
 # at_node_of NAME COMMAND [ARG...]: `redis`, and all that is made of it, speaks to the node of that lock.

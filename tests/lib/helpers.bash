@@ -11,6 +11,26 @@ unset part
 # A stream on which nothing ever comes: reading it with a time limit waits without a process.
 exec 8<> <(:)
 
+# ---- what bats does for each test, by fewer processes ----
+
+# Its own starts a date(1).
+get_mills_since_epoch() {
+	echo $((${EPOCHREALTIME/./} / 1000))
+}
+
+# At its end it removes the file of what the test printed, which its directory would take with it.
+rm() {
+	[[ $* = "-f $BATS_OUT" ]] || command rm "$@"
+}
+
+# `run` has a subshell of its own already.
+bats_merge_stdout_and_stderr() {
+	case $1 in
+	rlock | sh | bash | env | timeout | cat | grep) [ -n "${keep_empty_lines-}" ] || exec "$@" 2>&1 ;;
+	esac
+	"$@" 2>&1
+}
+
 # ---- a server for each file ----
 
 # A Redis server on a private unix socket, nothing on disk. Arguments are further options of it.
@@ -77,16 +97,22 @@ redis_says() {
 	ask_server "${@:2}" && [ "$ANSWER" = "$1" ]
 }
 
-# ask_server COMMAND [ARG...]: sets ANSWER to what redis prints, by one process instead of two, since tests look at their
-# servers thousands of times.
+# ask_server COMMAND [ARG...]: sets ANSWER to what redis prints, without a process where bash can load a builtin, since tests
+# look at their servers thousands of times.
 ask_server() {
-	ANSWER=$(exec ask_redis "$SERVER_SOCKET" "$@")
+	if [ -n "$CAN_LOAD_BUILTINS" ]; then
+		ask_redis -v ANSWER "$SERVER_SOCKET" "$@"
+	else
+		ANSWER=$(exec ask_redis "$SERVER_SOCKET" "$@")
+	fi
 }
+CAN_LOAD_BUILTINS=
+! enable -f ask_redis.so ask_redis 2>/dev/null || CAN_LOAD_BUILTINS=yes
 
 # How many commands the server has done for clients, this call's own left out of the difference by
 # calling it twice: after - before - 1.
 server_commands() {
-	redis info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'
+	ask_server info stats && [[ $ANSWER =~ total_commands_processed:([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
 # ---- several servers for each file ----
@@ -132,7 +158,12 @@ socket_of() {
 }
 
 pid_of() {
-	echo "$(<"$BATS_FILE_TMPDIR/$1/pid")"
+	find_server "$1" && echo "$PID_OF_SERVER"
+}
+
+# find_server NUMBER: sets PID_OF_SERVER, without a process.
+find_server() {
+	read -r PID_OF_SERVER <"$BATS_FILE_TMPDIR/$1/pid"
 }
 
 # port_of NUMBER: that of a server with a port; PORTS is the list of these.
@@ -143,8 +174,7 @@ port_of() {
 
 # on NUMBER COMMAND [ARG...]: `redis`, and all that is made of it, speaks to that server.
 on() {
-	local SERVER_SOCKET
-	SERVER_SOCKET=$(socket_of "$1")
+	local SERVER_SOCKET=$BATS_FILE_TMPDIR/$1/server/redis.sock
 	"${@:2}"
 }
 
@@ -163,17 +193,24 @@ on_each() {
 # use_servers NUMBER...: RLOCK_URL names these, and the array SERVERS.
 use_servers() {
 	SERVERS=("$@")
-	RLOCK_URL=$(urls_of "$@")
 	export RLOCK_URL
+	set_urls RLOCK_URL "$@"
 }
 
 # urls_of NUMBER...: with blanks between. What the array VIA has for one is used instead.
 urls_of() {
+	local urls_of_servers
+	set_urls urls_of_servers "$@"
+	echo "$urls_of_servers"
+}
+
+# set_urls VARIABLE NUMBER...: sets the variable to what urls_of prints.
+set_urls() {
 	local number urls=()
-	for number; do
-		urls+=("${VIA[number]:-unix://$(socket_of "$number")}")
+	for number in "${@:2}"; do
+		urls+=("${VIA[number]:-unix://$BATS_FILE_TMPDIR/$number/server/redis.sock}")
 	done
-	echo "${urls[*]}"
+	printf -v "$1" '%s' "${urls[*]}"
 }
 
 # take_servers COUNT: as use_servers, with some that no other test will meet.
@@ -187,27 +224,29 @@ take_servers() {
 }
 
 crash_server() {
-	kill -KILL "$(pid_of "$1")"
-	wait_until 5 is_gone "$(pid_of "$1")"
+	find_server "$1"
+	kill -KILL "$PID_OF_SERVER"
+	wait_until 5 is_gone "$PID_OF_SERVER"
 }
 
 # It comes back, and has forgotten everything.
 revive_server() {
 	start_server_number "$1"
-	BACKGROUND+=("$(pid_of "$1")")
+	find_server "$1"
+	BACKGROUND+=("$PID_OF_SERVER")
 }
 
 freeze_server() {
-	kill -STOP "$(pid_of "$1")"
+	find_server "$1" && kill -STOP "$PID_OF_SERVER"
 }
 
 thaw_server() {
-	kill -CONT "$(pid_of "$1")"
+	find_server "$1" && kill -CONT "$PID_OF_SERVER"
 }
 
 # is_older NUMBER SECONDS: the server has run for so long at least.
 is_older() {
-	[ "$(on "$1" redis info server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p')" -ge "$2" ]
+	on "$1" ask_server info server && [[ $ANSWER =~ uptime_in_seconds:([0-9]+) ]] && ((BASH_REMATCH[1] >= $2))
 }
 
 # start_proxy_to NUMBER [LISTEN]: tests/tools/faultproxy is between us and that server from now on.
@@ -230,15 +269,15 @@ proxy_to() {
 
 # An environment that nothing of the caller's leaks into, and an empty server.
 common_setup() {
+	# bats would write down each step of each function, which takes a sixth of the tests' time. Without this it tells
+	# the line of the test that failed, and none of a helper's.
+	[ -n "${TRACE-}" ] || set +T
 	unset RLOCK_CONFIG RLOCK_HELD RLOCK_NAME RLOCK_OWNER RLOCK_MODE RLOCK_TOKEN REDISCLI_AUTH
 	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
 	export RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run
 	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
 	BACKGROUND=()
 	ask_server flushall
-	# bats would write down each step of each function, which takes a sixth of the tests' time. Without this it tells
-	# the line of the test that failed, and none of a helper's.
-	[ -n "${TRACE-}" ] || set +T
 }
 
 # Ends what a test left running, whatever happened in it, and fails when a renewer of ours stayed.
@@ -345,16 +384,24 @@ name_of() {
 
 # The pids of keeper PID's children that are renewers.
 renewer_of() {
-	local child
-	children_of "$1"
-	for child in "${CHILDREN[@]}"; do
-		name_of "$child"
-		[ "$NAME_OF_PROCESS" != rlock-renewer ] || echo "$child"
-	done
+	find_renewers "$1"
+	[ ${#RENEWERS[@]} -eq 0 ] || printf '%s\n' "${RENEWERS[@]}"
 }
 
 has_renewer() {
-	[ -n "$(renewer_of "$1")" ]
+	find_renewers "$1"
+	[ ${#RENEWERS[@]} -gt 0 ]
+}
+
+# find_renewers PID: sets RENEWERS to what renewer_of prints.
+find_renewers() {
+	local child
+	RENEWERS=()
+	children_of "$1"
+	for child in "${CHILDREN[@]}"; do
+		name_of "$child"
+		[ "$NAME_OF_PROCESS" != rlock-renewer ] || RENEWERS+=("$child")
+	done
 }
 
 # For the first line of a test that valgrind falsifies: WHAT it would find there.

@@ -4,27 +4,33 @@
 # Pids of rlock and of its renewers, known by the runtime directory in their environment: it is another
 # one in each test, so that tests beside this one are not met.
 ours() {
-	local environment pid name
-	while IFS= read -r environment; do
-		pid=${environment#/proc/}
-		pid=${pid%%/*}
-		# It may have gone.
-		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null || continue
-		case $name in
-		rlock | rlock-renewer) echo "$pid" ;;
-		esac
-	done < <(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ)
+	find_ours rlock rlock-renewer
+	[ ${#OURS[@]} -eq 0 ] || printf '%s\n' "${OURS[@]}"
 }
 
 nothing_runs() {
-	[ -z "$(ours)" ]
+	find_ours rlock rlock-renewer
+	[ ${#OURS[@]} -eq 0 ]
 }
 
 # Our renewers alone.
 renewers() {
-	local pid
-	for pid in $(ours); do
-		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != rlock-renewer ] || echo "$pid"
+	find_ours rlock-renewer
+	[ ${#OURS[@]} -eq 0 ] || printf '%s\n' "${OURS[@]}"
+}
+
+# find_ours NAME...: sets OURS to those of ours that have one of these names, without a process: each test looks at its end.
+find_ours() {
+	local pid name environment setting
+	OURS=()
+	for pid in /proc/[0-9]*; do
+		# It may have gone.
+		{ read -r name <"$pid/comm"; } 2>/dev/null || continue
+		[[ " $* " = *" $name "* ]] || continue
+		{ mapfile -t -d '' environment <"$pid/environ"; } 2>/dev/null || continue
+		for setting in "${environment[@]}"; do
+			[ "$setting" != "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" ] || OURS+=("${pid#/proc/}")
+		done
 	done
 }
 
@@ -67,7 +73,7 @@ has_waiters() {
 }
 
 has_count() {
-	[ "$(hold_count "$1")" = "$2" ]
+	redis_says "$2" hvals "$1"
 }
 
 # A client that is no rlock has the plain lock.

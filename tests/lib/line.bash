@@ -52,7 +52,7 @@ is_waiting() {
 
 # let_leave PARTY: its command ends, and then rlock, well.
 let_leave() {
-	touch "$BATS_TEST_TMPDIR/out-$1"
+	: >"$BATS_TEST_TMPDIR/out-$1"
 	ended_with 0 "${PIDS[$1]}"
 }
 
@@ -115,31 +115,51 @@ beside() {
 	esac
 }
 
-channel() { beside redisson_lock__channel "$1"; }
-queue_key() { beside redisson_lock_queue "$1"; }
-deadlines_key() { beside redisson_lock_timeout "$1"; }
-waiters_key() { beside rlock_waiters "$1"; }
+# keys_of NAME: sets the names of what belongs to a fair lock, without a process.
+keys_of() {
+	local name=$1
+	[[ $name = *'{'* ]] || name="{$name}"
+	CHANNEL=redisson_lock__channel:$name
+	QUEUE_KEY=redisson_lock_queue:$name
+	DEADLINES_KEY=redisson_lock_timeout:$name
+	WAITERS_KEY=rlock_waiters:$name
+}
+
+channel() { keys_of "$1" && echo "$CHANNEL"; }
+queue_key() { keys_of "$1" && echo "$QUEUE_KEY"; }
+deadlines_key() { keys_of "$1" && echo "$DEADLINES_KEY"; }
+waiters_key() { keys_of "$1" && echo "$WAITERS_KEY"; }
 
 # The owners in the queue, the first one first.
 queue_owners() {
-	redis lrange "$(queue_key "$1")" 0 -1
+	keys_of "$1" && redis lrange "$QUEUE_KEY" 0 -1
 }
 
 # queue_names NAME: the parties in its queue.
 queue_names() {
-	local owner in_queue=
+	find_queue "$1"
+	echo "${IN_QUEUE[*]}"
+}
+
+# find_queue NAME: sets IN_QUEUE to them, without a process.
+find_queue() {
+	local owner
+	IN_QUEUE=()
+	keys_of "$1"
+	ask_server lrange "$QUEUE_KEY" 0 -1
 	while IFS= read -r owner; do
 		case $owner in
 		'') ;;
-		"$JAVA_CLIENT":*) in_queue+=" J${owner##*:}" ;;
-		*) in_queue+=" ${WHO_OF[${owner##*:}]:-$owner}" ;;
+		"$JAVA_CLIENT":*) IN_QUEUE+=("J${owner##*:}") ;;
+		*) IN_QUEUE+=("${WHO_OF[${owner##*:}]:-$owner}") ;;
 		esac
-	done < <(queue_owners "$1")
-	echo "${in_queue# }"
+	done <<<"$ANSWER"
 }
 
 queue_is() {
-	[ "$(queue_names "$1")" = "${*:2}" ]
+	local IN_QUEUE
+	find_queue "$1"
+	[ "${IN_QUEUE[*]}" = "${*:2}" ]
 }
 
 # queue_becomes SECONDS NAME PARTY...
@@ -151,21 +171,25 @@ queue_becomes() {
 }
 
 is_last() {
-	ask_server lindex "$(queue_key "$1")" -1 && [[ $ANSWER == *:${PIDS[$2]} ]]
+	keys_of "$1" && ask_server lindex "$QUEUE_KEY" -1 && [[ $ANSWER == *:${PIDS[$2]} ]]
 }
 
 # owner_in_queue NAME PARTY
 owner_in_queue() {
 	case $2 in
 	J*) echo "$JAVA_CLIENT:${2#J}" ;;
-	*) queue_owners "$1" | grep ":${PIDS[$2]}\$" ;;
+	*)
+		keys_of "$1" && ask_server lrange "$QUEUE_KEY" 0 -1 &&
+			[[ $'\n'$ANSWER$'\n' =~ $'\n'([^$'\n']*":${PIDS[$2]}")$'\n' ]] && echo "${BASH_REMATCH[1]}"
+		;;
 	esac
 }
 
 # What the server's clock says.
 server_ms() {
 	local now
-	mapfile -t now < <(redis time)
+	ask_server time
+	read -r -d '' -a now <<<"$ANSWER" || :
 	echo $((now[0] * 1000 + now[1] / 1000))
 }
 
@@ -183,19 +207,29 @@ set_deadline() {
 
 # life_ms NAME PARTY: how long it need not be heard of.
 life_ms() {
-	redis eval '
+	find_life_ms "$@" && echo "$LIFE_MS"
+}
+
+# find_life_ms NAME PARTY: sets LIFE_MS to that, without a process.
+find_life_ms() {
+	keys_of "$1"
+	ask_server eval '
 		local now = redis.call("time")
 		for _, owner in ipairs(redis.call("lrange", KEYS[1], 0, -1)) do
 			if owner:sub(-#ARGV[1]) == ARGV[1] then
 				local alive_until_ms = redis.call("hget", KEYS[2], owner):match("^%d+")
 				return alive_until_ms - now[1] * 1000 - math.floor(now[2] / 1000)
 			end
-		end' 2 "$(queue_key "$1")" "$(waiters_key "$1")" ":${PIDS[$2]}"
+		end' 2 "$QUEUE_KEY" "$WAITERS_KEY" ":${PIDS[$2]}" && LIFE_MS=$ANSWER
 }
 
 # listens_since NAME PARTY: by its own word, in ms; 0 when it does not listen.
 listens_since() {
-	redis hget "$(waiters_key "$1")" "$(owner_in_queue "$1" "$2")" | cut -d ' ' -f 4
+	local owner fields
+	owner=$(owner_in_queue "$1" "$2")
+	keys_of "$1" && ask_server hget "$WAITERS_KEY" "$owner"
+	read -ra fields <<<"$ANSWER"
+	echo "${fields[3]-}"
 }
 
 # says_it_listens NAME PARTY 0|1: by its own word.
@@ -212,26 +246,26 @@ has_long_listened() {
 
 # is_listened_to NAME PARTY: its own channel, by itself.
 is_listened_to() {
-	[ "$(redis pubsub numsub "$(channel "$1"):$(owner_in_queue "$1" "$2")" | tail -n 1)" = 1 ]
+	keys_of "$1" && ask_server pubsub numsub "$CHANNEL:$(owner_in_queue "$1" "$2")" && [[ $ANSWER = *$'\n1' ]]
 }
 
 # has_just_looked NAME PARTY: it won't look again by itself for one and a half seconds.
 has_just_looked() {
-	[ "$(life_ms "$1" "$2")" -gt 3500 ]
+	find_life_ms "$1" "$2" && [ "$LIFE_MS" -gt 3500 ]
 }
 
 # In the last two seconds.
 is_heard_of() {
-	[ "$(life_ms "$1" "$2")" -gt 2000 ]
+	find_life_ms "$1" "$2" && [ "$LIFE_MS" -gt 2000 ]
 }
 
 is_overdue() {
-	[ "$(life_ms "$1" "$2")" -lt 0 ]
+	find_life_ms "$1" "$2" && [ "$LIFE_MS" -lt 0 ]
 }
 
 # Of the list, the set and the signs of life nothing is there.
 has_no_queue() {
-	[ "$(redis exists "$(queue_key "$1")" "$(deadlines_key "$1")" "$(waiters_key "$1")")" = 0 ]
+	keys_of "$1" && redis_says 0 exists "$QUEUE_KEY" "$DEADLINES_KEY" "$WAITERS_KEY"
 }
 
 # Nothing at all is left.
@@ -269,6 +303,7 @@ is_woken_by() {
 # java_does NAME PARTY FAST_MS SCRIPT [ARG...]: a script of the effect of one of Redisson's; FAST_MS is by how
 # much the client's clock is fast.
 java_does() {
+	keys_of "$1"
 	redis eval '
 		local lock, queue, deadlines, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 		local owner, now = ARGV[1], tonumber(ARGV[2])
@@ -282,7 +317,7 @@ java_does() {
 			redis.call("lpop", queue)
 			head = redis.call("lindex", queue, 0)
 		end
-		'"$4" 4 "$1" "$(queue_key "$1")" "$(deadlines_key "$1")" "$(channel "$1")" \
+		'"$4" 4 "$1" "$QUEUE_KEY" "$DEADLINES_KEY" "$CHANNEL" \
 		"$JAVA_CLIENT:${2#J}" $(($(server_ms) + $3)) "${@:5}"
 }
 

@@ -3,9 +3,9 @@
 # MASTER and REPLICA are for the tests.
 # shellcheck disable=SC2034
 
-# redis_at DIRECTORY COMMAND...: redis-cli on the server there.
+# redis_at DIRECTORY COMMAND...: prints the reply of the server there.
 redis_at() {
-	redis-cli -s "$1/redis.sock" "${@:2}"
+	ask_redis "$1/redis.sock" "${@:2}"
 }
 
 # own_server DIRECTORY [OPTION...]: sets PID.

@@ -36,14 +36,21 @@ start_sentinels() {
 }
 
 sentinel_answers() {
-	[ "$(on_sentinel "$1" ping 2>/dev/null)" = PONG ]
+	ask_sentinel "$1" ping 2>/dev/null && [ "$ANSWER" = PONG ]
 }
 
-# on_sentinel NUMBER COMMAND [ARG...]: redis-cli has done it there.
+# on_sentinel NUMBER COMMAND [ARG...]: prints its reply.
 on_sentinel() {
-	local address
-	address=$(cut -d , -f "$1" <<<"$SENTINELS")
-	redis-cli -p "${address#*:}" "${@:2}"
+	ask_sentinel "$@" && echo "$ANSWER"
+}
+
+# ask_sentinel NUMBER COMMAND [ARG...]: ask_server of that one.
+ask_sentinel() {
+	local addresses SERVER_SOCKET
+	IFS=, read -ra addresses <<<"$SENTINELS"
+	# shellcheck disable=SC2034
+	SERVER_SOCKET=${addresses[$1 - 1]#*:}
+	ask_server "${@:2}"
 }
 
 sentinel_pid() {
@@ -61,8 +68,8 @@ stop_sentinels() {
 name_master() {
 	local number
 	for number in "${@:3}" $([ $# -gt 2 ] || echo 1 2 3); do
-		on_sentinel "$number" sentinel remove "$SERVICE" >/dev/null
-		[ "$(on_sentinel "$number" sentinel monitor "$SERVICE" "${2:-127.0.0.1}" "$1" 2)" = OK ] || return
+		ask_sentinel "$number" sentinel remove "$SERVICE"
+		ask_sentinel "$number" sentinel monitor "$SERVICE" "${2:-127.0.0.1}" "$1" 2 && [ "$ANSWER" = OK ] || return
 	done
 }
 
@@ -100,7 +107,7 @@ server_count() {
 master() {
 	local port
 	port=$(for number in 1 2 3; do
-		on_sentinel "$number" sentinel get-master-addr-by-name "$SERVICE" | tail -n 1
+		ask_sentinel "$number" sentinel get-master-addr-by-name "$SERVICE" && echo "${ANSWER##*$'\n'}"
 	done | sort | uniq -c | sort -rn | awk '{ print $2; exit }')
 	tr ' ' '\n' <<<"$PORTS" | grep -nx "$port" | cut -d : -f 1
 }
@@ -115,19 +122,25 @@ is_group_ready() {
 	local number others
 	others=$(($(server_count) - 1))
 	for number in 1 2 3; do
-		[ "$(on_sentinel "$number" sentinel ckquorum "$SERVICE" 2>&1 | cut -d ' ' -f 1-2)" = 'OK 3' ] || return
-		[ "$(on_sentinel "$number" sentinel replicas "$SERVICE" | grep -cx 'master-link-status')" = "$others" ] || return
-		! on_sentinel "$number" sentinel replicas "$SERVICE" | grep -qE 's_down|disconnected' || return
+		ask_sentinel "$number" sentinel ckquorum "$SERVICE" && [[ $ANSWER = 'OK 3 '* ]] || return
+		ask_sentinel "$number" sentinel replicas "$SERVICE" || return
+		[ "$(grep -cx 'master-link-status' <<<"$ANSWER")" = "$others" ] || return
+		[[ $ANSWER != *s_down* && $ANSWER != *disconnected* ]] || return
 	done
-	[ "$(on "$(master)" redis role | head -n 1)" = master ] || return
+	has_role master "$(master)" || return
 	for number in $(replicas); do
-		on "$number" redis info replication | grep -q '^master_link_status:up' || return
+		on "$number" ask_server info replication && [[ $ANSWER = *master_link_status:up* ]] || return
 	done
 }
 
 # is_master NUMBER: the sentinels name it, and it is one.
 is_master() {
-	[ "$(master)" = "$1" ] && [ "$(on "$1" redis role | head -n 1)" = master ]
+	[ "$(master)" = "$1" ] && has_role master "$1"
+}
+
+# has_role ROLE NUMBER
+has_role() {
+	on "$2" ask_server role && [[ $ANSWER = "$1"* ]]
 }
 
 # has_left NUMBER: another server is the master. Ordered again, if the sentinels have given up an earlier order.
@@ -135,7 +148,7 @@ has_left() {
 	local number
 	number=$(master)
 	if [ "$number" = "$1" ]; then
-		on_sentinel 1 sentinel failover "$SERVICE" >/dev/null
+		ask_sentinel 1 sentinel failover "$SERVICE"
 		return 1
 	fi
 	is_master "$number"

@@ -1,5 +1,5 @@
 # For the tests of read and write locks: which is in, which waits, and what stands on the server. Sourced after
-# helpers.bash, leftovers.bash and watching.bash. GUEST is the name of a process of tests/bin/inside.
+# helpers.bash, leftovers.bash and watching.bash. GUEST is the name of a process of tests/tools/inside.
 
 # In single quotes stand whole scripts. UUID and JAVA are for the tests.
 # shellcheck disable=SC2016,SC2034
@@ -34,7 +34,7 @@ read_field() {
 }
 
 is_mode() {
-	[ "$(read_field "$1" mode)" = "$2" ]
+	redis_says "$2" hget "$1" mode
 }
 
 list_keys() {
@@ -83,8 +83,9 @@ admit_guest() {
 
 # queue_guest GUEST VERB NAME [OPTION...]: the same, and returns when one more waits for the lock.
 queue_guest() {
-	local waiters
-	waiters=$(count_listeners)
+	local waiters LISTENERS
+	count_listeners
+	waiters=${#LISTENERS[@]}
 	start_guest "$@"
 	wait_until 5 has_listeners $((waiters + 1))
 }
@@ -107,7 +108,7 @@ all_are_inside() {
 let_guest_out() {
 	local guest
 	for guest; do
-		touch "$BATS_TEST_TMPDIR/out-$guest"
+		: >"$BATS_TEST_TMPDIR/out-$guest"
 	done
 }
 
@@ -116,14 +117,18 @@ entered_ms() {
 	echo $(($(cat "$BATS_TEST_TMPDIR/in-$1") / 1000))
 }
 
-# Processes that wait for a read or write lock: those that listen.
+# Processes that wait for a read or write lock: those that listen. Sets LISTENERS.
 count_listeners() {
-	redis client list type pubsub | grep -c ' cmd=' || :
+	LISTENERS=()
+	ask_server client list type pubsub
+	[ -z "$ANSWER" ] || mapfile -t LISTENERS <<<"$ANSWER"
 }
 
 # has_listeners [COUNT]
 has_listeners() {
-	[ "$(count_listeners)" = "${1:-1}" ]
+	local LISTENERS
+	count_listeners
+	[ ${#LISTENERS[@]} = "${1:-1}" ]
 }
 
 # None is to be seen for SECONDS that has no right to be in.

@@ -9,9 +9,10 @@
 # stays SECONDS COMMAND [ARG...]: the command succeeds each time it is asked for so long; says what
 # did not stay true.
 stays() {
-	local seconds=$1 end
+	local seconds=$1 us end
 	shift
-	end=$((${EPOCHREALTIME/./} + $(microseconds "$seconds")))
+	to_microseconds us "$seconds"
+	end=$((${EPOCHREALTIME/./} + us))
 	while ((${EPOCHREALTIME/./} < end)); do
 		if ! "$@"; then
 			echo "did not stay true for $seconds s: $*" >&2
@@ -21,18 +22,19 @@ stays() {
 	done
 }
 
-# "1.5" is 1500000.
-microseconds() {
-	local whole=${1%.*} rest=000000
-	[ "$whole" = "$1" ] || rest=${1#*.}000000
-	echo $((10#${whole:-0} * 1000000 + 10#${rest:0:6}))
+# to_microseconds VARIABLE SECONDS: "1.5" is 1500000.
+to_microseconds() {
+	local whole=${2%.*} rest=000000
+	[ "$whole" = "$2" ] || rest=${2#*.}000000
+	printf -v "$1" '%d' $((10#${whole:-0} * 1000000 + 10#${rest:0:6}))
 }
 
 # took_less SECONDS COMMAND [ARG...]: fails with the command, and when that takes too long.
 took_less() {
 	local limit=$1 limit_us start took_us
 	shift
-	limit_us=$(($(microseconds "$limit") * SLOWNESS))
+	to_microseconds limit_us "$limit"
+	limit_us=$((limit_us * SLOWNESS))
 	start=${EPOCHREALTIME/./}
 	"$@" || return
 	took_us=$((${EPOCHREALTIME/./} - start))
@@ -92,17 +94,28 @@ has_command() {
 }
 
 is_stopped() {
-	grep -qs '^State:[[:space:]]*T' "/proc/$1/status"
+	local stat
+	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null && [[ ${stat##*) } = T* ]]
 }
 
 # file_says FILE TEXT: the file has that text for a line.
 file_says() {
-	grep -qsxF -e "$2" "$1"
+	local line
+	[ -e "$1" ] || return
+	while IFS= read -r line || [ -n "$line" ]; do
+		[ "$line" != "$2" ] || return 0
+	done <"$1"
+	return 1
 }
 
 # has_lines FILE COUNT
 has_lines() {
-	[ -e "$1" ] && [ "$(wc -l <"$1")" -eq "$2" ]
+	local ends
+	[ -e "$1" ] || return
+	mapfile ends <"$1"
+	# One that is being written is none yet.
+	[ ${#ends[@]} -eq 0 ] || [[ ${ends[-1]} = *$'\n' ]] || unset 'ends[-1]'
+	[ ${#ends[@]} -eq "$2" ]
 }
 
 # ---- the processes of tests/bin/family ----
@@ -121,7 +134,8 @@ hold_with_family() {
 # wait_for_family: until all of them run. Sets FAMILY.
 wait_for_family() {
 	wait_until 5 has_lines "$BATS_TEST_TMPDIR/family" "$FAMILY_SIZE"
-	mapfile -t FAMILY < <(cut -d ' ' -f 2 "$BATS_TEST_TMPDIR/family")
+	mapfile -t FAMILY <"$BATS_TEST_TMPDIR/family"
+	FAMILY=("${FAMILY[@]#* }")
 	BACKGROUND+=("${FAMILY[@]}")
 }
 
@@ -145,7 +159,7 @@ family_is_gone() {
 # watch_family SECONDS: until none of the family runs, or for so long. Sets LAST_SEEN_MS, when one of
 # them was seen running for the last time.
 watch_family() {
-	local end=$(($(now_ms) + $1 * 1000)) at
+	local end=$((${EPOCHREALTIME/./} / 1000 + $1 * 1000)) at
 	LAST_SEEN_MS=0
 	while at=$((${EPOCHREALTIME/./} / 1000)) && ((at < end)) && family_runs; do
 		LAST_SEEN_MS=$at
