@@ -19,7 +19,7 @@ teardown() { common_teardown; }
 
 # pinged_ms PORT: how long a connection takes until its first reply came, and from there to its second one.
 pinged_ms() {
-	python3 - "$1" <<-'END'
+	python3 -IS - "$1" <<-'END'
 		import socket, sys, time
 		begin = time.monotonic()
 		server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
@@ -104,7 +104,7 @@ report() {
 
 # in_picture EXPRESSION: prints what it is, of the SVG `svg`; words(CLASS) are its texts, all(TAG, CLASS) its elements.
 in_picture() {
-	python3 - "$1" <<-'END'
+	python3 -IS - "$1" <<-'END'
 		import sys, xml.etree.ElementTree
 		svg = xml.etree.ElementTree.parse("out/handover.svg").getroot()
 		def all(tag, name):
@@ -156,7 +156,7 @@ in_picture() {
 @test "the page is one file without programs, and has all pictures and the text" {
 	measured etcdctl redis-cli
 	report
-	run -0 python3 - <<-'END'
+	run -0 python3 -IS - <<-'END'
 		import xml.etree.ElementTree
 		page = xml.etree.ElementTree.parse("out/report.html").getroot()
 		print(len(list(page.iter("{http://www.w3.org/2000/svg}svg"))))

@@ -243,7 +243,7 @@ site_config() {
 	site_config 'url = redis://other' 'sni = a.example'
 	run -0 rlock check --json
 	# json reads documents of other verbs.
-	run -0 python3 -c '
+	run -0 python3 -IS -c '
 import json, sys
 for entry in json.loads(sys.argv[1])["options"]:
 	if entry["option"] in ("url", "sni", "ttl"):

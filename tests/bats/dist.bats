@@ -58,7 +58,7 @@ unpack() {
 # sbom EXPRESSION: prints what it is in Python, of the document `doc`, the `files` of its archive by their names, and its
 # package `rlock`.
 sbom() {
-	python3 - "$ARCHIVES/one/$NAME" "$1" <<-'END'
+	python3 -IS - "$ARCHIVES/one/$NAME" "$1" <<-'END'
 		import hashlib, json, os, re, sys, tarfile
 		archive = sys.argv[1] + '.tar.gz'
 		doc = json.load(open(sys.argv[1] + '.spdx.json'))

@@ -131,7 +131,7 @@ is_queued() {
 	assert [ "$((many - few))" -lt 3000 ]
 }
 peak_kb() {
-	python3 -c '
+	python3 -IS -c '
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
@@ -247,7 +247,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 		end' 0
 	bounded rlock list >listed
 	bounded rlock list --json >listed.json
-	run -0 python3 -c '
+	run -0 python3 -IS -c '
 import base64, json
 expected = {b"n" + bytes([i % 254 + (1 if i % 254 < 9 else 2)]) + str(i).encode() for i in range(100000)}
 doc = json.load(open("listed.json"))

@@ -152,7 +152,7 @@ is_refused() {
 }
 
 @test "a forked worker that is no shell has the lock" {
-	run -0 python3 -c '
+	run -0 python3 -IS -c '
 import os, subprocess, sys
 worker = os.fork()
 if worker == 0:

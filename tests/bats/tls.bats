@@ -205,7 +205,7 @@ has_waiter() {
 
 @test "a port that is silent is told of" {
 	choose_port
-	in_background python3 -c '
+	in_background python3 -IS -c '
 import socket, sys, threading
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 threading.Event().wait(60)
@@ -217,7 +217,7 @@ threading.Event().wait(60)
 
 @test "a port that closes the connection is told of" {
 	choose_port
-	in_background python3 -c '
+	in_background python3 -IS -c '
 import socket, sys
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 while True:
@@ -232,7 +232,7 @@ while True:
 
 @test "a port that answers in clear is told of" {
 	choose_port
-	in_background python3 -c '
+	in_background python3 -IS -c '
 import socket, sys
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 while True:

@@ -4,7 +4,7 @@
 # members(doc), the names of all members.
 json() {
 	# shellcheck disable=SC2154
-	python3 -c '
+	python3 -IS -c '
 import json, sys
 def members(value):
 	if isinstance(value, dict):
@@ -22,7 +22,7 @@ print(eval(sys.argv[1]))' "$1" <<<"$output"
 
 # on_terminal COLUMNS COMMAND [ARG...]: prints what it shows on a terminal so wide; its exit status.
 on_terminal() {
-	python3 -c '
+	python3 -IS -c '
 import fcntl, os, pty, struct, sys, termios
 pid, terminal = pty.fork()
 if pid == 0:
