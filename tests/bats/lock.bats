@@ -34,7 +34,7 @@ script_that_locks() {
 
 # What PID was called with begins so: a shell's -c is not met.
 is_program() {
-	tr '\0' ' ' <"/proc/$1/cmdline" | grep -q "^[^ ]*bash [^ ]*$2 "
+	name_of "$1" && [ "$NAME_OF_PROCESS" = "$2" ]
 }
 
 # In the state file of the only lock: 1 when the renewer has found it lost.
