@@ -236,10 +236,10 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 
 # ---- many locks, and names of any bytes ----
 
-@test "list prints each of 100,000 locks, whatever bytes are in their names, in little memory" {
+@test "list prints each of 40,000 locks, whatever bytes are in their names, in little memory" {
 	# The second byte is any that a name may have; many of these names are no UTF-8.
 	redis eval '
-		for i = 0, 99999 do
+		for i = 0, 39999 do
 			local byte = i % 254 + 1
 			local name = "n" .. string.char(byte < 10 and byte or byte + 1) .. i
 			redis.call("hset", name, "5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1", 1)
@@ -249,7 +249,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 	bounded rlock list --json >listed.json
 	run -0 python3 -IS -c '
 import base64, json
-expected = {b"n" + bytes([i % 254 + (1 if i % 254 < 9 else 2)]) + str(i).encode() for i in range(100000)}
+expected = {b"n" + bytes([i % 254 + (1 if i % 254 < 9 else 2)]) + str(i).encode() for i in range(40000)}
 doc = json.load(open("listed.json"))
 found = [base64.b64decode(lock["name_base64"]) if "name_base64" in lock else lock["name"].encode() for lock in doc["locks"]]
 print(len(found), set(found) == expected, doc["complete"])
@@ -257,13 +257,13 @@ text = open("listed", encoding="utf-8").read().split("\n")
 rows = [line for line in text[1:] if line]
 # No name of these has two blanks.
 print(len(rows), len({row.split("  ")[0] for row in rows}), {c for row in rows for c in row if not c.isprintable()})'
-	assert_line --index 0 '100000 True True'
-	assert_line --index 1 '100000 100000 set()'
+	assert_line --index 0 '40000 True True'
+	assert_line --index 1 '40000 40000 set()'
 }
 # bounded COMMAND...: with so little memory that no list of all locks fits into it.
 bounded() {
 	(
-		[ -n "${TESTS_UNDER-}" ] || ulimit -v 40000
+		[ -n "${TESTS_UNDER-}" ] || ulimit -v 18000
 		"$@"
 	)
 }
