@@ -250,7 +250,7 @@ wait_behind() {
 		echo over >"$NAME"
 	} &
 	read -r said <&9
-	[ "$said" = over ] || try "$2 behind it" 0 unlimited "$2" -w 5s -t 3s "$name" -- true
+	[ "$said" = over ] || try "$2 behind it" 0 unlimited "$2" -w 9s -t 3s "$name" -- true
 	wait
 	exec 9<&-
 }
