@@ -139,7 +139,7 @@ waits() {
 	holder=$PID
 	wait_until 10 is_held a
 	in_background sh -c 'exec rlock "$1" -v a -- true 2>said' sh "${verb/rlock/wlock}"
-	wait_until 10 grep -q 'waiting for' said
+	wait_until 10 file_has said 'waiting for'
 	let_go
 	ended_with 0 "$holder"
 	ended_with 0

@@ -7,6 +7,7 @@
 
 load ../lib/helpers
 load ../lib/leftovers
+load ../lib/watching
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -177,11 +178,7 @@ two"
 @test "with standard streams closed the lock is renewed, and released" {
 	in_background sh -c 'exec rlock run -t 1s a -- until_let_go <&- >&- 2>&-'
 	wait_until 5 is_held a
-	local start
-	start=$(now_ms)
-	while (($(now_ms) - start < 1300)); do
-		is_held a
-	done
+	stays 1.3 is_held a
 	let_go
 	ended_with 0
 	no_keys

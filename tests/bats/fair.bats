@@ -525,7 +525,7 @@ scores_are_ahead() {
 }
 
 queue_has() {
-	[ "$(redis llen "$(queue_key "$1")")" = "$2" ]
+	redis_says "$2" llen "$(queue_key "$1")"
 }
 
 @test "a command is told that its lock is a fair one" {

@@ -41,9 +41,9 @@ counter() {
 only_counters() {
 	local name
 	for name; do
-		[ "$(redis pttl "redisson_lock_token:{$name}")" = -1 ] || return
+		redis_says -1 pttl "redisson_lock_token:{$name}" || return
 	done
-	[ "$(redis dbsize)" = $# ]
+	redis_says $# dbsize
 }
 
 # java_lock NAME: as RFencedLock's tryLockAndGetToken: the token, or -1 when it is held by another.

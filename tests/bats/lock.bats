@@ -8,6 +8,7 @@
 
 load ../lib/helpers
 load ../lib/leftovers
+load ../lib/watching
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -116,11 +117,7 @@ is_marked_lost() {
 
 @test "a lock for a script is renewed for as long as the script runs" {
 	script_that_locks -t 1s a
-	local start
-	start=$(now_ms)
-	while (($(now_ms) - start < 3200)); do
-		is_held a
-	done
+	stays 3.2 is_held a
 	is_running "$PID"
 }
 

@@ -32,7 +32,7 @@ has_events() {
 }
 
 has_event() {
-	grep -qs "event=$1 " log
+	file_has log "event=$1 "
 }
 
 # field KEY EVENT: prints the value in the line of that event, bare or in its quotes.
@@ -140,7 +140,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	hold_in_background a
 	in_background sleep 60
 	in_background sh -c 'exec rlock lock -v --log log --pid "$1" a 2>said' sh "$PID"
-	wait_until 5 grep -q 'waiting for' said
+	wait_until 5 file_has said 'waiting for'
 	kill -KILL "${BACKGROUND[1]}"
 	wait_until 5 has_events 'waited a,cancelled a'
 }

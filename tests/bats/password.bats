@@ -449,7 +449,7 @@ waits() {
 }
 
 has_no_waiter() {
-	[ "$(redis pubsub channels)" = '' ]
+	redis_says '' pubsub channels
 }
 
 @test "a password in a URL does not stay on the command line of rlock or its renewer" {

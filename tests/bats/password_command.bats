@@ -48,7 +48,9 @@ script() {
 }
 
 calls() {
-	if [ -e calls ]; then wc -l <calls; else echo 0; fi
+	local lines=()
+	[ ! -e calls ] || mapfile lines <calls
+	echo ${#lines[@]}
 }
 
 has_calls() {
@@ -62,7 +64,7 @@ close_connections() {
 
 # has_connections COUNT: so many have logged in, with what the command printed.
 has_connections() {
-	[ "$(redis client list | grep -c ' user=ci ')" = "$1" ]
+	ask_server client list && [ "$(grep -c ' user=ci ' <<<"$ANSWER")" = "$1" ]
 }
 
 # assert_no_password REASON: what run has run said one line, of a lock without a password.

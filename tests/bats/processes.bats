@@ -101,7 +101,7 @@ has_other_renewer() {
 	hold_and_know a -l 4s
 	kill -s KILL "$PID"
 	end=$(lease_end_ms a)
-	until is_gone "$CHILD"; do :; done
+	until is_gone "$CHILD"; do let_pass 0.005; done
 	(($(now_ms) < end))
 	wait_until 5 no_keys
 	wait_until 5 nothing_runs
@@ -220,7 +220,7 @@ has_other_renewer() {
 	run -0 rlock run measured -- true
 	took=$((${EPOCHREALTIME/./} - start))
 	for ((i = 0; i < 40; i++)); do
-		delay=$(awk -v us=$((RANDOM * 2 * took / 32768)) 'BEGIN { printf "%.6f", us / 1e6 + 1e-4 }')
+		to_seconds delay $((RANDOM * 2 * took / 32768 + 100))
 		timeout --foreground -s KILL "$delay" rlock run --kill-child -t 1s "lock$i" -- sleep 60 3>&- || :
 	done
 	wait_until 1 nothing_runs

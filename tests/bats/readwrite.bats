@@ -714,7 +714,7 @@ write"
 	start_locking_script rlock a
 	queue_guest w wlock a
 	kill -KILL "$first"
-	has_two_fields() { [ "$(redis hlen a)" = 2 ]; }
+	has_two_fields() { redis_says 2 hlen a; }
 	wait_until 1 has_two_fields
 	stays_outside 0.2 w
 	kill -KILL "${BACKGROUND[1]}"

@@ -86,13 +86,13 @@ java_force_unlock() {
 listen() {
 	HEARD=$BATS_TEST_TMPDIR/heard
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe "$0" >"$1"' "$1" "$HEARD"
-	wait_until 5 grep -qs '^"subscribe"' "$HEARD"
+	wait_until 5 file_has "$HEARD" '"subscribe"'
 }
 
 # The messages so far, once those before a last one have certainly come.
 heard() {
 	redis publish "$1" end >/dev/null
-	wait_until 5 grep -q '"end"$' "$HEARD"
+	wait_until 5 file_has "$HEARD" '"end"'
 	grep '^"message"' "$HEARD" | grep -v '"end"$'
 }
 

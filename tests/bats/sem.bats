@@ -36,7 +36,7 @@ held_permits() { redis zcard "{$1}:timeout"; }
 has_held() { [ "$(held_permits "$1")" = "$2" ]; }
 
 # has_queued NAME COUNT: so many waiters of rlock are in the wake queue.
-has_queued() { [ "$(redis zcard "rlock_queue:{$1}")" = "$2" ]; }
+has_queued() { redis_says "$2" zcard "rlock_queue:{$1}"; }
 
 # No permit is held, no waiter left, and the counter is that.
 is_whole() {

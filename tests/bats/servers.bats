@@ -23,8 +23,9 @@ setup() {
 	common_setup
 	VIA=()
 	use_servers 1 2 3
-	U=(-u "$(urls_of 1)" -u "$(urls_of 2)" -u "$(urls_of 3)")
-	on_each redis flushall >/dev/null
+	U=(-u "unix://$BATS_FILE_TMPDIR/1/server/redis.sock" -u "unix://$BATS_FILE_TMPDIR/2/server/redis.sock"
+		-u "unix://$BATS_FILE_TMPDIR/3/server/redis.sock")
+	on_each ask_server flushall
 	cd "$BATS_TEST_TMPDIR" || return
 }
 

@@ -46,7 +46,7 @@ listeners_are() {
 
 # Of this name nothing is held, and its queue is empty.
 is_untouched() {
-	[ "$(redis exists "$1" "$(beside rlock_holds "$1")" "$(beside rlock_writer "$1")")" = 0 ] && has_no_queue "$1"
+	redis_says 0 exists "$1" "$(beside rlock_holds "$1")" "$(beside rlock_writer "$1")" && has_no_queue "$1"
 }
 
 # ---- all or none ----

@@ -460,7 +460,7 @@ others_wait() {
 # Mostly; a part is left to chance.
 others_have_turn() {
 	rlock run -n a -- true
-	[ "$(redis get 'rlock_turn:{a}')" = - ]
+	redis_says - get 'rlock_turn:{a}'
 }
 
 @test "after a turn of ours the others have time for one of theirs" {

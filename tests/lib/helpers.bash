@@ -255,7 +255,7 @@ start_proxy_to() {
 	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-said-$1" faultproxy \
 		"${2:-unix:$BATS_TEST_TMPDIR/proxy-$1.sock}" "unix:$(socket_of "$1")" \
 		"unix:$BATS_TEST_TMPDIR/control-$1"
-	wait_until 5 grep -qsx ready "$BATS_TEST_TMPDIR/proxy-said-$1"
+	wait_until 5 file_has "$BATS_TEST_TMPDIR/proxy-said-$1" ready
 	VIA[$1]=unix://$BATS_TEST_TMPDIR/proxy-$1.sock
 	use_servers "${SERVERS[@]}"
 }
@@ -363,6 +363,13 @@ is_gone() {
 
 file_exists() {
 	[ -e "$1" ]
+}
+
+# file_has FILE TEXT: anywhere in it.
+file_has() {
+	local text
+	{ read -r -d '' text <"$1" || :; } 2>/dev/null
+	[[ ${text-} = *"$2"* ]]
 }
 
 # The hold count of the only owner in a plain lock's hash.

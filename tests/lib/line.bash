@@ -415,13 +415,13 @@ java_has_lock() {
 # record_messages: writes each message on a channel of plain or fair locks to the file "heard".
 record_messages() {
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv psubscribe "redisson_lock__channel:*" >heard'
-	wait_until 5 grep -qs '^"psubscribe"' heard
+	wait_until 5 file_has heard '"psubscribe"'
 }
 
 # show_messages: "CHANNEL MESSAGE" of all so far, once those before a last one have certainly come.
 show_messages() {
 	redis publish redisson_lock__channel:end end >/dev/null
-	wait_until 5 grep -q '"end"$' heard
+	wait_until 5 file_has heard '"end"'
 	sed -n 's/^"pmessage",[^,]*,"\(.*\)","\(.*\)"$/\1 \2/p' heard | grep -v ' end$'
 }
 

@@ -29,7 +29,7 @@ replicated_servers() {
 	# Servers here have no port: the proxy lends one to the master.
 	in_background sh -c 'exec "$@" >replica-said' sh \
 		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
-	wait_until 5 grep -qsx ready replica-said || return
+	wait_until 5 file_has replica-said ready || return
 	own_server two --replicaof 127.0.0.1 "$(sed -n 's/^listen tcp:.*://p' replica-said)" || return
 	REPLICA=$PID
 	ln -s one/redis.sock current.sock

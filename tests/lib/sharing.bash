@@ -173,12 +173,12 @@ start_locking_script() {
 record_messages() {
 	rm -f "$BATS_TEST_TMPDIR/heard"
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe "$0" >"$BATS_TEST_TMPDIR/heard"' "$1"
-	wait_until 5 grep -qs '^"subscribe"' "$BATS_TEST_TMPDIR/heard"
+	wait_until 5 file_has "$BATS_TEST_TMPDIR/heard" '"subscribe"'
 }
 
 # show_messages CHANNEL: the messages so far, on one line, once those before a last one have certainly come.
 show_messages() {
 	redis publish "$1" end >/dev/null
-	wait_until 5 grep -q '"end"$' "$BATS_TEST_TMPDIR/heard"
+	wait_until 5 file_has "$BATS_TEST_TMPDIR/heard" '"end"'
 	sed -n 's/^"message",.*,"\(.*\)"$/\1/p' "$BATS_TEST_TMPDIR/heard" | grep -v '^end$' | paste -s -d ' '
 }
