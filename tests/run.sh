@@ -16,7 +16,8 @@
 # What a file needs of the others stands in its own tags ("# bats file_tags=long"):
 #
 #   long           it begins before those that are not
-#   alone          no other file runs beside it
+#   computes       it watches no lease, and begins when all others have begun: processors have work while these wait
+#   alone          no other file runs beside it, but those that compute
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -149,12 +150,16 @@ has_tag() {
 read_tags() {
 	tags[$1]=
 	[[ ${files[$1]} != *.bats ]] || tags[$1]=$(sed -n 's/^# bats file_tags=//p' "${files[$1]}")
-	limits[$1]=$JOBS
-	! has_tag "$1" alone || limits[$1]=1
+	case ,${tags[$1]}, in
+	*,long,*) turns[$1]=1 ;;
+	*,computes,*) turns[$1]=3 ;;
+	*,alone,*) turns[$1]=4 ;;
+	*) turns[$1]=2 ;;
+	esac
 }
 
-# put_in_order: sets `order` to the indexes: those that run alone last, the long ones first among the others, and the
-# larger first among these, so that no processor is left without work at the end.
+# put_in_order: sets `order` to the indexes, by their tags, and the larger first among those with the same, so that no
+# processor is left without work at the end.
 put_in_order() {
 	local index
 	for index in "${!files[@]}"; do
@@ -162,21 +167,26 @@ put_in_order() {
 	done
 	mapfile -t order < <(
 		for index in "${!files[@]}"; do
-			has_tag "$index" long && is_long=0 || is_long=1
-			echo "${limits[$index]} $is_long $(stat -c %s "${files[$index]}") $index"
-		done | sort -k 1,1nr -k 2,2n -k 3,3nr | cut -d ' ' -f 4
+			echo "${turns[$index]} $(stat -c %s "${files[$index]}") $index"
+		done | sort -k 1,1n -k 2,2nr | cut -d ' ' -f 3
 	)
 }
 
-# may_begin INDEX: it, and each of those that run, bears so many files in all.
+# bears INDEX OTHER: the other file may run beside it.
+bears() {
+	! has_tag "$1" alone || has_tag "$2" computes
+}
+
+# may_begin INDEX: beside all that run.
 may_begin() {
 	local index
-	for index in "$1" "${running[@]}"; do
-		[ ${#running[@]} -lt "${limits[$index]}" ] || return
+	[ ${#running[@]} -lt "$JOBS" ] || return
+	for index in "${running[@]}"; do
+		bears "$1" "$index" && bears "$index" "$1" || return
 	done
 }
 
-tags=() limits=() order=() next=0
+tags=() turns=() order=() next=0
 put_in_order
 while [ "$shown" -lt ${#files[@]} ]; do
 	while [ "$next" -lt ${#order[@]} ] && may_begin "${order[$next]}"; do

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=computes
 # What the shells complete in a line of rlock: each of them on a terminal, with all completions put into the line. The line
 # that results is read by the shell again, and so is what it quotes.
 

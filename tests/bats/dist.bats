@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=computes
 # `make dist`: the same bytes for the same commit, everything that is committed and no more, an SBOM that is true of it; and
 # the archive can be built where there is no git.
 

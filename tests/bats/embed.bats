@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=computes
 # lua/embed.sh: a script has each include once, after those that it needs, and no function that it does not call. A
 # mistake in its includes is an error with file and line, and no C file is made.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=computes
 # librlock as another program uses it: `make install` into a place of its own, pkg-config, the symbols that it exports, and
 # what librlock(3) says of threads and of fork.
 

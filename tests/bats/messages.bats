@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=computes
 # What rlock says to people: what happened first, then why, then what to do; and the list of all that it can say.
 
 load ../lib/helpers

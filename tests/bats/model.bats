@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=computes
 # Random steps on one lock, straight on the library, and compared after each of them with a plain model of what
 # ought to be. MODEL_SEED repeats a failure, which prints its seed; MODEL_STEPS is how many steps there are.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=long
+# bats file_tags=computes
 # `make static`: a program that needs no library, and does what the other one does: each way to a server, TLS, and in a root
 # directory where there is nothing but itself.
 

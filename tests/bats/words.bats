@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=computes
 # One idea has one word, in comments, names, messages and the manual: tools/words.txt says which. And what the documents
 # for maintainers say of files and functions is there.
 
