@@ -90,12 +90,24 @@ run_counted() {
 	no_keys
 }
 
-# hold_and_listen NAME [OPTION...]: as hold_in_background, messages in the file "said".
+# hold_and_listen NAME [OPTION...]: as hold_in_background, messages in the file "said". Returns when the command runs: the
+# server has the lock before rlock has its reply.
 hold_and_listen() {
 	local name=$1
 	shift
 	in_background sh -c 'exec "$@" 2>said' sh rlock run "$@" "$name" -- until_let_go
-	wait_until 5 is_held "$name"
+	wait_until 5 is_parent_of "$PID" until_let_go
+}
+
+# is_parent_of PID NAME: a child of that process has that name.
+is_parent_of() {
+	local child
+	children_of "$1"
+	for child in "${CHILDREN[@]}"; do
+		name_of "$child"
+		[ "$NAME_OF_PROCESS" != "$2" ] || return 0
+	done
+	return 1
 }
 
 # wait_for_lock NAME [OPTION...]: a waiter, messages in the file "said", which makes the file "ran"
