@@ -57,20 +57,27 @@ static void pass_on_stop(const sigset_t *found_mask, pid_t command)
 	(void)sigprocmask(SIG_SETMASK, found_mask, NULL);
 }
 
+/* In the child, which was forked after forked_ms. */
+static uint64_t own_start(int64_t forked_ms)
+{
+	uint64_t start = proc_start_between(forked_ms, rlock_now_ms());
+	struct proc self;
+
+	return start == 0 && proc_read(getpid(), &self) ? self.start : start;
+}
+
 /*
  * In the child, whose memory is the parent's until exec: it makes async-signal-safe calls only, and changes nothing that
  * the parent relies on.
  */
 static void become_command(const char *path, char *const command[], char *const environment[],
 			   const struct signals *signals, struct lease_state *lease_state,
-			   volatile int *error)
+			   int64_t forked_ms, volatile int *error)
 {
 	pid_t not_started = JOB_NOT_STARTED;
-	struct proc self;
 
 	/* Set before the pid: with a pid alone another process that has it later would be taken for the command. */
-	if (proc_read(getpid(), &self))
-		lease_state->job_start = self.start;
+	lease_state->job_start = own_start(forked_ms);
 	/* Set before the exec: if the keeper is killed at this instant, the renewer knows the command. If the renewer has
 	 * found the keeper dead before, nothing may run any more. */
 	if (!atomic_compare_exchange_strong(&lease_state->job_pid, &not_started, getpid())) {
@@ -97,14 +104,16 @@ int command_start(const char *path, char *const command[], char *const environme
 {
 	volatile int error = 0;
 	sigset_t found_mask;
+	int64_t forked_ms;
 	pid_t pid;
 
 	block_stops(&found_mask);
+	forked_ms = rlock_now_ms();
 	/* vfork, since copying page tables for a fork takes half the time of a short command. */
 	pid = vfork();
 	/* What it calls before exec is listed at its head, and safe. */
 	if (pid == 0) /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
-		become_command(path, command, environment, signals, lease_state, &error);
+		become_command(path, command, environment, signals, lease_state, forked_ms, &error);
 	if (pid < 0)
 		error = errno;
 	pass_on_stop(&found_mask, pid);

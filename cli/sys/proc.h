@@ -45,6 +45,11 @@ bool proc_read(pid_t pid, struct proc *out);
 bool proc_is_hidden(pid_t pid);
 /* Whether it runs a program of our name, in any directory; true where we may not see that. */
 bool proc_runs_our_program(pid_t pid);
+/*
+ * The start of a process that was forked between these two times of rlock_now_ms(), without a look at /proc, which takes
+ * longer than the fork; 0 when the kernel's ticks are too coarse to tell.
+ */
+uint64_t proc_start_between(int64_t from_ms, int64_t until_ms);
 /* False for a process whose first thread has exited, and is a zombie, while other threads run on. */
 bool proc_is_gone(const struct proc *proc);
 /* Whether that process is known to have ended: it is gone or a zombie, or its pid is another process's. */

@@ -19,6 +19,7 @@
 	X(lease_state)                                                                             \
 	X(nearest)                                                                                 \
 	X(owner)                                                                                   \
+	X(proc)                                                                                    \
 	X(request)                                                                                 \
 	X(server_error)                                                                            \
 	X(short_lived)                                                                             \
