@@ -35,8 +35,13 @@
 #define RENEWER_AGAIN_MS 200
 /* A command that was stopped and continued together with us is seen running after this time. */
 #define SETTLE_MS 30
-/* For a command that runs longer than this we shrink. */
+/* For a command that runs longer than this our priority rises. */
 #define LONG_COMMAND_MS 50
+/*
+ * A command that runs longer than this may run for hours: we shrink. Not earlier, since a release takes longer then: the
+ * kernel has to map again what it needs.
+ */
+#define SHRINK_MS 1000
 
 struct keeper {
 	const struct keeper_args *args;
@@ -50,7 +55,8 @@ struct keeper {
 	int64_t timer_ms;   /* what the timer is set to */
 	int64_t settle_ms;  /* when to look whether the command is still stopped */
 	int64_t renewer_ms; /* no other renewer is started before this time */
-	int64_t shrink_ms;  /* when this turns out to be a long command */
+	int64_t raise_ms;   /* when our priority rises */
+	int64_t shrink_ms;  /* when we shrink */
 };
 
 /* ---- start ---- */
@@ -77,6 +83,8 @@ static void fill_lease_state(struct lease_state *lease_state, const struct keepe
 
 static int keeper_init(struct keeper *keeper, const struct keeper_args *args)
 {
+	int64_t now_ms = rlock_now_ms();
+
 	*keeper = (struct keeper){
 		.args = args,
 		.equipment = args->equipment,
@@ -85,7 +93,8 @@ static int keeper_init(struct keeper *keeper, const struct keeper_args *args)
 		.leftovers = { .fd = -1 },
 		.timer_ms = INT64_MAX,
 		.settle_ms = INT64_MAX,
-		.shrink_ms = rlock_now_ms() + LONG_COMMAND_MS,
+		.raise_ms = now_ms + LONG_COMMAND_MS,
+		.shrink_ms = now_ms + SHRINK_MS,
 	};
 	if (keeper->timer_fd < 0 || !equipment_make(keeper->equipment))
 		return system_error("cannot watch the command");
@@ -245,6 +254,7 @@ static int64_t next_ms(const struct keeper *keeper)
 
 	next = least(next, keeper->leftovers.again_ms);
 	next = least(next, keeper->settle_ms);
+	next = least(next, keeper->raise_ms);
 	next = least(next, keeper->shrink_ms);
 	if (keeper->equipment->renewer == 0 && !keeper->lease_state->is_lost)
 		next = least(next, keeper->renewer_ms);
@@ -291,13 +301,19 @@ static void follow_stop(struct keeper *keeper)
 	job_control_follow_stop(&keeper->state, keeper->equipment->wakeup_fd[0]);
 }
 
-static void shrink(struct keeper *keeper)
+/* What a longer command asks for, the longer it runs. */
+static void adapt_to_length(struct keeper *keeper)
 {
-	if (rlock_now_ms() < keeper->shrink_ms)
-		return;
-	keeper->shrink_ms = INT64_MAX;
-	shrink_while_idle();
-	priority_raise();
+	int64_t now_ms = rlock_now_ms();
+
+	if (now_ms >= keeper->raise_ms) {
+		keeper->raise_ms = INT64_MAX;
+		priority_raise();
+	}
+	if (now_ms >= keeper->shrink_ms) {
+		keeper->shrink_ms = INT64_MAX;
+		shrink_while_idle();
+	}
 }
 
 static void tell_news(struct keeper *keeper)
@@ -328,7 +344,7 @@ static void hold(struct keeper *keeper)
 			return;
 		follow_stop(keeper);
 		replace_renewer(keeper);
-		shrink(keeper);
+		adapt_to_length(keeper);
 		sleep_until_woken(keeper);
 	}
 }

@@ -386,7 +386,8 @@ idle() {
 
 	hold rlock-30s "$rlock" run -t 30s idle --
 	wait_until 'the lock is held' has_renewer "$HOLDER"
-	sleep 0.5
+	# A holder shrinks after a second.
+	sleep 1.5
 	renewer=$(renewer_of "$HOLDER")
 	fact pss_rlock "$(pss "$HOLDER" "$renewer")"
 	fact pss_rlock_keeper "$(pss "$HOLDER")"
@@ -406,7 +407,7 @@ idle() {
 	done
 	# The waiter, all of whose requests are counted.
 	start "$rlock" run -q -u "redis://$proxy_address" idle -- true
-	sleep 1
+	sleep 1.5
 	proxy redis reset-count >/dev/null
 	for name in "${!holders[@]}"; do
 		before[$name]=$(switches "${holders[$name]}")
