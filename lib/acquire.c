@@ -150,6 +150,17 @@ static void trace_denied(struct rlock__waiter *waiter)
 			trace_denied_at(conn->connections[i]);
 }
 
+/*
+ * Before the try that follows the subscription: a process that is forked here shares our memory, and each page that we
+ * write to from then on is copied first. That try copies those which the next one needs, for which others wait.
+ */
+static void announce_sleep(struct rlock__waiter *waiter)
+{
+	if (!waiter->has_announced_sleep && waiter->request->on_sleep != NULL)
+		waiter->request->on_sleep(waiter->request->on_sleep_ctx, waiter->hold);
+	waiter->has_announced_sleep = true;
+}
+
 /* The lock is busy: subscribe the first time, then sleep. RLOCK_OK: try again. */
 static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 {
@@ -164,17 +175,17 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 		return rlock__pause(waiter->conn, &waiter->pause_ms, waiter->deadline_ms);
 	}
 	status = rlock__subscribe(waiter, &is_new);
-	if (status == RLOCK_OK && is_new)
-		trace_denied(waiter);
-	if (status != RLOCK_OK || is_new)
+	if (status != RLOCK_OK)
 		return status;
+	announce_sleep(waiter);
+	if (is_new) {
+		trace_denied(waiter);
+		return RLOCK_OK;
+	}
 	/* Not earlier: a server that answers, but can't be subscribed to, counts as unreachable. */
 	waiter->retry_until_ms = 0;
 	waiter->pause_ms = 0;
 	waiter->tries_contended = 0;
-	if (!waiter->has_slept && waiter->request->on_sleep != NULL)
-		waiter->request->on_sleep(waiter->request->on_sleep_ctx, waiter->hold);
-	waiter->has_slept = true;
 	return rlock__subscribe_sleep(waiter);
 }
 

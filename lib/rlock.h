@@ -409,8 +409,9 @@ struct rlock_request {
 	void *on_wait_ctx;
 	int64_t on_wait_ms;
 	/*
-	 * Called once, when a wait is about to sleep for the first time; NULL: not called. hold is the one to be acquired:
-	 * it has its names and its id. A process that is forked here may take it over, see rlock_hold_set_acquired.
+	 * Called once, before a wait sleeps for the first time, and before the last try that it makes until then; NULL: not
+	 * called. hold is the one to be acquired: it has its names and its id. A process that is forked here may take it
+	 * over, see rlock_hold_set_acquired.
 	 */
 	void (*on_sleep)(void *ctx, struct rlock_hold *hold);
 	void *on_sleep_ctx;

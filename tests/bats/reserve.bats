@@ -44,6 +44,24 @@ ends() {
 	no_keys
 }
 
+@test "a waiter has its renewer before the try that joins the queue" {
+	local holder
+	in_background rlock run a -- until_let_go
+	holder=$PID
+	wait_until 5 is_held a
+	start_proxy
+	proxy spare EVALSHA
+	proxy hold-reply EVALSHA
+	in_background rlock run a -- true
+	wait_until 5 has_waiters a
+	has_renewer "$PID"
+	proxy release
+	let_go
+	ended_with 0
+	ended_with 0 "$holder"
+	no_keys
+}
+
 # has_dropped PID KB: so much of the most that it had in memory.
 has_dropped() {
 	local key value most=0 now=0
