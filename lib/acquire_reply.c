@@ -137,6 +137,9 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 	memcpy(acquired->owner, waiter->owner, strlen(waiter->owner) + 1);
 	acquired->count = 1;
 	acquired->token = 0;
+	if (is_semaphore(waiter))
+		set_total(waiter, rlock__routes_name(&waiter->routes, index, 0),
+			  waiter->request->permits);
 	return RLOCK_OK;
 }
 

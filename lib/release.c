@@ -51,6 +51,12 @@ struct delivery {
 	bool is_not_notified[RLOCK_SERVERS_MAX];
 };
 
+/* The short reply of the common release: its one name was released. */
+static bool is_short_release(const redisReply *reply, size_t count)
+{
+	return count == 1 && reply->type == REDIS_REPLY_INTEGER && reply->integer == RELEASE_FREE;
+}
+
 static bool are_results(const redisReply *reply, size_t count)
 {
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != count)
@@ -83,6 +89,8 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 	const struct rlock__script *script = delivery->broadcast.answers[index].call.script;
 	struct rlock__connection *connection = rlock__routes_connection(routes, index);
 
+	if (is_short_release(reply, rlock__routes_name_count(routes, index)))
+		return RLOCK_OK;
 	if (!are_results(reply, rlock__routes_name_count(routes, index)))
 		return rlock__fail_reply(connection, script);
 	for (size_t i = 0; i < reply->elements; i++) {

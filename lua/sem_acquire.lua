@@ -4,18 +4,16 @@
 -- ARGV     see inc/request.lua; of each name: wake queue, turn (not in KEYS: without a right to them waiters are woken by
 --          the channel), channel
 -- Returns  as plain_acquire.lua, with the total of the permits in the place of the token, and behind a reply of a name that
---          is busy; ttl: when the next permit may be reclaimed
+--          is busy; 1: the total is that of the request; ttl: when the next permit may be reclaimed
 local FIXED_ARGS = 7
 -- include: request
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
-local total, take = tonumber(ARGV[6]), tonumber(ARGV[7])
+-- As text, for permits_acquire_one.lua.
+local total, take = ARGV[6], ARGV[7]
 
 -- include: permits_acquire_one
 
-local granted = acquire_one_permit()
-if granted then
-	return granted
-end
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
+total, take = tonumber(total), tonumber(take)
 
 -- include: request_options
 -- include: names

@@ -797,12 +797,6 @@ comes_first() {
 	comes_first TS -20 refuse refused rlock sched_setscheduler EPERM 1+
 }
 
-# commands_in_scripts: how many the server has run since its statistics began, but for those that clients send here.
-commands_in_scripts() {
-	redis info commandstats | tr -d '\r' |
-		awk -F '[:=,]' '/^cmdstat_/ && !/evalsha|client|info|config/ { sum += $3 } END { print sum + 0 }'
-}
-
 @test "the scripts of an uncontended lock run twelve commands on the server" {
 	# From here on the server knows the scripts.
 	rlock run a -- true

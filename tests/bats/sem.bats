@@ -151,6 +151,24 @@ rlock_total:{a}
 	assert_equal "$(show_contents)" "$(cat before)"
 }
 
+# ---- what it costs the server ----
+
+@test "the scripts of an uncontended permit run eighteen commands on the server, and two more while others are held" {
+	# From here on the server knows the scripts.
+	rlock sem --permits 3 a -- true
+	redis config resetstat >/dev/null
+	rlock sem --permits 3 a -- true
+	run -0 commands_in_scripts
+	((output <= 18)) || fail "$output commands"
+	hold_permit 3 a
+	redis config resetstat >/dev/null
+	rlock sem --permits 3 a -- true
+	run -0 commands_in_scripts
+	((output <= 20)) || fail "$output commands"
+	let_go
+	ended_with 0
+}
+
 # ---- how many there are ----
 
 @test "a semaphore that is not there gets as many permits as are asked for, less those that are held" {

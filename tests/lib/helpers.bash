@@ -115,6 +115,12 @@ server_commands() {
 	ask_server info stats && [[ $ANSWER =~ total_commands_processed:([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
+# commands_in_scripts: how many the server has run since its statistics began, but for those that clients send here.
+commands_in_scripts() {
+	redis info commandstats | tr -d '\r' |
+		awk -F '[:=,]' '/^cmdstat_/ && !/evalsha|client|info|config/ { sum += $3 } END { print sum + 0 }'
+}
+
 # ---- several servers for each file ----
 
 # start_servers COUNT [OPTION...]: such servers, with numbers from 1; `redis` speaks to the first. The first
