@@ -10,6 +10,7 @@
 #include "base/exits.h"
 #include "base/least.h"
 #include "check_server.h"
+#include "options/names.h"
 
 #define ROUND_TRIPS 20
 /* A lease is counted on for a thousandth less than it is, since two clocks do not run at the same speed. */
@@ -207,14 +208,16 @@ static enum rlock_status find_drift(struct findings *findings, struct rlock_conn
 #define USER_MAX 512
 
 struct lacks {
-	char needed[LACKS_MAX], optional[LACKS_MAX];
+	char needed[LACKS_MAX], for_semaphores[LACKS_MAX], optional[LACKS_MAX];
 	unsigned kinds;
 };
 
 static void add_lack(void *ctx, const struct rlock_lack *lack)
 {
 	struct lacks *lacks = ctx;
-	char *list = lack->is_optional ? lacks->optional : lacks->needed;
+	char *list = lack->is_optional                      ? lacks->optional
+		     : lack->kinds == 1U << RLOCK_SEMAPHORE ? lacks->for_semaphores
+							    : lacks->needed;
 	size_t len = strlen(list);
 
 	if (!lack->is_optional)
@@ -251,8 +254,14 @@ static enum rlock_status find_rights(struct findings *findings, const struct opt
 	name_kinds(lacks.kinds, kinds);
 	if (lacks.needed[0] != '\0')
 		findings_add(findings, FINDING_BAD, EXIT_DENIED, "rights",
-			     "%s locks can't be used: try: ACL SETUSER %s%s%s", kinds, user,
-			     lacks.needed, lacks.optional);
+			     "%s locks can't be used: try: ACL SETUSER %s%s%s%s", kinds, user,
+			     lacks.needed, lacks.for_semaphores, lacks.optional);
+	else if (lacks.for_semaphores[0] != '\0')
+		/* Many users need none: locks are sound. */
+		findings_add(findings, FINDING_NOTE, 0, "rights",
+			     "all that locks need, but semaphores can't be used: for these "
+			     "try: ACL SETUSER %s%s%s",
+			     user, lacks.for_semaphores, lacks.optional);
 	else if (lacks.optional[0] != '\0')
 		findings_add(findings, FINDING_NOTE, 0, "rights",
 			     "all that are needed; for the rest try: ACL SETUSER %s%s", user,
@@ -260,6 +269,64 @@ static enum rlock_status find_rights(struct findings *findings, const struct opt
 	else
 		findings_add(findings, FINDING_OK, 0, "rights", "all");
 	return RLOCK_OK;
+}
+
+/* ---- permits ---- */
+
+/* A name alone, without what makes it a pattern. */
+static bool is_name(const struct rlock_name *pattern)
+{
+	return strcspn(pattern->text, "*?[\\") == pattern->len;
+}
+
+static void judge_permits(struct findings *findings, const struct opts *opts,
+			  const struct rlock_inspection *inspection)
+{
+	char name[NAME_SHOWN_MAX];
+
+	(void)names_show_one(opts, 0, name);
+	for (size_t i = 0; i < inspection->unseen_count; i++)
+		if (strcmp(inspection->unseen[i].what, "holders") == 0 ||
+		    strcmp(inspection->unseen[i].what, "total") == 0) {
+			findings_add(findings, FINDING_NOTE, 0, "permits", "%s: not seen: %s", name,
+				     inspection->unseen[i].why);
+			return;
+		}
+	if (inspection->unheld_permits > 0)
+		findings_add(
+			findings, FINDING_NOTE, 0, "permits",
+			"%s: %" PRId64 " of %" PRId64
+			" have no record of a holder, as Java's RSemaphore leaves none: if no "
+			"such client runs, they are lost: try: rlock sem --permits %" PRId64
+			" --resize %s; or, while no other client holds one: rlock unlock --force %s",
+			name, inspection->unheld_permits, inspection->permits,
+			inspection->permits + inspection->unheld_permits, name, name);
+	else
+		findings_add(findings, FINDING_OK, 0, "permits",
+			     "%s: %" PRId64 " of %" PRId64
+			     " free, and each of the others has a holder",
+			     name, inspection->free_permits, inspection->permits);
+}
+
+/* Of a semaphore, which has one server. To find all of them would be a look at each key. */
+static enum rlock_status find_permits(struct findings *findings, const struct opts *opts,
+				      struct rlock_conn *conn)
+{
+	struct rlock_inspection *inspections = NULL;
+	size_t count = 0;
+	enum rlock_status status;
+
+	if (rlock_conn_server_count(conn) > 1 || !is_name(&opts->names[0]))
+		return RLOCK_OK;
+	status = rlock_inspect(conn, &opts->names[0], &inspections, &count);
+	/* What is missing then is among the rights. */
+	if (status == RLOCK_EACL)
+		return RLOCK_OK;
+	if (status == RLOCK_OK && inspections[0].kind == RLOCK_SEMAPHORE &&
+	    inspections[0].state != RLOCK_STATE_OTHER)
+		judge_permits(findings, opts, &inspections[0]);
+	rlock_inspections_free(inspections, count);
+	return status;
 }
 
 /* ---- all of it ---- */
@@ -275,5 +342,7 @@ enum rlock_status check_server(struct findings *findings, const struct opts *opt
 		status = find_drift(findings, conn, index);
 	if (status == RLOCK_OK)
 		status = find_rights(findings, opts, conn, index);
+	if (status == RLOCK_OK)
+		status = find_permits(findings, opts, conn);
 	return status;
 }
