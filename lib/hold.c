@@ -184,7 +184,7 @@ enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64
 	return cancel.revents != 0 ? RLOCK_CANCELLED : RLOCK_OK;
 }
 
-#define TYPE_SHOWN_MAX 64
+#define TYPE_SHOWN_MAX 256 /* with a side key, maybe */
 
 static const char *show_type(const struct redisReply *type, char shown[TYPE_SHOWN_MAX])
 {

@@ -37,13 +37,24 @@ name.wake_queue, name.turn = ARGV[5], ARGV[6]
 -- include: reader_ends
 -- include: readwrite_settle
 -- include: replica
+-- include: permits_counter
+-- include: permits_kind
 -- include: break_permits
 
 local listed = redis.pcall('HGETALL', name.lock)
-local counter = is_wrong_type(listed) and redis.pcall('GET', name.lock)
-if (wanted == '' or wanted == 'sem') and type(counter) == 'string' and string.match(counter, '^%-?%d+$') then
+local counter = is_wrong_type(listed) and (wanted == '' or wanted == 'sem') and redis.pcall('GET', name.lock)
+if type(counter) == 'string' then
+	if not is_permits_counter(counter) then
+		return { -1, NOT_A_COUNTER }
+	end
 	name.permits, name.channel = permits, channel_of(semaphore_channel)
+	local side_type = overwritten_kind(name)
+	if side_type then
+		return { -1, side_type }
+	end
 	return replica_error(name) or break_permits(name, expected)
+elseif is_error(counter) and not is_wrong_type(counter) then
+	return denied_error('GET', counter)
 elseif is_wrong_type(listed) then
 	return { -1, redis.call('TYPE', name.lock).ok }
 elseif is_error(listed) then

@@ -16,6 +16,7 @@ local permits = ARGV[3]
 -- include: hold_record
 -- include: hold_count
 -- include: permit_id
+-- include: permits_counter
 -- include: write_suffix
 -- include: replica
 
@@ -33,7 +34,7 @@ end
 local is_lock = redis.pcall('TYPE', name.lock).ok == 'hash'
 local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
 local counter = key_type == 'string' and redis.pcall('GET', name.lock)
-local is_semaphore = has_permits or type(counter) == 'string' and string.match(counter, '^%-?%d+$')
+local is_semaphore = has_permits or type(counter) == 'string' and is_permits_counter(counter)
 local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1
 local kinds = { [owner] = 'plain' }
 -- Whether a lock that was overwritten was a read lock is not known.

@@ -41,6 +41,7 @@ local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV
 -- include: wrong_type
 -- include: channel
 -- include: permits_counter
+-- include: permits_kind
 -- include: hold_record
 -- include: hold_count
 -- include: lock_fields
@@ -248,6 +249,10 @@ local field_count = redis.pcall('HLEN', name.lock)
 local free = is_wrong_type(field_count) and redis.pcall('GET', name.lock)
 local is_counter = type(free) == 'string' and is_permits_counter(free)
 if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'zset' then
+	local side_type = overwritten_kind(name)
+	if side_type then
+		return { 'other', side_type }
+	end
 	look('holders', read_permits)
 	name.channel = channel_of(semaphore_channel)
 	look('waiters', read_wake_queue)

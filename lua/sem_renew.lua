@@ -16,10 +16,11 @@ local lease_ms, hold_id = ARGV[1], ARGV[2]
 -- include: permits_held
 -- include: permits_set
 -- include: permits_ends
+-- include: permits_sides
 -- include: renewal
 
 local function is_held(name, count, end_ms)
-	name.overwritten = overwritten(name)
+	name.overwritten = overwritten(name) or overwritten_side(name)
 	return not name.overwritten and end_ms > now_ms() and count > 0 and has_permits(name, hold_id, count)
 end
 

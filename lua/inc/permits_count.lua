@@ -4,8 +4,8 @@
 -- include: wrong_type
 -- include: permits_counter
 -- include: permits_reclaim
+-- include: permits_kind
 
-local NOT_A_COUNTER = 'string that is no counter'
 local REMEMBERED_MS = 24 * 3600 * 1000
 
 -- Sets name.free, how many are free, nil when the counter is not there, and name.held. The type of what is no semaphore,
@@ -18,13 +18,11 @@ local function examine_permits(name)
 		return nil, denied_error('GET', free)
 	elseif free and not is_permits_counter(free) then
 		return NOT_A_COUNTER
-	elseif is_wrong_type(held) then
-		return redis.call('TYPE', name.permits).ok
-	elseif is_error(held) then
+	elseif is_error(held) and not is_wrong_type(held) then
 		return nil, denied_error('ZCARD', held)
 	end
 	name.free, name.held = free and tonumber(free), held
-	return nil
+	return overwritten_kind(name)
 end
 
 -- Reclaims what is to be reclaimed, makes the counter where there is none, for so many permits in all, and sets name.total;

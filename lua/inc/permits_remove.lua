@@ -28,7 +28,8 @@ local function remove_permits(name, hold_id)
 	if hold.count == 0 then
 		return nil
 	end
-	redis.call(unpack(ids_of('ZREM', name.ends, hold_id, hold.count)))
+	-- A user may have overwritten it: no obstacle.
+	redis.pcall(unpack(ids_of('ZREM', name.ends, hold_id, hold.count)))
 	hold.removed = redis.call(unpack(ids_of('ZREM', name.permits, hold_id, hold.count)))
 	hold.is_lost = hold.removed < hold.count or tonumber(hold.end_ms) <= now_ms()
 	return hold

@@ -141,7 +141,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 		overwrite b
 		overwrite 'rlock_holds:{a}'
 		run -78 rlock unlock -q --force a b c
-		says 'b: not a lock of this kind: the key holds a string'
+		says 'b: not a lock of this kind: the key holds a string that is no counter'
 		assert_equal "$(redis keys '*')" b
 		redis flushall >/dev/null
 	done

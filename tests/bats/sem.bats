@@ -146,7 +146,7 @@ rlock_total:{a}
 	show_contents >before
 	for key in a b c; do
 		run -78 rlock sem --permits 3 "$key" -- true
-		assert_output --regexp "^rlock: $key: not a lock of this kind: the key holds a (string|hash)"
+		assert_output --regexp "^rlock: $key: not a lock of this kind: the key holds a (string|hash|semaphore whose side key .*)"
 	done
 	assert_equal "$(show_contents)" "$(cat before)"
 }
@@ -639,13 +639,55 @@ rlock_total:{a}
 @test "the total of a key that is no semaphore is not changed, and 78 says what it holds" {
 	redis lpush list a >/dev/null
 	redis set text hello >/dev/null
+	redis set side 3 >/dev/null
 	redis set '{side}:timeout' x >/dev/null
 	run -78 rlock sem --permits 3 --resize list
 	assert_one_line '^rlock: list: not a lock of this kind: the key holds a list'
 	run -78 rlock sem --permits 3 --resize text
 	assert_one_line '^rlock: text: not a lock of this kind: the key holds a string that is no counter'
 	run -78 rlock sem --permits 3 --resize side
-	assert_one_line '^rlock: side: not a lock of this kind: the key holds a string'
+	assert_one_line '^rlock: side: not a lock of this kind: the key holds a semaphore whose side key \{side\}:timeout holds a string'
+}
+
+@test "a side key of another type is named, and nothing is changed" {
+	local key words
+	for key in rlock_holds:{a} rlock_ends:{a} rlock_total:{a} {a}:timeout; do
+		redis flushall >/dev/null
+		redis set a 3 >/dev/null
+		redis rpush "$key" x >/dev/null
+		show_contents >before
+		for words in 'sem -n --permits 3 a -- true' 'sem -n --permits 3 --take 2 a -- true' 'sem --permits 4 --resize a' 'unlock --force a'; do
+			# shellcheck disable=SC2086
+			run -78 rlock $words
+			assert_output "rlock: a: not a lock of this kind: the key holds a semaphore whose side key $key holds a list"
+		done
+		run -1 rlock status a
+		assert_output "a: no lock: the key holds a semaphore whose side key $key holds a list"
+		assert_equal "$(show_contents)" "$(cat before)"
+	done
+}
+
+@test "a permit is lost when a side key was overwritten with another type" {
+	hold_permit 1 a -t 1s 2>said
+	redis del 'rlock_ends:{a}'
+	redis rpush 'rlock_ends:{a}' x
+	ended_with 76
+	grep -qF 'its key was overwritten with another type (list)' said
+	has_free a 1
+	has_held a 0
+}
+
+@test "unlock --force says of a string that is no counter what it is" {
+	local text
+	for text in 007 -0 word 99999999999999999999; do
+		redis set a "$text" >/dev/null
+		for mode in '' '--mode sem'; do
+			# shellcheck disable=SC2086
+			run -78 rlock unlock --force $mode a
+			assert_one_line '^rlock: a: not a lock of this kind: the key holds a string that is no counter'
+		done
+		assert_equal "$(redis get a)" "$text"
+	done
 }
 
 @test "a counter that the server cannot add to is no semaphore" {
