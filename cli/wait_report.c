@@ -37,8 +37,14 @@ void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *bl
 	if (blocker->position > 0)
 		(void)snprintf(position, sizeof(position), ", position %zu in the queue",
 			       blocker->position);
-	message_info("%s: waiting for %s%s%s", names_show_one(opts, blocker->name_index, name),
-		     names_show_holder(note, owner, holder),
+	(void)names_show_one(opts, blocker->name_index, name);
+	if (blocker->owner_len == 0) {
+		message_info("%s: waiting%s", name,
+			     blocker->is_waiter ? ": kept for the next waiter"
+						: ": too few permits in all");
+		return;
+	}
+	message_info("%s: waiting for %s%s%s", name, names_show_holder(note, owner, holder),
 		     print_held(", held for", blocker->held_ms, held), position);
 }
 

@@ -3,6 +3,7 @@
  * A reply that was lost is requested again under the same hold id. One try is for acquire_try.c.
  */
 #include <assert.h>
+#include <inttypes.h>
 
 #include "base/error.h"
 #include "conn.h"
@@ -208,6 +209,20 @@ static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 
 /* ---- all of it ---- */
 
+/* No owner is known that is in the way. */
+static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock__error *error,
+			       const struct rlock__server *server)
+{
+	if (server->state == RLOCK__SERVER_QUEUED)
+		(void)rlock__fail(error, RLOCK_BUSY, "kept for the next waiter");
+	else
+		(void)rlock__fail(error, RLOCK_BUSY,
+				  "the semaphore has %" PRId64 " permits in all, and %" PRId64
+				  " must be free",
+				  waiter->hold->acquired[server->name_index].total,
+				  waiter->request->take);
+}
+
 static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 {
 	struct rlock__error *error = &waiter->conn->error;
@@ -225,6 +240,8 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 				  "%s was started less than a lease ago, and may have lost the "
 				  "lock of another owner: it grants a lock when a lease has passed",
 				  error->server);
+	else if (server->owner_len == 0)
+		fail_without_owner(waiter, error, server);
 	else
 		(void)rlock__fail_held(error, how, note, owner);
 	error->name_index = server->name_index;

@@ -83,9 +83,10 @@ static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t t
 {
 	const struct rlock_request *request = waiter->request;
 	struct rlock__acquired *acquired = &waiter->hold->acquired[name_index];
-	bool is_first = acquired->total == 0;
+	bool is_first = !acquired->has_total;
 
 	acquired->total = total;
+	acquired->has_total = true;
 	if (is_first && total != request->permits && request->on_total != NULL)
 		request->on_total(request->on_total_ctx, name_index, total);
 }

@@ -22,7 +22,8 @@ struct rlock_conn;
 struct rlock__acquired {
 	char owner[RLOCK_OWNER_MAX];
 	int64_t count, token;
-	int64_t total; /* of the permits of a semaphore; 0: not known */
+	int64_t total; /* of the permits of a semaphore, once it is known */
+	bool has_total;
 };
 
 struct rlock_hold {

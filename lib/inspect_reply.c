@@ -363,6 +363,8 @@ static void read_lock(const redisReply *reply, struct pool *pool, struct rlock_i
 	out->free_permits = part_number(reply, PART_FREE_PERMITS);
 	out->unheld_permits =
 		out->permits - out->free_permits - part_number(reply, PART_HELD_PERMITS);
+	if (out->permits < 0)
+		out->permits = 0;
 	out->state = is_held(out) ? RLOCK_STATE_HELD : RLOCK_STATE_FREE;
 }
 

@@ -386,7 +386,8 @@ struct rlock_blocker {
 	int64_t held_ms; /* for how long owner has held it, by its record; -1: it is not known */
 	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: it is in none */
 	bool is_waiter;  /* owner does not hold the lock either, but is first in the queue */
-	const char *owner; /* of the lock, as the server has it: escape it before printing */
+	const char *
+		owner; /* of the lock, as the server has it: escape it before printing; empty: not known, or none */
 	size_t owner_len;
 	const char *note; /* empty when that owner gave none */
 	size_t note_len;

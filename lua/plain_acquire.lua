@@ -60,7 +60,7 @@ local function obstacle(index, name)
 	end
 	local waiter = name.is_free and waiter_in_front(name)
 	if waiter then
-		return turn_reply(index, waiter)
+		return turn_reply(index)
 	end
 	name.field = name.owner
 	return nil

@@ -64,14 +64,14 @@ end
 local function busy_reply(index, name)
 	local reply
 	if name.waiter then
-		reply = turn_reply(index, name.waiter)
+		reply = turn_reply(index)
 	else
 		reply = wait_reply(index, permits_ttl_ms(name), permit_holder(name))
 		if may_wait then
 			keep_free_permits(name, reply)
 		end
 	end
-	reply[#reply + 1] = name.total
+	reply[#reply + 1] = math.max(name.total, 0)
 	return reply
 end
 

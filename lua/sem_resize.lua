@@ -21,7 +21,7 @@ if key_type or err then
 end
 local was_there = name.free
 count_permits(name, total)
-local had = was_there and name.total or -1
+local had = was_there and math.max(name.total, 0) or -1
 if name.total ~= total then
 	local more = total - name.total
 	name.free, name.more = redis.call('INCRBY', name.lock, more), math.max(name.more, 0) + math.max(more, 0)

@@ -116,7 +116,7 @@ end
 local function busy_reply(index)
 	local waiter = names[index].waiter
 	if waiter then
-		return turn_reply(index, waiter)
+		return turn_reply(index)
 	end
 	local reply = held_reply(index, holder_of(names[index]))
 	for _, name in ipairs(names) do

@@ -30,6 +30,35 @@ struct memory {
 
 /* ---- what goes together on the command line ---- */
 
+/* Options about a hold, which --resize does not make. The first that was given; NULL: none was. */
+static const struct opt *find_of_hold(const struct option_merge *merge)
+{
+	for (size_t id = 0; id < OPT_COUNT; id++) {
+		const struct opt *opt = &opt_table[id];
+
+		if (merge->given[id] == SOURCE_ARGV && (opt->verbs & VERBS_SEM) != 0 &&
+		    (opt->verbs & VERBS_LIST) == 0 && id != OPT_PERMITS && id != OPT_RESIZE)
+			return opt;
+	}
+	return NULL;
+}
+
+/* Before the others, whose advice would be for a call that acquires. */
+static int check_resize(const struct option_merge *merge)
+{
+	const struct opt *of_hold = merge->opts->resize ? find_of_hold(merge) : NULL;
+
+	if (of_hold != NULL)
+		message_error("--%s can't go together with --resize, which acquires nothing: leave "
+			      "it out",
+			      of_hold->name);
+	else if (merge->opts->resize && merge->opts->command != NULL)
+		message_error("--resize can't go together with a COMMAND: it acquires nothing");
+	else
+		return 0;
+	return EXIT_USAGE;
+}
+
 /* Options that would do nothing with a COMMAND, or without one. */
 static int check_scope(const struct option_merge *merge)
 {
@@ -173,19 +202,6 @@ static void report_ignored(const struct option_merge *merge)
 			      merge->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
 }
 
-/* Options about a hold, which --resize does not make. The first that was given; NULL: none was. */
-static const struct opt *find_of_hold(const struct option_merge *merge)
-{
-	for (size_t id = 0; id < OPT_COUNT; id++) {
-		const struct opt *opt = &opt_table[id];
-
-		if (merge->given[id] == SOURCE_ARGV && (opt->verbs & VERBS_SEM) != 0 &&
-		    (opt->verbs & VERBS_LIST) == 0 && id != OPT_PERMITS && id != OPT_RESIZE)
-			return opt;
-	}
-	return NULL;
-}
-
 static int report_no_permits(const struct option_merge *merge)
 {
 	const struct opts *opts = merge->opts;
@@ -209,7 +225,6 @@ static int report_no_permits(const struct option_merge *merge)
 static int check_permits(const struct option_merge *merge)
 {
 	const struct opts *opts = merge->opts;
-	const struct opt *of_hold = opts->resize ? find_of_hold(merge) : NULL;
 
 	if (merge->verb->set != VERBS_SEM)
 		return 0;
@@ -220,9 +235,6 @@ static int check_permits(const struct option_merge *merge)
 			      opts->take, opts->permits);
 	else if (opts->url_count > 1)
 		message_error("sem needs one server: each has permits of its own");
-	else if (of_hold != NULL)
-		message_error("--%s can't go together with --resize, which acquires nothing",
-			      of_hold->name);
 	else
 		return 0;
 	return EXIT_USAGE;
@@ -263,6 +275,9 @@ static int read_sources(struct option_merge *merge, struct memory *memory, enum 
 	int code = argv_read(merge, &memory->line, help);
 
 	if (code != 0 || *help != HELP_NONE)
+		return code;
+	code = check_resize(merge);
+	if (code != 0)
 		return code;
 	code = check_scope(merge);
 	if (code != 0)

@@ -105,6 +105,7 @@ struct opt {
 	/* For the verbs that acquire, and where the next one is NULL. The first words, up to a semicolon, stand alone. */
 	const char *help;
 	const char *help_holder; /* for those that deal with a lock that was acquired before */
+	const char *help_sem;    /* for sem, where not NULL */
 };
 
 #endif

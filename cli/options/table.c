@@ -31,7 +31,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	  value_url, .expected = "a URL, like redis://127.0.0.1:6379",
 	  .initial = "redis://127.0.0.1:6379",
 	  .help = "the server, or RLOCK_URL in the environment; given several times: a lock on "
-		  "all of these servers" },
+		  "all of these servers",
+	  .help_sem = "the server, one alone; or RLOCK_URL in the environment" },
 	{ OPT_QUORUM, "quorum", NULL, "all|majority|N", GROUP_SERVER,
 	  VERBS_ALL & ~(unsigned)VERBS_SEM, FOR_FILE | OF_SERVER, value_quorum,
 	  .expected = "all, majority or a number of servers, like 2", .initial = "all",
@@ -50,8 +51,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_TAKE, "take", NULL, "K", GROUP_OWNER, VERBS_SEM, 0, value_number, FIELD(take),
 	  .least = 1, .most = RLOCK_TAKE_MAX, .expected = "a number from 1 to 1000, like 2",
 	  .initial = "1", .help = "acquire so many permits at once, all or none" },
-	{ OPT_RESIZE, "resize", NULL, NULL, GROUP_OWNER, VERBS_SEM, WITHOUT_COMMAND, value_flag,
-	  FIELD(resize), .help = "acquire nothing: set the total of the semaphore to --permits" },
+	{ OPT_RESIZE, "resize", NULL, NULL, GROUP_OWNER, VERBS_SEM, 0, value_flag, FIELD(resize),
+	  .help = "acquire nothing: set the total of the semaphore to --permits" },
 	{ OPT_NO_WAIT, "no-wait", "n", NULL, GROUP_WAITING, VERBS_ACQUIRE, USUAL | FOR_FILE,
 	  value_no_wait, FIELD(no_wait),
 	  .help = "do not wait while another owner holds the lock; print nothing, and exit with "
@@ -220,6 +221,8 @@ bool table_takes(const struct verb *verb, const struct opt *opt)
 
 const char *table_help(const struct verb *verb, const struct opt *opt)
 {
+	if (verb->set == VERBS_SEM && opt->help_sem != NULL)
+		return opt->help_sem;
 	return (verb->set & VERBS_ACQUIRE) != 0 || opt->help_holder == NULL ? opt->help
 									    : opt->help_holder;
 }

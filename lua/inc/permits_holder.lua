@@ -13,7 +13,8 @@ local function permits_ttl_ms(name)
 	return end_ms < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or -1
 end
 
--- The one whose permit ends first: its owner, its note, and for how long it has held the permit, in ms; -1: not known.
+-- The one whose permit ends first: its owner, its note, and for how long it has held the permit, in ms; -1: not known. An
+-- empty owner: no permit is held, and there are too few.
 local function permit_holder(name)
 	local id = redis.call('ZRANGE', name.ends, 0, 0)[1]
 	local record = id and redis.call('HGET', name.holds, string.match(id, '^%x+') or '')
@@ -21,5 +22,5 @@ local function permit_holder(name)
 	if owner then
 		return owner, owner_note, math.max(now_ms() - since_ms, 0)
 	end
-	return 'a client without a record', '', -1
+	return name.free < name.total and 'a client without a record' or '', '', -1
 end

@@ -86,9 +86,9 @@ local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), is_on_guard, held_ms, 0 }
 end
 
--- The lock is free, and it is the turn of that waiter: it may not come.
-local function turn_reply(index, waiter)
-	local reply = wait_reply(index, -2, waiter, '', -1)
+-- The lock is free, and it is the turn of a waiter, which may not come. Only its hold id is known, which tells people nothing.
+local function turn_reply(index)
+	local reply = wait_reply(index, -2, '', '', -1)
 	local retry_after_ms = turn_retry_after_ms(names[index])
 	reply[6] = reply[6] < 0 and retry_after_ms or math.min(reply[6], retry_after_ms)
 	return reply

@@ -249,6 +249,39 @@ rlock_total:{a}
 	is_whole a 3
 }
 
+@test "a counter of 0 or less is told as no permits, once, and --resize raises it" {
+	local counter
+	for counter in 0 -5; do
+		redis flushall >/dev/null
+		redis set a "$counter" >/dev/null
+		run -75 rlock sem --permits 3 -w 300ms a -- true
+		assert_output 'rlock: a: has 0 permits in all, and --permits says 3: --resize changes it
+rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must be free'
+		run -1 rlock status a
+		assert_output 'a: semaphore, free, 0 of 0 permits free'
+		run -0 rlock sem -v --permits 3 --resize a
+		assert_line 'rlock: a: has 3 permits in all, and had 0 before'
+		is_whole a 3
+	done
+}
+
+@test "a call that needs more permits than there are says so, and names no holder when there is none" {
+	redis set a 3 >/dev/null
+	run -75 rlock sem --permits 5 --take 4 -v -n a -- true
+	assert_line 'rlock: a: busy: the semaphore has 3 permits in all, and 4 must be free'
+	redis decr a >/dev/null
+	rlock sem --permits 2 --owner x --lease 1m a
+	run -75 rlock sem --permits 2 --take 2 -w 100ms a -- true
+	assert_one_line '^rlock: a: timed out after 100ms: held by [^ ]+@.*'
+}
+
+@test "a call is told that permits are kept for a waiter, and no id of one" {
+	redis set a 1 >/dev/null
+	redis set 'rlock_turn:{a}' "$(server_ms)000 0123456789abcdef0123456789abcdef" >/dev/null
+	run -75 rlock sem --permits 1 -w 100ms a -- true
+	assert_output 'rlock: a: timed out after 100ms: kept for the next waiter'
+}
+
 # ---- holders ----
 
 @test "a permit is renewed as long as it is held" {
@@ -613,6 +646,25 @@ rlock_total:{a}
 	done
 	run -64 rlock run --permits 2 a -- true
 	no_keys
+}
+
+@test "what goes with an acquisition is refused beside --resize, which it is said of" {
+	local option
+	for option in '--at-least 5s' '--owner x' '--lease 5s' '--ttl 5s' '--pid 1' '--note x' '-w 3s' -n '--take 2' \
+		--wait-all --kill-child '--max-run 3s' '--grace 3s' '--on-lost term' '--replicas 1'; do
+		# shellcheck disable=SC2086
+		run -64 rlock sem --permits 3 --resize $option a
+		assert_one_line "^rlock: --[a-z-]+ can't go together with --resize, which acquires nothing: leave it out$"
+	done
+	run -64 rlock sem --permits 3 --resize a -- true
+	assert_output "rlock: --resize can't go together with a COMMAND: it acquires nothing"
+	no_keys
+}
+
+@test "the help of sem speaks of one server" {
+	run -0 rlock help sem
+	assert_line --regexp '^ +-u, --url URL +the server, one alone; or RLOCK_URL in the$'
+	refute_output --partial 'given several times: a lock on all'
 }
 
 @test "a call without --permits is shown with it" {
