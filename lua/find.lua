@@ -67,7 +67,9 @@ end
 
 local latest_id, latest_ms, latest_kind, latest_end_ms
 for i = 1, #listed, 2 do
-	local field, since_ms, end_ms = hold_record_parse(listed[i + 1])
+	-- There may be thousands: those of others are not parsed.
+	local record = string.sub(listed[i + 1], 1, #owner) == owner and listed[i + 1] or ''
+	local field, since_ms, end_ms = hold_record_parse(record)
 	local kind = field and kind_of(listed[i], field)
 	-- The times have the same length for centuries, so text compares as numbers; ties go to one of the two.
 	if kind and (not latest_ms or since_ms >= latest_ms) then

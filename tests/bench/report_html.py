@@ -135,13 +135,13 @@ def far_table(parts):
     return table(("median, and as a multiple of the round trip", *(f"{ms} ms" for ms in times)), rows)
 
 
-def readers_table(measured):
-    rows, readers = [], []
-    for action, times_us in measured.readers_times_us().items():
-        readers = sorted(times_us)
-        ratio = times_us[readers[-1]] / times_us[readers[0]]
-        rows.append((action, *(chart.time_text(times_us[count]) for count in readers), f"{ratio:.2f}"))
-    return table(("server time of one reader more", *(f"{count} readers" for count in readers), "ratio"), rows)
+def holders_table(measured):
+    rows = []
+    for (kind, action), times_us in measured.holders_times_us().items():
+        few, *_, most = sorted(times_us)
+        shown = (f"{chart.time_text(times_us[count])} ({count} holders)" for count in (few, most))
+        rows.append((f"{kind}, {action}", *shown, f"{times_us[most] / times_us[few]:.2f}"))
+    return table(("server time of one holder more", "few", "most", "ratio"), rows)
 
 
 def page(measured, text):
@@ -159,7 +159,7 @@ def page(measured, text):
     ]
     tables = [
         far_table({"uncontended": far["uncontended"], "hand-over": far["handover"]}),
-        readers_table(measured),
+        holders_table(measured),
     ]
     parts = [
         "<!DOCTYPE html>",

@@ -5,8 +5,8 @@
 
 Each of COUNT locks is acquired, renewed and released, by the requests that RLOCK sends for one, and by Redisson's
 scripts. The two take turns in pieces, so that whatever else the machine does hits both alike. Prints a line "KIND ACTION
-TOOL NANOSECONDS" for each, the median of the pieces, by INFO commandstats. Then the same of one read lock that
-few readers hold, and many: "read ACTION rlock-READERS NANOSECONDS".
+TOOL NANOSECONDS" for each, the median of the pieces, by INFO commandstats. Then the same of one read lock, and of
+one semaphore, that few hold, and many: "KIND ACTION rlock-HOLDERS NANOSECONDS".
 """
 
 import itertools
@@ -20,8 +20,9 @@ import uuid
 
 DB = "9"
 PIECES = 20
-READERS = (10, 1000)
-LEASE_MS = "30000"
+HOLDERS = {"read": (10, 1000), "sem": (10, 1000, 10000)}
+PERMITS, MANY_PERMITS = "3", "20000"
+LEASE_MS, LONG_LEASE_MS = "30000", "600000"
 FAR_MS, NEVER_MS = "9000000000000", "922337203685477"
 NAME = "a-lock-that-is-measured"
 
@@ -137,7 +138,7 @@ RELEASE = {
     ),
 }
 VERBS = {"plain": ["run"], "fence": ["run", "--fence"], "fair": ["fair"], "read": ["rlock"], "write": ["wlock"],
-         "sem": ["sem", "--permits", "3"]}
+         "sem": ["sem", "--permits", PERMITS]}
 ACTIONS = ("acquire", "renew", "release")
 LOST = {"rlock": ["1"], "redisson": ["0"]}  # the reply to a renewal that found no hold: it took no time
 SHORT_LEASE = "1s"  # with one renewal ...
@@ -201,15 +202,19 @@ def of_rlock(template, number):
     return request
 
 
-def of_reader(template, readers, number):
-    """That request for the lock of so many readers, of another owner, with another hold id."""
-    request = []
-    for word in template:
+def of_holder(template, holders, number):
+    """That request for the lock of so many holders, of another owner, with another hold id."""
+    request = template[:3]  # how many keys there are is no such word
+    for word in template[3:]:
         if re.fullmatch("[0-9a-f]{32}", word):
             word = f"{number:032x}"
         elif re.fullmatch("[0-9a-f-]{36}:[0-9]+", word):
             word = f"{uuid.UUID(int=number)}:30"
-        request.append(word.replace(NAME, f"{NAME}-{readers}"))
+        elif word == "1000":
+            word = LONG_LEASE_MS
+        elif word == PERMITS:
+            word = MANY_PERMITS
+        request.append(word.replace(NAME, f"{NAME}-{holders}"))
     return request
 
 
@@ -284,34 +289,37 @@ def measure(server, path, rlock, kind, count):
         print(kind, action, tool, round(statistics.median(pieces)))
 
 
-def check_readers(server):
-    """Each lock has a field for a reader, and one for its mode."""
-    for readers in READERS:
-        held = int(server.ask("HLEN", f"{NAME}-{readers}")) - 1
-        if held != readers:
-            sys.exit(f"server_time: {held} readers hold the lock, not {readers}")
+def check_holders(server, kind):
+    """A lock has a field for each reader, and one for its mode; the holds of a semaphore have one each."""
+    for holders in HOLDERS[kind]:
+        name = f"{NAME}-{holders}"
+        held = int(server.ask("HLEN", name)) - 1 if kind == "read" else int(server.ask("HLEN", f"rlock_holds:{{{name}}}"))
+        if held != holders:
+            sys.exit(f"server_time: {held} hold the lock, not {holders}")
 
 
-def measure_readers(server, path, rlock, count):
-    """What one more reader costs that comes and goes while so many hold the lock."""
-    templates = captured(server, path, rlock, "read")
-    del templates["renew"]
+def measure_holders(server, path, rlock, kind, pieces, count):
+    """What one more costs that comes and goes while so many hold the lock."""
+    templates = captured(server, path, rlock, kind)
+    templates.pop("renew", None)
     times = {}
-    for _ in range(PIECES):
-        for readers in READERS:
-            for number in range(readers):
-                server.ask(*of_reader(templates["acquire"], readers, number))
-        check_readers(server)
-        # One by one, since acquisitions in a row would change the number of readers; and few and many in turn, since
-        # what was done just before makes the server quicker.
-        for number in range(max(READERS), max(READERS) + count):
-            for readers, action in itertools.product(READERS, templates):
-                took_ns = time_of(server, [of_reader(templates[action], readers, number)])
-                times.setdefault((action, readers), []).append(took_ns)
-        check_readers(server)
+    for _ in range(pieces):
         server.ask("FLUSHDB")
-    for (action, readers), taken_ns in times.items():
-        print("read", action, f"rlock-{readers}", round(statistics.median(taken_ns)))
+        for holders in HOLDERS[kind]:
+            for number in range(holders):
+                server.ask(*of_holder(templates["acquire"], holders, number))
+        check_holders(server, kind)
+        # One by one, since acquisitions in a row would change the number of holders; and few and many in turn, since
+        # what was done just before makes the server quicker.
+        first = max(HOLDERS[kind])
+        for number in range(first, first + count):
+            for holders, action in itertools.product(HOLDERS[kind], templates):
+                took_ns = time_of(server, [of_holder(templates[action], holders, number)])
+                times.setdefault((action, holders), []).append(took_ns)
+        check_holders(server, kind)
+    server.ask("FLUSHDB")
+    for (action, holders), taken_ns in times.items():
+        print(kind, action, f"rlock-{holders}", round(statistics.median(taken_ns)))
 
 
 def main():
@@ -320,7 +328,9 @@ def main():
     server.ask("SELECT", DB)  # others have theirs in 0
     for kind in VERBS:
         measure(server, path, rlock, kind, max(count // PIECES, 1))
-    measure_readers(server, path, rlock, max(count // PIECES // 5, 1))
+    # So many of them are slow to set up.
+    for kind, pieces in (("read", PIECES), ("sem", 4)):
+        measure_holders(server, path, rlock, kind, pieces, max(count // pieces // 5, 1))
 
 
 main()
