@@ -126,6 +126,9 @@ enum rlock_status rlock_conn_round_trip(struct rlock_conn *conn, size_t index, i
 	enum rlock_status status = rlock__command_ping(conn->connections[index]);
 
 	*us_out = rlock__now_us() - begin_us;
+	/* A denied PING took as long. */
+	if (status == RLOCK_EACL)
+		return RLOCK_OK;
 	if (status != RLOCK_OK)
 		rlock__conn_copy_error(conn, index);
 	return status;

@@ -120,6 +120,13 @@ limited() {
 	finds BAD rights "fair, read, write, sem locks can't be used"
 }
 
+@test "a user that may not run PING, which no lock needs, is checked as any" {
+	limited "${RIGHTS[@]}" -ping
+	run -0 rlock check 'nightly*'
+	finds ok latency 'median [0-9.]+ ms'
+	finds ok rights all
+}
+
 @test "a user that has no rights to semaphores is told so, and locks are sound" {
 	limited "${RIGHTS[@]}" -incrby -get
 	run -0 rlock check 'nightly*'

@@ -237,6 +237,26 @@ rlock_total:{a}
 	is_whole b 4
 }
 
+@test "a total that is made less lets nobody in until so many permits came back, and its waiters wait on" {
+	hold_permit 2 a
+	local first=$PID
+	hold_permit 2 a
+	in_background rlock sem --permits 2 a -- touch entered
+	local waiter=$PID
+	wait_until 5 has_queued a 1
+	run -0 rlock sem --permits 1 --resize a
+	has_free a -1
+	kill -TERM "$first"
+	ended_with 143 "$first"
+	has_free a 0
+	stays 1 has_queued a 1
+	[ ! -e entered ]
+	let_go
+	ended_with 0 "$waiter"
+	wait "${BACKGROUND[@]}" || :
+	wait_until 5 is_whole a 1
+}
+
 @test "a greater total wakes as many waiters" {
 	hold_permit 1 a
 	in_background rlock sem --permits 1 a -- until_let_go
@@ -304,6 +324,59 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 	# What was left of the hold came back.
 	has_free a 1
 	has_held a 0
+}
+
+@test "a permit whose keys were deleted or renamed is lost, and the command is terminated" {
+	local command
+	for command in 'del {a}:timeout' 'rename {a}:timeout b' 'del rlock_holds:{a}' 'rename rlock_holds:{a} b' flushall; do
+		redis flushall >/dev/null
+		in_background rlock sem --permits 2 -t 1s a -- sh -c 'until_let_go; echo ended >>ended'
+		wait_until 5 has_held a 1
+		# shellcheck disable=SC2086
+		redis $command >/dev/null
+		ended_with 76
+	done
+	[ ! -e ended ]
+}
+
+@test "a permit outlives keys that are made anew: the counter, the ends and the total" {
+	local command
+	for command in 'del a' 'rename a b' 'del rlock_ends:{a}' 'del rlock_total:{a}'; do
+		redis flushall >/dev/null
+		mkfifo go
+		in_background rlock sem --permits 2 -t 1s a -- sh -c 'read -r _ <go'
+		wait_until 5 has_held a 1
+		# shellcheck disable=SC2086
+		redis $command >/dev/null
+		let_pass 1.5
+		run -75 rlock sem -n --permits 2 --take 2 a -- true
+		run -0 rlock sem -n --permits 2 a -- true
+		echo >go
+		ended_with 0
+		rm go
+		redis del b >/dev/null
+		is_whole a 2
+	done
+}
+
+@test "a permit outlives a server that stands still for less than its lease" {
+	hold_permit 1 a -t 6s
+	redis client pause 2000 all
+	in_background rlock sem --permits 1 a -- touch entered
+	local waiter=$PID
+	wait_until 5 has_queued a 1
+	[ ! -e entered ]
+	let_go
+	ended_with 0 "$waiter"
+	is_whole a 1
+}
+
+@test "a permit is lost when the server stands still for longer than its lease" {
+	hold_permit 1 a -t 2s
+	redis client pause 3000 all
+	ended_with 76
+	run -0 rlock sem -w 10s --permits 1 a -- true
+	is_whole a 1
 }
 
 @test "a permit is lost when its counter was overwritten with another type" {
@@ -441,6 +514,17 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 	wait_until 10 file_exists got
 	wait "${BACKGROUND[@]}"
 	is_whole a 2
+}
+
+@test "a waiter that needs all permits gets them, though callers that wait and callers that do not take one each" {
+	for _ in 1 2 3 4 5 6; do
+		in_background sh -c 'until [ -e got ]; do rlock sem -q --permits 3 a -- true; done'
+		in_background sh -c 'until [ -e got ]; do rlock sem -n --permits 3 a -- true; done'
+	done
+	in_background rlock sem --permits 3 --take 3 a -- touch got
+	wait_until 20 file_exists got
+	wait "${BACKGROUND[@]}" || :
+	wait_until 5 is_whole a 3
 }
 
 @test "a waiter that is killed costs those behind it nothing" {
