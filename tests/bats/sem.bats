@@ -787,7 +787,7 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 
 @test "a side key of another type is named, and nothing is changed" {
 	local key words
-	for key in rlock_holds:{a} rlock_ends:{a} rlock_total:{a} {a}:timeout; do
+	for key in 'rlock_holds:{a}' 'rlock_ends:{a}' 'rlock_total:{a}' '{a}:timeout'; do
 		redis flushall >/dev/null
 		redis set a 3 >/dev/null
 		redis rpush "$key" x >/dev/null
