@@ -38,7 +38,7 @@ void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *bl
 		(void)snprintf(position, sizeof(position), ", position %zu in the queue",
 			       blocker->position);
 	(void)names_show_one(opts, blocker->name_index, name);
-	if (blocker->owner_len == 0) {
+	if (blocker->owner_len == 0 && (blocker->is_waiter || opts->permits > 0)) {
 		message_info("%s: waiting%s", name,
 			     blocker->is_waiter ? ": kept for the next waiter"
 						: ": too few permits in all");

@@ -240,7 +240,8 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 				  "%s was started less than a lease ago, and may have lost the "
 				  "lock of another owner: it grants a lock when a lease has passed",
 				  error->server);
-	else if (server->owner_len == 0)
+	else if (server->owner_len == 0 && (server->state == RLOCK__SERVER_QUEUED ||
+					    waiter->request->kind == RLOCK_SEMAPHORE))
 		fail_without_owner(waiter, error, server);
 	else
 		(void)rlock__fail_held(error, how, note, owner);

@@ -237,7 +237,7 @@ rlock_total:{a}
 	is_whole b 4
 }
 
-@test "a total that is made less lets nobody in until so many permits came back, and its waiters wait on" {
+@test "a total that is made less lets no waiter in until so many permits came back, and its waiters wait on" {
 	hold_permit 2 a
 	local first=$PID
 	hold_permit 2 a
@@ -339,7 +339,7 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 	[ ! -e ended ]
 }
 
-@test "a permit outlives keys that are made anew: the counter, the ends and the total" {
+@test "a permit stays held when its counter, ends or total are deleted or renamed: those are made anew" {
 	local command
 	for command in 'del a' 'rename a b' 'del rlock_ends:{a}' 'del rlock_total:{a}'; do
 		redis flushall >/dev/null
@@ -359,7 +359,7 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 	done
 }
 
-@test "a permit outlives a server that stands still for less than its lease" {
+@test "a permit stays held when the server stands still for less than its lease" {
 	hold_permit 1 a -t 6s
 	redis client pause 2000 all
 	in_background rlock sem --permits 1 a -- touch entered
