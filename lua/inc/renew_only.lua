@@ -7,18 +7,16 @@
 
 local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]
 
--- The record, as hold_record.lua parses it: what comes before its end, its owner, and what comes after. Redis tells scripts
--- its version since 7.0, as it has GT, too.
+-- The record, as hold_record.lua parses it: what comes before its end, its owner, and where what comes after begins. Redis tells
+-- scripts its version since 7.0, as it has GT, too.
 local record = #KEYS == KEY_COUNT and redis.REDIS_VERSION_NUM and call('HGET', holds, hold_id)
-local before, field, after, end_ms
+local before, field, after_at, end_ms
 if type(record) == 'string' then
-	before, field, after = string.match(record, '^((%S+) %d+ )%d+( .*)$')
+	before, field, after_at = string.match(record, '^((%S+) %d+ )%d+() ')
 end
 local is_common = field and not string.find(field, KEPT, 1, true)
 if is_common then
 	local now = redis.call('TIME')
-	end_ms = now[1] * 1000 + now[2] / 1000 + lease_ms
-	-- Text: Redis takes longer to make it of a number. %d cuts fractions off, and has enough bits for these parts on each
-	-- server.
-	end_ms = string.format('%d%03d', end_ms / 1000, end_ms % 1000)
+	-- As text, see acquire_absent.lua.
+	end_ms = (now[1] .. string.sub('00000' .. now[2], -6, -4)) + lease_ms .. ''
 end
