@@ -141,9 +141,11 @@ inherited_holds_of() {
 	tr '\0' '\n' <"/proc/$(command_of "$1")/environ" | sed -n 's/^RLOCK_HELD=//p'
 }
 
-# kill_holder PID: keeper, renewer and command, as when its machine dies.
+# kill_holder PID: keeper, renewer and command, as when its machine dies. The server has the lock before there are all three,
+# and a renewer goes on without its keeper.
 kill_holder() {
 	local renewer command
+	wait_until 5 has_command "$1"
 	renewer=$(renewer_of "$1")
 	command=$(command_of "$1")
 	# The renewer would do the keeper's part, and the keeper start another renewer.
