@@ -273,7 +273,7 @@ static enum rlock_status find_rights(struct findings *findings, const struct opt
 
 /* ---- permits ---- */
 
-/* A name alone, without what makes it a pattern. */
+/* Whether it has no character that makes it a pattern. */
 static bool is_name(const struct rlock_name *pattern)
 {
 	return strcspn(pattern->text, "*?[\\") == pattern->len;
@@ -297,18 +297,17 @@ static void judge_permits(struct findings *findings, const struct opts *opts,
 			findings, FINDING_NOTE, 0, "permits",
 			"%s: %" PRId64 " of %" PRId64
 			" have no record of a holder, as Java's RSemaphore leaves none: if no "
-			"such client runs, they are lost: try: rlock sem --permits %" PRId64
-			" --resize %s; or, while no other client holds one: rlock unlock --force %s",
-			name, inspection->unheld_permits, inspection->permits,
-			inspection->permits + inspection->unheld_permits, name, name);
+			"such client runs, they are lost: while no client holds a permit try: "
+			"rlock unlock --force %s",
+			name, inspection->unheld_permits, inspection->permits, name);
 	else
 		findings_add(findings, FINDING_OK, 0, "permits",
 			     "%s: %" PRId64 " of %" PRId64
-			     " free, and each of the others has a holder",
+			     " free, none without a record of a holder",
 			     name, inspection->free_permits, inspection->permits);
 }
 
-/* Of a semaphore, which has one server. To find all of them would be a look at each key. */
+/* For a name, not a pattern: to find all semaphores would be a look at each key of the server. They have one server. */
 static enum rlock_status find_permits(struct findings *findings, const struct opts *opts,
 				      struct rlock_conn *conn)
 {
@@ -319,7 +318,7 @@ static enum rlock_status find_permits(struct findings *findings, const struct op
 	if (rlock_conn_server_count(conn) > 1 || !is_name(&opts->names[0]))
 		return RLOCK_OK;
 	status = rlock_inspect(conn, &opts->names[0], &inspections, &count);
-	/* What is missing then is among the rights. */
+	/* What is denied is reported among the rights. */
 	if (status == RLOCK_EACL)
 		return RLOCK_OK;
 	if (status == RLOCK_OK && inspections[0].kind == RLOCK_SEMAPHORE &&

@@ -96,8 +96,8 @@ const struct verb verbs[] = {
 		  "Connects as a lock would, and looks at each server and at this machine: "
 		  "whether the server can take locks and keep them, how long it takes to reply, "
 		  "whether the user has all rights. A user that has rights to some names only "
-		  "gives their PATTERN, like nightly*. Of a semaphore's NAME it also says whether "
-		  "permits have no holder. The exit code is 0 when all is sound, 77 when a right "
+		  "gives their PATTERN, like nightly*. Of a semaphore's NAME it also says how many "
+		  "permits have no record of a holder. The exit code is 0 when all is sound, 77 when a right "
 		  "to locks is missing, 78 when something else is not sound." },
 };
 

@@ -35,12 +35,12 @@ struct command_right {
 };
 
 /*
- * Without +set and +get, which semaphores need, locks work, though not as well. The first one makes a key that expires by
- * itself. Commands for other types are denied because of its type, after the
+ * Without +get, which semaphores need, and +set, which read locks need as well, the other locks work, though not as well.
+ * The first one makes a key that expires by itself. Commands for other types are denied because of its type, after the
  * right was looked at, and change nothing.
  */
 static const struct command_right commands[] = {
-	{ "+set", SEMAPHORE, false, { "SET", KEY, "1", "PX", "5000" } },
+	{ "+set", SEMAPHORE | 1U << RLOCK_READ, false, { "SET", KEY, "1", "PX", "5000" } },
 	{ "+pexpire", ALL, false, { "PEXPIRE", KEY, "5000" } },
 	{ "+eval", ALL, false, { "EVAL", "return 1", "0" } },
 	{ "+evalsha", ALL, false, { "EVALSHA", "0000000000000000000000000000000000000000", "0" } },

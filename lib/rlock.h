@@ -385,9 +385,9 @@ struct rlock_blocker {
 	int64_t ttl_ms;  /* -1: the key has no TTL */
 	int64_t held_ms; /* for how long owner has held it, by its record; -1: it is not known */
 	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: it is in none */
-	bool is_waiter;  /* owner does not hold the lock either, but is first in the queue */
-	const char *
-		owner; /* of the lock, as the server has it: escape it before printing; empty: not known, or none */
+	bool is_waiter; /* owner does not hold the lock either: it is the next waiter, or one that is not known */
+	/* Of the lock, as the server has it: escape it before printing. Empty: there is none, or it is not known. */
+	const char *owner;
 	size_t owner_len;
 	const char *note; /* empty when that owner gave none */
 	size_t note_len;
@@ -410,8 +410,8 @@ struct rlock_request {
 	void *on_wait_ctx;
 	int64_t on_wait_ms;
 	/*
-	 * Called once, before a wait sleeps for the first time, and before the last try that it makes until then; NULL: not
-	 * called. hold is the one to be acquired: it has its names and its id. A process that is forked here may take it
+	 * Called once, when the lock is busy and the wait has subscribed; NULL: not called. One more try follows, and then the
+	 * wait sleeps. hold is the one to be acquired: it has its names and its id. A process that is forked here may take it
 	 * over, see rlock_hold_set_acquired.
 	 */
 	void (*on_sleep)(void *ctx, struct rlock_hold *hold);
