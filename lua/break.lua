@@ -42,9 +42,12 @@ name.wake_queue, name.turn = ARGV[5], ARGV[6]
 -- include: break_permits
 
 local listed = redis.pcall('HGETALL', name.lock)
-local counter = is_wrong_type(listed) and (wanted == '' or wanted == 'sem') and redis.pcall('GET', name.lock)
-if type(counter) == 'string' then
-	if not is_permits_counter(counter) then
+local may_be_semaphore = wanted == '' or wanted == 'sem'
+local counter = may_be_semaphore and is_wrong_type(listed) and redis.pcall('GET', name.lock)
+-- While permits are held the counter may have been deleted.
+local held = may_be_semaphore and not is_error(listed) and #listed == 0 and redis.pcall('ZCARD', permits)
+if type(counter) == 'string' or type(held) == 'number' and held > 0 then
+	if counter and not is_permits_counter(counter) then
 		return { -1, NOT_A_COUNTER }
 	end
 	name.permits, name.channel = permits, channel_of(semaphore_channel)

@@ -26,8 +26,8 @@
 --          13 the writer that waits for readers: {owner, since in ms, note}; or empty
 --          14 what could not be seen: {what, error}...
 --          15 by what it is known for a lock: 'record', 'owners', 'beside', or empty, when it has only the form of one
---          16 how many permits a semaphore has in all, less than 0 as the counter may be, 17 how many of them are free, and 18 how many are held that have a
---             holder; 0 for a lock. Of a semaphore the holds of an owner are its permits
+--          16 how many permits a semaphore has in all, which may be less than 0, as its counter may be, 17 how many of them
+--             are free, and 18 how many are held that have a record; 0 for a lock. The holds of an owner are its permits there
 --          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are -1 where
 --          there is none, and -2 where it is not known.
 local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = ARGV[7], queue = ARGV[8],
@@ -50,6 +50,7 @@ local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV
 -- include: timeout_key
 -- include: no_deadline
 -- include: permit_java
+-- include: permits_remembered
 -- include: queue_read
 -- include: wake_queue
 -- include: replica
@@ -260,7 +261,7 @@ if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'z
 	free = tonumber(free or 0)
 	local total = free + permit_count
 	look('total', function()
-		total = math.max(total, tonumber(redis.call('GET', name.remembered)) or total)
+		total = math.max(total, remembered_total(name) or total)
 	end)
 	return { 'sem', '', permits_end_ms, now_ms(), '', #permit_holders + permits_unlisted, permit_holders, 0, {}, wake_count,
 		wake_since_ms, others, {}, unseen, has_permit_record and 'record' or permit_count > 0 and 'beside' or '', total, free,

@@ -1,4 +1,4 @@
--- Extend the lease of a hold of any lock but a read lock, for every name. Nothing changes for a name whose hold was
+-- Extend the lease of a hold of a plain, fair or write lock, for every name. Nothing changes for a name whose hold was
 -- released or is kept until some time, so a renewal that arrives late does no harm.
 -- KEYS     for each name: lock hash, holds hash
 -- ARGV[1]  lease in ms

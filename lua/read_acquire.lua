@@ -15,7 +15,7 @@ local is_common = not asks_for_more and not want_token and #KEYS == 4
 local field, own_key = fresh_owner, ARGV[FIXED_ARGS + 4] .. ':' .. fresh_owner .. TIMEOUT .. '1'
 local is_added = is_common and call('HSET', lock, 'mode', 'read', field, '1') == 2
 	and call('SET', own_key, '1', 'PX', lease_ms).ok and call('ZADD', ends, end_ms, field) == 1
-	and call('PEXPIREAT', ends, end_ms) == 1
+	and call('PEXPIRE', ends, lease_ms) == 1
 -- include: acquire_absent_hold
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }

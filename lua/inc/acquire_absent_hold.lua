@@ -1,13 +1,12 @@
--- The last piece of the common acquisition, see acquire_absent.lua: the hold, or nothing of it. Before it stand field, the
--- owner's in the lock; is_added, whether it was added, and what else belongs to its kind; own_key and ends of a reader, or
--- nil.
+-- The last piece of the common acquisition, see acquire_absent.lua: it writes the hold, or undoes all that was written.
+-- Before it stand field, the owner's in the lock; is_added, whether the field, and what else its kind has, was written;
+-- own_key and ends of a reader, else nil.
 -- include: acquire_absent
 
--- The record as hold_record_make.lua writes it. PEXPIREAT is what Redis makes of PEXPIRE, which takes time; users need no right
--- to it, since a lock whose rights are to be tried does not come here. The renewal needs PEXPIRE: one of the two tries it.
+-- The record as hold_record_make.lua writes it. Not PEXPIREAT, which is faster: users have no right to it.
 if is_added
 	and call('HSET', holds, hold_id, field .. ' ' .. since_ms .. ' ' .. end_ms .. ' ' .. (token or '-') .. ' ' .. note) == 1
-	and call('PEXPIRE', lock, lease_ms) == 1 and call('PEXPIREAT', holds, end_ms) == 1 then
+	and call('PEXPIRE', lock, lease_ms) == 1 and call('PEXPIRE', holds, lease_ms) == 1 then
 	if has_waited then
 		call('ZREM', ARGV[FIXED_ARGS + 1], hold_id)
 	end

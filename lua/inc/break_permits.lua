@@ -1,6 +1,7 @@
 -- To break the holds of a semaphore.
 -- include: hold_record
 -- include: permit_java
+-- include: permits_remembered
 -- include: permits_notify
 
 -- All permits that are held: for each {its id, its hold, its owner, the note}.
@@ -17,8 +18,10 @@ end
 -- The reply. Of expected the permits come back; of any owner also those that have no holder, as RSemaphore's have none.
 local function break_permits(name, expected)
 	local held, holder, owners, count = held_permits(name), nil, {}, 0
-	local free, total = tonumber(redis.call('GET', name.lock) or 0), tonumber(redis.call('GET', name.remembered) or 0)
-	total = math.max(total, free + #held)
+	local counter = redis.call('GET', name.lock)
+	local total = math.max(remembered_total(name) or 0, (counter or 0) + #held)
+	-- A counter that was deleted is made anew, as by an acquisition.
+	local free = tonumber(counter or total - #held)
 	for _, permit in ipairs(held) do
 		holder = holder and owners[holder.owner] and holder or permit
 		if expected == '' or permit.owner == expected then
@@ -46,6 +49,9 @@ local function break_permits(name, expected)
 		broken = total - free
 		-- What is left of holds that were lost.
 		redis.call('DEL', name.ends, name.holds)
+	end
+	if not counter then
+		redis.call('SET', name.lock, digits(free))
 	end
 	notify_of_permits(name, redis.call('INCRBY', name.lock, broken), broken)
 	holder = holder or { owner = 'a client without a record', note = '' }

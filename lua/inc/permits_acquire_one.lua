@@ -1,6 +1,5 @@
--- The common acquisition in a straight line, before all that the others need: to define that takes longer than to do this,
--- as acquire_absent.lua says. One permit of one semaphore, which no waiter waits for, where nothing is to be reclaimed, and
--- the total is the expected one. What is denied is told by the long way.
+-- The common acquisition of a semaphore, as acquire_absent.lua is that of a lock: one permit of one name, with no waiter,
+-- nothing to reclaim, and the expected total. All else, and what is denied, goes the long way.
 -- include: request
 -- include: permits
 
@@ -8,7 +7,7 @@ local KEY_COUNT, WAKE_QUEUE_ARG, TURN_ARG = 5, FIXED_ARGS + 1, FIXED_ARGS + 2
 
 if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 	local lock, holds, ends, permits, remembered = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-	-- A key counts as often as it is named: 3 says that the counter is there, and nothing else.
+	-- EXISTS counts a key as often as it is named: 3 says that the counter is there, and nothing else.
 	local held = redis.pcall('EXISTS', lock, lock, lock, ARGV[WAKE_QUEUE_ARG], ARGV[TURN_ARG]) == 3
 		and redis.pcall('GET', remembered) == total and redis.pcall('ZCARD', permits)
 	if type(held) == 'number' and held < tonumber(total) then
@@ -22,14 +21,13 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 		if type(free) == 'number' then
 			local id, is_new = hold_id .. ':1', false
 			local end_text = string.format('%d%03d', end_s, end_part_ms)
-			if free >= 0 and free + 1 + held == tonumber(total) then
-				is_new = redis.pcall('HSET', holds, hold_id, fresh_owner .. ' ' .. since_text .. ' ' .. end_text .. ' 1 ' .. note) == 1
+			local ttl_ms = held > 0 and redis.pcall('PTTL', holds) or lease_ms
+			if free >= 0 and free + 1 + held == tonumber(total) and (held == 0 or type(ttl_ms) == 'number') then
+				-- The record of a hold that has its permit stays as it is: the hold may be kept until some time.
+				is_new = redis.pcall('ZADD', permits, 'NX', string.format('%d%03d', end_s + AHEAD_MS / 1000, end_part_ms), id) == 1
 			end
-			local ttl_ms = lease_ms
-			if is_new and held > 0 then
-				ttl_ms = math.max(redis.call('PTTL', holds), ttl_ms)
-			end
-			if is_new and redis.pcall('ZADD', permits, string.format('%d%03d', end_s + AHEAD_MS / 1000, end_part_ms), id) == 1
+			ttl_ms = is_new and math.max(ttl_ms, lease_ms)
+			if is_new and type(redis.pcall('HSET', holds, hold_id, fresh_owner .. ' ' .. since_text .. ' ' .. end_text .. ' 1 ' .. note)) == 'number'
 				and redis.pcall('ZADD', ends, end_text, id) == 1 and redis.pcall('PEXPIRE', holds, ttl_ms) == 1
 				and redis.pcall('PEXPIRE', ends, string.format('%d', ttl_ms + AHEAD_MS + BEHIND_MS)) == 1 then
 				return 1

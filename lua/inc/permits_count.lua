@@ -3,6 +3,7 @@
 -- include: denied
 -- include: wrong_type
 -- include: permits_counter
+-- include: permits_remembered
 -- include: permits_reclaim
 -- include: permits_kind
 
@@ -38,9 +39,9 @@ local function count_permits(name, wanted)
 	elseif name.more > 0 then
 		name.free = redis.call('INCRBY', name.lock, name.more)
 	end
-	local seen, known = name.free + name.held, redis.call('GET', name.remembered)
-	name.total = math.max(seen, known and tonumber(known) or seen)
-	if name.total == wanted and known ~= digits(wanted) then
+	local seen, known = name.free + name.held, remembered_total(name)
+	name.total = math.max(seen, known or seen)
+	if name.total == wanted and known ~= wanted then
 		redis.call('SET', name.remembered, digits(wanted), 'PX', REMEMBERED_MS)
 	end
 end

@@ -1,7 +1,7 @@
--- What a name is whose side key was overwritten.
+-- Describes a semaphore of which another key than the counter was overwritten.
 -- include: permits_sides
 
--- What is said of its type. nil when none was.
+-- The description, in the place of a type; nil when no such key was overwritten.
 local function overwritten_kind(name)
 	local key_type, key = overwritten_side(name)
 	return key and 'semaphore whose side key ' .. key .. ' holds a ' .. key_type

@@ -1,11 +1,11 @@
--- The common release in a straight line, before all that the others need: to define that takes longer than to do this, as
--- acquire_absent.lua says. One permit of one semaphore, for which no waiter of ours is in the wake queue.
+-- The common release of a semaphore, as acquire_absent.lua is the common acquisition of a lock: one permit of one name, with
+-- no waiter of ours in the wake queue. All else goes the long way.
 
 local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
 
--- So many are free when that is done. nil when it is no such case, and nothing was done.
+-- How many permits are free after the release; nil when it is no such case, and nothing was changed.
 local free
--- A key counts as often as it is named: 2 says that the counter is there, and no waiter.
+-- EXISTS counts a key as often as it is named: 2 says that the counter is there, and no waiter.
 if #KEYS == KEY_COUNT and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEUE_ARG]) == 2 then
 	local lock, holds, ends, permits, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], hold_id .. ':1'
 	local record = redis.pcall('HGET', holds, hold_id)
@@ -13,15 +13,15 @@ if #KEYS == KEY_COUNT and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEU
 	local now = end_ms and redis.call('TIME')
 	local raised = now and end_ms * 1000 > now[1] * 1000000 + now[2] and redis.pcall('INCRBY', lock, '1')
 	if type(raised) == 'number' and redis.pcall('ZREM', permits, id) == 1 then
-		-- A user may have overwritten it: no obstacle.
+		-- By pcall: what was overwritten, or is denied, must not keep waiters from being notified.
 		redis.pcall('ZREM', ends, id)
-		redis.call('HDEL', holds, hold_id)
+		redis.pcall('HDEL', holds, hold_id)
 		free = raised
 	elseif type(raised) == 'number' then
 		redis.call('INCRBY', lock, '-1')
 	end
 end
--- How many clients hear of it, or the error of PUBLISH. nil: to be published in both ways of a cluster, see send.lua.
+-- How many clients received the message, or the error of PUBLISH; nil in a cluster, where send.lua publishes in two ways.
 local heard = free and free <= 0 and 0
 -- wire: RPermitExpirableSemaphore publishes how many are free.
 if free and free > 0 and string.sub(ARGV[CHANNEL_ARG], 1, 1) ~= '+' then

@@ -2,7 +2,7 @@
 
 local SIDES = { { 'permits', 'zset' }, { 'ends', 'zset' }, { 'holds', 'hash' }, { 'remembered', 'string' } }
 
--- The type that it has then, and the key. nil when none was overwritten, or when the user may not ask.
+-- The type and the name of the first key that was overwritten; nil when none was, or the user may not run TYPE.
 local function overwritten_side(name)
 	for _, side in ipairs(SIDES) do
 		local key, sound_type = name[side[1]], side[2]

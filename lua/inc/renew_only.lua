@@ -1,14 +1,13 @@
--- The beginning of the common renewal, which comes before all that the others need: to define that takes longer than to do
--- this, and so do functions here. A hold of one name, whose lock would expire earlier without it. What is another case
--- is left to the long way, which may do again what was done here: both only extend. The end is in renew_only_record.lua.
--- What comes between them says by is_common whether it did what belongs to the kind of the lock.
--- Before it stands KEY_COUNT, how many keys a name has.
+-- The first piece of the common renewal: a hold of one name, whose lock would expire earlier without it. As in
+-- acquire_absent.lua it stands before all that other cases need, and defines no function. Other cases go the long way,
+-- which may repeat what was done here: both only extend. After it the script does what only its kind needs, sets is_common
+-- to whether that succeeded, and includes renew_only_record.lua. Before it stands KEY_COUNT, how many keys a name has.
 -- include: kept_suffix
 
 local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]
 
--- The record, as hold_record.lua parses it: what comes before its end, its owner, and where what comes after begins. Redis tells
--- scripts its version since 7.0, as it has GT, too.
+-- The record, as hold_record.lua parses it: before, the text in front of its end; field, its owner; after_at, the position
+-- behind its end. A server that tells scripts its version, from 7.0 on, also has GT.
 local record = #KEYS == KEY_COUNT and redis.REDIS_VERSION_NUM and call('HGET', holds, hold_id)
 local before, field, after_at, end_ms
 if type(record) == 'string' then

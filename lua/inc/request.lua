@@ -11,9 +11,9 @@
 -- of a semaphore  ARGV[6] how many permits it has in all, ARGV[7] how many of them to acquire
 -- then     what belongs to each name, and the inherited owners: one that holds the lock now re-enters it, and none
 --          of them acquires it anew
--- Before it stands FIXED_ARGS, how many there are before those of the names.
+-- Before it stands FIXED_ARGS, how many arguments come before those of the names.
 local lease_ms, fresh_owner, hold_id, note, options = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
--- As text it is not before '1' when it begins with that.
+-- Texts are compared byte by byte: what begins with '0' comes before '1', and what begins with '1' does not.
 local want_token, since_us, more = options >= '1', '', ''
 if #options > 4 then
 	since_us, more = string.match(options, '^....(%d*)(.*)$')

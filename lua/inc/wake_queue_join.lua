@@ -86,7 +86,7 @@ local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), is_on_guard, held_ms, 0 }
 end
 
--- The lock is free, and it is the turn of a waiter, which may not come. Only its hold id is known, which tells people nothing.
+-- The lock is free, and kept for a waiter, which may be dead. Only its hold id is known, which is of no use to the caller.
 local function turn_reply(index)
 	local reply = wait_reply(index, -2, '', '', -1)
 	local retry_after_ms = turn_retry_after_ms(names[index])

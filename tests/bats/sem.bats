@@ -43,12 +43,13 @@ is_whole() {
 	has_free "$1" "$2" && ! list_keys "*{$1}*" | grep -qvx -e "rlock_total:{$1}" -e ''
 }
 
-# hold_permit N NAME [OPTION...]: until let_go. Sets PID.
+# hold_permit N NAME [OPTION...]: until let_go. Sets PID. The server has the permit before the command runs.
 hold_permit() {
 	local held
 	held=$(held_permits "$2")
 	in_background rlock sem --permits "$1" "$2" "${@:3}" -- until_let_go
 	wait_until 5 has_more_than "$2" "$held"
+	wait_until 5 is_parent_of "$PID" until_let_go
 }
 
 has_more_than() { (($(held_permits "$1") > $2)); }
@@ -738,10 +739,10 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 		--wait-all --kill-child '--max-run 3s' '--grace 3s' '--on-lost term' '--replicas 1'; do
 		# shellcheck disable=SC2086
 		run -64 rlock sem --permits 3 --resize $option a
-		assert_one_line "^rlock: --[a-z-]+ can't go together with --resize, which acquires nothing: leave it out$"
+		assert_one_line "^rlock: --[a-z-]+ can't go together with --resize, which acquires nothing: leave one of them out$"
 	done
 	run -64 rlock sem --permits 3 --resize a -- true
-	assert_output "rlock: --resize can't go together with a COMMAND: it acquires nothing"
+	assert_output "rlock: --resize can't go together with a COMMAND, since it acquires nothing: leave one of them out"
 	no_keys
 }
 
@@ -835,4 +836,55 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 		run -1 rlock status a
 		refute_output --partial 'permits free'
 	done
+}
+
+@test "a right that the default user lacks costs no permit" {
+	local right
+	hold_permit 3 a
+	for right in pttl pexpire hset zadd; do
+		redis acl setuser default "-$right" >/dev/null
+		run -77 rlock sem -n --permits 3 a -- true
+		redis acl setuser default "+$right" >/dev/null
+		has_free a 2 || fail "without +$right"
+	done
+	let_go
+	ended_with 0
+	is_whole a 3
+}
+
+@test "a permit is back, and waiters are notified, though its record cannot be deleted" {
+	redis acl setuser default -hdel >/dev/null
+	record_messages 'redisson_sc:{a}'
+	run -0 rlock sem --permits 2 a -- true
+	redis acl setuser default +hdel >/dev/null
+	has_free a 2
+	assert_equal "$(show_messages 'redisson_sc:{a}')" '1 2'
+}
+
+@test "a remembered total that was overwritten with a text is ignored" {
+	local text
+	for text in word 99999999999999999999 inf; do
+		hold_permit 2 a
+		redis set 'rlock_total:{a}' "$text" >/dev/null
+		run -0 rlock sem -n --permits 2 a -- true
+		redis set 'rlock_total:{a}' "$text" >/dev/null
+		run -0 rlock status a
+		assert_output --partial '1 of 2 permits free'
+		run -0 rlock unlock --force a
+		has_free a 2
+		let_go
+		ended_with 76
+		redis flushall >/dev/null
+		rm -f let-go
+	done
+}
+
+@test "a semaphore whose counter was deleted can be broken" {
+	hold_permit 3 a
+	redis del a >/dev/null
+	run -0 rlock unlock --force a
+	has_free a 3
+	has_held a 0
+	let_go
+	ended_with 76
 }
