@@ -293,13 +293,12 @@ static void judge_permits(struct findings *findings, const struct opts *opts,
 			return;
 		}
 	if (inspection->unheld_permits > 0)
-		findings_add(
-			findings, FINDING_NOTE, 0, "permits",
-			"%s: %" PRId64 " of %" PRId64
-			" have no record of a holder, as Java's RSemaphore leaves none: if no "
-			"such client runs, they are lost: while no client holds a permit try: "
-			"rlock unlock --force %s",
-			name, inspection->unheld_permits, inspection->permits, name);
+		findings_add(findings, FINDING_NOTE, 0, "permits",
+			     "%s: %" PRId64 " of %" PRId64
+			     " have no record of a holder, as Java's RSemaphore leaves none: if no "
+			     "such client runs, they are lost: while no client holds a permit try: "
+			     "rlock unlock --force %s",
+			     name, inspection->unheld_permits, inspection->permits, name);
 	else
 		findings_add(findings, FINDING_OK, 0, "permits",
 			     "%s: %" PRId64 " of %" PRId64

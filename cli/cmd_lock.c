@@ -53,7 +53,7 @@ struct acquirer {
 	struct rlock_conn *conn;
 	struct rlock_hold *hold;
 	struct equipment equipment; /* of the keeper of a command */
-	bool has_slept;             /* the lock was not to be acquired at once */
+	bool has_waited;            /* the lock was busy at the first try */
 	int64_t begun_ms;
 	int64_t acquired_ms; /* or when it was known not to be */
 };
@@ -230,7 +230,7 @@ static void begin_sleep(void *ctx, struct rlock_hold *hold)
 {
 	struct acquirer *acquirer = ctx;
 
-	acquirer->has_slept = true;
+	acquirer->has_waited = true;
 	if (acquirer->opts->command != NULL)
 		equipment_reserve_renewer(&acquirer->equipment, acquirer->conn, hold);
 }
@@ -270,7 +270,7 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 
 	if (status == RLOCK_OK)
 		event_log_set_acquired(acquirer->hold, acquirer->acquired_ms);
-	if (acquirer->has_slept)
+	if (acquirer->has_waited)
 		log_event(acquirer, EVENT_WAITED, NULL);
 	if (status == RLOCK_OK)
 		log_event(acquirer, EVENT_ACQUIRED, NULL);

@@ -152,8 +152,9 @@ static void trace_denied(struct rlock__waiter *waiter)
 }
 
 /*
- * Before the try that follows the subscription: a process that is forked here shares our memory, and each page that we
- * write to from then on is copied first. That try copies those which the next one needs, for which others wait.
+ * Called before the try that follows the subscription. A process that is forked in the callback shares our memory, so each
+ * page is copied when we first write to it. That try has these pages copied, and spares the one after it, for which others
+ * wait.
  */
 static void announce_sleep(struct rlock__waiter *waiter)
 {
@@ -209,7 +210,7 @@ static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 
 /* ---- all of it ---- */
 
-/* No owner is known that is in the way. */
+/* For a busy lock of which no owner is known. */
 static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock__error *error,
 			       const struct rlock__server *server)
 {

@@ -15,9 +15,9 @@
 #
 # What a file needs of the others stands in its own tags ("# bats file_tags=long"):
 #
-#   long           it begins before those that are not
-#   computes       it watches no lease, and begins when all others have begun: processors have work while these wait
-#   alone          no other file runs beside it, but those that compute
+#   long           it begins first
+#   computes       it watches no lease, and begins after those without a tag: processors have work while these wait
+#   alone          it begins last, and no other file runs beside it but those that compute
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -172,12 +172,12 @@ put_in_order() {
 	)
 }
 
-# bears INDEX OTHER: the other file may run beside it.
+# bears INDEX OTHER: the first file allows the other one beside it.
 bears() {
 	! has_tag "$1" alone || has_tag "$2" computes
 }
 
-# may_begin INDEX: beside all that run.
+# may_begin INDEX: a job is free, and the file and all that run bear one another.
 may_begin() {
 	local index
 	[ ${#running[@]} -lt "$JOBS" ] || return

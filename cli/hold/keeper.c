@@ -35,11 +35,11 @@
 #define RENEWER_AGAIN_MS 200
 /* A command that was stopped and continued together with us is seen running after this time. */
 #define SETTLE_MS 30
-/* For a command that runs longer than this our priority rises. */
+/* When a command has run for longer than this, our priority rises. */
 #define LONG_COMMAND_MS 50
 /*
- * A command that runs longer than this may run for hours: we shrink. Not earlier, since a release takes longer then: the
- * kernel has to map again what it needs.
+ * A command that has run for longer than this may run for hours: we shrink. Not earlier: after that our release takes
+ * longer, since the kernel has to map the pages again that it needs.
  */
 #define SHRINK_MS 1000
 
@@ -301,7 +301,7 @@ static void follow_stop(struct keeper *keeper)
 	job_control_follow_stop(&keeper->state, keeper->equipment->wakeup_fd[0]);
 }
 
-/* What a longer command asks for, the longer it runs. */
+/* Raises our priority, and later shrinks, once the command has run for long enough. */
 static void adapt_to_length(struct keeper *keeper)
 {
 	int64_t now_ms = rlock_now_ms();

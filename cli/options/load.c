@@ -50,10 +50,11 @@ static int check_resize(const struct option_merge *merge)
 
 	if (of_hold != NULL)
 		message_error("--%s can't go together with --resize, which acquires nothing: leave "
-			      "it out",
+			      "one of them out",
 			      of_hold->name);
 	else if (merge->opts->resize && merge->opts->command != NULL)
-		message_error("--resize can't go together with a COMMAND: it acquires nothing");
+		message_error("--resize can't go together with a COMMAND, since it acquires "
+			      "nothing: leave one of them out");
 	else
 		return 0;
 	return EXIT_USAGE;

@@ -47,7 +47,7 @@ bool proc_is_hidden(pid_t pid);
 bool proc_runs_our_program(pid_t pid);
 /*
  * The start of a process that was forked between these two times of rlock_now_ms(), without a look at /proc, which takes
- * longer than the fork; 0 when the kernel's ticks are too coarse to tell.
+ * longer than the fork; 0 when the two are not in the same tick of the kernel.
  */
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms);
 /* False for a process whose first thread has exited, and is a zombie, while other threads run on. */

@@ -99,17 +99,6 @@ hold_and_listen() {
 	wait_until 5 is_parent_of "$PID" until_let_go
 }
 
-# is_parent_of PID NAME: a child of that process has that name.
-is_parent_of() {
-	local child
-	children_of "$1"
-	for child in "${CHILDREN[@]}"; do
-		name_of "$child"
-		[ "$NAME_OF_PROCESS" != "$2" ] || return 0
-	done
-	return 1
-}
-
 # wait_for_lock NAME [OPTION...]: a waiter, messages in the file "said", which makes the file "ran"
 # once it has the lock. Sets PID. Returns when it waits.
 wait_for_lock() {

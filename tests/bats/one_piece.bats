@@ -153,7 +153,7 @@ same_state() {
 	assert_equal "$(rlock lock --fence --owner job --lease 1m one && rlock unlock --owner job one)" 1
 	assert_equal "$(rlock lock --fence --owner job --lease 1m one && rlock unlock --owner job one)" 2
 	rlock sem --permits 2 permits -- rlock sem --permits 2 permits -- true
-	redis acl log >denied
+	redis acl log >"$BATS_TEST_TMPDIR/denied"
 	redis acl setuser default +@all >/dev/null
-	assert_equal "$(<denied)" ''
+	assert_equal "$(<"$BATS_TEST_TMPDIR/denied")" ''
 }

@@ -323,13 +323,13 @@ in_background() {
 	BACKGROUND+=("$PID")
 }
 
-# hold_in_background NAME [OPTION...]: holds a lock by `rlock run`; sets PID (the keeper's). Returns when
-# the lock is held. The command ends when the file "$BATS_TEST_TMPDIR/let-go" appears.
+# hold_in_background NAME [OPTION...]: holds a lock by `rlock run`; sets PID (the keeper's). Returns when the command runs:
+# the server has the lock before. The command ends when the file "$BATS_TEST_TMPDIR/let-go" appears.
 hold_in_background() {
 	local name=$1
 	shift
 	in_background rlock run "$@" "$name" -- until_let_go
-	wait_until 5 is_held "$name"
+	wait_until 5 is_parent_of "$PID" until_let_go
 }
 
 let_go() {
@@ -393,6 +393,17 @@ children_of() {
 name_of() {
 	NAME_OF_PROCESS=
 	{ read -r NAME_OF_PROCESS <"/proc/$1/comm"; } 2>/dev/null || :
+}
+
+# is_parent_of PID NAME: a child of that process has that name.
+is_parent_of() {
+	local child
+	children_of "$1"
+	for child in "${CHILDREN[@]}"; do
+		name_of "$child"
+		[ "$NAME_OF_PROCESS" != "$2" ] || return 0
+	done
+	return 1
 }
 
 # The pids of keeper PID's children that are renewers.

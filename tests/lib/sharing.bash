@@ -141,8 +141,8 @@ inherited_holds_of() {
 	tr '\0' '\n' <"/proc/$(command_of "$1")/environ" | sed -n 's/^RLOCK_HELD=//p'
 }
 
-# kill_holder PID: keeper, renewer and command, as when its machine dies. The server has the lock before there are all three,
-# and a renewer goes on without its keeper.
+# kill_holder PID: keeper, renewer and command die, as when their machine does. The lock is on the server before all three
+# run, and a renewer that is left alone would go on.
 kill_holder() {
 	local renewer command
 	wait_until 5 has_command "$1"
