@@ -14,22 +14,21 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 		local now = redis.call('TIME')
 		local since_text = now[1] .. string.sub('00000' .. now[2], -6, -4)
 		local end_ms = since_text + lease_ms
-		local end_s, end_part_ms = end_ms / 1000, end_ms % 1000
 		local is_due = held > 0 and redis.call('ZRANGE', permits, '-inf',
-			string.format('%.0f', since_text + AHEAD_MS), 'BYSCORE', 'LIMIT', 0, 1)[1]
+			since_text + AHEAD_MS .. '', 'BYSCORE', 'LIMIT', 0, 1)[1]
 		local free = not is_due and redis.pcall('INCRBY', lock, '-1')
 		if type(free) == 'number' then
 			local id, is_new = hold_id .. ':1', false
-			local end_text = string.format('%d%03d', end_s, end_part_ms)
+			local end_text = end_ms .. '' -- as text, see acquire_absent.lua
 			local ttl_ms = held > 0 and redis.pcall('PTTL', holds) or lease_ms
 			if free >= 0 and free + 1 + held == tonumber(total) and (held == 0 or type(ttl_ms) == 'number') then
 				-- The record of a hold that has its permit stays as it is: the hold may be kept until some time.
-				is_new = redis.pcall('ZADD', permits, 'NX', string.format('%d%03d', end_s + AHEAD_MS / 1000, end_part_ms), id) == 1
+				is_new = redis.pcall('ZADD', permits, 'NX', end_ms + AHEAD_MS .. '', id) == 1
 			end
 			ttl_ms = is_new and math.max(ttl_ms, lease_ms)
 			if is_new and type(redis.pcall('HSET', holds, hold_id, fresh_owner .. ' ' .. since_text .. ' ' .. end_text .. ' 1 ' .. note)) == 'number'
 				and redis.pcall('ZADD', ends, end_text, id) == 1 and redis.pcall('PEXPIRE', holds, ttl_ms) == 1
-				and redis.pcall('PEXPIRE', ends, string.format('%d', ttl_ms + AHEAD_MS + BEHIND_MS)) == 1 then
+				and redis.pcall('PEXPIRE', ends, ttl_ms + AHEAD_MS + BEHIND_MS .. '') == 1 then
 				return 1
 			end
 			redis.pcall('INCRBY', lock, '1')
