@@ -121,6 +121,19 @@ commands_in_scripts() {
 		awk -F '[:=,]' '/^cmdstat_/ && !/evalsha|client|info|config/ { sum += $3 } END { print sum + 0 }'
 }
 
+# beside KEY NAME: a key or channel that belongs to a lock.
+beside() {
+	local BRACED
+	find_braced "$2"
+	echo "$1:$BRACED"
+}
+
+# find_braced NAME: sets BRACED to the name of a lock as it stands in keys beside it: a name with braces keeps these.
+find_braced() {
+	BRACED=$1
+	[[ $1 = *'{'* ]] || BRACED="{$1}"
+}
+
 # ---- several servers for each file ----
 
 # start_servers COUNT [OPTION...]: such servers, with numbers from 1; `redis` speaks to the first. The first
@@ -413,8 +426,7 @@ renewer_of() {
 }
 
 has_renewer() {
-	find_renewers "$1"
-	[ ${#RENEWERS[@]} -gt 0 ]
+	is_parent_of "$1" rlock-renewer
 }
 
 # find_renewers PID: sets RENEWERS to what renewer_of prints.

@@ -107,22 +107,14 @@ kill_waiter() {
 
 # ---- what is on the server ----
 
-# beside KEY NAME: what belongs to a lock, as it is written for names with and without braces.
-beside() {
-	case $2 in
-	*'{'*) echo "$1:$2" ;;
-	*) echo "$1:{$2}" ;;
-	esac
-}
-
 # keys_of NAME: sets the names of what belongs to a fair lock, without a process.
 keys_of() {
-	local name=$1
-	[[ $name = *'{'* ]] || name="{$name}"
-	CHANNEL=redisson_lock__channel:$name
-	QUEUE_KEY=redisson_lock_queue:$name
-	DEADLINES_KEY=redisson_lock_timeout:$name
-	WAITERS_KEY=rlock_waiters:$name
+	local BRACED
+	find_braced "$1"
+	CHANNEL=redisson_lock__channel:$BRACED
+	QUEUE_KEY=redisson_lock_queue:$BRACED
+	DEADLINES_KEY=redisson_lock_timeout:$BRACED
+	WAITERS_KEY=rlock_waiters:$BRACED
 }
 
 channel() { keys_of "$1" && echo "$CHANNEL"; }

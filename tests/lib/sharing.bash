@@ -8,14 +8,6 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 # The owner that a thread of a Java service is.
 JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
 
-# beside KEY NAME: a key or channel that belongs to a lock, as it is written for names with and without braces.
-beside() {
-	case $2 in
-	*'{'*) echo "$1:$2" ;;
-	*) echo "$1:{$2}" ;;
-	esac
-}
-
 channel_of() {
 	beside redisson_rwlock "$1"
 }
@@ -84,7 +76,7 @@ admit_guest() {
 # queue_guest GUEST VERB NAME [OPTION...]: the same, and returns when one more waits for the lock.
 queue_guest() {
 	local waiters LISTENERS
-	count_listeners
+	find_listeners
 	waiters=${#LISTENERS[@]}
 	start_guest "$@"
 	wait_until 5 has_listeners $((waiters + 1))
@@ -117,8 +109,8 @@ entered_ms() {
 	echo $(($(cat "$BATS_TEST_TMPDIR/in-$1") / 1000))
 }
 
-# Processes that wait for a read or write lock: those that listen. Sets LISTENERS.
-count_listeners() {
+# Sets LISTENERS to the processes that wait for a read or write lock: those that listen.
+find_listeners() {
 	LISTENERS=()
 	ask_server client list type pubsub
 	[ -z "$ANSWER" ] || mapfile -t LISTENERS <<<"$ANSWER"
@@ -127,7 +119,7 @@ count_listeners() {
 # has_listeners [COUNT]
 has_listeners() {
 	local LISTENERS
-	count_listeners
+	find_listeners
 	[ ${#LISTENERS[@]} = "${1:-1}" ]
 }
 
