@@ -18,7 +18,8 @@
 #include "rlock.h"
 
 #define MUTEX (1U << RLOCK_PLAIN | 1U << RLOCK_FAIR)
-#define READWRITE (1U << RLOCK_READ | 1U << RLOCK_WRITE)
+#define READ (1U << RLOCK_READ)
+#define READWRITE (READ | 1U << RLOCK_WRITE)
 #define FAIR (1U << RLOCK_FAIR)
 #define SEMAPHORE (1U << RLOCK_SEMAPHORE)
 #define LOCKS (MUTEX | READWRITE)
@@ -40,7 +41,7 @@ struct command_right {
  * right was looked at, and change nothing.
  */
 static const struct command_right commands[] = {
-	{ "+set", SEMAPHORE | 1U << RLOCK_READ, false, { "SET", KEY, "1", "PX", "5000" } },
+	{ "+set", READ | SEMAPHORE, false, { "SET", KEY, "1", "PX", "5000" } },
 	{ "+pexpire", ALL, false, { "PEXPIRE", KEY, "5000" } },
 	{ "+eval", ALL, false, { "EVAL", "return 1", "0" } },
 	{ "+evalsha", ALL, false, { "EVALSHA", "0000000000000000000000000000000000000000", "0" } },

@@ -45,8 +45,8 @@ local listed = redis.pcall('HGETALL', name.lock)
 local may_be_semaphore = wanted == '' or wanted == 'sem'
 local counter = may_be_semaphore and is_wrong_type(listed) and redis.pcall('GET', name.lock)
 -- While permits are held the counter may have been deleted.
-local held = may_be_semaphore and not is_error(listed) and #listed == 0 and redis.pcall('ZCARD', permits)
-if type(counter) == 'string' or type(held) == 'number' and held > 0 then
+local has_permits = may_be_semaphore and not is_error(listed) and #listed == 0 and redis.pcall('TYPE', permits).ok == 'zset'
+if type(counter) == 'string' or has_permits then
 	if counter and not is_permits_counter(counter) then
 		return { -1, NOT_A_COUNTER }
 	end
