@@ -105,8 +105,7 @@ names_right() {
 try() {
 	local what=$1 codes=$2 began out took_ms tries=0
 	shift 2
-	# On a machine that is too busy for a lease of 2 s the server is not to be reached. That passes.
-	until ((tries++ > 0)) && { ((tries > 5)) || ! [[ $out == *' no answer '* || $out == *' did not run:'* ]]; }; do
+	until ((tries++ > 0)) && { ((tries > 5)) || ! is_too_busy "$CODE" "$codes" "$out"; }; do
 		CODE=0
 		began=${EPOCHREALTIME/./}
 		if [ "$1" = rlock ]; then
@@ -125,6 +124,12 @@ try() {
 	else
 		complain "$what ended with $CODE and said: $out"
 	fi
+}
+
+# is_too_busy CODE CODES TEXT: what the machine has to do is more than a lease of 2 s bears. That passes.
+is_too_busy() {
+	[[ $3 != *' no answer '* && $3 != *' did not run:'* ]] || return 0
+	[[ $1 == 7[56] && " $2 " != *" $1 "* && $3 != *denied* ]]
 }
 
 # rlock for a user that may do everything.
@@ -183,13 +188,14 @@ on_several_servers() {
 	local verb
 	for verb in $KINDS; do
 		# Databases in the place of servers.
-		try "$verb on a majority" 1 rlock "$verb" -w 3s -t 1s --quorum majority \
-			-u "$URL/1 $URL/2 $URL/3" "$NAME" -- false
+		try "$verb on a majority" 1 rlock "$verb" -w 5s -t 3s --quorum majority \
+			-u "$URL/1 $URL/2 $URL/3" "$NAME$verb" -- false
 	done
 }
 
 @test "without any one right a lock on several servers is acquired, or refused with that right named" {
-	wait_until 5 has_run_for 2
+	# A second longer than their leases, or it does not count. It subtracts times of a clock that may be set back.
+	wait_until 60 has_run_for 4
 	without_each on_several_servers
 }
 
