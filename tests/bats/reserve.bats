@@ -54,7 +54,7 @@ ends() {
 	proxy hold-reply EVALSHA
 	in_background rlock run a -- true
 	wait_until 5 has_waiters a
-	has_renewer "$PID"
+	wait_until 5 has_renewer "$PID" # it gives itself its name, and forks nothing while it waits for a reply
 	proxy release
 	let_go
 	ended_with 0
@@ -113,7 +113,7 @@ has_dropped() {
 	kill -KILL "$RENEWER"
 	let_go
 	wait_until 5 test -e in
-	has_renewer "$PID"
+	wait_until 5 has_renewer "$PID" # it gives itself its name, and forks nothing while it waits for a reply
 	let_pass 1.5
 	is_held a
 	touch out
