@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "inspect_form.h"
 #include "inspect_reply.h"
 #include "net/server_error.h"
 #include "redis/keys.h"
@@ -14,37 +15,6 @@
 #include "rlock.h"
 
 #define WRITE_SUFFIX ":write"
-
-/* The elements of a reply of inspect.lua. */
-enum part {
-	PART_STATE,
-	PART_TYPE,
-	PART_TTL,
-	PART_NOW,
-	PART_TOKEN,
-	PART_HOLDER_TOTAL,
-	PART_HOLDERS,
-	PART_QUEUE_TOTAL,
-	PART_QUEUE,
-	PART_WAKE_TOTAL,
-	PART_WAKE_SINCE,
-	PART_OTHER_CLIENTS,
-	PART_WRITER,
-	PART_UNSEEN,
-	PART_GROUND,
-	PART_PERMITS,
-	PART_FREE_PERMITS,
-	PART_HELD_PERMITS,
-	PART_COUNT
-};
-
-/* The form of a list's elements: 's' a string, 'i' an integer, 'a' an array. */
-#define FORM_ALL "ssiisiaiaiiiaasiii"
-#define FORM_OTHER "ss"
-#define FORM_HOLDER "siiiiiss"
-#define FORM_QUEUED "siiis"
-#define FORM_WRITER "sis"
-#define FORM_UNSEEN "ss"
 
 void rlock__inspect_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
 			 bool is_in_cluster, struct rlock__args *args)
@@ -129,64 +99,14 @@ static struct rlock_name keep(struct pool *pool, const redisReply *reply)
 	return (struct rlock_name){ keep_text(pool, reply->str, reply->len), reply->len };
 }
 
-/* ---- the form of a reply ---- */
-
-static bool has_form(const redisReply *reply, const char *form)
-{
-	size_t count = strlen(form);
-
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != count)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		int type = form[i] == 's'   ? REDIS_REPLY_STRING
-			   : form[i] == 'i' ? REDIS_REPLY_INTEGER
-					    : REDIS_REPLY_ARRAY;
-
-		if (reply->element[i]->type != type)
-			return false;
-	}
-	return true;
-}
-
-static bool are_all(const redisReply *list, const char *form)
-{
-	for (size_t i = 0; i < list->elements; i++)
-		if (!has_form(list->element[i], form))
-			return false;
-	return true;
-}
-
-static bool is_known_state(const redisReply *state)
-{
-	enum rlock_kind kind;
-
-	return strcmp(state->str, "free") == 0 ||
-	       (rlock_kind_parse(state->str, state->len, &kind) && kind != RLOCK_FAIR);
-}
-
-static bool is_of_lock(const redisReply *reply)
-{
-	return has_form(reply, FORM_ALL) && is_known_state(reply->element[PART_STATE]) &&
-	       are_all(reply->element[PART_HOLDERS], FORM_HOLDER) &&
-	       are_all(reply->element[PART_QUEUE], FORM_QUEUED) &&
-	       are_all(reply->element[PART_UNSEEN], FORM_UNSEEN) &&
-	       (reply->element[PART_WRITER]->elements == 0 ||
-		has_form(reply->element[PART_WRITER], FORM_WRITER));
-}
-
-static bool is_of_other(const redisReply *reply)
-{
-	return has_form(reply, FORM_OTHER) && strcmp(reply->element[PART_STATE]->str, "other") == 0;
-}
-
 /* ---- its parts ---- */
 
-static int64_t part_number(const redisReply *reply, enum part part)
+static int64_t part_number(const redisReply *reply, enum rlock__part part)
 {
 	return reply->element[part]->integer;
 }
 
-static size_t part_count(const redisReply *reply, enum part part)
+static size_t part_count(const redisReply *reply, enum rlock__part part)
 {
 	return part_number(reply, part) > 0 ? (size_t)part_number(reply, part) : 0;
 }
@@ -303,11 +223,12 @@ static bool is_held(const struct rlock_inspection *inspection)
 
 static enum rlock_kind kind_of(const redisReply *reply)
 {
-	const redisReply *state = reply->element[PART_STATE];
+	const redisReply *state = reply->element[RLOCK__PART_STATE];
 	enum rlock_kind kind = RLOCK_ANY;
 
 	(void)rlock_kind_parse(state->str, state->len, &kind);
-	if ((kind == RLOCK_ANY || kind == RLOCK_PLAIN) && part_count(reply, PART_QUEUE_TOTAL) > 0)
+	if ((kind == RLOCK_ANY || kind == RLOCK_PLAIN) &&
+	    part_count(reply, RLOCK__PART_QUEUE_TOTAL) > 0)
 		return RLOCK_FAIR;
 	return kind;
 }
@@ -316,8 +237,8 @@ static enum rlock_kind kind_of(const redisReply *reply)
 
 static void read_lists(const redisReply *reply, struct pool *pool, struct rlock_inspection *out)
 {
-	const redisReply *listed = reply->element[PART_HOLDERS];
-	int64_t now_ms = part_number(reply, PART_NOW);
+	const redisReply *listed = reply->element[RLOCK__PART_HOLDERS];
+	int64_t now_ms = part_number(reply, RLOCK__PART_NOW);
 	struct rlock_holder *holders = keep_list(pool, listed->elements, sizeof(*holders));
 	struct rlock_waiter *waiters, *writer;
 	struct rlock_unseen *unseen;
@@ -326,19 +247,19 @@ static void read_lists(const redisReply *reply, struct pool *pool, struct rlock_
 		read_holder(listed->element[i], out->kind, now_ms, pool, &holders[i]);
 	out->holders = holders;
 	out->holder_count = listed->elements;
-	listed = reply->element[PART_QUEUE];
+	listed = reply->element[RLOCK__PART_QUEUE];
 	waiters = keep_list(pool, listed->elements, sizeof(*waiters));
 	for (size_t i = 0; i < listed->elements; i++)
 		read_waiter(listed->element[i], now_ms, pool, &waiters[i]);
 	out->queue = waiters;
 	out->queue_count = listed->elements;
-	listed = reply->element[PART_WRITER];
+	listed = reply->element[RLOCK__PART_WRITER];
 	if (listed->elements > 0) {
 		writer = keep_list(pool, 1, sizeof(*writer));
 		read_writer(listed, now_ms, pool, writer);
 		out->writer = writer;
 	}
-	listed = reply->element[PART_UNSEEN];
+	listed = reply->element[RLOCK__PART_UNSEEN];
 	unseen = keep_list(pool, listed->elements, sizeof(*unseen));
 	for (size_t i = 0; i < listed->elements; i++)
 		read_unseen(listed->element[i], pool, &unseen[i]);
@@ -350,19 +271,20 @@ static void read_lock(const redisReply *reply, struct pool *pool, struct rlock_i
 {
 	out->kind = kind_of(reply);
 	out->type = "";
-	out->ttl_ms = part_number(reply, PART_TTL);
-	out->token = strtoll(reply->element[PART_TOKEN]->str, NULL, 10);
-	out->ground = keep(pool, reply->element[PART_GROUND]).text;
+	out->ttl_ms = part_number(reply, RLOCK__PART_TTL);
+	out->token = strtoll(reply->element[RLOCK__PART_TOKEN]->str, NULL, 10);
+	out->ground = keep(pool, reply->element[RLOCK__PART_GROUND]).text;
 	read_lists(reply, pool, out);
-	out->holder_total = part_count(reply, PART_HOLDER_TOTAL);
-	out->queue_total = part_count(reply, PART_QUEUE_TOTAL);
-	out->wake_total = part_count(reply, PART_WAKE_TOTAL);
-	out->wake_ms = age_ms(part_number(reply, PART_NOW), part_number(reply, PART_WAKE_SINCE));
-	out->other_clients = part_count(reply, PART_OTHER_CLIENTS);
-	out->permits = part_number(reply, PART_PERMITS);
-	out->free_permits = part_number(reply, PART_FREE_PERMITS);
+	out->holder_total = part_count(reply, RLOCK__PART_HOLDER_TOTAL);
+	out->queue_total = part_count(reply, RLOCK__PART_QUEUE_TOTAL);
+	out->wake_total = part_count(reply, RLOCK__PART_WAKE_TOTAL);
+	out->wake_ms = age_ms(part_number(reply, RLOCK__PART_NOW),
+			      part_number(reply, RLOCK__PART_WAKE_SINCE));
+	out->other_clients = part_count(reply, RLOCK__PART_OTHER_CLIENTS);
+	out->permits = part_number(reply, RLOCK__PART_PERMITS);
+	out->free_permits = part_number(reply, RLOCK__PART_FREE_PERMITS);
 	out->unheld_permits =
-		out->permits - out->free_permits - part_number(reply, PART_HELD_PERMITS);
+		out->permits - out->free_permits - part_number(reply, RLOCK__PART_HELD_PERMITS);
 	if (out->permits < 0)
 		out->permits = 0;
 	out->state = is_held(out) ? RLOCK_STATE_HELD : RLOCK_STATE_FREE;
@@ -372,26 +294,26 @@ static void read_other(const redisReply *reply, struct pool *pool, struct rlock_
 {
 	out->state = RLOCK_STATE_OTHER;
 	out->kind = RLOCK_ANY;
-	out->type = keep(pool, reply->element[PART_TYPE]).text;
+	out->type = keep(pool, reply->element[RLOCK__PART_TYPE]).text;
 	out->ground = "";
 	out->ttl_ms = out->wake_ms = RLOCK_TIME_NONE;
 }
 
 static size_t lists_size(const redisReply *reply)
 {
-	if (reply->elements != PART_COUNT)
+	if (reply->elements != RLOCK__PART_COUNT)
 		return 0;
-	return reply->element[PART_HOLDERS]->elements * sizeof(struct rlock_holder) +
-	       (reply->element[PART_QUEUE]->elements + 1) * sizeof(struct rlock_waiter) +
-	       reply->element[PART_UNSEEN]->elements * sizeof(struct rlock_unseen);
+	return reply->element[RLOCK__PART_HOLDERS]->elements * sizeof(struct rlock_holder) +
+	       (reply->element[RLOCK__PART_QUEUE]->elements + 1) * sizeof(struct rlock_waiter) +
+	       reply->element[RLOCK__PART_UNSEEN]->elements * sizeof(struct rlock_unseen);
 }
 
 /* Of the texts outside of the reply: name, server, and errors of the server, which are made longer. */
 static size_t more_text_size(const redisReply *reply, const struct rlock_name *name,
 			     const char *server)
 {
-	size_t unseen = reply != NULL && reply->elements == PART_COUNT
-				? reply->element[PART_UNSEEN]->elements
+	size_t unseen = reply != NULL && reply->elements == RLOCK__PART_COUNT
+				? reply->element[RLOCK__PART_UNSEEN]->elements
 				: 0;
 
 	return name->len + 1 + strlen(server) + 1 + unseen * RLOCK_ERROR_MAX;
@@ -432,10 +354,10 @@ enum rlock_status rlock__inspection_read(const redisReply *reply, const struct r
 					 const char *server, struct rlock__error *error,
 					 struct rlock_inspection *out)
 {
-	bool is_lock = is_of_lock(reply);
+	bool is_lock = rlock__inspect_form_is_lock(reply);
 	struct pool pool;
 
-	if (!is_lock && !is_of_other(reply)) {
+	if (!is_lock && !rlock__inspect_form_is_other(reply)) {
 		(void)rlock__script_fail_reply(error, &rlock__script_inspect);
 		return rlock__inspection_fail(name, server, RLOCK_ESERVER, error->text, out);
 	}

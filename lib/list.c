@@ -1,6 +1,6 @@
 /*
- * Finds the locks among all keys of the servers. SCAN names the hashes, a slice at a time, and then the permits of
- * semaphores; inspect.lua says of each what it is. A lock is listed only for a reason, see is_lock.
+ * Scans the keys of all servers for locks: SCAN names the hashes, a slice at a time, and then the permits of semaphores.
+ * list_batch.c looks which of them are locks.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/glob.h"
 #include "base/seen.h"
 #include "conn.h"
-#include "inspect_reply.h"
+#include "list_batch.h"
 #include "list_nodes.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
@@ -23,12 +23,10 @@
 
 /*
  * How much a server does in one go, during which its other clients wait: less than a millisecond. On a slow machine, among
- * three million keys, SCAN looks at a key in two microseconds, and the script at a lock in forty.
+ * three million keys, it looks at one in two microseconds.
  */
 #define KEYS_AT_ONCE 200
-#define SCRIPTS_AT_ONCE 8
 
-#define HOLDERS_MAX 8 /* of each lock; a list says how many more there are */
 #define CURSOR_MAX 24
 #define PERMITS_SUFFIX ":timeout"
 
@@ -41,178 +39,17 @@ static const struct {
 	[SORT_LOCK] = { "hash", NULL }, [SORT_SEMAPHORE] = { "zset", "*" PERMITS_SUFFIX }
 };
 
-/* One call of rlock_list. */
+/* One server of a call of rlock_list. */
 struct listing {
-	struct rlock_conn *conn;
-	const struct rlock_list_request *request;
-	struct rlock__seen *seen; /* of this server: SCAN may name a key twice */
-	struct rlock__connection *connection;
-	struct rlock_list_progress progress;
+	struct rlock__list_found found;
 	enum sort sort;
 	char cursor[CURSOR_MAX];
 	/* A cursor of before, and after how many pages another one is remembered in its place. */
 	char past_cursor[CURSOR_MAX];
 	uint64_t page_count, past_until;
-	char denied_text[RLOCK_ERROR_MAX]; /* of the first key that the user may not look at */
-	uint64_t looked_into;              /* hashes that the script could look at */
 };
 
-/* Some hashes that the script is run for. */
-struct batch {
-	struct listing *listing;
-	struct rlock_name names[SCRIPTS_AT_ONCE];
-	struct rlock__args args[SCRIPTS_AT_ONCE];
-	size_t count, answered;
-	struct rlock_inspection locks[SCRIPTS_AT_ONCE];
-	size_t lock_count;
-	/* By their indexes: the node has sent us to another one, or does not know the script any more. */
-	size_t again[SCRIPTS_AT_ONCE];
-	size_t again_count;
-};
-
-/* ---- what is a lock ---- */
-
-/* A user's own hash may have nothing but numbers in it, as a lock does: so there is more to it. */
-static bool is_lock(const struct rlock_inspection *inspection)
-{
-	return inspection->state == RLOCK_STATE_HELD && inspection->ground[0] != '\0';
-}
-
-/* Keeps it in the batch, or frees it. */
-static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspection *inspection)
-{
-	struct listing *listing = batch->listing;
-	bool is_new = false;
-
-	listing->looked_into++;
-	if (is_lock(inspection) &&
-	    !rlock__seen_add(listing->seen, inspection->name.text, inspection->name.len, &is_new)) {
-		rlock__inspection_clear(inspection);
-		return rlock__fail_memory(&listing->conn->error);
-	}
-	if (is_new)
-		batch->locks[batch->lock_count++] = *inspection;
-	else
-		rlock__inspection_clear(inspection);
-	return RLOCK_OK;
-}
-
-/* ---- the replies ---- */
-
-static bool starts_with(const redisReply *error, const char *prefix)
-{
-	return strncmp(error->str, prefix, strlen(prefix)) == 0;
-}
-
-/* The key may be elsewhere by now, or the script was flushed since the first reply. */
-static bool is_passing(const redisReply *error)
-{
-	static const char *const prefixes[] = { "MOVED", "ASK", "TRYAGAIN", "NOSCRIPT" };
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (starts_with(error, prefixes[i]))
-			return true;
-	return false;
-}
-
-static enum rlock_status take_error(struct batch *batch, struct rlock__connection *connection,
-				    const redisReply *reply)
-{
-	struct listing *listing = batch->listing;
-	struct rlock__error *error = rlock__connection_error(connection);
-	enum rlock_status status;
-
-	if (is_passing(reply)) {
-		batch->again[batch->again_count++] = batch->answered;
-		return RLOCK_OK;
-	}
-	status = rlock__server_error(error, reply->str, reply->len, rlock__script_inspect.body);
-	if (status != RLOCK_EACL)
-		return status;
-	if (listing->progress.denied++ == 0)
-		(void)snprintf(listing->denied_text, sizeof(listing->denied_text), "%s",
-			       error->text);
-	return RLOCK_OK;
-}
-
-static bool take_reply(void *ctx, struct rlock__connection *connection, const redisReply *reply,
-		       enum rlock_status *status_out)
-{
-	struct batch *batch = ctx;
-	struct rlock_inspection inspection;
-
-	if (reply->type == REDIS_REPLY_ERROR) {
-		*status_out = take_error(batch, connection, reply);
-	} else {
-		*status_out = rlock__inspection_read(
-			reply, &batch->names[batch->answered],
-			rlock_url_server(rlock__connection_server(connection)),
-			rlock__connection_error(connection), &inspection);
-		if (*status_out == RLOCK_OK)
-			*status_out = take_inspection(batch, &inspection);
-		else
-			rlock__inspection_clear(&inspection);
-	}
-	return ++batch->answered == batch->count || *status_out != RLOCK_OK;
-}
-
-/* ---- a batch ---- */
-
-/* Alone, as status asks for it; in a cluster that follows the key. Gone meanwhile, or failed: it is left out. */
-static enum rlock_status inspect_again(struct batch *batch, size_t index)
-{
-	struct rlock_inspection *inspections = NULL;
-	struct listing *listing = batch->listing;
-	enum rlock_status status = RLOCK_OK;
-	size_t count = 0;
-
-	if (listing->conn->server_count > 1 ||
-	    rlock_inspect(listing->conn, &batch->names[index], &inspections, &count) != RLOCK_OK)
-		return RLOCK_OK;
-	if (inspections[0].status == RLOCK_OK) {
-		status = take_inspection(batch, &inspections[0]);
-		inspections[0] = (struct rlock_inspection){ 0 };
-	}
-	rlock_inspections_free(inspections, count);
-	return status;
-}
-
-/* One write: the text of the script goes with the first of them. */
-static enum rlock_status send_batch(struct batch *batch)
-{
-	struct rlock__command commands[SCRIPTS_AT_ONCE];
-	struct listing *listing = batch->listing;
-	struct rlock__connection *connection = listing->connection;
-
-	for (size_t i = 0; i < batch->count; i++) {
-		rlock__inspect_args(&batch->names[i], HOLDERS_MAX, 0, listing->conn->has_cluster,
-				    &batch->args[i]);
-		if (batch->args[i].is_out_of_memory)
-			return rlock__fail_memory(rlock__connection_error(connection));
-		commands[i] =
-			rlock__script_command(&batch->args[i], &rlock__script_inspect, i == 0);
-		commands[i].needs_login = true;
-	}
-	rlock__request_start(connection, commands, batch->count, INT64_MAX, take_reply, batch);
-	return rlock__request_await(connection).status;
-}
-
-static enum rlock_status run_batch(struct batch *batch)
-{
-	const struct rlock_list_request *request = batch->listing->request;
-	enum rlock_status status = send_batch(batch);
-
-	for (size_t i = 0; i < batch->again_count && status == RLOCK_OK; i++)
-		status = inspect_again(batch, batch->again[i]);
-	batch->listing->progress.found += batch->lock_count;
-	if (batch->lock_count > 0)
-		request->on_locks(request->ctx, batch->locks, batch->lock_count);
-	for (size_t i = 0; i < batch->lock_count; i++)
-		rlock__inspection_clear(&batch->locks[i]);
-	for (size_t i = 0; i < batch->count; i++)
-		rlock__args_free(&batch->args[i]);
-	return status;
-}
+/* ---- the names of a page ---- */
 
 /* The semaphore that a key of permits belongs to. */
 static bool is_of_semaphore(const redisReply *key, struct rlock_name *out)
@@ -241,7 +78,8 @@ static bool name_of(const struct listing *listing, const redisReply *key, struct
 		return false;
 	*out = (struct rlock_name){ key->str, key->len };
 	if (listing->sort == SORT_SEMAPHORE &&
-	    (!is_of_semaphore(key, out) || !rlock__glob_fits(&listing->request->pattern, out)))
+	    (!is_of_semaphore(key, out) ||
+	     !rlock__glob_fits(&listing->found.request->pattern, out)))
 		return false;
 	/* No acquisition could have made a lock of another name. */
 	return rlock_name_check(out, &why) == RLOCK_OK;
@@ -252,14 +90,15 @@ static enum rlock_status inspect_keys(struct listing *listing, const redisReply 
 	size_t at = 0;
 
 	while (at < keys->elements) {
-		struct batch batch = { .listing = listing };
+		struct rlock_name names[RLOCK__LIST_BATCH_MAX];
+		size_t count = 0;
 		enum rlock_status status;
 
-		while (at < keys->elements && batch.count < SCRIPTS_AT_ONCE) {
-			if (name_of(listing, keys->element[at++], &batch.names[batch.count]))
-				batch.count++;
+		while (at < keys->elements && count < RLOCK__LIST_BATCH_MAX) {
+			if (name_of(listing, keys->element[at++], &names[count]))
+				count++;
 		}
-		status = batch.count > 0 ? run_batch(&batch) : RLOCK_OK;
+		status = rlock__list_batch(&listing->found, names, count);
 		if (status != RLOCK_OK)
 			return status;
 	}
@@ -292,14 +131,14 @@ static bool is_in_circle(struct listing *listing)
 
 static enum rlock_status take_page(struct listing *listing, const redisReply *reply)
 {
-	struct rlock__error *error = rlock__connection_error(listing->connection);
+	struct rlock__error *error = rlock__connection_error(listing->found.connection);
 
 	if (reply->type == REDIS_REPLY_ERROR)
 		return rlock__server_error(error, reply->str, reply->len, NULL);
 	if (!is_page(reply))
 		return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to SCAN");
 	(void)snprintf(listing->cursor, sizeof(listing->cursor), "%s", reply->element[0]->str);
-	listing->progress.looked_at += KEYS_AT_ONCE;
+	listing->found.progress.looked_at += KEYS_AT_ONCE;
 	if (is_in_circle(listing))
 		return rlock__fail(error, RLOCK_ESERVER,
 				   "SCAN has no end: the server gave the same cursor twice");
@@ -309,7 +148,7 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 /* The next slice of keys; the last one sets the cursor to "0". */
 static enum rlock_status scan_step(struct listing *listing)
 {
-	const struct rlock_name *wanted = &listing->request->pattern;
+	const struct rlock_name *wanted = &listing->found.request->pattern;
 	const char *own = sorts[listing->sort].pattern, *type = sorts[listing->sort].type;
 	char count[24];
 	const char *argv[] = { "SCAN",  listing->cursor, "MATCH", own != NULL ? own : wanted->text,
@@ -323,8 +162,8 @@ static enum rlock_status scan_step(struct listing *listing)
 	enum rlock_status status;
 
 	lengths[5] = (size_t)snprintf(count, sizeof(count), "%d", KEYS_AT_ONCE);
-	rlock__request_begin(listing->connection, &command, INT64_MAX);
-	result = rlock__request_await(listing->connection);
+	rlock__request_begin(listing->found.connection, &command, INT64_MAX);
+	result = rlock__request_await(listing->found.connection);
 	status = result.status;
 	if (status == RLOCK_OK)
 		status = take_page(listing, result.reply);
@@ -335,20 +174,21 @@ static enum rlock_status scan_step(struct listing *listing)
 
 static void report_progress(const struct listing *listing)
 {
-	if (listing->request->on_progress != NULL)
-		listing->request->on_progress(listing->request->ctx, &listing->progress);
+	if (listing->found.request->on_progress != NULL)
+		listing->found.request->on_progress(listing->found.request->ctx,
+						    &listing->found.progress);
 }
 
 /* Another server, after a failover, has its keys in another order. */
 static enum rlock_status check_server(struct listing *listing, uint64_t *number)
 {
-	uint64_t now = rlock__connection_server_number(listing->connection);
+	uint64_t now = rlock__connection_server_number(listing->found.connection);
 
 	if (*number == 0)
 		*number = now;
 	if (*number == now)
 		return RLOCK_OK;
-	return rlock__fail(rlock__connection_error(listing->connection), RLOCK_ENET,
+	return rlock__fail(rlock__connection_error(listing->found.connection), RLOCK_ENET,
 			   "another server has taken over: try again");
 }
 
@@ -363,8 +203,8 @@ static enum rlock_status scan_sort(struct listing *listing, uint64_t *number)
 		status = scan_step(listing);
 		if (status == RLOCK_OK)
 			status = check_server(listing, number);
-		listing->progress.server =
-			rlock_url_server(rlock__connection_server(listing->connection));
+		listing->found.progress.server =
+			rlock_url_server(rlock__connection_server(listing->found.connection));
 		report_progress(listing);
 	} while (status == RLOCK_OK && strcmp(listing->cursor, "0") != 0);
 	return status;
@@ -383,16 +223,16 @@ static enum rlock_status scan_all(struct listing *listing)
 /* Where the user may look at nothing, there is no list. */
 static enum rlock_status end_server(struct listing *listing, enum rlock_status status)
 {
-	struct rlock__error *error = rlock__connection_error(listing->connection);
+	struct rlock__error *error = rlock__connection_error(listing->found.connection);
 
-	if (status == RLOCK_OK && listing->progress.denied > 0) {
-		(void)snprintf(error->text, sizeof(error->text), "%s", listing->denied_text);
-		status = listing->looked_into == 0 ? RLOCK_EACL : RLOCK_OK;
+	if (status == RLOCK_OK && listing->found.progress.denied > 0) {
+		(void)snprintf(error->text, sizeof(error->text), "%s", listing->found.denied_text);
+		status = listing->found.looked_into == 0 ? RLOCK_EACL : RLOCK_OK;
 	}
-	listing->progress.is_over = true;
-	listing->progress.status = status;
-	listing->progress.error =
-		status != RLOCK_OK || listing->progress.denied > 0 ? error->text : "";
+	listing->found.progress.is_over = true;
+	listing->found.progress.status = status;
+	listing->found.progress.error =
+		status != RLOCK_OK || listing->found.progress.denied > 0 ? error->text : "";
 	report_progress(listing);
 	return status;
 }
@@ -401,13 +241,15 @@ static enum rlock_status list_server(struct rlock_conn *conn,
 				     const struct rlock_list_request *request,
 				     struct rlock__seen *seen, struct rlock__connection *connection)
 {
-	struct listing listing = {
-		.conn = conn,
-		.request = request,
-		.seen = seen,
-		.connection = connection,
-		.progress = { .server = rlock_url_server(rlock__connection_server(connection)) },
-	};
+	struct listing listing = { .found = {
+					   .conn = conn,
+					   .request = request,
+					   .seen = seen,
+					   .connection = connection,
+					   .progress = { .server = rlock_url_server(
+								 rlock__connection_server(
+									 connection)) },
+				   } };
 
 	return end_server(&listing, scan_all(&listing));
 }
