@@ -14,8 +14,8 @@ load ../lib/proxying
 setup_file() {
 	start_server
 	# From here on the server knows each script: a request whose reply gets lost has been carried out.
-	rlock rlock -t 1s warm -- sleep 0.4
-	rlock wlock -t 1s warm -- sleep 0.4
+	rlock rlock -t 3s warm -- sleep 1.4
+	rlock wlock -t 3s warm -- sleep 1.4
 }
 
 teardown_file() { stop_server; }
@@ -38,7 +38,7 @@ refuses() {
 	local before option
 	before=$(show_contents)
 	for option in -q -n '-w20s'; do
-		took_less 1.5 run -78 rlock "$1" $option a -- touch ran
+		took_less 10 run -78 rlock "$1" $option a -- touch ran
 		assert_one_line "^rlock: a: .*$2\$"
 	done
 	run -78 rlock "$1" -n b a -- touch ran

@@ -339,11 +339,11 @@ teardown() { watchful_teardown; }
 }
 
 @test "other readers get in when what --at-least kept of a write lock ends, though its owner reads on" {
-	run -0 rlock wlock --at-least "${SLOWNESS}s" a -- sh -c 'rlock rlock -n a -- inside own >/dev/null 2>&1 3>&- &
+	run -0 rlock wlock --at-least "$((5 * SLOWNESS))s" a -- sh -c 'rlock rlock -n a -- inside own >/dev/null 2>&1 3>&- &
 		comes_true test -e in-own'
 	run -75 rlock rlock -n a -- true
 	run -75 rlock wlock -n a -- true
-	run -0 rlock rlock -w 6s a -- true
+	run -0 rlock rlock -w 30s a -- true
 	is_mode a read
 	run -75 rlock wlock -n a -- true
 }

@@ -175,9 +175,11 @@ is_granted_to() {
 	waiter=$PID
 	RLOCK_URL=$direct
 	wait_until 5 has_renewer "$waiter"
-	proxy delay 300
+	wait_until 5 has_waiters a
+	# Only what acquires the lock has that word.
+	proxy hold-reply 'redisson_lock_token:{a}' 1000
 	let_go
-	wait_until 5 is_granted_to "$waiter"
+	wait_until 20 is_granted_to "$waiter"
 	kill -KILL "$waiter"
 	wait_until 5 is_free a
 	[ ! -e in ]

@@ -345,11 +345,11 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 	for command in 'del a' 'rename a b' 'del rlock_ends:{a}' 'del rlock_total:{a}'; do
 		redis flushall >/dev/null
 		mkfifo go
-		in_background rlock sem --permits 2 -t 1s a -- sh -c 'read -r _ <go'
+		in_background rlock sem --permits 2 -t 3s a -- sh -c 'read -r _ <go'
 		wait_until 5 has_held a 1
 		# shellcheck disable=SC2086
 		redis $command >/dev/null
-		let_pass 1.5
+		let_pass 2.5
 		run -75 rlock sem -n --permits 2 --take 2 a -- true
 		run -0 rlock sem -n --permits 2 a -- true
 		echo >go
@@ -412,10 +412,10 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 }
 
 @test "a permit is kept for --at-least, also when the command ends sooner" {
-	run -0 rlock sem --permits 1 --at-least 1500ms a -- true
+	run -0 rlock sem --permits 1 --at-least 5s a -- true
 	has_free a 0
 	run -75 rlock sem -n --permits 1 a -- true
-	run -0 rlock sem --wait 5s --permits 1 a -- true
+	run -0 rlock sem --wait 30s --permits 1 a -- true
 	is_whole a 1
 }
 
@@ -430,9 +430,9 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 
 @test "a permit of Java is reclaimed 5 s after its deadline, since the client's clock may be behind" {
 	redis set a 1
-	java_permit a 0123456789abcdef "$(($(server_ms) - 3000))"
+	java_permit a 0123456789abcdef "$(($(server_ms) + 1000))"
 	run -75 rlock sem -n --permits 1 a -- true
-	run -0 rlock sem --wait 10s --permits 1 a -- true
+	run -0 rlock sem --wait 20s --permits 1 a -- true
 	is_whole a 1
 }
 
@@ -579,9 +579,9 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 	rlock sem --permits 2 a -- true
 	run -1 rlock status a
 	assert_output 'a: semaphore, free, 2 of 2 permits free'
-	rlock sem --permits 2 --owner ci --lease 1s a
+	rlock sem --permits 2 --owner ci --lease 5s a
 	run -0 rlock status a
-	let_pass 1.1
+	let_pass 5.1
 	run -1 rlock status a
 	assert_line --regexp '^  expired '
 }

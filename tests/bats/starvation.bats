@@ -133,9 +133,10 @@ readers_wait_behind_a_writer() {
 
 @test "a writer that gives up lets the readers in at once" {
 	not_under_valgrind 'its waiters are not there in time'
-	readers_wait_behind_a_writer -w 3s
+	# By itself the reader looks after 5 s, and again 3 s later at the earliest.
+	readers_wait_behind_a_writer -w 6s
 	ended_with 75 "$WRITER"
-	within 1 is_inside r2
+	within 2.5 is_inside r2
 	is_free 'rlock_writer:{a}'
 }
 
@@ -144,7 +145,7 @@ readers_wait_behind_a_writer() {
 	for signal in TERM INT HUP; do
 		readers_wait_behind_a_writer
 		kill -s "$signal" "$WRITER"
-		within 1 is_inside r2
+		within 3 is_inside r2
 		is_free 'rlock_writer:{a}'
 		let_guest_out r1 r2
 		ended_with $((128 + $(kill -l "$signal"))) "$WRITER"
@@ -159,7 +160,7 @@ readers_wait_behind_a_writer() {
 	wait_until 5 has_listeners
 	queue_guest r2 rlock a
 	kill -KILL "${BACKGROUND[1]}"
-	within 1 is_inside r2
+	within 3 is_inside r2
 	is_free 'rlock_writer:{a}'
 }
 
@@ -209,11 +210,11 @@ readers_wait_behind_a_writer() {
 	wait_until 20 has_listeners 50
 	start=$(now_ms)
 	let_guest_out w
-	wait_until 5 all_are_inside "${guests[@]}"
+	wait_until 20 all_are_inside "${guests[@]}"
 	for number in "${guests[@]}"; do
 		((latest > $(entered_ms "$number"))) || latest=$(entered_ms "$number")
 	done
-	((latest - start < 1500 * SLOWNESS)) || fail "the last reader was in after $((latest - start)) ms"
+	((latest - start < 5000 * SLOWNESS)) || fail "the last reader was in after $((latest - start)) ms"
 	let_go
 	wait "${BACKGROUND[@]}"
 	no_keys
@@ -259,7 +260,7 @@ has_more() {
 		waited=$(now_ms)
 		run -0 rlock wlock -w 20s a -- true
 		waited=$(($(now_ms) - waited))
-		((waited < 3000)) || fail "round $round: waited $waited ms"
+		((waited < 10000)) || fail "round $round: waited $waited ms"
 	done
 	touch enough
 	wait "${BACKGROUND[@]}"

@@ -138,6 +138,7 @@ inherited_holds_of() {
 kill_holder() {
 	local renewer command
 	wait_until 5 has_command "$1"
+	wait_until 5 has_renewer "$1"
 	renewer=$(renewer_of "$1")
 	command=$(command_of "$1")
 	# The renewer would do the keeper's part, and the keeper start another renewer.
