@@ -10,13 +10,13 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 
-# Leases are of 3 s and less here: a server that has not run for so long does not count.
-OLD_S=3
+# Leases are of 9 s and less here: a server that has not run for so long does not count.
+OLD_S=9
 
 setup_file() {
 	start_servers 45
-	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 1s warm -- sleep 0.4
-	wait_until 10 is_older 45 $((OLD_S + 1))
+	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sleep 1.4
+	wait_until 20 is_older 45 $((OLD_S + 1))
 }
 
 teardown_file() { stop_servers; }
@@ -105,11 +105,9 @@ first_lease_end_ms() {
 	done | sort -n | head -n 1
 }
 
-# is_quick COMMAND [ARG...]: it did not wait for a server that does not answer.
+# is_quick COMMAND [ARG...]: it did not wait for a server that does not answer, which would be for 5 s.
 is_quick() {
-	local limit=0.7
-	[ -z "${TESTS_UNDER:-}" ] || limit=2
-	took_less $limit "$@"
+	took_less 3 "$@"
 }
 
 ACQUIRE='redisson_lock_token:{a}'
@@ -155,11 +153,11 @@ RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 
 @test "one slow server of three delays no call, and nothing is left on it" {
 	start_proxy_to 1
-	proxy_to 1 delay 400
+	proxy_to 1 delay 4000
 	for _ in 1 2 3 4 5 6; do
 		is_quick run -0 rlock run a -- true
 	done
-	wait_until 4 on_each no_keys
+	wait_until 8 on_each no_keys
 }
 
 @test "two of three servers that are not there: 69 at once, and nothing is left on the third" {
@@ -174,7 +172,7 @@ RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 	start=$(now_ms)
 	run -69 rlock run -w 1s a -- touch ran
 	took=$(($(now_ms) - start))
-	((took >= 900 && took < 2000)) || fail "took $took ms"
+	((took >= 900 && took < 6000)) || fail "took $took ms"
 	on 3 no_keys
 	[ ! -e ran ]
 }
@@ -182,7 +180,7 @@ RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 @test "two of three servers that are frozen: 69 at --connect-timeout, and nothing is left on any" {
 	freeze_server 1
 	freeze_server 3
-	took_less 1.5 run -69 rlock run --connect-timeout 500ms a -- touch ran
+	took_less 4 run -69 rlock run --connect-timeout 500ms a -- touch ran
 	assert_one_line '^rlock: a: '
 	on 2 no_keys
 	thaw_server 1
@@ -290,8 +288,8 @@ RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 		let_pass 0.3
 		[ ! -e ran ]
 		let_go
-		took_less 1 wait_until 2 file_exists ran
-		took_less 1 ended_with 0
+		took_less 1.8 wait_until 2 file_exists ran
+		took_less 4 ended_with 0
 		ended_with 0 "$holder"
 		thaw_server 2
 		wait_until 4 on_each no_keys
@@ -310,7 +308,7 @@ RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 		freeze_server 3
 		run -75 rlock $verb -w 400ms a b -- touch ran
 		kill -s TERM "$PID"
-		took_less 1 ended_with 143
+		took_less 4 ended_with 143
 		on 1 is_free b
 		on 2 is_free b
 		thaw_server 3
@@ -355,7 +353,7 @@ has_in_queue() {
 @test "a fair lock that is acquired before one server has answered leaves no position in the queue there" {
 	on 2 held_by_stranger a
 	start_proxy_to 2
-	proxy_to 2 delay 400
+	proxy_to 2 delay 4000
 	is_quick run -0 rlock fair a -- true
 	let_pass 0.5
 	assert_equal "$(on 2 redis llen 'redisson_lock_queue:{a}')" 0
@@ -388,18 +386,18 @@ all_take_turns() {
 }
 
 @test "six shells that need a majority of the servers, in different orders, take their turns one at a time" {
-	took_less 30 all_take_turns 6 25 run a
+	took_less 120 all_take_turns 6 25 run a
 	on_each no_keys
 }
 
 @test "six shells that need a majority take their turns one at a time while one server is gone" {
 	is_nowhere 2
-	took_less 30 all_take_turns 6 20 run a
+	took_less 120 all_take_turns 6 20 run a
 	nothing_but 2
 }
 
 @test "four shells that need a majority take their turns of a fair lock" {
-	took_less 30 all_take_turns 4 10 fair a
+	took_less 120 all_take_turns 4 10 fair a
 	wait_until 2 on_each no_keys
 }
 
@@ -425,36 +423,36 @@ lease_ends_later() {
 }
 
 @test "a lock is renewed on all servers, and on those that are left when one is frozen" {
-	hold a -t 1500ms
+	hold a -t 5s
 	first=$(on 1 lease_end_ms a)
-	wait_until 5 on_each lease_ends_later a "$first"
+	wait_until 15 on_each lease_ends_later a "$first"
 	freeze_server 2
-	let_pass 1.6
+	let_pass 5.3
 	is_running "$PID"
-	wait_until 1 on 1 is_renewed a 1500
-	wait_until 1 on 3 ttl_between 900 a 1500
+	wait_until 10 on 1 is_renewed a 5000
+	wait_until 10 on 3 ttl_between 3000 a 5000
 	let_go
 	is_quick ended_with 0
 	said_nothing
 	nothing_but 2
 	thaw_server 2
-	wait_until 3 on_each no_keys
+	wait_until 9 on_each no_keys
 }
 
 @test "a server that is frozen for a while and goes on is renewed again with the others" {
-	hold a -t 1500ms
+	hold a -t 5s
 	freeze_server 3
-	let_pass 1
+	let_pass 2.5
 	thaw_server 3
-	wait_until 5 on_each is_renewed a 900
+	wait_until 10 on_each is_renewed a 5000
 	freeze_server 1
-	let_pass 1.6
+	let_pass 5.3
 	is_running "$PID"
 	thaw_server 1
 	let_go
 	ended_with 0
 	said_nothing
-	wait_until 3 on_each no_keys
+	wait_until 9 on_each no_keys
 }
 
 @test "one of three servers is killed and returns empty: the lock is held on, and no other gets it" {
@@ -486,7 +484,7 @@ lease_ends_later() {
 	# The holder has it on a and b: c is not to be reached.
 	start_proxy_to "$c"
 	proxy_to "$c" refuse on
-	hold_without "$c" a -t 3s
+	hold_without "$c" a -t 9s
 	holder=$PID
 	proxy_to "$c" refuse off
 	proxy_to "$c" blackhole on
@@ -494,18 +492,18 @@ lease_ends_later() {
 	revive_server "$b"
 	VIA=()
 	use_servers "$a" "$b" "$c"
-	run -75 rlock run -n a -- touch ran
+	run -75 rlock run -t 9s -n a -- touch ran
 	assert_output ''
-	run -75 rlock run -w 200ms a -- touch ran
+	run -75 rlock run -t 9s -w 200ms a -- touch ran
 	on "$b" no_keys
 	on "$c" no_keys
 	# Of b and c alone, as a is frozen, it could be acquired twice.
 	freeze_server "$a"
-	run rlock run -w 300ms --connect-timeout 200ms a -- touch ran
+	run rlock run -t 9s -w 300ms --connect-timeout 200ms a -- touch ran
 	[ "$status" = 75 ] || [ "$status" = 69 ]
 	[ ! -e ran ]
 	thaw_server "$a"
-	in_background rlock run -w 9s a -- sh -c 'kill -0 "$0" 2>/dev/null && grep -q "State:.[^Z]" "/proc/$0/status" && touch overlap; touch ran' \
+	in_background rlock run -t 9s -w 30s a -- sh -c 'kill -0 "$0" 2>/dev/null && grep -q "State:.[^Z]" "/proc/$0/status" && touch overlap; touch ran' \
 		"$(command_of "$holder")"
 	ended_with 76 "$holder"
 	ended_with 0
@@ -779,25 +777,25 @@ freeze_at_known_end() {
 	assert_line -n -1 0
 	nothing_but 3
 	run -0 bash -c 'rlock lock --pid $$ a; exit'
-	wait_until 1 nothing_but 3
+	wait_until 5 nothing_but 3
 	wait_until 5 no_state_files
 }
 
 @test "an owner's lock is acquired, renewed and released on a majority, with one server gone, or empty" {
 	is_nowhere 1
 	SERVERS=(2 3)
-	is_quick rlock lock --owner job --lease 2s a
-	run -75 rlock lock -n --owner other --lease 2s a
-	is_quick rlock renew --owner job --lease 3s a
-	on_each ttl_between 2500 a 3000
+	is_quick rlock lock --owner job --lease 6s a
+	run -75 rlock lock -n --owner other --lease 6s a
+	is_quick rlock renew --owner job --lease 9s a
+	on_each ttl_between 6100 a 9000
 	run -1 rlock unlock --owner other a
 	is_quick rlock unlock --owner job a
 	on_each no_keys
 	VIA=()
 	use_servers 1 2 3
-	rlock lock --owner job --lease 3s a
+	rlock lock --owner job --lease 9s a
 	on 1 redis flushall
-	is_quick rlock renew --owner job --lease 3s a
+	is_quick rlock renew --owner job --lease 9s a
 	is_quick rlock unlock --owner job a
 	on_each no_keys
 }
@@ -902,11 +900,11 @@ freeze_at_known_end() {
 		*RELEASE) proxy_to 2 "${fault% *}" "$RELEASE" 1000 ;;
 		*) proxy_to 2 "${fault% *}" '*' 1000 ;;
 		esac
-		run -7 rlock run -n -t 1s a -- sh -c 'ask_redis "$SERVER_SOCKET" hvals a; exit 7'
+		run -7 rlock run -n -t 3s a -- sh -c 'ask_redis "$SERVER_SOCKET" hvals a; exit 7'
 		assert_output 1
 		nothing_but 2
 		proxy_to 2 pass
-		wait_until 3 on_each no_keys
+		wait_until 8 on_each no_keys
 	done
 }
 
@@ -928,7 +926,7 @@ freeze_at_known_end() {
 @test "one server that wants another password is done without, two of them are refused with 77" {
 	take_servers 3
 	on "${SERVERS[1]}" redis config set requirepass s3cr3t
-	run -0 rlock run -t 1s a -- sleep 1.2
+	run -0 rlock run -t 3s a -- sleep 3.2
 	assert_output ''
 	run -0 rlock run -n a -- true
 	assert_output ''
@@ -1041,8 +1039,8 @@ freeze_at_known_end() {
 	done
 	[ ! -e wrong ] || fail "$(head wrong)"
 	sort statuses | uniq -c
-	# One may be stopped, or not get in, for what was done to the servers; but not one of many.
-	(($(grep -vcx 0 statuses) * 20 <= $(wc -l <statuses)))
+	# One may be stopped, or not get in, for what was done to the servers; but not one of five.
+	(($(grep -vcx 0 statuses) * 5 <= $(wc -l <statuses)))
 	(($(wc -l <turns) > seconds)) || fail "$(wc -l <turns) turns"
 	run -0 rlock run -t 1s -w 9s a -- true
 	wait_until 3 on_each no_keys

