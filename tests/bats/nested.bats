@@ -151,7 +151,7 @@ exclude_each_other() {
 	has_count a 1
 	run -75 rlock run -n a -- true
 	let_go
-	wait_until 1 no_keys
+	wait_until 5 no_keys
 }
 
 @test "a command whose inner rlock was killed releases one hold when it ends" {
@@ -164,7 +164,7 @@ exclude_each_other() {
 	wait_until 5 test -s inner
 	kill -KILL "$(cat inner)"
 	let_go
-	wait_until 1 has_count a 1
+	wait_until 5 has_count a 1
 	touch end-outer
 	ended_with 0
 	no_keys
@@ -177,7 +177,7 @@ exclude_each_other() {
 	wait_until 5 is_gone "$PID"
 	has_count a 2
 	let_go
-	wait_until 1 no_keys
+	wait_until 5 no_keys
 }
 
 @test "a lock that is broken is lost for all levels" {

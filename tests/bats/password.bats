@@ -186,10 +186,10 @@ no_password_was_sent() {
 
 @test "renewals and the release of a lock have the password too" {
 	want_password
-	in_background rlock run -t 1s -u "redis://:$SECRET@$PLACE" a -- until_let_go
+	in_background rlock run -t 3s -u "redis://:$SECRET@$PLACE" a -- until_let_go
 	wait_until 5 lock_there
 	# Of a whole lease and more, as long as nothing renews it.
-	run -0 admin -r 120 -i 0.01 exists a
+	run -0 admin -r 330 -i 0.01 exists a
 	refute_line 0
 	let_go
 	wait "$PID"
@@ -203,7 +203,7 @@ lock_there() {
 	want_password
 	in_background rlock run -u "redis://:$SECRET@$PLACE" a -- until_let_go
 	wait_until 5 lock_there
-	run -75 rlock run -u "redis://:$SECRET@$PLACE" -w 50ms a -- touch ran
+	run -75 rlock run -u "redis://:$SECRET@$PLACE" -w 2s a -- touch ran
 	assert_refused 75 'held by'
 }
 
@@ -330,7 +330,7 @@ lock_there() {
 @test "a refused login locks nothing as the user that one is without it" {
 	local option
 	make_user
-	for option in -n '-w 50ms' '-l 20s' '--at-least 20s' '--db 3'; do
+	for option in -n '-w 2s' '-l 20s' '--at-least 20s' '--db 3'; do
 		# The second time the server knows the script already.
 		for _ in 1 2; do
 			# shellcheck disable=SC2086
@@ -613,7 +613,7 @@ all_of_kind() {
 	local verb=$1 lock=$2
 	run -0 rlock "$verb" -n nightly nightly2 -- ask_redis "$PORT" client list
 	assert_output --partial 'user=ci'
-	run -0 rlock "$verb" -t 1s nightly -- sleep 0.5
+	run -0 rlock "$verb" -t 3s nightly -- sleep 1.4
 	assert_output ''
 	run -0 rlock "$verb" --db 3 nightly -- true
 	run -0 rlock "$verb" 'nightly {x' -- rlock "$verb" 'nightly {x' -- true
@@ -645,7 +645,7 @@ server_is_empty() {
 waiting_of_kind() {
 	local hold=$1 wait=$2
 	run -0 rlock "$hold" --owner x --lease 20s nightly
-	run -75 rlock "$wait" -w 20ms nightly -- true
+	run -75 rlock "$wait" -w 1s nightly -- true
 	assert_output --partial 'held by'
 	in_background rlock "$wait" nightly -- true
 	wait_until 5 waits_as_any
@@ -717,7 +717,7 @@ waits_as_any() {
 @test "the rights that the manual lists are enough for a majority of several servers" {
 	as_least_rights
 	# Databases in the place of servers, which count when they have been up for a lease.
-	run -0 rlock run -t 1s -w 10s -u "$CI_URL/1 $CI_URL/2 $CI_URL/3" --quorum majority nightly -- true
+	run -0 rlock run -t 3s -w 20s -u "$CI_URL/1 $CI_URL/2 $CI_URL/3" --quorum majority nightly -- true
 	assert_output ''
 	assert_equal "$(redis acl log)" ''
 	nothing_is_locked
@@ -847,11 +847,11 @@ ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl p
 @test "when the right to release a lock is taken away the command's status stands, and a warning names it" {
 	least_rights
 	# shellcheck disable=SC2016
-	run -7 rlock run -l 1s -u "$CI_URL" nightly -- \
+	run -7 rlock run -l 5s -u "$CI_URL" nightly -- \
 		sh -c 'ask_redis "$SERVER_SOCKET" acl setuser ci -hget >/dev/null; exit 7'
 	assert_equal "${#lines[@]}" 1
 	assert_output --partial +hget
-	wait_until 5 is_free nightly
+	wait_until 10 is_free nightly
 }
 
 @test "without the right to give oneself a name all goes well" {

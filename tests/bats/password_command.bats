@@ -289,13 +289,13 @@ none_sleeps() {
 }
 
 @test "a password that is denied when a connection is renewed is fetched anew" {
-	in_background rlock run -t 4s --password-command "$COMMAND" a -- until_let_go
+	in_background rlock run -t 9s --password-command "$COMMAND" a -- until_let_go
 	wait_until 5 has_connections 2
 	echo expired >token-now
 	close_connections
-	wait_until 5 has_calls 4
+	wait_until 10 has_calls 4
 	rotate second-t0ken
-	stays 4.5 is_held a
+	stays 9.5 is_held a
 	let_go
 	ended_with 0
 }
@@ -342,11 +342,11 @@ none_sleeps() {
 
 @test "a command may take longer than a try to renew, since the next try goes on with it" {
 	# The first try has a ninth of the lease.
-	script slow 'echo call >>"$HERE/calls"' 'timeout 0.8 tail -f /dev/null' 'cat "$HERE/token-now"'
-	in_background rlock run -t 4s --password-command "$COMMAND" a -- until_let_go
+	script slow 'echo call >>"$HERE/calls"' 'timeout 1.5 tail -f /dev/null' 'cat "$HERE/token-now"'
+	in_background rlock run -t 9s --password-command "$COMMAND" a -- until_let_go
 	wait_until 10 is_held a
-	wait_until 5 has_calls 2
-	stays 5 is_held a
+	wait_until 12 has_calls 2
+	stays 10 is_held a
 	assert_equal "$(calls)" 2
 	let_go
 	ended_with 0

@@ -23,6 +23,7 @@ teardown() { common_teardown; }
 # hold_for_family NAME [OPTION...]: as hold_with_family; sets RENEWER, too.
 hold_for_family() {
 	hold_with_family "$@"
+	wait_until 5 has_renewer "$PID"
 	RENEWER=$(renewer_of "$PID")
 	BACKGROUND+=("$RENEWER")
 	[ -n "$RENEWER" ]
@@ -37,6 +38,7 @@ hold_and_know() {
 	hold_in_background "$@"
 	wait_until 5 has_command "$PID"
 	CHILD=$(command_of "$PID")
+	wait_until 5 has_renewer "$PID"
 	RENEWER=$(renewer_of "$PID")
 	BACKGROUND+=("$CHILD" "$RENEWER")
 	[ -n "$RENEWER" ]
@@ -56,9 +58,9 @@ has_other_renewer() {
 	stays 3 is_held a
 	is_running "$CHILD"
 	let_go
-	wait_until 1 no_keys
-	wait_until 1 is_gone "$CHILD"
-	wait_until 1 nothing_runs
+	wait_until 5 no_keys
+	wait_until 5 is_gone "$CHILD"
+	wait_until 5 nothing_runs
 }
 
 @test "with rlock killed no other gets the lock before the command has ended" {
@@ -77,8 +79,8 @@ has_other_renewer() {
 	wait_until 5 is_gone "$PID"
 	is_held a
 	kill -s KILL "$CHILD"
-	wait_until 1 no_keys
-	wait_until 1 nothing_runs
+	wait_until 5 no_keys
+	wait_until 5 nothing_runs
 }
 
 @test "with rlock killed after a SIGTERM that it passed on, the command's leftover processes are stopped before the lock is free" {
@@ -94,7 +96,7 @@ has_other_renewer() {
 	let_go
 	wait_until 5 no_keys
 	is_gone "$(cat left)"
-	wait_until 1 nothing_runs
+	wait_until 5 nothing_runs
 }
 
 @test "with rlock killed a fixed lease still ends the command in time" {
@@ -117,9 +119,9 @@ has_other_renewer() {
 @test "with --kill-child the command's processes die when rlock is killed, and the lock is free" {
 	hold_for_family a --kill-child
 	kill -s KILL "$PID"
-	wait_until 1 family_is_gone
-	wait_until 1 no_keys
-	wait_until 1 nothing_runs
+	wait_until 5 family_is_gone
+	wait_until 5 no_keys
+	wait_until 5 nothing_runs
 }
 
 @test "with --kill-child the lock is not free before the command's processes are dead" {
@@ -134,7 +136,7 @@ has_other_renewer() {
 @test "a renewer that is killed is replaced, and the lock stays held" {
 	hold_and_know a -t 1s
 	kill -s KILL "$RENEWER"
-	wait_until 1 has_other_renewer "$PID" "$RENEWER"
+	wait_until 5 has_other_renewer "$PID" "$RENEWER"
 	stays 3 is_held a
 	let_go
 	ended_with 0
@@ -148,7 +150,7 @@ has_other_renewer() {
 	for _ in 1 2 3 4 5 6 7 8; do
 		renewer=$(renewer_of "$PID")
 		kill -s KILL "$renewer"
-		wait_until 1 has_other_renewer "$PID" "$renewer"
+		wait_until 5 has_other_renewer "$PID" "$renewer"
 		is_held a
 	done
 	let_go
@@ -198,8 +200,8 @@ has_other_renewer() {
 			name=lock$1.$i
 			to_seconds delay $((RANDOM * 4 * took / 32768 + 100))
 			timeout --foreground -s KILL "$delay" \
-				rlock run -t 1s "$name" -- alone "$name" 3>&- &
-			rlock run -w 10s -t 1s "$name" -- alone "$name" || echo "$name: $?" >>wrong
+				rlock run -t 4s "$name" -- alone "$name" 3>&- &
+			rlock run -w 60s -t 4s "$name" -- alone "$name" || echo "$name: $?" >>wrong
 			wait
 		done
 	}
@@ -209,8 +211,8 @@ has_other_renewer() {
 		lanes+=($!)
 	done
 	wait "${lanes[@]}"
-	wait_until 3 no_keys
-	wait_until 1 nothing_runs
+	wait_until 10 no_keys
+	wait_until 10 nothing_runs
 	[ ! -e wrong ] || fail "$(cat wrong said)"
 	(($(wc -l <ran) >= 120))
 }
@@ -223,7 +225,7 @@ has_other_renewer() {
 		to_seconds delay $((RANDOM * 2 * took / 32768 + 100))
 		timeout --foreground -s KILL "$delay" rlock run --kill-child -t 1s "lock$i" -- sleep 60 3>&- || :
 	done
-	wait_until 1 nothing_runs
+	wait_until 5 nothing_runs
 	run -0 processes_of_test
 	refute_output --partial sleep
 	wait_until 2 no_keys
@@ -240,7 +242,7 @@ has_other_renewer() {
 	wait_until 2 family_is_gone
 	ended_with 76
 	wait_until 2 no_keys
-	wait_until 1 nothing_runs
+	wait_until 5 nothing_runs
 }
 
 @test "SIGTERM sent to the outer of two rlocks ends all, and frees both locks" {
@@ -264,8 +266,8 @@ has_other_renewer() {
 	stays 1.5 is_held b
 	let_go
 	ended_with 0
-	wait_until 1 no_keys
-	wait_until 1 nothing_runs
+	wait_until 5 no_keys
+	wait_until 5 nothing_runs
 }
 
 # ---- stopped instead of killed ----

@@ -173,7 +173,7 @@ was_touched() {
 }
 
 @test "each renewal touches the lock's file, so that no cleaner takes it for an old one" {
-	rlock lock --pid $$ -t 3s a
+	rlock lock --pid $$ -t 9s a
 	touch -d '20 days ago' "$(hold_file)"
 	refute was_touched "$(hold_file)"
 	wait_until 10 was_touched "$(hold_file)"

@@ -88,7 +88,7 @@ ended_by() {
 	local count lanes=()
 	for ((count = LEAST; count <= MOST; count++)); do
 		(
-			with_descriptors "$count" rlock run -t 1s "a$count" -- prlimit --nofile=1024: sleep 1.5
+			with_descriptors "$count" rlock run -t 4s "a$count" -- prlimit --nofile=1024: sleep 4.5
 			ended_by "$count" 0 71
 		) 3>&- &
 		lanes+=($!)
@@ -157,12 +157,12 @@ refused() {
 	needs_refuse
 	local number=0 name held=()
 	while refused epoll_create1,epoll_ctl,timerfd_create ENOMEM $((number += 1)) \
-		rlock lock -t 1s --pid $$ "a$number"; do
+		rlock lock -t 4s --pid $$ "a$number"; do
 		ended_by "$number" 0 71
 		[ "$STATUS" != 0 ] || held+=("a$number")
 	done
 	((number > 3))
-	let_pass 1.5
+	let_pass 4.5
 	for name in "${held[@]}" "a$number"; do
 		is_held "$name" || fail "$name is not held any more"
 		rlock unlock --pid $$ "$name"

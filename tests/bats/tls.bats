@@ -402,7 +402,7 @@ while True:
 }
 
 @test "a server that restarts during a hold, with another certificate, is not taken for the old one" {
-	in_background sh -c 'exec rlock run --cacert "$0" -t 2s a -- until_let_go 2>said' "$CA"
+	in_background sh -c 'exec rlock run --cacert "$0" -t 9s a -- until_let_go 2>said' "$CA"
 	wait_until 5 is_held a
 	local port=$PORT
 	stop_server
