@@ -255,14 +255,14 @@ site_config() {
 	chmod 600 "$PWD/password"
 	site_config 'url = redis://other:1/3' "password-file = $PWD/password" 'ttl = 9s'
 	redis acl setuser limited reset on '>third' '~*' '&*' +@all >/dev/null
-	REDISCLI_AUTH=second run -0 rlock check -u "redis://limited:third@127.0.0.1:$PORT/2" -t 8s
+	REDISCLI_AUTH=second run -0 rlock check -u "redis://limited:third@127.0.0.1:$PORT/2" -t 50s
 	finds note url 'unix://.*, from RLOCK_URL in the environment: not used: --url takes precedence$'
 	finds note url 'redis://other:1/3, from .*:1: not used: --url takes precedence$'
 	finds note password-file "$PWD/password, from .*:2: not used: it is for the url in that file, and --url names the server\$"
 	finds note ttl '9s, from .*:3: not used: --ttl takes precedence$'
 	finds note REDISCLI_AUTH '\(not shown\), from the environment: not used: the password is in the URL$'
 	finds note db '0, the default: not used: the URL names the database$'
-	finds ok ttl '8s, from the command line$'
+	finds ok ttl '50s, from the command line$'
 }
 
 @test "check shows no password, and no command that prints one" {

@@ -11,7 +11,7 @@ load ../lib/watching
 load ../lib/certificates
 load ../lib/clusters
 
-setup_file() { start_cluster 3; }
+setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 
 teardown_file() { stop_servers; }
 
@@ -55,7 +55,7 @@ has_waiters_at() {
 	in_background rlock sem --permits 1 a -- touch entered
 	wait_until 5 at_node_of a is_held 'rlock_queue:{a}'
 	let_go
-	wait_until 2 file_exists entered
+	wait_until 5 file_exists entered
 	wait "${BACKGROUND[@]}"
 	run -0 rlock sem -n --permits 2 a b c -- true
 	run -0 at_node_of a redis get a
@@ -141,7 +141,7 @@ is_up() {
 
 @test "another node serves where one has gone" {
 	choose_port
-	took_less 2 rlock run -u "redis+cluster://127.0.0.1:$PORT,127.0.0.1:$(port_of 3)" a -- true
+	took_less 4 rlock run -u "redis+cluster://127.0.0.1:$PORT,127.0.0.1:$(port_of 3)" a -- true
 }
 
 @test "another node serves where one has left the cluster" {
@@ -178,7 +178,7 @@ is_up() {
 	in_background rlock run a -- touch entered
 	wait_until 5 has_waiters_at a
 	let_go
-	wait_until 2 file_exists entered
+	wait_until 5 file_exists entered
 	wait_until 5 cluster_is_empty
 }
 

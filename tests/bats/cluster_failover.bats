@@ -105,7 +105,7 @@ holds_on_until_let_go() {
 		in_background bash -c 'for turn in {1..100}; do rlock run -w 60s "{$0}$1" -- true || { echo "$?" >>failed; exit 1; }; done; echo >>ended' "$NAME" "$worker"
 	done
 	on "$NEW" redis cluster failover
-	wait_until 60 has_lines ended 4
+	wait_until 240 has_lines ended 4
 	assert [ ! -e failed ]
 	is_master "$NEW"
 }

@@ -144,7 +144,7 @@ two"
 		until [ -e let-go ]; do sleep 0.02; done
 	EOS
 	chmod +x job
-	in_background rlock run -q --max-run 1s a -- ./job
+	in_background rlock run -q --max-run 4s a -- ./job
 	ended_with 124
 	file_exists ready
 	file_exists cleaned
@@ -176,9 +176,9 @@ two"
 }
 
 @test "with standard streams closed the lock is renewed, and released" {
-	in_background sh -c 'exec rlock run -t 1s a -- until_let_go <&- >&- 2>&-'
+	in_background sh -c 'exec rlock run -t 3s a -- until_let_go <&- >&- 2>&-'
 	wait_until 5 is_held a
-	stays 1.3 is_held a
+	stays 3.3 is_held a
 	let_go
 	ended_with 0
 	no_keys
@@ -208,9 +208,9 @@ two"
 	mkfifo unread
 	exec 9<>unread
 	head -c 65536 /dev/zero >&9
-	in_background sh -c 'exec rlock run --max-run 300ms a -- sleep 60 2>&9'
+	in_background sh -c 'exec rlock run --max-run 3s a -- sleep 60 2>&9'
 	wait_until 5 is_held a
-	wait_until 9 is_gone "$PID"
+	wait_until 20 is_gone "$PID"
 	ended_with 124
 	no_keys
 	exec 9>&-

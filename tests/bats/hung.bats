@@ -47,7 +47,7 @@ says_what_hangs() {
 }
 
 @test "--max-run terminates a command beside a process that hangs, and says what it could not look into" {
-	run_stubborn --max-run 2s
+	run_stubborn --max-run 5s
 	hung_stranger
 	is_over 124
 	has_been_asked "$STRANGER"
@@ -66,13 +66,13 @@ says_what_hangs() {
 }
 
 @test "the end of a fixed lease terminates a command beside a process that hangs" {
-	run_stubborn -l 3s
+	run_stubborn -l 6s
 	hung_stranger
 	wait_until 10 family_is_gone
 	wait_until 10 is_gone "$PID"
 	has_been_asked "$STRANGER"
 	says_what_hangs
-	has_said '^rlock: a: the lease of 3s ends: '
+	has_said '^rlock: a: the lease of 6s ends: '
 }
 
 @test "with rlock killed its renewer terminates a command beside a process that hangs, orphans and all" {

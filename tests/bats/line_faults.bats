@@ -186,8 +186,8 @@ said_to_come_again() {
 @test "on a server that gets full a fair lock is released, and a waiter whose time is over is told" {
 	own_server
 	start_holder r0 fair a
-	queue_waiter r1 -w 3s a
-	queue_waiter r2 -w 3s a
+	queue_waiter r1 -w 8s a
+	queue_waiter r2 -w 8s a
 	redis config set maxmemory 1 >/dev/null
 	let_leave r0
 	is_free a

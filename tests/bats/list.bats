@@ -276,7 +276,7 @@ lists_from() {
 	rm -f hostile.sock
 	in_background hostile "$PWD/hostile.sock" "$@" 2>/dev/null
 	wait_until 5 test -S hostile.sock
-	run --separate-stderr timeout 10 env "${RLOCK_BIN%/*}/rlock" list --connect-timeout 1s -u "unix://$PWD/hostile.sock"
+	run --separate-stderr timeout 10 env "${RLOCK_BIN%/*}/rlock" list --connect-timeout 3s -u "unix://$PWD/hostile.sock"
 	kill "$PID"
 	assert_equal "$(wc -l <<<"$stderr")" 1
 }

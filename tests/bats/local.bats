@@ -236,7 +236,7 @@ listener.listen()
 threading.Thread(target=lambda: threading.Event().wait(60)).start()
 ctypes.CDLL(None).pthread_exit(None)'
 	wait_until 10 is_zombie "$PID"
-	run -0 rlock run -u local: --connect-timeout 2s a -- ask_redis "$LOCAL" exists a
+	run -0 rlock run -u local: --connect-timeout 10s a -- ask_redis "$LOCAL" exists a
 	assert_output 1
 }
 

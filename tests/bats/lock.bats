@@ -243,7 +243,7 @@ is_marked_lost() {
 	mkdir "$BATS_TEST_TMPDIR/there"
 	script 'cd "$1"; rlock lock --pid $$ a; touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR/there"
 	wait_until 5 file_exists "$READY"
-	assert_equal "$(readlink "/proc/$(renewers)/cwd")" /
+	wait_until 5 [ "/proc/$(renewers)/cwd" -ef / ]
 }
 
 # ---- unlock ----
@@ -469,7 +469,7 @@ is_marked_lost() {
 		script "rlock lock $way a; :"
 		wait_until 5 has_waiters a
 		kill -KILL "$PID"
-		wait_until 1 nothing_runs
+		wait_until 5 nothing_runs
 		no_state_files
 		redis del a >/dev/null
 		redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
@@ -601,7 +601,7 @@ is_marked_lost() {
 @test "renew renews once, and prints what is left" {
 	run -0 bash -c 'rlock lock --pid $$ a; $REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a'
 	assert_line -n 0 --regexp '^(30s|29\.[0-9]+s)$'
-	assert_line -n 1 --regexp '^(29...|30000)$'
+	assert_line -n 1 --regexp '^(2[0-9]{4}|30000)$'
 }
 
 @test "renew of a lock that is not held gives 1" {
@@ -620,20 +620,20 @@ is_marked_lost() {
 @test "renew inside rlock run renews run's hold" {
 	run -0 rlock run a -- bash -c '$REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a'
 	assert_line -n 0 --regexp '^(30s|29\.[0-9]+s)$'
-	assert_line -n 1 --regexp '^(29...|30000)$'
+	assert_line -n 1 --regexp '^(2[0-9]{4}|30000)$'
 }
 
 # ---- a fixed lease ----
 
 @test "a lock with a fixed lease is not renewed, and its script gets SIGTERM before it ends" {
 	# A trap that runs while bash reads a "<(...)" of its own can't be read.
-	script 'exec {nothing}<> <(:); trap ": >\"$1\"" TERM; rlock lock --pid $$ -l 2s a
+	script 'exec {nothing}<> <(:); trap ": >\"$1\"" TERM; rlock lock --pid $$ -l 8s a
 		until [ -e "$1" ]; do read -r -t 0.01 -u "$nothing"; done; touch "$READY"; until_let_go' \
 		"$BATS_TEST_TMPDIR/told"
 	wait_until 5 is_held a
-	wait_until 5 file_exists "$BATS_TEST_TMPDIR/told"
+	wait_until 12 file_exists "$BATS_TEST_TMPDIR/told"
 	is_held a
-	ttl_is_below a 700
+	ttl_is_below a 2800
 	wait_until 5 is_free a
 	is_running "$PID"
 }
@@ -654,15 +654,15 @@ is_marked_lost() {
 }
 
 @test "renew pushes a fixed lease forward, and the script is left alone for so long" {
-	script_that_locks -l 2s a
+	script_that_locks -l 9s a
 	local start
-	wait_until 5 ttl_is_below a 1200
+	wait_until 9 ttl_is_below a 6000
 	start=$(now_ms)
 	run -0 rlock renew --pid "$PID" a
-	assert_output --regexp '^(2s|1\.[0-9]+s)$'
+	assert_output --regexp '^(9s|8\.[0-9]+s)$'
 	ended_with 143
-	# Without the renewal it would have been told half a second after it.
-	(($(now_ms) - start > 1200))
+	# Without the renewal it would have been told less than four seconds after it.
+	(($(now_ms) - start > 4500))
 }
 
 # ---- several names ----
