@@ -101,8 +101,9 @@ refuses() {
 		admit_guest "w-$verb" wlock a
 		holder=$PID
 		queue_guest "$verb" "$verb" a
-		redis del a 'rlock_holds:{a}' >/dev/null
-		redis hset a "$JAVA" 1 >/dev/null
+		# In one step: a waiter that looks between two would get in.
+		redis eval 'redis.call("del", KEYS[1], KEYS[2]) redis.call("hset", KEYS[1], ARGV[1], 1)' \
+			2 a 'rlock_holds:{a}' "$JAVA" >/dev/null
 		redis publish 'redisson_rwlock:{a}' 1 >/dev/null
 		ended_with 78
 		run -0 cat "said-$verb"
@@ -115,8 +116,7 @@ refuses() {
 	admit_guest r rlock a
 	holder=$PID
 	queue_guest w wlock a
-	redis flushall >/dev/null
-	redis set a x >/dev/null
+	redis eval 'redis.call("flushall") redis.call("set", KEYS[1], "x")' 1 a >/dev/null
 	redis publish 'redisson_rwlock:{a}' 1 >/dev/null
 	ended_with 78
 	wait_until 2 is_free 'rlock_writer:{a}'
