@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# The examples of rlock-protocol(7) do what is said of them, as they stand there; and its table of keys has each key
+# that locks make, and no other.
+
+# `run` sets what a program said.
+# shellcheck disable=SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/examples
+
+# Behind a port too, whose URL is shown.
+setup_file() { start_server_at_port; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	TOP=$BATS_TEST_DIRNAME/../..
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# A redis-cli that asks the file's server without being told.
+own_redis_cli() {
+	mkdir bin
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\nexec %s -s "$SERVER_SOCKET" "$@"\n' "$(command -v redis-cli)" >bin/redis-cli
+	chmod +x bin/redis-cli
+	PATH=$PWD/bin:$PATH
+}
+
+UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
+
+@test "rlock-protocol(7): what a lock looks like" {
+	own_redis_cli
+	run_example man/rlock-protocol.7 look
+	assert_equal "$status" 0
+	assert_equal "${#lines[@]}" 5
+	assert_regex "${lines[0]}" "^$UUID:[0-9]+$"
+	assert_equal "${lines[1]}" 1
+	assert_regex "${lines[2]}" '^(30000|2[0-9]{4})$'
+	assert_regex "${lines[3]}" '^[0-9a-f]{32}$'
+	assert_regex "${lines[4]}" "^${lines[0]} [0-9]{13} [0-9]{13} - a look$"
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): a read lock while a writer waits" {
+	not_under_valgrind 'its waiters do not stand in line in time'
+	own_redis_cli
+	run_example man/rlock-protocol.7 look-readwrite
+	assert_equal "$status" 0
+	assert_equal "${lines[0]} ${lines[1]}" 'mode read'
+	assert_regex "${lines[2]}" "^$UUID:[0-9]+$"
+	assert_equal "${lines[3]}" 1
+	assert_equal "${lines[4]}" "{nightly}:${lines[2]}:rwlock_timeout:1"
+	assert_regex "${lines[5]}" '^[0-9]{16} writer:0 .'
+	assert_equal "${#lines[@]}" 6
+	assert_regex "$stderr" '^rlock: nightly: timed out after 3s: held by '
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): the queue of a fair lock" {
+	not_under_valgrind 'its waiters do not stand in line in time'
+	own_redis_cli
+	run_example man/rlock-protocol.7 look-fair
+	assert_equal "$status" 0
+	# A hash with a long value has no order.
+	[ "${lines[2]}" = next:0 ] || lines=("${lines[@]:0:2}" "${lines[@]:4}" "${lines[@]:2:2}")
+	assert_equal "${lines[0]} ${lines[1]} ${lines[2]}" 'next:0 next:0 next:0'
+	assert_regex "${lines[3]}" '^[0-9]{13} [0-9]{16} [0-9a-f]{40} [0-9]+ .'
+	assert_equal "${lines[4]}" seen
+	assert_regex "${lines[5]}" '^[0-9]{13} [0-9]{13} [0-9a-f]{40} 0$'
+	assert_equal "${#lines[@]}" 6
+	assert_regex "$stderr" '^rlock: nightly: timed out after 3s: held by '
+	nothing_is_held
+}
+
+# table_of_keys: prints the lines of rlock-protocol(7) that have a key, with its type and TTL.
+table_of_keys() {
+	sed -n '/^\.Sh KEYS/,/^\.Ed/p' "$TOP/man/rlock-protocol.7" | grep -E '^[^. ]' | grep -v '^key '
+}
+
+# has_waited_for MS ZSET: its first member has, by the server's clock.
+has_waited_for() {
+	local since now
+	since=$(redis zrange "$2" 0 0 withscores | sed -n 2p)
+	now=$(redis time | head -n 1)
+	[ -n "$since" ] && [ "$((now * 1000 - since / 1000))" -gt "$1" ]
+}
+
+# ttl_fits TEXT MS: whether a TTL is what the table says, for a lease of 30 s.
+ttl_fits() {
+	case $1 in
+	none) [ "$2" -eq -1 ] ;;
+	lease | 'as NAME') [ "$2" -gt 10000 ] && [ "$2" -le 30000 ] ;;
+	'1 day +') [ "$2" -gt 86000000 ] ;;
+	'5 min +') [ "$2" -gt 300000 ] ;;
+	'1 day') [ "$2" -gt 86300000 ] && [ "$2" -le 86400000 ] ;;
+	'1 min') [ "$2" -gt 30000 ] && [ "$2" -le 60000 ] ;;
+	'5 s') [ "$2" -gt 1000 ] && [ "$2" -le 5000 ] ;;
+	'1 s') [ "$2" -gt 0 ] && [ "$2" -le 1000 ] ;;
+	*) return 1 ;;
+	esac
+}
+
+# write_keys: writes "KEY TYPE TTL_MS" of each key of the server, at one moment: some live for a second only.
+write_keys() {
+	redis eval "local lines = {}
+		for _, key in ipairs(redis.call('KEYS', '*')) do
+			lines[#lines + 1] = key .. ' ' .. redis.call('TYPE', key).ok .. ' ' .. redis.call('PTTL', key)
+		end
+		return lines" 0 >keys
+}
+
+# compare_with_table: each key in `keys` is in the table, with its type and TTL; appends what it is there to `found`.
+compare_with_table() {
+	local key type ttl_ms line
+	while read -r key type ttl_ms; do
+		sed -E 's/^permits$/SEMAPHORE/; s/^(rlock_total:)?\{permits\}(:timeout)?$/\1{SEMAPHORE}\2/; s/^[a-z]+$/NAME/; s/\{[a-z]+\}/{NAME}/; s/^(\{NAME\}):.*:rwlock_timeout:[0-9]+$/\1:OWNER:rwlock_timeout:N/' \
+			<<<"$key" >name
+		line=$(table_of_keys | awk -v name="$(<name)" '$1 == name')
+		[ -n "$line" ] || fail "$key is not in the table"
+		assert_equal "$key $type" "$key $(cut -c31-36 <<<"$line" | tr -d ' ')"
+		ttl_fits "$(cut -c38-45 <<<"$line" | sed 's/ *$//')" "$ttl_ms" || fail "$ttl_ms: $line"
+		cat name >>found
+	done <keys
+}
+
+# gives_turn NAME: a lock of that name is broken, and the keys that are written down show that a waiter has the next turn.
+gives_turn() {
+	redis hset "$1" 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 1 >/dev/null
+	redis pexpire "$1" 30000 >/dev/null
+	rlock unlock --force "$1"
+	write_keys
+	grep -q "^rlock_turn:{$1} " keys
+}
+
+@test "rlock-protocol(7): the table of keys has each key that locks make, with its type and TTL" {
+	not_under_valgrind 'its waiters do not stand in line in time'
+	local fair waiter semaphore
+	hold_in_background plain --fence
+	in_background rlock fair plain -- true
+	fair=$PID
+	wait_until 5 is_held 'rlock_waiters:{plain}'
+	in_background rlock read shared -- until_let_go
+	wait_until 5 is_held shared
+	in_background rlock write shared -- true
+	wait_until 5 is_held 'rlock_writer:{shared}'
+	in_background rlock sem -t 15s --permits 2 permits -- until_let_go
+	semaphore=$PID
+	wait_until 5 is_held permits
+	write_keys
+	compare_with_table
+	let_go
+	ended_with 0
+	ended_with 0 "$fair"
+	ended_with 0 "$semaphore"
+	# A waiter that has waited for so long has the next turn, and this one does not come.
+	redis flushall >/dev/null
+	redis hset broken 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 1 >/dev/null
+	redis pexpire broken 30000 >/dev/null
+	in_background rlock run broken -- true
+	waiter=$PID
+	wait_until 10 has_waited_for 2500 'rlock_queue:{broken}'
+	kill -STOP "$waiter"
+	wait_until 20 gives_turn broken
+	compare_with_table
+	kill -CONT "$waiter"
+	assert_equal "$(sort -u found)" "$(table_of_keys | cut -d ' ' -f 1 | sort)"
+}
+
+@test "rlock-protocol(7): the table of keys fits into 80 columns" {
+	sed -n '/^\.Sh KEYS/,/^\.Ed/p' "$TOP/man/rlock-protocol.7" | grep '^[^.]' >table
+	assert [ "$(wc -l <table)" -gt 20 ]
+	run -1 grep -E '^.{76}' table
+	assert_output ''
+}
+
+@test "rlock-protocol(7): the same lock by hand" {
+	own_redis_cli
+	run_example man/rlock-protocol.7 by-hand
+	assert_done $'1\n1\nstatus 3\n1\n0'
+	nothing_is_held
+}
+
+@test "rlock-protocol(7): what stands in RLOCK_HELD" {
+	run -0 rlock run -u "redis://127.0.0.1:$PORT" nightly -- printenv RLOCK_HELD
+	assert_output --regexp "^redis:%2F%2F127\.0\.0\.1:$PORT%2F0/plain/nightly/$UUID:[0-9]+/[0-9a-f]{32}/30000$"
+}
