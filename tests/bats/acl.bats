@@ -51,7 +51,7 @@ without_each() {
 		in_row "$row" "$1" 3>&- &
 	done
 	wait
-	# By now the server knows the scripts. That one is missed where it does not is tried in password.bats.
+	# By now the server knows the scripts. That one is missed where it does not is tried in password_rights.bats.
 	in_row "$eval_row" "$1" 3>&-
 	run -0 cat complaints
 	assert_output ''

@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# A password is not to be seen: on no command line, in no message, in no core and in no environment where the caller had
+# not put it.
+
+load ../lib/helpers
+load ../lib/rights
+load ../lib/passwords
+
+# Behind a port, because a user can be named in the URL of a port alone.
+setup_file() { start_server_at_port; }
+teardown_file() { stop_server; }
+setup() { password_setup; }
+teardown() { password_teardown; }
+
+# shows_no_secret PID: in the command line of a process, which is there.
+shows_no_secret() {
+	run -0 tr '\0' ' ' <"/proc/$1/cmdline"
+	assert_output --partial rlock
+	refute_output --partial "$SECRET"
+}
+
+waits() {
+	redis pubsub channels | grep -qxF 'redisson_lock__channel:{a}'
+}
+
+@test "a password in a URL does not stay on the command line of rlock or its renewer" {
+	need_own_command_line
+	want_password
+	in_background rlock run -u "redis://:$SECRET@$PLACE" a -- until_let_go
+	wait_until 5 lock_is_there
+	wait_until 5 has_renewer "$PID"
+	shows_no_secret "$(renewer_of "$PID")"
+	# The rest of it stays readable.
+	shows_no_secret "$PID"
+	assert_output --regexp "rlock run -u redis://:\*+@$PLACE a -- until_let_go"
+}
+
+@test "a password in a URL does not stay on the command line of a waiter" {
+	need_own_command_line
+	local url
+	make_user
+	redis hset a x:1 1 >/dev/null
+	for url in "--url=redis://ci:$SECRET@$PLACE" "-uredis://ci:$SECRET@$PLACE" "-vuredis://ci:$SECRET@$PLACE"; do
+		in_background rlock run "$url" a -- true
+		wait_until 5 waits
+		shows_no_secret "$PID"
+		kill "$PID"
+		wait_until 5 is_gone "$PID"
+		wait_until 5 has_no_waiter
+	done
+}
+
+@test "the renewer of a lock without a command shows no password" {
+	need_own_command_line
+	want_password
+	rlock lock --pid $$ -u "redis://:$SECRET@$PLACE" a
+	# Which one is ours cannot be seen; so none on this machine may have this password.
+	pgrep -x rlock-renewer | sed 's|.*|/proc/&/cmdline|' >renewers
+	assert [ -s renewers ]
+	run xargs grep -alsF "$SECRET" <renewers
+	assert_output ''
+	run -0 rlock unlock --pid $$ -u "redis://:$SECRET@$PLACE" a
+}
+
+@test "what belongs to the command is not touched, even if it looks like a password" {
+	want_password
+	run -0 rlock run -u "redis://:$SECRET@$PLACE" a -- echo "redis://:$SECRET@$PLACE"
+	assert_output "redis://:$SECRET@$PLACE"
+}
+
+@test "no message has a password in it" {
+	local url
+	want_password
+	run rlock run -v -u "redis://:$SECRET@$PLACE" a -- true
+	assert_output --partial "redis://$PLACE"
+	refute_output --partial "$SECRET"
+	for url in "redis://:$SECRET@127.0.0.1:1" "redis://ci:$SECRET@$PLACE/x" "redis://ci:$SECRET@:x" \
+		"http://ci:$SECRET@$PLACE" "redis:/ci:$SECRET@$PLACE" "ci:$SECRET@$PLACE" "redis://ci:$SECRET" \
+		"redis://ci:$SECRET@$PLACE?x=1" "redis://ci:$SECRET/@$PLACE" "redis://ci:$SECRET@x@$PLACE" \
+		"redis://ci:$SECRET%@$PLACE" "rediss://ci:$SECRET@$PLACE" "redis://$PLACE?password=$SECRET"; do
+		run rlock run -v -u "$url" a -- true
+		assert_failure
+		refute_output ''
+		refute_output --partial "$SECRET"
+		RLOCK_URL=$url run rlock run -v a -- true
+		assert_failure
+		refute_output --partial "$SECRET"
+		run rlock run -u "$url" a true
+		refute_output --partial "$SECRET"
+		run rlock -u "$url" run a -- true
+		refute_output --partial "$SECRET"
+	done
+}
+
+@test "a bad line of the configuration file is told without the password in it" {
+	printf 'url = redis://ci:%s@localhost:x\n' "$SECRET" >rlock.conf
+	run rlock run --config rlock.conf a -- touch ran
+	assert_refused 78 rlock.conf:1
+	printf 'redis://ci:%s@localhost\n' "$SECRET" >rlock.conf
+	run rlock run --config rlock.conf a -- touch ran
+	assert_refused 78 rlock.conf:1
+	printf 'redis://ci:%s@localhost = x\n' "$SECRET" >rlock.conf
+	run rlock run --config rlock.conf a -- touch ran
+	assert_refused 78 rlock.conf:1
+}
+
+@test "the command finds no password in its environment that the caller had not put there" {
+	want_password
+	echo "$SECRET" >file
+	printf 'url = redis://:%s@%s\n' "$SECRET" "$PLACE" >rlock.conf
+	run -0 rlock run -u "redis://:$SECRET@$PLACE" a -- env
+	assert_output --partial RLOCK_HELD=
+	refute_output --partial "$SECRET"
+	run -0 rlock run --password-file file a -- env
+	refute_output --partial "$SECRET"
+	run -0 env -u RLOCK_URL rlock run --config rlock.conf a -- env
+	refute_output --partial "$SECRET"
+}
+
+@test "a password that the caller put into the environment is still there for the command" {
+	want_password
+	run -0 env REDISCLI_AUTH="$SECRET" rlock run a -- printenv REDISCLI_AUTH
+	assert_output "$SECRET"
+	run -0 env RLOCK_URL="redis://:$SECRET@$PLACE" rlock run a -- printenv RLOCK_URL RLOCK_HELD
+	assert_line --index 0 "redis://:$SECRET@$PLACE"
+	refute_line --index 1 --partial "$SECRET"
+}
+
+@test "the password does not end up on the server or in its list of clients" {
+	make_user
+	# shellcheck disable=SC2016
+	run -0 rlock run -u "redis://ci:$SECRET@$PLACE" a -- sh -c '
+		ask_redis "$PORT" client list; redis-cli -p "$PORT" hgetall rlock_holds:{a}'
+	refute_output --partial "$SECRET"
+}
+
+# The kernel gives the files of a process without core dumps to root, whatever user runs it.
+@test "neither rlock nor its renewer can dump core while it knows a password" {
+	local -a as=()
+	make_user
+	if [ "$(id -u)" = 0 ]; then
+		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+		unset XDG_CONFIG_HOME HOME
+		"${as[@]}" "$(command -v rlock)" --version || skip "another user cannot run rlock here"
+	fi
+	in_background "${as[@]}" "$(command -v rlock)" run -u "redis://$PLACE" plain -- sleep 60
+	wait_until 5 is_held plain
+	wait_until 5 has_renewer "$PID"
+	refute [ "$(stat -c %u "/proc/$PID/auxv")" = 0 ]
+	in_background "${as[@]}" "$(command -v rlock)" run -u "redis://ci:$SECRET@$PLACE" secret -- sleep 60
+	wait_until 5 is_held secret
+	wait_until 5 has_renewer "$PID"
+	assert_equal "$(stat -c %u "/proc/$PID/auxv")" 0
+	assert_equal "$(stat -c %u "/proc/$(renewer_of "$PID")/auxv")" 0
+	pkill -P "${BACKGROUND[0]}" -x sleep
+	pkill -P "${BACKGROUND[1]}" -x sleep
+	wait "${BACKGROUND[@]}" || :
+}
+
+@test "the command can dump core, whatever rlock knows" {
+	local -a as=()
+	make_user
+	if [ "$(id -u)" = 0 ]; then
+		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+		unset XDG_CONFIG_HOME HOME
+		"${as[@]}" "$(command -v rlock)" --version || skip "another user cannot run rlock here"
+	fi
+	# shellcheck disable=SC2016
+	run -0 "${as[@]}" "$(command -v rlock)" run -u "redis://ci:$SECRET@$PLACE" a -- \
+		stat -c %u /proc/self/auxv
+	refute_output 0
+}

@@ -1,0 +1,69 @@
+# Users of the server with a password, and that nothing came of one which it denied. Sourced after helpers.bash and
+# rights.bash, by files whose server listens on PORT.
+
+# WRONG is for the tests: another password than SECRET; `run` sets what is read here.
+# shellcheck disable=SC2034,SC2154
+
+WRONG=wr0ng-w0rd
+
+# password_setup: no password is wanted, and there is no user but the default one. Sets PLACE, the server's address.
+password_setup() {
+	umask 077 # for password files
+	REDISCLI_AUTH=$SECRET redis config set requirepass '' >/dev/null 2>&1
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+	redis acl deluser ci >/dev/null
+	redis script flush >/dev/null
+	redis acl log reset >/dev/null
+	PLACE=127.0.0.1:$PORT
+	export RLOCK_URL=redis://$PLACE
+}
+
+password_teardown() {
+	export RLOCK_URL=redis://$PLACE
+	let_go
+	common_teardown
+}
+
+# The server wants a password of every client that names no user.
+want_password() {
+	redis config set requirepass "$SECRET" >/dev/null
+}
+
+# redis_with_password [COMMAND...]: as redis, on a server that wants SECRET of every client.
+redis_with_password() {
+	REDISCLI_AUTH=$SECRET redis "$@"
+}
+
+# The user ci, with all rights but for what the arguments say; every other user may do everything without a
+# password.
+make_user() {
+	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all "$@" >/dev/null
+}
+
+# assert_refused STATUS TEXT: what run has run said one line with TEXT, which shows no secret.
+assert_refused() {
+	assert_equal "$status" "$1"
+	assert_equal "${#lines[@]}" 1
+	assert_output --regexp '^rlock: '
+	assert_output --partial -- "$2"
+	refute_output --partial "$SECRET"
+	refute_output --partial "$WRONG"
+	refute file_exists ran
+}
+
+# Not in any database.
+nothing_is_locked() {
+	run redis info keyspace
+	refute_output --partial 'db'
+}
+
+# The lock "a" is on a server that wants a password.
+lock_is_there() {
+	[ "$(redis_with_password exists a)" = 1 ]
+}
+
+# No client listens to a channel.
+has_no_waiter() {
+	redis_says '' pubsub channels
+}
