@@ -1,57 +1,15 @@
 #!/usr/bin/env bats
-# Where options come from: the command line, the environment, the first configuration file that there
-# is; and that nothing but a file is needed where the environment is empty, as under cron.
+# Where options come from: the command line, the environment, the first configuration file that there is; and that
+# nothing but a file is needed where the environment is empty, as under cron. What may stand in the file:
+# config_lines.bats.
 
 load ../lib/helpers
+load ../lib/configuring
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-	SOCKET_URL=$RLOCK_URL
-	unset RLOCK_URL
-	CONFIG=$BATS_TEST_TMPDIR/rlock.conf
-	export RLOCK_CONFIG=$CONFIG
-	mkdir "$XDG_CONFIG_HOME"
-}
+setup() { config_setup; }
 teardown() { common_teardown; }
-
-# ---- helpers ----
-
-# config LINE...: the file that RLOCK_CONFIG names.
-config() {
-	printf '%s\n' "$@" >"$CONFIG"
-}
-
-# For a command to say in which databases there are keys: where its lock is.
-# shellcheck disable=SC2016
-export LOCK_IS_IN='redis-cli -s "$SERVER_SOCKET" info keyspace | grep -o "^db[0-9]*"'
-
-# locks_in DATABASE [OPTION...]
-locks_in() {
-	local database=$1
-	shift
-	run -0 rlock run "$@" a -- sh -c "$LOCK_IS_IN"
-	assert_output "db$database"
-}
-
-# bad_config LINE TEXT: with the file as it is, one line that names this line and has TEXT in it; 78, and
-# the server is not asked anything.
-bad_config() {
-	local before
-	before=$(server_commands)
-	run -78 --separate-stderr rlock run a -- touch ran
-	assert_equal "$output" ''
-	# shellcheck disable=SC2154
-	output=$stderr
-	refute_output --regexp $'\n'
-	assert_output --regexp '^rlock: '
-	assert_output --partial "$CONFIG:$1: "
-	assert_output --partial -- "$2"
-	assert_equal $(($(server_commands) - before)) 1
-	refute file_exists ran
-}
 
 # pttl_within LEAST MOST OPTION...: what the server is told to keep the lock for.
 pttl_within() {
@@ -65,12 +23,12 @@ pttl_within() {
 # ---- where the file is ----
 
 @test "RLOCK_CONFIG names a configuration file" {
-	config "url = $SOCKET_URL?db=1"
+	write_config "url = $SOCKET_URL?db=1"
 	locks_in 1
 }
 
 @test "--config names a configuration file, before RLOCK_CONFIG" {
-	config "url = $SOCKET_URL?db=1"
+	write_config "url = $SOCKET_URL?db=1"
 	echo "url = $SOCKET_URL?db=2" >other
 	locks_in 2 --config other
 	locks_in 2 "--config=$PWD/other"
@@ -93,7 +51,7 @@ pttl_within() {
 	mkdir -p home/.config
 	echo 'not a line' >home/.config/rlock.conf
 	echo "url = $SOCKET_URL?db=3" >"$XDG_CONFIG_HOME/rlock.conf"
-	config "url = $SOCKET_URL?db=1"
+	write_config "url = $SOCKET_URL?db=1"
 	HOME=$PWD/home locks_in 1
 	unset RLOCK_CONFIG
 	HOME=$PWD/home locks_in 3
@@ -101,7 +59,7 @@ pttl_within() {
 
 @test "only the first file is read" {
 	echo 'db = 5' >"$XDG_CONFIG_HOME/rlock.conf"
-	config "url = $SOCKET_URL"
+	write_config "url = $SOCKET_URL"
 	locks_in 0
 }
 
@@ -154,7 +112,7 @@ pttl_within() {
 
 @test "a configuration file that belongs to another user is refused, however it is found" {
 	[ "$(id -u)" = 0 ] || skip 'only root can give a file away'
-	config "url = $SOCKET_URL"
+	write_config "url = $SOCKET_URL"
 	chown 65534 "$CONFIG"
 	run -78 rlock run a -- touch ran
 	assert_output "rlock: configuration file '$CONFIG' (RLOCK_CONFIG): belongs to user 65534, not to root or to \
@@ -206,7 +164,7 @@ need_etc() {
 
 @test "a file that was named and cannot be read is an error, also when a server was given" {
 	as_its_mode_says true || skip 'root reads everything here'
-	config 'ttl = 20s'
+	write_config 'ttl = 20s'
 	chmod 000 "$CONFIG"
 	run -78 as_its_mode_says rlock run -u "$SOCKET_URL" a -- touch ran
 	assert_equal "${#lines[@]}" 1
@@ -246,7 +204,7 @@ need_etc() {
 # ---- what goes before what ----
 
 @test "the server: the command line goes before the environment, and that before the file" {
-	config "url = $SOCKET_URL?db=1"
+	write_config "url = $SOCKET_URL?db=1"
 	locks_in 1
 	RLOCK_URL="$SOCKET_URL?db=2" locks_in 2
 	export RLOCK_URL=redis://nowhere
@@ -254,28 +212,28 @@ need_etc() {
 }
 
 @test "the database of a URL that was given does not come from another one" {
-	config "url = $SOCKET_URL?db=1"
+	write_config "url = $SOCKET_URL?db=1"
 	locks_in 0 -u "$SOCKET_URL"
 	RLOCK_URL=$SOCKET_URL locks_in 0
 }
 
 @test "--db goes before the database in the URL of the file and of the environment" {
-	config "url = $SOCKET_URL?db=1"
+	write_config "url = $SOCKET_URL?db=1"
 	locks_in 4 --db 4
 	RLOCK_URL="$SOCKET_URL?db=2" locks_in 4 --db 4
 	locks_in 0 --db 0
 }
 
 @test "a database in the file is used with a URL there that names none" {
-	config "url = $SOCKET_URL" 'db = 6'
+	write_config "url = $SOCKET_URL" 'db = 6'
 	locks_in 6
-	config 'db = 6' "url = $SOCKET_URL"
+	write_config 'db = 6' "url = $SOCKET_URL"
 	locks_in 6
 	locks_in 4 --db 4
 }
 
 @test "what the file says of its servers is not for a URL that was given" {
-	config "url = $SOCKET_URL" 'db = 5' 'quorum = 2' 'password-file = no-such-file'
+	write_config "url = $SOCKET_URL" 'db = 5' 'quorum = 2' 'password-file = no-such-file'
 	RLOCK_URL=$SOCKET_URL locks_in 0
 	locks_in 0 -u "$SOCKET_URL"
 	RLOCK_URL="$SOCKET_URL?db=2" locks_in 2
@@ -283,20 +241,20 @@ need_etc() {
 }
 
 @test "what of the file is ignored for a URL that was given is told with -v, and only then" {
-	config "url = $SOCKET_URL" 'db = 5' 'quorum = all' 'ttl = 20s' 'password-file = no-such-file'
+	write_config "url = $SOCKET_URL" 'db = 5' 'quorum = all' 'ttl = 20s' 'password-file = no-such-file'
 	run -0 rlock run -u "$SOCKET_URL" a -- true
 	assert_output ''
 	run -0 rlock run -v -u "$SOCKET_URL" a -- true
 	assert_line "rlock: $CONFIG: ignored, since --url names the server: quorum, password-file, db"
 	RLOCK_URL=$SOCKET_URL run -0 rlock run -v --db 1 a -- true
 	assert_line "rlock: $CONFIG: ignored, since RLOCK_URL names the server: quorum, password-file"
-	config "url = $SOCKET_URL" 'db = 5' 'verbose = yes'
+	write_config "url = $SOCKET_URL" 'db = 5' 'verbose = yes'
 	run -0 rlock run a -- true
 	refute_output --partial ignored
 }
 
 @test "an option on the command line goes before the file's" {
-	config "url = $SOCKET_URL" 'ttl = 50s' 'conflict-exit-code = 3'
+	write_config "url = $SOCKET_URL" 'ttl = 50s' 'conflict-exit-code = 3'
 	pttl_within 45000 50000
 	pttl_within 10000 20000 -t 20s
 	redis hset a x:1 1 >/dev/null
@@ -305,7 +263,7 @@ need_etc() {
 }
 
 @test "an option on the command line goes before its opposite in the file" {
-	config "url = $SOCKET_URL" 'no-wait = yes' 'lease = 50s'
+	write_config "url = $SOCKET_URL" 'no-wait = yes' 'lease = 50s'
 	pttl_within 10000 20000 -t 20s
 	pttl_within 45000 50000
 	redis hset a x:1 1 >/dev/null
@@ -313,7 +271,7 @@ need_etc() {
 	assert_output ''
 	run -75 rlock run -w 20ms a -- true
 	refute_output ''
-	config "url = $SOCKET_URL" 'wait = 20ms' 'ttl = 50s'
+	write_config "url = $SOCKET_URL" 'wait = 20ms' 'ttl = 50s'
 	run -75 rlock run a -- true
 	refute_output ''
 	run -75 rlock run -n a -- true
@@ -324,10 +282,10 @@ need_etc() {
 
 @test "with a server that cannot be reached it is said what named it" {
 	local unserved="unix://$PWD/unserved.sock?db=1"
-	config 'ttl = 20s'
+	write_config 'ttl = 20s'
 	RLOCK_URL=$unserved run -69 rlock run a -- true
 	assert_output --regexp "^rlock: a: cannot reach ${unserved/\?/\\?}: .*: the server is from RLOCK_URL\$"
-	config "url = $unserved"
+	write_config "url = $unserved"
 	run -69 rlock run a -- true
 	assert_output --regexp "^rlock: a: cannot reach ${unserved/\?/\\?}: .*: the server is from $CONFIG\$"
 	run -69 rlock run -u "$unserved" a -- true
@@ -336,7 +294,7 @@ need_etc() {
 
 @test "where nothing named a server that is said, with what to set" {
 	unshare -rn true 2>/dev/null || skip 'no namespaces here'
-	config 'ttl = 20s'
+	write_config 'ttl = 20s'
 	run -69 unshare -rn rlock run a -- true
 	assert_output --regexp "^rlock: a: cannot reach redis://127.0.0.1:6379/0: .*: no server was named, and this \
 is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
@@ -345,196 +303,10 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 	assert_output --partial ': set RLOCK_URL, --url, or url in /etc/rlock.conf'
 }
 
-# ---- what may stand in it ----
-
-@test "blanks, empty lines and comments make no difference" {
-	printf '# a comment\n\n   \n\t#another\n  url=%s  \n\tdb\t =  2 \t\n' "$SOCKET_URL" >"$CONFIG"
-	locks_in 2
-}
-
-@test "the last line needs no newline, and lines may end as on other systems" {
-	printf 'url = %s\r\ndb = 2' "$SOCKET_URL" >"$CONFIG"
-	locks_in 2
-}
-
-@test "a comment may be long, and a line that is none may not" {
-	{
-		printf '# %65000d\n  #%20000d\n' 0 0
-		echo "url = $SOCKET_URL?db=2"
-	} >"$CONFIG"
-	locks_in 2
-	printf 'note = %20000d\n' 0 >>"$CONFIG"
-	bad_config 4 'the line is too long'
-}
-
-@test "an empty file, and one of comments alone, say nothing" {
-	: >"$CONFIG"
-	RLOCK_URL=$SOCKET_URL locks_in 0
-	config '# url = redis://nowhere'
-	RLOCK_URL=$SOCKET_URL locks_in 0
-}
-
-@test "a value may have blanks and equals signs in it" {
-	config "url = $SOCKET_URL" 'note = a = b  c'
-	hold_in_background a
-	run -75 rlock run -w 20ms a -- true
-	assert_output --partial 'a = b  c'
-}
-
-@test "every option that help shows can stand in the file, but for those of a single call" {
-	local verb option value
-	local -A values=([url]=$SOCKET_URL [wait]=3s [conflict-exit-code]=3 [ttl]=3s [lease]=3s [at-least]=1ms
-		[max-run]=3s [grace]=3s [on-lost]=term [note]=x [db]=0 [connect-timeout]=3s
-		[password-file]=/no/such/file [password-command]=true [quorum]=all [replicas]=0 [log]=log [log-format]=json)
-	for verb in run lock unlock renew; do
-		rlock help "$verb" | grep -oE '^ +(-., )?--[a-z-]+' | sed 's/.*--//'
-	done | sort -u >options
-	assert [ "$(wc -l <options)" -gt 20 ]
-	while read -r option; do
-		case $option in config | force | help | holder | mode | name | owner | pid) continue ;; esac
-		# The fuzzer knows it, too.
-		grep -q "^\"$option = " "$BATS_TEST_DIRNAME/../fuzz/config.dict"
-		value=${values[$option]:-yes}
-		config "$option = $value"
-		# These cannot do anything here: the server has no password.
-		[[ $option == password-* ]] || run -0 rlock run -u "$SOCKET_URL" a -- true
-		config "url = $SOCKET_URL" "$option ="
-		bad_config 2 "$option"
-	done <options
-}
-
-@test "each option in the file does what it does on the command line" {
-	config "url = $SOCKET_URL" 'max-run = 100ms'
-	run -124 rlock run a -- until_let_go
-	config "url = $SOCKET_URL" 'at-least = 20s'
-	run -0 rlock run a -- true
-	is_held a
-	config "url = $SOCKET_URL" 'no-wait = yes' 'conflict-exit-code = 0'
-	run -0 rlock run a -- false
-	assert_output ''
-	config "url = $SOCKET_URL" 'wait = 20ms' 'quiet = yes'
-	run -75 rlock run a -- true
-	assert_output ''
-	config "url = $SOCKET_URL" 'verbose = yes'
-	run -0 rlock run b -- true
-	refute_output ''
-}
-
-@test "no for an option that takes no value is as if it did not stand there" {
-	config "url = $SOCKET_URL" 'no-wait = no' 'quiet = no' 'verbose = no' 'kill-child = no'
-	redis hset a x:1 1 >/dev/null
-	run -75 rlock run -w 20ms a -- true
-	assert_equal "${#lines[@]}" 1
-}
-
-@test "options for a command do not disturb a lock without one" {
-	config "url = $SOCKET_URL" 'at-least = 20s' 'max-run = 1ms' 'kill-child = yes'
-	run -0 rlock lock --owner x --lease 20s a
-	run -0 rlock unlock --owner x a
-	no_keys
-}
-
-@test "options of another verb do not disturb" {
-	config "url = $SOCKET_URL" 'ttl = 20s' 'wait = 3s' 'note = x'
-	run -0 rlock lock --owner x --lease 20s a
-	run -0 rlock renew --owner x --lease 20s a
-	run -0 rlock unlock --owner x a
-}
-
-# ---- a bad line ----
-
-@test "a line that is no option is told with file and line" {
-	config '# comment' "url = $SOCKET_URL" 'frobnicate'
-	bad_config 3 "option = value"
-	config '' '= 3'
-	bad_config 2 option
-}
-
-@test "an unknown option is told with file and line" {
-	config "url = $SOCKET_URL" 'frobnicate = 3'
-	bad_config 2 frobnicate
-	config "url = $SOCKET_URL" '--wait = 3s'
-	bad_config 2 --wait
-	config 'w = 3s'
-	bad_config 1 w
-	config 'no-wai = yes'
-	bad_config 1 no-wai
-	config 'No-Wait = yes'
-	bad_config 1 No-Wait
-}
-
-@test "an option that belongs to a single call is told with file and line" {
-	local option
-	for option in name owner pid mode force holder config help; do
-		config "url = $SOCKET_URL" "$option = x"
-		bad_config 2 "$option"
-	done
-}
-
-@test "a wrong value is told with file and line" {
-	config 'wait = soon'
-	bad_config 1 "'soon'"
-	config '' 'ttl = 10ms'
-	bad_config 2 "'10ms'"
-	config 'url ='
-	bad_config 1 url
-	config 'url = http://localhost'
-	bad_config 1 http
-	config 'conflict-exit-code = 256'
-	bad_config 1 "'256'"
-}
-
-@test "what is neither yes nor no is told with file and line" {
-	local value
-	for value in true 1 Yes '' on; do
-		config "url = $SOCKET_URL" "no-wait = $value"
-		bad_config 2 no-wait
-	done
-}
-
-@test "an option that stands there twice is told with file and line" {
-	config 'ttl = 3s' "url = $SOCKET_URL" 'ttl = 4s'
-	bad_config 3 ttl
-	config 'no-wait = yes' 'no-wait = no'
-	bad_config 2 no-wait
-	config "url = $SOCKET_URL" 'db = 0' 'db = 0'
-	bad_config 3 db
-}
-
-@test "options that do not go together are told with file and line" {
-	config "url = $SOCKET_URL" 'no-wait = yes' 'wait = 3s'
-	bad_config 3 wait
-	config 'lease = 3s' 'ttl = 3s'
-	bad_config 2 ttl
-	config "url = $SOCKET_URL?db=2" 'db = 2'
-	bad_config 2 db
-}
-
-@test "a bad line is told even where the command line says better" {
-	config "url = $SOCKET_URL" 'ttl = soon'
-	run -78 rlock run -t 3s a -- true
-	assert_output --partial "$CONFIG:2: "
-}
-
-@test "a bad value in the environment is the user's mistake, not the file's" {
-	config "url = $SOCKET_URL"
-	RLOCK_URL=http://localhost run -64 rlock run a -- true
-	assert_equal "${#lines[@]}" 1
-	assert_output --partial RLOCK_URL
-}
-
-@test "a file that is no text is refused" {
-	printf 'url = %s\nttl = 3\0s\n' "$SOCKET_URL" >"$CONFIG"
-	bad_config 2 NUL
-	head -c 200000 /dev/zero | tr '\0' x >"$CONFIG"
-	run -78 rlock run a -- true
-	assert_equal "${#lines[@]}" 1
-}
-
 # ---- passwords ----
 
 @test "a password file that cannot be read is a matter of configuration" {
-	config "url = $SOCKET_URL"
+	write_config "url = $SOCKET_URL"
 	run -78 rlock run --password-file no-such-file a -- true
 	assert_equal "${#lines[@]}" 1
 	assert_output --partial no-such-file
@@ -550,7 +322,7 @@ is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
 # ---- cron ----
 
 @test "with an empty environment a file is all that is needed" {
-	config "url = $SOCKET_URL" 'ttl = 20s' 'note = from cron'
+	write_config "url = $SOCKET_URL" 'ttl = 20s' 'note = from cron'
 	run -0 env -i "$(command -v rlock)" run --config "$CONFIG" a -- \
 		"$(command -v redis-cli)" -s "$SERVER_SOCKET" pttl a
 	assert [ "$output" -le 20000 ]
