@@ -1,0 +1,248 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# On a terminal, under a shell with job control: jobs and commands that are stopped, by Ctrl-Z or from outside, and go
+# on by fg and bg as without rlock, with their locks kept meanwhile.
+
+# In single quotes stand whole scripts; each test is a subshell, and knows that.
+# shellcheck disable=SC2016,SC2030,SC2031
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/terminals
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { common_teardown; }
+
+@test "Ctrl-Z stops the job, its lock is kept meanwhile, and fg continues it" {
+	in_terminal bash <<-'END'
+		send rlock run -t 1s a -- sh -c 'echo $$ >pid; echo begun; read line; echo "got $line"; exit 7'
+		expect begun
+		key Z
+		expect Stopped
+		expect ready> $
+		check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
+		check stays_held a 3
+		send fg
+		expect rlock run
+		send hello
+		expect got hello
+		expect ready> $
+		send echo status $?
+		expect status 7
+	END
+	no_keys
+	wait_until 5 nothing_runs
+}
+
+@test "Ctrl-Z and fg, over and over, in each shell" {
+	for shell in bash dash; do
+		in_terminal "$shell" <<-'END'
+			send rlock run a -- sh -c 'echo $$ >pid; echo begun; while read line; do echo "got $line"; done'
+			expect begun
+			key Z
+			expect ready> $
+			check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
+			send fg
+			expect rlock run
+			send one
+			expect got one
+			key Z
+			expect ready> $
+			check comes_true grep "'^State:.T'" "/proc/$(cat pid)/status"
+			send fg
+			expect rlock run
+			send two
+			expect got two
+			key D
+			expect ready> $
+			send echo status $?
+			expect status 0
+		END
+		no_keys
+	done
+}
+
+@test "a job that was stopped by Ctrl-Z goes on in the background after bg" {
+	for shell in bash dash; do
+		rm -f let-go
+		in_terminal "$shell" <<-'END'
+			send rlock run a -- sh -c 'echo begun; until_let_go; echo over >over'
+			expect begun
+			key Z
+			expect ready> $
+			send bg
+			expect ready> $
+			check touch let-go
+			check comes_true test -e over
+			send wait; echo waited
+			expect waited
+		END
+		no_keys
+		rm over
+	done
+}
+
+@test "a job that is stopped as soon as it runs has a renewer that is not stopped" {
+	# With all processors busy, so that a process just forked has to wait for its turn.
+	for ((i = $(nproc); i > 0; i--)); do
+		in_background sh -c 'while :; do :; done'
+	done
+	for ((i = 0; i < 4; i++)); do
+		cat <<-'END'
+			send rlock run a -- sh -c 'echo $PPID >keeper; kill -TSTP 0; echo continued'
+			expect Stopped
+			expect ready> $
+			check comes_true 'pgrep -P "$(cat keeper)" -x rlock-renewer'
+			send fg
+			expect continued
+			expect ready> $
+		END
+	done >script
+	in_terminal bash <script
+	no_keys
+}
+
+@test "a job that is stopped while its command is about to run is stopped" {
+	not_under_valgrind 'its vfork is a fork'
+	# In a session with nothing else in it nothing would be there to continue a job, and none could be stopped.
+	run -0 setsid -w sh -c 'struck TSTP fork 60 rlock run a -- true; :'
+	refute_output --partial nothing
+	assert_output --partial 'stopped exit 0'
+	no_keys
+}
+
+@test "a waiter that was stopped by Ctrl-Z gets the lock after fg" {
+	not_under_valgrind 'TSTP does not stop it'
+	hold_in_background a
+	in_terminal bash <<-'END'
+		send rlock run a -- echo ran
+		expect waiting for
+		key Z
+		expect Stopped
+		expect ready> $
+		check touch let-go
+		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
+		send fg
+		expect ran
+		expect ready> $
+	END
+	wait_until 5 no_keys
+}
+
+@test "a command that stops itself returns to the prompt, and fg continues it" {
+	for shell in bash dash; do
+		in_terminal "$shell" <<-'END'
+			send rlock run a -- sh -c 'kill -STOP $$; echo continued; exit 7'
+			expect Stopped
+			expect ready> $
+			check test "$(ask_redis "$SERVER_SOCKET" exists a)" = 1
+			send fg
+			expect continued
+			expect ready> $
+			send echo status $?
+			expect status 7
+		END
+		no_keys
+	done
+}
+
+@test "a command that stops itself twice returns to the prompt twice" {
+	in_terminal bash <<-'END'
+		send rlock run a -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo twice'
+		expect Stopped
+		expect ready> $
+		send fg
+		expect once
+		expect Stopped
+		expect ready> $
+		send fg
+		expect twice
+		expect ready> $
+		send echo status $?
+		expect status 0
+	END
+	no_keys
+}
+
+@test "the lock of a command that stopped itself is kept" {
+	in_terminal bash <<-'END'
+		send rlock run -t 1s a -- sh -c 'kill -STOP $$; echo continued'
+		expect Stopped
+		expect ready> $
+		check stays_held a 1.5
+		send fg
+		expect continued
+		expect ready> $
+	END
+	no_keys
+}
+
+@test "a command stopped and continued from outside does not hang, and the lock is free behind it" {
+	for shell in bash dash; do
+		mkfifo fifo
+		in_terminal "$shell" <<-'END'
+			send rlock run -t 1s a -- sh -c 'echo $$ >pid; echo begun; read line <fifo; echo over >over'
+			expect begun
+			check kill -STOP "$(cat pid)"
+			expect Stopped
+			expect ready> $
+			check kill -CONT "$(cat pid)"
+			check echo >fifo
+			check comes_true test -e over
+			check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
+		END
+		rm fifo over
+	done
+	wait_until 5 nothing_runs
+}
+
+@test "a command stopped from outside and killed there does not hang" {
+	for option in -t30s -l60s; do
+		OPTION=$option in_terminal bash <<-'END'
+			send rlock run $OPTION a -- sh -c 'echo $$ >pid; echo begun; exec sleep 60'
+			expect begun
+			check kill -STOP "$(cat pid)"
+			expect Stopped
+			expect ready> $
+			check kill -KILL "$(cat pid)"
+			check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
+		END
+		wait_until 5 nothing_runs
+	done
+}
+
+@test "without a terminal a command that is stopped and continued goes on" {
+	in_background rlock run a -- sh -c 'echo $$ >pid; touch ready; until_let_go; exit 7'
+	wait_until 5 file_exists ready
+	kill -s STOP "$(cat pid)"
+	wait_until 5 is_stopped "$(cat pid)"
+	let_go
+	is_held a
+	kill -s CONT "$(cat pid)"
+	ended_with 7
+	no_keys
+}
+
+@test "Ctrl-Z, and then kill of the job: nothing is left" {
+	in_terminal bash <<-'END'
+		send rlock run a -- sh -c 'echo $$ >pid; echo begun; exec sleep 60'
+		expect begun
+		key Z
+		expect Stopped
+		expect ready> $
+		send kill %1
+		check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
+		send wait %1; echo status $?
+		expect status 143
+	END
+	is_gone "$(cat pid)"
+	wait_until 5 nothing_runs
+}
