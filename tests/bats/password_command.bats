@@ -1,81 +1,25 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# --password-command: the password is what a command prints, at every connect; the command itself is met by nothing
-# else that rlock does, and leaves nothing.
+# --password-command: the password is what a command prints; the command itself is met by nothing else that rlock does,
+# and leaves nothing. What it prints at later connects is tested by password_command_expired.bats.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031
 
 load ../lib/helpers
 load ../lib/leftovers
-load ../lib/watching
+load ../lib/password_commands
 
 # Behind a port, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
-
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-	SERVER_URL=$RLOCK_URL
-	export RLOCK_URL=redis://ci@127.0.0.1:$PORT
-	rotate 'first-t0ken'
-	# So long sleeps what hangs, and nothing else on this machine.
-	NAP=3600.$$$RANDOM
-	# It prints the token of this moment, and counts its calls.
-	script token 'echo call >>"$HERE/calls"' 'cat "$HERE/token-now"'
-}
-teardown() {
-	redis acl deluser ci >/dev/null
-	let_go
-	pkill -KILL -f "^sleep $NAP" || :
-	RLOCK_URL=$SERVER_URL
-	watchful_teardown
-}
-
-# rotate TOKEN: from now on the user ci has this password, and no other.
-rotate() {
-	echo "$1" >token-now
-	redis acl setuser ci reset on ">$1" allkeys allchannels +@all >/dev/null
-}
-
-# script NAME LINE...: a program of that name, of which COMMAND is the path. HERE is the test's directory: a password
-# command runs in another.
-script() {
-	printf '%s\n' '#!/bin/sh' "HERE='$PWD'" "${@:2}" >"$1"
-	chmod +x "$1"
-	COMMAND=$PWD/$1
-}
-
-calls() {
-	local lines=()
-	[ ! -e calls ] || mapfile lines <calls
-	echo ${#lines[@]}
-}
-
-has_calls() {
-	(($(calls) >= $1))
-}
-
-# The connections of the user ci are gone; a server with a limit of time for them does the same.
-close_connections() {
-	redis client kill user ci >/dev/null
-}
-
-# has_connections COUNT: so many have logged in, with what the command printed.
-has_connections() {
-	ask_server client list && [ "$(grep -c ' user=ci ' <<<"$ANSWER")" = "$1" ]
-}
+setup() { password_command_setup; }
+teardown() { password_command_teardown; }
 
 # assert_no_password REASON: what run has run said one line, of a lock without a password.
 assert_no_password() {
 	assert_one_line "^rlock: a: no password for redis://127.0.0.1:$PORT/0: $1: the password is from --password-command$"
 	refute file_exists ran
-}
-
-# What hangs has ended, or does not run yet.
-none_sleeps() {
-	! pgrep -f "^sleep $NAP" >/dev/null
 }
 
 # ---- the password ----
@@ -236,7 +180,7 @@ none_sleeps() {
 }
 
 @test "a command that fails is tried again within a wait time, and not without" {
-	script flaky 'echo call >>"$HERE/calls"' '[ "$(wc -l <"$HERE/calls")" -gt 2 ] || exit 1' 'cat "$HERE/token-now"'
+	write_script flaky 'echo call >>"$HERE/calls"' '[ "$(wc -l <"$HERE/calls")" -gt 2 ] || exit 1' 'cat "$HERE/token-now"'
 	run -78 rlock run --password-command "$COMMAND" a -- touch ran
 	assert_equal "$(calls)" 1
 	run -0 rlock run -w 20s --password-command "$COMMAND" a -- true
@@ -245,117 +189,10 @@ none_sleeps() {
 	assert_no_password 'password command ended with status 1'
 }
 
-# ---- tokens that expire ----
-
-@test "renewals and the release have the password of their time" {
-	in_background rlock run -t 3s --password-command "$COMMAND" a -- until_let_go
-	wait_until 5 is_held a
-	wait_until 5 has_connections 2 # its own and the renewer's
-	rotate second-t0ken
-	close_connections
-	wait_until 5 has_calls 3
-	# Of a whole lease and more.
-	stays 3.5 is_held a
-	rotate third-t0ken
-	close_connections
-	let_go
-	ended_with 0
-	no_keys
-}
-
-@test "a lock without a command has the password of its time" {
-	run -0 rlock lock -t 3s --password-command "$COMMAND" --pid $$ a
-	wait_until 5 has_connections 1
-	rotate second-t0ken
-	close_connections
-	stays 3.5 is_held a
-	run -0 rlock unlock --password-command "$COMMAND" --pid $$ a
-	is_free a
-}
-
-@test "a waiter has the password of its time, for both of its connections" {
-	held_by_stranger a
-	in_background rlock run --password-command "$COMMAND" a -- touch ran
-	wait_until 5 has_waiters a
-	assert_equal "$(calls)" 2
-	rotate second-t0ken
-	close_connections
-	wait_until 5 has_calls 4
-	wait_until 5 has_waiters a
-	redis del a >/dev/null
-	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
-	ended_with 0
-	assert file_exists ran
-}
-
-@test "a password that is denied when a connection is renewed is fetched anew" {
-	in_background rlock run -t 9s --password-command "$COMMAND" a -- until_let_go
-	wait_until 5 has_connections 2
-	echo expired >token-now
-	close_connections
-	wait_until 10 has_calls 4
-	rotate second-t0ken
-	stays 9.5 is_held a
-	let_go
-	ended_with 0
-}
-
-@test "a token service that is away for a while does not lose a lock" {
-	in_background rlock run -t 5s --password-command "test ! -e '$PWD/away' && $COMMAND" a -- until_let_go
-	wait_until 5 has_connections 2
-	: >away
-	close_connections
-	let_pass 1
-	rm away
-	stays 5.5 is_held a
-	let_go
-	ended_with 0
-	no_keys
-}
-
-@test "a token service that is away for a whole lease loses the lock, and says so" {
-	in_background sh -c 'exec rlock run -t 3s --password-command "$1" a -- sleep 60 2>said' sh \
-		"test ! -e '$PWD/away' && $COMMAND"
-	wait_until 5 has_connections 2
-	: >away
-	close_connections
-	ended_with 76
-	run -0 cat said
-	assert_output --partial 'password command ended with status 1'
-}
-
-@test "a waiter waits for a token service that is away" {
-	held_by_stranger a
-	in_background rlock run --password-command "test ! -e '$PWD/away' && $COMMAND" a -- touch ran
-	wait_until 5 has_waiters a
-	: >away
-	close_connections
-	let_pass 1
-	is_running "$PID"
-	rm away
-	wait_until 10 has_waiters a
-	redis del a >/dev/null
-	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
-	ended_with 0
-	assert file_exists ran
-}
-
-@test "a command may take longer than a try to renew, since the next try goes on with it" {
-	# The first try has a ninth of the lease.
-	script slow 'echo call >>"$HERE/calls"' 'timeout 1.5 tail -f /dev/null' 'cat "$HERE/token-now"'
-	in_background rlock run -t 9s --password-command "$COMMAND" a -- until_let_go
-	wait_until 10 is_held a
-	wait_until 12 has_calls 2
-	stays 10 is_held a
-	assert_equal "$(calls)" 2
-	let_go
-	ended_with 0
-}
-
 # ---- the command's surroundings ----
 
 @test "the command gets the caller's environment, an empty input, no terminal and the directory /" {
-	script look 'exec >"$HERE/seen"' 'pwd' 'cat' 'echo "$MINE"' 'env | grep -c "^RLOCK_HELD="' \
+	write_script look 'exec >"$HERE/seen"' 'pwd' 'cat' 'echo "$MINE"' 'env | grep -c "^RLOCK_HELD="' \
 		'ls /proc/self/fd | paste -sd " "' 'test -t 2 && echo terminal' \
 		'sed -n "s/^Sig\(Blk\|Ign\):\t//p" /proc/self/status' ':'
 	MINE=caller run -78 env RLOCK_HELD="$(printf 'redis:%%2F%%2Fh/plain/x/o:1/%032d/9' 0)" \
@@ -372,7 +209,7 @@ none_sleeps() {
 }
 
 @test "no descriptor of the caller's and none of rlock's is open in the command" {
-	script look 'ls -l /proc/self/fd >"$HERE/seen"' 'cat "$HERE/token-now"'
+	write_script look 'ls -l /proc/self/fd >"$HERE/seen"' 'cat "$HERE/token-now"'
 	run -0 rlock run -t 1s --password-command "$COMMAND" a -- true 7<"$BATS_TEST_FILENAME"
 	run -0 cat seen
 	refute_output --partial "$BATS_TEST_FILENAME"
@@ -397,8 +234,8 @@ none_sleeps() {
 # hanging_renewer [OPTION...]: holds the lock a; the renewer's first password command hangs, with a process that has lost
 # its parent, and both write down a SIGTERM. Sets PID.
 hanging_renewer() {
-	script hang 'trap "echo SIGTERM >>\"$HERE/signals\"" TERM' "sleep $NAP & wait; wait"
-	script hanging 'echo call >>"$HERE/calls"' \
+	write_script hang 'trap "echo SIGTERM >>\"$HERE/signals\"" TERM' "sleep $NAP & wait; wait"
+	write_script hanging 'echo call >>"$HERE/calls"' \
 		'[ "$(wc -l <"$HERE/calls")" -eq 2 ] || exec cat "$HERE/token-now"' \
 		'(setsid "$HERE/hang" &)' 'exec "$HERE/hang"'
 	in_background rlock run -t 24s --connect-timeout 1m "$@" --password-command "$COMMAND" a -- \
