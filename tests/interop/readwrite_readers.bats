@@ -1,0 +1,248 @@
+#!/usr/bin/env bats
+# Read and write locks: readers of both sides share, wait together for a writer, and each may die or let its lease end
+# without harm to the others; and a writer that reads inside.
+
+load interop
+
+setup_file() {
+	start_tcp_server
+	start_common_java
+}
+
+teardown_file() {
+	stop_java
+	stop_server
+}
+
+setup() { interop_setup; }
+teardown() { interop_teardown; }
+
+# ---- readers ----
+
+@test "readers of both sides are in at the same time" {
+	rlock_locks r1 read a
+	java_locks T1 read a
+	rlock_locks r2 read a
+	java_locks T2 read a
+	java_does false T3 try write a
+	rlock_is_refused write a
+	assert_equal "$(redis hlen a)" 5
+	assert_equal "$(redis hget a mode)" read
+	rlock_leaves r1
+	java_unlocks T1 read a
+	rlock_leaves r2
+	java_unlocks T2 read a
+	nothing_is_left
+}
+
+@test "a Java writer is woken by the release of the last reader, an rlock" {
+	java_locks T1 read a
+	rlock_locks r1 read a
+	rlock_locks r2 read a
+	java_begins T2 lock write a
+	wait_until 5 has_waiter write a
+	rlock_leaves r1
+	java_unlocks T1 read a
+	java_waits T2 300
+	rlock_leaves r2
+	took_less 2 java_enters T2
+	java_unlocks T2 write a
+	nothing_is_left
+}
+
+@test "an rlock writer is woken by the release of the last reader, a Java thread" {
+	java_locks T1 read a
+	java_locks T2 read a
+	rlock_locks r1 read a
+	rlock_begins w write a
+	wait_until 5 has_waiter write a
+	java_unlocks T1 read a
+	rlock_leaves r1
+	stays 0.3 rlock_waits w
+	java_unlocks T2 read a
+	took_less 2 rlock_enters w
+	rlock_leaves w
+	nothing_is_left
+}
+
+@test "the release of a Java writer lets in all readers of both sides" {
+	java_locks T1 write a
+	java_begins T2 lock read a
+	java_begins T3 lock read a
+	rlock_begins r1 read a
+	rlock_begins r2 read a
+	wait_until 5 has_waiter read a 3
+	java_unlocks T1 write a
+	took_less 2 java_enters T2
+	took_less 2 java_enters T3
+	took_less 2 rlock_enters r1
+	took_less 2 rlock_enters r2
+	java_unlocks T2 read a
+	java_unlocks T3 read a
+	rlock_leaves r1
+	rlock_leaves r2
+	nothing_is_left
+}
+
+@test "the release of an rlock writer lets in all readers of both sides" {
+	rlock_locks w write a
+	java_begins T1 lock read a
+	java_begins T2 lock read a
+	java_begins T3 lock read a
+	rlock_begins r1 read a
+	rlock_begins r2 read a
+	wait_until 5 has_waiter read a 3
+	rlock_leaves w
+	for who in T1 T2 T3; do
+		took_less 2 java_enters $who
+	done
+	took_less 2 rlock_enters r1
+	took_less 2 rlock_enters r2
+	for who in T1 T2 T3; do
+		java_unlocks $who read a
+	done
+	rlock_leaves r1
+	rlock_leaves r2
+	nothing_is_left
+}
+
+@test "writers and readers that wait on both sides all get in after one another" {
+	java_locks T1 write a
+	java_begins T2 lock write a
+	java_begins T3 lock read a
+	rlock_begins w write a
+	rlock_begins r read a
+	wait_until 5 has_waiter write a 3
+	java_unlocks T1 write a
+	wait_until 10 each_had_it
+	nothing_is_left
+}
+
+# The one that is in leaves. Which one did is recorded in WENT.
+declare -gA WENT=()
+each_had_it() {
+	java_went T2 write
+	java_went T3 read
+	rlock_went w
+	rlock_went r
+	[ ${#WENT[@]} -eq 4 ]
+}
+
+java_went() {
+	[ -z "${WENT[$1]-}" ] || return 0
+	[ "$(ask await "$1" 0)" = ok ] || return 0
+	WENT[$1]=yes
+	java_unlocks "$1" "$2" a
+}
+
+rlock_went() {
+	[ -z "${WENT[$1]-}" ] || return 0
+	[ -e "$1.in" ] || return 0
+	WENT[$1]=yes
+	rlock_leaves "$1"
+}
+
+@test "a dead rlock reader does not end the hold of a Java reader, nor outlast it" {
+	rlock_locks r read a -t 2s
+	java_locks T1 read a
+	rlock_dies r
+	rlock_begins w write a
+	wait_until 5 has_waiter write a
+	stays 3 rlock_waits w
+	java_does true T1 held read a
+	java_unlocks T1 read a
+	took_less 2 rlock_enters w
+	rlock_leaves w
+	nothing_is_left
+}
+
+@test "a dead Java reader does not end the hold of an rlock reader, nor outlast it" {
+	start_mortal_java
+	java_locks T1 read a
+	rlock_locks r read a
+	java_dies
+	speak_to java
+	java_begins T2 lock write a
+	wait_until 5 has_waiter write a
+	java_waits T2 4000
+	rlock_leaves r
+	took_less 2 java_enters T2
+	java_unlocks T2 write a
+	nothing_is_left
+}
+
+@test "a short lease of one reader does not shorten that of another" {
+	java_locks T1 read a
+	rlock_locks r read a -l 2s
+	ttl_between a 25000 30000
+	java_locks T2 read a 2000
+	ttl_between a 25000 30000
+	rlock_leaves r
+	ttl_between a 20000 30000
+	java_unlocks T2 read a
+	ttl_between a 20000 30000
+	java_unlocks T1 read a
+	nothing_is_left
+}
+
+# ---- a reader inside a writer ----
+
+@test "a Java writer that reads inside lets rlock readers in when it has ended its write" {
+	java_locks T1 write a
+	java_locks T1 read a
+	rlock_is_refused read a
+	java_unlocks T1 write a
+	rlock_locks r read a
+	rlock_is_refused write a
+	java_does true T1 held read a
+	java_unlocks T1 read a
+	rlock_is_refused write a
+	rlock_leaves r
+	nothing_is_left
+}
+
+# Java notifies no waiter then; the others find out by themselves, when the lease that they know of is over.
+@test "an rlock reader that waits gets in when a Java writer has ended its write and reads on" {
+	[ "$REDISSON_VERSION" != 3.13.6 ] || skip "Redisson 3.13.6 does not renew a read lock that stays after its write lock"
+	start_mortal_java
+	java_locks T1 write a
+	java_locks T1 read a
+	rlock_begins r read a
+	wait_until 5 has_waiter read a
+	java_unlocks T1 write a
+	rlock_enters r 5
+	java_does true T1 held read a
+	java_unlocks T1 read a
+	rlock_leaves r
+	nothing_is_left
+}
+
+@test "an rlock writer that reads inside wakes Java's readers when it has ended its write" {
+	# shellcheck disable=SC2016
+	in_background bash -c '
+		rlock wlock a -- sh -c "rlock rlock --pid $$ a && stay both" && stay reads && rlock unlock a'
+	rlock_enters both
+	java_begins T1 lock read a
+	java_begins T2 lock write a
+	wait_until 5 has_waiter read a
+	java_waits T1 100
+	touch both.out
+	rlock_enters reads
+	took_less 2 java_enters T1
+	java_waits T2 300
+	touch reads.out
+	ended_with 0
+	java_waits T2 300
+	java_unlocks T1 read a
+	took_less 2 java_enters T2
+	java_unlocks T2 write a
+	nothing_is_left
+}
+
+@test "a write lock inside a read lock is never acquired, by neither" {
+	java_locks T1 read a
+	java_does false T1 try write a 300
+	run -64 rlock rlock a -- rlock wlock a -- true
+	java_unlocks T1 read a
+	nothing_is_left
+}
