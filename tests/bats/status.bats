@@ -23,8 +23,6 @@ setup() {
 }
 teardown() { watchful_teardown; }
 
-# ---- helpers ----
-
 # acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.
 acquire() {
 	rlock "$1" --owner "$2" --lease 60s "${@:4}" "$3"
