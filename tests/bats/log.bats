@@ -119,10 +119,10 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 }
 
 @test "a lock that was lost is logged once, and why" {
-	in_background rlock run -t 1s --log log a -- sleep 60
+	in_background rlock run -t 6s --log log a -- sleep 60
 	wait_until 5 is_held a
 	redis del a >/dev/null
-	wait_until 5 is_gone "$PID"
+	wait_until 10 is_gone "$PID"
 	assert_equal "$(events)" 'acquired a,lost a'
 	assert_equal "$(field reason lost)" '"it expired or was deleted on the server"'
 }

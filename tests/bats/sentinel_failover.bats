@@ -139,6 +139,6 @@ all_permits_are_free() {
 		in_background bash -c 'for turn in {1..150}; do rlock run -w 60s "lock-$0" -- true || { echo "$?" >>failed; exit 1; }; done; echo >>ended' "$worker"
 	done
 	wait_until 40 has_left "$(master)"
-	wait_until 60 has_lines ended 4
+	wait_until 120 has_lines ended 4
 	assert [ ! -e failed ]
 }
