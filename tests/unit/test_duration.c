@@ -159,8 +159,6 @@ static const struct {
 	{ INT64_MIN, "-9223372036854775.808s" },
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static bool comes_back(int64_t ms)
 {
 	char text[DURATION_TEXT_MAX];

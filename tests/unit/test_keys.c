@@ -10,8 +10,6 @@
 
 #include "unit.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* wire: Redisson wraps a name in braces unless it has an opening one, closed or not. */
 static const struct {
 	const char *name, *holds, *counter, *channel;

@@ -30,8 +30,6 @@ static const struct {
 	{ 1000, 100, 700, 800 },
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A lock whose next deadline is now. */
 static void set_lease_state(struct lease_state *lease_state, size_t index)
 {

@@ -5,8 +5,6 @@
 
 #include "unit.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static void check_good(void)
 {
 	static const char *const good[] = {

@@ -7,8 +7,6 @@
 
 #include "unit.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* The lines that errors name. */
 static const char script[] = "local lock = KEYS[1]\n"
 			     "redis.call('HSET', lock, 'a', 1)\n"

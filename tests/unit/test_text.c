@@ -7,8 +7,6 @@
 
 #include "unit.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 /* ---- escape ---- */
 
 /* What would turn a text around is here on purpose. NOLINTBEGIN(misc-misleading-bidirectional) */

@@ -21,13 +21,20 @@
 	X(owner)                                                                                   \
 	X(proc)                                                                                    \
 	X(request)                                                                                 \
+	X(request_failures)                                                                        \
+	X(request_steps)                                                                           \
 	X(server_error)                                                                            \
 	X(short_lived)                                                                             \
 	X(text)                                                                                    \
-	X(url)
+	X(url)                                                                                     \
+	X(url_hide)                                                                                \
+	X(url_refused)                                                                             \
+	X(url_set)
 
 #define UNIT_PROTOTYPE(name) void test_##name(void);
 UNIT_TESTS(UNIT_PROTOTYPE)
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The name of a check is a format with its arguments; a '#' in it would start a directive of TAP. */
 #define CHECK(claim, ...) unit_check((claim), __FILE__, __LINE__, __VA_ARGS__)

@@ -1,0 +1,225 @@
+/*
+ * request.c, with connector.c, reader.c and subscription.c: servers that are not there, have no room, close a connection,
+ * or say too much. None of them keeps a request for longer than its deadline, nor the requests to other servers.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "net/connection.h"
+#include "net/request.h"
+#include "net/request_poll.h"
+#include "net/subscription.h"
+#include "rlock.h"
+
+#include "parties.h"
+#include "unit.h"
+
+#define A_WHILE_MS 60 /* for what must not come */
+/* The parser begins a line anew with each piece of it: seconds, under valgrind. */
+#define EXCESS_MS 60000
+
+static void check_failures(void)
+{
+	int port;
+	char url[64];
+
+	port = listen_tcp(&parties[0]);
+	(void)close(parties[0].listener);
+	parties[0].listener = -1;
+	(void)snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port);
+	set_conn(&parties[0], url, patience_ms);
+	set_conn(&parties[1], "unix:///nonexistent/socket", patience_ms);
+	start_unix(2, "");
+	for (size_t i = 0; i < PARTIES; i++)
+		begin(i, "HELLO", INT64_MAX);
+	CHECK(hears(2, "HELLO"), "a server is asked beside two that are not there");
+	CHECK(has_failed(0, RLOCK_ENET, "Connection refused") && !parties[0].result.was_sent,
+	      "a refused connection is told");
+	CHECK(has_failed(1, RLOCK_ENET, "No such file") && !parties[1].result.was_sent,
+	      "so is a socket that isn't there");
+	forget_stream(&parties[2]);
+	drive(0, patience_ms);
+	CHECK(has_failed(2, RLOCK_ENET, "the server closed the connection") &&
+		      parties[2].result.was_sent,
+	      "so is a stream that is cut");
+	stop_all();
+}
+
+/* Without a SIGPIPE, which would end this program. */
+static void check_closed_meanwhile(void)
+{
+	start_unix(0, "");
+	begin(0, "FIRST", INT64_MAX);
+	CHECK(hears(0, "FIRST"), "a server is asked");
+	says(0, "+one\r\n");
+	drive(0, patience_ms);
+	CHECK(has_answer(0, "one"), "and answers");
+	forget_stream(&parties[0]);
+	begin(0, "SECOND", INT64_MAX);
+	drive(0, patience_ms);
+	CHECK(has_failed(0, RLOCK_ENET, "cannot reach"),
+	      "a request to a server that has closed the connection meanwhile fails");
+	stop_all();
+}
+
+/* An answer that begins so, and goes on with rest for as long as it is read; why it is not waited for. */
+static void check_excess(const char *what, const char *answer, const char *rest, const char *why)
+{
+	int64_t begun_ms = rlock_now_ms();
+
+	start_unix(0, "");
+	begin(0, "ASK", INT64_MAX);
+	CHECK(hears(0, "ASK"), "a server is asked");
+	says(0, answer);
+	while (parties[0].is_under_way && rlock_now_ms() < begun_ms + EXCESS_MS) {
+		(void)send(parties[0].stream, rest, strlen(rest), MSG_NOSIGNAL | MSG_DONTWAIT);
+		drive(0, 5);
+	}
+	CHECK(has_failed(0, RLOCK_ENET, why), "%s is refused", what);
+	CHECK(!rlock__connection_is_open(parties[0].connection), "and its stream closed");
+	stop_all();
+}
+
+static void check_excesses(void)
+{
+	static char piece[1 << 16];
+	int64_t patience_before_ms = patience_ms;
+
+	/* A connection without an answer reaches its deadline, too. */
+	patience_ms = EXCESS_MS;
+	memset(piece, 'x', sizeof(piece) - 1);
+	check_excess("an array that is announced to be huge", "*2147483647\r\n", "",
+		     "its reply has too many elements");
+	check_excess("one of as many elements as no int counts", "*2147483648\r\n", "",
+		     "cannot reach");
+	check_excess("a lot of arrays within arrays", "*200000\r\n*60000\r\n*1000\r\n*2000\r\n", "",
+		     "its reply has too many elements");
+	check_excess("an array within seven others",
+		     "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "", "nested");
+	check_excess("a text that is announced to be huge", "$536870912\r\n", piece,
+		     "its reply is too long");
+	check_excess("a line that does not end", "+", piece, "its reply is too long");
+	patience_ms = patience_before_ms;
+}
+
+/* It gets as late for a server that talks all the time as for a silent one. */
+static void check_endless_talk(void)
+{
+	struct rlock__text channel = { "news", 4 };
+	int64_t begun_ms = rlock_now_ms();
+
+	start_unix(0, "");
+	rlock__subscription_begin(parties[0].connection, &channel, 1, begun_ms + 300);
+	parties[0].is_under_way = true;
+	CHECK(hears(0, "news"), "a server is subscribed to");
+	while (advance_all() > 0 && rlock_now_ms() < begun_ms + patience_ms) {
+		says(0, "+still here\r\n");
+		(void)rlock__request_poll_all(&parties[0].connection, 1, NULL, 0, INT64_MAX);
+	}
+	CHECK(has_failed(0, RLOCK_ENET, "in time"),
+	      "one that says other things all the time runs into the deadline");
+	stop_all();
+}
+
+/* A process that says more than is read, for a while. Its pid. */
+static pid_t talk_on(size_t index)
+{
+	static char talk[1 << 16];
+	int64_t until_ms = rlock_now_ms() + patience_ms;
+	pid_t talker = fork();
+
+	if (talker != 0)
+		return talker;
+	while (rlock_now_ms() < until_ms &&
+	       send(parties[index].stream, talk, sizeof(talk), MSG_NOSIGNAL) > 0)
+		;
+	_exit(0);
+}
+
+static void check_fire_and_forget_to_a_talker(void)
+{
+	const char *argv[] = { "BYE" };
+	const size_t lengths[] = { 3 };
+	const struct rlock__command bye = { 1, argv, (size_t *)lengths, false };
+	int64_t begun_ms;
+	pid_t talker;
+
+	start_unix(0, "");
+	begin(0, "ASK", INT64_MAX);
+	CHECK(hears(0, "ASK"), "a server is asked");
+	begun_ms = rlock_now_ms();
+	talker = talk_on(0);
+	rlock__request_fire_and_forget(parties[0].connection, &bye);
+	parties[0].is_under_way = false;
+	CHECK(rlock_now_ms() < begun_ms + patience_ms,
+	      "fire and forget does not wait for a server that talks on");
+	(void)kill(talker, SIGKILL);
+	(void)waitpid(talker, NULL, 0);
+	stop_all();
+}
+
+/* Connections that are not accepted, until there is no room for another. */
+static size_t fill_backlog(struct party *party, int *fds, size_t max)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t count = 0;
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", party->path);
+	while (count < max) {
+		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+			(void)close(fd);
+			break;
+		}
+		fds[count++] = fd;
+	}
+	return count;
+}
+
+static void check_full_backlog(void)
+{
+	int fds[8];
+	size_t count;
+	char url[256];
+
+	listen_unix(&parties[0], 1);
+	count = fill_backlog(&parties[0], fds, 8);
+	CHECK(count < 8, "a backlog can be filled");
+	(void)snprintf(url, sizeof(url), "unix://%s", parties[0].path);
+	set_conn(&parties[0], url, patience_ms);
+	set_conn(&parties[1], url, patience_ms);
+	start_unix(2, "");
+	begin(0, "PATIENT", INT64_MAX);
+	begin(1, "HASTY", rlock_now_ms() + A_WHILE_MS);
+	begin(2, "LUCKY", INT64_MAX);
+	CHECK(hears(2, "LUCKY"), "a server with room is asked beside one without");
+	drive(2, patience_ms);
+	CHECK(has_failed(1, RLOCK_ENET, "Connection timed out"),
+	      "a place that does not get free in time is a timeout");
+	CHECK(parties[0].is_under_way, "who has time waits for a place");
+	for (size_t i = 0; i < count; i++) {
+		(void)close(accept4(parties[0].listener, NULL, NULL, SOCK_CLOEXEC));
+		(void)close(fds[i]);
+	}
+	CHECK(hears(0, "PATIENT"), "and gets it");
+	stop_all();
+}
+
+void test_request_failures(void)
+{
+	begin_parties();
+	check_failures();
+	check_closed_meanwhile();
+	check_excesses();
+	check_endless_talk();
+	check_fire_and_forget_to_a_talker();
+	check_full_backlog();
+	end_parties();
+}
