@@ -96,8 +96,8 @@ TREE_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
 
 # ---- files ----
 
-SOURCES := $(wildcard lib/*.c lib/*/*.c cli/*.c cli/*/*.c packaging/*/*.c tests/*/*.c)
-HEADERS := $(wildcard lib/*.h lib/*/*.h cli/*.h cli/*/*.h tests/*/*.h)
+SOURCES := $(wildcard lib/*.c lib/*/*.c cli/*.c cli/*/*.c packaging/*/*.c tests/*/*.c tests/tools/*/*.c)
+HEADERS := $(wildcard lib/*.h lib/*/*.h cli/*.h cli/*/*.h tests/*/*.h tests/tools/*/*.h)
 CXX_SOURCES := $(wildcard tests/*/*.cpp)
 OBJECTS := $(SOURCES:.c=.o) lib/scripts.gen.o
 LIB_OBJECTS := $(filter lib/%,$(OBJECTS))
