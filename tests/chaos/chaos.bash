@@ -297,6 +297,11 @@ has_one_inside() {
 	! overlap -g "$1" 0 >/dev/null
 }
 
+# all_is_well_with LEDGER KIND
+all_is_well_with() {
+	has_one_inside "$1" && is_held "$NAME"
+}
+
 # all_inside LEDGER COUNT: so many processes in all have gone in.
 all_inside() {
 	[ "$(grep -cE ' (enter|child) ' "$1" 2>/dev/null)" = "$2" ]

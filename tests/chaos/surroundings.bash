@@ -1,12 +1,16 @@
-# What surroundings.bats does with each verb, and what has to be true behind it. Sourced behind chaos.bash.
+# What surroundings*.bats do with each verb, and what has to be true behind it. Sourced behind chaos.bash.
+#
+# Promised is that each verb ends, by COMMAND's own status or one that says what happened (71, as a rule), with one line; that
+# COMMAND is run once at most, and never without the lock; that a lock which is said to be acquired is held; that one which is
+# not leaves no key, no process and no file behind; and that a failure can be repeated.
 #
 # A repetition is one rlock in surroundings of its own. The array IN goes before that rlock alone (refuse, prlimit,
 # env), and OUT before its COMMAND, to be as others are again; what is around it (the holder before it, what releases
 # after it) is undisturbed. Each use_X does something with a lock of that kind, and judge_X says whether
 # what came of it is allowed; the statuses of a failure that are, are given to judge.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
+# In single quotes stand whole scripts. USES is for the scenarios.
+# shellcheck disable=SC2016,SC2034
 
 # COMMAND's own status, which rlock has none like.
 OWN_STATUS=7
@@ -16,6 +20,35 @@ HANG_S=30
 OPTIONS=()
 # AS goes before every rlock, to be another user.
 AS=() IN=() OUT=()
+
+setup_file() {
+	local dir=$BATS_FILE_TMPDIR
+	start_server --unixsocketperm 777
+	# Other users come here, too.
+	mkdir "$dir/bin"
+	cp "$RLOCK_BIN" "$(command -v overlap)" "$BATS_TEST_DIRNAME/../bin/sees_lock" "$dir/bin"
+	while [ "$dir" != / ] && [ -O "$dir" ]; do
+		chmod o+x "$dir"
+		dir=${dir%/*}
+		[ "$dir" != "${BATS_RUN_TMPDIR%/*}" ] || break
+	done
+}
+
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	PATH=$BATS_FILE_TMPDIR/bin:$BATS_TEST_DIRNAME/../bin:$PATH
+	chmod o+x "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+USES=(use_free use_busy use_stop use_lock use_unlock use_renew)
+
+# kind_of ROUND INDEX: plain in the first round, all in turn in the others.
+kind_of() {
+	echo "${KINDS[$1 == 0 ? 0 : ($1 + $2) % ${#KINDS[@]}]}"
+}
 
 # ---- what happened ----
 
