@@ -10,6 +10,7 @@ load ../lib/leftovers
 load ../lib/watching
 load ../lib/proxying
 load ../lib/line
+load ../lib/own_servers
 
 setup_file() {
 	start_server

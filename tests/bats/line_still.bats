@@ -10,6 +10,7 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/line
+load ../lib/own_servers
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

@@ -416,16 +416,3 @@ show_messages() {
 	wait_until 5 file_has heard '"end"'
 	sed -n 's/^"pmessage",[^,]*,"\(.*\)","\(.*\)"$/\1 \2/p' heard | grep -v ' end$'
 }
-
-# ---- servers ----
-
-# own_server [OPTION...]: a server of this test alone, for what another test would suffer from.
-own_server() {
-	BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR start_server "$@"
-	BACKGROUND+=("$SERVER_PID")
-}
-
-kill_server() {
-	kill -s KILL "$SERVER_PID"
-	wait "$SERVER_PID" || :
-}

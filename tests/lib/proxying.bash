@@ -1,9 +1,13 @@
 # A network that loses and spoils what passes, by tests/tools/faultproxy. Sourced behind helpers.bash and
 # watching.bash.
 
-# start_proxy: RLOCK_URL leads through it from now on.
+# start_proxy [LISTEN]: RLOCK_URL leads through it from now on, but for a tcp LISTEN: of that it sets PROXY_PORT.
 start_proxy() {
-	start_proxy_between "unix:$BATS_TEST_TMPDIR/proxy.sock" "unix:$SERVER_SOCKET" || return
+	start_proxy_between "${1:-unix:$BATS_TEST_TMPDIR/proxy.sock}" "unix:$SERVER_SOCKET" || return
+	# As start_server does.
+	chrt --rr --pid 1 "$PID" 2>/dev/null || :
+	# shellcheck disable=SC2034
+	PROXY_PORT=${LISTENED##*:}
 	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
 }
 

@@ -1,0 +1,66 @@
+# Plain locks while something fails: one that is held, one that is waited for, and one whose requests are to get lost.
+# Sourced after helpers.bash, leftovers.bash, watching.bash, and, for the proxy, proxying.bash.
+
+# In single quotes stand whole scripts. ACQUIRE and its like are for the tests, too; run sets output and stderr.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+# From here on the server knows each script: a request whose reply gets lost has been carried out.
+start_server_with_scripts() {
+	start_server
+	rlock run -t 3s warm -- sleep 1.2
+}
+
+# ---- holders and waiters ----
+
+# hold_and_listen NAME [OPTION...]: as hold_in_background, messages in the file "said". Returns when the command runs: the
+# server has the lock before rlock has its reply.
+hold_and_listen() {
+	local name=$1
+	shift
+	in_background sh -c 'exec "$@" 2>said' sh rlock run "$@" "$name" -- until_let_go
+	wait_until 5 is_parent_of "$PID" until_let_go
+}
+
+# wait_for_lock NAME [OPTION...]: a waiter, messages in the file "said", which makes the file "ran"
+# once it has the lock. Sets PID. Returns when it waits.
+wait_for_lock() {
+	local name=$1
+	shift
+	in_background sh -c 'exec "$@" 2>said' sh rlock run "$@" "$name" -- touch ran
+	wait_until 5 has_waiters "$name"
+}
+
+# ---- requests and replies ----
+
+# Words that stand in one kind of request only, for the lock "a". A renewal has no word of its own:
+# while no call acquires or releases the lock it is the one that names the holds.
+ACQUIRE='redisson_lock_token:{a}'
+RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
+RENEW='rlock_holds:{a}'
+
+# A command that counts how often it ran, prints the hold count and exits with 7.
+runs_once='echo >>ran; ask_redis "$SERVER_SOCKET" hvals a; exit 7'
+
+# run_counted [OPTION...]: that command under the lock "a"; it has to run once, with one hold, and
+# nothing may be left.
+run_counted() {
+	run -7 --separate-stderr rlock run "$@" a -- sh -c "$runs_once"
+	[ "$output" = 1 ] || fail "hold counts: $output"
+	[ "$stderr" = '' ] || fail "said: $stderr"
+	has_lines ran 1
+	no_keys
+}
+
+# renewal_survives COMMAND...: with that fault for renewals the lock stays held by one hold.
+renewal_survives() {
+	start_proxy
+	hold_and_listen a -t 2s
+	proxy "$@"
+	wait_until 5 faults_happened
+	wait_until 5 is_renewed a 2000
+	[ "$(hold_count a)" = 1 ]
+	let_go
+	ended_with 0
+	said_nothing
+	no_keys
+}
