@@ -9,6 +9,7 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/sharing
+load ../lib/scripting
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

@@ -9,6 +9,7 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/sharing
+load ../lib/scripting
 load ../lib/proxying
 load ../lib/replicas
 load ../lib/inspecting

@@ -148,20 +148,6 @@ kill_holder() {
 	kill -KILL "$1" $renewer $command
 }
 
-# ---- scripts ----
-
-# start_script TEXT [ARG...]: a script in the background; sets PID. It says by `touch ready` how far it is.
-start_script() {
-	rm -f "$BATS_TEST_TMPDIR/ready"
-	in_background bash -c "$1" script "${@:2}"
-}
-
-# start_locking_script VERB [OPTION...]: has a lock, and then waits to be let go.
-start_locking_script() {
-	start_script 'rlock "$@" --pid $$ && touch "$BATS_TEST_TMPDIR/ready"; until_let_go; exit 5' "$@"
-	wait_until 5 file_exists "$BATS_TEST_TMPDIR/ready"
-}
-
 # ---- messages ----
 
 # record_messages CHANNEL: writes each message on it to the file "heard".

@@ -1,0 +1,140 @@
+#!/usr/bin/env bats
+# The runtime directory, where each lock without a command has its state file: whose it has to be, and what is swept away.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/scripting
+load ../lib/own_servers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	export REDIS="ask_redis $SERVER_SOCKET"
+}
+
+teardown() { watchful_teardown; }
+
+@test "the runtime directory is made for the user alone" {
+	run -0 bash -c 'umask 0; rlock lock --pid $$ a; stat -c %a "$RLOCK_RUNTIME_DIR" "$RLOCK_RUNTIME_DIR"/*'
+	assert_output "700
+600"
+}
+
+@test "a state file holds no password" {
+	start_second_server --requirepass swordfish
+	run -0 env REDISCLI_AUTH=swordfish bash -c '
+		rlock lock --pid $$ -u "unix://$OTHER" a || exit
+		cat "$RLOCK_RUNTIME_DIR"/hold-*
+		rlock unlock -u "unix://$OTHER" a
+		exit
+	'
+	assert_line --partial "$OTHER"
+	refute_line --partial swordfish
+}
+
+@test "the state file of a killed script whose renewer was killed too is swept away" {
+	start_locking_script lock -t 1s a
+	kill -KILL "$(renewers)"
+	kill -KILL "$PID"
+	ended_with 137
+	assert_equal "$(state_files)" 1
+	run -1 rlock unlock a
+	no_state_files
+	wait_until 5 is_free a
+}
+
+@test "only state files of dead processes are swept away" {
+	start_locking_script lock a
+	touch "$RLOCK_RUNTIME_DIR/hold-999999999-1-00000000000000000000000000000000"
+	# One that was killed while it wrote.
+	touch "$RLOCK_RUNTIME_DIR/new-$(stat -L -c %i /proc/self/ns/pid)-999999999-00000000000000000000000000000000"
+	touch "$RLOCK_RUNTIME_DIR/hold-and-other-things"
+	run -0 bash -c 'rlock lock --pid $$ b; rlock unlock b; exit'
+	run -0 ls "$RLOCK_RUNTIME_DIR"
+	assert_line --regexp "^hold-$PID-"
+	assert_line hold-and-other-things
+	refute_line --partial -999999999-
+}
+
+@test "a damaged state file does no harm" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		for file in "$RLOCK_RUNTIME_DIR"/hold-*; do
+			head -c 20000 /dev/zero | tr "\0" % >"$file"
+		done
+		rlock unlock a
+		echo "status $?"
+		rlock lock --pid $$ -n b && $REDIS exists b
+	'
+	assert_line 'status 1'
+	assert_line 1
+	wait_until 5 no_keys
+}
+
+refuses_runtime_directory() {
+	run -71 rlock lock --pid $$ a
+	assert_one_line '^rlock: '
+	assert_output --partial "${RLOCK_RUNTIME_DIR%/}"
+	no_keys
+	nothing_runs
+}
+
+@test "a runtime directory that others may enter is refused" {
+	mkdir -m 755 "$RLOCK_RUNTIME_DIR"
+	refuses_runtime_directory
+}
+
+@test "a runtime directory that is another user's is refused" {
+	[ "$(id -u)" = 0 ] || skip 'only root can give a directory away'
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	chown 65534 "$RLOCK_RUNTIME_DIR"
+	refuses_runtime_directory
+}
+
+@test "a runtime directory that is a symbolic link is refused" {
+	mkdir -m 700 "$BATS_TEST_TMPDIR/elsewhere"
+	ln -s "$BATS_TEST_TMPDIR/elsewhere" "$RLOCK_RUNTIME_DIR"
+	refuses_runtime_directory
+	RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR/ refuses_runtime_directory
+}
+
+@test "a file in the place of the runtime directory is refused" {
+	touch "$RLOCK_RUNTIME_DIR"
+	refuses_runtime_directory
+}
+
+@test "a runtime directory that can't be made is refused" {
+	RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/missing/run refuses_runtime_directory
+	RLOCK_RUNTIME_DIR=/proc/rlock refuses_runtime_directory
+}
+
+@test "with a runtime directory that can't be written to nothing stays locked" {
+	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
+	if [ "$(id -u)" = 0 ]; then
+		unshare -m true 2>/dev/null || skip 'no mount namespaces here'
+		run -71 unshare -m sh -c '
+			mount --bind "$RLOCK_RUNTIME_DIR" "$RLOCK_RUNTIME_DIR" &&
+			mount -o remount,ro,bind "$RLOCK_RUNTIME_DIR" || exit 9
+			rlock lock --pid $$ a
+		'
+	else
+		chmod 500 "$RLOCK_RUNTIME_DIR"
+		run -71 rlock lock --pid $$ a
+	fi
+	assert_one_line '^rlock: .+$'
+	assert_output --partial "$RLOCK_RUNTIME_DIR"
+	no_keys
+	nothing_runs
+}
+
+@test "unlock refuses a runtime directory that others may enter" {
+	mkdir -m 755 "$RLOCK_RUNTIME_DIR"
+	run -71 rlock unlock a
+	assert_one_line '^rlock: .+$'
+	assert_output --partial "$RLOCK_RUNTIME_DIR"
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# A script that has the lock acquires it again, or starts another script or rlock run that does; and a script inside rlock run.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/scripting
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	export REDIS="ask_redis $SERVER_SOCKET"
+}
+
+teardown() { watchful_teardown; }
+
+@test "a script that locks twice has to unlock twice" {
+	for shell in bash dash; do
+		run -0 "$shell" -c '
+			rlock lock --pid $$ a
+			rlock lock --pid $$ a
+			$REDIS hvals a
+			rlock unlock a
+			$REDIS hvals a
+			rlock unlock a
+			$REDIS exists a
+		'
+		assert_output "2
+1
+0"
+	done
+}
+
+@test "rlock run inside a script that has the lock re-enters it" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		rlock run a -- $REDIS hvals a
+		$REDIS hvals a
+	'
+	assert_output "2
+1"
+}
+
+@test "rlock run in the place of a script that has the lock re-enters it" {
+	run -0 timeout 5 bash -c 'rlock lock --pid $$ a; exec rlock run a -- $REDIS hvals a'
+	assert_output 2
+	wait_until 1 is_free a
+}
+
+@test "a child script enters its parent's lock and leaves it again" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a; rlock unlock a"
+		$REDIS hvals a
+		rlock unlock a
+		$REDIS exists a
+	'
+	assert_output "2
+1
+0"
+}
+
+@test "a child script that ends releases its own hold, and not its parent's" {
+	start_script 'rlock lock --pid $$ a
+		dash -c "rlock lock --pid \$\$ a; $REDIS hvals a >\"\$1\"" child "$1"
+		touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR/count"
+	wait_until 5 file_exists "$READY"
+	assert_equal "$(cat "$BATS_TEST_TMPDIR/count")" 2
+	wait_until 1 has_count a 1
+	is_running "$PID"
+}
+
+@test "two children of a script that has no lock do not share what one of them takes" {
+	run -0 bash -c '
+		dash -c "rlock lock --pid \$\$ a; touch \"$1/first\"; until_let_go" &
+		until [ -e "$1/first" ]; do :; done
+		dash -c "rlock lock -n --pid \$\$ a; echo \$?"
+		touch "$1/let-go"
+		wait
+	' script "$BATS_TEST_TMPDIR"
+	assert_output 75
+}
+
+@test "a lock inside rlock run re-enters it, and is released by unlock" {
+	run -0 rlock run a -- bash -c '
+		rlock lock --pid $$ a
+		$REDIS hvals a
+		rlock unlock a
+		$REDIS hvals a
+	'
+	assert_output "2
+1"
+	no_keys
+}
+
+@test "unlock inside rlock run says that the hold is run's" {
+	run -1 rlock run a -- rlock unlock a
+	assert_one_line '^rlock: a: .*run.*$'
+	no_keys
+}
+
+@test "unlock inside rlock run does not reach for the hold of a script above it" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		rlock run a -- rlock unlock a
+		echo "status $?"
+		$REDIS hvals a
+	'
+	assert_line 'status 1'
+	assert_line 1
+}

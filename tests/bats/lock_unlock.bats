@@ -1,0 +1,332 @@
+#!/usr/bin/env bats
+# How a script's lock is released and renewed: unlock and renew by the script and by others, of several names, with another
+# server, and unlock --force.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/scripting
+load ../lib/own_servers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	export REDIS="ask_redis $SERVER_SOCKET"
+}
+
+teardown() { watchful_teardown; }
+
+# ---- unlock ----
+
+@test "the second unlock of one lock says that it is not held" {
+	run -1 bash -c 'rlock lock --pid $$ a; rlock unlock a || exit 9; rlock unlock a; exit'
+	assert_output --partial 'rlock: a: not held by this process or its ancestors: '
+}
+
+@test "unlock of a lock that the caller never acquired gives 1" {
+	run -1 rlock unlock a
+	assert_output --partial 'rlock: a: not held by this process or its ancestors: '
+}
+
+@test "unlock and renew that find no lock say how to name its process or owner, or that sudo hides it" {
+	run -1 rlock unlock a
+	assert_output --regexp ' not held by this process or its ancestors: .*--pid PID.*--owner ID$'
+	run -1 rlock renew --pid $$ a
+	assert_output --partial " not held by process $$ or its ancestors: "
+	if [ "$(id -u)" = 0 ]; then
+		SUDO_USER=joe run -1 rlock unlock a
+		assert_output --regexp ' not held by this process or its ancestors: .* joe .*without sudo$'
+	fi
+}
+
+@test "unlock does not release what another owner holds" {
+	held_by_stranger a
+	run -1 rlock unlock a
+	is_held a
+}
+
+@test "unlock does not release another script's lock" {
+	start_locking_script lock a
+	run -1 rlock unlock a
+	is_held a
+}
+
+@test "unlock works from a process below the script" {
+	run -0 bash -c 'rlock lock --pid $$ a; dash -c "rlock unlock a; :"; $REDIS exists a'
+	assert_output 0
+}
+
+@test "unlock works when the renewer was killed" {
+	start_locking_script lock a
+	kill -KILL "$(renewers)"
+	wait_until 5 nothing_runs
+	run -0 rlock unlock --pid "$PID" a
+	no_keys
+	no_state_files
+}
+
+@test "unlock says 76 when the lock had been lost" {
+	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; exit'
+	assert_one_line '^rlock: a: .*lost.*$'
+	wait_until 5 no_keys
+	no_state_files
+}
+
+@test "unlock of a lost lock leaves the new holder alone" {
+	run -76 bash -c '
+		rlock lock --pid $$ a
+		$REDIS del a >/dev/null
+		$REDIS hset a other:1 1 >/dev/null
+		rlock unlock a
+		exit
+	'
+	assert_equal "$(redis hgetall a)" "other:1
+1"
+}
+
+@test "after an unlock that said 76 there is nothing more to unlock" {
+	run -1 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; rlock unlock a; exit'
+}
+
+@test "unlock releases the script's lock in the script's own place, as the last command of sh -c" {
+	# Some shells run the last command by exec: then the script's process is rlock itself.
+	run -0 bash -c 'rlock lock --pid $$ a; exec rlock unlock a'
+	assert_output ''
+	no_keys
+}
+
+@test "renew finds the script's lock in the script's own place" {
+	run -0 bash -c 'rlock lock --pid $$ a; exec rlock renew a'
+}
+
+@test "unlock when the server can't be reached says 69, and can be tried again" {
+	start_locking_script lock a
+	mv "$SERVER_SOCKET" "$SERVER_SOCKET.away"
+	run -69 rlock unlock --pid "$PID" a
+	mv "$SERVER_SOCKET.away" "$SERVER_SOCKET"
+	run -0 rlock unlock --pid "$PID" a
+	no_keys
+}
+
+@test "unlock while the server hangs says 69, and is no lost lock when it is tried again" {
+	start_locking_script lock a
+	kill -STOP "$SERVER_PID"
+	run -69 rlock unlock --pid "$PID" a
+	kill -CONT "$SERVER_PID"
+	run -0 rlock unlock --pid "$PID" a
+	no_keys
+}
+
+# ---- renew ----
+
+@test "renew renews once, and prints what is left" {
+	run -0 bash -c 'rlock lock --pid $$ a; $REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a'
+	assert_line -n 0 --regexp '^(30s|29\.[0-9]+s)$'
+	assert_line -n 1 --regexp '^(2[0-9]{4}|30000)$'
+}
+
+@test "renew of a lock that is not held gives 1" {
+	held_by_stranger a
+	run -1 rlock renew a
+	assert_output --partial 'rlock: a: not held by this process or its ancestors: '
+}
+
+@test "renew of a lost lock gives 76" {
+	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock renew a; exit'
+	assert_one_line '^rlock: a: .+$'
+	# The renewer takes away what is left beside the lock, when it sees its process gone.
+	wait_until 1 no_keys
+}
+
+@test "renew inside rlock run renews run's hold" {
+	run -0 rlock run a -- bash -c '$REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a'
+	assert_line -n 0 --regexp '^(30s|29\.[0-9]+s)$'
+	assert_line -n 1 --regexp '^(2[0-9]{4}|30000)$'
+}
+
+# ---- several names ----
+
+@test "names that are locked together are unlocked together, in any order" {
+	run -0 bash -c 'rlock lock --pid $$ a b; $REDIS exists a b; rlock unlock b a; $REDIS exists a b'
+	assert_output "2
+0"
+	no_keys
+	wait_until 5 nothing_runs
+}
+
+@test "several names are acquired together or not at all" {
+	held_by_stranger b
+	run -75 rlock lock --pid $$ -n a b
+	is_free a
+}
+
+@test "unlock of one of two names that were locked together shows the right line" {
+	run -1 bash -c 'rlock lock --pid $$ a b; rlock unlock a; status=$?; $REDIS exists a b; exit $status'
+	assert_line -n 0 'rlock: a: was locked together with others: try: rlock unlock a b'
+	assert_line -n 1 2
+}
+
+@test "the right line names the process that --pid named" {
+	in_background sleep 300
+	rlock lock --pid "$PID" a b
+	run -1 rlock unlock --pid "$PID" a
+	assert_output "rlock: a: was locked together with others: try: rlock unlock --pid $PID a b"
+	run -0 rlock unlock --pid "$PID" a b
+}
+
+@test "the right line can be pasted, whatever the locks are called" {
+	run -0 bash -c '
+		rlock lock --pid $$ "my lock" b
+		said=$(rlock unlock b 2>&1)
+		eval "${said##*: }" || exit
+		$REDIS exists "my lock" b
+	'
+	assert_output 0
+}
+
+@test "unlock of names that were locked one by one does not call them locked together" {
+	run bash -c 'rlock lock --pid $$ a; rlock lock --pid $$ b; rlock unlock a b; exit'
+	[ "$status" = 0 ] || [ "$status" = 1 ]
+	refute_output --partial 'was locked together'
+}
+
+@test "a lock of rlock run does not keep unlock from the others that are named with it, in whatever order" {
+	for names in 'a b' 'b a'; do
+		run -1 rlock run a -- bash -c '
+			rlock lock --pid $$ b
+			rlock unlock $0
+			status=$?
+			$REDIS exists b
+			exit $status
+		' "$names"
+		assert_line '0'
+		assert_line --regexp "^rlock: a: held by 'rlock run'"
+		[ "${#lines[@]}" -eq 2 ]
+	done
+}
+
+@test "names that were locked one by one are unlocked one by one" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		rlock lock --pid $$ b
+		rlock unlock a
+		$REDIS exists a
+		$REDIS exists b
+		rlock unlock b
+		$REDIS exists b
+	'
+	assert_output "0
+1
+0"
+}
+
+# ---- another server ----
+
+@test "unlock without the URL that the lock was taken with names it" {
+	start_second_server
+	run -0 bash -c '
+		rlock lock --pid $$ -u "unix://$OTHER" a
+		said=$(rlock unlock a 2>&1)
+		echo "status $?"
+		echo "$said"
+		ask_redis "$OTHER" exists a
+		eval "${said##*: }"
+		ask_redis "$OTHER" exists a
+	'
+	assert_line -n 0 'status 1'
+	assert_line -n 1 --regexp "^rlock: a: held on another server: try: rlock unlock [^:]*'unix://${OTHER}[^']*' a\$"
+	assert_line -n 2 1
+	assert_line -n 3 0
+}
+
+@test "the same name on two servers is two locks" {
+	start_second_server
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		rlock lock -n --pid $$ -u "unix://$OTHER" a
+		rlock unlock a
+		$REDIS exists a
+		ask_redis "$OTHER" exists a
+		rlock unlock -u "unix://$OTHER" a
+		ask_redis "$OTHER" exists a
+	'
+	assert_output "0
+1
+0"
+}
+
+@test "the same name in two databases is two locks" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		rlock lock -n --pid $$ --db 1 a
+		rlock unlock a
+		$REDIS exists a
+		redis-cli -s "$SERVER_SOCKET" -n 1 exists a
+		rlock unlock --db 1 a
+		redis-cli -s "$SERVER_SOCKET" -n 1 exists a
+	'
+	assert_output "0
+1
+0"
+}
+
+# ---- unlock --force ----
+
+@test "unlock --force breaks a lock, and says whose it was" {
+	held_by_stranger a
+	run -0 rlock unlock --force a
+	assert_one_line '^rlock: a: .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1, which may still run$'
+	no_keys
+}
+
+@test "a lock that is broken goes to its waiter" {
+	held_by_stranger a
+	in_background rlock run a -- true
+	wait_until 5 has_waiters a
+	run -0 rlock unlock --force a
+	ended_with 0
+}
+
+@test "unlock --force of a free lock gives 1" {
+	run -1 rlock unlock --force a
+	assert_one_line '^rlock: a: .+$'
+}
+
+@test "unlock --force --holder leaves the lock to any other owner" {
+	held_by_stranger a
+	run -1 rlock unlock --force --holder 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:2 a
+	assert_one_line '^rlock: a: .*5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
+	is_held a
+}
+
+@test "unlock --force --holder breaks the lock of that holder" {
+	held_by_stranger a
+	run -0 rlock unlock --force --holder 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 a
+	no_keys
+}
+
+@test "the holder whose lock was broken is told by 76" {
+	hold_in_background a -t 1s
+	run -0 rlock unlock --force a
+	ended_with 76
+	no_keys
+}
+
+@test "a holder with a fixed lease whose lock was broken is told by 76 at its end, and not before" {
+	hold_in_background a -l 5m
+	run -0 rlock unlock --force a
+	is_running "$PID"
+	let_go
+	ended_with 76
+	no_keys
+}
+
+@test "a script whose lock was broken is told by unlock" {
+	run -76 bash -c 'rlock lock --pid $$ a; rlock unlock -q --force a || exit 9; rlock unlock a; exit'
+	assert_one_line '^rlock: a: .*lost.*$'
+	wait_until 5 no_keys
+}

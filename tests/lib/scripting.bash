@@ -1,0 +1,18 @@
+# Locks without a command: scripts in the background that acquire them. Sourced after helpers.bash.
+
+# In single quotes stand whole scripts.
+# shellcheck disable=SC2016
+
+# start_script TEXT [ARG...]: a script in the background; sets PID. It says by `touch "$READY"`, the file "ready", how far
+# it is.
+start_script() {
+	export READY=$BATS_TEST_TMPDIR/ready
+	rm -f "$READY"
+	in_background bash -c "$1" script "${@:2}"
+}
+
+# start_locking_script VERB [OPTION...]: has a lock, and then waits to be let go.
+start_locking_script() {
+	start_script 'rlock "$1" --pid $$ "${@:2}" && touch "$READY"; until_let_go; exit 5' "$@"
+	wait_until 5 file_exists "$READY"
+}
