@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# Read and write locks where something is wrong: a key of another kind, a lock that is broken by force, a full server,
-# and a network that loses what passes.
+# Read and write locks where something is wrong: a key of another kind, a full server, and a network that loses what passes.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -133,87 +132,6 @@ refuses() {
 	refuses rlock 'plain or fair lock'
 	refuses wlock 'plain or fair lock'
 	has_waiters a
-}
-
-# ---- broken ----
-
-@test "unlock --force breaks a write lock, and a waiter gets in" {
-	admit_guest w wlock a
-	local holder=$PID owner
-	owner=$(owner_of a "$PID")
-	queue_guest r rlock a
-	run -0 rlock unlock --force a
-	assert_one_line "^rlock: a: lock broken: .*\($owner:write\), which may still run\$"
-	within 1.5 is_inside r
-	let_guest_out w
-	ended_with 76 "$holder"
-	let_guest_out r
-	wait_until 5 no_keys
-}
-
-@test "unlock --force breaks the locks of all readers, with their timeout keys, and the writer gets in" {
-	admit_guest r1 rlock a
-	admit_guest r2 rlock a
-	local second=$PID
-	queue_guest w wlock a
-	run -0 rlock unlock --force a
-	assert_one_line "^rlock: a: .*\($UUID:[0-9]+ and 1 more\), which may still run\$"
-	within 1.5 is_inside w
-	assert_equal "$(list_keys '{a}:*')" ''
-	let_go
-	ended_with 76 "$second"
-	ended_with 76 "${BACKGROUND[0]}"
-	wait_until 5 no_keys
-}
-
-@test "unlock --force --holder breaks the lock of one of several readers, and leaves the others theirs" {
-	local one two other
-	admit_guest r1 rlock a -t 1s
-	one=$PID
-	admit_guest r2 rlock a
-	two=$PID
-	other=$(owner_of a "$two")
-	queue_guest w wlock a
-	run -0 rlock unlock --force --holder "$(owner_of a "$one")" a
-	assert_one_line "^rlock: a: lock broken: .*\($UUID:$one\), which may still run\$"
-	assert_equal "$(redis hkeys a)" "mode
-$other"
-	assert_equal "$(list_keys '{a}:*')" "{a}:$other:rwlock_timeout:1"
-	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
-	ended_with 76 "$one"
-	stays_outside 0.3 w
-	let_guest_out r2
-	ended_with 0 "$two"
-	within 1.5 is_inside w
-}
-
-@test "unlock --force --holder of the last reader lets the writer in" {
-	admit_guest r rlock a
-	local holder=$PID
-	queue_guest w wlock a
-	run -0 rlock unlock --force --holder "$(owner_of a "$holder")" a
-	within 1.5 is_inside w
-	let_guest_out r
-	ended_with 76 "$holder"
-}
-
-@test "unlock --force --holder knows a writer with and without ':write', and leaves the lock to any other owner" {
-	local owner
-	admit_guest w1 wlock a
-	owner=$(owner_of a "$PID")
-	run -1 rlock unlock --force --holder "$JAVA" a
-	assert_one_line "^rlock: a: .*$owner:write"
-	is_mode a write
-	run -0 rlock unlock --force --holder "$owner:write" a
-	no_keys
-	admit_guest w2 wlock a
-	owner=$(owner_of a "$PID")
-	run -0 rlock unlock --force --holder "$owner" a
-	no_keys
-	admit_guest r rlock a
-	run -1 rlock unlock --force --holder "$owner" a
-	assert_one_line "^rlock: a: .*\($UUID:$PID\)\$"
-	is_mode a read
 }
 
 # ---- a server that is full ----
