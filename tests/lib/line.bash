@@ -177,14 +177,6 @@ owner_in_queue() {
 	esac
 }
 
-# What the server's clock says.
-server_ms() {
-	local now
-	ask_server time
-	read -r -d '' -a now <<<"$ANSWER" || :
-	echo $((now[0] * 1000 + now[1] / 1000))
-}
-
 # ahead_ms NAME PARTY: how far its deadline is ahead.
 ahead_ms() {
 	local score

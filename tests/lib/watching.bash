@@ -63,6 +63,14 @@ is_free_after_lease() {
 	wait_until 5 no_keys
 }
 
+# What the server's clock says.
+server_ms() {
+	local now
+	ask_server time
+	read -r -d '' -a now <<<"$ANSWER" || :
+	echo $((now[0] * 1000 + now[1] / 1000))
+}
+
 # ---- processes of this test ----
 
 # processes_of_test: "PID NAME" of each program that this test started and that still runs. Known by
