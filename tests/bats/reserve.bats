@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The renewer that is forked while the lock is waited for. What renewers do is in run.bats and processes.bats.
+# The renewer that is forked while the lock is waited for. What renewers do is in run_times.bats and processes.bats.
 
 load ../lib/helpers
 load ../lib/leftovers

@@ -49,11 +49,32 @@ watchful_teardown() {
 	wait_until 10 nothing_runs
 }
 
+# As common_teardown, and lets each of them end before: what is killed may be heard of on the server during the next test.
+patient_teardown() {
+	local pid
+	let_go
+	for pid in "${BACKGROUND[@]}"; do
+		wait_until 5 is_gone "$pid" || break
+	done
+	common_teardown
+}
+
 # assert_one_line REGEXP: of what `run` ran, one line and no more was heard.
 assert_one_line() {
 	# shellcheck disable=SC2154
 	assert_equal "${#lines[@]}" 1
 	assert_output --regexp "$1"
+}
+
+# One line, and it is rlock's.
+assert_one_message() {
+	assert_one_line '^rlock: .'
+}
+
+# assert_between LEAST VALUE MOST
+assert_between() {
+	assert [ "$1" -le "$2" ]
+	assert [ "$2" -le "$3" ]
 }
 
 # ended_with STATUS [PID]: the background process ends, with that status.

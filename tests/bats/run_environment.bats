@@ -1,0 +1,170 @@
+#!/usr/bin/env bats
+# What the command of rlock run sees: the world as it would without rlock, but for what it is told of its lock.
+
+load ../lib/helpers
+load ../lib/leftovers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { patient_teardown; }
+
+@test "the command is told the name, the owner and the kind of its lock" {
+	# shellcheck disable=SC2016
+	run -0 rlock run 'my lock' -- sh -c 'printf "%s\n" "$RLOCK_NAME" "$RLOCK_MODE" "$RLOCK_OWNER"
+		ask_redis "$SERVER_SOCKET" hkeys "my lock"'
+	assert_line --index 0 'my lock'
+	assert_line --index 1 plain
+	assert [ -n "${lines[2]}" ]
+	assert_equal "${lines[2]}" "${lines[3]}"
+}
+
+@test "the command is told several names one a line" {
+	run -0 rlock run b a 'c d' -- printenv RLOCK_NAME
+	assert_output $'b\na\nc d'
+}
+
+@test "a nested command is told of every lock that is held above it" {
+	# shellcheck disable=SC2016
+	run -0 rlock run 'x y/%' -- sh -c 'echo "$RLOCK_OWNER"
+		exec rlock run other -- sh -c "echo \$RLOCK_OWNER; echo \"\$RLOCK_HELD\""'
+	assert_equal "${#lines[@]}" 3
+	assert_line --index 2 --partial 'x%20y%2F%25'
+	assert_line --index 2 --partial other
+	assert_line --index 2 --partial "${lines[0]%%:*}"
+	assert_line --index 2 --partial "${lines[1]%%:*}"
+}
+
+@test "the rest of the caller's environment is as it was" {
+	not_under_valgrind 'it adds to the environment'
+	local -a caller=("PATH=$PATH" "RLOCK_URL=$RLOCK_URL" $'ODD=two\nlines' 'EMPTY=' 'a b=c' 'RLOCK_MINE=1')
+	env -i "${caller[@]}" "$(command -v env)" -0 | sort -z >without
+	env -i "${caller[@]}" "$(command -v rlock)" run a -- env -0 |
+		grep -zvE '^RLOCK_(NAME|OWNER|MODE|HELD)=' | sort -z >with
+	run -0 cmp without with
+}
+
+@test "a loop that reads names from standard input loses none of them" {
+	local name
+	hold_in_background busy
+	printf '%s\n' one busy three four >names
+	while read -r name; do
+		rlock run -q -w 20ms "$name" -- true || :
+		echo "$name"
+	done <names >seen
+	run -0 cmp names seen
+}
+
+@test "standard input, output and error are the command's own" {
+	run -0 --separate-stderr rlock run a -- sh -c 'cat; echo problem >&2' <<<'some input'
+	assert_output 'some input'
+	# shellcheck disable=SC2154
+	assert_equal "$stderr" problem
+}
+
+@test "what the command writes is not changed" {
+	head -c 300000 /dev/urandom >bytes
+	rlock run a -- cat <bytes >copy
+	run -0 cmp bytes copy
+}
+
+@test "a command has no file open that it would not have without rlock" {
+	# shellcheck disable=SC2016
+	local look='for fd in /proc/$$/fd/*; do echo "${fd##*/} $(readlink "$fd")"; done'
+	sh -c "$look" >seen 7</dev/null 8>out
+	mv seen without
+	rlock run a -- sh -c "$look" >seen 7</dev/null 8>out
+	assert [ -s seen ]
+	run -0 diff <(sed 's/pipe:.*/pipe/' without) <(sed 's/pipe:.*/pipe/' seen)
+}
+
+@test "a stream that the caller has closed is closed for the command" {
+	# shellcheck disable=SC2016
+	local look='set -- /proc/$$/fd/*; echo "${@##*/}" >"$0"'
+	bash -c "$look" without <&- >&- 2>&-
+	rlock run a -- bash -c "$look" with <&- >&- 2>&-
+	run -0 diff without with
+}
+
+# signals_with ENV-OPTION...: compares what a command sees of blocked, ignored and caught signals.
+signals_with() {
+	local -a look=(grep -E '^Sig(Pnd|Blk|Ign|Cgt)' /proc/self/status)
+	env "$@" "${look[@]}" >without
+	env "$@" rlock run a -- "${look[@]}" >with
+	assert [ -s with ]
+	run -0 diff without with
+}
+
+@test "the command finds no signal blocked or ignored by rlock" {
+	signals_with --default-signal
+}
+
+@test "what was blocked before is blocked for the command" {
+	signals_with --default-signal --block-signal=USR1,TERM,CHLD,WINCH
+}
+
+@test "what was ignored before is ignored for the command" {
+	signals_with --default-signal --ignore-signal=HUP,INT,QUIT,PIPE,USR2
+}
+
+@test "a caller that ignores the end of its children gets the command's status all the same" {
+	not_under_valgrind 'it does not pass on that SIGCHLD is ignored'
+	signals_with --default-signal --ignore-signal=CHLD
+	run -7 env --ignore-signal=CHLD rlock run a -- sh -c 'exit 7'
+}
+
+# has_priority PID CLASS NICE
+has_priority() {
+	local class nice
+	read -r class nice <<<"$(ps -o cls=,ni= -p "$1")"
+	[ "$class $nice" = "$2 $3" ]
+}
+
+# comes_first CLASS NICE COMMAND...: rlock and its renewer have that priority under that command, and what rlock runs
+# has its caller's.
+comes_first() {
+	# shellcheck disable=SC2016
+	in_background nice -n 3 "${@:3}" sh -c 'echo $$ >keeper && exec rlock run a -- \
+		sh -c "echo \$\$ >command && exec until_let_go"'
+	wait_until 10 test -s command
+	wait_until 10 has_priority "$(cat keeper)" "$1" "$2"
+	wait_until 10 has_renewer "$(cat keeper)"
+	wait_until 10 has_priority "$(renewer_of "$(cat keeper)")" "$1" "$2"
+	has_priority "$(cat command)" TS $(($(nice) + 3))
+}
+
+@test "rlock and its renewer come before all others on a busy machine where they may, and the command does not" {
+	chrt --rr 1 true 2>/dev/null || skip 'nobody may come before all others here'
+	comes_first RR - env
+}
+
+@test "rlock and its renewer have the best nice value where they may not come before all others" {
+	[ "$(nice -n -40 nice 2>/dev/null)" = -20 ] || skip 'nobody may have a better nice value here'
+	refuse refused rlock sched_setscheduler EPERM 1 true || skip 'no call can be refused here'
+	comes_first TS -20 refuse refused rlock sched_setscheduler EPERM 1+
+}
+
+@test "the command is in the caller's process group and session" {
+	# shellcheck disable=SC2016
+	local groups='ps -o pgid=,sid= -p $$'
+	sh -c "$groups" >without
+	rlock run a -- sh -c "$groups" >with
+	run -0 diff without with
+}
+
+@test "the command runs in the caller's directory" {
+	run -0 rlock run a -- pwd
+	assert_output "$PWD"
+}
+
+@test "the command's arguments are not touched by a shell" {
+	# shellcheck disable=SC2016
+	run -0 rlock run a -- printf '[%s]' '$HOME' '*' '' 'a  b' -n -- --help
+	# shellcheck disable=SC2016
+	assert_output '[$HOME][*][][a  b][-n][--][--help]'
+}

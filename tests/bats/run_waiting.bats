@@ -1,0 +1,267 @@
+#!/usr/bin/env bats
+# rlock run takes turns with others: one at a time, among many, for several names; and what is said of a wait.
+
+# Loops count by an i that they do not use.
+# shellcheck disable=SC2034
+
+load ../lib/helpers
+load ../lib/leftovers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { patient_teardown; }
+
+# ---- taking turns ----
+
+@test "while the command runs the lock is held, and afterwards no key is left" {
+	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" exists a
+	assert_output 1
+	no_keys
+}
+
+@test "a second caller that does not wait is turned away without a word" {
+	hold_in_background a
+	run -75 rlock run -n a -- true
+	assert_output ''
+	run -75 rlock run --wait 0 a -- true
+	assert_output ''
+	run -75 rlock run -w 0ms a -- true
+	assert_output ''
+}
+
+@test "a second caller that waits gets the lock when the first one ends" {
+	hold_in_background a
+	in_background rlock run a -- touch "$BATS_TEST_TMPDIR/second"
+	wait_until 5 has_waiters a 1
+	refute file_exists "$BATS_TEST_TMPDIR/second"
+	let_go
+	wait_until 5 file_exists "$BATS_TEST_TMPDIR/second"
+	wait_until 5 no_keys
+}
+
+@test "a caller with a wait time waits that long, and says which holder has the lock" {
+	local start
+	hold_in_background a --note 'nightly backup of db1'
+	start=$(now_ms)
+	run -75 rlock run -w 400ms a -- true
+	assert_between 400 $(($(now_ms) - start)) 6000
+	assert_one_message
+	assert_output --regexp '^rlock: a: .*nightly backup of db1'
+}
+
+@test "without a note the holder is known by host, user, process and program" {
+	hold_in_background a
+	run -75 env LOGNAME=other rlock run -w 50ms a -- true
+	assert_one_message
+	assert_output --regexp "[^ ]+@$(uname -n) pid $PID until_let_go"
+}
+
+@test "a lock that is released in time is acquired within the wait time" {
+	hold_in_background a
+	in_background rlock run -w 20s a -- touch "$BATS_TEST_TMPDIR/second"
+	wait_until 5 has_waiters a 1
+	let_go
+	wait_until 5 file_exists "$BATS_TEST_TMPDIR/second"
+}
+
+@test "the exit status for a lock that was not acquired can be chosen" {
+	hold_in_background a
+	run -9 rlock run -n -E 9 a -- true
+	run -0 rlock run -n -E 0 a -- false
+	run -255 rlock run --conflict-exit-code 255 -w 50ms a -- true
+	assert_one_message
+}
+
+@test "the chosen exit status does not hide the command's" {
+	run -3 rlock run -n -E 0 a -- sh -c 'exit 3'
+}
+
+@test "quiet says nothing about a lock that was not acquired" {
+	hold_in_background a
+	run -75 rlock run -q -w 50ms a -- true
+	assert_output ''
+	run -75 rlock run --quiet --verbose --wait 50ms a -- true
+	refute_output --partial 'not had'
+}
+
+@test "a verbose caller is told after a second for what and for which holder it waits" {
+	hold_in_background a --note 'nightly backup'
+	run -75 rlock run -v -w 1.05s a -- true
+	assert_equal "$(grep -c 'waiting for' <<<"$output")" 1
+	assert_line --regexp '^rlock: .*a: waiting for nightly backup \([^ ]+\), held for [0-9.]+s$'
+}
+
+@test "a verbose caller that waits for Java is not told for how long" {
+	held_by_stranger a
+	run -75 rlock run -v -w 1.05s a -- true
+	assert_line --regexp 'a: waiting for [^ ]+$'
+}
+
+@test "a wait of less than a second makes no progress line" {
+	hold_in_background a
+	run -75 rlock run -v -w 100ms a -- true
+	refute_output --partial 'waiting for'
+}
+
+@test "on a terminal the progress line comes without being asked for, elsewhere and with quiet it does not" {
+	hold_in_background a --note 'nightly backup'
+	in_background script -qec "rlock run -q -w 1.05s a -- true" /dev/null >quiet </dev/null
+	in_background rlock run -w 1.05s a -- true 2>file
+	run script -qec "rlock run -w 1.05s a -- true" /dev/null </dev/null
+	assert_line --regexp 'rlock: a: waiting for nightly backup'
+	wait "${BACKGROUND[@]:1}" || :
+	assert_equal "$(cat quiet)" ''
+	run -0 cat file
+	assert_one_message
+	refute_output --partial waiting
+}
+
+@test "verbose tells each step and names the server" {
+	run -0 rlock run -v a -- true
+	assert_line --index 0 --partial "unix://$SERVER_SOCKET"
+}
+
+@test "a holder's bytes reach a terminal escaped" {
+	redis hset a $'\e[31mred:1' 1 >/dev/null
+	run -75 rlock run -w 50ms a -- true
+	assert_one_message
+	refute_output --partial $'\e'
+	assert_output --partial 'red:1'
+}
+
+@test "a lock whose holder has vanished is acquired when its lease is over" {
+	redis hset a gone:1 1 >/dev/null
+	redis pexpire a 400 >/dev/null
+	run -0 rlock run -w 10s a -- true
+	assert_output ''
+}
+
+# ---- many ----
+
+# How many commands the server did for: COMMAND [ARG...].
+server_commands_of() {
+	local before
+	before=$(server_commands)
+	"$@" || :
+	echo $(($(server_commands) - before - 1))
+}
+
+@test "ten shells that add to a number in a file under one lock lose no count" {
+	local each=50 i number=$BATS_TEST_TMPDIR/number
+	[ -z "${RLOCK_LONG_TESTS:-}" ] || each=1000
+	[ -z "${TESTS_UNDER:-}" ] || each=20
+	echo 0 >"$number"
+	for i in {1..10}; do
+		# shellcheck disable=SC2016
+		in_background sh -c 'i=0
+			while [ $i -lt "$1" ]; do
+				rlock run counter -- sh -c '\''read n <"$0"; echo $((n + 1)) >"$0"'\'' "$2" ||
+					exit
+				i=$((i + 1))
+			done' sh "$each" "$number"
+	done
+	wait "${BACKGROUND[@]}"
+	assert_equal "$(cat "$number")" $((10 * each))
+	no_keys
+}
+
+@test "of twenty waiters each one gets its turn, one at a time, and nothing is left" {
+	local i
+	hold_in_background a
+	for i in {1..20}; do
+		# shellcheck disable=SC2016
+		in_background rlock run a -- sh -c 'mkdir inside || echo overlap >>turns
+			echo turn >>turns; rmdir inside'
+	done
+	wait_until 10 has_waiters a 20
+	let_go
+	wait "${BACKGROUND[@]}"
+	assert_equal "$(sort turns | uniq -c | tr -s ' ')" ' 20 turn'
+	no_keys
+	assert_equal "$(redis pubsub channels)" ''
+}
+
+@test "waiting longer does not cost the server more" {
+	local short long
+	hold_in_background a
+	short=$(server_commands_of rlock run -q -w 300ms a -- true)
+	long=$(server_commands_of rlock run -q -w 2s a -- true)
+	assert_between 1 "$short" 50
+	assert_equal "$long" "$short"
+}
+
+@test "a waiter starts within 200 ms of the release" {
+	local late=0 limit=200
+	[ -z "${TESTS_UNDER:-}" ] || limit=2000
+	# Another try where the machine itself was busy.
+	for _ in {1..10}; do
+		rm -f let-go released started
+		# shellcheck disable=SC2016
+		in_background rlock run a -- bash -c 'until_let_go; echo "${EPOCHREALTIME/./}" >released'
+		wait_until 5 is_held a
+		# shellcheck disable=SC2016
+		in_background rlock run a -- bash -c 'echo "${EPOCHREALTIME/./}" >started'
+		wait_until 5 has_waiters a 1
+		let_go
+		wait "$PID"
+		late=$((($(cat started) - $(cat released)) / 1000))
+		[ "$late" -gt "$limit" ] || break
+	done
+	assert_between 0 "$late" "$limit"
+}
+
+# ---- several names ----
+
+@test "several names are locked together, and released together" {
+	run -0 rlock run a b c -- ask_redis "$SERVER_SOCKET" exists a b c
+	assert_output 3
+	no_keys
+}
+
+@test "when one of several names is taken, none of the others is" {
+	hold_in_background b --note 'the holder'
+	run -75 rlock run -n a b c -- true
+	assert_output ''
+	is_free a
+	is_free c
+	run -75 rlock run -w 50ms a b c -- true
+	assert_one_message
+	assert_output --regexp '^rlock: b: .*the holder'
+	is_free a
+	is_free c
+}
+
+@test "a waiter for one of several names keeps none of the others meanwhile" {
+	hold_in_background b
+	in_background rlock run a b -- touch "$BATS_TEST_TMPDIR/both"
+	wait_until 5 has_waiters b 1
+	run -0 rlock run -n a -- true
+	let_go
+	wait_until 5 file_exists "$BATS_TEST_TMPDIR/both"
+	wait_until 5 no_keys
+}
+
+@test "two commands that lock the same names in different orders both come to an end" {
+	local i
+	for i in {1..5}; do
+		in_background rlock run a b -- true
+		in_background rlock run b a -- true
+	done
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a name of many bytes, or of odd ones, is a name" {
+	local name
+	for name in "$(printf '%512s' '' | tr ' ' x)" 'two words' '*?[a]' $'tab\tand\x01' 'ünï' '{tag}x' 'a}b{' '%s%n'; do
+		run -0 rlock run "$name" -- ask_redis "$SERVER_SOCKET" exists "$name"
+		assert_output 1
+	done
+	no_keys
+}
