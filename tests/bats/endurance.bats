@@ -46,11 +46,6 @@ has_connected() {
 	[ "$(proxy count | sed 's/^connections=\([0-9]*\) .*/\1/')" -ge "$1" ]
 }
 
-# listen_to COMMAND [ARG...]: as in_background, messages in the file "said".
-listen_to() {
-	in_background sh -c 'exec "$@" 2>said' sh "$@"
-}
-
 # says TEXT: among the messages.
 says() {
 	grep -qsF -e "$1" said
@@ -58,13 +53,6 @@ says() {
 
 # A command that ignores SIGTERM, and has its pid in the file "pid".
 ignores_term='trap "" TERM; echo $$ >pid.new; mv pid.new pid; exec until_let_go'
-
-# ttl_between NAME LEAST_MS MOST_MS: so much is left of the lock.
-ttl_between() {
-	local ttl
-	ttl=$(redis pttl "$1")
-	[ "$ttl" -ge "$2" ] && [ "$ttl" -le "$3" ]
-}
 
 # ---- lost, and too long ----
 
@@ -112,7 +100,7 @@ ttl_between() {
 		trap "sleep 2.9; touch cleaned; exit 0" TERM
 		until_let_go & wait'
 	wait_until 5 says 'the command ran for 300ms'
-	wait_until 5 ttl_between a 1 2500
+	wait_until 5 ttl_between 1 a 2500
 	wait_until 5 is_renewed a 3000
 	took_less 8 ended_with 124
 	[ -e cleaned ]
@@ -147,12 +135,12 @@ used_by() {
 	wait_until 5 says 'the command ran for 300ms'
 	# A command with such a lease alone would hear SIGTERM now. SIGKILL comes 1.5 s before the end, or up to
 	# 2.5 s where the machine is busy.
-	wait_until 15 ttl_between a 2900 3980
+	wait_until 15 ttl_between 2900 a 3980
 	start=$(now_ms)
 	for pid in "$PID" "$(renewer_of "$PID")"; do
 		first[$pid]=$(used_by "$pid")
 	done
-	while ttl_between a 2520 3980; do
+	while ttl_between 2520 a 3980; do
 		for pid in "${!first[@]}"; do
 			# It may have come to its end since that look.
 			used=$(used_by "$pid") || break 2
@@ -286,11 +274,11 @@ script_body() {
 	rlock run --at-least 30s -t 90s a -- true
 	hold=$(redis hkeys rlock_holds:'{a}')
 	[ -n "$hold" ]
-	ttl_between a 1 30000
+	ttl_between 1 a 30000
 	run -0 redis eval "$(script_body plain_renew)" 2 a rlock_holds:'{a}' 90000 "$hold"
 	# As for a hold that was released.
 	assert_output 1
-	ttl_between a 1 30000
+	ttl_between 1 a 30000
 	[ "$(redis pttl rlock_holds:'{a}')" -le 30000 ]
 }
 

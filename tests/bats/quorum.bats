@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # One lock on several servers of which some need not agree: had and held on while a minority of them is gone,
-# frozen, slow, empty or refuses; never held by two. What all of them must grant: tests/bats/servers.bats.
+# frozen, slow, empty or refuses; never held by two. What all of them must grant: servers.bats.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031

@@ -4,6 +4,7 @@
 
 load ../lib/helpers
 load ../lib/leftovers
+load ../lib/watching
 load ../lib/sharing
 
 setup_file() { start_server; }

@@ -239,11 +239,6 @@ has_waiter() {
 	esac
 }
 
-# keys_are KEY...: these are on the server, and no others.
-keys_are() {
-	assert_equal "$(redis keys '*' | sort)" "$(printf '%s\n' "$@" | sort)"
-}
-
 # ttl_between KEY LOW HIGH: milliseconds
 ttl_between() {
 	local ttl

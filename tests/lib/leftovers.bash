@@ -93,6 +93,11 @@ has_waiters() {
 	redis_says "${2:-1}" zcard "rlock_queue:{$1}"
 }
 
+# has_in_queue NAME COUNT: so many are in the queue of the fair lock.
+has_in_queue() {
+	redis_says "$2" llen "redisson_lock_queue:{$1}"
+}
+
 has_count() {
 	redis_says "$2" hvals "$1"
 }
@@ -101,4 +106,28 @@ has_count() {
 held_by_stranger() {
 	redis hset "$1" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1 >/dev/null
 	redis pexpire "$1" 30000 >/dev/null
+}
+
+# That client releases it.
+stranger_leaves() {
+	redis del "$1" >/dev/null
+	redis publish "redisson_lock__channel:{$1}" 0 >/dev/null
+}
+
+# ---- keys ----
+
+# keys_are KEY...: these are on the server, and no others.
+keys_are() {
+	assert_equal "$(redis keys '*' | sort)" "$(printf '%s\n' "$@" | sort)"
+}
+
+# What all keys contain, but for their times to live.
+show_contents() {
+	redis eval '
+		local keys, found = redis.call("KEYS", "*"), {}
+		table.sort(keys)
+		for i, key in ipairs(keys) do
+			found[i] = key .. " " .. redis.sha1hex(redis.call("DUMP", key))
+		end
+		return found' 0
 }

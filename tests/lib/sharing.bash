@@ -38,26 +38,6 @@ owner_of() {
 	redis hkeys "$1" | sed 's/:write$//' | grep -m 1 -xE "$UUID:$2"
 }
 
-# What all keys contain, but for their times to live.
-show_contents() {
-	redis eval '
-		local keys, found = redis.call("KEYS", "*"), {}
-		table.sort(keys)
-		for i, key in ipairs(keys) do
-			found[i] = key .. " " .. redis.sha1hex(redis.call("DUMP", key))
-		end
-		return found' 0
-}
-
-# ttl_between LEAST KEY MOST: in ms.
-ttl_between() {
-	ask_server pttl "$2"
-	((ANSWER >= $1 && ANSWER <= $3)) || {
-		echo "$2 has $ANSWER ms to live, which is not $1 to $3" >&2
-		return 1
-	}
-}
-
 # ---- guests ----
 
 # start_guest GUEST VERB NAME [OPTION...]: `rlock VERB` with that guest, in the background, its messages in the file

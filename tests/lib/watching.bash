@@ -178,6 +178,15 @@ watch_family() {
 
 # ---- leases ----
 
+# ttl_between LEAST KEY MOST: in ms.
+ttl_between() {
+	ask_server pttl "$2"
+	((ANSWER >= $1 && ANSWER <= $3)) || {
+		echo "$2 has $ANSWER ms to live, which is not $1 to $3" >&2
+		return 1
+	}
+}
+
 # is_renewed NAME LEASE_MS: the lease was renewed just now, so that no renewal is due for a while.
 is_renewed() {
 	ask_server pttl "$1" && [ "$ANSWER" -gt $(($2 * 9 / 10)) ]
@@ -198,6 +207,13 @@ lease_end_ms() {
 	redis eval '
 		local now = redis.call("time")
 		return now[1] * 1000 + math.floor(now[2] / 1000) + redis.call("pttl", KEYS[1])' 1 "$1"
+}
+
+# ---- messages ----
+
+# listen_to COMMAND [ARG...]: as in_background, messages in the file "said".
+listen_to() {
+	in_background sh -c 'exec "$@" 2>"$BATS_TEST_TMPDIR/said"' sh "$@"
 }
 
 # said_once PATTERN: all that was said on standard error is one line, which matches.

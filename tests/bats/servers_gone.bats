@@ -1,0 +1,236 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# One lock on several servers that all must agree, when one of them is not there, is frozen, is killed or comes back: nothing
+# is acquired, the lock is lost, or its release is late.
+
+# Each test is a subshell, and knows that; end is agreeing.bash's, VIA is servers.bash's.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/agreeing
+
+setup_file() { start_warm_servers 18; }
+teardown_file() { stop_servers; }
+setup() { servers_setup; }
+teardown() { servers_teardown; }
+
+# ---- to acquire ----
+
+@test "one server that is not there: 69 at once, in one line, and nothing is left on the others" {
+	local verb
+	VIA[2]=unix://$PWD/nobody.sock
+	use_servers 1 2 3
+	SERVERS=(1 3)
+	for verb in run fair rlock wlock; do
+		took_less 2 run -69 rlock $verb a -- touch ran
+		assert_one_line '^rlock: a: .*2 of 3 servers .*nobody.sock'
+		on_each no_keys
+		took_less 2 run -69 rlock $verb -n a b -- touch ran
+		on_each no_keys
+	done
+	[ ! -e ran ]
+}
+
+@test "one server that is not there is tried again for the wait time that was given" {
+	VIA[2]=unix://$PWD/nobody.sock
+	use_servers 1 2 3
+	start=$(now_ms)
+	run -69 rlock run -w 1s a -- touch ran
+	took=$(($(now_ms) - start))
+	((took >= 900 && took < 6000)) || fail "took $took ms"
+	assert_one_line '^rlock: a: '
+	[ ! -e ran ]
+	on 1 no_keys
+	on 3 no_keys
+}
+
+@test "one server that comes up within the wait time is used" {
+	take_servers 3
+	crash_server "${SERVERS[1]}"
+	in_background rlock run -w 10s a -- touch ran
+	let_pass 0.3
+	is_running "$PID"
+	revive_server "${SERVERS[1]}"
+	took_less 3 ended_with 0
+	[ -e ran ]
+	on_each no_keys
+}
+
+@test "one frozen server: 69 at --connect-timeout, and nothing is left on any" {
+	freeze_server 2
+	took_less 1.5 run -69 rlock run --connect-timeout 500ms a -- touch ran
+	assert_one_line '^rlock: a: .*2 of 3 servers'
+	on 1 no_keys
+	on 3 no_keys
+	thaw_server 2
+	wait_until 2 on_each no_keys
+	[ ! -e ran ]
+}
+
+@test "one frozen server is waited for, and the lock is acquired when it goes on" {
+	freeze_server 2
+	in_background rlock run -w 10s --connect-timeout 500ms a -- touch ran
+	let_pass 1.2
+	is_running "$PID"
+	thaw_server 2
+	took_less 4 ended_with 0
+	[ -e ran ]
+	wait_until 2 on_each no_keys
+}
+
+@test "a lock that is held on the others is not acquired, whether one server is there or not" {
+	VIA[2]=unix://$PWD/nobody.sock
+	use_servers 1 2 3
+	on 3 held_by_stranger a
+	run rlock run -n a -- touch ran
+	[ "$status" = 75 ] || [ "$status" = 69 ]
+	on 1 no_keys
+	[ ! -e ran ]
+}
+
+@test "a waiter survives a restart of one server, and gets the lock" {
+	take_servers 3
+	on "${SERVERS[2]}" held_by_stranger a
+	on "${SERVERS[0]}" held_by_stranger a
+	wait_for a
+	crash_server "${SERVERS[0]}"
+	let_pass 0.5
+	is_running "$PID"
+	revive_server "${SERVERS[0]}"
+	let_pass 0.5
+	is_running "$PID"
+	on "${SERVERS[2]}" stranger_leaves a
+	took_less 4 ended_with 0
+	[ -e ran ]
+	on_each no_keys
+}
+
+# ---- while it is held ----
+
+@test "one of the servers is killed: the command is stopped before the lease ends, 76" {
+	take_servers 3
+	hold_with_family a -t 5s
+	wait_until 6 on_each is_renewed a 5000
+	before_renewal "$PID" crash_at_known_end "${SERVERS[1]}"
+	watch_family 8
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command$'
+	wait_until 2 on "${SERVERS[0]}" no_keys
+	wait_until 2 on "${SERVERS[2]}" no_keys
+}
+
+@test "one of the servers is frozen: the command is stopped before the lease ends, 76" {
+	hold_with_family a -t 5s
+	wait_until 6 on_each is_renewed a 5000
+	before_renewal "$PID" freeze_at_known_end 2
+	watch_family 8
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	ended_with 76
+	said_once '^rlock: a: lock lost at '
+	thaw_server 2
+	wait_until 2 on_each no_keys
+}
+
+@test "one of the servers is frozen over a renewal, but not for long: nothing happens" {
+	hold_on_each a -t 9s
+	wait_until 8 on_each is_renewed a 9000
+	freeze_server 3
+	let_pass 3.4
+	thaw_server 3
+	wait_until 10 on_each is_renewed a 7500
+	let_go
+	ended_with 0
+	said_nothing
+	on_each no_keys
+}
+
+@test "a lock that is deleted on one of the servers is lost: the command is stopped, 76" {
+	hold_with_family a -t 1s
+	wait_until 5 on_each is_held a
+	on 3 redis del a
+	took_less 5 ended_with 76
+	family_is_gone
+	said_once '^rlock: a: lock lost at '
+	# What the others have of it ends with its lease.
+	wait_until 2 on_each no_keys
+}
+
+@test "a server that comes back empty: the lock is lost" {
+	take_servers 3
+	hold_with_family a -t 2s
+	wait_until 5 on_each is_held a
+	crash_server "${SERVERS[2]}"
+	revive_server "${SERVERS[2]}"
+	took_less 3 ended_with 76
+	family_is_gone
+	said_once '^rlock: a: lock lost at '
+	wait_until 3 on_each no_keys
+}
+
+# ---- to release ----
+
+@test "a release that one frozen server does not answer: a warning within 8 s, and the command's status" {
+	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	wait_until 5 on_each is_held a
+	freeze_server 2
+	let_go
+	took_less 6.5 ended_with 7
+	said_once '^rlock: a: release failed: '
+	on 1 no_keys
+	on 3 no_keys
+	thaw_server 2
+	wait_until 2 on_each no_keys
+}
+
+@test "a release that one server does not live to see: a warning within the lease, and the command's status" {
+	take_servers 3
+	listen_to rlock run -t 2s a -- sh -c 'until_let_go; exit 7'
+	wait_until 5 on_each is_held a
+	crash_server "${SERVERS[1]}"
+	let_go
+	took_less 3 ended_with 7
+	said_once '^rlock: a: release failed: '
+	on "${SERVERS[0]}" no_keys
+	on "${SERVERS[2]}" no_keys
+}
+
+@test "a release that one server does not answer at once is delivered" {
+	hold_on_each a
+	freeze_server 3
+	let_go
+	let_pass 1.5
+	is_running "$PID"
+	thaw_server 3
+	took_less 5 ended_with 0
+	said_nothing
+	on_each no_keys
+}
+
+@test "a release that a slow server carries out while another one is not there is no loss" {
+	start_proxy_to 1
+	start_proxy_to 2
+	proxy_to 2 delay 150
+	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	wait_until 5 on_each is_held a
+	proxy_to 1 refuse on
+	proxy_to 1 cut
+	let_go
+	wait_until 5 on 2 is_free a
+	let_pass 0.4
+	proxy_to 1 refuse off
+	took_less 5 ended_with 7
+	said_nothing
+	on_each no_keys
+}
+
+@test "a release reaches a server whose connection was closed meanwhile" {
+	hold_on_each a
+	on 2 redis client kill type normal
+	let_go
+	took_less 4 ended_with 0
+	said_nothing
+	on_each no_keys
+}

@@ -1,0 +1,118 @@
+# One lock on several servers: how they are started and named, and what each of them has of the lock. Sourced after
+# helpers.bash, leftovers.bash and watching.bash.
+
+# In single quotes stand whole scripts. U, runs_once, end and the words of requests are for the tests.
+# shellcheck disable=SC2016,SC2034
+
+# ---- for each file, and for each test ----
+
+# start_warm_servers COUNT [OPTION...]: as start_servers. From here on the first three know the scripts: a request whose
+# reply gets lost has been carried out.
+start_warm_servers() {
+	start_servers "$@"
+	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sleep 1.4
+}
+
+# servers_setup: as common_setup; the first three servers are empty, and RLOCK_URL and the options U name them.
+servers_setup() {
+	common_setup
+	VIA=()
+	use_servers 1 2 3
+	U=(-u "unix://$BATS_FILE_TMPDIR/1/server/redis.sock" -u "unix://$BATS_FILE_TMPDIR/2/server/redis.sock"
+		-u "unix://$BATS_FILE_TMPDIR/3/server/redis.sock")
+	on_each ask_server flushall
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# servers_teardown: as watchful_teardown, with no server frozen.
+servers_teardown() {
+	local number
+	for number in "${SERVERS[@]}"; do
+		thaw_server "$number" 2>/dev/null || :
+	done
+	watchful_teardown
+}
+
+# ---- holders and waiters ----
+
+# hold_on_each NAME [OPTION...]: as hold_in_background, on all servers, messages in the file "said".
+hold_on_each() {
+	listen_to rlock run "${@:2}" "$1" -- until_let_go
+	wait_until 5 on_each is_held "$1"
+}
+
+# wait_for NAME [OPTION...]: a waiter, which makes the file "ran" once it has the lock. Sets PID. Returns
+# when it waits.
+wait_for() {
+	listen_to rlock run "${@:2}" "$1" -- touch ran
+	wait_until 8 has_waiter_somewhere "$1"
+}
+
+# On one of the servers at least.
+has_waiter_somewhere() {
+	local number
+	for number in "${SERVERS[@]}"; do
+		! on "$number" has_waiters "$1" || return 0
+	done
+	return 1
+}
+
+# A command that counts how often it ran, prints the hold counts of all servers and exits with 7.
+runs_once='echo >>ran
+	for number in 1 2 3; do
+		ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a
+	done
+	exit 7'
+
+# ---- what stands on the servers ----
+
+# same_on_all COMMAND [ARG...]: prints what redis says, sorted, which is the same on all servers.
+same_on_all() {
+	local number said=none
+	for number in "${SERVERS[@]}"; do
+		[ "$said" = none ] || assert_equal "$(on "$number" redis --raw "$@" | LC_ALL=C sort)" "$said"
+		said=$(on "$number" redis --raw "$@" | LC_ALL=C sort)
+	done
+	echo "$said"
+}
+
+# nothing_but NUMBER: the others have nothing.
+nothing_but() {
+	local number
+	for number in "${SERVERS[@]}"; do
+		[ "$number" = "$1" ] || on "$number" no_keys || return
+	done
+}
+
+# The first moment when a lease ends on one of the servers, in this machine's ms.
+first_lease_end_ms() {
+	local number
+	for number in "${SERVERS[@]}"; do
+		on "$number" lease_end_ms "$1"
+	done | sort -n | head -n 1
+}
+
+# ---- servers that go ----
+
+# crash_at_known_end NUMBER...: crashes these; sets end to what first_lease_end_ms said of the lock "a" just before.
+crash_at_known_end() {
+	local number
+	end=$(first_lease_end_ms a)
+	for number; do
+		crash_server "$number"
+	done
+}
+
+# freeze_at_known_end NUMBER...: freezes these, likewise.
+freeze_at_known_end() {
+	local number
+	end=$(first_lease_end_ms a)
+	for number; do
+		freeze_server "$number"
+	done
+}
+
+# Words that stand in one kind of request only, for the lock "a", by which a proxy knows it.
+ACQUIRE='redisson_lock_token:{a}'
+RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
+RENEW='rlock_holds:{a}'
