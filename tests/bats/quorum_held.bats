@@ -1,0 +1,290 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# One lock on several servers of which some need not agree: held on while a minority of them is gone, frozen or empty, lost
+# with a majority; and which servers are too young to count.
+
+# In single quotes stand whole scripts; end is agreeing.bash's, VIA is servers.bash's.
+# shellcheck disable=SC2016,SC2034,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/agreeing
+load ../lib/quorum
+
+setup_file() { start_old_servers 21; }
+teardown_file() { stop_servers; }
+setup() { servers_setup; }
+teardown() { servers_teardown; }
+
+# ---- held on ----
+
+# lease_ends_later NAME MS: than at that moment.
+lease_ends_later() {
+	(($(lease_end_ms "$1") > $2 + 200))
+}
+
+@test "a lock is renewed on all servers, and on those that are left when one is frozen" {
+	hold_on_each a -t 5s
+	first=$(on 1 lease_end_ms a)
+	wait_until 15 on_each lease_ends_later a "$first"
+	freeze_server 2
+	let_pass 5.3
+	is_running "$PID"
+	wait_until 10 on 1 is_renewed a 5000
+	wait_until 10 on 3 ttl_between 3000 a 5000
+	let_go
+	waits_for_none ended_with 0
+	said_nothing
+	nothing_but 2
+	thaw_server 2
+	wait_until 9 on_each no_keys
+}
+
+@test "a server that is frozen for a while and goes on is renewed again with the others" {
+	hold_on_each a -t 5s
+	freeze_server 3
+	let_pass 2.5
+	thaw_server 3
+	wait_until 10 on_each is_renewed a 5000
+	freeze_server 1
+	let_pass 5.3
+	is_running "$PID"
+	thaw_server 1
+	let_go
+	ended_with 0
+	said_nothing
+	wait_until 9 on_each no_keys
+}
+
+@test "one of three servers is killed and returns empty: the lock is held on, and no other gets it" {
+	take_servers 3
+	hold_on_each a -t 2s
+	holder=$PID
+	crash_server "${SERVERS[1]}"
+	run -75 rlock run -n -t 2s a -- touch ran
+	let_pass 0.3
+	is_running "$holder"
+	revive_server "${SERVERS[1]}"
+	run -75 rlock run -n -t 2s a -- touch ran
+	run -75 rlock run -n -t 1s a -- touch ran
+	# Longer than any lease: by now it counts, and no owner holds the lock there.
+	run -75 rlock run -w 2s -t 1s a -- touch ran
+	assert_one_line '^rlock: a: .*held by '
+	is_running "$holder"
+	[ ! -e ran ]
+	let_go
+	ended_with 0 "$holder"
+	said_nothing
+	wait_until 3 on_each no_keys
+	waits_for_none run -0 rlock run -t 1s a -- true
+}
+
+@test "a majority of which one has forgotten is not granted while that one is young, and granted when it is old enough" {
+	take_servers 3
+	local a=${SERVERS[0]} b=${SERVERS[1]} c=${SERVERS[2]}
+	# The holder has it on a and b: c is not to be reached.
+	start_proxy_to "$c"
+	proxy_to "$c" refuse on
+	hold_without "$c" a -t 9s
+	holder=$PID
+	proxy_to "$c" refuse off
+	proxy_to "$c" blackhole on
+	crash_server "$b"
+	revive_server "$b"
+	VIA=()
+	use_servers "$a" "$b" "$c"
+	run -75 rlock run -t 9s -n a -- touch ran
+	assert_output ''
+	run -75 rlock run -t 9s -w 200ms a -- touch ran
+	on "$b" no_keys
+	on "$c" no_keys
+	# Of b and c alone, as a is frozen, it could be acquired twice.
+	freeze_server "$a"
+	run rlock run -t 9s -w 300ms --connect-timeout 200ms a -- touch ran
+	[ "$status" = 75 ] || [ "$status" = 69 ]
+	[ ! -e ran ]
+	thaw_server "$a"
+	in_background rlock run -t 9s -w 30s a -- sh -c 'kill -0 "$0" 2>/dev/null && grep -q "State:.[^Z]" "/proc/$0/status" && touch overlap; touch ran' \
+		"$(command_of "$holder")"
+	ended_with 76 "$holder"
+	ended_with 0
+	[ -e ran ]
+	[ ! -e overlap ]
+}
+
+# In the last tenths of a second, from which the server counts the next one as its first.
+is_late_in_a_second() {
+	((10#$(date +%N) > 800000000))
+}
+
+@test "a server that was started late in a second is as young as it is, and not a second older" {
+	local start took
+	take_servers 3
+	crash_server "${SERVERS[2]}"
+	freeze_server "${SERVERS[1]}"
+	wait_until 3 is_late_in_a_second
+	start=$(now_ms)
+	revive_server "${SERVERS[2]}"
+	run -0 rlock run -w 9s -t 2s --connect-timeout 200ms a -- touch ran
+	took=$(($(now_ms) - start))
+	[ -e ran ]
+	((took >= 2000)) || fail "had after $took ms"
+	((took < 5000)) || fail "took $took ms"
+}
+
+@test "servers that were started a while ago do not count for a majority, which is told, and count for all" {
+	not_under_valgrind 'half a lease is over when rlock has begun'
+	take_servers 3
+	crash_server "${SERVERS[0]}"
+	revive_server "${SERVERS[0]}"
+	waits_for_none run -0 rlock run -t 9m --quorum all a -- true
+	waits_for_none run -0 rlock run -t 2s a -- true
+	crash_server "${SERVERS[2]}"
+	revive_server "${SERVERS[2]}"
+	run -75 rlock run -n -t 9s a -- touch ran
+	assert_output ''
+	on_each no_keys
+	run -75 rlock run -w 300ms -t 9s a -- touch ran
+	assert_one_line '^rlock: a: .* was started less than a lease ago'
+	run -69 rlock run -n --quorum majority -t 3s --connect-timeout 1s -u "$(urls_of 1)" -u unix:///nobody -u unix:///no a -- true
+	[ ! -e ran ]
+	on_each no_keys
+	start=$(now_ms)
+	run -0 rlock run -w 9s -t 2s a -- touch ran
+	took=$(($(now_ms) - start))
+	((took < 4500)) || fail "took $took ms"
+	on_each no_keys
+}
+
+@test "two of three servers are killed: the command is stopped before the lease ends, 76" {
+	take_servers 3
+	hold_with_family a -t 5s
+	wait_until 6 on_each is_renewed a 5000
+	before_renewal "$PID" crash_at_known_end "${SERVERS[0]}" "${SERVERS[2]}"
+	watch_family 8
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .*1 of 3 servers .+: terminating the command$'
+	wait_until 2 on "${SERVERS[1]}" no_keys
+}
+
+@test "two of three servers are frozen: the command is stopped before the lease ends, 76" {
+	hold_with_family a -t 5s
+	wait_until 6 on_each is_renewed a 5000
+	before_renewal "$PID" freeze_at_known_end 1 2
+	watch_family 8
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	ended_with 76
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for '
+	thaw_server 1
+	thaw_server 2
+	wait_until 3 on_each no_keys
+}
+
+@test "two of three servers are frozen, but not for long: nothing happens" {
+	hold_on_each a -t 9s
+	wait_until 5 on_each is_renewed a 6000
+	freeze_server 1
+	freeze_server 3
+	let_pass 3.3
+	thaw_server 1
+	thaw_server 3
+	wait_until 15 on_each is_renewed a 7500
+	let_go
+	ended_with 0
+	said_nothing
+	on_each no_keys
+}
+
+@test "a lock that is deleted on one of three servers is held on, on two at a time it is lost" {
+	hold_with_family a -t 3s
+	wait_until 5 on_each is_held a
+	on 2 redis del a
+	stays 1.5 on 1 is_held a
+	on 3 is_held a
+	family_runs
+	# A renewal between the two would bring back what the first one took away.
+	wait_until 5 on_each is_renewed a 3000
+	on 2 redis del a
+	on 3 redis del a
+	took_less 5 ended_with 76
+	family_is_gone
+	said_once '^rlock: a: lock lost at '
+	wait_until 2 on_each no_keys
+}
+
+@test "a server that has forgotten a lock has it again with the next renewal, of every kind, and of several names" {
+	local verb
+	for verb in run fair rlock wlock; do
+		rm -f let-go
+		listen_to rlock $verb -t 3s a b -- until_let_go
+		wait_until 5 on_each is_held b
+		on 2 redis flushall
+		wait_until 4 on 2 is_held a
+		for name in a b; do
+			assert_equal "$(on 2 redis hgetall $name | LC_ALL=C sort)" "$(on 1 redis hgetall $name | LC_ALL=C sort)"
+			assert_equal "$(on 2 redis hkeys "rlock_holds:{$name}")" "$(on 1 redis hkeys "rlock_holds:{$name}")"
+		done
+		on 2 ttl_between 1 a 3000
+		let_go
+		ended_with 0
+		said_nothing
+		on_each no_keys
+	done
+}
+
+@test "what a server has forgotten is not acquired again from another owner that has it now" {
+	hold_on_each a -t 3s
+	# At once: else a renewal may come between, which finds the lock forgotten, and acquires it.
+	on 2 redis eval 'redis.call("DEL", KEYS[1]) redis.call("HSET", KEYS[1], ARGV[1], 1)
+		redis.call("PEXPIRE", KEYS[1], 30000)' 1 a 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
+	let_pass 1.5
+	assert_equal "$(on 2 redis hkeys a)" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
+	is_running "$PID"
+	let_go
+	ended_with 0
+	said_nothing
+	assert_equal "$(on 2 redis hkeys a)" 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
+}
+
+@test "all servers can be restarted one after the other while a lock is held, and no other gets it" {
+	local number
+	take_servers 3
+	hold_on_each a -t 2s
+	holder=$PID
+	for number in "${SERVERS[@]}"; do
+		crash_server "$number"
+		run -75 rlock run -n -t 2s a -- touch ran
+		revive_server "$number"
+		run -75 rlock run -n -t 1s a -- touch ran
+		wait_until 2 on "$number" is_held a
+	done
+	is_running "$holder"
+	run -75 rlock run -w 1s -t 1s a -- touch ran
+	[ ! -e ran ]
+	let_go
+	ended_with 0 "$holder"
+	said_nothing
+	on_each no_keys
+}
+
+@test "a lock of which one server has lost its copy is released without a word" {
+	local number
+	for number in 1 2 3; do
+		rm -f let-go
+		hold_on_each a
+		on $number redis flushall
+		let_go
+		waits_for_none ended_with 0
+		said_nothing
+		on_each no_keys
+	done
+	rm let-go
+	hold_on_each a
+	on 1 redis flushall
+	on 2 redis flushall
+	let_go
+	ended_with 76
+	said_once '^rlock: a: lock lost before the command ended'
+}
