@@ -389,6 +389,12 @@ java_listens() {
 	wait_until 5 is_listened_to "$1" "$2"
 }
 
+# keep_head NAME [AHEAD_MS]: a thread of Java's, J1, is next in line for the lock, which is free.
+keep_head() {
+	redis rpush "$(queue_key "$1")" "$JAVA_CLIENT:1" >/dev/null
+	set_deadline "$1" J1 "${2:-60000}"
+}
+
 # java_has_lock NAME PARTY
 java_has_lock() {
 	redis_says "$JAVA_CLIENT:${2#J}" hkeys "$1"

@@ -1,0 +1,198 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# The order in the queue of a fair lock: each waiter in its turn, be it an rlock or a thread of Java's, and what a head that
+# is slow, gone or late does to those after it.
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/line
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# ---- in order ----
+
+@test "of fifteen waiters each one gets in when it is its turn, one at a time" {
+	local -a all=()
+	start_holder r0 fair a
+	for number in {1..15}; do
+		all+=("r$number")
+		queue_waiter "r$number" a
+	done
+	assert_equal "$(queue_names a)" "${all[*]}"
+	let_leave r0
+	while [ ${#all[@]} -gt 0 ]; do
+		await_entry "${all[0]}"
+		assert_equal "$(queue_names a)" "${all[*]:1}"
+		for who in "${all[@]:1}"; do
+			is_waiting "$who"
+		done
+		let_leave "${all[0]}"
+		all=("${all[@]:1}")
+	done
+	nothing_is_left
+}
+
+@test "rlock and Java's threads stand in one line, and its order is kept" {
+	java_locks J1 a
+	queue_waiter r1 a
+	java_locks J2 a >/dev/null
+	java_locks J3 a >/dev/null
+	queue_waiter r2 a
+	queue_waiter r3 a
+	java_locks J4 a >/dev/null
+	assert_equal "$(queue_names a)" 'r1 J2 J3 r2 r3 J4'
+	record_messages
+	assert_equal "$(java_unlocks J1 a)" 1
+	await_entry r1
+	let_leave r1
+	for who in J2 J3; do
+		show_messages | grep -qxF "$(channel a):$JAVA_CLIENT:${who#J} 0"
+		is_waiting r2
+		assert_equal "$(java_locks "$who" a)" ''
+		java_has_lock a "$who"
+		assert_equal "$(java_unlocks "$who" a)" 1
+	done
+	await_entry r2
+	is_waiting r3
+	assert_not_equal "$(java_locks J4 a)" ''
+	let_leave r2
+	await_entry r3
+	let_leave r3
+	assert_equal "$(java_locks J4 a)" ''
+	assert_equal "$(java_unlocks J4 a)" 1
+	for key in a 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}'; do
+		is_free "$key"
+	done
+}
+
+@test "when the last rlock has left the queue, only what is Java's stays on the server" {
+	java_locks J1 a
+	queue_waiter r1 a
+	java_locks J2 a >/dev/null
+	java_unlocks J1 a >/dev/null
+	await_entry r1
+	let_leave r1
+	keys_are 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}'
+	assert_equal "$(java_locks J2 a)" ''
+	java_unlocks J2 a >/dev/null
+	no_keys
+}
+
+@test "Java's release wakes the rlock that is next" {
+	java_locks J1 a
+	queue_waiter r1 a
+	queue_waiter r2 a
+	is_woken_by a r1 java_unlocks J1 a
+	let_leave r1
+	await_entry r2
+	let_leave r2
+	nothing_is_left
+}
+
+@test "a thread of Java's that is next holds the line up until its time is over" {
+	keep_head a
+	queue_waiter r1 a
+	queue_waiter r2 a
+	stays 2.2 is_waiting r1
+	assert_equal "$(queue_names a)" 'J1 r1 r2'
+	set_deadline a J1 3000
+	stays 0.8 is_waiting r1
+	await_entry r1 8
+	let_leave r1
+	await_entry r2
+	let_leave r2
+	nothing_is_left
+}
+
+@test "a thread of Java's that is next is let in before those that came later" {
+	keep_head a
+	queue_waiter r1 a
+	assert_equal "$(java_locks J1 a)" ''
+	is_waiting r1
+	is_woken_by a r1 java_unlocks J1 a
+	let_leave r1
+	nothing_is_left
+}
+
+@test "a head whose time is over does not keep others out" {
+	keep_head a -1
+	run -0 rlock fair -n a -- true
+	no_keys
+}
+
+@test "a thread of Java's that listens keeps its position though its time is over, and is woken" {
+	keep_head a -1000
+	java_listens a J1
+	record_messages
+	run -75 rlock fair -n a -- true
+	assert_equal "$(queue_names a)" J1
+	show_messages | grep -qxF "$(channel a):$JAVA_CLIENT:1 0"
+	queue_waiter r1 a
+	# Its clock is slow: it does not know that its time is over.
+	assert_equal "$(java_locks J1 a -5000)" ''
+	java_has_lock a J1
+	is_woken_by a r1 java_unlocks J1 a
+	let_leave r1
+	is_free "$(queue_key a)"
+}
+
+@test "a thread of Java's whose time is over holds no waiter up when it listens no longer" {
+	local listener
+	keep_head a -1000
+	java_listens a J1
+	listener=$PID
+	queue_waiter r1 a
+	stays 1 is_waiting r1
+	kill "$listener"
+	await_entry r1
+	let_leave r1
+	nothing_is_left
+}
+
+@test "a head without a score does not keep others out" {
+	redis rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1" >/dev/null
+	run -0 rlock fair -n a -- true
+	no_keys
+	java_locks J2 a
+	redis rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1" >/dev/null
+	queue_waiter r1 a
+	java_unlocks J2 a
+	await_entry r1
+	let_leave r1
+	nothing_is_left
+}
+
+@test "a thread of Java's that gives up holds no waiter up" {
+	keep_head a 300000
+	queue_waiter r1 a
+	java_gives_up J1 a
+	await_entry r1 8
+	let_leave r1
+	nothing_is_left
+}
+
+@test "a live waiter keeps its position though its score is long past" {
+	start_holder r0 fair a
+	for who in r1 r2 r3; do
+		queue_waiter "$who" a
+	done
+	redis zadd 'redisson_lock_timeout:{a}' 1 "$(owner_in_queue a r1)" 2 "$(owner_in_queue a r2)" \
+		3 "$(owner_in_queue a r3)" >/dev/null
+	# Each of these looks for dead waiters.
+	run -75 rlock fair -n a -- true
+	let_leave r0
+	for who in r1 r2 r3; do
+		await_entry "$who"
+		let_leave "$who"
+	done
+	nothing_is_left
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# Fair locks without a command: of scripts, and of owners.
+
+# PIDS is line.bash's.
+# shellcheck disable=SC2153,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/line
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# ---- without a command ----
+
+@test "a script has a fair lock until it unlocks it, and the next one is woken" {
+	in_background bash -c 'rlock fair --pid $$ a; inside held; rlock unlock a; inside after'
+	PIDS[script]=$PID
+	await_entry held
+	queue_waiter r1 a
+	is_woken_by a r1 touch out-held
+	let_leave r1
+	touch out-after
+	ended_with 0 "${PIDS[script]}"
+	nothing_is_left
+	no_state_files
+}
+
+@test "a script joins the queue like a command" {
+	start_holder r0 fair a
+	queue_waiter r1 a
+	in_background bash -c 'rlock fair --pid $$ a; inside held; rlock unlock a'
+	PIDS[script]=$PID
+	wait_until 5 has_in_queue a 2
+	queue_waiter r2 a
+	let_leave r0
+	await_entry r1
+	let_leave r1
+	await_entry held
+	is_waiting r2
+	touch out-held
+	await_entry r2
+	let_leave r2
+	ended_with 0 "${PIDS[script]}"
+	nothing_is_left
+}
+
+@test "a script that dies frees its fair lock, and the next one is woken" {
+	in_background bash -c 'rlock fair --pid $$ a; inside held; exit 9'
+	PIDS[script]=$PID
+	await_entry held
+	queue_waiter r1 a
+	wait_until 5 has_just_looked a r1
+	kill -KILL "${PIDS[script]}"
+	within "$(wake_limit)" is_inside r1
+	let_leave r1
+	touch out-held
+	nothing_is_left
+}
+
+@test "a fair lock without a command is renewed, and can be renewed" {
+	in_background bash -c 'rlock fair --pid $$ -t 1s a; inside held; rlock renew a >renewed; rlock unlock a'
+	PIDS[script]=$PID
+	await_entry held
+	stays 2 is_held a
+	touch out-held
+	ended_with 0 "${PIDS[script]}"
+	file_says renewed 1s || grep -qE '^9[0-9]+ms$' renewed
+	nothing_is_left
+}
+
+@test "one shell acquires a fair lock for an owner, and another one releases it" {
+	run -0 rlock fair --owner job-1 --lease 1m a
+	has_count a 1
+	run -75 rlock fair --owner job-2 --lease 1m -n a
+	run -0 rlock fair --owner job-1 --lease 1m -n a
+	has_count a 2
+	queue_waiter r1 a
+	run -0 rlock renew --owner job-1 --lease 1m a
+	run -0 rlock unlock --owner job-1 a
+	is_waiting r1
+	is_woken_by a r1 rlock unlock --owner job-1 a
+	let_leave r1
+	nothing_is_left
+}
+
+@test "an owner waits in the queue, and has its turn" {
+	start_holder r0 fair a
+	queue_waiter r1 a
+	in_background rlock fair --owner job-1 --lease 1m a
+	PIDS[owner]=$PID
+	wait_until 5 has_in_queue a 2
+	queue_waiter r2 a
+	let_leave r0
+	await_entry r1
+	is_running "${PIDS[owner]}"
+	let_leave r1
+	ended_with 0 "${PIDS[owner]}"
+	is_waiting r2
+	run -0 rlock unlock --owner job-1 a
+	await_entry r2
+	let_leave r2
+	nothing_is_left
+}
+
+@test "two that wait for one owner are in the queue once, and each has a hold" {
+	local first
+	start_holder r0 fair a
+	in_background rlock fair --owner job-1 --lease 1m a
+	first=$PID
+	wait_until 5 has_in_queue a 1
+	in_background rlock fair --owner job-1 --lease 1m a
+	wait_until 5 hears "$(channel a):$(redis lindex 'redisson_lock_queue:{a}' 0)" 2
+	has_in_queue a 1
+	let_leave r0
+	ended_with 0 "$first"
+	ended_with 0
+	has_count a 2
+	has_no_queue a
+	run -0 rlock unlock --owner job-1 a
+	run -0 rlock unlock --owner job-1 a
+	nothing_is_left
+}
+
+# hears CHANNEL COUNT: so many listen there.
+hears() {
+	[ "$(redis pubsub numsub "$1" | tail -n 1)" = "$2" ]
+}
+
+@test "a waiter that enters because its owner got the lock otherwise has left the queue" {
+	held_by_stranger a
+	in_background rlock fair --owner job-1 --lease 1m a
+	wait_until 5 has_in_queue a 1
+	redis del a >/dev/null
+	run -0 rlock lock --owner job-1 --lease 1m -n a
+	ended_with 0
+	has_count a 2
+	has_no_queue a
+	run -0 rlock unlock --owner job-1 a
+	run -0 rlock unlock --owner job-1 a
+	nothing_is_left
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# Waiters for a fair lock are woken by the releases of plain locks too, by a lock broken by force, and by the end of a lease
+# or of --at-least. By the release of a fair lock: fair_order.bats.
+
+# Each test is a subshell, and knows that; PIDS is line.bash's.
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/line
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# ---- woken by other locks' releases ----
+
+@test "a plain release wakes the head of the line, be it of a command or of a script" {
+	start_holder p0 run a
+	queue_waiter r1 a
+	queue_waiter r2 a
+	is_woken_by a r1 let_leave p0
+	let_leave r1
+	await_entry r2
+	let_leave r2
+	rm -f in-* out-*
+	in_background bash -c 'rlock lock --pid $$ a; inside held; rlock unlock a'
+	PIDS[script]=$PID
+	await_entry held
+	queue_waiter r1 a
+	is_woken_by a r1 touch out-held
+	let_leave r1
+	ended_with 0 "${PIDS[script]}"
+	nothing_is_left
+}
+
+@test "unlock --force wakes the head of the line, of a plain lock and of a fair one" {
+	for verb in run fair; do
+		rm -f in-* out-*
+		start_holder r0 "$verb" a
+		queue_waiter r1 a
+		queue_waiter r2 a
+		is_woken_by a r1 rlock unlock --force a
+		is_waiting r2
+		let_leave r1
+		await_entry r2
+		let_leave r2
+		let_go
+		ended_with 76 "${PIDS[r0]}"
+		rm -f let-go
+		nothing_is_left
+	done
+}
+
+@test "unlock --force of a lock that is free leaves the queue as it is" {
+	keep_head a
+	queue_waiter r1 a
+	run -1 rlock unlock --force a
+	assert_equal "$(queue_names a)" 'J1 r1'
+	java_gives_up J1 a
+	await_entry r1
+	let_leave r1
+	nothing_is_left
+}
+
+@test "a fair release wakes plain waiters too" {
+	start_holder r0 fair a
+	in_background rlock run a -- inside p1
+	PIDS[p1]=$PID
+	wait_until 5 has_waiters a
+	let_leave r0
+	wait_until 8 is_inside p1
+	let_leave p1
+	nothing_is_left
+}
+
+@test "with plain and fair waiters for one lock, all of them get it" {
+	start_holder r0 fair a
+	for number in 1 2 3; do
+		queue_waiter "r$number" a
+		in_background rlock run a -- inside "p$number"
+		PIDS[p$number]=$PID
+		wait_until 5 has_waiters a "$number"
+	done
+	touch let-go
+	for who in r0 r1 r2 r3 p1 p2 p3; do
+		took_less 5 ended_with 0 "${PIDS[$who]}"
+		is_inside "$who"
+	done
+	(($(cat in-r1) < $(cat in-r2) && $(cat in-r2) < $(cat in-r3)))
+	nothing_is_left
+}
+
+@test "a plain lock's end without a word lets the head in, and then the next one" {
+	redis hset a somebody:1 1 >/dev/null
+	redis pexpire a 1500 >/dev/null
+	queue_waiter r1 a
+	queue_waiter r2 a
+	await_entry r1 8
+	let_leave r1
+	await_entry r2
+	let_leave r2
+	nothing_is_left
+}
+
+@test "a lock without an end is waited for until it is gone" {
+	redis hset a somebody:1 1 >/dev/null
+	queue_waiter r1 a
+	stays 1 is_waiting r1
+	redis del a >/dev/null
+	await_entry r1 8
+	let_leave r1
+	nothing_is_left
+}
+
+# ---- at least ----
+
+@test "the head waits until a lock's least time is over, and then gets in promptly" {
+	local end late
+	for verb in fair run; do
+		rm -f in-* out-*
+		run -0 rlock "$verb" --at-least 1500ms a -- true
+		queue_waiter r1 a
+		queue_waiter r2 a
+		end=$(lease_end_ms a)
+		await_entry r1
+		late=$(($(cut -c 1-13 in-r1) - end))
+		((late > -50 && late < 700)) || fail "entered $late ms after the lock's end"
+		is_waiting r2
+		let_leave r1
+		await_entry r2
+		let_leave r2
+		nothing_is_left
+	done
+}
+
+@test "a waiter that waits while a least time begins learns of its earlier end" {
+	# The lease would last for 30 s.
+	in_background rlock fair --at-least 3s a -- inside r0
+	PIDS[r0]=$PID
+	await_entry r0
+	queue_waiter r1 a
+	let_leave r0
+	ttl_is_below a 3000
+	await_entry r1 8
+	let_leave r1
+	nothing_is_left
+}
+
+@test "a lock with a least time has no line of its own, and turns others away" {
+	run -0 rlock fair --at-least 30s a -- true
+	keys_are a 'rlock_holds:{a}'
+	run -75 rlock fair -n a -- true
+	run -75 rlock fair -w 50ms a -- true
+	has_no_queue a
+}
