@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+# Waiters for a plain or write lock, and callers that come later: one that has waited for long is not overtaken, and holds up
+# none for long.
+
+# In single quotes stand whole scripts; SOON is waking.bash's, and has no blanks; one loop has no use for its number.
+# shellcheck disable=SC2016,SC2034,SC2086
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/sharing
+load ../lib/waking
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	common_setup
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() { watchful_teardown; }
+
+# ---- those that come later ----
+
+# woken_after SECONDS VERB: a waiter, PID, that has waited for so long is woken, and stopped before it acts on that.
+woken_after() {
+	hold_until_let_go "$2" a
+	in_background rlock "$2" a -- sh -c 'echo waiter >>turns'
+	wait_until 5 has_waiters a
+	let_pass "$1"
+	kill -STOP "$PID"
+	let_go
+	wait_until 5 is_free a
+}
+
+# has_next_turn VERB: it has waited for more than 2 s.
+has_next_turn() {
+	local waiter
+	woken_after 2.2 "$1"
+	# The next call may begin late.
+	redis pexpire 'rlock_turn:{a}' 20000 >/dev/null
+	waiter=$PID
+	run -75 rlock "$1" -n a -- true
+	in_background rlock "$1" a -- sh -c 'echo later >>turns'
+	wait_until 5 has_waiters a
+	kill -CONT "$waiter"
+	wait_until 3 has_lines turns 2
+	assert_equal "$(cat turns)" $'waiter\nlater'
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a waiter for a plain lock that has waited for 2 s is not overtaken" {
+	has_next_turn run
+}
+
+@test "a waiter for a write lock that has waited for 2 s is not overtaken" {
+	has_next_turn wlock
+}
+
+@test "a reader does not overtake a writer that has waited for 2 s" {
+	woken_after 2.2 wlock
+	redis pexpire 'rlock_turn:{a}' 20000 >/dev/null
+	run -75 rlock rlock -n a -- true
+	kill -CONT "$PID"
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a reader that came before a writer does not leave the next turn to it" {
+	hold_until_let_go wlock a
+	in_background rlock rlock a -- sh -c 'echo reader >>turns'
+	wait_until 5 has_listeners 1
+	in_background rlock wlock a -- sh -c 'echo writer >>turns'
+	wait_until 5 has_waiters a
+	let_pass 2.2
+	kill -STOP "$PID"
+	let_go
+	# If it did leave the turn to the writer, that would be for so long.
+	redis pexpire 'rlock_turn:{a}' 20000 >/dev/null
+	wait_until 5 had_turns reader
+	kill -CONT "$PID"
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+# Each of them comes again as soon as it had its turn, up to 40 times, and waits for longer than 2 s.
+@test "a reader enters while writers come and go without a gap" {
+	local i
+	hold_until_let_go wlock a
+	for i in 1 2 3 4 5 6 7 8; do
+		in_background sh -c 'for i in $(seq 40); do [ -e turns ] || rlock wlock a -- timeout 0.4 tail -f /dev/null; done'
+	done
+	wait_until 5 has_waiters a 8
+	let_go
+	let_pass 3
+	in_background rlock rlock a -- sh -c 'echo reader >>turns'
+	wait_until 10 had_turns reader
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a waiter that does not come in its turn holds up the others for 2 s at most" {
+	woken_after 2.2 run
+	ttl_between 1 'rlock_turn:{a}' 1000
+	took_less 4 rlock run a -- true
+	kill -CONT "$PID"
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+@test "a waiter that gives up in its turn holds up none" {
+	woken_after 2.2 run
+	redis pexpire 'rlock_turn:{a}' 20000 >/dev/null
+	kill -TERM "$PID"
+	kill -CONT "$PID"
+	ended_with 143
+	took_less 5 rlock run a -- true
+	no_keys
+}
+
+@test "a waiter that has not waited for long may be overtaken" {
+	woken_after 0.1 run
+	rlock run -n a -- true
+	kill -CONT "$PID"
+	wait "${BACKGROUND[@]}"
+	no_keys
+}
+
+# others_wait: as Redisson's waiters do, one listens to the channel of the lock, and tries nothing.
+others_wait() {
+	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
+	wait_until 5 has_listeners 1
+}
+
+# Mostly; a part is left to chance.
+others_have_turn() {
+	rlock run -n a -- true
+	redis_says - get 'rlock_turn:{a}'
+}
+
+@test "after a turn of ours the others have time for one of theirs" {
+	others_wait
+	wait_until 5 others_have_turn
+	# One that does not wait takes what is free.
+	run -0 rlock run -n a -- true
+	wait_until 5 others_have_turn
+	# One that waits does so for that time.
+	run -0 rlock run -w 2s a -- true
+	kill "${BACKGROUND[0]}"
+	wait_until 2 no_keys
+}
+
+@test "waiters of ours are not taken for others" {
+	hold_until_let_go run a
+	wait_as 1 a
+	wait_as 2 a
+	touch out
+	let_go
+	within $SOON had_turns 1 2
+	is_free 'rlock_turn:{a}'
+	wait "${BACKGROUND[@]}"
+}
