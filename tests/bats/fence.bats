@@ -1,24 +1,17 @@
 #!/usr/bin/env bats
 # Fencing tokens: a number that grows with each time a lock is acquired, by any client, so that a holder that has been
-# overtaken can be told from the present one. The counter is that of Redisson's RFencedLock.
+# overtaken can be told from the present one. The counter is that of Redisson's RFencedLock. Tokens that can't be told, and
+# faults: fence_faults.bats.
 
-# In single quotes stand whole scripts: what is to be expanded is theirs.
+# In single quotes stand whole scripts.
 # shellcheck disable=SC2016
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/proxying
+load ../lib/fencing
 
-JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
-
-setup_file() {
-	start_server
-	# From here on the server knows each script: a request whose reply gets lost has been carried out.
-	rlock run -t 1s warm -- sleep 0.4
-	rlock fair -t 1s warm -- sleep 0.4
-}
-
+setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
@@ -27,24 +20,11 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-teardown() {
-	redis config set maxmemory 0 >/dev/null
-	watchful_teardown
-}
+teardown() { watchful_teardown; }
 
-# counter NAME
-counter() {
-	redis get "redisson_lock_token:{$1}"
-}
+# ---- what the tests share ----
 
-# Of the named locks only the counters are left, and those for good.
-only_counters() {
-	local name
-	for name; do
-		redis_says -1 pttl "redisson_lock_token:{$name}" || return
-	done
-	redis_says $# dbsize
-}
+JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
 
 # java_lock NAME: as RFencedLock's tryLockAndGetToken: the token, or -1 when it is held by another.
 java_lock() {
@@ -263,9 +243,9 @@ java_unlock() {
 	run -0 rlock fair --owner job-1 --lease 1m --fence a
 	assert_output 2
 	in_background sh -c 'exec rlock fair --fence a -- printenv RLOCK_TOKEN >first'
-	wait_until 5 has_queued a 1
+	wait_until 5 has_in_queue a 1
 	in_background sh -c 'exec rlock fair --fence a -- printenv RLOCK_TOKEN >second'
-	wait_until 5 has_queued a 2
+	wait_until 5 has_in_queue a 2
 	assert_equal "$(counter a)" 2
 	run -0 rlock unlock --owner job-1 a
 	ended_with 0 "${BACKGROUND[0]}"
@@ -273,10 +253,6 @@ java_unlock() {
 	assert_equal "$(cat first second)" "3
 4"
 	only_counters a
-}
-
-has_queued() {
-	redis_says "$2" llen "redisson_lock_queue:{$1}"
 }
 
 # ---- what is issued a token ----
@@ -369,164 +345,4 @@ bad_counter() {
 		rlock run a -- true
 		assert_equal "$(redis get 'redisson_lock_token:{a}')" $((value + 1))
 	done
-}
-
-# ---- where the token can't be told ----
-
-# not_told VERB [REDIRECTION]: 71, and nothing stays locked, whatever the lock would have been for.
-not_told() {
-	local way
-	for way in '--pid $$' '--owner job-1 --lease 1m'; do
-		run -71 bash -c "rlock $1 $way --fence a $2; exit"
-		assert_one_line '^rlock: .*standard output'
-		only_counters a
-		nothing_runs
-		no_state_files
-	done
-}
-
-@test "when standard output is full there is no token, no lock, and 71" {
-	not_told lock '>/dev/full'
-	not_told fair '>/dev/full'
-}
-
-@test "when standard output is closed there is no token, no lock, and 71" {
-	not_told lock '>&-'
-	not_told fair '>&-'
-}
-
-@test "when standard output is not read nothing stays locked" {
-	run bash -c '
-		trap "" PIPE
-		mkfifo pipe
-		exec 5<>pipe 6>pipe 5<&-
-		rlock lock --pid $$ --fence a >&6
-		echo "status $?"'
-	assert_line 'status 71'
-	only_counters a
-	nothing_runs
-	run bash -c '
-		exec 5<>pipe 6>pipe 5<&-
-		rlock lock --pid $$ --fence a >&6
-		echo "status $?"'
-	refute_line 'status 0'
-	wait_until 2 only_counters a
-	nothing_runs
-	no_state_files
-}
-
-@test "a lock that could not be told is acquired by a waiter, with the next token" {
-	in_background bash -c 'exec 5>/dev/full; rlock lock --owner job-1 --lease 1m --fence a >&5'
-	ended_with 71
-	run -0 rlock run -n --fence a -- printenv RLOCK_TOKEN
-	assert_output 2
-}
-
-@test "a command whose standard output is closed is told its token all the same" {
-	run -0 bash -c 'rlock run --fence a -- sh -c "echo \$RLOCK_TOKEN >token" >&-; exit'
-	assert_equal "$(cat token)" 1
-	only_counters a
-}
-
-# ---- faults ----
-
-ACQUIRE='redisson_lock_token:{a}'
-
-# told_once VERB [OPTION...]: the token that the command is told is the counter's, and only one was issued.
-told_once() {
-	local before
-	before=$(counter a)
-	run -0 rlock "$@" --fence a -- sh -c 'echo $RLOCK_TOKEN; $REDIS get "redisson_lock_token:{a}"; $REDIS hvals a'
-	assert_output "$((before + 1))
-$((before + 1))
-1"
-	faults_happened
-	only_counters a
-}
-
-@test "the reply to the acquire is lost: the same token is told, and no second one issued" {
-	local verb
-	start_proxy
-	for verb in run fair; do
-		proxy drop-reply "$ACQUIRE"
-		told_once "$verb"
-		proxy drop-reply "$ACQUIRE"
-		told_once "$verb" -n
-		proxy drop-reply "$ACQUIRE" 3
-		told_once "$verb" -w 10s
-		proxy cut-before "$ACQUIRE"
-		told_once "$verb"
-	done
-}
-
-@test "the reply is lost when a lock is re-entered: the token of that hold is told" {
-	start_proxy
-	run -0 rlock run --fence a -- sh -c '
-		faultproxy -c "unix:$BATS_TEST_TMPDIR/control" drop-reply "redisson_lock_token:{a}" 2 >/dev/null
-		rlock run --fence a -- sh -c "echo \$RLOCK_TOKEN; \$REDIS hvals a"
-		$REDIS hvals a
-	'
-	assert_output "2
-2
-1"
-	faults_happened
-	assert_equal "$(counter a)" 2
-}
-
-@test "the reply for several names is lost: each was issued one token" {
-	start_proxy
-	proxy drop-reply "$ACQUIRE" 2
-	run -0 rlock run --fence b a c -- printenv RLOCK_TOKEN
-	assert_output "1
-1
-1"
-	faults_happened
-	assert_equal "$(counter a)$(counter b)$(counter c)" 111
-	only_counters a b c
-}
-
-@test "the reply to a script's acquire is lost: the token that it reads is the lock's" {
-	start_proxy
-	proxy drop-reply "$ACQUIRE"
-	run -0 bash -c 'token=$(rlock lock --pid $$ --fence a) && echo "$token" && $REDIS hvals a; rlock unlock a; exit'
-	assert_output "1
-1"
-	assert_equal "$(counter a)" 1
-	faults_happened
-}
-
-@test "the reply is lost where the counter is a time in microseconds: the token that is told is the counter's" {
-	start_proxy
-	redis set 'redisson_lock_token:{a}' 1795173909549122 >/dev/null
-	proxy drop-reply "$ACQUIRE"
-	told_once run
-	assert_equal "$(counter a)" 1795173909549123
-}
-
-@test "replies that take long: the lock is asked for again, and its token stays" {
-	start_proxy
-	proxy delay 500
-	run -0 rlock run -w 20s -t 2s --fence a -- printenv RLOCK_TOKEN
-	assert_output 1
-	assert_equal "$(counter a)" 1
-}
-
-@test "a server that is full: an error, no token and no lock" {
-	redis config set maxmemory 1 >/dev/null
-	run -69 rlock run --fence a -- touch ran
-	assert_one_line '^rlock: a: .*memory'
-	run -69 rlock lock --owner job-1 --lease 1m --fence a
-	assert_one_line '^rlock: a: .*memory'
-	no_keys
-	refute file_exists ran
-}
-
-@test "a user that may not increment the counter is told the right that is missing, and nothing is locked" {
-	redis acl setuser default -incr >/dev/null
-	run rlock run --fence a -- touch ran
-	redis acl setuser default +incr >/dev/null
-	assert_equal "$status" 77
-	assert_one_line '^rlock: a: .*incr'
-	refute file_exists ran
-	no_keys
 }
