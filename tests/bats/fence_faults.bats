@@ -90,8 +90,6 @@ not_told() {
 
 # ---- faults ----
 
-ACQUIRE='redisson_lock_token:{a}'
-
 # told_once VERB [OPTION...]: the token that the command is told is the counter's, and only one was issued.
 told_once() {
 	local before

@@ -9,6 +9,7 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
+load ../lib/proxying
 load ../lib/agreeing
 load ../lib/quorum
 

@@ -9,6 +9,7 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
+load ../lib/proxying
 load ../lib/agreeing
 
 setup_file() { start_warm_servers 12; }
@@ -100,7 +101,7 @@ run_counted() {
 	on_each no_keys
 }
 
-faults_happened() {
+faults_happened_at() {
 	proxy_to "$1" state | grep -q 'rules=0'
 }
 
@@ -109,11 +110,11 @@ faults_happened() {
 	start_proxy_to 3
 	proxy_to 1 drop-reply "$ACQUIRE"
 	run_counted
-	faults_happened 1
+	faults_happened_at 1
 	rm ran
 	proxy_to 3 drop-reply "$ACQUIRE" 3
 	run_counted -w 10s
-	faults_happened 3
+	faults_happened_at 3
 	rm ran
 	proxy_to 1 drop-reply "$ACQUIRE"
 	proxy_to 3 drop-reply "$ACQUIRE"
@@ -124,14 +125,14 @@ faults_happened() {
 	start_proxy_to 2
 	proxy_to 2 drop-reply "$ACQUIRE"
 	run_counted -n
-	faults_happened 2
+	faults_happened_at 2
 }
 
 @test "the acquire does not reach one server: the command runs once, and nothing is left" {
 	start_proxy_to 2
 	proxy_to 2 cut-before "$ACQUIRE"
 	run_counted -w 5s
-	faults_happened 2
+	faults_happened_at 2
 }
 
 @test "one server's reply to the acquire comes too late: the command runs once, with one hold" {
@@ -175,14 +176,14 @@ faults_happened() {
 	rm ran
 	proxy_to 2 drop-reply "$RELEASE" 3
 	run_counted
-	faults_happened 2
+	faults_happened_at 2
 }
 
 @test "one server's replies to renewals are lost: the lock stays held, by one hold" {
 	start_proxy_to 2
 	hold_on_each a -t 2s
 	proxy_to 2 drop-reply "$RENEW" 2
-	wait_until 3 faults_happened 2
+	wait_until 3 faults_happened_at 2
 	wait_until 5 on_each is_renewed a 1200
 	assert_equal "$(same_on_all hvals a)" 1
 	let_go

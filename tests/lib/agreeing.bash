@@ -1,7 +1,7 @@
 # One lock on several servers: how they are started and named, and what each of them has of the lock. Sourced after
 # helpers.bash, leftovers.bash and watching.bash.
 
-# In single quotes stand whole scripts. U, runs_once, end and the words of requests are for the tests.
+# In single quotes stand whole scripts. U, runs_once and end are for the tests.
 # shellcheck disable=SC2016,SC2034
 
 # ---- for each file, and for each test ----
@@ -111,8 +111,3 @@ freeze_at_known_end() {
 		freeze_server "$number"
 	done
 }
-
-# Words that stand in one kind of request only, for the lock "a", by which a proxy knows it.
-ACQUIRE='redisson_lock_token:{a}'
-RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
-RENEW='rlock_holds:{a}'

@@ -1,8 +1,8 @@
 # Plain locks while something fails: one that is held, one that is waited for, and one whose requests are to get lost.
 # Sourced after helpers.bash, leftovers.bash, watching.bash, and, for the proxy, proxying.bash.
 
-# In single quotes stand whole scripts. ACQUIRE and its like are for the tests, too; run sets output and stderr.
-# shellcheck disable=SC2016,SC2034,SC2154
+# In single quotes stand whole scripts; run sets output and stderr.
+# shellcheck disable=SC2016,SC2154
 
 # From here on the server knows each script: a request whose reply gets lost has been carried out.
 start_server_with_scripts() {
@@ -31,12 +31,6 @@ wait_for_lock() {
 }
 
 # ---- requests and replies ----
-
-# Words that stand in one kind of request only, for the lock "a". A renewal has no word of its own:
-# while no call acquires or releases the lock it is the one that names the holds.
-ACQUIRE='redisson_lock_token:{a}'
-RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
-RENEW='rlock_holds:{a}'
 
 # A command that counts how often it ran, prints the hold count and exits with 7.
 runs_once='echo >>ran; ask_redis "$SERVER_SOCKET" hvals a; exit 7'

@@ -1,12 +1,14 @@
 # A network that loses and spoils what passes, by tests/tools/faultproxy. Sourced behind helpers.bash and
 # watching.bash.
 
+# PROXY_PORT, and ACQUIRE and its like, are for the tests.
+# shellcheck disable=SC2034
+
 # start_proxy [LISTEN]: RLOCK_URL leads through it from now on, but for a tcp LISTEN: of that it sets PROXY_PORT.
 start_proxy() {
 	start_proxy_between "${1:-unix:$BATS_TEST_TMPDIR/proxy.sock}" "unix:$SERVER_SOCKET" || return
 	# As start_server does.
 	chrt --rr --pid 1 "$PID" 2>/dev/null || :
-	# shellcheck disable=SC2034
 	PROXY_PORT=${LISTENED##*:}
 	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
 }
@@ -41,3 +43,9 @@ proxy() {
 faults_happened() {
 	proxy state | grep -q 'rules=0'
 }
+
+# Words that stand in one kind of request only, for the plain or fair lock "a". A renewal has no word of its own: while no
+# call acquires or releases the lock it is the one that names the holds.
+ACQUIRE='redisson_lock_token:{a}'
+RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
+RENEW='rlock_holds:{a}'
