@@ -92,7 +92,7 @@ has_no_renewers() {
 		local whose=$PID
 		wait_until 5 file_exists locked
 		proxy blackhole on up
-		in_background rlock unlock --pid "$whose" a
+		in_background rlock unlock --connect-timeout 30s --pid "$whose" a
 		# Its renewer gone, the lock would last to the end of its lease.
 		wait_until 5 has_no_renewers
 		kill -s "$signal" "$PID"

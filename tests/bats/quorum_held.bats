@@ -179,7 +179,7 @@ is_late_in_a_second() {
 	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for '
 	thaw_server 1
 	thaw_server 2
-	wait_until 3 on_each no_keys
+	wait_until 15 on_each no_keys
 }
 
 @test "two of three servers are frozen, but not for long: nothing happens" {

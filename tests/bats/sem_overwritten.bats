@@ -144,14 +144,14 @@ replace_by_list() {
 }
 
 @test "a permit is lost when its counter was overwritten with another type" {
-	hold_permit 2 a -t 1s 2>said
+	hold_permit 2 a -t 6s 2>said
 	replace_by_list a
 	ended_with 76
 	grep -qF 'overwritten with another type (list)' said
 }
 
 @test "a permit is lost when a side key was overwritten with another type" {
-	hold_permit 1 a -t 1s 2>said
+	hold_permit 1 a -t 6s 2>said
 	replace_by_list 'rlock_ends:{a}'
 	ended_with 76
 	grep -qF 'its key was overwritten with another type (list)' said

@@ -212,7 +212,7 @@ threading.Event().wait(60)
 ' "$PORT"
 	wait_until 5 is_listened_on "$PORT"
 	export RLOCK_URL=rediss://localhost:$PORT
-	refused 69 'no answer to the TLS handshake in time: is this a TLS port\?' --connect-timeout 300ms
+	refused 69 'no answer to the TLS handshake in time: is this a TLS port\?' --connect-timeout 2s
 }
 
 @test "a port that closes the connection is told of" {

@@ -4,13 +4,13 @@
 # PROXY_PORT, and ACQUIRE and its like, are for the tests.
 # shellcheck disable=SC2034
 
-# start_proxy [LISTEN]: RLOCK_URL leads through it from now on, but for a tcp LISTEN: of that it sets PROXY_PORT.
+# start_proxy [LISTEN]: RLOCK_URL leads through it from now on; of a tcp LISTEN it sets PROXY_PORT, and leaves RLOCK_URL.
 start_proxy() {
 	start_proxy_between "${1:-unix:$BATS_TEST_TMPDIR/proxy.sock}" "unix:$SERVER_SOCKET" || return
 	# As start_server does.
 	chrt --rr --pid 1 "$PID" 2>/dev/null || :
 	PROXY_PORT=${LISTENED##*:}
-	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
+	[ $# -gt 0 ] || export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
 }
 
 # start_tls_proxy PORT: the same, to the server of that TLS port, which it knows nothing of.
