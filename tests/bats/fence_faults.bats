@@ -14,8 +14,8 @@ load ../lib/proxying
 setup_file() {
 	start_server
 	# From here on the server knows each script: a request whose reply gets lost has been carried out.
-	rlock run -t 1s warm -- sleep 0.4
-	rlock fair -t 1s warm -- sleep 0.4
+	rlock run -t 3s warm -- sleep 1.2
+	rlock fair -t 3s warm -- sleep 1.2
 }
 
 teardown_file() { stop_server; }
