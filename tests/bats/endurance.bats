@@ -81,7 +81,7 @@ ignores_term='trap "" TERM; echo $$ >pid.new; mv pid.new pid; exec until_let_go'
 # ---- a command that takes its time to end ----
 
 @test "a clean-up that takes longer than the lease keeps the lock, though the server is far away" {
-	start_proxy
+	start_prompt_proxy
 	# Longer than the pause between two looks at the processes that are to end.
 	proxy delay 230
 	listen_to rlock run -t 3s --max-run 300ms --grace 30s a -- sh -c '
@@ -223,7 +223,7 @@ has_expired_at() {
 # ---- a stream that falls silent ----
 
 @test "a lock whose stream falls silent is renewed on another one" {
-	start_proxy
+	start_prompt_proxy
 	listen_to rlock run -t 2s --connect-timeout 1s a -- until_let_go
 	# That of the keeper, and that of the renewer.
 	wait_until 5 has_connected 2
@@ -240,7 +240,7 @@ has_expired_at() {
 
 @test "a waiter whose subscription is cut each time tries less and less often, and ends with 75" {
 	hold_in_background a
-	start_proxy
+	start_prompt_proxy
 	proxy log "$PWD/requests"
 	proxy cut-before subscribe 1000
 	run -75 rlock run -w 2s a -- touch ran

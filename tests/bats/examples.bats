@@ -159,7 +159,7 @@ only_the_counter_stays() {
 only_the_semaphore_stays() {
 	assert_equal "$(redis --scan | sort)" "$(printf '%s\n' "$1" "rlock_total:{$1}")"
 	assert_equal "$(redis get "$1")" "$2"
-	no_state_files
+	no_hold_files
 }
 
 @test "rlock(7): three imports at a time" {

@@ -2,7 +2,7 @@
 # bats file_tags=long
 # rlock fair: first come, first served, in one queue with Java's threads. What stands on the server, a lock that is
 # re-entered, and one of another kind. Whose turn it is: fair_order.bats; which release wakes a waiter: fair_woken.bats;
-# which call is turned away, or leaves: fair_leaving.bats; without a command: fair_scripts.bats. What befalls the queue is in
+# which call is turned away, or leaves: fair_leaving.bats; without a command: fair_scripts.bats. What happens to the queue is in
 # line_*.bats.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
@@ -259,7 +259,7 @@ scores_are_ahead() {
 		let_leave "$who"
 	done
 	nothing_is_left
-	no_state_files
+	no_hold_files
 }
 
 # ---- re-entered ----

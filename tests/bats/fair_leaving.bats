@@ -127,7 +127,7 @@ teardown() { watchful_teardown; }
 	assert_line --regexp "^rlock: b: waiting for $JAVA_CLIENT:1"
 }
 
-# ---- leaving the line ----
+# ---- leaving the queue ----
 
 @test "a signal ends a waiter, and takes it out of the queue" {
 	local signal

@@ -32,7 +32,7 @@ teardown() { watchful_teardown; }
 	touch out-after
 	ended_with 0 "${PIDS[script]}"
 	nothing_is_left
-	no_state_files
+	no_hold_files
 }
 
 @test "a script joins the queue like a command" {

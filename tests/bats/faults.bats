@@ -156,7 +156,7 @@ unfreeze() {
 }
 
 @test "a lock without a command that was renewed is released after an outage that its first lease does not outlast" {
-	start_proxy
+	start_prompt_proxy
 	in_background bash -c 'rlock lock -l 3s --pid $$ a && touch had; until_let_go'
 	wait_until 5 file_exists had
 	wait_until 3 ttl_is_below a 1200

@@ -26,7 +26,7 @@ teardown() { common_teardown; }
 # ---- a bad line ----
 
 @test "all connections are cut while the lock is held: nothing happens" {
-	start_proxy
+	start_prompt_proxy
 	hold_and_listen a -t 1s
 	for _ in 1 2 3; do
 		proxy cut
@@ -39,7 +39,7 @@ teardown() { common_teardown; }
 }
 
 @test "a holder in a black hole: the command is stopped before the lease ends" {
-	start_proxy
+	start_prompt_proxy
 	hold_with_family a -t 3s
 	wait_until 5 is_renewed a 3000
 	proxy blackhole on
@@ -52,7 +52,7 @@ teardown() { common_teardown; }
 }
 
 @test "a holder whose replies vanish, while its renewals arrive: stopped, and the lock is released" {
-	start_proxy
+	start_prompt_proxy
 	hold_and_listen a -t 1s
 	proxy blackhole on down
 	ended_with 76
@@ -62,7 +62,7 @@ teardown() { common_teardown; }
 
 @test "a waiter in a black hole: its time runs out, 69" {
 	hold_in_background a -t 1s
-	start_proxy
+	start_prompt_proxy
 	wait_for_lock a -w 5s
 	proxy blackhole on
 	took_less 8 ended_with 69
@@ -73,7 +73,7 @@ teardown() { common_teardown; }
 @test "a waiter that was in a black hole gets the lock behind it" {
 	hold_in_background a -t 1s
 	holder=$PID
-	start_proxy
+	start_prompt_proxy
 	wait_for_lock a
 	proxy blackhole on
 	let_go
@@ -87,7 +87,7 @@ teardown() { common_teardown; }
 }
 
 @test "a connection that the server does not answer ends at --connect-timeout" {
-	start_proxy
+	start_prompt_proxy
 	proxy blackhole on
 	took_less 4 run -69 rlock run --connect-timeout 500ms a -- touch ran
 	[ "${#lines[@]}" -eq 1 ]
@@ -95,13 +95,13 @@ teardown() { common_teardown; }
 }
 
 @test "replies that take a second: slow, but all is as ever" {
-	start_proxy
+	start_prompt_proxy
 	proxy delay 1000
 	run_counted -t 10s
 }
 
 @test "replies that take longer than the lease: the command does not run, and nothing is left" {
-	start_proxy
+	start_prompt_proxy
 	proxy delay 1100
 	run rlock run -t 1s -w 2s a -- touch ran
 	[ "$status" -ne 0 ] && [ "$status" -lt 128 ]
@@ -110,13 +110,13 @@ teardown() { common_teardown; }
 }
 
 @test "replies that come a byte at a time: all is as ever" {
-	start_proxy
+	start_prompt_proxy
 	proxy trickle on
 	run_counted
 }
 
 @test "garbage instead of the reply to the acquire: nothing is left after the lease" {
-	start_proxy
+	start_prompt_proxy
 	proxy garbage "$ACQUIRE" 1000
 	run rlock run -t 1s -w 300ms a -- touch ran
 	[ "$status" -ne 0 ] && [ "$status" -lt 128 ]
@@ -128,7 +128,7 @@ teardown() { common_teardown; }
 }
 
 @test "garbage instead of the reply to the release: the command's status stands" {
-	start_proxy
+	start_prompt_proxy
 	proxy garbage "$RELEASE" 1000
 	run -7 rlock run -t 1s a -- sh -c 'exit 7'
 	[ "${#lines[@]}" -eq 1 ] || fail "$output"
@@ -141,7 +141,7 @@ teardown() { common_teardown; }
 }
 
 @test "garbage instead of every reply to a renewal: the command is stopped before the lease ends" {
-	start_proxy
+	start_prompt_proxy
 	hold_with_family a -t 5s
 	wait_until 5 is_renewed a 5000
 	proxy garbage "$RENEW" 100000
@@ -153,7 +153,7 @@ teardown() { common_teardown; }
 }
 
 @test "something that is no Redis at all: one clear line, and no lock" {
-	start_proxy
+	start_prompt_proxy
 	proxy garbage '*' 1000
 	run rlock run a -- touch ran
 	[ "$status" -ne 0 ] && [ "$status" -lt 128 ]
@@ -169,7 +169,7 @@ proxy_counts() {
 }
 
 @test "an undisturbed run makes two round trips" {
-	start_proxy
+	start_prompt_proxy
 	run -0 rlock run a -- true
 	[ "$(proxy_counts writes_up)" = 2 ]
 	[ "$(proxy_counts connections)" = 1 ]
@@ -179,7 +179,7 @@ proxy_counts() {
 	own_server
 	rlock run -u "unix://$SERVER_SOCKET?db=2" warm -- true
 	redis acl setuser somebody on '>secret' '~*' '&*' +@all
-	start_proxy tcp:127.0.0.1:0
+	start_prompt_proxy tcp:127.0.0.1:0
 	run -0 rlock run -u "redis://somebody:secret@127.0.0.1:$PROXY_PORT/2" --note there a -- \
 		redis-cli -s "$SERVER_SOCKET" -n 2 exists a
 	assert_output 1
@@ -191,7 +191,7 @@ proxy_counts() {
 	own_server
 	rlock run warm -- true
 	redis config set requirepass secret
-	start_proxy tcp:127.0.0.1:0
+	start_prompt_proxy tcp:127.0.0.1:0
 	REDISCLI_AUTH=secret run -0 rlock run -u "redis://127.0.0.1:$PROXY_PORT" a -- true
 	[ "$(proxy_counts writes_up)" = 2 ]
 }

@@ -22,35 +22,35 @@ setup() {
 teardown() { common_teardown; }
 
 @test "the reply to the acquire is lost: the command runs once, and nothing is left" {
-	start_proxy
+	start_prompt_proxy
 	proxy drop-reply "$ACQUIRE"
 	run_counted
 	faults_happened
 }
 
 @test "the reply to the acquire is lost for a call that does not wait: the command runs once, and nothing is left" {
-	start_proxy
+	start_prompt_proxy
 	proxy drop-reply "$ACQUIRE"
 	run_counted -n
 	faults_happened
 }
 
 @test "the reply to the acquire is lost three times: the command runs once, and nothing is left" {
-	start_proxy
+	start_prompt_proxy
 	proxy drop-reply "$ACQUIRE" 3
 	run_counted -w 10s
 	faults_happened
 }
 
 @test "the acquire does not reach the server: the command runs once, and nothing is left" {
-	start_proxy
+	start_prompt_proxy
 	proxy cut-before "$ACQUIRE"
 	run_counted
 	faults_happened
 }
 
 @test "the reply to the acquire comes too late: the command runs once, with one hold" {
-	start_proxy
+	start_prompt_proxy
 	proxy hold-reply "$ACQUIRE"
 	run_counted -w 5s --connect-timeout 300ms
 	proxy release
@@ -58,7 +58,7 @@ teardown() { common_teardown; }
 }
 
 @test "the reply to the acquire is lost, and no other comes in time: nothing is left after the lease" {
-	start_proxy
+	start_prompt_proxy
 	proxy drop-reply "$ACQUIRE" 1000
 	run -69 rlock run -w 300ms -t 1s a -- touch ran
 	[ "${#lines[@]}" -eq 1 ]
@@ -67,14 +67,14 @@ teardown() { common_teardown; }
 }
 
 @test "the reply to the release is lost: the command's status stands, and nothing is left" {
-	start_proxy
+	start_prompt_proxy
 	proxy drop-reply "$RELEASE"
 	run_counted
 	faults_happened
 }
 
 @test "the reply to the release is lost three times: the command's status stands, and nothing is left" {
-	start_proxy
+	start_prompt_proxy
 	proxy drop-reply "$RELEASE" 3
 	run_counted
 	faults_happened
@@ -86,7 +86,7 @@ has_no_renewers() {
 
 @test "a signal that comes while unlock releases the lock ends it only after that" {
 	local signal
-	start_proxy
+	start_prompt_proxy
 	for signal in INT TERM HUP; do
 		in_background bash -c 'rlock lock --pid $$ a && touch locked && until_let_go'
 		local whose=$PID
@@ -106,7 +106,7 @@ has_no_renewers() {
 
 @test "unlock of a lock that expired without its renewer never says that all was well, whatever gets lost" {
 	local whose
-	start_proxy
+	start_prompt_proxy
 	in_background bash -c 'rlock lock -t 1s --pid $$ a && touch locked && until_let_go'
 	whose=$PID
 	wait_until 5 file_exists locked
@@ -120,14 +120,14 @@ has_no_renewers() {
 }
 
 @test "the release does not reach the server: it is sent again" {
-	start_proxy
+	start_prompt_proxy
 	proxy cut-before "$RELEASE"
 	run_counted
 	faults_happened
 }
 
 @test "all replies are lost once: the command runs once, and nothing is left" {
-	start_proxy
+	start_prompt_proxy
 	proxy drop-reply SETNAME
 	proxy drop-reply "$ACQUIRE"
 	proxy drop-reply "$RELEASE"
@@ -148,7 +148,7 @@ has_no_renewers() {
 }
 
 @test "the reply to a waiter's SUBSCRIBE is lost: it gets the lock all the same" {
-	start_proxy
+	start_prompt_proxy
 	proxy drop-reply SUBSCRIBE
 	hold_in_background a
 	wait_for_lock a
@@ -161,7 +161,7 @@ has_no_renewers() {
 }
 
 @test "a waiter's reply is lost after the one that gave it the lock: the command runs once" {
-	start_proxy
+	start_prompt_proxy
 	hold_in_background a
 	in_background sh -c 'exec "$@" 2>said' sh rlock run a -- sh -c 'echo >>ran; ask_redis "$SERVER_SOCKET" hvals a >counts'
 	wait_until 5 has_waiters a
@@ -175,7 +175,7 @@ has_no_renewers() {
 }
 
 @test "of two nested commands of one owner, with replies lost for either, each hold is counted a single time" {
-	start_proxy
+	start_prompt_proxy
 	in_background rlock run a -- sh -c 'echo "$RLOCK_HELD" >held; until_let_go'
 	holder=$PID
 	wait_until 5 has_lines held 1

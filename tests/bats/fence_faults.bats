@@ -41,7 +41,7 @@ not_told() {
 		assert_one_line '^rlock: .*standard output'
 		only_counters a
 		nothing_runs
-		no_state_files
+		no_hold_files
 	done
 }
 
@@ -72,7 +72,7 @@ not_told() {
 	refute_line 'status 0'
 	wait_until 2 only_counters a
 	nothing_runs
-	no_state_files
+	no_hold_files
 }
 
 @test "a lock that could not be told is acquired by a waiter, with the next token" {

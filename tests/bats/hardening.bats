@@ -223,7 +223,7 @@ has_null_streams() {
 	no_keys
 }
 
-# doubtful HOW: a lock's state file is made so that it is not to be trusted, by the line HOW for the shell, which
+# doubtful HOW: a lock's hold file is made so that it is not to be trusted, by the line HOW for the shell, which
 # finds it in $file: then no process has the lock by it.
 doubtful() {
 	run -0 timeout -k 1 20 bash -c '
@@ -238,7 +238,7 @@ doubtful() {
 	rm -rf "$RLOCK_RUNTIME_DIR"
 }
 
-@test "a state file that is none, or not the user's own, is not trusted, and no call waits for it" {
+@test "a hold file that is none, or not the user's own, is not trusted, and no call waits for it" {
 	doubtful 'mv "$file" elsewhere; ln -s "$PWD/elsewhere" "$file"'
 	doubtful 'rm "$file"; mkfifo "$file"'
 	doubtful 'rm "$file"; mkdir "$file"'

@@ -64,7 +64,7 @@ is_program() {
 	wait_until 5 file_exists "$READY"
 	no_keys
 	nothing_runs
-	no_state_files
+	no_hold_files
 }
 
 @test "a script that is killed with SIGKILL frees its lock within a second" {
@@ -72,7 +72,7 @@ is_program() {
 	kill -KILL "$PID"
 	wait_until 1 is_free a
 	wait_until 5 no_keys
-	wait_until 5 no_state_files
+	wait_until 5 no_hold_files
 }
 
 @test "a script that ends without an unlock frees its lock within a second" {
@@ -81,7 +81,7 @@ is_program() {
 		assert_output 1
 		wait_until 1 is_free a
 	done
-	wait_until 5 no_state_files
+	wait_until 5 no_hold_files
 }
 
 @test "a script that goes on as another program keeps its lock" {
@@ -183,7 +183,7 @@ is_program() {
 	wait_until 5 grep -q 'the calling process has ended' "$BATS_TEST_TMPDIR/said"
 	wait_until 5 nothing_runs
 	no_keys
-	no_state_files
+	no_hold_files
 }
 
 @test "lock in a session of its own is still its caller's" {
@@ -248,7 +248,7 @@ is_program() {
 	assert_output ''
 	run -75 rlock lock --pid $$ -w 50ms a
 	nothing_runs
-	no_state_files
+	no_hold_files
 	assert_equal "$(redis dbsize)" 1
 }
 
@@ -259,7 +259,7 @@ is_program() {
 		wait_until 5 has_waiters a
 		kill -KILL "$PID"
 		wait_until 5 nothing_runs
-		no_state_files
+		no_hold_files
 		redis del a >/dev/null
 		redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 		no_keys
@@ -284,7 +284,7 @@ is_program() {
 	wait_until 5 has_waiters a
 	kill -TERM "$PID"
 	ended_with 143
-	no_state_files
+	no_hold_files
 }
 
 # ---- whose it is ----
@@ -303,5 +303,5 @@ is_program() {
 	run -64 rlock lock --pid "$PID" a
 	assert_one_line "^rlock: .*$PID.*$"
 	no_keys
-	no_state_files
+	no_hold_files
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The runtime directory, where each lock without a command has its state file: whose it has to be, and what is swept away.
+# The runtime directory, where each lock without a command has its hold file: whose it has to be, and what is swept away.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -25,7 +25,7 @@ teardown() { watchful_teardown; }
 600"
 }
 
-@test "a state file holds no password" {
+@test "a hold file holds no password" {
 	start_second_server --requirepass swordfish
 	run -0 env REDISCLI_AUTH=swordfish bash -c '
 		rlock lock --pid $$ -u "unix://$OTHER" a || exit
@@ -37,18 +37,18 @@ teardown() { watchful_teardown; }
 	refute_line --partial swordfish
 }
 
-@test "the state file of a killed script whose renewer was killed too is swept away" {
+@test "the hold file of a killed script whose renewer was killed too is swept away" {
 	start_locking_script lock -t 1s a
 	kill -KILL "$(renewers)"
 	kill -KILL "$PID"
 	ended_with 137
-	assert_equal "$(state_files)" 1
+	assert_equal "$(count_hold_files)" 1
 	run -1 rlock unlock a
-	no_state_files
+	no_hold_files
 	wait_until 5 is_free a
 }
 
-@test "only state files of dead processes are swept away" {
+@test "only hold files of dead processes are swept away" {
 	start_locking_script lock a
 	touch "$RLOCK_RUNTIME_DIR/hold-999999999-1-00000000000000000000000000000000"
 	# One that was killed while it wrote.
@@ -61,7 +61,7 @@ teardown() { watchful_teardown; }
 	refute_line --partial -999999999-
 }
 
-@test "a damaged state file does no harm" {
+@test "a damaged hold file does no harm" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
 		for file in "$RLOCK_RUNTIME_DIR"/hold-*; do

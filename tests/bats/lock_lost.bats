@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# What befalls a script whose lock is lost, and one whose lock has a fixed lease, which ends.
+# What happens to a script whose lock is lost, and one whose lock has a fixed lease, which ends.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
@@ -19,7 +19,7 @@ setup() {
 
 teardown() { watchful_teardown; }
 
-# In the state file of the only lock: 1 when the renewer has found it lost.
+# In the hold file of the only lock: 1 when the renewer has found it lost.
 is_marked_lost() {
 	grep -qsx "lost $1" "$RLOCK_RUNTIME_DIR"/hold-*
 }
@@ -66,7 +66,7 @@ is_marked_lost() {
 	run -64 rlock wlock --pid 1 --on-lost term b
 	assert_one_line '^rlock: b: .*: try: rlock wlock --on-lost ignore --pid 1 b$'
 	run -69 rlock lock --on-lost ignore --pid 1 -l 20s "my lock"
-	no_state_files
+	no_hold_files
 }
 
 @test "a script can clean up when its lock is lost, and learns it from unlock too" {
@@ -75,7 +75,7 @@ is_marked_lost() {
 	wait_until 5 file_exists "$READY"
 	redis del a >/dev/null
 	ended_with 76
-	no_state_files
+	no_hold_files
 }
 
 @test "with --on-lost ignore the script runs on, and unlock says 76" {

@@ -66,14 +66,14 @@ teardown() { watchful_teardown; }
 	wait_until 5 nothing_runs
 	run -0 rlock unlock --pid "$PID" a
 	no_keys
-	no_state_files
+	no_hold_files
 }
 
 @test "unlock says 76 when the lock had been lost" {
 	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; exit'
 	assert_one_line '^rlock: a: .*lost.*$'
 	wait_until 5 no_keys
-	no_state_files
+	no_hold_files
 }
 
 @test "unlock of a lost lock leaves the new holder alone" {

@@ -30,7 +30,7 @@ ttl_is_above() {
 	run -0 rlock lock --owner job-1 --lease 1m a
 	assert_output ''
 	nothing_runs
-	no_state_files
+	no_hold_files
 }
 
 @test "a lock for an owner needs no runtime directory" {

@@ -50,7 +50,7 @@ is_refused() {
 		assert_line --regexp "^rlock: a: .*: try: ${2:-rlock lock --pid \\\$\\\$ a}\$"
 		no_keys
 	done < <(shells)
-	no_state_files
+	no_hold_files
 }
 
 # ---- wrappers ----

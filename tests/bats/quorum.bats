@@ -13,13 +13,13 @@ load ../lib/watching
 load ../lib/agreeing
 load ../lib/quorum
 
-# Those up to 13 are for take_servers, the last two for a test by their numbers.
+# 4 to 13 are for take_servers, 41 and 42 for a test by their numbers.
 setup_file() { start_old_servers 13 41 42; }
 teardown_file() { stop_servers; }
 setup() { servers_setup; }
 teardown() { servers_teardown; }
 
-# ---- had without some ----
+# ---- acquired without some ----
 
 @test "one of three servers that is not there delays no call, of no kind" {
 	local verb
@@ -205,7 +205,7 @@ teardown() { servers_teardown; }
 	nothing_but 3
 	run -0 bash -c 'rlock lock --pid $$ a; exit'
 	wait_until 5 nothing_but 3
-	wait_until 5 no_state_files
+	wait_until 5 no_hold_files
 }
 
 @test "an owner's lock is acquired, renewed and released on a majority, with one server gone, or empty" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Read and write locks: readers share, a writer is alone, and waiters get in when they may. What stands on the server is in
-# readwrite_keys.bats, locks without a command are in readwrite_scripts.bats.
+# Read and write locks: readers share, a writer is alone, and waiters get in when they may. The files
+# readwrite_*.bats have the rest.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016

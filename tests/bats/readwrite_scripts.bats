@@ -65,7 +65,7 @@ write"
 		start_locking_script "$verb" a
 		kill -KILL "$PID"
 		wait_until 5 no_keys
-		wait_until 5 no_state_files
+		wait_until 5 no_hold_files
 	done
 }
 
@@ -214,5 +214,5 @@ write"
 	done
 	let_guest_out w
 	wait_until 5 no_keys
-	no_state_files
+	no_hold_files
 }

@@ -191,7 +191,7 @@ was_touched() {
 	assert_equal "$(grep -v _ms "$name")" "$(cat before)"
 	run -0 rlock unlock --pid $$ a
 	no_keys
-	no_state_files
+	no_hold_files
 }
 
 @test "a lock's file comes again when all of the directory was removed" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Semaphores: at most so many holders at a time, and what stands on the server for them is what Redisson's would have put
-# there. How many permits there are in all is in sem_total.bats.
+# there. The files sem_*.bats have the rest.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016

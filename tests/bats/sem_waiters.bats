@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Waiters for permits: which of them is next, what wakes it, and what is left of one that is gone. What Java's waiters are
-# told.
+# Waiters for permits: which of them is next, what wakes it, and what is left of one that is gone. Which of Java's
+# waiters are notified, and of what.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016

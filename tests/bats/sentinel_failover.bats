@@ -120,7 +120,11 @@ has_queue() {
 	ended_with 0 "$waiter"
 	assert [ -e entered ]
 	run -0 rlock sem -n --permits 1 a -- true
-	wait_until 10 on "$(master)" all_permits_are_free
+	wait_until 10 on "$(master)" all_permits_are_free || {
+		on "$(master)" redis get a
+		on "$(master)" redis zrange '{a}:timeout' 0 -1 withscores
+		return 1
+	}
 	wait_until 20 on "$old" redis ping
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
 # One lock on several servers that all must agree: what stands on each of them, renewed, re-entered and released, with and
-# without a command. Waiting for it: servers_waiting.bats; what befalls servers and processes: servers_gone.bats and
+# without a command. Waiting for it: servers_waiting.bats; what happens to servers and processes: servers_gone.bats and
 # servers_faults.bats; which servers may be named: servers_urls.bats; with a quorum smaller than all: quorum.bats.
 
 # In single quotes stand whole scripts; runs_once is agreeing.bash's.
@@ -193,7 +193,7 @@ names_all_servers() {
 	wait_until 5 on_each is_held a
 	kill -KILL "$PID"
 	wait_until 5 on_each no_keys
-	wait_until 5 no_state_files
+	wait_until 5 no_hold_files
 }
 
 @test "renew of a fixed lease renews it on all servers" {

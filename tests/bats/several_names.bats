@@ -212,7 +212,7 @@ c"
 		touch out-after
 		ended_with 0 "${PIDS[script]}"
 		nothing_is_left
-		no_state_files
+		no_hold_files
 	done
 }
 

@@ -94,7 +94,7 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-# ---- in every line ----
+# ---- in every queue ----
 
 @test "a waiter for several fair locks is in the queue of each, and leaves all of them when it has them" {
 	local owner

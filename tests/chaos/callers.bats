@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The process that a lock without a command belongs to ends, in each way that a process can end, wherever it was
-# called: within a second the lock is free, and not before; no process and no state file of rlock's is left.
+# called: within a second the lock is free, and not before; no process and no hold file of rlock's is left.
 # `unlock` and `lock` race that end: nothing stays locked for longer, and a waiter acquires the lock and keeps it.
 # A lock that would be a passing subshell's is a usage error.
 
@@ -85,7 +85,7 @@ free_since() {
 nothing_is_left() {
 	must "keys are left ($WHERE)" wait_until 3 cell_has_no_keys
 	must "processes are left ($WHERE)" wait_until 3 nothing_runs
-	must "state files are left ($WHERE)" wait_until 1 no_state_files
+	must "hold files are left ($WHERE)" wait_until 1 no_hold_files
 }
 
 # ---- every caller, every end ----

@@ -1,5 +1,5 @@
 # The load under which servers fail over, and what came of it: shells take turns, a long holder and its rival change
-# places whenever the lock is lost, and fair waiters queue up for each fault, one of which is killed. Sourced behind
+# places whenever the lock is lost, and fair waiters queue up for each fault, one of which is killed. Sourced after
 # chaos.bash by a scenario, which says what "server_of NAME" is, the number of the server that has this lock now; its
 # "OPTIONS" are those of every lock.
 #

@@ -156,7 +156,7 @@ turn_comes() {
 nothing_stays() {
 	must "$KIND: keys are left" wait_until 3 no_keys
 	must "$KIND: something runs" wait_until 3 nothing_runs
-	must "$KIND: files are left" no_state_files
+	must "$KIND: files are left" no_hold_files
 }
 
 full_server() {

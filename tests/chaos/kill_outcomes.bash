@@ -1,5 +1,5 @@
 # The words of kill_matrix: what has to come of a signal. Each is a function that watches a cell of killed.bats until its
-# lock is free again, and puts on record what went otherwise. Sourced behind killing.bash, whose processes these are.
+# lock is free again, and puts on record what went otherwise. Sourced after killing.bash, whose processes these are.
 
 # What a cell is about (SIGNAL, SERVER...) killed.bats says; its processes are killing.bash's. The table names the functions.
 # shellcheck disable=SC2153
@@ -152,7 +152,7 @@ no_keys_of_lock() {
 
 # ---- the words of the table: with a command ----
 
-runs_on() {
+outcome_runs_on() {
 	stays_protected
 	end_inside
 	rlock_ends 0
@@ -160,7 +160,7 @@ runs_on() {
 	next_enters "$GONE_US" let_go
 }
 
-ends() {
+outcome_ends() {
 	inside_is_gone
 	ought_by 'the command ended' "$GONE_US" $((FAULT_US + (GRACE_MS + SLACK_MS) * 1000))
 	rlock_ends $((128 + $(kill -l "$SIGNAL")))
@@ -168,7 +168,7 @@ ends() {
 	next_enters $((GONE_US > BACK_US ? GONE_US : BACK_US))
 }
 
-ends_unheard() {
+outcome_ends_unheard() {
 	inside_is_gone
 	ought_by 'the command ended' "$GONE_US" $((FAULT_US + (GRACE_MS + SLACK_MS) * 1000))
 	rlock_ends $((128 + $(kill -l "$SIGNAL"))) $((LEASE_END_US + SLACK_MS * 1000))
@@ -189,14 +189,14 @@ leave_inside() {
 	inside_is_gone
 }
 
-leaves() {
+outcome_leaves() {
 	rlock_ends $((128 + $(kill -l "$SIGNAL")))
 	says_nothing
 	next_enters $((FAULT_US > BACK_US ? FAULT_US : BACK_US))
 	leave_inside
 }
 
-leaves_unheard() {
+outcome_leaves_unheard() {
 	rlock_ends $((128 + $(kill -l "$SIGNAL"))) $((LEASE_END_US + SLACK_MS * 1000))
 	if [ "$SERVER" != late ] || [ -s "$SAID" ]; then
 		says_unreleased
@@ -205,7 +205,7 @@ leaves_unheard() {
 	leave_inside
 }
 
-stopped() {
+outcome_stopped() {
 	is_stopped_in_time
 	[ "$TARGET" != keeper ] || go_on
 	# The release of what is lost is tried once at least, and that for a second.
@@ -214,7 +214,7 @@ stopped() {
 	next_enters "$LEASE_END_US"
 }
 
-orphan() {
+outcome_orphan() {
 	rlock_ends 137 $((FAULT_US + SLACK_MS * 1000))
 	stays_protected
 	end_inside
@@ -222,14 +222,14 @@ orphan() {
 	next_enters $((GONE_US + 1000000 - SLACK_MS * 1000)) let_go
 }
 
-orphan_stopped() {
+outcome_orphan_stopped() {
 	rlock_ends 137 $((FAULT_US + SLACK_MS * 1000))
 	is_stopped_in_time
 	says_nothing
 	next_enters "$LEASE_END_US"
 }
 
-unreleased() {
+outcome_unreleased() {
 	local keeper=("${HIT[@]}")
 	stays_protected
 	HIT=()
@@ -246,7 +246,7 @@ unreleased() {
 	fi
 }
 
-unprotected() {
+outcome_unprotected() {
 	rlock_ends 137 $((FAULT_US + SLACK_MS * 1000))
 	ought 'the renewer runs on' soon 1 is_gone "$RENEWER"
 	stays_unprotected
@@ -255,7 +255,7 @@ unprotected() {
 	inside_is_gone
 }
 
-beside() {
+outcome_beside() {
 	local continued_us
 	stays_unprotected
 	continued_us=$(now_us)
@@ -296,7 +296,7 @@ unlock_says() {
 	unlocked "$1"
 }
 
-kept() {
+outcome_kept() {
 	local let_go_us
 	stays_protected
 	go_on
@@ -309,26 +309,26 @@ kept() {
 	says_nothing
 }
 
-freed() {
+outcome_freed() {
 	inside_is_gone
 	caller_ends $((128 + $(kill -l "$SIGNAL")))
 	says_nothing
 	next_enters $(((GONE_US > BACK_US ? GONE_US : BACK_US) + 1000000 - SLACK_MS * 1000))
 }
 
-freed_by_lease() {
+outcome_freed_by_lease() {
 	inside_is_gone
 	caller_ends $((128 + $(kill -l "$SIGNAL")))
 	next_enters "$LEASE_END_US"
 }
 
-told() {
+outcome_told() {
 	is_stopped_in_time
 	caller_ends 143
 	next_enters "$LEASE_END_US"
 }
 
-expires() {
+outcome_expires() {
 	stays_unprotected
 	case $SERVER in
 	gone) unlock_says 69 ;;
@@ -339,7 +339,7 @@ expires() {
 	inside_is_gone
 }
 
-told_late() {
+outcome_told_late() {
 	local continued_us
 	stays_unprotected
 	continued_us=$(now_us)

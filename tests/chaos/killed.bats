@@ -3,8 +3,8 @@
 # again: the outcome is the one that stands in kill_matrix. And never is another command inside as long as one
 # of COMMAND's processes is, but where keeper and renewer are both killed, or both stopped.
 #
-# Here is which cells there are, and how often they are tried. What happens in one is in killing.bash, and what the words of
-# the table mean in kill_outcomes.bash.
+# This file has the cells, and how often each is tried. What happens in one is in killing.bash, and what the words of the
+# table mean in kill_outcomes.bash.
 
 # What is set here is for these two as well.
 # shellcheck disable=SC2034
@@ -85,7 +85,7 @@ try_cell() {
 	# A pause, or an outage, that was longer than ordered is another fault.
 	inflict || return
 	repeated
-	"$OUTCOME"
+	"outcome_$OUTCOME"
 	finish
 	if grep -qE '^(violation|broken) ' "$RECORD" && ! runs_smoothly_since "$start_us"; then
 		grep -E '^(violation|broken) ' "$RECORD" >>"$BATS_FILE_TMPDIR/excused"

@@ -1,5 +1,5 @@
 # A cell of killed.bats: a holder with its processes, another owner that waits, and the fault. What has to come of it is
-# kill_outcomes.bash's. Sourced behind chaos.bash and proxying.bash.
+# kill_outcomes.bash's. Sourced after chaos.bash and proxying.bash.
 
 # What a cell is about (TARGET, SIGNAL, SERVER...) killed.bats says. What is set here is for kill_outcomes.bash as well.
 # shellcheck disable=SC2034,SC2153

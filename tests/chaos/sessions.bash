@@ -1,5 +1,5 @@
 # What one does with a lock, for network.bats: each session_X is calls of rlock through the proxy, one of which meets a
-# fault or two, and looks at what came of them. Sourced behind chaos.bash and proxying.bash.
+# fault or two, and looks at what came of them. Sourced after chaos.bash and proxying.bash.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs. What a session is about (KIND, FAULT, WHAT...)
 # network.bats says.

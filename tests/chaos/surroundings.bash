@@ -1,4 +1,4 @@
-# What surroundings*.bats do with each verb, and what has to be true behind it. Sourced behind chaos.bash.
+# What surroundings*.bats do with each verb, and what has to be true afterwards. Sourced after chaos.bash.
 #
 # Promised is that each verb ends, by COMMAND's own status or one that says what happened (71, as a rule), with one line; that
 # COMMAND is run once at most, and never without the lock; that a lock which is said to be acquired is held; that one which is

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Surroundings that a parent leaves to rlock: closed, full and broken streams, signals that are ignored or blocked, children
-# and descriptors, pids that are another process's now. What has to be true behind it surroundings.bash says.
+# and descriptors, pids that are another process's now. surroundings.bash says what has to be true afterwards.
 
 # In single quotes stand whole scripts. What is set here is for surroundings.bash, and what that sets is for here.
 # shellcheck disable=SC2016,SC2034,SC2153

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # An operating system that refuses one call: each that rlock or its renewer makes, in turn, by an error that this call may
-# end with. What has to be true behind it surroundings.bash says.
+# end with. surroundings.bash says what has to be true afterwards.
 
 # What is set here is for surroundings.bash.
 # shellcheck disable=SC2034

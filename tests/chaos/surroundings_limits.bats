@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # An operating system that has not enough: few descriptors, few processes, little memory, and a runtime directory that is
-# full, read-only, or gone. What has to be true behind it surroundings.bash says.
+# full, read-only, or gone. surroundings.bash says what has to be true afterwards.
 
 # In single quotes stand whole scripts. What is set here is for surroundings.bash.
 # shellcheck disable=SC2016,SC2034

@@ -358,7 +358,7 @@ hung_up() {
 	[ "$way" = 2 ] || must "the command runs on ($WHERE)" overlap -g "$name" 1000
 	rm -f "$name"
 	nothing_is_left
-	must "a state file is left ($WHERE)" wait_until 1 no_state_files
+	must "a hold file is left ($WHERE)" wait_until 1 no_hold_files
 }
 
 @test "terminal, hang-up" {

@@ -405,7 +405,7 @@ waits_for() {
 	assert_equal "$(owner_of r1)" "$rlock"
 	assert_equal "$(redis hgetall a)" "$rlock
 1"
-	ttl_between a 25000 30000
+	ttl_between 25000 a 30000
 	is_free 'redisson_lock_queue:{a}'
 	is_free 'redisson_lock_timeout:{a}'
 	rlock_leaves r1

@@ -239,16 +239,6 @@ has_waiter() {
 	esac
 }
 
-# ttl_between KEY LOW HIGH: milliseconds
-ttl_between() {
-	local ttl
-	ttl=$(redis pttl "$1")
-	((ttl >= $2 && ttl <= $3)) || {
-		echo "the TTL of $1 is $ttl" >&2
-		return 1
-	}
-}
-
 # ---- for each test ----
 
 interop_setup() {

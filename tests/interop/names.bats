@@ -223,8 +223,8 @@ each_had_it() {
 	java_unlocks T1 plain a,b
 	rlock_locks r plain a,b
 	keys_are a b 'rlock_holds:{a}' 'rlock_holds:{b}'
-	ttl_between a 25000 30000
-	ttl_between b 25000 30000
+	ttl_between 25000 a 30000
+	ttl_between 25000 b 30000
 	assert_equal "$(redis hvals a)" 1
 	assert_equal "$(redis hvals b)" 1
 	rlock_leaves r

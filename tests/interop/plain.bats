@@ -182,7 +182,7 @@ one_is_in() {
 	wait_until 2 keys_are a 'rlock_queue:{a}'
 	assert_equal "$(redis hgetall a)" "$owner
 1"
-	ttl_between a 25000 30000
+	ttl_between 25000 a 30000
 	java_locks T1 plain a
 	assert_equal "$(redis hgetall a)" "$owner
 2"
@@ -198,7 +198,7 @@ one_is_in() {
 	keys_are a 'rlock_holds:{a}'
 	assert_equal "$(redis hgetall a)" "$(owner_of r)
 1"
-	ttl_between a 25000 30000
+	ttl_between 25000 a 30000
 	java_does true T1 locked plain a
 	java_does false T1 held plain a
 	rlock_leaves r

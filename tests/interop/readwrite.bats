@@ -194,7 +194,7 @@ teardown() { interop_teardown; }
 	java_unlocks T1 write a
 	rlock_locks w write a
 	assert_equal "$(redis hgetall a | paste -sd ' ')" "mode write $(owner_of w):write 1"
-	ttl_between a 25000 30000
+	ttl_between 25000 a 30000
 	assert_equal "$(redis keys '*' | grep -v rlock_)" a
 	rlock_leaves w
 	nothing_is_left
@@ -210,7 +210,7 @@ teardown() { interop_teardown; }
 	assert_equal "$(redis hget a "$(owner_of r)")" 1
 	assert_equal "$(redis hget a "$owner")" 2
 	assert_equal "$(redis get "{a}:$(owner_of r):rwlock_timeout:1")" 1
-	ttl_between "{a}:$(owner_of r):rwlock_timeout:1" 25000 30000
+	ttl_between 25000 "{a}:$(owner_of r):rwlock_timeout:1" 30000
 	rlock_leaves r
 	keys_are a "{a}:$owner:rwlock_timeout:1" "{a}:$owner:rwlock_timeout:2"
 	java_unlocks T1 read a

@@ -174,13 +174,13 @@ rlock_went() {
 @test "a short lease of one reader does not shorten that of another" {
 	java_locks T1 read a
 	rlock_locks r read a -l 2s
-	ttl_between a 25000 30000
+	ttl_between 25000 a 30000
 	java_locks T2 read a 2000
-	ttl_between a 25000 30000
+	ttl_between 25000 a 30000
 	rlock_leaves r
-	ttl_between a 20000 30000
+	ttl_between 20000 a 30000
 	java_unlocks T2 read a
-	ttl_between a 20000 30000
+	ttl_between 20000 a 30000
 	java_unlocks T1 read a
 	nothing_is_left
 }

@@ -164,7 +164,7 @@ teardown() { interop_teardown; }
 assert_plain_hold_of() {
 	assert_equal "$(redis hvals a)" 1
 	assert_equal "$(redis hkeys a)" "$(owner_of "$1")"
-	ttl_between a 25000 30000
+	ttl_between 25000 a 30000
 }
 
 @test "what Java holds on one server keeps rlock from all, and rlock holds none of the others meanwhile" {

@@ -1,5 +1,5 @@
 # What has to be true of each kind of lock, for the kinds HELD and WANTED that exclude each other: T1 is a
-# thread of a Java service, r an rlock. NAMES has commas between names. Sourced behind interop.bash.
+# thread of a Java service, r an rlock. NAMES has commas between names. Sourced after interop.bash.
 
 # first NAMES: the one that waiters of several meet first.
 first() {

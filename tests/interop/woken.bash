@@ -1,4 +1,4 @@
-# How soon a waiter gets in when the other side releases. Sourced behind interop.bash and turns.bash.
+# How soon a waiter gets in when the other side releases. Sourced after interop.bash and turns.bash.
 
 ROUNDS=7
 # A message takes milliseconds; the next look without one comes after 5 s at the earliest. That a busy machine takes longer

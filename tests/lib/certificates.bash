@@ -1,5 +1,5 @@
 # Certificates for tests of TLS, and servers that have one.
-# Sourced behind helpers.bash.
+# Sourced after helpers.bash.
 
 # certificates DIR: an authority (ca.crt), and certificates that it has signed, with NAME.crt and NAME.key: "server" for
 # localhost and 127.0.0.1, "expired" for the same, "other" for another name, "client"; "stranger" is signed by itself.

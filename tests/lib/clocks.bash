@@ -1,4 +1,4 @@
-# Programs whose wall clock is wrong, or is set while they run. Sourced behind helpers.bash.
+# Programs whose wall clock is wrong, or is set while they run. Sourced after helpers.bash.
 
 # CLOCK is for the tests: it goes before a command.
 # shellcheck disable=SC2034

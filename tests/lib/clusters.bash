@@ -1,4 +1,4 @@
-# A cluster: nodes with numbers from 1, each with all the slots that it should have. Sourced behind helpers.bash.
+# A cluster: nodes with numbers from 1, each with all the slots that it should have. Sourced after helpers.bash.
 
 NODE_OPTIONS=(--cluster-enabled yes --cluster-config-file nodes.conf --cluster-node-timeout 1500
 	--repl-diskless-sync yes --repl-diskless-sync-delay 0)

@@ -43,5 +43,5 @@ assert_done() {
 
 nothing_is_held() {
 	no_keys
-	no_state_files
+	no_hold_files
 }

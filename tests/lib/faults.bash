@@ -17,7 +17,7 @@ start_server_with_scripts() {
 hold_and_listen() {
 	local name=$1
 	shift
-	in_background sh -c 'exec "$@" 2>said' sh rlock run "$@" "$name" -- until_let_go
+	listen_to rlock run "$@" "$name" -- until_let_go
 	wait_until 5 is_parent_of "$PID" until_let_go
 }
 
@@ -26,7 +26,7 @@ hold_and_listen() {
 wait_for_lock() {
 	local name=$1
 	shift
-	in_background sh -c 'exec "$@" 2>said' sh rlock run "$@" "$name" -- touch ran
+	listen_to rlock run "$@" "$name" -- touch ran
 	wait_until 5 has_waiters "$name"
 }
 
@@ -47,7 +47,7 @@ run_counted() {
 
 # renewal_survives COMMAND...: with that fault for renewals the lock stays held by one hold.
 renewal_survives() {
-	start_proxy
+	start_prompt_proxy
 	hold_and_listen a -t 2s
 	proxy "$@"
 	wait_until 5 faults_happened

@@ -1,5 +1,5 @@
 # For tests beside processes that hang (tests/tools/hung): a reader of their environments waits, and nothing else.
-# Sourced behind helpers.bash.
+# Sourced after helpers.bash.
 
 # For the first line of a test, or of a setup: what hangs, hangs for those alone that run under hung_for.
 needs_hung() {

@@ -35,12 +35,12 @@ find_ours() {
 }
 
 # How many holds without a command are written down in the runtime directory.
-state_files() {
+count_hold_files() {
 	find "$RLOCK_RUNTIME_DIR" -name 'hold-*' 2>/dev/null | wc -l
 }
 
-no_state_files() {
-	[ "$(state_files)" = 0 ]
+no_hold_files() {
+	[ "$(count_hold_files)" = 0 ]
 }
 
 # As common_teardown, and fails when something of ours runs on.
@@ -95,7 +95,7 @@ has_waiters() {
 
 # has_in_queue NAME COUNT: so many are in the queue of the fair lock.
 has_in_queue() {
-	redis_says "$2" llen "redisson_lock_queue:{$1}"
+	redis_says "$2" llen "$(beside redisson_lock_queue "$1")"
 }
 
 has_count() {

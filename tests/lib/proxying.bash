@@ -1,4 +1,4 @@
-# A network that loses and spoils what passes, by tests/tools/faultproxy. Sourced behind helpers.bash and
+# A network that loses and spoils what passes, by tests/tools/faultproxy. Sourced after helpers.bash and
 # watching.bash.
 
 # PROXY_PORT, and ACQUIRE and its like, are for the tests.
@@ -7,10 +7,14 @@
 # start_proxy [LISTEN]: RLOCK_URL leads through it from now on; of a tcp LISTEN it sets PROXY_PORT, and leaves RLOCK_URL.
 start_proxy() {
 	start_proxy_between "${1:-unix:$BATS_TEST_TMPDIR/proxy.sock}" "unix:$SERVER_SOCKET" || return
-	# As start_server does.
-	chrt --rr --pid 1 "$PID" 2>/dev/null || :
 	PROXY_PORT=${LISTENED##*:}
 	[ $# -gt 0 ] || export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
+}
+
+# start_prompt_proxy [LISTEN]: the same, before all other processes, as start_server does: for faults of the network alone.
+start_prompt_proxy() {
+	start_proxy "$@" || return
+	chrt --rr --pid 1 "$PID" 2>/dev/null || :
 }
 
 # start_tls_proxy PORT: the same, to the server of that TLS port, which it knows nothing of.

@@ -1,4 +1,4 @@
-# A master and its replica, which takes over. Sourced behind helpers.bash.
+# A master and its replica, which takes over. Sourced after helpers.bash.
 
 # MASTER and REPLICA are for the tests.
 # shellcheck disable=SC2034

@@ -1,4 +1,4 @@
-# Sentinels, and servers that they name as the master of a service. Sourced behind helpers.bash.
+# Sentinels, and servers that they name as the master of a service. Sourced after helpers.bash.
 
 # choose_port sets PORT.
 # shellcheck disable=SC2153
@@ -105,11 +105,15 @@ server_count() {
 
 # master: the number of the one that most sentinels name.
 master() {
-	local port
-	port=$(for number in 1 2 3; do
-		ask_sentinel "$number" sentinel get-master-addr-by-name "$SERVICE" && echo "${ANSWER##*$'\n'}"
-	done | sort | uniq -c | sort -rn | awk '{ print $2; exit }')
-	tr ' ' '\n' <<<"$PORTS" | grep -nx "$port" | cut -d : -f 1
+	for number in 1 2 3; do
+		master_of_sentinel "$number"
+	done | sort | uniq -c | sort -rn | awk '{ print $2; exit }'
+}
+
+# master_of_sentinel NUMBER: the number of the one that this sentinel names.
+master_of_sentinel() {
+	ask_sentinel "$1" sentinel get-master-addr-by-name "$SERVICE" || return
+	tr ' ' '\n' <<<"$PORTS" | grep -nx "${ANSWER##*$'\n'}" | cut -d : -f 1
 }
 
 # replicas: the numbers of the others.
@@ -143,12 +147,13 @@ has_role() {
 	on "$2" ask_server role && [[ $ANSWER = "$1"* ]]
 }
 
-# has_left NUMBER: another server is the master. Ordered again, if the sentinels have given up an earlier order.
+# has_left NUMBER: another server is the master. Ordered again, if the sentinels have given up an earlier order; not of a
+# sentinel that has carried it out before the others know: it would go back to the old master.
 has_left() {
 	local number
 	number=$(master)
 	if [ "$number" = "$1" ]; then
-		ask_sentinel 1 sentinel failover "$SERVICE"
+		[ "$(master_of_sentinel 1)" != "$1" ] || ask_sentinel 1 sentinel failover "$SERVICE"
 		return 1
 	fi
 	is_master "$number"

@@ -1,5 +1,5 @@
 # For the tests that watch processes: which run, which do not any more, and what was true meanwhile.
-# Sourced behind helpers.bash and leftovers.bash.
+# Sourced after helpers.bash and leftovers.bash.
 
 # In single quotes stand whole scripts. LAST_SEEN_MS is for the tests.
 # shellcheck disable=SC2016,SC2034

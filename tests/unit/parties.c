@@ -1,6 +1,6 @@
 /*
- * Parties: what the tests of requests are played with. Each server is a socket of this process, which says itself what it
- * answers, and when; what is to come of it the tests say.
+ * Servers for the tests of requests: sockets of this process, which says itself what they answer, and when. What has to
+ * come of it the tests say.
  */
 #include <arpa/inet.h>
 #include <hiredis/hiredis.h>

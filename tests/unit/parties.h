@@ -42,7 +42,7 @@ void listen_unix(struct party *party, int backlog);
 int listen_tcp(struct party *party);
 /* A connection to that URL, to be opened by the first request. */
 void set_conn(struct party *party, const char *text, int64_t timeout_ms);
-/* Both. options are what goes behind a path: "", "?db=1". */
+/* A server listens, and a connection to it is set. options come after the path: "", "?db=1". */
 void start_unix(size_t index, const char *options);
 void start_tcp(size_t index, const char *user, const char *host);
 /* The server closes its end. */

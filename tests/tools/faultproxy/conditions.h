@@ -1,5 +1,5 @@
 /*
- * What the network is like at the moment, for every connection, and what is to befall the next one.
+ * What the network is like at the moment, for every connection, and what is to happen to the next one.
  */
 #ifndef FAULTPROXY_CONDITIONS_H
 #define FAULTPROXY_CONDITIONS_H

@@ -45,7 +45,7 @@ struct conn {
 	int64_t up_from_us, down_from_us; /* nothing goes to that side before */
 };
 
-/* Takes over client; connects to target without waiting, and what is to befall the next connection befalls this one. */
+/* Takes over client; connects to target without waiting, and what is to happen to the next connection befalls this one. */
 void conn_open(int client, const struct endpoint *target);
 
 /* The first one of all; the newest comes first. */

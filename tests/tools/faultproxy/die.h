@@ -6,7 +6,7 @@
 
 _Noreturn void die(const char *what, const char *why);
 
-/* What was allocated; NULL is the end. */
+/* Returns memory; ends the program if it is NULL. */
 void *die_if_null(void *memory);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The log of requests: whatever was forwarded, in its order on each connection, so that a test can look for it.
+ * The log of requests: each request that was forwarded, in its order on each connection, so that a test can look for it.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -27,7 +27,7 @@ struct resp_words resp_array_words(const char *array, size_t len);
 /* The next word, which stays in the request; false behind the last one. */
 bool resp_next_word(struct resp_words *words, const char **text_out, size_t *len_out);
 
-/* In any case. */
+/* Upper and lower case are the same. */
 bool resp_word_is(const char *text, size_t len, const char *word);
 bool resp_word_ends_with(const char *text, size_t len, const char *end);
 

@@ -23,7 +23,8 @@ void rules_clear(void);
 /* How many are not used up. */
 size_t rules_count(void);
 
-/* What is to happen to a request: the oldest rule that matches it, which is used up by that. */
+/* What is to happen to a request: the oldest rule that matches it, which is good for one request less
+ * then. */
 enum fault rules_apply(const char *request, size_t len);
 
 #endif

@@ -12,7 +12,7 @@ struct pollfd;
 /* What to poll either side for; 0: nothing. */
 short transfer_client_events(const struct conn *conn, int64_t now_us);
 short transfer_server_events(const struct conn *conn, int64_t now_us);
-/* When there is more to do than that, after now_us; NEVER_US: not before something has come. */
+/* The next time after now_us at which there is more to poll for; NEVER_US: none is known. */
 int64_t transfer_next_us(const struct conn *conn, int64_t now_us);
 
 /* Read and write what can be, by what was found when polling. */
