@@ -54,21 +54,21 @@ as_service() {
 
 # start_service: sets PID, its main process; each of its processes has INVOCATION_ID in its environment.
 start_service() {
-	in_background env "INVOCATION_ID=$BATS_TEST_NAME" recipe service "$RECIPES/nightly-report.service"
+	in_background env "INVOCATION_ID=$BATS_TEST_TMPDIR" recipe service "$RECIPES/nightly-report.service"
 	wait_until 30 has_done nightly-report
 }
 
 # stop_service KILLMODE SECONDS: as systemd does.
 stop_service() {
 	local processes=$PID
-	[ "$1" = mixed ] || processes=$(processes_with "INVOCATION_ID=$BATS_TEST_NAME")
+	[ "$1" = mixed ] || processes=$(processes_with "INVOCATION_ID=$BATS_TEST_TMPDIR")
 	# shellcheck disable=SC2086
 	kill -TERM $processes
 	wait_until "$2" is_gone "$PID" || :
-	processes=$(processes_with "INVOCATION_ID=$BATS_TEST_NAME")
+	processes=$(processes_with "INVOCATION_ID=$BATS_TEST_TMPDIR")
 	# shellcheck disable=SC2086
 	[ -z "$processes" ] || kill -KILL $processes
-	wait_until 5 none_with "INVOCATION_ID=$BATS_TEST_NAME"
+	wait_until 5 none_with "INVOCATION_ID=$BATS_TEST_TMPDIR"
 }
 
 @test "a service of systemd runs its job on one machine, and counts a busy lock as success" {

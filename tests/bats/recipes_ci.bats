@@ -102,14 +102,14 @@ as_github() {
 @test "a GitHub action that is cancelled ends its commands, and releases the lock" {
 	local entry
 	touch stay
-	in_background env "RUNNER_TRACKING_ID=$BATS_TEST_NAME" recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" \
+	in_background env "RUNNER_TRACKING_ID=$BATS_TEST_TMPDIR" recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" \
 		name=deploy 'run=deploy; true'
 	wait_until 30 has_done 'deploy '
 	# The runner signals one process only.
 	entry=$(pgrep -P "$PID")
 	kill -INT "$entry"
 	kill -TERM "$entry"
-	wait_until 30 none_with "RUNNER_TRACKING_ID=$BATS_TEST_NAME"
+	wait_until 30 none_with "RUNNER_TRACKING_ID=$BATS_TEST_TMPDIR"
 	run ! has_done ended
 	is_free deploy
 }
@@ -174,13 +174,13 @@ as_jenkins() {
 @test "a build of Jenkins that is aborted ends its command, and releases the lock" {
 	touch stay
 	jenkins_file
-	in_background env "JENKINS_SERVER_COOKIE=$BATS_TEST_NAME" sh -xe script
+	in_background env "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR" sh -xe script
 	wait_until 30 has_done 'deploy '
 	is_held deploy
 	# Jenkins knows all processes of a build by their environment, and sends SIGTERM to each.
 	# shellcheck disable=SC2046
-	kill -TERM $(processes_with "JENKINS_SERVER_COOKIE=$BATS_TEST_NAME")
-	wait_until 30 none_with "JENKINS_SERVER_COOKIE=$BATS_TEST_NAME"
+	kill -TERM $(processes_with "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR")
+	wait_until 30 none_with "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR"
 	run ! has_done ended
 	is_free deploy
 }

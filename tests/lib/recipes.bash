@@ -45,7 +45,8 @@ has_done() {
 	grep -q "$1" did 2>/dev/null
 }
 
-# processes_with VARIABLE=VALUE: those that have it in their environment, as programs know the processes of a job.
+# processes_with VARIABLE=VALUE: those that have it in their environment, as programs know the processes of a job. The value is
+# this test's alone on the machine, where the same test may run elsewhere: its processes are killed.
 processes_with() {
 	grep -lzsxF "$1" /proc/[0-9]*/environ | cut -d / -f 3
 }
