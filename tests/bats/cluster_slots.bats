@@ -207,7 +207,7 @@ is_queued_at() {
 	freeze_server "$(node_of b)"
 	in_background rlock run -w 60s --connect-timeout 3s a b -- true
 	# Its first try has to find out; the next ones ask that node first.
-	let_pass 3.5
+	let_pass 6
 	for try in 1 2 3; do
 		run -0 rlock run -n a -- true
 		let_pass 1
