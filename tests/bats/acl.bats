@@ -21,8 +21,7 @@ setup_file() {
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	all_rights
 }
 teardown() { watchful_teardown; }

@@ -14,10 +14,7 @@ load ../lib/proxying
 setup_file() { start_server_at_port --appendonly yes --appendfsync no; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null

@@ -33,8 +33,7 @@ teardown_file() { stop_servers; }
 
 setup() {
 	use_first_server
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	RLOCK_URL=unix://$SERVER_SOCKET
 	export RLOCK_URL
 	USERS_PLACE=127.0.0.1:$(port_of 1) NODE=127.0.0.1:$(port_of 2)

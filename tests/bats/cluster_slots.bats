@@ -17,8 +17,7 @@ teardown_file() { stop_servers; }
 
 setup() {
 	flush_nodes
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 }
 
 teardown() {

@@ -19,10 +19,7 @@ setup_file() {
 }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 teardown() {
 	kill -CONT "$SERVER_PID"
 	common_teardown

@@ -13,10 +13,8 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
+	directory_setup
 	RLOCK=$(command -v rlock)
-	cd "$BATS_TEST_TMPDIR" || return
 	cat >increment <<-'EOS'
 		#!/bin/sh
 		read -r number <number

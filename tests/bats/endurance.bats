@@ -12,18 +12,10 @@ load ../lib/watching
 load ../lib/proxying
 load ../lib/replicas
 
-setup_file() {
-	start_server
-	# From here on the server knows each script.
-	rlock run -t 3s warm -- sleep 1.2
-}
-
+setup_file() { start_warm_server run; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 

@@ -16,9 +16,8 @@ setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
+	directory_setup
 	TOP=$BATS_TEST_DIRNAME/../..
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 teardown() {

@@ -17,11 +17,7 @@ load ../lib/clocks
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 

@@ -13,13 +13,10 @@ load ../lib/own_servers
 load ../lib/proxying
 load ../lib/faults
 
-setup_file() { start_server_with_scripts; }
+setup_file() { start_warm_server run; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { common_teardown; }
 

@@ -11,20 +11,10 @@ load ../lib/watching
 load ../lib/fencing
 load ../lib/proxying
 
-setup_file() {
-	start_server
-	# From here on the server knows each script: a request whose reply gets lost has been carried out.
-	rlock run -t 3s warm -- sleep 1.2
-	rlock fair -t 3s warm -- sleep 1.2
-}
-
+setup_file() { start_warm_server run fair; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null

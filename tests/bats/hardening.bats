@@ -14,8 +14,7 @@ setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
 	TCP_URL=$(url_of ci)
 }

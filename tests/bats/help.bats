@@ -11,9 +11,8 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
+	directory_setup
 	TOP=$BATS_TEST_DIRNAME/../..
-	cd "$BATS_TEST_TMPDIR" || return
 }
 teardown() { watchful_teardown; }
 

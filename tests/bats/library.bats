@@ -23,10 +23,7 @@ setup_file() {
 
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() {
 	common_teardown

@@ -20,10 +20,7 @@ setup_file() {
 
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 

@@ -14,10 +14,7 @@ load ../lib/clocks
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 

@@ -12,10 +12,7 @@ load ../lib/own_servers
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 

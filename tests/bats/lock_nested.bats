@@ -11,10 +11,7 @@ load ../lib/scripting
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 

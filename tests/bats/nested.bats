@@ -12,9 +12,7 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	cat >inside <<-'EOS'
 		#!/bin/sh
 		# inside NAME: a command that says that it has begun, and waits to be let go.

@@ -11,11 +11,7 @@ load ../lib/leftovers
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-	export REDIS="ask_redis $SERVER_SOCKET"
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 

@@ -161,7 +161,7 @@ is_late_in_a_second() {
 	take_servers 3
 	hold_with_family a -t 5s
 	wait_until 6 on_each is_renewed a 5000
-	before_renewal "$PID" crash_at_known_end "${SERVERS[0]}" "${SERVERS[2]}"
+	before_renewal "$PID" at_known_end crash_server "${SERVERS[0]}" "${SERVERS[2]}"
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
@@ -172,7 +172,7 @@ is_late_in_a_second() {
 @test "two of three servers are frozen: the command is stopped before the lease ends, 76" {
 	hold_with_family a -t 5s
 	wait_until 6 on_each is_renewed a 5000
-	before_renewal "$PID" freeze_at_known_end 1 2
+	before_renewal "$PID" at_known_end freeze_server 1 2
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76

@@ -10,20 +10,10 @@ load ../lib/watching
 load ../lib/sharing
 load ../lib/proxying
 
-setup_file() {
-	start_server
-	# From here on the server knows each script: a request whose reply gets lost has been carried out.
-	rlock rlock -t 3s warm -- sleep 1.4
-	rlock wlock -t 3s warm -- sleep 1.4
-}
-
+setup_file() { start_warm_server rlock wlock; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null

@@ -13,11 +13,7 @@ JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null

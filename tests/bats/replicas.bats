@@ -16,8 +16,7 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	replicated_servers
 }
 

@@ -14,8 +14,7 @@ setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	USER_ID=$((20000 + $$ % 20000))
 	STRANGER=$((USER_ID + 20001))
 	FIRST=/tmp/rlock-$USER_ID

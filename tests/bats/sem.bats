@@ -16,11 +16,7 @@ load ../lib/inspecting
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 
@@ -169,7 +165,7 @@ rlock_total:{a}
 	java_takes_permit a 0123456789abcdef 922337203685477
 	redis decr a
 	in_background rlock sem --permits 5 --take 2 a -- true
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	run -0 rlock status a
 	assert_line --index 0 'a: semaphore, held, 1 of 5 permits free'
 	assert_line --regexp '^  holder +[0-9.]+s +[0-9]+s +2 +rlock +two licences +'

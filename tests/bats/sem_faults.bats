@@ -16,11 +16,7 @@ load ../lib/replicas
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 
@@ -87,7 +83,7 @@ teardown() { watchful_teardown; }
 	redis client pause 2000 all
 	in_background rlock sem --permits 1 a -- touch entered
 	local waiter=$PID
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	[ ! -e entered ]
 	let_go
 	ended_with 0 "$waiter"
@@ -125,7 +121,7 @@ teardown() { watchful_teardown; }
 @test "a permit that was granted to a waiter whose connections broke is taken once" {
 	hold_permit 1 a
 	in_background rlock sem --permits 1 a -- true
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	redis client kill type pubsub >/dev/null
 	redis client kill type normal skipme yes >/dev/null || :
 	let_go
@@ -137,7 +133,7 @@ teardown() { watchful_teardown; }
 	hold_permit 1 a -t 1s
 	local holder=$PID
 	in_background rlock sem --permits 1 a -- touch got
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	redis flushall >/dev/null
 	ended_with 76 "$holder"
 	wait_until 10 file_exists got
@@ -148,12 +144,12 @@ teardown() { watchful_teardown; }
 	own_server one
 	local server=$PID holder waiter
 	export SERVER_SOCKET=$PWD/one/redis.sock RLOCK_URL=unix://$PWD/one/redis.sock
-	REDIS="ask_redis $SERVER_SOCKET"
+	export REDIS="ask_redis $SERVER_SOCKET"
 	hold_permit 1 a -t 2s
 	holder=$PID
 	in_background rlock sem -w 60s --permits 1 a -- touch entered
 	waiter=$PID
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	kill -KILL "$server"
 	wait_until 5 is_gone "$server"
 	own_server one

@@ -13,11 +13,7 @@ load ../lib/permits
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 
@@ -45,7 +41,7 @@ teardown() { watchful_teardown; }
 	redis set a 1
 	hold_permit 1 a
 	in_background rlock sem --permits 2 a -- true 2>log
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	let_go
 	wait "${BACKGROUND[@]}"
 	assert_equal "$(grep -c 'permits in all' log)" 1
@@ -93,13 +89,13 @@ teardown() { watchful_teardown; }
 	hold_permit 2 a
 	in_background rlock sem --permits 2 a -- touch entered
 	local waiter=$PID
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	run -0 rlock sem --permits 1 --resize a
 	has_free a -1
 	kill -TERM "$first"
 	ended_with 143 "$first"
 	has_free a 0
-	stays 1 has_queued a 1
+	stays 1 has_waiters a 1
 	[ ! -e entered ]
 	let_go
 	ended_with 0 "$waiter"
@@ -111,7 +107,7 @@ teardown() { watchful_teardown; }
 	hold_permit 1 a
 	in_background rlock sem --permits 1 a -- until_let_go
 	in_background rlock sem --permits 1 a -- until_let_go
-	wait_until 5 has_queued a 2
+	wait_until 5 has_waiters a 2
 	took_less 1.5 rlock sem --permits 3 --resize a
 	within 1 has_held a 3
 	let_go

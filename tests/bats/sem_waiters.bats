@@ -14,11 +14,7 @@ load ../lib/permits
 setup_file() { start_server; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	export REDIS="ask_redis $SERVER_SOCKET"
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 
@@ -35,7 +31,7 @@ teardown() { watchful_teardown; }
 	hold_permit 1 a
 	for i in 1 2 3; do
 		in_background rlock sem --permits 1 a -- sh -c 'echo "$1" >>turns' sh "$i"
-		wait_until 5 has_queued a "$i"
+		wait_until 5 has_waiters a "$i"
 	done
 	let_go
 	wait "${BACKGROUND[@]}"
@@ -48,7 +44,7 @@ teardown() { watchful_teardown; }
 @test "a waiter is woken at once by a release, and by one of Java" {
 	hold_permit 1 a
 	in_background rlock sem --permits 1 a -- until_let_go
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	redis eval 'redis.call("incrby", KEYS[1], 1) redis.call("publish", KEYS[2], 1)' 2 a 'redisson_sc:{a}'
 	within 1 has_held a 2
 	let_go
@@ -61,7 +57,7 @@ teardown() { watchful_teardown; }
 	redis set a 0
 	for i in 1 2 3; do
 		in_background rlock sem -q --permits 3 a -- until_let_go
-		wait_until 5 has_queued a "$i"
+		wait_until 5 has_waiters a "$i"
 	done
 	redis eval 'redis.call("incrby", KEYS[1], 3) redis.call("publish", KEYS[2], 3)' 2 a 'redisson_sc:{a}'
 	within 1.5 has_held a 3
@@ -73,7 +69,7 @@ teardown() { watchful_teardown; }
 	local i
 	hold_permit 2 a
 	in_background rlock sem --permits 2 --take 2 a -- touch got
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	let_pass 2.1
 	for i in 1 2 3; do
 		in_background sh -c 'until [ -e got ]; do rlock sem --permits 2 a -- true; done'
@@ -99,9 +95,9 @@ teardown() { watchful_teardown; }
 	hold_permit 1 a
 	in_background rlock sem --permits 1 a -- true
 	local dead=$PID
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	in_background rlock sem --permits 1 a -- true
-	wait_until 5 has_queued a 2
+	wait_until 5 has_waiters a 2
 	kill -KILL "$dead"
 	let_go
 	took_less 1.5 wait "$PID"
@@ -111,10 +107,10 @@ teardown() { watchful_teardown; }
 @test "a waiter that gives up leaves nothing" {
 	hold_permit 1 a
 	in_background rlock sem --permits 1 a -- true
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	kill -TERM "$PID"
 	ended_with 143
-	wait_until 5 has_queued a 0
+	wait_until 5 has_waiters a 0
 	let_go
 	wait "${BACKGROUND[@]}" || :
 	is_whole a 1
@@ -123,7 +119,7 @@ teardown() { watchful_teardown; }
 @test "permits are not kept for a waiter that needs more than there are" {
 	run -0 rlock sem --permits 3 --resize a
 	in_background sh -c 'exec rlock sem --permits 5 --take 5 a -- touch served 2>said' sh
-	wait_until 5 has_queued a 1
+	wait_until 5 has_waiters a 1
 	# By then free permits are kept for a waiter that needs several.
 	let_pass 2.5
 	for _ in 1 2 3; do

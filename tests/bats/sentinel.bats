@@ -22,10 +22,9 @@ teardown_file() {
 }
 
 setup() {
-	common_setup
+	directory_setup
 	on 2 redis flushall >/dev/null
 	name_master "$(port_of 1)"
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 teardown() {

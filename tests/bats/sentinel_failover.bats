@@ -21,8 +21,7 @@ setup() {
 	wait_until 60 is_group_ready
 	export SERVER_SOCKET
 	SERVER_SOCKET=$(socket_of "$(master)")
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 }
 
 teardown() {

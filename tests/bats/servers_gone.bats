@@ -113,7 +113,7 @@ teardown() { servers_teardown; }
 	take_servers 3
 	hold_with_family a -t 5s
 	wait_until 6 on_each is_renewed a 5000
-	before_renewal "$PID" crash_at_known_end "${SERVERS[1]}"
+	before_renewal "$PID" at_known_end crash_server "${SERVERS[1]}"
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
@@ -125,7 +125,7 @@ teardown() { servers_teardown; }
 @test "one of the servers is frozen: the command is stopped before the lease ends, 76" {
 	hold_with_family a -t 5s
 	wait_until 6 on_each is_renewed a 5000
-	before_renewal "$PID" freeze_at_known_end 2
+	before_renewal "$PID" at_known_end freeze_server 2
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76

@@ -14,9 +14,8 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
+	directory_setup
 	not_under_valgrind 'it runs short itself'
-	cd "$BATS_TEST_TMPDIR" || return
 	export NAME=a
 }
 

@@ -13,11 +13,10 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
+	directory_setup
 	SIGNALS=$BATS_TEST_TMPDIR/signals
 	CHILD=$BATS_TEST_TMPDIR/child
 	# A core of a command that dies by SEGV stays with the test.
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 teardown() { common_teardown; }

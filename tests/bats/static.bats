@@ -30,10 +30,9 @@ teardown_file() { stop_server; }
 
 setup() {
 	has_archives || skip 'there are no archives of the libraries here'
-	common_setup
+	directory_setup
 	export RLOCK_URL=unix://$SERVER_SOCKET
 	PATH=$STATIC:$PATH
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 teardown() {

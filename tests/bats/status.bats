@@ -17,10 +17,7 @@ load ../lib/inspecting
 setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 teardown() { watchful_teardown; }
 
 # acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.

@@ -17,8 +17,7 @@ setup_file() {
 
 setup() {
 	start_tls_server server
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	unset SSL_CERT_FILE SSL_CERT_DIR
 	CA=$CERTIFICATES/ca.crt
 }

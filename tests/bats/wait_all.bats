@@ -14,8 +14,7 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	# A command with three leftover processes: a child, one in a session of its own that lost its parent, and one
 	# that is the child of such a one. It ends as END says.
 	cat >leave <<-'EOS'

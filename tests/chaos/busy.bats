@@ -36,8 +36,7 @@ start_busy() {
 }
 
 setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	[ -e "$BATS_FILE_TMPDIR/busy" ] || skip 'who looks at it would be as late as it, and may not come first here'
 	renice -n $LOOKS_FIRST -p $$ >/dev/null
 	compare_clocks

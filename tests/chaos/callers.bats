@@ -16,8 +16,7 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	SHELLS=(bash dash)
 	! busybox sh -c : 2>/dev/null || SHELLS+=('busybox sh')
 	PLACES=(alone alone run make xargs timeout nohup setsid subshell pipe)

@@ -15,10 +15,7 @@ load ../lib/watching
 PATH=$BATS_TEST_DIRNAME/../bin:$PATH
 
 # What each test begins and ends with, unless its file says more.
-setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
-}
+setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 

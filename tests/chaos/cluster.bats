@@ -28,8 +28,7 @@ setup() {
 		export SERVER_SOCKET
 		SERVER_SOCKET=$(socket_of "$number")
 	done
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 }
 
 server_of() { node_of "$1"; }

@@ -16,9 +16,8 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
+	directory_setup
 	needs_hung
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 # More than a machine that is busy makes them late.

@@ -21,9 +21,8 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
+	directory_setup
 	DIRECT_URL=$RLOCK_URL
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 # Of a waiter's sign of life that it could not take back.

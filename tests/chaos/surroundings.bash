@@ -37,10 +37,9 @@ setup_file() {
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
+	directory_setup
 	PATH=$BATS_FILE_TMPDIR/bin:$BATS_TEST_DIRNAME/../bin:$PATH
 	chmod o+x "$BATS_TEST_TMPDIR"
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 USES=(use_free use_busy use_stop use_lock use_unlock use_renew)

@@ -118,7 +118,6 @@ suspend_all() {
 	must_leave_nothing 3
 }
 
-# all_is_well_with LEDGER KIND
 one_suspended() {
 	begin_scenario "rlock suspended, $1"
 	in_cells "$(scaled 15)" 8 suspend_keeper "$1"

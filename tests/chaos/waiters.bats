@@ -12,9 +12,8 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
+	directory_setup
 	STRAIGHT=$RLOCK_URL
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 LIMIT_MS=5000

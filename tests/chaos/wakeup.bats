@@ -13,9 +13,8 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() {
-	common_setup
+	directory_setup
 	DIRECT_URL=$RLOCK_URL
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 # So few that they do not keep one another from the processor.

@@ -31,8 +31,6 @@ is_whole() {
 
 has_free() { [ "$(redis get "$1")" = "$2" ]; }
 
-has_queued() { [ "$(redis zcard "rlock_queue:{$1}")" = "$2" ]; }
-
 # hold_permit PARTY NAME TOTAL [OPTION...]
 hold_permit() {
 	in_background rlock sem --permits "$3" "${@:4}" "$2" -- stay "$1"
@@ -61,7 +59,7 @@ hold_permit() {
 		java_does ok T acquire "$kind" a
 		run -75 rlock sem -q -n --permits 1 a -- true
 		in_background rlock sem -q --permits 1 a -- true
-		wait_until 5 has_queued a 1
+		wait_until 5 has_waiters a 1
 		java_does ok T release "$kind" a
 		wait_until 2 is_gone "$PID"
 		wait_until 5 has_free a 1

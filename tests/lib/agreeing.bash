@@ -13,15 +13,14 @@ start_warm_servers() {
 	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sleep 1.4
 }
 
-# servers_setup: as common_setup; the first three servers are empty, and RLOCK_URL and the options U name them.
+# servers_setup: as directory_setup; the first three servers are empty, and RLOCK_URL and the options U name them.
 servers_setup() {
-	common_setup
+	directory_setup
 	VIA=()
 	use_servers 1 2 3
 	U=(-u "unix://$BATS_FILE_TMPDIR/1/server/redis.sock" -u "unix://$BATS_FILE_TMPDIR/2/server/redis.sock"
 		-u "unix://$BATS_FILE_TMPDIR/3/server/redis.sock")
 	on_each ask_server flushall
-	cd "$BATS_TEST_TMPDIR" || return
 }
 
 # servers_teardown: as watchful_teardown, with no server frozen.
@@ -94,20 +93,12 @@ first_lease_end_ms() {
 
 # ---- servers that go ----
 
-# crash_at_known_end NUMBER...: crashes these; sets end to what first_lease_end_ms said of the lock "a" just before.
-crash_at_known_end() {
+# at_known_end COMMAND NUMBER...: COMMAND, which is crash_server or freeze_server, for each of these; sets end to what
+# first_lease_end_ms said of the lock "a" just before.
+at_known_end() {
 	local number
 	end=$(first_lease_end_ms a)
-	for number; do
-		crash_server "$number"
-	done
-}
-
-# freeze_at_known_end NUMBER...: freezes these, likewise.
-freeze_at_known_end() {
-	local number
-	end=$(first_lease_end_ms a)
-	for number; do
-		freeze_server "$number"
+	for number in "${@:2}"; do
+		"$1" "$number"
 	done
 }

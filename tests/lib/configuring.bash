@@ -3,11 +3,10 @@
 # SOCKET_URL is for the tests.
 # shellcheck disable=SC2034
 
-# config_setup: as common_setup, with no server but what a file names. Sets CONFIG, the file that RLOCK_CONFIG names,
+# config_setup: as directory_setup, with no server but what a file names. Sets CONFIG, the file that RLOCK_CONFIG names,
 # and SOCKET_URL, the server's URL.
 config_setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	SOCKET_URL=$RLOCK_URL
 	unset RLOCK_URL
 	CONFIG=$BATS_TEST_TMPDIR/rlock.conf

@@ -4,12 +4,6 @@
 # In single quotes stand whole scripts; run sets output and stderr.
 # shellcheck disable=SC2016,SC2154
 
-# From here on the server knows each script: a request whose reply gets lost has been carried out.
-start_server_with_scripts() {
-	start_server
-	rlock run -t 3s warm -- sleep 1.2
-}
-
 # ---- holders and waiters ----
 
 # hold_and_listen NAME [OPTION...]: as hold_in_background, messages in the file "said". Returns when the command runs: the

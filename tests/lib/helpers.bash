@@ -64,6 +64,16 @@ start_server_at_port() {
 	start_server --port "$PORT" --bind 127.0.0.1 "$@"
 }
 
+# start_warm_server VERB...: as start_server. From here on it knows each script of these verbs: a request whose reply gets
+# lost has been carried out.
+start_warm_server() {
+	local verb
+	start_server
+	for verb; do
+		rlock "$verb" -t 3s warm -- sleep 1.4
+	done
+}
+
 is_listened_on() {
 	(: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
@@ -148,6 +158,13 @@ common_setup() {
 	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
 	BACKGROUND=()
 	ask_server flushall
+}
+
+# directory_setup: as common_setup, in the test's own directory, and REDIS is for scripts that ask the server.
+directory_setup() {
+	common_setup
+	export REDIS="ask_redis $SERVER_SOCKET"
+	cd "$BATS_TEST_TMPDIR" || return
 }
 
 # Ends what a test left running, whatever happened in it, and fails when a renewer of ours stayed.

@@ -88,7 +88,7 @@ ended_with() {
 	}
 }
 
-# has_waiters NAME [COUNT]: so many wait for the plain or write lock (those that got it in the meantime left).
+# has_waiters NAME [COUNT]: so many wait for the plain or write lock, or for permits (those that got it in the meantime left).
 has_waiters() {
 	redis_says "${2:-1}" zcard "rlock_queue:{$1}"
 }

@@ -4,11 +4,10 @@
 # In single quotes stand whole scripts; COMMAND is for the tests.
 # shellcheck disable=SC2016,SC2034
 
-# password_command_setup: as common_setup; RLOCK_URL names the user ci, and COMMAND prints its password of this moment.
+# password_command_setup: as directory_setup; RLOCK_URL names the user ci, and COMMAND prints its password of this moment.
 # Sets NAP: so long sleeps what hangs.
 password_command_setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	SERVER_URL=$RLOCK_URL
 	export RLOCK_URL=redis://ci@127.0.0.1:$PORT
 	rotate 'first-t0ken'

@@ -10,8 +10,7 @@ WRONG=wr0ng-w0rd
 password_setup() {
 	umask 077 # for password files
 	REDISCLI_AUTH=$SECRET redis config set requirepass '' >/dev/null 2>&1
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	redis acl deluser ci >/dev/null
 	redis script flush >/dev/null
 	redis acl log reset >/dev/null

@@ -25,11 +25,6 @@ has_more_held() {
 	(($(held_permits "$1") > $2))
 }
 
-# has_queued NAME COUNT: so many waiters of rlock are in the wake queue.
-has_queued() {
-	redis_says "$2" zcard "rlock_queue:{$1}"
-}
-
 # is_whole NAME COUNT: no permit is held, no waiter left, and the counter is that.
 is_whole() {
 	has_free "$1" "$2" && ! list_keys "*{$1}*" | grep -qvx -e "rlock_total:{$1}" -e ''

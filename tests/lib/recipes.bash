@@ -4,13 +4,12 @@
 # RECIPES is for the tests.
 # shellcheck disable=SC2034
 
-# recipes_setup: as common_setup; each job of the recipes is in PATH, and the server is in the configuration file. Sets
+# recipes_setup: as directory_setup; each job of the recipes is in PATH, and the server is in the configuration file. Sets
 # RECIPES, where they are.
 recipes_setup() {
 	local name
-	common_setup
+	directory_setup
 	RECIPES=$(realpath "$BATS_TEST_DIRNAME/../../packaging/recipes")
-	cd "$BATS_TEST_TMPDIR" || return
 	mkdir jobs
 	make_job >job
 	chmod +x job

@@ -19,10 +19,9 @@ stop_counted_server() {
 	stop_server
 }
 
-# counted_setup: as common_setup, and no connection is counted yet.
+# counted_setup: as directory_setup, and no connection is counted yet.
 counted_setup() {
-	common_setup
-	cd "$BATS_TEST_TMPDIR" || return
+	directory_setup
 	faultproxy -c "$CONTROL" reset-count >/dev/null
 }
 
