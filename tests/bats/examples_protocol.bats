@@ -127,13 +127,18 @@ compare_with_table() {
 	done <keys
 }
 
+# shows KEY: writes the keys, and that one is among them.
+shows() {
+	write_keys
+	grep -qF "$1 " keys
+}
+
 # gives_turn NAME: a lock of that name is broken, and the keys that are written down show that a waiter has the next turn.
 gives_turn() {
 	redis hset "$1" 1b4e28ba-2fa1-41d2-883f-0016d3cca427:1 1 >/dev/null
 	redis pexpire "$1" 30000 >/dev/null
 	rlock unlock --force "$1"
-	write_keys
-	grep -q "^rlock_turn:{$1} " keys
+	shows "rlock_turn:{$1}"
 }
 
 @test "rlock-protocol(7): the table of keys has each key that locks make, with its type and TTL" {
@@ -150,7 +155,8 @@ gives_turn() {
 	in_background rlock sem -t 15s --permits 2 permits -- until_let_go
 	semaphore=$PID
 	wait_until 5 is_held permits
-	write_keys
+	# It is gone until the writer tries again, when starting all these has taken long.
+	wait_until 10 shows 'rlock_writer:{shared}'
 	compare_with_table
 	let_go
 	ended_with 0

@@ -113,6 +113,7 @@ stop_when_woken() {
 	wait_as 14 a
 	kill -STOP "$stopped"
 	let_go
+	wait_until 20 has_lines turns 12
 	wait_until 4 grep -qx 14 turns
 	touch out
 	kill -CONT "$stopped"

@@ -297,15 +297,22 @@ has_renewer() {
 	is_parent_of "$1" rlock-renewer
 }
 
-# find_renewers PID: sets RENEWERS to what renewer_of prints.
+# find_renewers PID: sets RENEWERS to what renewer_of prints. A helper has the same name, and one that has ended may stay
+# as a zombie until there is another: a zombie has no command line.
 find_renewers() {
 	local child
 	RENEWERS=()
 	children_of "$1"
 	for child in "${CHILDREN[@]}"; do
 		name_of "$child"
-		[ "$NAME_OF_PROCESS" != rlock-renewer ] || RENEWERS+=("$child")
+		[ "$NAME_OF_PROCESS" != rlock-renewer ] || ! has_command_line "$child" || RENEWERS+=("$child")
 	done
+}
+
+has_command_line() {
+	local word=
+	{ read -r -d '' word <"/proc/$1/cmdline"; } 2>/dev/null
+	[ -n "$word" ]
 }
 
 # For the first line of a test that valgrind falsifies: WHAT it would find there.
