@@ -36,8 +36,8 @@ int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn
 int caller_lost_code(const struct rlock_hold *found);
 
 /*
- * The hold of --owner on the first of the names, as rlock_find. owner_out is that owner on the server, also when it has no
- * hold.
+ * The hold of --owner on the first of the names, as rlock_find. owner_out is that owner on the server, also when it has
+ * no hold.
  */
 enum rlock_status caller_find_owned(const struct opts *opts, struct rlock_conn *conn,
 				    char owner_out[RLOCK_OWNER_MAX], struct rlock_hold **out);

@@ -68,8 +68,8 @@ static int report_none(const struct opts *opts, const struct caller_hold *hold, 
 		(void)snprintf(process, sizeof(process), "process %d", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
 	if (hold->near != NULL)
-		hold_file_find_say_near(hold->near, opts->names, opts->name_count, opts->server,
-					verb, opts->pid);
+		hold_file_find_report_near(hold->near, opts->names, opts->name_count, opts->server,
+					   verb, opts->pid);
 	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
 		message_error(
 			"%s: not held by %s or its ancestors: a lock of user %s is found only "

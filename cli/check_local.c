@@ -1,7 +1,7 @@
 /*
- * Looks for local: servers of this user in other directories than the one of this call: callers of one do not exclude callers of
- * another. A private server works in its runtime directory, so that it is found by /proc, wherever that directory is, and
- * also when its socket was removed, or /tmp is another one for it.
+ * Looks for local: servers of this user in other directories than this call's: callers of one do not exclude callers of
+ * another. The working directory of a private server is its runtime directory, so /proc leads to it wherever it is,
+ * even if its socket was removed or it sees another /tmp.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void show_path(int fd, char out[SHOWN_MAX])
 	(void)rlock_escape(target, len > 0 ? (size_t)len : 0, out, SHOWN_MAX);
 }
 
-/* It may end, and another process get its pid, at any time: what is looked at is the directory that was opened. */
+/* The process may end, and its pid be reused, at any time: the checks are made on the directory that was opened. */
 static void look_at(struct findings *findings, const struct proc *proc, const struct stat *own)
 {
 	char entry[64], path[SHOWN_MAX];

@@ -1,6 +1,6 @@
 /*
- * Looks at this machine: the runtime directory and what may happen to it, and the kernel. check_local.c looks for local:
- * servers.
+ * Looks at this machine: the runtime directory and what may happen to it, and the kernel. check_local.c looks for
+ * local: servers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static bool is_in_tmp(const char *path)
 	return strncmp(path, "/tmp/", 5) == 0 || strncmp(path, "/var/tmp/", 9) == 0;
 }
 
-/* systemd mounts a directory of this name over /tmp, for a unit with PrivateTmp=. */
+/* For a unit with PrivateTmp=, systemd mounts a directory below /systemd-private-... over /tmp. */
 static bool has_private_tmp(void)
 {
 	size_t len = 0;
@@ -45,7 +45,7 @@ static bool has_private_tmp(void)
 	return is_private;
 }
 
-/* What packaging/rlock.tmpfiles.conf keeps systemd-tmpfiles from. It names the default directories alone. */
+/* Whether systemd-tmpfiles may delete old files below path. packaging/rlock.tmpfiles.conf exempts /tmp/rlock-* only. */
 static bool has_cleaner(const char *path)
 {
 	static const char *const files[] = { "/etc/tmpfiles.d/rlock.conf",

@@ -15,16 +15,18 @@
 #define ROUND_TRIPS 20
 /* A lease is counted on for a thousandth less than it is, since two clocks do not run at the same speed. */
 #define DRIFT_DIVISOR 1000
-/* So long two looks at both clocks are apart. */
+/* How far apart the two looks at both clocks are. */
 #define DRIFT_MS 1000
 #define LOOKS 5
-/* Three requests have to fit into what is left of a lease after two thirds of it. */
+/*
+ * A renewal is due after a third of the lease, and SIGTERM comes a third later: there is to be time for three requests.
+ */
 #define LATENCY_DIVISOR 9
 #define SECOND_US 1000000
 
 /* ---- what it is ---- */
 
-static void find_role(struct findings *findings, const struct rlock_server_info *info)
+static void check_role(struct findings *findings, const struct rlock_server_info *info)
 {
 	if (info->role[0] == '\0')
 		findings_add(findings, FINDING_NOTE, 0, "role",
@@ -39,7 +41,7 @@ static void find_role(struct findings *findings, const struct rlock_server_info 
 			     info->is_cluster ? ", in a cluster" : "");
 }
 
-static void find_version(struct findings *findings, const struct rlock_server_info *info)
+static void check_version(struct findings *findings, const struct rlock_server_info *info)
 {
 	char up[DURATION_TEXT_MAX];
 
@@ -50,7 +52,7 @@ static void find_version(struct findings *findings, const struct rlock_server_in
 }
 
 /* Each lock has a TTL, so policies for keys with one are no better than those for all. */
-static void find_eviction(struct findings *findings, const struct rlock_server_info *info)
+static void check_eviction(struct findings *findings, const struct rlock_server_info *info)
 {
 	if (info->eviction_policy[0] == '\0')
 		return;
@@ -68,7 +70,7 @@ static void find_eviction(struct findings *findings, const struct rlock_server_i
 			     info->eviction_policy);
 }
 
-static void find_persistence(struct findings *findings, const struct rlock_server_info *info)
+static void check_persistence(struct findings *findings, const struct rlock_server_info *info)
 {
 	if (info->has_append_file == 1)
 		findings_add(findings, FINDING_OK, 0, "persistence", "append-only file");
@@ -82,8 +84,8 @@ static void find_persistence(struct findings *findings, const struct rlock_serve
 			     info->has_snapshots < 0 ? ", or snapshots only" : "");
 }
 
-static void find_replicas(struct findings *findings, const struct opts *opts,
-			  const struct rlock_server_info *info)
+static void check_replicas(struct findings *findings, const struct opts *opts,
+			   const struct rlock_server_info *info)
 {
 	if (info->replicas < 0)
 		return;
@@ -99,19 +101,19 @@ static void find_replicas(struct findings *findings, const struct opts *opts,
 		findings_add(findings, FINDING_OK, 0, "replicas", "%" PRId64, info->replicas);
 }
 
-static enum rlock_status find_info(struct findings *findings, const struct opts *opts,
-				   struct rlock_conn *conn, size_t index)
+static enum rlock_status check_info(struct findings *findings, const struct opts *opts,
+				    struct rlock_conn *conn, size_t index)
 {
 	struct rlock_server_info info;
 	enum rlock_status status = rlock_conn_server_info(conn, index, &info);
 
 	if (status != RLOCK_OK)
 		return status;
-	find_version(findings, &info);
-	find_role(findings, &info);
-	find_eviction(findings, &info);
-	find_persistence(findings, &info);
-	find_replicas(findings, opts, &info);
+	check_version(findings, &info);
+	check_role(findings, &info);
+	check_eviction(findings, &info);
+	check_persistence(findings, &info);
+	check_replicas(findings, opts, &info);
 	return RLOCK_OK;
 }
 
@@ -124,8 +126,8 @@ static int compare(const void *a, const void *b)
 	return first < second ? -1 : first > second;
 }
 
-static enum rlock_status find_latency(struct findings *findings, const struct opts *opts,
-				      struct rlock_conn *conn, size_t index)
+static enum rlock_status check_latency(struct findings *findings, const struct opts *opts,
+				       struct rlock_conn *conn, size_t index)
 {
 	int64_t trips_us[ROUND_TRIPS], median_us, worst_us;
 	int64_t limit_us = opts->lease_ms * 1000 / LATENCY_DIVISOR;
@@ -187,8 +189,8 @@ static void judge_drift(struct findings *findings, const struct rlock_clock_look
 			     100 * (double)(most_us - least_us) / (double)most_us);
 }
 
-static enum rlock_status find_drift(struct findings *findings, struct rlock_conn *conn,
-				    size_t index)
+static enum rlock_status check_drift(struct findings *findings, struct rlock_conn *conn,
+				     size_t index)
 {
 	struct rlock_clock_look looks[2];
 	enum rlock_status status = look_at_clock(conn, index, &looks[0]);
@@ -237,8 +239,8 @@ static void name_kinds(unsigned kinds, char out[64])
 						rlock_kind_name((enum rlock_kind)kind));
 }
 
-static enum rlock_status find_rights(struct findings *findings, const struct opts *opts,
-				     struct rlock_conn *conn, size_t index)
+static enum rlock_status check_rights(struct findings *findings, const struct opts *opts,
+				      struct rlock_conn *conn, size_t index)
 {
 	/* What a pattern of ACL SETUSER begins with. */
 	const struct rlock_name prefix = { opts->names[0].text, strcspn(opts->names[0].text, "*") };
@@ -307,8 +309,8 @@ static void judge_permits(struct findings *findings, const struct opts *opts,
 }
 
 /* For a name, not a pattern: to find all semaphores would be a look at each key of the server. They have one server. */
-static enum rlock_status find_permits(struct findings *findings, const struct opts *opts,
-				      struct rlock_conn *conn)
+static enum rlock_status check_permits(struct findings *findings, const struct opts *opts,
+				       struct rlock_conn *conn)
 {
 	struct rlock_inspection *inspections = NULL;
 	size_t count = 0;
@@ -332,15 +334,15 @@ static enum rlock_status find_permits(struct findings *findings, const struct op
 enum rlock_status check_server(struct findings *findings, const struct opts *opts,
 			       struct rlock_conn *conn, size_t index)
 {
-	enum rlock_status status = find_latency(findings, opts, conn, index);
+	enum rlock_status status = check_latency(findings, opts, conn, index);
 
 	if (status == RLOCK_OK)
-		status = find_info(findings, opts, conn, index);
+		status = check_info(findings, opts, conn, index);
 	if (status == RLOCK_OK)
-		status = find_drift(findings, conn, index);
+		status = check_drift(findings, conn, index);
 	if (status == RLOCK_OK)
-		status = find_rights(findings, opts, conn, index);
+		status = check_rights(findings, opts, conn, index);
 	if (status == RLOCK_OK)
-		status = find_permits(findings, opts, conn);
+		status = check_permits(findings, opts, conn);
 	return status;
 }

@@ -1,12 +1,12 @@
 /*
- * Prints which source each option is from, and which were given in vain. options/ has recorded that, and no secret is shown.
+ * Prints which source each option is from, and which were given in vain. options/ has recorded that, and no secret is
+ * shown.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "check_settings.h"
 
-/* All names but the longest fit into it. */
+/* All names fit but conflict-exit-code and sentinel-password-file. */
 #define NAME_WIDTH 17
 #define WHERE_MAX (USAGE_SHOWN_MAX + 64)
 

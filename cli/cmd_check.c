@@ -1,10 +1,10 @@
 /*
- * check: whether locks can be relied on here: the servers, one after the other, where the options are from, and this machine.
+ * check: whether locks can be relied on here: the servers, one after the other, where the options are from, and this
+ * machine.
  */
-#include <stdio.h>
 
 #include "base/exits.h"
-#include "base/message.h"
+#include "base/output.h"
 #include "caller.h"
 #include "check_machine.h"
 #include "check_server.h"
@@ -37,11 +37,7 @@ static int check(const struct opts *opts, struct rlock_conn *conn)
 	if (opts->json)
 		check_settings_json(&findings.json, &opts->settings);
 	findings_end(&findings);
-	if (fflush(stdout) != 0 || ferror(stdout) != 0) {
-		message_error("cannot write to standard output");
-		return EXIT_SYSTEM;
-	}
-	return code != 0 ? code : findings.code;
+	return output_end(code != 0 ? code : findings.code);
 }
 
 int cmd_check(const struct verb *verb, struct opts *opts)

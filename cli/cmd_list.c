@@ -1,16 +1,16 @@
 /*
- * list: a line for each lock that is held on the servers. lib/list.c finds them; nothing is kept here but the rows that are
- * not printed yet.
+ * list: a line for each lock that is held on the servers. lib/list.c finds them; nothing is kept here but the rows that
+ * are not printed yet.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/columns.h"
-#include "base/exits.h"
 #include "base/json.h"
 #include "base/message.h"
+#include "base/output.h"
+#include "base/terminal.h"
 #include "caller.h"
 #include "inspection_json.h"
 #include "inspection_text.h"
@@ -18,7 +18,7 @@
 #include "verbs.h"
 
 #define ROWS_AT_ONCE 500   /* a table is aligned within so many */
-#define ROWS_EVERY_MS 1000 /* so long a row waits for others at most */
+#define ROWS_EVERY_MS 1000 /* a row waits no longer than this for others */
 #define PROGRESS_AFTER_MS 1000
 #define PROGRESS_EVERY_MS 500
 #define CELL_MAX 1024
@@ -45,7 +45,7 @@ struct printing {
 static void print_rows(struct printing *printing)
 {
 	message_progress_clear();
-	if (!columns_print(&printing->table, 0, columns_of_terminal(), stdout))
+	if (!columns_print(&printing->table, 0, terminal_columns(), stdout))
 		printing->is_out_of_memory = true;
 	(void)fflush(stdout);
 	printing->row_count = 0;
@@ -159,10 +159,7 @@ static int end_output(const struct printing *printing, int code)
 {
 	if (printing->is_out_of_memory)
 		return message_out_of_memory();
-	if (fflush(stdout) == 0 && ferror(stdout) == 0)
-		return code;
-	message_error("cannot write to standard output: %s", strerror(errno));
-	return EXIT_SYSTEM;
+	return output_end(code);
 }
 
 static int list(const struct opts *opts, struct rlock_conn *conn)

@@ -24,6 +24,7 @@
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_find.h"
 #include "process_lock/inherited.h"
+#include "process_lock/owners.h"
 #include "process_lock/short_lived.h"
 #include "process_lock/target.h"
 #include "sys/kernel.h"
@@ -276,7 +277,7 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 		log_event(acquirer, EVENT_ACQUIRED, NULL);
 	else if (status == RLOCK_BUSY)
 		log_event(acquirer, acquirer->opts->no_wait ? EVENT_BUSY : EVENT_TIMED_OUT, why);
-	/* What cancelled it, end_cancelled finds out. */
+	/* end_cancelled finds out what cancelled it, and logs that. */
 	else if (status != RLOCK_CANCELLED)
 		log_event(acquirer, EVENT_FAILED, why);
 }

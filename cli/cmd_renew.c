@@ -8,6 +8,7 @@
 #include "base/duration.h"
 #include "base/exits.h"
 #include "base/message.h"
+#include "base/output.h"
 #include "caller.h"
 #include "caller_hold.h"
 #include "options/names.h"
@@ -26,12 +27,8 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 		return caller_report(opts, conn, lost_code);
 	if (status != RLOCK_OK)
 		return caller_report_failure(opts, conn, status);
-	if (printf("%s\n", duration_print(rlock_hold_ttl_ms(hold), ttl)) < 0 ||
-	    fflush(stdout) != 0) {
-		message_error("cannot write to standard output");
-		return EXIT_SYSTEM;
-	}
-	return 0;
+	(void)printf("%s\n", duration_print(rlock_hold_ttl_ms(hold), ttl));
+	return output_end(0);
 }
 
 static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,

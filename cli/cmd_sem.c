@@ -3,7 +3,6 @@
  */
 #include <inttypes.h>
 
-#include "base/exits.h"
 #include "base/message.h"
 #include "caller.h"
 #include "options/names.h"
@@ -19,10 +18,10 @@ static int resize_one(const struct opts *opts, struct rlock_conn *conn)
 		return caller_report_failure(opts, conn, status);
 	(void)names_show_one(opts, 0, name);
 	if (had < 0)
-		message_debug("%s: has %d permits in all, and was not there before", name,
+		message_debug("%s: has %d permits in all; it did not exist before", name,
 			      opts->permits);
 	else
-		message_debug("%s: has %d permits in all, and had %" PRId64 " before", name,
+		message_debug("%s: has %d permits in all; it had %" PRId64 " before", name,
 			      opts->permits, had);
 	return 0;
 }

@@ -1,8 +1,7 @@
 /*
- * status: what each name is, which owners hold it, and which wait. What one server says is printed by inspection_text.c or
- * inspection_json.c.
+ * status: what each name is, which owners hold it, and which wait. What one server says is printed by inspection_text.c
+ * or inspection_json.c.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +9,8 @@
 #include "base/exits.h"
 #include "base/json.h"
 #include "base/message.h"
+#include "base/output.h"
+#include "base/terminal.h"
 #include "caller.h"
 #include "inspection_json.h"
 #include "inspection_text.h"
@@ -49,7 +50,7 @@ static int report_failed_server(const struct opts *opts, const struct found *fou
 	return 0;
 }
 
-/* A lock of several servers is held where it is so on a quorum of them. Those that are silent may decide that. */
+/* A lock on several servers is held when a quorum has it; servers that did not reply may make the difference. */
 static int code_of(const struct opts *opts, const struct found *found)
 {
 	size_t held = count_state(found, RLOCK_STATE_HELD);
@@ -92,7 +93,7 @@ static int print_name(const struct opts *opts, struct rlock_conn *conn,
 	code = code_of(opts, &found);
 	if (opts->json)
 		print_json(json, &found, code);
-	else if (!inspection_text(found.inspections, found.count, columns_of_terminal(), json->out))
+	else if (!inspection_text(found.inspections, found.count, terminal_columns(), json->out))
 		code = message_out_of_memory();
 	rlock_inspections_free(found.inspections, found.count);
 	return code;
@@ -139,10 +140,7 @@ static int status(const struct opts *opts, struct rlock_conn *conn)
 	if (opts->watch_ms > 0)
 		return watch_run(opts->watch_ms, print_names, &printing);
 	code = print_names(&printing, stdout);
-	if (fflush(stdout) == 0 && ferror(stdout) == 0)
-		return code;
-	message_error("cannot write to standard output: %s", strerror(errno));
-	return EXIT_SYSTEM;
+	return output_end(code);
 }
 
 int cmd_status(const struct verb *verb, struct opts *opts)

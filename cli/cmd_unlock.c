@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -24,7 +23,8 @@
 #include "sys/signals.h"
 #include "verbs.h"
 
-#define RENEWER_MS 1000
+/* How long to wait for a renewer to end after SIGKILL. It takes some milliseconds, and more on a busy machine. */
+#define RENEWER_END_MS 1000
 
 /* Reports how a release ended, unless it was done. Returns the exit code. */
 static int end_release(const struct opts *opts, const struct rlock_conn *conn,
@@ -51,7 +51,7 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 
 /* ---- its events ---- */
 
-/* Of a hold that is found by its owner nothing more is known than the call says. */
+/* Of a hold that is found by its owner, only what the command line says is known. */
 static void begin_events(const struct opts *opts, const char *owner)
 {
 	if (!event_log_is_on())
@@ -98,16 +98,16 @@ static void log_file_release(const struct opts *opts, const struct rlock_conn *c
 
 /*
  * Kills the renewer. A renewal on its way does no harm after the release, but a second release by the renewer might,
- * and a renewer that went on would find its lock lost. 0, or the exit code when the renewer cannot be stopped.
+ * and a renewer that went on would find its lock lost. 0, or the exit code when the renewer cannot be killed.
  * *was_running is set when it ran until now.
  */
-static int stop_renewer(const struct hold_file *file, bool *was_running)
+static int kill_renewer(const struct hold_file *file, bool *was_running)
 {
 	struct pollfd ended = { -1, POLLIN, 0 };
 	struct proc renewer;
 	int error = 0;
 
-	/* Without its start time it might be another process that was given its number. */
+	/* Without its start time it might be another process that got its pid. */
 	if (file->renewer <= 0 || file->renewer_start == 0)
 		return 0;
 	ended.fd = proc_open(file->renewer, file->renewer_start);
@@ -116,12 +116,12 @@ static int stop_renewer(const struct hold_file *file, bool *was_running)
 	if (ended.fd < 0 || syscall(SYS_pidfd_send_signal, ended.fd, SIGKILL, NULL, 0) != 0)
 		error = errno;
 	else
-		(void)rlock_poll(&ended, 1, rlock_now_ms() + RENEWER_MS);
+		(void)rlock_poll(&ended, 1, rlock_now_ms() + RENEWER_END_MS);
 	if (ended.fd >= 0)
 		(void)close(ended.fd);
 	if (error == 0 || error == ESRCH)
 		return 0;
-	message_error("cannot stop the renewer, process %d: %s", (int)file->renewer,
+	message_error("cannot kill the renewer, process %d: %s", (int)file->renewer,
 		      strerror(error));
 	return EXIT_SYSTEM;
 }
@@ -176,7 +176,7 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 static int release(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file)
 {
 	bool was_running = false, is_ours = false;
-	int code = stop_renewer(file, &was_running);
+	int code = kill_renewer(file, &was_running);
 
 	if (code != 0)
 		return code;

@@ -20,7 +20,10 @@ struct findings {
 };
 
 void findings_begin(struct findings *findings, bool is_json);
-/* What the findings up to the next call are about: a server or the like, or NULL for this machine; and a remark, maybe empty. */
+/*
+ * What the findings up to the next call are about: a server or the like, or NULL for this machine; and a remark, maybe
+ * empty.
+ */
 void findings_about(struct findings *findings, const char *server, const char *remark);
 /* A finding about a subject, one word. code counts where it is bad. */
 __attribute__((format(printf, 5, 6))) void findings_add(struct findings *findings,

@@ -1,6 +1,6 @@
 /*
- * Looks for the process of a holder, which the default note of rlock names: cmd_lock.c makes it. A user may have chosen such a
- * text, so nothing but a message may depend on it.
+ * Looks for the process of a holder, which the default note of rlock names: cmd_lock.c makes it. A user may have chosen
+ * such a text, so nothing but a message may depend on it.
  */
 #include <errno.h>
 #include <limits.h>

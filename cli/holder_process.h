@@ -10,8 +10,8 @@
 #include "lib/rlock.h"
 
 /*
- * Whether the note of a hold of rlock's names a process of this host that there is not; *pid_out is its pid. The host's name
- * alone does not tell containers apart that share it, and of a holder that was killed the command may run on.
+ * Whether the note of one of rlock's holds names a process of this host that does not exist; *pid_out is then its pid.
+ * Containers may share one host name, and the command of a holder that was killed may still run.
  */
 bool holder_process_is_gone(const struct rlock_holder *holder, pid_t *pid_out);
 

@@ -1,5 +1,6 @@
 /*
- * The JSON of status and list. Its members are a promise, see rlock-output(5): one may be added, and none gets another meaning.
+ * The JSON of status and list. Its members are a promise, see rlock-output(5): one may be added, and none gets another
+ * meaning.
  */
 #include "holder_process.h"
 #include "inspection_json.h"

@@ -1,6 +1,6 @@
 /*
- * The text of status: a line for the lock, a table of its holders and of its queue, and lines for what else is known. All that
- * comes from a server is escaped.
+ * The text of status: a line for the lock, a table of its holders and of its queue, and lines for what else is known.
+ * All that comes from a server is escaped.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -276,7 +276,7 @@ static void print_rest(const struct rlock_inspection *inspection, FILE *out)
 		(void)fprintf(out,
 			      "  %" PRId64
 			      " without a record of a holder: Java's RSemaphore leaves "
-			      "none, and what it had when it ended never comes back\n",
+			      "none, and permits that it held when it ended are never released\n",
 			      inspection->unheld_permits);
 	for (size_t i = 0; i < inspection->holder_count; i++)
 		print_gone(&inspection->holders[i], out);

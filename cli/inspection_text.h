@@ -13,8 +13,8 @@
 #include "lib/rlock.h"
 
 /*
- * Print what each of count servers says; once, where all of them say the same. width is that of the terminal, 0: none. False
- * when out of memory.
+ * Print what each of count servers says; once, where all of them say the same. width is that of the terminal, 0: none.
+ * False when out of memory.
  */
 bool inspection_text(const struct rlock_inspection *inspections, size_t count, size_t width,
 		     FILE *out);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "local_server.h"
 #include "local_server_start.h"
 #include "process_lock/runtime_dir.h"
+#include "sys/fds.h"
 
 #define LOCK_FILE "local.lock"
 
@@ -38,13 +38,13 @@ struct search {
 	int exit_code;
 };
 
-enum outcome {
+enum search_state {
 	UP,   /* a server listens */
 	DOWN, /* none does: go on */
 	OVER, /* the search ends: is_cancelled, or exit_code after a message */
 };
 
-static enum outcome fail(struct search *search, int exit_code)
+static enum search_state fail(struct search *search, int exit_code)
 {
 	search->exit_code = exit_code;
 	return OVER;
@@ -52,7 +52,7 @@ static enum outcome fail(struct search *search, int exit_code)
 
 /* ---- look and wait ---- */
 
-static enum outcome look(struct search *search)
+static enum search_state look(struct search *search)
 {
 	pid_t pid = 0;
 	int err = local_server_connect(search->dir_fd, &pid);
@@ -65,7 +65,7 @@ static enum outcome look(struct search *search)
 	return fail(search, EXIT_SYSTEM);
 }
 
-static enum outcome fail_late(struct search *search)
+static enum search_state fail_late(struct search *search)
 {
 	if (local_server_runs(search->dir_fd, search->server))
 		message_error(
@@ -80,7 +80,7 @@ static enum outcome fail_late(struct search *search)
 }
 
 /* Waits, each time a little longer. DOWN, or OVER. */
-static enum outcome pause_once(struct search *search)
+static enum search_state pause_once(struct search *search)
 {
 	struct pollfd cancel = { .fd = search->cancel_fd, .events = POLLIN };
 	int64_t now_ms = rlock_now_ms();
@@ -105,19 +105,19 @@ static enum outcome pause_once(struct search *search)
 }
 
 /* Waits until search->server listens; DOWN when it has ended. */
-static enum outcome await(struct search *search)
+static enum search_state await(struct search *search)
 {
-	enum outcome outcome;
+	enum search_state search_state;
 
 	search->pause_ms = PAUSE_MIN_MS;
 	do {
-		outcome = look(search);
-		if (outcome == DOWN && !local_server_runs(search->dir_fd, search->server))
+		search_state = look(search);
+		if (search_state == DOWN && !local_server_runs(search->dir_fd, search->server))
 			return DOWN;
-		if (outcome == DOWN)
-			outcome = pause_once(search);
-	} while (outcome == DOWN);
-	return outcome;
+		if (search_state == DOWN)
+			search_state = pause_once(search);
+	} while (search_state == DOWN);
+	return search_state;
 }
 
 /*
@@ -125,29 +125,20 @@ static enum outcome await(struct search *search)
  * would then remove the socket of the next one. Or its socket was removed: then its locks are still held, and with a
  * second server there would be two holders.
  */
-static enum outcome await_previous(struct search *search)
+static enum search_state await_previous(struct search *search)
 {
 	search->server = local_server_read_pid(search->dir_fd);
 	return await(search);
 }
 
-/* Whether the open file is still the one in the directory; cleaners of /tmp remove old ones. */
-static bool is_in_place(int dir_fd, int fd)
-{
-	struct stat opened, named;
-
-	return fstat(fd, &opened) == 0 &&
-	       fstatat(dir_fd, LOCK_FILE, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
-}
-
 /* One try. DOWN with the locked file in *fd_out, or with -1 when another process has locked it. */
-static enum outcome try_lock(struct search *search, int *fd_out)
+static enum search_state try_lock(struct search *search, int *fd_out)
 {
 	int fd = openat(search->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	bool has_lock = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 
-	if (has_lock && is_in_place(search->dir_fd, fd)) {
+	/* Cleaners of /tmp remove old files. */
+	if (has_lock && fds_is_named(fd, search->dir_fd, LOCK_FILE)) {
 		*fd_out = fd;
 		return DOWN;
 	}
@@ -163,27 +154,27 @@ static enum outcome try_lock(struct search *search, int *fd_out)
 }
 
 /* DOWN with the locked file in *fd_out, for the caller to close; UP when a server listens meanwhile. */
-static enum outcome lock(struct search *search, int *fd_out)
+static enum search_state lock(struct search *search, int *fd_out)
 {
-	enum outcome outcome = try_lock(search, fd_out);
+	enum search_state search_state = try_lock(search, fd_out);
 
-	while (outcome == DOWN && *fd_out < 0) {
-		outcome = pause_once(search);
-		if (outcome == DOWN)
-			outcome = look(search);
-		if (outcome == DOWN)
-			outcome = try_lock(search, fd_out);
+	while (search_state == DOWN && *fd_out < 0) {
+		search_state = pause_once(search);
+		if (search_state == DOWN)
+			search_state = look(search);
+		if (search_state == DOWN)
+			search_state = try_lock(search, fd_out);
 	}
 	/* The process that had the lock before may have started a server. */
-	return outcome == DOWN ? look(search) : outcome;
+	return search_state == DOWN ? look(search) : search_state;
 }
 
 /* ---- start ---- */
 
-static enum outcome start(struct search *search)
+static enum search_state start(struct search *search)
 {
 	char program[PATH_MAX];
-	enum outcome outcome;
+	enum search_state search_state;
 	int err;
 
 	if (!local_server_start_find_program(program)) {
@@ -206,9 +197,9 @@ static enum outcome start(struct search *search)
 		message_error("local: cannot start '%s': %s", program, strerror(err));
 		return fail(search, EXIT_SYSTEM);
 	}
-	outcome = await(search);
-	if (outcome != DOWN)
-		return outcome;
+	search_state = await(search);
+	if (search_state != DOWN)
+		return search_state;
 	message_error("local: '%s' ended at once: to see why, run: %s --port 0 --unixsocket %s",
 		      program, program, search->socket_path);
 	return fail(search, EXIT_SYSTEM);
@@ -216,23 +207,23 @@ static enum outcome start(struct search *search)
 
 /* ---- what the header names ---- */
 
-static enum outcome find_or_start(struct search *search)
+static enum search_state find_or_start(struct search *search)
 {
-	enum outcome outcome = look(search);
+	enum search_state search_state = look(search);
 	int lock_fd = -1;
 
-	if (outcome != DOWN)
-		return outcome;
-	outcome = lock(search, &lock_fd);
-	if (outcome != DOWN)
+	if (search_state != DOWN)
+		return search_state;
+	search_state = lock(search, &lock_fd);
+	if (search_state != DOWN)
 		goto out;
-	outcome = await_previous(search);
-	if (outcome == DOWN)
-		outcome = start(search);
+	search_state = await_previous(search);
+	if (search_state == DOWN)
+		search_state = start(search);
 out:
 	if (lock_fd >= 0)
 		(void)close(lock_fd);
-	return outcome;
+	return search_state;
 }
 
 int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bool *is_cancelled)

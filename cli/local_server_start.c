@@ -54,8 +54,8 @@ bool local_server_start_find_program(char out[PATH_MAX])
 }
 
 /*
- * The server goes on after the rlock that starts it, and serves others, too: that one's priority and its limits of
- * processor time and memory must not apply. A limit that may not be raised stays as it is.
+ * The server goes on after the rlock that starts it, and serves others, too: the priority of that rlock and its limits
+ * of processor time and memory must not apply. Where the hard limit may not be raised, the soft limit is raised to it.
  */
 static void lift_limits(void)
 {

@@ -10,6 +10,7 @@
 
 #include "base/exits.h"
 #include "base/message.h"
+#include "base/output.h"
 #include "log/event_log.h"
 #include "options/help.h"
 #include "options/load.h"
@@ -25,15 +26,6 @@
 #endif
 
 /* ---- help and version ---- */
-
-/* The exit code once everything has been printed: a full disk must not pass for success. */
-static int output_end(void)
-{
-	if (fflush(stdout) == 0 && ferror(stdout) == 0)
-		return 0;
-	message_error("cannot write to standard output: %s", strerror(errno));
-	return EXIT_SYSTEM;
-}
 
 /* The verb that was probably meant, "help" and "version" among them; NULL when none is near. */
 static const char *find_nearest_verb(const char *name)
@@ -86,7 +78,7 @@ static int help_on(const char *name, enum help_extent extent)
 	} else {
 		return report_no_help(name);
 	}
-	return output_end();
+	return output_end(0);
 }
 
 /* "help [VERB]", "--help [VERB]", "-h [VERB]" */
@@ -101,13 +93,13 @@ static int help(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[2], "-h") != 0 && strcmp(argv[2], "--help") != 0)
 		return help_on(argv[2], extent);
 	overview_print(extent);
-	return output_end();
+	return output_end(0);
 }
 
 static int version(void)
 {
 	(void)printf("rlock " RLOCK_VERSION " (hiredis " HIREDIS_VERSION_TEXT ", with TLS)\n");
-	return output_end();
+	return output_end(0);
 }
 
 /* ---- the verb ---- */
@@ -185,7 +177,7 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 	if (code != 0)
 		return code;
 	if (is_done)
-		return output_end();
+		return output_end(0);
 	if (opts.log != NULL)
 		code = event_log_setup(opts.log, opts.is_log_json);
 	if (code == 0)

@@ -94,7 +94,7 @@ const struct verb verbs[] = {
 	  "find out whether locks can be relied on here",
 	  .description =
 		  "Connects as a lock would, and looks at each server and at this machine: "
-		  "whether the server can take locks and keep them, how long it takes to reply, "
+		  "whether the server can grant locks and keep them, how long it takes to reply, "
 		  "whether the user has all rights. A user that has rights to some names only "
 		  "gives their PATTERN, like nightly*. Of a semaphore's NAME it also says how many "
 		  "permits have no record of a holder. The exit code is 0 when all is sound, 77 when a right "

@@ -1,16 +1,16 @@
 /*
- * Repeats an output in place. Each is made in memory and written in one piece, so that whatever ends the process leaves a whole
- * state on the terminal.
+ * Repeats an output in place. Each is made in memory and written in one piece, so that whatever ends the process leaves
+ * a whole state on the terminal.
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/columns.h"
 #include "base/duration.h"
 #include "base/exits.h"
 #include "base/message.h"
+#include "base/output.h"
+#include "base/terminal.h"
 #include "base/wall_clock.h"
 #include "lib/rlock.h"
 #include "watch.h"
@@ -45,7 +45,7 @@ static void show(const char *text, size_t room, int64_t every_ms, bool is_first)
 
 static int print_once(int64_t every_ms, bool is_first, watch_print_fn print, void *ctx)
 {
-	size_t room = lines_of_terminal(), size = 0;
+	size_t room = terminal_lines(), size = 0;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
 	int code;
@@ -62,10 +62,7 @@ static int print_once(int64_t every_ms, bool is_first, watch_print_fn print, voi
 	else
 		(void)fputs(text, stdout);
 	free(text);
-	if (fflush(stdout) == 0 && ferror(stdout) == 0)
-		return code;
-	message_error("cannot write to standard output: %s", strerror(errno));
-	return EXIT_SYSTEM;
+	return output_end(code);
 }
 
 int watch_run(int64_t every_ms, watch_print_fn print, void *ctx)

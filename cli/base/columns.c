@@ -4,17 +4,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/columns.h"
 
 #define GAP 2
 #define ELLIPSIS "..."
 #define FLEXIBLE_LEAST 12 /* below that the last column is cut, too */
-/* Of a terminal that does not tell. */
-#define WIDTH_DEFAULT 80
-#define LINES_DEFAULT 24
 
 static bool is_continuation(char byte)
 {
@@ -158,28 +153,4 @@ bool columns_print(struct columns *columns, size_t indent, size_t width, FILE *o
 	}
 	remove_rows(columns);
 	return true;
-}
-
-static struct winsize size_of_terminal(void)
-{
-	struct winsize size = { 0 };
-
-	if (!isatty(STDOUT_FILENO))
-		return size;
-	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	if (size.ws_col == 0)
-		size.ws_col = WIDTH_DEFAULT;
-	if (size.ws_row == 0)
-		size.ws_row = LINES_DEFAULT;
-	return size;
-}
-
-size_t columns_of_terminal(void)
-{
-	return size_of_terminal().ws_col;
-}
-
-size_t lines_of_terminal(void)
-{
-	return size_of_terminal().ws_row;
 }

@@ -26,13 +26,9 @@ void columns_free(struct columns *columns);
 /* Copies count texts, which are safe for a terminal. */
 void columns_add(struct columns *columns, const char *const *texts);
 /*
- * Print all rows, each after indent blanks, and remove them: a further print goes on with columns at least as wide. width is
- * that of the terminal; 0: nothing is cut. False when out of memory.
+ * Print all rows, each after indent blanks, and remove them: a further print goes on with columns at least as wide.
+ * width is that of the terminal; 0: nothing is cut. False when out of memory.
  */
 bool columns_print(struct columns *columns, size_t indent, size_t width, FILE *out);
-
-/* How many columns standard output has, and how many lines; both 0: it is no terminal. */
-size_t columns_of_terminal(void);
-size_t lines_of_terminal(void);
 
 #endif

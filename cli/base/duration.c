@@ -50,7 +50,7 @@ static int64_t whole_value(const char *digits, size_t count, int64_t limit)
 }
 
 /*
- * The digits behind the point as a part of unit, rounded up. From the last digit to the first, so
+ * The digits after the point as a part of unit, rounded up. From the last digit to the first, so
  * that any number of them is exact: 0.d1d2... of a unit is a tenth of (d1 units + 0.d2... of one).
  */
 static int64_t fraction_value(const char *digits, size_t count, int64_t unit)

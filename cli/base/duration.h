@@ -22,7 +22,10 @@ bool duration_parse(const char *text, int64_t *out_ms);
  */
 char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX]);
 
-/* For a glance: the two greatest units, rounded down, as in "3m12s", "2h05m" or "4d07h"; below a second "0.4s". Returns out. */
+/*
+ * For a glance: the two greatest units, rounded down, as in "3m12s", "2h05m" or "4d07h"; below a second "0.4s". Returns
+ * out.
+ */
 char *duration_print_rough(int64_t ms, char out[DURATION_TEXT_MAX]);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * The only file that writes to stderr. Every message is one line, "rlock: ...", in one write; so is a line of the log.
+ * Messages for people; message.c alone writes to stderr. Each is one line, "rlock: ...", in one write; so is a line of
+ * the log.
  */
 #ifndef MESSAGE_H
 #define MESSAGE_H
@@ -11,7 +12,7 @@
 /* Once, when the options have been read: what --quiet silences and --verbose adds. */
 void message_setup(bool quiet, bool verbose);
 
-/* No message waits for room behind that time; INT64_MAX: each for as long as any. */
+/* No message waits for room beyond that time; INT64_MAX: each waits its full time. */
 void message_set_deadline(int64_t deadline_ms);
 
 /* A failure, or a lost lock: never silenced. */
@@ -23,13 +24,15 @@ int message_out_of_memory(void);
 /* Something went wrong, but the command's status stands. Never silenced. */
 __attribute__((format(printf, 1, 2))) void message_warning(const char *format, ...);
 
-/* Busy, progress: silenced by --quiet. */
+/* News of a wait, or of a lock that was broken or not found: silenced by --quiet. */
 __attribute__((format(printf, 1, 2))) void message_info(const char *format, ...);
 
 /* A step: only with --verbose. */
 __attribute__((format(printf, 1, 2))) void message_debug(const char *format, ...);
 
-/* How far something is, on one line of a terminal that the next message takes; elsewhere nothing. Silenced by --quiet. */
+/*
+ * How far something is, on one line of a terminal that the next message takes; elsewhere nothing. Silenced by --quiet.
+ */
 __attribute__((format(printf, 1, 2))) void message_progress(const char *format, ...);
 /* Before anything else is written to that terminal. */
 void message_progress_clear(void);

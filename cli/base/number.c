@@ -1,6 +1,6 @@
 /*
- * Reads decimal numbers: digits with an optional minus, and nothing that strtoll would allow besides. Units, the range
- * that makes sense, and the message about a text that is no number are left to the callers.
+ * Reads decimal numbers: digits with an optional minus, after any blanks. A plus and other white space, which strtoll
+ * allows, are rejected. Units, ranges and messages about a bad text are left to the callers.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -25,8 +25,8 @@ static void record_stop(int signal)
 }
 
 /*
- * In the child. If it was stopped before its exec, we could neither run nor stop, and the shell would show no prompt until
- * the child is continued. Exec restores the default.
+ * Runs in the child. If a signal stopped the child before its exec, the parent would hang in vfork, able neither to run
+ * nor to stop, and the shell would show no prompt. So a stop is only recorded here. Exec restores the default.
  */
 static void record_stops(void)
 {
@@ -49,7 +49,7 @@ static void block_stops(sigset_t *found_mask)
 	(void)sigprocmask(SIG_BLOCK, &held, found_mask);
 }
 
-/* The command gets its signal first: if we have one, we stop at the sigprocmask. */
+/* The command gets the signal first. If it is pending for us as well, we stop when sigprocmask unblocks it. */
 static void pass_on_stop(const sigset_t *found_mask, pid_t command)
 {
 	if (recorded_stop != 0 && command > 0)
@@ -67,8 +67,8 @@ static uint64_t own_start(int64_t forked_ms)
 }
 
 /*
- * In the child, whose memory is the parent's until exec: it makes async-signal-safe calls only, and changes nothing that
- * the parent relies on.
+ * In the child, whose memory is the parent's until exec: it makes async-signal-safe calls only, and changes nothing
+ * that the parent relies on.
  */
 static void become_command(const char *path, char *const command[], char *const environment[],
 			   const struct signals *signals, struct lease_state *lease_state,
@@ -111,7 +111,7 @@ int command_start(const char *path, char *const command[], char *const environme
 	forked_ms = rlock_now_ms();
 	/* vfork, since copying page tables for a fork takes half the time of a short command. */
 	pid = vfork();
-	/* What it calls before exec is listed at its head, and safe. */
+	/* All that become_command calls before exec is async-signal-safe. */
 	if (pid == 0) /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
 		become_command(path, command, environment, signals, lease_state, forked_ms, &error);
 	if (pid < 0)

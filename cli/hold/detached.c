@@ -13,6 +13,7 @@
 
 #include "base/exits.h"
 #include "base/message.h"
+#include "base/output.h"
 #include "hold/detached.h"
 #include "hold/finish.h"
 #include "hold/lease_state.h"
@@ -100,7 +101,7 @@ static pid_t start_known_renewer(const struct renewer_args *args)
 	return pid;
 }
 
-/* The renewer waits for is_committed: until the file says which process the lock is for, the lock is still ours. */
+/* Until is_committed is set, the lock is ours: if we end before that, the renewer releases it (renewer_loop.c: is_over). */
 static int start_renewer(const struct detached_args *args, struct lease_state *lease_state)
 {
 	struct hold_file *file = args->file;
@@ -125,7 +126,7 @@ static int start_renewer(const struct detached_args *args, struct lease_state *l
 		message_error("cannot start the renewer: %s", strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	/* The unlock that kills the renewer one day must not kill another process that was given its number. */
+	/* The unlock that kills the renewer one day must not kill another process that got its pid. */
 	lookup = proc_look(file->renewer, &proc);
 	if (lookup != PROC_SEEN) {
 		int error = lookup == PROC_UNSEEN ? errno : ESRCH;
@@ -144,17 +145,11 @@ static int start_renewer(const struct detached_args *args, struct lease_state *l
 /* A script that reads the fencing token from us must not go on without one. */
 static int print_tokens(const struct detached_args *args)
 {
-	bool is_printed = true;
-
 	if (!args->opts->fence)
 		return 0;
 	for (size_t i = 0; i < args->opts->name_count; i++)
-		is_printed =
-			printf("%" PRId64 "\n", rlock_hold_token(args->hold, i)) > 0 && is_printed;
-	if (fflush(stdout) == 0 && is_printed)
-		return 0;
-	message_error("cannot write to standard output: %s", strerror(errno));
-	return EXIT_SYSTEM;
+		(void)printf("%" PRId64 "\n", rlock_hold_token(args->hold, i));
+	return output_end(0);
 }
 
 /* 0 when the renewer has the lock, or *signal_out is the signal that came before that; else the exit code. */
@@ -178,7 +173,7 @@ static int hand_over(const struct detached_args *args, struct lease_state *lease
 		return code;
 	lease_state->is_committed = true;
 	/* If the process has ended, the renewer may have ended before the file existed, without removing it. */
-	if (fd_is_ready(args->target_fd))
+	if (fds_is_ready(args->target_fd))
 		hold_file_remove(args->file);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Logs how a hold ended. That each of keeper and renewer may find that out, and may be killed, is why the lease state says
- * whether it was logged.
+ * Logs how a hold ended. Keeper and renewer may both find out, and either may be killed: a flag in the lease state says
+ * whether the end has been logged.
  */
 #include "hold/end_log.h"
 #include "hold/report.h"

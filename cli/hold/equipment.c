@@ -37,8 +37,8 @@ bool equipment_make(struct equipment *equipment)
 {
 	if (equipment->lease_state != NULL)
 		return true;
-	/* Before a renewer is one. */
-	equipment->adopts_strangers = !has_children();
+	/* Look before the renewer is forked: it would count as a child. */
+	equipment->counts_all_adopted = !has_children();
 	if (make_all(equipment))
 		return true;
 	equipment_free(equipment);

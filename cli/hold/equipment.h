@@ -1,6 +1,6 @@
 /*
- * What a keeper and its renewer share, and the renewer that is forked while the lock is still waited for: so a
- * hand-over forks the command only. The keeper owns all of it.
+ * What a keeper and its renewer share. The renewer may be forked while the keeper still waits for the lock, so that a
+ * hand-over has to fork the command only. The keeper owns all of it.
  */
 #ifndef EQUIPMENT_H
 #define EQUIPMENT_H
@@ -14,10 +14,10 @@
 struct equipment {
 	struct lease_state *lease_state; /* NULL: nothing is there yet */
 	int self_fd;                     /* pidfd of the keeper */
-	int wakeup_fd[2];      /* the keeper's, and the renewer's: a byte wakes the other side */
-	int begin_fd;          /* a timer: when a renewer in reserve begins; -1: there was none */
-	pid_t renewer;         /* 0: none runs */
-	bool adopts_strangers; /* all that the keeper adopts is the command's */
+	int wakeup_fd[2];        /* the keeper's, and the renewer's: a byte wakes the other side */
+	int begin_fd;            /* a timer: when a renewer in reserve begins; -1: there was none */
+	pid_t renewer;           /* 0: none runs */
+	bool counts_all_adopted; /* all that the keeper adopts is the command's */
 };
 
 #define EQUIPMENT_NONE                                                                             \

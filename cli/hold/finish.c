@@ -15,6 +15,7 @@
 #include "sys/priority.h"
 #include "sys/signals.h"
 
+/* So long a release waits for a server that does not reply. The lock then expires with its lease. */
 #define RELEASE_MS 5000
 
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold)
@@ -22,7 +23,9 @@ enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hol
 	return rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
 }
 
-/* No other process logs its end: if there was a renewer, it has been killed, or waits for a lock that it will not get. */
+/*
+ * No other process logs its end: if there was a renewer, it has been killed, or waits for a lock that it will not get.
+ */
 void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
 {
 	enum rlock_status status;
@@ -119,7 +122,10 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	int64_t ended_ms = hold_state_end_ms(state);
 	struct event event = command_event(state);
 
-	/* The server answers us before it notifies the waiter, which would then wait for our exit as well. */
+	/*
+	 * The server replies to us before it notifies the waiter. If we took the processor from the server at that
+	 * moment, the waiter would wait for our exit as well.
+	 */
 	priority_let_others_run_first(0);
 	/* Also when it is known to be lost: other names of it, or on other servers, may still be held. */
 	status = finish_release_or_keep(conn, hold, state->lease_state);

@@ -17,8 +17,8 @@
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold);
 
 /*
- * Release a hold that came to nothing, since a signal came or the system refused. Nothing cancels this, not even a signal
- * that has come.
+ * Release a hold that came to nothing, since a signal came or a system call failed. Nothing cancels this, not even a
+ * signal that has come.
  */
 void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold);
 

@@ -27,7 +27,7 @@ void hold_state_record_end(struct hold_state *state, const siginfo_t *info)
 /* The lock is lost, and only processes are left that may not be signalled: to wait for them would help no process. */
 static bool is_waiting_futile(const struct hold_state *state, const struct proc_report *report)
 {
-	return state->is_lost && report->refused > 0 && report->refused == report->running &&
+	return state->is_lost && report->denied > 0 && report->denied == report->running &&
 	       rlock_now_ms() >= lease_state_lease_end_ms(state->lease_state);
 }
 
@@ -35,7 +35,7 @@ static bool is_waiting_futile(const struct hold_state *state, const struct proc_
 void hold_state_record_processes(struct hold_state *state, const struct proc_report *report,
 				 bool has_processes)
 {
-	if (report->running > 0 || (has_processes && report->unasked == 0))
+	if (report->running > 0 || (has_processes && report->undecided == 0))
 		state->clear_ms = 0;
 	else if (state->clear_ms == 0)
 		state->clear_ms = report->at_ms;
@@ -70,7 +70,7 @@ static enum hold_phase next_phase(struct hold_state *state)
 	switch (state->phase) {
 	case HOLD_RUNNING:
 	case HOLD_LEFTOVERS:
-		if (lease_state_is_whole(state->lease_state, state->reason))
+		if (lease_state_terminates_job(state->lease_state, state->reason))
 			return HOLD_TERMINATING;
 		if (state->command != 0)
 			return HOLD_RUNNING;

@@ -10,13 +10,6 @@
 #include "hold/job_control.h"
 #include "sys/proc.h"
 
-static bool is_stopped(pid_t pid)
-{
-	struct proc proc;
-
-	return proc_read(pid, &proc) && proc.state == 'T';
-}
-
 /* The kernel tells each stop once: if it tells one, the command ran since. keeper.c: reap reads it again. */
 static bool has_stopped_anew(pid_t pid)
 {
@@ -44,13 +37,13 @@ static bool has_job_control(void)
 void job_control_follow_stop(const struct hold_state *state, int wakeup_fd)
 {
 	if (state->command == 0 || state->lease_state->reason != TERMINATE_NONE ||
-	    !is_stopped(state->command) || !has_job_control())
+	    !proc_is_stopped(state->command) || !has_job_control())
 		return;
 	state->lease_state->is_keeper_stopped = true;
 	(void)!write(wakeup_fd, "", 1);
 	(void)raise(SIGSTOP);
 	state->lease_state->is_keeper_stopped = false;
-	/* When we alone were continued, we continue it; unless it ran meanwhile, and stopped itself again. */
-	if (is_stopped(state->command) && !has_stopped_anew(state->command))
+	/* If only we were continued, we continue the command, unless it ran meanwhile and stopped itself again. */
+	if (proc_is_stopped(state->command) && !has_stopped_anew(state->command))
 		(void)kill(state->command, SIGCONT);
 }

@@ -15,7 +15,7 @@ struct proc_filter job_processes(const struct lease_state *lease_state, pid_t co
 		.job_start = lease_state->job_start,
 		.hold_id = lease_state->is_for_caller ? NULL : lease_state->hold_id,
 		.adopter = lease_state->is_for_caller ? 0 : keeper,
-		.counts_all_adopted = lease_state->adopts_strangers,
+		.counts_all_adopted = lease_state->counts_all_adopted,
 		.except = { renewer, local_server_pid() },
 		.is_one_session = lease_state->is_for_caller,
 	};

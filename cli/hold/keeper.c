@@ -1,6 +1,6 @@
 /*
- * The loop that holds a lock: one poll of signals, a timer and the renewer's wakeups, and a reading of the lease
- * state. It leaves to hold_state.c what follows from what it finds.
+ * The loop that holds a lock: one poll of signals, a timer, the renewer's wakeups and the pidfd of a leftover process,
+ * and a reading of the lease state. It leaves to hold_state.c what follows from what it finds.
  */
 #include <errno.h>
 #include <poll.h>
@@ -100,7 +100,7 @@ static int keeper_init(struct keeper *keeper, const struct keeper_args *args)
 		return system_error("cannot watch the command");
 	keeper->lease_state = keeper->equipment->lease_state;
 	fill_lease_state(keeper->lease_state, args);
-	keeper->lease_state->adopts_strangers = keeper->equipment->adopts_strangers;
+	keeper->lease_state->counts_all_adopted = keeper->equipment->counts_all_adopted;
 	keeper->state.lease_state = keeper->lease_state;
 	terminator_init(&keeper->terminator, keeper->lease_state);
 	leftovers_init(&keeper->leftovers, keeper->lease_state);
@@ -222,9 +222,9 @@ static void look_at_clock(struct keeper *keeper)
 }
 
 /*
- * We may be stopped at any moment, and a command that ended meanwhile has ended before what the clock says after that:
- * so we look at the clock before we read signals. What the renewer did to a command before it ended is in the lease
- * state only by then: so it is read again.
+ * We may be stopped at any moment. A command that ended meanwhile ended before the time that the clock shows after
+ * that, so we look at the clock before we read signals. The renewer may have terminated the command since then: once
+ * the command has ended, we read the lease state again.
  */
 static void look(struct keeper *keeper)
 {
@@ -316,7 +316,7 @@ static void adapt_to_length(struct keeper *keeper)
 	}
 }
 
-static void tell_news(struct keeper *keeper)
+static void report_changes(struct keeper *keeper)
 {
 	/* SIGKILL does not wait for a reader of stderr that does not read. */
 	message_set_deadline(lease_state_phase_end_ms(keeper->lease_state));
@@ -339,7 +339,7 @@ static void hold(struct keeper *keeper)
 			return;
 		hold_state_record_start(state);
 		terminate_step(keeper);
-		tell_news(keeper);
+		report_changes(keeper);
 		if (state->phase == HOLD_ENDED)
 			return;
 		follow_stop(keeper);
@@ -355,7 +355,7 @@ static void hold(struct keeper *keeper)
 static bool is_too_late(struct keeper *keeper)
 {
 	look_at_clock(keeper);
-	tell_news(keeper);
+	report_changes(keeper);
 	return keeper->state.reason != TERMINATE_NONE;
 }
 
@@ -396,7 +396,7 @@ int keeper_run(const struct keeper_args *args)
 	/*
 	 * Exactly one process may release, so the renewer, which releases once the keeper is dead, gets SIGKILL before
 	 * the release is sent. It is reaped after that, which hides the time that the kernel takes to end it: a renewal
-	 * of its that is still on its way finds the hold gone, and changes nothing.
+	 * that it has sent finds the hold gone, and changes nothing.
 	 */
 	renewer_kill(keeper.equipment->renewer);
 	is_lost = finish_hold(args->opts, args->conn, args->hold, &keeper.state);

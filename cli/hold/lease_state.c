@@ -18,8 +18,12 @@
  * send SIGKILL, and each process that gets it waits at least once, to end.
  */
 #define LATENESS_FACTOR 4
-/* A sixth of the lease at most, and SIGTERM comes another sixth before: a renewal, due at a third, has a third. */
+/*
+ * Lateness moves SIGKILL forward by a sixth of the lease at most, and SIGTERM comes a sixth before SIGKILL at most: two
+ * thirds are left, and a renewal, due after one third, has one third.
+ */
 #define LATE_MARGIN_DIVISOR 6
+#define TERM_MARGIN_DIVISOR 6
 /* A renewal takes this part off the worst lateness: a machine that was suspended once is not busy for ever. */
 #define LATENESS_DECAY_DIVISOR 8
 /* A Java reader sets the TTL of the whole lock to its 30 s when it renews (RedissonReadLock), and so cuts a longer
@@ -99,18 +103,18 @@ void lease_state_record_renewal(struct lease_state *lease_state, int64_t sent_ms
 }
 
 /*
- * From this time on there is no time to renew the lock before the job has to be terminated. With --on-lost ignore it may
- * be renewed until the lease ends.
+ * From this time on there is no time to renew the lock before the job has to be terminated. With --on-lost ignore it
+ * may be renewed until the lease ends.
  */
 static int64_t lost_ms(const struct lease_state *lease_state)
 {
 	if (lease_state->on_lost == ON_LOST_IGNORE && !lease_state->is_fixed_lease)
 		return lease_state_lease_end_ms(lease_state);
 	return lease_state_kill_ms(lease_state) -
-	       least(lease_state->grace_ms, lease_state->lease_ms / 6);
+	       least(lease_state->grace_ms, lease_state->lease_ms / TERM_MARGIN_DIVISOR);
 }
 
-bool lease_state_is_whole(const struct lease_state *lease_state, int reason)
+bool lease_state_terminates_job(const struct lease_state *lease_state, int reason)
 {
 	return reason != TERMINATE_NONE &&
 	       (reason != TERMINATE_LOST || lease_state->on_lost == ON_LOST_KILL);
@@ -118,7 +122,7 @@ bool lease_state_is_whole(const struct lease_state *lease_state, int reason)
 
 static bool is_terminating(const struct lease_state *lease_state)
 {
-	return lease_state_is_whole(lease_state, lease_state->reason);
+	return lease_state_terminates_job(lease_state, lease_state->reason);
 }
 
 void lease_state_terminate(struct lease_state *lease_state, enum terminate_reason reason)

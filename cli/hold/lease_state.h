@@ -28,7 +28,7 @@ enum terminate_reason {
 enum { JOB_NOT_STARTED = 0, JOB_NEVER = -1 };
 
 struct lease_state {
-	/* Set before is_held, and never after. */
+	/* Set before is_held, and never after; only renewal_reload may change lease_ms, of a lock without a command. */
 	int64_t lease_ms;
 	int64_t grace_ms;
 	int64_t acquired_ms;
@@ -38,8 +38,8 @@ struct lease_state {
 	bool is_shared;     /* a read lock: other readers renew it as well */
 	bool is_for_caller; /* the job is the calling process */
 	bool kill_child;
-	bool wait_all;         /* the job has ended when all of its processes have */
-	bool adopts_strangers; /* all that the keeper adopts is the command's: it had no children before */
+	bool wait_all;           /* the job has ended when all of its processes have */
+	bool counts_all_adopted; /* all that the keeper adopts is the command's: it had no children before */
 	enum on_lost on_lost;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	char owner[RLOCK_OWNER_MAX]; /* of all names; empty: they differ */
@@ -83,8 +83,8 @@ int64_t lease_state_lease_end_ms(const struct lease_state *lease_state);
 int64_t lease_state_kill_ms(const struct lease_state *lease_state);
 
 /*
- * A process that went to sleep at asleep_ms, to be woken at due_ms at the latest, runs at now_ms. The later that is, the
- * earlier SIGKILL comes.
+ * A process that went to sleep at asleep_ms, to be woken at due_ms at the latest, runs at now_ms. The later that is,
+ * the earlier SIGKILL comes.
  */
 void lease_state_record_wakeup(struct lease_state *lease_state, int64_t asleep_ms, int64_t due_ms,
 			       int64_t now_ms);
@@ -107,8 +107,8 @@ void lease_state_check_deadlines(struct lease_state *lease_state, int64_t now_ms
 /* When lease_state_check_deadlines may set another reason. */
 int64_t lease_state_next_ms(const struct lease_state *lease_state);
 
-/* Whether that reason is to terminate all of the job, and not to send it SIGTERM for a lost lock only. */
-bool lease_state_is_whole(const struct lease_state *lease_state, int reason);
+/* Whether the reason means SIGTERM and then SIGKILL; false where a lost lock means SIGTERM only, or nothing. */
+bool lease_state_terminates_job(const struct lease_state *lease_state, int reason);
 
 /* What the reason asks for now. */
 enum terminate_phase {

@@ -36,7 +36,7 @@ static void look_again_later(struct leftovers *leftovers, int64_t now_ms)
 static bool is_look_due(const struct leftovers *leftovers, int64_t now_ms)
 {
 	if (leftovers->fd >= 0)
-		return fd_is_ready(leftovers->fd);
+		return fds_is_ready(leftovers->fd);
 	return leftovers->again_ms == INT64_MAX || now_ms >= leftovers->again_ms;
 }
 
@@ -49,7 +49,9 @@ static bool look(struct leftovers *leftovers, const struct proc_filter *filter, 
 	leftovers_clear(leftovers);
 	leftovers->again_ms = INT64_MAX;
 	leftovers->is_none = !proc_tree_find_running(filter, &one);
-	/* One look may miss a process that was just born, or that shows no environment because it is within its exec. */
+	/*
+	 * One look may miss a process that was just born, or that shows no environment because it is within its exec.
+	 */
 	if (leftovers->is_none && was_none)
 		return false;
 	if (one.pid > 0)

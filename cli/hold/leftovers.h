@@ -14,7 +14,7 @@
 struct leftovers {
 	const struct lease_state *lease_state;
 	int fd;           /* pidfd of one that is known to run; -1: none is known */
-	int64_t again_ms; /* when to look again if that one has not ended; INT64_MAX: never */
+	int64_t again_ms; /* when to look again without a pidfd; INT64_MAX: no later look is planned */
 	int64_t pace_ms;
 	bool is_none; /* as of the last look */
 };

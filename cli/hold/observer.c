@@ -75,10 +75,7 @@ pid_t observer_keeper(const struct observer *observer)
 
 bool observer_is_keeper_stopped(const struct observer *observer)
 {
-	struct proc keeper;
-
-	return observer->keeper_fd >= 0 && proc_read(observer->keeper, &keeper) &&
-	       keeper.state == 'T';
+	return observer->keeper_fd >= 0 && proc_is_stopped(observer->keeper);
 }
 
 void observer_wake_keeper(const struct observer *observer)
@@ -89,12 +86,9 @@ void observer_wake_keeper(const struct observer *observer)
 
 void observer_continue_keeper(const struct observer *observer)
 {
-	struct proc job;
-
 	if (observer->keeper_fd < 0 || !observer->lease_state->is_keeper_stopped)
 		return;
-	if (observer->phase == HOLD_RUNNING && proc_read(observer->lease_state->job_pid, &job) &&
-	    job.state == 'T')
+	if (observer->phase == HOLD_RUNNING && proc_is_stopped(observer->lease_state->job_pid))
 		return;
 	(void)syscall(SYS_pidfd_send_signal, observer->keeper_fd, SIGCONT, NULL, 0);
 }
@@ -114,7 +108,7 @@ static int open_job(const struct observer *observer)
 		fd = proc_open(pid, 0);
 		error = errno;
 		if (fd >= 0 &&
-		    (observer->lease_state->job_pid != pid || fd_is_ready(observer->keeper_fd))) {
+		    (observer->lease_state->job_pid != pid || fds_is_ready(observer->keeper_fd))) {
 			(void)close(fd);
 			fd = -1;
 			error = ESRCH;
@@ -174,8 +168,8 @@ void observer_find_job(struct observer *observer)
 /* ---- what has happened ---- */
 
 /*
- * A keeper that is being killed closes its descriptors before its pidfd tells its end. Until then the closed socket would
- * be ready all the time, and we would spin; our priority may be above the keeper's, which could not end then.
+ * A keeper that is being killed closes its descriptors before its pidfd tells its end. Until then the closed socket
+ * would be ready all the time, and we would spin; our priority may be above the keeper's, which could not end then.
  */
 static void read_wakeup(struct observer *observer)
 {
@@ -198,7 +192,7 @@ void observer_update(struct observer *observer)
 
 	(void)!read(observer->timer_fd, &ticks, sizeof(ticks));
 	read_wakeup(observer);
-	if (fd_is_ready(observer->keeper_fd)) {
+	if (fds_is_ready(observer->keeper_fd)) {
 		forget(observer, &observer->keeper_fd);
 		forget(observer, &observer->wakeup_fd);
 		if (lease_state->kill_child && !lease_state->is_for_caller)
@@ -207,7 +201,7 @@ void observer_update(struct observer *observer)
 	}
 	if (observer->is_job_unseen)
 		observer_find_job(observer);
-	if (fd_is_ready(observer->job_fd)) {
+	if (fds_is_ready(observer->job_fd)) {
 		forget(observer, &observer->job_fd);
 		record_end(observer);
 	}

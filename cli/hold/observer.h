@@ -1,6 +1,6 @@
 /*
- * What the renewer observes: the ends of the keeper and of the job, and wakeups, all through one epoll descriptor. It
- * leaves to renewer.c what follows from them.
+ * What the renewer observes: the ends of the keeper, of the job and of its leftovers, and wakeups. It leaves to
+ * renewer_loop.c what follows from them.
  */
 #ifndef OBSERVER_H
 #define OBSERVER_H
@@ -14,7 +14,7 @@
 
 struct observer {
 	struct lease_state *lease_state;
-	int events_fd; /* epoll: all below */
+	int events_fd; /* epoll of the next four; the pidfd of a leftover process is polled beside it */
 	int timer_fd;
 	int keeper_fd; /* -1: dead */
 	int job_fd;    /* -1: not known yet, or ended */
@@ -43,11 +43,11 @@ void observer_wake_keeper(const struct observer *observer);
 /* Continue a keeper that stopped itself because its command was stopped, and is not any more. */
 void observer_continue_keeper(const struct observer *observer);
 
-/* Find the job, whose pid may stand in the lease state by now. */
+/* Find the job, whose pid may be in the lease state by now. */
 void observer_find_job(struct observer *observer);
 /* Find out whether all that the lock is kept for has ended. */
 void observer_find_end(struct observer *observer);
-/* Take note of all that has happened. */
+/* Read the events, and record what has happened. */
 void observer_update(struct observer *observer);
 
 #endif

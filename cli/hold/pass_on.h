@@ -12,8 +12,9 @@
 #include "hold/report.h"
 
 /*
- * Whether this signal has reached the command, too: a signal of the terminal goes to both, but for SIGHUP, which the
- * kernel sends to the leader of the session alone. Leftovers mostly ignore the terminal: they are sent it.
+ * Whether the command has got this signal already: the kernel sends a signal of the terminal to both of us, except for
+ * SIGHUP, which only the leader of the session gets. False when only leftovers run: most of them ignore the signals of
+ * the terminal, so these are passed on to them.
  */
 bool pass_on_has_reached_command(const struct hold_state *state,
 				 const struct signalfd_siginfo *info);

@@ -8,9 +8,10 @@
 #include "hold/renewal.h"
 #include "process_lock/hold_file.h"
 
-/* After a failure: soon again, then less often, but several times before the lease ends. */
+/* After a failure a retry comes soon, then less often, but no later than after a twentieth of the lease. */
 #define RETRY_MIN_MS 20
 #define RETRIES_IN_A_LEASE 20
+/* The first attempt may take a ninth of the lease, the second two ninths: both fit between renewal and SIGTERM. */
 #define ATTEMPTS_IN_A_LEASE 9
 #define ATTEMPT_MIN_MS 200
 /* How old the file of a lock may get that is not renewed. Cleaners of /tmp count in days. */
@@ -142,7 +143,7 @@ enum rlock_status renewal_run(struct renewal *renewal)
 		record_loss(renewal);
 		break;
 	case RLOCK_CANCELLED:
-		/* What an earlier attempt was answered says more than that this one was cut short. */
+		/* The reply to an earlier attempt says more than that this one was cut short. */
 		if (lease_state->why[0] == '\0')
 			record_failure(renewal);
 		/* The same request is sent again after what cut it short. */

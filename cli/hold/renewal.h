@@ -26,10 +26,13 @@ struct renewal {
 void renewal_init(struct renewal *renewal, struct lease_state *lease_state, struct rlock_conn *conn,
 		  struct rlock_hold *hold, struct hold_file *hold_file);
 
-/* Renew now, for which the connection's cancel descriptor may be readable. The lock is lost when it is RLOCK_NOT_HELD. */
+/*
+ * Renew now. When the connection's cancel descriptor becomes readable, the result is RLOCK_CANCELLED, and the next
+ * renewal is due at once. When the result is RLOCK_NOT_HELD, the lock is lost.
+ */
 enum rlock_status renewal_run(struct renewal *renewal);
 
-/* Put it off by as long as after a renewal. */
+/* Skip a renewal: the next one is due as late as if this one had been done. */
 void renewal_skip(struct renewal *renewal);
 
 /* The lock is lost: renew it no more. */

@@ -79,7 +79,7 @@ static void message_denied(const struct opts *opts, const struct proc *proc)
 }
 
 /* It is not known whether this process, and so many more, are the command's. */
-static void message_unread(const struct opts *opts, const struct proc *proc, size_t more)
+static void message_unreadable(const struct opts *opts, const struct proc *proc, size_t more)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX], others[48] = "";
 
@@ -101,13 +101,14 @@ void report_news(struct report *report, const struct hold_state *state,
 	if (state->reason != report->reason)
 		message_terminating(report->opts, state->reason);
 	report->reason = state->reason;
-	if (processes->refused > 0 && !report->has_denied) {
+	if (processes->denied > 0 && !report->has_denied) {
 		report->has_denied = true;
-		message_denied(report->opts, &processes->refused_one);
+		message_denied(report->opts, &processes->denied_one);
 	}
-	if (processes->unread > 0 && !report->has_unread) {
-		report->has_unread = true;
-		message_unread(report->opts, &processes->unread_one, processes->unread - 1);
+	if (processes->unreadable > 0 && !report->has_unreadable) {
+		report->has_unreadable = true;
+		message_unreadable(report->opts, &processes->unreadable_one,
+				   processes->unreadable - 1);
 	}
 }
 

@@ -16,7 +16,7 @@
 struct report {
 	const struct opts *opts;
 	int reason;
-	bool has_lost, has_denied, has_unread, has_signal_denied;
+	bool has_lost, has_denied, has_unreadable, has_signal_denied;
 };
 
 #define REPORT_REASON_MAX (LEASE_STATE_WHY_MAX + 64)

@@ -1,6 +1,6 @@
 /*
- * The log for operators: a line for each event of a lock, with the fields that rlock-output(5) lists. The callers say what
- * happened; without --log each call returns at once.
+ * The log for operators: a line for each event of a lock, with the fields that rlock-output(5) lists. The callers say
+ * what happened; without --log each call returns at once.
  */
 #ifndef EVENT_LOG_H
 #define EVENT_LOG_H
@@ -55,14 +55,14 @@ bool event_log_is_on(void);
 /* In the renewer: what went to the caller's standard error goes nowhere. */
 void event_log_leave_streams(void);
 
-/* Of this hold are the events from now on. Only the struct is copied. */
+/* The events from now on are about this hold. Only the struct is copied. */
 void event_log_set_hold(const struct event_hold *hold);
 /* It was acquired. */
 void event_log_set_acquired(const struct rlock_hold *hold, int64_t acquired_ms);
 
 void event_log(const struct event *event);
 
-/* What it is when a release has ended with that status. */
+/* The event of a release that ended with that status. */
 enum event_kind event_kind_of_release(enum rlock_status status);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Writes key=value, as logfmt has it, or leaves it to json.c. A value of any bytes stays on its line, in its field, and on a
- * terminal without effect.
+ * Writes key=value, as logfmt has it, or leaves it to json.c. A value of any bytes stays on its line, in its field, and
+ * on a terminal without effect.
  */
 #include <inttypes.h>
 #include <string.h>

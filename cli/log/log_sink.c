@@ -40,16 +40,16 @@ static bool has_failed;
 /* ---- a file ---- */
 
 /*
- * A symbolic link is followed: logs are moved to other disks by links, and the kernel's protected_symlinks guards those in
- * /tmp. With O_NONBLOCK a FIFO without a reader, or a terminal that was stopped, is an error at once.
+ * A symbolic link is followed: logs are moved to other disks by links, and the kernel's protected_symlinks guards those
+ * in /tmp. With O_NONBLOCK a FIFO without a reader, or a terminal that was stopped, is an error at once.
  */
 static int open_file(void)
 {
 	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
 }
 
-/* What stands in the way now is gone later, and no mistake of the user's: a reader that is not there, a full disk. */
-static bool may_pass(int error)
+/* The obstacle may go away, and is no mistake of the user's: a FIFO without a reader, a full disk. */
+static bool is_obstacle_temporary(int error)
 {
 	struct stat stat_of;
 
@@ -85,7 +85,7 @@ static int file_setup(const char *name)
 		return message_out_of_memory();
 	if (fd >= 0)
 		(void)close(fd);
-	else if (path == NULL || !may_pass(error)) {
+	else if (path == NULL || !is_obstacle_temporary(error)) {
 		message_error("--log '%s': cannot be opened: %s", path_shown, strerror(error));
 		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
 	}

@@ -11,14 +11,14 @@
 #define LOG_LINE_MAX 4096
 
 /*
- * Name the sink: "syslog", "stderr" or a file, which is opened to see that it can be. 0, or the exit code after one line by
- * message_error.
+ * Name the sink: "syslog", "stderr" or a file, which is opened to see that it can be. 0, or the exit code after one
+ * line by message_error.
  */
 int log_sink_setup(const char *target);
 
 bool log_sink_is_open(void);
 
-/* Write a line, in one piece. The first one that fails is told by message_warning. priority is one of syslog(3). */
+/* Write a line, in one piece. The first one that fails is reported by message_warning. priority is one of syslog(3). */
 void log_sink_write(const char *line, size_t len, int priority);
 
 /* In the renewer, which has none of the caller's streams: nothing goes to stderr any more. */

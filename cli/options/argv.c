@@ -71,7 +71,7 @@ static bool argtable_make(struct argtable *table, const struct verb *verb, size_
 	int max = (int)word_count + 1; /* no limit: merge_add rejects repetitions, as in a file */
 
 	*table = (struct argtable){ .verb = verb };
-	/* Options with a value go first, see index_of_flag. */
+	/* Options with a value go first, see find_flag_with_value. */
 	argtable_add(table, true, max);
 	argtable_add(table, false, max);
 	table->names = arg_strn(NULL, NULL, "NAME", 0, max, NULL);
@@ -101,13 +101,28 @@ static void argtable_parse(struct argtable *table, const struct command_line *li
 /* ---- what argtable did not understand ---- */
 
 /*
- * Where an option that takes no value was given one, argtable reports as the error what it takes for a letter: its own
- * index of that option. The number can't be a letter's code, which would be 32 or more, nor an error of argtable's,
- * which are below 6, since more options than that have a value and are before it in the table.
+ * The option that takes no value and was given one, if that is the error; else NULL. argtable reports it as if its own
+ * index of the option were an unknown letter. The index is above argtable's errors, since more options than these have
+ * a value and are before it in the table; but it may be a letter's code, too, so the words say which it is.
  */
-static bool index_of_flag(const struct argtable *table, int error)
+static const struct opt *find_flag_with_value(const struct argtable *table,
+					      const struct command_line *line, int error)
 {
-	return error > ARG_EMISSARG && (size_t)error < table->count;
+	const struct opt *flag;
+	size_t matches;
+
+	if (error <= ARG_EMISSARG || (size_t)error >= table->count)
+		return NULL;
+	flag = table->opts[error];
+	for (size_t i = 0; i < line->count; i++) {
+		const char *word = line->words[i];
+		size_t len = strcspn(word, "=");
+
+		if (strncmp(word, "--", 2) == 0 && word[len] == '=' &&
+		    table_by_name((unsigned)table->verb->set, word + 2, len - 2, &matches) == flag)
+			return flag;
+	}
+	return NULL;
 }
 
 /* From the name that other programs have for an option to ours. */
@@ -198,9 +213,10 @@ static bool is_empty_value(const struct arg_end *end, int index)
 /*
  * Report the first error; arg_print_errors() would repeat passwords, and has no corrected line. 0 when there is none.
  */
-static int report_parse_error(const struct argtable *table)
+static int report_parse_error(const struct argtable *table, const struct command_line *line)
 {
 	const struct arg_end *end = table->end;
+	const struct opt *flag;
 	int i = 0;
 
 	while (i < end->count && is_empty_value(end, i))
@@ -209,8 +225,9 @@ static int report_parse_error(const struct argtable *table)
 		return 0;
 	if (end->argval[i] == NULL && end->error[i] == ARG_EMALLOC)
 		return message_out_of_memory();
-	if (end->argval[i] == NULL && index_of_flag(table, end->error[i])) {
-		message_error("--%s takes no value", table->opts[end->error[i]]->name);
+	flag = end->argval[i] == NULL ? find_flag_with_value(table, line, end->error[i]) : NULL;
+	if (flag != NULL) {
+		message_error("--%s takes no value", flag->name);
 		return EXIT_USAGE;
 	}
 	if (end->argval[i] == NULL)
@@ -368,7 +385,7 @@ static int set_pattern(struct opts *opts, const struct argtable *table)
 static int read_table(struct option_merge *merge, const struct argtable *table,
 		      const struct command_line *line)
 {
-	int code = report_parse_error(table);
+	int code = report_parse_error(table, line);
 
 	if (code != 0)
 		return code;

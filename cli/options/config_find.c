@@ -164,7 +164,7 @@ static bool user_candidate(struct candidate *out)
 	return snprintf(out->path, sizeof(out->path), "%s%s/rlock.conf", dir, below) < PATH_MAX;
 }
 
-/* Where another file is the first, a user may look for options in that of the machine in vain. */
+/* Record that /etc/rlock.conf is not read since another file comes first: a user may expect its options to count. */
 static int record_unread(struct option_merge *merge)
 {
 	struct setting setting = { .option = "config", .value = MACHINE_FILE };
@@ -198,7 +198,7 @@ int config_find(struct option_merge *merge, char **text_out, size_t *len_out)
 {
 	int code = find(merge, text_out, len_out);
 
-	/* The others have no use for it. */
+	/* Only `rlock check` prints it. */
 	if (code != 0 || *text_out == NULL || merge->verb->set != VERBS_CHECK)
 		return code;
 	return record_unread(merge);

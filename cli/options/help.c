@@ -10,7 +10,8 @@
 #include "options/help.h"
 #include "options/table.h"
 
-#define HELP_COLUMN 30 /* room for all heads but the longest, --on-lost's, and a gap */
+#define HELP_COLUMN                                                                                \
+	30 /* most heads fit, with a gap; after a longer one the text begins on the next line */
 #define EXIT_COLUMN 6
 #define HELP_WIDTH 79
 

@@ -21,7 +21,7 @@
 #include "options/usage.h"
 #include "options/usage_line.h"
 
-/* What the strings in struct opts are in. */
+/* The memory that the strings in struct opts point into. */
 struct memory {
 	struct command_line line;
 	char *config;
@@ -247,12 +247,6 @@ static int complete(struct option_merge *merge)
 	int code;
 
 	report_ignored(merge);
-	if (opts->command == NULL) {
-		/* These are from a file, where they are meant for other calls. */
-		opts->at_least_ms = 0;
-		opts->max_run_ms = 0;
-		opts->kill_child = false;
-	}
 	if ((merge->verb->set & VERBS_ACQUIRE) != 0 && opts->owner != NULL &&
 	    !opts->is_fixed_lease) {
 		message_error("--owner needs --lease, since no process stays to renew the lock: "

@@ -102,7 +102,9 @@ struct opt {
 	const char *expected;
 
 	const char *initial; /* the default value; NULL: none */
-	/* For the verbs that acquire, and where the next one is NULL. The first words, up to a semicolon, stand alone. */
+	/*
+	 * For the verbs that acquire, and where the next one is NULL. The first words, up to a semicolon, stand alone.
+	 */
 	const char *help;
 	const char *help_holder; /* for those that deal with a lock that was acquired before */
 	const char *help_sem;    /* for sem, where not NULL */

@@ -1,6 +1,6 @@
 /*
- * Tells in one phrase where the servers are from, and in one where their passwords are from: when a server denies the
- * password, or cannot be reached, this is where to look first. caller.c adds the phrase to the message.
+ * Puts into phrases where the servers and their passwords are from: when a server denies the password, or cannot be
+ * reached, the user looks there first. caller.c adds the phrase to the message.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
  * Runs the password command for the library, and makes of its output a password, or the reason why there is none. It
- * leaves to shell.c how the command is run, and when, to the library.
+ * leaves to shell.c how the command is run, and to the library when it is run.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Makes the servers of a call complete: what options say of them, where their URLs do not. passwords.c has their
- * passwords, and load.c all that is no server's.
+ * Completes the servers of a call with what options say of them and their URLs do not. passwords.c sets the passwords,
+ * and load.c reads all options that are not about servers.
  */
 #include <string.h>
 
@@ -85,7 +85,7 @@ static int set_tls(const struct opts *opts, struct rlock_url *url, bool is_used[
 	return 0;
 }
 
-/* Where the sentinels' addresses are not ours. */
+/* For a NAT: translates the addresses that the sentinels name into addresses that can be reached from here. */
 static int set_map(const struct option_merge *merge, struct rlock_url *url)
 {
 	const char *map = merge->opts->sentinel_map;
@@ -119,7 +119,8 @@ static const struct group {
 	  "redis+sentinel://HOST:26379/SERVICE" },
 };
 
-static int refuse(const struct option_merge *merge, const struct group *group, enum opt_id id)
+static int report_wrong_group(const struct option_merge *merge, const struct group *group,
+			      enum opt_id id)
 {
 	const char *server = rlock_url_server(merge->opts->urls[0]);
 
@@ -143,7 +144,7 @@ static int check_groups(const struct option_merge *merge)
 			is_any = is_any || group->is_for(merge->opts->urls[at]);
 		for (enum opt_id id = group->first; !is_any && id <= group->last; id++)
 			if (merge->given[id] != SOURCE_DEFAULT)
-				return refuse(merge, group, id);
+				return report_wrong_group(merge, group, id);
 	}
 	return 0;
 }

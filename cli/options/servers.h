@@ -7,8 +7,8 @@
 #include "options/merge.h"
 
 /*
- * Set database, TLS, password and quorum of the merge's URLs, and check that they go together. 0, or the exit code after
- * one line by message_error.
+ * Set database, TLS, password and quorum of the merge's URLs, and check that they go together. 0, or the exit code
+ * after one line by message_error.
  */
 int servers_set(const struct option_merge *merge);
 

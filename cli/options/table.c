@@ -10,7 +10,7 @@
 /* Below, a slow network alone would lose a lock. */
 #define LEASE_LEAST_MS 1000
 
-/* Each is a request to the server. */
+/* Each repetition is a request to the server: ten a second are enough. */
 #define WATCH_LEAST_MS 100
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"

@@ -211,7 +211,10 @@ enum rlock_status value_note(struct opts *opts, const struct opt *opt, const cha
 	return value_text(opts, opt, value, why);
 }
 
-/* "-" is standard output in other programs; it is COMMAND's here. Whether a file can be opened is found out when it is used. */
+/*
+ * "-" is standard output in other programs; it is COMMAND's here. Whether a file can be opened is found out when it is
+ * used.
+ */
 enum rlock_status value_log(struct opts *opts, const struct opt *opt, const char *value,
 			    char why[RLOCK_ERROR_MAX])
 {

@@ -1,6 +1,6 @@
 /*
- * Reads the ancestors of a process from /proc. Each has its number and its start time, so that a process which was
- * given the number of one that has ended is not taken for an ancestor.
+ * Reads the ancestors of a process from /proc. Each has its pid and its start time, so that a process that got the pid
+ * of one that has ended is not taken for an ancestor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,9 +41,7 @@ int ancestors_read(struct ancestors *out, pid_t pid)
 
 		if (lookup == PROC_UNSEEN)
 			return errno;
-		/*
-		 * A parent is older than its child: a younger process was given the number of a parent that has ended.
-		 */
+		/* A parent is older than its child: a younger process got the pid of a parent that has ended. */
 		if (lookup == PROC_GONE || proc.start > child_start)
 			break;
 		if (!add(out, &proc))

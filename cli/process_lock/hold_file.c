@@ -1,7 +1,7 @@
 /*
  * The format of a hold file: each hold has one, "hold-PID-START-HOLDID", with lines "key value". The file says which
- * process the lock is for and how to release it, but not the secret that the server asks for. hold_file_walk.c removes
- * the files of processes that have ended.
+ * process the lock is for and how to release it, but never a password. hold_file_walk.c removes the files of processes
+ * that have ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -352,7 +352,7 @@ struct hold_file *hold_file_read(int dir_fd, const char *name)
 	text = read_text(dir_fd, name);
 	if (text == NULL)
 		goto out;
-	/* A line that is rejected for another reason than its content is rejected for lack of memory. */
+	/* Bad content leaves no transient errno; lack of memory does, and then the file is not taken for bad. */
 	errno = 0;
 	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
 	     line = strtok_r(NULL, "\n", &rest))

@@ -29,7 +29,7 @@ struct hold_file {
 	int64_t acquired_ms;
 	bool is_fixed_lease;
 	bool is_lost;
-	bool is_abandoned; /* an unlock was sent, but no reply came */
+	bool is_abandoned; /* a release failed while the lock was surely held: the server may have carried it out */
 	pid_t renewer;
 	uint64_t renewer_start;
 	int claim_fd; /* of hold_file_claim; -1: not claimed */

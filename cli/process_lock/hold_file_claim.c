@@ -7,27 +7,17 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/exits.h"
 #include "base/message.h"
 #include "process_lock/hold_file_claim.h"
 #include "process_lock/runtime_dir.h"
+#include "sys/fds.h"
 
-/* An unlock takes less time than this. */
+/* Longer than an unlock has its claim: RELEASE_MS of finish.c, 5 s, bounds its request. */
 #define CLAIM_MS 10000
 #define CLAIM_LOOK_MS 10
-
-/* flock locks the file, not its name: after the end of another unlock the name may be another file's, or no file's. */
-static bool is_still_named(const struct hold_file *file, const char *name)
-{
-	struct stat claimed, named;
-
-	return fstat(file->claim_fd, &claimed) == 0 &&
-	       fstatat(file->dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       claimed.st_dev == named.st_dev && claimed.st_ino == named.st_ino;
-}
 
 /*
  * False when another unlock locks the file for too long, since it is stopped, say. Where files cannot be locked, no
@@ -79,6 +69,7 @@ int hold_file_claim(struct hold_file *file, bool *is_ours_out)
 			CLAIM_MS / 1000);
 		return EXIT_SYSTEM;
 	}
-	*is_ours_out = is_still_named(file, name) && read_again(file, name);
+	/* flock locks the file, not its name: after another unlock the name may be another file's, or no file's. */
+	*is_ours_out = fds_is_named(file->claim_fd, file->dir_fd, name) && read_again(file, name);
 	return 0;
 }

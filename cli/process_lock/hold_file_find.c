@@ -12,6 +12,7 @@
 #include "process_lock/hold_file_find.h"
 #include "process_lock/hold_file_walk.h"
 #include "process_lock/inherited.h"
+#include "process_lock/owners.h"
 #include "process_lock/runtime_dir.h"
 
 static int report_unlooked(int error)
@@ -91,8 +92,8 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 	return search.exact;
 }
 
-void hold_file_find_say_near(const struct hold_file *near, const struct rlock_name *names,
-			     size_t name_count, const char *server, const char *verb, pid_t pid)
+void hold_file_find_report_near(const struct hold_file *near, const struct rlock_name *names,
+				size_t name_count, const char *server, const char *verb, pid_t pid)
 {
 	bool is_elsewhere = strcmp(near->server, server) != 0;
 	char wanted[NAMES_SHOWN_MAX], process[32];
@@ -124,7 +125,7 @@ static void collect_owner(void *ctx, struct hold_file *file, int steps)
 {
 	struct owner_list *list = ctx;
 
-	(void)steps; /* at most one owner holds a lock: their order does not matter */
+	(void)steps; /* their order does not matter: the server tells which of them holds the lock */
 	for (size_t i = 0; i < file->name_count; i++)
 		if (is_among(&file->names[i], list->names, list->name_count))
 			owners_add(list->owners, list->count, file->owners[i],

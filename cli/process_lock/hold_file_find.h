@@ -18,8 +18,8 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 				 struct hold_file **near_out, int *code_out);
 
 /* Say in one line by message_error what near is, and which command line to write instead. pid: of --pid; 0: none. */
-void hold_file_find_say_near(const struct hold_file *near, const struct rlock_name *names,
-			     size_t name_count, const char *server, const char *verb, pid_t pid);
+void hold_file_find_report_near(const struct hold_file *near, const struct rlock_name *names,
+				size_t name_count, const char *server, const char *verb, pid_t pid);
 
 /*
  * Append the owners by which pid and those above it hold any of the names, in no order, to owners, a malloc'ed array of

@@ -1,6 +1,6 @@
 /*
- * Goes through the hold files of a process and those above it. Since no process is left to do it, a file whose process
- * has ended is removed on the way. runtime_dir.c knows where the directories are, and the callers which file they want.
+ * Goes through the hold files of a process and those above it, and removes each file whose process has ended: no other
+ * process is left to remove it. runtime_dir.c knows the directories, and the callers which file they want.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ struct visit {
 };
 
 /* The writer of the file was killed before it could give the file its final name. */
-static bool is_half_written_by_the_dead(const struct visit *visit, const char *name)
+static bool is_half_written_leftover(const struct visit *visit, const char *name)
 {
 	uint64_t pid_namespace;
 	pid_t pid;
@@ -30,7 +30,7 @@ static bool is_half_written_by_the_dead(const struct visit *visit, const char *n
 	       pid_namespace == visit->pid_namespace && proc_has_ended(pid, 0);
 }
 
-/* Containers may share the directory: a process number of theirs is another process's here. */
+/* Containers may share the directory: a pid of theirs is another process's here. */
 static bool is_from_elsewhere(const struct visit *visit, const struct hold_file *file)
 {
 	return file->pid_namespace != 0 && visit->pid_namespace != 0 &&
@@ -61,7 +61,7 @@ static int visit_file(struct visit *visit, const char *name)
 	struct hold_file by_name = { 0 }, *file;
 	int steps, error;
 
-	if (is_half_written_by_the_dead(visit, name))
+	if (is_half_written_leftover(visit, name))
 		(void)unlinkat(visit->dir_fd, name, 0);
 	if (!hold_file_parse_name(name, &by_name))
 		return 0;

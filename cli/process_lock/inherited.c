@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "process_lock/inherited.h"
+#include "process_lock/owners.h"
 
 enum part { PART_SERVER, PART_KIND, PART_NAME, PART_OWNER, PART_HOLD, PART_LEASE, PART_COUNT };
 
@@ -85,29 +86,6 @@ char *inherited_extend(const char *old, const char *server, enum rlock_kind kind
 
 /* ---- read ---- */
 
-void owners_add(char ***owners, size_t *count, const char *owner, size_t len)
-{
-	char **larger, *copy;
-
-	for (size_t i = 0; i < *count; i++)
-		if (strlen((*owners)[i]) == len && memcmp((*owners)[i], owner, len) == 0)
-			return;
-	larger = realloc(*owners, (*count + 1) * sizeof(**owners));
-	if (larger == NULL)
-		return;
-	*owners = larger;
-	copy = strndup(owner, len);
-	if (copy != NULL)
-		(*owners)[(*count)++] = copy;
-}
-
-void owners_free(char **owners, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(owners[i]);
-	free(owners);
-}
-
 /* Splits a word into its parts, and decodes them in place. */
 static bool split(char *word, char *parts[PART_COUNT], size_t lengths[PART_COUNT])
 {
@@ -134,7 +112,7 @@ struct word {
 };
 
 /*
- * The last entry in value before *left that is about name; *left moves before that entry. False when there is none. The
+ * The word in value nearest before *left that is about name; *left moves before it. False when there is none. The
  * search goes backwards, because the most recent hold is that of the nearest `rlock run` above us.
  */
 static bool previous_word(const char *value, size_t *left, const struct rlock_name *name,

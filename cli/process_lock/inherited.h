@@ -45,8 +45,4 @@ struct inherited {
 bool inherited_find(const char *value, const char *server, const struct rlock_name *name,
 		    enum rlock_kind mode, struct inherited *out);
 
-/* Append a copy of owner, unless owners contains it already. */
-void owners_add(char ***owners, size_t *count, const char *owner, size_t len);
-void owners_free(char **owners, size_t count);
-
 #endif

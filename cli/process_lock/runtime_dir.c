@@ -232,7 +232,7 @@ static void report_first(const struct trouble *trouble)
 
 	if (is_strangers(&uid))
 		message_error(
-			"runtime directory '%s': belongs to user %lu: an administrator mends that: "
+			"runtime directory '%s': belongs to user %lu: ask an administrator to run: "
 			"sudo sh -c 'rm -rf %s && mkdir -m 700 %s && chown %lu %s'",
 			path, (unsigned long)uid, path, path, (unsigned long)geteuid(), path);
 	else

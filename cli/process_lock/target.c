@@ -43,11 +43,11 @@ static int report_none(pid_t pid, bool is_parent)
 	}
 	if (is_parent && pid == 0)
 		message_error(
-			"the calling process is outside of this container: say by --pid which process in it "
-			"the lock is for");
+			"the calling process is outside of this container: name the process in it that the "
+			"lock is for with --pid");
 	else if (is_parent)
 		message_error(
-			"the calling process has ended: name by --pid the process that the lock is for");
+			"the calling process has ended: name the process that the lock is for with --pid");
 	else
 		message_error("--pid %d: there is no such process", (int)pid);
 	return EXIT_USAGE;

@@ -1,6 +1,6 @@
 /*
- * The process that a lock without a command is for: the caller, or the one that --pid names. short_lived.c judges whether
- * the caller lives long enough for that.
+ * The process that a lock without a command is for: the caller, or the one that --pid names. short_lived.c judges
+ * whether the caller lives long enough for that.
  */
 #ifndef TARGET_H
 #define TARGET_H

@@ -13,27 +13,6 @@
 #include "sys/children.h"
 #include "sys/file_read.h"
 
-bool pid_list_add(struct pid_list *list, pid_t pid)
-{
-	if (list->count == list->capacity) {
-		size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-		pid_t *pids = realloc(list->pids, capacity * sizeof(*pids));
-
-		if (pids == NULL)
-			return false;
-		list->pids = pids;
-		list->capacity = capacity;
-	}
-	list->pids[list->count++] = pid;
-	return true;
-}
-
-void pid_list_free(struct pid_list *list)
-{
-	free(list->pids);
-	*list = (struct pid_list){ 0 };
-}
-
 static void add_of_thread(pid_t pid, const char *thread, struct pid_list *out)
 {
 	char path[64], *text = NULL;

@@ -8,13 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Zero-initialise, pid_list_free. */
-struct pid_list {
-	pid_t *pids;
-	size_t count, capacity;
-};
-bool pid_list_add(struct pid_list *list, pid_t pid);
-void pid_list_free(struct pid_list *list);
+#include "sys/pid_list.h"
 
 /* Whether this kernel was built with these lists. */
 bool children_are_listed(void);

@@ -1,9 +1,10 @@
 /*
- * Closes descriptors: a range by one call, or one by one where there is no such call. Which ones a process keeps is
- * left to the callers.
+ * Looks at open descriptors, and closes all but some: a range by one call, or one by one where there is no such call.
+ * Which ones a process keeps is left to the callers.
  */
+#include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,9 +47,17 @@ void fds_close_but(int *kept, size_t count)
 	close_span(next, ~0U);
 }
 
-bool fd_is_ready(int fd)
+bool fds_is_ready(int fd)
 {
 	struct pollfd poll_fd = { fd, POLLIN, 0 };
 
 	return fd >= 0 && poll(&poll_fd, 1, 0) > 0;
+}
+
+bool fds_is_named(int fd, int dir_fd, const char *name)
+{
+	struct stat opened, named;
+
+	return fstat(fd, &opened) == 0 && fstatat(dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }

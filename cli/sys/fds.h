@@ -1,5 +1,5 @@
 /*
- * Descriptors: whether one is readable, and how a process closes what it inherited.
+ * What is asked of open descriptors, and done to all of them.
  */
 #ifndef FDS_H
 #define FDS_H
@@ -11,6 +11,9 @@
 void fds_close_but(int *kept, size_t count);
 
 /* Whether the descriptor is readable now: of a pidfd, whether its process has ended. False for a negative one. */
-bool fd_is_ready(int fd);
+bool fds_is_ready(int fd);
+
+/* Whether the open file is still the one of that name below dir_fd, which is no link. */
+bool fds_is_named(int fd, int dir_fd, const char *name);
 
 #endif

@@ -13,7 +13,10 @@
 #include "sys/helper.h"
 #include "sys/proc.h"
 
-/* A helper that was told to end does so within this time, unless its read cannot be interrupted: then it is not waited for. */
+/*
+ * A helper that was told to end does so within this time, unless its read cannot be interrupted: then it is not waited
+ * for.
+ */
 #define REAP_MS 50
 
 /* Helpers that had not ended when they were waited for; 0: none. Their end sends no signal. */

@@ -14,8 +14,9 @@ void priority_raise_for(pid_t pid)
 }
 
 /*
- * A nice value counts among the processes of one session only (sched(7), autogroup): the more sessions are busy, the
- * less it helps. SCHED_RR is not inherited: the thread that resolves names may run any code of the system's there.
+ * Where SCHED_RR is denied, a nice value has to do. It counts among the processes of one session only (sched(7),
+ * autogroup): the more sessions are busy, the less it helps. SCHED_RR is not inherited: the thread that resolves names
+ * may run any code of the system's, which must not have our priority.
  */
 void priority_raise(void)
 {

@@ -12,7 +12,7 @@ void priority_raise(void);
 /* For a process that is about to be killed: it has to run once more to end. */
 void priority_raise_for(pid_t pid);
 
-/* For a process that has to end, while others wait for what is done beside that; 0: ourselves. */
+/* Let other processes run before pid (0: ourselves), whose own work is less urgent than theirs. */
 void priority_let_others_run_first(pid_t pid);
 
 #endif

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -108,7 +107,9 @@ bool proc_read(pid_t pid, struct proc *out)
 	return proc_look(pid, out) == PROC_SEEN;
 }
 
-/* The kernel counts its ticks on the clock of rlock_now_ms(), and in a time namespace shifts both (time_namespaces(7)). */
+/*
+ * The kernel counts its ticks on the clock of rlock_now_ms(), and in a time namespace shifts both (time_namespaces(7)).
+ */
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms)
 {
 	long ticks = sysconf(_SC_CLK_TCK);
@@ -117,6 +118,13 @@ uint64_t proc_start_between(int64_t from_ms, int64_t until_ms)
 	if (tick_ms == 0 || from_ms / tick_ms != until_ms / tick_ms)
 		return 0;
 	return (uint64_t)(from_ms / tick_ms);
+}
+
+bool proc_is_stopped(pid_t pid)
+{
+	struct proc proc;
+
+	return proc_read(pid, &proc) && proc.state == 'T';
 }
 
 bool proc_is_hidden(pid_t pid)

@@ -41,18 +41,23 @@ enum proc_lookup {
 enum proc_lookup proc_look(pid_t pid, struct proc *out);
 /* The same for callers that take a process which cannot be seen now for none: false then. */
 bool proc_read(pid_t pid, struct proc *out);
+/* Whether it can be seen, and is stopped by a signal. */
+bool proc_is_stopped(pid_t pid);
 /* Whether there is such a process, but /proc does not show it to us: it is another user's (hidepid), say. */
 bool proc_is_hidden(pid_t pid);
 /* Whether it runs a program of our name, in any directory; true where we may not see that. */
 bool proc_runs_our_program(pid_t pid);
 /*
- * The start of a process that was forked between these two times of rlock_now_ms(), without a look at /proc, which takes
- * longer than the fork; 0 when the two are not in the same tick of the kernel.
+ * The start of a process that was forked between these two times of rlock_now_ms(), without a look at /proc, which
+ * takes longer than the fork; 0 when the two are not in the same tick of the kernel.
  */
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms);
 /* False for a process whose first thread has exited, and is a zombie, while other threads run on. */
 bool proc_is_gone(const struct proc *proc);
-/* Whether that process is known to have ended: it is gone or a zombie, or its pid is another process's. */
+/*
+ * Whether that process has ended, as far as /proc shows: it is gone, hidden (hidepid) or a zombie, or its pid is
+ * another process's.
+ */
 bool proc_has_ended(pid_t pid, uint64_t start);
 /* The inode of the namespace that our pids belong to; 0 when it is unknown, without /proc. */
 uint64_t proc_namespace(void);

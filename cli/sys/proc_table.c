@@ -201,7 +201,7 @@ static bool may_carry_hold(const struct proc_filter *filter, const struct proc *
 }
 
 static size_t add_requests(struct proc_table *table, const struct proc_filter *filter,
-			   bool asks_suspects, struct probe_request *out)
+			   bool probes_suspects, struct probe_request *out)
 {
 	size_t count = 0;
 
@@ -211,8 +211,8 @@ static size_t add_requests(struct proc_table *table, const struct proc_filter *f
 		if (table->entries[i].is_member || is_excluded(filter, proc) ||
 		    !may_carry_hold(filter, proc))
 			continue;
-		if (!asks_suspects && probe_is_suspect(proc)) {
-			table->unasked++;
+		if (!probes_suspects && probe_is_suspect(proc)) {
+			table->undecided++;
 			continue;
 		}
 		out[count].entry = i;
@@ -226,23 +226,23 @@ static void use_result(struct proc_table *table, const struct probe_request *req
 	if (request->lookup == PROC_SEEN)
 		table->entries[request->entry].is_member = true;
 	else if (request->lookup == PROC_UNSEEN)
-		table->unasked++;
+		table->undecided++;
 	if (!request->is_abandoned)
 		return;
-	table->unread++;
-	table->unread_one = *request->proc;
+	table->unreadable++;
+	table->unreadable_one = *request->proc;
 }
 
 /* Marks the processes that carry the hold id, and their descendants. False without memory. */
 static bool mark_carriers(struct proc_table *table, const struct proc_filter *filter,
-			  bool asks_suspects)
+			  bool probes_suspects)
 {
 	struct probe_request *requests = calloc(table->count, sizeof(*requests));
 	size_t count;
 
 	if (requests == NULL)
 		return false;
-	count = add_requests(table, filter, asks_suspects, requests);
+	count = add_requests(table, filter, probes_suspects, requests);
 	probe_run(requests, count, filter->hold_id, filter->until_ms);
 	for (size_t i = 0; i < count; i++)
 		use_result(table, &requests[i]);

@@ -38,9 +38,9 @@ struct proc_table {
 	struct proc_entry *entries; /* by pid, each once */
 	size_t count, capacity;
 	int64_t listed_ms; /* when the processes were listed */
-	size_t unasked;    /* of how many it is not known yet whether they are members */
-	size_t unread;     /* of how many it will not be known: reading their environment hangs */
-	struct proc unread_one; /* one of these */
+	size_t undecided;  /* how many processes are not known yet to be members or not */
+	size_t unreadable; /* how many will not be known: reading their environment hangs */
+	struct proc unreadable_one; /* one of these */
 };
 
 /* Which processes a search looks at. */

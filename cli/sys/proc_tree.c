@@ -35,7 +35,7 @@ static int send_signal(const struct proc *proc, int signal)
 	return error;
 }
 
-/* A program may start processes to end by, after it got SIGTERM: they are left alone for as long as it runs. */
+/* After SIGTERM a program may start processes to clean up: they are spared for as long as the program runs. */
 static bool is_clean_up(const struct proc_table *table, const struct proc_set *signaled,
 			const struct proc_entry *child)
 {
@@ -60,8 +60,8 @@ static bool signal_once(const struct proc *proc, int signal, struct proc_set *si
 		return false;
 	error = send_signal(proc, signal);
 	if (error == EPERM) {
-		report->refused++;
-		report->refused_one = *proc;
+		report->denied++;
+		report->denied_one = *proc;
 	}
 	if (!is_transient_errno(error))
 		return true;
@@ -81,9 +81,9 @@ static bool search(const struct proc_filter *filter, enum proc_scope scope, int 
 
 	*has_found_new = false;
 	*report = (struct proc_report){ .at_ms = table.listed_ms,
-					.unasked = table.unasked,
-					.unread = table.unread,
-					.unread_one = table.unread_one };
+					.undecided = table.undecided,
+					.unreadable = table.unreadable,
+					.unreadable_one = table.unreadable_one };
 	for (size_t i = 0; is_of_use && i < table.count; i++) {
 		const struct proc_entry *entry = &table.entries[i];
 		const struct proc *proc = &entry->proc;
@@ -129,7 +129,7 @@ static bool is_last(enum proc_scope scope, bool has_found_new, const struct proc
 {
 	if (scope == SCOPE_FAMILY || has_found_new)
 		return false;
-	return scope == SCOPE_SUSPECTS || report->unasked == 0;
+	return scope == SCOPE_SUSPECTS || report->undecided == 0;
 }
 
 /* Processes that may hang come last, when all others have had the signal. */
@@ -145,7 +145,7 @@ bool proc_tree_signal(const struct proc_filter *filter, int signal, struct proc_
 	struct proc_report report = { 0 };
 	bool is_complete = true, has_found_new = true;
 	enum proc_scope scope = SCOPE_ALL;
-	size_t refused = 0;
+	size_t denied = 0;
 
 	*out = report;
 	if (access("/proc/self/stat", R_OK) != 0 && !is_transient_errno(errno))
@@ -160,21 +160,21 @@ bool proc_tree_signal(const struct proc_filter *filter, int signal, struct proc_
 		scope = SCOPE_FAMILY;
 	for (int searches = 0; searches < SEARCHES_MAX; searches++) {
 		is_complete = search(filter, scope, signal, signaled, &report, &has_found_new);
-		refused += report.refused;
-		if (report.refused > 0)
-			out->refused_one = report.refused_one;
+		denied += report.denied;
+		if (report.denied > 0)
+			out->denied_one = report.denied_one;
 		if (!is_complete || is_last(scope, has_found_new, &report))
 			break;
 		scope = next_scope(scope, has_found_new);
 	}
-	report.refused = refused;
-	report.refused_one = out->refused_one;
+	report.denied = denied;
+	report.denied_one = out->denied_one;
 	*out = report;
 	proc_set_free(&own);
 	/* A child of ours keeps its pid until we reap it. */
 	if (!is_complete && report.running == 0 && filter->adopter == getpid())
 		(void)signal_job_only(filter, signal, signaled, out);
-	return is_complete && report.unasked == 0;
+	return is_complete && report.undecided == 0;
 }
 
 bool proc_tree_family_runs(const struct proc_filter *filter, struct proc *out)

@@ -16,12 +16,12 @@
 struct proc_report {
 	int64_t at_ms;  /* when the processes were listed for the last time; 0: they were not */
 	size_t running; /* how many of the command's processes still run */
-	size_t refused; /* to how many of these the kernel let us send no signal */
-	struct proc refused_one; /* one of these */
+	size_t denied;  /* to how many of these the kernel let us send no signal */
+	struct proc denied_one;  /* one of these */
 	struct proc running_one; /* one that runs */
-	size_t unasked; /* of how many processes it is not known yet whether they are the command's */
-	size_t unread; /* of how many it will not be known: they hang, and do not count as the command's */
-	struct proc unread_one; /* one of these */
+	size_t undecided; /* how many processes are not known yet to be the command's or not */
+	size_t unreadable; /* how many will not be known: reading them hangs, and they do not count as the command's */
+	struct proc unreadable_one; /* one of these */
 };
 
 /*

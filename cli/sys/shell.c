@@ -1,7 +1,7 @@
 /*
- * Runs a command by sh below a helper process, which kills it and whatever it has left behind: at the deadline, or when
- * the other end of its pipe is closed, which the kernel does for a parent that was killed. What the output means is for
- * the caller.
+ * Runs a command by sh below a helper process. When the command ends, at the deadline, or when the other end of its
+ * pipe is closed (the kernel closes it when the parent is killed), the helper kills all leftover processes. What the
+ * output means is for the caller.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,9 @@
 #include "sys/shell.h"
 
 #define PROGRAM "/bin/sh"
-/* A search for leftovers finds so many of them, and so often: those that may not be killed do not hold the helper up. */
+/*
+ * A search for leftovers finds so many of them, and so often: those that may not be killed do not hold the helper up.
+ */
 #define LEFTOVERS_MAX 64
 #define SEARCHES_MAX 100
 #define SEARCH_MS 20
@@ -94,7 +96,7 @@ static bool take_descriptors(struct order *order)
 	return true;
 }
 
-/* Until the command ends, the deadline, or no process reads its output. The last two leave it running. */
+/* Waits until the command ends, the deadline comes or the parent closes end_fd. In the last two cases it still runs. */
 static struct report await_command(const struct order *order, pid_t pid)
 {
 	struct pollfd fds[] = { { (int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0 },
@@ -104,7 +106,7 @@ static struct report await_command(const struct order *order, pid_t pid)
 	if (fds[0].fd < 0)
 		return (struct report){ SHELL_FAILED, errno };
 	(void)rlock_poll(fds, 2, order->deadline_ms);
-	/* It stays a zombie: until its group is killed, no other process can have its number. */
+	/* It stays a zombie: until its group is killed, no other process can get its pid. */
 	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
 		return (struct report){ SHELL_LATE, 0 };
 	return (struct report){ info.si_code == CLD_EXITED ? SHELL_EXITED : SHELL_SIGNALLED,
@@ -155,7 +157,7 @@ _Noreturn static void be_helper(struct order order)
 		(void)setpriority(PRIO_PROCESS, 0, order.setting->nice);
 		/* Unlike fork it calls no handlers, which may wait for locks of threads that are not here. */
 		pid = vfork();
-		/* What it calls before exec is listed above, and safe. */
+		/* All that become_shell calls before exec is async-signal-safe. */
 		if (pid == 0) /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
 			become_shell(&order, &error);
 	}

@@ -32,8 +32,9 @@ enum shell_end {
 };
 
 struct shell {
-	pid_t parent, helper; /* the process that started it */
-	int fd;               /* becomes readable when shell_advance can go on */
+	pid_t parent; /* the process that called shell_start */
+	pid_t helper;
+	int fd; /* becomes readable when shell_advance can go on */
 	int output_fd, end_fd;
 	bool is_output_over;
 	char *output; /* with a NUL after it; wiped by shell_stop */
@@ -42,7 +43,7 @@ struct shell {
 	int value; /* the status that it exited with, the signal, or the errno */
 };
 
-/* Before anything of that is changed. */
+/* Record how rlock was started. To be called before it changes its signals or its nice value. */
 void shell_setting_find(struct shell_setting *setting);
 /* NULL with errno. environment: of the command, up to a NULL; shell_stop frees what it returns. */
 struct shell *shell_start(const char *command, char *const environment[],

@@ -1,6 +1,6 @@
 /*
- * Holds signals back and reads them from a descriptor, without handlers. A signal that was ignored when we were started,
- * as under nohup, stays ignored: it is neither held back nor read. What a signal means is for the callers.
+ * Holds signals back and reads them from a descriptor, without handlers. A signal that was ignored when we were
+ * started, as under nohup, stays ignored: it is neither held back nor read. What a signal means is for the callers.
  */
 #include <errno.h>
 #include <string.h>

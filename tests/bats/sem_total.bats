@@ -126,7 +126,7 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 		run -1 rlock status a
 		assert_output 'a: semaphore, free, 0 of 0 permits free'
 		run -0 rlock sem -v --permits 3 --resize a
-		assert_line 'rlock: a: has 3 permits in all, and had 0 before'
+		assert_line 'rlock: a: has 3 permits in all; it had 0 before'
 		is_whole a 3
 	done
 }

@@ -57,6 +57,15 @@ options_in_manual() {
 	refused --frobnicate run a --frobnicate=3 -- touch ran
 	refused -Z run -nZ a -- touch ran
 	refused -Z unlock -Z a
+	local letter
+	for letter in '!' '#' '%' '&'; do
+		refused "no such option '-$letter'" run "-$letter" a -- touch ran
+	done
+}
+
+@test "an option that takes no value is refused with one, by its name" {
+	refused '--quiet takes no value' run --quiet=3 a -- touch ran
+	refused '--fence takes no value' run --fenc=1 a -- touch ran
 }
 
 @test "of a mistyped option the one that was meant is named" {

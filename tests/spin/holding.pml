@@ -66,7 +66,7 @@ bit is_released[2]; byte over_for[2], idle_for;
 #define HAS_PROCESSES(c) (command[c] == KNOWN || command[c] == RUNNING || command[c] == LEFTOVERS)
 #define IS_DUE(c) (age[c] >= DEADLINE && HAS_PROCESSES(c))
 #define IS_SETTLED(c) (!KEEPER_LIVES(c) && !RENEWER_LIVES(c) && !HAS_PROCESSES(c) && command[c] != FORKED)
-/* What keeper and renewer find in the loops of keeper.c and renewer.c. HOLDS: the keeper is in its loop. */
+/* What keeper and renewer find in the loops of keeper.c and renewer_loop.c. HOLDS: the keeper is in its loop. */
 #define KEEPER(state) (keeper[self] == state && KEEPER_RUNS(self))
 #define HOLDS(c) (keeper[c] == RUNNING || keeper[c] == LEFTOVERS || keeper[c] == TERMINATING)
 #define KEEPER_ENFORCES(c) (HOLDS(c) && KEEPER_RUNS(c) && IS_DUE(c) && MUTANT != keeper_enforces_nothing)
@@ -149,7 +149,7 @@ end:	do
 
 active [2] proctype Renewer()
 {
-	/* observer.c: observer_find_job. renewer.c: check_deadlines, terminate_step. */
+	/* observer.c: observer_find_job. renewer_loop.c: check_deadlines, terminate_step. */
 end:	do
 	:: atomic { RENEWER_FORBIDS(self) -> job[self] = NEVER }
 	:: atomic { RENEWER_ENFORCES(self) && !is_lost[self] -> is_lost[self] = 1; is_terminating[self] = 1 }
