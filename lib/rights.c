@@ -36,19 +36,19 @@ struct command_right {
 };
 
 /*
- * Without +get, which semaphores need, and +set, which read locks need as well, the other locks work, though not as well.
- * The first one makes a key that expires by itself. Commands for other types are denied because of its type, after the
+ * Plain and fair locks work without +set, and without +get unless a fencing token is issued; the others need both. The
+ * first command makes a key that expires by itself. Commands for other types are denied because of its type, after the
  * right was looked at, and change nothing.
  */
 static const struct command_right commands[] = {
-	{ "+set", READ | SEMAPHORE, false, { "SET", KEY, "1", "PX", "5000" } },
+	{ "+set", READWRITE | SEMAPHORE, false, { "SET", KEY, "1", "PX", "5000" } },
 	{ "+pexpire", ALL, false, { "PEXPIRE", KEY, "5000" } },
 	{ "+eval", ALL, false, { "EVAL", "return 1", "0" } },
 	{ "+evalsha", ALL, false, { "EVALSHA", "0000000000000000000000000000000000000000", "0" } },
 	{ "+pttl", ALL, false, { "PTTL", KEY } },
 	{ "+exists", ALL, false, { "EXISTS", KEY } },
 	{ "+type", ALL, false, { "TYPE", KEY } },
-	{ "+get", SEMAPHORE, false, { "GET", KEY } },
+	{ "+get", READWRITE | SEMAPHORE, false, { "GET", KEY } },
 	{ "+hlen", LOCKS, false, { "HLEN", KEY } },
 	{ "+hexists", LOCKS, false, { "HEXISTS", KEY, "f" } },
 	{ "+hkeys", LOCKS, false, { "HKEYS", KEY } },

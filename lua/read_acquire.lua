@@ -3,7 +3,7 @@
 -- first, or readers that come and go would starve it; Java's readers don't.
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
--- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock, and holder is the writer that is next
+-- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock: holder is the writer that is next, or empty
 local FIXED_ARGS = 5
 -- include: request
 local call, lock, holds, ends, turn, token = redis.pcall, KEYS[1], KEYS[2], KEYS[4], ARGV[FIXED_ARGS + 2], nil
@@ -80,9 +80,8 @@ local function obstacle_to_new_reader(index, name, mode)
 		local ttl_ms = name.kept_ms or redis.call('PTTL', name.lock)
 		return { 0, index, ttl_ms, holder, holder_note, -1, since, 1, held_ms, 0 }
 	end
-	local waiter = name.is_free and waiter_in_front(name)
-	if waiter then
-		return { 0, index, -2, waiter, '', turn_retry_after_ms(name), since, 1, -1, 0 }
+	if name.is_free and waiter_in_front(name) then
+		return { 0, index, -2, '', '', turn_retry_after_ms(name), since, 1, -1, 0 }
 	end
 	local writer, writer_note, retry_after_ms = earlier_writer(name)
 	if writer then

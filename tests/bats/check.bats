@@ -80,7 +80,7 @@ limited() {
 		run rlock check 'nightly*'
 		case $right in
 		# Without these locks work, or all but semaphores.
-		+incr | '+pubsub|numsub' | +get | +incrby | '~{nightly*}:timeout') level='note' && assert_equal "$status" 0 ;;
+		+incr | '+pubsub|numsub' | +incrby | '~{nightly*}:timeout') level='note' && assert_equal "$status" 0 ;;
 		*) level=BAD && assert_equal "$status" 77 ;;
 		esac
 		case $right in
@@ -124,18 +124,26 @@ limited() {
 	finds ok rights all
 }
 
-@test "a right that only semaphores and read locks need is missing: read locks can't be used" {
+@test "a right that only semaphores, read and write locks need is missing: check says that these can't be used" {
 	limited "${RIGHTS[@]}" -set
 	run -77 rlock check 'nightly*'
-	finds BAD rights "read, sem locks can't be used.*"
+	finds BAD rights "read, write, sem locks can't be used.*"
 	run -77 rlock read nightly -- true
+	run -0 rlock run nightly -- true
+	limited "${RIGHTS[@]}" -get
+	run -77 rlock check 'nightly*'
+	finds BAD rights "read, write, sem locks can't be used.*"
+	run -77 rlock read nightly -- env -u RLOCK_HELD rlock read nightly -- true
+	assert_output --partial '+get'
+	run -77 rlock read nightly -- env -u RLOCK_HELD rlock write -w 1s nightly -- true
+	assert_output --partial '+get'
 	run -0 rlock run nightly -- true
 }
 
 @test "missing rights that only semaphores need are a note" {
-	limited "${RIGHTS[@]}" -incrby -get
+	limited "${RIGHTS[@]}" -incrby
 	run -0 rlock check 'nightly*'
-	finds note rights "all that locks need, but semaphores can't be used: for these try: ACL SETUSER limited \\+get \\+incrby$"
+	finds note rights "all that locks need, but semaphores can't be used: for these try: ACL SETUSER limited \\+incrby$"
 	run -77 rlock sem --permits 2 nightly-sem -- true
 }
 

@@ -265,3 +265,10 @@ $owner"
 	ended_with 0
 	no_keys
 }
+
+@test "a reader that leaves a free lock to Redisson's waiters is not told of a holder" {
+	redis set 'rlock_turn:{a}' - px 20000 >/dev/null
+	run -75 rlock read -w 300ms a -- touch ran
+	assert_output 'rlock: a: timed out after 300ms: kept for the next waiter'
+	refute file_exists ran
+}
