@@ -11,6 +11,7 @@
 #include "acquire_reply.h"
 #include "acquire_try.h"
 #include "acquire_undo.h"
+#include "action.h"
 #include "base/text.h"
 #include "broadcast.h"
 #include "conn.h"

@@ -7,6 +7,7 @@
 
 #include "acquire_reply.h"
 #include "acquire_undo.h"
+#include "action.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "hold.h"

@@ -14,7 +14,6 @@
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
-#include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"
@@ -224,32 +223,6 @@ enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock
 				     struct rlock__routes *out)
 {
 	return rlock__routes_init(out, conn, hold->names, hold->name_count);
-}
-
-void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
-			const struct rlock__routes *routes, size_t index, struct rlock__args *args)
-{
-	bool names_user = rlock__connection_names_user(rlock__routes_connection(routes, index));
-	unsigned keys = action->keys | (names_user ? action->tried_keys : 0);
-
-	rlock__args_init(args);
-	for (size_t i = 0; i < hold->name_count; i++)
-		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-			if ((keys & 1U << key) != 0 && rlock__routes_has_name(routes, index, i))
-				rlock__args_key(args,
-						rlock__key((enum rlock__key)key, &hold->names[i]));
-}
-
-void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
-			const struct rlock__routes *routes, size_t index, struct rlock__args *args)
-{
-	for (size_t i = 0; i < hold->name_count; i++)
-		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-			if ((action->args & 1U << key) != 0 &&
-			    rlock__routes_has_name(routes, index, i))
-				rlock__args_owned(args, rlock__key_arg((enum rlock__key)key,
-								       &hold->names[i],
-								       routes->conn->has_cluster));
 }
 
 void rlock__close_failed(struct rlock__broadcast *broadcast)

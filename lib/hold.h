@@ -11,8 +11,6 @@
 #include "rlock.h"
 
 struct redisReply;
-struct rlock__action;
-struct rlock__args;
 struct rlock__broadcast;
 struct rlock__kind;
 struct rlock__routes;
@@ -41,12 +39,6 @@ struct rlock_hold {
 /* Where the requests about hold go; free them with rlock__routes_free. */
 enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
 				     struct rlock__routes *out);
-/* The keys, for action, of hold's names on the index-th route; free them, and what is added, with rlock__args_free. */
-void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
-			const struct rlock__routes *routes, size_t index, struct rlock__args *args);
-/* And last, after the action's own arguments, what its script needs of each name besides the keys. */
-void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
-			const struct rlock__routes *routes, size_t index, struct rlock__args *args);
 /* Whether reply is an array of at least count integers. */
 bool rlock__are_integers(const struct redisReply *reply, size_t count);
 /* Which name an element of a route's reply is about, counted from 1 there. False when it is none of them. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "action.h"
 #include "broadcast.h"
 #include "base/clock.h"
 #include "base/error.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "acknowledge.h"
+#include "action.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "hold.h"
