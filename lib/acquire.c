@@ -10,6 +10,7 @@
 #include "hold.h"
 #include "net/command.h"
 #include "net/connection.h"
+#include "reply.h"
 #include "rlock.h"
 #include "acquire_try.h"
 #include "acquire_undo.h"
@@ -245,7 +246,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 					    waiter->request->kind == RLOCK_SEMAPHORE))
 		fail_without_owner(waiter, error, server);
 	else
-		(void)rlock__fail_held(error, how, note, owner);
+		(void)rlock__reply_fail_held(error, how, note, owner);
 	error->name_index = server->name_index;
 	if (server->state == RLOCK__SERVER_HELD && server->held_since_ms != INT64_MAX)
 		error->held_ms = rlock_now_ms() - server->held_since_ms;

@@ -17,6 +17,7 @@
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "release.h"
+#include "reply.h"
 #include "rlock.h"
 #include "route.h"
 
@@ -93,7 +94,7 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 	if (is_short_release(reply, rlock__routes_name_count(routes, index)))
 		return RLOCK_OK;
 	if (!are_results(reply, rlock__routes_name_count(routes, index)))
-		return rlock__fail_reply(connection, script);
+		return rlock__reply_fail(connection, script);
 	for (size_t i = 0; i < reply->elements; i++) {
 		const redisReply *result = reply->element[i];
 		size_t name_index = rlock__routes_name(routes, index, i);
@@ -106,12 +107,12 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 			continue;
 		}
 		if (result->type == REDIS_REPLY_STRING)
-			return rlock__fail_lost(connection, result, name_index);
+			return rlock__reply_fail_lost(connection, result, name_index);
 		if (result->integer < 0 || result->integer >= RELEASE_RESULTS)
-			return rlock__fail_reply(connection, script);
+			return rlock__reply_fail(connection, script);
 		if (result->integer == RELEASE_LOST ||
 		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done(delivery, index)))
-			return rlock__fail_lost(connection, NULL, name_index);
+			return rlock__reply_fail_lost(connection, NULL, name_index);
 	}
 	return RLOCK_OK;
 }

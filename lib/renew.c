@@ -12,6 +12,7 @@
 #include "hold.h"
 #include "redis/kind.h"
 #include "redis/script.h"
+#include "reply.h"
 #include "rlock.h"
 #include "route.h"
 #include "acquire_try.h"
@@ -38,13 +39,13 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 			renewal->least_ttl_ms = renewal->lease_ms;
 		return RLOCK_OK;
 	}
-	if (!rlock__are_integers(reply, 1))
-		return rlock__fail_reply(connection, script);
-	if (rlock__read_index(&renewal->routes, index, reply->element[0], &name_index))
-		return rlock__fail_lost(connection, reply->elements > 1 ? reply->element[1] : NULL,
-					name_index);
-	if (reply->element[0]->integer != 0 || !rlock__are_integers(reply, 2))
-		return rlock__fail_reply(connection, script);
+	if (!rlock__reply_has_integers(reply, 1))
+		return rlock__reply_fail(connection, script);
+	if (rlock__reply_read_index(&renewal->routes, index, reply->element[0], &name_index))
+		return rlock__reply_fail_lost(
+			connection, reply->elements > 1 ? reply->element[1] : NULL, name_index);
+	if (reply->element[0]->integer != 0 || !rlock__reply_has_integers(reply, 2))
+		return rlock__reply_fail(connection, script);
 	if (reply->element[1]->integer < renewal->least_ttl_ms)
 		renewal->least_ttl_ms = reply->element[1]->integer;
 	return RLOCK_OK;

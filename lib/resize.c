@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "broadcast.h"
 #include "conn.h"
-#include "hold.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
+#include "reply.h"
 #include "rlock.h"
 
 enum resize_result {
@@ -29,11 +29,11 @@ static enum rlock_status read_resize(void *ctx, size_t index, redisReply *reply)
 	struct resizing *resizing = ctx;
 	struct rlock__connection *connection = resizing->conn->connections[index];
 
-	if (rlock__are_integers(reply, 1) && reply->elements == 2 &&
+	if (rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
 	    reply->element[0]->integer == RESIZE_OTHER_KIND)
-		return rlock__fail_kind(connection, reply->element[1], 0);
-	if (!rlock__are_integers(reply, 2) || reply->element[0]->integer != RESIZE_DONE)
-		return rlock__fail_reply(connection, rlock__resize_action()->script);
+		return rlock__reply_fail_kind(connection, reply->element[1], 0);
+	if (!rlock__reply_has_integers(reply, 2) || reply->element[0]->integer != RESIZE_DONE)
+		return rlock__reply_fail(connection, rlock__resize_action()->script);
 	resizing->had = reply->element[1]->integer;
 	return RLOCK_OK;
 }
