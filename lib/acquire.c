@@ -101,7 +101,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
 		enum rlock_status status =
-			rlock__pause(waiter->conn, &waiter->pause_ms, waiter->retry_until_ms);
+			rlock__conn_pause(waiter->conn, &waiter->pause_ms, waiter->retry_until_ms);
 
 		if (status != RLOCK_OK || rlock_now_ms() < waiter->retry_until_ms)
 			return status;
@@ -175,7 +175,7 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 		return RLOCK_BUSY;
 	if (is_contended(waiter)) {
 		waiter->tries_contended++;
-		return rlock__pause(waiter->conn, &waiter->pause_ms, waiter->deadline_ms);
+		return rlock__conn_pause(waiter->conn, &waiter->pause_ms, waiter->deadline_ms);
 	}
 	status = rlock__subscribe(waiter, &is_new);
 	if (status != RLOCK_OK)

@@ -284,7 +284,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
 		rlock__acquire_undo_leave_queues(waiter, &broadcast);
-		hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
+		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
 	} else {

@@ -60,8 +60,8 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 		return RLOCK_OK;
 	ttl_ms = reply->element[1]->integer;
 	status = rlock_hold_new(kind, search->name, 1, reply->element[0]->str,
-				search->sent_ms - rlock__drift_ms(search->conn, ttl_ms), ttl_ms,
-				&search->found);
+				search->sent_ms - rlock__conn_drift_ms(search->conn, ttl_ms),
+				ttl_ms, &search->found);
 	if (status != RLOCK_OK)
 		return rlock__fail(rlock__connection_error(connection), status, "out of memory");
 	return RLOCK_OK;

@@ -1,26 +1,14 @@
 /*
- * A hold as an object, and what the requests about it have in common.
- * Each request is in a file of its name: acquire.c, renew.c, release.c, find.c, break.c.
+ * A hold: one acquisition, as an object.
+ * Each request about it is in a file of its name: acquire.c, renew.c, release.c, find.c, break.c.
  */
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "broadcast.h"
-#include "base/clock.h"
-#include "base/error.h"
-#include "conn.h"
 #include "hold.h"
-#include "net/connection.h"
 #include "redis/kind.h"
 #include "rlock.h"
 #include "route.h"
-
-#define PAUSE_MIN_MS 20
-#define PAUSE_MAX_MS 1000
-
-/* ---- the object ---- */
 
 void rlock_hold_free(struct rlock_hold *hold)
 {
@@ -126,40 +114,8 @@ int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold)
 	return hold->ttl_ms;
 }
 
-/* ---- helpers ---- */
-
-enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)
-{
-	int64_t now_ms = rlock_now_ms(), until_ms;
-	struct pollfd cancel = { conn->cancel_fd, POLLIN, 0 };
-
-	if (*pause_ms < PAUSE_MIN_MS)
-		*pause_ms = PAUSE_MIN_MS;
-	until_ms = now_ms + *pause_ms + rlock__jitter_ms(*pause_ms / 2);
-	if (until_ms > deadline_ms)
-		until_ms = deadline_ms;
-	*pause_ms *= 2;
-	if (*pause_ms > PAUSE_MAX_MS)
-		*pause_ms = PAUSE_MAX_MS;
-	if (rlock_poll(&cancel, 1, until_ms) < 0)
-		return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s", strerror(errno));
-	return cancel.revents != 0 ? RLOCK_CANCELLED : RLOCK_OK;
-}
-
 enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
 				     struct rlock__routes *out)
 {
 	return rlock__routes_init(out, conn, hold->names, hold->name_count);
-}
-
-void rlock__close_failed(struct rlock__broadcast *broadcast)
-{
-	for (size_t i = 0; i < broadcast->routes->count; i++) {
-		const struct rlock__answer *answer = &broadcast->answers[i];
-
-		/* With RLOCK_ENET the stream is closed, but after a reply whose login failed: at a replica, say. */
-		if (answer->is_over && answer->status < 0 &&
-		    (answer->status != RLOCK_ENET || answer->result.reply != NULL))
-			rlock__connection_close(rlock__routes_connection(broadcast->routes, i));
-	}
 }

@@ -1,5 +1,5 @@
 /*
- * A hold, and what the requests about it have in common.
+ * The members of a hold.
  */
 #ifndef RLOCK_HOLD_H
 #define RLOCK_HOLD_H
@@ -10,7 +10,6 @@
 
 #include "rlock.h"
 
-struct rlock__broadcast;
 struct rlock__kind;
 struct rlock__routes;
 struct rlock_conn;
@@ -37,9 +36,5 @@ struct rlock_hold {
 /* Where the requests about hold go; free them with rlock__routes_free. */
 enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
 				     struct rlock__routes *out);
-/* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
-enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
-/* Log in anew next time where a server denied the request: it may have answered before it had loaded its users. */
-void rlock__close_failed(struct rlock__broadcast *broadcast);
 
 #endif

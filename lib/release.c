@@ -265,7 +265,7 @@ static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadli
 
 		if (status == RLOCK_OK)
 			status = delivery_result(delivery);
-		rlock__close_failed(broadcast);
+		rlock__broadcast_close_failed(broadcast);
 		/* A server whose stream was broken gets one more try, even if the quorum does not need it. */
 		if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_ENET) > 0)
 			(void)deliver_once(delivery, rlock_now_ms() + RLOCK__REST_MS);
@@ -273,7 +273,8 @@ static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadli
 		    (!may_pass(status) && !is_one_slot_open(broadcast)))
 			return status;
 		patience_ms *= 2;
-		if (rlock__pause(delivery->routes.conn, &pause_ms, deadline_ms) == RLOCK_CANCELLED)
+		if (rlock__conn_pause(delivery->routes.conn, &pause_ms, deadline_ms) ==
+		    RLOCK_CANCELLED)
 			return RLOCK_CANCELLED;
 	}
 }

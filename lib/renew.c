@@ -176,13 +176,13 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 		goto out;
 	status = broadcast_renewal(&renewal, &broadcast, deadline_ms);
 	if (status == RLOCK_OK) {
-		hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
+		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = renewal.least_ttl_ms;
 		if (rlock__broadcast_count(&broadcast, RLOCK_NOT_HELD) > 0)
 			reacquire(&renewal, &broadcast);
 	}
-	rlock__close_failed(&broadcast);
+	rlock__broadcast_close_failed(&broadcast);
 	rlock__broadcast_free(&broadcast);
 out:
 	rlock__routes_free(&renewal.routes);
