@@ -18,6 +18,7 @@
 #include "find.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "redis/args.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"

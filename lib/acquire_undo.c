@@ -12,6 +12,7 @@
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "redis/args.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "release.h"

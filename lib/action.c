@@ -6,9 +6,9 @@
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
-#include "redis/script.h"
 #include "rlock.h"
 #include "route.h"
 

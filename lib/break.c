@@ -11,6 +11,7 @@
 #include "conn.h"
 #include "net/connection.h"
 #include "net/server_error.h"
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"

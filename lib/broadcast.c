@@ -16,6 +16,7 @@
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/request_poll.h"
+#include "redis/args.h"
 #include "redis/script.h"
 #include "rlock.h"
 #include "route.h"

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "net/request.h"
+#include "redis/args.h"
 #include "redis/script.h"
 #include "rlock.h"
 

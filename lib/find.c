@@ -11,6 +11,7 @@
 #include "find.h"
 #include "net/connection.h"
 #include "owner.h"
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"

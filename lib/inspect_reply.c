@@ -10,6 +10,7 @@
 #include "inspect_form.h"
 #include "inspect_reply.h"
 #include "net/server_error.h"
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/script.h"
 #include "rlock.h"

@@ -15,6 +15,7 @@
 #include "net/connection_state.h"
 #include "net/request.h"
 #include "net/server_error.h"
+#include "redis/args.h"
 #include "redis/script.h"
 #include "rlock.h"
 

@@ -14,6 +14,7 @@
 #include "hold.h"
 #include "net/connection.h"
 #include "net/server_error.h"
+#include "redis/args.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "release.h"

@@ -10,6 +10,7 @@
 #include "broadcast.h"
 #include "conn.h"
 #include "hold.h"
+#include "redis/args.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "reply.h"

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "broadcast.h"
 #include "conn.h"
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"

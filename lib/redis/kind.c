@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
