@@ -18,7 +18,7 @@
 #include "redis/script.h"
 #include "reply.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 #include "waiter.h"
 
 /* The first number of a reply. */

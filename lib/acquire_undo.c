@@ -17,7 +17,7 @@
 #include "redis/script.h"
 #include "release.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 #include "waiter.h"
 
 #define UNDO_MS 1000

@@ -10,7 +10,7 @@
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
 			const struct rlock__routes *routes, size_t index, struct rlock__args *args)

@@ -19,7 +19,7 @@
 #include "redis/args.h"
 #include "redis/script.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast,
 					const struct rlock__routes *routes, rlock__read_fn read,

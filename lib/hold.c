@@ -8,7 +8,7 @@
 #include "hold.h"
 #include "redis/kind.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 void rlock_hold_free(struct rlock_hold *hold)
 {

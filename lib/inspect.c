@@ -13,7 +13,7 @@
 #include "net/connection_state.h"
 #include "redis/script.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 /* So many are listed; of more it is said how many there are. A screen has less room. */
 #define HOLDERS_MAX 100

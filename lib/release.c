@@ -20,7 +20,7 @@
 #include "release.h"
 #include "reply.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 /* How long the first delivery may take; each further one twice as long. */
 #define FIRST_TRY_MS 1000

@@ -15,7 +15,7 @@
 #include "redis/script.h"
 #include "reply.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 #include "acquire_try.h"
 
 /* How long a server that has lost the lock may take to acquire it again. */

@@ -9,7 +9,7 @@
 #include "redis/script.h"
 #include "reply.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 bool rlock__reply_has_integers(const struct redisReply *reply, size_t count)
 {
