@@ -83,7 +83,7 @@ static const struct rlock__kind kinds[] = {
 			      RLOCK__LISTEN_IN_WAKE_QUEUE },
 };
 
-const struct rlock__action *rlock__resize_action(void)
+const struct rlock__action *rlock__kind_resize(void)
 {
 	return &sem_resize;
 }
