@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "url/encode.h"
 #include "url/endpoints.h"
+#include "url/url_encode.h"
 
 bool rlock__endpoints_add(struct rlock__endpoints *endpoints, char *host, int port)
 {

@@ -45,12 +45,12 @@ enum rlock_status rlock__parser_decode(const struct rlock__parser *parser, struc
 		return rlock__parser_fail_memory(parser);
 	len = rlock_percent_decode(text, part.len);
 	if (len < 0) {
-		rlock__secret_free(text);
+		rlock__url_secret_free(text);
 		return rlock__parser_fail(
 			parser, "the %s has a malformed percent-encoding, a '%%' is written %%25",
 			what);
 	}
-	/* The end of the longer text is still there, and rlock__secret_free would not see it. */
+	/* The end of the longer text is still there, and rlock__url_secret_free would not see it. */
 	explicit_bzero(text + len, part.len - (size_t)len);
 	*out = text;
 	return RLOCK_OK;

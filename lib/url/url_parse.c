@@ -83,7 +83,7 @@ static enum rlock_status socket_read(const struct rlock__parser *parser, struct 
 static enum rlock_status tls_read(const struct rlock__parser *parser, enum rlock_tls_param param,
 				  struct rlock__part value)
 {
-	const char *name = rlock__tls_param_name(param);
+	const char *name = rlock__url_tls_param_name(param);
 
 	if (value.len == 0)
 		return rlock__parser_fail(parser, "the parameter '%s' has no value", name);
@@ -104,7 +104,7 @@ static enum rlock_status parameter_read(const struct rlock__parser *parser, stru
 	}
 	for (enum rlock_tls_param i = 0; rlock_url_has_tls(parser->url) && i < RLOCK_TLS_PARAMS;
 	     i++)
-		if (rlock__part_is_word(name, rlock__tls_param_name(i)))
+		if (rlock__part_is_word(name, rlock__url_tls_param_name(i)))
 			return tls_read(parser, i, value);
 	return rlock__parser_fail(parser, "the parameter '%s' is unknown",
 				  rlock__parser_quote(parser, name, quoted));
@@ -136,7 +136,7 @@ static enum rlock_status query_read(const struct rlock__parser *parser, struct r
 
 static bool is_scheme(struct rlock__part word, enum rlock_scheme scheme, bool has_tls)
 {
-	const char *name = rlock__scheme_name(scheme, has_tls);
+	const char *name = rlock__url_scheme_name(scheme, has_tls);
 
 	return name != NULL && rlock__part_is_word(word, name);
 }
@@ -173,10 +173,10 @@ static enum rlock_status scheme_read(const struct rlock__parser *parser, struct 
 			parser, "the scheme is missing, an example is " RLOCK__URL_EXAMPLE);
 	if (!rlock__part_skip(rest, ":"))
 		return rlock__parser_fail(parser, "the ':' is missing after '%s'",
-					  rlock__scheme_name(scheme, parser->url->has_tls));
+					  rlock__url_scheme_name(scheme, parser->url->has_tls));
 	if (scheme != RLOCK_SCHEME_LOCAL && !rlock__part_skip(rest, "//"))
 		return rlock__parser_fail(parser, "the '//' is missing after '%s:'",
-					  rlock__scheme_name(scheme, parser->url->has_tls));
+					  rlock__url_scheme_name(scheme, parser->url->has_tls));
 	return RLOCK_OK;
 }
 
