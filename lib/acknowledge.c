@@ -9,7 +9,7 @@
 #include "net/connection.h"
 #include "net/request.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 /* How long replicas and sentinels may take, those of all servers together. */
 #define ACKNOWLEDGE_MS 1000

@@ -10,6 +10,7 @@
 #include "hold.h"
 #include "net/command.h"
 #include "net/connection.h"
+#include "reply.h"
 #include "rlock.h"
 #include "acquire_try.h"
 #include "acquire_undo.h"
@@ -100,7 +101,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
 		enum rlock_status status =
-			rlock__pause(waiter->conn, &waiter->pause_ms, waiter->retry_until_ms);
+			rlock__conn_pause(waiter->conn, &waiter->pause_ms, waiter->retry_until_ms);
 
 		if (status != RLOCK_OK || rlock_now_ms() < waiter->retry_until_ms)
 			return status;
@@ -174,7 +175,7 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 		return RLOCK_BUSY;
 	if (is_contended(waiter)) {
 		waiter->tries_contended++;
-		return rlock__pause(waiter->conn, &waiter->pause_ms, waiter->deadline_ms);
+		return rlock__conn_pause(waiter->conn, &waiter->pause_ms, waiter->deadline_ms);
 	}
 	status = rlock__subscribe(waiter, &is_new);
 	if (status != RLOCK_OK)
@@ -245,7 +246,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 					    waiter->request->kind == RLOCK_SEMAPHORE))
 		fail_without_owner(waiter, error, server);
 	else
-		(void)rlock__fail_held(error, how, note, owner);
+		(void)rlock__reply_fail_held(error, how, note, owner);
 	error->name_index = server->name_index;
 	if (server->state == RLOCK__SERVER_HELD && server->held_since_ms != INT64_MAX)
 		error->held_ms = rlock_now_ms() - server->held_since_ms;

@@ -16,8 +16,9 @@
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
+#include "reply.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 #include "waiter.h"
 
 /* The first number of a reply. */
@@ -132,7 +133,7 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 
 	waiter->servers[index].state = RLOCK__SERVER_GRANTED;
 	if (rlock__routes_name_count(&waiter->routes, index) != 1 || waiter->request->issue_token)
-		return rlock__fail_reply(rlock__routes_connection(&waiter->routes, index),
+		return rlock__reply_fail(rlock__routes_connection(&waiter->routes, index),
 					 hold->row->acquire->script);
 	acquired = &hold->acquired[rlock__routes_name(&waiter->routes, index, 0)];
 	memcpy(acquired->owner, waiter->owner, strlen(waiter->owner) + 1);
@@ -156,11 +157,11 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 
 	server->state = RLOCK__SERVER_GRANTED;
 	if (reply->elements != last + 1 || reply->element[last]->type != REDIS_REPLY_INTEGER)
-		return rlock__fail_reply(connection, script);
+		return rlock__reply_fail(connection, script);
 	for (size_t i = 0; i < name_count; i++)
 		if (!read_values(waiter, &reply->element[1 + VALUES_PER_NAME * i],
 				 rlock__routes_name(&waiter->routes, index, i)))
-			return rlock__fail_reply(connection, script);
+			return rlock__reply_fail(connection, script);
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
 	server->state = RLOCK__SERVER_GRANTED_YOUNG;
@@ -195,7 +196,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	struct rlock__server *server = &waiter->servers[index];
 
 	if (!is_busy_reply(reply, is_semaphore(waiter)))
-		return rlock__fail_reply(rlock__routes_connection(&waiter->routes, index),
+		return rlock__reply_fail(rlock__routes_connection(&waiter->routes, index),
 					 waiter->hold->row->acquire->script);
 	server->name_index = name_index;
 	server->ttl_ms = element[2]->integer;
@@ -246,9 +247,9 @@ enum rlock_status rlock__acquire_reply_read(void *ctx, size_t index, struct redi
 		return read_short_grant(waiter, index);
 	if (rlock__acquire_reply_is_granted(reply))
 		return read_granted(waiter, index, reply);
-	if (!rlock__are_integers(reply, 1) || reply->elements < 2 ||
-	    !rlock__read_index(&waiter->routes, index, reply->element[1], &name_index))
-		return rlock__fail_reply(connection, waiter->hold->row->acquire->script);
+	if (!rlock__reply_has_integers(reply, 1) || reply->elements < 2 ||
+	    !rlock__reply_read_index(&waiter->routes, index, reply->element[1], &name_index))
+		return rlock__reply_fail(connection, waiter->hold->row->acquire->script);
 	switch (reply->element[0]->integer) {
 	case ACQUIRE_BUSY:
 		return read_busy(waiter, index, reply, name_index);
@@ -261,12 +262,12 @@ enum rlock_status rlock__acquire_reply_read(void *ctx, size_t index, struct redi
 		return RLOCK_EDEADLOCK;
 	case ACQUIRE_OTHER_KIND:
 		if (reply->elements == 3)
-			return rlock__fail_kind(connection, reply->element[2], name_index);
+			return rlock__reply_fail_kind(connection, reply->element[2], name_index);
 		break;
 	case ACQUIRE_BAD_COUNTER:
 		return fail_counter(waiter, connection, name_index);
 	default:
 		break;
 	}
-	return rlock__fail_reply(connection, waiter->hold->row->acquire->script);
+	return rlock__reply_fail(connection, waiter->hold->row->acquire->script);
 }

@@ -11,12 +11,14 @@
 #include "acquire_reply.h"
 #include "acquire_try.h"
 #include "acquire_undo.h"
+#include "action.h"
 #include "base/text.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "find.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "redis/args.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "rlock.h"
@@ -283,7 +285,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
 		rlock__acquire_undo_leave_queues(waiter, &broadcast);
-		hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
+		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
 	} else {

@@ -7,15 +7,17 @@
 
 #include "acquire_reply.h"
 #include "acquire_undo.h"
+#include "action.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "redis/args.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "release.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 #include "waiter.h"
 
 #define UNDO_MS 1000

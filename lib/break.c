@@ -9,12 +9,13 @@
 #include "broadcast.h"
 #include "base/error.h"
 #include "conn.h"
-#include "hold.h"
 #include "net/connection.h"
 #include "net/server_error.h"
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
+#include "reply.h"
 #include "rlock.h"
 
 /* The first number of a reply of break.lua. */
@@ -68,21 +69,21 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 	struct breaking *breaking = ctx;
 	struct rlock__connection *connection = breaking->conn->connections[index];
 
-	if (!rlock__are_integers(reply, 1))
-		return rlock__fail_reply(connection, &rlock__script_break);
+	if (!rlock__reply_has_integers(reply, 1))
+		return rlock__reply_fail(connection, &rlock__script_break);
 	if (reply->element[0]->integer == BREAK_FREE)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
 	if (reply->element[0]->integer == BREAK_OTHER_KIND && reply->elements == 2 &&
 	    reply->element[1]->type == REDIS_REPLY_STRING)
-		return rlock__fail_kind(connection, reply->element[1], 0);
+		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (!read_holder(breaking, reply))
-		return rlock__fail_reply(connection, &rlock__script_break);
+		return rlock__reply_fail(connection, &rlock__script_break);
 	switch (reply->element[0]->integer) {
 	case BREAK_DONE:
 		return RLOCK_OK;
 	case BREAK_NOT_NOTIFIED:
 		if (reply->elements != 5 || reply->element[4]->type != REDIS_REPLY_ERROR)
-			return rlock__fail_reply(connection, &rlock__script_break);
+			return rlock__reply_fail(connection, &rlock__script_break);
 		breaking->is_not_notified = true;
 		breaking->not_notified_index = index;
 		(void)rlock__server_error(rlock__connection_error(connection),
@@ -90,10 +91,11 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 					  rlock__script_break.body);
 		return RLOCK_OK;
 	case BREAK_OTHER_OWNER:
-		return rlock__fail_held(rlock__connection_error(connection), "not broken: held by",
-					breaking->note, breaking->owner_out);
+		return rlock__reply_fail_held(rlock__connection_error(connection),
+					      "not broken: held by", breaking->note,
+					      breaking->owner_out);
 	default:
-		return rlock__fail_reply(connection, &rlock__script_break);
+		return rlock__reply_fail(connection, &rlock__script_break);
 	}
 }
 

@@ -16,17 +16,10 @@
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/request_poll.h"
+#include "redis/args.h"
 #include "redis/script.h"
 #include "rlock.h"
-#include "route.h"
-
-/*
- * Clocks drift. Those of two machines without NTP differ by less than a thousandth of the time that passes; the clocks
- * of several servers drift from each other, too, and Redlock allows 1 % and 2 ms for that.
- */
-#define DRIFT_DIVISOR 1000
-#define DRIFT_LEAST_MS 2
-#define SERVERS_DRIFT_DIVISOR 100
+#include "routes.h"
 
 enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast,
 					const struct rlock__routes *routes, rlock__read_fn read,
@@ -240,6 +233,18 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 	return RLOCK_ENET;
 }
 
+void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < broadcast->routes->count; i++) {
+		const struct rlock__answer *answer = &broadcast->answers[i];
+
+		/* With RLOCK_ENET the stream is closed, but after a reply whose login failed: at a replica, say. */
+		if (answer->is_over && answer->status < 0 &&
+		    (answer->status != RLOCK_ENET || answer->result.reply != NULL))
+			rlock__connection_close(rlock__routes_connection(broadcast->routes, i));
+	}
+}
+
 static enum rlock_status run(struct rlock__broadcast *broadcast, rlock__args_fn make,
 			     const void *ctx)
 {
@@ -276,13 +281,4 @@ enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlo
 	rlock__broadcast_free(&broadcast);
 	rlock__routes_free(&routes);
 	return status;
-}
-
-int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms)
-{
-	int64_t drift_ms = lease_ms / DRIFT_DIVISOR + (lease_ms % DRIFT_DIVISOR > 0);
-
-	if (conn->server_count > 1)
-		return lease_ms / SERVERS_DRIFT_DIVISOR + DRIFT_LEAST_MS;
-	return drift_ms > DRIFT_LEAST_MS ? drift_ms : DRIFT_LEAST_MS;
 }

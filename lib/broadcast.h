@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "net/request.h"
+#include "redis/args.h"
 #include "redis/script.h"
 #include "rlock.h"
 
@@ -61,8 +62,6 @@ enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, siz
 					 int64_t until_ms);
 /* Whether a server answered with status; then the connection has the error of the first that did. */
 bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_status status);
-/* By how much a lease counts as shorter than lease_ms: what our clock and a server's may differ by over that time. */
-int64_t rlock__drift_ms(const struct rlock_conn *conn, int64_t lease_ms);
 size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status);
 /*
  * The quorum's result: RLOCK_OK when enough servers agreed; negative (RLOCK_NOT_HELD, say) when so many gave that
@@ -71,6 +70,8 @@ size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlo
  */
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 					  enum rlock_status negative);
+/* Log in anew next time where a server denied the request: it may have answered before it had loaded its users. */
+void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast);
 /*
  * All of it in one call, for a lock that another process may have acquired; ctx is for make and read. A server where it
  * is not held has nothing to do: RLOCK_OK when one server did what was asked, and enough others did it or hold nothing.

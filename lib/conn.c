@@ -2,8 +2,12 @@
  * What a caller of the library connects to: one server, or several that must agree, each with a connection of its own.
  * Requests to all of them at once are for broadcast.c.
  */
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "conn.h"
 #include "net/command.h"
@@ -11,6 +15,17 @@
 #include "redis/keys.h"
 #include "rlock.h"
 #include "url/url.h"
+
+#define PAUSE_MIN_MS 20
+#define PAUSE_MAX_MS 1000
+
+/*
+ * Clocks drift. Those of two machines without NTP differ by less than a thousandth of the time that passes; the clocks
+ * of several servers drift from each other, too, and Redlock allows 1 % and 2 ms for that.
+ */
+#define DRIFT_DIVISOR 1000
+#define DRIFT_LEAST_MS 2
+#define SERVERS_DRIFT_DIVISOR 100
 
 enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count,
 				 const struct rlock_conn_opts *opts, struct rlock_conn **out)
@@ -171,6 +186,33 @@ void rlock_conn_after_fork_child(struct rlock_conn *conn)
 {
 	for (size_t i = 0; i < conn->connection_count; i++)
 		rlock__connection_after_fork_child(conn->connections[i]);
+}
+
+enum rlock_status rlock__conn_pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)
+{
+	int64_t now_ms = rlock_now_ms(), until_ms;
+	struct pollfd cancel = { conn->cancel_fd, POLLIN, 0 };
+
+	if (*pause_ms < PAUSE_MIN_MS)
+		*pause_ms = PAUSE_MIN_MS;
+	until_ms = now_ms + *pause_ms + rlock__jitter_ms(*pause_ms / 2);
+	if (until_ms > deadline_ms)
+		until_ms = deadline_ms;
+	*pause_ms *= 2;
+	if (*pause_ms > PAUSE_MAX_MS)
+		*pause_ms = PAUSE_MAX_MS;
+	if (rlock_poll(&cancel, 1, until_ms) < 0)
+		return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s", strerror(errno));
+	return cancel.revents != 0 ? RLOCK_CANCELLED : RLOCK_OK;
+}
+
+int64_t rlock__conn_drift_ms(const struct rlock_conn *conn, int64_t lease_ms)
+{
+	int64_t drift_ms = lease_ms / DRIFT_DIVISOR + (lease_ms % DRIFT_DIVISOR > 0);
+
+	if (conn->server_count > 1)
+		return lease_ms / SERVERS_DRIFT_DIVISOR + DRIFT_LEAST_MS;
+	return drift_ms > DRIFT_LEAST_MS ? drift_ms : DRIFT_LEAST_MS;
 }
 
 enum rlock_status rlock_conn_ping(struct rlock_conn *conn)

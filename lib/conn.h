@@ -32,5 +32,10 @@ enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct 
 enum rlock_status rlock__conn_check_permits(struct rlock_conn *conn, int64_t permits, int64_t take);
 /* The error of the index-th connection becomes that of conn. */
 void rlock__conn_copy_error(struct rlock_conn *conn, size_t index);
+/* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
+enum rlock_status rlock__conn_pause(struct rlock_conn *conn, int64_t *pause_ms,
+				    int64_t deadline_ms);
+/* By how much a lease counts as shorter than lease_ms: what our clock and a server's may differ by over that time. */
+int64_t rlock__conn_drift_ms(const struct rlock_conn *conn, int64_t lease_ms);
 
 #endif

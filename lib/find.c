@@ -9,12 +9,13 @@
 #include "base/error.h"
 #include "conn.h"
 #include "find.h"
-#include "hold.h"
 #include "net/connection.h"
 #include "owner.h"
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
+#include "reply.h"
 #include "rlock.h"
 
 struct search {
@@ -51,17 +52,17 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 	if (reply->type == REDIS_REPLY_NIL)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
 				   "not held by owner '%s'", search->owner);
-	if (rlock__are_integers(reply, 1) && reply->elements == 2 &&
+	if (rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
 	    reply->element[0]->integer == FIND_OTHER_KIND)
-		return rlock__fail_kind(connection, reply->element[1], 0);
+		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (!is_found(reply, &kind))
-		return rlock__fail_reply(connection, &rlock__script_find);
+		return rlock__reply_fail(connection, &rlock__script_find);
 	if (search->found != NULL)
 		return RLOCK_OK;
 	ttl_ms = reply->element[1]->integer;
 	status = rlock_hold_new(kind, search->name, 1, reply->element[0]->str,
-				search->sent_ms - rlock__drift_ms(search->conn, ttl_ms), ttl_ms,
-				&search->found);
+				search->sent_ms - rlock__conn_drift_ms(search->conn, ttl_ms),
+				ttl_ms, &search->found);
 	if (status != RLOCK_OK)
 		return rlock__fail(rlock__connection_error(connection), status, "out of memory");
 	return RLOCK_OK;

@@ -1,29 +1,14 @@
 /*
- * A hold as an object, and what the requests about it have in common.
- * Each request is in a file of its name: acquire.c, renew.c, release.c, find.c, break.c.
+ * A hold: one acquisition, as an object.
+ * Each request about it is in a file of its name: acquire.c, renew.c, release.c, find.c, break.c.
  */
-#include <errno.h>
-#include <hiredis/hiredis.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "broadcast.h"
-#include "base/clock.h"
-#include "base/error.h"
-#include "conn.h"
 #include "hold.h"
-#include "net/connection.h"
-#include "redis/keys.h"
 #include "redis/kind.h"
-#include "redis/script.h"
 #include "rlock.h"
-#include "route.h"
-
-#define PAUSE_MIN_MS 20
-#define PAUSE_MAX_MS 1000
-
-/* ---- the object ---- */
+#include "routes.h"
 
 void rlock_hold_free(struct rlock_hold *hold)
 {
@@ -129,137 +114,8 @@ int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold)
 	return hold->ttl_ms;
 }
 
-/* ---- helpers ---- */
-
-bool rlock__are_integers(const struct redisReply *reply, size_t count)
-{
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < count)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
-			return false;
-	return true;
-}
-
-bool rlock__read_index(const struct rlock__routes *routes, size_t index,
-		       const struct redisReply *element, size_t *name_index_out)
-{
-	if (element->type != REDIS_REPLY_INTEGER || element->integer < 1 ||
-	    (unsigned long long)element->integer > rlock__routes_name_count(routes, index))
-		return false;
-	*name_index_out = rlock__routes_name(routes, index, (size_t)element->integer - 1);
-	return true;
-}
-
-enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
-				    const struct rlock__script *script)
-{
-	return rlock__script_fail_reply(rlock__connection_error(connection), script);
-}
-
-enum rlock_status rlock__fail_held(struct rlock__error *error, const char *how, const char *note,
-				   const char *owner)
-{
-	bool has_note = note[0] != '\0';
-
-	return rlock__fail(error, RLOCK_BUSY, "%s %s%s%s%s", how, note, has_note ? " (" : "", owner,
-			   has_note ? ")" : "");
-}
-
-enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)
-{
-	int64_t now_ms = rlock_now_ms(), until_ms;
-	struct pollfd cancel = { conn->cancel_fd, POLLIN, 0 };
-
-	if (*pause_ms < PAUSE_MIN_MS)
-		*pause_ms = PAUSE_MIN_MS;
-	until_ms = now_ms + *pause_ms + rlock__jitter_ms(*pause_ms / 2);
-	if (until_ms > deadline_ms)
-		until_ms = deadline_ms;
-	*pause_ms *= 2;
-	if (*pause_ms > PAUSE_MAX_MS)
-		*pause_ms = PAUSE_MAX_MS;
-	if (rlock_poll(&cancel, 1, until_ms) < 0)
-		return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s", strerror(errno));
-	return cancel.revents != 0 ? RLOCK_CANCELLED : RLOCK_OK;
-}
-
-#define TYPE_SHOWN_MAX 256 /* with a side key, maybe */
-
-static const char *show_type(const struct redisReply *type, char shown[TYPE_SHOWN_MAX])
-{
-	return type->type == REDIS_REPLY_STRING
-		       ? rlock_escape(type->str, type->len, shown, TYPE_SHOWN_MAX)
-		       : "value of another kind";
-}
-
-enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
-				   const struct redisReply *type, size_t name_index)
-{
-	char shown[TYPE_SHOWN_MAX];
-
-	if (type != NULL)
-		(void)rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
-				  "its key was overwritten with another type (%s)",
-				  show_type(type, shown));
-	else
-		(void)rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
-				  "it expired or was deleted on the server");
-	rlock__connection_error(connection)->name_index = name_index;
-	return RLOCK_NOT_HELD;
-}
-
-enum rlock_status rlock__fail_kind(struct rlock__connection *connection,
-				   const struct redisReply *type, size_t name_index)
-{
-	char shown[TYPE_SHOWN_MAX];
-
-	(void)rlock__fail(rlock__connection_error(connection), RLOCK_EKIND,
-			  "not a lock of this kind: the key holds a %s", show_type(type, shown));
-	rlock__connection_error(connection)->name_index = name_index;
-	return RLOCK_EKIND;
-}
-
 enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
 				     struct rlock__routes *out)
 {
 	return rlock__routes_init(out, conn, hold->names, hold->name_count);
-}
-
-void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
-			const struct rlock__routes *routes, size_t index, struct rlock__args *args)
-{
-	bool names_user = rlock__connection_names_user(rlock__routes_connection(routes, index));
-	unsigned keys = action->keys | (names_user ? action->tried_keys : 0);
-
-	rlock__args_init(args);
-	for (size_t i = 0; i < hold->name_count; i++)
-		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-			if ((keys & 1U << key) != 0 && rlock__routes_has_name(routes, index, i))
-				rlock__args_key(args,
-						rlock__key((enum rlock__key)key, &hold->names[i]));
-}
-
-void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
-			const struct rlock__routes *routes, size_t index, struct rlock__args *args)
-{
-	for (size_t i = 0; i < hold->name_count; i++)
-		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-			if ((action->args & 1U << key) != 0 &&
-			    rlock__routes_has_name(routes, index, i))
-				rlock__args_owned(args, rlock__key_arg((enum rlock__key)key,
-								       &hold->names[i],
-								       routes->conn->has_cluster));
-}
-
-void rlock__close_failed(struct rlock__broadcast *broadcast)
-{
-	for (size_t i = 0; i < broadcast->routes->count; i++) {
-		const struct rlock__answer *answer = &broadcast->answers[i];
-
-		/* With RLOCK_ENET the stream is closed, but after a reply whose login failed: at a replica, say. */
-		if (answer->is_over && answer->status < 0 &&
-		    (answer->status != RLOCK_ENET || answer->result.reply != NULL))
-			rlock__connection_close(rlock__routes_connection(broadcast->routes, i));
-	}
 }

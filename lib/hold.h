@@ -1,5 +1,5 @@
 /*
- * A hold, and what the requests about it have in common.
+ * The members of a hold.
  */
 #ifndef RLOCK_HOLD_H
 #define RLOCK_HOLD_H
@@ -10,13 +10,8 @@
 
 #include "rlock.h"
 
-struct redisReply;
-struct rlock__action;
-struct rlock__args;
-struct rlock__broadcast;
 struct rlock__kind;
 struct rlock__routes;
-struct rlock__script;
 struct rlock_conn;
 
 struct rlock__acquired {
@@ -41,31 +36,5 @@ struct rlock_hold {
 /* Where the requests about hold go; free them with rlock__routes_free. */
 enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
 				     struct rlock__routes *out);
-/* The keys, for action, of hold's names on the index-th route; free them, and what is added, with rlock__args_free. */
-void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
-			const struct rlock__routes *routes, size_t index, struct rlock__args *args);
-/* And last, after the action's own arguments, what its script needs of each name besides the keys. */
-void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
-			const struct rlock__routes *routes, size_t index, struct rlock__args *args);
-/* Whether reply is an array of at least count integers. */
-bool rlock__are_integers(const struct redisReply *reply, size_t count);
-/* Which name an element of a route's reply is about, counted from 1 there. False when it is none of them. */
-bool rlock__read_index(const struct rlock__routes *routes, size_t index,
-		       const struct redisReply *element, size_t *name_index_out);
-enum rlock_status rlock__fail_reply(struct rlock__connection *connection,
-				    const struct rlock__script *script);
-/* The key of that name is no lock of this kind; type is its type, as the script told it. */
-enum rlock_status rlock__fail_kind(struct rlock__connection *connection,
-				   const struct redisReply *type, size_t name_index);
-/* RLOCK_BUSY: "held by NOTE (OWNER)", of how, and of texts that are escaped; the note may be empty. */
-enum rlock_status rlock__fail_held(struct rlock__error *error, const char *how, const char *note,
-				   const char *owner);
-/* The hold is lost; type is that of the value which has overwritten its key, as the script told it, or NULL. */
-enum rlock_status rlock__fail_lost(struct rlock__connection *connection,
-				   const struct redisReply *type, size_t name_index);
-/* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */
-enum rlock_status rlock__pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms);
-/* Log in anew next time where a server denied the request: it may have answered before it had loaded its users. */
-void rlock__close_failed(struct rlock__broadcast *broadcast);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * What stands on the servers of a name: one request to each of them, which changes nothing.
- * The reply is read by inspect_reply.c; what it means for a person is for the caller.
+ * The reply is read by inspection.c; what it means for a person is for the caller.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "broadcast.h"
 #include "conn.h"
-#include "inspect_reply.h"
+#include "inspection.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "redis/script.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 /* So many are listed; of more it is said how many there are. A screen has less room. */
 #define HOLDERS_MAX 100
@@ -46,8 +46,8 @@ static const struct rlock__script *make_inspect(const void *ctx, size_t index,
 	const struct inspecting *inspecting = ctx;
 
 	(void)index;
-	rlock__inspect_args(inspecting->name, HOLDERS_MAX, WAITERS_MAX,
-			    inspecting->conn->has_cluster, args);
+	rlock__inspection_args(inspecting->name, HOLDERS_MAX, WAITERS_MAX,
+			       inspecting->conn->has_cluster, args);
 	return &rlock__script_inspect;
 }
 

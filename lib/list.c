@@ -17,7 +17,6 @@
 #include "net/connection_state.h"
 #include "net/request.h"
 #include "net/server_error.h"
-#include "redis/script.h"
 #include "rlock.h"
 #include "url/endpoints.h"
 

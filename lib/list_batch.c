@@ -9,12 +9,13 @@
 #include "base/error.h"
 #include "base/seen.h"
 #include "conn.h"
-#include "inspect_reply.h"
+#include "inspection.h"
 #include "list_batch.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "net/request.h"
 #include "net/server_error.h"
+#include "redis/args.h"
 #include "redis/script.h"
 #include "rlock.h"
 
@@ -147,8 +148,8 @@ static enum rlock_status send_batch(struct batch *batch)
 	struct rlock__connection *connection = found->connection;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		rlock__inspect_args(&batch->names[i], HOLDERS_MAX, 0, found->conn->has_cluster,
-				    &batch->args[i]);
+		rlock__inspection_args(&batch->names[i], HOLDERS_MAX, 0, found->conn->has_cluster,
+				       &batch->args[i]);
 		if (batch->args[i].is_out_of_memory)
 			return rlock__fail_memory(rlock__connection_error(connection));
 		commands[i] =

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "action.h"
 #include "broadcast.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -13,11 +14,13 @@
 #include "hold.h"
 #include "net/connection.h"
 #include "net/server_error.h"
+#include "redis/args.h"
 #include "redis/kind.h"
 #include "redis/script.h"
 #include "release.h"
+#include "reply.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 /* How long the first delivery may take; each further one twice as long. */
 #define FIRST_TRY_MS 1000
@@ -92,7 +95,7 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 	if (is_short_release(reply, rlock__routes_name_count(routes, index)))
 		return RLOCK_OK;
 	if (!are_results(reply, rlock__routes_name_count(routes, index)))
-		return rlock__fail_reply(connection, script);
+		return rlock__reply_fail(connection, script);
 	for (size_t i = 0; i < reply->elements; i++) {
 		const redisReply *result = reply->element[i];
 		size_t name_index = rlock__routes_name(routes, index, i);
@@ -105,12 +108,12 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 			continue;
 		}
 		if (result->type == REDIS_REPLY_STRING)
-			return rlock__fail_lost(connection, result, name_index);
+			return rlock__reply_fail_lost(connection, result, name_index);
 		if (result->integer < 0 || result->integer >= RELEASE_RESULTS)
-			return rlock__fail_reply(connection, script);
+			return rlock__reply_fail(connection, script);
 		if (result->integer == RELEASE_LOST ||
 		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done(delivery, index)))
-			return rlock__fail_lost(connection, NULL, name_index);
+			return rlock__reply_fail_lost(connection, NULL, name_index);
 	}
 	return RLOCK_OK;
 }
@@ -263,7 +266,7 @@ static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadli
 
 		if (status == RLOCK_OK)
 			status = delivery_result(delivery);
-		rlock__close_failed(broadcast);
+		rlock__broadcast_close_failed(broadcast);
 		/* A server whose stream was broken gets one more try, even if the quorum does not need it. */
 		if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_ENET) > 0)
 			(void)deliver_once(delivery, rlock_now_ms() + RLOCK__REST_MS);
@@ -271,7 +274,8 @@ static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadli
 		    (!may_pass(status) && !is_one_slot_open(broadcast)))
 			return status;
 		patience_ms *= 2;
-		if (rlock__pause(delivery->routes.conn, &pause_ms, deadline_ms) == RLOCK_CANCELLED)
+		if (rlock__conn_pause(delivery->routes.conn, &pause_ms, deadline_ms) ==
+		    RLOCK_CANCELLED)
 			return RLOCK_CANCELLED;
 	}
 }

@@ -6,13 +6,16 @@
 #include <string.h>
 
 #include "acknowledge.h"
+#include "action.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "hold.h"
+#include "redis/args.h"
 #include "redis/kind.h"
 #include "redis/script.h"
+#include "reply.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 #include "acquire_try.h"
 
 /* How long a server that has lost the lock may take to acquire it again. */
@@ -37,13 +40,13 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 			renewal->least_ttl_ms = renewal->lease_ms;
 		return RLOCK_OK;
 	}
-	if (!rlock__are_integers(reply, 1))
-		return rlock__fail_reply(connection, script);
-	if (rlock__read_index(&renewal->routes, index, reply->element[0], &name_index))
-		return rlock__fail_lost(connection, reply->elements > 1 ? reply->element[1] : NULL,
-					name_index);
-	if (reply->element[0]->integer != 0 || !rlock__are_integers(reply, 2))
-		return rlock__fail_reply(connection, script);
+	if (!rlock__reply_has_integers(reply, 1))
+		return rlock__reply_fail(connection, script);
+	if (rlock__reply_read_index(&renewal->routes, index, reply->element[0], &name_index))
+		return rlock__reply_fail_lost(
+			connection, reply->elements > 1 ? reply->element[1] : NULL, name_index);
+	if (reply->element[0]->integer != 0 || !rlock__reply_has_integers(reply, 2))
+		return rlock__reply_fail(connection, script);
 	if (reply->element[1]->integer < renewal->least_ttl_ms)
 		renewal->least_ttl_ms = reply->element[1]->integer;
 	return RLOCK_OK;
@@ -174,13 +177,13 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 		goto out;
 	status = broadcast_renewal(&renewal, &broadcast, deadline_ms);
 	if (status == RLOCK_OK) {
-		hold->sent_ms = sent_ms - rlock__drift_ms(conn, lease_ms);
+		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = renewal.least_ttl_ms;
 		if (rlock__broadcast_count(&broadcast, RLOCK_NOT_HELD) > 0)
 			reacquire(&renewal, &broadcast);
 	}
-	rlock__close_failed(&broadcast);
+	rlock__broadcast_close_failed(&broadcast);
 	rlock__broadcast_free(&broadcast);
 out:
 	rlock__routes_free(&renewal.routes);

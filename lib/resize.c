@@ -7,10 +7,11 @@
 #include "base/error.h"
 #include "broadcast.h"
 #include "conn.h"
-#include "hold.h"
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
+#include "reply.h"
 #include "rlock.h"
 
 enum resize_result {
@@ -29,11 +30,11 @@ static enum rlock_status read_resize(void *ctx, size_t index, redisReply *reply)
 	struct resizing *resizing = ctx;
 	struct rlock__connection *connection = resizing->conn->connections[index];
 
-	if (rlock__are_integers(reply, 1) && reply->elements == 2 &&
+	if (rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
 	    reply->element[0]->integer == RESIZE_OTHER_KIND)
-		return rlock__fail_kind(connection, reply->element[1], 0);
-	if (!rlock__are_integers(reply, 2) || reply->element[0]->integer != RESIZE_DONE)
-		return rlock__fail_reply(connection, rlock__resize_action()->script);
+		return rlock__reply_fail_kind(connection, reply->element[1], 0);
+	if (!rlock__reply_has_integers(reply, 2) || reply->element[0]->integer != RESIZE_DONE)
+		return rlock__reply_fail(connection, rlock__kind_resize()->script);
 	resizing->had = reply->element[1]->integer;
 	return RLOCK_OK;
 }
@@ -42,7 +43,7 @@ static const struct rlock__script *make_resize(const void *ctx, size_t index,
 					       struct rlock__args *args)
 {
 	const struct resizing *resizing = ctx;
-	const struct rlock__action *action = rlock__resize_action();
+	const struct rlock__action *action = rlock__kind_resize();
 
 	(void)index;
 	rlock__args_init(args);

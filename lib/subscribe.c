@@ -17,7 +17,7 @@
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 #include "subscribe.h"
 #include "waiter.h"
 

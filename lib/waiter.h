@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 struct rlock__connection;
 struct rlock__text;

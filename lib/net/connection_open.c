@@ -78,8 +78,8 @@ static enum rlock_status begin_connector(struct rlock__connection *connection)
 	return connection->connector != NULL ? RLOCK_OK : rlock__fail_memory(&connection->error);
 }
 
-enum rlock_status rlock__connection_connect(struct rlock__connection *connection,
-					    int64_t deadline_ms)
+enum rlock_status rlock__connection_open_begin(struct rlock__connection *connection,
+					       int64_t deadline_ms)
 {
 	enum rlock_status status = rlock__connection_check_scheme(connection);
 
@@ -222,8 +222,8 @@ static bool advance_stream(struct rlock__connection *connection, bool is_ready,
 }
 
 /* The password is fetched meanwhile. When there is none, nothing else is of use. */
-bool rlock__connection_advance(struct rlock__connection *connection, bool is_ready,
-			       enum rlock_status *status_out)
+bool rlock__connection_open_advance(struct rlock__connection *connection, bool is_ready,
+				    enum rlock_status *status_out)
 {
 	enum rlock_status password =
 		rlock__password_advance(&connection->password, connection->url, &connection->error);
@@ -249,8 +249,8 @@ bool rlock__connection_advance(struct rlock__connection *connection, bool is_rea
 	return true;
 }
 
-void rlock__connection_await(const struct rlock__connection *connection, struct pollfd *out,
-			     int64_t *until_ms)
+void rlock__connection_open_await(const struct rlock__connection *connection, struct pollfd *out,
+				  int64_t *until_ms)
 {
 	if (connection->connector != NULL) {
 		rlock__connector_await(connection->connector, out, until_ms);

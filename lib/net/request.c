@@ -85,7 +85,8 @@ static bool connect_step(struct rlock__connection *connection)
 	struct rlock__request *request = &connection->request;
 	enum rlock_status status;
 
-	if (!rlock__connection_advance(connection, request->readiness == RLOCK__READY, &status))
+	if (!rlock__connection_open_advance(connection, request->readiness == RLOCK__READY,
+					    &status))
 		return false;
 	request->readiness = RLOCK__READY_UNKNOWN;
 	if (status != RLOCK_OK)
@@ -177,7 +178,7 @@ static bool begin_redirected(struct rlock__connection *connection)
 			rlock__fail(
 				&connection->error, RLOCK_ENET,
 				"the nodes of the cluster redirect the request to each other: try again"));
-	status = rlock__connection_connect(connection, request->deadline_ms);
+	status = rlock__connection_open_begin(connection, request->deadline_ms);
 	return status == RLOCK_OK || end(connection, status);
 }
 
@@ -331,7 +332,7 @@ void rlock__request_start(struct rlock__connection *connection,
 	request->take_reply = take_reply;
 	request->take_reply_ctx = ctx;
 	if (status == RLOCK_OK && !is_open)
-		status = rlock__connection_connect(connection, request->deadline_ms);
+		status = rlock__connection_open_begin(connection, request->deadline_ms);
 	if (status != RLOCK_OK)
 		(void)end(connection, status);
 	else if (!is_open || queue_command(connection))

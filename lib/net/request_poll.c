@@ -28,7 +28,7 @@ static struct pollfd awaited(const struct rlock__connection *connection, int64_t
 		if (rlock__connection_is_searching(connection))
 			end_ms = INT64_MAX;
 		else
-			rlock__connection_await(connection, &fd, &end_ms);
+			rlock__connection_open_await(connection, &fd, &end_ms);
 		break;
 	case RLOCK__PHASE_CONFIRM:
 		break;

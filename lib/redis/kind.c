@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
 #include "redis/script.h"
@@ -82,7 +83,7 @@ static const struct rlock__kind kinds[] = {
 			      RLOCK__LISTEN_IN_WAKE_QUEUE },
 };
 
-const struct rlock__action *rlock__resize_action(void)
+const struct rlock__action *rlock__kind_resize(void)
 {
 	return &sem_resize;
 }

@@ -44,7 +44,7 @@ struct rlock__kind {
 /* NULL for what is no kind. */
 const struct rlock__kind *rlock__kind(enum rlock_kind kind);
 /* Sets how many permits a semaphore has in all. */
-const struct rlock__action *rlock__resize_action(void);
+const struct rlock__action *rlock__kind_resize(void);
 /* Tell a script the kind it may touch: empty for any, and one word for both kinds that look alike on the server. */
 void rlock__kind_arg(enum rlock_kind kind, struct rlock__args *args);
 

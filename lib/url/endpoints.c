@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "url/encode.h"
 #include "url/endpoints.h"
+#include "url/url_encode.h"
 
 bool rlock__endpoints_add(struct rlock__endpoints *endpoints, char *host, int port)
 {
@@ -69,7 +69,7 @@ void rlock__endpoints_free(struct rlock__endpoints *endpoints)
 	*endpoints = (struct rlock__endpoints){ 0 };
 }
 
-char *rlock__endpoint_text(const char *host, int port)
+static char *endpoint_text(const char *host, int port)
 {
 	char *name = rlock__url_encode(host, ":");
 	char *text = NULL;
@@ -87,8 +87,7 @@ char *rlock__endpoints_text(const struct rlock__endpoints *endpoints)
 	char *list = NULL;
 
 	for (size_t i = 0; i < endpoints->count; i++) {
-		char *text =
-			rlock__endpoint_text(endpoints->items[i].host, endpoints->items[i].port);
+		char *text = endpoint_text(endpoints->items[i].host, endpoints->items[i].port);
 		char *longer = NULL;
 
 		if (text == NULL || asprintf(&longer, "%s%s%s", list != NULL ? list : "",

@@ -29,9 +29,7 @@ void rlock__endpoints_sort(struct rlock__endpoints *endpoints);
 /* false: out of memory. */
 bool rlock__endpoints_copy(const struct rlock__endpoints *endpoints, struct rlock__endpoints *out);
 void rlock__endpoints_free(struct rlock__endpoints *endpoints);
-/* "host:port" in the form of a URL, malloc'ed; NULL when out of memory. */
-char *rlock__endpoint_text(const char *host, int port);
-/* The same for all of them, with commas between. */
+/* "host:port" of each, in the form of a URL, with commas between; malloc'ed, NULL when out of memory. */
 char *rlock__endpoints_text(const struct rlock__endpoints *endpoints);
 
 #endif

@@ -11,7 +11,7 @@
 #include "rlock.h"
 #include "url/endpoints.h"
 #include "url/hosts.h"
-#include "url/parser.h"
+#include "url/parsing.h"
 #include "url/part.h"
 #include "url/url.h"
 
@@ -21,14 +21,14 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
-static enum rlock_status userinfo_read(const struct rlock__parser *parser,
+static enum rlock_status userinfo_read(const struct rlock__parsing *parsing,
 				       struct rlock__part userinfo)
 {
-	struct rlock_url *url = parser->url;
+	struct rlock_url *url = parsing->url;
 	struct rlock__part user = rlock__part_cut(&userinfo, ":");
 
 	if (user.len > 0) {
-		enum rlock_status status = rlock__parser_decode(parser, user, "user", &url->user);
+		enum rlock_status status = rlock__parsing_decode(parsing, user, "user", &url->user);
 
 		if (status != RLOCK_OK)
 			return status;
@@ -36,7 +36,7 @@ static enum rlock_status userinfo_read(const struct rlock__parser *parser,
 	/* An empty password is none, so that another option source can set one. */
 	if (!rlock__part_skip(&userinfo, ":") || userinfo.len == 0)
 		return RLOCK_OK;
-	return rlock__parser_decode(parser, userinfo, "password", &url->password);
+	return rlock__parsing_decode(parsing, userinfo, "password", &url->password);
 }
 
 static bool is_zone(const char *zone)
@@ -45,14 +45,14 @@ static bool is_zone(const char *zone)
 }
 
 /* The address in brackets; *out is its one canonical form. */
-static enum rlock_status address_read(const struct rlock__parser *parser, struct rlock__part part,
+static enum rlock_status address_read(const struct rlock__parsing *parsing, struct rlock__part part,
 				      char **out)
 {
 	char canonical[INET6_ADDRSTRLEN];
 	char quoted[RLOCK__QUOTE_MAX];
 	struct in6_addr address;
 	char *text = NULL, *host = NULL, *zone;
-	enum rlock_status status = rlock__parser_decode(parser, part, "address", &text);
+	enum rlock_status status = rlock__parsing_decode(parsing, part, "address", &text);
 
 	if (status != RLOCK_OK)
 		return status;
@@ -60,13 +60,13 @@ static enum rlock_status address_read(const struct rlock__parser *parser, struct
 	if (zone != NULL)
 		*zone++ = '\0';
 	if (inet_pton(AF_INET6, text, &address) != 1 || (zone != NULL && !is_zone(zone))) {
-		status = rlock__parser_fail(parser, "'%s' is not an IPv6 address",
-					    rlock__parser_quote(parser, part, quoted));
+		status = rlock__parsing_fail(parsing, "'%s' is not an IPv6 address",
+					     rlock__parsing_quote(parsing, part, quoted));
 		goto out;
 	}
 	(void)inet_ntop(AF_INET6, &address, canonical, sizeof(canonical));
 	if (asprintf(&host, zone != NULL ? "%s%%%s" : "%s", canonical, zone) < 0) {
-		status = rlock__parser_fail_memory(parser);
+		status = rlock__parsing_fail_memory(parsing);
 		goto out;
 	}
 	*out = host;
@@ -75,8 +75,8 @@ out:
 	return status;
 }
 
-static enum rlock_status host_name_read(const struct rlock__parser *parser, struct rlock__part part,
-					char **out)
+static enum rlock_status host_name_read(const struct rlock__parsing *parsing,
+					struct rlock__part part, char **out)
 {
 	char quoted[RLOCK__QUOTE_MAX];
 	char *host = NULL;
@@ -84,9 +84,9 @@ static enum rlock_status host_name_read(const struct rlock__parser *parser, stru
 	enum rlock_status status;
 
 	if (part.len == 0)
-		return rlock__parser_fail(parser,
-					  "the host is missing, an example is " RLOCK__URL_EXAMPLE);
-	status = rlock__parser_decode(parser, part, "host", &host);
+		return rlock__parsing_fail(
+			parsing, "the host is missing, an example is " RLOCK__URL_EXAMPLE);
+	status = rlock__parsing_decode(parsing, part, "host", &host);
 	if (status != RLOCK_OK)
 		return status;
 	for (at = host; *at != '\0'; at++) {
@@ -94,8 +94,8 @@ static enum rlock_status host_name_read(const struct rlock__parser *parser, stru
 		/* A ':' makes it an address; the others are never part of a name. */
 		if ((unsigned char)*at <= ' ' || strchr(":,/?#[]@%\\\"'<>^`{|}\x7f", *at) != NULL) {
 			free(host);
-			return rlock__parser_fail(parser, "'%s' is not the name of a host",
-						  rlock__parser_quote(parser, part, quoted));
+			return rlock__parsing_fail(parsing, "'%s' is not the name of a host",
+						   rlock__parsing_quote(parsing, part, quoted));
 		}
 	}
 	*out = host;
@@ -103,75 +103,77 @@ static enum rlock_status host_name_read(const struct rlock__parser *parser, stru
 }
 
 /* host[:port]; the caller frees *host_out. */
-static enum rlock_status endpoint_read(const struct rlock__parser *parser, struct rlock__part part,
-				       int default_port, char **host_out, int *port_out)
+static enum rlock_status endpoint_read(const struct rlock__parsing *parsing,
+				       struct rlock__part part, int default_port, char **host_out,
+				       int *port_out)
 {
 	bool is_address = rlock__part_skip(&part, "[");
 	struct rlock__part host = rlock__part_cut(&part, is_address ? "]" : ":");
 	int port = default_port;
 
 	if (is_address && !rlock__part_skip(&part, "]"))
-		return rlock__parser_fail(parser, "the address has no closing bracket");
+		return rlock__parsing_fail(parsing, "the address has no closing bracket");
 	if (is_address && part.len > 0 && part.text[0] != ':')
-		return rlock__parser_fail(parser, "only a port can follow an address in brackets");
+		return rlock__parsing_fail(parsing,
+					   "only a port can follow an address in brackets");
 	if (rlock__part_skip(&part, ":")) {
 		if (!is_address && rlock__part_contains(part, ':') &&
 		    !rlock__part_contains(part, ','))
-			return rlock__parser_fail(
-				parser,
+			return rlock__parsing_fail(
+				parsing,
 				"an IPv6 address stands in brackets, as in redis://[::1]:6379");
 		/* Not quoted: if "@host" is missing, it is a password. */
 		if (!rlock__part_number(part, RLOCK__PORT_MAX, &port) || port == 0)
-			return rlock__parser_fail(parser, "the port is not a number from 1 to %d",
-						  RLOCK__PORT_MAX);
+			return rlock__parsing_fail(parsing, "the port is not a number from 1 to %d",
+						   RLOCK__PORT_MAX);
 	}
 	*port_out = port;
-	return is_address ? address_read(parser, host, host_out)
-			  : host_name_read(parser, host, host_out);
+	return is_address ? address_read(parsing, host, host_out)
+			  : host_name_read(parsing, host, host_out);
 }
 
-static enum rlock_status endpoint_add(const struct rlock__parser *parser, struct rlock__part part,
+static enum rlock_status endpoint_add(const struct rlock__parsing *parsing, struct rlock__part part,
 				      int default_port)
 {
-	struct rlock__endpoints *endpoints = &parser->url->endpoints;
+	struct rlock__endpoints *endpoints = &parsing->url->endpoints;
 	char quoted[RLOCK__QUOTE_MAX];
 	char *host = NULL;
 	int port = 0;
-	enum rlock_status status = endpoint_read(parser, part, default_port, &host, &port);
+	enum rlock_status status = endpoint_read(parsing, part, default_port, &host, &port);
 
 	if (status != RLOCK_OK)
 		return status;
 	if (rlock__endpoints_contain(endpoints, host, port)) {
 		free(host);
-		return rlock__parser_fail(parser, "'%s' is given twice",
-					  rlock__parser_quote(parser, part, quoted));
+		return rlock__parsing_fail(parsing, "'%s' is given twice",
+					   rlock__parsing_quote(parsing, part, quoted));
 	}
 	if (endpoints->count >= RLOCK_SERVERS_MAX) {
 		free(host);
-		return rlock__parser_fail(parser, "more than %d hosts are too many",
-					  RLOCK_SERVERS_MAX);
+		return rlock__parsing_fail(parsing, "more than %d hosts are too many",
+					   RLOCK_SERVERS_MAX);
 	}
 	return rlock__endpoints_add(endpoints, host, port) ? RLOCK_OK
-							   : rlock__parser_fail_memory(parser);
+							   : rlock__parsing_fail_memory(parsing);
 }
 
 /* h1[:p],h2,... */
-static enum rlock_status endpoints_read(const struct rlock__parser *parser, struct rlock__part part,
-					int default_port)
+static enum rlock_status endpoints_read(const struct rlock__parsing *parsing,
+					struct rlock__part part, int default_port)
 {
 	enum rlock_status status;
 
 	do
-		status = endpoint_add(parser, rlock__part_cut(&part, ","), default_port);
+		status = endpoint_add(parsing, rlock__part_cut(&part, ","), default_port);
 	while (status == RLOCK_OK && rlock__part_skip(&part, ","));
-	rlock__endpoints_sort(&parser->url->endpoints);
+	rlock__endpoints_sort(&parsing->url->endpoints);
 	return status;
 }
 
-enum rlock_status rlock__hosts_read(const struct rlock__parser *parser,
+enum rlock_status rlock__hosts_read(const struct rlock__parsing *parsing,
 				    struct rlock__part authority)
 {
-	struct rlock_url *url = parser->url;
+	struct rlock_url *url = parsing->url;
 
 	if (rlock__part_contains(authority, '@')) {
 		struct rlock__part userinfo = rlock__part_cut(&authority, "@");
@@ -179,64 +181,65 @@ enum rlock_status rlock__hosts_read(const struct rlock__parser *parser,
 
 		(void)rlock__part_skip(&authority, "@");
 		if (rlock__part_contains(authority, '@'))
-			return rlock__parser_fail(parser,
-						  "an '@' in a user or password is written %%40");
-		status = userinfo_read(parser, userinfo);
+			return rlock__parsing_fail(parsing,
+						   "an '@' in a user or password is written %%40");
+		status = userinfo_read(parsing, userinfo);
 		if (status != RLOCK_OK)
 			return status;
 	}
 	if (url->scheme == RLOCK_SCHEME_SENTINEL)
-		return endpoints_read(parser, authority, SENTINEL_PORT);
+		return endpoints_read(parsing, authority, SENTINEL_PORT);
 	if (url->scheme == RLOCK_SCHEME_CLUSTER)
-		return endpoints_read(parser, authority, REDIS_PORT);
-	return endpoint_add(parser, authority, REDIS_PORT);
+		return endpoints_read(parsing, authority, REDIS_PORT);
+	return endpoint_add(parsing, authority, REDIS_PORT);
 }
 
 /* ---- the map of sentinels ---- */
 
-static enum rlock_status mapped_read(const struct rlock__parser *parser, struct rlock__part part,
+static enum rlock_status mapped_read(const struct rlock__parsing *parsing, struct rlock__part part,
 				     struct rlock__endpoints *endpoints)
 {
 	char quoted[RLOCK__QUOTE_MAX];
 	char *host = NULL;
 	int port = 0;
-	enum rlock_status status = endpoint_read(parser, part, 0, &host, &port);
+	enum rlock_status status = endpoint_read(parsing, part, 0, &host, &port);
 
 	if (status != RLOCK_OK)
 		return status;
 	if (port != 0)
 		return rlock__endpoints_add(endpoints, host, port)
 			       ? RLOCK_OK
-			       : rlock__parser_fail_memory(parser);
+			       : rlock__parsing_fail_memory(parsing);
 	free(host);
-	return rlock__parser_fail(parser,
-				  "'%s' has no port, an example is "
-				  "10.0.0.1:6379=redis.example:16379",
-				  rlock__parser_quote(parser, part, quoted));
+	return rlock__parsing_fail(parsing,
+				   "'%s' has no port, an example is "
+				   "10.0.0.1:6379=redis.example:16379",
+				   rlock__parsing_quote(parsing, part, quoted));
 }
 
-static enum rlock_status pair_read(const struct rlock__parser *parser, struct rlock__part pair)
+static enum rlock_status pair_read(const struct rlock__parsing *parsing, struct rlock__part pair)
 {
-	struct rlock_url *url = parser->url;
+	struct rlock_url *url = parsing->url;
 	struct rlock__part from = rlock__part_cut(&pair, "=");
 	char quoted[RLOCK__QUOTE_MAX];
 	enum rlock_status status;
 
 	if (!rlock__part_skip(&pair, "="))
-		return rlock__parser_fail(parser,
-					  "'%s' has no '=', an example is "
-					  "10.0.0.1:6379=redis.example:16379",
-					  rlock__parser_quote(parser, from, quoted));
-	status = mapped_read(parser, from, &url->mapped_from);
-	return status == RLOCK_OK ? mapped_read(parser, pair, &url->mapped_to) : status;
+		return rlock__parsing_fail(parsing,
+					   "'%s' has no '=', an example is "
+					   "10.0.0.1:6379=redis.example:16379",
+					   rlock__parsing_quote(parsing, from, quoted));
+	status = mapped_read(parsing, from, &url->mapped_from);
+	return status == RLOCK_OK ? mapped_read(parsing, pair, &url->mapped_to) : status;
 }
 
-enum rlock_status rlock__hosts_read_map(const struct rlock__parser *parser, struct rlock__part map)
+enum rlock_status rlock__hosts_read_map(const struct rlock__parsing *parsing,
+					struct rlock__part map)
 {
 	enum rlock_status status;
 
 	do
-		status = pair_read(parser, rlock__part_cut(&map, ","));
+		status = pair_read(parsing, rlock__part_cut(&map, ","));
 	while (status == RLOCK_OK && rlock__part_skip(&map, ","));
 	return status;
 }

@@ -8,13 +8,13 @@
 #include <sys/un.h>
 
 #include "rlock.h"
-#include "url/encode.h"
 #include "url/url.h"
+#include "url/url_encode.h"
 
 /* Characters of a path that are not encoded: they are safe within quotes. */
 #define PATH_KEEP "/:@+,="
 
-const char *rlock__scheme_name(enum rlock_scheme scheme, bool has_tls)
+const char *rlock__url_scheme_name(enum rlock_scheme scheme, bool has_tls)
 {
 	static const char *const names[RLOCK__SCHEMES][2] = {
 		[RLOCK_SCHEME_REDIS] = { "redis", "rediss" },
@@ -27,7 +27,7 @@ const char *rlock__scheme_name(enum rlock_scheme scheme, bool has_tls)
 	return names[scheme][has_tls];
 }
 
-void rlock__secret_free(char *secret)
+void rlock__url_secret_free(char *secret)
 {
 	if (secret != NULL)
 		explicit_bzero(secret, strlen(secret));
@@ -70,7 +70,7 @@ static char *address_make(const struct rlock_url *url)
 /* The text for url with this database in it, malloc'ed; NULL when out of memory. */
 static char *server_make(const struct rlock_url *url, int db)
 {
-	const char *name = rlock__scheme_name(url->scheme, url->has_tls);
+	const char *name = rlock__url_scheme_name(url->scheme, url->has_tls);
 	char *address = address_make(url);
 	char *server = NULL;
 	int len = -1;
@@ -102,14 +102,14 @@ void rlock_url_free(struct rlock_url *url)
 	if (url == NULL)
 		return;
 	free(url->user);
-	rlock__secret_free(url->password);
+	rlock__url_secret_free(url->password);
 	rlock__endpoints_free(&url->endpoints);
 	rlock__endpoints_free(&url->mapped_from);
 	rlock__endpoints_free(&url->mapped_to);
 	free(url->service);
 	free(url->path);
 	free(url->sentinel_user);
-	rlock__secret_free(url->sentinel_password);
+	rlock__url_secret_free(url->sentinel_password);
 	for (size_t i = 0; i < RLOCK_TLS_PARAMS; i++)
 		free(url->tls[i]);
 	free(url->server);
@@ -194,7 +194,7 @@ struct rlock_url *rlock__url_of_sentinel(const struct rlock_url *url, size_t ind
 	if (copy == NULL)
 		return NULL;
 	free(copy->user);
-	rlock__secret_free(copy->password);
+	rlock__url_secret_free(copy->password);
 	copy->user = copy->sentinel_user;
 	copy->password = copy->sentinel_password;
 	copy->sentinel_user = copy->sentinel_password = NULL;
@@ -251,7 +251,7 @@ static enum rlock_status set_secret(char **secret, const char *value)
 
 	if (copy == NULL)
 		return RLOCK_ENOMEM;
-	rlock__secret_free(*secret);
+	rlock__url_secret_free(*secret);
 	*secret = copy;
 	return RLOCK_OK;
 }
@@ -281,7 +281,7 @@ enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, const char
 	return status;
 }
 
-const char *rlock__tls_param_name(enum rlock_tls_param param)
+const char *rlock__url_tls_param_name(enum rlock_tls_param param)
 {
 	static const char *const names[] = {
 		[RLOCK_TLS_CACERT] = "cacert", [RLOCK_TLS_CACERTDIR] = "cacertdir",

@@ -34,11 +34,11 @@ struct rlock_url {
 #define RLOCK__SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
 /* "cacert", as in a URL. */
-const char *rlock__tls_param_name(enum rlock_tls_param param);
+const char *rlock__url_tls_param_name(enum rlock_tls_param param);
 /* The start of a URL, without the ':'; NULL for a scheme that has no TLS. */
-const char *rlock__scheme_name(enum rlock_scheme scheme, bool has_tls);
+const char *rlock__url_scheme_name(enum rlock_scheme scheme, bool has_tls);
 /* Overwrite the secret before it is freed. */
-void rlock__secret_free(char *secret);
+void rlock__url_secret_free(char *secret);
 /* A deep copy; NULL when out of memory. */
 struct rlock_url *rlock__url_copy(const struct rlock_url *url);
 /* That of one server behind sentinels or in a cluster, with the login, database and TLS of url; NULL when out of memory. */

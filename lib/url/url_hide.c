@@ -22,8 +22,8 @@ static bool is_scheme_end(const char *text, const char *colon)
 	enum rlock_scheme scheme;
 
 	for (scheme = 0; scheme < RLOCK__SCHEMES; scheme++)
-		if (ends_in(text, colon, rlock__scheme_name(scheme, false)) ||
-		    ends_in(text, colon, rlock__scheme_name(scheme, true)))
+		if (ends_in(text, colon, rlock__url_scheme_name(scheme, false)) ||
+		    ends_in(text, colon, rlock__url_scheme_name(scheme, true)))
 			return true;
 	return false;
 }

@@ -9,6 +9,7 @@
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/subscription.h"
+#include "redis/args.h"
 #include "redis/script.h"
 #include "rlock.h"
 

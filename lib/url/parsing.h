@@ -1,8 +1,8 @@
 /*
  * A URL while it is parsed.
  */
-#ifndef RLOCK_URL_PARSER_H
-#define RLOCK_URL_PARSER_H
+#ifndef RLOCK_URL_PARSING_H
+#define RLOCK_URL_PARSING_H
 
 #include <stdbool.h>
 
@@ -11,7 +11,7 @@
 
 struct rlock_url;
 
-struct rlock__parser {
+struct rlock__parsing {
 	const char *text;
 	char *shown; /* text with its password hidden: the only one that is quoted */
 	char *why;   /* of RLOCK_ERROR_MAX bytes */
@@ -24,13 +24,13 @@ struct rlock__parser {
 
 /* RLOCK_EINVAL, with the reason in why. */
 __attribute__((format(printf, 2, 3))) enum rlock_status
-rlock__parser_fail(const struct rlock__parser *parser, const char *format, ...);
-enum rlock_status rlock__parser_fail_memory(const struct rlock__parser *parser);
+rlock__parsing_fail(const struct rlock__parsing *parsing, const char *format, ...);
+enum rlock_status rlock__parsing_fail_memory(const struct rlock__parsing *parsing);
 /* A part for use in a reason: escaped, and with a password in it hidden. */
-char *rlock__parser_quote(const struct rlock__parser *parser, struct rlock__part part,
-			  char out[RLOCK__QUOTE_MAX]);
+char *rlock__parsing_quote(const struct rlock__parsing *parsing, struct rlock__part part,
+			   char out[RLOCK__QUOTE_MAX]);
 /* The decoded part, which the caller frees. */
-enum rlock_status rlock__parser_decode(const struct rlock__parser *parser, struct rlock__part part,
-				       const char *what, char **out);
+enum rlock_status rlock__parsing_decode(const struct rlock__parsing *parsing,
+					struct rlock__part part, const char *what, char **out);
 
 #endif

@@ -8,16 +8,17 @@
 
 #include "base/error.h"
 #include "inspect_form.h"
-#include "inspect_reply.h"
+#include "inspection.h"
 #include "net/server_error.h"
+#include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/script.h"
 #include "rlock.h"
 
 #define WRITE_SUFFIX ":write"
 
-void rlock__inspect_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
-			 bool is_in_cluster, struct rlock__args *args)
+void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
+			    bool is_in_cluster, struct rlock__args *args)
 {
 	static const enum rlock__key keys[] = {
 		RLOCK__KEY_CHANNEL,   RLOCK__KEY_READWRITE_CHANNEL,

@@ -7,7 +7,7 @@
 #include "conn.h"
 #include "redis/keys.h"
 #include "rlock.h"
-#include "route.h"
+#include "routes.h"
 
 static int compare_slots(const void *a, const void *b)
 {

@@ -1,8 +1,8 @@
 /*
  * Routes: over which connections the requests about some names go, and which of the names each of them is about.
  */
-#ifndef RLOCK_ROUTE_H
-#define RLOCK_ROUTE_H
+#ifndef RLOCK_ROUTES_H
+#define RLOCK_ROUTES_H
 
 #include <stdbool.h>
 #include <stddef.h>

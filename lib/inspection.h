@@ -1,8 +1,8 @@
 /*
- * The arguments of inspect.lua, and its reply as the public struct.
+ * An inspection: the arguments of inspect.lua, and its reply as the public struct.
  */
-#ifndef RLOCK_INSPECT_REPLY_H
-#define RLOCK_INSPECT_REPLY_H
+#ifndef RLOCK_INSPECTION_H
+#define RLOCK_INSPECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@ struct rlock__args;
 struct rlock__error;
 
 /* Free them with rlock__args_free. waiters_max 0: waiters are counted only. */
-void rlock__inspect_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
-			 bool is_in_cluster, struct rlock__args *args);
+void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
+			    bool is_in_cluster, struct rlock__args *args);
 /*
  * Fill out, whose strings are copies. RLOCK_ESERVER for a reply that is not one of inspect.lua's, RLOCK_ENOMEM: with the text
  * in error, and out as rlock__inspection_fail leaves it. error's trace is not used.

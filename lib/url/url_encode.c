@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rlock.h"
-#include "url/encode.h"
+#include "url/url_encode.h"
 
 char *rlock__url_encode(const char *text, const char *keep)
 {

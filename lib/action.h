@@ -1,0 +1,21 @@
+/*
+ * What the script of an action is sent of a hold's names.
+ */
+#ifndef RLOCK_ACTION_H
+#define RLOCK_ACTION_H
+
+#include <stddef.h>
+
+struct rlock__action;
+struct rlock__args;
+struct rlock__routes;
+struct rlock_hold;
+
+/* The keys, for action, of hold's names on the index-th route; free them, and what is added, with rlock__args_free. */
+void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
+			const struct rlock__routes *routes, size_t index, struct rlock__args *args);
+/* And last, after the action's own arguments, what its script needs of each name besides the keys. */
+void rlock__action_args(const struct rlock__action *action, const struct rlock_hold *hold,
+			const struct rlock__routes *routes, size_t index, struct rlock__args *args);
+
+#endif
