@@ -121,7 +121,8 @@ static bool is_in_slot_of_lock(enum rlock__key which, const struct rlock_name *n
 
 bool rlock__key_has_one_slot(const struct rlock_name *name)
 {
-	return is_in_slot_of_lock(RLOCK__KEY_HOLDS, name) &&
+	/* A key of another client may be longer than the name of any lock. */
+	return name->len <= RLOCK_NAME_MAX && is_in_slot_of_lock(RLOCK__KEY_HOLDS, name) &&
 	       is_in_slot_of_lock(RLOCK__KEY_TIMEOUTS, name);
 }
 
@@ -152,6 +153,8 @@ static bool is_key_of(const struct rlock_name *name, const struct rlock_name *ot
 
 bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
 {
+	if (a->len > RLOCK_NAME_MAX || b->len > RLOCK_NAME_MAX)
+		return false;
 	/* Two names that share one key beside the lock share all of these keys. */
 	return is_same_key(RLOCK__KEY_HOLDS, a, RLOCK__KEY_HOLDS, b) || is_key_of(a, b) ||
 	       is_key_of(b, a);

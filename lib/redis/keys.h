@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "rlock.h"
 
+/* Keys first, then channels (rlock_names_clash relies on that). Scripts get theirs in this order. */
 enum rlock__key {
 	RLOCK__KEY_LOCK,       /* NAME: Redisson's hash of every kind, or a semaphore's counter */
 	RLOCK__KEY_HOLDS,      /* rlock_holds:{NAME}: our hold records */
@@ -34,7 +35,7 @@ struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *na
 /* A channel as scripts take it: in a cluster with a '+' in front; any other key as above. */
 struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name *name,
 				  bool is_in_cluster);
-/* Whether all keys that belong to name are in one slot of a cluster. */
+/* Whether all keys that belong to name are in one slot of a cluster; false for what is too long to be a name. */
 bool rlock__key_has_one_slot(const struct rlock_name *name);
 /*
  * An order of the slots of such names, by what is between their braces; 0: they are in the same one. Two that are not

@@ -178,6 +178,15 @@ static void check_slots(void)
 		CHECK(!rlock__key_has_one_slot(&name), "the keys of '%s' are in two slots",
 		      split[i]);
 	}
+	{
+		/* As a key of another client may be called, which list finds. */
+		static char text[8 * RLOCK_NAME_MAX];
+		const struct rlock_name name = { memset(text, 'k', sizeof(text)), sizeof(text) };
+
+		CHECK(!rlock__key_has_one_slot(&name), "what is too long to be a name has no slot");
+		CHECK(!rlock_names_clash(&name, &name),
+		      "what is too long to be a name clashes with none");
+	}
 	for (size_t i = 0; i < COUNT_OF(pairs); i++) {
 		const struct rlock_name one = { pairs[i].one, strlen(pairs[i].one) };
 		const struct rlock_name other = { pairs[i].other, strlen(pairs[i].other) };
