@@ -11,11 +11,11 @@
 
 struct rlock__routes;
 
-/* What became of it on one server. */
+/* What became of a grant or a renewal on one server. */
 enum rlock__acknowledgement {
 	RLOCK__NOT_DONE,
 	RLOCK__DONE,
-	RLOCK__DEPOSED, /* it was done, by a server that is no master any more */
+	RLOCK__DEPOSED, /* it was done, but the sentinels do not confirm that the server is their master */
 };
 
 /*

@@ -23,8 +23,9 @@
 #define LOST_REPLY_MS 1000
 /* How often a request is repeated whose reply took too much of the lease. */
 #define SLOW_REPLIES_MAX 3
+/* So long the caller waits for the release of a lock whose grant came too late. */
 #define RELEASE_MS 1000
-/* Of waiters that send a request to several servers at a time, each may be granted the lock by a few, again and again. */
+/* Several waiters that try at the same time may each be granted a few servers: after so many such tries we sleep. */
 #define CONTENDED_TRIES_MAX 4
 
 /*
@@ -78,8 +79,9 @@ static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 }
 
 /*
- * A node of a cluster that has answered, and can't serve us now: the other waiters must not take this one for dead. When
- * the lock has gone to another node, the next try shows it. A server that is alone may have given its name to another.
+ * Whether the subscription stays open though the server can't serve us now: the node of a cluster has answered, and
+ * without it other waiters would take us for dead. If the lock has moved to another node, the next try shows it.
+ * Outside of a cluster the name of the server may lead to another one by now.
  */
 static bool is_sound(const struct rlock__waiter *waiter, size_t index)
 {
@@ -125,7 +127,10 @@ static bool is_contended(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/* What a waiter in a fair queue misses at this server. It is asked for the trace alone: the scripts do without. */
+/*
+ * What a waiter in a fair queue misses at this server. It is queried for the trace only: the scripts work without these
+ * rights.
+ */
 static void trace_denied_at(struct rlock__connection *connection)
 {
 	const struct rlock__error *error = rlock__connection_error(connection);
@@ -153,9 +158,9 @@ static void trace_denied(struct rlock__waiter *waiter)
 }
 
 /*
- * Called before the try that follows the subscription. A process that is forked in the callback shares our memory, so each
- * page is copied when we first write to it. That try has these pages copied, and spares the one after it, for which others
- * wait.
+ * Called before the try that follows the subscription. A process that is forked in the callback shares our memory: each
+ * page is copied when we first write to it. That try pays for the copies, and not the one after the release, when other
+ * waiters wait for us.
  */
 static void announce_sleep(struct rlock__waiter *waiter)
 {

@@ -43,7 +43,10 @@ static size_t copy_string(const redisReply *from, char *to, size_t to_size)
 	return len;
 }
 
-/* The short reply of the common acquisition: one name, for the owner of the request, as its first hold, without a token. */
+/*
+ * The short reply of the common acquisition: one name, for the owner of the request, as its first hold, without a
+ * token.
+ */
 static bool is_short_grant(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_INTEGER && reply->integer == ACQUIRE_DONE;
@@ -79,7 +82,7 @@ static bool is_semaphore(const struct rlock__waiter *waiter)
 	return waiter->hold->kind == RLOCK_SEMAPHORE;
 }
 
-/* The caller is told once that it is not what the request says. */
+/* The caller learns once that the total is not that of its request. */
 static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t total)
 {
 	const struct rlock_request *request = waiter->request;
@@ -219,7 +222,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	return RLOCK_BUSY;
 }
 
-/* New tokens would not be greater than those issued before: only the user knows which that were. */
+/* New tokens must be greater than those issued before, and only the user knows those. */
 static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 				      struct rlock__connection *connection, size_t name_index)
 {

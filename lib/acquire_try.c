@@ -87,7 +87,7 @@ static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 	return true;
 }
 
-/* At a slot that does not have it in its queue a waiter is a new one. */
+/* A waiter is new at a slot that does not have it in its queue. */
 static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
 {
 	return rlock__routes_are_slots(&waiter->routes) && !waiter->servers[index].may_be_queued;
@@ -115,8 +115,8 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 /* ---- the try ---- */
 
 /*
- * A slot that could not be reached is asked first, for something that changes nothing: a try would hold those before
- * it for as long as its node does not answer.
+ * First, query the slot that the last try could not reach, by a script that changes nothing: a try would hold the slots
+ * before it for as long as its node does not answer.
  */
 static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 {
@@ -174,7 +174,8 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 	rlock__broadcast_begin_all(broadcast, make_try, waiter, end_ms);
 	status = rlock__broadcast_await(broadcast, quorum, INT64_MAX);
 	if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_OK) < quorum)
-		status = rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__REST_MS);
+		status =
+			rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 	return status;
 }
 
@@ -226,7 +227,10 @@ static enum rlock_status try_result(const struct rlock__waiter *waiter,
 	return status;
 }
 
-/* Those whose grant does not count: it is undone, or the server does not matter any more. */
+/*
+ * Whether the grants count: enough replicas have them, and no sentinel names another master. The grant of a server that
+ * was deposed is treated like a try without a reply.
+ */
 static enum rlock_status acknowledge(struct rlock__waiter *waiter, int64_t sent_ms)
 {
 	enum rlock__acknowledgement servers[RLOCK_SERVERS_MAX] = { RLOCK__NOT_DONE };

@@ -20,7 +20,9 @@
 #include "routes.h"
 #include "waiter.h"
 
+/* So long the caller waits for a server that does not reply. What was granted there expires with its lease. */
 #define UNDO_MS 1000
+/* A queue needs less: without a reply its scripts remove us as a dead waiter. */
 #define LEAVE_MS 300
 
 /* ---- the arguments ---- */
@@ -187,9 +189,7 @@ void rlock__acquire_undo_leave(struct rlock__waiter *waiter)
 			leave_server(waiter, i);
 }
 
-/*
- * An earlier try came to further slots than this one, which wait for their turn of us, or may have granted it.
- */
+/* An earlier try reached more slots than this one, and may be queued or granted there: leave these slots. */
 static void leave_further_slots(struct rlock__waiter *waiter,
 				const struct rlock__broadcast *broadcast)
 {

@@ -10,7 +10,9 @@ struct redisReply;
 struct rlock__broadcast;
 struct rlock__waiter;
 
-/* After a try that did not acquire the lock: release what was granted, but keep positions in queues for the next one. */
+/*
+ * After a try that did not acquire the lock: release what was granted, but keep positions in queues for the next one.
+ */
 void rlock__acquire_undo(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast);
 /* After one that did: leave the queues of servers that did not grant it. */
 void rlock__acquire_undo_leave_queues(struct rlock__waiter *waiter,

@@ -27,12 +27,14 @@ struct rlock__answer {
 };
 
 /* How long to wait for those of several servers that can't change the result any more. */
-#define RLOCK__REST_MS 100
+#define RLOCK__STRAGGLERS_MS 100
 
 /* Turns a reply of the index-th server into a status; unless that is RLOCK_OK, the server's connection has the text. */
 typedef enum rlock_status (*rlock__read_fn)(void *ctx, size_t index, struct redisReply *reply);
 
-/* Fills args with what the index-th server is sent, and returns the script for them. Free args with rlock__args_free. */
+/*
+ * Fills args with what the index-th server is sent, and returns the script for them. Free args with rlock__args_free.
+ */
 typedef const struct rlock__script *(*rlock__args_fn)(const void *ctx, size_t index,
 						      struct rlock__args *args);
 

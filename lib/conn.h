@@ -13,11 +13,12 @@
 struct rlock__connection;
 
 struct rlock_conn {
-	struct rlock__connection **connections; /* one a server first */
+	struct rlock__connection *
+		*connections; /* first one for each server, then more for the slots of a cluster */
 	size_t server_count, connection_count;
 	bool has_cluster;   /* among the servers */
 	size_t quorum;      /* how many of them must agree, more than half */
-	size_t replicas;    /* of each must acknowledge a lock */
+	size_t replicas;    /* how many of each server must acknowledge a lock */
 	int64_t timeout_ms; /* for the reply to one request */
 	int cancel_fd;
 	struct rlock__error error; /* of the last failed call, and the server that it is about */
@@ -25,10 +26,10 @@ struct rlock_conn {
 
 /* More connections to the first server, until there are so many. */
 enum rlock_status rlock__conn_add_connections(struct rlock_conn *conn, size_t count);
-/* Whether a cluster among the servers can have these names: RLOCK_EINVAL. */
+/* RLOCK_EINVAL: the keys of one of these names are in several slots, and one of the servers is a cluster. */
 enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct rlock_name *names,
 					  size_t count);
-/* Whether so many of the permits of a semaphore can be acquired over conn: RLOCK_EINVAL. */
+/* RLOCK_EINVAL: a semaphore over conn can't have so many permits, or one hold so many of them. */
 enum rlock_status rlock__conn_check_permits(struct rlock_conn *conn, int64_t permits, int64_t take);
 /* The error of the index-th connection becomes that of conn. */
 void rlock__conn_copy_error(struct rlock_conn *conn, size_t index);

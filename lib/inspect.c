@@ -1,5 +1,5 @@
 /*
- * What stands on the servers of a name: one request to each of them, which changes nothing.
+ * Asks each server what it has of a name, by one request that changes nothing.
  * The reply is read by inspection.c; what it means for a person is for the caller.
  */
 #include <hiredis/hiredis.h>

@@ -31,7 +31,9 @@ enum rlock__part {
 	RLOCK__PART_COUNT
 };
 
-/* Whether all of it, and of its lists, can be read as that of a lock, or of none; or of a key that is something else. */
+/*
+ * Whether all of it, and of its lists, can be read as that of a lock, or of none; or of a key that is something else.
+ */
 bool rlock__inspect_form_is_lock(const struct redisReply *reply);
 bool rlock__inspect_form_is_other(const struct redisReply *reply);
 

@@ -1,6 +1,6 @@
 /*
- * Reads what inspect.lua says of a name. All strings, and the lists, of one inspection are in one piece of memory, which is
- * measured first. Which servers are asked is inspect.c's business.
+ * Reads what inspect.lua says of a name. All strings, and the lists, of one inspection are in one piece of memory,
+ * which is measured first. Which servers are asked is inspect.c's business.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -208,8 +208,8 @@ static void read_unseen(const redisReply *reply, struct pool *pool, struct rlock
 }
 
 /*
- * Readers, and holders of permits, whose time is over are in the lock still, and count no more; any owner of a plain lock
- * does.
+ * Readers, and holders of permits, whose time is over are in the lock still, and count no more; any owner of a plain
+ * lock does.
  */
 static bool is_held(const struct rlock_inspection *inspection)
 {

@@ -17,8 +17,8 @@ struct rlock__error;
 void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
 			    bool is_in_cluster, struct rlock__args *args);
 /*
- * Fill out, whose strings are copies. RLOCK_ESERVER for a reply that is not one of inspect.lua's, RLOCK_ENOMEM: with the text
- * in error, and out as rlock__inspection_fail leaves it. error's trace is not used.
+ * Fill out, whose strings are copies. RLOCK_ESERVER for a reply that is not one of inspect.lua's, RLOCK_ENOMEM: with
+ * the text in error, and out as rlock__inspection_fail leaves it. error's trace is not used.
  */
 enum rlock_status rlock__inspection_read(const struct redisReply *reply,
 					 const struct rlock_name *name, const char *server,

@@ -1,6 +1,6 @@
 /*
- * Scans the keys of all servers for locks: SCAN names the hashes, a slice at a time, and then the permits of semaphores.
- * list_batch.c looks which of them are locks.
+ * Scans the keys of all servers for locks: SCAN names the hashes, a slice at a time, and then the permits of
+ * semaphores. list_batch.c looks which of them are locks.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@
 #include "url/endpoints.h"
 
 /*
- * How much a server does in one go, during which its other clients wait: less than a millisecond. On a slow machine, among
- * three million keys, it looks at one in two microseconds.
+ * How much a server does in one go, during which its other clients wait: less than a millisecond. On a slow machine,
+ * among three million keys, it looks at one in two microseconds.
  */
 #define KEYS_AT_ONCE 200
 
@@ -43,7 +43,7 @@ struct listing {
 	struct rlock__list_found found;
 	enum sort sort;
 	char cursor[CURSOR_MAX];
-	/* A cursor of before, and after how many pages another one is remembered in its place. */
+	/* An earlier cursor, and the page count at which a later one replaces it. */
 	char past_cursor[CURSOR_MAX];
 	uint64_t page_count, past_until;
 };
@@ -114,8 +114,8 @@ static bool is_page(const redisReply *reply)
 }
 
 /*
- * A server whose cursors come again would be scanned for ever. The past cursor is replaced at longer and longer intervals
- * (Brent): in the end one is within the circle, and comes again before it is replaced.
+ * A server whose cursors come again would be scanned for ever. The past cursor is replaced at longer and longer
+ * intervals (Brent): in the end one is within the circle, and comes again before it is replaced.
  */
 static bool is_in_circle(struct listing *listing)
 {

@@ -1,6 +1,6 @@
 /*
- * Looks into some keys that may be locks, several at a time; inspect.lua says of each what it is. A lock is listed only for a
- * reason, see is_lock.
+ * Looks into some keys that may be locks, several at a time; inspect.lua says of each what it is. A lock is listed only
+ * for a reason, see is_lock.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -27,8 +27,9 @@ struct rlock__list_found {
 };
 
 /*
- * Hand the locks among these names, RLOCK__LIST_BATCH_MAX at most, to the request's on_locks. Names whose keys are gone, or
- * may not be looked at, are left out; the latter are counted. An error is the connection's, RLOCK_ENOMEM may be the conn's.
+ * Hand the locks among these names, RLOCK__LIST_BATCH_MAX at most, to the request's on_locks. Names whose keys are
+ * gone, or may not be looked at, are left out; the latter are counted. An error is the connection's, RLOCK_ENOMEM may
+ * be the conn's.
  */
 enum rlock_status rlock__list_batch(struct rlock__list_found *found, const struct rlock_name *names,
 				    size_t count);

@@ -76,7 +76,8 @@ enum rlock_status rlock_owner_check(const char *owner, const char **why)
 	else if (strspn(owner, OWNER_BYTES) != len)
 		reason = "an owner has only letters, digits, '.', '_', '-' and ':'";
 	else if (is_reserved(owner))
-		reason = "that has another meaning beside the owners of a lock";
+		reason =
+			"an owner can't be 'mode' or 'seen', end in ':write', or contain ':lingering:'";
 	if (reason == NULL)
 		return RLOCK_OK;
 	*why = reason;

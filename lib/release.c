@@ -37,7 +37,7 @@ enum release_result {
 	RELEASE_RESULTS, /* how many there are */
 };
 
-static int64_t lease_end(const struct rlock_hold *hold)
+static int64_t lease_end_ms(const struct rlock_hold *hold)
 {
 	return rlock__later(hold->sent_ms, hold->lease_ms);
 }
@@ -81,7 +81,7 @@ static bool may_be_done(const struct delivery *delivery, size_t index)
 	return delivery->is_repeated[index] &&
 	       delivery->broadcast.answers[index].result.server_number ==
 		       delivery->server_number[index] &&
-	       rlock_now_ms() < lease_end(delivery->hold);
+	       rlock_now_ms() < lease_end_ms(delivery->hold);
 }
 
 /* The results of all names in one. */
@@ -233,9 +233,12 @@ static enum rlock_status deliver_once(struct delivery *delivery, int64_t end_ms)
 	status = rlock__broadcast_await(broadcast, routes->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
-	/* Without a result the request is repeated anyway: wait for slow servers, which a repetition would cut short. */
-	return rlock__broadcast_await(
-		broadcast, 0, is_settled(broadcast) ? rlock_now_ms() + RLOCK__REST_MS : end_ms);
+	/*
+	 * Without a result the request is repeated anyway: wait for slow servers, which a repetition would cut short.
+	 */
+	return rlock__broadcast_await(broadcast, 0,
+				      is_settled(broadcast) ? rlock_now_ms() + RLOCK__STRAGGLERS_MS
+							    : end_ms);
 }
 
 static enum rlock_status delivery_result(struct delivery *delivery)
@@ -259,7 +262,7 @@ static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadli
 	struct rlock__broadcast *broadcast = &delivery->broadcast;
 	int64_t pause_ms = 0, patience_ms = FIRST_TRY_MS;
 
-	deadline_ms = rlock__sooner(deadline_ms, lease_end(delivery->hold));
+	deadline_ms = rlock__sooner(deadline_ms, lease_end_ms(delivery->hold));
 	for (;;) {
 		enum rlock_status status = deliver_once(
 			delivery, try_end_ms(rlock_now_ms(), deadline_ms, patience_ms));
@@ -269,7 +272,7 @@ static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadli
 		rlock__broadcast_close_failed(broadcast);
 		/* A server whose stream was broken gets one more try, even if the quorum does not need it. */
 		if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_ENET) > 0)
-			(void)deliver_once(delivery, rlock_now_ms() + RLOCK__REST_MS);
+			(void)deliver_once(delivery, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 		if (status == RLOCK_CANCELLED || rlock_now_ms() >= deadline_ms ||
 		    (!may_pass(status) && !is_one_slot_open(broadcast)))
 			return status;

@@ -154,7 +154,8 @@ static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 		return status;
 	/* Waiting for the others costs little, and shows which servers have lost the lock. */
 	if (routes->quorum < routes->count) {
-		status = rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__REST_MS);
+		status =
+			rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 		if (status != RLOCK_OK)
 			return status;
 	}

@@ -132,7 +132,8 @@ static enum answer answer_of(const redisReply *reply)
 		       : COMMAND_DENIED;
 }
 
-static enum rlock_status ask(struct trial *trial, int argc, const char **argv, enum answer *out)
+static enum rlock_status run_command(struct trial *trial, int argc, const char **argv,
+				     enum answer *out)
 {
 	redisReply *reply = NULL;
 	enum rlock_status status = rlock__command_run(trial->connection, argc, argv, &reply);
@@ -164,7 +165,7 @@ static enum rlock_status try_command(struct trial *trial, const struct command_r
 		argv[argc] = strcmp(row->argv[argc], KEY) == 0 ? key : row->argv[argc];
 		argc++;
 	}
-	status = ask(trial, argc, argv, out);
+	status = run_command(trial, argc, argv, out);
 	if (status == RLOCK_OK && *out == COMMAND_DENIED)
 		report(trial, row->right, row->kinds, row->is_optional);
 	return status;
@@ -175,15 +176,15 @@ static enum rlock_status remove_key(struct trial *trial, const char *key, bool *
 {
 	const char *del[] = { "DEL", key }, *expire[] = { "PEXPIRE", key, "1" };
 	enum answer answer = COMMAND_DENIED;
-	enum rlock_status status = ask(trial, 2, del, &answer);
+	enum rlock_status status = run_command(trial, 2, del, &answer);
 
 	if (status == RLOCK_OK && answer == COMMAND_DENIED)
-		status = ask(trial, 3, expire, &answer);
+		status = run_command(trial, 3, expire, &answer);
 	*is_removed_out = answer != COMMAND_DENIED;
 	return status;
 }
 
-/* What could not be removed again is not made. Of those rights one too many is named, which does no harm. */
+/* What is not sure to be removed again is not made: all these rights are reported, one too many at most. */
 static void report_writes(struct trial *trial)
 {
 	for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++)
@@ -270,7 +271,7 @@ static enum rlock_status try_key(struct trial *trial, const struct key_right *ro
 		/* A script does not touch the key that it is given. */
 		const char *argv[] = { "EVAL", "return 1", "1", text };
 
-		status = ask(trial, 4, argv, &answer);
+		status = run_command(trial, 4, argv, &answer);
 	}
 	if (status == RLOCK_OK && answer == OBJECT_DENIED)
 		report_pattern(trial, '~', &key, row, end);
@@ -295,7 +296,7 @@ static enum rlock_status try_publish(struct trial *trial, const struct key_right
 	{
 		const char *argv[] = { "PUBLISH", text, "0" };
 
-		status = ask(trial, 3, argv, &answer);
+		status = run_command(trial, 3, argv, &answer);
 	}
 	if (status == RLOCK_OK && answer == OBJECT_DENIED)
 		report_pattern(trial, '&', &channel, end[0] != '\0' ? &own : row, "");
@@ -347,7 +348,7 @@ static enum rlock_status try_objects(struct trial *trial)
 			status = try_publish(trial, &channels[i], ":1");
 	}
 	if (status == RLOCK_OK)
-		status = ask(trial, 2, numsub, &answer);
+		status = run_command(trial, 2, numsub, &answer);
 	if (status == RLOCK_OK && answer != ALLOWED)
 		report(trial, "+pubsub|numsub", ALL, true);
 	return status == RLOCK_OK ? try_subscribe(trial) : status;

@@ -56,19 +56,20 @@ extern "C" {
 #define RLOCK_ERROR_MAX 512       /* bytes of an error text, with the NUL */
 #define RLOCK_SERVERS_MAX 32      /* servers of a connection */
 #define RLOCK_PERMITS_MAX 1000000 /* permits of a semaphore */
-#define RLOCK_TAKE_MAX 1000       /* of which one hold has so many */
+#define RLOCK_TAKE_MAX 1000       /* permits of one hold */
 
 enum rlock_status {
 	RLOCK_OK = 0,
-	RLOCK_BUSY = 1,          /* another owner holds it */
-	RLOCK_NOT_HELD = 2,      /* the hold does not exist (any more) */
-	RLOCK_CANCELLED = 3,     /* cancel_fd became readable while waiting */
-	RLOCK_NOT_NOTIFIED = 4,  /* done, but the server did not allow notifying the waiters */
-	RLOCK_ENET = -1,         /* no reply: the lock may or may not have changed hands */
+	RLOCK_BUSY = 1,         /* another owner holds it */
+	RLOCK_NOT_HELD = 2,     /* the hold does not exist (any more) */
+	RLOCK_CANCELLED = 3,    /* cancel_fd became readable while waiting */
+	RLOCK_NOT_NOTIFIED = 4, /* done, but the server did not allow notifying the waiters */
+	RLOCK_ENET =
+		-1, /* no reply, no quorum, or no server can serve now: the lock may have changed hands or not */
 	RLOCK_EAUTH = -2,        /* user or password denied */
 	RLOCK_EACL = -3,         /* the user lacks a right; the text names it */
 	RLOCK_EKIND = -4,        /* the key is something else */
-	RLOCK_EDEADLOCK = -5,    /* a deadlock: a write lock was requested inside a read lock */
+	RLOCK_EDEADLOCK = -5,    /* an upgrade of a read lock to a write lock would be a deadlock */
 	RLOCK_EUNSUPPORTED = -6, /* this server, or this build, can't serve the request */
 	RLOCK_EINVAL = -7,       /* a bad URL, name or number; nothing was sent */
 	RLOCK_ENOMEM = -8,       /* out of memory here */
@@ -110,8 +111,8 @@ RLOCK_API size_t rlock_percent_encode(const char *text, size_t len, const char *
 				      size_t out_size);
 
 /*
- * Decode in place. Returns the new length, or -1, with text unchanged, for a malformed escape or %00. A NUL is put after
- * the result: text has room for len + 1 bytes.
+ * Decode in place. Returns the new length, or -1, with text unchanged, for a malformed escape or %00. A NUL is put
+ * after the result: text has room for len + 1 bytes.
  */
 RLOCK_API long rlock_percent_decode(char *text, size_t len);
 
@@ -128,8 +129,8 @@ enum rlock_scheme {
 };
 
 /*
- * Parse a URL. RLOCK_OK and an object that the caller frees, or RLOCK_EINVAL (RLOCK_ENOMEM) with the reason in why, which
- * never has a password in it.
+ * Parse a URL. RLOCK_OK and an object that the caller frees, or RLOCK_EINVAL (RLOCK_ENOMEM) with the reason in why,
+ * which never has a password in it.
  */
 RLOCK_API enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
 					    char why[RLOCK_ERROR_MAX]);
@@ -149,8 +150,8 @@ RLOCK_API bool rlock_url_has_password(const struct rlock_url *url);
 RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password);
 
 /*
- * Fetches a password whenever a connection is opened, for passwords that expire, as tokens do. The library waits for it,
- * while it connects: none of these functions may. A fetch ends with `end`, whether its password was used or not.
+ * Fetches a password whenever a connection is opened, for passwords that expire, as tokens do. The library waits for
+ * it, while it connects: none of these functions may. A fetch ends with `end`, whether its password was used or not.
  */
 struct rlock_password_source {
 	/*
@@ -159,8 +160,8 @@ struct rlock_password_source {
 	 */
 	void *(*begin)(void *ctx, const char *server, int64_t deadline_ms, int *fd_out);
 	/*
-	 * Go on. RLOCK_OK: *password_out is it, and belongs to the fetch. RLOCK_BUSY: not yet. Any other status: there is
-	 * none, with the reason in why. After these it is called no more.
+	 * Go on. RLOCK_OK: *password_out is it, and belongs to the fetch. RLOCK_BUSY: not yet. Any other status: there
+	 * is none, with the reason in why. After these it is called no more.
 	 */
 	enum rlock_status (*advance)(void *fetch, const char **password_out,
 				     char why[RLOCK_ERROR_MAX]);
@@ -173,15 +174,15 @@ struct rlock_password_source {
 RLOCK_API void rlock_url_set_password_source(struct rlock_url *url,
 					     const struct rlock_password_source *source);
 /*
- * The login at the sentinels, which get neither user nor password of the URL: these are the server's. Copies both; NULL:
- * none, or as set before. RLOCK_EINVAL for a URL without sentinels.
+ * The login at the sentinels, which get neither user nor password of the URL: these are the server's. Copies both;
+ * NULL: none, or as set before. RLOCK_EINVAL for a URL without sentinels.
  */
 RLOCK_API enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, const char *user,
 							 const char *password);
 
 /*
- * Behind a NAT: HOST:PORT=HOST:PORT,..., where the sentinels name the first, connect to the second. RLOCK_EINVAL, with the
- * reason in why, for another text or for a URL without sentinels.
+ * Behind a NAT: HOST:PORT=HOST:PORT,..., where the sentinels name the first, connect to the second. RLOCK_EINVAL, with
+ * the reason in why, for another text or for a URL without sentinels.
  */
 RLOCK_API enum rlock_status rlock_url_set_sentinel_map(struct rlock_url *url, const char *map,
 						       char why[RLOCK_ERROR_MAX]);
@@ -210,8 +211,9 @@ RLOCK_API enum rlock_status rlock_url_set_insecure(struct rlock_url *url);
  * a socket, or when url is not local:. */
 RLOCK_API enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path);
 /*
- * Overwrites the password in the text of a URL with '*', in place; the length stays. For argv. The text may be anything,
- * also a list of URLs; it is unchanged without a password, but in a malformed URL more than the password may be hidden.
+ * Overwrites the password in the text of a URL with '*', in place; the length stays. For argv. The text may be
+ * anything, also a list of URLs; it is unchanged without a password, but in a malformed URL more than the password may
+ * be hidden.
  */
 RLOCK_API void rlock_url_hide_password(char *text);
 
@@ -220,12 +222,12 @@ RLOCK_API void rlock_url_hide_password(char *text);
 struct rlock_conn;
 
 struct rlock_conn_opts {
-	int64_t connect_timeout_ms; /* to connect, and for the reply to any one request */
+	int64_t connect_timeout_ms; /* for one request: to connect, if need be, and to get the reply */
 	const char *client_name;    /* CLIENT SETNAME; NULL: none */
 	/* When it becomes readable every wait ends with RLOCK_CANCELLED; -1: none. It belongs to the caller. */
 	int cancel_fd;
 	size_t quorum; /* how many of several servers must agree, more than half; 0: all */
-	/* By so many replicas of each server a lock and a renewal have to be acknowledged (WAIT), or they do not count. */
+	/* How many replicas of each server must acknowledge a lock or a renewal (WAIT) before it counts. */
 	size_t replicas;
 };
 
@@ -235,10 +237,11 @@ struct rlock_conn_opts {
 	}
 
 /*
- * A connection to one server, or to several (up to RLOCK_SERVERS_MAX) on which a lock is acquired together. It is opened
- * by the first request, and again after a failure. opts may be NULL. The caller frees it; urls are copied. RLOCK_ENOMEM;
- * RLOCK_EUNSUPPORTED for a scheme that this build can't connect to, RLOCK_EINVAL for a quorum of not more than half or
- * of more than all (after these two *out is set, too, for rlock_conn_error).
+ * A connection to one server, or to several (up to RLOCK_SERVERS_MAX) on which a lock is acquired together. It is
+ * opened by the first request, and again after a failure. opts may be NULL. The caller frees it; urls are copied.
+ * RLOCK_EUNSUPPORTED  a local: URL without a socket, see rlock_url_set_socket; *out is set, for rlock_conn_error
+ * RLOCK_EINVAL        the quorum is at most half of the servers, or more than all; *out is set, too
+ *                     or: no URL, or more than RLOCK_SERVERS_MAX; *out keeps its value
  */
 RLOCK_API enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count,
 					   const struct rlock_conn_opts *opts,
@@ -254,7 +257,7 @@ RLOCK_API int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn);
 /* The server's own words, which end that text: a caller that says more says it before them. "": the text has none. */
 RLOCK_API const char *rlock_conn_error_reply(const struct rlock_conn *conn);
 
-/* Whether the one server could not be reached: its URL may be wrong. Of several servers: false. */
+/* Whether a server could not be reached: its URL may be wrong. False when several servers had no quorum. */
 RLOCK_API bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn);
 /* Whether RLOCK_ENET means that the source of the password had none. */
 RLOCK_API bool rlock_conn_error_lacks_password(const struct rlock_conn *conn);
@@ -300,7 +303,7 @@ struct rlock_server_info {
 /* What the index-th server tells by INFO and CONFIG GET. RLOCK_OK also when it denies both. */
 RLOCK_API enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
 						   struct rlock_server_info *out);
-/* How long a PING took, on an open connection. */
+/* How long a PING takes. Call rlock_conn_ping before: else the time to connect is part of it. */
 RLOCK_API enum rlock_status rlock_conn_round_trip(struct rlock_conn *conn, size_t index,
 						  int64_t *us_out);
 /* A look at two clocks: the server's at some moment between two times of ours. */
@@ -314,7 +317,10 @@ RLOCK_API enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, si
 
 #define RLOCK_RIGHT_MAX 64
 
-/* A right that the user lacks, as ACL SETUSER takes it: "+hset", "~rlock_holds:{nightly*", "&redisson_rwlock:{nightly*". */
+/*
+ * A right that the user lacks, as ACL SETUSER takes it: "+hset", "~rlock_holds:{nightly*",
+ * "&redisson_rwlock:{nightly*".
+ */
 struct rlock_lack {
 	const char *right;
 	unsigned kinds;   /* 1U << enum rlock_kind, for each kind of lock that needs it */
@@ -325,8 +331,9 @@ struct rlock_name;
 typedef void (*rlock_lack_fn)(void *ctx, const struct rlock_lack *lack);
 
 /*
- * Try each right that a lock needs whose name begins with prefix, which may be empty, on the index-th server: on a name
- * of its own, which is removed again. lacks is called for each that the user does not have. RLOCK_OK: all were tried.
+ * Try, on the index-th server, each right that locks need whose names begin with prefix, which may be empty. It makes
+ * keys under a random name with that prefix, and removes them. lacks is called for each right that the user does not
+ * have. RLOCK_OK: all were tried. RLOCK_EINVAL: prefix is too long.
  */
 RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 						  const struct rlock_name *prefix,
@@ -340,10 +347,10 @@ enum rlock_kind {
 	RLOCK_READ,      /* RReadWriteLock.readLock() */
 	RLOCK_WRITE,     /* RReadWriteLock.writeLock() */
 	RLOCK_SEMAPHORE, /* RPermitExpirableSemaphore; its counter is that of RSemaphore, too */
-	RLOCK_ANY,       /* of whatever kind: for rlock_find, rlock_break, rlock_kind_is only */
+	RLOCK_ANY, /* any kind: for rlock_find, rlock_break, rlock_kind_is, and where an inspection can't tell */
 };
 
-/* "plain", "fair", "read", "write", "sem". */
+/* "plain", "fair", "read", "write", "sem"; "unknown" for RLOCK_ANY. */
 RLOCK_API const char *rlock_kind_name(enum rlock_kind kind);
 /* The kind of that name; false, and *out unchanged, for any other text. */
 RLOCK_API bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out);
@@ -351,7 +358,10 @@ RLOCK_API bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *o
 /* Whether a hold of kind is of the kind wanted. A plain and a fair lock look alike on the server, and count as one. */
 RLOCK_API bool rlock_kind_is(enum rlock_kind kind, enum rlock_kind wanted);
 
-/* A lock's name: any bytes but NUL and newline, 1 to RLOCK_NAME_MAX of them. */
+/*
+ * A lock's name: 1 to RLOCK_NAME_MAX bytes, none of them NUL or newline, the first not '-'. Pass only names that
+ * rlock_name_check has accepted: the other functions rely on it.
+ */
 struct rlock_name {
 	const char *text;
 	size_t len;
@@ -361,8 +371,8 @@ struct rlock_name {
 RLOCK_API enum rlock_status rlock_name_check(const struct rlock_name *name, const char **why);
 
 /*
- * Whether two names, both of them checked, can't be locked at the same time, by one owner or by two: they share keys, as
- * "a" and "{a}" do, or one of them is a key that belongs to the other. So do equal names.
+ * Whether two names, both of them checked, can't be locked at the same time, by one owner or by two: they share keys,
+ * as "a" and "{a}" do, or one of them is a key that belongs to the other. So do equal names.
  */
 RLOCK_API bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b);
 
@@ -370,9 +380,9 @@ RLOCK_API bool rlock_names_clash(const struct rlock_name *a, const struct rlock_
 RLOCK_API enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK_OWNER_MAX]);
 
 /*
- * What may be an owner: 1 to 255 letters, digits, '.', '_', '-' and ':', but not the names of fields beside the owners on
- * the server: "mode" and "seen", what ends in ":write", and what has ":lingering:" in it. RLOCK_OK, or RLOCK_EINVAL with
- * the reason, a constant, in *why.
+ * What may be an owner: 1 to 255 letters, digits, '.', '_', '-' and ':', but not the names of fields beside the owners
+ * on the server: "mode" and "seen", what ends in ":write", and what has ":lingering:" in it. RLOCK_OK, or RLOCK_EINVAL
+ * with the reason, a constant, in *why.
  */
 RLOCK_API enum rlock_status rlock_owner_check(const char *owner, const char **why);
 
@@ -382,10 +392,10 @@ struct rlock_hold;
 /* Why the lock is busy. The strings are valid during the call they are passed to. */
 struct rlock_blocker {
 	size_t name_index;
-	int64_t ttl_ms;  /* -1: the key has no TTL */
+	int64_t ttl_ms; /* -1: the key has no TTL; -2: the lock is free, and left to another waiter */
 	int64_t held_ms; /* for how long owner has held it, by its record; -1: it is not known */
 	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: it is in none */
-	bool is_waiter; /* owner does not hold the lock either: it is the next waiter, or one that is not known */
+	bool is_waiter; /* no owner holds the lock: owner is the next waiter, or empty when that is not known */
 	/* Of the lock, as the server has it: escape it before printing. Empty: there is none, or it is not known. */
 	const char *owner;
 	size_t owner_len;
@@ -400,7 +410,7 @@ struct rlock_request {
 	int64_t lease_ms;  /* the lock expires this long after the last renewal */
 	int64_t wait_ms;   /* 0: do not wait; -1: for ever */
 	const char *owner; /* NULL: a new one; else see rlock_owner_check */
-	/* Owners to re-enter, if they hold the lock at that moment; see rlock_owner_check, too. */
+	/* Owners whose hold is re-entered, if one of them holds the lock at that moment; see rlock_owner_check, too. */
 	const char *const *inherited;
 	size_t inherited_count;
 	const char *note; /* shown to waiters; NULL: none; cut at RLOCK_NOTE_MAX */
@@ -410,16 +420,17 @@ struct rlock_request {
 	void *on_wait_ctx;
 	int64_t on_wait_ms;
 	/*
-	 * Called once, when the lock is busy and the wait has subscribed; NULL: not called. One more try follows, and then the
-	 * wait sleeps. hold is the one to be acquired: it has its names and its id. A process that is forked here may take it
-	 * over, see rlock_hold_set_acquired.
+	 * Called once, when the lock is busy and the wait has subscribed; NULL: not called. One more try follows, and
+	 * then the wait sleeps. hold is the one to be acquired: it has its names and its id. A process that is forked
+	 * here may take it over, see rlock_hold_set_acquired.
 	 */
 	void (*on_sleep)(void *ctx, struct rlock_hold *hold);
 	void *on_sleep_ctx;
 	int64_t on_wait_again_ms; /* 0: on_wait is called once */
 	/*
-	 * Of a semaphore, 0 for a lock: how many permits it has in all, which counts where no client has made it yet, and how
-	 * many of them to acquire, up to RLOCK_PERMITS_MAX and RLOCK_TAKE_MAX. No hold is re-entered: each has permits of its own.
+	 * Of a semaphore; 0 for a lock. permits: how many it has in all, used only where no client has made it yet, at
+	 * most RLOCK_PERMITS_MAX. take: how many of them to acquire, at most RLOCK_TAKE_MAX. No hold is re-entered:
+	 * each has permits of its own.
 	 */
 	int64_t permits, take;
 	/* Called once for a name that has another total than permits, which it keeps; NULL: not called. */
@@ -434,16 +445,18 @@ struct rlock_request {
 	}
 
 /*
- * Acquire the locks. The request goes to all servers at once; without a quorum it is undone on all of them. A server that
- * was started less than a lease ago may have lost another owner's lock: it counts only when all must agree. Blocks for
- * wait_ms, and for the connection's timeout when a server doesn't answer.
+ * Acquire the locks. The request goes to all servers at once; without a quorum it is undone on all of them. A server
+ * that was started less than a lease ago may have lost another owner's lock: it counts only when all must agree. Blocks
+ * for wait_ms, and for the connection's timeout when a server doesn't answer.
  * RLOCK_OK         *out is the hold; its lease is counted from before the request was sent
  * RLOCK_BUSY       the wait is over; the error text names the owner that holds the lock
  * RLOCK_CANCELLED  nothing is held, and the caller is in no queue
- * RLOCK_EINVAL     of a semaphore: several servers, or permits or take out of range; nothing was sent
- * RLOCK_ENET       no server that can grant a lock was reached in time; or it became unreachable during the wait, and
- *                  still was when the wait (without wait_ms: 60 s) was over; or its reply was lost, and so were those to
- *                  all retries within a second. Nothing stays held for longer than one lease
+ * RLOCK_EINVAL     an owner that rlock_owner_check denies; a name whose keys are in several slots of a cluster; of a
+ *                  semaphore: several servers, or permits or take out of range; nothing was sent
+ * RLOCK_ENET       no server that can grant a lock was reached in time; or it was lost during the wait, and was not
+ *                  back at the end of the wait (with wait_ms -1: after 60 s); or its reply was lost, and so were those
+ *                  to all retries within a second; or too few replicas acknowledged the lock. Nothing stays held for
+ *                  longer than one lease
  * other failures   nothing is held
  */
 RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn,
@@ -451,7 +464,9 @@ RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn,
 					  struct rlock_hold **out);
 
 /*
- * Renew a hold: its lease then ends lease_ms after the request was sent. One request; blocks until deadline_ms at most.
+ * Renew a hold: its lease then ends lease_ms after the request was sent. Each server gets one request, which ends at
+ * deadline_ms at the latest. Then the call may block for some seconds more: replicas and sentinels have to confirm the
+ * renewal, and servers that have lost the lock acquire it again.
  * RLOCK_OK        renewed
  * RLOCK_NOT_HELD  it expired, was broken or overwritten; do not go on as if it were held
  * RLOCK_ENET      unknown; retry until your own deadline
@@ -460,7 +475,8 @@ RLOCK_API enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_ho
 					int64_t lease_ms, int64_t deadline_ms);
 
 /*
- * Release the hold. Retries, over new streams, until deadline_ms or the lease's end.
+ * Release the hold. Retries, over new streams, until deadline_ms or the lease's end; if one of these is over already, a
+ * single request still gets a second. RLOCK_CANCELLED: it is not known whether the hold was released.
  * RLOCK_OK            released (the owner may have other holds: rlock_hold_count)
  * RLOCK_NOT_NOTIFIED  released, but the user may not publish: waiters notice it by a retry
  * RLOCK_NOT_HELD      it had been lost
@@ -470,16 +486,16 @@ RLOCK_API enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_
 					  int64_t deadline_ms);
 
 /*
- * Instead of a release: keep the lock for left_ms more, and then let it expire. With other holds of the same owner it may
- * last longer. Retries and statuses are those of rlock_release.
+ * Instead of a release: keep the lock for left_ms more, and then let it expire. With other holds of the same owner it
+ * may last longer. Retries and statuses are those of rlock_release.
  */
 RLOCK_API enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 					     int64_t left_ms, int64_t deadline_ms);
 
 /*
- * Set how many permits the semaphore has in all. Permits that are held stay so: of a total that is made less none may be free
- * until some are released. Blocks as rlock_acquire does without a wait.
- * RLOCK_OK     *had_out is how many it had; -1: there was no semaphore, and now is one
+ * Set how many permits the semaphore has in all. Held permits stay held: after a smaller total the number of free ones
+ * may be below 0, until enough are released. Blocks for the connection's timeout at most.
+ * RLOCK_OK     *had_out is how many it had; -1: there was no semaphore, and it was made
  * RLOCK_EINVAL permits is out of range, or there are several servers; nothing was sent
  */
 RLOCK_API enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name *name,
@@ -503,13 +519,14 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
  * RLOCK_OK        broken; owner_out is the owner it had, note its note, empty without one; both are escaped
  *                 (RLOCK_NOT_NOTIFIED: the same, but the waiters were not notified)
  * RLOCK_NOT_HELD  no owner holds it
- * RLOCK_BUSY      another owner than the one given holds it: owner_out, note
+ * RLOCK_BUSY      another owner than the one given holds it, or it is a lock of another kind: owner_out, note
+ * RLOCK_EKIND     the key is no lock
  */
 RLOCK_API enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
 					const char *owner, enum rlock_kind kind,
 					char owner_out[RLOCK_OWNER_MAX], char note[RLOCK_NOTE_MAX]);
 
-/* ---- what stands on the servers ---- */
+/* ---- what the servers say of a name ---- */
 
 /* Which client a holder or a waiter is, as far as what it left on the server tells. */
 enum rlock_client {
@@ -582,16 +599,16 @@ struct rlock_inspection {
 
 	const struct rlock_waiter *queue; /* of a fair lock, the head first */
 	size_t queue_count, queue_total;
-	size_t wake_total;    /* waiters of ours for a plain or write lock */
+	size_t wake_total;    /* waiters of ours for a plain or write lock or a semaphore */
 	int64_t wake_ms;      /* for how long the first of them waits; RLOCK_TIME_NONE */
 	size_t other_clients; /* that listen to the channel of the lock, Java's */
 	const struct rlock_waiter
 		*writer; /* waits for readers, which let it go first; NULL: none */
 
 	/*
-	 * Of a semaphore: how many permits it has in all, how many of them are free, less than 0 when the total was made less,
-	 * and how many have a holder that left nothing, as Java's RSemaphore does; 0 for a lock. The count of a holder is how
-	 * many it has.
+	 * Of a semaphore: how many permits it has in all, how many of them are free, less than 0 when the total was
+	 * made less, and how many have a holder that left nothing, as Java's RSemaphore does; 0 for a lock. The count
+	 * of a holder is how many it has.
 	 */
 	int64_t permits, free_permits, unheld_permits;
 
@@ -602,9 +619,9 @@ struct rlock_inspection {
 };
 
 /*
- * What each server says of a name: one inspection a server, in the order of the URLs; one for a cluster. It changes nothing.
- * A user with fewer rights learns less: see unseen. Very long lists are cut, see the totals. The caller frees them.
- * RLOCK_OK      one server told at least
+ * What each server says of a name: one inspection for each URL, in their order. It changes nothing. A user with fewer
+ * rights learns less: see unseen. Very long lists are cut: see the totals. Free all with rlock_inspections_free.
+ * RLOCK_OK      at least one server answered
  * other status  the failure of the first server; there are no inspections
  */
 RLOCK_API enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name *name,
@@ -633,10 +650,10 @@ struct rlock_list_request {
 };
 
 /*
- * Find the locks that are held on each server, or on all masters of a cluster. It goes through all keys, in slices that hold
- * up no other client, and keeps none of them; a lock that is there from the beginning to the end is found once, any other may
- * be missed. It changes nothing. Since any hash may have numbers in it, a lock is what has a hold record of ours or a queue or
- * a counter of tokens beside it, or owners that all have the form of Redisson's; see ground.
+ * Find the locks that are held on each server, or on all masters of a cluster. It goes through all keys, in slices that
+ * hold up no other client, and keeps none of them; a lock that is there from the beginning to the end is found once,
+ * any other may be missed. It changes nothing. Since any hash may have numbers in it, a lock is what has a hold record
+ * of ours or a queue or a counter of tokens beside it, or owners that all have the form of Redisson's; see ground.
  * RLOCK_OK      all of them were gone through
  * RLOCK_EACL    as any failure; or each key that might be a lock was denied
  * other status  the first failure; the other servers were gone through all the same, but after RLOCK_CANCELLED
@@ -645,8 +662,8 @@ RLOCK_API enum rlock_status rlock_list(struct rlock_conn *conn,
 				       const struct rlock_list_request *request);
 
 /*
- * A hold whose id is known, from a file or another process. names are copied. sent_ms and lease_ms are those of its last
- * renewal, and say how long it lasts at least.
+ * A hold whose id is known, from a file or another process. names are copied. sent_ms and lease_ms are those of its
+ * last renewal, and say how long it lasts at least.
  */
 RLOCK_API enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *names,
 					   size_t name_count, const char *id, int64_t sent_ms,
@@ -654,16 +671,19 @@ RLOCK_API enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rl
 RLOCK_API void rlock_hold_free(struct rlock_hold *hold);
 
 RLOCK_API const char *rlock_hold_id(const struct rlock_hold *hold);
-/* The owner of the index-th name: that of the request, a new one, or the inherited one that was re-entered. */
+/*
+ * The owner of the index-th name: that of the request, a new one, or the inherited one that was re-entered. Empty for a
+ * hold from rlock_find or rlock_hold_new.
+ */
 RLOCK_API const char *rlock_hold_owner(const struct rlock_hold *hold, size_t index);
 /* How many holds the owner had on that name right after the acquisition, this one included. */
 RLOCK_API int64_t rlock_hold_count(const struct rlock_hold *hold, size_t index);
 /* The fencing token issued for that name; 0: none. */
 RLOCK_API int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index);
 /*
- * When the last successful request for this hold was sent, and its lease: their sum is the time until which the hold can
- * be relied on. For that the first is earlier by what our clock and the server's may differ by over one lease: a
- * thousandth of it, 2 ms at least; with several servers 1 % and 2 ms.
+ * When the last successful request for this hold was sent, and its lease: until their sum the hold can be relied on. So
+ * that it can, the first is set back by what our clock and the server's may differ by over one lease: a thousandth of
+ * it, 2 ms at least; with several servers 1 % and 2 ms.
  */
 RLOCK_API int64_t rlock_hold_sent_ms(const struct rlock_hold *hold);
 RLOCK_API int64_t rlock_hold_lease_ms(const struct rlock_hold *hold);

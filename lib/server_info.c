@@ -26,8 +26,8 @@ const char *rlock_conn_server(const struct rlock_conn *conn, size_t index)
 }
 
 /* RLOCK_OK: *out is the reply, an error reply too, which the caller frees. Else the error is that of conn. */
-static enum rlock_status ask(struct rlock_conn *conn, size_t index, int argc, const char **argv,
-			     redisReply **out)
+static enum rlock_status run_command(struct rlock_conn *conn, size_t index, int argc,
+				     const char **argv, redisReply **out)
 {
 	enum rlock_status status = rlock__command_run(conn->connections[index], argc, argv, out);
 
@@ -92,7 +92,7 @@ static enum rlock_status ask_snapshots(struct rlock_conn *conn, size_t index, in
 {
 	const char *argv[] = { "CONFIG", "GET", "save" };
 	redisReply *reply = NULL;
-	enum rlock_status status = ask(conn, index, 3, argv, &reply);
+	enum rlock_status status = run_command(conn, index, 3, argv, &reply);
 
 	*out = -1;
 	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
@@ -108,7 +108,7 @@ enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
 {
 	const char *argv[] = { "INFO" };
 	redisReply *reply = NULL;
-	enum rlock_status status = ask(conn, index, 1, argv, &reply);
+	enum rlock_status status = run_command(conn, index, 1, argv, &reply);
 
 	if (status != RLOCK_OK)
 		return status;
@@ -140,7 +140,7 @@ enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index
 	const char *argv[] = { "TIME" };
 	int64_t begin_us = rlock__now_us();
 	redisReply *reply = NULL;
-	enum rlock_status status = ask(conn, index, 1, argv, &reply);
+	enum rlock_status status = run_command(conn, index, 1, argv, &reply);
 
 	if (status != RLOCK_OK)
 		return status;

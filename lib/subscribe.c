@@ -29,10 +29,14 @@
 #define SLEEP_MAX_MS 30000
 #define SLEEP_NO_TTL_MS 5000
 #define RETRY_JITTER_DIVISOR 16
-/* How soon a waiter finds out that its server is the sentinels' master no more, though nothing has broken its stream. */
+/*
+ * How soon a waiter finds out that its server is the sentinels' master no more, though nothing has broken its stream.
+ */
 #define SENTINELS_MS 5000
 
-/* In the place of a waiter: by this channel the scripts know ours among those that listen to the channel of the lock. */
+/*
+ * In the place of a waiter: by this channel the scripts know ours among those that listen to the channel of the lock.
+ */
 #define OURS "rlock"
 
 /* ---- subscribe ---- */
@@ -148,7 +152,7 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
-/* A subscription that is broken, or at a server that the lock has left: what its new one publishes is not heard there. */
+/* Closes each subscription that is broken, or whose server the lock has left: the new server publishes elsewhere. */
 static void close_moved(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->routes.count; i++) {
@@ -248,7 +252,7 @@ static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 	return end_ms;
 }
 
-/* In how many ms the messages ask for a try that have come on the subscriptions whose descriptors are ready. */
+/* Reads the subscriptions that are ready. *retry_after_ms_out: in how many ms their messages ask for a try. */
 static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd *fds,
 			       int64_t *retry_after_ms_out)
 {

@@ -59,7 +59,7 @@ static enum rlock_status make_hold(struct rlock__waiter *waiter)
 				&waiter->hold);
 	if (status == RLOCK_EINVAL)
 		return rlock__fail(error, RLOCK_EUNSUPPORTED,
-				   "this version has no %s locks, or no name was given",
+				   "no name was given, or '%s' is no kind of lock",
 				   rlock_kind_name(request->kind));
 	if (status != RLOCK_OK)
 		return rlock__fail_memory(error);
@@ -146,7 +146,7 @@ bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t
 	bool hears_all = server->hears_lock || !server->is_on_guard ||
 			 waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER;
 
-	/* A server that was started a while ago publishes nothing when it begins to count. */
+	/* A server that was started less than a lease ago publishes nothing when it begins to count. */
 	if (server->status != RLOCK_BUSY || server->state == RLOCK__SERVER_GRANTED_YOUNG)
 		return false;
 	return !rlock__waiter_is_subscribed(server) || !hears_all;

@@ -44,8 +44,8 @@ struct rlock__server {
 	size_t channel_count;
 	bool hears_lock; /* the channels of the locks are among them, not only its own */
 	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
-	bool has_turn_passed;   /* of another waiter, which came first: a message has come since */
-	bool lacks_own_channel; /* it has no right to listen to one: it can't be in the wake queue */
+	bool has_turn_passed; /* of another waiter, which came first: a message has come since */
+	bool lacks_own_channel; /* the user has no right to our own channel: we can't be in the wake queue */
 	int64_t retry_after_ms; /* by when the server wants another try, from now; -1: no wish */
 	int64_t ttl_ms;
 	int64_t held_since_ms; /* by that owner, on our clock; INT64_MAX: it is not known */
@@ -85,10 +85,10 @@ void rlock__waiter_free(struct rlock__waiter *waiter);
 void rlock__waiter_free_channels(struct rlock__server *server);
 /* Until when a request that is sent now may take. */
 int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms);
-/* The server that has granted the lock, whether that counts or not. */
+/* Whether the server has granted the lock, even if that does not count. */
 bool rlock__waiter_is_granted(const struct rlock__server *server);
 bool rlock__waiter_is_subscribed(const struct rlock__server *server);
-/* Whether it has to be, or otherwise than it is. */
+/* Whether the waiter has to subscribe at that server: it has not yet, or to other channels than it needs now. */
 bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t index);
 /* Since when a server is told that the wait goes on; empty: it is the first try. */
 const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index);

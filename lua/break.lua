@@ -12,7 +12,7 @@
 --          read means these alone
 -- Returns  {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
 --          {2, holder, number of holders, note, error}  broken, but a waiter could not be notified, for this reason
---          {3, holder, number of holders, note}  other owners hold it; nothing was changed
+--          {3, holder, number of holders, note}  other owners hold it, or it is of another kind; nothing was changed
 --          {0}  the lock is free
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],

@@ -1,7 +1,7 @@
 -- Acquire the fair lock of every name, or of none: when it is free, and no other waiter is in front. Else join the
--- queue of every name, if the caller will wait (RedissonFairLock.tryLockInnerAsync; but by the server's clock, and no
--- acquisition changes the deadlines of other waiters).
--- KEYS     for each name: lock hash, holds hash, fence counter, Redisson's queue and deadlines, our waiters
+-- queue of every name, if the caller will wait (RedissonFairLock.tryLockInnerAsync; but by the server's clock, and an
+-- acquisition does not take 300 s off the deadlines of the other waiters).
+-- KEYS     for each name: lock hash, holds hash, fencing counter, Redisson's queue and deadlines, our waiters
 -- ARGV     see inc/request.lua; of each name: channel
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
 local FIXED_ARGS = 5

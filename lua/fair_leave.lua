@@ -1,5 +1,6 @@
 -- Leave the queue of every name, and release what the last try may have acquired
--- (RedissonFairLock.acquireFailedAsync; but no waiter's deadline is changed, and the next one is notified).
+-- (RedissonFairLock.acquireFailedAsync; but it does not take 300 s off the deadlines of the waiters after it, and it
+-- notifies the next one).
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  owner

@@ -1,5 +1,5 @@
 -- Release what this server granted while others did not, and join the queue again, at the old position. The next waiter
--- is not woken, since the caller tries again at once.
+-- in that queue is not woken, since the caller tries again at once; one for the plain lock is.
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
@@ -32,7 +32,7 @@ local function release_and_enqueue(name, field, count, note)
 	end
 	if redis.call('EXISTS', name.waiters) == 0 then
 		-- This waiter begins the queue: no other has to come back to it.
-		name.grace_ms = 0
+		name.grace_until_ms = 0
 	end
 	join_queue(name, owner, note, since_us, NOT_LISTENING)
 	wake_waiters(name, WAKE_ONE)

@@ -5,8 +5,8 @@
 -- ARGV[2]  the kind that is wanted, as it is returned; empty for any
 -- ARGV[3]  permits of a semaphore (not in KEYS: a user of locks needs no right to them)
 -- Returns  {hold id, ttl in ms, kind}, or nil when the owner does not hold the lock by a hold of ours. kind is plain (a
---            fair lock is released alike), read, write or sem. A hold on a lock that was overwritten is found, too, as
---            plain or write, with a ttl of -2.
+--            fair lock is released alike), read, write or sem. A hold on a lock that was overwritten is found, too, with
+--            a ttl of -2: as write, as read if that is wanted, else as plain.
 --          {-1, type}  the key, or that of its holds, is something else
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
 local permits = ARGV[3]

@@ -1,6 +1,6 @@
--- What stands on the server of one name. It changes nothing, and is for the eyes of people: a lock with a hundred thousand
--- readers, or a key of another sort, must not keep the server from its other clients, so it looks at a part of what is
--- there, and says how much there is.
+-- What one server has of one name, for people to read. It changes nothing. A lock with a hundred thousand readers, or a
+-- key of another sort, must not keep the server from its other clients: so it looks at a part of what is there, and says
+-- how much there is.
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- ARGV[1]  how many holders are listed at most
 -- ARGV[2]  how many waiters of the queue are listed at most; 0: they are counted only
@@ -273,7 +273,7 @@ elseif is_error(field_count) then
 	return denied_error('HLEN', field_count)
 end
 local listed = {}
--- Without the right to HSCAN a lock with very many holders is held by so many.
+-- Without the right to HSCAN, a lock with very many holders shows how many there are, and none of them.
 look('holders', function()
 	listed = some_of(name.lock, field_count, FIELDS_LISTED_MAX)
 end)

@@ -1,6 +1,7 @@
--- Acquire the plain lock of every name, or of none. The first request after a release gets it: the queue of a fair lock
--- under the same name is ignored (RedissonLock.tryLockInnerAsync). Of our waiters each release wakes one.
--- KEYS     for each name: lock hash, holds hash, fence counter; where the login names a user also Redisson's queue and
+-- Acquire the plain lock of every name, or of none. The first request after a release acquires it, unless a waiter has
+-- the turn (inc/turn.lua). The queue of a fair lock under the same name is ignored (RedissonLock.tryLockInnerAsync). Of
+-- our waiters each release wakes one.
+-- KEYS     for each name: lock hash, holds hash, fencing counter; where the login names a user also Redisson's queue and
 --          deadlines, our waiters (needed by its release: a user that has no right to them can't acquire the lock)
 -- ARGV     see inc/request.lua; of each name: wake queue and turn (not in KEYS: without a right to them waiters are
 --          woken by the channel), channel
@@ -8,12 +9,13 @@
 --          {1, owner, hold count, token, ..., young}  acquired; three values a name, token as text, "-" when none;
 --            young: how long, in ms, until this server counts as one of several
 --          {0, index, ttl in ms, holder, note, retry_after, since, is_on_guard, held in ms, position}  busy: the holder
---            of that name, and for how long it has held the lock, -1 when that is not known; ttl -1 when it has none.
+--            of that name, and for how long it has held the lock, -1 when that is not known; ttl -1 when it has none, -2
+--            when the lock is free and left to another waiter: then holder and note are empty.
 --            retry_after: try again in so many ms at the latest, -1 when the ttl says it; since: to be sent with the
 --            next try; is_on_guard: 1 when the caller has to listen to the channel of the lock, and to try when the
 --            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, else 0
 --          {-1, index, type}  the key is something else; nothing was changed
---          {-3, index}  the fence counter is something else; nothing was changed
+--          {-3, index}  the fencing counter is something else; nothing was changed
 local FIXED_ARGS = 5
 -- include: request
 local call, lock, holds, counter, turn = redis.pcall, KEYS[1], KEYS[2], KEYS[3], ARGV[FIXED_ARGS + 2]

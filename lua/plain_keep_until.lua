@@ -1,5 +1,5 @@
 -- Keep a hold of a plain or fair lock until some time, instead of its release: it gets an owner that no process has.
--- While another owner holds the lock, its TTL is only raised; the last release sets it.
+-- While another owner holds the lock, its TTL becomes that of the longest hold; the last release sets it.
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  how long to keep it, in ms

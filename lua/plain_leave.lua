@@ -1,7 +1,7 @@
 -- Wait no longer for a plain lock: release what the last try may have acquired, and leave the wake queue.
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
--- ARGV[2]  owner
+-- ARGV[2]  owner; not used, but the other leave scripts need it
 -- ARGV[3+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/for_each_name.lua
 local FIXED_ARGS = 2

@@ -5,7 +5,7 @@
 -- ARGV[2]  hold id
 -- Returns  0  renewed: the TTL is the lease
 --          {0, ttl in ms}  all renewed; the smallest TTL among them
---          {index}  that name is not held any more; the others were renewed
+--          {index}  the first name that is not held any more; all that are held were renewed
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT = 2

@@ -3,8 +3,8 @@
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits, remembered total
 -- ARGV     see inc/request.lua; of each name: wake queue, turn (not in KEYS: without a right to them waiters are woken by
 --          the channel), channel
--- Returns  as plain_acquire.lua, with the total of the permits in the place of the token, and behind a reply of a name that
---          is busy; 1: the total is that of the request; ttl: when the next permit may be reclaimed
+-- Returns  as plain_acquire.lua, with the total of the permits in the place of the token, and at the end of a busy
+--          reply; 1: the total is that of the request; ttl: when the next permit may be reclaimed
 local FIXED_ARGS = 7
 -- include: request
 -- As text, for permits_acquire_one.lua.
@@ -37,10 +37,11 @@ total, take = tonumber(total), tonumber(take)
 -- include: wake_queue_wake
 -- include: wake_queue_join
 
--- A waiter that needs more permits than are free has them kept for it, as long as it comes again.
-local KEPT_AFTER_US, KEPT_MS, KEPT_RETRY_MS = 2000000, 1000, 500
+-- While a waiter needs more permits than are free, these are reserved for it, as long as it tries again in time: twice in
+-- RESERVED_MS, so that one late try does not lose them.
+local RESERVED_AFTER_US, RESERVED_MS, RESERVE_RETRY_MS = 2000000, 1000, 500
 
--- The same request, which a reply was lost of. Without one of its permits it is a new one.
+-- Whether this is the same request again, whose first reply was lost. A hold that lacks a permit is acquired anew.
 local function is_repeated(name)
 	return redis.call('HGET', name.holds, hold_id) and has_permits(name, hold_id, take)
 end
@@ -52,12 +53,13 @@ local function has_room(name)
 	return name.free >= take and not name.waiter
 end
 
-local function keep_free_permits(name, reply)
+local function reserve_free_permits(name, reply)
 	local since_us = tonumber(reply[7])
-	-- For more than there are they would be kept for ever.
-	if take > 1 and take <= name.total and name.free > 0 and reply[8] == 1 and listens == '1' and now_us() - since_us > KEPT_AFTER_US
-		and not is_error(redis.pcall('SET', name.turn, reply[7] .. ' ' .. hold_id .. ' ' .. take, 'PX', KEPT_MS)) then
-		reply[6] = KEPT_RETRY_MS
+	-- Not for more than there are in all: they would be reserved as long as it waits.
+	if take > 1 and take <= name.total and name.free > 0 and reply[8] == 1 and listens == '1'
+		and now_us() - since_us > RESERVED_AFTER_US
+		and not is_error(redis.pcall('SET', name.turn, reply[7] .. ' ' .. hold_id .. ' ' .. take, 'PX', RESERVED_MS)) then
+		reply[6] = RESERVE_RETRY_MS
 	end
 end
 
@@ -68,7 +70,7 @@ local function busy_reply(index, name)
 	else
 		reply = wait_reply(index, permits_ttl_ms(name), permit_holder(name))
 		if may_wait then
-			keep_free_permits(name, reply)
+			reserve_free_permits(name, reply)
 		end
 	end
 	reply[#reply + 1] = math.max(name.total, 0)
@@ -139,7 +141,7 @@ local function acquire_permits(name)
 		if waiter_in_turn(name) == hold_id then
 			redis.pcall('DEL', name.turn)
 		end
-		-- Others may have left them to this waiter, or be told of them by it.
+		-- Other waiters may have left these permits to this one, or need it to wake them.
 		if name.free > 0 then
 			wake_next(name)
 		end

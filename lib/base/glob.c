@@ -1,6 +1,6 @@
 /*
- * Whether a text fits a pattern: '*', '?', '[a-z]', '[^a-z]', and a backslash before such a character, as in the server's
- * SCAN.
+ * Whether a text fits a pattern: '*', '?', '[a-z]', '[^a-z]', and a backslash before such a character, as in the
+ * server's SCAN.
  */
 #include <string.h>
 

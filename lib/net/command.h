@@ -16,8 +16,8 @@ struct rlock__connection;
 /* PING: whether the server answers. */
 enum rlock_status rlock__command_ping(struct rlock__connection *connection);
 /*
- * WAIT: whether so many replicas have all that this connection has written, or have it within timeout_ms. RLOCK_ENET: fewer
- * have.
+ * WAIT: whether so many replicas have all that this connection has written, or have it within timeout_ms. RLOCK_ENET:
+ * fewer have.
  */
 enum rlock_status rlock__command_wait(struct rlock__connection *connection, size_t replicas,
 				      int64_t timeout_ms);

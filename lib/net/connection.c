@@ -22,7 +22,7 @@ enum rlock_status rlock__connection_check_scheme(struct rlock__connection *conne
 	if (rlock_url_scheme(connection->url) != RLOCK_SCHEME_LOCAL)
 		return RLOCK_OK;
 	return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
-			   "cannot connect to local: no socket was set for it");
+			   "cannot connect to 'local:': no socket was set for it");
 }
 
 enum rlock_status rlock__connection_new(const struct rlock_url *url,

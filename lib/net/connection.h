@@ -18,7 +18,10 @@ struct rlock_url;
 enum rlock_status rlock__connection_new(const struct rlock_url *url,
 					const struct rlock_conn_opts *opts,
 					struct rlock__connection **out);
-/* Another connection to the same server, for a subscription. */
+/*
+ * Another connection to the same server: for a subscription, or for a further slot of a cluster. After RLOCK_ENOMEM
+ * *out may be set: free it.
+ */
 enum rlock_status rlock__connection_twin(const struct rlock__connection *connection,
 					 struct rlock__connection **out);
 /* A connection to one node of its cluster alone: an error that leads to another node is an error there. */

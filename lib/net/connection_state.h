@@ -91,7 +91,7 @@ void rlock__connection_hang_up(struct rlock__connection *connection);
 /* The same, when a command may not have left this machine: it is not sent any more. */
 void rlock__connection_reset(struct rlock__connection *connection);
 
-/* Whether this version can connect to such a URL. */
+/* RLOCK_EUNSUPPORTED: a local: URL for which no socket was set. */
 enum rlock_status rlock__connection_check_scheme(struct rlock__connection *connection);
 
 /*
@@ -114,8 +114,9 @@ void rlock__connection_stop_search(struct rlock__connection *connection);
 void rlock__connection_free_search(struct rlock__connection *connection);
 void rlock__connection_search_after_fork_child(struct rlock__connection *connection);
 /*
- * Query the sentinels once more whether the server is their master still, unless they were queried at since_ms or later, or
- * there are none: then it is false. And go on with that, as the last poll allows. true: it is over; RLOCK_OK: it is.
+ * Query the sentinels once more whether the server is their master still, unless they were queried at since_ms or
+ * later, or there are none: then it is false. And go on with that, as the last poll allows. true: it is over; RLOCK_OK:
+ * it is.
  */
 bool rlock__connection_begin_confirm(struct rlock__connection *connection, int64_t since_ms,
 				     int64_t deadline_ms);

@@ -1,6 +1,6 @@
 /*
- * Which server a connection leads to: that of its URL, the master that sentinels name, or the node of a cluster that serves
- * the lock's slot. connection_open.c connects to it; request.c tells what a node has answered.
+ * Which server a connection leads to: that of its URL, the master that sentinels name, or the node of a cluster that
+ * serves the lock's slot. connection_open.c connects to it; request.c tells what a node has answered.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -33,8 +33,9 @@ struct rlock__login {
 };
 
 /*
- * Queue the commands that url and client_name need; client_name may be NULL. password: one that was fetched, or NULL: that
- * of url. needs_master: it is no good at a replica; is_asking: the command that follows is for a slot that is on its way to this node. false: out of memory.
+ * Queue the commands that url and client_name need; client_name may be NULL. password: one that was fetched, or NULL:
+ * that of url. needs_master: a replica fails the login. is_asking: the next command is for a slot that is on its way to
+ * this node. false: out of memory.
  */
 bool rlock__login_queue(struct rlock__login *login, struct rlock__stream *stream,
 			const struct rlock_url *url, const char *password, const char *client_name,

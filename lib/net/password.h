@@ -21,8 +21,8 @@ struct rlock__password {
 };
 
 /*
- * Begin to fetch the password of url, unless it has one, or has no source. What an earlier try to connect has begun goes
- * on, so that it may take longer than one try.
+ * Begin to fetch the password of url, unless it has one, or has no source. What an earlier try to connect has begun
+ * goes on, so that it may take longer than one try.
  */
 enum rlock_status rlock__password_begin(struct rlock__password *password,
 					const struct rlock_url *url, int64_t end_ms,

@@ -8,7 +8,7 @@
 #include "net/reader.h"
 #include "rlock.h"
 
-/* Far more than the reply of any script of ours, which has three elements a name. */
+/* Far more than the largest reply that we ask for: inspect.lua's, with less than 2000 elements. */
 #define ELEMENTS_MAX (1 << 18)
 #define BYTES_MAX (1 << 22)
 #define DEPTH_MAX 7 /* the limit of hiredis 0.14; later versions have none */

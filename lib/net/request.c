@@ -25,6 +25,7 @@
 /* A server counts as the sentinels' master for so long after a query. */
 #define CONFIRMED_MS 1000
 
+/* A cluster redirects once, or twice while a slot is on its way; more is a loop. */
 #define REDIRECTIONS_MAX 5
 
 /* The stream stays open, for fire and forget. */

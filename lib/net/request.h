@@ -41,8 +41,8 @@ void rlock__request_begin(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms);
 /*
  * Go on, as far as the last poll allows. true: it is over, with the result in *out.
- * RLOCK_OK: there is a reply, maybe an error reply. When the login was denied, but the command was carried out, there is
- * a reply with the status of the login; the stream then serves one more command, to undo it. After RLOCK_ENET and
+ * RLOCK_OK: there is a reply, maybe an error reply. When the login was denied, but the command was carried out, there
+ * is a reply with the status of the login; the stream then serves one more command, to undo it. After RLOCK_ENET and
  * RLOCK_CANCELLED the stream can be used by rlock__request_fire_and_forget only; the next request opens another.
  */
 bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out);
@@ -58,8 +58,8 @@ void rlock__request_poll(struct rlock__connection *connection);
 struct rlock__result rlock__request_await(struct rlock__connection *connection);
 
 /*
- * Whether sentinels that were not queried since since_ms name the server still. After RLOCK_ENET, what it answered does not
- * count; the connection is closed then. Without sentinels it is RLOCK_OK at once.
+ * Whether sentinels that were not queried since since_ms name the server still. After RLOCK_ENET, what it answered does
+ * not count; the connection is closed then. Without sentinels it is RLOCK_OK at once.
  */
 enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
 					 int64_t deadline_ms);
@@ -68,8 +68,8 @@ void rlock__request_fire_and_forget(struct rlock__connection *connection,
 				    const struct rlock__command *command);
 
 /*
- * Begin a request of one or several commands, on a connection that has none: take_reply is called with ctx and each reply,
- * until it returns true. NULL: the first reply is the result, as for rlock__request_begin.
+ * Begin a request of one or several commands, on a connection that has none: take_reply is called with ctx and each
+ * reply, until it returns true. NULL: the first reply is the result, as for rlock__request_begin.
  */
 void rlock__request_start(struct rlock__connection *connection,
 			  const struct rlock__command *commands, size_t command_count,

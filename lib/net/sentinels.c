@@ -1,6 +1,6 @@
 /*
- * Queries sentinels for the master of their service: all at the same time, each over a connection of its own that is closed
- * after its answer. A sentinel that is dead, or has not heard of the last failover, delays no lock.
+ * Queries sentinels for the master of their service: all at the same time, each over a connection of its own that is
+ * closed after its answer. A sentinel that is dead, or has not heard of the last failover, delays no lock.
  * connection_open.c connects to that master then; request.c knows when the query is to be repeated.
  */
 #include <hiredis/hiredis.h>
@@ -297,18 +297,18 @@ static const struct sentinel *latest(const struct rlock__sentinels *sentinels)
 }
 
 /*
- * The first that could not be reached is what is told, and tried again; unless the majority, or each that could be
- * reached where none is missing, refused.
+ * When a majority answered, and denied: the first of these sentinels is reported. Else the first that could not be
+ * reached, as RLOCK_ENET, so that the query is retried.
  */
 static enum rlock_status fail_all(const struct rlock__sentinels *sentinels)
 {
 	size_t unreachable = count_over(sentinels, RLOCK_ENET);
-	bool are_refusing = sentinels->count - unreachable > sentinels->count / 2;
+	bool are_denying = sentinels->count - unreachable > sentinels->count / 2;
 	const struct sentinel *told = NULL;
 	char shown[RLOCK_ERROR_MAX / 4];
 
 	for (size_t i = 0; i < sentinels->count && told == NULL; i++)
-		if ((sentinels->items[i].status == RLOCK_ENET) != are_refusing)
+		if ((sentinels->items[i].status == RLOCK_ENET) != are_denying)
 			told = &sentinels->items[i];
 	if (told == NULL)
 		told = &sentinels->items[0];

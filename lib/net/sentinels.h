@@ -38,8 +38,8 @@ void rlock__sentinels_after_fork_child(struct rlock__sentinels *sentinels);
 /* Query all of them at once, in steps that never wait. */
 void rlock__sentinels_query(struct rlock__sentinels *sentinels, int64_t deadline_ms);
 /*
- * Go on, as far as the last poll allows. true: it is over. As soon as the majority has answered, or after 200 ms at least
- * one, the answer of the latest configuration counts.
+ * Go on, as far as the last poll allows. true: it is over. As soon as the majority has answered, or after 200 ms at
+ * least one, the answer of the latest configuration counts.
  */
 bool rlock__sentinels_advance(struct rlock__sentinels *sentinels, struct rlock__master *out);
 /* Do not go on. */

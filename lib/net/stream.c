@@ -188,7 +188,7 @@ static bool receive_records(struct rlock__stream *stream, size_t *len_out)
 	return false;
 }
 
-/* All that can be read of the records that have come, and what they are answered by. */
+/* Reads all that the received records hold, and queues what TLS has to answer. */
 static bool read_records(struct rlock__stream *stream)
 {
 	char bytes[PIECE_BYTES];

@@ -23,7 +23,8 @@ enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
 					   int64_t deadline_ms);
 /*
  * Read what has come. RLOCK_OK, and in how many ms the messages ask for a try: 0 at once, INT64_MAX when none has come;
- * or RLOCK_ENET. Never blocks. The channel of the waiter alone ends in that; other messages ask for a try at once.
+ * or RLOCK_ENET. Never blocks. waiter: what the waiter's own channel ends in; a message of any other channel asks for a
+ * try at once.
  */
 enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
 					    const char *waiter, int64_t *retry_after_ms_out);

@@ -94,7 +94,7 @@ static enum rlock__tls_step step_of(struct rlock__tls *tls, int result)
 		rlock__tls_failure_of_stream(tls->openssl, tls->is_established,
 					     tls->openssl->SSL_get_verify_result(tls->stream),
 					     tls->name, &tls->failure);
-		/* It is the thread's, and other users of OpenSSL look there. */
+		/* The queue of errors belongs to the thread: other users of OpenSSL must not find ours in it. */
 		tls->openssl->ERR_clear_error();
 		return RLOCK__TLS_FAILED;
 	}
@@ -112,7 +112,7 @@ enum rlock__tls_step rlock__tls_handshake(struct rlock__tls *tls)
 	if (tls->is_established)
 		return RLOCK__TLS_DONE;
 	step = step_of(tls, result);
-	/* It may be the session that the server does not bear. */
+	/* The server may not accept the session that the handshake began with. */
 	if (step == RLOCK__TLS_FAILED)
 		rlock__tls_context_forget_session(tls->context, tls->name);
 	return step;

@@ -228,7 +228,7 @@ static bool keep_sni(struct rlock__tls_context *context, const struct rlock_url 
 	context->sni = strdup(url->tls[RLOCK_TLS_SNI]);
 	if (context->sni == NULL)
 		return fail_memory(out);
-	/* It is refused before anything is sent. */
+	/* A name that is none is an error now, before anything is sent. */
 	name = rlock__tls_context_name(context, "", out);
 	free(name);
 	return name != NULL;
@@ -277,7 +277,7 @@ SSL *rlock__tls_context_begin(const struct rlock__tls_context *context, const ch
 		context->openssl.SSL_free(stream);
 		return NULL;
 	}
-	/* If it does not do, the handshake is a full one. */
+	/* If the server does not accept the session, the handshake is a full one. */
 	if (last != NULL && last->session != NULL)
 		(void)context->openssl.SSL_set_session(stream, last->session);
 	context->openssl.SSL_set_connect_state(stream);
@@ -368,11 +368,11 @@ static bool set_up(struct rlock__tls_context *context, const struct rlock_url *u
 	context->settings = openssl->SSL_CTX_new(openssl->TLS_client_method());
 	if (context->settings == NULL || !require_version(context))
 		return fail_openssl(context, out);
-	/* A server that begins a handshake anew is none of today's. */
+	/* No current server renegotiates. */
 	(void)openssl->SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
 	if (!set_trust(context, url, out) || !set_own(context, url, out))
 		return false;
-	/* Of files that need not be there. */
+	/* Files that need not exist have left errors. */
 	openssl->ERR_clear_error();
 	return true;
 }

@@ -1,6 +1,6 @@
 /*
- * What the TLS streams of one connection and its twins have in common: certificates, and each server's last session, which
- * makes the next handshake shorter.
+ * What the TLS streams of one connection and its twins have in common: certificates, and each server's last session,
+ * which makes the next handshake shorter.
  */
 #ifndef RLOCK_NET_TLS_CONTEXT_H
 #define RLOCK_NET_TLS_CONTEXT_H

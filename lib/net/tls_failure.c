@@ -91,7 +91,7 @@ static bool set_by_handshake(const struct rlock__tls_library *openssl, long veri
 	}
 }
 
-/* What the server thinks of us, which it may say after the handshake of ours. */
+/* What the server says of our certificate, maybe after our side of the handshake is over. */
 static bool set_by_server(const struct rlock__tls_library *openssl, struct rlock__tls_failure *out)
 {
 	switch (ERR_GET_REASON(openssl->ERR_peek_last_error())) {

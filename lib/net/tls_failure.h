@@ -19,8 +19,8 @@ struct rlock__tls_failure {
 };
 
 /*
- * What OpenSSL says last; is_established: the handshake was over; verify_result: of SSL_get_verify_result. name: what the
- * certificate was to be for.
+ * What OpenSSL says last; is_established: the handshake was over; verify_result: of SSL_get_verify_result. name: what
+ * the certificate was to be for.
  */
 void rlock__tls_failure_of_stream(const struct rlock__tls_library *openssl, bool is_established,
 				  long verify_result, const char *name,

@@ -53,7 +53,7 @@ static const struct {
 
 bool rlock__tls_library_load(struct rlock__tls_library *out, const char **why_out)
 {
-	/* What it has set up by then it can't be rid of: so it is not unloaded. */
+	/* OpenSSL can't undo all that it sets up, so it is never unloaded. */
 	void *library = dlopen(SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	const struct {
 		const char *name;

@@ -28,7 +28,7 @@ void rlock__args_init(struct rlock__args *args);
 void rlock__args_free(struct rlock__args *args);
 void rlock__args_key(struct rlock__args *args,
 		     struct rlock__text key); /* takes over key.text; NULL: out of memory */
-/* An argument that is a key's or channel's name. Takes over text.text; NULL: out of memory. */
+/* A malloc'ed argument that is not in KEYS. Takes over text.text; NULL: out of memory. */
 void rlock__args_owned(struct rlock__args *args, struct rlock__text text);
 void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
 void rlock__args_number(struct rlock__args *args, int64_t number);

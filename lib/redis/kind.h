@@ -35,7 +35,7 @@ struct rlock__kind {
 	const struct rlock__action *acquire, *release, *renew, *keep_until;
 	/* A release that also leaves the queues; NULL: the kind's waiters have nothing on the server. */
 	const struct rlock__action *leave;
-	/* A release that keeps the position in the queue; NULL: the kind has no queue. */
+	/* A release that keeps the position in the queue; NULL: the kind has no queue with positions to keep. */
 	const struct rlock__action *return_;
 	enum rlock__key channel;
 	enum rlock__listening listening;

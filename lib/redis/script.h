@@ -23,8 +23,8 @@ struct rlock__script {
 };
 
 /*
- * A run of the script as a command, for a request of several: with its text (EVAL), or for a server that knows it (EVALSHA).
- * It belongs to args, which must have an argument, and not be out of memory.
+ * A run of the script as a command, for a request of several: with its text (EVAL), or for a server that knows it
+ * (EVALSHA). It belongs to args, which must have an argument, and not be out of memory.
  */
 struct rlock__command rlock__script_command(struct rlock__args *args,
 					    const struct rlock__script *script, bool has_text);

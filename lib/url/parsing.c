@@ -1,6 +1,6 @@
 /*
- * A URL while it is parsed: what every reader of a part needs, to fail with a reason that shows no password, and to decode.
- * What the parts are is for url_parse.c and hosts.c.
+ * A URL while it is parsed: what every reader of a part needs, to fail with a reason that shows no password, and to
+ * decode. What the parts are is for url_parse.c and hosts.c.
  */
 #include <stdarg.h>
 #include <stdio.h>

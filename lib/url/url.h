@@ -41,7 +41,10 @@ const char *rlock__url_scheme_name(enum rlock_scheme scheme, bool has_tls);
 void rlock__url_secret_free(char *secret);
 /* A deep copy; NULL when out of memory. */
 struct rlock_url *rlock__url_copy(const struct rlock_url *url);
-/* That of one server behind sentinels or in a cluster, with the login, database and TLS of url; NULL when out of memory. */
+/*
+ * That of one server behind sentinels or in a cluster, with the login, database and TLS of url; NULL when out of
+ * memory.
+ */
 struct rlock_url *rlock__url_of_server(const struct rlock_url *url, const char *host, int port);
 /* That of one sentinel, with the login for sentinels; NULL when out of memory. */
 struct rlock_url *rlock__url_of_sentinel(const struct rlock_url *url, size_t index);

@@ -25,7 +25,7 @@ local function can_count(value)
 	return #number < #MOST or #number == #MOST and number < MOST
 end
 
--- Sets name.is_counted. The reply to give, or the error, when the fence counter of a name is none; else nil.
+-- Sets name.is_counted. The reply to give, or the error, when the fencing counter of a name is none; else nil.
 local function examine_counter(index, name)
 	name.is_counted = name.counter and not name.is_absent and redis.call('EXISTS', name.counter) == 1
 	if not name.is_counted then
@@ -44,8 +44,8 @@ local function new_hold_record(name, token)
 	return hold_record_make(name.field, digits(now_ms()), now_ms() + lease_ms, token, note)
 end
 
--- How long it takes until this server counts as one of several: one that was started a while ago may have lost a hold
--- whose lease has not ended yet. It subtracts whole seconds of its clock from each other, so the uptime that it tells
+-- How long it takes until this server counts as one of several, in ms: one that was started less than a lease ago may
+-- have lost a hold whose lease has not ended yet. It subtracts whole seconds of its clock from each other, so the uptime that it tells
 -- may be a second too long. Or nil, and the error when the server does not tell it.
 local function young_ms()
 	if least_uptime_ms == 0 then

@@ -1,5 +1,5 @@
--- The fence token of the common acquisition, see acquire_absent.lua. Before it stands there, how many keys of the name
--- exist, or false when it is no such case. The counter is one of them, unless a token is to be issued anyway.
+-- The fencing token of the common acquisition, see acquire_absent.lua. It needs the local `there`: how many keys of the
+-- name exist, or false when it is no such case. Unless a token is wanted, the counter is one of these keys.
 -- include: request
 
 local is_common, is_counted, token = there == 0, want_token, nil

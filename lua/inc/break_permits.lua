@@ -15,7 +15,8 @@ local function held_permits(name)
 	return held
 end
 
--- The reply. Of expected the permits come back; of any owner also those that have no holder, as RSemaphore's have none.
+-- Breaks the permits of the owner `expected`. When that is empty it breaks all, also those that have no holder, which
+-- RSemaphore acquired. Returns the reply of break.lua.
 local function break_permits(name, expected)
 	local held, holder, owners, count = held_permits(name), nil, {}, 0
 	local counter = redis.call('GET', name.lock)

@@ -1,4 +1,4 @@
--- What comes of a release in one piece when clients wait, see release_only.lua, or when it could not be published.
+-- The end of a common release (release_only.lua) for which other clients wait, or whose message was denied.
 -- include: denied
 -- include: others_turn
 -- include: wake_queue_wake

@@ -3,7 +3,8 @@
 -- include: hold_record
 -- include: hold_count
 
--- Waiters may learn so much too late that a lock was released: short nested commands notify none.
+-- A removed hold that shortens the TTL by less than this notifies no waiter, so that short nested commands wake none.
+-- Waiters may then try so much later than they could.
 local LATE_MS = 5000
 
 local function set_ttl(name, ttl_ms)

@@ -11,7 +11,7 @@ local function record_of(holds, field)
 		-- A user wrote over the holds hash: no obstacle, it ends with the holds.
 		return '', -1
 	elseif is_error(records) then
-		-- A missing right is one: raised here.
+		-- A missing right is an obstacle: this call raises the error.
 		records = redis.call('HVALS', holds)
 	end
 	for _, record in ipairs(records) do

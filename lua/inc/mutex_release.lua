@@ -2,8 +2,8 @@
 -- include: mutex_notify
 -- include: mutex_settle
 
--- Whether it was the last hold, and no waiter is in a queue for the lock: only those that are not ours are to be notified then.
-local function is_gone(name)
+-- Whether it was the last hold, and no waiter of ours is in a queue for the lock: then only others are to be notified.
+local function is_free_without_queue(name)
 	return redis.pcall('EXISTS', name.lock, name.holds, name.queue, name.wake_queue) == 0
 end
 
@@ -13,7 +13,7 @@ local function release_one(name, owner, count)
 	else
 		redis.call('HDEL', name.lock, owner)
 	end
-	if is_gone(name) then
+	if is_free_without_queue(name) then
 		wake_others(name, WAKE_ONE)
 		return 2
 	end

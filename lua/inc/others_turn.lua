@@ -6,7 +6,7 @@
 -- include: wake_queue
 
 local OTHERS_TURN_MS = 50 -- what Redisson needs from a message to its next try on a busy machine
-local OTHERS_TURNS_OF = 4 -- of so many releases one is left to chance: after a release of theirs it is, too
+local OTHERS_TURNS_OF = 4 -- of so many releases one gives no turn: all compete, as after a release of Redisson's
 
 -- Whether others than ours listen to the channel of the lock. wire: new Redissons in a cluster by SSUBSCRIBE alone.
 local function do_others_listen(name)
@@ -20,8 +20,8 @@ local function do_others_listen(name)
 	return false
 end
 
--- So many heard of a release. Redisson's waiters are slower than ours, and mostly get a turn after one of ours: else they
--- would starve.
+-- Gives Redisson's waiters a turn after most releases: they are slower than ours, and would starve. heard: how many
+-- clients heard of this release.
 local function give_others_turn(name, heard)
 	if heard > 0 and now_us() % OTHERS_TURNS_OF > 0 and do_others_listen(name) then
 		redis.pcall('SET', name.turn, OTHERS, 'PX', OTHERS_TURN_MS)

@@ -14,7 +14,7 @@ local function reclaim(name)
 	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then
 		return 0
 	end
-	-- What is removed can be counted: without that right nothing is reclaimed.
+	-- Fails without the right to INCRBY, before anything is removed that could then not be counted.
 	redis.call('INCRBY', name.lock, 0)
 	local count = 0
 	for _, id in ipairs(first_ids(name.ends, now_ms(), RECLAIMED_MAX)) do

@@ -1,4 +1,4 @@
--- To take the permits of a hold out of the sets.
+-- To remove the permits of a hold from the sets.
 -- include: now
 -- include: hold_record
 -- include: read_field

@@ -1,6 +1,5 @@
--- To join the queue for a fair lock. It is apart from queue_leave.lua since only an acquisition needs it: a script that
--- leaves the queue is sent without waiting for the reply, and of a connection that was closed a server that had stalled
--- reads no more than the first 16 kB.
+-- To join the queue for a fair lock. It is apart from queue_leave.lua to keep fair_leave.lua short: that one is sent
+-- without waiting for the reply, and a server that had stalled reads only the first 16 kB of a closed connection.
 -- include: now
 -- include: ttl_extend
 -- include: queue_read
@@ -15,15 +14,15 @@ local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all dead
 
 local function seen_now(name)
 	recall(name)
-	return table.concat({ digits(now_ms()), digits(name.grace_ms), name.run, digits(name.return_ms) }, ' ')
+	return table.concat({ digits(now_ms()), digits(name.grace_until_ms), name.run, digits(name.return_until_ms) }, ' ')
 end
 
 -- Whether a waiter was in the queue before the server had stalled, or was restarted without its data: then it lets
 -- those come back that were in front of it.
 local function is_early(name, since_us)
 	recall(name)
-	return since_us ~= nil and now_ms() < name.grace_ms
-		and since_us / 1000 < name.grace_ms - GRACE_MS - SKEW_MS
+	return since_us ~= nil and now_ms() < name.grace_until_ms
+		and since_us / 1000 < name.grace_until_ms - GRACE_MS - SKEW_MS
 end
 
 -- Joins the queue in front of those that came later, so a waiter that was taken for dead, by us or by a Java client
@@ -83,7 +82,7 @@ local function retry_after(name, position, since_us)
 			retry_after_ms = math.min(retry_after_ms, lock_ms + 1)
 		end
 		if is_early(name, since_us) then
-			retry_after_ms = math.min(retry_after_ms, name.grace_ms - now_ms() + 1)
+			retry_after_ms = math.min(retry_after_ms, name.grace_until_ms - now_ms() + 1)
 		end
 	elseif position <= NEAR_POSITIONS then
 		-- A dead head must not stop the queue.

@@ -11,7 +11,7 @@ local LIFE_MS = 4000         -- a waiter without a sign of life for so long is d
 local GAP_MS = 3000          -- no waiter gave one for so long: the server had stalled, ...
 local GRACE_MS = 2000        -- ... and all waiters get so long to give one again
 local RETURN_MS = 10000      -- another server took over, or it was restarted: waiters have so long to come back
-local SEEN = 'seen'          -- no owner: owners have a colon in them
+local SEEN = 'seen'          -- no owner: rlock_owner_check denies it
 local UNKNOWN = '-'          -- the user may not ask for the run id
 
 -- The sign of life of a waiter of ours; nil for one of Java's.
@@ -40,7 +40,7 @@ local function server_run()
 	return known_run
 end
 
--- Sets once until when no waiter is taken for dead: name.grace_ms after the server had stalled, name.return_ms after
+-- Sets once until when no waiter is taken for dead: name.grace_until_ms after the server had stalled, name.return_until_ms after
 -- another run of it began, to which all waiters have to come back first.
 local function recall(name)
 	if name.run then
@@ -49,16 +49,16 @@ local function recall(name)
 	local seen_ms, grace_ms, run, return_ms =
 		string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+) (%S+) (%d+)$')
 	local is_gap = now_ms() - (tonumber(seen_ms) or 0) > GAP_MS
-	if not name.grace_ms then
-		name.grace_ms = is_gap and now_ms() + GRACE_MS or tonumber(grace_ms)
+	if not name.grace_until_ms then
+		name.grace_until_ms = is_gap and now_ms() + GRACE_MS or tonumber(grace_ms)
 	end
 	name.run = server_run()
 	if name.run == UNKNOWN then
 		name.run = run or UNKNOWN
 	end
-	name.return_ms = tonumber(return_ms) or 0
+	name.return_until_ms = tonumber(return_ms) or 0
 	if run and run ~= UNKNOWN and run ~= name.run then
-		name.return_ms = now_ms() + RETURN_MS
+		name.return_until_ms = now_ms() + RETURN_MS
 	end
 end
 
@@ -100,7 +100,7 @@ local function death_ms(name, owner)
 		-- Written by another server's clock.
 		alive_until_ms = 0
 	end
-	return math.max(alive_until_ms, name.grace_ms, name.return_ms)
+	return math.max(alive_until_ms, name.grace_until_ms, name.return_until_ms)
 end
 
 -- wire: deadlines follow the clocks of their clients, so a waiter that listens is alive, whatever its deadline is.

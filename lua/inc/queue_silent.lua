@@ -10,7 +10,7 @@ local function is_silent(name, owner)
 		return false
 	end
 	recall(name)
-	return now_ms() >= name.return_ms and count_listeners(name, owner) == 0
+	return now_ms() >= name.return_until_ms and count_listeners(name, owner) == 0
 end
 
 -- A waiter that listens, and one of ours has done so for a while: after a network failure it may be back a moment

@@ -15,8 +15,8 @@ local function remove_if_expired(name, owner)
 	end
 end
 
--- All of them. A reader that lasts longer than its recorded end was renewed by a Redisson before 4.4, which renews the
--- timeout keys of all readers.
+-- Removes readers whose recorded end is over, EXPIRED_MAX at most. One that lasts longer was renewed by a Redisson
+-- before 4.4, which renews the timeout keys of all readers: its end is recorded anew.
 local function remove_expired(name)
 	local expired = {}
 	delete_overwritten_ends(name)

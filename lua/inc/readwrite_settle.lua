@@ -99,7 +99,7 @@ local function leave_free(name, was_write)
 	return 2
 end
 
--- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/remove_hold.lua.
+-- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/for_each_name.lua.
 local function settle(name, was_write)
 	if redis.call('HLEN', name.lock) <= 1 then
 		return leave_free(name, was_write)

@@ -1,5 +1,5 @@
--- The common release in one piece, before all that the others need: to define that takes longer than to do this. The only
--- hold of a lock of one name.
+-- The common release in one piece: the only hold of a lock of one name. It stands before all that the other cases need,
+-- since to define that takes longer than to do this.
 -- include: hold_record
 -- include: send
 

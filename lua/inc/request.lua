@@ -4,7 +4,7 @@
 -- ARGV[3]  hold id: a request that comes a second time adds no second hold
 -- ARGV[4]  note, which waiters are shown
 -- ARGV[5]  what it asks for, in one, since each argument takes time. Four digits, 1 for yes: a fencing token is to be issued
---          (a name that has a fence counter gets one in any case); and those of inc/request_options.lua. Then, unless it is
+--          (a name that has a fencing counter gets one in any case); and those of inc/request_options.lua. Then, unless it is
 --          the first try, since when the caller waits, as an earlier reply said. Then, unless both are 0, each after a blank:
 --          1 when the login names a user, which may lack rights; and how long the server must have been up, in ms, to count
 --          as one of several, 0 for a single one.

@@ -3,9 +3,9 @@
 -- include: request_options
 -- include: turn_waiter
 
--- The waiter that comes before the caller; nil when none does. A caller that waits for longer than that one does not wait
--- for it. One that does not wait would never have a turn of its own, and Redisson's waiters may not come: it leaves the
--- lock to ours only. And for how many permits it waits, of a semaphore.
+-- The waiter that the caller leaves the lock to, and for how many permits that one waits; nil when there is none. A
+-- caller that has waited for longer goes first. So does one that may not wait, if the turn is that of OTHERS: they may
+-- not come, and the caller has no later try.
 local function waiter_in_front(name)
 	if name.is_absent then
 		return nil

@@ -9,9 +9,9 @@
 -- include: wake_queue_leave
 -- include: turn_read
 
--- The others try again so soon where there are so few, since all of those may be stopped; or so soon where there are
--- more, one of which tries in the meantime. When the holder is dead none of the first ones may be left to see the end of
--- its lease: so long after it all try.
+-- How soon waiters behind the front try again. Up to FEW of them: every FEW_MS, since all of them may be stopped. More:
+-- every MANY_MS, since one of them tries in the meantime. All try FRONT_MS after the TTL is over: the holder may be
+-- dead, and no waiter at the front left to see the end of its lease.
 local FEW, FEW_MS = 12, 3000
 local MANY_MS = 10000
 local QUEUE_MS = 60000 -- longer than each of them, and than the first one sleeps

@@ -10,14 +10,14 @@ local TURN_MAX_MS = 1000   -- ... unless it does not come for so long
 
 -- One has left the queue: the waiter that comes to the front by that learns it here, since its own next try may be late.
 -- A number other than 0 and 1 tells it how soon to try.
-local function tell_front(name)
+local function notify_front(name)
 	local last = redis.pcall('ZRANGE', name.wake_queue, FRONT_POSITIONS, FRONT_POSITIONS)
 	if last[1] then
 		send(waiter_channel(name, last[1]), FRONT_MS)
 	end
 end
 
--- The next one that listens: its hold id, and since when it waits. nil when there is none, or no right to tell it. Those
+-- The next one that listens: its hold id, and since when it waits. nil when there is none, or no right to notify it. Those
 -- that do not listen are removed: one of them that lives will try when it has subscribed again.
 local function wake_listener(name)
 	for _ = 1, DEAD_MAX do
@@ -44,6 +44,6 @@ local function wake_next(name)
 	if now_us() - since_us > OVERTAKEN_MS * 1000 then
 		redis.pcall('SET', name.turn, digits(since_us) .. ' ' .. id, 'PX', TURN_MAX_MS, 'NX')
 	end
-	tell_front(name)
+	notify_front(name)
 	return true
 end
