@@ -19,13 +19,14 @@ setup() { directory_setup; }
 teardown() {
 	redis config set maxmemory 0 >/dev/null
 	redis config set maxmemory-policy noeviction >/dev/null
-	watchful_teardown
-	local file pid
+	local file pid status=0
+	watchful_teardown || status=$?
 	for file in "$BATS_TEST_TMPDIR"/*/local.pid; do
 		pid=$(cat "$file" 2>/dev/null)
 		! [ "/proc/$pid/cwd" -ef "$BATS_TEST_TMPDIR/elsewhere" ] || kill -KILL "$pid"
 		! [ "/proc/$pid/cwd" -ef "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
 	done
+	return "$status"
 }
 
 # finds LEVEL SUBJECT TEXT: a line of the output.

@@ -268,8 +268,8 @@ script_body() {
 		ask_redis "$SERVER_SOCKET" pttl a
 		ask_redis "$SERVER_SOCKET" pttl "rlock_holds:{a}"'
 	[ "${lines[0]}" -gt 2000 ]
-	[ "${lines[1]}" -gt 0 ] && [ "${lines[1]}" -le 2000 ]
-	[ "${lines[2]}" -gt 0 ] && [ "${lines[2]}" -le 2000 ]
+	assert_between 1 "${lines[1]}" 2000
+	assert_between 1 "${lines[2]}" 2000
 	no_keys
 }
 

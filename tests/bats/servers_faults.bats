@@ -158,7 +158,7 @@ faults_happened_at() {
 	start_proxy_to 2
 	proxy_to 2 garbage "$ACQUIRE" 1000
 	run rlock run -t 1s -w 300ms a -- touch ran
-	[ "$status" -ne 0 ] && [ "$status" -lt 128 ]
+	assert_between 1 "$status" 127
 	assert_one_line '^rlock: a: '
 	[ ! -e ran ]
 	on 1 no_keys

@@ -23,8 +23,10 @@ setup() {
 }
 
 teardown() {
-	watchful_teardown
+	local status=0
+	watchful_teardown || status=$?
 	stop_server
+	return "$status"
 }
 
 # The file's server has another certificate from here on.
