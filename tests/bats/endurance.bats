@@ -39,6 +39,7 @@ ignores_term='trap "" TERM; echo $$ >pid.new; mv pid.new pid; exec until_let_go'
 @test "a command that runs on without its lock is stopped all the same when it has run too long" {
 	listen_to rlock run -t 1s --on-lost ignore --max-run 6s a -- sh -c 'echo $$ >pid; exec until_let_go'
 	wait_until 5 is_held a
+	wait_until 5 test -s pid
 	redis del a
 	wait_until 4 says 'lock lost'
 	is_running "$PID"

@@ -244,7 +244,9 @@ is_running() {
 	[[ ${stat##*) } != [ZX]* ]]
 }
 
+# is_gone PID: fails with a message unless that is one number, such as the content of a file that is not written yet.
 is_gone() {
+	[[ ${1-} =~ ^[0-9]+$ ]] || fail "is_gone takes one process number, not '${1-}'" || return
 	! is_running "$1"
 }
 
