@@ -264,10 +264,6 @@ java_unlock_at() {
 	ttl_is_above a 20000
 }
 
-@test "a lock for a script that Java broke is a lost one" {
-	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; exit'
-}
-
 @test "what a broken hold has left disturbs no later one" {
 	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" copy 'rlock_holds:{a}' kept
 	redis rename kept 'rlock_holds:{a}' >/dev/null
