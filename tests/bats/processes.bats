@@ -26,10 +26,6 @@ hold_for_family() {
 	[ -n "$RENEWER" ]
 }
 
-end_family() {
-	kill -s KILL "${FAMILY[@]}"
-}
-
 # hold_and_know NAME [OPTION...]: as hold_in_background; sets RENEWER and CHILD, too.
 hold_and_know() {
 	hold_in_background "$@"
