@@ -125,7 +125,7 @@ teardown() { watchful_teardown; }
 	redis client kill type pubsub >/dev/null
 	redis client kill type normal skipme yes >/dev/null || :
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	is_whole a 1
 }
 

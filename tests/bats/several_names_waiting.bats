@@ -226,7 +226,7 @@ cross() {
 	in_background sh -c "$loop" "$each" "$2" b a "$turn"
 	in_background sh -c "$loop" "$each" "$1" a b "${3:-$turn}"
 	in_background sh -c "$loop" "$each" "$2" b a "$turn"
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	if [ -e failed ]; then
 		cat failed
 		fail 'not all of them had their turns'
