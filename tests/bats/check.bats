@@ -173,7 +173,7 @@ limited() {
 }
 
 @test "a server without persistence or replicas is noted" {
-	own_server bare
+	start_server_in bare
 	run -0 rlock check -u "unix://$PWD/bare/redis.sock"
 	finds note persistence 'none: a restart deletes all locks'
 	finds note replicas none
@@ -211,7 +211,7 @@ limited() {
 }
 
 @test "of several servers each is looked at" {
-	own_server two
+	start_server_in two
 	run -69 rlock check -u "$RLOCK_URL" -u "unix://$PWD/nowhere" -u "unix://$PWD/two/redis.sock"
 	[ "$(grep -c '^ok *role *master' <<<"$output")" = 2 ]
 	finds BAD server '.*nowhere'

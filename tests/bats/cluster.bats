@@ -276,7 +276,6 @@ has_queue() {
 	begin_migration b "$from" "$to"
 	stays 2.5 is_running "$PID"
 	move_keys b "$from" "$to"
-	on "$to" redis asking
 	stays 2.5 is_running "$PID"
 	end_migration b "$from" "$to"
 	let_go

@@ -19,11 +19,11 @@ setup() { directory_setup; }
 teardown() { watchful_teardown; }
 
 @test "a release notifies Java's waiters of how many permits are free, and those only when one is" {
-	record_messages 'redisson_sc:{a}'
+	record_channel 'redisson_sc:{a}'
 	run -0 rlock sem --permits 3 a -- true
 	run -0 rlock sem --permits 3 --take 2 a -- true
 	# The first one found no counter, as RSemaphore.trySetPermits does.
-	assert_equal "$(show_messages 'redisson_sc:{a}')" '2 3 3'
+	assert_equal "$(show_channel 'redisson_sc:{a}')" '2 3 3'
 }
 
 @test "waiters are woken in the order in which they came" {
