@@ -2,8 +2,8 @@
 # bats file_tags=long
 # --replicas: what too few replicas have acknowledged is no lock.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# In single quotes stand whole scripts; each test is a subshell, and knows that. FAMILY is for watch_family.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
