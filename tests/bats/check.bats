@@ -19,13 +19,14 @@ setup() { directory_setup; }
 teardown() {
 	redis config set maxmemory 0 >/dev/null
 	redis config set maxmemory-policy noeviction >/dev/null
-	watchful_teardown
-	local file pid
+	local file pid status=0
+	watchful_teardown || status=$?
 	for file in "$BATS_TEST_TMPDIR"/*/local.pid; do
 		pid=$(cat "$file" 2>/dev/null)
 		! [ "/proc/$pid/cwd" -ef "$BATS_TEST_TMPDIR/elsewhere" ] || kill -KILL "$pid"
 		! [ "/proc/$pid/cwd" -ef "$RLOCK_RUNTIME_DIR" ] || kill -KILL "$pid"
 	done
+	return "$status"
 }
 
 # finds LEVEL SUBJECT TEXT: a line of the output.
@@ -180,7 +181,7 @@ limited() {
 }
 
 @test "a server without persistence or replicas is noted" {
-	own_server bare
+	start_server_in bare
 	run -0 rlock check -u "unix://$PWD/bare/redis.sock"
 	finds note persistence 'none: a restart deletes all locks'
 	finds note replicas none
@@ -218,7 +219,7 @@ limited() {
 }
 
 @test "of several servers each is looked at" {
-	own_server two
+	start_server_in two
 	run -69 rlock check -u "$RLOCK_URL" -u "unix://$PWD/nowhere" -u "unix://$PWD/two/redis.sock"
 	[ "$(grep -c '^ok *role *master' <<<"$output")" = 2 ]
 	finds BAD server '.*nowhere'

@@ -55,7 +55,7 @@ has_waiters_at() {
 	wait_until 5 at_node_of a is_held 'rlock_queue:{a}'
 	let_go
 	wait_until 5 file_exists entered
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	run -0 rlock sem -n --permits 2 a b c -- true
 	run -0 at_node_of a redis get a
 	assert_output 1
@@ -276,7 +276,6 @@ has_queue() {
 	begin_migration b "$from" "$to"
 	stays 2.5 is_running "$PID"
 	move_keys b "$from" "$to"
-	on "$to" redis asking
 	stays 2.5 is_running "$PID"
 	end_migration b "$from" "$to"
 	let_go

@@ -58,20 +58,24 @@ teardown() {
 }
 
 @test "timeout ends the command and frees the lock" {
-	run -124 timeout 0.3 rlock run a -- sh -c 'echo $$ >child; sleep 60; exit 1'
+	run -124 timeout 3 rlock run a -- sh -c 'echo $$ >child; sleep 60; exit 1'
+	assert [ -s child ]
 	is_gone "$(cat child)"
 	no_keys
 }
 
 @test "timeout --foreground, which tells rlock alone, ends the command too" {
-	run -124 timeout --foreground 0.3 rlock run a -- sh -c 'echo $$ >child; sleep 60; exit 1'
+	run -124 timeout --foreground 3 rlock run a -- sh -c 'echo $$ >child; sleep 60; exit 1'
+	assert [ -s child ]
 	is_gone "$(cat child)"
 	no_keys
 }
 
 @test "timeout ends a wait for the lock" {
 	held_by_stranger a
-	run -124 timeout 0.3 rlock run a -- touch ran
+	in_background timeout 3 rlock run a -- touch ran
+	wait_until 5 has_waiters a
+	ended_with 124
 	[ ! -e ran ]
 	wait_until 5 has_waiters a 0
 }
@@ -263,9 +267,9 @@ two"
 		RLOCK_RUNTIME_DIR="$RLOCK_RUNTIME_DIR" setsid rlock run -u "$RLOCK_URL" a -- until_let_go </dev/null
 	wait_until 5 is_held a
 	wait_until 5 has_renewer "$PID"
-	wait_until 5 pgrep -P "$PID" -f until_let_go
+	wait_until 5 has_command "$PID"
 	local command
-	command=$(pgrep -P "$PID" -f until_let_go)
+	command=$(command_of "$PID")
 	kill -TERM "$PID"
 	ended_with 143
 	is_gone "$command"

@@ -39,6 +39,7 @@ ignores_term='trap "" TERM; echo $$ >pid.new; mv pid.new pid; exec until_let_go'
 @test "a command that runs on without its lock is stopped all the same when it has run too long" {
 	listen_to rlock run -t 1s --on-lost ignore --max-run 6s a -- sh -c 'echo $$ >pid; exec until_let_go'
 	wait_until 5 is_held a
+	wait_until 5 test -s pid
 	redis del a
 	wait_until 4 says 'lock lost'
 	is_running "$PID"
@@ -268,8 +269,8 @@ script_body() {
 		ask_redis "$SERVER_SOCKET" pttl a
 		ask_redis "$SERVER_SOCKET" pttl "rlock_holds:{a}"'
 	[ "${lines[0]}" -gt 2000 ]
-	[ "${lines[1]}" -gt 0 ] && [ "${lines[1]}" -le 2000 ]
-	[ "${lines[2]}" -gt 0 ] && [ "${lines[2]}" -le 2000 ]
+	assert_between 1 "${lines[1]}" 2000
+	assert_between 1 "${lines[2]}" 2000
 	no_keys
 }
 

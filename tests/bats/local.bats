@@ -17,16 +17,17 @@ setup() {
 }
 
 teardown() {
-	watchful_teardown
+	local dir pid status=0
+	watchful_teardown || status=$?
 	# Other directories of a test are named run-*.
-	local dir
 	for dir in "$BATS_TEST_TMPDIR"/run*; do
 		for pid in $(servers_of "$dir"); do
 			kill -CONT "$pid" 2>/dev/null || :
 			kill -KILL "$pid" 2>/dev/null || :
-			wait_until 10 is_gone "$pid"
+			wait_until 10 is_gone "$pid" || status=$?
 		done
 	done
+	return "$status"
 }
 
 # servers_of [DIR]: the pids of the private servers of a runtime directory, in which they all live.

@@ -157,10 +157,14 @@ assert_no_password() {
 	wait_until 5 none_sleeps
 }
 
+# has_sleeps COUNT: so many of the password command's processes hang.
+has_sleeps() {
+	[ "$(pgrep -cf "^sleep $NAP")" = "$1" ]
+}
+
 @test "a signal ends a call whose password command hangs, and the command too" {
-	in_background rlock run --connect-timeout 1m \
-		--password-command ": >'$PWD/begun'; exec sleep $NAP" a -- touch ran
-	wait_until 5 file_exists begun
+	in_background rlock run --connect-timeout 1m --password-command "exec sleep $NAP" a -- touch ran
+	wait_until 5 has_sleeps 1
 	kill "$PID"
 	ended_with 143
 	wait_until 5 none_sleeps
@@ -168,14 +172,16 @@ assert_no_password() {
 
 @test "SIGKILL of rlock leaves no password command" {
 	in_background rlock run --connect-timeout 1m \
-		--password-command ": >'$PWD/begun'; setsid sleep $NAP & sleep $NAP" a -- touch ran
-	wait_until 5 file_exists begun
+		--password-command "setsid sleep $NAP & sleep $NAP" a -- touch ran
+	wait_until 5 has_sleeps 2
 	kill -KILL "$PID"
 	wait_until 5 none_sleeps
 }
 
 @test "what the command leaves running is killed when it has ended" {
-	run -0 rlock run --password-command "setsid sleep $NAP >/dev/null 2>&1 </dev/null & $COMMAND" a -- true
+	run -0 rlock run --password-command "setsid sleep $NAP >/dev/null 2>&1 </dev/null &
+		until pgrep -f '^sleep $NAP' >'$PWD/left'; do sleep 0.01; done; $COMMAND" a -- true
+	assert [ -s left ]
 	wait_until 5 none_sleeps
 }
 

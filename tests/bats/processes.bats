@@ -26,10 +26,6 @@ hold_for_family() {
 	[ -n "$RENEWER" ]
 }
 
-end_family() {
-	kill -s KILL "${FAMILY[@]}"
-}
-
 # hold_and_know NAME [OPTION...]: as hold_in_background; sets RENEWER and CHILD, too.
 hold_and_know() {
 	hold_in_background "$@"
@@ -293,7 +289,7 @@ has_other_renewer() {
 
 @test "what a command leaves behind runs on, however long rlock was stopped when it ended" {
 	in_background sh -c 'exec rlock run -t 1s a -- sh -c "until_let_go & echo \$! >left; kill -STOP \$PPID" 2>said'
-	wait_until 5 file_exists left
+	wait_until 5 test -s left
 	wait_until 5 no_keys
 	kill -s CONT "$PID"
 	ended_with 0

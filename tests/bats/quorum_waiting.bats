@@ -173,24 +173,24 @@ all_take_turns() {
 		takes_turns $shell "${@:2}"
 		pids+=("$PID")
 	done
-	wait "${pids[@]}"
+	took_less 120 wait "${pids[@]}"
 	[ ! -e wrong ] || fail "$(head wrong)"
 	has_lines turns $(($1 * $2))
 }
 
 @test "six shells that need a majority of the servers, in different orders, take their turns one at a time" {
-	took_less 120 all_take_turns 6 25 run a
+	all_take_turns 6 25 run a
 	on_each no_keys
 }
 
 @test "six shells that need a majority take their turns one at a time while one server is gone" {
 	is_nowhere 2
-	took_less 120 all_take_turns 6 20 run a
+	all_take_turns 6 20 run a
 	nothing_but 2
 }
 
 @test "four shells that need a majority take their turns of a fair lock" {
-	took_less 120 all_take_turns 4 10 fair a
+	all_take_turns 4 10 fair a
 	wait_until 2 on_each no_keys
 }
 

@@ -26,7 +26,7 @@ teardown() { watchful_teardown; }
 	assert_equal "$(redis hlen a)" 11
 	run -75 rlock wlock -n a -- true
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 

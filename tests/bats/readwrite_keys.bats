@@ -147,7 +147,7 @@ $owner:write
 	for name in 'a{b}c' '{a}:b' 'a{b' '{}x'; do
 		admit_guest r rlock "$name"
 		owner=$(owner_of "$name" "$PID")
-		record_messages "redisson_rwlock:$name"
+		record_channel "redisson_rwlock:$name"
 		assert_equal "$(list_keys)" "$(printf '%s\n' "$name" "$name:$owner:rwlock_timeout:1" \
 			"rlock_ends:$name" "rlock_holds:$name" | LC_ALL=C sort)"
 		queue_guest w wlock "$name"
@@ -157,7 +157,7 @@ $owner:write
 		assert_equal "$(list_keys)" "$(printf '%s\n' "$name" "rlock_holds:$name" | LC_ALL=C sort)"
 		let_guest_out w
 		ended_with 0
-		assert_equal "$(show_messages "redisson_rwlock:$name")" '0 1'
+		assert_equal "$(show_channel "redisson_rwlock:$name")" '0 1'
 		wait_until 1 no_keys
 		rm -f in-* out-*
 	done
@@ -210,7 +210,7 @@ $owner:write
 
 @test "the last reader to leave publishes 0, those before it nothing" {
 	local first
-	record_messages 'redisson_rwlock:{a}'
+	record_channel 'redisson_rwlock:{a}'
 	admit_guest r1 rlock a
 	first=$PID
 	admit_guest r2 rlock a
@@ -219,33 +219,33 @@ $owner:write
 	redis publish 'redisson_rwlock:{a}' between >/dev/null
 	let_guest_out r2
 	ended_with 0
-	assert_equal "$(show_messages 'redisson_rwlock:{a}')" 'between 0'
+	assert_equal "$(show_channel 'redisson_rwlock:{a}')" 'between 0'
 }
 
 @test "a writer that leaves publishes 1, and nothing while it is still in" {
-	record_messages 'redisson_rwlock:{a}'
+	record_channel 'redisson_rwlock:{a}'
 	run -0 rlock wlock a -- sh -c '
 		rlock wlock -n a -- true
 		rlock rlock -n a -- true
 		$REDIS publish "redisson_rwlock:{a}" between'
-	assert_equal "$(show_messages 'redisson_rwlock:{a}')" 'between 1'
+	assert_equal "$(show_channel 'redisson_rwlock:{a}')" 'between 1'
 }
 
 @test "a reader that entered twice publishes once, when it is out" {
-	record_messages 'redisson_rwlock:{a}'
+	record_channel 'redisson_rwlock:{a}'
 	run -0 rlock rlock a -- sh -c 'rlock rlock -n a -- true; $REDIS publish "redisson_rwlock:{a}" between'
-	assert_equal "$(show_messages 'redisson_rwlock:{a}')" 'between 0'
+	assert_equal "$(show_channel 'redisson_rwlock:{a}')" 'between 0'
 }
 
 @test "nothing is published on the channel of plain locks" {
-	record_messages 'redisson_lock__channel:{a}'
+	record_channel 'redisson_lock__channel:{a}'
 	run -0 rlock rlock a -- true
 	run -0 rlock wlock a -- true
-	assert_equal "$(show_messages 'redisson_lock__channel:{a}')" ''
+	assert_equal "$(show_channel 'redisson_lock__channel:{a}')" ''
 }
 
 @test "a write lock released with a read of its owner inside becomes a read lock, and publishes 1" {
-	record_messages 'redisson_rwlock:{a}'
+	record_channel 'redisson_rwlock:{a}'
 	run -0 rlock wlock a -- sh -c 'rlock rlock -n a -- inside r >/dev/null 2>&1 3>&- & comes_true test -e in-r'
 	is_mode a read
 	assert_equal "$(redis hlen a)" 2
@@ -253,5 +253,5 @@ $owner:write
 	redis publish 'redisson_rwlock:{a}' between >/dev/null
 	let_guest_out r
 	wait_until 5 no_keys
-	assert_equal "$(show_messages 'redisson_rwlock:{a}')" '1 between 0'
+	assert_equal "$(show_channel 'redisson_rwlock:{a}')" '1 between 0'
 }

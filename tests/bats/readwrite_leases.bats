@@ -146,12 +146,12 @@ teardown() { watchful_teardown; }
 	admit_guest r2 rlock a -t 2s
 	second=$PID
 	queue_guest w wlock a
-	record_messages 'redisson_rwlock:{a}'
+	record_channel 'redisson_rwlock:{a}'
 	kill_holder "$first"
 	stays_outside 2.5 w
 	kill_holder "$second"
 	within 3 is_inside w
-	assert_equal "$(show_messages 'redisson_rwlock:{a}')" ''
+	assert_equal "$(show_channel 'redisson_rwlock:{a}')" ''
 }
 
 @test "a waiter gets in without a message when the writer is dead, within its lease" {

@@ -7,6 +7,7 @@
 
 load ../lib/helpers
 load ../lib/leftovers
+load ../lib/watching
 
 JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
 
@@ -263,10 +264,6 @@ java_unlock_at() {
 	ttl_is_above a 20000
 }
 
-@test "a lock for a script that Java broke is a lost one" {
-	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock unlock a; exit'
-}
-
 @test "what a broken hold has left disturbs no later one" {
 	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" copy 'rlock_holds:{a}' kept
 	redis rename kept 'rlock_holds:{a}' >/dev/null
@@ -355,7 +352,7 @@ rlock_holds:a{b}c
 		in_background rlock run "$name" -- true
 		wait_until 5 has_subscribers "$(channel "$name")"
 		java_unlock "$name" >/dev/null
-		ended_with 0
+		took_less 5 ended_with 0
 	done
 	wait_until 5 no_keys
 }

@@ -2,8 +2,8 @@
 # bats file_tags=long
 # --replicas: what too few replicas have acknowledged is no lock.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# In single quotes stand whole scripts; each test is a subshell, and knows that. FAMILY is for watch_family.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -89,8 +89,11 @@ is_empty() {
 @test "a replica that goes while the lock is held: the command is stopped before the lease ends, 76" {
 	in_background rlock run -t 3s --replicas 1 a -- sh -c 'echo $$ >inner; exec until_let_go'
 	wait_until 5 [ -s inner ]
+	FAMILY=("$(<inner)")
 	kill -STOP "$REPLICA"
-	wait_until 10 is_gone "$(<inner)"
+	end=$(SERVER_SOCKET=$PWD/one/redis.sock lease_end_ms a)
+	watch_family 10
+	assert_between 1 "$LAST_SEEN_MS" "$end"
 	ended_with 76 "$PID"
 }
 

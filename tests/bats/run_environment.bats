@@ -90,7 +90,7 @@ teardown() { patient_teardown; }
 
 # signals_with ENV-OPTION...: compares what a command sees of blocked, ignored and caught signals.
 signals_with() {
-	local -a look=(grep -E '^Sig(Pnd|Blk|Ign|Cgt)' /proc/self/status)
+	local -a look=(grep -E '^(Sig(Pnd|Blk|Ign|Cgt)|ShdPnd)' /proc/self/status)
 	env "$@" "${look[@]}" >without
 	env "$@" rlock run a -- "${look[@]}" >with
 	assert [ -s with ]
@@ -102,17 +102,19 @@ signals_with() {
 }
 
 @test "what was blocked before is blocked for the command" {
-	signals_with --default-signal --block-signal=USR1,TERM,CHLD,WINCH
+	signals_with --default-signal --block-signal=USR1,TERM,CHLD,WINCH,PIPE
 }
 
 @test "what was ignored before is ignored for the command" {
-	signals_with --default-signal --ignore-signal=HUP,INT,QUIT,PIPE,USR2
+	signals_with --default-signal --ignore-signal=TERM,INT,HUP,QUIT,USR1,USR2,WINCH,PIPE,ALRM
+	signals_with --default-signal --ignore-signal=TSTP,TTIN,TTOU,CONT,URG,XCPU
 }
 
 @test "a caller that ignores the end of its children gets the command's status all the same" {
 	not_under_valgrind 'it does not pass on that SIGCHLD is ignored'
 	signals_with --default-signal --ignore-signal=CHLD
 	run -7 env --ignore-signal=CHLD rlock run a -- sh -c 'exit 7'
+	no_keys
 }
 
 # has_priority PID CLASS NICE

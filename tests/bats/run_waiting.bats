@@ -163,7 +163,7 @@ server_commands_of() {
 				i=$((i + 1))
 			done' sh "$each" "$number"
 	done
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	assert_equal "$(cat "$number")" $((10 * each))
 	no_keys
 }
@@ -178,7 +178,7 @@ server_commands_of() {
 	done
 	wait_until 10 has_waiters a 20
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	assert_equal "$(sort turns | uniq -c | tr -s ' ')" ' 20 turn'
 	no_keys
 	assert_equal "$(redis pubsub channels)" ''
@@ -250,7 +250,7 @@ server_commands_of() {
 		in_background rlock run a b -- true
 		in_background rlock run b a -- true
 	done
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 

@@ -66,7 +66,7 @@ rlock_total:{a}
 	run -75 rlock sem --wait 300ms --permits 2 a -- true
 	assert_output --regexp '^rlock: a: timed out after 300ms: held by [^ ]+@.* until_let_go \('
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	run -0 rlock sem -n --permits 2 a -- true
 	is_whole a 2
 }
@@ -177,7 +177,7 @@ rlock_total:{a}
 		"('sem', {'total': 5, 'free': 1, 'without_holder': 1}, 2, 1)"
 	redis incr a
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 }
 
 @test "status ends with 1 while all permits are free, and shows those that have expired" {
@@ -209,7 +209,7 @@ rlock_total:{a}
 	run -0 rlock list '*{b}*'
 	assert_equal "${#lines[@]}" 2
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 }
 
 @test "unlock --force frees all permits, and with --holder those of one owner" {

@@ -125,7 +125,7 @@ teardown() { watchful_teardown; }
 	redis client kill type pubsub >/dev/null
 	redis client kill type normal skipme yes >/dev/null || :
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	is_whole a 1
 }
 
@@ -141,7 +141,7 @@ teardown() { watchful_teardown; }
 }
 
 @test "a server that is restarted without its data loses the permit, and the waiter goes on waiting there" {
-	own_server one
+	start_server_in one
 	local server=$PID holder waiter
 	export SERVER_SOCKET=$PWD/one/redis.sock RLOCK_URL=unix://$PWD/one/redis.sock
 	export REDIS="ask_redis $SERVER_SOCKET"
@@ -152,7 +152,7 @@ teardown() { watchful_teardown; }
 	wait_until 5 has_waiters a 1
 	kill -KILL "$server"
 	wait_until 5 is_gone "$server"
-	own_server one
+	start_server_in one
 	ended_with 76 "$holder"
 	ended_with 0 "$waiter"
 	assert [ -e entered ]

@@ -201,9 +201,9 @@ replace_by_list() {
 
 @test "a permit is back, and waiters are notified, though its record cannot be deleted" {
 	redis acl setuser default -hdel >/dev/null
-	record_messages 'redisson_sc:{a}'
+	record_channel 'redisson_sc:{a}'
 	run -0 rlock sem --permits 2 a -- true
 	redis acl setuser default +hdel >/dev/null
 	has_free a 2
-	assert_equal "$(show_messages 'redisson_sc:{a}')" '1 2'
+	assert_equal "$(show_channel 'redisson_sc:{a}')" '1 2'
 }

@@ -43,7 +43,7 @@ teardown() { watchful_teardown; }
 	in_background rlock sem --permits 2 a -- true 2>log
 	wait_until 5 has_waiters a 1
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	assert_equal "$(grep -c 'permits in all' log)" 1
 	is_whole a 1
 }
@@ -111,7 +111,7 @@ teardown() { watchful_teardown; }
 	took_less 1.5 rlock sem --permits 3 --resize a
 	within 1 has_held a 3
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	is_whole a 3
 }
 

@@ -19,11 +19,11 @@ setup() { directory_setup; }
 teardown() { watchful_teardown; }
 
 @test "a release notifies Java's waiters of how many permits are free, and those only when one is" {
-	record_messages 'redisson_sc:{a}'
+	record_channel 'redisson_sc:{a}'
 	run -0 rlock sem --permits 3 a -- true
 	run -0 rlock sem --permits 3 --take 2 a -- true
 	# The first one found no counter, as RSemaphore.trySetPermits does.
-	assert_equal "$(show_messages 'redisson_sc:{a}')" '2 3 3'
+	assert_equal "$(show_channel 'redisson_sc:{a}')" '2 3 3'
 }
 
 @test "waiters are woken in the order in which they came" {
@@ -34,7 +34,7 @@ teardown() { watchful_teardown; }
 		wait_until 5 has_waiters a "$i"
 	done
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	assert_equal "$(cat turns)" '1
 2
 3'
@@ -48,7 +48,7 @@ teardown() { watchful_teardown; }
 	redis eval 'redis.call("incrby", KEYS[1], 1) redis.call("publish", KEYS[2], 1)' 2 a 'redisson_sc:{a}'
 	within 1 has_held a 2
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	has_free a 2
 }
 
@@ -62,7 +62,7 @@ teardown() { watchful_teardown; }
 	redis eval 'redis.call("incrby", KEYS[1], 3) redis.call("publish", KEYS[2], 3)' 2 a 'redisson_sc:{a}'
 	within 1.5 has_held a 3
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 }
 
 @test "a waiter that needs several permits gets them, though others come and take one each" {
@@ -76,7 +76,7 @@ teardown() { watchful_teardown; }
 	done
 	let_go
 	wait_until 10 file_exists got
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	is_whole a 2
 }
 

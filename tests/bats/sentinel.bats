@@ -158,7 +158,7 @@ is_answered() {
 	took_less 4 rlock run a -- true
 }
 
-@test "a majority of frozen sentinels delays by no more than 200 ms" {
+@test "a majority of frozen sentinels delays a lock by less than the connect timeout" {
 	freeze_sentinels 1 3
 	took_less 4 rlock run a -- true
 	all_nodes_are_empty

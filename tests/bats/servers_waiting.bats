@@ -30,7 +30,7 @@ all_take_turns() {
 			done' bash "$3" "$1" "${@:5}" "$4"
 		pids+=("$PID")
 	done
-	wait "${pids[@]}"
+	took_less 120 wait "${pids[@]}"
 	[ ! -e wrong ] || fail "$(head wrong)"
 	has_lines turns $(($2 * $3))
 	on_each no_keys
@@ -233,15 +233,15 @@ is_first_in_queue() {
 # ---- many ----
 
 @test "six shells that name the servers in different orders take their turns, one at a time" {
-	took_less 120 all_take_turns run 6 25 a
+	all_take_turns run 6 25 a
 }
 
 @test "four shells that name the servers in different orders take their turns of a fair lock" {
-	took_less 120 all_take_turns fair 4 6 a
+	all_take_turns fair 4 6 a
 }
 
 @test "four shells take their turns of two names on all servers" {
-	took_less 120 all_take_turns run 4 10 a b
+	all_take_turns run 4 10 a b
 }
 
 @test "one that names one of the servers and one that names all of them take turns" {

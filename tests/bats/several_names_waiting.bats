@@ -3,8 +3,8 @@
 # Several names in one call that waits: which release wakes it, its positions in the queues of fair locks, and turns
 # again and again, in whatever order the names stand.
 
-# In single quotes stand whole scripts.
-# shellcheck disable=SC2016
+# In single quotes stand whole scripts. BACKGROUND is of the helpers.
+# shellcheck disable=SC2016,SC2034
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -226,7 +226,7 @@ cross() {
 	in_background sh -c "$loop" "$each" "$2" b a "$turn"
 	in_background sh -c "$loop" "$each" "$1" a b "${3:-$turn}"
 	in_background sh -c "$loop" "$each" "$2" b a "$turn"
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	if [ -e failed ]; then
 		cat failed
 		fail 'not all of them had their turns'

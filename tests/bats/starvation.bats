@@ -212,7 +212,7 @@ readers_wait_behind_a_writer() {
 	done
 	((latest - start < 5000 * SLOWNESS)) || fail "the last reader was in after $((latest - start)) ms"
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -259,7 +259,7 @@ has_more() {
 		((waited < 10000)) || fail "round $round: waited $waited ms"
 	done
 	touch enough
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -274,7 +274,7 @@ has_more() {
 		((waited < 5000)) || fail "round $round: waited $waited ms"
 	done
 	touch enough
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -284,7 +284,7 @@ has_more() {
 	wait_until 20 has_more wlock 20
 	wait_until 20 has_more rlock 20
 	touch enough
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 

@@ -33,7 +33,7 @@ how_often() {
 			expect ready> $
 			send echo status $?
 			expect status 130
-			check comes_true test "$(ask_redis "$SERVER_SOCKET" dbsize)" = 0
+			check comes_true test '$(ask_redis "$SERVER_SOCKET" dbsize)' = 0
 		END
 		[ "$(how_often begun)" = 1 ]
 		refute_output --partial 'not reached'

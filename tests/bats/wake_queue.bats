@@ -38,7 +38,7 @@ wakes_one() {
 	done
 	wait_until 10 has_waiters a 20
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	woken=$(times_woken)
 	((woken >= 10 && woken <= 100)) || fail "woken $woken times"
 	no_keys
@@ -60,7 +60,7 @@ wakes_one() {
 	touch out
 	let_go
 	wait_until 5 had_turns 1 2 3
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -75,7 +75,7 @@ wakes_one() {
 	done
 	wait_until 5 has_listeners 5
 	let_go
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	assert_equal "$(sort turns | uniq -c | tr -s ' ')" ' 3 reader
  2 writer'
 	no_keys
@@ -131,7 +131,7 @@ wakes_one() {
 	redis del a >/dev/null
 	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	within $SOON has_lines turns 5
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	(($(times_woken) <= 7)) || fail "woken $(times_woken) times"
 	no_keys
 }
@@ -146,7 +146,8 @@ wakes_one() {
 	redis del a >/dev/null
 	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	within $SOON had_turns 2 3
-	wait "${BACKGROUND[@]:1}"
+	unset 'BACKGROUND[0]'
+	all_ended_with 0
 	no_keys
 }
 
@@ -157,7 +158,7 @@ wakes_one() {
 	touch out
 	rlock unlock --force a
 	within $SOON had_turns 1 2
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -178,7 +179,7 @@ wakes_one() {
 		has_waiters a 0
 		let_go
 		within $SOON has_lines turns 2
-		wait "${BACKGROUND[@]}"
+		all_ended_with 0
 	done
 	no_keys
 }
@@ -192,6 +193,6 @@ wakes_one() {
 	redis config set maxmemory 0 >/dev/null
 	let_go
 	within $SOON has_lines turns 1
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }

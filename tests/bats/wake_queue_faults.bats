@@ -78,7 +78,7 @@ stop_when_woken() {
 	within $SOON has_lines turns 3
 	kill -CONT "$first"
 	within $SOON has_lines turns 4
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	assert_equal "$(tail -n 1 turns)" 1
 	no_keys
 }
@@ -96,7 +96,7 @@ stop_when_woken() {
 	touch out
 	kill -CONT "${BACKGROUND[@]:1:4}"
 	wait_until 5 has_lines turns 5
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -118,7 +118,7 @@ stop_when_woken() {
 	touch out
 	kill -CONT "$stopped"
 	wait_until 5 has_lines turns 14
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -131,7 +131,7 @@ stop_when_woken() {
 	touch out
 	let_go
 	wait_until 4 had_turns 1 2
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -176,7 +176,7 @@ gives_up() {
 	touch out
 	let_go
 	within $SOON has_lines turns 2
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -190,7 +190,7 @@ gives_up() {
 	touch out
 	let_go
 	within $SOON has_lines turns 2
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 

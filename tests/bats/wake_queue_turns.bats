@@ -44,7 +44,7 @@ has_next_turn() {
 	kill -CONT "$waiter"
 	wait_until 3 has_lines turns 2
 	assert_equal "$(cat turns)" $'waiter\nlater'
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -61,7 +61,7 @@ has_next_turn() {
 	redis pexpire 'rlock_turn:{a}' 20000 >/dev/null
 	run -75 rlock rlock -n a -- true
 	kill -CONT "$PID"
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -78,7 +78,7 @@ has_next_turn() {
 	redis pexpire 'rlock_turn:{a}' 20000 >/dev/null
 	wait_until 5 had_turns reader
 	kill -CONT "$PID"
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -94,7 +94,7 @@ has_next_turn() {
 	let_pass 3
 	in_background rlock rlock a -- sh -c 'echo reader >>turns'
 	wait_until 10 had_turns reader
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -103,7 +103,7 @@ has_next_turn() {
 	ttl_between 1 'rlock_turn:{a}' 1000
 	took_less 4 rlock run a -- true
 	kill -CONT "$PID"
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -121,7 +121,7 @@ has_next_turn() {
 	woken_after 0.1 run
 	rlock run -n a -- true
 	kill -CONT "$PID"
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 	no_keys
 }
 
@@ -157,5 +157,5 @@ others_have_turn() {
 	let_go
 	within $SOON had_turns 1 2
 	is_free 'rlock_turn:{a}'
-	wait "${BACKGROUND[@]}"
+	all_ended_with 0
 }

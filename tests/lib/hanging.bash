@@ -12,7 +12,9 @@ needs_hung() {
 	assert_equal "$status" 0
 	hangs $$
 	in_background hung "$HUNG" cat "/proc/$$/environ" >/dev/null
-	wait_until 5 has_been_asked $$ 2>/dev/null || skip "what is opened can't be seen here"
+	# Where it is seen, what it opens is asked for, and it waits; elsewhere it ends.
+	wait_until 30 is_asked_or_over $$ "$PID"
+	has_been_asked $$ || skip "what is opened can't be seen here"
 	kill -KILL "$PID"
 	hangs_no_more $$
 }
@@ -33,6 +35,11 @@ hangs_no_more() {
 # A process waits, or waited, for that process's environment.
 has_been_asked() {
 	[ -s "$HUNG/$1" ]
+}
+
+# is_asked_or_over PID READER: has_been_asked, or the reader has ended.
+is_asked_or_over() {
+	has_been_asked "$1" || is_gone "$2"
 }
 
 # An orphan, younger than all that were started before. Sets STRANGER.

@@ -88,6 +88,15 @@ ended_with() {
 	}
 }
 
+# all_ended_with STATUS: all background processes have ended, each with that status, however long they take.
+all_ended_with() {
+	local pid
+	wait "${BACKGROUND[@]}" 2>/dev/null || :
+	for pid in "${BACKGROUND[@]}"; do
+		ended_with "$1" "$pid" || return
+	done
+}
+
 # has_waiters NAME [COUNT]: so many wait for the plain or write lock, or for permits (those that got it in the meantime left).
 has_waiters() {
 	redis_says "${2:-1}" zcard "rlock_queue:{$1}"

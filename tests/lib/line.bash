@@ -36,11 +36,6 @@ queue_passer() {
 	wait_until 10 is_last "${!#}" "$1"
 }
 
-# is_inside PARTY: its command runs, or has run.
-is_inside() {
-	[ -s "$BATS_TEST_TMPDIR/in-$1" ]
-}
-
 await_entry() {
 	wait_until "${2:-5}" is_inside "$1"
 }
@@ -189,12 +184,7 @@ set_deadline() {
 	redis zadd "$(deadlines_key "$1")" $(($(server_ms) + $3)) "$(owner_in_queue "$1" "$2")" >/dev/null
 }
 
-# life_ms NAME PARTY: how long it need not be heard of.
-life_ms() {
-	find_life_ms "$@" && echo "$LIFE_MS"
-}
-
-# find_life_ms NAME PARTY: sets LIFE_MS to that, without a process.
+# find_life_ms NAME PARTY: sets LIFE_MS to how long it need not be heard of, without a process.
 find_life_ms() {
 	keys_of "$1"
 	ask_server eval '

@@ -8,8 +8,8 @@ redis_at() {
 	ask_redis "$1/redis.sock" "${@:2}"
 }
 
-# own_server DIRECTORY [OPTION...]: sets PID.
-own_server() {
+# start_server_in DIRECTORY [OPTION...]: a server that lives there; sets PID.
+start_server_in() {
 	mkdir -p "$1"
 	in_background redis-server --port 0 --unixsocket "$PWD/$1/redis.sock" --save '' --appendonly no \
 		--dir "$PWD/$1" --logfile "$PWD/$1/log" --repl-diskless-sync yes \
@@ -24,13 +24,13 @@ answers() {
 # replicated_servers: "one" with its replica "two", and RLOCK_URL leads to the first of them. Sets MASTER and
 # REPLICA, their process numbers.
 replicated_servers() {
-	own_server one || return
+	start_server_in one || return
 	MASTER=$PID
 	# Servers here have no port: the proxy lends one to the master.
 	in_background sh -c 'exec "$@" >replica-said' sh \
 		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
 	wait_until 5 file_has replica-said ready || return
-	own_server two --replicaof 127.0.0.1 "$(sed -n 's/^listen tcp:.*://p' replica-said)" || return
+	start_server_in two --replicaof 127.0.0.1 "$(sed -n 's/^listen tcp:.*://p' replica-said)" || return
 	REPLICA=$PID
 	ln -s one/redis.sock current.sock
 	export RLOCK_URL=unix://$PWD/current.sock

@@ -11,7 +11,7 @@ start_script() {
 	in_background bash -c "$1" script "${@:2}"
 }
 
-# start_locking_script VERB [OPTION...]: has a lock, and then waits to be let go.
+# start_locking_script VERB [OPTION...] NAME: has a lock, and then waits to be let go.
 start_locking_script() {
 	start_script 'rlock "$1" --pid $$ "${@:2}" && touch "$READY"; until_let_go; exit 5' "$@"
 	wait_until 5 file_exists "$READY"

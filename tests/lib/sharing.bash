@@ -8,21 +8,12 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 # The owner that a thread of a Java service is.
 JAVA=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e:57
 
-channel_of() {
-	beside redisson_rwlock "$1"
-}
-
 # timeout_key NAME OWNER NUMBER: of one hold of a reader.
 timeout_key() {
 	case $1 in
 	*'{'*) echo "$1:$2:rwlock_timeout:$3" ;;
 	*) echo "{$1}:$2:rwlock_timeout:$3" ;;
 	esac
-}
-
-# read_field NAME FIELD: of a lock's hash.
-read_field() {
-	redis hget "$1" "$2"
 }
 
 is_mode() {
@@ -60,10 +51,6 @@ queue_guest() {
 	waiters=${#LISTENERS[@]}
 	start_guest "$@"
 	wait_until 5 has_listeners $((waiters + 1))
-}
-
-is_inside() {
-	[ -s "$BATS_TEST_TMPDIR/in-$1" ]
 }
 
 is_outside() {
@@ -130,15 +117,15 @@ kill_holder() {
 
 # ---- messages ----
 
-# record_messages CHANNEL: writes each message on it to the file "heard".
-record_messages() {
+# record_channel CHANNEL: writes each message on it to the file "heard".
+record_channel() {
 	rm -f "$BATS_TEST_TMPDIR/heard"
 	in_background sh -c 'exec redis-cli -s "$SERVER_SOCKET" --csv subscribe "$0" >"$BATS_TEST_TMPDIR/heard"' "$1"
 	wait_until 5 file_has "$BATS_TEST_TMPDIR/heard" '"subscribe"'
 }
 
-# show_messages CHANNEL: the messages so far, on one line, once those before a last one have certainly come.
-show_messages() {
+# show_channel CHANNEL: the messages of record_channel so far, on one line, once those before a last one have certainly come.
+show_channel() {
 	redis publish "$1" end >/dev/null
 	wait_until 5 file_has "$BATS_TEST_TMPDIR/heard" '"end"'
 	sed -n 's/^"message",.*,"\(.*\)"$/\1/p' "$BATS_TEST_TMPDIR/heard" | grep -v '^end$' | paste -s -d ' '

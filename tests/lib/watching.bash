@@ -126,6 +126,11 @@ has_lines() {
 	[ ${#ends[@]} -eq "$2" ]
 }
 
+# is_inside NAME: a command that is tests/tools/inside with that name runs, or has run.
+is_inside() {
+	[ -s "$BATS_TEST_TMPDIR/in-$1" ]
+}
+
 # ---- the processes of tests/bin/family ----
 
 FAMILY_SIZE=4
