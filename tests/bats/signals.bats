@@ -70,12 +70,14 @@ signal_masks='/^(SigBlk|SigIgn|SigCgt|ShdPnd)/'
 	wait_until 5 nothing_runs
 }
 
-# runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one for 8 s.
+# runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one, until FOREIGN is killed.
 runs_foreign() {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a command as somebody else'
 	not_under_valgrind 'it runs the command itself'
-	in_background sh -c 'exec "$@" 2>said' sh setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 8
+	in_background sh -c 'exec "$@" 2>said' sh setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 60
 	wait_until 5 pgrep -u 65534 -P "$PID" -x sleep
+	FOREIGN=$(pgrep -u 65534 -P "$PID" -x sleep)
+	BACKGROUND+=("$FOREIGN")
 }
 
 @test "a signal that may not be passed on is told once, and the lock is kept until the command ends" {
@@ -83,8 +85,9 @@ runs_foreign() {
 	kill -s TERM "$PID"
 	wait_until 5 said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\): it runs as another user: run rlock as that user$'
 	kill -s INT "$PID"
-	is_held a
-	ended_with 0
+	stays 0.3 is_held a
+	kill -s KILL "$FOREIGN"
+	ended_with 137
 	said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\): it runs as another user: run rlock as that user$'
 	no_keys
 }
@@ -93,6 +96,7 @@ runs_foreign() {
 	runs_foreign -t 3s --max-run 200ms
 	wait_until 5 grep -qE '^rlock: a: may not terminate process [0-9]+ \(sleep\): it runs as another user: the lock is kept until the process ends' said
 	stays 3.2 is_held a
+	kill -s KILL "$FOREIGN"
 	ended_with 124
 	no_keys
 }
