@@ -294,7 +294,8 @@ renewer_of() {
 }
 
 has_renewer() {
-	is_parent_of "$1" rlock-renewer
+	find_renewers "$1"
+	[ ${#RENEWERS[@]} -gt 0 ]
 }
 
 # find_renewers PID: sets RENEWERS to what renewer_of prints. A helper has the same name, and one that has ended may stay
