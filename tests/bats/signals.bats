@@ -179,7 +179,7 @@ runs_foreign() {
 @test "SIGTERM stops all of the command's processes, whatever session they moved to, before the lock is free" {
 	hold_with_family a --grace 300ms
 	kill -s TERM "$PID"
-	until is_free a; do :; done
+	wait_closely 20 is_free a
 	family_is_gone
 	ended_with 143
 	no_keys
@@ -206,7 +206,7 @@ runs_foreign() {
 		rm -f "$BATS_TEST_TMPDIR/family"
 		hold_with_family a --grace 50ms
 		kill -s "$signal" "$PID"
-		until is_free a; do :; done
+		wait_closely 20 is_free a
 		family_is_gone
 	done
 }
@@ -220,7 +220,7 @@ runs_foreign() {
 	wait_until 5 file_exists ready
 	child=$(cat child)
 	kill -s TERM "$PID"
-	until is_free a; do :; done
+	wait_closely 20 is_free a
 	is_gone "$child"
 	ended_with 0
 }
@@ -230,7 +230,7 @@ runs_foreign() {
 	wait_until 5 file_exists ready
 	kill -s TERM "$PID"
 	kill -s KILL "$(command_of "$PID")"
-	until is_free a; do :; done
+	wait_closely 20 is_free a
 	run -0 processes_of_test
 	refute_output --partial sleep
 }
