@@ -142,7 +142,7 @@ only_the_counter_stays() {
 @test "rlock(7): one lock over several steps of CI" {
 	CI_JOB_ID=4711 run_example man/rlock.7 ask-steps
 	# Some servers let their clock run on within a script.
-	output=${output/#3599.99[0-9]s/1h}
+	[[ ! $output =~ ^3599\.[0-9]+s ]] || output=1h${output#"${BASH_REMATCH[0]}"}
 	assert_done 1h
 	nothing_is_held
 }
@@ -336,7 +336,7 @@ ttl_grew() {
 @test "README: a job of several steps" {
 	CI_JOB_ID=4711 run_example README.md steps
 	# Some servers let their clock run on within a script.
-	output=${output/#3599.99[0-9]s/1h}
+	[[ ! $output =~ ^3599\.[0-9]+s ]] || output=1h${output#"${BASH_REMATCH[0]}"}
 	assert_done 1h
 	nothing_is_held
 }
