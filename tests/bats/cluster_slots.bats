@@ -21,7 +21,11 @@ setup() {
 }
 
 teardown() {
+	local number
 	thaw_nodes
+	for number in $(seq "$(node_count)"); do
+		on "$number" redis config set cluster-require-full-coverage yes >/dev/null
+	done
 	watchful_teardown
 }
 

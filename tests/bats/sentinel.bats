@@ -30,6 +30,7 @@ setup() {
 teardown() {
 	thaw_server 1
 	thaw_sentinels
+	REDISCLI_AUTH=MASTER redis config set requirepass '' >/dev/null 2>&1
 	forget_sentinel_login
 	watchful_teardown
 }
@@ -293,7 +294,6 @@ is_answered() {
 	redis config set requirepass MASTER >/dev/null
 	run -0 rlock run -u "${RLOCK_URL/:\/\//://:MASTER@}" a -- true
 	run -77 rlock run a -- true
-	redis-cli -s "$SERVER_SOCKET" -a MASTER config set requirepass '' >/dev/null 2>&1
 }
 
 # ---- another master meanwhile ----

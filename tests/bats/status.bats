@@ -18,7 +18,11 @@ setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() { directory_setup; }
-teardown() { watchful_teardown; }
+
+teardown() {
+	redis replicaof no one >/dev/null
+	watchful_teardown
+}
 
 # acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.
 acquire() {
@@ -343,7 +347,6 @@ status_is_quick() {
 @test "status does not take a replica's word for the state of a lock" {
 	redis replicaof 127.0.0.1 1 >/dev/null
 	run -69 rlock status nightly
-	redis replicaof no one >/dev/null
 	assert_one_line 'is a replica'
 }
 
