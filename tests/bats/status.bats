@@ -24,11 +24,6 @@ teardown() {
 	watchful_teardown
 }
 
-# acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.
-acquire() {
-	rlock "$1" --owner "$2" --lease 60s "${@:4}" "$3"
-}
-
 # ---- what a name is ----
 
 @test "status says that a lock is free, and ends with 1" {

@@ -40,10 +40,6 @@ run_leave() {
 	BACKGROUND+=("${LEFT[@]}")
 }
 
-has_no_command() {
-	[ -z "$(pgrep -P "$1" -x leave)" ]
-}
-
 left_run() {
 	local pid
 	for pid in "${LEFT[@]}"; do
@@ -137,7 +133,7 @@ leaves_alone() {
 	END='touch over; exit 3'
 	run_leave -t 6s --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	is_renewed_again a
 	kill -s KILL "${LEFT[0]}" "${LEFT[1]}"
 	wait_until 20 is_gone "${LEFT[1]}"
@@ -153,7 +149,7 @@ leaves_alone() {
 	END='touch over; kill -s KILL $$'
 	run_leave --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	stays 0.3 is_held a
 	let_go
 	ended_with 137
@@ -210,7 +206,7 @@ leaves_alone() {
 	END='touch over'
 	run_leave -t 6s --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	kill -s KILL "$PID"
 	is_renewed_again a
 	let_go
@@ -223,7 +219,7 @@ leaves_alone() {
 	END='touch over'
 	run_leave -t 6s --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	kill -s STOP "$PID"
 	is_renewed_again a
 	let_go
@@ -239,7 +235,7 @@ leaves_alone() {
 		rm -f left over
 		run_leave --wait-all --grace 300ms
 		wait_until 20 file_exists over
-		wait_until 20 has_no_command "$PID"
+		wait_until 20 has_no_child "$PID" leave
 		kill -s "$signal" "$PID"
 		ended_with 3
 		nothing_left_runs
@@ -271,7 +267,7 @@ leaves_alone() {
 	END='touch over'
 	run_leave -t 6s --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	redis del a
 	ended_with 76
 	nothing_left_runs
@@ -283,7 +279,7 @@ leaves_alone() {
 	END='touch over'
 	run_leave --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	renewer=$(renewer_of "$PID")
 	# Not at first, while what belongs to the start is done.
 	wait_until 20 wakes_rarely "$PID" 12 3

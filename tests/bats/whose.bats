@@ -125,15 +125,11 @@ write_impostor() {
 	wait_until 20 file_exists ready
 	BACKGROUND+=("$(<pid)")
 	let_go
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" impostor
 	stays 0.5 is_held a
 	kill "$(<pid)"
 	ended_with 0
 	no_keys
-}
-
-has_no_command() {
-	[ -z "$(pgrep -P "$1" -x impostor)" ]
 }
 
 @test "the renewer of a lock inside a command that is stopped is left aside, and frees that lock" {

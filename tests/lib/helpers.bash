@@ -228,6 +228,11 @@ ttl_is_below() {
 	ask_server pttl "$1" && [ "$ANSWER" -lt "$2" ]
 }
 
+# ttl_is_above NAME MS
+ttl_is_above() {
+	ask_server pttl "$1" && [ "$ANSWER" -gt "$2" ]
+}
+
 is_free() {
 	redis_says 0 exists "$1"
 }
@@ -235,6 +240,11 @@ is_free() {
 # Nothing of any lock is left on the server.
 no_keys() {
 	redis_says 0 dbsize
+}
+
+# No channel has a listener.
+nothing_is_listened_to() {
+	redis_says '' pubsub channels
 }
 
 is_running() {
@@ -268,6 +278,11 @@ hold_count() {
 children_of() {
 	CHILDREN=()
 	{ read -ra CHILDREN <"/proc/$1/task/$1/children"; } 2>/dev/null || :
+}
+
+# has_no_child PID NAME: nor a zombie.
+has_no_child() {
+	! is_parent_of "$@"
 }
 
 # name_of PID: sets NAME_OF_PROCESS; it is empty when the process has gone.

@@ -99,10 +99,6 @@ start_failover_group() {
 		"sentinel down-after-milliseconds $SERVICE 1000" "sentinel failover-timeout $SERVICE 4000"
 }
 
-server_count() {
-	wc -w <<<"$PORTS"
-}
-
 # master: the number of the one that most sentinels name.
 master() {
 	for number in 1 2 3; do
