@@ -27,8 +27,7 @@ choose_node_port() {
 
 # start_node NUMBER [OPTION...]: sets PORT; the node is in no cluster yet.
 start_node() {
-	choose_node_port
-	start_server_number "$1" --port "$PORT" "${NODE_OPTIONS[@]}" "${@:2}"
+	on_free_port choose_node_port start_server_number "$1" --port @PORT@ "${NODE_OPTIONS[@]}" "${@:2}"
 	PORTS+="${PORTS:+ }$PORT"
 }
 
