@@ -97,7 +97,7 @@ hold_at_its_node() {
 	cluster_is_empty
 }
 
-@test "a cluster's node under the URL of one server: 78, and the URL that is right" {
+@test "a cluster's node under the URL of one server is refused with 78 and the URL that is right" {
 	local node=2
 	[ "$(node_of a)" != 2 ] || node=1
 	run -78 rlock run -u "redis://127.0.0.1:$(port_of $node)" a -- touch begun
@@ -150,7 +150,7 @@ is_up() {
 	cluster_is_empty
 }
 
-@test "no node at all: 69" {
+@test "rlock ends with 69 when no node can be reached" {
 	choose_port
 	run -69 rlock run -u "redis+cluster://127.0.0.1:$PORT" a -- touch begun
 	assert_one_line "^rlock: a: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"

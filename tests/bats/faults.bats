@@ -53,7 +53,7 @@ unfreeze() {
 	nothing_runs
 }
 
-@test "a server that is frozen for less than a third of the lease: nothing happens" {
+@test "a lock is held on while its server is frozen for less than a third of the lease" {
 	hold_and_listen a -t 9s
 	freeze
 	let_pass 2
@@ -65,7 +65,7 @@ unfreeze() {
 	no_keys
 }
 
-@test "a server that is frozen over a renewal, but not for long: nothing happens" {
+@test "a lock is held on while its server is frozen over a renewal, but not for long" {
 	hold_and_listen a -t 9s
 	wait_until 8 is_renewed a 9000
 	freeze
@@ -126,7 +126,7 @@ unfreeze() {
 	no_keys
 }
 
-@test "a server that comes back with what it knew: nothing happens" {
+@test "a lock is held on when its server comes back with what it knew" {
 	own_server
 	hold_and_listen a -t 9s
 	redis save

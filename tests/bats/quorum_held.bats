@@ -182,7 +182,7 @@ is_late_in_a_second() {
 	wait_until 15 on_each no_keys
 }
 
-@test "two of three servers are frozen, but not for long: nothing happens" {
+@test "a lock is held on while two of three servers are frozen, but not for long" {
 	hold_on_each a -t 9s
 	wait_until 5 on_each is_renewed a 6000
 	freeze_server 1

@@ -170,14 +170,14 @@ is_answered() {
 	took_less 4 rlock run -u "redis+sentinel://127.0.0.1:$PORT,$SENTINELS/$SERVICE" a -- true
 }
 
-@test "no sentinel at all: 69 at once, and one that could not be reached is named" {
+@test "rlock ends with 69 at once when no sentinel can be reached, and names one" {
 	choose_port
 	run -69 rlock run -u "redis+sentinel://127.0.0.1:$PORT/$SERVICE" a -- touch begun
 	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"
 	assert [ ! -e begun ]
 }
 
-@test "sentinels that are all frozen: 69 after the connect timeout" {
+@test "rlock ends with 69 after the connect timeout when all sentinels are frozen" {
 	freeze_sentinels 1 2 3
 	run -69 rlock run --connect-timeout 0.4s a -- touch begun
 	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
