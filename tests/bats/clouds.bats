@@ -163,18 +163,14 @@ turn_after_a_dead_one() {
 	wait_until 10 is_held a
 	in_background rlock fair a -- true
 	dead=$PID
-	wait_until 10 queue_has 1
+	wait_until 10 has_in_queue a 1
 	in_background rlock fair a -- true
-	wait_until 10 queue_has 2
+	wait_until 10 has_in_queue a 2
 	kill -KILL "$dead"
 	let_go
 	ended_with 0 "$holder"
 	ended_with 0
 	no_keys
-}
-
-queue_has() {
-	redis_says "$1" llen 'redisson_lock_queue:{a}'
 }
 
 @test "a dead waiter of a fair lock keeps no other out for long without INFO or PUBSUB" {

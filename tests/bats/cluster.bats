@@ -31,10 +31,6 @@ hold_at_its_node() {
 	wait_until 5 at_node_of "$1" is_held "$1"
 }
 
-has_waiters_at() {
-	[ "$(at_node_of "$1" redis pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1)" = 1 ]
-}
-
 # ---- use ----
 
 @test "locks of every node can be held, and are gone afterwards" {
@@ -101,7 +97,7 @@ has_waiters_at() {
 	cluster_is_empty
 }
 
-@test "a cluster's node under the URL of one server: 78, and the URL that is right" {
+@test "a cluster's node under the URL of one server is refused with 78 and the URL that is right" {
 	local node=2
 	[ "$(node_of a)" != 2 ] || node=1
 	run -78 rlock run -u "redis://127.0.0.1:$(port_of $node)" a -- touch begun
@@ -154,7 +150,7 @@ is_up() {
 	cluster_is_empty
 }
 
-@test "no node at all: 69" {
+@test "rlock ends with 69 when no node can be reached" {
 	choose_port
 	run -69 rlock run -u "redis+cluster://127.0.0.1:$PORT" a -- touch begun
 	assert_one_line "^rlock: a: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"
@@ -175,7 +171,7 @@ is_up() {
 @test "a waiter is woken by a release" {
 	hold_at_its_node a
 	in_background rlock run a -- touch entered
-	wait_until 5 has_waiters_at a
+	wait_until 5 is_waited_for a
 	let_go
 	wait_until 5 file_exists entered
 	wait_until 5 cluster_is_empty
@@ -186,7 +182,7 @@ is_up() {
 	local node
 	at_node_of a held_by_stranger a
 	in_background rlock run a -- touch entered
-	wait_until 5 has_waiters_at a
+	wait_until 5 is_waited_for a
 	node=$(($(node_of a) % 3 + 1))
 	at_node_of a redis del a
 	on "$node" redis publish 'redisson_lock__channel:{a}' 0
@@ -201,7 +197,7 @@ needs_shards() {
 	needs_shards
 	at_node_of a held_by_stranger a
 	in_background rlock run a -- touch entered
-	wait_until 5 has_waiters_at a
+	wait_until 5 is_waited_for a
 	at_node_of a redis del a
 	at_node_of a redis spublish 'redisson_lock__channel:{a}' 0
 	wait_until 5 file_exists entered
@@ -233,17 +229,13 @@ needs_shards() {
 	wait_until 5 at_node_of a is_held a
 	for party in 1 2 3; do
 		in_background rlock fair -w 60s a -- sh -c "echo $party >>order"
-		wait_until 5 has_queue "$party"
+		wait_until 5 at_node_of a has_in_queue a "$party"
 	done
 	let_go
 	ended_with 0 "$holder"
 	wait_until 20 has_lines order 3
 	assert_equal "$(<order)" $'1\n2\n3'
 	wait_until 5 cluster_is_empty
-}
-
-has_queue() {
-	[ "$(at_node_of a redis llen 'redisson_lock_queue:{a}')" = "$1" ]
 }
 
 # ---- slots that move ----
@@ -255,7 +247,7 @@ has_queue() {
 	holder=$PID
 	in_background rlock run -w 60s a -- touch entered
 	waiter=$PID
-	wait_until 5 has_waiters_at a
+	wait_until 5 is_waited_for a
 	begin_migration a "$from" "$to"
 	move_keys a "$from" "$to"
 	end_migration a "$from" "$to"

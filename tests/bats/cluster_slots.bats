@@ -21,7 +21,11 @@ setup() {
 }
 
 teardown() {
+	local number
 	thaw_nodes
+	for number in $(seq "$(server_count)"); do
+		on "$number" redis config set cluster-require-full-coverage yes >/dev/null
+	done
 	watchful_teardown
 }
 
@@ -29,15 +33,6 @@ teardown() {
 hold_at_its_node() {
 	in_background rlock "$1" "${@:3}" "$2" -- until_let_go
 	wait_until 5 at_node_of "$2" is_held "$2"
-}
-
-waits_for() {
-	[ "$(at_node_of "$1" redis pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1)" = 1 ]
-}
-
-# is_queued_at NAME COUNT: so many wait in the fair queue.
-is_queued_at() {
-	[ "$(at_node_of "$1" redis llen "redisson_lock_queue:{$1}")" = "$2" ]
 }
 
 @test "names in different slots are locked together, by every verb, each at its node" {
@@ -78,7 +73,7 @@ is_queued_at() {
 		hold_at_its_node run "$name"
 		holder=$PID
 		in_background rlock run -w 25s a b c -- true
-		wait_until 5 waits_for "$name"
+		wait_until 5 is_waited_for "$name"
 		for other in a b c; do
 			[ "$other" = "$name" ] || run -0 rlock run -n "$other" -- true
 		done
@@ -172,12 +167,12 @@ is_queued_at() {
 	holder=$PID
 	in_background rlock fair -w 60s --note 'the first' a b -- sh -c 'echo first >>order'
 	first=$PID
-	wait_until 10 is_queued_at b 1
+	wait_until 10 at_node_of b has_in_queue b 1
 	run -75 rlock fair -w 1s a -- true
 	assert_one_line '^rlock: a: timed out after 1s: kept for the next waiter, the first \('
 	in_background rlock fair -w 60s b a -- sh -c 'echo second >>order'
 	second=$PID
-	wait_until 10 is_queued_at a 2
+	wait_until 10 at_node_of a has_in_queue a 2
 	let_go
 	ended_with 0 "$holder"
 	ended_with 0 "$first"
@@ -190,7 +185,7 @@ is_queued_at() {
 	hold_at_its_node fair a
 	holder=$PID
 	in_background rlock fair -w 60s a b c -- true
-	wait_until 10 is_queued_at a 1
+	wait_until 10 at_node_of a has_in_queue a 1
 	let_pass 0.5
 	let_go
 	ended_with 0 "$holder"
@@ -236,11 +231,11 @@ is_queued_at() {
 	hold_at_its_node fair c
 	holder=$PID
 	in_background rlock fair a b c -- true
-	wait_until 10 is_queued_at c 1
+	wait_until 10 at_node_of c has_in_queue c 1
 	kill -TERM "$PID"
 	ended_with 143 "$PID"
 	for name in a b c; do
-		wait_until 3 is_queued_at "$name" 0
+		wait_until 3 at_node_of "$name" has_in_queue "$name" 0
 	done
 	let_go
 	ended_with 0 "$holder"

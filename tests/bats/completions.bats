@@ -87,7 +87,7 @@ are_completions_of() {
 hold() {
 	local name number=0
 	for name; do
-		rlock lock --owner "o$((number += 1))" --lease 60s --name "$name"
+		rlock lock --owner "o$((number += 1))" --lease 10m --name "$name"
 	done
 }
 

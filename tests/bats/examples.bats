@@ -142,7 +142,7 @@ only_the_counter_stays() {
 @test "rlock(7): one lock over several steps of CI" {
 	CI_JOB_ID=4711 run_example man/rlock.7 ask-steps
 	# Some servers let their clock run on within a script.
-	output=${output/#3599.99[0-9]s/1h}
+	[[ ! $output =~ ^3599\.[0-9]+s ]] || output=1h${output#"${BASH_REMATCH[0]}"}
 	assert_done 1h
 	nothing_is_held
 }
@@ -191,7 +191,7 @@ rlock: stuck: lock broken: it was held by .+ \(gone:0\), which may still run$'
 	run_example man/rlock.7 status
 	assert_done 'nightly backup 0'
 	in_background rlock fair nightly -- true
-	wait_until 5 is_queued nightly
+	wait_until 5 has_in_queue nightly 1
 	run_example man/rlock.7 status
 	assert_done 'nightly backup 1'
 }
@@ -208,16 +208,13 @@ rlock: stuck: lock broken: it was held by .+ \(gone:0\), which may still run$'
 	in_background rlock fair --note "nightly backup" nightly -- until_let_go
 	wait_until 5 is_held nightly
 	in_background rlock fair --note "nightly report" nightly -- true
-	wait_until 5 is_queued nightly
+	wait_until 5 has_in_queue nightly 1
 	run_example man/rlock.7 ask-holder
 	assert_equal "$status" 0
 	assert_line --index 0 --regexp '^nightly: fair lock, held, [0-9]+s of its lease left$'
 	assert_line --index 1 --regexp '^ +FOR +TTL '
 	assert_line --index 2 --regexp '^  holder +[0-9.]+s .* nightly backup  '
 	assert_line --index 3 --regexp '^  waiter 1 +[0-9.]+s +rlock +nightly report +[0-9a-f]'
-}
-is_queued() {
-	redis_says 1 llen "redisson_lock_queue:{$1}"
 }
 
 @test "rlock(7): whether a lock is stuck" {
@@ -336,7 +333,7 @@ ttl_grew() {
 @test "README: a job of several steps" {
 	CI_JOB_ID=4711 run_example README.md steps
 	# Some servers let their clock run on within a script.
-	output=${output/#3599.99[0-9]s/1h}
+	[[ ! $output =~ ^3599\.[0-9]+s ]] || output=1h${output#"${BASH_REMATCH[0]}"}
 	assert_done 1h
 	nothing_is_held
 }

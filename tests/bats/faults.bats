@@ -53,7 +53,7 @@ unfreeze() {
 	nothing_runs
 }
 
-@test "a server that is frozen for less than a third of the lease: nothing happens" {
+@test "a lock is held on while its server is frozen for less than a third of the lease" {
 	hold_and_listen a -t 9s
 	freeze
 	let_pass 2
@@ -65,7 +65,7 @@ unfreeze() {
 	no_keys
 }
 
-@test "a server that is frozen over a renewal, but not for long: nothing happens" {
+@test "a lock is held on while its server is frozen over a renewal, but not for long" {
 	hold_and_listen a -t 9s
 	wait_until 8 is_renewed a 9000
 	freeze
@@ -126,7 +126,7 @@ unfreeze() {
 	no_keys
 }
 
-@test "a server that comes back with what it knew: nothing happens" {
+@test "a lock is held on when its server comes back with what it knew" {
 	own_server
 	hold_and_listen a -t 9s
 	redis save
@@ -154,19 +154,19 @@ unfreeze() {
 
 @test "a lock without a command that was renewed is released after an outage that its first lease does not outlast" {
 	start_prompt_proxy
-	in_background bash -c 'rlock lock -l 3s --pid $$ a && touch had; until_let_go'
+	in_background bash -c 'rlock lock -l 9s --pid $$ a && touch had; until_let_go'
 	wait_until 5 file_exists had
-	wait_until 3 ttl_is_below a 1200
+	wait_until 9 ttl_is_below a 3600
 	rlock renew --pid "$PID" a
-	wait_until 3 ttl_is_below a 2000
+	wait_until 9 ttl_is_below a 6000
 	proxy refuse on
 	proxy cut
 	let_go
 	wait "$PID" || :
-	let_pass 0.5
+	let_pass 1.5
 	proxy refuse off
-	# By itself it would be a second later.
-	wait_until 1 is_free a
+	# By itself it would be more than a second later.
+	wait_until 3 is_free a
 }
 
 @test "a waiter whose server does not come back ends with 69 when its time is over" {

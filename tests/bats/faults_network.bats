@@ -22,7 +22,7 @@ teardown() { common_teardown; }
 
 # ---- a bad line ----
 
-@test "all connections are cut while the lock is held: nothing happens" {
+@test "a lock is held on when all connections are cut" {
 	start_prompt_proxy
 	hold_and_listen a -t 1s
 	for _ in 1 2 3; do

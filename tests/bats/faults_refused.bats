@@ -64,7 +64,7 @@ says_busy() {
 	redis ping 2>&1 | grep -q BUSY
 }
 
-@test "another client's long script on the server: nothing happens" {
+@test "a lock is held on while another client's long script keeps the server busy" {
 	hold_and_listen a -t 9s
 	holder=$PID
 	be_busy 3200
@@ -103,7 +103,7 @@ says_busy() {
 	no_keys
 }
 
-@test "CLIENT PAUSE, shorter than the lease: nothing happens" {
+@test "a lock is held on over a CLIENT PAUSE that is shorter than the lease" {
 	hold_and_listen a -t 6s
 	redis client pause 1000 all
 	let_go

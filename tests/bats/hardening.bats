@@ -21,6 +21,7 @@ setup() {
 
 teardown() {
 	kill -CONT "$SERVER_PID" 2>/dev/null || :
+	REDISCLI_AUTH=$SECRET redis config set requirepass '' >/dev/null 2>&1
 	end_private_server
 	watchful_teardown
 }
@@ -346,7 +347,6 @@ awaits_an_answer() {
 		cat "$RLOCK_RUNTIME_DIR"/hold-*
 		rlock unlock -v --pid $$ a
 	} >said 2>&1
-	redis config set requirepass '' >/dev/null
 	assert [ "$(wc -l <said)" -gt 20 ]
 	run -1 grep -F "$SECRET" said
 }

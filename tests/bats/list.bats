@@ -19,11 +19,6 @@ teardown_file() { stop_server; }
 setup() { directory_setup; }
 teardown() { watchful_teardown; }
 
-# acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.
-acquire() {
-	rlock "$1" --owner "$2" --lease 60s "${@:4}" "$3"
-}
-
 # names: those in the output of run, without the header, sorted.
 names() {
 	tail -n +2 <<<"$output" | cut -d ' ' -f 1 | sort | tr '\n' ' '
@@ -59,7 +54,7 @@ make_locks() {
 	in_background rlock lock -w 20s plain -- true
 	wait_until 5 has_waiters plain 1
 	in_background rlock fair -w 20s fair -- true
-	wait_until 5 is_queued
+	wait_until 5 has_in_queue fair 1
 	run -0 rlock list
 	assert_line --index 0 --regexp '^NAME +KIND +FOR +TTL +WAITERS +CLIENT +HOLDER$'
 	assert_line --regexp '^plain +plain +[0-9.]+s +5[0-9]s +1 +rlock +the plain one$'
@@ -70,9 +65,6 @@ make_locks() {
 	assert_equal "${#lines[@]}" 6
 	rlock unlock --owner one plain
 	rlock unlock --owner two fair
-}
-is_queued() {
-	redis_says 1 llen 'redisson_lock_queue:{fair}'
 }
 
 @test "list takes no hash of a user's for a lock, and says by what it knows one" {

@@ -9,7 +9,12 @@ setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() { directory_setup; }
-teardown() { watchful_teardown; }
+
+teardown() {
+	REDISCLI_AUTH=secret redis config set requirepass '' >/dev/null 2>&1
+	redis replicaof no one >/dev/null
+	watchful_teardown
+}
 
 ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9]{2}'
 
@@ -102,7 +107,6 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 @test "where a wrong password is from stands before the server's words" {
 	redis config set requirepass secret >/dev/null
 	REDISCLI_AUTH=wrong run -77 rlock run -u "redis://127.0.0.1:$PORT" nightly -- true
-	redis -a secret config set requirepass '' >/dev/null 2>&1
 	assert_output --regexp '^rlock: nightly: denied by the server: check user and password: the password is from REDISCLI_AUTH: WRONGPASS '
 }
 
@@ -111,13 +115,11 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 		redis-cli -s '$SERVER_SOCKET' replicaof 127.0.0.1 1
 		redis-cli -s '$SERVER_SOCKET' client kill type normal
 	"
-	redis replicaof no one >/dev/null
 	assert_line --regexp '^rlock: nightly: release failed: .*: the lock expires with its lease, in about 1[0-9]s: READONLY '
 }
 
 @test "a password that is missing is reported with the options that give it, and the server's words come last" {
 	redis config set requirepass secret >/dev/null
 	run -77 rlock run -u "redis://127.0.0.1:$PORT" nightly -- true
-	redis -a secret config set requirepass '' >/dev/null 2>&1
 	assert_output --regexp '^rlock: nightly: server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH: [A-Z]+ '
 }

@@ -7,6 +7,7 @@
 
 load ../lib/helpers
 load ../lib/leftovers
+load ../lib/own_servers
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -23,10 +24,6 @@ setup() {
 }
 
 teardown() { watchful_teardown; }
-
-ttl_is_above() {
-	[ "$(redis pttl "$1")" -gt "$2" ]
-}
 
 one_of_two_exists() {
 	[ -e "$1" ] || [ -e "$2" ]
@@ -294,10 +291,7 @@ exclude_each_other() {
 }
 
 @test "on another server the owner is another one" {
-	export OTHER=$BATS_TEST_TMPDIR/other.sock
-	in_background redis-server --port 0 --unixsocket "$OTHER" --save '' --appendonly no \
-		--dir "$BATS_TEST_TMPDIR" --logfile "$BATS_TEST_TMPDIR/other.log"
-	wait_until 10 ask_redis "$OTHER" ping >/dev/null 2>&1
+	start_second_server
 	run -0 rlock run a -- rlock run -n -u "unix://$OTHER" a -- \
 		sh -c '$REDIS hkeys a; ask_redis "$OTHER" hkeys a; ask_redis "$OTHER" hvals a'
 	assert_not_equal "${lines[0]}" "${lines[1]}"

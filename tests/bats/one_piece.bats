@@ -8,7 +8,11 @@ setup_file() { start_server; }
 teardown_file() { stop_server; }
 
 setup() { common_setup; }
-teardown() { common_teardown; }
+
+teardown() {
+	redis acl setuser default +@all >/dev/null
+	common_teardown
+}
 
 VERBS='lock fair rlock wlock'
 
@@ -154,6 +158,5 @@ same_state() {
 	assert_equal "$(rlock lock --fence --owner job --lease 1m one && rlock unlock --owner job one)" 2
 	rlock sem --permits 2 permits -- rlock sem --permits 2 permits -- true
 	redis acl log >"$BATS_TEST_TMPDIR/denied"
-	redis acl setuser default +@all >/dev/null
 	assert_equal "$(<"$BATS_TEST_TMPDIR/denied")" ''
 }

@@ -10,10 +10,6 @@ teardown_file() { stop_server; }
 setup() { common_setup; }
 teardown() { watchful_teardown; }
 
-ttl_is_above() {
-	[ "$(redis pttl "$1")" -gt "$2" ]
-}
-
 @test "one shell locks for an owner, another one renews and a third one unlocks" {
 	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a; exit'
 	is_held a

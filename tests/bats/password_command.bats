@@ -251,7 +251,7 @@ hanging_renewer() {
 }
 
 both_sleep() {
-	[ "$(pgrep -cf "^sleep $NAP")" = 2 ]
+	[ "$(pgrep -cf "$NAP_COMMAND")" = 2 ]
 }
 
 @test "--wait-all does not wait for a password command" {

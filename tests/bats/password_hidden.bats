@@ -46,7 +46,7 @@ waits() {
 		shows_no_secret "$PID"
 		kill "$PID"
 		wait_until 5 is_gone "$PID"
-		wait_until 5 has_no_waiter
+		wait_until 5 nothing_is_listened_to
 	done
 }
 

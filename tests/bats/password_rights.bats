@@ -61,7 +61,7 @@ waiting_of_kind() {
 	wait_until 5 waits_as_any
 	kill "$PID"
 	wait "$PID" || :
-	wait_until 5 has_no_waiter
+	wait_until 5 nothing_is_listened_to
 	in_background rlock "$wait" -w 20s nightly -- true
 	wait_until 5 waits_as_any
 	run -0 rlock unlock --owner x nightly

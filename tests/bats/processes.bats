@@ -96,7 +96,7 @@ has_other_renewer() {
 	hold_and_know a -l 4s
 	kill -s KILL "$PID"
 	end=$(lease_end_ms a)
-	until is_gone "$CHILD"; do let_pass 0.005; done
+	wait_closely 20 is_gone "$CHILD"
 	(($(now_ms) < end))
 	wait_until 5 no_keys
 	wait_until 5 nothing_runs
@@ -120,7 +120,7 @@ has_other_renewer() {
 @test "with --kill-child the lock is not free before the command's processes are dead" {
 	hold_for_family a --kill-child
 	kill -s KILL "$PID"
-	until is_free a; do :; done
+	wait_closely 20 is_free a
 	family_is_gone
 }
 

@@ -73,7 +73,7 @@ teardown() { servers_teardown; }
 	done
 }
 
-@test "one server's replies are lost while the lock is held: nothing happens" {
+@test "a lock is held on while one server's replies are lost" {
 	start_proxy_to 2
 	hold_on_each a -t 3s
 	proxy_to 2 blackhole on down

@@ -63,11 +63,11 @@ stop_service() {
 	local processes=$PID
 	[ "$1" = mixed ] || processes=$(processes_with "INVOCATION_ID=$BATS_TEST_TMPDIR")
 	# shellcheck disable=SC2086
-	kill -TERM $processes
+	kill -TERM $processes || : # one may have ended
 	wait_until "$2" is_gone "$PID" || :
 	processes=$(processes_with "INVOCATION_ID=$BATS_TEST_TMPDIR")
 	# shellcheck disable=SC2086
-	[ -z "$processes" ] || kill -KILL $processes
+	[ -z "$processes" ] || kill -KILL $processes || :
 	wait_until 5 none_with "INVOCATION_ID=$BATS_TEST_TMPDIR"
 }
 

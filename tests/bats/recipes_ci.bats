@@ -108,7 +108,7 @@ as_github() {
 	# The runner signals one process only.
 	entry=$(pgrep -P "$PID")
 	kill -INT "$entry"
-	kill -TERM "$entry"
+	kill -TERM "$entry" || : # it may have ended
 	wait_until 30 none_with "RUNNER_TRACKING_ID=$BATS_TEST_TMPDIR"
 	run ! has_done ended
 	is_free deploy
@@ -179,7 +179,7 @@ as_jenkins() {
 	is_held deploy
 	# Jenkins knows all processes of a build by their environment, and sends SIGTERM to each.
 	# shellcheck disable=SC2046
-	kill -TERM $(processes_with "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR")
+	kill -TERM $(processes_with "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR") || : # one may have ended
 	wait_until 30 none_with "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR"
 	run ! has_done ended
 	is_free deploy

@@ -24,15 +24,7 @@ teardown() {
 
 # ---- Java ----
 
-# prefixed PREFIX NAME: a key or a channel beside the lock.
-prefixed() {
-	case $2 in
-	*'{'*) echo "$1:$2" ;;
-	*) echo "$1:{$2}" ;;
-	esac
-}
-
-channel() { prefixed redisson_lock__channel "$1"; }
+channel() { beside redisson_lock__channel "$1"; }
 
 # java_lock NAME [OWNER [LEASE_MS]]: one try. Prints nothing when the lock was acquired, else its TTL.
 java_lock() {
@@ -64,7 +56,7 @@ java_unlock() {
 		redis.call("del", KEYS[1])
 		redis.call(ARGV[4], KEYS[2], ARGV[1])
 		redis.call("set", KEYS[3], 1, "px", ARGV[5])
-		return 1' 3 "$1" "$(channel "$1")" "$(prefixed redisson_unlock_latch "$1"):$RANDOM$RANDOM" \
+		return 1' 3 "$1" "$(channel "$1")" "$(beside redisson_unlock_latch "$1"):$RANDOM$RANDOM" \
 		0 30000 "${2:-$JAVA}" publish 1
 }
 
@@ -91,10 +83,6 @@ heard() {
 	redis publish "$1" end >/dev/null
 	wait_until 5 file_has "$HEARD" '"end"'
 	grep '^"message"' "$HEARD" | grep -v '"end"$'
-}
-
-ttl_is_above() {
-	[ "$(redis pttl "$1")" -gt "$2" ]
 }
 
 # ---- Java has it ----

@@ -23,10 +23,6 @@ wait_behind() {
 	RENEWER=$(renewer_of "$PID")
 }
 
-ends() {
-	! kill -0 "$1" 2>/dev/null
-}
-
 @test "a waiter has its renewer before it has the lock" {
 	local verb
 	for verb in run fair; do
@@ -101,7 +97,7 @@ has_dropped() {
 	is_held a
 	touch out
 	wait_until 5 is_free a
-	wait_until 5 ends "$RENEWER"
+	wait_until 5 is_gone "$RENEWER"
 	no_keys
 }
 
@@ -121,7 +117,7 @@ has_dropped() {
 @test "a waiter whose wait is over leaves no renewer" {
 	wait_behind run -w 2s
 	ended_with 75
-	ends "$RENEWER"
+	is_gone "$RENEWER"
 	let_go
 	ended_with 0 "$HOLDER"
 	no_keys
@@ -131,7 +127,7 @@ has_dropped() {
 	wait_behind run
 	kill -TERM "$PID"
 	ended_with 143
-	ends "$RENEWER"
+	is_gone "$RENEWER"
 	let_go
 	ended_with 0 "$HOLDER"
 	no_keys
@@ -140,7 +136,7 @@ has_dropped() {
 @test "a waiter that is killed leaves no renewer" {
 	wait_behind run
 	kill -KILL "$PID"
-	wait_until 5 ends "$RENEWER"
+	wait_until 5 is_gone "$RENEWER"
 	let_go
 	ended_with 0 "$HOLDER"
 	no_keys

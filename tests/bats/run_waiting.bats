@@ -89,14 +89,14 @@ teardown() { patient_teardown; }
 
 @test "a verbose caller is told after a second for what and for which holder it waits" {
 	hold_in_background a --note 'nightly backup'
-	run -75 rlock run -v -w 1.05s a -- true
+	run -75 rlock run -v -w 3s a -- true
 	assert_equal "$(grep -c 'waiting for' <<<"$output")" 1
 	assert_line --regexp '^rlock: .*a: waiting for nightly backup \([^ ]+\), held for [0-9.]+s$'
 }
 
 @test "a verbose caller that waits for Java is not told for how long" {
 	held_by_stranger a
-	run -75 rlock run -v -w 1.05s a -- true
+	run -75 rlock run -v -w 3s a -- true
 	assert_line --regexp 'a: waiting for [^ ]+$'
 }
 
@@ -108,9 +108,9 @@ teardown() { patient_teardown; }
 
 @test "on a terminal the progress line comes without being asked for, elsewhere and with quiet it does not" {
 	hold_in_background a --note 'nightly backup'
-	in_background script -qec "rlock run -q -w 1.05s a -- true" /dev/null >quiet </dev/null
-	in_background rlock run -w 1.05s a -- true 2>file
-	run script -qec "rlock run -w 1.05s a -- true" /dev/null </dev/null
+	in_background script -qec "rlock run -q -w 3s a -- true" /dev/null >quiet </dev/null
+	in_background rlock run -w 3s a -- true 2>file
+	run script -qec "rlock run -w 3s a -- true" /dev/null </dev/null
 	assert_line --regexp 'rlock: a: waiting for nightly backup'
 	wait "${BACKGROUND[@]:1}" || :
 	assert_equal "$(cat quiet)" ''

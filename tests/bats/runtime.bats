@@ -15,15 +15,24 @@ teardown_file() { stop_server; }
 
 setup() {
 	directory_setup
-	USER_ID=$((20000 + $$ % 20000))
-	STRANGER=$((USER_ID + 20001))
+	choose_users
 	FIRST=/tmp/rlock-$USER_ID
 	SECOND=/run/user/$USER_ID/rlock
 	export RLOCK_URL=redis://127.0.0.1:$PORT
 }
 
+# choose_users: sets USER_ID and STRANGER, which are no users of this machine.
+choose_users() {
+	while USER_ID=$((20000 + RANDOM % 20000)) STRANGER=$((USER_ID + 20001)) &&
+		{ is_user "$USER_ID" || is_user "$STRANGER"; }; do :; done
+}
+
+is_user() {
+	getent passwd "$1" >/dev/null
+}
+
 teardown() {
-	if [ "$(id -u)" = 0 ]; then
+	if [ -n "${HAS_USERS-}" ]; then
 		pkill -KILL -u "$USER_ID" || :
 		wait_until 10 user_runs_nothing
 		rm -rf "$FIRST" "${SECOND%/*}"
@@ -52,6 +61,7 @@ need_users() {
 	as_user rlock --version >/dev/null 2>&1 || skip 'another user cannot run rlock here'
 	assert [ ! -e "$FIRST" ]
 	assert [ ! -e "${SECOND%/*}" ]
+	HAS_USERS=yes
 }
 
 # The directory that a login makes.

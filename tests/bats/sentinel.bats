@@ -30,6 +30,7 @@ setup() {
 teardown() {
 	thaw_server 1
 	thaw_sentinels
+	REDISCLI_AUTH=MASTER redis config set requirepass '' >/dev/null 2>&1
 	forget_sentinel_login
 	watchful_teardown
 }
@@ -169,14 +170,14 @@ is_answered() {
 	took_less 4 rlock run -u "redis+sentinel://127.0.0.1:$PORT,$SENTINELS/$SERVICE" a -- true
 }
 
-@test "no sentinel at all: 69 at once, and one that could not be reached is named" {
+@test "rlock ends with 69 at once when no sentinel can be reached, and names one" {
 	choose_port
 	run -69 rlock run -u "redis+sentinel://127.0.0.1:$PORT/$SERVICE" a -- touch begun
 	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"
 	assert [ ! -e begun ]
 }
 
-@test "sentinels that are all frozen: 69 after the connect timeout" {
+@test "rlock ends with 69 after the connect timeout when all sentinels are frozen" {
 	freeze_sentinels 1 2 3
 	run -69 rlock run --connect-timeout 0.4s a -- touch begun
 	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
@@ -293,7 +294,6 @@ is_answered() {
 	redis config set requirepass MASTER >/dev/null
 	run -0 rlock run -u "${RLOCK_URL/:\/\//://:MASTER@}" a -- true
 	run -77 rlock run a -- true
-	redis-cli -s "$SERVER_SOCKET" -a MASTER config set requirepass '' >/dev/null 2>&1
 }
 
 # ---- another master meanwhile ----

@@ -85,7 +85,7 @@ replica_has() {
 	wait_until 5 is_held a
 	for party in 1 2 3; do
 		in_background rlock fair -w 60s a -- sh -c "echo $party >>order"
-		wait_until 5 has_queue "$party"
+		wait_until 5 has_in_queue a "$party"
 	done
 	wait_until 5 replica_has 'redisson_lock_queue:{a}'
 	wait_until 40 has_left "$(master)"
@@ -94,10 +94,6 @@ replica_has() {
 	wait_until 60 has_lines order 3
 	assert_equal "$(<order)" $'1\n2\n3'
 	wait_until 10 on "$new" no_keys
-}
-
-has_queue() {
-	redis_says "$1" llen 'redisson_lock_queue:{a}'
 }
 
 @test "a permit is held on through a failover, and the next one is acquired from the new master" {

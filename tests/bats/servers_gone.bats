@@ -134,7 +134,7 @@ teardown() { servers_teardown; }
 	wait_until 2 on_each no_keys
 }
 
-@test "one of the servers is frozen over a renewal, but not for long: nothing happens" {
+@test "a lock is held on while one of the servers is frozen over a renewal, but not for long" {
 	hold_on_each a -t 9s
 	wait_until 8 on_each is_renewed a 9000
 	freeze_server 3

@@ -101,7 +101,7 @@ all_take_turns() {
 	holder=$PID
 	wait_for a
 	let_go
-	took_less 1.8 wait_until 2 file_exists ran
+	took_less 8 wait_until 8 file_exists ran
 	ended_with 0
 	ended_with 0 "$holder"
 	on_each no_keys
@@ -115,7 +115,7 @@ all_take_turns() {
 	stays 0.3 is_running "$PID"
 	[ ! -e ran ]
 	on 3 stranger_leaves a
-	took_less 2 wait_until 3 file_exists ran
+	took_less 8 wait_until 8 file_exists ran
 	ended_with 0
 	on_each no_keys
 }
@@ -129,7 +129,7 @@ all_take_turns() {
 		let_pass 0.7
 		[ ! -e ran ]
 		on $number stranger_leaves a
-		took_less 1.8 wait_until 3 file_exists ran
+		took_less 8 wait_until 8 file_exists ran
 		ended_with 0
 	done
 	on_each no_keys
@@ -144,7 +144,7 @@ all_take_turns() {
 	run -0 rlock run -n -u "$(urls_of 3)" a -- true
 	is_running "$PID"
 	on 2 stranger_leaves a
-	took_less 2 ended_with 0
+	took_less 8 ended_with 0
 	on_each no_keys
 }
 
@@ -185,7 +185,7 @@ all_take_turns() {
 	stays 0.3 is_running "$PID"
 	touch out-r2
 	ended_with 0 "$second"
-	took_less 2 ended_with 0
+	took_less 8 ended_with 0
 	[ -e ran ]
 	wait_until 5 on_each no_keys
 }

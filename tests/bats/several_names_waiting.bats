@@ -29,12 +29,12 @@ teardown() { watchful_teardown; }
 		start_holder x "$verb" a
 		start_holder y "$verb" b
 		start=$(now_ms)
-		start_waiter_of "$verb" w -w 3s a b
-		let_pass 2
+		start_waiter_of "$verb" w -w 6s a b
+		let_pass 4
 		let_leave x
 		ended_with 75 "${PIDS[w]}"
-		(($(now_ms) - start >= 3000 && $(now_ms) - start < 4900)) || fail "after $(($(now_ms) - start)) ms"
-		grep -q '^rlock: b: timed out after 3s: ' said-w
+		(($(now_ms) - start >= 6000 && $(now_ms) - start < 9900)) || fail "after $(($(now_ms) - start)) ms"
+		grep -q '^rlock: b: timed out after 6s: ' said-w
 		is_untouched a
 		let_leave y
 		nothing_is_left

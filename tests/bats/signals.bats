@@ -66,12 +66,14 @@ ends_by() {
 	wait_until 5 nothing_runs
 }
 
-# runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one for 8 s.
+# runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one, until FOREIGN is killed.
 runs_foreign() {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a command as somebody else'
 	not_under_valgrind 'it runs the command itself'
-	in_background sh -c 'exec "$@" 2>said' sh setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 8
+	in_background sh -c 'exec "$@" 2>said' sh setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 60
 	wait_until 5 pgrep -u 65534 -P "$PID" -x sleep
+	FOREIGN=$(pgrep -u 65534 -P "$PID" -x sleep)
+	BACKGROUND+=("$FOREIGN")
 }
 
 @test "a signal that may not be passed on is told once, and the lock is kept until the command ends" {
@@ -79,8 +81,9 @@ runs_foreign() {
 	kill -s TERM "$PID"
 	wait_until 5 said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\): it runs as another user: run rlock as that user$'
 	kill -s INT "$PID"
-	is_held a
-	ended_with 0
+	stays 0.3 is_held a
+	kill -s KILL "$FOREIGN"
+	ended_with 137
 	said_once '^rlock: a: may not pass signal 15 on to process [0-9]+ \(sleep\): it runs as another user: run rlock as that user$'
 	no_keys
 }
@@ -89,6 +92,7 @@ runs_foreign() {
 	runs_foreign -t 3s --max-run 200ms
 	wait_until 5 grep -qE '^rlock: a: may not terminate process [0-9]+ \(sleep\): it runs as another user: the lock is kept until the process ends' said
 	stays 3.2 is_held a
+	kill -s KILL "$FOREIGN"
 	ended_with 124
 	no_keys
 }
@@ -171,7 +175,7 @@ runs_foreign() {
 @test "SIGTERM stops all of the command's processes, whatever session they moved to, before the lock is free" {
 	hold_with_family a --grace 300ms
 	kill -s TERM "$PID"
-	until is_free a; do :; done
+	wait_closely 20 is_free a
 	family_is_gone
 	ended_with 143
 	no_keys
@@ -198,7 +202,7 @@ runs_foreign() {
 		rm -f "$BATS_TEST_TMPDIR/family"
 		hold_with_family a --grace 50ms
 		kill -s "$signal" "$PID"
-		until is_free a; do :; done
+		wait_closely 20 is_free a
 		family_is_gone
 	done
 }
@@ -212,7 +216,7 @@ runs_foreign() {
 	wait_until 5 file_exists ready
 	child=$(cat child)
 	kill -s TERM "$PID"
-	until is_free a; do :; done
+	wait_closely 20 is_free a
 	is_gone "$child"
 	ended_with 0
 }
@@ -222,7 +226,7 @@ runs_foreign() {
 	wait_until 5 file_exists ready
 	kill -s TERM "$PID"
 	kill -s KILL "$(command_of "$PID")"
-	until is_free a; do :; done
+	wait_closely 20 is_free a
 	run -0 processes_of_test
 	refute_output --partial sleep
 }

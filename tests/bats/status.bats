@@ -18,11 +18,10 @@ setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() { directory_setup; }
-teardown() { watchful_teardown; }
 
-# acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.
-acquire() {
-	rlock "$1" --owner "$2" --lease 60s "${@:4}" "$3"
+teardown() {
+	redis replicaof no one >/dev/null
+	watchful_teardown
 }
 
 # ---- what a name is ----
@@ -343,7 +342,6 @@ status_is_quick() {
 @test "status does not take a replica's word for the state of a lock" {
 	redis replicaof 127.0.0.1 1 >/dev/null
 	run -69 rlock status nightly
-	redis replicaof no one >/dev/null
 	assert_one_line 'is a replica'
 }
 

@@ -40,10 +40,6 @@ run_leave() {
 	BACKGROUND+=("${LEFT[@]}")
 }
 
-has_no_command() {
-	[ -z "$(pgrep -P "$1" -x leave)" ]
-}
-
 left_run() {
 	local pid
 	for pid in "${LEFT[@]}"; do
@@ -137,7 +133,7 @@ leaves_alone() {
 	END='touch over; exit 3'
 	run_leave -t 6s --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	is_renewed_again a
 	kill -s KILL "${LEFT[0]}" "${LEFT[1]}"
 	wait_until 20 is_gone "${LEFT[1]}"
@@ -153,7 +149,7 @@ leaves_alone() {
 	END='touch over; kill -s KILL $$'
 	run_leave --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	stays 0.3 is_held a
 	let_go
 	ended_with 137
@@ -210,7 +206,7 @@ leaves_alone() {
 	END='touch over'
 	run_leave -t 6s --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	kill -s KILL "$PID"
 	is_renewed_again a
 	let_go
@@ -223,7 +219,7 @@ leaves_alone() {
 	END='touch over'
 	run_leave -t 6s --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	kill -s STOP "$PID"
 	is_renewed_again a
 	let_go
@@ -239,7 +235,7 @@ leaves_alone() {
 		rm -f left over
 		run_leave --wait-all --grace 300ms
 		wait_until 20 file_exists over
-		wait_until 20 has_no_command "$PID"
+		wait_until 20 has_no_child "$PID" leave
 		kill -s "$signal" "$PID"
 		ended_with 3
 		nothing_left_runs
@@ -271,7 +267,7 @@ leaves_alone() {
 	END='touch over'
 	run_leave -t 6s --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	redis del a
 	ended_with 76
 	nothing_left_runs
@@ -283,14 +279,11 @@ leaves_alone() {
 	END='touch over'
 	run_leave --wait-all
 	wait_until 20 file_exists over
-	wait_until 20 has_no_command "$PID"
+	wait_until 20 has_no_child "$PID" leave
 	renewer=$(renewer_of "$PID")
-	# What belongs to the start has passed.
-	let_pass 0.5
-	before=$(switches "$PID") renewer_before=$(switches "$renewer")
-	let_pass 3
-	(($(switches "$PID") - before <= 12)) || fail "rlock woke $(($(switches "$PID") - before)) times in 3 s"
-	(($(switches "$renewer") - renewer_before <= 12)) || fail 'the renewer is busy'
+	# Not at first, while what belongs to the start is done.
+	wait_until 20 wakes_rarely "$PID" 12 3
+	wait_until 20 wakes_rarely "$renewer" 12 3
 	let_go
 	ended_with 0
 }
@@ -306,18 +299,18 @@ leaves_alone() {
 	redis del a
 	wait_until 20 file_says signals TERM
 	# Not at first, while what belongs to the stop is done; nor while it looks at many processes that others start.
-	wait_until 20 wakes_rarely "$keeper"
+	wait_until 20 wakes_rarely "$keeper" 25 1
 	let_go
 	PID=$keeper
 	ended_with 76
 }
 
-# wakes_rarely PID: the process wakes 25 times at most in the next second.
+# wakes_rarely PID TIMES SECONDS: the process wakes so many times at most in the next seconds.
 wakes_rarely() {
 	local before
 	before=$(switches "$1")
-	let_pass 1
-	(($(switches "$1") - before <= 25))
+	let_pass "$3"
+	(($(switches "$1") - before <= $2))
 }
 
 # switches PID: how often the process went to sleep.

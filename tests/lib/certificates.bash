@@ -38,14 +38,13 @@ sign() {
 # start_tls_server NAME [OPTION...]: start_server with that certificate, on a TLS port, too, and with no port in clear.
 # Sets PORT; RLOCK_URL is its, by the name localhost.
 start_tls_server() {
-	choose_port
-	start_tls_server_on "$PORT" "$@"
+	on_free_port choose_port start_tls_server_on @PORT@ "$@"
 }
 
 # start_tls_server_on PORT NAME [OPTION...]
 start_tls_server_on() {
 	start_server --tls-port "$1" --tls-cert-file "$CERTIFICATES/$2.crt" \
 		--tls-key-file "$CERTIFICATES/$2.key" --tls-ca-cert-file "$CERTIFICATES/ca.crt" \
-		--tls-auth-clients no "${@:3}"
+		--tls-auth-clients no "${@:3}" || return
 	export RLOCK_URL=rediss://localhost:$1
 }

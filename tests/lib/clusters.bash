@@ -27,8 +27,7 @@ choose_node_port() {
 
 # start_node NUMBER [OPTION...]: sets PORT; the node is in no cluster yet.
 start_node() {
-	choose_node_port
-	start_server_number "$1" --port "$PORT" "${NODE_OPTIONS[@]}" "${@:2}"
+	on_free_port choose_node_port start_server_number "$1" --port @PORT@ "${NODE_OPTIONS[@]}" "${@:2}"
 	PORTS+="${PORTS:+ }$PORT"
 }
 
@@ -45,10 +44,6 @@ knows_node() {
 	on "$1" ask_server cluster nodes && [[ $'\n'$ANSWER =~ $'\n'$2\ [^$'\n']*\ connected\ [0-9] ]]
 }
 
-node_count() {
-	wc -w <<<"$PORTS"
-}
-
 cluster_is_up() {
 	local number ports
 	read -ra ports <<<"$PORTS"
@@ -61,14 +56,14 @@ cluster_is_up() {
 flush_nodes() {
 	local number
 	wait_until 20 cluster_is_up
-	for number in $(seq "$(node_count)"); do
+	for number in $(seq "$(server_count)"); do
 		on "$number" ask_server flushall
 	done
 }
 
 thaw_nodes() {
 	local number
-	for number in $(seq "$(node_count)"); do
+	for number in $(seq "$(server_count)"); do
 		thaw_server "$number"
 	done
 }
@@ -101,10 +96,15 @@ at_node_of() {
 	on "$(node_of "$1")" "${@:2}"
 }
 
+# is_waited_for NAME: one rlock listens to the lock's channel, at its node.
+is_waited_for() {
+	[ "$(at_node_of "$1" redis pubsub numsub "redisson_lock__channel:{$1}" | tail -n 1)" = 1 ]
+}
+
 # cluster_is_empty: no node has a key of a lock.
 cluster_is_empty() {
 	local number
-	for number in $(seq "$(node_count)"); do
+	for number in $(seq "$(server_count)"); do
 		on "$number" no_keys || return
 	done
 }
@@ -131,7 +131,7 @@ end_migration() {
 	local slot number to
 	slot=$(redis cluster keyslot "$1")
 	to=$(id_of "$3")
-	for number in "$3" "$2" $(seq "$(node_count)"); do
+	for number in "$3" "$2" $(seq "$(server_count)"); do
 		on "$number" redis cluster setslot "$slot" node "$to" >/dev/null
 	done
 }

@@ -35,6 +35,7 @@ bats_merge_stdout_and_stderr() {
 # ---- a server for each file ----
 
 # A Redis server on a private unix socket, nothing on disk. Arguments are further options of it.
+# shellcheck disable=SC2120 # on_free_port passes some
 start_server() {
 	SERVER_DIR=$BATS_FILE_TMPDIR/server
 	SERVER_SOCKET=$SERVER_DIR/redis.sock
@@ -46,28 +47,46 @@ start_server() {
 	chrt --rr --pid 1 "$SERVER_PID" 2>/dev/null || :
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 	export RLOCK_URL=unix://$SERVER_SOCKET
-	wait_until 10 server_answers || {
+	if ! wait_until 10 server_has_begun || ! server_answers; then
 		tail -n 5 "$SERVER_DIR/log" >&2
 		return 1
-	}
+	fi
 }
 
-# choose_port: sets PORT, on which no server listens yet.
+# server_has_begun: it answers, or has ended, as one does whose port is taken.
+server_has_begun() {
+	server_answers || is_gone "$SERVER_PID"
+}
+
+# choose_port: sets PORT, on which no server listens yet. Another run of tests may choose the same: see on_free_port.
 choose_port() {
 	export PORT
 	while PORT=$((20000 + RANDOM % 12000)) && is_listened_on "$PORT"; do :; done
 }
 
+# on_free_port CHOOSE COMMAND [ARG...]: CHOOSE sets PORT, and COMMAND starts a server there, in its arguments as @PORT@; at
+# another one when that server has ended, since another run's was faster.
+on_free_port() {
+	local try command=("${@:2}")
+	for try in 1 2 3 4 5; do
+		"$1"
+		"${command[@]//@PORT@/$PORT}" && return
+		grep -qs 'in use' "$BATS_FILE_TMPDIR"/{*/,*/server/}log || return
+		echo "port $PORT was taken, try $try" >&2
+	done
+	return 1
+}
+
 # start_server_at_port [OPTION...]: behind PORT of 127.0.0.1, too, for what a socket's URL has no room for, such as a user.
 start_server_at_port() {
-	choose_port
-	start_server --port "$PORT" --bind 127.0.0.1 "$@"
+	on_free_port choose_port start_server --port @PORT@ --bind 127.0.0.1 "$@"
 }
 
 # start_warm_server VERB...: as start_server. From here on it knows each script of these verbs: a request whose reply gets
 # lost has been carried out.
 start_warm_server() {
 	local verb
+	# shellcheck disable=SC2119
 	start_server
 	for verb; do
 		rlock "$verb" -t 3s warm -- sleep 1.4
@@ -228,6 +247,11 @@ ttl_is_below() {
 	ask_server pttl "$1" && [ "$ANSWER" -lt "$2" ]
 }
 
+# ttl_is_above NAME MS
+ttl_is_above() {
+	ask_server pttl "$1" && [ "$ANSWER" -gt "$2" ]
+}
+
 is_free() {
 	redis_says 0 exists "$1"
 }
@@ -235,6 +259,11 @@ is_free() {
 # Nothing of any lock is left on the server.
 no_keys() {
 	redis_says 0 dbsize
+}
+
+# No channel has a listener.
+nothing_is_listened_to() {
+	redis_says '' pubsub channels
 }
 
 is_running() {
@@ -272,6 +301,11 @@ children_of() {
 	{ read -ra CHILDREN <"/proc/$1/task/$1/children"; } 2>/dev/null || :
 }
 
+# has_no_child PID NAME: nor a zombie.
+has_no_child() {
+	! is_parent_of "$@"
+}
+
 # name_of PID: sets NAME_OF_PROCESS; it is empty when the process has gone.
 name_of() {
 	NAME_OF_PROCESS=
@@ -296,7 +330,8 @@ renewer_of() {
 }
 
 has_renewer() {
-	is_parent_of "$1" rlock-renewer
+	find_renewers "$1"
+	[ ${#RENEWERS[@]} -gt 0 ]
 }
 
 # find_renewers PID: sets RENEWERS to what renewer_of prints. A helper has the same name, and one that has ended may stay

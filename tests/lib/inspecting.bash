@@ -1,4 +1,9 @@
-# What status and list print as JSON. Sourced after helpers.bash.
+# Locks for status and list to show, and what these print. Sourced after helpers.bash.
+
+# acquire VERB ID NAME [OPTION...]: the owner ID holds the lock.
+acquire() {
+	rlock "$1" --owner "$2" --lease 60s "${@:4}" "$3"
+}
 
 # json EXPRESSION: prints what it is in Python, of the document in $output: doc; the first lock in it: lock; and
 # members(doc), the names of all members.

@@ -249,10 +249,6 @@ nothing_is_left() {
 	wait_until 5 nothing_runs
 }
 
-nothing_is_listened_to() {
-	redis_says '' pubsub channels
-}
-
 # ---- woken ----
 
 # How soon one that is woken has to be in. None that looks by itself is so soon, see has_just_looked.

@@ -5,7 +5,7 @@
 # shellcheck disable=SC2016,SC2034
 
 # password_command_setup: as directory_setup; RLOCK_URL names the user ci, and COMMAND prints its password of this moment.
-# Sets NAP: so long sleeps what hangs.
+# Sets NAP: so long sleeps what hangs; and NAP_COMMAND, the regular expression of such a command line.
 password_command_setup() {
 	directory_setup
 	SERVER_URL=$RLOCK_URL
@@ -13,6 +13,7 @@ password_command_setup() {
 	rotate 'first-t0ken'
 	# So long sleeps what hangs, and nothing else on this machine.
 	NAP=3600.$$$RANDOM
+	NAP_COMMAND="^sleep ${NAP/./\\.}\$"
 	# It prints the token of this moment, and counts its calls.
 	write_script token 'echo call >>"$HERE/calls"' 'cat "$HERE/token-now"'
 }
@@ -20,7 +21,7 @@ password_command_setup() {
 password_command_teardown() {
 	redis acl deluser ci >/dev/null
 	let_go
-	pkill -KILL -f "^sleep $NAP" || :
+	pkill -KILL -f "$NAP_COMMAND" || :
 	RLOCK_URL=$SERVER_URL
 	watchful_teardown
 }
@@ -61,5 +62,5 @@ has_connections() {
 
 # What hangs has ended, or does not run yet.
 none_sleeps() {
-	! pgrep -f "^sleep $NAP" >/dev/null
+	! pgrep -f "$NAP_COMMAND" >/dev/null
 }

@@ -61,8 +61,3 @@ nothing_is_locked() {
 lock_is_there() {
 	[ "$(redis_with_password exists a)" = 1 ]
 }
-
-# No client listens to a channel.
-has_no_waiter() {
-	redis_says '' pubsub channels
-}

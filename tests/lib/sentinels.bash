@@ -1,6 +1,6 @@
 # Sentinels, and servers that they name as the master of a service. Sourced after helpers.bash.
 
-# choose_port sets PORT.
+# on_free_port sets PORT.
 # shellcheck disable=SC2153
 
 SERVICE=mymaster
@@ -10,8 +10,8 @@ start_masters() {
 	local number
 	export PORTS=
 	for ((number = 1; number <= $1; number++)); do
-		choose_port
-		start_server_number "$number" --port "$PORT" --repl-diskless-sync yes --repl-diskless-sync-delay 0 "${@:2}"
+		on_free_port choose_port start_server_number "$number" --port @PORT@ --repl-diskless-sync yes \
+			--repl-diskless-sync-delay 0 "${@:2}"
 		PORTS+="${PORTS:+ }$PORT"
 	done
 	use_first_server
@@ -20,23 +20,30 @@ start_masters() {
 # start_sentinels COUNT [LINE...]: so many, each with these lines in its configuration. SENTINELS is the list of their
 # addresses, and RLOCK_URL names them.
 start_sentinels() {
-	local number dir
+	local number
 	export SENTINELS=
 	for ((number = 1; number <= $1; number++)); do
-		dir=$BATS_FILE_TMPDIR/sentinel-$number
-		choose_port
-		mkdir -p "$dir"
-		printf '%s\n' "port $PORT" "dir $dir" "logfile $dir/log" 'sentinel resolve-hostnames no' "${@:2}" >"$dir/conf"
-		redis-server "$dir/conf" --sentinel 3>&- &
-		echo $! >"$dir/pid"
+		on_free_port choose_port start_sentinel "$number" "${@:2}"
 		SENTINELS+="${SENTINELS:+,}127.0.0.1:$PORT"
-		wait_until 10 sentinel_answers "$number"
 	done
 	export RLOCK_URL=redis+sentinel://$SENTINELS/$SERVICE
 }
 
-sentinel_answers() {
-	ask_sentinel "$1" ping 2>/dev/null && [ "$ANSWER" = PONG ]
+# start_sentinel NUMBER [LINE...]: on PORT.
+start_sentinel() {
+	local dir=$BATS_FILE_TMPDIR/sentinel-$1 pid
+	mkdir -p "$dir"
+	printf '%s\n' "port $PORT" "dir $dir" "logfile $dir/log" 'sentinel resolve-hostnames no' "${@:2}" >"$dir/conf"
+	redis-server "$dir/conf" --sentinel 3>&- &
+	pid=$!
+	echo "$pid" >"$dir/pid"
+	wait_until 10 sentinel_has_begun "$pid" && is_running "$pid"
+}
+
+# sentinel_has_begun PID: it answers on PORT, and no other one does, or it has ended.
+sentinel_has_begun() {
+	local SERVER_SOCKET=$PORT
+	is_gone "$1" || { ask_server info server 2>/dev/null && [[ $ANSWER = *process_id:"$1"[!0-9]* ]]; }
 }
 
 # on_sentinel NUMBER COMMAND [ARG...]: prints its reply.
@@ -97,10 +104,6 @@ start_failover_group() {
 	done
 	start_sentinels 3 "sentinel monitor $SERVICE 127.0.0.1 $(port_of 1) 2" \
 		"sentinel down-after-milliseconds $SERVICE 1000" "sentinel failover-timeout $SERVICE 4000"
-}
-
-server_count() {
-	wc -w <<<"$PORTS"
 }
 
 # master: the number of the one that most sentinels name.

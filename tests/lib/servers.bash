@@ -56,6 +56,11 @@ port_of() {
 	cut -d ' ' -f "$1" <<<"$PORTS"
 }
 
+# server_count: how many there are with a port.
+server_count() {
+	wc -w <<<"$PORTS"
+}
+
 # on NUMBER COMMAND [ARG...]: `redis`, and all that is made of it, speaks to that server.
 on() {
 	local SERVER_SOCKET=$BATS_FILE_TMPDIR/$1/server/redis.sock

@@ -52,6 +52,18 @@ within() {
 	took_less "$limit" wait_until $((${limit%.*} + 1)) "$@"
 }
 
+# wait_closely SECONDS COMMAND [ARG...]: as wait_until, and looks each millisecond: for what is not to be seen late.
+wait_closely() {
+	local limit_us=$(($1 * SLOWNESS * 1000000)) start=${EPOCHREALTIME/./}
+	until "${@:2}"; do
+		((${EPOCHREALTIME/./} - start <= limit_us)) || {
+			echo "not true within $1 s: ${*:2}" >&2
+			return 1
+		}
+		let_pass 0.001
+	done
+}
+
 # is_free_after_lease NAME MS: the server ends it within a lease of MS milliseconds, by its own clock, and nothing is left.
 is_free_after_lease() {
 	local left
