@@ -135,17 +135,22 @@ queue_names() {
 
 # find_queue NAME: sets IN_QUEUE to them, without a process.
 find_queue() {
-	local owner
-	IN_QUEUE=()
 	keys_of "$1"
 	ask_server lrange "$QUEUE_KEY" 0 -1
+	name_parties "$ANSWER"
+}
+
+# name_parties OWNERS: sets IN_QUEUE to the parties that these are.
+name_parties() {
+	local owner
+	IN_QUEUE=()
 	while IFS= read -r owner; do
 		case $owner in
 		'') ;;
 		"$JAVA_CLIENT":*) IN_QUEUE+=("J${owner##*:}") ;;
 		*) IN_QUEUE+=("${WHO_OF[${owner##*:}]:-$owner}") ;;
 		esac
-	done <<<"$ANSWER"
+	done <<<"$1"
 }
 
 queue_is() {
@@ -301,8 +306,21 @@ java_does() {
 			redis.call("lpop", queue)
 			head = redis.call("lindex", queue, 0)
 		end
-		'"$4" 4 "$1" "$QUEUE_KEY" "$DEADLINES_KEY" "$CHANNEL" \
+		local function request()
+			'"$4"'
+		end
+		local reply = request()
+		return '"${java_prints:-reply}" 4 "$1" "$QUEUE_KEY" "$DEADLINES_KEY" "$CHANNEL" \
 		"$JAVA_CLIENT:${2#J}" $(($(server_ms) + $3)) "${@:5}"
+}
+
+# queue_after COMMAND [ARG...]: that request of Java's waits, and the parties in the queue are these before any other request.
+queue_after() {
+	local java_prints='{ reply or "entered", unpack(redis.call("lrange", queue, 0, -1)) }' IN_QUEUE
+	ANSWER=$("$@")
+	[[ $ANSWER != entered* ]] || fail "$* has acquired the lock"
+	name_parties "$(tail -n +2 <<<"$ANSWER")"
+	echo "${IN_QUEUE[*]}"
 }
 
 java_enters_if_it_may='
