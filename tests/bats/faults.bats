@@ -3,8 +3,8 @@
 # A server that is frozen, or gone, and back; and locks that get lost. What a server refuses is in faults_refused.bats, what the
 # network does in faults_replies.bats and faults_network.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
+# In single quotes stand whole scripts; each test is a subshell, and knows that; knowing_end sets end.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -33,8 +33,7 @@ unfreeze() {
 @test "a frozen server: all of the command's processes are gone before the lease ends" {
 	hold_with_family a -t 3s
 	wait_until 5 is_renewed a 3000
-	end=$(lease_end_ms a)
-	freeze
+	before_renewal "$PID" knowing_end freeze
 	watch_family 6
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	unfreeze
@@ -217,8 +216,7 @@ unfreeze() {
 @test "a lock that was deleted on the server: the command is stopped within a third of the lease, 76" {
 	hold_with_family a -t 6s
 	wait_until 5 is_renewed a 6000
-	end=$(lease_end_ms a)
-	redis del a
+	before_renewal "$PID" knowing_end redis del a
 	within 3.8 is_gone "$(family_member leader)"
 	watch_family 7
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"

@@ -355,8 +355,7 @@ hold_at_signals() {
 @test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
 	hold_for_family a -t 3s
 	wait_until 5 is_renewed a 3000
-	end=$(lease_end_ms a)
-	kill -s STOP "$PID" "$SERVER_PID"
+	before_renewal "$PID" knowing_end kill -s STOP "$PID" "$SERVER_PID"
 	watch_family 5
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	kill -s CONT "$SERVER_PID"

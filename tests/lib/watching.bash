@@ -209,6 +209,12 @@ lease_end_ms() {
 		return now[1] * 1000 + math.floor(now[2] / 1000) + redis.call("pttl", KEYS[1])' 1 "$1"
 }
 
+# knowing_end COMMAND [ARG...]: runs it, and sets end to what lease_end_ms said of the lock "a" just before.
+knowing_end() {
+	end=$(lease_end_ms a)
+	"$@"
+}
+
 # ---- messages ----
 
 # listen_to COMMAND [ARG...]: as in_background, messages in the file "said".
