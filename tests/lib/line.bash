@@ -10,6 +10,7 @@ JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
 declare -gA PIDS=()   # of an rlock, by PARTY
 declare -gA WHO_OF=() # the way back
 CLOCK=()              # goes before an rlock: see clock_is_off in clocks.bash
+STEPS=(-v)            # an option of waiters, whose messages tell whether they were woken; none where a test counts messages
 
 # ---- rlock in the queue ----
 
@@ -17,7 +18,7 @@ CLOCK=()              # goes before an rlock: see clock_is_off in clocks.bash
 # `let_leave PARTY`. Its messages are in the file "said-PARTY".
 start_waiter() {
 	in_background sh -c 'who=$0; exec "$@" inside "$who" 2>"$BATS_TEST_TMPDIR/said-$who"' \
-		"$1" "${CLOCK[@]}" rlock fair "${@:2}" --
+		"$1" "${CLOCK[@]}" rlock fair "${STEPS[@]}" "${@:2}" --
 	# shellcheck disable=SC2153
 	PIDS[$1]=$PID WHO_OF[$PID]=$1
 }
@@ -284,7 +285,12 @@ is_woken_by() {
 	wait_until 5 has_just_looked "$1" "$2"
 	is_waiting "$2"
 	"${@:3}"
-	within "$(wake_limit)" is_inside "$2"
+	is_inside_woken "$2"
+}
+
+# is_inside_woken PARTY: it gets in since it was woken just now.
+is_inside_woken() {
+	soon_or_woken "$(wake_limit)" "$BATS_TEST_TMPDIR/said-$1" is_inside "$1"
 }
 
 # ---- Java ----
