@@ -25,7 +25,7 @@ teardown() { watchful_teardown; }
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3
 	kill -STOP "${PIDS[r1]}"
-	queue_becomes 6 a r2 r3
+	queue_becomes 8 a r2 r3
 	kill -CONT "${PIDS[r1]}"
 	queue_becomes 5 a r1 r2 r3
 	let_leave r0
@@ -38,7 +38,7 @@ teardown() { watchful_teardown; }
 	queue_waiters r1 r2 r3 r4
 	kill -STOP "${PIDS[r1]}" "${PIDS[r3]}"
 	let_leave r0
-	await_entry r2 6
+	await_entry r2 8
 	kill -CONT "${PIDS[r1]}" "${PIDS[r3]}"
 	queue_becomes 5 a r1 r3 r4
 	wait_until 5 is_heard_of a r3
@@ -67,7 +67,7 @@ teardown() { watchful_teardown; }
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3
 	kill -STOP "${PIDS[r1]}"
-	queue_becomes 6 a r2 r3
+	queue_becomes 8 a r2 r3
 	queue_waiter r4 a
 	java_locks J5 a >/dev/null
 	kill -CONT "${PIDS[r1]}"
