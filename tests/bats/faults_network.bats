@@ -58,7 +58,8 @@ teardown() { common_teardown; }
 }
 
 @test "a waiter in a black hole: its time runs out, 69" {
-	hold_in_background a
+	# At its end the waiter asks the server again.
+	hold_in_background a -t 3s
 	start_prompt_proxy
 	wait_for_lock a -w 5s
 	proxy blackhole on
