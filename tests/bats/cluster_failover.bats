@@ -51,11 +51,20 @@ is_master() {
 	[ "$(on "$1" redis role | head -n 1)" = master ]
 }
 
+# fails_over_to NUMBER: it is the master. Redis gives an order up after 5 s, and an order to a master does nothing.
+fails_over_to() {
+	for _ in 1 2 3 4; do
+		on "$1" redis cluster failover >/dev/null || :
+		! wait_until 6 is_master "$1" || return 0
+	done
+	return 1
+}
+
 # hold_and_wait: NAME is held, and its replica has it; a command that makes the file "entered" waits for it.
 hold_and_wait() {
 	OLD=$(node_of "$NAME")
 	NEW=$((5 - OLD))
-	in_background rlock run -t 12s "$NAME" -- until_let_go
+	in_background rlock run -t 60s "$NAME" -- until_let_go
 	HOLDER=$PID
 	wait_until 5 on "$OLD" is_held "$NAME"
 	in_background rlock run -w 60s "$NAME" -- touch entered
@@ -73,7 +82,10 @@ replica_has_all() {
 }
 
 holds_on_until_let_go() {
-	stays 5 is_running "$HOLDER"
+	# So that it is less than what a renewal makes it.
+	wait_until 5 on "$NEW" redis_says 1 pexpire "$NAME" 50000
+	wait_until 45 on "$NEW" is_renewed "$NAME" 60000
+	is_running "$HOLDER"
 	assert [ ! -e entered ]
 	let_go
 	ended_with 0 "$HOLDER"
@@ -84,8 +96,7 @@ holds_on_until_let_go() {
 
 @test "a lock is held on through a failover that was ordered, and a waiter gets it afterwards" {
 	hold_and_wait
-	on "$NEW" redis cluster failover
-	wait_until 20 is_master "$NEW"
+	fails_over_to "$NEW"
 	holds_on_until_let_go
 }
 
@@ -104,10 +115,10 @@ holds_on_until_let_go() {
 	for worker in 1 2 3 4; do
 		in_background bash -c 'for turn in {1..100}; do rlock run -w 60s "{$0}$1" -- true || { echo "$?" >>failed; exit 1; }; done; echo >>ended' "$NAME" "$worker"
 	done
-	on "$NEW" redis cluster failover
+	fails_over_to "$NEW"
 	wait_until 240 has_lines ended 4
 	assert [ ! -e failed ]
-	is_master "$NEW"
+	wait_until 20 is_master "$NEW"
 }
 
 @test "replicas of the node that a lock has left do not count for it" {

@@ -377,6 +377,8 @@ scores_are_ahead() {
 
 @test "a lock that turns into another kind is waited for no longer, and the line is left" {
 	held_by_stranger a
+	# shellcheck disable=SC2034 # start_waiter uses it
+	STEPS=()
 	queue_waiter r1 a
 	redis set a x >/dev/null
 	ended_with 78 "${PIDS[r1]}"

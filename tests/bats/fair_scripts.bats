@@ -65,13 +65,13 @@ teardown() { watchful_teardown; }
 }
 
 @test "a fair lock without a command is renewed, and can be renewed" {
-	in_background bash -c 'rlock fair --pid $$ -t 1s a; inside held; rlock renew a >renewed; rlock unlock a'
+	in_background bash -c 'rlock fair --pid $$ -t 3s a; inside held; rlock renew a >renewed; rlock unlock a'
 	PIDS[script]=$PID
 	await_entry held
-	stays 2 is_held a
+	stays 4 is_held a
 	touch out-held
 	ended_with 0 "${PIDS[script]}"
-	file_says renewed 1s || grep -qE '^9[0-9]+ms$' renewed
+	file_says renewed 3s || grep -qE '^2\.[0-9]+s$' renewed
 	nothing_is_left
 }
 

@@ -3,8 +3,8 @@
 # A server that is frozen, or gone, and back; and locks that get lost. What a server refuses is in faults_refused.bats, what the
 # network does in faults_replies.bats and faults_network.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that.
-# shellcheck disable=SC2016,SC2030,SC2031
+# In single quotes stand whole scripts; each test is a subshell, and knows that; knowing_end sets end.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -33,8 +33,7 @@ unfreeze() {
 @test "a frozen server: all of the command's processes are gone before the lease ends" {
 	hold_with_family a -t 3s
 	wait_until 5 is_renewed a 3000
-	end=$(lease_end_ms a)
-	freeze
+	before_renewal "$PID" knowing_end freeze
 	watch_family 6
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	unfreeze
@@ -105,7 +104,8 @@ unfreeze() {
 
 @test "a waiter's time runs out though the server is frozen: 69" {
 	own_server
-	hold_in_background a -t 1s
+	# At its end the waiter asks the server again.
+	hold_in_background a -t 3s
 	wait_for_lock a -w 5s
 	freeze
 	took_less 8 ended_with 69
@@ -156,17 +156,17 @@ unfreeze() {
 	start_prompt_proxy
 	in_background bash -c 'rlock lock -l 9s --pid $$ a && touch had; until_let_go'
 	wait_until 5 file_exists had
-	wait_until 9 ttl_is_below a 3600
+	wait_until 9 ttl_is_below a 3000
 	rlock renew --pid "$PID" a
-	wait_until 9 ttl_is_below a 6000
+	wait_until 5 ttl_is_below a 7000
 	proxy refuse on
 	proxy cut
 	let_go
 	wait "$PID" || :
 	let_pass 1.5
 	proxy refuse off
-	# By itself it would be more than a second later.
-	wait_until 3 is_free a
+	# By itself it would be more than 5 s later.
+	wait_until 4 is_free a
 }
 
 @test "a waiter whose server does not come back ends with 69 when its time is over" {
@@ -217,8 +217,7 @@ unfreeze() {
 @test "a lock that was deleted on the server: the command is stopped within a third of the lease, 76" {
 	hold_with_family a -t 6s
 	wait_until 5 is_renewed a 6000
-	end=$(lease_end_ms a)
-	redis del a
+	before_renewal "$PID" knowing_end redis del a
 	within 3.8 is_gone "$(family_member leader)"
 	watch_family 7
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
@@ -249,11 +248,11 @@ unfreeze() {
 }
 
 @test "with --on-lost term the command gets SIGTERM, and nothing worse" {
-	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 1s --on-lost term --grace 100ms a -- log_signals
+	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 3s --on-lost term --grace 100ms a -- log_signals
 	wait_until 5 file_says signals ready
 	redis del a
-	wait_until 2 file_says signals TERM
-	stays 1.2 is_running "$PID"
+	wait_until 6 file_says signals TERM
+	stays 3.5 is_running "$PID"
 	let_go
 	ended_with 76
 	said_once '^rlock: a: lock lost at '
@@ -261,10 +260,10 @@ unfreeze() {
 }
 
 @test "with --on-lost ignore the command runs on, and 76 says that the lock was lost" {
-	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 1s --on-lost ignore a -- log_signals
+	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 3s --on-lost ignore a -- log_signals
 	wait_until 5 file_says signals ready
 	redis del a
-	stays 1.2 is_running "$PID"
+	stays 3.5 is_running "$PID"
 	let_go
 	ended_with 76
 	said_once '^rlock: a: lock lost at '

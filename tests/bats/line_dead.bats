@@ -32,7 +32,7 @@ teardown() { watchful_teardown; }
 	start_holder r0 fair a
 	queue_waiters r1 r2
 	kill_waiter r1
-	queue_becomes 6 a r2
+	queue_becomes 8 a r2
 	is_woken_by a r2 let_leave r0
 	let_leave r2
 	nothing_is_left
@@ -66,7 +66,7 @@ teardown() { watchful_teardown; }
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3
 	kill_waiter r2
-	wait_until 6 is_overdue a r2
+	wait_until 8 is_overdue a r2
 	let_leave r0
 	await_entry r1
 	is_woken_by a r3 let_leave r1
@@ -84,7 +84,7 @@ visited() {
 	queue_waiters r1 r2 r3
 	kill_waiter r2
 	kill_waiter r3
-	wait_until 6 is_overdue a r3
+	wait_until 8 is_overdue a r3
 	let_leave r0
 	await_entry r1
 	let_leave r1

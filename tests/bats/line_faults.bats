@@ -183,6 +183,8 @@ said_to_come_again() {
 
 @test "on a server that gets full a fair lock is released, and a waiter whose time is over is told" {
 	own_server
+	# shellcheck disable=SC2034 # start_waiter uses it
+	STEPS=()
 	start_holder r0 fair a
 	queue_waiter r1 -w 8s a
 	queue_waiter r2 -w 8s a

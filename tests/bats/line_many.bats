@@ -114,7 +114,7 @@ queue_many() {
 	local number start took before commands looks
 	start_holder r0 fair a
 	start_holder other fair b
-	queue_waiter r1 -v b
+	queue_waiter r1 b
 	for number in {2..21}; do
 		queue_waiter "r$number" a
 	done
@@ -143,7 +143,7 @@ cpu_ms() {
 	local before
 	redis rpush "$(queue_key a)" "$JAVA_CLIENT:1" >/dev/null
 	set_deadline a J1 60000
-	queue_waiter r1 -v a
+	queue_waiter r1 a
 	before=$(cpu_ms "${PIDS[r1]}")
 	let_pass 4
 	(($(cpu_ms "${PIDS[r1]}") - before < 100))
@@ -156,8 +156,8 @@ cpu_ms() {
 
 @test "a waiter rests, also when the lock has no end" {
 	redis hset a somebody:1 1 >/dev/null
-	queue_waiter r1 -v a
-	queue_waiter r2 -v a
+	queue_waiter r1 a
+	queue_waiter r2 a
 	let_pass 4
 	(($(grep -c 'asking to' said-r1) <= 6))
 	(($(grep -c 'asking to' said-r2) <= 6))

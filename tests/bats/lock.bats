@@ -64,19 +64,19 @@ is_program() {
 	no_hold_files
 }
 
-@test "a script that is killed with SIGKILL frees its lock within a second" {
+@test "a script that is killed with SIGKILL frees its lock soon" {
 	start_locking_script lock a
 	kill -KILL "$PID"
-	wait_until 1 is_free a
+	wait_until 5 is_free a
 	wait_until 5 no_keys
 	wait_until 5 no_hold_files
 }
 
-@test "a script that ends without an unlock frees its lock within a second" {
+@test "a script that ends without an unlock frees its lock soon" {
 	for shell in bash dash; do
 		run -0 "$shell" -c 'rlock lock --pid $$ a; $REDIS exists a'
 		assert_output 1
-		wait_until 1 is_free a
+		wait_until 5 is_free a
 	done
 	wait_until 5 no_hold_files
 }
@@ -87,12 +87,12 @@ is_program() {
 	wait_until 5 is_program "$PID" until_let_go
 	is_held a
 	let_go
-	wait_until 1 is_free a
+	wait_until 5 is_free a
 }
 
 @test "what a script started does not keep the lock when the script has ended" {
 	run -0 bash -c 'rlock lock --pid $$ a; until_let_go >/dev/null 2>&1 & exit 0'
-	wait_until 1 is_free a
+	wait_until 5 is_free a
 }
 
 @test "a lock for a script is renewed for as long as the script runs" {
@@ -291,7 +291,7 @@ is_program() {
 	run -0 rlock lock --pid "$PID" a
 	is_held a
 	kill -KILL "$PID"
-	wait_until 1 is_free a
+	wait_until 5 is_free a
 }
 
 @test "--pid of a process that does not exist is refused before anything is locked" {

@@ -45,7 +45,7 @@ teardown() { watchful_teardown; }
 @test "rlock run in the place of a script that has the lock re-enters it" {
 	run -0 timeout 5 bash -c 'rlock lock --pid $$ a; exec rlock run a -- $REDIS hvals a'
 	assert_output 2
-	wait_until 1 is_free a
+	wait_until 5 is_free a
 }
 
 @test "a child script enters its parent's lock and leaves it again" {
@@ -67,7 +67,7 @@ teardown() { watchful_teardown; }
 		touch "$READY"; until_let_go' "$BATS_TEST_TMPDIR/count"
 	wait_until 5 file_exists "$READY"
 	assert_equal "$(cat "$BATS_TEST_TMPDIR/count")" 2
-	wait_until 1 has_count a 1
+	wait_until 5 has_count a 1
 	is_running "$PID"
 }
 

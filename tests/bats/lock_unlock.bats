@@ -136,7 +136,7 @@ teardown() { watchful_teardown; }
 	run -76 bash -c 'rlock lock --pid $$ a; $REDIS del a >/dev/null; rlock renew a; exit'
 	assert_one_line '^rlock: a: .+$'
 	# The renewer takes away what is left beside the lock, when it sees its process gone.
-	wait_until 1 no_keys
+	wait_until 5 no_keys
 }
 
 @test "renew inside rlock run renews run's hold" {

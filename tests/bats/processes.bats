@@ -46,9 +46,9 @@ has_other_renewer() {
 # ---- the keeper killed ----
 
 @test "with rlock killed the lock is held and renewed until the command has ended" {
-	hold_and_know a -t 1s
+	hold_and_know a -t 3s
 	kill -s KILL "$PID"
-	stays 3 is_held a
+	stays 4 is_held a
 	is_running "$CHILD"
 	let_go
 	wait_until 5 no_keys
@@ -57,16 +57,16 @@ has_other_renewer() {
 }
 
 @test "with rlock killed no other gets the lock before the command has ended" {
-	hold_and_know a -t 1s
+	hold_and_know a -t 3s
 	kill -s KILL "$PID"
-	run -75 rlock run -w 1.5s a -- true
+	run -75 rlock run -w 3.5s a -- true
 	in_background rlock run a -- touch second
 	let_go
-	wait_until 2 file_exists second
+	wait_until 5 file_exists second
 	is_gone "$CHILD"
 }
 
-@test "with rlock killed the lock is free within a second of the command's end, however long the lease" {
+@test "with rlock killed the lock is free soon after the command's end, however long the lease" {
 	hold_and_know a
 	kill -s KILL "$PID"
 	wait_until 5 is_gone "$PID"
@@ -127,10 +127,10 @@ has_other_renewer() {
 # ---- the renewer killed ----
 
 @test "a renewer that is killed is replaced, and the lock stays held" {
-	hold_and_know a -t 1s
+	hold_and_know a -t 3s
 	kill -s KILL "$RENEWER"
 	wait_until 5 has_other_renewer "$PID" "$RENEWER"
-	stays 3 is_held a
+	stays 4 is_held a
 	let_go
 	ended_with 0
 	no_keys
@@ -153,11 +153,11 @@ has_other_renewer() {
 }
 
 @test "SIGTERM, SIGINT and SIGHUP sent to a renewer do not end it" {
-	hold_and_know a -t 1s
+	hold_and_know a -t 3s
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE; do
 		kill -s "$signal" "$RENEWER"
 	done
-	stays 1.5 is_held a
+	stays 3.5 is_held a
 	[ "$(renewer_of "$PID")" = "$RENEWER" ]
 	let_go
 	ended_with 0
@@ -169,7 +169,7 @@ has_other_renewer() {
 @test "with rlock and its renewer killed the lock is free after a lease, and nothing of rlock's runs" {
 	hold_and_know a -t 1s
 	kill -s KILL "$PID" "$RENEWER"
-	wait_until 1 nothing_runs
+	wait_until 5 nothing_runs
 	is_free_after_lease a 1000
 	is_running "$CHILD"
 }
@@ -179,7 +179,7 @@ has_other_renewer() {
 	kill -s STOP "$PID"
 	kill -s KILL "$RENEWER"
 	kill -s KILL "$PID"
-	wait_until 1 nothing_runs
+	wait_until 5 nothing_runs
 	is_free_after_lease a 1000
 }
 
@@ -227,14 +227,14 @@ has_other_renewer() {
 # ---- one in another ----
 
 @test "a lost lock stops an rlock inside, its command, and frees its lock" {
-	in_background rlock run -t 1s a -- rlock run b -- family
+	in_background rlock run -t 3s a -- rlock run b -- family
 	wait_until 5 has_lines family "$FAMILY_SIZE"
 	mapfile -t FAMILY < <(cut -d ' ' -f 2 family)
 	BACKGROUND+=("${FAMILY[@]}")
 	redis del a
-	wait_until 2 family_is_gone
+	wait_until 8 family_is_gone
 	ended_with 76
-	wait_until 2 no_keys
+	wait_until 5 no_keys
 	wait_until 5 nothing_runs
 }
 
@@ -266,9 +266,9 @@ has_other_renewer() {
 # ---- stopped instead of killed ----
 
 @test "with rlock stopped the lock is renewed, and free once the command and rlock have ended" {
-	hold_and_know a -t 1s
+	hold_and_know a -t 3s
 	kill -s STOP "$PID"
-	stays 1.2 is_held a
+	stays 3.5 is_held a
 	let_go
 	kill -s CONT "$PID"
 	ended_with 0
@@ -351,8 +351,7 @@ hold_at_signals() {
 @test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
 	hold_for_family a -t 3s
 	wait_until 5 is_renewed a 3000
-	end=$(lease_end_ms a)
-	kill -s STOP "$PID" "$SERVER_PID"
+	before_renewal "$PID" knowing_end kill -s STOP "$PID" "$SERVER_PID"
 	watch_family 5
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	kill -s CONT "$SERVER_PID"
@@ -388,12 +387,13 @@ hold_at_signals() {
 }
 
 @test "both stopped for longer than the lease: the command is stopped as soon as they go on" {
-	hold_for_family a -t 1s
+	hold_for_family a -t 3s
 	kill -s STOP "$PID" "$RENEWER"
-	wait_until 2 is_free a
+	wait_until 6 is_free a
 	family_runs
 	kill -s CONT "$PID" "$RENEWER"
-	within 0.8 family_is_gone
+	# The grace time is longer.
+	within 3 family_is_gone
 	ended_with 76
 	said_once '^rlock: a: lock lost '
 	no_keys
@@ -416,11 +416,11 @@ hold_at_signals() {
 }
 
 @test "one rlock's renewer and children do not disturb another one's" {
-	hold_and_know a -t 1s
+	hold_and_know a -t 3s
 	first=$PID first_renewer=$RENEWER
-	hold_and_know b -t 1s
+	hold_and_know b -t 3s
 	kill -s TERM "$PID"
-	wait_until 2 is_free b
+	wait_until 5 is_free b
 	is_running "$first"
 	[ "$(renewer_of "$first")" = "$first_renewer" ]
 	is_held a

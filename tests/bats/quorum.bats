@@ -129,7 +129,7 @@ teardown() { servers_teardown; }
 # ---- released ----
 
 @test "a release that one of three servers does not answer delays nothing, and arrives when it goes on" {
-	listen_to rlock run a -- sh -c 'until_let_go; exit 7'
+	listen_to rlock run -t 9s a -- sh -c 'until_let_go; exit 7'
 	wait_until 5 on_each is_held a
 	freeze_server 2
 	let_go
@@ -137,28 +137,28 @@ teardown() { servers_teardown; }
 	said_nothing
 	nothing_but 2
 	thaw_server 2
-	wait_until 1 on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 @test "a release reaches a server whose connection was closed meanwhile" {
-	hold_on_each a
+	hold_on_each a -t 9s
 	on 2 redis client kill type normal
 	let_go
 	waits_for_none ended_with 0
 	said_nothing
-	wait_until 1 on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 @test "a release reaches a server that was restarted meanwhile and has the lock again" {
 	take_servers 3
-	hold_on_each a -t 3s
+	hold_on_each a -t 9s
 	crash_server "${SERVERS[1]}"
 	revive_server "${SERVERS[1]}"
-	wait_until 3 on_each is_held a
+	wait_until 8 on_each is_held a
 	let_go
 	waits_for_none ended_with 0
 	said_nothing
-	wait_until 1 on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 @test "a release that one of three servers does not live to see delays nothing" {
@@ -183,7 +183,7 @@ teardown() { servers_teardown; }
 	on 1 no_keys
 	thaw_server 2
 	thaw_server 3
-	wait_until 1 on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 # ---- without a command, and within each other ----

@@ -76,7 +76,7 @@ teardown() { servers_teardown; }
 		nowhere) is_nowhere 2 ;;
 		frozen) VIA=() && use_servers 1 2 3 && freeze_server 2 ;;
 		esac
-		listen_to rlock run -t 3s --connect-timeout 500ms a -- until_let_go
+		listen_to rlock run -t 9s --connect-timeout 500ms a -- until_let_go
 		holder=$PID
 		wait_until 5 on 1 is_held a
 		wait_until 5 on 3 is_held a
@@ -85,7 +85,8 @@ teardown() { servers_teardown; }
 		let_pass 0.3
 		[ ! -e ran ]
 		let_go
-		took_less 1.8 wait_until 2 file_exists ran
+		# By itself it would look at the end of the lease, of which two thirds are left at least.
+		wait_until 5 file_exists ran
 		took_less 4 ended_with 0
 		ended_with 0 "$holder"
 		thaw_server 2
@@ -211,7 +212,7 @@ all_take_turns() {
 # ---- all at once ----
 
 @test "shells take their turns, one at a time, while servers freeze, cut, crash and processes are killed" {
-	local seconds=3 end number shell pids=() bad=0
+	local seconds=9 end number shell pids=() bad=0
 	[ -z "${RLOCK_LONG_TESTS:-}" ] || seconds=300
 	take_servers 3
 	end=$(($(now_ms) + seconds * 1000))
@@ -220,7 +221,7 @@ all_take_turns() {
 		in_background env RLOCK_CONFIG="$(conf_for "${SERVERS[@]}")" bash -c '
 			while ((${EPOCHREALTIME/./} < $1 * 1000)); do
 				status=0
-				rlock run -t 1s --connect-timeout 300ms -w 20s a -- shared_turn write || status=$?
+				rlock run -t 3s --connect-timeout 300ms -w 20s a -- shared_turn write || status=$?
 				echo "$status" >>statuses
 			done' bash "$end"
 		pids+=("$PID")
@@ -228,7 +229,7 @@ all_take_turns() {
 	# One whose rlock is killed again and again, with its command in it.
 	in_background bash -c '
 		while ((${EPOCHREALTIME/./} < $1 * 1000)); do
-			rlock run -t 1s --connect-timeout 300ms -w 20s a -- shared_turn write &
+			rlock run -t 3s --connect-timeout 300ms -w 20s a -- shared_turn write &
 			read -r -t 0.0$((RANDOM % 10)) <> <(:) || :
 			kill -KILL $!
 			wait
@@ -253,7 +254,7 @@ all_take_turns() {
 			let_pass 0.$((RANDOM % 9))
 			revive_server "$bad"
 			# Another one may forget when this one counts again.
-			wait_until 5 is_older "$bad" 2
+			wait_until 8 is_older "$bad" 4
 			;;
 		3) let_pass 0.3 ;;
 		esac

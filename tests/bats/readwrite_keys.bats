@@ -158,7 +158,7 @@ $owner:write
 		let_guest_out w
 		ended_with 0
 		assert_equal "$(show_channel "redisson_rwlock:$name")" '0 1'
-		wait_until 1 no_keys
+		wait_until 5 no_keys
 		rm -f in-* out-*
 	done
 }

@@ -137,15 +137,15 @@ write"
 	RLOCK_HELD=$(inherited_holds_of "$PID") admit_guest own rlock a
 	queue_guest r1 rlock a
 	queue_guest r2 rlock a
-	queue_guest w2 wlock a
+	queue_guest w2 wlock a -v
 	let_guest_out w
-	within 1.5 all_are_inside r1 r2
+	wait_until 5 all_are_inside r1 r2
 	is_mode a read
 	stays_outside 0.3 w2
 	let_guest_out r1 r2
 	stays_outside 0.2 w2
 	let_guest_out own
-	within 1.5 is_inside w2
+	enters_woken w2
 }
 
 @test "what a writer that went on as a reader keeps has the reader's time to live" {

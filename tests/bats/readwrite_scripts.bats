@@ -56,7 +56,7 @@ write"
 	no_keys
 }
 
-@test "a shell that dies releases its read lock and its write lock within a second" {
+@test "a shell that dies releases its read lock and its write lock soon" {
 	for verb in rlock wlock; do
 		start_locking_script "$verb" a
 		kill -KILL "$PID"
@@ -76,7 +76,7 @@ write"
 	wait_until 5 has_two_fields
 	stays_outside 0.2 w
 	kill -KILL "${BACKGROUND[1]}"
-	within 2.5 is_inside w
+	wait_until 5 is_inside w
 }
 
 @test "unlock releases what was locked last: the read, then the write" {

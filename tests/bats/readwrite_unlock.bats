@@ -114,7 +114,7 @@ both_for_job() {
 	queue_guest r rlock a
 	run -0 rlock unlock --force a
 	assert_one_line "^rlock: a: lock broken: .*\($owner:write\), which may still run\$"
-	within 1.5 is_inside r
+	wait_until 5 is_inside r
 	let_guest_out w
 	ended_with 76 "$holder"
 	let_guest_out r
@@ -125,10 +125,10 @@ both_for_job() {
 	admit_guest r1 rlock a
 	admit_guest r2 rlock a
 	local second=$PID
-	queue_guest w wlock a
+	queue_guest w wlock a -v
 	run -0 rlock unlock --force a
 	assert_one_line "^rlock: a: .*\($UUID:[0-9]+ and 1 more\), which may still run\$"
-	within 1.5 is_inside w
+	enters_woken w
 	assert_equal "$(list_keys '{a}:*')" ''
 	let_go
 	ended_with 76 "$second"
@@ -143,7 +143,7 @@ both_for_job() {
 	admit_guest r2 rlock a
 	two=$PID
 	other=$(owner_of a "$two")
-	queue_guest w wlock a
+	queue_guest w wlock a -v
 	run -0 rlock unlock --force --holder "$(owner_of a "$one")" a
 	assert_one_line "^rlock: a: lock broken: .*\($UUID:$one\), which may still run\$"
 	assert_equal "$(redis hkeys a)" "mode
@@ -154,15 +154,15 @@ $other"
 	stays_outside 0.3 w
 	let_guest_out r2
 	ended_with 0 "$two"
-	within 1.5 is_inside w
+	enters_woken w
 }
 
 @test "unlock --force --holder of the last reader lets the writer in" {
 	admit_guest r rlock a
 	local holder=$PID
-	queue_guest w wlock a
+	queue_guest w wlock a -v
 	run -0 rlock unlock --force --holder "$(owner_of a "$holder")" a
-	within 1.5 is_inside w
+	enters_woken w
 	let_guest_out r
 	ended_with 76 "$holder"
 }

@@ -77,10 +77,10 @@ has_dropped() {
 }
 
 @test "a renewer that was forked during the wait renews the lock" {
-	wait_behind run -t 1s
+	wait_behind run -t 3s
 	let_go
 	wait_until 5 test -e in
-	let_pass 2.5
+	let_pass 4
 	is_held a
 	assert_equal "$(renewer_of "$PID")" "$RENEWER"
 	touch out
@@ -89,11 +89,11 @@ has_dropped() {
 }
 
 @test "a lock that was waited for is renewed and released when its keeper is killed" {
-	wait_behind run -t 1s
+	wait_behind run -t 3s
 	let_go
 	wait_until 5 test -e in
 	kill -KILL "$PID"
-	let_pass 2.5
+	let_pass 4
 	is_held a
 	touch out
 	wait_until 5 is_free a
@@ -102,12 +102,12 @@ has_dropped() {
 }
 
 @test "a waiter whose renewer was killed has another when it has the lock" {
-	wait_behind run -t 1s
+	wait_behind run -t 3s
 	kill -KILL "$RENEWER"
 	let_go
 	wait_until 5 test -e in
 	wait_until 5 has_renewer "$PID" # it gives itself its name, and forks nothing while it waits for a reply
-	let_pass 1.5
+	let_pass 4
 	is_held a
 	touch out
 	ended_with 0

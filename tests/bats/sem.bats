@@ -128,7 +128,7 @@ rlock_total:{a}
 
 @test "a permit of a process is released by unlock, renewed by renew, and comes back when the process ends" {
 	start_script 'rlock sem --permits 2 --pid $$ a && rlock renew --mode sem --pid $$ a && rlock unlock --mode sem --pid $$ a
-		echo "$?"; rlock sem --permits 2 --pid $$ a; echo got >got; comes_true test -e out' >log 2>&1
+		echo "$?"; rlock sem --permits 2 --pid $$ a; echo got >got; until_let_go' >log 2>&1
 	wait_until 5 file_exists got
 	assert_equal "$(sed -n '$p' log)" 0
 	has_free a 1

@@ -105,11 +105,13 @@ teardown() { watchful_teardown; }
 
 @test "a greater total wakes as many waiters" {
 	hold_permit 1 a
-	in_background rlock sem --permits 1 a -- until_let_go
-	in_background rlock sem --permits 1 a -- until_let_go
+	start_guest w1 sem a -v --permits 1
+	start_guest w2 sem a -v --permits 1
 	wait_until 5 has_waiters a 2
-	took_less 1.5 rlock sem --permits 3 --resize a
-	within 1 has_held a 3
+	rlock sem --permits 3 --resize a
+	enters_woken w1
+	enters_woken w2
+	has_held a 3
 	let_go
 	all_ended_with 0
 	is_whole a 3

@@ -144,9 +144,9 @@ c"
 @test "several locks are renewed together" {
 	for verb in run fair wlock; do
 		rm -f in-* out-*
-		start_waiter_of "$verb" h -t 1s a b
+		start_waiter_of "$verb" h -t 3s a b
 		await_entry h
-		stays 1.5 is_held a
+		stays 3.5 is_held a
 		is_held b
 		let_leave h
 		no_keys

@@ -49,14 +49,14 @@ teardown() { watchful_teardown; }
 			rm -f in-* out-*
 			start_holder x "$other" a
 			start_holder y "$other" b
-			start_waiter_of "$verb" w a b
+			start_waiter_of "$verb" w -v a b
 			wait_until 5 listeners_are 1
 			let_leave "$first"
 			# A waiter that looks by itself does so now; the next time is two seconds away.
 			[ "$verb" != fair ] || wait_until 5 has_just_looked a w
 			is_waiting w
 			let_leave "$second"
-			within "$(wake_limit)" is_inside w
+			is_inside_woken w
 			let_leave w
 			nothing_is_left
 		done
@@ -71,7 +71,8 @@ teardown() { watchful_teardown; }
 		start_waiter_of run w "$name"
 		wait_until 5 listeners_are 1
 		let_leave h
-		within "$(wake_limit)" is_inside w
+		# By itself it would look at the end of the lease.
+		wait_until 5 is_inside w
 		let_leave w
 		nothing_is_left
 	done
@@ -86,7 +87,7 @@ teardown() { watchful_teardown; }
 	let_leave h
 	stays 0.3 is_waiting w
 	let_leave x
-	within "$(wake_limit)" is_inside w
+	wait_until 5 is_inside w
 	let_leave w
 	nothing_is_left
 }

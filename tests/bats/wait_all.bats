@@ -292,7 +292,7 @@ leaves_alone() {
 @test "while a command that was told to end goes on rlock sleeps" {
 	not_under_valgrind 'it makes calls of its own'
 	local keeper
-	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 1s --on-lost term a -- log_signals
+	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 3s --on-lost term a -- log_signals
 	keeper=$PID
 	wait_until 20 file_says signals ready
 	in_background until_let_go

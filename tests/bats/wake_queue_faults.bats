@@ -54,11 +54,12 @@ stop_when_woken() {
 	wait_until 5 is_free a
 }
 
-@test "a waiter that is killed once it was woken holds up the others for 4 s at most" {
+@test "a waiter that is killed once it was woken holds up the others for a few seconds" {
 	stop_when_woken
 	touch out
 	kill -KILL "$FIRST"
-	wait_until 4 had_turns 2
+	# The wait for the end of the lease would be 30 s.
+	wait_until 7 had_turns 2
 	ended_with 0
 	no_keys
 }
@@ -73,7 +74,7 @@ stop_when_woken() {
 	wait_as 4 a
 	kill -STOP "$first"
 	let_go
-	wait_until 4 test -e turns
+	wait_until 7 test -e turns
 	touch out
 	within $SOON has_lines turns 3
 	kill -CONT "$first"
@@ -83,7 +84,7 @@ stop_when_woken() {
 	no_keys
 }
 
-@test "four stopped waiters do not hold up the fifth for more than 4 s" {
+@test "four stopped waiters do not hold up the fifth for long" {
 	local i
 	hold_until_let_go run a
 	for i in 1 2 3 4; do
@@ -92,7 +93,7 @@ stop_when_woken() {
 	done
 	wait_as 5 a
 	let_go
-	wait_until 4 had_turns 5
+	wait_until 7 had_turns 5
 	touch out
 	kill -CONT "${BACKGROUND[@]:1:4}"
 	wait_until 5 has_lines turns 5
@@ -101,7 +102,7 @@ stop_when_woken() {
 }
 
 # So many waiters try seldom, and none tells the last one by its own try that the others had quick turns.
-@test "a waiter that is stopped after many quick turns does not hold up the last one for more than 4 s" {
+@test "a waiter that is stopped after many quick turns does not hold up the last one for long" {
 	local i stopped
 	hold_until_let_go run a
 	for i in {1..12}; do
@@ -114,7 +115,8 @@ stop_when_woken() {
 	kill -STOP "$stopped"
 	let_go
 	wait_until 20 has_lines turns 12
-	wait_until 4 grep -qx 14 turns
+	# Among so many a waiter tries every 10 s, if it does not learn that it is in front.
+	wait_until 7 grep -qx 14 turns
 	touch out
 	kill -CONT "$stopped"
 	wait_until 5 has_lines turns 14
@@ -122,7 +124,7 @@ stop_when_woken() {
 	no_keys
 }
 
-@test "more dead waiters than are removed at once hold up none for more than 4 s" {
+@test "more dead waiters than are removed at once hold up none" {
 	local i
 	hold_until_let_go run a
 	wait_as 1 a
@@ -130,7 +132,7 @@ stop_when_woken() {
 	redis eval 'for i = 1, 1500 do redis.call("zadd", KEYS[1], i, "dead-" .. i) end' 1 'rlock_queue:{a}' >/dev/null
 	touch out
 	let_go
-	wait_until 4 had_turns 1 2
+	wait_until 7 had_turns 1 2
 	all_ended_with 0
 	no_keys
 }
@@ -206,7 +208,7 @@ gives_up() {
 }
 
 @test "the lease of a killed holder ends: the first waiter acquires the lock, and wakes the next" {
-	in_background rlock run -t 1s a -- until_let_go
+	in_background rlock run -t 3s a -- until_let_go
 	wait_until 5 has_renewer "$PID"
 	wait_as 1 a
 	wait_as 2 a

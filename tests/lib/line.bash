@@ -10,6 +10,7 @@ JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
 declare -gA PIDS=()   # of an rlock, by PARTY
 declare -gA WHO_OF=() # the way back
 CLOCK=()              # goes before an rlock: see clock_is_off in clocks.bash
+STEPS=(-v)            # an option of waiters, whose messages tell whether they were woken; none where a test counts messages
 
 # ---- rlock in the queue ----
 
@@ -17,7 +18,7 @@ CLOCK=()              # goes before an rlock: see clock_is_off in clocks.bash
 # `let_leave PARTY`. Its messages are in the file "said-PARTY".
 start_waiter() {
 	in_background sh -c 'who=$0; exec "$@" inside "$who" 2>"$BATS_TEST_TMPDIR/said-$who"' \
-		"$1" "${CLOCK[@]}" rlock fair "${@:2}" --
+		"$1" "${CLOCK[@]}" rlock fair "${STEPS[@]}" "${@:2}" --
 	# shellcheck disable=SC2153
 	PIDS[$1]=$PID WHO_OF[$PID]=$1
 }
@@ -130,17 +131,22 @@ queue_names() {
 
 # find_queue NAME: sets IN_QUEUE to them, without a process.
 find_queue() {
-	local owner
-	IN_QUEUE=()
 	keys_of "$1"
 	ask_server lrange "$QUEUE_KEY" 0 -1
+	name_parties "$ANSWER"
+}
+
+# name_parties OWNERS: sets IN_QUEUE to the parties that these are.
+name_parties() {
+	local owner
+	IN_QUEUE=()
 	while IFS= read -r owner; do
 		case $owner in
 		'') ;;
 		"$JAVA_CLIENT":*) IN_QUEUE+=("J${owner##*:}") ;;
 		*) IN_QUEUE+=("${WHO_OF[${owner##*:}]:-$owner}") ;;
 		esac
-	done <<<"$ANSWER"
+	done <<<"$1"
 }
 
 queue_is() {
@@ -265,7 +271,12 @@ is_woken_by() {
 	wait_until 5 has_just_looked "$1" "$2"
 	is_waiting "$2"
 	"${@:3}"
-	within "$(wake_limit)" is_inside "$2"
+	is_inside_woken "$2"
+}
+
+# is_inside_woken PARTY: it gets in since it was woken just now.
+is_inside_woken() {
+	soon_or_woken "$(wake_limit)" "$BATS_TEST_TMPDIR/said-$1" is_inside "$1"
 }
 
 # ---- Java ----
@@ -287,8 +298,21 @@ java_does() {
 			redis.call("lpop", queue)
 			head = redis.call("lindex", queue, 0)
 		end
-		'"$4" 4 "$1" "$QUEUE_KEY" "$DEADLINES_KEY" "$CHANNEL" \
+		local function request()
+			'"$4"'
+		end
+		local reply = request()
+		return '"${java_prints:-reply}" 4 "$1" "$QUEUE_KEY" "$DEADLINES_KEY" "$CHANNEL" \
 		"$JAVA_CLIENT:${2#J}" $(($(server_ms) + $3)) "${@:5}"
+}
+
+# queue_after COMMAND [ARG...]: that request of Java's waits, and the parties in the queue are these before any other request.
+queue_after() {
+	local java_prints='{ reply or "entered", unpack(redis.call("lrange", queue, 0, -1)) }' IN_QUEUE
+	ANSWER=$("$@")
+	[[ $ANSWER != entered* ]] || fail "$* has acquired the lock"
+	name_parties "$(tail -n +2 <<<"$ANSWER")"
+	echo "${IN_QUEUE[*]}"
 }
 
 java_enters_if_it_may='

@@ -71,6 +71,11 @@ let_guest_out() {
 	done
 }
 
+# enters_woken GUEST: a waiter that was started with -v; what is in its way has just left.
+enters_woken() {
+	soon_or_woken 1.5 "$BATS_TEST_TMPDIR/said-$1" is_inside "$1"
+}
+
 # When a guest was let in, in ms.
 entered_ms() {
 	echo $(($(cat "$BATS_TEST_TMPDIR/in-$1") / 1000))

@@ -64,6 +64,28 @@ wait_closely() {
 	done
 }
 
+# was_woken SAID: the messages in that file are those of a waiter with -v that acquired its lock by a try that it was woken for,
+# and not by one that was due anyway.
+was_woken() {
+	awk '/: asking to acquire/ { by_message = woken; woken = 0 }
+		/: woken$/ { woken = 1 }
+		/: acquired after / { exit }
+		END { exit !by_message }' "$1"
+}
+
+# soon_or_woken SECONDS SAID COMMAND [ARG...]: the command succeeds since a waiter was woken. That is within so many seconds; on
+# a busy machine it may be later, but then the waiter's messages tell, see was_woken.
+soon_or_woken() {
+	local limit_us start=${EPOCHREALTIME/./} took_us
+	to_microseconds limit_us "$1"
+	wait_until 10 "${@:3}" || return
+	took_us=$((${EPOCHREALTIME/./} - start))
+	((took_us < limit_us * SLOWNESS)) || was_woken "$2" || {
+		echo "took $((took_us / 1000)) ms, and the waiter was not woken: ${*:3}" >&2
+		return 1
+	}
+}
+
 # is_free_after_lease NAME MS: the server ends it within a lease of MS milliseconds, by its own clock, and nothing is left.
 is_free_after_lease() {
 	local left
@@ -224,6 +246,12 @@ lease_end_ms() {
 	redis eval '
 		local now = redis.call("time")
 		return now[1] * 1000 + math.floor(now[2] / 1000) + redis.call("pttl", KEYS[1])' 1 "$1"
+}
+
+# knowing_end COMMAND [ARG...]: runs it, and sets end to what lease_end_ms said of the lock "a" just before.
+knowing_end() {
+	end=$(lease_end_ms a)
+	"$@"
 }
 
 # ---- messages ----
