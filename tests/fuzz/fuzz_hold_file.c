@@ -77,7 +77,7 @@ static void check_hold_file(struct hold_file *file)
 		ALWAYS(rlock_name_check(&file->names[i], &why) == RLOCK_OK);
 		ALWAYS(file->owners[i][0] != '\0' && strlen(file->owners[i]) < RLOCK_OWNER_MAX);
 	}
-	hold_file_find_say_near(file, &job, 1, SERVER, "unlock", 0);
+	hold_file_find_report_near(file, &job, 1, SERVER, "unlock", 0);
 	ALWAYS(hold_file_save(file) == 0);
 	again = hold_file_find(self.pid, file->names, file->name_count, file->server, RLOCK_ANY,
 			       &near, &code);
