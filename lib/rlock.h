@@ -60,12 +60,11 @@ extern "C" {
 
 enum rlock_status {
 	RLOCK_OK = 0,
-	RLOCK_BUSY = 1,         /* another owner holds it */
-	RLOCK_NOT_HELD = 2,     /* the hold does not exist (any more) */
-	RLOCK_CANCELLED = 3,    /* cancel_fd became readable while waiting */
-	RLOCK_NOT_NOTIFIED = 4, /* done, but the server did not allow notifying the waiters */
-	RLOCK_ENET =
-		-1, /* no reply, no quorum, or no server can serve now: the lock may have changed hands or not */
+	RLOCK_BUSY = 1,          /* another owner holds it */
+	RLOCK_NOT_HELD = 2,      /* the hold does not exist (any more) */
+	RLOCK_CANCELLED = 3,     /* cancel_fd became readable while waiting */
+	RLOCK_NOT_NOTIFIED = 4,  /* done, but the server did not allow notifying the waiters */
+	RLOCK_ENET = -1,         /* no reply, or no quorum: the lock may have changed hands */
 	RLOCK_EAUTH = -2,        /* user or password denied */
 	RLOCK_EACL = -3,         /* the user lacks a right; the text names it */
 	RLOCK_EKIND = -4,        /* the key is something else */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process_lock/inherited.h"
-
 #include "fuzz.h"
+#include "process_lock/inherited.h"
+#include "process_lock/owners.h"
 
 #define ID "0123456789abcdef0123456789abcdef"
 #define SERVER "redis://127.0.0.1:6379/0"
