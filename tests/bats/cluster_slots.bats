@@ -74,8 +74,9 @@ hold_at_its_node() {
 		holder=$PID
 		in_background rlock run -w 25s a b c -- true
 		wait_until 5 is_waited_for "$name"
+		# Not without a wait: each of its tries holds those in the slots before for a moment.
 		for other in a b c; do
-			[ "$other" = "$name" ] || run -0 rlock run -n "$other" -- true
+			[ "$other" = "$name" ] || run -0 rlock run -w 5s "$other" -- true
 		done
 		let_go
 		took_less 5 ended_with 0 "$PID"
