@@ -378,7 +378,7 @@ SLOWNESS=1
 [ "${TESTS_UNDER:-}" != valgrind ] || SLOWNESS=4
 
 # wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true. The longer that takes,
-# the less often it looks: it is a sixteenth late at most, and never by more than 0.1 s.
+# the less often it looks: it is a sixteenth late at most, and never by more than 0.1 s; or it looks each LOOK_US, if set.
 wait_until() {
 	local limit=$1 start=${EPOCHREALTIME/./} waited_us pause
 	[[ $limit =~ ^[0-9]+$ ]] || fail "wait_until takes whole seconds, not '$limit'"
@@ -390,7 +390,7 @@ wait_until() {
 			echo "not true within $limit s: $*" >&2
 			return 1
 		}
-		to_seconds pause $((waited_us < 160000 ? 10000 : waited_us < 1600000 ? waited_us / 16 : 100000))
+		to_seconds pause "${LOOK_US:-$((waited_us < 160000 ? 10000 : waited_us < 1600000 ? waited_us / 16 : 100000))}"
 		let_pass "$pause"
 	done
 }

@@ -54,14 +54,8 @@ within() {
 
 # wait_closely SECONDS COMMAND [ARG...]: as wait_until, and looks each millisecond: for what is not to be seen late.
 wait_closely() {
-	local limit_us=$(($1 * SLOWNESS * 1000000)) start=${EPOCHREALTIME/./}
-	until "${@:2}"; do
-		((${EPOCHREALTIME/./} - start <= limit_us)) || {
-			echo "not true within $1 s: ${*:2}" >&2
-			return 1
-		}
-		let_pass 0.001
-	done
+	local LOOK_US=1000
+	wait_until "$@"
 }
 
 # was_woken SAID: the messages in that file are those of a waiter with -v that acquired its lock by a try that it was woken for,
