@@ -192,8 +192,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 # ---- the renewer ----
 
 @test "when rlock is killed its renewer logs the release, once" {
-	in_background rlock run --log log a -- until_let_go
-	wait_until 5 is_held a
+	hold_in_background a --log log
 	wait_until 5 has_renewer "$PID"
 	kill -KILL "$PID"
 	wait_until 5 is_gone "$PID"
@@ -208,10 +207,10 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 
 @test "a renewer that was forked while the lock was waited for logs the release, too" {
 	hold_in_background a
-	in_background rlock run --log log a -- sh -c 'until [ -e now ]; do sleep 0.02; done'
+	in_background rlock run --log log a -- sh -c ': >runs; until [ -e now ]; do sleep 0.02; done'
 	wait_until 5 has_renewer "$PID"
 	let_go
-	wait_until 5 has_event acquired
+	wait_until 5 file_exists runs
 	kill -KILL "$PID"
 	wait_until 5 is_gone "$PID"
 	: >now
@@ -221,8 +220,8 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 }
 
 @test "when rlock is killed its renewer logs that the lock was lost, once" {
-	in_background rlock run -t 1s --log log a -- until_let_go
-	wait_until 5 is_held a
+	# Killed before its command ran, it would have left nothing to lose.
+	hold_in_background a -t 3s --log log
 	wait_until 5 has_renewer "$PID"
 	kill -KILL "$PID"
 	wait_until 5 is_gone "$PID"
@@ -233,8 +232,8 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 }
 
 @test "while rlock is stopped its renewer logs that the lock was lost, and rlock does not again" {
-	in_background rlock run -t 1s --log log a -- sleep 60
-	wait_until 5 is_held a
+	in_background rlock run -t 3s --log log a -- sleep 60
+	wait_until 5 is_parent_of "$PID" sleep
 	wait_until 5 has_renewer "$PID"
 	kill -STOP "$PID"
 	redis del a >/dev/null
