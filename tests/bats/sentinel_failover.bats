@@ -104,7 +104,7 @@ waiter_ends_well() {
 	done
 	wait_until 5 replica_has 'redisson_lock_queue:{a}'
 	wait_until 40 has_left "$old"
-	wait_until 20 is_replica "$old"
+	wait_until 60 is_replica "$old"
 	let_go
 	ended_with 0 "$holder"
 	wait_until 60 has_lines order 3
@@ -126,7 +126,7 @@ waiter_ends_well() {
 	run -75 rlock sem -n --permits 1 a -- true
 	assert is_running "$holder"
 	assert [ ! -e entered ]
-	wait_until 20 is_replica "$old"
+	wait_until 60 is_replica "$old"
 	let_go
 	ended_with 0 "$holder"
 	waiter_ends_well
