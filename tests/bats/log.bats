@@ -208,10 +208,10 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 
 @test "a renewer that was forked while the lock was waited for logs the release, too" {
 	hold_in_background a
-	in_background rlock run --log log a -- sh -c ': >runs; until [ -e now ]; do sleep 0.02; done'
+	in_background rlock run --log log a -- sh -c 'until [ -e now ]; do sleep 0.02; done'
 	wait_until 5 has_renewer "$PID"
 	let_go
-	wait_until 5 file_exists runs
+	wait_until 5 is_parent_of "$PID" sh
 	kill -KILL "$PID"
 	wait_until 5 is_gone "$PID"
 	: >now
