@@ -13,7 +13,7 @@
 
 #define HELD_TEXT_MAX (DURATION_TEXT_MAX + 16)
 
-/* ", held for 2m", of these words and that time; nothing where it is not known. Returns out. */
+/* ", held for 2m": words and time; empty when that is not known. Returns out. */
 static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_MAX])
 {
 	char age[DURATION_TEXT_MAX];
@@ -38,6 +38,11 @@ void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *bl
 		(void)snprintf(position, sizeof(position), ", position %zu in the queue",
 			       blocker->position);
 	(void)names_show_one(opts, blocker->name_index, name);
+	if (blocker->young_server != NULL) {
+		message_info("%s: waiting: %s was started less than a lease ago", name,
+			     blocker->young_server);
+		return;
+	}
 	if (blocker->owner_len == 0 && (blocker->is_waiter || opts->permits > 0)) {
 		message_info("%s: waiting%s", name,
 			     blocker->is_waiter ? ": kept for the next waiter"

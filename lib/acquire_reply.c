@@ -173,6 +173,8 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	server->held_since_ms = INT64_MAX;
 	server->position = 0;
 	server->name_index = 0;
+	server->owner_len = 0;
+	server->note_len = 0;
 	return RLOCK_BUSY;
 }
 

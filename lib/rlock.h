@@ -395,6 +395,11 @@ struct rlock_blocker {
 	int64_t held_ms; /* for how long owner has held it, by its record; -1: it is not known */
 	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: it is in none */
 	bool is_waiter; /* no owner holds the lock: owner is the next waiter, or empty when that is not known */
+	/*
+	 * As rlock_url_server: it was started less than a lease ago, and grants a lock when a lease has passed. NULL: an
+	 * owner or another waiter comes first.
+	 */
+	const char *young_server;
 	/* Of the lock, as the server has it: escape it before printing. Empty: there is none, or it is not known. */
 	const char *owner;
 	size_t owner_len;

@@ -35,7 +35,8 @@
 #define SENTINELS_MS 5000
 
 /*
- * In the place of a waiter: by this channel the scripts know ours among those that listen to the channel of the lock.
+ * CHANNEL:rlock: all of our waiters listen to it, so that the scripts can tell how many of the listeners of CHANNEL are
+ * others.
  */
 #define OURS "rlock"
 
@@ -195,9 +196,18 @@ enum rlock_status rlock__subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 
 /* ---- sleep ---- */
 
+/* Its name, if it is too young to grant the lock; else NULL. */
+static const char *young_server(const struct rlock__waiter *waiter, size_t index)
+{
+	if (waiter->servers[index].state != RLOCK__SERVER_GRANTED_YOUNG)
+		return NULL;
+	return rlock__connection_error(rlock__routes_connection(&waiter->routes, index))->server;
+}
+
 static void report_wait(struct rlock__waiter *waiter)
 {
-	const struct rlock__server *server = &waiter->servers[rlock__waiter_blocker(waiter)];
+	size_t index = rlock__waiter_blocker(waiter);
+	const struct rlock__server *server = &waiter->servers[index];
 	const struct rlock_blocker blocker = {
 		.name_index = server->name_index,
 		.ttl_ms = server->ttl_ms,
@@ -206,6 +216,7 @@ static void report_wait(struct rlock__waiter *waiter)
 				   : rlock_now_ms() - server->held_since_ms,
 		.position = server->position,
 		.is_waiter = server->state == RLOCK__SERVER_QUEUED,
+		.young_server = young_server(waiter, index),
 		.owner = server->owner,
 		.owner_len = server->owner_len,
 		.note = server->note,

@@ -154,13 +154,17 @@ bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t
 
 size_t rlock__waiter_blocker(const struct rlock__waiter *waiter)
 {
-	size_t index = 0;
+	size_t young = waiter->routes.count;
 
-	while (waiter->servers[index].status != RLOCK_BUSY) {
-		index++;
-		assert(index < waiter->routes.count);
+	for (size_t i = 0; i < waiter->routes.count; i++) {
+		if (waiter->servers[i].status != RLOCK_BUSY)
+			continue;
+		if (waiter->servers[i].state != RLOCK__SERVER_GRANTED_YOUNG)
+			return i;
+		young = i;
 	}
-	return index;
+	assert(young < waiter->routes.count);
+	return young;
 }
 
 /* Servers that must agree have queues of one order; a waiter comes to each slot at another time. */

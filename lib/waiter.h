@@ -92,7 +92,7 @@ bool rlock__waiter_is_subscribed(const struct rlock__server *server);
 bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t index);
 /* Since when a server is told that the wait goes on; empty: it is the first try. */
 const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index);
-/* After RLOCK_BUSY: which server said so, the first of several. */
+/* After RLOCK_BUSY: which server said so; of several, one that tells of an owner or a waiter. */
 size_t rlock__waiter_blocker(const struct rlock__waiter *waiter);
 
 #endif

@@ -12,7 +12,7 @@ load ../lib/watching
 load ../lib/agreeing
 load ../lib/quorum
 
-setup_file() { start_old_servers 21; }
+setup_file() { start_old_servers 27; }
 teardown_file() { stop_servers; }
 setup() { servers_setup; }
 teardown() { servers_teardown; }
@@ -155,6 +155,29 @@ is_late_in_a_second() {
 	took=$(($(now_ms) - start))
 	((took < 4500)) || fail "took $took ms"
 	on_each no_keys
+}
+
+@test "a verbose caller is told that it waits until a server is old enough" {
+	take_servers 3
+	crash_server "${SERVERS[0]}"
+	crash_server "${SERVERS[1]}"
+	revive_server "${SERVERS[0]}"
+	revive_server "${SERVERS[1]}"
+	run -0 rlock run -v -w 20s -t 3s a -- true
+	assert_line --regexp '^rlock: a: waiting: [^ ]+ was started less than a lease ago$'
+	refute_line --regexp 'waiting for'
+}
+
+@test "a server that is young does not hide which owner holds the lock on the others" {
+	take_servers 3
+	hold_on_each a -t 9s
+	crash_server "${SERVERS[0]}"
+	revive_server "${SERVERS[0]}"
+	run -75 rlock run -v -t 9s -w 1200ms a -- true
+	assert_line --regexp "^rlock: a: waiting for .*:$PID\\), held for "
+	assert_line --regexp "^rlock: a: timed out after 1\.2s: held by .*:$PID\\), for "
+	let_go
+	ended_with 0
 }
 
 @test "two of three servers are killed: the command is stopped before the lease ends, 76" {
