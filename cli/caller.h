@@ -7,7 +7,7 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 
-/* The owner on the server for --owner ID. The owner of a process never ends in 0. */
+/* The owner on the server for --owner ID. The owner of a process ends in its pid, which is not 0. */
 #define OWNER_FORMAT "%s:0"
 
 /* What a command does over its connection. It returns the exit code. */

@@ -53,7 +53,7 @@ static bool has_cleaner(const char *path)
 					     "/usr/local/lib/tmpfiles.d/rlock.conf",
 					     "/usr/lib/tmpfiles.d/rlock.conf" };
 
-	/* So does sd_booted(3). */
+	/* sd_booted(3) looks at it, too. */
 	if (access("/run/systemd/system", F_OK) != 0 || !is_in_tmp(path))
 		return false;
 	if (strncmp(path, "/tmp/rlock-", strlen("/tmp/rlock-")) != 0)
@@ -87,7 +87,7 @@ static void check_surroundings(struct findings *findings, const char *path)
 				     : path);
 }
 
-/* What the call to open it prints as an error is the reason. */
+/* Why the directory cannot be used is printed as an error by the call that opens it. */
 static void check_directory(struct findings *findings)
 {
 	int dir_fd = runtime_dir_open_for_holds();
@@ -110,7 +110,7 @@ static void check_directory(struct findings *findings)
 void check_machine(struct findings *findings)
 {
 	check_directory(findings);
-	/* Again, the reason is printed as an error. */
+	/* kernel_check() prints the reason as an error. */
 	if (kernel_check() != 0)
 		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "kernel",
 			     "cannot watch processes: standard error has the reason");

@@ -56,7 +56,7 @@ struct acquirer {
 	struct equipment equipment; /* of the keeper of a command */
 	bool has_waited;            /* the lock was busy at the first try */
 	int64_t begun_ms;
-	int64_t acquired_ms; /* or when it was known not to be */
+	int64_t acquired_ms; /* when rlock_acquire returned */
 };
 
 /* ---- before the lock ---- */
@@ -238,7 +238,7 @@ static void begin_sleep(void *ctx, struct rlock_hold *hold)
 
 /* ---- its events ---- */
 
-/* A renewer that is forked while the lock is waited for has to know them, too. */
+/* Before the wait: a renewer that is forked in it knows them, too. */
 static void begin_events(const struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;

@@ -70,7 +70,7 @@ void findings_add(struct findings *findings, enum finding_level level, int code,
 	char text[TEXT_MAX];
 	va_list args;
 
-	/* What is unsound has to be mended first, and a right that is missing after it. */
+	/* The highest code counts: settings have to be mended before rights. */
 	if (level == FINDING_BAD && code > findings->code)
 		findings->code = code;
 	va_start(args, format);

@@ -5,7 +5,7 @@
 #include "holder_process.h"
 #include "inspection_json.h"
 
-/* What the server has no record of, and what there is none of, is null. */
+/* null: there is none, or the server has no record of it. */
 static void put_time(struct json *json, const char *key, int64_t ms)
 {
 	if (ms < 0)

@@ -15,7 +15,7 @@ extern const size_t verb_count;
 const struct verb *verbs_find(const char *name);
 
 /* Each does one verb and returns the exit code, after one line by message_error where that is not 0. */
-int cmd_lock(const struct verb *verb, struct opts *opts);   /* run, lock */
+int cmd_lock(const struct verb *verb, struct opts *opts);   /* run, lock, and their like */
 int cmd_sem(const struct verb *verb, struct opts *opts);    /* sem */
 int cmd_unlock(const struct verb *verb, struct opts *opts); /* unlock */
 int cmd_renew(const struct verb *verb, struct opts *opts);  /* renew */

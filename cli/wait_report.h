@@ -1,6 +1,6 @@
 /*
- * What is said of a wait for a lock: for what it waits, that it is over, and for how long it was. Which of these lines
- * are printed is message.c's to decide, but for the first.
+ * The messages about a wait for a lock: what it waits for, that it is over, and how long it took. message.c decides which
+ * are printed, but for the first.
  */
 #ifndef WAIT_REPORT_H
 #define WAIT_REPORT_H

@@ -15,7 +15,7 @@
 #define ACKNOWLEDGE_MS 1000
 /* The least that one of them has. */
 #define SHARE_MIN_MS 50
-/* The lease runs meanwhile. */
+/* The lease goes on meanwhile: they get at most this part of it. */
 #define LEASE_DIVISOR 4
 
 static enum rlock__acknowledgement check(const struct rlock_conn *conn,
@@ -31,7 +31,7 @@ static enum rlock__acknowledgement check(const struct rlock_conn *conn,
 	return *status_out == RLOCK_OK ? RLOCK__DONE : RLOCK__DEPOSED;
 }
 
-/* Of the time that is left, for one of so many servers; 0 would be for ever. */
+/* One server's share of the time that is left. Not 0: WAIT would then wait without a limit. */
 static int64_t share_ms(int64_t end_ms, size_t servers)
 {
 	int64_t now_ms = rlock_now_ms();

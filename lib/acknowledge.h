@@ -19,9 +19,8 @@ enum rlock__acknowledgement {
 };
 
 /*
- * Of servers that have done it: enough replicas have it, and sentinels that were not queried since since_ms still name
- * the server. Those of which one is not true are RLOCK__NOT_DONE or RLOCK__DEPOSED afterwards. RLOCK_OK: the quorum is
- * left.
+ * Check each server that is RLOCK__DONE: enough replicas have it, and the sentinels, queried at since_ms or later, still
+ * name it. One that fails becomes RLOCK__NOT_DONE or RLOCK__DEPOSED. RLOCK_OK: a quorum is left.
  */
 enum rlock_status rlock__acknowledge(const struct rlock__routes *routes,
 				     enum rlock__acknowledgement *servers, int64_t since_ms,

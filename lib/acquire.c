@@ -23,7 +23,7 @@
 #define LOST_REPLY_MS 1000
 /* How often a request is repeated whose reply took too much of the lease. */
 #define SLOW_REPLIES_MAX 3
-/* So long the caller waits for the release of a lock whose grant came too late. */
+/* How long the caller waits for the release of a lock whose grant came too late. */
 #define RELEASE_MS 1000
 /* Several waiters that try at the same time may each be granted a few servers: after so many such tries we sleep. */
 #define CONTENDED_TRIES_MAX 4

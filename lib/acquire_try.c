@@ -141,8 +141,8 @@ static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 }
 
 /*
- * Slot after slot, since of several that want the same slots the first then gets all of them, and what comes after a
- * slot that is busy is not even touched.
+ * One slot after the other: of several waiters for the same slots the first then acquires all of them, and no slot after
+ * a busy one is touched.
  */
 static enum rlock_status send_slots(struct rlock__waiter *waiter,
 				    struct rlock__broadcast *broadcast, int64_t end_ms)

@@ -20,7 +20,7 @@
 #include "routes.h"
 #include "waiter.h"
 
-/* So long the caller waits for a server that does not reply. What was granted there expires with its lease. */
+/* How long the caller waits for a server that does not reply. What was granted there expires with its lease. */
 #define UNDO_MS 1000
 /* A queue needs less: without a reply its scripts remove us as a dead waiter. */
 #define LEAVE_MS 300

@@ -238,7 +238,10 @@ void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast)
 	for (size_t i = 0; i < broadcast->routes->count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];
 
-		/* With RLOCK_ENET the stream is closed, but after a reply whose login failed: at a replica, say. */
+		/*
+		 * With RLOCK_ENET the stream is closed already, or kept for a reply that is late. Not so after a reply
+		 * that came: the login failed, at a replica, say.
+		 */
 		if (answer->is_over && answer->status < 0 &&
 		    (answer->status != RLOCK_ENET || answer->result.reply != NULL))
 			rlock__connection_close(rlock__routes_connection(broadcast->routes, i));

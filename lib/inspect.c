@@ -1,5 +1,5 @@
 /*
- * Asks each server what it has of a name, by one request that changes nothing.
+ * Queries each server for what it has of a name, by one request that changes nothing.
  * The reply is read by inspection.c; what it means for a person is for the caller.
  */
 #include <hiredis/hiredis.h>
@@ -15,7 +15,7 @@
 #include "rlock.h"
 #include "routes.h"
 
-/* So many are listed; of more it is said how many there are. A screen has less room. */
+/* At most these are listed, and the number of all. A screen has less room. */
 #define HOLDERS_MAX 100
 #define WAITERS_MAX 100
 

@@ -134,7 +134,7 @@ static enum rlock_client client_of(const redisReply *number)
 	}
 }
 
-/* A writer's field: its owner, maybe with when a kept hold ends behind it. */
+/* A writer's field is OWNER:write, of a kept hold with :lingering:END_MS after it. */
 static bool is_writer(const struct rlock_name *field)
 {
 	size_t suffix_len = strlen(WRITE_SUFFIX);
@@ -208,8 +208,7 @@ static void read_unseen(const redisReply *reply, struct pool *pool, struct rlock
 }
 
 /*
- * Readers, and holders of permits, whose time is over are in the lock still, and count no more; any owner of a plain
- * lock does.
+ * Readers and holders of permits that have expired stay in the lock, but do not hold it; any owner of a plain lock does.
  */
 static bool is_held(const struct rlock_inspection *inspection)
 {

@@ -29,7 +29,7 @@ struct batch {
 	size_t count, answered;
 	struct rlock_inspection locks[RLOCK__LIST_BATCH_MAX];
 	size_t lock_count;
-	/* By their indexes: the node has sent us to another one, or does not know the script any more. */
+	/* Indexes of those to inspect again: the node has sent us to another one, or does not know the script any more. */
 	size_t again[RLOCK__LIST_BATCH_MAX];
 	size_t again_count;
 };
@@ -121,7 +121,7 @@ static bool take_reply(void *ctx, struct rlock__connection *connection, const re
 
 /* ---- a batch ---- */
 
-/* Alone, as status asks for it; in a cluster that follows the key. Gone meanwhile, or failed: it is left out. */
+/* Inspects one key, as status does, which follows redirections. One that is gone meanwhile, or fails, is left out. */
 static enum rlock_status inspect_again(struct batch *batch, size_t index)
 {
 	struct rlock_inspection *inspections = NULL;

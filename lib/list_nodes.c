@@ -24,7 +24,7 @@ static bool is_range(const redisReply *range)
 	       range->element[2]->element[1]->type == REDIS_REPLY_INTEGER;
 }
 
-/* Without a host that it knows of itself the node means the one by which it was reached. */
+/* A node that does not know its own host means the one by which it was reached. */
 static const char *host_of(const redisReply *master, const struct rlock__connection *connection)
 {
 	const redisReply *host = master->element[0];
@@ -102,7 +102,7 @@ enum rlock_status rlock__list_nodes(struct rlock__connection *connection,
 	size_t tries = rlock__connection_url(connection)->endpoints.count;
 	enum rlock_status status;
 
-	/* Of a node that does not answer the next request goes to another one. */
+	/* When a node does not answer, the next request goes to another one. */
 	do
 		status = query(connection, out);
 	while (status == RLOCK_ENET && out->count == 0 && --tries > 0);

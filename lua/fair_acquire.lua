@@ -7,7 +7,7 @@
 local FIXED_ARGS = 5
 -- include: request
 local call, lock, holds, counter = redis.pcall, KEYS[1], KEYS[2], KEYS[3]
--- Not of a waiter: it may have been in a queue that was lost, with others in front.
+-- Not for a waiter: its queue may have been lost, with others in front of it.
 local there = not has_waited and not asks_for_more and #KEYS == 6
 	and call('EXISTS', lock, holds, KEYS[4], KEYS[5], KEYS[6], want_token and lock or counter)
 -- include: acquire_absent_token

@@ -35,7 +35,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_qu
 -- include: wake_queue_lock
 
 local TURN_MS = 5000 -- how long readers wait for a writer that gave no sign of life
-local RETRY_AFTER_MS = 2000 -- so often it gives one
+local RETRY_AFTER_MS = 2000 -- how often it gives one
 
 -- Of several writers the key names the last one that claimed the turn, and since when the first of them waits.
 local function claim_turn(name)

@@ -1,6 +1,6 @@
 /*
  * Hands a lock without a command over to its renewer. The hold file is part of that: by it `rlock unlock` finds both.
- * What the renewer does from then on is renewer.c's; which process the lock is for was found out before.
+ * What the renewer does from then on is renewer_loop.c's; which process the lock is for was found out before.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * Ends a hold on the server, and tells the user and the caller what came of it. It leaves to keeper.c and renewer.c
- * which process does so, and when.
+ * Ends a hold on the server, and tells the user and the caller what came of it. It leaves to keeper.c,
+ * renewer_loop.c and renewer.c which process does so, and when.
  */
 #include <stdio.h>
 
@@ -15,7 +15,7 @@
 #include "sys/priority.h"
 #include "sys/signals.h"
 
-/* So long a release waits for a server that does not reply. The lock then expires with its lease. */
+/* How long a release waits for a server that does not reply. The lock then expires with its lease. */
 #define RELEASE_MS 5000
 
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold)

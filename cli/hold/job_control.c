@@ -10,7 +10,7 @@
 #include "hold/job_control.h"
 #include "sys/proc.h"
 
-/* The kernel tells each stop once: if it tells one, the command ran since. keeper.c: reap reads it again. */
+/* The kernel reports each stop once: if it reports one, the command ran since. WNOWAIT leaves it for keeper.c: reap. */
 static bool has_stopped_anew(pid_t pid)
 {
 	siginfo_t info = { 0 };

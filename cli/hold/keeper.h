@@ -1,6 +1,6 @@
 /*
  * Holds a lock while the command runs: starts the renewer and the command, follows signals and deadlines, terminates
- * the command when it has to, and releases the lock. It leaves acquiring it to the verbs, and renewing it to renewer.c.
+ * the command when it has to, and releases the lock. It leaves acquiring it to the verbs, and renewing it to renewal.c.
  */
 #ifndef KEEPER_H
 #define KEEPER_H

@@ -1,6 +1,6 @@
 /*
  * The lease state, and the deadlines that follow from it: arithmetic on one clock. It leaves waiting and signals to
- * keeper.c and renewer.c, and requests to renewal.c.
+ * keeper.c and renewer_loop.c, and requests to renewal.c.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * Renewals of the lease: when the next one is due, and what comes of it. It leaves to renewer.c what the renewer does
+ * Renewals of the lease: when the next one is due, and what comes of it. It leaves to renewer_loop.c what the renewer does
  * between two of them.
  */
 #ifndef RENEWAL_H

@@ -17,7 +17,7 @@ struct renewer_args {
 	int keeper_fd; /* pidfd of the keeper */
 	int target_fd; /* pidfd of the calling process; -1 with a command */
 	int wakeup_fd; /* socket to the keeper: a byte wakes the other side; -1: none */
-	int begin_fd; /* timer that expires once the lease state says that the lock is held; -1: it does so now */
+	int begin_fd; /* timer that expires once the lease state says that the lock is held; -1: it is held already */
 	struct hold_file *hold_file; /* of a lock without a command; else NULL */
 };
 

@@ -151,8 +151,8 @@ static void renew_or_sleep(struct renewer *renewer)
 /* ---- the log ---- */
 
 /*
- * A keeper that runs logs what it finds. One that is stopped learns of it too late, and for a command that has ended it
- * may judge otherwise.
+ * A keeper that runs logs the loss itself. For one that is stopped the renewer does it now, but not once the command has
+ * ended: the keeper may judge otherwise.
  */
 static void log_loss(const struct renewer *renewer)
 {

@@ -16,8 +16,8 @@ struct rlock__seen {
 };
 
 void rlock__seen_free(struct rlock__seen *seen);
-/* Add a text. *is_new_out: it was not there. Two of a million differ in 64 bits but for a chance of 1 to 36 million. false:
- * out of memory. */
+/* Add a text. *is_new_out: it was not there. Among a million texts two have one hash with a chance of 1 in 36 million.
+ * false: out of memory. */
 bool rlock__seen_add(struct rlock__seen *seen, const char *text, size_t len, bool *is_new_out);
 
 #endif

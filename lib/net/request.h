@@ -58,7 +58,7 @@ void rlock__request_poll(struct rlock__connection *connection);
 struct rlock__result rlock__request_await(struct rlock__connection *connection);
 
 /*
- * Whether sentinels that were not queried since since_ms name the server still. After RLOCK_ENET, what it answered does
+ * Whether the sentinels, queried at since_ms or later, still name the server. After RLOCK_ENET, what it answered does
  * not count; the connection is closed then. Without sentinels it is RLOCK_OK at once.
  */
 enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,

@@ -2,7 +2,7 @@
 -- include: mutex_notify
 -- include: mutex_settle
 
--- Whether it was the last hold, and no waiter of ours is in a queue for the lock: then only others are to be notified.
+-- Whether no hold is left, and no waiter is in a queue for the lock: then only its channel is notified.
 local function is_free_without_queue(name)
 	return redis.pcall('EXISTS', name.lock, name.holds, name.queue, name.wake_queue) == 0
 end

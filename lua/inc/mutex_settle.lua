@@ -4,7 +4,7 @@
 -- include: hold_ttl
 -- include: mutex_notify
 
--- Whether an owner holds the lock still: a kept hold has none.
+-- Whether the lock has another owner than those of kept holds.
 local function has_owner(name)
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
 		if not kept_until(owner) then
@@ -14,7 +14,7 @@ local function has_owner(name)
 	return false
 end
 
--- Of a lock that no owner holds any more: it lasts until the last kept hold ends. Whether there is one.
+-- Makes a lock without such an owner last until its last kept hold ends. False: there is none.
 local function leave_to_kept_holds(name)
 	local last_ms = 0
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do

@@ -10,7 +10,7 @@ end
 
 -- Returns how many were reclaimed; they are in no set any more, and not free yet.
 local function reclaim(name)
-	-- Before this deadline no permit of ours is at its end, and none of Java's either.
+	-- Without a deadline up to here no permit has ended, neither ours nor one of Java's.
 	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then
 		return 0
 	end

@@ -12,8 +12,8 @@ local function ids_of(command, key, hold_id, count)
 	return words
 end
 
--- The hold with so many permits, by its record, and removed: how many of them were there. is_lost: not all, or its
--- lease has ended.
+-- The hold, which is removed. count: its permits by its record; removed: how many of them were there; is_lost: not all,
+-- or its lease has ended.
 -- nil when there is no such hold; then name.overwritten may be set.
 local function remove_permits(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)

@@ -61,8 +61,8 @@ local function keep_deadline_ahead(name, owner, position)
 	extend(name.deadlines, math.max(sign_ms, QUEUE_MS))
 end
 
--- Since when this run of the server has a subscriber of the waiter's channel, as its last sign of life and its request
--- say; 0 when it has none, or the user may not ask which run it is.
+-- Since when the waiter has listened to its channel on this run of the server; 0: it does not, or the user may not ask
+-- which run it is.
 local function listens_since(name, owner, sign, listens)
 	if listens ~= '1' or server_run() == UNKNOWN or not is_heard(name, owner) then
 		return 0

@@ -5,8 +5,8 @@
 
 local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 1, FIXED_ARGS + 3
 
--- The field of that hold in a lock with so many fields, for which no waiter is in that queue; nil when it is no such case.
--- And whether one is in the wake queue.
+-- The field of the hold, and whether a waiter is in the wake queue. nil unless the lock has field_count fields, and no
+-- waiter is in queue.
 local function only_field(field_count, queue)
 	local record = #KEYS == #KEY_FIELDS and redis.pcall('HGET', KEYS[2], hold_id)
 	local field = type(record) == 'string' and hold_record_parse(record)

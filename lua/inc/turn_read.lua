@@ -4,7 +4,7 @@
 -- include: turn_waiter
 
 -- The waiter that the caller leaves the lock to, and for how many permits that one waits; nil when there is none. A
--- caller that has waited for longer goes first. So does one that may not wait, if the turn is that of OTHERS: they may
+-- caller that has waited for longer goes first. So does one that may not wait, if the turn is that of OTHERS: these might
 -- not come, and the caller has no later try.
 local function waiter_in_front(name)
 	if name.is_absent then

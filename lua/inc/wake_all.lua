@@ -1,4 +1,4 @@
--- To notify all that wait for a plain, read or write lock.
+-- To notify the waiters for a plain, read or write lock.
 -- include: publish
 -- include: others_turn
 -- include: wake_queue_wake

@@ -71,7 +71,7 @@ local function wait_in_wake_queue(name, since_us, ttl_ms)
 	return retry_ms or -1, retry_ms and 0 or 1
 end
 
--- The reply of an acquisition that has to wait for one of its names. Others that are free are for others.
+-- The reply of an acquisition that has to wait for one of its names. It leaves the wake queues of its other names.
 local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 	if not may_wait then
 		return { 0, index, ttl_ms, holder, holder_note, -1, '', 1, held_ms, 0 }

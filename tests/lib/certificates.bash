@@ -11,7 +11,7 @@ certificates() {
 	sign "$1" server "$names" -days 2
 	sign "$1" other subjectAltName=DNS:redis.example -days 2
 	sign "$1" client subjectAltName=DNS:client.example -days 2
-	# The older ones know of no dates, and the newer ones of no days before today.
+	# An old openssl has no -not_before, and a new one takes no days before today.
 	if openssl x509 -help 2>&1 | grep -q -e -not_after; then
 		sign "$1" expired "$names" -not_before 20200101000000Z -not_after 20200102000000Z
 	else

@@ -103,7 +103,7 @@ stop_server() {
 	wait "$SERVER_PID" 2>/dev/null || :
 }
 
-# kill_server_process PID DIR: one that a test has killed left its number to others.
+# kill_server_process PID DIR: unless the pid is that of another process by now.
 kill_server_process() {
 	[ "/proc/$1/cwd" -ef "$2" ] || return 0
 	kill -CONT "$1" 2>/dev/null || :
@@ -373,7 +373,7 @@ need_own_command_line() {
 
 # ---- waiting ----
 
-# Under valgrind rlock takes half a second to begin: so many times as long may take what is waited for.
+# Under valgrind rlock takes half a second to begin: waits may take this many times as long.
 SLOWNESS=1
 [ "${TESTS_UNDER:-}" != valgrind ] || SLOWNESS=4
 

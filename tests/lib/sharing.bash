@@ -95,7 +95,7 @@ has_listeners() {
 	[ ${#LISTENERS[@]} = "${1:-1}" ]
 }
 
-# None is to be seen for SECONDS that has no right to be in.
+# stays_outside SECONDS GUEST: it is not inside for so long.
 stays_outside() {
 	stays "$1" is_outside "$2"
 }
