@@ -54,7 +54,7 @@ struct delivery {
 	bool is_not_notified[RLOCK_SERVERS_MAX];
 };
 
-/* The short reply of the common release: its one name was released. */
+/* The short reply of sem_release.lua: its one name was released. */
 static bool is_short_release(const redisReply *reply, size_t count)
 {
 	return count == 1 && reply->type == REDIS_REPLY_INTEGER && reply->integer == RELEASE_FREE;

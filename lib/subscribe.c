@@ -127,7 +127,7 @@ static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t 
 	struct rlock__server *server = &waiter->servers[index];
 
 	if (!make_channels(waiter, index))
-		return rlock__fail_memory(&waiter->conn->error);
+		return rlock__fail_memory(rlock__connection_error(server->subscription));
 	return rlock__subscription_open(server->subscription, server->channels,
 					server->channel_count,
 					rlock__waiter_try_end_ms(waiter, rlock_now_ms()));

@@ -28,10 +28,11 @@ int command_look_up_failed(const char *program, const char *why)
 
 static bool is_assignment(const char *word)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-	size_t len = strspn(word, letters);
+	static const char name[] = "0123456789"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	size_t len = strspn(word, name);
 
-	return len > 0 && word[len + strspn(word + len, "0123456789")] == '=';
+	return len > 0 && strchr("0123456789", word[0]) == NULL && word[len] == '=';
 }
 
 /* Only a shell understands these: its own commands, and a whole line in one word. */

@@ -395,7 +395,7 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 
 /* ---- wait ---- */
 
-void rlock__request_poll(struct rlock__connection *connection)
+void rlock__request_wait(struct rlock__connection *connection)
 {
 	struct pollfd cancel = { connection->cancel_fd, POLLIN, 0 };
 
@@ -413,7 +413,7 @@ struct rlock__result rlock__request_await(struct rlock__connection *connection)
 	struct rlock__result result;
 
 	while (!rlock__request_advance(connection, &result))
-		rlock__request_poll(connection);
+		rlock__request_wait(connection);
 	return result;
 }
 

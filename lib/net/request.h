@@ -53,7 +53,7 @@ bool rlock__request_is_under_way(const struct rlock__connection *connection);
 void rlock__request_abandon(struct rlock__connection *connection);
 
 /* Poll for a request and its cancel_fd. A failure ends the request: the next advance returns it. */
-void rlock__request_poll(struct rlock__connection *connection);
+void rlock__request_wait(struct rlock__connection *connection);
 /* Advance and poll to the end. RLOCK_CANCELLED when cancel_fd becomes readable meanwhile. */
 struct rlock__result rlock__request_await(struct rlock__connection *connection);
 

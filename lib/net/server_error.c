@@ -191,7 +191,7 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 
 static bool is_missing_right(const char *error)
 {
-	return starts_with(error, "NOPERM") || strstr(error, "NOPERM") != NULL ||
+	return strstr(error, "NOPERM") != NULL ||
 	       strstr(error, "The user executing the script can't ") != NULL ||
 	       strstr(error, "ACL failure in script") != NULL ||
 	       strstr(error, "can't run this command or subcommand") != NULL;

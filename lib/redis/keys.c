@@ -15,23 +15,24 @@ static const struct {
 	const char *prefix; /* NULL: none */
 	bool is_wrapped;    /* in braces, but for a name that has some */
 	const char *suffix; /* NULL: none */
+	bool is_channel;
 } forms[] = {
-	[RLOCK__KEY_LOCK] = { NULL, false, NULL },
-	[RLOCK__KEY_HOLDS] = { "rlock_holds", true, NULL },
-	[RLOCK__KEY_COUNTER] = { "redisson_lock_token", true, NULL },
-	[RLOCK__KEY_QUEUE] = { "redisson_lock_queue", true, NULL },
-	[RLOCK__KEY_DEADLINES] = { "redisson_lock_timeout", true, NULL },
-	[RLOCK__KEY_WAITERS] = { "rlock_waiters", true, NULL },
-	[RLOCK__KEY_WRITER] = { "rlock_writer", true, NULL },
-	[RLOCK__KEY_ENDS] = { "rlock_ends", true, NULL },
-	[RLOCK__KEY_WAKE_QUEUE] = { "rlock_queue", true, NULL },
-	[RLOCK__KEY_TURN] = { "rlock_turn", true, NULL },
-	[RLOCK__KEY_PERMITS] = { NULL, true, "timeout" },
-	[RLOCK__KEY_TOTAL] = { "rlock_total", true, NULL },
-	[RLOCK__KEY_TIMEOUTS] = { NULL, true, NULL },
-	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true, NULL },
-	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true, NULL },
-	[RLOCK__KEY_SEMAPHORE_CHANNEL] = { "redisson_sc", true, NULL },
+	[RLOCK__KEY_LOCK] = { NULL, false, NULL, false },
+	[RLOCK__KEY_HOLDS] = { "rlock_holds", true, NULL, false },
+	[RLOCK__KEY_COUNTER] = { "redisson_lock_token", true, NULL, false },
+	[RLOCK__KEY_QUEUE] = { "redisson_lock_queue", true, NULL, false },
+	[RLOCK__KEY_DEADLINES] = { "redisson_lock_timeout", true, NULL, false },
+	[RLOCK__KEY_WAITERS] = { "rlock_waiters", true, NULL, false },
+	[RLOCK__KEY_WRITER] = { "rlock_writer", true, NULL, false },
+	[RLOCK__KEY_ENDS] = { "rlock_ends", true, NULL, false },
+	[RLOCK__KEY_WAKE_QUEUE] = { "rlock_queue", true, NULL, false },
+	[RLOCK__KEY_TURN] = { "rlock_turn", true, NULL, false },
+	[RLOCK__KEY_PERMITS] = { NULL, true, "timeout", false },
+	[RLOCK__KEY_TOTAL] = { "rlock_total", true, NULL, false },
+	[RLOCK__KEY_TIMEOUTS] = { NULL, true, NULL, false },
+	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true, NULL, true },
+	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true, NULL, true },
+	[RLOCK__KEY_SEMAPHORE_CHANNEL] = { "redisson_sc", true, NULL, true },
 };
 
 #define AROUND_MAX 32 /* the longest prefix or suffix, a colon, braces and a NUL */
@@ -76,11 +77,9 @@ struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *na
 struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name *name,
 				  bool is_in_cluster)
 {
-	bool is_channel = which == RLOCK__KEY_CHANNEL || which == RLOCK__KEY_READWRITE_CHANNEL ||
-			  which == RLOCK__KEY_SEMAPHORE_CHANNEL;
 	struct rlock__text arg = { NULL, 0 };
 
-	if (!is_channel || !is_in_cluster)
+	if (!forms[which].is_channel || !is_in_cluster)
 		return rlock__key(which, name);
 	arg.text = malloc(name->len + AROUND_MAX + 1);
 	if (arg.text == NULL)

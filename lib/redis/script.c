@@ -117,7 +117,7 @@ static enum rlock_status finish(struct rlock__call *call, bool *was_sent, redisR
 	struct rlock__result result;
 
 	while (!rlock__script_advance(call, &result))
-		rlock__request_poll(call->connection);
+		rlock__request_wait(call->connection);
 	*was_sent = result.was_sent;
 	*reply_out = result.reply;
 	return result.status;

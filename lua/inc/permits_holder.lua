@@ -8,7 +8,7 @@
 local function permits_ttl_ms(name)
 	local ours, all = redis.call('ZRANGE', name.ends, 0, 0, 'WITHSCORES'), redis.call('ZRANGE', name.permits, 0, 0, 'WITHSCORES')
 	local end_ms = tonumber(ours[2] or NO_DEADLINE_MS)
-	-- That of another permit of ours is later than the end of the first one.
+	-- If that deadline is one of our permits', this is no earlier than its end, and changes nothing.
 	end_ms = math.min(end_ms, tonumber(all[2] or NO_DEADLINE_MS) + BEHIND_MS)
 	return end_ms < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or -1
 end

@@ -13,7 +13,7 @@
 --          of them acquires it anew
 -- Before it stands FIXED_ARGS, how many arguments come before those of the names.
 local lease_ms, fresh_owner, hold_id, note, options = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
--- Texts are compared byte by byte: what begins with '0' comes before '1', and what begins with '1' does not.
+-- Whether the first digit is 1: to compare two texts takes less time than a match.
 local want_token, since_us, more = options >= '1', '', ''
 if #options > 4 then
 	since_us, more = string.match(options, '^....(%d*)(.*)$')

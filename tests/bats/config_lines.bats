@@ -153,6 +153,25 @@ bad_config() {
 	done
 }
 
+# options_of_verbs: their long names, without the dashes.
+options_of_verbs() {
+	local verb
+	for verb in run sem unlock renew status list check; do
+		rlock "$verb" --help
+	done | grep -oE '^ +(-., )?--[a-z-]+' | sed 's/.*--//' | sort -u
+}
+
+@test "rlock.conf(5) lists the options that belong to a single call" {
+	local option
+	for option in $(options_of_verbs); do
+		write_config "$option = x"
+		run rlock check
+		[[ "$output" != *'only for the command line'* ]] || echo "$option"
+	done >refused
+	run -0 diff refused <(sed -n '/belong to a single call/,/^An option/p' "$BATS_TEST_DIRNAME/../../man/rlock.conf.5" |
+		sed -n 's/^\.Cm //p' | tr -d ' .' | tr ',' '\n' | sort)
+}
+
 @test "a wrong value is told with file and line" {
 	write_config 'wait = soon'
 	bad_config 1 "'soon'"

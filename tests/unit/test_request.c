@@ -138,7 +138,7 @@ static void check_abandon(void)
 		     "a poll ends when something else is ready");
 	CHECK(cancel.revents != 0 && !advance(&parties[0]), "which leaves the request under way");
 	rlock__connection_set_cancel(parties[0].connection, ends[0]);
-	rlock__request_poll(parties[0].connection);
+	rlock__request_wait(parties[0].connection);
 	CHECK(advance(&parties[0]) && parties[0].result.status == RLOCK_CANCELLED,
 	      "a wait for this one alone is cancelled");
 	parties[0].is_under_way = false;
