@@ -34,8 +34,6 @@ struct breaking {
 	enum rlock_kind kind;
 	char *owner_out;
 	char *note;
-	bool is_not_notified;
-	size_t not_notified_index; /* of the server that could not publish */
 };
 
 static void add_others(char owners[RLOCK_OWNER_MAX], long long count)
@@ -84,12 +82,10 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 	case BREAK_NOT_NOTIFIED:
 		if (reply->elements != 5 || reply->element[4]->type != REDIS_REPLY_ERROR)
 			return rlock__reply_fail(connection, &rlock__script_break);
-		breaking->is_not_notified = true;
-		breaking->not_notified_index = index;
 		(void)rlock__server_error(rlock__connection_error(connection),
 					  reply->element[4]->str, reply->element[4]->len,
 					  rlock__script_break.body);
-		return RLOCK_OK;
+		return RLOCK_NOT_NOTIFIED;
 	case BREAK_OTHER_OWNER:
 		return rlock__reply_fail_held(rlock__connection_error(connection),
 					      "not broken: held by", breaking->note,
@@ -137,11 +133,7 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 				     .note = note };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 
-	if (status == RLOCK_OK)
-		status = rlock__broadcast_run(conn, name, make_break, read_break, &breaking);
-	if (status == RLOCK_OK && breaking.is_not_notified) {
-		rlock__conn_copy_error(conn, breaking.not_notified_index);
-		status = RLOCK_NOT_NOTIFIED;
-	}
-	return status;
+	if (status != RLOCK_OK)
+		return status;
+	return rlock__broadcast_run(conn, name, make_break, read_break, &breaking);
 }

@@ -79,6 +79,12 @@ size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlo
 	return count;
 }
 
+size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast)
+{
+	return rlock__broadcast_count(broadcast, RLOCK_OK) +
+	       rlock__broadcast_count(broadcast, RLOCK_NOT_NOTIFIED);
+}
+
 static bool is_open(const struct rlock__answer *answer)
 {
 	return answer->is_sent && !answer->is_over;
@@ -156,10 +162,9 @@ enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, siz
 {
 	for (;;) {
 		struct pollfd cancel = { broadcast->routes->conn->cancel_fd, POLLIN, 0 };
-		size_t open = advance(broadcast), agreed;
+		size_t open = advance(broadcast), done = rlock__broadcast_done(broadcast);
 
-		agreed = rlock__broadcast_count(broadcast, RLOCK_OK);
-		if (open == 0 || (enough > 0 && (agreed >= enough || agreed + open < enough)))
+		if (open == 0 || (enough > 0 && (done >= enough || done + open < enough)))
 			return RLOCK_OK;
 		if (rlock_now_ms() >= until_ms)
 			return RLOCK_OK;
@@ -208,6 +213,13 @@ static void add_count(const struct rlock__broadcast *broadcast)
 	rlock__error_set_reply(&conn->error, rlock__error_reply(&error));
 }
 
+/* Of servers that have done what was asked. */
+static enum rlock_status done_status(struct rlock__broadcast *broadcast)
+{
+	return rlock__broadcast_copy_error(broadcast, RLOCK_NOT_NOTIFIED) ? RLOCK_NOT_NOTIFIED
+									  : RLOCK_OK;
+}
+
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 					  enum rlock_status negative)
 {
@@ -216,8 +228,8 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 	size_t negatives = rlock__broadcast_count(broadcast, negative);
 	enum rlock_status failure = first_failure(broadcast);
 
-	if (rlock__broadcast_count(broadcast, RLOCK_OK) >= quorum)
-		return RLOCK_OK;
+	if (rlock__broadcast_done(broadcast) >= quorum)
+		return done_status(broadcast);
 	if (negatives > spare && rlock__broadcast_copy_error(broadcast, negative))
 		return negative;
 	if (failure != RLOCK_OK && rlock__broadcast_copy_error(broadcast, failure))
@@ -260,10 +272,10 @@ static enum rlock_status run(struct rlock__broadcast *broadcast, rlock__args_fn 
 	status = rlock__broadcast_await(broadcast, 0, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
-	done = rlock__broadcast_count(broadcast, RLOCK_OK);
+	done = rlock__broadcast_done(broadcast);
 	if (done > 0 &&
 	    done + rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) >= broadcast->routes->quorum)
-		return RLOCK_OK;
+		return done_status(broadcast);
 	if (rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
 		return RLOCK_BUSY;
 	return rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);

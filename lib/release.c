@@ -51,7 +51,6 @@ struct delivery {
 	/* An earlier request may have been carried out there, by this server. */
 	bool is_repeated[RLOCK_SERVERS_MAX];
 	uint64_t server_number[RLOCK_SERVERS_MAX];
-	bool is_not_notified[RLOCK_SERVERS_MAX];
 };
 
 /* The short reply of sem_release.lua: its one name was released. */
@@ -91,6 +90,7 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 	const struct rlock__routes *routes = &delivery->routes;
 	const struct rlock__script *script = delivery->broadcast.answers[index].call.script;
 	struct rlock__connection *connection = rlock__routes_connection(routes, index);
+	enum rlock_status status = RLOCK_OK;
 
 	if (is_short_release(reply, rlock__routes_name_count(routes, index)))
 		return RLOCK_OK;
@@ -101,7 +101,7 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 		size_t name_index = rlock__routes_name(routes, index, i);
 
 		if (result->type == REDIS_REPLY_ERROR) {
-			delivery->is_not_notified[index] = true;
+			status = RLOCK_NOT_NOTIFIED;
 			(void)rlock__server_error(rlock__connection_error(connection), result->str,
 						  result->len, script->body);
 			rlock__connection_error(connection)->name_index = name_index;
@@ -115,7 +115,7 @@ static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply
 		    (result->integer == RELEASE_NO_SUCH_HOLD && !may_be_done(delivery, index)))
 			return rlock__reply_fail_lost(connection, NULL, name_index);
 	}
-	return RLOCK_OK;
+	return status;
 }
 
 /*
@@ -158,7 +158,7 @@ static bool is_settled(const struct rlock__broadcast *broadcast)
 
 	if (rlock__routes_are_slots(routes))
 		return !is_one_slot_open(broadcast);
-	return rlock__broadcast_count(broadcast, RLOCK_OK) >= routes->quorum ||
+	return rlock__broadcast_done(broadcast) >= routes->quorum ||
 	       rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) > routes->count - routes->quorum;
 }
 
@@ -241,21 +241,6 @@ static enum rlock_status deliver_once(struct delivery *delivery, int64_t end_ms)
 							    : end_ms);
 }
 
-static enum rlock_status delivery_result(struct delivery *delivery)
-{
-	enum rlock_status status = rlock__broadcast_result(&delivery->broadcast, RLOCK_NOT_HELD);
-
-	if (status != RLOCK_OK)
-		return status;
-	for (size_t i = 0; i < delivery->routes.count; i++) {
-		if (!delivery->is_not_notified[i])
-			continue;
-		rlock__routes_copy_error(&delivery->routes, i);
-		return RLOCK_NOT_NOTIFIED;
-	}
-	return RLOCK_OK;
-}
-
 /* Send the same request until it is answered, the deadline is there, or the lease has ended. */
 static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadline_ms)
 {
@@ -268,7 +253,7 @@ static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadli
 			delivery, try_end_ms(rlock_now_ms(), deadline_ms, patience_ms));
 
 		if (status == RLOCK_OK)
-			status = delivery_result(delivery);
+			status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 		rlock__broadcast_close_failed(broadcast);
 		/* A server whose stream was broken gets one more try, even if the quorum does not need it. */
 		if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_ENET) > 0)
