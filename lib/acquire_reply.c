@@ -2,13 +2,13 @@
  * What the scripts that acquire reply: the state of one server, and what it granted.
  * What the replies of several servers come to is for acquire_try.c.
  */
-#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "acquire_reply.h"
 #include "base/error.h"
+#include "base/decimal.h"
 #include "base/text.h"
 #include "conn.h"
 #include "hold.h"
@@ -98,14 +98,8 @@ static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t t
 /* "-" means that no token was issued, which is told as 0. */
 static bool read_token(const redisReply *reply, int64_t *token_out)
 {
-	char *end;
-
 	*token_out = 0;
-	if (is_text(reply, "-"))
-		return true;
-	errno = 0;
-	*token_out = strtoll(reply->str, &end, 10);
-	return reply->len > 0 && end == reply->str + reply->len && errno == 0;
+	return is_text(reply, "-") || rlock__decimal_parse(reply->str, reply->len, token_out);
 }
 
 /* The third value is the token, or the total of a semaphore. */

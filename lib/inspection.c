@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/decimal.h"
 #include "inspect_form.h"
 #include "inspection.h"
 #include "net/server_error.h"
@@ -145,6 +146,15 @@ static bool is_writer(const struct rlock_name *field)
 		      WRITE_SUFFIX ":lingering:", strlen(WRITE_SUFFIX ":lingering:")) != NULL;
 }
 
+/* 0: there is none. */
+static int64_t token_of(const redisReply *reply)
+{
+	int64_t token = 0;
+
+	(void)rlock__decimal_parse(reply->str, reply->len, &token);
+	return token;
+}
+
 static void read_holder(const redisReply *reply, enum rlock_kind kind, int64_t now_ms,
 			struct pool *pool, struct rlock_holder *out)
 {
@@ -158,7 +168,7 @@ static void read_holder(const redisReply *reply, enum rlock_kind kind, int64_t n
 		.held_ms = age_ms(now_ms, element[3]->integer),
 		.ttl_ms = element[4]->integer,
 		.is_kept = element[5]->integer != 0,
-		.token = strtoll(element[6]->str, NULL, 10),
+		.token = token_of(element[6]),
 		.note = keep(pool, element[7]),
 	};
 	if (kind != RLOCK_READ && kind != RLOCK_WRITE)
@@ -272,7 +282,7 @@ static void read_lock(const redisReply *reply, struct pool *pool, struct rlock_i
 	out->kind = kind_of(reply);
 	out->type = "";
 	out->ttl_ms = part_number(reply, RLOCK__PART_TTL);
-	out->token = strtoll(reply->element[RLOCK__PART_TOKEN]->str, NULL, 10);
+	out->token = token_of(reply->element[RLOCK__PART_TOKEN]);
 	out->ground = keep(pool, reply->element[RLOCK__PART_GROUND]).text;
 	read_lists(reply, pool, out);
 	out->holder_total = part_count(reply, RLOCK__PART_HOLDER_TOTAL);

@@ -5,11 +5,11 @@
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/decimal.h"
 #include "conn.h"
 #include "net/command.h"
 #include "net/connection.h"
@@ -61,12 +61,10 @@ static void read_text(const char *info, const char *name, char *out, size_t out_
 static int64_t read_number(const char *info, const char *name)
 {
 	char text[RLOCK_FACT_MAX];
-	char *end;
-	int64_t number;
+	int64_t number = -1;
 
 	read_text(info, name, text, sizeof(text));
-	number = strtoll(text, &end, 10);
-	return text[0] == '\0' || *end != '\0' || number < 0 ? -1 : number;
+	return rlock__decimal_parse(text, strlen(text), &number) && number >= 0 ? number : -1;
 }
 
 static void read_info(const char *info, struct rlock_server_info *out)
@@ -134,11 +132,17 @@ enum rlock_status rlock_conn_round_trip(struct rlock_conn *conn, size_t index, i
 	return status;
 }
 
+static bool is_number(const redisReply *reply, int64_t *out)
+{
+	return reply->type == REDIS_REPLY_STRING &&
+	       rlock__decimal_parse(reply->str, reply->len, out) && *out >= 0;
+}
+
 enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index,
 					   struct rlock_clock_look *out)
 {
 	const char *argv[] = { "TIME" };
-	int64_t begin_us = rlock__now_us();
+	int64_t begin_us = rlock__now_us(), seconds, us;
 	redisReply *reply = NULL;
 	enum rlock_status status = run_command(conn, index, 1, argv, &reply);
 
@@ -146,10 +150,9 @@ enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index
 		return status;
 	*out = (struct rlock_clock_look){ -1, begin_us, rlock__now_us() };
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-	    reply->element[0]->type == REDIS_REPLY_STRING &&
-	    reply->element[1]->type == REDIS_REPLY_STRING)
-		out->server_us = strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
-				 strtoll(reply->element[1]->str, NULL, 10);
+	    is_number(reply->element[0], &seconds) && is_number(reply->element[1], &us) &&
+	    seconds < INT64_MAX / 1000000 - 1 && us < 1000000)
+		out->server_us = seconds * 1000000 + us;
 	freeReplyObject(reply);
 	return RLOCK_OK;
 }

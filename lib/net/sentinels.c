@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/decimal.h"
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/sentinels.h"
@@ -31,7 +32,7 @@ struct sentinel {
 	size_t replies;
 	char *host; /* of the master; NULL: not told yet */
 	int port;
-	unsigned long long epoch; /* of the configuration that its answer comes from */
+	int64_t epoch; /* of the configuration that its answer comes from */
 };
 
 struct rlock__sentinels {
@@ -187,7 +188,8 @@ static void take_epoch(struct sentinel *sentinel, const redisReply *reply)
 	for (size_t i = 0; i + 1 < reply->elements; i += 2)
 		if (is_text(reply->element[i]) && is_text(reply->element[i + 1]) &&
 		    strcmp(reply->element[i]->str, "config-epoch") == 0)
-			sentinel->epoch = strtoull(reply->element[i + 1]->str, NULL, 10);
+			(void)rlock__decimal_parse(reply->element[i + 1]->str,
+						   reply->element[i + 1]->len, &sentinel->epoch);
 }
 
 static bool take_reply(void *ctx, struct rlock__connection *connection, const redisReply *reply,

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/decimal.h"
 #include "base/text.h"
 #include "net/connection.h"
 #include "net/connection_open.h"
@@ -114,12 +115,12 @@ static bool ends_with(const redisReply *text, const char *end)
 static int64_t retry_after_ms_of(const redisReply *reply, const char *waiter)
 {
 	const redisReply *text = reply->elements == 3 ? reply->element[2] : NULL;
-	int64_t retry_after_ms;
+	int64_t retry_after_ms = 0;
 
 	if (text == NULL || text->type != REDIS_REPLY_STRING ||
-	    !ends_with(reply->element[1], waiter))
+	    !ends_with(reply->element[1], waiter) ||
+	    !rlock__decimal_parse(text->str, text->len, &retry_after_ms))
 		return 0;
-	retry_after_ms = strtoll(text->str, NULL, 10);
 	return retry_after_ms > 1 ? retry_after_ms : 0;
 }
 

@@ -14,6 +14,7 @@
 /* In this order. A test_NAME() that is missing here has no prototype, which is a warning. */
 #define UNIT_TESTS(X)                                                                              \
 	X(command)                                                                                 \
+	X(decimal)                                                                                 \
 	X(duration)                                                                                \
 	X(keys)                                                                                    \
 	X(lease_state)                                                                             \
