@@ -336,13 +336,16 @@ enum rlock_status check_server(struct findings *findings, const struct opts *opt
 {
 	enum rlock_status status = check_latency(findings, opts, conn, index);
 
-	if (status == RLOCK_OK)
-		status = check_info(findings, opts, conn, index);
-	if (status == RLOCK_OK)
-		status = check_drift(findings, conn, index);
-	if (status == RLOCK_OK)
-		status = check_rights(findings, opts, conn, index);
-	if (status == RLOCK_OK)
-		status = check_permits(findings, opts, conn);
-	return status;
+	if (status != RLOCK_OK)
+		return status;
+	status = check_info(findings, opts, conn, index);
+	if (status != RLOCK_OK)
+		return status;
+	status = check_drift(findings, conn, index);
+	if (status != RLOCK_OK)
+		return status;
+	status = check_rights(findings, opts, conn, index);
+	if (status != RLOCK_OK)
+		return status;
+	return check_permits(findings, opts, conn);
 }

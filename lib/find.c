@@ -95,10 +95,12 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 	struct search search = { conn, name, owner, kind, rlock_now_ms(), NULL };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 
-	if (status == RLOCK_OK)
-		status = rlock__owner_check(&conn->error, owner);
-	if (status == RLOCK_OK)
-		status = rlock__broadcast_run(conn, name, make_find, read_found, &search);
+	if (status != RLOCK_OK)
+		return status;
+	status = rlock__owner_check(&conn->error, owner);
+	if (status != RLOCK_OK)
+		return status;
+	status = rlock__broadcast_run(conn, name, make_find, read_found, &search);
 	if (status == RLOCK_OK)
 		*out = search.found;
 	else

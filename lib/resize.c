@@ -64,10 +64,12 @@ enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name 
 	struct resizing resizing = { conn, name, permits, -1 };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
 
-	if (status == RLOCK_OK)
-		status = rlock__conn_check_permits(conn, permits, 1);
-	if (status == RLOCK_OK)
-		status = rlock__broadcast_run(conn, name, make_resize, read_resize, &resizing);
+	if (status != RLOCK_OK)
+		return status;
+	status = rlock__conn_check_permits(conn, permits, 1);
+	if (status != RLOCK_OK)
+		return status;
+	status = rlock__broadcast_run(conn, name, make_resize, read_resize, &resizing);
 	if (status == RLOCK_OK)
 		*had_out = resizing.had;
 	return status;

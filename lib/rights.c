@@ -193,42 +193,47 @@ static void report_writes(struct trial *trial)
 
 static enum rlock_status try_writes(struct trial *trial, const char *key, bool has_key)
 {
-	enum rlock_status status = RLOCK_OK;
 	bool is_removed = has_key;
+	enum rlock_status status = has_key ? RLOCK_OK : remove_key(trial, key, &is_removed);
 
-	if (!has_key)
-		status = remove_key(trial, key, &is_removed);
-	if (status == RLOCK_OK && !is_removed)
+	if (status != RLOCK_OK)
+		return status;
+	if (!is_removed)
 		report_writes(trial);
-	for (size_t i = 0;
-	     status == RLOCK_OK && is_removed && i < sizeof(writes) / sizeof(writes[0]); i++) {
+	for (size_t i = 0; is_removed && i < sizeof(writes) / sizeof(writes[0]); i++) {
 		enum answer answer;
 
 		status = try_command(trial, &writes[i], key, &answer);
 		if (status == RLOCK_OK && !has_key)
 			status = remove_key(trial, key, &is_removed);
+		if (status != RLOCK_OK)
+			return status;
 	}
-	return status;
+	return RLOCK_OK;
 }
 
 static enum rlock_status try_commands(struct trial *trial, const char *key)
 {
 	bool has_key = false, is_removed;
-	enum rlock_status status = RLOCK_OK;
+	enum rlock_status status;
 	enum answer answer;
 
-	for (size_t i = 0; status == RLOCK_OK && i < sizeof(commands) / sizeof(commands[0]); i++) {
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		status = try_command(trial, &commands[i], key, &answer);
-		if (status == RLOCK_OK && i == 0)
+		if (status != RLOCK_OK)
+			return status;
+		if (i == 0)
 			has_key = answer == ALLOWED;
-		if (status == RLOCK_OK && strcmp(commands[i].right, "+eval") == 0)
+		if (strcmp(commands[i].right, "+eval") == 0)
 			trial->lacks_eval = answer == COMMAND_DENIED;
 	}
-	if (status == RLOCK_OK)
-		status = try_writes(trial, key, has_key);
-	if (status == RLOCK_OK)
-		status = try_command(trial, &removal, key, &answer);
-	return status == RLOCK_OK ? remove_key(trial, key, &is_removed) : status;
+	status = try_writes(trial, key, has_key);
+	if (status != RLOCK_OK)
+		return status;
+	status = try_command(trial, &removal, key, &answer);
+	if (status != RLOCK_OK)
+		return status;
+	return remove_key(trial, key, &is_removed);
 }
 
 /* ---- keys and channels ---- */
@@ -336,22 +341,27 @@ static enum rlock_status try_subscribe(struct trial *trial)
 static enum rlock_status try_objects(struct trial *trial)
 {
 	const char *numsub[] = { "PUBSUB", "NUMSUB" };
-	enum rlock_status status = RLOCK_OK;
+	enum rlock_status status;
 	enum answer answer;
 
-	for (size_t i = 0;
-	     status == RLOCK_OK && !trial->lacks_eval && i < sizeof(keys) / sizeof(keys[0]); i++)
+	for (size_t i = 0; !trial->lacks_eval && i < sizeof(keys) / sizeof(keys[0]); i++) {
 		status = try_key(trial, &keys[i]);
-	for (size_t i = 0; status == RLOCK_OK && i < sizeof(channels) / sizeof(channels[0]); i++) {
+		if (status != RLOCK_OK)
+			return status;
+	}
+	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
 		status = try_publish(trial, &channels[i], "");
 		if (status == RLOCK_OK)
 			status = try_publish(trial, &channels[i], ":1");
+		if (status != RLOCK_OK)
+			return status;
 	}
-	if (status == RLOCK_OK)
-		status = run_command(trial, 2, numsub, &answer);
-	if (status == RLOCK_OK && answer != ALLOWED)
+	status = run_command(trial, 2, numsub, &answer);
+	if (status != RLOCK_OK)
+		return status;
+	if (answer != ALLOWED)
 		report(trial, "+pubsub|numsub", ALL, true);
-	return status == RLOCK_OK ? try_subscribe(trial) : status;
+	return try_subscribe(trial);
 }
 
 /* ---- all of it ---- */
