@@ -23,6 +23,60 @@ function check_names(line, file, number,    count, i, names) {
 	}
 }
 
+# Adds to known what the line defines, within a function or not: parameters, and the names of a loop.
+function learn_parameters(line,    rest, part, names, count, i) {
+	rest = line
+	while (match(rest, /function *[A-Za-z0-9_]*\([^)]*\)|(^| )for [A-Za-z0-9_, ]+( in |=)/)) {
+		part = substr(rest, RSTART, RLENGTH)
+		rest = substr(rest, RSTART + RLENGTH)
+		sub(/ in $/, "", part)
+		gsub(/[^A-Za-z0-9_]+/, " ", part)
+		count = split(part, names, " ")
+		for (i = 1; i <= count; i++)
+			known[names[i]] = 1
+	}
+}
+
+function without_strings(line) {
+	gsub(/'[^']*'/, "''", line)
+	gsub(/"(\\.|[^"\\])*"/, "\"\"", line)
+	return line
+}
+
+# A name that is not known would be nil when the script runs. No field of a table, after a dot, is looked up; nor is its
+# key where a table is made, before a "=" between braces.
+function check_uses(line, file, number,    before, name) {
+	before = ""
+	while (match(line, /[A-Za-z_][A-Za-z0-9_]*/)) {
+		before = before substr(line, 1, RSTART - 1)
+		name = substr(line, RSTART, RLENGTH)
+		line = substr(line, RSTART + RLENGTH)
+		braces += gsub(/[{]/, "{", before) - gsub(/[}]/, "}", before)
+		if (!(name in known) && before !~ /(^|[^.])[.]$|[:0-9]$/ && !(braces > 0 && line ~ /^ *=[^=]/))
+			fail(file, number, "no line before it defines '" name "'")
+		before = ""
+	}
+	braces += gsub(/[{]/, "{", line) - gsub(/[}]/, "}", line)
+}
+
+# In the order of Lua: what a local is set to is looked up before there is that local.
+function check_line(line, file, number,    names, count, i, values) {
+	line = without_strings(line)
+	learn_parameters(line)
+	values = line
+	if (line ~ /^local / && line !~ /^local function /) {
+		sub(/^local [A-Za-z0-9_, ]+/, "", values)
+		check_uses(values, file, number)
+		sub(/^local /, "", line)
+		sub(/[^A-Za-z0-9_, ].*/, "", line)
+		count = split(line, names, /[ ,]+/)
+		for (i = 1; i <= count; i++)
+			known[names[i]] = 1
+		return
+	}
+	check_uses(values, file, number)
+}
+
 function include(line, file, number, parents,    name, path) {
 	name = line
 	sub(/^-- include: */, "", name)
@@ -66,13 +120,19 @@ function expand(file, parents,    line, number, got) {
 			continue
 		sub(/[ \t]+-- .*$/, "", line)
 		sub(/^[ \t]+/, "", line)
-		print squeezed(line)
+		line = squeezed(line)
+		check_line(line, file, number)
+		print line
 	}
 	close(file)
 	return got
 }
 
 BEGIN {
+	split("and break do else elseif end false for function if in local nil not or repeat return then true until while " \
+		"ARGV KEYS redis ipairs math next pairs pcall string table tonumber tostring type unpack", words, " ")
+	for (i in words)
+		known[words[i]] = 1
 	folder = ARGV[1]
 	if (expand(ARGV[2], " ") < 0)
 		fail(ARGV[2], 1, "cannot read it")

@@ -1,6 +1,6 @@
 /*
- * The lesser and the greater of two numbers: the one copy of each. What the numbers count, and that both count the
- * same, is left to the caller.
+ * The lesser and the greater of two numbers: the one copy of each in cli. What the numbers count, and that both count
+ * the same, is left to the caller.
  */
 #ifndef LEAST_H
 #define LEAST_H

@@ -1,6 +1,6 @@
 /*
- * Reads /proc/PID/task/TID/children, which has pids with blanks between them. What the children are is left to the
- * callers.
+ * Reads /proc/PID/task/TID/children, which has pids with blanks between them, in one line without a limit. What the
+ * children are is left to the callers.
  */
 #include <ctype.h>
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /*
  * A stream: a socket that does not block, with a buffer for what is to be written and a reader for what has come.
- * connector.c connects the socket, and request.c polls it; what the commands mean is not known here.
+ * connector.c connects the socket, and request.c polls it; what the commands mean is not known here. hiredis' own
+ * connection is not used, since it waits by itself where cancel_fd and other servers have to be polled, too.
  */
 #include <errno.h>
 #include <hiredis/hiredis.h>

@@ -1,8 +1,8 @@
 -- The common acquisition: one name, of which no key exists but maybe the fencing counter, and no right that has to be tried.
 -- It stands before all that other cases need, and defines no function: to define one takes longer than some commands. All
 -- other cases, and commands that were denied, are for the code after it, "the long way".
--- This is the first of its pieces: the times of the hold. Before it stand is_common, whether it is such a case, and token,
--- the text of a token that was issued, or nil. After it the script writes the field of the lock, and what else only this
+-- This is the first of its pieces: the times of the hold. It reads of the script is_common, whether it is such a case, and
+-- token, the text of a token that was issued, or nil. After it the script writes the field of the lock, and what else only this
 -- kind has, and then includes acquire_absent_hold.lua.
 -- include: request
 

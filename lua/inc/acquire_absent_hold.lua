@@ -1,5 +1,5 @@
 -- The last piece of the common acquisition, see acquire_absent.lua: it writes the hold, or undoes all that was written.
--- Before it stand field, the owner's in the lock; is_added, whether the field, and what else its kind has, was written;
+-- It reads of the script field, the owner's in the lock; is_added, whether the field, and what else its kind has, was written;
 -- own_key and ends of a reader, else nil.
 -- include: acquire_absent
 

@@ -1,7 +1,7 @@
 -- The first piece of the common renewal: a hold of one name, whose lock would expire earlier without it. As in
 -- acquire_absent.lua it stands before all that other cases need, and defines no function. Other cases go the long way,
 -- which may repeat what was done here: both only extend. After it the script does what only its kind needs, sets is_common
--- to whether that succeeded, and includes renew_only_record.lua. Before it stands KEY_COUNT, how many keys a name has.
+-- to whether that succeeded, and includes renew_only_record.lua. It reads KEY_COUNT of the script, how many keys a name has.
 -- include: kept_suffix
 
 local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]

@@ -11,7 +11,7 @@
 -- of a semaphore  ARGV[6] how many permits it has in all, ARGV[7] how many of them to acquire
 -- then     what belongs to each name, and the inherited owners: one that holds the lock now re-enters it, and none
 --          of them acquires it anew
--- Before it stands FIXED_ARGS, how many arguments come before those of the names.
+-- The script defines FIXED_ARGS, how many arguments come before those of the names.
 local lease_ms, fresh_owner, hold_id, note, options = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 -- Whether the first digit is 1: to compare two texts takes less time than a match.
 local want_token, since_us, more = options >= '1', '', ''

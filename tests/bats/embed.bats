@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
 # lua/embed.sh: a script has each include once, after those that it needs, and no function that it does not call. A
-# mistake in its includes is an error with file and line, and no C file is made.
+# mistake in its includes or names is an error with file and line, and no C file is made.
 
 load ../lib/helpers
 
@@ -80,6 +80,30 @@ embedding_fails() {
 	write_file inc/lower.lua 'local lower = acquire'
 	write_file x.lua '-- include: upper' '-- include: lower' 'local lower' 'return 1'
 	embedding_fails "lua/x.lua:3: 'lower' is defined in lua/inc/lower.lua:1 already"
+}
+
+@test "a name that no line before it defines is an error" {
+	write_file x.lua 'local function acquire(name)' '	return release(name)' 'end' 'local function release() return 1 end' 'return acquire()'
+	embedding_fails "lua/x.lua:2: no line before it defines 'release'"
+	write_file x.lua 'local count = 1' 'return cuont + 1'
+	embedding_fails "lua/x.lua:2: no line before it defines 'cuont'"
+	write_file x.lua 'local count = count'
+	embedding_fails "lua/x.lua:1: no line before it defines 'count'"
+	write_file x.lua 'count = 1'
+	embedding_fails "lua/x.lua:1: no line before it defines 'count'"
+	write_file x.lua 'return "text" .. count'
+	embedding_fails "lua/x.lua:1: no line before it defines 'count'"
+	write_file x.lua '-- include: upper' 'local FIXED_ARGS = 2'
+	write_file inc/upper.lua '' 'local first = ARGV[FIXED_ARGS + 1]'
+	embedding_fails "lua/inc/upper.lua:2: no line before it defines 'FIXED_ARGS'"
+}
+
+@test "fields, keys of a table, parameters, names of a loop and words in quotes need no definition" {
+	write_file x.lua 'local lock = { name = KEYS[1], holds = {' '	count = 1, note = "it is held" } }' \
+		'local function each(first, second, ...)' '	for index, key in ipairs(first) do' '		second(index, key, ...)' '	end' 'end' \
+		'for i = 1, 2 do' '	each({ i }, function(at, of) return at .. of end)' 'end' \
+		'lock.expires, lock.holds.note = 0x1F, lock.name:upper()' "return redis.call('GET', lock.name)"
+	embed
 }
 
 @test "two scripts may define the same name" {
