@@ -6,7 +6,7 @@
 #   RLOCK_BIN      the rlock under test, first in the tests' PATH (build/rlock)
 #   TOOLS_DIR      the tests' own programs, next in it, and their builtins of bash (build/tools)
 #   BATS, JOBS     the bats to use, and how many files at a time (see below)
-#   LIMIT          seconds after which a file is stopped (600)
+#   LIMIT          seconds after which a file is stopped: only one that hangs; each takes longer beside other load (1200)
 #   TESTS_UNDER    "sanitize" or "valgrind", for tests that must know; else empty
 #   UNIT_WRAPPER   goes before each program
 #   FINDINGS       a directory: each file that turns up in it is a failure, and is printed
@@ -21,7 +21,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-: "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=600}"
+: "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=1200}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}"
 # Most tests wait for most of their time; what is watched computes.
 files_per_processor=6
