@@ -3,15 +3,15 @@
 # rlock fair: first come, first served, in one queue with Java's threads. What stands on the server, a lock that is
 # re-entered, and one of another kind. Whose turn it is: fair_order.bats; which release wakes a waiter: fair_woken.bats;
 # which call is turned away, or leaves: fair_leaving.bats; without a command: fair_scripts.bats. What happens to the queue is in
-# line_*.bats.
+# queue_*.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/line
+load ../lib/queue
 load ../lib/clocks
 
 setup_file() { start_server; }

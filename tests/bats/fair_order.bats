@@ -6,7 +6,7 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/line
+load ../lib/queue
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

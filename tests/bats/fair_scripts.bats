@@ -2,13 +2,13 @@
 # bats file_tags=long
 # Fair locks without a command: of scripts, and of owners.
 
-# PIDS is line.bash's.
+# PIDS is queue.bash's.
 # shellcheck disable=SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/line
+load ../lib/queue
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

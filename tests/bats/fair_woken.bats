@@ -3,13 +3,13 @@
 # Waiters for a fair lock are woken by the releases of plain locks too, by a lock broken by force, and by the end of a lease
 # or of --at-least. By the release of a fair lock: fair_order.bats.
 
-# Each test is a subshell, and knows that; PIDS is line.bash's.
+# Each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/line
+load ../lib/queue
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

@@ -3,14 +3,14 @@
 # Several names in one call: all of them are acquired, or none; renewed, lost and released together. Waited for:
 # several_names_waiting.bats.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/proxying
-load ../lib/line
+load ../lib/queue
 load ../lib/names
 
 setup_file() {

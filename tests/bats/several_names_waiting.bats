@@ -9,7 +9,7 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/line
+load ../lib/queue
 load ../lib/names
 
 setup_file() { start_server; }

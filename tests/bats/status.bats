@@ -10,7 +10,7 @@ load ../lib/sharing
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/rights
-load ../lib/line
+load ../lib/queue
 load ../lib/inspecting
 
 # Behind a port too, because a user can be named in the URL of a port alone.

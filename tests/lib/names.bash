@@ -1,6 +1,6 @@
-# Several names in one call, for each kind of lock. Sourced after line.bash.
+# Several names in one call, for each kind of lock. Sourced after queue.bash.
 
-# In single quotes stand whole scripts; PAIRS is for the tests; PIDS is line.bash's.
+# In single quotes stand whole scripts; PAIRS is for the tests; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2034,SC2153
 
 # What excludes what: the verb that wants the lock, and one that holds it meanwhile.

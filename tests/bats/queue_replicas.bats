@@ -2,14 +2,14 @@
 # bats file_tags=long
 # The queue of a fair lock when a replica takes over, to which no waiter is subscribed yet.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's, MASTER
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's, MASTER
 # replicas.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2119,SC2120,SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/line
+load ../lib/queue
 load ../lib/replicas
 
 setup_file() { start_server; }

@@ -2,13 +2,13 @@
 # bats file_tags=long
 # A long line for a fair lock, when those that are near its head stand still.
 
-# PIDS is line.bash's.
+# PIDS is queue.bash's.
 # shellcheck disable=SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/line
+load ../lib/queue
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

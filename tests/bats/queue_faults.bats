@@ -2,14 +2,14 @@
 # bats file_tags=long
 # The line for a fair lock when answers get lost, and when a server is full or comes back empty.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/proxying
-load ../lib/line
+load ../lib/queue
 load ../lib/own_servers
 
 setup_file() {

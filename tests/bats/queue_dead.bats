@@ -2,13 +2,13 @@
 # bats file_tags=long
 # Waiters and holders of a fair lock that are killed: how long the line stands still, and what they leave behind.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/line
+load ../lib/queue
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }

@@ -3,13 +3,13 @@
 # The line for a fair lock when one in it stands still, or the server, and when Java's threads have wrong clocks:
 # a waiter that loses its position has it again.
 
-# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is line.bash's.
+# In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2153,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
-load ../lib/line
+load ../lib/queue
 load ../lib/own_servers
 
 setup_file() { start_server; }
