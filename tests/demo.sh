@@ -81,12 +81,12 @@ type_out() {
 	printf '%s' "$text"
 }
 
-# said NAME TEXT: whether a line that TEXT begins was printed in that shell since forget.
+# said NAME TEXT: whether a line that TEXT begins was printed in that shell since clear_output.
 said() {
 	grep -q "^$2" "$work/$1" 2>/dev/null
 }
 
-forget() {
+clear_output() {
 	rm -f "$work/A" "$work/B"
 }
 
@@ -128,7 +128,7 @@ gap=$(since_end)
 check "B was in $gap ms after A's work had ended" test "$gap" -ge 0 -a "$gap" -lt 1000
 
 printf '\n2. Once more, but A is killed. Its work goes on, and so the lock stays.\n\n'
-forget
+clear_output
 # shellcheck disable=SC2016
 shell A rlock run nightly -- sh -c 'echo "working for $PPID"; sleep 2; date "+done at %s.%3N"' &
 wait_until 'A has the lock' said A 'working for '

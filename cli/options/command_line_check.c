@@ -17,7 +17,7 @@ static bool is_name_option(const char *word)
 }
 
 /*
- * Guess where COMMAND begins when its "--" was forgotten: after the name, which is the first word that is neither an
+ * Guess where COMMAND begins when its "--" was left out: after the name, which is the first word that is neither an
  * option nor an option's value, and after the options that follow the name. line->count: nowhere.
  */
 static size_t guess_command(const struct verb *verb, const struct command_line *line)

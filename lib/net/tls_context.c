@@ -21,7 +21,7 @@
 /* The last one of a server. */
 struct session {
 	char *name;
-	SSL_SESSION *session; /* NULL: forgotten */
+	SSL_SESSION *session; /* NULL: dropped */
 	struct session *next;
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# A server that answers, but is busy, forgets its scripts, ends connections, is full, or is a replica; and keys that are no
+# A server that answers, but is busy, loses its scripts, ends connections, is full, or is a replica; and keys that are no
 # lock.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; run sets stderr.

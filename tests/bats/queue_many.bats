@@ -77,7 +77,7 @@ queue_many() {
 	nothing_is_left
 }
 
-@test "of many in the queue, a fifth of them killed, none is forgotten, and all get in in their order" {
+@test "of many in the queue, a fifth of them killed, none is left out, and all get in in their order" {
 	queue_many "$(many 200 60)"
 }
 

@@ -80,7 +80,7 @@ lease_ends_later() {
 	waits_for_none run -0 rlock run -t 1s a -- true
 }
 
-@test "a majority of which one has forgotten is not granted while that one is young, and granted when it is old enough" {
+@test "a majority is not granted while one of its servers that lost the lock is young, and granted when that one is old enough" {
 	take_servers 3
 	local a=${SERVERS[0]} b=${SERVERS[1]} c=${SERVERS[2]}
 	# The holder has it on a and b: c is not to be reached.
@@ -241,7 +241,7 @@ delete_on_two() {
 	wait_until 2 on_each no_keys
 }
 
-@test "a server that has forgotten a lock has it again with the next renewal, of every kind, and of several names" {
+@test "a server that lost a lock has it again with the next renewal, of every kind, and of several names" {
 	local verb
 	for verb in run fair rlock wlock; do
 		rm -f let-go
@@ -261,9 +261,9 @@ delete_on_two() {
 	done
 }
 
-@test "what a server has forgotten is not acquired again from another owner that has it now" {
+@test "a lock that a server lost is not acquired there again when another owner holds it now" {
 	hold_on_each a -t 3s
-	# At once: else a renewal may come between, which finds the lock forgotten, and acquires it.
+	# At once: else a renewal may come between, which finds the lock lost, and acquires it.
 	on 2 redis eval 'redis.call("DEL", KEYS[1]) redis.call("HSET", KEYS[1], ARGV[1], 1)
 		redis.call("PEXPIRE", KEYS[1], 30000)' 1 a 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1
 	let_pass 1.5

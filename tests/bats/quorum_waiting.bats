@@ -253,7 +253,7 @@ all_take_turns() {
 			crash_server "$bad"
 			let_pass 0.$((RANDOM % 9))
 			revive_server "$bad"
-			# Another one may forget when this one counts again.
+			# Another one may lose its data when this one counts again.
 			wait_until 8 is_older "$bad" 4
 			;;
 		3) let_pass 0.3 ;;

@@ -386,7 +386,7 @@ renewal_survives() {
 	done
 }
 
-@test "a server that forgets its scripts releases, renews and lets wait all the same" {
+@test "a server that loses its scripts releases, renews and lets wait all the same" {
 	admit_guest r rlock a -t 3s
 	queue_guest w wlock a -v
 	for _ in 1 2 3; do

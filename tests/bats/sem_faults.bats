@@ -129,7 +129,7 @@ teardown() { watchful_teardown; }
 	is_whole a 1
 }
 
-@test "a server that forgot everything loses the permit, and the waiter goes on waiting there" {
+@test "a server that lost its data loses the permit, and the waiter goes on waiting there" {
 	hold_permit 1 a -t 1s
 	local holder=$PID
 	in_background rlock sem --permits 1 a -- touch got

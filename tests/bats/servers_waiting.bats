@@ -303,7 +303,7 @@ is_first_in_queue() {
 	[ ! -e ran ]
 }
 
-@test "a signal ends a wait at once though one server is frozen, which forgets the waiter when it goes on" {
+@test "a signal ends a wait at once though one server is frozen, which removes the waiter when it goes on" {
 	local verb
 	for verb in run fair; do
 		rm -f let-go

@@ -209,7 +209,7 @@ teardown() { watchful_teardown; }
 # ---- again and again ----
 
 # cross VERB OTHER [COMMAND]: two shells that lock "a b" by VERB, and two that lock "b a" by OTHER, each so
-# often; none may give up, and one that was forgotten would. A turn of two that exclude each other is counted in
+# often; none may give up, and one that was not woken would. A turn of two that exclude each other is counted in
 # the file "number", unless the first two run COMMAND instead.
 cross() {
 	local each=50 counting=4 turn='read -r n <number; echo $((n + 1)) >number' loop

@@ -41,7 +41,7 @@ ended_by() {
 		rlock lock --pid $$ a
 		with_descriptors "$count" rlock unlock --pid $$ a
 		ended_by "$count" 0 71
-		[ "$STATUS" = 0 ] || rlock unlock --pid $$ a || fail "with $count descriptors the lock was forgotten"
+		[ "$STATUS" = 0 ] || rlock unlock --pid $$ a || fail "with $count descriptors the hold file was lost"
 		no_keys
 		nothing_runs
 	done

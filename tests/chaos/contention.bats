@@ -97,7 +97,7 @@ permit_caller() {
 	done
 }
 
-# is_whole COUNT: so many permits are free, and all else is forgotten.
+# is_whole COUNT: so many permits are free, and no other key is left.
 is_whole() {
 	redis_says "$1" get a && ! redis --raw keys '*{a}*' | grep -qvxF -e 'rlock_total:{a}' -e ''
 }

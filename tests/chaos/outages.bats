@@ -185,7 +185,7 @@ stay_away() {
 	must_end 69 brief "$brief" "$kind"
 	took_us=$(($(now_us) - since_us))
 	((took_us < 6000000)) || violated "a wait time of 3 s took $((took_us / 1000)) ms, $kind"
-	# It has a minute from its last renewal. Asked at once: bash forgets a child that ended when its number is another's.
+	# It has a minute from its last renewal. Asked at once: bash drops the status of a child that ended when its number is another's.
 	wait_until $((LOST_SERVER_MS / 1000 + 10)) is_gone "$HOLDER" >/dev/null 2>&1 || :
 	must_end 76 holder "$HOLDER" "$kind"
 	wait_until $((LOST_SERVER_MS / 1000 + 10)) is_gone "$patient" >/dev/null 2>&1 || :

@@ -4,7 +4,7 @@
 #
 # Promised is: no waiter hangs, and none ends with another status than 0 or, when a lock was lost, 76; the fair order of
 # live waiters is kept where it was replicated. With --replicas 1 and min-replicas-to-write 1 no two are inside. Without
-# them Redis may forget locks that it granted, and two may be inside for as long as the old holder takes to stop: that
+# them Redis may lose locks that it granted, and two may be inside for as long as the old holder takes to stop: that
 # is counted, and is no violation.
 
 # OPTIONS and FAULT_MS are for failovers.bash.

@@ -262,7 +262,7 @@ is_held_by_java() {
 
 # ---- more than half of them ----
 
-# A server that was started less than a lease ago may have forgotten a holder, and has no vote.
+# A server that was started less than a lease ago may have lost a lock that is held, and has no vote.
 old_enough() {
 	on_each wait_until 40 is_up_for 31
 }

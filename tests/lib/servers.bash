@@ -118,7 +118,7 @@ crash_server() {
 	wait_until 5 is_gone "$PID_OF_SERVER"
 }
 
-# It comes back, and has forgotten everything.
+# It comes back, without its data.
 revive_server() {
 	start_server_number "$1"
 	find_server "$1"

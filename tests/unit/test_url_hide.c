@@ -177,7 +177,7 @@ static void check_insertions(void)
 	}
 }
 
-/* And whatever is forgotten, but for the colon that makes it a password. */
+/* And whatever is left out, but for the colon that makes it a password. */
 static void check_omissions(void)
 {
 	size_t i, at;
