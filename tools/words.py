@@ -26,7 +26,7 @@ C_TOKEN = re.compile(r'(?P<c>/\*.*?\*/|//[^\n]*)|(?P<u>"(?:\\.|[^"\\\n])*")|\'(?
 LUA_TOKEN = re.compile(r'(?P<c>(?:--[^\n]*\n[ \t]*)+)|(?P<q>"[^"\n]*"|\'[^\'\n]*\')|(?P<n>[A-Za-z_]\w*)')
 SHELL_TOKEN = re.compile(
     r'(?P<c>(?:(?:(?<=\n)|\A)[ \t]*#[^\n]*\n)+|(?<=\s)# [^\n]*)|@test "(?P<t>[^\n]*)" \{'
-    r'|(?:(?<=\n)|\A)[ \t]*(?P<n>[A-Za-z_]\w*)(?=\(\) )|\b(?P<v>[A-Za-z_]\w*)(?==)')
+    r'|(?:(?<=\n)|\A)[ \t]*(?P<n>[A-Za-z_]\w*)(?=\(\) )|\b(?P<v>[A-Za-z_]\w*)(?==)|(?<=\bfor )(?P<i>[A-Za-z_]\w*)(?= in\b|;)')
 MAN_MACRO = re.compile(r"^[.'](\\\".*|[A-Z][a-z]\b|[A-Z]{2}\b)", re.M)
 
 
@@ -72,7 +72,7 @@ def spans(path, text, is_for_users):
     elif path.endswith('.md'):
         yield Span('u' if FOR_USERS.match(path) else 'c', 1, text)
     else:
-        yield from tokens(SHELL_TOKEN, text, {'c': 'c', 't': 'c', 'n': 'n', 'v': 'n'})
+        yield from tokens(SHELL_TOKEN, text, {'c': 'c', 't': 'c', 'n': 'n', 'v': 'n', 'i': 'n'})
 
 
 def read_table(path):

@@ -34,7 +34,7 @@ local function can_be_lock(lock, field_count)
 	return true
 end
 
--- Whether no key of a name exists, neither a lock nor what one may have left behind. Most names are found like this.
+-- Whether no key of a name exists, neither a lock nor a leftover of one. Most names are found like this.
 local function is_absent(name)
 	local keys = { name.lock, name.holds }
 	keys[#keys + 1] = name.counter

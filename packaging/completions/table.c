@@ -98,7 +98,7 @@ static void print_part(const struct shell *shell, const char *text, size_t len,
 	}
 }
 
-/* The first words of a help text, which stand in one line beside the option. */
+/* The first words of a help text, which fit into one line beside the option. */
 static void print_help(const struct shell *shell, const char *text, const char *specials)
 {
 	print_part(shell, text, table_brief_len(text), specials);

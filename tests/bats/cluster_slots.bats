@@ -163,7 +163,7 @@ hold_at_its_node() {
 	done
 }
 
-@test "a fair waiter keeps its place in the queues up to the busy one" {
+@test "a fair waiter keeps its position in the queues up to the busy one" {
 	hold_at_its_node fair b
 	holder=$PID
 	in_background rlock fair -w 60s --note 'the first' a b -- sh -c 'echo first >>order'

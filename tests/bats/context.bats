@@ -325,7 +325,7 @@ two"
 	assert_output /proc
 }
 
-@test "the directory of a command can be unmounted or removed when it has left it behind" {
+@test "the directory of a command can be unmounted or removed once rlock runs elsewhere" {
 	mkdir there
 	in_background sh -c 'cd there; exec rlock run a -- until_let_go'
 	wait_until 5 has_renewer "$PID"

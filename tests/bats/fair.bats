@@ -114,18 +114,18 @@ lasts_a_day() {
 
 # scores_are_ahead NAME...: by 300 s for its position and each one before it, and not by hours.
 scores_are_ahead() {
-	local who place=0 ahead
-	for who; do
+	local party place=0 ahead
+	for party; do
 		((place += 1))
-		ahead=$(ahead_ms a "$who")
+		ahead=$(ahead_ms a "$party")
 		((ahead >= place * 300000 && ahead <= 30000 + (place + 1) * 300000)) || return
 	done
 }
 
-@test "everyone in line has a score, each 300 s further ahead than the one before" {
+@test "each waiter in the queue has a score, each 300 s further ahead than the one before" {
 	start_holder r0 fair a
-	for who in r1 r2 r3 r4 r5; do
-		queue_waiter "$who" a
+	for party in r1 r2 r3 r4 r5; do
+		queue_waiter "$party" a
 	done
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 5
 	scores_are_ahead r1 r2 r3 r4 r5
@@ -135,8 +135,8 @@ scores_are_ahead() {
 
 @test "scores that fall behind are raised while they wait" {
 	start_holder r0 fair a
-	for who in r1 r2 r3; do
-		queue_waiter "$who" a
+	for party in r1 r2 r3; do
+		queue_waiter "$party" a
 	done
 	# As Java's turns do it, and worse.
 	set_deadline a r1 299000
@@ -148,7 +148,7 @@ scores_are_ahead() {
 	nothing_is_left
 }
 
-@test "a waiter whose score has gone keeps its place" {
+@test "a waiter whose score has gone keeps its position" {
 	start_holder r0 fair a
 	queue_waiter r1 a
 	queue_waiter r2 a
@@ -195,7 +195,7 @@ scores_are_ahead() {
 	nothing_is_left
 }
 
-@test "a release is told to the head of the line on a channel of its own, and to no other one in it" {
+@test "a release notifies the head of the queue on a channel of its own, and no other waiter in it" {
 	local head
 	start_holder r0 fair a
 	queue_waiter r1 a
@@ -246,13 +246,13 @@ scores_are_ahead() {
 
 @test "nothing is left when the line is empty again" {
 	start_holder r0 fair a
-	for who in r1 r2 r3; do
-		queue_waiter "$who" a
+	for party in r1 r2 r3; do
+		queue_waiter "$party" a
 	done
 	let_leave r0
-	for who in r1 r2 r3; do
-		await_entry "$who"
-		let_leave "$who"
+	for party in r1 r2 r3; do
+		await_entry "$party"
+		let_leave "$party"
 	done
 	nothing_is_left
 	no_hold_files

@@ -29,8 +29,8 @@ teardown() { watchful_teardown; }
 	while [ ${#all[@]} -gt 0 ]; do
 		await_entry "${all[0]}"
 		assert_equal "$(queue_names a)" "${all[*]:1}"
-		for who in "${all[@]:1}"; do
-			is_waiting "$who"
+		for party in "${all[@]:1}"; do
+			is_waiting "$party"
 		done
 		let_leave "${all[0]}"
 		all=("${all[@]:1}")
@@ -38,7 +38,7 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "rlock and Java's threads stand in one line, and its order is kept" {
+@test "rlock and Java's threads are in one queue, and its order is kept" {
 	java_locks J1 a
 	queue_waiter r1 a
 	java_locks J2 a >/dev/null
@@ -51,12 +51,12 @@ teardown() { watchful_teardown; }
 	assert_equal "$(java_unlocks J1 a)" 1
 	await_entry r1
 	let_leave r1
-	for who in J2 J3; do
-		show_messages | grep -qxF "$(channel a):$JAVA_CLIENT:${who#J} 0"
+	for party in J2 J3; do
+		show_messages | grep -qxF "$(channel a):$JAVA_CLIENT:${party#J} 0"
 		is_waiting r2
-		assert_equal "$(java_locks "$who" a)" ''
-		java_has_lock a "$who"
-		assert_equal "$(java_unlocks "$who" a)" 1
+		assert_equal "$(java_locks "$party" a)" ''
+		java_has_lock a "$party"
+		assert_equal "$(java_unlocks "$party" a)" 1
 	done
 	await_entry r2
 	is_waiting r3
@@ -179,17 +179,17 @@ teardown() { watchful_teardown; }
 
 @test "a live waiter keeps its position though its score is long past" {
 	start_holder r0 fair a
-	for who in r1 r2 r3; do
-		queue_waiter "$who" a
+	for party in r1 r2 r3; do
+		queue_waiter "$party" a
 	done
 	redis zadd 'redisson_lock_timeout:{a}' 1 "$(owner_in_queue a r1)" 2 "$(owner_in_queue a r2)" \
 		3 "$(owner_in_queue a r3)" >/dev/null
 	# Each of these looks for dead waiters.
 	run -75 rlock fair -n a -- true
 	let_leave r0
-	for who in r1 r2 r3; do
-		await_entry "$who"
-		let_leave "$who"
+	for party in r1 r2 r3; do
+		await_entry "$party"
+		let_leave "$party"
 	done
 	nothing_is_left
 }

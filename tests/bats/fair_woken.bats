@@ -20,7 +20,7 @@ teardown() { watchful_teardown; }
 
 # ---- woken by other locks' releases ----
 
-@test "a plain release wakes the head of the line, be it of a command or of a script" {
+@test "a plain release wakes the head of the queue, be it of a command or of a script" {
 	start_holder p0 run a
 	queue_waiter r1 a
 	queue_waiter r2 a
@@ -39,7 +39,7 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "unlock --force wakes the head of the line, of a plain lock and of a fair one" {
+@test "unlock --force wakes the head of the queue, of a plain lock and of a fair one" {
 	for verb in run fair; do
 		rm -f in-* out-*
 		start_holder r0 "$verb" a
@@ -88,9 +88,9 @@ teardown() { watchful_teardown; }
 		wait_until 5 has_waiters a "$number"
 	done
 	touch let-go
-	for who in r0 r1 r2 r3 p1 p2 p3; do
-		took_less 5 ended_with 0 "${PIDS[$who]}"
-		is_inside "$who"
+	for party in r0 r1 r2 r3 p1 p2 p3; do
+		took_less 5 ended_with 0 "${PIDS[$party]}"
+		is_inside "$party"
 	done
 	(($(cat in-r1) < $(cat in-r2) && $(cat in-r2) < $(cat in-r3)))
 	nothing_is_left

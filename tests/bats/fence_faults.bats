@@ -151,7 +151,7 @@ $((before + 1))
 	assert_equal "$(counter a)" 1795173909549123
 }
 
-@test "replies that take long: the lock is asked for again, and its token stays" {
+@test "replies that take long: the request is repeated, and the token stays" {
 	start_proxy
 	proxy delay 500
 	run -0 rlock run -w 20s -t 2s --fence a -- printenv RLOCK_TOKEN

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# Waiters and holders of a fair lock that are killed: how long the line stands still, and what they leave behind.
+# Waiters and holders of a fair lock that are killed: how long the queue stands still, and what is left of them.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2153,SC2154
@@ -17,7 +17,7 @@ setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 
-@test "a head that is killed holds up the line for five seconds at most" {
+@test "a head that is killed holds up the queue for five seconds at most" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3
 	wait_until 5 has_just_looked a r1
@@ -38,7 +38,7 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "two heads in a row that are killed hold up the line for five seconds at most" {
+@test "two heads in a row that are killed hold up the queue for five seconds at most" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3 r4
 	wait_until 5 has_just_looked a r2
@@ -50,11 +50,11 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "six heads in a row that are killed hold up the line no longer than one and a look of the next" {
+@test "six heads in a row that are killed hold up the queue no longer than one and a look of the next" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3 r4 r5 r6 r7 r8
-	for who in r1 r2 r3 r4 r5 r6; do
-		kill_waiter "$who"
+	for party in r1 r2 r3 r4 r5 r6; do
+		kill_waiter "$party"
 	done
 	let_leave r0
 	within 9 is_inside r7
@@ -91,7 +91,7 @@ visited() {
 	wait_until 8 visited
 }
 
-@test "a Java client that joins a line of dead waiters sleeps for seconds, and keeps its position" {
+@test "a Java client that joins a queue of dead waiters sleeps for seconds, and keeps its position" {
 	local sleep_ms
 	start_holder r0 fair a
 	queue_waiters r1 r2
@@ -141,30 +141,30 @@ visited() {
 # have_all_looked PARTY...: each of them need not be heard of for two and a half seconds. There is a moment when three can say
 # so, whenever each of them looks: of the two seconds between two looks, their longest pause lasts a third or more.
 have_all_looked() {
-	local who
-	for who; do
-		find_life_ms a "$who" && ((LIFE_MS > 2500)) || return
+	local party
+	for party; do
+		find_life_ms a "$party" && ((LIFE_MS > 2500)) || return
 	done
 }
 
 @test "a release while all waiters are cut off leaves them their positions" {
-	local who
+	local party
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3
-	for who in r1 r2 r3; do
-		wait_until 5 says_it_listens a "$who" 1
+	for party in r1 r2 r3; do
+		wait_until 5 says_it_listens a "$party" 1
 	done
 	wait_until 10 have_all_looked r1 r2 r3
 	kill -s STOP "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}"
-	for who in r1 r2 r3; do
-		wait_until 5 is_stopped "${PIDS[$who]}"
+	for party in r1 r2 r3; do
+		wait_until 5 is_stopped "${PIDS[$party]}"
 	done
 	redis client kill type pubsub >/dev/null
 	let_leave r0
 	run -75 rlock fair -n a -- true
 	queue_is a r1 r2 r3
-	for who in r1 r2 r3; do
-		kill -s CONT "${PIDS[$who]}"
+	for party in r1 r2 r3; do
+		kill -s CONT "${PIDS[$party]}"
 	done
 	take_turns r1 r2 r3
 	nothing_is_left
@@ -182,7 +182,7 @@ have_all_looked() {
 	nothing_is_left
 }
 
-@test "a holder and a head that are killed hold up the line for the lease, or for five seconds" {
+@test "a holder and a head that are killed hold up the queue for the lease, or for five seconds" {
 	start_holder r0 fair a -t 2s
 	queue_waiters r1 r2 r3
 	kill_waiter r0

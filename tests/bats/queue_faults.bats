@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The line for a fair lock when answers get lost, and when a server is full or comes back empty.
+# The queue of a fair lock when answers get lost, and when a server is full or comes back empty.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2153,SC2154
@@ -38,7 +38,7 @@ TRY='redisson_lock_token:{a}'
 	nothing_is_left
 }
 
-@test "the answer to the request that stood in line is lost: it is in line once, and gets the lock once" {
+@test "the answer to the request that joined the queue is lost: the waiter is in it once, and acquires the lock once" {
 	start_holder r0 fair a
 	queue_waiter r1 a
 	start_proxy
@@ -191,10 +191,10 @@ said_to_come_again() {
 	redis config set maxmemory 1 >/dev/null
 	let_leave r0
 	is_free a
-	for who in r1 r2; do
-		ended_with 69 "${PIDS[$who]}"
-		has_lines "said-$who" 1
-		grep -q '^rlock: a: .*memory' "said-$who"
+	for party in r1 r2; do
+		ended_with 69 "${PIDS[$party]}"
+		has_lines "said-$party" 1
+		grep -q '^rlock: a: .*memory' "said-$party"
 	done
 	nothing_is_left
 }
@@ -219,21 +219,21 @@ said_to_come_again() {
 	for _ in 1 2 3; do
 		rm -f in-* order
 		start_holder r0 fair a -t 2s
-		for who in r1 r2 r3 r4 r5; do
-			queue_passer "$who" a
+		for party in r1 r2 r3 r4 r5; do
+			queue_passer "$party" a
 		done
 		kill_server
 		own_server
 		ended_with 76 "${PIDS[r0]}"
-		for who in r1 r2 r3 r4 r5; do
-			ended_with 0 "${PIDS[$who]}"
+		for party in r1 r2 r3 r4 r5; do
+			ended_with 0 "${PIDS[$party]}"
 		done
 		assert_equal "$(tr '\n' ' ' <order)" 'r1 r2 r3 r4 r5 '
 		nothing_is_left
 	done
 }
 
-@test "a server that comes back empty, and whose lock another one gets: all stand in line as before" {
+@test "a server that comes back empty, and whose lock another one acquires: all are in the queue as before" {
 	own_server
 	start_holder r0 fair a -t 2s
 	queue_waiters r1 r2 r3 r4 r5

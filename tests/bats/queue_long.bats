@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# A long line for a fair lock, when those that are near its head stand still.
+# A long queue of a fair lock, when those that are near its head stand still.
 
 # PIDS is queue.bash's.
 # shellcheck disable=SC2153,SC2154
@@ -17,7 +17,7 @@ setup() { directory_setup; }
 
 teardown() { watchful_teardown; }
 
-@test "a waiter that stands still near the head of a long line holds up the others for some seconds only" {
+@test "a waiter that stands still near the head of a long queue holds up the others for some seconds only" {
 	start_holder r0 fair a
 	queue_waiters r{1..16}
 	kill -STOP "${PIDS[r5]}"
@@ -30,7 +30,7 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "when all waiters near the head of a long line stand still, one behind them acquires the lock soon" {
+@test "when all waiters near the head of a long queue stand still, one behind them acquires the lock soon" {
 	start_holder r0 fair a
 	queue_waiters r{1..18}
 	kill -STOP "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}" "${PIDS[r4]}" "${PIDS[r5]}"

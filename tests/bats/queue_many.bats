@@ -43,7 +43,7 @@ many() {
 # queue_many COUNT: they come one behind the other, a fifth of them is killed while they wait, some of those
 # while the others have their turns. With WRONG_CLOCK set their clocks differ by two hours.
 queue_many() {
-	local count=$1 number who
+	local count=$1 number party
 	local -a all=() dead=() living=()
 	start_holder r0 fair a
 	for ((number = 1; number <= count; number++)); do
@@ -59,17 +59,17 @@ queue_many() {
 		if ((number % 5 == 3)); then dead+=("r$number"); else living+=("r$number"); fi
 	done
 	assert_equal "$(queue_names a)" "${all[*]}"
-	for who in "${dead[@]::${#dead[@]}/2}"; do
-		kill -s KILL "${PIDS[$who]}"
+	for party in "${dead[@]::${#dead[@]}/2}"; do
+		kill -s KILL "${PIDS[$party]}"
 	done
 	# What is taken for dead is so by now.
 	let_pass 4.5
 	let_leave r0
-	for who in "${dead[@]:${#dead[@]}/2}"; do
-		kill -s KILL "${PIDS[$who]}"
+	for party in "${dead[@]:${#dead[@]}/2}"; do
+		kill -s KILL "${PIDS[$party]}"
 	done
-	for who in "${living[@]}"; do
-		ended_with 0 "${PIDS[$who]}"
+	for party in "${living[@]}"; do
+		ended_with 0 "${PIDS[$party]}"
 	done
 	# One that was to be killed may have been quicker.
 	assert_equal "$(grep -vxF "$(printf '%s\n' "${dead[@]}")" order | tr '\n' ' ')" "${living[*]} "
@@ -81,12 +81,12 @@ queue_many() {
 	queue_many "$(many 200 60)"
 }
 
-@test "many in line whose clocks differ by two hours get in in their order, a fifth of them killed" {
+@test "many waiters whose clocks differ by two hours get in in their order, a fifth of them killed" {
 	need_wrong_clocks
 	queue_many "$(many 200 60)"
 }
 
-@test "a line of many is passed on with four commands a turn" {
+@test "a lock with many waiters is passed on with four commands a turn" {
 	local count start before commands took number
 	local -a all=()
 	count=$(many 200 50)
@@ -100,8 +100,8 @@ queue_many() {
 	wait_until 60 has_lines order "$count"
 	took=$(($(now_ms) - start))
 	commands=$(($(client_commands) - before))
-	for who in "${all[@]}"; do
-		ended_with 0 "${PIDS[$who]}"
+	for party in "${all[@]}"; do
+		ended_with 0 "${PIDS[$party]}"
 	done
 	# A waiter may look once in two seconds, see below; on average they waited for half the time.
 	echo "$commands commands for $count turns in $took ms"

@@ -24,7 +24,7 @@ teardown() { watchful_teardown; }
 # queue_at_replica NAME...: a holder, r0, and after it these, which reach the servers by a path of their own. All of
 # it is known to the replica.
 queue_at_replica() {
-	local who
+	local party
 	replicated_servers
 	SERVER_SOCKET=$PWD/one/redis.sock
 	ln -s one/redis.sock waiters.sock
@@ -32,8 +32,8 @@ queue_at_replica() {
 	RLOCK_URL=unix://$PWD/waiters.sock queue_waiters "$@"
 	SERVER_SOCKET=$PWD/two/redis.sock
 	wait_until 5 queue_is a "$@"
-	for who; do
-		wait_until 5 says_it_listens a "$who" 1
+	for party; do
+		wait_until 5 says_it_listens a "$party" 1
 	done
 }
 

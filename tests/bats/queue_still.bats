@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The line for a fair lock when one in it stands still, or the server, and when Java's threads have wrong clocks:
+# The queue of a fair lock when a waiter in it stands still, or the server, and when Java's threads have wrong clocks:
 # a waiter that loses its position has it again.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that; PIDS is queue.bash's.
@@ -21,7 +21,7 @@ teardown() { watchful_teardown; }
 
 # ---- standing still ----
 
-@test "one that stands still for a while loses its place, and has it again when it goes on" {
+@test "a waiter that stands still for a while loses its position, and has it again when it goes on" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3
 	kill -STOP "${PIDS[r1]}"
@@ -154,7 +154,7 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "Java clients with fast clocks that come again and again do not mix up the line" {
+@test "Java clients with fast clocks that come again and again do not mix up the queue" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3 r4 r5 r6
 	for _ in {1..15}; do

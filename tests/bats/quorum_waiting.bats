@@ -118,22 +118,22 @@ teardown() { servers_teardown; }
 }
 
 @test "a fair lock is acquired in the order of the calls, though one server is frozen" {
-	local who pids=()
+	local number pid pids=()
 	freeze_server 2
 	in_background rlock run --connect-timeout 500ms a -- until_let_go
 	holder=$PID
 	wait_until 5 on 1 is_held a
 	wait_until 5 on 3 is_held a
-	for who in 1 2 3 4; do
-		in_background rlock fair --connect-timeout 500ms a -- sh -c 'echo "$0" >>order' $who
+	for number in 1 2 3 4; do
+		in_background rlock fair --connect-timeout 500ms a -- sh -c 'echo "$0" >>order' $number
 		pids+=("$PID")
-		wait_until 5 on 1 has_in_queue a $who
-		wait_until 5 on 3 has_in_queue a $who
+		wait_until 5 on 1 has_in_queue a $number
+		wait_until 5 on 3 has_in_queue a $number
 	done
 	let_go
 	ended_with 0 "$holder"
-	for who in "${pids[@]}"; do
-		ended_with 0 "$who"
+	for pid in "${pids[@]}"; do
+		ended_with 0 "$pid"
 	done
 	assert_equal "$(paste -s -d ' ' order)" '1 2 3 4'
 	thaw_server 2

@@ -20,13 +20,13 @@ MINUTE_MS=60000
 # negative time they have died so long ago.
 readers() {
 	redis eval '
-		local who, count, left_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+		local prefix, count, left_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 		local now = redis.call("TIME")
 		local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
 		local end_ms = string.format("%.0f", now_ms + left_ms)
 		redis.call("HSET", "a", "mode", "read")
 		for i = 1, count do
-			local owner = who .. i .. ":0"
+			local owner = prefix .. i .. ":0"
 			redis.call("HSET", "a", owner, 1)
 			redis.call("HSET", "rlock_holds:{a}", "hold of " .. owner,
 				owner .. " " .. string.format("%.0f", now_ms) .. " " .. end_ms .. " - a note")

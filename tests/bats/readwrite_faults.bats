@@ -321,7 +321,7 @@ runs_once() {
 	done
 }
 
-@test "a waiter for a read or write lock survives its connections, and a writer keeps its place" {
+@test "a waiter for a read or write lock survives its connections, and a writer keeps its position" {
 	admit_guest r1 rlock a
 	queue_guest w wlock a
 	queue_guest r2 rlock a

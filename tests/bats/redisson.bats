@@ -262,7 +262,7 @@ java_unlock_at() {
 	no_keys
 }
 
-@test "what a broken hold has left behind gives no right to Java's lock" {
+@test "the leftovers of a broken hold give no right to Java's lock" {
 	hold_in_background a
 	redis del a >/dev/null
 	java_lock a

@@ -26,7 +26,7 @@ sorted() {
 
 # ---- what stands on the servers ----
 
-@test "a lock is the same hash on each server, of the same owner, and nothing is left behind it" {
+@test "a lock is the same hash on each server, of the same owner, and leaves no key" {
 	in_background rlock run "${U[@]}" a -- sh -c 'echo "$RLOCK_OWNER" >owner; exec until_let_go'
 	wait_until 5 has_lines owner 1
 	assert_equal "$(same_on_all hgetall a)" "$(sorted 1 "$(cat owner)")"

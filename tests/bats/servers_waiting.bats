@@ -191,18 +191,18 @@ all_take_turns() {
 }
 
 @test "a fair lock is acquired in the order of the calls, on several servers" {
-	local who pids=()
+	local number pid pids=()
 	hold_on_each f
 	holder=$PID
-	for who in 1 2 3 4 5; do
-		in_background rlock fair f -- sh -c 'echo "$0" >>order' $who
+	for number in 1 2 3 4 5; do
+		in_background rlock fair f -- sh -c 'echo "$0" >>order' $number
 		pids+=("$PID")
-		wait_until 5 on_each has_in_queue f $who
+		wait_until 5 on_each has_in_queue f $number
 	done
 	let_go
 	ended_with 0 "$holder"
-	for who in "${pids[@]}"; do
-		ended_with 0 "$who"
+	for pid in "${pids[@]}"; do
+		ended_with 0 "$pid"
 	done
 	assert_equal "$(paste -s -d ' ' order)" '1 2 3 4 5'
 	wait_until 5 on_each no_keys

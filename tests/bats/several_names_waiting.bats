@@ -190,7 +190,7 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "all that stood still has its places again, in every line" {
+@test "waiters that stood still have their positions again, in each queue" {
 	start_holder h fair b
 	queue_waiter r1 a b
 	queue_waiter r2 b a

@@ -169,7 +169,7 @@ refused() {
 	no_keys
 }
 
-@test "what a killed command left behind is not taken for gone while it can't be looked for" {
+@test "leftover processes of a killed command are not taken for gone while they can't be looked for" {
 	needs_refuse
 	local number=0
 	while rm -f ledger* && refused getdents64 ENOMEM $((number += 1)) rlock run --grace 100ms a -- bash -c '

@@ -73,7 +73,7 @@ teardown() { watchful_teardown; }
 	wait_until 5 is_inside w2
 }
 
-@test "a writer that waits for some seconds keeps its place" {
+@test "a writer that waits for some seconds keeps its position" {
 	admit_guest r rlock a
 	queue_guest w wlock a
 	stays 6 is_held 'rlock_writer:{a}'

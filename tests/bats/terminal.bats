@@ -17,7 +17,7 @@ setup() { directory_setup; }
 
 teardown() { common_teardown; }
 
-# how_often TEXT: so often it stands in the output.
+# how_often TEXT: so often it is in the output.
 how_often() {
 	grep -oF -e "$1" <<<"$output" | wc -l
 }

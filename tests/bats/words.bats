@@ -23,6 +23,12 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	assert_equal "$found" "$(grep "^[^#[:space:]]" tools/words.txt | sort -u)"
 }
 
+@test "the search for words reads the names of a script: of functions, variables and loops" {
+	printf '%s() {\n%s=1\nfor %s in a; do\n' give_back not_had who >"$BATS_TEST_TMPDIR/scratch"
+	run -1 tools/words.py "$BATS_TEST_TMPDIR/scratch"
+	assert_equal "$(sed "s/.*: '\(.*\)': .*/\1/" <<<"$output" | paste -s -d ,)" 'give back,not had,who'
+}
+
 @test "the manual has the words by which users search for each idea" {
 	run -0 tools/words.py --manual
 	assert_output ''

@@ -172,7 +172,7 @@ outcome_ends_unheard() {
 	inside_is_gone
 	ought_by 'the command ended' "$GONE_US" $((FAULT_US + (GRACE_MS + SLACK_MS) * 1000))
 	rlock_ends $((128 + $(kill -l "$SIGNAL"))) $((LEASE_END_US + SLACK_MS * 1000))
-	# To its last try the server may answer that the lock has freed itself.
+	# To its last try the server may answer that the lock has expired.
 	if [ "$SERVER" != late ] || [ -s "$SAID" ]; then
 		says_unreleased
 	fi
@@ -238,7 +238,7 @@ outcome_unreleased() {
 	HIT=("${keeper[@]}")
 	go_on
 	rlock_ends 0
-	# When its stream was cut meanwhile it may not open another one: the lock has freed itself.
+	# When its stream was cut meanwhile it may not open another one: the lock has expired.
 	if [ "$SERVER" = back ] && [ -s "$SAID" ]; then
 		says_unreleased
 	else
@@ -279,7 +279,7 @@ unlocked() {
 	[ "$UNLOCKED" = "$1" ] || wrong "unlock said $UNLOCKED, not $1: $(cat "$CELL/unlock-said")"
 }
 
-# unlock_says_at_last STATUS: what was not delivered is asked for again.
+# unlock_says_at_last STATUS: an unlock that was not delivered is repeated.
 unlock_says_at_last() {
 	local tries
 	unlock

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # A network that loses and spoils what passes, at each request of each thing that one does with a lock.
 #
-# Promised: a lost reply never counts a hold twice and leaves none behind for longer than a lease. When a connection
+# Promised: a lost reply never counts a hold twice, and no leftover hold stays for longer than a lease. When a connection
 # breaks after a request, the server is asked what became of that: by a call that acquires a lock, waiting or not, for a
 # second at least, and by one that releases for 5 s. So of one fault that lasts no longer than a few hundred milliseconds
 # nothing is seen but with `renew`, and with `unlock` of an --owner's lock or by --force, which ask once: 69 then, in
@@ -34,7 +34,7 @@ WIDTH=6
 
 # ---- cells ----
 
-# disturbed NUMBER KIND: what stands in that line of the file $PLAN: a session, which request, a fault, a second
+# disturbed NUMBER KIND: what is in that line of the file $PLAN: a session, which request, a fault, a second
 # fault for the request behind that or "none", and how long a reply stalls.
 disturbed() {
 	local session nth stall_ms
@@ -153,13 +153,13 @@ bystanders() {
 	in_background timeout 900 rlock "$other" bystander -- true
 	wait_until 5 listen 2 bystander
 	owners=$(redis hkeys bystander)
-	line=$(redis lrange 'redisson_lock_queue:{bystander}' 0 -1)
+	waiters=$(redis lrange 'redisson_lock_queue:{bystander}' 0 -1)
 }
 
 bystanders_are_unharmed() {
 	local pid
 	[ "$(redis hkeys bystander)" = "$owners" ] || violated 'the lock of others is not theirs any more'
-	[ "$(redis lrange 'redisson_lock_queue:{bystander}' 0 -1)" = "$line" ] || violated 'the line of others changed'
+	[ "$(redis lrange 'redisson_lock_queue:{bystander}' 0 -1)" = "$waiters" ] || violated 'the line of others changed'
 	let_go
 	WHAT='others in the line'
 	for pid in "${BACKGROUND[@]}"; do
@@ -174,7 +174,7 @@ cells() {
 
 # disturb KIND PLANNER [COUNT]
 disturb() {
-	local owners line all count
+	local owners waiters all count
 	SEED=${SEED:-$RANDOM}
 	bystanders "$1"
 	# The first time is for the server to get to know the scripts.

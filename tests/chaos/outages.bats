@@ -74,13 +74,13 @@ so_many_wait() {
 	[ "$(redis client list type pubsub | wc -l)" = "$1" ]
 }
 
-# begin_line KIND: they wait behind the holder. Sets LINE.
-begin_line() {
+# begin_queue KIND: they wait behind the holder. Sets QUEUE.
+begin_queue() {
 	local number
-	LINE=()
+	QUEUE=()
 	for ((number = 0; number < WAITERS; number++)); do
 		visits "$number" "$(kind_of_waiter "$1" "$number")" turns '-f 2000' -t 3s -w 60s
-		LINE+=("$PID")
+		QUEUE+=("$PID")
 		# A reader that comes before the first writer waits would be in at once.
 		((number > 0)) || wait_until 5 so_many_wait 1 || return
 	done
@@ -132,7 +132,7 @@ restart() {
 		wait_until 5 all_inside turns 1 || return
 	fi
 	HOLDER=$PID
-	begin_line "$2" || return
+	begin_queue "$2" || return
 	crash || return
 	draw 0 500
 	let_pass_ms "$DRAWN"
@@ -147,7 +147,7 @@ restart() {
 		must_go_on "$where" turns
 	fi
 	for ((number = 0; number < WAITERS; number++)); do
-		must_end 0 $number "${LINE[number]}" "$where"
+		must_end 0 $number "${QUEUE[number]}" "$where"
 	done
 	last_us=$(awk '$2 == "leave" { last = $1 } END { print last }' turns)
 	((${last_us:-0} < SINCE_US)) || took $(((last_us - SINCE_US) / 1000))

@@ -268,7 +268,7 @@ session_force() {
 	must "$WHAT: whose lock was broken is inside" overlap -g ledger 0
 }
 
-# It says whose lock it was.
+# It names the owner.
 calls_force() {
 	calls "$1" sh -c 'rlock unlock --force "$1" 2>said || { status=$?; cat said >&2; exit $status; }' sh "$LOCK"
 }

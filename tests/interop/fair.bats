@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The fair lock: Java threads and rlock stand in one line, and enter in its order.
+# The fair lock: Java threads and rlock are in one queue, and enter in its order.
 
 load interop
 load turns
@@ -79,11 +79,11 @@ sleeps_for_ever_in_old_versions() {
 	rlock_renews fair fair a
 }
 
-@test "Java enters its lock again while rlock waits, and leaves twice" {
+@test "Java re-enters its lock while rlock waits, and leaves twice" {
 	java_enters_again fair fair a
 }
 
-@test "rlock enters its lock again while Java waits, and leaves twice" {
+@test "rlock re-enters its lock while Java waits, and leaves twice" {
 	rlock_enters_again fair fair a
 }
 
@@ -91,12 +91,12 @@ sleeps_for_ever_in_old_versions() {
 
 # begin_in_order PARTY...: each joins the queue before the next one comes. T1, T2... are threads of Java.
 begin_in_order() {
-	local who before
-	for who; do
+	local party before
+	for party; do
 		before=$(redis llen "redisson_lock_queue:{a}")
-		case $who in
-		T*) java_begins "$who" lock fair a ;;
-		*) rlock_begins "$who" fair a ;;
+		case $party in
+		T*) java_begins "$party" lock fair a ;;
+		*) rlock_begins "$party" fair a ;;
 		esac
 		wait_until 5 queue_length a $((before + 1))
 	done
@@ -104,28 +104,28 @@ begin_in_order() {
 
 # enter_in_order PARTY...: each is let in promptly, and leaves, in this order; the others wait meanwhile.
 enter_in_order() {
-	local who
+	local party
 	while [ $# -gt 0 ]; do
-		who=$1
+		party=$1
 		shift
-		case $who in
-		T*) took_less 2 java_enters "$who" ;;
-		*) took_less 2 rlock_enters "$who" ;;
+		case $party in
+		T*) took_less 2 java_enters "$party" ;;
+		*) took_less 2 rlock_enters "$party" ;;
 		esac
 		all_wait "$@"
-		case $who in
-		T*) java_unlocks "$who" fair a ;;
-		*) rlock_leaves "$who" ;;
+		case $party in
+		T*) java_unlocks "$party" fair a ;;
+		*) rlock_leaves "$party" ;;
 		esac
 	done
 }
 
 all_wait() {
-	local who
-	for who; do
-		case $who in
-		T*) java_waits "$who" ;;
-		*) rlock_waits "$who" ;;
+	local party
+	for party; do
+		case $party in
+		T*) java_waits "$party" ;;
+		*) rlock_waits "$party" ;;
 		esac
 	done
 }
@@ -157,7 +157,7 @@ all_wait() {
 	nothing_is_left
 }
 
-@test "Java does not pass an rlock that is first in line while the lock is free" {
+@test "Java does not pass an rlock that is first in the queue while the lock is free" {
 	java_locks T1 fair a
 	begin_in_order r1
 	kill -STOP "${PIDS[r1]}"
@@ -172,7 +172,7 @@ all_wait() {
 	nothing_is_left
 }
 
-@test "rlock does not pass a Java thread that is first in line while the lock is free" {
+@test "rlock does not pass a Java thread that is first in the queue while the lock is free" {
 	rlock_locks r0 fair a
 	start_mortal_java
 	begin_in_order T1
@@ -190,7 +190,7 @@ all_wait() {
 
 # ---- giving up ----
 
-@test "a Java thread that gives up in the middle of the line leaves the others where they were" {
+@test "a Java thread that gives up in the middle of the queue leaves the others where they were" {
 	local before
 	java_locks T1 fair a
 	begin_in_order r1
@@ -205,7 +205,7 @@ all_wait() {
 	nothing_is_left
 }
 
-@test "an rlock that gives up in the middle of the line leaves the others where they were" {
+@test "an rlock that gives up in the middle of the queue leaves the others where they were" {
 	local before
 	java_locks T1 fair a
 	begin_in_order T2
@@ -246,27 +246,27 @@ all_wait() {
 # ---- live waiters stay in the queue ----
 
 # Each Java thread that gets in takes its own waiting time, five minutes, off all that wait after it.
-@test "an rlock keeps its place while many Java threads enter before it" {
-	local line
+@test "an rlock keeps its position while many Java threads enter before it" {
+	local owners
 	java_locks T0 fair a
 	begin_in_order T1 T2 T3 T4 T5 T6 r1 T7
-	line=$(queue a)
+	owners=$(queue a)
 	java_unlocks T0 fair a
-	for who in T1 T2 T3 T4 T5 T6; do
-		java_enters $who
-		line=$(sed 1d <<<"$line")
+	for party in T1 T2 T3 T4 T5 T6; do
+		java_enters $party
+		owners=$(sed 1d <<<"$owners")
 		# Each look drops those whose time is over.
 		java_does false T8 try fair a
 		rlock_is_refused fair a
-		assert_equal "$(queue a)" "$line"
-		java_unlocks $who fair a
+		assert_equal "$(queue a)" "$owners"
+		java_unlocks $party fair a
 	done
 	enter_in_order r1 T7
 	nothing_is_left
 }
 
-@test "Java threads keep their places while rlock enters before them, and others give up" {
-	local line
+@test "Java threads keep their positions while rlock enters before them, and others give up" {
+	local owners
 	rlock_locks r0 fair a
 	begin_in_order r1 r2 r3
 	java_begins T1 try fair a 20000
@@ -274,25 +274,25 @@ all_wait() {
 	begin_in_order T2 r4
 	java_begins T3 try fair a 20000
 	wait_until 5 queue_length a 7
-	line=$(queue a)
+	owners=$(queue a)
 	rlock_is_refused fair a -w 100ms
 	java_does false T4 try fair a 100
-	assert_equal "$(queue a)" "$line"
+	assert_equal "$(queue a)" "$owners"
 	rlock_leaves r0
-	for who in r1 r2 r3; do
-		took_less 2 rlock_enters $who
-		line=$(sed 1d <<<"$line")
+	for party in r1 r2 r3; do
+		took_less 2 rlock_enters $party
+		owners=$(sed 1d <<<"$owners")
 		rlock_is_refused fair a
 		rlock_is_refused fair a -w 100ms
 		java_does false T4 try fair a 100
-		assert_equal "$(queue a)" "$line"
-		rlock_leaves $who
+		assert_equal "$(queue a)" "$owners"
+		rlock_leaves $party
 	done
 	enter_in_order T1 T2 r4 T3
 	nothing_is_left
 }
 
-@test "an rlock with little time to wait keeps its place for all of it" {
+@test "an rlock with little time to wait keeps its position for all of it" {
 	java_locks T1 fair a
 	rlock_begins r1 fair a -w 8s
 	wait_until 5 queue_length a 1
@@ -333,7 +333,7 @@ waits_first() {
 	nothing_is_left
 }
 
-@test "an rlock that was killed with its renewer alone in line does not keep rlock or Java out" {
+@test "an rlock that was killed with its renewer, alone in the queue, does not keep rlock or Java out" {
 	java_locks T1 fair a
 	begin_in_order r1
 	rlock_dies r1
@@ -387,11 +387,11 @@ waits_for() {
 }
 
 @test "a waiter is in Redisson's list and set of times, rlock as Java" {
-	local line java rlock
+	local owners java rlock
 	java_locks T1 fair a
 	begin_in_order T2 r1
-	mapfile -t line < <(queue a)
-	java=${line[0]} rlock=${line[1]}
+	mapfile -t owners < <(queue a)
+	java=${owners[0]} rlock=${owners[1]}
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 2
 	# The lease, and five minutes.
 	(($(waits_for a "$java") > 320 && $(waits_for a "$java") <= 330))
@@ -412,7 +412,7 @@ waits_for() {
 	nothing_is_left
 }
 
-@test "rlock's release is told to the Java thread that is next, and to no other one in line" {
+@test "rlock's release notifies the Java thread that is next, and no other one in the queue" {
 	local owner
 	owner=$(ask T1 owner)
 	rlock_locks r0 fair a

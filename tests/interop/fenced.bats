@@ -88,11 +88,11 @@ teardown() { interop_teardown; }
 	rlock_renews fenced fenced a
 }
 
-@test "Java enters its locks again while rlock waits, and leaves twice" {
+@test "Java re-enters its locks while rlock waits, and leaves twice" {
 	java_enters_again fenced fenced a
 }
 
-@test "rlock enters its locks again while Java waits, and leaves twice" {
+@test "rlock re-enters its locks while Java waits, and leaves twice" {
 	rlock_enters_again fenced fenced a
 }
 

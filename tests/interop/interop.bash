@@ -221,7 +221,7 @@ listeners() {
 	echo $(($(redis pubsub numsub "$channel" | tail -n 1) + own - (own > 0)))
 }
 
-# queue NAME: the owners in a fair lock's line, first one first.
+# queue NAME: the owners in a fair lock's queue, the first one first.
 queue() {
 	redis lrange "redisson_lock_queue:{$1}" 0 -1
 }
@@ -230,7 +230,7 @@ queue_length() {
 	[ "$(redis llen "redisson_lock_queue:{$1}")" = "$2" ]
 }
 
-# has_waiter KIND NAME [COUNT]: so many stand in line, or at least so many listen. All threads of one
+# has_waiter KIND NAME [COUNT]: so many are in the queue, or at least so many listen. All threads of one
 # Java service listen by one connection.
 has_waiter() {
 	case $1 in
@@ -247,7 +247,7 @@ interop_setup() {
 	PATH=$BATS_TEST_DIRNAME/commands:$BATS_TEST_DIRNAME/../bin:$PATH
 	export REDIS="redis-cli -s $SERVER_SOCKET"
 	speak_to java
-	# What a test that failed has left behind is no matter of the next one.
+	# The leftovers of a test that failed are no matter of the next one.
 	if [ "$(ask idle)" != idle ] || [ -e "$JAVA/unclean" ]; then
 		stop_java
 		start_common_java
@@ -255,11 +255,11 @@ interop_setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# Fails when something was left behind: by rlock, or on the server.
+# Fails when something is left: of rlock, or on the server.
 interop_teardown() {
-	local who status=0
-	for who in "${!PIDS[@]}"; do
-		touch "$BATS_TEST_TMPDIR/$who.out"
+	local party status=0
+	for party in "${!PIDS[@]}"; do
+		touch "$BATS_TEST_TMPDIR/$party.out"
 	done
 	speak_to mortal
 	stop_java

@@ -71,11 +71,11 @@ teardown() { interop_teardown; }
 	rlock_renews plain plain a,b
 }
 
-@test "Java enters its locks again while rlock waits, and leaves twice" {
+@test "Java re-enters its locks while rlock waits, and leaves twice" {
 	java_enters_again plain plain a,b
 }
 
-@test "rlock enters its locks again while Java waits, and leaves twice" {
+@test "rlock re-enters its locks while Java waits, and leaves twice" {
 	rlock_enters_again plain plain a,b
 }
 
@@ -166,11 +166,11 @@ each_had_it() {
 	java_is_woken fair fair a,b
 }
 
-@test "rlock gives up waiting for several fair locks, and stands in no line any more" {
+@test "rlock gives up waiting for several fair locks, and is in no queue any more" {
 	rlock_gives_up fair fair a,b
 }
 
-@test "an rlock that waits for several fair locks stands in every line" {
+@test "an rlock that waits for several fair locks is in each of their queues" {
 	java_locks T1 fair b
 	rlock_begins r fair a,b
 	wait_until 5 queue_length a 1

@@ -63,17 +63,17 @@ teardown() { interop_teardown; }
 # The one that is in leaves. What is done is recorded in WENT.
 declare -gA WENT=()
 each_had_it() {
-	local who
-	for who in T2 T3; do
-		if [ -z "${WENT[$who]-}" ] && [ "$(ask await $who 0)" = ok ]; then
-			WENT[$who]=yes
-			java_unlocks $who plain a
+	local party
+	for party in T2 T3; do
+		if [ -z "${WENT[$party]-}" ] && [ "$(ask await $party 0)" = ok ]; then
+			WENT[$party]=yes
+			java_unlocks $party plain a
 		fi
 	done
-	for who in r1 r2; do
-		if [ -z "${WENT[$who]-}" ] && [ -e "$who.in" ]; then
-			WENT[$who]=yes
-			rlock_leaves $who
+	for party in r1 r2; do
+		if [ -z "${WENT[$party]-}" ] && [ -e "$party.in" ]; then
+			WENT[$party]=yes
+			rlock_leaves $party
 		fi
 	done
 	[ ${#WENT[@]} -eq 4 ]
@@ -113,8 +113,8 @@ each_had_it() {
 	java_unlocks T1 plain a
 	wait_until 2 one_is_in
 	stays 0.5 one_is_in
-	for who in r1 r2; do
-		touch $who.out
+	for party in r1 r2; do
+		touch $party.out
 	done
 	ended_with 0 "${PIDS[r1]}"
 	ended_with 0 "${PIDS[r2]}"
@@ -127,11 +127,11 @@ one_is_in() {
 
 # ---- re-entering ----
 
-@test "Java enters its lock again while rlock waits, and leaves twice" {
+@test "Java re-enters its lock while rlock waits, and leaves twice" {
 	java_enters_again plain plain a
 }
 
-@test "rlock enters its lock again while Java waits, and leaves twice" {
+@test "rlock re-enters its lock while Java waits, and leaves twice" {
 	rlock_enters_again plain plain a
 }
 

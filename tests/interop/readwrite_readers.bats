@@ -93,13 +93,13 @@ teardown() { interop_teardown; }
 	rlock_begins r2 read a
 	wait_until 5 has_waiter read a 3
 	rlock_leaves w
-	for who in T1 T2 T3; do
-		took_less 2 java_enters $who
+	for party in T1 T2 T3; do
+		took_less 2 java_enters $party
 	done
 	took_less 2 rlock_enters r1
 	took_less 2 rlock_enters r2
-	for who in T1 T2 T3; do
-		java_unlocks $who read a
+	for party in T1 T2 T3; do
+		java_unlocks $party read a
 	done
 	rlock_leaves r1
 	rlock_leaves r2

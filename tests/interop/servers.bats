@@ -145,11 +145,11 @@ teardown() { interop_teardown; }
 	rlock_renews plain plain a
 }
 
-@test "Java enters its locks again while rlock waits, and leaves twice" {
+@test "Java re-enters its locks while rlock waits, and leaves twice" {
 	java_enters_again plain plain a
 }
 
-@test "rlock enters its locks again while Java waits, and leaves twice" {
+@test "rlock re-enters its locks while Java waits, and leaves twice" {
 	rlock_enters_again plain plain a
 }
 

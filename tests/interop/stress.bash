@@ -10,22 +10,22 @@ PARTIES=4
 
 # play KIND NAMES PAUSE_MS: until there were TURNS turns. Each waits for up to so long between two turns.
 play() {
-	local names who
+	local names number loop
 	local -a loops=()
 	IFS=, read -ra names <<<"$2"
 	echo 0 >count
 	: >log
 	java_begins T stress "$1" "$2" "$PWD" "$3" $PARTIES
-	for ((who = 1; who <= PARTIES; who++)); do
-		in_background turns "$PWD" "rlock$who" "$3" "$1" "${names[@]}"
+	for ((number = 1; number <= PARTIES; number++)); do
+		in_background turns "$PWD" "rlock$number" "$3" "$1" "${names[@]}"
 		loops+=("$PID")
 	done
 	wait_until 240 enough_turns
 	touch stop
 	# A waiter now gets in, or its wake-up was lost.
 	java_does 'done' await T 15000
-	for who in "${loops[@]}"; do
-		wait_until 15 is_gone "$who"
+	for loop in "${loops[@]}"; do
+		wait_until 15 is_gone "$loop"
 	done
 	report
 }
@@ -75,16 +75,16 @@ each_side_had() {
 # What was in the queue when another one entered is next, in that order.
 in_the_order_of_the_queue() {
 	run -0 awk '
-		/^enter/ { owner[++n] = $4; for (i = 5; i <= NF; i++) line[n, i - 4] = $i; behind[n] = NF - 4 }
+		/^enter/ { owner[++n] = $4; for (i = 5; i <= NF; i++) queue[n, i - 4] = $i; behind[n] = NF - 4 }
 		END {
 			for (i = 1; i <= n; i++) {
 				compared += behind[i]
 				for (j = 1; j <= behind[i] && i + j <= n; j++)
-					if (owner[i + j] != line[i, j])
-						print "turn " i + j " was not for " line[i, j]
+					if (owner[i + j] != queue[i, j])
+						print "turn " i + j " was not for " queue[i, j]
 			}
 			if (compared < n)
-				print "hardly anybody stood in line"
+				print "hardly any waiter was in the queue"
 		}' log
 	assert_output ''
 }

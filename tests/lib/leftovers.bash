@@ -1,4 +1,4 @@
-# What rlock has left behind, and how it ended: for tests that look for more than an exit status. Sourced
+# What is left of rlock, and how it ended: for tests that look for more than an exit status. Sourced
 # behind helpers.bash.
 
 # Pids of rlock and of its renewers, known by the runtime directory in their environment: it is another

@@ -8,7 +8,7 @@ PAIRS=('run run' 'fair fair' 'run fair' 'fair run' 'wlock wlock' 'wlock rlock' '
 
 # start_waiter_of VERB PARTY [OPTION...] NAME...: as start_waiter, for other kinds of locks.
 start_waiter_of() {
-	in_background sh -c 'who=$0; exec "$@" inside "$who" 2>"$BATS_TEST_TMPDIR/said-$who"' "$2" rlock "$1" "${@:3}" --
+	in_background sh -c 'party=$0; exec "$@" inside "$party" 2>"$BATS_TEST_TMPDIR/said-$party"' "$2" rlock "$1" "${@:3}" --
 	PIDS[$2]=$PID
 }
 

@@ -8,7 +8,7 @@
 JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
 
 declare -gA PIDS=()   # of an rlock, by PARTY
-declare -gA WHO_OF=() # the way back
+declare -gA PARTY_OF=() # the way back
 CLOCK=()              # goes before an rlock: see clock_is_off in clocks.bash
 STEPS=(-v)            # an option of waiters, whose messages tell whether they were woken; none where a test counts messages
 
@@ -17,10 +17,10 @@ STEPS=(-v)            # an option of waiters, whose messages tell whether they w
 # start_waiter PARTY [OPTION...] NAME...: an rlock that wants these fair locks, for a command that stays until
 # `let_leave PARTY`. Its messages are in the file "said-PARTY".
 start_waiter() {
-	in_background sh -c 'who=$0; exec "$@" inside "$who" 2>"$BATS_TEST_TMPDIR/said-$who"' \
+	in_background sh -c 'party=$0; exec "$@" inside "$party" 2>"$BATS_TEST_TMPDIR/said-$party"' \
 		"$1" "${CLOCK[@]}" rlock fair "${STEPS[@]}" "${@:2}" --
 	# shellcheck disable=SC2153
-	PIDS[$1]=$PID WHO_OF[$PID]=$1
+	PIDS[$1]=$PID PARTY_OF[$PID]=$1
 }
 
 # queue_waiter PARTY [OPTION...] NAME...: the same, and returns when it is the last one in the queue (of the last name).
@@ -33,7 +33,7 @@ queue_waiter() {
 queue_passer() {
 	in_background "${CLOCK[@]}" rlock fair "${@:2}" -- \
 		sh -c 'echo "$0" >>"$BATS_TEST_TMPDIR/order"' "$1"
-	PIDS[$1]=$PID WHO_OF[$PID]=$1
+	PIDS[$1]=$PID PARTY_OF[$PID]=$1
 	wait_until 10 is_last "${!#}" "$1"
 }
 
@@ -55,34 +55,34 @@ let_leave() {
 # start_holder PARTY VERB NAME [OPTION...]: a holder, of whatever kind; it stays until `let_leave PARTY`.
 start_holder() {
 	in_background rlock "$2" "${@:4}" "$3" -- inside "$1"
-	PIDS[$1]=$PID WHO_OF[$PID]=$1
+	PIDS[$1]=$PID PARTY_OF[$PID]=$1
 	await_entry "$1"
 }
 
 # Ends what is left in the queue, in any order.
 let_all_leave() {
 	let_go
-	local who
-	for who; do
-		ended_with 0 "${PIDS[$who]}"
+	local party
+	for party; do
+		ended_with 0 "${PIDS[$party]}"
 	done
 }
 
 # queue_waiters PARTY...: for the lock "a", one behind the other.
 queue_waiters() {
-	local who
-	for who; do
-		queue_waiter "$who" a
+	local party
+	for party; do
+		queue_waiter "$party" a
 	done
 }
 
 # take_turns PARTY...: each gets in, and leaves, in this order.
 take_turns() {
-	local who
+	local party
 	while [ $# -gt 0 ]; do
 		await_entry "$1"
-		for who in "${@:2}"; do
-			is_waiting "$who"
+		for party in "${@:2}"; do
+			is_waiting "$party"
 		done
 		let_leave "$1"
 		shift
@@ -144,7 +144,7 @@ name_parties() {
 		case $owner in
 		'') ;;
 		"$JAVA_CLIENT":*) IN_QUEUE+=("J${owner##*:}") ;;
-		*) IN_QUEUE+=("${WHO_OF[${owner##*:}]:-$owner}") ;;
+		*) IN_QUEUE+=("${PARTY_OF[${owner##*:}]:-$owner}") ;;
 		esac
 	done <<<"$1"
 }
@@ -158,7 +158,7 @@ queue_is() {
 # queue_becomes SECONDS NAME PARTY...
 queue_becomes() {
 	wait_until "$1" queue_is "${@:2}" || {
-		echo "the line is: $(queue_names "$2")" >&2
+		echo "the queue is: $(queue_names "$2")" >&2
 		return 1
 	}
 }
@@ -399,7 +399,7 @@ java_listens() {
 	wait_until 5 is_listened_to "$1" "$2"
 }
 
-# keep_head NAME [AHEAD_MS]: a thread of Java's, J1, is next in line for the lock, which is free.
+# keep_head NAME [AHEAD_MS]: a thread of Java's, J1, is next for the lock, which is free.
 keep_head() {
 	redis rpush "$(queue_key "$1")" "$JAVA_CLIENT:1" >/dev/null
 	set_deadline "$1" J1 "${2:-60000}"

@@ -50,7 +50,7 @@ static void check_login(void)
 	stop_all();
 }
 
-static void check_who_logs_in(void)
+static void check_logins(void)
 {
 	start_tcp(0, "ci:secret@", "127.0.0.1");
 	start_tcp(1, "guest@", "127.0.0.1");
@@ -159,7 +159,7 @@ void test_request_steps(void)
 {
 	begin_parties();
 	check_login();
-	check_who_logs_in();
+	check_logins();
 	check_scripts();
 	check_subscriptions();
 	end_parties();

@@ -1,6 +1,6 @@
 /*
  * The unit tests in one program: `unit-tests [NAME]` runs all of them, or test_NAME.c, and prints TAP. The plan comes
- * last, so a test that crashes leaves none behind, and tests/run.sh counts that as a failure.
+ * last, so a test that crashes prints none, and tests/run.sh counts that as a failure.
  */
 #include "unit.h"
 

@@ -44,8 +44,8 @@ final class Stress {
 	String run(int count) throws InterruptedException {
 		List<Thread> threads = new ArrayList<>();
 		for (int i = 1; i <= count; i++) {
-			String who = "java" + i;
-			threads.add(new Thread(() -> turns(who)));
+			String party = "java" + i;
+			threads.add(new Thread(() -> turns(party)));
 		}
 		for (Thread thread : threads) {
 			thread.start();
@@ -56,50 +56,50 @@ final class Stress {
 		return "done";
 	}
 
-	private void turns(String who) {
+	private void turns(String party) {
 		try {
 			while (!Files.exists(dir.resolve("stop"))) {
 				if (kind.equals("sem")) {
-					permitTurn(who);
+					permitTurn(party);
 				} else {
-					turn(who);
+					turn(party);
 				}
 			}
 		} catch (Exception e) {
-			append("wrong", who + " " + e);
+			append("wrong", party + " " + e);
 		}
 	}
 
-	private void turn(String who) throws Exception {
+	private void turn(String party) throws Exception {
 		ThreadLocalRandom random = ThreadLocalRandom.current();
 		boolean shares = kind.equals("readwrite") && random.nextInt(4) != 0;
 		RLock lock = locks.find(!kind.equals("readwrite") ? kind : shares ? "read" : "write", names);
 
 		long start = System.nanoTime();
 		if (!lock.tryLock(WAIT_S, TimeUnit.SECONDS)) {
-			append("wrong", who + " was not let in within " + WAIT_S + " s");
+			append("wrong", party + " was not let in within " + WAIT_S + " s");
 			return;
 		}
 		try {
-			inside(who, shares, (System.nanoTime() - start) / 1_000_000);
+			inside(party, shares, (System.nanoTime() - start) / 1_000_000);
 		} finally {
 			lock.unlock();
 		}
 		Thread.sleep(random.nextInt(pauseMs));
 	}
 
-	private void permitTurn(String who) throws Exception {
+	private void permitTurn(String party) throws Exception {
 		ThreadLocalRandom random = ThreadLocalRandom.current();
 		boolean expires = random.nextBoolean();
 
 		long start = System.nanoTime();
 		String id = expires ? locks.permits(names[0]).tryAcquire(WAIT_S, LEASE_S, TimeUnit.SECONDS) : null;
 		if (expires ? id == null : !tryAcquire(names[0])) {
-			append("wrong", who + " was not let in within " + WAIT_S + " s");
+			append("wrong", party + " was not let in within " + WAIT_S + " s");
 			return;
 		}
 		try {
-			insideSlot(who, (System.nanoTime() - start) / 1_000_000);
+			insideSlot(party, (System.nanoTime() - start) / 1_000_000);
 		} finally {
 			if (expires) {
 				locks.permits(names[0]).release(id);
@@ -115,7 +115,7 @@ final class Stress {
 		return locks.semaphore(name).tryAcquire(WAIT_S, TimeUnit.SECONDS);
 	}
 
-	private void insideSlot(String who, long waitedMs) throws Exception {
+	private void insideSlot(String party, long waitedMs) throws Exception {
 		Path mark = null;
 		for (int slot = 1; slot <= SLOTS && mark == null; slot++) {
 			try {
@@ -125,41 +125,41 @@ final class Stress {
 			}
 		}
 		if (mark == null) {
-			append("wrong", who + " met " + SLOTS);
+			append("wrong", party + " met " + SLOTS);
 		}
-		append("log", "enter " + who + " " + waitedMs + " -");
+		append("log", "enter " + party + " " + waitedMs + " -");
 		Thread.sleep(1);
-		append("log", "leave " + who);
+		append("log", "leave " + party);
 		if (mark != null) {
 			Files.deleteIfExists(mark);
 		}
 	}
 
-	private void inside(String who, boolean shares, long waitedMs) throws Exception {
-		Path mark = dir.resolve(shares ? "reader." + who : "writer");
+	private void inside(String party, boolean shares, long waitedMs) throws Exception {
+		Path mark = dir.resolve(shares ? "reader." + party : "writer");
 		try {
 			Files.createFile(mark);
 		} catch (FileAlreadyExistsException e) {
-			append("wrong", who + " met " + mark);
+			append("wrong", party + " met " + mark);
 		}
 		if (shares) {
-			complainOf(who, "writer");
+			complainOf(party, "writer");
 		} else {
-			complainOf(who, "reader.*");
+			complainOf(party, "reader.*");
 		}
 		String queue = kind.equals("fair") ? " " + String.join(" ", locks.queue(names[0])) : "";
-		append("log", "enter " + who + " " + waitedMs + " " + locks.owner(0) + queue);
+		append("log", "enter " + party + " " + waitedMs + " " + locks.owner(0) + queue);
 		if (!shares) {
 			count();
 		}
-		append("log", "leave " + who);
+		append("log", "leave " + party);
 		Files.deleteIfExists(mark);
 	}
 
-	private void complainOf(String who, String pattern) throws IOException {
+	private void complainOf(String party, String pattern) throws IOException {
 		try (DirectoryStream<Path> found = Files.newDirectoryStream(dir, pattern)) {
 			for (Path mark : found) {
-				append("wrong", who + " met " + mark);
+				append("wrong", party + " met " + mark);
 			}
 		}
 	}
