@@ -6,8 +6,8 @@ words.py --manual               whether man/ has each phrase that the table says
 words.py --users FILE...         whose text is for users, such as the help that was printed
 
 The table (tools/words.txt) says which word stands for which; its head says how it is written. A line is printed for
-each find, "file:line: 'phrase': say WORD", and the status is 1. What a test passes to a program, or expects of one, is
-not searched: that follows from the program.
+each find, "file:line: 'phrase': say WORD", and the status is 1. What a test says of itself counts as a comment. What it
+passes to a program, or expects of one, is not searched: that follows from the program.
 """
 import bisect
 import itertools
@@ -27,6 +27,11 @@ LUA_TOKEN = re.compile(r'(?P<c>(?:--[^\n]*\n[ \t]*)+)|(?P<q>"[^"\n]*"|\'[^\'\n]*
 SHELL_TOKEN = re.compile(
     r'(?P<c>(?:(?:(?<=\n)|\A)[ \t]*#[^\n]*\n)+|(?<=\s)# [^\n]*)|@test "(?P<t>[^\n]*)" \{'
     r'|(?:(?<=\n)|\A)[ \t]*(?P<n>[A-Za-z_]\w*)(?=\(\) )|\b(?P<v>[A-Za-z_]\w*)(?==)|(?<=\bfor )(?P<i>[A-Za-z_]\w*)(?= in\b|;)')
+# What a test says when it fails or is left out, or in a table of results; and what a program in Python says of itself.
+SAID_BY_SCRIPT = re.compile(
+    r'\b(?:fail|skip|violated|wrong|complain|broke|must|ought|ought_by|not_under_valgrind|begin_scenario|end_scenario'
+    r'|ends \S+ \S+|ends_well \S+) (?P<t>\'[^\'\n]*\'|"(?:\\.|[^"\\\n])*")|(?P<d>"""(?s:.*?)""")')
+SAID_BY_CHECK = re.compile(r'\bCHECK\w*\((?:[^;"]|"(?:\\.|[^"\\\n])*")*,\s*(?P<t>"(?:\\.|[^"\\\n])*")(?:,[^;"]*)?\);')
 MAN_MACRO = re.compile(r"^[.'](\\\".*|[A-Z][a-z]\b|[A-Z]{2}\b)", re.M)
 
 
@@ -65,6 +70,7 @@ def spans(path, text, is_for_users):
         if path == 'lib/rlock.h':
             kinds['c'] = 'u'
         yield from tokens(C_TOKEN, text, kinds)
+        yield from tokens(SAID_BY_CHECK, text, {'t': 'c'})
     elif path.endswith('.lua'):
         yield from tokens(LUA_TOKEN, text, {'c': 'c', 'n': 'n'})
     elif path.startswith('man/'):
@@ -72,6 +78,7 @@ def spans(path, text, is_for_users):
     elif path.endswith('.md'):
         yield Span('u' if FOR_USERS.match(path) else 'c', 1, text)
     else:
+        yield from tokens(SAID_BY_SCRIPT, text, {'t': 'c', 'd': 'c'})
         yield from tokens(SHELL_TOKEN, text, {'c': 'c', 't': 'c', 'n': 'n', 'v': 'n', 'i': 'n'})
 
 

@@ -143,7 +143,7 @@ free_locks() {
 	for verb in $KINDS; do
 		try "$verb inside itself" 1 rlock "$verb" -n -t 3s -u "$URL" "$NAME" -- \
 			rlock "$verb" -n -t 3s -u "$URL" "$NAME" -- false
-		is_free "$NAME" || complain "$verb inside itself leaves the lock taken"
+		is_free "$NAME" || complain "$verb inside itself leaves the lock held"
 		try "$verb of two, in a database, with a wait" 1 \
 			rlock "$verb" -w 1s -t 3s -u "$URL/3" "$NAME" "$NAME{x" -- false
 		try "$verb --at-least" 1 rlock "$verb" -n -t 3s --at-least 50ms -u "$URL" "$NAME$verb" -- false
@@ -153,7 +153,7 @@ free_locks() {
 	for verb in run fair; do
 		try "$verb --fence" 1 rlock "$verb" -n -t 3s --fence -u "$URL" "$NAME" -- false
 	done
-	is_free "$NAME" || complain "a lock stays taken"
+	is_free "$NAME" || complain "a lock stays held"
 	ask_server del "redisson_lock_token:{$NAME}"
 }
 
@@ -173,7 +173,7 @@ semaphores() {
 	# Such a user may have left the total as it was.
 	held=$(rlock sem -q --permits 4 -n -u "unix://$SERVER_SOCKET" "$NAME" -- \
 		ask_redis "$SERVER_SOCKET" zcard "{$NAME}:timeout" 2>/dev/null)
-	[ "$held" = 1 ] || complain "a permit stays taken: $held"
+	[ "$held" = 1 ] || complain "a permit stays held: $held"
 	for name in "$NAME" "$NAME-held"; do
 		ask_server del "$name" "rlock_total:{$name}" "{$name}:timeout"
 	done
@@ -224,7 +224,7 @@ held_by_others() {
 	for pair in $PAIRS; do
 		hold=${pair%:*} wait=${pair#*:}
 		unlimited "$hold" --owner x --lease 2s "$NAME$pair" ||
-			complain "$hold could not be had for the sake of $wait"
+			complain "$hold was not acquired for the test of $wait"
 		try "$wait behind $hold, not long," '75 1' rlock "$wait" -w 1s -u "$URL" "$NAME$pair" -- false &
 		try "$wait behind $hold" 1 rlock "$wait" -w 7s -t 3s -u "$URL" "$NAME$pair" -- false &
 	done
@@ -272,7 +272,7 @@ behind_the_dead() {
 		ask_server zadd "redisson_lock_timeout:{$NAME}" 1 java:1
 		ask_server rpush "redisson_lock_queue:{$NAME}" java:1 java:2
 		try "$verb with a line" '1' rlock "$verb" -n -t 3s -u "$URL" "$NAME" -- false
-		is_free "$NAME" || complain "$verb leaves the lock taken"
+		is_free "$NAME" || complain "$verb leaves the lock held"
 		ask_server del "redisson_lock_timeout:{$NAME}" "redisson_lock_queue:{$NAME}"
 	done
 }
@@ -290,7 +290,7 @@ with_a_place_lost() {
 	wait_until 20 stands_in_or_gone "$queue" "$waiter"
 	if stands_in "$queue"; then
 		put_stranger_in_place_of_all "$queue" "$deadlines"
-		wait_until 8 is_back_or_gone "$queue" "$waiter" 2>/dev/null || complain 'his place is lost for ever'
+		wait_until 8 is_back_or_gone "$queue" "$waiter" 2>/dev/null || complain 'the waiter never has its position again'
 	fi
 	unlimited unlock --owner x "$NAME"
 	redis del "$queue" "$deadlines" >/dev/null
@@ -355,7 +355,7 @@ of_owners() {
 		try "unlock of $verb" 0 rlock unlock --owner x -u "$URL" "$NAME$verb"
 		# A refused one leaves it to the lease.
 		[ "$CODE" = 0 ] || unlimited unlock -q --force "$NAME$verb"
-		is_free "$NAME$verb" || complain "unlock of $verb leaves the lock taken"
+		is_free "$NAME$verb" || complain "unlock of $verb leaves the lock held"
 	done
 }
 
@@ -375,7 +375,7 @@ of_scripts() {
 		try "$verb for a script" 0 sh -c '
 			rlock "$0" -n --pid $$ "$@" && rlock renew "$@" >/dev/null && rlock unlock "$@"
 			exit' "$verb" -u "$URL" "$NAME"
-		is_free "$NAME" || complain "$verb for a script leaves the lock taken"
+		is_free "$NAME" || complain "$verb for a script leaves the lock held"
 	done
 }
 
@@ -436,7 +436,7 @@ has_all_rights() {
 
 # CLIENT SETNAME and PUBSUB are refused without harm; of EVAL see above.
 @test "each right is one that some call misses" {
-	not_under_valgrind 'whose place in a line is lost has it again before he is told'
+	not_under_valgrind 'there a waiter that loses its position has it again before it is notified'
 	[ "$BATS_TEST_NUMBER" = "${#BATS_TEST_NAMES[@]}" ] || skip 'tells something behind all the others only'
 	printf '%s\n' "${RIGHTS[@]}" | grep -vxF -e '+client|setname' -e '+pubsub|numsub' -e +eval | sort >wanted
 	sort -u "$BATS_FILE_TMPDIR/named" >named

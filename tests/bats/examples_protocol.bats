@@ -46,7 +46,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 }
 
 @test "rlock-protocol(7): a read lock while a writer waits" {
-	not_under_valgrind 'its waiters do not stand in line in time'
+	not_under_valgrind 'its waiters do not join the queue in time'
 	own_redis_cli
 	run_example man/rlock-protocol.7 look-readwrite
 	assert_equal "$status" 0
@@ -61,7 +61,7 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 }
 
 @test "rlock-protocol(7): the queue of a fair lock" {
-	not_under_valgrind 'its waiters do not stand in line in time'
+	not_under_valgrind 'its waiters do not join the queue in time'
 	own_redis_cli
 	run_example man/rlock-protocol.7 look-fair
 	assert_equal "$status" 0
@@ -142,7 +142,7 @@ gives_turn() {
 }
 
 @test "rlock-protocol(7): the table of keys has each key that locks make, with its type and TTL" {
-	not_under_valgrind 'its waiters do not stand in line in time'
+	not_under_valgrind 'its waiters do not join the queue in time'
 	local fair waiter semaphore
 	hold_in_background plain --fence
 	in_background rlock fair plain -- true

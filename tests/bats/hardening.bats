@@ -269,7 +269,7 @@ doubtful() {
 }
 
 @test "another user's server in the place of the private one is refused" {
-	[ "$(id -u)" = 0 ] || skip 'only root can run a server as somebody else'
+	[ "$(id -u)" = 0 ] || skip 'only root can run a server as another user'
 	local other
 	other=$(mktemp -d)
 	chmod 755 "$other"

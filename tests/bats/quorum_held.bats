@@ -129,7 +129,7 @@ is_late_in_a_second() {
 	run -0 rlock run -w 9s -t 2s --connect-timeout 200ms a -- touch ran
 	took=$(($(now_ms) - start))
 	[ -e ran ]
-	((took >= 2000)) || fail "had after $took ms"
+	((took >= 2000)) || fail "acquired after $took ms"
 	((took < 5000)) || fail "took $took ms"
 }
 

@@ -138,12 +138,12 @@ comes_first() {
 }
 
 @test "rlock and its renewer come before all others on a busy machine where they may, and the command does not" {
-	chrt --rr 1 true 2>/dev/null || skip 'nobody may come before all others here'
+	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
 	comes_first RR - env
 }
 
 @test "rlock and its renewer have the best nice value where they may not come before all others" {
-	[ "$(nice -n -40 nice 2>/dev/null)" = -20 ] || skip 'nobody may have a better nice value here'
+	[ "$(nice -n -40 nice 2>/dev/null)" = -20 ] || skip 'no process may have a better nice value here'
 	refuse refused rlock sched_setscheduler EPERM 1 true || skip 'no call can be refused here'
 	comes_first TS -20 refuse refused rlock sched_setscheduler EPERM 1+
 }

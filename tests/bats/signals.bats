@@ -68,7 +68,7 @@ ends_by() {
 
 # runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one, until FOREIGN is killed.
 runs_foreign() {
-	[ "$(id -u)" = 0 ] || skip 'only root can run a command as somebody else'
+	[ "$(id -u)" = 0 ] || skip 'only root can run a command as another user'
 	not_under_valgrind 'it runs the command itself'
 	in_background sh -c 'exec "$@" 2>said' sh setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 60
 	wait_until 5 pgrep -u 65534 -P "$PID" -x sleep

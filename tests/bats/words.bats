@@ -29,6 +29,26 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	assert_equal "$(sed "s/.*: '\(.*\)': .*/\1/" <<<"$output" | paste -s -d ,)" 'give back,not had,who'
 }
 
+@test "the search for words reads what tests and Python programs say" {
+	local scratch=$BATS_TEST_TMPDIR/scratch
+	# @ is the word.
+	sed 's/@/untold/' >"$scratch" <<-'END'
+		is_held || fail 'it was @'
+		ends 0 "$PID" "what is @"
+		run @
+		"""It says @ things."""
+	END
+	run -1 tools/words.py "$scratch"
+	assert_equal "$(cut -d : -f 2 <<<"$output" | paste -s -d ,)" 1,2,4
+	sed 's/@/untold/' >"$scratch.c" <<-'END'
+		CHECK_TEXT(text, "@",
+			   "what %s says is @", name);
+		is_so("@");
+	END
+	run -1 tools/words.py "$scratch.c"
+	assert_output "$scratch.c:2: 'untold': say notify waiters; not notified"
+}
+
 @test "the manual has the words by which users search for each idea" {
 	run -0 tools/words.py --manual
 	assert_output ''

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lets commands wait in line for a lock, and hands it over from one to the next.
+"""Lets commands wait for a lock, and hands it over from one to the next.
 
     contend.py [--redis SOCKET] TURN WAITERS ROUNDS LABEL PAUSE-MS WORD... [::: LABEL ...]
 
@@ -92,8 +92,8 @@ class Server:
         return last
 
 
-class Line:
-    """The holder of one tool's lock, and who waits for it."""
+class Queue:
+    """The holder of one tool's lock, and its waiters."""
 
     def __init__(self, directory, turn, label, pause_ms, words):
         self.label, self.words = label, words
@@ -165,60 +165,60 @@ class Line:
             self.processes[self.holder].wait()
 
 
-def read_lines(directory, turn, words):
-    lines, start = [], 0
+def read_queues(directory, turn, words):
+    queues, start = [], 0
     for i in range(len(words) + 1):
         if i == len(words) or words[i] == ":::":
             label, pause_ms, *tool = words[start:i]
-            lines.append(Line(directory, turn, label, pause_ms, tool))
+            queues.append(Queue(directory, turn, label, pause_ms, tool))
             start = i + 1
-    return lines
+    return queues
 
 
-def fill(lines, waiters, server):
-    """A holder and all waiters for each line."""
-    for line in lines:
-        line.add()
+def fill(queues, waiters, server):
+    """A holder and all waiters for each queue."""
+    for queue in queues:
+        queue.add()
         signal.alarm(HAND_OVER_S)
-        line.await_turn()
+        queue.await_turn()
         signal.alarm(0)
         for _ in range(waiters):
-            line.add()
+            queue.add()
     limit = time.monotonic() + HAND_OVER_S
-    # Each line has its own pause; of many waiters, those at the server can be counted.
-    time.sleep(max(line.pause_s for line in lines))
+    # Each queue has its own pause; of many waiters, those at the server can be counted.
+    time.sleep(max(queue.pause_s for queue in queues))
     while server and server.subscribers() < waiters:
         if time.monotonic() > limit:
             raise Failure(f"{server.subscribers()} of {waiters} waiters have subscribed")
         time.sleep(0.05)
 
 
-def contend(lines, waiters, rounds, server):
-    for line in lines:
-        line.open(waiters + 1 + rounds)
-    fill(lines, waiters, server)
+def contend(queues, waiters, rounds, server):
+    for queue in queues:
+        queue.open(waiters + 1 + rounds)
+    fill(queues, waiters, server)
     rate = (0, 0)
     if server:
         before = server.settle()
         time.sleep(RATE_S)
         rate = tuple((a - b) / RATE_S for a, b in zip(server.counts(), before))
-        label = f"{lines[0].label}-waiting"
-        print(label, *(round(1000 * r / waiters / len(lines)) for r in rate), "-", flush=True)
+        label = f"{queues[0].label}-waiting"
+        print(label, *(round(1000 * r / waiters / len(queues)) for r in rate), "-", flush=True)
     for _ in range(rounds):
-        for line in lines:
+        for queue in queues:
             if server:
                 before, since = server.counts(), time.monotonic()
-            took_ns = line.hand_over()
+            took_ns = queue.hand_over()
             if server:
                 after = server.settle(rate[0])
                 seconds = time.monotonic() - since
                 spent = [round(a - b - r * seconds) for a, b, r in zip(after, before, rate)]
-                print(line.label, took_ns, *spent, flush=True)
+                print(queue.label, took_ns, *spent, flush=True)
             else:
-                print(line.label, took_ns, "-", "-", flush=True)
-            line.add()
+                print(queue.label, took_ns, "-", "-", flush=True)
+            queue.add()
             # Of varying length, or one that polls would be met at the same point of its pause each time.
-            time.sleep(line.pause_s * random.uniform(1, 2))
+            time.sleep(queue.pause_s * random.uniform(1, 2))
 
 
 def hang(_signal, _frame):
@@ -236,17 +236,17 @@ def main(argv):
         return 64
     turn, waiters, rounds = argv[0], int(argv[1]), int(argv[2])
     with tempfile.TemporaryDirectory() as directory:
-        lines = read_lines(directory, turn, argv[3:])
+        queues = read_queues(directory, turn, argv[3:])
         try:
-            contend(lines, waiters, rounds, server)
+            contend(queues, waiters, rounds, server)
         except Failure as failure:
             print(f"contend: {failure}", file=sys.stderr)
-            for line in lines:
-                line.say_errors()
+            for queue in queues:
+                queue.say_errors()
             return 1
         finally:
-            for line in lines:
-                line.close()
+            for queue in queues:
+                queue.close()
     return 0
 
 

@@ -37,7 +37,7 @@ start_busy() {
 
 setup() {
 	directory_setup
-	[ -e "$BATS_FILE_TMPDIR/busy" ] || skip 'who looks at it would be as late as it, and may not come first here'
+	[ -e "$BATS_FILE_TMPDIR/busy" ] || skip 'what measures rlock would be as late as rlock: it may not come first here'
 	renice -n $LOOKS_FIRST -p $$ >/dev/null
 	compare_clocks
 }

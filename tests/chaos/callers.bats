@@ -215,7 +215,7 @@ caller_ends() {
 	in_background setsid "${CALLER[@]}" </dev/null
 	CALLER_PID=$PID
 	if ! wait_until 10 file_exists ready; then
-		violated "the lock was not had ($WHERE)"
+		violated "the lock was not acquired ($WHERE)"
 		return
 	fi
 	must "not held ($WHERE)" is_held "$NAME"

@@ -394,6 +394,6 @@ is_forgotten() {
 # must_leave_nothing SECONDS: behind all that was said and done.
 must_leave_nothing() {
 	wait_until "$1" is_forgotten >/dev/null 2>&1 ||
-		violated "left behind: $(is_free "$NAME" || echo "the lock") $(beside_lock | paste -s -d ' ') $(listeners) listeners"
+		violated "left on the server: $(is_free "$NAME" || echo "the lock") $(beside_lock | paste -s -d ' ') $(listeners) listeners"
 	wait_until 3 nothing_runs >/dev/null 2>&1 || violated "of rlock runs: $(processes_of_test | paste -s -d ' ')"
 }

@@ -111,7 +111,7 @@ lose_grant() {
 find_grant() {
 	local pid
 	((${#LATE[@]})) || return 0
-	wait_until 30 on "$(server_of late)" is_held late || broke "nobody has the lock whose grant was lost"
+	wait_until 30 on "$(server_of late)" is_held late || broke "no shell holds the lock whose grant was lost"
 	touch leave-late
 	for pid in "${LATE[@]}"; do
 		wait_until 100 is_gone "$pid" || violated 'a shell hangs whose grant was lost'

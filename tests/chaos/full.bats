@@ -130,8 +130,8 @@ fill() {
 hasty_is_told() {
 	local status=0
 	wait "$HASTY" || status=$?
-	[ "$status" = 75 ] || [ "$status" = 69 ] || wrong "who had no time ended with $status"
-	[ ! -e hasty-ran ] || wrong 'who had no time had the lock'
+	[ "$status" = 75 ] || [ "$status" = 69 ] || wrong "the waiter whose time was over ended with $status"
+	[ ! -e hasty-ran ] || wrong 'the waiter whose time was over acquired the lock'
 }
 
 # The command ends, and its lock is free, while none can acquire it; later the waiter can.
@@ -140,14 +140,14 @@ turn_comes() {
 	touch go
 	wait "$HOLDER" || status=$?
 	[ "$status" = 0 ] || wrong "the command's rlock ended with $status"
-	is_free command || wrong 'the lock of the command was not given back'
+	is_free command || wrong 'the lock of the command was not released'
 	let_pass "0.$((RANDOM % 10))"
-	is_running "$WAITER" || wrong 'who waits did not go on waiting'
+	is_running "$WAITER" || wrong 'the waiter did not go on waiting'
 	room_us=$(($(boottime_ms) * 1000))
 	have_room
 	status=0
 	wait "$WAITER" || status=$?
-	[ "$status" = 0 ] || wrong "who waits ended with $status"
+	[ "$status" = 0 ] || wrong "the waiter ended with $status"
 	entered_us=$(awk '$2 == "enter" { at = $1 } END { print at }' ledger)
 	echo "$(((entered_us - room_us) / 1000)) ms" >>"$LATE"
 	count_overlaps ledger
@@ -164,7 +164,7 @@ full_server() {
 	begin_scenario "a full server, $1"
 	LATE=$PWD/late
 	in_cells "$(scaled 20)" "$WIDTH" fill "$1"
-	end_scenario "for a call; his turn, once there is room, after $(sort -n late | tail -n 1) at most"
+	end_scenario "for a call; the waiter acquired the lock, once there was room, after $(sort -n late | tail -n 1) at most"
 }
 
 @test "a full server, plain" { full_server plain; }

@@ -42,7 +42,7 @@ stays_protected() {
 		fi
 	done
 	ought 'the lock is not held' has_holder
-	ought 'the lock was had by somebody else' entered 1
+	ought 'another owner acquired the lock' entered 1
 }
 
 # Nothing is protected, and nothing was stopped.
@@ -112,7 +112,7 @@ says_unreleased() {
 }
 
 says_lost() {
-	ought 'the loss was not told' said_once "^rlock: $NAME: lock lost at [0-9T:+-]+: "
+	ought 'rlock did not report the loss' said_once "^rlock: $NAME: lock lost at [0-9T:+-]+: "
 }
 
 # next_enters LIMIT_US [from_end]: the next one has the lock by then. The time from the fault is put on record,
@@ -120,7 +120,7 @@ says_lost() {
 next_enters() {
 	local at status=0
 	gone 15000 "$CONTENDER" >/dev/null || {
-		wrong 'the next one waits for ever'
+		wrong 'the next waiter did not acquire the lock'
 		return
 	}
 	wait "$CONTENDER" || status=$?
@@ -345,6 +345,6 @@ outcome_told_late() {
 	continued_us=$(now_us)
 	go_on
 	inside_is_gone
-	ought_by 'the caller was told' "$GONE_US" $((continued_us + SLACK_MS * 1000))
+	ought_by 'the caller was signalled' "$GONE_US" $((continued_us + SLACK_MS * 1000))
 	caller_ends 143
 }

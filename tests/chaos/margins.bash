@@ -56,11 +56,11 @@ check_told() {
 	((margin_us >= 200000)) || margin_us=200000
 	told_us=$(sed -n 's/ term .*//p' "$LEDGER" | head -n 1)
 	if [ -z "$told_us" ]; then
-		violated "killed, and not told before: $3"
+		violated "killed without SIGTERM before: $3"
 		return
 	fi
 	late_us=$((told_us - ($2 - margin_us - $1 * 1000000 / 6)))
-	((late_us < NOTED_WITHIN_US)) || violated "told to end $((late_us / 1000)) ms too late: $3"
+	((late_us < NOTED_WITHIN_US)) || violated "SIGTERM came $((late_us / 1000)) ms too late: $3"
 }
 
 # check_margin LEASE_S END_US WHERE: the lease was to end then, or later if it was renewed since; by how much

@@ -100,7 +100,7 @@ begin_session() {
 leaves_nothing() {
 	if [ "$KIND" = fair ] && ! no_keys_of_cell >/dev/null; then
 		RLOCK_URL=$DIRECT_URL timeout 30 rlock fair -w $((SIGN_S + 5)) "$LOCK" -- true ||
-			wrong "the next one in the line ended with $?"
+			wrong "the next one in the queue ended with $?"
 	fi
 	must "$WHAT: keys are left" wait_until $((SIGN_S + 1)) no_keys_of_cell
 	must "$WHAT: something runs" wait_until 3 nothing_runs
@@ -159,9 +159,9 @@ bystanders() {
 bystanders_are_unharmed() {
 	local pid
 	[ "$(redis hkeys bystander)" = "$owners" ] || violated 'the lock of others is not theirs any more'
-	[ "$(redis lrange 'redisson_lock_queue:{bystander}' 0 -1)" = "$waiters" ] || violated 'the line of others changed'
+	[ "$(redis lrange 'redisson_lock_queue:{bystander}' 0 -1)" = "$waiters" ] || violated 'the queue of others changed'
 	let_go
-	WHAT='others in the line'
+	WHAT='others in the queue'
 	for pid in "${BACKGROUND[@]}"; do
 		ends 0 "$pid" 'one of them'
 	done

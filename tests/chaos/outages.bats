@@ -91,7 +91,7 @@ begin_queue() {
 # sets SINCE_US.
 must_go_on() {
 	must "the holder lost the lock, $1" stays 1.3 has_one_inside "$2"
-	must "nobody holds the lock, $1" is_held "$NAME"
+	must "the lock is not held, $1" is_held "$NAME"
 	must "the holder said something, $1" cmp said-holder /dev/null
 	SINCE_US=$(now_us)
 	leaves holder
@@ -102,7 +102,7 @@ must_go_on() {
 must_be_stopped() {
 	gone_us "$2" 3000 || violated "the holder of a lost lock runs on, $1"
 	must_end 76 holder "$HOLDER" "$1"
-	must "the holder was not told, $1" grep -q "^rlock: $NAME: lock lost " said-holder
+	must "the holder did not report the loss, $1" grep -q "^rlock: $NAME: lock lost " said-holder
 }
 
 # with_own_server FUNCTION [ARG...]: one that calls `serve`. A server writes over its environment, by which a
@@ -153,7 +153,7 @@ restart() {
 	((${last_us:-0} < SINCE_US)) || took $(((last_us - SINCE_US) / 1000))
 	count_overlaps turns
 	[ "$(grep -c ' leave ' turns)" = $turns ] ||
-		violated "not everybody had one turn, $where"
+		violated "not each party had one turn, $where"
 	must_leave_nothing 6
 }
 
@@ -193,9 +193,9 @@ stay_away() {
 	took $((took_us / 1000))
 	must_end 69 patient "$patient" "$kind"
 	((took_us >= LOST_SERVER_MS * 1000 && took_us < (LOST_SERVER_MS + 5000) * 1000)) ||
-		violated "who has no wait time gave up after $((took_us / 1000)) ms, $kind"
-	must "somebody got in, $kind" [ ! -e "$LEDGER.patient" ]
-	must "somebody got in in time, $kind" [ ! -e "$LEDGER.brief" ]
+		violated "a waiter without a wait time gave up after $((took_us / 1000)) ms, $kind"
+	must "a waiter without a wait time acquired the lock, $kind" [ ! -e "$LEDGER.patient" ]
+	must "a waiter with a wait time acquired the lock, $kind" [ ! -e "$LEDGER.brief" ]
 	must "of rlock something runs, $kind" wait_until 3 nothing_runs
 }
 
@@ -206,7 +206,7 @@ stay_away_own() {
 @test "server stays away" {
 	begin_scenario 'server stays away'
 	in_cells "$(scaled 8)" 16 stay_away_own
-	end_scenario 'until who has no wait time gives up'
+	end_scenario 'until a waiter without a wait time ends'
 }
 
 server_restarts() {

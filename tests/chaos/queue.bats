@@ -61,7 +61,7 @@ crowd() {
 	gap_ms=$(awk '$2 == "leave" { left = $1 } $2 == "enter" && left && $1 - left > most { most = $1 - left }
 		END { print int(most / 1000) }' "$LEDGER")
 	took "$gap_ms"
-	((gap_ms <= LIMIT_MS)) || violated "nobody had the lock for $gap_ms ms (chance $CHANCE)"
+	((gap_ms <= LIMIT_MS)) || violated "no waiter acquired the lock for $gap_ms ms (chance $CHANCE)"
 	must 'keys are left' wait_until 3 is_free "rlock_queue:{$NAME}"
 	must 'keys are left' wait_until 3 is_forgotten
 }

@@ -218,12 +218,12 @@ session_waits() {
 	wait_until 10 listen 2 "$LOCK"
 	touch go
 	wait "$waiter" || :
-	ends 0 "$later" 'who came later'
-	ends 0 "$BLOCKER" 'who was before'
+	ends 0 "$later" 'the later waiter'
+	ends 0 "$BLOCKER" 'the holder'
 	STATUS=$(cat status)
 	# Two readers are inside together.
 	ran 2 '1( 1)?'
-	[ "$KIND" != fair ] || [ "$STATUS" != 0 ] || [ "$(head -n 1 ran)" = disturbed ] || wrong 'lost its place'
+	[ "$KIND" != fair ] || [ "$STATUS" != 0 ] || [ "$(head -n 1 ran)" = disturbed ] || wrong 'the waiter lost its position'
 }
 
 waiter_calls() {
@@ -254,7 +254,7 @@ session_gives_up() {
 
 ends_blocking() {
 	touch go
-	ends 0 "$BLOCKER" 'who has the lock'
+	ends 0 "$BLOCKER" 'the holder'
 	ran 0 ''
 }
 
@@ -264,8 +264,8 @@ session_force() {
 	calls_force "$(once)"
 	[ "$STATUS" != 69 ] || proxy pass >/dev/null
 	[ "$STATUS" != 69 ] || calls_force "0 1"
-	ends 76 "$BLOCKER" 'whose lock was broken'
-	must "$WHAT: whose lock was broken is inside" overlap -g ledger 0
+	ends 76 "$BLOCKER" 'the holder whose lock was broken'
+	must "$WHAT: the holder whose lock was broken is inside" overlap -g ledger 0
 }
 
 # It names the owner.

@@ -127,9 +127,9 @@ fails_well() {
 # nothing_is_left: no key, no process and no file; but a lock whose release could not be delivered, a lease long.
 nothing_is_left() {
 	if said_it_expires; then
-		[ "$(redis pttl "$NAME")" != -1 ] || wrong 'left behind for ever'
+		[ "$(redis pttl "$NAME")" != -1 ] || wrong 'a key without an expiry is left'
 	else
-		within_limit 1 name_is_clear || wrong "left behind: $(keys_of_name)"
+		within_limit 1 name_is_clear || wrong "keys are left: $(keys_of_name)"
 	fi
 	within_limit 2 nothing_runs || wrong "runs on: $(ours_by_name)"
 	[ -z "$(files_left)" ] || wrong "left on disk: $(files_left)"
@@ -197,7 +197,7 @@ use_busy() {
 	[ "$kind" != read ] || kind='write'
 	in_background "${AS[@]}" rlock "$(verb_of "$kind")" "$NAME" -- until_let_go
 	holder=$PID
-	within_limit 5 is_held "$NAME" || broke 'nobody holds the lock'
+	within_limit 5 is_held "$NAME" || broke 'the lock is not held'
 	(
 		until is_waited_for || [ -e tried ]; do
 			let_pass 0.02

@@ -36,7 +36,7 @@ spoilt_streams() {
 	injected
 	repeated
 	if [ "$STATUS" = 0 ]; then
-		[[ $(cat token) =~ ^[0-9]+$ || $how = *\>\(* ]] || wrong 'had without a token'
+		[[ $(cat token) =~ ^[0-9]+$ || $how = *\>\(* ]] || wrong 'acquired without a token'
 		unlock_for_caller || wrong "unlock ends with $?"
 	else
 		fails_well 71

@@ -75,7 +75,7 @@ crowd() {
 }
 
 needs_users() {
-	[ "$(id -u)" = 0 ] || skip 'only root can be other users, whom a limit of processes binds'
+	[ "$(id -u)" = 0 ] || skip 'only root can run as users that a limit of processes binds'
 	setpriv --reuid=50000 --regid=50000 --clear-groups rlock --version >/dev/null || skip 'another user cannot run rlock here'
 }
 

@@ -91,7 +91,7 @@ suspend_all() {
 	repeated
 	visits rival "$(rival_kind "$2")" rivals until -t 1s -w 20s
 	rival=$PID
-	must "nobody else got the lock, chance $CHANCE" wait_until 8 all_inside rivals 1
+	must "no other process acquired the lock, chance $CHANCE" wait_until 8 all_inside rivals 1
 	draw 0 700
 	let_pass_ms "$DRAWN"
 	shuffle "${all[@]}"

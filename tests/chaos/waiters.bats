@@ -247,7 +247,7 @@ cut_off() {
 	leaves holder
 	must_end 0 holder "$HOLDER" "$where"
 	check_next "$since_us" "$where" "$2"
-	must "who was cut off got in: $where" [ ! -s "$LEDGER.victim" ]
+	must "the waiter that was cut off acquired the lock: $where" [ ! -s "$LEDGER.victim" ]
 	kill -KILL "$victim"
 	wait "$victim" || :
 	proxy cut >/dev/null

@@ -70,7 +70,7 @@ ends_well() {
 # handed_over FROM TO: between these two, in microseconds, the lock went from hand to hand.
 handed_over() {
 	if [ -z "$1" ] || [ -z "$2" ]; then
-		wrong 'nobody entered'
+		wrong 'no waiter entered'
 		return
 	fi
 	echo "$1 $2 $KIND, round $ROUND, SEED=$SEED" >>"$HANDOVERS"
@@ -140,7 +140,7 @@ all_end() {
 	case $status in
 	0) ;;
 	143) injected ;;
-	*) wrong "who gave up ended with $status" ;;
+	*) wrong "the waiter that gave up ended with $status" ;;
 	esac
 	handed_over "$(later_of "$gave_up_us" "$(left_before_last)")" "$(times enter | tail -n 1)"
 	touch out

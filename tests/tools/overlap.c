@@ -24,10 +24,10 @@ static const char usage[] =
 	"three: one like that, one that ignores TERM, and one in a session of its own whose parent\n"
 	"is gone.\n"
 	"LEDGER gets a line for each event: microseconds on CLOCK_BOOTTIME, \"enter\", \"leave\",\n"
-	"\"child\", \"term\" (it was to end, and ignores that) or \"overlap\" (somebody is inside who\n"
-	"should not be), the mode, and the pid.\n"
-	"-g waits until nobody is inside, and prints when that was; 1 if that takes too long. -G\n"
-	"prints when somebody was inside for the last time that it looked (0: nobody).\n";
+	"\"child\", \"term\" (it was to end, and ignores that) or \"overlap\" (another one is inside\n"
+	"that should not be), the mode, and the pid.\n"
+	"-g waits until none is inside, and prints when that was; 1 if that takes too long. -G\n"
+	"prints when one was inside for the last time that it looked (0: none).\n";
 
 #define NS_PER_US 1000
 #define US_PER_MS 1000

@@ -203,12 +203,12 @@ static void check_full_backlog(void)
 	drive(2, patience_ms);
 	CHECK(has_failed(1, RLOCK_ENET, "Connection timed out"),
 	      "a place that does not get free in time is a timeout");
-	CHECK(parties[0].is_under_way, "who has time waits for a place");
+	CHECK(parties[0].is_under_way, "a request that has time waits for a place");
 	for (size_t i = 0; i < count; i++) {
 		(void)close(accept4(parties[0].listener, NULL, NULL, SOCK_CLOEXEC));
 		(void)close(fds[i]);
 	}
-	CHECK(hears(0, "PATIENT"), "and gets it");
+	CHECK(hears(0, "PATIENT"), "and is sent when there is one");
 	stop_all();
 }
 

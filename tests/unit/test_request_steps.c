@@ -58,7 +58,7 @@ static void check_logins(void)
 	begin(1, "FIRST", INT64_MAX);
 	CHECK(hears(0, "FIRST") && hears(1, "FIRST"), "two servers are asked by users of theirs");
 	CHECK(strstr(parties[1].heard, "$4\r\nAUTH\r\n$5\r\nguest\r\n$0\r\n") != NULL,
-	      "who has no password logs in with an empty one");
+	      "a user without a password logs in with an empty one");
 	says(0,
 	     "-ERR unknown command 'AUTH', with args beginning with: 'ci' 'secret' \r\n-ERR no\r\n");
 	says(1, "-WRONGPASS invalid username-password pair\r\n-NOAUTH no\r\n");
