@@ -108,7 +108,7 @@ holds_on_until_let_go() {
 	start_server_number "$OLD" --port "$(port_of "$OLD")" "${NODE_OPTIONS[@]}"
 }
 
-@test "locks that are taken and released while a failover is under way all succeed" {
+@test "during the failover of a node each call acquires and releases its lock" {
 	local worker
 	OLD=$(node_of "$NAME")
 	NEW=$((5 - OLD))

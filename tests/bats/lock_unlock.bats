@@ -255,7 +255,7 @@ teardown() { watchful_teardown; }
 0"
 }
 
-@test "the same name in two databases is two locks" {
+@test "a script holds the same name in two databases, and unlocks each on its own" {
 	run -0 bash -c '
 		rlock lock --pid $$ a
 		rlock lock -n --pid $$ --db 1 a

@@ -159,7 +159,7 @@ teardown() { password_teardown; }
 	nothing_is_locked
 }
 
-@test "the same name in two databases is two locks" {
+@test "a lock in one database does not exclude the same name in another" {
 	rlock lock --db 2 --owner x --lease 20s a
 	run -0 rlock run -n a -- true
 	run -75 rlock run -n --db 2 a -- true

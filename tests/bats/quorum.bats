@@ -140,7 +140,7 @@ teardown() { servers_teardown; }
 	wait_until 5 on_each no_keys
 }
 
-@test "a release reaches a server whose connection was closed meanwhile" {
+@test "with a quorum a release reaches a server whose connection was closed meanwhile, and waits for none" {
 	hold_on_each a -t 9s
 	on 2 redis client kill type normal
 	let_go

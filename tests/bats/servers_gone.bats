@@ -226,7 +226,7 @@ teardown() { servers_teardown; }
 	on_each no_keys
 }
 
-@test "a release reaches a server whose connection was closed meanwhile" {
+@test "a release on all servers reaches one whose connection was closed meanwhile" {
 	hold_on_each a
 	on 2 redis client kill type normal
 	let_go
