@@ -282,14 +282,14 @@ behind_the_dead() {
 }
 
 # One whose position is lost meanwhile, as when it stood still for long, and a stranger's came after it.
-with_a_place_lost() {
+with_position_lost() {
 	local queue="redisson_lock_queue:{$NAME}" deadlines="redisson_lock_timeout:{$NAME}" waiter
 	unlimited lock --owner x --lease 60s "$NAME"
-	try "fair with a place lost" 1 rlock fair -w 9s -t 3s -u "$URL" "$NAME" -- false &
+	try "fair with its position lost" 1 rlock fair -w 9s -t 3s -u "$URL" "$NAME" -- false &
 	waiter=$!
 	wait_until 20 stands_in_or_gone "$queue" "$waiter"
 	if stands_in "$queue"; then
-		put_stranger_in_place_of_all "$queue" "$deadlines"
+		put_stranger_instead_of_all "$queue" "$deadlines"
 		wait_until 8 is_back_or_gone "$queue" "$waiter" 2>/dev/null || complain 'the waiter never has its position again'
 	fi
 	unlimited unlock --owner x "$NAME"
@@ -298,7 +298,7 @@ with_a_place_lost() {
 }
 
 # At once: a waiter that looks in between is the first again, and the stranger behind it.
-put_stranger_in_place_of_all() {
+put_stranger_instead_of_all() {
 	redis eval "redis.call('DEL', KEYS[1])
 		redis.call('ZADD', KEYS[2], 99999999999999, 'java:1')
 		return redis.call('RPUSH', KEYS[1], 'java:1')" 2 "$@" >/dev/null
@@ -317,7 +317,7 @@ is_back_or_gone() {
 }
 
 @test "without any one right a lost position in a queue is restored, or refused with that right named" {
-	without_each with_a_place_lost
+	without_each with_position_lost
 }
 
 # silent_when CODE COMMAND [ARG...]: what it says is known when it ends so.

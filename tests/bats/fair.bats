@@ -114,11 +114,11 @@ lasts_a_day() {
 
 # scores_are_ahead NAME...: by 300 s for its position and each one before it, and not by hours.
 scores_are_ahead() {
-	local party place=0 ahead
+	local party position=0 ahead
 	for party; do
-		((place += 1))
+		((position += 1))
 		ahead=$(ahead_ms a "$party")
-		((ahead >= place * 300000 && ahead <= 30000 + (place + 1) * 300000)) || return
+		((ahead >= position * 300000 && ahead <= 30000 + (position + 1) * 300000)) || return
 	done
 }
 

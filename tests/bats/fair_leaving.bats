@@ -149,7 +149,7 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
-@test "a signal that comes while the lock is being had leaves neither a lock nor a place" {
+@test "a signal that comes while the lock is being acquired leaves neither a lock nor a position" {
 	local round
 	for round in {1..25}; do
 		start_holder r0 fair a

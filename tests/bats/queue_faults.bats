@@ -70,7 +70,7 @@ TRY='redisson_lock_token:{a}'
 	nothing_is_left
 }
 
-@test "whose first answer comes too late has the place of its first request, also after it lost it" {
+@test "a waiter whose first answer comes too late has the position of its first request, also after it lost that" {
 	start_holder r0 fair a
 	start_proxy
 	proxy hold-reply "$TRY"

@@ -231,7 +231,7 @@ all_wait() {
 	nothing_is_left
 }
 
-@test "a Java thread that gives up at the head leaves the place to rlock" {
+@test "a Java thread that gives up at the head leaves the turn to rlock" {
 	rlock_locks r0 fair a
 	java_begins T1 try fair a 500
 	wait_until 5 queue_length a 1
