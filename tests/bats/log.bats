@@ -116,8 +116,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 }
 
 @test "a lock that was lost is logged once, and why" {
-	in_background rlock run -t 6s --log log a -- sleep 60
-	wait_until 5 is_held a
+	hold_in_background a -t 6s --log log
 	redis del a >/dev/null
 	wait_until 10 is_gone "$PID"
 	assert_equal "$(events)" 'acquired a,lost a'
@@ -130,8 +129,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 }
 
 @test "a lock that was lost is logged once with --on-lost ignore, too" {
-	in_background rlock run -t 1s --on-lost ignore --log log a -- until_let_go
-	wait_until 5 is_held a
+	hold_in_background a -t 1s --on-lost ignore --log log
 	redis del a >/dev/null
 	wait_until 5 has_events 'acquired a,lost a'
 	let_go
@@ -140,8 +138,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 }
 
 @test "a lock that is broken by force is logged by both sides" {
-	in_background rlock run -t 1s --log log a -- sleep 60
-	wait_until 5 is_held a
+	hold_in_background a -t 1s --log log
 	run -0 rlock unlock --force --log log a
 	wait_until 5 is_gone "$PID"
 	assert_equal "$(events | tr , '\n' | sort | paste -sd ,)" 'acquired a,broken a,lost a'

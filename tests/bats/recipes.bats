@@ -35,7 +35,7 @@ as_cron() {
 @test "a machine whose crontab comes to a held lock stays silent while the job runs" {
 	touch stay
 	begin as_cron
-	wait_until 30 has_done nightly-report
+	wait_until 120 has_done nightly-report
 	run -0 as_cron
 	assert_output ''
 	touch go
@@ -55,7 +55,7 @@ as_service() {
 # start_service: sets PID, its main process; each of its processes has INVOCATION_ID in its environment.
 start_service() {
 	in_background env "INVOCATION_ID=$BATS_TEST_TMPDIR" recipe service "$RECIPES/nightly-report.service"
-	wait_until 30 has_done nightly-report
+	wait_until 120 has_done nightly-report
 }
 
 # stop_service KILLMODE SECONDS: as systemd does.
@@ -152,7 +152,7 @@ stop_service() {
 @test "xargs -P begins with no other host when a job ended with 255" {
 	touch stay
 	begin "$RECIPES/xargs.sh" h1 h2 h3 h4 h5
-	wait_until 30 has_done h4
+	wait_until 120 has_done h4
 	echo 255 >status
 	touch go
 	ended_with 124

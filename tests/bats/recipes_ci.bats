@@ -59,7 +59,7 @@ as_gitlab() {
 	touch stay
 	gitlab_files
 	in_background env CI_JOB_ID=4714 bash -eo pipefail in-one
-	wait_until 30 has_done 'deploy '
+	wait_until 120 has_done 'deploy '
 	kill -KILL "$PID"
 	ended_with 137
 	[ "$(redis pttl deploy)" -gt 3500000 ]
@@ -77,7 +77,7 @@ as_gitlab() {
 	redis del deploy 'rlock_holds:{deploy}'
 	touch stay
 	begin as_gitlab 4717
-	wait_until 30 is_held deploy
+	wait_until 120 is_held deploy
 	CI_JOB_ID=4716 run -0 bash -eo pipefail after
 	is_held deploy
 	touch go
@@ -104,12 +104,12 @@ as_github() {
 	touch stay
 	in_background env "RUNNER_TRACKING_ID=$BATS_TEST_TMPDIR" recipe action "$RECIPES/github-action.yml" "url=$RLOCK_URL" \
 		name=deploy 'run=deploy; true'
-	wait_until 30 has_done 'deploy '
+	wait_until 120 has_done 'deploy '
 	# The runner signals one process only.
 	entry=$(pgrep -P "$PID")
 	kill -INT "$entry"
 	kill -TERM "$entry" || : # it may have ended
-	wait_until 30 none_with "RUNNER_TRACKING_ID=$BATS_TEST_TMPDIR"
+	wait_until 120 none_with "RUNNER_TRACKING_ID=$BATS_TEST_TMPDIR"
 	run ! has_done ended
 	is_free deploy
 }
@@ -126,9 +126,9 @@ as_workflow() {
 @test "two jobs of GitHub take turns, though all their numbers are the same" {
 	touch stay
 	begin as_workflow
-	wait_until 30 has_done 'deploy '
+	wait_until 120 has_done 'deploy '
 	begin as_workflow
-	wait_until 30 has_waiters deploy
+	wait_until 120 has_waiters deploy
 	assert_equal "$(grep -c 'deploy $' did)" 1
 	touch go
 	ended_with 0 "${BACKGROUND[0]}"
@@ -139,7 +139,7 @@ as_workflow() {
 @test "a job of GitHub that is cancelled releases the lock in its last step" {
 	touch stay
 	in_background recipe job "$RECIPES/github-workflow.yml" deploy "RLOCK_URL=$RLOCK_URL"
-	wait_until 30 has_done 'deploy '
+	wait_until 120 has_done 'deploy '
 	# The shell of the step.
 	kill -TERM "$(pgrep -P "$PID")"
 	ended_with 143
@@ -175,12 +175,12 @@ as_jenkins() {
 	touch stay
 	jenkins_file
 	in_background env "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR" sh -xe script
-	wait_until 30 has_done 'deploy '
+	wait_until 120 has_done 'deploy '
 	is_held deploy
 	# Jenkins knows all processes of a build by their environment, and sends SIGTERM to each.
 	# shellcheck disable=SC2046
 	kill -TERM $(processes_with "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR") || : # one may have ended
-	wait_until 30 none_with "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR"
+	wait_until 120 none_with "JENKINS_SERVER_COOKIE=$BATS_TEST_TMPDIR"
 	run ! has_done ended
 	is_free deploy
 }
@@ -189,7 +189,7 @@ as_jenkins() {
 	touch stay
 	jenkins_file
 	in_background sh -xe script
-	wait_until 30 has_done 'deploy '
+	wait_until 120 has_done 'deploy '
 	kill -KILL "$PID"
 	ended_with 137
 	run -75 rlock run -n deploy -- true

@@ -36,7 +36,7 @@ in_pod() {
 	touch stay
 	pod_command 0 spec containers 0 command
 	in_background sh -c "exec $COMMAND"
-	wait_until 30 has_done migrate
+	wait_until 120 has_done migrate
 	kill -TERM "$PID"
 	ended_with 143
 	run ! has_done ended
@@ -51,7 +51,7 @@ probe_succeeds() {
 	hold_in_background migrate
 	pod_command 1 spec initContainers 0 command
 	in_background sh -c "exec $COMMAND"
-	wait_until 30 has_waiters migrate
+	wait_until 120 has_waiters migrate
 	run -1 probe_succeeds
 	let_go
 	wait_until 30 probe_succeeds

@@ -71,11 +71,15 @@ log_in() {
 	chown "$USER_ID" "/run/user/$USER_ID"
 }
 
-# stranger_takes WHAT: the user's place in /tmp.
+# stranger_takes WHAT: the user's place in /tmp. A renewal of the user's lock may make its own there first.
 stranger_takes() {
+	wait_until 10 takes_first "$1"
+}
+
+takes_first() {
 	rm -rf "$FIRST"
 	case $1 in
-	directory) as "$STRANGER" mkdir -m 755 "$FIRST" ;;
+	directory) as "$STRANGER" mkdir -m 755 "$FIRST" 2>/dev/null ;;
 	'closed directory') as "$STRANGER" mkdir -m 000 "$FIRST" ;;
 	file) as "$STRANGER" touch "$FIRST" ;;
 	link) as "$STRANGER" ln -s /var/tmp "$FIRST" ;;

@@ -399,8 +399,7 @@ is_answered() {
 }
 
 @test "no answer of any sentinel in time: the lock counts as lost" {
-	in_background rlock run -t 2s --connect-timeout 0.3s a -- until_let_go
-	wait_until 5 is_held a
+	hold_in_background a -t 2s --connect-timeout 0.3s
 	freeze_sentinels 1 2 3
 	ended_with 76 "$PID"
 }

@@ -68,7 +68,7 @@ guards() {
 	shift 3
 	touch stay
 	begin "$@"
-	wait_until 30 has_done "$job"
+	wait_until 120 has_done "$job"
 	run -75 rlock run -n "$lock" -- true
 	touch go
 	ended_with 0
