@@ -26,7 +26,7 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 @test "the search for words reads the names of a script: of functions, variables and loops" {
 	printf '%s() {\n%s=1\nfor %s in a; do\n' give_back not_had who >"$BATS_TEST_TMPDIR/scratch"
 	run -1 tools/words.py "$BATS_TEST_TMPDIR/scratch"
-	assert_equal "$(sed "s/.*: '\(.*\)': .*/\1/" <<<"$output" | paste -s -d ,)" 'give back,not had,who'
+	assert_equal "$(cut -d "'" -f 2 <<<"$output" | paste -s -d ,)" 'give back,not had,who'
 }
 
 @test "the search for words reads what tests and Python programs say" {
