@@ -82,7 +82,8 @@ waiter_ends_well() {
 	wait_until 5 has_waiters a
 	crash_server "$old"
 	run -0 rlock run -w 60s newcomer -- true
-	is_master "$new"
+	# rlock follows the sentinel that has the latest configuration; the others hear of it later.
+	wait_until 20 is_master "$new"
 	is_running "$holder"
 	let_go
 	ended_with 0 "$holder"
