@@ -60,7 +60,8 @@ void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index, rl
 void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast, rlock__args_fn make,
 				const void *ctx, int64_t deadline_ms);
 /*
- * Wait until all servers have answered; with enough > 0 until that many have done it, or can't any more; but not longer than until_ms. Requests without an answer stay under way. RLOCK_CANCELLED, RLOCK_ESYS: they are abandoned.
+ * Wait until all servers have answered; with enough > 0 until that many have done it, or can't any more; but not longer
+ * than until_ms. Requests without an answer stay under way. RLOCK_CANCELLED, RLOCK_ESYS: they are abandoned.
  */
 enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, size_t enough,
 					 int64_t until_ms);
@@ -70,9 +71,9 @@ size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlo
 /* How many servers have done what was asked. */
 size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast);
 /*
- * The quorum's result: RLOCK_OK when enough servers have done it, or RLOCK_NOT_NOTIFIED if one of them said so; negative (RLOCK_NOT_HELD, say) when so many gave that
- * answer that the others are too few; else the failure that prevented a quorum. If it is not RLOCK_OK, the
- * connection has its error.
+ * The quorum's result: RLOCK_OK when enough servers have done it, or RLOCK_NOT_NOTIFIED if one of them said so; negative
+ * (RLOCK_NOT_HELD, say) when so many gave that answer that the others are too few; else the failure that prevented a
+ * quorum. If it is not RLOCK_OK, the connection has its error.
  */
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 					  enum rlock_status negative);

@@ -9,11 +9,16 @@ function fail(file, number, text) {
 	exit 1
 }
 
-# Two includes may define the same name without an error of Lua, and the second would hide the first from there on.
-function check_names(line, file, number,    count, i, names) {
+# Sets names to those that a line with "local" defines, and returns how many they are; one of them may be empty.
+function split_local(line, names) {
 	sub(/^local +(function +)?/, "", line)
 	sub(/[^A-Za-z0-9_, ].*/, "", line)
-	count = split(line, names, /[ ,]+/)
+	return split(line, names, /[ ,]+/)
+}
+
+# Two includes may define the same name without an error of Lua, and the second would hide the first from there on.
+function check_names(line, file, number,    count, i, names) {
+	count = split_local(line, names)
 	for (i = 1; i <= count; i++) {
 		if (names[i] == "")
 			continue
@@ -24,11 +29,10 @@ function check_names(line, file, number,    count, i, names) {
 }
 
 # Adds to known what the line defines, within a function or not: parameters, and the names of a loop.
-function learn_parameters(line,    rest, part, names, count, i) {
-	rest = line
-	while (match(rest, /function *[A-Za-z0-9_]*\([^)]*\)|(^| )for [A-Za-z0-9_, ]+( in |=)/)) {
-		part = substr(rest, RSTART, RLENGTH)
-		rest = substr(rest, RSTART + RLENGTH)
+function learn_parameters(line,    part, names, count, i) {
+	while (match(line, /function *[A-Za-z0-9_]*\([^)]*\)|(^| )for [A-Za-z0-9_, ]+( in |=)/)) {
+		part = substr(line, RSTART, RLENGTH)
+		line = substr(line, RSTART + RLENGTH)
 		sub(/ in $/, "", part)
 		gsub(/[^A-Za-z0-9_]+/, " ", part)
 		count = split(part, names, " ")
@@ -43,38 +47,34 @@ function without_strings(line) {
 	return line
 }
 
+# How many more braces it opens than it closes.
+function opened(text) {
+	return gsub(/[{]/, "", text) - gsub(/[}]/, "", text)
+}
+
 # A name that is not known would be nil when the script runs. No field of a table, after a dot, is looked up; nor is its
 # key where a table is made, before a "=" between braces.
 function check_uses(line, file, number,    before, name) {
-	before = ""
 	while (match(line, /[A-Za-z_][A-Za-z0-9_]*/)) {
-		before = before substr(line, 1, RSTART - 1)
+		before = substr(line, 1, RSTART - 1)
 		name = substr(line, RSTART, RLENGTH)
 		line = substr(line, RSTART + RLENGTH)
-		braces += gsub(/[{]/, "{", before) - gsub(/[}]/, "}", before)
+		braces += opened(before)
 		if (!(name in known) && before !~ /(^|[^.])[.]$|[:0-9]$/ && !(braces > 0 && line ~ /^ *=[^=]/))
 			fail(file, number, "no line before it defines '" name "'")
-		before = ""
 	}
-	braces += gsub(/[{]/, "{", line) - gsub(/[}]/, "}", line)
+	braces += opened(line)
 }
 
 # In the order of Lua: what a local is set to is looked up before there is that local.
-function check_line(line, file, number,    names, count, i, values) {
+function check_line(line, file, number,    names, count, i) {
 	line = without_strings(line)
 	learn_parameters(line)
-	values = line
-	if (line ~ /^local / && line !~ /^local function /) {
-		sub(/^local [A-Za-z0-9_, ]+/, "", values)
-		check_uses(values, file, number)
-		sub(/^local /, "", line)
-		sub(/[^A-Za-z0-9_, ].*/, "", line)
-		count = split(line, names, /[ ,]+/)
-		for (i = 1; i <= count; i++)
-			known[names[i]] = 1
-		return
-	}
-	check_uses(values, file, number)
+	count = line ~ /^local / ? split_local(line, names) : 0
+	sub(/^local [A-Za-z0-9_, ]+/, "", line)
+	check_uses(line, file, number)
+	for (i = 1; i <= count; i++)
+		known[names[i]] = 1
 }
 
 function include(line, file, number, parents,    name, path) {

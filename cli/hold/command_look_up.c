@@ -1,6 +1,7 @@
 /*
  * Looks a command up as execvp would, before the lock is acquired. It leaves starting it to command.c.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,11 +29,11 @@ int command_look_up_failed(const char *program, const char *why)
 
 static bool is_assignment(const char *word)
 {
-	static const char name[] = "0123456789"
-				   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-	size_t len = strspn(word, name);
+	size_t len = 0;
 
-	return len > 0 && strchr("0123456789", word[0]) == NULL && word[len] == '=';
+	while (isalnum((unsigned char)word[len]) || word[len] == '_')
+		len++;
+	return len > 0 && !isdigit((unsigned char)word[0]) && word[len] == '=';
 }
 
 /* Only a shell understands these: its own commands, and a whole line in one word. */

@@ -1,6 +1,6 @@
 /*
- * Renewals of the lease: when the next one is due, and what comes of it. It leaves to renewer_loop.c what the renewer does
- * between two of them.
+ * Renewals of the lease: when the next one is due, and what comes of it. It leaves to renewer_loop.c what the renewer
+ * does between two of them.
  */
 #ifndef RENEWAL_H
 #define RENEWAL_H

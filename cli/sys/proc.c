@@ -196,7 +196,7 @@ int proc_open(pid_t pid, uint64_t start)
 
 	if (fd < 0 || start == 0)
 		return fd;
-	/* The pid may have become another process's before the open. One that started then is the one that was opened. */
+	/* The pid may have become another process's before the open: that one has another start time. */
 	lookup = proc_look(pid, &proc);
 	if (lookup == PROC_SEEN && proc.start == start)
 		return fd;

@@ -73,7 +73,10 @@ int proc_open(pid_t pid, uint64_t start);
  */
 bool proc_command_line(pid_t pid, char *out, size_t size, size_t *len_out);
 
-/* Whether RLOCK_HELD, in the environment that the process was given, contains the hold id: PROC_SEEN, else PROC_GONE; or PROC_UNSEEN. */
+/*
+ * Whether RLOCK_HELD, in the environment that the process was given, contains the hold id: PROC_SEEN, else PROC_GONE;
+ * or PROC_UNSEEN.
+ */
 enum proc_lookup proc_carries_hold(pid_t pid, const char *hold_id);
 
 #endif

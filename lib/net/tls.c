@@ -1,6 +1,7 @@
 /*
  * One TLS stream, by OpenSSL on buffers in memory: so all waiting stays with request.c, and stream.c alone has the
- * socket. hiredis' TLS has the socket itself, and is linked with OpenSSL, which is loaded here for a URL with TLS only. What is trusted is tls_context.c's business, and the words of a failure are tls_failure.c's.
+ * socket. hiredis' TLS has the socket itself, and is linked with OpenSSL, which is loaded here for a URL with TLS only.
+ * What is trusted is tls_context.c's business, and the words of a failure are tls_failure.c's.
  */
 #include <limits.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
 
 local WOKEN_MAX = 16 -- by one script; those wake the next ones
 
--- free: how many permits are free; more: how many of them were not before. wire: RSemaphore and RPermitExpirableSemaphore publish how many are free.
+-- free: how many permits are free; more: how many of them were not before. wire: RSemaphore and
+-- RPermitExpirableSemaphore publish how many are free.
 local function notify_of_permits(name, free, more)
 	if free <= 0 then
 		return

@@ -1,5 +1,6 @@
 -- When our readers expire: a sorted set of their owners, each with the time at which the last of its timeout keys
--- does. So a script finds the expired ones of many readers, and the one that lasts longest, without a look at each. Java's readers are not in it.
+-- does. So a script finds the expired ones of many readers, and the one that lasts longest, without a look at each.
+-- Java's readers are not in it.
 
 -- Deletes a value that a user wrote over the set. Readers are in it again from their next renewal on.
 local function delete_overwritten_ends(name)

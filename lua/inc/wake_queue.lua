@@ -1,9 +1,9 @@
 -- The queue of our waiters for a plain lock, a write lock or a semaphore: a sorted set of their hold ids, by the time
 -- since when each waits.
 -- It says which of them is woken next, and never which acquires the lock. A waiter is in it while it sleeps. The script
--- that wakes it removes it, so that one that is dead or stopped costs one turn. One that then tries in vain joins again, at its old
--- position. Commands are run by pcall: without a right or the memory for the queue waiters are woken by the channel of
--- the lock, and by their own clock.
+-- that wakes it removes it, so that one that is dead or stopped costs one turn. One that then tries in vain joins again,
+-- at its old position. Commands are run by pcall: without a right or the memory for the queue waiters are woken by the
+-- channel of the lock, and by their own clock.
 -- include: channel
 
 local FRONT_POSITIONS = 3 -- so many waiters behind the first try again so soon, in case that one dies or is stopped

@@ -27,6 +27,14 @@ bad_config() {
 	refute file_exists ran
 }
 
+# options_of VERB...: the long names of their options, without the dashes, one a line.
+options_of() {
+	local verb
+	for verb; do
+		rlock help "$verb" | grep -oE '^ +(-., )?--[a-z-]+' | sed 's/.*--//'
+	done | sort -u
+}
+
 # ---- what may stand in it ----
 
 @test "blanks, empty lines and comments make no difference" {
@@ -64,13 +72,11 @@ bad_config() {
 }
 
 @test "every option that help shows can stand in the file, but for those of a single call" {
-	local verb option value
+	local option value
 	local -A values=([url]=$SOCKET_URL [wait]=3s [conflict-exit-code]=3 [ttl]=3s [lease]=3s [at-least]=1ms
 		[max-run]=3s [grace]=3s [on-lost]=term [note]=x [db]=0 [connect-timeout]=3s
 		[password-file]=/no/such/file [password-command]=true [quorum]=all [replicas]=0 [log]=log [log-format]=json)
-	for verb in run lock unlock renew; do
-		rlock help "$verb" | grep -oE '^ +(-., )?--[a-z-]+' | sed 's/.*--//'
-	done | sort -u >options
+	options_of run lock unlock renew >options
 	assert [ "$(wc -l <options)" -gt 20 ]
 	while read -r option; do
 		case $option in config | force | help | holder | mode | name | owner | pid) continue ;; esac
@@ -153,23 +159,15 @@ bad_config() {
 	done
 }
 
-# options_of_verbs: their long names, without the dashes.
-options_of_verbs() {
-	local verb
-	for verb in run sem unlock renew status list check; do
-		rlock "$verb" --help
-	done | grep -oE '^ +(-., )?--[a-z-]+' | sed 's/.*--//' | sort -u
-}
-
 @test "rlock.conf(5) lists the options that belong to a single call" {
 	local option
-	for option in $(options_of_verbs); do
+	for option in $(options_of run sem unlock renew status list check); do
 		write_config "$option = x"
 		run rlock check
 		[[ "$output" != *'only for the command line'* ]] || echo "$option"
 	done >refused
-	run -0 diff refused <(sed -n '/belong to a single call/,/^An option/p' "$BATS_TEST_DIRNAME/../../man/rlock.conf.5" |
-		sed -n 's/^\.Cm //p' | tr -d ' .' | tr ',' '\n' | sort)
+	run -0 diff refused <(sed -n '/belong to a single call/,/^An option/s/^\.Cm //p' "$BATS_TEST_DIRNAME/../../man/rlock.conf.5" |
+		tr -d ' .' | tr ',' '\n' | sort)
 }
 
 @test "a wrong value is told with file and line" {
