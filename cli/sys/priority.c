@@ -7,23 +7,34 @@
 #include "sys/priority.h"
 
 #define NICE_FIRST (-20)
-
-void priority_raise_for(pid_t pid)
-{
-	(void)setpriority(PRIO_PROCESS, (id_t)pid, NICE_FIRST);
-}
+/* Of SCHED_RR. Killed processes come before us: with a look at thousands of others we would keep them from ending. */
+#define REAL_TIME_OURS 1
+#define REAL_TIME_KILLED 2
 
 /*
  * Where SCHED_RR is denied, a nice value has to do. It counts among the processes of one session only (sched(7),
  * autogroup): the more sessions are busy, the less it helps. SCHED_RR is not inherited: the thread that resolves names
  * may run any code of the system's, which must not have our priority.
  */
+static void raise_to(pid_t pid, int real_time)
+{
+	const struct sched_param wanted = { .sched_priority = real_time };
+	struct sched_param current;
+
+	if (sched_getparam(pid, &current) == 0 && current.sched_priority >= real_time)
+		return;
+	if (sched_setscheduler(pid, SCHED_RR | SCHED_RESET_ON_FORK, &wanted) != 0)
+		(void)setpriority(PRIO_PROCESS, (id_t)pid, NICE_FIRST);
+}
+
 void priority_raise(void)
 {
-	const struct sched_param least = { .sched_priority = 1 };
+	raise_to(0, REAL_TIME_OURS);
+}
 
-	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least) != 0)
-		priority_raise_for(0);
+void priority_raise_killed(pid_t pid)
+{
+	raise_to(pid, REAL_TIME_KILLED);
 }
 
 /* A woken process of SCHED_BATCH does not interrupt the one that runs, not even the one that woke it (sched(7)). */

@@ -9,8 +9,8 @@
 /* For ourselves: we have a deadline and little to do. Only after the start of COMMAND, which could inherit it. */
 void priority_raise(void);
 
-/* For a process that is about to be killed: it has to run once more to end. */
-void priority_raise_for(pid_t pid);
+/* For a process that got SIGKILL: it has to run once more to end. */
+void priority_raise_killed(pid_t pid);
 
 /* Let other processes run before pid (0: ourselves), whose own work is less urgent than theirs. */
 void priority_let_others_run_first(pid_t pid);

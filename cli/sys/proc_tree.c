@@ -24,10 +24,10 @@ static int send_signal(const struct proc *proc, int signal)
 
 	if (fd < 0)
 		return errno;
-	if (signal == SIGKILL)
-		priority_raise_for(proc->pid);
 	if (syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) != 0)
 		error = errno;
+	else if (signal == SIGKILL)
+		priority_raise_killed(proc->pid);
 	else if (signal == SIGTERM)
 		/* A stopped process handles SIGTERM only when it is continued. */
 		(void)syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
