@@ -5,7 +5,7 @@ BATS ?= bats
 FILES ?=
 JOBS ?=
 SCALE ?=
-# The servers of check-servers, by the names of tools/servers.sh, instead of all of them.
+# Servers by the names of tools/servers.sh: for check-servers instead of all of them, for sanitize instead of the system's.
 SERVERS ?=
 # Of check-container: an image, or a directory with the root of a Debian.
 BASE ?=
@@ -24,7 +24,7 @@ NEEDS_check-interop := interop
 NEEDS_check-model := model
 NEEDS_check-rpm := rpm
 NEEDS_check-servers := servers
-NEEDS_sanitize := check
+NEEDS_sanitize := check $(if $(SERVERS),servers)
 NEEDS_valgrind := check valgrind
 NEEDS_fuzz := fuzz
 NEEDS_check-fuzz := fuzz
@@ -99,6 +99,7 @@ bats := $(wildcard tests/bats/*.bats)
 run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
 # Tests are slow when they are watched.
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
+on_servers = SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh
 
 .PHONY: check
 check: all $(BUILD)/unit-tests $(BUILD)/property/model $(tools) ## run all tests, or FILES; installs what is missing
@@ -126,7 +127,7 @@ check-interop: all $(tools) ## run the tests against real Redisson clients, or F
 
 .PHONY: check-servers
 check-servers: all $(BUILD)/unit-tests $(BUILD)/property/model $(tools) ## run all tests, or FILES, on each server of tools/servers.sh, or SERVERS
-	$(run_tests) RLOCK_BIN=$(BUILD)/rlock SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh $(FILES)
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock $(on_servers) $(FILES)
 
 # What fits in a quarter of an hour; SCALE=10 for a night.
 .PHONY: check-chaos
@@ -140,9 +141,9 @@ check-model: | prepare ## have spin go through the model of how a lock is held, 
 	$(Q)SPIN_DIR=$(BUILD)/spin CC='$(CC)' $(if $(JOBS),JOBS=$(JOBS)) tests/spin/run.sh
 
 .PHONY: sanitize
-sanitize: all $(addprefix $(BUILD)/sanitize/,rlock property/model unit-tests) $(tools) ## run all tests with sanitizers
+sanitize: all $(addprefix $(BUILD)/sanitize/,rlock property/model unit-tests) $(tools) ## run all tests with sanitizers, on the system's server or on SERVERS
 	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock $(call watched,sanitize) \
-		tests/run.sh $(or $(FILES),$(BUILD)/sanitize/unit-tests $(bats))
+		$(if $(SERVERS),$(on_servers),tests/run.sh) $(or $(FILES),$(BUILD)/sanitize/unit-tests $(bats))
 
 # The program can't be run where valgrind (3.19 of Debian 12, say) does not know pidfd_open.
 knows_pidfds = $(shell echo 'int main(void) { return syscall(SYS_pidfd_open, getpid(), 0) < 0; }' \
