@@ -2,8 +2,6 @@
  * Reads /proc/PID/task/TID/children, which has pids with blanks between them, in one line without a limit. What the
  * children are is left to the callers.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +10,9 @@
 #include "base/number.h"
 #include "sys/children.h"
 #include "sys/file_read.h"
+#include "sys/threads.h"
 
-static void add_of_thread(pid_t pid, const char *thread, struct pid_list *out)
+static void add_of_thread(pid_t pid, pid_t thread, struct pid_list *out)
 {
 	char path[64], *text = NULL;
 	const char *cursor;
@@ -21,8 +20,8 @@ static void add_of_thread(pid_t pid, const char *thread, struct pid_list *out)
 	int64_t child;
 	FILE *file;
 
-	if ((size_t)snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, thread) >=
-	    sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid,
+			     (int)thread) >= sizeof(path))
 		return;
 	file = fopen(path, "re");
 	if (file == NULL)
@@ -43,18 +42,12 @@ bool children_are_listed(void)
 
 void children_add(pid_t pid, struct pid_list *out)
 {
-	struct dirent *entry;
-	char path[32];
-	DIR *dir;
+	struct pid_list threads = { 0 };
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	if (dir == NULL)
-		return;
-	while ((entry = readdir(dir)) != NULL)
-		if (isdigit((unsigned char)entry->d_name[0]))
-			add_of_thread(pid, entry->d_name, out);
-	(void)closedir(dir);
+	threads_add(pid, &threads);
+	for (size_t i = 0; i < threads.count; i++)
+		add_of_thread(pid, threads.pids[i], out);
+	pid_list_free(&threads);
 }
 
 size_t children_of_self(pid_t *out, size_t max)

@@ -2,12 +2,18 @@
  * Changes priorities. Which process needs that, and when, is left to the callers.
  */
 #include <sched.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 
+#include "sys/pid_list.h"
 #include "sys/priority.h"
+#include "sys/threads.h"
 
 #define NICE_FIRST (-20)
-/* Of SCHED_RR. Killed processes come before us: with a look at thousands of others we would keep them from ending. */
+/*
+ * The priorities of SCHED_RR. What we have killed runs before us: we go on to search thousands of processes, and would
+ * leave it no processor to end on.
+ */
 #define REAL_TIME_OURS 1
 #define REAL_TIME_KILLED 2
 
@@ -16,25 +22,42 @@
  * autogroup): the more sessions are busy, the less it helps. SCHED_RR is not inherited: the thread that resolves names
  * may run any code of the system's, which must not have our priority.
  */
-static void raise_to(pid_t pid, int real_time)
+static bool raise_to(pid_t thread, int real_time)
 {
 	const struct sched_param wanted = { .sched_priority = real_time };
-	struct sched_param current;
 
-	if (sched_getparam(pid, &current) == 0 && current.sched_priority >= real_time)
-		return;
-	if (sched_setscheduler(pid, SCHED_RR | SCHED_RESET_ON_FORK, &wanted) != 0)
-		(void)setpriority(PRIO_PROCESS, (id_t)pid, NICE_FIRST);
+	return sched_setscheduler(thread, SCHED_RR | SCHED_RESET_ON_FORK, &wanted) == 0;
 }
 
 void priority_raise(void)
 {
-	raise_to(0, REAL_TIME_OURS);
+	if (!raise_to(0, REAL_TIME_OURS))
+		(void)setpriority(PRIO_PROCESS, 0, NICE_FIRST);
+}
+
+static bool runs_before_us(pid_t thread)
+{
+	struct sched_param current;
+
+	return sched_getparam(thread, &current) == 0 && current.sched_priority > REAL_TIME_OURS;
+}
+
+/* RLIMIT_RTPRIO may allow our priority only. */
+static void raise_killed_thread(pid_t thread)
+{
+	if (!runs_before_us(thread) && !raise_to(thread, REAL_TIME_KILLED) &&
+	    !raise_to(thread, REAL_TIME_OURS))
+		(void)setpriority(PRIO_PROCESS, (id_t)thread, NICE_FIRST);
 }
 
 void priority_raise_killed(pid_t pid)
 {
-	raise_to(pid, REAL_TIME_KILLED);
+	struct pid_list threads = { 0 };
+
+	threads_add(pid, &threads);
+	for (size_t i = 0; i < threads.count; i++)
+		raise_killed_thread(threads.pids[i]);
+	pid_list_free(&threads);
 }
 
 /* A woken process of SCHED_BATCH does not interrupt the one that runs, not even the one that woke it (sched(7)). */

@@ -168,22 +168,24 @@ comes_first() {
 	assert_output '[$HOME][*][][a  b][-n][--][--help]'
 }
 
-# ended_before_rlock PID: that process has ended, with a priority above rlock's.
-ended_before_rlock() {
+# has_ended_with PID PRIORITY: that process has ended, and had that priority.
+has_ended_with() {
 	local class real_time state
 	read -r class real_time state <<<"$(ps -o cls=,rtprio=,stat= -p "$1")"
-	[[ "$class $real_time $state" = 'RR 2 Z'* ]]
+	[[ "$class $real_time" = "$2" && $state = Z* ]]
 }
 
-@test "what rlock kills comes before rlock, which goes on searching, where it may" {
-	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
+@test "a process that rlock has killed runs before rlock, where it may" {
+	chrt --rr 2 true 2>/dev/null || skip 'no process may have a real-time priority here'
 	mkfifo held
-	# Its parent is no process of the command's and never reaps it, so the kernel shows its last priority.
+	# Its parent never reaps it, so that the kernel shows its last priority.
 	# shellcheck disable=SC2016
-	in_background sh -c 'read -r held <held; RLOCK_HELD=$held sleep 60 & echo $! >killed; exec sleep 60'
+	in_background sh -c 'read -r held <held; RLOCK_HELD=$held sh -c "echo \$\$ >killed; exec sleep 60" & exec sleep 60'
+	parent=$PID
 	# shellcheck disable=SC2016
 	in_background rlock run --kill-child a -- sh -c 'echo "$RLOCK_HELD" >held; exec until_let_go'
 	wait_until 10 test -s killed
 	kill -KILL "$PID"
-	wait_until 10 ended_before_rlock "$(cat killed)"
+	wait_until 10 has_ended_with "$(cat killed)" 'RR 2'
+	kill "$parent"
 }

@@ -20,6 +20,7 @@
 	X(lease_state)                                                                             \
 	X(nearest)                                                                                 \
 	X(owner)                                                                                   \
+	X(priority)                                                                                \
 	X(proc)                                                                                    \
 	X(request)                                                                                 \
 	X(request_failures)                                                                        \
