@@ -41,7 +41,11 @@ start_guest() {
 # admit_guest GUEST VERB NAME [OPTION...]: the same, and returns when the guest is in.
 admit_guest() {
 	start_guest "$@"
-	wait_until 5 is_inside "$1"
+	wait_until 5 is_inside "$1" || {
+		sed 's/^/it said: /' "$BATS_TEST_TMPDIR/said-$1" >&2
+		ps -o pid,ppid,cls,stat,wchan:20,etime,args --ppid "$PID" -p "$PID" >&2
+		return 1
+	}
 }
 
 # queue_guest GUEST VERB NAME [OPTION...]: the same, and returns when one more waits for the lock.
