@@ -169,7 +169,7 @@ hold_at_its_node() {
 	in_background rlock fair -w 60s --note 'the first' a b -- sh -c 'echo first >>order'
 	first=$PID
 	wait_until 10 at_node_of b has_in_queue b 1
-	# It has given back what it can't use yet.
+	# It has released what it cannot use yet.
 	wait_until 10 at_node_of a is_free a
 	run -75 rlock fair -w 1s a -- true
 	assert_one_line '^rlock: a: timed out after 1s: kept for the next waiter, the first \('
