@@ -22,17 +22,21 @@
  * autogroup): the more sessions are busy, the less it helps. SCHED_RR is not inherited: the thread that resolves names
  * may run any code of the system's, which must not have our priority.
  */
-static bool raise_to(pid_t thread, int real_time)
+static void raise_to(pid_t thread, int real_time)
 {
-	const struct sched_param wanted = { .sched_priority = real_time };
+	/* RLIMIT_RTPRIO may allow a lower one only. */
+	for (; real_time >= REAL_TIME_OURS; real_time--) {
+		const struct sched_param wanted = { .sched_priority = real_time };
 
-	return sched_setscheduler(thread, SCHED_RR | SCHED_RESET_ON_FORK, &wanted) == 0;
+		if (sched_setscheduler(thread, SCHED_RR | SCHED_RESET_ON_FORK, &wanted) == 0)
+			return;
+	}
+	(void)setpriority(PRIO_PROCESS, (id_t)thread, NICE_FIRST);
 }
 
 void priority_raise(void)
 {
-	if (!raise_to(0, REAL_TIME_OURS))
-		(void)setpriority(PRIO_PROCESS, 0, NICE_FIRST);
+	raise_to(0, REAL_TIME_OURS);
 }
 
 static bool runs_before_us(pid_t thread)
@@ -42,21 +46,14 @@ static bool runs_before_us(pid_t thread)
 	return sched_getparam(thread, &current) == 0 && current.sched_priority > REAL_TIME_OURS;
 }
 
-/* RLIMIT_RTPRIO may allow our priority only. */
-static void raise_killed_thread(pid_t thread)
-{
-	if (!runs_before_us(thread) && !raise_to(thread, REAL_TIME_KILLED) &&
-	    !raise_to(thread, REAL_TIME_OURS))
-		(void)setpriority(PRIO_PROCESS, (id_t)thread, NICE_FIRST);
-}
-
 void priority_raise_killed(pid_t pid)
 {
 	struct pid_list threads = { 0 };
 
 	threads_add(pid, &threads);
 	for (size_t i = 0; i < threads.count; i++)
-		raise_killed_thread(threads.pids[i]);
+		if (!runs_before_us(threads.pids[i]))
+			raise_to(threads.pids[i], REAL_TIME_KILLED);
 	pid_list_free(&threads);
 }
 
