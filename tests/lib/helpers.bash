@@ -377,27 +377,21 @@ need_own_command_line() {
 SLOWNESS=1
 [ "${TESTS_UNDER:-}" != valgrind ] || SLOWNESS=4
 
-# How much longer a wait may take for each second that its own looks came late: what it waits for is a chain of processes, and
-# each of them gets a processor as late as this one did.
-LATENESS_FACTOR=4
-
 # wait_until SECONDS COMMAND [ARG...]: until the command succeeds; says what never became true. The longer that takes,
 # the less often it looks: it is a sixteenth late at most, and never by more than 0.1 s; or it looks each LOOK_US, if set.
 wait_until() {
-	local limit=$1 start=${EPOCHREALTIME/./} waited_us pause_us pause limit_us
+	local limit=$1 start=${EPOCHREALTIME/./} waited_us pause
 	[[ $limit =~ ^[0-9]+$ ]] || fail "wait_until takes whole seconds, not '$limit'"
 	shift
-	limit_us=$((limit * SLOWNESS * 1000000))
+	limit=$((limit * SLOWNESS))
 	until "$@"; do
 		waited_us=$((${EPOCHREALTIME/./} - start))
-		((waited_us <= limit_us)) || {
-			echo "not true within $((limit_us / 1000000)) s: $*" >&2
+		((waited_us <= limit * 1000000)) || {
+			echo "not true within $limit s: $*" >&2
 			return 1
 		}
-		pause_us=${LOOK_US:-$((waited_us < 160000 ? 10000 : waited_us < 1600000 ? waited_us / 16 : 100000))}
-		to_seconds pause "$pause_us"
+		to_seconds pause "${LOOK_US:-$((waited_us < 160000 ? 10000 : waited_us < 1600000 ? waited_us / 16 : 100000))}"
 		let_pass "$pause"
-		limit_us=$((limit_us + LATENESS_FACTOR * (${EPOCHREALTIME/./} - start - waited_us - pause_us)))
 	done
 }
 
