@@ -56,17 +56,13 @@ says_busy() {
 	redis ping 2>&1 | grep -q BUSY
 }
 
-# It takes until the server answers.
-kills_script() {
-	[ "$(redis script kill 2>&1)" = OK ]
-}
-
 @test "a lock is held on while another client's long script keeps the server from answering" {
 	own_server --lua-time-limit 3200
 	hold_and_listen a -t 9s
 	holder=$PID
 	be_busy
-	wait_until 10 kills_script
+	wait_until 10 redis_says OK script kill
+	is_held a
 	wait_until 5 is_renewed a 9000
 	let_go
 	ended_with 0 "$holder"
@@ -81,7 +77,7 @@ kills_script() {
 	be_busy
 	wait_until 10 says_busy
 	stays 2.2 is_running "$holder"
-	kills_script
+	redis_says OK script kill
 	wait_until 5 is_renewed a 6000
 	let_go
 	ended_with 0 "$holder"
@@ -97,7 +93,7 @@ kills_script() {
 	waiter=$PID
 	stays 0.7 is_running "$waiter"
 	says_busy
-	kills_script
+	redis_says OK script kill
 	ended_with 0 "$waiter"
 	[ -e ran ]
 	no_keys

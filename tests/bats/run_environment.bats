@@ -117,35 +117,35 @@ signals_with() {
 	no_keys
 }
 
-# has_priority PID CLASS NICE
+# has_priority PID PRIORITY: its class, real-time priority and nice value are these.
 has_priority() {
-	local class nice
-	read -r class nice <<<"$(ps -o cls=,ni= -p "$1")"
-	[ "$class $nice" = "$2 $3" ]
+	local words
+	read -ra words <<<"$(ps -o cls=,rtprio=,ni= -p "$1")"
+	[ "${words[*]}" = "$2" ]
 }
 
-# comes_first CLASS NICE COMMAND...: rlock and its renewer have that priority under that command, and what rlock runs
+# comes_first PRIORITY COMMAND...: rlock and its renewer have that priority under that command, and what rlock runs
 # has its caller's.
 comes_first() {
 	# shellcheck disable=SC2016
-	in_background nice -n 3 "${@:3}" sh -c 'echo $$ >keeper && exec rlock run a -- \
+	in_background nice -n 3 "${@:2}" sh -c 'echo $$ >keeper && exec rlock run a -- \
 		sh -c "echo \$\$ >command && exec until_let_go"'
 	wait_until 10 test -s command
-	wait_until 10 has_priority "$(cat keeper)" "$1" "$2"
+	wait_until 10 has_priority "$(cat keeper)" "$1"
 	wait_until 10 has_renewer "$(cat keeper)"
-	wait_until 10 has_priority "$(renewer_of "$(cat keeper)")" "$1" "$2"
-	has_priority "$(cat command)" TS $(($(nice) + 3))
+	wait_until 10 has_priority "$(renewer_of "$(cat keeper)")" "$1"
+	has_priority "$(cat command)" "TS - $(($(nice) + 3))"
 }
 
 @test "rlock and its renewer come before all others on a busy machine where they may, and the command does not" {
 	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
-	comes_first RR - env
+	comes_first 'RR 1 -' env
 }
 
 @test "rlock and its renewer have the best nice value where they may not come before all others" {
 	[ "$(nice -n -40 nice 2>/dev/null)" = -20 ] || skip 'no process may have a better nice value here'
 	refuse refused rlock sched_setscheduler EPERM 1 true || skip 'no call can be refused here'
-	comes_first TS -20 refuse refused rlock sched_setscheduler EPERM 1+
+	comes_first 'TS - -20' refuse refused rlock sched_setscheduler EPERM 1+
 }
 
 @test "the command is in the caller's process group and session" {
@@ -168,15 +168,9 @@ comes_first() {
 	assert_output '[$HOME][*][][a  b][-n][--][--help]'
 }
 
-# has_ended_with PID PRIORITY: that process has ended, and had that priority.
-has_ended_with() {
-	local class real_time state
-	read -r class real_time state <<<"$(ps -o cls=,rtprio=,stat= -p "$1")"
-	[[ "$class $real_time" = "$2" && $state = Z* ]]
-}
-
 @test "a process that rlock has killed runs before rlock, where it may" {
 	chrt --rr 2 true 2>/dev/null || skip 'no process may have a real-time priority here'
+	local parent
 	mkfifo held
 	# Its parent never reaps it, so that the kernel shows its last priority.
 	# shellcheck disable=SC2016
@@ -186,6 +180,7 @@ has_ended_with() {
 	in_background rlock run --kill-child a -- sh -c 'echo "$RLOCK_HELD" >held; exec until_let_go'
 	wait_until 10 test -s killed
 	kill -KILL "$PID"
-	wait_until 10 has_ended_with "$(cat killed)" 'RR 2'
+	wait_until 10 is_gone "$(cat killed)"
+	wait_until 10 has_priority "$(cat killed)" 'RR 2 -'
 	kill "$parent"
 }
