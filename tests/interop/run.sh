@@ -13,8 +13,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 : "${REDISSON:=oldest newest}" "${INTEROP_DIR:=build/interop}"
-# Each file has a Java machine, and those do not rest while they wait.
-[ -n "${JOBS:-}" ] || JOBS=$(nproc)
+# Each file has a Java machine; with one for each processor these wait for half of the time.
+[ -n "${JOBS:-}" ] || JOBS=$(($(nproc) * 2))
 export JOBS
 
 [ $# -gt 0 ] || set -- tests/interop/*.bats
