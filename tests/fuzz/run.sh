@@ -4,13 +4,13 @@
 #
 #   FUZZ_DIR=build/fuzz FUZZ_SECONDS=20 tests/fuzz/run.sh TARGET...
 #
-# One line a target, and last of all how many of them passed and failed.
+# As many at a time as there are processors. One line a target, and last of all how many of them passed and failed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 : "${FUZZ_DIR:=build/fuzz}" "${FUZZ_SECONDS:=20}"
 here=tests/fuzz
-passed=0 failed=0
+pids=() passed=0 failed=0
 
 # All that a target may want: more memory or time for one input is a finding.
 limits=(-timeout=20 -rss_limit_mb=1024 -malloc_limit_mb=16)
@@ -46,20 +46,34 @@ report() {
 	local target=$1 status=$2 log=$3 input
 
 	if [ "$status" -eq 0 ]; then
-		passed=$((passed + 1))
 		echo "ok $target: $(last 'number_of_executed_units:' "$log") executions," \
 			"$(last 'new_units_added:' "$log") new inputs," \
 			"coverage $(last 'cov:' "$log"), features $(last 'ft:' "$log"), no finding"
 		return
 	fi
-	failed=$((failed + 1))
 	input=$(find "$FUZZ_DIR" -maxdepth 1 -name "$target-*-*" | head -n 1)
 	echo "not ok $target: exit status $status, ${input:-no input was written}; all of it: $log"
 	grep -avE '^#[0-9]+|^(INFO|stat|MS):| in fuzzer::' "$log" | tail -n 60 | sed 's/^/# /' || :
+	return 1
+}
+
+# count_oldest: of those that are running, once it has ended.
+count_oldest() {
+	if wait "${pids[0]}"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+	pids=("${pids[@]:1}")
 }
 
 for target; do
-	try "$target"
+	[ ${#pids[@]} -lt "$(nproc)" ] || count_oldest
+	try "$target" &
+	pids+=($!)
+done
+while [ ${#pids[@]} -gt 0 ]; do
+	count_oldest
 done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
