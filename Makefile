@@ -260,11 +260,12 @@ lint-header:
 lint-includes:
 	$(Q)tools/includes.sh
 
-# It always says something; only a failure is worth reading.
+# It always says something; only a failure is worth reading. To follow each function's paths for as long as it does by default
+# (225000) takes three times as long.
 lint-tidy:
 	$(Q)printf '%s\n' $(SOURCES) | xargs -P "$$(nproc)" -n 1 sh -c 'out=$$(clang-tidy --quiet "$$1" -- \
 		$(LANGUAGE) $(WARNINGS) $(FLAGS_tests) $(ARGTABLE_CFLAGS) -DHIREDIS_VERSION_TEXT=\"\" \
-		2>&1) || { printf "%s\n" "$$out"; exit 1; }' sh
+		-Xclang -analyzer-config -Xclang max-nodes=75000 2>&1) || { printf "%s\n" "$$out"; exit 1; }' sh
 
 lint-cppcheck:
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
