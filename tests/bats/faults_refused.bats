@@ -63,7 +63,7 @@ says_busy() {
 	be_busy
 	wait_until 10 redis_says OK script kill
 	# The server ends the script only after it has said that it does, and is busy until then.
-	wait_until 5 redis_says PONG ping
+	wait_until 5 server_answers
 	is_held a
 	wait_until 5 is_renewed a 9000
 	let_go

@@ -4,16 +4,14 @@
 #
 #   FUZZ_DIR=build/fuzz FUZZ_SECONDS=20 tests/fuzz/run.sh TARGET...
 #
-# As many at a time as there are processors. One line a target, and last of all how many of them passed and failed.
+#   JOBS           how many at a time (one for each processor)
+#
+# One line a target, and last of all how many of them passed and failed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-: "${FUZZ_DIR:=build/fuzz}" "${FUZZ_SECONDS:=20}"
+: "${FUZZ_DIR:=build/fuzz}" "${FUZZ_SECONDS:=20}" "${JOBS:=$(nproc)}"
 here=tests/fuzz
-pids=() passed=0 failed=0
-
-# All that a target may want: more memory or time for one input is a finding.
-limits=(-timeout=20 -rss_limit_mb=1024 -malloc_limit_mb=16)
 
 unset "${!RLOCK_@}" REDISCLI_AUTH
 export LC_ALL=C.UTF-8
@@ -28,7 +26,8 @@ last() {
 # try TARGET: the corpus first, so that a finding in there is told apart from a new one.
 try() {
 	local target=$1 dir=$FUZZ_DIR/$1.work log=$FUZZ_DIR/$1.log status=0
-	local -a options=("${limits[@]}" -artifact_prefix="$FUZZ_DIR/$target-" -close_fd_mask=2)
+	# All that a target may want: more memory or time for one input is a finding.
+	local -a options=(-timeout=20 -rss_limit_mb=1024 -malloc_limit_mb=16 -artifact_prefix="$FUZZ_DIR/$target-" -close_fd_mask=2)
 
 	rm -rf "$dir" "$FUZZ_DIR/$target"-{crash,leak,timeout,oom,slow-unit}-*
 	mkdir -p "$dir"
@@ -54,26 +53,14 @@ report() {
 	input=$(find "$FUZZ_DIR" -maxdepth 1 -name "$target-*-*" | head -n 1)
 	echo "not ok $target: exit status $status, ${input:-no input was written}; all of it: $log"
 	grep -avE '^#[0-9]+|^(INFO|stat|MS):| in fuzzer::' "$log" | tail -n 60 | sed 's/^/# /' || :
-	return 1
 }
 
-# count_oldest: of those that are running, once it has ended.
-count_oldest() {
-	if wait "${pids[0]}"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-	fi
-	pids=("${pids[@]:1}")
-}
+export FUZZ_DIR FUZZ_SECONDS here
+export -f last try report
 
-for target; do
-	[ ${#pids[@]} -lt "$(nproc)" ] || count_oldest
-	try "$target" &
-	pids+=($!)
-done
-while [ ${#pids[@]} -gt 0 ]; do
-	count_oldest
-done
+# shellcheck disable=SC2016
+printf '%s\n' "$@" | xargs -P "$JOBS" -n 1 bash -euc 'try "$@"' try | tee "$FUZZ_DIR/lines"
+passed=$(grep -c '^ok ' "$FUZZ_DIR/lines") || :
+failed=$(($# - passed))
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
