@@ -186,7 +186,7 @@ def captured(server, path, rlock, kind):
         if '"ECHO"' in line:
             by_action = dict(zip(ACTIONS, requests[-len(ACTIONS):]))
             return {action: by_action[action] for action in ACTIONS if kind != "sem" or action != "renew"}
-        if '"EVALSHA"' in line and " lua]" not in line:
+        if '"EVALSHA"' in line and f'"{NAME}"' in line and " lua]" not in line:  # others may use the server
             requests.append(re.findall(r'"((?:[^"\\]|\\.)*)"', line))
 
 
