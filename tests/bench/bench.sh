@@ -220,7 +220,6 @@ has_lines() {
 # Fifty readers after one writer: from the end of its command to the begin of theirs, all in.
 readers() {
 	local count=50 reader writer before end last
-	local -a pids=()
 	: >"$work/readers"
 	mkfifo "$work/writer.fifo"
 	# shellcheck disable=SC2016
@@ -230,7 +229,6 @@ readers() {
 	for ((reader = 0; reader < count; reader++)); do
 		# shellcheck disable=SC2016
 		start "$rlock" rlock r -- sh -c 'date +%s%N >>"$1"; sleep 1' sh "$work/readers"
-		pids+=("$PID")
 	done
 	wait_until 'all readers wait' has_subscribers "$count"
 	sleep 1
@@ -242,20 +240,17 @@ readers() {
 	end=$(cat "$work/writer") last=$(sort -n "$work/readers" | tail -n 1)
 	fact readers "$count"
 	fact readers_all_in_us $(((last - end) / 1000))
-	wait "${pids[@]}"
+	wait_until 'nothing is left on the server' server_is_empty
 	# What that many processes take to start here.
-	pids=()
 	: >"$work/readers"
 	end=$(date +%s%N)
 	for ((reader = 0; reader < count; reader++)); do
 		# shellcheck disable=SC2016
 		sh -c 'date +%s%N >>"$1"; sleep 1' sh "$work/readers" &
-		pids+=($!)
 	done
 	wait_until 'all have begun' has_lines "$count"
 	last=$(sort -n "$work/readers" | tail -n 1)
 	fact readers_bare_us $(((last - end) / 1000))
-	wait "${pids[@]}"
 }
 
 children() {
