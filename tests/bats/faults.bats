@@ -239,6 +239,16 @@ unfreeze() {
 	[ "$(redis pttl a)" -gt 50000 ]
 }
 
+@test "a lock that another owner acquired meanwhile for less time than ours is not renewed" {
+	hold_and_listen a -t 6s
+	redis del a
+	redis hset a somebody 1
+	redis pexpire a 5000
+	ended_with 76
+	said_once '^rlock: a: lock lost at '
+	[ "$(redis pttl a)" -le 5000 ]
+}
+
 @test "a lock that was lost just before the command ended: 76" {
 	hold_and_listen a
 	redis del a

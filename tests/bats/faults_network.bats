@@ -98,6 +98,15 @@ teardown() { common_teardown; }
 	run_counted -t 10s
 }
 
+@test "replies that take half of the lease: 69, and that the lease is too short" {
+	start_prompt_proxy
+	proxy delay 500
+	run -69 rlock run -n -t 1s a -- touch ran
+	assert_output --partial 'answers too slowly for this lease: give a longer one'
+	[ ! -e ran ]
+	wait_until 2 no_keys
+}
+
 @test "replies that take longer than the lease: the command does not run, and nothing is left" {
 	start_prompt_proxy
 	proxy delay 1100

@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
 # librlock as another program uses it: `make install` into a place of its own, pkg-config, the symbols that it exports, and
-# what librlock(3) says of threads and of fork.
+# what librlock(3) says of leases, of threads and of fork.
 
 # In single quotes stand whole scripts: what is to be expanded is theirs.
 # shellcheck disable=SC2016
 
 load ../lib/helpers
 load ../lib/installing
+load ../lib/proxying
 
 TOP=$BATS_TEST_DIRNAME/../..
 STRICT=(-Wall -Wextra -Wpedantic -Werror)
@@ -133,6 +134,20 @@ header_functions() {
 	# Tables with addresses in them, which are read-only once the program has begun.
 	run -1 grep -vF '|.data.rel.ro' placed
 	assert_output ''
+}
+
+# ---- leases ----
+
+@test "a lease is counted from before the request was sent, when it is acquired and when it is renewed" {
+	# shellcheck disable=SC2046
+	compile_c age "$TOP/tests/library/age.c" $(archive_flags)
+	start_proxy
+	proxy delay 400
+	run -0 ./age "$RLOCK_URL" name
+	assert_equal "${#lines[@]}" 2
+	assert [ "${lines[0]}" -ge 400 ]
+	assert [ "${lines[1]}" -ge 400 ]
+	no_keys
 }
 
 # ---- threads ----

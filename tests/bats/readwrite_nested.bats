@@ -156,6 +156,12 @@ write"
 	ttl_between 5000 'rlock_holds:{a}' 10000
 }
 
+@test "what a writer that went on as a reader keeps is a read lock, for Java too" {
+	run -0 rlock wlock a -- sh -c 'rlock rlock -n a -- inside r >/dev/null 2>&1 3>&- &
+		comes_true test -e in-r'
+	[ "$(redis hget a mode)" = read ]
+}
+
 @test "a Java writer that goes on as a reader by a script of Redisson's lets our readers in when they look" {
 	redis hset a mode write "$JAVA:write" 1 "$JAVA" 1 >/dev/null
 	redis pexpire a 6000 >/dev/null

@@ -150,6 +150,13 @@ rlock_total:{a}
 	run -1 rlock unlock --owner ci-1 a
 }
 
+@test "renew does not revive a permit whose lease has ended, though others are held" {
+	run -0 rlock sem --permits 2 --owner ci-1 --lease 1m a
+	run -0 rlock sem --permits 2 --owner ci-2 --lease 1s a
+	let_pass 1.01
+	run -1 rlock renew --owner ci-2 a
+}
+
 @test "a permit is kept for --at-least, also when the command ends sooner" {
 	run -0 rlock sem --permits 1 --at-least 5s a -- true
 	has_free a 0
