@@ -275,7 +275,7 @@ lint-cppcheck:
 lint-shell:
 	$(Q)shellcheck $(wildcard .ci/run lua/*.sh tools/*.sh packaging/*.sh packaging/*/*.sh packaging/*/*.bash tests/*.sh tests/*/*.sh \
 		tests/*/*.bash tests/*/*.bats) \
-		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/* packaging/debian/tests/*) packaging/alpine/APKBUILD
+		$$(grep -lE '^#!.*[ /](ba)?sh$$' tests/bin/* tests/interop/commands/* tests/mutants/* packaging/debian/tests/*) packaging/alpine/APKBUILD
 
 lint-man:
 	$(Q)mandoc -T lint -W warning $(PAGES)

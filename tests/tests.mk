@@ -5,6 +5,8 @@ BATS ?= bats
 FILES ?=
 JOBS ?=
 SCALE ?=
+# Of check-mutants: which instead of all of them, by a regular expression for their names and files.
+MUTANTS ?=
 # Servers by the names of tools/servers.sh: for check-servers instead of all of them, for sanitize instead of the system's.
 SERVERS ?=
 # Of check-container: an image, or a directory with the root of a Debian.
@@ -22,6 +24,7 @@ NEEDS_check-chaos := chaos
 NEEDS_check-container := container
 NEEDS_check-interop := interop
 NEEDS_check-model := model
+NEEDS_check-mutants := check
 NEEDS_check-rpm := rpm
 NEEDS_check-servers := servers
 NEEDS_sanitize := check $(if $(SERVERS),servers)
@@ -101,8 +104,11 @@ run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
 on_servers = SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh
 
+# What the tests of `make check` run.
+checked := all $(BUILD)/unit-tests $(BUILD)/property/model $(tools)
+
 .PHONY: check
-check: all $(BUILD)/unit-tests $(BUILD)/property/model $(tools) ## run all tests, or FILES; installs what is missing
+check: $(checked) ## run all tests, or FILES; installs what is missing
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(BUILD)/unit-tests $(bats))
 
 .PHONY: unit
@@ -126,8 +132,14 @@ check-interop: all $(tools) ## run the tests against real Redisson clients, or F
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock INTEROP_DIR=$(BUILD)/interop tests/interop/run.sh $(FILES)
 
 .PHONY: check-servers
-check-servers: all $(BUILD)/unit-tests $(BUILD)/property/model $(tools) ## run all tests, or FILES, on each server of tools/servers.sh, or SERVERS
+check-servers: $(checked) ## run all tests, or FILES, on each server of tools/servers.sh, or SERVERS
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock $(on_servers) $(FILES)
+
+# As one would find a mistake: by tests of `make check`. It works in copies of this tree.
+.PHONY: check-mutants
+check-mutants: | prepare ## break the source in places that matter, or MUTANTS, and fail unless tests find each; half an hour
+	$(Q)BUILD='$(BUILD)' MUTANTS_DIR=$(BUILD)/mutants BATS='$(BATS)' JOBS='$(JOBS)' MUTANTS='$(MUTANTS)' \
+		CHECKED='$(patsubst $(BUILD)/%,build/%,$(checked))' tests/mutants/run.py
 
 # What fits in a quarter of an hour; SCALE=10 for a night.
 .PHONY: check-chaos

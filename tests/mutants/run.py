@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Breaks the source in places that matter, one after the other, and looks whether a test finds each of them.
+
+run.py                 each mutant of mutants.txt and mutants_hold.txt beside it; status 1 unless all are found
+
+  MUTANTS        only those whose name or file matches this regular expression
+  JOBS           how many at a time (1)
+  MUTANTS_DIR    where it works, and where logs and the table are left (build/mutants)
+  CHECKED        the targets of make that tests need, with BUILD=build
+  LIMIT          seconds for a file of tests (300)
+
+The copies are made in TMPDIR, or /tmp: the paths of sockets have to be short, and all users have to reach them. The
+test that found a mutant is run without it, too: it has found nothing when it fails then. A mutant is a paragraph of
+these lines:
+
+  mutant: its name
+  file: the file that it changes
+  breaks: the rule that does not hold then
+  tests: the files of tests that are to find it, as in tests/bats without .bats; unit for the unit tests
+  - the text that is there now, in the file once; several lines of this kind are one text
+  + the text that takes its place; without such a line it is taken away
+"""
+import concurrent.futures
+import ctypes
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+LISTS = ('mutants.txt', 'mutants_hold.txt')
+PR_SET_CHILD_SUBREAPER = 36
+USELESS = ('does not apply', 'does not build')
+
+
+@dataclasses.dataclass
+class Mutant:
+    name: str
+    file: str
+    breaks: str
+    tests: list
+    old: str
+    new: str
+
+
+# ---- the list ----
+
+
+def parse(paragraph, where):
+    """A mutant of the lines of a paragraph."""
+    fields, old, new = {}, [], []
+    for line in paragraph:
+        key, _, value = line.partition(' ')
+        if key == '-':
+            old.append(value)
+        elif key == '+':
+            new.append(value)
+        elif key in ('mutant:', 'file:', 'breaks:', 'tests:') and value and key not in fields:
+            fields[key] = value
+        else:
+            sys.exit(f'{where}: not a line of a mutant: {line}')
+    if len(fields) < 4 or not old:
+        sys.exit(f'{where}: a mutant has mutant, file, breaks, tests and a text: {paragraph[0]}')
+    return Mutant(fields['mutant:'], fields['file:'], fields['breaks:'], fields['tests:'].split(),
+                  '\n'.join(old), '\n'.join(new))
+
+
+def read_list():
+    """All mutants, in the order of the lists."""
+    found, names = [], set()
+    for name in LISTS:
+        text = '\n'.join(line for line in (HERE / name).read_text().split('\n') if not line.startswith('#'))
+        for paragraph in re.split(r'\n{2,}', text.strip('\n')):
+            mutant = parse(paragraph.split('\n'), name)
+            if mutant.name in names:
+                sys.exit(f'{name}: there are two mutants of the name {mutant.name}')
+            names.add(mutant.name)
+            found.append(mutant)
+    return found
+
+
+def test_file(test):
+    return 'build/unit-tests' if test == 'unit' else f'tests/bats/{test}.bats'
+
+
+# ---- processes ----
+
+
+def become_subreaper():
+    """Whatever a test leaves behind becomes a child of this process, which ends it."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_children():
+    """Children that end leave theirs to us, so that this goes on until there is none."""
+    while True:
+        for pid in pathlib.Path(f'/proc/self/task/{os.getpid()}/children').read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+def run(command, log, tree, **environment):
+    """The exit status; what the command says goes into the log."""
+    with open(log, 'a', encoding='utf-8') as out:
+        return subprocess.run(command, cwd=tree, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                              stdout=out, stderr=subprocess.STDOUT, check=False).returncode
+
+
+def make_flags():
+    """Those of the make that has called us, but for its jobs, which are not ours."""
+    words = os.environ.get('MAKEFLAGS', '').split(' ')
+    return ' '.join(word for word in words if not word.startswith(('-j', '--jobserver')))
+
+
+def build(tree, log):
+    targets = os.environ.get('CHECKED', 'all build/unit-tests').split()
+    jobs = os.environ.get('JOBS') or '1'
+    return run(['make', f'-j{jobs}', 'BUILD=build', *targets], log, tree, MAKEFLAGS=make_flags()) == 0
+
+
+def run_tests(tree, log, test, only=''):
+    """Whether all tests of the file pass, or all that have that name; it ends with the first that fails."""
+    temporary = tree.parent / 't'
+    temporary.mkdir(exist_ok=True)
+    temporary.chmod(0o1777)
+    return run(['tests/run.sh', test_file(test)], log, tree, FILES='', RLOCK_BIN='build/rlock', TOOLS_DIR='build/tools',
+               BATS=str(HERE / 'bats_until_failure'), BATS_PROGRAM=os.environ.get('BATS') or 'bats', ONLY=only,
+               LIMIT=os.environ.get('LIMIT') or '300', TMPDIR=str(temporary)) == 0
+
+
+# ---- one mutant ----
+
+
+def apply(mutant, tree):
+    """None, or why it does not apply."""
+    path = tree / mutant.file
+    if not path.is_file():
+        return f'there is no {mutant.file}'
+    text = path.read_text()
+    count = text.count(mutant.old)
+    if count != 1:
+        return 'its text is not in the file' if count == 0 else f'its text is in the file {count} times'
+    path.write_text(text.replace(mutant.old, mutant.new))
+    return None
+
+
+def first_failure(test, log, start):
+    """The name of the test that failed or took too long, by the log from start on; '' when that is not known."""
+    with open(log, encoding='utf-8', errors='replace') as lines:
+        lines.seek(start)
+        text = lines.read()
+    failed = re.search(r'^not ok \d+ (.*)$', text, re.M)
+    if failed or test == 'unit':
+        return failed[1] if failed else ''
+    names = re.findall(r'^@test "(.*)" {$', (TOP / test_file(test)).read_text(), re.M)
+    passed = len(re.findall(r'^ok \d', text, re.M))
+    return names[passed].replace('\\', '') if passed < len(names) else ''
+
+
+def exactly(name):
+    """A pattern of bats for the tests of that name, as their file has it: there some bytes have a backslash."""
+    return '^' + re.sub(r'[^\w ,:;-]', '.{1,2}', name) + '$' if name else ''
+
+
+def try_mutant(mutant, tree, base, log):
+    """What comes of it, and the test that found it, or what is wrong. A test finds it that passes without it."""
+    why = apply(mutant, tree)
+    if why:
+        return 'does not apply', why
+    if not build(tree, log):
+        return 'does not build', str(log)
+    by = ' '.join(mutant.tests)
+    for test in mutant.tests:
+        start = os.path.getsize(log)
+        if run_tests(tree, log, test):
+            continue
+        name = first_failure(test, log, start)
+        by = f'{test}: {name or "no test by name"}'
+        if run_tests(base, log, test, exactly(name)):
+            return 'found', by
+        by += ' (which fails without the mutant, too)'
+    return 'missed', by
+
+
+def work_on(name, base, log):
+    """What a process of its own does for each mutant: it prints the result. Base is the tree without it, and built."""
+    mutant = next(mutant for mutant in read_list() if mutant.name == name)
+    become_subreaper()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix='rm-', ignore_cleanup_errors=True) as place:
+        os.chmod(place, 0o755)
+        try:
+            tree = pathlib.Path(place, 'w')
+            subprocess.run(['cp', '-a', base, tree], check=True)
+            result, by = try_mutant(mutant, tree, base, log)
+        finally:
+            end_children()
+    print(json.dumps([result, by, round(time.monotonic() - began)]))
+
+
+# ---- all of them ----
+
+
+def chosen():
+    pattern = os.environ.get('MUTANTS') or ''
+    return [mutant for mutant in read_list() if re.search(pattern, mutant.name) or re.search(pattern, mutant.file)]
+
+
+def make_base(tree, log):
+    """A copy of the work tree that is built, so that a mutant compiles one file."""
+    built = pathlib.Path(os.environ.get('BUILD') or TOP / 'build').resolve()
+    shutil.copytree(TOP, tree, symlinks=True, ignore=lambda path, names: {
+        name for name in names if name == '.git' or pathlib.Path(path, name).resolve() == built})
+    if not build(tree, log):
+        sys.exit(f'the tree does not build without a mutant: {log}')
+
+
+def work_in_process(mutant, base, logs):
+    """Runs work_on in another process."""
+    log = logs / f'{mutant.name}.log'
+    log.unlink(missing_ok=True)
+    done = subprocess.run([sys.executable, __file__, '--one', mutant.name, base, log], stdout=subprocess.PIPE,
+                          check=True)
+    result, by, seconds = json.loads(done.stdout)
+    print(f'{result:<14}  {seconds:>3} s  {mutant.name}', flush=True)
+    return result, by
+
+
+def print_table(mutants, results, path):
+    """The table, also into a file."""
+    width = max(len(mutant.name) for mutant in mutants)
+    rows = [f'{result:<14}  {mutant.name:<{width}}  {mutant.file:<36}  {by}'
+            for mutant, (result, by) in zip(mutants, results)]
+    counts = {}
+    for result, _ in results:
+        counts[result] = counts.get(result, 0) + 1
+    total = f'{counts.get("found", 0)} found, {counts.get("missed", 0)} missed'
+    total += ''.join(f', {counts[result]} {result}' for result in USELESS if result in counts)
+    path.write_text('\n'.join([*rows, total]) + '\n')
+    print('\n' + path.read_text(), end='')
+    return counts.get('found', 0) == len(mutants)
+
+
+def main():
+    # So that what is under way is ended, and the copies are removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if sys.argv[1:2] == ['--one']:
+        work_on(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]))
+        return 0
+    mutants = chosen()
+    if not mutants:
+        sys.exit(f'no mutant matches {os.environ.get("MUTANTS")}')
+    logs = pathlib.Path(os.environ.get('MUTANTS_DIR') or TOP / 'build/mutants').resolve()
+    logs.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix='rm-', ignore_cleanup_errors=True) as place:
+        os.chmod(place, 0o755)
+        base, log = pathlib.Path(place, 'w'), logs / 'without.log'
+        log.unlink(missing_ok=True)
+        make_base(base, log)
+        print(f'{len(mutants)} mutants', flush=True)
+        with concurrent.futures.ThreadPoolExecutor(int(os.environ.get('JOBS') or '1')) as pool:
+            results = list(pool.map(lambda mutant: work_in_process(mutant, base, logs), mutants))
+    return 0 if print_table(mutants, results, logs / 'table') else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
