@@ -10,6 +10,7 @@
 #include "hold.h"
 #include "net/command.h"
 #include "net/connection.h"
+#include "net/events.h"
 #include "reply.h"
 #include "rlock.h"
 #include "acquire_try.h"
@@ -47,7 +48,9 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 			return RLOCK_OK;
 		if (slow_replies < SLOW_REPLIES_MAX)
 			continue;
+		rlock__events_set_masked(&conn->events, true);
 		(void)rlock_release(conn, waiter->hold, rlock_now_ms() + RELEASE_MS);
+		rlock__events_set_masked(&conn->events, false);
 		return rlock__fail(&conn->error, RLOCK_ENET,
 				   "%s answers too slowly for this lease: give a longer one",
 				   conn->error.server);

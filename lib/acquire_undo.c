@@ -12,6 +12,7 @@
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "net/events.h"
 #include "redis/args.h"
 #include "redis/kind.h"
 #include "redis/script.h"
@@ -71,8 +72,10 @@ void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index,
 		redisReply *undone = NULL;
 		bool was_sent;
 
+		rlock__events_set_masked(&waiter->conn->events, true);
 		(void)rlock__script_run_text(connection, script, &args, rlock_now_ms() + UNDO_MS,
 					     &was_sent, &undone);
+		rlock__events_set_masked(&waiter->conn->events, false);
 		if (undone != NULL)
 			freeReplyObject(undone);
 		rlock__args_free(&args);
@@ -141,7 +144,10 @@ void rlock__acquire_undo_leave_queues(struct rlock__waiter *waiter,
 			       !rlock__waiter_is_granted(server);
 		is_one_open = is_one_open || !broadcast->answers[i].is_over;
 	}
+	/* The lock is ours: nothing comes after this that would undo the rest. */
+	rlock__events_set_masked(&waiter->conn->events, true);
 	undo_on(waiter, make_release, is_queued);
+	rlock__events_set_masked(&waiter->conn->events, false);
 	if (!is_one_open)
 		waiter->hold->queued_owner[0] = '\0';
 }
@@ -150,17 +156,14 @@ void rlock__acquire_undo_leave_queues(struct rlock__waiter *waiter,
  * The stream was closed: the server denied the last try because it is full, say, and gets the request over a new
  * stream. If it can't be reached, that does not take long.
  */
-static void leave_over_new_stream(const struct rlock__waiter *waiter,
-				  struct rlock__connection *connection,
+static void leave_over_new_stream(struct rlock__connection *connection,
 				  const struct rlock__script *script, struct rlock__args *args)
 {
 	redisReply *reply = NULL;
 	bool was_sent;
 
-	rlock__connection_set_cancel(connection, -1);
 	(void)rlock__script_run_text(connection, script, args, rlock_now_ms() + LEAVE_MS, &was_sent,
 				     &reply);
-	rlock__connection_set_cancel(connection, waiter->conn->cancel_fd);
 	if (reply != NULL)
 		freeReplyObject(reply);
 }
@@ -174,7 +177,7 @@ static void leave_server(struct rlock__waiter *waiter, size_t index)
 	if (rlock__connection_is_open(connection))
 		rlock__script_fire_and_forget(connection, script, &args);
 	else
-		leave_over_new_stream(waiter, connection, script, &args);
+		leave_over_new_stream(connection, script, &args);
 	rlock__args_free(&args);
 }
 
@@ -184,9 +187,11 @@ static void leave_server(struct rlock__waiter *waiter, size_t index)
  */
 void rlock__acquire_undo_leave(struct rlock__waiter *waiter)
 {
+	rlock__events_set_masked(&waiter->conn->events, true);
 	for (size_t i = 0; i < waiter->routes.count; i++)
 		if (waiter->servers[i].may_be_held || waiter->servers[i].may_be_queued)
 			leave_server(waiter, i);
+	rlock__events_set_masked(&waiter->conn->events, false);
 }
 
 /* An earlier try reached more slots than this one, and may be queued or granted there: leave these slots. */

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,8 +134,7 @@ static void abandon_open(struct rlock__broadcast *broadcast)
 }
 
 /* Only the requests that are not over: the descriptor of another one may stay ready. */
-static int poll_open(const struct rlock__broadcast *broadcast, struct pollfd *cancel,
-		     int64_t until_ms)
+static enum rlock_status poll_open(const struct rlock__broadcast *broadcast, int64_t until_ms)
 {
 	struct rlock__connection *open[RLOCK_SERVERS_MAX];
 	size_t count = 0;
@@ -144,7 +142,7 @@ static int poll_open(const struct rlock__broadcast *broadcast, struct pollfd *ca
 	for (size_t i = 0; i < broadcast->routes->count; i++)
 		if (is_open(&broadcast->answers[i]))
 			open[count++] = rlock__routes_connection(broadcast->routes, i);
-	return rlock__request_poll_all(open, count, cancel, 1, until_ms);
+	return rlock__request_poll_all(open, count, &broadcast->routes->conn->events, until_ms);
 }
 
 static enum rlock_status end_await(struct rlock__broadcast *broadcast, enum rlock_status status,
@@ -161,17 +159,17 @@ enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, siz
 					 int64_t until_ms)
 {
 	for (;;) {
-		struct pollfd cancel = { broadcast->routes->conn->cancel_fd, POLLIN, 0 };
+		enum rlock_status status;
 		size_t open = advance(broadcast), done = rlock__broadcast_done(broadcast);
 
 		if (open == 0 || (enough > 0 && (done >= enough || done + open < enough)))
 			return RLOCK_OK;
 		if (rlock_now_ms() >= until_ms)
 			return RLOCK_OK;
-		if (poll_open(broadcast, &cancel, until_ms) < 0)
-			return end_await(broadcast, RLOCK_ESYS, strerror(errno));
-		if (cancel.revents != 0)
-			return end_await(broadcast, RLOCK_CANCELLED, "no answer yet");
+		status = poll_open(broadcast, until_ms);
+		if (status != RLOCK_OK)
+			return end_await(broadcast, status,
+					 status == RLOCK_ESYS ? strerror(errno) : "no answer yet");
 	}
 }
 

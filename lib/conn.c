@@ -41,7 +41,7 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 		return RLOCK_ENOMEM;
 	if (opts == NULL)
 		opts = &defaults;
-	conn->cancel_fd = opts->cancel_fd;
+	conn->events.fd = opts->cancel_fd;
 	conn->timeout_ms = opts->connect_timeout_ms;
 	conn->replicas = opts->replicas;
 	conn->quorum = opts->quorum == 0 ? url_count : opts->quorum;
@@ -56,6 +56,7 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 			rlock_conn_free(conn);
 			return status;
 		}
+		rlock__connection_set_events(conn->connections[i], &conn->events);
 		conn->server_count = ++conn->connection_count;
 		conn->has_cluster |= rlock_url_scheme(urls[i]) == RLOCK_SCHEME_CLUSTER;
 		rlock__conn_copy_error(conn, i);
@@ -167,11 +168,14 @@ int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn)
 	return conn->error.held_ms;
 }
 
+void rlock_conn_set_events(struct rlock_conn *conn, int fd, bool (*on_event)(void *ctx), void *ctx)
+{
+	conn->events = (struct rlock__events){ .fd = fd, .on_event = on_event, .ctx = ctx };
+}
+
 void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd)
 {
-	conn->cancel_fd = cancel_fd;
-	for (size_t i = 0; i < conn->connection_count; i++)
-		rlock__connection_set_cancel(conn->connections[i], cancel_fd);
+	rlock_conn_set_events(conn, cancel_fd, NULL, NULL);
 }
 
 void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *ctx)
@@ -191,7 +195,8 @@ void rlock_conn_after_fork_child(struct rlock_conn *conn)
 enum rlock_status rlock__conn_pause(struct rlock_conn *conn, int64_t *pause_ms, int64_t deadline_ms)
 {
 	int64_t now_ms = rlock_now_ms(), until_ms;
-	struct pollfd cancel = { conn->cancel_fd, POLLIN, 0 };
+	enum rlock_status status;
+	struct pollfd fds[1];
 
 	if (*pause_ms < PAUSE_MIN_MS)
 		*pause_ms = PAUSE_MIN_MS;
@@ -201,9 +206,13 @@ enum rlock_status rlock__conn_pause(struct rlock_conn *conn, int64_t *pause_ms, 
 	*pause_ms *= 2;
 	if (*pause_ms > PAUSE_MAX_MS)
 		*pause_ms = PAUSE_MAX_MS;
-	if (rlock_poll(&cancel, 1, until_ms) < 0)
-		return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s", strerror(errno));
-	return cancel.revents != 0 ? RLOCK_CANCELLED : RLOCK_OK;
+	do {
+		status = rlock__events_poll(&conn->events, fds, 0, until_ms);
+		if (status == RLOCK_ESYS)
+			return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s",
+					   strerror(errno));
+	} while (status == RLOCK_OK && rlock_now_ms() < until_ms);
+	return status;
 }
 
 int64_t rlock__conn_drift_ms(const struct rlock_conn *conn, int64_t lease_ms)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "net/events.h"
 
 struct rlock__connection;
 
@@ -16,12 +17,12 @@ struct rlock_conn {
 	struct rlock__connection *
 		*connections; /* first one for each server, then more for the slots of a cluster */
 	size_t server_count, connection_count;
-	bool has_cluster;   /* among the servers */
-	size_t quorum;      /* how many of them must agree, more than half */
-	size_t replicas;    /* how many of each server must acknowledge a lock */
-	int64_t timeout_ms; /* for the reply to one request */
-	int cancel_fd;
-	struct rlock__error error; /* of the last failed call, and the server that it is about */
+	bool has_cluster;            /* among the servers */
+	size_t quorum;               /* how many of them must agree, more than half */
+	size_t replicas;             /* how many of each server must acknowledge a lock */
+	int64_t timeout_ms;          /* for the reply to one request */
+	struct rlock__events events; /* of the caller, for all waits */
+	struct rlock__error error;   /* of the last failed call, and the server that it is about */
 };
 
 /* More connections to the first server, until there are so many. */

@@ -62,7 +62,7 @@ enum rlock_status {
 	RLOCK_OK = 0,
 	RLOCK_BUSY = 1,          /* another owner holds it */
 	RLOCK_NOT_HELD = 2,      /* the hold does not exist (any more) */
-	RLOCK_CANCELLED = 3,     /* cancel_fd became readable while waiting */
+	RLOCK_CANCELLED = 3,     /* cancel_fd became readable while waiting, or on_event ended it */
 	RLOCK_NOT_NOTIFIED = 4,  /* done, but the server did not allow notifying the waiters */
 	RLOCK_ENET = -1,         /* no reply, or no quorum: the lock may have changed hands */
 	RLOCK_EAUTH = -2,        /* user or password denied */
@@ -261,7 +261,18 @@ RLOCK_API bool rlock_conn_error_is_unreachable(const struct rlock_conn *conn);
 /* Whether RLOCK_ENET means that the source of the password had none. */
 RLOCK_API bool rlock_conn_error_lacks_password(const struct rlock_conn *conn);
 
-/* Change cancel_fd; -1: none. */
+/*
+ * During each wait of a call for conn: when fd (-1: none) is readable, call on_event, which reads it. Where that returns
+ * true the call goes on, with the same request over the same stream: only a deadline abandons a request. false ends the
+ * call with RLOCK_CANCELLED. What an acquisition has to undo is still undone, for a second or so; on_event is called
+ * meanwhile, and what it returns changes nothing. After false the next wait calls it once more, whether fd is readable or
+ * not: it tells whether the call is to go on, not what it has read. A call may have its result before it waits again:
+ * then that is what it returns. on_event may not call the library for conn. It replaces cancel_fd; with on_event NULL, fd
+ * is one.
+ */
+RLOCK_API void rlock_conn_set_events(struct rlock_conn *conn, int fd, bool (*on_event)(void *ctx),
+				     void *ctx);
+/* Change cancel_fd; -1: none. The same as rlock_conn_set_events with an on_event of NULL. */
 RLOCK_API void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd);
 
 /*

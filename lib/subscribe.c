@@ -13,6 +13,7 @@
 #include "conn.h"
 #include "hold.h"
 #include "net/connection.h"
+#include "net/events.h"
 #include "net/subscription.h"
 #include "redis/keys.h"
 #include "redis/kind.h"
@@ -304,17 +305,17 @@ enum rlock_status rlock__subscribe_sleep(struct rlock__waiter *waiter)
 
 		fds[i] = (struct pollfd){ fd, POLLIN, 0 };
 	}
-	fds[count] = (struct pollfd){ conn->cancel_fd, POLLIN, 0 };
 	for (;;) {
 		enum rlock_status status;
 		int64_t retry_after_ms;
 
-		if (rlock_poll(fds, count + 1, rlock__sooner(end_ms, waiter->report_at_ms)) < 0)
+		status = rlock__events_poll(&conn->events, fds, count,
+					    rlock__sooner(end_ms, waiter->report_at_ms));
+		if (status == RLOCK_ESYS)
 			return rlock__fail(&conn->error, RLOCK_ESYS, "cannot wait: %s",
 					   strerror(errno));
-		if (fds[count].revents != 0)
-			return RLOCK_CANCELLED;
-		status = drain(waiter, fds, &retry_after_ms);
+		if (status == RLOCK_OK)
+			status = drain(waiter, fds, &retry_after_ms);
 		if (status != RLOCK_OK)
 			return status;
 		if (retry_after_ms == 0) {

@@ -39,7 +39,6 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 	connection->url = rlock__url_copy(url);
 	connection->client_name = opts->client_name != NULL ? strdup(opts->client_name) : NULL;
 	connection->timeout_ms = opts->connect_timeout_ms;
-	connection->cancel_fd = opts->cancel_fd;
 	if (connection->url == NULL ||
 	    (opts->client_name != NULL && connection->client_name == NULL)) {
 		rlock__connection_free(connection);
@@ -56,12 +55,12 @@ static enum rlock_status connection_like(const struct rlock__connection *connect
 					 struct rlock__connection **out)
 {
 	struct rlock_conn_opts opts = { .connect_timeout_ms = connection->timeout_ms,
-					.client_name = connection->client_name,
-					.cancel_fd = connection->cancel_fd };
+					.client_name = connection->client_name };
 	enum rlock_status status = rlock__connection_new(url, &opts, out);
 
 	if (status != RLOCK_OK)
 		return status;
+	(*out)->events = connection->events;
 	(*out)->has_traced_name = connection->has_traced_name;
 	rlock__connection_share_tls(*out, connection->tls_context);
 	rlock__connection_set_trace(*out, connection->error.trace, connection->error.trace_ctx);
@@ -167,9 +166,10 @@ struct rlock__error *rlock__connection_error(struct rlock__connection *connectio
 	return &connection->error;
 }
 
-void rlock__connection_set_cancel(struct rlock__connection *connection, int cancel_fd)
+void rlock__connection_set_events(struct rlock__connection *connection,
+				  struct rlock__events *events)
 {
-	connection->cancel_fd = cancel_fd;
+	connection->events = events;
 }
 
 void rlock__connection_set_trace(struct rlock__connection *connection, rlock_trace_fn trace,

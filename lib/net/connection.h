@@ -11,10 +11,11 @@
 
 struct rlock__connection;
 struct rlock__error;
+struct rlock__events;
 struct rlock__tls_context;
 struct rlock_url;
 
-/* As rlock_conn_new, for one server. */
+/* As rlock_conn_new, for one server, but without opts->cancel_fd. */
 enum rlock_status rlock__connection_new(const struct rlock_url *url,
 					const struct rlock_conn_opts *opts,
 					struct rlock__connection **out);
@@ -37,7 +38,9 @@ void rlock__connection_abandon(struct rlock__connection *connection);
 void rlock__connection_after_fork_child(struct rlock__connection *connection);
 /* The text of its last failure; it belongs to the connection. */
 struct rlock__error *rlock__connection_error(struct rlock__connection *connection);
-void rlock__connection_set_cancel(struct rlock__connection *connection, int cancel_fd);
+/* Serve events during its waits; they stay the caller's. */
+void rlock__connection_set_events(struct rlock__connection *connection,
+				  struct rlock__events *events);
 void rlock__connection_set_trace(struct rlock__connection *connection, rlock_trace_fn trace,
 				 void *ctx);
 bool rlock__connection_is_open(const struct rlock__connection *connection);

@@ -18,6 +18,7 @@
 
 struct redisReply;
 struct rlock__connector;
+struct rlock__events;
 struct rlock__sentinels;
 struct rlock__connection;
 struct rlock__tls_context;
@@ -63,7 +64,7 @@ struct rlock__connection {
 	struct rlock_url *url;
 	char *client_name; /* NULL: none */
 	int64_t timeout_ms;
-	int cancel_fd;
+	struct rlock__events *events;       /* of the caller; NULL: none */
 	struct rlock__sentinels *sentinels; /* NULL: the URL has none, or it was never opened */
 	struct rlock_url *server_url;       /* of the server that serves it; NULL: url is that */
 	struct rlock_url

@@ -27,8 +27,7 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
 static enum rlock_status query_sentinels(struct rlock__connection *connection, int64_t deadline_ms)
 {
 	struct rlock_conn_opts opts = { .connect_timeout_ms = connection->timeout_ms,
-					.client_name = connection->client_name,
-					.cancel_fd = -1 };
+					.client_name = connection->client_name };
 
 	if (connection->sentinels == NULL)
 		connection->sentinels = rlock__sentinels_new(

@@ -1,11 +1,10 @@
 /*
  * A request over a connection, in steps, so that those to several servers go on side by side, and every wait has a
- * deadline and can be cancelled. What a reply means is for the caller.
+ * deadline and serves the caller's events. What a reply means is for the caller.
  */
 #include <assert.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -397,14 +396,15 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 
 void rlock__request_wait(struct rlock__connection *connection)
 {
-	struct pollfd cancel = { connection->cancel_fd, POLLIN, 0 };
+	enum rlock_status status;
 
 	if (connection->request.phase == RLOCK__PHASE_OVER)
 		return;
-	if (rlock__request_poll_all(&connection, 1, &cancel, 1, INT64_MAX) < 0)
-		(void)end(connection, rlock__fail(&connection->error, RLOCK_ESYS, "cannot wait: %s",
+	status = rlock__request_poll_all(&connection, 1, connection->events, INT64_MAX);
+	if (status == RLOCK_ESYS)
+		(void)end(connection, rlock__fail(&connection->error, status, "cannot wait: %s",
 						  strerror(errno)));
-	else if (cancel.revents != 0)
+	else if (status == RLOCK_CANCELLED)
 		(void)end(connection, fail_cancelled(connection));
 }
 
@@ -436,6 +436,6 @@ void rlock__request_fire_and_forget(struct rlock__connection *connection,
 	if (rlock__stream_is_open(stream) && !is_held_back &&
 	    rlock__stream_queue(stream, command->argc, command->argv, command->lengths) &&
 	    rlock__stream_flush(stream))
-		rlock__stream_await_end(stream);
+		rlock__stream_await_end(stream, connection->events);
 	rlock__connection_close(connection);
 }

@@ -52,9 +52,9 @@ bool rlock__request_is_under_way(const struct rlock__connection *connection);
  * same where they must. */
 void rlock__request_abandon(struct rlock__connection *connection);
 
-/* Poll for a request and its cancel_fd. A failure ends the request: the next advance returns it. */
+/* Poll for a request, and serve events. A failure ends the request: the next advance returns it. */
 void rlock__request_wait(struct rlock__connection *connection);
-/* Advance and poll to the end. RLOCK_CANCELLED when cancel_fd becomes readable meanwhile. */
+/* Advance and poll to the end. RLOCK_CANCELLED when an event ends the wait. */
 struct rlock__result rlock__request_await(struct rlock__connection *connection);
 
 /*

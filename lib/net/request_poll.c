@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "net/connection_open.h"
 #include "net/connection_state.h"
+#include "net/events.h"
 #include "net/password.h"
 #include "net/request_poll.h"
 #include "net/stream.h"
@@ -44,10 +45,8 @@ static struct pollfd awaited(const struct rlock__connection *connection, int64_t
 	return fd;
 }
 
-/* A cancel_fd. */
-#define OTHERS_MAX 1
-/* Each connection, for each its password, and as many sentinels as a URL may name. */
-#define POLLED_MAX (RLOCK_SERVERS_MAX * (2 + RLOCK_SERVERS_MAX) + OTHERS_MAX)
+/* Each connection, for each its password, as many sentinels as a URL may name, and the events. */
+#define POLLED_MAX (RLOCK_SERVERS_MAX * (2 + RLOCK_SERVERS_MAX) + 1)
 
 /* What is polled, and for which connection. */
 struct polled {
@@ -97,27 +96,23 @@ static void set_readiness(struct polled *polled)
 			polled->owners[i]->request.readiness = RLOCK__READY;
 }
 
-int rlock__request_poll_all(struct rlock__connection *const *connections, size_t connection_count,
-			    struct pollfd *others, size_t other_count, int64_t until_ms)
+enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
+					  size_t count, struct rlock__events *events,
+					  int64_t until_ms)
 {
 	struct polled polled;
-	int ready;
+	enum rlock_status status;
 
 	polled.count = 0;
 	polled.until_ms = until_ms;
-	if (connection_count > RLOCK_SERVERS_MAX || other_count > OTHERS_MAX) {
+	if (count > RLOCK_SERVERS_MAX) {
 		errno = EINVAL;
-		return -1;
+		return RLOCK_ESYS;
 	}
-	for (size_t i = 0; i < connection_count; i++)
+	for (size_t i = 0; i < count; i++)
 		add_connection(&polled, connections[i]);
-	for (size_t i = 0; i < other_count; i++)
-		polled.fds[polled.count + i] = others[i];
-	ready = rlock_poll(polled.fds, polled.count + other_count, polled.until_ms);
-	if (ready < 0)
-		return ready;
-	set_readiness(&polled);
-	for (size_t i = 0; i < other_count; i++)
-		others[i].revents = polled.fds[polled.count + i].revents;
-	return ready;
+	status = rlock__events_poll(events, polled.fds, polled.count, polled.until_ms);
+	if (status == RLOCK_OK)
+		set_readiness(&polled);
+	return status;
 }

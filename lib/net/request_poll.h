@@ -7,15 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pollfd;
+#include "rlock.h"
+
 struct rlock__connection;
+struct rlock__events;
 
 /*
- * Poll for the requests of connections and for others (cancel_fd), until until_ms at the latest. Returns
- * as rlock_poll does, as soon as one of them is ready: others have their revents, requests are to be advanced then.
- * The caller leaves out a connection whose reply it does not wait for.
+ * Poll for the requests of connections until one of them is ready, events (NULL: none) were served, or it is until_ms:
+ * the requests are to be advanced then. RLOCK_CANCELLED: an event ends the wait. RLOCK_ESYS, with errno. The caller
+ * leaves out a connection whose reply it does not wait for.
  */
-int rlock__request_poll_all(struct rlock__connection *const *connections, size_t connection_count,
-			    struct pollfd *others, size_t other_count, int64_t until_ms);
+enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
+					  size_t count, struct rlock__events *events,
+					  int64_t until_ms);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "net/events.h"
 #include "net/reader.h"
 #include "net/stream.h"
 #include "net/tls.h"
@@ -279,14 +280,16 @@ const char *rlock__stream_why(const struct rlock__stream *stream)
  * Wait a short time until the server has read to the end, and closes. If its reply to an earlier request met a closed
  * socket, it would drop what it has not read yet.
  */
-void rlock__stream_await_end(struct rlock__stream *stream)
+void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events)
 {
 	int64_t deadline_ms = rlock_now_ms() + AWAIT_END_MS;
-	struct pollfd server = { stream->fd, POLLIN, 0 };
+	struct pollfd fds[2] = { { stream->fd, POLLIN, 0 } };
 	char unread[512];
 	ssize_t len = 1;
 
-	(void)shutdown(server.fd, SHUT_WR);
-	while (len > 0 && rlock_now_ms() < deadline_ms && rlock_poll(&server, 1, deadline_ms) > 0)
-		len = read(server.fd, unread, sizeof(unread));
+	(void)shutdown(stream->fd, SHUT_WR);
+	while (len > 0 && rlock_now_ms() < deadline_ms &&
+	       rlock__events_poll(events, fds, 1, deadline_ms) == RLOCK_OK)
+		if (fds[0].revents != 0)
+			len = read(stream->fd, unread, sizeof(unread));
 }

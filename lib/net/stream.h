@@ -9,6 +9,7 @@
 
 struct pollfd;
 struct redisReply;
+struct rlock__events;
 struct rlock__reader;
 struct rlock__tls;
 struct rlock__tls_failure;
@@ -63,7 +64,7 @@ bool rlock__stream_was_closed(const struct rlock__stream *stream);
 /* That TLS failed, and why; NULL: it was something else. Until it is closed. */
 const struct rlock__tls_failure *rlock__stream_tls_failure(const struct rlock__stream *stream);
 
-/* Shut down our side, and wait a short time until the server has read to the end. */
-void rlock__stream_await_end(struct rlock__stream *stream);
+/* Shut down our side, and wait a short time until the server has read to the end, or events end that. */
+void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events);
 
 #endif

@@ -8,6 +8,8 @@
 
 load ../lib/helpers
 load ../lib/installing
+load ../lib/watching
+load ../lib/proxying
 load ../lib/proxying
 
 TOP=$BATS_TEST_DIRNAME/../..
@@ -165,6 +167,30 @@ header_functions() {
 	run -0 env TSAN_OPTIONS=exitcode=66 ./threads "redis://localhost:$PORT" 100
 	assert_output '100 100'
 	no_keys
+}
+
+# ---- events of the caller ----
+
+@test "a timer that goes off all the time during a renewal or a release costs neither the request nor the connection" {
+	# shellcheck disable=SC2046
+	compile_c events "$TOP/tests/library/events.c" -D_GNU_SOURCE $(archive_flags)
+	start_proxy
+	run -0 ./events "$RLOCK_URL" hold \
+		"faultproxy -c unix:$BATS_TEST_TMPDIR/control delay 300 && faultproxy -c unix:$BATS_TEST_TMPDIR/control refuse on"
+	assert_output $'acquire: ok\nok\nok\nrenew: ok\nrenew: ok\nrenew: ok\nfind: ok\nrelease: ok'
+	run -0 proxy count
+	assert_output --regexp '^connections=1 '
+	no_keys
+}
+
+@test "an event ends a wait, which leaves the queue, and others do not" {
+	# shellcheck disable=SC2046
+	compile_c events "$TOP/tests/library/events.c" -D_GNU_SOURCE $(archive_flags)
+	hold_in_background a
+	run -0 ./events "$RLOCK_URL" wait 'ask_redis "$SERVER_SOCKET" exists "rlock_queue:{a}"'
+	assert_output $'acquire: cancelled\nenough events\n0'
+	let_go
+	wait_until 5 no_keys
 }
 
 # ---- fork ----

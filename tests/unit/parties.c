@@ -189,7 +189,7 @@ void drive(size_t left, int64_t for_ms)
 		for (size_t i = 0; i < PARTIES; i++)
 			if (parties[i].connection != NULL)
 				connections[count++] = parties[i].connection;
-		if (rlock__request_poll_all(connections, count, NULL, 0, until_ms) < 0)
+		if (rlock__request_poll_all(connections, count, NULL, until_ms) != RLOCK_OK)
 			perror("# poll");
 	}
 }

@@ -4,7 +4,6 @@
  */
 #include <fcntl.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "net/connection.h"
+#include "net/events.h"
 #include "net/request.h"
 #include "net/request_poll.h"
 #include "rlock.h"
@@ -123,24 +123,49 @@ static void check_fire_and_forget(void)
 	stop_all();
 }
 
+static bool go_on(void *ctx)
+{
+	++*(int *)ctx;
+	return true;
+}
+
+static bool stop(void *ctx)
+{
+	(void)go_on(ctx);
+	return false;
+}
+
 static void check_abandon(void)
 {
 	int ends[2];
-	struct pollfd cancel = { -1, POLLIN, 0 };
+	int calls = 0;
+	struct rlock__events events = { .fd = -1, .on_event = go_on, .ctx = &calls };
 
 	start_unix(0, "");
 	begin(0, "SILENT", INT64_MAX);
 	CHECK(hears(0, "SILENT"), "a server is asked");
 	if (pipe2(ends, O_CLOEXEC) != 0 || write(ends[1], "x", 1) != 1)
 		perror("# pipe");
-	cancel.fd = ends[0];
-	CHECK_NUMBER(rlock__request_poll_all(&parties[0].connection, 1, &cancel, 1, INT64_MAX), 1,
-		     "a poll ends when something else is ready");
-	CHECK(cancel.revents != 0 && !advance(&parties[0]), "which leaves the request under way");
-	rlock__connection_set_cancel(parties[0].connection, ends[0]);
+	events.fd = ends[0];
+	rlock__connection_set_events(parties[0].connection, &events);
+	rlock__request_wait(parties[0].connection);
+	CHECK(calls == 1 && !advance(&parties[0]), "an event is served, and the request goes on");
+	events.on_event = NULL;
+	rlock__events_set_masked(&events, true);
+	CHECK_NUMBER(
+		rlock__request_poll_all(&parties[0].connection, 1, &events, rlock_now_ms() + 5),
+		RLOCK_OK, "while they are masked nothing is cancelled");
+	CHECK(!advance(&parties[0]), "so the request goes on");
+	events.on_event = stop;
+	rlock__events_set_masked(&events, true);
+	rlock__request_wait(parties[0].connection);
+	CHECK(calls == 2 && !advance(&parties[0]), "but they are served");
+	events.fd = -1;
+	rlock__events_set_masked(&events, false);
 	rlock__request_wait(parties[0].connection);
 	CHECK(advance(&parties[0]) && parties[0].result.status == RLOCK_CANCELLED,
-	      "a wait for this one alone is cancelled");
+	      "and the next wait is cancelled");
+	CHECK_NUMBER(calls, 3, "when the event says so once more");
 	parties[0].is_under_way = false;
 	CHECK(rlock__connection_is_open(parties[0].connection),
 	      "its stream is kept for a last word");

@@ -120,7 +120,7 @@ static void check_endless_talk(void)
 	CHECK(hears(0, "news"), "a server is subscribed to");
 	while (advance_all() > 0 && rlock_now_ms() < begun_ms + patience_ms) {
 		says(0, "+still here\r\n");
-		(void)rlock__request_poll_all(&parties[0].connection, 1, NULL, 0, INT64_MAX);
+		(void)rlock__request_poll_all(&parties[0].connection, 1, NULL, INT64_MAX);
 	}
 	CHECK(has_failed(0, RLOCK_ENET, "in time"),
 	      "one that says other things all the time runs into the deadline");
