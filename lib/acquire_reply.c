@@ -213,8 +213,12 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	if (is_semaphore(waiter))
 		set_total(waiter, name_index, element[10]->integer);
 	/* The clock of the server that replies first orders the waiters on all of them. */
-	if (waiter->since[0] == '\0')
+	if (waiter->since[0] == '\0') {
 		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));
+		if (waiter->request->since_us != NULL)
+			(void)rlock__decimal_parse(waiter->since, strlen(waiter->since),
+						   waiter->request->since_us);
+	}
 	return RLOCK_BUSY;
 }
 

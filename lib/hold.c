@@ -104,6 +104,26 @@ enum rlock_status rlock_hold_set_acquired(struct rlock_hold *hold, const char *o
 	return RLOCK_OK;
 }
 
+static enum rlock_status copy_owner(char out[RLOCK_OWNER_MAX], const char *owner)
+{
+	const char *why;
+	enum rlock_status status = rlock_owner_check(owner, &why);
+
+	if (status == RLOCK_OK)
+		memcpy(out, owner, strlen(owner) + 1);
+	return status;
+}
+
+enum rlock_status rlock_hold_set_owner(struct rlock_hold *hold, size_t index, const char *owner)
+{
+	return copy_owner(hold->acquired[index].owner, owner);
+}
+
+enum rlock_status rlock_hold_set_queued(struct rlock_hold *hold, const char *owner)
+{
+	return copy_owner(hold->queued_owner, owner);
+}
+
 int64_t rlock_hold_lease_ms(const struct rlock_hold *hold)
 {
 	return hold->lease_ms;

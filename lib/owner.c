@@ -84,7 +84,7 @@ enum rlock_status rlock_owner_check(const char *owner, const char **why)
 	return RLOCK_EINVAL;
 }
 
-enum rlock_status rlock__hold_id_new(char out[RLOCK_HOLD_ID_MAX])
+enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX])
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned char id[(RLOCK_HOLD_ID_MAX - 1) / 2];
@@ -109,4 +109,13 @@ enum rlock_status rlock__owner_check(struct rlock__error *error, const char *own
 		return RLOCK_OK;
 	return rlock__fail(error, RLOCK_EINVAL, "owner '%s': %s",
 			   rlock_escape(owner, strlen(owner), shown, sizeof(shown)), why);
+}
+
+enum rlock_status rlock__hold_id_check(struct rlock__error *error, const char *id)
+{
+	size_t len = strlen(id);
+
+	if (len == RLOCK_HOLD_ID_MAX - 1 && strspn(id, "0123456789abcdef") == len)
+		return RLOCK_OK;
+	return rlock__fail(error, RLOCK_EINVAL, "a hold id has 32 hex digits");
 }

@@ -377,7 +377,7 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 			       .ctx = ctx };
 	struct rlock__text key;
 	char id[RLOCK_HOLD_ID_MAX];
-	enum rlock_status status = rlock__hold_id_new(id);
+	enum rlock_status status = rlock_hold_id_new(id);
 
 	if (status != RLOCK_OK)
 		return rlock__fail(&conn->error, status, "cannot get random bytes");

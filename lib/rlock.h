@@ -396,6 +396,9 @@ RLOCK_API enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK
  */
 RLOCK_API enum rlock_status rlock_owner_check(const char *owner, const char **why);
 
+/* A new hold id, 32 hex digits. RLOCK_ESYS as above. */
+RLOCK_API enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
+
 /* One acquisition. Made by rlock_acquire, rlock_find or rlock_hold_new; the caller frees it. */
 struct rlock_hold;
 
@@ -418,6 +421,8 @@ struct rlock_blocker {
 	size_t note_len;
 };
 
+#define RLOCK_SINCE_UNKNOWN (-1)
+
 struct rlock_request {
 	enum rlock_kind kind;
 	const struct rlock_name *names; /* all of them are acquired, or none; no two may clash */
@@ -425,6 +430,16 @@ struct rlock_request {
 	int64_t lease_ms;  /* the lock expires this long after the last renewal */
 	int64_t wait_ms;   /* 0: do not wait; -1: for ever */
 	const char *owner; /* NULL: a new one; else see rlock_owner_check */
+	/* NULL: a new one; else one of rlock_hold_id_new. A request with the same owner and id adds no second hold. */
+	const char *hold_id;
+	/*
+	 * So that another process can go on with the wait when this one is killed; NULL: none will. *since_us is 0 at
+	 * first, RLOCK_SINCE_UNKNOWN when a request may have been sent, and then since when the caller waits, as the
+	 * server says. A call with the same names, owner, hold_id and that *since_us has the position of the killed one
+	 * in every queue, and is granted what that one was granted last. If it fails, it undoes what both have left on
+	 * the servers.
+	 */
+	int64_t *since_us;
 	/* Owners whose hold is re-entered, if one of them holds the lock at that moment; see rlock_owner_check, too. */
 	const char *const *inherited;
 	size_t inherited_count;
@@ -455,8 +470,8 @@ struct rlock_request {
 
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
-		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, 0, NULL, false, NULL, NULL, 1000,     \
-			NULL, NULL, 0, 0, 0, NULL, NULL                                            \
+		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, NULL, NULL, 0, NULL, false, NULL,     \
+			NULL, 1000, NULL, NULL, 0, 0, 0, NULL, NULL                                \
 	}
 
 /*
@@ -466,8 +481,8 @@ struct rlock_request {
  * RLOCK_OK         *out is the hold; its lease is counted from before the request was sent
  * RLOCK_BUSY       the wait is over; the error text names the owner that holds the lock
  * RLOCK_CANCELLED  nothing is held, and the caller is in no queue
- * RLOCK_EINVAL     an owner that rlock_owner_check denies; a name whose keys are in several slots of a cluster; of a
- *                  semaphore: several servers, or permits or take out of range; nothing was sent
+ * RLOCK_EINVAL     an owner that rlock_owner_check denies; a bad hold id; a name whose keys are in several slots of a
+ *                  cluster; of a semaphore: several servers, or permits or take out of range; nothing was sent
  * RLOCK_ENET       no server that can grant a lock was reached in time; or it was lost during the wait, and was not
  *                  back at the end of the wait (with wait_ms -1: after 60 s); or its reply was lost, and so were those
  *                  to all retries within a second; or too few replicas acknowledged the lock. Nothing stays held for
@@ -710,6 +725,19 @@ RLOCK_API void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms);
  */
 RLOCK_API enum rlock_status rlock_hold_set_acquired(struct rlock_hold *hold, const char *owner,
 						    int64_t sent_ms, int64_t lease_ms);
+/*
+ * For a hold from rlock_hold_new that another process has acquired: the owner of the index-th name. rlock_hold_owner
+ * tells it then, and a renewal can acquire the lock again on a server of several that has lost it. RLOCK_EINVAL: see
+ * rlock_owner_check.
+ */
+RLOCK_API enum rlock_status rlock_hold_set_owner(struct rlock_hold *hold, size_t index,
+						 const char *owner);
+/*
+ * For a hold from rlock_hold_new that another process had begun to acquire for that owner, when it was killed:
+ * rlock_release then leaves the queue of every name, too, besides releasing what was granted. It returns RLOCK_NOT_HELD
+ * where nothing was. RLOCK_EINVAL: see rlock_owner_check.
+ */
+RLOCK_API enum rlock_status rlock_hold_set_queued(struct rlock_hold *hold, const char *owner);
 /* The TTL on the server after the last renewal. */
 RLOCK_API int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold);
 

@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,15 +47,34 @@ static enum rlock_status set_owner(struct rlock__waiter *waiter)
 	return RLOCK_OK;
 }
 
+static enum rlock_status set_hold_id(struct rlock__waiter *waiter, char out[RLOCK_HOLD_ID_MAX])
+{
+	struct rlock__error *error = &waiter->conn->error;
+	const char *id = waiter->request->hold_id;
+	enum rlock_status status;
+
+	if (id == NULL) {
+		status = rlock_hold_id_new(out);
+		return status == RLOCK_OK
+			       ? status
+			       : rlock__fail(error, status, "cannot get random bytes: %s",
+					     strerror(errno));
+	}
+	status = rlock__hold_id_check(error, id);
+	if (status == RLOCK_OK)
+		memcpy(out, id, strlen(id) + 1);
+	return status;
+}
+
 static enum rlock_status make_hold(struct rlock__waiter *waiter)
 {
 	const struct rlock_request *request = waiter->request;
 	struct rlock__error *error = &waiter->conn->error;
 	char id[RLOCK_HOLD_ID_MAX];
-	enum rlock_status status = rlock__hold_id_new(id);
+	enum rlock_status status = set_hold_id(waiter, id);
 
 	if (status != RLOCK_OK)
-		return rlock__fail(error, status, "cannot get random bytes: %s", strerror(errno));
+		return status;
 	status = rlock_hold_new(request->kind, request->names, request->name_count, id, 0, 0,
 				&waiter->hold);
 	if (status == RLOCK_EINVAL)
@@ -66,6 +86,26 @@ static enum rlock_status make_hold(struct rlock__waiter *waiter)
 	if (request->note != NULL)
 		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
 	return RLOCK_OK;
+}
+
+/* Another process has begun this wait: its position goes on, and what it has left on the servers is ours. */
+static void continue_wait(struct rlock__waiter *waiter)
+{
+	int64_t *since_us = waiter->request->since_us;
+
+	if (since_us == NULL)
+		return;
+	if (*since_us == 0) {
+		*since_us = RLOCK_SINCE_UNKNOWN;
+		return;
+	}
+	if (*since_us != RLOCK_SINCE_UNKNOWN) {
+		(void)snprintf(waiter->since, sizeof(waiter->since), "%" PRId64, *since_us);
+		waiter->was_reached = true;
+	}
+	memcpy(waiter->hold->queued_owner, waiter->owner, sizeof(waiter->owner));
+	for (size_t i = 0; i < waiter->routes.count; i++)
+		waiter->servers[i].may_be_held = waiter->servers[i].may_be_queued = true;
 }
 
 enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_conn *conn,
@@ -93,7 +133,10 @@ enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_
 	if (status != RLOCK_OK)
 		return status;
 	waiter->servers = calloc(waiter->routes.count, sizeof(*waiter->servers));
-	return waiter->servers != NULL ? RLOCK_OK : rlock__fail_memory(&conn->error);
+	if (waiter->servers == NULL)
+		return rlock__fail_memory(&conn->error);
+	continue_wait(waiter);
+	return RLOCK_OK;
 }
 
 void rlock__waiter_free_channels(struct rlock__server *server)

@@ -193,6 +193,74 @@ header_functions() {
 	wait_until 5 no_keys
 }
 
+# ---- take over ----
+
+compile_take_over() {
+	# shellcheck disable=SC2046
+	compile_c take_over "$TOP/tests/library/take_over.c" -D_GNU_SOURCE $(archive_flags)
+}
+
+@test "a wait that goes on in another process, after the first was killed, has its position in the queue" {
+	local kind
+	compile_take_over
+	# By then a script has removed the dead waiter: from the wake queue since it does not listen.
+	local forget='ask_redis "$SERVER_SOCKET" lpop redisson_lock_queue:{a} && ask_redis "$SERVER_SOCKET" hdel rlock_waiters:{a} A:1'
+	for kind in plain write sem; do
+		run -0 ./take_over "$RLOCK_URL" order "$kind" true a b
+		assert_output ABC
+		run -0 ./take_over "$RLOCK_URL" order "$kind" true a
+		assert_output ABC
+		# A semaphore keeps its total.
+		[ "$kind" = sem ] || no_keys
+		redis flushall
+	done
+	run -0 ./take_over "$RLOCK_URL" order fair true a b
+	assert_output ABC
+	run -0 ./take_over "$RLOCK_URL" order fair "($forget) >/dev/null" a
+	assert_output ABC
+}
+
+@test "a request whose reply was never read is granted to the same owner and hold id once, in another process" {
+	local kind
+	compile_take_over
+	for kind in plain fair; do
+		run -0 ./take_over "$RLOCK_URL" granted "$kind" a b
+		assert_output $'1 1\n1 1'
+		redis del 'redisson_lock_token:{a}' 'redisson_lock_token:{b}'
+		no_keys
+	done
+	for kind in read write sem; do
+		run -0 ./take_over "$RLOCK_URL" granted "$kind" a b
+		assert_output $'1 0\n1 0'
+		[ "$kind" = sem ] || no_keys
+		redis flushall
+	done
+}
+
+@test "a process leaves the queue, and releases what was granted, in the place of one that was killed" {
+	local kind
+	compile_take_over
+	for kind in plain fair read write; do
+		run -0 ./take_over "$RLOCK_URL" leave "$kind" a b
+		assert_output not_held
+		no_keys
+	done
+	run -0 ./take_over "$RLOCK_URL" leave sem a
+	assert_output not_held
+	run -0 redis exists "rlock_queue:{a}" "rlock_holds:{a}"
+	assert_output 0
+	redis flushall
+}
+
+@test "a new owner that the caller gives re-enters what it has inherited" {
+	compile_take_over
+	run -0 ./take_over "$RLOCK_URL" owner plain a
+	assert_output 'A:1 2'
+	run -0 ./take_over "$RLOCK_URL" owner read a
+	assert_output 'A:1 2'
+	no_keys
+}
+
 # ---- fork ----
 
 @test "a child that calls rlock_conn_after_fork_child uses its connection beside its parent, and both renew the hold" {
