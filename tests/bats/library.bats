@@ -183,6 +183,15 @@ header_functions() {
 	no_keys
 }
 
+@test "a renewal without a reply ends at its deadline, though a timer goes off all the time" {
+	# shellcheck disable=SC2046
+	compile_c events "$TOP/tests/library/events.c" -D_GNU_SOURCE $(archive_flags)
+	start_proxy
+	run -0 ./events "$RLOCK_URL" late "faultproxy -c unix:$BATS_TEST_TMPDIR/control blackhole on"
+	assert_output $'ok\nrenew: enet\nsoon'
+	redis flushall
+}
+
 @test "an event ends a wait, which leaves the queue, and others do not" {
 	# shellcheck disable=SC2046
 	compile_c events "$TOP/tests/library/events.c" -D_GNU_SOURCE $(archive_flags)

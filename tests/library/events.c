@@ -3,6 +3,7 @@
  * prints what came of each call, and whether the timer was served during all of them.
  *
  *	events URL hold COMMAND   acquires "a", runs COMMAND, and then renews, finds and releases the hold
+ *	events URL late COMMAND   the same, but renews it once, with a short deadline
  *	events URL wait COMMAND   waits for "a" until the timer has gone off many times, which ends the wait; runs COMMAND
  */
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #define LEASE_MS 30000
 #define DEADLINE_MS 10000
+#define SOON_MS 300
 #define PERIOD_NS 10000000
 /* A wait ends after so many events; and a call that takes so long, or longer, serves several of them. */
 #define EVENTS_MAX 30
@@ -92,6 +94,24 @@ static void hold(struct timer *timer, struct rlock_conn *conn, const char *comma
 	rlock_hold_free(hold);
 }
 
+/* However often the timer goes off, the deadline ends the request. */
+static void late(struct timer *timer, struct rlock_conn *conn, const char *command)
+{
+	struct rlock_hold *hold = NULL;
+	enum rlock_status status = acquire(conn, &hold);
+	int64_t begun_ms;
+	unsigned long events = timer->events;
+
+	if (status != RLOCK_OK ||
+	    system(command) != 0) /* NOLINT(cert-env33-c): spoils the network */
+		return;
+	begun_ms = rlock_now_ms();
+	status = rlock_renew(conn, hold, LEASE_MS, begun_ms + SOON_MS);
+	report(timer, "renew", status, begun_ms, events);
+	printf("%s\n", rlock_now_ms() - begun_ms < DEADLINE_MS / 4 ? "soon" : "late");
+	rlock_hold_free(hold);
+}
+
 static void wait_for(struct timer *timer, struct rlock_conn *conn, const char *command)
 {
 	struct rlock_hold *hold = NULL;
@@ -120,6 +140,8 @@ int main(int argc, char **argv)
 	rlock_conn_set_events(conn, timer.fd, on_event, &timer);
 	if (strcmp(argv[2], "hold") == 0)
 		hold(&timer, conn, argv[3]);
+	else if (strcmp(argv[2], "late") == 0)
+		late(&timer, conn, argv[3]);
 	else
 		wait_for(&timer, conn, argv[3]);
 	rlock_conn_free(conn);
