@@ -10,7 +10,6 @@ load ../lib/helpers
 load ../lib/installing
 load ../lib/watching
 load ../lib/proxying
-load ../lib/proxying
 
 TOP=$BATS_TEST_DIRNAME/../..
 STRICT=(-Wall -Wextra -Wpedantic -Werror)
@@ -259,6 +258,16 @@ compile_take_over() {
 	run -0 redis exists "rlock_queue:{a}" "rlock_holds:{a}"
 	assert_output 0
 	redis flushall
+}
+
+@test "a wait that goes on in another process leaves the queue when it is cancelled before it has sent anything" {
+	local kind
+	compile_take_over
+	for kind in plain fair write; do
+		run -0 ./take_over "redis://127.0.0.1:$PORT" cancel "$kind" a b
+		assert_output cancelled
+		no_keys
+	done
 }
 
 @test "a new owner that the caller gives re-enters what it has inherited" {

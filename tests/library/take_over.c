@@ -6,6 +6,7 @@
  *	                                          as "A:1" again; prints in which order they acquire the lock
  *	take_over URL granted KIND NAME...        acquires it, and again as if the first reply had not been read
  *	take_over URL leave KIND NAME...          waits, is killed, and leaves the queue in the place of that process
+ *	take_over URL cancel KIND NAME...         the same, by a wait that goes on, but is cancelled before it has sent anything
  *	take_over URL owner KIND NAME...          a new owner re-enters the hold of one that it has inherited
  */
 #include <inttypes.h>
@@ -188,22 +189,49 @@ static void granted(void)
 	}
 }
 
-static void leave(void)
+static struct rlock_conn *end_wait_by_kill(struct rlock_hold **busy_out)
 {
 	struct rlock_conn *conn = connect_to_server();
-	struct rlock_hold *busy = keep_busy(conn), *hold = NULL;
-	struct party *party = &parties[0];
 
-	begin_to_wait(party);
-	end(party, SIGKILL);
+	*busy_out = keep_busy(conn);
+	begin_to_wait(&parties[0]);
+	end(&parties[0], SIGKILL);
+	return conn;
+}
+
+static void leave(void)
+{
+	struct rlock_hold *busy, *hold = NULL;
+	struct rlock_conn *conn = end_wait_by_kill(&busy);
+	const struct party *party = &parties[0];
+
 	check(rlock_hold_new(kind, names, name_count, party->hold_id, rlock_now_ms(), LEASE_MS,
 			     &hold) == RLOCK_OK &&
 		      rlock_hold_set_queued(hold, "no owner") == RLOCK_EINVAL &&
-		      rlock_hold_set_queued(hold, party->owner) == RLOCK_OK,
+		      rlock_hold_set_queued(hold, party->owner) == RLOCK_OK &&
+		      rlock_hold_set_owner(hold, 0, "no owner") == RLOCK_EINVAL &&
+		      rlock_hold_set_owner(hold, 0, party->owner) == RLOCK_OK &&
+		      strcmp(rlock_hold_owner(hold, 0), party->owner) == 0,
 	      "no hold");
 	printf("%s\n", rlock_status_name(rlock_release(conn, hold, rlock_now_ms() + 5000)));
 	rlock_hold_free(hold);
 	/* Nothing of the wait is left when the lock is free. */
+	release(conn, busy);
+	rlock_conn_free(conn);
+}
+
+static void cancel(void)
+{
+	struct rlock_hold *busy, *hold = NULL;
+	struct rlock_conn *conn = end_wait_by_kill(&busy), *other = connect_to_server();
+	struct rlock_request request = request_of(kind, &parties[0]);
+	int readable[2];
+
+	check(pipe(readable) == 0 && close(readable[1]) == 0, "no pipe");
+	rlock_conn_set_events(other, readable[0], NULL, NULL);
+	printf("%s\n", rlock_status_name(rlock_acquire(other, &request, &hold)));
+	rlock_conn_free(other);
+	(void)close(readable[0]);
 	release(conn, busy);
 	rlock_conn_free(conn);
 }
@@ -250,6 +278,8 @@ int main(int argc, char **argv)
 		granted();
 	else if (strcmp(argv[2], "leave") == 0)
 		leave();
+	else if (strcmp(argv[2], "cancel") == 0)
+		cancel();
 	else
 		owner();
 	return 0;
