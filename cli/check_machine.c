@@ -15,7 +15,7 @@
 #include "check_machine.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/file_read.h"
-#include "sys/kernel.h"
+#include "sys/os.h"
 
 #define MOUNTS_MAX (1 << 20)
 
@@ -110,8 +110,8 @@ static void check_directory(struct findings *findings)
 void check_machine(struct findings *findings)
 {
 	check_directory(findings);
-	/* kernel_check() prints the reason as an error. */
-	if (kernel_check() != 0)
+	/* os_check_kernel() prints the reason as an error. */
+	if (os_check_kernel() != 0)
 		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "kernel",
 			     "cannot watch processes: standard error has the reason");
 	else

@@ -13,6 +13,7 @@
 
 #include "base/exits.h"
 #include "base/message.h"
+#include "base/user.h"
 #include "caller.h"
 #include "hold/command_look_up.h"
 #include "hold/detached.h"
@@ -27,11 +28,9 @@
 #include "process_lock/owners.h"
 #include "process_lock/short_lived.h"
 #include "process_lock/target.h"
-#include "sys/kernel.h"
+#include "sys/os.h"
 #include "sys/proc.h"
-#include "sys/shrink.h"
 #include "sys/signals.h"
-#include "sys/user.h"
 #include "verbs.h"
 #include "wait_report.h"
 
@@ -158,7 +157,7 @@ static int prepare(struct acquirer *acquirer)
 
 	if (!is_for_process(opts))
 		return 0;
-	code = kernel_check();
+	code = os_check_kernel();
 	if (code != 0)
 		return code;
 	if (opts->command != NULL)
@@ -213,7 +212,7 @@ static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 	const struct acquirer *acquirer = ctx;
 
 	wait_report_blocker(acquirer->opts, blocker);
-	shrink_while_idle();
+	os_shrink_while_idle();
 }
 
 static void warn_of_total(void *ctx, size_t name_index, int64_t total)

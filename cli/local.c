@@ -19,7 +19,7 @@
 #include "local_server.h"
 #include "local_server_start.h"
 #include "process_lock/runtime_dir.h"
-#include "sys/fds.h"
+#include "sys/file_read.h"
 
 #define LOCK_FILE "local.lock"
 
@@ -138,7 +138,7 @@ static enum search_state try_lock(struct search *search, int *fd_out)
 	bool has_lock = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 
 	/* Cleaners of /tmp remove old files. */
-	if (has_lock && fds_is_named(fd, search->dir_fd, LOCK_FILE)) {
+	if (has_lock && file_is_named(fd, search->dir_fd, LOCK_FILE)) {
 		*fd_out = fd;
 		return DOWN;
 	}

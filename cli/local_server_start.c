@@ -18,7 +18,7 @@
 #include "lib/rlock.h"
 #include "local_server.h"
 #include "local_server_start.h"
-#include "sys/fds.h"
+#include "sys/os.h"
 
 /* Where to look after PATH, which has few directories under cron. */
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/usr/local/sbin:/usr/sbin:/bin"
@@ -104,7 +104,7 @@ static bool detach(int dir_fd, int peer)
 			return false;
 	if (dup3(peer, 3, O_CLOEXEC) < 0)
 		return false;
-	fds_close_but(kept, sizeof(kept) / sizeof(kept[0]));
+	os_close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
 	return true;
 }
 

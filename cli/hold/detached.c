@@ -20,7 +20,7 @@
 #include "hold/renewer.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/runtime_dir.h"
-#include "sys/fds.h"
+#include "sys/os.h"
 #include "sys/proc.h"
 
 /* ---- the hold file ---- */
@@ -173,7 +173,7 @@ static int hand_over(const struct detached_args *args, struct lease_state *lease
 		return code;
 	lease_state->is_committed = true;
 	/* If the process has ended, the renewer may have ended before the file existed, without removing it. */
-	if (fds_is_ready(args->target_fd))
+	if (os_is_ready(args->target_fd))
 		hold_file_remove(args->file);
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "base/message.h"
 #include "hold/equipment.h"
 #include "hold/renewer.h"
-#include "sys/timer.h"
+#include "sys/os.h"
 
 static bool has_children(void)
 {
@@ -94,7 +94,7 @@ bool equipment_begin_renewing(struct equipment *equipment, struct rlock_conn *co
 	if (!has_renewer(equipment))
 		return equipment_start_renewer(equipment, conn, hold);
 	/* Not at once: it would take the processor from the command that is about to start. */
-	timer_set(equipment->begin_fd, rlock_now_ms() + RENEWER_PAUSE_MS);
+	os_timer_set(equipment->begin_fd, rlock_now_ms() + RENEWER_PAUSE_MS);
 	return true;
 }
 

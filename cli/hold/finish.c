@@ -12,7 +12,7 @@
 #include "hold/end_log.h"
 #include "hold/finish.h"
 #include "options/names.h"
-#include "sys/priority.h"
+#include "sys/os.h"
 #include "sys/signals.h"
 
 /* How long a release waits for a server that does not reply. The lock then expires with its lease. */
@@ -126,7 +126,7 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	 * The server replies to us before it notifies the waiter. If we took the processor from the server at that
 	 * moment, the waiter would wait for our exit as well.
 	 */
-	priority_let_others_run_first(0);
+	os_let_others_run_first(0);
 	/* Also when it is known to be lost: other names of it, or on other servers, may still be held. */
 	status = finish_release_or_keep(conn, hold, state->lease_state);
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);

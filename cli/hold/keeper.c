@@ -26,10 +26,8 @@
 #include "hold/renewer.h"
 #include "hold/report.h"
 #include "hold/terminator.h"
-#include "sys/priority.h"
+#include "sys/os.h"
 #include "sys/proc_tree.h"
-#include "sys/shrink.h"
-#include "sys/timer.h"
 
 /* A renewer that cannot be started, or dies at once, is started again after this time. */
 #define RENEWER_AGAIN_MS 200
@@ -268,7 +266,7 @@ static void set_timer(struct keeper *keeper)
 	if (at_ms == keeper->timer_ms)
 		return;
 	keeper->timer_ms = at_ms;
-	timer_set(keeper->timer_fd, at_ms);
+	os_timer_set(keeper->timer_fd, at_ms);
 }
 
 static void sleep_until_woken(struct keeper *keeper)
@@ -308,11 +306,11 @@ static void adapt_to_length(struct keeper *keeper)
 
 	if (now_ms >= keeper->raise_ms) {
 		keeper->raise_ms = INT64_MAX;
-		priority_raise();
+		os_raise_priority();
 	}
 	if (now_ms >= keeper->shrink_ms) {
 		keeper->shrink_ms = INT64_MAX;
-		shrink_while_idle();
+		os_shrink_while_idle();
 	}
 }
 

@@ -7,7 +7,7 @@
 #include "base/least.h"
 #include "hold/job_processes.h"
 #include "hold/leftovers.h"
-#include "sys/fds.h"
+#include "sys/os.h"
 
 /* How soon to look again without a pidfd, e.g. for lack of descriptors: soon at first, then less often. */
 #define PACE_MIN_MS 5
@@ -36,7 +36,7 @@ static void look_again_later(struct leftovers *leftovers, int64_t now_ms)
 static bool is_look_due(const struct leftovers *leftovers, int64_t now_ms)
 {
 	if (leftovers->fd >= 0)
-		return fds_is_ready(leftovers->fd);
+		return os_is_ready(leftovers->fd);
 	return leftovers->again_ms == INT64_MAX || now_ms >= leftovers->again_ms;
 }
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "hold/observer.h"
-#include "sys/fds.h"
+#include "sys/os.h"
 #include "sys/proc.h"
 
 static bool observe(const struct observer *observer, int fd)
@@ -108,7 +108,7 @@ static int open_job(const struct observer *observer)
 		fd = proc_open(pid, 0);
 		error = errno;
 		if (fd >= 0 &&
-		    (observer->lease_state->job_pid != pid || fds_is_ready(observer->keeper_fd))) {
+		    (observer->lease_state->job_pid != pid || os_is_ready(observer->keeper_fd))) {
 			(void)close(fd);
 			fd = -1;
 			error = ESRCH;
@@ -192,7 +192,7 @@ void observer_update(struct observer *observer)
 
 	(void)!read(observer->timer_fd, &ticks, sizeof(ticks));
 	read_wakeup(observer);
-	if (fds_is_ready(observer->keeper_fd)) {
+	if (os_is_ready(observer->keeper_fd)) {
 		forget(observer, &observer->keeper_fd);
 		forget(observer, &observer->wakeup_fd);
 		if (lease_state->kill_child && !lease_state->is_for_caller)
@@ -201,7 +201,7 @@ void observer_update(struct observer *observer)
 	}
 	if (observer->is_job_unseen)
 		observer_find_job(observer);
-	if (fds_is_ready(observer->job_fd)) {
+	if (os_is_ready(observer->job_fd)) {
 		forget(observer, &observer->job_fd);
 		record_end(observer);
 	}

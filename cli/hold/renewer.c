@@ -16,17 +16,15 @@
 #include "hold/renewer_loop.h"
 #include "log/event_log.h"
 #include "process_lock/hold_file.h"
-#include "sys/fds.h"
-#include "sys/priority.h"
+#include "sys/os.h"
 #include "sys/proc.h"
-#include "sys/shrink.h"
 
 /* The caller's pipes must see their end when the caller closes them. */
 static void close_all_but(int *kept, size_t count)
 {
 	int null_fd;
 
-	fds_close_but(kept, count);
+	os_close_all_but(kept, count);
 	/* 0, 1 and 2 must never be given to a connection. */
 	do
 		null_fd = open("/dev/null", O_RDWR);
@@ -105,7 +103,7 @@ static void become_renewer(const struct renewer_args *args, const struct observe
 	step_aside(args);
 	detach(args, observer);
 	if (!args->lease_state->is_held)
-		shrink_while_idle();
+		os_shrink_while_idle();
 	if (!await_lock(args)) {
 		stop_waiting(args);
 		_exit(0);
@@ -144,7 +142,7 @@ void renewer_kill(pid_t renewer)
 	if (renewer <= 0)
 		return;
 	/* Its end takes longer than a release, which must not wait for that. */
-	priority_let_others_run_first(renewer);
+	os_let_others_run_first(renewer);
 	(void)kill(renewer, SIGKILL);
 }
 

@@ -12,9 +12,7 @@
 #include "hold/renewer_loop.h"
 #include "hold/terminator.h"
 #include "process_lock/hold_file.h"
-#include "sys/priority.h"
-#include "sys/shrink.h"
-#include "sys/timer.h"
+#include "sys/os.h"
 
 /* How often to look for what no event tells. */
 #define LOOK_MS 500
@@ -138,11 +136,11 @@ static void renew_or_sleep(struct renewer *renewer)
 
 	if (now_ms >= renewer->renewal.due_ms) {
 		due_ms = next_deadline_ms(renewer, now_ms);
-		timer_set(renewer->observer.timer_fd, due_ms);
+		os_timer_set(renewer->observer.timer_fd, due_ms);
 		renew(renewer);
 	} else {
 		due_ms = next_step_ms(renewer, now_ms);
-		timer_set(renewer->observer.timer_fd, due_ms);
+		os_timer_set(renewer->observer.timer_fd, due_ms);
 		(void)rlock_poll(events, sizeof(events) / sizeof(events[0]), INT64_MAX);
 	}
 	lease_state_record_wakeup(renewer->lease_state, now_ms, due_ms, rlock_now_ms());
@@ -224,7 +222,7 @@ void renewer_loop_run(const struct renewer_args *args, const struct observer *ob
 	renewal_init(&renewer.renewal, args->lease_state, args->conn, args->hold, args->hold_file);
 	rlock_conn_set_cancel(args->conn, observer->events_fd);
 	terminator_init(&renewer.terminator, args->lease_state);
-	shrink_while_idle();
-	priority_raise();
+	os_shrink_while_idle();
+	os_raise_priority();
 	run(&renewer);
 }

@@ -8,11 +8,11 @@
 #include <syslog.h>
 
 #include "base/message.h"
+#include "base/user.h"
 #include "base/wall_clock.h"
 #include "log/event_log.h"
 #include "log/log_line.h"
 #include "log/log_sink.h"
-#include "sys/user.h"
 
 static const struct {
 	const char *name;

@@ -20,7 +20,7 @@
 #include "base/message.h"
 #include "lib/rlock.h"
 #include "log/log_sink.h"
-#include "sys/transient_errno.h"
+#include "sys/file_read.h"
 
 #define SYSLOG_SOCKET "/dev/log"
 #define SYSLOG_HEAD_MAX 64

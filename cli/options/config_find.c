@@ -17,7 +17,6 @@
 #include "options/merge.h"
 #include "options/usage.h"
 #include "sys/file_read.h"
-#include "sys/transient_errno.h"
 
 #define CONFIG_SIZE_MAX (1 << 18)
 #define MACHINE_FILE "/etc/rlock.conf"

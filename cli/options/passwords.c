@@ -17,7 +17,6 @@
 #include "options/usage.h"
 #include "options/usage_line.h"
 #include "sys/file_read.h"
-#include "sys/transient_errno.h"
 
 #define PASSWORD_FILE_MAX 65536
 

@@ -13,7 +13,7 @@
 #include "base/message.h"
 #include "process_lock/hold_file_claim.h"
 #include "process_lock/runtime_dir.h"
-#include "sys/fds.h"
+#include "sys/file_read.h"
 
 /* Longer than an unlock has its claim: RELEASE_MS of finish.c, 5 s, bounds its request. */
 #define CLAIM_MS 10000
@@ -70,6 +70,6 @@ int hold_file_claim(struct hold_file *file, bool *is_ours_out)
 		return EXIT_SYSTEM;
 	}
 	/* flock locks the file, not its name: after another unlock the name may be another file's, or no file's. */
-	*is_ours_out = fds_is_named(file->claim_fd, file->dir_fd, name) && read_again(file, name);
+	*is_ours_out = file_is_named(file->claim_fd, file->dir_fd, name) && read_again(file, name);
 	return 0;
 }

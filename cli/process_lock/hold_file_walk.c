@@ -8,8 +8,8 @@
 
 #include "process_lock/ancestors.h"
 #include "process_lock/hold_file_walk.h"
+#include "sys/file_read.h"
 #include "sys/proc.h"
-#include "sys/transient_errno.h"
 
 struct visit {
 	int dir_fd;

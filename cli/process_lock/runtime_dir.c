@@ -16,7 +16,7 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "process_lock/runtime_dir.h"
-#include "sys/transient_errno.h"
+#include "sys/file_read.h"
 
 #define SECOND_PARENT "/run/user/%lu"
 #define SECOND_NAME "rlock"

@@ -71,3 +71,21 @@ ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size
 	errno = err;
 	return len;
 }
+
+bool file_is_named(int fd, int dir_fd, const char *name)
+{
+	struct stat opened, named;
+
+	return fstat(fd, &opened) == 0 && fstatat(dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/*
+ * A file that cannot be opened for lack of descriptors may exist all the same: if rlock took it for missing, it would
+ * miss a lock that is held.
+ */
+bool is_transient_errno(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||
+	       error == EINTR || error == EIO;
+}

@@ -4,6 +4,7 @@
 #ifndef FILE_READ_H
 #define FILE_READ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -28,5 +29,14 @@ char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct 
  * errno. Async-signal-safe.
  */
 ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size_t size);
+
+/* Whether the open file is still the one of that name below dir_fd, which is no link. */
+bool file_is_named(int fd, int dir_fd, const char *name);
+
+/*
+ * Whether that errno says nothing about a file or a process, only that the operating system cannot show it now: no
+ * descriptors, no memory, a disk that fails.
+ */
+bool is_transient_errno(int error);
 
 #endif

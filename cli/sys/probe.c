@@ -13,9 +13,8 @@
 
 #include "base/least.h"
 #include "lib/rlock.h"
-#include "sys/fds.h"
 #include "sys/helper.h"
-#include "sys/priority.h"
+#include "sys/os.h"
 #include "sys/probe.h"
 
 /* How often a silent helper is looked at, and the weight of looks that makes a hang: it takes 100 ms, or 1 s. */
@@ -119,8 +118,8 @@ static void be_helper(pid_t parent, int fd, const struct probe_request *requests
 		      const char *hold_id)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	fds_close_but(&fd, 1);
-	priority_raise();
+	os_close_all_but(&fd, 1);
+	os_raise_priority();
 	if (getppid() != parent)
 		_exit(0);
 	for (size_t i = 0; i < count; i++) {

@@ -8,13 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/number.h"
 #include "sys/file_read.h"
+#include "sys/os.h"
 #include "sys/proc.h"
-#include "sys/transient_errno.h"
 
 #define STAT_MAX 1024
 /* Environments are read in pieces of this size. */
@@ -190,7 +189,7 @@ uint64_t proc_namespace(void)
 
 int proc_open(pid_t pid, uint64_t start)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0), error;
+	int fd = os_process_open(pid), error;
 	enum proc_lookup lookup;
 	struct proc proc;
 

@@ -11,7 +11,7 @@
 
 #include "base/number.h"
 #include "lib/rlock.h"
-#include "sys/children.h"
+#include "sys/os.h"
 #include "sys/probe.h"
 #include "sys/proc_table.h"
 
@@ -114,7 +114,7 @@ static bool list_family(struct proc_table *table, const struct proc_filter *filt
 			continue;
 		is_complete = lookup == PROC_SEEN && add(table, &proc) && !is_too_late(filter);
 		if (is_complete && (proc.pid == filter->adopter || !is_excluded(filter, &proc)))
-			children_add(proc.pid, &list);
+			(void)os_list_children(proc.pid, &list);
 	}
 	pid_list_free(&list);
 	return is_complete;

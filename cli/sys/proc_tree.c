@@ -4,33 +4,36 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sys/children.h"
-#include "sys/priority.h"
+#include "sys/file_read.h"
+#include "sys/os.h"
 #include "sys/proc_tree.h"
-#include "sys/transient_errno.h"
 
 /* Processes that fork faster than a search finds them are found by the caller's next call. */
 #define SEARCHES_MAX 50
+
+/* Whether this kernel was built with these lists. */
+static bool are_children_listed(void)
+{
+	return access("/proc/thread-self/children", R_OK) == 0;
+}
 
 /* ---- signals ---- */
 
 /* Uses a descriptor that was checked, so that a reused pid is never hit. 0, or errno. */
 static int send_signal(const struct proc *proc, int signal)
 {
-	int fd = proc_open(proc->pid, proc->start), error = 0;
+	int fd = proc_open(proc->pid, proc->start), error;
 
 	if (fd < 0)
 		return errno;
-	if (syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) != 0)
-		error = errno;
-	else if (signal == SIGKILL)
-		priority_raise_killed(proc->pid);
-	else if (signal == SIGTERM)
+	error = os_process_signal(fd, signal);
+	if (error == 0 && signal == SIGKILL)
+		os_raise_priority_of_killed(proc->pid);
+	else if (error == 0 && signal == SIGTERM)
 		/* A stopped process handles SIGTERM only when it is continued. */
-		(void)syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
+		(void)os_process_signal(fd, SIGCONT);
 	(void)close(fd);
 	return error;
 }
@@ -156,7 +159,7 @@ bool proc_tree_signal(const struct proc_filter *filter, int signal, struct proc_
 	 * Without the kernel's lists of children, the first search would find the command alone, and what the command
 	 * has started before would be taken for clean-up.
 	 */
-	if (signal != 0 && children_are_listed())
+	if (signal != 0 && are_children_listed())
 		scope = SCOPE_FAMILY;
 	for (int searches = 0; searches < SEARCHES_MAX; searches++) {
 		is_complete = search(filter, scope, signal, signaled, &report, &has_found_new);
@@ -182,7 +185,7 @@ bool proc_tree_family_runs(const struct proc_filter *filter, struct proc *out)
 	struct proc_table table = { 0 };
 	bool runs = false;
 
-	if (children_are_listed() && proc_table_fill(&table, filter, SCOPE_FAMILY, NULL))
+	if (are_children_listed() && proc_table_fill(&table, filter, SCOPE_FAMILY, NULL))
 		for (size_t i = 0; i < table.count && !runs; i++) {
 			runs = table.entries[i].is_member && !proc_is_gone(&table.entries[i].proc);
 			if (runs && out != NULL)

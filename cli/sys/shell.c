@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 #include "lib/rlock.h"
-#include "sys/children.h"
-#include "sys/fds.h"
+#include "sys/os.h"
 #include "sys/helper.h"
 #include "sys/shell.h"
 
@@ -92,7 +91,7 @@ static bool take_descriptors(struct order *order)
 		kept[0] = -1;
 	order->output_fd = output_fd;
 	order->end_fd = end_fd;
-	fds_close_but(kept, sizeof(kept) / sizeof(kept[0]));
+	os_close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
 	return true;
 }
 
@@ -128,7 +127,7 @@ static void kill_leftovers(void)
 	pid_t pids[LEFTOVERS_MAX];
 
 	for (int searches = 0; searches < SEARCHES_MAX; searches++) {
-		size_t count = children_of_self(pids, LEFTOVERS_MAX), killed = 0;
+		size_t count = os_list_own_children(pids, LEFTOVERS_MAX), killed = 0;
 		struct pollfd one = { -1, POLLIN, 0 };
 
 		for (size_t i = 0; i < count; i++)

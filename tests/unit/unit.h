@@ -19,8 +19,8 @@
 	X(keys)                                                                                    \
 	X(lease_state)                                                                             \
 	X(nearest)                                                                                 \
+	X(os)                                                                                      \
 	X(owner)                                                                                   \
-	X(priority)                                                                                \
 	X(proc)                                                                                    \
 	X(request)                                                                                 \
 	X(request_failures)                                                                        \

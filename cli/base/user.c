@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sys/user.h"
+#include "base/user.h"
 
 const char *user_name(char out[USER_UID_MAX])
 {

@@ -1,14 +1,12 @@
 /*
- * priority.c: a process that got SIGKILL runs before us with all of its threads.
+ * os.c: a process that got SIGKILL runs before us with all of its threads.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sys/pid_list.h"
-#include "sys/priority.h"
-#include "sys/threads.h"
+#include "sys/os.h"
 
 #include "unit.h"
 
@@ -51,14 +49,14 @@ static int raise_threads(void)
 	(void)sched_setscheduler(0, SCHED_OTHER, &none);
 	if (pthread_create(&thread, NULL, wait_for_end, NULL) != 0)
 		return SOME_RAISED;
-	priority_raise_killed(getpid());
-	threads_add(getpid(), &threads);
+	os_raise_priority_of_killed(getpid());
+	os_list_threads(getpid(), &threads);
 	raised = count_raised(&threads);
 	pid_list_free(&threads);
 	return raised == 2 ? ALL_RAISED : SOME_RAISED;
 }
 
-void test_priority(void)
+void test_os(void)
 {
 	pid_t pid = fork();
 	int status = 0;

@@ -1,0 +1,600 @@
+/*
+ * Linux' own calls, by which processes are watched, signalled and listed, and those that change how we run ourselves.
+ * When that is done, and what follows, is left to the callers.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/exits.h"
+#include "base/least.h"
+#include "base/message.h"
+#include "base/number.h"
+#include "sys/file_read.h"
+#include "sys/os.h"
+
+/* ---- processes ---- */
+
+int os_process_open(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+int os_process_signal(int process_fd, int signal)
+{
+	return syscall(SYS_pidfd_send_signal, process_fd, signal, NULL, 0) == 0 ? 0 : errno;
+}
+
+pid_t os_fork_silently(void)
+{
+	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
+}
+
+bool os_adopt_orphans(void)
+{
+	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+}
+
+void os_die_with_parent(int signal)
+{
+	(void)prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0);
+}
+
+bool pid_list_add(struct pid_list *list, pid_t pid)
+{
+	if (list->count == list->capacity) {
+		size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+		pid_t *pids = realloc(list->pids, capacity * sizeof(*pids));
+
+		if (pids == NULL)
+			return false;
+		list->pids = pids;
+		list->capacity = capacity;
+	}
+	list->pids[list->count++] = pid;
+	return true;
+}
+
+void pid_list_free(struct pid_list *list)
+{
+	free(list->pids);
+	*list = (struct pid_list){ 0 };
+}
+
+/* False when something is short; a process that is gone has no threads. */
+static bool list_threads(pid_t pid, struct pid_list *out)
+{
+	struct dirent *entry;
+	char path[32];
+	int64_t thread;
+	bool is_complete = true;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (dir == NULL)
+		return !is_transient_errno(errno);
+	while (is_complete && (entry = readdir(dir)) != NULL)
+		if (number_parse(entry->d_name, &thread))
+			is_complete = pid_list_add(out, (pid_t)thread);
+	(void)closedir(dir);
+	return is_complete;
+}
+
+void os_list_threads(pid_t pid, struct pid_list *out)
+{
+	(void)list_threads(pid, out);
+}
+
+/* Whether this kernel was built with these lists, and there is a /proc. */
+static bool are_children_listed(void)
+{
+	return access("/proc/thread-self/children", R_OK) == 0;
+}
+
+/* The file has pids with blanks between them, in one line without a limit. */
+static bool list_children_of_thread(pid_t pid, pid_t thread, struct pid_list *out)
+{
+	char path[64], *text = NULL;
+	const char *cursor;
+	size_t size = 0;
+	int64_t child;
+	bool is_complete = true;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)thread);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return !is_transient_errno(errno);
+	if (getline(&text, &size, file) > 0) {
+		cursor = text;
+		while (is_complete && number_read(&cursor, &child))
+			is_complete = pid_list_add(out, (pid_t)child);
+	}
+	free(text);
+	(void)fclose(file);
+	return is_complete;
+}
+
+bool os_list_children(pid_t pid, struct pid_list *out)
+{
+	struct pid_list threads = { 0 };
+	bool is_complete = list_threads(pid, &threads);
+
+	for (size_t i = 0; i < threads.count; i++)
+		if (!list_children_of_thread(pid, threads.pids[i], out))
+			is_complete = false;
+	pid_list_free(&threads);
+	return is_complete && are_children_listed();
+}
+
+size_t os_list_own_children(pid_t *out, size_t max)
+{
+	char text[4096];
+	const char *cursor = text;
+	size_t count = 0;
+	int64_t child;
+
+	if (file_read_start(AT_FDCWD, "/proc/thread-self/children", 0, text, sizeof(text)) < 0)
+		return 0;
+	while (count < max && number_read(&cursor, &child))
+		out[count++] = (pid_t)child;
+	return count;
+}
+
+/* ---- events ---- */
+
+int os_events_open(void)
+{
+	return epoll_create1(EPOLL_CLOEXEC);
+}
+
+bool os_events_add(int events_fd, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(events_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* The kernel drops a closed descriptor from the set only when no copy of it is open, e.g. after a fork. */
+void os_events_remove(int events_fd, int fd)
+{
+	(void)epoll_ctl(events_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int os_timer_open(void)
+{
+	return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+void os_timer_set(int timer_fd, int64_t at_ms)
+{
+	struct itimerspec at = { 0 };
+
+	if (at_ms != INT64_MAX) {
+		at_ms = most(at_ms, 0);
+		/* A time of 0 would disarm it. */
+		at.it_value.tv_sec = at_ms / 1000;
+		at.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
+	}
+	(void)timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void os_timer_read(int timer_fd)
+{
+	uint64_t expirations;
+
+	(void)!read(timer_fd, &expirations, sizeof(expirations));
+}
+
+int os_signals_open(int fd, const sigset_t *set)
+{
+	return signalfd(fd, set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+bool os_signals_read(int fd, struct os_signal *out)
+{
+	struct signalfd_siginfo info;
+
+	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return false;
+	/* Only the kernel's codes are greater than SI_USER. */
+	*out = (struct os_signal){ .number = (int)info.ssi_signo,
+				   .is_from_kernel = info.ssi_code > SI_USER,
+				   .sender = (pid_t)info.ssi_pid };
+	return true;
+}
+
+/* ---- descriptors ---- */
+
+static void close_span(unsigned int first, unsigned int last)
+{
+	long limit;
+
+	if (first > last || syscall(SYS_close_range, first, last, 0U) == 0)
+		return;
+	/*
+	 * close_range(2) is of Linux 5.9, and os_check_kernel asks for 5.3 only; sandboxes whose lists are older forbid
+	 * it. A descriptor that stays open here keeps the caller's pipe open for as long as the lock is held.
+	 */
+	limit = sysconf(_SC_OPEN_MAX);
+	for (unsigned int fd = first; fd <= last && (long)fd < limit; fd++)
+		(void)close((int)fd);
+}
+
+void os_close_all_but(int *kept, size_t count)
+{
+	unsigned int next = 0;
+
+	/* There are a few only, and an insertion sort allocates no memory. */
+	for (size_t i = 1; i < count; i++)
+		for (size_t j = i; j > 0 && kept[j - 1] > kept[j]; j--) {
+			int other = kept[j];
+
+			kept[j] = kept[j - 1];
+			kept[j - 1] = other;
+		}
+	for (size_t i = 0; i < count; i++) {
+		if (kept[i] < 0)
+			continue;
+		if ((unsigned int)kept[i] > next)
+			close_span(next, (unsigned int)kept[i] - 1);
+		next = (unsigned int)kept[i] + 1;
+	}
+	close_span(next, ~0U);
+}
+
+bool os_fill_standard_fds(void)
+{
+	/* Each open takes the lowest number that is free. A read, write or poll of O_PATH is EBADF, as when closed. */
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/", O_PATH | O_CLOEXEC) < 0)
+			return false;
+	return true;
+}
+
+bool os_is_ready(int fd)
+{
+	struct pollfd poll_fd = { fd, POLLIN, 0 };
+
+	return fd >= 0 && poll(&poll_fd, 1, 0) > 0;
+}
+
+/* ---- what others see of us ---- */
+
+static struct {
+	char **argv;
+	int argc;
+	char *room; /* from the first word to the end of the last */
+	size_t size;
+} title;
+
+void os_set_name(const char *name)
+{
+	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+void os_title_setup(int argc, char **argv)
+{
+	char *end;
+
+	if (argc < 1)
+		return;
+	/* The kernel puts the words one after the other; whoever started us by other means may not have. */
+	end = argv[0];
+	for (int i = 0; i < argc && argv[i] == end; i++) {
+		end += strlen(end) + 1;
+		title.argc = i + 1;
+	}
+	title.argv = argv;
+	title.room = argv[0];
+	title.size = (size_t)(end - argv[0]);
+}
+
+/* COMMAND's words are among them. False when out of memory. */
+static bool move_words(void)
+{
+	char *copy = malloc(title.size);
+
+	if (copy == NULL)
+		return false;
+	memcpy(copy, title.room, title.size);
+	for (int i = 0; i < title.argc; i++)
+		title.argv[i] = copy + (title.argv[i] - title.room);
+	title.argc = 0;
+	return true;
+}
+
+void os_set_title(const char *text)
+{
+	size_t len;
+
+	if (title.size == 0 || (title.argc > 0 && !move_words()))
+		return;
+	/* The last byte stays NUL: else the kernel goes on to show the environment. */
+	len = least_size(strlen(text), title.size - 1);
+	memcpy(title.room, text, len);
+	memset(title.room + len, 0, title.size - len);
+}
+
+void os_hide_memory(void)
+{
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* ---- priority ---- */
+
+#define NICE_FIRST (-20)
+/*
+ * The priorities of SCHED_RR. What we have killed runs before us: we go on to search thousands of processes, and would
+ * leave it no processor to end on.
+ */
+#define REAL_TIME_OURS 1
+#define REAL_TIME_KILLED 2
+
+/* What os_lower_priority has to take back. */
+static enum { IS_AS_FOUND, IS_REAL_TIME, IS_NICE } raised;
+static int nice_found;
+
+/* RLIMIT_RTPRIO may allow a lower one only. */
+static bool make_real_time(pid_t thread, int priority)
+{
+	for (; priority >= REAL_TIME_OURS; priority--) {
+		const struct sched_param wanted = { .sched_priority = priority };
+
+		if (sched_setscheduler(thread, SCHED_RR | SCHED_RESET_ON_FORK, &wanted) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool runs_at_least_as(pid_t thread, int priority)
+{
+	struct sched_param current;
+
+	return sched_getparam(thread, &current) == 0 && current.sched_priority >= priority;
+}
+
+/* LimitRTTIME= of systemd, and rtkit: a process of SCHED_RR is killed when it runs so long without sleeping. */
+static bool has_real_time_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_RTTIME, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
+}
+
+/*
+ * Where SCHED_RR is denied, a nice value has to do. It counts among the processes of one session only (sched(7),
+ * autogroup): the more sessions are busy, the less it helps. SCHED_RR is not inherited: the thread that resolves names
+ * may run any code of the system's, which must not have our priority.
+ */
+void os_raise_priority(void)
+{
+	/* chrt(1) may have started us with more. */
+	if (raised != IS_AS_FOUND || runs_at_least_as(0, REAL_TIME_OURS))
+		return;
+	if (!has_real_time_limit() && make_real_time(0, REAL_TIME_OURS)) {
+		raised = IS_REAL_TIME;
+		return;
+	}
+	errno = 0;
+	nice_found = getpriority(PRIO_PROCESS, 0);
+	if (errno == 0 && setpriority(PRIO_PROCESS, 0, NICE_FIRST) == 0)
+		raised = IS_NICE;
+}
+
+void os_lower_priority(void)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	/* Who may set SCHED_RR need not have the right to clear SCHED_RESET_ON_FORK. */
+	if (raised == IS_REAL_TIME)
+		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
+	else if (raised == IS_NICE)
+		(void)setpriority(PRIO_PROCESS, 0, nice_found);
+	raised = IS_AS_FOUND;
+}
+
+/* RLIMIT_RTTIME does not matter to it any more. */
+void os_raise_priority_of_killed(pid_t pid)
+{
+	struct pid_list threads = { 0 };
+
+	os_list_threads(pid, &threads);
+	for (size_t i = 0; i < threads.count; i++)
+		if (!runs_at_least_as(threads.pids[i], REAL_TIME_KILLED) &&
+		    !make_real_time(threads.pids[i], REAL_TIME_KILLED))
+			(void)setpriority(PRIO_PROCESS, (id_t)threads.pids[i], NICE_FIRST);
+	pid_list_free(&threads);
+}
+
+/* A woken process of SCHED_BATCH does not interrupt the one that runs, not even the one that woke it (sched(7)). */
+void os_let_others_run_first(pid_t pid)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	(void)sched_setscheduler(pid, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
+}
+
+/* ---- memory ---- */
+
+/* A kernel page that holds the end of one segment and the start of the next belongs to neither. */
+static int release_segments(struct dl_phdr_info *object, size_t size, void *page_size)
+{
+	uintptr_t page = *(const uintptr_t *)page_size;
+
+	(void)size;
+	for (size_t i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+		uintptr_t end = start + segment->p_filesz;
+
+		if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) != 0)
+			continue;
+		start = (start + page - 1) / page * page;
+		end = end / page * page;
+		if (start < end)
+			(void)madvise((void *)start, end - start, MADV_DONTNEED); /* NOLINT */
+	}
+	return 0;
+}
+
+/*
+ * A holder sleeps for hours, and needed these pages only to acquire its lock. Of one holder that is idle (make bench)
+ * the Pss is 270 kB instead of 420; of each of 20 holders, which share these pages, 110 instead of 125.
+ */
+void os_shrink_while_idle(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	uintptr_t page_size = page > 0 ? (uintptr_t)page : 4096;
+
+	(void)dl_iterate_phdr(release_segments, &page_size);
+}
+
+/* ---- what the system must be able to do ---- */
+
+/* pidfd_open(2) is the youngest call that we cannot do without. */
+#define NEEDED_MAJOR 5
+#define NEEDED_MINOR 3
+/* Of /proc/self/status, which lists up to 65536 groups. */
+#define STATUS_MAX (1 << 20)
+
+/* False when the release is unknown. */
+static bool is_too_old(const struct utsname *kernel)
+{
+	const char *cursor = kernel->release;
+	int64_t major, minor = 0;
+
+	if (!number_read(&cursor, &major) || *cursor++ != '.')
+		return false;
+	(void)number_read(&cursor, &minor);
+	return major < NEEDED_MAJOR || (major == NEEDED_MAJOR && minor < NEEDED_MINOR);
+}
+
+/* A sandbox forbids with EPERM, or pretends with ENOSYS that there is no such call. */
+static int report_missing(const char *call, int error)
+{
+	struct utsname kernel;
+
+	if (error != ENOSYS && error != EPERM && error != EACCES)
+		message_error("cannot watch processes: %s: %s", call, strerror(error));
+	else if (uname(&kernel) == 0 && is_too_old(&kernel))
+		message_error(
+			"cannot watch processes: %s needs Linux %d.%d or later, and this kernel is "
+			"%s: %s",
+			call, NEEDED_MAJOR, NEEDED_MINOR, kernel.release, strerror(error));
+	else
+		message_error(
+			"cannot watch processes: a sandbox (seccomp) forbids %s, as those of old "
+			"container runtimes do: update the runtime, or allow the call: %s",
+			call, strerror(error));
+	return EXIT_SYSTEM;
+}
+
+/*
+ * Before a lock is acquired: who cannot watch a process would have to release the lock again, or would leave processes
+ * running. Calls that rlock can do without are left out: where these fail, the code that makes them goes on.
+ */
+int os_check_kernel(void)
+{
+	int self_fd = os_process_open(getpid()), error;
+
+	if (self_fd < 0)
+		return report_missing("pidfd_open", errno);
+	/* Signal 0 has no effect. */
+	error = os_process_signal(self_fd, 0);
+	(void)close(self_fd);
+	return error == 0 ? 0 : report_missing("pidfd_send_signal", error);
+}
+
+/* Whether that line of /proc/self/status has one number, which is ours. False, too, when there is no such line. */
+static bool has_our_pid(const char *status, const char *line)
+{
+	const char *cursor = strstr(status, line);
+	int64_t pid;
+
+	if (cursor == NULL)
+		return false;
+	cursor += strlen(line);
+	return number_read(&cursor, &pid) && *cursor == '\n' && pid == getpid();
+}
+
+static bool have_same_inode(const char *path, const char *other_path)
+{
+	struct stat one, other;
+
+	return stat(path, &one) == 0 && stat(other_path, &other) == 0 &&
+	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+static const char is_others[] = "/proc is that of another PID namespace: mount one for this "
+				"namespace: unshare --fork --mount-proc";
+
+static const char *judge_status(const char *status)
+{
+	/* A kernel that was built without PID namespaces has neither. */
+	if (strstr(status, "\nNSpid:") == NULL && access("/proc/self/ns/pid", F_OK) != 0 &&
+	    has_our_pid(status, "\nPid:\t"))
+		return NULL;
+	if (!has_our_pid(status, "\nNSpid:\t"))
+		return is_others;
+	/* What unshare(1) starts without --fork is in one namespace, and its children are in another. */
+	if (!have_same_inode("/proc/self/ns/pid", "/proc/self/ns/pid_for_children"))
+		return "processes that start here belong to another PID namespace: "
+		       "unshare --fork --mount-proc";
+	return NULL;
+}
+
+/*
+ * NSpid has a number for each PID namespace from that of /proc down to ours. To compare /proc/self with getpid() would not
+ * do: the pids of two namespaces may be equal by chance.
+ */
+const char *os_check_proc(void)
+{
+	const char *reason;
+	struct stat st;
+	size_t len;
+	char *status = file_read_all(AT_FDCWD, "/proc/self/status", 0, STATUS_MAX, &st, &len);
+
+	if (status != NULL)
+		reason = judge_status(status);
+	else if (is_transient_errno(errno))
+		reason = "/proc cannot be read for lack of files or memory";
+	/* The link is there, but leads nowhere, in a /proc that does not know us. */
+	else if (lstat("/proc/self", &st) == 0)
+		reason = is_others;
+	else
+		reason = "there is no /proc: mount -t proc proc /proc";
+	free(status);
+	return reason;
+}
+
+int os_check(void)
+{
+	int code = os_check_kernel();
+	const char *reason;
+
+	if (code != 0)
+		return code;
+	reason = os_check_proc();
+	if (reason == NULL)
+		return 0;
+	message_error("cannot hold a lock for a command: %s", reason);
+	return EXIT_SYSTEM;
+}

@@ -1,0 +1,129 @@
+/*
+ * The one place that knows Linux: processes by descriptor, events, timers, signals by descriptor, and what a process
+ * may ask of the kernel for itself. Another system needs another os.c, and nothing else.
+ */
+#ifndef OS_H
+#define OS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* ---- processes ---- */
+
+/* A descriptor of that process, readable when it has ended, close-on-exec; -1 with errno. */
+int os_process_open(pid_t pid);
+/* Send it a signal, and to no other process that got its pid. 0, or errno. */
+int os_process_signal(int process_fd, int signal);
+
+/*
+ * Like fork(2), but the child's end sends no SIGCHLD, and only a wait with __WALL finds the child: a loop that waits for
+ * any child does not meet it. Handlers of pthread_atfork are not called: in the child async-signal-safe calls only.
+ */
+pid_t os_fork_silently(void);
+/* Orphans among our descendants become our children. False with errno. Async-signal-safe. */
+bool os_adopt_orphans(void);
+/* In a child: this signal comes when the thread that forked it ends. Async-signal-safe. */
+void os_die_with_parent(int signal);
+
+/* A growing list of pids. Zero-initialise, pid_list_free. */
+struct pid_list {
+	pid_t *pids;
+	size_t count, capacity;
+};
+/* False when out of memory. */
+bool pid_list_add(struct pid_list *list, pid_t pid);
+void pid_list_free(struct pid_list *list);
+
+/* Add the ids of all threads of that process; none when it is gone or /proc cannot be read. */
+void os_list_threads(pid_t pid, struct pid_list *out);
+/*
+ * Add the children of all threads of that process, from the kernel's lists: a few files to read, however many processes
+ * there are. It may miss one while others start or are reaped. False where the kernel keeps no such lists, without
+ * /proc, and when files or memory are short.
+ */
+bool os_list_children(pid_t pid, struct pid_list *out);
+/* The same for this thread alone, after a fork, too: async-signal-safe. Returns their number, max at most. */
+size_t os_list_own_children(pid_t *out, size_t max);
+
+/* ---- events ---- */
+
+/*
+ * One descriptor that is readable when one of those added is, or when it is closed at its other end; close-on-exec. -1,
+ * or false, with errno.
+ */
+int os_events_open(void);
+bool os_events_add(int events_fd, int fd);
+/* To be called before fd is closed: copies of it may be open in other processes. */
+void os_events_remove(int events_fd, int fd);
+
+/* A timer on the clock of rlock_now_ms(), which notices a suspended machine; close-on-exec. -1 with errno. */
+int os_timer_open(void);
+/* It becomes readable at that time, which may have passed; INT64_MAX disarms it. */
+void os_timer_set(int timer_fd, int64_t at_ms);
+/* It is not readable any more, until it expires again. */
+void os_timer_read(int timer_fd);
+
+struct os_signal {
+	int number;
+	bool is_from_kernel; /* a terminal's, a child's end, or of alarm(2) */
+	pid_t sender; /* of a child's end: the child; 0: the kernel, or a process outside of our PID namespace */
+};
+
+/* fd -1: a new descriptor to read these signals, which are blocked; else fd has these from now on. -1 with errno. */
+int os_signals_open(int fd, const sigset_t *set);
+/* The next one without waiting; false: there is none. */
+bool os_signals_read(int fd, struct os_signal *out);
+
+/* ---- ourselves ---- */
+
+/* Close all but these, which are sorted in place; negative ones are ignored. Async-signal-safe. */
+void os_close_all_but(int *kept, size_t count);
+/*
+ * What is closed of descriptors 0, 1 and 2 becomes one that fails every use as before, so that no socket or file can
+ * take its number, and a message goes to no server. It is close-on-exec: COMMAND finds it closed. It needs no /dev. False
+ * with errno. Async-signal-safe.
+ */
+bool os_fill_standard_fds(void);
+/* Whether fd is readable now: of a process's, whether it has ended. False for a negative one. */
+bool os_is_ready(int fd);
+
+/*
+ * The name in /proc/PID/comm; and the line that ps -f shows, cut to the room that the arguments had. os_title_setup: once,
+ * first of all in main. os_set_title moves the words of argv: argv[i] is right after it, copies of its pointers are not.
+ */
+void os_set_name(const char *name);
+void os_title_setup(int argc, char **argv);
+void os_set_title(const char *title);
+/* No core dump of ours, and no ptrace by our own user: we know a password. */
+void os_hide_memory(void);
+
+/*
+ * For this thread: it has a deadline and little to do. Only after the start of COMMAND, which could inherit it. It is
+ * SCHED_RR only where RLIMIT_RTTIME cannot kill us for it, else a nice value; where neither may be set, nothing happens.
+ */
+void os_raise_priority(void);
+/* Take os_raise_priority back, before work without a bound; it can be raised again. */
+void os_lower_priority(void);
+/* For a process that got SIGKILL: each of its threads has to run once more to end, before our next look at others. */
+void os_raise_priority_of_killed(pid_t pid);
+/* Let other processes run before pid (0: ourselves), whose own work is less urgent than theirs. */
+void os_let_others_run_first(pid_t pid);
+/*
+ * Release the pages of program text and constants: the kernel reads them from the files again when they are needed.
+ * Pages that the process has written stay.
+ */
+void os_shrink_while_idle(void);
+
+/* ---- what the system must be able to do for a lock to be held at all ---- */
+
+/* Whether processes can be watched and signalled by descriptor. 0, or the exit code after one line by message_error. */
+int os_check_kernel(void);
+/* NULL when /proc shows the processes of our own PID namespace, else why not, and what to do, for a message. */
+const char *os_check_proc(void);
+/* Both, for a lock that is held for a command. 0, or the exit code after one line by message_error. */
+int os_check(void);
+
+#endif
