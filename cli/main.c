@@ -3,10 +3,8 @@
  * Signals, and everything about a lock, are the commands' business.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/exits.h"
 #include "base/message.h"
@@ -19,6 +17,7 @@
 #include "options/usage.h"
 #include "options/usage_line.h"
 #include "overview.h"
+#include "sys/os.h"
 #include "verbs.h"
 
 #ifndef HIREDIS_VERSION_TEXT
@@ -186,33 +185,16 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 	return code;
 }
 
-/*
- * With a standard stream closed, the next file or socket would become that stream, and a message could go to a server.
- * The descriptor that is opened instead fails every use, as the closed one would, and is close-on-exec, so that a
- * COMMAND finds the stream closed.
- */
-static bool fill_standard_streams(void)
-{
-	int fd;
-
-	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF &&
-		    open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0) {
-			message_error(
-				"descriptor %d is closed, and cannot open /dev/null in its place: %s",
-				fd, strerror(errno));
-			return false;
-		}
-	}
-	return true;
-}
-
 int main(int argc, char **argv)
 {
 	const struct verb *verb;
 
-	if (!fill_standard_streams())
+	os_title_setup(argc, argv);
+	if (!os_fill_standard_fds()) {
+		message_error("descriptor 0, 1 or 2 is closed, and cannot open / in its place: %s",
+			      strerror(errno));
 		return EXIT_SYSTEM;
+	}
 	if (argc < 2) {
 		message_error(
 			"a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND");

@@ -3,7 +3,6 @@
  * killed. What it does after that is in renewer_loop.c.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,15 +21,9 @@
 /* The caller's pipes must see their end when the caller closes them. */
 static void close_all_but(int *kept, size_t count)
 {
-	int null_fd;
-
 	os_close_all_but(kept, count);
 	/* 0, 1 and 2 must never be given to a connection. */
-	do
-		null_fd = open("/dev/null", O_RDWR);
-	while (null_fd >= 0 && null_fd < STDERR_FILENO);
-	if (null_fd > STDERR_FILENO)
-		(void)close(null_fd);
+	(void)os_fill_standard_fds();
 }
 
 /* Detach from the caller's terminal, streams and directory. All signals stay blocked for good. */

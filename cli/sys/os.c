@@ -262,7 +262,7 @@ void os_close_all_but(int *kept, size_t count)
 
 bool os_fill_standard_fds(void)
 {
-	/* Each open takes the lowest number that is free. A read, write or poll of O_PATH is EBADF, as when closed. */
+	/* Each open takes the lowest number that is free. To read or write a descriptor of O_PATH is EBADF, as if closed. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/", O_PATH | O_CLOEXEC) < 0)
 			return false;

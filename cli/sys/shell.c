@@ -57,11 +57,12 @@ void shell_setting_find(struct shell_setting *setting)
 /* Nothing but its errors goes to a stream of the caller's. */
 static void set_streams(const struct order *order)
 {
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC), flags = fcntl(STDERR_FILENO, F_GETFD);
 
 	(void)dup2(null_fd, STDIN_FILENO);
 	(void)dup2(order->output_fd, STDOUT_FILENO);
-	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+	/* Closed, or filled by os_fill_standard_fds. */
+	if (flags < 0 || (flags & FD_CLOEXEC) != 0)
 		(void)dup2(null_fd, STDERR_FILENO);
 }
 

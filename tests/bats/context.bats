@@ -170,7 +170,7 @@ two"
 	local fd
 	for fd in 0 1; do
 		run -71 refuse refused rlock openat EMFILE 1 sh -c "exec rlock run a -- touch ran $fd>&-"
-		assert_output "rlock: descriptor $fd is closed, and cannot open /dev/null in its place: Too many open files"
+		assert_output 'rlock: descriptor 0, 1 or 2 is closed, and cannot open / in its place: Too many open files'
 	done
 	run -71 refuse refused rlock openat EMFILE 1 sh -c 'exec rlock lock --owner x --lease 20s a 2>&-'
 	[ ! -e ran ]
@@ -183,6 +183,27 @@ two"
 	stays 3.3 is_held a
 	let_go
 	ended_with 0
+	no_keys
+}
+
+@test "with standard streams closed and no /dev/null, no connection becomes a standard stream" {
+	unshare -rm mount -t tmpfs none /mnt 2>/dev/null || skip 'nothing can be mounted here'
+	local pid fd
+	in_background unshare -rm sh -c 'mount -t tmpfs none /dev &&
+		exec rlock run -t 3s a -- sh -c "
+			for fd in 0 1 2; do [ ! -e /proc/\$\$/fd/\$fd ] || echo \$fd >>open; done
+			exec until_let_go" <&- >&- 2>&-'
+	wait_until 5 is_held a
+	stays 3.3 is_held a # a renewal has opened the renewer's connection
+	for pid in "$PID" $(renewer_of "$PID"); do
+		for fd in 0 1 2; do
+			run -0 readlink "/proc/$pid/fd/$fd"
+			assert_output /
+		done
+	done
+	let_go
+	ended_with 0
+	[ ! -e open ]
 	no_keys
 }
 
