@@ -1,16 +1,15 @@
 /*
- * Forks helper processes, and reaps them. What they do is left to probe.c and shell.c.
+ * Forks helper processes, and reaps them. What they do is left to probe.c.
  */
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/rlock.h"
 #include "sys/helper.h"
+#include "sys/os.h"
 #include "sys/proc.h"
 
 /*
@@ -37,15 +36,6 @@ static void reap_earlier(void)
 			unreaped[i] = 0;
 }
 
-/*
- * Like fork(2), but the child's end sends no SIGCHLD: that would wake the keeper, which would search again, and start a
- * helper again.
- */
-static pid_t fork_without_sigchld(void)
-{
-	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
-}
-
 /* It has the name of a renewer and, like one, a session of its own: a search for a command's processes excludes it. */
 pid_t helper_fork(void)
 {
@@ -55,9 +45,10 @@ pid_t helper_fork(void)
 	reap_earlier();
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	pid = fork_without_sigchld();
+	/* With SIGCHLD its end would wake the keeper, which would search again, and start a helper again. */
+	pid = os_fork_silently();
 	if (pid == 0) {
-		(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
+		os_set_name(RENEWER_NAME);
 		(void)setsid();
 		return 0;
 	}
@@ -67,7 +58,7 @@ pid_t helper_fork(void)
 
 void helper_reap(pid_t pid)
 {
-	struct pollfd end = { (int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0 };
+	struct pollfd end = { os_process_open(pid), POLLIN, 0 };
 
 	if (end.fd >= 0) {
 		(void)rlock_poll(&end, 1, rlock_now_ms() + REAP_MS);

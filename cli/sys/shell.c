@@ -9,16 +9,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/prctl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/rlock.h"
 #include "sys/os.h"
-#include "sys/helper.h"
+#include "sys/proc.h"
 #include "sys/shell.h"
 
 #define PROGRAM "/bin/sh"
@@ -28,6 +27,8 @@
 #define LEFTOVERS_MAX 64
 #define SEARCHES_MAX 100
 #define SEARCH_MS 20
+/* A helper that was told to end does so within this time, or it hangs in the kernel: then a later call reaps it. */
+#define REAP_MS 50
 /* So many pieces of the output are read at a time: a command that prints without an end is not waited for. */
 #define PIECES_MAX 64
 
@@ -45,8 +46,28 @@ struct order {
 	int output_fd, end_fd;
 };
 
+/*
+ * The helpers of this process, and of those that it has forked or that have forked it, in shared memory: when one of
+ * these is killed with its helper, the helper's orphans become children of another. NULL: there was no memory, and no
+ * helper is known.
+ */
+struct helper {
+	_Atomic pid_t pid; /* 0: none */
+	pid_t parent;
+	uint64_t start; /* 0: unknown */
+};
+#define HELPERS_MAX 64
+static struct helper *helpers;
+
 void shell_setting_find(struct shell_setting *setting)
 {
+	void *shared;
+
+	if (helpers == NULL) {
+		shared = mmap(NULL, HELPERS_MAX * sizeof(*helpers), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		helpers = shared == MAP_FAILED ? NULL : shared;
+	}
 	errno = 0;
 	signals_find(&setting->signals);
 	setting->nice = getpriority(PRIO_PROCESS, 0);
@@ -99,8 +120,7 @@ static bool take_descriptors(struct order *order)
 /* Waits until the command ends, the deadline comes or the parent closes end_fd. In the last two cases it still runs. */
 static struct report await_command(const struct order *order, pid_t pid)
 {
-	struct pollfd fds[] = { { (int)syscall(SYS_pidfd_open, pid, 0), POLLIN, 0 },
-				{ order->end_fd, 0, 0 } };
+	struct pollfd fds[] = { { os_process_open(pid), POLLIN, 0 }, { order->end_fd, 0, 0 } };
 	siginfo_t info = { 0 };
 
 	if (fds[0].fd < 0)
@@ -135,7 +155,7 @@ static void kill_leftovers(void)
 			killed += kill(pids[i], SIGKILL) == 0;
 		if (killed == 0)
 			return;
-		one.fd = (int)syscall(SYS_pidfd_open, pids[0], 0);
+		one.fd = os_process_open(pids[0]);
 		(void)rlock_poll(&one, 1, rlock_now_ms() + SEARCH_MS);
 		if (one.fd >= 0)
 			(void)close(one.fd);
@@ -153,7 +173,7 @@ _Noreturn static void be_helper(struct order order)
 	/* Ignored, it would make the kernel reap the command. */
 	(void)sigaction(SIGCHLD, &by_default, NULL);
 	if (take_descriptors(&order) && chdir("/") == 0) {
-		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+		(void)os_adopt_orphans();
 		(void)setpriority(PRIO_PROCESS, 0, order.setting->nice);
 		/* Unlike fork it calls no handlers, which may wait for locks of threads that are not here. */
 		pid = vfork();
@@ -174,11 +194,112 @@ _Noreturn static void be_helper(struct order order)
 
 /* ---- in the parent ---- */
 
-static bool watch(const struct shell *shell, int fd)
+static void remember_helper(pid_t pid)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct proc proc;
+	pid_t none = 0;
 
-	return epoll_ctl(shell->fd, EPOLL_CTL_ADD, fd, &event) == 0;
+	for (size_t i = 0; helpers != NULL && i < HELPERS_MAX; i++, none = 0)
+		/* Until all is known of it, -1 keeps the row from others. */
+		if (atomic_compare_exchange_strong(&helpers[i].pid, &none, -1)) {
+			helpers[i].parent = getpid();
+			helpers[i].start = proc_read(pid, &proc) ? proc.start : 0;
+			atomic_store(&helpers[i].pid, pid);
+			return;
+		}
+}
+
+static void forget_helper(pid_t pid)
+{
+	for (size_t i = 0; helpers != NULL && i < HELPERS_MAX; i++)
+		(void)atomic_compare_exchange_strong(&helpers[i].pid, &(pid_t){ pid }, 0);
+}
+
+/* A helper leads a session, whose id no other process can get for as long as one of its processes lives. */
+bool shell_is_helper(pid_t pid)
+{
+	pid_t session = getsid(pid);
+	struct proc leader;
+
+	for (size_t i = 0; helpers != NULL && session > 0 && i < HELPERS_MAX; i++)
+		if (atomic_load(&helpers[i].pid) == session)
+			return helpers[i].start == 0 || !proc_read(session, &leader) ||
+			       leader.start == helpers[i].start;
+	return false;
+}
+
+/* What the killed helper had started became our children at its end, or does so when its own parents are killed. */
+static void kill_orphans(pid_t helper)
+{
+	int64_t until_ms = rlock_now_ms() + REAP_MS;
+	siginfo_t info;
+
+	for (bool found = true; found && rlock_now_ms() < until_ms;) {
+		struct pid_list children = { 0 };
+
+		found = false;
+		(void)os_list_children(getpid(), &children);
+		for (size_t i = 0; i < children.count; i++) {
+			pid_t child = children.pids[i];
+			struct pollfd end = { -1, POLLIN, 0 };
+
+			if (getsid(child) != helper || kill(child, SIGKILL) != 0)
+				continue;
+			found = true;
+			end.fd = os_process_open(child);
+			(void)rlock_poll(&end, 1, until_ms);
+			if (end.fd >= 0)
+				(void)close(end.fd);
+			(void)waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG);
+		}
+		pid_list_free(&children);
+	}
+}
+
+/* Unless it has not ended: its end sends no signal. */
+static void reap_helper(pid_t helper)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)helper, &info, WEXITED | WNOHANG | __WALL) == 0) {
+		if (info.si_pid == 0)
+			return;
+		if (info.si_code != CLD_EXITED)
+			kill_orphans(helper);
+	}
+	forget_helper(helper);
+}
+
+static void reap_earlier_helpers(void)
+{
+	for (size_t i = 0; helpers != NULL && i < HELPERS_MAX; i++) {
+		pid_t helper = atomic_load(&helpers[i].pid);
+
+		if (helper > 0 && helpers[i].parent == getpid())
+			reap_helper(helper);
+	}
+}
+
+/*
+ * Like a renewer it has a session of its own, without a terminal, and its name: a search for a command's processes
+ * excludes it. In it all signals are blocked.
+ */
+static pid_t fork_helper(void)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	/* A SIGCHLD would wake whoever waits for the end of a command. */
+	pid = os_fork_silently();
+	if (pid == 0) {
+		os_set_name(RENEWER_NAME);
+		(void)setsid();
+		return 0;
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
 }
 
 /* false with errno. On success the other ends of the pipes are in order. */
@@ -195,10 +316,11 @@ static bool equip(struct shell *shell, struct order *order)
 		return false;
 	shell->end_fd = end[0];
 	order->end_fd = end[1];
-	shell->fd = epoll_create1(EPOLL_CLOEXEC);
+	shell->fd = os_events_open();
 	return shell->fd >= 0 && fcntl(shell->output_fd, F_SETFL, O_NONBLOCK) == 0 &&
-	       fcntl(shell->end_fd, F_SETFL, O_NONBLOCK) == 0 && watch(shell, shell->output_fd) &&
-	       watch(shell, shell->end_fd);
+	       fcntl(shell->end_fd, F_SETFL, O_NONBLOCK) == 0 &&
+	       os_events_add(shell->fd, shell->output_fd) &&
+	       os_events_add(shell->fd, shell->end_fd);
 }
 
 struct shell *shell_start(const char *command, char *const environment[],
@@ -212,10 +334,8 @@ struct shell *shell_start(const char *command, char *const environment[],
 		return NULL;
 	shell->parent = getpid();
 	shell->fd = shell->output_fd = shell->end_fd = -1;
-	if (equip(shell, &order))
-		shell->helper = helper_fork();
-	else
-		shell->helper = -1;
+	reap_earlier_helpers();
+	shell->helper = equip(shell, &order) ? fork_helper() : -1;
 	error = errno;
 	if (shell->helper == 0)
 		be_helper(order);
@@ -223,8 +343,10 @@ struct shell *shell_start(const char *command, char *const environment[],
 		(void)close(order.output_fd);
 	if (order.end_fd >= 0)
 		(void)close(order.end_fd);
-	if (shell->helper > 0)
+	if (shell->helper > 0) {
+		remember_helper(shell->helper);
 		return shell;
+	}
 	shell_stop(shell);
 	errno = error;
 	return NULL;
@@ -245,7 +367,7 @@ static void read_output(struct shell *shell)
 		if (len <= 0) {
 			shell->is_output_over = true;
 			/* Else its end would be told again and again. */
-			(void)epoll_ctl(shell->fd, EPOLL_CTL_DEL, shell->output_fd, NULL);
+			os_events_remove(shell->fd, shell->output_fd);
 		} else if (room > 0) {
 			shell->output_len += (size_t)len;
 		}
@@ -272,6 +394,17 @@ bool shell_advance(struct shell *shell)
 	return true;
 }
 
+static void await_helper(pid_t helper)
+{
+	struct pollfd end = { os_process_open(helper), POLLIN, 0 };
+
+	if (end.fd >= 0) {
+		(void)rlock_poll(&end, 1, rlock_now_ms() + REAP_MS);
+		(void)close(end.fd);
+	}
+	reap_helper(helper);
+}
+
 void shell_stop(struct shell *shell)
 {
 	const int fds[] = { shell->fd, shell->output_fd, shell->end_fd };
@@ -280,7 +413,7 @@ void shell_stop(struct shell *shell)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	if (shell->helper > 0 && shell->parent == getpid())
-		helper_reap(shell->helper);
+		await_helper(shell->helper);
 	if (shell->output != NULL)
 		explicit_bzero(shell->output, shell->output_len);
 	free(shell->output);

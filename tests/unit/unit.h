@@ -26,6 +26,7 @@
 	X(request_failures)                                                                        \
 	X(request_steps)                                                                           \
 	X(server_error)                                                                            \
+	X(shell)                                                                                   \
 	X(short_lived)                                                                             \
 	X(text)                                                                                    \
 	X(url)                                                                                     \
