@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/exits.h"
@@ -14,6 +13,7 @@
 #include "caller.h"
 #include "local.h"
 #include "options/names.h"
+#include "sys/os.h"
 
 static void trace(void *ctx, const char *server, const char *step)
 {
@@ -56,7 +56,7 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 		if (rlock_url_has_password(opts->urls[i]) || opts->password_source != NULL ||
 		    opts->sentinel_password_file != NULL ||
 		    rlock_url_tls(opts->urls[i], RLOCK_TLS_CERT) != NULL)
-			(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+			os_hide_memory();
 	status = rlock_conn_new(opts->urls, opts->url_count, &conn_opts, out);
 	if (*out == NULL)
 		return message_out_of_memory();

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -173,15 +172,12 @@ static int join_cancels(struct acquirer *acquirer)
 	acquirer->cancel_fd = acquirer->signals.fd;
 	if (acquirer->target_fd < 0)
 		return 0;
-	acquirer->cancel_fd = epoll_create1(EPOLL_CLOEXEC);
-	for (size_t i = 0; acquirer->cancel_fd >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++) {
-		struct epoll_event event = { .events = EPOLLIN };
-
-		if (epoll_ctl(acquirer->cancel_fd, EPOLL_CTL_ADD, fds[i], &event) != 0) {
+	acquirer->cancel_fd = os_events_open();
+	for (size_t i = 0; acquirer->cancel_fd >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (!os_events_add(acquirer->cancel_fd, fds[i])) {
 			(void)close(acquirer->cancel_fd);
 			acquirer->cancel_fd = -1;
 		}
-	}
 	if (acquirer->cancel_fd >= 0)
 		return 0;
 	message_error("cannot wait: %s", strerror(errno));
@@ -324,7 +320,7 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 /* What ended the wait is a signal, which ends us as well, or the end of the process that the lock was for. */
 static int end_cancelled(const struct acquirer *acquirer)
 {
-	struct signalfd_siginfo info;
+	struct os_signal info;
 	int signal = signals_next(&acquirer->signals, &info);
 	char reason[32];
 

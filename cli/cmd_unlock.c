@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/exits.h"
@@ -19,6 +18,7 @@
 #include "options/names.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/hold_file_claim.h"
+#include "sys/os.h"
 #include "sys/proc_tree.h"
 #include "sys/signals.h"
 #include "verbs.h"
@@ -105,7 +105,7 @@ static int kill_renewer(const struct hold_file *file, bool *was_running)
 {
 	struct pollfd ended = { -1, POLLIN, 0 };
 	struct proc renewer;
-	int error = 0;
+	int error;
 
 	/* Without its start time it might be another process that got its pid. */
 	if (file->renewer <= 0 || file->renewer_start == 0)
@@ -113,9 +113,8 @@ static int kill_renewer(const struct hold_file *file, bool *was_running)
 	ended.fd = proc_open(file->renewer, file->renewer_start);
 	*was_running = ended.fd >= 0 && proc_read(file->renewer, &renewer) &&
 		       !proc_is_gone(&renewer) && renewer.state != 'T';
-	if (ended.fd < 0 || syscall(SYS_pidfd_send_signal, ended.fd, SIGKILL, NULL, 0) != 0)
-		error = errno;
-	else
+	error = ended.fd < 0 ? errno : os_process_signal(ended.fd, SIGKILL);
+	if (error == 0)
 		(void)rlock_poll(&ended, 1, rlock_now_ms() + RENEWER_END_MS);
 	if (ended.fd >= 0)
 		(void)close(ended.fd);

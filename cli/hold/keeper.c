@@ -174,7 +174,7 @@ static void replace_renewer(struct keeper *keeper)
 
 static void read_signals(struct keeper *keeper)
 {
-	struct signalfd_siginfo info;
+	struct os_signal info;
 	int signal;
 
 	while ((signal = signals_next(keeper->args->signals, &info)) != 0) {
@@ -192,7 +192,7 @@ static void read_signals(struct keeper *keeper)
  */
 static void pass_on_early_signals(struct keeper *keeper)
 {
-	struct signalfd_siginfo info;
+	struct os_signal info;
 	int signal;
 
 	while ((signal = signals_next(keeper->args->signals, &info)) != 0)

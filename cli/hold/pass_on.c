@@ -56,19 +56,18 @@ static void signal_leftovers(const struct hold_state *state, pid_t renewer, int 
 	(void)proc_tree_signal(&filter, signal, NULL, &processes);
 }
 
-bool pass_on_has_reached_command(const struct hold_state *state,
-				 const struct signalfd_siginfo *info)
+bool pass_on_has_reached_command(const struct hold_state *state, const struct os_signal *info)
 {
-	return state->command != 0 && info->ssi_code == SI_KERNEL &&
-	       (info->ssi_signo != SIGHUP || getsid(0) != getpid());
+	return state->command != 0 && info->is_from_kernel && info->number != SIGALRM &&
+	       (info->number != SIGHUP || getsid(0) != getpid());
 }
 
 void pass_on_signal(const struct hold_state *state, struct report *report, pid_t renewer,
-		    const struct signalfd_siginfo *info)
+		    const struct os_signal *info)
 {
-	int signal = (int)info->ssi_signo;
+	int signal = info->number;
 	/* With the SIGHUP of a terminal the kernel sends SIGCONT, too. */
-	bool continues = signal == SIGTERM || (signal == SIGHUP && info->ssi_code == SI_KERNEL);
+	bool continues = signal == SIGTERM || (signal == SIGHUP && info->is_from_kernel);
 
 	if (state->command == 0 && state->lease_state->wait_all)
 		signal_leftovers(state, renewer, signal);

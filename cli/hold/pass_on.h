@@ -5,22 +5,21 @@
 #define PASS_ON_H
 
 #include <stdbool.h>
-#include <sys/signalfd.h>
 #include <sys/types.h>
 
 #include "hold/hold_state.h"
 #include "hold/report.h"
+#include "sys/os.h"
 
 /*
  * Whether the command has got this signal already: the kernel sends a signal of the terminal to both of us, except for
- * SIGHUP, which only the leader of the session gets. False when only leftovers run: most of them ignore the signals of
- * the terminal, so these are passed on to them.
+ * SIGHUP, which only the leader of the session gets; an alarm is ours alone. False when only leftovers run: most of
+ * them ignore the signals of the terminal, so these are passed on to them.
  */
-bool pass_on_has_reached_command(const struct hold_state *state,
-				 const struct signalfd_siginfo *info);
+bool pass_on_has_reached_command(const struct hold_state *state, const struct os_signal *info);
 
 /* renewer is none of the command's processes; 0: there is no renewer. */
 void pass_on_signal(const struct hold_state *state, struct report *report, pid_t renewer,
-		    const struct signalfd_siginfo *info);
+		    const struct os_signal *info);
 
 #endif

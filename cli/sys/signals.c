@@ -4,15 +4,15 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/exits.h"
 #include "base/message.h"
+#include "sys/os.h"
 #include "sys/signals.h"
 
-static const int ending[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
+static const int ending[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM };
 static const int passed_on[] = { SIGUSR1, SIGUSR2, SIGWINCH };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -50,7 +50,7 @@ int signals_setup(struct signals *signals)
 	/* Ignored, it would make the kernel reap the command behind our back. */
 	act.sa_handler = SIG_DFL;
 	(void)sigaction(SIGCHLD, &act, &signals->found_child);
-	signals->fd = signalfd(-1, &readable, SFD_CLOEXEC | SFD_NONBLOCK);
+	signals->fd = os_signals_open(-1, &readable);
 	if (signals->fd >= 0)
 		return 0;
 	message_error("cannot read signals: %s", strerror(errno));
@@ -59,19 +59,17 @@ int signals_setup(struct signals *signals)
 
 bool signals_watch_all(struct signals *signals)
 {
-	return signalfd(signals->fd, &signals->watched, 0) >= 0;
+	return os_signals_open(signals->fd, &signals->watched) >= 0;
 }
 
-int signals_next(const struct signals *signals, struct signalfd_siginfo *out)
+int signals_next(const struct signals *signals, struct os_signal *out)
 {
-	if (read(signals->fd, out, sizeof(*out)) != (ssize_t)sizeof(*out))
-		return 0;
-	return (int)out->ssi_signo;
+	return os_signals_read(signals->fd, out) ? out->number : 0;
 }
 
 int signals_pending_end(const struct signals *signals)
 {
-	struct signalfd_siginfo info;
+	struct os_signal info;
 	int signal, end = 0;
 
 	while ((signal = signals_next(signals, &info)) != 0)
@@ -109,7 +107,7 @@ int signals_die_by(int signal)
 	struct sigaction act = { .sa_handler = SIG_DFL };
 	sigset_t only;
 
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	os_hide_memory();
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)sigaction(signal, &act, NULL);
 	sigemptyset(&only);

@@ -7,10 +7,11 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/signalfd.h>
+
+#include "sys/os.h"
 
 struct signals {
-	int fd;              /* signalfd; -1: not set up */
+	int fd;              /* readable when there is one; -1: not set up */
 	sigset_t found_mask; /* as they were when we started */
 	struct sigaction found_child, found_pipe;
 	sigset_t watched; /* those of ours that were not ignored */
@@ -20,8 +21,8 @@ struct signals {
 void signals_find(struct signals *signals);
 
 /*
- * Hold back what is watched: at first only what ends a wait (SIGTERM, SIGINT, SIGHUP, SIGQUIT) can be read from
- * fd. SIGPIPE is ignored from here on. 0, or the exit code after one line by message_error.
+ * Hold back what is watched: at first only what ends a wait (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM) can be
+ * read from fd. SIGPIPE is ignored from here on. 0, or the exit code after one line by message_error.
  */
 int signals_setup(struct signals *signals);
 
@@ -29,7 +30,7 @@ int signals_setup(struct signals *signals);
 bool signals_watch_all(struct signals *signals);
 
 /* The next one without waiting; 0 when there is none. */
-int signals_next(const struct signals *signals, struct signalfd_siginfo *out);
+int signals_next(const struct signals *signals, struct os_signal *out);
 
 /* While nothing runs yet: the signal that ends a wait if there was one, 0 if not. Others are dropped. */
 int signals_pending_end(const struct signals *signals);
@@ -37,7 +38,7 @@ int signals_pending_end(const struct signals *signals);
 /* In a child, before exec: everything as it was found. Async-signal-safe. */
 void signals_restore(const struct signals *signals);
 
-/* Until signals_let_through: no SIGTERM, SIGINT, SIGHUP or SIGQUIT ends us. */
+/* Until signals_let_through: none of these ends us. */
 void signals_put_off(sigset_t *found_mask);
 void signals_let_through(const sigset_t *found_mask);
 

@@ -39,17 +39,17 @@ ends_by() {
 
 # ---- passed on ----
 
-@test "SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH sent to rlock reach the command, once each" {
+@test "SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM and SIGWINCH sent to rlock reach the command, once each" {
 	in_background rlock run a -- log_signals
 	wait_until 5 file_says "$SIGNALS" ready
-	for signal in WINCH USR2 USR1 HUP INT QUIT; do
+	for signal in ALRM WINCH USR2 USR1 HUP INT QUIT; do
 		kill -s "$signal" "$PID"
 		wait_until 5 file_says "$SIGNALS" "$signal"
 	done
 	let_go
 	ended_with 0
 	run -0 cat "$SIGNALS"
-	assert_output $'ready\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT'
+	assert_output $'ready\nALRM\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT'
 }
 
 @test "a signal that comes while a lock without a command is acquired ends that, and leaves no trace" {
@@ -296,6 +296,26 @@ waiter_leaves_by() {
 
 @test "SIGQUIT ends a waiter at once; the holder does not notice" {
 	waiter_leaves_by QUIT
+}
+
+@test "SIGALRM ends a waiter at once; the holder does not notice" {
+	waiter_leaves_by ALRM
+}
+
+# alarmed COMMAND [ARG...]: the command, after alarm(2) for 0.2 s.
+alarmed() {
+	python3 -IS -c 'import os, signal, sys
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+os.execvp(sys.argv[1], sys.argv[1:])' "$@"
+}
+
+@test "an alarm that was set before rlock started reaches the command, and ends rlock as it does that" {
+	run -142 alarmed rlock run a -- until_let_go
+	no_keys
+	held_by_stranger a
+	run -142 alarmed rlock run a -- touch ran
+	has_waiters a 0
+	[ ! -e ran ]
 }
 
 @test "SIGTERM while the server's answer is under way ends rlock at once, and nothing stays locked" {
