@@ -1,5 +1,5 @@
 /*
- * Looks at this machine: the runtime directory and what may happen to it, and the kernel. check_local.c looks for
+ * Looks at this machine: the runtime directory and what may happen to it, the kernel, and /proc. check_local.c looks for
  * local: servers.
  */
 #include <errno.h>
@@ -107,13 +107,25 @@ static void check_directory(struct findings *findings)
 	(void)close(dir_fd);
 }
 
-void check_machine(struct findings *findings)
+static void check_system(struct findings *findings)
 {
-	check_directory(findings);
+	const char *reason = os_check_proc();
+
 	/* os_check_kernel() prints the reason as an error. */
 	if (os_check_kernel() != 0)
 		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "kernel",
 			     "cannot watch processes: standard error has the reason");
 	else
 		findings_add(findings, FINDING_OK, 0, "kernel", "has all that is needed");
+	if (reason != NULL)
+		findings_add(findings, FINDING_BAD, EXIT_CONFIG, "proc", "%s", reason);
+	else
+		findings_add(findings, FINDING_OK, 0, "proc",
+			     "shows the processes of this PID namespace");
+}
+
+void check_machine(struct findings *findings)
+{
+	check_directory(findings);
+	check_system(findings);
 }
