@@ -67,7 +67,7 @@ int target_open(pid_t pid, pid_t *pid_out, uint64_t *start_out, int *code_out)
 		*code_out = report_unseen(pid, errno);
 		return -1;
 	}
-	if (lookup == PROC_GONE || target.state == 'Z' || (is_parent && is_orphan(pid))) {
+	if (lookup == PROC_GONE || proc_is_gone(&target) || (is_parent && is_orphan(pid))) {
 		*code_out = report_none(pid, is_parent);
 		return -1;
 	}

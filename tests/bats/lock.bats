@@ -43,6 +43,19 @@ is_program() {
 	assert_output ''
 }
 
+@test "a process whose first thread has ended while another runs has a lock, until it ends itself" {
+	mkfifo go
+	in_background python3 -IS -c 'import ctypes, os, threading
+threading.Thread(target=lambda: (open("go").read(), os._exit(0))).start()
+ctypes.CDLL(None).pthread_exit(None)'
+	wait_until 5 grep -q "^State:.Z" "/proc/$PID/status"
+	run -0 rlock lock --pid "$PID" a
+	run -75 rlock lock -n --owner other --lease 10s a
+	: >go
+	ended_with 0
+	wait_until 5 no_keys
+}
+
 @test "without --pid the lock belongs to the process that called rlock" {
 	for shell in bash dash; do
 		run -0 "$shell" -c '
