@@ -148,6 +148,11 @@ comes_first() {
 	comes_first 'TS - -20' refuse refused rlock sched_setscheduler EPERM 1+
 }
 
+@test "rlock and its renewer have no real-time priority where a limit of its time would kill them" {
+	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
+	comes_first 'TS - -20' prlimit --rttime=200000:400000
+}
+
 @test "the command is in the caller's process group and session" {
 	# shellcheck disable=SC2016
 	local groups='ps -o pgid=,sid= -p $$'

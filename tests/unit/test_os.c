@@ -1,11 +1,20 @@
 /*
- * os.c: a process that got SIGKILL runs before us with all of its threads.
+ * os.c: what ps shows of us, our children, timers, signals, events and descriptors; and a process that got SIGKILL runs
+ * before us with all of its threads.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/rlock.h"
 #include "sys/os.h"
 
 #include "unit.h"
@@ -56,7 +65,7 @@ static int raise_threads(void)
 	return raised == 2 ? ALL_RAISED : SOME_RAISED;
 }
 
-void test_os(void)
+static void check_priority_of_killed(void)
 {
 	pid_t pid = fork();
 	int status = 0;
@@ -66,4 +75,219 @@ void test_os(void)
 	(void)waitpid(pid, &status, 0);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) != SOME_RAISED,
 	      "each thread of a killed process runs before us, where we may have that");
+}
+
+/* The policy, without its flag, that a process has after these; -1: it may have no real-time policy at all. */
+static int policy_after(rlim_t run_time_limit, bool is_lowered)
+{
+	const struct rlimit limit = { run_time_limit, RLIM_INFINITY };
+	const struct sched_param first = { .sched_priority = OURS };
+	const struct sched_param none = { .sched_priority = 0 };
+
+	if (sched_setscheduler(0, SCHED_RR, &first) != 0)
+		return -1;
+	(void)sched_setscheduler(0, SCHED_OTHER, &none);
+	(void)setrlimit(RLIMIT_RTTIME, &limit);
+	os_raise_priority();
+	if (is_lowered)
+		os_lower_priority();
+	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+}
+
+static void check_policy(rlim_t run_time_limit, bool is_lowered, int wanted, const char *claim)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		int policy = policy_after(run_time_limit, is_lowered);
+
+		_exit(policy == -1 || policy == wanted ? 0 : 1);
+	}
+	(void)waitpid(pid, &status, 0);
+	CHECK_NUMBER(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0, "%s", claim);
+}
+
+/* ---- the title ---- */
+
+#define ROOM "rlock\0run\0redis://***@a\0b"
+
+/* What the room of these words is after that title, with the two bytes around it. */
+static void set_title(const char *title, char out[sizeof(ROOM) + 2], char *command_out)
+{
+	char *argv[5];
+
+	out[0] = out[sizeof(ROOM) + 1] = '!';
+	memcpy(out + 1, ROOM, sizeof(ROOM));
+	argv[0] = out + 1;
+	for (int i = 1; i < 4; i++)
+		argv[i] = argv[i - 1] + strlen(argv[i - 1]) + 1;
+	argv[4] = NULL;
+	os_title_setup(4, argv);
+	os_set_title(title);
+	(void)stpcpy(command_out, argv[3]);
+	CHECK_STRING(argv[2], "redis://***@a", "the words are kept elsewhere");
+	free(argv[0]); /* of all words */
+}
+
+static void check_title(void)
+{
+	static const char ends[] = "!rlock-renewer: nightl";
+	char room[sizeof(ROOM) + 2], command[sizeof(ROOM)], wanted[sizeof(room)] = { 0 };
+
+	set_title("rlock-renewer: a", room, command);
+	wanted[0] = wanted[sizeof(ROOM) + 1] = '!';
+	(void)stpcpy(wanted + 1, "rlock-renewer: a");
+	CHECK(memcmp(room, wanted, sizeof(room)) == 0,
+	      "nothing of the words is left after the title, and nothing beyond them is written");
+	CHECK_STRING(command, "b", "the command can be started after the title is set");
+	set_title("rlock-renewer: nightly-backup-of-a-long-name", room, command);
+	CHECK(memcmp(room, ends, strlen(ends)) == 0 && room[sizeof(ROOM)] == '\0' &&
+		      room[sizeof(ROOM) + 1] == '!',
+	      "a long title is cut to the room that the words had, with a NUL");
+}
+
+/* ---- processes ---- */
+
+static bool has(const struct pid_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static void check_processes(void)
+{
+	struct pid_list children = { 0 };
+	pid_t own[64], pid = fork();
+	siginfo_t info;
+	bool is_own = false;
+	int fd;
+
+	if (pid == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	fd = os_process_open(pid);
+	CHECK(fd >= 0 && !os_is_ready(fd), "the descriptor of a process that runs is not readable");
+	CHECK(os_list_children(getpid(), &children) && has(&children, pid), "a child is listed");
+	for (size_t i = 0, count = os_list_own_children(own, 64); i < count; i++)
+		is_own = is_own || own[i] == pid;
+	CHECK(is_own, "a child of this thread is listed");
+	pid_list_free(&children);
+	CHECK_NUMBER(os_process_signal(fd, SIGKILL), 0, "a process is signalled by its descriptor");
+	(void)waitid(P_PID, (id_t)pid, &info, WEXITED);
+	CHECK(os_is_ready(fd), "the descriptor of a process that has ended is readable");
+	CHECK_NUMBER(os_process_signal(fd, SIGKILL), ESRCH,
+		     "a process that has ended gets no signal");
+	(void)close(fd);
+	pid = os_fork_silently();
+	if (pid == 0)
+		_exit(0);
+	CHECK(waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 && errno == ECHILD,
+	      "a wait for any child does not find one that was forked silently");
+	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL) == 0, "a wait with __WALL does");
+}
+
+/* ---- events ---- */
+
+static bool becomes_ready(int fd)
+{
+	struct pollfd ready = { fd, POLLIN, 0 };
+
+	return rlock_poll(&ready, 1, rlock_now_ms() + 10000) > 0;
+}
+
+static void check_events(void)
+{
+	int timer = os_timer_open(), events = os_events_open();
+
+	CHECK(os_events_add(events, timer) && !os_is_ready(events), "no event has come yet");
+	os_timer_set(timer, rlock_now_ms() + 10);
+	CHECK(becomes_ready(events), "a timer that expires is an event");
+	os_timer_read(timer);
+	CHECK(!os_is_ready(events), "a timer that was read is none");
+	os_timer_set(timer, -5);
+	CHECK(becomes_ready(timer), "a timer expires at once when its time has passed");
+	os_events_remove(events, timer);
+	CHECK(!os_is_ready(events), "a timer that was removed is no event");
+	os_timer_set(timer, INT64_MAX);
+	CHECK(!os_is_ready(timer), "a timer is disarmed");
+	(void)close(timer);
+	(void)close(events);
+}
+
+static void check_signals(void)
+{
+	struct os_signal got = { 0 };
+	sigset_t set, before;
+	int fd;
+
+	sigemptyset(&set);
+	(void)sigaddset(&set, SIGUSR1);
+	(void)sigaddset(&set, SIGALRM);
+	(void)sigprocmask(SIG_BLOCK, &set, &before);
+	fd = os_signals_open(-1, &set);
+	CHECK(!os_signals_read(fd, &got), "no signal has come yet");
+	(void)kill(getpid(), SIGUSR1);
+	CHECK(os_signals_read(fd, &got) && got.number == SIGUSR1 && !got.is_from_kernel &&
+		      got.sender == getpid(),
+	      "a signal has its sender");
+	(void)ualarm(1, 0);
+	CHECK(becomes_ready(fd) && os_signals_read(fd, &got) && got.number == SIGALRM &&
+		      got.is_from_kernel,
+	      "an alarm is the kernel's");
+	(void)close(fd);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- descriptors ---- */
+
+/* In a process of its own. Which of these is wrong first; 0: none. */
+static int close_and_fill(void)
+{
+	int one = open("/", O_RDONLY), other = fcntl(one, F_DUPFD, 50), kept[] = { other, -1, one };
+	char byte;
+
+	os_close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
+	if (fcntl(one, F_GETFD) < 0 || fcntl(other, F_GETFD) < 0)
+		return 1;
+	for (int fd = 0; fd < 100; fd++)
+		if (fd != one && fd != other && fcntl(fd, F_GETFD) >= 0)
+			return 2;
+	if (!os_fill_standard_fds())
+		return 3;
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) != FD_CLOEXEC)
+			return 4;
+	if (read(0, &byte, 1) >= 0 || errno != EBADF || write(2, "x", 1) >= 0 || errno != EBADF)
+		return 5;
+	return fcntl(3, F_GETFD) >= 0 && one != 3 ? 6 : 0;
+}
+
+static void check_descriptors(void)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0)
+		_exit(close_and_fill());
+	(void)waitpid(pid, &status, 0);
+	CHECK_NUMBER(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+		     "all descriptors but some are closed, and 0, 1 and 2 filled");
+}
+
+void test_os(void)
+{
+	check_title();
+	check_processes();
+	check_events();
+	check_signals();
+	check_descriptors();
+	check_priority_of_killed();
+	check_policy(RLIM_INFINITY, false, SCHED_RR,
+		     "we come before others where no limit kills us for it");
+	check_policy(200000, false, SCHED_OTHER, "RLIMIT_RTTIME leaves us no real-time priority");
+	check_policy(RLIM_INFINITY, true, SCHED_OTHER, "a priority that was raised is taken back");
 }
