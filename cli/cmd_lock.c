@@ -42,9 +42,9 @@ struct acquirer {
 	struct opts *opts;
 	struct signals signals;
 	char *path;                  /* of the command; NULL without one */
-	int target_fd;               /* pidfd of the process of hold_file; -1: none */
+	int target_fd;               /* of the process of hold_file; -1: none */
 	struct hold_file *hold_file; /* NULL: the lock is for a command, or of --owner */
-	int cancel_fd;               /* the signals', or an epoll of them and target_fd */
+	int cancel_fd;               /* the signals', or events of them and target_fd */
 	char **owners;               /* by which the names may be re-entered */
 	size_t owner_count;
 	char owner[RLOCK_OWNER_MAX]; /* of --owner; empty: a new one */

@@ -96,7 +96,7 @@ bool os_is_ready(int fd);
  */
 void os_set_name(const char *name);
 void os_title_setup(int argc, char **argv);
-void os_set_title(const char *title);
+void os_set_title(const char *text);
 /* No core dump of ours, and no ptrace by our own user: we know a password. */
 void os_hide_memory(void);
 
