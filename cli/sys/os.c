@@ -296,7 +296,7 @@ void os_title_setup(int argc, char **argv)
 
 	if (argc < 1)
 		return;
-	/* The kernel puts the words one after the other; whoever started us by other means may not have. */
+	/* The kernel puts the words one after the other; a loader of another kind may not. */
 	end = argv[0];
 	for (int i = 0; i < argc && argv[i] == end; i++) {
 		end += strlen(end) + 1;
@@ -403,7 +403,7 @@ void os_lower_priority(void)
 {
 	const struct sched_param none = { .sched_priority = 0 };
 
-	/* Who may set SCHED_RR need not have the right to clear SCHED_RESET_ON_FORK. */
+	/* A user that may set SCHED_RR may lack the right to clear SCHED_RESET_ON_FORK. */
 	if (raised == IS_REAL_TIME)
 		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
 	else if (raised == IS_NICE)
@@ -508,7 +508,7 @@ static int report_missing(const char *call, int error)
 }
 
 /*
- * Before a lock is acquired: who cannot watch a process would have to release the lock again, or would leave processes
+ * Before a lock is acquired: an rlock that cannot watch a process would have to release it again, or would leave processes
  * running. Calls that rlock can do without are left out: where these fail, the code that makes them goes on.
  */
 int os_check_kernel(void)

@@ -291,7 +291,7 @@ static pid_t fork_helper(void)
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	/* A SIGCHLD would wake whoever waits for the end of a command. */
+	/* A SIGCHLD would wake a process that waits for the end of a command. */
 	pid = os_fork_silently();
 	if (pid == 0) {
 		os_set_name(RENEWER_NAME);
