@@ -508,8 +508,8 @@ static int report_missing(const char *call, int error)
 }
 
 /*
- * Before a lock is acquired: an rlock that cannot watch a process would have to release it again, or would leave processes
- * running. Calls that rlock can do without are left out: where these fail, the code that makes them goes on.
+ * Before a lock is acquired: an rlock that cannot watch a process would have to release it again, or would leave
+ * processes running. Calls that rlock can do without are left out: where these fail, the code that makes them goes on.
  */
 int os_check_kernel(void)
 {
@@ -562,8 +562,8 @@ static const char *judge_status(const char *status)
 }
 
 /*
- * NSpid has a number for each PID namespace from that of /proc down to ours. To compare /proc/self with getpid() would not
- * do: the pids of two namespaces may be equal by chance.
+ * NSpid has a number for each PID namespace from that of /proc down to ours. To compare /proc/self with getpid() would
+ * not do: the pids of two namespaces may be equal by chance.
  */
 const char *os_check_proc(void)
 {

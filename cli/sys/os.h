@@ -19,8 +19,9 @@ int os_process_open(pid_t pid);
 int os_process_signal(int process_fd, int signal);
 
 /*
- * Like fork(2), but the child's end sends no SIGCHLD, and only a wait with __WALL finds the child: a loop that waits for
- * any child does not meet it. Handlers of pthread_atfork are not called: in the child async-signal-safe calls only.
+ * Like fork(2), but the child's end sends no SIGCHLD, and only a wait with __WALL finds the child: a loop that waits
+ * for any child does not meet it. Handlers of pthread_atfork are not called: in the child async-signal-safe calls
+ * only.
  */
 pid_t os_fork_silently(void);
 /* Orphans among our descendants become our children. False with errno. Async-signal-safe. */
@@ -83,16 +84,17 @@ bool os_signals_read(int fd, struct os_signal *out);
 void os_close_all_but(int *kept, size_t count);
 /*
  * What is closed of descriptors 0, 1 and 2 becomes one that fails every use as before, so that no socket or file can
- * take its number, and a message goes to no server. It is close-on-exec: COMMAND finds it closed. It needs no /dev. False
- * with errno. Async-signal-safe.
+ * take its number, and a message goes to no server. It is close-on-exec: COMMAND finds it closed. It needs no /dev.
+ * False with errno. Async-signal-safe.
  */
 bool os_fill_standard_fds(void);
 /* Whether fd is readable now: of a process's, whether it has ended. False for a negative one. */
 bool os_is_ready(int fd);
 
 /*
- * The name in /proc/PID/comm; and the line that ps -f shows, cut to the room that the arguments had. os_title_setup: once,
- * first of all in main. os_set_title moves the words of argv: argv[i] is right after it, copies of its pointers are not.
+ * The name in /proc/PID/comm; and the line that ps -f shows, cut to the room that the arguments had. os_title_setup:
+ * once, first of all in main. os_set_title moves the words of argv: argv[i] is right after it, copies of its pointers
+ * are not.
  */
 void os_set_name(const char *name);
 void os_title_setup(int argc, char **argv);
@@ -102,7 +104,8 @@ void os_hide_memory(void);
 
 /*
  * For this thread: it has a deadline and little to do. Only after the start of COMMAND, which could inherit it. It is
- * SCHED_RR only where RLIMIT_RTTIME cannot kill us for it, else a nice value; where neither may be set, nothing happens.
+ * SCHED_RR only where RLIMIT_RTTIME cannot kill us for it, else a nice value; where neither may be set, nothing
+ * happens.
  */
 void os_raise_priority(void);
 /* Take os_raise_priority back, before work without a bound; it can be raised again. */

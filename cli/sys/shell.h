@@ -51,9 +51,9 @@ struct shell *shell_start(const char *command, char *const environment[],
 /* Read what there is. true: it is over, and end, value and output are final. */
 bool shell_advance(struct shell *shell);
 /*
- * Whether that process is a helper of ours, or of a process of rlock that we forked or were forked by; or was started by
- * one, and leads no session of its own. When such a helper is killed, its processes become children of its parent, if
- * that adopts orphans: shell_stop kills them. When both are killed, they become children of the next one that does.
+ * Whether that process is a helper of ours, or of a process of rlock that we forked or were forked by; or was started
+ * by one, and leads no session of its own. When such a helper is killed, its processes become children of its parent,
+ * if that adopts orphans: shell_stop kills them. When both are killed, they become children of the next one that does.
  */
 bool shell_is_helper(pid_t pid);
 /* Kill what runs still. In the child of a fork() it leaves the parent's alone. */
