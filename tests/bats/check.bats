@@ -362,9 +362,13 @@ with_mounts() {
 }
 
 @test "check says when systemd-tmpfiles may remove what is in the runtime directory" {
-	mkdir -p run-systemd/systemd/system run-systemd/tmpfiles.d
+	mkdir -p run-systemd/systemd/system run-systemd/tmpfiles.d nothing
+	# An rlock that is installed has its file in one of these directories.
 	# shellcheck disable=SC2016
-	local booted='mount --bind "$1/run-systemd" /run'
+	local booted='mount --bind "$1/run-systemd" /run
+		for dir in /etc /usr/local/lib /usr/lib; do
+			[ ! -d "$dir/tmpfiles.d" ] || mount --bind "$1/nothing" "$dir/tmpfiles.d"
+		done'
 	export RLOCK_RUNTIME_DIR=/tmp/rlock-of-test-$$
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	with_mounts "$booted"
