@@ -2,7 +2,6 @@
  * Finds the hold that the caller means: that of a hold file, or that of an `rlock run` if this is nearer. What is then
  * done with the hold is for the cmd_*.c files to decide.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,26 +12,7 @@
 #include "caller_hold.h"
 #include "options/names.h"
 #include "options/usage.h"
-#include "process_lock/hold_file_find.h"
 #include "sys/proc.h"
-
-/*
- * Sets *is_run_out if `rlock run` holds the lock nearer to us than file (may be NULL) does. If file was made inside the
- * run, its process was given the run's hold in its environment. 0, or the exit code after one line by message_error
- * when we cannot tell.
- */
-static int find_nearer(const struct hold_file *file, const char *run_hold_id, bool *is_run_out)
-{
-	enum proc_lookup lookup =
-		file != NULL ? proc_carries_hold(file->pid, run_hold_id) : PROC_GONE;
-
-	if (lookup == PROC_UNSEEN) {
-		message_error("cannot look at process %d: %s", (int)file->pid, strerror(errno));
-		return EXIT_SYSTEM;
-	}
-	*is_run_out = lookup == PROC_GONE;
-	return 0;
-}
 
 static void hold_clear(struct caller_hold *hold)
 {
@@ -53,7 +33,7 @@ static int hold_find(const struct opts *opts, struct caller_hold *out)
 					&out->near, &code);
 	if (code == 0 && value != NULL &&
 	    inherited_find(value, server, &opts->names[0], opts->mode, &out->run))
-		code = find_nearer(out->hold_file, out->run.hold_id, &out->is_run);
+		code = hold_file_find_nearer(out->hold_file, &out->run, pid, &out->is_run);
 	if (code != 0)
 		hold_clear(out);
 	return code;
@@ -68,8 +48,8 @@ static int report_none(const struct opts *opts, const struct caller_hold *hold, 
 		(void)snprintf(process, sizeof(process), "process %d", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
 	if (hold->near != NULL)
-		hold_file_find_report_near(hold->near, opts->names, opts->name_count, opts->server,
-					   verb, opts->pid);
+		hold_file_report_near(hold->near, opts->names, opts->name_count, opts->server, verb,
+				      opts->pid);
 	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
 		message_error(
 			"%s: not held by %s or its ancestors: a lock of user %s is found only "

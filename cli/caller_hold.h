@@ -9,7 +9,7 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 #include "process_lock/hold_file.h"
-#include "process_lock/inherited.h"
+#include "process_lock/held.h"
 
 /* The hold of the calling process, or of the nearest process above it, on the names that were given. */
 struct caller_hold {

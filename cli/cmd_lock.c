@@ -1,6 +1,6 @@
 /*
  * run, lock and the verbs like them: acquire the lock, then hold it. keeper.c holds it for a command; detached.c leaves
- * it to a renewer, for the calling process.
+ * it to a renewer, for the process of --pid.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,11 +22,7 @@
 #include "options/names.h"
 #include "options/usage_line.h"
 #include "process_lock/hold_file.h"
-#include "process_lock/hold_file_find.h"
-#include "process_lock/inherited.h"
-#include "process_lock/owners.h"
-#include "process_lock/short_lived.h"
-#include "process_lock/target.h"
+#include "process_lock/held.h"
 #include "sys/os.h"
 #include "sys/proc.h"
 #include "sys/signals.h"
@@ -127,24 +123,40 @@ static bool is_for_process(const struct opts *opts)
 	return opts->command != NULL || opts->owner == NULL;
 }
 
+static int report_no_target(int pid)
+{
+	if (access("/proc/self/stat", R_OK) != 0)
+		message_error("cannot tell which process the lock is for: there is no /proc here");
+	else if (proc_is_hidden(pid))
+		message_error("process %d can't be watched: /proc does not show it (hidepid?)",
+			      pid);
+	else {
+		message_error("--pid %d: there is no such process", pid);
+		return EXIT_USAGE;
+	}
+	return EXIT_SYSTEM;
+}
+
+/* Opens the process of --pid. */
 static int find_target(struct acquirer *acquirer)
 {
 	const struct verb *verb = acquirer->verb;
 	const struct opts *opts = acquirer->opts;
-	uint64_t start = 0;
-	pid_t pid = 0;
-	int code = 0;
+	enum proc_lookup lookup;
+	struct proc target;
 
-	acquirer->target_fd = target_open(opts->pid, &pid, &start, &code);
-	if (code != 0)
-		return code;
+	lookup = proc_look(opts->pid, &target);
+	if (lookup == PROC_GONE || (lookup == PROC_SEEN && proc_is_gone(&target)))
+		return report_no_target(opts->pid);
+	if (lookup == PROC_SEEN)
+		acquirer->target_fd = proc_open(target.pid, target.start);
+	if (acquirer->target_fd < 0) {
+		message_error("cannot watch process %d: %s", opts->pid, strerror(errno));
+		return EXIT_SYSTEM;
+	}
 	if (opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
 		return report_process_1(verb, opts);
-	if (opts->pid == 0)
-		code = short_lived_check(pid, verb, opts);
-	if (code != 0)
-		return code;
-	acquirer->hold_file = detached_file_new(opts, verb->kind, pid, start);
+	acquirer->hold_file = detached_file_new(opts, verb->kind, target.pid, target.start);
 	return acquirer->hold_file != NULL ? 0 : EXIT_SYSTEM;
 }
 

@@ -13,7 +13,7 @@
 #include "caller_hold.h"
 #include "options/names.h"
 #include "process_lock/hold_file.h"
-#include "process_lock/inherited.h"
+#include "process_lock/held.h"
 #include "verbs.h"
 
 /* Renews a hold and prints its TTL. lost_code is the exit code for a hold that the server does not have any more. */

@@ -1,6 +1,6 @@
 /*
  * unlock: release the caller's most recent hold, or that of --owner; or, with --force, break the lock of any holder.
- * caller_hold.c finds the hold of the caller, and hold_file_claim.c excludes other unlocks.
+ * caller_hold.c finds the hold of the caller, and hold_file.c excludes other unlocks.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +17,6 @@
 #include "log/event_log.h"
 #include "options/names.h"
 #include "process_lock/hold_file.h"
-#include "process_lock/hold_file_claim.h"
 #include "sys/os.h"
 #include "sys/proc_tree.h"
 #include "sys/signals.h"

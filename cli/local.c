@@ -134,7 +134,7 @@ static enum search_state await_previous(struct search *search)
 /* One try. DOWN with the locked file in *fd_out, or with -1 when another process has locked it. */
 static enum search_state try_lock(struct search *search, int *fd_out)
 {
-	int fd = openat(search->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = runtime_dir_create(search->dir_fd, LOCK_FILE, O_RDWR);
 	bool has_lock = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 
 	/* Cleaners of /tmp remove old files. */

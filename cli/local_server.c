@@ -50,7 +50,7 @@ bool local_server_write_pid(int dir_fd, pid_t pid)
 
 	/* An rlock that was killed may have left one, and to open a fifo could hang. */
 	(void)unlinkat(dir_fd, NEW_PID_FILE, 0);
-	fd = openat(dir_fd, NEW_PID_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = runtime_dir_create(dir_fd, NEW_PID_FILE, O_WRONLY | O_EXCL);
 	if (fd < 0)
 		return false;
 	is_written = dprintf(fd, "%ld\n", (long)pid) > 0;

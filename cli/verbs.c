@@ -40,12 +40,11 @@ const struct verb verbs[] = {
 		  "when it was lost. Of several NAMEs either all are acquired or none.",
 	  .examples = RUN_EXAMPLES },
 	{ "lock", cmd_lock, RLOCK_PLAIN, VERBS_LOCK, COMMAND_OPTIONAL, NULL,
-	  "acquire a lock, for a command or for the calling process",
+	  "acquire a lock, for a command or for a process",
 	  .description =
-		  "With a COMMAND the same as run. Without one the lock belongs to the calling "
-		  "process, or to that of --pid, and is held until 'rlock unlock', or until that "
-		  "process ends. In a script say which process is meant: rlock lock --pid $$ "
-		  "NAME." },
+		  "With a COMMAND the same as run. Without one the lock belongs to the process of "
+		  "--pid, in a script: rlock lock --pid $$ NAME, and is held until 'rlock unlock', "
+		  "or until that process ends; or to the ID of --owner." },
 	{ "fair", cmd_lock, RLOCK_FAIR, VERBS_LOCK, COMMAND_OPTIONAL, NULL,
 	  "acquire a lock first come, first served, from a queue",
 	  .description =

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "hold/command_environment.h"
-#include "process_lock/inherited.h"
+#include "process_lock/held.h"
 
 #define TOKEN_TEXT_MAX 24
 #define OWN_VARIABLES_MAX 5

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,7 +18,6 @@
 #include "hold/lease_state.h"
 #include "hold/renewer.h"
 #include "process_lock/hold_file.h"
-#include "process_lock/runtime_dir.h"
 #include "sys/os.h"
 #include "sys/proc.h"
 
@@ -28,24 +26,14 @@
 struct hold_file *detached_file_new(const struct opts *opts, enum rlock_kind kind, pid_t target,
 				    uint64_t target_start)
 {
-	struct hold_file *file = calloc(1, sizeof(*file));
+	struct hold_file *file = hold_file_new(target, target_start);
 
-	if (file == NULL) {
-		(void)message_out_of_memory();
+	if (file == NULL)
 		return NULL;
-	}
-	file->claim_fd = -1;
-	file->dir_fd = runtime_dir_open_for_holds();
-	file->pid = target;
-	file->pid_namespace = proc_namespace();
-	file->start = target_start;
 	file->kind = kind;
 	file->is_fixed_lease = opts->is_fixed_lease;
 	file->lease_ms = opts->lease_ms;
-	if (file->dir_fd >= 0)
-		return file;
-	hold_file_free(file);
-	return NULL;
+	return file;
 }
 
 static bool fill_hold_file(const struct detached_args *args)

@@ -121,3 +121,26 @@ int command_line_check(const struct verb *verb, const struct command_line *line,
 		return report_needs_name(verb, line);
 	return 0;
 }
+
+int command_line_report_no_holder(const struct verb *verb, const struct command_line *line)
+{
+	struct usage_line for_process, for_command;
+	size_t index = guess_command(verb, line);
+
+	usage_line_begin(&for_process, verb->name);
+	usage_line_add_plain(&for_process, "--pid $$");
+	usage_line_add(&for_process, line->words, line->count);
+	if (index == line->count) {
+		message_error("%s without a COMMAND needs --pid or --owner: try: %s", verb->name,
+			      for_process.text);
+		return EXIT_USAGE;
+	}
+	/* What looks like another name may be a command whose "--" was left out. */
+	usage_line_begin(&for_command, strcmp(verb->name, "lock") == 0 ? "run" : verb->name);
+	usage_line_add(&for_command, line->words, index);
+	usage_line_add_plain(&for_command, "--");
+	usage_line_add(&for_command, line->words + index, line->count - index);
+	message_error("%s without a COMMAND needs --pid or --owner: try: %s, or with a COMMAND: %s",
+		      verb->name, for_process.text, for_command.text);
+	return EXIT_USAGE;
+}

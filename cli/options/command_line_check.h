@@ -18,4 +18,9 @@ int command_line_check_cut(const struct verb *verb, const struct command_line *l
 /* Check that the line has all parts that the verb needs, and no others. 0, or the exit code likewise. */
 int command_line_check(const struct verb *verb, const struct command_line *line, bool has_name);
 
+/*
+ * Report by one line of message_error that nothing says whose the lock without a command is. Returns the exit code.
+ */
+int command_line_report_no_holder(const struct verb *verb, const struct command_line *line);
+
 #endif

@@ -10,6 +10,7 @@
 #include "base/message.h"
 #include "options/argv.h"
 #include "options/command_line.h"
+#include "options/command_line_check.h"
 #include "options/config.h"
 #include "options/help.h"
 #include "options/load.h"
@@ -104,6 +105,17 @@ static int check_owner(const struct option_merge *merge)
 		return 0;
 	message_error("%s", wrong);
 	return EXIT_USAGE;
+}
+
+/* Whose a lock without a COMMAND is has to be said: the caller may be a wrapper or a subshell that ends with the call. */
+static int check_holder(const struct option_merge *merge, const struct command_line *line)
+{
+	const struct opts *opts = merge->opts;
+
+	if ((merge->verb->set & VERBS_ACQUIRE) == 0 || opts->command != NULL || opts->resize ||
+	    opts->pid != 0 || opts->owner != NULL)
+		return 0;
+	return command_line_report_no_holder(merge->verb, line);
 }
 
 /* ---- the environment ---- */
@@ -278,6 +290,9 @@ static int read_sources(struct option_merge *merge, struct memory *memory, enum 
 	if (code != 0)
 		return code;
 	code = check_owner(merge);
+	if (code != 0)
+		return code;
+	code = check_holder(merge, &memory->line);
 	if (code != 0)
 		return code;
 	code = environment_read(merge);

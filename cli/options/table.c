@@ -110,8 +110,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	{ OPT_PID, "pid", NULL, "PID", GROUP_OWNER, VERBS_HOLD, USUAL | WITHOUT_COMMAND,
 	  value_number, FIELD(pid), .least = 1, .most = INT_MAX,
 	  .expected = "a process id, like 1234",
-	  .help = "the process that the lock belongs to; the lock is released when that ends "
-		  "(default: the parent)",
+	  .help = "the process that a lock without COMMAND belongs to; the lock is released when "
+		  "that ends",
 	  .help_holder = "the process that holds the lock; its ancestors count as well (default: "
 			 "the caller)" },
 	{ OPT_MODE, "mode", NULL, "plain|fair|read|write|sem", GROUP_OWNER,

@@ -1,30 +1,97 @@
 /*
- * The format of a hold file: each hold has one, "hold-PID-START-HOLDID", with lines "key value". The file says which
- * process the lock is for and how to release it, but never a password. hold_file_walk.c removes the files of processes
- * that have ended.
+ * Hold files: each hold has one, "hold-PID-START-HOLDID", with lines "key value". runtime_dir.c knows where they are,
+ * and held.c the words for the locks. A file is written once, and again only for what does not change back: its hold is
+ * lost, a release failed, a fixed lease was renewed; or a cleaner removed it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/exits.h"
-#include "base/number.h"
 #include "base/message.h"
+#include "base/number.h"
+#include "options/names.h"
+#include "options/usage_line.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/runtime_dir.h"
+#include "sys/os.h"
 #include "sys/file_read.h"
+#include "sys/proc.h"
 
 #define FILE_PREFIX "hold-"
-/* The file is named "new-NAMESPACE-PID-HOLDID" while it is written. */
-#define NEW_PREFIX "new-"
-#define FILE_SIZE_MAX (1 << 18)
+#define NEW_PREFIX "new-" /* while it is written */
+#define FILE_NAME_MAX 128
+#define FILE_SIZE_MAX (1 << 19)
 #define TIME_MAX_MS (INT64_MAX / 4)
+/* No rlock writes a file for so long: the one that began it was killed. */
+#define NEW_MAX_S 3600
+#define PLACE_KEY "place " /* first, so that nothing else of a file from elsewhere is read */
+/* Longer than an unlock has its claim: RELEASE_MS of finish.c, 5 s, bounds its request. */
+#define CLAIM_MS 10000
+#define CLAIM_LOOK_MS 10
+
+/* ---- where pids and times mean the same ---- */
+
+static unsigned long long namespace_inode(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (unsigned long long)st.st_ino : 0;
+}
+
+/*
+ * The boot of this machine, and the namespaces of our pids and times: only where all are the same is a process or a
+ * time of a hold file what it was for its writer. Other machines and containers may share the directory. NULL with
+ * errno when we cannot tell now.
+ */
+static const char *this_place(void)
+{
+	static char place[128];
+	char boot[40] = "0";
+
+	if (place[0] != '\0')
+		return place;
+	if (file_read_start(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 0, boot, sizeof(boot)) <=
+		    0 &&
+	    is_transient_errno(errno))
+		return NULL;
+	boot[strcspn(boot, "\n")] = '\0';
+	(void)snprintf(place, sizeof(place), "%s %llu %llu", boot[0] != '\0' ? boot : "0",
+		       namespace_inode("/proc/self/ns/pid"), namespace_inode("/proc/self/ns/time"));
+	return place;
+}
+
+/* ---- one file ---- */
+
+struct hold_file *hold_file_new(pid_t pid, uint64_t start)
+{
+	const char *held = getenv(INHERITED_VARIABLE);
+	struct hold_file *file = calloc(1, sizeof(*file));
+
+	if (file == NULL) {
+		(void)message_out_of_memory();
+		return NULL;
+	}
+	file->claim_fd = -1;
+	file->pid = pid;
+	file->start = start;
+	file->inside = inherited_hold_ids(held != NULL ? held : "");
+	file->dir_fd = runtime_dir_open_for_holds();
+	if (file->dir_fd >= 0)
+		return file;
+	hold_file_free(file);
+	return NULL;
+}
 
 void hold_file_free(struct hold_file *file)
 {
@@ -37,6 +104,7 @@ void hold_file_free(struct hold_file *file)
 	free(file->names);
 	free(file->owners);
 	free(file->server);
+	free(file->inside);
 	if (file->dir_fd >= 0)
 		(void)close(file->dir_fd);
 	if (file->claim_fd >= 0)
@@ -68,60 +136,73 @@ bool hold_file_add_name(struct hold_file *file, const char *name, size_t name_le
 	return true;
 }
 
-void hold_file_name(const struct hold_file *file, char out[HOLD_FILE_NAME_MAX])
+static void name_of(const struct hold_file *file, char out[FILE_NAME_MAX])
 {
-	(void)snprintf(out, HOLD_FILE_NAME_MAX, FILE_PREFIX "%d-%" PRIu64 "-%s", (int)file->pid,
+	(void)snprintf(out, FILE_NAME_MAX, FILE_PREFIX "%d-%" PRIu64 "-%s", (int)file->pid,
 		       file->start, file->hold_id);
+}
+
+/* Reads pid, start and hold_id from the name of a file. False when the name is not that of a hold file. */
+static bool parse_name(const char *name, struct hold_file *out)
+{
+	int64_t pid, start;
+
+	if (strncmp(name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0)
+		return false;
+	name += strlen(FILE_PREFIX);
+	if (!number_read(&name, &pid) || *name++ != '-' || !number_read(&name, &start) ||
+	    *name++ != '-' || pid <= 0 || pid > INT_MAX || start < 0 || !held_is_hold_id(name))
+		return false;
+	out->pid = (pid_t)pid;
+	out->start = (uint64_t)start;
+	memcpy(out->hold_id, name, RLOCK_HOLD_ID_MAX);
+	return true;
 }
 
 /* ---- write ---- */
 
-static int report_unwritable(const struct hold_file *file, const char *name)
+static void print_lines(FILE *out, const struct hold_file *file, const char *place)
 {
-	int error = errno;
-
-	message_error("cannot write '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
-		      strerror(error));
-	return EXIT_SYSTEM;
-}
-
-static void print_lines(FILE *out, const struct hold_file *file)
-{
-	char encoded[3 * RLOCK_NAME_MAX + 1];
-
-	(void)fprintf(out, "server %s\nkind %s\npid_namespace %" PRIu64 "\n", file->server,
-		      rlock_kind_name(file->kind), file->pid_namespace);
-	(void)fprintf(out, "sent_ms %" PRId64 "\nlease_ms %" PRId64 "\nacquired_ms %" PRId64 "\n",
-		      file->sent_ms, file->lease_ms, file->acquired_ms);
-	(void)fprintf(out, "fixed %d\nlost %d\ngiven_up %d\nrenewer %d %" PRIu64 "\n",
-		      file->is_fixed_lease, file->is_lost, file->is_abandoned, (int)file->renewer,
+	(void)fprintf(out, PLACE_KEY "%s\nrenewer %d %" PRIu64 "\n", place, (int)file->renewer,
 		      file->renewer_start);
+	(void)fprintf(out, "times_ms %" PRId64 " %" PRId64 "\n", file->sent_ms, file->acquired_ms);
+	(void)fprintf(out, "fixed %d\nlost %d\nabandoned %d\ninside %s\n", file->is_fixed_lease,
+		      file->is_lost, file->is_abandoned, file->inside != NULL ? file->inside : "");
 	for (size_t i = 0; i < file->name_count; i++) {
-		(void)rlock_percent_encode(file->names[i].text, file->names[i].len, "", encoded,
-					   sizeof(encoded));
-		(void)fprintf(out, "name %s %s\n", encoded, file->owners[i]);
+		(void)fputs("held ", out);
+		held_write(out, &(struct held){ .server = file->server,
+						.kind = file->kind,
+						.name = file->names[i],
+						.owner = file->owners[i],
+						.hold_id = file->hold_id,
+						.lease_ms = file->lease_ms,
+						.pid = file->pid,
+						.start = file->start });
+		(void)fputc('\n', out);
 	}
 }
 
 /* Puts a new file in the old one's place, so that a reader sees either the one or the other whole. */
 static bool replace_file(const struct hold_file *file, const char *name)
 {
-	char new_name[HOLD_FILE_NAME_MAX + 48];
+	const char *place = this_place();
+	char new_name[FILE_NAME_MAX];
 	FILE *out = NULL;
 	bool is_written = false;
 	int fd;
 
-	(void)snprintf(new_name, sizeof(new_name), NEW_PREFIX "%" PRIu64 "-%d-%s",
-		       file->pid_namespace, (int)getpid(), file->hold_id);
-	fd = openat(file->dir_fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
+	if (place == NULL)
+		return false;
+	(void)snprintf(new_name, sizeof(new_name), NEW_PREFIX "%d-%s", (int)getpid(),
+		       file->hold_id);
+	fd = runtime_dir_create(file->dir_fd, new_name, O_WRONLY | O_TRUNC);
 	if (fd < 0)
 		return false;
 	out = fdopen(fd, "w");
 	if (out == NULL) {
 		(void)close(fd);
 	} else {
-		print_lines(out, file);
+		print_lines(out, file, place);
 		is_written = ferror(out) == 0;
 		is_written = fclose(out) == 0 && is_written;
 	}
@@ -138,38 +219,42 @@ static bool replace_file(const struct hold_file *file, const char *name)
 
 int hold_file_save(const struct hold_file *file)
 {
-	char name[HOLD_FILE_NAME_MAX];
+	char name[FILE_NAME_MAX];
 
-	hold_file_name(file, name);
-	return replace_file(file, name) ? 0 : report_unwritable(file, name);
+	name_of(file, name);
+	if (replace_file(file, name))
+		return 0;
+	message_error("cannot write '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
+		      strerror(errno));
+	return EXIT_SYSTEM;
 }
 
 void hold_file_remove(const struct hold_file *file)
 {
-	char name[HOLD_FILE_NAME_MAX];
+	char name[FILE_NAME_MAX];
 
-	hold_file_name(file, name);
+	name_of(file, name);
 	(void)unlinkat(file->dir_fd, name, 0);
 }
 
 void hold_file_mark_lost(struct hold_file *file)
 {
-	char name[HOLD_FILE_NAME_MAX];
+	char name[FILE_NAME_MAX];
 
 	file->is_lost = true;
-	hold_file_name(file, name);
+	name_of(file, name);
 	/* If this fails, since the disk is full, say, an unlock still learns from the server that the lock was lost. */
 	(void)replace_file(file, name);
 }
 
 void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms)
 {
-	char name[HOLD_FILE_NAME_MAX];
+	char name[FILE_NAME_MAX];
 	int dir_fd;
 
 	file->sent_ms = sent_ms;
 	file->lease_ms = lease_ms;
-	hold_file_name(file, name);
+	name_of(file, name);
 	if (utimensat(file->dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT ||
 	    replace_file(file, name) || errno != ENOENT)
 		return;
@@ -209,57 +294,45 @@ static char *read_text(int dir_fd, const char *name)
 	return text;
 }
 
-/* The value is "NAME OWNER", with the name percent-encoded. */
-static bool read_name(struct hold_file *file, char *value)
+static bool set_text(char **text, const char *value)
 {
-	char *owner = strchr(value, ' ');
-	struct rlock_name name = { value, 0 };
-	const char *why;
-	long len;
-
-	if (owner == NULL)
-		return false;
-	*owner++ = '\0';
-	len = rlock_percent_decode(value, strlen(value));
-	if (len < 0)
-		return false;
-	name.len = (size_t)len;
-	return rlock_name_check(&name, &why) == RLOCK_OK &&
-	       rlock_owner_check(owner, &why) == RLOCK_OK &&
-	       hold_file_add_name(file, name.text, name.len, owner);
+	free(*text);
+	*text = strdup(value);
+	return *text != NULL;
 }
 
-/* rlock writes no time beyond TIME_MAX_MS, and sums of times within it do not overflow. */
-static bool read_ms(const char *value, int64_t *out_ms)
+/* What is the same for all locks of the hold stands in each of their words, and the file's name has some of it. */
+static bool read_held(struct hold_file *file, char *word)
 {
-	int64_t ms;
+	struct held held;
 
-	if (!number_parse(value, &ms) || ms < -TIME_MAX_MS || ms > TIME_MAX_MS)
+	if (!held_read(word, &held) || held.lease_ms > TIME_MAX_MS)
 		return false;
-	*out_ms = ms;
-	return true;
+	file->kind = held.kind;
+	file->lease_ms = held.lease_ms;
+	return set_text(&file->server, held.server) &&
+	       hold_file_add_name(file, held.name.text, held.name.len, held.owner);
 }
 
-static bool read_inode(const char *value, uint64_t *out)
+/*
+ * The value is two numbers. rlock writes no time beyond TIME_MAX_MS, and sums of times within it do not overflow; nor
+ * is a start of a process later.
+ */
+static bool read_two(const char *value, int64_t *first, int64_t *second)
 {
-	int64_t number;
-
-	if (!number_parse(value, &number) || number < 0)
-		return false;
-	*out = (uint64_t)number;
-	return true;
+	return number_read(&value, first) && number_read(&value, second) && *value == '\0' &&
+	       *first >= -TIME_MAX_MS && *first <= TIME_MAX_MS && *second >= -TIME_MAX_MS &&
+	       *second <= TIME_MAX_MS;
 }
 
-/* The value is "PID START". */
-static bool read_process(const char *value, pid_t *pid, uint64_t *start)
+static bool read_renewer(struct hold_file *file, const char *value)
 {
-	int64_t pid_number, start_number;
+	int64_t pid, start;
 
-	if (!number_read(&value, &pid_number) || !number_read(&value, &start_number) ||
-	    *value != '\0' || pid_number < 0 || pid_number > INT_MAX || start_number < 0)
+	if (!read_two(value, &pid, &start) || pid < 0 || pid > INT_MAX || start < 0)
 		return false;
-	*pid = (pid_t)pid_number;
-	*start = (uint64_t)start_number;
+	file->renewer = (pid_t)pid;
+	file->renewer_start = (uint64_t)start;
 	return true;
 }
 
@@ -270,119 +343,406 @@ static bool read_line(struct hold_file *file, char *line)
 	if (value == NULL)
 		return false;
 	*value++ = '\0';
-	if (strcmp(line, "name") == 0)
-		return read_name(file, value);
-	if (strcmp(line, "server") == 0) {
-		free(file->server);
-		file->server = strdup(value);
-		return file->server != NULL;
-	}
-	if (strcmp(line, "kind") == 0)
-		return rlock_kind_parse(value, strlen(value), &file->kind);
-	if (strcmp(line, "sent_ms") == 0)
-		return read_ms(value, &file->sent_ms);
-	if (strcmp(line, "lease_ms") == 0)
-		return read_ms(value, &file->lease_ms);
-	if (strcmp(line, "acquired_ms") == 0)
-		return read_ms(value, &file->acquired_ms);
-	if (strcmp(line, "pid_namespace") == 0)
-		return read_inode(value, &file->pid_namespace);
+	if (strcmp(line, "held") == 0)
+		return read_held(file, value);
+	if (strcmp(line, "inside") == 0)
+		return set_text(&file->inside, value);
+	if (strcmp(line, "times_ms") == 0)
+		return read_two(value, &file->sent_ms, &file->acquired_ms);
 	if (strcmp(line, "renewer") == 0)
-		return read_process(value, &file->renewer, &file->renewer_start);
+		return read_renewer(file, value);
 	if (strcmp(line, "fixed") == 0)
 		file->is_fixed_lease = value[0] == '1';
 	else if (strcmp(line, "lost") == 0)
 		file->is_lost = value[0] == '1';
-	else if (strcmp(line, "given_up") == 0)
+	else if (strcmp(line, "abandoned") == 0)
 		file->is_abandoned = value[0] == '1';
 	return true; /* keys that a later version adds are ignored */
 }
 
-static bool is_whole(const struct hold_file *file)
+/* False, with errno 0, for a file that is incomplete or not ours. Its first line says where it was written. */
+static bool read_lines(struct hold_file *file, char *text, bool *is_from_here)
 {
-	return file->server != NULL && file->name_count > 0 && file->lease_ms > 0;
+	const char *place = this_place();
+	char *rest, *line = strtok_r(text, "\n", &rest);
+
+	if (place == NULL)
+		return false;
+	/* Bad content leaves no transient errno; lack of memory does, and then the file is not taken for bad. */
+	errno = 0;
+	if (line == NULL || strncmp(line, PLACE_KEY, strlen(PLACE_KEY)) != 0)
+		return false;
+	*is_from_here = strcmp(line + strlen(PLACE_KEY), place) == 0;
+	if (!*is_from_here)
+		return false;
+	while ((line = strtok_r(NULL, "\n", &rest)) != NULL)
+		if (!read_line(file, line))
+			return false;
+	return file->name_count > 0;
 }
 
-bool hold_file_parse_name(const char *name, struct hold_file *out)
+/*
+ * NULL when the file is no hold file of ours or is incomplete, or, as errno says, when it cannot be read now; or when it
+ * was written elsewhere: *is_from_here is false.
+ */
+static struct hold_file *read_file(int dir_fd, const char *name, bool *is_from_here)
 {
-	int64_t pid, start;
-
-	if (strncmp(name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0)
-		return false;
-	name += strlen(FILE_PREFIX);
-	if (!number_read(&name, &pid) || *name++ != '-' || !number_read(&name, &start) ||
-	    *name++ != '-' || pid <= 0 || pid > INT_MAX || start < 0)
-		return false;
-	if (strlen(name) != RLOCK_HOLD_ID_MAX - 1 ||
-	    strspn(name, "0123456789abcdef") != RLOCK_HOLD_ID_MAX - 1)
-		return false;
-	out->pid = (pid_t)pid;
-	out->start = (uint64_t)start;
-	memcpy(out->hold_id, name, RLOCK_HOLD_ID_MAX);
-	return true;
-}
-
-bool hold_file_parse_new_name(const char *name, uint64_t *pid_namespace_out, pid_t *pid_out)
-{
-	int64_t pid, pid_namespace;
-
-	if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
-		return false;
-	name += strlen(NEW_PREFIX);
-	if (!number_read(&name, &pid_namespace) || *name++ != '-' || !number_read(&name, &pid) ||
-	    *name != '-' || pid <= 0 || pid > INT_MAX || pid_namespace <= 0)
-		return false;
-	*pid_namespace_out = (uint64_t)pid_namespace;
-	*pid_out = (pid_t)pid;
-	return true;
-}
-
-struct hold_file *hold_file_read(int dir_fd, const char *name)
-{
-	struct hold_file *file = calloc(1, sizeof(*file)), *result = NULL;
-	char *text = NULL, *rest;
+	struct hold_file *file = calloc(1, sizeof(*file));
+	char *text = NULL;
 	int error;
 
+	*is_from_here = true;
 	if (file == NULL)
 		return NULL;
 	file->dir_fd = file->claim_fd = -1;
 	errno = 0;
-	if (!hold_file_parse_name(name, file))
-		goto out;
-	text = read_text(dir_fd, name);
-	if (text == NULL)
-		goto out;
-	/* Bad content leaves no transient errno; lack of memory does, and then the file is not taken for bad. */
-	errno = 0;
-	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-	     line = strtok_r(NULL, "\n", &rest))
-		if (!read_line(file, line))
-			goto out;
-	if (!is_whole(file))
-		goto out;
-	file->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
-	if (file->dir_fd >= 0)
-		result = file;
-out:
+	if (parse_name(name, file))
+		text = read_text(dir_fd, name);
+	if (text != NULL && read_lines(file, text, is_from_here))
+		file->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
 	error = errno;
 	free(text);
-	if (result == NULL)
+	if (file->dir_fd < 0) {
 		hold_file_free(file);
+		file = NULL;
+	}
 	errno = error;
-	return result;
+	return file;
+}
+
+static struct hold_file *read_again(const struct hold_file *file)
+{
+	char name[FILE_NAME_MAX];
+	bool is_from_here;
+
+	name_of(file, name);
+	return read_file(file->dir_fd, name, &is_from_here);
 }
 
 bool hold_file_reload(const struct hold_file *file, int64_t *sent_ms, int64_t *lease_ms)
 {
-	char name[HOLD_FILE_NAME_MAX];
-	struct hold_file *read;
+	struct hold_file *read = read_again(file);
 
-	hold_file_name(file, name);
-	read = hold_file_read(file->dir_fd, name);
 	if (read == NULL)
 		return false;
 	*sent_ms = read->sent_ms;
 	*lease_ms = read->lease_ms;
 	hold_file_free(read);
 	return true;
+}
+
+/* ---- the ancestors of a process: itself, and the processes above it ---- */
+
+struct ancestors {
+	struct proc *chain; /* from the process itself upwards; the caller frees it */
+	size_t count;
+};
+
+/* 0, or errno when /proc cannot show one of them now. */
+static int read_ancestors(struct ancestors *out, pid_t pid)
+{
+	uint64_t child_start = UINT64_MAX;
+	struct proc proc, *longer;
+
+	while (pid > 0) {
+		enum proc_lookup lookup = proc_look(pid, &proc);
+
+		if (lookup == PROC_UNSEEN)
+			return errno;
+		/* A parent is older than its child: a younger process got the pid of a parent that has ended. */
+		if (lookup == PROC_GONE || proc.start > child_start)
+			break;
+		longer = realloc(out->chain, (out->count + 1) * sizeof(*longer));
+		if (longer == NULL)
+			return ENOMEM;
+		out->chain = longer;
+		out->chain[out->count++] = proc;
+		pid = proc.parent;
+		child_start = proc.start;
+	}
+	return 0;
+}
+
+/* How many steps above the process this one is: 0 for the process itself, -1 for one that is no ancestor. */
+static int distance(const struct ancestors *ancestors, pid_t pid, uint64_t start)
+{
+	for (size_t i = 0; i < ancestors->count; i++)
+		if (ancestors->chain[i].pid == pid && ancestors->chain[i].start == start)
+			return (int)i;
+	return -1;
+}
+
+/* ---- the holds of a process and of those above it ---- */
+
+struct search {
+	pid_t pid;
+	struct ancestors ancestors; /* empty: not looked up yet */
+	struct hold_file *first;    /* what was found */
+};
+
+/* Its writer was killed before it could give the file its final name. */
+static bool is_half_written_leftover(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	return strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) == 0 &&
+	       fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_mtime < time(NULL) - NEW_MAX_S;
+}
+
+/* Removes the file of a process that does not run here: it has ended, unless the file was written elsewhere. */
+static void sweep(int dir_fd, const char *name)
+{
+	bool is_from_here;
+	struct hold_file *file = read_file(dir_fd, name, &is_from_here);
+
+	if (file != NULL || (is_from_here && !is_transient_errno(errno)))
+		(void)unlinkat(dir_fd, name, 0);
+	hold_file_free(file);
+}
+
+/* 0, or errno when we cannot tell now whether the search is for this file. */
+static int visit(struct search *search, int dir_fd, const char *name)
+{
+	struct hold_file named, *file;
+	bool is_from_here;
+	int steps, error = 0;
+
+	if (is_half_written_leftover(dir_fd, name))
+		(void)unlinkat(dir_fd, name, 0);
+	if (!parse_name(name, &named))
+		return 0;
+	if (proc_has_ended(named.pid, named.start)) {
+		sweep(dir_fd, name);
+		return 0;
+	}
+	if (search->ancestors.count == 0)
+		error = read_ancestors(&search->ancestors, search->pid);
+	steps = distance(&search->ancestors, named.pid, named.start);
+	if (error != 0 || steps < 0)
+		return error;
+	file = read_file(dir_fd, name, &is_from_here);
+	if (file == NULL)
+		return is_from_here && is_transient_errno(errno) ? errno : 0;
+	file->steps = steps;
+	file->next = search->first;
+	search->first = file;
+	return 0;
+}
+
+/* Closes dir_fd. 0, or errno when some files could not be looked at. */
+static int search_directory(struct search *search, int dir_fd)
+{
+	DIR *dir = fdopendir(dir_fd);
+	struct dirent *entry = NULL;
+	int error = 0;
+
+	if (dir == NULL) {
+		error = errno;
+		(void)close(dir_fd);
+		return error;
+	}
+	do {
+		errno = 0;
+		entry = readdir(dir);
+		error = entry != NULL ? visit(search, dir_fd, entry->d_name) : errno;
+	} while (entry != NULL && error == 0);
+	(void)closedir(dir);
+	return error;
+}
+
+/*
+ * A list of all holds of pid and those above it. *code_out is 0, or the exit code after one line by message_error when
+ * some could not be looked at.
+ */
+static struct hold_file *find_all(pid_t pid, bool is_directory_needed, int *code_out)
+{
+	struct search search = { .pid = pid };
+	int dir_fds[RUNTIME_DIR_COUNT], error = 0;
+
+	*code_out = runtime_dir_open_all(is_directory_needed, dir_fds);
+	for (size_t i = 0; *code_out == 0 && i < RUNTIME_DIR_COUNT; i++) {
+		int failed = dir_fds[i] >= 0 ? search_directory(&search, dir_fds[i]) : 0;
+
+		error = error != 0 ? error : failed;
+	}
+	free(search.ancestors.chain);
+	if (error != 0) {
+		message_error("cannot look for locks in '%s': %s", runtime_dir_path(),
+			      strerror(error));
+		*code_out = EXIT_SYSTEM;
+	}
+	return search.first;
+}
+
+static bool is_among(const struct rlock_name *name, const struct rlock_name *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (names[i].len == name->len && memcmp(names[i].text, name->text, name->len) == 0)
+			return true;
+	return false;
+}
+
+static size_t names_in(const struct hold_file *file, const struct rlock_name *names, size_t count)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < file->name_count; i++)
+		found += is_among(&file->names[i], names, count) ? 1 : 0;
+	return found;
+}
+
+static bool is_nearer(const struct hold_file *file, const struct hold_file *than)
+{
+	return than == NULL || file->steps < than->steps ||
+	       (file->steps == than->steps && file->acquired_ms >= than->acquired_ms);
+}
+
+struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
+				 const char *server, enum rlock_kind mode,
+				 struct hold_file **near_out, int *code_out)
+{
+	struct hold_file *file = find_all(pid, true, code_out), *next;
+	struct hold_file *exact = NULL, *near = NULL, **place;
+
+	for (; file != NULL; file = next) {
+		size_t common = names_in(file, names, name_count);
+
+		next = file->next;
+		file->next = NULL;
+		place = NULL;
+		if (common == name_count && common == file->name_count &&
+		    strcmp(file->server, server) == 0)
+			place = rlock_kind_is(file->kind, mode) && is_nearer(file, exact) ? &exact
+											  : NULL;
+		else if (common > 0)
+			place = &near;
+		hold_file_free(place != NULL ? *place : file);
+		if (place != NULL)
+			*place = file;
+	}
+	if (exact == NULL)
+		*near_out = near;
+	else
+		hold_file_free(near);
+	return exact;
+}
+
+int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name_count,
+			  char ***owners, size_t *count)
+{
+	struct hold_file *file, *next;
+	int code;
+
+	/*
+	 * `rlock run` needs no such directory, so it ignores one that is unfit to be used. But a process that holds the
+	 * lock without knowing it would deadlock. The server tells which of the owners holds the lock.
+	 */
+	for (file = find_all(pid, false, &code); file != NULL; file = next) {
+		next = file->next;
+		for (size_t i = 0; i < file->name_count; i++)
+			if (is_among(&file->names[i], names, name_count))
+				owners_add(owners, count, file->owners[i]);
+		hold_file_free(file);
+	}
+	return code;
+}
+
+int hold_file_find_nearer(const struct hold_file *file, const struct inherited *run, pid_t pid,
+			  bool *is_run_out)
+{
+	struct ancestors ancestors = { 0 };
+	int error = read_ancestors(&ancestors, pid);
+	int run_steps = distance(&ancestors, run->parent, run->parent_start);
+
+	free(ancestors.chain);
+	if (error != 0) {
+		message_error("cannot look at the processes above process %d: %s", (int)pid,
+			      strerror(error));
+		return EXIT_SYSTEM;
+	}
+	if (run_steps >= 0)
+		*is_run_out = file == NULL || run_steps <= file->steps;
+	else if (pid != getpid())
+		*is_run_out = false;
+	/* The run's process was killed, or is in another pid namespace. */
+	else
+		*is_run_out = file == NULL || file->inside == NULL ||
+			      strstr(file->inside, run->hold_id) == NULL;
+	return 0;
+}
+
+void hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,
+			   size_t name_count, const char *server, const char *verb, pid_t pid)
+{
+	bool is_elsewhere = strcmp(near->server, server) != 0;
+	char wanted[NAMES_SHOWN_MAX], process[32];
+	struct usage_line line;
+
+	usage_line_begin(&line, verb);
+	if (is_elsewhere) {
+		usage_line_add_plain(&line, "--url");
+		usage_line_add(&line, &near->server, 1);
+	}
+	if (pid != 0) {
+		(void)snprintf(process, sizeof(process), "--pid %d", (int)pid);
+		usage_line_add_plain(&line, process);
+	}
+	usage_line_add_names(&line, near->names, near->name_count);
+	message_error("%s: %s: try: %s", names_show(names, name_count, wanted),
+		      is_elsewhere ? "held on another server" : "was locked together with others",
+		      line.text);
+}
+
+/* ---- one unlock at a time: a second one would report a lock as lost that the first has released ---- */
+
+/*
+ * False when another unlock locks the file for too long, since it is stopped, say. Where files cannot be locked, no
+ * unlock is kept out.
+ */
+static bool lock_file(int fd)
+{
+	int64_t end_ms = rlock_now_ms() + CLAIM_MS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
+		if (rlock_now_ms() >= end_ms)
+			return false;
+		(void)poll(NULL, 0, CLAIM_LOOK_MS);
+	}
+	return true;
+}
+
+int hold_file_claim(struct hold_file *file, bool *is_ours_out)
+{
+	struct hold_file *read = NULL;
+	char name[FILE_NAME_MAX];
+
+	*is_ours_out = false;
+	name_of(file, name);
+	file->claim_fd = openat(file->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (file->claim_fd < 0 && errno == ENOENT)
+		return 0;
+	if (file->claim_fd < 0) {
+		message_error("cannot open '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
+			      strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	if (!lock_file(file->claim_fd)) {
+		message_error(
+			"another unlock of this lock has not ended within %d s: try again, or terminate it",
+			CLAIM_MS / 1000);
+		return EXIT_SYSTEM;
+	}
+	/* flock locks the file, not its name: after another unlock the name may be another file's, or no file's. */
+	if (file_is_named(file->claim_fd, file->dir_fd, name))
+		read = read_again(file);
+	if (read == NULL)
+		return 0;
+	file->sent_ms = read->sent_ms;
+	file->lease_ms = read->lease_ms;
+	file->is_lost = read->is_lost;
+	file->is_abandoned = read->is_abandoned;
+	hold_file_free(read);
+	*is_ours_out = true;
+	return 0;
 }

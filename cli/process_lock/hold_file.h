@@ -1,6 +1,6 @@
 /*
- * The hold file of a lock without a command: which process the lock is for, and what its release needs.
- * hold_file_find.h looks for such files, and hold_file_claim.h decides which unlock may release by one.
+ * The hold file of a lock without a command: which process the lock is for, and what its release needs, but never a
+ * password. By it the process, and those below it, find their hold.
  */
 #ifndef HOLD_FILE_H
 #define HOLD_FILE_H
@@ -11,20 +11,19 @@
 #include <sys/types.h>
 
 #include "lib/rlock.h"
-
-#define HOLD_FILE_NAME_MAX 128
+#include "process_lock/held.h"
 
 struct hold_file {
-	int dir_fd;             /* the runtime directory */
-	pid_t pid;              /* the process that the lock is for */
-	uint64_t start;         /* when that process started */
-	uint64_t pid_namespace; /* that of pid and renewer; 0: unknown */
+	int dir_fd;     /* the runtime directory */
+	pid_t pid;      /* the process that the lock is for */
+	uint64_t start; /* when that process started */
 	struct rlock_name *names;
 	char **owners; /* one for each name */
 	size_t name_count;
 	enum rlock_kind kind;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	char *server;
+	char *inside; /* the hold ids in RLOCK_HELD of the rlock that acquired it */
 	int64_t sent_ms, lease_ms;
 	int64_t acquired_ms;
 	bool is_fixed_lease;
@@ -33,8 +32,17 @@ struct hold_file {
 	pid_t renewer;
 	uint64_t renewer_start;
 	int claim_fd; /* of hold_file_claim; -1: not claimed */
+
+	/* Of a search alone. */
+	int steps; /* how far pid is above the process whose holds were looked for; 0: it is that process */
+	struct hold_file *next;
 };
 
+/*
+ * A file for a lock of that process, yet to be filled and saved: what can fail about its directory fails here. NULL
+ * after one line by message_error, with EXIT_SYSTEM.
+ */
+struct hold_file *hold_file_new(pid_t pid, uint64_t start);
 void hold_file_free(struct hold_file *file);
 
 /* Append a name with its owner; both are copied. False when out of memory. */
@@ -46,18 +54,6 @@ int hold_file_save(const struct hold_file *file);
 
 void hold_file_remove(const struct hold_file *file);
 
-/* The name of the file in its directory. */
-void hold_file_name(const struct hold_file *file, char out[HOLD_FILE_NAME_MAX]);
-
-/* Read pid, start and hold_id from the name of a file. False when the name is not that of a hold file. */
-bool hold_file_parse_name(const char *name, struct hold_file *out);
-
-/* Read from the name of a half-written file which process writes it. False when the name is not that of such a file. */
-bool hold_file_parse_new_name(const char *name, uint64_t *pid_namespace_out, pid_t *pid_out);
-
-/* NULL when the file is no hold file of ours or is incomplete, or, as errno says, when it cannot be read now. */
-struct hold_file *hold_file_read(int dir_fd, const char *name);
-
 /* ---- for the renewer; file may be NULL in hold_file_dir_fd ---- */
 
 int hold_file_dir_fd(const struct hold_file *file);
@@ -68,5 +64,43 @@ int hold_file_dir_fd(const struct hold_file *file);
 void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms);
 bool hold_file_reload(const struct hold_file *file, int64_t *sent_ms, int64_t *lease_ms);
 void hold_file_mark_lost(struct hold_file *file);
+
+/* ---- searches, each of which removes the files of processes that have ended ---- */
+
+/*
+ * The hold that pid, or else the nearest process above it, has on exactly these names on that server; the most recent
+ * one of several. NULL when there is none: *near_out is then a hold that comes close (on other names as well, or on
+ * another server), or NULL. The caller frees either. *code_out is 0, or the exit code when, after one line by
+ * message_error, the runtime directory is unfit to be used, or could not be searched.
+ */
+struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
+				 const char *server, enum rlock_kind mode,
+				 struct hold_file **near_out, int *code_out);
+
+/* Say in one line by message_error what near is, and which command line to write instead. pid: of --pid; 0: none. */
+void hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,
+			   size_t name_count, const char *server, const char *verb, pid_t pid);
+
+/*
+ * Whether the hold of run, of our own RLOCK_HELD, is that of pid or nearer above it than file (NULL: none) is. 0, or
+ * the exit code after one line by message_error when we cannot tell.
+ */
+int hold_file_find_nearer(const struct hold_file *file, const struct inherited *run, pid_t pid,
+			  bool *is_run_out);
+
+/*
+ * Append the owners by which pid and those above it hold any of the names, in no order. 0, or the exit code after one
+ * line by message_error.
+ */
+int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name_count,
+			  char ***owners, size_t *count);
+
+/*
+ * Keep other unlocks from releasing this hold until hold_file_free, and read the state of the hold again. *is_ours_out
+ * is false when another unlock has released it meanwhile, or has tried to: then the caller has to look for the hold
+ * again. 0, or the exit code after one line by message_error. The renewer, which writes the file as well, must have
+ * ended.
+ */
+int hold_file_claim(struct hold_file *file, bool *is_ours_out);
 
 #endif

@@ -21,11 +21,12 @@
 #define SECOND_PARENT "/run/user/%lu"
 #define SECOND_NAME "rlock"
 
-/* The reason why a directory cannot be used; why is NULL when the directory just does not exist. */
+/* Why a directory cannot be used; empty when it just does not exist. */
 struct trouble {
-	const char *why;
-	char buffer[RLOCK_ERROR_MAX];
+	char why[RLOCK_ERROR_MAX];
 };
+
+typedef int (*open_fn)(int parent_fd, const char *path, struct trouble *trouble);
 
 /* ---- where ---- */
 
@@ -89,61 +90,69 @@ static bool is_strangers(uid_t *uid_out)
 
 /* ---- open and check ---- */
 
+/* The user's umask may clear bits that we need, and another rlock must not find the file without them. */
+int runtime_dir_create(int dir_fd, const char *name, int flags)
+{
+	mode_t mask = umask(0077);
+	int fd = openat(dir_fd, name, flags | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600), err = errno;
+
+	(void)umask(mask);
+	errno = err;
+	return fd;
+}
+
 static int make(int parent_fd, const char *path)
 {
-	mode_t mask = umask(0077); /* the user's umask may clear bits that we need */
-	int result = mkdirat(parent_fd, path, 0700);
-	int err = errno;
+	mode_t mask = umask(0077);
+	int result = mkdirat(parent_fd, path, 0700), err = errno;
 
 	(void)umask(mask);
 	errno = err;
 	return result;
 }
 
-/* NULL, or the reason, in out, why the opened directory cannot be trusted. */
-static const char *distrust(int fd, char out[RLOCK_ERROR_MAX])
+/* False, with the reason, for an opened directory that cannot be trusted. */
+static bool is_trusted(int fd, struct trouble *trouble)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) != 0) {
-		(void)snprintf(out, RLOCK_ERROR_MAX, "cannot look at it: %s", strerror(errno));
-		return out;
-	}
-	if (st.st_uid != geteuid()) {
-		(void)snprintf(out, RLOCK_ERROR_MAX,
-			       "belongs to user %lu: remove it, or set RLOCK_RUNTIME_DIR to "
-			       "another one",
-			       (unsigned long)st.st_uid);
-		return out;
-	}
+	if (fstat(fd, &st) != 0)
+		(void)snprintf(trouble->why, sizeof(trouble->why), "cannot look at it: %s",
+			       strerror(errno));
+	else if (st.st_uid != geteuid())
+		(void)snprintf(
+			trouble->why, sizeof(trouble->why),
+			"belongs to user %lu: remove it, or set RLOCK_RUNTIME_DIR to another one",
+			(unsigned long)st.st_uid);
 	/* We do not correct the mode: other users may already have put files into the directory. */
-	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-		(void)snprintf(out, RLOCK_ERROR_MAX,
+	else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		(void)snprintf(trouble->why, sizeof(trouble->why),
 			       "other users may enter it, its mode is %04o: look at what is in it, "
 			       "then chmod 700",
 			       (unsigned int)(st.st_mode & 07777));
-		return out;
-	}
-	return NULL;
+	else
+		return true;
+	return false;
 }
 
 /* Returns a descriptor, or -1 with errno and, if the directory exists, trouble->why. */
 static int open_checked(int parent_fd, const char *path, struct trouble *trouble)
 {
 	int fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const char *why = "";
 
-	trouble->why = NULL;
+	if (fd >= 0 && is_trusted(fd, trouble))
+		return fd;
 	if (fd >= 0) {
-		trouble->why = distrust(fd, trouble->buffer);
-		if (trouble->why == NULL)
-			return fd;
 		(void)close(fd);
 		errno = EPERM;
-	} else if (errno == ENOTDIR || errno == ELOOP) {
-		trouble->why = "not a directory, or a symbolic link";
-	} else if (errno != ENOENT) {
-		trouble->why = strerror(errno);
+		return -1;
 	}
+	if (errno == ENOTDIR || errno == ELOOP)
+		why = "not a directory, or a symbolic link";
+	else if (errno != ENOENT)
+		why = strerror(errno);
+	(void)snprintf(trouble->why, sizeof(trouble->why), "%s", why);
 	return -1;
 }
 
@@ -152,26 +161,26 @@ static int make_and_open(int parent_fd, const char *path, struct trouble *troubl
 	int fd;
 
 	if (make(parent_fd, path) != 0 && errno != EEXIST) {
-		(void)snprintf(trouble->buffer, sizeof(trouble->buffer), "cannot make it: %s",
+		(void)snprintf(trouble->why, sizeof(trouble->why), "cannot make it: %s",
 			       strerror(errno));
-		trouble->why = trouble->buffer;
 		return -1;
 	}
 	fd = open_checked(parent_fd, path, trouble);
-	if (fd < 0 && trouble->why == NULL)
-		trouble->why = "removed as soon as it was made";
+	if (fd < 0 && trouble->why[0] == '\0')
+		(void)snprintf(trouble->why, sizeof(trouble->why),
+			       "removed as soon as it was made");
 	return fd;
 }
-
-typedef int (*open_fn)(int parent_fd, const char *path, struct trouble *trouble);
 
 static int open_first(open_fn open_dir, struct trouble *trouble)
 {
 	const char *path = runtime_dir_path();
 
+	trouble->why[0] = '\0';
 	if (path[0] == '/')
 		return open_dir(AT_FDCWD, path, trouble);
-	trouble->why = "RLOCK_RUNTIME_DIR is not an absolute path";
+	(void)snprintf(trouble->why, sizeof(trouble->why),
+		       "RLOCK_RUNTIME_DIR is not an absolute path");
 	errno = EINVAL;
 	return -1;
 }
@@ -200,13 +209,12 @@ static int open_second_parent(void)
 
 static int open_second(open_fn open_dir, struct trouble *trouble)
 {
-	int parent_fd = open_second_parent(), fd, err;
+	int parent_fd = open_second_parent(), fd, err = errno;
 
-	trouble->why = NULL;
-	if (parent_fd < 0) {
-		trouble->why = is_transient_errno(errno) ? strerror(errno) : NULL;
+	(void)snprintf(trouble->why, sizeof(trouble->why), "%s",
+		       parent_fd < 0 && is_transient_errno(err) ? strerror(err) : "");
+	if (parent_fd < 0)
 		return -1;
-	}
 	fd = open_dir(parent_fd, SECOND_NAME, trouble);
 	err = errno;
 	(void)close(parent_fd);
@@ -257,7 +265,7 @@ int runtime_dir_open(void)
 
 int runtime_dir_open_for_holds(void)
 {
-	struct trouble trouble, second_trouble;
+	struct trouble trouble, second_trouble = { "" };
 	int fd = open_first(make_and_open, &trouble);
 	uid_t uid;
 
@@ -268,27 +276,6 @@ int runtime_dir_open_for_holds(void)
 	return fd;
 }
 
-int runtime_dir_open_existing(int fds_out[RUNTIME_DIR_COUNT])
-{
-	struct trouble first, second;
-	uid_t uid;
-
-	fds_out[0] = open_first(open_checked, &first);
-	fds_out[1] = open_second(open_checked, &second);
-	if (fds_out[0] < 0 && first.why != NULL && !(is_strangers(&uid) && has_second()))
-		report_first(&first);
-	else if (fds_out[1] < 0 && second.why != NULL)
-		report_second(&second);
-	else
-		return 0;
-	for (size_t i = 0; i < RUNTIME_DIR_COUNT; i++) {
-		if (fds_out[i] >= 0)
-			(void)close(fds_out[i]);
-		fds_out[i] = -1;
-	}
-	return EXIT_SYSTEM;
-}
-
 int runtime_dir_open_quietly(void)
 {
 	struct trouble trouble;
@@ -296,16 +283,29 @@ int runtime_dir_open_quietly(void)
 	return open_first(open_checked, &trouble);
 }
 
-int runtime_dir_open_all_quietly(int fds_out[RUNTIME_DIR_COUNT])
+int runtime_dir_open_all(bool is_needed, int fds_out[RUNTIME_DIR_COUNT])
 {
-	struct trouble trouble;
-	int err = 0;
+	struct trouble first, second;
+	bool has_first_failed, has_second_failed;
+	uid_t uid;
 
-	fds_out[0] = open_first(open_checked, &trouble);
-	if (fds_out[0] < 0 && is_transient_errno(errno))
-		err = errno;
-	fds_out[1] = open_second(open_checked, &trouble);
-	if (fds_out[1] < 0 && is_transient_errno(errno))
-		err = errno;
-	return err;
+	fds_out[0] = open_first(open_checked, &first);
+	if (is_needed)
+		has_first_failed = first.why[0] != '\0' && !(is_strangers(&uid) && has_second());
+	else
+		has_first_failed = is_transient_errno(errno);
+	has_first_failed = fds_out[0] < 0 && has_first_failed;
+	fds_out[1] = open_second(open_checked, &second);
+	has_second_failed =
+		fds_out[1] < 0 && (is_needed ? second.why[0] != '\0' : is_transient_errno(errno));
+	if (!has_first_failed && !has_second_failed)
+		return 0;
+	if (has_first_failed)
+		report_first(&first);
+	else
+		report_second(&second);
+	for (size_t i = 0; i < RUNTIME_DIR_COUNT; i++)
+		if (fds_out[i] >= 0)
+			(void)close(fds_out[i]);
+	return EXIT_SYSTEM;
 }

@@ -7,6 +7,8 @@
 #ifndef RUNTIME_DIR_H
 #define RUNTIME_DIR_H
 
+#include <stdbool.h>
+
 #define RUNTIME_DIR_COUNT 2
 
 /*
@@ -19,18 +21,20 @@ int runtime_dir_open(void);
 int runtime_dir_open_for_holds(void);
 
 /*
- * Open both directories for a search, which makes neither. 0, with -1 where there is no such directory of this user; or
- * the exit code after one line by message_error when a directory is unfit to be used.
+ * Open both directories for a search, which makes neither; -1 stands for one that does not exist. 0, or the exit code
+ * after one line by message_error: when a directory could not be opened now, or, if the caller needs them, when one is
+ * unfit to be used.
  */
-int runtime_dir_open_existing(int fds_out[RUNTIME_DIR_COUNT]);
+int runtime_dir_open_all(bool is_needed, int fds_out[RUNTIME_DIR_COUNT]);
 
 /*
  * Open the directory for a caller that can do without it: if it does not exist or is unfit, -1 with errno and no
  * message.
  */
 int runtime_dir_open_quietly(void);
-/* Open both directories without a message. 0, or errno when one of them may exist but could not be opened now. */
-int runtime_dir_open_all_quietly(int fds_out[RUNTIME_DIR_COUNT]);
+
+/* openat with O_CREAT of a file for this user alone, under any umask: a descriptor, or -1 with errno. */
+int runtime_dir_create(int dir_fd, const char *name, int flags);
 
 /* The path of the first directory, for messages and for calls that need a path. Static storage. */
 const char *runtime_dir_path(void);

@@ -192,5 +192,5 @@ gives_turn() {
 
 @test "rlock-protocol(7): what stands in RLOCK_HELD" {
 	run -0 rlock run -u "redis://127.0.0.1:$PORT" nightly -- printenv RLOCK_HELD
-	assert_output --regexp "^redis:%2F%2F127\.0\.0\.1:$PORT%2F0/plain/nightly/$UUID:[0-9]+/[0-9a-f]{32}/30000$"
+	assert_output --regexp "^redis:%2F%2F127\.0\.0\.1:$PORT%2F0/plain/nightly/$UUID:[0-9]+/[0-9a-f]{32}/30000/[0-9]+:[0-9]+$"
 }

@@ -242,7 +242,7 @@ doubtful() {
 	doubtful 'mv "$file" elsewhere; ln -s "$PWD/elsewhere" "$file"'
 	doubtful 'rm "$file"; mkfifo "$file"'
 	doubtful 'rm "$file"; mkdir "$file"'
-	doubtful 'head -c 300000 /dev/zero | tr "\0" "\n" >>"$file"'
+	doubtful 'head -c 600000 /dev/zero | tr "\0" "\n" >>"$file"'
 	doubtful 'head -c 2000 /dev/urandom >"$file"'
 	doubtful ': >"$file"'
 	[ "$(id -u)" != 0 ] || doubtful 'chown 65534 "$file"'

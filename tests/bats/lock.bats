@@ -43,30 +43,36 @@ is_program() {
 	assert_output ''
 }
 
-@test "a process whose first thread has ended while another runs has a lock, until it ends itself" {
-	mkfifo go
-	in_background python3 -IS -c 'import ctypes, os, threading
-threading.Thread(target=lambda: (open("go").read(), os._exit(0))).start()
-ctypes.CDLL(None).pthread_exit(None)'
-	wait_until 5 grep -q "^State:.Z" "/proc/$PID/status"
-	run -0 rlock lock --pid "$PID" a
-	run -75 rlock lock -n --owner other --lease 10s a
-	: >go
-	ended_with 0
-	wait_until 5 no_keys
+@test "without a command, --pid and --owner no lock is acquired, and the corrected line is shown" {
+	export RLOCK_URL=redis://127.0.0.1:1
+	for verb in lock fair read write rlock wlock 'sem --permits 3'; do
+		# shellcheck disable=SC2086
+		run -64 rlock $verb nightly
+		assert_one_line "^rlock: ${verb%% *} without a COMMAND needs --pid or --owner: try: rlock ${verb%% *} --pid \\$\\$ (--permits 3 )?nightly\$"
+	done
+	no_hold_files
 }
 
-@test "without --pid the lock belongs to the process that called rlock" {
-	for shell in bash dash; do
-		run -0 "$shell" -c '
-			rlock lock a
-			$REDIS exists a
-			rlock unlock a
-			$REDIS exists a
-		'
-		assert_output "1
-0"
-	done
+@test "a lock whose command has no -- before it is shown with one, too" {
+	run -64 rlock lock -w 3s x echo hi
+	assert_one_line 'try: rlock lock --pid \$\$ -w 3s x echo hi, or with a COMMAND: rlock run -w 3s x -- echo hi$'
+	run -64 rlock fair x echo 'hi there'
+	assert_one_line "or with a COMMAND: rlock fair x -- echo 'hi there'\$"
+	no_keys
+	run -0 rlock run -w 3s x -- echo hi
+	assert_output hi
+}
+
+@test "--pid of a process whose first thread has ended is taken" {
+	in_background python3 -IS -c '
+import ctypes, threading
+threading.Thread(target=lambda: threading.Event().wait(60)).start()
+ctypes.CDLL(None).pthread_exit(None)'
+	wait_until 10 grep -qs '^State:[[:space:]]*Z' "/proc/$PID/status"
+	run -0 rlock lock --pid "$PID" a
+	is_held a
+	kill -KILL "$PID"
+	wait_until 5 is_free a
 }
 
 @test "unlock leaves no key, no process and no file behind" {
@@ -140,24 +146,14 @@ ctypes.CDLL(None).pthread_exit(None)'
 @test "inside \$( ) lock returns at once, and the script has the lock" {
 	for shell in bash dash; do
 		run -0 timeout 10 "$shell" -c '
-			x=$(rlock lock a)
-			$REDIS exists a
-			rlock unlock a
 			x=$(rlock lock --pid $$ a)
 			$REDIS exists a
 			rlock unlock a
 			$REDIS exists a
 		'
 		assert_output "1
-1
 0"
 	done
-}
-
-@test "a subshell that is about to end is not given a lock, but told of --pid" {
-	run -64 bash -c 'x=$(rlock lock a && cd /); exit'
-	assert_output --partial 'rlock lock --pid $$ a'
-	no_keys
 }
 
 @test "in \$( ) with several commands the lock is the script's with --pid" {
@@ -176,7 +172,7 @@ ctypes.CDLL(None).pthread_exit(None)'
 @test "the line that it is told can be pasted, whatever the lock is called" {
 	export NAME="my lock; it's"
 	run -0 bash -c '
-		said=$(rlock lock "$NAME" 2>&1 && cd /)
+		said=$(rlock lock "$NAME" 2>&1)
 		eval "${said##*: }" || exit
 		$REDIS exists "$NAME"
 		rlock unlock "$NAME"
@@ -185,40 +181,10 @@ ctypes.CDLL(None).pthread_exit(None)'
 	assert_output 1
 }
 
-@test "a caller that has ended before lock began is given no lock, and no other process is" {
-	# A process that took the orphan over would have the lock for as long as it lives, and were it lost, it and all
-	# below it would be sent SIGTERM: that much is left out here. An orphan is known by its session.
-	setsid -w sh -c 'sh -c "while [ -d /proc/$$ ]; do :; done; exec rlock lock --on-lost ignore a" 2>"$0" & exit 0' \
-		"$BATS_TEST_TMPDIR/said" 3>&-
-	wait_until 5 grep -q 'the calling process has ended' "$BATS_TEST_TMPDIR/said"
-	wait_until 5 nothing_runs
-	no_keys
-	no_hold_files
-}
-
-@test "lock in a session of its own is still its caller's" {
-	run -0 bash -c 'setsid -w rlock lock a; $REDIS exists a; rlock unlock a; $REDIS exists a'
+@test "lock in a session of its own is its caller's by --pid" {
+	run -0 bash -c 'setsid -w rlock lock --pid $$ a; $REDIS exists a; rlock unlock a; $REDIS exists a'
 	assert_output "1
 0"
-}
-
-@test "a subshell of dash is told so, too" {
-	run -64 dash -c 'x=$(rlock lock a && cd /); exit'
-	assert_output --partial 'rlock lock --pid $$ a'
-	no_keys
-}
-
-@test "where \$( ) ends with lock, the lock is either the script's or refused" {
-	for shell in bash dash; do
-		run "$shell" -c '
-			x=$(cd /; rlock lock a) || exit
-			[ "$($REDIS exists a)" = 1 ] || exit 9
-			rlock unlock a
-			exit
-		'
-		[ "$status" = 0 ] || [ "$status" = 64 ]
-		no_keys
-	done
 }
 
 @test "in a pipeline lock returns, for its renewer keeps none of the caller's descriptors" {
@@ -264,17 +230,14 @@ ctypes.CDLL(None).pthread_exit(None)'
 
 @test "the wait ends with the process that it is for, and leaves no trace" {
 	held_by_stranger a
-	for way in '--pid $$' ''; do
-		start_script "rlock lock $way a; :"
-		wait_until 5 has_waiters a
-		kill -KILL "$PID"
-		wait_until 5 nothing_runs
-		no_hold_files
-		redis del a >/dev/null
-		redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
-		no_keys
-		held_by_stranger a
-	done
+	start_script 'rlock lock --pid $$ a; :'
+	wait_until 5 has_waiters a
+	kill -KILL "$PID"
+	wait_until 5 nothing_runs
+	no_hold_files
+	redis del a >/dev/null
+	redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
+	no_keys
 }
 
 @test "the wait ends when the process given by --pid ends" {

@@ -30,7 +30,7 @@ teardown() { watchful_teardown; }
 		rlock unlock -u "unix://$OTHER" a
 		exit
 	'
-	assert_line --partial "$OTHER"
+	assert_line --partial "${OTHER##*/}"
 	refute_line --partial swordfish
 }
 
@@ -48,14 +48,56 @@ teardown() { watchful_teardown; }
 @test "only hold files of dead processes are swept away" {
 	start_locking_script lock a
 	touch "$RLOCK_RUNTIME_DIR/hold-999999999-1-00000000000000000000000000000000"
-	# One that was killed while it wrote.
-	touch "$RLOCK_RUNTIME_DIR/new-$(stat -L -c %i /proc/self/ns/pid)-999999999-00000000000000000000000000000000"
+	# One that was killed while it wrote, and one that writes still.
+	touch -d '2 hours ago' "$RLOCK_RUNTIME_DIR/new-999999999-00000000000000000000000000000000"
+	touch "$RLOCK_RUNTIME_DIR/new-1-00000000000000000000000000000000"
 	touch "$RLOCK_RUNTIME_DIR/hold-and-other-things"
 	run -0 bash -c 'rlock lock --pid $$ b; rlock unlock b; exit'
 	run -0 ls "$RLOCK_RUNTIME_DIR"
 	assert_line --regexp "^hold-$PID-"
 	assert_line hold-and-other-things
+	assert_line new-1-00000000000000000000000000000000
 	refute_line --partial -999999999-
+}
+
+# write_elsewhere FIELD: as if the one hold file came from another boot (2), pid namespace (3) or time namespace (4).
+write_elsewhere() {
+	cp "$1" "$BATS_TEST_TMPDIR/original"
+	awk -v field="$2" '$1 == "place" { $field = field == 2 ? "1b4e28ba-2fa1-11d2-883f-0016d3cca427" : $field + 1 } 1' \
+		"$BATS_TEST_TMPDIR/original" >"$1"
+	refute cmp -s "$1" "$BATS_TEST_TMPDIR/original"
+}
+
+@test "a hold file of another host, virtual machine or time namespace is not used" {
+	local file field
+	start_locking_script lock a
+	file=$(echo "$RLOCK_RUNTIME_DIR"/hold-*)
+	for field in 2 3 4; do
+		write_elsewhere "$file" "$field"
+		run -1 rlock unlock --pid "$PID" a
+		run -75 rlock lock --pid "$PID" -n a
+		is_held a
+		cp "$BATS_TEST_TMPDIR/original" "$file"
+	done
+	run -0 rlock unlock --pid "$PID" a
+	is_free a
+}
+
+@test "a hold file of another host, virtual machine or time namespace is not swept away" {
+	local file field
+	start_locking_script lock a
+	file=$(echo "$RLOCK_RUNTIME_DIR"/hold-*)
+	kill -KILL "$(renewers)"
+	kill -KILL "$PID"
+	ended_with 137
+	for field in 2 3 4; do
+		write_elsewhere "$file" "$field"
+		run -1 rlock unlock a
+		assert_equal "$(count_hold_files)" 1
+		cp "$BATS_TEST_TMPDIR/original" "$file"
+	done
+	run -1 rlock unlock a
+	no_hold_files
 }
 
 @test "a damaged hold file does no harm" {

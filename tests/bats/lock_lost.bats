@@ -98,7 +98,7 @@ is_marked_lost() {
 	mkfifo "$typed"
 	exec 9<>"$typed"
 	in_background sh -c 'exec bash --norc --noprofile -i <"$0" >"$1" 2>&1' "$typed" "$said"
-	echo 'rlock lock -t 1s a' >&9
+	echo 'rlock lock --pid $$ -t 1s a' >&9
 	wait_until 5 is_marked_lost 0
 	echo 'sleep 60 &' >&9
 	wait_until 5 pgrep -P "$PID" -x sleep

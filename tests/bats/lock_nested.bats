@@ -110,3 +110,89 @@ teardown() { watchful_teardown; }
 	assert_line 'status 1'
 	assert_line 1
 }
+
+@test "unlock inside rlock run does not reach for the hold of a script above it that was acquired inside" {
+	run -0 bash -c '
+		OUTER=$$ rlock run a -- sh -c "rlock lock --pid \$OUTER a; \$REDIS hvals a; rlock unlock a; echo \"status \$?\""
+		$REDIS hvals a
+		rlock unlock a
+		$REDIS exists a
+	'
+	assert_output "2
+rlock: a: held by 'rlock run', which releases it when its command ends
+status 1
+1
+0"
+}
+
+@test "unlock inside an rlock run that took the place of a script with the lock says that the hold is run's" {
+	run -1 bash -c 'rlock lock --pid $$ a; exec rlock run a -- rlock unlock a'
+	assert_one_line "^rlock: a: held by 'rlock run'"
+}
+
+@test "unlock finds the nearest hold of run, lock, run and lock inside each other" {
+	run -0 bash -c '
+		rlock lock --pid $$ a
+		rlock run a -- bash -c "
+			rlock lock --pid \$\$ a
+			rlock run a -- rlock unlock a
+			rlock unlock a
+			echo status \$?
+			rlock unlock a
+			echo status \$?
+		"
+		$REDIS hvals a
+	'
+	assert_output "rlock: a: held by 'rlock run', which releases it when its command ends
+status 0
+rlock: a: held by 'rlock run', which releases it when its command ends
+status 1
+1"
+}
+
+@test "when rlock run was killed, a lock inside its command is still nearer than the run" {
+	in_background rlock run a -- sh -c '
+		rlock lock --pid $$ a
+		touch ready
+		until_let_go
+		rlock unlock a
+		echo "$? $($REDIS hvals a)" >status
+		rlock unlock a 2>said
+		echo "$?" >>status
+		touch finished'
+	wait_until 5 file_exists ready
+	kill -KILL "$PID"
+	wait_until 5 is_gone "$PID"
+	let_go
+	wait_until 5 file_exists finished
+	assert_equal "$(cat status)" "0 1
+1"
+	run -0 grep -c "held by 'rlock run'" said
+	wait_until 5 is_free a
+}
+
+@test "a read lock that was acquired from outside for a process inside a run is that process's to release" {
+	in_background rlock read a -- sh -c '
+		echo $$ >pid
+		touch ready
+		until_let_go
+		rlock unlock a
+		echo $? >status'
+	wait_until 5 file_exists ready
+	run -0 rlock read --pid "$(<pid)" a
+	let_go
+	ended_with 0
+	assert_equal "$(cat status)" 0
+	no_keys
+}
+
+@test "unlock --pid of a process beside the run releases that process's lock" {
+	in_background until_let_go
+	rlock read --pid "$PID" a
+	export OTHER=$PID
+	run -0 rlock read a -- sh -c 'rlock unlock --pid "$OTHER" a; rlock unlock --pid "$OTHER" a; echo "status $?"'
+	assert_line 'status 1'
+	assert_line --regexp '^rlock: a: not held by process'
+	no_keys
+	no_hold_files
+}

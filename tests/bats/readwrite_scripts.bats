@@ -50,7 +50,7 @@ write
 }
 
 @test "without --pid a read and a write lock belong to the process that called rlock" {
-	run -0 bash -c 'rlock rlock a; $REDIS hget a mode; rlock unlock a; rlock wlock a; $REDIS hget a mode; rlock unlock a; exit'
+	run -0 bash -c 'rlock rlock --pid $$ a; $REDIS hget a mode; rlock unlock a; rlock wlock --pid $$ a; $REDIS hget a mode; rlock unlock a; exit'
 	assert_output "read
 write"
 	no_keys

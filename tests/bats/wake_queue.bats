@@ -104,7 +104,7 @@ wakes_one() {
 	in_background rlock rlock a -- sh -c '
 		comes_true test -e go
 		$REDIS del "{a}:$RLOCK_OWNER:rwlock_timeout:1" >/dev/null
-		rlock rlock -q -n a b
+		rlock rlock --pid $$ -q -n a b
 		echo $? >nested
 		comes_true test -e turns'
 	wait_until 5 is_held a

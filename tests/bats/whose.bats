@@ -217,11 +217,3 @@ needs_hidepid() {
 command_is_anothers() {
 	pgrep -P "$PID" -u 65534 >/dev/null
 }
-
-@test "a caller outside of the container is told, and --pid is named" {
-	unshare --fork --pid --mount-proc true 2>/dev/null || skip 'no namespaces here'
-	# The first process of the namespace has its parent outside.
-	run -64 unshare --fork --pid --mount-proc rlock lock a
-	assert_one_line '^rlock: the calling process is outside of this container: .*--pid'
-	no_keys
-}

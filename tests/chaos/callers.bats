@@ -23,7 +23,7 @@ setup() {
 	! sudo -n true 2>/dev/null || PLACES+=(sudo)
 }
 
-CALLS=(pid parent function two subst pipe_left pipe_right)
+CALLS=(pid function two subst pipe_left pipe_right)
 WAYS=(exit end set_e exec_short exec_long TERM INT HUP QUIT KILL STOP group_TERM group_HUP group_KILL)
 LIMIT_MS=1000
 WIDTH=4
@@ -94,7 +94,6 @@ call_of() {
 	local take="rlock $VERB --pid \$\$ $OPTIONS $NAME"
 	case $1 in
 	pid) echo "$take || exit 9" ;;
-	parent) echo "rlock $VERB $OPTIONS $NAME || exit 9" ;;
 	# The shell that is not $$, by its own number.
 	subshell) echo "rlock $VERB --pid \$(exec sh -c 'echo \$PPID') $OPTIONS $NAME || exit 9" ;;
 	function) echo "take() { $take; }; take || exit 9" ;;
@@ -202,7 +201,7 @@ caller_ends() {
 	# Of these $$ is another process; and they are to go on after the lock.
 	case $PLACE in
 	subshell) CALL=subshell ;;
-	pipe) CALL=parent ;;
+	pipe) CALL=pid ;;
 	esac
 	OPTIONS=
 	[ "$WAY" != STOP ] || OPTIONS='-t 1s'
@@ -346,7 +345,7 @@ lock_races() {
 	local way lock holder='' at
 	choose "${KINDS[$1 % 4]}"
 	way=$(one_of KILL TERM HUP group_TERM group_KILL exits kills_itself)
-	lock="rlock $VERB --on-lost ignore $(one_of '' '--pid $$')"
+	lock="rlock $VERB --on-lost ignore --pid \$\$"
 	# A call that is killed together with its parent may have acquired the lock already: that ends with its lease.
 	[ "$way" != group_KILL ] || lock+=' -t 1s'
 	lock+=" $NAME"

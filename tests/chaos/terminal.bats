@@ -343,7 +343,7 @@ hung_up() {
 	{
 		case $way in
 		0 | 1) echo "send rlock $VERB $name -- overlap $CELL/$name $MODE -u $CELL/let-go" ;;
-		2) echo "send rlock ${VERB/run/lock} $name; echo 0 enter >$CELL/$name" ;;
+		2) echo "send rlock ${VERB/run/lock} --pid \$\$ $name; echo 0 enter >$CELL/$name" ;;
 		esac
 		echo "check comes_true grep -q enter $CELL/$name"
 		[ "$way" != 1 ] || printf '%s\n' 'key Z' status

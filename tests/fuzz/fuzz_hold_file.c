@@ -1,7 +1,7 @@
 /*
- * cli/process_lock/hold_file.c, and hold_file_find.c which finds it: the file of a lock without a command. The first
- * line of the input is what the file is called, an empty one standing for a name that fits this process; the rest is
- * what it holds. Whatever is read from there is written, and reads as the same again.
+ * cli/process_lock/hold_file.c: the file of a lock without a command. The first line of the input is what the file is
+ * called, an empty one standing for a name that fits this process; the rest is what it holds, after the line that says
+ * where it was written. Whatever is read from there is written, and reads as the same again.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process_lock/hold_file_find.h"
+#include "process_lock/hold_file.h"
 #include "sys/proc.h"
 
 #include "fuzz.h"
@@ -22,6 +22,27 @@ static const struct rlock_name job = { "job", 3 };
 
 static struct proc self;
 static int dir_fd = -1;
+static char place[256]; /* the first line of a file that was written here */
+
+/* Of a file that is saved for it. */
+static void read_place(void)
+{
+	struct hold_file *file = hold_file_new(self.pid, self.start);
+	FILE *saved;
+	char path[512];
+
+	ALWAYS(file != NULL);
+	memcpy(file->hold_id, ID, sizeof(ID));
+	ALWAYS(hold_file_save(file) == 0);
+	(void)snprintf(path, sizeof(path), "%s/hold-%d-%" PRIu64 "-" ID, fuzz_directory(),
+		       (int)self.pid, self.start);
+	saved = fopen(path, "re");
+	ALWAYS(saved != NULL && fgets(place, sizeof(place), saved) != NULL);
+	ALWAYS(strncmp(place, "place ", strlen("place ")) == 0);
+	(void)fclose(saved);
+	hold_file_remove(file);
+	hold_file_free(file);
+}
 
 static void prepare(void)
 {
@@ -31,6 +52,7 @@ static void prepare(void)
 	ALWAYS(setenv("RLOCK_RUNTIME_DIR", fuzz_directory(), 1) == 0);
 	dir_fd = open(fuzz_directory(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ALWAYS(dir_fd >= 0);
+	read_place();
 }
 
 static bool write_file(const char *name, const uint8_t *data, size_t size)
@@ -39,6 +61,7 @@ static bool write_file(const char *name, const uint8_t *data, size_t size)
 
 	if (fd < 0)
 		return false;
+	ALWAYS(write(fd, place, strlen(place)) == (ssize_t)strlen(place));
 	ALWAYS(write(fd, data, size) == (ssize_t)size);
 	ALWAYS(close(fd) == 0);
 	return true;
@@ -77,7 +100,7 @@ static void check_hold_file(struct hold_file *file)
 		ALWAYS(rlock_name_check(&file->names[i], &why) == RLOCK_OK);
 		ALWAYS(file->owners[i][0] != '\0' && strlen(file->owners[i]) < RLOCK_OWNER_MAX);
 	}
-	hold_file_find_report_near(file, &job, 1, SERVER, "unlock", 0);
+	hold_file_report_near(file, &job, 1, SERVER, "unlock", 0);
 	ALWAYS(hold_file_save(file) == 0);
 	again = hold_file_find(self.pid, file->names, file->name_count, file->server, RLOCK_ANY,
 			       &near, &code);

@@ -27,7 +27,6 @@
 	X(request_steps)                                                                           \
 	X(server_error)                                                                            \
 	X(shell)                                                                                   \
-	X(short_lived)                                                                             \
 	X(text)                                                                                    \
 	X(url)                                                                                     \
 	X(url_hide)                                                                                \

@@ -1,0 +1,79 @@
+/*
+ * How a hold is written down, in RLOCK_HELD and in hold files: a word for each lock,
+ * SERVER/KIND/NAME/OWNER/HOLDID/LEASE_MS/PID:START, each part percent-encoded. In RLOCK_HELD are the inherited holds,
+ * which `rlock run` acquired for this process or for one above it, the latest last.
+ */
+#ifndef HELD_H
+#define HELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "lib/rlock.h"
+#include "sys/proc.h"
+
+/* One word. What it points to belongs to others: of a word that was read, to that. */
+struct held {
+	const char *server;
+	enum rlock_kind kind;
+	struct rlock_name name;
+	const char *owner;
+	const char *hold_id;
+	int64_t lease_ms;
+	pid_t pid; /* in RLOCK_HELD the parent of the command, else the process that the lock is for */
+	uint64_t start;
+};
+
+/* Errors are out's: ferror. */
+void held_write(FILE *out, const struct held *held);
+/* Decodes the word in place. False for one that rlock did not write. */
+bool held_read(char *word, struct held *out);
+bool held_is_hold_id(const char *text);
+
+/* ---- RLOCK_HELD ---- */
+
+/*
+ * The value to pass on to a command, by its parent: old (may be NULL) with one more word for each name of hold. It is
+ * malloc'ed; NULL when out of memory.
+ */
+char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
+		       const struct rlock_name *names, size_t name_count,
+		       const struct rlock_hold *hold);
+
+/*
+ * A copy of value without the holds on server that are over, as is_over says, and without words that are no hold. The
+ * oldest words are left out first, and no more of them than it takes to be max bytes long. The copy is malloc'ed; NULL
+ * when out of memory.
+ */
+typedef bool (*inherited_is_over_fn)(void *ctx, const struct rlock_name *name, const char *owner);
+char *inherited_prune(const char *value, const char *server, size_t max,
+		      inherited_is_over_fn is_over, void *ctx);
+
+/* Append the owners under which value says that name is held, the most recent first. */
+void inherited_owners(const char *value, const struct rlock_name *name, char ***owners,
+		      size_t *count);
+
+/* The hold ids in value, blanks between them; malloc'ed, NULL when out of memory. */
+char *inherited_hold_ids(const char *value);
+
+/* The most recent hold on name on server that value tells of and that fits mode; false when there is none. */
+struct inherited {
+	enum rlock_kind kind;
+	char hold_id[RLOCK_HOLD_ID_MAX];
+	int64_t lease_ms;
+	pid_t parent; /* of the command */
+	uint64_t parent_start;
+};
+bool inherited_find(const char *value, const char *server, const struct rlock_name *name,
+		    enum rlock_kind mode, struct inherited *out);
+
+/* ---- owners, each once: a malloc'ed array of malloc'ed strings ---- */
+
+/* Append a copy of owner, unless owners contains it already. Out of memory, it is left out. */
+void owners_add(char ***owners, size_t *count, const char *owner);
+void owners_free(char **owners, size_t count);
+
+#endif
