@@ -206,8 +206,11 @@ RLOCK_API enum rlock_status rlock_url_set_tls(struct rlock_url *url, enum rlock_
 /* Verify no certificate: a machine between here and the server can then read and change everything. */
 RLOCK_API enum rlock_status rlock_url_set_insecure(struct rlock_url *url);
 
-/* Turns a local: URL into that of the unix socket of its server. RLOCK_EINVAL when path is not absolute or too long for
- * a socket, or when url is not local:. */
+/*
+ * Turns a local: URL into that of the unix socket of its server. Each time that a connection connects there, the server
+ * has to be one of this user's. RLOCK_EINVAL when path is not absolute or too long for a socket, or when url is not
+ * local:.
+ */
 RLOCK_API enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path);
 /*
  * Overwrites the password in the text of a URL with '*', in place; the length stays. For argv. The text may be

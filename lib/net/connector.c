@@ -258,11 +258,29 @@ static void tune_tcp(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
+/*
+ * Where a cleaner of /tmp has removed the directory of local:, any user can make another one at its path, with another
+ * server.
+ */
+static bool is_trusted(const struct rlock__connector *connector)
+{
+	struct ucred peer = { 0 };
+	socklen_t peer_len = sizeof(peer);
+
+	return !connector->url->is_own_server ||
+	       (getsockopt(connector->fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) == 0 &&
+		peer.uid == geteuid());
+}
+
 bool rlock__connector_advance(struct rlock__connector *connector, bool is_ready,
 			      struct rlock__connected *out)
 {
 	if (!advance(connector, is_ready))
 		return false;
+	if (connector->result.status == RLOCK_OK && !is_trusted(connector)) {
+		connector->result.status = RLOCK_ENET;
+		connector->result.why = "the server there is another user's";
+	}
 	*out = connector->result;
 	out->fd = -1;
 	if (out->status != RLOCK_OK)

@@ -143,6 +143,7 @@ struct rlock_url *rlock__url_copy(const struct rlock_url *url)
 	copy->db = url->db;
 	copy->has_db = url->has_db;
 	copy->is_insecure = url->is_insecure;
+	copy->is_own_server = url->is_own_server;
 	copy->password_source = url->password_source;
 	if (tls_copy(url, copy) && rlock__endpoints_copy(&url->endpoints, &copy->endpoints) &&
 	    rlock__endpoints_copy(&url->mapped_from, &copy->mapped_from) &&
@@ -343,6 +344,7 @@ enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path)
 	free(url->server);
 	url->scheme = RLOCK_SCHEME_UNIX;
 	url->path = socket_url.path;
+	url->is_own_server = true;
 	url->server = server;
 	return RLOCK_OK;
 }

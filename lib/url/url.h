@@ -26,7 +26,8 @@ struct rlock_url {
 	bool has_db;
 	char *tls[RLOCK_TLS_PARAMS]; /* NULL: not set */
 	bool is_insecure;
-	char *server; /* for rlock_url_server; made anew when the database changes */
+	bool is_own_server; /* of local: the peer has to be this user's */
+	char *server;       /* for rlock_url_server; made anew when the database changes */
 };
 
 #define RLOCK__SCHEMES (RLOCK_SCHEME_LOCAL + 1)

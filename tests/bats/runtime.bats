@@ -170,6 +170,60 @@ holds_in() {
 	user_runs_nothing
 }
 
+# A listener on the socket of local: in the stranger's directory, which writes down what it hears.
+listen_as_stranger() {
+	in_background setpriv --reuid="$STRANGER" --regid="$STRANGER" --clear-groups python3 -IS -c '
+import os, socket, sys
+os.chdir(sys.argv[1])
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("local.sock")
+os.chmod("local.sock", 0o777)
+listener.listen()
+open("listens", "w")
+while True:
+    peer = listener.accept()[0]
+    open("connected", "w")
+    with open("heard", "ab") as heard:
+        heard.write(peer.recv(1))
+' "$FIRST"
+	wait_until 10 file_exists "$FIRST/listens"
+}
+
+@test "a stranger's server in the place of the user's local: server is told nothing" {
+	local holder
+	need_users
+	in_background setpriv --reuid="$USER_ID" --regid="$USER_ID" --clear-groups \
+		env -C / -u RLOCK_RUNTIME_DIR -u XDG_CONFIG_HOME HOME=/ rlock run -q -u local: -t 6s a -- sleep 600
+	holder=$PID
+	wait_until 10 file_exists "$FIRST/local.pid"
+	wait_until 10 pgrep -u "$USER_ID" -x sleep
+	kill -KILL "$(cat "$FIRST/local.pid")"
+	stranger_takes directory
+	listen_as_stranger
+	wait_until 10 file_exists "$FIRST/connected"
+	ended_with 76 "$holder"
+	refute test -s "$FIRST/heard"
+}
+
+# ---- umask ----
+
+@test "locks without a command and local: work under any umask" {
+	local mask
+	need_users
+	for mask in 0777 0177 0000; do
+		run -0 as_user bash -c "umask $mask"'
+			rlock lock --pid $$ a && rlock lock --pid $$ b && rlock renew a && rlock unlock a && rlock unlock b &&
+			rlock run -u local: a -- true && rlock run -u local: b -- true'
+		pkill -KILL -u "$USER_ID"
+		wait_until 10 user_runs_nothing
+		run -0 as_user rlock run -u local: a -- true
+		no_keys
+		pkill -KILL -u "$USER_ID"
+		wait_until 10 user_runs_nothing
+		rm -r "$FIRST"
+	done
+}
+
 # ---- a cleaner ----
 
 hold_file() {
