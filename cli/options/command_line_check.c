@@ -100,28 +100,6 @@ static int report_needs_name(const struct verb *verb, const struct command_line 
 	return EXIT_USAGE;
 }
 
-int command_line_check_cut(const struct verb *verb, const struct command_line *line)
-{
-	size_t index;
-
-	if (verb->command != COMMAND_NEEDED || line->is_cut)
-		return 0;
-	index = guess_command(verb, line);
-	return index < line->count ? report_needs_command(verb, line, index, true) : 0;
-}
-
-int command_line_check(const struct verb *verb, const struct command_line *line, bool has_name)
-{
-	if ((verb->command == COMMAND_NONE || verb->command == COMMAND_NONE_BUT_PATTERN) &&
-	    line->is_cut)
-		return report_takes_no_command(verb, line, has_name);
-	if (line->is_cut ? *line->command == NULL : verb->command == COMMAND_NEEDED)
-		return report_needs_command(verb, line, line->count, has_name);
-	if (!has_name)
-		return report_needs_name(verb, line);
-	return 0;
-}
-
 int command_line_report_no_holder(const struct verb *verb, const struct command_line *line)
 {
 	struct usage_line for_process, for_command;
@@ -143,4 +121,49 @@ int command_line_report_no_holder(const struct verb *verb, const struct command_
 	message_error("%s without a COMMAND needs --pid or --owner: try: %s, or with a COMMAND: %s",
 		      verb->name, for_process.text, for_command.text);
 	return EXIT_USAGE;
+}
+
+/* Whether a word says whose a lock without a COMMAND is, or that none is meant. */
+static bool has_holder(const struct verb *verb, const struct command_line *line)
+{
+	for (size_t i = 0; i < line->count; i++) {
+		const char *word = line->words[i];
+		const struct opt *opt = NULL;
+		size_t matches;
+
+		if (strncmp(word, "--", 2) == 0)
+			opt = table_by_name((unsigned)verb->set, word + 2, strcspn(word + 2, "="),
+					    &matches);
+		if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 ||
+		    (opt != NULL &&
+		     (opt->id == OPT_PID || opt->id == OPT_OWNER || opt->id == OPT_RESIZE)))
+			return true;
+	}
+	return false;
+}
+
+int command_line_check_cut(const struct verb *verb, const struct command_line *line)
+{
+	size_t index;
+
+	if (line->is_cut || (verb->command != COMMAND_NEEDED && verb->command != COMMAND_OPTIONAL))
+		return 0;
+	index = guess_command(verb, line);
+	if (index == line->count)
+		return 0;
+	if (verb->command == COMMAND_NEEDED)
+		return report_needs_command(verb, line, index, true);
+	return has_holder(verb, line) ? 0 : command_line_report_no_holder(verb, line);
+}
+
+int command_line_check(const struct verb *verb, const struct command_line *line, bool has_name)
+{
+	if ((verb->command == COMMAND_NONE || verb->command == COMMAND_NONE_BUT_PATTERN) &&
+	    line->is_cut)
+		return report_takes_no_command(verb, line, has_name);
+	if (line->is_cut ? *line->command == NULL : verb->command == COMMAND_NEEDED)
+		return report_needs_command(verb, line, line->count, has_name);
+	if (!has_name)
+		return report_needs_name(verb, line);
+	return 0;
 }

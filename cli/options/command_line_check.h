@@ -10,8 +10,9 @@
 #include "options/verb.h"
 
 /*
- * Check that no words look like a command without "--" before it, where the verb needs a command. To be called before
- * the words are read as options. 0, or the exit code after one line by message_error.
+ * Check that no words look like a command without "--" before it, where the verb needs a command, or nothing says whose
+ * the lock is without one. To be called before the words are read as options. 0, or the exit code after one line by
+ * message_error.
  */
 int command_line_check_cut(const struct verb *verb, const struct command_line *line);
 
