@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/message.h"
 #include "base/output.h"
-#include "base/terminal.h"
 #include "caller.h"
 #include "inspection_json.h"
 #include "inspection_text.h"

@@ -1,6 +1,6 @@
 /*
- * run, lock and the verbs like them: acquire the lock, then hold it. keeper.c holds it for a command; detached.c leaves
- * it to a renewer, for the process of --pid.
+ * run, lock and the verbs like them: what is asked for, and what is said of the wait. front.c and its renewer hold the
+ * lock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,24 +10,94 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/exits.h"
+#include "base/least.h"
 #include "base/message.h"
 #include "base/user.h"
 #include "caller.h"
-#include "hold/command_look_up.h"
+#include "hold/command.h"
 #include "hold/detached.h"
-#include "hold/equipment.h"
-#include "hold/keeper.h"
+#include "hold/finish.h"
+#include "hold/front.h"
 #include "log/event_log.h"
 #include "options/names.h"
-#include "options/usage_line.h"
-#include "process_lock/hold_file.h"
+#include "options/usage.h"
 #include "process_lock/held.h"
+#include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
 #include "sys/signals.h"
 #include "verbs.h"
-#include "wait_report.h"
+
+/* ---- the messages of a wait ---- */
+
+#define HELD_TEXT_MAX (DURATION_TEXT_MAX + 16)
+
+/* ", held for 2m": words and time; empty when that is not known. Returns out. */
+static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_MAX])
+{
+	char age[DURATION_TEXT_MAX];
+
+	out[0] = '\0';
+	if (held_ms >= 0)
+		(void)snprintf(out, HELD_TEXT_MAX, "%s %s", words,
+			       duration_print_rough(held_ms, age));
+	return out;
+}
+
+/* While it waits: the holder, since when it holds, and the waiter's position. Without -v only to a terminal. */
+static void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *blocker)
+{
+	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
+	char holder[HOLDER_SHOWN_MAX], held[HELD_TEXT_MAX], position[48] = "";
+
+	if (!message_is_verbose() && !isatty(STDERR_FILENO))
+		return;
+	(void)rlock_escape(blocker->owner, blocker->owner_len, owner, sizeof(owner));
+	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
+	if (blocker->position > 0)
+		(void)snprintf(position, sizeof(position), ", position %zu in the queue",
+			       blocker->position);
+	(void)names_show_one(opts, blocker->name_index, name);
+	if (blocker->young_server != NULL) {
+		message_info("%s: waiting: %s was started less than a lease ago", name,
+			     blocker->young_server);
+		return;
+	}
+	if (blocker->owner_len == 0 && (blocker->is_waiter || opts->permits > 0)) {
+		message_info("%s: waiting%s", name,
+			     blocker->is_waiter ? ": kept for the next waiter"
+						: ": too few permits in all");
+		return;
+	}
+	message_info("%s: waiting for %s%s%s", name, names_show_holder(note, owner, holder),
+		     print_held(", held for", blocker->held_ms, held), position);
+}
+
+/* After RLOCK_BUSY: busy, or timed out, and the holder. */
+static void wait_report_busy(const struct opts *opts, const struct rlock_conn *conn)
+{
+	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
+
+	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
+	(void)print_held(", for", rlock_conn_error_held_ms(conn), held);
+	if (opts->no_wait)
+		message_debug("%s: busy: %s%s", name, rlock_conn_error(conn), held);
+	else
+		message_info("%s: timed out after %s: %s%s", name,
+			     duration_print(opts->wait_ms, waited), rlock_conn_error(conn), held);
+}
+
+static void wait_report_acquired(const struct opts *opts, int64_t waited_ms)
+{
+	char names[NAMES_SHOWN_MAX], waited[DURATION_TEXT_MAX];
+
+	if (!message_is_verbose())
+		return;
+	message_debug("%s: acquired after %s", names_show(opts->names, opts->name_count, names),
+		      duration_print_rough(waited_ms, waited));
+}
 
 #define PROGRESS_MS 1000
 #define PROGRESS_AGAIN_MS 60000
@@ -38,19 +108,17 @@ struct acquirer {
 	struct opts *opts;
 	struct signals signals;
 	char *path;                  /* of the command; NULL without one */
-	int target_fd;               /* of the process of hold_file; -1: none */
+	int target_fd;               /* a descriptor of the process of hold_file; -1: none */
 	struct hold_file *hold_file; /* NULL: the lock is for a command, or of --owner */
-	int cancel_fd;               /* the signals', or events of them and target_fd */
 	char **owners;               /* by which the names may be re-entered */
 	size_t owner_count;
-	char owner[RLOCK_OWNER_MAX]; /* of --owner; empty: a new one */
 	char note[RLOCK_NOTE_MAX];
 	struct rlock_conn *conn;
-	struct rlock_hold *hold;
-	struct equipment equipment; /* of the keeper of a command */
-	bool has_waited;            /* the lock was busy at the first try */
+	struct rlock_hold *hold; /* as another process knows it that takes over */
+	struct lease *lease;
 	int64_t begun_ms;
-	int64_t acquired_ms; /* when rlock_acquire returned */
+	int end_signal;    /* of a lock of --owner: it asked us to end; 0: none did */
+	int64_t waited_ms; /* since then, until the lock was acquired or the wait had ended */
 };
 
 /* ---- before the lock ---- */
@@ -168,32 +236,12 @@ static int prepare(struct acquirer *acquirer)
 
 	if (!is_for_process(opts))
 		return 0;
-	code = os_check_kernel();
+	code = os_check();
 	if (code != 0)
 		return code;
 	if (opts->command != NULL)
 		return command_look_up(acquirer->verb, opts, &acquirer->path);
 	return find_target(acquirer);
-}
-
-/* Makes one descriptor of everything that ends a wait. */
-static int join_cancels(struct acquirer *acquirer)
-{
-	const int fds[] = { acquirer->signals.fd, acquirer->target_fd };
-
-	acquirer->cancel_fd = acquirer->signals.fd;
-	if (acquirer->target_fd < 0)
-		return 0;
-	acquirer->cancel_fd = os_events_open();
-	for (size_t i = 0; acquirer->cancel_fd >= 0 && i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (!os_events_add(acquirer->cancel_fd, fds[i])) {
-			(void)close(acquirer->cancel_fd);
-			acquirer->cancel_fd = -1;
-		}
-	if (acquirer->cancel_fd >= 0)
-		return 0;
-	message_error("cannot wait: %s", strerror(errno));
-	return EXIT_SYSTEM;
 }
 
 /* Finds the owners by which this process and those above it may hold these names already. */
@@ -202,14 +250,18 @@ static int find_owners(struct acquirer *acquirer)
 	const struct opts *opts = acquirer->opts;
 	const char *value = getenv(INHERITED_VARIABLE);
 
-	if (opts->owner != NULL) {
-		(void)snprintf(acquirer->owner, sizeof(acquirer->owner), OWNER_FORMAT, opts->owner);
+	if (opts->owner != NULL)
 		return 0;
-	}
 	for (size_t i = 0; value != NULL && i < opts->name_count; i++)
 		inherited_owners(value, &opts->names[i], &acquirer->owners, &acquirer->owner_count);
 	return hold_file_find_owners(holder_pid(acquirer), opts->names, opts->name_count,
 				     &acquirer->owners, &acquirer->owner_count);
+}
+
+static int report_no_random(void)
+{
+	message_error("cannot make an owner: the kernel has no random bytes");
+	return EXIT_SYSTEM;
 }
 
 /* ---- the lock ---- */
@@ -234,18 +286,9 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 			acquirer->opts->permits);
 }
 
-static void begin_sleep(void *ctx, struct rlock_hold *hold)
-{
-	struct acquirer *acquirer = ctx;
-
-	acquirer->has_waited = true;
-	if (acquirer->opts->command != NULL)
-		equipment_reserve_renewer(&acquirer->equipment, acquirer->conn, hold);
-}
-
 /* ---- its events ---- */
 
-/* Before the wait: a renewer that is forked in it knows them, too. */
+/* In rlock: the renewer inherits them. */
 static void begin_events(const struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -258,16 +301,14 @@ static void begin_events(const struct acquirer *acquirer)
 		.kind = acquirer->verb->kind,
 		.server = opts->server,
 		.note = acquirer->note,
-		.owner = acquirer->owner,
+		.owner = acquirer->lease->owner,
 		.pid = holder_pid(acquirer),
 	});
 }
 
 static void log_event(const struct acquirer *acquirer, enum event_kind kind, const char *reason)
 {
-	struct event event = { .kind = kind,
-			       .waited_ms = acquirer->acquired_ms - acquirer->begun_ms,
-			       .reason = reason };
+	struct event event = { .kind = kind, .waited_ms = acquirer->waited_ms, .reason = reason };
 
 	event_log(&event);
 }
@@ -276,33 +317,33 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 {
 	const char *why = rlock_conn_error(acquirer->conn);
 
-	if (status == RLOCK_OK)
-		event_log_set_acquired(acquirer->hold, acquirer->acquired_ms);
-	if (acquirer->has_waited)
+	if (acquirer->lease->since_us > 0)
 		log_event(acquirer, EVENT_WAITED, NULL);
 	if (status == RLOCK_OK)
 		log_event(acquirer, EVENT_ACQUIRED, NULL);
 	else if (status == RLOCK_BUSY)
 		log_event(acquirer, acquirer->opts->no_wait ? EVENT_BUSY : EVENT_TIMED_OUT, why);
-	/* end_cancelled finds out what cancelled it, and logs that. */
 	else if (status != RLOCK_CANCELLED)
 		log_event(acquirer, EVENT_FAILED, why);
 }
 
 /* ---- the request ---- */
 
-static enum rlock_status acquire(struct acquirer *acquirer)
+static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_hold **hold_out)
 {
 	const struct opts *opts = acquirer->opts;
+	struct lease *lease = acquirer->lease;
 	struct rlock_request request = RLOCK_REQUEST_INIT;
-	enum rlock_status status;
+	int64_t left_ms = lease->wait_end_ms - rlock_now_ms();
 
 	request.kind = acquirer->verb->kind;
 	request.names = opts->names;
 	request.name_count = opts->name_count;
 	request.lease_ms = opts->lease_ms;
-	request.wait_ms = opts->wait_ms;
-	request.owner = acquirer->owner[0] != '\0' ? acquirer->owner : NULL;
+	request.wait_ms = opts->wait_ms <= 0 ? opts->wait_ms : most(left_ms, 0);
+	request.owner = lease->owner;
+	request.hold_id = lease->hold_id;
+	request.since_us = &lease->since_us;
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;
 	request.note = acquirer->note;
@@ -311,75 +352,80 @@ static enum rlock_status acquire(struct acquirer *acquirer)
 	request.on_wait_ctx = acquirer;
 	request.on_wait_ms = PROGRESS_MS;
 	request.on_wait_again_ms = PROGRESS_AGAIN_MS;
-	request.on_sleep = begin_sleep;
-	request.on_sleep_ctx = acquirer;
 	request.permits = opts->permits;
 	request.take = opts->take;
 	request.on_total = warn_of_total;
 	request.on_total_ctx = acquirer;
-	begin_events(acquirer);
-	acquirer->begun_ms = rlock_now_ms();
-	status = rlock_acquire(acquirer->conn, &request, &acquirer->hold);
-	acquirer->acquired_ms = rlock_now_ms();
-	log_acquisition(acquirer, status);
-	if (status == RLOCK_OK)
-		wait_report_acquired(opts, acquirer->acquired_ms - acquirer->begun_ms);
-	else
-		equipment_free(&acquirer->equipment);
-	return status;
+	return rlock_acquire(acquirer->conn, &request, hold_out);
 }
 
-/* What ended the wait is a signal, which ends us as well, or the end of the process that the lock was for. */
-static int end_cancelled(const struct acquirer *acquirer)
+/* What ended the wait is a signal, which ends us as well, or the end of a process: the one that the lock was for. */
+static int end_cancelled(const struct acquirer *acquirer, int signal)
 {
-	struct os_signal info;
-	int signal = signals_next(&acquirer->signals, &info);
 	char reason[32];
 
 	(void)snprintf(reason, sizeof(reason), "signal %d", signal);
 	log_event(acquirer, EVENT_CANCELLED, signal != 0 ? reason : "the process has ended");
-	return signal != 0 ? signals_die_by(signal) : acquirer->opts->conflict_exit_code;
+	return acquirer->opts->conflict_exit_code;
 }
 
-static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status)
+static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status, int signal)
 {
 	if (status == RLOCK_CANCELLED)
-		return end_cancelled(acquirer);
+		return end_cancelled(acquirer, signal);
 	if (status != RLOCK_BUSY)
 		return caller_report_failure(acquirer->opts, acquirer->conn, status);
 	wait_report_busy(acquirer->opts, acquirer->conn);
 	return acquirer->opts->conflict_exit_code;
 }
 
-static int hold_for_command(struct acquirer *acquirer)
+/* In the renewer; of a lock of --owner in rlock itself. */
+static enum rlock_status acquire(void *ctx, const int *signal, struct rlock_hold **hold_out,
+				 int *code_out)
 {
-	const struct keeper_args args = {
-		.opts = acquirer->opts,
-		.kind = acquirer->verb->kind,
-		.path = acquirer->path,
-		.signals = &acquirer->signals,
-		.conn = acquirer->conn,
-		.hold = acquirer->hold,
-		.equipment = &acquirer->equipment,
-		.acquired_ms = acquirer->acquired_ms,
-	};
+	struct acquirer *acquirer = ctx;
+	enum rlock_status status = request_lock(acquirer, hold_out);
+	int64_t now_ms = rlock_now_ms();
 
-	return keeper_run(&args);
+	acquirer->waited_ms = now_ms - acquirer->begun_ms;
+	if (status == RLOCK_OK)
+		event_log_set_acquired(*hold_out, now_ms);
+	log_acquisition(acquirer, status);
+	if (status == RLOCK_OK)
+		wait_report_acquired(acquirer->opts, acquirer->waited_ms);
+	else
+		*code_out = end_not_acquired(acquirer, status, *signal);
+	return status;
 }
 
-static int hold_detached(const struct acquirer *acquirer)
-{
-	const struct detached_args args = {
-		.opts = acquirer->opts,
-		.file = acquirer->hold_file,
-		.target_fd = acquirer->target_fd,
-		.signals = &acquirer->signals,
-		.conn = acquirer->conn,
-		.hold = acquirer->hold,
-		.acquired_ms = acquirer->acquired_ms,
-	};
+/* ---- a lock of --owner without a command: a lease is all that it has ---- */
 
-	return detached_start(&args);
+/* Whether the wait goes on. */
+static bool is_not_ended(void *ctx)
+{
+	struct acquirer *acquirer = ctx;
+
+	if (acquirer->end_signal == 0)
+		acquirer->end_signal = signals_pending_end(&acquirer->signals);
+	return acquirer->end_signal == 0;
+}
+
+static int hold_for_owner(struct acquirer *acquirer)
+{
+	struct rlock_hold *hold = NULL;
+	int code = 0;
+
+	rlock_conn_set_events(acquirer->conn, acquirer->signals.fd, is_not_ended, acquirer);
+	if (acquire(acquirer, &acquirer->end_signal, &hold, &code) == RLOCK_OK) {
+		lease_record_acquired(acquirer->lease, hold);
+		if (is_not_ended(acquirer))
+			code = detached_print_tokens(acquirer->opts, acquirer->lease);
+		rlock_conn_set_events(acquirer->conn, -1, NULL, NULL);
+		if (acquirer->end_signal != 0 || code != 0)
+			finish_unused(acquirer->conn, hold);
+	}
+	rlock_hold_free(hold);
+	return acquirer->end_signal != 0 ? signals_die_by(acquirer->end_signal) : code;
 }
 
 /* ---- all of it ---- */
@@ -389,51 +435,87 @@ static void acquirer_clear(struct acquirer *acquirer)
 	rlock_hold_free(acquirer->hold);
 	rlock_conn_free(acquirer->conn);
 	hold_file_free(acquirer->hold_file);
+	lease_free(acquirer->lease);
 	owners_free(acquirer->owners, acquirer->owner_count);
 	free(acquirer->path);
-	if (acquirer->cancel_fd >= 0 && acquirer->cancel_fd != acquirer->signals.fd)
-		(void)close(acquirer->cancel_fd);
 	if (acquirer->target_fd >= 0)
 		(void)close(acquirer->target_fd);
 	if (acquirer->signals.fd >= 0)
 		(void)close(acquirer->signals.fd);
 }
 
+/*
+ * Everything that has a name on the server is made here, before the first request: another process goes on with it when
+ * one is killed.
+ */
+static int make_lease(struct acquirer *acquirer)
+{
+	const struct opts *opts = acquirer->opts;
+	struct lease *lease = lease_new(opts, acquirer->verb->kind);
+
+	acquirer->lease = lease;
+	if (lease == NULL)
+		return message_out_of_memory();
+	if (opts->owner != NULL)
+		(void)snprintf(lease->owner, sizeof(lease->owner), OWNER_FORMAT, opts->owner);
+	else if (rlock_owner_new((unsigned long)getpid(), lease->owner) != RLOCK_OK)
+		return report_no_random();
+	if (rlock_hold_id_new(lease->hold_id) != RLOCK_OK)
+		return report_no_random();
+	if (rlock_hold_new(acquirer->verb->kind, opts->names, opts->name_count, lease->hold_id, 0,
+			   opts->lease_ms, &acquirer->hold) != RLOCK_OK ||
+	    rlock_hold_set_queued(acquirer->hold, lease->owner) != RLOCK_OK)
+		return message_out_of_memory();
+	return 0;
+}
+
+static int hold(struct acquirer *acquirer)
+{
+	const struct hold_args args = {
+		.opts = acquirer->opts,
+		.kind = acquirer->verb->kind,
+		.path = acquirer->path,
+		.signals = &acquirer->signals,
+		.conn = acquirer->conn,
+		.hold = acquirer->hold,
+		.lease = acquirer->lease,
+		.hold_file = acquirer->hold_file,
+		.target_fd = acquirer->target_fd,
+		.acquire = acquire,
+		.ctx = acquirer,
+	};
+
+	return is_for_process(acquirer->opts) ? front_run(&args) : hold_for_owner(acquirer);
+}
+
 static int acquire_and_hold(struct acquirer *acquirer)
 {
 	bool is_cancelled = false;
-	enum rlock_status status;
 	int code = signals_setup(&acquirer->signals);
 
-	if (code != 0)
-		return code;
-	code = join_cancels(acquirer);
-	if (code != 0)
-		return code;
-	code = caller_connect(acquirer->opts, acquirer->cancel_fd, &is_cancelled, &acquirer->conn);
+	if (code == 0)
+		code = caller_connect(acquirer->opts, acquirer->signals.fd, &is_cancelled,
+				      &acquirer->conn);
 	if (code != 0)
 		return code;
 	if (is_cancelled)
-		return end_cancelled(acquirer);
+		return signals_die_by(signals_pending_end(&acquirer->signals));
 	code = find_owners(acquirer);
+	if (code == 0)
+		code = make_lease(acquirer);
 	if (code != 0)
 		return code;
 	make_note(acquirer);
-	status = acquire(acquirer);
-	if (status != RLOCK_OK)
-		return end_not_acquired(acquirer, status);
-	return acquirer->opts->command != NULL ? hold_for_command(acquirer)
-					       : hold_detached(acquirer);
+	begin_events(acquirer);
+	acquirer->begun_ms = rlock_now_ms();
+	return hold(acquirer);
 }
 
 int cmd_lock(const struct verb *verb, struct opts *opts)
 {
-	struct acquirer acquirer = { .verb = verb,
-				     .opts = opts,
-				     .target_fd = -1,
-				     .cancel_fd = -1,
-				     .signals = { .fd = -1 },
-				     .equipment = EQUIPMENT_NONE };
+	struct acquirer acquirer = {
+		.verb = verb, .opts = opts, .target_fd = -1, .signals = { .fd = -1 }
+	};
 	int code = prepare(&acquirer);
 
 	if (code == 0)

@@ -18,8 +18,7 @@
 #include "options/names.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
-#include "sys/proc_tree.h"
-#include "sys/signals.h"
+#include "sys/proc.h"
 #include "verbs.h"
 
 /* How long to wait for a renewer to end after SIGKILL. It takes some milliseconds, and more on a busy machine. */
@@ -190,7 +189,7 @@ static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,
 		       const struct caller_hold *hold)
 {
 	char names[NAMES_SHOWN_MAX];
-	sigset_t found_mask;
+	sigset_t all, found_mask;
 	int code;
 
 	if (hold->is_run) {
@@ -202,9 +201,10 @@ static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,
 	 * A signal that ends the caller may end us with it, and without its renewer the lock would be held until its
 	 * lease ends.
 	 */
-	signals_put_off(&found_mask);
+	sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, &found_mask);
 	code = release(opts, conn, hold->hold_file);
-	signals_let_through(&found_mask);
+	(void)sigprocmask(SIG_SETMASK, &found_mask, NULL);
 	return code;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Prints findings. What is looked at is for cmd_check.c and the files check_*.c.
+ * Prints findings. What is looked at is for cmd_check.c and check_server.c.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * Tells which process is the private server: the one that listens on the socket, or the one of the pid file.
- * local_server_start.c starts it; to connect to it for a lock is the library's business.
+ * local.c starts it; to connect to it for a lock is the library's business.
  */
 #include <errno.h>
 #include <fcntl.h>

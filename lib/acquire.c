@@ -160,18 +160,6 @@ static void trace_denied(struct rlock__waiter *waiter)
 			trace_denied_at(conn->connections[i]);
 }
 
-/*
- * Called before the try that follows the subscription. A process that is forked in the callback shares our memory: each
- * page is copied when we first write to it. That try pays for the copies, and not the one after the release, when other
- * waiters wait for us.
- */
-static void announce_sleep(struct rlock__waiter *waiter)
-{
-	if (!waiter->has_announced_sleep && waiter->request->on_sleep != NULL)
-		waiter->request->on_sleep(waiter->request->on_sleep_ctx, waiter->hold);
-	waiter->has_announced_sleep = true;
-}
-
 /* The lock is busy: subscribe the first time, then sleep. RLOCK_OK: try again. */
 static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 {
@@ -188,7 +176,6 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 	status = rlock__subscribe(waiter, &is_new);
 	if (status != RLOCK_OK)
 		return status;
-	announce_sleep(waiter);
 	if (is_new) {
 		trace_denied(waiter);
 		return RLOCK_OK;

@@ -8,7 +8,6 @@
 
 #include "acquire_reply.h"
 #include "base/error.h"
-#include "base/decimal.h"
 #include "base/text.h"
 #include "conn.h"
 #include "hold.h"

@@ -173,11 +173,6 @@ void rlock_conn_set_events(struct rlock_conn *conn, int fd, bool (*on_event)(voi
 	conn->events = (struct rlock__events){ .fd = fd, .on_event = on_event, .ctx = ctx };
 }
 
-void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd)
-{
-	rlock_conn_set_events(conn, cancel_fd, NULL, NULL);
-}
-
 void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *ctx)
 {
 	conn->error.trace = trace;

@@ -90,20 +90,6 @@ void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms)
 	hold->sent_ms = sent_ms;
 }
 
-enum rlock_status rlock_hold_set_acquired(struct rlock_hold *hold, const char *owner,
-					  int64_t sent_ms, int64_t lease_ms)
-{
-	const char *why;
-
-	if (owner != NULL && rlock_owner_check(owner, &why) != RLOCK_OK)
-		return RLOCK_EINVAL;
-	for (size_t i = 0; owner != NULL && i < hold->name_count; i++)
-		memcpy(hold->acquired[i].owner, owner, strlen(owner) + 1);
-	hold->sent_ms = sent_ms;
-	hold->lease_ms = lease_ms;
-	return RLOCK_OK;
-}
-
 static enum rlock_status copy_owner(char out[RLOCK_OWNER_MAX], const char *owner)
 {
 	const char *why;

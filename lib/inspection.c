@@ -6,15 +6,99 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/error.h"
-#include "base/decimal.h"
-#include "inspect_form.h"
 #include "inspection.h"
 #include "net/server_error.h"
 #include "redis/args.h"
 #include "redis/keys.h"
 #include "redis/script.h"
 #include "rlock.h"
+
+/* ---- forms ---- */
+
+/* Its elements. */
+enum rlock__part {
+	RLOCK__PART_STATE,
+	RLOCK__PART_TYPE,
+	RLOCK__PART_TTL,
+	RLOCK__PART_NOW,
+	RLOCK__PART_TOKEN,
+	RLOCK__PART_HOLDER_TOTAL,
+	RLOCK__PART_HOLDERS,
+	RLOCK__PART_QUEUE_TOTAL,
+	RLOCK__PART_QUEUE,
+	RLOCK__PART_WAKE_TOTAL,
+	RLOCK__PART_WAKE_SINCE,
+	RLOCK__PART_OTHER_CLIENTS,
+	RLOCK__PART_WRITER,
+	RLOCK__PART_UNSEEN,
+	RLOCK__PART_GROUND,
+	RLOCK__PART_PERMITS,
+	RLOCK__PART_FREE_PERMITS,
+	RLOCK__PART_HELD_PERMITS,
+	RLOCK__PART_COUNT
+};
+
+/* The form of a list's elements: 's' a string, 'i' an integer, 'a' an array. */
+#define FORM_ALL "ssiisiaiaiiiaasiii"
+#define FORM_OTHER "ss"
+#define FORM_HOLDER "siiiiiss"
+#define FORM_QUEUED "siiis"
+#define FORM_WRITER "sis"
+#define FORM_UNSEEN "ss"
+
+static bool has_form(const redisReply *reply, const char *form)
+{
+	size_t count = strlen(form);
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != count)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		int type = form[i] == 's'   ? REDIS_REPLY_STRING
+			   : form[i] == 'i' ? REDIS_REPLY_INTEGER
+					    : REDIS_REPLY_ARRAY;
+
+		if (reply->element[i]->type != type)
+			return false;
+	}
+	return true;
+}
+
+static bool are_all(const redisReply *list, const char *form)
+{
+	for (size_t i = 0; i < list->elements; i++)
+		if (!has_form(list->element[i], form))
+			return false;
+	return true;
+}
+
+static bool is_known_state(const redisReply *state)
+{
+	enum rlock_kind kind;
+
+	return strcmp(state->str, "free") == 0 ||
+	       (rlock_kind_parse(state->str, state->len, &kind) && kind != RLOCK_FAIR);
+}
+
+/*
+ * Whether all of it, and of its lists, can be read as that of a lock, or of none; or of a key that is something else.
+ */
+static bool inspect_form_is_lock(const redisReply *reply)
+{
+	return has_form(reply, FORM_ALL) && is_known_state(reply->element[RLOCK__PART_STATE]) &&
+	       are_all(reply->element[RLOCK__PART_HOLDERS], FORM_HOLDER) &&
+	       are_all(reply->element[RLOCK__PART_QUEUE], FORM_QUEUED) &&
+	       are_all(reply->element[RLOCK__PART_UNSEEN], FORM_UNSEEN) &&
+	       (reply->element[RLOCK__PART_WRITER]->elements == 0 ||
+		has_form(reply->element[RLOCK__PART_WRITER], FORM_WRITER));
+}
+
+static bool inspect_form_is_other(const redisReply *reply)
+{
+	return has_form(reply, FORM_OTHER) &&
+	       strcmp(reply->element[RLOCK__PART_STATE]->str, "other") == 0;
+}
 
 #define WRITE_SUFFIX ":write"
 
@@ -364,10 +448,10 @@ enum rlock_status rlock__inspection_read(const redisReply *reply, const struct r
 					 const char *server, struct rlock__error *error,
 					 struct rlock_inspection *out)
 {
-	bool is_lock = rlock__inspect_form_is_lock(reply);
+	bool is_lock = inspect_form_is_lock(reply);
 	struct pool pool;
 
-	if (!is_lock && !rlock__inspect_form_is_other(reply)) {
+	if (!is_lock && !inspect_form_is_other(reply)) {
 		(void)rlock__script_fail_reply(error, &rlock__script_inspect);
 		return rlock__inspection_fail(name, server, RLOCK_ESERVER, error->text, out);
 	}

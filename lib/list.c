@@ -8,17 +8,206 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/glob.h"
 #include "base/seen.h"
 #include "conn.h"
 #include "list_batch.h"
-#include "list_nodes.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "net/request.h"
 #include "net/server_error.h"
 #include "rlock.h"
 #include "url/endpoints.h"
+#include "url/url.h"
+
+/* ---- patterns ---- */
+
+struct span {
+	const char *at, *end;
+};
+
+/* One character of a class, which may have a backslash before it. */
+static unsigned char class_next(struct span *pattern)
+{
+	if (*pattern->at == '\\' && pattern->at + 1 < pattern->end)
+		pattern->at++;
+	return (unsigned char)*pattern->at++;
+}
+
+/* What is between brackets; pattern is behind the opening one, and then behind the closing one. */
+static bool class_fits(struct span *pattern, unsigned char byte)
+{
+	bool is_inverted = pattern->at < pattern->end && *pattern->at == '^', fits = false;
+
+	if (is_inverted)
+		pattern->at++;
+	while (pattern->at < pattern->end && *pattern->at != ']') {
+		unsigned char first = class_next(pattern), last = first;
+
+		if (pattern->end - pattern->at >= 2 && pattern->at[0] == '-' &&
+		    pattern->at[1] != ']') {
+			pattern->at++;
+			last = class_next(pattern);
+		}
+		if (first > last) {
+			unsigned char lower = last;
+
+			last = first;
+			first = lower;
+		}
+		fits = fits || (byte >= first && byte <= last);
+	}
+	if (pattern->at < pattern->end)
+		pattern->at++;
+	return fits != is_inverted;
+}
+
+/* Any one element but '*', at one byte. */
+static bool element_fits(struct span *pattern, unsigned char byte)
+{
+	char element = *pattern->at++;
+
+	if (element == '?')
+		return true;
+	if (element == '[')
+		return class_fits(pattern, byte);
+	if (element == '\\' && pattern->at < pattern->end)
+		element = *pattern->at++;
+	return (unsigned char)element == byte;
+}
+
+/* Whether the pattern fits the whole text. */
+static bool glob_fits(const struct rlock_name *pattern, const struct rlock_name *text)
+{
+	struct span rest = { pattern->text, pattern->text + pattern->len }, star = { NULL, NULL };
+	const char *at = text->text, *end = text->text + text->len, *star_at = NULL;
+
+	/* What does not fit behind the last '*' is tried one byte further on: earlier ones need no second try. */
+	for (;;) {
+		if (rest.at < rest.end && *rest.at == '*') {
+			rest.at++;
+			star = rest;
+			star_at = at;
+			continue;
+		}
+		if (at == end && rest.at == rest.end)
+			return true;
+		if (at < end && rest.at < rest.end) {
+			struct span next = rest;
+
+			if (element_fits(&next, (unsigned char)*at)) {
+				rest = next;
+				at++;
+				continue;
+			}
+		}
+		if (star_at == NULL || star_at == end)
+			return false;
+		rest = star;
+		at = ++star_at;
+	}
+}
+
+/* ---- nodes ---- */
+
+#define SLOTS 16384
+
+static bool is_range(const redisReply *range)
+{
+	return range->type == REDIS_REPLY_ARRAY && range->elements >= 3 &&
+	       range->element[0]->type == REDIS_REPLY_INTEGER &&
+	       range->element[1]->type == REDIS_REPLY_INTEGER &&
+	       range->element[2]->type == REDIS_REPLY_ARRAY && range->element[2]->elements >= 2 &&
+	       range->element[2]->element[1]->type == REDIS_REPLY_INTEGER;
+}
+
+/* A node that does not know its own host means the one by which it was reached. */
+static const char *host_of(const redisReply *master, const struct rlock__connection *connection)
+{
+	const redisReply *host = master->element[0];
+
+	if (host->type == REDIS_REPLY_STRING && host->len > 0 && strcmp(host->str, "?") != 0)
+		return host->str;
+	return rlock__connection_server(connection)->endpoints.items[0].host;
+}
+
+static enum rlock_status add_master(struct rlock__connection *connection, const redisReply *master,
+				    struct rlock__endpoints *out)
+{
+	const char *host = host_of(master, connection);
+	long long port = master->element[1]->integer;
+	char *copy;
+
+	if (port <= 0 || port > RLOCK__PORT_MAX)
+		return rlock__fail(rlock__connection_error(connection), RLOCK_ESERVER,
+				   "unexpected reply to CLUSTER SLOTS");
+	if (rlock__endpoints_contain(out, host, (int)port))
+		return RLOCK_OK;
+	copy = strdup(host);
+	if (copy == NULL || !rlock__endpoints_add(out, copy, (int)port))
+		return rlock__fail_memory(rlock__connection_error(connection));
+	return RLOCK_OK;
+}
+
+static enum rlock_status read_slots(struct rlock__connection *connection, const redisReply *reply,
+				    struct rlock__endpoints *out)
+{
+	struct rlock__error *error = rlock__connection_error(connection);
+	long long served = 0;
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		return rlock__server_error(error, reply->str, reply->len, NULL);
+	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
+		const redisReply *range = reply->element[i];
+		enum rlock_status status;
+
+		if (!is_range(range))
+			return rlock__fail(error, RLOCK_ESERVER,
+					   "unexpected reply to CLUSTER SLOTS");
+		status = add_master(connection, range->element[2], out);
+		if (status != RLOCK_OK)
+			return status;
+		served += range->element[1]->integer - range->element[0]->integer + 1;
+	}
+	if (served == SLOTS)
+		return RLOCK_OK;
+	return rlock__fail(error, RLOCK_ENET, "%lld of %d slots of the cluster have no master",
+			   SLOTS - served, SLOTS);
+}
+
+static enum rlock_status query(struct rlock__connection *connection, struct rlock__endpoints *out)
+{
+	const char *argv[] = { "CLUSTER", "SLOTS" };
+	size_t lengths[] = { 7, 5 };
+	const struct rlock__command command = { 2, argv, lengths, true };
+	struct rlock__result result;
+	enum rlock_status status;
+
+	rlock__request_begin(connection, &command, INT64_MAX);
+	result = rlock__request_await(connection);
+	status = result.status;
+	if (status == RLOCK_OK)
+		status = read_slots(connection, result.reply, out);
+	if (result.reply != NULL)
+		freeReplyObject(result.reply);
+	return status;
+}
+
+/*
+ * Ask a node for all masters that have slots, in no order. RLOCK_ENET: it can't be reached, or some slots have no
+ * master, *out then has the others. Free them with rlock__endpoints_free.
+ */
+static enum rlock_status list_nodes(struct rlock__connection *connection,
+				    struct rlock__endpoints *out)
+{
+	size_t tries = rlock__connection_url(connection)->endpoints.count;
+	enum rlock_status status;
+
+	/* When a node does not answer, the next request goes to another one. */
+	do
+		status = query(connection, out);
+	while (status == RLOCK_ENET && out->count == 0 && --tries > 0);
+	return status;
+}
 
 /*
  * How much a server does in one go, during which its other clients wait: less than a millisecond. On a slow machine,
@@ -77,8 +266,7 @@ static bool name_of(const struct listing *listing, const redisReply *key, struct
 		return false;
 	*out = (struct rlock_name){ key->str, key->len };
 	if (listing->sort == SORT_SEMAPHORE &&
-	    (!is_of_semaphore(key, out) ||
-	     !rlock__glob_fits(&listing->found.request->pattern, out)))
+	    (!is_of_semaphore(key, out) || !glob_fits(&listing->found.request->pattern, out)))
 		return false;
 	/* No acquisition could have made a lock of another name. */
 	return rlock_name_check(out, &why) == RLOCK_OK;
@@ -282,7 +470,7 @@ static enum rlock_status list_cluster(struct rlock_conn *conn,
 				      struct rlock__seen *seen, size_t index)
 {
 	struct rlock__endpoints nodes = { 0 };
-	enum rlock_status first = rlock__list_nodes(conn->connections[index], &nodes);
+	enum rlock_status first = list_nodes(conn->connections[index], &nodes);
 
 	if (first != RLOCK_OK)
 		rlock__conn_copy_error(conn, index);

@@ -275,8 +275,6 @@ RLOCK_API bool rlock_conn_error_lacks_password(const struct rlock_conn *conn);
  */
 RLOCK_API void rlock_conn_set_events(struct rlock_conn *conn, int fd, bool (*on_event)(void *ctx),
 				     void *ctx);
-/* Change cancel_fd; -1: none. The same as rlock_conn_set_events with an on_event of NULL. */
-RLOCK_API void rlock_conn_set_cancel(struct rlock_conn *conn, int cancel_fd);
 
 /*
  * In the child of a fork(): close its copy of the parent's stream, without a byte to the server. The next request opens
@@ -452,13 +450,6 @@ struct rlock_request {
 	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
 	void *on_wait_ctx;
 	int64_t on_wait_ms;
-	/*
-	 * Called once, when the lock is busy and the wait has subscribed; NULL: not called. One more try follows, and
-	 * then the wait sleeps. hold is the one to be acquired: it has its names and its id. A process that is forked
-	 * here may take it over, see rlock_hold_set_acquired.
-	 */
-	void (*on_sleep)(void *ctx, struct rlock_hold *hold);
-	void *on_sleep_ctx;
 	int64_t on_wait_again_ms; /* 0: on_wait is called once */
 	/*
 	 * Of a semaphore; 0 for a lock. permits: how many it has in all, used only where no client has made it yet, at
@@ -474,7 +465,7 @@ struct rlock_request {
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
 		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, NULL, NULL, 0, NULL, false, NULL,     \
-			NULL, 1000, NULL, NULL, 0, 0, 0, NULL, NULL                                \
+			NULL, 1000, 0, 0, 0, NULL, NULL                                            \
 	}
 
 /*
@@ -722,12 +713,6 @@ RLOCK_API int64_t rlock_hold_sent_ms(const struct rlock_hold *hold);
 RLOCK_API int64_t rlock_hold_lease_ms(const struct rlock_hold *hold);
 /* For a hold that another process renews: when it sent its last successful renewal. */
 RLOCK_API void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms);
-/*
- * For a hold that another process has acquired, as on_sleep gave it: the owner of all names, NULL when they differ, and
- * when the request was sent, and its lease. RLOCK_EINVAL: owner is none.
- */
-RLOCK_API enum rlock_status rlock_hold_set_acquired(struct rlock_hold *hold, const char *owner,
-						    int64_t sent_ms, int64_t lease_ms);
 /*
  * For a hold from rlock_hold_new that another process has acquired: the owner of the index-th name. rlock_hold_owner
  * tells it then, and a renewal can acquire the lock again on a server of several that has lost it. RLOCK_EINVAL: see

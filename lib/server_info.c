@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/decimal.h"
+#include "base/text.h"
 #include "conn.h"
 #include "net/command.h"
 #include "net/connection.h"

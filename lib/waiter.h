@@ -75,7 +75,6 @@ struct rlock__waiter {
 	bool was_reached;
 	bool is_busy; /* the result of the last try */
 	bool has_traced_denied;
-	bool has_announced_sleep; /* on_sleep was called */
 };
 
 /* waiter is all zero before. Free it after a failure, too, whose text is in conn. */

@@ -3,7 +3,7 @@
 
 references.py [FILE...]    by default the *.md that are for maintainers
 
-`keeper.c` is a file somewhere in the tree, `keeper.c: run` a word in that file, and `keeper_run` one in any file of the
+`front.c` is a file somewhere in the tree, `front.c: run` a word in that file, and `front_run` one in any file of the
 source; NAME.lua and cmd_VERB.c stand for files. A line is printed for each that is not there, and the status is 1. What a sentence says of them nothing checks.
 """
 import fnmatch

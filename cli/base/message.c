@@ -27,6 +27,7 @@ static bool is_verbose;
 static bool is_progress_shown;
 static bool is_stuck; /* there was no room for the last message */
 static int64_t latest_ms = INT64_MAX;
+static void (*writer)(const char *line, size_t len); /* NULL: standard error */
 
 void message_setup(bool quiet, bool verbose)
 {
@@ -114,18 +115,25 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
 			line[i] = '?';
 	}
 	line[start + len] = '\n';
-	message_progress_clear();
-	/* If stderr is closed or full, the message is dropped. */
-	if (has_room())
-		(void)!write(STDERR_FILENO, line, start + len + 1);
+	message_line(line, start + len + 1);
 	errno = saved_errno;
 }
 
-void message_log_line(const char *line, size_t len)
+/* If stderr is closed or full, the line is dropped. */
+void message_line(const char *line, size_t len)
 {
+	if (writer != NULL) {
+		writer(line, len);
+		return;
+	}
 	message_progress_clear();
 	if (has_room())
 		(void)!write(STDERR_FILENO, line, len);
+}
+
+void message_set_writer(void (*write_line)(const char *line, size_t len))
+{
+	writer = write_line;
 }
 
 void message_error(const char *format, ...)

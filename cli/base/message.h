@@ -37,8 +37,10 @@ __attribute__((format(printf, 1, 2))) void message_progress(const char *format, 
 /* Before anything else is written to that terminal. */
 void message_progress_clear(void);
 
-/* A line of the log for operators, as it is, with its newline: asked for, so never silenced. */
-void message_log_line(const char *line, size_t len);
+/* A line as it is, with its newline: of the log for operators, or of our renewer. Never silenced. */
+void message_line(const char *line, size_t len);
+/* Have another process write the lines: the renewer, which has none of the caller's streams. NULL: standard error. */
+void message_set_writer(void (*write_line)(const char *line, size_t len));
 
 /* Whether steps are wanted, for callers that would have to do work to describe one. */
 bool message_is_verbose(void);

@@ -1,61 +1,329 @@
 /*
- * Starts the command. It leaves the command's end to keeper.c.
+ * The command: looked up as execvp would before the lock is acquired, its environment, and its start. Its end is
+ * renewer.c's, the format of RLOCK_HELD inherited.c's.
  */
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/exits.h"
 #include "base/message.h"
 #include "hold/command.h"
-#include "hold/command_look_up.h"
+#include "options/usage.h"
+#include "process_lock/held.h"
+#include "sys/file_read.h"
+#include "sys/os.h"
 #include "sys/proc.h"
 
-static const int stop_signals[] = { SIGTSTP, SIGTTIN, SIGTTOU };
+#define SHOWN_MAX 256
 
-#define STOP_SIGNAL_COUNT (sizeof(stop_signals) / sizeof(stop_signals[0]))
+/* ---- looked up ---- */
 
-static volatile sig_atomic_t recorded_stop;
-
-static void record_stop(int signal)
+static int report_cannot_run(const char *program, const char *why)
 {
-	recorded_stop = signal;
+	char shown[SHOWN_MAX];
+
+	message_error("cannot run %s: %s",
+		      rlock_escape(program, strlen(program), shown, sizeof(shown)), why);
+	return EXIT_CANNOT_RUN;
 }
 
-/*
- * Runs in the child. If a signal stopped the child before its exec, the parent would hang in vfork, able neither to run
- * nor to stop, and the shell would show no prompt. So a stop is only recorded here. Exec restores the default.
- */
-static void record_stops(void)
+static bool is_assignment(const char *word)
 {
-	const struct sigaction record = { .sa_handler = record_stop };
-	struct sigaction found;
+	size_t len = 0;
 
-	for (size_t i = 0; i < STOP_SIGNAL_COUNT; i++)
-		if (sigaction(stop_signals[i], NULL, &found) == 0 && found.sa_handler == SIG_DFL)
-			(void)sigaction(stop_signals[i], &record, NULL);
+	while (isalnum((unsigned char)word[len]) || word[len] == '_')
+		len++;
+	return len > 0 && !isdigit((unsigned char)word[0]) && word[len] == '=';
 }
 
-static void block_stops(sigset_t *found_mask)
+/* Only a shell understands these: its own commands, and a whole line in one word. */
+static bool is_for_shell(const char *word)
 {
-	sigset_t held;
+	static const char *const commands[] = {
+		"cd",     "export", "source", ".",    ":",  "alias", "set",   "unset", "exec",
+		"eval",   "exit",   "trap",   "wait", "if", "for",   "while", "until", "case",
+		"ulimit", "umask",  "read",   "[[",   "{",  "!",     "(",     NULL,
+	};
+	size_t i = 0;
 
-	sigemptyset(&held);
-	for (size_t i = 0; i < STOP_SIGNAL_COUNT; i++)
-		(void)sigaddset(&held, stop_signals[i]);
-	recorded_stop = 0;
-	(void)sigprocmask(SIG_BLOCK, &held, found_mask);
+	while (commands[i] != NULL && strcmp(commands[i], word) != 0)
+		i++;
+	return commands[i] != NULL || strpbrk(word, " \t\n;&|<>()$`\"'*") != NULL;
 }
 
-/* The command gets the signal first. If it is pending for us as well, we stop when sigprocmask unblocks it. */
-static void pass_on_stop(const sigset_t *found_mask, pid_t command)
+static void add_shell_text(struct usage_line *line, char *const command[], size_t count)
 {
-	if (recorded_stop != 0 && command > 0)
-		(void)kill(command, recorded_stop);
-	(void)sigprocmask(SIG_SETMASK, found_mask, NULL);
+	struct usage_line arguments = { .len = 0 };
+	char *text = NULL;
+
+	usage_line_add(&arguments, command + 1, count - 1);
+	usage_line_add_plain(line, "sh -c");
+	if (asprintf(&text, "%s%s", command[0], arguments.text) < 0)
+		return;
+	usage_line_add(line, &text, 1);
+	free(text);
 }
+
+/* No shell reads COMMAND: if it was meant for one, the line is shown that calls a shell. */
+static int report_not_found(const struct verb *verb, const struct opts *opts)
+{
+	char *const *command = opts->command;
+	const char *program = command[0];
+	struct usage_line line;
+	char shown[SHOWN_MAX];
+	size_t count = 0;
+
+	while (command[count] != NULL)
+		count++;
+	usage_line_begin(&line, verb->name);
+	usage_line_add(&line, opts->words, opts->word_count);
+	usage_line_add_plain(&line, "--");
+	(void)rlock_escape(program, strlen(program), shown, sizeof(shown));
+	if (is_assignment(program) || strcmp(program, "-c") == 0) {
+		usage_line_add_plain(&line, *program == '-' ? "sh" : "env");
+		usage_line_add(&line, command, count);
+	} else if (is_for_shell(program)) {
+		add_shell_text(&line, command, count);
+	} else {
+		message_error("%s: command not found", shown);
+		return EXIT_NOT_FOUND;
+	}
+	message_error("%s: command not found: no shell reads COMMAND: try: %s", shown, line.text);
+	return EXIT_NOT_FOUND;
+}
+
+/* 0, or the errno that execve would give, as far as that is known without it. *is_there_out: there is a file. */
+static int executable_error(const char *path, bool *is_there_out)
+{
+	struct stat stat_of;
+
+	*is_there_out = stat(path, &stat_of) == 0;
+	if (!*is_there_out)
+		return errno;
+	if (S_ISDIR(stat_of.st_mode))
+		return EACCES; /* as execve does */
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+/* Like execvp it remembers a file that may not be executed, and goes on with the search. */
+static int search_path(const char *program, char *out, size_t size)
+{
+	const char *path = getenv("PATH");
+	int error = ENOENT;
+
+	if (path == NULL)
+		path = "/bin:/usr/bin";
+	for (;;) {
+		size_t len = strcspn(path, ":");
+		/* An empty part of PATH is this directory. */
+		int written = snprintf(out, size, "%.*s/%s", len > 0 ? (int)len : 1,
+				       len > 0 ? path : ".", program);
+		bool is_there = false;
+		int found = written < (int)size ? executable_error(out, &is_there) : ENAMETOOLONG;
+
+		if (found == 0)
+			return 0;
+		/* For shells a directory that may not be searched is empty, and so for us. */
+		if (is_there)
+			error = found;
+		if (path[len] == '\0')
+			return error;
+		path += len + 1;
+	}
+}
+
+/* The kernel reads no more of the first line of a script. */
+#define FIRST_LINE_MAX 256
+
+/* Whether the first line of a script names an interpreter that does not exist; line is that name then. */
+static bool lacks_interpreter(const char *path, char line[FIRST_LINE_MAX + 1])
+{
+	struct stat stat_of;
+	char *name;
+
+	if (file_read_start(AT_FDCWD, path, O_NONBLOCK, line, FIRST_LINE_MAX + 1) < 2 ||
+	    memcmp(line, "#!", 2) != 0)
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	name = line + 2 + strspn(line + 2, " \t");
+	name[strcspn(name, " \t")] = '\0';
+	if (*name == '\0' || stat(name, &stat_of) == 0 || (errno != ENOENT && errno != ENOTDIR))
+		return false;
+	memmove(line, name, strlen(name) + 1);
+	return true;
+}
+
+static int report_bad_interpreter(const char *program, const char *interpreter)
+{
+	char why[2 * SHOWN_MAX], shown[SHOWN_MAX];
+
+	(void)rlock_escape(interpreter, strlen(interpreter), shown, sizeof(shown));
+	(void)snprintf(why, sizeof(why), "bad interpreter: '%s' is not there", shown);
+	return report_cannot_run(program, why);
+}
+
+int command_look_up(const struct verb *verb, const struct opts *opts, char **path_out)
+{
+	const char *program = opts->command[0], *path = program;
+	char found[4096], interpreter[FIRST_LINE_MAX + 1];
+	bool is_there;
+	int error;
+
+	if (strchr(program, '/') != NULL) {
+		error = executable_error(program, &is_there);
+	} else {
+		error = program[0] == '\0' ? ENOENT : search_path(program, found, sizeof(found));
+		path = found;
+	}
+	if (error == ENOENT || error == ENOTDIR)
+		return report_not_found(verb, opts);
+	if (error != 0)
+		return report_cannot_run(program, strerror(error));
+	if (lacks_interpreter(path, interpreter))
+		return report_bad_interpreter(program, interpreter);
+	*path_out = strdup(path);
+	return *path_out != NULL ? 0 : message_out_of_memory();
+}
+
+/* ---- its environment ---- */
+
+#define TOKEN_TEXT_MAX 24
+#define OWN_VARIABLES_MAX 5
+
+/* "VARIABLE=value", malloc'ed. */
+static char *assignment(const char *variable, const char *value)
+{
+	char *text = NULL;
+
+	if (value == NULL || asprintf(&text, "%s=%s", variable, value) < 0)
+		return NULL;
+	return text;
+}
+
+/* One a line. */
+static char *join_lines(const struct rlock_name *lines, size_t count)
+{
+	size_t size = 1;
+	char *text, *end;
+
+	for (size_t i = 0; i < count; i++)
+		size += lines[i].len + 1;
+	text = malloc(size);
+	if (text == NULL)
+		return NULL;
+	end = text;
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			*end++ = '\n';
+		end = mempcpy(end, lines[i].text, lines[i].len);
+	}
+	*end = '\0';
+	return text;
+}
+
+/* One for each name: a name that was re-entered has another owner than one that was acquired anew. */
+static char *join_owners(const struct rlock_hold *hold, size_t count)
+{
+	struct rlock_name *owners = calloc(count, sizeof(*owners));
+	char *text;
+
+	if (owners == NULL)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const char *owner = rlock_hold_owner(hold, i);
+
+		owners[i] = (struct rlock_name){ owner, strlen(owner) };
+	}
+	text = join_lines(owners, count);
+	free(owners);
+	return text;
+}
+
+static bool is_replaced(const char *entry)
+{
+	static const char *const variables[] = { "RLOCK_NAME", "RLOCK_OWNER", "RLOCK_MODE",
+						 "RLOCK_TOKEN", INHERITED_VARIABLE };
+	size_t len = strcspn(entry, "=");
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (strlen(variables[i]) == len && strncmp(entry, variables[i], len) == 0)
+			return true;
+	return false;
+}
+
+/* One for each name, one a line. */
+static char *join_tokens(const struct rlock_hold *hold, size_t count)
+{
+	char *text = malloc(count * TOKEN_TEXT_MAX + 1);
+	size_t at = 0;
+
+	for (size_t i = 0; text != NULL && i < count; i++)
+		at += (size_t)snprintf(text + at, TOKEN_TEXT_MAX, "%s%" PRId64, i > 0 ? "\n" : "",
+				       rlock_hold_token(hold, i));
+	return text;
+}
+
+/* Our variables come first. Only they are freed: the others belong to environ. */
+char **command_environment(const struct opts *opts, enum rlock_kind kind,
+			   const struct rlock_hold *hold)
+{
+	char *names = join_lines(opts->names, opts->name_count);
+	char *owners = join_owners(hold, opts->name_count);
+	char *inherited = inherited_extend(getenv(INHERITED_VARIABLE), opts->server, kind,
+					   opts->names, opts->name_count, hold);
+	char *tokens = opts->fence ? join_tokens(hold, opts->name_count) : NULL;
+	const struct {
+		const char *variable, *value;
+	} own[OWN_VARIABLES_MAX] = {
+		{ "RLOCK_NAME", names },
+		{ "RLOCK_OWNER", owners },
+		{ "RLOCK_MODE", rlock_kind_name(kind) },
+		{ INHERITED_VARIABLE, inherited },
+		{ "RLOCK_TOKEN", tokens },
+	};
+	size_t own_count = opts->fence ? OWN_VARIABLES_MAX : OWN_VARIABLES_MAX - 1;
+	size_t count = 0, at = 0;
+	char **list;
+
+	while (environ[count] != NULL)
+		count++;
+	list = calloc(count + OWN_VARIABLES_MAX + 1, sizeof(*list));
+	while (list != NULL && at < own_count) {
+		list[at] = assignment(own[at].variable, own[at].value);
+		if (list[at++] != NULL)
+			continue;
+		command_environment_free(list);
+		list = NULL;
+	}
+	for (size_t i = 0; list != NULL && i < count; i++)
+		if (!is_replaced(environ[i]))
+			list[at++] = environ[i];
+	free(names);
+	free(owners);
+	free(inherited);
+	free(tokens);
+	return list;
+}
+
+void command_environment_free(char **environment)
+{
+	if (environment == NULL)
+		return;
+	/* The caller's variables of these names are not in it. */
+	for (size_t i = 0; environment[i] != NULL && is_replaced(environment[i]); i++)
+		free(environment[i]);
+	free(environment);
+}
+
+/* ---- started ---- */
 
 /* In the child, which was forked after forked_ms. */
 static uint64_t own_start(int64_t forked_ms)
@@ -66,66 +334,67 @@ static uint64_t own_start(int64_t forked_ms)
 	return start == 0 && proc_read(getpid(), &self) ? self.start : start;
 }
 
-/*
- * In the child, whose memory is the parent's until exec: it makes async-signal-safe calls only, and changes nothing
- * that the parent relies on.
- */
-static void become_command(const char *path, char *const command[], char *const environment[],
-			   const struct signals *signals, struct lease_state *lease_state,
-			   int64_t forked_ms, volatile int *error)
+/* In the child, which may have had other threads at the fork: it makes async-signal-safe calls only. */
+_Noreturn static void become_command(const struct command *command, int64_t forked_ms)
 {
-	pid_t not_started = JOB_NOT_STARTED;
+	struct lease *lease = command->lease;
+	pid_t not_started = command->not_started;
 
 	/* Set before the pid: with a pid alone another process that has it later would be taken for the command. */
-	lease_state->job_start = own_start(forked_ms);
-	/* Set before the exec: if the keeper is killed at this instant, the renewer knows the command. If the renewer has
-	 * found the keeper dead before, nothing may run any more. */
-	if (!atomic_compare_exchange_strong(&lease_state->job_pid, &not_started, getpid())) {
-		*error = ECANCELED;
+	lease->job_start = own_start(forked_ms);
+	/* Set before the exec: if the renewer is killed at this instant, rlock knows the command. If rlock has found the
+	 * renewer dead before, nothing may run any more. */
+	if (!atomic_compare_exchange_strong(&lease->job_pid, &not_started, getpid()) &&
+	    not_started != getpid())
 		_exit(EXIT_FAULT);
-	}
 	/* We may have been stopped until the lock was lost. If it is lost from here on, the renewer, which knows the
 	 * command now, terminates it. */
-	lease_state_check_deadlines(lease_state, rlock_now_ms());
-	if (lease_state->reason != TERMINATE_NONE)
+	lease_check_deadlines(lease, rlock_now_ms());
+	if (lease->reason != TERMINATE_NONE)
 		_exit(EXIT_LOST);
-	if (lease_state->kill_child)
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	record_stops();
-	signals_restore(signals);
+	if (lease->kill_child)
+		os_die_with_parent(SIGKILL);
+	signals_restore(command->signals);
 	/* Unlike execve it runs a script without an interpreter by the shell. */
-	(void)execvpe(path, command, environment);
-	*error = errno;
+	(void)execvpe(command->path, command->argv, command->environment);
+	lease->exec_error = errno;
 	_exit(EXIT_NOT_FOUND);
 }
 
-int command_start(const char *path, char *const command[], char *const environment[],
-		  const struct signals *signals, struct lease_state *lease_state, pid_t *pid_out)
+/*
+ * No vfork: it would suspend the renewer until the exec, which may take longer than the lease (a network file system, a
+ * virus scanner).
+ */
+bool command_start(const struct command *command)
 {
-	volatile int error = 0;
-	sigset_t found_mask;
-	int64_t forked_ms;
-	pid_t pid;
+	int64_t forked_ms = rlock_now_ms();
+	pid_t pid = fork(), not_started = command->not_started;
 
-	block_stops(&found_mask);
-	forked_ms = rlock_now_ms();
-	/* vfork, since copying page tables for a fork takes half the time of a short command. */
-	pid = vfork();
-	/* All that become_command calls before exec is async-signal-safe. */
-	if (pid == 0) /* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
-		become_command(path, command, environment, signals, lease_state, forked_ms, &error);
-	if (pid < 0)
-		error = errno;
-	pass_on_stop(&found_mask, pid);
-	if (pid < 0) {
-		message_error("cannot start %s: %s", command[0], strerror(error));
-		return EXIT_SYSTEM;
-	}
-	*pid_out = pid;
-	if (error == 0)
-		return 0;
-	/* It existed when it was looked up. */
-	return command_look_up_failed(
-		command[0], error == ENOENT ? "the file, its interpreter or its loader is not there"
-					    : strerror(error));
+	if (pid == 0)
+		become_command(command, forked_ms);
+	/*
+	 * Its own process does the same, should we be killed; but it may be killed before it has come to that. And a
+	 * signal that comes before the command has run is one for it already.
+	 */
+	if (pid > 0)
+		(void)atomic_compare_exchange_strong(&command->lease->job_pid, &not_started, pid);
+	return pid > 0;
+}
+
+int command_report_not_started(const char *program)
+{
+	char shown[SHOWN_MAX];
+
+	message_error("cannot start %s: %s",
+		      rlock_escape(program, strlen(program), shown, sizeof(shown)),
+		      strerror(errno));
+	return EXIT_SYSTEM;
+}
+
+/* It existed when it was looked up. */
+int command_report_not_run(const char *program, int error)
+{
+	return report_cannot_run(
+		program, error == ENOENT ? "the file, its interpreter or its loader is not there"
+					 : strerror(error));
 }

@@ -1,19 +1,47 @@
 /*
- * The start of the command. It leaves looking it up to command_look_up.c, and its environment to command_environment.c.
+ * The command that a lock is held for.
  */
 #ifndef COMMAND_H
 #define COMMAND_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-#include "hold/lease_state.h"
+#include "hold/lease.h"
+#include "lib/rlock.h"
+#include "options/opts.h"
 #include "sys/signals.h"
 
 /*
- * Start it. Its pid is in the lease state before it executes anything; if there is a reason to terminate it already,
- * its process ends instead. 0 and *pid_out, or the exit code after one line by message_error.
+ * Look it up, before the lock is acquired. 0 and *path_out, malloc'ed, or the exit code after one line by message_error.
  */
-int command_start(const char *path, char *const command[], char *const environment[],
-		  const struct signals *signals, struct lease_state *lease_state, pid_t *pid_out);
+int command_look_up(const struct verb *verb, const struct opts *opts, char **path_out);
+
+/*
+ * Its environment: the caller's, with the RLOCK_ variables. An array that command_environment_free frees; NULL when out
+ * of memory.
+ */
+char **command_environment(const struct opts *opts, enum rlock_kind kind,
+			   const struct rlock_hold *hold);
+void command_environment_free(char **environment);
+
+struct command {
+	const char *path;
+	char *const *argv;
+	char *const *environment;
+	const struct signals *signals; /* as the command gets them back */
+	struct lease *lease;
+	pid_t not_started; /* what job_pid of the lease has to be */
+};
+
+/*
+ * Start it. Its pid is in the lease before it executes anything; if there is a reason to terminate it already, its
+ * process ends instead. False with errno. When it cannot be executed, its process ends, and exec_error of the lease says
+ * why.
+ */
+bool command_start(const struct command *command);
+/* Report why it does not run: errno of command_start, or exec_error. The exit code. */
+int command_report_not_started(const char *program);
+int command_report_not_run(const char *program, int error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A lock without a command, which goes on after this rlock has ended: the renewer holds it for the calling process, or
- * for that of --pid. A lock of --owner has no process and no renewer: its lease is all that it has.
+ * A lock for a process, without a command, which goes on after this rlock has ended: its renewer holds it until that
+ * process ends, and by its hold file `rlock unlock` finds both.
  */
 #ifndef DETACHED_H
 #define DETACHED_H
@@ -8,11 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/rlock.h"
-#include "options/opts.h"
-#include "sys/signals.h"
-
-struct hold_file;
+#include "hold/hold.h"
 
 /*
  * The hold file for a lock of that process: what can fail about it fails here, before the lock is acquired. NULL after
@@ -21,20 +17,21 @@ struct hold_file;
 struct hold_file *detached_file_new(const struct opts *opts, enum rlock_kind kind, pid_t target,
 				    uint64_t target_start);
 
-struct detached_args {
-	const struct opts *opts;
-	struct hold_file *file; /* NULL: the lock is one of --owner */
-	int target_fd;          /* pidfd of the process that the lock is for; -1 with --owner */
-	const struct signals *signals;
-	struct rlock_conn *conn;
-	struct rlock_hold *hold; /* acquired; released if this fails */
-	int64_t acquired_ms;
-};
+/* In the renewer: write the file of a lock that is held. 0, or the exit code after one line by message_error. */
+int detached_save(const struct hold_args *args, const struct rlock_hold *hold);
+/* Remove the file that a renewer has written that is dead. */
+void detached_remove(const struct hold_args *args);
 
 /*
- * Hand the lock over, and print its fencing tokens. 0, or the exit code after one line by message_error. A signal that
- * came before all of that was done releases the lock and ends this process.
+ * In rlock: whether an unlock can find the renewer, which /proc may hide from its own user (hidepid). 0, or the exit code
+ * after one line by message_error.
  */
-int detached_start(const struct detached_args *args);
+int detached_check_renewer(pid_t renewer);
+
+/*
+ * In rlock: print the fencing tokens. A script that reads one must not go on without it. 0, or the exit code after one
+ * line by message_error.
+ */
+int detached_print_tokens(const struct opts *opts, const struct lease *lease);
 
 #endif

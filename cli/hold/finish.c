@@ -1,100 +1,222 @@
 /*
- * Ends a hold on the server, and tells the user and the caller what came of it. It leaves to keeper.c,
- * renewer_loop.c and renewer.c which process does so, and when.
+ * Ends a hold on the server, and says in one line each what happened to it. When that is, is renewer.c's.
  */
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/duration.h"
 #include "base/exits.h"
 #include "base/failure.h"
 #include "base/least.h"
 #include "base/message.h"
-#include "hold/end_log.h"
+#include "base/wall_clock.h"
 #include "hold/finish.h"
+#include "log/event_log.h"
 #include "options/names.h"
 #include "sys/os.h"
-#include "sys/signals.h"
 
 /* How long a release waits for a server that does not reply. The lock then expires with its lease. */
 #define RELEASE_MS 5000
+#define REASON_MAX (LEASE_WHY_MAX + 64)
+
+/* ---- while the command runs ---- */
+
+static const char *consequence(enum on_lost on_lost)
+{
+	switch (on_lost) {
+	case ON_LOST_IGNORE:
+		return "the command runs on without it";
+	case ON_LOST_TERM:
+		return "the command was sent SIGTERM";
+	case ON_LOST_DEFAULT:
+	case ON_LOST_KILL:
+		break;
+	}
+	return "terminating the command";
+}
+
+static char *lost_reason(const struct lease *lease, char out[REASON_MAX])
+{
+	int64_t silent_ms = rlock_now_ms() - lease->sent_ms;
+	const char *why = lease->why;
+	char silent[DURATION_TEXT_MAX];
+
+	if (lease->is_broken)
+		(void)snprintf(out, REASON_MAX, "%s", why);
+	else if (lease->is_fixed)
+		(void)snprintf(out, REASON_MAX, "its lease ends");
+	else
+		(void)snprintf(out, REASON_MAX, "not renewed for %s: %s",
+			       duration_print(silent_ms, silent),
+			       why[0] != '\0' ? why : "the renewer did not run");
+	return out;
+}
+
+/* The lock is lost: when, why, and what that does to the command. */
+static void message_lost(const struct opts *opts, const struct lease *lease)
+{
+	char name[NAME_SHOWN_MAX], at[WALL_CLOCK_TEXT_MAX], reason[REASON_MAX];
+
+	(void)names_show_one(opts, lease->lost_name, name);
+	message_error("%s: lock lost at %s: %s: %s", name, wall_clock_print(false, at),
+		      lost_reason(lease, reason), consequence(lease->on_lost));
+}
+
+/* The other reasons need no line of their own. */
+static void message_terminating(const struct opts *opts, int reason)
+{
+	char name[NAME_SHOWN_MAX], limit[DURATION_TEXT_MAX];
+
+	(void)names_show_one(opts, 0, name);
+	if (reason == TERMINATE_LEASE)
+		message_error("%s: the lease of %s ends: terminating the command", name,
+			      duration_print(opts->lease_ms, limit));
+	else if (reason == TERMINATE_MAX_RUN)
+		message_error("%s: the command ran for %s, the limit of --max-run: terminating it",
+			      name, duration_print(opts->max_run_ms, limit));
+}
+
+/* A process that may not be signalled. */
+static void message_denied(const struct opts *opts, const struct proc *proc)
+{
+	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
+
+	message_warning(
+		"%s: may not terminate process %d (%s): it runs as another user: the lock is kept "
+		"until the process ends or the lock is lost",
+		names_show_one(opts, 0, name), (int)proc->pid,
+		rlock_escape(proc->name, strlen(proc->name), shown, sizeof(shown)));
+}
+
+/* Once, whichever process finds it: rlock may have taken over since. */
+static void log_lost(struct lease *lease)
+{
+	char reason[REASON_MAX];
+	struct event event = { .kind = EVENT_LOST };
+
+	if (atomic_exchange(&lease->is_loss_logged, true))
+		return;
+	event.reason = lost_reason(lease, reason);
+	event_log(&event);
+}
+
+void report_news(struct report *report, struct lease *lease, const struct tree_report *processes)
+{
+	int reason = lease->reason;
+
+	if (lease->is_lost && !report->has_lost)
+		message_lost(report->opts, lease);
+	report->has_lost = lease->is_lost;
+	if (lease_was_lost(lease))
+		log_lost(lease);
+	if (reason != report->reason)
+		message_terminating(report->opts, reason);
+	report->reason = reason;
+	if (processes->denied > 0 && !report->has_denied) {
+		report->has_denied = true;
+		message_denied(report->opts, &processes->denied_one);
+	}
+}
+
+void report_signal_denied(struct report *report, const struct proc *command, int signal)
+{
+	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
+
+	report->has_signal_denied = true;
+	message_warning(
+		"%s: may not pass signal %d on to process %d (%s): it runs as another user: "
+		"run rlock as that user",
+		names_show_one(report->opts, 0, name), signal, (int)command->pid,
+		rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
+}
+
+/* ---- the release ---- */
 
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold)
 {
 	return rlock_release(conn, hold, rlock_now_ms() + RELEASE_MS);
 }
 
-/*
- * No other process logs its end: if there was a renewer, it has been killed, or waits for a lock that it will not get.
- */
 void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
 {
-	enum rlock_status status;
-	struct event event = { 0 };
+	enum rlock_status status = finish_release(conn, hold);
+	struct event event = { .kind = event_kind_of_release(status) };
 
-	rlock_conn_set_cancel(conn, -1);
-	status = finish_release(conn, hold);
-	event.kind = event_kind_of_release(status);
 	event.reason = status == RLOCK_OK ? NULL : rlock_conn_error(conn);
 	event_log(&event);
 }
 
-static int64_t left_ms_of(const struct lease_state *lease_state, int64_t now_ms)
+static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 {
-	return lease_state->at_least_ms > 0
-		       ? most(lease_state->acquired_ms + lease_state->at_least_ms - now_ms, 0)
-		       : 0;
+	return lease->at_least_ms > 0 ? most(lease->acquired_ms + lease->at_least_ms - now_ms, 0)
+				      : 0;
 }
 
-enum rlock_status finish_release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
-					 const struct lease_state *lease_state)
+static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
+					 const struct lease *lease)
 {
-	int64_t now_ms = rlock_now_ms(), left_ms = left_ms_of(lease_state, now_ms);
+	int64_t now_ms = rlock_now_ms(), left_ms = left_ms_of(lease, now_ms);
 
-	rlock_conn_set_cancel(conn, -1);
-	/* `rlock renew` or a renewer may have renewed it. */
-	rlock_hold_set_sent_ms(hold, lease_state->sent_ms);
+	/* `rlock renew` or another process may have renewed it. */
+	rlock_hold_set_sent_ms(hold, lease->sent_ms);
 	if (left_ms > 0)
 		return rlock_keep_until(conn, hold, left_ms, now_ms + RELEASE_MS);
 	return finish_release(conn, hold);
 }
 
-void finish_log(struct lease_state *lease_state, const struct rlock_conn *conn,
-		enum rlock_status status, const struct event *about)
+/* ---- what came of it ---- */
+
+/* The event, with what it says about the job. */
+static struct event end_event(const struct lease *lease)
 {
-	struct event event = *about;
+	struct event event = { 0 };
 
-	event.kind = event_kind_of_release(status);
-	if (event.kind == EVENT_RELEASED)
-		event.kept_ms = left_ms_of(lease_state, rlock_now_ms());
-	else
-		event.reason = rlock_conn_error(conn);
-	end_log(lease_state, &event);
-}
-
-static struct event command_event(const struct hold_state *state)
-{
-	struct event event = {
-		.has_ended = state->phase != HOLD_STARTING && state->command == 0,
-		.status = state->end_code,
-		.signal = state->end_signal,
-	};
-
-	if (!hold_state_ended_by_itself(state) && state->reason == TERMINATE_MAX_RUN)
+	if (lease->is_for_process) {
+		event.reason = "the process has ended";
+		return event;
+	}
+	event.has_ended = lease_read_end(lease, &event.status, &event.signal);
+	if (!lease_ended_by_itself(lease) && lease->reason == TERMINATE_MAX_RUN)
 		event.reason = "max-run";
-	else if (!hold_state_ended_by_itself(state) && state->reason == TERMINATE_LEASE)
+	else if (!lease_ended_by_itself(lease) && lease->reason == TERMINATE_LEASE)
 		event.reason = "lease";
+	else if (getppid() != lease->front && getpid() != lease->front)
+		event.reason = "rlock was killed";
 	return event;
 }
 
-static void message_released(const struct opts *opts, const struct lease_state *lease_state)
+static void log_end(const struct lease *lease, const struct rlock_conn *conn,
+		    enum rlock_status status)
+{
+	struct event event = end_event(lease);
+
+	event.kind = event_kind_of_release(status);
+	if (event.kind == EVENT_RELEASED)
+		event.kept_ms = left_ms_of(lease, rlock_now_ms());
+	else
+		event.reason = rlock_conn_error(conn);
+	event_log(&event);
+}
+
+static void log_expired(const struct lease *lease)
+{
+	struct event event = end_event(lease);
+
+	event.kind = EVENT_EXPIRES;
+	event.reason = "its lease ended before the release";
+	event_log(&event);
+}
+
+static void message_released(const struct opts *opts, const struct lease *lease)
 {
 	char names[NAMES_SHOWN_MAX], held[DURATION_TEXT_MAX], kept[DURATION_TEXT_MAX];
-	int64_t now_ms = rlock_now_ms(), kept_ms = left_ms_of(lease_state, now_ms);
+	int64_t now_ms = rlock_now_ms(), kept_ms = left_ms_of(lease, now_ms);
 
 	if (!message_is_verbose())
 		return;
 	message_debug("%s: released after %s%s%s", names_show(opts->names, opts->name_count, names),
-		      duration_print_rough(now_ms - lease_state->acquired_ms, held),
+		      duration_print_rough(now_ms - lease->acquired_ms, held),
 		      kept_ms > 0 ? ", and stays held for " : "",
 		      kept_ms > 0 ? duration_print_rough(kept_ms, kept) : "");
 }
@@ -113,14 +235,58 @@ static void message_not_released(const char *name, const struct rlock_conn *conn
 	message_warning("%s: release failed: %s", name, failure_print(conn, added, why));
 }
 
-bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
-		 const struct hold_state *state)
+/* Whether the lock was lost while the job ran: if no renewal came in time, that is known only now. */
+static bool report_end(const struct opts *opts, const struct rlock_conn *conn, struct lease *lease,
+		       enum rlock_status status)
+{
+	bool is_late = rlock_now_ms() >= lease_end_ms(lease);
+	char name[NAME_SHOWN_MAX];
+
+	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
+	if (lease_was_lost(lease)) {
+		log_lost(lease);
+		return true;
+	}
+	/* The job ended within the lease; only our release came after the end of the lease. */
+	if (status == RLOCK_NOT_HELD && lease->ended_ms < lease_end_ms(lease) && is_late) {
+		log_expired(lease);
+		return false;
+	}
+	log_end(lease, conn, status);
+	if (status == RLOCK_NOT_HELD) {
+		message_error("%s: lock lost before the command ended: %s", name,
+			      rlock_conn_error(conn));
+		return true;
+	}
+	if (status == RLOCK_OK)
+		message_released(opts, lease);
+	else if (status == RLOCK_NOT_NOTIFIED)
+		message_warning("%s: released, but waiters were not notified: %s", name,
+				rlock_conn_error(conn));
+	else
+		message_not_released(name, conn, lease_end_ms(lease));
+	return false;
+}
+
+static void set_exit(struct lease *lease, bool is_lost)
+{
+	bool is_out_of_time =
+		lease->reason == TERMINATE_LEASE || lease->reason == TERMINATE_MAX_RUN;
+	int code = 0, signal = 0;
+
+	(void)lease_read_end(lease, &code, &signal);
+	if (is_lost)
+		code = EXIT_LOST;
+	else if (!lease_ended_by_itself(lease) && is_out_of_time)
+		code = EXIT_ENDED;
+	lease->exit_signal = code == 0 ? signal : 0;
+	lease->exit_code = code;
+}
+
+void finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
+		 struct lease *lease, bool may_be_done)
 {
 	enum rlock_status status;
-	char name[NAME_SHOWN_MAX];
-	int64_t lease_end_ms = lease_state_lease_end_ms(state->lease_state);
-	int64_t ended_ms = hold_state_end_ms(state);
-	struct event event = command_event(state);
 
 	/*
 	 * The server replies to us before it notifies the waiter. If we took the processor from the server at that
@@ -128,43 +294,8 @@ bool finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	 */
 	os_let_others_run_first(0);
 	/* Also when it is known to be lost: other names of it, or on other servers, may still be held. */
-	status = finish_release_or_keep(conn, hold, state->lease_state);
-	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
-	if (hold_state_was_lost(state)) {
-		end_log_lost(state->lease_state);
-		return true;
-	}
-	/* The command ended within the lease; only our release came after the end of the lease. */
-	if (status == RLOCK_NOT_HELD && ended_ms < lease_end_ms && rlock_now_ms() >= lease_end_ms) {
-		event.kind = EVENT_EXPIRES;
-		event.reason = "its lease ended before the release";
-		end_log(state->lease_state, &event);
-		return false;
-	}
-	finish_log(state->lease_state, conn, status, &event);
-	if (status == RLOCK_NOT_HELD) {
-		message_error("%s: lock lost before the command ended: %s", name,
-			      rlock_conn_error(conn));
-		return true;
-	}
-	if (status == RLOCK_OK)
-		message_released(opts, state->lease_state);
-	else if (status == RLOCK_NOT_NOTIFIED)
-		message_warning("%s: released, but waiters were not notified: %s", name,
-				rlock_conn_error(conn));
-	else
-		message_not_released(name, conn, lease_end_ms);
-	return false;
-}
-
-int finish_exit_code(const struct hold_state *state, bool is_lost)
-{
-	bool is_out_of_time =
-		state->reason == TERMINATE_LEASE || state->reason == TERMINATE_MAX_RUN;
-
-	if (is_lost)
-		return EXIT_LOST;
-	if (!hold_state_ended_by_itself(state) && is_out_of_time)
-		return EXIT_ENDED;
-	return state->end_signal != 0 ? signals_die_by(state->end_signal) : state->end_code;
+	status = release_or_keep(conn, hold, lease);
+	if (status == RLOCK_NOT_HELD && may_be_done && rlock_now_ms() < lease_end_ms(lease))
+		status = RLOCK_OK;
+	set_exit(lease, report_end(opts, conn, lease, status));
 }

@@ -1,15 +1,25 @@
 /*
- * What becomes of the keeper when the command alone is stopped. It leaves to keeper.c when to look at that.
+ * The terminal of rlock and its command: which of its signals reach both, and stops of the command alone.
  */
 #ifndef JOB_CONTROL_H
 #define JOB_CONTROL_H
 
-#include "hold/hold_state.h"
+#include <stdbool.h>
+
+#include "hold/lease.h"
+#include "sys/os.h"
 
 /*
- * If the command is stopped, and a shell is there to continue us: stop as well, until we are continued. A byte to
- * wakeup_fd wakes the renewer before that.
+ * Whether the command has got this signal of rlock's already: the kernel sends a signal of the terminal to both, except
+ * for SIGHUP, which only the leader of the session gets. False when only leftovers run: most of them ignore the signals
+ * of the terminal, so these are passed on to them.
  */
-void job_control_follow_stop(const struct hold_state *state, int wakeup_fd);
+bool job_control_has_reached_command(const struct lease *lease, const struct os_signal *signal);
+
+/*
+ * In rlock: if the command is stopped, and a shell is there to continue us, stop as well, until we are continued. False:
+ * we did not stop.
+ */
+bool job_control_stop_with_command(struct lease *lease);
 
 #endif

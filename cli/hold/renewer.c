@@ -1,150 +1,1020 @@
 /*
- * The process of the renewer: how it starts, apart from its caller, waits for a lock that is not held yet, and is
- * killed. What it does after that is in renewer_loop.c.
+ * The loop that holds a lock. What happens to a hold is an event, and what follows from it in each phase stands in one
+ * table, actions. All that takes time is a request to the server: the loop's turn is also what the library calls while
+ * it waits for a reply, so that neither a signal nor a deadline waits for the server, nor costs the connection.
  */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/exits.h"
+#include "base/least.h"
+#include "base/message.h"
+#include "hold/command.h"
+#include "hold/detached.h"
+#include "hold/dialog.h"
 #include "hold/finish.h"
-#include "hold/observer.h"
+#include "hold/job_control.h"
 #include "hold/renewer.h"
-#include "hold/renewer_loop.h"
 #include "log/event_log.h"
+#include "options/names.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
 
-/* The caller's pipes must see their end when the caller closes them. */
-static void close_all_but(int *kept, size_t count)
+/* How often to look for what no event tells. */
+#define LOOK_MS 100
+/* A command that was stopped and continued together with rlock is seen running after this time. */
+#define STOP_MS 30
+/* Most short commands have ended by then: a renewer that works meanwhile would take the processor from them. */
+#define COMMAND_SETTLE_MS 20
+/*
+ * A command that has run for longer than this may run for hours: we shrink. Not earlier: after that our release takes
+ * longer, since the kernel has to map the pages again that it needs.
+ */
+#define SHRINK_MS 1000
+/*
+ * Of our own work, such as reading a reply without an end, no more than a tenth is done with a raised priority, and so
+ * much at once; then that is taken back for a while.
+ */
+#define BUSY_MAX_MS 300
+#define BUSY_DIVISOR 10
+#define CALM_MS 10000
+/* How long the release waits for the reply to a renewal that is under way. */
+#define ABANDON_MS 1000
+
+/* After a failure a retry comes soon, then less often, but no later than after a twentieth of the lease. */
+#define RETRY_MIN_MS 20
+#define RETRIES_IN_A_LEASE 20
+/* The first attempt may take a ninth of the lease, the second two ninths: both fit between renewal and SIGTERM. */
+#define ATTEMPTS_IN_A_LEASE 9
+#define ATTEMPT_MIN_MS 200
+/* How old the file of a lock may get that is not renewed. Cleaners of /tmp count in days. */
+#define TOUCH_MS 3600000
+
+struct renewer {
+	const struct hold_args *args;
+	struct lease *lease;
+	struct rlock_hold *hold; /* NULL: not acquired yet */
+	struct job *job;
+	struct report report;
+	bool is_front;        /* this is rlock, which has taken over */
+	bool is_alone;        /* the other of the two processes is dead */
+	bool is_unused;       /* the hold came to nothing: it is released before there was a job */
+	bool may_be_released; /* a process that was killed may have sent the release */
+	int wait_signal;      /* that ended the wait; 0: none */
+	int code;             /* with which rlock exits if there was no job to exit like */
+	struct hold_events events;
+	int front_fd;  /* a descriptor of rlock; -1: it is dead, or this is rlock */
+	int dialog_fd; /* to rlock; -1: the same */
+	int unread_fd; /* rlock's end of that */
+	/* The job. */
+	bool is_settled;   /* what is done once the job runs has been done */
+	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
+	int stops;         /* how often the command was stopped */
+	bool has_target_ended;
+	bool is_requesting; /* a renewal is under way */
+	/* Times; INT64_MAX: never. */
+	int64_t timer_ms, timer_set_ms; /* what the timer is set to, and since when */
+	int64_t renewal_ms;             /* when the next renewal is due */
+	int64_t retry_ms;               /* how long after a failure the next one is due */
+	int64_t attempt_ms;             /* how long the next one may take */
+	int64_t touch_ms;               /* when the hold file is to be touched */
+	int64_t raise_ms, shrink_ms;    /* when our priority rises, and from when on we shrink */
+	int64_t raised_ms,
+		raised_cpu_ms; /* since when it is raised, and our processor time then; INT64_MAX: it is not */
+	int64_t settle_ms;  /* when what has waited for the command's start is done */
+	int64_t stop_ms;    /* when to look whether the command is still stopped */
+	int64_t abandon_ms; /* when a request that is under way is abandoned, for the release */
+};
+
+/* So many more descriptors are needed: for the server, and for two files of /proc at a time. */
+#define FDS_NEEDED 4
+
+/* ---- the table ---- */
+
+enum hold_event {
+	EVENT_TOLD_TO_END, /* a signal asks for it, and there is no command to pass it on to */
+	EVENT_REASON,      /* there is a reason to terminate the job */
+	EVENT_JOB_ENDED,   /* the command itself, or the process that the lock is for */
+	EVENT_ALL_GONE,    /* none of the command's processes is left */
+	EVENT_OTHER_DIED,  /* of rlock and its renewer the other one */
+	HOLD_EVENTS,
+};
+
+static void abandon(struct renewer *renewer)
 {
-	os_close_all_but(kept, count);
-	/* 0, 1 and 2 must never be given to a connection. */
-	(void)os_fill_standard_fds();
+	renewer->is_unused = true;
+	renewer->lease->phase = HOLD_RELEASING;
 }
 
-/* Detach from the caller's terminal, streams and directory. All signals stay blocked for good. */
-static void detach(const struct renewer_args *args, const struct observer *observer)
+static void terminate(struct renewer *renewer)
 {
-	int kept[] = { observer->keeper_fd, observer->job_fd,
-		       observer->wakeup_fd, hold_file_dir_fd(args->hold_file),
-		       observer->events_fd, observer->timer_fd,
-		       args->begin_fd };
-	struct proc self;
+	renewer->lease->phase = HOLD_TERMINATING;
+	renewer->job->again_ms = 0;
+}
 
-	rlock_conn_after_fork_child(args->conn);
-	rlock_conn_set_trace(args->conn, NULL, NULL);
-	close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
-	(void)!chdir("/");
-	event_log_leave_streams();
-	if (args->hold_file != NULL && proc_read(getpid(), &self)) {
-		args->hold_file->renewer = self.pid;
-		args->hold_file->renewer_start = self.start;
+static void terminate_leftovers(struct renewer *renewer)
+{
+	lease_terminate(renewer->lease, TERMINATE_LEFTOVERS);
+	terminate(renewer);
+}
+
+static void release(struct renewer *renewer)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	if (renewer->lease->ended_ms == 0)
+		renewer->lease->ended_ms = now_ms;
+	renewer->abandon_ms = now_ms + ABANDON_MS;
+	renewer->lease->phase = HOLD_RELEASING;
+}
+
+/* The command has ended. One that was told to end, or had lost its lock, has its leftovers terminated. */
+static void end_job(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+
+	if (lease->exec_error != 0) {
+		renewer->code =
+			command_report_not_run(renewer->args->opts->command[0], lease->exec_error);
+		abandon(renewer);
+	} else if (!lease->is_for_process &&
+		   (lease->was_told_to_end || lease->reason != TERMINATE_NONE)) {
+		terminate_leftovers(renewer);
+	} else if (!lease->is_for_process && lease->wait_all) {
+		lease->phase = HOLD_LEFTOVERS;
+	} else {
+		release(renewer);
 	}
 }
 
-/* From the first moment, other rlocks recognise us as a renewer, and signals of the terminal do not reach us. */
-static void take_own_session(void)
+static void end_process(struct renewer *renewer)
 {
-	(void)prctl(PR_SET_NAME, RENEWER_NAME, 0, 0, 0);
-	(void)setsid();
+	if (renewer->lease->is_for_process)
+		release(renewer);
 }
 
-/* All else waits: it would take the processor from a short command that is just being started. */
-static void step_aside(const struct renewer_args *args)
+static void go_on_alone(struct renewer *renewer)
 {
-	struct pollfd keeper = { args->keeper_fd, POLLIN, 0 };
-
-	if (args->lease_state->is_held && !args->lease_state->is_for_caller)
-		(void)poll(&keeper, 1, RENEWER_PAUSE_MS);
+	if (renewer->lease->is_for_process)
+		return;
+	if (renewer->lease->kill_child) {
+		lease_terminate(renewer->lease, TERMINATE_ORPHANED);
+		terminate(renewer);
+	} else if (!renewer->is_front) {
+		job_hang_up_stopped(renewer->job);
+	}
 }
 
-/* False: the keeper has ended, and knew of no lock. */
-static bool await_lock(const struct renewer_args *args)
-{
-	struct pollfd fds[] = { { args->keeper_fd, POLLIN, 0 }, { args->begin_fd, POLLIN, 0 } };
+/* What is not in it changes nothing. */
+static void (*const actions[HOLD_PHASES][HOLD_EVENTS])(struct renewer *) = {
+	[HOLD_STARTING] = { [EVENT_TOLD_TO_END] = abandon,
+			    [EVENT_REASON] = abandon,
+			    [EVENT_JOB_ENDED] = abandon,
+			    [EVENT_OTHER_DIED] = abandon },
+	[HOLD_RUNNING] = { [EVENT_REASON] = terminate,
+			   [EVENT_JOB_ENDED] = end_job,
+			   [EVENT_OTHER_DIED] = go_on_alone },
+	[HOLD_LEFTOVERS] = { [EVENT_TOLD_TO_END] = terminate_leftovers,
+			     [EVENT_REASON] = terminate,
+			     [EVENT_ALL_GONE] = release,
+			     [EVENT_OTHER_DIED] = go_on_alone },
+	[HOLD_TERMINATING] = { [EVENT_JOB_ENDED] = end_process,
+			       [EVENT_ALL_GONE] = release,
+			       [EVENT_OTHER_DIED] = go_on_alone },
+};
 
-	while (!args->lease_state->is_held && fds[0].revents == 0)
-		(void)rlock_poll(fds, sizeof(fds) / sizeof(fds[0]), INT64_MAX);
-	return args->lease_state->is_held;
+static void happen(struct renewer *renewer, enum hold_event event)
+{
+	void (*action)(struct renewer *) = actions[renewer->lease->phase][event];
+
+	if (action != NULL)
+		action(renewer);
+}
+
+static bool has_command(const struct renewer *renewer)
+{
+	const struct lease *lease = renewer->lease;
+
+	return !lease->is_for_process && lease->job_pid > 0 && lease->job_end == 0;
+}
+
+/* ---- children ---- */
+
+/* rlock follows a stop, if a shell is there to continue it. */
+static void record_stop(struct renewer *renewer)
+{
+	renewer->stops++;
+	renewer->is_continued = false;
+	if (renewer->is_front)
+		renewer->stop_ms = rlock_now_ms() + STOP_MS;
+	else
+		dialog_send(renewer->dialog_fd, RECORD_STOPPED, renewer->stops, NULL, 0);
+}
+
+/* The end is written down before the command is reaped: if we are killed in between, rlock reaps it, and sees how it ended. */
+static void record_child(struct renewer *renewer, const siginfo_t *info)
+{
+	if (info->si_pid != renewer->lease->job_pid || !has_command(renewer))
+		return;
+	if (info->si_code == CLD_STOPPED) {
+		record_stop(renewer);
+		return;
+	}
+	renewer->is_continued = true;
+	if (info->si_code != CLD_CONTINUED)
+		lease_record_end(renewer->lease, info);
+}
+
+static void reap(struct renewer *renewer)
+{
+	const int flags = WEXITED | WSTOPPED | WCONTINUED | WNOHANG;
+
+	for (;;) {
+		siginfo_t info = { 0 };
+
+		if (waitid(P_ALL, 0, &info, flags | WNOWAIT) != 0 && errno != EINTR)
+			return;
+		if (info.si_pid == 0)
+			return;
+		record_child(renewer, &info);
+		(void)waitid(P_PID, (id_t)info.si_pid, &info, flags);
+		/* One may be the last of the job's. */
+		renewer->job->again_ms = 0;
+	}
+}
+
+/* ---- signals ---- */
+
+static bool asks_to_end(int signal)
+{
+	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+}
+
+/* The command runs as another user by now. This is reported once, since the lock is kept until the command ends. */
+static void report_denied(struct renewer *renewer, int signal)
+{
+	struct proc command;
+
+	if (!renewer->report.has_signal_denied && proc_read(renewer->lease->job_pid, &command) &&
+	    !proc_is_gone(&command))
+		report_signal_denied(&renewer->report, &command, signal);
+}
+
+/* It is written down before the signal is sent: the process that takes over has to know it even if we are killed right then. */
+static void signal_command(struct renewer *renewer, int signal, bool continues)
+{
+	struct lease *lease = renewer->lease;
+	bool was_told_to_end = lease->was_told_to_end;
+
+	if (asks_to_end(signal))
+		lease->was_told_to_end = true;
+	if (kill(lease->job_pid, signal) == 0) {
+		if (continues)
+			(void)kill(lease->job_pid, SIGCONT);
+		return;
+	}
+	lease->was_told_to_end = was_told_to_end;
+	if (errno == EPERM)
+		report_denied(renewer, signal);
+}
+
+/* A signal for rlock, or for us, which is the same to its sender: it is passed on to the command, or ends the wait. */
+static void take_signal(struct renewer *renewer, int signal, bool continues)
+{
+	struct lease *lease = renewer->lease;
+
+	if (has_command(renewer)) {
+		signal_command(renewer, signal, continues);
+	} else if (lease->phase == HOLD_LEFTOVERS && !asks_to_end(signal)) {
+		job_signal(renewer->job, signal);
+	} else if (lease->phase == HOLD_LEFTOVERS) {
+		lease->was_told_to_end = true;
+		happen(renewer, EVENT_TOLD_TO_END);
+	} else if (lease->phase <= HOLD_STARTING && signals_is_ending(signal)) {
+		renewer->wait_signal = signal;
+		happen(renewer, EVENT_TOLD_TO_END);
+	}
 }
 
 /*
- * The keeper was killed as it waited. It may still be in a queue, and its last request may have been granted: then no
- * other process would release the lock before the lease ends.
+ * In the renewer, which a command knows as its parent: whether a signal is one for rlock, too. What others send to it
+ * changes nothing. Those of a terminal have reached the command as well, once it exists; but one that came in the last
+ * moment before it was started has reached us alone.
  */
-static void stop_waiting(const struct renewer_args *args)
+static bool is_for_rlock(const struct renewer *renewer, const struct os_signal *info)
 {
-	rlock_conn_set_cancel(args->conn, -1);
-	(void)finish_release(args->conn, args->hold);
+	if (info->is_from_kernel)
+		return !renewer->is_settled;
+	return info->sender == 0 || job_has(renewer->job, info->sender);
 }
 
-/* In a process that was forked before the acquisition the hold knows nothing of it. */
-static void complete_hold(struct rlock_hold *hold, const struct lease_state *lease_state)
+static void read_signals(struct renewer *renewer)
 {
-	const char *owner = lease_state->owner[0] != '\0' ? lease_state->owner : NULL;
+	struct os_signal info;
 
-	(void)rlock_hold_set_acquired(hold, owner, lease_state->sent_ms, lease_state->lease_ms);
+	while (os_signals_read(renewer->args->signals->fd, &info)) {
+		bool is_hang_up = info.number == SIGHUP && info.is_from_kernel;
+
+		if (info.number == SIGCHLD)
+			reap(renewer);
+		else if (renewer->is_front ? !job_control_has_reached_command(renewer->lease, &info)
+					   : is_for_rlock(renewer, &info))
+			take_signal(renewer, info.number, info.number == SIGTERM || is_hang_up);
+	}
 }
 
-static void become_renewer(const struct renewer_args *args, const struct observer *observer)
+/* ---- the other process ---- */
+
+/* If rlock alone was continued, we continue the command, unless it ran meanwhile and was stopped again. */
+static void follow_front(struct renewer *renewer, int stop)
 {
-	take_own_session();
-	step_aside(args);
-	detach(args, observer);
-	if (!args->lease_state->is_held)
+	reap(renewer);
+	if (has_command(renewer) && stop == renewer->stops && !renewer->is_continued)
+		(void)kill(renewer->lease->job_pid, SIGCONT);
+}
+
+static void read_dialog(struct renewer *renewer)
+{
+	struct record record;
+
+	while (dialog_read(renewer->dialog_fd, renewer->events.fd, &record)) {
+		switch (record.kind) {
+		case RECORD_SIGNAL:
+		case RECORD_HANG_UP:
+			take_signal(renewer, record.number,
+				    record.number == SIGTERM || record.kind == RECORD_HANG_UP);
+			renewer->lease->signals_taken++;
+			break;
+		case RECORD_CONTINUED:
+			follow_front(renewer, record.number);
+			break;
+		case RECORD_COMMIT:
+			if (renewer->lease->phase == HOLD_STARTING)
+				renewer->lease->phase = HOLD_RUNNING;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static void forget(struct renewer *renewer, int *fd)
+{
+	if (*fd < 0)
+		return;
+	os_events_remove(renewer->events.fd, *fd);
+	(void)close(*fd);
+	*fd = -1;
+}
+
+/* Lines of the log that rlock was sent, and had not read when it was killed. */
+static void log_unread(struct renewer *renewer)
+{
+	struct record record;
+
+	while (dialog_read(renewer->unread_fd, renewer->events.fd, &record))
+		(void)dialog_print(&record);
+	(void)close(renewer->unread_fd);
+}
+
+/* What it has sent before its end is read before. */
+static void look_at_front(struct renewer *renewer)
+{
+	if (renewer->is_alone || renewer->is_front)
+		return;
+	if (os_is_ready(renewer->front_fd)) {
+		read_dialog(renewer);
+		renewer->is_alone = true;
+		forget(renewer, &renewer->front_fd);
+		forget(renewer, &renewer->dialog_fd);
+		dialog_take_output(-1);
+		log_unread(renewer);
+		happen(renewer, EVENT_OTHER_DIED);
+	} else if (renewer->lease->is_front_stopped && renewer->is_continued) {
+		/* The shell has not continued it, but another process its command. */
+		(void)os_process_signal(renewer->front_fd, SIGCONT);
+	}
+}
+
+/* ---- the job ---- */
+
+/* Only processes are left that may not be signalled, and the lock is lost: to wait for them would help no process. */
+static bool is_waiting_futile(const struct renewer *renewer)
+{
+	const struct tree_report *report = &renewer->job->report;
+
+	return renewer->lease->is_lost && report->denied > 0 && report->denied == report->running &&
+	       rlock_now_ms() >= lease_end_ms(renewer->lease);
+}
+
+static bool has_job_ended(struct renewer *renewer)
+{
+	if (renewer->lease->is_for_process)
+		return os_is_ready(renewer->args->target_fd);
+	return renewer->lease->job_end != 0;
+}
+
+/* What is still to be looked for, or done to the job's processes, in this phase. */
+static void follow_job(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+	struct job *job = renewer->job;
+	int64_t now_ms = rlock_now_ms();
+	bool is_due = now_ms >= job->again_ms;
+
+	if (lease->phase == HOLD_LEFTOVERS && is_due) {
+		job->again_ms = INT64_MAX;
+		if (job_is_gone(job))
+			happen(renewer, EVENT_ALL_GONE);
+		return;
+	}
+	if (lease->phase != HOLD_RUNNING && lease->phase != HOLD_TERMINATING)
+		return;
+	if (lease->reason != TERMINATE_NONE &&
+	    (is_due || now_ms >= lease_term_end_ms(lease) || !lease->is_term_sent))
+		job_terminate(job, now_ms);
+	else
+		job->again_ms = lease->reason == TERMINATE_NONE ? INT64_MAX : job->again_ms;
+	if (lease->phase == HOLD_TERMINATING && has_job_ended(renewer) &&
+	    (job_is_gone(job) || is_waiting_futile(renewer)))
+		happen(renewer, EVENT_ALL_GONE);
+}
+
+/* A `rlock renew` may have moved a fixed lease forward: the hold file says so. */
+static void reload_lease(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+	int64_t sent_ms, lease_ms;
+
+	if (renewer->args->hold_file == NULL || lease->reason != TERMINATE_NONE ||
+	    rlock_now_ms() < lease_next_ms(lease))
+		return;
+	if (!hold_file_reload(renewer->args->hold_file, &sent_ms, &lease_ms) ||
+	    sent_ms <= lease->sent_ms)
+		return;
+	lease->sent_ms = sent_ms;
+	lease->lease_ms = lease_ms;
+}
+
+/* A deadline that passes after the end of the job terminates nothing. */
+static void check_deadlines(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+	bool was_lost = lease->is_lost;
+
+	if (lease->phase < HOLD_STARTING || lease->phase > HOLD_TERMINATING)
+		return;
+	reload_lease(renewer);
+	lease_check_deadlines(lease, rlock_now_ms());
+	if (lease->is_lost && !was_lost && renewer->args->hold_file != NULL)
+		hold_file_mark_lost(renewer->args->hold_file);
+	if (lease->phase == HOLD_STARTING ? lease->reason != TERMINATE_NONE
+					  : lease_terminates_job(lease))
+		happen(renewer, EVENT_REASON);
+}
+
+static void report(struct renewer *renewer)
+{
+	if (renewer->lease->phase < HOLD_RUNNING)
+		return;
+	report_news(&renewer->report, renewer->lease, &renewer->job->report);
+}
+
+/* ---- our priority ---- */
+
+static int64_t cpu_ms(void)
+{
+	return (int64_t)clock() / (CLOCKS_PER_SEC / 1000);
+}
+
+/* Raises our priority when that is due, and takes it back for a while when we are busy. */
+static void adapt_priority(struct renewer *renewer)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	if (now_ms >= renewer->raise_ms) {
+		renewer->raise_ms = INT64_MAX;
+		renewer->raised_ms = now_ms;
+		renewer->raised_cpu_ms = cpu_ms();
+		os_raise_priority();
+	} else if (now_ms > renewer->raised_ms &&
+		   cpu_ms() - renewer->raised_cpu_ms >
+			   BUSY_MAX_MS + (now_ms - renewer->raised_ms) / BUSY_DIVISOR) {
+		renewer->raised_ms = INT64_MAX;
+		renewer->raise_ms = now_ms + CALM_MS;
+		os_lower_priority();
+	}
+}
+
+/* ---- the command ---- */
+
+static bool is_front_stopped(const struct renewer *renewer)
+{
+	return proc_is_stopped(renewer->lease->front);
+}
+
+/* Nothing is started for an rlock that is stopped: its terminal and its user are elsewhere. */
+static void start_command(struct renewer *renewer)
+{
+	const struct hold_args *args = renewer->args;
+	struct lease *lease = renewer->lease;
+	char **environment;
+
+	if (is_front_stopped(renewer))
+		return;
+	if (lease->max_run_ms > 0)
+		lease->max_run_end_ms = rlock_now_ms() + lease->max_run_ms;
+	environment = command_environment(args->opts, args->kind, renewer->hold);
+	if (environment == NULL) {
+		renewer->code = message_out_of_memory();
+		abandon(renewer);
+		return;
+	}
+	if (command_start(&(struct command){ .path = args->path,
+					     .argv = args->opts->command,
+					     .environment = environment,
+					     .signals = args->signals,
+					     .lease = lease,
+					     .not_started = lease->job_pid })) {
+		lease->phase = HOLD_RUNNING;
+		/* From here on no signal of the terminal reaches us. */
+		(void)setpgid(0, 0);
+		/* Not earlier: the command would inherit a nice value. On a busy machine it has to come before others from now on. */
+		renewer->raise_ms = 0;
+		adapt_priority(renewer);
+		renewer->settle_ms = rlock_now_ms() + COMMAND_SETTLE_MS;
+	} else {
+		renewer->code = command_report_not_started(args->opts->command[0]);
+		abandon(renewer);
+	}
+	command_environment_free(environment);
+}
+
+/* What may wait until the command runs, and would have cost it the processor or changed what it inherits. */
+static void settle(struct renewer *renewer)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	renewer->is_settled = true;
+	renewer->settle_ms = INT64_MAX;
+	renewer->shrink_ms = now_ms + SHRINK_MS;
+	/* The caller's pipes must see their end when the caller closes them. */
+	os_close_inherited();
+	(void)!chdir("/");
+	dialog_send(renewer->dialog_fd, RECORD_RUNNING, 0, NULL, 0);
+}
+
+/* ---- a turn ---- */
+
+static int64_t next_ms(const struct renewer *renewer)
+{
+	const struct lease *lease = renewer->lease;
+	int phase = lease->phase;
+	int64_t now_ms = rlock_now_ms(), next = INT64_MAX;
+
+	if (phase >= HOLD_STARTING && phase <= HOLD_TERMINATING)
+		next = least(lease_next_ms(lease), renewer->job->again_ms);
+	if (phase == HOLD_RELEASING)
+		next = renewer->abandon_ms;
+	if (renewer->is_requesting)
+		next = least(next, now_ms + BUSY_MAX_MS);
+	/* No event tells that rlock was continued, or that it is stopped by now. */
+	if ((phase == HOLD_STARTING && !lease->is_for_process) || lease->is_front_stopped)
+		next = least(next, now_ms + LOOK_MS);
+	next = least(next, renewer->touch_ms);
+	next = least(next, renewer->raise_ms);
+	if (now_ms < renewer->shrink_ms)
+		next = least(next, renewer->shrink_ms);
+	next = least(next, renewer->stop_ms);
+	return least(next, renewer->settle_ms);
+}
+
+static void set_timer(struct renewer *renewer, int64_t at_ms)
+{
+	if (at_ms == renewer->timer_ms)
+		return;
+	renewer->timer_ms = at_ms;
+	renewer->timer_set_ms = rlock_now_ms();
+	os_timer_set(renewer->events.timer_fd, at_ms);
+}
+
+static void read_timer(struct renewer *renewer)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	os_timer_read(renewer->events.timer_fd);
+	if (now_ms < renewer->timer_ms)
+		return;
+	lease_record_wakeup(renewer->lease, renewer->timer_set_ms, renewer->timer_ms, now_ms);
+	renewer->timer_ms = INT64_MAX;
+}
+
+static void touch_file(struct renewer *renewer)
+{
+	if (renewer->args->hold_file == NULL)
+		return;
+	hold_file_touch(renewer->args->hold_file, renewer->lease->sent_ms,
+			renewer->lease->lease_ms);
+	renewer->touch_ms = rlock_now_ms() + TOUCH_MS;
+}
+
+static void follow_stop(struct renewer *renewer)
+{
+	if (rlock_now_ms() < renewer->stop_ms)
+		return;
+	renewer->stop_ms = INT64_MAX;
+	if (!has_command(renewer) || !job_control_stop_with_command(renewer->lease))
+		return;
+	reap(renewer);
+	if (!renewer->is_continued)
+		(void)kill(renewer->lease->job_pid, SIGCONT);
+}
+
+/*
+ * Whether a request that is under way goes on: a wait until a signal or the end of a process ends it, a renewal until
+ * the release has waited for its reply for long enough, a release to its own end.
+ */
+static bool goes_on(const struct renewer *renewer)
+{
+	const struct lease *lease = renewer->lease;
+
+	if (lease->phase == HOLD_WAITING)
+		return renewer->wait_signal == 0 && !renewer->is_alone &&
+		       !renewer->has_target_ended;
+	return lease->phase != HOLD_RELEASING || rlock_now_ms() < renewer->abandon_ms;
+}
+
+/*
+ * Find out what has happened, and do what follows. We may be stopped at any moment: a command that ended meanwhile ended
+ * before the time that the clock shows after that, so we look at the clock before we read signals.
+ */
+static bool turn(void *ctx)
+{
+	struct renewer *renewer = ctx;
+
+	read_timer(renewer);
+	check_deadlines(renewer);
+	read_dialog(renewer);
+	read_signals(renewer);
+	look_at_front(renewer);
+	renewer->has_target_ended = renewer->lease->is_for_process && has_job_ended(renewer);
+	if (has_job_ended(renewer))
+		happen(renewer, EVENT_JOB_ENDED);
+	follow_job(renewer);
+	report(renewer);
+	follow_stop(renewer);
+	if (rlock_now_ms() >= renewer->settle_ms)
+		settle(renewer);
+	adapt_priority(renewer);
+	if (rlock_now_ms() >= renewer->touch_ms)
+		touch_file(renewer);
+	set_timer(renewer, next_ms(renewer));
+	return goes_on(renewer);
+}
+
+/* ---- renewals ---- */
+
+/* What is left of a lease after a renewal, whatever other clients do to it. */
+static int64_t sure_lease_ms(const struct lease *lease)
+{
+	return 3 * lease_renewal_ms(lease);
+}
+
+static void plan_renewal(struct renewer *renewer)
+{
+	const struct lease *lease = renewer->lease;
+
+	renewer->renewal_ms = lease->is_fixed || lease->is_lost
+				      ? INT64_MAX
+				      : lease->sent_ms + lease_renewal_ms(lease);
+	renewer->retry_ms = RETRY_MIN_MS;
+	renewer->attempt_ms = most(sure_lease_ms(lease) / ATTEMPTS_IN_A_LEASE, ATTEMPT_MIN_MS);
+}
+
+static void record_failure(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+	const struct rlock_conn *conn = renewer->args->conn;
+
+	(void)snprintf(lease->why, sizeof(lease->why), "%s", rlock_conn_error(conn));
+	lease->lost_name = rlock_conn_error_name(conn);
+}
+
+static void record_loss(struct renewer *renewer)
+{
+	record_failure(renewer);
+	renewer->lease->is_broken = true;
+	lease_lose(renewer->lease);
+	if (renewer->args->hold_file != NULL)
+		hold_file_mark_lost(renewer->args->hold_file);
+}
+
+/*
+ * Several attempts fit into a lease: after a stream that fell silent there has to be time for a new one. Each attempt
+ * gets longer than the last, for a server that is just slow.
+ */
+static int64_t attempt_end_ms(struct renewer *renewer)
+{
+	int64_t attempt_ms = renewer->attempt_ms;
+
+	renewer->attempt_ms = least(2 * attempt_ms, renewer->lease->lease_ms);
+	return least(rlock_now_ms() + attempt_ms, lease_end_ms(renewer->lease));
+}
+
+static void renew(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+	enum rlock_status status;
+
+	renewer->is_requesting = true;
+	set_timer(renewer, next_ms(renewer));
+	status = rlock_renew(renewer->args->conn, renewer->hold, lease->lease_ms,
+			     attempt_end_ms(renewer));
+	renewer->is_requesting = false;
+	switch (status) {
+	case RLOCK_OK:
+		lease_record_renewal(lease, rlock_hold_sent_ms(renewer->hold));
+		lease->why[0] = '\0';
+		plan_renewal(renewer);
+		touch_file(renewer);
+		break;
+	case RLOCK_NOT_HELD:
+		record_loss(renewer);
+		break;
+	case RLOCK_CANCELLED:
+		break;
+	default:
+		record_failure(renewer);
+		renewer->renewal_ms = rlock_now_ms() + renewer->retry_ms;
+		renewer->retry_ms =
+			least(2 * renewer->retry_ms, sure_lease_ms(lease) / RETRIES_IN_A_LEASE);
+	}
+}
+
+/* ---- the loop ---- */
+
+static void sleep_until_woken(struct renewer *renewer)
+{
+	struct pollfd events = { renewer->events.fd, POLLIN, 0 };
+	int64_t now_ms = rlock_now_ms(), next = next_ms(renewer);
+
+	if (!renewer->lease->is_lost)
+		next = least(next, renewer->renewal_ms);
+	set_timer(renewer, next);
+	/* Last of all: what runs after it is in memory again. */
+	if (now_ms >= renewer->shrink_ms && next - now_ms > SHRINK_MS)
 		os_shrink_while_idle();
-	if (!await_lock(args)) {
-		stop_waiting(args);
+	(void)rlock_poll(&events, 1, INT64_MAX);
+}
+
+/* Hold the lock until nothing is left for which it is kept. */
+static void hold(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+
+	for (;;) {
+		(void)turn(renewer);
+		if (lease->phase == HOLD_STARTING && !lease->is_for_process)
+			start_command(renewer);
+		if (lease->phase == HOLD_RELEASING)
+			return;
+		if (!lease->is_lost && rlock_now_ms() >= renewer->renewal_ms)
+			renew(renewer);
+		else
+			sleep_until_woken(renewer);
+	}
+}
+
+/* How rlock ends when nothing was run: a signal ended it, or the lock was lost or its fixed lease over before. */
+static void finish_without_job(struct renewer *renewer)
+{
+	struct lease *lease = renewer->lease;
+
+	finish_unused(renewer->args->conn, renewer->hold);
+	lease->exit_signal = renewer->wait_signal;
+	lease->exit_code = renewer->code;
+	if (lease->exit_code == 0 && lease->is_lost)
+		lease->exit_code = EXIT_LOST;
+	else if (lease->exit_code == 0 && lease->reason != TERMINATE_NONE)
+		lease->exit_code = EXIT_ENDED;
+	if (renewer->has_target_ended)
+		lease->exit_code = renewer->args->opts->conflict_exit_code;
+}
+
+static void finish(struct renewer *renewer)
+{
+	const struct hold_args *args = renewer->args;
+
+	renewer->abandon_ms = INT64_MAX;
+	if (renewer->is_unused)
+		finish_without_job(renewer);
+	else
+		finish_hold(args->opts, args->conn, renewer->hold, renewer->lease,
+			    renewer->may_be_released);
+	if (args->hold_file != NULL)
+		hold_file_remove(args->hold_file);
+	renewer->lease->phase = HOLD_ENDED;
+}
+
+/* ---- the start ---- */
+
+static void renewer_init(struct renewer *renewer, const struct hold_args *args, struct job *job)
+{
+	*renewer = (struct renewer){
+		.args = args,
+		.lease = args->lease,
+		.job = job,
+		.report = { .opts = args->opts },
+		.front_fd = -1,
+		.dialog_fd = -1,
+		.unread_fd = -1,
+		.timer_ms = INT64_MAX,
+		.renewal_ms = INT64_MAX,
+		.touch_ms = INT64_MAX,
+		.raise_ms = INT64_MAX,
+		.raised_ms = INT64_MAX,
+		.shrink_ms = INT64_MAX,
+		.settle_ms = INT64_MAX,
+		.stop_ms = INT64_MAX,
+		.abandon_ms = INT64_MAX,
+	};
+}
+
+bool hold_events_open(struct hold_events *events, int signals_fd)
+{
+	events->fd = os_events_open();
+	events->timer_fd = os_timer_open();
+	return events->fd >= 0 && events->timer_fd >= 0 &&
+	       os_events_add(events->fd, events->timer_fd) && os_events_add(events->fd, signals_fd);
+}
+
+void hold_events_close(const struct hold_events *events)
+{
+	if (events->fd >= 0)
+		(void)close(events->fd);
+	if (events->timer_fd >= 0)
+		(void)close(events->timer_fd);
+}
+
+/* False with errno. */
+static bool open_events(struct renewer *renewer)
+{
+	const int target_fd = renewer->args->target_fd;
+
+	if (!hold_events_open(&renewer->events, renewer->args->signals->fd))
+		return false;
+	return os_events_add(renewer->events.fd, renewer->front_fd) &&
+	       os_events_add(renewer->events.fd, renewer->dialog_fd) &&
+	       (target_fd < 0 || os_events_add(renewer->events.fd, target_fd));
+}
+
+/* Those of a terminal that stop a process. While the lock is waited for they stop us together with rlock. */
+static void stops(sigset_t *out)
+{
+	sigemptyset(out);
+	(void)sigaddset(out, SIGTSTP);
+	(void)sigaddset(out, SIGTTIN);
+	(void)sigaddset(out, SIGTTOU);
+}
+
+static bool acquire(struct renewer *renewer)
+{
+	const struct hold_args *args = renewer->args;
+	enum rlock_status status;
+	sigset_t set;
+
+	stops(&set);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	status = args->acquire(args->ctx, &renewer->wait_signal, &renewer->hold, &renewer->code);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	if (status == RLOCK_OK) {
+		lease_record_acquired(renewer->lease, renewer->hold);
+		plan_renewal(renewer);
+		/* What was to end the wait came together with the lock. */
+		if (renewer->wait_signal != 0 || renewer->is_alone)
+			abandon(renewer);
+		return true;
+	}
+	renewer->lease->exit_code = renewer->code;
+	renewer->lease->exit_signal = renewer->wait_signal;
+	renewer->lease->phase = HOLD_ENDED;
+	return false;
+}
+
+/* The lock is for a process: rlock prints the tokens, commits, and ends. */
+static void hand_over(struct renewer *renewer)
+{
+	const struct hold_args *args = renewer->args;
+
+	renewer->is_settled = true;
+	(void)setsid();
+	os_close_inherited();
+	(void)!chdir("/");
+	renewer->lease->job_pid = args->hold_file->pid;
+	renewer->lease->job_start = args->hold_file->start;
+	renewer->code = detached_save(args, renewer->hold);
+	if (renewer->code != 0) {
+		abandon(renewer);
+		return;
+	}
+	renewer->shrink_ms = rlock_now_ms();
+	renewer->raise_ms = rlock_now_ms();
+	renewer->touch_ms = rlock_now_ms() + TOUCH_MS;
+	dialog_send(renewer->dialog_fd, RECORD_ACQUIRED, 0, NULL, 0);
+}
+
+/* How ps shows us: the process that the user started has the command line. */
+static void set_title(const struct opts *opts)
+{
+	char title[NAMES_SHOWN_MAX + sizeof(RENEWER_NAME) + 2], names[NAMES_SHOWN_MAX];
+
+	(void)snprintf(title, sizeof(title), RENEWER_NAME ": %s",
+		       names_show(opts->names, opts->name_count, names));
+	os_set_name(RENEWER_NAME);
+	os_set_title(title);
+}
+
+void renewer_run(const struct hold_args *args, struct job *job, int front_fd, int dialog_fd,
+		 int unread_fd)
+{
+	struct renewer renewer;
+	sigset_t all;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	renewer_init(&renewer, args, job);
+	renewer.front_fd = front_fd;
+	renewer.dialog_fd = dialog_fd;
+	renewer.unread_fd = unread_fd;
+	dialog_take_output(dialog_fd);
+	set_title(args->opts);
+	job->tree.root = getpid();
+	if (!os_adopt_orphans() || !open_events(&renewer) || !os_has_room(FDS_NEEDED)) {
+		message_error("cannot watch the command: %s", strerror(errno));
+		args->lease->exit_code = EXIT_SYSTEM;
+		args->lease->phase = HOLD_ENDED;
 		_exit(0);
 	}
-	complete_hold(args->hold, args->lease_state);
-	event_log_set_acquired(args->hold, args->lease_state->acquired_ms);
-	renewer_loop_run(args, observer);
+	rlock_conn_set_events(args->conn, renewer.events.fd, turn, &renewer);
+	if (acquire(&renewer)) {
+		if (args->hold_file != NULL && args->lease->phase == HOLD_STARTING)
+			hand_over(&renewer);
+		hold(&renewer);
+		finish(&renewer);
+	}
 	_exit(0);
 }
 
-pid_t renewer_start(const struct renewer_args *args)
+/* What this process has to know of a hold that another has acquired. */
+static void complete_hold(const struct hold_args *args)
 {
-	struct observer observer;
-	sigset_t all, before;
-	pid_t pid;
-	int error;
+	const struct lease *lease = args->lease;
 
-	if (!observer_init(&observer, args->lease_state, args->keeper_fd, args->target_fd,
-			   args->wakeup_fd))
-		return -1;
-	/* A Ctrl-Z must not stop the renewer, even in its first instant. */
-	sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	pid = fork();
-	if (pid == 0)
-		become_renewer(args, &observer);
-	error = errno;
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	errno = error;
-	observer_close(&observer);
-	return pid;
+	for (size_t i = 0; i < lease->name_count; i++)
+		(void)rlock_hold_set_owner(args->hold, i, lease->names[i].owner);
+	event_log_set_acquired(args->hold, lease->acquired_ms);
 }
 
-void renewer_kill(pid_t renewer)
+void renewer_take_over(const struct hold_args *args, struct job *job,
+		       const struct hold_events *events, const sigset_t *pending)
 {
-	if (renewer <= 0)
-		return;
-	/* Its end takes longer than a release, which must not wait for that. */
-	os_let_others_run_first(renewer);
-	(void)kill(renewer, SIGKILL);
-}
+	struct lease *lease = args->lease;
+	int64_t now_ms = rlock_now_ms();
+	struct renewer renewer;
 
-void renewer_reap(pid_t renewer)
-{
-	siginfo_t info;
-
-	if (renewer <= 0)
-		return;
-	while (waitid(P_PID, (id_t)renewer, &info, WEXITED) != 0 && errno == EINTR)
-		;
+	/* No renewal waits for a reader of stderr that does not read. */
+	message_set_deadline(0);
+	renewer_init(&renewer, args, job);
+	renewer.is_front = renewer.is_settled = true;
+	/* The renewer was killed before it could say so. */
+	if (lease->phase == HOLD_STARTING)
+		lease->phase = HOLD_RUNNING;
+	renewer.may_be_released = lease->phase == HOLD_RELEASING;
+	if (renewer.may_be_released && lease->exec_error != 0) {
+		renewer.is_unused = true;
+		renewer.code = EXIT_CANNOT_RUN;
+	}
+	renewer.events = *events;
+	renewer.hold = args->hold;
+	complete_hold(args);
+	rlock_conn_set_events(args->conn, events->fd, turn, &renewer);
+	plan_renewal(&renewer);
+	renewer.raise_ms = renewer.shrink_ms = now_ms;
+	renewer.stop_ms = now_ms;
+	job->again_ms = 0;
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(pending, signal) == 1)
+			take_signal(&renewer, signal, signal == SIGTERM);
+	happen(&renewer, EVENT_OTHER_DIED);
+	if (lease->phase != HOLD_RELEASING)
+		hold(&renewer);
+	finish(&renewer);
 }

@@ -1,19 +1,37 @@
 /*
- * The renewer: a process of its own that renews the lease, terminates the job when it has to, and releases the lock
- * once the keeper is dead and the job has ended. It leaves releasing to a keeper that lives.
+ * Holds a lock: acquires it, starts the command, renews the lease, follows children, signals and deadlines, terminates
+ * the command when it has to, and releases, all over one connection. The renewer does so, a process that rlock forks;
+ * rlock itself does the last part when the renewer is dead.
  */
 #ifndef RENEWER_H
 #define RENEWER_H
 
-#include <sys/types.h>
+#include <signal.h>
+#include <stdbool.h>
 
-#include "hold/renewer_args.h"
+#include "hold/hold.h"
+#include "hold/job.h"
 
-/* Fork it, before the lock is held or after. Its pid, or -1 with errno. The descriptors stay open in the caller. */
-pid_t renewer_start(const struct renewer_args *args);
+/* What wakes either process: a timer and its signals, and what is added. */
+struct hold_events {
+	int fd, timer_fd;
+};
+/* False with errno. */
+bool hold_events_open(struct hold_events *events, int signals_fd);
+void hold_events_close(const struct hold_events *events);
 
-/* Send SIGKILL to a renewer that the caller started, and wait for its end. 0 is no renewer. */
-void renewer_kill(pid_t renewer);
-void renewer_reap(pid_t renewer);
+/*
+ * In the child of the fork. front_fd is a descriptor of rlock, unread_fd rlock's end of the dialog, for what rlock has not
+ * read when it is killed. Does not return.
+ */
+_Noreturn void renewer_run(const struct hold_args *args, struct job *job, int front_fd,
+			   int dialog_fd, int unread_fd);
+
+/*
+ * In rlock, once the renewer is dead and there is a command: hold on, and release. The exit code and signal are in the
+ * lease then. pending: signals that the renewer has not taken.
+ */
+void renewer_take_over(const struct hold_args *args, struct job *job,
+		       const struct hold_events *events, const sigset_t *pending);
 
 #endif

@@ -1,18 +1,117 @@
 /*
- * Puts an event into lines. How a line is written is log_line.c's, and where it goes log_sink.c's.
+ * Puts an event into lines. A value of any bytes stays on its line, in its field, and on a terminal without effect.
+ * Where a line goes is log_sink.c's.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <syslog.h>
 
+#include "base/json.h"
 #include "base/message.h"
 #include "base/user.h"
 #include "base/wall_clock.h"
+#include "lib/rlock.h"
 #include "log/event_log.h"
-#include "log/log_line.h"
 #include "log/log_sink.h"
+
+/* ---- a line ---- */
+
+/* Begin with out and is_json, and all else zero. Whether out took all of it is for the caller to check. */
+struct log_line {
+	FILE *out;
+	bool is_json; /* an object; else key=value, quoted where that is needed */
+	bool has_fields;
+	struct json json;
+};
+
+/* A value of other bytes than these, or of none, is quoted. */
+#define BARE_BYTES                                                                                 \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"                           \
+	"!#$%&'()*+,-./:;<>?@[]^_`{|}~"
+
+static bool is_bare(const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (bytes[i] == '\0' || strchr(BARE_BYTES, bytes[i]) == NULL)
+			return false;
+	return len > 0;
+}
+
+/* A backslash of the value is doubled, so that what rlock_escape makes of other bytes, \xNN, is told from it. */
+static void put_quoted(FILE *out, const char *bytes, size_t len)
+{
+	size_t at = 0;
+
+	(void)putc('"', out);
+	while (at < len) {
+		uint32_t character;
+		size_t read = rlock_character_read(bytes + at, len - at, &character);
+		char shown[32];
+
+		if (read == 0)
+			read = 1;
+		if (bytes[at] == '"' || bytes[at] == '\\')
+			(void)putc('\\', out);
+		(void)fputs(rlock_escape(bytes + at, read, shown, sizeof(shown)), out);
+		at += read;
+	}
+	(void)putc('"', out);
+}
+
+static void put_key(struct log_line *line, const char *key)
+{
+	(void)fprintf(line->out, "%s%s=", line->has_fields ? " " : "", key);
+	line->has_fields = true;
+}
+
+static void log_line_begin(struct log_line *line)
+{
+	line->json = (struct json){ .out = line->out };
+	if (line->is_json)
+		json_open(&line->json, NULL, '{');
+}
+
+/* With a newline. */
+static void log_line_end(struct log_line *line)
+{
+	if (line->is_json)
+		json_close(&line->json, '}');
+	(void)putc('\n', line->out);
+}
+
+/* Any bytes. */
+static void log_line_bytes(struct log_line *line, const char *key, const char *bytes, size_t len)
+{
+	if (line->is_json) {
+		json_bytes(&line->json, key, bytes, len);
+		return;
+	}
+	put_key(line, key);
+	if (is_bare(bytes, len))
+		(void)fwrite(bytes, 1, len, line->out);
+	else
+		put_quoted(line->out, bytes, len);
+}
+
+static void log_line_text(struct log_line *line, const char *key, const char *text)
+{
+	log_line_bytes(line, key, text, strlen(text));
+}
+
+static void log_line_number(struct log_line *line, const char *key, int64_t number)
+{
+	if (line->is_json) {
+		json_number(&line->json, key, number);
+		return;
+	}
+	put_key(line, key);
+	(void)fprintf(line->out, "%" PRId64, number);
+}
+
+/* ---- an event ---- */
 
 static const struct {
 	const char *name;
@@ -46,11 +145,6 @@ int event_log_setup(const char *target, bool is_json)
 bool event_log_is_on(void)
 {
 	return log_sink_is_open();
-}
-
-void event_log_leave_streams(void)
-{
-	log_sink_leave_streams();
 }
 
 void event_log_set_hold(const struct event_hold *hold)

@@ -52,8 +52,6 @@ struct event {
 int event_log_setup(const char *target, bool is_json);
 
 bool event_log_is_on(void);
-/* In the renewer: what went to the caller's standard error goes nowhere. */
-void event_log_leave_streams(void);
 
 /* The events from now on are about this hold. Only the struct is copied. */
 void event_log_set_hold(const struct event_hold *hold);

@@ -36,6 +36,7 @@ static enum sink sink;
 static char *path;       /* of the file, absolute: the renewer's directory is another */
 static char *path_shown; /* as it was given */
 static bool has_failed;
+static log_sink_writer other_writer; /* NULL: this process writes */
 
 /* ---- a file ---- */
 
@@ -184,10 +185,9 @@ bool log_sink_is_open(void)
 	return sink != SINK_NONE;
 }
 
-void log_sink_leave_streams(void)
+void log_sink_set_writer(log_sink_writer writer)
 {
-	if (sink == SINK_STDERR)
-		sink = SINK_NONE;
+	other_writer = writer;
 }
 
 static bool write_line(const char *line, size_t len, int priority)
@@ -198,7 +198,7 @@ static bool write_line(const char *line, size_t len, int priority)
 	case SINK_SYSLOG:
 		return write_syslog(line, len, priority);
 	case SINK_STDERR:
-		message_log_line(line, len);
+		message_line(line, len);
 		break;
 	case SINK_NONE:
 		break;
@@ -208,6 +208,10 @@ static bool write_line(const char *line, size_t len, int priority)
 
 void log_sink_write(const char *line, size_t len, int priority)
 {
+	if (other_writer != NULL) {
+		other_writer(line, len, priority);
+		return;
+	}
 	if (write_line(line, len, priority) || has_failed)
 		return;
 	has_failed = true;

@@ -21,7 +21,8 @@ bool log_sink_is_open(void);
 /* Write a line, in one piece. The first one that fails is reported by message_warning. priority is one of syslog(3). */
 void log_sink_write(const char *line, size_t len, int priority);
 
-/* In the renewer, which has none of the caller's streams: nothing goes to stderr any more. */
-void log_sink_leave_streams(void);
+/* Have another process write the lines: rlock those of its renewer, which has none of the caller's streams. */
+typedef void (*log_sink_writer)(const char *line, size_t len, int priority);
+void log_sink_set_writer(log_sink_writer writer);
 
 #endif

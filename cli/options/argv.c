@@ -11,7 +11,7 @@
 #include "base/exits.h"
 #include "base/message.h"
 #include "options/argv.h"
-#include "options/command_line_check.h"
+#include "options/command_line.h"
 #include "options/merge.h"
 #include "options/nearest.h"
 #include "options/table.h"

@@ -10,7 +10,6 @@
 #include "base/message.h"
 #include "options/argv.h"
 #include "options/command_line.h"
-#include "options/command_line_check.h"
 #include "options/config.h"
 #include "options/help.h"
 #include "options/load.h"
@@ -20,7 +19,6 @@
 #include "options/servers.h"
 #include "options/table.h"
 #include "options/usage.h"
-#include "options/usage_line.h"
 
 /* The memory that the strings in struct opts point into. */
 struct memory {

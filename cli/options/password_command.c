@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/message.h"
-#include "options/first_line.h"
 #include "options/password_command.h"
 #include "sys/proc.h"
 #include "sys/shell.h"
@@ -129,4 +128,16 @@ void password_command_free(struct password_command *password_command)
 		return;
 	free(password_command->environment);
 	free(password_command);
+}
+
+const char *first_line_cut(char *text, size_t len)
+{
+	size_t line_len = strcspn(text, "\n");
+
+	if (line_len < len && text[line_len] == '\0')
+		return "a NUL byte in its first line";
+	if (line_len > 0 && text[line_len - 1] == '\r')
+		line_len--;
+	text[line_len] = '\0';
+	return line_len == 0 ? "its first line is empty" : NULL;
 }

@@ -1,7 +1,11 @@
 /*
- * Completes the servers of a call with what options say of them and their URLs do not. passwords.c sets the passwords,
- * and load.c reads all options that are not about servers.
+ * Completes the servers of a call with what options say of them and their URLs do not. Passwords are from files,
+ * variables and commands; load.c reads all options that are not about servers.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/exits.h"
@@ -9,10 +13,259 @@
 #include "base/number.h"
 #include "options/merge.h"
 #include "options/opts.h"
-#include "options/origin.h"
-#include "options/passwords.h"
+#include "options/password_command.h"
 #include "options/servers.h"
 #include "options/table.h"
+#include "options/usage.h"
+#include "sys/file_read.h"
+
+/* ---- passwords ---- */
+
+#define PASSWORD_FILE_MAX 65536
+
+/* The private server gets none: no other user reaches it, and the password is another server's. */
+static bool wants_password(const struct rlock_url *url)
+{
+	return !rlock_url_has_password(url) && rlock_url_scheme(url) != RLOCK_SCHEME_LOCAL;
+}
+
+/* Sets the password of each server that has none. */
+static int set_password(const struct opts *opts, const char *password)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (wants_password(opts->urls[i]) &&
+		    rlock_url_set_password(opts->urls[i], password) != RLOCK_OK)
+			return message_out_of_memory();
+	return 0;
+}
+
+/* A user with write access to the file chooses what is sent; one with read access has the password. */
+static int check_mode(const char *path, const struct stat *stat)
+{
+	/* A terminal is writable for others, so that they can send messages there. */
+	unsigned mode = S_ISCHR(stat->st_mode) ? 0 : (unsigned)stat->st_mode & 0777;
+	struct usage_line chmod;
+	char shown[USAGE_SHOWN_MAX];
+
+	(void)usage_show(path, shown);
+	usage_line_begin_command(&chmod, "chmod 600");
+	usage_line_add(&chmod, (char *const *)&path, 1);
+	if ((mode & (S_IWGRP | S_IWOTH)) != 0) {
+		message_error(
+			"password file '%s': other users can write it, its mode is %04o: check what "
+			"is in it, then: %s",
+			shown, mode, chmod.text);
+		return EXIT_CONFIG;
+	}
+	if ((mode & S_IROTH) != 0)
+		message_warning(
+			"password file '%s': any user can read it, its mode is %04o: try: %s",
+			shown, mode, chmod.text);
+	return 0;
+}
+
+typedef int (*set_fn)(const struct opts *opts, const char *password);
+
+static int set_from_text(const struct opts *opts, set_fn set, const char *path,
+			 const struct stat *stat, char *text, size_t len)
+{
+	const char *wrong = first_line_cut(text, len);
+	char shown[USAGE_SHOWN_MAX];
+	int code;
+
+	if (wrong != NULL) {
+		message_error("password file '%s': %s", usage_show(path, shown), wrong);
+		return EXIT_CONFIG;
+	}
+	code = check_mode(path, stat);
+	return code != 0 ? code : set(opts, text);
+}
+
+static int set_from_file(const struct opts *opts, set_fn set, const char *path)
+{
+	struct stat stat;
+	size_t len = 0;
+	char *text = file_read_all(AT_FDCWD, path, O_NOCTTY, PASSWORD_FILE_MAX, &stat, &len);
+	char shown[USAGE_SHOWN_MAX];
+	int error = errno, code;
+
+	if (text == NULL && error == ENOMEM)
+		return message_out_of_memory();
+	if (text == NULL) {
+		message_error("password file '%s': %s", usage_show(path, shown), strerror(error));
+		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
+	}
+	code = set_from_text(opts, set, path, &stat, text, len);
+	explicit_bzero(text, len);
+	free(text);
+	return code;
+}
+
+static int set_command(struct opts *opts)
+{
+	int code = 0;
+
+	for (size_t i = 0; code == 0 && i < opts->url_count; i++)
+		if (wants_password(opts->urls[i]))
+			code = password_command_set(opts, opts->urls[i]);
+	return code;
+}
+
+static void ignore_passwords(struct opts *opts)
+{
+	const char *reason = rlock_url_scheme(opts->urls[0]) == RLOCK_SCHEME_LOCAL
+				     ? "local: takes no password"
+				     : "the password is in the URL";
+
+	settings_ignore(&opts->settings, "password-file", reason);
+	settings_ignore(&opts->settings, "password-command", reason);
+	settings_ignore(&opts->settings, "REDISCLI_AUTH", reason);
+}
+
+/* Set the password of each URL that has none. 0, or the exit code after one line by message_error. */
+static int passwords_set(struct opts *opts)
+{
+	const char *password = getenv("REDISCLI_AUTH");
+	bool is_wanted = false;
+
+	for (size_t i = 0; i < opts->url_count; i++)
+		is_wanted = is_wanted || wants_password(opts->urls[i]);
+	if (!is_wanted) {
+		ignore_passwords(opts);
+		return 0;
+	}
+	if (opts->password_command != NULL || opts->password_file != NULL)
+		settings_ignore(&opts->settings, "REDISCLI_AUTH",
+				opts->password_command != NULL ? "password-command takes precedence"
+							       : "password-file takes precedence");
+	if (opts->password_command != NULL)
+		return set_command(opts);
+	if (opts->password_file != NULL)
+		return set_from_file(opts, set_password, opts->password_file);
+	return password != NULL && *password != '\0' ? set_password(opts, password) : 0;
+}
+
+static int set_sentinel_login(const struct opts *opts, const char *password)
+{
+	for (size_t i = 0; i < opts->url_count; i++)
+		if (rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_SENTINEL &&
+		    rlock_url_set_sentinel_login(opts->urls[i], opts->sentinel_user, password) !=
+			    RLOCK_OK)
+			return message_out_of_memory();
+	return 0;
+}
+
+/* The same for the login of each URL that has sentinels. */
+static int sentinel_passwords_set(const struct opts *opts)
+{
+	if (opts->sentinel_password_file != NULL)
+		return set_from_file(opts, set_sentinel_login, opts->sentinel_password_file);
+	return set_sentinel_login(opts, NULL);
+}
+
+/* ---- origin ---- */
+
+/* The option source of the URLs. NULL for the default URL, which has no password. */
+static const char *source_of_urls(const struct option_merge *merge)
+{
+	switch (merge->given[OPT_URL]) {
+	case SOURCE_ARGV:
+		return "--url";
+	case SOURCE_ENVIRONMENT:
+		return "RLOCK_URL";
+	case SOURCE_FILE:
+		return merge->opts->settings.config;
+	case SOURCE_DEFAULT:
+		break;
+	}
+	return NULL;
+}
+
+/* The command line needs no phrase: the user has just typed it. */
+static void set_server_origin(const struct option_merge *merge, char out[ORIGIN_MAX])
+{
+	const char *source = source_of_urls(merge);
+
+	out[0] = '\0';
+	if (source == NULL)
+		(void)snprintf(
+			out, ORIGIN_MAX,
+			"no server was named, and this is the default: set RLOCK_URL, --url, "
+			"or url in %s",
+			merge->opts->settings.config[0] != '\0' ? merge->opts->settings.config
+								: "/etc/rlock.conf");
+	else if (merge->given[OPT_URL] != SOURCE_ARGV)
+		(void)snprintf(out, ORIGIN_MAX, "the server is from %s", source);
+}
+
+/* Where the password for the URLs without one is from. Empty: there is none. */
+static void set_shared_origin(const struct option_merge *merge, char out[ORIGIN_MAX])
+{
+	const char *password = getenv("REDISCLI_AUTH");
+	char shown[USAGE_SHOWN_MAX];
+
+	out[0] = '\0';
+	if (merge->opts->password_file != NULL && merge->given[OPT_PASSWORD_FILE] == SOURCE_FILE)
+		(void)snprintf(out, ORIGIN_MAX, "%s, the password-file in %s",
+			       usage_show(merge->opts->password_file, shown),
+			       merge->opts->settings.config);
+	else if (merge->opts->password_file != NULL)
+		(void)snprintf(out, ORIGIN_MAX, "--password-file %s",
+			       usage_show(merge->opts->password_file, shown));
+	else if (merge->opts->password_command != NULL &&
+		 merge->given[OPT_PASSWORD_COMMAND] == SOURCE_FILE)
+		(void)snprintf(out, ORIGIN_MAX, "the password-command in %s",
+			       merge->opts->settings.config);
+	else if (merge->opts->password_command != NULL)
+		(void)snprintf(out, ORIGIN_MAX, "--password-command");
+	else if (password != NULL && *password != '\0')
+		(void)snprintf(out, ORIGIN_MAX, "REDISCLI_AUTH");
+}
+
+/* The option of a file's servers that would have given a password to these; NULL: there is none. */
+static const char *ignored_option(const struct option_merge *merge)
+{
+	const struct settings *settings = &merge->opts->settings;
+
+	if (settings_is_of_other_servers(settings, "password-file"))
+		return "password-file";
+	return settings_is_of_other_servers(settings, "password-command") ? "password-command"
+									  : NULL;
+}
+
+static void set_password_origin(const struct option_merge *merge, char out[ORIGIN_MAX])
+{
+	const struct opts *opts = merge->opts;
+	char shared[ORIGIN_MAX];
+	size_t in_urls = 0;
+
+	for (size_t i = 0; i < opts->url_count; i++)
+		in_urls += rlock_url_has_password(opts->urls[i]) ? 1 : 0;
+	set_shared_origin(merge, shared);
+	out[0] = '\0';
+	if (in_urls == opts->url_count)
+		(void)snprintf(out, ORIGIN_MAX, "the password is in the URL from %s",
+			       source_of_urls(merge));
+	else if (in_urls > 0 && shared[0] != '\0')
+		(void)snprintf(out, ORIGIN_MAX,
+			       "the password is in the URL from %s, or else from %.*s",
+			       source_of_urls(merge), ORIGIN_MAX / 2, shared);
+	else if (shared[0] == '\0' && ignored_option(merge) != NULL)
+		(void)snprintf(out, ORIGIN_MAX,
+			       "the %s in %s is for the url there, not for the one from %s",
+			       ignored_option(merge), merge->opts->settings.config,
+			       source_of_urls(merge));
+	else if (shared[0] != '\0')
+		(void)snprintf(out, ORIGIN_MAX, "the password is from %.*s", ORIGIN_MAX - 32,
+			       shared);
+}
+
+/* Set both origins in the merge's opts. To be called before other passwords than the URLs' own are set in the URLs. */
+static void origin_set(const struct option_merge *merge)
+{
+	set_server_origin(merge, merge->opts->server_origin);
+	set_password_origin(merge, merge->opts->password_origin);
+}
 
 /* A wrong file is a fault of the configuration; the command line and the environment are the caller's. */
 static int code_of_source(enum opt_source source)

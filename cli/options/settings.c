@@ -1,16 +1,17 @@
 /*
- * Records what the option sources have given. Which of it counts is decided by merge.c, servers.c and passwords.c.
+ * Records what the option sources have given. Which of it counts is decided by merge.c and servers.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "options/settings.h"
 
 bool settings_add(struct settings *settings, const struct setting *setting)
 {
 	struct setting *larger =
-		realloc(settings->items, (settings->count + 1) * sizeof(settings->items[0]));
+		array_grow(settings->items, settings->count, sizeof(settings->items[0]));
 
 	if (larger == NULL)
 		return false;

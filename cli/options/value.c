@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/duration.h"
 #include "base/number.h"
 #include "options/value.h"
@@ -99,7 +100,7 @@ enum rlock_status value_text(struct opts *opts, const struct opt *opt, const cha
 static enum rlock_status add_url(struct opts *opts, const char *text, char why[RLOCK_ERROR_MAX])
 {
 	struct rlock_url **larger =
-		realloc(opts->urls, (opts->url_count + 1) * sizeof(struct rlock_url *));
+		array_grow(opts->urls, opts->url_count, sizeof(struct rlock_url *));
 	enum rlock_status status;
 
 	if (larger == NULL)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/number.h"
 #include "process_lock/held.h"
 
@@ -44,41 +45,6 @@ void held_write(FILE *out, const struct held *held)
 	write_encoded(out, held->owner, strlen(held->owner));
 	(void)fprintf(out, "/%s/%" PRId64 "/%d:%" PRIu64, held->hold_id, held->lease_ms,
 		      (int)held->pid, held->start);
-}
-
-char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
-		       const struct rlock_name *names, size_t name_count,
-		       const struct rlock_hold *hold)
-{
-	struct proc self = { 0 };
-	char *value = NULL;
-	size_t size;
-	FILE *out = open_memstream(&value, &size);
-	bool is_written;
-
-	if (out == NULL)
-		return NULL;
-	(void)proc_read(getpid(), &self);
-	(void)fputs(old != NULL ? old : "", out);
-	for (size_t i = 0; i < name_count; i++) {
-		const struct held held = { .server = server,
-					   .kind = kind,
-					   .name = names[i],
-					   .owner = rlock_hold_owner(hold, i),
-					   .hold_id = rlock_hold_id(hold),
-					   .lease_ms = rlock_hold_lease_ms(hold),
-					   .pid = getpid(),
-					   .start = self.start };
-
-		if (i > 0 || (old != NULL && *old != '\0'))
-			(void)fputc(' ', out);
-		held_write(out, &held);
-	}
-	is_written = ferror(out) == 0;
-	if (fclose(out) == 0 && is_written)
-		return value;
-	free(value);
-	return NULL;
 }
 
 /* ---- read ---- */
@@ -178,29 +144,6 @@ void inherited_owners(const char *value, const struct rlock_name *name, char ***
 	free(copy);
 }
 
-char *inherited_hold_ids(const char *value)
-{
-	char *copy = strdup(value), *ids = malloc(strlen(value) + 1), *end = ids;
-	size_t left = copy != NULL ? strlen(copy) : 0;
-	struct held held;
-
-	if (copy == NULL || ids == NULL) {
-		free(copy);
-		free(ids);
-		return NULL;
-	}
-	*end = '\0';
-	while (previous(copy, &left, &held)) {
-		if (strstr(ids, held.hold_id) != NULL)
-			continue;
-		if (end > ids)
-			*end++ = ' ';
-		end = stpcpy(end, held.hold_id);
-	}
-	free(copy);
-	return ids;
-}
-
 bool inherited_find(const char *value, const char *server, const struct rlock_name *name,
 		    enum rlock_kind mode, struct inherited *out)
 {
@@ -224,44 +167,81 @@ bool inherited_find(const char *value, const char *server, const struct rlock_na
 	return is_found;
 }
 
-/*
- * True for a hold that is over, and for a word that is no hold. False for a hold on another server, which we cannot ask
- * about it.
- */
-static bool is_word_over(const char *text, size_t len, const char *server,
-			 inherited_is_over_fn is_over, void *ctx)
+/* ---- extend ---- */
+
+/* Whether the parent of its command has ended, or it is no hold. */
+static bool is_word_over(const char *text, size_t len)
 {
 	char *word = strndup(text, len);
-	bool result = false;
 	struct held held;
+	bool is_over =
+		word != NULL && (!held_read(word, &held) || proc_has_ended(held.pid, held.start));
 
-	if (word != NULL)
-		result = !held_read(word, &held) ||
-			 (strcmp(held.server, server) == 0 && is_over(ctx, &held.name, held.owner));
 	free(word);
-	return result;
+	return is_over;
 }
 
-char *inherited_prune(const char *value, const char *server, size_t max,
-		      inherited_is_over_fn is_over, void *ctx)
+/* In place: of those that are over, the oldest first, and no more of them than it takes. */
+static void prune(char *value, size_t max)
 {
-	char *out = malloc(strlen(value) + 1), *end = out;
+	char *end = value, *word = value;
+
+	while (*word != '\0') {
+		size_t len = strcspn(word, " "), rest = strlen(word);
+		char *next = word + len + (word[len] == ' ' ? 1 : 0);
+
+		if (len > 0 &&
+		    ((size_t)(end - value) + 1 + rest <= max || !is_word_over(word, len))) {
+			if (end > value)
+				*end++ = ' ';
+			memmove(end, word, len);
+			end += len;
+		}
+		word = next;
+	}
+	*end = '\0';
+}
+
+/*
+ * Programs that start one another, each under a lock, may hand down many holds that are over. exec takes no variable
+ * that is longer than 32 pages with its NUL.
+ */
+char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
+		       const struct rlock_name *names, size_t name_count,
+		       const struct rlock_hold *hold)
+{
+	struct proc self = { 0 };
+	char *value = NULL;
+	size_t size, max = 32 * (size_t)sysconf(_SC_PAGESIZE) - sizeof(INHERITED_VARIABLE "=");
+	FILE *out = open_memstream(&value, &size);
+	bool is_written;
 
 	if (out == NULL)
 		return NULL;
-	while (*value != '\0') {
-		size_t len = strcspn(value, " "), rest = strlen(value);
+	(void)proc_read(getpid(), &self);
+	(void)fputs(old != NULL ? old : "", out);
+	for (size_t i = 0; i < name_count; i++) {
+		const struct held held = { .server = server,
+					   .kind = kind,
+					   .name = names[i],
+					   .owner = rlock_hold_owner(hold, i),
+					   .hold_id = rlock_hold_id(hold),
+					   .lease_ms = rlock_hold_lease_ms(hold),
+					   .pid = getpid(),
+					   .start = self.start };
 
-		if (len > 0 && ((size_t)(end - out) + 1 + rest <= max ||
-				!is_word_over(value, len, server, is_over, ctx))) {
-			if (end > out)
-				*end++ = ' ';
-			end = mempcpy(end, value, len);
-		}
-		value += len + (value[len] == ' ' ? 1 : 0);
+		if (i > 0 || (old != NULL && *old != '\0'))
+			(void)fputc(' ', out);
+		held_write(out, &held);
 	}
-	*end = '\0';
-	return out;
+	is_written = ferror(out) == 0;
+	if (fclose(out) != 0 || !is_written) {
+		free(value);
+		return NULL;
+	}
+	if (size > max)
+		prune(value, max);
+	return value;
 }
 
 /* ---- owners ---- */
@@ -273,13 +253,14 @@ void owners_add(char ***owners, size_t *count, const char *owner)
 	for (size_t i = 0; i < *count; i++)
 		if (strcmp((*owners)[i], owner) == 0)
 			return;
-	larger = realloc(*owners, (*count + 1) * sizeof(**owners));
-	if (larger == NULL)
-		return;
-	*owners = larger;
+	larger = array_grow(*owners, *count, sizeof(**owners));
 	copy = strdup(owner);
-	if (copy != NULL)
+	if (larger != NULL)
+		*owners = larger;
+	if (larger != NULL && copy != NULL)
 		(*owners)[(*count)++] = copy;
+	else
+		free(copy);
 }
 
 void owners_free(char **owners, size_t count)

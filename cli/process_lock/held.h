@@ -36,28 +36,16 @@ bool held_is_hold_id(const char *text);
 /* ---- RLOCK_HELD ---- */
 
 /*
- * The value to pass on to a command, by its parent: old (may be NULL) with one more word for each name of hold. It is
- * malloc'ed; NULL when out of memory.
+ * The value to pass on to a command, by its parent: old (may be NULL) with one more word for each name of hold. Where it
+ * would be too long for exec, holds that are over are left out. It is malloc'ed; NULL when out of memory.
  */
 char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
 		       const struct rlock_name *names, size_t name_count,
 		       const struct rlock_hold *hold);
 
-/*
- * A copy of value without the holds on server that are over, as is_over says, and without words that are no hold. The
- * oldest words are left out first, and no more of them than it takes to be max bytes long. The copy is malloc'ed; NULL
- * when out of memory.
- */
-typedef bool (*inherited_is_over_fn)(void *ctx, const struct rlock_name *name, const char *owner);
-char *inherited_prune(const char *value, const char *server, size_t max,
-		      inherited_is_over_fn is_over, void *ctx);
-
 /* Append the owners under which value says that name is held, the most recent first. */
 void inherited_owners(const char *value, const struct rlock_name *name, char ***owners,
 		      size_t *count);
-
-/* The hold ids in value, blanks between them; malloc'ed, NULL when out of memory. */
-char *inherited_hold_ids(const char *value);
 
 /* The most recent hold on name on server that value tells of and that fits mode; false when there is none. */
 struct inherited {

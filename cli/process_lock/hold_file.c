@@ -17,11 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/exits.h"
 #include "base/message.h"
 #include "base/number.h"
 #include "options/names.h"
-#include "options/usage_line.h"
+#include "options/usage.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/os.h"
@@ -75,7 +76,6 @@ static const char *this_place(void)
 
 struct hold_file *hold_file_new(pid_t pid, uint64_t start)
 {
-	const char *held = getenv(INHERITED_VARIABLE);
 	struct hold_file *file = calloc(1, sizeof(*file));
 
 	if (file == NULL) {
@@ -85,8 +85,7 @@ struct hold_file *hold_file_new(pid_t pid, uint64_t start)
 	file->claim_fd = -1;
 	file->pid = pid;
 	file->start = start;
-	file->inside = inherited_hold_ids(held != NULL ? held : "");
-	file->dir_fd = runtime_dir_open_for_holds();
+	file->dir_fd = runtime_dir_open(true);
 	if (file->dir_fd >= 0)
 		return file;
 	hold_file_free(file);
@@ -104,7 +103,6 @@ void hold_file_free(struct hold_file *file)
 	free(file->names);
 	free(file->owners);
 	free(file->server);
-	free(file->inside);
 	if (file->dir_fd >= 0)
 		(void)close(file->dir_fd);
 	if (file->claim_fd >= 0)
@@ -115,17 +113,14 @@ void hold_file_free(struct hold_file *file)
 bool hold_file_add_name(struct hold_file *file, const char *name, size_t name_len,
 			const char *owner)
 {
-	size_t count = file->name_count + 1;
-	struct rlock_name *names = realloc(file->names, count * sizeof(*names));
-	char **owners, *name_copy, *owner_copy;
+	struct rlock_name *names = array_grow(file->names, file->name_count, sizeof(*names));
+	char **owners = array_grow(file->owners, file->name_count, sizeof(*owners));
+	char *name_copy = strndup(name, name_len), *owner_copy = strdup(owner);
 
 	if (names != NULL)
 		file->names = names;
-	owners = realloc(file->owners, count * sizeof(*owners));
 	if (owners != NULL)
 		file->owners = owners;
-	name_copy = strndup(name, name_len);
-	owner_copy = strdup(owner);
 	if (names == NULL || owners == NULL || name_copy == NULL || owner_copy == NULL) {
 		free(name_copy);
 		free(owner_copy);
@@ -166,8 +161,8 @@ static void print_lines(FILE *out, const struct hold_file *file, const char *pla
 	(void)fprintf(out, PLACE_KEY "%s\nrenewer %d %" PRIu64 "\n", place, (int)file->renewer,
 		      file->renewer_start);
 	(void)fprintf(out, "times_ms %" PRId64 " %" PRId64 "\n", file->sent_ms, file->acquired_ms);
-	(void)fprintf(out, "fixed %d\nlost %d\nabandoned %d\ninside %s\n", file->is_fixed_lease,
-		      file->is_lost, file->is_abandoned, file->inside != NULL ? file->inside : "");
+	(void)fprintf(out, "fixed %d\nlost %d\nabandoned %d\n", file->is_fixed_lease, file->is_lost,
+		      file->is_abandoned);
 	for (size_t i = 0; i < file->name_count; i++) {
 		(void)fputs("held ", out);
 		held_write(out, &(struct held){ .server = file->server,
@@ -183,16 +178,17 @@ static void print_lines(FILE *out, const struct hold_file *file, const char *pla
 }
 
 /* Puts a new file in the old one's place, so that a reader sees either the one or the other whole. */
-static bool replace_file(const struct hold_file *file, const char *name)
+static bool replace_file(const struct hold_file *file)
 {
 	const char *place = this_place();
-	char new_name[FILE_NAME_MAX];
+	char new_name[FILE_NAME_MAX], name[FILE_NAME_MAX];
 	FILE *out = NULL;
 	bool is_written = false;
 	int fd;
 
 	if (place == NULL)
 		return false;
+	name_of(file, name);
 	(void)snprintf(new_name, sizeof(new_name), NEW_PREFIX "%d-%s", (int)getpid(),
 		       file->hold_id);
 	fd = runtime_dir_create(file->dir_fd, new_name, O_WRONLY | O_TRUNC);
@@ -221,9 +217,9 @@ int hold_file_save(const struct hold_file *file)
 {
 	char name[FILE_NAME_MAX];
 
-	name_of(file, name);
-	if (replace_file(file, name))
+	if (replace_file(file))
 		return 0;
+	name_of(file, name);
 	message_error("cannot write '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
 		      strerror(errno));
 	return EXIT_SYSTEM;
@@ -239,12 +235,9 @@ void hold_file_remove(const struct hold_file *file)
 
 void hold_file_mark_lost(struct hold_file *file)
 {
-	char name[FILE_NAME_MAX];
-
 	file->is_lost = true;
-	name_of(file, name);
 	/* If this fails, since the disk is full, say, an unlock still learns from the server that the lock was lost. */
-	(void)replace_file(file, name);
+	(void)replace_file(file);
 }
 
 void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms)
@@ -256,20 +249,15 @@ void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms)
 	file->lease_ms = lease_ms;
 	name_of(file, name);
 	if (utimensat(file->dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT ||
-	    replace_file(file, name) || errno != ENOENT)
+	    replace_file(file) || errno != ENOENT)
 		return;
 	/* The directory was removed, too. */
-	dir_fd = runtime_dir_open_for_holds();
+	dir_fd = runtime_dir_open(true);
 	if (dir_fd < 0)
 		return;
 	(void)close(file->dir_fd);
 	file->dir_fd = dir_fd;
-	(void)replace_file(file, name);
-}
-
-int hold_file_dir_fd(const struct hold_file *file)
-{
-	return file != NULL ? file->dir_fd : -1;
+	(void)replace_file(file);
 }
 
 /* ---- read ---- */
@@ -277,28 +265,17 @@ int hold_file_dir_fd(const struct hold_file *file)
 /* The text of a file, malloc'ed; NULL with errno. */
 static char *read_text(int dir_fd, const char *name)
 {
-	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), error;
 	struct stat stat;
-	char *text = NULL;
 	size_t len;
+	char *text =
+		file_read_all(dir_fd, name, O_NOFOLLOW | O_NONBLOCK, FILE_SIZE_MAX, &stat, &len);
 
-	if (fd < 0)
-		return NULL;
 	/* Another user may have put the file here before the directory was closed to others. */
-	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_uid == geteuid() &&
-	    stat.st_size <= FILE_SIZE_MAX)
-		text = file_read_fd(fd, (size_t)stat.st_size, &len);
-	error = errno;
-	(void)close(fd);
-	errno = error;
-	return text;
-}
-
-static bool set_text(char **text, const char *value)
-{
-	free(*text);
-	*text = strdup(value);
-	return *text != NULL;
+	if (text == NULL || (S_ISREG(stat.st_mode) && stat.st_uid == geteuid()))
+		return text;
+	free(text);
+	errno = EPERM;
+	return NULL;
 }
 
 /* What is the same for all locks of the hold stands in each of their words, and the file's name has some of it. */
@@ -310,7 +287,9 @@ static bool read_held(struct hold_file *file, char *word)
 		return false;
 	file->kind = held.kind;
 	file->lease_ms = held.lease_ms;
-	return set_text(&file->server, held.server) &&
+	if (file->server == NULL)
+		file->server = strdup(held.server);
+	return file->server != NULL &&
 	       hold_file_add_name(file, held.name.text, held.name.len, held.owner);
 }
 
@@ -345,8 +324,6 @@ static bool read_line(struct hold_file *file, char *line)
 	*value++ = '\0';
 	if (strcmp(line, "held") == 0)
 		return read_held(file, value);
-	if (strcmp(line, "inside") == 0)
-		return set_text(&file->inside, value);
 	if (strcmp(line, "times_ms") == 0)
 		return read_two(value, &file->sent_ms, &file->acquired_ms);
 	if (strcmp(line, "renewer") == 0)
@@ -452,7 +429,7 @@ static int read_ancestors(struct ancestors *out, pid_t pid)
 		/* A parent is older than its child: a younger process got the pid of a parent that has ended. */
 		if (lookup == PROC_GONE || proc.start > child_start)
 			break;
-		longer = realloc(out->chain, (out->count + 1) * sizeof(*longer));
+		longer = array_grow(out->chain, out->count, sizeof(*longer));
 		if (longer == NULL)
 			return ENOMEM;
 		out->chain = longer;
@@ -665,10 +642,12 @@ int hold_file_find_nearer(const struct hold_file *file, const struct inherited *
 		*is_run_out = file == NULL || run_steps <= file->steps;
 	else if (pid != getpid())
 		*is_run_out = false;
-	/* The run's process was killed, or is in another pid namespace. */
+	/*
+	 * The run's renewer was killed, or is in another PID namespace. A process below its command was started later
+	 * than it was, and one above it earlier.
+	 */
 	else
-		*is_run_out = file == NULL || file->inside == NULL ||
-			      strstr(file->inside, run->hold_id) == NULL;
+		*is_run_out = file == NULL || file->start < run->parent_start;
 	return 0;
 }
 

@@ -23,7 +23,6 @@ struct hold_file {
 	enum rlock_kind kind;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	char *server;
-	char *inside; /* the hold ids in RLOCK_HELD of the rlock that acquired it */
 	int64_t sent_ms, lease_ms;
 	int64_t acquired_ms;
 	bool is_fixed_lease;
@@ -54,9 +53,8 @@ int hold_file_save(const struct hold_file *file);
 
 void hold_file_remove(const struct hold_file *file);
 
-/* ---- for the renewer; file may be NULL in hold_file_dir_fd ---- */
+/* ---- for the renewer ---- */
 
-int hold_file_dir_fd(const struct hold_file *file);
 /*
  * Make the file as young as this renewal, since cleaners of /tmp remove old files, and write it again if it was
  * removed. A failure is not reported.

@@ -21,13 +21,6 @@
 #define SECOND_PARENT "/run/user/%lu"
 #define SECOND_NAME "rlock"
 
-/* Why a directory cannot be used; empty when it just does not exist. */
-struct trouble {
-	char why[RLOCK_ERROR_MAX];
-};
-
-typedef int (*open_fn)(int parent_fd, const char *path, struct trouble *trouble);
-
 /* ---- where ---- */
 
 /* The path that the user has chosen; NULL: none. */
@@ -111,22 +104,26 @@ static int make(int parent_fd, const char *path)
 	return result;
 }
 
-/* False, with the reason, for an opened directory that cannot be trusted. */
-static bool is_trusted(int fd, struct trouble *trouble)
+/*
+ * For each of the following why says why a directory cannot be used; it is empty when that just does not exist. There is
+ * room for RLOCK_ERROR_MAX bytes.
+ */
+
+/* False for an opened directory that cannot be trusted. */
+static bool is_trusted(int fd, char *why)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) != 0)
-		(void)snprintf(trouble->why, sizeof(trouble->why), "cannot look at it: %s",
-			       strerror(errno));
+		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot look at it: %s", strerror(errno));
 	else if (st.st_uid != geteuid())
 		(void)snprintf(
-			trouble->why, sizeof(trouble->why),
+			why, RLOCK_ERROR_MAX,
 			"belongs to user %lu: remove it, or set RLOCK_RUNTIME_DIR to another one",
 			(unsigned long)st.st_uid);
 	/* We do not correct the mode: other users may already have put files into the directory. */
 	else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-		(void)snprintf(trouble->why, sizeof(trouble->why),
+		(void)snprintf(why, RLOCK_ERROR_MAX,
 			       "other users may enter it, its mode is %04o: look at what is in it, "
 			       "then chmod 700",
 			       (unsigned int)(st.st_mode & 07777));
@@ -135,52 +132,37 @@ static bool is_trusted(int fd, struct trouble *trouble)
 	return false;
 }
 
-/* Returns a descriptor, or -1 with errno and, if the directory exists, trouble->why. */
-static int open_checked(int parent_fd, const char *path, struct trouble *trouble)
+/* A descriptor, or -1 with errno. */
+static int open_checked(int parent_fd, const char *path, bool is_made, char *why)
 {
-	int fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	const char *why = "";
+	int fd;
 
-	if (fd >= 0 && is_trusted(fd, trouble))
+	if (is_made && make(parent_fd, path) != 0 && errno != EEXIST) {
+		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot make it: %s", strerror(errno));
+		return -1;
+	}
+	fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && is_trusted(fd, why))
 		return fd;
 	if (fd >= 0) {
 		(void)close(fd);
 		errno = EPERM;
-		return -1;
+	} else if (errno == ENOTDIR || errno == ELOOP) {
+		(void)snprintf(why, RLOCK_ERROR_MAX, "not a directory, or a symbolic link");
+	} else if (errno != ENOENT || is_made) {
+		(void)snprintf(why, RLOCK_ERROR_MAX, "%s", strerror(errno));
 	}
-	if (errno == ENOTDIR || errno == ELOOP)
-		why = "not a directory, or a symbolic link";
-	else if (errno != ENOENT)
-		why = strerror(errno);
-	(void)snprintf(trouble->why, sizeof(trouble->why), "%s", why);
 	return -1;
 }
 
-static int make_and_open(int parent_fd, const char *path, struct trouble *trouble)
-{
-	int fd;
-
-	if (make(parent_fd, path) != 0 && errno != EEXIST) {
-		(void)snprintf(trouble->why, sizeof(trouble->why), "cannot make it: %s",
-			       strerror(errno));
-		return -1;
-	}
-	fd = open_checked(parent_fd, path, trouble);
-	if (fd < 0 && trouble->why[0] == '\0')
-		(void)snprintf(trouble->why, sizeof(trouble->why),
-			       "removed as soon as it was made");
-	return fd;
-}
-
-static int open_first(open_fn open_dir, struct trouble *trouble)
+static int open_first(bool is_made, char *why)
 {
 	const char *path = runtime_dir_path();
 
-	trouble->why[0] = '\0';
+	why[0] = '\0';
 	if (path[0] == '/')
-		return open_dir(AT_FDCWD, path, trouble);
-	(void)snprintf(trouble->why, sizeof(trouble->why),
-		       "RLOCK_RUNTIME_DIR is not an absolute path");
+		return open_checked(AT_FDCWD, path, is_made, why);
+	(void)snprintf(why, RLOCK_ERROR_MAX, "RLOCK_RUNTIME_DIR is not an absolute path");
 	errno = EINVAL;
 	return -1;
 }
@@ -207,15 +189,15 @@ static int open_second_parent(void)
 	return -1;
 }
 
-static int open_second(open_fn open_dir, struct trouble *trouble)
+static int open_second(bool is_made, char *why)
 {
 	int parent_fd = open_second_parent(), fd, err = errno;
 
-	(void)snprintf(trouble->why, sizeof(trouble->why), "%s",
+	(void)snprintf(why, RLOCK_ERROR_MAX, "%s",
 		       parent_fd < 0 && is_transient_errno(err) ? strerror(err) : "");
 	if (parent_fd < 0)
 		return -1;
-	fd = open_dir(parent_fd, SECOND_NAME, trouble);
+	fd = open_checked(parent_fd, SECOND_NAME, is_made, why);
 	err = errno;
 	(void)close(parent_fd);
 	errno = err;
@@ -233,7 +215,7 @@ static bool has_second(void)
 
 /* ---- what the header names ---- */
 
-static void report_first(const struct trouble *trouble)
+static void report_first(const char *why)
 {
 	const char *path = runtime_dir_path();
 	uid_t uid;
@@ -244,68 +226,51 @@ static void report_first(const struct trouble *trouble)
 			"sudo sh -c 'rm -rf %s && mkdir -m 700 %s && chown %lu %s'",
 			path, (unsigned long)uid, path, path, (unsigned long)geteuid(), path);
 	else
-		message_error("runtime directory '%s': %s", path, trouble->why);
+		message_error("runtime directory '%s': %s", path, why);
 }
 
-static void report_second(const struct trouble *trouble)
+int runtime_dir_open(bool is_for_holds)
 {
-	message_error("runtime directory '" SECOND_PARENT "/" SECOND_NAME "': %s",
-		      (unsigned long)geteuid(), trouble->why);
-}
-
-int runtime_dir_open(void)
-{
-	struct trouble trouble;
-	int fd = open_first(make_and_open, &trouble);
-
-	if (fd < 0)
-		report_first(&trouble);
-	return fd;
-}
-
-int runtime_dir_open_for_holds(void)
-{
-	struct trouble trouble, second_trouble = { "" };
-	int fd = open_first(make_and_open, &trouble);
+	char why[RLOCK_ERROR_MAX], second_why[RLOCK_ERROR_MAX];
+	int fd = open_first(true, why);
 	uid_t uid;
 
-	if (fd < 0 && is_strangers(&uid))
-		fd = open_second(make_and_open, &second_trouble);
+	if (fd < 0 && is_for_holds && is_strangers(&uid))
+		fd = open_second(true, second_why);
 	if (fd < 0)
-		report_first(&trouble);
+		report_first(why);
 	return fd;
 }
 
 int runtime_dir_open_quietly(void)
 {
-	struct trouble trouble;
+	char why[RLOCK_ERROR_MAX];
 
-	return open_first(open_checked, &trouble);
+	return open_first(false, why);
+}
+
+/* Whether a search must not go on without a directory that could not be opened: errno says why. */
+static bool is_failure(bool is_needed, const char *why)
+{
+	return is_needed ? why[0] != '\0' : is_transient_errno(errno);
 }
 
 int runtime_dir_open_all(bool is_needed, int fds_out[RUNTIME_DIR_COUNT])
 {
-	struct trouble first, second;
-	bool has_first_failed, has_second_failed;
+	char why[RLOCK_ERROR_MAX];
 	uid_t uid;
 
-	fds_out[0] = open_first(open_checked, &first);
-	if (is_needed)
-		has_first_failed = first.why[0] != '\0' && !(is_strangers(&uid) && has_second());
-	else
-		has_first_failed = is_transient_errno(errno);
-	has_first_failed = fds_out[0] < 0 && has_first_failed;
-	fds_out[1] = open_second(open_checked, &second);
-	has_second_failed =
-		fds_out[1] < 0 && (is_needed ? second.why[0] != '\0' : is_transient_errno(errno));
-	if (!has_first_failed && !has_second_failed)
+	fds_out[0] = open_first(false, why);
+	if (fds_out[0] < 0 && is_failure(is_needed, why) && !(is_strangers(&uid) && has_second())) {
+		report_first(why);
+		return EXIT_SYSTEM;
+	}
+	fds_out[1] = open_second(false, why);
+	if (fds_out[1] >= 0 || !is_failure(is_needed, why))
 		return 0;
-	if (has_first_failed)
-		report_first(&first);
-	else
-		report_second(&second);
-	for (size_t i = 0; i < RUNTIME_DIR_COUNT; i++)
-		if (fds_out[i] >= 0)
-			(void)close(fds_out[i]);
+	message_error("runtime directory '" SECOND_PARENT "/" SECOND_NAME "': %s",
+		      (unsigned long)geteuid(), why);
+	if (fds_out[0] >= 0)
+		(void)close(fds_out[0]);
 	return EXIT_SYSTEM;
 }

@@ -12,13 +12,11 @@
 #define RUNTIME_DIR_COUNT 2
 
 /*
- * Open the directory, and make it if need be. It must be a directory and no symbolic link, owned by this user, with
- * mode 0700. Returns a descriptor (close-on-exec), which the caller closes, or -1 after one line by message_error.
+ * Open the directory, and make it if need be; for hold files the second one, where the first belongs to another user.
+ * It must be a directory and no symbolic link, owned by this user, with mode 0700. Returns a descriptor
+ * (close-on-exec), which the caller closes, or -1 after one line by message_error.
  */
-int runtime_dir_open(void);
-
-/* The same for a hold file: opens the second directory where the first one belongs to another user. */
-int runtime_dir_open_for_holds(void);
+int runtime_dir_open(bool is_for_holds);
 
 /*
  * Open both directories for a search, which makes neither; -1 stands for one that does not exist. 0, or the exit code

@@ -10,7 +10,7 @@
 
 #include "sys/file_read.h"
 
-char *file_read_fd(int fd, size_t max, size_t *len_out)
+static char *read_fd(int fd, size_t max, size_t *len_out)
 {
 	char *text = malloc(
 		max + 1); /* to read one byte more than allowed shows a file that is too large */
@@ -49,7 +49,7 @@ char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct 
 	if (fd < 0)
 		return NULL;
 	if (fstat(fd, stat_out) == 0)
-		text = file_read_fd(fd, max, len_out);
+		text = read_fd(fd, max, len_out);
 	err = errno;
 	(void)close(fd);
 	errno = err;

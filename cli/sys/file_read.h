@@ -10,17 +10,14 @@
 #include <sys/types.h>
 
 /*
- * All of an open file from where it stands, with a NUL after it; malloc'ed. NULL with errno, which is EFBIG for more
- * than max bytes; no byte of the file stays in memory then.
- */
-char *file_read_fd(int fd, size_t max, size_t *len_out);
-
-/*
  * The next two open path, below dir_fd, to read, and close-on-exec; flags are what the caller needs besides: O_NOCTTY
  * where a user names the file, O_NOFOLLOW and O_NONBLOCK where other users may have put something there.
  */
 
-/* As file_read_fd; *stat_out is that of the opened file, which is a link's target, say. */
+/*
+ * All of the file, with a NUL after it; malloc'ed. NULL with errno, which is EFBIG for more than max bytes; no byte of
+ * the file stays in memory then. *stat_out is that of the opened file, which is a link's target, say.
+ */
 char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
 		    size_t *len_out);
 

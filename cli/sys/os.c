@@ -22,6 +22,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/exits.h"
 #include "base/least.h"
 #include "base/message.h"
@@ -56,17 +57,14 @@ void os_die_with_parent(int signal)
 	(void)prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0);
 }
 
-bool pid_list_add(struct pid_list *list, pid_t pid)
+/* False when out of memory. */
+static bool pid_list_add(struct pid_list *list, pid_t pid)
 {
-	if (list->count == list->capacity) {
-		size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-		pid_t *pids = realloc(list->pids, capacity * sizeof(*pids));
+	pid_t *pids = array_grow(list->pids, list->count, sizeof(*pids));
 
-		if (pids == NULL)
-			return false;
-		list->pids = pids;
-		list->capacity = capacity;
-	}
+	if (pids == NULL)
+		return false;
+	list->pids = pids;
 	list->pids[list->count++] = pid;
 	return true;
 }
@@ -77,8 +75,7 @@ void pid_list_free(struct pid_list *list)
 	*list = (struct pid_list){ 0 };
 }
 
-/* False when something is short; a process that is gone has no threads. */
-static bool list_threads(pid_t pid, struct pid_list *out)
+bool os_list_threads(pid_t pid, struct pid_list *out)
 {
 	struct dirent *entry;
 	char path[32];
@@ -90,22 +87,12 @@ static bool list_threads(pid_t pid, struct pid_list *out)
 	dir = opendir(path);
 	if (dir == NULL)
 		return !is_transient_errno(errno);
-	while (is_complete && (entry = readdir(dir)) != NULL)
+	while (is_complete && (errno = 0, entry = readdir(dir)) != NULL)
 		if (number_parse(entry->d_name, &thread))
 			is_complete = pid_list_add(out, (pid_t)thread);
+	is_complete = is_complete && !is_transient_errno(errno);
 	(void)closedir(dir);
 	return is_complete;
-}
-
-void os_list_threads(pid_t pid, struct pid_list *out)
-{
-	(void)list_threads(pid, out);
-}
-
-/* Whether this kernel was built with these lists, and there is a /proc. */
-static bool are_children_listed(void)
-{
-	return access("/proc/thread-self/children", R_OK) == 0;
 }
 
 /* The file has pids with blanks between them, in one line without a limit. */
@@ -122,10 +109,14 @@ static bool list_children_of_thread(pid_t pid, pid_t thread, struct pid_list *ou
 	file = fopen(path, "re");
 	if (file == NULL)
 		return !is_transient_errno(errno);
+	errno = 0;
 	if (getline(&text, &size, file) > 0) {
+		is_complete = !ferror(file);
 		cursor = text;
 		while (is_complete && number_read(&cursor, &child))
 			is_complete = pid_list_add(out, (pid_t)child);
+	} else if (is_transient_errno(errno)) {
+		is_complete = false;
 	}
 	free(text);
 	(void)fclose(file);
@@ -135,13 +126,14 @@ static bool list_children_of_thread(pid_t pid, pid_t thread, struct pid_list *ou
 bool os_list_children(pid_t pid, struct pid_list *out)
 {
 	struct pid_list threads = { 0 };
-	bool is_complete = list_threads(pid, &threads);
+	bool is_complete = os_list_threads(pid, &threads);
 
 	for (size_t i = 0; i < threads.count; i++)
 		if (!list_children_of_thread(pid, threads.pids[i], out))
 			is_complete = false;
 	pid_list_free(&threads);
-	return is_complete && are_children_listed();
+	/* Without CONFIG_PROC_CHILDREN, or without /proc, there are no such files. */
+	return is_complete && access("/proc/thread-self/children", R_OK) == 0;
 }
 
 size_t os_list_own_children(pid_t *out, size_t max)
@@ -223,41 +215,55 @@ bool os_signals_read(int fd, struct os_signal *out)
 
 /* ---- descriptors ---- */
 
-static void close_span(unsigned int first, unsigned int last)
+void os_close_from(int first)
 {
 	long limit;
 
-	if (first > last || syscall(SYS_close_range, first, last, 0U) == 0)
+	if (syscall(SYS_close_range, (unsigned int)first, ~0U, 0U) == 0)
 		return;
 	/*
 	 * close_range(2) is of Linux 5.9, and os_check_kernel asks for 5.3 only; sandboxes whose lists are older forbid
 	 * it. A descriptor that stays open here keeps the caller's pipe open for as long as the lock is held.
 	 */
 	limit = sysconf(_SC_OPEN_MAX);
-	for (unsigned int fd = first; fd <= last && (long)fd < limit; fd++)
-		(void)close((int)fd);
+	for (int fd = first; (long)fd < limit; fd++)
+		(void)close(fd);
 }
 
-void os_close_all_but(int *kept, size_t count)
+bool os_has_room(size_t count)
 {
-	unsigned int next = 0;
+	int fds[OS_ROOM_MAX], error;
+	size_t opened = 0;
 
-	/* There are a few only, and an insertion sort allocates no memory. */
-	for (size_t i = 1; i < count; i++)
-		for (size_t j = i; j > 0 && kept[j - 1] > kept[j]; j--) {
-			int other = kept[j];
+	while (opened < count &&
+	       (fds[opened] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) >= 0)
+		opened++;
+	error = errno;
+	for (size_t i = 0; i < opened; i++)
+		(void)close(fds[i]);
+	errno = error;
+	return opened == count;
+}
 
-			kept[j] = kept[j - 1];
-			kept[j - 1] = other;
-		}
-	for (size_t i = 0; i < count; i++) {
-		if (kept[i] < 0)
+/* All of ours are close-on-exec, and what we were given is not. */
+void os_close_inherited(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int64_t fd;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		int flags;
+
+		if (!number_parse(entry->d_name, &fd))
 			continue;
-		if ((unsigned int)kept[i] > next)
-			close_span(next, (unsigned int)kept[i] - 1);
-		next = (unsigned int)kept[i] + 1;
+		flags = fcntl((int)fd, F_GETFD);
+		if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
+			(void)close((int)fd);
 	}
-	close_span(next, ~0U);
+	if (dir != NULL)
+		(void)closedir(dir);
+	(void)os_fill_standard_fds();
 }
 
 bool os_fill_standard_fds(void)
@@ -416,7 +422,7 @@ void os_raise_priority_of_killed(pid_t pid)
 {
 	struct pid_list threads = { 0 };
 
-	os_list_threads(pid, &threads);
+	(void)os_list_threads(pid, &threads);
 	for (size_t i = 0; i < threads.count; i++)
 		if (!runs_at_least_as(threads.pids[i], REAL_TIME_KILLED) &&
 		    !make_real_time(threads.pids[i], REAL_TIME_KILLED))
@@ -455,6 +461,14 @@ static int release_segments(struct dl_phdr_info *object, size_t size, void *page
 	return 0;
 }
 
+/* What a deeper call has left below this one's frame. The kernel keeps a gap of 1 MB below a stack. */
+static void release_stack(uintptr_t page)
+{
+	const uintptr_t span = 64 * page, top = (uintptr_t)__builtin_frame_address(0) / page * page;
+
+	(void)madvise((void *)(top - span), span - page, MADV_DONTNEED); /* NOLINT */
+}
+
 /*
  * A holder sleeps for hours, and needed these pages only to acquire its lock. Of one holder that is idle (make bench)
  * the Pss is 270 kB instead of 420; of each of 20 holders, which share these pages, 110 instead of 125.
@@ -465,6 +479,7 @@ void os_shrink_while_idle(void)
 	uintptr_t page_size = page > 0 ? (uintptr_t)page : 4096;
 
 	(void)dl_iterate_phdr(release_segments, &page_size);
+	release_stack(page_size);
 }
 
 /* ---- what the system must be able to do ---- */
@@ -556,7 +571,7 @@ static const char *judge_status(const char *status)
 		return is_others;
 	/* What unshare(1) starts without --fork is in one namespace, and its children are in another. */
 	if (!have_same_inode("/proc/self/ns/pid", "/proc/self/ns/pid_for_children"))
-		return "processes that start here belong to another PID namespace: "
+		return "processes that start here belong to another PID namespace than /proc: "
 		       "unshare --fork --mount-proc";
 	return NULL;
 }

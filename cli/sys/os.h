@@ -32,14 +32,12 @@ void os_die_with_parent(int signal);
 /* A growing list of pids. Zero-initialise, pid_list_free. */
 struct pid_list {
 	pid_t *pids;
-	size_t count, capacity;
+	size_t count;
 };
-/* False when out of memory. */
-bool pid_list_add(struct pid_list *list, pid_t pid);
 void pid_list_free(struct pid_list *list);
 
-/* Add the ids of all threads of that process; none when it is gone or /proc cannot be read. */
-void os_list_threads(pid_t pid, struct pid_list *out);
+/* Add the ids of all threads of that process; none when it is gone. False when files or memory are short. */
+bool os_list_threads(pid_t pid, struct pid_list *out);
 /*
  * Add the children of all threads of that process, from the kernel's lists: a few files to read, however many processes
  * there are. It may miss one while others start or are reaped. False where the kernel keeps no such lists, without
@@ -80,14 +78,22 @@ bool os_signals_read(int fd, struct os_signal *out);
 
 /* ---- ourselves ---- */
 
-/* Close all but these, which are sorted in place; negative ones are ignored. Async-signal-safe. */
-void os_close_all_but(int *kept, size_t count);
+/* Close this one and all above it. Async-signal-safe. */
+void os_close_from(int first);
 /*
  * What is closed of descriptors 0, 1 and 2 becomes one that fails every use as before, so that no socket or file can
  * take its number, and a message goes to no server. It is close-on-exec: COMMAND finds it closed. It needs no /dev.
  * False with errno. Async-signal-safe.
  */
 bool os_fill_standard_fds(void);
+/*
+ * Close the descriptors that the process was given, and fill 0, 1 and 2: pipes of the caller see their end. Its own, which
+ * are close-on-exec, stay.
+ */
+void os_close_inherited(void);
+/* Whether so many more descriptors, OS_ROOM_MAX at most, can be opened. False with errno. */
+#define OS_ROOM_MAX 8
+bool os_has_room(size_t count);
 /* Whether fd is readable now: of a process's, whether it has ended. False for a negative one. */
 bool os_is_ready(int fd);
 

@@ -16,17 +16,6 @@
 #include "sys/proc.h"
 
 #define STAT_MAX 1024
-/* Environments are read in pieces of this size. */
-#define PIECE_SIZE 16384
-
-/* file_read_start of a file of that process. */
-static ssize_t read_start(pid_t pid, const char *file, char *out, size_t size)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	return file_read_start(AT_FDCWD, path, 0, out, size);
-}
 
 /* A process may end while it is looked at: then it is gone, as if it had ended before. */
 static enum proc_lookup lookup_of_errno(void)
@@ -35,33 +24,19 @@ static enum proc_lookup lookup_of_errno(void)
 }
 
 /* The numbers that are used of those after the state; proc(5) counts them from 4 on. */
-enum {
-	FIELD_PARENT = 4,
-	FIELD_SESSION = 6,
-	FIELD_THREADS = 20,
-	FIELD_START = 22,
-	FIELD_STACK = 28
-};
+enum { FIELD_PARENT = 4, FIELD_SESSION = 6, FIELD_THREADS = 20, FIELD_START = 22 };
 
 static bool read_numbers(const char *cursor, struct proc *out)
 {
-	int64_t numbers[FIELD_STACK + 1];
+	int64_t numbers[FIELD_START + 1];
 
-	for (int field = FIELD_PARENT; field <= FIELD_STACK; field++) {
-		while (*cursor == ' ')
-			cursor++;
-		/* Among those that are not used, a limit of memory may be larger than an int64. */
-		numbers[field] = 0;
-		if (*cursor == '\0' ||
-		    (!number_read(&cursor, &numbers[field]) && field <= FIELD_START))
+	for (int field = FIELD_PARENT; field <= FIELD_START; field++)
+		if (!number_read(&cursor, &numbers[field]))
 			return false;
-		cursor += strcspn(cursor, " ");
-	}
 	out->parent = (pid_t)numbers[FIELD_PARENT];
 	out->session = (pid_t)numbers[FIELD_SESSION];
 	out->threads = (long)numbers[FIELD_THREADS];
 	out->start = (uint64_t)numbers[FIELD_START];
-	out->stack = (uint64_t)numbers[FIELD_STACK];
 	return true;
 }
 
@@ -90,10 +65,11 @@ static bool parse_stat(char *text, struct proc *out)
 
 enum proc_lookup proc_look(pid_t pid, struct proc *out)
 {
-	char text[STAT_MAX];
+	char path[32], text[STAT_MAX];
 	struct proc proc = { .pid = pid };
 
-	if (read_start(pid, "stat", text, sizeof(text)) < 0)
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) < 0)
 		return lookup_of_errno();
 	if (!parse_stat(text, &proc))
 		return PROC_GONE;
@@ -178,15 +154,6 @@ bool proc_has_ended(pid_t pid, uint64_t start)
 	return lookup == PROC_GONE;
 }
 
-uint64_t proc_namespace(void)
-{
-	struct stat stat_of_namespace;
-
-	if (stat("/proc/self/ns/pid", &stat_of_namespace) != 0)
-		return 0;
-	return stat_of_namespace.st_ino;
-}
-
 int proc_open(pid_t pid, uint64_t start)
 {
 	int fd = os_process_open(pid), error;
@@ -203,79 +170,4 @@ int proc_open(pid_t pid, uint64_t start)
 	(void)close(fd);
 	errno = error;
 	return -1;
-}
-
-bool proc_command_line(pid_t pid, char *out, size_t size, size_t *len_out)
-{
-	ssize_t len = read_start(pid, "cmdline", out, size);
-
-	*len_out = len > 0 ? (size_t)len : 0;
-	return len >= 0;
-}
-
-/* Where a search for "RLOCK_HELD=" and, in its value, "/" and a hold id, has come to. */
-struct hold_search {
-	const char *hold_id;
-	size_t name_len; /* how much of the variable's name has been read; OTHER_NAME: it is another variable */
-	size_t id_len; /* how much of "/" and the hold id has been read */
-};
-#define OTHER_NAME SIZE_MAX
-
-/* Takes the next byte of an environment. True when the hold id has been found. */
-static bool hold_search_step(struct hold_search *search, char byte)
-{
-	static const char name[] = INHERITED_VARIABLE "=";
-
-	if (byte == '\0') {
-		search->name_len = search->id_len = 0;
-	} else if (search->name_len < sizeof(name) - 1) {
-		search->name_len =
-			byte == name[search->name_len] ? search->name_len + 1 : OTHER_NAME;
-	} else if (search->name_len != OTHER_NAME) {
-		bool fits = search->id_len > 0 && byte == search->hold_id[search->id_len - 1];
-
-		/* No hold id contains a slash, so a new one can only begin at a slash. */
-		search->id_len = fits ? search->id_len + 1 : byte == '/';
-		return search->id_len > 0 && search->hold_id[search->id_len - 1] == '\0';
-	}
-	return false;
-}
-
-static bool hold_search_piece(struct hold_search *search, const char *piece, size_t len)
-{
-	const char *end = piece + len;
-
-	while (piece < end) {
-		/* Most variables are others: they are skipped at the speed of memchr(3). */
-		if (search->name_len == OTHER_NAME)
-			piece = memchr(piece, '\0', (size_t)(end - piece));
-		if (piece == NULL)
-			return false;
-		if (hold_search_step(search, *piece++))
-			return true;
-	}
-	return false;
-}
-
-/* It allocates no memory: in a helper of probe.c, another thread of the parent may have locked malloc at the fork. */
-enum proc_lookup proc_carries_hold(pid_t pid, const char *hold_id)
-{
-	struct hold_search search = { .hold_id = hold_id };
-	char path[64], piece[PIECE_SIZE];
-	bool is_found = false;
-	ssize_t len;
-	int fd, error;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return lookup_of_errno();
-	while (!is_found && (len = read(fd, piece, sizeof(piece))) > 0)
-		is_found = hold_search_piece(&search, piece, (size_t)len);
-	error = errno;
-	(void)close(fd);
-	errno = error;
-	if (is_found)
-		return PROC_SEEN;
-	return len < 0 ? lookup_of_errno() : PROC_GONE;
 }

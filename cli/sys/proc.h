@@ -19,16 +19,15 @@ struct proc {
 	uint64_t
 		start; /* in the kernel's ticks since it booted; pid and start identify a process */
 	char name[32];
-	uint64_t stack; /* where its stack starts; 0 when that may not be seen */
 };
 
 /*
- * The name of a renewer in /proc/PID/comm, and of a helper. By this name, by its program and as the leader of a session
- * other rlock processes tell it from a command.
+ * The name of a renewer in /proc/PID/comm, and of the helper of a password command. By this name, by its program and as
+ * the leader of a session other rlock processes tell it from a command.
  */
 #define RENEWER_NAME "rlock-renewer"
 
-/* By this variable a process knows which locks it holds, and by its hold ids rlock the processes of a command. */
+/* By this variable a process knows which locks it holds. */
 #define INHERITED_VARIABLE "RLOCK_HELD"
 
 /* The result of a look at a process. One that cannot be seen now may still be there. */
@@ -59,24 +58,10 @@ bool proc_is_gone(const struct proc *proc);
  * another process's.
  */
 bool proc_has_ended(pid_t pid, uint64_t start);
-/* The inode of the namespace that our pids belong to; 0 when it is unknown, without /proc. */
-uint64_t proc_namespace(void);
 /*
  * A descriptor of exactly that process (start 0: of any process with this pid), close-on-exec; or -1 with errno, which
  * is ESRCH only when the process is gone.
  */
 int proc_open(pid_t pid, uint64_t start);
-
-/*
- * The words that the process was called with, with a NUL after each, cut off at size. The last byte is a NUL in any
- * case. False when they cannot be seen.
- */
-bool proc_command_line(pid_t pid, char *out, size_t size, size_t *len_out);
-
-/*
- * Whether RLOCK_HELD, in the environment that the process was given, contains the hold id: PROC_SEEN, else PROC_GONE;
- * or PROC_UNSEEN.
- */
-enum proc_lookup proc_carries_hold(pid_t pid, const char *hold_id);
 
 #endif

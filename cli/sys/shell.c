@@ -9,8 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +27,8 @@
 #define SEARCH_MS 20
 /* A helper that was told to end does so within this time, or it hangs in the kernel: then a later call reaps it. */
 #define REAP_MS 50
+/* The descriptors of a helper, which has no others from FIRST_FREE_FD on. */
+enum { OUTPUT_FD = STDERR_FILENO + 1, END_FD, FIRST_FREE_FD };
 /* So many pieces of the output are read at a time: a command that prints without an end is not waited for. */
 #define PIECES_MAX 64
 
@@ -46,28 +46,8 @@ struct order {
 	int output_fd, end_fd;
 };
 
-/*
- * The helpers of this process, and of those that it has forked or that have forked it, in shared memory: when one of
- * these is killed with its helper, the helper's orphans become children of another. NULL: there was no memory, and no
- * helper is known.
- */
-struct helper {
-	_Atomic pid_t pid; /* 0: none */
-	pid_t parent;
-	uint64_t start; /* 0: unknown */
-};
-#define HELPERS_MAX 64
-static struct helper *helpers;
-
 void shell_setting_find(struct shell_setting *setting)
 {
-	void *shared;
-
-	if (helpers == NULL) {
-		shared = mmap(NULL, HELPERS_MAX * sizeof(*helpers), PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		helpers = shared == MAP_FAILED ? NULL : shared;
-	}
 	errno = 0;
 	signals_find(&setting->signals);
 	setting->nice = getpriority(PRIO_PROCESS, 0);
@@ -100,20 +80,20 @@ static void become_shell(const struct order *order, volatile int *error)
 	_exit(127);
 }
 
-/* All of them, above its standard streams; the caller may have none of these open. */
+/* The helper keeps its standard error and these two; the caller's pipes see their end. */
 static bool take_descriptors(struct order *order)
 {
-	int output_fd = fcntl(order->output_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	int end_fd = fcntl(order->end_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	int kept[] = { STDERR_FILENO, output_fd, end_fd };
+	int output_fd = fcntl(order->output_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+	int end_fd = fcntl(order->end_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
 
-	if (output_fd < 0 || end_fd < 0)
+	if (output_fd < 0 || end_fd < 0 || dup3(output_fd, OUTPUT_FD, O_CLOEXEC) < 0 ||
+	    dup3(end_fd, END_FD, O_CLOEXEC) < 0)
 		return false;
-	if (order->output_fd == STDERR_FILENO || order->end_fd == STDERR_FILENO)
-		kept[0] = -1;
-	order->output_fd = output_fd;
-	order->end_fd = end_fd;
-	os_close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
+	order->output_fd = OUTPUT_FD;
+	order->end_fd = END_FD;
+	(void)close(STDIN_FILENO);
+	(void)close(STDOUT_FILENO);
+	os_close_from(FIRST_FREE_FD);
 	return true;
 }
 
@@ -194,40 +174,6 @@ _Noreturn static void be_helper(struct order order)
 
 /* ---- in the parent ---- */
 
-static void remember_helper(pid_t pid)
-{
-	struct proc proc;
-	pid_t none = 0;
-
-	for (size_t i = 0; helpers != NULL && i < HELPERS_MAX; i++, none = 0)
-		/* Until all is known of it, -1 keeps the row from others. */
-		if (atomic_compare_exchange_strong(&helpers[i].pid, &none, -1)) {
-			helpers[i].parent = getpid();
-			helpers[i].start = proc_read(pid, &proc) ? proc.start : 0;
-			atomic_store(&helpers[i].pid, pid);
-			return;
-		}
-}
-
-static void forget_helper(pid_t pid)
-{
-	for (size_t i = 0; helpers != NULL && i < HELPERS_MAX; i++)
-		(void)atomic_compare_exchange_strong(&helpers[i].pid, &(pid_t){ pid }, 0);
-}
-
-/* A helper leads a session, whose id no other process can get for as long as one of its processes lives. */
-bool shell_is_helper(pid_t pid)
-{
-	pid_t session = getsid(pid);
-	struct proc leader;
-
-	for (size_t i = 0; helpers != NULL && session > 0 && i < HELPERS_MAX; i++)
-		if (atomic_load(&helpers[i].pid) == session)
-			return helpers[i].start == 0 || !proc_read(session, &leader) ||
-			       leader.start == helpers[i].start;
-	return false;
-}
-
 /* What the killed helper had started became our children at its end, or does so when its own parents are killed. */
 static void kill_orphans(pid_t helper)
 {
@@ -256,27 +202,19 @@ static void kill_orphans(pid_t helper)
 	}
 }
 
-/* Unless it has not ended: its end sends no signal. */
-static void reap_helper(pid_t helper)
+/*
+ * Those that have ended, among them one that hung when it was to end. Their end sends no signal, and no other child of
+ * ours is such a "clone" child.
+ */
+static void reap_helpers(void)
 {
 	siginfo_t info = { 0 };
 
-	if (waitid(P_PID, (id_t)helper, &info, WEXITED | WNOHANG | __WALL) == 0) {
-		if (info.si_pid == 0)
-			return;
+	while (waitid(P_ALL, 0, &info, (int)(WEXITED | WNOHANG | __WCLONE)) == 0 &&
+	       info.si_pid != 0) {
 		if (info.si_code != CLD_EXITED)
-			kill_orphans(helper);
-	}
-	forget_helper(helper);
-}
-
-static void reap_earlier_helpers(void)
-{
-	for (size_t i = 0; helpers != NULL && i < HELPERS_MAX; i++) {
-		pid_t helper = atomic_load(&helpers[i].pid);
-
-		if (helper > 0 && helpers[i].parent == getpid())
-			reap_helper(helper);
+			kill_orphans(info.si_pid);
+		info.si_pid = 0;
 	}
 }
 
@@ -334,7 +272,7 @@ struct shell *shell_start(const char *command, char *const environment[],
 		return NULL;
 	shell->parent = getpid();
 	shell->fd = shell->output_fd = shell->end_fd = -1;
-	reap_earlier_helpers();
+	reap_helpers();
 	shell->helper = equip(shell, &order) ? fork_helper() : -1;
 	error = errno;
 	if (shell->helper == 0)
@@ -343,10 +281,8 @@ struct shell *shell_start(const char *command, char *const environment[],
 		(void)close(order.output_fd);
 	if (order.end_fd >= 0)
 		(void)close(order.end_fd);
-	if (shell->helper > 0) {
-		remember_helper(shell->helper);
+	if (shell->helper > 0)
 		return shell;
-	}
 	shell_stop(shell);
 	errno = error;
 	return NULL;
@@ -402,7 +338,7 @@ static void await_helper(pid_t helper)
 		(void)rlock_poll(&end, 1, rlock_now_ms() + REAP_MS);
 		(void)close(end.fd);
 	}
-	reap_helper(helper);
+	reap_helpers();
 }
 
 void shell_stop(struct shell *shell)

@@ -1,7 +1,7 @@
 /*
  * A command of sh whose output is read, without waiting for it. It runs below a helper process, in a session without a
- * terminal and in the directory "/", where all rlock processes can start it alike. No search for a command's processes
- * finds it, and nothing of it runs on after its time, its own end or that of this process.
+ * terminal and in the directory "/", where all rlock processes can start it alike. By its name and session other
+ * processes know a helper (job.c), and nothing of it runs on after its time, its own end or that of this process.
  */
 #ifndef SHELL_H
 #define SHELL_H
@@ -51,12 +51,9 @@ struct shell *shell_start(const char *command, char *const environment[],
 /* Read what there is. true: it is over, and end, value and output are final. */
 bool shell_advance(struct shell *shell);
 /*
- * Whether that process is a helper of ours, or of a process of rlock that we forked or were forked by; or was started
- * by one, and leads no session of its own. When such a helper is killed, its processes become children of its parent,
- * if that adopts orphans: shell_stop kills them. When both are killed, they become children of the next one that does.
+ * Kill what runs still; what a killed helper had started, too, where that became ours (os_adopt_orphans). In the child of
+ * a fork() it leaves the parent's alone.
  */
-bool shell_is_helper(pid_t pid);
-/* Kill what runs still. In the child of a fork() it leaves the parent's alone. */
 void shell_stop(struct shell *shell);
 
 #endif

@@ -62,20 +62,22 @@ bool signals_watch_all(struct signals *signals)
 	return os_signals_open(signals->fd, &signals->watched) >= 0;
 }
 
-int signals_next(const struct signals *signals, struct os_signal *out)
+bool signals_is_ending(int signal)
 {
-	return os_signals_read(signals->fd, out) ? out->number : 0;
+	for (size_t i = 0; i < COUNT(ending); i++)
+		if (signal == ending[i])
+			return true;
+	return false;
 }
 
 int signals_pending_end(const struct signals *signals)
 {
 	struct os_signal info;
-	int signal, end = 0;
+	int end = 0;
 
-	while ((signal = signals_next(signals, &info)) != 0)
-		for (size_t i = 0; i < COUNT(ending); i++)
-			if (signal == ending[i])
-				end = signal;
+	while (os_signals_read(signals->fd, &info))
+		if (signals_is_ending(info.number))
+			end = info.number;
 	return end;
 }
 
@@ -84,21 +86,6 @@ void signals_restore(const struct signals *signals)
 	(void)sigaction(SIGCHLD, &signals->found_child, NULL);
 	(void)sigaction(SIGPIPE, &signals->found_pipe, NULL);
 	(void)sigprocmask(SIG_SETMASK, &signals->found_mask, NULL);
-}
-
-void signals_put_off(sigset_t *found_mask)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < COUNT(ending); i++)
-		(void)sigaddset(&set, ending[i]);
-	(void)sigprocmask(SIG_BLOCK, &set, found_mask);
-}
-
-void signals_let_through(const sigset_t *found_mask)
-{
-	(void)sigprocmask(SIG_SETMASK, found_mask, NULL);
 }
 
 int signals_die_by(int signal)

@@ -1,6 +1,6 @@
 /*
- * The signals of the keeper: which are held back and read from a descriptor, which are left alone,
- * and the state they were found in, which the command gets back.
+ * The signals of rlock and its renewer: which are held back and read from a descriptor, which are left alone, and the
+ * state they were found in, which the command gets back.
  */
 #ifndef SIGNALS_H
 #define SIGNALS_H
@@ -29,18 +29,14 @@ int signals_setup(struct signals *signals);
 /* From now on fd has all of them, and SIGCHLD. False with errno. */
 bool signals_watch_all(struct signals *signals);
 
-/* The next one without waiting; 0 when there is none. */
-int signals_next(const struct signals *signals, struct os_signal *out);
-
 /* While nothing runs yet: the signal that ends a wait if there was one, 0 if not. Others are dropped. */
 int signals_pending_end(const struct signals *signals);
 
+/* Whether that signal ends a wait. */
+bool signals_is_ending(int signal);
+
 /* In a child, before exec: everything as it was found. Async-signal-safe. */
 void signals_restore(const struct signals *signals);
-
-/* Until signals_let_through: none of these ends us. */
-void signals_put_off(sigset_t *found_mask);
-void signals_let_through(const sigset_t *found_mask);
 
 /* End by that signal, without a core of our own; where that can't be (pid 1), the code to exit
  * with. */

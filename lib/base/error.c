@@ -1,7 +1,6 @@
 /*
  * Puts into words what a call does, and why it failed. The library prints nothing: the words go to the caller's trace
- * function, and those of a failure stay to be read. The module that knows the facts chooses the words; the names of
- * statuses are in status.c.
+ * function, and those of a failure stay to be read. The module that knows the facts chooses the words.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,4 +54,41 @@ void rlock__trace(const struct rlock__error *error, const char *format, ...)
 	(void)vsnprintf(step, sizeof(step), format, args);
 	va_end(args);
 	error->trace(error->trace_ctx, error->server, step);
+}
+
+const char *rlock_status_name(enum rlock_status status)
+{
+	switch (status) {
+	case RLOCK_OK:
+		return "ok";
+	case RLOCK_BUSY:
+		return "busy";
+	case RLOCK_NOT_HELD:
+		return "not_held";
+	case RLOCK_CANCELLED:
+		return "cancelled";
+	case RLOCK_NOT_NOTIFIED:
+		return "not_notified";
+	case RLOCK_ENET:
+		return "enet";
+	case RLOCK_EAUTH:
+		return "eauth";
+	case RLOCK_EACL:
+		return "eacl";
+	case RLOCK_EKIND:
+		return "ekind";
+	case RLOCK_EDEADLOCK:
+		return "edeadlock";
+	case RLOCK_EUNSUPPORTED:
+		return "eunsupported";
+	case RLOCK_EINVAL:
+		return "einval";
+	case RLOCK_ENOMEM:
+		return "enomem";
+	case RLOCK_ESYS:
+		return "esys";
+	case RLOCK_ESERVER:
+		return "eserver";
+	}
+	return "unknown";
 }

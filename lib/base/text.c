@@ -1,11 +1,15 @@
 /*
- * Bytes from users and from the network, made safe for a terminal or for a URL.
+ * Bytes from users and from the network, made safe for a terminal or for a URL; and numbers among them.
  * What the bytes mean is not known here, and nothing depends on the locale.
  */
 #include <assert.h>
+#include <ctype.h>
+#include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "rlock.h"
 
 #define ELLIPSIS "..."
@@ -207,4 +211,31 @@ long rlock_percent_decode(char *text, size_t len)
 	}
 	text[used] = '\0';
 	return (long)used;
+}
+
+bool rlock__decimal_parse(const char *text, size_t len, int64_t *out)
+{
+	char *end;
+	long long number;
+
+	if (!isdigit((unsigned char)text[text[0] == '-']))
+		return false;
+	errno = 0;
+	number = strtoll(text, &end, 10);
+	if (errno != 0 || end != text + len)
+		return false;
+	*out = number;
+	return true;
+}
+
+char *rlock__text_percent_encode(const char *text, const char *keep)
+{
+	char nothing[1];
+	size_t len = strlen(text);
+	size_t size = rlock_percent_encode(text, len, keep, nothing, 0) + 1;
+	char *encoded = malloc(size);
+
+	if (encoded != NULL)
+		(void)rlock_percent_encode(text, len, keep, encoded, size);
+	return encoded;
 }

@@ -7,17 +7,161 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "net/connector.h"
-#include "net/resolver.h"
 #include "rlock.h"
 #include "url/url.h"
+
+/* ---- names ---- */
+
+/* One DNS query, shared by the caller and the thread; the last of the two frees it. */
+struct rlock__resolver {
+	atomic_int holders;
+	int answered_fd;
+	atomic_int error; /* set after answer: by reading it the caller's thread sees answer, too */
+	struct addrinfo *answer;
+	char port[8];
+	char host[];
+};
+
+/* Whether it was answered or not. */
+static void resolver_free(struct rlock__resolver *resolver)
+{
+	if (atomic_fetch_sub(&resolver->holders, 1) > 1)
+		return;
+	if (resolver->answer != NULL)
+		freeaddrinfo(resolver->answer);
+	(void)close(resolver->answered_fd);
+	free(resolver);
+}
+
+/* The same in the child of a fork(), which does not have the thread. */
+static void resolver_after_fork_child(struct rlock__resolver *resolver)
+{
+	atomic_store(&resolver->holders, 1); /* the child has no such thread */
+	resolver_free(resolver);
+}
+
+static int resolve(const char *host, const char *port, int flags, struct addrinfo **out)
+{
+	struct addrinfo hints = { .ai_family = AF_UNSPEC,
+				  .ai_socktype = SOCK_STREAM,
+				  .ai_flags = flags | AI_NUMERICSERV };
+
+	return getaddrinfo(host, port, &hints, out);
+}
+
+static void *run_query(void *arg)
+{
+	struct rlock__resolver *resolver = arg;
+	const uint64_t one = 1;
+
+	atomic_store(&resolver->error,
+		     resolve(resolver->host, resolver->port, AI_ADDRCONFIG, &resolver->answer));
+	(void)!write(resolver->answered_fd, &one, sizeof(one));
+	resolver_free(resolver);
+	return NULL;
+}
+
+static struct rlock__resolver *resolver_new(const char *host, const char *port)
+{
+	size_t host_size = strlen(host) + 1;
+	struct rlock__resolver *resolver = calloc(1, sizeof(*resolver) + host_size);
+
+	if (resolver == NULL)
+		return NULL;
+	resolver->answered_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (resolver->answered_fd < 0) {
+		free(resolver);
+		return NULL;
+	}
+	atomic_init(&resolver->holders, 2);
+	atomic_init(&resolver->error, 0);
+	memcpy(resolver->host, host, host_size);
+	memcpy(resolver->port, port, strlen(port) + 1);
+	return resolver;
+}
+
+static int thread_start(struct rlock__resolver *resolver)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, before;
+	int error = pthread_attr_init(&attr);
+
+	if (error != 0)
+		return error;
+	/* Signals are for the threads of the program. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	error = pthread_create(&thread, &attr, run_query, resolver);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return error;
+}
+
+/*
+ * RLOCK_OK: host is an address in numbers, and *out a list that freeaddrinfo frees; or *out is NULL, and a query
+ * *resolver_out is under way. RLOCK_ESYS: *why_out is a constant.
+ */
+static enum rlock_status resolver_start(const char *host, int port, struct addrinfo **out,
+					struct rlock__resolver **resolver_out, const char **why_out)
+{
+	struct rlock__resolver *resolver;
+	char port_text[8];
+	int error;
+
+	(void)snprintf(port_text, sizeof(port_text), "%d", port);
+	if (resolve(host, port_text, AI_NUMERICHOST, out) == 0)
+		return RLOCK_OK;
+	resolver = resolver_new(host, port_text);
+	if (resolver == NULL) {
+		*why_out = strerror(errno);
+		return RLOCK_ESYS;
+	}
+	error = thread_start(resolver);
+	if (error != 0) {
+		resolver_after_fork_child(resolver);
+		*why_out = strerror(error);
+		return RLOCK_ESYS;
+	}
+	*out = NULL;
+	*resolver_out = resolver;
+	return RLOCK_OK;
+}
+
+/* Readable when the answer is there. */
+static int resolver_fd(const struct rlock__resolver *resolver)
+{
+	return resolver->answered_fd;
+}
+
+/* The answer, once it is there, and only once: RLOCK_OK and a list, or RLOCK_ENET. */
+static enum rlock_status resolver_result(struct rlock__resolver *resolver, struct addrinfo **out,
+					 const char **why_out)
+{
+	int error = atomic_load(&resolver->error);
+
+	if (error != 0) {
+		*why_out = gai_strerror(error);
+		return RLOCK_ENET;
+	}
+	*out = resolver->answer;
+	resolver->answer = NULL;
+	return RLOCK_OK;
+}
 
 #define FULL_BACKLOG_PAUSE_MS 10 /* poll can't tell when a unix socket accepts again */
 
@@ -61,7 +205,7 @@ void rlock__connector_free(struct rlock__connector *connector)
 		return;
 	close_fd(connector);
 	if (connector->resolver != NULL)
-		rlock__resolver_free(connector->resolver);
+		resolver_free(connector->resolver);
 	if (connector->found != NULL)
 		freeaddrinfo(connector->found);
 	free(connector);
@@ -70,7 +214,7 @@ void rlock__connector_free(struct rlock__connector *connector)
 void rlock__connector_after_fork_child(struct rlock__connector *connector)
 {
 	if (connector != NULL && connector->resolver != NULL) {
-		rlock__resolver_after_fork_child(connector->resolver);
+		resolver_after_fork_child(connector->resolver);
 		connector->resolver = NULL;
 	}
 	rlock__connector_free(connector);
@@ -80,7 +224,7 @@ void rlock__connector_await(const struct rlock__connector *connector, struct pol
 			    int64_t *until_ms)
 {
 	if (connector->resolver != NULL) {
-		*out = (struct pollfd){ rlock__resolver_fd(connector->resolver), POLLIN, 0 };
+		*out = (struct pollfd){ resolver_fd(connector->resolver), POLLIN, 0 };
 		*until_ms = connector->deadline_ms;
 		return;
 	}
@@ -178,8 +322,8 @@ static enum rlock_status find_host(struct rlock__connector *connector)
 	struct rlock__connected *result = &connector->result;
 	const struct rlock__endpoint *endpoint = connector->url->endpoints.items;
 
-	result->status = rlock__resolver_start(endpoint->host, endpoint->port, &connector->found,
-					       &connector->resolver, &result->why);
+	result->status = resolver_start(endpoint->host, endpoint->port, &connector->found,
+					&connector->resolver, &result->why);
 	if (result->status != RLOCK_OK)
 		return result->status;
 	set_addresses(connector, connector->found);
@@ -191,9 +335,9 @@ static enum rlock_status read_resolver(struct rlock__connector *connector, bool 
 	struct rlock__connected *result = &connector->result;
 
 	if (is_ready) {
-		result->status = rlock__resolver_result(connector->resolver, &connector->found,
-							&result->why);
-		rlock__resolver_free(connector->resolver);
+		result->status =
+			resolver_result(connector->resolver, &connector->found, &result->why);
+		resolver_free(connector->resolver);
 		connector->resolver = NULL;
 		set_addresses(connector, connector->found);
 	} else if (rlock_now_ms() >= connector->deadline_ms) {

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/decimal.h"
+#include "base/text.h"
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/sentinels.h"

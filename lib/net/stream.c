@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,11 +13,123 @@
 
 #include "base/clock.h"
 #include "net/events.h"
-#include "net/reader.h"
 #include "net/stream.h"
 #include "net/tls.h"
 #include "net/tls_failure.h"
 #include "rlock.h"
+
+/* ---- replies ---- */
+
+/* Far more than the largest reply that we ask for: inspect.lua's, with less than 2000 elements. */
+#define ELEMENTS_MAX (1 << 18)
+#define BYTES_MAX (1 << 22)
+#define DEPTH_MAX 7 /* the limit of hiredis 0.14; later versions have none */
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t element_count;
+#else
+typedef int element_count;
+#endif
+
+struct rlock__reader {
+	redisReader *replies;
+	redisReplyObjectFunctions functions; /* those of hiredis, but for arrays */
+	void *(*create_array)(const redisReadTask *, element_count);
+	size_t elements, bytes; /* announced and received of the reply that is being read */
+	const char *excess;     /* which limit was exceeded; NULL: none */
+};
+
+static bool is_too_deep(const redisReadTask *task)
+{
+	int depth = 1;
+
+	for (task = task->parent; task != NULL; task = task->parent)
+		depth++;
+	return depth > DEPTH_MAX;
+}
+
+/* For every kind of reply that has others inside. 0.14 truncates a count that is too large to a negative one. */
+static void *create_array(const redisReadTask *task, element_count count)
+{
+	struct rlock__reader *reader = task->privdata;
+
+	if (is_too_deep(task)) {
+		reader->excess = "its reply is nested too deeply";
+		return NULL;
+	}
+	if (count > (element_count)(ELEMENTS_MAX - reader->elements)
+#if HIREDIS_MAJOR < 1
+	    || count < 0
+#endif
+	) {
+		reader->excess = "its reply has too many elements";
+		return NULL;
+	}
+	reader->elements += (size_t)count;
+	return reader->create_array(task, count);
+}
+
+/* NULL when out of memory. */
+static struct rlock__reader *reader_new(void)
+{
+	struct rlock__reader *reader = calloc(1, sizeof(*reader));
+
+	if (reader == NULL)
+		return NULL;
+	reader->replies = redisReaderCreate();
+	if (reader->replies == NULL) {
+		free(reader);
+		return NULL;
+	}
+	reader->functions = *reader->replies->fn;
+	reader->create_array = reader->functions.createArray;
+	reader->functions.createArray = create_array;
+	reader->replies->fn = &reader->functions;
+	reader->replies->privdata = reader;
+	return reader;
+}
+
+static void reader_free(struct rlock__reader *reader)
+{
+	if (reader == NULL)
+		return;
+	redisReaderFree(reader->replies);
+	free(reader);
+}
+
+/* Copies the bytes that come next. false: out of memory. */
+static bool reader_feed(struct rlock__reader *reader, const char *bytes, size_t len)
+{
+	reader->bytes += len;
+	return redisReaderFeed(reader->replies, bytes, len) == REDIS_OK;
+}
+
+/* The next complete reply, which the caller frees, or NULL. false: there will be none. */
+static bool reader_next(struct rlock__reader *reader, struct redisReply **out)
+{
+	const redisReader *replies = reader->replies;
+	void *reply = NULL;
+
+	if (redisReaderGetReply(reader->replies, &reply) != REDIS_OK)
+		return false;
+	*out = reply;
+	if (reply != NULL) {
+		reader->elements = 0;
+		reader->bytes = replies->len - replies->pos;
+	} else if (reader->bytes > BYTES_MAX) {
+		reader->excess = "its reply is too long";
+		return false;
+	}
+	return true;
+}
+
+/* Why there will be none; NULL: out of memory. */
+static const char *reader_why(const struct rlock__reader *reader)
+{
+	if (reader->excess != NULL)
+		return reader->excess;
+	return reader->replies->err == REDIS_ERR_OOM ? NULL : reader->replies->errstr;
+}
 
 #define AWAIT_END_MS 300
 /* What is read at a time: a whole TLS record, and most replies. */
@@ -27,7 +138,7 @@
 
 bool rlock__stream_open(struct rlock__stream *stream, int fd, struct rlock__tls *tls)
 {
-	*stream = (struct rlock__stream){ .reader = rlock__reader_new(), .tls = tls, .fd = fd };
+	*stream = (struct rlock__stream){ .reader = reader_new(), .tls = tls, .fd = fd };
 	if (stream->reader != NULL)
 		return true;
 	rlock__tls_free(tls);
@@ -41,7 +152,7 @@ void rlock__stream_close(struct rlock__stream *stream)
 		return;
 	(void)close(stream->fd);
 	rlock__tls_free(stream->tls);
-	rlock__reader_free(stream->reader);
+	reader_free(stream->reader);
 	free(stream->output);
 	*stream = (struct rlock__stream){ 0 };
 }
@@ -198,7 +309,7 @@ static bool read_records(struct rlock__stream *stream)
 	enum rlock__tls_step step;
 
 	while ((step = rlock__tls_read(stream->tls, bytes, sizeof(bytes), &len)) == RLOCK__TLS_DONE)
-		if (!rlock__reader_feed(stream->reader, bytes, len)) {
+		if (!reader_feed(stream->reader, bytes, len)) {
 			stream->error = ENOMEM;
 			return false;
 		}
@@ -213,7 +324,7 @@ bool rlock__stream_fill(struct rlock__stream *stream)
 
 	if (stream->tls == NULL)
 		return receive(stream, bytes, &len) &&
-		       (len == 0 || rlock__reader_feed(stream->reader, bytes, len));
+		       (len == 0 || reader_feed(stream->reader, bytes, len));
 	/* Replies may have come in one piece with the end of the stream, which is told after them. */
 	(void)receive_records(stream, &len);
 	return stream->error != ENOMEM && read_records(stream);
@@ -226,7 +337,7 @@ static bool has_ended(const struct rlock__stream *stream)
 
 bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
 {
-	return rlock__reader_next(stream->reader, out) && (*out != NULL || !has_ended(stream));
+	return reader_next(stream->reader, out) && (*out != NULL || !has_ended(stream));
 }
 
 /* ---- TLS ---- */
@@ -273,7 +384,7 @@ const char *rlock__stream_why(const struct rlock__stream *stream)
 		return "the server closed the connection";
 	if (stream->error == ENOMEM)
 		return NULL;
-	return stream->error != 0 ? strerror(stream->error) : rlock__reader_why(stream->reader);
+	return stream->error != 0 ? strerror(stream->error) : reader_why(stream->reader);
 }
 
 /*

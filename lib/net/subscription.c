@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/decimal.h"
 #include "base/text.h"
 #include "net/connection.h"
 #include "net/connection_open.h"

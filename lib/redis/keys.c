@@ -1,6 +1,6 @@
 /*
  * Spells every key and channel that belongs to the name of a lock, as the wire format has it; no other file of the
- * library spells one. What may be a name at all is for name.c to say.
+ * library spells one. It also says what may be a name at all.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -157,4 +157,24 @@ bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
 	/* Two names that share one key beside the lock share all of these keys. */
 	return is_same_key(RLOCK__KEY_HOLDS, a, RLOCK__KEY_HOLDS, b) || is_key_of(a, b) ||
 	       is_key_of(b, a);
+}
+
+enum rlock_status rlock_name_check(const struct rlock_name *name, const char **why)
+{
+	const char *reason = NULL;
+
+	if (name->len == 0)
+		reason = "a name has at least one byte";
+	else if (name->len > RLOCK_NAME_MAX)
+		reason = "a name has at most 512 bytes";
+	else if (name->text[0] == '-')
+		reason = "a name can't start with '-'";
+	else if (memchr(name->text, '\n', name->len) != NULL)
+		reason = "a name can't contain a newline";
+	else if (memchr(name->text, '\0', name->len) != NULL)
+		reason = "a name can't contain a NUL byte";
+	if (reason == NULL)
+		return RLOCK_OK;
+	*why = reason;
+	return RLOCK_EINVAL;
 }

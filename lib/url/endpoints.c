@@ -1,13 +1,13 @@
 /*
  * The hosts and ports that a URL names: one server's, or those of several sentinels or nodes.
- * Parsing them is for hosts.c.
+ * Parsing them is for url_parse.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "url/endpoints.h"
-#include "url/url_encode.h"
 
 bool rlock__endpoints_add(struct rlock__endpoints *endpoints, char *host, int port)
 {
@@ -71,7 +71,7 @@ void rlock__endpoints_free(struct rlock__endpoints *endpoints)
 
 static char *endpoint_text(const char *host, int port)
 {
-	char *name = rlock__url_encode(host, ":");
+	char *name = rlock__text_percent_encode(host, ":");
 	char *text = NULL;
 
 	if (name == NULL)

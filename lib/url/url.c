@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "base/text.h"
 #include "rlock.h"
 #include "url/url.h"
-#include "url/url_encode.h"
 
 /* Characters of a path that are not encoded: they are safe within quotes. */
 #define PATH_KEEP "/:@+,="
@@ -40,7 +40,7 @@ void rlock__url_secret_free(char *secret)
 static char *service_make(const struct rlock_url *url)
 {
 	char *hosts = rlock__endpoints_text(&url->endpoints);
-	char *service = rlock__url_encode(url->service, "");
+	char *service = rlock__text_percent_encode(url->service, "");
 	char *address = NULL;
 
 	if (hosts == NULL || service == NULL || asprintf(&address, "%s/%s", hosts, service) < 0)
@@ -60,7 +60,7 @@ static char *address_make(const struct rlock_url *url)
 	case RLOCK_SCHEME_SENTINEL:
 		return service_make(url);
 	case RLOCK_SCHEME_UNIX:
-		return rlock__url_encode(url->path, PATH_KEEP);
+		return rlock__text_percent_encode(url->path, PATH_KEEP);
 	case RLOCK_SCHEME_LOCAL:
 		break;
 	}

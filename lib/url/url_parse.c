@@ -1,17 +1,311 @@
 /*
  * Parse a URL: its scheme, path, database and query. Strict: what can be read in two ways is an error.
- * User, password, hosts and ports are for hosts.c.
  */
+#include <arpa/inet.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
 #include "rlock.h"
-#include "url/hosts.h"
-#include "url/parsing.h"
+#include "url/endpoints.h"
 #include "url/part.h"
 #include "url/url.h"
+
+/* ---- a URL while it is parsed ---- */
+
+struct rlock__parsing {
+	const char *text;
+	char *shown; /* text with its password hidden: the only one that is quoted */
+	char *why;   /* of RLOCK_ERROR_MAX bytes */
+	struct rlock_url *url;
+};
+
+#define RLOCK__URL_EXAMPLE "redis://127.0.0.1:6379"
+
+#define RLOCK__QUOTE_MAX 100 /* of a text that a reason quotes, with the NUL */
+
+/* RLOCK_EINVAL, with the reason in why. */
+__attribute__((format(printf, 2, 3))) static enum rlock_status
+parsing_fail(const struct rlock__parsing *parsing, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(parsing->why, RLOCK_ERROR_MAX, format, args);
+	va_end(args);
+	return RLOCK_EINVAL;
+}
+
+static enum rlock_status parsing_fail_memory(const struct rlock__parsing *parsing)
+{
+	(void)parsing_fail(parsing, "out of memory");
+	return RLOCK_ENOMEM;
+}
+
+/* A part for use in a reason: escaped, and with a password in it hidden. */
+static char *parsing_quote(const struct rlock__parsing *parsing, struct rlock__part part,
+			   char out[RLOCK__QUOTE_MAX])
+{
+	return rlock_escape(parsing->shown + (part.text - parsing->text), part.len, out,
+			    RLOCK__QUOTE_MAX);
+}
+
+/* The decoded part, which the caller frees. */
+static enum rlock_status parsing_decode(const struct rlock__parsing *parsing,
+					struct rlock__part part, const char *what, char **out)
+{
+	char *text = strndup(part.text, part.len);
+	long len;
+
+	if (text == NULL)
+		return parsing_fail_memory(parsing);
+	len = rlock_percent_decode(text, part.len);
+	if (len < 0) {
+		rlock__url_secret_free(text);
+		return parsing_fail(
+			parsing, "the %s has a malformed percent-encoding, a '%%' is written %%25",
+			what);
+	}
+	/* The end of the longer text is still there, and rlock__url_secret_free would not see it. */
+	explicit_bzero(text + len, part.len - (size_t)len);
+	*out = text;
+	return RLOCK_OK;
+}
+
+/* ---- hosts ---- */
+
+#define REDIS_PORT 6379
+#define SENTINEL_PORT 26379
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS "0123456789"
+
+static enum rlock_status userinfo_read(const struct rlock__parsing *parsing,
+				       struct rlock__part userinfo)
+{
+	struct rlock_url *url = parsing->url;
+	struct rlock__part user = rlock__part_cut(&userinfo, ":");
+
+	if (user.len > 0) {
+		enum rlock_status status = parsing_decode(parsing, user, "user", &url->user);
+
+		if (status != RLOCK_OK)
+			return status;
+	}
+	/* An empty password is none, so that another option source can set one. */
+	if (!rlock__part_skip(&userinfo, ":") || userinfo.len == 0)
+		return RLOCK_OK;
+	return parsing_decode(parsing, userinfo, "password", &url->password);
+}
+
+static bool is_zone(const char *zone)
+{
+	return *zone != '\0' && zone[strspn(zone, LETTERS DIGITS "-._")] == '\0';
+}
+
+/* The address in brackets; *out is its one canonical form. */
+static enum rlock_status address_read(const struct rlock__parsing *parsing, struct rlock__part part,
+				      char **out)
+{
+	char canonical[INET6_ADDRSTRLEN];
+	char quoted[RLOCK__QUOTE_MAX];
+	struct in6_addr address;
+	char *text = NULL, *host = NULL, *zone;
+	enum rlock_status status = parsing_decode(parsing, part, "address", &text);
+
+	if (text == NULL)
+		return status;
+	zone = strchr(text, '%');
+	if (zone != NULL)
+		*zone++ = '\0';
+	if (inet_pton(AF_INET6, text, &address) != 1 || (zone != NULL && !is_zone(zone))) {
+		status = parsing_fail(parsing, "'%s' is not an IPv6 address",
+				      parsing_quote(parsing, part, quoted));
+		goto out;
+	}
+	(void)inet_ntop(AF_INET6, &address, canonical, sizeof(canonical));
+	if (asprintf(&host, zone != NULL ? "%s%%%s" : "%s", canonical, zone) < 0) {
+		status = parsing_fail_memory(parsing);
+		goto out;
+	}
+	*out = host;
+out:
+	free(text);
+	return status;
+}
+
+static enum rlock_status host_name_read(const struct rlock__parsing *parsing,
+					struct rlock__part part, char **out)
+{
+	char quoted[RLOCK__QUOTE_MAX];
+	char *host = NULL;
+	char *at;
+	enum rlock_status status;
+
+	if (part.len == 0)
+		return parsing_fail(parsing,
+				    "the host is missing, an example is " RLOCK__URL_EXAMPLE);
+	status = parsing_decode(parsing, part, "host", &host);
+	if (host == NULL)
+		return status;
+	for (at = host; *at != '\0'; at++) {
+		*at = rlock__part_lower(*at);
+		/* A ':' makes it an address; the others are never part of a name. */
+		if ((unsigned char)*at <= ' ' || strchr(":,/?#[]@%\\\"'<>^`{|}\x7f", *at) != NULL) {
+			free(host);
+			return parsing_fail(parsing, "'%s' is not the name of a host",
+					    parsing_quote(parsing, part, quoted));
+		}
+	}
+	*out = host;
+	return RLOCK_OK;
+}
+
+/* host[:port]; the caller frees *host_out. */
+static enum rlock_status endpoint_read(const struct rlock__parsing *parsing,
+				       struct rlock__part part, int default_port, char **host_out,
+				       int *port_out)
+{
+	bool is_address = rlock__part_skip(&part, "[");
+	struct rlock__part host = rlock__part_cut(&part, is_address ? "]" : ":");
+	int port = default_port;
+
+	if (is_address && !rlock__part_skip(&part, "]"))
+		return parsing_fail(parsing, "the address has no closing bracket");
+	if (is_address && part.len > 0 && part.text[0] != ':')
+		return parsing_fail(parsing, "only a port can follow an address in brackets");
+	if (rlock__part_skip(&part, ":")) {
+		if (!is_address && rlock__part_contains(part, ':') &&
+		    !rlock__part_contains(part, ','))
+			return parsing_fail(
+				parsing,
+				"an IPv6 address stands in brackets, as in redis://[::1]:6379");
+		/* Not quoted: if "@host" is missing, it is a password. */
+		if (!rlock__part_number(part, RLOCK__PORT_MAX, &port) || port == 0)
+			return parsing_fail(parsing, "the port is not a number from 1 to %d",
+					    RLOCK__PORT_MAX);
+	}
+	*port_out = port;
+	return is_address ? address_read(parsing, host, host_out)
+			  : host_name_read(parsing, host, host_out);
+}
+
+static enum rlock_status endpoint_add(const struct rlock__parsing *parsing, struct rlock__part part,
+				      int default_port)
+{
+	struct rlock__endpoints *endpoints = &parsing->url->endpoints;
+	char quoted[RLOCK__QUOTE_MAX];
+	char *host = NULL;
+	int port = 0;
+	enum rlock_status status = endpoint_read(parsing, part, default_port, &host, &port);
+
+	if (status != RLOCK_OK)
+		return status;
+	if (rlock__endpoints_contain(endpoints, host, port)) {
+		free(host);
+		return parsing_fail(parsing, "'%s' is given twice",
+				    parsing_quote(parsing, part, quoted));
+	}
+	if (endpoints->count >= RLOCK_SERVERS_MAX) {
+		free(host);
+		return parsing_fail(parsing, "more than %d hosts are too many", RLOCK_SERVERS_MAX);
+	}
+	return rlock__endpoints_add(endpoints, host, port) ? RLOCK_OK
+							   : parsing_fail_memory(parsing);
+}
+
+/* h1[:p],h2,... */
+static enum rlock_status endpoints_read(const struct rlock__parsing *parsing,
+					struct rlock__part part, int default_port)
+{
+	enum rlock_status status;
+
+	do
+		status = endpoint_add(parsing, rlock__part_cut(&part, ","), default_port);
+	while (status == RLOCK_OK && rlock__part_skip(&part, ","));
+	rlock__endpoints_sort(&parsing->url->endpoints);
+	return status;
+}
+
+/* [user[:pass]@], and the one host, or the list of them, that the scheme has. */
+static enum rlock_status hosts_read(const struct rlock__parsing *parsing,
+				    struct rlock__part authority)
+{
+	struct rlock_url *url = parsing->url;
+
+	if (rlock__part_contains(authority, '@')) {
+		struct rlock__part userinfo = rlock__part_cut(&authority, "@");
+		enum rlock_status status;
+
+		(void)rlock__part_skip(&authority, "@");
+		if (rlock__part_contains(authority, '@'))
+			return parsing_fail(parsing,
+					    "an '@' in a user or password is written %%40");
+		status = userinfo_read(parsing, userinfo);
+		if (status != RLOCK_OK)
+			return status;
+	}
+	if (url->scheme == RLOCK_SCHEME_SENTINEL)
+		return endpoints_read(parsing, authority, SENTINEL_PORT);
+	if (url->scheme == RLOCK_SCHEME_CLUSTER)
+		return endpoints_read(parsing, authority, REDIS_PORT);
+	return endpoint_add(parsing, authority, REDIS_PORT);
+}
+
+/* ---- the map of sentinels ---- */
+
+static enum rlock_status mapped_read(const struct rlock__parsing *parsing, struct rlock__part part,
+				     struct rlock__endpoints *endpoints)
+{
+	char quoted[RLOCK__QUOTE_MAX];
+	char *host = NULL;
+	int port = 0;
+	enum rlock_status status = endpoint_read(parsing, part, 0, &host, &port);
+
+	if (status != RLOCK_OK)
+		return status;
+	if (port != 0)
+		return rlock__endpoints_add(endpoints, host, port) ? RLOCK_OK
+								   : parsing_fail_memory(parsing);
+	free(host);
+	return parsing_fail(parsing,
+			    "'%s' has no port, an example is "
+			    "10.0.0.1:6379=redis.example:16379",
+			    parsing_quote(parsing, part, quoted));
+}
+
+static enum rlock_status pair_read(const struct rlock__parsing *parsing, struct rlock__part pair)
+{
+	struct rlock_url *url = parsing->url;
+	struct rlock__part from = rlock__part_cut(&pair, "=");
+	char quoted[RLOCK__QUOTE_MAX];
+	enum rlock_status status;
+
+	if (!rlock__part_skip(&pair, "="))
+		return parsing_fail(parsing,
+				    "'%s' has no '=', an example is "
+				    "10.0.0.1:6379=redis.example:16379",
+				    parsing_quote(parsing, from, quoted));
+	status = mapped_read(parsing, from, &url->mapped_from);
+	return status == RLOCK_OK ? mapped_read(parsing, pair, &url->mapped_to) : status;
+}
+
+/* HOST:PORT=HOST:PORT,... into the map of parsing's URL, which is added to. */
+static enum rlock_status hosts_read_map(const struct rlock__parsing *parsing,
+					struct rlock__part map)
+{
+	enum rlock_status status;
+
+	do
+		status = pair_read(parsing, rlock__part_cut(&map, ","));
+	while (status == RLOCK_OK && rlock__part_skip(&map, ","));
+	return status;
+}
 
 /* ---- path, database, query ---- */
 
@@ -19,7 +313,7 @@ static enum rlock_status db_read(const struct rlock__parsing *parsing, struct rl
 {
 	char quoted[RLOCK__QUOTE_MAX];
 	char *text = NULL;
-	enum rlock_status status = rlock__parsing_decode(parsing, part, "database", &text);
+	enum rlock_status status = parsing_decode(parsing, part, "database", &text);
 
 	if (status != RLOCK_OK)
 		return status;
@@ -27,8 +321,8 @@ static enum rlock_status db_read(const struct rlock__parsing *parsing, struct rl
 			       &parsing->url->db))
 		parsing->url->has_db = true;
 	else
-		status = rlock__parsing_fail(parsing, "'%s' is not the number of a database",
-					     rlock__parsing_quote(parsing, part, quoted));
+		status = parsing_fail(parsing, "'%s' is not the number of a database",
+				      parsing_quote(parsing, part, quoted));
 	free(text);
 	return status;
 }
@@ -39,10 +333,9 @@ static enum rlock_status service_read(const struct rlock__parsing *parsing,
 {
 	struct rlock__part part = rlock__part_cut(path, "/");
 	if (part.len == 0)
-		return rlock__parsing_fail(parsing,
-					   "the name of the service is missing, an example is "
-					   "redis+sentinel://host:26379/mymaster");
-	return rlock__parsing_decode(parsing, part, "service", &parsing->url->service);
+		return parsing_fail(parsing, "the name of the service is missing, an example is "
+					     "redis+sentinel://host:26379/mymaster");
+	return parsing_decode(parsing, part, "service", &parsing->url->service);
 }
 
 /* Between the hosts and the query. */
@@ -59,7 +352,7 @@ static enum rlock_status path_read(const struct rlock__parsing *parsing, struct 
 	if (path.len == 0)
 		return RLOCK_OK;
 	if (parsing->url->scheme == RLOCK_SCHEME_CLUSTER)
-		return rlock__parsing_fail(parsing, "a cluster has no databases to choose from");
+		return parsing_fail(parsing, "a cluster has no databases to choose from");
 	return db_read(parsing, path);
 }
 
@@ -69,15 +362,15 @@ static enum rlock_status socket_read(const struct rlock__parsing *parsing, struc
 	enum rlock_status status;
 
 	if (path.len < 2 || path.text[0] != '/')
-		return rlock__parsing_fail(
-			parsing, "the absolute path of a socket is missing, an example is "
-				 "unix:///run/redis/redis.sock");
-	status = rlock__parsing_decode(parsing, path, "path", &url->path);
+		return parsing_fail(parsing,
+				    "the absolute path of a socket is missing, an example is "
+				    "unix:///run/redis/redis.sock");
+	status = parsing_decode(parsing, path, "path", &url->path);
 	if (status != RLOCK_OK)
 		return status;
 	if (strlen(url->path) > RLOCK__SOCKET_PATH_MAX)
-		return rlock__parsing_fail(parsing, "the path of a socket has at most %zu bytes",
-					   RLOCK__SOCKET_PATH_MAX);
+		return parsing_fail(parsing, "the path of a socket has at most %zu bytes",
+				    RLOCK__SOCKET_PATH_MAX);
 	return RLOCK_OK;
 }
 
@@ -87,10 +380,10 @@ static enum rlock_status tls_read(const struct rlock__parsing *parsing, enum rlo
 	const char *name = rlock__url_tls_param_name(param);
 
 	if (value.len == 0)
-		return rlock__parsing_fail(parsing, "the parameter '%s' has no value", name);
+		return parsing_fail(parsing, "the parameter '%s' has no value", name);
 	if (parsing->url->tls[param] != NULL)
-		return rlock__parsing_fail(parsing, "the parameter '%s' is given twice", name);
-	return rlock__parsing_decode(parsing, value, name, &parsing->url->tls[param]);
+		return parsing_fail(parsing, "the parameter '%s' is given twice", name);
+	return parsing_decode(parsing, value, name, &parsing->url->tls[param]);
 }
 
 static enum rlock_status parameter_read(const struct rlock__parsing *parsing,
@@ -100,15 +393,15 @@ static enum rlock_status parameter_read(const struct rlock__parsing *parsing,
 
 	if (parsing->url->scheme == RLOCK_SCHEME_UNIX && rlock__part_is_word(name, "db")) {
 		if (parsing->url->has_db)
-			return rlock__parsing_fail(parsing, "the database is given twice");
+			return parsing_fail(parsing, "the database is given twice");
 		return db_read(parsing, value);
 	}
 	for (enum rlock_tls_param i = 0; rlock_url_has_tls(parsing->url) && i < RLOCK_TLS_PARAMS;
 	     i++)
 		if (rlock__part_is_word(name, rlock__url_tls_param_name(i)))
 			return tls_read(parsing, i, value);
-	return rlock__parsing_fail(parsing, "the parameter '%s' is unknown",
-				   rlock__parsing_quote(parsing, name, quoted));
+	return parsing_fail(parsing, "the parameter '%s' is unknown",
+			    parsing_quote(parsing, name, quoted));
 }
 
 /* [?name=value&...], and nothing after it. */
@@ -117,7 +410,7 @@ static enum rlock_status query_read(const struct rlock__parsing *parsing, struct
 	struct rlock__part query = rlock__part_cut(&rest, "#");
 
 	if (rest.len > 0)
-		return rlock__parsing_fail(parsing, "a '#' is written %%23");
+		return parsing_fail(parsing, "a '#' is written %%23");
 	(void)rlock__part_skip(&query, "?");
 	while (query.len > 0) {
 		struct rlock__part value = rlock__part_cut(&query, "&");
@@ -166,18 +459,18 @@ static enum rlock_status scheme_read(const struct rlock__parsing *parsing, struc
 	char quoted[RLOCK__QUOTE_MAX];
 
 	if (!is_known && strncmp(rest->text, "://", 3) == 0)
-		return rlock__parsing_fail(
-			parsing, "the scheme '%s' is unknown, an example is " RLOCK__URL_EXAMPLE,
-			rlock__parsing_quote(parsing, word, quoted));
+		return parsing_fail(parsing,
+				    "the scheme '%s' is unknown, an example is " RLOCK__URL_EXAMPLE,
+				    parsing_quote(parsing, word, quoted));
 	if (!is_known)
-		return rlock__parsing_fail(
-			parsing, "the scheme is missing, an example is " RLOCK__URL_EXAMPLE);
+		return parsing_fail(parsing,
+				    "the scheme is missing, an example is " RLOCK__URL_EXAMPLE);
 	if (!rlock__part_skip(rest, ":"))
-		return rlock__parsing_fail(parsing, "the ':' is missing after '%s'",
-					   rlock__url_scheme_name(scheme, parsing->url->has_tls));
+		return parsing_fail(parsing, "the ':' is missing after '%s'",
+				    rlock__url_scheme_name(scheme, parsing->url->has_tls));
 	if (scheme != RLOCK_SCHEME_LOCAL && !rlock__part_skip(rest, "//"))
-		return rlock__parsing_fail(parsing, "the '//' is missing after '%s:'",
-					   rlock__url_scheme_name(scheme, parsing->url->has_tls));
+		return parsing_fail(parsing, "the '//' is missing after '%s:'",
+				    rlock__url_scheme_name(scheme, parsing->url->has_tls));
 	return RLOCK_OK;
 }
 
@@ -190,12 +483,12 @@ static enum rlock_status place_read(const struct rlock__parsing *parsing, struct
 		return socket_read(parsing, rlock__part_cut(rest, "?#"));
 	authority = rlock__part_cut(rest, "/?#");
 	path = *rest;
-	status = rlock__hosts_read(parsing, authority);
+	status = hosts_read(parsing, authority);
 	if (status == RLOCK_OK)
 		status = path_read(parsing, rlock__part_cut(rest, "?#"));
 	/* An '@' in the path: the password has a character that ends the authority. */
 	if (status == RLOCK_EINVAL && rlock__part_contains(path, '@'))
-		return rlock__parsing_fail(
+		return parsing_fail(
 			parsing, "a '/', '?' or '#' in a password is written %%2F, %%3F or %%23");
 	return status;
 }
@@ -207,16 +500,16 @@ static enum rlock_status parse(const struct rlock__parsing *parsing)
 
 	for (size_t i = 0; i < rest.len; i++) {
 		if ((unsigned char)rest.text[i] <= ' ' || rest.text[i] == '\x7f')
-			return rlock__parsing_fail(parsing,
-						   "a blank or control character is written %%%02X",
-						   (unsigned)rest.text[i]);
+			return parsing_fail(parsing,
+					    "a blank or control character is written %%%02X",
+					    (unsigned)rest.text[i]);
 	}
 	status = scheme_read(parsing, &rest);
 	if (status != RLOCK_OK)
 		return status;
 	if (parsing->url->scheme == RLOCK_SCHEME_LOCAL)
 		return rest.len == 0 ? RLOCK_OK
-				     : rlock__parsing_fail(parsing, "nothing can follow 'local:'");
+				     : parsing_fail(parsing, "nothing can follow 'local:'");
 	status = place_read(parsing, &rest);
 	return status == RLOCK_OK ? query_read(parsing, rest) : status;
 }
@@ -228,10 +521,10 @@ enum rlock_status rlock_url_set_sentinel_map(struct rlock_url *url, const char *
 	struct rlock__parsing parsing = { map, (char *)map, why, url };
 
 	if (url->scheme != RLOCK_SCHEME_SENTINEL)
-		return rlock__parsing_fail(&parsing, "the URL has no sentinels");
+		return parsing_fail(&parsing, "the URL has no sentinels");
 	rlock__endpoints_free(&url->mapped_from);
 	rlock__endpoints_free(&url->mapped_to);
-	return rlock__hosts_read_map(&parsing, (struct rlock__part){ map, strlen(map) });
+	return hosts_read_map(&parsing, (struct rlock__part){ map, strlen(map) });
 }
 
 enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
@@ -242,7 +535,7 @@ enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
 	enum rlock_status status;
 
 	if (parsing.shown == NULL || parsing.url == NULL) {
-		status = rlock__parsing_fail_memory(&parsing);
+		status = parsing_fail_memory(&parsing);
 		goto out;
 	}
 	rlock_url_hide_password(parsing.shown);
@@ -251,7 +544,7 @@ enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
 		goto out;
 	/* This makes the text for the server. */
 	if (rlock_url_set_db(parsing.url, parsing.url->db) != RLOCK_OK) {
-		status = rlock__parsing_fail_memory(&parsing);
+		status = parsing_fail_memory(&parsing);
 		goto out;
 	}
 	*out = parsing.url;

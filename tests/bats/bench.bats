@@ -71,7 +71,7 @@ measured() {
 	printf '%s\n' 'version rlock 1.2.3 (hiredis 0.14.1)' 'server Redis 7.0.15' 'flock flock from util-linux 2.38.1' \
 		'processors 4' 'machine a<b' 'date 2026-11-23' 'load_before 0.10' 'load_after 0.20' 'rounds 3' 'round_trips 2' \
 		'connections 1' 'requests 5' 'readers 50' 'readers_requests 52' 'readers_all_in_us 200' \
-		'readers_bare_us 100' 'idle_s 10' 'pss_rlock 400' 'pss_rlock_keeper 200' 'pss_rlock_renewer 200' \
+		'readers_bare_us 100' 'idle_s 10' 'pss_rlock 400' 'pss_rlock_front 200' 'pss_rlock_renewer 200' 'pss_rlock_waiter 380' \
 		'pss_flock 150' 'waiter_requests 0' >raw/facts
 	printf '%s 0\n' switches_flock switches_rlock-{30s,3s}{,-renewer} >>raw/facts
 	samples uncontended bare 1 flock 2 rlock 3 rlock-tcp 4 rlock-tls 9
@@ -203,4 +203,12 @@ True'
 	run -0 report
 	assert_line --regexp '^  100 waiting +[0-9]+ +[0-9]+ +[0-9]+ +<= 3 requests: '
 	assert_line --regexp "^  sem, acquire +40\\.0 +2\\.00 +<= 2\\.00 x Redisson's: met$"
+}
+
+@test "the report says what memory an idle holder and a waiter take, each with its renewer, and whether the goal is met" {
+	measured
+	run -0 report
+	assert_line --regexp '^  rlock -t 30s, and its renewer +400 +2\.67 +0 \+ 0 +<= 400 kB: met$'
+	assert_line --regexp '^    of that rlock +200$'
+	assert_line --regexp '^  PSS kB, of rlock and its renewer +380 +<= 400 kB: met$'
 }

@@ -226,12 +226,12 @@ finds_proc() {
 	run -0 unshare --fork --pid --mount-proc rlock check
 	finds ok proc shows
 	finds_proc "$others" unshare --fork --pid
-	finds_proc 'processes that start here belong to another PID namespace: unshare --fork --mount-proc' \
+	finds_proc 'processes that start here belong to another PID namespace than /proc: unshare --fork --mount-proc' \
 		unshare --pid
 	# shellcheck disable=SC2016
 	finds_proc 'there is no /proc: mount' unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh
 	in_background unshare --fork --pid --mount-proc --kill-child until_let_go
-	wait_until 5 is_parent_of "$PID" until_let_go
+	wait_until 5 is_above "$PID" until_let_go
 	# It knows no process of ours.
 	finds_proc "$others" nsenter --target "$(pgrep -P "$PID")" --mount
 	let_go

@@ -166,7 +166,7 @@ turn_after_a_dead_one() {
 	wait_until 10 has_in_queue a 1
 	in_background rlock fair a -- true
 	wait_until 10 has_in_queue a 2
-	kill -KILL "$dead"
+	kill_with_renewers "$dead"
 	let_go
 	ended_with 0 "$holder"
 	ended_with 0

@@ -15,13 +15,13 @@ setup() { directory_setup; }
 teardown() { common_teardown; }
 
 @test "among thousands of processes a command is stopped before the lease ends, too" {
-	local end keeper
+	local end holder
 	hold_with_family a -t 3s
-	keeper=$PID
+	holder=$PID
 	in_background sh -c 'exec crowd 4000 >crowded'
 	wait_until 20 file_says crowded ready
 	wait_until 5 is_renewed a 3000
-	before_renewal "$keeper" knowing_end kill -s STOP "$SERVER_PID"
+	before_renewal "$holder" knowing_end kill -s STOP "$SERVER_PID"
 	watch_family 5
 	# shellcheck disable=SC2153
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"

@@ -169,10 +169,10 @@ gives_turn() {
 	in_background rlock run broken -- true
 	waiter=$PID
 	wait_until 10 has_waited_for 2500 'rlock_queue:{broken}'
-	kill -STOP "$waiter"
+	stop_waiters "$waiter"
 	wait_until 20 gives_turn broken
 	compare_with_table
-	kill -CONT "$waiter"
+	continue_waiters "$waiter"
 	assert_equal "$(sort -u found)" "$(table_of_keys | cut -d ' ' -f 1 | sort)"
 }
 

@@ -66,13 +66,13 @@ teardown() { watchful_teardown; }
 	start_holder r0 fair a
 	queue_waiter r1 --note 'nightly backup' a
 	wait_until 5 has_just_looked a r1
-	kill -STOP "${PIDS[r1]}"
+	stop_waiters "${PIDS[r1]}"
 	let_leave r0
 	is_free a
 	run -75 rlock fair -n a -- true
 	run -75 rlock fair -w 100ms a -- true
 	assert_one_line "^rlock: a: timed out after 100ms: kept for the next waiter, nightly backup \(.*:${PIDS[r1]}\)\$"
-	kill -CONT "${PIDS[r1]}"
+	continue_waiters "${PIDS[r1]}"
 	await_entry r1
 	let_leave r1
 	nothing_is_left

@@ -169,7 +169,7 @@ closes_at_exec() {
 	in_background rlock fair -u "$TCP_URL" name -- true
 	waiter=$PID
 	wait_until 5 has_listener
-	for pid in "$holder" "$waiter" "$(renewer_of "$holder")"; do
+	for pid in "$holder" "$waiter" "$(renewer_of "$holder")" "$(renewer_of "$waiter")"; do
 		for info in "/proc/$pid/fdinfo"/*; do
 			# The streams that the caller gave it, or that stand for them.
 			[ "${info##*/}" -gt 2 ] || continue
@@ -193,7 +193,7 @@ is_the_callers() {
 	wait_until 5 is_held name
 	wait_until 5 has_renewer "$PID"
 	renewer=$(renewer_of "$PID")
-	wait_until 5 has_null_streams "$renewer"
+	wait_until 5 has_no_streams "$renewer"
 	run -0 find "/proc/$renewer/fd" -type l -printf '%l\n'
 	refute_output --partial "$BATS_TEST_FILENAME"
 	refute_output --partial mine
@@ -202,8 +202,13 @@ is_the_callers() {
 	wait "$PID"
 }
 
-has_null_streams() {
-	[ "$(readlink "/proc/$1/fd/0" "/proc/$1/fd/1" "/proc/$1/fd/2" | sort -u)" = /dev/null ]
+# has_no_streams PID: in the place of each is what can be neither read nor written, or nothing.
+has_no_streams() {
+	local fd stream
+	for fd in 0 1 2; do
+		stream=$(readlink "/proc/$1/fd/$fd") || continue
+		[ "$stream" = / ] || return
+	done
 }
 
 # ---- the runtime directory ----

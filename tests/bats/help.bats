@@ -19,7 +19,7 @@ teardown() { watchful_teardown; }
 # ---- helpers ----
 
 # The lines of standard input below the heading $1.
-below() {
+below_heading() {
 	sed -n "/^$1/,/^\$/p" | sed 1d
 }
 
@@ -30,12 +30,12 @@ options() {
 
 # The commands of the examples in the text on standard input, one a line.
 examples() {
-	below Examples: | sed -n 's/^  *\(rlock .*\)/\1/p'
+	below_heading Examples: | sed -n 's/^  *\(rlock .*\)/\1/p'
 }
 
 # The exit codes in the text on standard input, one a line.
 exit_codes() {
-	below 'Exit codes' | sed -nE 's/^  ([0-9]+) .*/\1/p'
+	below_heading 'Exit codes' | sed -nE 's/^  ([0-9]+) .*/\1/p'
 }
 
 # fits_screen: the output is 24 lines of 80 columns at most.
@@ -88,12 +88,12 @@ refused() {
 		rlock help "$verb" | options
 	done | grep -o -- '--.*' | sort -u >of_verbs
 	assert [ "$(wc -l <of_verbs)" -gt 20 ]
-	run -0 diff of_verbs <(below Options <<<"$output" | grep -oE -- '--[a-z-]+' | sort)
+	run -0 diff of_verbs <(below_heading Options <<<"$output" | grep -oE -- '--[a-z-]+' | sort)
 }
 
 @test "each manual page that help names is there" {
 	local page
-	rlock help | below 'Manual pages' | sed -nE 's/^  ([a-z.-]+)\(([0-9])\) .*/\1.\2/p' >pages
+	rlock help | below_heading 'Manual pages' | sed -nE 's/^  ([a-z.-]+)\(([0-9])\) .*/\1.\2/p' >pages
 	assert [ -s pages ]
 	while read -r page; do
 		assert [ -s "$TOP/man/$page" ]
@@ -171,9 +171,9 @@ refused() {
 		run -0 uniq -d <(options <text | sort)
 		assert_output ''
 	done
-	run -0 options < <(rlock help run | below Waiting:)
+	run -0 options < <(rlock help run | below_heading Waiting:)
 	assert_output $'-n, --no-wait\n-w, --wait\n-E, --conflict-exit-code'
-	run -0 options < <(rlock help unlock | below 'Name, owner')
+	run -0 options < <(rlock help unlock | below_heading 'Name, owner')
 	assert_output $'--name\n--owner\n--pid\n--mode\n--force\n--holder'
 }
 
@@ -233,7 +233,7 @@ refused() {
 }
 
 @test "help names each manual page that there is" {
-	rlock help | below 'Manual pages' | sed -nE 's/^  ([a-z.-]+)\(([0-9])\) .*/\1.\2/p' | sort >named
+	rlock help | below_heading 'Manual pages' | sed -nE 's/^  ([a-z.-]+)\(([0-9])\) .*/\1.\2/p' | sort >named
 	run -0 diff named <(cd "$TOP/man" && printf '%s\n' ./*.[1-9] | sed 's,^\./,,' | sort)
 }
 

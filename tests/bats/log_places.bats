@@ -52,7 +52,8 @@ teardown() { common_teardown; }
 }
 
 @test "after a rotation the next line goes to a new file" {
-	rlock run --log log a -- mv log old
+	# rlock writes the line while the command begins.
+	rlock run --log log a -- sh -c 'comes_true grep -q acquired log && mv log old'
 	assert_equal "$(events old)" 'acquired a'
 	assert_equal "$(events log)" 'released a'
 }

@@ -144,16 +144,16 @@ waits() {
 		"${as[@]}" "$(command -v rlock)" --version || skip "another user cannot run rlock here"
 	fi
 	in_background "${as[@]}" "$(command -v rlock)" run -u "redis://$PLACE" plain -- sleep 60
-	wait_until 5 is_parent_of "$PID" sleep
+	wait_until 5 is_above "$PID" sleep
 	wait_until 5 has_renewer "$PID"
 	refute [ "$(stat -c %u "/proc/$PID/auxv")" = 0 ]
 	in_background "${as[@]}" "$(command -v rlock)" run -u "redis://ci:$SECRET@$PLACE" secret -- sleep 60
-	wait_until 5 is_parent_of "$PID" sleep
+	wait_until 5 is_above "$PID" sleep
 	wait_until 5 has_renewer "$PID"
 	assert_equal "$(stat -c %u "/proc/$PID/auxv")" 0
 	assert_equal "$(stat -c %u "/proc/$(renewer_of "$PID")/auxv")" 0
-	pkill -P "${BACKGROUND[0]}" -x sleep
-	pkill -P "${BACKGROUND[1]}" -x sleep
+	pkill -P "$(renewer_of "${BACKGROUND[0]}")" -x sleep
+	pkill -P "$(renewer_of "${BACKGROUND[1]}")" -x sleep
 	wait "${BACKGROUND[@]}" || :
 }
 

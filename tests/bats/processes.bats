@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=long
-# The keeper, the renewer or both of them killed or stopped, at any moment: the command stays protected or
-# is stopped, and the lock does not stay after it for more than a lease.
+# rlock, its renewer or both of them killed or stopped, at any moment: the command stays protected or
+# is terminated, and the lock does not stay after it for more than a lease.
 
 # In single quotes stand whole scripts; each test is a subshell, and knows that.
 # shellcheck disable=SC2016,SC2030,SC2031
@@ -9,6 +9,7 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
+load ../lib/holding
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -26,33 +27,16 @@ hold_for_family() {
 	[ -n "$RENEWER" ]
 }
 
-# hold_and_know NAME [OPTION...]: as hold_in_background; sets RENEWER and CHILD, too.
-hold_and_know() {
-	hold_in_background "$@"
-	wait_until 5 has_command "$PID"
-	CHILD=$(command_of "$PID")
-	wait_until 5 has_renewer "$PID"
-	RENEWER=$(renewer_of "$PID")
-	BACKGROUND+=("$CHILD" "$RENEWER")
-	[ -n "$RENEWER" ]
-}
-
-has_other_renewer() {
-	local renewer
-	renewer=$(renewer_of "$1")
-	[ -n "$renewer" ] && [ "$renewer" != "$2" ]
-}
-
-# ---- the keeper killed ----
+# ---- rlock killed ----
 
 @test "with rlock killed the lock is held and renewed until the command has ended" {
 	hold_and_know a -t 3s
 	kill -s KILL "$PID"
 	stays 4 is_held a
-	is_running "$CHILD"
+	is_running "$COMMAND"
 	let_go
 	wait_until 5 no_keys
-	wait_until 5 is_gone "$CHILD"
+	wait_until 5 is_gone "$COMMAND"
 	wait_until 5 nothing_runs
 }
 
@@ -63,7 +47,7 @@ has_other_renewer() {
 	in_background rlock run a -- touch second
 	let_go
 	wait_until 5 file_exists second
-	is_gone "$CHILD"
+	is_gone "$COMMAND"
 }
 
 @test "with rlock killed the lock is free soon after the command's end, however long the lease" {
@@ -71,7 +55,7 @@ has_other_renewer() {
 	kill -s KILL "$PID"
 	wait_until 5 is_gone "$PID"
 	is_held a
-	kill -s KILL "$CHILD"
+	kill -s KILL "$COMMAND"
 	wait_until 5 no_keys
 	wait_until 5 nothing_runs
 }
@@ -96,7 +80,7 @@ has_other_renewer() {
 	hold_and_know a -l 4s
 	kill -s KILL "$PID"
 	end=$(lease_end_ms a)
-	wait_closely 20 is_gone "$CHILD"
+	wait_closely 20 is_gone "$COMMAND"
 	(($(now_ms) < end))
 	wait_until 5 no_keys
 	wait_until 5 nothing_runs
@@ -105,7 +89,7 @@ has_other_renewer() {
 @test "with rlock killed --max-run still ends the command" {
 	hold_and_know a --max-run 5s
 	kill -s KILL "$PID"
-	wait_until 8 is_gone "$CHILD"
+	wait_until 8 is_gone "$COMMAND"
 	wait_until 5 no_keys
 }
 
@@ -124,33 +108,7 @@ has_other_renewer() {
 	family_is_gone
 }
 
-# ---- the renewer killed ----
-
-@test "a renewer that is killed is replaced, and the lock stays held" {
-	hold_and_know a -t 3s
-	kill -s KILL "$RENEWER"
-	wait_until 5 has_other_renewer "$PID" "$RENEWER"
-	stays 4 is_held a
-	let_go
-	ended_with 0
-	no_keys
-	nothing_runs
-}
-
-@test "a renewer that is killed again and again is replaced each time" {
-	# Each is killed as soon as it is there, mostly before it has renewed.
-	hold_and_know a -t 6s
-	for _ in 1 2 3 4 5 6 7 8; do
-		renewer=$(renewer_of "$PID")
-		kill -s KILL "$renewer"
-		wait_until 5 has_other_renewer "$PID" "$renewer"
-		is_held a
-	done
-	let_go
-	ended_with 0
-	no_keys
-	nothing_runs
-}
+# ---- the renewer signalled; what follows when it is killed is in taking_over.bats ----
 
 @test "SIGTERM, SIGINT and SIGHUP sent to a renewer do not end it" {
 	hold_and_know a -t 3s
@@ -171,16 +129,7 @@ has_other_renewer() {
 	kill -s KILL "$PID" "$RENEWER"
 	wait_until 5 nothing_runs
 	is_free_after_lease a 1000
-	is_running "$CHILD"
-}
-
-@test "with the renewer killed first, and then rlock, the lock is free after a lease" {
-	hold_and_know a -t 1s
-	kill -s STOP "$PID"
-	kill -s KILL "$RENEWER"
-	kill -s KILL "$PID"
-	wait_until 5 nothing_runs
-	is_free_after_lease a 1000
+	is_running "$COMMAND"
 }
 
 @test "rlock killed at any moment: never two holders, and after a lease nothing is left" {
@@ -276,11 +225,11 @@ has_other_renewer() {
 }
 
 @test "a command that ended while rlock was stopped: its status, however late rlock goes on" {
-	in_background sh -c 'exec rlock run -t 1s a -- sh -c "until_let_go; exit 7" 2>said'
+	in_background sh -c 'exec rlock run a -- sh -c "until_let_go; exit 7" 2>said'
 	wait_until 5 has_command "$PID"
 	kill -s STOP "$PID"
 	let_go
-	wait_until 3 no_keys
+	wait_until 5 no_keys
 	kill -s CONT "$PID"
 	ended_with 7
 	said_nothing
@@ -288,8 +237,10 @@ has_other_renewer() {
 }
 
 @test "what a command leaves behind runs on, however long rlock was stopped when it ended" {
-	in_background sh -c 'exec rlock run -t 1s a -- sh -c "until_let_go & echo \$! >left; kill -STOP \$PPID" 2>said'
+	in_background sh -c 'exec rlock run a -- sh -c "until_let_go & echo \$! >left; comes_true test -e stopped" 2>said'
 	wait_until 5 test -s left
+	kill -s STOP "$PID"
+	touch stopped
 	wait_until 5 no_keys
 	kill -s CONT "$PID"
 	ended_with 0
@@ -300,52 +251,81 @@ has_other_renewer() {
 	nothing_runs
 }
 
-# hold_at_signals OPTION... -- COMMAND...: rlock has looked at the time and its page, is reading its signals, and stays
-# there, while its renewer goes on.
-hold_at_signals() {
+# hold_stopped PROCESS OPTION... -- COMMAND...: rlock is stopped; or its renewer is, which has looked at the time and is reading its
+# signals. The command makes the file "begun".
+hold_stopped() {
+	case $1 in
+	rlock)
+		listen_to rlock run "${@:2}"
+		wait_until 5 file_exists begun
+		wait_until 5 has_renewer "$PID"
+		kill -s STOP "$PID"
+		;;
+	renewer)
+		# SIGWINCH is passed on by its first kill().
+		listen_to refuse stopped rlock-renewer kill STOP 1 rlock run "${@:2}"
+		wait_until 5 file_exists begun
+		kill -s WINCH "$PID"
+		wait_until 5 is_stopped "$(renewer_of "$PID")"
+		;;
+	esac
+}
+
+# goes_on PROCESS LEFT: rlock does, though a process of its command still runs. A renewer is not waited for.
+goes_on() {
+	[ "$1" = rlock ] || return 0
+	is_running "$2"
+	kill -s CONT "$PID"
+}
+
+@test "lost while rlock or its renewer is stopped: rlock says so, and all of the command's processes are terminated" {
 	needs_refuse
-	# SIGWINCH is passed on by its first kill().
-	in_background sh -c 'exec refuse stopped rlock kill STOP 1 rlock run "$@" 2>said' sh "$@"
-	wait_until 5 file_exists begun
-	kill -s WINCH "$PID"
-	wait_until 5 is_stopped "$PID"
+	local process
+	for process in rlock renewer; do
+		rm -f begun family
+		hold_stopped "$process" -t 6s --grace 5s a -- sh -c 'touch begun; exec family'
+		wait_for_family
+		redis del a
+		wait_until 10 is_gone "$(family_member leader)"
+		goes_on "$process" "$(family_member stubborn)"
+		ended_with 76
+		said_once '^rlock: a: lock lost at [0-9T:+-]+: '
+		family_is_gone
+		nothing_runs
+	done
 }
 
-@test "lost while rlock reads its signals, and the command ended by that: it says so, and stops what is left" {
-	hold_at_signals -t 6s --grace 5s a -- sh -c 'touch begun; exec family'
-	wait_for_family
-	redis del a
-	wait_until 5 is_gone "$(family_member leader)"
-	is_running "$(family_member stubborn)"
-	kill -s CONT "$PID"
-	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
-	family_is_gone
-	nothing_runs
+@test "lost while rlock or its renewer is stopped, and the command ends by 0 at that: 76, and rlock says so" {
+	needs_refuse
+	local process child
+	for process in rlock renewer; do
+		rm -f begun
+		hold_stopped "$process" -t 3s a -- sh -c 'exec 2>&1; trap "exit 0" TERM; touch begun; until_let_go'
+		child=$(command_of "$PID")
+		redis del a
+		wait_until 5 is_gone "$child"
+		goes_on "$process" "$PID"
+		ended_with 76
+		said_once '^rlock: a: lock lost at [0-9T:+-]+: '
+		nothing_runs
+	done
 }
 
-@test "lost while rlock reads its signals, and the command ends by 0 at that: 76, and it says so" {
-	hold_at_signals -t 3s a -- sh -c 'exec 2>&1; trap "exit 0" TERM; touch begun; until_let_go'
-	command=$(command_of "$PID")
-	redis del a
-	wait_until 5 is_gone "$command"
-	kill -s CONT "$PID"
-	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
-	nothing_runs
-}
-
-@test "--max-run is over while rlock reads its signals: it says so, and stops what is left" {
-	hold_at_signals --max-run 3s --grace 5s a -- sh -c 'touch begun; exec family'
-	wait_for_family
-	wait_until 5 is_gone "$(family_member leader)"
-	is_running "$(family_member stubborn)"
-	kill -s CONT "$PID"
-	ended_with 124
-	said_once '^rlock: a: the command ran for 3s, the limit of --max-run: terminating it'
-	family_is_gone
-	no_keys
-	nothing_runs
+@test "--max-run is over while rlock or its renewer is stopped: rlock says so, and all is terminated" {
+	needs_refuse
+	local process
+	for process in rlock renewer; do
+		rm -f begun family
+		hold_stopped "$process" --max-run 3s --grace 5s a -- sh -c 'touch begun; exec family'
+		wait_for_family
+		wait_until 5 is_gone "$(family_member leader)"
+		goes_on "$process" "$(family_member stubborn)"
+		ended_with 124
+		said_once '^rlock: a: the command ran for 3s, the limit of --max-run: terminating it'
+		family_is_gone
+		no_keys
+		nothing_runs
+	done
 }
 
 @test "a stopped rlock and a frozen server: the renewer stops the command before the lease ends" {
@@ -362,16 +342,29 @@ hold_at_signals() {
 	nothing_runs
 }
 
-@test "a stopped renewer: rlock stops the command before the lease ends, and says so" {
-	hold_for_family a -t 1s
-	wait_until 5 is_renewed a 1000
+@test "a renewer that stays stopped is killed, and rlock keeps the lock for its command" {
+	hold_and_know a -t 3s
 	kill -s STOP "$RENEWER"
-	end=$(lease_end_ms a)
+	stays 4 is_held a
+	is_gone "$RENEWER"
+	is_running "$COMMAND"
+	let_go
+	ended_with 0
+	said_nothing
+	no_keys
+	nothing_runs
+}
+
+@test "a stopped renewer and a frozen server: rlock terminates the command before the lease ends, and says so" {
+	hold_for_family a -t 3s
+	wait_until 5 is_renewed a 3000
+	knowing_end kill -s STOP "$RENEWER" "$SERVER_PID"
 	watch_family 5
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	kill -s CONT "$SERVER_PID"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for '
-	no_keys
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: '
+	wait_until 3 no_keys
 	nothing_runs
 }
 
@@ -408,7 +401,7 @@ hold_at_signals() {
 	wait_until 3 file_exists second
 	kill -s CONT "$holder" "$RENEWER"
 	ended_with 76 "$holder"
-	is_gone "$CHILD"
+	is_gone "$COMMAND"
 	[ "$(hold_count a)" = 1 ]
 	wait_until 5 is_renewed a 1000
 	let_go

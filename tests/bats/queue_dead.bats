@@ -155,7 +155,7 @@ have_all_looked() {
 		wait_until 5 says_it_listens a "$party" 1
 	done
 	wait_until 10 have_all_looked r1 r2 r3
-	kill -s STOP "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}"
+	stop_waiters "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}"
 	for party in r1 r2 r3; do
 		wait_until 5 is_stopped "${PIDS[$party]}"
 	done
@@ -164,7 +164,7 @@ have_all_looked() {
 	run -75 rlock fair -n a -- true
 	queue_is a r1 r2 r3
 	for party in r1 r2 r3; do
-		kill -s CONT "${PIDS[$party]}"
+		continue_waiters "${PIDS[$party]}"
 	done
 	take_turns r1 r2 r3
 	nothing_is_left
@@ -193,14 +193,14 @@ have_all_looked() {
 }
 
 @test "a command whose rlock is killed keeps the lock, and then the head is woken" {
-	local keeper head
+	local holder head
 	record_messages
 	in_background rlock fair a -- inside r0
-	keeper=$PID
+	holder=$PID
 	await_entry r0
-	wait_until 5 has_renewer "$keeper"
+	wait_until 5 has_renewer "$holder"
 	queue_waiters r1 r2
-	kill -KILL "$keeper"
+	kill -KILL "$holder"
 	stays 1 is_waiting r1
 	head=$(owner_in_queue a r1)
 	touch out-r0

@@ -60,13 +60,13 @@ queue_many() {
 	done
 	assert_equal "$(queue_names a)" "${all[*]}"
 	for party in "${dead[@]::${#dead[@]}/2}"; do
-		kill -s KILL "${PIDS[$party]}"
+		kill_with_renewers "${PIDS[$party]}"
 	done
 	# What is taken for dead is so by now.
 	let_pass 4.5
 	let_leave r0
 	for party in "${dead[@]:${#dead[@]}/2}"; do
-		kill -s KILL "${PIDS[$party]}"
+		kill_with_renewers "${PIDS[$party]}"
 	done
 	for party in "${living[@]}"; do
 		ended_with 0 "${PIDS[$party]}"

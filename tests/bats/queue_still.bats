@@ -24,9 +24,9 @@ teardown() { watchful_teardown; }
 @test "a waiter that stands still for a while loses its position, and has it again when it goes on" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3
-	kill -STOP "${PIDS[r1]}"
+	stop_waiters "${PIDS[r1]}"
 	queue_becomes 8 a r2 r3
-	kill -CONT "${PIDS[r1]}"
+	continue_waiters "${PIDS[r1]}"
 	queue_becomes 5 a r1 r2 r3
 	let_leave r0
 	take_turns r1 r2 r3
@@ -36,10 +36,10 @@ teardown() { watchful_teardown; }
 @test "one that stood still while others had their turns comes before those that came after it" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3 r4
-	kill -STOP "${PIDS[r1]}" "${PIDS[r3]}"
+	stop_waiters "${PIDS[r1]}" "${PIDS[r3]}"
 	let_leave r0
 	await_entry r2 8
-	kill -CONT "${PIDS[r1]}" "${PIDS[r3]}"
+	continue_waiters "${PIDS[r1]}" "${PIDS[r3]}"
 	queue_becomes 5 a r1 r3 r4
 	wait_until 5 is_heard_of a r3
 	let_leave r2
@@ -50,13 +50,13 @@ teardown() { watchful_teardown; }
 @test "all of them that stood still have their positions again, whichever goes on first" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3 r4
-	kill -STOP "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}"
+	stop_waiters "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}"
 	queue_becomes 8 a r4
-	kill -CONT "${PIDS[r3]}"
+	continue_waiters "${PIDS[r3]}"
 	queue_becomes 5 a r3 r4
-	kill -CONT "${PIDS[r1]}"
+	continue_waiters "${PIDS[r1]}"
 	queue_becomes 5 a r1 r3 r4
-	kill -CONT "${PIDS[r2]}"
+	continue_waiters "${PIDS[r2]}"
 	queue_becomes 5 a r1 r2 r3 r4
 	let_leave r0
 	take_turns r1 r2 r3 r4
@@ -66,11 +66,11 @@ teardown() { watchful_teardown; }
 @test "a waiter that comes while the first ones stand still does not get their positions" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3
-	kill -STOP "${PIDS[r1]}"
+	stop_waiters "${PIDS[r1]}"
 	queue_becomes 8 a r2 r3
 	queue_waiter r4 a
 	java_locks J5 a >/dev/null
-	kill -CONT "${PIDS[r1]}"
+	continue_waiters "${PIDS[r1]}"
 	queue_becomes 5 a r1 r2 r3 r4 J5
 	java_gives_up J5 a
 	let_leave r0
@@ -95,11 +95,11 @@ teardown() { watchful_teardown; }
 	own_server
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3 r4
-	kill -STOP "${PIDS[r1]}"
+	stop_waiters "${PIDS[r1]}"
 	let_leave r0
 	is_free a
 	kill -STOP "$SERVER_PID"
-	kill -CONT "${PIDS[r1]}"
+	continue_waiters "${PIDS[r1]}"
 	let_pass 4.5
 	kill -CONT "$SERVER_PID"
 	take_turns r1 r2 r3 r4
@@ -144,10 +144,10 @@ teardown() { watchful_teardown; }
 @test "a Java client whose clock is an hour fast may acquire the lock while it is free, and then it is the queue's turn" {
 	start_holder r0 fair a
 	queue_waiters r1 r2 r3
-	kill -STOP "${PIDS[r1]}"
+	stop_waiters "${PIDS[r1]}"
 	let_leave r0
 	assert_equal "$(java_locks J9 a 3600000)" ''
-	kill -CONT "${PIDS[r1]}"
+	continue_waiters "${PIDS[r1]}"
 	queue_becomes 5 a r1 r2 r3
 	is_woken_by a r1 java_unlocks J9 a
 	take_turns r1 r2 r3

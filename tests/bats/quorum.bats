@@ -174,7 +174,7 @@ teardown() { servers_teardown; }
 
 @test "a release that two of three servers do not answer: a warning within the lease, and the command's status" {
 	listen_to rlock run -t 2s a -- sh -c 'until_let_go; exit 7'
-	wait_until 5 is_parent_of "$PID" sh
+	wait_until 5 is_above "$PID" sh
 	on_each is_held a
 	freeze_server 2
 	freeze_server 3

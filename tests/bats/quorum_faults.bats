@@ -18,7 +18,7 @@ teardown_file() { stop_servers; }
 setup() { servers_setup; }
 teardown() { servers_teardown; }
 
-# ---- the keeper, the renewer ----
+# ---- rlock, the renewer ----
 
 @test "with rlock killed the lock is held on a majority until the command has ended, with one server gone" {
 	local child
@@ -37,7 +37,7 @@ teardown() { servers_teardown; }
 	wait_until 2 nothing_runs
 }
 
-@test "a renewer that is killed is replaced, with one server frozen" {
+@test "with the renewer killed rlock takes over, with one server frozen" {
 	local renewer
 	hold_on_each a -t 3s
 	wait_until 5 has_renewer "$PID"

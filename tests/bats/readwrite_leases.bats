@@ -169,7 +169,7 @@ teardown() { watchful_teardown; }
 	done
 }
 
-@test "a keeper that is killed leaves its command the read or write lock, until that ends" {
+@test "an rlock that is killed leaves its command the read or write lock, until that ends" {
 	local verb
 	for verb in rlock wlock; do
 		admit_guest "$verb" "$verb" a -t 9s

@@ -128,12 +128,12 @@ has_priority() {
 # has its caller's.
 comes_first() {
 	# shellcheck disable=SC2016
-	in_background nice -n 3 "${@:2}" sh -c 'echo $$ >keeper && exec rlock run a -- \
+	in_background nice -n 3 "${@:2}" sh -c 'echo $$ >rlock-pid && exec rlock run a -- \
 		sh -c "echo \$\$ >command && exec until_let_go"'
 	wait_until 10 test -s command
-	wait_until 10 has_priority "$(cat keeper)" "$1"
-	wait_until 10 has_renewer "$(cat keeper)"
-	wait_until 10 has_priority "$(renewer_of "$(cat keeper)")" "$1"
+	wait_until 10 has_priority "$(cat rlock-pid)" "$1"
+	wait_until 10 has_renewer "$(cat rlock-pid)"
+	wait_until 10 has_priority "$(renewer_of "$(cat rlock-pid)")" "$1"
 	has_priority "$(cat command)" "TS - $(($(nice) + 3))"
 }
 
@@ -173,19 +173,29 @@ comes_first() {
 	assert_output '[$HOME][*][][a  b][-n][--][--help]'
 }
 
+# traces PID: a tracer. What is traced stays a zombie until its tracer has seen its end, so that the kernel shows its last
+# priority.
+traces() {
+	in_background python3 -IS -c 'import ctypes, signal, sys
+PTRACE_SEIZE = 0x4206
+if ctypes.CDLL(None).ptrace(PTRACE_SEIZE, int(sys.argv[1]), None, None) != 0:
+    sys.exit("cannot trace")
+open("traced", "w").close()
+signal.pause()' "$1"
+	wait_until 10 test -e traced
+}
+
 @test "a process that rlock has killed runs before rlock, where it may" {
 	chrt --rr 2 true 2>/dev/null || skip 'no process may have a real-time priority here'
-	local parent
-	mkfifo held
-	# Its parent never reaps it, so that the kernel shows its last priority.
+	local rlock
 	# shellcheck disable=SC2016
-	in_background sh -c 'read -r held <held; RLOCK_HELD=$held sh -c "echo \$\$ >killed; exec sleep 60" & exec sleep 60'
-	parent=$PID
-	# shellcheck disable=SC2016
-	in_background rlock run --kill-child a -- sh -c 'echo "$RLOCK_HELD" >held; exec until_let_go'
+	in_background rlock run --kill-child a -- sh -c 'echo $$ >killed; exec until_let_go'
+	rlock=$PID
 	wait_until 10 test -s killed
-	kill -KILL "$PID"
+	traces "$(cat killed)"
+	kill -KILL "$rlock"
 	wait_until 10 is_gone "$(cat killed)"
 	wait_until 10 has_priority "$(cat killed)" 'RR 2 -'
-	kill "$parent"
+	kill -KILL "$PID"
+	wait_until 10 is_free a
 }

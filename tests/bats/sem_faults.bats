@@ -107,7 +107,7 @@ teardown() { watchful_teardown; }
 	wait_until 2 is_whole a 1
 }
 
-@test "a permit is renewed by another renewer when that is killed" {
+@test "a permit is renewed by rlock when its renewer is killed" {
 	hold_permit 1 a -t 1s
 	wait_until 5 has_renewer "$PID"
 	kill -KILL "$(renewer_of "$PID")"

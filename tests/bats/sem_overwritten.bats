@@ -111,7 +111,7 @@ replace_by_list() {
 	for command in 'del {a}:timeout' 'rename {a}:timeout b' 'del rlock_holds:{a}' 'rename rlock_holds:{a} b' flushall; do
 		redis flushall >/dev/null
 		in_background rlock sem --permits 2 -t 1s a -- sh -c 'until_let_go; echo ended >>ended'
-		wait_until 5 is_parent_of "$PID" sh
+		wait_until 5 is_above "$PID" sh
 		has_held a 1
 		# shellcheck disable=SC2086
 		redis $command >/dev/null
@@ -126,7 +126,7 @@ replace_by_list() {
 		redis flushall >/dev/null
 		mkfifo go
 		in_background rlock sem --permits 2 -t 3s a -- sh -c 'read -r _ <go'
-		wait_until 5 is_parent_of "$PID" sh
+		wait_until 5 is_above "$PID" sh
 		has_held a 1
 		# shellcheck disable=SC2086
 		redis $command >/dev/null

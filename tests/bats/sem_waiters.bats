@@ -102,7 +102,7 @@ teardown() { watchful_teardown; }
 	wait_until 5 has_waiters a 1
 	start_guest next sem a -v --permits 1
 	wait_until 5 has_waiters a 2
-	kill -KILL "$dead"
+	kill_with_renewers "$dead"
 	let_go
 	enters_woken next
 	ended_with 0

@@ -375,7 +375,7 @@ is_answered() {
 	wait_until 10 on 2 is_held a
 	on 2 redis config resetstat
 	name_master "$(port_of 2)"
-	# The renewer meets a replica, and later the keeper.
+	# The renewal meets a replica, and later the release.
 	wait_until 6 on 2 says_its_role
 	on 2 redis replicaof no one
 	wait_until 8 on 2 is_renewed a 12000

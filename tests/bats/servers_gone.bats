@@ -188,7 +188,7 @@ teardown() { servers_teardown; }
 @test "a release that one server does not live to see: a warning within the lease, and the command's status" {
 	take_servers 3
 	listen_to rlock run -t 2s a -- sh -c 'until_let_go; exit 7'
-	wait_until 5 is_parent_of "$PID" sh
+	wait_until 5 is_above "$PID" sh
 	on_each is_held a
 	crash_server "${SERVERS[1]}"
 	let_go

@@ -195,10 +195,10 @@ teardown() { watchful_teardown; }
 	queue_waiter r1 a b
 	queue_waiter r2 b a
 	queue_waiter r3 a b
-	kill -STOP "${PIDS[r1]}" "${PIDS[r2]}"
+	stop_waiters "${PIDS[r1]}" "${PIDS[r2]}"
 	queue_becomes 7 b r3
 	queue_becomes 3 a r3
-	kill -CONT "${PIDS[r2]}" "${PIDS[r1]}"
+	continue_waiters "${PIDS[r2]}" "${PIDS[r1]}"
 	queue_becomes 5 a r1 r2 r3
 	queue_becomes 5 b r1 r2 r3
 	let_leave h

@@ -113,11 +113,13 @@ ended_by() {
 
 # ---- a call at a time ----
 
-# refused CALLS ERROR NUMBER COMMAND [ARG...]: fails when there was no such call any more. Sets STATUS.
+# refused CALLS ERROR NUMBER COMMAND [ARG...]: of the programs whose names begin with OF; fails when there was no such call any
+# more. Sets STATUS.
+OF=rlock
 refused() {
 	rm -f refused
 	STATUS=0
-	timeout -s KILL 10 refuse refused rlock "$1" "$2" "$3" "${@:4}" 2>said 3>&- || STATUS=$?
+	timeout -s KILL 10 refuse refused "$OF" "$1" "$2" "$3" "${@:4}" 2>said 3>&- || STATUS=$?
 	[ -s refused ]
 }
 
@@ -155,7 +157,7 @@ refused() {
 @test "a lock without a command whose renewer has not what it needs is not acquired" {
 	needs_refuse
 	local number=0 name held=()
-	while refused epoll_create1,epoll_ctl,timerfd_create ENOMEM $((number += 1)) \
+	while refused epoll_create1,epoll_ctl,timerfd_create,signalfd4 ENOMEM $((number += 1)) \
 		rlock lock -t 4s --pid $$ "a$number"; do
 		ended_by "$number" 0 71
 		[ "$STATUS" != 0 ] || held+=("a$number")
@@ -171,17 +173,36 @@ refused() {
 
 @test "leftover processes of a killed command are not taken for gone while they can't be looked for" {
 	needs_refuse
+	local OF=rlock-renewer calls number
+	for calls in 'openat ENFILE' 'getdents64 ENOMEM' 'read ENOMEM'; do
+		number=0
+		# shellcheck disable=SC2086
+		while rm -f ledger* && refused $calls $((number += 1)) rlock run --grace 100ms a -- bash -c '
+				overlap ledger exclusive -i -u never &
+				until grep -qs enter ledger; do :; done
+				kill -TERM $PPID
+				wait'; do
+			ended_by "$calls $number" 143
+			run -0 overlap -g ledger 0
+			no_keys
+		done
+		((number > 3)) || fail "$calls: $number"
+	done
+}
+
+@test "a child that rlock had before is not terminated with the command, though it could not be looked for at first" {
+	needs_refuse
 	local number=0
-	while rm -f ledger* && refused getdents64 ENOMEM $((number += 1)) rlock run --grace 100ms a -- bash -c '
-			overlap ledger exclusive -i -u never &
-			until grep -qs enter ledger; do :; done
-			kill -TERM $PPID
-			wait'; do
-		ended_by "$number" 143
-		run -0 overlap -g ledger 0
-		no_keys
+	while rm -f before && refused openat ENFILE $((number += 1)) sh -c '
+			sleep 60 >/dev/null 2>&1 3>&- & echo $! >before
+			exec rlock run --max-run 300ms --grace 100ms a -- sh -c "kill -KILL \$PPID; exec sleep 60"'; do
+		BACKGROUND+=("$(<before)")
+		ended_by "$number" 124 71
+		is_running "$(<before)" || fail "terminated, call $number: $(<refused)"
+		no_keys || redis flushall
 	done
 	((number > 3))
+	assert_equal "$STATUS" 124
 }
 
 @test "a script whose lock is lost is told, though its processes could not be looked for at first" {

@@ -58,12 +58,24 @@ ends_by() {
 	background_end refuse stopped rlock clone,clone3,fork,vfork STOP 1 rlock lock --pid "$BASHPID" a
 	wait_until 5 test -s stopped
 	wait_until 5 grep -q '^State:.T' "/proc/$PID/status"
-	is_held a
 	kill -s TERM "$PID"
 	kill -s CONT "$PID"
 	ends_by 'signal TERM'
 	no_keys
 	wait_until 5 nothing_runs
+	# When the renewer has acquired the lock, and goes on, or does not.
+	local goes_on
+	for goes_on in yes no; do
+		rm -f stopped "$CHILD" end
+		background_end refuse stopped rlock-renewer setsid STOP 1 rlock lock --pid "$BASHPID" a
+		wait_until 5 test -s stopped
+		is_held a
+		kill -s TERM "$PID"
+		[ "$goes_on" = no ] || kill -s CONT "$(cut -d ' ' -f 4 stopped)"
+		ends_by 'signal TERM'
+		no_keys
+		wait_until 5 nothing_runs
+	done
 }
 
 # runs_foreign [OPTION...]: rlock that may not signal other users' processes runs one, until FOREIGN is killed.
@@ -71,8 +83,9 @@ runs_foreign() {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a command as another user'
 	not_under_valgrind 'it runs the command itself'
 	in_background sh -c 'exec "$@" 2>said' sh setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 60
-	wait_until 5 pgrep -u 65534 -P "$PID" -x sleep
-	FOREIGN=$(pgrep -u 65534 -P "$PID" -x sleep)
+	wait_until 5 has_renewer "$PID"
+	wait_until 5 pgrep -u 65534 -P "${RENEWERS[0]}" -x sleep
+	FOREIGN=$(pgrep -u 65534 -P "${RENEWERS[0]}" -x sleep)
 	BACKGROUND+=("$FOREIGN")
 }
 

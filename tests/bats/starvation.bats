@@ -60,13 +60,13 @@ teardown() { watchful_teardown; }
 	admit_guest w1 wlock a
 	queue_guest r rlock a
 	local reader=$PID first=${BACKGROUND[0]}
-	kill -STOP "$reader"
+	stop_waiters "$reader"
 	let_guest_out w1
 	ended_with 0 "$first"
 	admit_guest r2 rlock a
 	queue_guest w2 wlock a
 	# The message that woke it is still there: it looks now.
-	kill -CONT "$reader"
+	continue_waiters "$reader"
 	wait_until 5 is_inside r
 	is_outside w2
 	let_guest_out r r2
@@ -175,7 +175,7 @@ readers_wait_behind_a_writer() {
 
 @test "a writer that is killed while it waits holds readers up for five seconds at most" {
 	readers_wait_behind_a_writer
-	kill -KILL "$WRITER"
+	kill_with_renewers "$WRITER"
 	start_guest r3 rlock a
 	within 9 all_are_inside r2 r3
 	is_free 'rlock_writer:{a}'
@@ -186,7 +186,7 @@ readers_wait_behind_a_writer() {
 	admit_guest r1 rlock a
 	first=$PID
 	queue_guest w wlock a
-	kill -KILL "$PID"
+	kill_with_renewers "$PID"
 	let_guest_out r1
 	ended_with 0 "$first"
 	run -0 rlock wlock -n a -- true

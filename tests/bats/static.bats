@@ -128,6 +128,11 @@ acquires() {
 	assert_output --partial 'lock lost'
 }
 
+# in_root ARG...: rlock with those arguments, where there is nothing else.
+in_root() {
+	env -u RLOCK_RUNTIME_DIR chroot root /rlock "$@"
+}
+
 @test "the static program runs in a root directory where there is nothing else" {
 	[ "$(id -u)" = 0 ] || skip 'only root can change its root directory'
 	mkdir root
@@ -135,8 +140,13 @@ acquires() {
 	ln "$SERVER_SOCKET" root/redis.sock
 	run -0 chroot root /rlock --version
 	assert_output --regexp '^rlock [0-9.]+ \(hiredis [0-9.]+, with TLS\)'
-	run -0 env -u RLOCK_RUNTIME_DIR chroot root /rlock run -u unix:///redis.sock name -- /rlock status -u unix:///redis.sock name
-	assert_output --regexp '^name[: ]'
-	run -0 env -u RLOCK_RUNTIME_DIR chroot root /rlock run -u "redis://127.0.0.1:$CLEAR_PORT" name -- /rlock --version
+	# A command needs a /proc; a lock of --owner needs nothing.
+	run -71 in_root run -u unix:///redis.sock name -- /rlock --version
+	for server in unix:///redis.sock "redis://127.0.0.1:$CLEAR_PORT"; do
+		run -0 in_root lock --owner me --lease 10s -u "$server" name
+		run -0 in_root status -u "$server" name
+		assert_output --regexp '^name[: ]'
+		run -0 in_root unlock --owner me -u "$server" name
+	done
 	no_keys
 }

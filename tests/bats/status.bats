@@ -205,11 +205,11 @@ has_two_owners() {
 	wait_until 5 has_renewer "$PID"
 	run -0 rlock status nightly
 	refute_output --partial 'is not there'
-	local keeper=$PID
-	kill_holder "$keeper"
-	wait "$keeper" || :
+	local holder=$PID
+	kill_holder "$holder"
+	wait "$holder" || :
 	run -0 rlock status nightly
-	assert_line --regexp "^  process $keeper is not there: it has ended, .*; 5[0-9]s of its lease left\$"
+	assert_line --regexp "^  process $holder is not there: it has ended, .*; 5[0-9]s of its lease left\$"
 	run -0 rlock status --json nightly
 	assert_equal "$(json 'lock["holders"][0]["gone"]')" True
 }

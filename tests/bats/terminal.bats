@@ -80,7 +80,7 @@ how_often() {
 
 @test "each Ctrl-C reaches the command once" {
 	in_terminal bash <<-'END'
-		send rlock run a -- sh -c 'echo $PPID >keeper; exec log_signals'
+		send rlock run a -- sh -c 'echo $PPID >renewer; exec log_signals'
 		check comes_true grep -x ready signals
 		key C
 		check comes_true test '$(grep -cx INT signals)' = 1
@@ -88,7 +88,7 @@ how_often() {
 		check comes_true test '$(grep -cx INT signals)' = 2
 		key C
 		check comes_true test '$(grep -cx INT signals)' = 3
-		check kill -USR1 "$(cat keeper)"
+		check kill -USR1 "$(cut -d ' ' -f 4 /proc/$(cat renewer)/stat)"
 		check comes_true grep -x USR1 signals
 		check touch let-go
 		expect ready> $
@@ -141,7 +141,7 @@ how_often() {
 
 @test "Ctrl-C at the moment when the command begins ends it" {
 	needs_refuse
-	# Before the renewer is forked, and before the command is.
+	# Before the renewer is forked, and before its command is.
 	for number in 1 2; do
 		rm -f stopped
 		run -0 ptyrun bash -c '

@@ -85,7 +85,7 @@ leaves_alone() {
 @test "a command that is killed by others leaves its background processes alone" {
 	END='until [ -e "$BATS_TEST_TMPDIR/let-go" ]; do sleep 0.02; done'
 	run_leave
-	pkill -KILL -P "$PID" -x leave
+	pkill -KILL -P "$(renewer_of "$PID")" -x leave
 	leaves_alone 137
 }
 
@@ -288,20 +288,22 @@ leaves_alone() {
 	ended_with 0
 }
 
-# The others that were started behind the command have to be looked into, by a helper process.
-@test "while a command that was told to end goes on rlock sleeps" {
+# Processes that others start meanwhile are none of its.
+@test "while a command that was told to end goes on rlock and its renewer sleep" {
 	not_under_valgrind 'it makes calls of its own'
-	local keeper
+	local rlock renewer
 	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 3s --on-lost term a -- log_signals
-	keeper=$PID
+	rlock=$PID
 	wait_until 20 file_says signals ready
+	renewer=$(renewer_of "$rlock")
 	in_background until_let_go
 	redis del a
 	wait_until 20 file_says signals TERM
 	# Not at first, while what belongs to the stop is done; nor while it looks at many processes that others start.
-	wait_until 20 wakes_rarely "$keeper" 25 1
+	wait_until 20 wakes_rarely "$rlock" 25 1
+	wait_until 20 wakes_rarely "$renewer" 25 1
 	let_go
-	PID=$keeper
+	PID=$rlock
 	ended_with 76
 }
 

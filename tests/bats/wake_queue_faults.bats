@@ -49,7 +49,7 @@ stop_when_woken() {
 	wait_as 1 a
 	FIRST=$PID
 	wait_as 2 a
-	kill -STOP "$FIRST"
+	stop_waiters "$FIRST"
 	let_go
 	wait_until 5 is_free a
 }
@@ -57,7 +57,7 @@ stop_when_woken() {
 @test "a waiter that is killed once it was woken holds up the others for a few seconds" {
 	stop_when_woken
 	touch out
-	kill -KILL "$FIRST"
+	kill_with_renewers "$FIRST"
 	# The wait for the end of the lease would be 30 s.
 	wait_until 7 had_turns 2
 	ended_with 0
@@ -72,12 +72,12 @@ stop_when_woken() {
 	wait_as 2 a
 	wait_as 3 a
 	wait_as 4 a
-	kill -STOP "$first"
+	stop_waiters "$first"
 	let_go
 	wait_until 7 test -e turns
 	touch out
 	within $SOON has_lines turns 3
-	kill -CONT "$first"
+	continue_waiters "$first"
 	within $SOON has_lines turns 4
 	all_ended_with 0
 	assert_equal "$(tail -n 1 turns)" 1
@@ -89,13 +89,13 @@ stop_when_woken() {
 	hold_until_let_go run a
 	for i in 1 2 3 4; do
 		wait_as "$i" a
-		kill -STOP "$PID"
+		stop_waiters "$PID"
 	done
 	wait_as 5 a
 	let_go
 	wait_until 7 had_turns 5
 	touch out
-	kill -CONT "${BACKGROUND[@]:1:4}"
+	continue_waiters "${BACKGROUND[@]:1:4}"
 	wait_until 5 has_lines turns 5
 	all_ended_with 0
 	no_keys
@@ -112,13 +112,13 @@ stop_when_woken() {
 	wait_as 13 a
 	stopped=$PID
 	wait_as 14 a
-	kill -STOP "$stopped"
+	stop_waiters "$stopped"
 	let_go
 	wait_until 20 has_lines turns 12
 	# Among so many a waiter tries every 10 s, if it does not learn that it is in front.
 	wait_until 7 grep -qx 14 turns
 	touch out
-	kill -CONT "$stopped"
+	continue_waiters "$stopped"
 	wait_until 5 has_lines turns 14
 	all_ended_with 0
 	no_keys
@@ -141,7 +141,7 @@ stop_when_woken() {
 gives_up() {
 	stop_when_woken
 	kill "-$1" "$FIRST"
-	kill -CONT "$FIRST"
+	continue_waiters "$FIRST"
 	touch out
 	within $SOON had_turns 2
 	ended_with 0
@@ -213,8 +213,7 @@ gives_up() {
 	wait_as 1 a
 	wait_as 2 a
 	touch out
-	# In this order: one that lives starts another renewer.
-	kill -KILL "${BACKGROUND[0]}" "$(renewer_of "${BACKGROUND[0]}")"
+	kill_with_renewers "${BACKGROUND[0]}"
 	wait_until 10 has_lines turns 2
 	let_go
 	wait_until 5 no_keys
@@ -231,7 +230,7 @@ lease_ends() {
 	done
 	# When the first twelve came, the queue was not long.
 	let_pass 3.5
-	kill -KILL "${BACKGROUND[@]:0:6}" "$(renewer_of "${BACKGROUND[0]}")"
+	kill_with_renewers "${BACKGROUND[@]:0:6}"
 	wait_until 6 is_free a
 	wait_until 3 has_lines turns 13
 	let_go

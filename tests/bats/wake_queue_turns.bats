@@ -43,7 +43,7 @@ woken_after() {
 	in_background rlock "$2" a -- sh -c 'echo waiter >>turns'
 	wait_until 5 has_waiters a
 	let_pass "$1"
-	kill -STOP "$PID"
+	stop_waiters "$PID"
 	let_go
 	wait_until 5 turn_begins "${3:-20000}"
 	WAITED_MS=$(($(now_ms) - start))
@@ -57,7 +57,7 @@ has_next_turn() {
 	run -75 rlock "$1" -n a -- true
 	in_background rlock "$1" a -- sh -c 'echo later >>turns'
 	wait_until 5 has_waiters a
-	kill -CONT "$waiter"
+	continue_waiters "$waiter"
 	wait_until 10 has_lines turns 2
 	assert_equal "$(cat turns)" $'waiter\nlater'
 	all_ended_with 0
@@ -75,7 +75,7 @@ has_next_turn() {
 @test "a reader does not overtake a writer that has waited for 2 s" {
 	woken_after 2.2 wlock
 	run -75 rlock rlock -n a -- true
-	kill -CONT "$PID"
+	continue_waiters "$PID"
 	all_ended_with 0
 	no_keys
 }
@@ -87,12 +87,12 @@ has_next_turn() {
 	in_background rlock wlock a -- sh -c 'echo writer >>turns'
 	wait_until 5 has_waiters a
 	let_pass 2.2
-	kill -STOP "$PID"
+	stop_waiters "$PID"
 	let_go
 	# If it did leave the turn to the writer, that would be for so long.
 	wait_until 5 turn_begins 20000
 	wait_until 5 had_turns reader
-	kill -CONT "$PID"
+	continue_waiters "$PID"
 	all_ended_with 0
 	no_keys
 }
@@ -117,7 +117,7 @@ has_next_turn() {
 	woken_after 2.2 run 0
 	assert_between 1 "$TURN_MS" 1000
 	took_less 4 rlock run a -- true
-	kill -CONT "$PID"
+	continue_waiters "$PID"
 	all_ended_with 0
 	no_keys
 }
@@ -125,7 +125,7 @@ has_next_turn() {
 @test "a waiter that gives up in its turn holds up none" {
 	woken_after 2.2 run
 	kill -TERM "$PID"
-	kill -CONT "$PID"
+	continue_waiters "$PID"
 	ended_with 143
 	took_less 5 rlock run a -- true
 	no_keys
@@ -136,12 +136,12 @@ has_next_turn() {
 		woken_after 0.1 run
 		((WAITED_MS >= 2000)) || break
 		# The machine was busy for so long that it has the turn.
-		kill -CONT "$PID"
+		continue_waiters "$PID"
 		wait "${BACKGROUND[@]}"
 		rm let-go
 	done
 	rlock run -n a -- true
-	kill -CONT "$PID"
+	continue_waiters "$PID"
 	all_ended_with 0
 	no_keys
 }

@@ -67,12 +67,12 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 }
 
 @test "a file or a function that a document names, and that is not there, is found" {
-	local document=$BATS_TEST_TMPDIR/document flies=keeper_flie
-	printf '%s\n' "It is \`keeper.c: keeper_run\`," "not \`keeper.c: keeper_walk\`, in \`keepers.c\`," "or \`${flies}s\`." >"$document"
+	local document=$BATS_TEST_TMPDIR/document flies=front_flie
+	printf '%s\n' "It is \`front.c: front_run\`," "not \`front.c: front_walk\`, in \`fronts.c\`," "or \`${flies}s\`." >"$document"
 	run -1 tools/references.py "$document"
 	assert_equal "${#lines[@]}" 3
-	assert_line "$document:2: no 'keeper_walk' in keeper.c"
-	assert_line "$document:2: no file 'keepers.c'"
+	assert_line "$document:2: no 'front_walk' in front.c"
+	assert_line "$document:2: no file 'fronts.c'"
 	assert_line "$document:3: no '${flies}s' in the source"
 }
 

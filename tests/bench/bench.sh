@@ -268,6 +268,13 @@ has_renewer() {
 	[ -n "$(renewer_of "$1")" ]
 }
 
+# The command of an rlock.
+renewers_children() {
+	local renewer
+	renewer=$(renewer_of "$1")
+	[ -z "$renewer" ] || children "$renewer"
+}
+
 # pss PID...: kB, of all of them together.
 pss() {
 	local pid
@@ -293,23 +300,37 @@ hold() {
 
 let_go() {
 	local child
-	for child in $(children "$1"); do
+	for child in $(children "$1") $(renewers_children "$1"); do
 		[ "$(cat "/proc/$child/comm" 2>/dev/null)" != sleep ] || kill "$child"
 	done
 }
 
-# The holders are measured one by one, or they would share what each has to pay for alone.
+# A waiter, with the lock held by no process.
+wait_idly() {
+	"$rlock" lock --owner bench -l 60s waited
+	start "$rlock" run -q waited -- true
+	wait_until 'a waiter has its renewer' has_renewer "$PID"
+	# As a holder does.
+	sleep 1.5
+	fact pss_rlock_waiter "$(pss "$PID" "$(renewer_of "$PID")")"
+	kill "$PID"
+	wait "$PID" || :
+	"$rlock" unlock --owner bench waited
+}
+
+# The holders and the waiter are measured one by one, or they would share what each has to pay for alone.
 idle() {
 	local -A holders=() before=()
 	local name renewer
 
+	wait_idly
 	hold rlock-30s "$rlock" run -t 30s idle --
 	wait_until 'the lock is held' has_renewer "$HOLDER"
 	# A holder shrinks after a second.
 	sleep 1.5
 	renewer=$(renewer_of "$HOLDER")
 	fact pss_rlock "$(pss "$HOLDER" "$renewer")"
-	fact pss_rlock_keeper "$(pss "$HOLDER")"
+	fact pss_rlock_front "$(pss "$HOLDER")"
 	fact pss_rlock_renewer "$(pss "$renewer")"
 	hold flock flock "$work/flock"
 	sleep 0.2

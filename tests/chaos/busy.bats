@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=alone
 # A machine with far more to do than it has processors: all of a command's processes are gone before the lease that
-# protects them ends, also where the other one of keeper and renewer is dead or stands still.
+# protects them ends, also where the other one of rlock and its renewer is dead or stands still.
 #
 # What is measured is rlock and its command, and not what looks at them: the cells, the server and what is between
 # come first on the processors, as if they were elsewhere.
@@ -51,8 +51,8 @@ fall_silent() {
 
 nothing_happens() { :; }
 is_silent() { fall_silent; }
-kills_keeper() { fall_silent && kill -KILL "$HOLDER"; }
-stops_keeper() { fall_silent && kill -STOP "$HOLDER"; }
+kills_rlock() { fall_silent && kill -KILL "$HOLDER"; }
+stops_rlock() { fall_silent && kill -STOP "$HOLDER"; }
 stops_renewer() { kill -STOP "$(renewer_of "$HOLDER")"; }
 
 # ---- cells ----
@@ -108,6 +108,6 @@ busy() {
 
 @test "busy machine, fixed lease" { busy 12 'fixed lease' nothing_happens --lease; }
 @test "busy machine, server silent" { busy 12 'server silent' is_silent --ttl; }
-@test "busy machine, keeper killed" { busy 12 'keeper killed' kills_keeper --ttl; }
-@test "busy machine, keeper stopped" { busy 12 'keeper stopped' stops_keeper --ttl; }
+@test "busy machine, rlock killed" { busy 12 'rlock killed' kills_rlock --ttl; }
+@test "busy machine, rlock stopped" { busy 12 'rlock stopped' stops_rlock --ttl; }
 @test "busy machine, renewer stopped" { busy 12 'renewer stopped' stops_renewer --ttl; }

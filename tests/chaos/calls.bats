@@ -14,8 +14,8 @@ teardown_file() { stop_server; }
 
 LEASE_MS=1000
 # Those that rlock makes once its lock may be acquired, in whatever process.
-CALLS=poll,ppoll,read,write,sendto,recvfrom,connect,socket,clone,clone3,fork,vfork,execve,kill,waitid
-CALLS+=,timerfd_settime,pidfd_open,pidfd_send_signal,openat,getdents64,prctl,mmap,fcntl
+CALLS=poll,ppoll,read,write,sendto,recvfrom,sendmsg,connect,socket,clone,clone3,fork,vfork,execve,kill,waitid
+CALLS+=,timerfd_settime,pidfd_open,pidfd_send_signal,openat,getdents64,prctl,mmap,fcntl,setpgid
 
 has_stopped() {
 	[ -s stopped ] || ! runs "$1"

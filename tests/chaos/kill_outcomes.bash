@@ -87,11 +87,11 @@ is_stopped_in_time() {
 # rlock_ends STATUS [LIMIT_US]
 rlock_ends() {
 	local status=0 at
-	at=$(gone 10000 "$KEEPER") || {
+	at=$(gone 10000 "$RLOCK") || {
 		wrong 'rlock does not end'
 		return
 	}
-	wait "$KEEPER" 2>/dev/null || status=$?
+	wait "$RLOCK" 2>/dev/null || status=$?
 	[ "$status" = "$1" ] || wrong "rlock ended with $status, not $1"
 	[ $# = 1 ] || ought_by 'rlock ended' "$at" "$2"
 }
@@ -207,7 +207,7 @@ outcome_leaves_unheard() {
 
 outcome_stopped() {
 	is_stopped_in_time
-	[ "$TARGET" != keeper ] || go_on
+	[ "$TARGET" != rlock ] || go_on
 	# The release of what is lost is tried once at least, and that for a second.
 	rlock_ends 76 $((LEASE_END_US + (1000 + SLACK_MS) * 1000))
 	says_lost
@@ -229,21 +229,17 @@ outcome_orphan_stopped() {
 	next_enters "$LEASE_END_US"
 }
 
-outcome_unreleased() {
-	local keeper=("${HIT[@]}")
+outcome_freed_alone() {
+	local stopped=("${HIT[@]}")
 	stays_protected
 	HIT=()
 	end_inside
-	next_enters $((GONE_US + LEASE_MS * 1000)) let_go
-	HIT=("${keeper[@]}")
+	next_enters "$GONE_US" let_go
+	ought 'rlock went on by itself' is_stopped "$RLOCK"
+	HIT=("${stopped[@]}")
 	go_on
 	rlock_ends 0
-	# When its stream was cut meanwhile it may not open another one: the lock has expired.
-	if [ "$SERVER" = back ] && [ -s "$SAID" ]; then
-		says_unreleased
-	else
-		says_nothing
-	fi
+	says_nothing
 }
 
 outcome_unprotected() {

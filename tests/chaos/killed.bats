@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Every process of a lock gets every signal, at any moment of a lease, with the server well, gone, and back
 # again: the outcome is the one that stands in kill_matrix. And never is another command inside as long as one
-# of COMMAND's processes is, but where keeper and renewer are both killed, or both stopped.
+# of COMMAND's processes is, but where rlock and its renewer are both killed, or both stopped.
 #
 # This file has the cells, and how often each is tried. What happens in one is in killing.bash, and what the words of the
 # table mean in kill_outcomes.bash.
@@ -77,7 +77,7 @@ try_cell() {
 	try=$BASHPID.$SEED
 	NAME=$NAME.$try. LEDGER=$CELL/ledger.$try SAID=$CELL/said
 	# Never a signal to the process that was meant the time before.
-	unset -v KEEPER RENEWER COMMAND GRANDCHILD CALLER LONE_RENEWER HIT
+	unset -v RLOCK RENEWER COMMAND GRANDCHILD CALLER LONE_RENEWER HIT
 	CHILDREN=()
 	start_proxy && "hold_for_$(holder)" || return
 	contend
@@ -133,7 +133,7 @@ end_matrix() {
 
 with_command() {
 	begin_scenario "killed and stopped, $1"
-	matrix 120 "$1" keeper renewer both command grandchild
+	matrix 120 "$1" rlock renewer both command grandchild
 	end_matrix "$BATS_FILE_TMPDIR/margins"
 }
 

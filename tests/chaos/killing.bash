@@ -37,10 +37,10 @@ hold_for_command() {
 	# shellcheck disable=SC2016
 	in_background sh -c 'exec "$@" 2>"$0"' "$SAID" rlock "$(verb_of "$KIND")" "${OF_SEM[@]}" -t "${LEASE_MS}ms" --grace "${GRACE_MS}ms" \
 		"$NAME" -- overlap "$LEDGER" "$(mode_of "$KIND")" -u "$CELL/let-go" -C
-	KEEPER=$PID
+	RLOCK=$PID
 	soon 10 has_events 4 || return
-	wait_until 10 has_renewer "$KEEPER" || return
-	RENEWER=$(renewer_of "$KEEPER")
+	wait_until 10 has_renewer "$RLOCK" || return
+	RENEWER=$(renewer_of "$RLOCK")
 	COMMAND=$(sed -n 's/.* enter .* //p' "$LEDGER")
 	mapfile -t CHILDREN < <(sed -n 's/.* child .* //p' "$LEDGER")
 	for pid in "${CHILDREN[@]}"; do
@@ -84,9 +84,9 @@ contend() {
 send_signal() {
 	local pids=()
 	case $TARGET in
-	keeper) pids=("$KEEPER") ;;
+	rlock) pids=("$RLOCK") ;;
 	renewer) pids=("$RENEWER") ;;
-	both) pids=("$KEEPER" "$RENEWER") ;;
+	both) pids=("$RLOCK" "$RENEWER") ;;
 	command) pids=("$COMMAND") ;;
 	grandchild) pids=("$GRANDCHILD") ;;
 	lone) pids=("$LONE_RENEWER") ;;

@@ -263,16 +263,16 @@ judge_long() {
 
 # use_orphan KIND: rlock is killed, and its renewer is alone with the command; another rlock waits.
 use_orphan() {
-	local keeper next_status=0
+	local rlock next_status=0
 	in_background "${IN[@]}" rlock "$(verb_of "$1")" -t 3s "$NAME" -- "${OUT[@]}" overlap "$LEDGER" \
 		"$(mode_of "$1")" -f 150000
-	keeper=$PID
-	until entered 1 || is_gone "$keeper"; do
+	rlock=$PID
+	until entered 1 || is_gone "$rlock"; do
 		let_pass 0.01
 	done
-	kill -KILL "$keeper" 2>/dev/null || :
+	kill -KILL "$rlock" 2>/dev/null || :
 	STATUS=0
-	wait "$keeper" 2>/dev/null || STATUS=$?
+	wait "$rlock" 2>/dev/null || STATUS=$?
 	timeout -s KILL "$HANG_S" rlock "$(verb_of "$1")" -w 20s "$NAME" -- overlap "$LEDGER" "$(mode_of "$1")" 2>said 3>&- ||
 		next_status=$?
 	mapfile -t SAID <said

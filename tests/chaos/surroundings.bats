@@ -115,7 +115,7 @@ inherited() {
 
 # ---- reused pids ----
 
-REUSES=(caller renewer command command-kill-child command-at-start keeper keeper-max-run)
+REUSES=(caller renewer renewer-of-command command command-kill-child command-at-start command-taken-over rlock rlock-max-run)
 
 reused_pid() {
 	local reuse=${REUSES[($1 - 1) % ${#REUSES[@]}]} kind line

@@ -10,9 +10,9 @@ load surroundings
 
 DESCRIPTORS=open,openat,socket,socketpair,dup,fcntl,pipe2,eventfd2,epoll_create1,timerfd_create,signalfd4,pidfd_open
 PROCESSES=fork,vfork,clone,clone3
-MEMORY=mmap,epoll_ctl,prctl,setsid,timerfd_settime
+MEMORY=mmap,epoll_ctl,prctl,setsid,setpgid,timerfd_settime
 WAITS=poll,ppoll,epoll_wait,epoll_pwait
-TALK=read,write,recvfrom,sendto,connect
+TALK=read,write,recvfrom,sendto,sendmsg,connect
 LOOKS=getdents64,read,pidfd_open
 OTHERS=waitid,getrandom
 SENDS=pidfd_send_signal

@@ -128,20 +128,22 @@ hold() {
 	visits holder plain "$LEDGER" until -t 6s --cacert "$CERTIFICATES/ca.crt" && wait_until 10 entered 1
 }
 
-# renew_twice: the connection of the renewals alone is counted.
+# renew_twice: the connection that the renewer opens when the first one breaks is counted, alone.
 renew_twice() {
 	hold || return
 	proxy reset-count >/dev/null
+	proxy cut >/dev/null
 	let_pass_ms $RENEWALS_MS
 }
 
-# renew NUMBER: the renewer's connection, which resumes the session of the first one, is spoiled.
+# renew NUMBER: that connection, which resumes the session of the first one, is spoiled.
 renew() {
 	begin_chance
 	choose_spot "$1"
 	start_tls_proxy "$(port_of "$SERVER")" || return
 	hold || return
 	proxy at "$POSITION" "$WAY" "$SPOIL" >/dev/null || return
+	proxy cut >/dev/null
 	let_pass_ms $RENEWALS_MS
 	repeated
 	! was_spoiled || injected

@@ -160,14 +160,14 @@ all_wait() {
 @test "Java does not pass an rlock that is first in the queue while the lock is free" {
 	java_locks T1 fair a
 	begin_in_order r1
-	kill -STOP "${PIDS[r1]}"
-	wait_until 5 is_stopped "${PIDS[r1]}"
+	stop_waiters "${PIDS[r1]}"
+	wait_until 5 is_stopped "$(renewer_of "${PIDS[r1]}")"
 	java_unlocks T1 fair a
 	wait_until 5 is_free a
 	java_does false T2 try fair a
 	java_does false T2 try fair a 300
 	is_free a
-	kill -CONT "${PIDS[r1]}"
+	continue_waiters "${PIDS[r1]}"
 	enter_in_order r1
 	nothing_is_left
 }

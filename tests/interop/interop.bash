@@ -180,11 +180,9 @@ rlock_leaves() {
 rlock_dies() {
 	local pid=${PIDS[$1]}
 	local -a all
-	mapfile -t all < <(
-		echo "$pid"
-		pgrep -P "$pid"
-	)
-	# A renewer that sees its keeper die would do its part.
+	below "$pid"
+	all=("$pid" "${CHILDREN[@]}")
+	# Of rlock and its renewer one that sees the other die would do its part. rlock first: it kills a stopped renewer.
 	kill -STOP "${all[@]}"
 	kill -KILL "${all[@]}"
 	wait_until 5 is_gone "$pid"

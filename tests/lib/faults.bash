@@ -12,7 +12,7 @@ hold_and_listen() {
 	local name=$1
 	shift
 	listen_to rlock run "$@" "$name" -- until_let_go
-	wait_until 5 is_parent_of "$PID" until_let_go
+	wait_until 5 is_above "$PID" until_let_go
 }
 
 # wait_for_lock NAME [OPTION...]: a waiter, messages in the file "said", which makes the file "ran"

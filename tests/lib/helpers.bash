@@ -190,12 +190,12 @@ directory_setup() {
 common_teardown() {
 	local pid
 	kill -CONT "$SERVER_PID" 2>/dev/null || :
-	# A keeper that is killed leaves its command to its renewer, which would speak to the server
+	# An rlock that is killed leaves its command to its renewer, which would speak to the server
 	# through the tests that follow.
 	let_go
 	for pid in "${BACKGROUND[@]}"; do
 		is_own_process "$pid" || continue
-		kill -CONT "$pid" 2>/dev/null || :
+		continue_waiters "$pid" 2>/dev/null || :
 		kill -KILL "$pid" 2>/dev/null || :
 		wait "$pid" 2>/dev/null || :
 	done
@@ -223,13 +223,13 @@ in_background() {
 	BACKGROUND+=("$PID")
 }
 
-# hold_in_background NAME [OPTION...]: holds a lock by `rlock run`; sets PID (the keeper's). Returns when the command runs:
+# hold_in_background NAME [OPTION...]: holds a lock by `rlock run`; sets PID (of rlock). Returns when the command runs:
 # the server has the lock before. The command ends when the file "$BATS_TEST_TMPDIR/let-go" appears.
 hold_in_background() {
 	local name=$1
 	shift
 	in_background rlock run "$@" "$name" -- until_let_go
-	wait_until 5 is_parent_of "$PID" until_let_go
+	wait_until 5 is_above "$PID" until_let_go
 }
 
 let_go() {
@@ -301,9 +301,24 @@ children_of() {
 	{ read -ra CHILDREN <"/proc/$1/task/$1/children"; } 2>/dev/null || :
 }
 
+# below PID: sets CHILDREN to the pids of rlock's children and of those of its renewer, which is the command's parent.
+below() {
+	local child
+	local -a all=()
+	children_of "$1"
+	all=("${CHILDREN[@]}")
+	for child in "${all[@]}"; do
+		name_of "$child"
+		[ "$NAME_OF_PROCESS" = rlock-renewer ] || continue
+		children_of "$child"
+		all+=("${CHILDREN[@]}")
+	done
+	CHILDREN=("${all[@]}")
+}
+
 # has_no_child PID NAME: nor a zombie.
 has_no_child() {
-	! is_parent_of "$@"
+	! is_above "$@"
 }
 
 # name_of PID: sets NAME_OF_PROCESS; it is empty when the process has gone.
@@ -312,10 +327,10 @@ name_of() {
 	{ read -r NAME_OF_PROCESS <"/proc/$1/comm"; } 2>/dev/null || :
 }
 
-# is_parent_of PID NAME: a child of that process has that name.
-is_parent_of() {
+# is_above PID NAME: a child of that rlock, or of its renewer, has that name.
+is_above() {
 	local child
-	children_of "$1"
+	below "$1"
 	for child in "${CHILDREN[@]}"; do
 		name_of "$child"
 		[ "$NAME_OF_PROCESS" != "$2" ] || return 0
@@ -323,7 +338,7 @@ is_parent_of() {
 	return 1
 }
 
-# The pids of keeper PID's children that are renewers.
+# The pid of the renewer of rlock PID.
 renewer_of() {
 	find_renewers "$1"
 	[ ${#RENEWERS[@]} -eq 0 ] || printf '%s\n' "${RENEWERS[@]}"
@@ -334,8 +349,7 @@ has_renewer() {
 	[ ${#RENEWERS[@]} -gt 0 ]
 }
 
-# find_renewers PID: sets RENEWERS to what renewer_of prints. A helper has the same name, and one that has ended may stay
-# as a zombie until there is another: a zombie has no command line.
+# find_renewers PID: sets RENEWERS to what renewer_of prints. A zombie is none: it has no command line.
 find_renewers() {
 	local child
 	RENEWERS=()
@@ -343,6 +357,36 @@ find_renewers() {
 	for child in "${CHILDREN[@]}"; do
 		name_of "$child"
 		[ "$NAME_OF_PROCESS" != rlock-renewer ] || ! has_command_line "$child" || RENEWERS+=("$child")
+	done
+}
+
+# stop_waiters PID...: these rlocks, and their renewers, which wait.
+stop_waiters() {
+	local pid
+	for pid; do
+		find_renewers "$pid"
+		kill -STOP "$pid" "${RENEWERS[@]}"
+	done
+}
+
+# kill_with_renewers PID...: these rlocks, and their renewers, at once: none does the other one's part.
+kill_with_renewers() {
+	local pid
+	local -a all=()
+	for pid; do
+		find_renewers "$pid"
+		all+=("$pid" "${RENEWERS[@]}")
+	done
+	kill -STOP "${all[@]}"
+	kill -KILL "${all[@]}"
+}
+
+# continue_waiters PID...: the same processes go on.
+continue_waiters() {
+	local pid
+	for pid; do
+		find_renewers "$pid"
+		kill -CONT "$pid" "${RENEWERS[@]}"
 	done
 }
 

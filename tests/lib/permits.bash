@@ -36,7 +36,7 @@ hold_permit() {
 	held=$(held_permits "$2")
 	in_background rlock sem --permits "$1" "$2" "${@:3}" -- until_let_go
 	wait_until 5 has_more_held "$2" "$held"
-	wait_until 5 is_parent_of "$PID" until_let_go
+	wait_until 5 is_above "$PID" until_let_go
 }
 
 # java_takes_permit NAME ID DEADLINE_MS: a thread of a Java service acquires one of RPermitExpirableSemaphore.

@@ -93,9 +93,9 @@ take_turns() {
 kill_waiter() {
 	local pid=${PIDS[$1]}
 	local -a all
-	children_of "$pid"
+	below "$pid"
 	all=("$pid" "${CHILDREN[@]}")
-	# A keeper or renewer that sees the other one die would do its part.
+	# An rlock or renewer that sees the other one die would do its part.
 	kill -s STOP "${all[@]}"
 	kill -s KILL "${all[@]}"
 	wait_until 5 is_gone "$pid"

@@ -109,7 +109,7 @@ inherited_holds_of() {
 	tr '\0' '\n' <"/proc/$(command_of "$1")/environ" | sed -n 's/^RLOCK_HELD=//p'
 }
 
-# kill_holder PID: keeper, renewer and command die, as when their machine does. The lock is on the server before all three
+# kill_holder PID: rlock, renewer and command die, as when their machine does. The lock is on the server before all three
 # run, and a renewer that is left alone would go on.
 kill_holder() {
 	local renewer command
@@ -117,7 +117,7 @@ kill_holder() {
 	wait_until 5 has_renewer "$1"
 	renewer=$(renewer_of "$1")
 	command=$(command_of "$1")
-	# The renewer would do the keeper's part, and the keeper start another renewer.
+	# One that sees the other die would do its part.
 	# shellcheck disable=SC2086
 	kill -STOP "$1" $renewer
 	# shellcheck disable=SC2086

@@ -41,7 +41,7 @@ wait_as() {
 kill_live_waiter() {
 	local waiters
 	waiters=$(live_waiters a)
-	kill -KILL "$1"
+	kill_with_renewers "$1"
 	wait_until 5 has_live_waiters a $((waiters - 1))
 }
 

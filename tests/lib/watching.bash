@@ -112,10 +112,10 @@ processes_of_test() {
 	done < <(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ)
 }
 
-# The command of keeper PID: its child that is no renewer.
+# The command of rlock PID: the renewer's child; rlock's once it has taken over.
 command_of() {
 	local child
-	children_of "$1"
+	below "$1"
 	for child in "${CHILDREN[@]}"; do
 		name_of "$child"
 		case $NAME_OF_PROCESS in
@@ -225,7 +225,7 @@ is_renewed() {
 	ask_server pttl "$1" && [ "$ANSWER" -gt $(($2 * 9 / 10)) ]
 }
 
-# before_renewal PID COMMAND [ARG...]: no renewal of that keeper's lock comes meanwhile.
+# before_renewal PID COMMAND [ARG...]: no renewal of that rlock's lock comes meanwhile.
 before_renewal() {
 	local renewer
 	renewer=$(renewer_of "$1")

@@ -1,191 +1,292 @@
 /*
- * How `rlock run` holds a plain lock: a model in Promela of two contenders, each with a keeper, a renewer and a
- * COMMAND, of the server, and of the network. spin goes through every course of events; tests/spin/run.sh has it do so
- * for each thing to CHECK, and for each MUTANT, which breaks one rule and has to be found out.
+ * How `rlock run` holds a plain lock: a model in Promela of two contenders, each with a front, a renewer and a COMMAND,
+ * of the server, and of the network. spin goes through every course of events; tests/spin/run.sh has it do so for each
+ * thing to CHECK, and for each MUTANT, which breaks one rule and has to be found out.
+ *
+ * The renewer holds the lock, and is COMMAND's parent. When it is dead COMMAND's processes are children of the front,
+ * which then holds the lock by the same code (Holder), over a connection of its own. All that one knows of the other's
+ * work is in the lease, in memory that they share; each write to it that has to come before another step is a step of its
+ * own, and the process may be killed between the two. What the holder is about is its phase, and the comments of its
+ * steps name the event; the names are those of enum hold_phase and enum hold_event.
  *
  * Time passes in ticks. The client counts them from when it sent its last good request, the server from when that
  * arrived; the client's deadline comes a tick before the lease can end. Before a tick the processes that live, and are
  * not stopped, do all that is due: a slow process is one that was stopped. A process may be killed at any point. A
- * request that is abandoned arrives at any later time or never (late_*: of each sort one a hold).
+ * request that is abandoned, or whose sender was killed, arrives at any later time or never (late_*: of each sort one a
+ * hold), also after requests that were sent later, since these may have another connection.
  *
- * Keeper and renewer look at the clock and the lease state in one step, and act in another one, and the other process
- * may act between them. What the keeper made of its last look is its phase; the names are those of enum hold_phase.
- *
- * SCENARIO: contenders; nested: the second runs in the first one's COMMAND, and inherits its owner; stops: the
- * keeper and the renewer of the first may be stopped and continued as well, and those of the second live; leftovers:
- * with --wait-all. In all others a COMMAND that leaves processes running was told to end.
+ * SCENARIO: contenders, each of which may fail: its processes be killed, its requests abandoned. In all others one of
+ * the two may, in nested the second, else the first. nested: the second runs in the first one's COMMAND, and inherits its
+ * owner; told: the first gets SIGTERM, which its holder passes on; leftovers: with --wait-all; stops: front and renewer of
+ * the first may be stopped and continued as well; alone: there is one contender, which gets SIGTERM, is stopped, and loses
+ * its lock by force.
  *
  * Not modelled: several names or servers, other kinds of locks, queues, how a waiter is woken, SIGTERM and --grace
  * (at the deadline there is SIGKILL only), --at-least, --max-run, --lease, --on-lost, --kill-child, locks without
- * COMMAND, unlock --force, a renewer that is forked before the lock is held (it begins when it is), a server that
- * loses the lock, and what COMMAND left in the background on purpose.
+ * COMMAND, a try that is undone and repeated (which needs another hold id), the stops of COMMAND, what is printed and
+ * logged, children that the front had before, and what COMMAND left in the background on purpose.
  */
-mtype = { contenders, nested, stops, leftovers, exclusion, late_renewals, counting, orphans, free_at_end };
+mtype = { contenders, nested, told, leftovers, stops, alone, exclusion, late_renewals, counting, orphans, free_at_end,
+	exit_status };
 mtype = { none, acquire_without_id, release_without_id, renew_without_id, renew_takes_anew, acquire_without_lease,
-	lease_from_reply, deadline_at_lease_end, keeper_enforces_nothing, renewer_enforces_nothing, both_release,
-	leftovers_run_on, renewer_blind_to_leftovers, start_not_forbidden, start_never_forbidden, start_after_deadline,
-	renewer_blind_to_command, renews_for_stopped_keeper, lease_state_read_twice };
+	lease_from_reply, deadline_at_lease_end, holder_enforces_nothing, takes_over_nothing, leaves_stopped_renewer,
+	front_adopts_nothing, renewer_adopts_nothing, release_before_all_gone, both_release, told_after_signal,
+	loss_unseen_at_end, start_not_forbidden, start_never_forbidden, another_after_undo,
+	another_hold_id, start_after_deadline, start_without_front, release_before_phase, blind_to_end, blind_to_front,
+	reaped_before_written, end_read_before_clock, killed_before_reason, gone_is_lost, gone_is_done };
 #ifndef CHECK
 #define CHECK exclusion
 #define SCENARIO contenders
 #define MUTANT none
 #endif
 #define LEASE 3
-#define DEADLINE (MUTANT == deadline_at_lease_end -> LEASE : LEASE - 1) /* lease_state.c: lease_state_kill_ms */
+#define DEADLINE (MUTANT == deadline_at_lease_end -> LEASE : LEASE - 1) /* lease.c: lease_kill_ms */
 #define NO_OWNER 2
 #define WAITS_FOR_ALL (SCENARIO == leftovers)
 
-/* RUNNING, LEFTOVERS, TERMINATING: it holds the lock. GONE: ended, or killed */
-mtype = { IDLE, ACQUIRING, ACQUIRED, STARTING, RUNNING, LEFTOVERS, TERMINATING, ENDED, RELEASING, GONE };
-mtype = { NONE, SLEEPING, RENEWING }; /* a renewer, which also is RELEASING, and GONE when it ended by itself */
-mtype = { NOT_YET, FORKED, KNOWN }; /* a command, which also is RUNNING; LEFTOVERS: some of its processes run on; ENDED */
-mtype = { NOT_STARTED, PID, NEVER, QUIET, ACQUIRE, RENEW, RELEASE, YES, NO };
+/* lease.h: enum hold_phase */
+mtype = { HOLD_WAITING, HOLD_STARTING, HOLD_RUNNING, HOLD_LEFTOVERS, HOLD_TERMINATING, HOLD_RELEASING, HOLD_ENDED };
+mtype = { LIVES, DEAD, GONE }; /* a front, or a renewer, which is DEAD until the front reaps it */
+mtype = { NOT_YET, FORKED, KNOWN, RUNNING, LEFTOVERS, ENDED }; /* a command; LEFTOVERS: some of its processes run on */
+mtype = { JOB_NOT_STARTED, JOB_PID, JOB_NEVER };
+mtype = { QUIET, ACQUIRE, RENEW, RELEASE, YES, NO, UNDONE }; /* a request on its way, or its reply */
 
-mtype keeper[2] = IDLE, renewer[2] = NONE, command[2] = NOT_YET;
-bit keeper_stopped[2], renewer_stopped[2];
-/* The lease state that they share, lease_state.h. age: since sent_ms. is_terminating: there is a reason. */
-mtype job[2] = NOT_STARTED;
-byte age[2]; bit is_lost[2], is_terminating[2];
-/* A request on its way, or its reply. */
-mtype keeper_wire[2] = QUIET, renewer_wire[2] = QUIET;
-byte sent_ago[2]; bit late_acquire[2], late_renewal[2], late_release[2];
+mtype front[2] = LIVES, renewer[2] = LIVES, command[2] = NOT_YET;
+bit front_stopped[2], renewer_stopped[2];
+/* COMMAND's own process has ended, and was not reaped. SIGTERM was passed on to it. */
+bit is_zombie[2], is_signalled[2];
+/* The lease, lease.h. age: since sent_ms. has_end: job_end. */
+mtype phase[2] = HOLD_WAITING, job[2] = JOB_NOT_STARTED;
+byte age[2]; bit is_lost[2], was_told_to_end[2], has_end[2];
+/* The holder's request. An earlier release of this hold may have been carried out. */
+mtype wire[2] = QUIET; byte sent_ago[2]; bit is_repeated[2];
+bit late_acquire[2], late_renewal[2], late_release[2];
 /* The server: the lock hash (owner, count), the hash of hold ids (held), the time to live of both. */
 byte owner = NO_OWNER, count, ttl;
 bit held[2];
-/* For the checks alone. */
-bit is_released[2]; byte over_for[2], idle_for;
+/* For the checks alone. No process protects that COMMAND any more. The lock was lost; and while COMMAND ran. */
+bit is_unprotected[2], is_released[2], was_lost[2], was_lost_running[2]; byte over_for[2], idle_for;
+/* For a mutant alone: the holder knows COMMAND's end, and has not written it. */
+bit is_unwritten[2];
 
 #define self (_pid % 2)
-#define MAY_DIE (SCENARIO != stops || self == 0)
-#define MAY_STOP (SCENARIO == stops && self == 0)
-#define KEEPER_LIVES(c) (keeper[c] != GONE)
-#define KEEPER_RUNS(c) (KEEPER_LIVES(c) && !keeper_stopped[c])
-#define RENEWER_LIVES(c) (renewer[c] != NONE && renewer[c] != GONE)
-#define RENEWER_RUNS(c) (RENEWER_LIVES(c) && !renewer_stopped[c])
-#define RENEWER_WATCHES(c) ((renewer[c] == SLEEPING || renewer[c] == RENEWING) && RENEWER_RUNS(c))
-#define HAS_PROCESSES(c) (command[c] == KNOWN || command[c] == RUNNING || command[c] == LEFTOVERS)
-#define IS_DUE(c) (age[c] >= DEADLINE && HAS_PROCESSES(c))
-#define IS_SETTLED(c) (!KEEPER_LIVES(c) && !RENEWER_LIVES(c) && !HAS_PROCESSES(c) && command[c] != FORKED)
-/* What keeper and renewer find in the loops of keeper.c and renewer_loop.c. HOLDS: the keeper is in its loop. */
-#define KEEPER(state) (keeper[self] == state && KEEPER_RUNS(self))
-#define HOLDS(c) (keeper[c] == RUNNING || keeper[c] == LEFTOVERS || keeper[c] == TERMINATING)
-#define KEEPER_ENFORCES(c) (HOLDS(c) && KEEPER_RUNS(c) && IS_DUE(c) && MUTANT != keeper_enforces_nothing)
-#define KEEPER_TERMINATES(c) (keeper[c] == TERMINATING && KEEPER_RUNS(c) && HAS_PROCESSES(c) && \
-	(!IS_DUE(c) || KEEPER_ENFORCES(c)))
-#define RENEWER(state) (renewer[self] == state && RENEWER_RUNS(self))
-#define RENEWER_ENFORCES(c) (RENEWER_WATCHES(c) && IS_DUE(c) && MUTANT != renewer_enforces_nothing)
-#define RENEWER_TERMINATES(c) (RENEWER_WATCHES(c) && is_terminating[c] && HAS_PROCESSES(c) && \
-	(!IS_DUE(c) || RENEWER_ENFORCES(c)))
-#define RENEWER_FORBIDS(c) (RENEWER_WATCHES(c) && !KEEPER_LIVES(c) && job[c] == NOT_STARTED && \
-	MUTANT != start_never_forbidden)
-#define RENEWER_WAITS_FOR_ALL (WAITS_FOR_ALL && MUTANT != renewer_blind_to_leftovers)
-#define HAS_JOB_ENDED(c) (job[c] == NEVER || job[c] == PID && (command[c] == LEFTOVERS && !RENEWER_WAITS_FOR_ALL || \
-	command[c] == ENDED) && MUTANT != renewer_blind_to_command)
-#define RENEWER_IS_OVER(c) (RENEWER_WATCHES(c) && HAS_JOB_ENDED(c) && (MUTANT == both_release || \
-	!KEEPER_LIVES(c) && !(command[c] == LEFTOVERS && is_terminating[c])))
-#define IS_POINTLESS(c) (HAS_JOB_ENDED(c) && keeper_stopped[c] && MUTANT != renews_for_stopped_keeper)
+#define TAKES_PART(c) (SCENARIO != alone || c == 0)
+#define MAY_FAIL (SCENARIO == contenders || self == (SCENARIO == nested -> 1 : 0))
+#define MAY_STOP ((SCENARIO == stops || SCENARIO == alone) && self == 0)
+#define FRONT_RUNS(c) (front[c] == LIVES && !front_stopped[c])
+#define FRONT_IS_ALONE(c) (FRONT_RUNS(c) && renewer[c] == GONE)
+#define RENEWER_RUNS(c) (renewer[c] == LIVES && !renewer_stopped[c])
+#define HOLDER_RUNS(c) (RENEWER_RUNS(c) || FRONT_IS_ALONE(c) && (MUTANT != takes_over_nothing || phase[c] == HOLD_ENDED))
+#define HAS_PROCESSES(c) (command[c] == FORKED || command[c] == KNOWN || command[c] == RUNNING || command[c] == LEFTOVERS)
+#define IS_DUE(c) (age[c] >= DEADLINE && HAS_PROCESSES(c) && MUTANT != holder_enforces_nothing)
+#define HAS_PASSED(c) (!is_lost[c] && age[c] >= DEADLINE && (IS_DUE(c) || !has_end[c] && MUTANT != end_read_before_clock && \
+	MUTANT != holder_enforces_nothing))
+#define IS_SETTLED(c) (front[c] == GONE && renewer[c] == GONE && !HAS_PROCESSES(c))
+#define HOLDS(c) (phase[c] == HOLD_STARTING || phase[c] == HOLD_RUNNING || phase[c] == HOLD_LEFTOVERS || \
+	phase[c] == HOLD_TERMINATING)
+/* waitid: which children there are. */
+#define HAS_ADOPTED(c) (renewer[c] == LIVES || MUTANT != front_adopts_nothing)
+#define ALL_GONE(c) (!is_zombie[c] && !HAS_PROCESSES(c) || !HAS_ADOPTED(c) || \
+	command[c] == LEFTOVERS && !is_zombie[c] && MUTANT == renewer_adopts_nothing)
+/* What makes for an event. */
+#define HAS_COMMAND_ENDED(c) (job[c] == JOB_PID && (has_end[c] && !is_zombie[c] || ALL_GONE(c)) && MUTANT != blind_to_end)
+#define ARE_ALL_GONE(c) (job[c] == JOB_PID && ALL_GONE(c) && MUTANT != blind_to_end || \
+	has_end[c] && MUTANT == release_before_all_gone)
+#define IS_FRONT_DEAD(c) (front[c] != LIVES && MUTANT != blind_to_front)
+#define MAY_START(c) (renewer[c] == LIVES && command[c] == NOT_YET && job[c] == JOB_NOT_STARTED && \
+	!was_told_to_end[c] && (FRONT_RUNS(c) || MUTANT == start_without_front))
+#define IS_NOT_TO_START(c) (job[c] != JOB_PID && command[c] != FORKED && !is_zombie[c] && \
+	(is_lost[c] || was_told_to_end[c] || has_end[c] || command[c] == NOT_YET && IS_FRONT_DEAD(c)))
+#define MAY_FORK_ANOTHER(c) (FRONT_IS_ALONE(c) && job[c] != JOB_PID && !is_lost[c] && !was_told_to_end[c] && !has_end[c] && \
+	(phase[c] == HOLD_WAITING || phase[c] == HOLD_STARTING || MUTANT == another_after_undo && phase[c] == HOLD_RELEASING))
 
 /* The reply came, or the request was abandoned: it may arrive yet. */
-inline finish_request(wire)
+inline finish_request()
 {
-	late_acquire[self] = late_acquire[self] || wire == ACQUIRE;
-	late_renewal[self] = late_renewal[self] || wire == RENEW;
-	late_release[self] = late_release[self] || wire == RELEASE;
-	sent_ago[self] = (wire == QUIET -> sent_ago[self] : 0); wire = QUIET
+	late_acquire[self] = late_acquire[self] || wire[self] == ACQUIRE;
+	late_renewal[self] = late_renewal[self] || wire[self] == RENEW;
+	late_release[self] = late_release[self] || wire[self] == RELEASE;
+	sent_ago[self] = 0; wire[self] = QUIET
 }
 
-/* The leftovers of a COMMAND that ended by itself are not protected, but with --wait-all; without a keeper no process
- * knows that it did not. What no process will read again is cleared, which makes for fewer states. */
+/* All that comes after this is a release; only the exit status depends on how it came about. */
+inline begin_release()
+{
+	if :: CHECK != exit_status -> has_end[self] = 0; is_lost[self] = 0; was_told_to_end[self] = 0; is_signalled[self] = 0
+	:: else fi;
+	finish_request(); phase[self] = HOLD_RELEASING; forget(self)
+}
+
+/* No request can change anything any more. */
+inline forget(c)
+{
+	if :: CHECK != late_renewals && CHECK != counting && !held[c] && !late_acquire[c] &&
+		(phase[c] == HOLD_RELEASING || phase[c] == HOLD_ENDED) -> late_renewal[c] = 0; late_release[c] = 0
+	:: else fi
+}
+
+/* What no process will read again is cleared, which makes for fewer states. */
 inline settle(c)
 {
-	command[c] = (command[c] == LEFTOVERS && !KEEPER_LIVES(c) && !is_terminating[c] && !WAITS_FOR_ALL || IS_SETTLED(c) ->
-		ENDED : command[c]);
-	if :: command[c] == ENDED && !HOLDS(c) -> job[c] = PID; is_lost[c] = 0; is_terminating[c] = 0
-	:: else fi;
-	if :: IS_SETTLED(c) -> renewer[c] = GONE; age[c] = 0; over_for[c] = 0 :: else fi
+	forget(c);
+	if :: IS_SETTLED(c) -> job[c] = JOB_PID; command[c] = ENDED; phase[c] = HOLD_ENDED; age[c] = 0; is_lost[c] = 0;
+		was_told_to_end[c] = 0; has_end[c] = 0; is_zombie[c] = 0; is_signalled[c] = 0; is_repeated[c] = 0;
+		is_unprotected[c] = 0; was_lost[c] = 0; was_lost_running[c] = 0; is_unwritten[c] = 0; over_for[c] = 0
+	:: else fi
 }
 
-active [2] proctype Keeper()
+/* job.c: one look for processes, with SIGKILL to all that it finds; others may have been forked meanwhile. */
+inline kill_processes()
 {
-	/* lib/acquire.c: wait_loop, try_until_fresh. lib/acquire_try.c: rlock__acquire_try, rlock__acquire_try_leave. */
+	was_lost_running[self] = was_lost_running[self] || CHECK == exit_status && command[self] != LEFTOVERS;
+	is_zombie[self] = is_zombie[self] || command[self] != LEFTOVERS;
+	if :: command[self] == RUNNING -> command[self] = LEFTOVERS
+	:: command[self] = ENDED fi;
+	settle(self)
+}
+
+/* renewer.c, by the renewer or, when it is dead, by the front */
+#define PHASE(state) (phase[self] == state && HOLDER_RUNS(self))
+active [2] proctype Holder()
+{
 end:	do
-	:: atomic { KEEPER(IDLE) && (SCENARIO != nested || self == 0 || command[0] != NOT_YET) ->
-		keeper_wire[self] = ACQUIRE; keeper[self] = ACQUIRING }
-	:: atomic { KEEPER(ACQUIRING) ->
-		if :: keeper_wire[self] == YES && sent_ago[self] <= LEASE / 3 -> age[self] = sent_ago[self]; keeper[self] = ACQUIRED
-		:: keeper[self] = IDLE fi; finish_request(keeper_wire[self]) }
-	:: atomic { KEEPER(IDLE) -> late_release[self] = 1; keeper[self] = GONE; settle(self) }
-	/* keeper.c: run. */
-	:: atomic { KEEPER(ACQUIRED) -> renewer[self] = SLEEPING; keeper[self] = STARTING }
-	:: atomic { KEEPER(STARTING) -> command[self] = FORKED; keeper[self] = RUNNING }
-	/* look: look_at_clock. */
-	:: atomic { (KEEPER(RUNNING) || KEEPER(LEFTOVERS)) && (KEEPER_ENFORCES(self) || is_terminating[self] && !IS_DUE(self)) ->
-		is_lost[self] = is_lost[self] || IS_DUE(self); is_terminating[self] = 1; keeper[self] = TERMINATING }
-	/* look: read_signals, find_end, and the lease state again. hold_state.c: next_phase. */
-	:: atomic { (KEEPER(RUNNING) || KEEPER(LEFTOVERS) && !is_terminating[self]) && command[self] == LEFTOVERS &&
-		MUTANT != leftovers_run_on && (MUTANT != lease_state_read_twice || !is_terminating[self]) ->
-		is_terminating[self] = 1; keeper[self] = TERMINATING }
-	:: atomic { KEEPER(RUNNING) && command[self] == LEFTOVERS && WAITS_FOR_ALL && !is_terminating[self] ->
-		keeper[self] = LEFTOVERS }
-	/* terminate_step, replace_renewer. */
-	:: atomic { KEEPER_TERMINATES(self) -> command[self] = ENDED }
-	:: atomic { HOLDS(self) && KEEPER_RUNS(self) && renewer[self] == NONE && !is_lost[self] -> renewer[self] = SLEEPING }
-	/* hold returns, and keeper_run kills the renewer. With the mutant the keeper has nothing to terminate, as the lease
-	 * state said when it looked, and takes the end for a termination, as the lease state says now: this was a fault once. */
-	:: atomic { HOLDS(self) && KEEPER_RUNS(self) && (command[self] == ENDED ||
-		keeper[self] == RUNNING && command[self] == LEFTOVERS && (MUTANT == leftovers_run_on || MUTANT == lease_state_read_twice && is_terminating[self])) ->
-		renewer[self] = NONE; renewer_stopped[self] = 0; finish_request(renewer_wire[self]);
-		keeper[self] = ENDED; settle(self) }
-	/* finish.c: finish_hold. lib/release.c: deliver. */
-	:: atomic { KEEPER(ENDED) -> keeper_wire[self] = RELEASE; keeper[self] = RELEASING }
-	:: atomic { KEEPER(RELEASING) -> keeper[self] = (keeper_wire[self] == YES || age[self] >= LEASE -> GONE : ENDED);
-		finish_request(keeper_wire[self]); settle(self) }
+	/* Try. Acquired; or busy, or abandoned. */
+	:: atomic { PHASE(HOLD_WAITING) && wire[self] == QUIET && renewer[self] == LIVES && !IS_FRONT_DEAD(self) && TAKES_PART(self) &&
+		(SCENARIO != nested || self == 0 || command[0] != NOT_YET) -> wire[self] = ACQUIRE }
+	:: atomic { PHASE(HOLD_WAITING) && wire[self] != QUIET && wire[self] != UNDONE && (MAY_FAIL || wire[self] != ACQUIRE) ->
+		if :: wire[self] == YES && sent_ago[self] <= LEASE / 3 -> age[self] = sent_ago[self]; phase[self] = HOLD_STARTING
+		:: true fi;
+		finish_request() }
+	/* Told to end, or the end of the wait; other process died. */
+	:: atomic { PHASE(HOLD_WAITING) && TAKES_PART(self) && MUTANT == release_before_phase && wire[self] == QUIET ->
+		late_release[self] = 1; wire[self] = UNDONE }
+	:: atomic { PHASE(HOLD_WAITING) && TAKES_PART(self) && (front[self] == LIVES || IS_FRONT_DEAD(self)) &&
+		(MUTANT != release_before_phase || wire[self] == UNDONE) ->
+		begin_release() }
+	/* Start COMMAND. Started; else lost, told to end, command ended before its exec, or other process died. */
+	:: atomic { PHASE(HOLD_STARTING) && MAY_START(self) -> assert(FRONT_RUNS(self)); command[self] = FORKED }
+	:: atomic { PHASE(HOLD_STARTING) && job[self] == JOB_PID -> phase[self] = HOLD_RUNNING }
+	:: atomic { PHASE(HOLD_STARTING) && IS_NOT_TO_START(self) -> begin_release() }
+	/* Renew. Renewed; or lost; or abandoned, and then the same again. */
+	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && wire[self] == QUIET && !is_lost[self] && age[self] > 0 && age[self] < DEADLINE ->
+		wire[self] = RENEW }
+	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && wire[self] != QUIET && (MAY_FAIL || wire[self] != RENEW) ->
+		if :: wire[self] == YES -> age[self] = (MUTANT == lease_from_reply -> 0 : sent_ago[self])
+		:: wire[self] == NO -> is_lost[self] = 1
+		:: wire[self] == RENEW fi;
+		finish_request() }
+	/* Deadline. COMMAND's end is not read before that: it may have come later. */
+	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && HAS_PASSED(self) && MUTANT != killed_before_reason -> is_lost[self] = 1 }
+	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && IS_DUE(self) && HAS_ADOPTED(self) && MUTANT == killed_before_reason ->
+		kill_processes() }
+	/* Lost, told to end. */
+	:: atomic { (PHASE(HOLD_RUNNING) || PHASE(HOLD_LEFTOVERS)) && is_lost[self] && !HAS_COMMAND_ENDED(self) -> phase[self] = HOLD_TERMINATING }
+	:: atomic { PHASE(HOLD_LEFTOVERS) && (is_lost[self] || was_told_to_end[self]) -> phase[self] = HOLD_TERMINATING }
+	/* Command ended: read it, write it, reap it. */
+	:: atomic { HOLDER_RUNS(self) && HAS_ADOPTED(self) && is_zombie[self] && !has_end[self] && job[self] != JOB_NEVER &&
+		(!HOLDS(self) || !HAS_PASSED(self)) ->
+		if :: MUTANT == reaped_before_written -> is_zombie[self] = 0; is_unwritten[self] = 1
+		:: else -> has_end[self] = 1; is_zombie[self] = (CHECK == exit_status) fi }
+	:: atomic { HOLDER_RUNS(self) && HAS_ADOPTED(self) && is_zombie[self] && (has_end[self] || job[self] == JOB_NEVER) -> is_zombie[self] = 0 }
+	:: atomic { HOLDER_RUNS(self) && is_unwritten[self] -> has_end[self] = 1; is_unwritten[self] = 0 }
+	:: atomic { PHASE(HOLD_RUNNING) && HAS_COMMAND_ENDED(self) && !is_unwritten[self] ->
+		if :: is_lost[self] && MUTANT != loss_unseen_at_end || was_told_to_end[self] -> phase[self] = HOLD_TERMINATING
+		:: WAITS_FOR_ALL && !was_told_to_end[self] && !is_lost[self] -> phase[self] = HOLD_LEFTOVERS
+		:: else -> begin_release() fi }
+	/* SIGTERM for the front: the lease says so before COMMAND gets it. */
+	:: atomic { (SCENARIO == told || SCENARIO == alone) && self == 0 && HOLDER_RUNS(self) && HOLDS(self) && !was_told_to_end[self] &&
+		(MUTANT != told_after_signal || is_signalled[self]) -> was_told_to_end[self] = 1 }
+	:: atomic { (SCENARIO == told || SCENARIO == alone) && self == 0 && HOLDER_RUNS(self) && command[self] == RUNNING && !is_signalled[self] &&
+		(was_told_to_end[self] || MUTANT == told_after_signal) -> is_signalled[self] = 1 }
+	/* Terminate. All gone. */
+	:: atomic { PHASE(HOLD_TERMINATING) && HAS_PROCESSES(self) && HAS_ADOPTED(self) -> kill_processes() }
+	:: atomic { (PHASE(HOLD_LEFTOVERS) || PHASE(HOLD_TERMINATING)) && ARE_ALL_GONE(self) && !is_unwritten[self] -> begin_release() }
+	/* Release: a hold without COMMAND once, else until there is a reply, or the lease has ended. */
+	:: atomic { PHASE(HOLD_RELEASING) && job[self] != JOB_PID && MUTANT == another_after_undo && wire[self] == QUIET ->
+		late_release[self] = 1; wire[self] = UNDONE }
+	:: atomic { PHASE(HOLD_RELEASING) && job[self] != JOB_PID && (MUTANT != another_after_undo || wire[self] == UNDONE) ->
+		late_release[self] = 1; phase[self] = HOLD_ENDED; forget(self) }
+	:: atomic { PHASE(HOLD_RELEASING) && job[self] == JOB_PID && wire[self] == QUIET -> wire[self] = RELEASE }
+	:: atomic { PHASE(HOLD_RELEASING) && job[self] == JOB_PID && wire[self] != QUIET && (MAY_FAIL || wire[self] != RELEASE) ->
+		is_lost[self] = is_lost[self] || job[self] == JOB_PID && wire[self] == NO && MUTANT != gone_is_done &&
+			(!is_repeated[self] || age[self] >= LEASE || MUTANT == gone_is_lost);
+		phase[self] = (wire[self] != RELEASE || age[self] >= LEASE -> HOLD_ENDED : HOLD_RELEASING);
+		is_repeated[self] = is_repeated[self] || CHECK == exit_status && wire[self] == RELEASE; finish_request(); forget(self) }
+	/* The renewer ends. */
+	:: atomic { phase[self] == HOLD_ENDED && RENEWER_RUNS(self) && front[self] != LIVES -> renewer[self] = GONE; settle(self) }
 	/* It is killed, or stopped, or continued. */
-	:: atomic { KEEPER_LIVES(self) && MAY_DIE -> keeper[self] = GONE; keeper_stopped[self] = 0;
-		finish_request(keeper_wire[self]); over_for[self] = 0; settle(self) }
-	:: atomic { KEEPER_LIVES(self) && MAY_STOP -> keeper_stopped[self] = 1 - keeper_stopped[self]; over_for[self] = 0 }
+	:: atomic { renewer[self] == LIVES && MAY_FAIL -> renewer[self] = (front[self] == LIVES -> DEAD : GONE);
+		renewer_stopped[self] = 0; is_unwritten[self] = 0; finish_request();
+		is_repeated[self] = is_repeated[self] || CHECK == exit_status && phase[self] == HOLD_RELEASING; settle(self) }
+	:: atomic { renewer[self] == LIVES && MAY_STOP -> renewer_stopped[self] = 1 - renewer_stopped[self] }
 	od
 }
 
-active [2] proctype Renewer()
+/* front.c */
+active [2] proctype Front()
 {
-	/* observer.c: observer_find_job. renewer_loop.c: check_deadlines, terminate_step. */
 end:	do
-	:: atomic { RENEWER_FORBIDS(self) -> job[self] = NEVER }
-	:: atomic { RENEWER_ENFORCES(self) && !is_lost[self] -> is_lost[self] = 1; is_terminating[self] = 1 }
-	:: atomic { RENEWER_TERMINATES(self) -> command[self] = ENDED }
-	/* renewal.c: renewal_run; after a failure the same again. */
-	:: atomic { RENEWER(SLEEPING) && !RENEWER_IS_OVER(self) && !IS_POINTLESS(self) && !is_lost[self] && age[self] > 0 &&
-		age[self] < DEADLINE -> assert(over_for[self] <= LEASE); renewer_wire[self] = RENEW; renewer[self] = RENEWING }
-	:: atomic { RENEWER(RENEWING) ->
-		if :: renewer_wire[self] == YES -> age[self] = (MUTANT == lease_from_reply -> 0 : sent_ago[self])
-		:: renewer_wire[self] == NO -> is_lost[self] = 1; is_terminating[self] = 1
-		:: renewer_wire[self] != NO fi;
-		renewer[self] = SLEEPING; finish_request(renewer_wire[self]) }
-	/* finish.c: finish_release_or_keep. */
-	:: atomic { RENEWER(SLEEPING) && RENEWER_IS_OVER(self) -> renewer_wire[self] = RELEASE; renewer[self] = RELEASING }
-	:: atomic { RENEWER(RELEASING) ->
-		renewer[self] = (renewer_wire[self] == YES || age[self] >= LEASE -> GONE : SLEEPING);
-		finish_request(renewer_wire[self]); settle(self) }
+	/* The deadline, beside a renewer that does nothing, or may be about to. Then, or before, it kills one that is stopped. */
+	:: atomic { FRONT_RUNS(self) && renewer[self] != GONE && IS_DUE(self) && HOLDS(self) && !is_lost[self] && MUTANT != killed_before_reason ->
+		is_lost[self] = 1 }
+	:: atomic { FRONT_RUNS(self) && renewer[self] != GONE && IS_DUE(self) && HOLDS(self) && is_lost[self] -> kill_processes() }
+	:: atomic { FRONT_RUNS(self) && renewer[self] == LIVES && renewer_stopped[self] && MUTANT != leaves_stopped_renewer ->
+		renewer[self] = DEAD; renewer_stopped[self] = 0; finish_request();
+		is_repeated[self] = is_repeated[self] || CHECK == exit_status && phase[self] == HOLD_RELEASING }
+	/* Other process died: reap it, and forbid the start. */
+	:: atomic { FRONT_RUNS(self) && renewer[self] == DEAD && phase[self] == HOLD_WAITING -> renewer[self] = LIVES;
+		held[self] = held[self] && MUTANT != another_hold_id }
+	:: atomic { FRONT_RUNS(self) && renewer[self] == DEAD && phase[self] != HOLD_WAITING -> renewer[self] = GONE;
+		job[self] = (job[self] == JOB_NOT_STARTED && MUTANT != start_never_forbidden -> JOB_NEVER : job[self]) }
+	/* COMMAND did not run, and never will: another renewer, with the same hold id. A process that was to become COMMAND
+	 * ends, since JOB_NOT_STARTED of the next renewer is another word. */
+	:: atomic { MAY_FORK_ANOTHER(self) ->
+		command[self] = (command[self] == FORKED && (MUTANT == start_not_forbidden || MUTANT == start_never_forbidden) ->
+			FORKED : NOT_YET);
+		held[self] = held[self] && MUTANT != another_hold_id; is_zombie[self] = 0; finish_request();
+		job[self] = JOB_NOT_STARTED; age[self] = 0; phase[self] = HOLD_WAITING; renewer[self] = LIVES }
+	/* With the mutant the front releases when COMMAND has ended, as its pidfd says. */
+	:: atomic { MUTANT == both_release && FRONT_RUNS(self) && renewer[self] == LIVES && has_end[self] && HOLDS(self) ->
+		late_release[self] = 1 }
+	/* It ends, with 76 if the lock was lost, else as COMMAND did. */
+	:: atomic { FRONT_RUNS(self) && phase[self] == HOLD_ENDED ->
+		assert(CHECK != exit_status || has_end[self] || job[self] != JOB_PID);
+		assert(CHECK != exit_status || was_lost[self] || !is_lost[self] || age[self] >= LEASE);
+		assert(CHECK != exit_status || is_lost[self] || !was_lost_running[self] || is_repeated[self]);
+		front[self] = GONE; renewer[self] = GONE; settle(self) }
 	/* It is killed, or stopped, or continued. */
-	:: atomic { RENEWER_LIVES(self) && MAY_DIE -> renewer[self] = NONE; renewer_stopped[self] = 0;
-		finish_request(renewer_wire[self]); settle(self) }
-	:: atomic { RENEWER_LIVES(self) && MAY_STOP -> renewer_stopped[self] = 1 - renewer_stopped[self] }
+	:: atomic { front[self] == LIVES && MAY_FAIL ->
+		if :: renewer[self] == GONE -> finish_request() :: else fi;
+		front[self] = GONE; front_stopped[self] = 0; renewer[self] = (renewer[self] == DEAD -> GONE : renewer[self]);
+		over_for[self] = 0; settle(self) }
+	:: atomic { front[self] == LIVES && MAY_STOP -> front_stopped[self] = 1 - front_stopped[self]; over_for[self] = 0 }
 	od
 }
 
 active [2] proctype Command()
 {
-	/* command.c: become_command. Then it ends, whole or not, by itself or killed. */
+	/* command.c: become_command. Then it ends by itself or killed, whole or, where that matters, not. */
 end:	do
-	:: atomic { command[self] == FORKED && (job[self] == NOT_STARTED || MUTANT == start_not_forbidden) ->
-		job[self] = PID; command[self] = KNOWN }
-	:: atomic { command[self] == FORKED && job[self] != NOT_STARTED -> command[self] = ENDED; settle(self) }
-	:: atomic { command[self] == KNOWN -> command[self] = (MUTANT == start_after_deadline ||
-			!is_terminating[self] && age[self] < DEADLINE -> RUNNING : ENDED); settle(self) }
-	:: atomic { command[self] == RUNNING -> command[self] = LEFTOVERS; settle(self) }
-	:: atomic { HAS_PROCESSES(self) -> command[self] = ENDED; settle(self) }
+	:: atomic { command[self] == FORKED && (job[self] == JOB_NOT_STARTED || MUTANT == start_not_forbidden) ->
+		job[self] = (job[self] == JOB_NOT_STARTED -> JOB_PID : job[self]); command[self] = KNOWN }
+	:: atomic { command[self] == FORKED && job[self] == JOB_NEVER -> command[self] = ENDED; is_zombie[self] = 1; settle(self) }
+	:: atomic { command[self] == KNOWN ->
+		if :: MUTANT == start_after_deadline || !is_lost[self] && age[self] < DEADLINE -> command[self] = RUNNING;
+			was_lost_running[self] = was_lost_running[self] || CHECK == exit_status && !held[self]
+		:: else -> command[self] = ENDED; is_zombie[self] = 1; settle(self) fi }
+	:: atomic { command[self] == RUNNING && (is_signalled[self] || WAITS_FOR_ALL) -> command[self] = LEFTOVERS; is_zombie[self] = 1 }
+	:: atomic { HAS_PROCESSES(self) -> is_zombie[self] = is_zombie[self] || command[self] != LEFTOVERS;
+		command[self] = ENDED; settle(self) }
 	od
+}
+
+#define IS_PROTECTED(c) ((command[c] == RUNNING || command[c] == LEFTOVERS) && !is_unprotected[c])
+/* The hold is not there any more. */
+inline lose(c)
+{
+	was_lost[c] = was_lost[c] || CHECK == exit_status && held[c] && !IS_SETTLED(c);
+	was_lost_running[c] = was_lost_running[c] || CHECK == exit_status && held[c] && command[c] == RUNNING;
+	held[c] = 0
 }
 
 /* lua/plain_acquire.lua, plain_release.lua, plain_renew.lua */
@@ -203,7 +304,7 @@ inline release(c)
 	if :: held[c] || MUTANT == release_without_id && (owner == c || REENTERS(c)) ->
 		held[c] = 0; count--; is_released[c] = (CHECK == late_renewals);
 		assert(CHECK != counting || count > 0 || !held[1 - c]);
-		if :: count == 0 -> owner = NO_OWNER; held[1 - c] = 0; ttl = 0 :: else fi
+		if :: count == 0 -> owner = NO_OWNER; lose(1 - c); ttl = 0 :: else fi
 	:: else fi
 }
 
@@ -215,38 +316,51 @@ inline renew(c)
 	:: else fi
 }
 
+bit was_held;
 active [2] proctype Server()
 {
 end:	do
-	:: d_step { keeper_wire[self] == ACQUIRE -> acquire(self); keeper_wire[self] = (held[self] -> YES : NO) }
-	:: d_step { keeper_wire[self] == RELEASE -> release(self); keeper_wire[self] = YES }
-	:: d_step { renewer_wire[self] == RENEW -> renew(self); renewer_wire[self] = (held[self] -> YES : NO) }
-	:: d_step { renewer_wire[self] == RELEASE -> release(self); renewer_wire[self] = YES }
-	:: d_step { late_acquire[self] -> late_acquire[self] = 0; acquire(self) }
-	:: d_step { late_release[self] -> late_release[self] = 0; release(self) }
-	:: d_step { late_renewal[self] -> late_renewal[self] = 0; renew(self) }
+	:: d_step { wire[self] == ACQUIRE -> acquire(self); wire[self] = (held[self] -> YES : NO) }
+	:: d_step { wire[self] == RELEASE -> was_held = held[self]; release(self); wire[self] = (was_held -> YES : NO); was_held = 0; forget(0); forget(1) }
+	:: d_step { wire[self] == RENEW -> renew(self); wire[self] = (held[self] -> YES : NO) }
+	:: d_step { late_acquire[self] -> late_acquire[self] = 0; acquire(self); forget(0); forget(1) }
+	:: d_step { late_release[self] -> late_release[self] = 0; release(self); forget(0); forget(1) }
+	:: d_step { late_renewal[self] -> late_renewal[self] = 0; renew(self); forget(0); forget(1) }
+	/* unlock --force; a try that arrives after it would restore the hold, and no process could tell */
+	:: d_step { SCENARIO == alone && held[self] && !late_acquire[self] && wire[self] != ACQUIRE -> lose(self); owner = NO_OWNER; count = 0; ttl = 0 }
 	od
 }
 
 /* What has to be done before the next tick. */
-#define KEEPER_IS_BUSY(c) (KEEPER_ENFORCES(c) || KEEPER_RUNS(c) && (keeper[c] == ACQUIRED || keeper[c] == STARTING || \
-	keeper[c] == ENDED || keeper[c] == RELEASING && age[c] >= LEASE || HOLDS(c) && \
-	(command[c] == ENDED || command[c] == LEFTOVERS && !is_terminating[c] && !WAITS_FOR_ALL)))
-#define RENEWER_IS_BUSY(c) (RENEWER_ENFORCES(c) || RENEWER_FORBIDS(c) || RENEWER_IS_OVER(c) || \
-	RENEWER_RUNS(c) && renewer[c] == RELEASING && age[c] >= LEASE)
-#define IS_BUSY(c) (KEEPER_IS_BUSY(c) || RENEWER_IS_BUSY(c) || command[c] == FORKED || command[c] == KNOWN)
+#define HOLDER_IS_BUSY(c) (HOLDER_RUNS(c) && ( \
+	phase[c] == HOLD_WAITING && IS_FRONT_DEAD(c) || \
+	phase[c] == HOLD_STARTING && (MAY_START(c) || job[c] == JOB_PID || IS_NOT_TO_START(c)) || \
+	HOLDS(c) && (IS_DUE(c) || HAS_PASSED(c)) || \
+	phase[c] == HOLD_RUNNING && (is_lost[c] || HAS_COMMAND_ENDED(c)) || \
+	phase[c] == HOLD_LEFTOVERS && (is_lost[c] || was_told_to_end[c] || ARE_ALL_GONE(c)) || \
+	phase[c] == HOLD_TERMINATING && ARE_ALL_GONE(c) || \
+	is_zombie[c] || phase[c] == HOLD_RELEASING && (age[c] >= LEASE || job[c] != JOB_PID) || \
+	phase[c] == HOLD_ENDED && front[c] != LIVES))
+#define FRONT_IS_BUSY(c) (FRONT_RUNS(c) && (renewer[c] == DEAD || MAY_FORK_ANOTHER(c) || \
+	renewer_stopped[c] && IS_DUE(c) && MUTANT != leaves_stopped_renewer || phase[c] == HOLD_ENDED))
+#define IS_BUSY(c) (HOLDER_IS_BUSY(c) || FRONT_IS_BUSY(c) || command[c] == FORKED || command[c] == KNOWN)
 
-/* A command that runs past the deadline, without keeper and renewer, is not protected any more; unless the renewer has
- * just ended by itself. */
+/* A command that runs past the deadline, while both processes are dead or stopped, is not protected any more; unless they
+ * ended by themselves. */
 inline pass(c)
 {
-	command[c] = (IS_DUE(c) && !KEEPER_RUNS(c) && !RENEWER_RUNS(c) && renewer[c] != GONE -> ENDED : command[c]);
+	is_unprotected[c] = is_unprotected[c] || age[c] >= DEADLINE && HAS_PROCESSES(c) && !FRONT_RUNS(c) && !RENEWER_RUNS(c) &&
+		phase[c] != HOLD_ENDED;
+	command[c] = (is_unprotected[c] && front[c] != LIVES && renewer[c] != LIVES -> ENDED : command[c]);
 	settle(c);
-	if :: keeper[c] != IDLE && keeper[c] != ACQUIRING && !IS_SETTLED(c) && age[c] < LEASE -> age[c]++ :: else fi;
-	if :: (keeper[c] == ACQUIRING || renewer[c] == RENEWING) && sent_ago[c] < LEASE - 1 -> sent_ago[c]++ :: else fi;
-	if :: CHECK == orphans && RENEWER_RUNS(c) && (command[c] == ENDED || command[c] == NOT_YET && !KEEPER_LIVES(c)) ->
-		assert(over_for[c] < LEASE || keeper_stopped[c]);
-		over_for[c] = (over_for[c] <= LEASE -> over_for[c] + 1 : over_for[c])
+	if :: (HOLDS(c) || phase[c] == HOLD_RELEASING && job[c] == JOB_PID) && age[c] < LEASE -> age[c]++;
+		was_lost[c] = was_lost[c] || CHECK == exit_status && age[c] >= DEADLINE && HOLDS(c)
+	:: else fi;
+	if :: wire[c] != QUIET && wire[c] != RELEASE && phase[c] != HOLD_RELEASING && sent_ago[c] < LEASE - 1 -> sent_ago[c]++ :: else fi;
+	if :: CHECK == orphans && HOLDER_RUNS(c) && phase[c] != HOLD_ENDED &&
+		(command[c] == ENDED || command[c] == NOT_YET && front[c] != LIVES) ->
+		assert(over_for[c] < LEASE);
+		over_for[c]++
 	:: else fi
 }
 
@@ -255,7 +369,7 @@ active proctype Clock()
 end:	do
 	:: d_step { !IS_BUSY(0) && !IS_BUSY(1) ->
 		pass(0); pass(1);
-		if :: ttl == 1 -> owner = NO_OWNER; count = 0; held[0] = 0; held[1] = 0 :: else fi;
+		if :: ttl == 1 -> owner = NO_OWNER; count = 0; lose(0); lose(1); forget(0); forget(1) :: else fi;
 		ttl = (ttl > 0 -> ttl - 1 : 0);
 		if :: CHECK == free_at_end && IS_SETTLED(0) && IS_SETTLED(1) && owner != NO_OWNER -> idle_for++
 		:: else -> idle_for = 0 fi;
@@ -263,7 +377,6 @@ end:	do
 	od
 }
 
-#define IS_PROTECTED(c) (command[c] == RUNNING || command[c] == LEFTOVERS)
 active proctype Checks()
 {
 end:	do

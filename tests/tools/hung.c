@@ -9,7 +9,6 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #include "supervised.h"
 
@@ -36,15 +35,10 @@ static bool is_hung(int dir_fd, const char *file)
 /* Whether that call opens an environment, of a process that hangs: its number is in file then. */
 static bool opens_hung(const struct seccomp_notif *notif, int dir_fd, char file[32])
 {
-	char path[64] = "";
-	struct iovec here = { path, sizeof(path) - 1 };
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
-	struct iovec there = { (void *)(uintptr_t)notif->data.args[1], sizeof(path) - 1 };
+	char path[64];
 	int len = 0;
 
-	/* It may be so near to the end of a page that less can be read. */
-	while (here.iov_len > 0 && process_vm_readv((pid_t)notif->pid, &here, 1, &there, 1, 0) < 0)
-		there.iov_len = here.iov_len = here.iov_len / 2;
+	supervised_read_string((pid_t)notif->pid, notif->data.args[1], path, sizeof(path));
 	return sscanf(path, "/proc/%31[0-9]/environ%n", file, &len) == 1 && len > 0 &&
 	       is_hung(dir_fd, file);
 }

@@ -24,12 +24,15 @@
 static const char usage[] =
 	"usage: refuse RECORD PROGRAM CALL[,CALL...] ERROR FIRST[+] COMMAND [ARG...]\n"
 	"The FIRST call of these fails with ERROR, a name as EMFILE; with a + that one and all behind it.\n"
-	"With STOP for an ERROR it is made, but by a process that has been stopped before.\n"
+	"With STOP for an ERROR it is made, but by a process that has been stopped before, each process once; with KILL it is\n"
+	"not made, since the process has been killed, and its parent stands behind the line.\n"
 	"Only those count that are made by a process whose name begins with PROGRAM, and not by the\n"
 	"dynamic linker. RECORD gets a line for each of them: \"CALL NUMBER NAME PID\". Ends by 73\n"
 	"when the kernel can't do this.\n";
 
 #define CALLS_MAX SUPERVISED_CALLS_MAX
+/* Processes that are stopped. */
+#define STOPPED_MAX 64
 
 struct call {
 	const char *name;
@@ -73,7 +76,11 @@ static const struct call known_calls[] = {
 	{ "read", SYS_read },
 	{ "write", SYS_write },
 	{ "recvfrom", SYS_recvfrom },
+	{ "recvmsg", SYS_recvmsg },
 	{ "sendto", SYS_sendto },
+	{ "sendmsg", SYS_sendmsg },
+	{ "exit_group", SYS_exit_group },
+	{ "setpgid", SYS_setpgid },
 	{ "getrandom", SYS_getrandom },
 	{ "getdents64", SYS_getdents64 },
 	{ "mkdirat", SYS_mkdirat },
@@ -85,6 +92,8 @@ static const struct call known_calls[] = {
 	{ "setsid", SYS_setsid },
 	{ "prctl", SYS_prctl },
 	{ "rt_sigprocmask", SYS_rt_sigprocmask },
+	/* The first call of a child that was forked. */
+	{ "set_robust_list", SYS_set_robust_list },
 };
 
 static const struct {
@@ -100,7 +109,8 @@ struct wish {
 	const char *record, *program;
 	const struct call *calls[CALLS_MAX];
 	size_t call_count;
-	int error; /* 0: stop the caller */
+	int error;  /* 0: a signal for the caller */
+	int signal; /* SIGSTOP or SIGKILL */
 	long first;
 	bool for_good;
 };
@@ -141,30 +151,33 @@ static bool read_wish(char **argv, struct wish *wish)
 	for (size_t i = 0; i < COUNT(errors); i++)
 		if (strcmp(errors[i].name, argv[4]) == 0)
 			wish->error = errors[i].number;
+	if (strcmp(argv[4], "STOP") == 0)
+		wish->signal = SIGSTOP;
+	else if (strcmp(argv[4], "KILL") == 0)
+		wish->signal = SIGKILL;
 	wish->first = strtol(argv[5], &end, 10);
 	wish->for_good = *end == '+';
-	return wish->call_count > 0 && wish->first > 0 &&
-	       (wish->error != 0 || strcmp(argv[4], "STOP") == 0);
+	return wish->call_count > 0 && wish->first > 0 && (wish->error != 0 || wish->signal != 0);
 }
 
 /* ---- the supervisor ---- */
 
-static bool is_of_program(pid_t pid, const char *program, char name[32])
+static pid_t parent_of(pid_t pid)
 {
-	char path[64];
-	ssize_t len;
-	int fd;
+	char path[64], line[512] = "", *end;
+	int parent = 0;
+	FILE *stat;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	len = read(fd, name, 31);
-	(void)close(fd);
-	if (len <= 0)
-		return false;
-	name[len - 1] = '\0';
-	return strncmp(name, program, strlen(program)) == 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	stat = fopen(path, "re");
+	if (stat != NULL && fgets(line, sizeof(line), stat) != NULL) {
+		end = strrchr(line, ')');
+		if (end != NULL)
+			parent = (int)strtol(end + sizeof(") S"), NULL, 10);
+	}
+	if (stat != NULL)
+		(void)fclose(stat);
+	return parent;
 }
 
 /* Before main() it is the linker's business to say what is wrong. */
@@ -202,7 +215,7 @@ static bool counts(const struct wish *wish, const struct seccomp_notif *notif, c
 	static pid_t loaded;
 	pid_t pid = (pid_t)notif->pid;
 
-	if (!is_of_program(pid, wish->program, name))
+	if (!supervised_is_named(pid, wish->program, name))
 		return false;
 	if (pid != loaded && is_of_linker(pid, notif->data.instruction_pointer))
 		return false;
@@ -210,10 +223,24 @@ static bool counts(const struct wish *wish, const struct seccomp_notif *notif, c
 	return true;
 }
 
+/* A process that is stopped before it has its answer retries when it goes on. */
+static bool was_stopped_before(pid_t pid)
+{
+	static pid_t stopped[STOPPED_MAX];
+	static size_t count;
+
+	for (size_t i = 0; i < count; i++)
+		if (stopped[i] == pid)
+			return true;
+	if (count < STOPPED_MAX)
+		stopped[count++] = pid;
+	return false;
+}
+
 static bool is_wished(const struct wish *wish, const struct seccomp_notif *notif, long *number,
 		      int record_fd)
 {
-	char name[32], line[128];
+	char name[32], line[128], parent[32] = "";
 	int len;
 
 	if (!counts(wish, notif, name))
@@ -221,11 +248,15 @@ static bool is_wished(const struct wish *wish, const struct seccomp_notif *notif
 	++*number;
 	if (*number != wish->first && !(wish->for_good && *number > wish->first))
 		return false;
-	if (wish->error == 0)
-		(void)kill((pid_t)notif->pid, SIGSTOP);
-	len = snprintf(line, sizeof(line), "%s %ld %s %d\n", call_name(wish, notif->data.nr),
-		       *number, name, (int)notif->pid);
+	if (wish->signal == SIGSTOP && was_stopped_before((pid_t)notif->pid))
+		return false;
+	if (wish->signal == SIGKILL)
+		(void)snprintf(parent, sizeof(parent), " %d", (int)parent_of((pid_t)notif->pid));
+	len = snprintf(line, sizeof(line), "%s %ld %s %d%s\n", call_name(wish, notif->data.nr),
+		       *number, name, (int)notif->pid, parent);
 	(void)!write(record_fd, line, (size_t)len);
+	if (wish->signal != 0)
+		(void)kill((pid_t)notif->pid, wish->signal);
 	return true;
 }
 

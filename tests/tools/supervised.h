@@ -6,12 +6,14 @@
 #define SUPERVISED_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +38,38 @@ static inline _Noreturn void cannot(const char *program, const char *what)
 {
 	(void)fprintf(stderr, "%s: %s: %s\n", program, what, strerror(errno));
 	exit(EXIT_CANNOT);
+}
+
+/* What the string there begins with; nothing where it can't be read. */
+static inline void supervised_read_string(pid_t pid, uint64_t address, char *out, size_t size)
+{
+	struct iovec here = { out, size - 1 };
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	struct iovec there = { (void *)(uintptr_t)address, size - 1 };
+
+	memset(out, 0, size);
+	/* It may be so near to the end of a page that less can be read. */
+	while (here.iov_len > 0 && process_vm_readv(pid, &here, 1, &there, 1, 0) < 0)
+		there.iov_len = here.iov_len = here.iov_len / 2;
+}
+
+/* Whether the process has a name that begins so; what it has goes to name. */
+static inline bool supervised_is_named(pid_t pid, const char *program, char name[32])
+{
+	char path[64];
+	ssize_t len;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	len = read(fd, name, 31);
+	(void)close(fd);
+	if (len <= 0)
+		return false;
+	name[len - 1] = '\0';
+	return strncmp(name, program, strlen(program)) == 0;
 }
 
 /* It shares the table of descriptors with the command-to-be, and so finds the listener in its own. */

@@ -1,9 +1,9 @@
 /*
- * lib's decimal.c: what counts as a number in a reply of a server.
+ * lib's text.c: what counts as a number in a reply of a server.
  */
 #include <string.h>
 
-#include "base/decimal.h"
+#include "base/text.h"
 
 #include "unit.h"
 

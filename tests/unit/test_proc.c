@@ -1,6 +1,8 @@
 /*
- * proc.c: the start of a process that is told without a look at /proc is the one that /proc shows.
+ * proc.c: the start of a process that is told without a look at /proc is the one that /proc shows; a process is opened
+ * only by its own start.
  */
+#include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,11 +50,27 @@ static void check_starts(void)
 	CHECK_NUMBER(same, told, "it is the start that /proc shows");
 }
 
+/* Its pid alone may be another process's by now. */
+static void check_open(void)
+{
+	struct proc self = { 0 };
+	int fd;
+
+	CHECK(proc_read(getpid(), &self), "/proc shows this process");
+	fd = proc_open(self.pid, self.start);
+	CHECK(fd >= 0, "a process is opened by its pid and start");
+	(void)close(fd);
+	errno = 0;
+	CHECK_NUMBER(proc_open(self.pid, self.start + 1), -1, "but not by another start");
+	CHECK_NUMBER(errno, ESRCH, "since that process has ended");
+}
+
 void test_proc(void)
 {
 	long tick_ms = 1000 / sysconf(_SC_CLK_TCK);
 
 	check_starts();
+	check_open();
 	CHECK_NUMBER((int64_t)proc_start_between(tick_ms * 7, tick_ms * 8 - 1), 7,
 		     "a start within a tick is that tick");
 	CHECK_NUMBER((int64_t)proc_start_between(tick_ms * 7, tick_ms * 8), 0,

@@ -17,7 +17,7 @@
 	X(decimal)                                                                                 \
 	X(duration)                                                                                \
 	X(keys)                                                                                    \
-	X(lease_state)                                                                             \
+	X(lease)                                                                                   \
 	X(nearest)                                                                                 \
 	X(os)                                                                                      \
 	X(owner)                                                                                   \

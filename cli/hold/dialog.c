@@ -1,0 +1,84 @@
+/*
+ * Records in packets, each in one piece. What a record is answered with is renewer.c's and front.c's.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/least.h"
+#include "base/message.h"
+#include "hold/dialog.h"
+#include "sys/os.h"
+
+/* Where this process's own lines go. */
+static int output_fd = -1;
+
+bool dialog_open(int *front_fd_out, int *renewer_fd_out)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
+		return false;
+	*front_fd_out = fds[0];
+	*renewer_fd_out = fds[1];
+	return true;
+}
+
+/* The text is sent without copying it. */
+void dialog_send(int fd, enum record_kind kind, int number, const char *text, size_t len)
+{
+	struct record head = { .kind = kind, .number = number };
+	struct iovec parts[2] = { { &head, offsetof(struct record, text) }, { 0 } };
+	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+
+	head.len = least_size(len, sizeof(head.text));
+	parts[1].iov_base = (char *)text;
+	parts[1].iov_len = head.len;
+	(void)!sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+bool dialog_read(int fd, int events_fd, struct record *out)
+{
+	ssize_t len;
+
+	if (fd < 0)
+		return false;
+	do
+		len = read(fd, out, sizeof(*out));
+	while (len < 0 && errno == EINTR);
+	if (len == 0)
+		os_events_remove(events_fd, fd);
+	return len >= (ssize_t)offsetof(struct record, text) &&
+	       (size_t)len == offsetof(struct record, text) + out->len;
+}
+
+static void send_message(const char *line, size_t len)
+{
+	if (output_fd >= 0)
+		dialog_send(output_fd, RECORD_MESSAGE, 0, line, len);
+}
+
+static void send_log(const char *line, size_t len, int priority)
+{
+	dialog_send(output_fd, RECORD_LOG, priority, line, len);
+}
+
+void dialog_take_output(int fd)
+{
+	output_fd = fd;
+	message_set_writer(send_message);
+	log_sink_set_writer(fd >= 0 ? send_log : NULL);
+}
+
+bool dialog_print(const struct record *record)
+{
+	if (record->kind == RECORD_MESSAGE)
+		message_line(record->text, record->len);
+	else if (record->kind == RECORD_LOG)
+		log_sink_write(record->text, record->len, record->number);
+	else
+		return false;
+	return true;
+}

@@ -1,0 +1,479 @@
+/*
+ * The rlock process beside its renewer. It sends nothing to the server as long as the renewer lives. What it knows of
+ * the hold stands in the lease, which the renewer writes.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/exits.h"
+#include "base/least.h"
+#include "base/message.h"
+#include "hold/detached.h"
+#include "hold/dialog.h"
+#include "hold/front.h"
+#include "hold/job.h"
+#include "hold/job_control.h"
+#include "hold/renewer.h"
+#include "process_lock/hold_file.h"
+#include "sys/os.h"
+#include "sys/proc.h"
+
+/*
+ * A renewer that was killed before there was a command is followed by another at once, or a later waiter would overtake
+ * it; but one that was killed again and again by no more than one in this time.
+ */
+#define AGAIN_MS 200
+/* A renewer that has not taken a signal, or seen the end of the command, after this time is stopped, or worse. */
+#define ANSWER_MS 1000
+/* How long to wait for room on standard error, while there is more to do. */
+#define PRINT_MS 500
+/* A command that was stopped and continued together with us is seen running after this time. */
+#define SETTLE_MS 30
+/* A lock that was waited for or held for so long may be held for hours: we shrink. */
+#define SHRINK_MS 1000
+/* When a command has run for longer than this, our priority rises: we may have to take over in time. */
+#define LONG_COMMAND_MS 50
+
+struct front {
+	const struct hold_args *args;
+	struct lease *lease;
+	struct job job; /* as it is for this process, should it take over */
+	pid_t renewer;  /* 0: none runs */
+	int self_fd;    /* a descriptor of this process, for the renewer */
+	int dialog_fd;
+	int job_fd; /* a descriptor of the command; -1: not yet, or it has ended */
+	struct hold_events events;
+	int code;       /* with which we end; -1: as the lease says */
+	int end_signal; /* asked us to end before there was a command; 0: none did */
+	int crash;      /* the signal that ended the renewer, if not SIGKILL */
+	bool is_over;
+	bool has_job_ended; /* the command, whether the renewer has seen that or not */
+	/* Signals that were sent to the renewer and that it has not taken. */
+	sigset_t pending;
+	int signals_sent;
+	int stop;          /* the last that the renewer told us of */
+	int64_t forked_ms; /* when the last renewer was */
+	/* Times; INT64_MAX: never. */
+	int64_t answer_ms;           /* the renewer has to have answered */
+	int64_t end_ms;              /* the renewer has to have ended */
+	int64_t stopped_ms;          /* a renewer that is still stopped is replaced */
+	int64_t again_ms;            /* another renewer is forked */
+	int64_t settle_ms;           /* when to look whether the command is still stopped */
+	int64_t raise_ms, shrink_ms; /* when our priority rises, and from when on we shrink */
+	int64_t timer_ms;            /* what the timer is set to */
+};
+
+/* ---- the command ---- */
+
+static void close_job(struct front *front)
+{
+	if (front->job_fd < 0)
+		return;
+	os_events_remove(front->events.fd, front->job_fd);
+	(void)close(front->job_fd);
+	front->job_fd = -1;
+}
+
+/* The command's pid is no other process's before the renewer has written down its end. */
+static void watch_job(struct front *front)
+{
+	if (front->job_fd >= 0 || front->lease->is_for_process || front->lease->job_pid <= 0)
+		return;
+	front->job_fd = os_process_open(front->lease->job_pid);
+	if (front->job_fd >= 0 &&
+	    (front->lease->job_end != 0 || !os_events_add(front->events.fd, front->job_fd)))
+		close_job(front);
+}
+
+/* ---- the renewer ---- */
+
+static bool fork_renewer(struct front *front)
+{
+	int dialog_fd;
+
+	if (!dialog_open(&front->dialog_fd, &dialog_fd))
+		return false;
+	front->renewer = fork();
+	if (front->renewer == 0) {
+		hold_events_close(&front->events);
+		renewer_run(front->args, &front->job, front->self_fd, dialog_fd, front->dialog_fd);
+	}
+	(void)close(dialog_fd);
+	front->forked_ms = rlock_now_ms();
+	front->again_ms = INT64_MAX;
+	return front->renewer > 0 && os_events_add(front->events.fd, front->dialog_fd);
+}
+
+static void kill_renewer(struct front *front)
+{
+	if (front->renewer <= 0)
+		return;
+	(void)kill(front->renewer, SIGKILL);
+	front->answer_ms = front->end_ms = front->stopped_ms = INT64_MAX;
+}
+
+/* It has something to do then, at the latest: a renewal, which should have been done by now, or a deadline. */
+static int64_t needed_ms(const struct lease *lease, int64_t now_ms)
+{
+	int64_t renewal_ms = lease->sent_ms + lease_renewal_ms(lease) + lease_renewal_ms(lease) / 2;
+
+	if (lease->phase == HOLD_WAITING)
+		return INT64_MAX;
+	if (lease->phase != HOLD_STARTING && lease->phase != HOLD_RUNNING)
+		return now_ms + ANSWER_MS;
+	return least(lease->is_fixed ? INT64_MAX : renewal_ms, lease_next_ms(lease));
+}
+
+static void record_renewer(struct front *front, const siginfo_t *info)
+{
+	if (info->si_code == CLD_STOPPED) {
+		watch_job(front);
+		front->stopped_ms = needed_ms(front->lease, rlock_now_ms());
+	} else if (info->si_code == CLD_CONTINUED) {
+		front->stopped_ms = INT64_MAX;
+	} else {
+		front->renewer = 0;
+		front->crash = info->si_code == CLD_EXITED || info->si_status == SIGKILL
+				       ? 0
+				       : info->si_status;
+	}
+}
+
+/* Children that we had before, and theirs, are reaped in the place of their parents, which are gone. */
+static void reap(struct front *front)
+{
+	const int flags = WEXITED | WSTOPPED | WCONTINUED | WNOHANG;
+
+	for (;;) {
+		siginfo_t info = { 0 };
+
+		if (waitid(P_ALL, 0, &info, flags | WNOWAIT) != 0 || info.si_pid == 0)
+			return;
+		if (info.si_pid == front->renewer)
+			record_renewer(front, &info);
+		else if (info.si_pid == front->lease->job_pid && front->lease->job_end == 0 &&
+			 info.si_code != CLD_STOPPED && info.si_code != CLD_CONTINUED)
+			lease_record_end(front->lease, &info);
+		(void)waitid(P_PID, (id_t)info.si_pid, &info, flags);
+	}
+}
+
+/* ---- signals ---- */
+
+static void pass_on(struct front *front, const struct os_signal *signal)
+{
+	bool is_hang_up = signal->number == SIGHUP && signal->is_from_kernel;
+	int64_t now_ms = rlock_now_ms();
+
+	if (front->lease->signals_taken == front->signals_sent)
+		sigemptyset(&front->pending);
+	(void)sigaddset(&front->pending, signal->number);
+	front->signals_sent++;
+	dialog_send(front->dialog_fd, is_hang_up ? RECORD_HANG_UP : RECORD_SIGNAL, signal->number,
+		    NULL, 0);
+	front->answer_ms = least(front->answer_ms, now_ms + ANSWER_MS);
+	if (front->lease->phase > HOLD_STARTING || !signals_is_ending(signal->number) ||
+	    front->end_signal != 0)
+		return;
+	front->end_signal = signal->number;
+	front->end_ms = now_ms + ANSWER_MS;
+}
+
+static void read_signals(struct front *front)
+{
+	struct os_signal signal;
+
+	while (os_signals_read(front->args->signals->fd, &signal)) {
+		if (signal.number == SIGCHLD)
+			reap(front);
+		else if (!job_control_has_reached_command(front->lease, &signal))
+			pass_on(front, &signal);
+	}
+}
+
+/* ---- what the renewer says ---- */
+
+static void commit(struct front *front)
+{
+	if (front->end_signal != 0)
+		return;
+	front->code = detached_check_renewer(front->renewer);
+	if (front->code == 0)
+		front->code = detached_print_tokens(front->args->opts, front->lease);
+	if (front->code == 0) {
+		dialog_send(front->dialog_fd, RECORD_COMMIT, 0, NULL, 0);
+		front->is_over = true;
+		front->renewer = 0;
+		return;
+	}
+	front->end_ms = rlock_now_ms() + ANSWER_MS;
+	dialog_send(front->dialog_fd, RECORD_SIGNAL, SIGTERM, NULL, 0);
+	front->signals_sent++;
+}
+
+static void read_dialog(struct front *front)
+{
+	struct record record;
+
+	/* A reader that does not read these lines holds up nothing but them. */
+	if (front->lease->phase != HOLD_ENDED)
+		message_set_deadline(rlock_now_ms() + PRINT_MS);
+	while (!front->is_over && dialog_read(front->dialog_fd, front->events.fd, &record)) {
+		if (dialog_print(&record))
+			continue;
+		if (record.kind == RECORD_RUNNING) {
+			watch_job(front);
+			front->raise_ms = rlock_now_ms() + LONG_COMMAND_MS;
+		} else if (record.kind == RECORD_STOPPED) {
+			front->stop = record.number;
+			front->settle_ms = rlock_now_ms() + SETTLE_MS;
+		} else if (record.kind == RECORD_ACQUIRED) {
+			commit(front);
+		}
+	}
+	message_set_deadline(INT64_MAX);
+}
+
+/* ---- the end ---- */
+
+/* The renewer is dead, and there was no command: nothing stays held, or in a queue. */
+static void clean_up(struct front *front)
+{
+	const struct hold_args *args = front->args;
+
+	if (args->hold_file != NULL)
+		detached_remove(args);
+	rlock_hold_set_sent_ms(args->hold, rlock_now_ms());
+	rlock_conn_set_events(args->conn, -1, NULL, NULL);
+	(void)rlock_release(args->conn, args->hold, rlock_now_ms());
+}
+
+static int report_crash(const struct front *front)
+{
+	if (front->crash != 0)
+		message_error("the renewer was ended by signal %d", front->crash);
+	else
+		message_error("the renewer has ended too early");
+	return EXIT_FAULT;
+}
+
+/*
+ * Whether there is a command. As long as there is none, none can come of a renewer that is dead: its command's process
+ * finds that another word stands where it would write its pid.
+ */
+static bool has_job(struct front *front)
+{
+	struct lease *lease = front->lease;
+	pid_t not_started = lease->job_pid;
+
+	if (lease->is_for_process || not_started > 0)
+		return !lease->is_for_process;
+	return !atomic_compare_exchange_strong(&lease->job_pid, &not_started, not_started - 1);
+}
+
+/*
+ * No other renewer goes on: we are to end, or the renewer was about to. A hold id for which a release may have been sent
+ * is not acquired again: the release may arrive late.
+ */
+static bool is_over_without_job(const struct front *front)
+{
+	const struct lease *lease = front->lease;
+
+	return front->end_signal != 0 || front->code > 0 || front->crash != 0 ||
+	       lease->phase == HOLD_RELEASING || rlock_now_ms() >= lease->wait_end_ms;
+}
+
+static void end_without_job(struct front *front)
+{
+	struct lease *lease = front->lease;
+
+	clean_up(front);
+	lease->exit_signal = front->end_signal;
+	if (lease->is_lost)
+		lease->exit_code = EXIT_LOST;
+	else if (lease->phase == HOLD_WAITING && front->crash == 0)
+		lease->exit_code = front->args->opts->conflict_exit_code;
+	else if (front->end_signal == 0 && front->code < 0)
+		front->code = report_crash(front);
+	front->is_over = true;
+}
+
+/* The renewer has ended. */
+static void follow_end(struct front *front)
+{
+	struct lease *lease = front->lease;
+
+	if (front->is_over || front->renewer != 0 || front->again_ms != INT64_MAX)
+		return;
+	read_dialog(front);
+	os_events_remove(front->events.fd, front->dialog_fd);
+	(void)close(front->dialog_fd);
+	front->dialog_fd = -1;
+	if (lease->phase == HOLD_ENDED) {
+		front->is_over = true;
+	} else if (has_job(front)) {
+		message_debug("the renewer has ended: rlock takes over");
+		close_job(front);
+		/* The command has had them. */
+		if (lease->signals_taken == front->signals_sent)
+			sigemptyset(&front->pending);
+		renewer_take_over(front->args, &front->job, &front->events, &front->pending);
+		front->is_over = true;
+	} else if (is_over_without_job(front)) {
+		end_without_job(front);
+	} else {
+		message_debug("the renewer has ended: another goes on");
+		lease->phase = HOLD_WAITING;
+		lease->signals_taken = front->signals_sent;
+		front->answer_ms = INT64_MAX;
+		front->again_ms = front->forked_ms + AGAIN_MS;
+	}
+}
+
+/* ---- the loop ---- */
+
+/* One that is stopped, or silent for another reason, is as good as dead. */
+static void check_renewer(struct front *front)
+{
+	const struct lease *lease = front->lease;
+	int64_t now_ms = rlock_now_ms();
+
+	if (os_is_ready(front->job_fd)) {
+		close_job(front);
+		front->has_job_ended = true;
+		front->answer_ms = least(front->answer_ms, now_ms + ANSWER_MS);
+	}
+	if (front->answer_ms <= now_ms && lease->signals_taken == front->signals_sent &&
+	    (!front->has_job_ended || lease->job_end != 0))
+		front->answer_ms = INT64_MAX;
+	/* The command was started before the renewer had the signal that was to end the wait: it has been passed on. */
+	if (lease->phase >= HOLD_RUNNING && lease->phase <= HOLD_TERMINATING)
+		front->end_ms = INT64_MAX;
+	if (now_ms >= least(front->answer_ms, least(front->end_ms, front->stopped_ms)))
+		kill_renewer(front);
+}
+
+static void follow_stop(struct front *front)
+{
+	if (rlock_now_ms() < front->settle_ms)
+		return;
+	front->settle_ms = INT64_MAX;
+	if (job_control_stop_with_command(front->lease))
+		dialog_send(front->dialog_fd, RECORD_CONTINUED, front->stop, NULL, 0);
+}
+
+static void start_again(struct front *front)
+{
+	if (front->again_ms != INT64_MAX && front->end_signal != 0) {
+		end_without_job(front);
+		return;
+	}
+	if (rlock_now_ms() < front->again_ms || fork_renewer(front))
+		return;
+	message_error("cannot start the renewer: %s", strerror(errno));
+	front->code = EXIT_SYSTEM;
+	front->is_over = true;
+}
+
+static void raise_priority(struct front *front)
+{
+	if (rlock_now_ms() < front->raise_ms)
+		return;
+	front->raise_ms = INT64_MAX;
+	os_raise_priority();
+}
+
+/* By the timer: a poll that we are stopped in takes the rest of its time when we go on, however late that is. */
+static void sleep_until_woken(struct front *front)
+{
+	struct pollfd events = { front->events.fd, POLLIN, 0 };
+	int64_t now_ms = rlock_now_ms(), next = least(front->answer_ms, front->end_ms);
+
+	next = least(next, front->stopped_ms);
+	next = least(next, front->again_ms);
+	next = least(next, front->settle_ms);
+	next = least(next, front->raise_ms);
+	if (now_ms < front->shrink_ms)
+		next = least(next, front->shrink_ms);
+	if (next != front->timer_ms)
+		os_timer_set(front->events.timer_fd, next);
+	front->timer_ms = next;
+	/* Last of all: what runs after it is in memory again. */
+	if (now_ms >= front->shrink_ms && next - now_ms > SHRINK_MS)
+		os_shrink_while_idle();
+	(void)rlock_poll(&events, 1, INT64_MAX);
+	if (rlock_now_ms() >= next)
+		os_timer_read(front->events.timer_fd);
+}
+
+static void front_loop(struct front *front)
+{
+	while (!front->is_over) {
+		sleep_until_woken(front);
+		raise_priority(front);
+		read_signals(front);
+		read_dialog(front);
+		follow_end(front);
+		check_renewer(front);
+		follow_stop(front);
+		start_again(front);
+	}
+}
+
+static bool front_init(struct front *front, const struct hold_args *args)
+{
+	*front = (struct front){
+		.args = args,
+		.lease = args->lease,
+		.self_fd = os_process_open(getpid()),
+		.dialog_fd = -1,
+		.job_fd = -1,
+		.code = -1,
+		.answer_ms = INT64_MAX,
+		.end_ms = INT64_MAX,
+		.stopped_ms = INT64_MAX,
+		.again_ms = INT64_MAX,
+		.settle_ms = INT64_MAX,
+		.raise_ms = INT64_MAX,
+		.shrink_ms = rlock_now_ms() + SHRINK_MS,
+		.timer_ms = INT64_MAX,
+	};
+	sigemptyset(&front->pending);
+	/* What taking over needs is there from the start. */
+	return job_init(&front->job, args->lease, getpid()) && front->self_fd >= 0 &&
+	       os_adopt_orphans() && signals_watch_all(args->signals) &&
+	       hold_events_open(&front->events, args->signals->fd) && fork_renewer(front);
+}
+
+static void front_clear(struct front *front)
+{
+	if (front->self_fd >= 0)
+		(void)close(front->self_fd);
+	if (front->dialog_fd >= 0)
+		(void)close(front->dialog_fd);
+	close_job(front);
+	hold_events_close(&front->events);
+	job_free(&front->job);
+}
+
+int front_run(const struct hold_args *args)
+{
+	struct front front;
+	int code;
+
+	if (front_init(&front, args)) {
+		front_loop(&front);
+	} else {
+		message_error("cannot start the renewer: %s", strerror(errno));
+		front.code = EXIT_SYSTEM;
+	}
+	code = front.code >= 0 ? front.code : args->lease->exit_code;
+	front_clear(&front);
+	return front.code < 0 && args->lease->exit_signal != 0
+		       ? signals_die_by(args->lease->exit_signal)
+		       : code;
+}

@@ -1,0 +1,49 @@
+/*
+ * The job's processes: whether any is left, and how they are terminated: SIGTERM to all of them, later SIGKILL, until
+ * none is left. When and why is lease.c's.
+ */
+#ifndef JOB_H
+#define JOB_H
+
+#include "hold/lease.h"
+#include "sys/tree.h"
+
+struct job {
+	struct lease *lease;
+	struct tree tree;
+	struct tree_set except;    /* children of ours that are none of the job's */
+	struct tree_set signalled; /* those that got SIGTERM */
+	struct tree_report report; /* of the last look */
+	bool sends_term;           /* no process before us has begun to */
+	bool is_term_complete;     /* all that were to be found got SIGTERM */
+	int64_t again_ms;          /* when to look again; INT64_MAX: there is nothing to look for */
+	int64_t pace_ms;
+};
+
+/*
+ * Of a command: all that is below adopter, which is us, or a renewer that is stopped. Children that we have already are
+ * none of the command's. Of a process: itself, and what is below it in its session. False with errno: something is short.
+ */
+bool job_init(struct job *job, struct lease *lease, pid_t adopter);
+void job_free(struct job *job);
+
+/* Do what the lease asks for at now_ms. */
+void job_terminate(struct job *job, int64_t now_ms);
+
+/*
+ * Whether none of the processes of a command that has ended is left. As long as some are, the next look is due when a
+ * child of ours has ended, and at again_ms.
+ */
+bool job_is_gone(struct job *job);
+
+/* Whether that process is one of a command's; true for one that has ended by now. */
+bool job_has(const struct job *job, pid_t pid);
+
+/* Send a signal to all that is left of a command. */
+void job_signal(struct job *job, int signal);
+
+/* rlock is dead: to a shell it was the command's. Processes of it that are stopped get what the kernel sends to an
+ * orphaned process group. */
+void job_hang_up_stopped(struct job *job);
+
+#endif

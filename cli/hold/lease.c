@@ -1,0 +1,249 @@
+/*
+ * The state of a hold, and the deadlines that follow from it: arithmetic on one clock. Waiting, signals and requests are
+ * renewer.c's.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/least.h"
+#include "hold/lease.h"
+
+/* SIGKILL comes this long before the end of the lease, since a process takes a moment to end. */
+#define KILL_MARGIN_MIN_MS 200
+#define KILL_MARGIN_MAX_MS 2000
+#define KILL_MARGIN_DIVISOR 10
+/*
+ * On a busy machine it is longer. A late wake-up says how long a process waits for a processor: we may wait as long to
+ * send SIGKILL, and each process that gets it waits at least once, to end.
+ */
+#define LATENESS_FACTOR 4
+/*
+ * Lateness moves SIGKILL forward by a sixth of the lease at most, and SIGTERM comes a sixth before SIGKILL at most: two
+ * thirds are left, and a renewal, due after one third, has one third.
+ */
+#define LATE_MARGIN_DIVISOR 6
+#define TERM_MARGIN_DIVISOR 6
+/* A renewal takes this part off the worst lateness: a machine that was suspended once is not busy for ever. */
+#define LATENESS_DECAY_DIVISOR 8
+/* A Java reader sets the TTL of the whole lock to its 30 s when it renews (RedissonReadLock), and so cuts a longer
+ * lease: ours has to be renewed before these are over. */
+#define SHARED_RENEWAL_MAX_MS 10000
+
+struct lease *lease_new(const struct opts *opts, enum rlock_kind kind)
+{
+	size_t size = sizeof(struct lease) + opts->name_count * sizeof(struct lease_name);
+	struct lease *lease =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	enum on_lost by_default = opts->command != NULL ? ON_LOST_KILL : ON_LOST_TERM;
+
+	if (lease == MAP_FAILED)
+		return NULL;
+	lease->lease_ms = opts->lease_ms;
+	lease->grace_ms = opts->grace_ms;
+	lease->at_least_ms = opts->at_least_ms;
+	lease->max_run_ms = opts->max_run_ms;
+	lease->wait_end_ms = opts->wait_ms <= 0 ? INT64_MAX : rlock_now_ms() + opts->wait_ms;
+	lease->is_fixed = opts->is_fixed_lease;
+	lease->is_shared = kind == RLOCK_READ;
+	lease->is_for_process = opts->command == NULL;
+	lease->kill_child = opts->kill_child;
+	lease->wait_all = opts->wait_all;
+	lease->on_lost = opts->on_lost == ON_LOST_DEFAULT ? by_default : opts->on_lost;
+	lease->front = getpid();
+	lease->max_run_end_ms = INT64_MAX;
+	lease->name_count = opts->name_count;
+	return lease;
+}
+
+void lease_free(struct lease *lease)
+{
+	if (lease != NULL)
+		(void)munmap(lease, sizeof(*lease) + lease->name_count * sizeof(*lease->names));
+}
+
+void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold)
+{
+	for (size_t i = 0; i < lease->name_count; i++) {
+		const char *owner = rlock_hold_owner(hold, i);
+
+		memcpy(lease->names[i].owner, owner, strlen(owner) + 1);
+		lease->names[i].token = rlock_hold_token(hold, i);
+	}
+	lease->sent_ms = rlock_hold_sent_ms(hold);
+	lease->acquired_ms = rlock_now_ms();
+	lease->phase = HOLD_STARTING;
+}
+
+/* One word, so that a process that is killed while it writes leaves all of it or nothing: a mark, the signal, the code. */
+#define END_MARK 0x10000
+#define END_SIGNAL_SHIFT 8
+
+void lease_record_end(struct lease *lease, const siginfo_t *info)
+{
+	bool is_exit = info->si_code == CLD_EXITED;
+	int code = is_exit ? info->si_status & 0xff : 0, signal = is_exit ? 0 : info->si_status;
+
+	lease->job_end = END_MARK | signal << END_SIGNAL_SHIFT | code;
+}
+
+bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out)
+{
+	int64_t end = lease->job_end;
+
+	*code_out = (int)(end & 0xff);
+	*signal_out = (int)(end >> END_SIGNAL_SHIFT & 0xff);
+	return end != 0;
+}
+
+int64_t lease_renewal_ms(const struct lease *lease)
+{
+	int64_t third_ms = lease->lease_ms / 3;
+
+	return lease->is_shared ? least(third_ms, SHARED_RENEWAL_MAX_MS) : third_ms;
+}
+
+int64_t lease_end_ms(const struct lease *lease)
+{
+	return lease->sent_ms + lease->lease_ms;
+}
+
+int64_t lease_kill_ms(const struct lease *lease)
+{
+	int64_t margin_ms = least(KILL_MARGIN_MAX_MS, lease->lease_ms / KILL_MARGIN_DIVISOR);
+
+	margin_ms = most(margin_ms, LATENESS_FACTOR * lease->lateness_ms);
+	return lease_end_ms(lease) - most(margin_ms, KILL_MARGIN_MIN_MS);
+}
+
+void lease_record_wakeup(struct lease *lease, int64_t asleep_ms, int64_t due_ms, int64_t now_ms)
+{
+	int64_t most_ms = lease->lease_ms / LATE_MARGIN_DIVISOR / LATENESS_FACTOR;
+	int64_t late_ms = least(now_ms - due_ms, most_ms), worst_ms = lease->lateness_ms;
+
+	/* It was due before it went to sleep: the machine did not cause that. */
+	if (due_ms <= asleep_ms)
+		return;
+	while (late_ms > worst_ms &&
+	       !atomic_compare_exchange_weak(&lease->lateness_ms, &worst_ms, late_ms))
+		;
+}
+
+void lease_record_renewal(struct lease *lease, int64_t sent_ms)
+{
+	lease->sent_ms = sent_ms;
+	lease->lateness_ms -= lease->lateness_ms / LATENESS_DECAY_DIVISOR;
+}
+
+/*
+ * From this time on there is no time to renew the lock before the job has to be terminated. With --on-lost ignore it
+ * may be renewed until the lease ends.
+ */
+static int64_t lost_ms(const struct lease *lease)
+{
+	if (lease->on_lost == ON_LOST_IGNORE && !lease->is_fixed)
+		return lease_end_ms(lease);
+	return lease_kill_ms(lease) - least(lease->grace_ms, lease->lease_ms / TERM_MARGIN_DIVISOR);
+}
+
+bool lease_terminates_job(const struct lease *lease)
+{
+	int reason = lease->reason;
+
+	return reason != TERMINATE_NONE &&
+	       (reason != TERMINATE_LOST || lease->on_lost == ON_LOST_KILL);
+}
+
+void lease_terminate(struct lease *lease, enum terminate_reason reason)
+{
+	int none = TERMINATE_NONE, lost = TERMINATE_LOST;
+	int64_t never = 0;
+
+	/* The time is set before the reason: the other process counts from it once it sees the reason. */
+	if (lease->reason == TERMINATE_LOST && lease->on_lost != ON_LOST_KILL &&
+	    reason != TERMINATE_LOST) {
+		lease->reason_ms = rlock_now_ms();
+		(void)atomic_compare_exchange_strong(&lease->reason, &lost, (int)reason);
+		return;
+	}
+	(void)atomic_compare_exchange_strong(&lease->reason_ms, &never, rlock_now_ms());
+	(void)atomic_compare_exchange_strong(&lease->reason, &none, (int)reason);
+}
+
+void lease_lose(struct lease *lease)
+{
+	int64_t never = 0;
+
+	(void)atomic_compare_exchange_strong(&lease->lost_at_ms, &never, rlock_now_ms());
+	lease->is_lost = true;
+	if (lease->on_lost != ON_LOST_IGNORE)
+		lease_terminate(lease, TERMINATE_LOST);
+}
+
+/* The end of a fixed lease terminates a command, and is no loss. */
+static bool ends_with_lease(const struct lease *lease)
+{
+	return lease->is_fixed && !lease->is_for_process;
+}
+
+void lease_check_deadlines(struct lease *lease, int64_t now_ms)
+{
+	/* The process that found it lost may have been killed before it set the reason. */
+	if (lease->is_lost)
+		lease_lose(lease);
+	if (!lease_terminates_job(lease) && now_ms >= lease->max_run_end_ms)
+		lease_terminate(lease, TERMINATE_MAX_RUN);
+	if (now_ms < lost_ms(lease))
+		return;
+	if (ends_with_lease(lease))
+		lease_terminate(lease, TERMINATE_LEASE);
+	else if (!lease->is_lost)
+		lease_lose(lease);
+}
+
+int64_t lease_next_ms(const struct lease *lease)
+{
+	int64_t next_ms = lease_terminates_job(lease) ? INT64_MAX : lease->max_run_end_ms;
+	bool has_end = ends_with_lease(lease) ? lease->reason == TERMINATE_NONE : !lease->is_lost;
+
+	return has_end ? least(next_ms, lost_ms(lease)) : next_ms;
+}
+
+int64_t lease_term_end_ms(const struct lease *lease)
+{
+	int64_t grace_end_ms = lease->reason_ms + lease->grace_ms;
+
+	if (!lease_terminates_job(lease))
+		return INT64_MAX;
+	/* A job that may go on without its lock need not end before the lease does. */
+	if (lease->is_lost && lease->on_lost != ON_LOST_KILL)
+		return grace_end_ms;
+	return least(grace_end_ms, lease_kill_ms(lease));
+}
+
+enum terminate_step lease_step(const struct lease *lease, int64_t now_ms)
+{
+	if (lease->reason == TERMINATE_NONE)
+		return STEP_RUN;
+	if (lease->reason == TERMINATE_ORPHANED)
+		return STEP_KILL;
+	return now_ms >= lease_term_end_ms(lease) ? STEP_KILL : STEP_TERM;
+}
+
+/* Whether the job has ended, and no signal that was passed on had asked for that. */
+static bool has_ended_unasked(const struct lease *lease)
+{
+	return lease->ended_ms != 0 && !lease->was_told_to_end;
+}
+
+bool lease_was_lost(const struct lease *lease)
+{
+	return lease->is_lost && !(has_ended_unasked(lease) && lease->ended_ms < lease->lost_at_ms);
+}
+
+bool lease_ended_by_itself(const struct lease *lease)
+{
+	return has_ended_unasked(lease) && !lease_was_lost(lease) &&
+	       (lease->reason == TERMINATE_NONE || lease->ended_ms < lease->reason_ms);
+}

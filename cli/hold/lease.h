@@ -1,0 +1,156 @@
+/*
+ * The state of one hold, in memory that rlock and its renewer share: until when the lock is safe, why the job is to be
+ * terminated, which process the job is, and how it ended. The renewer writes it, field by field and the phase last, so
+ * that rlock can go on from any point when the renewer is killed. The job is what the lock is held for: the command, or
+ * for a lock without one the process of --pid.
+ */
+#ifndef LEASE_H
+#define LEASE_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/rlock.h"
+#include "options/opts.h"
+
+#define LEASE_WHY_MAX 400
+
+/* The names are those of the model, tests/spin/holding.pml. */
+enum hold_phase {
+	HOLD_WAITING,  /* the lock is not held yet */
+	HOLD_STARTING, /* it is held, and the job does not run yet */
+	HOLD_RUNNING,  /* the job runs */
+	HOLD_LEFTOVERS, /* the command has ended; the lock is kept for its leftover processes (--wait-all) */
+	HOLD_TERMINATING, /* all of its processes get SIGTERM, then SIGKILL, until none is left */
+	HOLD_RELEASING,   /* nothing is left for which the lock is kept: the release is sent */
+	HOLD_ENDED,       /* exit_code and exit_signal are final */
+	HOLD_PHASES,
+};
+
+enum terminate_reason {
+	TERMINATE_NONE,
+	TERMINATE_LOST,      /* the lock is lost, or will be before it can be renewed */
+	TERMINATE_LEASE,     /* the fixed lease is at its end */
+	TERMINATE_MAX_RUN,   /* --max-run */
+	TERMINATE_LEFTOVERS, /* the command was told to end: its leftovers end, too */
+	TERMINATE_ORPHANED,  /* --kill-child, and rlock or its renewer is dead */
+};
+
+struct lease {
+	/* Set before the renewer is forked; only a renewal by `rlock renew` changes lease_ms, of a lock without a command. */
+	int64_t lease_ms;
+	int64_t grace_ms;
+	int64_t at_least_ms;
+	int64_t max_run_ms;  /* 0: no limit */
+	int64_t wait_end_ms; /* until when to wait for the lock; INT64_MAX: without a limit */
+	bool is_fixed;       /* --lease: it is never renewed */
+	bool is_shared;      /* a read lock: other readers renew it as well */
+	bool is_for_process; /* the job is the process of --pid */
+	bool kill_child;
+	bool wait_all; /* the job has ended when all of its processes have */
+	enum on_lost on_lost;
+	char hold_id[RLOCK_HOLD_ID_MAX];
+	char owner[RLOCK_OWNER_MAX]; /* of the names that are not re-entered */
+	pid_t front;                 /* the rlock process that the user started */
+
+	/* The course of the hold. */
+	int64_t since_us;  /* since when it is waited for, as the server says: rlock_request */
+	_Atomic int phase; /* enum hold_phase */
+	_Atomic int64_t acquired_ms;
+	_Atomic int64_t max_run_end_ms; /* INT64_MAX: no limit */
+	_Atomic int64_t sent_ms;        /* when the last good renewal was sent */
+	_Atomic int64_t lateness_ms;    /* of the worst wake-up, which renewals reduce */
+	_Atomic int reason;             /* enum terminate_reason */
+	_Atomic int64_t reason_ms;      /* when it was set */
+	atomic_bool is_lost;            /* with --on-lost ignore there is no reason beside it */
+	atomic_bool is_broken;          /* lost, and the server said so */
+	_Atomic int64_t lost_at_ms;     /* when that was found */
+	_Atomic size_t lost_name;       /* the index of the name that is lost */
+	atomic_bool is_loss_logged;
+	atomic_bool is_term_sent;     /* some of the job's processes have had SIGTERM */
+	atomic_bool was_told_to_end;  /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
+	_Atomic int signals_taken;    /* of those that rlock has passed on */
+	atomic_bool is_front_stopped; /* it stopped itself, because the command was */
+	/* Not positive: it was not started. rlock counts down for each renewer that was killed before. */
+	_Atomic pid_t job_pid;
+	_Atomic uint64_t job_start; /* its start time in the kernel's ticks; 0: not known yet */
+	_Atomic int exec_error;     /* errno: the command was not run; 0: it was */
+	_Atomic int64_t job_end;    /* lease_record_end; 0: it has not ended */
+	_Atomic int64_t
+		ended_ms; /* when it had ended at the latest, with wait_all all of its processes; 0: not yet */
+	_Atomic int exit_code, exit_signal; /* of rlock */
+	char why[LEASE_WHY_MAX];            /* why the last renewal failed */
+	size_t name_count;
+	struct lease_name {
+		char owner[RLOCK_OWNER_MAX];
+		int64_t token; /* 0: none */
+	} names[];             /* one for each name, once the lock is held */
+};
+
+/* In memory that fork shares, with what the options say; NULL with errno. kind is that of the lock. */
+struct lease *lease_new(const struct opts *opts, enum rlock_kind kind);
+void lease_free(struct lease *lease);
+
+/* The lock was acquired. */
+void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold);
+
+/* The command has ended, as waitid says. */
+void lease_record_end(struct lease *lease, const siginfo_t *info);
+/* How it ended: its exit code, or the signal that is not 0. False: it has not, or no process saw how. */
+bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out);
+
+/* How long after the sending of a good renewal the next one is due. */
+int64_t lease_renewal_ms(const struct lease *lease);
+
+/* When the lease ends on the server at the earliest, counted from the last good renewal. */
+int64_t lease_end_ms(const struct lease *lease);
+
+/* The last moment at which all of the job's processes get SIGKILL. */
+int64_t lease_kill_ms(const struct lease *lease);
+
+/*
+ * A process that went to sleep at asleep_ms, to be woken at due_ms at the latest, runs at now_ms. The later that is,
+ * the earlier SIGKILL comes.
+ */
+void lease_record_wakeup(struct lease *lease, int64_t asleep_ms, int64_t due_ms, int64_t now_ms);
+
+/* The lease was renewed by a request that was sent at sent_ms. */
+void lease_record_renewal(struct lease *lease, int64_t sent_ms);
+
+/*
+ * Set the reason why the job is to be terminated. The first one counts; but each other one overrules a lost lock for
+ * which the job gets SIGTERM only.
+ */
+void lease_terminate(struct lease *lease, enum terminate_reason reason);
+
+/* The lock is lost. What that does to the job is the user's choice. */
+void lease_lose(struct lease *lease);
+
+/* Set the reason if a deadline has passed: call this whenever time may have passed. */
+void lease_check_deadlines(struct lease *lease, int64_t now_ms);
+
+/* When lease_check_deadlines may set another reason. */
+int64_t lease_next_ms(const struct lease *lease);
+
+/* Whether the reason means SIGTERM and then SIGKILL; false where a lost lock means SIGTERM only, or nothing. */
+bool lease_terminates_job(const struct lease *lease);
+
+/* What the reason asks for now. */
+enum terminate_step {
+	STEP_RUN,  /* nothing */
+	STEP_TERM, /* SIGTERM, and then to wait for lease_term_end_ms */
+	STEP_KILL, /* SIGKILL until no process is left */
+};
+enum terminate_step lease_step(const struct lease *lease, int64_t now_ms);
+/* When STEP_TERM turns into STEP_KILL; INT64_MAX: never. */
+int64_t lease_term_end_ms(const struct lease *lease);
+
+/* Whether the lock was lost while the job ran. */
+bool lease_was_lost(const struct lease *lease);
+/* Whether the job ended by itself before there was a reason to terminate it. What happened later does not concern it. */
+bool lease_ended_by_itself(const struct lease *lease);
+
+#endif

@@ -1,0 +1,103 @@
+# The processes of a hold: rlock, its renewer, and the command's, wherever they are. Sourced after helpers.bash, leftovers.bash
+# and watching.bash.
+
+# In single quotes stand whole scripts; what is set here is for the tests.
+# shellcheck disable=SC2016,SC2034
+
+# A command that says which process it is, by the file "command-pid", and runs until let_go.
+STAYING='echo $$ >command-pid; exec until_let_go'
+
+# hold_and_know NAME [OPTION...]: `rlock run` holds the lock for a command that stays until let_go; its messages are in the file
+# "said". Sets PID, RENEWER and COMMAND. Returns when all of them run.
+hold_and_know() {
+	hold_for "$STAYING" "$@"
+}
+
+# hold_for SCRIPT NAME [OPTION...]: the same, for a script of sh that writes its number to the file "command-pid".
+hold_for() {
+	listen_to rlock run "${@:3}" "$2" -- sh -c "$1"
+	know_processes
+}
+
+# know_processes: PID is an rlock that holds a lock; sets RENEWER and COMMAND.
+know_processes() {
+	wait_until 10 test -s command-pid
+	COMMAND=$(<command-pid)
+	wait_until 5 has_renewer "$PID"
+	RENEWER=$(renewer_of "$PID")
+	BACKGROUND+=("$COMMAND" "$RENEWER")
+}
+
+# holds_on NAME PID COMMAND: the lock is held, rlock and the command run.
+holds_on() {
+	is_held "$1" && is_running "$2" && is_running "$3"
+}
+
+# parent_of PID: sets PARENT.
+parent_of() {
+	local stat fields
+	PARENT=
+	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null || return
+	read -ra fields <<<"${stat##*) }"
+	PARENT=${fields[1]}
+}
+
+# has_parent PID PARENT
+has_parent() {
+	parent_of "$1" && [ "$PARENT" = "$2" ]
+}
+
+# is_zombie PID
+is_zombie() {
+	local stat
+	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null && [[ ${stat##*) } = Z* ]]
+}
+
+# ---- what escapes ----
+
+# The kinds of tests/tools/escape that this user can make.
+ESCAPERS=(child session bare undumpable hopper)
+[ "$(id -u)" != 0 ] || ESCAPERS+=(foreign)
+
+# Processes that tests/tools/escape has started with the mark "escaped" run; or none does any more. One looks at a time, since
+# to look is to take the mark for a moment.
+some_escaped() {
+	[ -e escaped ] && ! flock looking flock -n -x escaped true
+}
+
+none_escaped() {
+	! some_escaped
+}
+
+# When it was acquired, no process that escaped was to run. A waiter for the lock; sets RIVAL. Its command makes the file "early"
+# if one runs, and in each case "entered".
+rival_waits() {
+	local pid=$PID
+	in_background rlock run -w 60s "$@" -- sh -c 'flock looking flock -n -x escaped true || touch early; touch entered'
+	RIVAL=$PID PID=$pid
+}
+
+# rival_entered: since all processes have gone, and not before.
+rival_entered() {
+	ended_with 0 "$RIVAL"
+	file_exists entered
+	[ ! -e early ] || fail 'another owner acquired the lock beside a process that escaped'
+}
+
+# ---- what is on the server ----
+
+# clients: "ID NAME" of each client of the server but those that ask now.
+clients() {
+	redis client list | sed -nE 's/^id=([0-9]+) .* name=([^ ]*) .*/\1 \2/p' | grep ' rlock' || :
+}
+
+# has_clients COUNT: so many are rlock's.
+has_clients() {
+	[ "$(clients | wc -l)" = "$1" ]
+}
+
+# ---- namespaces ----
+
+needs_namespaces() {
+	unshare --fork --pid --mount-proc --kill-child true 2>/dev/null || skip 'no pid namespaces here'
+}

@@ -1,0 +1,160 @@
+/*
+ * lease.c: how long before the end of a lease a command gets SIGTERM, and SIGKILL. It leaves sending them to the
+ * tests in tests/bats.
+ */
+#include <stdlib.h>
+
+#include "hold/lease.h"
+
+#include "unit.h"
+
+#define GRACE_MS 5000 /* the default */
+
+/* From when the last good renewal was sent. */
+static const struct {
+	int64_t lease_ms, grace_ms, term_ms, kill_ms;
+} deadlines[] = {
+	/* a sixth of the lease for grace, and after that a tenth */
+	{ 3000, GRACE_MS, 2200, 2700 },
+	{ 6000, GRACE_MS, 4400, 5400 },
+	{ 12000, GRACE_MS, 8800, 10800 },
+	/* that tenth is 200 ms at least */
+	{ 1000, GRACE_MS, 634, 800 },
+	/* and 2 s at most */
+	{ 30000, GRACE_MS, 23000, 28000 },
+	{ 45000, GRACE_MS, 38000, 43000 },
+	{ 3600000, GRACE_MS, 3593000, 3598000 },
+	/* less grace than a sixth of the lease */
+	{ 30000, 1000, 27000, 28000 },
+	{ 30000, 0, 28000, 28000 },
+	{ 1000, 100, 700, 800 },
+};
+
+/* A lock whose next deadline is now. */
+static void set_lease(struct lease *lease, size_t index)
+{
+	lease->lease_ms = deadlines[index].lease_ms;
+	lease->grace_ms = deadlines[index].grace_ms;
+	lease->max_run_end_ms = INT64_MAX;
+	lease->on_lost = ON_LOST_KILL;
+	lease->sent_ms = rlock_now_ms() - deadlines[index].term_ms;
+}
+
+static void check_deadlines(size_t index)
+{
+	struct lease *lease = lease_new(&(struct opts){ 0 }, RLOCK_PLAIN);
+	int64_t lease_ms = deadlines[index].lease_ms, term_ms, kill_ms;
+
+	if (lease == NULL)
+		abort();
+	set_lease(lease, index);
+	term_ms = lease->sent_ms + deadlines[index].term_ms;
+	kill_ms = lease->sent_ms + deadlines[index].kill_ms;
+	CHECK_NUMBER(lease_next_ms(lease), term_ms, "a lease of %" PRId64 " ms has its time",
+		     lease_ms);
+	lease_check_deadlines(lease, term_ms - 1);
+	CHECK(lease_step(lease, term_ms - 1) == STEP_RUN && !lease->is_lost,
+	      "a moment before, the command runs");
+	lease_check_deadlines(lease, term_ms);
+	CHECK(lease->is_lost && lease->reason == TERMINATE_LOST, "then the lock counts as lost");
+	if (term_ms < kill_ms)
+		CHECK(lease_step(lease, kill_ms - 1) == STEP_TERM, "the command gets SIGTERM");
+	CHECK(lease_step(lease, kill_ms) == STEP_KILL, "and killed %" PRId64 " ms before the end",
+	      lease_ms - deadlines[index].kill_ms);
+	lease_free(lease);
+}
+
+/* A process that found the lock lost was killed before it set the reason: the other one sets it. */
+static void check_half_lost(void)
+{
+	struct lease *lease = lease_new(&(struct opts){ 0 }, RLOCK_PLAIN);
+	int64_t now_ms = rlock_now_ms();
+
+	if (lease == NULL)
+		abort();
+	lease->lease_ms = 60000;
+	lease->max_run_end_ms = INT64_MAX;
+	lease->on_lost = ON_LOST_KILL;
+	lease->sent_ms = now_ms;
+	lease->lost_at_ms = now_ms - 1;
+	lease->is_lost = true;
+	lease_check_deadlines(lease, now_ms);
+	CHECK(lease->reason == TERMINATE_LOST,
+	      "a lock that was found lost, without a reason, terminates the command");
+	CHECK_NUMBER(lease->lost_at_ms, now_ms - 1, "and is lost since that was found");
+	lease_free(lease);
+}
+
+static void check_renewal(void)
+{
+	struct lease *lease = lease_new(&(struct opts){ 0 }, RLOCK_PLAIN);
+
+	if (lease == NULL)
+		abort();
+	lease->lease_ms = 60000;
+	CHECK_NUMBER(lease_renewal_ms(lease), 20000, "a lock is renewed at a third of its lease");
+	lease->is_shared = true;
+	CHECK_NUMBER(lease_renewal_ms(lease), 10000, "and one of readers every 10 s at least");
+	lease->lease_ms = 3000;
+	CHECK_NUMBER(lease_renewal_ms(lease), 1000, "which may be more often");
+	lease_free(lease);
+}
+
+/* How long before the end of the lease SIGKILL comes after a wake-up that was so late. */
+static const struct {
+	int64_t lease_ms, late_ms, margin_ms;
+} wakeups[] = {
+	/* as late as on an idle machine */
+	{ 30000, 3, 2000 },
+	/* four times as long */
+	{ 30000, 700, 2800 },
+	{ 6000, 200, 800 },
+	{ 3000, 100, 400 },
+	/* a sixth of the lease at most */
+	{ 30000, 60000, 5000 },
+	{ 3000, 300, 500 },
+	/* a sixth of a short lease is no more than the least margin */
+	{ 1000, 300, 200 },
+};
+
+static int64_t margin_ms(const struct lease *lease)
+{
+	return lease_end_ms(lease) - lease_kill_ms(lease);
+}
+
+static void check_wakeup(size_t index)
+{
+	struct lease *lease = lease_new(&(struct opts){ 0 }, RLOCK_PLAIN);
+	int64_t lease_ms = wakeups[index].lease_ms, now_ms = rlock_now_ms();
+	int64_t due_ms = now_ms - wakeups[index].late_ms, usual_ms;
+
+	if (lease == NULL)
+		abort();
+	lease->lease_ms = lease_ms;
+	lease->sent_ms = now_ms;
+	usual_ms = margin_ms(lease);
+	lease_record_wakeup(lease, due_ms, due_ms, now_ms);
+	CHECK_NUMBER(margin_ms(lease), usual_ms,
+		     "a sleep that begins when it is over changes nothing");
+	lease_record_wakeup(lease, due_ms - 1, due_ms, now_ms);
+	CHECK_NUMBER(margin_ms(lease), wakeups[index].margin_ms,
+		     "SIGKILL comes so long before the end of a lease of %" PRId64 " ms", lease_ms);
+	lease_record_wakeup(lease, due_ms - 1, now_ms, now_ms);
+	lease_record_wakeup(lease, due_ms - 1, INT64_MAX, now_ms);
+	CHECK_NUMBER(margin_ms(lease), wakeups[index].margin_ms,
+		     "and another wake-up that is in time does not change that");
+	for (int renewals = 0; renewals < 30; renewals++)
+		lease_record_renewal(lease, now_ms);
+	CHECK_NUMBER(margin_ms(lease), usual_ms, "but enough renewals do");
+	lease_free(lease);
+}
+
+void test_lease(void)
+{
+	check_renewal();
+	check_half_lost();
+	for (size_t i = 0; i < COUNT_OF(deadlines); i++)
+		check_deadlines(i);
+	for (size_t i = 0; i < COUNT_OF(wakeups); i++)
+		check_wakeup(i);
+}
