@@ -130,7 +130,7 @@ check "B was in $gap ms after A's work had ended" test "$gap" -ge 0 -a "$gap" -l
 printf '\n2. Once more, but A is killed. Its work goes on, and so the lock stays.\n\n'
 clear_output
 # shellcheck disable=SC2016
-shell A rlock run nightly -- sh -c 'echo "working for $PPID"; sleep 2; date "+done at %s.%3N"' &
+shell A rlock run nightly -- sh -c 'echo "working for ${RLOCK_OWNER##*:}"; sleep 2; date "+done at %s.%3N"' &
 wait_until 'A has the lock' said A 'working for '
 holder=$(sed -n 's/^working for //p' "$work/A")
 shell C kill -9 "$holder"
