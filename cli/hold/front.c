@@ -31,8 +31,6 @@
 #define ANSWER_MS 1000
 /* How long to wait for room on standard error, while there is more to do. */
 #define PRINT_MS 500
-/* A command that was stopped and continued together with us is seen running after this time. */
-#define SETTLE_MS 30
 /* A lock that was waited for or held for so long may be held for hours: we shrink. */
 #define SHRINK_MS 1000
 /* When a command has run for longer than this, our priority rises: we may have to take over in time. */
@@ -230,7 +228,7 @@ static void read_dialog(struct front *front)
 			front->raise_ms = rlock_now_ms() + LONG_COMMAND_MS;
 		} else if (record.kind == RECORD_STOPPED) {
 			front->stop = record.number;
-			front->settle_ms = rlock_now_ms() + SETTLE_MS;
+			front->settle_ms = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
 		} else if (record.kind == RECORD_ACQUIRED) {
 			commit(front);
 		}

@@ -9,14 +9,9 @@
 #include "hold/job_control.h"
 #include "sys/proc.h"
 
-static bool has_command(const struct lease *lease)
-{
-	return !lease->is_for_process && lease->job_pid > 0 && lease->job_end == 0;
-}
-
 bool job_control_has_reached_command(const struct lease *lease, const struct os_signal *signal)
 {
-	return has_command(lease) && signal->is_from_kernel && signal->number != SIGALRM &&
+	return lease_has_command(lease) && signal->is_from_kernel && signal->number != SIGALRM &&
 	       (signal->number != SIGHUP || getsid(0) != getpid());
 }
 
@@ -34,7 +29,7 @@ static bool has_job_control(void)
 /* The shell shows its prompt only when we are stopped, too. */
 bool job_control_stop_with_command(struct lease *lease)
 {
-	if (!has_command(lease) || lease->reason != TERMINATE_NONE ||
+	if (!lease_has_command(lease) || lease->reason != TERMINATE_NONE ||
 	    !proc_is_stopped(lease->job_pid) || !has_job_control())
 		return false;
 	lease->is_front_stopped = true;

@@ -9,6 +9,9 @@
 #include "hold/lease.h"
 #include "sys/os.h"
 
+/* A command that was stopped and continued together with rlock is seen running after this time. */
+#define JOB_CONTROL_SETTLE_MS 30
+
 /*
  * Whether the command has got this signal of rlock's already: the kernel sends a signal of the terminal to both, except
  * for SIGHUP, which only the leader of the session gets. False when only leftovers run: most of them ignore the signals

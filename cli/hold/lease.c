@@ -97,6 +97,11 @@ bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out)
 	return end != 0;
 }
 
+bool lease_has_command(const struct lease *lease)
+{
+	return !lease->is_for_process && lease->job_pid > 0 && lease->job_end == 0;
+}
+
 int64_t lease_renewal_ms(const struct lease *lease)
 {
 	int64_t third_ms = lease->lease_ms / 3;

@@ -102,6 +102,9 @@ void lease_record_end(struct lease *lease, const siginfo_t *info);
 /* How it ended: its exit code, or the signal that is not 0. False: it has not, or no process saw how. */
 bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out);
 
+/* Whether there is a command that is not known to have ended. */
+bool lease_has_command(const struct lease *lease);
+
 /* How long after the sending of a good renewal the next one is due. */
 int64_t lease_renewal_ms(const struct lease *lease);
 

@@ -30,8 +30,6 @@
 
 /* How often to look for what no event tells. */
 #define LOOK_MS 100
-/* A command that was stopped and continued together with rlock is seen running after this time. */
-#define STOP_MS 30
 /* Most short commands have ended by then: a renewer that works meanwhile would take the processor from them. */
 #define COMMAND_SETTLE_MS 20
 /*
@@ -199,13 +197,6 @@ static void happen(struct renewer *renewer, enum hold_event event)
 		action(renewer);
 }
 
-static bool has_command(const struct renewer *renewer)
-{
-	const struct lease *lease = renewer->lease;
-
-	return !lease->is_for_process && lease->job_pid > 0 && lease->job_end == 0;
-}
-
 /* ---- children ---- */
 
 /* rlock follows a stop, if a shell is there to continue it. */
@@ -214,7 +205,7 @@ static void record_stop(struct renewer *renewer)
 	renewer->stops++;
 	renewer->is_continued = false;
 	if (renewer->is_front)
-		renewer->stop_ms = rlock_now_ms() + STOP_MS;
+		renewer->stop_ms = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
 	else
 		dialog_send(renewer->dialog_fd, RECORD_STOPPED, renewer->stops, NULL, 0);
 }
@@ -222,7 +213,7 @@ static void record_stop(struct renewer *renewer)
 /* The end is written down before the command is reaped: if we are killed in between, rlock reaps it, and sees how it ended. */
 static void record_child(struct renewer *renewer, const siginfo_t *info)
 {
-	if (info->si_pid != renewer->lease->job_pid || !has_command(renewer))
+	if (info->si_pid != renewer->lease->job_pid || !lease_has_command(renewer->lease))
 		return;
 	if (info->si_code == CLD_STOPPED) {
 		record_stop(renewer);
@@ -291,7 +282,7 @@ static void take_signal(struct renewer *renewer, int signal, bool continues)
 {
 	struct lease *lease = renewer->lease;
 
-	if (has_command(renewer)) {
+	if (lease_has_command(renewer->lease)) {
 		signal_command(renewer, signal, continues);
 	} else if (lease->phase == HOLD_LEFTOVERS && !asks_to_end(signal)) {
 		job_signal(renewer->job, signal);
@@ -337,7 +328,7 @@ static void read_signals(struct renewer *renewer)
 static void follow_front(struct renewer *renewer, int stop)
 {
 	reap(renewer);
-	if (has_command(renewer) && stop == renewer->stops && !renewer->is_continued)
+	if (lease_has_command(renewer->lease) && stop == renewer->stops && !renewer->is_continued)
 		(void)kill(renewer->lease->job_pid, SIGCONT);
 }
 
@@ -631,7 +622,7 @@ static void follow_stop(struct renewer *renewer)
 	if (rlock_now_ms() < renewer->stop_ms)
 		return;
 	renewer->stop_ms = INT64_MAX;
-	if (!has_command(renewer) || !job_control_stop_with_command(renewer->lease))
+	if (!lease_has_command(renewer->lease) || !job_control_stop_with_command(renewer->lease))
 		return;
 	reap(renewer);
 	if (!renewer->is_continued)
