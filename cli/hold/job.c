@@ -87,6 +87,7 @@ static const struct tree *tree_of(struct job *job)
 	job->tree.root_start = job->lease->job_start;
 	job->tree.has_root = true;
 	/* getsid needs no descriptor, of which there may be none left. */
+	job->tree.has_session = true;
 	job->tree.session = getsid(job->lease->job_pid);
 	return &job->tree;
 }

@@ -68,7 +68,7 @@ struct look {
 
 static bool is_left_out(const struct tree *tree, const struct proc *proc)
 {
-	if (tree->session != 0 && proc->session != tree->session)
+	if (tree->has_session && proc->session != tree->session)
 		return true;
 	if (tree->except != NULL && set_has(tree->except, proc->pid, proc->start))
 		return true;

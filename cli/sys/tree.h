@@ -26,7 +26,8 @@ struct tree {
 	pid_t root;
 	uint64_t root_start; /* 0: any */
 	bool has_root;       /* the root is one of the processes, too */
-	pid_t session;       /* only those of this session count; 0: all do */
+	bool has_session;    /* only processes of this session count */
+	pid_t session;       /* 0: one that a process of an outer PID namespace leads */
 	/* Neither these nor what is below them; NULL: none. */
 	const struct tree_set *except;
 	/* Such processes get no signal, but count, and so does what is below them; NULL: none is such. */

@@ -8,6 +8,7 @@
 load ../lib/helpers
 load ../lib/leftovers
 load ../lib/scripting
+load ../lib/holding
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -42,6 +43,23 @@ is_marked_lost() {
 	wait_until 5 nothing_runs
 	is_running "$(cat "$BATS_TEST_TMPDIR/far")"
 	is_running "$(cat "$BATS_TEST_TMPDIR/far-child")"
+}
+
+# As in a container: the kernel then says 0 of it.
+@test "where a process of an outer PID namespace leads the session, a daemon of another one is not killed" {
+	needs_namespaces
+	in_background unshare --fork --pid --mount-proc --kill-child bash -c '
+		bash -c '\''rlock lock --pid $$ -t 1s a; setsid until_let_go & echo $! >far; until_let_go'\'' & script=$!
+		until [ -s far ]; do :; done
+		$REDIS del a >/dev/null
+		wait $script; echo "script $?" >ended
+		while pgrep -x rlock-renewer >/dev/null; do :; done
+		! kill -0 "$(cat far)" || echo "far runs" >>ended
+		echo end >>ended'
+	wait_until 15 grep -qsx end ended
+	run -0 cat ended
+	assert_output $'script 143\nfar runs\nend'
+	let_go
 }
 
 @test "with --on-lost kill a daemon of another session is not killed" {
