@@ -214,29 +214,6 @@ limited() {
 	[ "$(wc -l <<<"$stderr")" = 1 ]
 }
 
-# finds_proc TEXT COMMAND [ARG...]: check, run by the command, finds /proc not sound, for that reason.
-finds_proc() {
-	run -78 "${@:2}" rlock check
-	finds BAD proc "$1"
-}
-
-@test "a /proc that is missing, or that of another PID namespace, is not sound" {
-	unshare --fork --pid --mount-proc --kill-child true 2>/dev/null || skip 'no namespaces here'
-	local others='/proc is that of another PID namespace: .*--mount-proc'
-	run -0 unshare --fork --pid --mount-proc rlock check
-	finds ok proc shows
-	finds_proc "$others" unshare --fork --pid
-	finds_proc 'processes that start here belong to another PID namespace than /proc: unshare --fork --mount-proc' \
-		unshare --pid
-	# shellcheck disable=SC2016
-	finds_proc 'there is no /proc: mount' unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh
-	in_background unshare --fork --pid --mount-proc --kill-child until_let_go
-	wait_until 5 is_above "$PID" until_let_go
-	# It knows no process of ours.
-	finds_proc "$others" nsenter --target "$(pgrep -P "$PID")" --mount
-	let_go
-}
-
 @test "a wrong password: 77" {
 	run -77 rlock check -u "redis://limited:wrong@127.0.0.1:$PORT"
 	finds BAD server
