@@ -359,6 +359,8 @@ has_taken_signals() {
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
 	leaves
+	# Between the release and the grant there may be none either.
+	wait_until 5 is_held a
 	wait_until 5 no_keys
 	kill -s CONT "$PID"
 	ended_with 124
