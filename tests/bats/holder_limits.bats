@@ -41,6 +41,46 @@ LIMITED=(prlimit --rttime=200000:400000)
 	said_nothing
 }
 
+# floods SOCKET: stands before the server until there is a file "flood"; then it replies with a line that has no end.
+floods() {
+	in_background python3 -IS -c '
+import os, select, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+while True:
+    client = listener.accept()[0]
+    server = socket.socket(socket.AF_UNIX)
+    server.connect(sys.argv[2])
+    try:
+        while not os.path.exists("flood"):
+            for ready in select.select([client, server], [], [], 0.05)[0]:
+                data = ready.recv(65536)
+                if not data:
+                    raise ConnectionError
+                (server if ready is client else client).sendall(data)
+        client.sendall(b"+")
+        while True:
+            client.sendall(b"x" * 65536)
+    except ConnectionError:
+        client.close()' "$1" "$SERVER_SOCKET"
+	wait_until 5 test -S "$1"
+}
+
+@test "while a reply has no end the renewer does not come before all others" {
+	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
+	floods "$PWD/flood.sock"
+	local flood=$PID
+	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 3s -u "unix://$PWD/flood.sock" a -- sh -c "$STAYING"
+	know_processes
+	wait_until 5 has_class "$RENEWER" RR
+	touch flood
+	wait_closely 10 has_class "$RENEWER" TS
+	rm flood
+	kill -s KILL "$flood"
+	ended_with 76
+}
+
 # ---- descriptors ----
 
 WITHOUT_NULL=(unshare --mount sh -c 'mount -t tmpfs none /dev && exec "$@"' sh)
