@@ -27,7 +27,13 @@ LEAST=4 MOST=16
 # with_descriptors COUNT COMMAND [ARG...]: sets STATUS; what was said is in the file "said".
 with_descriptors() {
 	STATUS=0
-	timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>said 3>&- 8>&- || STATUS=$?
+	(
+		# What a caller of the tests has left open would take some of them.
+		for fd in /proc/self/fd/*; do
+			((${fd##*/} < 3)) || eval "exec ${fd##*/}>&-"
+		done
+		exec timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>said
+	) || STATUS=$?
 }
 
 # ended_by COUNT STATUS...
