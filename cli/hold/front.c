@@ -181,6 +181,14 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	front->end_ms = now_ms + ANSWER_MS;
 }
 
+/* What the renewer sends goes to the command's whole process group. */
+static bool has_reached_command(const struct front *front, const struct os_signal *signal)
+{
+	if (front->renewer > 0 && signal->sender == front->renewer)
+		return true;
+	return job_control_has_reached_command(front->lease, signal);
+}
+
 static void read_signals(struct front *front)
 {
 	struct os_signal signal;
@@ -188,7 +196,7 @@ static void read_signals(struct front *front)
 	while (os_signals_read(front->args->signals->fd, &signal)) {
 		if (signal.number == SIGCHLD)
 			reap(front);
-		else if (!job_control_has_reached_command(front->lease, &signal))
+		else if (!has_reached_command(front, &signal))
 			pass_on(front, &signal);
 	}
 }

@@ -8,6 +8,7 @@
 
 #include "hold/lease.h"
 #include "sys/os.h"
+#include "sys/proc.h"
 
 /* A command that was stopped and continued together with rlock is seen running after this time. */
 #define JOB_CONTROL_SETTLE_MS 30
@@ -24,5 +25,11 @@ bool job_control_has_reached_command(const struct lease *lease, const struct os_
  * we did not stop.
  */
 bool job_control_stop_with_command(struct lease *lease);
+
+/*
+ * In the renewer: a descriptor of the process that can continue a stopped command, the nearest one above rlock that is
+ * in the same session and not in the command's process group, as a shell with job control is. PROC_GONE: there is none.
+ */
+enum proc_lookup job_control_open_shell(const struct lease *lease, int *fd_out);
 
 #endif

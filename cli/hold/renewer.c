@@ -76,6 +76,8 @@ struct renewer {
 	bool is_settled;   /* what is done once the job runs has been done */
 	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
 	int stops;         /* how often the command was stopped */
+	int stop_signal;   /* the last that stopped it */
+	int shell_fd; /* of the shell that can continue the command while that is stopped; -1: not watched */
 	bool has_target_ended;
 	bool is_requesting; /* a renewal is under way */
 	/* Times; INT64_MAX: never. */
@@ -200,9 +202,10 @@ static void happen(struct renewer *renewer, enum hold_event event)
 /* ---- children ---- */
 
 /* rlock follows a stop, if a shell is there to continue it. */
-static void record_stop(struct renewer *renewer)
+static void record_stop(struct renewer *renewer, int signal)
 {
 	renewer->stops++;
+	renewer->stop_signal = signal;
 	renewer->is_continued = false;
 	if (renewer->is_front)
 		renewer->stop_ms = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
@@ -216,7 +219,7 @@ static void record_child(struct renewer *renewer, const siginfo_t *info)
 	if (info->si_pid != renewer->lease->job_pid || !lease_has_command(renewer->lease))
 		return;
 	if (info->si_code == CLD_STOPPED) {
-		record_stop(renewer);
+		record_stop(renewer, info->si_status);
 		return;
 	}
 	renewer->is_continued = true;
@@ -393,6 +396,60 @@ static void look_at_front(struct renewer *renewer)
 		/* The shell has not continued it, but another process its command. */
 		(void)os_process_signal(renewer->front_fd, SIGCONT);
 	}
+}
+
+/* ---- the shell ---- */
+
+static bool is_command_stopped(const struct renewer *renewer)
+{
+	return lease_has_command(renewer->lease) && renewer->stops > 0 && !renewer->is_continued;
+}
+
+/* To the command's process group, as the kernel does. */
+static void signal_group(struct renewer *renewer, int signal)
+{
+	const pid_t group = getpgid(renewer->lease->job_pid);
+
+	if (group > 1) {
+		(void)kill(-group, signal);
+	} else {
+		/* kill(2) has no number for the group of PID 1 of a container, or for one outside of it. */
+		job_signal(renewer->job, signal);
+		(void)os_process_signal(renewer->front_fd, signal);
+	}
+}
+
+static void undo_stop(struct renewer *renewer, bool has_lost_shell)
+{
+	/* What was stopped for its use of the terminal would be stopped again. */
+	if (has_lost_shell || renewer->stop_signal != SIGTSTP)
+		signal_group(renewer, SIGHUP);
+	signal_group(renewer, SIGCONT);
+	renewer->is_continued = true;
+}
+
+/*
+ * The kernel ignores a terminal's stops where no shell with job control is above a process group, and when the shell
+ * above a stopped one dies it sends SIGHUP and SIGCONT there. It does neither for the command's group, because of us: we
+ * are the command's parent, and in another group of the session. So we do.
+ */
+static void follow_shell(struct renewer *renewer)
+{
+	bool has_lost_shell = os_is_ready(renewer->shell_fd);
+	enum proc_lookup lookup = PROC_GONE;
+
+	if (renewer->is_front ||
+	    (is_command_stopped(renewer) && renewer->shell_fd >= 0 && !has_lost_shell))
+		return;
+	forget(renewer, &renewer->shell_fd);
+	if (!is_command_stopped(renewer))
+		return;
+	if (!renewer->is_alone)
+		lookup = job_control_open_shell(renewer->lease, &renewer->shell_fd);
+	if (lookup == PROC_SEEN)
+		(void)os_events_add(renewer->events.fd, renewer->shell_fd);
+	else if (lookup == PROC_GONE && (has_lost_shell || renewer->stop_signal != SIGSTOP))
+		undo_stop(renewer, has_lost_shell);
 }
 
 /* ---- the job ---- */
@@ -656,6 +713,7 @@ static bool turn(void *ctx)
 	read_dialog(renewer);
 	read_signals(renewer);
 	look_at_front(renewer);
+	follow_shell(renewer);
 	renewer->has_target_ended = renewer->lease->is_for_process && has_job_ended(renewer);
 	if (has_job_ended(renewer))
 		happen(renewer, EVENT_JOB_ENDED);
@@ -827,6 +885,7 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.front_fd = -1,
 		.dialog_fd = -1,
 		.unread_fd = -1,
+		.shell_fd = -1,
 		.timer_ms = INT64_MAX,
 		.renewal_ms = INT64_MAX,
 		.touch_ms = INT64_MAX,

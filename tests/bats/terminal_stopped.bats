@@ -242,3 +242,52 @@ teardown() { common_teardown; }
 	is_gone "$(cat pid)"
 	wait_until 5 nothing_runs
 }
+
+@test "a terminal that hangs up ends a stopped job, also one of a script, and frees the lock" {
+	cat >job <<-'END'
+		rlock run a -- sh -c 'echo $$ >pid; echo begun; exec sleep 60'
+	END
+	for shell in bash dash; do
+		for line in "sh job" "$(cat job)"; do
+			in_terminal "$shell" <<-END
+				send $line
+				expect begun
+				key Z
+				expect ready> $
+				check comes_true grep "'^State:.T'" "/proc/\$(cat pid)/status"
+				hangup
+			END
+			wait_until 5 is_gone "$(cat pid)"
+			wait_until 5 no_keys
+			wait_until 5 nothing_runs
+		done
+	done
+}
+
+@test "Ctrl-Z does nothing where no shell could continue the job, as without rlock" {
+	# As under `ssh -t host rlock run ...`.
+	cat >job <<-'END'
+		echo 'ready> '
+		exec rlock run a -- sh -c 'echo begun; read line; echo "got $line"; exec sleep 60'
+	END
+	run -0 ptyrun sh job <<-'END'
+		expect begun
+		key Z
+		send one
+		expect got one
+		key C
+		hangup
+	END
+	wait_until 5 no_keys
+	wait_until 5 nothing_runs
+}
+
+@test "a command that reads a terminal which no shell can give it does not keep its lock for ever" {
+	in_terminal bash <<-'END'
+		send (rlock run a -- sh -c 'echo $$ >pid; read line </dev/tty' &)
+		check comes_true test -s pid
+	END
+	wait_until 5 no_keys
+	wait_until 5 is_gone "$(cat pid)"
+	wait_until 5 nothing_runs
+}
