@@ -2,6 +2,7 @@
  * What a lock for a process has beside its renewer: the hold file, and tokens on standard output. When the lock is the
  * process's, front.c and renewer.c agree upon.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,15 +44,32 @@ static bool fill(const struct hold_args *args, const struct rlock_hold *hold)
 	return file->server != NULL;
 }
 
+/* 0, or the exit code after one line by message_error. */
+static int look_at_renewer(pid_t renewer, struct proc *out)
+{
+	switch (proc_look(renewer, out)) {
+	case PROC_SEEN:
+		return 0;
+	case PROC_UNSEEN:
+		message_error("cannot watch the renewer: %s", strerror(errno));
+		break;
+	default:
+		message_error("cannot watch the renewer: /proc does not show it (hidepid?)");
+	}
+	return EXIT_SYSTEM;
+}
+
 /* The unlock that kills the renewer one day must not kill another process that got its pid: so its start is in the file. */
 int detached_save(const struct hold_args *args, const struct rlock_hold *hold)
 {
 	struct proc self;
+	int code;
 
 	if (!fill(args, hold))
 		return message_out_of_memory();
-	if (!proc_read(getpid(), &self))
-		return detached_check_renewer(getpid());
+	code = look_at_renewer(getpid(), &self);
+	if (code != 0)
+		return code;
 	args->hold_file->renewer = self.pid;
 	args->hold_file->renewer_start = self.start;
 	return hold_file_save(args->hold_file);
@@ -68,10 +86,7 @@ int detached_check_renewer(pid_t renewer)
 {
 	struct proc proc;
 
-	if (proc_read(renewer, &proc))
-		return 0;
-	message_error("cannot watch the renewer: /proc does not show it (hidepid?)");
-	return EXIT_SYSTEM;
+	return look_at_renewer(renewer, &proc);
 }
 
 int detached_print_tokens(const struct opts *opts, const struct lease *lease)

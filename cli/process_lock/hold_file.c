@@ -43,11 +43,15 @@
 
 /* ---- where pids and times mean the same ---- */
 
-static unsigned long long namespace_inode(const char *path)
+/* 0 where the kernel has no such namespaces. False with errno when we cannot tell now. */
+static bool read_namespace(const char *path, unsigned long long *inode_out)
 {
-	struct stat st;
+	struct stat st = { 0 };
 
-	return stat(path, &st) == 0 ? (unsigned long long)st.st_ino : 0;
+	if (stat(path, &st) != 0 && is_transient_errno(errno))
+		return false;
+	*inode_out = (unsigned long long)st.st_ino;
+	return true;
 }
 
 /*
@@ -58,6 +62,7 @@ static unsigned long long namespace_inode(const char *path)
 static const char *this_place(void)
 {
 	static char place[128];
+	unsigned long long pids, times;
 	char boot[40] = "0";
 
 	if (place[0] != '\0')
@@ -66,9 +71,12 @@ static const char *this_place(void)
 		    0 &&
 	    is_transient_errno(errno))
 		return NULL;
+	if (!read_namespace("/proc/self/ns/pid", &pids) ||
+	    !read_namespace("/proc/self/ns/time", &times))
+		return NULL;
 	boot[strcspn(boot, "\n")] = '\0';
-	(void)snprintf(place, sizeof(place), "%s %llu %llu", boot[0] != '\0' ? boot : "0",
-		       namespace_inode("/proc/self/ns/pid"), namespace_inode("/proc/self/ns/time"));
+	(void)snprintf(place, sizeof(place), "%s %llu %llu", boot[0] != '\0' ? boot : "0", pids,
+		       times);
 	return place;
 }
 

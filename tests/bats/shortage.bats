@@ -22,7 +22,7 @@ setup() {
 teardown() { watchful_teardown; }
 
 # Standard streams, and what the dynamic linker takes to begin; and more than rlock ever has.
-LEAST=4 MOST=16
+LEAST=4 MOST=20
 
 # with_descriptors COUNT COMMAND [ARG...]: sets STATUS; what was said is in the file "said".
 with_descriptors() {
@@ -175,6 +175,19 @@ refused() {
 		rlock unlock --pid $$ "$name"
 	done
 	no_keys
+}
+
+@test "a lock without a command whose renewer cannot read what its hold file needs is not acquired" {
+	needs_refuse
+	local number=0
+	while OF=rlock-renewer refused read ENOMEM $((number += 1)) rlock lock --pid $$ a; do
+		ended_by "$number" 0 69 71
+		[ "$STATUS" != 0 ] || rlock unlock --pid $$ a
+		no_keys
+		nothing_runs
+	done
+	((number > 3))
+	rlock unlock --pid $$ a
 }
 
 @test "leftover processes of a killed command are not taken for gone while they can't be looked for" {
