@@ -360,7 +360,7 @@ killed_at() {
 }
 
 @test "a renewer that stays stopped does not let the command run on beside another owner" {
-	hold_for 'escape escaped child session; echo $$ >command-pid; exec until_let_go' a -t 2s --grace 200ms
+	hold_for 'escape escaped child session; echo $$ >command-pid; exec until_let_go' a -t 2s --grace 200ms --wait-all
 	kill -s STOP "$RENEWER"
 	rival_waits a
 	let_pass 2.5
