@@ -27,7 +27,7 @@ bool dialog_open(int *front_fd_out, int *renewer_fd_out)
 }
 
 /* The text is sent without copying it. */
-void dialog_send(int fd, enum record_kind kind, int number, const char *text, size_t len)
+bool dialog_send(int fd, enum record_kind kind, int number, const char *text, size_t len)
 {
 	struct record head = { .kind = kind, .number = number };
 	struct iovec parts[2] = { { &head, offsetof(struct record, text) }, { 0 } };
@@ -36,7 +36,7 @@ void dialog_send(int fd, enum record_kind kind, int number, const char *text, si
 	head.len = least_size(len, sizeof(head.text));
 	parts[1].iov_base = (char *)text;
 	parts[1].iov_len = head.len;
-	(void)!sendmsg(fd, &message, MSG_NOSIGNAL);
+	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
 }
 
 bool dialog_read(int fd, int events_fd, struct record *out)
@@ -57,12 +57,12 @@ bool dialog_read(int fd, int events_fd, struct record *out)
 static void send_message(const char *line, size_t len)
 {
 	if (output_fd >= 0)
-		dialog_send(output_fd, RECORD_MESSAGE, 0, line, len);
+		(void)dialog_send(output_fd, RECORD_MESSAGE, 0, line, len);
 }
 
 static void send_log(const char *line, size_t len, int priority)
 {
-	dialog_send(output_fd, RECORD_LOG, priority, line, len);
+	(void)dialog_send(output_fd, RECORD_LOG, priority, line, len);
 }
 
 void dialog_take_output(int fd)

@@ -15,12 +15,11 @@ enum record_kind {
 	RECORD_LOG,      /* a line for the log; number: its priority */
 	RECORD_RUNNING,  /* the command has been started */
 	RECORD_STOPPED,  /* the command was stopped; number: which of its stops that was */
-	RECORD_ACQUIRED, /* a lock for a process is held, and waits for RECORD_COMMIT */
+	RECORD_ACQUIRED, /* a lock for a process is held, and waits for rlock to commit it */
 	/* From rlock. */
 	RECORD_SIGNAL, /* rlock was sent this signal; number */
 	RECORD_HANG_UP, /* the same for a SIGHUP of the terminal, with which the kernel sends SIGCONT */
 	RECORD_CONTINUED, /* rlock goes on after it has stopped with its command; number: that of RECORD_STOPPED */
-	RECORD_COMMIT, /* the fencing tokens have been printed: the lock is the process's now */
 };
 
 struct record {
@@ -33,8 +32,8 @@ struct record {
 /* The ends of rlock and of its renewer, which are close-on-exec. False with errno. */
 bool dialog_open(int *front_fd_out, int *renewer_fd_out);
 
-/* A record that finds no room is dropped: the other side is stopped, or writes to what does not take it. */
-void dialog_send(int fd, enum record_kind kind, int number, const char *text, size_t len);
+/* False: it found no room, since the other side is stopped or writes to what does not take it, or memory is short. */
+bool dialog_send(int fd, enum record_kind kind, int number, const char *text, size_t len);
 /*
  * The next record; false: there is none now. When the other end is closed, as by the end of its process, fd is taken out of
  * events_fd: it would be readable all the time, until that process has ended altogether, and may keep it from that.

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/exits.h"
@@ -144,19 +143,16 @@ static void record_renewer(struct front *front, const siginfo_t *info)
 /* Children that we had before, and theirs, are reaped in the place of their parents, which are gone. */
 static void reap(struct front *front)
 {
-	const int flags = WEXITED | WSTOPPED | WCONTINUED | WNOHANG;
+	struct lease *lease = front->lease;
+	siginfo_t child;
 
-	for (;;) {
-		siginfo_t info = { 0 };
-
-		if (waitid(P_ALL, 0, &info, flags | WNOWAIT) != 0 || info.si_pid == 0)
-			return;
-		if (info.si_pid == front->renewer)
-			record_renewer(front, &info);
-		else if (info.si_pid == front->lease->job_pid && front->lease->job_end == 0 &&
-			 info.si_code != CLD_STOPPED && info.si_code != CLD_CONTINUED)
-			lease_record_end(front->lease, &info);
-		(void)waitid(P_PID, (id_t)info.si_pid, &info, flags);
+	while (os_child_peek(&child)) {
+		if (child.si_pid == front->renewer)
+			record_renewer(front, &child);
+		else if (child.si_pid == lease->job_pid && lease->job_end == 0 &&
+			 child.si_code != CLD_STOPPED && child.si_code != CLD_CONTINUED)
+			lease_record_end(lease, &child);
+		os_child_take(&child);
 	}
 }
 
@@ -171,8 +167,8 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 		sigemptyset(&front->pending);
 	(void)sigaddset(&front->pending, signal->number);
 	front->signals_sent++;
-	dialog_send(front->dialog_fd, is_hang_up ? RECORD_HANG_UP : RECORD_SIGNAL, signal->number,
-		    NULL, 0);
+	(void)dialog_send(front->dialog_fd, is_hang_up ? RECORD_HANG_UP : RECORD_SIGNAL,
+			  signal->number, NULL, 0);
 	front->answer_ms = least(front->answer_ms, now_ms + ANSWER_MS);
 	if (front->lease->phase > HOLD_STARTING || !signals_is_ending(signal->number) ||
 	    front->end_signal != 0)
@@ -211,13 +207,13 @@ static void commit(struct front *front)
 	if (front->code == 0)
 		front->code = detached_print_tokens(front->args->opts, front->lease);
 	if (front->code == 0) {
-		dialog_send(front->dialog_fd, RECORD_COMMIT, 0, NULL, 0);
+		front->lease->is_committed = true;
 		front->is_over = true;
 		front->renewer = 0;
 		return;
 	}
 	front->end_ms = rlock_now_ms() + ANSWER_MS;
-	dialog_send(front->dialog_fd, RECORD_SIGNAL, SIGTERM, NULL, 0);
+	(void)dialog_send(front->dialog_fd, RECORD_SIGNAL, SIGTERM, NULL, 0);
 	front->signals_sent++;
 }
 
@@ -369,7 +365,7 @@ static void follow_stop(struct front *front)
 		return;
 	front->settle_ms = INT64_MAX;
 	if (job_control_stop_with_command(front->lease))
-		dialog_send(front->dialog_fd, RECORD_CONTINUED, front->stop, NULL, 0);
+		(void)dialog_send(front->dialog_fd, RECORD_CONTINUED, front->stop, NULL, 0);
 }
 
 static void start_again(struct front *front)
@@ -406,12 +402,11 @@ static void sleep_until_woken(struct front *front)
 	if (now_ms < front->shrink_ms)
 		next = least(next, front->shrink_ms);
 	if (next != front->timer_ms)
-		os_timer_set(front->events.timer_fd, next);
-	front->timer_ms = next;
+		front->timer_ms = os_timer_set(front->events.timer_fd, next) ? next : INT64_MAX;
 	/* Last of all: what runs after it is in memory again. */
 	if (now_ms >= front->shrink_ms && next - now_ms > SHRINK_MS)
 		os_shrink_while_idle();
-	(void)rlock_poll(&events, 1, INT64_MAX);
+	(void)rlock_poll(&events, 1, front->timer_ms == next ? INT64_MAX : next);
 	if (rlock_now_ms() >= next)
 		os_timer_read(front->events.timer_fd);
 }

@@ -74,6 +74,8 @@ struct lease {
 	atomic_bool was_told_to_end;  /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
 	_Atomic int signals_taken;    /* of those that rlock has passed on */
 	atomic_bool is_front_stopped; /* it stopped itself, because the command was */
+	atomic_bool
+		is_committed; /* of a lock for a process: rlock has printed its tokens, and ends */
 	/* Not positive: it was not started. rlock counts down for each renewer that was killed before. */
 	_Atomic pid_t job_pid;
 	_Atomic uint64_t job_start; /* its start time in the kernel's ticks; 0: not known yet */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,9 +68,10 @@ struct renewer {
 	int wait_signal;      /* that ended the wait; 0: none */
 	int code;             /* with which rlock exits if there was no job to exit like */
 	struct hold_events events;
-	int front_fd;  /* a descriptor of rlock; -1: it is dead, or this is rlock */
-	int dialog_fd; /* to rlock; -1: the same */
-	int unread_fd; /* rlock's end of that */
+	int front_fd;            /* a descriptor of rlock; -1: it is dead, or this is rlock */
+	int dialog_fd;           /* to rlock; -1: the same */
+	enum record_kind unsaid; /* what rlock is told at tell_ms */
+	int unread_fd;           /* rlock's end of that */
 	/* The job. */
 	bool is_settled;   /* what is done once the job runs has been done */
 	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
@@ -91,6 +91,7 @@ struct renewer {
 		raised_cpu_ms; /* since when it is raised, and our processor time then; INT64_MAX: it is not */
 	int64_t settle_ms;  /* when what has waited for the command's start is done */
 	int64_t stop_ms;    /* when to look whether the command is still stopped */
+	int64_t tell_ms;    /* when rlock is told what could not be sent */
 	int64_t abandon_ms; /* when a request that is under way is abandoned, for the release */
 };
 
@@ -199,6 +200,18 @@ static void happen(struct renewer *renewer, enum hold_event event)
 		action(renewer);
 }
 
+/* ---- what rlock is told ---- */
+
+/* It waits for some of this, so what cannot be sent now, since memory is short, say, is sent later. */
+static void tell(struct renewer *renewer, enum record_kind kind)
+{
+	renewer->unsaid = kind;
+	renewer->tell_ms = INT64_MAX;
+	if (renewer->dialog_fd >= 0 &&
+	    !dialog_send(renewer->dialog_fd, kind, renewer->stops, NULL, 0))
+		renewer->tell_ms = rlock_now_ms() + LOOK_MS;
+}
+
 /* ---- children ---- */
 
 /* rlock follows a stop, if a shell is there to continue it. */
@@ -210,7 +223,7 @@ static void record_stop(struct renewer *renewer, int signal)
 	if (renewer->is_front)
 		renewer->stop_ms = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
 	else
-		dialog_send(renewer->dialog_fd, RECORD_STOPPED, renewer->stops, NULL, 0);
+		tell(renewer, RECORD_STOPPED);
 }
 
 /* The end is written down before the command is reaped: if we are killed in between, rlock reaps it, and sees how it ended. */
@@ -229,17 +242,11 @@ static void record_child(struct renewer *renewer, const siginfo_t *info)
 
 static void reap(struct renewer *renewer)
 {
-	const int flags = WEXITED | WSTOPPED | WCONTINUED | WNOHANG;
+	siginfo_t child;
 
-	for (;;) {
-		siginfo_t info = { 0 };
-
-		if (waitid(P_ALL, 0, &info, flags | WNOWAIT) != 0 && errno != EINTR)
-			return;
-		if (info.si_pid == 0)
-			return;
-		record_child(renewer, &info);
-		(void)waitid(P_PID, (id_t)info.si_pid, &info, flags);
+	while (os_child_peek(&child)) {
+		record_child(renewer, &child);
+		os_child_take(&child);
 		/* One may be the last of the job's. */
 		renewer->job->again_ms = 0;
 	}
@@ -339,6 +346,8 @@ static void read_dialog(struct renewer *renewer)
 {
 	struct record record;
 
+	if (renewer->lease->phase == HOLD_STARTING && renewer->lease->is_committed)
+		renewer->lease->phase = HOLD_RUNNING;
 	while (dialog_read(renewer->dialog_fd, renewer->events.fd, &record)) {
 		switch (record.kind) {
 		case RECORD_SIGNAL:
@@ -349,10 +358,6 @@ static void read_dialog(struct renewer *renewer)
 			break;
 		case RECORD_CONTINUED:
 			follow_front(renewer, record.number);
-			break;
-		case RECORD_COMMIT:
-			if (renewer->lease->phase == HOLD_STARTING)
-				renewer->lease->phase = HOLD_RUNNING;
 			break;
 		default:
 			break;
@@ -617,7 +622,7 @@ static void settle(struct renewer *renewer)
 	/* The caller's pipes must see their end when the caller closes them. */
 	os_close_inherited();
 	(void)!chdir("/");
-	dialog_send(renewer->dialog_fd, RECORD_RUNNING, 0, NULL, 0);
+	tell(renewer, RECORD_RUNNING);
 }
 
 /* ---- a turn ---- */
@@ -642,6 +647,7 @@ static int64_t next_ms(const struct renewer *renewer)
 	if (now_ms < renewer->shrink_ms)
 		next = least(next, renewer->shrink_ms);
 	next = least(next, renewer->stop_ms);
+	next = least(next, renewer->tell_ms);
 	return least(next, renewer->settle_ms);
 }
 
@@ -649,9 +655,8 @@ static void set_timer(struct renewer *renewer, int64_t at_ms)
 {
 	if (at_ms == renewer->timer_ms)
 		return;
-	renewer->timer_ms = at_ms;
 	renewer->timer_set_ms = rlock_now_ms();
-	os_timer_set(renewer->events.timer_fd, at_ms);
+	renewer->timer_ms = os_timer_set(renewer->events.timer_fd, at_ms) ? at_ms : INT64_MAX;
 }
 
 static void read_timer(struct renewer *renewer)
@@ -723,6 +728,8 @@ static bool turn(void *ctx)
 	if (rlock_now_ms() >= renewer->settle_ms)
 		settle(renewer);
 	adapt_priority(renewer);
+	if (rlock_now_ms() >= renewer->tell_ms)
+		tell(renewer, renewer->unsaid);
 	if (rlock_now_ms() >= renewer->touch_ms)
 		touch_file(renewer);
 	set_timer(renewer, next_ms(renewer));
@@ -821,7 +828,7 @@ static void sleep_until_woken(struct renewer *renewer)
 	/* Last of all: what runs after it is in memory again. */
 	if (now_ms >= renewer->shrink_ms && next - now_ms > SHRINK_MS)
 		os_shrink_while_idle();
-	(void)rlock_poll(&events, 1, INT64_MAX);
+	(void)rlock_poll(&events, 1, renewer->timer_ms == next ? INT64_MAX : next);
 }
 
 /* Hold the lock until nothing is left for which it is kept. */
@@ -894,6 +901,7 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.shrink_ms = INT64_MAX,
 		.settle_ms = INT64_MAX,
 		.stop_ms = INT64_MAX,
+		.tell_ms = INT64_MAX,
 		.abandon_ms = INT64_MAX,
 	};
 }
@@ -978,7 +986,7 @@ static void hand_over(struct renewer *renewer)
 	renewer->shrink_ms = rlock_now_ms();
 	renewer->raise_ms = rlock_now_ms();
 	renewer->touch_ms = rlock_now_ms() + TOUCH_MS;
-	dialog_send(renewer->dialog_fd, RECORD_ACQUIRED, 0, NULL, 0);
+	tell(renewer, RECORD_ACQUIRED);
 }
 
 /* How ps shows us: the process that the user started has the command line. */

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -150,6 +151,32 @@ size_t os_list_own_children(pid_t *out, size_t max)
 	return count;
 }
 
+/* ---- children ---- */
+
+static bool wait_child(idtype_t type, pid_t pid, siginfo_t *out, int flags)
+{
+	int error;
+
+	do {
+		*out = (siginfo_t){ 0 };
+		error = waitid(type, (id_t)pid, out,
+			       WEXITED | WSTOPPED | WCONTINUED | WNOHANG | flags);
+	} while (error != 0 && errno == EINTR);
+	return error == 0 && out->si_pid != 0;
+}
+
+bool os_child_peek(siginfo_t *out)
+{
+	return wait_child(P_ALL, 0, out, WNOWAIT);
+}
+
+void os_child_take(const siginfo_t *child)
+{
+	siginfo_t taken;
+
+	(void)wait_child(P_PID, child->si_pid, &taken, 0);
+}
+
 /* ---- events ---- */
 
 int os_events_open(void)
@@ -175,7 +202,7 @@ int os_timer_open(void)
 	return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 }
 
-void os_timer_set(int timer_fd, int64_t at_ms)
+bool os_timer_set(int timer_fd, int64_t at_ms)
 {
 	struct itimerspec at = { 0 };
 
@@ -185,7 +212,7 @@ void os_timer_set(int timer_fd, int64_t at_ms)
 		at.it_value.tv_sec = at_ms / 1000;
 		at.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
 	}
-	(void)timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	return timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &at, NULL) == 0;
 }
 
 void os_timer_read(int timer_fd)

@@ -36,6 +36,13 @@ struct pid_list {
 };
 void pid_list_free(struct pid_list *list);
 
+/*
+ * The next child that has ended, was stopped or was continued, without waiting; what it says stays until it is taken,
+ * which reaps one that has ended. False: there is none.
+ */
+bool os_child_peek(siginfo_t *out);
+void os_child_take(const siginfo_t *child);
+
 /* Add the ids of all threads of that process; none when it is gone. False when files or memory are short. */
 bool os_list_threads(pid_t pid, struct pid_list *out);
 /*
@@ -60,8 +67,8 @@ void os_events_remove(int events_fd, int fd);
 
 /* A timer on the clock of rlock_now_ms(), which notices a suspended machine; close-on-exec. -1 with errno. */
 int os_timer_open(void);
-/* It becomes readable at that time, which may have passed; INT64_MAX disarms it. */
-void os_timer_set(int timer_fd, int64_t at_ms);
+/* It becomes readable at that time, which may have passed; INT64_MAX disarms it. False: it is as before. */
+bool os_timer_set(int timer_fd, int64_t at_ms);
 /* It is not readable any more, until it expires again. */
 void os_timer_read(int timer_fd);
 

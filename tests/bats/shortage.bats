@@ -190,6 +190,37 @@ refused() {
 	rlock unlock --pid $$ a
 }
 
+@test "a lock without a command is acquired though rlock could not be told so at first" {
+	needs_refuse
+	local number=0
+	while OF=rlock-renewer refused sendmsg ENOMEM $((number += 1)) rlock lock --pid $$ a; do
+		ended_by "$number" 0
+		rlock unlock --pid $$ a
+	done
+	((number > 1))
+	rlock unlock --pid $$ a
+}
+
+@test "the end of the command is seen though a look for it was interrupted" {
+	needs_refuse
+	local number=0
+	while refused waitid EINTR $((number += 1)) rlock run a -- true; do
+		ended_by "$number" 0
+		no_keys
+	done
+	((number > 3))
+}
+
+@test "a command ends at its limit though a timer could not be set" {
+	needs_refuse
+	local number=0
+	while refused timerfd_settime ENOMEM $((number += 1)) rlock run --max-run 50ms a -- sleep 60; do
+		ended_by "$number" 124
+		no_keys
+	done
+	((number > 3))
+}
+
 @test "leftover processes of a killed command are not taken for gone while they can't be looked for" {
 	needs_refuse
 	local OF=rlock-renewer calls number
