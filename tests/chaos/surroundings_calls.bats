@@ -110,7 +110,7 @@ refuse_renewer() {
 	[ "$use" = use_long ] || let_pass 2.6
 	[ ! -s refused ] || injected
 	WHAT+=" ($(cat refused 2>/dev/null))"
-	judge "$(judge_of "$use")" 71
+	judge "$(judge_of "$use")" 69 71
 }
 
 @test "surroundings, one call of a renewer refused" {

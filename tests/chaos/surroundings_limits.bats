@@ -11,7 +11,7 @@ load surroundings
 # ---- few descriptors ----
 
 # Up to more than it ever has.
-MOST_DESCRIPTORS=16
+MOST_DESCRIPTORS=20
 
 few_descriptors() {
 	local use=${USES[($1 - 1) % ${#USES[@]}]} n kind
