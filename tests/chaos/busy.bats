@@ -53,7 +53,7 @@ nothing_happens() { :; }
 is_silent() { fall_silent; }
 kills_rlock() { fall_silent && kill -KILL "$HOLDER"; }
 stops_rlock() { fall_silent && kill -STOP "$HOLDER"; }
-stops_renewer() { kill -STOP "$(renewer_of "$HOLDER")"; }
+stops_renewer() { fall_silent && kill -STOP "$(renewer_of "$HOLDER")"; }
 
 # ---- cells ----
 
