@@ -271,23 +271,19 @@ static char *join_tokens(const struct rlock_hold *hold, size_t count)
 	return text;
 }
 
-/* Our variables come first. Only they are freed: the others belong to environ. */
+/* Our variables come first. Nothing is freed: it is for one command, and on failure the hold is over. */
 char **command_environment(const struct opts *opts, enum rlock_kind kind,
 			   const struct rlock_hold *hold)
 {
-	char *names = join_lines(opts->names, opts->name_count);
-	char *owners = join_owners(hold, opts->name_count);
-	char *inherited = inherited_extend(getenv(INHERITED_VARIABLE), opts->server, kind,
-					   opts->names, opts->name_count, hold);
-	char *tokens = opts->fence ? join_tokens(hold, opts->name_count) : NULL;
 	const struct {
 		const char *variable, *value;
 	} own[OWN_VARIABLES_MAX] = {
-		{ "RLOCK_NAME", names },
-		{ "RLOCK_OWNER", owners },
+		{ "RLOCK_NAME", join_lines(opts->names, opts->name_count) },
+		{ "RLOCK_OWNER", join_owners(hold, opts->name_count) },
 		{ "RLOCK_MODE", rlock_kind_name(kind) },
-		{ INHERITED_VARIABLE, inherited },
-		{ "RLOCK_TOKEN", tokens },
+		{ INHERITED_VARIABLE, inherited_extend(getenv(INHERITED_VARIABLE), opts->server,
+						       kind, opts->names, opts->name_count, hold) },
+		{ "RLOCK_TOKEN", opts->fence ? join_tokens(hold, opts->name_count) : NULL },
 	};
 	size_t own_count = opts->fence ? OWN_VARIABLES_MAX : OWN_VARIABLES_MAX - 1;
 	size_t count = 0, at = 0;
@@ -296,31 +292,15 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 	while (environ[count] != NULL)
 		count++;
 	list = calloc(count + OWN_VARIABLES_MAX + 1, sizeof(*list));
-	while (list != NULL && at < own_count) {
+	for (; list != NULL && at < own_count; at++) {
 		list[at] = assignment(own[at].variable, own[at].value);
-		if (list[at++] != NULL)
-			continue;
-		command_environment_free(list);
-		list = NULL;
+		if (list[at] == NULL)
+			return NULL;
 	}
 	for (size_t i = 0; list != NULL && i < count; i++)
 		if (!is_replaced(environ[i]))
 			list[at++] = environ[i];
-	free(names);
-	free(owners);
-	free(inherited);
-	free(tokens);
 	return list;
-}
-
-void command_environment_free(char **environment)
-{
-	if (environment == NULL)
-		return;
-	/* The caller's variables of these names are not in it. */
-	for (size_t i = 0; environment[i] != NULL && is_replaced(environment[i]); i++)
-		free(environment[i]);
-	free(environment);
 }
 
 /* ---- started ---- */

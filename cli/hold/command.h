@@ -18,12 +18,11 @@
 int command_look_up(const struct verb *verb, const struct opts *opts, char **path_out);
 
 /*
- * Its environment: the caller's, with the RLOCK_ variables. An array that command_environment_free frees; NULL when out
- * of memory.
+ * Its environment: the caller's, with the RLOCK_ variables. For one command in the life of a process, so that it need
+ * not be freed. NULL when out of memory.
  */
 char **command_environment(const struct opts *opts, enum rlock_kind kind,
 			   const struct rlock_hold *hold);
-void command_environment_free(char **environment);
 
 struct command {
 	const char *path;

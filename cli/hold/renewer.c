@@ -600,15 +600,12 @@ static void start_command(struct renewer *renewer)
 		lease->phase = HOLD_RUNNING;
 		/* From here on no signal of the terminal reaches us. */
 		(void)setpgid(0, 0);
-		/* Not earlier: the command would inherit a nice value. On a busy machine it has to come before others from now on. */
-		renewer->raise_ms = 0;
-		adapt_priority(renewer);
 		renewer->settle_ms = rlock_now_ms() + COMMAND_SETTLE_MS;
 	} else {
 		renewer->code = command_report_not_started(args->opts->command[0]);
 		abandon(renewer);
 	}
-	command_environment_free(environment);
+	/* The environment is not freed: to write to memory that the fork shares would copy it, while the command waits. */
 }
 
 /* What may wait until the command runs, and would have cost it the processor or changed what it inherits. */
@@ -618,6 +615,8 @@ static void settle(struct renewer *renewer)
 
 	renewer->is_settled = true;
 	renewer->settle_ms = INT64_MAX;
+	/* Not earlier: the command would inherit a nice value. */
+	renewer->raise_ms = now_ms;
 	renewer->shrink_ms = now_ms + SHRINK_MS;
 	/* The caller's pipes must see their end when the caller closes them. */
 	os_close_inherited();
