@@ -273,7 +273,7 @@ static char *join_tokens(const struct rlock_hold *hold, size_t count)
 
 /* Our variables come first. Nothing is freed: it is for one command, and on failure the hold is over. */
 char **command_environment(const struct opts *opts, enum rlock_kind kind,
-			   const struct rlock_hold *hold)
+			   const struct rlock_hold *hold, uint64_t start)
 {
 	const struct {
 		const char *variable, *value;
@@ -281,8 +281,9 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 		{ "RLOCK_NAME", join_lines(opts->names, opts->name_count) },
 		{ "RLOCK_OWNER", join_owners(hold, opts->name_count) },
 		{ "RLOCK_MODE", rlock_kind_name(kind) },
-		{ INHERITED_VARIABLE, inherited_extend(getenv(INHERITED_VARIABLE), opts->server,
-						       kind, opts->names, opts->name_count, hold) },
+		{ INHERITED_VARIABLE,
+		  inherited_extend(getenv(INHERITED_VARIABLE), opts->server, kind, opts->names,
+				   opts->name_count, hold, start) },
 		{ "RLOCK_TOKEN", opts->fence ? join_tokens(hold, opts->name_count) : NULL },
 	};
 	size_t own_count = opts->fence ? OWN_VARIABLES_MAX : OWN_VARIABLES_MAX - 1;
@@ -305,15 +306,6 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 
 /* ---- started ---- */
 
-/* In the child, which was forked after forked_ms. */
-static uint64_t own_start(int64_t forked_ms)
-{
-	uint64_t start = proc_start_between(forked_ms, rlock_now_ms());
-	struct proc self;
-
-	return start == 0 && proc_read(getpid(), &self) ? self.start : start;
-}
-
 /* In the child, which may have had other threads at the fork: it makes async-signal-safe calls only. */
 _Noreturn static void become_command(const struct command *command, int64_t forked_ms)
 {
@@ -321,7 +313,7 @@ _Noreturn static void become_command(const struct command *command, int64_t fork
 	pid_t not_started = command->not_started;
 
 	/* Set before the pid: with a pid alone another process that has it later would be taken for the command. */
-	lease->job_start = own_start(forked_ms);
+	lease->job_start = proc_own_start(forked_ms);
 	/* Set before the exec: if the renewer is killed at this instant, rlock knows the command. If rlock has found the
 	 * renewer dead before, nothing may run any more. */
 	if (!atomic_compare_exchange_strong(&lease->job_pid, &not_started, getpid()) &&

@@ -19,10 +19,10 @@ int command_look_up(const struct verb *verb, const struct opts *opts, char **pat
 
 /*
  * Its environment: the caller's, with the RLOCK_ variables. For one command in the life of a process, so that it need
- * not be freed. NULL when out of memory.
+ * not be freed. start is that of its parent, which is us. NULL when out of memory.
  */
 char **command_environment(const struct opts *opts, enum rlock_kind kind,
-			   const struct rlock_hold *hold);
+			   const struct rlock_hold *hold, uint64_t start);
 
 struct command {
 	const char *path;

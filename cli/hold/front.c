@@ -94,13 +94,14 @@ static bool fork_renewer(struct front *front)
 
 	if (!dialog_open(&front->dialog_fd, &dialog_fd))
 		return false;
+	front->forked_ms = rlock_now_ms();
 	front->renewer = fork();
 	if (front->renewer == 0) {
 		hold_events_close(&front->events);
-		renewer_run(front->args, &front->job, front->self_fd, dialog_fd, front->dialog_fd);
+		renewer_run(front->args, &front->job, front->forked_ms, front->self_fd, dialog_fd,
+			    front->dialog_fd);
 	}
 	(void)close(dialog_fd);
-	front->forked_ms = rlock_now_ms();
 	front->again_ms = INT64_MAX;
 	return front->renewer > 0 && os_events_add(front->events.fd, front->dialog_fd);
 }

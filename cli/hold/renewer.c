@@ -67,6 +67,7 @@ struct renewer {
 	bool may_be_released; /* a process that was killed may have sent the release */
 	int wait_signal;      /* that ended the wait; 0: none */
 	int code;             /* with which rlock exits if there was no job to exit like */
+	uint64_t start;       /* our start time in the kernel's ticks */
 	struct hold_events events;
 	int front_fd;            /* a descriptor of rlock; -1: it is dead, or this is rlock */
 	int dialog_fd;           /* to rlock; -1: the same */
@@ -585,7 +586,7 @@ static void start_command(struct renewer *renewer)
 		return;
 	if (lease->max_run_ms > 0)
 		lease->max_run_end_ms = rlock_now_ms() + lease->max_run_ms;
-	environment = command_environment(args->opts, args->kind, renewer->hold);
+	environment = command_environment(args->opts, args->kind, renewer->hold, renewer->start);
 	if (environment == NULL) {
 		renewer->code = message_out_of_memory();
 		abandon(renewer);
@@ -999,8 +1000,8 @@ static void set_title(const struct opts *opts)
 	os_set_title(title);
 }
 
-void renewer_run(const struct hold_args *args, struct job *job, int front_fd, int dialog_fd,
-		 int unread_fd)
+void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_ms, int front_fd,
+		 int dialog_fd, int unread_fd)
 {
 	struct renewer renewer;
 	sigset_t all;
@@ -1008,6 +1009,7 @@ void renewer_run(const struct hold_args *args, struct job *job, int front_fd, in
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	renewer_init(&renewer, args, job);
+	renewer.start = proc_own_start(forked_ms);
 	renewer.front_fd = front_fd;
 	renewer.dialog_fd = dialog_fd;
 	renewer.unread_fd = unread_fd;

@@ -21,11 +21,11 @@ bool hold_events_open(struct hold_events *events, int signals_fd);
 void hold_events_close(const struct hold_events *events);
 
 /*
- * In the child of the fork. front_fd is a descriptor of rlock, unread_fd rlock's end of the dialog, for what rlock has not
+ * In the child of the fork, which began at forked_ms. front_fd is a descriptor of rlock, unread_fd rlock's end of the dialog, for what rlock has not
  * read when it is killed. Does not return.
  */
-_Noreturn void renewer_run(const struct hold_args *args, struct job *job, int front_fd,
-			   int dialog_fd, int unread_fd);
+_Noreturn void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_ms,
+			   int front_fd, int dialog_fd, int unread_fd);
 
 /*
  * In rlock, once the renewer is dead and there is a command: hold on, and release. The exit code and signal are in the

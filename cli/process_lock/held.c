@@ -208,9 +208,8 @@ static void prune(char *value, size_t max)
  */
 char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
 		       const struct rlock_name *names, size_t name_count,
-		       const struct rlock_hold *hold)
+		       const struct rlock_hold *hold, uint64_t start)
 {
-	struct proc self = { 0 };
 	char *value = NULL;
 	size_t size, max = 32 * (size_t)sysconf(_SC_PAGESIZE) - sizeof(INHERITED_VARIABLE "=");
 	FILE *out = open_memstream(&value, &size);
@@ -218,7 +217,6 @@ char *inherited_extend(const char *old, const char *server, enum rlock_kind kind
 
 	if (out == NULL)
 		return NULL;
-	(void)proc_read(getpid(), &self);
 	(void)fputs(old != NULL ? old : "", out);
 	for (size_t i = 0; i < name_count; i++) {
 		const struct held held = { .server = server,
@@ -228,7 +226,7 @@ char *inherited_extend(const char *old, const char *server, enum rlock_kind kind
 					   .hold_id = rlock_hold_id(hold),
 					   .lease_ms = rlock_hold_lease_ms(hold),
 					   .pid = getpid(),
-					   .start = self.start };
+					   .start = start };
 
 		if (i > 0 || (old != NULL && *old != '\0'))
 			(void)fputc(' ', out);

@@ -36,12 +36,12 @@ bool held_is_hold_id(const char *text);
 /* ---- RLOCK_HELD ---- */
 
 /*
- * The value to pass on to a command, by its parent: old (may be NULL) with one more word for each name of hold. Where it
+ * The value to pass on to a command, by its parent, which started at start: old (may be NULL) with one more word for each name of hold. Where it
  * would be too long for exec, holds that are over are left out. It is malloc'ed; NULL when out of memory.
  */
 char *inherited_extend(const char *old, const char *server, enum rlock_kind kind,
 		       const struct rlock_name *names, size_t name_count,
-		       const struct rlock_hold *hold);
+		       const struct rlock_hold *hold, uint64_t start);
 
 /* Append the owners under which value says that name is held, the most recent first. */
 void inherited_owners(const char *value, const struct rlock_name *name, char ***owners,

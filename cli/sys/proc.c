@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "lib/rlock.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
 #include "sys/proc.h"
@@ -93,6 +94,14 @@ uint64_t proc_start_between(int64_t from_ms, int64_t until_ms)
 	if (tick_ms == 0 || from_ms / tick_ms != until_ms / tick_ms)
 		return 0;
 	return (uint64_t)(from_ms / tick_ms);
+}
+
+uint64_t proc_own_start(int64_t forked_ms)
+{
+	uint64_t start = proc_start_between(forked_ms, rlock_now_ms());
+	struct proc self;
+
+	return start == 0 && proc_read(getpid(), &self) ? self.start : start;
 }
 
 bool proc_is_stopped(pid_t pid)

@@ -51,6 +51,8 @@ bool proc_runs_our_program(pid_t pid);
  * takes longer than the fork; 0 when the two are not in the same tick of the kernel.
  */
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms);
+/* Our own, after a fork that began at forked_ms; 0 without /proc, if that is needed. Async-signal-safe. */
+uint64_t proc_own_start(int64_t forked_ms);
 /* False for a process whose first thread has exited, and is a zombie, while other threads run on. */
 bool proc_is_gone(const struct proc *proc);
 /*

@@ -43,7 +43,7 @@ static void check_extended(const char *value)
 	char *extended;
 
 	ALWAYS(rlock_hold_new(RLOCK_READ, &name, 1, ID, 0, 30000, &hold) == RLOCK_OK);
-	extended = inherited_extend(value, SERVER, RLOCK_READ, &name, 1, hold);
+	extended = inherited_extend(value, SERVER, RLOCK_READ, &name, 1, hold, 88122);
 	ALWAYS(extended != NULL && strncmp(extended, value, strlen(value)) == 0);
 	ALWAYS(strstr(extended + strlen(value), "/read/job//" ID "/30000/") != NULL);
 	free(extended);
