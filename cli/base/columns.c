@@ -9,7 +9,7 @@
 
 #define GAP 2
 #define ELLIPSIS "..."
-#define FLEXIBLE_LEAST 12 /* below that the last column is cut, too */
+#define FLEXIBLE_LEAST 12 /* below that the last column has lines of its own */
 
 static bool is_continuation(char byte)
 {
@@ -90,17 +90,39 @@ void columns_add(struct columns *columns, const char *const *texts)
 	}
 }
 
-/* Cut one column by as much as the line is too long, but not below least. */
-static void narrow(size_t widths[], size_t count, size_t column, size_t least, size_t room)
+static size_t total_of(const size_t widths[], size_t count)
 {
 	size_t total = 0;
 
 	for (size_t i = 0; i < count; i++)
 		total += widths[i] + (i > 0 ? GAP : 0);
+	return total;
+}
+
+/* Cut one column by as much as the line is too long, but not below least. */
+static void narrow(size_t widths[], size_t count, size_t column, size_t least, size_t room)
+{
+	size_t total = total_of(widths, count);
+
 	if (total <= room || widths[column] <= least)
 		return;
 	widths[column] =
 		total - room < widths[column] - least ? widths[column] - (total - room) : least;
+}
+
+/* How many columns are beside one another, cut to room; the last one may be below its row. */
+static size_t fit(size_t widths[], const struct columns *columns, size_t room)
+{
+	size_t last = columns->count - 1, flexible = columns->flexible;
+
+	narrow(widths, columns->count, flexible, FLEXIBLE_LEAST, room);
+	if (flexible == last)
+		narrow(widths, columns->count, last, 0, room);
+	if (flexible == last || total_of(widths, columns->count) <= room)
+		return columns->count;
+	widths[flexible] = columns->widths[flexible];
+	narrow(widths, last, flexible, FLEXIBLE_LEAST, room);
+	return last;
 }
 
 static void print_cell(const char *text, size_t width, bool is_last, FILE *out)
@@ -122,34 +144,41 @@ static void print_cell(const char *text, size_t width, bool is_last, FILE *out)
 }
 
 /* No blanks at the end of a line. */
-static size_t last_filled(const struct columns *columns, char *const *row)
+static size_t last_filled(char *const *row, size_t count)
 {
-	size_t last = columns->count;
+	while (count > 1 && row[count - 1][0] == '\0')
+		count--;
+	return count - 1;
+}
 
-	while (last > 1 && row[last - 1][0] == '\0')
-		last--;
-	return last - 1;
+static void print_line(char *const *row, const size_t widths[], size_t count, size_t indent,
+		       FILE *out)
+{
+	size_t last = last_filled(row, count);
+
+	(void)fprintf(out, "%*s", (int)indent, "");
+	for (size_t i = 0; i <= last; i++)
+		print_cell(row[i], widths[i], i == last, out);
+	(void)putc('\n', out);
 }
 
 bool columns_print(struct columns *columns, size_t indent, size_t width, FILE *out)
 {
 	size_t widths[COLUMNS_MAX], room = width > indent ? width - indent : 1;
+	size_t beside = columns->count, below;
 
 	if (columns->is_out_of_memory)
 		return false;
 	memcpy(widths, columns->widths, sizeof(widths));
-	if (width > 0) {
-		narrow(widths, columns->count, columns->flexible, FLEXIBLE_LEAST, room);
-		narrow(widths, columns->count, columns->count - 1, 0, room);
-	}
+	if (width > 0)
+		beside = fit(widths, columns, room);
+	below = widths[0] + GAP + widths[columns->count - 1] <= room ? widths[0] + GAP : 0;
 	for (size_t at = 0; at < columns->cell_count; at += columns->count) {
 		char *const *row = columns->cells + at;
-		size_t last = last_filled(columns, row);
 
-		(void)fprintf(out, "%*s", (int)indent, "");
-		for (size_t i = 0; i <= last; i++)
-			print_cell(row[i], widths[i], i == last, out);
-		(void)putc('\n', out);
+		print_line(row, widths, beside, indent, out);
+		if (beside < columns->count && row[beside][0] != '\0')
+			print_line(row + beside, widths + beside, 1, indent + below, out);
 	}
 	remove_rows(columns);
 	return true;

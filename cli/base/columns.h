@@ -1,5 +1,6 @@
 /*
- * A table for people: cells in aligned columns, cut to the width of the terminal.
+ * A table for people: cells in aligned columns, cut to the width of the terminal. The last column is for what is copied:
+ * it is never cut, unless it is the flexible one, but stands below its row where there is no room.
  */
 #ifndef COLUMNS_H
 #define COLUMNS_H

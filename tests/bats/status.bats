@@ -299,6 +299,27 @@ status_is_quick() {
 	assert_output --partial "$(printf 'n%.0s' {1..200})"
 }
 
+@test "status shows an owner whole, below its row where the terminal has no room beside it" {
+	local owner width
+	in_background rlock run --note "$(printf 'n%.0s' {1..200})" nightly -- until_let_go
+	wait_until 5 is_held nightly
+	owner=$(redis hkeys nightly)
+	for width in 80 60; do
+		run -0 on_terminal "$width" rlock status nightly
+		for line in "${lines[@]}"; do
+			assert [ "${#line}" -le "$width" ]
+		done
+		assert_line --regexp '^  holder .* nnnnn*\.\.\.$'
+		assert_line "          $owner"
+		assert_line '          OWNER'
+	done
+	run -0 on_terminal 45 rlock status nightly
+	assert_line "  $owner"
+	run -0 on_terminal 120 rlock status nightly
+	assert_line --regexp "^  holder .* nnnnn*\.\.\.  $owner\$"
+	let_go
+}
+
 # ---- rights ----
 
 @test "a user with the rights of a lock can run status" {
