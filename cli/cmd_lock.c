@@ -193,16 +193,12 @@ static bool is_for_process(const struct opts *opts)
 
 static int report_no_target(int pid)
 {
-	if (access("/proc/self/stat", R_OK) != 0)
-		message_error("cannot tell which process the lock is for: there is no /proc here");
-	else if (proc_is_hidden(pid))
-		message_error("process %d can't be watched: /proc does not show it (hidepid?)",
-			      pid);
-	else {
-		message_error("--pid %d: there is no such process", pid);
-		return EXIT_USAGE;
+	if (proc_is_hidden(pid)) {
+		message_error("cannot watch process %d: /proc does not show it (hidepid?)", pid);
+		return EXIT_SYSTEM;
 	}
-	return EXIT_SYSTEM;
+	message_error("--pid %d: there is no such process", pid);
+	return EXIT_USAGE;
 }
 
 /* Opens the process of --pid. */

@@ -637,6 +637,6 @@ int os_check(void)
 	reason = os_check_proc();
 	if (reason == NULL)
 		return 0;
-	message_error("cannot hold a lock for a command: %s", reason);
+	message_error("cannot watch processes: %s", reason);
 	return EXIT_SYSTEM;
 }

@@ -139,7 +139,7 @@ void os_shrink_while_idle(void);
 int os_check_kernel(void);
 /* NULL when /proc shows the processes of our own PID namespace, else why not, and what to do, for a message. */
 const char *os_check_proc(void);
-/* Both, for a lock that is held for a command. 0, or the exit code after one line by message_error. */
+/* Both, for a lock that is held for a command or another process. 0, or the exit code after one line by message_error. */
 int os_check(void);
 
 #endif

@@ -79,6 +79,13 @@ needs_none() {
 	no_keys
 }
 
+@test "with the /proc of another PID namespace no lock is acquired for a process, and the message speaks of no command" {
+	refuses_there "${FOREIGN[@]}" rlock lock --pid 1 --on-lost ignore a
+	assert_output --partial 'cannot watch processes: /proc is that of another PID namespace'
+	refute_output --partial command
+	no_keys
+}
+
 # Number 1 there is that of a process that /proc does not know, as a rule another one here.
 @test "rlock that is the first process of its namespace is not taken for the one that /proc shows" {
 	refuses_there "${FOREIGN[@]}" sh -c 'exec rlock run --max-run 1s a -- touch ran'
