@@ -96,8 +96,9 @@ const struct verb verbs[] = {
 		  "whether the server can grant locks and keep them, how long it takes to reply, "
 		  "whether the user has all rights. A user that has rights to some names only "
 		  "gives their PATTERN, like nightly*. Of a semaphore's NAME it also says how many "
-		  "permits have no record of a holder. The exit code is 0 when all is sound, 77 when a right "
-		  "to locks is missing, 78 when something else is not sound." },
+		  "permits have no record of a holder. The exit code is 0 when all is sound, 69 when a "
+		  "server cannot be reached, 77 when a right to locks is missing, 78 when something "
+		  "else is not sound." },
 };
 
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);

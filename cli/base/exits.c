@@ -11,7 +11,8 @@ const struct exit_text exit_texts[] = {
 	{ EXIT_USAGE, "usage: a bad option, value or name, or a deadlock" },
 	{ EXIT_UNREACHABLE, "no server that can grant a lock was reached in time" },
 	{ EXIT_FAULT, "a fault in rlock, or an unexpected reply of the server" },
-	{ EXIT_SYSTEM, "a system call failed: processes, memory, runtime directory" },
+	{ EXIT_SYSTEM, "a system call failed, or /proc is missing: processes, memory, runtime "
+		       "directory" },
 	{ EXIT_CONFLICT, "the lock was not acquired in time: another owner holds it" },
 	{ EXIT_LOST, "the lock was lost" },
 	{ EXIT_DENIED, "denied by the server: password or rights" },

@@ -72,8 +72,8 @@ const struct opt opt_table[OPT_COUNT] = {
 	  .help_holder = "the lease that the server must be fast enough for; 1s or more" },
 	{ OPT_LEASE, "lease", "l", "DUR", GROUP_LEASE, VERBS_ACQUIRE | VERBS_RENEW,
 	  USUAL | FOR_FILE, value_lease, FIELD(lease_ms), .least = LEASE_LEAST_MS,
-	  .help = "a fixed lease, which only rlock renew renews; a COMMAND that still runs is "
-		  "terminated before DUR is over, with exit code 124; 1s or more",
+	  .help = "a fixed lease, which no renewer renews; a COMMAND that still runs is terminated "
+		  "before DUR is over, with exit code 124; without one, see rlock renew; 1s or more",
 	  .help_holder = "the new lease of a lock of --owner; 1s or more" },
 	{ OPT_AT_LEAST, "at-least", NULL, "DUR", GROUP_LEASE, VERBS_ACQUIRE,
 	  USUAL | FOR_FILE | WITH_COMMAND, value_duration, FIELD(at_least_ms),
@@ -95,8 +95,8 @@ const struct opt opt_table[OPT_COUNT] = {
 		  "(default: kill for a COMMAND, term without one)" },
 	{ OPT_KILL_CHILD, "kill-child", NULL, NULL, GROUP_COMMAND, VERBS_ACQUIRE,
 	  FOR_FILE | WITH_COMMAND, value_flag, FIELD(kill_child),
-	  .help = "send SIGKILL to COMMAND when rlock is killed, instead of keeping the lock "
-		  "until COMMAND ends" },
+	  .help = "send SIGKILL to all processes of COMMAND when rlock or its renewer is killed; "
+		  "else they run on, with the lock renewed" },
 	{ OPT_FENCE, "fence", NULL, NULL, GROUP_OWNER, VERBS_LOCK, USUAL | FOR_FILE, value_flag,
 	  FIELD(fence),
 	  .help = "issue a fencing token, greater each time; in RLOCK_TOKEN for COMMAND, on "
