@@ -1,6 +1,6 @@
 /*
  * The command: looked up as execvp would before the lock is acquired, its environment, and its start. Its end is
- * renewer.c's, the format of RLOCK_HELD inherited.c's.
+ * renewer.c's, the format of RLOCK_HELD held.c's.
  */
 #include <ctype.h>
 #include <errno.h>

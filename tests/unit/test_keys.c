@@ -1,6 +1,5 @@
 /*
- * What the library makes of a lock's name: its keys and channels, as Redisson spells them (keys.c), if it may be a name
- * at all (name.c).
+ * What the library makes of a lock's name: its keys and channels, as Redisson spells them, if it may be a name at all.
  */
 #include <stdlib.h>
 
