@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks what the documents say of the source: that the files and functions which they name between backquotes exist.
+"""Checks what the documents say of the source: that the files and functions which they name between backquotes exist; and
+that those files exist which comments in C and Lua name.
 
-references.py [FILE...]    by default the *.md that are for maintainers
+references.py [FILE...]    by default the *.md that are for maintainers, and the source in C and Lua
 
 `front.c` is a file somewhere in the tree, `front.c: run` a word in that file, and `front_run` one in any file of the
 source; NAME.lua and cmd_VERB.c stand for files. A line is printed for each that is not there, and the status is 1. What a sentence says of them nothing checks.
@@ -52,10 +53,17 @@ def faults(text):
             yield match.start(), f"no '{piece}' in the source"
 
 
+def comment_faults(text):
+    for comment in re.finditer(r'/\*.*?\*/|^--[^\n]*', text, re.M | re.S):
+        for file in re.finditer(r'(?<![\w./*-])[\w/]+\.(?:c|h|lua|bats|bash)\b', comment[0]):
+            if not re.search(r'(NAME|VERB)\.', file[0]) and not files(file[0]):
+                yield comment.start() + file.start(), f"no file '{file[0]}'"
+
+
 missing = 0
-for document in sys.argv[1:] or [name for name in DOCUMENTS if name in TREE]:
+for document in sys.argv[1:] or sorted(name for name in TREE if name in DOCUMENTS or re.search(r'\.(c|h|lua)$', name)):
     content = tree.text(document)
-    for offset, fault in faults(content):
+    for offset, fault in faults(content) if document.endswith('.md') else comment_faults(content):
         line = content.count('\n', 0, offset) + 1
         print(f'{document}:{line}: {fault}')
         missing = 1

@@ -61,19 +61,26 @@ setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 	assert_output "man/: no 'acquire a banana'"
 }
 
-@test "what ARCHITECTURE.md and its like name exists" {
+@test "what ARCHITECTURE.md and its like name exists, and so do the files that comments name" {
 	run -0 tools/references.py
 	assert_output ''
 }
 
 @test "a file or a function that a document names, and that is not there, is found" {
-	local document=$BATS_TEST_TMPDIR/document flies=front_flie
+	local document=$BATS_TEST_TMPDIR/document.md flies=front_flie
 	printf '%s\n' "It is \`front.c: front_run\`," "not \`front.c: front_walk\`, in \`fronts.c\`," "or \`${flies}s\`." >"$document"
 	run -1 tools/references.py "$document"
 	assert_equal "${#lines[@]}" 3
 	assert_line "$document:2: no 'front_walk' in front.c"
 	assert_line "$document:2: no file 'fronts.c'"
 	assert_line "$document:3: no '${flies}s' in the source"
+}
+
+@test "a file that a comment names, and that is not there, is found" {
+	local source=$BATS_TEST_TMPDIR/scratch.c
+	printf '%s\n' '#include "fronts.h"' '/* It is front.c,' ' * not fronts.c: see test_NAME.c. */' >"$source"
+	run -1 tools/references.py "$source"
+	assert_output "$source:3: no file 'fronts.c'"
 }
 
 @test "tests/lib/README.md lists each helper of the tests" {
