@@ -1,6 +1,6 @@
 /*
  * Runs a command's work over a connection to the servers that the options name. Whatever comes of it is an exit code
- * here, after at most one line about a failure. The caller's holds are found by caller_hold.c.
+ * here, after at most one line about a failure. The caller's holds are found by cmd_hold.c.
  */
 #include <signal.h>
 #include <stdio.h>

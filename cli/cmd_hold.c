@@ -1,25 +1,234 @@
 /*
- * unlock: release the caller's most recent hold, or that of --owner; or, with --force, break the lock of any holder.
- * caller_hold.c finds the hold of the caller, and hold_file.c excludes other unlocks.
+ * unlock and renew: release or renew the most recent hold of the caller, or that of --owner; unlock --force breaks the
+ * lock of any holder. hold_file.c finds the holds of locks without a command, and excludes other unlocks.
  */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/duration.h"
 #include "base/exits.h"
 #include "base/message.h"
+#include "base/output.h"
 #include "caller.h"
-#include "caller_hold.h"
 #include "hold/finish.h"
 #include "log/event_log.h"
 #include "options/names.h"
+#include "options/usage.h"
+#include "process_lock/held.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
 #include "verbs.h"
+
+/* ---- the hold that the caller means: that of its own process, or of the nearest one above it ---- */
+
+struct caller_hold {
+	struct hold_file
+		*hold_file;     /* a lock without a command on exactly these names; NULL: none */
+	struct hold_file *near; /* if there is none, a hold that comes close; or NULL */
+	bool is_run;            /* an `rlock run` nearer than hold_file holds the first name */
+	struct inherited run;
+};
+
+enum { FIND_AGAIN = -1, ONE_BY_ONE = -2 };
+/* What a verb does with such a hold. It returns the exit code, or FIND_AGAIN. */
+typedef int (*caller_hold_fn)(const struct opts *opts, struct rlock_conn *conn,
+			      const struct caller_hold *hold);
+
+static void hold_clear(struct caller_hold *hold)
+{
+	hold_file_free(hold->hold_file);
+	hold_file_free(hold->near);
+}
+
+/* 0, or the exit code after one line by message_error. hold_clear frees what was found. */
+static int hold_find(const struct opts *opts, struct caller_hold *out)
+{
+	const char *server = opts->server, *value = getenv(INHERITED_VARIABLE);
+	/* The search begins with our own process: a shell may have become us for its last command. */
+	pid_t pid = opts->pid != 0 ? opts->pid : getpid();
+	int code;
+
+	*out = (struct caller_hold){ 0 };
+	out->hold_file = hold_file_find(pid, opts->names, opts->name_count, server, opts->mode,
+					&out->near, &code);
+	if (code == 0 && value != NULL &&
+	    inherited_find(value, server, &opts->names[0], opts->mode, &out->run))
+		code = hold_file_find_nearer(out->hold_file, &out->run, pid, &out->is_run);
+	if (code != 0)
+		hold_clear(out);
+	return code;
+}
+
+static int report_none(const struct opts *opts, const struct caller_hold *hold, const char *verb)
+{
+	const char *user = getenv("SUDO_USER");
+	char names[NAMES_SHOWN_MAX], shown[USAGE_SHOWN_MAX], process[32] = "this process";
+
+	if (opts->pid != 0)
+		(void)snprintf(process, sizeof(process), "process %d", opts->pid);
+	(void)names_show(opts->names, opts->name_count, names);
+	if (hold->near != NULL)
+		hold_file_report_near(hold->near, opts->names, opts->name_count, opts->server, verb,
+				      opts->pid);
+	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
+		message_error(
+			"%s: not held by %s or its ancestors: a lock of user %s is found only "
+			"without sudo",
+			names, process, usage_show(user, shown));
+	else
+		message_error(
+			"%s: not held by %s or its ancestors: name the process with --pid PID, or "
+			"the owner with --owner ID",
+			names, process);
+	return EXIT_NOT_HELD;
+}
+
+/* The hold on all names of opts together. */
+static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, const char *verb,
+		       caller_hold_fn act)
+{
+	struct caller_hold hold;
+	int code;
+
+	do {
+		code = hold_find(opts, &hold);
+		if (code != 0)
+			return code;
+		/* An `rlock run` may hold some of the names only. */
+		if ((hold.hold_file == NULL || hold.is_run) && opts->name_count > 1)
+			code = ONE_BY_ONE;
+		else if (hold.hold_file == NULL && !hold.is_run)
+			code = report_none(opts, &hold, verb);
+		else
+			code = act(opts, conn, &hold);
+		hold_clear(&hold);
+	} while (code == FIND_AGAIN);
+	return code;
+}
+
+/*
+ * Call act with the most recent hold on all names together; where there is none, with the hold on each name. Returns
+ * the worst exit code; for what is not held that is EXIT_NOT_HELD, after one line by message_error.
+ */
+static int caller_hold_each(const struct opts *opts, struct rlock_conn *conn, const char *verb,
+			    caller_hold_fn act)
+{
+	int code = act_on_hold(opts, conn, verb, act), worst = 0;
+
+	if (code != ONE_BY_ONE)
+		return code;
+	for (size_t i = 0; i < opts->name_count; i++) {
+		struct opts one = opts_of_name(opts, i);
+
+		code = act_on_hold(&one, conn, verb, act);
+		if (code > worst)
+			worst = code;
+	}
+	return worst;
+}
+
+/* The hold of a file, which rlock_hold_free frees. 0, or the exit code after one line by message_error. */
+static int open_hold(const struct opts *opts, const struct hold_file *file, const char *what,
+		     struct rlock_hold **out)
+{
+	char names[NAMES_SHOWN_MAX];
+
+	if (file->is_lost) {
+		message_error("%s: lock lost before it was %s: its renewer found that out earlier",
+			      names_show(opts->names, opts->name_count, names), what);
+		return EXIT_LOST;
+	}
+	return rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id,
+			      file->sent_ms, file->lease_ms, out) == RLOCK_OK
+		       ? 0
+		       : message_out_of_memory();
+}
+
+/* ---- renew ---- */
+
+/* Renews a hold and prints its TTL. lost_code is the exit code for a hold that the server does not have any more. */
+static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
+		 int64_t lease_ms, int lost_code)
+{
+	enum rlock_status status = rlock_renew(conn, hold, lease_ms, INT64_MAX);
+	char ttl[DURATION_TEXT_MAX];
+
+	if (status == RLOCK_NOT_HELD)
+		return caller_report(opts, conn, lost_code);
+	if (status != RLOCK_OK)
+		return caller_report_failure(opts, conn, status);
+	(void)printf("%s\n", duration_print(rlock_hold_ttl_ms(hold), ttl));
+	return output_end(0);
+}
+
+static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
+			      struct hold_file *file)
+{
+	struct rlock_hold *hold = NULL;
+	int code = open_hold(opts, file, "renewed", &hold);
+
+	if (code != 0)
+		return code;
+	code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
+	/* The renewer, which watches over a fixed lease, learns from the file that the lease ends later. */
+	if (code == 0 && file->is_fixed_lease) {
+		file->sent_ms = rlock_hold_sent_ms(hold);
+		code = hold_file_save(file);
+	}
+	rlock_hold_free(hold);
+	return code;
+}
+
+/* Under `rlock run` the hold is in the environment. The run's own renewer or fixed lease goes on as before. */
+static int renew_run(const struct opts *opts, struct rlock_conn *conn, const struct inherited *run)
+{
+	struct rlock_hold *hold = NULL;
+	int code;
+
+	if (rlock_hold_new(run->kind, opts->names, 1, run->hold_id, 0, run->lease_ms, &hold) !=
+	    RLOCK_OK)
+		return message_out_of_memory();
+	code = renew(opts, conn, hold, run->lease_ms, EXIT_LOST);
+	rlock_hold_free(hold);
+	return code;
+}
+
+static int renew_hold(const struct opts *opts, struct rlock_conn *conn,
+		      const struct caller_hold *hold)
+{
+	return hold->is_run ? renew_run(opts, conn, &hold->run)
+			    : renew_process_lock(opts, conn, hold->hold_file);
+}
+
+static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
+{
+	struct rlock_hold *hold = NULL;
+	char owner[RLOCK_OWNER_MAX];
+	enum rlock_status status = caller_find_owned(opts, conn, owner, &hold);
+	int code;
+
+	if (status == RLOCK_NOT_HELD)
+		return caller_report(opts, conn, EXIT_NOT_HELD);
+	if (status != RLOCK_OK)
+		return caller_report_failure(opts, conn, status);
+	code = renew(opts, conn, hold, opts->lease_ms, caller_lost_code(hold));
+	rlock_hold_free(hold);
+	return code;
+}
+
+static int renew_any(const struct opts *opts, struct rlock_conn *conn)
+{
+	return opts->owner != NULL ? caller_each_name(opts, conn, renew_owner)
+				   : caller_hold_each(opts, conn, "renew", renew_hold);
+}
+
+/* ---- unlock ---- */
 
 /* How long to wait for a renewer to end after SIGKILL. It takes some milliseconds, and more on a busy machine. */
 #define RENEWER_END_MS 1000
@@ -139,18 +348,12 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 	bool was_held = has_lease(file, was_renewed);
 	struct rlock_hold *hold = NULL;
 	enum rlock_status status;
-	char names[NAMES_SHOWN_MAX];
+	int code = open_hold(opts, file, "released", &hold);
 
-	if (file->is_lost) {
+	if (code == EXIT_LOST)
 		hold_file_remove(file);
-		message_error(
-			"%s: lock lost before it was released: its renewer found that out earlier",
-			names_show(opts->names, opts->name_count, names));
-		return EXIT_LOST;
-	}
-	if (rlock_hold_new(file->kind, file->names, file->name_count, file->hold_id, file->sent_ms,
-			   file->lease_ms, &hold) != RLOCK_OK)
-		return message_out_of_memory();
+	if (code != 0)
+		return code;
 	/* The file knows the first request only; renewals came after it. */
 	if (was_held && !file->is_fixed_lease)
 		rlock_hold_set_sent_ms(hold, rlock_now_ms());
@@ -182,7 +385,7 @@ static int release(const struct opts *opts, struct rlock_conn *conn, struct hold
 	if (code != 0)
 		return code;
 	/* Another unlock was faster: there may be an earlier hold. */
-	return is_ours ? release_claimed(opts, conn, file, was_running) : CALLER_HOLD_FIND_AGAIN;
+	return is_ours ? release_claimed(opts, conn, file, was_running) : FIND_AGAIN;
 }
 
 static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,
@@ -260,4 +463,10 @@ int cmd_unlock(const struct verb *verb, struct opts *opts)
 {
 	(void)verb;
 	return caller_run(opts, unlock);
+}
+
+int cmd_renew(const struct verb *verb, struct opts *opts)
+{
+	(void)verb;
+	return caller_run(opts, renew_any);
 }
