@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/columns.h"
+#include "base/duration.h"
 #include "base/json.h"
 #include "base/message.h"
 #include "base/output.h"
 #include "caller.h"
-#include "inspection_json.h"
-#include "inspection_text.h"
+#include "inspected.h"
 #include "options/names.h"
 #include "verbs.h"
 
@@ -83,9 +83,9 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 		(const char *[COLUMN_COUNT]){
 			[NAME] = rlock_escape(lock->name.text, lock->name.len, name, sizeof(name)),
 			[KIND] = rlock_kind_name(lock->kind),
-			[SINCE] = inspection_text_time(
+			[SINCE] = duration_print_known(
 				holder != NULL ? holder->held_ms : RLOCK_TIME_UNKNOWN, since),
-			[TTL] = inspection_text_time(lock->ttl_ms, ttl),
+			[TTL] = duration_print_known(lock->ttl_ms, ttl),
 			[WAITERS] = waiters,
 			[CLIENT] = rlock_client_name(holder != NULL ? holder->client
 								    : RLOCK_CLIENT_UNKNOWN),
@@ -100,7 +100,7 @@ static void add_object(struct json *json, const struct rlock_inspection *lock)
 {
 	json_open(json, NULL, '{');
 	json_bytes(json, "name", lock->name.text, lock->name.len);
-	inspection_json(json, lock);
+	inspected_json(json, lock);
 	json_close(json, '}');
 }
 

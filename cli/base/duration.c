@@ -139,3 +139,11 @@ char *duration_print_rough(int64_t ms, char out[DURATION_TEXT_MAX])
 			       (int)(seconds / 3600 % 24));
 	return out;
 }
+
+char *duration_print_known(int64_t ms, char out[DURATION_TEXT_MAX])
+{
+	if (ms >= 0)
+		return duration_print_rough(ms, out);
+	memcpy(out, "-", 2);
+	return out;
+}

@@ -27,5 +27,7 @@ char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX]);
  * out.
  */
 char *duration_print_rough(int64_t ms, char out[DURATION_TEXT_MAX]);
+/* The same; "-" for a negative one, which is not known, or not there. Returns out. */
+char *duration_print_known(int64_t ms, char out[DURATION_TEXT_MAX]);
 
 #endif
