@@ -261,8 +261,6 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 /* Of a hold that is found by its owner, only what the command line says is known. */
 static void begin_events(const struct opts *opts, const char *owner)
 {
-	if (!event_log_is_on())
-		return;
 	event_log_set_hold(&(struct event_hold){
 		.names = opts->names,
 		.name_count = opts->name_count,

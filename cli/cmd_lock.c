@@ -289,8 +289,6 @@ static void begin_events(const struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
 
-	if (!event_log_is_on())
-		return;
 	event_log_set_hold(&(struct event_hold){
 		.names = opts->names,
 		.name_count = opts->name_count,

@@ -69,7 +69,7 @@ void dialog_take_output(int fd)
 {
 	output_fd = fd;
 	message_set_writer(send_message);
-	log_sink_set_writer(fd >= 0 ? send_log : NULL);
+	event_log_set_writer(fd >= 0 ? send_log : NULL);
 }
 
 bool dialog_print(const struct record *record)
@@ -77,7 +77,7 @@ bool dialog_print(const struct record *record)
 	if (record->kind == RECORD_MESSAGE)
 		message_line(record->text, record->len);
 	else if (record->kind == RECORD_LOG)
-		log_sink_write(record->text, record->len, record->number);
+		event_log_write(record->text, record->len, record->number);
 	else
 		return false;
 	return true;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "log/log_sink.h"
+#include "log/event_log.h"
 
 enum record_kind {
 	/* From the renewer. */

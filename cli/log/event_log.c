@@ -1,31 +1,224 @@
 /*
- * Puts an event into lines. A value of any bytes stays on its line, in its field, and on a terminal without effect.
- * Where a line goes is log_sink.c's.
+ * Puts an event into lines, of which each goes to a file, to the system's log, or by message.c to standard error. A value
+ * of any bytes stays on its line, in its field, and on a terminal without effect. Nothing stays open between two lines:
+ * so no command inherits a descriptor, the renewer needs none, and a file that was rotated is left alone.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <syslog.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/exits.h"
 #include "base/json.h"
 #include "base/message.h"
 #include "base/user.h"
 #include "base/wall_clock.h"
 #include "lib/rlock.h"
 #include "log/event_log.h"
-#include "log/log_sink.h"
+#include "sys/file_read.h"
+
+#define SYSLOG_SOCKET "/dev/log"
+#define SYSLOG_HEAD_MAX 64
+/*
+ * A log daemon's queue may have room for ten lines only, and a fleet's jobs begin at the same minute. A daemon that is
+ * stuck is waited for once.
+ */
+#define SYSLOG_PATIENCE_MS 50
+
+enum sink { SINK_NONE, SINK_FILE, SINK_SYSLOG, SINK_STDERR };
+
+static enum sink sink;
+static char *path;       /* of the file, absolute: the renewer's directory is another */
+static char *path_shown; /* as it was given */
+static bool has_failed;
+static event_log_writer other_writer; /* NULL: this process writes */
+
+/* ---- a file ---- */
+
+/*
+ * A symbolic link is followed: logs are moved to other disks by links, and the kernel's protected_symlinks guards those
+ * in /tmp. With O_NONBLOCK a FIFO without a reader, or a terminal that was stopped, is an error at once.
+ */
+static int open_file(void)
+{
+	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
+}
+
+/* The obstacle may go away, and is no mistake of the user's: a FIFO without a reader, a full disk. */
+static bool is_obstacle_temporary(int error)
+{
+	struct stat stat_of;
+
+	if (error == ENXIO)
+		return stat(path, &stat_of) == 0 && S_ISFIFO(stat_of.st_mode);
+	return error == ENOSPC || error == EDQUOT;
+}
+
+static char *absolute(const char *name)
+{
+	char *directory, *joined = NULL;
+
+	if (name[0] == '/')
+		return strdup(name);
+	directory = getcwd(NULL, 0);
+	if (directory != NULL && asprintf(&joined, "%s/%s", directory, name) < 0)
+		joined = NULL;
+	free(directory);
+	return joined;
+}
+
+static int file_setup(const char *name)
+{
+	char shown[256];
+	int fd = -1, error;
+
+	path_shown = strdup(rlock_escape(name, strlen(name), shown, sizeof(shown)));
+	path = absolute(name);
+	if (path != NULL)
+		fd = open_file();
+	error = errno;
+	if (path_shown == NULL)
+		return message_out_of_memory();
+	if (fd >= 0)
+		(void)close(fd);
+	else if (path == NULL || !is_obstacle_temporary(error)) {
+		message_error("--log '%s': cannot be opened: %s", path_shown, strerror(error));
+		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
+	}
+	sink = SINK_FILE;
+	return 0;
+}
+
+/* One write, for the lines of many processes go to one file. A file that may not grow (ulimit -f) would end us. */
+static bool write_file(const char *line, size_t len)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction found;
+	int fd = open_file(), error;
+	ssize_t written;
+
+	if (fd < 0)
+		return false;
+	(void)sigaction(SIGXFSZ, &ignore, &found);
+	written = write(fd, line, len);
+	error = written < 0 ? errno : ENOSPC;
+	(void)sigaction(SIGXFSZ, &found, NULL);
+	(void)close(fd);
+	errno = error;
+	return written == (ssize_t)len;
+}
+
+/* ---- the system's log ---- */
+
+/*
+ * syslog(3) waits for a daemon that does not read, and while it waits no release is sent. So the line is
+ * sent from here, in the form that all daemons know (RFC 3164).
+ */
+static size_t print_head(int priority, char out[SYSLOG_HEAD_MAX])
+{
+	time_t now = time(NULL);
+	struct tm local;
+	char at[32];
+	int len;
+
+	if (localtime_r(&now, &local) == NULL ||
+	    strftime(at, sizeof(at), "%b %e %H:%M:%S", &local) == 0)
+		memcpy(at, "-", 2);
+	len = snprintf(out, SYSLOG_HEAD_MAX, "<%d>%s rlock[%d]: ", LOG_USER | priority, at,
+		       (int)getpid());
+	return len < 0 ? 0 : (size_t)len;
+}
+
+static bool send_when_there_is_room(int fd, const char *message, size_t len)
+{
+	struct pollfd room = { fd, POLLOUT, 0 };
+	int64_t deadline_ms = rlock_now_ms() + (has_failed ? 0 : SYSLOG_PATIENCE_MS);
+
+	do {
+		if (send(fd, message, len, MSG_NOSIGNAL) == (ssize_t)len)
+			return true;
+	} while (errno == EAGAIN && rlock_poll(&room, 1, deadline_ms) > 0 &&
+		 rlock_now_ms() < deadline_ms);
+	return false;
+}
+
+static bool write_syslog(const char *line, size_t len, int priority)
+{
+	const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SYSLOG_SOCKET };
+	char message[SYSLOG_HEAD_MAX + LOG_LINE_MAX];
+	size_t head_len = print_head(priority, message);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+	bool is_sent;
+
+	if (fd < 0)
+		return false;
+	/* A daemon adds the end of the line itself. */
+	memcpy(message + head_len, line, len - 1);
+	is_sent = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+		  send_when_there_is_room(fd, message, head_len + len - 1);
+	error = errno;
+	(void)close(fd);
+	errno = error;
+	return is_sent;
+}
+
+/* ---- where a line goes ---- */
+
+static int sink_setup(const char *target)
+{
+	if (strcmp(target, "syslog") == 0)
+		sink = SINK_SYSLOG;
+	else if (strcmp(target, "stderr") == 0)
+		sink = SINK_STDERR;
+	else
+		return file_setup(target);
+	return 0;
+}
+
+static bool write_to_sink(const char *line, size_t len, int priority)
+{
+	switch (sink) {
+	case SINK_FILE:
+		return write_file(line, len);
+	case SINK_SYSLOG:
+		return write_syslog(line, len, priority);
+	case SINK_STDERR:
+		message_line(line, len);
+		break;
+	case SINK_NONE:
+		break;
+	}
+	return true;
+}
+
+void event_log_write(const char *line, size_t len, int priority)
+{
+	if (other_writer != NULL) {
+		other_writer(line, len, priority);
+		return;
+	}
+	if (write_to_sink(line, len, priority) || has_failed)
+		return;
+	has_failed = true;
+	message_warning("--log '%s': cannot be written to: %s",
+			sink == SINK_FILE ? path_shown : SYSLOG_SOCKET, strerror(errno));
+}
 
 /* ---- a line ---- */
 
-/* Begin with out and is_json, and all else zero. Whether out took all of it is for the caller to check. */
-struct log_line {
-	FILE *out;
-	bool is_json; /* an object; else key=value, quoted where that is needed */
-	bool has_fields;
-	struct json json;
-};
+/* A line is an object, or key=value, quoted where that is needed. Whether its stream took it is looked at at its end. */
+static bool has_json;
 
 /* A value of other bytes than these, or of none, is quoted. */
 #define BARE_BYTES                                                                                 \
@@ -61,32 +254,17 @@ static void put_quoted(FILE *out, const char *bytes, size_t len)
 	(void)putc('"', out);
 }
 
-static void put_key(struct log_line *line, const char *key)
+static void put_key(struct json *line, const char *key)
 {
-	(void)fprintf(line->out, "%s%s=", line->has_fields ? " " : "", key);
-	line->has_fields = true;
-}
-
-static void log_line_begin(struct log_line *line)
-{
-	line->json = (struct json){ .out = line->out };
-	if (line->is_json)
-		json_open(&line->json, NULL, '{');
-}
-
-/* With a newline. */
-static void log_line_end(struct log_line *line)
-{
-	if (line->is_json)
-		json_close(&line->json, '}');
-	(void)putc('\n', line->out);
+	(void)fprintf(line->out, "%s%s=", line->needs_comma ? " " : "", key);
+	line->needs_comma = true;
 }
 
 /* Any bytes. */
-static void log_line_bytes(struct log_line *line, const char *key, const char *bytes, size_t len)
+static void put_bytes(struct json *line, const char *key, const char *bytes, size_t len)
 {
-	if (line->is_json) {
-		json_bytes(&line->json, key, bytes, len);
+	if (has_json) {
+		json_bytes(line, key, bytes, len);
 		return;
 	}
 	put_key(line, key);
@@ -96,15 +274,16 @@ static void log_line_bytes(struct log_line *line, const char *key, const char *b
 		put_quoted(line->out, bytes, len);
 }
 
-static void log_line_text(struct log_line *line, const char *key, const char *text)
+static void put_text(struct json *line, const char *key, const char *text)
 {
-	log_line_bytes(line, key, text, strlen(text));
+	if (text != NULL && text[0] != '\0')
+		put_bytes(line, key, text, strlen(text));
 }
 
-static void log_line_number(struct log_line *line, const char *key, int64_t number)
+static void put_number(struct json *line, const char *key, int64_t number)
 {
-	if (line->is_json) {
-		json_number(&line->json, key, number);
+	if (has_json) {
+		json_number(line, key, number);
 		return;
 	}
 	put_key(line, key);
@@ -133,18 +312,17 @@ static const struct {
 /* What is left out of a line that would be too long: nothing, then all up to one of these. */
 enum left_out { LEFT_OUT_NOTHING, LEFT_OUT_SERVER, LEFT_OUT_NOTE, LEFT_OUT_REASON, LEFT_OUT_COUNT };
 
-static bool has_json;
 static struct event_hold current;
 
 int event_log_setup(const char *target, bool is_json)
 {
 	has_json = is_json;
-	return log_sink_setup(target);
+	return sink_setup(target);
 }
 
-bool event_log_is_on(void)
+void event_log_set_writer(event_log_writer writer)
 {
-	return log_sink_is_open();
+	other_writer = writer;
 }
 
 void event_log_set_hold(const struct event_hold *hold)
@@ -165,13 +343,7 @@ enum event_kind event_kind_of_release(enum rlock_status status)
 	return status == RLOCK_NOT_HELD ? EVENT_LOST : EVENT_EXPIRES;
 }
 
-static void put_text(struct log_line *line, const char *key, const char *text)
-{
-	if (text != NULL && text[0] != '\0')
-		log_line_text(line, key, text);
-}
-
-static void put_holder(struct log_line *line, size_t index)
+static void put_holder(struct json *line, size_t index)
 {
 	const char *owner =
 		current.hold != NULL ? rlock_hold_owner(current.hold, index) : current.owner;
@@ -182,36 +354,36 @@ static void put_holder(struct log_line *line, size_t index)
 	if (uname(&host) == 0)
 		put_text(line, "host", host.nodename);
 	if (current.pid != 0)
-		log_line_number(line, "pid", current.pid);
+		put_number(line, "pid", current.pid);
 	put_text(line, "user", user_name(uid));
 }
 
-static void put_course(struct log_line *line, const struct event *event)
+static void put_course(struct json *line, const struct event *event)
 {
 	if (event->kind <= EVENT_FAILED)
-		log_line_number(line, "waited_ms", event->waited_ms);
+		put_number(line, "waited_ms", event->waited_ms);
 	if (kinds[event->kind].is_of_hold && current.acquired_ms != 0)
-		log_line_number(line, "held_ms", rlock_now_ms() - current.acquired_ms);
+		put_number(line, "held_ms", rlock_now_ms() - current.acquired_ms);
 	if (event->kept_ms > 0)
-		log_line_number(line, "kept_ms", event->kept_ms);
+		put_number(line, "kept_ms", event->kept_ms);
 	if (event->has_ended && event->signal != 0)
-		log_line_number(line, "signal", event->signal);
+		put_number(line, "signal", event->signal);
 	else if (event->has_ended)
-		log_line_number(line, "status", event->status);
+		put_number(line, "status", event->status);
 }
 
-static void put_fields(struct log_line *line, const struct event *event, size_t index,
+static void put_fields(struct json *line, const struct event *event, size_t index,
 		       enum left_out left_out)
 {
 	const struct rlock_name *name = &current.names[index];
 	char at[WALL_CLOCK_TEXT_MAX];
 
 	(void)wall_clock_print(true, at);
-	log_line_text(line, "time", at);
-	log_line_text(line, "event", kinds[event->kind].name);
-	log_line_bytes(line, "name", name->text, name->len);
+	put_text(line, "time", at);
+	put_text(line, "event", kinds[event->kind].name);
+	put_bytes(line, "name", name->text, name->len);
 	if (current.kind != RLOCK_ANY)
-		log_line_text(line, "kind", rlock_kind_name(current.kind));
+		put_text(line, "kind", rlock_kind_name(current.kind));
 	put_holder(line, index);
 	put_course(line, event);
 	if (left_out < LEFT_OUT_REASON)
@@ -226,15 +398,18 @@ static void put_fields(struct log_line *line, const struct event *event, size_t 
 static char *make_line(const struct event *event, size_t index, enum left_out left_out,
 		       size_t *len_out)
 {
-	struct log_line line = { .is_json = has_json };
+	struct json line = { NULL, false };
 	char *text = NULL;
 
 	line.out = open_memstream(&text, len_out);
 	if (line.out == NULL)
 		return NULL;
-	log_line_begin(&line);
+	if (has_json)
+		json_open(&line, NULL, '{');
 	put_fields(&line, event, index, left_out);
-	log_line_end(&line);
+	if (has_json)
+		json_close(&line, '}');
+	(void)putc('\n', line.out);
 	if (fclose(line.out) == 0)
 		return text;
 	free(text);
@@ -251,14 +426,14 @@ static bool write_line(const struct event *event, size_t index, enum left_out le
 	if (line == NULL)
 		message_warning("--log: out of memory: a line is missing");
 	else if (has_room)
-		log_sink_write(line, len, kinds[event->kind].priority);
+		event_log_write(line, len, kinds[event->kind].priority);
 	free(line);
 	return has_room;
 }
 
 void event_log(const struct event *event)
 {
-	if (!log_sink_is_open())
+	if (sink == SINK_NONE)
 		return;
 	for (size_t i = 0; i < current.name_count; i++)
 		for (enum left_out left_out = LEFT_OUT_NOTHING;

@@ -48,10 +48,14 @@ struct event {
 	const char *reason; /* one line, safe for a terminal */
 };
 
-/* Log to target, as log_sink_setup takes it. 0, or the exit code after one line by message_error. */
-int event_log_setup(const char *target, bool is_json);
+/* A line is never longer, its newline included: a FIFO takes so much in one piece. */
+#define LOG_LINE_MAX 4096
 
-bool event_log_is_on(void);
+/*
+ * Log to target: "syslog", "stderr" or a file, which is opened to see that it can be. 0, or the exit code after one line
+ * by message_error.
+ */
+int event_log_setup(const char *target, bool is_json);
 
 /* The events from now on are about this hold. Only the struct is copied. */
 void event_log_set_hold(const struct event_hold *hold);
@@ -59,6 +63,15 @@ void event_log_set_hold(const struct event_hold *hold);
 void event_log_set_acquired(const struct rlock_hold *hold, int64_t acquired_ms);
 
 void event_log(const struct event *event);
+
+/*
+ * Write a line, in one piece: one that cannot be written now is dropped, for no lock is held up for its log. The first
+ * one is reported by message_warning. priority is one of syslog(3).
+ */
+void event_log_write(const char *line, size_t len, int priority);
+/* Have another process write the lines: rlock those of its renewer, which has none of the caller's streams. */
+typedef void (*event_log_writer)(const char *line, size_t len, int priority);
+void event_log_set_writer(event_log_writer writer);
 
 /* The event of a release that ended with that status. */
 enum event_kind event_kind_of_release(enum rlock_status status);
