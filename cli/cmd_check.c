@@ -17,7 +17,7 @@
 #include "caller.h"
 #include "check_server.h"
 #include "findings.h"
-#include "local_server.h"
+#include "local.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
@@ -141,16 +141,6 @@ static bool is_of_caller(uid_t uid)
 				    number_parse(sudo_uid, &number) && (int64_t)uid == number);
 }
 
-/* Whether the process is the private server of the directory that it works in. */
-static bool is_private_server(int dir_fd, pid_t pid)
-{
-	pid_t listening = 0;
-
-	if (local_server_read_pid(dir_fd) == pid)
-		return true;
-	return local_server_connect(dir_fd, &listening) == 0 && listening == pid;
-}
-
 static void show_path(int fd, char out[SHOWN_MAX])
 {
 	char link[64], target[SHOWN_MAX];
@@ -176,7 +166,7 @@ static void look_at(struct findings *findings, const struct proc *proc, const st
 	if (fd < 0)
 		return;
 	if (fstat(fd, &dir) == 0 && (dir.st_dev != own->st_dev || dir.st_ino != own->st_ino) &&
-	    is_private_server(fd, proc->pid)) {
+	    local_is_server(fd, proc->pid)) {
 		show_path(fd, path);
 		findings_add(
 			findings, FINDING_NOTE, 0, "local",

@@ -21,12 +21,101 @@
 
 #include "base/exits.h"
 #include "base/message.h"
+#include "base/number.h"
 #include "lib/rlock.h"
 #include "local.h"
-#include "local_server.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
+#include "sys/proc.h"
+
+/* ---- which process it is: the one of the pid file, or the one that listens on the socket ---- */
+
+#define SOCKET_FILE "local.sock"
+#define PID_FILE "local.pid"
+#define NEW_PID_FILE "local.pid.new"
+
+/*
+ * Whether pid is a server of this directory that has not ended. A pid file may be older than the process that has the
+ * pid by now; but no other process works in this directory.
+ */
+static bool local_server_runs(int dir_fd, pid_t pid)
+{
+	struct stat dir, cwd;
+	char path[64];
+
+	if (pid <= 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%ld/cwd", (long)pid);
+	return fstat(dir_fd, &dir) == 0 && stat(path, &cwd) == 0 && dir.st_dev == cwd.st_dev &&
+	       dir.st_ino == cwd.st_ino;
+}
+
+/* The pid that the last start wrote down; 0 when there is none. */
+static pid_t local_server_read_pid(int dir_fd)
+{
+	char text[32];
+	const char *cursor = text;
+	int64_t pid;
+
+	if (file_read_start(dir_fd, PID_FILE, O_NOFOLLOW | O_NONBLOCK, text, sizeof(text)) <= 0)
+		return 0;
+	return number_read(&cursor, &pid) && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+/* Write down the pid of a server that is being started. False with errno. */
+static bool local_server_write_pid(int dir_fd, pid_t pid)
+{
+	bool is_written;
+	int fd;
+
+	/* An rlock that was killed may have left one, and to open a fifo could hang. */
+	(void)unlinkat(dir_fd, NEW_PID_FILE, 0);
+	fd = runtime_dir_create(dir_fd, NEW_PID_FILE, O_WRONLY | O_EXCL);
+	if (fd < 0)
+		return false;
+	is_written = dprintf(fd, "%ld\n", (long)pid) > 0;
+	(void)close(fd);
+	return is_written && renameat(dir_fd, NEW_PID_FILE, dir_fd, PID_FILE) == 0;
+}
+
+/* Its first thread, which would answer, has ended. The others may keep the socket open for a moment yet. */
+static bool is_ending(pid_t pid)
+{
+	struct proc proc;
+
+	return pid > 0 && proc_read(pid, &proc) && (proc.state == 'Z' || proc.state == 'X');
+}
+
+/*
+ * 0 when a server listens in the runtime directory dir_fd, else the errno that says why none does; EPERM when the
+ * server is another user's, behind a link, say. *pid_out is then the server's pid, 0 if it is in another pid namespace.
+ */
+static int local_server_connect(int dir_fd, pid_t *pid_out)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct ucred peer = { 0 };
+	socklen_t peer_len = sizeof(peer);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err = 0;
+
+	if (fd < 0)
+		return errno;
+	/* In the directory that was checked, whatever its path may lead to by now. */
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/" SOCKET_FILE,
+		       dir_fd);
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) != 0)
+		err = errno;
+	else if (peer.uid != geteuid())
+		err = EPERM;
+	else if (is_ending(peer.pid))
+		err = ECONNREFUSED;
+	else
+		*pid_out = peer.pid;
+	(void)close(fd);
+	return err == EAGAIN ? 0 : err; /* EAGAIN: it listens, but is very busy */
+}
 
 /* ---- a new server ---- */
 
@@ -403,7 +492,7 @@ static enum search_state start(struct search *search)
 			"or name a server with --url");
 		return fail(search, EXIT_CONFIG);
 	}
-	if (unlinkat(search->dir_fd, LOCAL_SERVER_SOCKET, 0) != 0 && errno != ENOENT) {
+	if (unlinkat(search->dir_fd, SOCKET_FILE, 0) != 0 && errno != ENOENT) {
 		message_error("local: cannot remove the stale '%s': %s", search->socket_path,
 			      strerror(errno));
 		return fail(search, EXIT_SYSTEM);
@@ -446,7 +535,7 @@ out:
 	return search_state;
 }
 
-int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bool *is_cancelled)
+int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, bool *is_cancelled)
 {
 	struct search search = {
 		.dir_fd = runtime_dir_open(false),
@@ -459,7 +548,7 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bo
 	*is_cancelled = false;
 	if (search.dir_fd < 0)
 		return EXIT_SYSTEM;
-	len = snprintf(search.socket_path, sizeof(search.socket_path), "%s/" LOCAL_SERVER_SOCKET,
+	len = snprintf(search.socket_path, sizeof(search.socket_path), "%s/" SOCKET_FILE,
 		       runtime_dir_path());
 	if (len < 0 || (size_t)len >= sizeof(search.socket_path)) {
 		message_error(
@@ -475,4 +564,29 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bo
 	(void)close(search.dir_fd);
 	*is_cancelled = search.is_cancelled;
 	return search.exit_code;
+}
+
+pid_t local_server_pid(void)
+{
+	int dir_fd = runtime_dir_open_quietly();
+	pid_t pid;
+
+	if (dir_fd < 0)
+		return 0;
+	pid = local_server_read_pid(dir_fd);
+	if (!local_server_runs(dir_fd, pid)) {
+		/* A cleaner of /tmp may have removed the file of a server that runs. */
+		pid = 0;
+		(void)local_server_connect(dir_fd, &pid);
+	}
+	(void)close(dir_fd);
+	return pid;
+}
+
+bool local_is_server(int dir_fd, pid_t pid)
+{
+	pid_t listening = 0;
+
+	return local_server_read_pid(dir_fd) == pid ||
+	       (local_server_connect(dir_fd, &listening) == 0 && listening == pid);
 }

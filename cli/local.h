@@ -4,7 +4,9 @@
 #ifndef LOCAL_H
 #define LOCAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/rlock.h"
 
@@ -14,6 +16,12 @@
  * message_error (EXIT_SYSTEM, EXIT_CONFIG when no redis-server or valkey-server is installed, EXIT_UNREACHABLE when it
  * does not listen by deadline_ms; 0 with *is_cancelled set when cancel_fd ended it).
  */
-int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, _Bool *is_cancelled);
+int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, bool *is_cancelled);
+
+/* The private server's process, which does not belong to a command; 0 when there is none. */
+pid_t local_server_pid(void);
+
+/* Whether the process, which works in the directory dir_fd, is the private server of that. */
+bool local_is_server(int dir_fd, pid_t pid);
 
 #endif

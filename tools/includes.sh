@@ -17,7 +17,7 @@ edges() {
 }
 
 # upwards FOLDER...: from the lowest to the highest; prints those edges that go upwards. Any module may include the public
-# header; and local_server.h, which says which process is the private server's.
+# header; and local.h, which says which process is the private server's.
 upwards() {
 	awk -v order="$*" '
 		function height(module) {
@@ -27,7 +27,7 @@ upwards() {
 			count = split(order, folders, " ")
 			for (i = 1; i <= count; i++) rank[folders[i]] = i
 		}
-		$2 != "rlock" && $2 != "lib/rlock" && $2 != "local_server" && height($2) > height($1) { print $1 " includes " $2 }'
+		$2 != "rlock" && $2 != "lib/rlock" && $2 != "local" && height($2) > height($1) { print $1 " includes " $2 }'
 }
 
 status=0

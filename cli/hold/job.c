@@ -10,7 +10,7 @@
 
 #include "base/least.h"
 #include "hold/job.h"
-#include "local_server.h"
+#include "local.h"
 #include "sys/os.h"
 
 /* How soon to look again: soon at first, then less often. */
