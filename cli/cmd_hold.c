@@ -32,7 +32,8 @@ struct caller_hold {
 		*hold_file;     /* a lock without a command on exactly these names; NULL: none */
 	struct hold_file *near; /* if there is none, a hold that comes close; or NULL */
 	bool is_run;            /* an `rlock run` nearer than hold_file holds the first name */
-	struct inherited run;
+	char *inherited;        /* what run points to */
+	struct held run;
 };
 
 enum { FIND_AGAIN = -1, ONE_BY_ONE = -2 };
@@ -44,6 +45,7 @@ static void hold_clear(struct caller_hold *hold)
 {
 	hold_file_free(hold->hold_file);
 	hold_file_free(hold->near);
+	free(hold->inherited);
 }
 
 /* 0, or the exit code after one line by message_error. hold_clear frees what was found. */
@@ -57,8 +59,9 @@ static int hold_find(const struct opts *opts, struct caller_hold *out)
 	*out = (struct caller_hold){ 0 };
 	out->hold_file = hold_file_find(pid, opts->names, opts->name_count, server, opts->mode,
 					&out->near, &code);
-	if (code == 0 && value != NULL &&
-	    inherited_find(value, server, &opts->names[0], opts->mode, &out->run))
+	out->inherited = value != NULL ? strdup(value) : NULL;
+	if (code == 0 && out->inherited != NULL &&
+	    inherited_find(out->inherited, server, &opts->names[0], opts->mode, &out->run))
 		code = hold_file_find_nearer(out->hold_file, &out->run, pid, &out->is_run);
 	if (code != 0)
 		hold_clear(out);
@@ -186,7 +189,7 @@ static int renew_process_lock(const struct opts *opts, struct rlock_conn *conn,
 }
 
 /* Under `rlock run` the hold is in the environment. The run's own renewer or fixed lease goes on as before. */
-static int renew_run(const struct opts *opts, struct rlock_conn *conn, const struct inherited *run)
+static int renew_run(const struct opts *opts, struct rlock_conn *conn, const struct held *run)
 {
 	struct rlock_hold *hold = NULL;
 	int code;
@@ -371,19 +374,22 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 	return end_release(opts, conn, status);
 }
 
-static int release(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file)
+static int release(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file)
 {
-	bool was_running = false, is_ours = false;
+	struct hold_file *claimed;
+	bool was_running = false;
 	int code = kill_renewer(file, &was_running);
 
 	if (code != 0)
 		return code;
 	/* The renewer writes the file, too, so the claim comes after its end. */
-	code = hold_file_claim(file, &is_ours);
-	if (code != 0)
-		return code;
+	claimed = hold_file_claim(file, &code);
 	/* Another unlock was faster: there may be an earlier hold. */
-	return is_ours ? release_claimed(opts, conn, file, was_running) : FIND_AGAIN;
+	if (claimed == NULL)
+		return code != 0 ? code : FIND_AGAIN;
+	code = release_claimed(opts, conn, claimed, was_running);
+	hold_file_free(claimed);
+	return code;
 }
 
 static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,

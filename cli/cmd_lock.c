@@ -17,7 +17,6 @@
 #include "base/user.h"
 #include "caller.h"
 #include "hold/command.h"
-#include "hold/detached.h"
 #include "hold/finish.h"
 #include "hold/front.h"
 #include "log/event_log.h"
@@ -220,7 +219,7 @@ static int find_target(struct acquirer *acquirer)
 	}
 	if (opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
 		return report_process_1(verb, opts);
-	acquirer->hold_file = detached_file_new(opts, verb->kind, target.pid, target.start);
+	acquirer->hold_file = hold_file_new(target.pid, target.start);
 	return acquirer->hold_file != NULL ? 0 : EXIT_SYSTEM;
 }
 
@@ -245,11 +244,16 @@ static int find_owners(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
 	const char *value = getenv(INHERITED_VARIABLE);
+	char *copy = NULL;
 
 	if (opts->owner != NULL)
 		return 0;
-	for (size_t i = 0; value != NULL && i < opts->name_count; i++)
-		inherited_owners(value, &opts->names[i], &acquirer->owners, &acquirer->owner_count);
+	if (value != NULL)
+		copy = strdup(value);
+	if (copy != NULL)
+		inherited_owners(copy, opts->names, opts->name_count, &acquirer->owners,
+				 &acquirer->owner_count);
+	free(copy);
 	return hold_file_find_owners(holder_pid(acquirer), opts->names, opts->name_count,
 				     &acquirer->owners, &acquirer->owner_count);
 }
@@ -413,7 +417,7 @@ static int hold_for_owner(struct acquirer *acquirer)
 	if (acquire(acquirer, &acquirer->end_signal, &hold, &code) == RLOCK_OK) {
 		lease_record_acquired(acquirer->lease, hold);
 		if (is_not_ended(acquirer))
-			code = detached_print_tokens(acquirer->opts, acquirer->lease);
+			code = front_print_tokens(acquirer->opts, acquirer->lease);
 		rlock_conn_set_events(acquirer->conn, -1, NULL, NULL);
 		if (acquirer->end_signal != 0 || code != 0)
 			finish_unused(acquirer->conn, hold);
@@ -456,6 +460,8 @@ static int make_lease(struct acquirer *acquirer)
 		return report_no_random();
 	if (rlock_hold_id_new(lease->hold_id) != RLOCK_OK)
 		return report_no_random();
+	if (acquirer->hold_file != NULL)
+		memcpy(acquirer->hold_file->hold_id, lease->hold_id, RLOCK_HOLD_ID_MAX);
 	if (rlock_hold_new(acquirer->verb->kind, opts->names, opts->name_count, lease->hold_id, 0,
 			   opts->lease_ms, &acquirer->hold) != RLOCK_OK ||
 	    rlock_hold_set_queued(acquirer->hold, lease->owner) != RLOCK_OK)

@@ -3,15 +3,17 @@
  * the hold stands in the lease, which the renewer writes.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/exits.h"
 #include "base/least.h"
 #include "base/message.h"
-#include "hold/detached.h"
+#include "base/output.h"
 #include "hold/dialog.h"
 #include "hold/front.h"
 #include "hold/job.h"
@@ -200,13 +202,25 @@ static void read_signals(struct front *front)
 
 /* ---- what the renewer says ---- */
 
+int front_print_tokens(const struct opts *opts, const struct lease *lease)
+{
+	if (!opts->fence)
+		return 0;
+	for (size_t i = 0; i < opts->name_count; i++)
+		(void)printf("%" PRId64 "\n", lease->names[i].token);
+	return output_end(0);
+}
+
 static void commit(struct front *front)
 {
+	struct proc renewer;
+
 	if (front->end_signal != 0)
 		return;
-	front->code = detached_check_renewer(front->renewer);
+	/* By its hold file an unlock has to find the renewer, which /proc may hide from its own user. */
+	front->code = renewer_look_at(front->renewer, &renewer);
 	if (front->code == 0)
-		front->code = detached_print_tokens(front->args->opts, front->lease);
+		front->code = front_print_tokens(front->args->opts, front->lease);
 	if (front->code == 0) {
 		front->lease->is_committed = true;
 		front->is_over = true;
@@ -249,7 +263,7 @@ static void clean_up(struct front *front)
 	const struct hold_args *args = front->args;
 
 	if (args->hold_file != NULL)
-		detached_remove(args);
+		hold_file_remove(args->hold_file);
 	rlock_hold_set_sent_ms(args->hold, rlock_now_ms());
 	rlock_conn_set_events(args->conn, -1, NULL, NULL);
 	(void)rlock_release(args->conn, args->hold, rlock_now_ms());

@@ -16,7 +16,6 @@
 #include "base/least.h"
 #include "base/message.h"
 #include "hold/command.h"
-#include "hold/detached.h"
 #include "hold/dialog.h"
 #include "hold/finish.h"
 #include "hold/job_control.h"
@@ -506,16 +505,17 @@ static void follow_job(struct renewer *renewer)
 static void reload_lease(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
-	int64_t sent_ms, lease_ms;
+	struct hold_file *read;
 
 	if (renewer->args->hold_file == NULL || lease->reason != TERMINATE_NONE ||
 	    rlock_now_ms() < lease_next_ms(lease))
 		return;
-	if (!hold_file_reload(renewer->args->hold_file, &sent_ms, &lease_ms) ||
-	    sent_ms <= lease->sent_ms)
-		return;
-	lease->sent_ms = sent_ms;
-	lease->lease_ms = lease_ms;
+	read = hold_file_read_again(renewer->args->hold_file);
+	if (read != NULL && read->sent_ms > lease->sent_ms) {
+		lease->sent_ms = read->sent_ms;
+		lease->lease_ms = read->lease_ms;
+	}
+	hold_file_free(read);
 }
 
 /* A deadline that passes after the end of the job terminates nothing. */
@@ -967,6 +967,47 @@ static bool acquire(struct renewer *renewer)
 	return false;
 }
 
+int renewer_look_at(pid_t renewer, struct proc *out)
+{
+	enum proc_lookup lookup = proc_look(renewer, out);
+
+	if (lookup == PROC_SEEN)
+		return 0;
+	message_error("cannot watch the renewer: %s",
+		      lookup == PROC_UNSEEN ? strerror(errno)
+					    : "/proc does not show it (hidepid?)");
+	return EXIT_SYSTEM;
+}
+
+/* The file of a lock that is held. 0, or the exit code after one line by message_error. */
+static int save_file(const struct renewer *renewer)
+{
+	const struct hold_args *args = renewer->args;
+	const struct opts *opts = args->opts;
+	struct hold_file *file = args->hold_file;
+	struct proc self;
+	int code;
+
+	for (size_t i = 0; i < opts->name_count; i++)
+		if (!hold_file_add_name(file, &opts->names[i], renewer->lease->names[i].owner))
+			return message_out_of_memory();
+	file->server = strdup(opts->server);
+	if (file->server == NULL)
+		return message_out_of_memory();
+	file->kind = args->kind;
+	file->is_fixed_lease = opts->is_fixed_lease;
+	file->lease_ms = renewer->lease->lease_ms;
+	file->sent_ms = renewer->lease->sent_ms;
+	file->acquired_ms = renewer->lease->acquired_ms;
+	/* The unlock that kills us one day must not kill another process that got our pid: so our start is in the file. */
+	code = renewer_look_at(getpid(), &self);
+	if (code != 0)
+		return code;
+	file->renewer = self.pid;
+	file->renewer_start = self.start;
+	return hold_file_save(file);
+}
+
 /* The lock is for a process: rlock prints the tokens, commits, and ends. */
 static void hand_over(struct renewer *renewer)
 {
@@ -978,7 +1019,7 @@ static void hand_over(struct renewer *renewer)
 	(void)!chdir("/");
 	renewer->lease->job_pid = args->hold_file->pid;
 	renewer->lease->job_start = args->hold_file->start;
-	renewer->code = detached_save(args, renewer->hold);
+	renewer->code = save_file(renewer);
 	if (renewer->code != 0) {
 		abandon(renewer);
 		return;

@@ -27,6 +27,9 @@ void hold_events_close(const struct hold_events *events);
 _Noreturn void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_ms,
 			   int front_fd, int dialog_fd, int unread_fd);
 
+/* What /proc shows of the renewer. 0, or the exit code after one line by message_error. */
+int renewer_look_at(pid_t renewer, struct proc *out);
+
 /*
  * In rlock, once the renewer is dead and there is a command: hold on, and release. The exit code and signal are in the
  * lease then. pending: signals that the renewer has not taken.

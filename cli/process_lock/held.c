@@ -126,45 +126,35 @@ static bool previous(char *value, size_t *left, struct held *out)
 	return false;
 }
 
-static bool is_same_name(const struct rlock_name *a, const struct rlock_name *b)
+bool held_is_among(const struct rlock_name *name, const struct rlock_name *names, size_t count)
 {
-	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+	for (size_t i = 0; i < count; i++)
+		if (names[i].len == name->len && memcmp(names[i].text, name->text, name->len) == 0)
+			return true;
+	return false;
 }
 
-void inherited_owners(const char *value, const struct rlock_name *name, char ***owners,
-		      size_t *count)
+void inherited_owners(char *value, const struct rlock_name *names, size_t name_count,
+		      char ***owners, size_t *count)
 {
-	char *copy = strdup(value);
-	size_t left = copy != NULL ? strlen(copy) : 0;
+	size_t left = strlen(value);
 	struct held held;
 
-	while (previous(copy, &left, &held))
-		if (is_same_name(&held.name, name))
+	while (previous(value, &left, &held))
+		if (held_is_among(&held.name, names, name_count))
 			owners_add(owners, count, held.owner);
-	free(copy);
 }
 
-bool inherited_find(const char *value, const char *server, const struct rlock_name *name,
-		    enum rlock_kind mode, struct inherited *out)
+bool inherited_find(char *value, const char *server, const struct rlock_name *name,
+		    enum rlock_kind mode, struct held *out)
 {
-	char *copy = strdup(value);
-	size_t left = copy != NULL ? strlen(copy) : 0;
-	bool is_found = false;
-	struct held held;
+	size_t left = strlen(value);
 
-	while (!is_found && previous(copy, &left, &held)) {
-		is_found = strcmp(held.server, server) == 0 && is_same_name(&held.name, name) &&
-			   rlock_kind_is(held.kind, mode);
-		if (!is_found)
-			continue;
-		out->kind = held.kind;
-		memcpy(out->hold_id, held.hold_id, RLOCK_HOLD_ID_MAX);
-		out->lease_ms = held.lease_ms;
-		out->parent = held.pid;
-		out->parent_start = held.start;
-	}
-	free(copy);
-	return is_found;
+	while (previous(value, &left, out))
+		if (strcmp(out->server, server) == 0 && held_is_among(&out->name, name, 1) &&
+		    rlock_kind_is(out->kind, mode))
+			return true;
+	return false;
 }
 
 /* ---- extend ---- */

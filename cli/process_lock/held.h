@@ -32,6 +32,7 @@ void held_write(FILE *out, const struct held *held);
 /* Decodes the word in place. False for one that rlock did not write. */
 bool held_read(char *word, struct held *out);
 bool held_is_hold_id(const char *text);
+bool held_is_among(const struct rlock_name *name, const struct rlock_name *names, size_t count);
 
 /* ---- RLOCK_HELD ---- */
 
@@ -43,20 +44,14 @@ char *inherited_extend(const char *old, const char *server, enum rlock_kind kind
 		       const struct rlock_name *names, size_t name_count,
 		       const struct rlock_hold *hold, uint64_t start);
 
-/* Append the owners under which value says that name is held, the most recent first. */
-void inherited_owners(const char *value, const struct rlock_name *name, char ***owners,
-		      size_t *count);
+/* The next two take a copy of the value, and decode its words in place. */
 
+/* Append the owners under which value says that any of the names is held, the most recent first. */
+void inherited_owners(char *value, const struct rlock_name *names, size_t name_count,
+		      char ***owners, size_t *count);
 /* The most recent hold on name on server that value tells of and that fits mode; false when there is none. */
-struct inherited {
-	enum rlock_kind kind;
-	char hold_id[RLOCK_HOLD_ID_MAX];
-	int64_t lease_ms;
-	pid_t parent; /* of the command */
-	uint64_t parent_start;
-};
-bool inherited_find(const char *value, const char *server, const struct rlock_name *name,
-		    enum rlock_kind mode, struct inherited *out);
+bool inherited_find(char *value, const char *server, const struct rlock_name *name,
+		    enum rlock_kind mode, struct held *out);
 
 /* ---- owners, each once: a malloc'ed array of malloc'ed strings ---- */
 

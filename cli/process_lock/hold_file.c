@@ -118,12 +118,11 @@ void hold_file_free(struct hold_file *file)
 	free(file);
 }
 
-bool hold_file_add_name(struct hold_file *file, const char *name, size_t name_len,
-			const char *owner)
+bool hold_file_add_name(struct hold_file *file, const struct rlock_name *name, const char *owner)
 {
 	struct rlock_name *names = array_grow(file->names, file->name_count, sizeof(*names));
 	char **owners = array_grow(file->owners, file->name_count, sizeof(*owners));
-	char *name_copy = strndup(name, name_len), *owner_copy = strdup(owner);
+	char *name_copy = strndup(name->text, name->len), *owner_copy = strdup(owner);
 
 	if (names != NULL)
 		file->names = names;
@@ -134,7 +133,7 @@ bool hold_file_add_name(struct hold_file *file, const char *name, size_t name_le
 		free(owner_copy);
 		return false;
 	}
-	names[file->name_count] = (struct rlock_name){ name_copy, name_len };
+	names[file->name_count] = (struct rlock_name){ name_copy, name->len };
 	owners[file->name_count++] = owner_copy;
 	return true;
 }
@@ -166,11 +165,9 @@ static bool parse_name(const char *name, struct hold_file *out)
 
 static void print_lines(FILE *out, const struct hold_file *file, const char *place)
 {
-	(void)fprintf(out, PLACE_KEY "%s\nrenewer %d %" PRIu64 "\n", place, (int)file->renewer,
-		      file->renewer_start);
-	(void)fprintf(out, "times_ms %" PRId64 " %" PRId64 "\n", file->sent_ms, file->acquired_ms);
-	(void)fprintf(out, "fixed %d\nlost %d\nabandoned %d\n", file->is_fixed_lease, file->is_lost,
-		      file->is_abandoned);
+	(void)fprintf(out, PLACE_KEY "%s\nstate %d %" PRIu64 " %" PRId64 " %" PRId64 " %d %d %d\n",
+		      place, (int)file->renewer, file->renewer_start, file->sent_ms,
+		      file->acquired_ms, file->is_fixed_lease, file->is_lost, file->is_abandoned);
 	for (size_t i = 0; i < file->name_count; i++) {
 		(void)fputs("held ", out);
 		held_write(out, &(struct held){ .server = file->server,
@@ -297,30 +294,31 @@ static bool read_held(struct hold_file *file, char *word)
 	file->lease_ms = held.lease_ms;
 	if (file->server == NULL)
 		file->server = strdup(held.server);
-	return file->server != NULL &&
-	       hold_file_add_name(file, held.name.text, held.name.len, held.owner);
+	return file->server != NULL && hold_file_add_name(file, &held.name, held.owner);
 }
 
 /*
- * The value is two numbers. rlock writes no time beyond TIME_MAX_MS, and sums of times within it do not overflow; nor
+ * In the order of print_lines. rlock writes no time beyond TIME_MAX_MS, and sums of times within it do not overflow; nor
  * is a start of a process later.
  */
-static bool read_two(const char *value, int64_t *first, int64_t *second)
+static bool read_state(struct hold_file *file, const char *value)
 {
-	return number_read(&value, first) && number_read(&value, second) && *value == '\0' &&
-	       *first >= -TIME_MAX_MS && *first <= TIME_MAX_MS && *second >= -TIME_MAX_MS &&
-	       *second <= TIME_MAX_MS;
-}
+	enum { RENEWER, START, SENT, ACQUIRED, FIXED, LOST, ABANDONED, COUNT };
+	int64_t numbers[COUNT];
 
-static bool read_renewer(struct hold_file *file, const char *value)
-{
-	int64_t pid, start;
-
-	if (!read_two(value, &pid, &start) || pid < 0 || pid > INT_MAX || start < 0)
-		return false;
-	file->renewer = (pid_t)pid;
-	file->renewer_start = (uint64_t)start;
-	return true;
+	for (int i = 0; i < COUNT; i++)
+		if (!number_read(&value, &numbers[i]) || numbers[i] < -TIME_MAX_MS ||
+		    numbers[i] > TIME_MAX_MS)
+			return false;
+	file->renewer = (pid_t)numbers[RENEWER];
+	file->renewer_start = (uint64_t)numbers[START];
+	file->sent_ms = numbers[SENT];
+	file->acquired_ms = numbers[ACQUIRED];
+	file->is_fixed_lease = numbers[FIXED] != 0;
+	file->is_lost = numbers[LOST] != 0;
+	file->is_abandoned = numbers[ABANDONED] != 0;
+	return *value == '\0' && numbers[RENEWER] >= 0 && numbers[RENEWER] <= INT_MAX &&
+	       numbers[START] >= 0;
 }
 
 static bool read_line(struct hold_file *file, char *line)
@@ -332,17 +330,8 @@ static bool read_line(struct hold_file *file, char *line)
 	*value++ = '\0';
 	if (strcmp(line, "held") == 0)
 		return read_held(file, value);
-	if (strcmp(line, "times_ms") == 0)
-		return read_two(value, &file->sent_ms, &file->acquired_ms);
-	if (strcmp(line, "renewer") == 0)
-		return read_renewer(file, value);
-	if (strcmp(line, "fixed") == 0)
-		file->is_fixed_lease = value[0] == '1';
-	else if (strcmp(line, "lost") == 0)
-		file->is_lost = value[0] == '1';
-	else if (strcmp(line, "abandoned") == 0)
-		file->is_abandoned = value[0] == '1';
-	return true; /* keys that a later version adds are ignored */
+	/* Keys that a later version adds are ignored. */
+	return strcmp(line, "state") != 0 || read_state(file, value);
 }
 
 /* False, with errno 0, for a file that is incomplete or not ours. Its first line says where it was written. */
@@ -395,25 +384,13 @@ static struct hold_file *read_file(int dir_fd, const char *name, bool *is_from_h
 	return file;
 }
 
-static struct hold_file *read_again(const struct hold_file *file)
+struct hold_file *hold_file_read_again(const struct hold_file *file)
 {
 	char name[FILE_NAME_MAX];
 	bool is_from_here;
 
 	name_of(file, name);
 	return read_file(file->dir_fd, name, &is_from_here);
-}
-
-bool hold_file_reload(const struct hold_file *file, int64_t *sent_ms, int64_t *lease_ms)
-{
-	struct hold_file *read = read_again(file);
-
-	if (read == NULL)
-		return false;
-	*sent_ms = read->sent_ms;
-	*lease_ms = read->lease_ms;
-	hold_file_free(read);
-	return true;
 }
 
 /* ---- the ancestors of a process: itself, and the processes above it ---- */
@@ -560,20 +537,12 @@ static struct hold_file *find_all(pid_t pid, bool is_directory_needed, int *code
 	return search.first;
 }
 
-static bool is_among(const struct rlock_name *name, const struct rlock_name *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (names[i].len == name->len && memcmp(names[i].text, name->text, name->len) == 0)
-			return true;
-	return false;
-}
-
 static size_t names_in(const struct hold_file *file, const struct rlock_name *names, size_t count)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < file->name_count; i++)
-		found += is_among(&file->names[i], names, count) ? 1 : 0;
+		found += held_is_among(&file->names[i], names, count) ? 1 : 0;
 	return found;
 }
 
@@ -626,19 +595,19 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 	for (file = find_all(pid, false, &code); file != NULL; file = next) {
 		next = file->next;
 		for (size_t i = 0; i < file->name_count; i++)
-			if (is_among(&file->names[i], names, name_count))
+			if (held_is_among(&file->names[i], names, name_count))
 				owners_add(owners, count, file->owners[i]);
 		hold_file_free(file);
 	}
 	return code;
 }
 
-int hold_file_find_nearer(const struct hold_file *file, const struct inherited *run, pid_t pid,
+int hold_file_find_nearer(const struct hold_file *file, const struct held *run, pid_t pid,
 			  bool *is_run_out)
 {
 	struct ancestors ancestors = { 0 };
 	int error = read_ancestors(&ancestors, pid);
-	int run_steps = distance(&ancestors, run->parent, run->parent_start);
+	int run_steps = distance(&ancestors, run->pid, run->start);
 
 	free(ancestors.chain);
 	if (error != 0) {
@@ -655,7 +624,7 @@ int hold_file_find_nearer(const struct hold_file *file, const struct inherited *
 	 * than it was, and one above it earlier.
 	 */
 	else
-		*is_run_out = file == NULL || file->start < run->parent_start;
+		*is_run_out = file == NULL || file->start < run->start;
 	return 0;
 }
 
@@ -699,37 +668,35 @@ static bool lock_file(int fd)
 	return true;
 }
 
-int hold_file_claim(struct hold_file *file, bool *is_ours_out)
+struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out)
 {
-	struct hold_file *read = NULL;
+	struct hold_file *claimed = NULL;
 	char name[FILE_NAME_MAX];
+	int fd;
 
-	*is_ours_out = false;
+	*code_out = 0;
 	name_of(file, name);
-	file->claim_fd = openat(file->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (file->claim_fd < 0 && errno == ENOENT)
-		return 0;
-	if (file->claim_fd < 0) {
+	fd = openat(file->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return NULL;
+	if (fd < 0) {
 		message_error("cannot open '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
 			      strerror(errno));
-		return EXIT_SYSTEM;
+		*code_out = EXIT_SYSTEM;
+		return NULL;
 	}
-	if (!lock_file(file->claim_fd)) {
+	if (!lock_file(fd)) {
 		message_error(
 			"another unlock of this lock has not ended within %d s: try again, or terminate it",
 			CLAIM_MS / 1000);
-		return EXIT_SYSTEM;
+		*code_out = EXIT_SYSTEM;
+	} else if (file_is_named(fd, file->dir_fd, name)) {
+		/* flock locks the file, not its name: after another unlock the name may be another file's, or no file's. */
+		claimed = hold_file_read_again(file);
 	}
-	/* flock locks the file, not its name: after another unlock the name may be another file's, or no file's. */
-	if (file_is_named(file->claim_fd, file->dir_fd, name))
-		read = read_again(file);
-	if (read == NULL)
-		return 0;
-	file->sent_ms = read->sent_ms;
-	file->lease_ms = read->lease_ms;
-	file->is_lost = read->is_lost;
-	file->is_abandoned = read->is_abandoned;
-	hold_file_free(read);
-	*is_ours_out = true;
-	return 0;
+	if (claimed != NULL)
+		claimed->claim_fd = fd;
+	else
+		(void)close(fd);
+	return claimed;
 }

@@ -45,8 +45,7 @@ struct hold_file *hold_file_new(pid_t pid, uint64_t start);
 void hold_file_free(struct hold_file *file);
 
 /* Append a name with its owner; both are copied. False when out of memory. */
-bool hold_file_add_name(struct hold_file *file, const char *name, size_t name_len,
-			const char *owner);
+bool hold_file_add_name(struct hold_file *file, const struct rlock_name *name, const char *owner);
 
 /* Write the file, or replace it. 0, or the exit code after one line by message_error. */
 int hold_file_save(const struct hold_file *file);
@@ -60,7 +59,8 @@ void hold_file_remove(const struct hold_file *file);
  * removed. A failure is not reported.
  */
 void hold_file_touch(struct hold_file *file, int64_t sent_ms, int64_t lease_ms);
-bool hold_file_reload(const struct hold_file *file, int64_t *sent_ms, int64_t *lease_ms);
+/* The same file as it is now, for hold_file_free; NULL when it cannot be read. */
+struct hold_file *hold_file_read_again(const struct hold_file *file);
 void hold_file_mark_lost(struct hold_file *file);
 
 /* ---- searches, each of which removes the files of processes that have ended ---- */
@@ -83,7 +83,7 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
  * Whether the hold of run, of our own RLOCK_HELD, is that of pid or nearer above it than file (NULL: none) is. 0, or
  * the exit code after one line by message_error when we cannot tell.
  */
-int hold_file_find_nearer(const struct hold_file *file, const struct inherited *run, pid_t pid,
+int hold_file_find_nearer(const struct hold_file *file, const struct held *run, pid_t pid,
 			  bool *is_run_out);
 
 /*
@@ -94,11 +94,10 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 			  char ***owners, size_t *count);
 
 /*
- * Keep other unlocks from releasing this hold until hold_file_free, and read the state of the hold again. *is_ours_out
- * is false when another unlock has released it meanwhile, or has tried to: then the caller has to look for the hold
- * again. 0, or the exit code after one line by message_error. The renewer, which writes the file as well, must have
- * ended.
+ * The same file as it is now, and until its hold_file_free no other unlock releases this hold. NULL when another unlock
+ * has released it meanwhile, or has tried to: then the caller has to look for the hold again; or with *code_out, the exit
+ * code after one line by message_error, else 0. The renewer, which writes the file as well, must have ended.
  */
-int hold_file_claim(struct hold_file *file, bool *is_ours_out);
+struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out);
 
 #endif

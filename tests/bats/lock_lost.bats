@@ -19,7 +19,7 @@ teardown() { watchful_teardown; }
 
 # In the hold file of the only lock: 1 when the renewer has found it lost.
 is_marked_lost() {
-	grep -qsx "lost $1" "$RLOCK_RUNTIME_DIR"/hold-*
+	grep -qsx "state .* $1 [01]" "$RLOCK_RUNTIME_DIR"/hold-*
 }
 
 # ---- lost ----

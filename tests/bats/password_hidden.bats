@@ -55,7 +55,7 @@ waits() {
 	local renewer
 	want_password
 	rlock lock --pid $$ -u "redis://:$SECRET@$PLACE" a
-	renewer=$(sed -n 's/^renewer \([0-9]*\) .*/\1/p' "$RLOCK_RUNTIME_DIR"/hold-*)
+	renewer=$(sed -n 's/^state \([0-9]*\) .*/\1/p' "$RLOCK_RUNTIME_DIR"/hold-*)
 	name_of "$renewer"
 	assert_equal "$NAME_OF_PROCESS" rlock-renewer
 	shows_no_secret "$renewer"

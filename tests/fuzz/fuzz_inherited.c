@@ -17,8 +17,11 @@ static void check_owners(const char *value)
 {
 	char **owners = NULL;
 	size_t count = 0;
+	char *copy = strdup(value);
 
-	inherited_owners(value, &name, &owners, &count);
+	ALWAYS(copy != NULL);
+	inherited_owners(copy, &name, 1, &owners, &count);
+	free(copy);
 	for (size_t i = 0; i < count; i++) {
 		size_t len = strlen(owners[i]);
 
@@ -29,11 +32,14 @@ static void check_owners(const char *value)
 
 static void check_found(const char *value)
 {
-	struct inherited found;
+	char *copy = strdup(value);
+	struct held found;
 
-	if (inherited_find(value, SERVER, &name, RLOCK_ANY, &found))
+	ALWAYS(copy != NULL);
+	if (inherited_find(copy, SERVER, &name, RLOCK_ANY, &found))
 		ALWAYS(found.lease_ms > 0 && strlen(found.hold_id) < RLOCK_HOLD_ID_MAX &&
 		       found.hold_id[0] != '\0' && rlock_kind_name(found.kind) != NULL);
+	free(copy);
 }
 
 /* The hold has no owner, as none was acquired: its word is written, but is no hold's. */
@@ -53,7 +59,7 @@ static void check_extended(const char *value)
 static void check_written(const char *value)
 {
 	const struct held held = { SERVER, RLOCK_READ, name, "a:1", ID, 30000, 4711, 88122 };
-	struct inherited found;
+	struct held found;
 	char *written = NULL;
 	size_t size;
 	FILE *out = open_memstream(&written, &size);
@@ -63,8 +69,7 @@ static void check_written(const char *value)
 	ALWAYS(fclose(out) == 0);
 	ALWAYS(inherited_find(written, SERVER, &name, RLOCK_ANY, &found));
 	ALWAYS(found.kind == RLOCK_READ && found.lease_ms == 30000 &&
-	       strcmp(found.hold_id, ID) == 0 && found.parent == 4711 &&
-	       found.parent_start == 88122);
+	       strcmp(found.hold_id, ID) == 0 && found.pid == 4711 && found.start == 88122);
 	free(written);
 }
 
