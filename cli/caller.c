@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/exits.h"
-#include "base/failure.h"
 #include "base/message.h"
 #include "caller.h"
 #include "local.h"

@@ -13,12 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/duration.h"
-#include "base/exits.h"
 #include "base/json.h"
 #include "base/least.h"
-#include "base/number.h"
-#include "base/output.h"
+#include "base/message.h"
+#include "base/print.h"
+#include "base/units.h"
 #include "caller.h"
 #include "local.h"
 #include "options/names.h"

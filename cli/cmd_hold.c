@@ -10,10 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
-#include "base/exits.h"
 #include "base/message.h"
-#include "base/output.h"
+#include "base/print.h"
+#include "base/units.h"
 #include "caller.h"
 #include "hold/finish.h"
 #include "log/event_log.h"

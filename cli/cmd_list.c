@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/columns.h"
-#include "base/duration.h"
 #include "base/json.h"
 #include "base/message.h"
-#include "base/output.h"
+#include "base/print.h"
+#include "base/units.h"
 #include "caller.h"
 #include "inspected.h"
 #include "options/names.h"

@@ -10,10 +10,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/duration.h"
-#include "base/exits.h"
 #include "base/least.h"
 #include "base/message.h"
+#include "base/units.h"
 #include "base/user.h"
 #include "caller.h"
 #include "hold/command.h"

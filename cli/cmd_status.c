@@ -7,13 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/columns.h"
-#include "base/duration.h"
-#include "base/exits.h"
 #include "base/json.h"
 #include "base/message.h"
-#include "base/output.h"
-#include "base/wall_clock.h"
+#include "base/print.h"
+#include "base/units.h"
 #include "caller.h"
 #include "inspected.h"
 #include "options/names.h"

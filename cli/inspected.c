@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "base/number.h"
+#include "base/units.h"
 #include "inspected.h"
 
 /* ---- the process of a holder ---- */

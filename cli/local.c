@@ -19,9 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/exits.h"
 #include "base/message.h"
-#include "base/number.h"
+#include "base/units.h"
 #include "lib/rlock.h"
 #include "local.h"
 #include "process_lock/runtime_dir.h"

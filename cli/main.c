@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/exits.h"
 #include "base/message.h"
-#include "base/output.h"
+#include "base/print.h"
 #include "log/event_log.h"
 #include "options/help.h"
 #include "options/load.h"

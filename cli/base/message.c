@@ -1,5 +1,5 @@
 /*
- * Messages for people: one line, one write(2), so that lines of many processes do not mix.
+ * Messages for people: one line, one write(2), so that lines of many processes do not mix; and what the exit codes mean.
  * What a message says is the caller's business; what comes from outside is escaped by the caller.
  */
 #include <errno.h>
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/least.h"
-#include "base/exits.h"
 #include "base/message.h"
 #include "lib/rlock.h"
 
@@ -94,31 +93,6 @@ void message_progress(const char *format, ...)
 		(void)!write(STDERR_FILENO, line, strlen(line));
 }
 
-__attribute__((format(printf, 1, 0))) static void say(const char *format, va_list args)
-{
-	char line[PIPE_BUF] = PREFIX; /* a pipe takes so much in one piece */
-	const size_t start = strlen(PREFIX);
-	const size_t room = sizeof(line) - start - 1; /* a newline takes the place of the NUL */
-	int saved_errno = errno;
-	int wanted = vsnprintf(line + start, room + 1, format, args);
-	size_t len = wanted < 0 ? 0 : (size_t)wanted;
-	size_t i;
-
-	if (len > room) {
-		len = cut_at(line + start, room);
-		memcpy(line + start + len, ELLIPSIS, strlen(ELLIPSIS));
-		len += strlen(ELLIPSIS);
-	}
-	/* A last net: whatever came in, one message stays one line. */
-	for (i = start; i < start + len; i++) {
-		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-			line[i] = '?';
-	}
-	line[start + len] = '\n';
-	message_line(line, start + len + 1);
-	errno = saved_errno;
-}
-
 /* If stderr is closed or full, the line is dropped. */
 void message_line(const char *line, size_t len)
 {
@@ -136,13 +110,34 @@ void message_set_writer(void (*write_line)(const char *line, size_t len))
 	writer = write_line;
 }
 
-void message_error(const char *format, ...)
+void message_print(enum message_level level, const char *format, ...)
 {
+	char line[PIPE_BUF] = PREFIX; /* a pipe takes so much in one piece */
+	const size_t start = strlen(PREFIX);
+	const size_t room = sizeof(line) - start - 1; /* a newline takes the place of the NUL */
+	int saved_errno = errno, wanted;
 	va_list args;
+	size_t len, i;
 
+	if ((level == MESSAGE_INFO && is_quiet) || (level == MESSAGE_DEBUG && !is_verbose))
+		return;
 	va_start(args, format);
-	say(format, args);
+	wanted = vsnprintf(line + start, room + 1, format, args);
 	va_end(args);
+	len = wanted < 0 ? 0 : (size_t)wanted;
+	if (len > room) {
+		len = cut_at(line + start, room);
+		memcpy(line + start + len, ELLIPSIS, strlen(ELLIPSIS));
+		len += strlen(ELLIPSIS);
+	}
+	/* A last net: whatever came in, one message stays one line. */
+	for (i = start; i < start + len; i++) {
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+	}
+	line[start + len] = '\n';
+	message_line(line, start + len + 1);
+	errno = saved_errno;
 }
 
 int message_out_of_memory(void)
@@ -151,33 +146,73 @@ int message_out_of_memory(void)
 	return EXIT_SYSTEM;
 }
 
-void message_warning(const char *format, ...)
-{
-	va_list args;
+/* ---- exit codes ---- */
 
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
+const struct exit_text exit_texts[] = {
+	{ 0, "done; status: all names are held" },
+	{ EXIT_NOT_HELD,
+	  "unlock, renew: the caller holds no such lock; status: a name is not held" },
+	{ EXIT_USAGE, "usage: a bad option, value or name, or a deadlock" },
+	{ EXIT_UNREACHABLE, "no server that can grant a lock was reached in time" },
+	{ EXIT_FAULT, "a fault in rlock, or an unexpected reply of the server" },
+	{ EXIT_SYSTEM, "a system call failed, or /proc is missing: processes, memory, runtime "
+		       "directory" },
+	{ EXIT_CONFLICT, "the lock was not acquired in time: another owner holds it" },
+	{ EXIT_LOST, "the lock was lost" },
+	{ EXIT_DENIED, "denied by the server: password or rights" },
+	{ EXIT_CONFIG, "configuration: a bad file or certificate, an unsupported server, a key of "
+		       "another kind" },
+	{ EXIT_ENDED, "--max-run or --lease ended COMMAND" },
+	{ EXIT_CANNOT_RUN, "COMMAND cannot be executed" },
+	{ EXIT_NOT_FOUND, "COMMAND was not found" },
+};
+
+const size_t exit_text_count = sizeof(exit_texts) / sizeof(exit_texts[0]);
+
+int exit_code_of(enum rlock_status status)
+{
+	/* No default: the compiler says when a status has no code yet. */
+	switch (status) {
+	case RLOCK_OK:
+	case RLOCK_NOT_NOTIFIED: /* it was done; that no waiter was notified is a warning */
+		return 0;
+	case RLOCK_BUSY:
+		return EXIT_CONFLICT;
+	case RLOCK_NOT_HELD:
+		return EXIT_LOST;
+	case RLOCK_ENET:
+		return EXIT_UNREACHABLE;
+	case RLOCK_EAUTH:
+	case RLOCK_EACL:
+		return EXIT_DENIED;
+	case RLOCK_EKIND:
+	case RLOCK_EUNSUPPORTED:
+		return EXIT_CONFIG;
+	case RLOCK_EDEADLOCK:
+	case RLOCK_EINVAL:
+		return EXIT_USAGE;
+	case RLOCK_ENOMEM:
+	case RLOCK_ESYS:
+		return EXIT_SYSTEM;
+	case RLOCK_ESERVER:
+	case RLOCK_CANCELLED: /* rlock ends by a signal then: a caller that asks for a code is at fault */
+		return EXIT_FAULT;
+	}
+	return EXIT_FAULT;
 }
 
-void message_info(const char *format, ...)
+/* ---- failures of the library ---- */
+
+char *failure_print(const struct rlock_conn *conn, const char *added, char out[FAILURE_TEXT_MAX])
 {
-	va_list args;
+	const char *text = rlock_conn_error(conn), *reply = rlock_conn_error_reply(conn);
+	int len = (int)(strlen(text) - strlen(reply));
 
-	if (is_quiet)
-		return;
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-}
-
-void message_debug(const char *format, ...)
-{
-	va_list args;
-
-	if (!is_verbose)
-		return;
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
+	if (added[0] == '\0')
+		(void)snprintf(out, FAILURE_TEXT_MAX, "%s", text);
+	else if (reply[0] == '\0')
+		(void)snprintf(out, FAILURE_TEXT_MAX, "%s: %s", text, added);
+	else
+		(void)snprintf(out, FAILURE_TEXT_MAX, "%.*s%s: %s", len, text, added, reply);
+	return out;
 }

@@ -1,6 +1,6 @@
 /*
  * Messages for people; message.c alone writes to stderr. Each is one line, "rlock: ...", in one write; so is a line of
- * the log.
+ * the log. The exit codes are here, too.
  */
 #ifndef MESSAGE_H
 #define MESSAGE_H
@@ -9,26 +9,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/rlock.h"
+
 /* Once, when the options have been read: what --quiet silences and --verbose adds. */
 void message_setup(bool quiet, bool verbose);
 
 /* No message waits for room beyond that time; INT64_MAX: each waits its full time. */
 void message_set_deadline(int64_t deadline_ms);
 
-/* A failure, or a lost lock: never silenced. */
-__attribute__((format(printf, 1, 2))) void message_error(const char *format, ...);
+enum message_level {
+	MESSAGE_ERROR,   /* a failure, or a lost lock: never silenced */
+	MESSAGE_WARNING, /* something went wrong, but the command's status stands: never silenced */
+	MESSAGE_INFO, /* news of a wait, or of a lock that was broken or not found: silenced by --quiet */
+	MESSAGE_DEBUG, /* a step: only with --verbose */
+};
+__attribute__((format(printf, 2, 3))) void message_print(enum message_level level,
+							 const char *format, ...);
+#define message_error(...) message_print(MESSAGE_ERROR, __VA_ARGS__)
+#define message_warning(...) message_print(MESSAGE_WARNING, __VA_ARGS__)
+#define message_info(...) message_print(MESSAGE_INFO, __VA_ARGS__)
+#define message_debug(...) message_print(MESSAGE_DEBUG, __VA_ARGS__)
 
-/* The same for want of memory. EXIT_SYSTEM, which is what follows. */
+/* An error for want of memory. EXIT_SYSTEM, which is what follows. */
 int message_out_of_memory(void);
-
-/* Something went wrong, but the command's status stands. Never silenced. */
-__attribute__((format(printf, 1, 2))) void message_warning(const char *format, ...);
-
-/* News of a wait, or of a lock that was broken or not found: silenced by --quiet. */
-__attribute__((format(printf, 1, 2))) void message_info(const char *format, ...);
-
-/* A step: only with --verbose. */
-__attribute__((format(printf, 1, 2))) void message_debug(const char *format, ...);
 
 /*
  * How far something is, on one line of a terminal that the next message takes; elsewhere nothing. Silenced by --quiet.
@@ -44,5 +47,47 @@ void message_set_writer(void (*write_line)(const char *line, size_t len));
 
 /* Whether steps are wanted, for callers that would have to do work to describe one. */
 bool message_is_verbose(void);
+
+/* ---- exit codes ---- */
+
+/* What each means is in exit_texts. */
+enum exit_code {
+	EXIT_NOT_HELD = 1,
+	EXIT_USAGE = 64,
+	EXIT_UNREACHABLE = 69,
+	EXIT_FAULT = 70,
+	EXIT_SYSTEM = 71,
+	EXIT_CONFLICT = 75, /* --conflict-exit-code changes it */
+	EXIT_LOST = 76,
+	EXIT_DENIED = 77,
+	EXIT_CONFIG = 78,
+	EXIT_ENDED = 124,
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+/* A line of the help for each exit code, and for 0, in their order. */
+struct exit_text {
+	int code;
+	const char *text;
+};
+
+extern const struct exit_text exit_texts[];
+extern const size_t exit_text_count;
+
+/* The code for a failure of the library. RLOCK_BUSY gives EXIT_CONFLICT, RLOCK_NOT_HELD EXIT_LOST. */
+int exit_code_of(enum rlock_status status);
+
+/* ---- failures of the library ---- */
+
+/* The longest that the program adds. */
+#define FAILURE_ADDED_MAX 1040
+#define FAILURE_TEXT_MAX (RLOCK_ERROR_MAX + FAILURE_ADDED_MAX)
+
+/*
+ * Why a call of the library failed, with what the program adds to it (may be empty) before the server's own words, which
+ * stay last. Returns out.
+ */
+char *failure_print(const struct rlock_conn *conn, const char *added, char out[FAILURE_TEXT_MAX]);
 
 #endif

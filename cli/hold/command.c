@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/exits.h"
 #include "base/message.h"
 #include "hold/command.h"
 #include "options/usage.h"

@@ -5,12 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/duration.h"
-#include "base/exits.h"
-#include "base/failure.h"
 #include "base/least.h"
 #include "base/message.h"
-#include "base/wall_clock.h"
+#include "base/units.h"
 #include "hold/finish.h"
 #include "log/event_log.h"
 #include "options/names.h"

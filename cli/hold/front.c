@@ -10,10 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/exits.h"
 #include "base/least.h"
 #include "base/message.h"
-#include "base/output.h"
+#include "base/print.h"
 #include "hold/dialog.h"
 #include "hold/front.h"
 #include "hold/job.h"

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/exits.h"
 #include "base/least.h"
 #include "base/message.h"
 #include "hold/command.h"

@@ -19,11 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/exits.h"
 #include "base/json.h"
 #include "base/message.h"
+#include "base/units.h"
 #include "base/user.h"
-#include "base/wall_clock.h"
 #include "lib/rlock.h"
 #include "log/event_log.h"
 #include "sys/file_read.h"

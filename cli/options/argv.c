@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/exits.h"
 #include "base/message.h"
 #include "options/argv.h"
 #include "options/command_line.h"

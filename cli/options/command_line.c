@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/exits.h"
 #include "base/least.h"
 #include "base/message.h"
 #include "lib/rlock.h"

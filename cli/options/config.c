@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/exits.h"
 #include "base/message.h"
 #include "options/config.h"
 #include "options/merge.h"

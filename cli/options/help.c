@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/exits.h"
+#include "base/message.h"
 #include "options/help.h"
 #include "options/table.h"
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/exits.h"
 #include "base/message.h"
 #include "options/argv.h"
 #include "options/command_line.h"

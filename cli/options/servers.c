@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/exits.h"
 #include "base/message.h"
-#include "base/number.h"
+#include "base/units.h"
 #include "options/merge.h"
 #include "options/opts.h"
 #include "options/password_command.h"

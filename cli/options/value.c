@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/duration.h"
-#include "base/number.h"
+#include "base/units.h"
 #include "options/value.h"
 
 enum rlock_status value_reject(char why[RLOCK_ERROR_MAX], const char *format, ...)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/number.h"
+#include "base/units.h"
 #include "process_lock/held.h"
 
 enum part {

@@ -18,9 +18,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/exits.h"
 #include "base/message.h"
-#include "base/number.h"
+#include "base/units.h"
 #include "options/names.h"
 #include "options/usage.h"
 #include "process_lock/hold_file.h"

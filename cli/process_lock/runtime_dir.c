@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/exits.h"
 #include "base/message.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/file_read.h"

@@ -24,10 +24,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/exits.h"
 #include "base/least.h"
 #include "base/message.h"
-#include "base/number.h"
+#include "base/units.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/number.h"
+#include "base/units.h"
 #include "lib/rlock.h"
 #include "sys/file_read.h"
 #include "sys/os.h"

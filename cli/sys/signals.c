@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/exits.h"
 #include "base/message.h"
 #include "sys/os.h"
 #include "sys/signals.h"

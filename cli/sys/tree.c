@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/number.h"
+#include "base/units.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
 #include "sys/tree.h"

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/exits.h"
+#include "base/message.h"
 #include "options/load.h"
 #include "options/opts.h"
 

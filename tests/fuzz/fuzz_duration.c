@@ -1,10 +1,10 @@
 /*
- * cli/base/duration.c: any text is a duration or none, and one that is printed reads as the same.
+ * cli/base/units.c: any text is a duration or none, and one that is printed reads as the same.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/units.h"
 
 #include "fuzz.h"
 

@@ -7,7 +7,7 @@ verbs() {
 
 # exit_codes_of_program: one a line, in their order; 0 has no name there.
 exit_codes_of_program() {
-	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$BATS_TEST_DIRNAME/../../cli/base/exits.h"
+	sed -nE 's/.*EXIT_[A-Z_]+ = ([0-9]+),.*/\1/p' "$BATS_TEST_DIRNAME/../../cli/base/message.h"
 }
 
 # stub NAME: a program in this directory, in the place of the real work.

@@ -4,7 +4,7 @@
  */
 #include <sys/wait.h>
 
-#include "base/exits.h"
+#include "base/message.h"
 #include "hold/command.h"
 
 #include "unit.h"

@@ -1,7 +1,7 @@
 /*
- * duration.c: what is a duration and what isn't, the rounding, the limit, and the way back.
+ * units.c: what is a duration and what isn't, the rounding, the limit, and the way back.
  */
-#include "base/duration.h"
+#include "base/units.h"
 
 #include "unit.h"
 

@@ -1,11 +1,55 @@
 /*
- * Prints a table. A character counts as one column: of writings whose characters are wider the alignment suffers, and
- * nothing else.
+ * Prints to standard output, asks the terminal for its size, and prints tables. A character counts as one column: of
+ * writings whose characters are wider the alignment suffers, and nothing else.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#include "base/columns.h"
+#include "base/array.h"
+#include "base/message.h"
+#include "base/print.h"
+
+int output_end(int code)
+{
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return code;
+	message_error("cannot write to standard output: %s", strerror(errno));
+	return EXIT_SYSTEM;
+}
+
+/* Of a terminal that does not tell. */
+#define WIDTH_DEFAULT 80
+#define LINES_DEFAULT 24
+
+static struct winsize size_of_terminal(void)
+{
+	struct winsize size = { 0 };
+
+	if (!isatty(STDOUT_FILENO))
+		return size;
+	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	if (size.ws_col == 0)
+		size.ws_col = WIDTH_DEFAULT;
+	if (size.ws_row == 0)
+		size.ws_row = LINES_DEFAULT;
+	return size;
+}
+
+size_t terminal_columns(void)
+{
+	return size_of_terminal().ws_col;
+}
+
+size_t terminal_lines(void)
+{
+	return size_of_terminal().ws_row;
+}
+
+/* ---- tables ---- */
 
 #define GAP 2
 #define ELLIPSIS "..."
@@ -59,32 +103,20 @@ void columns_free(struct columns *columns)
 	*columns = (struct columns){ 0 };
 }
 
-static bool has_room(struct columns *columns)
-{
-	size_t capacity = columns->cell_capacity * 2 + 16 * columns->count;
-	char **cells;
-
-	if (columns->cell_count + columns->count <= columns->cell_capacity)
-		return true;
-	cells = reallocarray(columns->cells, capacity, sizeof(*cells));
-	if (cells == NULL)
-		return false;
-	columns->cells = cells;
-	columns->cell_capacity = capacity;
-	return true;
-}
-
 void columns_add(struct columns *columns, const char *const *texts)
 {
-	if (!has_room(columns)) {
-		columns->is_out_of_memory = true;
-		return;
-	}
 	for (size_t i = 0; i < columns->count; i++) {
+		char **cells = array_grow(columns->cells, columns->cell_count, sizeof(*cells));
 		char *copy = strdup(texts[i]);
 
-		columns->is_out_of_memory |= copy == NULL;
-		columns->cells[columns->cell_count++] = copy;
+		if (cells != NULL)
+			columns->cells = cells;
+		if (cells == NULL || copy == NULL) {
+			free(copy);
+			columns->is_out_of_memory = true;
+			return;
+		}
+		cells[columns->cell_count++] = copy;
 		if (width_of(texts[i]) > columns->widths[i])
 			columns->widths[i] = width_of(texts[i]);
 	}

@@ -1,13 +1,50 @@
 /*
- * Durations as people write them, to whole milliseconds and back.
- * Which durations an option takes, and what is said of a bad one, is value.c's business.
+ * Numbers, durations and times of day, as people write and read them. Which of them an option takes, and what is said of
+ * a bad one, is value.c's business.
  */
-#include "base/duration.h"
-
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "base/units.h"
+
+/* ---- numbers ---- */
+
+bool number_read(const char **cursor, int64_t *out)
+{
+	const char *text = *cursor;
+	char *end;
+	long long number;
+
+	while (*text == ' ')
+		text++;
+	if (!isdigit((unsigned char)text[text[0] == '-']))
+		return false;
+	errno = 0;
+	number = strtoll(text, &end, 10);
+	if (errno != 0)
+		return false;
+	*cursor = end;
+	*out = number;
+	return true;
+}
+
+bool number_parse(const char *text, int64_t *out)
+{
+	int64_t number;
+
+	if (!number_read(&text, &number) || *text != '\0')
+		return false;
+	*out = number;
+	return true;
+}
+
+/* ---- durations ---- */
 
 #define DAY_MS INT64_C(86400000)
 #define LONGEST_MS (10000 * DAY_MS)
@@ -145,5 +182,26 @@ char *duration_print_known(int64_t ms, char out[DURATION_TEXT_MAX])
 	if (ms >= 0)
 		return duration_print_rough(ms, out);
 	memcpy(out, "-", 2);
+	return out;
+}
+
+/* ---- times of day ---- */
+
+char *wall_clock_print(bool has_ms, char out[WALL_CLOCK_TEXT_MAX])
+{
+	struct timespec now;
+	struct tm local;
+	char at[24], offset[8], ms[8] = "";
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (localtime_r(&now.tv_sec, &local) == NULL ||
+	    strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%S", &local) == 0 ||
+	    strftime(offset, sizeof(offset), "%z", &local) != 5) {
+		memcpy(out, "?", 2);
+		return out;
+	}
+	if (has_ms)
+		(void)snprintf(ms, sizeof(ms), ".%03d", (int)(now.tv_nsec / 1000000));
+	(void)snprintf(out, WALL_CLOCK_TEXT_MAX, "%s%s%.3s:%s", at, ms, offset, offset + 3);
 	return out;
 }

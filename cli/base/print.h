@@ -1,13 +1,24 @@
 /*
- * A table for people: cells in aligned columns, cut to the width of the terminal. The last column is for what is copied:
- * it is never cut, unless it is the flexible one, but stands below its row where there is no room.
+ * What a verb prints: its end, and tables for people, with cells in aligned columns that are cut to the width of the
+ * terminal. The last column is for what is copied: it is never cut, unless it is the flexible one, but stands below its
+ * row where there is no room.
  */
-#ifndef COLUMNS_H
-#define COLUMNS_H
+#ifndef PRINT_H
+#define PRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+
+/*
+ * Write out what was printed to standard output: a full disk must not pass for success. code, or EXIT_SYSTEM after one
+ * line by message_error.
+ */
+int output_end(int code);
+
+/* How many columns standard output has, and how many lines; both 0: it is no terminal. */
+size_t terminal_columns(void);
+size_t terminal_lines(void);
 
 #define COLUMNS_MAX 10
 
@@ -16,7 +27,7 @@ struct columns {
 	size_t flexible; /* the column that is cut first, where the terminal is narrow */
 	size_t widths[COLUMNS_MAX];
 	char **cells; /* count of them a row */
-	size_t cell_count, cell_capacity;
+	size_t cell_count;
 	bool is_out_of_memory; /* stays set: checked once, by columns_print */
 };
 

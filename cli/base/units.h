@@ -1,0 +1,52 @@
+/*
+ * Decimal numbers; durations as people write them, "30s", "1500ms", "2.5m", "1h", "1d", "7" (seconds); and the time of day
+ * as people and logs read it: ISO 8601, with the offset. That one is for printing only; deadlines are on rlock_now_ms().
+ */
+#ifndef UNITS_H
+#define UNITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The decimal number at *cursor, digits with an optional minus, after any blanks; *cursor is then what follows it. A plus
+ * and other white space, which strtoll allows, are rejected. False, with both as they were, when there is none or it
+ * doesn't fit.
+ */
+bool number_read(const char **cursor, int64_t *out);
+
+/* The text is one number, maybe after blanks, and nothing else. */
+bool number_parse(const char *text, int64_t *out);
+
+/* The longest text that duration_print makes, with the NUL. */
+#define DURATION_TEXT_MAX 32
+
+/*
+ * A decimal number with an optional unit, rounded up to whole milliseconds. False for what is
+ * empty, negative, malformed or longer than 10,000 days; *out_ms is kept then.
+ */
+bool duration_parse(const char *text, int64_t *out_ms);
+
+/*
+ * A short exact way to write it: 250 is "250ms", 1500 "1.5s", 30000 "30s", 120000 "2m". Returns
+ * out.
+ */
+char *duration_print(int64_t ms, char out[DURATION_TEXT_MAX]);
+
+/*
+ * For a glance: the two greatest units, rounded down, as in "3m12s", "2h05m" or "4d07h"; below a second "0.4s". Returns
+ * out.
+ */
+char *duration_print_rough(int64_t ms, char out[DURATION_TEXT_MAX]);
+/* The same; "-" for a negative one, which is not known, or not there. Returns out. */
+char *duration_print_known(int64_t ms, char out[DURATION_TEXT_MAX]);
+
+#define WALL_CLOCK_TEXT_MAX 64
+
+/*
+ * "2026-11-23T03:17:00+01:00", with milliseconds "2026-11-23T03:17:00.042+01:00"; "?" when it is not known. Returns
+ * out.
+ */
+char *wall_clock_print(bool has_ms, char out[WALL_CLOCK_TEXT_MAX]);
+
+#endif
