@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include "base/least.h"
 #include "base/message.h"
 #include "base/units.h"
+#include "lib/rlock.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
 
@@ -40,6 +40,16 @@ int os_process_open(pid_t pid)
 int os_process_signal(int process_fd, int signal)
 {
 	return syscall(SYS_pidfd_send_signal, process_fd, signal, NULL, 0) == 0 ? 0 : errno;
+}
+
+void os_await_end(pid_t pid, int64_t until_ms)
+{
+	struct pollfd end = { os_process_open(pid), POLLIN, 0 };
+
+	if (end.fd < 0)
+		return;
+	(void)rlock_poll(&end, 1, until_ms);
+	(void)close(end.fd);
 }
 
 pid_t os_fork_silently(void)
@@ -75,7 +85,8 @@ void pid_list_free(struct pid_list *list)
 	*list = (struct pid_list){ 0 };
 }
 
-bool os_list_threads(pid_t pid, struct pid_list *out)
+/* The ids of all threads; none when the process is gone. False when files or memory are short. */
+static bool list_threads(pid_t pid, struct pid_list *out)
 {
 	struct dirent *entry;
 	char path[32];
@@ -126,7 +137,7 @@ static bool list_children_of_thread(pid_t pid, pid_t thread, struct pid_list *ou
 bool os_list_children(pid_t pid, struct pid_list *out)
 {
 	struct pid_list threads = { 0 };
-	bool is_complete = os_list_threads(pid, &threads);
+	bool is_complete = list_threads(pid, &threads);
 
 	for (size_t i = 0; i < threads.count; i++)
 		if (!list_children_of_thread(pid, threads.pids[i], out))
@@ -448,7 +459,7 @@ void os_raise_priority_of_killed(pid_t pid)
 {
 	struct pid_list threads = { 0 };
 
-	(void)os_list_threads(pid, &threads);
+	(void)list_threads(pid, &threads);
 	for (size_t i = 0; i < threads.count; i++)
 		if (!runs_at_least_as(threads.pids[i], REAL_TIME_KILLED) &&
 		    !make_real_time(threads.pids[i], REAL_TIME_KILLED))
@@ -510,41 +521,21 @@ void os_shrink_while_idle(void)
 
 /* ---- what the system must be able to do ---- */
 
-/* pidfd_open(2) is the youngest call that we cannot do without. */
-#define NEEDED_MAJOR 5
-#define NEEDED_MINOR 3
 /* Of /proc/self/status, which lists up to 65536 groups. */
 #define STATUS_MAX (1 << 20)
-
-/* False when the release is unknown. */
-static bool is_too_old(const struct utsname *kernel)
-{
-	const char *cursor = kernel->release;
-	int64_t major, minor = 0;
-
-	if (!number_read(&cursor, &major) || *cursor++ != '.')
-		return false;
-	(void)number_read(&cursor, &minor);
-	return major < NEEDED_MAJOR || (major == NEEDED_MAJOR && minor < NEEDED_MINOR);
-}
 
 /* A sandbox forbids with EPERM, or pretends with ENOSYS that there is no such call. */
 static int report_missing(const char *call, int error)
 {
-	struct utsname kernel;
+	bool is_missing = error == ENOSYS || error == EPERM || error == EACCES;
 
-	if (error != ENOSYS && error != EPERM && error != EACCES)
-		message_error("cannot watch processes: %s: %s", call, strerror(error));
-	else if (uname(&kernel) == 0 && is_too_old(&kernel))
-		message_error(
-			"cannot watch processes: %s needs Linux %d.%d or later, and this kernel is "
-			"%s: %s",
-			call, NEEDED_MAJOR, NEEDED_MINOR, kernel.release, strerror(error));
-	else
-		message_error(
-			"cannot watch processes: a sandbox (seccomp) forbids %s, as those of old "
-			"container runtimes do: update the runtime, or allow the call: %s",
-			call, strerror(error));
+	message_error(
+		"cannot watch processes: %s%s: %s", call,
+		is_missing
+			? " needs Linux 5.3 or later, and no sandbox (seccomp) that forbids it, as "
+			  "those of old container runtimes do"
+			: "",
+		strerror(error));
 	return EXIT_SYSTEM;
 }
 

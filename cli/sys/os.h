@@ -17,6 +17,8 @@
 int os_process_open(pid_t pid);
 /* Send it a signal, and to no other process that got its pid. 0, or errno. */
 int os_process_signal(int process_fd, int signal);
+/* Wait until it has ended, or that time has come. Async-signal-safe. */
+void os_await_end(pid_t pid, int64_t until_ms);
 
 /*
  * Like fork(2), but the child's end sends no SIGCHLD, and only a wait with __WALL finds the child: a loop that waits
@@ -43,8 +45,6 @@ void pid_list_free(struct pid_list *list);
 bool os_child_peek(siginfo_t *out);
 void os_child_take(const siginfo_t *child);
 
-/* Add the ids of all threads of that process; none when it is gone. False when files or memory are short. */
-bool os_list_threads(pid_t pid, struct pid_list *out);
 /*
  * Add the children of all threads of that process, from the kernel's lists: a few files to read, however many processes
  * there are. It may miss one while others start or are reaped. False where the kernel keeps no such lists, without

@@ -13,18 +13,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/least.h"
 #include "lib/rlock.h"
 #include "sys/os.h"
 #include "sys/proc.h"
 #include "sys/shell.h"
 
 #define PROGRAM "/bin/sh"
-/*
- * A search for leftovers finds so many of them, and so often: those that may not be killed do not hold the helper up.
- */
-#define LEFTOVERS_MAX 64
-#define SEARCHES_MAX 100
-#define SEARCH_MS 20
+/* How many children are found at once, how long one of them may take to end, and how long all that a helper kills. */
+#define CHILDREN_MAX 512
+#define CHILD_MS 20
+#define LEFTOVERS_MS 2000
 /* A helper that was told to end does so within this time, or it hangs in the kernel: then a later call reaps it. */
 #define REAP_MS 50
 /* The descriptors of a helper, which has no others from FIRST_FREE_FD on. */
@@ -113,34 +112,30 @@ static struct report await_command(const struct order *order, pid_t pid)
 				info.si_status };
 }
 
-static void reap_all(void)
+/*
+ * Kills the children of this process, of a session if it is not 0, and what becomes its child at their end. Those that may
+ * not be killed hold it up for some time only.
+ */
+static void kill_children(pid_t session, int64_t until_ms)
 {
+	pid_t pids[CHILDREN_MAX];
 	siginfo_t info;
+	size_t killed;
 
-	do
-		info.si_pid = 0;
-	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == 0 && info.si_pid != 0);
-}
+	do {
+		size_t count = os_list_own_children(pids, CHILDREN_MAX);
 
-/* The helper is a subreaper: whatever the command has started becomes its child at last. */
-static void kill_leftovers(void)
-{
-	pid_t pids[LEFTOVERS_MAX];
-
-	for (int searches = 0; searches < SEARCHES_MAX; searches++) {
-		size_t count = os_list_own_children(pids, LEFTOVERS_MAX), killed = 0;
-		struct pollfd one = { -1, POLLIN, 0 };
-
-		for (size_t i = 0; i < count; i++)
-			killed += kill(pids[i], SIGKILL) == 0;
-		if (killed == 0)
-			return;
-		one.fd = os_process_open(pids[0]);
-		(void)rlock_poll(&one, 1, rlock_now_ms() + SEARCH_MS);
-		if (one.fd >= 0)
-			(void)close(one.fd);
-		reap_all();
-	}
+		killed = 0;
+		for (size_t i = 0; i < count; i++) {
+			if ((session != 0 && getsid(pids[i]) != session) ||
+			    kill(pids[i], SIGKILL) != 0)
+				continue;
+			killed++;
+			os_await_end(pids[i], least(rlock_now_ms() + CHILD_MS, until_ms));
+			(void)waitid(P_PID, (id_t)pids[i], &info,
+				     (int)(WEXITED | WNOHANG | __WALL));
+		}
+	} while (killed > 0 && rlock_now_ms() < until_ms);
 }
 
 _Noreturn static void be_helper(struct order order)
@@ -167,40 +162,13 @@ _Noreturn static void be_helper(struct order order)
 		report = await_command(&order, pid);
 	if (pid > 0)
 		(void)kill(-pid, SIGKILL);
-	kill_leftovers();
+	/* The helper is a subreaper: whatever the command has started becomes its child at last. */
+	kill_children(0, rlock_now_ms() + LEFTOVERS_MS);
 	(void)!write(order.end_fd, &report, sizeof(report));
 	_exit(0);
 }
 
 /* ---- in the parent ---- */
-
-/* What the killed helper had started became our children at its end, or does so when its own parents are killed. */
-static void kill_orphans(pid_t helper)
-{
-	int64_t until_ms = rlock_now_ms() + REAP_MS;
-	siginfo_t info;
-
-	for (bool found = true; found && rlock_now_ms() < until_ms;) {
-		struct pid_list children = { 0 };
-
-		found = false;
-		(void)os_list_children(getpid(), &children);
-		for (size_t i = 0; i < children.count; i++) {
-			pid_t child = children.pids[i];
-			struct pollfd end = { -1, POLLIN, 0 };
-
-			if (getsid(child) != helper || kill(child, SIGKILL) != 0)
-				continue;
-			found = true;
-			end.fd = os_process_open(child);
-			(void)rlock_poll(&end, 1, until_ms);
-			if (end.fd >= 0)
-				(void)close(end.fd);
-			(void)waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG);
-		}
-		pid_list_free(&children);
-	}
-}
 
 /*
  * Those that have ended, among them one that hung when it was to end. Their end sends no signal, and no other child of
@@ -212,8 +180,9 @@ static void reap_helpers(void)
 
 	while (waitid(P_ALL, 0, &info, (int)(WEXITED | WNOHANG | __WCLONE)) == 0 &&
 	       info.si_pid != 0) {
+		/* What a killed helper had started became our children, or does so when its own parents are killed. */
 		if (info.si_code != CLD_EXITED)
-			kill_orphans(info.si_pid);
+			kill_children(info.si_pid, rlock_now_ms() + REAP_MS);
 		info.si_pid = 0;
 	}
 }
@@ -330,17 +299,6 @@ bool shell_advance(struct shell *shell)
 	return true;
 }
 
-static void await_helper(pid_t helper)
-{
-	struct pollfd end = { os_process_open(helper), POLLIN, 0 };
-
-	if (end.fd >= 0) {
-		(void)rlock_poll(&end, 1, rlock_now_ms() + REAP_MS);
-		(void)close(end.fd);
-	}
-	reap_helpers();
-}
-
 void shell_stop(struct shell *shell)
 {
 	const int fds[] = { shell->fd, shell->output_fd, shell->end_fd };
@@ -348,8 +306,10 @@ void shell_stop(struct shell *shell)
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
-	if (shell->helper > 0 && shell->parent == getpid())
-		await_helper(shell->helper);
+	if (shell->helper > 0 && shell->parent == getpid()) {
+		os_await_end(shell->helper, rlock_now_ms() + REAP_MS);
+		reap_helpers();
+	}
 	if (shell->output != NULL)
 		explicit_bzero(shell->output, shell->output_len);
 	free(shell->output);
