@@ -2,7 +2,6 @@
  * The command: looked up as execvp would before the lock is acquired, its environment, and its start. Its end is
  * renewer.c's, the format of RLOCK_HELD held.c's.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -34,16 +33,7 @@ static int report_cannot_run(const char *program, const char *why)
 	return EXIT_CANNOT_RUN;
 }
 
-static bool is_assignment(const char *word)
-{
-	size_t len = 0;
-
-	while (isalnum((unsigned char)word[len]) || word[len] == '_')
-		len++;
-	return len > 0 && !isdigit((unsigned char)word[0]) && word[len] == '=';
-}
-
-/* Only a shell understands these: its own commands, and a whole line in one word. */
+/* Only a shell understands these: its own commands, an assignment, and a whole line in one word. */
 static bool is_for_shell(const char *word)
 {
 	static const char *const commands[] = {
@@ -55,7 +45,7 @@ static bool is_for_shell(const char *word)
 
 	while (commands[i] != NULL && strcmp(commands[i], word) != 0)
 		i++;
-	return commands[i] != NULL || strpbrk(word, " \t\n;&|<>()$`\"'*") != NULL;
+	return commands[i] != NULL || strpbrk(word, " \t\n=;&|<>()$`\"'*") != NULL;
 }
 
 static void add_shell_text(struct usage_line *line, char *const command[], size_t count)
@@ -86,8 +76,8 @@ static int report_not_found(const struct verb *verb, const struct opts *opts)
 	usage_line_add(&line, opts->words, opts->word_count);
 	usage_line_add_plain(&line, "--");
 	(void)rlock_escape(program, strlen(program), shown, sizeof(shown));
-	if (is_assignment(program) || strcmp(program, "-c") == 0) {
-		usage_line_add_plain(&line, *program == '-' ? "sh" : "env");
+	if (strcmp(program, "-c") == 0) {
+		usage_line_add_plain(&line, "sh");
 		usage_line_add(&line, command, count);
 	} else if (is_for_shell(program)) {
 		add_shell_text(&line, command, count);
@@ -194,110 +184,77 @@ int command_look_up(const struct verb *verb, const struct opts *opts, char **pat
 
 /* ---- its environment ---- */
 
-#define TOKEN_TEXT_MAX 24
-#define OWN_VARIABLES_MAX 5
+enum { OWN_NAME, OWN_OWNER, OWN_MODE, OWN_HELD, OWN_TOKEN, OWN_COUNT };
+static const char *const own_variables[OWN_COUNT] = { "RLOCK_NAME", "RLOCK_OWNER", "RLOCK_MODE",
+						      INHERITED_VARIABLE, "RLOCK_TOKEN" };
 
-/* "VARIABLE=value", malloc'ed. */
-static char *assignment(const char *variable, const char *value)
+/* A line for each name: one that was re-entered has another owner than one that was acquired anew. */
+static void put_lines(FILE *out, int variable, const struct opts *opts,
+		      const struct rlock_hold *hold)
 {
-	char *text = NULL;
-
-	if (value == NULL || asprintf(&text, "%s=%s", variable, value) < 0)
-		return NULL;
-	return text;
-}
-
-/* One a line. */
-static char *join_lines(const struct rlock_name *lines, size_t count)
-{
-	size_t size = 1;
-	char *text, *end;
-
-	for (size_t i = 0; i < count; i++)
-		size += lines[i].len + 1;
-	text = malloc(size);
-	if (text == NULL)
-		return NULL;
-	end = text;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < opts->name_count; i++) {
 		if (i > 0)
-			*end++ = '\n';
-		end = mempcpy(end, lines[i].text, lines[i].len);
+			(void)fputc('\n', out);
+		if (variable == OWN_NAME)
+			(void)fwrite(opts->names[i].text, 1, opts->names[i].len, out);
+		else if (variable == OWN_OWNER)
+			(void)fputs(rlock_hold_owner(hold, i), out);
+		else
+			(void)fprintf(out, "%" PRId64, rlock_hold_token(hold, i));
 	}
-	*end = '\0';
-	return text;
 }
 
-/* One for each name: a name that was re-entered has another owner than one that was acquired anew. */
-static char *join_owners(const struct rlock_hold *hold, size_t count)
+/* Our variables, "VARIABLE=value", each with a NUL after it; NULL when out of memory. */
+static char *print_own(const struct opts *opts, enum rlock_kind kind, const struct rlock_hold *hold,
+		       uint64_t start)
 {
-	struct rlock_name *owners = calloc(count, sizeof(*owners));
-	char *text;
+	char *inherited = inherited_extend(getenv(INHERITED_VARIABLE), opts->server, kind,
+					   opts->names, opts->name_count, hold, start);
+	char *text = NULL;
+	size_t size;
+	FILE *out = inherited != NULL ? open_memstream(&text, &size) : NULL;
 
-	if (owners == NULL)
-		return NULL;
-	for (size_t i = 0; i < count; i++) {
-		const char *owner = rlock_hold_owner(hold, i);
-
-		owners[i] = (struct rlock_name){ owner, strlen(owner) };
+	for (int i = 0; out != NULL && i < OWN_COUNT; i++) {
+		if (i == OWN_TOKEN && !opts->fence)
+			break;
+		(void)fprintf(out, "%s=", own_variables[i]);
+		if (i == OWN_MODE || i == OWN_HELD)
+			(void)fputs(i == OWN_MODE ? rlock_kind_name(kind) : inherited, out);
+		else
+			put_lines(out, i, opts, hold);
+		(void)fputc('\0', out);
 	}
-	text = join_lines(owners, count);
-	free(owners);
-	return text;
+	return out != NULL && fclose(out) == 0 ? text : NULL;
 }
 
 static bool is_replaced(const char *entry)
 {
-	static const char *const variables[] = { "RLOCK_NAME", "RLOCK_OWNER", "RLOCK_MODE",
-						 "RLOCK_TOKEN", INHERITED_VARIABLE };
 	size_t len = strcspn(entry, "=");
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (strlen(variables[i]) == len && strncmp(entry, variables[i], len) == 0)
+	for (size_t i = 0; i < OWN_COUNT; i++)
+		if (strlen(own_variables[i]) == len && strncmp(entry, own_variables[i], len) == 0)
 			return true;
 	return false;
-}
-
-/* One for each name, one a line. */
-static char *join_tokens(const struct rlock_hold *hold, size_t count)
-{
-	char *text = malloc(count * TOKEN_TEXT_MAX + 1);
-	size_t at = 0;
-
-	for (size_t i = 0; text != NULL && i < count; i++)
-		at += (size_t)snprintf(text + at, TOKEN_TEXT_MAX, "%s%" PRId64, i > 0 ? "\n" : "",
-				       rlock_hold_token(hold, i));
-	return text;
 }
 
 /* Our variables come first. Nothing is freed: it is for one command, and on failure the hold is over. */
 char **command_environment(const struct opts *opts, enum rlock_kind kind,
 			   const struct rlock_hold *hold, uint64_t start)
 {
-	const struct {
-		const char *variable, *value;
-	} own[OWN_VARIABLES_MAX] = {
-		{ "RLOCK_NAME", join_lines(opts->names, opts->name_count) },
-		{ "RLOCK_OWNER", join_owners(hold, opts->name_count) },
-		{ "RLOCK_MODE", rlock_kind_name(kind) },
-		{ INHERITED_VARIABLE,
-		  inherited_extend(getenv(INHERITED_VARIABLE), opts->server, kind, opts->names,
-				   opts->name_count, hold, start) },
-		{ "RLOCK_TOKEN", opts->fence ? join_tokens(hold, opts->name_count) : NULL },
-	};
-	size_t own_count = opts->fence ? OWN_VARIABLES_MAX : OWN_VARIABLES_MAX - 1;
+	char *own = print_own(opts, kind, hold, start);
 	size_t count = 0, at = 0;
 	char **list;
 
 	while (environ[count] != NULL)
 		count++;
-	list = calloc(count + OWN_VARIABLES_MAX + 1, sizeof(*list));
-	for (; list != NULL && at < own_count; at++) {
-		list[at] = assignment(own[at].variable, own[at].value);
-		if (list[at] == NULL)
-			return NULL;
+	list = calloc(count + OWN_COUNT + 1, sizeof(*list));
+	if (own == NULL || list == NULL)
+		return NULL;
+	for (int i = 0; i < (opts->fence ? OWN_COUNT : OWN_TOKEN); i++) {
+		list[at++] = own;
+		own += strlen(own) + 1;
 	}
-	for (size_t i = 0; list != NULL && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (!is_replaced(environ[i]))
 			list[at++] = environ[i];
 	return list;

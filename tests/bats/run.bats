@@ -149,8 +149,7 @@ not_found() {
 	not_found "sh -c 'cd /tmp'" cd /tmp
 	not_found "sh -c 'echo hi'" 'echo hi'
 	not_found "sh -c 'echo hi'" -c 'echo hi'
-	not_found 'env A=1 printenv A' A=1 printenv A
-	not_found 'env S3_URL=b printenv S3_URL' S3_URL=b printenv S3_URL
+	not_found "sh -c 'A=1 printenv A'" A=1 printenv A
 	PATH=/no/such run -127 "$RLOCK_BIN" run a -- no-such-command
 	assert_output 'rlock: no-such-command: command not found'
 }
