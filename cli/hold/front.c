@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,8 +30,6 @@
 #define ANSWER_MS 1000
 /* How long to wait for room on standard error, while there is more to do. */
 #define PRINT_MS 500
-/* A lock that was waited for or held for so long may be held for hours: we shrink. */
-#define SHRINK_MS 1000
 /* When a command has run for longer than this, our priority rises: we may have to take over in time. */
 #define LONG_COMMAND_MS 50
 
@@ -62,7 +59,6 @@ struct front {
 	int64_t again_ms;            /* another renewer is forked */
 	int64_t settle_ms;           /* when to look whether the command is still stopped */
 	int64_t raise_ms, shrink_ms; /* when our priority rises, and from when on we shrink */
-	int64_t timer_ms;            /* what the timer is set to */
 };
 
 /* ---- the command ---- */
@@ -403,26 +399,16 @@ static void raise_priority(struct front *front)
 	os_raise_priority();
 }
 
-/* By the timer: a poll that we are stopped in takes the rest of its time when we go on, however late that is. */
 static void sleep_until_woken(struct front *front)
 {
-	struct pollfd events = { front->events.fd, POLLIN, 0 };
-	int64_t now_ms = rlock_now_ms(), next = least(front->answer_ms, front->end_ms);
+	int64_t next = least(front->answer_ms, front->end_ms);
 
 	next = least(next, front->stopped_ms);
 	next = least(next, front->again_ms);
 	next = least(next, front->settle_ms);
 	next = least(next, front->raise_ms);
-	if (now_ms < front->shrink_ms)
-		next = least(next, front->shrink_ms);
-	if (next != front->timer_ms)
-		front->timer_ms = os_timer_set(front->events.timer_fd, next) ? next : INT64_MAX;
-	/* Last of all: what runs after it is in memory again. */
-	if (now_ms >= front->shrink_ms && next - now_ms > SHRINK_MS)
-		os_shrink_while_idle();
-	(void)rlock_poll(&events, 1, front->timer_ms == next ? INT64_MAX : next);
-	if (rlock_now_ms() >= next)
-		os_timer_read(front->events.timer_fd);
+	hold_events_sleep(&front->events, next, front->shrink_ms);
+	hold_events_read_timer(&front->events, rlock_now_ms());
 }
 
 static void front_loop(struct front *front)
@@ -454,8 +440,7 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.again_ms = INT64_MAX,
 		.settle_ms = INT64_MAX,
 		.raise_ms = INT64_MAX,
-		.shrink_ms = rlock_now_ms() + SHRINK_MS,
-		.timer_ms = INT64_MAX,
+		.shrink_ms = rlock_now_ms() + HOLD_SHRINK_MS,
 	};
 	sigemptyset(&front->pending);
 	/* What taking over needs is there from the start. */

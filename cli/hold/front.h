@@ -5,7 +5,7 @@
 #ifndef FRONT_H
 #define FRONT_H
 
-#include "hold/hold.h"
+#include "hold/renewer.h"
 
 /*
  * Acquire the lock and hold it. The exit code; if a signal ended the command or the wait, this process ends by it, too,

@@ -30,11 +30,6 @@
 /* Most short commands have ended by then: a renewer that works meanwhile would take the processor from them. */
 #define COMMAND_SETTLE_MS 20
 /*
- * A command that has run for longer than this may run for hours: we shrink. Not earlier: after that our release takes
- * longer, since the kernel has to map the pages again that it needs.
- */
-#define SHRINK_MS 1000
-/*
  * Of our own work, such as reading a reply without an end, no more than a tenth is done with a raised priority, and so
  * much at once; then that is taken back for a while.
  */
@@ -80,12 +75,11 @@ struct renewer {
 	bool has_target_ended;
 	bool is_requesting; /* a renewal is under way */
 	/* Times; INT64_MAX: never. */
-	int64_t timer_ms, timer_set_ms; /* what the timer is set to, and since when */
-	int64_t renewal_ms;             /* when the next renewal is due */
-	int64_t retry_ms;               /* how long after a failure the next one is due */
-	int64_t attempt_ms;             /* how long the next one may take */
-	int64_t touch_ms;               /* when the hold file is to be touched */
-	int64_t raise_ms, shrink_ms;    /* when our priority rises, and from when on we shrink */
+	int64_t renewal_ms;          /* when the next renewal is due */
+	int64_t retry_ms;            /* how long after a failure the next one is due */
+	int64_t attempt_ms;          /* how long the next one may take */
+	int64_t touch_ms;            /* when the hold file is to be touched */
+	int64_t raise_ms, shrink_ms; /* when our priority rises, and from when on we shrink */
 	int64_t raised_ms,
 		raised_cpu_ms; /* since when it is raised, and our processor time then; INT64_MAX: it is not */
 	int64_t settle_ms;  /* when what has waited for the command's start is done */
@@ -93,6 +87,55 @@ struct renewer {
 	int64_t tell_ms;    /* when rlock is told what could not be sent */
 	int64_t abandon_ms; /* when a request that is under way is abandoned, for the release */
 };
+
+/* ---- what wakes a process ---- */
+
+bool hold_events_open(struct hold_events *events, int signals_fd)
+{
+	events->timer_ms = INT64_MAX;
+	events->fd = os_events_open();
+	events->timer_fd = os_timer_open();
+	return events->fd >= 0 && events->timer_fd >= 0 &&
+	       os_events_add(events->fd, events->timer_fd) && os_events_add(events->fd, signals_fd);
+}
+
+void hold_events_close(const struct hold_events *events)
+{
+	if (events->fd >= 0)
+		(void)close(events->fd);
+	if (events->timer_fd >= 0)
+		(void)close(events->timer_fd);
+}
+
+static void hold_events_set_timer(struct hold_events *events, int64_t at_ms)
+{
+	if (at_ms == events->timer_ms)
+		return;
+	events->set_ms = rlock_now_ms();
+	events->timer_ms = os_timer_set(events->timer_fd, at_ms) ? at_ms : INT64_MAX;
+}
+
+void hold_events_read_timer(struct hold_events *events, int64_t now_ms)
+{
+	os_timer_read(events->timer_fd);
+	if (now_ms >= events->timer_ms)
+		events->timer_ms = INT64_MAX;
+}
+
+/* By the timer: a poll that we are stopped in takes the rest of its time when we go on, however late that is. */
+void hold_events_sleep(struct hold_events *events, int64_t until_ms, int64_t shrink_ms)
+{
+	struct pollfd any = { events->fd, POLLIN, 0 };
+	int64_t now_ms = rlock_now_ms();
+
+	if (now_ms < shrink_ms)
+		until_ms = least(until_ms, shrink_ms);
+	hold_events_set_timer(events, until_ms);
+	/* Last of all: what runs after it is in memory again. */
+	if (now_ms >= shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS)
+		os_shrink_while_idle();
+	(void)rlock_poll(&any, 1, events->timer_ms == until_ms ? INT64_MAX : until_ms);
+}
 
 /* So many more descriptors are needed: for the server, and for two files of /proc at a time. */
 #define FDS_NEEDED 4
@@ -617,7 +660,8 @@ static void settle(struct renewer *renewer)
 	renewer->settle_ms = INT64_MAX;
 	/* Not earlier: the command would inherit a nice value. */
 	renewer->raise_ms = now_ms;
-	renewer->shrink_ms = now_ms + SHRINK_MS;
+	/* Not earlier: after that our release takes longer, since the kernel has to map the pages again that it needs. */
+	renewer->shrink_ms = now_ms + HOLD_SHRINK_MS;
 	/* The caller's pipes must see their end when the caller closes them. */
 	os_close_inherited();
 	(void)!chdir("/");
@@ -643,30 +687,19 @@ static int64_t next_ms(const struct renewer *renewer)
 		next = least(next, now_ms + LOOK_MS);
 	next = least(next, renewer->touch_ms);
 	next = least(next, renewer->raise_ms);
-	if (now_ms < renewer->shrink_ms)
-		next = least(next, renewer->shrink_ms);
 	next = least(next, renewer->stop_ms);
 	next = least(next, renewer->tell_ms);
 	return least(next, renewer->settle_ms);
 }
 
-static void set_timer(struct renewer *renewer, int64_t at_ms)
-{
-	if (at_ms == renewer->timer_ms)
-		return;
-	renewer->timer_set_ms = rlock_now_ms();
-	renewer->timer_ms = os_timer_set(renewer->events.timer_fd, at_ms) ? at_ms : INT64_MAX;
-}
-
 static void read_timer(struct renewer *renewer)
 {
+	const struct hold_events *events = &renewer->events;
 	int64_t now_ms = rlock_now_ms();
 
-	os_timer_read(renewer->events.timer_fd);
-	if (now_ms < renewer->timer_ms)
-		return;
-	lease_record_wakeup(renewer->lease, renewer->timer_set_ms, renewer->timer_ms, now_ms);
-	renewer->timer_ms = INT64_MAX;
+	if (now_ms >= events->timer_ms)
+		lease_record_wakeup(renewer->lease, events->set_ms, events->timer_ms, now_ms);
+	hold_events_read_timer(&renewer->events, now_ms);
 }
 
 static void touch_file(struct renewer *renewer)
@@ -731,7 +764,7 @@ static bool turn(void *ctx)
 		tell(renewer, renewer->unsaid);
 	if (rlock_now_ms() >= renewer->touch_ms)
 		touch_file(renewer);
-	set_timer(renewer, next_ms(renewer));
+	hold_events_set_timer(&renewer->events, next_ms(renewer));
 	return goes_on(renewer);
 }
 
@@ -790,7 +823,7 @@ static void renew(struct renewer *renewer)
 	enum rlock_status status;
 
 	renewer->is_requesting = true;
-	set_timer(renewer, next_ms(renewer));
+	hold_events_set_timer(&renewer->events, next_ms(renewer));
 	status = rlock_renew(renewer->args->conn, renewer->hold, lease->lease_ms,
 			     attempt_end_ms(renewer));
 	renewer->is_requesting = false;
@@ -816,20 +849,6 @@ static void renew(struct renewer *renewer)
 
 /* ---- the loop ---- */
 
-static void sleep_until_woken(struct renewer *renewer)
-{
-	struct pollfd events = { renewer->events.fd, POLLIN, 0 };
-	int64_t now_ms = rlock_now_ms(), next = next_ms(renewer);
-
-	if (!renewer->lease->is_lost)
-		next = least(next, renewer->renewal_ms);
-	set_timer(renewer, next);
-	/* Last of all: what runs after it is in memory again. */
-	if (now_ms >= renewer->shrink_ms && next - now_ms > SHRINK_MS)
-		os_shrink_while_idle();
-	(void)rlock_poll(&events, 1, renewer->timer_ms == next ? INT64_MAX : next);
-}
-
 /* Hold the lock until nothing is left for which it is kept. */
 static void hold(struct renewer *renewer)
 {
@@ -844,7 +863,10 @@ static void hold(struct renewer *renewer)
 		if (!lease->is_lost && rlock_now_ms() >= renewer->renewal_ms)
 			renew(renewer);
 		else
-			sleep_until_woken(renewer);
+			hold_events_sleep(&renewer->events,
+					  least(next_ms(renewer),
+						lease->is_lost ? INT64_MAX : renewer->renewal_ms),
+					  renewer->shrink_ms);
 	}
 }
 
@@ -892,7 +914,6 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.dialog_fd = -1,
 		.unread_fd = -1,
 		.shell_fd = -1,
-		.timer_ms = INT64_MAX,
 		.renewal_ms = INT64_MAX,
 		.touch_ms = INT64_MAX,
 		.raise_ms = INT64_MAX,
@@ -903,22 +924,6 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.tell_ms = INT64_MAX,
 		.abandon_ms = INT64_MAX,
 	};
-}
-
-bool hold_events_open(struct hold_events *events, int signals_fd)
-{
-	events->fd = os_events_open();
-	events->timer_fd = os_timer_open();
-	return events->fd >= 0 && events->timer_fd >= 0 &&
-	       os_events_add(events->fd, events->timer_fd) && os_events_add(events->fd, signals_fd);
-}
-
-void hold_events_close(const struct hold_events *events)
-{
-	if (events->fd >= 0)
-		(void)close(events->fd);
-	if (events->timer_fd >= 0)
-		(void)close(events->timer_fd);
 }
 
 /* False with errno. */
@@ -1102,6 +1107,7 @@ void renewer_take_over(const struct hold_args *args, struct job *job,
 		renewer.code = EXIT_CANNOT_RUN;
 	}
 	renewer.events = *events;
+	renewer.events.timer_ms = INT64_MAX;
 	renewer.hold = args->hold;
 	complete_hold(args);
 	rlock_conn_set_events(args->conn, events->fd, turn, &renewer);

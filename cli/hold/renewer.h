@@ -9,15 +9,51 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "hold/hold.h"
 #include "hold/job.h"
+#include "lib/rlock.h"
+#include "options/opts.h"
+#include "sys/signals.h"
+
+struct hold_file;
+
+/* What is held, and for what: made in rlock before it forks its renewer, and the same in both. */
+struct hold_args {
+	const struct opts *opts;
+	enum rlock_kind kind;
+	const char *path; /* of the command, looked up before; NULL: the lock is for a process */
+	struct signals *signals;
+	struct rlock_conn *conn; /* nothing is sent over it before the renewer is forked */
+	struct rlock_hold *
+		hold; /* as rlock knows it, which takes over or cleans up: by the hold id of the lease */
+	struct lease *lease;
+	struct hold_file *hold_file; /* of a lock for a process; else NULL */
+	int target_fd;               /* a descriptor of that process; -1 with a command */
+	/*
+	 * Acquires the lock, with the owner, the hold id and the wait of the lease. Called in the renewer. Where the result
+	 * is another than RLOCK_OK it says so to the user, and sets *code_out; after RLOCK_CANCELLED *signal is what ended
+	 * the wait, 0: the end of a process.
+	 */
+	enum rlock_status (*acquire)(void *ctx, const int *signal, struct rlock_hold **hold_out,
+				     int *code_out);
+	void *ctx;
+};
 
 /* What wakes either process: a timer and its signals, and what is added. */
 struct hold_events {
 	int fd, timer_fd;
+	int64_t timer_ms,
+		set_ms; /* what the timer is set to (INT64_MAX: nothing), and since when */
 };
 /* False with errno. */
 bool hold_events_open(struct hold_events *events, int signals_fd);
+/*
+ * Sleep until that time, or until something else wakes us. From shrink_ms on, HOLD_SHRINK_MS after the lock was waited for
+ * or held, it may be held for hours: we shrink.
+ */
+#define HOLD_SHRINK_MS 1000
+void hold_events_sleep(struct hold_events *events, int64_t until_ms, int64_t shrink_ms);
+/* Read the timer, which is set to nothing if it was due by now. */
+void hold_events_read_timer(struct hold_events *events, int64_t now_ms);
 void hold_events_close(const struct hold_events *events);
 
 /*

@@ -160,9 +160,9 @@ bool inherited_find(char *value, const char *server, const struct rlock_name *na
 /* ---- extend ---- */
 
 /* Whether the parent of its command has ended, or it is no hold. */
-static bool is_word_over(const char *text, size_t len)
+static bool is_word_over(const char *text)
 {
-	char *word = strndup(text, len);
+	char *word = strdup(text);
 	struct held held;
 	bool is_over =
 		word != NULL && (!held_read(word, &held) || proc_has_ended(held.pid, held.start));
@@ -171,23 +171,20 @@ static bool is_word_over(const char *text, size_t len)
 	return is_over;
 }
 
-/* In place: of those that are over, the oldest first, and no more of them than it takes. */
-static void prune(char *value, size_t max)
+/* In place, of those that are over. */
+static void prune(char *value)
 {
-	char *end = value, *word = value;
+	char *end = value, *rest = value, *word;
 
-	while (*word != '\0') {
-		size_t len = strcspn(word, " "), rest = strlen(word);
-		char *next = word + len + (word[len] == ' ' ? 1 : 0);
+	while ((word = strsep(&rest, " ")) != NULL) {
+		size_t len = strlen(word);
 
-		if (len > 0 &&
-		    ((size_t)(end - value) + 1 + rest <= max || !is_word_over(word, len))) {
-			if (end > value)
-				*end++ = ' ';
-			memmove(end, word, len);
-			end += len;
-		}
-		word = next;
+		if (len == 0 || is_word_over(word))
+			continue;
+		if (end > value)
+			*end++ = ' ';
+		memmove(end, word, len);
+		end += len;
 	}
 	*end = '\0';
 }
@@ -228,7 +225,7 @@ char *inherited_extend(const char *old, const char *server, enum rlock_kind kind
 		return NULL;
 	}
 	if (size > max)
-		prune(value, max);
+		prune(value);
 	return value;
 }
 
