@@ -1,6 +1,6 @@
 /*
  * run, lock and the verbs like them: what is asked for, and what is said of the wait. front.c and its renewer hold the
- * lock.
+ * lock. sem may instead change how many permits a semaphore has.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -521,4 +521,34 @@ int cmd_lock(const struct verb *verb, struct opts *opts)
 		code = acquire_and_hold(&acquirer);
 	acquirer_clear(&acquirer);
 	return code;
+}
+
+/* ---- sem --resize: how many permits a semaphore has ---- */
+
+static int resize_one(const struct opts *opts, struct rlock_conn *conn)
+{
+	char name[NAME_SHOWN_MAX];
+	int64_t had;
+	enum rlock_status status = rlock_resize(conn, &opts->names[0], opts->permits, &had);
+
+	if (status != RLOCK_OK)
+		return caller_report_failure(opts, conn, status);
+	(void)names_show_one(opts, 0, name);
+	if (had < 0)
+		message_debug("%s: has %d permits in all; it did not exist before", name,
+			      opts->permits);
+	else
+		message_debug("%s: has %d permits in all; it had %" PRId64 " before", name,
+			      opts->permits, had);
+	return 0;
+}
+
+static int resize(const struct opts *opts, struct rlock_conn *conn)
+{
+	return caller_each_name(opts, conn, resize_one);
+}
+
+int cmd_sem(const struct verb *verb, struct opts *opts)
+{
+	return opts->resize ? caller_run(opts, resize) : cmd_lock(verb, opts);
 }

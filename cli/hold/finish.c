@@ -183,25 +183,15 @@ static struct event end_event(const struct lease *lease)
 	return event;
 }
 
-static void log_end(const struct lease *lease, const struct rlock_conn *conn,
-		    enum rlock_status status)
+static void log_end(const struct lease *lease, enum event_kind kind, const char *why)
 {
 	struct event event = end_event(lease);
 
-	event.kind = event_kind_of_release(status);
-	if (event.kind == EVENT_RELEASED)
+	event.kind = kind;
+	if (kind == EVENT_RELEASED)
 		event.kept_ms = left_ms_of(lease, rlock_now_ms());
 	else
-		event.reason = rlock_conn_error(conn);
-	event_log(&event);
-}
-
-static void log_expired(const struct lease *lease)
-{
-	struct event event = end_event(lease);
-
-	event.kind = EVENT_EXPIRES;
-	event.reason = "its lease ended before the release";
+		event.reason = why;
 	event_log(&event);
 }
 
@@ -246,10 +236,10 @@ static bool report_end(const struct opts *opts, const struct rlock_conn *conn, s
 	}
 	/* The job ended within the lease; only our release came after the end of the lease. */
 	if (status == RLOCK_NOT_HELD && lease->ended_ms < lease_end_ms(lease) && is_late) {
-		log_expired(lease);
+		log_end(lease, EVENT_EXPIRES, "its lease ended before the release");
 		return false;
 	}
-	log_end(lease, conn, status);
+	log_end(lease, event_kind_of_release(status), rlock_conn_error(conn));
 	if (status == RLOCK_NOT_HELD) {
 		message_error("%s: lock lost before the command ended: %s", name,
 			      rlock_conn_error(conn));

@@ -169,23 +169,13 @@ static int open_first(bool is_made, char *why)
 /* Only root makes the parent of the second directory, and it is removed when the user's last login ends. */
 static int open_second_parent(void)
 {
-	char path[64];
-	struct stat st;
-	int fd;
+	char path[64], why[RLOCK_ERROR_MAX];
 
 	errno = ENOENT;
 	if (chosen_path() != NULL || geteuid() == 0)
 		return -1;
 	(void)snprintf(path, sizeof(path), SECOND_PARENT, (unsigned long)geteuid());
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
-	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
-		return fd;
-	(void)close(fd);
-	errno = EPERM;
-	return -1;
+	return open_checked(AT_FDCWD, path, false, why);
 }
 
 static int open_second(bool is_made, char *why)
