@@ -2,7 +2,6 @@
  * check: whether locks can be relied on here: each server, whether it can keep a lock for as long as it says, and what the
  * user may do there; where the options are from; and this machine.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -596,23 +595,19 @@ static void look_at(struct check *check, const struct proc *proc, const struct s
  */
 static void check_local(struct check *check, int dir_fd)
 {
-	DIR *processes = local_server_pid() != 0 ? opendir("/proc") : NULL;
-	struct dirent *entry;
+	struct pid_list pids = { 0 };
 	struct stat own;
 
-	if (processes == NULL || fstat(dir_fd, &own) != 0)
-		goto out;
-	while ((entry = readdir(processes)) != NULL) {
+	if (local_server_pid() == 0 || fstat(dir_fd, &own) != 0)
+		return;
+	(void)os_list_processes(&pids);
+	for (size_t i = 0; i < pids.count; i++) {
 		struct proc proc;
-		int64_t pid;
 
-		if (number_parse(entry->d_name, &pid) && proc_read((pid_t)pid, &proc) &&
-		    is_server_program(&proc))
+		if (proc_read(pids.pids[i], &proc) && is_server_program(&proc))
 			look_at(check, &proc, &own);
 	}
-out:
-	if (processes != NULL)
-		(void)closedir(processes);
+	pid_list_free(&pids);
 }
 
 /* ---- this machine ---- */

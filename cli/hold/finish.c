@@ -98,7 +98,7 @@ static void log_lost(struct lease *lease)
 	event_log(&event);
 }
 
-void report_news(struct report *report, struct lease *lease, const struct tree_report *processes)
+void report_news(struct report *report, struct lease *lease, const struct job_report *processes)
 {
 	int reason = lease->reason;
 

@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 
+#include "hold/job.h"
 #include "hold/lease.h"
 #include "lib/rlock.h"
 #include "options/opts.h"
-#include "sys/tree.h"
 
 /* What was reported so far of the lock and its command. Begin with the options, and all else zero. */
 struct report {
@@ -20,7 +20,7 @@ struct report {
 };
 
 /* Report what is new: why the command is terminated, and what hinders that. */
-void report_news(struct report *report, struct lease *lease, const struct tree_report *processes);
+void report_news(struct report *report, struct lease *lease, const struct job_report *processes);
 /* Report that a signal may not be passed on to the command. */
 void report_signal_denied(struct report *report, const struct proc *command, int signal);
 

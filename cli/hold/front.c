@@ -444,7 +444,7 @@ static bool front_init(struct front *front, const struct hold_args *args)
 	};
 	sigemptyset(&front->pending);
 	/* What taking over needs is there from the start. */
-	return job_init(&front->job, args->lease, getpid()) && front->self_fd >= 0 &&
+	return job_init(&front->job, args->lease) && front->self_fd >= 0 &&
 	       os_adopt_orphans() && signals_watch_all(args->signals) &&
 	       hold_events_open(&front->events, args->signals->fd) && fork_renewer(front);
 }

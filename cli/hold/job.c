@@ -1,17 +1,22 @@
 /*
  * Follows the job's processes by their ancestry: the one that holds adopts all orphans among its descendants, so that
- * all of them are gone exactly when nothing is left below it. No environment is read.
+ * all of them are gone exactly when nothing is left below it. It walks downwards by the kernel's lists of children, or
+ * where it keeps none by the parents that /proc names. Nothing of a process is read but its stat: no look can hang.
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/least.h"
 #include "hold/job.h"
 #include "local.h"
+#include "sys/file_read.h"
 #include "sys/os.h"
+#include "sys/proc.h"
 
 /* How soon to look again: soon at first, then less often. */
 #define PACE_MIN_MS 5
@@ -19,6 +24,8 @@
 /* A renewer within the job has this long to release its own lock, once all else has had SIGKILL. */
 #define RENEWER_MS 1000
 #define LOST_RENEWER_MS 5000
+/* Processes that fork faster than a look finds them are found by the next call. */
+#define LOOKS_MAX 50
 
 /* ---- which processes ---- */
 
@@ -50,46 +57,294 @@ static bool is_foreign(const struct proc *proc)
 	return is_server(proc);
 }
 
+/* ---- sets ---- */
+
+static bool set_has(const struct job_set *set, pid_t pid, uint64_t start)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->members[i].pid == pid && set->members[i].start == start)
+			return true;
+	return false;
+}
+
+/* False when out of memory. */
+static bool set_add(struct job_set *set, pid_t pid, uint64_t start)
+{
+	void *members = array_grow(set->members, set->count, sizeof(*set->members));
+
+	if (members == NULL)
+		return false;
+	set->members = members;
+	set->members[set->count++] = (struct job_member){ pid, start };
+	return true;
+}
+
+/* ---- one look ---- */
+
+/* A process that was found, and whether one above it has had the signal. */
+struct entry {
+	struct proc proc;
+	bool is_below_signalled;
+};
+
+/* Found processes, parents before their children. */
+struct look {
+	const struct job *job;
+	const struct job_set *signalled;
+	bool takes_all; /* what is not the job's, too */
+	pid_t session;  /* of the process that the job is */
+	struct entry *entries;
+	size_t count;
+	bool is_incomplete;
+	/* All processes, where the kernel keeps no lists of children. */
+	bool has_all;
+	struct proc *all;
+	size_t all_count;
+};
+
+static bool is_left_out(const struct look *look, const struct proc *proc)
+{
+	const struct job *job = look->job;
+
+	if (look->takes_all)
+		return false;
+	return (job->lease->is_for_process && proc->session != look->session) ||
+	       set_has(&job->except, proc->pid, proc->start) || is_foreign(proc);
+}
+
+/* parent: an index, or SIZE_MAX for what is directly below the root. */
+static void look_add(struct look *look, const struct proc *proc, size_t parent)
+{
+	const struct entry *above = parent != SIZE_MAX ? &look->entries[parent] : NULL;
+	bool is_below = above != NULL && !proc_is_gone(&above->proc) &&
+			(above->is_below_signalled ||
+			 (look->signalled != NULL &&
+			  set_has(look->signalled, above->proc.pid, above->proc.start)));
+	struct entry *entries = array_grow(look->entries, look->count, sizeof(*entries));
+
+	if (entries == NULL) {
+		look->is_incomplete = true;
+		return;
+	}
+	look->entries = entries;
+	look->entries[look->count++] = (struct entry){ *proc, is_below };
+}
+
+/* A child that /proc does not show (hidepid) runs all the same: only its pid is known, and that it is no zombie of ours. */
+static bool read_child(pid_t pid, struct look *look, struct proc *out)
+{
+	enum proc_lookup lookup = proc_look(pid, out);
+
+	if (lookup == PROC_UNSEEN)
+		look->is_incomplete = true;
+	if (lookup != PROC_GONE || !proc_is_hidden(pid))
+		return lookup == PROC_SEEN;
+	*out = (struct proc){ .pid = pid, .state = 'S', .threads = 1 };
+	return true;
+}
+
+/* Where the kernel keeps no lists. Once in a look. */
+static void read_all(struct look *look)
+{
+	struct pid_list pids = { 0 };
+
+	look->has_all = true;
+	if (!os_list_processes(&pids))
+		look->is_incomplete = true;
+	look->all = calloc(pids.count, sizeof(*look->all));
+	if (look->all == NULL)
+		look->is_incomplete = true;
+	for (size_t i = 0; look->all != NULL && i < pids.count; i++)
+		look->all_count += read_child(pids.pids[i], look, &look->all[look->all_count]);
+	pid_list_free(&pids);
+}
+
+static void add_child(struct look *look, const struct proc *child, size_t parent)
+{
+	if (!is_left_out(look, child))
+		look_add(look, child, parent);
+}
+
+static void add_children(struct look *look, pid_t pid, size_t parent)
+{
+	struct pid_list children = { 0 };
+	struct proc proc;
+
+	if (!look->has_all && !os_list_children(pid, &children)) {
+		children.count = 0;
+		read_all(look);
+	}
+	for (size_t i = 0; i < children.count; i++)
+		if (read_child(children.pids[i], look, &proc))
+			add_child(look, &proc, parent);
+	for (size_t i = 0; i < look->all_count; i++)
+		if (look->all[i].parent == pid)
+			add_child(look, &look->all[i], parent);
+	pid_list_free(&children);
+}
+
+/* Of a process, which one it is known from the start. */
+static void look_fill(struct look *look)
+{
+	const struct lease *lease = look->job->lease;
+	struct proc root;
+
+	if (!lease->is_for_process) {
+		add_children(look, look->job->adopter, SIZE_MAX);
+	} else if (read_child(lease->job_pid, look, &root) &&
+		   (lease->job_start == 0 || root.start == lease->job_start)) {
+		/* getsid needs no descriptor, of which there may be none left. */
+		look->session = getsid(lease->job_pid);
+		look_add(look, &root, SIZE_MAX);
+	}
+	for (size_t i = 0; i < look->count; i++)
+		add_children(look, look->entries[i].proc.pid, i);
+}
+
+static void look_clear(struct look *look)
+{
+	free(look->entries);
+	free(look->all);
+}
+
+/* ---- signals ---- */
+
+/* By a descriptor that was checked, so that a process that got the pid is never hit. 0, or errno. */
+static int send_signal(const struct proc *proc, int signal)
+{
+	int fd = proc_open(proc->pid, proc->start), error;
+
+	if (fd < 0)
+		return errno;
+	error = os_process_signal(fd, signal);
+	if (error == 0 && signal == SIGKILL)
+		os_raise_priority_of_killed(proc->pid);
+	/* A stopped process handles SIGTERM only when it is continued. */
+	if (error == 0 && signal == SIGTERM)
+		(void)os_process_signal(fd, SIGCONT);
+	(void)close(fd);
+	return error;
+}
+
+/* It is added first, so that none gets the signal twice. */
+static void signal_once(const struct proc *proc, int signal, struct job_set *signalled,
+			struct job_report *report)
+{
+	int error;
+
+	if (!set_add(signalled, proc->pid, proc->start)) {
+		report->is_incomplete = true;
+		return;
+	}
+	error = send_signal(proc, signal);
+	if (error == EPERM) {
+		report->denied++;
+		report->denied_one = *proc;
+	}
+	if (is_transient_errno(error)) {
+		report->is_incomplete = true;
+		signalled->count--;
+	}
+}
+
+/* Which processes get no signal, but count, and so does what is below them. */
+typedef bool (*spared_fn)(const struct proc *proc);
+
+static bool is_none(const struct proc *proc)
+{
+	(void)proc;
+	return false;
+}
+
+/* One look; signal 0: none is sent. Whether it found a process without the signal so far. */
+static bool look_and_signal(const struct job *job, int signal, spared_fn is_spared,
+			    struct job_set *signalled, bool spares_clean_up,
+			    struct job_report *report)
+{
+	struct look look = { .job = job, .signalled = signalled };
+	bool has_found_new = false;
+
+	look_fill(&look);
+	report->running = 0;
+	report->is_incomplete = look.is_incomplete;
+	for (size_t i = 0; i < look.count; i++) {
+		const struct proc *proc = &look.entries[i].proc;
+
+		if (proc_is_gone(proc))
+			continue;
+		report->running++;
+		if (signal == 0 || is_spared(proc) || set_has(signalled, proc->pid, proc->start) ||
+		    (spares_clean_up && look.entries[i].is_below_signalled))
+			continue;
+		has_found_new = true;
+		signal_once(proc, signal, signalled, report);
+	}
+	look_clear(&look);
+	return has_found_new;
+}
+
+static void look_at_all(const struct job *job, struct job_report *out)
+{
+	*out = (struct job_report){ 0 };
+	(void)look_and_signal(job, 0, is_none, NULL, false, out);
+}
+
+/*
+ * Looks again and again, and sends the signal to each that lacks it (those that got it are in signalled; NULL: all get it),
+ * until a look finds no new one. SIGCONT follows SIGTERM. After SIGTERM a process may start others to clean up: these
+ * are spared for as long as it runs, if signalled was not empty.
+ */
+static void signal_all(const struct job *job, int signal, spared_fn is_spared,
+		       struct job_set *signalled, struct job_report *out)
+{
+	struct job_set own = { 0 };
+	bool spares_clean_up = signal == SIGTERM && signalled != NULL && signalled->count > 0;
+
+	if (signalled == NULL)
+		signalled = &own;
+	*out = (struct job_report){ 0 };
+	for (int looks = 0; looks < LOOKS_MAX; looks++) {
+		if (!look_and_signal(job, signal, is_spared, signalled, spares_clean_up, out))
+			break;
+		/* What the first look has missed of those that ran before is no clean-up, but its parents have had the signal. */
+		spares_clean_up = signal == SIGTERM;
+	}
+	free(own.members);
+}
+
+/* ---- the job ---- */
+
 /* All processes below us now: rlock may have been started by exec, in a process that had some. */
 static bool except_children(struct job *job)
 {
-	const struct tree tree = { .root = getpid() };
+	struct look look = { .job = job, .takes_all = true };
 	siginfo_t info;
+	bool is_complete;
 
 	/* Most processes have none, and need no look at /proc. */
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
 		return true;
-	return tree_collect(&tree, &job->except);
+	look_fill(&look);
+	is_complete = !look.is_incomplete;
+	for (size_t i = 0; is_complete && i < look.count; i++)
+		is_complete =
+			set_add(&job->except, look.entries[i].proc.pid, look.entries[i].proc.start);
+	look_clear(&look);
+	if (!is_complete)
+		errno = ENOMEM;
+	return is_complete;
 }
 
-bool job_init(struct job *job, struct lease *lease, pid_t adopter)
+bool job_init(struct job *job, struct lease *lease)
 {
-	*job = (struct job){ .lease = lease, .again_ms = INT64_MAX };
-	job->tree = (struct tree){ .root = adopter,
-				   .except = &job->except,
-				   .is_spared = is_renewer,
-				   .is_foreign = is_foreign };
-	return lease->is_for_process || adopter != getpid() || except_children(job);
+	*job = (struct job){ .lease = lease, .adopter = getpid(), .again_ms = INT64_MAX };
+	return lease->is_for_process || except_children(job);
 }
 
 void job_free(struct job *job)
 {
-	tree_set_free(&job->except);
-	tree_set_free(&job->signalled);
-}
-
-/* Of a process, which one it is known from the start. */
-static const struct tree *tree_of(struct job *job)
-{
-	if (!job->lease->is_for_process)
-		return &job->tree;
-	job->tree.root = job->lease->job_pid;
-	job->tree.root_start = job->lease->job_start;
-	job->tree.has_root = true;
-	/* getsid needs no descriptor, of which there may be none left. */
-	job->tree.has_session = true;
-	job->tree.session = getsid(job->lease->job_pid);
-	return &job->tree;
+	free(job->except.members);
+	free(job->signalled.members);
 }
 
 /* ---- termination ---- */
@@ -121,26 +376,24 @@ static int64_t renewers_end_ms(const struct lease *lease)
  */
 static void term_step(struct job *job)
 {
-	struct tree_report *report = &job->report;
+	struct job_report *report = &job->report;
 
 	if (!atomic_exchange(&job->lease->is_term_sent, true))
 		job->sends_term = true;
 	if (!job->sends_term ||
 	    (job->is_term_complete && lease_term_end_ms(job->lease) != INT64_MAX)) {
-		tree_look(tree_of(job), report);
+		look_at_all(job, report);
 		return;
 	}
-	tree_signal(tree_of(job), SIGTERM, &job->signalled, report);
+	signal_all(job, SIGTERM, is_renewer, &job->signalled, report);
 	job->is_term_complete = !report->is_incomplete;
 }
 
 static void kill_step(struct job *job, int64_t now_ms)
 {
-	struct tree tree = *tree_of(job);
+	spared_fn is_spared = now_ms >= renewers_end_ms(job->lease) ? is_none : is_renewer;
 
-	if (now_ms >= renewers_end_ms(job->lease))
-		tree.is_spared = NULL;
-	tree_signal(&tree, SIGKILL, NULL, &job->report);
+	signal_all(job, SIGKILL, is_spared, NULL, &job->report);
 }
 
 void job_terminate(struct job *job, int64_t now_ms)
@@ -172,7 +425,7 @@ bool job_is_gone(struct job *job)
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
 		return true;
 	/* Some of our children may be none of the job's. */
-	tree_look(tree_of(job), &job->report);
+	look_at_all(job, &job->report);
 	if (job->report.is_incomplete)
 		look_again_later(job, rlock_now_ms());
 	return job->report.running == 0 && !job->report.is_incomplete;
@@ -182,19 +435,19 @@ bool job_has(const struct job *job, pid_t pid)
 {
 	struct proc proc;
 
-	while (pid > 1 && pid != job->tree.root) {
+	while (pid > 1 && pid != job->adopter) {
 		if (!proc_read(pid, &proc) || proc_is_gone(&proc))
 			return true;
 		pid = proc.parent;
 	}
-	return pid == job->tree.root;
+	return pid == job->adopter;
 }
 
 void job_signal(struct job *job, int signal)
 {
-	struct tree_report report;
+	struct job_report report;
 
-	tree_signal(tree_of(job), signal, NULL, &report);
+	signal_all(job, signal, is_renewer, NULL, &report);
 }
 
 static bool is_not_stopped(const struct proc *proc)
@@ -204,10 +457,8 @@ static bool is_not_stopped(const struct proc *proc)
 
 void job_hang_up_stopped(struct job *job)
 {
-	struct tree tree = *tree_of(job);
-	struct tree_report report;
+	struct job_report report;
 
-	tree.is_spared = is_not_stopped;
-	tree_signal(&tree, SIGHUP, NULL, &report);
-	tree_signal(&tree, SIGCONT, NULL, &report);
+	signal_all(job, SIGHUP, is_not_stopped, NULL, &report);
+	signal_all(job, SIGCONT, is_not_stopped, NULL, &report);
 }

@@ -5,26 +5,45 @@
 #ifndef JOB_H
 #define JOB_H
 
+#include <stddef.h>
+
 #include "hold/lease.h"
-#include "sys/tree.h"
+#include "sys/proc.h"
+
+/* Processes, each known by its pid and its start time. */
+struct job_set {
+	struct job_member {
+		pid_t pid;
+		uint64_t start;
+	} * members;
+	size_t count;
+};
+
+/* What a look found. */
+struct job_report {
+	size_t running; /* processes that have not ended */
+	size_t denied;  /* of these, those to which the kernel let us send no signal */
+	struct proc denied_one;
+	bool is_incomplete; /* some could not be looked at or signalled: no descriptors or memory at the moment */
+};
 
 struct job {
 	struct lease *lease;
-	struct tree tree;
-	struct tree_set except;    /* children of ours that are none of the job's */
-	struct tree_set signalled; /* those that got SIGTERM */
-	struct tree_report report; /* of the last look */
-	bool sends_term;           /* no process before us has begun to */
-	bool is_term_complete;     /* all that were to be found got SIGTERM */
-	int64_t again_ms;          /* when to look again; INT64_MAX: there is nothing to look for */
+	pid_t adopter;            /* of a command: all that is below this process */
+	struct job_set except;    /* but for children of ours that are none of the job's */
+	struct job_set signalled; /* those that got SIGTERM */
+	struct job_report report; /* of the last look */
+	bool sends_term;          /* no process before us has begun to */
+	bool is_term_complete;    /* all that were to be found got SIGTERM */
+	int64_t again_ms;         /* when to look again; INT64_MAX: there is nothing to look for */
 	int64_t pace_ms;
 };
 
 /*
- * Of a command: all that is below adopter, which is us, or a renewer that is stopped. Children that we have already are
- * none of the command's. Of a process: itself, and what is below it in its session. False with errno: something is short.
+ * Of a command: all that is below us. Children that we have already are none of the command's. Of a process: itself, and
+ * what is below it in its session. False with errno: something is short.
  */
-bool job_init(struct job *job, struct lease *lease, pid_t adopter);
+bool job_init(struct job *job, struct lease *lease);
 void job_free(struct job *job);
 
 /* Do what the lease asks for at now_ms. */

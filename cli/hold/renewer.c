@@ -504,7 +504,7 @@ static void follow_shell(struct renewer *renewer)
 /* Only processes are left that may not be signalled, and the lock is lost: to wait for them would help no process. */
 static bool is_waiting_futile(const struct renewer *renewer)
 {
-	const struct tree_report *report = &renewer->job->report;
+	const struct job_report *report = &renewer->job->report;
 
 	return renewer->lease->is_lost && report->denied > 0 && report->denied == report->running &&
 	       rlock_now_ms() >= lease_end_ms(renewer->lease);
@@ -1060,7 +1060,7 @@ void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_m
 	renewer.unread_fd = unread_fd;
 	dialog_take_output(dialog_fd);
 	set_title(args->opts);
-	job->tree.root = getpid();
+	job->adopter = getpid();
 	if (!os_adopt_orphans() || !open_events(&renewer) || !os_has_room(FDS_NEEDED)) {
 		message_error("cannot watch the command: %s", strerror(errno));
 		args->lease->exit_code = EXIT_SYSTEM;

@@ -85,25 +85,36 @@ void pid_list_free(struct pid_list *list)
 	*list = (struct pid_list){ 0 };
 }
 
-/* The ids of all threads; none when the process is gone. False when files or memory are short. */
-static bool list_threads(pid_t pid, struct pid_list *out)
+/* Adds the names that are numbers; none when there is no such directory. False when files or memory are short. */
+static bool list_numbers(const char *path, struct pid_list *out)
 {
+	DIR *dir = opendir(path);
 	struct dirent *entry;
-	char path[32];
-	int64_t thread;
 	bool is_complete = true;
-	DIR *dir;
+	int64_t pid;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
 	if (dir == NULL)
 		return !is_transient_errno(errno);
 	while (is_complete && (errno = 0, entry = readdir(dir)) != NULL)
-		if (number_parse(entry->d_name, &thread))
-			is_complete = pid_list_add(out, (pid_t)thread);
+		if (number_parse(entry->d_name, &pid))
+			is_complete = pid_list_add(out, (pid_t)pid);
 	is_complete = is_complete && !is_transient_errno(errno);
 	(void)closedir(dir);
 	return is_complete;
+}
+
+bool os_list_processes(struct pid_list *out)
+{
+	return list_numbers("/proc", out) && out->count > 0;
+}
+
+/* None when the process is gone. */
+static bool list_threads(pid_t pid, struct pid_list *out)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return list_numbers(path, out);
 }
 
 /* The file has pids with blanks between them, in one line without a limit. */

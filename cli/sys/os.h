@@ -45,6 +45,8 @@ void pid_list_free(struct pid_list *list);
 bool os_child_peek(siginfo_t *out);
 void os_child_take(const siginfo_t *child);
 
+/* Add all processes that /proc shows. False when files or memory are short, or without /proc. */
+bool os_list_processes(struct pid_list *out);
 /*
  * Add the children of all threads of that process, from the kernel's lists: a few files to read, however many processes
  * there are. It may miss one while others start or are reaped. False where the kernel keeps no such lists, without
