@@ -104,7 +104,6 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms)
 struct acquirer {
 	const struct verb *verb;
 	struct opts *opts;
-	struct signals signals;
 	char *path;                  /* of the command; NULL without one */
 	int target_fd;               /* a descriptor of the process of hold_file; -1: none */
 	struct hold_file *hold_file; /* NULL: the lock is for a command, or of --owner */
@@ -403,7 +402,7 @@ static bool is_not_ended(void *ctx)
 	struct acquirer *acquirer = ctx;
 
 	if (acquirer->end_signal == 0)
-		acquirer->end_signal = signals_pending_end(&acquirer->signals);
+		acquirer->end_signal = signals_pending_end();
 	return acquirer->end_signal == 0;
 }
 
@@ -412,7 +411,7 @@ static int hold_for_owner(struct acquirer *acquirer)
 	struct rlock_hold *hold = NULL;
 	int code = 0;
 
-	rlock_conn_set_events(acquirer->conn, acquirer->signals.fd, is_not_ended, acquirer);
+	rlock_conn_set_events(acquirer->conn, signals_fd(), is_not_ended, acquirer);
 	if (acquire(acquirer, &acquirer->end_signal, &hold, &code) == RLOCK_OK) {
 		lease_record_acquired(acquirer->lease, hold);
 		if (is_not_ended(acquirer))
@@ -437,8 +436,6 @@ static void acquirer_clear(struct acquirer *acquirer)
 	free(acquirer->path);
 	if (acquirer->target_fd >= 0)
 		(void)close(acquirer->target_fd);
-	if (acquirer->signals.fd >= 0)
-		(void)close(acquirer->signals.fd);
 }
 
 /*
@@ -474,7 +471,6 @@ static int hold(struct acquirer *acquirer)
 		.opts = acquirer->opts,
 		.kind = acquirer->verb->kind,
 		.path = acquirer->path,
-		.signals = &acquirer->signals,
 		.conn = acquirer->conn,
 		.hold = acquirer->hold,
 		.lease = acquirer->lease,
@@ -490,15 +486,14 @@ static int hold(struct acquirer *acquirer)
 static int acquire_and_hold(struct acquirer *acquirer)
 {
 	bool is_cancelled = false;
-	int code = signals_setup(&acquirer->signals);
+	int code = signals_setup();
 
 	if (code == 0)
-		code = caller_connect(acquirer->opts, acquirer->signals.fd, &is_cancelled,
-				      &acquirer->conn);
+		code = caller_connect(acquirer->opts, signals_fd(), &is_cancelled, &acquirer->conn);
 	if (code != 0)
 		return code;
 	if (is_cancelled)
-		return signals_die_by(signals_pending_end(&acquirer->signals));
+		return signals_die_by(signals_pending_end());
 	code = find_owners(acquirer);
 	if (code == 0)
 		code = make_lease(acquirer);
@@ -512,9 +507,7 @@ static int acquire_and_hold(struct acquirer *acquirer)
 
 int cmd_lock(const struct verb *verb, struct opts *opts)
 {
-	struct acquirer acquirer = {
-		.verb = verb, .opts = opts, .target_fd = -1, .signals = { .fd = -1 }
-	};
+	struct acquirer acquirer = { .verb = verb, .opts = opts, .target_fd = -1 };
 	int code = prepare(&acquirer);
 
 	if (code == 0)

@@ -15,6 +15,7 @@
 #include "options/table.h"
 #include "options/usage.h"
 #include "sys/os.h"
+#include "sys/signals.h"
 #include "verbs.h"
 
 #ifndef HIREDIS_VERSION_TEXT
@@ -235,6 +236,7 @@ int main(int argc, char **argv)
 	const struct verb *verb;
 
 	os_title_setup(argc, argv);
+	signals_find();
 	if (!os_fill_standard_fds()) {
 		message_error("descriptor 0, 1 or 2 is closed, and cannot open / in its place: %s",
 			      strerror(errno));

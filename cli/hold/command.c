@@ -19,6 +19,7 @@
 #include "sys/file_read.h"
 #include "sys/os.h"
 #include "sys/proc.h"
+#include "sys/signals.h"
 
 #define SHOWN_MAX 256
 
@@ -282,7 +283,7 @@ _Noreturn static void become_command(const struct command *command, int64_t fork
 		_exit(EXIT_LOST);
 	if (lease->kill_child)
 		os_die_with_parent(SIGKILL);
-	signals_restore(command->signals);
+	signals_restore();
 	/* Unlike execve it runs a script without an interpreter by the shell. */
 	(void)execvpe(command->path, command->argv, command->environment);
 	lease->exec_error = errno;

@@ -10,7 +10,6 @@
 #include "hold/lease.h"
 #include "lib/rlock.h"
 #include "options/opts.h"
-#include "sys/signals.h"
 
 /*
  * Look it up, before the lock is acquired. 0 and *path_out, malloc'ed, or the exit code after one line by message_error.
@@ -28,7 +27,6 @@ struct command {
 	const char *path;
 	char *const *argv;
 	char *const *environment;
-	const struct signals *signals; /* as the command gets them back */
 	struct lease *lease;
 	pid_t not_started; /* what job_pid of the lease has to be */
 };

@@ -20,6 +20,7 @@
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
+#include "sys/signals.h"
 
 /*
  * A renewer that was killed before there was a command is followed by another at once, or a later waiter would overtake
@@ -187,7 +188,7 @@ static void read_signals(struct front *front)
 {
 	struct os_signal signal;
 
-	while (os_signals_read(front->args->signals->fd, &signal)) {
+	while (signals_read(&signal)) {
 		if (signal.number == SIGCHLD)
 			reap(front);
 		else if (!has_reached_command(front, &signal))
@@ -444,9 +445,8 @@ static bool front_init(struct front *front, const struct hold_args *args)
 	};
 	sigemptyset(&front->pending);
 	/* What taking over needs is there from the start. */
-	return job_init(&front->job, args->lease) && front->self_fd >= 0 &&
-	       os_adopt_orphans() && signals_watch_all(args->signals) &&
-	       hold_events_open(&front->events, args->signals->fd) && fork_renewer(front);
+	return job_init(&front->job, args->lease) && front->self_fd >= 0 && os_adopt_orphans() &&
+	       signals_watch_all() && hold_events_open(&front->events) && fork_renewer(front);
 }
 
 static void front_clear(struct front *front)

@@ -24,6 +24,7 @@
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
+#include "sys/signals.h"
 
 /* How often to look for what no event tells. */
 #define LOOK_MS 100
@@ -90,13 +91,14 @@ struct renewer {
 
 /* ---- what wakes a process ---- */
 
-bool hold_events_open(struct hold_events *events, int signals_fd)
+bool hold_events_open(struct hold_events *events)
 {
 	events->timer_ms = INT64_MAX;
 	events->fd = os_events_open();
 	events->timer_fd = os_timer_open();
 	return events->fd >= 0 && events->timer_fd >= 0 &&
-	       os_events_add(events->fd, events->timer_fd) && os_events_add(events->fd, signals_fd);
+	       os_events_add(events->fd, events->timer_fd) &&
+	       os_events_add(events->fd, signals_fd());
 }
 
 void hold_events_close(const struct hold_events *events)
@@ -363,7 +365,7 @@ static void read_signals(struct renewer *renewer)
 {
 	struct os_signal info;
 
-	while (os_signals_read(renewer->args->signals->fd, &info)) {
+	while (signals_read(&info)) {
 		bool is_hang_up = info.number == SIGHUP && info.is_from_kernel;
 
 		if (info.number == SIGCHLD)
@@ -637,7 +639,6 @@ static void start_command(struct renewer *renewer)
 	if (command_start(&(struct command){ .path = args->path,
 					     .argv = args->opts->command,
 					     .environment = environment,
-					     .signals = args->signals,
 					     .lease = lease,
 					     .not_started = lease->job_pid })) {
 		lease->phase = HOLD_RUNNING;
@@ -931,7 +932,7 @@ static bool open_events(struct renewer *renewer)
 {
 	const int target_fd = renewer->args->target_fd;
 
-	if (!hold_events_open(&renewer->events, renewer->args->signals->fd))
+	if (!hold_events_open(&renewer->events))
 		return false;
 	return os_events_add(renewer->events.fd, renewer->front_fd) &&
 	       os_events_add(renewer->events.fd, renewer->dialog_fd) &&

@@ -12,7 +12,6 @@
 #include "hold/job.h"
 #include "lib/rlock.h"
 #include "options/opts.h"
-#include "sys/signals.h"
 
 struct hold_file;
 
@@ -21,7 +20,6 @@ struct hold_args {
 	const struct opts *opts;
 	enum rlock_kind kind;
 	const char *path; /* of the command, looked up before; NULL: the lock is for a process */
-	struct signals *signals;
 	struct rlock_conn *conn; /* nothing is sent over it before the renewer is forked */
 	struct rlock_hold *
 		hold; /* as rlock knows it, which takes over or cleans up: by the hold id of the lease */
@@ -45,7 +43,7 @@ struct hold_events {
 		set_ms; /* what the timer is set to (INT64_MAX: nothing), and since when */
 };
 /* False with errno. */
-bool hold_events_open(struct hold_events *events, int signals_fd);
+bool hold_events_open(struct hold_events *events);
 /*
  * Sleep until that time, or until something else wakes us. From shrink_ms on, HOLD_SHRINK_MS after the lock was waited for
  * or held, it may be held for hours: we shrink.

@@ -15,7 +15,6 @@
 
 struct password_command {
 	const char *command;
-	struct shell_setting setting;
 	char **environment; /* of rlock, but for its holds: the command is no part of them */
 };
 
@@ -37,8 +36,8 @@ static char **environment_make(void)
 static void *begin(void *ctx, const char *server, int64_t deadline_ms, int *fd_out)
 {
 	const struct password_command *password_command = ctx;
-	struct shell *shell = shell_start(password_command->command, password_command->environment,
-					  &password_command->setting, deadline_ms);
+	struct shell *shell =
+		shell_start(password_command->command, password_command->environment, deadline_ms);
 
 	(void)server;
 	if (shell != NULL)
@@ -112,7 +111,6 @@ int password_command_set(struct opts *opts, struct rlock_url *url)
 			return message_out_of_memory();
 		opts->password_source = password_command;
 		password_command->command = opts->password_command;
-		shell_setting_find(&password_command->setting);
 		password_command->environment = environment_make();
 		if (password_command->environment == NULL)
 			return message_out_of_memory();

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "sys/os.h"
 #include "sys/proc.h"
 #include "sys/shell.h"
+#include "sys/signals.h"
 
 #define PROGRAM "/bin/sh"
 /* How many children are found at once, how long one of them may take to end, and how long all that a helper kills. */
@@ -40,17 +40,9 @@ struct report {
 struct order {
 	const char *command;
 	char *const *environment;
-	const struct shell_setting *setting;
 	int64_t deadline_ms;
 	int output_fd, end_fd;
 };
-
-void shell_setting_find(struct shell_setting *setting)
-{
-	errno = 0;
-	signals_find(&setting->signals);
-	setting->nice = getpriority(PRIO_PROCESS, 0);
-}
 
 /* ---- in the helper: async-signal-safe calls only ---- */
 
@@ -73,7 +65,7 @@ static void become_shell(const struct order *order, volatile int *error)
 
 	(void)setpgid(0, 0);
 	set_streams(order);
-	signals_restore(&order->setting->signals);
+	signals_restore();
 	(void)execve(PROGRAM, (char *const *)argv, order->environment);
 	*error = errno;
 	_exit(127);
@@ -149,7 +141,7 @@ _Noreturn static void be_helper(struct order order)
 	(void)sigaction(SIGCHLD, &by_default, NULL);
 	if (take_descriptors(&order) && chdir("/") == 0) {
 		(void)os_adopt_orphans();
-		(void)setpriority(PRIO_PROCESS, 0, order.setting->nice);
+		os_lower_priority();
 		/* Unlike fork it calls no handlers, which may wait for locks of threads that are not here. */
 		pid = vfork();
 		/* All that become_shell calls before exec is async-signal-safe. */
@@ -230,11 +222,10 @@ static bool equip(struct shell *shell, struct order *order)
 	       os_events_add(shell->fd, shell->end_fd);
 }
 
-struct shell *shell_start(const char *command, char *const environment[],
-			  const struct shell_setting *setting, int64_t deadline_ms)
+struct shell *shell_start(const char *command, char *const environment[], int64_t deadline_ms)
 {
 	struct shell *shell = calloc(1, sizeof(*shell));
-	struct order order = { command, environment, setting, deadline_ms, -1, -1 };
+	struct order order = { command, environment, deadline_ms, -1, -1 };
 	int error;
 
 	if (shell == NULL)

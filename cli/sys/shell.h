@@ -11,16 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sys/signals.h"
-
 /* Bytes of output that are kept. */
 #define SHELL_OUTPUT_MAX 65536
-
-/* What it is given besides: as rlock itself was started with. */
-struct shell_setting {
-	struct signals signals;
-	int nice;
-};
 
 enum shell_end {
 	SHELL_RUNS,
@@ -43,11 +35,11 @@ struct shell {
 	int value; /* the status that it exited with, the signal, or the errno */
 };
 
-/* Record how rlock was started. To be called before it changes its signals or its nice value. */
-void shell_setting_find(struct shell_setting *setting);
-/* NULL with errno. environment: of the command, up to a NULL; shell_stop frees what it returns. */
-struct shell *shell_start(const char *command, char *const environment[],
-			  const struct shell_setting *setting, int64_t deadline_ms);
+/*
+ * NULL with errno. environment: of the command, up to a NULL; its signals and its nice value are those that rlock was
+ * started with. shell_stop frees what it returns.
+ */
+struct shell *shell_start(const char *command, char *const environment[], int64_t deadline_ms);
 /* Read what there is. true: it is over, and end, value and output are final. */
 bool shell_advance(struct shell *shell);
 /*

@@ -14,6 +14,11 @@
 static const int ending[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM };
 static const int passed_on[] = { SIGUSR1, SIGUSR2, SIGWINCH };
 
+static int fd = -1;
+static sigset_t watched;    /* those of ours that were not ignored */
+static sigset_t found_mask; /* as they were when we started */
+static struct sigaction found_child, found_pipe;
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static void add_unless_ignored(sigset_t *set, const int *signals, size_t count)
@@ -26,39 +31,48 @@ static void add_unless_ignored(sigset_t *set, const int *signals, size_t count)
 	}
 }
 
-void signals_find(struct signals *signals)
+void signals_find(void)
 {
-	signals->fd = -1;
-	(void)sigprocmask(SIG_SETMASK, NULL, &signals->found_mask);
-	(void)sigaction(SIGPIPE, NULL, &signals->found_pipe);
-	(void)sigaction(SIGCHLD, NULL, &signals->found_child);
+	(void)sigprocmask(SIG_SETMASK, NULL, &found_mask);
+	(void)sigaction(SIGPIPE, NULL, &found_pipe);
+	(void)sigaction(SIGCHLD, NULL, &found_child);
 }
 
-int signals_setup(struct signals *signals)
+int signals_setup(void)
 {
 	struct sigaction act = { .sa_handler = SIG_IGN };
 	sigset_t readable;
 
-	sigemptyset(&signals->watched);
-	add_unless_ignored(&signals->watched, ending, COUNT(ending));
-	readable = signals->watched;
-	add_unless_ignored(&signals->watched, passed_on, COUNT(passed_on));
-	(void)sigaddset(&signals->watched, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &signals->watched, &signals->found_mask);
-	(void)sigaction(SIGPIPE, &act, &signals->found_pipe);
+	sigemptyset(&watched);
+	add_unless_ignored(&watched, ending, COUNT(ending));
+	readable = watched;
+	add_unless_ignored(&watched, passed_on, COUNT(passed_on));
+	(void)sigaddset(&watched, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &watched, NULL);
+	(void)sigaction(SIGPIPE, &act, NULL);
 	/* Ignored, it would make the kernel reap the command behind our back. */
 	act.sa_handler = SIG_DFL;
-	(void)sigaction(SIGCHLD, &act, &signals->found_child);
-	signals->fd = os_signals_open(-1, &readable);
-	if (signals->fd >= 0)
+	(void)sigaction(SIGCHLD, &act, NULL);
+	fd = os_signals_open(-1, &readable);
+	if (fd >= 0)
 		return 0;
 	message_error("cannot read signals: %s", strerror(errno));
 	return EXIT_SYSTEM;
 }
 
-bool signals_watch_all(struct signals *signals)
+int signals_fd(void)
 {
-	return os_signals_open(signals->fd, &signals->watched) >= 0;
+	return fd;
+}
+
+bool signals_read(struct os_signal *out)
+{
+	return os_signals_read(fd, out);
+}
+
+bool signals_watch_all(void)
+{
+	return os_signals_open(fd, &watched) >= 0;
 }
 
 bool signals_is_ending(int signal)
@@ -69,22 +83,22 @@ bool signals_is_ending(int signal)
 	return false;
 }
 
-int signals_pending_end(const struct signals *signals)
+int signals_pending_end(void)
 {
 	struct os_signal info;
 	int end = 0;
 
-	while (os_signals_read(signals->fd, &info))
+	while (signals_read(&info))
 		if (signals_is_ending(info.number))
 			end = info.number;
 	return end;
 }
 
-void signals_restore(const struct signals *signals)
+void signals_restore(void)
 {
-	(void)sigaction(SIGCHLD, &signals->found_child, NULL);
-	(void)sigaction(SIGPIPE, &signals->found_pipe, NULL);
-	(void)sigprocmask(SIG_SETMASK, &signals->found_mask, NULL);
+	(void)sigaction(SIGCHLD, &found_child, NULL);
+	(void)sigaction(SIGPIPE, &found_pipe, NULL);
+	(void)sigprocmask(SIG_SETMASK, &found_mask, NULL);
 }
 
 int signals_die_by(int signal)

@@ -6,13 +6,12 @@
 
 #include "base/message.h"
 #include "hold/command.h"
+#include "sys/signals.h"
 
 #include "unit.h"
 
 #define LEASE_MS INT64_C(30000)
 #define RAN 7
-
-static struct signals signals = { .fd = -1 };
 
 /* Of a lock that was acquired at that time, and not renewed since. */
 static struct lease *lease_since(int64_t sent_ms)
@@ -32,11 +31,9 @@ static struct lease *lease_since(int64_t sent_ms)
 static int start(struct lease *lease)
 {
 	char *const argv[] = { "sh", "-c", "exit 7", NULL }, *const environment[] = { NULL };
-	const struct command command = { .path = "/bin/sh",
-					 .argv = argv,
-					 .environment = environment,
-					 .signals = &signals,
-					 .lease = lease };
+	const struct command command = {
+		.path = "/bin/sh", .argv = argv, .environment = environment, .lease = lease
+	};
 	pid_t pid;
 	int status = 0;
 
@@ -98,6 +95,7 @@ static void check_dead_renewer(void)
 
 void test_command(void)
 {
+	signals_find();
 	check_good_lock();
 	check_lost_lock();
 	check_late_start();

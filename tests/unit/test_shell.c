@@ -12,6 +12,7 @@
 #include "lib/rlock.h"
 #include "sys/os.h"
 #include "sys/shell.h"
+#include "sys/signals.h"
 
 #include "unit.h"
 
@@ -21,10 +22,9 @@
 static struct shell *start(void)
 {
 	char *const environment[] = { "PATH=/usr/bin:/bin", NULL };
-	struct shell_setting setting;
 
-	shell_setting_find(&setting);
-	return shell_start(COMMAND, environment, &setting, rlock_now_ms() + LIMIT_MS);
+	signals_find();
+	return shell_start(COMMAND, environment, rlock_now_ms() + LIMIT_MS);
 }
 
 /* Until the command has printed all of a line, or is over. */
