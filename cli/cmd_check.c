@@ -702,26 +702,16 @@ static void check_directory(struct check *check)
 	(void)close(dir_fd);
 }
 
-static void check_system(struct check *check)
+static void check_reason(struct check *check, const char *subject, const char *reason,
+			 const char *sound)
 {
-	const char *reason = os_check_proc();
-
-	/* os_check_kernel() prints the reason as an error. */
-	if (os_check_kernel() != 0)
-		findings_add(check, EXIT_CONFIG, "kernel",
-			     "cannot watch processes: standard error has the reason");
-	else
-		findings_add(check, FINDING_OK, "kernel", "has all that is needed");
-	if (reason != NULL)
-		findings_add(check, EXIT_CONFIG, "proc", "%s", reason);
-	else
-		findings_add(check, FINDING_OK, "proc",
-			     "shows the processes of this PID namespace");
+	findings_add(check, reason != NULL ? EXIT_CONFIG : FINDING_OK, subject, "%s",
+		     reason != NULL ? reason : sound);
 }
 
 /* ---- all of it ---- */
 
-static int check_all(const struct opts *opts, struct rlock_conn *conn)
+int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct check check = { .opts = opts, .conn = conn, .subject_width = SUBJECT_WIDTH };
 	int code = 0;
@@ -745,7 +735,8 @@ static int check_all(const struct opts *opts, struct rlock_conn *conn)
 		check_settings_print(&check, &opts->settings);
 	findings_about(&check, NULL, "");
 	check_directory(&check);
-	check_system(&check);
+	check_reason(&check, "kernel", os_check_kernel(), "has all that is needed");
+	check_reason(&check, "proc", os_check_proc(), "shows the processes of this PID namespace");
 	if (opts->json) {
 		end_part(&check);
 		json_close(&check.json, ']');
@@ -755,10 +746,4 @@ static int check_all(const struct opts *opts, struct rlock_conn *conn)
 		(void)putchar('\n');
 	}
 	return output_end(code != 0 ? code : check.code);
-}
-
-int cmd_check(const struct verb *verb, struct opts *opts)
-{
-	(void)verb;
-	return caller_run(opts, check_all);
 }

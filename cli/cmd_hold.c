@@ -224,7 +224,7 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 	return code;
 }
 
-static int renew_any(const struct opts *opts, struct rlock_conn *conn)
+int cmd_renew(const struct opts *opts, struct rlock_conn *conn)
 {
 	return opts->owner != NULL ? caller_each_name(opts, conn, renew_owner)
 				   : caller_hold_each(opts, conn, "renew", renew_hold);
@@ -454,22 +454,10 @@ static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 	return end_release(opts, conn, status);
 }
 
-static int unlock(const struct opts *opts, struct rlock_conn *conn)
+int cmd_unlock(const struct opts *opts, struct rlock_conn *conn)
 {
 	if (opts->force)
 		return caller_each_name(opts, conn, break_lock);
 	return opts->owner != NULL ? caller_each_name(opts, conn, unlock_owner)
 				   : caller_hold_each(opts, conn, "unlock", unlock_hold);
-}
-
-int cmd_unlock(const struct verb *verb, struct opts *opts)
-{
-	(void)verb;
-	return caller_run(opts, unlock);
-}
-
-int cmd_renew(const struct verb *verb, struct opts *opts)
-{
-	(void)verb;
-	return caller_run(opts, renew_any);
 }

@@ -160,7 +160,7 @@ static int end_output(const struct printing *printing, int code)
 	return output_end(code);
 }
 
-static int list(const struct opts *opts, struct rlock_conn *conn)
+int cmd_list(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct printing printing = {
 		.opts = opts,
@@ -194,10 +194,4 @@ static int list(const struct opts *opts, struct rlock_conn *conn)
 	}
 	columns_free(&printing.table);
 	return end_output(&printing, code);
-}
-
-int cmd_list(const struct verb *verb, struct opts *opts)
-{
-	(void)verb;
-	return caller_run(opts, list);
 }

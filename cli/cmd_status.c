@@ -482,15 +482,9 @@ static int watch(const struct opts *opts, struct rlock_conn *conn)
 	}
 }
 
-static int status(const struct opts *opts, struct rlock_conn *conn)
+int cmd_status(const struct opts *opts, struct rlock_conn *conn)
 {
 	if (opts->watch_ms > 0)
 		return watch(opts, conn);
 	return output_end(print_names(opts, conn, stdout));
-}
-
-int cmd_status(const struct verb *verb, struct opts *opts)
-{
-	(void)verb;
-	return caller_run(opts, status);
 }

@@ -8,6 +8,7 @@
 
 #include "base/message.h"
 #include "base/print.h"
+#include "caller.h"
 #include "log/event_log.h"
 #include "options/help.h"
 #include "options/load.h"
@@ -226,7 +227,7 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 	if (opts.log != NULL)
 		code = event_log_setup(opts.log, opts.is_log_json);
 	if (code == 0)
-		code = verb->main(verb, &opts);
+		code = verb->main != NULL ? verb->main(verb, &opts) : caller_run(&opts, verb->act);
 	load_free(&opts);
 	return code;
 }

@@ -67,30 +67,31 @@ const struct verb verbs[] = {
 		  "call inside COMMAND acquires a permit of its own. A total that others have "
 		  "set is kept, with a warning; --resize changes it.",
 	  .examples = SEM_EXAMPLES },
-	{ "unlock", cmd_unlock, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, NULL, "release a lock",
+	{ "unlock", NULL, RLOCK_PLAIN, VERBS_UNLOCK, COMMAND_NONE, NULL, "release a lock",
+	  .act = cmd_unlock,
 	  .description =
 		  "Releases the latest lock that the caller acquired under that NAME. The exit "
 		  "code is 0; 1 when the caller holds no such lock, 76 when it was lost." },
-	{ "renew", cmd_renew, RLOCK_PLAIN, VERBS_RENEW, COMMAND_NONE, NULL,
-	  "renew a lock once, and print its TTL",
+	{ "renew", NULL, RLOCK_PLAIN, VERBS_RENEW, COMMAND_NONE, NULL,
+	  "renew a lock once, and print its TTL", .act = cmd_renew,
 	  .description =
 		  "Renews the caller's lock of that NAME, and prints how long its lease lasts "
 		  "from now. The exit code is 0; 1 when the caller holds no such lock, 76 when "
 		  "it was lost." },
-	{ "status", cmd_status, RLOCK_PLAIN, VERBS_STATUS, COMMAND_NONE, NULL,
-	  "show the holders of a lock, its TTL and its queue",
+	{ "status", NULL, RLOCK_PLAIN, VERBS_STATUS, COMMAND_NONE, NULL,
+	  "show the holders of a lock, its TTL and its queue", .act = cmd_status,
 	  .description =
 		  "Prints what each NAME is: the kind of the lock, its holders, since when and "
 		  "how much longer, and the waiters. It changes nothing. The exit code is 0 when "
 		  "all of them are held, 1 when one is not." },
-	{ "list", cmd_list, RLOCK_PLAIN, VERBS_LIST, COMMAND_NONE_BUT_PATTERN, NULL,
-	  "list the locks that are held",
+	{ "list", NULL, RLOCK_PLAIN, VERBS_LIST, COMMAND_NONE_BUT_PATTERN, NULL,
+	  "list the locks that are held", .act = cmd_list,
 	  .description =
 		  "Prints each lock that is held on the server, or those whose name fits "
 		  "PATTERN, in which * and ? stand for any characters. All keys are looked at, a "
 		  "few at a time, and nothing is changed." },
-	{ "check", cmd_check, RLOCK_PLAIN, VERBS_CHECK, COMMAND_NONE_BUT_PATTERN, NULL,
-	  "find out whether locks can be relied on here",
+	{ "check", NULL, RLOCK_PLAIN, VERBS_CHECK, COMMAND_NONE_BUT_PATTERN, NULL,
+	  "find out whether locks can be relied on here", .act = cmd_check,
 	  .description =
 		  "Connects as a lock would, and looks at each server and at this machine: "
 		  "whether the server can grant locks and keep them, how long it takes to reply, "

@@ -34,6 +34,7 @@ struct opts;
 
 struct verb {
 	const char *name;
+	/* Does all of it. Returns the exit code, after one line by message_error where that is not 0. NULL: act does. */
 	int (*main)(const struct verb *verb, struct opts *opts);
 	enum rlock_kind kind;
 	enum verb_set set;
@@ -42,6 +43,8 @@ struct verb {
 	const char *summary;     /* a line for `rlock help` */
 	const char *description; /* a few sentences for `rlock help VERB` */
 	const char *examples;    /* lines for `rlock help VERB`; NULL: none */
+	/* Likewise, over a connection. */
+	int (*act)(const struct opts *opts, struct rlock_conn *conn);
 };
 
 #endif

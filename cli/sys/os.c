@@ -536,34 +536,35 @@ void os_shrink_while_idle(void)
 #define STATUS_MAX (1 << 20)
 
 /* A sandbox forbids with EPERM, or pretends with ENOSYS that there is no such call. */
-static int report_missing(const char *call, int error)
+static const char *missing(const char *call, int error)
 {
-	bool is_missing = error == ENOSYS || error == EPERM || error == EACCES;
+	static char reason[256];
+	bool is_denied = error == ENOSYS || error == EPERM || error == EACCES;
 
-	message_error(
-		"cannot watch processes: %s%s: %s", call,
-		is_missing
+	(void)snprintf(
+		reason, sizeof(reason), "%s%s: %s", call,
+		is_denied
 			? " needs Linux 5.3 or later, and no sandbox (seccomp) that forbids it, as "
 			  "those of old container runtimes do"
 			: "",
 		strerror(error));
-	return EXIT_SYSTEM;
+	return reason;
 }
 
 /*
  * Before a lock is acquired: an rlock that cannot watch a process would have to release it again, or would leave
  * processes running. Calls that rlock can do without are left out: where these fail, the code that makes them goes on.
  */
-int os_check_kernel(void)
+const char *os_check_kernel(void)
 {
 	int self_fd = os_process_open(getpid()), error;
 
 	if (self_fd < 0)
-		return report_missing("pidfd_open", errno);
+		return missing("pidfd_open", errno);
 	/* Signal 0 has no effect. */
 	error = os_process_signal(self_fd, 0);
 	(void)close(self_fd);
-	return error == 0 ? 0 : report_missing("pidfd_send_signal", error);
+	return error == 0 ? NULL : missing("pidfd_send_signal", error);
 }
 
 /* Whether that line of /proc/self/status has one number, which is ours. False, too, when there is no such line. */
@@ -630,12 +631,10 @@ const char *os_check_proc(void)
 
 int os_check(void)
 {
-	int code = os_check_kernel();
-	const char *reason;
+	const char *reason = os_check_kernel();
 
-	if (code != 0)
-		return code;
-	reason = os_check_proc();
+	if (reason == NULL)
+		reason = os_check_proc();
 	if (reason == NULL)
 		return 0;
 	message_error("cannot watch processes: %s", reason);

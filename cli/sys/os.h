@@ -137,9 +137,9 @@ void os_shrink_while_idle(void);
 
 /* ---- what the system must be able to do for a lock to be held at all ---- */
 
-/* Whether processes can be watched and signalled by descriptor. 0, or the exit code after one line by message_error. */
-int os_check_kernel(void);
-/* NULL when /proc shows the processes of our own PID namespace, else why not, and what to do, for a message. */
+/* For a message why not, and what to do, or NULL: processes can be watched and signalled by descriptor. */
+const char *os_check_kernel(void);
+/* The same: /proc shows the processes of our own PID namespace. */
 const char *os_check_proc(void);
 /* Both, for a lock that is held for a command or another process. 0, or the exit code after one line by message_error. */
 int os_check(void);
