@@ -121,33 +121,16 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 /* Where to look after PATH, which has few directories under cron. */
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/usr/local/sbin:/usr/sbin:/bin"
 
-static bool find_in(const char *dirs, const char *name, char out[PATH_MAX])
-{
-	struct stat st;
-	size_t len;
-
-	for (; *dirs != '\0'; dirs += dirs[len] == ':' ? len + 1 : len) {
-		len = strcspn(dirs, ":");
-		if (*dirs != '/') /* relative: nothing that a server should be run from */
-			continue;
-		if (snprintf(out, PATH_MAX, "%.*s/%s", (int)len, dirs, name) >= PATH_MAX)
-			continue;
-		if (stat(out, &st) == 0 && S_ISREG(st.st_mode) && access(out, X_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* The path of redis-server, or else of valkey-server. False when neither is installed. */
 static bool local_server_start_find_program(char out[PATH_MAX])
 {
 	static const char *const names[] = { "redis-server", "valkey-server" };
-	const char *path = getenv("PATH");
-	size_t i;
+	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if ((path != NULL && find_in(path, names[i], out)) ||
-		    find_in(USUAL_PATH, names[i], out))
+	/* A relative directory is none that a server should be run from. */
+	for (size_t i = 0; i < 4; i++)
+		if (dirs[i % 2] != NULL && file_find_program(names[i / 2], dirs[i % 2], out) == 0 &&
+		    out[0] == '/')
 			return true;
 	return false;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,46 +91,6 @@ static int report_not_found(const struct verb *verb, const struct opts *opts)
 	return EXIT_NOT_FOUND;
 }
 
-/* 0, or the errno that execve would give, as far as that is known without it. *is_there_out: there is a file. */
-static int executable_error(const char *path, bool *is_there_out)
-{
-	struct stat stat_of;
-
-	*is_there_out = stat(path, &stat_of) == 0;
-	if (!*is_there_out)
-		return errno;
-	if (S_ISDIR(stat_of.st_mode))
-		return EACCES; /* as execve does */
-	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
-}
-
-/* Like execvp it remembers a file that may not be executed, and goes on with the search. */
-static int search_path(const char *program, char *out, size_t size)
-{
-	const char *path = getenv("PATH");
-	int error = ENOENT;
-
-	if (path == NULL)
-		path = "/bin:/usr/bin";
-	for (;;) {
-		size_t len = strcspn(path, ":");
-		/* An empty part of PATH is this directory. */
-		int written = snprintf(out, size, "%.*s/%s", len > 0 ? (int)len : 1,
-				       len > 0 ? path : ".", program);
-		bool is_there = false;
-		int found = written < (int)size ? executable_error(out, &is_there) : ENAMETOOLONG;
-
-		if (found == 0)
-			return 0;
-		/* For shells a directory that may not be searched is empty, and so for us. */
-		if (is_there)
-			error = found;
-		if (path[len] == '\0')
-			return error;
-		path += len + 1;
-	}
-}
-
 /* The kernel reads no more of the first line of a script. */
 #define FIRST_LINE_MAX 256
 
@@ -162,17 +123,10 @@ static int report_bad_interpreter(const char *program, const char *interpreter)
 
 int command_look_up(const struct verb *verb, const struct opts *opts, char **path_out)
 {
-	const char *program = opts->command[0], *path = program;
-	char found[4096], interpreter[FIRST_LINE_MAX + 1];
-	bool is_there;
-	int error;
+	const char *program = opts->command[0], *dirs = getenv("PATH");
+	char path[PATH_MAX], interpreter[FIRST_LINE_MAX + 1];
+	int error = file_find_program(program, dirs != NULL ? dirs : "/bin:/usr/bin", path);
 
-	if (strchr(program, '/') != NULL) {
-		error = executable_error(program, &is_there);
-	} else {
-		error = program[0] == '\0' ? ENOENT : search_path(program, found, sizeof(found));
-		path = found;
-	}
 	if (error == ENOENT || error == ENOTDIR)
 		return report_not_found(verb, opts);
 	if (error != 0)

@@ -1,9 +1,10 @@
 /*
  * Reads small files: those of users whole or not at all, and those of the kernel, which answers with one read, from
- * their start. What the content means is the caller's business.
+ * their start; and finds programs. What the content means is the caller's business.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,6 +79,52 @@ bool file_is_named(int fd, int dir_fd, const char *name)
 
 	return fstat(fd, &opened) == 0 && fstatat(dir_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/* 0, or the errno that execve would give, as far as that is known without it. *is_there_out: there is a file. */
+static int executable_error(const char *path, bool *is_there_out)
+{
+	struct stat stat_of;
+
+	*is_there_out = stat(path, &stat_of) == 0;
+	if (!*is_there_out)
+		return errno;
+	if (S_ISDIR(stat_of.st_mode))
+		return EACCES; /* as execve does */
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
+{
+	int error = ENOENT;
+	bool is_there;
+
+	if (strchr(program, '/') != NULL) {
+		if (snprintf(out, PATH_MAX, "%s", program) >= PATH_MAX)
+			return ENAMETOOLONG;
+		return executable_error(out, &is_there);
+	}
+	if (program[0] == '\0')
+		return ENOENT;
+	for (;;) {
+		size_t len = strcspn(dirs, ":");
+		/* An empty part of PATH is this directory. */
+		int written = snprintf(out, PATH_MAX, "%.*s/%s", len > 0 ? (int)len : 1,
+				       len > 0 ? dirs : ".", program);
+		int found = ENAMETOOLONG;
+
+		is_there = false;
+		if (written < PATH_MAX)
+			found = executable_error(out, &is_there);
+		if (found == 0)
+			return 0;
+		/* For shells a directory that may not be searched is empty, and so for us. */
+		if (is_there)
+			error = found;
+		if (dirs[len] == '\0')
+			return error;
+		dirs += len + 1;
+	}
 }
 
 /*

@@ -4,6 +4,7 @@
 #ifndef FILE_READ_H
 #define FILE_READ_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
@@ -29,6 +30,13 @@ ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size
 
 /* Whether the open file is still the one of that name below dir_fd, which is no link. */
 bool file_is_named(int fd, int dir_fd, const char *name);
+
+/*
+ * The path of a program, looked for in these directories, which have colons between them, unless its name has a slash. Like
+ * execvp it remembers a file that may not be executed, and goes on with the search. 0, or the errno that execve would
+ * give, as far as that is known without it.
+ */
+int file_find_program(const char *program, const char *dirs, char out[PATH_MAX]);
 
 /*
  * Whether that errno says nothing about a file or a process, only that the operating system cannot show it now: no
