@@ -10,7 +10,7 @@
 #include "base/message.h"
 #include "caller.h"
 #include "local.h"
-#include "options/names.h"
+#include "options/opts.h"
 #include "sys/os.h"
 
 static void trace(void *ctx, const char *server, const char *step)

@@ -19,7 +19,7 @@
 #include "base/units.h"
 #include "caller.h"
 #include "local.h"
-#include "options/names.h"
+#include "options/opts.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/file_read.h"
 #include "sys/os.h"

@@ -16,7 +16,7 @@
 #include "caller.h"
 #include "hold/finish.h"
 #include "log/event_log.h"
-#include "options/names.h"
+#include "options/opts.h"
 #include "options/usage.h"
 #include "process_lock/held.h"
 #include "process_lock/hold_file.h"

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "caller.h"
 #include "inspected.h"
-#include "options/names.h"
+#include "options/opts.h"
 #include "verbs.h"
 
 #define ROWS_AT_ONCE 500   /* a table is aligned within so many */

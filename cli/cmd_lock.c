@@ -19,7 +19,7 @@
 #include "hold/finish.h"
 #include "hold/front.h"
 #include "log/event_log.h"
-#include "options/names.h"
+#include "options/opts.h"
 #include "options/usage.h"
 #include "process_lock/held.h"
 #include "process_lock/hold_file.h"

@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "caller.h"
 #include "inspected.h"
-#include "options/names.h"
+#include "options/opts.h"
 #include "verbs.h"
 
 #define INDENT 2

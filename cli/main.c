@@ -12,7 +12,6 @@
 #include "log/event_log.h"
 #include "options/help.h"
 #include "options/load.h"
-#include "options/nearest.h"
 #include "options/table.h"
 #include "options/usage.h"
 #include "sys/os.h"

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "hold/finish.h"
 #include "log/event_log.h"
-#include "options/names.h"
+#include "options/opts.h"
 #include "sys/os.h"
 
 /* How long a release waits for a server that does not reply. The lock then expires with its lease. */

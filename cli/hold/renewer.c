@@ -20,7 +20,7 @@
 #include "hold/job_control.h"
 #include "hold/renewer.h"
 #include "log/event_log.h"
-#include "options/names.h"
+#include "options/opts.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"

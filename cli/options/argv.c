@@ -12,7 +12,6 @@
 #include "options/argv.h"
 #include "options/command_line.h"
 #include "options/merge.h"
-#include "options/nearest.h"
 #include "options/table.h"
 #include "options/usage.h"
 

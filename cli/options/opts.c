@@ -1,6 +1,8 @@
 /*
- * Changes to the options of one call, for the verbs. load.c reads the options.
+ * Changes to the options of one call, for the verbs, and texts of the names in them: escaped, and cut where they are long.
+ * load.c reads the options.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,4 +46,38 @@ struct opts opts_of_name(const struct opts *opts, size_t index)
 	one.names = &opts->names[index];
 	one.name_count = 1;
 	return one;
+}
+
+/* ---- lock names and holders, as messages show them ---- */
+
+#define LONGEST_ESCAPE 64 /* less room than that is left empty */
+
+char *names_show_one(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX])
+{
+	if (index >= opts->name_count)
+		index = 0;
+	return rlock_escape(opts->names[index].text, opts->names[index].len, out, NAME_SHOWN_MAX);
+}
+
+char *names_show(const struct rlock_name *names, size_t count, char out[NAMES_SHOWN_MAX])
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < count && len + LONGEST_ESCAPE < NAMES_SHOWN_MAX; i++) {
+		if (i > 0)
+			out[len++] = ' ';
+		(void)rlock_escape(names[i].text, names[i].len, out + len, NAMES_SHOWN_MAX - len);
+		len += strlen(out + len);
+	}
+	return out;
+}
+
+char *names_show_holder(const char *note, const char *owner, char out[HOLDER_SHOWN_MAX])
+{
+	if (note[0] != '\0')
+		(void)snprintf(out, HOLDER_SHOWN_MAX, "%s (%s)", note, owner);
+	else
+		(void)snprintf(out, HOLDER_SHOWN_MAX, "%s", owner);
+	return out;
 }

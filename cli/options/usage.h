@@ -36,4 +36,15 @@ void usage_line_add(struct usage_line *line, char *const *words, size_t count);
 
 void usage_line_add_names(struct usage_line *line, const struct rlock_name *names, size_t count);
 
+/* ---- the word that was meant ---- */
+
+/* Finds the word that a mistyped one was probably meant to be. Initialise typed, and all else with zero. */
+struct nearest {
+	const char *typed;
+	const char *word; /* the nearest of the words tried; NULL: none is near */
+	size_t distance;
+};
+
+void nearest_try(struct nearest *nearest, const char *word);
+
 #endif

@@ -20,7 +20,7 @@
 #include "base/array.h"
 #include "base/message.h"
 #include "base/units.h"
-#include "options/names.h"
+#include "options/opts.h"
 #include "options/usage.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/runtime_dir.h"

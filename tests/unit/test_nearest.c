@@ -1,7 +1,7 @@
 /*
- * nearest.c: the word that was meant.
+ * usage.c: the word that was meant.
  */
-#include "options/nearest.h"
+#include "options/usage.h"
 
 #include "unit.h"
 
