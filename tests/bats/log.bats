@@ -206,7 +206,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 @test "with rlock killed a lock that was waited for is logged as released" {
 	hold_in_background a
 	in_background rlock run --log log a -- sh -c 'comes_true test -e now'
-	wait_until 5 has_renewer "$PID"
+	wait_until 5 has_waiters a 1
 	let_go
 	wait_until 5 is_above "$PID" sh
 	kill -KILL "$PID"
