@@ -64,6 +64,10 @@ try = $(shell $(CC) -Werror $1 $(CPPFLAGS) $(CFLAGS) -include stdlib.h -S -o /de
 HARDEN = $(call once,HARDEN,-fstack-protector-strong $(call try,-fstack-clash-protection) \
 	$(or $(call try,-D_FORTIFY_SOURCE=3),$(call try,-D_FORTIFY_SOURCE=2)))
 
+# A shared library's function is called by its address, not by way of a table, whose page brings the pages around it into
+# each process that sleeps.
+DIRECT = $(call once,DIRECT,$(call try,-fno-plt))
+
 # $(call choose,LIBS,FUNCTION): LIBS, from the archive if that is wanted, there, and fit for us.
 static = -Wl,-Bstatic $1 -Wl,-Bdynamic
 choose = $(if $(filter static,$(LINK)),$(or $(shell mkdir -p $(BUILD); \
@@ -91,7 +95,7 @@ TREE_CC = $(CC)
 TREE_PIE = -pie
 TREE_LIBS = $(PROGRAM_LIBS)
 TREE_LINKED =
-TREE_CFLAGS = $(HARDEN) $(CPPFLAGS) $(CFLAGS)
+TREE_CFLAGS = $(HARDEN) $(DIRECT) $(CPPFLAGS) $(CFLAGS)
 TREE_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS)
 
 # ---- files ----

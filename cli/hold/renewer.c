@@ -133,10 +133,11 @@ void hold_events_sleep(struct hold_events *events, int64_t until_ms, int64_t shr
 	if (now_ms < shrink_ms)
 		until_ms = least(until_ms, shrink_ms);
 	hold_events_set_timer(events, until_ms);
-	/* Last of all: what runs after it is in memory again. */
-	if (now_ms >= shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS)
-		os_shrink_while_idle();
-	(void)rlock_poll(&any, 1, events->timer_ms == until_ms ? INT64_MAX : until_ms);
+	if (events->timer_ms == until_ms)
+		os_events_wait(events->fd,
+			       now_ms >= shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS);
+	else
+		(void)rlock_poll(&any, 1, until_ms);
 }
 
 /* So many more descriptors are needed: for the server, and for two files of /proc at a time. */

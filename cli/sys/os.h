@@ -66,6 +66,8 @@ int os_events_open(void);
 bool os_events_add(int events_fd, int fd);
 /* To be called before fd is closed: copies of it may be open in other processes. */
 void os_events_remove(int events_fd, int fd);
+/* Sleep until one is readable. is_long: that may take hours, and os_shrink_while_idle comes first. */
+void os_events_wait(int events_fd, bool is_long);
 
 /* A timer on the clock of rlock_now_ms(), which notices a suspended machine; close-on-exec. -1 with errno. */
 int os_timer_open(void);

@@ -33,7 +33,9 @@ enum rlock_status rlock__events_poll(struct rlock__events *events, struct pollfd
 {
 	bool is_due = is_still_cancelled(events);
 
-	fds[count] = (struct pollfd){ polled_fd(events), POLLIN, 0 };
+	/* gcc would load all of a struct from the constants, which brings sixteen pages of them back to a waiter that has shrunk. */
+	fds[count].fd = polled_fd(events);
+	fds[count].events = POLLIN;
 	if (rlock_poll(fds, count + 1, is_due ? 0 : until_ms) < 0)
 		return RLOCK_ESYS;
 	return is_due || fds[count].revents != 0 ? serve(events) : RLOCK_OK;
