@@ -217,44 +217,59 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 
 /* ---- started ---- */
 
-/* In the child, which may have had other threads at the fork: it makes async-signal-safe calls only. */
-_Noreturn static void become_command(const struct command *command, int64_t forked_ms)
+#define STACK_BYTES 65536
+/*
+ * A network file system or a virus scanner can take longer than the lease, which is renewed meanwhile. Two processes with
+ * one errno run after this time only; before that one sleeps.
+ */
+#define START_WAIT_MS 20
+
+struct starting {
+	struct command command;
+	int64_t started_ms;
+};
+
+/* In its process, which has our memory: it makes async-signal-safe calls only. The exit code where nothing is executed. */
+static int become_command(void *ctx)
 {
+	const struct starting *starting = ctx;
+	const struct command *command = &starting->command;
 	struct lease *lease = command->lease;
 	pid_t not_started = command->not_started;
 
 	/* Set before the pid: with a pid alone another process that has it later would be taken for the command. */
-	lease->job_start = proc_own_start(forked_ms);
+	lease->job_start = proc_own_start(starting->started_ms);
 	/* Set before the exec: if the renewer is killed at this instant, rlock knows the command. If rlock has found the
 	 * renewer dead before, nothing may run any more. */
 	if (!atomic_compare_exchange_strong(&lease->job_pid, &not_started, getpid()) &&
 	    not_started != getpid())
-		_exit(EXIT_FAULT);
+		return EXIT_FAULT;
 	/* We may have been stopped until the lock was lost. If it is lost from here on, the renewer, which knows the
 	 * command now, terminates it. */
 	lease_check_deadlines(lease, rlock_now_ms());
 	if (lease->reason != TERMINATE_NONE)
-		_exit(EXIT_LOST);
+		return EXIT_LOST;
 	if (lease->kill_child)
 		os_die_with_parent(SIGKILL);
 	signals_restore();
 	/* Unlike execve it runs a script without an interpreter by the shell. */
 	(void)execvpe(command->path, command->argv, command->environment);
 	lease->exec_error = errno;
-	_exit(EXIT_NOT_FOUND);
+	return EXIT_NOT_FOUND;
 }
 
-/*
- * No vfork: it would suspend the renewer until the exec, which may take longer than the lease (a network file system, a
- * virus scanner).
- */
+/* No fork: to share the pages of our memory, and then to copy what either process writes to, takes longer than the exec. */
 bool command_start(const struct command *command)
 {
-	int64_t forked_ms = rlock_now_ms();
-	pid_t pid = fork(), not_started = command->not_started;
+	static struct starting starting; /* an exec that takes long still reads it */
+	pid_t pid, not_started = command->not_started;
+	size_t count = 0;
 
-	if (pid == 0)
-		become_command(command, forked_ms);
+	while (command->argv[count] != NULL)
+		count++;
+	starting = (struct starting){ *command, rlock_now_ms() };
+	/* execvpe copies the words for the shell. */
+	pid = os_start(become_command, &starting, STACK_BYTES + count * sizeof(*command->argv));
 	/*
 	 * Its own process does the same, should we be killed; but it may be killed before it has come to that. And a
 	 * signal that comes before the command has run is one for it already.
@@ -262,6 +277,11 @@ bool command_start(const struct command *command)
 	if (pid > 0)
 		(void)atomic_compare_exchange_strong(&command->lease->job_pid, &not_started, pid);
 	return pid > 0;
+}
+
+void command_await_start(void)
+{
+	os_start_wait(START_WAIT_MS);
 }
 
 int command_report_not_started(const char *program)

@@ -645,12 +645,13 @@ static void start_command(struct renewer *renewer)
 		lease->phase = HOLD_RUNNING;
 		/* From here on no signal of the terminal reaches us. */
 		(void)setpgid(0, 0);
+		command_await_start();
 		renewer->settle_ms = rlock_now_ms() + COMMAND_SETTLE_MS;
 	} else {
 		renewer->code = command_report_not_started(args->opts->command[0]);
 		abandon(renewer);
 	}
-	/* The environment is not freed: to write to memory that the fork shares would copy it, while the command waits. */
+	/* The environment is not freed: an exec that takes long may still have to read it. */
 }
 
 /* What may wait until the command runs, and would have cost it the processor or changed what it inherits. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -55,6 +57,38 @@ void os_await_end(pid_t pid, int64_t until_ms)
 pid_t os_fork_silently(void)
 {
 	return (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
+}
+
+static struct {
+	char *stack;
+	size_t size;
+	_Atomic pid_t
+		is_running; /* the kernel clears it, and wakes who sleeps on it, when the process has another memory */
+} started;
+
+pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes)
+{
+	const int flags = CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD;
+
+	started.size = stack_bytes;
+	started.stack = mmap(NULL, started.size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (started.stack == MAP_FAILED)
+		return -1;
+	started.is_running = 1;
+	return clone(start, started.stack + started.size, flags, ctx, NULL, NULL,
+		     (void *)&started.is_running);
+}
+
+void os_start_wait(int wait_ms)
+{
+	const struct timespec wait = { .tv_sec = wait_ms / 1000,
+				       .tv_nsec = wait_ms % 1000 * 1000000L };
+
+	if (started.is_running)
+		(void)syscall(SYS_futex, &started.is_running, FUTEX_WAIT, 1, &wait, NULL, 0);
+	if (!started.is_running)
+		(void)munmap(started.stack, started.size);
 }
 
 bool os_adopt_orphans(void)

@@ -26,6 +26,15 @@ void os_await_end(pid_t pid, int64_t until_ms);
  * only.
  */
 pid_t os_fork_silently(void);
+/*
+ * Like vfork(2): a process that calls start(ctx) in our memory, on a stack of its own, until it executes a program or ends,
+ * with what that returns. But we go on at once: to execute a program may take long. start makes async-signal-safe calls
+ * only, needs no more stack than stack_bytes, and shares errno with us: call os_start_wait next, and nothing else that
+ * can fail. What ctx points to stays where it is. -1 with errno. For one process at a time.
+ */
+pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes);
+/* Sleep until that process has our memory no longer, for wait_ms at most. */
+void os_start_wait(int wait_ms);
 /* Orphans among our descendants become our children. False with errno. Async-signal-safe. */
 bool os_adopt_orphans(void);
 /* In a child: this signal comes when the thread that forked it ends. Async-signal-safe. */

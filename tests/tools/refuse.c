@@ -92,8 +92,8 @@ static const struct call known_calls[] = {
 	{ "setsid", SYS_setsid },
 	{ "prctl", SYS_prctl },
 	{ "rt_sigprocmask", SYS_rt_sigprocmask },
-	/* The first call of a child that was forked. */
-	{ "set_robust_list", SYS_set_robust_list },
+	/* The first call of a process that becomes the command. */
+	{ "getpid", SYS_getpid },
 };
 
 static const struct {

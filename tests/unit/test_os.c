@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -190,6 +191,47 @@ static void check_processes(void)
 	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL) == 0, "a wait with __WALL does");
 }
 
+#define STARTED 7
+
+static int set_and_end(void *ctx)
+{
+	*(atomic_int *)ctx = 1;
+	return STARTED;
+}
+
+/* As one whose exec takes long. */
+static int spin_until_set(void *ctx)
+{
+	while (*(atomic_int *)ctx == 0)
+		(void)sched_yield();
+	return STARTED;
+}
+
+static bool ends_as_started(pid_t pid)
+{
+	int status;
+
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == STARTED;
+}
+
+static void check_started(void)
+{
+	atomic_int is_set = 0;
+	pid_t pid = os_start(set_and_end, &is_set, 65536);
+
+	os_start_wait(10000);
+	CHECK_NUMBER(is_set, 1,
+		     "a process that is started has our memory, and we sleep until it ends");
+	CHECK(ends_as_started(pid), "it ends with what its function returns");
+	is_set = 0;
+	pid = os_start(spin_until_set, &is_set, 65536);
+	os_start_wait(10);
+	CHECK_NUMBER(waitpid(pid, NULL, WNOHANG), 0, "we do not sleep for longer than we want to");
+	is_set = 1;
+	CHECK(ends_as_started(pid), "while we run on it does, too");
+}
+
 /* ---- events ---- */
 
 static bool becomes_ready(int fd)
@@ -282,6 +324,7 @@ void test_os(void)
 {
 	check_title();
 	check_processes();
+	check_started();
 	check_events();
 	check_signals();
 	check_descriptors();
