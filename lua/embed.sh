@@ -14,7 +14,7 @@ trap 'rm -f "$out.tmp"' EXIT
 	echo '#include "redis/script.h"'
 	for script in "$here"/*.lua; do
 		name=$(basename "$script" .lua)
-		body=$(awk -f "$here/expand.awk" "$here/inc" "$script")
+		body=$(awk -f "$here/expand.awk" "$script" "$here"/inc/*.lua)
 		sha1=$(printf '%s' "$body" | sha1sum | cut -d ' ' -f 1)
 		# What -v says of it: "acquire (plain)", "leave the queue (fair)", "inspect".
 		purpose=$(printf '%s' "$name" | sed 's/_keep_until$/_keep/; s/_leave$/_leave the queue/; s/_return$/_return to the queue/

@@ -5,34 +5,18 @@
 -- ARGV     see inc/request.lua; of each name: channel
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
 local FIXED_ARGS = 5
--- include: request
 local call, lock, holds, counter = redis.pcall, KEYS[1], KEYS[2], KEYS[3]
 -- Not for a waiter: its queue may have been lost, with others in front of it.
 local there = not has_waited and not asks_for_more and #KEYS == 6
 	and call('EXISTS', lock, holds, KEYS[4], KEYS[5], KEYS[6], want_token and lock or counter)
--- include: acquire_absent_token
--- include: acquire_absent
+-- include: quick/acquire_absent_token
+-- include: quick/acquire_absent
 
 local field, own_key, ends = fresh_owner, nil, nil
 local is_added = is_common and call('HSET', lock, field, '1') == 1
--- include: acquire_absent_hold
+-- include: quick/acquire_absent_hold
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'channel' }
--- include: request_options
--- include: names
--- include: now
--- include: denied
--- include: rights
--- include: reentrant_owners
--- include: holder
--- include: examine
--- include: replica
--- include: acquire
--- include: mutex_acquire
--- include: queue_read
--- include: queue_head
--- include: queue_leave
--- include: queue_join
 
 -- A request that reads the queue may not join it, and yet the time of grace counts from now on.
 local function record_seen(name)

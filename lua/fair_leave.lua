@@ -5,23 +5,17 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3+] for each name: wake queue, turn, channel
--- Returns  one number a name, see inc/for_each_name.lua
+-- Returns  one number a name, see inc/names.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner = ARGV[1], ARGV[2]
-
--- include: names
--- include: wrong_type
--- include: queue_leave
--- include: release_all
--- include: mutex_release
 
 local was_head = {}
 for index, name in ipairs(names) do
 	was_head[index] = redis.pcall('LINDEX', name.queue, 0) == owner
 end
 -- Before all else: whatever goes wrong with the queue, the lock must not stay held.
-local results = release_all(hold_id, release_one)
+local results = release_all(hold_id, release_mutex)
 for index, name in ipairs(names) do
 	-- A key of another type has no waiters any more.
 	if not is_wrong_type(leave_error(name)) then

@@ -5,26 +5,17 @@
 -- ARGV[2]  owner
 -- ARGV[3]  since when it waits, as a reply said; or empty
 -- ARGV[4+] for each name: wake queue, turn, channel
--- Returns  one number a name, see inc/for_each_name.lua
+-- Returns  one number a name, see inc/names.lua
 local FIXED_ARGS = 3
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
-
--- include: names
--- include: wrong_type
--- include: wake_all
--- include: queue_leave
--- include: queue_join
--- include: release_all
--- include: mutex_settle
--- include: mutex_release
 
 local NOT_LISTENING = '0'
 
 local function release_and_enqueue(name, field, count, note)
 	-- A key of another type has no position to keep any more.
 	if count > 1 or field ~= owner or is_wrong_type(leave_error(name)) then
-		return release_one(name, field, count)
+		return release_mutex(name, field, count)
 	end
 	redis.call('HDEL', name.lock, owner)
 	if not leave_to_kept_holds(name) then

@@ -11,15 +11,6 @@
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
 local permits = ARGV[3]
 
--- include: denied
--- include: overwritten
--- include: hold_record
--- include: hold_count
--- include: permit_id
--- include: permits_counter
--- include: write_suffix
--- include: replica
-
 local OVERWRITTEN_TTL_MS = -2
 
 local key_type = overwritten(name)

@@ -36,25 +36,6 @@ local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = AR
 local semaphore_channel = ARGV[14]
 local holders_max, waiters_max, mutex_channel, readwrite_channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
--- include: now
--- include: denied
--- include: wrong_type
--- include: channel
--- include: permits_counter
--- include: permits_kind
--- include: hold_record
--- include: hold_count
--- include: lock_fields
--- include: kept_hold
--- include: writer_field
--- include: timeout_key
--- include: no_deadline
--- include: permit_java
--- include: permits_remembered
--- include: queue_read
--- include: wake_queue
--- include: replica
-
 local FIELDS_LISTED_MAX = 128  -- of a lock; of more a part is looked at
 local RECORDS_LISTED_MAX = 512 -- of holds
 local TIMEOUTS_MAX = 16        -- of one reader

@@ -1,5 +1,5 @@
 -- Acquire the plain lock of every name, or of none. The first request after a release acquires it, unless a waiter has
--- the turn (inc/turn.lua). The queue of a fair lock under the same name is ignored (RedissonLock.tryLockInnerAsync). Of
+-- the turn (inc/wake.lua). The queue of a fair lock under the same name is ignored (RedissonLock.tryLockInnerAsync). Of
 -- our waiters each release wakes one.
 -- KEYS     for each name: lock hash, holds hash, fencing counter; where the login names a user also Redisson's queue and
 --          deadlines, our waiters (needed by its release: a user that has no right to them can't acquire the lock)
@@ -17,32 +17,19 @@
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fencing counter is something else; nothing was changed
 local FIXED_ARGS = 5
--- include: request
 local call, lock, holds, counter, turn = redis.pcall, KEYS[1], KEYS[2], KEYS[3], ARGV[FIXED_ARGS + 2]
 local there = not asks_for_more and #KEYS == 3 and call('EXISTS', lock, holds, turn, want_token and turn or counter)
--- include: acquire_absent_token
--- include: acquire_absent
+-- include: quick/acquire_absent_token
+-- include: quick/acquire_absent
 
 local field, own_key, ends = fresh_owner, nil, nil
 local is_added = is_common and call('HSET', lock, field, '1') == 1
--- include: acquire_absent_hold
+-- include: quick/acquire_absent_hold
 
--- include: request_options
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter' }, { 'wake_queue', 'turn', 'channel' }
--- include: append
 if tries_rights then
 	append(KEY_FIELDS, { 'queue', 'deadlines', 'waiters' })
 end
--- include: names
--- include: reentrant_owners
--- include: holder
--- include: examine
--- include: replica
--- include: acquire
--- include: mutex_acquire
--- include: turn_read
--- include: wake_queue_join
--- include: wake_queue_lock
 
 -- The reply to give when this name can't be acquired; else nil.
 local function obstacle(index, name)

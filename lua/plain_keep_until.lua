@@ -4,20 +4,10 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  how long to keep it, in ms
 -- ARGV[3+] for each name: wake queue, turn, channel
--- Returns  one number a name, see inc/for_each_name.lua
+-- Returns  one number a name, see inc/names.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
-
--- include: names
--- include: now
--- include: ttl_extend
--- include: kept_hold
--- include: kept_hold_make
--- include: for_each_name
--- include: remove_hold
--- include: mutex_notify
--- include: mutex_settle
 
 local function keep(name)
 	local hold = remove_hold(name, hold_id)

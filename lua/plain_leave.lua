@@ -3,17 +3,12 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner; not used, but the other leave scripts need it
 -- ARGV[3+] for each name: wake queue, turn, channel
--- Returns  one number a name, see inc/for_each_name.lua
+-- Returns  one number a name, see inc/names.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]
 
--- include: names
--- include: release_all
--- include: mutex_release
--- include: wake_queue_leave
-
 for _, name in ipairs(names) do
 	leave_wake_queue(name, hold_id)
 end
-return release_all(hold_id, release_one)
+return release_all(hold_id, release_mutex)

@@ -3,12 +3,10 @@
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
--- Returns  one number a name, see inc/for_each_name.lua
+-- Returns  one number a name, see inc/names.lua
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]
-
--- include: release_only
 
 local field, has_waiter = only_field(1, KEYS[3])
 local heard = field and free_lock(WAKE_ONE)
@@ -16,14 +14,8 @@ if heard == 0 and not has_waiter then
 	return { 2 }
 end
 
--- include: names
--- include: freed
-
 if heard then
 	return { freed(names[1], heard) }
 end
 
--- include: release_all
--- include: mutex_release
-
-return release_all(hold_id, release_one)
+return release_all(hold_id, release_mutex)

@@ -9,17 +9,13 @@
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT = 2
--- include: renew_only
+-- include: quick/renew_only
 
 is_common = is_common and call('HEXISTS', lock, field) == 1
--- include: renew_only_record
+-- include: quick/renew_only_record
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}
--- include: names
--- include: read_field
--- include: ttl_extend
--- include: renewal
 
 local function renew(name, owner)
 	if not read_field(name, name.lock, owner) then

@@ -5,43 +5,18 @@
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock: holder is the writer that is next, or empty
 local FIXED_ARGS = 5
--- include: request
 local call, lock, holds, ends, turn, token = redis.pcall, KEYS[1], KEYS[2], KEYS[4], ARGV[FIXED_ARGS + 2], nil
 local is_common = not asks_for_more and not want_token and #KEYS == 4
 	and call('EXISTS', lock, holds, KEYS[3], ends, turn) == 0
--- include: acquire_absent
--- include: timeout_word
+-- include: quick/acquire_absent
 
 local field, own_key = fresh_owner, ARGV[FIXED_ARGS + 4] .. ':' .. fresh_owner .. TIMEOUT .. '1'
 local is_added = is_common and call('HSET', lock, 'mode', 'read', field, '1') == 2
 	and call('SET', own_key, '1', 'PX', lease_ms).ok and call('ZADD', ends, end_ms, field) == 1
 	and call('PEXPIRE', ends, lease_ms) == 1
--- include: acquire_absent_hold
+-- include: quick/acquire_absent_hold
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
--- include: request_options
--- include: names
--- include: now
--- include: denied
--- include: rights
--- include: append
--- include: hold_record_extend
--- include: ttl_extend
--- include: kept_hold
--- include: reentrant_owners
--- include: holder
--- include: examine
--- include: replica
--- include: acquire
--- include: readwrite_acquire
--- include: write_suffix
--- include: writer_field
--- include: readers_extend
--- include: timeout_key
--- include: reader_ends
--- include: reader_ends_record
--- include: readers_expired
--- include: turn_read
 
 -- How long the kept holds of a writer last still, in ms, 0 or less when they have ended: the lock can be read then. nil
 -- while a writer holds the lock.

@@ -10,10 +10,9 @@
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT, ends = 3, KEYS[3]
--- include: renew_only
--- include: timeout_word
+-- include: quick/renew_only
 
--- The only hold of its owner, while all readers are ours: see reader_ends.lua.
+-- The only hold of its owner, while all readers are ours: see inc/readers.lua.
 if is_common then
 	is_common = call('HGET', lock, field) == '1'
 		and call('PEXPIRE', ARGV[3] .. ':' .. field .. TIMEOUT .. '1', lease_ms, 'GT') == 1
@@ -21,18 +20,10 @@ if is_common then
 	is_common = (field_count == 2 or type(field_count) == 'number' and field_count - 1 == call('ZCARD', ends))
 		and type(call('ZADD', ends, 'GT', end_ms, field)) == 'number' and call('PEXPIRE', ends, lease_ms, 'GT') == 1
 end
--- include: renew_only_record
+-- include: quick/renew_only_record
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
--- include: names
--- include: read_field
--- include: ttl_extend
--- include: hold_count
--- include: readers
--- include: readers_extend
--- include: reader_ends_record
--- include: renewal
 
 local function renew(name, field)
 	local count = hold_count(read_field(name, name.lock, field))

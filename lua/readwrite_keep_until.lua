@@ -4,22 +4,10 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  how long to keep it, in ms
 -- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
--- Returns  one number a name, see inc/for_each_name.lua
+-- Returns  one number a name, see inc/names.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
-
--- include: names
--- include: now
--- include: ttl_extend
--- include: kept_hold
--- include: kept_hold_make
--- include: for_each_name
--- include: remove_hold
--- include: readers
--- include: writer_field
--- include: reader_ends_record
--- include: readwrite_release
 
 local function keep(name)
 	local hold = remove_hold(name, hold_id)
@@ -28,7 +16,7 @@ local function keep(name)
 	end
 	local is_read, is_new = not is_writer_field(hold.field), not kept_until(hold.field)
 	if is_read and reader_ttl_ms(name, hold.field, hold.count) == 0 then
-		return release_one(name, hold.field, hold.count)
+		return release_readwrite(name, hold.field, hold.count)
 	end
 	local owner = hold.field
 	if is_new then
@@ -43,7 +31,7 @@ local function keep(name)
 	extend(name.lock, left_ms)
 	extend(name.holds, left_ms)
 	if is_new then
-		release_one(name, hold.field, hold.count)
+		release_readwrite(name, hold.field, hold.count)
 	end
 	return 2
 end

@@ -4,14 +4,10 @@
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: wake queue, turn, channel, what its timeout keys begin with
--- Returns  one number a name, see inc/for_each_name.lua
+-- Returns  one number a name, see inc/names.lua
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id = ARGV[1]
-
--- include: release_only
--- include: readers
--- include: writer_field
 
 -- As free_lock does. A reader whose hold has expired has lost it.
 local function free_only(field)
@@ -32,14 +28,8 @@ if heard == 0 then
 	return { 2 }
 end
 
--- include: names
--- include: freed
-
 if heard then
 	return { freed(names[1], heard) }
 end
 
--- include: release_all
--- include: readwrite_release
-
-return release_all(hold_id, release_one)
+return release_all(hold_id, release_readwrite)

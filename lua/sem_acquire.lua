@@ -6,36 +6,52 @@
 -- Returns  as plain_acquire.lua, with the total of the permits in the place of the token, and at the end of a busy
 --          reply; 1: the total is that of the request; ttl: when the next permit may be reclaimed
 local FIXED_ARGS = 7
--- include: request
--- As text, for permits_acquire_one.lua.
+-- As text, for sem_acquire.lua.
 local total, take = ARGV[6], ARGV[7]
 
--- include: permits_acquire_one
+-- The common acquisition of a semaphore, as quick/acquire_absent.lua is that of a lock: one permit of one name, with no waiter,
+-- nothing to reclaim, and the expected total. All else, and what is denied, goes the long way.
+
+local KEY_COUNT, WAKE_QUEUE_ARG, TURN_ARG = 5, FIXED_ARGS + 1, FIXED_ARGS + 2
+
+if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
+	local lock, holds, ends, permits, remembered = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+	-- EXISTS counts a key as often as it is named: 3 says that the counter is there, and nothing else.
+	local held = redis.pcall('EXISTS', lock, lock, lock, ARGV[WAKE_QUEUE_ARG], ARGV[TURN_ARG]) == 3
+		and redis.pcall('GET', remembered) == total and redis.pcall('ZCARD', permits)
+	if type(held) == 'number' and held < tonumber(total) then
+		local now = redis.call('TIME')
+		local since_text = now[1] .. string.sub('00000' .. now[2], -6, -4)
+		local end_ms = since_text + lease_ms
+		local is_due = held > 0 and redis.call('ZRANGE', permits, '-inf',
+			since_text + AHEAD_MS .. '', 'BYSCORE', 'LIMIT', 0, 1)[1]
+		local free = not is_due and redis.pcall('INCRBY', lock, '-1')
+		if type(free) == 'number' then
+			local id, is_new = hold_id .. ':1', false
+			local end_text = end_ms .. '' -- as text, see quick/acquire_absent.lua
+			local ttl_ms = held > 0 and redis.pcall('PTTL', holds) or lease_ms
+			if free >= 0 and free + 1 + held == tonumber(total) and (held == 0 or type(ttl_ms) == 'number') then
+				-- The record of a hold that has its permit stays as it is: the hold may be kept until some time.
+				is_new = redis.pcall('ZADD', permits, 'NX', end_ms + AHEAD_MS .. '', id) == 1
+			end
+			ttl_ms = is_new and math.max(ttl_ms, lease_ms)
+			if is_new and type(redis.pcall('HSET', holds, hold_id, fresh_owner .. ' ' .. since_text .. ' ' .. end_text .. ' 1 ' .. note)) == 'number'
+				and redis.pcall('ZADD', ends, end_text, id) == 1 and redis.pcall('PEXPIRE', holds, ttl_ms) == 1
+				and redis.pcall('PEXPIRE', ends, ttl_ms + AHEAD_MS + BEHIND_MS .. '') == 1 then
+				return 1
+			end
+			redis.pcall('INCRBY', lock, '1')
+			if is_new then
+				redis.pcall('HDEL', holds, hold_id)
+				redis.pcall('ZREM', permits, id)
+				redis.pcall('ZREM', ends, id)
+			end
+		end
+	end
+end
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
 total, take = tonumber(total), tonumber(take)
-
--- include: request_options
--- include: names
--- include: now
--- include: denied
--- include: wrong_type
--- include: rights
--- include: replica
--- include: append
--- include: acquire
--- include: hold_record
--- include: hold_record_extend
--- include: ttl_extend
--- include: permits_held
--- include: permits_set
--- include: permits_ends
--- include: permits_count
--- include: permits_holder
--- include: permits_notify
--- include: turn_read
--- include: wake_queue_wake
--- include: wake_queue_join
 
 -- While a waiter needs more permits than are free, these are reserved for it, as long as it tries again in time: twice in
 -- RESERVED_MS, so that one late try does not lose them.
@@ -43,7 +59,7 @@ local RESERVED_AFTER_US, RESERVED_MS, RESERVE_RETRY_MS = 2000000, 1000, 500
 
 -- Whether this is the same request again, whose first reply was lost. A hold that lacks a permit is acquired anew.
 local function is_repeated(name)
-	return redis.call('HGET', name.holds, hold_id) and has_permits(name, hold_id, take)
+	return redis.call('HGET', name.holds, hold_id) and has_all_permits(name, hold_id, take)
 end
 
 -- Sets name.waiter, the one that comes first, if one does. Whether the permits can be acquired.

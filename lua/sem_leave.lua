@@ -3,15 +3,10 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner; not used, but the other leave scripts need it
 -- ARGV[3+] for each name: wake queue, turn, channel
--- Returns  one number a name, see inc/for_each_name.lua
+-- Returns  one number a name, see inc/names.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]
-
--- include: names
--- include: for_each_name
--- include: permits_release
--- include: wake_queue_leave
 
 return for_each_name(hold_id, function(name)
 	local result = release_permits(name, hold_id)

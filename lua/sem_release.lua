@@ -4,23 +4,45 @@
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
 -- Returns  2  one name was released
---          {number, ...}  one for each name, see inc/for_each_name.lua
+--          {number, ...}  one for each name, see inc/names.lua
 local FIXED_ARGS = 1
 local hold_id = ARGV[1]
 
--- include: permits_release_one
+-- The common release of a semaphore, as quick/acquire_absent.lua is the common acquisition of a lock: one permit of one name, with
+-- no waiter of ours in the wake queue. All else goes the long way.
+
+local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3
+
+-- How many permits are free after the release; nil when it is no such case, and nothing was changed.
+local free
+-- EXISTS counts a key as often as it is named: 2 says that the counter is there, and no waiter.
+if #KEYS == KEY_COUNT and redis.pcall('EXISTS', KEYS[1], KEYS[1], ARGV[WAKE_QUEUE_ARG]) == 2 then
+	local lock, holds, ends, permits, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], hold_id .. ':1'
+	local record = redis.pcall('HGET', holds, hold_id)
+	local end_ms = type(record) == 'string' and string.match(record, '^%S+ %d+ (%d+) 1 ')
+	local now = end_ms and redis.call('TIME')
+	local raised = now and end_ms * 1000 > now[1] * 1000000 + now[2] and redis.pcall('INCRBY', lock, '1')
+	if type(raised) == 'number' and redis.pcall('ZREM', permits, id) == 1 then
+		-- By pcall: what was overwritten, or is denied, must not keep waiters from being notified.
+		redis.pcall('ZREM', ends, id)
+		redis.pcall('HDEL', holds, hold_id)
+		free = raised
+	elseif type(raised) == 'number' then
+		redis.call('INCRBY', lock, '-1')
+	end
+end
+-- How many clients received the message, or the error of PUBLISH; nil in a cluster, where inc/wake.lua publishes in two ways.
+local heard = free and free <= 0 and 0
+-- wire: RPermitExpirableSemaphore publishes how many are free.
+if free and free > 0 and string.sub(ARGV[CHANNEL_ARG], 1, 1) ~= '+' then
+	heard = redis.pcall('PUBLISH', ARGV[CHANNEL_ARG], string.format('%d', free))
+end
 
 if heard == 0 then
 	return 2
 end
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_queue', 'turn', 'channel' }
-
--- include: names
--- include: now
--- include: denied
--- include: send
--- include: others_turn
 
 if free then
 	heard = heard or send(names[1].channel, digits(free))
@@ -29,9 +51,6 @@ if free then
 	end
 	return { is_error(heard) and denied_error('PUBLISH', heard) or 2 }
 end
-
--- include: for_each_name
--- include: permits_release
 
 return for_each_name(hold_id, function(name)
 	return release_permits(name, hold_id)

@@ -8,20 +8,9 @@ local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, {}
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
--- include: names
--- include: now
--- include: hold_record
--- include: overwritten
--- include: ttl_extend
--- include: permits_held
--- include: permits_set
--- include: permits_ends
--- include: permits_sides
--- include: renewal
-
 local function is_held(name, count, end_ms)
 	name.overwritten = overwritten(name) or overwritten_side(name)
-	return not name.overwritten and end_ms > now_ms() and count > 0 and has_permits(name, hold_id, count)
+	return not name.overwritten and end_ms > now_ms() and count > 0 and has_all_permits(name, hold_id, count)
 end
 
 local function renew(name, _, record)

@@ -8,12 +8,6 @@ local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
 local total = tonumber(ARGV[1])
 
--- include: names
--- include: now
--- include: replica
--- include: permits_count
--- include: permits_notify
-
 local name = names[1]
 local key_type, err = examine_permits(name)
 if key_type or err then

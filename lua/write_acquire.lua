@@ -5,37 +5,19 @@
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
 local FIXED_ARGS = 5
--- include: request
 local call, lock, holds, turn, token = redis.pcall, KEYS[1], KEYS[2], ARGV[FIXED_ARGS + 2], nil
 local is_common = not asks_for_more and not want_token and #KEYS == 4
 	and call('EXISTS', lock, holds, KEYS[3], KEYS[4], turn) == 0
--- include: acquire_absent
--- include: write_suffix
+-- include: quick/acquire_absent
 
 local field, own_key, ends = fresh_owner .. WRITE, nil, nil
 local is_added = is_common and call('HSET', lock, 'mode', 'write', field, '1') == 2
--- include: acquire_absent_hold
+-- include: quick/acquire_absent_hold
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
--- include: request_options
--- include: names
--- include: now
--- include: denied
--- include: rights
--- include: reentrant_owners
--- include: holder
--- include: examine
--- include: replica
--- include: acquire
--- include: acquire_exclusive
--- include: readwrite_acquire
--- include: readers_expired
--- include: turn_read
--- include: wake_queue_join
--- include: wake_queue_lock
 
 local TURN_MS = 5000 -- how long readers wait for a writer that gave no sign of life
-local RETRY_AFTER_MS = 2000 -- how often it gives one
+local SIGN_OF_LIFE_MS = 2000 -- how often it gives one
 
 -- Of several writers the key names the last one that claimed the turn, and since when the first of them waits.
 local function claim_turn(name)
@@ -122,7 +104,7 @@ local function busy_reply(index)
 	for _, name in ipairs(names) do
 		if may_wait and name.has_readers then
 			claim_turn(name)
-			reply[6] = reply[6] < 0 and RETRY_AFTER_MS or reply[6]
+			reply[6] = reply[6] < 0 and SIGN_OF_LIFE_MS or reply[6]
 		end
 	end
 	return reply

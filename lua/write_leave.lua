@@ -4,23 +4,15 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
--- Returns  one number a name, see inc/for_each_name.lua
+-- Returns  one number a name, see inc/names.lua
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id, owner = ARGV[1], ARGV[2]
 
--- include: names
--- include: denied
--- include: wrong_type
--- include: publish
--- include: release_all
--- include: readwrite_release
--- include: wake_queue_leave
-
 for _, name in ipairs(names) do
 	leave_wake_queue(name, hold_id)
 end
-local results = release_all(hold_id, release_one)
+local results = release_all(hold_id, release_readwrite)
 for _, name in ipairs(names) do
 	local turn = redis.pcall('GET', name.writer)
 	if is_error(turn) and not is_wrong_type(turn) then

@@ -3,3 +3,281 @@
 -- than the end of its lease, which is in a sorted set of ours, and one of theirs is reclaimed later than it says.
 local AHEAD_MS = 10000 -- a Java client whose clock is ahead by less reclaims no permit in its lease
 local BEHIND_MS = 5000 -- a Java client whose clock is behind by less loses no permit before its deadline
+
+-- wire: RPermitExpirableSemaphore's deadline of a permit without a lease.
+local NO_DEADLINE_MS = 922337203685477
+
+-- The ids of our permits. wire: those of Java are 16 bytes, or (3.13.6) 32 hex digits.
+
+local function permit_id(hold_id, number)
+	return hold_id .. ':' .. number
+end
+
+-- The ids of Java's permits, as they are printed. wire: 16 bytes, or (3.13.6) 32 hex digits.
+
+local function printable_id(id)
+	return #id == 16 and string.gsub(id, '.', function(byte)
+		return string.format('%02x', string.byte(byte))
+	end) or id
+end
+
+-- The hold that a permit of ours belongs to; nil for one of Java's.
+local function hold_of(id)
+	return string.match(id, '^(' .. string.rep('%x', 32) .. '):%d+$')
+end
+
+-- Whether this text is a counter of permits: a whole number as Redis writes it, and not too large to count exactly in Lua.
+
+local COUNTER_LENGTH_MAX = 15
+local NOT_A_COUNTER = 'string that is no counter'
+
+local function is_permits_counter(text)
+	return #text <= COUNTER_LENGTH_MAX and (text == '0' or string.match(text, '^%-?[1-9]%d*$') ~= nil)
+end
+
+-- The total of a semaphore that is remembered.
+
+-- nil when none is, and when a user has overwritten it.
+local function remembered_total(name)
+	local text = redis.call('GET', name.remembered)
+	return text and is_permits_counter(text) and tonumber(text) or nil
+end
+
+-- The keys beside the counter of a semaphore: a user may have overwritten one.
+
+local SIDES = { { 'permits', 'zset' }, { 'ends', 'zset' }, { 'holds', 'hash' }, { 'remembered', 'string' } }
+
+-- The type and the name of the first key that was overwritten; nil when none was, or the user may not run TYPE.
+local function overwritten_side(name)
+	for _, side in ipairs(SIDES) do
+		local key, sound_type = name[side[1]], side[2]
+		local key_type = key and redis.pcall('TYPE', key).ok
+		if key_type and key_type ~= sound_type and key_type ~= 'none' then
+			return key_type, key
+		end
+	end
+	return nil
+end
+
+-- Describes a semaphore of which another key than the counter was overwritten.
+
+-- The description, in the place of a type; nil when no such key was overwritten.
+local function overwritten_kind(name)
+	local key_type, key = overwritten_side(name)
+	return key and 'semaphore whose side key ' .. key .. ' holds a ' .. key_type
+end
+
+-- How long the ends of leases are kept: until permits are reclaimed by their deadlines, too.
+
+local function ends_ttl_ms(lease_ms)
+	return digits(lease_ms + AHEAD_MS + BEHIND_MS)
+end
+
+-- To set until when the permits of a hold are held.
+
+-- The commands for it. how: of ZADD.
+local function permits_until(name, hold_id, count, end_ms, ...)
+	local permits, ends = { 'ZADD', name.permits, ... }, { 'ZADD', name.ends, ... }
+	for number = 1, count do
+		-- wire: a whole number of ms, as Java reads it.
+		permits[#permits + 1] = digits(end_ms + AHEAD_MS)
+		permits[#permits + 1] = permit_id(hold_id, number)
+		ends[#ends + 1] = digits(end_ms)
+		ends[#ends + 1] = permit_id(hold_id, number)
+	end
+	return permits, ends
+end
+
+-- Whether a hold has all of its permits.
+
+local function has_all_permits(name, hold_id, count)
+	for number = 1, count do
+		if not redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then
+			return false
+		end
+	end
+	return true
+end
+
+-- To reclaim the permits whose holders did not renew or release them.
+
+local RECLAIMED_MAX = 100 -- at once: a script must not keep the server from its other clients
+
+local function first_ids(key, until_ms, most)
+	return redis.call('ZRANGE', key, '-inf', digits(until_ms), 'BYSCORE', 'LIMIT', 0, most)
+end
+
+-- Returns how many were reclaimed; they are in no set any more, and not free yet.
+local function reclaim(name)
+	-- Without a deadline up to here no permit has ended, neither ours nor one of Java's.
+	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then
+		return 0
+	end
+	-- Fails without the right to INCRBY, before anything is removed that could then not be counted.
+	redis.call('INCRBY', name.lock, 0)
+	local count = 0
+	for _, id in ipairs(first_ids(name.ends, now_ms(), RECLAIMED_MAX)) do
+		redis.call('ZREM', name.ends, id)
+		redis.call('HDEL', name.holds, string.match(id, '^%x+') or '')
+		count = count + redis.call('ZREM', name.permits, id)
+	end
+	for _, id in ipairs(first_ids(name.permits, now_ms() - BEHIND_MS, RECLAIMED_MAX)) do
+		count = count + redis.call('ZREM', name.permits, id)
+	end
+	return count
+end
+
+-- How many permits a semaphore has.
+
+local REMEMBERED_MS = 24 * 3600 * 1000
+
+-- Sets name.free, how many are free, nil when the counter is not there, and name.held. The type of what is no semaphore,
+-- or nil; and the error when that can't be found out.
+local function examine_permits(name)
+	local free, held = redis.pcall('GET', name.lock), redis.pcall('ZCARD', name.permits)
+	if is_wrong_type(free) then
+		return redis.call('TYPE', name.lock).ok
+	elseif is_error(free) then
+		return nil, denied_error('GET', free)
+	elseif free and not is_permits_counter(free) then
+		return NOT_A_COUNTER
+	elseif is_error(held) and not is_wrong_type(held) then
+		return nil, denied_error('ZCARD', held)
+	end
+	name.free, name.held = free and tonumber(free), held
+	return overwritten_kind(name)
+end
+
+-- Reclaims what is to be reclaimed, makes the counter where there is none, for so many permits in all, and sets name.total;
+-- name.more: so many have become free by that. wire: an RSemaphore leaves nothing but a lower counter, so the total is
+-- remembered.
+local function count_permits(name, wanted)
+	name.more = reclaim(name)
+	name.held = name.held - name.more
+	if not name.free then
+		name.free = wanted - name.held
+		name.more = name.free
+		redis.call('SET', name.lock, digits(name.free))
+	elseif name.more > 0 then
+		name.free = redis.call('INCRBY', name.lock, name.more)
+	end
+	local seen, known = name.free + name.held, remembered_total(name)
+	name.total = math.max(seen, known or seen)
+	if name.total == wanted and known ~= wanted then
+		redis.call('SET', name.remembered, digits(wanted), 'PX', REMEMBERED_MS)
+	end
+end
+
+-- Which holder waiters for a permit are shown, and when they may try.
+
+-- When the next permit may be reclaimed, from now; -1: there is none that ends.
+local function permits_ttl_ms(name)
+	local ours, all = redis.call('ZRANGE', name.ends, 0, 0, 'WITHSCORES'), redis.call('ZRANGE', name.permits, 0, 0, 'WITHSCORES')
+	local end_ms = tonumber(ours[2] or NO_DEADLINE_MS)
+	-- If that deadline is one of our permits', this is no earlier than its end, and changes nothing.
+	end_ms = math.min(end_ms, tonumber(all[2] or NO_DEADLINE_MS) + BEHIND_MS)
+	return end_ms < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or -1
+end
+
+-- The one whose permit ends first: its owner, its note, and for how long it has held the permit, in ms; -1: not known. An
+-- empty owner: no permit is held, and there are too few.
+local function permit_holder(name)
+	local id = redis.call('ZRANGE', name.ends, 0, 0)[1]
+	local record = id and redis.call('HGET', name.holds, string.match(id, '^%x+') or '')
+	local owner, since_ms, _, _, owner_note = hold_record_parse(record or '')
+	if owner then
+		return owner, owner_note, math.max(now_ms() - since_ms, 0)
+	end
+	return name.free < name.total and 'a client without a record' or '', '', -1
+end
+
+-- To notify those that wait for permits.
+
+local WOKEN_MAX = 16 -- by one script; those wake the next ones
+
+-- free: how many permits are free; more: how many of them were not before. wire: RSemaphore and
+-- RPermitExpirableSemaphore publish how many are free.
+local function notify_of_permits(name, free, more)
+	if free <= 0 then
+		return
+	end
+	give_others_turn(name, publish(name.channel, digits(free)))
+	for _ = 1, math.min(free, more, WOKEN_MAX) do
+		if not wake_next(name) then
+			return
+		end
+	end
+end
+
+-- To make permits free again.
+
+-- How many are free then. nil where the counter is not there: the next acquisition counts anew what is held.
+local function return_permits(name, count)
+	local free = redis.pcall('GET', name.lock)
+	if count == 0 or not free then
+		return nil
+	end
+	if not is_error(free) then
+		free = redis.pcall('INCRBY', name.lock, count)
+	end
+	if is_error(free) then
+		name.overwritten = redis.pcall('TYPE', name.lock).ok
+		return nil
+	end
+	return free
+end
+
+-- To free permits that were removed.
+
+-- So many of the hold's permits were there.
+local function free_permits(name, count)
+	local free = return_permits(name, count)
+	if free then
+		notify_of_permits(name, free, count)
+	end
+end
+
+-- To remove the permits of a hold from the sets.
+
+local function ids_of(command, key, hold_id, count)
+	local words = { command, key }
+	for number = 1, count do
+		words[#words + 1] = permit_id(hold_id, number)
+	end
+	return words
+end
+
+-- The hold, which is removed. count: its permits by its record; removed: how many of them were there; is_lost: not all,
+-- or its lease has ended.
+-- nil when there is no such hold; then name.overwritten may be set.
+local function remove_permits(name, hold_id)
+	local record = read_field(name, name.holds, hold_id)
+	if not record then
+		return nil
+	end
+	local hold = {}
+	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = hold_record_parse(record)
+	hold.count = tonumber(hold.token) or 0
+	-- The first write, and one that a full server allows; it then allows those after it, too.
+	redis.call('HDEL', name.holds, hold_id)
+	if hold.count == 0 then
+		return nil
+	end
+	-- A user may have overwritten it: no obstacle.
+	redis.pcall(unpack(ids_of('ZREM', name.ends, hold_id, hold.count)))
+	hold.removed = redis.call(unpack(ids_of('ZREM', name.permits, hold_id, hold.count)))
+	hold.is_lost = hold.removed < hold.count or tonumber(hold.end_ms) <= now_ms()
+	return hold
+end
+
+-- To release a hold of permits.
+
+-- The result for the name, as in inc/names.lua.
+local function release_permits(name, hold_id)
+	local hold = remove_permits(name, hold_id)
+	if not hold then
+		return 0
+	end
+	free_permits(name, hold.removed)
+	return hold.is_lost and 3 or 2
+end

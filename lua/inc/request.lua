@@ -4,7 +4,7 @@
 -- ARGV[3]  hold id: a request that comes a second time adds no second hold
 -- ARGV[4]  note, which waiters are shown
 -- ARGV[5]  what it asks for, in one, since each argument takes time. Four digits, 1 for yes: a fencing token is to be issued
---          (a name that has a fencing counter gets one in any case); and those of inc/request_options.lua. Then, unless it is
+--          (a name that has a fencing counter gets one in any case); and those of inc/request.lua. Then, unless it is
 --          the first try, since when the caller waits, as an earlier reply said. Then, unless both are 0, each after a blank:
 --          1 when the login names a user, which may lack rights; and how long the server must have been up, in ms, to count
 --          as one of several, 0 for a single one.
@@ -19,3 +19,29 @@ if #options > 4 then
 	since_us, more = string.match(options, '^....(%d*)(.*)$')
 end
 local has_waited, asks_for_more = since_us ~= '', more ~= ''
+
+-- What an acquisition asks for besides. The common one does without these, see quick/acquire_absent.lua. Digits of the options:
+-- the caller will wait for a busy lock; it listens to the channel that wakes it; the last reply said that it is another's
+-- turn, and a message has come since.
+
+local may, listens, has_passed = string.match(options, '^.(.)(.)(.)')
+local may_wait, has_turn_passed, waits_since_us = may == '1', has_passed == '1', tonumber(since_us)
+local user, uptime_ms = string.match(more, '^ (%d) (%d+)$')
+local tries_rights, least_uptime_ms = user == '1', tonumber(uptime_ms) or 0
+
+-- The owners that may re-enter the lock: the caller's own, and those that it inherited.
+
+local reentrant_owners = { fresh_owner }
+for i = FIXED_ARGS + #ARG_FIELDS * #names + 1, #ARGV do
+	reentrant_owners[#reentrant_owners + 1] = ARGV[i]
+end
+
+-- The first of them that has a field in the lock hash, its name being the owner and suffix; nil when none has.
+local function holding_owner(lock, suffix)
+	for _, owner in ipairs(reentrant_owners) do
+		if redis.call('HEXISTS', lock, owner .. suffix) == 1 then
+			return owner
+		end
+	end
+	return nil
+end

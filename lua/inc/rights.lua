@@ -4,8 +4,6 @@
 -- that renewal, release and leaving the queue will need; those that are due later have a form that changes nothing.
 -- Each list stands beside the code that needs these rights. Where the login names no user (see inc/request.lua) only
 -- what is due is run: the default user may mostly do everything, and the others cost more than the lock does.
--- include: denied
--- include: wrong_type
 
 -- Runs these commands. nil, or the error to give for the first that fails, once the commands of undo have run.
 local function try_all(steps, undo)
@@ -22,4 +20,12 @@ local function try_all(steps, undo)
 		end
 	end
 	return nil
+end
+
+-- To put lists together.
+
+local function append(steps, more)
+	for _, step in ipairs(more) do
+		steps[#steps + 1] = step
+	end
 end

@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# lua/embed.sh: a script has each include once, after those that it needs, and no function that it does not call. A
-# mistake in its includes or names is an error with file and line, and no C file is made.
+# lua/embed.sh: a script has the definitions that it uses, once each, behind those that they use, and no other. A mistake in
+# names or includes is an error with file and line, and no C file is made.
 
 load ../lib/helpers
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
-	mkdir -p lua/inc
+	mkdir -p lua/inc lua/quick
+	echo '-- Nothing.' >lua/inc/nothing.lua
 	cp "$BATS_TEST_DIRNAME/../../lua/embed.sh" "$BATS_TEST_DIRNAME/../../lua/expand.awk" lua
 }
 
@@ -25,22 +26,26 @@ embedding_fails() {
 	[ ! -e out.c ] && [ ! -e out.c.tmp ]
 }
 
-@test "an include is in a script once, after those that it includes" {
-	write_file x.lua '-- What it does.' '-- include: upper' '-- include: lower' '' 'return upper()'
-	write_file y.lua '-- include: lower' 'return lower()'
-	write_file inc/upper.lua '-- include: middle' '-- include: lower' 'local function upper()' '	return middle() + lower()' 'end'
-	write_file inc/middle.lua '-- include: lower' 'local function middle()' '	-- Why.' '	return lower()' 'end'
-	write_file inc/lower.lua 'local function lower()' '	return "1"' 'end'
+@test "a definition is in a script once, in front of the statement that uses it first, behind those that it uses" {
+	write_file x.lua '-- What it does.' 'if #KEYS == 1 then' '	return lower()' 'end' '' 'local unused = 1' 'return upper()'
+	write_file y.lua 'return lower()'
+	write_file inc/all.lua '-- Why.' 'local function upper()' '	return middle() + lower()' 'end' '' 'local function nobody()' '	return 2' 'end' \
+		'local function lower()' '	return "1"' 'end'
+	write_file inc/more.lua 'local function middle()' '	-- Why.' '	return lower()' 'end'
 	embed
 	run -0 grep '^		"' out.c
 	assert_output '		"local function lower()\n"
 		"return \"1\"\n"
 		"end\n"
+		"if #KEYS==1 then\n"
+		"return lower()\n"
+		"end\n"
+		"local unused=1\n"
 		"local function middle()\n"
 		"return lower()\n"
 		"end\n"
 		"local function upper()\n"
-		"return middle() + lower()\n"
+		"return middle()+lower()\n"
 		"end\n"
 		"return upper()",
 		"local function lower()\n"
@@ -49,37 +54,79 @@ embedding_fails() {
 		"return lower()",'
 }
 
-@test "an include that is missing is an error, in a script and in another include" {
-	write_file x.lua '-- What it does.' '-- include: nowhere' 'return 1'
-	embedding_fails "lua/x.lua:2: cannot read include 'nowhere'"
-	write_file x.lua '-- include: upper' 'return 1'
-	write_file inc/upper.lua '' '' '-- include: nowhere'
-	embedding_fails "lua/inc/upper.lua:3: cannot read include 'nowhere'"
+@test "statements that complete a definition go with it, and constants go one by one" {
+	write_file x.lua 'return names[FIRST]'
+	write_file inc/names.lua 'local SECOND = 2' 'local FIRST = 1' '' 'local names = {}' 'for i = FIRST, #KEYS do' '	names[i] = KEYS[i]' 'end'
+	embed
+	run -0 grep -c SECOND out.c || :
+	assert_output 0
+	run -0 grep '^		"' out.c
+	assert_output '		"local FIRST=1\n"
+		"local names={}\n"
+		"for i=FIRST,#KEYS do\n"
+		"names[i]=KEYS[i]\n"
+		"end\n"
+		"return names[FIRST]",'
+}
+
+@test "a name that the script defines is the script's" {
+	write_file x.lua 'local count = ARGV[1]' 'return twice()'
+	write_file y.lua 'return twice()'
+	write_file inc/all.lua 'local count = ARGV[2]' '' 'local function twice()' '	return 2 * count' 'end' \
+		'local function other(count)' '	return count' 'end'
+	embed
+	run -0 grep -c 'count=ARGV\[2\]' out.c
+	assert_output 1
+	write_file z.lua 'return other(1)'
+	embed
+	run -0 grep -c 'count=ARGV\[2\]' out.c
+	assert_output 1
+}
+
+@test "an include stands for the statements of a file, and one that is missing is an error" {
+	write_file x.lua '-- What it does.' 'local key = KEYS[1]' '-- include: quick/most' 'return 1'
+	write_file quick/most.lua '-- Why.' 'if key then' '	return 2' 'end'
+	embed
+	run -0 grep '^		"' out.c
+	assert_output '		"local key=KEYS[1]\n"
+		"if key then\n"
+		"return 2\n"
+		"end\n"
+		"return 1",'
+	rm out.c
+	write_file x.lua '-- What it does.' '-- include: quick/nowhere' 'return 1'
+	embedding_fails "lua/x.lua:2: cannot read include 'quick/nowhere'"
 	write_file x.lua '-- include: ../x' 'return 1'
 	embedding_fails "lua/x.lua:1: '../x' is no name of an include"
+	write_file x.lua '-- include: quick/most' '-- include: quick/most' 'return 1'
+	embedding_fails 'lua/x.lua:2: only a script includes, and each file once'
+	write_file x.lua 'return 1'
+	write_file inc/upper.lua '-- include: quick/most'
+	embedding_fails 'lua/inc/upper.lua:1: only a script includes, and each file once'
 }
 
-@test "includes that include each other are an error" {
-	write_file x.lua '-- include: upper' 'return 1'
-	write_file inc/upper.lua '-- include: lower'
-	write_file inc/lower.lua '-- Why.' '-- include: upper'
-	embedding_fails "lua/inc/lower.lua:2: circle of includes: upper lower upper"
-	write_file inc/upper.lua '-- include: upper'
-	embedding_fails "lua/inc/upper.lua:1: circle of includes: upper upper"
+@test "definitions that use each other are an error" {
+	write_file x.lua 'return upper()'
+	write_file inc/upper.lua 'local function upper()' '	return lower()' 'end' '' 'local function lower()' '	return upper()' 'end'
+	embedding_fails "lua/inc/upper.lua:6: 'upper' uses what uses it"
+	write_file inc/upper.lua 'local function upper(count)' '	return count == 0 and 1 or upper(count - 1)' 'end'
+	embed
 }
 
-@test "a name that is defined twice in one script is an error" {
-	write_file x.lua '-- include: upper' '-- include: lower' 'return 1'
+@test "a name that is defined twice is an error, and so is a statement among definitions" {
+	write_file x.lua 'return 1'
 	write_file inc/upper.lua 'local function acquire(name)' '	local lower = name' '	return lower' 'end'
-	write_file inc/lower.lua 'local function acquire()' 'end'
-	embedding_fails "lua/inc/lower.lua:1: 'acquire' is defined in lua/inc/upper.lua:1 already"
-	write_file inc/lower.lua 'local first, acquire = 1, 2'
-	embedding_fails "lua/inc/lower.lua:1: 'acquire' is defined in lua/inc/upper.lua:1 already"
-	write_file inc/lower.lua '' 'local acquire -- Later.'
-	embedding_fails "lua/inc/lower.lua:2: 'acquire' is defined in lua/inc/upper.lua:1 already"
-	write_file inc/lower.lua 'local lower = acquire'
-	write_file x.lua '-- include: upper' '-- include: lower' 'local lower' 'return 1'
-	embedding_fails "lua/x.lua:3: 'lower' is defined in lua/inc/lower.lua:1 already"
+	write_file inc/zlower.lua 'local function acquire()' 'end'
+	embedding_fails "lua/inc/zlower.lua:1: 'acquire' is defined in lua/inc/upper.lua:1 already"
+	write_file inc/zlower.lua 'local first, acquire = 1, 2'
+	embedding_fails "lua/inc/zlower.lua:1: 'acquire' is defined in lua/inc/upper.lua:1 already"
+	write_file inc/zlower.lua '' 'local acquire -- Later.'
+	embedding_fails "lua/inc/zlower.lua:2: 'acquire' is defined in lua/inc/upper.lua:1 already"
+	write_file inc/zlower.lua 'local lower = 1' '' 'redis.call("PING")'
+	embedding_fails 'lua/inc/zlower.lua:3: no definition'
+	write_file inc/zlower.lua 'local lower = 1'
+	write_file x.lua 'local upper' 'local upper' 'return 1'
+	embedding_fails "lua/x.lua:2: 'upper' is defined in lua/x.lua:1 already"
 }
 
 @test "a name that no line before it defines is an error" {
@@ -93,8 +140,10 @@ embedding_fails() {
 	embedding_fails "lua/x.lua:1: no line before it defines 'count'"
 	write_file x.lua 'return "text" .. count'
 	embedding_fails "lua/x.lua:1: no line before it defines 'count'"
-	write_file x.lua '-- include: upper' 'local FIXED_ARGS = 2'
-	write_file inc/upper.lua '' 'local first = ARGV[FIXED_ARGS + 1]'
+	write_file x.lua 'local function f(count) return count end' 'return f(1) + count'
+	embedding_fails "lua/x.lua:2: no line before it defines 'count'"
+	write_file x.lua 'local first = upper' 'local FIXED_ARGS = 2' 'return first'
+	write_file inc/upper.lua '' 'local upper = ARGV[FIXED_ARGS + 1]'
 	embedding_fails "lua/inc/upper.lua:2: no line before it defines 'FIXED_ARGS'"
 }
 
@@ -104,15 +153,6 @@ embedding_fails() {
 		'for i = 1, 2 do' '	each({ i }, function(at, of) return at .. of end)' 'end' \
 		'lock.expires, lock.holds.note = 0x1F, lock.name:upper()' "return redis.call('GET', lock.name)"
 	embed
-}
-
-@test "two scripts may define the same name" {
-	write_file x.lua '-- include: upper' 'return acquire()'
-	write_file y.lua '-- include: lower' 'return acquire()'
-	write_file inc/upper.lua 'local function acquire() return 1 end'
-	write_file inc/lower.lua 'local function acquire() return 2 end'
-	embed
-	[ "$(grep -c 'local function acquire' out.c)" -eq 2 ]
 }
 
 @test "all kinds of awk make the same of rlock's scripts" {
@@ -131,7 +171,7 @@ embedding_fails() {
 
 # uncalled SCRIPT: prints the functions of its body that it names once only, where it defines them.
 uncalled() {
-	awk -f "$LUA/expand.awk" "$LUA/inc" "$1" | awk '
+	awk -f "$LUA/expand.awk" "$1" "$LUA"/inc/*.lua | awk '
 		/^local function / {
 			line = $0
 			sub(/^local function /, "", line)

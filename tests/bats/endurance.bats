@@ -266,7 +266,7 @@ has_expired_at() {
 # The body of lua/NAME.lua, as it is sent.
 script_body() {
 	local lua=$BATS_TEST_DIRNAME/../../lua
-	awk -f "$lua/expand.awk" "$lua/inc" "$lua/$1.lua"
+	awk -f "$lua/expand.awk" "$lua/$1.lua" "$lua"/inc/*.lua
 }
 
 @test "a renewal that arrives behind the end of its command leaves the least time as it is" {

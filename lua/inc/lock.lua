@@ -1,0 +1,71 @@
+-- What the hash of a lock of any kind consists of: the numbers of inc/hold.lua, and a mode. A hash with anything
+-- else in it is a user's own.
+local NOT_A_LOCK = 'hash that is no lock'
+
+-- wire: Redisson's read/write locks keep their mode in this field.
+local function is_mode(field, value)
+	return field == 'mode' and (value == 'read' or value == 'write')
+end
+
+-- A script looks at so many fields of a lock one by one. A lock may have many more, since each reader has one.
+local FIELDS_MAX = 16
+
+-- Whether a key is a lock, and free: the first look of every acquisition.
+
+-- Whether a field of the lock hash counts holds, and can count one more.
+local function counts_holds(value)
+	local count = hold_count(value)
+	return count ~= nil and count < HOLDS_MAX
+end
+
+-- Whether these fields can be those of a lock: a user's own hash must not get a TTL. Of too many fields only those of
+-- the reentrant owners are looked at.
+local function can_be_lock(lock, field_count)
+	if field_count > FIELDS_MAX then
+		for _, owner in ipairs(reentrant_owners) do
+			local value = redis.call('HGET', lock, owner)
+			if value and not counts_holds(value) then
+				return false
+			end
+		end
+		return true
+	end
+	local listed = redis.pcall('HGETALL', lock)
+	for i = 1, #listed, 2 do
+		local field, value = listed[i], listed[i + 1]
+		if not is_mode(field, value) and not counts_holds(value) then
+			return false
+		end
+	end
+	return true
+end
+
+-- Whether no key of a name exists, neither a lock nor a leftover of one. Most names are found like this.
+local function is_absent(name)
+	local keys = { name.lock, name.holds }
+	keys[#keys + 1] = name.counter
+	keys[#keys + 1] = name.ends
+	keys[#keys + 1] = name.turn
+	keys[#keys + 1] = name.writer
+	return redis.pcall('EXISTS', unpack(keys)) == 0
+end
+
+-- Sets name.is_free and name.is_absent. The reply to give when the key is no lock, or can't be read; else nil.
+local function examine(index, name)
+	name.is_absent = is_absent(name)
+	if name.is_absent then
+		name.is_free = true
+		return nil
+	end
+	local field_count = redis.pcall('HLEN', name.lock)
+	if is_wrong_type(field_count) then
+		return { -1, index, redis.call('TYPE', name.lock).ok }
+	elseif is_error(field_count) then
+		return denied_error('HLEN', field_count)
+	end
+	name.is_free = field_count == 0
+	if not can_be_lock(name.lock, field_count) then
+		return { -1, index, NOT_A_LOCK }
+	end
+	return nil
+end

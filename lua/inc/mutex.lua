@@ -1,0 +1,108 @@
+-- To acquire a plain or fair lock.
+
+local READWRITE_LOCK = 'read/write lock'
+
+-- wire: a plain and a fair lock have one field, the owner's, with the number of its holds. Redisson's read/write locks
+-- keep their mode in another.
+local function is_readwrite_lock(name)
+	return redis.call('HEXISTS', name.lock, 'mode') == 1
+end
+
+local function mutex_acquire(name)
+	if not name.is_free then
+		return reenter(name)
+	end
+	local token = issue_token(name)
+	redis.call('HINCRBY', name.lock, name.field, 1)
+	return acquire_free(name, token, { { 'HKEYS', name.lock }, { 'EXISTS', name.lock } })
+end
+
+-- To notify the waiters of a plain or fair lock.
+
+-- The lock is released by now, and stays so whatever right to the queue the user lacks.
+local function notify_head(name)
+	local err = leave_error(name)
+	if not err then
+		prune(name)
+		wake_head(name)
+	end
+	publish_error = publish_error or err
+end
+
+-- wire: Redisson's waiters for a plain lock listen to the channel itself, the head of a fair lock's queue to a
+-- channel of its own. Both kinds may wait for one lock.
+local function notify_waiters(name)
+	wake_waiters(name, WAKE_ONE)
+	if redis.pcall('EXISTS', name.queue) == 1 then
+		notify_head(name)
+	end
+end
+
+-- What becomes of a plain or fair lock, one hold of which was removed.
+
+-- Whether the lock has another owner than those of kept holds.
+local function has_owner(name)
+	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
+		if not kept_until(owner) then
+			return true
+		end
+	end
+	return false
+end
+
+-- Makes a lock without such an owner last until its last kept hold ends. False: there is none.
+local function leave_to_kept_holds(name)
+	local last_ms = 0
+	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
+		last_ms = math.max(last_ms, kept_until(owner) or 0)
+	end
+	if last_ms <= now_ms() then
+		return false
+	end
+	set_ttl(name, last_ms - now_ms())
+	return true
+end
+
+-- The removed hold may have had a longer lease than those that stay.
+local function limit_to_longest_hold(name)
+	local longest_ms = longest_hold_ms(name, redis.call('HKEYS', name.lock))
+	local ttl_ms = redis.call('PTTL', name.lock)
+	if longest_ms and longest_ms > 0 and ttl_ms > longest_ms then
+		set_ttl(name, longest_ms)
+		-- The lock may expire much earlier than the waiters know.
+		if ttl_ms > longest_ms + LATE_MS then
+			notify_waiters(name)
+		end
+	end
+end
+
+-- To release one hold of a plain or fair lock.
+
+-- Whether no hold is left, and no waiter is in a queue for the lock: then only its channel is notified.
+local function is_free_without_queue(name)
+	return redis.pcall('EXISTS', name.lock, name.holds, name.queue, name.wake_queue) == 0
+end
+
+local function release_mutex(name, owner, count)
+	if count > 1 then
+		redis.call('HINCRBY', name.lock, owner, -1)
+	else
+		redis.call('HDEL', name.lock, owner)
+	end
+	if is_free_without_queue(name) then
+		wake_others(name, WAKE_ONE)
+		return 2
+	end
+	if has_owner(name) then
+		limit_to_longest_hold(name)
+		return 1
+	end
+	if leave_to_kept_holds(name) then
+		-- The lock will be free earlier than the waiters know.
+		notify_waiters(name)
+		return 1
+	end
+	redis.call('DEL', name.lock, name.holds)
+	notify_waiters(name)
+	return 2
+end

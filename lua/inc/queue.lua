@@ -1,0 +1,331 @@
+-- The queue for a fair lock. wire: Redisson's list of owners, and their deadlines (RedissonFairLock). Redisson's
+-- deadlines can't tell a live waiter from a dead one, so each waiter of ours has a sign of life beside them: a hash
+-- of OWNER to "ALIVE_UNTIL_MS SINCE_US RUN LISTENS_SINCE_MS NOTE", and under SEEN "LAST_MS GRACE_END_MS RUN
+-- RETURN_END_MS": when a script last read the queue, and until when no waiter is taken for dead. RUN is the run id of
+-- the server that wrote it. LISTENS_SINCE_MS is 0 where that server had no subscriber of the waiter's channel.
+
+local LIFE_MS = 4000         -- a waiter without a sign of life for so long is dead
+local GAP_MS = 3000          -- no waiter gave one for so long: the server had stalled, ...
+local GRACE_MS = 2000        -- ... and all waiters get so long to give one again
+local RETURN_MS = 10000      -- another server took over, or it was restarted: waiters have so long to come back
+local SEEN = 'seen'          -- no owner: rlock_owner_check denies it
+local UNKNOWN = '-'          -- the user may not ask for the run id
+
+-- The sign of life of a waiter of ours; nil for one of Java's.
+local function sign_of_life(name, owner)
+	local sign = redis.call('HGET', name.waiters, owner)
+	if not sign then
+		return nil
+	end
+	local alive_until_ms, since_us, run, listens_since_ms, waiter_note =
+		string.match(sign, '^(%d+) (%d+) (%S+) (%d+) (.*)$')
+	return { alive_until_ms = tonumber(alive_until_ms), since_us = tonumber(since_us), run = run,
+		listens_since_ms = tonumber(listens_since_ms), note = waiter_note }
+end
+
+local known_run
+
+-- Which run of which server this is; asked once.
+local function server_run()
+	if not known_run then
+		local info = redis.pcall('INFO', 'server')
+		known_run = UNKNOWN
+		if type(info) == 'string' then
+			known_run = string.match(info, 'run_id:(%w+)') or UNKNOWN
+		end
+	end
+	return known_run
+end
+
+-- Sets once until when no waiter is taken for dead: name.grace_until_ms after the server had stalled, name.return_until_ms after
+-- another run of it began, to which all waiters have to come back first.
+local function recall(name)
+	if name.run then
+		return
+	end
+	local seen_ms, grace_ms, run, return_ms =
+		string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+) (%S+) (%d+)$')
+	local is_gap = now_ms() - (tonumber(seen_ms) or 0) > GAP_MS
+	if not name.grace_until_ms then
+		name.grace_until_ms = is_gap and now_ms() + GRACE_MS or tonumber(grace_ms)
+	end
+	name.run = server_run()
+	if name.run == UNKNOWN then
+		name.run = run or UNKNOWN
+	end
+	name.return_until_ms = tonumber(return_ms) or 0
+	if run and run ~= UNKNOWN and run ~= name.run then
+		name.return_until_ms = now_ms() + RETURN_MS
+	end
+end
+
+-- wire: each waiter listens to a channel of its own.
+local function own_channel(name, owner)
+	return name.channel .. ':' .. owner
+end
+
+-- How many clients listen to the waiter's own channel; nil when the user may not ask. What PUBLISH returns would count
+-- those that listen to a pattern, too, such as a monitor of all channels.
+local function count_listeners(name, owner)
+	local reply = redis.pcall('PUBSUB', 'NUMSUB', own_channel(name, owner))
+	if is_error(reply) then
+		return nil
+	end
+	local listeners = tonumber(reply[2])
+	-- wire: in a cluster new Redissons listen in the slot alone.
+	if is_in_cluster then
+		reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', own_channel(name, owner))
+		listeners = listeners + (not is_error(reply) and tonumber(reply[2]) or 0)
+	end
+	return listeners
+end
+
+local function is_heard(name, owner)
+	return (count_listeners(name, owner) or 0) > 0
+end
+
+-- When this waiter is to be taken for dead, unless it is Java's and listens. Java's without a deadline would never
+-- leave.
+local function death_ms(name, owner)
+	local sign = sign_of_life(name, owner)
+	if not sign then
+		return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
+	end
+	recall(name)
+	local alive_until_ms = sign.alive_until_ms
+	if sign.run ~= name.run and sign.run ~= UNKNOWN and name.run ~= UNKNOWN then
+		-- Written by another server's clock.
+		alive_until_ms = 0
+	end
+	return math.max(alive_until_ms, name.grace_until_ms, name.return_until_ms)
+end
+
+-- wire: deadlines follow the clocks of their clients, so a waiter that listens is alive, whatever its deadline is.
+local function is_dead(name, owner)
+	return death_ms(name, owner) <= now_ms()
+		and (sign_of_life(name, owner) ~= nil or not is_heard(name, owner))
+end
+
+-- The first waiter in the queue for a fair lock; false when there is none.
+local function head_of(name)
+	return redis.call('LINDEX', name.queue, 0)
+end
+
+-- Which waiters in the queue for a fair lock do not listen any more.
+
+-- A waiter of ours that listened here, on this run of the server, and does not any more: the kernel closed its
+-- connection when its process ended.
+local function is_silent(name, owner)
+	local sign = sign_of_life(name, owner)
+	if not sign or sign.listens_since_ms == 0 or sign.run ~= server_run() then
+		return false
+	end
+	recall(name)
+	return now_ms() >= name.return_until_ms and count_listeners(name, owner) == 0
+end
+
+-- A waiter that listens, and one of ours has done so for a while: after a network failure it may be back a moment
+-- before those in front of it.
+local function is_heard_all_along(name, owner)
+	local sign = sign_of_life(name, owner)
+	if sign and (sign.listens_since_ms == 0 or now_ms() - sign.listens_since_ms < LIFE_MS) then
+		return false
+	end
+	return is_heard(name, owner)
+end
+
+-- To leave the queue for a fair lock, and to let the next waiter have its turn.
+
+local function dequeue(name, owner)
+	redis.call('LREM', name.queue, 0, owner)
+	redis.call('ZREM', name.deadlines, owner)
+	redis.call('HDEL', name.waiters, owner)
+	if not head_of(name) then
+		redis.call('DEL', name.deadlines, name.waiters)
+	elseif redis.call('HLEN', name.waiters) == 1 then
+		redis.call('HDEL', name.waiters, SEEN)
+	end
+end
+
+-- The error when no waiter can leave this queue, or be removed from it; else nil.
+local function leave_error(name)
+	local steps = {
+		{ 'LINDEX', name.queue, 0 },
+		{ 'LREM', name.queue, 0, '' },
+		{ 'ZSCORE', name.deadlines, '' },
+		{ 'ZREM', name.deadlines, '' },
+		{ 'HGET', name.waiters, '' },
+		{ 'HLEN', name.waiters },
+		{ 'HDEL', name.waiters, '' },
+	}
+	if redis.pcall('EXISTS', name.waiters) == 0 then
+		steps[#steps + 1] = { 'DEL', name.waiters }
+	end
+	return try_all(steps)
+end
+
+-- Removes dead waiters from the head of the queue. The caller, an owner, is alive.
+local function prune(name, caller)
+	local head = head_of(name)
+	while head and head ~= caller and is_dead(name, head) do
+		dequeue(name, head)
+		head = head_of(name)
+	end
+end
+
+-- No waiter in the queue listens: a network failure may have cut them all off, so they keep their positions for now. A
+-- Java client that joins the queue sleeps until the last deadline in it; a waiter that comes back raises its own again.
+-- By pcall: a deadline passes in any case, and is no reason to keep the lock.
+local function lower_deadlines(name, silent)
+	local deadline_ms = now_ms() + RETURN_MS
+	for _, owner in ipairs(silent) do
+		if tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0) > deadline_ms then
+			redis.pcall('ZADD', name.deadlines, digits(deadline_ms), owner)
+		end
+	end
+end
+
+-- Removes silent waiters from the head of the queue, when the one behind them, or the caller, has listened all along.
+local function remove_silent(name, caller)
+	local silent = {}
+	local owner = head_of(name)
+	while owner and owner ~= caller and is_silent(name, owner) do
+		silent[#silent + 1] = owner
+		owner = redis.call('LINDEX', name.queue, #silent)
+	end
+	if #silent == 0 then
+		return
+	elseif not owner then
+		lower_deadlines(name, silent)
+	elseif is_heard_all_along(name, owner) then
+		for _, gone in ipairs(silent) do
+			dequeue(name, gone)
+		end
+	end
+end
+
+local function wake_head(name, caller)
+	remove_silent(name, caller)
+	local head = head_of(name)
+	if head and head ~= caller then
+		publish(own_channel(name, head), WAKE_ONE)
+	end
+end
+
+-- To join the queue for a fair lock. It is apart from inc/queue.lua to keep fair_leave.lua short: that one is sent
+-- without waiting for the reply, and a server that had stalled reads only the first 16 kB of a closed connection.
+
+local SKEW_MS = 20              -- by what the clocks of several servers may differ
+local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them
+local RETRY_AFTER_MS = 2000     -- so often each waiter gives a sign of life
+local NEAR_POSITIONS = 3        -- so many waiters behind the head try again when it dies, ...
+local STAGGER_MS = 10           -- ... one so long after the other
+local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
+
+local function seen_now(name)
+	recall(name)
+	return table.concat({ digits(now_ms()), digits(name.grace_until_ms), name.run, digits(name.return_until_ms) }, ' ')
+end
+
+-- Whether a waiter was in the queue before the server had stalled, or was restarted without its data: then it lets
+-- those come back that were in front of it.
+local function is_early(name, since_us)
+	recall(name)
+	return since_us ~= nil and now_ms() < name.grace_until_ms
+		and since_us / 1000 < name.grace_until_ms - GRACE_MS - SKEW_MS
+end
+
+-- Joins the queue in front of those that came later, so a waiter that was taken for dead, by us or by a Java client
+-- whose clock is wrong, has its position again. Of Java's waiters it is not known when they came: it stays behind
+-- those that were in front of it just now, and goes in front of the others. Returns the position, from 0 on.
+local function enqueue(name, owner, since_us, in_front)
+	for i, other in ipairs(redis.call('LRANGE', name.queue, 0, -1)) do
+		local sign = sign_of_life(name, other)
+		local came_later = i > in_front
+		if sign then
+			came_later = sign.since_us > since_us
+		end
+		if came_later then
+			redis.call('LINSERT', name.queue, 'BEFORE', other, owner)
+			return i - 1
+		end
+	end
+	return redis.call('RPUSH', name.queue, owner) - 1
+end
+
+-- Sets the deadline so far ahead that Java clients don't reach it while those in front have their turns.
+local function keep_deadline_ahead(name, owner, position)
+	local lock_ms = math.max(redis.call('PTTL', name.lock), 0)
+	local least_ms = now_ms() + lock_ms + (position + 1) * REDISSON_WAIT_MS
+	local deadline_ms = tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
+	if deadline_ms < least_ms then
+		deadline_ms = least_ms + REDISSON_WAIT_MS
+		redis.call('ZADD', name.deadlines, digits(deadline_ms), owner)
+	end
+	-- The sign of life must last for as long as the waiter is in the queue: without it a dead waiter is taken for
+	-- one of Java's, and stays until its deadline.
+	local sign_ms = deadline_ms - now_ms() + LIFE_MS
+	extend(name.waiters, sign_ms)
+	-- Redisson gives these no TTL, and those of killed waiters would stay for ever.
+	extend(name.queue, math.max(sign_ms, QUEUE_MS))
+	extend(name.deadlines, math.max(sign_ms, QUEUE_MS))
+end
+
+-- Since when the waiter has listened to its channel on this run of the server; 0: it does not, or the user may not ask
+-- which run it is.
+local function listens_since(name, owner, sign, listens)
+	if listens ~= '1' or server_run() == UNKNOWN or not is_heard(name, owner) then
+		return 0
+	end
+	if sign and sign.run == server_run() and sign.listens_since_ms > 0 then
+		return sign.listens_since_ms
+	end
+	return now_ms()
+end
+
+-- When the waiter has to try again at the latest, in ms from now.
+local function retry_after(name, position, since_us)
+	local retry_after_ms = RETRY_AFTER_MS
+	if position == 0 then
+		local lock_ms = redis.call('PTTL', name.lock)
+		if lock_ms >= 0 then
+			retry_after_ms = math.min(retry_after_ms, lock_ms + 1)
+		end
+		if is_early(name, since_us) then
+			retry_after_ms = math.min(retry_after_ms, name.grace_until_ms - now_ms() + 1)
+		end
+	elseif position <= NEAR_POSITIONS then
+		-- A dead head must not stop the queue.
+		local left_ms = death_ms(name, head_of(name)) - now_ms()
+		if left_ms > 0 then
+			retry_after_ms = math.min(retry_after_ms, left_ms + position * STAGGER_MS)
+		end
+	end
+	return retry_after_ms
+end
+
+-- Joins the queue, or gives a sign of life of a waiter that is in it. Returns since when it waits, and when it has to
+-- try again at the latest. listens: '1' when the waiter listens to its own channel.
+local function join_queue(name, owner, waiter_note, since_us, listens)
+	local position = redis.call('LPOS', name.queue, owner)
+	local sign = sign_of_life(name, owner)
+	local known_since_us = sign and sign.since_us
+	local in_front = position or 0
+	if position and since_us and known_since_us ~= since_us then
+		-- The lock is on several servers, and all their queues have the order of one server's clock.
+		redis.call('LREM', name.queue, 0, owner)
+		position = nil
+	end
+	if not position and since_us then
+		position = enqueue(name, owner, since_us, in_front)
+	elseif not position then
+		position = redis.call('RPUSH', name.queue, owner) - 1
+	end
+	-- The caller sends no time with its first try, nor when it lost the reply to that.
+	since_us = since_us or known_since_us or now_us()
+	local seen = seen_now(name)
+	redis.call('HSET', name.waiters, SEEN, seen, owner, table.concat({ digits(now_ms() + LIFE_MS),
+		digits(since_us), name.run, digits(listens_since(name, owner, sign, listens)), waiter_note }, ' '))
+	keep_deadline_ahead(name, owner, position)
+	return since_us, retry_after(name, position, since_us)
+end

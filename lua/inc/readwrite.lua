@@ -1,0 +1,174 @@
+-- What acquisitions of a read and of a write lock share.
+local MUTEX_LOCK = 'plain or fair lock'
+
+-- Frees a lock of which only its mode is left, since its last reader was removed. The caller may not acquire it.
+local function free_if_empty(name)
+	if not name.is_free and redis.call('HLEN', name.lock) == 1 then
+		redis.call('DEL', name.lock, name.holds, name.ends)
+		name.is_free = true
+		wake_next(name)
+	end
+end
+
+-- What becomes of a read or write lock, one hold of which was removed.
+
+-- How long the longest of our readers lasts; 0 when none does. Removes those that it finds expired before their
+-- recorded end.
+local function longest_reader_ms(name)
+	local expired, position, left_ms = {}, 0, 0
+	local owner
+	repeat
+		owner = redis.call('ZRANGE', name.ends, position, position, 'REV')[1]
+		left_ms = 0
+		if owner then
+			left_ms = our_reader_ttl_ms(name, owner)
+			if left_ms == 0 then
+				expired[owner] = true
+			end
+		end
+		position = position + 1
+	until not owner or left_ms > 0
+	remove_readers(name, expired)
+	return left_ms
+end
+
+-- How long a lock with many readers is held still. nil where that takes a look at each field: there is a writer, or
+-- one of Java's readers may last longest.
+local function many_readers_ms(name)
+	if redis.call('HLEN', name.lock) <= FIELDS_MAX or redis.call('HGET', name.lock, 'mode') ~= 'read' then
+		return nil
+	end
+	local left_ms = longest_reader_ms(name)
+	local ours = redis.call('ZCARD', name.ends)
+	local are_all_ours = redis.call('HLEN', name.lock) - 1 == ours
+	if are_all_ours or left_ms >= redis.call('PTTL', name.lock) then
+		return left_ms
+	end
+	return nil
+end
+
+-- What is left on the lock: the writer's field, if there is one; how long the longest kept hold of a writer lasts; how
+-- long the longest reader does.
+local function holders_left(name)
+	local many_ms = many_readers_ms(name)
+	if many_ms then
+		return nil, 0, many_ms
+	end
+	local listed = redis.call('HGETALL', name.lock)
+	local writer, kept_ms, reads_ms = nil, 0, 0
+	for i = 1, #listed, 2 do
+		local field, count = listed[i], hold_count(listed[i + 1])
+		if field ~= 'mode' and is_writer_field(field) then
+			local end_ms = kept_until(field)
+			if end_ms then
+				kept_ms = math.max(kept_ms, end_ms - now_ms())
+			else
+				writer = field
+			end
+		elseif count then
+			reads_ms = math.max(reads_ms, reader_ttl_ms(name, field, count))
+		end
+	end
+	return writer, kept_ms, reads_ms
+end
+
+local function set_all_ttls(name, ttl_ms)
+	set_ttl(name, ttl_ms)
+	if not has_java_readers(name) then
+		redis.call('PEXPIRE', name.ends, digits(ttl_ms))
+	end
+end
+
+-- The removed hold may have had a longer lease than the writer's, which stay. least_ms: how long other holds last.
+local function limit_to_writer(name, writer, least_ms)
+	local longest_ms = longest_hold_ms(name, { writer })
+	local left_ms = math.max(longest_ms or 0, least_ms)
+	local ttl_ms = redis.call('PTTL', name.lock)
+	if longest_ms and longest_ms > 0 and ttl_ms > left_ms then
+		set_all_ttls(name, left_ms)
+		-- The lock may expire much earlier than the waiters know.
+		if ttl_ms > left_ms + LATE_MS then
+			wake_waiters(name, WAKE_ALL)
+		end
+	end
+end
+
+local function leave_free(name, was_write)
+	redis.call('DEL', name.lock, name.holds, name.ends)
+	-- wire: a writer wakes all waiters, the last reader wakes one.
+	wake_waiters(name, was_write and WAKE_ALL or WAKE_ONE)
+	return 2
+end
+
+-- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/names.lua.
+local function settle(name, was_write)
+	if redis.call('HLEN', name.lock) <= 1 then
+		return leave_free(name, was_write)
+	end
+	local writer, kept_ms, reads_ms = holders_left(name)
+	if writer then
+		limit_to_writer(name, writer, math.max(reads_ms, kept_ms))
+		return 1
+	elseif kept_ms > 0 then
+		set_all_ttls(name, math.max(kept_ms, reads_ms))
+		-- The lock will be free earlier than the waiters know.
+		wake_waiters(name, WAKE_ALL)
+		return 1
+	elseif reads_ms > 0 then
+		set_all_ttls(name, reads_ms)
+		if redis.call('HGET', name.lock, 'mode') == 'write' then
+			redis.call('HSET', name.lock, 'mode', 'read')
+			-- Other readers may acquire it now. Redisson does not notify them.
+			publish(name.channel, WAKE_ALL)
+		end
+		return 1
+	end
+	return leave_free(name, was_write)
+end
+
+-- To release one hold of a read or write lock.
+
+-- Which of a reader's timeout keys belongs to which hold is not known: the holds that it keeps all last as long as the
+-- longest of them.
+local function release_read(name, owner, count)
+	local left_ms = reader_ttl_ms(name, owner, count)
+	if left_ms == 0 then
+		remove_if_expired(name, owner)
+		settle(name, false)
+		return 3
+	end
+	-- wire: the last key is deleted, whichever hold is released.
+	redis.call('DEL', timeout_key(name, owner, count))
+	if count == 1 then
+		redis.call('HDEL', name.lock, owner)
+		redis.call('ZREM', name.ends, owner)
+		return settle(name, false)
+	end
+	redis.call('HINCRBY', name.lock, owner, -1)
+	local longest_ms = longest_hold_ms(name, { owner })
+	if longest_ms and longest_ms > 0 then
+		left_ms = math.min(left_ms, longest_ms)
+	end
+	for number = 1, count - 1 do
+		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
+	end
+	redis.call('ZADD', name.ends, 'XX', digits(now_ms() + left_ms), owner)
+	return settle(name, false)
+end
+
+local function release_write(name, field, count)
+	if count == 1 then
+		redis.call('HDEL', name.lock, field)
+	else
+		redis.call('HINCRBY', name.lock, field, -1)
+	end
+	return settle(name, true)
+end
+
+local function release_readwrite(name, field, count)
+	remove_expired(name)
+	if is_writer_field(field) then
+		return release_write(name, field, count)
+	end
+	return release_read(name, field, count)
+end

@@ -1,2 +1,0 @@
--- wire: what the field of a writer has after its owner (RedissonWriteLock.getLockName).
-local WRITE = ':write'
