@@ -76,26 +76,28 @@ function define(piece, line, number, is_of_script,    count, i, names, name) {
 	}
 }
 
+# A frame has a line "-- here" for statements of the script: the first include of it ends there, and the second one goes on.
 function include(line, file, number, is_of_script,    name, path) {
 	name = line
 	sub(/^-- include: */, "", name)
 	if (name !~ /^[a-z_]+(\/[a-z_]+)?$/)
 		fail(file, number, "'" name "' is no name of an include")
-	if (!is_of_script || path_of[name])
-		fail(file, number, "only a script includes, and each file once")
 	path = file
 	sub(/[^\/]*$/, name ".lua", path)
-	path_of[name] = path
+	if (!is_of_script || is_over[path])
+		fail(file, number, "nothing to include here")
 	if (read(path, 1) < 0)
 		fail(file, number, "cannot read include '" name "'")
 }
 
-# Adds the pieces of a file. Below 0 when it can't be read.
-function read(file, is_of_script,    line, number, got, piece, is_first) {
+# Adds the pieces of a file, up to a line "-- here". Below 0 when it can't be read.
+function read(file, is_of_script,    line, got, piece, is_first) {
 	while ((got = (getline line < file)) > 0) {
-		number++
+		number_in[file]++
 		if (line ~ /^-- include:/)
-			include(line, file, number, is_of_script)
+			include(line, file, number_in[file], is_of_script)
+		if (line ~ /^-- here/)
+			return 0
 		if (line ~ /^$/ && !is_of_script)
 			piece = 0
 		if (line ~ /^[ \t]*(--|$)/)
@@ -107,16 +109,17 @@ function read(file, is_of_script,    line, number, got, piece, is_first) {
 			if (is_of_script)
 				script[++script_count] = piece
 			if (line ~ /^local /)
-				define(piece, line, number, is_of_script)
+				define(piece, line, number_in[file], is_of_script)
 		} else if (!piece) {
-			fail(file, number, "no definition")
+			fail(file, number_in[file], "no definition")
 		}
 		sub(/[ \t]+-- .*$/, "", line)
 		sub(/^[ \t]+/, "", line)
 		lines[piece, ++line_count[piece]] = squeezed(line)
-		number_of[piece, line_count[piece]] = number
+		number_of[piece, line_count[piece]] = number_in[file]
 	}
 	close(file)
+	is_over[file] = 1
 	return got
 }
 

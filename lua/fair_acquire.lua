@@ -4,17 +4,13 @@
 -- KEYS     for each name: lock hash, holds hash, fencing counter, Redisson's queue and deadlines, our waiters
 -- ARGV     see inc/request.lua; of each name: channel
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
-local FIXED_ARGS = 5
-local call, lock, holds, counter = redis.pcall, KEYS[1], KEYS[2], KEYS[3]
--- Not for a waiter: its queue may have been lost, with others in front of it.
-local there = not has_waited and not asks_for_more and #KEYS == 6
-	and call('EXISTS', lock, holds, KEYS[4], KEYS[5], KEYS[6], want_token and lock or counter)
--- include: quick/acquire_absent_token
--- include: quick/acquire_absent
+-- Not quick for a waiter: its queue may have been lost, with others in front of it.
+local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 6, not has_waited
+local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], nil, nil, nil
 
-local field, own_key, ends = fresh_owner, nil, nil
-local is_added = is_common and call('HSET', lock, field, '1') == 1
--- include: quick/acquire_absent_hold
+-- include: quick/acquire
+local is_added = is_quick and call('HSET', lock, field, '1') == 1
+-- include: quick/acquire
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'channel' }
 

@@ -16,15 +16,12 @@
 --            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, else 0
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fencing counter is something else; nothing was changed
-local FIXED_ARGS = 5
-local call, lock, holds, counter, turn = redis.pcall, KEYS[1], KEYS[2], KEYS[3], ARGV[FIXED_ARGS + 2]
-local there = not asks_for_more and #KEYS == 3 and call('EXISTS', lock, holds, turn, want_token and turn or counter)
--- include: quick/acquire_absent_token
--- include: quick/acquire_absent
+local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 3, true
+local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], ARGV[FIXED_ARGS + 2], nil, nil
 
-local field, own_key, ends = fresh_owner, nil, nil
-local is_added = is_common and call('HSET', lock, field, '1') == 1
--- include: quick/acquire_absent_hold
+-- include: quick/acquire
+local is_added = is_quick and call('HSET', lock, field, '1') == 1
+-- include: quick/acquire
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter' }, { 'wake_queue', 'turn', 'channel' }
 if tries_rights then

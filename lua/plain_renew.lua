@@ -9,10 +9,10 @@
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT = 2
--- include: quick/renew_only
 
-is_common = is_common and call('HEXISTS', lock, field) == 1
--- include: quick/renew_only_record
+-- include: quick/renew
+local is_held = is_quick and call('HEXISTS', lock, field) == 1
+-- include: quick/renew
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}

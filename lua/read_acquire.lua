@@ -4,17 +4,15 @@
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock: holder is the writer that is next, or empty
-local FIXED_ARGS = 5
-local call, lock, holds, ends, turn, token = redis.pcall, KEYS[1], KEYS[2], KEYS[4], ARGV[FIXED_ARGS + 2], nil
-local is_common = not asks_for_more and not want_token and #KEYS == 4
-	and call('EXISTS', lock, holds, KEYS[3], ends, turn) == 0
--- include: quick/acquire_absent
+local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token
+local field, counter, turn, ends = fresh_owner, nil, ARGV[FIXED_ARGS + 2], KEYS[4]
+local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. field .. TIMEOUT .. '1'
 
-local field, own_key = fresh_owner, ARGV[FIXED_ARGS + 4] .. ':' .. fresh_owner .. TIMEOUT .. '1'
-local is_added = is_common and call('HSET', lock, 'mode', 'read', field, '1') == 2
+-- include: quick/acquire
+local is_added = is_quick and call('HSET', lock, 'mode', 'read', field, '1') == 2
 	and call('SET', own_key, '1', 'PX', lease_ms).ok and call('ZADD', ends, end_ms, field) == 1
 	and call('PEXPIRE', ends, lease_ms) == 1
--- include: quick/acquire_absent_hold
+-- include: quick/acquire
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 

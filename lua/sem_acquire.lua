@@ -9,7 +9,7 @@ local FIXED_ARGS = 7
 -- As text, for sem_acquire.lua.
 local total, take = ARGV[6], ARGV[7]
 
--- The common acquisition of a semaphore, as quick/acquire_absent.lua is that of a lock: one permit of one name, with no waiter,
+-- The common acquisition of a semaphore, as quick/acquire.lua is that of a lock: one permit of one name, with no waiter,
 -- nothing to reclaim, and the expected total. All else, and what is denied, goes the long way.
 
 local KEY_COUNT, WAKE_QUEUE_ARG, TURN_ARG = 5, FIXED_ARGS + 1, FIXED_ARGS + 2
@@ -28,7 +28,7 @@ if take == '1' and #KEYS == KEY_COUNT and not asks_for_more then
 		local free = not is_due and redis.pcall('INCRBY', lock, '-1')
 		if type(free) == 'number' then
 			local id, is_new = hold_id .. ':1', false
-			local end_text = end_ms .. '' -- as text, see quick/acquire_absent.lua
+			local end_text = end_ms .. '' -- as text, see quick/acquire.lua
 			local ttl_ms = held > 0 and redis.pcall('PTTL', holds) or lease_ms
 			if free >= 0 and free + 1 + held == tonumber(total) and (held == 0 or type(ttl_ms) == 'number') then
 				-- The record of a hold that has its permit stays as it is: the hold may be kept until some time.

@@ -8,7 +8,7 @@
 local FIXED_ARGS = 1
 local hold_id = ARGV[1]
 
--- The common release of a semaphore, as quick/acquire_absent.lua is the common acquisition of a lock: one permit of one name, with
+-- The common release of a semaphore, as quick/acquire.lua is the common acquisition of a lock: one permit of one name, with
 -- no waiter of ours in the wake queue. All else goes the long way.
 
 local KEY_COUNT, WAKE_QUEUE_ARG, CHANNEL_ARG = 4, FIXED_ARGS + 1, FIXED_ARGS + 3

@@ -4,15 +4,12 @@
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
-local FIXED_ARGS = 5
-local call, lock, holds, turn, token = redis.pcall, KEYS[1], KEYS[2], ARGV[FIXED_ARGS + 2], nil
-local is_common = not asks_for_more and not want_token and #KEYS == 4
-	and call('EXISTS', lock, holds, KEYS[3], KEYS[4], turn) == 0
--- include: quick/acquire_absent
+local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token
+local field, counter, turn, own_key, ends = fresh_owner .. WRITE, nil, ARGV[FIXED_ARGS + 2], nil, nil
 
-local field, own_key, ends = fresh_owner .. WRITE, nil, nil
-local is_added = is_common and call('HSET', lock, 'mode', 'write', field, '1') == 2
--- include: quick/acquire_absent_hold
+-- include: quick/acquire
+local is_added = is_quick and call('HSET', lock, 'mode', 'write', field, '1') == 2
+-- include: quick/acquire
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 

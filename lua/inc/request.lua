@@ -20,7 +20,7 @@ if #options > 4 then
 end
 local has_waited, asks_for_more = since_us ~= '', more ~= ''
 
--- What an acquisition asks for besides. The common one does without these, see quick/acquire_absent.lua. Digits of the options:
+-- What an acquisition asks for besides. The common one does without these, see quick/acquire.lua. Digits of the options:
 -- the caller will wait for a busy lock; it listens to the channel that wakes it; the last reply said that it is another's
 -- turn, and a message has come since.
 

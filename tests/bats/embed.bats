@@ -83,26 +83,32 @@ embedding_fails() {
 	assert_output 1
 }
 
-@test "an include stands for the statements of a file, and one that is missing is an error" {
+@test "an include stands for the statements of a file, up to where the script goes on, and one that is missing is an error" {
 	write_file x.lua '-- What it does.' 'local key = KEYS[1]' '-- include: quick/most' 'return 1'
 	write_file quick/most.lua '-- Why.' 'if key then' '	return 2' 'end'
+	write_file y.lua '-- include: quick/frame' 'local second = 2' '-- include: quick/frame' 'return first'
+	write_file quick/frame.lua 'local first = 1' '-- here: second' 'first = second'
 	embed
 	run -0 grep '^		"' out.c
 	assert_output '		"local key=KEYS[1]\n"
 		"if key then\n"
 		"return 2\n"
 		"end\n"
-		"return 1",'
-	rm out.c
+		"return 1",
+		"local first=1\n"
+		"local second=2\n"
+		"first=second\n"
+		"return first",'
+	rm out.c lua/y.lua
 	write_file x.lua '-- What it does.' '-- include: quick/nowhere' 'return 1'
 	embedding_fails "lua/x.lua:2: cannot read include 'quick/nowhere'"
 	write_file x.lua '-- include: ../x' 'return 1'
 	embedding_fails "lua/x.lua:1: '../x' is no name of an include"
 	write_file x.lua '-- include: quick/most' '-- include: quick/most' 'return 1'
-	embedding_fails 'lua/x.lua:2: only a script includes, and each file once'
+	embedding_fails 'lua/x.lua:2: nothing to include here'
 	write_file x.lua 'return 1'
 	write_file inc/upper.lua '-- include: quick/most'
-	embedding_fails 'lua/inc/upper.lua:1: only a script includes, and each file once'
+	embedding_fails 'lua/inc/upper.lua:1: nothing to include here'
 }
 
 @test "definitions that use each other are an error" {

@@ -1,0 +1,44 @@
+-- The quick way to acquire a lock: one name, of which no key exists but maybe the fencing counter, and no right that has to be
+-- tried. It stands before all that other cases need, and defines no function: to define one takes longer than some commands.
+-- All other cases, and commands that were denied, are for the code after it, "the long way".
+-- It reads of the script FIXED_ARGS; KEY_COUNT, how many keys a name has; may_be_quick, whether this may be such a case; field,
+-- the owner's in the lock hash; counter, turn, and of a reader ends and its timeout key own_key, each nil where there is none.
+local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]
+local there = may_be_quick and not asks_for_more and #KEYS == KEY_COUNT and call('EXISTS', turn or lock, unpack(KEYS))
+local is_quick, token = there == 0, nil
+if counter and (there == 1 or is_quick and want_token) then
+	is_quick = is_quick or call('EXISTS', counter) == 1
+	-- As text: a number in a script has 53 bits only.
+	token = is_quick and type(call('INCR', counter)) == 'number' and call('GET', counter)
+	is_quick = type(token) == 'string'
+end
+local since_ms, end_ms
+if is_quick then
+	local now = redis.call('TIME')
+	-- As text: for Redis to make text of a number takes longer than to look up a key. '..' writes 14 digits, enough until
+	-- the year 5138.
+	since_ms = now[1] .. string.sub('00000' .. now[2], -6, -4)
+	end_ms = since_ms + lease_ms .. ''
+end
+
+-- here: the script writes its field, and what else only this kind has: is_added, whether all of that was written
+
+-- The record as hold_record_make writes it. Not PEXPIREAT, which is faster: users have no right to it.
+if is_added and call('PEXPIRE', lock, lease_ms) == 1
+	and call('HSET', holds, hold_id, field .. ' ' .. since_ms .. ' ' .. end_ms .. ' ' .. (token or '-') .. ' ' .. note) == 1
+	and call('PEXPIRE', holds, lease_ms) == 1 then
+	if has_waited then
+		call('ZREM', ARGV[FIXED_ARGS + 1], hold_id)
+	end
+	-- Without a token a reply that takes no table.
+	return token and { 1, fresh_owner, 1, token, 0 } or 1
+end
+-- Not where nothing was written: a full server lets a script go on that has deleted something.
+if is_quick and call('EXISTS', lock) == 1
+	and type(call('DEL', lock, holds, own_key or holds, ends or holds)) ~= 'number' then
+	call('HDEL', lock, field, 'mode')
+	call('HDEL', holds, hold_id)
+	if ends then
+		call('ZREM', ends, field)
+	end
+end
