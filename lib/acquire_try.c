@@ -27,14 +27,14 @@
 /* ---- the arguments ---- */
 
 /* As lua/inc/request.lua reads them. */
-static void add_options(const struct rlock__acquisition *acquisition, bool names_user,
+static void add_options(const struct rlock__acquisition *acquisition, bool tries_rights,
 			bool is_subscribed, struct rlock__args *args)
 {
 	char more[32] = "", *text = NULL;
 	int len;
 
-	if (names_user || acquisition->least_uptime_ms != 0)
-		(void)snprintf(more, sizeof(more), " %d %" PRId64, names_user,
+	if (tries_rights || acquisition->least_uptime_ms != 0)
+		(void)snprintf(more, sizeof(more), " %d %" PRId64, tries_rights,
 			       acquisition->least_uptime_ms);
 	len = asprintf(&text, "%d%d%d%d%s%s", acquisition->request->issue_token,
 		       acquisition->request->wait_ms != 0, is_subscribed,
@@ -57,7 +57,8 @@ void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 	rlock__args_text(args, acquisition->owner, strlen(acquisition->owner));
 	rlock__args_text(args, hold->id, strlen(hold->id));
 	rlock__args_text(args, hold->note, strlen(hold->note));
-	add_options(acquisition, rlock__connection_names_user(connection), is_subscribed, args);
+	add_options(acquisition, rlock__action_tries_rights(acquisition->action, hold, connection),
+		    is_subscribed, args);
 	if (hold->kind == RLOCK_SEMAPHORE) {
 		rlock__args_number(args, request->permits);
 		rlock__args_number(args, request->take);
@@ -190,6 +191,10 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	bool has_queue = waiter->hold->row->leave != NULL && waiter->request->wait_ms != 0;
 
 	server->status = answer->is_over ? answer->status : RLOCK_ENET;
+	/* Before it answers so, a script has tried them. */
+	if (server->status == RLOCK_OK || server->status == RLOCK_BUSY)
+		rlock__action_tried_rights(waiter->hold->row->acquire, waiter->hold,
+					   rlock__routes_connection(&waiter->routes, index));
 	server->was_denied = answer->is_over && answer->result.was_denied;
 	if (is_answer)
 		server->may_be_held = false;

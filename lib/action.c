@@ -12,12 +12,41 @@
 #include "rlock.h"
 #include "routes.h"
 
+/* A number for the names and the script (FNV-1a). */
+static uint64_t number_of(const struct rlock__action *action, const struct rlock_hold *hold)
+{
+	uint64_t number = 0xcbf29ce484222325 ^ (uintptr_t)action->script;
+
+	for (size_t i = 0; i < hold->name_count; i++)
+		for (size_t at = 0; at <= hold->names[i].len; at++) {
+			bool is_end = at == hold->names[i].len;
+
+			number ^= is_end ? 0x100 : (unsigned char)hold->names[i].text[at];
+			number *= 0x100000001b3;
+		}
+	return number | 1;
+}
+
+bool rlock__action_tries_rights(const struct rlock__action *action, const struct rlock_hold *hold,
+				const struct rlock__connection *connection)
+{
+	return rlock__connection_may_lack_rights(connection, number_of(action, hold));
+}
+
+void rlock__action_tried_rights(const struct rlock__action *action, const struct rlock_hold *hold,
+				struct rlock__connection *connection)
+{
+	rlock__connection_tried_rights(connection, number_of(action, hold));
+}
+
 void rlock__action_keys(const struct rlock__action *action, const struct rlock_hold *hold,
 			const struct rlock__routes *routes, size_t index, struct rlock__args *args)
 {
-	bool names_user = rlock__connection_names_user(rlock__routes_connection(routes, index));
-	unsigned keys = action->keys | (names_user ? action->tried_keys : 0);
+	const struct rlock__connection *connection = rlock__routes_connection(routes, index);
+	unsigned keys = action->keys;
 
+	if (action->tried_keys != 0 && rlock__action_tries_rights(action, hold, connection))
+		keys |= action->tried_keys;
 	rlock__args_init(args);
 	for (size_t i = 0; i < hold->name_count; i++)
 		for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)

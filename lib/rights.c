@@ -1,7 +1,8 @@
 /*
- * Which rights a user lacks for locks: each is tried, in a form that changes nothing, or on keys of its own that are
- * removed again. Scripts try only what they need; here all are, so that a user learns them at once.
+ * Which rights a user lacks for locks: each is tried, in the form that changes nothing, by which scripts try those that
+ * their kind of lock needs. Here all of them are, so that a user learns them at once.
  */
+#include <ctype.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "net/subscription.h"
 #include "owner.h"
 #include "redis/keys.h"
+#include "redis/script.h"
 #include "rlock.h"
 
 #define MUTEX (1U << RLOCK_PLAIN | 1U << RLOCK_FAIR)
@@ -25,61 +27,16 @@
 #define LOCKS (MUTEX | READWRITE)
 #define ALL (LOCKS | SEMAPHORE)
 
-#define WORDS_MAX 7
-#define KEY "KEY" /* in the place of the key that is tried */
+#define WORDS_MAX 5
 
-struct command_right {
-	const char *right;
-	unsigned kinds; /* that need it */
-	bool is_optional;
-	const char *argv[WORDS_MAX];
+/* Which kinds need the lists of lua/inc/rights.lua. */
+static const struct {
+	const char *name;
+	unsigned kinds;
+} lists[] = {
+	{ "HASH_RIGHTS", LOCKS },          { "QUEUE_RIGHTS", FAIR },       { "JOIN_RIGHTS", FAIR },
+	{ "READWRITE_RIGHTS", READWRITE }, { "PERMIT_RIGHTS", SEMAPHORE },
 };
-
-/*
- * Plain and fair locks work without +set, and without +get unless a fencing token is issued; the others need both. The
- * first command makes a key that expires by itself. Commands for other types are denied because of its type, after the
- * right was looked at, and change nothing.
- */
-static const struct command_right commands[] = {
-	{ "+set", READWRITE | SEMAPHORE, false, { "SET", KEY, "1", "PX", "5000" } },
-	{ "+pexpire", ALL, false, { "PEXPIRE", KEY, "5000" } },
-	{ "+eval", ALL, false, { "EVAL", "return 1", "0" } },
-	{ "+evalsha", ALL, false, { "EVALSHA", "0000000000000000000000000000000000000000", "0" } },
-	{ "+pttl", ALL, false, { "PTTL", KEY } },
-	{ "+exists", ALL, false, { "EXISTS", KEY } },
-	{ "+type", ALL, false, { "TYPE", KEY } },
-	{ "+get", READWRITE | SEMAPHORE, false, { "GET", KEY } },
-	{ "+hlen", LOCKS, false, { "HLEN", KEY } },
-	{ "+hexists", LOCKS, false, { "HEXISTS", KEY, "f" } },
-	{ "+hkeys", LOCKS, false, { "HKEYS", KEY } },
-	{ "+hvals", LOCKS, false, { "HVALS", KEY } },
-	{ "+hget", ALL, false, { "HGET", KEY, "f" } },
-	{ "+hgetall", ALL, false, { "HGETALL", KEY } },
-	{ "+hdel", ALL, false, { "HDEL", KEY, "f" } },
-	{ "+time", ALL, false, { "TIME" } },
-	{ "+zrem", READWRITE | FAIR | SEMAPHORE, false, { "ZREM", KEY, "m" } },
-	{ "+zrange", READWRITE | SEMAPHORE, false, { "ZRANGE", KEY, "0", "0" } },
-	{ "+zcard", READWRITE | SEMAPHORE, false, { "ZCARD", KEY } },
-	{ "+zscore", FAIR | SEMAPHORE, false, { "ZSCORE", KEY, "m" } },
-	{ "+linsert", FAIR, false, { "LINSERT", KEY, "BEFORE", "m", "n" } },
-	{ "+lindex", FAIR, false, { "LINDEX", KEY, "0" } },
-	{ "+lpos", FAIR, false, { "LPOS", KEY, "m" } },
-	{ "+lrange", FAIR, false, { "LRANGE", KEY, "0", "0" } },
-	{ "+lrem", FAIR, false, { "LREM", KEY, "0", "m" } },
-	{ "+info", FAIR, true, { "INFO", "server" } },
-};
-
-/* Where the user may not make the key above, these make one. */
-static const struct command_right writes[] = {
-	{ "+incr", MUTEX, true, { "INCR", KEY } },
-	{ "+hset", ALL, false, { "HSET", KEY, "f", "1" } },
-	{ "+hincrby", LOCKS, false, { "HINCRBY", KEY, "f", "1" } },
-	{ "+zadd", READWRITE | FAIR | SEMAPHORE, false, { "ZADD", KEY, "1", "m" } },
-	{ "+incrby", SEMAPHORE, false, { "INCRBY", KEY, "1" } },
-	{ "+rpush", FAIR, false, { "RPUSH", KEY, "m" } },
-};
-
-static const struct command_right removal = { "+del", ALL, false, { "DEL", KEY } };
 
 struct key_right {
 	enum rlock__key key;
@@ -109,6 +66,8 @@ static const struct key_right channels[] = {
 	{ RLOCK__KEY_SEMAPHORE_CHANNEL, SEMAPHORE, false },
 };
 
+enum answer { ALLOWED, COMMAND_DENIED, OBJECT_DENIED };
+
 struct trial {
 	struct rlock_conn *conn;
 	struct rlock__connection *connection;
@@ -117,10 +76,10 @@ struct trial {
 	char name_text[RLOCK_NAME_MAX + RLOCK_HOLD_ID_MAX];
 	rlock_lack_fn report;
 	void *ctx;
-	bool lacks_eval, lacks_publish;
+	enum answer eval;
+	bool lacks_publish;
+	unsigned lacks_removal; /* bits: DEL, PEXPIRE */
 };
-
-enum answer { ALLOWED, COMMAND_DENIED, OBJECT_DENIED };
 
 /* Redis says which it is, in words that differ between versions. */
 static enum answer answer_of(const redisReply *reply)
@@ -154,86 +113,99 @@ static void report(struct trial *trial, const char *right, unsigned kinds, bool 
 
 /* ---- commands ---- */
 
-static enum rlock_status try_command(struct trial *trial, const struct command_right *row,
-				     const char *key, enum answer *out)
+static enum rlock_status try_command(struct trial *trial, unsigned kinds, bool is_optional,
+				     int argc, const char **argv, enum answer *out)
 {
-	const char *argv[WORDS_MAX];
-	enum rlock_status status;
-	int argc = 0;
+	char right[RLOCK_RIGHT_MAX] = "+";
+	enum rlock_status status = run_command(trial, argc, argv, out);
 
-	while (argc < WORDS_MAX && row->argv[argc] != NULL) {
-		argv[argc] = strcmp(row->argv[argc], KEY) == 0 ? key : row->argv[argc];
-		argc++;
-	}
-	status = run_command(trial, argc, argv, out);
+	for (size_t i = 0; argv[0][i] != '\0' && i + 2 < sizeof(right); i++)
+		right[i + 1] = (char)tolower((unsigned char)argv[0][i]);
 	if (status == RLOCK_OK && *out == COMMAND_DENIED)
-		report(trial, row->right, row->kinds, row->is_optional);
+		report(trial, right, kinds, is_optional);
 	return status;
 }
 
-/* What a write has made. false: nothing removes it. */
-static enum rlock_status remove_key(struct trial *trial, const char *key, bool *is_removed_out)
+/* Which kinds need the command, by the lists that it is in. 0: an earlier row has told so. */
+static unsigned kinds_of(const struct rlock__right *right)
 {
-	const char *del[] = { "DEL", key }, *expire[] = { "PEXPIRE", key, "1" };
-	enum answer answer = COMMAND_DENIED;
-	enum rlock_status status = run_command(trial, 2, del, &answer);
+	unsigned kinds = 0;
 
+	for (const struct rlock__right *row = rlock__rights; row->list != NULL; row++) {
+		if (strcmp(row->command, right->command) != 0)
+			continue;
+		if (row < right)
+			return 0;
+		for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+			if (strcmp(row->list, lists[i].name) == 0)
+				kinds |= lists[i].kinds;
+	}
+	return kinds;
+}
+
+static enum rlock_status try_lists(struct trial *trial, const char *key)
+{
+	enum rlock_status status = RLOCK_OK;
+
+	for (const struct rlock__right *row = rlock__rights;
+	     status == RLOCK_OK && row->list != NULL; row++) {
+		const char *argv[WORDS_MAX] = { row->command, key, "", "", "" };
+		unsigned kinds = kinds_of(row);
+		enum answer answer = ALLOWED;
+
+		if (kinds != 0 && strcmp(row->command, "RPUSH") != 0)
+			status =
+				try_command(trial, kinds, false, 2 + row->arguments, argv, &answer);
+		if (answer == COMMAND_DENIED)
+			trial->lacks_removal |= strcmp(row->command, "DEL") == 0       ? 1
+						: strcmp(row->command, "PEXPIRE") == 0 ? 2
+										       : 0;
+	}
+	return status;
+}
+
+/* Nothing keeps these from making a key. One that is not sure to be removed again is not made: they are reported. */
+static enum rlock_status try_making(struct trial *trial, const char *key)
+{
+	const char *rpush[] = { "RPUSH", key, "" }, *incr[] = { "INCR", key };
+	const char *del[] = { "DEL", key }, *expire[] = { "PEXPIRE", key, "1" };
+	enum answer answer;
+	enum rlock_status status;
+
+	if (trial->lacks_removal == 3) {
+		report(trial, "+rpush", FAIR, false);
+		report(trial, "+incr", MUTEX, true);
+		return RLOCK_OK;
+	}
+	status = try_command(trial, FAIR, false, 3, rpush, &answer);
+	/* A list is no number, but the right is looked at before. */
+	if (status == RLOCK_OK)
+		status = try_command(trial, MUTEX, true, 2, incr, &answer);
+	if (status == RLOCK_OK)
+		status = run_command(trial, 2, del, &answer);
 	if (status == RLOCK_OK && answer == COMMAND_DENIED)
 		status = run_command(trial, 3, expire, &answer);
-	*is_removed_out = answer != COMMAND_DENIED;
 	return status;
 }
 
-/* What is not sure to be removed again is not made: all these rights are reported, one too many at most. */
-static void report_writes(struct trial *trial)
-{
-	for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++)
-		report(trial, writes[i].right, writes[i].kinds, writes[i].is_optional);
-}
-
-static enum rlock_status try_writes(struct trial *trial, const char *key, bool has_key)
-{
-	bool is_removed = has_key;
-	enum rlock_status status = has_key ? RLOCK_OK : remove_key(trial, key, &is_removed);
-
-	if (status != RLOCK_OK)
-		return status;
-	if (!is_removed)
-		report_writes(trial);
-	for (size_t i = 0; is_removed && i < sizeof(writes) / sizeof(writes[0]); i++) {
-		enum answer answer;
-
-		status = try_command(trial, &writes[i], key, &answer);
-		if (status == RLOCK_OK && !has_key)
-			status = remove_key(trial, key, &is_removed);
-		if (status != RLOCK_OK)
-			return status;
-	}
-	return RLOCK_OK;
-}
-
+/* The key is not there. */
 static enum rlock_status try_commands(struct trial *trial, const char *key)
 {
-	bool has_key = false, is_removed;
-	enum rlock_status status;
+	const char *eval[] = { "EVAL", "return 1", "0" }, *info[] = { "INFO", "server" };
+	const char *evalsha[] = { "EVALSHA", "0000000000000000000000000000000000000000", "0" };
+	const char *time[] = { "TIME" };
+	enum rlock_status status = try_command(trial, ALL, false, 3, eval, &trial->eval);
 	enum answer answer;
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		status = try_command(trial, &commands[i], key, &answer);
-		if (status != RLOCK_OK)
-			return status;
-		if (i == 0)
-			has_key = answer == ALLOWED;
-		if (strcmp(commands[i].right, "+eval") == 0)
-			trial->lacks_eval = answer == COMMAND_DENIED;
-	}
-	status = try_writes(trial, key, has_key);
-	if (status != RLOCK_OK)
-		return status;
-	status = try_command(trial, &removal, key, &answer);
-	if (status != RLOCK_OK)
-		return status;
-	return remove_key(trial, key, &is_removed);
+	if (status == RLOCK_OK)
+		status = try_command(trial, ALL, false, 3, evalsha, &answer);
+	if (status == RLOCK_OK)
+		status = try_command(trial, ALL, false, 1, time, &answer);
+	if (status == RLOCK_OK)
+		status = try_command(trial, FAIR, true, 2, info, &answer);
+	if (status == RLOCK_OK)
+		status = try_lists(trial, key);
+	return status == RLOCK_OK ? try_making(trial, key) : status;
 }
 
 /* ---- keys and channels ---- */
@@ -344,7 +316,7 @@ static enum rlock_status try_objects(struct trial *trial)
 	enum rlock_status status;
 	enum answer answer;
 
-	for (size_t i = 0; !trial->lacks_eval && i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (size_t i = 0; trial->eval == ALLOWED && i < sizeof(keys) / sizeof(keys[0]); i++) {
 		status = try_key(trial, &keys[i]);
 		if (status != RLOCK_OK)
 			return status;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a C file of all Lua scripts beside it: purpose, SHA-1, body. expand.awk makes a body of a script; when it
-# finds a mistake it prints file and line, and no C file is made.
+# finds a mistake it prints file and line, and no C file is made. The rights that inc/rights.lua tries are a table there, too.
 #
 #   embed.sh OUTPUT
 set -eu
@@ -24,5 +24,17 @@ trap 'rm -f "$out.tmp"' EXIT
 		printf '%s' "$body" | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/\t\t"/; s/$/\\n"/' | sed '$s/\\n"$/",/'
 		printf '\n};\n'
 	done
+	printf '\nconst struct rlock__right rlock__rights[] = {\n'
+	# Behind the name of a list, words between quotes: "KEY:", or a command with the number of its arguments.
+	awk -F "'" '
+		/^local / { split($1, words, " "); list = words[2] }
+		list ~ /_RIGHTS$/ && NF > 1 {
+			count = split($2, words, " ")
+			for (i = 1; i <= count; i++)
+				if (words[i] !~ /:$/)
+					printf "\t{ \"%s\", \"%s\", %d },\n", list, substr(words[i], 1, length(words[i]) - 1),
+						substr(words[i], length(words[i]))
+		}' "$here"/inc/*.lua
+	printf '\t{ NULL, NULL, 0 },\n};\n'
 } >"$out.tmp"
 mv "$out.tmp" "$out"

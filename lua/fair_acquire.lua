@@ -51,12 +51,6 @@ local function examine_queue(index, name)
 	return nil
 end
 
--- The error when no waiter can join this queue: for lack of memory, or since it could not leave it again; else nil.
--- What needs memory comes first: a full server lets a script go on that has written.
-local function join_error(name)
-	return try_all({ { 'ZADD', name.deadlines, 'XX', 0, '' } }) or leave_error(name)
-end
-
 -- The reply that names the holder, or the waiter whose turn it is.
 local function busy_reply(index, name, retry_after_ms, since)
 	local position = may_wait and redis.call('LPOS', name.queue, fresh_owner)
@@ -70,17 +64,8 @@ local function busy_reply(index, name, retry_after_ms, since)
 	return { 0, index, -2, head, sign and sign.note or '', retry_after_ms, since, 1, -1, position }
 end
 
--- Joins the queue of every name that the caller does not hold, and tries first whether it can. The error, or nil; since
--- when it waits, and when it has to try again.
+-- Joins the queue of every name that the caller does not hold: since when it waits, and when it has to try again.
 local function join_all()
-	if tries_rights and not waits_since_us then
-		for _, name in ipairs(names) do
-			local err = join_error(name)
-			if err then
-				return err
-			end
-		end
-	end
 	local since_us, least_retry_after_ms = waits_since_us, -1
 	for _, name in ipairs(names) do
 		if not name.is_ours then
@@ -91,7 +76,7 @@ local function join_all()
 			end
 		end
 	end
-	return nil, since_us, least_retry_after_ms
+	return since_us, least_retry_after_ms
 end
 
 -- Another client deleted the queue, but not this waiter's sign of life. By pcall: it would expire in any case, and is
@@ -105,19 +90,20 @@ local function remove_sign_of_life(name, owner)
 end
 
 local function acquire_and_dequeue(name)
-	local acquired = mutex_acquire(name)
-	if is_error(acquired) then
-		return acquired
-	end
+	local count, token = mutex_acquire(name)
 	-- Also after a re-entry: the waiter's owner may have acquired the lock by another request.
 	if name.head then
 		dequeue(name, fresh_owner)
 	elseif waits_since_us then
 		remove_sign_of_life(name, fresh_owner)
 	end
-	return acquired
+	return count, token
 end
 
+local err = acquire_right_error(HASH_RIGHTS .. JOIN_RIGHTS .. QUEUE_RIGHTS)
+if err then
+	return err
+end
 local first_busy
 for index, name in ipairs(names) do
 	local reply = examine_queue(index, name)
@@ -130,11 +116,11 @@ for index, name in ipairs(names) do
 end
 
 if first_busy then
-	local err, since_us, retry_after_ms = nil, waits_since_us, -1
+	local since_us, retry_after_ms = waits_since_us, -1
 	if may_wait then
-		err, since_us, retry_after_ms = join_all()
+		since_us, retry_after_ms = join_all()
 	end
-	return err or replica_error(names[1])
+	return replica_error(names[1])
 		or busy_reply(first_busy, names[first_busy], retry_after_ms, since_us and digits(since_us) or '')
 end
 

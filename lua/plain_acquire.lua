@@ -25,7 +25,7 @@ local is_added = is_quick and call('HSET', lock, field, '1') == 1
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter' }, { 'wake_queue', 'turn', 'channel' }
 if tries_rights then
-	append(KEY_FIELDS, { 'queue', 'deadlines', 'waiters' })
+	KEY_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }
 end
 
 -- The reply to give when this name can't be acquired; else nil.
@@ -53,13 +53,15 @@ local function obstacle(index, name)
 end
 
 local function acquire_one(name)
-	local acquired = mutex_acquire(name)
-	if not is_error(acquired) then
-		acquired_from_wake_queue(name)
-	end
-	return acquired
+	local count, token = mutex_acquire(name)
+	acquired_from_wake_queue(name)
+	return count, token
 end
 
+local err = acquire_right_error(HASH_RIGHTS)
+if err then
+	return err
+end
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)
 	if reply then

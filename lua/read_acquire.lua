@@ -98,120 +98,64 @@ end
 
 -- The lock was deleted under our readers, or expired, and Java's have acquired it since: those recorded in the set
 -- would be taken for readers of it. The first of ours that comes finds none of them in the lock, so a look at one is
--- enough. By pcall: a missing right is found out later, where the acquisition can be undone.
+-- enough.
 local function delete_ends_of_lost_lock(name)
-	local reader = redis.pcall('ZRANGE', name.ends, 0, 0)[1]
-	if reader and redis.pcall('HEXISTS', name.lock, reader) == 0 then
-		redis.pcall('DEL', name.ends)
+	delete_overwritten_ends(name)
+	local reader = redis.call('ZRANGE', name.ends, 0, 0)[1]
+	if reader and redis.call('HEXISTS', name.lock, reader) == 0 then
+		redis.call('DEL', name.ends)
 	end
 end
 
--- Adds one to the reader's field. Its count, or the error.
-local function count_one(name)
-	if not name.is_free then
-		local count = redis.call('HINCRBY', name.lock, name.field, 1)
+-- Adds one hold of a reader. Other readers may have the lock.
+local function add_hold(name)
+	local count = 1
+	if name.is_free then
+		acquire_free(name, NO_TOKEN, 'mode', 'read', name.field, 1)
+	else
+		delete_ends_of_lost_lock(name)
+		count = redis.call('HINCRBY', name.lock, name.field, 1)
 		if name.is_ended_write then
 			redis.call('HSET', name.lock, 'mode', 'read')
 		end
-		return count
+		redis.call('HSET', name.holds, hold_id, new_hold_record(name, NO_TOKEN))
+		extend(name.holds, lease_ms)
+		extend(name.lock, lease_ms)
 	end
-	redis.call('HSET', name.lock, 'mode', 'read')
-	local count = redis.pcall('HINCRBY', name.lock, name.field, 1)
-	if is_error(count) then
-		redis.pcall('DEL', name.lock)
-		return denied_error('HINCRBY', count)
-	end
-	return count
+	redis.call('SET', timeout_key(name, name.owner, count), 1, 'PX', lease_ms)
+	record_end(name, name.owner, tonumber(lease_ms))
+	return count, NO_TOKEN
 end
 
--- What renewal and release will need. No hold has the number 0: rights to commands that take longer with each reader are
--- tried on its key.
-local function needed_later(name, key)
-	local missing_key = timeout_key(name, name.owner, 0)
-	return {
-		{ 'PEXPIRE', key, lease_ms },
-		{ 'PTTL', name.lock },
-		{ 'HEXISTS', name.lock, name.field },
-		{ 'HGETALL', missing_key },
-		{ 'HLEN', missing_key },
-		{ 'HGET', name.holds, hold_id },
-		{ 'HDEL', name.holds, '' },
-		{ 'HVALS', missing_key },
-		{ 'ZREM', name.ends, '' },
-		{ 'ZRANGE', name.ends, 0, 0 },
-		{ 'ZCARD', name.ends },
-	}
-end
-
--- Adds one hold of a reader. Other readers may have the lock, so only what this reader has is undone.
-local function add_hold(name)
-	if not name.is_absent then
-		delete_ends_of_lost_lock(name)
-	end
-	local count = count_one(name)
-	if is_error(count) then
-		return count
-	end
-	if not name.is_absent then
-		delete_overwritten_ends(name)
-	end
-	local key = timeout_key(name, name.owner, count)
-	local undo = {
-		{ 'HINCRBY', name.lock, name.field, -1 },
-		{ 'DEL', key },
-		{ 'HDEL', name.holds, hold_id },
-	}
-	if count == 1 then
-		undo[1] = { 'HDEL', name.lock, name.field }
-		undo[#undo + 1] = { 'ZREM', name.ends, name.field }
-	end
-	local steps = {
-		{ 'SET', key, 1, 'PX', lease_ms },
-		{ 'HSET', name.holds, hold_id, new_hold_record(name, NO_TOKEN) },
-		{ 'ZADD', name.ends, 'GT', digits(now_ms() + lease_ms), name.owner },
-	}
-	if name.is_free then
-		append(steps, {
-			{ 'PEXPIRE', name.lock, lease_ms },
-			{ 'PEXPIRE', name.holds, lease_ms },
-			{ 'PEXPIRE', name.ends, lease_ms },
-		})
-		append(undo, {
-			{ 'HDEL', name.lock, 'mode' },
-			{ 'DEL', name.lock },
-			{ 'DEL', name.holds, name.ends },
-		})
-	end
-	if tries_rights or not name.is_absent then
-		-- Leftovers of an expired or broken hold.
-		table.insert(steps, 1, name.is_free and { 'DEL', name.holds, name.ends } or { 'DEL', key })
-	end
-	if tries_rights then
-		append(steps, needed_later(name, key))
-	end
-	return try_all(steps, undo) or { count = count, token = NO_TOKEN }
+-- The same request again: it adds none.
+local function repeat_hold(name, record)
+	local count = tonumber(redis.call('HGET', name.lock, name.field))
+	hold_record_extend(name.holds, hold_id, record, lease_ms)
+	extend(name.holds, lease_ms)
+	extend(name.lock, lease_ms)
+	extend_reader(name, name.owner, count, lease_ms)
+	record_end(name, name.owner, tonumber(lease_ms))
+	return count, NO_TOKEN
 end
 
 local function acquire_shared(name)
 	local record = not name.is_free and redis.call('HGET', name.holds, hold_id)
-	local acquired
+	local count, token
 	if record then
-		hold_record_extend(name.holds, hold_id, record, lease_ms)
-		acquired = { count = tonumber(redis.call('HGET', name.lock, name.field)), token = NO_TOKEN }
-		extend_reader(name, name.owner, acquired.count, lease_ms)
-		record_end(name, name.owner, tonumber(lease_ms))
+		count, token = repeat_hold(name, record)
 	else
-		acquired = add_hold(name)
+		count, token = add_hold(name)
 	end
-	if not is_error(acquired) and not name.is_free then
-		extend(name.lock, lease_ms)
-		extend(name.holds, lease_ms)
-		extend_ends(name, lease_ms)
+	if not name.is_free then
 		remove_expired(name)
 	end
-	return acquired
+	return count, token
 end
 
+local err = acquire_right_error(HASH_RIGHTS .. READWRITE_RIGHTS)
+if err then
+	return err
+end
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)
 	if reply then

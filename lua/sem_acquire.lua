@@ -93,42 +93,20 @@ local function busy_reply(index, name)
 	return reply
 end
 
-local function remove_new(name)
-	local undo = { { 'HDEL', name.holds, hold_id }, { 'INCRBY', name.lock, take } }
-	for number = 1, take do
-		table.insert(undo, 1, { 'ZREM', name.permits, permit_id(hold_id, number) })
-		table.insert(undo, 1, { 'ZREM', name.ends, permit_id(hold_id, number) })
-	end
-	return undo
-end
-
 -- Their TTL is that of the longest hold.
 local function acquire_new(name)
 	local permits, ends = permits_until(name, hold_id, take, now_ms() + lease_ms)
 	local ttl_ms = math.max(redis.call('PTTL', name.holds), lease_ms)
-	local err = try_all({ { 'INCRBY', name.lock, -take } })
-	if err then
-		return err
-	end
-	local steps = {}
-	if tries_rights then
-		-- Not before the first write, which a full server denies.
-		append(steps, {
-			{ 'HGET', name.holds, hold_id },
-			{ 'HDEL', name.holds, '' },
-			{ 'ZREM', name.permits, '' },
-			{ 'ZREM', name.ends, '' },
-			{ 'ZSCORE', name.permits, '' },
-		})
-	end
-	append(steps, {
-		permits,
-		ends,
-		{ 'HSET', name.holds, hold_id, new_hold_record(name, digits(take)) },
-		{ 'PEXPIRE', name.holds, digits(ttl_ms) },
-		{ 'PEXPIRE', name.ends, ends_ttl_ms(ttl_ms) },
-	})
-	return try_all(steps, remove_new(name))
+	-- The counter comes last, so that what is denied to the default user, whose rights are not tried, costs no permit. The
+	-- first command needs memory, and all others come after it.
+	redis.call('INCRBY', name.lock, 0)
+	redis.call('PEXPIRE', name.ends, ends_ttl_ms(ttl_ms))
+	redis.call('HSET', name.holds, hold_id, new_hold_record(name, digits(take)))
+	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
+	redis.call(unpack(ends))
+	redis.call('PEXPIRE', name.ends, ends_ttl_ms(ttl_ms))
+	redis.call(unpack(permits))
+	redis.call('INCRBY', name.lock, -take)
 end
 
 local function extend_repeated(name)
@@ -144,10 +122,7 @@ local function acquire_permits(name)
 	if name.is_repeated then
 		extend_repeated(name)
 	else
-		local err = acquire_new(name)
-		if err then
-			return err
-		end
+		acquire_new(name)
 		name.free = name.free - take
 	end
 	if waits_since_us then
@@ -162,9 +137,13 @@ local function acquire_permits(name)
 			wake_next(name)
 		end
 	end
-	return { count = 1, token = digits(name.total) }
+	return 1, digits(name.total)
 end
 
+local denied = acquire_right_error(PERMIT_RIGHTS)
+if denied then
+	return denied
+end
 for index, name in ipairs(names) do
 	local key_type, err = examine_permits(name)
 	if key_type or err then

@@ -67,28 +67,12 @@ local function acquire_write(name)
 		-- wire: Redisson adds the lease to the TTL. We set it.
 		return reenter(name)
 	end
-	redis.call('HSET', name.lock, 'mode', 'write')
-	local err = try_all({ { 'HINCRBY', name.lock, name.field, 1 } }, {
-		{ 'HDEL', name.lock, 'mode' },
-		{ 'DEL', name.lock },
-	})
-	if err then
-		return err
+	local count, token = acquire_free(name, NO_TOKEN, 'mode', 'write', name.field, 1)
+	if not name.is_absent then
+		redis.call('DEL', name.writer)
 	end
-	local acquired = acquire_free(name, NO_TOKEN, {
-		{ 'HGETALL', name.lock },
-		{ 'ZADD', name.ends, 'XX', 0, '' },
-		{ 'ZREM', name.ends, '' },
-		{ 'ZRANGE', name.ends, 0, 0 },
-		{ 'ZCARD', name.ends },
-	})
-	if not is_error(acquired) then
-		if not name.is_absent then
-			redis.call('DEL', name.writer)
-		end
-		acquired_from_wake_queue(name)
-	end
-	return acquired
+	acquired_from_wake_queue(name)
+	return count, token
 end
 
 -- A writer that readers keep out tries again, even where nothing but the TTL tells it to: its turn needs a sign of life.
@@ -107,6 +91,10 @@ local function busy_reply(index)
 	return reply
 end
 
+local err = acquire_right_error(HASH_RIGHTS .. READWRITE_RIGHTS)
+if err then
+	return err
+end
 local first_busy
 for index, name in ipairs(names) do
 	local reply = obstacle(index, name)

@@ -206,9 +206,14 @@ bool rlock__connection_has_cluster(const struct rlock__connection *connection)
 	return rlock_url_scheme(connection->url) == RLOCK_SCHEME_CLUSTER;
 }
 
-bool rlock__connection_names_user(const struct rlock__connection *connection)
+bool rlock__connection_may_lack_rights(const struct rlock__connection *connection, uint64_t locks)
 {
-	return connection->url->user != NULL;
+	return connection->url->user != NULL && connection->tried_rights != locks;
+}
+
+void rlock__connection_tried_rights(struct rlock__connection *connection, uint64_t locks)
+{
+	connection->tried_rights = locks;
 }
 
 bool rlock__connection_is_same_server(const struct rlock__connection *a,

@@ -51,8 +51,12 @@ void rlock__connection_share_tls(struct rlock__connection *connection,
 int rlock__connection_fd(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
 bool rlock__connection_has_cluster(const struct rlock__connection *connection);
-/* Whether it logs in as a user other than the default one. */
-bool rlock__connection_names_user(const struct rlock__connection *connection);
+/*
+ * Whether it logs in as a user other than the default one, which may lack rights for these locks, a number other than 0:
+ * until they were tried.
+ */
+bool rlock__connection_may_lack_rights(const struct rlock__connection *connection, uint64_t locks);
+void rlock__connection_tried_rights(struct rlock__connection *connection, uint64_t locks);
 /* Whether both lead to the same server, by what their URLs, sentinels or nodes call it. */
 bool rlock__connection_is_same_server(const struct rlock__connection *a,
 				      const struct rlock__connection *b);

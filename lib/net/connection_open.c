@@ -146,6 +146,7 @@ static bool advance_connector(struct rlock__connection *connection, bool is_read
 		return false;
 	if (result.status == RLOCK_OK)
 		connection->server_number = result.server_number;
+	connection->tried_rights = 0;
 	*status_out = result.status == RLOCK_OK
 			      ? open_stream(connection, result.fd)
 			      : fail_connect(connection, result.status, result.why);

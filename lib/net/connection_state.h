@@ -80,7 +80,8 @@ struct rlock__connection {
 	bool has_traced_name;            /* that the server denies it */
 	uint64_t server_number;          /* of the last stream's server; 0: there was none */
 	struct rlock__login login;       /* on that stream */
-	bool is_stale; /* a reply is outstanding: only fire and forget can use the stream */
+	uint64_t tried_rights; /* for which locks the user's rights were tried there; 0: none */
+	bool is_stale;         /* a reply is outstanding: only fire and forget can use the stream */
 	struct rlock__request request;
 	struct rlock__error error;
 };

@@ -17,7 +17,7 @@ struct rlock__action {
 	const struct rlock__script *script;
 	unsigned keys;
 	unsigned args; /* not KEYS: channels, and the start of keys */
-	/* KEYS as well, where the login names a user: they are needed later, and the user may have no right to them. */
+	/* KEYS as well, where the user's rights are tried: they are needed later. */
 	unsigned tried_keys;
 };
 

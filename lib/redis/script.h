@@ -22,6 +22,15 @@ struct rlock__script {
 	const char *body;
 };
 
+/* A command that locks need, of one of the lists in lua/inc/rights.lua. With so many empty arguments it changes nothing. */
+struct rlock__right {
+	const char *list;
+	const char *command;
+	int arguments; /* behind the key */
+};
+
+extern const struct rlock__right rlock__rights[]; /* list is NULL behind the last */
+
 /*
  * A run of the script as a command, for a request of several: with its text (EVAL), or for a server that knows it
  * (EVALSHA). It belongs to args, which must have an argument, and not be out of memory.

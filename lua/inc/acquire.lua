@@ -18,16 +18,17 @@ local function can_count(value)
 	return #number < #MOST or #number == #MOST and number < MOST
 end
 
--- Sets name.is_counted. The reply to give, or the error, when the fencing counter of a name is none; else nil.
+-- Sets name.is_counted, whether a token is issued. The reply to give, or the error, when the fencing counter of a name is
+-- none; else nil.
 local function examine_counter(index, name)
-	name.is_counted = name.counter and not name.is_absent and redis.call('EXISTS', name.counter) == 1
+	name.is_counted = name.counter and (want_token or not name.is_absent and redis.call('EXISTS', name.counter) == 1)
 	if not name.is_counted then
 		return nil
 	end
 	local value = redis.pcall('GET', name.counter)
 	if is_error(value) and not is_wrong_type(value) then
 		return denied_error('GET', value)
-	elseif is_error(value) or not can_count(value) then
+	elseif is_error(value) or value and not can_count(value) then
 		return { -3, index }
 	end
 	return nil
@@ -52,12 +53,9 @@ local function young_ms()
 	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000)
 end
 
--- The reply to give. acquire_one(name) acquires one name: it returns {count = holds of the owner, token = its text}, or
--- an error.
+-- The reply to give. acquire_one(name) acquires one name: it returns how many holds the owner has then, and the token as text.
 local function acquire_all(acquire_one)
 	local reply = { 1 }
-	-- Before anything is written: the user may have no right to the clock.
-	now_ms()
 	local wait_ms, unknown = young_ms()
 	if unknown then
 		return unknown
@@ -69,13 +67,10 @@ local function acquire_all(acquire_one)
 		end
 	end
 	for _, name in ipairs(names) do
-		local acquired = acquire_one(name)
-		if is_error(acquired) then
-			return acquired
-		end
+		local count, token = acquire_one(name)
 		reply[#reply + 1] = name.owner
-		reply[#reply + 1] = acquired.count
-		reply[#reply + 1] = acquired.token
+		reply[#reply + 1] = count
+		reply[#reply + 1] = token
 	end
 	reply[#reply + 1] = wait_ms
 	return reply
@@ -84,7 +79,7 @@ end
 -- To acquire a lock that has one owner at a time: any kind but a read lock.
 
 local function issue_token(name)
-	if name.counter and (want_token or name.is_counted) then
+	if name.is_counted then
 		-- wire: RFencedLock issues a token at every acquisition, re-entries too.
 		redis.call('INCR', name.counter)
 		-- As text: a number in a script has 53 bits only.
@@ -93,36 +88,22 @@ local function issue_token(name)
 	return NO_TOKEN
 end
 
--- The first hold, once its field is in the lock hash. needed: commands that its renewal and release need besides those
--- below, to try their rights.
-local function acquire_free(name, token, needed)
-	local steps = {
-		{ 'HSET', name.holds, hold_id, new_hold_record(name, token) },
-		{ 'PEXPIRE', name.lock, lease_ms },
-		{ 'PEXPIRE', name.holds, lease_ms },
-	}
-	if tries_rights or not name.is_absent then
-		-- Leftovers of an expired or broken hold. Not before the lock's own write: a full server lets a
-		-- script go on that has deleted something.
-		table.insert(steps, 1, { 'DEL', name.holds, name.ends })
+-- The first hold: these are the fields of the lock hash, which has its TTL before anything else could be refused.
+local function acquire_free(name, token, ...)
+	redis.call('HSET', name.lock, ...)
+	if is_error(redis.pcall('PEXPIRE', name.lock, lease_ms)) then
+		-- The default user's rights are not tried. This raises the error.
+		redis.call('DEL', name.lock)
+		redis.call('PEXPIRE', name.lock, lease_ms)
 	end
-	if tries_rights then
-		append(steps, {
-			{ 'HLEN', name.lock },
-			{ 'PTTL', name.lock },
-			{ 'HEXISTS', name.lock, name.field },
-			{ 'HVALS', name.holds },
-			{ 'HGET', name.holds, hold_id },
-			{ 'HDEL', name.holds, '' },
-		})
-		append(steps, needed)
+	if not name.is_absent then
+		-- Leftovers of an expired or broken hold. Not before the lock's own write: a full server lets a script go on that
+		-- has deleted something.
+		redis.call('DEL', name.holds, name.ends or name.holds)
 	end
-	local err = try_all(steps, {
-		{ 'HDEL', name.lock, name.field, 'mode' },
-		{ 'DEL', name.lock },
-		{ 'DEL', name.holds },
-	})
-	return err or { count = 1, token = token }
+	redis.call('HSET', name.holds, hold_id, new_hold_record(name, token))
+	redis.call('PEXPIRE', name.holds, lease_ms)
+	return 1, token
 end
 
 -- One more hold of an owner that has the lock; or the same request again, which adds none.
@@ -138,7 +119,7 @@ local function reenter(name)
 		redis.call('HINCRBY', name.lock, name.field, 1)
 		redis.call('HSET', name.holds, hold_id, new_hold_record(name, token))
 	end
-	extend(name.lock, lease_ms)
 	extend(name.holds, lease_ms)
-	return { count = tonumber(redis.call('HGET', name.lock, name.field)), token = token }
+	extend(name.lock, lease_ms)
+	return tonumber(redis.call('HGET', name.lock, name.field)), token
 end

@@ -12,9 +12,7 @@ local function mutex_acquire(name)
 	if not name.is_free then
 		return reenter(name)
 	end
-	local token = issue_token(name)
-	redis.call('HINCRBY', name.lock, name.field, 1)
-	return acquire_free(name, token, { { 'HKEYS', name.lock }, { 'EXISTS', name.lock } })
+	return acquire_free(name, issue_token(name), name.field, 1)
 end
 
 -- To notify the waiters of a plain or fair lock.

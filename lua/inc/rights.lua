@@ -1,31 +1,65 @@
--- Rights are tried before anything that depends on them is written. A script that fails in the middle undoes nothing:
--- without one of the rights it would leave a lock that never expires or can't be released, or a waiter that can't
--- leave the queue, and it would not say which right is missing. So a list has the commands that are due now, and all
--- that renewal, release and leaving the queue will need; those that are due later have a form that changes nothing.
--- Each list stands beside the code that needs these rights. Where the login names no user (see inc/request.lua) only
--- what is due is run: the default user may mostly do everything, and the others cost more than the lock does.
+-- The rights that a lock needs in all its life: to acquire, renew, release and keep it, and to wait for it. Where the login
+-- names a user, the first acquisition of a connection tries them before anything is written: a script that fails in the
+-- middle undoes nothing. The commands stand behind the key that they are tried on, each with so many empty arguments that it
+-- changes nothing, whatever is there: mostly it fails by these, but only once the right to it was looked at. What needs memory
+-- stands first: a full server lets a script go on that has written. The table of `rlock check` is made of these lines.
+local HASH_RIGHTS = 'lock: HSET3 HINCRBY2 HLEN0 HEXISTS1 HKEYS0 HGETALL0 PTTL0 EXISTS0 TYPE0 PEXPIRE1 holds: HGET1 HVALS0 HDEL1 DEL0 '
+local QUEUE_RIGHTS = 'queue: LINDEX1 LREM2 deadlines: ZSCORE1 ZREM1 waiters: HGET1 HLEN0 HDEL1 '
+local JOIN_RIGHTS = 'deadlines: ZADD2 queue: LPOS1 LRANGE2 LINSERT3 RPUSH1 '
+local READWRITE_RIGHTS = 'writer: SET2 GET0 timeout: SET2 PTTL0 PEXPIRE1 ends: ZADD2 ZREM1 ZRANGE2 ZCARD0 '
+local PERMIT_RIGHTS = 'lock: INCRBY1 SET2 GET0 EXISTS0 TYPE0 holds: HSET3 HGET1 HGETALL0 PTTL0 PEXPIRE1 HDEL1 DEL0 '
+	.. 'permits: ZADD2 ZREM1 ZRANGE2 ZCARD0 ZSCORE1 '
 
--- Runs these commands. nil, or the error to give for the first that fails, once the commands of undo have run.
-local function try_all(steps, undo)
-	for _, step in ipairs(steps) do
-		local reply = redis.pcall(unpack(step))
-		if is_error(reply) then
-			for _, command in ipairs(undo or {}) do
-				redis.pcall(unpack(command))
+-- The error for the first of these rights that the user lacks; nil when there is none. What is wrong
+-- with the arguments is said in another form than what is denied: 'ERR syntax error', 'ERR The user executing ... can't'.
+local function right_error(name, rights)
+	local key
+	for word, count, colon in string.gmatch(rights, '(%a+)(%d?)(:?)') do
+		if colon == ':' then
+			key = name[word]
+		else
+			local command = { word, key }
+			for i = 1, count do
+				command[i + 2] = ''
 			end
-			if is_wrong_type(reply) then
-				return reply
+			-- No argument keeps it from deleting: then on a key beside that one, which the same pattern allows.
+			local is_beside = word == 'DEL' and redis.pcall('EXISTS', key) ~= 0
+			command[2] = is_beside and key .. ':' or key
+			local reply = redis.pcall(unpack(command))
+			if not is_error(reply) then
+				-- No argument keeps it from adding one.
+				local _ = word == 'RPUSH' and redis.call('LREM', key, -1, '')
+			elseif not (is_wrong_type(reply) or string.find(reply.err, '^ERR %l') or is_beside and has_text(reply, ' key')) then
+				return denied_error(word, reply)
 			end
-			return denied_error(step[1], reply)
 		end
 	end
 	return nil
 end
 
--- To put lists together.
-
-local function append(steps, more)
-	for _, step in ipairs(more) do
-		steps[#steps + 1] = step
+-- The same for all names of an acquisition, whose kind needs these rights.
+local function acquire_right_error(rights)
+	for _, name in ipairs(tries_rights and names or {}) do
+		-- No hold has the number 0.
+		name.timeout = name.timeouts and name.timeouts .. ':' .. fresh_owner .. TIMEOUT .. '0'
+		-- The look at the clock raises an error without the right to it.
+		local err = now_us() and right_error(name, rights)
+		if err then
+			return err
+		end
 	end
+	return nil
+end
+
+-- Runs these commands. nil, or the error to give for the first that fails.
+local function try_all(steps)
+	for _, step in ipairs(steps) do
+		local reply = redis.pcall(unpack(step))
+		if is_wrong_type(reply) then
+			return reply
+		elseif is_error(reply) then
+			return denied_error(step[1], reply)
+		end
+	end
+	return nil
 end

@@ -223,14 +223,15 @@ local WAKE_QUEUE_MS = 60000 -- longer than each of them, and than the first one 
 -- Adds the caller, or keeps it there; false when it could not leave again. What needs memory comes first: a full server
 -- lets a script go on that has written.
 local function join_wake_queue(name, since_us)
-	local steps = {
-		{ 'ZADD', name.wake_queue, 'XX', 0, '' },
-		{ 'ZREM', name.wake_queue, '' },
-		{ 'ZRANGE', name.wake_queue, 0, 0 },
-		{ 'ZADD', name.wake_queue, digits(since_us), hold_id },
-		{ 'PEXPIRE', name.wake_queue, WAKE_QUEUE_MS },
-	}
-	return not try_all(steps, { { 'ZREM', name.wake_queue, hold_id } })
+	local queue = name.wake_queue
+	for _, step in ipairs({ { 'ZADD', queue, 'XX', 0, '' }, { 'ZREM', queue, '' }, { 'ZRANGE', queue, 0, 0 },
+		{ 'ZADD', queue, digits(since_us), hold_id }, { 'PEXPIRE', queue, WAKE_QUEUE_MS } }) do
+		if is_error(redis.pcall(unpack(step))) then
+			redis.pcall('ZREM', queue, hold_id)
+			return false
+		end
+	end
+	return true
 end
 
 -- Waiters in front of the caller that do not listen any more.

@@ -188,6 +188,20 @@ ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl p
 	done
 }
 
+@test "without two of the rights that undo an acquisition it is refused, and nothing is left" {
+	local missing verb
+	for missing in '-del -hdel' '-hdel -pexpire' '-del -pexpire' '-del -hdel -zrem -pexpire' '-hset -hdel -del'; do
+		# shellcheck disable=SC2086
+		with_all_but $missing
+		for verb in run fair rlock wlock 'sem --permits 2'; do
+			# shellcheck disable=SC2086
+			run -77 rlock $verb -n -u "$CI_URL" nightly -- touch ran
+			assert_refused 77 denied
+			no_keys
+		done
+	done
+}
+
 @test "without one of the rights to acquire a lock the one that is missing is named" {
 	local right
 	for right in evalsha $ACQUIRE_RIGHTS; do
