@@ -70,9 +70,7 @@ local function break_permits(name, expected)
 		-- What is left of holds that were lost.
 		redis.call('DEL', name.ends, name.holds)
 	end
-	if not counter then
-		redis.call('SET', name.lock, digits(free))
-	end
+	if not counter then redis.call('SET', name.lock, digits(free)) end
 	notify_of_permits(name, redis.call('INCRBY', name.lock, broken), broken)
 	holder = holder or { owner = 'a client without a record', note = '' }
 	if publish_error then
@@ -87,14 +85,10 @@ local counter = may_be_semaphore and is_wrong_type(listed) and redis.pcall('GET'
 -- While permits are held the counter may have been deleted.
 local has_permits = may_be_semaphore and not is_error(listed) and #listed == 0 and redis.pcall('TYPE', permits).ok == 'zset'
 if type(counter) == 'string' or has_permits then
-	if counter and not is_permits_counter(counter) then
-		return { -1, NOT_A_COUNTER }
-	end
+	if counter and not is_permits_counter(counter) then return { -1, NOT_A_COUNTER } end
 	name.permits, name.channel = permits, channel_of(semaphore_channel)
 	local side_type = overwritten_kind(name)
-	if side_type then
-		return { -1, side_type }
-	end
+	if side_type then return { -1, side_type } end
 	return replica_error(name) or break_permits(name, expected)
 elseif is_error(counter) and not is_wrong_type(counter) then
 	return denied_error('GET', counter)
@@ -153,9 +147,7 @@ for i = 1, #listed, 2 do
 end
 holder = targets[#targets] or holder
 local holder_note = record_of(name.holds, holder)
-if #targets == 0 then
-	return { 3, holder, holders, holder_note }
-end
+if #targets == 0 then return { 3, holder, holders, holder_note } end
 
 -- Before anything else is deleted: the user may lack the right to these keys.
 local function delete_timeouts(field)
@@ -183,9 +175,7 @@ local function break_reader(reader)
 		{ 'PEXPIRE', missing_key, 1 },
 		{ 'DEL', missing_key },
 	})
-	if err then
-		return err
-	end
+	if err then return err end
 	delete_timeouts(reader)
 	remove_readers(name, { [reader] = true })
 	settle(name, false)
@@ -193,9 +183,7 @@ local function break_reader(reader)
 end
 
 local function break_all()
-	for field in pairs(counts) do
-		delete_timeouts(field)
-	end
+	for field in pairs(counts) do delete_timeouts(field) end
 	redis.call('DEL', name.lock, name.holds, name.ends)
 	if not mode then
 		notify_waiters(name)
@@ -213,15 +201,11 @@ if are_some_readers then
 	end
 	for _, reader in ipairs(targets) do
 		local err = break_reader(reader)
-		if err then
-			return err
-		end
+		if err then return err end
 	end
 	holders = #targets
 else
 	break_all()
 end
-if publish_error then
-	return { 2, holder, holders, holder_note, publish_error }
-end
+if publish_error then return { 2, holder, holders, holder_note, publish_error } end
 return { 1, holder, holders, holder_note }

@@ -27,10 +27,14 @@ function without_strings(line) {
 	return line
 }
 
-# Without the blanks around operators.
-function tight(text, operators,    result) {
+# Without the blanks around operators; "1 .. x" and "x - -1" need them.
+function tight(text, operators,    result, around) {
 	while (match(text, " (" operators ") ")) {
-		result = result substr(text, 1, RSTART - 1) substr(text, RSTART + 1, RLENGTH - 2)
+		around = substr(result substr(text, 1, RSTART - 1), length(result) + RSTART - 1, 1) substr(text, RSTART + RLENGTH, 1)
+		if (around ~ /^[0-9]|-$/)
+			result = result substr(text, 1, RSTART + RLENGTH - 1)
+		else
+			result = result substr(text, 1, RSTART - 1) substr(text, RSTART + 1, RLENGTH - 2)
 		text = substr(text, RSTART + RLENGTH)
 	}
 	return result text
@@ -44,7 +48,7 @@ function squeezed(line,    parts, count, i, result) {
 	count = split(line, parts, "'")
 	for (i = 1; i <= count; i++) {
 		if (i % 2) {
-			parts[i] = tight(parts[i], "[=~<>]?=|[<>+*]")
+			parts[i] = tight(parts[i], "[=~<>]?=|[<>+*/]|[.][.]|-")
 			gsub(/, /, ",", parts[i])
 			gsub(/[{] /, "{", parts[i])
 			gsub(/ [}]/, "}", parts[i])

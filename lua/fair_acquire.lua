@@ -26,57 +26,54 @@ local function is_our_turn(name)
 	return name.is_free and (not name.head or name.head == fresh_owner) and not is_early(name, waits_since_us)
 end
 
--- Sets name.is_ours and name.is_available. The reply to give when it is no such lock; else nil.
-local function examine_queue(index, name)
+local function obstacle(index, name)
 	local reply = examine(index, name)
-	if reply then
-		return reply
-	end
-	if is_readwrite_lock(name) then
-		return { -1, index, READWRITE_LOCK }
-	end
+	if reply then return reply end
+	if is_readwrite_lock(name) then return { -1, index, READWRITE_LOCK } end
 	name.owner = holding_owner(name.lock, '')
 	name.is_ours = name.owner ~= nil
 	record_seen(name)
 	prune(name, fresh_owner)
 	-- The head may not know that it is next: the waiter in front of it was dead, the lock has expired, or it sleeps
 	-- too long, as Redisson 3.13.6 does.
-	if name.is_free then
-		wake_head(name, fresh_owner)
-	end
+	if name.is_free then wake_head(name, fresh_owner) end
 	name.head = head_of(name)
 	name.owner = name.owner or fresh_owner
 	name.field = name.owner
-	name.is_available = name.is_ours or is_our_turn(name)
+	name.is_busy = not name.is_ours and not is_our_turn(name)
 	return nil
-end
-
--- The reply that names the holder, or the waiter whose turn it is.
-local function busy_reply(index, name, retry_after_ms, since)
-	local position = may_wait and redis.call('LPOS', name.queue, fresh_owner)
-	position = position and position + 1 or 0
-	if not name.is_free then
-		local holder, holder_note, held_ms = holder_of(name)
-		return { 0, index, redis.call('PTTL', name.lock), holder, holder_note, retry_after_ms, since, 1, held_ms, position }
-	end
-	local head = name.head or fresh_owner
-	local sign = sign_of_life(name, head)
-	return { 0, index, -2, head, sign and sign.note or '', retry_after_ms, since, 1, -1, position }
 end
 
 -- Joins the queue of every name that the caller does not hold: since when it waits, and when it has to try again.
 local function join_all()
-	local since_us, least_retry_after_ms = waits_since_us, -1
+	local since_us, least_retry_after_ms = waits_since_us, nil
 	for _, name in ipairs(names) do
 		if not name.is_ours then
 			local retry_after_ms
 			since_us, retry_after_ms = join_queue(name, fresh_owner, note, waits_since_us, listens)
-			if least_retry_after_ms < 0 or retry_after_ms < least_retry_after_ms then
-				least_retry_after_ms = retry_after_ms
-			end
+			least_retry_after_ms = math.min(least_retry_after_ms or retry_after_ms, retry_after_ms)
 		end
 	end
 	return since_us, least_retry_after_ms
+end
+
+-- It names the holder, or the waiter whose turn it is.
+local function busy_reply(index)
+	local name, since_us, retry_after_ms, position = names[index], waits_since_us, -1, nil
+	if may_wait then
+		since_us, retry_after_ms = join_all()
+		position = redis.call('LPOS', name.queue, fresh_owner)
+	end
+	local ttl_ms, holder, holder_note, held_ms = -2, name.head or fresh_owner, '', -1
+	if not name.is_free then
+		ttl_ms = redis.call('PTTL', name.lock)
+		holder, holder_note, held_ms = holder_of(name)
+	else
+		local sign = sign_of_life(name, holder)
+		holder_note = sign and sign.note or ''
+	end
+	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, since_us and digits(since_us) or '', 1, held_ms,
+		position and position + 1 or 0 }
 end
 
 -- Another client deleted the queue, but not this waiter's sign of life. By pcall: it would expire in any case, and is
@@ -100,28 +97,4 @@ local function acquire_and_dequeue(name)
 	return count, token
 end
 
-local err = acquire_right_error(HASH_RIGHTS .. JOIN_RIGHTS .. QUEUE_RIGHTS)
-if err then
-	return err
-end
-local first_busy
-for index, name in ipairs(names) do
-	local reply = examine_queue(index, name)
-	if reply then
-		return replica_error(name) or reply
-	end
-	if not name.is_available then
-		first_busy = first_busy or index
-	end
-end
-
-if first_busy then
-	local since_us, retry_after_ms = waits_since_us, -1
-	if may_wait then
-		since_us, retry_after_ms = join_all()
-	end
-	return replica_error(names[1])
-		or busy_reply(first_busy, names[first_busy], retry_after_ms, since_us and digits(since_us) or '')
-end
-
-return acquire_all(acquire_and_dequeue)
+return acquire_all(HASH_RIGHTS .. JOIN_RIGHTS .. QUEUE_RIGHTS, obstacle, acquire_and_dequeue, busy_reply)

@@ -16,9 +16,7 @@ local OVERWRITTEN_TTL_MS = -2
 local key_type = overwritten(name)
 local listed = redis.pcall('HGETALL', name.holds)
 if is_error(listed) then
-	if key_type then
-		return { -1, key_type }
-	end
+	if key_type then return { -1, key_type } end
 	return denied_error('HGETALL', listed)
 end
 
@@ -29,17 +27,11 @@ local is_semaphore = has_permits or type(counter) == 'string' and is_permits_cou
 local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1
 local kinds = { [owner] = 'plain' }
 -- Whether a lock that was overwritten was a read lock is not known.
-if is_readwrite or key_type and wanted == 'read' then
-	kinds[owner] = 'read'
-end
-if is_readwrite or key_type then
-	kinds[owner .. WRITE] = 'write'
-end
+if is_readwrite or key_type and wanted == 'read' then kinds[owner] = 'read' end
+if is_readwrite or key_type then kinds[owner .. WRITE] = 'write' end
 
 local function is_wanted(field)
-	if not kinds[field] or wanted ~= '' and kinds[field] ~= wanted then
-		return false
-	end
+	if not kinds[field] or wanted ~= '' and kinds[field] ~= wanted then return false end
 	return key_type or hold_count(redis.call('HGET', name.lock, field))
 end
 
@@ -50,9 +42,7 @@ local function is_permit(id, field)
 end
 
 local function kind_of(id, field)
-	if is_semaphore then
-		return is_permit(id, field) and 'sem'
-	end
+	if is_semaphore then return is_permit(id, field) and 'sem' end
 	return is_wanted(field) and kinds[field]
 end
 

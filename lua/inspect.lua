@@ -67,9 +67,7 @@ end
 
 -- The fields of a hash and their values: all of them, or a part of too many.
 local function some_of(key, count, most)
-	if count <= most then
-		return redis.call('HGETALL', key)
-	end
+	if count <= most then return redis.call('HGETALL', key) end
 	return redis.call('HSCAN', key, 0, 'COUNT', most)[2]
 end
 
@@ -224,17 +222,13 @@ end
 -- ---- the lock ----
 
 local replica = replica_error({ holds = name.lock })
-if replica then
-	return replica
-end
+if replica then return replica end
 local field_count = redis.pcall('HLEN', name.lock)
 local free = is_wrong_type(field_count) and redis.pcall('GET', name.lock)
 local is_counter = type(free) == 'string' and is_permits_counter(free)
 if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'zset' then
 	local side_type = overwritten_kind(name)
-	if side_type then
-		return { 'other', side_type }
-	end
+	if side_type then return { 'other', side_type } end
 	look('holders', read_permits)
 	name.channel = channel_of(semaphore_channel)
 	look('waiters', read_wake_queue)
@@ -287,9 +281,7 @@ if mode then
 	look('writer', read_writer)
 end
 look('waiters', read_wake_queue)
-if field_count > 0 then
-	look('listeners', count_others)
-end
+if field_count > 0 then look('listeners', count_others) end
 look('token', read_token)
 
 table.sort(fields, holds_for_longer)

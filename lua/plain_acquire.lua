@@ -24,48 +24,24 @@ local is_added = is_quick and call('HSET', lock, field, '1') == 1
 -- include: quick/acquire
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter' }, { 'wake_queue', 'turn', 'channel' }
-if tries_rights then
-	KEY_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }
-end
+if tries_rights then KEY_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' } end
 
--- The reply to give when this name can't be acquired; else nil.
 local function obstacle(index, name)
 	local reply = examine(index, name)
-	if reply then
-		return reply
-	end
+	if reply then return reply end
 	name.owner = fresh_owner
 	if not name.is_free then
-		if is_readwrite_lock(name) then
-			return { -1, index, READWRITE_LOCK }
-		end
+		if is_readwrite_lock(name) then return { -1, index, READWRITE_LOCK } end
 		name.owner = holding_owner(name.lock, '')
 	end
-	if not name.owner then
-		return held_reply(index, holder_of(name))
-	end
-	local waiter = name.is_free and waiter_in_front(name)
-	if waiter then
-		return turn_reply(index)
-	end
+	if not name.owner then return held_reply(index, holder_of(name)) end
+	if name.is_free and waiter_in_front(name) then return turn_reply(index) end
 	name.field = name.owner
 	return nil
 end
 
-local function acquire_one(name)
+return acquire_all(HASH_RIGHTS, obstacle, function(name)
 	local count, token = mutex_acquire(name)
 	acquired_from_wake_queue(name)
 	return count, token
-end
-
-local err = acquire_right_error(HASH_RIGHTS)
-if err then
-	return err
-end
-for index, name in ipairs(names) do
-	local reply = obstacle(index, name)
-	if reply then
-		return replica_error(name) or reply
-	end
-end
-return acquire_all(acquire_one)
+end)

@@ -11,9 +11,7 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 
 local function keep(name)
 	local hold = remove_hold(name, hold_id)
-	if not hold or not hold.count then
-		return 0
-	end
+	if not hold or not hold.count then return 0 end
 	local owner = hold.field
 	if not kept_until(owner) then
 		owner = kept_owner(hold.field, now_ms() + left_ms)

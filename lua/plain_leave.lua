@@ -8,7 +8,5 @@ local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]
 
-for _, name in ipairs(names) do
-	leave_wake_queue(name, hold_id)
-end
+for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
 return release_all(hold_id, release_mutex)

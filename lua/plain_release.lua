@@ -10,12 +10,8 @@ local hold_id = ARGV[1]
 
 local field, has_waiter = only_field(1, KEYS[3])
 local heard = field and free_lock(WAKE_ONE)
-if heard == 0 and not has_waiter then
-	return { 2 }
-end
+if heard == 0 and not has_waiter then return { 2 } end
 
-if heard then
-	return { freed(names[1], heard) }
-end
+if heard then return { freed(names[1], heard) } end
 
 return release_all(hold_id, release_mutex)

@@ -18,9 +18,7 @@ local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds' }, {}
 
 local function renew(name, owner)
-	if not read_field(name, name.lock, owner) then
-		return nil
-	end
+	if not read_field(name, name.lock, owner) then return nil end
 	return extend(name.lock, lease_ms)
 end
 

@@ -23,9 +23,7 @@ local function kept_write_ms(name)
 	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
 		if field ~= 'mode' and is_writer_field(field) then
 			local end_ms = kept_until(field)
-			if not end_ms then
-				return nil
-			end
+			if not end_ms then return nil end
 			last_ms = math.max(last_ms, end_ms)
 		end
 	end
@@ -34,9 +32,7 @@ end
 
 -- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life.
 local function earlier_writer(name)
-	if name.is_absent then
-		return nil
-	end
+	if name.is_absent then return nil end
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
 	if since_us and tonumber(since_us) < (waits_since_us or now_us()) then
@@ -67,15 +63,11 @@ end
 -- write lock.
 local function obstacle(index, name)
 	local reply = examine(index, name)
-	if reply then
-		return reply
-	end
+	if reply then return reply end
 	local mode
 	if not name.is_free then
 		mode = redis.call('HGET', name.lock, 'mode')
-		if not mode then
-			return { -1, index, MUTEX_LOCK }
-		end
+		if not mode then return { -1, index, MUTEX_LOCK } end
 		for _, owner in ipairs(reentrant_owners) do
 			remove_if_expired(name, owner)
 		end
@@ -146,20 +138,8 @@ local function acquire_shared(name)
 	else
 		count, token = add_hold(name)
 	end
-	if not name.is_free then
-		remove_expired(name)
-	end
+	if not name.is_free then remove_expired(name) end
 	return count, token
 end
 
-local err = acquire_right_error(HASH_RIGHTS .. READWRITE_RIGHTS)
-if err then
-	return err
-end
-for index, name in ipairs(names) do
-	local reply = obstacle(index, name)
-	if reply then
-		return replica_error(name) or reply
-	end
-end
-return acquire_all(acquire_shared)
+return acquire_all(HASH_RIGHTS .. READWRITE_RIGHTS, obstacle, acquire_shared)

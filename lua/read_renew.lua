@@ -26,9 +26,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'timeouts' }
 local function renew(name, field)
 	local count = hold_count(read_field(name, name.lock, field))
 	-- A reader whose holds have expired is lost: the next release removes it.
-	if not count or reader_ttl_ms(name, field, count) == 0 then
-		return nil
-	end
+	if not count or reader_ttl_ms(name, field, count) == 0 then return nil end
 	extend_reader(name, field, count, lease_ms)
 	record_end(name, field, tonumber(lease_ms))
 	local ttl_ms = reader_ttl_ms(name, field, count)

@@ -11,9 +11,7 @@ local hold_id, left_ms = ARGV[1], ARGV[2]
 
 local function keep(name)
 	local hold = remove_hold(name, hold_id)
-	if not hold or not hold.count then
-		return 0
-	end
+	if not hold or not hold.count then return 0 end
 	local is_read, is_new = not is_writer_field(hold.field), not kept_until(hold.field)
 	if is_read and reader_ttl_ms(name, hold.field, hold.count) == 0 then
 		return release_readwrite(name, hold.field, hold.count)
@@ -30,9 +28,7 @@ local function keep(name)
 	put_kept_hold(name, hold_id, hold, owner, left_ms)
 	extend(name.lock, left_ms)
 	extend(name.holds, left_ms)
-	if is_new then
-		release_readwrite(name, hold.field, hold.count)
-	end
+	if is_new then release_readwrite(name, hold.field, hold.count) end
 	return 2
 end
 

@@ -11,25 +11,17 @@ local hold_id = ARGV[1]
 
 -- As free_lock does. A reader whose hold has expired has lost it.
 local function free_only(field)
-	if is_writer_field(field) then
-		return free_lock(WAKE_ALL, KEYS[3])
-	end
+	if is_writer_field(field) then return free_lock(WAKE_ALL, KEYS[3]) end
 	local key = timeout_key({ timeouts = ARGV[#ARGV] }, field, 1)
 	local ttl_ms = redis.pcall('PTTL', key)
-	if type(ttl_ms) == 'number' and ttl_ms > 0 then
-		return free_lock(WAKE_ONE, KEYS[3], key)
-	end
+	if type(ttl_ms) == 'number' and ttl_ms > 0 then return free_lock(WAKE_ONE, KEYS[3], key) end
 	return nil
 end
 
 local field = only_field(2, ARGV[WAKE_QUEUE_ARG])
 local heard = field and free_only(field)
-if heard == 0 then
-	return { 2 }
-end
+if heard == 0 then return { 2 } end
 
-if heard then
-	return { freed(names[1], heard) }
-end
+if heard then return { freed(names[1], heard) } end
 
 return release_all(hold_id, release_readwrite)

@@ -85,9 +85,7 @@ local function busy_reply(index, name)
 		reply = turn_reply(index)
 	else
 		reply = wait_reply(index, permits_ttl_ms(name), permit_holder(name))
-		if may_wait then
-			reserve_free_permits(name, reply)
-		end
+		if may_wait then reserve_free_permits(name, reply) end
 	end
 	reply[#reply + 1] = math.max(name.total, 0)
 	return reply
@@ -125,30 +123,20 @@ local function acquire_permits(name)
 		acquire_new(name)
 		name.free = name.free - take
 	end
-	if waits_since_us then
-		redis.pcall('ZREM', name.wake_queue, hold_id)
-	end
+	if waits_since_us then redis.pcall('ZREM', name.wake_queue, hold_id) end
 	if not name.is_absent then
-		if waiter_in_turn(name) == hold_id then
-			redis.pcall('DEL', name.turn)
-		end
+		if waiter_in_turn(name) == hold_id then redis.pcall('DEL', name.turn) end
 		-- Other waiters may have left these permits to this one, or need it to wake them.
-		if name.free > 0 then
-			wake_next(name)
-		end
+		if name.free > 0 then wake_next(name) end
 	end
 	return 1, digits(name.total)
 end
 
 local denied = acquire_right_error(PERMIT_RIGHTS)
-if denied then
-	return denied
-end
+if denied then return denied end
 for index, name in ipairs(names) do
 	local key_type, err = examine_permits(name)
-	if key_type or err then
-		return replica_error(name) or err or { -1, index, key_type }
-	end
+	if key_type or err then return replica_error(name) or err or { -1, index, key_type } end
 	name.owner, name.field = fresh_owner, fresh_owner
 	name.is_absent = redis.pcall('EXISTS', name.turn, name.wake_queue) == 0
 end
@@ -164,11 +152,9 @@ local reply
 if first_busy then
 	reply = replica_error(names[1]) or busy_reply(first_busy, names[first_busy])
 else
-	reply = acquire_all(acquire_permits)
+	reply = grant_all(acquire_permits)
 end
 for _, name in ipairs(names) do
-	if name.more > 0 then
-		notify_of_permits(name, name.free, name.more)
-	end
+	if name.more > 0 then notify_of_permits(name, name.free, name.more) end
 end
 return reply

@@ -18,9 +18,7 @@ local function keep(name)
 	end
 	local owner = hold.field
 	local end_ms = kept_until(owner) or now_ms() + left_ms
-	if not kept_until(owner) then
-		owner = kept_owner(owner, end_ms)
-	end
+	if not kept_until(owner) then owner = kept_owner(owner, end_ms) end
 	local permits, ends = permits_until(name, hold_id, hold.count, end_ms)
 	redis.call(unpack(permits))
 	redis.call(unpack(ends))

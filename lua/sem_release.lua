@@ -38,17 +38,13 @@ if free and free > 0 and string.sub(ARGV[CHANNEL_ARG], 1, 1) ~= '+' then
 	heard = redis.pcall('PUBLISH', ARGV[CHANNEL_ARG], string.format('%d', free))
 end
 
-if heard == 0 then
-	return 2
-end
+if heard == 0 then return 2 end
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_queue', 'turn', 'channel' }
 
 if free then
 	heard = heard or send(names[1].channel, digits(free))
-	if not is_error(heard) then
-		give_others_turn(names[1], heard)
-	end
+	if not is_error(heard) then give_others_turn(names[1], heard) end
 	return { is_error(heard) and denied_error('PUBLISH', heard) or 2 }
 end
 

@@ -16,9 +16,7 @@ end
 local function renew(name, _, record)
 	local _, _, end_ms, token = hold_record_parse(record)
 	local count = tonumber(token) or 0
-	if not is_held(name, count, tonumber(end_ms)) then
-		return nil
-	end
+	if not is_held(name, count, tonumber(end_ms)) then return nil end
 	local new_end_ms = math.max(end_ms, now_ms() + lease_ms)
 	local permits, ends = permits_until(name, hold_id, count, new_end_ms)
 	-- A full server allows this, and what comes after a write.

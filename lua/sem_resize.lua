@@ -10,9 +10,7 @@ local total = tonumber(ARGV[1])
 
 local name = names[1]
 local key_type, err = examine_permits(name)
-if key_type or err then
-	return replica_error(name) or err or { -1, key_type }
-end
+if key_type or err then return replica_error(name) or err or { -1, key_type } end
 local was_there = name.free
 count_permits(name, total)
 local had = was_there and math.max(name.total, 0) or -1
@@ -21,7 +19,5 @@ if name.total ~= total then
 	name.free, name.more = redis.call('INCRBY', name.lock, more), math.max(name.more, 0) + math.max(more, 0)
 	redis.call('SET', name.remembered, digits(total), 'PX', REMEMBERED_MS)
 end
-if name.more > 0 then
-	notify_of_permits(name, name.free, name.more)
-end
+if name.more > 0 then notify_of_permits(name, name.free, name.more) end
 return { 1, had }

@@ -24,19 +24,13 @@ local function claim_turn(name)
 end
 
 -- The reply to give when a lock that is not free can't be acquired, and waiting would not help; else nil. Sets
--- name.owner, when this request acquires it, or name.is_held.
+-- name.owner, when this request acquires it, or name.is_busy.
 local function obstacle_if_held(index, name)
 	local mode = redis.call('HGET', name.lock, 'mode')
-	if not mode then
-		return { -1, index, MUTEX_LOCK }
-	end
+	if not mode then return { -1, index, MUTEX_LOCK } end
 	name.owner = holding_owner(name.lock, WRITE)
-	if name.owner then
-		return nil
-	end
-	for _, owner in ipairs(reentrant_owners) do
-		remove_if_expired(name, owner)
-	end
+	if name.owner then return nil end
+	for _, owner in ipairs(reentrant_owners) do remove_if_expired(name, owner) end
 	remove_expired(name)
 	free_if_empty(name)
 	if name.is_free then
@@ -45,20 +39,17 @@ local function obstacle_if_held(index, name)
 	elseif holding_owner(name.lock, '') then
 		return { -2, index }
 	end
-	name.is_held, name.has_readers = true, mode == 'read'
+	name.is_busy, name.has_readers = true, mode == 'read'
 	return nil
 end
 
 local function obstacle(index, name)
 	local reply = examine(index, name)
 	name.owner = fresh_owner
-	if not reply and not name.is_free then
-		reply = obstacle_if_held(index, name)
-	end
-	if name.owner then
-		name.field = name.owner .. WRITE
-	end
+	if not reply and not name.is_free then reply = obstacle_if_held(index, name) end
+	if name.owner then name.field = name.owner .. WRITE end
 	name.waiter = name.is_free and waiter_in_front(name)
+	name.is_busy = name.is_busy or name.waiter
 	return reply
 end
 
@@ -68,19 +59,14 @@ local function acquire_write(name)
 		return reenter(name)
 	end
 	local count, token = acquire_free(name, NO_TOKEN, 'mode', 'write', name.field, 1)
-	if not name.is_absent then
-		redis.call('DEL', name.writer)
-	end
+	if not name.is_absent then redis.call('DEL', name.writer) end
 	acquired_from_wake_queue(name)
 	return count, token
 end
 
 -- A writer that readers keep out tries again, even where nothing but the TTL tells it to: its turn needs a sign of life.
 local function busy_reply(index)
-	local waiter = names[index].waiter
-	if waiter then
-		return turn_reply(index)
-	end
+	if names[index].waiter then return turn_reply(index) end
 	local reply = held_reply(index, holder_of(names[index]))
 	for _, name in ipairs(names) do
 		if may_wait and name.has_readers then
@@ -91,21 +77,4 @@ local function busy_reply(index)
 	return reply
 end
 
-local err = acquire_right_error(HASH_RIGHTS .. READWRITE_RIGHTS)
-if err then
-	return err
-end
-local first_busy
-for index, name in ipairs(names) do
-	local reply = obstacle(index, name)
-	if reply then
-		return replica_error(name) or reply
-	end
-	if name.is_held or name.waiter then
-		first_busy = first_busy or index
-	end
-end
-if first_busy then
-	return replica_error(names[1]) or busy_reply(first_busy)
-end
-return acquire_all(acquire_write)
+return acquire_all(HASH_RIGHTS .. READWRITE_RIGHTS, obstacle, acquire_write, busy_reply)

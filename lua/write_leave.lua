@@ -9,15 +9,11 @@ local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id, owner = ARGV[1], ARGV[2]
 
-for _, name in ipairs(names) do
-	leave_wake_queue(name, hold_id)
-end
+for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
 local results = release_all(hold_id, release_readwrite)
 for _, name in ipairs(names) do
 	local turn = redis.pcall('GET', name.writer)
-	if is_error(turn) and not is_wrong_type(turn) then
-		return denied_error('GET', turn)
-	end
+	if is_error(turn) and not is_wrong_type(turn) then return denied_error('GET', turn) end
 	if type(turn) == 'string' and string.match(turn, '^%d+ (%S+) ') == owner then
 		redis.call('DEL', name.writer)
 		publish(name.channel, WAKE_ALL)

@@ -1,13 +1,9 @@
--- To add one hold to each name. name.owner is the owner it is for, name.field the field of that owner in the lock hash.
-
 local NO_TOKEN = '-'
 
 -- wire: INCR counts in 64 bits, and denies any value that is no such number.
 local MOST, LEAST = '9223372036854775807', '9223372036854775808'
 local function can_count(value)
-	if value == '0' then
-		return true
-	end
+	if value == '0' then return true end
 	local sign, number = string.match(value, '^(-?)([1-9]%d*)$')
 	if not number then
 		return false
@@ -22,9 +18,7 @@ end
 -- none; else nil.
 local function examine_counter(index, name)
 	name.is_counted = name.counter and (want_token or not name.is_absent and redis.call('EXISTS', name.counter) == 1)
-	if not name.is_counted then
-		return nil
-	end
+	if not name.is_counted then return nil end
 	local value = redis.pcall('GET', name.counter)
 	if is_error(value) and not is_wrong_type(value) then
 		return denied_error('GET', value)
@@ -42,41 +36,44 @@ end
 -- have lost a hold whose lease has not ended yet. It subtracts whole seconds of its clock from each other, so the uptime that it tells
 -- may be a second too long. Or nil, and the error when the server does not tell it.
 local function young_ms()
-	if least_uptime_ms == 0 then
-		return 0
-	end
+	if least_uptime_ms == 0 then return 0 end
 	local info = redis.pcall('INFO', 'server')
-	if is_error(info) then
-		return nil, denied_error('INFO', info)
-	end
+	if is_error(info) then return nil, denied_error('INFO', info) end
 	local uptime_s = string.match(info, 'uptime_in_seconds:(%d+)')
 	return math.max(0, least_uptime_ms - ((tonumber(uptime_s) or 0) - 1) * 1000)
 end
 
--- The reply to give. acquire_one(name) acquires one name: it returns how many holds the owner has then, and the token as text.
-local function acquire_all(acquire_one)
+-- Acquires all names: acquire_one(name) returns how many holds the owner has then, and the token as text. The reply to give.
+local function grant_all(acquire_one)
 	local reply = { 1 }
 	local wait_ms, unknown = young_ms()
-	if unknown then
-		return unknown
-	end
+	if unknown then return unknown end
 	for index, name in ipairs(names) do
 		local obstacle = examine_counter(index, name)
-		if obstacle then
-			return obstacle
-		end
+		if obstacle then return obstacle end
 	end
 	for _, name in ipairs(names) do
 		local count, token = acquire_one(name)
-		reply[#reply + 1] = name.owner
-		reply[#reply + 1] = count
-		reply[#reply + 1] = token
+		reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = name.owner, count, token
 	end
 	reply[#reply + 1] = wait_ms
 	return reply
 end
 
--- To acquire a lock that has one owner at a time: any kind but a read lock.
+-- The frame of every acquisition of locks: all names, or none. rights: see inc/rights.lua. obstacle(index, name): the reply to
+-- give when the name can't be acquired; else nil, and name.is_busy, when it has to be waited for. busy_reply(index): the reply
+-- then, about the first of those.
+local function acquire_all(rights, obstacle, acquire_one, busy_reply)
+	local denied, first_busy = acquire_right_error(rights), nil
+	if denied then return denied end
+	for index, name in ipairs(names) do
+		local reply = obstacle(index, name)
+		if reply then return replica_error(name) or reply end
+		if name.is_busy then first_busy = first_busy or index end
+	end
+	if first_busy then return replica_error(names[1]) or busy_reply(first_busy) end
+	return grant_all(acquire_one)
+end
 
 local function issue_token(name)
 	if name.is_counted then

@@ -5,13 +5,9 @@ local function hold_record_parse(record)
 	return string.match(record, '^(%S+) (%d+) (%d+) (%S+) (.*)$')
 end
 
--- To write the record of a hold, as inc/hold.lua parses it.
-
 local function hold_record_make(owner, since_ms, end_ms, token, note)
 	return owner .. ' ' .. since_ms .. ' ' .. digits(end_ms) .. ' ' .. token .. ' ' .. note
 end
-
--- To renew the record of a hold.
 
 -- The hold lasts for lease_ms at least.
 local function hold_record_extend(holds, hold_id, record, lease_ms)
@@ -25,7 +21,6 @@ local function hold_record_extend(holds, hold_id, record, lease_ms)
 end
 
 -- The number in a field of a lock hash: how many holds an owner has.
-
 -- No owner has more: a number that a user wrote there must not keep the server from its other clients, by a loop over
 -- it.
 local HOLDS_MAX = 10000
@@ -33,9 +28,7 @@ local HOLDS_MAX = 10000
 -- nil for what is no such number.
 local function hold_count(value)
 	local count = tonumber(string.match(value or '', '^[1-9]%d*$'))
-	if count and count > HOLDS_MAX then
-		return nil
-	end
+	if count and count > HOLDS_MAX then return nil end
 	return count
 end
 
@@ -44,26 +37,16 @@ end
 -- wire: that word stays; the source says "keep until" and "kept".
 local KEPT = ':lingering:'
 
--- To find out about holds that are kept until some time.
-
 -- Until when such an owner keeps its hold, in ms; nil for any other owner.
-local function kept_until(owner)
-	return tonumber(string.match(owner, KEPT .. '(%d+)$'))
-end
+local function kept_until(owner) return tonumber(string.match(owner, KEPT .. '(%d+)$')) end
 
--- To keep a hold until some time, as inc/hold.lua reads it.
-
-local function kept_owner(owner, end_ms)
-	return owner .. KEPT .. digits(end_ms)
-end
+local function kept_owner(owner, end_ms) return owner .. KEPT .. digits(end_ms) end
 
 -- Puts the record of a removed hold back, now of that owner, for left_ms.
 local function put_kept_hold(name, hold_id, hold, owner, left_ms)
 	redis.call('HSET', name.holds, hold_id,
 		hold_record_make(owner, hold.since_ms, now_ms() + left_ms, hold.token, hold.note))
 end
-
--- What a holder has written into its record.
 
 -- The note of its hold, and for how long it has held the lock, in ms; -1: it is not known.
 local function record_of(holds, field)
@@ -77,26 +60,18 @@ local function record_of(holds, field)
 	end
 	for _, record in ipairs(records) do
 		local owner, since_ms, _, _, owner_note = hold_record_parse(record)
-		if owner == field then
-			return owner_note, math.max(now_ms() - since_ms, 0)
-		end
+		if owner == field then return owner_note, math.max(now_ms() - since_ms, 0) end
 	end
 	return '', -1
 end
 
--- Which holder waiters are shown.
-
 -- One of the holders: its field, its note, and for how long it has held the lock, in ms; -1: it is not known.
 local function holder_of(name)
 	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
-		if field ~= 'mode' then
-			return field, record_of(name.holds, field)
-		end
+		if field ~= 'mode' then return field, record_of(name.holds, field) end
 	end
 	return '', '', -1
 end
-
--- How long a lock is to last, by the ends of its holds.
 
 -- A removed hold that shortens the TTL by less than this notifies no waiter, so that short nested commands wake none.
 -- Waiters may then try so much later than they could.
@@ -120,9 +95,7 @@ local function longest_hold_ms(name, owners)
 	end
 	for _, owner in ipairs(owners) do
 		local count = hold_count(redis.call('HGET', name.lock, owner)) or 0
-		if count > (counts[owner] or 0) then
-			return nil
-		end
+		if count > (counts[owner] or 0) then return nil end
 		longest_ms = math.max(longest_ms, (last_ms[owner] or 0) - now_ms())
 	end
 	return longest_ms
@@ -130,13 +103,10 @@ end
 
 -- The frame of every renewal. renew(name, owner, record) extends the lease, and returns the lock's TTL, or nil when the
 -- owner does not hold that name any more.
-
 local function renew_one(name, renew)
 	local record = read_field(name, name.holds, hold_id)
 	local owner = hold_record_parse(record or '')
-	if not owner or kept_until(owner) then
-		return nil
-	end
+	if not owner or kept_until(owner) then return nil end
 	local ttl_ms = renew(name, owner, record)
 	if ttl_ms then
 		extend(name.holds, lease_ms)
@@ -155,8 +125,6 @@ local function renew_all(renew)
 			lost = lost or { index, name.overwritten }
 		end
 	end
-	if lost then
-		return replica_error(names[lost[1]]) or lost
-	end
+	if lost then return replica_error(names[lost[1]]) or lost end
 	return { 0, least_ttl_ms }
 end

@@ -10,8 +10,6 @@ end
 -- A script looks at so many fields of a lock one by one. A lock may have many more, since each reader has one.
 local FIELDS_MAX = 16
 
--- Whether a key is a lock, and free: the first look of every acquisition.
-
 -- Whether a field of the lock hash counts holds, and can count one more.
 local function counts_holds(value)
 	local count = hold_count(value)
@@ -24,18 +22,14 @@ local function can_be_lock(lock, field_count)
 	if field_count > FIELDS_MAX then
 		for _, owner in ipairs(reentrant_owners) do
 			local value = redis.call('HGET', lock, owner)
-			if value and not counts_holds(value) then
-				return false
-			end
+			if value and not counts_holds(value) then return false end
 		end
 		return true
 	end
 	local listed = redis.pcall('HGETALL', lock)
 	for i = 1, #listed, 2 do
 		local field, value = listed[i], listed[i + 1]
-		if not is_mode(field, value) and not counts_holds(value) then
-			return false
-		end
+		if not is_mode(field, value) and not counts_holds(value) then return false end
 	end
 	return true
 end
@@ -64,8 +58,6 @@ local function examine(index, name)
 		return denied_error('HLEN', field_count)
 	end
 	name.is_free = field_count == 0
-	if not can_be_lock(name.lock, field_count) then
-		return { -1, index, NOT_A_LOCK }
-	end
+	if not can_be_lock(name.lock, field_count) then return { -1, index, NOT_A_LOCK } end
 	return nil
 end

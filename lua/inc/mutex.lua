@@ -1,21 +1,13 @@
--- To acquire a plain or fair lock.
-
 local READWRITE_LOCK = 'read/write lock'
 
 -- wire: a plain and a fair lock have one field, the owner's, with the number of its holds. Redisson's read/write locks
 -- keep their mode in another.
-local function is_readwrite_lock(name)
-	return redis.call('HEXISTS', name.lock, 'mode') == 1
-end
+local function is_readwrite_lock(name) return redis.call('HEXISTS', name.lock, 'mode') == 1 end
 
 local function mutex_acquire(name)
-	if not name.is_free then
-		return reenter(name)
-	end
+	if not name.is_free then return reenter(name) end
 	return acquire_free(name, issue_token(name), name.field, 1)
 end
-
--- To notify the waiters of a plain or fair lock.
 
 -- The lock is released by now, and stays so whatever right to the queue the user lacks.
 local function notify_head(name)
@@ -31,19 +23,13 @@ end
 -- channel of its own. Both kinds may wait for one lock.
 local function notify_waiters(name)
 	wake_waiters(name, WAKE_ONE)
-	if redis.pcall('EXISTS', name.queue) == 1 then
-		notify_head(name)
-	end
+	if redis.pcall('EXISTS', name.queue) == 1 then notify_head(name) end
 end
-
--- What becomes of a plain or fair lock, one hold of which was removed.
 
 -- Whether the lock has another owner than those of kept holds.
 local function has_owner(name)
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
-		if not kept_until(owner) then
-			return true
-		end
+		if not kept_until(owner) then return true end
 	end
 	return false
 end
@@ -54,9 +40,7 @@ local function leave_to_kept_holds(name)
 	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
 		last_ms = math.max(last_ms, kept_until(owner) or 0)
 	end
-	if last_ms <= now_ms() then
-		return false
-	end
+	if last_ms <= now_ms() then return false end
 	set_ttl(name, last_ms - now_ms())
 	return true
 end
@@ -68,13 +52,9 @@ local function limit_to_longest_hold(name)
 	if longest_ms and longest_ms > 0 and ttl_ms > longest_ms then
 		set_ttl(name, longest_ms)
 		-- The lock may expire much earlier than the waiters know.
-		if ttl_ms > longest_ms + LATE_MS then
-			notify_waiters(name)
-		end
+		if ttl_ms > longest_ms + LATE_MS then notify_waiters(name) end
 	end
 end
-
--- To release one hold of a plain or fair lock.
 
 -- Whether no hold is left, and no waiter is in a queue for the lock: then only its channel is notified.
 local function is_free_without_queue(name)

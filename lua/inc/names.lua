@@ -3,9 +3,7 @@ local is_in_cluster = false
 
 -- The channel itself.
 local function channel_of(arg)
-	if string.sub(arg, 1, 1) ~= '+' then
-		return arg
-	end
+	if string.sub(arg, 1, 1) ~= '+' then return arg end
 	is_in_cluster = true
 	return string.sub(arg, 2)
 end
@@ -23,8 +21,6 @@ for i = 1, #KEYS / #KEY_FIELDS do
 	end
 	names[i].channel = names[i].channel and channel_of(names[i].channel)
 end
-
--- The loop over the names of a release.
 
 -- The results of do_one(name) for every name:
 -- 2 done, and of a release: the lock is free   1 released, the lock is held on

@@ -7,13 +7,7 @@ local BEHIND_MS = 5000 -- a Java client whose clock is behind by less loses no p
 -- wire: RPermitExpirableSemaphore's deadline of a permit without a lease.
 local NO_DEADLINE_MS = 922337203685477
 
--- The ids of our permits. wire: those of Java are 16 bytes, or (3.13.6) 32 hex digits.
-
-local function permit_id(hold_id, number)
-	return hold_id .. ':' .. number
-end
-
--- The ids of Java's permits, as they are printed. wire: 16 bytes, or (3.13.6) 32 hex digits.
+local function permit_id(hold_id, number) return hold_id .. ':' .. number end
 
 local function printable_id(id)
 	return #id == 16 and string.gsub(id, '.', function(byte)
@@ -22,12 +16,9 @@ local function printable_id(id)
 end
 
 -- The hold that a permit of ours belongs to; nil for one of Java's.
-local function hold_of(id)
-	return string.match(id, '^(' .. string.rep('%x', 32) .. '):%d+$')
-end
+local function hold_of(id) return string.match(id, '^(' .. string.rep('%x', 32) .. '):%d+$') end
 
 -- Whether this text is a counter of permits: a whole number as Redis writes it, and not too large to count exactly in Lua.
-
 local COUNTER_LENGTH_MAX = 15
 local NOT_A_COUNTER = 'string that is no counter'
 
@@ -36,7 +27,6 @@ local function is_permits_counter(text)
 end
 
 -- The total of a semaphore that is remembered.
-
 -- nil when none is, and when a user has overwritten it.
 local function remembered_total(name)
 	local text = redis.call('GET', name.remembered)
@@ -44,7 +34,6 @@ local function remembered_total(name)
 end
 
 -- The keys beside the counter of a semaphore: a user may have overwritten one.
-
 local SIDES = { { 'permits', 'zset' }, { 'ends', 'zset' }, { 'holds', 'hash' }, { 'remembered', 'string' } }
 
 -- The type and the name of the first key that was overwritten; nil when none was, or the user may not run TYPE.
@@ -59,21 +48,13 @@ local function overwritten_side(name)
 	return nil
 end
 
--- Describes a semaphore of which another key than the counter was overwritten.
-
 -- The description, in the place of a type; nil when no such key was overwritten.
 local function overwritten_kind(name)
 	local key_type, key = overwritten_side(name)
 	return key and 'semaphore whose side key ' .. key .. ' holds a ' .. key_type
 end
 
--- How long the ends of leases are kept: until permits are reclaimed by their deadlines, too.
-
-local function ends_ttl_ms(lease_ms)
-	return digits(lease_ms + AHEAD_MS + BEHIND_MS)
-end
-
--- To set until when the permits of a hold are held.
+local function ends_ttl_ms(lease_ms) return digits(lease_ms + AHEAD_MS + BEHIND_MS) end
 
 -- The commands for it. how: of ZADD.
 local function permits_until(name, hold_id, count, end_ms, ...)
@@ -89,7 +70,6 @@ local function permits_until(name, hold_id, count, end_ms, ...)
 end
 
 -- Whether a hold has all of its permits.
-
 local function has_all_permits(name, hold_id, count)
 	for number = 1, count do
 		if not redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then
@@ -98,8 +78,6 @@ local function has_all_permits(name, hold_id, count)
 	end
 	return true
 end
-
--- To reclaim the permits whose holders did not renew or release them.
 
 local RECLAIMED_MAX = 100 -- at once: a script must not keep the server from its other clients
 
@@ -110,9 +88,7 @@ end
 -- Returns how many were reclaimed; they are in no set any more, and not free yet.
 local function reclaim(name)
 	-- Without a deadline up to here no permit has ended, neither ours nor one of Java's.
-	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then
-		return 0
-	end
+	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then return 0 end
 	-- Fails without the right to INCRBY, before anything is removed that could then not be counted.
 	redis.call('INCRBY', name.lock, 0)
 	local count = 0
@@ -128,7 +104,6 @@ local function reclaim(name)
 end
 
 -- How many permits a semaphore has.
-
 local REMEMBERED_MS = 24 * 3600 * 1000
 
 -- Sets name.free, how many are free, nil when the counter is not there, and name.held. The type of what is no semaphore,
@@ -168,8 +143,6 @@ local function count_permits(name, wanted)
 	end
 end
 
--- Which holder waiters for a permit are shown, and when they may try.
-
 -- When the next permit may be reclaimed, from now; -1: there is none that ends.
 local function permits_ttl_ms(name)
 	local ours, all = redis.call('ZRANGE', name.ends, 0, 0, 'WITHSCORES'), redis.call('ZRANGE', name.permits, 0, 0, 'WITHSCORES')
@@ -185,41 +158,27 @@ local function permit_holder(name)
 	local id = redis.call('ZRANGE', name.ends, 0, 0)[1]
 	local record = id and redis.call('HGET', name.holds, string.match(id, '^%x+') or '')
 	local owner, since_ms, _, _, owner_note = hold_record_parse(record or '')
-	if owner then
-		return owner, owner_note, math.max(now_ms() - since_ms, 0)
-	end
+	if owner then return owner, owner_note, math.max(now_ms() - since_ms, 0) end
 	return name.free < name.total and 'a client without a record' or '', '', -1
 end
-
--- To notify those that wait for permits.
 
 local WOKEN_MAX = 16 -- by one script; those wake the next ones
 
 -- free: how many permits are free; more: how many of them were not before. wire: RSemaphore and
 -- RPermitExpirableSemaphore publish how many are free.
 local function notify_of_permits(name, free, more)
-	if free <= 0 then
-		return
-	end
+	if free <= 0 then return end
 	give_others_turn(name, publish(name.channel, digits(free)))
 	for _ = 1, math.min(free, more, WOKEN_MAX) do
-		if not wake_next(name) then
-			return
-		end
+		if not wake_next(name) then return end
 	end
 end
-
--- To make permits free again.
 
 -- How many are free then. nil where the counter is not there: the next acquisition counts anew what is held.
 local function return_permits(name, count)
 	local free = redis.pcall('GET', name.lock)
-	if count == 0 or not free then
-		return nil
-	end
-	if not is_error(free) then
-		free = redis.pcall('INCRBY', name.lock, count)
-	end
+	if count == 0 or not free then return nil end
+	if not is_error(free) then free = redis.pcall('INCRBY', name.lock, count) end
 	if is_error(free) then
 		name.overwritten = redis.pcall('TYPE', name.lock).ok
 		return nil
@@ -227,23 +186,15 @@ local function return_permits(name, count)
 	return free
 end
 
--- To free permits that were removed.
-
 -- So many of the hold's permits were there.
 local function free_permits(name, count)
 	local free = return_permits(name, count)
-	if free then
-		notify_of_permits(name, free, count)
-	end
+	if free then notify_of_permits(name, free, count) end
 end
-
--- To remove the permits of a hold from the sets.
 
 local function ids_of(command, key, hold_id, count)
 	local words = { command, key }
-	for number = 1, count do
-		words[#words + 1] = permit_id(hold_id, number)
-	end
+	for number = 1, count do words[#words + 1] = permit_id(hold_id, number) end
 	return words
 end
 
@@ -252,17 +203,13 @@ end
 -- nil when there is no such hold; then name.overwritten may be set.
 local function remove_permits(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
-	if not record then
-		return nil
-	end
+	if not record then return nil end
 	local hold = {}
 	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = hold_record_parse(record)
 	hold.count = tonumber(hold.token) or 0
 	-- The first write, and one that a full server allows; it then allows those after it, too.
 	redis.call('HDEL', name.holds, hold_id)
-	if hold.count == 0 then
-		return nil
-	end
+	if hold.count == 0 then return nil end
 	-- A user may have overwritten it: no obstacle.
 	redis.pcall(unpack(ids_of('ZREM', name.ends, hold_id, hold.count)))
 	hold.removed = redis.call(unpack(ids_of('ZREM', name.permits, hold_id, hold.count)))
@@ -270,14 +217,10 @@ local function remove_permits(name, hold_id)
 	return hold
 end
 
--- To release a hold of permits.
-
 -- The result for the name, as in inc/names.lua.
 local function release_permits(name, hold_id)
 	local hold = remove_permits(name, hold_id)
-	if not hold then
-		return 0
-	end
+	if not hold then return 0 end
 	free_permits(name, hold.removed)
 	return hold.is_lost and 3 or 2
 end

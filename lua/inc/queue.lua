@@ -3,7 +3,6 @@
 -- of OWNER to "ALIVE_UNTIL_MS SINCE_US RUN LISTENS_SINCE_MS NOTE", and under SEEN "LAST_MS GRACE_END_MS RUN
 -- RETURN_END_MS": when a script last read the queue, and until when no waiter is taken for dead. RUN is the run id of
 -- the server that wrote it. LISTENS_SINCE_MS is 0 where that server had no subscriber of the waiter's channel.
-
 local LIFE_MS = 4000         -- a waiter without a sign of life for so long is dead
 local GAP_MS = 3000          -- no waiter gave one for so long: the server had stalled, ...
 local GRACE_MS = 2000        -- ... and all waiters get so long to give one again
@@ -14,9 +13,7 @@ local UNKNOWN = '-'          -- the user may not ask for the run id
 -- The sign of life of a waiter of ours; nil for one of Java's.
 local function sign_of_life(name, owner)
 	local sign = redis.call('HGET', name.waiters, owner)
-	if not sign then
-		return nil
-	end
+	if not sign then return nil end
 	local alive_until_ms, since_us, run, listens_since_ms, waiter_note =
 		string.match(sign, '^(%d+) (%d+) (%S+) (%d+) (.*)$')
 	return { alive_until_ms = tonumber(alive_until_ms), since_us = tonumber(since_us), run = run,
@@ -40,9 +37,7 @@ end
 -- Sets once until when no waiter is taken for dead: name.grace_until_ms after the server had stalled, name.return_until_ms after
 -- another run of it began, to which all waiters have to come back first.
 local function recall(name)
-	if name.run then
-		return
-	end
+	if name.run then return end
 	local seen_ms, grace_ms, run, return_ms =
 		string.match(redis.call('HGET', name.waiters, SEEN) or '', '^(%d+) (%d+) (%S+) (%d+)$')
 	local is_gap = now_ms() - (tonumber(seen_ms) or 0) > GAP_MS
@@ -50,9 +45,7 @@ local function recall(name)
 		name.grace_until_ms = is_gap and now_ms() + GRACE_MS or tonumber(grace_ms)
 	end
 	name.run = server_run()
-	if name.run == UNKNOWN then
-		name.run = run or UNKNOWN
-	end
+	if name.run == UNKNOWN then name.run = run or UNKNOWN end
 	name.return_until_ms = tonumber(return_ms) or 0
 	if run and run ~= UNKNOWN and run ~= name.run then
 		name.return_until_ms = now_ms() + RETURN_MS
@@ -60,17 +53,13 @@ local function recall(name)
 end
 
 -- wire: each waiter listens to a channel of its own.
-local function own_channel(name, owner)
-	return name.channel .. ':' .. owner
-end
+local function own_channel(name, owner) return name.channel .. ':' .. owner end
 
 -- How many clients listen to the waiter's own channel; nil when the user may not ask. What PUBLISH returns would count
 -- those that listen to a pattern, too, such as a monitor of all channels.
 local function count_listeners(name, owner)
 	local reply = redis.pcall('PUBSUB', 'NUMSUB', own_channel(name, owner))
-	if is_error(reply) then
-		return nil
-	end
+	if is_error(reply) then return nil end
 	local listeners = tonumber(reply[2])
 	-- wire: in a cluster new Redissons listen in the slot alone.
 	if is_in_cluster then
@@ -80,17 +69,13 @@ local function count_listeners(name, owner)
 	return listeners
 end
 
-local function is_heard(name, owner)
-	return (count_listeners(name, owner) or 0) > 0
-end
+local function is_heard(name, owner) return (count_listeners(name, owner) or 0) > 0 end
 
 -- When this waiter is to be taken for dead, unless it is Java's and listens. Java's without a deadline would never
 -- leave.
 local function death_ms(name, owner)
 	local sign = sign_of_life(name, owner)
-	if not sign then
-		return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
-	end
+	if not sign then return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0) end
 	recall(name)
 	local alive_until_ms = sign.alive_until_ms
 	if sign.run ~= name.run and sign.run ~= UNKNOWN and name.run ~= UNKNOWN then
@@ -107,19 +92,14 @@ local function is_dead(name, owner)
 end
 
 -- The first waiter in the queue for a fair lock; false when there is none.
-local function head_of(name)
-	return redis.call('LINDEX', name.queue, 0)
-end
+local function head_of(name) return redis.call('LINDEX', name.queue, 0) end
 
 -- Which waiters in the queue for a fair lock do not listen any more.
-
 -- A waiter of ours that listened here, on this run of the server, and does not any more: the kernel closed its
 -- connection when its process ended.
 local function is_silent(name, owner)
 	local sign = sign_of_life(name, owner)
-	if not sign or sign.listens_since_ms == 0 or sign.run ~= server_run() then
-		return false
-	end
+	if not sign or sign.listens_since_ms == 0 or sign.run ~= server_run() then return false end
 	recall(name)
 	return now_ms() >= name.return_until_ms and count_listeners(name, owner) == 0
 end
@@ -133,8 +113,6 @@ local function is_heard_all_along(name, owner)
 	end
 	return is_heard(name, owner)
 end
-
--- To leave the queue for a fair lock, and to let the next waiter have its turn.
 
 local function dequeue(name, owner)
 	redis.call('LREM', name.queue, 0, owner)
@@ -198,23 +176,18 @@ local function remove_silent(name, caller)
 	elseif not owner then
 		lower_deadlines(name, silent)
 	elseif is_heard_all_along(name, owner) then
-		for _, gone in ipairs(silent) do
-			dequeue(name, gone)
-		end
+		for _, gone in ipairs(silent) do dequeue(name, gone) end
 	end
 end
 
 local function wake_head(name, caller)
 	remove_silent(name, caller)
 	local head = head_of(name)
-	if head and head ~= caller then
-		publish(own_channel(name, head), WAKE_ONE)
-	end
+	if head and head ~= caller then publish(own_channel(name, head), WAKE_ONE) end
 end
 
 -- To join the queue for a fair lock. It is apart from inc/queue.lua to keep fair_leave.lua short: that one is sent
 -- without waiting for the reply, and a server that had stalled reads only the first 16 kB of a closed connection.
-
 local SKEW_MS = 20              -- by what the clocks of several servers may differ
 local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them
 local RETRY_AFTER_MS = 2000     -- so often each waiter gives a sign of life
@@ -242,9 +215,7 @@ local function enqueue(name, owner, since_us, in_front)
 	for i, other in ipairs(redis.call('LRANGE', name.queue, 0, -1)) do
 		local sign = sign_of_life(name, other)
 		local came_later = i > in_front
-		if sign then
-			came_later = sign.since_us > since_us
-		end
+		if sign then came_later = sign.since_us > since_us end
 		if came_later then
 			redis.call('LINSERT', name.queue, 'BEFORE', other, owner)
 			return i - 1
@@ -274,9 +245,7 @@ end
 -- Since when the waiter has listened to its channel on this run of the server; 0: it does not, or the user may not ask
 -- which run it is.
 local function listens_since(name, owner, sign, listens)
-	if listens ~= '1' or server_run() == UNKNOWN or not is_heard(name, owner) then
-		return 0
-	end
+	if listens ~= '1' or server_run() == UNKNOWN or not is_heard(name, owner) then return 0 end
 	if sign and sign.run == server_run() and sign.listens_since_ms > 0 then
 		return sign.listens_since_ms
 	end

@@ -2,15 +2,12 @@
 local TIMEOUT = ':rwlock_timeout:'
 
 -- The name of the timeout key of one hold of a reader. wire: "{NAME}:OWNER:rwlock_timeout:N" (RedissonReadLock).
-
 local function timeout_key(name, owner, number)
 	return name.timeouts .. ':' .. owner .. TIMEOUT .. digits(number)
 end
 
 -- wire: what the field of a writer has after its owner (RedissonWriteLock.getLockName).
 local WRITE = ':write'
-
--- Whether a field of a read/write lock is that of a writer.
 
 local function is_writer_field(field)
 	return string.sub(field, -#WRITE) == WRITE
@@ -19,7 +16,6 @@ end
 
 -- The holds of a reader. wire: as many as its field in the lock hash says, each with a timeout key of its own, from 1 on
 -- (RedissonReadLock).
-
 -- How long the longest of the reader's holds lasts; 0 when none does.
 local function reader_ttl_ms(name, owner, count)
 	local longest_ms = 0
@@ -32,7 +28,6 @@ end
 -- When our readers expire: a sorted set of their owners, each with the time at which the last of its timeout keys
 -- does. So a script finds the expired ones of many readers, and the one that lasts longest, without a look at each.
 -- Java's readers are not in it.
-
 -- Deletes a value that a user wrote over the set. Readers are in it again from their next renewal on.
 local function delete_overwritten_ends(name)
 	local key_type = redis.pcall('TYPE', name.ends).ok
@@ -48,17 +43,13 @@ local function has_java_readers(name)
 		and redis.call('HLEN', name.lock) - 1 > ours
 end
 
--- To record when a reader of ours expires.
-
 -- The set lasts so much longer than our readers when Java's are beside them, which may keep the lock: our expired readers
 -- must be known for as long as the lock is held.
 local ENDS_MS = 86400000
 
 local function extend_ends(name, left_ms)
 	local ttl_ms = left_ms
-	if has_java_readers(name) then
-		ttl_ms = left_ms + ENDS_MS
-	end
+	if has_java_readers(name) then ttl_ms = left_ms + ENDS_MS end
 	extend(name.ends, digits(ttl_ms))
 end
 
@@ -70,8 +61,6 @@ local function record_end(name, owner, left_ms)
 	redis.call('ZADD', name.ends, 'GT', digits(now_ms() + left_ms), owner)
 	extend_ends(name, left_ms)
 end
-
--- To renew the holds of a reader.
 
 -- All its holds then last for lease_ms at least; a hold whose timeout key has expired gets another.
 local function extend_reader(name, owner, count, lease_ms)
@@ -85,22 +74,16 @@ local function extend_reader(name, owner, count, lease_ms)
 	end
 end
 
--- To remove readers of ours from the lock.
-
 -- How long that reader lasts; 0 when it is in the lock no longer.
 local function our_reader_ttl_ms(name, owner)
 	local count = hold_count(redis.call('HGET', name.lock, owner))
-	if not count then
-		return 0
-	end
+	if not count then return 0 end
 	return reader_ttl_ms(name, owner, count)
 end
 
 -- owners is a set: each of them loses all its holds.
 local function remove_readers(name, owners)
-	if next(owners) == nil then
-		return
-	end
+	if next(owners) == nil then return end
 	for owner in pairs(owners) do
 		redis.call('HDEL', name.lock, owner)
 		redis.call('ZREM', name.ends, owner)
@@ -114,8 +97,6 @@ local function remove_readers(name, owners)
 		end
 	end
 end
-
--- To remove readers of ours whose holds have all expired, while other readers keep the lock.
 
 local EXPIRED_MAX = 100 -- at once: a script must not keep the server from its other clients
 

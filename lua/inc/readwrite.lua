@@ -10,8 +10,6 @@ local function free_if_empty(name)
 	end
 end
 
--- What becomes of a read or write lock, one hold of which was removed.
-
 -- How long the longest of our readers lasts; 0 when none does. Removes those that it finds expired before their
 -- recorded end.
 local function longest_reader_ms(name)
@@ -22,9 +20,7 @@ local function longest_reader_ms(name)
 		left_ms = 0
 		if owner then
 			left_ms = our_reader_ttl_ms(name, owner)
-			if left_ms == 0 then
-				expired[owner] = true
-			end
+			if left_ms == 0 then expired[owner] = true end
 		end
 		position = position + 1
 	until not owner or left_ms > 0
@@ -41,9 +37,7 @@ local function many_readers_ms(name)
 	local left_ms = longest_reader_ms(name)
 	local ours = redis.call('ZCARD', name.ends)
 	local are_all_ours = redis.call('HLEN', name.lock) - 1 == ours
-	if are_all_ours or left_ms >= redis.call('PTTL', name.lock) then
-		return left_ms
-	end
+	if are_all_ours or left_ms >= redis.call('PTTL', name.lock) then return left_ms end
 	return nil
 end
 
@@ -51,9 +45,7 @@ end
 -- long the longest reader does.
 local function holders_left(name)
 	local many_ms = many_readers_ms(name)
-	if many_ms then
-		return nil, 0, many_ms
-	end
+	if many_ms then return nil, 0, many_ms end
 	local listed = redis.call('HGETALL', name.lock)
 	local writer, kept_ms, reads_ms = nil, 0, 0
 	for i = 1, #listed, 2 do
@@ -87,9 +79,7 @@ local function limit_to_writer(name, writer, least_ms)
 	if longest_ms and longest_ms > 0 and ttl_ms > left_ms then
 		set_all_ttls(name, left_ms)
 		-- The lock may expire much earlier than the waiters know.
-		if ttl_ms > left_ms + LATE_MS then
-			wake_waiters(name, WAKE_ALL)
-		end
+		if ttl_ms > left_ms + LATE_MS then wake_waiters(name, WAKE_ALL) end
 	end
 end
 
@@ -102,9 +92,7 @@ end
 
 -- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/names.lua.
 local function settle(name, was_write)
-	if redis.call('HLEN', name.lock) <= 1 then
-		return leave_free(name, was_write)
-	end
+	if redis.call('HLEN', name.lock) <= 1 then return leave_free(name, was_write) end
 	local writer, kept_ms, reads_ms = holders_left(name)
 	if writer then
 		limit_to_writer(name, writer, math.max(reads_ms, kept_ms))
@@ -126,8 +114,6 @@ local function settle(name, was_write)
 	return leave_free(name, was_write)
 end
 
--- To release one hold of a read or write lock.
-
 -- Which of a reader's timeout keys belongs to which hold is not known: the holds that it keeps all last as long as the
 -- longest of them.
 local function release_read(name, owner, count)
@@ -146,9 +132,7 @@ local function release_read(name, owner, count)
 	end
 	redis.call('HINCRBY', name.lock, owner, -1)
 	local longest_ms = longest_hold_ms(name, { owner })
-	if longest_ms and longest_ms > 0 then
-		left_ms = math.min(left_ms, longest_ms)
-	end
+	if longest_ms and longest_ms > 0 then left_ms = math.min(left_ms, longest_ms) end
 	for number = 1, count - 1 do
 		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
 	end
@@ -167,8 +151,6 @@ end
 
 local function release_readwrite(name, field, count)
 	remove_expired(name)
-	if is_writer_field(field) then
-		return release_write(name, field, count)
-	end
+	if is_writer_field(field) then return release_write(name, field, count) end
 	return release_read(name, field, count)
 end

@@ -1,27 +1,17 @@
--- To remove a hold from the holds hash.
-
 -- What its record said, and count: how many holds its owner has on the lock. nil when there is no such hold; then
 -- name.overwritten may be set. count is nil when its owner has the lock no longer, or the record is none.
 local function remove_hold(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
-	if not record then
-		return nil
-	end
+	if not record then return nil end
 	local hold, count = {}, nil
 	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = hold_record_parse(record)
-	if hold.field then
-		count = read_field(name, name.lock, hold.field)
-	end
-	if name.overwritten then
-		return nil
-	end
+	if hold.field then count = read_field(name, name.lock, hold.field) end
+	if name.overwritten then return nil end
 	hold.count = count and hold_count(count)
 	-- The first write, and one that a full server allows; it then allows those after it, too.
 	redis.call('HDEL', name.holds, hold_id)
 	return hold
 end
-
--- The frame of every release.
 
 -- Releases a hold by release_one(name, field, count, note), on every name.
 local function release_all(hold_id, release_one)
@@ -39,7 +29,6 @@ end
 
 -- The common release in one piece: the only hold of a lock of one name. It stands before all that the other cases need,
 -- since to define that takes longer than to do this.
-
 local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 1, FIXED_ARGS + 3
 
 -- The field of the hold, and whether a waiter is in the wake queue. nil unless the lock has field_count fields, and no
@@ -51,27 +40,20 @@ local function only_field(field_count, queue)
 		return nil
 	end
 	local queues = redis.pcall('EXISTS', queue, ARGV[WAKE_QUEUE_ARG])
-	if queues == 0 or redis.pcall('EXISTS', queue) == 0 then
-		return field, queues ~= 0
-	end
+	if queues == 0 or redis.pcall('EXISTS', queue) == 0 then return field, queues ~= 0 end
 	return nil
 end
 
 -- Deletes the lock, its holds and those keys. How many clients hear that it is free, or an error. nil when that was denied.
 local function free_lock(message, ...)
-	if type(redis.pcall('DEL', KEYS[1], KEYS[2], ...)) ~= 'number' then
-		return nil
-	end
+	if type(redis.pcall('DEL', KEYS[1], KEYS[2], ...)) ~= 'number' then return nil end
 	return send(channel_of(ARGV[CHANNEL_ARG]), message)
 end
 
 -- The end of a common release (inc/release.lua) for which other clients wait, or whose message was denied.
-
 -- The result for the name, as in inc/names.lua.
 local function freed(name, heard)
-	if not is_error(heard) then
-		give_others_turn(name, heard)
-	end
+	if not is_error(heard) then give_others_turn(name, heard) end
 	wake_next(name)
 	return is_error(heard) and denied_error('PUBLISH', heard) or 2
 end

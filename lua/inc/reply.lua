@@ -1,16 +1,8 @@
--- The error to give for a command that the server denied.
+local function is_error(reply) return type(reply) == 'table' and reply.err ~= nil end
 
-local function is_error(reply)
-	return type(reply) == 'table' and reply.err ~= nil
-end
+local function has_text(reply, text) return string.find(reply.err, text, 1, true) ~= nil end
 
-local function has_text(reply, text)
-	return string.find(reply.err, text, 1, true) ~= nil
-end
-
-local function is_replica_error(reply)
-	return has_text(reply, 'READONLY')
-end
+local function is_replica_error(reply) return has_text(reply, 'READONLY') end
 
 -- Redis does not always name the command, and the user needs to know which right is missing.
 local function denied_error(command, reply)
@@ -26,27 +18,19 @@ local function denied_error(command, reply)
 		"NOPERM may not run the '" .. string.lower(command) .. "' command: " .. reply.err)
 end
 
--- Whether a command failed since its key is of another type.
-
-local function is_wrong_type(reply)
-	return is_error(reply) and has_text(reply, 'WRONGTYPE')
-end
+local function is_wrong_type(reply) return is_error(reply) and has_text(reply, 'WRONGTYPE') end
 
 -- A replica knows what its master told it some time ago: it can't grant a lock, and what it lacks is not lost.
-
 -- The error to give when this server is a replica, else nil. A write that changes nothing finds it out, one that each
 -- holder has the right to; it comes after all other commands, since a full server lets a script that has written go on.
 local function replica_error(name)
 	local reply = redis.pcall('HDEL', name.holds, '')
-	if is_error(reply) and is_replica_error(reply) then
-		return denied_error('HDEL', reply)
-	end
+	if is_error(reply) and is_replica_error(reply) then return denied_error('HDEL', reply) end
 	return nil
 end
 
 -- A value that a user wrote over the lock, the counter of a semaphore, or the holds hash of a name: the lock is lost by
 -- that.
-
 -- The type of that value. nil when there is none, or when the user may not ask: then the next command fails.
 local function overwritten(name)
 	for _, key in ipairs({ name.lock, name.holds }) do
@@ -59,15 +43,11 @@ local function overwritten(name)
 	return nil
 end
 
--- To read a lock that a user may have overwritten, without a look at types before.
-
 -- A field of the lock or the holds hash of a name; nil when there is none. Where that may be because one of them was
 -- overwritten, sets name.overwritten to the type of what is there.
 local function read_field(name, key, field)
 	local value = redis.pcall('HGET', key, field)
-	if value and not is_error(value) then
-		return value
-	end
+	if value and not is_error(value) then return value end
 	name.overwritten = overwritten(name)
 	-- A missing right is an error: raised here.
 	return not name.overwritten and redis.call('HGET', key, field) or nil

@@ -15,22 +15,18 @@
 local lease_ms, fresh_owner, hold_id, note, options = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 -- Whether the first digit is 1: to compare two texts takes less time than a match.
 local want_token, since_us, more = options >= '1', '', ''
-if #options > 4 then
-	since_us, more = string.match(options, '^....(%d*)(.*)$')
-end
+if #options > 4 then since_us, more = string.match(options, '^....(%d*)(.*)$') end
 local has_waited, asks_for_more = since_us ~= '', more ~= ''
 
 -- What an acquisition asks for besides. The common one does without these, see quick/acquire.lua. Digits of the options:
 -- the caller will wait for a busy lock; it listens to the channel that wakes it; the last reply said that it is another's
 -- turn, and a message has come since.
-
 local may, listens, has_passed = string.match(options, '^.(.)(.)(.)')
 local may_wait, has_turn_passed, waits_since_us = may == '1', has_passed == '1', tonumber(since_us)
 local user, uptime_ms = string.match(more, '^ (%d) (%d+)$')
 local tries_rights, least_uptime_ms = user == '1', tonumber(uptime_ms) or 0
 
 -- The owners that may re-enter the lock: the caller's own, and those that it inherited.
-
 local reentrant_owners = { fresh_owner }
 for i = FIXED_ARGS + #ARG_FIELDS * #names + 1, #ARGV do
 	reentrant_owners[#reentrant_owners + 1] = ARGV[i]
@@ -39,9 +35,7 @@ end
 -- The first of them that has a field in the lock hash, its name being the owner and suffix; nil when none has.
 local function holding_owner(lock, suffix)
 	for _, owner in ipairs(reentrant_owners) do
-		if redis.call('HEXISTS', lock, owner .. suffix) == 1 then
-			return owner
-		end
+		if redis.call('HEXISTS', lock, owner .. suffix) == 1 then return owner end
 	end
 	return nil
 end

@@ -10,27 +10,25 @@ local READWRITE_RIGHTS = 'writer: SET2 GET0 timeout: SET2 PTTL0 PEXPIRE1 ends: Z
 local PERMIT_RIGHTS = 'lock: INCRBY1 SET2 GET0 EXISTS0 TYPE0 holds: HSET3 HGET1 HGETALL0 PTTL0 PEXPIRE1 HDEL1 DEL0 '
 	.. 'permits: ZADD2 ZREM1 ZRANGE2 ZCARD0 ZSCORE1 '
 
--- The error for the first of these rights that the user lacks; nil when there is none. What is wrong
--- with the arguments is said in another form than what is denied: 'ERR syntax error', 'ERR The user executing ... can't'.
+-- The error for the first of these rights that the user lacks; nil when there is none. What is wrong with the arguments is said
+-- in another form than what is denied: 'ERR syntax error', 'ERR The user executing ... can't'.
 local function right_error(name, rights)
 	local key
 	for word, count, colon in string.gmatch(rights, '(%a+)(%d?)(:?)') do
 		if colon == ':' then
 			key = name[word]
 		else
-			local command = { word, key }
-			for i = 1, count do
-				command[i + 2] = ''
-			end
-			-- No argument keeps it from deleting: then on a key beside that one, which the same pattern allows.
-			local is_beside = word == 'DEL' and redis.pcall('EXISTS', key) ~= 0
-			command[2] = is_beside and key .. ':' or key
+			-- No argument keeps DEL from deleting: a key beside, which belongs to no name, since none has a newline.
+			local command = { word, word == 'DEL' and key .. '\n' or key }
+			for i = 1, count do command[i + 2] = '' end
 			local reply = redis.pcall(unpack(command))
-			if not is_error(reply) then
-				-- No argument keeps it from adding one.
-				local _ = word == 'RPUSH' and redis.call('LREM', key, -1, '')
-			elseif not (is_wrong_type(reply) or string.find(reply.err, '^ERR %l') or is_beside and has_text(reply, ' key')) then
-				return denied_error(word, reply)
+			if is_error(reply) then
+				if not (is_wrong_type(reply) or string.find(reply.err, '^ERR %l') or word == 'DEL' and has_text(reply, ' key')) then
+					return denied_error(word, reply)
+				end
+			elseif word == 'RPUSH' then
+				-- Nor does one keep this from adding.
+				redis.call('LREM', key, -1, '')
 			end
 		end
 	end
@@ -44,9 +42,7 @@ local function acquire_right_error(rights)
 		name.timeout = name.timeouts and name.timeouts .. ':' .. fresh_owner .. TIMEOUT .. '0'
 		-- The look at the clock raises an error without the right to it.
 		local err = now_us() and right_error(name, rights)
-		if err then
-			return err
-		end
+		if err then return err end
 	end
 	return nil
 end

@@ -1,5 +1,3 @@
--- To send a message to waiters.
-
 -- wire: LockPubSub's messages. By the first Redisson wakes one waiter of each client, by the second all of them.
 local WAKE_ONE, WAKE_ALL = '0', '1'
 
@@ -12,13 +10,9 @@ local function send(channel, message)
 		heard_in_slot = redis.pcall('SPUBLISH', channel, message)
 	end
 	local heard = redis.pcall('PUBLISH', channel, message)
-	if is_error(heard) or is_error(heard_in_slot) then
-		return heard
-	end
+	if is_error(heard) or is_error(heard_in_slot) then return heard end
 	return heard + heard_in_slot
 end
-
--- To publish what waiters listen for.
 
 -- The first error of a PUBLISH, by which the caller learns which right is missing.
 local publish_error
@@ -38,27 +32,19 @@ end
 -- A waiter for several permits of a semaphore adds how many, "SINCE ID PERMITS": so many are left to it.
 local OTHERS = '-' -- Redisson's waiters, and those of older versions
 
--- To find out which waiter has the next turn.
-
 -- Its hold id, since when it waits, and for how many permits; or OTHERS; or nil.
 local function waiter_in_turn(name)
 	local turn = redis.pcall('GET', name.turn)
-	if type(turn) ~= 'string' or turn == OTHERS then
-		return turn == OTHERS and turn or nil
-	end
+	if type(turn) ~= 'string' or turn == OTHERS then return turn == OTHERS and turn or nil end
 	local since_us, id, permits = string.match(turn, '^(%d+) (%S+) ?(%d*)$')
 	return id, tonumber(since_us), tonumber(permits) or 1
 end
-
--- To leave a free lock to the waiter that has the next turn.
 
 -- The waiter that the caller leaves the lock to, and for how many permits that one waits; nil when there is none. A
 -- caller that has waited for longer goes first. So does one that may not wait, if the turn is that of OTHERS: these might
 -- not come, and the caller has no later try.
 local function waiter_in_front(name)
-	if name.is_absent then
-		return nil
-	end
+	if name.is_absent then return nil end
 	local waiter, since_us, permits = waiter_in_turn(name)
 	if waiter == OTHERS then
 		return may_wait and not has_turn_passed and waiter or nil, 1
@@ -69,9 +55,7 @@ local function waiter_in_front(name)
 end
 
 -- When that turn is over at the latest, from now.
-local function turn_retry_after_ms(name)
-	return math.max(redis.call('PTTL', name.turn), 0) + 1
-end
+local function turn_retry_after_ms(name) return math.max(redis.call('PTTL', name.turn), 0) + 1 end
 
 -- The queue of our waiters for a plain lock, a write lock or a semaphore: a sorted set of their hold ids, by the time
 -- since when each waits.
@@ -79,15 +63,12 @@ end
 -- that wakes it removes it, so that one that is dead or stopped costs one turn. One that then tries in vain joins again,
 -- at its old position. Commands are run by pcall: without a right or the memory for the queue waiters are woken by the
 -- channel of the lock, and by their own clock.
-
 local FRONT_POSITIONS = 3 -- so many waiters behind the first try again so soon, in case that one dies or is stopped
 local FRONT_MS = 2000
 local DEAD_MAX = 1000     -- are removed at once: a script must not keep the server from its other clients
 
 -- Each waiter in it listens to a channel of its own.
-local function waiter_channel(name, id)
-	return name.channel .. ':' .. id
-end
+local function waiter_channel(name, id) return name.channel .. ':' .. id end
 
 -- In the place of an id: the channel to which each of ours listens that also listens to the channel of the lock.
 local OURS = 'rlock'
@@ -98,15 +79,11 @@ local function next_waiter(name)
 	return first[1], tonumber(first[2])
 end
 
--- Whether a waiter in the wake queue is there to be woken.
-
 -- What PUBLISH returns would count those that listen to a pattern, such as a monitor of all channels.
 local function is_listening(name, id)
 	local reply = redis.pcall('PUBSUB', 'NUMSUB', waiter_channel(name, id))
 	return is_error(reply) or reply[2] ~= 0
 end
-
--- To wake the next waiter in the wake queue.
 
 local OVERTAKEN_MS = 2000  -- a waiter that waits for longer is not overtaken any more by callers of ours, ...
 local TURN_MAX_MS = 1000   -- ... unless it does not come for so long
@@ -115,9 +92,7 @@ local TURN_MAX_MS = 1000   -- ... unless it does not come for so long
 -- A number other than 0 and 1 tells it how soon to try.
 local function notify_front(name)
 	local last = redis.pcall('ZRANGE', name.wake_queue, FRONT_POSITIONS, FRONT_POSITIONS)
-	if last[1] then
-		send(waiter_channel(name, last[1]), FRONT_MS)
-	end
+	if last[1] then send(waiter_channel(name, last[1]), FRONT_MS) end
 end
 
 -- The next one that listens: its hold id, and since when it waits. nil when there is none, or no right to notify it. Those
@@ -125,9 +100,7 @@ end
 local function wake_listener(name)
 	for _ = 1, DEAD_MAX do
 		local id, since_us = next_waiter(name)
-		if not id then
-			return nil
-		end
+		if not id then return nil end
 		local heard = is_listening(name, id) and send(waiter_channel(name, id), WAKE_ONE) or 0
 		if is_error(heard) or is_error(redis.pcall('ZREM', name.wake_queue, id)) then
 			return nil
@@ -141,17 +114,13 @@ end
 -- To be run by whatever leaves the lock free and does not acquire it. Whether there was one to wake.
 local function wake_next(name)
 	local id, since_us = wake_listener(name)
-	if not id then
-		return false
-	end
+	if not id then return false end
 	if now_us() - since_us > OVERTAKEN_MS * 1000 then
 		redis.pcall('SET', name.turn, digits(since_us) .. ' ' .. id, 'PX', TURN_MAX_MS, 'NX')
 	end
 	notify_front(name)
 	return true
 end
-
--- To leave a turn to Redisson's waiters.
 
 local OTHERS_TURN_MS = 50 -- what Redisson needs from a message to its next try on a busy machine
 local OTHERS_TURNS_OF = 4 -- of so many releases one gives no turn: all compete, as after a release of Redisson's
@@ -161,9 +130,7 @@ local function do_others_listen(name)
 	local ours = waiter_channel(name, OURS)
 	for _, how in ipairs({ 'NUMSUB', is_in_cluster and 'SHARDNUMSUB' or nil }) do
 		local reply = redis.pcall('PUBSUB', how, name.channel, ours)
-		if not is_error(reply) and reply[2] > reply[4] then
-			return true
-		end
+		if not is_error(reply) and reply[2] > reply[4] then return true end
 	end
 	return false
 end
@@ -176,8 +143,6 @@ local function give_others_turn(name, heard)
 	end
 end
 
--- To notify the waiters for a plain, read or write lock.
-
 -- Wakes those that listen to the channel of the lock: Redisson's, and the first of ours.
 local function wake_others(name, message)
 	give_others_turn(name, publish(name.channel, message))
@@ -189,29 +154,17 @@ local function wake_waiters(name, message)
 	wake_next(name)
 end
 
--- Whether a waiter that is woken now finds something to acquire.
-
 local function is_available(name)
-	if name.permits then
-		return (tonumber(redis.pcall('GET', name.lock)) or 0) > 0
-	end
+	if name.permits then return (tonumber(redis.pcall('GET', name.lock)) or 0) > 0 end
 	return redis.pcall('EXISTS', name.lock) == 0
 end
-
--- To leave the wake queue without the lock.
 
 -- The waiter may have been woken just now, and then the next one has to be.
 local function leave_wake_queue(name, id)
 	redis.pcall('ZREM', name.wake_queue, id)
-	if waiter_in_turn(name) == id then
-		redis.pcall('DEL', name.turn)
-	end
-	if is_available(name) then
-		wake_next(name)
-	end
+	if waiter_in_turn(name) == id then redis.pcall('DEL', name.turn) end
+	if is_available(name) then wake_next(name) end
 end
-
--- To wait in the wake queue.
 
 -- How soon waiters behind the front try again. Up to FEW of them: every FEW_MS, since all of them may be stopped. More:
 -- every MANY_MS, since one of them tries in the meantime. All try FRONT_MS after the TTL is over: the holder may be
@@ -238,9 +191,7 @@ end
 local function remove_dead(name)
 	for _ = 1, DEAD_MAX do
 		local first = next_waiter(name)
-		if first == hold_id or is_listening(name, first) then
-			return
-		end
+		if first == hold_id or is_listening(name, first) then return end
 		redis.call('ZREM', name.wake_queue, first)
 	end
 end
@@ -248,29 +199,19 @@ end
 -- Of a waiter in the queue: how soon it has to try again at the latest; nil when it is the first.
 local function queued_retry_ms(name, ttl_ms)
 	local ids = redis.call('ZRANGE', name.wake_queue, 0, FEW)
-	if ids[1] == hold_id then
-		return nil
-	end
+	if ids[1] == hold_id then return nil end
 	for i = 2, math.min(#ids, FRONT_POSITIONS + 1) do
-		if ids[i] == hold_id then
-			return FRONT_MS
-		end
+		if ids[i] == hold_id then return FRONT_MS end
 	end
-	if #ids <= FEW then
-		return FEW_MS
-	end
+	if #ids <= FEW then return FEW_MS end
 	return ttl_ms >= 0 and math.min(MANY_MS, ttl_ms + FRONT_MS) or MANY_MS
 end
 
 -- How the caller waits for this lock: when it has to try again at the latest, -1: when the TTL is over; and 1 when it has
 -- to hear what others than ours publish, and to try when the TTL is over, for all that are in the queue.
 local function wait_in_wake_queue(name, since_us, ttl_ms)
-	if listens ~= '1' then
-		return -1, next_waiter(name) and 0 or 1
-	end
-	if not join_wake_queue(name, since_us) then
-		return -1, 1
-	end
+	if listens ~= '1' then return -1, next_waiter(name) and 0 or 1 end
+	if not join_wake_queue(name, since_us) then return -1, 1 end
 	remove_dead(name)
 	local retry_ms = queued_retry_ms(name, ttl_ms)
 	return retry_ms or -1, retry_ms and 0 or 1
@@ -282,9 +223,7 @@ local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 		return { 0, index, ttl_ms, holder, holder_note, -1, '', 1, held_ms, 0 }
 	end
 	for other_index, other in ipairs(names) do
-		if other_index ~= index then
-			leave_wake_queue(other, hold_id)
-		end
+		if other_index ~= index then leave_wake_queue(other, hold_id) end
 	end
 	local since_us = waits_since_us or now_us()
 	local retry_after_ms, is_on_guard = wait_in_wake_queue(names[index], since_us, ttl_ms)
@@ -299,18 +238,12 @@ local function turn_reply(index)
 	return reply
 end
 
--- To wait in the wake queue for a lock, and to come out of it with the lock.
-
 local function held_reply(index, holder, holder_note, held_ms)
 	return wait_reply(index, redis.call('PTTL', names[index].lock), holder, holder_note, held_ms)
 end
 
 -- The caller has the lock.
 local function acquired_from_wake_queue(name)
-	if waits_since_us then
-		redis.pcall('ZREM', name.wake_queue, hold_id)
-	end
-	if not name.is_absent then
-		redis.pcall('DEL', name.turn)
-	end
+	if waits_since_us then redis.pcall('ZREM', name.wake_queue, hold_id) end
+	if not name.is_absent then redis.pcall('DEL', name.turn) end
 end

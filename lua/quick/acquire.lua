@@ -27,9 +27,7 @@ end
 if is_added and call('PEXPIRE', lock, lease_ms) == 1
 	and call('HSET', holds, hold_id, field .. ' ' .. since_ms .. ' ' .. end_ms .. ' ' .. (token or '-') .. ' ' .. note) == 1
 	and call('PEXPIRE', holds, lease_ms) == 1 then
-	if has_waited then
-		call('ZREM', ARGV[FIXED_ARGS + 1], hold_id)
-	end
+	if has_waited then call('ZREM', ARGV[FIXED_ARGS + 1], hold_id) end
 	-- Without a token a reply that takes no table.
 	return token and { 1, fresh_owner, 1, token, 0 } or 1
 end
@@ -38,7 +36,5 @@ if is_quick and call('EXISTS', lock) == 1
 	and type(call('DEL', lock, holds, own_key or holds, ends or holds)) ~= 'number' then
 	call('HDEL', lock, field, 'mode')
 	call('HDEL', holds, hold_id)
-	if ends then
-		call('ZREM', ends, field)
-	end
+	if ends then call('ZREM', ends, field) end
 end
