@@ -16,12 +16,9 @@
 --          {0}  the lock is free
 --          {-1, type}  the key is something else; nothing was changed
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
-	ends = KEYS[6], remembered = ARGV[8] }
+	ends = KEYS[6], timeouts = ARGV[4], wake_queue = ARGV[5], turn = ARGV[6], remembered = ARGV[8] }
+local expected, mutex_channel, readwrite_channel, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[10]
 local permits, semaphore_channel = ARGV[7], ARGV[9]
-local expected, mutex_channel, readwrite_channel, timeouts, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[10]
-name.wake_queue, name.turn = ARGV[5], ARGV[6]
-
--- To break the holds of a semaphore.
 
 -- All permits that are held: for each {its id, its hold, its owner, the note}.
 local function held_permits(name)
@@ -50,13 +47,8 @@ local function break_permits(name, expected)
 			owners[permit.owner] = true
 		end
 	end
-	if total == free then
-		return { 0 }
-	elseif #held > 0 and count == 0 then
-		return { 3, holder.owner, #held, holder.note }
-	elseif #held == 0 and expected ~= '' then
-		return { 0 }
-	end
+	if #held > 0 and count == 0 then return { 3, holder.owner, #held, holder.note } end
+	if total == free or #held == 0 and expected ~= '' then return { 0 } end
 	local broken = 0
 	for _, permit in ipairs(held) do
 		if owners[permit.owner] then
@@ -73,10 +65,7 @@ local function break_permits(name, expected)
 	if not counter then redis.call('SET', name.lock, digits(free)) end
 	notify_of_permits(name, redis.call('INCRBY', name.lock, broken), broken)
 	holder = holder or { owner = 'a client without a record', note = '' }
-	if publish_error then
-		return { 2, holder.owner, math.max(count, 1), holder.note, publish_error }
-	end
-	return { 1, holder.owner, math.max(count, 1), holder.note }
+	return { publish_error and 2 or 1, holder.owner, math.max(count, 1), holder.note, publish_error }
 end
 
 local listed = redis.pcall('HGETALL', name.lock)
@@ -98,50 +87,26 @@ elseif is_error(listed) then
 	return denied_error('HGETALL', listed)
 end
 
-local mode, holder, counts, holders = nil, nil, {}, 0
-for i = 1, #listed, 2 do
-	local field, value = listed[i], listed[i + 1]
-	if is_mode(field, value) then
-		mode = value
-	elseif hold_count(value) then
-		holder, holders = field, holders + 1
-		counts[holder] = hold_count(value)
-	else
-		return { -1, NOT_A_LOCK }
-	end
-end
+local mode, counts, fields = fields_of(listed)
+if not counts then return { -1, NOT_A_LOCK } end
+local holder, holders = fields[#fields], #fields
 if holders == 0 then
-	if mode then
-		-- Left over from a lock, it would keep all others from acquiring it.
-		redis.call('DEL', name.lock, name.holds, name.ends)
-	end
+	-- Left over from a lock, it would keep all others from acquiring it.
+	if mode then redis.call('DEL', name.lock, name.holds, name.ends) end
 	return replica_error(name) or { 0 }
 end
-name.timeouts = timeouts
-if mode then
-	name.channel = channel_of(readwrite_channel)
-else
-	name.channel = channel_of(mutex_channel)
-end
+name.channel = channel_of(mode and readwrite_channel or mutex_channel)
 -- A writer may have read locks, too: it is its write lock that is to be broken.
 if expected ~= '' and mode and wanted ~= 'read' and counts[expected .. WRITE] then
 	expected = expected .. WRITE
 end
 
-local function kind_of(field)
-	if not mode then
-		return 'plain'
-	elseif is_writer_field(field) then
-		return 'write'
-	end
-	return 'read'
-end
+local function kind_of(field) return mode and (is_writer_field(field) and 'write' or 'read') or 'plain' end
 
 -- The holders that are to lose the lock.
 local targets = {}
-for i = 1, #listed, 2 do
-	local field = listed[i]
-	if counts[field] and (wanted == '' or kind_of(field) == wanted) and (expected == '' or field == expected) then
+for _, field in ipairs(fields) do
+	if (wanted == '' or kind_of(field) == wanted) and (expected == '' or field == expected) then
 		targets[#targets + 1] = field
 	end
 end
@@ -151,10 +116,8 @@ if #targets == 0 then return { 3, holder, holders, holder_note } end
 
 -- Before anything else is deleted: the user may lack the right to these keys.
 local function delete_timeouts(field)
-	if kind_of(field) == 'read' then
-		for number = 1, counts[field] do
-			redis.call('DEL', timeout_key(name, field, number))
-		end
+	for number = 1, kind_of(field) == 'read' and counts[field] or 0 do
+		redis.call('DEL', timeout_key(name, field, number))
 	end
 end
 
@@ -162,19 +125,10 @@ end
 local function break_reader(reader)
 	local missing_key = timeout_key(name, reader, counts[reader] + 1)
 	delete_overwritten_ends(name)
-	local err = try_all({
-		{ 'PTTL', name.lock },
-		{ 'HLEN', name.lock },
-		{ 'HGET', name.lock, 'mode' },
-		{ 'HVALS', name.holds },
-		{ 'HGETALL', name.holds },
-		{ 'HDEL', name.holds, '' },
-		{ 'ZREM', name.ends, '' },
-		{ 'ZRANGE', name.ends, 0, 0 },
-		{ 'ZCARD', name.ends },
-		{ 'PEXPIRE', missing_key, 1 },
-		{ 'DEL', missing_key },
-	})
+	local lock, holds, ends = name.lock, name.holds, name.ends
+	local err = try_all({ { 'PTTL', lock }, { 'HLEN', lock }, { 'HGET', lock, 'mode' }, { 'HVALS', holds }, { 'HGETALL', holds },
+		{ 'HDEL', holds, '' }, { 'ZREM', ends, '' }, { 'ZRANGE', ends, 0, 0 }, { 'ZCARD', ends },
+		{ 'PEXPIRE', missing_key, 1 }, { 'DEL', missing_key } })
 	if err then return err end
 	delete_timeouts(reader)
 	remove_readers(name, { [reader] = true })
@@ -193,12 +147,9 @@ local function break_all()
 end
 
 -- Not all readers: others keep the lock, or a writer does.
-local are_some_readers = mode and #targets < holders and not is_writer_field(holder)
-if are_some_readers then
+if mode and #targets < holders and not is_writer_field(holder) then
 	-- Not by `overwritten`: it knows nothing where the user may not ask for the type.
-	if is_wrong_type(redis.pcall('HLEN', name.holds)) then
-		redis.call('DEL', name.holds)
-	end
+	if is_wrong_type(redis.pcall('HLEN', name.holds)) then redis.call('DEL', name.holds) end
 	for _, reader in ipairs(targets) do
 		local err = break_reader(reader)
 		if err then return err end
@@ -207,5 +158,4 @@ if are_some_readers then
 else
 	break_all()
 end
-if publish_error then return { 2, holder, holders, holder_note, publish_error } end
-return { 1, holder, holders, holder_note }
+return { publish_error and 2 or 1, holder, holders, holder_note, publish_error }

@@ -113,11 +113,8 @@ local function holder_ttl_ms(mode, field, count, lock_ttl_ms)
 end
 
 local function client_of(field)
-	if records[field] then
-		return CLIENT_OURS
-	elseif not are_records_complete then
-		return CLIENT_UNKNOWN
-	end
+	if records[field] then return CLIENT_OURS end
+	if not are_records_complete then return CLIENT_UNKNOWN end
 	return client_by_form(field)
 end
 
@@ -130,11 +127,8 @@ end
 -- Those of which it is not known since when come last.
 local function holds_for_longer(a, b)
 	local a_ms, b_ms = records[a] and records[a].since_ms, records[b] and records[b].since_ms
-	if a_ms ~= b_ms and (a_ms == nil or b_ms == nil) then
-		return a_ms ~= nil
-	elseif a_ms ~= b_ms then
-		return a_ms < b_ms
-	end
+	if a_ms ~= b_ms and (a_ms == nil or b_ms == nil) then return a_ms ~= nil end
+	if a_ms ~= b_ms then return a_ms < b_ms end
 	return a < b
 end
 
@@ -242,29 +236,16 @@ if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'z
 		wake_since_ms, others, {}, unseen, has_permit_record and 'record' or permit_count > 0 and 'beside' or '', total, free,
 		permit_count }
 end
-if is_wrong_type(field_count) then
-	return { 'other', redis.call('TYPE', name.lock).ok }
-elseif is_error(field_count) then
-	return denied_error('HLEN', field_count)
-end
+if is_wrong_type(field_count) then return { 'other', redis.call('TYPE', name.lock).ok } end
+if is_error(field_count) then return denied_error('HLEN', field_count) end
 local listed = {}
 -- Without the right to HSCAN, a lock with very many holders shows how many there are, and none of them.
 look('holders', function()
 	listed = some_of(name.lock, field_count, FIELDS_LISTED_MAX)
 end)
 
-local mode, counts, fields = nil, {}, {}
-for i = 1, #listed, 2 do
-	local field, value = listed[i], listed[i + 1]
-	if is_mode(field, value) then
-		mode = value
-	elseif hold_count(value) then
-		counts[field] = hold_count(value)
-		fields[#fields + 1] = field
-	else
-		return { 'other', NOT_A_LOCK }
-	end
-end
+local mode, counts, fields = fields_of(listed)
+if not counts then return { 'other', NOT_A_LOCK } end
 if not mode and field_count > FIELDS_LISTED_MAX then
 	local value = redis.call('HGET', name.lock, 'mode')
 	mode = value and is_mode('mode', value) and value or nil

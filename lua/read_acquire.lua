@@ -68,9 +68,7 @@ local function obstacle(index, name)
 	if not name.is_free then
 		mode = redis.call('HGET', name.lock, 'mode')
 		if not mode then return { -1, index, MUTEX_LOCK } end
-		for _, owner in ipairs(reentrant_owners) do
-			remove_if_expired(name, owner)
-		end
+		for _, owner in ipairs(reentrant_owners) do remove_if_expired(name, owner) end
 		free_if_empty(name)
 	end
 	if not name.is_free then
@@ -107,9 +105,7 @@ local function add_hold(name)
 	else
 		delete_ends_of_lost_lock(name)
 		count = redis.call('HINCRBY', name.lock, name.field, 1)
-		if name.is_ended_write then
-			redis.call('HSET', name.lock, 'mode', 'read')
-		end
+		if name.is_ended_write then redis.call('HSET', name.lock, 'mode', 'read') end
 		redis.call('HSET', name.holds, hold_id, new_hold_record(name, NO_TOKEN))
 		extend(name.holds, lease_ms)
 		extend(name.lock, lease_ms)

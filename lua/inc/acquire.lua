@@ -5,11 +5,8 @@ local MOST, LEAST = '9223372036854775807', '9223372036854775808'
 local function can_count(value)
 	if value == '0' then return true end
 	local sign, number = string.match(value, '^(-?)([1-9]%d*)$')
-	if not number then
-		return false
-	elseif sign == '-' then
-		return #number < #LEAST or #number == #LEAST and number <= LEAST
-	end
+	if not number then return false end
+	if sign == '-' then return #number < #LEAST or #number == #LEAST and number <= LEAST end
 	-- No number comes after the most.
 	return #number < #MOST or #number == #MOST and number < MOST
 end
@@ -20,11 +17,8 @@ local function examine_counter(index, name)
 	name.is_counted = name.counter and (want_token or not name.is_absent and redis.call('EXISTS', name.counter) == 1)
 	if not name.is_counted then return nil end
 	local value = redis.pcall('GET', name.counter)
-	if is_error(value) and not is_wrong_type(value) then
-		return denied_error('GET', value)
-	elseif is_error(value) or value and not can_count(value) then
-		return { -3, index }
-	end
+	if is_error(value) and not is_wrong_type(value) then return denied_error('GET', value) end
+	if is_error(value) or value and not can_count(value) then return { -3, index } end
 	return nil
 end
 

@@ -7,6 +7,22 @@ local function is_mode(field, value)
 	return field == 'mode' and (value == 'read' or value == 'write')
 end
 
+-- The mode, if there is one, the holds of each owner, and the owners in their order; nil when these fields are no lock's.
+local function fields_of(listed)
+	local mode, counts, fields = nil, {}, {}
+	for i = 1, #listed, 2 do
+		local field, value = listed[i], listed[i + 1]
+		if is_mode(field, value) then
+			mode = value
+		elseif not hold_count(value) then
+			return nil, nil, nil
+		else
+			counts[field], fields[#fields + 1] = hold_count(value), field
+		end
+	end
+	return mode, counts, fields
+end
+
 -- A script looks at so many fields of a lock one by one. A lock may have many more, since each reader has one.
 local FIELDS_MAX = 16
 

@@ -33,22 +33,18 @@ local function remembered_total(name)
 	return text and is_permits_counter(text) and tonumber(text) or nil
 end
 
--- The keys beside the counter of a semaphore: a user may have overwritten one.
+-- The type and the name of the first key beside the counter that a user has overwritten; nil when none was.
 local SIDES = { { 'permits', 'zset' }, { 'ends', 'zset' }, { 'holds', 'hash' }, { 'remembered', 'string' } }
-
--- The type and the name of the first key that was overwritten; nil when none was, or the user may not run TYPE.
 local function overwritten_side(name)
 	for _, side in ipairs(SIDES) do
-		local key, sound_type = name[side[1]], side[2]
-		local key_type = key and redis.pcall('TYPE', key).ok
-		if key_type and key_type ~= sound_type and key_type ~= 'none' then
-			return key_type, key
-		end
+		local key = name[side[1]]
+		local key_type = key and other_type(key, side[2])
+		if key_type then return key_type, key end
 	end
 	return nil
 end
 
--- The description, in the place of a type; nil when no such key was overwritten.
+-- The description, in the place of a type.
 local function overwritten_kind(name)
 	local key_type, key = overwritten_side(name)
 	return key and 'semaphore whose side key ' .. key .. ' holds a ' .. key_type
@@ -61,10 +57,8 @@ local function permits_until(name, hold_id, count, end_ms, ...)
 	local permits, ends = { 'ZADD', name.permits, ... }, { 'ZADD', name.ends, ... }
 	for number = 1, count do
 		-- wire: a whole number of ms, as Java reads it.
-		permits[#permits + 1] = digits(end_ms + AHEAD_MS)
-		permits[#permits + 1] = permit_id(hold_id, number)
-		ends[#ends + 1] = digits(end_ms)
-		ends[#ends + 1] = permit_id(hold_id, number)
+		permits[#permits + 1], permits[#permits + 2] = digits(end_ms + AHEAD_MS), permit_id(hold_id, number)
+		ends[#ends + 1], ends[#ends + 2] = digits(end_ms), permit_id(hold_id, number)
 	end
 	return permits, ends
 end
@@ -72,9 +66,7 @@ end
 -- Whether a hold has all of its permits.
 local function has_all_permits(name, hold_id, count)
 	for number = 1, count do
-		if not redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then
-			return false
-		end
+		if not redis.call('ZSCORE', name.permits, permit_id(hold_id, number)) then return false end
 	end
 	return true
 end
@@ -174,28 +166,22 @@ local function notify_of_permits(name, free, more)
 	end
 end
 
--- How many are free then. nil where the counter is not there: the next acquisition counts anew what is held.
-local function return_permits(name, count)
+-- So many of the hold's permits were there. Where the counter is not there the next acquisition counts anew what is held.
+local function free_permits(name, count)
 	local free = redis.pcall('GET', name.lock)
-	if count == 0 or not free then return nil end
+	if count == 0 or not free then return end
 	if not is_error(free) then free = redis.pcall('INCRBY', name.lock, count) end
 	if is_error(free) then
 		name.overwritten = redis.pcall('TYPE', name.lock).ok
-		return nil
+	else
+		notify_of_permits(name, free, count)
 	end
-	return free
 end
 
--- So many of the hold's permits were there.
-local function free_permits(name, count)
-	local free = return_permits(name, count)
-	if free then notify_of_permits(name, free, count) end
-end
-
-local function ids_of(command, key, hold_id, count)
-	local words = { command, key }
-	for number = 1, count do words[#words + 1] = permit_id(hold_id, number) end
-	return words
+local function ids_of(hold_id, count)
+	local ids = {}
+	for number = 1, count do ids[number] = permit_id(hold_id, number) end
+	return unpack(ids)
 end
 
 -- The hold, which is removed. count: its permits by its record; removed: how many of them were there; is_lost: not all,
@@ -211,8 +197,8 @@ local function remove_permits(name, hold_id)
 	redis.call('HDEL', name.holds, hold_id)
 	if hold.count == 0 then return nil end
 	-- A user may have overwritten it: no obstacle.
-	redis.pcall(unpack(ids_of('ZREM', name.ends, hold_id, hold.count)))
-	hold.removed = redis.call(unpack(ids_of('ZREM', name.permits, hold_id, hold.count)))
+	redis.pcall('ZREM', name.ends, ids_of(hold_id, hold.count))
+	hold.removed = redis.call('ZREM', name.permits, ids_of(hold_id, hold.count))
 	hold.is_lost = hold.removed < hold.count or tonumber(hold.end_ms) <= now_ms()
 	return hold
 end

@@ -257,9 +257,7 @@ local function retry_after(name, position, since_us)
 	local retry_after_ms = RETRY_AFTER_MS
 	if position == 0 then
 		local lock_ms = redis.call('PTTL', name.lock)
-		if lock_ms >= 0 then
-			retry_after_ms = math.min(retry_after_ms, lock_ms + 1)
-		end
+		if lock_ms >= 0 then retry_after_ms = math.min(retry_after_ms, lock_ms + 1) end
 		if is_early(name, since_us) then
 			retry_after_ms = math.min(retry_after_ms, name.grace_until_ms - now_ms() + 1)
 		end

@@ -30,10 +30,7 @@ end
 -- Java's readers are not in it.
 -- Deletes a value that a user wrote over the set. Readers are in it again from their next renewal on.
 local function delete_overwritten_ends(name)
-	local key_type = redis.pcall('TYPE', name.ends).ok
-	if key_type and key_type ~= 'zset' and key_type ~= 'none' then
-		redis.call('DEL', name.ends)
-	end
+	if other_type(name.ends, 'zset') then redis.call('DEL', name.ends) end
 end
 
 -- One command a line: in an older server's error only the line shows which right is missing.
@@ -92,9 +89,7 @@ local function remove_readers(name, owners)
 	local listed = redis.pcall('HGETALL', name.holds)
 	for i = 1, #listed, 2 do
 		local owner = hold_record_parse(listed[i + 1])
-		if owner and owners[owner] then
-			redis.call('HDEL', name.holds, listed[i])
-		end
+		if owner and owners[owner] then redis.call('HDEL', name.holds, listed[i]) end
 	end
 end
 
@@ -115,11 +110,7 @@ local function remove_expired(name)
 	for _, owner in ipairs(redis.call('ZRANGE', name.ends, '-inf', digits(now_ms()), 'BYSCORE',
 		'LIMIT', 0, EXPIRED_MAX)) do
 		local left_ms = our_reader_ttl_ms(name, owner)
-		if left_ms > 0 then
-			record_end(name, owner, left_ms)
-		else
-			expired[owner] = true
-		end
+		if left_ms > 0 then record_end(name, owner, left_ms) else expired[owner] = true end
 	end
 	remove_readers(name, expired)
 end

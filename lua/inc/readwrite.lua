@@ -66,9 +66,7 @@ end
 
 local function set_all_ttls(name, ttl_ms)
 	set_ttl(name, ttl_ms)
-	if not has_java_readers(name) then
-		redis.call('PEXPIRE', name.ends, digits(ttl_ms))
-	end
+	if not has_java_readers(name) then redis.call('PEXPIRE', name.ends, digits(ttl_ms)) end
 end
 
 -- The removed hold may have had a longer lease than the writer's, which stay. least_ms: how long other holds last.

@@ -20,27 +20,25 @@ end
 
 local function is_wrong_type(reply) return is_error(reply) and has_text(reply, 'WRONGTYPE') end
 
--- A replica knows what its master told it some time ago: it can't grant a lock, and what it lacks is not lost.
--- The error to give when this server is a replica, else nil. A write that changes nothing finds it out, one that each
--- holder has the right to; it comes after all other commands, since a full server lets a script that has written go on.
+-- The error to give when this server is a replica, else nil: it knows what its master told it some time ago, so it can't grant a
+-- lock, and what it lacks is not lost. A write that changes nothing finds it out, one that each holder has the right to; it
+-- comes after all other commands, since a full server lets a script that has written go on.
 local function replica_error(name)
 	local reply = redis.pcall('HDEL', name.holds, '')
 	if is_error(reply) and is_replica_error(reply) then return denied_error('HDEL', reply) end
 	return nil
 end
 
--- A value that a user wrote over the lock, the counter of a semaphore, or the holds hash of a name: the lock is lost by
--- that.
--- The type of that value. nil when there is none, or when the user may not ask: then the next command fails.
+-- The type of what a user wrote over a key; nil when nothing is there, or what ought to be, or the user may not ask: then the next
+-- command fails.
+local function other_type(key, sound_type)
+	local key_type = redis.pcall('TYPE', key).ok
+	return key_type ~= sound_type and key_type ~= 'none' and key_type or nil
+end
+
+-- The type of what was written over the lock, the counter of a semaphore, or the holds hash of a name: by that the lock is lost.
 local function overwritten(name)
-	for _, key in ipairs({ name.lock, name.holds }) do
-		local key_type = redis.pcall('TYPE', key).ok
-		local sound_type = key == name.lock and name.permits and 'string' or 'hash'
-		if key_type and key_type ~= sound_type and key_type ~= 'none' then
-			return key_type
-		end
-	end
-	return nil
+	return other_type(name.lock, name.permits and 'string' or 'hash') or other_type(name.holds, 'hash')
 end
 
 -- A field of the lock or the holds hash of a name; nil when there is none. Where that may be because one of them was

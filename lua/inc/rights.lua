@@ -51,11 +51,8 @@ end
 local function try_all(steps)
 	for _, step in ipairs(steps) do
 		local reply = redis.pcall(unpack(step))
-		if is_wrong_type(reply) then
-			return reply
-		elseif is_error(reply) then
-			return denied_error(step[1], reply)
-		end
+		if is_wrong_type(reply) then return reply end
+		if is_error(reply) then return denied_error(step[1], reply) end
 	end
 	return nil
 end

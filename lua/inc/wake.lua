@@ -6,9 +6,7 @@ local WAKE_ONE, WAKE_ALL = '0', '1'
 -- Returns how many clients hear it, or the error.
 local function send(channel, message)
 	local heard_in_slot = 0
-	if is_in_cluster then
-		heard_in_slot = redis.pcall('SPUBLISH', channel, message)
-	end
+	if is_in_cluster then heard_in_slot = redis.pcall('SPUBLISH', channel, message) end
 	local heard = redis.pcall('PUBLISH', channel, message)
 	if is_error(heard) or is_error(heard_in_slot) then return heard end
 	return heard + heard_in_slot
