@@ -1,5 +1,5 @@
--- Break a lock of any kind by force, as Redisson's forceUnlock does (forceUnlockAsync of RedissonLock,
--- RedissonFairLock, RedissonReadLock, RedissonWriteLock).
+-- Break a lock of any kind by force.
+-- Redisson forceUnlockAsync of RedissonLock, RedissonFairLock, RedissonReadLock, RedissonWriteLock
 -- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
 -- ARGV[1]  the owner that must hold the lock still, empty for any; of several readers only this one loses its holds
 -- ARGV[2]  channel of a plain or fair lock; with a '+' in front in a cluster
@@ -15,6 +15,7 @@
 --          {3, holder, number of holders, note}  other owners hold it, or it is of another kind; nothing was changed
 --          {0}  the lock is free
 --          {-1, type}  the key is something else; nothing was changed
+
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
 	ends = KEYS[6], timeouts = ARGV[4], wake_queue = ARGV[5], turn = ARGV[6], remembered = ARGV[8] }
 local expected, mutex_channel, readwrite_channel, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[10]

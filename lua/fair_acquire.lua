@@ -1,9 +1,10 @@
--- Acquire the fair lock of every name, or of none: when it is free, and no other waiter is in front. Else join the
--- queue of every name, if the caller will wait (RedissonFairLock.tryLockInnerAsync; but by the server's clock, and an
--- acquisition does not take 300 s off the deadlines of the other waiters).
+-- Acquire the fair lock of every name, or of none: when it is free, and no other waiter is in front. Else join the queue of
+-- every name, if the caller will wait.
+-- Redisson RedissonFairLock.tryLockInnerAsync; but by the server's clock, and an acquisition takes nothing off the others' deadlines
 -- KEYS     for each name: lock hash, holds hash, fencing counter, Redisson's queue and deadlines, our waiters
 -- ARGV     see inc/request.lua; of each name: channel
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
+
 -- Not quick for a waiter: its queue may have been lost, with others in front of it.
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 6, not has_waited
 local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], nil, nil, nil

@@ -1,11 +1,11 @@
--- Leave the queue of every name, and release what the last try may have acquired
--- (RedissonFairLock.acquireFailedAsync; but it does not take 300 s off the deadlines of the waiters after it, and it
--- notifies the next one).
+-- Leave the queue of every name, and release what the last try may have acquired.
+-- Redisson RedissonFairLock.acquireFailedAsync; but it takes nothing off the others' deadlines, and notifies the next waiter
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/names.lua
+
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner = ARGV[1], ARGV[2]

@@ -1,11 +1,13 @@
 -- Release what this server granted while others did not, and join the queue again, at the old position. The next waiter
 -- in that queue is not woken, since the caller tries again at once; one for the plain lock is.
+-- Redisson none
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3]  since when it waits, as a reply said; or empty
 -- ARGV[4+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/names.lua
+
 local FIXED_ARGS = 3
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])

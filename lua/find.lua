@@ -1,4 +1,5 @@
 -- The most recent hold of an owner. It changes nothing.
+-- Redisson none
 -- KEYS[1]  lock hash
 -- KEYS[2]  holds hash
 -- ARGV[1]  owner
@@ -8,6 +9,7 @@
 --            fair lock is released alike), read, write or sem. A hold on a lock that was overwritten is found, too, with
 --            a ttl of -2: as write, as read if that is wanted, else as plain.
 --          {-1, type}  the key, or that of its holds, is something else
+
 local name, owner, wanted = { lock = KEYS[1], holds = KEYS[2] }, ARGV[1], ARGV[2]
 local permits = ARGV[3]
 

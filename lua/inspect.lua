@@ -1,6 +1,7 @@
 -- What one server has of one name, for people to read. It changes nothing. A lock with a hundred thousand readers, or a
 -- key of another sort, must not keep the server from its other clients: so it looks at a part of what is there, and says
 -- how much there is.
+-- Redisson none
 -- KEYS[1]  lock hash, or counter of a semaphore
 -- ARGV[1]  how many holders are listed at most
 -- ARGV[2]  how many waiters of the queue are listed at most; 0: they are counted only
@@ -30,6 +31,7 @@
 --             are free, and 18 how many are held that have a record; 0 for a lock. The holds of an owner are its permits there
 --          client is 0 where it is not known, 1 ours, 2 with an owner of Redisson's form, 3 any other. Times are -1 where
 --          there is none, and -2 where it is not known.
+
 local name = { lock = KEYS[1], timeouts = ARGV[5], holds = ARGV[6], counter = ARGV[7], queue = ARGV[8],
 	deadlines = ARGV[9], waiters = ARGV[10], writer = ARGV[11], wake_queue = ARGV[12], permits = ARGV[13], ends = ARGV[15],
 	remembered = ARGV[16] }

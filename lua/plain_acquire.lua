@@ -1,6 +1,6 @@
 -- Acquire the plain lock of every name, or of none. The first request after a release acquires it, unless a waiter has
--- the turn (inc/wake.lua). The queue of a fair lock under the same name is ignored (RedissonLock.tryLockInnerAsync). Of
--- our waiters each release wakes one.
+-- the turn (inc/wake.lua). The queue of a fair lock under the same name is ignored. Of our waiters each release wakes one.
+-- Redisson RedissonLock.tryLockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, fencing counter; where the login names a user also Redisson's queue and
 --          deadlines, our waiters (needed by its release: a user that has no right to them can't acquire the lock)
 -- ARGV     see inc/request.lua; of each name: wake queue and turn (not in KEYS: without a right to them waiters are
@@ -16,6 +16,7 @@
 --            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, else 0
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fencing counter is something else; nothing was changed
+
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 3, true
 local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], ARGV[FIXED_ARGS + 2], nil, nil
 

@@ -1,10 +1,12 @@
 -- Keep a hold of a plain or fair lock until some time, instead of its release: it gets an owner that no process has.
 -- While another owner holds the lock, its TTL becomes that of the longest hold; the last release sets it.
+-- Redisson none
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  how long to keep it, in ms
 -- ARGV[3+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/names.lua
+
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
@@ -16,16 +18,11 @@ local function keep(name)
 	if not kept_until(owner) then
 		owner = kept_owner(hold.field, now_ms() + left_ms)
 		redis.call('HINCRBY', name.lock, owner, 1)
-		if hold.count > 1 then
-			redis.call('HINCRBY', name.lock, hold.field, -1)
-		else
-			redis.call('HDEL', name.lock, hold.field)
-		end
+		remove_one(name, hold.field, hold.count)
 	end
 	put_kept_hold(name, hold_id, hold, owner, left_ms)
 	if has_owner(name) then
 		extend(name.lock, left_ms)
-		extend(name.holds, left_ms)
 		limit_to_longest_hold(name)
 	elseif leave_to_kept_holds(name) then
 		-- The lock may be free earlier than the waiters know.

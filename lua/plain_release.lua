@@ -1,9 +1,11 @@
--- Release one hold of a plain or fair lock, for every name (RedissonLock.unlockInnerAsync,
--- RedissonFairLock.unlockInnerAsync). It works on a full server: nothing needs memory before something was deleted.
+-- Release one hold of a plain or fair lock, for every name. It works on a full server: nothing needs memory before
+-- something was deleted.
+-- Redisson RedissonLock.unlockInnerAsync, RedissonFairLock.unlockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
 -- Returns  one number a name, see inc/names.lua
+
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id = ARGV[1]

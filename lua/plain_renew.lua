@@ -1,5 +1,6 @@
 -- Extend the lease of a hold of a plain, fair or write lock, for every name. Nothing changes for a name whose hold was
 -- released or is kept until some time, so a renewal that arrives late does no harm.
+-- Redisson renewal.LockTask
 -- KEYS     for each name: lock hash, holds hash
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
@@ -7,6 +8,7 @@
 --          {0, ttl in ms}  all renewed; the smallest TTL among them
 --          {index}  the first name that is not held any more; all that are held were renewed
 --          {index, type}  the same, and why: its key was overwritten with a value of that type
+
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT = 2
 

@@ -1,9 +1,11 @@
--- Acquire the read lock of every name, or of none. Readers share it; an owner's own write lock does not exclude it
--- (RedissonReadLock.tryLockInnerAsync). A reader that came after a waiting writer of ours lets it have its turn
--- first, or readers that come and go would starve it; Java's readers don't.
+-- Acquire the read lock of every name, or of none. Readers share it; an owner's own write lock does not exclude it. A
+-- reader that came after a waiting writer of ours lets it have its turn first, or readers that come and go would starve it;
+-- Java's readers don't.
+-- Redisson RedissonReadLock.tryLockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock: holder is the writer that is next, or empty
+
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token
 local field, counter, turn, ends = fresh_owner, nil, ARGV[FIXED_ARGS + 2], KEYS[4]
 local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. field .. TIMEOUT .. '1'

@@ -1,13 +1,12 @@
 -- Extend the lease of a hold of a read lock, for every name. Only its owner's holds are extended, so those of a reader
--- that died expire (renewal.ReadLockTask).
+-- that died expire.
+-- Redisson renewal.ReadLockTask
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
 -- ARGV[3+] for each name: what its timeout keys begin with
--- Returns  0  renewed: the TTL is the lease
---          {0, ttl in ms}  all renewed; the smallest TTL among them
---          {index}  the first name that is not held any more; all that are held were renewed
---          {index, type}  the same, and why: its key was overwritten with a value of that type
+-- Returns  as plain_renew.lua
+
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 local KEY_COUNT, ends = 3, KEYS[3]
 

@@ -1,10 +1,12 @@
 -- Keep a hold of a read or write lock until some time, instead of its release: it gets an owner that no process has.
 -- Other holds go on as they are.
+-- Redisson none
 -- KEYS     for each name: lock hash, holds hash, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2]  how long to keep it, in ms
 -- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  one number a name, see inc/names.lua
+
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
@@ -27,7 +29,6 @@ local function keep(name)
 	end
 	put_kept_hold(name, hold_id, hold, owner, left_ms)
 	extend(name.lock, left_ms)
-	extend(name.holds, left_ms)
 	if is_new then release_readwrite(name, hold.field, hold.count) end
 	return 2
 end

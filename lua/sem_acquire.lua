@@ -1,10 +1,11 @@
--- Acquire permits of the semaphore of every name, or of none (RedissonPermitExpirableSemaphore.tryAcquireAsync; but by the
--- server's clock). The counter is that of RedissonSemaphore, too. No hold is re-entered: each has permits of its own.
+-- Acquire permits of the semaphore of every name, or of none. No hold is re-entered: each has permits of its own.
+-- Redisson RedissonPermitExpirableSemaphore.tryAcquireAsync, but by the server's clock; the counter is RedissonSemaphore's, too
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits, remembered total
 -- ARGV     see inc/request.lua; of each name: wake queue, turn (not in KEYS: without a right to them waiters are woken by
 --          the channel), channel
 -- Returns  as plain_acquire.lua, with the total of the permits in the place of the token, and at the end of a busy
 --          reply; 1: the total is that of the request; ttl: when the next permit may be reclaimed
+
 local FIXED_ARGS = 7
 -- As text, for sem_acquire.lua.
 local total, take = ARGV[6], ARGV[7]

@@ -1,9 +1,11 @@
 -- Keep the permits of a hold until some time, instead of its release: they get an owner that no process has.
+-- Redisson none
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
 -- ARGV[1]  hold id
 -- ARGV[2]  how long to keep them, in ms
 -- ARGV[3+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/names.lua
+
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, left_ms = ARGV[1], ARGV[2]
@@ -23,7 +25,6 @@ local function keep(name)
 	redis.call(unpack(permits))
 	redis.call(unpack(ends))
 	put_kept_hold(name, hold_id, hold, owner, end_ms - now_ms())
-	extend(name.holds, left_ms)
 	extend(name.ends, ends_ttl_ms(left_ms))
 	-- The permit may be free earlier than the waiters know.
 	wake_next(name)

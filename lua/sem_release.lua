@@ -1,10 +1,12 @@
--- Release the permits of a hold, for every name (RedissonPermitExpirableSemaphore.tryReleaseAsync). It works on a full
--- server: nothing needs memory before something was deleted.
+-- Release the permits of a hold, for every name. It works on a full server: nothing needs memory before something was
+-- deleted.
+-- Redisson RedissonPermitExpirableSemaphore.tryReleaseAsync
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
 -- ARGV[1]  hold id
 -- ARGV[2+] for each name: wake queue, turn, channel (not in KEYS: a user without the right to publish can still release)
 -- Returns  2  one name was released
 --          {number, ...}  one for each name, see inc/names.lua
+
 local FIXED_ARGS = 1
 local hold_id = ARGV[1]
 

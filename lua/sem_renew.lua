@@ -1,9 +1,11 @@
 -- Extend the lease of the permits of a hold, for every name. Nothing changes for a name whose hold was released or is kept
 -- until some time, or has ended, so a renewal that arrives late does no harm.
+-- Redisson RedissonPermitExpirableSemaphore.updateLeaseTimeAsync
 -- KEYS     for each name: counter, holds hash, ends of our permits, permits
 -- ARGV[1]  lease in ms
 -- ARGV[2]  hold id
 -- Returns  as plain_renew.lua
+
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, {}
 local lease_ms, hold_id = ARGV[1], ARGV[2]

@@ -1,9 +1,11 @@
 -- Set how many permits a semaphore has in all. Those that are held stay so: then less than none may be free.
+-- Redisson RedissonSemaphore.addPermitsAsync; but it is told the total
 -- KEYS     counter, holds hash, ends of our permits, permits, remembered total
 -- ARGV[1]  how many
 -- ARGV[2+] wake queue, turn, channel
 -- Returns  {1, how many it had; -1: there was none}
 --          {-1, type}  the key is something else; nothing was changed
+
 local FIXED_ARGS = 1
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits', 'remembered' }, { 'wake_queue', 'turn', 'channel' }
 local total = tonumber(ARGV[1])

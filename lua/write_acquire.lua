@@ -1,9 +1,11 @@
--- Acquire the write lock of every name, or of none (RedissonWriteLock.tryLockInnerAsync). A writer that waits for
--- readers claims the next turn: readers of ours that come after it wait until it had that turn.
+-- Acquire the write lock of every name, or of none. A writer that waits for readers claims the next turn: readers of ours
+-- that come after it wait until it had that turn.
+-- Redisson RedissonWriteLock.tryLockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; and
 --          {-2, index}  deadlock: the owner has a read lock, and would wait for its own release
+
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token
 local field, counter, turn, own_key, ends = fresh_owner .. WRITE, nil, ARGV[FIXED_ARGS + 2], nil, nil
 

@@ -12,11 +12,10 @@ end
 -- The lock is released by now, and stays so whatever right to the queue the user lacks.
 local function notify_head(name)
 	local err = leave_error(name)
-	if not err then
-		prune(name)
-		wake_head(name)
-	end
 	publish_error = publish_error or err
+	if err then return end
+	prune(name)
+	wake_head(name)
 end
 
 -- wire: Redisson's waiters for a plain lock listen to the channel itself, the head of a fair lock's queue to a
@@ -62,11 +61,7 @@ local function is_free_without_queue(name)
 end
 
 local function release_mutex(name, owner, count)
-	if count > 1 then
-		redis.call('HINCRBY', name.lock, owner, -1)
-	else
-		redis.call('HDEL', name.lock, owner)
-	end
+	remove_one(name, owner, count)
 	if is_free_without_queue(name) then
 		wake_others(name, WAKE_ONE)
 		return 2

@@ -24,13 +24,8 @@ local known_run
 
 -- Which run of which server this is; asked once.
 local function server_run()
-	if not known_run then
-		local info = redis.pcall('INFO', 'server')
-		known_run = UNKNOWN
-		if type(info) == 'string' then
-			known_run = string.match(info, 'run_id:(%w+)') or UNKNOWN
-		end
-	end
+	local info = not known_run and redis.pcall('INFO', 'server')
+	known_run = known_run or type(info) == 'string' and string.match(info, 'run_id:(%w+)') or UNKNOWN
 	return known_run
 end
 
@@ -77,12 +72,9 @@ local function death_ms(name, owner)
 	local sign = sign_of_life(name, owner)
 	if not sign then return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0) end
 	recall(name)
-	local alive_until_ms = sign.alive_until_ms
-	if sign.run ~= name.run and sign.run ~= UNKNOWN and name.run ~= UNKNOWN then
-		-- Written by another server's clock.
-		alive_until_ms = 0
-	end
-	return math.max(alive_until_ms, name.grace_until_ms, name.return_until_ms)
+	-- Maybe it was written by another server's clock.
+	local is_of_another = sign.run ~= name.run and sign.run ~= UNKNOWN and name.run ~= UNKNOWN
+	return math.max(is_of_another and 0 or sign.alive_until_ms, name.grace_until_ms, name.return_until_ms)
 end
 
 -- wire: deadlines follow the clocks of their clients, so a waiter that listens is alive, whatever its deadline is.
@@ -94,7 +86,6 @@ end
 -- The first waiter in the queue for a fair lock; false when there is none.
 local function head_of(name) return redis.call('LINDEX', name.queue, 0) end
 
--- Which waiters in the queue for a fair lock do not listen any more.
 -- A waiter of ours that listened here, on this run of the server, and does not any more: the kernel closed its
 -- connection when its process ended.
 local function is_silent(name, owner)
@@ -108,10 +99,8 @@ end
 -- before those in front of it.
 local function is_heard_all_along(name, owner)
 	local sign = sign_of_life(name, owner)
-	if sign and (sign.listens_since_ms == 0 or now_ms() - sign.listens_since_ms < LIFE_MS) then
-		return false
-	end
-	return is_heard(name, owner)
+	local is_new = sign and (sign.listens_since_ms == 0 or now_ms() - sign.listens_since_ms < LIFE_MS)
+	return not is_new and is_heard(name, owner)
 end
 
 local function dequeue(name, owner)
@@ -127,19 +116,10 @@ end
 
 -- The error when no waiter can leave this queue, or be removed from it; else nil.
 local function leave_error(name)
-	local steps = {
-		{ 'LINDEX', name.queue, 0 },
-		{ 'LREM', name.queue, 0, '' },
-		{ 'ZSCORE', name.deadlines, '' },
-		{ 'ZREM', name.deadlines, '' },
-		{ 'HGET', name.waiters, '' },
-		{ 'HLEN', name.waiters },
-		{ 'HDEL', name.waiters, '' },
-	}
-	if redis.pcall('EXISTS', name.waiters) == 0 then
-		steps[#steps + 1] = { 'DEL', name.waiters }
-	end
-	return try_all(steps)
+	local queue, deadlines, waiters = name.queue, name.deadlines, name.waiters
+	return try_all({ { 'LINDEX', queue, 0 }, { 'LREM', queue, 0, '' }, { 'ZSCORE', deadlines, '' }, { 'ZREM', deadlines, '' },
+		{ 'HGET', waiters, '' }, { 'HLEN', waiters }, { 'HDEL', waiters, '' },
+		redis.pcall('EXISTS', waiters) == 0 and { 'DEL', waiters } or nil })
 end
 
 -- Removes dead waiters from the head of the queue. The caller, an owner, is alive.
@@ -171,11 +151,9 @@ local function remove_silent(name, caller)
 		silent[#silent + 1] = owner
 		owner = redis.call('LINDEX', name.queue, #silent)
 	end
-	if #silent == 0 then
-		return
-	elseif not owner then
+	if #silent > 0 and not owner then
 		lower_deadlines(name, silent)
-	elseif is_heard_all_along(name, owner) then
+	elseif #silent > 0 and is_heard_all_along(name, owner) then
 		for _, gone in ipairs(silent) do dequeue(name, gone) end
 	end
 end
@@ -186,8 +164,8 @@ local function wake_head(name, caller)
 	if head and head ~= caller then publish(own_channel(name, head), WAKE_ONE) end
 end
 
--- To join the queue for a fair lock. It is apart from inc/queue.lua to keep fair_leave.lua short: that one is sent
--- without waiting for the reply, and a server that had stalled reads only the first 16 kB of a closed connection.
+-- What follows is to join the queue. fair_leave.lua has nothing of it, and is short: it is sent without waiting for the reply,
+-- and a server that had stalled reads only the first 16 kB of a closed connection.
 local SKEW_MS = 20              -- by what the clocks of several servers may differ
 local QUEUE_MS = 86400000       -- Redisson's keys last so long at least after one of ours wrote to them
 local RETRY_AFTER_MS = 2000     -- so often each waiter gives a sign of life
@@ -225,10 +203,9 @@ local function enqueue(name, owner, since_us, in_front)
 end
 
 -- Sets the deadline so far ahead that Java clients don't reach it while those in front have their turns.
-local function keep_deadline_ahead(name, owner, position)
+local function keep_deadline_ahead(name, owner, position, deadline_ms)
 	local lock_ms = math.max(redis.call('PTTL', name.lock), 0)
 	local least_ms = now_ms() + lock_ms + (position + 1) * REDISSON_WAIT_MS
-	local deadline_ms = tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
 	if deadline_ms < least_ms then
 		deadline_ms = least_ms + REDISSON_WAIT_MS
 		redis.call('ZADD', name.deadlines, digits(deadline_ms), owner)
@@ -246,38 +223,31 @@ end
 -- which run it is.
 local function listens_since(name, owner, sign, listens)
 	if listens ~= '1' or server_run() == UNKNOWN or not is_heard(name, owner) then return 0 end
-	if sign and sign.run == server_run() and sign.listens_since_ms > 0 then
-		return sign.listens_since_ms
-	end
-	return now_ms()
+	local is_known = sign and sign.run == server_run() and sign.listens_since_ms > 0
+	return is_known and sign.listens_since_ms or now_ms()
 end
 
 -- When the waiter has to try again at the latest, in ms from now.
 local function retry_after(name, position, since_us)
-	local retry_after_ms = RETRY_AFTER_MS
 	if position == 0 then
 		local lock_ms = redis.call('PTTL', name.lock)
-		if lock_ms >= 0 then retry_after_ms = math.min(retry_after_ms, lock_ms + 1) end
-		if is_early(name, since_us) then
-			retry_after_ms = math.min(retry_after_ms, name.grace_until_ms - now_ms() + 1)
-		end
+		return math.min(RETRY_AFTER_MS, lock_ms >= 0 and lock_ms + 1 or RETRY_AFTER_MS,
+			is_early(name, since_us) and name.grace_until_ms - now_ms() + 1 or RETRY_AFTER_MS)
 	elseif position <= NEAR_POSITIONS then
 		-- A dead head must not stop the queue.
 		local left_ms = death_ms(name, head_of(name)) - now_ms()
-		if left_ms > 0 then
-			retry_after_ms = math.min(retry_after_ms, left_ms + position * STAGGER_MS)
-		end
+		if left_ms > 0 then return math.min(RETRY_AFTER_MS, left_ms + position * STAGGER_MS) end
 	end
-	return retry_after_ms
+	return RETRY_AFTER_MS
 end
 
 -- Joins the queue, or gives a sign of life of a waiter that is in it. Returns since when it waits, and when it has to
 -- try again at the latest. listens: '1' when the waiter listens to its own channel.
 local function join_queue(name, owner, waiter_note, since_us, listens)
-	local position = redis.call('LPOS', name.queue, owner)
-	local sign = sign_of_life(name, owner)
-	local known_since_us = sign and sign.since_us
-	local in_front = position or 0
+	-- A user may have overwritten one of these keys: then nothing is written to the others.
+	local deadline_ms = tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
+	local position, sign = redis.call('LPOS', name.queue, owner), sign_of_life(name, owner)
+	local known_since_us, in_front = sign and sign.since_us, position or 0
 	if position and since_us and known_since_us ~= since_us then
 		-- The lock is on several servers, and all their queues have the order of one server's clock.
 		redis.call('LREM', name.queue, 0, owner)
@@ -290,9 +260,8 @@ local function join_queue(name, owner, waiter_note, since_us, listens)
 	end
 	-- The caller sends no time with its first try, nor when it lost the reply to that.
 	since_us = since_us or known_since_us or now_us()
-	local seen = seen_now(name)
-	redis.call('HSET', name.waiters, SEEN, seen, owner, table.concat({ digits(now_ms() + LIFE_MS),
+	redis.call('HSET', name.waiters, SEEN, seen_now(name), owner, table.concat({ digits(now_ms() + LIFE_MS),
 		digits(since_us), name.run, digits(listens_since(name, owner, sign, listens)), waiter_note }, ' '))
-	keep_deadline_ahead(name, owner, position)
+	keep_deadline_ahead(name, owner, position, deadline_ms)
 	return since_us, retry_after(name, position, since_us)
 end

@@ -138,17 +138,9 @@ local function release_read(name, owner, count)
 	return settle(name, false)
 end
 
-local function release_write(name, field, count)
-	if count == 1 then
-		redis.call('HDEL', name.lock, field)
-	else
-		redis.call('HINCRBY', name.lock, field, -1)
-	end
-	return settle(name, true)
-end
-
 local function release_readwrite(name, field, count)
 	remove_expired(name)
-	if is_writer_field(field) then return release_write(name, field, count) end
-	return release_read(name, field, count)
+	if not is_writer_field(field) then return release_read(name, field, count) end
+	remove_one(name, field, count)
+	return settle(name, true)
 end

@@ -13,6 +13,12 @@ local function remove_hold(name, hold_id)
 	return hold
 end
 
+-- One hold less of an owner that has so many.
+local function remove_one(name, field, count)
+	if count > 1 then return redis.call('HINCRBY', name.lock, field, -1) end
+	redis.call('HDEL', name.lock, field)
+end
+
 -- Releases a hold by release_one(name, field, count, note), on every name.
 local function release_all(hold_id, release_one)
 	local function release(name)

@@ -206,3 +206,15 @@ uncalled() {
 		assert_output ''
 	done
 }
+
+# head_of SCRIPT: what its head has, in order.
+head_of() {
+	sed -n '/^--/!q; s/^-- \(Redisson\|KEYS\|ARGV\|Returns\)\(\[[0-9]*+*\]\)*  *[^ ].*/\1/p' "$1" | uniq | xargs
+}
+
+@test "the head of each script says what corresponds to it in Redisson, its keys, arguments and replies" {
+	local script
+	for script in "$BATS_TEST_DIRNAME"/../../lua/*.lua; do
+		assert_equal "$script: $(head_of "$script")" "$script: Redisson KEYS ARGV Returns"
+	done
+}
