@@ -53,13 +53,11 @@ local unseen = {}
 -- Runs what may be denied, or meet a value of another type.
 local function look(what, act)
 	local is_done, err = pcall(act)
-	if not is_done then
-		local text = type(err) == 'table' and err.err or tostring(err)
-		-- The line shows which command it was, where the error does not name it.
-		local line = type(err) == 'table' and err.line
-		unseen[#unseen + 1] = { what, text .. (line and ' @user_script:' .. line or '') }
-	end
-	return is_done
+	if is_done then return end
+	local text = type(err) == 'table' and err.err or tostring(err)
+	-- The line shows which command it was, where the error does not name it.
+	local line = type(err) == 'table' and err.line
+	unseen[#unseen + 1] = { what, text .. (line and ' @user_script:' .. line or '') }
 end
 
 local function client_by_form(owner)
@@ -101,16 +99,10 @@ local function timeouts_ms(owner, count)
 end
 
 local function holder_ttl_ms(mode, field, count, lock_ttl_ms)
-	local end_ms = kept_until(field)
-	local ttl_ms = lock_ttl_ms
-	if end_ms then
-		ttl_ms = math.max(end_ms - now_ms(), 0)
-	elseif mode and not is_writer_field(field) then
-		ttl_ms = UNKNOWN_TIME
-		look('timeouts', function()
-			ttl_ms = timeouts_ms(field, count)
-		end)
-	end
+	local end_ms, ttl_ms = kept_until(field), UNKNOWN_TIME
+	if end_ms then return math.max(end_ms - now_ms(), 0) end
+	if not mode or is_writer_field(field) then return lock_ttl_ms end
+	look('timeouts', function() ttl_ms = timeouts_ms(field, count) end)
 	return ttl_ms
 end
 
@@ -148,12 +140,8 @@ local queue_count, queue, wake_count, wake_since_ms, others, writer = 0, {}, 0, 
 local function read_queue()
 	local owners = redis.call('LRANGE', name.queue, 0, math.max(waiters_max, 1) - 1)
 	queue_count = #owners
-	if queue_count > 0 then
-		queue_count = math.max(queue_count, redis.call('ZCARD', name.deadlines))
-	end
-	for position = 1, math.min(#owners, waiters_max) do
-		queue[position] = waiter_of(owners[position])
-	end
+	if queue_count > 0 then queue_count = math.max(queue_count, redis.call('ZCARD', name.deadlines)) end
+	for position = 1, math.min(#owners, waiters_max) do queue[position] = waiter_of(owners[position]) end
 end
 
 local function read_wake_queue()
@@ -211,9 +199,7 @@ end
 
 local token = ''
 
-local function read_token()
-	token = redis.call('GET', name.counter) or ''
-end
+local function read_token() token = redis.call('GET', name.counter) or '' end
 
 -- ---- the lock ----
 
@@ -231,9 +217,7 @@ if is_counter or field_count == 0 and redis.pcall('TYPE', name.permits).ok == 'z
 	look('listeners', count_others)
 	free = tonumber(free or 0)
 	local total = free + permit_count
-	look('total', function()
-		total = math.max(total, remembered_total(name) or total)
-	end)
+	look('total', function() total = math.max(total, remembered_total(name) or total) end)
 	return { 'sem', '', permits_end_ms, now_ms(), '', #permit_holders + permits_unlisted, permit_holders, 0, {}, wake_count,
 		wake_since_ms, others, {}, unseen, has_permit_record and 'record' or permit_count > 0 and 'beside' or '', total, free,
 		permit_count }
@@ -242,9 +226,7 @@ if is_wrong_type(field_count) then return { 'other', redis.call('TYPE', name.loc
 if is_error(field_count) then return denied_error('HLEN', field_count) end
 local listed = {}
 -- Without the right to HSCAN, a lock with very many holders shows how many there are, and none of them.
-look('holders', function()
-	listed = some_of(name.lock, field_count, FIELDS_LISTED_MAX)
-end)
+look('holders', function() listed = some_of(name.lock, field_count, FIELDS_LISTED_MAX) end)
 
 local mode, counts, fields = fields_of(listed)
 if not counts then return { 'other', NOT_A_LOCK } end

@@ -35,7 +35,7 @@ local function obstacle(index, name)
 		if is_readwrite_lock(name) then return { -1, index, READWRITE_LOCK } end
 		name.owner = holding_owner(name.lock, '')
 	end
-	if not name.owner then return held_reply(index, holder_of(name)) end
+	if not name.owner then return held_reply(index) end
 	if name.is_free and waiter_in_front(name) then return turn_reply(index) end
 	name.field = name.owner
 	return nil

@@ -38,9 +38,8 @@ local function obstacle_if_held(index, name)
 	if name.is_free then
 		name.owner = fresh_owner
 		return nil
-	elseif holding_owner(name.lock, '') then
-		return { -2, index }
 	end
+	if holding_owner(name.lock, '') then return { -2, index } end
 	name.is_busy, name.has_readers = true, mode == 'read'
 	return nil
 end
@@ -56,10 +55,8 @@ local function obstacle(index, name)
 end
 
 local function acquire_write(name)
-	if not name.is_free then
-		-- wire: Redisson adds the lease to the TTL. We set it.
-		return reenter(name)
-	end
+	-- wire: Redisson adds the lease to the TTL. We set it.
+	if not name.is_free then return reenter(name) end
 	local count, token = acquire_free(name, NO_TOKEN, 'mode', 'write', name.field, 1)
 	if not name.is_absent then redis.call('DEL', name.writer) end
 	acquired_from_wake_queue(name)
@@ -69,7 +66,7 @@ end
 -- A writer that readers keep out tries again, even where nothing but the TTL tells it to: its turn needs a sign of life.
 local function busy_reply(index)
 	if names[index].waiter then return turn_reply(index) end
-	local reply = held_reply(index, holder_of(names[index]))
+	local reply = held_reply(index)
 	for _, name in ipairs(names) do
 		if may_wait and name.has_readers then
 			claim_turn(name)

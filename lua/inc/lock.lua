@@ -27,10 +27,7 @@ end
 local FIELDS_MAX = 16
 
 -- Whether a field of the lock hash counts holds, and can count one more.
-local function counts_holds(value)
-	local count = hold_count(value)
-	return count ~= nil and count < HOLDS_MAX
-end
+local function counts_holds(value) return (hold_count(value) or HOLDS_MAX) < HOLDS_MAX end
 
 -- Whether these fields can be those of a lock: a user's own hash must not get a TTL. Of too many fields only those of
 -- the reentrant owners are looked at.
@@ -52,27 +49,18 @@ end
 
 -- Whether no key of a name exists, neither a lock nor a leftover of one. Most names are found like this.
 local function is_absent(name)
-	local keys = { name.lock, name.holds }
-	keys[#keys + 1] = name.counter
-	keys[#keys + 1] = name.ends
-	keys[#keys + 1] = name.turn
-	keys[#keys + 1] = name.writer
-	return redis.pcall('EXISTS', unpack(keys)) == 0
+	local lock = name.lock
+	return redis.pcall('EXISTS', lock, name.holds, name.counter or lock, name.ends or lock, name.turn or lock, name.writer or lock) == 0
 end
 
 -- Sets name.is_free and name.is_absent. The reply to give when the key is no lock, or can't be read; else nil.
 local function examine(index, name)
 	name.is_absent = is_absent(name)
-	if name.is_absent then
-		name.is_free = true
-		return nil
-	end
+	name.is_free = name.is_absent
+	if name.is_absent then return nil end
 	local field_count = redis.pcall('HLEN', name.lock)
-	if is_wrong_type(field_count) then
-		return { -1, index, redis.call('TYPE', name.lock).ok }
-	elseif is_error(field_count) then
-		return denied_error('HLEN', field_count)
-	end
+	if is_wrong_type(field_count) then return { -1, index, redis.call('TYPE', name.lock).ok } end
+	if is_error(field_count) then return denied_error('HLEN', field_count) end
 	name.is_free = field_count == 0
 	if not can_be_lock(name.lock, field_count) then return { -1, index, NOT_A_LOCK } end
 	return nil

@@ -5,11 +5,9 @@ local WAKE_ONE, WAKE_ALL = '0', '1'
 -- By pcall: the lock is free by now, and must not stay held since a user has no right to the channel.
 -- Returns how many clients hear it, or the error.
 local function send(channel, message)
-	local heard_in_slot = 0
-	if is_in_cluster then heard_in_slot = redis.pcall('SPUBLISH', channel, message) end
+	local heard_in_slot = is_in_cluster and redis.pcall('SPUBLISH', channel, message) or 0
 	local heard = redis.pcall('PUBLISH', channel, message)
-	if is_error(heard) or is_error(heard_in_slot) then return heard end
-	return heard + heard_in_slot
+	return (is_error(heard) or is_error(heard_in_slot)) and heard or heard + heard_in_slot
 end
 
 -- The first error of a PUBLISH, by which the caller learns which right is missing.
@@ -18,11 +16,9 @@ local publish_error
 -- Returns how many clients hear it.
 local function publish(channel, message)
 	local heard = send(channel, message)
-	if is_error(heard) then
-		publish_error = publish_error or denied_error('PUBLISH', heard)
-		return 0
-	end
-	return heard
+	if not is_error(heard) then return heard end
+	publish_error = publish_error or denied_error('PUBLISH', heard)
+	return 0
 end
 
 -- Which waiter has the next turn of a free lock: a string beside it, "SINCE ID", since when it waits and its hold id, or
@@ -44,11 +40,8 @@ end
 local function waiter_in_front(name)
 	if name.is_absent then return nil end
 	local waiter, since_us, permits = waiter_in_turn(name)
-	if waiter == OTHERS then
-		return may_wait and not has_turn_passed and waiter or nil, 1
-	elseif waiter == hold_id or waiter and waits_since_us and waits_since_us < since_us then
-		return nil
-	end
+	if waiter == OTHERS then return may_wait and not has_turn_passed and waiter or nil, 1 end
+	if waiter == hold_id or waiter and waits_since_us and waits_since_us < since_us then return nil end
 	return waiter, permits
 end
 
@@ -100,11 +93,8 @@ local function wake_listener(name)
 		local id, since_us = next_waiter(name)
 		if not id then return nil end
 		local heard = is_listening(name, id) and send(waiter_channel(name, id), WAKE_ONE) or 0
-		if is_error(heard) or is_error(redis.pcall('ZREM', name.wake_queue, id)) then
-			return nil
-		elseif heard > 0 then
-			return id, since_us
-		end
+		if is_error(heard) or is_error(redis.pcall('ZREM', name.wake_queue, id)) then return nil end
+		if heard > 0 then return id, since_us end
 	end
 	return nil
 end
@@ -217,15 +207,15 @@ end
 
 -- The reply of an acquisition that has to wait for one of its names. It leaves the wake queues of its other names.
 local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
-	if not may_wait then
-		return { 0, index, ttl_ms, holder, holder_note, -1, '', 1, held_ms, 0 }
-	end
-	for other_index, other in ipairs(names) do
+	local retry_after_ms, since_us, is_on_guard = -1, nil, 1
+	for other_index, other in ipairs(may_wait and names or {}) do
 		if other_index ~= index then leave_wake_queue(other, hold_id) end
 	end
-	local since_us = waits_since_us or now_us()
-	local retry_after_ms, is_on_guard = wait_in_wake_queue(names[index], since_us, ttl_ms)
-	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), is_on_guard, held_ms, 0 }
+	if may_wait then
+		since_us = waits_since_us or now_us()
+		retry_after_ms, is_on_guard = wait_in_wake_queue(names[index], since_us, ttl_ms)
+	end
+	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, since_us and digits(since_us) or '', is_on_guard, held_ms, 0 }
 end
 
 -- The lock is free, and kept for a waiter, which may be dead. Only its hold id is known, which is of no use to the caller.
@@ -236,8 +226,8 @@ local function turn_reply(index)
 	return reply
 end
 
-local function held_reply(index, holder, holder_note, held_ms)
-	return wait_reply(index, redis.call('PTTL', names[index].lock), holder, holder_note, held_ms)
+local function held_reply(index)
+	return wait_reply(index, redis.call('PTTL', names[index].lock), holder_of(names[index]))
 end
 
 -- The caller has the lock.
