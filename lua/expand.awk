@@ -52,6 +52,7 @@ function squeezed(line,    parts, count, i, result) {
 			gsub(/, /, ",", parts[i])
 			gsub(/[{] /, "{", parts[i])
 			gsub(/ [}]/, "}", parts[i])
+			gsub(/[)] /, ")", parts[i])
 		}
 		result = result (i > 1 ? "'" : "") parts[i]
 	}

@@ -17,10 +17,7 @@ local OVERWRITTEN_TTL_MS = -2
 
 local key_type = overwritten(name)
 local listed = redis.pcall('HGETALL', name.holds)
-if is_error(listed) then
-	if key_type then return { -1, key_type } end
-	return denied_error('HGETALL', listed)
-end
+if is_error(listed) then return key_type and { -1, key_type } or denied_error('HGETALL', listed) end
 
 local is_lock = redis.pcall('TYPE', name.lock).ok == 'hash'
 local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
@@ -59,13 +56,7 @@ for i = 1, #listed, 2 do
 		latest_id, latest_ms, latest_kind, latest_end_ms = listed[i], since_ms, kind, end_ms
 	end
 end
-if latest_kind == 'sem' then
-	local now = redis.call('TIME')
-	local left_ms = latest_end_ms - now[1] * 1000 - math.floor(now[2] / 1000)
-	return { latest_id, math.max(left_ms, 0), latest_kind }
-elseif latest_id and key_type then
-	return { latest_id, OVERWRITTEN_TTL_MS, latest_kind }
-elseif latest_id then
-	return { latest_id, redis.call('PTTL', name.lock), latest_kind }
-end
+if latest_kind == 'sem' then return { latest_id, math.max(latest_end_ms - now_ms(), 0), latest_kind } end
+if latest_id and key_type then return { latest_id, OVERWRITTEN_TTL_MS, latest_kind } end
+if latest_id then return { latest_id, redis.call('PTTL', name.lock), latest_kind } end
 return replica_error(name) or key_type and not is_semaphore and { -1, key_type }

@@ -83,8 +83,9 @@ end
 local function acquire_free(name, token, ...)
 	redis.call('HSET', name.lock, ...)
 	if is_error(redis.pcall('PEXPIRE', name.lock, lease_ms)) then
-		-- The default user's rights are not tried. This raises the error.
-		redis.call('DEL', name.lock)
+		-- The default user's rights are not tried. The last command raises the error.
+		redis.pcall('DEL', name.lock)
+		redis.pcall('HDEL', name.lock, name.field, 'mode')
 		redis.call('PEXPIRE', name.lock, lease_ms)
 	end
 	if not name.is_absent then

@@ -28,8 +28,7 @@ local HOLDS_MAX = 10000
 -- nil for what is no such number.
 local function hold_count(value)
 	local count = tonumber(string.match(value or '', '^[1-9]%d*$'))
-	if count and count > HOLDS_MAX then return nil end
-	return count
+	return count and count <= HOLDS_MAX and count or nil
 end
 
 -- A hold that is kept until some time (--at-least) has that time in its owner, "OWNER:lingering:END_MS" by the server's
@@ -51,13 +50,10 @@ end
 -- The note of its hold, and for how long it has held the lock, in ms; -1: it is not known.
 local function record_of(holds, field)
 	local records = redis.pcall('HVALS', holds)
-	if is_wrong_type(records) then
-		-- A user wrote over the holds hash: no obstacle, it ends with the holds.
-		return '', -1
-	elseif is_error(records) then
-		-- A missing right is an obstacle: this call raises the error.
-		records = redis.call('HVALS', holds)
-	end
+	-- A user wrote over the holds hash: no obstacle, it ends with the holds.
+	if is_wrong_type(records) then return '', -1 end
+	-- A missing right is an obstacle: this call raises the error.
+	if is_error(records) then records = redis.call('HVALS', holds) end
 	for _, record in ipairs(records) do
 		local owner, since_ms, _, _, owner_note = hold_record_parse(record)
 		if owner == field then return owner_note, math.max(now_ms() - since_ms, 0) end

@@ -9,20 +9,17 @@ local function mutex_acquire(name)
 	return acquire_free(name, issue_token(name), name.field, 1)
 end
 
--- The lock is released by now, and stays so whatever right to the queue the user lacks.
-local function notify_head(name)
+-- wire: Redisson's waiters for a plain lock listen to the channel itself, the head of a fair lock's queue to a
+-- channel of its own. Both kinds may wait for one lock.
+local function notify_waiters(name)
+	wake_waiters(name, WAKE_ONE)
+	if redis.pcall('EXISTS', name.queue) == 0 then return end
+	-- The lock is released by now, and stays so whatever right to the queue the user lacks.
 	local err = leave_error(name)
 	publish_error = publish_error or err
 	if err then return end
 	prune(name)
 	wake_head(name)
-end
-
--- wire: Redisson's waiters for a plain lock listen to the channel itself, the head of a fair lock's queue to a
--- channel of its own. Both kinds may wait for one lock.
-local function notify_waiters(name)
-	wake_waiters(name, WAKE_ONE)
-	if redis.pcall('EXISTS', name.queue) == 1 then notify_head(name) end
 end
 
 -- Whether the lock has another owner than those of kept holds.
@@ -55,14 +52,10 @@ local function limit_to_longest_hold(name)
 	end
 end
 
--- Whether no hold is left, and no waiter is in a queue for the lock: then only its channel is notified.
-local function is_free_without_queue(name)
-	return redis.pcall('EXISTS', name.lock, name.holds, name.queue, name.wake_queue) == 0
-end
-
 local function release_mutex(name, owner, count)
 	remove_one(name, owner, count)
-	if is_free_without_queue(name) then
+	-- No hold is left, and no waiter is in a queue for the lock: then only its channel is notified.
+	if redis.pcall('EXISTS', name.lock, name.holds, name.queue, name.wake_queue) == 0 then
 		wake_others(name, WAKE_ONE)
 		return 2
 	end

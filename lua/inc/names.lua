@@ -33,17 +33,10 @@ local function for_each_name(hold_id, do_one)
 	for index, name in ipairs(names) do
 		publish_error = nil
 		local result = do_one(name)
-		if name.overwritten then
-			-- The lock may be overwritten, and its holds hash not: a hold is lost once.
-			redis.pcall('HDEL', name.holds, hold_id)
-			result = name.overwritten
-			lacking = name
-		elseif publish_error and (result == 1 or result == 2) then
-			result = publish_error
-		elseif result == 0 then
-			lacking = name
-		end
-		results[index] = result
+		-- The lock may be overwritten, and its holds hash not: a hold is lost once.
+		if name.overwritten then redis.pcall('HDEL', name.holds, hold_id) end
+		if name.overwritten or result == 0 then lacking = name end
+		results[index] = name.overwritten or publish_error and (result == 1 or result == 2) and publish_error or result
 	end
 	return lacking and replica_error(lacking) or results
 end

@@ -10,8 +10,7 @@ end
 local WRITE = ':write'
 
 local function is_writer_field(field)
-	return string.sub(field, -#WRITE) == WRITE
-		or string.find(field, WRITE .. KEPT, 1, true) ~= nil
+	return string.sub(field, -#WRITE) == WRITE or string.find(field, WRITE .. KEPT, 1, true) ~= nil
 end
 
 -- The holds of a reader. wire: as many as its field in the lock hash says, each with a timeout key of its own, from 1 on
@@ -45,9 +44,7 @@ end
 local ENDS_MS = 86400000
 
 local function extend_ends(name, left_ms)
-	local ttl_ms = left_ms
-	if has_java_readers(name) then ttl_ms = left_ms + ENDS_MS end
-	extend(name.ends, digits(ttl_ms))
+	extend(name.ends, digits(left_ms + (has_java_readers(name) and ENDS_MS or 0)))
 end
 
 -- This reader has a hold that lasts for left_ms.
@@ -64,8 +61,7 @@ local function extend_reader(name, owner, count, lease_ms)
 	for number = 1, count do
 		local key = timeout_key(name, owner, number)
 		-- A full server lets a script extend a key, but make none.
-		if redis.call('PTTL', key) < tonumber(lease_ms)
-			and redis.call('PEXPIRE', key, lease_ms) == 0 then
+		if redis.call('PTTL', key) < tonumber(lease_ms) and redis.call('PEXPIRE', key, lease_ms) == 0 then
 			redis.call('SET', key, 1, 'PX', lease_ms)
 		end
 	end
@@ -73,9 +69,7 @@ end
 
 -- How long that reader lasts; 0 when it is in the lock no longer.
 local function our_reader_ttl_ms(name, owner)
-	local count = hold_count(redis.call('HGET', name.lock, owner))
-	if not count then return 0 end
-	return reader_ttl_ms(name, owner, count)
+	return reader_ttl_ms(name, owner, hold_count(redis.call('HGET', name.lock, owner)) or 0)
 end
 
 -- owners is a set: each of them loses all its holds.

@@ -13,15 +13,11 @@ end
 -- How long the longest of our readers lasts; 0 when none does. Removes those that it finds expired before their
 -- recorded end.
 local function longest_reader_ms(name)
-	local expired, position, left_ms = {}, 0, 0
-	local owner
+	local expired, position, left_ms, owner = {}, 0, 0, nil
 	repeat
 		owner = redis.call('ZRANGE', name.ends, position, position, 'REV')[1]
-		left_ms = 0
-		if owner then
-			left_ms = our_reader_ttl_ms(name, owner)
-			if left_ms == 0 then expired[owner] = true end
-		end
+		left_ms = owner and our_reader_ttl_ms(name, owner) or 0
+		if owner and left_ms == 0 then expired[owner] = true end
 		position = position + 1
 	until not owner or left_ms > 0
 	remove_readers(name, expired)
@@ -31,9 +27,8 @@ end
 -- How long a lock with many readers is held still. nil where that takes a look at each field: there is a writer, or
 -- one of Java's readers may last longest.
 local function many_readers_ms(name)
-	if redis.call('HLEN', name.lock) <= FIELDS_MAX or redis.call('HGET', name.lock, 'mode') ~= 'read' then
-		return nil
-	end
+	if redis.call('HLEN', name.lock) <= FIELDS_MAX then return nil end
+	if redis.call('HGET', name.lock, 'mode') ~= 'read' then return nil end
 	local left_ms = longest_reader_ms(name)
 	local ours = redis.call('ZCARD', name.ends)
 	local are_all_ours = redis.call('HLEN', name.lock) - 1 == ours
@@ -52,11 +47,7 @@ local function holders_left(name)
 		local field, count = listed[i], hold_count(listed[i + 1])
 		if field ~= 'mode' and is_writer_field(field) then
 			local end_ms = kept_until(field)
-			if end_ms then
-				kept_ms = math.max(kept_ms, end_ms - now_ms())
-			else
-				writer = field
-			end
+			if end_ms then kept_ms = math.max(kept_ms, end_ms - now_ms()) else writer = field end
 		elseif count then
 			reads_ms = math.max(reads_ms, reader_ttl_ms(name, field, count))
 		end

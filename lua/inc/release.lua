@@ -3,9 +3,9 @@
 local function remove_hold(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
 	if not record then return nil end
-	local hold, count = {}, nil
+	local hold = {}
 	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = hold_record_parse(record)
-	if hold.field then count = read_field(name, name.lock, hold.field) end
+	local count = hold.field and read_field(name, name.lock, hold.field)
 	if name.overwritten then return nil end
 	hold.count = count and hold_count(count)
 	-- The first write, and one that a full server allows; it then allows those after it, too.
@@ -39,9 +39,8 @@ local WAKE_QUEUE_ARG, CHANNEL_ARG = FIXED_ARGS + 1, FIXED_ARGS + 3
 local function only_field(field_count, queue)
 	local record = #KEYS == #KEY_FIELDS and redis.pcall('HGET', KEYS[2], hold_id)
 	local field = type(record) == 'string' and hold_record_parse(record)
-	if not field or redis.pcall('HGET', KEYS[1], field) ~= '1' or redis.pcall('HLEN', KEYS[1]) ~= field_count then
-		return nil
-	end
+	if not field or redis.pcall('HGET', KEYS[1], field) ~= '1' then return nil end
+	if redis.pcall('HLEN', KEYS[1]) ~= field_count then return nil end
 	local queues = redis.pcall('EXISTS', queue, ARGV[WAKE_QUEUE_ARG])
 	if queues == 0 or redis.pcall('EXISTS', queue) == 0 then return field, queues ~= 0 end
 	return nil
