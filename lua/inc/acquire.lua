@@ -1,3 +1,5 @@
+-- To acquire one name or all: what the kinds share, fencing tokens, the reply.
+
 local NO_TOKEN = '-'
 
 -- wire: INCR counts in 64 bits, and denies any value that is no such number.

@@ -1,3 +1,5 @@
+-- Time and TTLs.
+
 -- The server's clock, never the caller's. It is read once, when it is first asked for: a script is one moment.
 local clock_us
 

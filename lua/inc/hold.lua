@@ -1,3 +1,5 @@
+-- The record of a hold, the count of holds, holds that are kept, and renewals.
+
 -- The record of one hold, a value in the holds hash: "OWNER SINCE_MS END_MS TOKEN NOTE". An owner, Redisson's too,
 -- has no blank in it. Both times are the server's. TOKEN is "-" when none was issued; of a semaphore it is how many
 -- permits the hold has. The note is the rest, and may be empty.

@@ -1,5 +1,6 @@
--- What the hash of a lock of any kind consists of: the numbers of inc/hold.lua, and a mode. A hash with anything
--- else in it is a user's own.
+-- What the hash of a lock of any kind consists of: the numbers of inc/hold.lua, and a mode. A hash with anything else in it
+-- is a user's own. And the first look of every acquisition.
+
 local NOT_A_LOCK = 'hash that is no lock'
 
 -- wire: Redisson's read/write locks keep their mode in this field.

@@ -1,3 +1,5 @@
+-- Plain and fair locks.
+
 local READWRITE_LOCK = 'read/write lock'
 
 -- wire: a plain and a fair lock have one field, the owner's, with the number of its holds. Redisson's read/write locks

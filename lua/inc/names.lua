@@ -1,3 +1,5 @@
+-- The names of a request, and a release of all of them.
+
 -- A channel among the arguments: with a '+' in front it is one of a cluster, where there are two ways to publish.
 local is_in_cluster = false
 

@@ -1,7 +1,7 @@
--- wire: what stands between the owner and the number in the name of a timeout key, see inc/readers.lua.
-local TIMEOUT = ':rwlock_timeout:'
+-- The readers of a read/write lock.
 
 -- The name of the timeout key of one hold of a reader. wire: "{NAME}:OWNER:rwlock_timeout:N" (RedissonReadLock).
+local TIMEOUT = ':rwlock_timeout:'
 local function timeout_key(name, owner, number)
 	return name.timeouts .. ':' .. owner .. TIMEOUT .. digits(number)
 end

@@ -1,4 +1,5 @@
--- What acquisitions of a read and of a write lock share.
+-- Read and write locks: what is left after a release.
+
 local MUTEX_LOCK = 'plain or fair lock'
 
 -- Frees a lock of which only its mode is left, since its last reader was removed. The caller may not acquire it.

@@ -1,3 +1,5 @@
+-- Releases: of the only hold, and the frame of all others.
+
 -- What its record said, and count: how many holds its owner has on the lock. nil when there is no such hold; then
 -- name.overwritten may be set. count is nil when its owner has the lock no longer, or the record is none.
 local function remove_hold(name, hold_id)

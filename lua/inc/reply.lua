@@ -1,3 +1,5 @@
+-- Replies of commands: errors, and keys that were overwritten.
+
 local function is_error(reply) return type(reply) == 'table' and reply.err ~= nil end
 
 local function has_text(reply, text) return string.find(reply.err, text, 1, true) ~= nil end

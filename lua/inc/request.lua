@@ -4,10 +4,11 @@
 -- ARGV[3]  hold id: a request that comes a second time adds no second hold
 -- ARGV[4]  note, which waiters are shown
 -- ARGV[5]  what it asks for, in one, since each argument takes time. Four digits, 1 for yes: a fencing token is to be issued
---          (a name that has a fencing counter gets one in any case); and those of inc/request.lua. Then, unless it is
---          the first try, since when the caller waits, as an earlier reply said. Then, unless both are 0, each after a blank:
---          1 when the login names a user, which may lack rights; and how long the server must have been up, in ms, to count
---          as one of several, 0 for a single one.
+--          (a name that has a fencing counter gets one in any case); the caller will wait for a busy lock; it listens to the
+--          channel that wakes it; the last reply said that it is another's turn, and a message has come since. Then, unless
+--          it is the first try, since when the caller waits, as an earlier reply said. Then, unless both are 0, each after a
+--          blank: 1 when the user's rights are to be tried; and how long the server must have been up, in ms, to count as
+--          one of several, 0 for a single one.
 -- of a semaphore  ARGV[6] how many permits it has in all, ARGV[7] how many of them to acquire
 -- then     what belongs to each name, and the inherited owners: one that holds the lock now re-enters it, and none
 --          of them acquires it anew
@@ -18,9 +19,7 @@ local want_token, since_us, more = options >= '1', '', ''
 if #options > 4 then since_us, more = string.match(options, '^....(%d*)(.*)$') end
 local has_waited, asks_for_more = since_us ~= '', more ~= ''
 
--- What an acquisition asks for besides. The common one does without these, see quick/acquire.lua. Digits of the options:
--- the caller will wait for a busy lock; it listens to the channel that wakes it; the last reply said that it is another's
--- turn, and a message has come since.
+-- The quick way does without these.
 local may, listens, has_passed = string.match(options, '^.(.)(.)(.)')
 local may_wait, has_turn_passed, waits_since_us = may == '1', has_passed == '1', tonumber(since_us)
 local user, uptime_ms = string.match(more, '^ (%d) (%d+)$')

@@ -1,3 +1,5 @@
+-- Messages to waiters, the wake queue of plain and write locks and semaphores, and whose turn it is.
+
 -- wire: LockPubSub's messages. By the first Redisson wakes one waiter of each client, by the second all of them.
 local WAKE_ONE, WAKE_ALL = '0', '1'
 
