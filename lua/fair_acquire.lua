@@ -98,4 +98,4 @@ local function acquire_and_dequeue(name)
 	return count, token
 end
 
-return acquire_all(HASH_RIGHTS .. JOIN_RIGHTS .. QUEUE_RIGHTS, obstacle, acquire_and_dequeue, busy_reply)
+return acquire_all(HASH_RIGHTS .. QUEUE_RIGHTS .. JOIN_RIGHTS, obstacle, acquire_and_dequeue, busy_reply)

@@ -5,6 +5,7 @@
 -- stands first: a full server lets a script go on that has written. The table of `rlock check` is made of these lines.
 local HASH_RIGHTS = 'lock: HSET3 HINCRBY2 HLEN0 HEXISTS1 HKEYS0 HGETALL0 PTTL0 EXISTS0 TYPE0 PEXPIRE1 holds: HGET1 HVALS0 HDEL1 DEL0 '
 local QUEUE_RIGHTS = 'queue: LINDEX1 LREM2 deadlines: ZSCORE1 ZREM1 waiters: HGET1 HLEN0 HDEL1 '
+-- RPUSH comes behind LREM, which takes away what it adds.
 local JOIN_RIGHTS = 'deadlines: ZADD2 queue: LPOS1 LRANGE2 LINSERT3 RPUSH1 '
 local READWRITE_RIGHTS = 'writer: SET2 GET0 timeout: SET2 PTTL0 PEXPIRE1 ends: ZADD2 ZREM1 ZRANGE2 ZCARD0 '
 local PERMIT_RIGHTS = 'lock: INCRBY1 SET2 GET0 EXISTS0 TYPE0 holds: HSET3 HGET1 HGETALL0 PTTL0 PEXPIRE1 HDEL1 DEL0 '

@@ -200,6 +200,11 @@ ACQUIRE_RIGHTS='hlen hget hexists hkeys exists time hincrby hset hdel del pttl p
 			no_keys
 		done
 	done
+	# What is added to the queue of a fair lock to try that is removed by it.
+	with_all_but -lrem
+	run -77 rlock fair -n -u "$CI_URL" nightly -- touch ran
+	assert_refused 77 denied
+	no_keys
 }
 
 @test "without one of the rights to acquire a lock the one that is missing is named" {
