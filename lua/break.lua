@@ -150,7 +150,9 @@ end
 -- Not all readers: others keep the lock, or a writer does.
 if mode and #targets < holders and not is_writer_field(holder) then
 	-- Not by `overwritten`: it knows nothing where the user may not ask for the type.
-	if is_wrong_type(redis.pcall('HLEN', name.holds)) then redis.call('DEL', name.holds) end
+	if is_wrong_type(redis.pcall('HLEN', name.holds)) then
+		redis.call('DEL', name.holds)
+	end
 	for _, reader in ipairs(targets) do
 		local err = break_reader(reader)
 		if err then return err end

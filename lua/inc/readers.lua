@@ -61,7 +61,8 @@ local function extend_reader(name, owner, count, lease_ms)
 	for number = 1, count do
 		local key = timeout_key(name, owner, number)
 		-- A full server lets a script extend a key, but make none.
-		if redis.call('PTTL', key) < tonumber(lease_ms) and redis.call('PEXPIRE', key, lease_ms) == 0 then
+		if redis.call('PTTL', key) < tonumber(lease_ms)
+			and redis.call('PEXPIRE', key, lease_ms) == 0 then
 			redis.call('SET', key, 1, 'PX', lease_ms)
 		end
 	end

@@ -218,3 +218,23 @@ head_of() {
 		assert_equal "$script: $(head_of "$script")" "$script: Redisson KEYS ARGV Returns"
 	done
 }
+
+# Older servers name the line of a command that was denied, and not the command.
+@test "a line that can raise an error has one command" {
+	local script
+	for script in "$BATS_TEST_DIRNAME"/../../lua/*.lua "$BATS_TEST_DIRNAME"/../../lua/*/*.lua; do
+		run -0 awk '/redis[.]call\(/ {
+			line = $0
+			split("", commands)
+			count = 0
+			while (match(line, /call\(.[A-Z]+/)) {
+				count += !(substr(line, RSTART, RLENGTH) in commands)
+				commands[substr(line, RSTART, RLENGTH)]
+				line = substr(line, RSTART + RLENGTH)
+			}
+			if (count > 1)
+				print FILENAME ":" FNR ": " $0
+		}' "$script"
+		assert_output ''
+	done
+}
