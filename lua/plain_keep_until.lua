@@ -21,10 +21,11 @@ local function keep(name)
 		remove_one(name, hold.field, hold.count)
 	end
 	put_kept_hold(name, hold_id, hold, owner, left_ms)
-	if has_owner(name) then
+	local kept_ms = last_kept_ms(name)
+	if not kept_ms then
 		extend(name.lock, left_ms)
 		limit_to_longest_hold(name)
-	elseif leave_to_kept_holds(name) then
+	elseif leave_to_kept_holds(name, kept_ms) then
 		-- The lock may be free earlier than the waiters know.
 		notify_waiters(name)
 	end

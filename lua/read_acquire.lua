@@ -18,20 +18,6 @@ local is_added = is_quick and call('HSET', lock, 'mode', 'read', field, '1') == 
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 
--- How long the kept holds of a writer last still, in ms, 0 or less when they have ended: the lock can be read then. nil
--- while a writer holds the lock.
-local function kept_write_ms(name)
-	local last_ms = 0
-	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
-		if field ~= 'mode' and is_writer_field(field) then
-			local end_ms = kept_until(field)
-			if not end_ms then return nil end
-			last_ms = math.max(last_ms, end_ms)
-		end
-	end
-	return last_ms - now_ms()
-end
-
 -- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life.
 local function earlier_writer(name)
 	if name.is_absent then return nil end
@@ -76,8 +62,9 @@ local function obstacle(index, name)
 	if not name.is_free then
 		name.owner = holding_owner(name.lock, '') or holding_owner(name.lock, WRITE)
 		if mode == 'write' then
-			name.kept_ms = kept_write_ms(name)
-			name.is_ended_write = name.kept_ms ~= nil and name.kept_ms <= 0
+			local end_ms = last_kept_ms(name, is_writer_field)
+			name.kept_ms = end_ms and end_ms - now_ms()
+			name.is_ended_write = end_ms and name.kept_ms <= 0
 		end
 	end
 	if not name.owner then

@@ -92,29 +92,21 @@ local function busy_reply(index, name)
 	return reply
 end
 
--- Their TTL is that of the longest hold.
+-- The counter comes last, so that what is denied to the default user, whose rights are not tried, costs no permit, and leaves
+-- no key without a TTL. The first command needs memory, and a full server allows all others after it.
 local function acquire_new(name)
-	local permits, ends = permits_until(name, hold_id, take, now_ms() + lease_ms)
-	local ttl_ms = math.max(redis.call('PTTL', name.holds), lease_ms)
-	-- The counter comes last, so that what is denied to the default user, whose rights are not tried, costs no permit. The
-	-- first command needs memory, and all others come after it.
 	redis.call('INCRBY', name.lock, 0)
-	redis.call('PEXPIRE', name.ends, ends_ttl_ms(ttl_ms))
+	extend(name.holds, lease_ms)
 	redis.call('HSET', name.holds, hold_id, new_hold_record(name, digits(take)))
-	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
-	redis.call(unpack(ends))
-	redis.call('PEXPIRE', name.ends, ends_ttl_ms(ttl_ms))
-	redis.call(unpack(permits))
+	extend(name.holds, lease_ms)
+	set_permits(name, hold_id, take, now_ms() + lease_ms)
 	redis.call('INCRBY', name.lock, -take)
 end
 
 local function extend_repeated(name)
-	local permits, ends = permits_until(name, hold_id, take, now_ms() + lease_ms, 'GT')
-	redis.call(unpack(permits))
-	redis.call(unpack(ends))
+	set_permits(name, hold_id, take, now_ms() + lease_ms, 'GT')
 	hold_record_extend(name.holds, hold_id, redis.call('HGET', name.holds, hold_id), lease_ms)
 	extend(name.holds, lease_ms)
-	extend(name.ends, ends_ttl_ms(lease_ms))
 end
 
 local function acquire_permits(name)

@@ -21,11 +21,8 @@ local function keep(name)
 	local owner = hold.field
 	local end_ms = kept_until(owner) or now_ms() + left_ms
 	if not kept_until(owner) then owner = kept_owner(owner, end_ms) end
-	local permits, ends = permits_until(name, hold_id, hold.count, end_ms)
-	redis.call(unpack(permits))
-	redis.call(unpack(ends))
+	set_permits(name, hold_id, hold.count, end_ms)
 	put_kept_hold(name, hold_id, hold, owner, end_ms - now_ms())
-	extend(name.ends, ends_ttl_ms(left_ms))
 	-- The permit may be free earlier than the waiters know.
 	wake_next(name)
 	return 2

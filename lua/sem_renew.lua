@@ -10,22 +10,16 @@ local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends', 'permits' }, {}
 local lease_ms, hold_id = ARGV[1], ARGV[2]
 
-local function is_held(name, count, end_ms)
-	name.overwritten = overwritten(name) or overwritten_side(name)
-	return not name.overwritten and end_ms > now_ms() and count > 0 and has_all_permits(name, hold_id, count)
-end
-
 local function renew(name, _, record)
 	local _, _, end_ms, token = hold_record_parse(record)
 	local count = tonumber(token) or 0
-	if not is_held(name, count, tonumber(end_ms)) then return nil end
+	name.overwritten = overwritten(name) or overwritten_side(name)
+	if name.overwritten or tonumber(end_ms) <= now_ms() or count == 0 then return nil end
+	if not has_all_permits(name, hold_id, count) then return nil end
 	local new_end_ms = math.max(end_ms, now_ms() + lease_ms)
-	local permits, ends = permits_until(name, hold_id, count, new_end_ms)
 	-- A full server allows this, and what comes after a write.
 	redis.call('HDEL', name.holds, '')
-	redis.call(unpack(permits))
-	redis.call(unpack(ends))
-	extend(name.ends, ends_ttl_ms(lease_ms))
+	set_permits(name, hold_id, count, new_end_ms)
 	return new_end_ms - now_ms()
 end
 

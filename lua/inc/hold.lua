@@ -41,6 +41,20 @@ local KEPT = ':lingering:'
 -- Until when such an owner keeps its hold, in ms; nil for any other owner.
 local function kept_until(owner) return tonumber(string.match(owner, KEPT .. '(%d+)$')) end
 
+-- When the last kept hold of the lock ends, 0: there is none. Where is_meant is given it is about such fields. nil when one of
+-- them is no kept hold's.
+local function last_kept_ms(name, is_meant)
+	local last_ms = 0
+	for _, field in ipairs(redis.call('HKEYS', name.lock)) do
+		if not is_meant or is_meant(field) then
+			local end_ms = kept_until(field)
+			if not end_ms then return nil end
+			last_ms = math.max(last_ms, end_ms)
+		end
+	end
+	return last_ms
+end
+
 local function kept_owner(owner, end_ms) return owner .. KEPT .. digits(end_ms) end
 
 -- Puts the record of a removed hold back, now of that owner, for left_ms.

@@ -24,20 +24,8 @@ local function notify_waiters(name)
 	wake_head(name)
 end
 
--- Whether the lock has another owner than those of kept holds.
-local function has_owner(name)
-	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
-		if not kept_until(owner) then return true end
-	end
-	return false
-end
-
--- Makes a lock without such an owner last until its last kept hold ends. False: there is none.
-local function leave_to_kept_holds(name)
-	local last_ms = 0
-	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
-		last_ms = math.max(last_ms, kept_until(owner) or 0)
-	end
+-- Makes a lock without another owner than those of kept holds last until these end. False: none is left.
+local function leave_to_kept_holds(name, last_ms)
 	if last_ms <= now_ms() then return false end
 	set_ttl(name, last_ms - now_ms())
 	return true
@@ -61,11 +49,12 @@ local function release_mutex(name, owner, count)
 		wake_others(name, WAKE_ONE)
 		return 2
 	end
-	if has_owner(name) then
+	local kept_ms = last_kept_ms(name)
+	if not kept_ms then
 		limit_to_longest_hold(name)
 		return 1
 	end
-	if leave_to_kept_holds(name) then
+	if leave_to_kept_holds(name, kept_ms) then
 		-- The lock will be free earlier than the waiters know.
 		notify_waiters(name)
 		return 1

@@ -52,17 +52,18 @@ local function overwritten_kind(name)
 	return key and 'semaphore whose side key ' .. key .. ' holds a ' .. key_type
 end
 
-local function ends_ttl_ms(lease_ms) return digits(lease_ms + AHEAD_MS + BEHIND_MS) end
-
--- The commands for it. how: of ZADD.
-local function permits_until(name, hold_id, count, end_ms, ...)
+-- Sets until when the permits of a hold are held. Their ends are kept until they are reclaimed by their deadlines, too. What
+-- follows the hold's end are words for ZADD.
+local function set_permits(name, hold_id, count, end_ms, ...)
 	local permits, ends = { 'ZADD', name.permits, ... }, { 'ZADD', name.ends, ... }
 	for number = 1, count do
 		-- wire: a whole number of ms, as Java reads it.
 		permits[#permits + 1], permits[#permits + 2] = digits(end_ms + AHEAD_MS), permit_id(hold_id, number)
 		ends[#ends + 1], ends[#ends + 2] = digits(end_ms), permit_id(hold_id, number)
 	end
-	return permits, ends
+	redis.call(unpack(ends))
+	extend(name.ends, digits(end_ms - now_ms() + AHEAD_MS + BEHIND_MS))
+	redis.call(unpack(permits))
 end
 
 -- Whether a hold has all of its permits.
