@@ -30,6 +30,30 @@
 #define CONTENDED_TRIES_MAX 4
 
 /*
+ * A script removes dead waiters from the queue of a fair lock, or holders whose lease has ended, so many at once that
+ * other clients of the server are not kept waiting.
+ */
+static bool has_more_to_remove(const struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->routes.count; i++)
+		if (waiter->servers[i].status == RLOCK_BUSY &&
+		    waiter->servers[i].retry_after_ms == 0)
+			return true;
+	return false;
+}
+
+/* The same request again and again until all of them are removed: even a caller that does not wait is not kept out by the dead. */
+static enum rlock_status try_to_the_end(struct rlock__waiter *waiter)
+{
+	enum rlock_status status;
+
+	do
+		status = rlock__acquire_try(waiter);
+	while (status == RLOCK_BUSY && has_more_to_remove(waiter));
+	return status;
+}
+
+/*
  * A lock whose reply took long has little of its lease left. The same request again extends the lease, and acquires
  * the lock anew if it has expired.
  */
@@ -38,7 +62,7 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 	struct rlock_conn *conn = waiter->conn;
 
 	for (int slow_replies = 0;; slow_replies++) {
-		enum rlock_status status = rlock__acquire_try(waiter);
+		enum rlock_status status = try_to_the_end(waiter);
 		int64_t age_ms;
 
 		if (status != RLOCK_OK)

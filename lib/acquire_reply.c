@@ -208,7 +208,9 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	server->is_on_guard = server->lacks_own_channel || element[7]->integer != 0;
 	server->held_since_ms =
 		element[8]->integer < 0 ? INT64_MAX : rlock_now_ms() - element[8]->integer;
-	server->position = element[9]->integer < 0 ? 0 : (size_t)element[9]->integer;
+	/* Of a waiter far back it is not looked for at each try. */
+	if (element[9]->integer >= 0)
+		server->position = (size_t)element[9]->integer;
 	if (is_semaphore(waiter))
 		set_total(waiter, name_index, element[10]->integer);
 	/* The clock of the server that replies first orders the waiters on all of them. */

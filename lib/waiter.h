@@ -46,7 +46,7 @@ struct rlock__server {
 	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
 	bool has_turn_passed; /* of another waiter, which came first: a message has come since */
 	bool lacks_own_channel; /* the user has no right to our own channel: we can't be in the wake queue */
-	int64_t retry_after_ms; /* by when the server wants another try, from now; -1: no wish */
+	int64_t retry_after_ms; /* by when the server wants another try, from now; 0: at once; -1: no wish */
 	int64_t ttl_ms;
 	int64_t held_since_ms; /* by that owner, on our clock; INT64_MAX: it is not known */
 	size_t position;       /* of ours in the queue of a fair lock, from 1 on; 0: in none */

@@ -58,13 +58,19 @@ local function join_all()
 	return since_us, least_retry_after_ms
 end
 
+-- Whether more dead waiters are in front than one script removes.
+local function has_dead_waiters()
+	for _, name in ipairs(names) do
+		if name.has_dead then return true end
+	end
+	return false
+end
+
 -- It names the holder, or the waiter whose turn it is.
 local function busy_reply(index)
-	local name, since_us, retry_after_ms, position = names[index], waits_since_us, -1, nil
-	if may_wait then
-		since_us, retry_after_ms = join_all()
-		position = redis.call('LPOS', name.queue, fresh_owner)
-	end
+	local name, since_us, retry_after_ms = names[index], waits_since_us, -1
+	if may_wait then since_us, retry_after_ms = join_all() end
+	if has_dead_waiters() then retry_after_ms = 0 end
 	local ttl_ms, holder, holder_note, held_ms = -2, name.head or fresh_owner, '', -1
 	if not name.is_free then
 		ttl_ms = redis.call('PTTL', name.lock)
@@ -74,7 +80,7 @@ local function busy_reply(index)
 		holder_note = sign and sign.note or ''
 	end
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, since_us and digits(since_us) or '', 1, held_ms,
-		position and position + 1 or 0 }
+		name.position or 0 }
 end
 
 -- Another client deleted the queue, but not this waiter's sign of life. By pcall: it would expire in any case, and is

@@ -11,9 +11,10 @@
 --          {0, index, ttl in ms, holder, note, retry_after, since, is_on_guard, held in ms, position}  busy: the holder
 --            of that name, and for how long it has held the lock, -1 when that is not known; ttl -1 when it has none, -2
 --            when the lock is free and left to another waiter: then holder and note are empty.
---            retry_after: try again in so many ms at the latest, -1 when the ttl says it; since: to be sent with the
---            next try; is_on_guard: 1 when the caller has to listen to the channel of the lock, and to try when the
---            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, else 0
+--            retry_after: try again in so many ms at the latest, -1 when the ttl says it, 0 at once, also without a wait
+--            time: the script has removed only a part of what is dead; since: to be sent with the next try; is_on_guard: 1 when the caller has to listen to the channel of the lock, and to try when the
+--            ttl is over, 0 when others do so for it; position: in the queue of a fair lock, from 1 on, -1: as
+--            the last reply said, else 0
 --          {-1, index, type}  the key is something else; nothing was changed
 --          {-3, index}  the fencing counter is something else; nothing was changed
 

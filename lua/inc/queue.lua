@@ -66,21 +66,21 @@ end
 
 local function is_heard(name, owner) return (count_listeners(name, owner) or 0) > 0 end
 
--- When this waiter is to be taken for dead, unless it is Java's and listens. Java's without a deadline would never
--- leave.
+-- When this waiter is to be taken for dead, unless it is Java's and listens; and whether it is ours. Java's without a
+-- deadline would never leave.
 local function death_ms(name, owner)
 	local sign = sign_of_life(name, owner)
-	if not sign then return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0) end
+	if not sign then return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0), false end
 	recall(name)
 	-- Maybe it was written by another server's clock.
 	local is_of_another = sign.run ~= name.run and sign.run ~= UNKNOWN and name.run ~= UNKNOWN
-	return math.max(is_of_another and 0 or sign.alive_until_ms, name.grace_until_ms, name.return_until_ms)
+	return math.max(is_of_another and 0 or sign.alive_until_ms, name.grace_until_ms, name.return_until_ms), true
 end
 
 -- wire: deadlines follow the clocks of their clients, so a waiter that listens is alive, whatever its deadline is.
 local function is_dead(name, owner)
-	return death_ms(name, owner) <= now_ms()
-		and (sign_of_life(name, owner) ~= nil or not is_heard(name, owner))
+	local end_ms, is_ours = death_ms(name, owner)
+	return end_ms <= now_ms() and (is_ours or not is_heard(name, owner))
 end
 
 -- The first waiter in the queue for a fair lock; false when there is none.
@@ -103,10 +103,15 @@ local function is_heard_all_along(name, owner)
 	return not is_new and is_heard(name, owner)
 end
 
-local function dequeue(name, owner)
-	redis.call('LREM', name.queue, 0, owner)
+-- A count of 1 stops at the first waiter that is found, and most that are removed stand at the head.
+local function remove_waiter(name, owner)
+	redis.call('LREM', name.queue, 1, owner)
 	redis.call('ZREM', name.deadlines, owner)
 	redis.call('HDEL', name.waiters, owner)
+end
+
+-- Deletes what no waiter needs any more, since some were removed.
+local function tidy_queue(name)
 	if not head_of(name) then
 		redis.call('DEL', name.deadlines, name.waiters)
 	elseif redis.call('HLEN', name.waiters) == 1 then
@@ -114,20 +119,30 @@ local function dequeue(name, owner)
 	end
 end
 
+local function dequeue(name, owner)
+	remove_waiter(name, owner)
+	tidy_queue(name)
+end
+
 -- The error when no waiter can leave this queue, or be removed from it; else nil.
 local function leave_error(name)
 	local queue, deadlines, waiters = name.queue, name.deadlines, name.waiters
-	return try_all({ { 'LINDEX', queue, 0 }, { 'LREM', queue, 0, '' }, { 'ZSCORE', deadlines, '' }, { 'ZREM', deadlines, '' },
+	return try_all({ { 'LINDEX', queue, 0 }, { 'LREM', queue, 1, '' }, { 'ZSCORE', deadlines, '' }, { 'ZREM', deadlines, '' },
 		{ 'HGET', waiters, '' }, { 'HLEN', waiters }, { 'HDEL', waiters, '' },
 		redis.pcall('EXISTS', waiters) == 0 and { 'DEL', waiters } or nil })
 end
 
--- Removes dead waiters from the head of the queue. The caller, an owner, is alive.
+-- Removes dead waiters from the head of the queue. The caller, an owner, is alive. Sets name.has_dead: there may be more
+-- of them than one script removes.
 local function prune(name, caller)
-	local head = head_of(name)
-	while head and head ~= caller and is_dead(name, head) do
-		dequeue(name, head)
-		head = head_of(name)
+	local count, head = 0, head_of(name)
+	while count < DEAD_MAX and head and head ~= caller and is_dead(name, head) do
+		remove_waiter(name, head)
+		count, head = count + 1, head_of(name)
+	end
+	name.has_dead = count == DEAD_MAX
+	if count > 0 then
+		tidy_queue(name)
 	end
 end
 
@@ -147,21 +162,23 @@ end
 local function remove_silent(name, caller)
 	local silent = {}
 	local owner = head_of(name)
-	while owner and owner ~= caller and is_silent(name, owner) do
+	while #silent < DEAD_MAX and owner and owner ~= caller and is_silent(name, owner) do
 		silent[#silent + 1] = owner
 		owner = redis.call('LINDEX', name.queue, #silent)
 	end
 	if #silent > 0 and not owner then
 		lower_deadlines(name, silent)
 	elseif #silent > 0 and is_heard_all_along(name, owner) then
-		for _, gone in ipairs(silent) do dequeue(name, gone) end
+		for _, gone in ipairs(silent) do remove_waiter(name, gone) end
+		tidy_queue(name)
 	end
 end
 
+-- To be run after prune. While dead waiters are left, the one that came last is woken, which goes on removing them.
 local function wake_head(name, caller)
-	remove_silent(name, caller)
-	local head = head_of(name)
-	if head and head ~= caller then publish(own_channel(name, head), WAKE_ONE) end
+	if not name.has_dead then remove_silent(name, caller) end
+	local owner = redis.call('LINDEX', name.queue, name.has_dead and -1 or 0)
+	if owner and owner ~= caller then publish(own_channel(name, owner), WAKE_ONE) end
 end
 
 -- What follows is to join the queue. fair_leave.lua has nothing of it, and is short: it is sent without waiting for the reply,
@@ -172,6 +189,8 @@ local RETRY_AFTER_MS = 2000     -- so often each waiter gives a sign of life
 local NEAR_POSITIONS = 3        -- so many waiters behind the head try again when it dies, ...
 local STAGGER_MS = 10           -- ... one so long after the other
 local REDISSON_WAIT_MS = 300000 -- what each Java acquisition takes off all deadlines
+local SEARCHED_MAX = 100        -- so many positions are searched for a waiter at each of its tries
+local FEW_POSITIONS = 16        -- a search by halves ends at so many
 
 local function seen_now(name)
 	recall(name)
@@ -186,20 +205,51 @@ local function is_early(name, since_us)
 		and since_us / 1000 < name.grace_until_ms - GRACE_MS - SKEW_MS
 end
 
+-- Between which positions a waiter that came then belongs. Of a long queue this is found by halves: ours are in the order of
+-- their times. One of Java's ends the search.
+local function search_by_time(name, since_us)
+	local low, high = 0, redis.call('HLEN', name.waiters)
+	while high - low > FEW_POSITIONS do
+		local middle = math.floor((low + high) / 2)
+		local other = redis.call('LINDEX', name.queue, middle)
+		local sign = other and sign_of_life(name, other)
+		if other and not sign then
+			return low, middle
+		elseif sign and sign.since_us <= since_us then
+			low = middle + 1
+		else
+			high = middle
+		end
+	end
+	return low, high
+end
+
 -- Joins the queue in front of those that came later, so a waiter that was taken for dead, by us or by a Java client
 -- whose clock is wrong, has its position again. Of Java's waiters it is not known when they came: it stays behind
 -- those that were in front of it just now, and goes in front of the others. Returns the position, from 0 on.
 local function enqueue(name, owner, since_us, in_front)
-	for i, other in ipairs(redis.call('LRANGE', name.queue, 0, -1)) do
+	local low, high = search_by_time(name, since_us)
+	for i, other in ipairs(redis.call('LRANGE', name.queue, low, in_front > high and -1 or high)) do
 		local sign = sign_of_life(name, other)
-		local came_later = i > in_front
+		local came_later = low + i > in_front
 		if sign then came_later = sign.since_us > since_us end
 		if came_later then
 			redis.call('LINSERT', name.queue, 'BEFORE', other, owner)
-			return i - 1
+			return low + i - 1
 		end
 	end
 	return redis.call('RPUSH', name.queue, owner) - 1
+end
+
+-- The position of a waiter, from 0 on; nil: it is not in the queue. A search takes as long as the waiter is far back: one
+-- that is known to be behind the first SEARCHED_MAX is searched for the less often the more wait. At other times its
+-- position is that number, the least that it can be, and true is returned, too.
+local function position_of(name, owner, is_known)
+	local position = redis.call('LPOS', name.queue, owner, 'MAXLEN', SEARCHED_MAX)
+	if position then return position, false end
+	local searches = math.ceil(redis.call('HLEN', name.waiters) / SEARCHED_MAX)
+	if is_known and now_us() % searches > 0 then return SEARCHED_MAX, true end
+	return redis.call('LPOS', name.queue, owner), false
 end
 
 -- Sets the deadline so far ahead that Java clients don't reach it while those in front have their turns.
@@ -242,15 +292,19 @@ local function retry_after(name, position, since_us)
 end
 
 -- Joins the queue, or gives a sign of life of a waiter that is in it. Returns since when it waits, and when it has to
--- try again at the latest. listens: '1' when the waiter listens to its own channel.
+-- try again at the latest. listens: '1' when the waiter listens to its own channel. Sets name.position, from 1 on; -1: it
+-- was not looked for.
 local function join_queue(name, owner, waiter_note, since_us, listens)
 	-- A user may have overwritten one of these keys: then nothing is written to the others.
 	local deadline_ms = tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0)
-	local position, sign = redis.call('LPOS', name.queue, owner), sign_of_life(name, owner)
-	local known_since_us, in_front = sign and sign.since_us, position or 0
-	if position and since_us and known_since_us ~= since_us then
+	local sign = sign_of_life(name, owner)
+	local known_since_us = sign and sign.since_us
+	local is_moved = since_us and known_since_us ~= since_us
+	local position, is_far = position_of(name, owner, sign and not is_moved and deadline_ms > 0)
+	local in_front = position or 0
+	if position and is_moved then
 		-- The lock is on several servers, and all their queues have the order of one server's clock.
-		redis.call('LREM', name.queue, 0, owner)
+		redis.call('LREM', name.queue, 1, owner)
 		position = nil
 	end
 	if not position and since_us then
@@ -258,6 +312,7 @@ local function join_queue(name, owner, waiter_note, since_us, listens)
 	elseif not position then
 		position = redis.call('RPUSH', name.queue, owner) - 1
 	end
+	name.position = is_far and -1 or position + 1
 	-- The caller sends no time with its first try, nor when it lost the reply to that.
 	since_us = since_us or known_since_us or now_us()
 	redis.call('HSET', name.waiters, SEEN, seen_now(name), owner, table.concat({ digits(now_ms() + LIFE_MS),

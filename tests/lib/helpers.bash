@@ -151,6 +151,11 @@ commands_in_scripts() {
 		awk -F '[:=,]' '/^cmdstat_/ && !/evalsha|client|info|config/ { sum += $3 } END { print sum + 0 }'
 }
 
+# calls_of COMMAND: how often clients, and scripts, have run it since the statistics of the server began.
+calls_of() {
+	redis info commandstats | tr -d '\r' | awk -F '[:=,]' -v "command=cmdstat_$1" '$1 == command { n = $3 } END { print n + 0 }'
+}
+
 # beside KEY NAME: a key or channel that belongs to a lock.
 beside() {
 	local BRACED

@@ -255,6 +255,29 @@ nothing_is_left() {
 	wait_until 5 nothing_runs
 }
 
+# queue_strangers NAME COUNT SINCE_US ALIVE_MS [left]: so many waiters of ours, which have no process, join the queue behind
+# all others, or in front of them. They came since that time, one us after the other, and count as alive for so long.
+queue_strangers() {
+	keys_of "$1"
+	redis eval '
+		local queue, deadlines, waiters = KEYS[1], KEYS[2], KEYS[3]
+		local count, since_us, alive_ms, push = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == "left" and "LPUSH" or "RPUSH"
+		local run, now = redis.call("INFO", "server"):match("run_id:(%w+)"), redis.call("TIME")
+		local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
+		for i = 1, count do
+			local owner = string.format("%.0f:%d", since_us, push == "LPUSH" and count - i or i)
+			redis.call(push, queue, owner)
+			redis.call("ZADD", deadlines, string.format("%.0f", now_ms + 3600000), owner)
+			redis.call("HSET", waiters, owner, string.format("%.0f %.0f %s 0 a note", now_ms + alive_ms, since_us + i, run))
+		end
+		if redis.call("HEXISTS", waiters, "seen") == 0 then
+			redis.call("HSET", waiters, "seen", string.format("%.0f %.0f %s 0", now_ms, now_ms - 1, run))
+		end
+		for _, key in ipairs(KEYS) do
+			redis.call("PEXPIRE", key, 3600000)
+		end' 3 "$QUEUE_KEY" "$DEADLINES_KEY" "$WAITERS_KEY" "${@:2}" >/dev/null
+}
+
 # ---- woken ----
 
 # How soon one that is woken has to be in. None that looks by itself is so soon, see has_just_looked.

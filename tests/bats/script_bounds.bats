@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# No script keeps the server from its other clients for long, however many waiters or holders a lock has: what takes a step
+# for each of them is done in slices.
+
+# PIDS is queue.bash's.
+# shellcheck disable=SC2153,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/queue
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() { directory_setup; }
+
+teardown() { watchful_teardown; }
+
+# since_us SECONDS: a time so long ago, by the server's clock.
+since_us() {
+	echo $((($(server_ms) - $1 * 1000) * 1000))
+}
+
+# usec_of COMMAND: how long the server has taken for it since its statistics began.
+usec_of() {
+	redis info commandstats | tr -d '\r' | awk -F '[:=,]' -v "command=cmdstat_$1" '$1 == command { n = $5 } END { print n + 0 }'
+}
+
+# ---- the queue of a fair lock ----
+
+# has_tried PARTY TIMES
+has_tried() {
+	[ "$(grep -c 'asking to' "said-$1")" -ge "$2" ]
+}
+
+is_in_queue() {
+	keys_of "$1" && [ -n "$(redis lpos "$QUEUE_KEY" "$2")" ]
+}
+
+@test "20,000 dead waiters are removed in slices by a call that does not wait, one after the other" {
+	queue_strangers a 20000 "$(since_us 100)" -1000
+	redis config resetstat >/dev/null
+	run -0 rlock fair -n a -- true
+	assert_output ''
+	assert_between 20 "$(calls_of evalsha)" 30
+	# Five commands for each of them, and none that looks at all of them.
+	assert [ "$(commands_in_scripts)" -lt 150000 ]
+	assert [ "$(usec_of lrem)" -lt $((1000000 * SLOWNESS)) ]
+	no_keys
+}
+
+@test "a release that leaves dead waiters in front wakes the last waiter, which removes them and acquires the lock" {
+	start_holder r0 fair a
+	queue_waiter r1 a
+	# The queue is new: for 2 seconds no waiter counts as dead.
+	wait_until 10 has_tried r1 4
+	wait_until 5 has_just_looked a r1
+	queue_strangers a 3000 "$(since_us 100)" -1000 left
+	let_leave r0
+	is_inside_woken r1
+	let_leave r1
+	nothing_is_left
+}
+
+@test "a waiter that comes back to a long queue finds its position without a look at each waiter" {
+	local owner
+	start_holder r0 fair a
+	queue_waiter r1 a
+	owner=$(owner_in_queue a r1)
+	queue_strangers a 3000 "$(since_us 100)" 3600000 left
+	queue_strangers a 3000 "$(since_us -100)" 3600000
+	keys_of a
+	redis lrem "$QUEUE_KEY" 1 "$owner" >/dev/null
+	redis zrem "$DEADLINES_KEY" "$owner" >/dev/null
+	redis config resetstat >/dev/null
+	wait_until 5 is_in_queue a "$owner"
+	assert_equal "$(redis lpos "$QUEUE_KEY" "$owner")" 3000
+	assert [ "$(commands_in_scripts)" -lt 300 ]
+	redis del "$QUEUE_KEY" "$DEADLINES_KEY" "$WAITERS_KEY" >/dev/null
+	let_leave r0
+	let_leave r1
+	nothing_is_left
+}
+
+@test "a waiter far back in a long queue is searched for now and then, and knows its position meanwhile" {
+	start_holder r0 fair a
+	queue_strangers a 5000 "$(since_us 100)" 3600000
+	redis config resetstat >/dev/null
+	queue_waiter r1 a
+	wait_until 10 file_has said-r1 'position 5001 in the queue'
+	wait_until 10 has_tried r1 4
+	# Each try looks at the first hundred; the whole queue is searched at one of 51.
+	assert [ "$(calls_of lpos)" -lt $((2 * $(grep -c 'asking to' said-r1))) ]
+	keys_of a
+	redis del "$QUEUE_KEY" "$DEADLINES_KEY" "$WAITERS_KEY" >/dev/null
+	let_leave r0
+	let_leave r1
+	nothing_is_left
+}
