@@ -23,10 +23,14 @@ local permits, semaphore_channel = ARGV[7], ARGV[9]
 
 -- All permits that are held: for each {its id, its hold, its owner, the note}.
 local function held_permits(name)
-	local held = {}
+	local held, records = {}, {}
+	local listed = redis.call('HGETALL', name.holds)
+	for i = 1, #listed, 2 do
+		records[listed[i]] = listed[i + 1]
+	end
 	for i, id in ipairs(redis.call('ZRANGE', name.permits, 0, -1)) do
 		local hold_id = hold_of(id)
-		local owner, _, _, _, note = hold_record_parse(hold_id and redis.call('HGET', name.holds, hold_id) or '')
+		local owner, _, _, _, note = hold_record_parse(hold_id and records[hold_id] or '')
 		held[i] = { id = id, hold_id = hold_id, owner = owner or printable_id(id), note = note or '' }
 	end
 	return held
@@ -51,17 +55,16 @@ local function break_permits(name, expected)
 	if #held > 0 and count == 0 then return { 3, holder.owner, #held, holder.note } end
 	if total == free or #held == 0 and expected ~= '' then return { 0 } end
 	local broken = 0
-	for _, permit in ipairs(held) do
+	if expected == '' then
+		broken = total - free
+		redis.call('DEL', name.permits, name.ends, name.holds)
+	end
+	for _, permit in ipairs(expected ~= '' and held or {}) do
 		if owners[permit.owner] then
 			redis.call('ZREM', name.ends, permit.id)
 			redis.call('HDEL', name.holds, permit.hold_id or '')
 			broken = broken + redis.call('ZREM', name.permits, permit.id)
 		end
-	end
-	if expected == '' then
-		broken = total - free
-		-- What is left of holds that were lost.
-		redis.call('DEL', name.ends, name.holds)
 	end
 	if not counter then redis.call('SET', name.lock, digits(free)) end
 	notify_of_permits(name, redis.call('INCRBY', name.lock, broken), broken)
@@ -115,10 +118,18 @@ holder = targets[#targets] or holder
 local holder_note = record_of(name.holds, holder)
 if #targets == 0 then return { 3, holder, holders, holder_note } end
 
+local KEYS_AT_ONCE = 100
+
 -- Before anything else is deleted: the user may lack the right to these keys.
-local function delete_timeouts(field)
-	for number = 1, kind_of(field) == 'read' and counts[field] or 0 do
-		redis.call('DEL', timeout_key(name, field, number))
+local function delete_timeouts(of_fields)
+	local keys = {}
+	for _, field in ipairs(of_fields) do
+		for number = 1, kind_of(field) == 'read' and counts[field] or 0 do
+			keys[#keys + 1] = timeout_key(name, field, number)
+		end
+	end
+	for i = 1, #keys, KEYS_AT_ONCE do
+		redis.call('DEL', unpack(keys, i, math.min(i + KEYS_AT_ONCE - 1, #keys)))
 	end
 end
 
@@ -127,18 +138,18 @@ local function break_reader(reader)
 	local missing_key = timeout_key(name, reader, counts[reader] + 1)
 	delete_overwritten_ends(name)
 	local lock, holds, ends = name.lock, name.holds, name.ends
-	local err = try_all({ { 'PTTL', lock }, { 'HLEN', lock }, { 'HGET', lock, 'mode' }, { 'HVALS', holds }, { 'HGETALL', holds },
-		{ 'HDEL', holds, '' }, { 'ZREM', ends, '' }, { 'ZRANGE', ends, 0, 0 }, { 'ZCARD', ends },
+	local err = try_all({ { 'PTTL', lock }, { 'HLEN', lock }, { 'HGET', lock, 'mode' }, { 'HVALS', missing_key },
+		{ 'HGETALL', missing_key }, { 'HDEL', holds, '' }, { 'ZREM', ends, '' }, { 'ZRANGE', ends, 0, 0 }, { 'ZCARD', ends },
 		{ 'PEXPIRE', missing_key, 1 }, { 'DEL', missing_key } })
 	if err then return err end
-	delete_timeouts(reader)
+	delete_timeouts({ reader })
 	remove_readers(name, { [reader] = true })
 	settle(name, false)
 	return nil
 end
 
 local function break_all()
-	for field in pairs(counts) do delete_timeouts(field) end
+	delete_timeouts(fields)
 	redis.call('DEL', name.lock, name.holds, name.ends)
 	if not mode then
 		notify_waiters(name)

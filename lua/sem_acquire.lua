@@ -88,6 +88,9 @@ local function busy_reply(index, name)
 		reply = wait_reply(index, permits_ttl_ms(name), permit_holder(name))
 		if may_wait then reserve_free_permits(name, reply) end
 	end
+	if name.has_ended then
+		reply[6] = 0
+	end
 	reply[#reply + 1] = math.max(name.total, 0)
 	return reply
 end

@@ -71,8 +71,11 @@ local function record_of(holds, field)
 	-- A missing right is an obstacle: this call raises the error.
 	if is_error(records) then records = redis.call('HVALS', holds) end
 	for _, record in ipairs(records) do
-		local owner, since_ms, _, _, owner_note = hold_record_parse(record)
-		if owner == field then return owner_note, math.max(now_ms() - since_ms, 0) end
+		-- There may be thousands: those of others are not parsed.
+		if string.sub(record, 1, #field + 1) == field .. ' ' then
+			local _, since_ms, _, _, owner_note = hold_record_parse(record)
+			return owner_note, math.max(now_ms() - since_ms, 0)
+		end
 	end
 	return '', -1
 end

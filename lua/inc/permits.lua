@@ -74,27 +74,34 @@ local function has_all_permits(name, hold_id, count)
 	return true
 end
 
-local RECLAIMED_MAX = 100 -- at once: a script must not keep the server from its other clients
+local RECLAIMED_MAX = 1000 -- at once: a script must not keep the server from its other clients
 
 local function first_ids(key, until_ms, most)
 	return redis.call('ZRANGE', key, '-inf', digits(until_ms), 'BYSCORE', 'LIMIT', 0, most)
 end
 
--- Returns how many were reclaimed; they are in no set any more, and not free yet.
+-- Returns how many were reclaimed; they are in no set any more, and not free yet. Sets name.has_ended: there may be more than
+-- one script reclaims.
 local function reclaim(name)
 	-- Without a deadline up to here no permit has ended, neither ours nor one of Java's.
 	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then return 0 end
 	-- Fails without the right to INCRBY, before anything is removed that could then not be counted.
 	redis.call('INCRBY', name.lock, 0)
-	local count = 0
-	for _, id in ipairs(first_ids(name.ends, now_ms(), RECLAIMED_MAX)) do
-		redis.call('ZREM', name.ends, id)
-		redis.call('HDEL', name.holds, string.match(id, '^%x+') or '')
-		count = count + redis.call('ZREM', name.permits, id)
+	local count, hold_ids = 0, {}
+	local ended = first_ids(name.ends, now_ms(), RECLAIMED_MAX)
+	for i, id in ipairs(ended) do
+		hold_ids[i] = string.match(id, '^%x+') or ''
 	end
-	for _, id in ipairs(first_ids(name.permits, now_ms() - BEHIND_MS, RECLAIMED_MAX)) do
-		count = count + redis.call('ZREM', name.permits, id)
+	if #ended > 0 then
+		redis.call('ZREM', name.ends, unpack(ended))
+		redis.call('HDEL', name.holds, unpack(hold_ids))
+		count = redis.call('ZREM', name.permits, unpack(ended))
 	end
+	local overdue = first_ids(name.permits, now_ms() - BEHIND_MS, RECLAIMED_MAX)
+	if #overdue > 0 then
+		count = count + redis.call('ZREM', name.permits, unpack(overdue))
+	end
+	name.has_ended = #ended == RECLAIMED_MAX or #overdue == RECLAIMED_MAX
 	return count
 end
 

@@ -9,6 +9,8 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/watching
 load ../lib/queue
+load ../lib/sharing
+load ../lib/permits
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -97,4 +99,47 @@ is_in_queue() {
 	let_leave r0
 	let_leave r1
 	nothing_is_left
+}
+
+# ---- permits ----
+
+# permits_of_strangers COUNT MS: so many holders of a permit of "s", of which as many are free, have a lease of so long; with
+# a negative time it ended so long ago.
+permits_of_strangers() {
+	redis eval '
+		local now, left_ms = redis.call("TIME"), ARGV[2]
+		local end_ms = now[1] * 1000 + math.floor(now[2] / 1000) + left_ms
+		for i = 1, ARGV[1] do
+			local id = string.format("%032x", i)
+			redis.call("HSET", KEYS[2], id, string.format("owner%d:0 %.0f %.0f 1 a note", i, end_ms - 60000, end_ms))
+			redis.call("ZADD", KEYS[3], string.format("%.0f", end_ms), id .. ":1")
+			redis.call("ZADD", KEYS[4], string.format("%.0f", end_ms + 10000), id .. ":1")
+		end
+		redis.call("SET", KEYS[1], ARGV[1])
+		redis.call("PEXPIRE", KEYS[2], 60000)
+		redis.call("PEXPIRE", KEYS[3], 60000)' 4 s 'rlock_holds:{s}' 'rlock_ends:{s}' '{s}:timeout' "$@" >/dev/null
+	redis config resetstat >/dev/null
+}
+
+@test "5,000 permits whose leases have ended are reclaimed in slices, as many as a call that does not wait needs" {
+	permits_of_strangers 5000 -60000
+	# As after a resize: four slices leave too few free.
+	redis set s -3500 >/dev/null
+	run -0 rlock sem --permits 1500 --take 1000 -n s -- true
+	assert_output ''
+	assert_between 5 "$(calls_of evalsha)" 8
+	assert [ "$(commands_in_scripts)" -lt 300 ]
+	has_free s 1500
+	has_held s 0
+}
+
+@test "5,000 permits are broken by a few commands, and those of one owner, too" {
+	permits_of_strangers 5000 60000
+	run -0 rlock unlock --force --holder owner7:0 s
+	has_free s 5001
+	has_held s 4999
+	run -0 rlock unlock --force s
+	assert [ "$(commands_in_scripts)" -lt 100 ]
+	has_held s 0
+	is_whole s 10000
 }
