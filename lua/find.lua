@@ -16,14 +16,28 @@ local permits = ARGV[3]
 local OVERWRITTEN_TTL_MS = -2
 
 local key_type = overwritten(name)
-local listed = redis.pcall('HGETALL', name.holds)
+local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1
+
+-- Ids and records by turns: those of the owner, if it is one of many readers, else all.
+local function list_holds()
+	local is_reader = is_readwrite and redis.call('HEXISTS', name.lock, owner .. WRITE) == 0
+	local count = is_reader and hold_count(redis.call('HGET', name.lock, owner)) or 0
+	local ids, records = reader_holds(name, owner, count)
+	if not is_reader or not ids then return redis.pcall('HGETALL', name.holds) end
+	local listed = {}
+	for i, id in ipairs(ids) do
+		listed[2 * i - 1], listed[2 * i] = id, records[i]
+	end
+	return listed
+end
+
+local listed = list_holds()
 if is_error(listed) then return key_type and { -1, key_type } or denied_error('HGETALL', listed) end
 
 local is_lock = redis.pcall('TYPE', name.lock).ok == 'hash'
 local has_permits = not is_lock and redis.pcall('TYPE', permits).ok == 'zset'
 local counter = key_type == 'string' and redis.pcall('GET', name.lock)
 local is_semaphore = has_permits or type(counter) == 'string' and is_permits_counter(counter)
-local is_readwrite = not key_type and redis.call('HEXISTS', name.lock, 'mode') == 1
 local kinds = { [owner] = 'plain' }
 -- Whether a lock that was overwritten was a read lock is not known.
 if is_readwrite or key_type and wanted == 'read' then kinds[owner] = 'read' end

@@ -95,7 +95,7 @@ local function add_hold(name)
 		delete_ends_of_lost_lock(name)
 		count = redis.call('HINCRBY', name.lock, name.field, 1)
 		if name.is_ended_write then redis.call('HSET', name.lock, 'mode', 'read') end
-		redis.call('HSET', name.holds, hold_id, new_hold_record(name, NO_TOKEN))
+		add_reader_hold(name, name.owner, new_hold_record(name, NO_TOKEN))
 		extend(name.holds, lease_ms)
 		extend(name.lock, lease_ms)
 	end

@@ -26,6 +26,7 @@ local function keep(name)
 	if is_read then
 		redis.call('SET', timeout_key(name, owner, 1), 1, 'PX', left_ms)
 		record_end(name, owner, tonumber(left_ms))
+		redis.call('HSET', name.holds, owner, ' ' .. hold_id)
 	end
 	put_kept_hold(name, hold_id, hold, owner, left_ms)
 	extend(name.lock, left_ms)

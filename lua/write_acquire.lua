@@ -66,7 +66,7 @@ end
 -- A writer that readers keep out tries again, even where nothing but the TTL tells it to: its turn needs a sign of life.
 local function busy_reply(index)
 	if names[index].waiter then return turn_reply(index) end
-	local reply = held_reply(index)
+	local reply = wait_reply(index, redis.call('PTTL', names[index].lock), lasting_holder_of(names[index]))
 	for _, name in ipairs(names) do
 		if may_wait and name.has_readers then
 			claim_turn(name)

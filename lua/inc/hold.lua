@@ -98,10 +98,10 @@ local function set_ttl(name, ttl_ms)
 end
 
 -- How long the longest of these owners' holds lasts; 0 when none of them does. nil when an owner has more holds than
--- have a record: they are Java's, and their end is not known.
-local function longest_hold_ms(name, owners)
+-- have a record: they are Java's, and their end is not known. records: theirs, if they are known.
+local function longest_hold_ms(name, owners, records)
 	local counts, last_ms, longest_ms = {}, {}, 0
-	for _, record in ipairs(redis.call('HVALS', name.holds)) do
+	for _, record in ipairs(records or redis.call('HVALS', name.holds)) do
 		local owner, _, end_ms = hold_record_parse(record)
 		if owner then
 			counts[owner] = (counts[owner] or 0) + 1

@@ -68,6 +68,49 @@ local function extend_reader(name, owner, count, lease_ms)
 	end
 end
 
+-- The holds hash has under the owner of a reader, too, the ids of its holds, each with a blank in front, by which they are no
+-- record. So a script finds the holds of one among many readers without a look at all records. The reader that came first has
+-- none, nor has one of an older version.
+
+-- The ids and the records of the so many holds of a reader; nil where they are not found so.
+local function reader_holds(name, owner, count)
+	local ids, records = {}, {}
+	local listed = redis.pcall('HGET', name.holds, owner)
+	for id in string.gmatch(type(listed) == 'string' and listed or '', '%S+') do
+		ids[#ids + 1] = id
+		records[#ids] = redis.call('HGET', name.holds, id) or nil
+	end
+	if #ids ~= count or #records ~= count then return nil end
+	return ids, records
+end
+
+local function add_reader_hold(name, owner, record)
+	local listed = redis.call('HGET', name.holds, owner) or ''
+	redis.call('HSET', name.holds, hold_id, record, owner, listed .. ' ' .. hold_id)
+end
+
+-- The record of the hold is removed already.
+local function remove_reader_hold(name, owner)
+	local listed = redis.call('HGET', name.holds, owner) or ''
+	local rest = string.gsub(listed, ' ' .. hold_id, '')
+	redis.call('HDEL', name.holds, owner)
+	if rest ~= '' then redis.call('HSET', name.holds, owner, rest) end
+end
+
+-- Of many readers one of the two that last longest: its field, its note, and for how long it has held the lock, in ms. Else
+-- one of the holders, as holder_of.
+local function lasting_holder_of(name)
+	local is_one_of_many = redis.call('HLEN', name.lock) > FIELDS_MAX
+	for _, owner in ipairs(is_one_of_many and redis.call('ZRANGE', name.ends, -2, -1) or {}) do
+		local _, records = reader_holds(name, owner, hold_count(redis.call('HGET', name.lock, owner)))
+		if records then
+			local _, since_ms, _, _, owner_note = hold_record_parse(records[1])
+			return owner, owner_note, math.max(now_ms() - since_ms, 0)
+		end
+	end
+	return holder_of(name)
+end
+
 -- How long that reader lasts; 0 when it is in the lock no longer.
 local function our_reader_ttl_ms(name, owner)
 	return reader_ttl_ms(name, owner, hold_count(redis.call('HGET', name.lock, owner)) or 0)
@@ -75,16 +118,22 @@ end
 
 -- owners is a set: each of them loses all its holds.
 local function remove_readers(name, owners)
-	if next(owners) == nil then return end
+	local unknown = {}
 	for owner in pairs(owners) do
+		local ids = reader_holds(name, owner, hold_count(redis.call('HGET', name.lock, owner)))
+		unknown[owner] = not ids or nil
 		redis.call('HDEL', name.lock, owner)
 		redis.call('ZREM', name.ends, owner)
+		-- By pcall: a value that a user wrote over the holds hash is no obstacle, it ends with the holds.
+		for _, id in ipairs(ids or {}) do
+			redis.pcall('HDEL', name.holds, id)
+		end
+		redis.pcall('HDEL', name.holds, owner)
 	end
-	-- By pcall: a value that a user wrote over the holds hash is no obstacle, it ends with the holds.
-	local listed = redis.pcall('HGETALL', name.holds)
+	local listed = next(unknown) and redis.pcall('HGETALL', name.holds) or {}
 	for i = 1, #listed, 2 do
 		local owner = hold_record_parse(listed[i + 1])
-		if owner and owners[owner] then redis.call('HDEL', name.holds, listed[i]) end
+		if owner and unknown[owner] then redis.call('HDEL', name.holds, listed[i]) end
 	end
 end
 

@@ -20,8 +20,12 @@ local function longest_reader_ms(name)
 		left_ms = owner and our_reader_ttl_ms(name, owner) or 0
 		if owner and left_ms == 0 then expired[owner] = true end
 		position = position + 1
-	until not owner or left_ms > 0
+	until not owner or left_ms > 0 or position == EXPIRED_MAX
 	remove_readers(name, expired)
+	if owner and left_ms == 0 then
+		-- There may be others: the next request goes on.
+		return math.max(redis.call('PTTL', name.lock), LATE_MS)
+	end
 	return left_ms
 end
 
@@ -117,11 +121,14 @@ local function release_read(name, owner, count)
 	redis.call('DEL', timeout_key(name, owner, count))
 	if count == 1 then
 		redis.call('HDEL', name.lock, owner)
+		redis.call('HDEL', name.holds, owner)
 		redis.call('ZREM', name.ends, owner)
 		return settle(name, false)
 	end
 	redis.call('HINCRBY', name.lock, owner, -1)
-	local longest_ms = longest_hold_ms(name, { owner })
+	remove_reader_hold(name, owner)
+	local _, records = reader_holds(name, owner, count - 1)
+	local longest_ms = longest_hold_ms(name, { owner }, records)
 	if longest_ms and longest_ms > 0 then left_ms = math.min(left_ms, longest_ms) end
 	for number = 1, count - 1 do
 		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))

@@ -28,8 +28,8 @@ readers() {
 		for i = 1, count do
 			local owner = prefix .. i .. ":0"
 			redis.call("HSET", "a", owner, 1)
-			redis.call("HSET", "rlock_holds:{a}", "hold of " .. owner,
-				owner .. " " .. string.format("%.0f", now_ms) .. " " .. end_ms .. " - a note")
+			redis.call("HSET", "rlock_holds:{a}", "hold-of-" .. owner,
+				owner .. " " .. string.format("%.0f", now_ms) .. " " .. end_ms .. " - a note", owner, " hold-of-" .. owner)
 			redis.call("ZADD", "rlock_ends:{a}", end_ms, owner)
 			if left_ms > 0 then
 				redis.call("SET", "{a}:" .. owner .. ":rwlock_timeout:1", 1, "PX", left_ms)
@@ -90,6 +90,66 @@ monitored() {
 	done
 }
 
+@test "a writer that finds 1,000 readers costs no more commands than one that finds 20, and is told one of them" {
+	local count few=
+	for count in 20 1000; do
+		redis flushall >/dev/null
+		readers some "$count" $((60 * MINUTE_MS))
+		monitored run -75 rlock wlock -n -v a -- true
+		assert_output --partial 'held by a note (some'
+		few=${few:-$(grep -c ' lua\]' monitored)}
+		run grep -iE '"(hgetall|hvals|hkeys)" "(a|rlock_holds:\{a\})"' monitored
+		assert_output ''
+		assert [ "$(grep -c ' lua\]' monitored)" -le "$few" ]
+	done
+}
+
+@test "the hold of an owner among 1,000 readers is found, renewed and released without a look at the others" {
+	readers some 1000 $((60 * MINUTE_MS))
+	run -0 rlock rlock --owner ours --lease 10m a
+	run -0 rlock rlock --owner ours --lease 20m a
+	assert_equal "$(redis hget a ours:0)" 2
+	monitored run -0 rlock renew --owner ours --lease 10m a
+	assert_output --regexp '^(20m|119[0-9][.0-9]*s)$'
+	run grep -iE '"(hgetall|hvals|hkeys)" "(a|rlock_holds:\{a\})"' monitored
+	assert_output ''
+	monitored run -0 rlock unlock --owner ours a
+	run grep -iE '"(hgetall|hvals|hkeys)" "(a|rlock_holds:\{a\})"' monitored
+	assert_output ''
+	assert_equal "$(redis hget a ours:0)" 1
+	ttl_between $((9 * MINUTE_MS)) '{a}:ours:0:rwlock_timeout:1' $((10 * MINUTE_MS))
+	run -0 rlock unlock --owner ours a
+	run -1 rlock unlock --owner ours a
+	fields_are mode some{1..1000}:0
+	assert_equal "$(count_records a)" 1000
+	assert_equal "$(redis hlen 'rlock_holds:{a}')" 2000
+}
+
+@test "the holds of a reader whose ids are not listed, as by an older version, are found, and removed" {
+	run -0 rlock rlock --owner first --lease 1h a
+	run -0 rlock rlock --owner second --lease 1h a
+	run -0 rlock rlock --owner third --lease 1s a
+	run -0 rlock rlock --owner third --lease 1s a
+	redis hdel 'rlock_holds:{a}' second:0 >/dev/null
+	redis hset 'rlock_holds:{a}' third:0 ' 00112233445566778899aabbccddeeff' >/dev/null
+	run -0 rlock renew --owner second --lease 1h a
+	run -0 rlock renew --owner first --lease 1h a
+	wait_until 10 is_free '{a}:third:0:rwlock_timeout:2'
+	run -0 rlock unlock --owner second a
+	fields_are mode first:0
+	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
+	run -0 rlock unlock --owner first a
+	no_keys
+}
+
+@test "a lock of 1,000 readers is broken by a few commands" {
+	readers some 1000 $((60 * MINUTE_MS))
+	redis config resetstat >/dev/null
+	run -0 rlock unlock --force a
+	assert [ "$(commands_in_scripts)" -lt 100 ]
+	no_keys
+}
+
 # ---- readers that died ----
 
 @test "readers that died are removed by the next that comes, and by the next that goes" {
@@ -101,12 +161,12 @@ monitored() {
 	wait_until 10 is_free '{a}:d5:0:rwlock_timeout:1'
 	rlock rlock --owner comes --lease 10m a
 	fields_are mode stays:0 comes:0
-	assert_equal "$(redis hlen 'rlock_holds:{a}')" 2
+	assert_equal "$(count_records a)" 2
 	rlock rlock --owner d6 --lease 1s a
 	wait_until 10 is_free '{a}:d6:0:rwlock_timeout:1'
 	run -0 rlock unlock --owner comes a
 	fields_are mode stays:0
-	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
+	assert_equal "$(count_records a)" 1
 	run -0 rlock unlock --owner stays a
 	no_keys
 }
@@ -120,7 +180,7 @@ monitored() {
 	assert_equal "$(redis hlen a)" $((1 + 1 + 50))
 	rlock rlock -n a -- true
 	fields_are mode lives1:0
-	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
+	assert_equal "$(count_records a)" 1
 	redis flushall >/dev/null
 	readers dead 50 -1000
 	redis pexpire a $((60 * MINUTE_MS)) >/dev/null

@@ -75,7 +75,7 @@ $two
 1"
 	ttl_between 55000 "{a}:$one:rwlock_timeout:1" 60000
 	ttl_between 15000 "{a}:$two:rwlock_timeout:1" 20000
-	assert_equal "$(redis hlen 'rlock_holds:{a}')" 2
+	assert_equal "$(count_records a)" 2
 	let_guest_out r1
 	ended_with 0 "$first"
 	assert_equal "$(redis hgetall a)" "mode
@@ -83,7 +83,7 @@ read
 $two
 1"
 	assert_equal "$(list_keys '{a}:*')" "{a}:$two:rwlock_timeout:1"
-	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
+	assert_equal "$(count_records a)" 1
 	let_guest_out r2
 	ended_with 0 "$second"
 	no_keys
@@ -249,7 +249,7 @@ $owner:write
 	run -0 rlock wlock a -- sh -c 'rlock rlock -n a -- inside r >/dev/null 2>&1 3>&- & comes_true test -e in-r'
 	is_mode a read
 	assert_equal "$(redis hlen a)" 2
-	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
+	assert_equal "$(count_records a)" 1
 	redis publish 'redisson_rwlock:{a}' between >/dev/null
 	let_guest_out r
 	wait_until 5 no_keys

@@ -149,7 +149,7 @@ both_for_job() {
 	assert_equal "$(redis hkeys a)" "mode
 $other"
 	assert_equal "$(list_keys '{a}:*')" "{a}:$other:rwlock_timeout:1"
-	assert_equal "$(redis hlen 'rlock_holds:{a}')" 1
+	assert_equal "$(count_records a)" 1
 	ended_with 76 "$one"
 	stays_outside 0.3 w
 	let_guest_out r2

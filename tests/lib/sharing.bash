@@ -24,6 +24,11 @@ list_keys() {
 	redis --raw keys "${1:-*}" | LC_ALL=C sort
 }
 
+# count_records NAME: how many holds have a record. The holds hash has the ids of readers' holds, too, with a blank in front.
+count_records() {
+	redis hvals "$(beside rlock_holds "$1")" | grep -c '^[^ ]'
+}
+
 # owner_of NAME PID: of the holder that this rlock is.
 owner_of() {
 	redis hkeys "$1" | sed 's/:write$//' | grep -m 1 -xE "$UUID:$2"
