@@ -88,6 +88,16 @@ local function holder_of(name)
 	return '', '', -1
 end
 
+-- Removes the records of these owners, a set.
+local function remove_records(name, owners)
+	-- By pcall: a value that a user wrote over the holds hash is no obstacle, it ends with the holds.
+	local listed = next(owners) and redis.pcall('HGETALL', name.holds) or {}
+	for i = 1, #listed, 2 do
+		local owner = hold_record_parse(listed[i + 1])
+		if owner and owners[owner] then redis.call('HDEL', name.holds, listed[i]) end
+	end
+end
+
 -- A removed hold that shortens the TTL by less than this notifies no waiter, so that short nested commands wake none.
 -- Waiters may then try so much later than they could.
 local LATE_MS = 5000

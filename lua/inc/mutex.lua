@@ -31,8 +31,21 @@ local function leave_to_kept_holds(name, last_ms)
 	return true
 end
 
+-- Of kept holds that have ended nested commands would leave ever more.
+local function remove_ended_holds(name)
+	local ended = {}
+	for _, owner in ipairs(redis.call('HKEYS', name.lock)) do
+		if (kept_until(owner) or math.huge) <= now_ms() then
+			redis.call('HDEL', name.lock, owner)
+			ended[owner] = true
+		end
+	end
+	remove_records(name, ended)
+end
+
 -- The removed hold may have had a longer lease than those that stay.
 local function limit_to_longest_hold(name)
+	remove_ended_holds(name)
 	local longest_ms = longest_hold_ms(name, redis.call('HKEYS', name.lock))
 	local ttl_ms = redis.call('PTTL', name.lock)
 	if longest_ms and longest_ms > 0 and ttl_ms > longest_ms then

@@ -124,17 +124,13 @@ local function remove_readers(name, owners)
 		unknown[owner] = not ids or nil
 		redis.call('HDEL', name.lock, owner)
 		redis.call('ZREM', name.ends, owner)
-		-- By pcall: a value that a user wrote over the holds hash is no obstacle, it ends with the holds.
+		-- By pcall, as in remove_records.
 		for _, id in ipairs(ids or {}) do
 			redis.pcall('HDEL', name.holds, id)
 		end
 		redis.pcall('HDEL', name.holds, owner)
 	end
-	local listed = next(unknown) and redis.pcall('HGETALL', name.holds) or {}
-	for i = 1, #listed, 2 do
-		local owner = hold_record_parse(listed[i + 1])
-		if owner and unknown[owner] then redis.call('HDEL', name.holds, listed[i]) end
-	end
+	remove_records(name, unknown)
 end
 
 local EXPIRED_MAX = 100 -- at once: a script must not keep the server from its other clients

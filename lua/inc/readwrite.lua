@@ -42,21 +42,29 @@ local function many_readers_ms(name)
 end
 
 -- What is left on the lock: the writer's field, if there is one; how long the longest kept hold of a writer lasts; how
--- long the longest reader does.
+-- long the longest reader does. Removes kept holds of a writer that have ended, of which nested commands would leave ever more.
 local function holders_left(name)
 	local many_ms = many_readers_ms(name)
 	if many_ms then return nil, 0, many_ms end
 	local listed = redis.call('HGETALL', name.lock)
-	local writer, kept_ms, reads_ms = nil, 0, 0
+	local writer, kept_ms, reads_ms, ended = nil, 0, 0, {}
 	for i = 1, #listed, 2 do
 		local field, count = listed[i], hold_count(listed[i + 1])
 		if field ~= 'mode' and is_writer_field(field) then
 			local end_ms = kept_until(field)
-			if end_ms then kept_ms = math.max(kept_ms, end_ms - now_ms()) else writer = field end
+			if not end_ms then
+				writer = field
+			elseif end_ms > now_ms() then
+				kept_ms = math.max(kept_ms, end_ms - now_ms())
+			else
+				redis.call('HDEL', name.lock, field)
+				ended[field] = true
+			end
 		elseif count then
 			reads_ms = math.max(reads_ms, reader_ttl_ms(name, field, count))
 		end
 	end
+	remove_records(name, ended)
 	return writer, kept_ms, reads_ms
 end
 

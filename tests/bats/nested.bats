@@ -371,3 +371,26 @@ exclude_each_other() {
 	assert_output 2
 	no_keys
 }
+
+# kept_holds_go VERB FIELDS: those of nested commands that have ended, once another one is released; so many fields of the lock
+# stay.
+kept_holds_go() {
+	run -0 rlock "$1" a -- sh -c '
+		for _ in 1 2 3 4 5; do
+			rlock "$1" --at-least 50ms a -- true || exit
+		done
+		tries=0
+		until [ "$($REDIS hlen a)" = "$2" ]; do
+			rlock "$1" a -- true && tries=$((tries + 1)) && [ "$tries" -lt 1000 ] || exit
+		done
+		$REDIS hvals "rlock_holds:{a}" | grep -c "^[^ ]"' sh "$@"
+	assert_output 1
+	keys_are
+}
+
+@test "holds of nested commands that --at-least kept go once they have ended, and another is released" {
+	kept_holds_go run 1
+	kept_holds_go fair 1
+	kept_holds_go wlock 2
+	kept_holds_go rlock 2
+}

@@ -85,6 +85,30 @@ void expected_leave(struct expected *expected, struct party *party)
 	*party = expected->parties[--expected->party_count];
 }
 
+void expected_remove(struct expected *expected, struct party *party)
+{
+	for (size_t i = 0; i < HELD_MAX; i++)
+		if (strcmp(expected->holds[i].field, party->field) == 0)
+			expected->holds[i].is_listed = false;
+	party->count = 1;
+	expected_leave(expected, party);
+}
+
+bool expected_remove_ended(struct expected *expected, bool are_writers)
+{
+	bool has_removed = false;
+
+	for (size_t i = expected->party_count; i-- > 0;) {
+		struct party *party = &expected->parties[i];
+
+		if (!party->is_kept || !party->is_over || party->is_writer != are_writers)
+			continue;
+		expected_remove(expected, party);
+		has_removed = true;
+	}
+	return has_removed;
+}
+
 /* ---- holds ---- */
 
 void expected_unlist(struct expected *expected)

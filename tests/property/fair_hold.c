@@ -155,6 +155,8 @@ static void limit_end(void)
 		if (party->is_kept && !party->is_over)
 			kept = span_max(kept, party->end);
 	}
+	if (is_owned && expected_remove_ended(&fair.expected, false))
+		tally("times a kept hold that had ended was removed");
 	if (is_owned)
 		fair.expected.end =
 			span_min(fair.expected.end, expected_longest(&fair.expected, NULL));

@@ -128,6 +128,10 @@ struct party *expected_party(struct expected *expected, const char *field);
 struct party *expected_join(struct expected *expected, const char *field);
 /* One count less; with its last the party is removed. */
 void expected_leave(struct expected *expected, struct party *party);
+/* The party loses all its holds. */
+void expected_remove(struct expected *expected, struct party *party);
+/* So do those whose kept holds have ended. Whether there were any. */
+bool expected_remove_ended(struct expected *expected, bool are_writers);
 /* No party holds the lock any more, and no hold is listed. */
 void expected_clear(struct expected *expected);
 void expected_unlist(struct expected *expected);

@@ -186,7 +186,7 @@ static void broken(const char *holder)
 		return;
 	}
 	/* Of several readers this one alone loses it. */
-	rw_remove(party);
+	expected_remove(&rw.expected, party);
 	rw_settle();
 }
 

@@ -43,8 +43,7 @@ bool rw_is_writing(void);
 void rw_set_free(void);
 /* One hold more of a field of the lock hash. */
 void rw_acquired(const char *field, int64_t lease_ms, bool is_write);
-/* Removes that reader, with all its holds. */
-void rw_remove(struct party *party);
+/* Removes readers whose kept holds have ended. */
 void rw_remove_ended_kept(void);
 /* One hold less of that party, which may be its last, and the lock's. */
 void rw_leave(struct party *party);

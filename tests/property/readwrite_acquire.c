@@ -53,7 +53,7 @@ static void remove_ended(const struct wish *wish)
 		if (!rw_has_ended(party) || !is_asking(wish, party->field))
 			continue;
 		tally("times a reader that had ended came again");
-		rw_remove(party);
+		expected_remove(&rw.expected, party);
 		if (rw.expected.party_count == 0)
 			rw_set_free();
 	}

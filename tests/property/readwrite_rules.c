@@ -44,6 +44,8 @@ void rw_settle(void)
 	const struct party *writer = NULL;
 	struct span reads = { 0 }, kept = { 0 };
 
+	if (expected_remove_ended(&rw.expected, true))
+		tally("times a kept hold of a writer that had ended was removed");
 	for (size_t i = 0; i < rw.expected.party_count; i++) {
 		const struct party *party = &rw.expected.parties[i];
 
@@ -88,26 +90,11 @@ void rw_acquired(const char *field, int64_t lease_ms, bool is_write)
 	rw.expected.end = was_free ? span : span_max(rw.expected.end, span);
 }
 
-void rw_remove(struct party *party)
-{
-	for (size_t i = 0; i < HELD_MAX; i++)
-		if (strcmp(rw.expected.holds[i].field, party->field) == 0)
-			rw.expected.holds[i].is_listed = false;
-	party->count = 1;
-	expected_leave(&rw.expected, party);
-}
-
-/* Each acquisition and release removes readers whose kept holds have ended. */
+/* Each acquisition and release does this. */
 void rw_remove_ended_kept(void)
 {
-	for (size_t i = rw.expected.party_count; i-- > 0;) {
-		struct party *party = &rw.expected.parties[i];
-
-		if (!party->is_kept || !rw_has_ended(party))
-			continue;
+	if (expected_remove_ended(&rw.expected, false))
 		tally("times an ended reader was removed");
-		rw_remove(party);
-	}
 }
 
 /* The holds that a reader keeps last as long as the longest of them; a reader that has ended keeps none. */
@@ -125,7 +112,7 @@ void rw_leave(struct party *party)
 		return;
 	}
 	if (rw_has_ended(party)) {
-		rw_remove(party);
+		expected_remove(&rw.expected, party);
 	} else {
 		if (!party->is_writer && party->count > 1)
 			party->end = span_min(party->end, longest);
