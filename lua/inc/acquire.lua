@@ -67,7 +67,11 @@ local function acquire_all(rights, obstacle, acquire_one, busy_reply)
 		if reply then return replica_error(name) or reply end
 		if name.is_busy then first_busy = first_busy or index end
 	end
-	if first_busy then return replica_error(names[1]) or busy_reply(first_busy) end
+	if first_busy then
+		-- The waiter joins a queue before the look at the server, which lets a full one go on.
+		local reply = busy_reply(first_busy)
+		return replica_error(names[1]) or reply
+	end
 	return grant_all(acquire_one)
 end
 
