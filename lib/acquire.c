@@ -22,6 +22,8 @@
 #define LOST_SERVER_MS 60000
 /* The first reply was lost: retry this long, even without a wait time, to learn whether we hold the lock. */
 #define LOST_REPLY_MS 1000
+/* How long a slot that moves is retried, even without a wait time: no key of a new lock is at the new node yet. */
+#define MOVING_SLOT_MS 2000
 /* How often a request is repeated whose reply took too much of the lease. */
 #define SLOW_REPLIES_MAX 3
 /* How long the caller waits for the release of a lock whose grant came too late. */
@@ -92,13 +94,30 @@ static bool has_lost_reply(const struct rlock__waiter *waiter)
 	return false;
 }
 
+static bool has_moving_slot(const struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->routes.count; i++)
+		if (waiter->servers[i].was_denied &&
+		    rlock__connection_error(rlock__routes_connection(&waiter->routes, i))
+			    ->is_slot_moving)
+			return true;
+	return false;
+}
+
+static int64_t least_retry_ms(const struct rlock__waiter *waiter)
+{
+	if (has_moving_slot(waiter))
+		return MOVING_SLOT_MS;
+	return has_lost_reply(waiter) ? LOST_REPLY_MS : 0;
+}
+
 /*
  * Until when a server that can't be reached is retried. One that was down from the start is retried within a wait
  * time only. If a request was sent before its stream broke, the lock may have been granted: that has to be found out.
  */
 static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
-	int64_t least_ms = has_lost_reply(waiter) ? now_ms + LOST_REPLY_MS : now_ms;
+	int64_t least_ms = now_ms + least_retry_ms(waiter);
 
 	if (waiter->request->wait_ms >= 0)
 		return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;

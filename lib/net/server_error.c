@@ -41,8 +41,7 @@ static const struct meaning meanings[] = {
 	{ "BUSY", RLOCK_ENET, NULL },
 	{ "CLUSTERDOWN", RLOCK_ENET, NULL },
 	{ "TRYAGAIN", RLOCK_ENET, NULL },
-	{ "ERR Script attempted to access a non local key", RLOCK_ENET,
-	  NULL }, /* of a slot that moves */
+	{ "ERR Script attempted to access a non local key", RLOCK_ENET, NULL },
 	{ "UNBLOCKED", RLOCK_ENET, NULL },
 	{ "NOREPLICAS", RLOCK_ENET, NULL },
 	{ "MISCONF", RLOCK_ENET, NULL },
@@ -69,6 +68,10 @@ static const struct meaning meanings[] = {
 /* Errors of a replica only: to a write, to any command while it has lost its master, and to WAIT. */
 static const char *const replica_errors[] = { "READONLY", "MASTERDOWN",
 					      "ERR WAIT cannot be used with replica" };
+
+/* While the slot of a lock is on its way to another node, and not all keys of the request are at one of the two. */
+static const char *const moving_errors[] = { "TRYAGAIN",
+					     "ERR Script attempted to access a non local key" };
 
 /* To a login without a password, and to a first command without a login. */
 static const char *const password_errors[] = { "NOAUTH", "ERR Protocol error: unauthenticated" };
@@ -197,6 +200,8 @@ static bool is_missing_right(const char *error)
 	       strstr(error, "can't run this command or subcommand") != NULL;
 }
 
+#define STARTS_WITH_ANY(text, prefixes)                                                            \
+	starts_with_any(text, prefixes, sizeof(prefixes) / sizeof((prefixes)[0]))
 static bool starts_with_any(const char *text, const char *const prefixes[], size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -218,11 +223,9 @@ static enum rlock_status replica(struct rlock__error *error, const char *shown)
 static enum rlock_status fail_by_words(struct rlock__error *error, const char *words,
 				       const char *shown)
 {
-	if (starts_with_any(words, replica_errors,
-			    sizeof(replica_errors) / sizeof(replica_errors[0])))
+	if (STARTS_WITH_ANY(words, replica_errors))
 		return replica(error, shown);
-	if (starts_with_any(words, password_errors,
-			    sizeof(password_errors) / sizeof(password_errors[0])))
+	if (STARTS_WITH_ANY(words, password_errors))
 		return rlock__fail(error, RLOCK_EAUTH,
 				   "server requires a password: give one in the URL, by "
 				   "--password-file, --password-command or REDISCLI_AUTH: %s",
@@ -253,6 +256,7 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
 	status = fail_by_words(error, words, shown);
+	error->is_slot_moving = STARTS_WITH_ANY(words, moving_errors);
 	rlock__error_set_reply(error, shown);
 	return status;
 }

@@ -275,18 +275,19 @@ needs_shards() {
 	cluster_is_empty
 }
 
-@test "a new lock in a slot that is on its way is waited for, and 69 without a wait time" {
+@test "a new lock in a slot that is on its way is waited for, for 2 seconds without a wait time, too" {
 	local from to
 	from=$(node_of c) to=$(($(node_of c) % 3 + 1))
 	begin_migration c "$from" "$to"
 	run -69 rlock run -n c -- touch begun
 	assert_one_line '^rlock: c: denied by the server: TRYAGAIN .*$'
 	assert [ ! -e begun ]
-	in_background rlock run -w 30s c -- touch entered
-	stays 1 is_running "$PID"
+	in_background rlock run -w 30s c -- true
+	in_background rlock run '{c}1' -- true
+	in_background rlock run -n '{c}2' -- true
+	stays 0.3 is_running "$PID"
 	end_migration c "$from" "$to"
-	ended_with 0 "$PID"
-	assert [ -e entered ]
+	all_ended_with 0
 	cluster_is_empty
 }
 
