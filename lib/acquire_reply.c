@@ -51,7 +51,7 @@ static bool is_short_grant(const redisReply *reply)
 	return reply->type == REDIS_REPLY_INTEGER && reply->integer == ACQUIRE_DONE;
 }
 
-bool rlock__acquire_reply_is_granted(const struct redisReply *reply)
+static bool is_grant(const struct redisReply *reply)
 {
 	if (is_short_grant(reply))
 		return true;
@@ -249,7 +249,7 @@ enum rlock_status rlock__acquire_reply_read(void *ctx, size_t index, struct redi
 
 	if (is_short_grant(reply))
 		return read_short_grant(waiter, index);
-	if (rlock__acquire_reply_is_granted(reply))
+	if (is_grant(reply))
 		return read_granted(waiter, index, reply);
 	if (!rlock__reply_has_integers(reply, 1) || reply->elements < 2 ||
 	    !rlock__reply_read_index(&waiter->routes, index, reply->element[1], &name_index))

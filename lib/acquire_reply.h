@@ -13,7 +13,5 @@ struct redisReply;
 
 /* Reads a reply of the index-th server into ctx, a struct rlock__waiter: the server's state, and what it granted. */
 enum rlock_status rlock__acquire_reply_read(void *ctx, size_t index, struct redisReply *reply);
-/* Whether the server granted the lock, whatever else the reply says. */
-bool rlock__acquire_reply_is_granted(const struct redisReply *reply);
 
 #endif

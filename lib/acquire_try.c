@@ -188,7 +188,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	bool is_answer =
 		answer->is_over && answer->status >= 0 && answer->status != RLOCK_CANCELLED;
 	bool was_sent = answer->is_sent && (!answer->is_over || answer->result.was_sent);
-	bool has_queue = waiter->hold->row->leave != NULL && waiter->request->wait_ms != 0;
+	bool will_wait = waiter->request->wait_ms != 0;
 
 	server->status = answer->is_over ? answer->status : RLOCK_ENET;
 	/* Before it answers so, a script has tried them. */
@@ -203,7 +203,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	if (server->status == RLOCK_OK)
 		server->may_be_queued = false;
 	else
-		server->may_be_queued = server->may_be_queued || (has_queue && was_sent);
+		server->may_be_queued = server->may_be_queued || (will_wait && was_sent);
 }
 
 /* From 1; 0: there is none. */
@@ -287,7 +287,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		const struct rlock__result *result = &broadcast.answers[i].result;
 
 		if (result->status < 0 && result->reply != NULL)
-			rlock__acquire_undo_stray(waiter, i, result->reply);
+			rlock__acquire_undo_stray(waiter, i);
 	}
 	if (status == RLOCK_OK)
 		status = acknowledge(waiter, sent_ms);

@@ -5,7 +5,6 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#include "acquire_reply.h"
 #include "acquire_undo.h"
 #include "action.h"
 #include "broadcast.h"
@@ -61,25 +60,21 @@ static const struct rlock__script *make_return(const void *ctx, size_t index,
  * The login was denied, but the try behind it in the same write was carried out, as the default user or in another
  * database: undo it on that stream.
  */
-void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index,
-			       const struct redisReply *reply)
+void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
+	struct rlock__args args;
+	const struct rlock__script *script = make_release(waiter, index, &args);
+	redisReply *undone = NULL;
+	bool was_sent;
 
-	if (rlock__acquire_reply_is_granted(reply) || waiter->hold->row->leave != NULL) {
-		struct rlock__args args;
-		const struct rlock__script *script = make_release(waiter, index, &args);
-		redisReply *undone = NULL;
-		bool was_sent;
-
-		rlock__events_set_masked(&waiter->conn->events, true);
-		(void)rlock__script_run_text(connection, script, &args, rlock_now_ms() + UNDO_MS,
-					     &was_sent, &undone);
-		rlock__events_set_masked(&waiter->conn->events, false);
-		if (undone != NULL)
-			freeReplyObject(undone);
-		rlock__args_free(&args);
-	}
+	rlock__events_set_masked(&waiter->conn->events, true);
+	(void)rlock__script_run_text(connection, script, &args, rlock_now_ms() + UNDO_MS, &was_sent,
+				     &undone);
+	rlock__events_set_masked(&waiter->conn->events, false);
+	if (undone != NULL)
+		freeReplyObject(undone);
+	rlock__args_free(&args);
 	rlock__connection_close(connection);
 }
 

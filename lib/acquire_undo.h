@@ -6,7 +6,6 @@
 
 #include <stddef.h>
 
-struct redisReply;
 struct rlock__broadcast;
 struct rlock__waiter;
 
@@ -18,8 +17,7 @@ void rlock__acquire_undo(struct rlock__waiter *waiter, const struct rlock__broad
 void rlock__acquire_undo_leave_queues(struct rlock__waiter *waiter,
 				      const struct rlock__broadcast *broadcast);
 /* Undo a try that was carried out although its login was denied. */
-void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index,
-			       const struct redisReply *reply);
+void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index);
 /* Undo, without waiting for it, whatever the tries may have left on the servers. */
 void rlock__acquire_undo_leave(struct rlock__waiter *waiter);
 

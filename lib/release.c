@@ -171,12 +171,12 @@ const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
 						const struct rlock__routes *routes, size_t index,
 						struct rlock__args *args)
 {
-	bool has_leave = hold->row->leave != NULL && hold->queued_owner[0] != '\0';
-	const struct rlock__action *action = has_leave ? hold->row->leave : hold->row->release;
+	bool is_queued = hold->queued_owner[0] != '\0';
+	const struct rlock__action *action = is_queued ? hold->row->leave : hold->row->release;
 
 	rlock__action_keys(action, hold, routes, index, args);
 	rlock__args_text(args, hold->id, strlen(hold->id));
-	if (has_leave)
+	if (is_queued)
 		rlock__args_text(args, hold->queued_owner, strlen(hold->queued_owner));
 	rlock__action_args(action, hold, routes, index, args);
 	return action->script;

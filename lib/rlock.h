@@ -623,7 +623,7 @@ struct rlock_inspection {
 
 	const struct rlock_waiter *queue; /* of a fair lock, the head first */
 	size_t queue_count, queue_total;
-	size_t wake_total;    /* waiters of ours for a plain or write lock or a semaphore */
+	size_t wake_total;    /* waiters of ours that are in no queue of a fair lock */
 	int64_t wake_ms;      /* for how long the first of them waits; RLOCK_TIME_NONE */
 	size_t other_clients; /* that listen to the channel of the lock, Java's */
 	const struct rlock_waiter

@@ -6,7 +6,7 @@
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock: holder is the writer that is next, or empty
 
-local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token
+local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token and not has_waited
 local field, counter, turn, ends = fresh_owner, nil, ARGV[FIXED_ARGS + 2], KEYS[4]
 local own_key = ARGV[FIXED_ARGS + 4] .. ':' .. field .. TIMEOUT .. '1'
 
@@ -30,21 +30,17 @@ local function earlier_writer(name)
 end
 
 -- The reply to give when a new reader can't have this name; else nil.
-local function obstacle_to_new_reader(index, name, mode)
-	local since = digits(waits_since_us or now_us())
+local function busy_reply(index, name, mode)
 	if mode == 'write' and not name.is_ended_write then
-		local holder, holder_note, held_ms = holder_of(name)
-		local ttl_ms = name.kept_ms or redis.call('PTTL', name.lock)
-		return { 0, index, ttl_ms, holder, holder_note, -1, since, 1, held_ms, 0 }
-	end
-	if name.is_free and waiter_in_front(name) then
-		return { 0, index, -2, '', '', turn_retry_after_ms(name), since, 1, -1, 0 }
+		return wait_reply(index, name.kept_ms or redis.call('PTTL', name.lock), holder_of(name))
+	elseif name.is_free and waiter_in_front(name) then
+		return turn_reply(index)
 	end
 	local writer, writer_note, retry_after_ms = earlier_writer(name)
-	if writer then
-		return { 0, index, -2, writer, writer_note, retry_after_ms + 1, since, 1, -1, 0 }
-	end
-	return nil
+	if not writer then return nil end
+	local reply = wait_reply(index, -2, writer, writer_note, -1)
+	reply[6] = sooner_ms(reply[6], retry_after_ms + 1)
+	return reply
 end
 
 -- The reply to give when this name can't be acquired; else nil. Sets name.is_ended_write: only reads are left of a
@@ -68,8 +64,12 @@ local function obstacle(index, name)
 		end
 	end
 	if not name.owner then
-		reply = obstacle_to_new_reader(index, name, not name.is_free and mode)
+		reply = busy_reply(index, name, not name.is_free and mode)
 		name.owner = fresh_owner
+		if reply then
+			-- A release wakes all readers.
+			reply[8] = 1
+		end
 	end
 	name.field = name.owner
 	return reply
@@ -115,6 +115,19 @@ local function repeat_hold(name, record)
 	return count, NO_TOKEN
 end
 
+-- Readers share the lock. Those that left their turn to this one are woken at once, and each that comes in from the queue
+-- wakes the next one there, until that is a writer, which claims the next turn.
+local function let_others_in(name)
+	if name.is_free and not name.is_absent and redis.pcall('DEL', name.turn) == 1 then
+		send(name.channel, WAKE_ALL)
+	end
+	if waits_since_us then
+		redis.pcall('ZREM', name.wake_queue, hold_id)
+		wake_listener(name)
+		notify_front(name)
+	end
+end
+
 local function acquire_shared(name)
 	local record = not name.is_free and redis.call('HGET', name.holds, hold_id)
 	local count, token
@@ -124,6 +137,7 @@ local function acquire_shared(name)
 		count, token = add_hold(name)
 	end
 	if not name.is_free then remove_expired(name) end
+	let_others_in(name)
 	return count, token
 end
 

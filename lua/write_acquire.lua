@@ -22,7 +22,7 @@ local SIGN_OF_LIFE_MS = 2000 -- how often it gives one
 local function claim_turn(name)
 	local since_us = string.match(redis.call('GET', name.writer) or '', '^(%d+) ')
 	redis.call('SET', name.writer,
-		(since_us or digits(now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
+		(since_us or digits(waits_since_us or now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
 end
 
 -- The reply to give when a lock that is not free can't be acquired, and waiting would not help; else nil. Sets
@@ -70,7 +70,7 @@ local function busy_reply(index)
 	for _, name in ipairs(names) do
 		if may_wait and name.has_readers then
 			claim_turn(name)
-			reply[6] = reply[6] < 0 and SIGN_OF_LIFE_MS or reply[6]
+			reply[6] = sooner_ms(reply[6], SIGN_OF_LIFE_MS)
 		end
 	end
 	return reply

@@ -1,4 +1,4 @@
--- Wait no longer for a write lock: release what the last try may have acquired, and let the readers in that wait for
+-- Wait no longer for a read or write lock: release what the last try may have acquired, and let the readers in that wait for
 -- the writer's turn.
 -- Redisson none
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers

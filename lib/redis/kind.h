@@ -23,7 +23,6 @@ struct rlock__action {
 
 /* What the waiters of a kind subscribe to. */
 enum rlock__listening {
-	RLOCK__LISTEN_TO_LOCK,  /* CHANNEL, which wakes all of them */
 	RLOCK__LISTEN_AS_OWNER, /* CHANNEL:OWNER */
 	/* CHANNEL:HOLD_ID, by which the wake queue wakes one; and CHANNEL, where the server says so. */
 	RLOCK__LISTEN_IN_WAKE_QUEUE,
@@ -33,7 +32,7 @@ enum rlock__listening {
 struct rlock__kind {
 	const char *name;
 	const struct rlock__action *acquire, *release, *renew, *keep_until;
-	/* A release that also leaves the queues; NULL: the kind's waiters have nothing on the server. */
+	/* A release that also leaves the queues. */
 	const struct rlock__action *leave;
 	/* A release that keeps the position in the queue; NULL: the kind has no queue with positions to keep. */
 	const struct rlock__action *return_;

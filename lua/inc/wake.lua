@@ -1,4 +1,4 @@
--- Messages to waiters, the wake queue of plain and write locks and semaphores, and whose turn it is.
+-- Messages to waiters, the wake queue of all but fair locks, and whose turn it is.
 
 -- wire: LockPubSub's messages. By the first Redisson wakes one waiter of each client, by the second all of them.
 local WAKE_ONE, WAKE_ALL = '0', '1'
@@ -50,8 +50,7 @@ end
 -- When that turn is over at the latest, from now.
 local function turn_retry_after_ms(name) return math.max(redis.call('PTTL', name.turn), 0) + 1 end
 
--- The queue of our waiters for a plain lock, a write lock or a semaphore: a sorted set of their hold ids, by the time
--- since when each waits.
+-- The queue of our waiters for any lock but a fair one: a sorted set of their hold ids, by the time since when each waits.
 -- It says which of them is woken next, and never which acquires the lock. A waiter is in it while it sleeps. The script
 -- that wakes it removes it, so that one that is dead or stopped costs one turn. One that then tries in vain joins again,
 -- at its old position. Commands are run by pcall: without a right or the memory for the queue waiters are woken by the
@@ -105,8 +104,8 @@ end
 local function wake_next(name)
 	local id, since_us = wake_listener(name)
 	if not id then return false end
-	if now_us() - since_us > OVERTAKEN_MS * 1000 then
-		redis.pcall('SET', name.turn, digits(since_us) .. ' ' .. id, 'PX', TURN_MAX_MS, 'NX')
+	if now_us() - since_us > OVERTAKEN_MS * 1000 and (waiter_in_turn(name) or id) == id then
+		redis.pcall('SET', name.turn, digits(since_us) .. ' ' .. id, 'PX', TURN_MAX_MS)
 	end
 	notify_front(name)
 	return true
@@ -207,6 +206,11 @@ local function wait_in_wake_queue(name, since_us, ttl_ms)
 	return retry_ms or -1, retry_ms and 0 or 1
 end
 
+-- The sooner of two times to try again at, -1 is none.
+local function sooner_ms(retry_ms, other_ms)
+	return (retry_ms < 0 or other_ms < 0) and math.max(retry_ms, other_ms) or math.min(retry_ms, other_ms)
+end
+
 -- The reply of an acquisition that has to wait for one of its names. It leaves the wake queues of its other names.
 local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
 	local retry_after_ms, since_us, is_on_guard = -1, nil, 1
@@ -223,8 +227,7 @@ end
 -- The lock is free, and kept for a waiter, which may be dead. Only its hold id is known, which is of no use to the caller.
 local function turn_reply(index)
 	local reply = wait_reply(index, -2, '', '', -1)
-	local retry_after_ms = turn_retry_after_ms(names[index])
-	reply[6] = reply[6] < 0 and retry_after_ms or math.min(reply[6], retry_after_ms)
+	reply[6] = sooner_ms(reply[6], turn_retry_after_ms(names[index]))
 	return reply
 end
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Waiters for a plain or write lock, and callers that come later: one that has waited for long is not overtaken, and holds up
+# Waiters for any lock but a fair one, and callers that come later: one that has waited for long is not overtaken, and holds up
 # none for long.
 
 # In single quotes stand whole scripts; SOON is waking.bash's, and has no blanks; one loop has no use for its number.
@@ -10,6 +10,7 @@ load ../lib/leftovers
 load ../lib/watching
 load ../lib/sharing
 load ../lib/waking
+load ../lib/proxying
 
 setup_file() { start_server; }
 teardown_file() { stop_server; }
@@ -34,11 +35,11 @@ turn_begins() {
 		return turn_ms' 2 a 'rlock_turn:{a}' "$1" && TURN_MS=$ANSWER && [ "$TURN_MS" != held ]
 }
 
-# woken_after SECONDS VERB [MS]: a waiter, PID, that has waited for so long is woken, and stopped before it acts on that. Its turn
-# lasts for MS, 20000 else. WAITED_MS is for how long it waited at most.
+# woken_after SECONDS VERB [MS [HOLDER]]: a waiter, PID, that has waited for so long is woken, and stopped before it acts on that.
+# Its turn lasts for MS, 20000 else. WAITED_MS is for how long it waited at most. HOLDER is another verb of the holder.
 woken_after() {
 	local start
-	hold_until_let_go "$2" a
+	hold_until_let_go "${4:-$2}" a
 	start=$(now_ms)
 	in_background rlock "$2" a -- sh -c 'echo waiter >>turns'
 	wait_until 5 has_waiters a
@@ -80,12 +81,107 @@ has_next_turn() {
 	no_keys
 }
 
+@test "a writer does not overtake a reader that has waited for 2 s" {
+	local reader
+	woken_after 2.2 rlock 20000 wlock
+	reader=$PID
+	run -75 rlock wlock -n a -- true
+	in_background rlock wlock a -- sh -c 'echo later >>turns'
+	wait_until 5 has_waiters a
+	continue_waiters "$reader"
+	wait_until 10 had_turns waiter later
+	all_ended_with 0
+	no_keys
+}
+
+# reads_as READER: a reader in the background, which stays until the file "out" is there.
+reads_as() {
+	in_background rlock rlock a -- sh -c 'echo "$0" >>turns; comes_true test -e out' "$1"
+}
+
+@test "a reader in its turn lets in the readers that came after it, and then the writer" {
+	local reader
+	woken_after 2.2 rlock 20000 wlock
+	reader=$PID
+	reads_as 1
+	wait_until 5 has_waiters a 1
+	in_background rlock wlock a -- sh -c 'echo writer >>turns'
+	wait_until 5 has_waiters a 2
+	reads_as 2
+	wait_until 5 has_waiters a 3
+	assert [ ! -e turns ]
+	continue_waiters "$reader"
+	within $SOON has_lines turns 3
+	# It is the writer's turn next.
+	wait_until 3 is_held 'rlock_writer:{a}'
+	run -75 rlock rlock -n a -- true
+	touch out
+	wait_until 5 has_lines turns 4
+	assert_equal "$(sort turns)" $'1\n2\nwaiter\nwriter'
+	assert_equal "$(tail -n 1 turns)" writer
+	all_ended_with 0
+	no_keys
+}
+
+# It is in none of the positions in front, so by itself it would try after ten seconds.
+@test "a writer behind many readers claims the next turn as soon as these are in" {
+	local i
+	hold_until_let_go wlock a
+	for i in {1..15}; do
+		reads_as "$i"
+		wait_until 5 has_waiters a "$i"
+	done
+	in_background rlock wlock a -- sh -c 'echo writer >>turns'
+	wait_until 5 has_waiters a 16
+	let_go
+	wait_until 5 has_lines turns 15
+	within $SOON is_held 'rlock_writer:{a}'
+	run -75 rlock rlock -n a -- true
+	touch out
+	wait_until 5 has_lines turns 16
+	assert_equal "$(tail -n 1 turns)" writer
+	all_ended_with 0
+	no_keys
+}
+
+# keep_coming VERB NAME: one comes again and again, without a gap, until the file "enough" is there.
+keep_coming() {
+	in_background sh -c 'until [ -e enough ]; do rlock "$0" "$1" -- timeout 0.3 tail -f /dev/null; done' "$1" "$2"
+}
+
+# comes_from_afar VERB NAME...: a round trip takes longer than those in front need for the lock.
+comes_from_afar() {
+	local here=$RLOCK_URL start
+	start_prompt_proxy
+	proxy far 10
+	start=$(now_ms)
+	run -0 rlock "$1" -w 20s "${@:2}" -- true
+	((start = $(now_ms) - start, start < 5000 * SLOWNESS)) || fail "it waited for $start ms"
+	RLOCK_URL=$here
+	touch enough
+}
+
+@test "a reader far away enters while two writers beside the server come and go" {
+	keep_coming wlock a
+	keep_coming wlock a
+	wait_until 5 has_waiters a
+	comes_from_afar rlock a
+}
+
+@test "a writer far away enters while readers and writers beside the server come and go" {
+	keep_coming wlock a
+	keep_coming rlock a
+	keep_coming wlock a
+	wait_until 5 has_waiters a
+	comes_from_afar wlock a
+}
+
 @test "a reader that came before a writer does not leave the next turn to it" {
 	hold_until_let_go wlock a
 	in_background rlock rlock a -- sh -c 'echo reader >>turns'
-	wait_until 5 has_listeners 1
-	in_background rlock wlock a -- sh -c 'echo writer >>turns'
 	wait_until 5 has_waiters a
+	in_background rlock wlock a -- sh -c 'echo writer >>turns'
+	wait_until 5 has_waiters a 2
 	let_pass 2.2
 	stop_waiters "$PID"
 	let_go

@@ -97,7 +97,7 @@ all_ended_with() {
 	done
 }
 
-# has_waiters NAME [COUNT]: so many wait for the plain or write lock, or for permits (those that got it in the meantime left).
+# has_waiters NAME [COUNT]: so many wait for the lock, which is no fair one, or for permits (those that got it in the meantime left).
 has_waiters() {
 	redis_says "${2:-1}" zcard "rlock_queue:{$1}"
 }

@@ -203,7 +203,7 @@ bool rw_step_reenter(void)
 	return true;
 }
 
-/* After a wait that timed out no key is left, nor a claim to the next turn. */
+/* After a wait that timed out the waiter is in no queue, and has no turn. */
 bool rw_step_wait_a_moment(void)
 {
 	int64_t end_ms;
@@ -213,14 +213,15 @@ bool rw_step_wait_a_moment(void)
 	if ((wish.request.kind == RLOCK_WRITE ? judge_write(&wish) : judge_read(&wish)) !=
 	    RLOCK_BUSY)
 		return false;
-	wish.request.wait_ms = 1 + chance(3);
+	wish.request.wait_ms = 1 + chance(8);
 	tally("times a wait timed out");
 	acquire(&wish);
 	/* Sooner than a claim expires. */
 	end_ms = rlock_now_ms() + 4000;
-	while (server_number("EXISTS rlock_writer:{" LOCK "}") != 0)
+	while (server_number("EXISTS rlock_writer:{" LOCK "} rlock_queue:{" LOCK
+			     "} rlock_turn:{" LOCK "}") != 0)
 		if (rlock_now_ms() > end_ms)
-			differs("a writer that waits no longer still has the next turn");
+			differs("one that waits no longer is in the queue, or still has the next turn");
 	return true;
 }
 
