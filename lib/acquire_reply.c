@@ -205,6 +205,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	server->retry_after_ms = element[5]->integer;
 	(void)copy_string(element[6], server->since, sizeof(server->since));
 	server->has_turn_passed = false;
+	server->kept_since_ms = 0;
 	server->is_on_guard = server->lacks_own_channel || element[7]->integer != 0;
 	server->held_since_ms =
 		element[8]->integer < 0 ? INT64_MAX : rlock_now_ms() - element[8]->integer;

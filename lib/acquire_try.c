@@ -88,10 +88,12 @@ static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 	return true;
 }
 
-/* A waiter is new at a slot that does not have it in its queue. */
+/* In fair locks a waiter is new at a slot that does not have it in its queue. */
 static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
 {
-	return rlock__routes_are_slots(&waiter->routes) && !waiter->servers[index].may_be_queued;
+	return rlock__routes_are_slots(&waiter->routes) &&
+	       waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER &&
+	       !waiter->servers[index].may_be_queued;
 }
 
 static const struct rlock__script *make_try(const void *ctx, size_t index, struct rlock__args *args)

@@ -22,6 +22,12 @@
 
 /* How long the caller waits for a server that does not reply. What was granted there expires with its lease. */
 #define UNDO_MS 1000
+/*
+ * Once we have waited for so long, a lock that is granted here and not elsewhere is kept for us: for so long at a time, then others
+ * have a turn. As lua/inc/wake.lua does where one script has all names.
+ */
+#define KEEP_AFTER_MS 2000
+#define KEPT_MS 2000
 /* A queue needs less: without a reply its scripts remove us as a dead waiter. */
 #define LEAVE_MS 300
 
@@ -35,7 +41,24 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 	return rlock__release_args(waiter->hold, &waiter->routes, index, args);
 }
 
-/* To undo what was granted, but stay in the queue for the next try. */
+static bool is_fair(const struct rlock__waiter *waiter)
+{
+	return waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER;
+}
+
+/* For how long a lock may still be kept for us that was granted here, and not elsewhere; 0: others have waited for it as long. */
+static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t now_ms)
+{
+	int64_t kept_since_ms = waiter->servers[index].kept_since_ms;
+
+	if (is_fair(waiter) || now_ms - waiter->began_ms <= KEEP_AFTER_MS)
+		return 0;
+	if (kept_since_ms == 0)
+		return KEPT_MS;
+	return now_ms - kept_since_ms < KEPT_MS ? KEPT_MS - (now_ms - kept_since_ms) : 0;
+}
+
+/* To undo what was granted, but stay in the queue for the next try, or have the next turn, as its scripts read it. */
 static const struct rlock__script *make_return(const void *ctx, size_t index,
 					       struct rlock__args *args)
 {
@@ -43,13 +66,15 @@ static const struct rlock__script *make_return(const void *ctx, size_t index,
 	const struct rlock_hold *hold = waiter->hold;
 	const struct rlock__action *action = hold->row->return_;
 	const char *since = rlock__waiter_since(waiter, index);
+	int64_t keep_ms = kept_ms(waiter, index, rlock_now_ms());
 
-	if (action == NULL || waiter->request->wait_ms == 0)
+	if (waiter->request->wait_ms == 0 || (!is_fair(waiter) && keep_ms == 0))
 		return make_release(ctx, index, args);
 	rlock__action_keys(action, hold, &waiter->routes, index, args);
 	rlock__args_text(args, hold->id, strlen(hold->id));
 	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
 	rlock__args_text(args, since, strlen(since));
+	rlock__args_number(args, keep_ms);
 	rlock__action_args(action, hold, &waiter->routes, index, args);
 	return action->script;
 }
@@ -114,13 +139,21 @@ static void undo_on(struct rlock__waiter *waiter, rlock__args_fn make,
 static void undo_granted(struct rlock__waiter *waiter)
 {
 	bool is_granted[RLOCK_SERVERS_MAX] = { false };
+	int64_t now_ms = rlock_now_ms();
 
 	for (size_t i = 0; i < waiter->routes.count; i++)
 		is_granted[i] = rlock__waiter_is_granted(&waiter->servers[i]);
 	undo_on(waiter, make_return, is_granted);
-	for (size_t i = 0; i < waiter->routes.count; i++)
-		if (is_granted[i] && waiter->hold->row->return_ != NULL)
-			waiter->servers[i].may_be_queued = true;
+	for (size_t i = 0; i < waiter->routes.count; i++) {
+		struct rlock__server *server = &waiter->servers[i];
+		bool is_kept = is_granted[i] && kept_ms(waiter, i, now_ms) > 0;
+
+		if (!is_granted[i])
+			continue;
+		server->may_be_queued |= is_kept || is_fair(waiter);
+		if (is_kept && server->kept_since_ms == 0)
+			server->kept_since_ms = now_ms;
+	}
 }
 
 /*

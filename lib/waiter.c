@@ -116,6 +116,7 @@ enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_
 
 	waiter->conn = conn;
 	waiter->request = request;
+	waiter->began_ms = now_ms;
 	waiter->deadline_ms = request->wait_ms < 0 ? INT64_MAX : now_ms + request->wait_ms;
 	waiter->report_at_ms = request->on_wait != NULL ? now_ms + request->on_wait_ms : INT64_MAX;
 	rlock__conn_copy_error(conn, 0);
@@ -210,10 +211,15 @@ size_t rlock__waiter_blocker(const struct rlock__waiter *waiter)
 	return young;
 }
 
-/* Servers that must agree have queues of one order; a waiter comes to each slot at another time. */
+/*
+ * All servers and slots order their waiters alike, but for the queues of fair locks in several slots: a waiter comes to each of these
+ * at another time.
+ */
 const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index)
 {
 	const char *since = waiter->servers[index].since;
+	bool has_own = rlock__routes_are_slots(&waiter->routes) &&
+		       waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER;
 
-	return rlock__routes_are_slots(&waiter->routes) && since[0] != '\0' ? since : waiter->since;
+	return has_own && since[0] != '\0' ? since : waiter->since;
 }

@@ -47,6 +47,7 @@ struct rlock__server {
 	bool has_turn_passed; /* of another waiter, which came first: a message has come since */
 	bool lacks_own_channel; /* the user has no right to our own channel: we can't be in the wake queue */
 	int64_t retry_after_ms; /* by when the server wants another try, from now; 0: at once; -1: no wish */
+	int64_t kept_since_ms; /* the lock is kept for us there, while another slot or server does not grant it; 0: not since it was busy */
 	int64_t ttl_ms;
 	int64_t held_since_ms; /* by that owner, on our clock; INT64_MAX: it is not known */
 	size_t position;       /* of ours in the queue of a fair lock, from 1 on; 0: in none */
@@ -67,7 +68,7 @@ struct rlock__waiter {
 	size_t failed_slot; /* which one could not be reached by the last try, from 1; 0: none */
 	struct rlock__routes routes;
 	struct rlock__server *servers; /* one a route */
-	int64_t deadline_ms;
+	int64_t began_ms, deadline_ms;
 	int64_t report_at_ms;   /* when on_wait is due; INT64_MAX: not (any more) */
 	int64_t retry_until_ms; /* how long an unreachable server is retried; 0: all can be reached */
 	int64_t pause_ms;

@@ -5,10 +5,11 @@
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
 -- ARGV[3]  since when it waits, as a reply said; or empty
--- ARGV[4+] for each name: wake queue, turn, channel
+-- ARGV[4]  not used, but the scripts of other kinds need it
+-- ARGV[5+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/names.lua
 
-local FIXED_ARGS = 3
+local FIXED_ARGS = 4
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner, since_us = ARGV[1], ARGV[2], tonumber(ARGV[3])
 

@@ -4,12 +4,14 @@
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
--- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
+-- ARGV[3]  since when it waits; of no matter without the next one
+-- ARGV[4]  for how long each name is kept for the caller, in ms: another server or slot did not grant it; 0: not at all
+-- ARGV[5+] for each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  one number a name, see inc/names.lua
 
-local FIXED_ARGS = 2
+local FIXED_ARGS = 4
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
-local hold_id, owner = ARGV[1], ARGV[2]
+local hold_id, owner, since_us, kept_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
 local results = release_all(hold_id, release_readwrite)
@@ -21,4 +23,5 @@ for _, name in ipairs(names) do
 		publish(name.channel, WAKE_ALL)
 	end
 end
+keep_all(since_us, kept_ms)
 return results

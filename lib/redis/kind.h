@@ -34,7 +34,7 @@ struct rlock__kind {
 	const struct rlock__action *acquire, *release, *renew, *keep_until;
 	/* A release that also leaves the queues. */
 	const struct rlock__action *leave;
-	/* A release that keeps the position in the queue; NULL: the kind has no queue with positions to keep. */
+	/* A release that keeps the position in the queue of a fair lock, or of any other lock the next turn. */
 	const struct rlock__action *return_;
 	enum rlock__key channel;
 	enum rlock__listening listening;

@@ -36,6 +36,12 @@ local function waiter_in_turn(name)
 	return id, tonumber(since_us), tonumber(permits) or 1
 end
 
+-- Whether the caller has waited for longer than that waiter. As the queue is sorted: the hold ids decide where both came at
+-- once, so that all servers have one order.
+local function came_before(since_us, id)
+	return waits_since_us and (waits_since_us < since_us or waits_since_us == since_us and hold_id < id)
+end
+
 -- The waiter that the caller leaves the lock to, and for how many permits that one waits; nil when there is none. A
 -- caller that has waited for longer goes first. So does one that may not wait, if the turn is that of OTHERS: these might
 -- not come, and the caller has no later try.
@@ -43,14 +49,15 @@ local function waiter_in_front(name)
 	if name.is_absent then return nil end
 	local waiter, since_us, permits = waiter_in_turn(name)
 	if waiter == OTHERS then return may_wait and not has_turn_passed and waiter or nil, 1 end
-	if waiter == hold_id or waiter and waits_since_us and waits_since_us < since_us then return nil end
+	if not waiter or waiter == hold_id or came_before(since_us, waiter) then return nil end
 	return waiter, permits
 end
 
 -- When that turn is over at the latest, from now.
 local function turn_retry_after_ms(name) return math.max(redis.call('PTTL', name.turn), 0) + 1 end
 
--- The queue of our waiters for any lock but a fair one: a sorted set of their hold ids, by the time since when each waits.
+-- The queue of our waiters for any lock but a fair one: a sorted set of their hold ids, by the time since when each waits. A
+-- waiter for several names is in the queue of each.
 -- It says which of them is woken next, and never which acquires the lock. A waiter is in it while it sleeps. The script
 -- that wakes it removes it, so that one that is dead or stopped costs one turn. One that then tries in vain joins again,
 -- at its old position. Commands are run by pcall: without a right or the memory for the queue waiters are woken by the
@@ -65,9 +72,11 @@ local function waiter_channel(name, id) return name.channel .. ':' .. id end
 -- In the place of an id: the channel to which each of ours listens that also listens to the channel of the lock.
 local OURS = 'rlock'
 
--- The first waiter in it, and since when it waits; nil when there is none.
-local function next_waiter(name)
-	local first = redis.pcall('ZRANGE', name.wake_queue, 0, 0, 'WITHSCORES')
+-- The first waiter in it, of those that came after a time where one is given, and since when it waits; nil when there is
+-- none.
+local function next_waiter(name, after_us)
+	local least = after_us and '(' .. digits(after_us) or '-inf'
+	local first = redis.pcall('ZRANGE', name.wake_queue, least, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 	return first[1], tonumber(first[2])
 end
 
@@ -89,9 +98,9 @@ end
 
 -- The next one that listens: its hold id, and since when it waits. nil when there is none, or no right to notify it. Those
 -- that do not listen are removed: one of them that lives will try when it has subscribed again.
-local function wake_listener(name)
+local function wake_listener(name, after_us)
 	for _ = 1, DEAD_MAX do
-		local id, since_us = next_waiter(name)
+		local id, since_us = next_waiter(name, after_us)
 		if not id then return nil end
 		local heard = is_listening(name, id) and send(waiter_channel(name, id), WAKE_ONE) or 0
 		if is_error(heard) or is_error(redis.pcall('ZREM', name.wake_queue, id)) then return nil end
@@ -100,9 +109,10 @@ local function wake_listener(name)
 	return nil
 end
 
--- To be run by whatever leaves the lock free and does not acquire it. Whether there was one to wake.
-local function wake_next(name)
-	local id, since_us = wake_listener(name)
+-- To be run by whatever leaves the lock free and does not acquire it. Whether there was one to wake, of those that came
+-- after a time where one is given.
+local function wake_next(name, after_us)
+	local id, since_us = wake_listener(name, after_us)
 	if not id then return false end
 	if now_us() - since_us > OVERTAKEN_MS * 1000 and (waiter_in_turn(name) or id) == id then
 		redis.pcall('SET', name.turn, digits(since_us) .. ' ' .. id, 'PX', TURN_MAX_MS)
@@ -148,11 +158,22 @@ local function is_available(name)
 	return redis.pcall('EXISTS', name.lock) == 0
 end
 
--- The waiter may have been woken just now, and then the next one has to be.
+-- The waiter may have been woken just now, and then the next one has to be, but where another one has the turn: that one was.
 local function leave_wake_queue(name, id)
 	redis.pcall('ZREM', name.wake_queue, id)
-	if waiter_in_turn(name) == id then redis.pcall('DEL', name.turn) end
-	if is_available(name) then wake_next(name) end
+	local waiter = waiter_in_turn(name)
+	if waiter == id then redis.pcall('DEL', name.turn) end
+	if is_available(name) and (not waiter or waiter == id or waiter == OTHERS) then wake_next(name) end
+end
+
+-- Gives the turn of each name to the caller, that has just released them, for so long. Those that the release has woken
+-- learn from their tries when it is over.
+local function keep_all(since_us, kept_ms)
+	for _, name in ipairs(names) do
+		if kept_ms ~= '0' and is_available(name) then
+			redis.pcall('SET', name.turn, since_us .. ' ' .. hold_id, 'PX', kept_ms)
+		end
+	end
 end
 
 -- How soon waiters behind the front try again. Up to FEW of them: every FEW_MS, since all of them may be stopped. More:
@@ -211,17 +232,46 @@ local function sooner_ms(retry_ms, other_ms)
 	return (retry_ms < 0 or other_ms < 0) and math.max(retry_ms, other_ms) or math.min(retry_ms, other_ms)
 end
 
--- The reply of an acquisition that has to wait for one of its names. It leaves the wake queues of its other names.
+local KEPT_MS = 1000 -- how much longer a turn lasts whose waiter came, and has to wait for another name
+
+-- What becomes of one of several names while the caller waits for them. Where it is free, and the caller has its turn, it is
+-- kept for the caller, but only once: then others have it, until a release gives the caller another turn. A waiter that was
+-- woken is not in the queue. In any other case the next waiter is woken; a later one, since two that each wait for a name
+-- of their own would wake each other. Returns when the turn is over, -1: it is not the caller's.
+local function keep_or_pass_on(name, since_us)
+	local was_woken = redis.pcall('ZREM', name.wake_queue, hold_id) == 0
+	if not is_available(name) then return -1 end
+	local waiter = waiter_in_turn(name)
+	if waiter == hold_id then
+		local left_ms = redis.call('PTTL', name.turn)
+		if was_woken then
+			left_ms = left_ms + KEPT_MS
+			redis.pcall('PEXPIRE', name.turn, left_ms)
+		end
+		return left_ms + 1
+	elseif not waiter or waiter == OTHERS then
+		wake_next(name, since_us)
+	end
+	return -1
+end
+
+-- The reply of an acquisition that has to wait for one of its names. It waits for all of them.
 local function wait_reply(index, ttl_ms, holder, holder_note, held_ms)
-	local retry_after_ms, since_us, is_on_guard = -1, nil, 1
-	for other_index, other in ipairs(may_wait and names or {}) do
-		if other_index ~= index then leave_wake_queue(other, hold_id) end
+	if not may_wait then
+		return { 0, index, ttl_ms, holder, holder_note, -1, '', 1, held_ms, 0 }
 	end
-	if may_wait then
-		since_us = waits_since_us or now_us()
-		retry_after_ms, is_on_guard = wait_in_wake_queue(names[index], since_us, ttl_ms)
+	local since_us, retry_after_ms, is_on_guard = waits_since_us or now_us(), -1, 0
+	for i, name in ipairs(names) do
+		local kept_ms = #names > 1 and keep_or_pass_on(name, since_us) or -1
+		local name_ttl_ms = i == index and ttl_ms or redis.call('PTTL', name.lock)
+		local retry_ms, guards = wait_in_wake_queue(name, since_us, name_ttl_ms)
+		if guards == 1 then
+			is_on_guard = 1
+			retry_ms = i ~= index and name_ttl_ms >= 0 and name_ttl_ms + 1 or retry_ms
+		end
+		retry_after_ms = sooner_ms(retry_after_ms, sooner_ms(retry_ms, kept_ms))
 	end
-	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, since_us and digits(since_us) or '', is_on_guard, held_ms, 0 }
+	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, digits(since_us), is_on_guard, held_ms, 0 }
 end
 
 -- The lock is free, and kept for a waiter, which may be dead. Only its hold id is known, which is of no use to the caller.

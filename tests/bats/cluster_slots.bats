@@ -67,6 +67,24 @@ hold_at_its_node() {
 	cluster_is_empty
 }
 
+@test "a waiter for several slots has its turn while others come and go for each" {
+	local name start
+	for name in a b; do
+		for _ in 1 2; do
+			in_background sh -c 'until [ -e enough ]; do rlock run "$0" -- timeout 0.3 tail -f /dev/null; done' "$name"
+		done
+		wait_until 5 is_waited_for "$name"
+	done
+	start=$(now_ms)
+	run -0 rlock run -w 20s a b -- true
+	((start = $(now_ms) - start, start < 6000)) || fail "it waited for $start ms"
+	touch enough
+	for name in "${BACKGROUND[@]}"; do
+		wait_until 5 is_gone "$name"
+	done
+	wait_until 5 cluster_is_empty
+}
+
 @test "a waiter holds none of them, and the release of the busy one wakes it" {
 	local name start
 	for name in a b c; do

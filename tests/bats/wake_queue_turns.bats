@@ -242,6 +242,74 @@ comes_from_afar() {
 	no_keys
 }
 
+# ---- several names ----
+
+@test "a waiter for several names far away has its turn while others come and go for each" {
+	for name in a b; do
+		keep_coming run "$name"
+		keep_coming run "$name"
+	done
+	wait_until 5 has_waiters a
+	wait_until 5 has_waiters b
+	comes_from_afar run a b
+}
+
+# both_wait: a waiter for a and b has waited for more than 2 s, while they are held until "let-a" and "let-go" are there; and
+# one that came later waits for a.
+both_wait() {
+	in_background rlock run a -- comes_true test -e let-a
+	wait_until 5 is_held a
+	hold_until_let_go run b
+	in_background rlock run a b -- sh -c 'echo both >>turns'
+	wait_until 5 has_waiters b
+	wait_as 1 a
+	touch out
+	let_pass 2.2
+}
+
+@test "a free name is kept for a waiter of several names until the other one is released" {
+	both_wait
+	touch let-a
+	wait_until 5 is_held 'rlock_turn:{a}'
+	stays 0.5 is_free a
+	let_go
+	within $SOON had_turns both 1
+	all_ended_with 0
+	no_keys
+}
+
+@test "a free name is kept for a waiter of several names for two seconds, and then another has it" {
+	local start
+	both_wait
+	touch let-a
+	wait_until 5 is_held 'rlock_turn:{a}'
+	start=$(now_ms)
+	wait_until 5 had_turns 1
+	start=$(($(now_ms) - start))
+	((start > 1500 && start < 5000 * SLOWNESS)) || fail "it was kept for $start ms"
+	let_go
+	wait_until 5 had_turns 1 both
+	all_ended_with 0
+	no_keys
+}
+
+@test "two waiters for a free name that wait for others beside it do not wake each other" {
+	local requests
+	hold_until_let_go run b
+	hold_until_let_go run c
+	in_background rlock run a b -- true
+	in_background rlock run a c -- true
+	wait_until 5 has_waiters a 2
+	requests=$(server_commands)
+	let_pass 1
+	((requests = $(server_commands) - requests, requests < 200)) || fail "$requests commands in a second"
+	let_go
+	all_ended_with 0
+	no_keys
+}
+
+# ---- others than ours ----
+
 # others_wait: as Redisson's waiters do, one listens to the channel of the lock, and tries nothing.
 others_wait() {
 	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
