@@ -24,7 +24,8 @@ end
 
 -- Whether a lock that this caller does not hold can be acquired now.
 local function is_our_turn(name)
-	return name.is_free and (not name.head or name.head == fresh_owner) and not is_early(name, waits_since_us)
+	if not name.is_free or name.head and name.head ~= fresh_owner then return false end
+	return name.head and has_kept_place(name, fresh_owner) or not is_early(name, waits_since_us)
 end
 
 local function obstacle(index, name)

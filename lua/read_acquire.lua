@@ -121,8 +121,8 @@ local function let_others_in(name)
 	if name.is_free and not name.is_absent and redis.pcall('DEL', name.turn) == 1 then
 		send(name.channel, WAKE_ALL)
 	end
+	leave_with_lock(name)
 	if waits_since_us then
-		redis.pcall('ZREM', name.wake_queue, hold_id)
 		wake_listener(name)
 		notify_front(name)
 	end

@@ -119,7 +119,7 @@ local function acquire_permits(name)
 		acquire_new(name)
 		name.free = name.free - take
 	end
-	if waits_since_us then redis.pcall('ZREM', name.wake_queue, hold_id) end
+	leave_with_lock(name)
 	if not name.is_absent then
 		if waiter_in_turn(name) == hold_id then redis.pcall('DEL', name.turn) end
 		-- Other waiters may have left these permits to this one, or need it to wake them.

@@ -224,6 +224,14 @@ local function search_by_time(name, since_us)
 	return low, high
 end
 
+-- Whether a waiter that is in the queue has listened here since before that: the queue was not lost, and no waiter in front.
+local function has_kept_place(name, owner)
+	recall(name)
+	local sign = sign_of_life(name, owner)
+	return sign and sign.run == name.run and sign.listens_since_ms > 0
+		and sign.listens_since_ms < name.grace_until_ms - GRACE_MS
+end
+
 -- Joins the queue in front of those that came later, so a waiter that was taken for dead, by us or by a Java client
 -- whose clock is wrong, has its position again. Of Java's waiters it is not known when they came: it stays behind
 -- those that were in front of it just now, and goes in front of the others. Returns the position, from 0 on.

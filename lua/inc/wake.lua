@@ -235,16 +235,16 @@ end
 local KEPT_MS = 1000 -- how much longer a turn lasts whose waiter came, and has to wait for another name
 
 -- What becomes of one of several names while the caller waits for them. Where it is free, and the caller has its turn, it is
--- kept for the caller, but only once: then others have it, until a release gives the caller another turn. A waiter that was
--- woken is not in the queue. In any other case the next waiter is woken; a later one, since two that each wait for a name
+-- kept for the caller, but only once, when it was woken: then others have it, until a release gives the caller another turn. In
+-- any other case the next waiter is woken; a later one, since two that each wait for a name
 -- of their own would wake each other. Returns when the turn is over, -1: it is not the caller's.
 local function keep_or_pass_on(name, since_us)
-	local was_woken = redis.pcall('ZREM', name.wake_queue, hold_id) == 0
 	if not is_available(name) then return -1 end
 	local waiter = waiter_in_turn(name)
 	if waiter == hold_id then
 		local left_ms = redis.call('PTTL', name.turn)
-		if was_woken then
+		-- One that was woken is not in the queue.
+		if redis.pcall('ZRANGE', name.wake_queue, digits(since_us), digits(since_us), 'BYSCORE')[1] ~= hold_id then
 			left_ms = left_ms + KEPT_MS
 			redis.pcall('PEXPIRE', name.turn, left_ms)
 		end
@@ -285,8 +285,23 @@ local function held_reply(index)
 	return wait_reply(index, redis.call('PTTL', names[index].lock), holder_of(names[index]))
 end
 
--- The caller has the lock.
+-- Waiters that came before the caller, which has the lock now without having been woken: those that were woken did not come,
+-- and others are stopped, too. All leave the queue at once, so that they hold up those behind them once. One that is not
+-- stopped tries, and joins it again.
+local function wake_in_front(name)
+	local ids = redis.pcall('ZRANGE', name.wake_queue, '-inf', '(' .. digits(waits_since_us), 'BYSCORE', 'LIMIT', 0, DEAD_MAX)
+	for _, id in ipairs(ids) do
+		redis.pcall('ZREM', name.wake_queue, id)
+		send(waiter_channel(name, id), WAKE_ONE)
+	end
+end
+
+-- The caller has the lock, and waits no longer.
+local function leave_with_lock(name)
+	if waits_since_us and redis.pcall('ZREM', name.wake_queue, hold_id) == 1 then wake_in_front(name) end
+end
+
 local function acquired_from_wake_queue(name)
-	if waits_since_us then redis.pcall('ZREM', name.wake_queue, hold_id) end
+	leave_with_lock(name)
 	if not name.is_absent then redis.pcall('DEL', name.turn) end
 end

@@ -4,7 +4,10 @@
 -- It reads of the script FIXED_ARGS; KEY_COUNT, how many keys a name has; may_be_quick, whether this may be such a case; field,
 -- the owner's in the lock hash; counter, turn, and of a reader ends and its timeout key own_key, each nil where there is none.
 local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]
-local there = may_be_quick and not asks_for_more and #KEYS == KEY_COUNT and call('EXISTS', turn or lock, unpack(KEYS))
+local may_be = may_be_quick and not asks_for_more and #KEYS == KEY_COUNT
+-- A waiter that was woken is not in the wake queue; one that was not has more to do: wake_in_front.
+local is_queued = may_be and has_waited and call('ZRANGE', ARGV[FIXED_ARGS + 1], since_us, since_us, 'BYSCORE')[1] == hold_id
+local there = may_be and not is_queued and call('EXISTS', turn or lock, unpack(KEYS))
 local is_quick, token = there == 0, nil
 if counter and (there == 1 or is_quick and want_token) then
 	is_quick = is_quick or call('EXISTS', counter) == 1
@@ -27,7 +30,6 @@ end
 if is_added and call('PEXPIRE', lock, lease_ms) == 1
 	and call('HSET', holds, hold_id, field .. ' ' .. since_ms .. ' ' .. end_ms .. ' ' .. (token or '-') .. ' ' .. note) == 1
 	and call('PEXPIRE', holds, lease_ms) == 1 then
-	if has_waited then call('ZREM', ARGV[FIXED_ARGS + 1], hold_id) end
 	-- Without a token a reply that takes no table.
 	return token and { 1, fresh_owner, 1, token, 0 } or 1
 end

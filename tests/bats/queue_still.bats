@@ -106,6 +106,20 @@ teardown() { watchful_teardown; }
 	nothing_is_left
 }
 
+@test "a waiter that is alone in the queue acquires the free lock at once after it stood still" {
+	start_holder r0 fair a
+	queue_waiter r1 a
+	wait_until 5 says_it_listens a r1 1
+	stop_waiters "${PIDS[r1]}"
+	let_leave r0
+	# For longer than there may be no sign of life.
+	let_pass 3.5
+	continue_waiters "${PIDS[r1]}"
+	within 1.5 is_inside r1
+	let_leave r1
+	nothing_is_left
+}
+
 # ---- Java's clocks ----
 
 @test "a Java client whose clock is an hour fast drops our heads, and they come back in their order" {

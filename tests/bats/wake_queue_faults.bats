@@ -124,6 +124,26 @@ stop_when_woken() {
 	no_keys
 }
 
+# Each would keep the lock from those behind it for a turn.
+@test "several waiters that are stopped hold up those behind them once" {
+	local i
+	hold_until_let_go run a
+	for i in 1 2 3 4 5; do
+		wait_as "$i" a
+	done
+	stop_waiters "${BACKGROUND[@]:1}"
+	wait_as 6 a
+	wait_as 7 a
+	let_go
+	wait_until 7 has_lines turns 1
+	wait_until 5 has_waiters a 1
+	touch out
+	within $SOON has_lines turns 2
+	continue_waiters "${BACKGROUND[@]:1:5}"
+	all_ended_with 0
+	no_keys
+}
+
 @test "more dead waiters than are removed at once hold up none" {
 	local i
 	hold_until_let_go run a
