@@ -268,8 +268,10 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	struct rlock__error *error = &waiter->conn->error;
 	size_t index = rlock__waiter_blocker(waiter);
 	const struct rlock__server *server = &waiter->servers[index];
-	const char *how =
-		server->state == RLOCK__SERVER_QUEUED ? "kept for the next waiter," : "held by";
+	const char *how = server->state == RLOCK__SERVER_QUEUED ? "kept for the next waiter,"
+			  : server->state == RLOCK__SERVER_BEHIND_WRITER
+				  ? "held by readers, and next is"
+				  : "held by";
 	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
 
 	rlock__conn_copy_error(waiter->conn, index);

@@ -30,7 +30,9 @@ enum acquire_result {
 };
 
 #define VALUES_PER_NAME 3
-#define TTL_OF_A_WAITER (-2)
+/* In the place of a TTL. */
+#define FREE (-2)
+#define HELD_BY_READERS (-3)
 #define COUNTER_SHOWN_MAX 256
 
 static size_t copy_string(const redisReply *from, char *to, size_t to_size)
@@ -198,8 +200,9 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 					 waiter->hold->row->acquire->script);
 	server->name_index = name_index;
 	server->ttl_ms = element[2]->integer;
-	server->state =
-		element[2]->integer == TTL_OF_A_WAITER ? RLOCK__SERVER_QUEUED : RLOCK__SERVER_HELD;
+	server->state = element[2]->integer == FREE              ? RLOCK__SERVER_QUEUED
+			: element[2]->integer == HELD_BY_READERS ? RLOCK__SERVER_BEHIND_WRITER
+								 : RLOCK__SERVER_HELD;
 	server->owner_len = copy_string(element[3], server->owner, sizeof(server->owner));
 	server->note_len = copy_string(element[4], server->note, sizeof(server->note));
 	server->retry_after_ms = element[5]->integer;

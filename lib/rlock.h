@@ -406,10 +406,11 @@ struct rlock_hold;
 /* Why the lock is busy. The strings are valid during the call they are passed to. */
 struct rlock_blocker {
 	size_t name_index;
-	int64_t ttl_ms; /* -1: the key has no TTL; -2: the lock is free, and left to another waiter */
+	/* -1: the key has no TTL; -2: the lock is free, and left to another waiter; -3: readers hold it, and a writer is next */
+	int64_t ttl_ms;
 	int64_t held_ms; /* for how long owner has held it, by its record; -1: it is not known */
 	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: it is in none */
-	bool is_waiter; /* no owner holds the lock: owner is the next waiter, or empty when that is not known */
+	bool is_waiter; /* the lock is left to owner, the next waiter, or empty when that is not known */
 	/*
 	 * As rlock_url_server: it was started less than a lease ago, and grants a lock when a lease has passed. NULL: an
 	 * owner or another waiter comes first.

@@ -216,7 +216,8 @@ static void report_wait(struct rlock__waiter *waiter)
 				   ? -1
 				   : rlock_now_ms() - server->held_since_ms,
 		.position = server->position,
-		.is_waiter = server->state == RLOCK__SERVER_QUEUED,
+		.is_waiter = server->state == RLOCK__SERVER_QUEUED ||
+			     server->state == RLOCK__SERVER_BEHIND_WRITER,
 		.young_server = young_server(waiter, index),
 		.owner = server->owner,
 		.owner_len = server->owner_len,

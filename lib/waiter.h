@@ -23,6 +23,7 @@ enum rlock__server_state {
 	RLOCK__SERVER_UNKNOWN, /* no reply, an error, or the try did not come to it */
 	RLOCK__SERVER_HELD,    /* another owner holds the lock */
 	RLOCK__SERVER_QUEUED,  /* no owner holds it, but another waiter comes first */
+	RLOCK__SERVER_BEHIND_WRITER, /* readers hold it, and we could, but a writer that waits comes first */
 	RLOCK__SERVER_GRANTED, /* it is ours there, whatever else the reply said */
 	RLOCK__SERVER_GRANTED_YOUNG, /* it is, but does not count: the server may have lost another owner's lock */
 };

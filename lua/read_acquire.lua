@@ -4,7 +4,8 @@
 -- Redisson RedissonReadLock.tryLockInnerAsync
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV     see inc/request.lua; of each name: wake queue, turn, channel, what its timeout keys begin with
--- Returns  as plain_acquire.lua; ttl -2 when no writer holds the lock: holder is the writer that is next, or empty
+-- Returns  as plain_acquire.lua; ttl -3 when readers hold the lock, and -2 when it is free: holder is the writer that is next,
+--          or empty
 
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 4, not want_token and not has_waited
 local field, counter, turn, ends = fresh_owner, nil, ARGV[FIXED_ARGS + 2], KEYS[4]
@@ -38,7 +39,7 @@ local function busy_reply(index, name, mode)
 	end
 	local writer, writer_note, retry_after_ms = earlier_writer(name)
 	if not writer then return nil end
-	local reply = wait_reply(index, -2, writer, writer_note, -1)
+	local reply = wait_reply(index, name.is_free and -2 or -3, writer, writer_note, -1)
 	reply[6] = sooner_ms(reply[6], retry_after_ms + 1)
 	return reply
 end

@@ -36,7 +36,7 @@ teardown() { watchful_teardown; }
 	no_keys
 }
 
-@test "a reader that comes after a waiting writer is told for which one the lock is kept" {
+@test "a reader that comes after a waiting writer is told that readers hold the lock, and which writer is next" {
 	local writer
 	admit_guest r rlock a
 	queue_guest w wlock a --note 'nightly import'
@@ -44,7 +44,7 @@ teardown() { watchful_teardown; }
 	run -75 rlock rlock -n a -- touch ran
 	assert_output ''
 	run -75 rlock rlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: timed out after 50ms: kept for the next waiter, nightly import \([0-9a-f-]{36}:$writer\)\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \([0-9a-f-]{36}:$writer\)\$"
 	refute file_exists ran
 	run -75 rlock rlock -v -w 1.2s a -- touch ran
 	assert_line --regexp '^rlock: .*a: waiting for nightly import \('
