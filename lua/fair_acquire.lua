@@ -2,18 +2,18 @@
 -- every name, if the caller will wait.
 -- Redisson RedissonFairLock.tryLockInnerAsync; but by the server's clock, and an acquisition takes nothing off the others' deadlines
 -- KEYS     for each name: lock hash, holds hash, fencing counter, Redisson's queue and deadlines, our waiters
--- ARGV     see inc/request.lua; of each name: channel
+-- ARGV     see inc/request.lua; of each name: wake queue and turn, those of the plain lock, channel
 -- Returns  as plain_acquire.lua; ttl -2 when the lock is free, and holder is the head of the queue
 
 -- Not quick for a waiter: its queue may have been lost, with others in front of it.
 local FIXED_ARGS, KEY_COUNT, may_be_quick = 5, 6, not has_waited
-local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], nil, nil, nil
+local field, counter, turn, own_key, ends = fresh_owner, KEYS[3], ARGV[FIXED_ARGS + 2], nil, nil
 
 -- include: quick/acquire
 local is_added = is_quick and call('HSET', lock, field, '1') == 1
 -- include: quick/acquire
 
-local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'channel' }
+local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 
 -- A request that reads the queue may not join it, and yet the time of grace counts from now on.
 local function record_seen(name)
@@ -22,9 +22,15 @@ local function record_seen(name)
 	end
 end
 
+-- Whether a waiter for the plain lock that came before the caller has the next turn.
+local function is_turn_of_plain(name)
+	local waiter = waiter_in_front(name)
+	return waiter and waiter ~= OTHERS and waiter ~= fresh_owner
+end
+
 -- Whether a lock that this caller does not hold can be acquired now.
 local function is_our_turn(name)
-	if not name.is_free or name.head and name.head ~= fresh_owner then return false end
+	if not name.is_free or name.head and name.head ~= fresh_owner or is_turn_of_plain(name) then return false end
 	return name.head and has_kept_place(name, fresh_owner) or not is_early(name, waits_since_us)
 end
 
@@ -96,6 +102,7 @@ end
 
 local function acquire_and_dequeue(name)
 	local count, token = mutex_acquire(name)
+	if not name.is_absent then redis.pcall('DEL', name.turn) end
 	-- Also after a re-entry: the waiter's owner may have acquired the lock by another request.
 	if name.head then
 		dequeue(name, fresh_owner)

@@ -21,6 +21,7 @@ for index, name in ipairs(names) do
 	-- A key of another type has no waiters any more.
 	if not is_wrong_type(leave_error(name)) then
 		dequeue(name, owner)
+		if waiter_in_turn(name) == owner then redis.pcall('DEL', name.turn) end
 		if was_head[index] and redis.call('EXISTS', name.lock) == 0 then
 			prune(name)
 			wake_head(name)

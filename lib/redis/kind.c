@@ -25,7 +25,7 @@ static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire
 						    QUEUE_KEYS };
 static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
 						   HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS,
-						   KEY(CHANNEL), 0 };
+						   NOTIFY_ARGS, 0 };
 static const struct rlock__action fair_return = { &rlock__script_fair_return,
 						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
 static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | QUEUE_KEYS,

@@ -22,6 +22,10 @@ local function notify_waiters(name)
 	if err then return end
 	prune(name)
 	wake_head(name)
+	-- Callers for the plain lock would be faster each time.
+	local head = head_of(name)
+	local sign = head and sign_of_life(name, head)
+	if sign then give_turn(name, sign.since_us, head) end
 end
 
 -- Makes a lock without another owner than those of kept holds last until these end. False: none is left.

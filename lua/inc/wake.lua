@@ -109,14 +109,22 @@ local function wake_listener(name, after_us)
 	return nil
 end
 
+-- Gives the next turn to a waiter that was woken, where it has waited for long, and for longer than the one that has it. Its id
+-- is the owner of one in the queue of a fair lock.
+local function give_turn(name, since_us, id)
+	local waiter, other_since_us = waiter_in_turn(name)
+	if now_us() - since_us > OVERTAKEN_MS * 1000 and waiter ~= OTHERS
+		and (not waiter or waiter == id or since_us < other_since_us) then
+		redis.pcall('SET', name.turn, digits(since_us) .. ' ' .. id, 'PX', TURN_MAX_MS)
+	end
+end
+
 -- To be run by whatever leaves the lock free and does not acquire it. Whether there was one to wake, of those that came
 -- after a time where one is given.
 local function wake_next(name, after_us)
 	local id, since_us = wake_listener(name, after_us)
 	if not id then return false end
-	if now_us() - since_us > OVERTAKEN_MS * 1000 and (waiter_in_turn(name) or id) == id then
-		redis.pcall('SET', name.turn, digits(since_us) .. ' ' .. id, 'PX', TURN_MAX_MS)
-	end
+	give_turn(name, since_us, id)
 	notify_front(name)
 	return true
 end

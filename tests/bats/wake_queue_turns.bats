@@ -176,6 +176,21 @@ comes_from_afar() {
 	comes_from_afar wlock a
 }
 
+# Callers for either one take no notice of the other one's queue.
+@test "a waiter for a fair lock far away has its turn while callers for the plain lock come and go" {
+	keep_coming run a
+	keep_coming run a
+	wait_until 5 has_waiters a
+	comes_from_afar fair a
+}
+
+@test "a waiter for a plain lock far away has its turn while callers for the fair lock come and go" {
+	keep_coming fair a
+	keep_coming fair a
+	wait_until 5 is_held 'redisson_lock_queue:{a}'
+	comes_from_afar run a
+}
+
 @test "a reader that came before a writer does not leave the next turn to it" {
 	hold_until_let_go wlock a
 	in_background rlock rlock a -- sh -c 'echo reader >>turns'

@@ -14,6 +14,7 @@
 #define QUEUE "redisson_lock_queue:{" LOCK "}"
 #define DEADLINES "redisson_lock_timeout:{" LOCK "}"
 #define OUR_WAITERS "rlock_waiters:{" LOCK "}"
+#define TURN "rlock_turn:{" LOCK "}"
 #define COUNTER "redisson_lock_token:{" LOCK "}"
 #define CHANNEL "redisson_lock__channel:{" LOCK "}"
 

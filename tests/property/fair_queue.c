@@ -248,9 +248,9 @@ static void check_signs(const struct shot *shot)
 
 static void check_keys(const struct shot *shot)
 {
-	static const char *const keys[] = { LOCK,        "rlock_holds:{" LOCK "}",
-					    QUEUE,       DEADLINES,
-					    OUR_WAITERS, COUNTER };
+	static const char *const keys[] = {
+		LOCK, "rlock_holds:{" LOCK "}", QUEUE, DEADLINES, OUR_WAITERS, COUNTER, TURN
+	};
 
 	for (size_t i = 0; i < shot->keys->elements; i += 2) {
 		size_t known = 0;
@@ -261,6 +261,9 @@ static void check_keys(const struct shot *shot)
 		if (known == COUNT_OF(keys))
 			differs("there is a key '%s'", shot->keys->element[i]->str);
 	}
+	/* One that has waited for long has it, for a second at most. */
+	if (shot_ttl_ms(shot, TURN) == -1 || shot_ttl_ms(shot, TURN) > 1000)
+		differs("a turn lasts for %" PRId64 " ms", shot_ttl_ms(shot, TURN));
 	if (!fair.may_have_issued && (shot_ttl_ms(shot, COUNTER) == -2) != (fair.last_token == 0))
 		differs("the counter is there, and ought not to be, or the other way round");
 }
