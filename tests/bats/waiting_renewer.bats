@@ -315,8 +315,8 @@ has_taken_signals() {
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
 	leaves
-	wait_until 5 has_waiters a 0
-	# Its renewer has heard so.
+	# By its renewer.
+	wait_until 5 is_held a
 	stays 0.5 is_held a
 	kill -s KILL "$PID"
 	wait_until 5 no_keys
