@@ -249,7 +249,7 @@ static int become_command(void *ctx)
 	lease_check_deadlines(lease, rlock_now_ms());
 	if (lease->reason != TERMINATE_NONE)
 		return EXIT_LOST;
-	if (lease->kill_child)
+	if (lease->opts->kill_child)
 		os_die_with_parent(SIGKILL);
 	signals_restore();
 	/* Unlike execve it runs a script without an interpreter by the shell. */

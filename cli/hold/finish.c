@@ -41,7 +41,7 @@ static char *lost_reason(const struct lease *lease, char out[REASON_MAX])
 
 	if (lease->is_broken)
 		(void)snprintf(out, REASON_MAX, "%s", why);
-	else if (lease->is_fixed)
+	else if (lease->opts->is_fixed_lease)
 		(void)snprintf(out, REASON_MAX, "its lease ends");
 	else
 		(void)snprintf(out, REASON_MAX, "not renewed for %s: %s",
@@ -51,11 +51,11 @@ static char *lost_reason(const struct lease *lease, char out[REASON_MAX])
 }
 
 /* The lock is lost: when, why, and what that does to the command. */
-static void message_lost(const struct opts *opts, const struct lease *lease)
+static void message_lost(const struct lease *lease)
 {
 	char name[NAME_SHOWN_MAX], at[WALL_CLOCK_TEXT_MAX], reason[REASON_MAX];
 
-	(void)names_show_one(opts, lease->lost_name, name);
+	(void)names_show_one(lease->opts, lease->lost_name, name);
 	message_error("%s: lock lost at %s: %s: %s", name, wall_clock_print(false, at),
 		      lost_reason(lease, reason), consequence(lease->on_lost));
 }
@@ -103,20 +103,21 @@ void report_news(struct report *report, struct lease *lease, const struct job_re
 	int reason = lease->reason;
 
 	if (lease->is_lost && !report->has_lost)
-		message_lost(report->opts, lease);
+		message_lost(lease);
 	report->has_lost = lease->is_lost;
 	if (lease_was_lost(lease))
 		log_lost(lease);
 	if (reason != report->reason)
-		message_terminating(report->opts, reason);
+		message_terminating(lease->opts, reason);
 	report->reason = reason;
 	if (processes->denied > 0 && !report->has_denied) {
 		report->has_denied = true;
-		message_denied(report->opts, &processes->denied_one);
+		message_denied(lease->opts, &processes->denied_one);
 	}
 }
 
-void report_signal_denied(struct report *report, const struct proc *command, int signal)
+void report_signal_denied(struct report *report, const struct opts *opts,
+			  const struct proc *command, int signal)
 {
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 
@@ -124,7 +125,7 @@ void report_signal_denied(struct report *report, const struct proc *command, int
 	message_warning(
 		"%s: may not pass signal %d on to process %d (%s): it runs as another user: "
 		"run rlock as that user",
-		names_show_one(report->opts, 0, name), signal, (int)command->pid,
+		names_show_one(opts, 0, name), signal, (int)command->pid,
 		rlock_escape(command->name, strlen(command->name), shown, sizeof(shown)));
 }
 
@@ -146,8 +147,9 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
 
 static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 {
-	return lease->at_least_ms > 0 ? most(lease->acquired_ms + lease->at_least_ms - now_ms, 0)
-				      : 0;
+	return lease->opts->at_least_ms > 0
+		       ? most(lease->acquired_ms + lease->opts->at_least_ms - now_ms, 0)
+		       : 0;
 }
 
 static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_hold *hold,
@@ -195,14 +197,15 @@ static void log_end(const struct lease *lease, enum event_kind kind, const char 
 	event_log(&event);
 }
 
-static void message_released(const struct opts *opts, const struct lease *lease)
+static void message_released(const struct lease *lease)
 {
 	char names[NAMES_SHOWN_MAX], held[DURATION_TEXT_MAX], kept[DURATION_TEXT_MAX];
 	int64_t now_ms = rlock_now_ms(), kept_ms = left_ms_of(lease, now_ms);
 
 	if (!message_is_verbose())
 		return;
-	message_debug("%s: released after %s%s%s", names_show(opts->names, opts->name_count, names),
+	message_debug("%s: released after %s%s%s",
+		      names_show(lease->opts->names, lease->name_count, names),
 		      duration_print_rough(now_ms - lease->acquired_ms, held),
 		      kept_ms > 0 ? ", and stays held for " : "",
 		      kept_ms > 0 ? duration_print_rough(kept_ms, kept) : "");
@@ -223,13 +226,12 @@ static void message_not_released(const char *name, const struct rlock_conn *conn
 }
 
 /* Whether the lock was lost while the job ran: if no renewal came in time, that is known only now. */
-static bool report_end(const struct opts *opts, const struct rlock_conn *conn, struct lease *lease,
-		       enum rlock_status status)
+static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum rlock_status status)
 {
 	bool is_late = rlock_now_ms() >= lease_end_ms(lease);
 	char name[NAME_SHOWN_MAX];
 
-	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
+	(void)names_show_one(lease->opts, rlock_conn_error_name(conn), name);
 	if (lease_was_lost(lease)) {
 		log_lost(lease);
 		return true;
@@ -246,7 +248,7 @@ static bool report_end(const struct opts *opts, const struct rlock_conn *conn, s
 		return true;
 	}
 	if (status == RLOCK_OK)
-		message_released(opts, lease);
+		message_released(lease);
 	else if (status == RLOCK_NOT_NOTIFIED)
 		message_warning("%s: released, but waiters were not notified: %s", name,
 				rlock_conn_error(conn));
@@ -270,8 +272,8 @@ static void set_exit(struct lease *lease, bool is_lost)
 	lease->exit_code = code;
 }
 
-void finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
-		 struct lease *lease, bool may_be_done)
+void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease *lease,
+		 bool may_be_done)
 {
 	enum rlock_status status;
 
@@ -284,5 +286,5 @@ void finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 	status = release_or_keep(conn, hold, lease);
 	if (status == RLOCK_NOT_HELD && may_be_done && rlock_now_ms() < lease_end_ms(lease))
 		status = RLOCK_OK;
-	set_exit(lease, report_end(opts, conn, lease, status));
+	set_exit(lease, report_end(conn, lease, status));
 }

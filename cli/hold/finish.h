@@ -12,9 +12,8 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 
-/* What was reported so far of the lock and its command. Begin with the options, and all else zero. */
+/* What was reported so far of the lock and its command; all zero at first. */
 struct report {
-	const struct opts *opts;
 	int reason;
 	bool has_lost, has_denied, has_signal_denied;
 };
@@ -22,7 +21,8 @@ struct report {
 /* Report what is new: why the command is terminated, and what hinders that. */
 void report_news(struct report *report, struct lease *lease, const struct job_report *processes);
 /* Report that a signal may not be passed on to the command. */
-void report_signal_denied(struct report *report, const struct proc *command, int signal);
+void report_signal_denied(struct report *report, const struct opts *opts,
+			  const struct proc *command, int signal);
 
 /* Release, and wait no longer than some seconds for a server that does not reply. */
 enum rlock_status finish_release(struct rlock_conn *conn, struct rlock_hold *hold);
@@ -34,7 +34,7 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold);
  * Release or keep until, as the lease says, report what came of it, and set the exit code and signal of the lease.
  * may_be_done: a process that was killed may have sent the release before.
  */
-void finish_hold(const struct opts *opts, struct rlock_conn *conn, struct rlock_hold *hold,
-		 struct lease *lease, bool may_be_done);
+void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease *lease,
+		 bool may_be_done);
 
 #endif

@@ -121,7 +121,7 @@ static int64_t needed_ms(const struct lease *lease, int64_t now_ms)
 		return INT64_MAX;
 	if (lease->phase != HOLD_STARTING && lease->phase != HOLD_RUNNING)
 		return now_ms + ANSWER_MS;
-	return least(lease->is_fixed ? INT64_MAX : renewal_ms, lease_next_ms(lease));
+	return least(lease->opts->is_fixed_lease ? INT64_MAX : renewal_ms, lease_next_ms(lease));
 }
 
 static void record_renewer(struct front *front, const siginfo_t *info)

@@ -41,15 +41,10 @@ struct lease *lease_new(const struct opts *opts, enum rlock_kind kind)
 	if (lease == MAP_FAILED)
 		return NULL;
 	lease->lease_ms = opts->lease_ms;
-	lease->grace_ms = opts->grace_ms;
-	lease->at_least_ms = opts->at_least_ms;
-	lease->max_run_ms = opts->max_run_ms;
+	lease->opts = opts;
 	lease->wait_end_ms = opts->wait_ms <= 0 ? INT64_MAX : rlock_now_ms() + opts->wait_ms;
-	lease->is_fixed = opts->is_fixed_lease;
 	lease->is_shared = kind == RLOCK_READ;
 	lease->is_for_process = opts->command == NULL;
-	lease->kill_child = opts->kill_child;
-	lease->wait_all = opts->wait_all;
 	lease->on_lost = opts->on_lost == ON_LOST_DEFAULT ? by_default : opts->on_lost;
 	lease->front = getpid();
 	lease->max_run_end_ms = INT64_MAX;
@@ -147,9 +142,10 @@ void lease_record_renewal(struct lease *lease, int64_t sent_ms)
  */
 static int64_t lost_ms(const struct lease *lease)
 {
-	if (lease->on_lost == ON_LOST_IGNORE && !lease->is_fixed)
+	if (lease->on_lost == ON_LOST_IGNORE && !lease->opts->is_fixed_lease)
 		return lease_end_ms(lease);
-	return lease_kill_ms(lease) - least(lease->grace_ms, lease->lease_ms / TERM_MARGIN_DIVISOR);
+	return lease_kill_ms(lease) -
+	       least(lease->opts->grace_ms, lease->lease_ms / TERM_MARGIN_DIVISOR);
 }
 
 bool lease_terminates_job(const struct lease *lease)
@@ -189,7 +185,7 @@ void lease_lose(struct lease *lease)
 /* The end of a fixed lease terminates a command, and is no loss. */
 static bool ends_with_lease(const struct lease *lease)
 {
-	return lease->is_fixed && !lease->is_for_process;
+	return lease->opts->is_fixed_lease && !lease->is_for_process;
 }
 
 void lease_check_deadlines(struct lease *lease, int64_t now_ms)
@@ -217,7 +213,7 @@ int64_t lease_next_ms(const struct lease *lease)
 
 int64_t lease_term_end_ms(const struct lease *lease)
 {
-	int64_t grace_end_ms = lease->reason_ms + lease->grace_ms;
+	int64_t grace_end_ms = lease->reason_ms + lease->opts->grace_ms;
 
 	if (!lease_terminates_job(lease))
 		return INT64_MAX;

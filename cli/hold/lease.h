@@ -42,15 +42,11 @@ enum terminate_reason {
 struct lease {
 	/* Set before the renewer is forked; only a renewal by `rlock renew` changes lease_ms, of a lock without a command. */
 	int64_t lease_ms;
-	int64_t grace_ms;
-	int64_t at_least_ms;
-	int64_t max_run_ms;  /* 0: no limit */
+	const struct opts
+		*opts; /* the same in each process: none of them has executed anything since */
 	int64_t wait_end_ms; /* until when to wait for the lock; INT64_MAX: without a limit */
-	bool is_fixed;       /* --lease: it is never renewed */
 	bool is_shared;      /* a read lock: other readers renew it as well */
 	bool is_for_process; /* the job is the process of --pid */
-	bool kill_child;
-	bool wait_all; /* the job has ended when all of its processes have */
 	enum on_lost on_lost;
 	char hold_id[RLOCK_HOLD_ID_MAX];
 	char owner[RLOCK_OWNER_MAX]; /* of the names that are not re-entered */
@@ -82,7 +78,7 @@ struct lease {
 	_Atomic int exec_error;     /* errno: the command was not run; 0: it was */
 	_Atomic int64_t job_end;    /* lease_record_end; 0: it has not ended */
 	_Atomic int64_t
-		ended_ms; /* when it had ended at the latest, with wait_all all of its processes; 0: not yet */
+		ended_ms; /* when it had ended at the latest, with --wait-all all of its processes; 0: not yet */
 	_Atomic int exit_code, exit_signal; /* of rlock */
 	char why[LEASE_WHY_MAX];            /* why the last renewal failed */
 	size_t name_count;

@@ -194,7 +194,7 @@ static void end_job(struct renewer *renewer)
 	} else if (!lease->is_for_process &&
 		   (lease->was_told_to_end || lease->reason != TERMINATE_NONE)) {
 		terminate_leftovers(renewer);
-	} else if (!lease->is_for_process && lease->wait_all) {
+	} else if (!lease->is_for_process && lease->opts->wait_all) {
 		lease->phase = HOLD_LEFTOVERS;
 	} else {
 		release(renewer);
@@ -211,7 +211,7 @@ static void go_on_alone(struct renewer *renewer)
 {
 	if (renewer->lease->is_for_process)
 		return;
-	if (renewer->lease->kill_child) {
+	if (renewer->lease->opts->kill_child) {
 		lease_terminate(renewer->lease, TERMINATE_ORPHANED);
 		terminate(renewer);
 	} else if (!renewer->is_front) {
@@ -311,7 +311,7 @@ static void report_denied(struct renewer *renewer, int signal)
 
 	if (!renewer->report.has_signal_denied && proc_read(renewer->lease->job_pid, &command) &&
 	    !proc_is_gone(&command))
-		report_signal_denied(&renewer->report, &command, signal);
+		report_signal_denied(&renewer->report, renewer->args->opts, &command, signal);
 }
 
 /* It is written down before the signal is sent: the process that takes over has to know it even if we are killed right then. */
@@ -629,8 +629,8 @@ static void start_command(struct renewer *renewer)
 
 	if (is_front_stopped(renewer))
 		return;
-	if (lease->max_run_ms > 0)
-		lease->max_run_end_ms = rlock_now_ms() + lease->max_run_ms;
+	if (lease->opts->max_run_ms > 0)
+		lease->max_run_end_ms = rlock_now_ms() + lease->opts->max_run_ms;
 	environment = command_environment(args->opts, args->kind, renewer->hold, renewer->start);
 	if (environment == NULL) {
 		renewer->code = message_out_of_memory();
@@ -783,7 +783,7 @@ static void plan_renewal(struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
 
-	renewer->renewal_ms = lease->is_fixed || lease->is_lost
+	renewer->renewal_ms = lease->opts->is_fixed_lease || lease->is_lost
 				      ? INT64_MAX
 				      : lease->sent_ms + lease_renewal_ms(lease);
 	renewer->retry_ms = RETRY_MIN_MS;
@@ -897,8 +897,7 @@ static void finish(struct renewer *renewer)
 	if (renewer->is_unused)
 		finish_without_job(renewer);
 	else
-		finish_hold(args->opts, args->conn, renewer->hold, renewer->lease,
-			    renewer->may_be_released);
+		finish_hold(args->conn, renewer->hold, renewer->lease, renewer->may_be_released);
 	if (args->hold_file != NULL)
 		hold_file_remove(args->hold_file);
 	renewer->lease->phase = HOLD_ENDED;
@@ -912,7 +911,6 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.args = args,
 		.lease = args->lease,
 		.job = job,
-		.report = { .opts = args->opts },
 		.front_fd = -1,
 		.dialog_fd = -1,
 		.unread_fd = -1,

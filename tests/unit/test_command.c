@@ -13,10 +13,12 @@
 #define LEASE_MS INT64_C(30000)
 #define RAN 7
 
+static const struct opts opts;
+
 /* Of a lock that was acquired at that time, and not renewed since. */
 static struct lease *lease_since(int64_t sent_ms)
 {
-	struct lease *lease = lease_new(&(struct opts){ 0 }, RLOCK_PLAIN);
+	struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
 
 	if (lease == NULL)
 		return NULL;

@@ -30,11 +30,13 @@ static const struct {
 	{ 1000, 100, 700, 800 },
 };
 
+static struct opts opts;
+
 /* A lock whose next deadline is now. */
 static void set_lease(struct lease *lease, size_t index)
 {
 	lease->lease_ms = deadlines[index].lease_ms;
-	lease->grace_ms = deadlines[index].grace_ms;
+	opts.grace_ms = deadlines[index].grace_ms;
 	lease->max_run_end_ms = INT64_MAX;
 	lease->on_lost = ON_LOST_KILL;
 	lease->sent_ms = rlock_now_ms() - deadlines[index].term_ms;
@@ -42,7 +44,7 @@ static void set_lease(struct lease *lease, size_t index)
 
 static void check_deadlines(size_t index)
 {
-	struct lease *lease = lease_new(&(struct opts){ 0 }, RLOCK_PLAIN);
+	struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
 	int64_t lease_ms = deadlines[index].lease_ms, term_ms, kill_ms;
 
 	if (lease == NULL)
@@ -67,7 +69,7 @@ static void check_deadlines(size_t index)
 /* A process that found the lock lost was killed before it set the reason: the other one sets it. */
 static void check_half_lost(void)
 {
-	struct lease *lease = lease_new(&(struct opts){ 0 }, RLOCK_PLAIN);
+	struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
 	int64_t now_ms = rlock_now_ms();
 
 	if (lease == NULL)
@@ -87,7 +89,7 @@ static void check_half_lost(void)
 
 static void check_renewal(void)
 {
-	struct lease *lease = lease_new(&(struct opts){ 0 }, RLOCK_PLAIN);
+	struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
 
 	if (lease == NULL)
 		abort();
@@ -124,7 +126,7 @@ static int64_t margin_ms(const struct lease *lease)
 
 static void check_wakeup(size_t index)
 {
-	struct lease *lease = lease_new(&(struct opts){ 0 }, RLOCK_PLAIN);
+	struct lease *lease = lease_new(&opts, RLOCK_PLAIN);
 	int64_t lease_ms = wakeups[index].lease_ms, now_ms = rlock_now_ms();
 	int64_t due_ms = now_ms - wakeups[index].late_ms, usual_ms;
 
