@@ -536,11 +536,6 @@ static void check_settings_json(struct json *json, const struct settings *settin
 
 #define SHOWN_MAX 1024
 
-static bool is_server_program(const struct proc *proc)
-{
-	return strcmp(proc->name, "redis-server") == 0 || strcmp(proc->name, "valkey-server") == 0;
-}
-
 /* Of this user; and for root after sudo, of the user that called it. */
 static bool is_of_caller(uid_t uid)
 {
@@ -604,7 +599,7 @@ static void check_local(struct check *check, int dir_fd)
 	for (size_t i = 0; i < pids.count; i++) {
 		struct proc proc;
 
-		if (proc_read(pids.pids[i], &proc) && is_server_program(&proc))
+		if (proc_read(pids.pids[i], &proc) && local_is_program(proc.name))
 			look_at(check, &proc, &own);
 	}
 	pid_list_free(&pids);

@@ -13,7 +13,6 @@
 #include "base/least.h"
 #include "base/message.h"
 #include "base/units.h"
-#include "base/user.h"
 #include "caller.h"
 #include "hold/command.h"
 #include "hold/finish.h"

@@ -118,19 +118,20 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 
 /* ---- a new server ---- */
 
+static const char *const programs[] = { "redis-server", "valkey-server" };
+
 /* Where to look after PATH, which has few directories under cron. */
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/usr/local/sbin:/usr/sbin:/bin"
 
 /* The path of redis-server, or else of valkey-server. False when neither is installed. */
 static bool local_server_start_find_program(char out[PATH_MAX])
 {
-	static const char *const names[] = { "redis-server", "valkey-server" };
 	const char *const dirs[] = { getenv("PATH"), USUAL_PATH };
 
 	/* A relative directory is none that a server should be run from. */
 	for (size_t i = 0; i < 4; i++)
-		if (dirs[i % 2] != NULL && file_find_program(names[i / 2], dirs[i % 2], out) == 0 &&
-		    out[0] == '/')
+		if (dirs[i % 2] != NULL &&
+		    file_find_program(programs[i / 2], dirs[i % 2], out) == 0 && out[0] == '/')
 			return true;
 	return false;
 }
@@ -563,6 +564,11 @@ pid_t local_server_pid(void)
 	}
 	(void)close(dir_fd);
 	return pid;
+}
+
+bool local_is_program(const char *name)
+{
+	return strcmp(name, programs[0]) == 0 || strcmp(name, programs[1]) == 0;
 }
 
 bool local_is_server(int dir_fd, pid_t pid)

@@ -18,6 +18,8 @@
  */
 int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, bool *is_cancelled);
 
+/* Whether a program of that name is one that local: starts. */
+bool local_is_program(const char *name);
 /* The private server's process, which does not belong to a command; 0 when there is none. */
 pid_t local_server_pid(void);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/units.h"
 
@@ -203,5 +204,21 @@ char *wall_clock_print(bool has_ms, char out[WALL_CLOCK_TEXT_MAX])
 	if (has_ms)
 		(void)snprintf(ms, sizeof(ms), ".%03d", (int)(now.tv_nsec / 1000000));
 	(void)snprintf(out, WALL_CLOCK_TEXT_MAX, "%s%s%.3s:%s", at, ms, offset, offset + 3);
+	return out;
+}
+
+/* ---- the user ---- */
+
+const char *user_name(char out[USER_UID_MAX])
+{
+	const char *user = getenv("LOGNAME");
+
+	if (user == NULL || user[0] == '\0')
+		user = getenv("USER");
+	if (user != NULL && user[0] != '\0')
+		return user;
+	if (geteuid() == 0)
+		return "root";
+	(void)snprintf(out, USER_UID_MAX, "uid%u", (unsigned)getuid());
 	return out;
 }

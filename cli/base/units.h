@@ -1,6 +1,7 @@
 /*
  * Decimal numbers; durations as people write them, "30s", "1500ms", "2.5m", "1h", "1d", "7" (seconds); and the time of day
- * as people and logs read it: ISO 8601, with the offset. That one is for printing only; deadlines are on rlock_now_ms().
+ * and the user's name as people and logs read them: ISO 8601, with the offset. These are for printing only; deadlines are
+ * on rlock_now_ms().
  */
 #ifndef UNITS_H
 #define UNITS_H
@@ -48,5 +49,13 @@ char *duration_print_known(int64_t ms, char out[DURATION_TEXT_MAX]);
  * out.
  */
 char *wall_clock_print(bool has_ms, char out[WALL_CLOCK_TEXT_MAX]);
+
+#define USER_UID_MAX 24
+
+/*
+ * The user that rlock runs for. The name is taken from the environment, because looking it up opens half a dozen files: for people, and no
+ * proof. Where the environment has none it is "root", or "uid" with the number, in out.
+ */
+const char *user_name(char out[USER_UID_MAX]);
 
 #endif

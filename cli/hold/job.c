@@ -38,13 +38,6 @@ static bool is_renewer(const struct proc *proc)
 	return strcmp(proc->name, RENEWER_NAME) == 0 && proc_runs_our_program(proc->pid);
 }
 
-static bool is_server(const struct proc *proc)
-{
-	return (strcmp(proc->name, "redis-server") == 0 ||
-		strcmp(proc->name, "valkey-server") == 0) &&
-	       proc->pid == local_server_pid();
-}
-
 /*
  * The renewer of a lock without a command, which leads a session, is of no job: it ends with the process that it holds
  * for, or by `rlock unlock`. Nor is a helper of a password command (shell.c), which has the same name and a session, too,
@@ -54,7 +47,7 @@ static bool is_foreign(const struct proc *proc)
 {
 	if (proc->session == proc->pid && is_renewer(proc))
 		return true;
-	return is_server(proc);
+	return local_is_program(proc->name) && proc->pid == local_server_pid();
 }
 
 /* ---- sets ---- */

@@ -22,7 +22,6 @@
 #include "base/json.h"
 #include "base/message.h"
 #include "base/units.h"
-#include "base/user.h"
 #include "lib/rlock.h"
 #include "log/event_log.h"
 #include "sys/file_read.h"
