@@ -44,7 +44,7 @@ static bool has_more_to_remove(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/* The same request again and again until all of them are removed: even a caller that does not wait is not kept out by the dead. */
+/* The same request again and again until all of them are removed: dead waiters keep out no caller, even one that does not wait. */
 static enum rlock_status try_to_the_end(struct rlock__waiter *waiter)
 {
 	enum rlock_status status;

@@ -62,8 +62,8 @@ pid_t os_fork_silently(void)
 static struct {
 	char *stack;
 	size_t size;
-	_Atomic pid_t
-		is_running; /* the kernel clears it, and wakes who sleeps on it, when the process has another memory */
+	/* The kernel clears it, and wakes what sleeps on it, when the process has another memory. */
+	_Atomic pid_t is_running;
 } started;
 
 pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes)

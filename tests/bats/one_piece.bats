@@ -47,7 +47,7 @@ state_of() {
 				lines[#lines + 1] = key .. " " .. kind .. " " .. units(redis.call("PTTL", key)) .. " " .. table.concat(parts, ", ")
 			end
 		end
-		return table.concat(lines, "\n")' 0 "$1" | sed -E "s/pid [0-9]+/pid/g; s/[0-9a-f-]{36}:[0-9]+/OWNER/g; s/\b$1\b/NAME/g" |
+		return table.concat(lines, "\n")' 0 "$1" | sed -E "s/pid [0-9]+/pid/g; s/[0-9a-f-]{36}:[0-9]+/OWNER/g; s/\b[0-9a-f]{32}\b/ID/g; s/\b$1\b/NAME/g" |
 		sort
 }
 
