@@ -165,7 +165,7 @@ valgrind_files = $(if $(knows_pidfds),$(VALGRIND_FILES),$(info valgrind is too o
 
 .PHONY: valgrind
 valgrind: all $(watched_programs) $(BUILD)/unit-tests $(BUILD)/property/model $(tools) ## unit tests and VALGRIND_FILES under valgrind
-	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock $(call watched,valgrind) UNIT_WRAPPER='$(VALGRIND)/unit-%p' \
+	$(run_tests) RLOCK_BIN=$(BUILD)/valgrind/rlock $(call watched,valgrind) UNIT_WRAPPER='env LD_PRELOAD=$(abspath $(BUILD))/valgrind/pidfd_signals.so $(VALGRIND)/unit-%p' \
 		tests/run.sh $(or $(FILES),$(BUILD)/unit-tests $(valgrind_files))
 
 .PHONY: fuzz

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -217,19 +218,22 @@ static bool ends_as_started(pid_t pid)
 
 static void check_started(void)
 {
-	atomic_int is_set = 0;
-	pid_t pid = os_start(set_and_end, &is_set, 65536);
+	atomic_int *is_set = mmap(NULL, sizeof(*is_set), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid = os_start(set_and_end, is_set, 65536);
 
+	CHECK(ends_as_started(pid),
+	      "a process that is started ends with what its function returns");
+	CHECK_NUMBER(*is_set, 1, "the function is called with its argument");
 	os_start_wait(10000);
-	CHECK_NUMBER(is_set, 1,
-		     "a process that is started has our memory, and we sleep until it ends");
-	CHECK(ends_as_started(pid), "it ends with what its function returns");
-	is_set = 0;
-	pid = os_start(spin_until_set, &is_set, 65536);
+	*is_set = 0;
+	pid = os_start(spin_until_set, is_set, 65536);
 	os_start_wait(10);
-	CHECK_NUMBER(waitpid(pid, NULL, WNOHANG), 0, "we do not sleep for longer than we want to");
-	is_set = 1;
-	CHECK(ends_as_started(pid), "while we run on it does, too");
+	CHECK_NUMBER(waitpid(pid, NULL, WNOHANG), 0,
+		     "we do not sleep until it ends, if that takes long");
+	*is_set = 1;
+	CHECK(ends_as_started(pid), "it ends all the same");
+	(void)munmap(is_set, sizeof(*is_set));
 }
 
 /* ---- events ---- */
