@@ -445,11 +445,14 @@ static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 
 	if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
 		return caller_report(opts, conn, EXIT_NOT_HELD);
-	if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED) {
+	(void)names_show_one(opts, 0, name);
+	if (status == RLOCK_OK && was[0] == '\0') {
+		message_info("%s: not held: %s", name, note);
+	} else if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED) {
 		begin_events(opts, was);
 		event_log(&(struct event){ .kind = EVENT_BROKEN });
-		message_info("%s: lock broken: it was held by %s, which may still run",
-			     names_show_one(opts, 0, name), names_show_holder(note, was, holder));
+		message_info("%s: lock broken: it was held by %s, which may still run", name,
+			     names_show_holder(note, was, holder));
 	}
 	return end_release(opts, conn, status);
 }

@@ -25,6 +25,7 @@ enum break_result {
 	BREAK_DONE = 1,
 	BREAK_NOT_NOTIFIED = 2,
 	BREAK_OTHER_OWNER = 3,
+	BREAK_QUEUE_CLEARED = 4,
 };
 
 struct breaking {
@@ -62,6 +63,14 @@ static bool read_holder(const struct breaking *breaking, const redisReply *reply
 	return true;
 }
 
+/* The lock was free. */
+static enum rlock_status record_removed(const struct breaking *breaking, const char *what)
+{
+	if (breaking->owner_out[0] == '\0')
+		(void)snprintf(breaking->note, RLOCK_NOTE_MAX, "%s", what);
+	return RLOCK_OK;
+}
+
 static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 {
 	struct breaking *breaking = ctx;
@@ -71,6 +80,8 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 		return rlock__reply_fail(connection, &rlock__script_break);
 	if (reply->element[0]->integer == BREAK_FREE)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
+	if (reply->element[0]->integer == BREAK_QUEUE_CLEARED)
+		return record_removed(breaking, "dead waiters were removed from its queue");
 	if (reply->element[0]->integer == BREAK_OTHER_KIND && reply->elements == 2 &&
 	    reply->element[1]->type == REDIS_REPLY_STRING)
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
@@ -135,5 +146,6 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 
 	if (status != RLOCK_OK)
 		return status;
+	owner_out[0] = note[0] = '\0';
 	return rlock__broadcast_run(conn, name, make_break, read_break, &breaking);
 }

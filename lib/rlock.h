@@ -542,7 +542,8 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
  * owner that has the write lock, too, and leaves the write lock. The holder is not asked: it notices when it renews or
  * releases the lock. With owner not NULL the lock is broken only if that owner holds it; other readers keep theirs.
  * RLOCK_OK        broken; owner_out is the owner it had, note its note, empty without one; both are escaped
- *                 (RLOCK_NOT_NOTIFIED: the same, but the waiters were not notified)
+ *                 (RLOCK_NOT_NOTIFIED: the same, but the waiters were not notified). An empty owner_out: no owner held
+ *                 it, and note says what was removed
  * RLOCK_NOT_HELD  no owner holds it
  * RLOCK_BUSY      another owner than the one given holds it, or it is a lock of another kind: owner_out, note
  * RLOCK_EKIND     the key is no lock

@@ -14,6 +14,7 @@
 --          {2, holder, number of holders, note, error}  broken, but a waiter could not be notified, for this reason
 --          {3, holder, number of holders, note}  other owners hold it, or it is of another kind; nothing was changed
 --          {0}  the lock is free
+--          {4}  the lock is free, and dead waiters were removed from its queue
 --          {-1, type}  the key is something else; nothing was changed
 
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
@@ -72,6 +73,23 @@ local function break_permits(name, expected)
 	return { publish_error and 2 or 1, holder.owner, math.max(count, 1), holder.note, publish_error }
 end
 
+-- The lock is free. Removes the waiters in front that are dead, or are Redisson's and no client listens. The reply to give.
+local function clear_queue()
+	if expected ~= '' or wanted ~= '' and wanted ~= 'plain' or redis.pcall('EXISTS', name.queue) ~= 1 or leave_error(name) then
+		return { 0 }
+	end
+	name.channel = channel_of(mutex_channel)
+	local head = head_of(name)
+	prune(name)
+	local _, silent = silent_foreign(name)
+	for _, owner in ipairs(silent) do remove_waiter(name, owner) end
+	tidy_queue(name)
+	if #silent > 0 then prune(name) end
+	local is_cleared = head_of(name) ~= head
+	wake_head(name)
+	return is_cleared and { 4 } or { 0 }
+end
+
 local listed = redis.pcall('HGETALL', name.lock)
 local may_be_semaphore = wanted == '' or wanted == 'sem'
 local counter = may_be_semaphore and is_wrong_type(listed) and redis.pcall('GET', name.lock)
@@ -97,7 +115,7 @@ local holder, holders = fields[#fields], #fields
 if holders == 0 then
 	-- Left over from a lock, it would keep all others from acquiring it.
 	if mode then redis.call('DEL', name.lock, name.holds, name.ends) end
-	return replica_error(name) or { 0 }
+	return replica_error(name) or clear_queue()
 end
 name.channel = channel_of(mode and readwrite_channel or mutex_channel)
 -- A writer may have read locks, too: it is its write lock that is to be broken.

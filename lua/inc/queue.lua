@@ -103,6 +103,9 @@ local function is_heard_all_along(name, owner)
 	return not is_new and is_heard(name, owner)
 end
 
+-- What is known of Redisson's waiters to which no client listens, see remove_silent_foreign. While one of ours waits.
+local function foreign_key(name) return name.waiters .. ':foreign' end
+
 -- A count of 1 stops at the first waiter that is found, and most that are removed stand at the head.
 local function remove_waiter(name, owner)
 	redis.call('LREM', name.queue, 1, owner)
@@ -116,7 +119,10 @@ local function tidy_queue(name)
 		redis.call('DEL', name.deadlines, name.waiters)
 	elseif redis.call('HLEN', name.waiters) == 1 then
 		redis.call('HDEL', name.waiters, SEEN)
+	else
+		return
 	end
+	redis.pcall('DEL', foreign_key(name))
 end
 
 local function dequeue(name, owner)
@@ -174,8 +180,63 @@ local function remove_silent(name, caller)
 	end
 end
 
+-- A waiter of Redisson's gives no sign of life, and its deadline may be minutes away. At the head of the queue for a free
+-- lock it is dead when no client has listened to its channel for FOREIGN_MS: of ours, one looks every RETRY_AFTER_MS while
+-- it waits. What a look finds is kept for the next one, in a string beside the signs of life, "SINCE_MS RUN" and a line
+-- "OWNER DEADLINE" for each such waiter: one that has joined the queue anew has another deadline.
+local FOREIGN_MS, LOOK_MS, FOREIGN_MAX = 6000, 3000, 100
+
+-- The lines of those at the head, FOREIGN_MAX at most, with the owner of each.
+local function silent_foreign(name, caller)
+	local lines, owners = {}, {}
+	local owner = head_of(name)
+	while owner and owner ~= caller and #owners < FOREIGN_MAX and not sign_of_life(name, owner)
+		and count_listeners(name, owner) == 0 do
+		owners[#owners + 1] = owner
+		lines[#owners] = owner .. ' ' .. (redis.call('ZSCORE', name.deadlines, owner) or '-')
+		owner = redis.call('LINDEX', name.queue, #owners)
+	end
+	return lines, owners
+end
+
+-- wire: Redisson may listen at a replica (subscriptionMode SLAVE), and in a cluster at another node.
+local function may_listen_elsewhere()
+	local info = redis.pcall('INFO', 'replication')
+	return is_in_cluster or type(info) ~= 'string' or not string.find(info, 'connected_slaves:0', 1, true)
+end
+
+local function remove_silent_foreign(name, caller)
+	local key, lines, owners = foreign_key(name), silent_foreign(name, caller)
+	if #lines == 0 or redis.call('EXISTS', name.lock) == 1 or redis.call('EXISTS', name.waiters) == 0 or may_listen_elsewhere() then
+		redis.pcall('DEL', key)
+		return
+	end
+	local seen = redis.pcall('GET', key)
+	local since_ms, run, known = string.match(type(seen) == 'string' and seen or '', '^(%d+) (%w+)\n(.*)$')
+	local count = 0
+	for line in string.gmatch(run == server_run() and known or '', '[^\n]+') do
+		if line ~= lines[count + 1] then break end
+		count = count + 1
+	end
+	if count == 0 then
+		since_ms, count = digits(now_ms()), #lines
+	end
+	if now_ms() - since_ms < FOREIGN_MS then
+		redis.pcall('SET', key, since_ms .. ' ' .. server_run() .. '\n' .. table.concat(lines, '\n', 1, count), 'PX', LOOK_MS)
+		return
+	end
+	redis.pcall('DEL', key)
+	for i = 1, count do remove_waiter(name, owners[i]) end
+	tidy_queue(name)
+	prune(name, caller)
+end
+
 -- To be run after prune. While dead waiters are left, the one that came last is woken, which goes on removing them.
 local function wake_head(name, caller)
+	local first = head_of(name)
+	if first and first ~= caller and not name.has_dead and not sign_of_life(name, first) then
+		remove_silent_foreign(name, caller)
+	end
 	if not name.has_dead then remove_silent(name, caller) end
 	local owner = redis.call('LINDEX', name.queue, name.has_dead and -1 or 0)
 	if owner and owner ~= caller then publish(own_channel(name, owner), WAKE_ONE) end

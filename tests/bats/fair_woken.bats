@@ -57,11 +57,14 @@ teardown() { watchful_teardown; }
 	done
 }
 
-@test "unlock --force of a lock that is free leaves the queue as it is" {
+@test "unlock --force of a lock that is free leaves a queue of live waiters as it is" {
 	keep_head a
+	java_listens a J1
+	listener=$PID
 	queue_waiter r1 a
 	run -1 rlock unlock --force a
 	assert_equal "$(queue_names a)" 'J1 r1'
+	kill "$listener"
 	java_gives_up J1 a
 	await_entry r1
 	let_leave r1

@@ -22,6 +22,7 @@
 struct queued {
 	char owner[RLOCK_OWNER_MAX];
 	struct waiter *waiter; /* NULL: Java's */
+	bool is_javas;         /* a live thread, which listens */
 	bool is_dead;          /* the next request removes it when it is the head */
 	bool has_deadline;
 	bool is_set_back; /* its deadline was set to the past */
@@ -55,6 +56,8 @@ size_t fair_count_ours(void);
 /* At the end of it; waiter is NULL for one of Java's. */
 struct queued *fair_enqueue(const char *owner, struct waiter *waiter);
 void fair_dequeue(struct queued *queued);
+/* Begin or cease to listen for a thread of Java's. */
+void fair_listen(bool is_on, const char *owner);
 /* Dead waiters at the head are removed. */
 void fair_prune(void);
 /* The first position whose owner is alive; queue_len when there is none. */

@@ -288,12 +288,15 @@ bool fair_step_break(void)
 {
 	struct rlock_conn *conn = fair_any_conn();
 	enum rlock_status want = RLOCK_OK, status;
+	size_t queue_len = fair.queue_len;
 	char holder[FIELD_MAX], was[RLOCK_OWNER_MAX] = "", note[RLOCK_NOTE_MAX] = "";
 	bool is_any = one_in(3), is_right = one_in(2);
 
 	fair_new_owner(holder);
+	if (fair_is_free() && is_any)
+		fair_prune();
 	if (fair_is_free())
-		want = RLOCK_NOT_HELD;
+		want = fair.queue_len < queue_len ? RLOCK_OK : RLOCK_NOT_HELD;
 	else if (is_right)
 		(void)snprintf(holder, sizeof(holder), "%s", fair.expected.parties[0].field);
 	else if (!is_any)

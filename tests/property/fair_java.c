@@ -35,10 +35,14 @@ static struct queued *java_joins(int64_t deadline_in_ms)
 
 bool fair_step_java_joins(void)
 {
+	struct queued *queued;
+
 	if (count_java_waiters() == JAVA_WAITERS || (fair_is_free() && fair.queue_len == 0))
 		return false;
 	tally("times a waiter of Java's joined");
-	(void)java_joins(60 * MINUTE_MS);
+	queued = java_joins(60 * MINUTE_MS);
+	queued->is_javas = true;
+	fair_listen(true, queued->owner);
 	return true;
 }
 

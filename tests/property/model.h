@@ -59,6 +59,8 @@ struct redisReply;
 
 void server_open(const char *socket_path);
 void server_close(void);
+/* Begin or cease to listen to a channel. */
+void server_listen(bool is_on, const char *channel);
 /* One command without an interest in its answer. */
 __attribute__((format(printf, 1, 2))) void server_do(const char *format, ...);
 /* The answer is a number. */

@@ -18,7 +18,7 @@ static const char look[] =
 	"redis.call('HGETALL', KEYS[2]), redis.call('LRANGE', KEYS[3], 0, -1), "
 	"redis.call('ZRANGE', KEYS[4], 0, -1, 'WITHSCORES'), redis.call('HGETALL', KEYS[5]), keys }";
 
-static redisContext *context;
+static redisContext *context, *ears;
 static char *look_sha;
 static struct shot shot;
 
@@ -56,12 +56,31 @@ long long server_number(const char *format, ...)
 	return number;
 }
 
+void server_listen(bool is_on, const char *channel)
+{
+	const char *command = is_on ? "subscribe" : "unsubscribe";
+	redisReply *reply = redisCommand(ears, "%s %s", command, channel);
+	bool is_done = false;
+
+	/* Messages may come before its reply. */
+	while (!is_done) {
+		if (reply == NULL || reply->type != REDIS_REPLY_ARRAY)
+			differs("the server does not %s", command);
+		is_done = strcmp(reply->element[0]->str, command) == 0;
+		freeReplyObject(reply);
+		reply = NULL;
+		if (!is_done && redisGetReply(ears, (void **)&reply) != REDIS_OK)
+			reply = NULL;
+	}
+}
+
 void server_open(const char *socket_path)
 {
 	redisReply *reply;
 
 	context = redisConnectUnix(socket_path);
-	if (context == NULL || context->err != 0) {
+	ears = redisConnectUnix(socket_path);
+	if (context == NULL || context->err != 0 || ears == NULL || ears->err != 0) {
 		(void)fprintf(stderr, "model: cannot reach '%s'\n", socket_path);
 		exit(69);
 	}
@@ -77,6 +96,7 @@ void server_close(void)
 {
 	freeReplyObject(shot.reply);
 	free(look_sha);
+	redisFree(ears);
 	redisFree(context);
 }
 
