@@ -107,6 +107,8 @@ local function acquire_new(name)
 end
 
 local function extend_repeated(name)
+	-- A full server allows this, and what comes after a write.
+	redis.call('HDEL', name.holds, '')
 	set_permits(name, hold_id, take, now_ms() + lease_ms, 'GT')
 	hold_record_extend(name.holds, hold_id, redis.call('HGET', name.holds, hold_id), lease_ms)
 	extend(name.holds, lease_ms)

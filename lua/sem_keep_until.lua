@@ -14,7 +14,7 @@ local function keep(name)
 	local hold = remove_permits(name, hold_id)
 	if not hold then
 		return 0
-	elseif hold.is_lost then
+	elseif hold.is_lost or name.overwritten then
 		free_permits(name, hold.removed)
 		return 3
 	end

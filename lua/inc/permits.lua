@@ -171,15 +171,24 @@ local function notify_of_permits(name, free, more)
 	end
 end
 
--- So many of the hold's permits were there. Where the counter is not there the next acquisition counts anew what is held.
-local function free_permits(name, count)
-	local free = redis.pcall('GET', name.lock)
-	if count == 0 or not free then return end
-	if not is_error(free) then free = redis.pcall('INCRBY', name.lock, count) end
-	if is_error(free) then
+-- Whether there is a counter to add permits to; where there is none, the next acquisition counts anew what is held. Sets
+-- name.overwritten. A missing right is an error, raised here: before anything is removed that could then not be counted.
+local function has_counter(name)
+	local counter = redis.pcall('GET', name.lock)
+	if is_error(counter) and not is_wrong_type(counter) then redis.call('GET', name.lock) end
+	if is_error(counter) or counter and not is_permits_counter(counter) then
 		name.overwritten = redis.pcall('TYPE', name.lock).ok
-	else
-		notify_of_permits(name, free, count)
+		return false
+	end
+	-- The first write, and one that a full server allows; it then allows those after it, too.
+	redis.call('HDEL', name.holds, '')
+	return counter and redis.call('INCRBY', name.lock, 0) ~= nil
+end
+
+-- So many of the hold's permits were there.
+local function free_permits(name, count)
+	if name.has_counter and count > 0 then
+		notify_of_permits(name, redis.call('INCRBY', name.lock, count), count)
 	end
 end
 
@@ -190,7 +199,7 @@ local function ids_of(hold_id, count)
 end
 
 -- The hold, which is removed. count: its permits by its record; removed: how many of them were there; is_lost: not all,
--- or its lease has ended.
+-- or its lease has ended. Sets name.has_counter.
 -- nil when there is no such hold; then name.overwritten may be set.
 local function remove_permits(name, hold_id)
 	local record = read_field(name, name.holds, hold_id)
@@ -198,7 +207,7 @@ local function remove_permits(name, hold_id)
 	local hold = {}
 	hold.field, hold.since_ms, hold.end_ms, hold.token, hold.note = hold_record_parse(record)
 	hold.count = tonumber(hold.token) or 0
-	-- The first write, and one that a full server allows; it then allows those after it, too.
+	name.has_counter = has_counter(name)
 	redis.call('HDEL', name.holds, hold_id)
 	if hold.count == 0 then return nil end
 	-- A user may have overwritten it: no obstacle.

@@ -18,7 +18,10 @@ teardown_file() { stop_server; }
 
 setup() { directory_setup; }
 
-teardown() { watchful_teardown; }
+teardown() {
+	redis config set maxmemory 0 >/dev/null
+	watchful_teardown
+}
 
 # ---- holders that are gone ----
 
@@ -63,6 +66,25 @@ teardown() { watchful_teardown; }
 	assert_output 1
 	faults_happened
 	is_whole a 2
+}
+
+@test "an acquisition whose reply was lost is granted again by a server that is full now" {
+	local take
+	for take in 1 2; do
+		redis flushall >/dev/null
+		rm -f granted
+		start_proxy
+		proxy hold-reply 'rlock_total:{a}'
+		in_background rlock sem --permits 3 --take "$take" --wait 10s a -- touch granted
+		wait_until 5 has_held a "$take"
+		redis config set maxmemory 1 >/dev/null
+		proxy cut
+		ended_with 0 "$PID"
+		redis config set maxmemory 0 >/dev/null
+		file_exists granted
+		is_whole a 3
+		proxy quit
+	done
 }
 
 @test "a permit comes back once when the reply to its release was lost" {

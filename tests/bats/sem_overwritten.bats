@@ -16,7 +16,10 @@ teardown_file() { stop_server; }
 
 setup() { directory_setup; }
 
-teardown() { watchful_teardown; }
+teardown() {
+	redis acl setuser default +@all >/dev/null
+	watchful_teardown
+}
 
 # replace_by_list KEY: in one step, so that no renewal finds the key absent.
 replace_by_list() {
@@ -198,6 +201,36 @@ replace_by_list() {
 	done
 	let_go
 	ended_with 0
+	is_whole a 3
+}
+
+# cannot_release RIGHT TAKE: the release of so many permits is denied, and changes nothing.
+cannot_release() {
+	rlock sem --permits 3 --take "$2" --owner job --lease 3s a
+	redis acl setuser default "-$1" >/dev/null
+	run -77 rlock unlock --owner job a
+	redis acl setuser default "+$1" >/dev/null
+	assert_one_line "^rlock: a: .*it needs the ACL rule \\+$1"
+	has_held a "$2"
+	has_free a $((3 - $2))
+}
+
+@test "a release that may not raise the counter changes nothing, and the permits come back when the lease ends" {
+	cannot_release incrby 1
+	run -0 rlock sem -w 10s --permits 3 --take 3 a -- true
+	cannot_release incrby 2
+	run -0 rlock sem -w 10s --permits 3 --take 3 a -- true
+	cannot_release get 2
+	run -0 rlock sem -w 10s --permits 3 --take 3 a -- true
+	is_whole a 3
+}
+
+@test "a release that a missing right delayed is done once the user has it" {
+	rlock sem --permits 3 --owner job --lease 60s a
+	redis acl setuser default -incrby >/dev/null
+	run -77 rlock unlock --owner job a
+	redis acl setuser default +incrby >/dev/null
+	run -0 rlock unlock --owner job a
 	is_whole a 3
 }
 
