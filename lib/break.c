@@ -26,6 +26,7 @@ enum break_result {
 	BREAK_NOT_NOTIFIED = 2,
 	BREAK_OTHER_OWNER = 3,
 	BREAK_QUEUE_CLEARED = 4,
+	BREAK_DELETED = 5,
 };
 
 struct breaking {
@@ -82,6 +83,8 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
 	if (reply->element[0]->integer == BREAK_QUEUE_CLEARED)
 		return record_removed(breaking, "dead waiters were removed from its queue");
+	if (reply->element[0]->integer == BREAK_DELETED)
+		return record_removed(breaking, "the free semaphore was deleted");
 	if (reply->element[0]->integer == BREAK_OTHER_KIND && reply->elements == 2 &&
 	    reply->element[1]->type == REDIS_REPLY_STRING)
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);

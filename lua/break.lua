@@ -15,6 +15,7 @@
 --          {3, holder, number of holders, note}  other owners hold it, or it is of another kind; nothing was changed
 --          {0}  the lock is free
 --          {4}  the lock is free, and dead waiters were removed from its queue
+--          {5}  the semaphore was free, and is deleted
 --          {-1, type}  the key is something else; nothing was changed
 
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
@@ -38,7 +39,7 @@ local function held_permits(name)
 end
 
 -- Breaks the permits of the owner `expected`. When that is empty it breaks all, also those that have no holder, which
--- RSemaphore acquired. Returns the reply of break.lua.
+-- RSemaphore acquired, or deletes a semaphore that is free. Returns the reply of break.lua.
 local function break_permits(name, expected)
 	local held, holder, owners, count = held_permits(name), nil, {}, 0
 	local counter = redis.call('GET', name.lock)
@@ -54,7 +55,11 @@ local function break_permits(name, expected)
 		end
 	end
 	if #held > 0 and count == 0 then return { 3, holder.owner, #held, holder.note } end
-	if total == free or #held == 0 and expected ~= '' then return { 0 } end
+	if #held == 0 and expected ~= '' or total == free and free <= 0 then return { 0 } end
+	if total == free then
+		redis.call('DEL', name.lock, name.remembered, name.ends, name.holds)
+		return { 5 }
+	end
 	local broken = 0
 	if expected == '' then
 		broken = total - free

@@ -229,7 +229,30 @@ rlock_total:{a}
 	run -78 rlock unlock --force --mode plain a
 	run -0 rlock unlock --force a
 	is_whole a 4
+	run -1 rlock unlock --force --holder one:0 a
+	run -78 rlock unlock --force --mode plain a
+	is_whole a 4
+}
+
+@test "unlock --force deletes a semaphore that is free, and its name is free for a lock" {
+	rlock sem --permits 3 a -- true
+	run -78 rlock run -n a -- true
+	run -0 rlock unlock --force a
+	assert_one_line '^rlock: a: not held: the free semaphore was deleted$'
+	no_keys
 	run -1 rlock unlock --force a
+	run -0 rlock run -n a -- true
+	run -0 rlock sem -n --permits 2 a -- true
+	is_whole a 2
+}
+
+@test "unlock --force deletes no semaphore of which a permit is held, or none is free" {
+	rlock sem --permits 2 --owner one --lease 1m a
+	run -0 rlock unlock --force a
+	is_whole a 2
+	redis set b 0 >/dev/null
+	run -1 rlock unlock --force b
+	redis_says 0 get b
 }
 
 # ---- usage ----

@@ -196,10 +196,22 @@ static bool step_break(void)
 {
 	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX];
 	bool is_free = free_permits() == sem.total;
+	int64_t had = 0;
 
 	story("break");
-	check_status("break", rlock_break(sem.conn, &name, NULL, RLOCK_ANY, owner, note),
-		     is_free ? RLOCK_NOT_HELD : RLOCK_OK, sem.conn);
+	check_status("break", rlock_break(sem.conn, &name, NULL, RLOCK_ANY, owner, note), RLOCK_OK,
+		     sem.conn);
+	if (is_free != (owner[0] == '\0'))
+		differs("it was said to be held by '%s'", owner);
+	if (is_free) {
+		tally("times a free semaphore was deleted");
+		if (server_number("DBSIZE") != 0)
+			differs("a key is left");
+		check_status("resize", rlock_resize(sem.conn, &name, sem.total, &had), RLOCK_OK,
+			     sem.conn);
+		if (had != -1)
+			differs("it had %" PRId64 ", and was deleted", had);
+	}
 	for (size_t i = 0; i < HOLDS; i++)
 		forget(&sem.holds[i]);
 	sem.java = sem.java_late = sem.unheld = 0;
