@@ -95,13 +95,11 @@ local function busy_reply(index, name)
 	return reply
 end
 
--- The counter comes last, so that what is denied to the default user, whose rights are not tried, costs no permit, and leaves
--- no key without a TTL. The first command needs memory, and a full server allows all others after it.
+-- The counter comes last, so that what is denied to the default user, whose rights are not tried, costs no permit. The first
+-- command needs memory, and a full server allows all others after it.
 local function acquire_new(name)
 	redis.call('INCRBY', name.lock, 0)
-	extend(name.holds, lease_ms)
-	redis.call('HSET', name.holds, hold_id, new_hold_record(name, digits(take)))
-	extend(name.holds, lease_ms)
+	write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, digits(take)))
 	set_permits(name, hold_id, take, now_ms() + lease_ms)
 	redis.call('INCRBY', name.lock, -take)
 end

@@ -25,3 +25,12 @@ local function extend(key, lease_ms)
 	redis.call('PEXPIRE', key, lease_ms)
 	return tonumber(lease_ms)
 end
+
+-- Writes to a key that lasts for ttl_ms then, at least: it is made neither where the user has no right to set a TTL, nor is
+-- there a moment at which something else could fail. Returns the reply of the command.
+local function write_for(ttl_ms, command, key, ...)
+	extend(key, digits(ttl_ms))
+	local reply = redis.call(command, key, ...)
+	extend(key, digits(ttl_ms))
+	return reply
+end

@@ -59,8 +59,8 @@ local function kept_owner(owner, end_ms) return owner .. KEPT .. digits(end_ms) 
 
 -- Puts the record of a removed hold back, now of that owner, for left_ms.
 local function put_kept_hold(name, hold_id, hold, owner, left_ms)
-	redis.call('HSET', name.holds, hold_id, hold_record_make(owner, hold.since_ms, now_ms() + left_ms, hold.token, hold.note))
-	extend(name.holds, math.max(left_ms, 1))
+	write_for(math.max(left_ms, 1), 'HSET', name.holds, hold_id,
+		hold_record_make(owner, hold.since_ms, now_ms() + left_ms, hold.token, hold.note))
 end
 
 -- The note of its hold, and for how long it has held the lock, in ms; -1: it is not known.

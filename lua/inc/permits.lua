@@ -61,8 +61,7 @@ local function set_permits(name, hold_id, count, end_ms, ...)
 		permits[#permits + 1], permits[#permits + 2] = digits(end_ms + AHEAD_MS), permit_id(hold_id, number)
 		ends[#ends + 1], ends[#ends + 2] = digits(end_ms), permit_id(hold_id, number)
 	end
-	redis.call(unpack(ends))
-	extend(name.ends, digits(end_ms - now_ms() + AHEAD_MS + BEHIND_MS))
+	write_for(end_ms - now_ms() + AHEAD_MS + BEHIND_MS, unpack(ends))
 	redis.call(unpack(permits))
 end
 

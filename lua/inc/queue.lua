@@ -307,7 +307,7 @@ local function enqueue(name, owner, since_us, in_front)
 			return low + i - 1
 		end
 	end
-	return redis.call('RPUSH', name.queue, owner) - 1
+	return write_for(QUEUE_MS, 'RPUSH', name.queue, owner) - 1
 end
 
 -- The position of a waiter, from 0 on; nil: it is not in the queue. A search takes as long as the waiter is far back: one
@@ -327,7 +327,7 @@ local function keep_deadline_ahead(name, owner, position, deadline_ms)
 	local least_ms = now_ms() + lock_ms + (position + 1) * REDISSON_WAIT_MS
 	if deadline_ms < least_ms then
 		deadline_ms = least_ms + REDISSON_WAIT_MS
-		redis.call('ZADD', name.deadlines, digits(deadline_ms), owner)
+		write_for(QUEUE_MS, 'ZADD', name.deadlines, digits(deadline_ms), owner)
 	end
 	-- The sign of life must last for as long as the waiter is in the queue: without it a dead waiter is taken for
 	-- one of Java's, and stays until its deadline.
@@ -379,12 +379,12 @@ local function join_queue(name, owner, waiter_note, since_us, listens)
 	if not position and since_us then
 		position = enqueue(name, owner, since_us, in_front)
 	elseif not position then
-		position = redis.call('RPUSH', name.queue, owner) - 1
+		position = write_for(QUEUE_MS, 'RPUSH', name.queue, owner) - 1
 	end
 	name.position = is_far and -1 or position + 1
 	-- The caller sends no time with its first try, nor when it lost the reply to that.
 	since_us = since_us or known_since_us or now_us()
-	redis.call('HSET', name.waiters, SEEN, seen_now(name), owner, table.concat({ digits(now_ms() + LIFE_MS),
+	write_for(LIFE_MS, 'HSET', name.waiters, SEEN, seen_now(name), owner, table.concat({ digits(now_ms() + LIFE_MS),
 		digits(since_us), name.run, digits(listens_since(name, owner, sign, listens)), waiter_note }, ' '))
 	keep_deadline_ahead(name, owner, position, deadline_ms)
 	return since_us, retry_after(name, position, since_us)

@@ -43,17 +43,16 @@ end
 -- must be known for as long as the lock is held.
 local ENDS_MS = 86400000
 
-local function extend_ends(name, left_ms)
-	extend(name.ends, digits(left_ms + (has_java_readers(name) and ENDS_MS or 0)))
-end
-
 -- This reader has a hold that lasts for left_ms.
 local function record_end(name, owner, left_ms)
 	delete_overwritten_ends(name)
 	-- A full server allows this, and what comes after a write.
 	redis.call('ZREM', name.ends, '')
+	-- As write_for does it, whose line would not show which right is missing.
+	extend(name.ends, digits(left_ms))
 	redis.call('ZADD', name.ends, 'GT', digits(now_ms() + left_ms), owner)
-	extend_ends(name, left_ms)
+	extend(name.ends, digits(left_ms))
+	if has_java_readers(name) then extend(name.ends, digits(left_ms + ENDS_MS)) end
 end
 
 -- All its holds then last for lease_ms at least; a hold whose timeout key has expired gets another.
