@@ -106,6 +106,8 @@ end
 -- What is known of Redisson's waiters to which no client listens, see remove_silent_foreign. While one of ours waits.
 local function foreign_key(name) return name.waiters .. ':foreign' end
 
+local NEVER_MS = 100 * 365 * 86400000
+
 -- A count of 1 stops at the first waiter that is found, and most that are removed stand at the head.
 local function remove_waiter(name, owner)
 	redis.call('LREM', name.queue, 1, owner)
@@ -119,6 +121,8 @@ local function tidy_queue(name)
 		redis.call('DEL', name.deadlines, name.waiters)
 	elseif redis.call('HLEN', name.waiters) == 1 then
 		redis.call('HDEL', name.waiters, SEEN)
+		-- wire: only Redisson's waiters are left, whose keys have no TTL. Users have no right to PERSIST.
+		for _, key in ipairs({ name.queue, name.deadlines }) do redis.pcall('PEXPIRE', key, digits(NEVER_MS)) end
 	else
 		return
 	end
@@ -334,8 +338,10 @@ local function keep_deadline_ahead(name, owner, position, deadline_ms)
 	local sign_ms = deadline_ms - now_ms() + LIFE_MS
 	extend(name.waiters, sign_ms)
 	-- Redisson gives these no TTL, and those of killed waiters would stay for ever.
-	extend(name.queue, math.max(sign_ms, QUEUE_MS))
-	extend(name.deadlines, math.max(sign_ms, QUEUE_MS))
+	local ttl_ms = digits(math.max(sign_ms, QUEUE_MS))
+	for _, key in ipairs({ name.queue, name.deadlines }) do
+		if extend(key, ttl_ms) > NEVER_MS / 2 then redis.call('PEXPIRE', key, ttl_ms) end
+	end
 end
 
 -- Since when the waiter has listened to its channel on this run of the server; 0: it does not, or the user may not ask

@@ -79,6 +79,15 @@ teardown() { watchful_teardown; }
 	await_entry r1
 	let_leave r1
 	keys_are 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}'
+	# Redisson's have no TTL: as good as that.
+	(($(redis pttl 'redisson_lock_queue:{a}') > 1000 * 86400000))
+	(($(redis pttl 'redisson_lock_timeout:{a}') > 1000 * 86400000))
+	queue_waiter r1 a
+	(($(redis pttl 'redisson_lock_queue:{a}') < 2 * 86400000))
+	(($(redis pttl 'redisson_lock_timeout:{a}') < 2 * 86400000))
+	kill -TERM "${PIDS[r1]}"
+	ended_with 143 "${PIDS[r1]}"
+	(($(redis pttl 'redisson_lock_queue:{a}') > 1000 * 86400000))
 	assert_equal "$(java_locks J2 a)" ''
 	java_unlocks J2 a >/dev/null
 	no_keys
