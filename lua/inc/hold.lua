@@ -126,6 +126,16 @@ local function longest_hold_ms(name, owners, records)
 	return longest_ms
 end
 
+-- The removed hold may have had a longer lease than those of these owners, which stay, and than least_ms: then set(name, ms)
+-- sets the TTL. Whether the lock may expire much earlier than the waiters know.
+local function limit_ttl(name, owners, least_ms, set)
+	local longest_ms, ttl_ms = longest_hold_ms(name, owners), redis.call('PTTL', name.lock)
+	local left_ms = math.max(longest_ms or 0, least_ms)
+	if not longest_ms or longest_ms <= 0 or ttl_ms <= left_ms then return false end
+	set(name, left_ms)
+	return ttl_ms > left_ms + LATE_MS
+end
+
 -- The frame of every renewal. renew(name, owner, record) extends the lease, and returns the lock's TTL, or nil when the
 -- owner does not hold that name any more.
 local function renew_one(name, renew)

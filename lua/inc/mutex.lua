@@ -50,13 +50,7 @@ end
 -- The removed hold may have had a longer lease than those that stay.
 local function limit_to_longest_hold(name)
 	remove_ended_holds(name)
-	local longest_ms = longest_hold_ms(name, redis.call('HKEYS', name.lock))
-	local ttl_ms = redis.call('PTTL', name.lock)
-	if longest_ms and longest_ms > 0 and ttl_ms > longest_ms then
-		set_ttl(name, longest_ms)
-		-- The lock may expire much earlier than the waiters know.
-		if ttl_ms > longest_ms + LATE_MS then notify_waiters(name) end
-	end
+	if limit_ttl(name, redis.call('HKEYS', name.lock), 0, set_ttl) then notify_waiters(name) end
 end
 
 local function release_mutex(name, owner, count)

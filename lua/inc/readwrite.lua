@@ -73,18 +73,6 @@ local function set_all_ttls(name, ttl_ms)
 	if not has_java_readers(name) then redis.call('PEXPIRE', name.ends, digits(ttl_ms)) end
 end
 
--- The removed hold may have had a longer lease than the writer's, which stay. least_ms: how long other holds last.
-local function limit_to_writer(name, writer, least_ms)
-	local longest_ms = longest_hold_ms(name, { writer })
-	local left_ms = math.max(longest_ms or 0, least_ms)
-	local ttl_ms = redis.call('PTTL', name.lock)
-	if longest_ms and longest_ms > 0 and ttl_ms > left_ms then
-		set_all_ttls(name, left_ms)
-		-- The lock may expire much earlier than the waiters know.
-		if ttl_ms > left_ms + LATE_MS then wake_waiters(name, WAKE_ALL) end
-	end
-end
-
 local function leave_free(name, was_write)
 	redis.call('DEL', name.lock, name.holds, name.ends)
 	-- wire: a writer wakes all waiters, the last reader wakes one.
@@ -97,7 +85,7 @@ local function settle(name, was_write)
 	if redis.call('HLEN', name.lock) <= 1 then return leave_free(name, was_write) end
 	local writer, kept_ms, reads_ms = holders_left(name)
 	if writer then
-		limit_to_writer(name, writer, math.max(reads_ms, kept_ms))
+		if limit_ttl(name, { writer }, math.max(reads_ms, kept_ms), set_all_ttls) then wake_waiters(name, WAKE_ALL) end
 		return 1
 	elseif kept_ms > 0 then
 		set_all_ttls(name, math.max(kept_ms, reads_ms))
