@@ -167,7 +167,7 @@ local function break_reader(reader)
 	if err then return err end
 	delete_timeouts({ reader })
 	remove_readers(name, { [reader] = true })
-	settle(name, false)
+	settle(name, holders_left(name), false)
 	return nil
 end
 

@@ -9,27 +9,35 @@
 
 local FIXED_ARGS = 2
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
-local hold_id, left_ms = ARGV[1], ARGV[2]
+local hold_id, left_ms = ARGV[1], tonumber(ARGV[2])
+
+-- What comes before anything of the hold is changed: a new timeout key can't be made while the slot of the lock moves.
+local function prepare(name, field, count)
+	look_at_readers(name, field, count)
+	name.kept_owner = kept_until(field) and field or kept_owner(field, now_ms() + left_ms)
+	if name.own_ms > 0 then
+		-- A full server allows this, and what comes after a write.
+		redis.call('HDEL', name.holds, '')
+		redis.call('SET', timeout_key(name, name.kept_owner, 1), 1, 'PX', digits(left_ms))
+	end
+end
 
 local function keep(name)
-	local hold = remove_hold(name, hold_id)
+	local hold = remove_hold(name, hold_id, prepare)
 	if not hold or not hold.count then return 0 end
-	local is_read, is_new = not is_writer_field(hold.field), not kept_until(hold.field)
-	if is_read and reader_ttl_ms(name, hold.field, hold.count) == 0 then
-		return release_readwrite(name, hold.field, hold.count)
-	end
-	local owner = hold.field
-	if is_new then
-		owner = kept_owner(hold.field, now_ms() + left_ms)
-		redis.call('HINCRBY', name.lock, owner, 1)
-	end
+	local owner, is_read = name.kept_owner, not is_writer_field(hold.field)
+	if is_read and name.own_ms == 0 then return release_readwrite(name, hold.field, hold.count) end
+	local is_new = owner ~= hold.field
+	if is_new then redis.call('HINCRBY', name.lock, owner, 1) end
 	if is_read then
-		redis.call('SET', timeout_key(name, owner, 1), 1, 'PX', left_ms)
-		record_end(name, owner, tonumber(left_ms))
-		redis.call('HSET', name.holds, owner, ' ' .. hold_id)
+		record_end(name, owner, left_ms)
+		name.left.reads_ms = math.max(name.left.reads_ms, left_ms)
+	else
+		name.left.kept_ms = math.max(name.left.kept_ms, left_ms)
 	end
 	put_kept_hold(name, hold_id, hold, owner, left_ms)
-	extend(name.lock, left_ms)
+	if is_read then redis.call('HSET', name.holds, owner, ' ' .. hold_id) end
+	extend(name.lock, digits(left_ms))
 	if is_new then release_readwrite(name, hold.field, hold.count) end
 	return 2
 end

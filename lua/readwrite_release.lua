@@ -25,4 +25,4 @@ if heard == 0 then return { 2 } end
 
 if heard then return { freed(names[1], heard) } end
 
-return release_all(hold_id, release_readwrite)
+return release_all(hold_id, release_readwrite, look_at_readers)

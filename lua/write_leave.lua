@@ -14,7 +14,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_qu
 local hold_id, owner, since_us, kept_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
-local results = release_all(hold_id, release_readwrite)
+local results = release_all(hold_id, release_readwrite, look_at_readers)
 for _, name in ipairs(names) do
 	local turn = redis.pcall('GET', name.writer)
 	if is_error(turn) and not is_wrong_type(turn) then return denied_error('GET', turn) end

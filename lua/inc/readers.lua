@@ -15,11 +15,18 @@ end
 
 -- The holds of a reader. wire: as many as its field in the lock hash says, each with a timeout key of its own, from 1 on
 -- (RedissonReadLock).
--- How long the longest of the reader's holds lasts; 0 when none does.
+-- How long the longest of the reader's holds lasts; 0 when none does. While the slot of the lock moves to another node of
+-- a cluster, a timeout key that is not here may be there. That is an error, by which the request comes again.
 local function reader_ttl_ms(name, owner, count)
 	local longest_ms = 0
 	for number = 1, count do
-		longest_ms = math.max(longest_ms, redis.call('PTTL', timeout_key(name, owner, number)))
+		local key = timeout_key(name, owner, number)
+		local ttl_ms = redis.call('PTTL', key)
+		if ttl_ms < 0 then
+			-- wire: PTTL of one key is served at the new node; a command with two, of which one is missing, at neither.
+			redis.call('EXISTS', name.lock, key)
+		end
+		longest_ms = math.max(longest_ms, ttl_ms)
 	end
 	return longest_ms
 end

@@ -11,14 +11,14 @@ local function free_if_empty(name)
 	end
 end
 
--- How long the longest of our readers lasts; 0 when none does. Removes those that it finds expired before their
--- recorded end.
-local function longest_reader_ms(name)
+-- How long the longest of our readers lasts, but for the one whose field is except; 0 when none does. Removes those that
+-- it finds expired before their recorded end.
+local function longest_reader_ms(name, except)
 	local expired, position, left_ms, owner = {}, 0, 0, nil
 	repeat
 		owner = redis.call('ZRANGE', name.ends, position, position, 'REV')[1]
-		left_ms = owner and our_reader_ttl_ms(name, owner) or 0
-		if owner and left_ms == 0 then expired[owner] = true end
+		left_ms = owner and owner ~= except and our_reader_ttl_ms(name, owner) or 0
+		if owner and owner ~= except and left_ms == 0 then expired[owner] = true end
 		position = position + 1
 	until not owner or left_ms > 0 or position == EXPIRED_MAX
 	remove_readers(name, expired)
@@ -31,41 +31,45 @@ end
 
 -- How long a lock with many readers is held still. nil where that takes a look at each field: there is a writer, or
 -- one of Java's readers may last longest.
-local function many_readers_ms(name)
+local function many_readers_ms(name, except)
 	if redis.call('HLEN', name.lock) <= FIELDS_MAX then return nil end
 	if redis.call('HGET', name.lock, 'mode') ~= 'read' then return nil end
-	local left_ms = longest_reader_ms(name)
+	local left_ms = longest_reader_ms(name, except)
 	local ours = redis.call('ZCARD', name.ends)
 	local are_all_ours = redis.call('HLEN', name.lock) - 1 == ours
 	if are_all_ours or left_ms >= redis.call('PTTL', name.lock) then return left_ms end
 	return nil
 end
 
--- What is left on the lock: the writer's field, if there is one; how long the longest kept hold of a writer lasts; how
--- long the longest reader does. Removes kept holds of a writer that have ended, of which nested commands would leave ever more.
-local function holders_left(name)
-	local many_ms = many_readers_ms(name)
-	if many_ms then return nil, 0, many_ms end
-	local listed = redis.call('HGETALL', name.lock)
-	local writer, kept_ms, reads_ms, ended = nil, 0, 0, {}
+-- What is on the lock, but for that field: the writer's field, if there is one; how long the longest kept hold of a writer
+-- lasts; how long the longest reader does. Removes kept holds of a writer that have ended, of which nested commands would
+-- leave ever more.
+local function holders_left(name, except)
+	local left = { kept_ms = 0, reads_ms = 0 }
+	local many_ms = many_readers_ms(name, except)
+	if many_ms then
+		left.reads_ms = many_ms
+		return left
+	end
+	local listed, ended = redis.call('HGETALL', name.lock), {}
 	for i = 1, #listed, 2 do
 		local field, count = listed[i], hold_count(listed[i + 1])
-		if field ~= 'mode' and is_writer_field(field) then
+		if field ~= 'mode' and field ~= except and is_writer_field(field) then
 			local end_ms = kept_until(field)
 			if not end_ms then
-				writer = field
+				left.writer = field
 			elseif end_ms > now_ms() then
-				kept_ms = math.max(kept_ms, end_ms - now_ms())
+				left.kept_ms = math.max(left.kept_ms, end_ms - now_ms())
 			else
-				redis.call('HDEL', name.lock, field)
 				ended[field] = true
 			end
-		elseif count then
-			reads_ms = math.max(reads_ms, reader_ttl_ms(name, field, count))
+		elseif count and field ~= except then
+			left.reads_ms = math.max(left.reads_ms, reader_ttl_ms(name, field, count))
 		end
 	end
+	for field in pairs(ended) do redis.call('HDEL', name.lock, field) end
 	remove_records(name, ended)
-	return writer, kept_ms, reads_ms
+	return left
 end
 
 local function set_all_ttls(name, ttl_ms)
@@ -81,19 +85,19 @@ local function leave_free(name, was_write)
 end
 
 -- Leaves the lock to the holds that are left: a write lock, a read lock, or free. 1 or 2, as in inc/names.lua.
-local function settle(name, was_write)
+local function settle(name, left, was_write)
 	if redis.call('HLEN', name.lock) <= 1 then return leave_free(name, was_write) end
-	local writer, kept_ms, reads_ms = holders_left(name)
-	if writer then
-		if limit_ttl(name, { writer }, math.max(reads_ms, kept_ms), set_all_ttls) then wake_waiters(name, WAKE_ALL) end
+	if left.writer then
+		local least_ms = math.max(left.reads_ms, left.kept_ms)
+		if limit_ttl(name, { left.writer }, least_ms, set_all_ttls) then wake_waiters(name, WAKE_ALL) end
 		return 1
-	elseif kept_ms > 0 then
-		set_all_ttls(name, math.max(kept_ms, reads_ms))
+	elseif left.kept_ms > 0 then
+		set_all_ttls(name, math.max(left.kept_ms, left.reads_ms))
 		-- The lock will be free earlier than the waiters know.
 		wake_waiters(name, WAKE_ALL)
 		return 1
-	elseif reads_ms > 0 then
-		set_all_ttls(name, reads_ms)
+	elseif left.reads_ms > 0 then
+		set_all_ttls(name, left.reads_ms)
 		if redis.call('HGET', name.lock, 'mode') == 'write' then
 			redis.call('HSET', name.lock, 'mode', 'read')
 			-- Other readers may acquire it now. Redisson does not notify them.
@@ -104,13 +108,22 @@ local function settle(name, was_write)
 	return leave_free(name, was_write)
 end
 
+-- Sets name.own_ms, how long the longest hold of this owner lasts, if it is a reader, and name.left, what is on the lock
+-- without the hold, and without the other holds of a reader. To be run before anything of the hold is changed: it is an
+-- error while a timeout key is at another node.
+local function look_at_readers(name, field, count)
+	remove_expired(name)
+	local is_read = not is_writer_field(field)
+	name.own_ms = is_read and reader_ttl_ms(name, field, count) or 0
+	name.left = holders_left(name, (is_read or count == 1) and field)
+end
+
 -- Which of a reader's timeout keys belongs to which hold is not known: the holds that it keeps all last as long as the
 -- longest of them.
 local function release_read(name, owner, count)
-	local left_ms = reader_ttl_ms(name, owner, count)
-	if left_ms == 0 then
-		remove_if_expired(name, owner)
-		settle(name, false)
+	if name.own_ms == 0 then
+		remove_readers(name, { [owner] = true })
+		settle(name, name.left, false)
 		return 3
 	end
 	-- wire: the last key is deleted, whichever hold is released.
@@ -119,23 +132,24 @@ local function release_read(name, owner, count)
 		redis.call('HDEL', name.lock, owner)
 		redis.call('HDEL', name.holds, owner)
 		redis.call('ZREM', name.ends, owner)
-		return settle(name, false)
+		return settle(name, name.left, false)
 	end
 	redis.call('HINCRBY', name.lock, owner, -1)
 	remove_reader_hold(name, owner)
 	local _, records = reader_holds(name, owner, count - 1)
-	local longest_ms = longest_hold_ms(name, { owner }, records)
+	local left_ms, longest_ms = name.own_ms, longest_hold_ms(name, { owner }, records)
 	if longest_ms and longest_ms > 0 then left_ms = math.min(left_ms, longest_ms) end
 	for number = 1, count - 1 do
 		redis.call('SET', timeout_key(name, owner, number), 1, 'PX', digits(left_ms))
 	end
 	redis.call('ZADD', name.ends, 'XX', digits(now_ms() + left_ms), owner)
-	return settle(name, false)
+	name.left.reads_ms = math.max(name.left.reads_ms, left_ms)
+	return settle(name, name.left, false)
 end
 
+-- After look_at_readers.
 local function release_readwrite(name, field, count)
-	remove_expired(name)
 	if not is_writer_field(field) then return release_read(name, field, count) end
 	remove_one(name, field, count)
-	return settle(name, true)
+	return settle(name, name.left, true)
 end

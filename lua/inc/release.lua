@@ -2,7 +2,8 @@
 
 -- What its record said, and count: how many holds its owner has on the lock. nil when there is no such hold; then
 -- name.overwritten may be set. count is nil when its owner has the lock no longer, or the record is none.
-local function remove_hold(name, hold_id)
+-- prepare(name, field, count), if given, comes before anything is changed.
+local function remove_hold(name, hold_id, prepare)
 	local record = read_field(name, name.holds, hold_id)
 	if not record then return nil end
 	local hold = {}
@@ -10,6 +11,7 @@ local function remove_hold(name, hold_id)
 	local count = hold.field and read_field(name, name.lock, hold.field)
 	if name.overwritten then return nil end
 	hold.count = count and hold_count(count)
+	if hold.count and prepare then prepare(name, hold.field, hold.count) end
 	-- The first write, and one that a full server allows; it then allows those after it, too.
 	redis.call('HDEL', name.holds, hold_id)
 	return hold
@@ -21,10 +23,10 @@ local function remove_one(name, field, count)
 	redis.call('HDEL', name.lock, field)
 end
 
--- Releases a hold by release_one(name, field, count, note), on every name.
-local function release_all(hold_id, release_one)
+-- Releases a hold by release_one(name, field, count, note), on every name. prepare: see remove_hold.
+local function release_all(hold_id, release_one, prepare)
 	local function release(name)
-		local hold = remove_hold(name, hold_id)
+		local hold = remove_hold(name, hold_id, prepare)
 		if not hold then return 0 end
 		if not hold.count then return 3 end
 		return release_one(name, hold.field, hold.count, hold.note)

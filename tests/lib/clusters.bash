@@ -135,3 +135,8 @@ end_migration() {
 		on "$number" redis cluster setslot "$slot" node "$to" >/dev/null
 	done
 }
+
+# move_key KEY FROM TO: one of the keys in a slot that is on its way.
+move_key() {
+	on "$2" redis migrate 127.0.0.1 "$(port_of "$3")" "$1" 0 5000 >/dev/null
+}
