@@ -151,7 +151,12 @@ def apply(mutant, tree):
     count = text.count(mutant.old)
     if count != 1:
         return 'its text is not in the file' if count == 0 else f'its text is in the file {count} times'
-    path.write_text(text.replace(mutant.old, mutant.new))
+    if mutant.new:
+        text = text.replace(mutant.old, mutant.new)
+    else:
+        # Without its end, too, where it is whole lines: a blank line ends a definition in lua/inc/.
+        text = ('\n' + text).replace('\n' + mutant.old + '\n', '\n')[1:].replace(mutant.old, '')
+    path.write_text(text)
     return None
 
 
