@@ -22,8 +22,8 @@ local function notify_waiters(name)
 	if err then return end
 	prune(name)
 	wake_head(name)
-	-- Callers for the plain lock would be faster each time.
-	local head = head_of(name)
+	-- Callers for the plain lock would be faster each time. Where dead waiters are left, the head is one.
+	local head = not name.has_dead and head_of(name)
 	local sign = head and sign_of_life(name, head)
 	if sign then give_turn(name, sign.since_us, head) end
 end
