@@ -70,7 +70,7 @@ static int report_not_found(const struct verb *verb, const struct opts *opts)
 	const char *program = command[0];
 	struct usage_line line;
 	char shown[SHOWN_MAX];
-	size_t count = 0;
+	size_t count = 1;
 
 	while (command[count] != NULL)
 		count++;
@@ -203,8 +203,11 @@ char **command_environment(const struct opts *opts, enum rlock_kind kind,
 	while (environ[count] != NULL)
 		count++;
 	list = calloc(count + OWN_COUNT + 1, sizeof(*list));
-	if (own == NULL || list == NULL)
+	if (own == NULL || list == NULL) {
+		free(own);
+		free(list);
 		return NULL;
+	}
 	for (int i = 0; i < (opts->fence ? OWN_COUNT : OWN_TOKEN); i++) {
 		list[at++] = own;
 		own += strlen(own) + 1;

@@ -224,7 +224,7 @@ char *inherited_extend(const char *old, const char *server, enum rlock_kind kind
 		free(value);
 		return NULL;
 	}
-	if (size > max)
+	if (value != NULL && size > max)
 		prune(value);
 	return value;
 }
