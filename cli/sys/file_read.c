@@ -11,22 +11,42 @@
 
 #include "sys/file_read.h"
 
+/* Most files fit. For the longest that is allowed the kernel would make a mapping, and take it down again. */
+#define FIRST_BYTES 4096
+
+/* There may be a password in it, of which nothing stays. NULL with errno. */
+static char *enlarge(char *text, size_t size, size_t larger_size)
+{
+	char *larger = malloc(larger_size);
+
+	if (larger != NULL)
+		memcpy(larger, text, size);
+	explicit_bzero(text, size);
+	free(text);
+	return larger;
+}
+
 static char *read_fd(int fd, size_t max, size_t *len_out)
 {
-	char *text = malloc(
-		max + 1); /* to read one byte more than allowed shows a file that is too large */
+	size_t size = FIRST_BYTES, len = 0;
+	char *text = malloc(size);
 	ssize_t got = 1;
-	size_t len = 0;
 	int err = 0;
 
-	if (text == NULL)
-		return NULL;
-	while (got != 0 && err == 0 && len <= max) {
-		got = read(fd, text + len, max + 1 - len);
+	while (text != NULL && got != 0 && err == 0 && len <= max) {
+		got = read(fd, text + len, size - 1 - len);
 		if (got > 0)
 			len += (size_t)got;
 		else if (got < 0 && errno != EINTR)
 			err = errno;
+		if (len < size - 1)
+			continue;
+		text = enlarge(text, size, 2 * size);
+		size *= 2;
+	}
+	if (text == NULL) {
+		errno = ENOMEM;
+		return NULL;
 	}
 	if (len > max)
 		err = EFBIG;
