@@ -153,7 +153,7 @@ $(TREES:%=%/lib/scripts.gen.o): %/lib/scripts.gen.o: $(BUILD)/scripts.gen.c %/fl
 	$(call compile,lib) -Wno-overlength-strings
 
 # The directories stand for scripts that were taken away.
-$(BUILD)/scripts.gen.c: lua/embed.sh lua/expand.awk $(wildcard lua/*.lua lua/*/*.lua) lua lua/inc lua/quick
+$(BUILD)/scripts.gen.c: lua/embed.sh lua/expand.awk lua/shorten.awk $(wildcard lua/*.lua lua/*/*.lua) lua lua/inc lua/quick
 	$(call step,LUA)lua/embed.sh $@
 
 $(TREES:%=%/librlock.a): %/librlock.a: $(addprefix %/,$(LIB_OBJECTS))

@@ -51,7 +51,8 @@ static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t
 {
 	int64_t kept_since_ms = waiter->servers[index].kept_since_ms;
 
-	if (is_fair(waiter) || now_ms - waiter->began_ms <= KEEP_AFTER_MS)
+	if (is_fair(waiter) || waiter->routes.count == 1 ||
+	    now_ms - waiter->began_ms <= KEEP_AFTER_MS)
 		return 0;
 	if (kept_since_ms == 0)
 		return KEPT_MS;

@@ -176,11 +176,8 @@ const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
 
 	rlock__action_keys(action, hold, routes, index, args);
 	rlock__args_text(args, hold->id, strlen(hold->id));
-	if (is_queued) {
+	if (is_queued)
 		rlock__args_text(args, hold->queued_owner, strlen(hold->queued_owner));
-		rlock__args_text(args, "", 0);
-		rlock__args_number(args, 0);
-	}
 	rlock__action_args(action, hold, routes, index, args);
 	return action->script;
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes a C file of all Lua scripts beside it: purpose, SHA-1, body. expand.awk makes a body of a script; when it
-# finds a mistake it prints file and line, and no C file is made. The rights that inc/rights.lua tries are a table there, too.
+# Makes a C file of all Lua scripts beside it: purpose, SHA-1, body. expand.awk makes a body of a script, and shorten.awk
+# shortens it; when the first finds a mistake it prints file and line, and no C file is made. The rights that inc/rights.lua
+# tries are a table there, too.
 #
 #   embed.sh OUTPUT
 set -eu
@@ -15,6 +16,7 @@ trap 'rm -f "$out.tmp"' EXIT
 	for script in "$here"/*.lua; do
 		name=$(basename "$script" .lua)
 		body=$(awk -f "$here/expand.awk" "$script" "$here"/inc/*.lua)
+		body=$(printf '%s\n' "$body" | awk -f "$here/shorten.awk")
 		sha1=$(printf '%s' "$body" | sha1sum | cut -d ' ' -f 1)
 		# What -v says of it: "acquire (plain)", "leave the queue (fair)", "inspect".
 		purpose=$(printf '%s' "$name" | sed 's/_keep_until$/_keep/; s/_leave$/_leave the queue/; s/_return$/_return to the queue/

@@ -44,7 +44,10 @@ local function obstacle(index, name)
 	prune(name, fresh_owner)
 	-- The head may not know that it is next: the waiter in front of it was dead, the lock has expired, or it sleeps
 	-- too long, as Redisson 3.13.6 does.
-	if name.is_free then wake_head(name, fresh_owner) end
+	if name.is_free then
+		remove_silent_foreign(name, fresh_owner)
+		wake_head(name, fresh_owner)
+	end
 	name.head = head_of(name)
 	name.owner = name.owner or fresh_owner
 	name.field = name.owner

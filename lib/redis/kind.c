@@ -32,6 +32,8 @@ static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH
 						 NOTIFY_ARGS, 0 };
 static const struct rlock__action plain_leave = { &rlock__script_plain_leave,
 						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+static const struct rlock__action plain_return = { &rlock__script_plain_return,
+						   HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
 /* The release of both kinds, since waiters of both may wait for one lock. */
 static const struct rlock__action plain_release = { &rlock__script_plain_release,
 						    HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
@@ -48,6 +50,9 @@ static const struct rlock__action write_acquire = { &rlock__script_write_acquire
 						    0 };
 static const struct rlock__action write_leave = { &rlock__script_write_leave,
 						  READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0 };
+static const struct rlock__action write_return = { &rlock__script_write_return,
+						   READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS,
+						   0 };
 static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release,
 							READWRITE_KEYS, READWRITE_ARGS, 0 };
 static const struct rlock__action readwrite_keep_until = { &rlock__script_readwrite_keep_until,
@@ -61,6 +66,8 @@ static const struct rlock__action sem_release = { &rlock__script_sem_release, SE
 						  SEMAPHORE_ARGS, 0 };
 static const struct rlock__action sem_leave = { &rlock__script_sem_leave, SEMAPHORE_KEYS,
 						SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_return = { &rlock__script_sem_return, SEMAPHORE_KEYS,
+						 SEMAPHORE_ARGS, 0 };
 static const struct rlock__action sem_renew = { &rlock__script_sem_renew, SEMAPHORE_KEYS, 0, 0 };
 static const struct rlock__action sem_keep_until = { &rlock__script_sem_keep_until, SEMAPHORE_KEYS,
 						     SEMAPHORE_ARGS, 0 };
@@ -69,18 +76,18 @@ static const struct rlock__action sem_resize = { &rlock__script_sem_resize,
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,
-			  &plain_leave, &plain_leave, RLOCK__KEY_CHANNEL,
+			  &plain_leave, &plain_return, RLOCK__KEY_CHANNEL,
 			  RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_keep_until,
 			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_AS_OWNER },
 	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &read_renew,
-			 &readwrite_keep_until, &write_leave, &write_leave,
+			 &readwrite_keep_until, &write_leave, &write_return,
 			 RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &plain_renew,
-			  &readwrite_keep_until, &write_leave, &write_leave,
+			  &readwrite_keep_until, &write_leave, &write_return,
 			  RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_keep_until,
-			      &sem_leave, &sem_leave, RLOCK__KEY_SEMAPHORE_CHANNEL,
+			      &sem_leave, &sem_return, RLOCK__KEY_SEMAPHORE_CHANNEL,
 			      RLOCK__LISTEN_IN_WAKE_QUEUE },
 };
 

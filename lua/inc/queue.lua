@@ -209,7 +209,10 @@ local function may_listen_elsewhere()
 	return is_in_cluster or type(info) ~= 'string' or not string.find(info, 'connected_slaves:0', 1, true)
 end
 
+-- To be run by a waiter, after prune.
 local function remove_silent_foreign(name, caller)
+	local first = head_of(name)
+	if not first or first == caller or name.has_dead or sign_of_life(name, first) then return end
 	local key, lines, owners = foreign_key(name), silent_foreign(name, caller)
 	if #lines == 0 or redis.call('EXISTS', name.lock) == 1 or redis.call('EXISTS', name.waiters) == 0 or may_listen_elsewhere() then
 		redis.pcall('DEL', key)
@@ -237,10 +240,6 @@ end
 
 -- To be run after prune. While dead waiters are left, the one that came last is woken, which goes on removing them.
 local function wake_head(name, caller)
-	local first = head_of(name)
-	if first and first ~= caller and not name.has_dead and not sign_of_life(name, first) then
-		remove_silent_foreign(name, caller)
-	end
 	if not name.has_dead then remove_silent(name, caller) end
 	local owner = redis.call('LINDEX', name.queue, name.has_dead and -1 or 0)
 	if owner and owner ~= caller then publish(own_channel(name, owner), WAKE_ONE) end

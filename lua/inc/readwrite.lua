@@ -153,3 +153,16 @@ local function release_readwrite(name, field, count)
 	remove_one(name, field, count)
 	return settle(name, name.left, true)
 end
+
+-- So that the readers come in that wait for the turn of this waiting writer. An error, or nil.
+local function end_writers_turn(owner)
+	for _, name in ipairs(names) do
+		local turn = redis.pcall('GET', name.writer)
+		if is_error(turn) and not is_wrong_type(turn) then return denied_error('GET', turn) end
+		if type(turn) == 'string' and string.match(turn, '^%d+ (%S+) ') == owner then
+			redis.call('DEL', name.writer)
+			publish(name.channel, WAKE_ALL)
+		end
+	end
+	return nil
+end

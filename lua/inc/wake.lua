@@ -178,7 +178,7 @@ end
 -- learn from their tries when it is over.
 local function keep_all(since_us, kept_ms)
 	for _, name in ipairs(names) do
-		if kept_ms ~= '0' and is_available(name) then
+		if is_available(name) then
 			redis.pcall('SET', name.turn, since_us .. ' ' .. hold_id, 'PX', kept_ms)
 		end
 	end

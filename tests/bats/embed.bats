@@ -10,6 +10,8 @@ setup() {
 	mkdir -p lua/inc lua/quick
 	echo '-- Nothing.' >lua/inc/nothing.lua
 	cp "$BATS_TEST_DIRNAME/../../lua/embed.sh" "$BATS_TEST_DIRNAME/../../lua/expand.awk" lua
+	# So that what is compared can be read.
+	echo '{ print }' >lua/shorten.awk
 }
 
 # write_file FILE LINE...
@@ -237,5 +239,41 @@ head_of() {
 				print FILENAME ":" FNR ": " $0
 		}' "$script"
 		assert_output ''
+	done
+}
+
+@test "a script that is shortened has short names for its functions, but in strings, for fields and for keys" {
+	cat >long <<-'END'
+		local function reply(key)
+		return redis.call('reply',key,t.reply)
+		end
+		local function kept() return 1 end
+		local function quoted() return 1 end
+		local t={kept=1}
+		return reply(t.kept)..kept()
+		return "it's"..quoted()
+	END
+	cat >expected <<-'END'
+		local rcall,rpcall=redis.call,redis.pcall
+		local function _1(key)
+		return rcall('reply',key,t.reply)
+		end
+		local function kept() return 1 end
+		local function quoted() return 1 end
+		local t={kept=1}
+		return _1(t.kept)..kept()
+		return "it's"..quoted()
+	END
+	awk -f "$BATS_TEST_DIRNAME/../../lua/shorten.awk" long >short
+	run -0 diff expected short
+}
+
+# A server that had stalled reads the first 16 kB of a closed connection: the last try, and what undoes it.
+@test "each script that leaves a queue leaves room for two requests in 16 kB" {
+	local script body
+	for script in "$BATS_TEST_DIRNAME"/../../lua/*_leave.lua; do
+		body=$(awk -f "${script%/*}/expand.awk" "$script" "${script%/*}"/inc/*.lua | awk -f "${script%/*}/shorten.awk")
+		assert [ "${#body}" -gt 5000 ]
+		assert [ "${#body}" -lt 14500 ]
 	done
 }

@@ -1,0 +1,43 @@
+# Shortens the body of a script, from standard input, without changing what it does: functions get short names, and
+# redis.call and redis.pcall are locals. The script that leaves a queue must be short, see inc/queue.lua.
+#
+#   awk -f shorten.awk
+
+# Replaces each use of a function's name, but in strings, and where it is a field.
+function renamed(line,    parts, count, i, text, before, name, result) {
+	count = split(line, parts, "'")
+	for (i = 1; i <= count; i++) {
+		if (i > 1)
+			result = result "'"
+		text = parts[i]
+		if (i % 2) {
+			gsub(/redis[.]call\(/, "rcall(", text)
+			gsub(/redis[.]pcall\(/, "rpcall(", text)
+			while (match(text, /[A-Za-z_][A-Za-z0-9_]*/)) {
+				before = substr(text, 1, RSTART - 1)
+				name = substr(text, RSTART, RLENGTH)
+				text = substr(text, RSTART + RLENGTH)
+				result = result before ((name in short) && before !~ /(^|[^.])[.]$/ ? short[name] : name)
+			}
+		}
+		result = result text
+	}
+	return result
+}
+
+{
+	lines[NR] = $0
+	if (match($0, /^local function [A-Za-z0-9_]+/))
+		short[substr($0, 16, RLENGTH - 15)] = "_" ++count
+}
+
+END {
+	print "local rcall,rpcall=redis.call,redis.pcall"
+	# A key of a table keeps its name, and so does what stands in a line with a string of the other sort.
+	for (i = 1; i <= NR; i++)
+		for (name in short)
+			if (lines[i] ~ (lines[i] ~ /"/ ? name : "(^|[^A-Za-z0-9_.])" name "=[^=]"))
+				delete short[name]
+	for (i = 1; i <= NR; i++)
+		print lines[i] ~ /"/ ? lines[i] : renamed(lines[i])
+}
