@@ -33,7 +33,7 @@ function renamed(line,    parts, count, i, text, before, name, result) {
 
 END {
 	print "local rcall,rpcall=redis.call,redis.pcall"
-	# A key of a table keeps its name, and so does what stands in a line with a string of the other sort.
+	# A key of a table keeps its name, and so does what a line with a string of the other sort has.
 	for (i = 1; i <= NR; i++)
 		for (name in short)
 			if (lines[i] ~ (lines[i] ~ /"/ ? name : "(^|[^A-Za-z0-9_.])" name "=[^=]"))
