@@ -32,6 +32,8 @@ with_descriptors() {
 		for fd in /proc/self/fd/*; do
 			((${fd##*/} < 3)) || eval "exec ${fd##*/}>&-"
 		done
+		# To look for leaks takes some, too.
+		export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
 		exec timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>said
 	) || STATUS=$?
 }

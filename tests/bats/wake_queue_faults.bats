@@ -160,8 +160,7 @@ stop_when_woken() {
 # gives_up SIGNAL STATUS: the first was woken, and is told to end before it acts on it.
 gives_up() {
 	stop_when_woken
-	kill "-$1" "$FIRST"
-	continue_waiters "$FIRST"
+	continue_told "$1" "$FIRST"
 	touch out
 	within $SOON had_turns 2
 	ended_with 0

@@ -235,8 +235,7 @@ comes_from_afar() {
 
 @test "a waiter that gives up in its turn holds up none" {
 	woken_after 2.2 run
-	kill -TERM "$PID"
-	continue_waiters "$PID"
+	continue_told TERM "$PID"
 	ended_with 143
 	took_less 5 rlock run a -- true
 	no_keys

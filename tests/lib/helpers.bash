@@ -395,6 +395,19 @@ continue_waiters() {
 	done
 }
 
+# continue_told SIGNAL PID: an rlock that is stopped with its renewer is sent that signal, and both go on. The renewer, which
+# may acquire a lock at once, hears of the signal first.
+continue_told() {
+	kill "-$1" "$2"
+	kill -CONT "$2"
+	wait_until 5 has_taken_signals "$2"
+	continue_waiters "$2"
+}
+
+has_taken_signals() {
+	grep -q '^ShdPnd:.0*$' "/proc/$1/status"
+}
+
 has_command_line() {
 	local word=
 	{ read -r -d '' word <"/proc/$1/cmdline"; } 2>/dev/null
