@@ -172,7 +172,8 @@ comes_from_afar() {
 	keep_coming wlock a
 	keep_coming rlock a
 	keep_coming wlock a
-	wait_until 5 has_waiters a
+	# One or two are there.
+	wait_until 5 is_held 'rlock_queue:{a}'
 	comes_from_afar wlock a
 }
 
