@@ -363,13 +363,10 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 	if (status == RLOCK_NOT_HELD && file->is_abandoned)
 		status = RLOCK_OK;
 	log_file_release(opts, conn, file, status);
-	if (status >= 0) {
+	if (status >= 0)
 		hold_file_remove(file);
-	} else {
-		/* The caller may try again. */
-		file->is_abandoned = file->is_abandoned || was_held;
-		(void)hold_file_save(file);
-	}
+	else
+		hold_file_mark_abandoned(file, was_held);
 	return end_release(opts, conn, status);
 }
 

@@ -237,6 +237,13 @@ void hold_file_remove(const struct hold_file *file)
 	(void)unlinkat(file->dir_fd, name, 0);
 }
 
+void hold_file_mark_abandoned(struct hold_file *file, bool was_held)
+{
+	file->is_abandoned = file->is_abandoned || was_held;
+	/* If this fails, an unlock that comes later may say that the lock was lost which this one has released. */
+	(void)replace_file(file);
+}
+
 void hold_file_mark_lost(struct hold_file *file)
 {
 	file->is_lost = true;

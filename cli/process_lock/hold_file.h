@@ -51,6 +51,8 @@ bool hold_file_add_name(struct hold_file *file, const struct rlock_name *name, c
 int hold_file_save(const struct hold_file *file);
 
 void hold_file_remove(const struct hold_file *file);
+/* A release failed, which the caller may try again; the server may have carried it out. A failure is not reported. */
+void hold_file_mark_abandoned(struct hold_file *file, bool was_held);
 
 /* ---- for the renewer ---- */
 

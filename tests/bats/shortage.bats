@@ -49,6 +49,8 @@ ended_by() {
 		rlock lock --pid $$ a
 		with_descriptors "$count" rlock unlock --pid $$ a
 		ended_by "$count" 0 71
+		# A sanitizer has its own words.
+		[ "$STATUS" = 0 ] || [ -n "$TESTS_UNDER" ] || has_lines said 1 || fail "with $count descriptors: $(cat said)"
 		[ "$STATUS" = 0 ] || rlock unlock --pid $$ a || fail "with $count descriptors the hold file was lost"
 		no_keys
 		nothing_runs
