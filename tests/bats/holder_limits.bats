@@ -61,7 +61,7 @@ while True:
                 (server if ready is client else client).sendall(data)
         client.sendall(b"+")
         while True:
-            client.sendall(b"x" * 65536)
+            client.sendall(b"x\r" * 32768)
     except ConnectionError:
         client.close()' "$1" "$SERVER_SOCKET"
 	wait_until 5 test -S "$1"
