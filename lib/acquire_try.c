@@ -79,8 +79,7 @@ static bool can_be_woken(const struct rlock__server *server)
  */
 static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 {
-	if (rlock__routes_are_slots(&waiter->routes) ||
-	    waiter->hold->row->listening != RLOCK__LISTEN_AS_OWNER)
+	if (rlock__routes_are_slots(&waiter->routes) || !rlock__waiter_is_fair(waiter))
 		return can_be_woken(&waiter->servers[index]);
 	for (size_t i = 0; i < waiter->routes.count; i++)
 		if (!can_be_woken(&waiter->servers[i]))
@@ -91,8 +90,7 @@ static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 /* In fair locks a waiter is new at a slot that does not have it in its queue. */
 static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
 {
-	return rlock__routes_are_slots(&waiter->routes) &&
-	       waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER &&
+	return rlock__routes_are_slots(&waiter->routes) && rlock__waiter_is_fair(waiter) &&
 	       !waiter->servers[index].may_be_queued;
 }
 

@@ -41,17 +41,12 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 	return rlock__release_args(waiter->hold, &waiter->routes, index, args);
 }
 
-static bool is_fair(const struct rlock__waiter *waiter)
-{
-	return waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER;
-}
-
 /* For how long a lock may still be kept for us that was granted here, and not elsewhere; 0: others have waited for it as long. */
 static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t now_ms)
 {
 	int64_t kept_since_ms = waiter->servers[index].kept_since_ms;
 
-	if (is_fair(waiter) || waiter->routes.count == 1 ||
+	if (rlock__waiter_is_fair(waiter) || waiter->routes.count == 1 ||
 	    now_ms - waiter->began_ms <= KEEP_AFTER_MS)
 		return 0;
 	if (kept_since_ms == 0)
@@ -69,7 +64,7 @@ static const struct rlock__script *make_return(const void *ctx, size_t index,
 	const char *since = rlock__waiter_since(waiter, index);
 	int64_t keep_ms = kept_ms(waiter, index, rlock_now_ms());
 
-	if (waiter->request->wait_ms == 0 || (!is_fair(waiter) && keep_ms == 0))
+	if (waiter->request->wait_ms == 0 || (!rlock__waiter_is_fair(waiter) && keep_ms == 0))
 		return make_release(ctx, index, args);
 	rlock__action_keys(action, hold, &waiter->routes, index, args);
 	rlock__args_text(args, hold->id, strlen(hold->id));
@@ -151,7 +146,7 @@ static void undo_granted(struct rlock__waiter *waiter)
 
 		if (!is_granted[i])
 			continue;
-		server->may_be_queued |= is_kept || is_fair(waiter);
+		server->may_be_queued |= is_kept || rlock__waiter_is_fair(waiter);
 		if (is_kept && server->kept_since_ms == 0)
 			server->kept_since_ms = now_ms;
 	}

@@ -82,8 +82,7 @@ static bool add_channels(struct rlock__waiter *waiter, size_t index, const char 
 /* What its own channel ends in. */
 static const char *own_id(const struct rlock__waiter *waiter)
 {
-	return waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER ? waiter->owner
-								      : waiter->hold->id;
+	return rlock__waiter_is_fair(waiter) ? waiter->owner : waiter->hold->id;
 }
 
 static bool make_channels(struct rlock__waiter *waiter, size_t index)
@@ -145,8 +144,7 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 						&server->subscription);
 	if (status == RLOCK_OK)
 		status = open_subscription(waiter, index);
-	if (status == RLOCK_EACL && !server->lacks_own_channel &&
-	    waiter->hold->row->listening != RLOCK__LISTEN_AS_OWNER) {
+	if (status == RLOCK_EACL && !server->lacks_own_channel && !rlock__waiter_is_fair(waiter)) {
 		server->lacks_own_channel = true;
 		server->is_on_guard = true;
 		status = open_subscription(waiter, index);

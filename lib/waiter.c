@@ -173,6 +173,11 @@ int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now
 	return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
 }
 
+bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
+{
+	return waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER;
+}
+
 bool rlock__waiter_is_granted(const struct rlock__server *server)
 {
 	return server->state == RLOCK__SERVER_GRANTED ||
@@ -187,8 +192,8 @@ bool rlock__waiter_is_subscribed(const struct rlock__server *server)
 bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t index)
 {
 	const struct rlock__server *server = &waiter->servers[index];
-	bool hears_all = server->hears_lock || !server->is_on_guard ||
-			 waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER;
+	bool hears_all =
+		server->hears_lock || !server->is_on_guard || rlock__waiter_is_fair(waiter);
 
 	/* A server that was started less than a lease ago publishes nothing when it begins to count. */
 	if (server->status != RLOCK_BUSY || server->state == RLOCK__SERVER_GRANTED_YOUNG)
@@ -218,8 +223,7 @@ size_t rlock__waiter_blocker(const struct rlock__waiter *waiter)
 const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index)
 {
 	const char *since = waiter->servers[index].since;
-	bool has_own = rlock__routes_are_slots(&waiter->routes) &&
-		       waiter->hold->row->listening == RLOCK__LISTEN_AS_OWNER;
+	bool has_own = rlock__routes_are_slots(&waiter->routes) && rlock__waiter_is_fair(waiter);
 
 	return has_own && since[0] != '\0' ? since : waiter->since;
 }

@@ -87,6 +87,8 @@ void rlock__waiter_free_channels(struct rlock__server *server);
 /* Until when a request that is sent now may take. */
 int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms);
 /* Whether the server has granted the lock, even if that does not count. */
+/* It waits in the queue of a fair lock, known there by its owner. */
+bool rlock__waiter_is_fair(const struct rlock__waiter *waiter);
 bool rlock__waiter_is_granted(const struct rlock__server *server);
 bool rlock__waiter_is_subscribed(const struct rlock__server *server);
 /* Whether the waiter has to subscribe at that server: it has not yet, or to other channels than it needs now. */
