@@ -40,8 +40,6 @@ static const struct meaning meanings[] = {
 	{ "LOADING", RLOCK_ENET, NULL },
 	{ "BUSY", RLOCK_ENET, NULL },
 	{ "CLUSTERDOWN", RLOCK_ENET, NULL },
-	{ "TRYAGAIN", RLOCK_ENET, NULL },
-	{ "ERR Script attempted to access a non local key", RLOCK_ENET, NULL },
 	{ "UNBLOCKED", RLOCK_ENET, NULL },
 	{ "NOREPLICAS", RLOCK_ENET, NULL },
 	{ "MISCONF", RLOCK_ENET, NULL },
@@ -70,8 +68,11 @@ static const char *const replica_errors[] = { "READONLY", "MASTERDOWN",
 					      "ERR WAIT cannot be used with replica" };
 
 /* While the slot of a lock is on its way to another node, and not all keys of the request are at one of the two. */
-static const char *const moving_errors[] = { "TRYAGAIN",
-					     "ERR Script attempted to access a non local key" };
+static const char *const moving_errors[] = {
+	"TRYAGAIN", "Lua script attempted to access a non local key", /* Redis 6.2 */
+	"ERR Script attempted to access a non local key",             /* Redis 7 */
+	"ERR Attempted to access a non local key",                    /* Valkey 9.1 */
+};
 
 /* To a login without a password, and to a first command without a login. */
 static const char *const password_errors[] = { "NOAUTH", "ERR Protocol error: unauthenticated" };
@@ -230,6 +231,8 @@ static enum rlock_status fail_by_words(struct rlock__error *error, const char *w
 				   "server requires a password: give one in the URL, by "
 				   "--password-file, --password-command or REDISCLI_AUTH: %s",
 				   shown);
+	if (STARTS_WITH_ANY(words, moving_errors))
+		return rlock__fail(error, RLOCK_ENET, "denied by the server: %s", shown);
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		const struct meaning *meaning = &meanings[i];
 

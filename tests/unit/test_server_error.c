@@ -47,6 +47,17 @@ static const struct {
 	  "mentioned in the command arguments",
 	  RLOCK_EACL, "it needs the ACL rule ~{NAME}:*:rwlock_timeout:*",
 	  "a key that a script has made" },
+	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: Lua script "
+	  "attempted to access a non local key in a cluster node",
+	  RLOCK_ENET, "denied by the server: Lua script attempted",
+	  "a slot that moves, in Redis 6.2" },
+	{ "ERR Script attempted to access a non local key in a cluster node script: 5e9f, on "
+	  "@user_script:2.",
+	  RLOCK_ENET, "denied by the server: ERR Script attempted",
+	  "a slot that moves, in Redis 7" },
+	{ "ERR Attempted to access a non local key in a cluster node script: 5e9f, on "
+	  "@user_script:2.",
+	  RLOCK_ENET, "denied by the server: ERR Attempted", "a slot that moves, in Valkey 9.1" },
 	{ "@user_script: 2: -WRONGTYPE Operation against a key", RLOCK_EKIND,
 	  "the key is not a lock: take another name", "a key of another type" },
 };
