@@ -157,6 +157,15 @@ $other"
 	enters_woken w
 }
 
+@test "unlock --force --holder breaks a reader's lock beside a timeout key that was left when somebody deleted the lock" {
+	rlock read --owner one --lease 60s a
+	rlock read --owner two --lease 60s a
+	redis set '{a}:one:0:rwlock_timeout:2' 1 px 60000 >/dev/null
+	run -0 rlock unlock --force --holder one:0 a
+	fields_are two:0
+	run -0 rlock unlock --owner two a
+}
+
 @test "unlock --force --holder of the last reader lets the writer in" {
 	admit_guest r rlock a
 	local holder=$PID
