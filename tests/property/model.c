@@ -113,7 +113,12 @@ void differs(const char *format, ...)
 	size_t from = story_count > COUNT_OF(stories) ? story_count - COUNT_OF(stories) : 0;
 	va_list args;
 
-	(void)printf("the last steps:\n");
+	/* First, as the beginning is all that some keep of what a test prints. */
+	(void)printf("%s, step %lu: ", model->name, step);
+	va_start(args, format);
+	(void)vprintf(format, args);
+	va_end(args);
+	(void)printf("\nthe same again: MODEL_SEED=%" PRIu64 "\nthe last steps:\n", seed);
 	for (size_t i = from; i < story_count; i++)
 		(void)printf("  %lu %s\n", stories[i % COUNT_OF(stories)].step,
 			     stories[i % COUNT_OF(stories)].text);
@@ -121,11 +126,6 @@ void differs(const char *format, ...)
 	model->print();
 	(void)printf("as it is:\n");
 	shot_print();
-	(void)printf("%s, step %lu: ", model->name, step);
-	va_start(args, format);
-	(void)vprintf(format, args);
-	va_end(args);
-	(void)printf("\nthe same again: MODEL_SEED=%" PRIu64 "\n", seed);
 	(void)fflush(stdout);
 	/* Threads may still wait. */
 	_Exit(1);
