@@ -67,19 +67,22 @@ static const struct meaning meanings[] = {
 static const char *const replica_errors[] = { "READONLY", "MASTERDOWN",
 					      "ERR WAIT cannot be used with replica" };
 
-/* While the slot of a lock is on its way to another node, and not all keys of the request are at one of the two. */
-static const char *const moving_errors[] = {
-	"TRYAGAIN", "Lua script attempted to access a non local key", /* Redis 6.2 */
-	"ERR Script attempted to access a non local key",             /* Redis 7 */
-	"ERR Attempted to access a non local key",                    /* Valkey 9.1 */
-};
-
 /* To a login without a password, and to a first command without a login. */
 static const char *const password_errors[] = { "NOAUTH", "ERR Protocol error: unauthenticated" };
 
 static bool starts_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* While the slot of a lock is on its way to another node, and not all keys of the request are at one of the two. */
+static bool is_slot_moving(const char *words)
+{
+	return starts_with(words, "TRYAGAIN") ||
+	       /* Of a command in a script; Redis 6.2, Redis 7, and Valkey 9.1 each begin it otherwise. */
+	       strstr(words, "ttempted to access a non local key") != NULL ||
+	       /* The same from Redis 7.4 and Valkey 8 on, at the new node. */
+	       strstr(words, "undeclared keys were accessed during rehashing of the slot") != NULL;
 }
 
 /*
@@ -231,7 +234,7 @@ static enum rlock_status fail_by_words(struct rlock__error *error, const char *w
 				   "server requires a password: give one in the URL, by "
 				   "--password-file, --password-command or REDISCLI_AUTH: %s",
 				   shown);
-	if (STARTS_WITH_ANY(words, moving_errors))
+	if (is_slot_moving(words))
 		return rlock__fail(error, RLOCK_ENET, "denied by the server: %s", shown);
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		const struct meaning *meaning = &meanings[i];
@@ -259,7 +262,7 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
 	status = fail_by_words(error, words, shown);
-	error->is_slot_moving = STARTS_WITH_ANY(words, moving_errors);
+	error->is_slot_moving = is_slot_moving(words);
 	rlock__error_set_reply(error, shown);
 	return status;
 }

@@ -58,6 +58,10 @@ static const struct {
 	{ "ERR Attempted to access a non local key in a cluster node script: 5e9f, on "
 	  "@user_script:2.",
 	  RLOCK_ENET, "denied by the server: ERR Attempted", "a slot that moves, in Valkey 9.1" },
+	{ "ERR Unable to execute command 'exists' in script because undeclared keys were accessed "
+	  "during rehashing of the slot script: 5e9f, on @user_script:2.",
+	  RLOCK_ENET, "denied by the server: ERR Unable to execute",
+	  "a slot that moves, in Redis 7.4" },
 	{ "@user_script: 2: -WRONGTYPE Operation against a key", RLOCK_EKIND,
 	  "the key is not a lock: take another name", "a key of another type" },
 };
