@@ -19,12 +19,20 @@ local is_added = is_quick and call('HSET', lock, 'mode', 'read', field, '1') == 
 
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 
+-- Whether the caller waited already when a reader had its turn: a writer that the queue wakes in the meantime could claim
+-- the next turn before the caller, which is farther away, has tried.
+local function is_let_in(name)
+	local turn = waits_since_us and redis.pcall('GET', name.turn)
+	local until_us = type(turn) == 'string' and string.match(turn, '^' .. READERS .. ' (%d+)$')
+	return until_us and waits_since_us < tonumber(until_us)
+end
+
 -- The writer that came before us and waits: its owner, its note, and how long it need not give a sign of life.
 local function earlier_writer(name)
 	if name.is_absent then return nil end
 	local since_us, owner, writer_note =
 		string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) (.*)$')
-	if since_us and tonumber(since_us) < (waits_since_us or now_us()) then
+	if since_us and tonumber(since_us) < (waits_since_us or now_us()) and not is_let_in(name) then
 		return owner, writer_note, redis.call('PTTL', name.writer)
 	end
 	return nil
@@ -119,9 +127,10 @@ end
 -- Readers share the lock. Those that left their turn to this one are woken at once, and each that comes in from the queue
 -- wakes the next one there, until that is a writer, which claims the next turn.
 local function let_others_in(name)
-	if name.is_free and not name.is_absent and redis.pcall('DEL', name.turn) == 1 then
-		send(name.channel, WAKE_ALL)
-	end
+	local had_turn = name.is_free and not name.is_absent
+		and redis.pcall('SET', name.turn, READERS .. ' ' .. digits(now_us()), 'XX', 'PX', TURN_MAX_MS)
+	-- An error is that of a full server.
+	if had_turn then send(name.channel, WAKE_ALL) end
 	leave_with_lock(name)
 	if waits_since_us then
 		wake_listener(name)

@@ -79,6 +79,7 @@ end
 
 local function leave_free(name, was_write)
 	redis.call('DEL', name.lock, name.holds, name.ends)
+	redis.pcall('DEL', name.turn)
 	-- wire: a writer wakes all waiters, the last reader wakes one.
 	wake_waiters(name, was_write and WAKE_ALL or WAKE_ONE)
 	return 2

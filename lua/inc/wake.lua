@@ -28,6 +28,9 @@ end
 -- A waiter for several permits of a semaphore adds how many, "SINCE ID PERMITS": so many are left to it.
 local OTHERS = '-' -- Redisson's waiters, and those of older versions
 
+-- While readers hold a lock: "READERS UNTIL", those that waited before that time come in beside the one that had the turn.
+local READERS = 'readers'
+
 -- Its hold id, since when it waits, and for how many permits; or OTHERS; or nil.
 local function waiter_in_turn(name)
 	local turn = redis.pcall('GET', name.turn)
