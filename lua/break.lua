@@ -158,7 +158,7 @@ end
 
 -- Breaks the holds of one of several readers. nil, or the error when a right is missing.
 local function break_reader(reader)
-	-- Holds have the numbers from 1 on. One above theirs may be left from a lock that somebody deleted.
+	-- Holds have the numbers from 1 on. One above theirs may be left from a lock that was deleted.
 	local missing_key = timeout_key(name, reader, 0)
 	delete_overwritten_ends(name)
 	local lock, holds, ends = name.lock, name.holds, name.ends

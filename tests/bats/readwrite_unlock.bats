@@ -157,7 +157,7 @@ $other"
 	enters_woken w
 }
 
-@test "unlock --force --holder breaks a reader's lock beside a timeout key that was left when somebody deleted the lock" {
+@test "unlock --force --holder breaks a reader's lock beside a timeout key that was left when the lock was deleted" {
 	rlock read --owner one --lease 60s a
 	rlock read --owner two --lease 60s a
 	redis set '{a}:one:0:rwlock_timeout:2' 1 px 60000 >/dev/null
