@@ -11,7 +11,7 @@
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "net/stream.h"
-#include "net/tls_context.h"
+#include "net/tls.h"
 #include "rlock.h"
 #include "url/url.h"
 

@@ -16,8 +16,6 @@
 #include "net/password.h"
 #include "net/stream.h"
 #include "net/tls.h"
-#include "net/tls_context.h"
-#include "net/tls_failure.h"
 #include "rlock.h"
 #include "url/url.h"
 

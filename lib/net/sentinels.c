@@ -15,7 +15,7 @@
 #include "net/request.h"
 #include "net/sentinels.h"
 #include "net/server_error.h"
-#include "net/tls_context.h"
+#include "net/tls.h"
 #include "rlock.h"
 #include "url/part.h"
 #include "url/url.h"

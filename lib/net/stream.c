@@ -15,7 +15,6 @@
 #include "net/events.h"
 #include "net/stream.h"
 #include "net/tls.h"
-#include "net/tls_failure.h"
 #include "rlock.h"
 
 /* ---- replies ---- */

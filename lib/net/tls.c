@@ -1,19 +1,691 @@
 /*
- * One TLS stream, by OpenSSL on buffers in memory: so all waiting stays with request.c, and stream.c alone has the
- * socket. hiredis' TLS has the socket itself, and is linked with OpenSSL, which is loaded here for a URL with TLS only.
- * What is trusted is tls_context.c's business, and the words of a failure are tls_failure.c's.
+ * TLS, by OpenSSL on buffers in memory: so all waiting stays with the connection's owner, and stream.c alone has the
+ * socket. hiredis' TLS has the socket itself, and is linked with OpenSSL, which is loaded here for a URL with TLS only: to
+ * link it would make every start longer. A file's owner and mode are looked at here, its content by OpenSSL.
  */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "net/tls.h"
-#include "net/tls_context.h"
-#include "net/tls_failure.h"
-#include "net/tls_library.h"
+#include "rlock.h"
+#include "url/url.h"
+
+/* ---- OpenSSL ---- */
+
+/* Those that we call. What OpenSSL has macros for goes through the _ctrl functions. */
+#define FUNCTIONS(FUNCTION)                                                                        \
+	FUNCTION(BIO_free)                                                                         \
+	FUNCTION(BIO_new)                                                                          \
+	FUNCTION(BIO_read)                                                                         \
+	FUNCTION(BIO_s_mem)                                                                        \
+	FUNCTION(BIO_write)                                                                        \
+	FUNCTION(ERR_clear_error)                                                                  \
+	FUNCTION(ERR_peek_last_error)                                                              \
+	FUNCTION(ERR_reason_error_string)                                                          \
+	FUNCTION(SSL_CTX_check_private_key)                                                        \
+	FUNCTION(SSL_CTX_ctrl)                                                                     \
+	FUNCTION(SSL_CTX_free)                                                                     \
+	FUNCTION(SSL_CTX_load_verify_locations)                                                    \
+	FUNCTION(SSL_CTX_new)                                                                      \
+	FUNCTION(SSL_CTX_set_default_passwd_cb)                                                    \
+	FUNCTION(SSL_CTX_set_default_verify_dir)                                                   \
+	FUNCTION(SSL_CTX_set_default_verify_file)                                                  \
+	FUNCTION(SSL_CTX_set_options)                                                              \
+	FUNCTION(SSL_CTX_set_verify)                                                               \
+	FUNCTION(SSL_CTX_use_PrivateKey_file)                                                      \
+	FUNCTION(SSL_CTX_use_certificate_chain_file)                                               \
+	FUNCTION(SSL_SESSION_free)                                                                 \
+	FUNCTION(SSL_SESSION_is_resumable)                                                         \
+	FUNCTION(SSL_ctrl)                                                                         \
+	FUNCTION(SSL_do_handshake)                                                                 \
+	FUNCTION(SSL_free)                                                                         \
+	FUNCTION(SSL_get0_param)                                                                   \
+	FUNCTION(SSL_get1_session)                                                                 \
+	FUNCTION(SSL_get_error)                                                                    \
+	FUNCTION(SSL_get_verify_result)                                                            \
+	FUNCTION(SSL_get_version)                                                                  \
+	FUNCTION(SSL_new)                                                                          \
+	FUNCTION(SSL_read)                                                                         \
+	FUNCTION(SSL_session_reused)                                                               \
+	FUNCTION(SSL_set1_host)                                                                    \
+	FUNCTION(SSL_set_bio)                                                                      \
+	FUNCTION(SSL_set_connect_state)                                                            \
+	FUNCTION(SSL_set_hostflags)                                                                \
+	FUNCTION(SSL_set_session)                                                                  \
+	FUNCTION(SSL_set_shutdown)                                                                 \
+	FUNCTION(SSL_write)                                                                        \
+	FUNCTION(TLS_client_method)                                                                \
+	FUNCTION(X509_VERIFY_PARAM_set1_ip_asc)                                                    \
+	FUNCTION(X509_get_default_cert_dir)                                                        \
+	FUNCTION(X509_get_default_cert_dir_env)                                                    \
+	FUNCTION(X509_get_default_cert_file_env)                                                   \
+	FUNCTION(X509_verify_cert_error_string)
+
+struct library {
+#define MEMBER(name) __typeof__(name) *name;
+	FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+
+#ifdef RLOCK_TLS_LINKED
+
+/* false: *why_out belongs to the C library. */
+static bool load(struct library *out, const char **why_out)
+{
+	static const struct library linked = {
+#define LINKED(name) .name = name,
+		FUNCTIONS(LINKED)
+	};
+
+	*out = linked;
+	*why_out = NULL;
+	return true;
+}
+
+#else
+
+#define TEXT_OF_VALUE(text) #text
+#define TEXT_OF(macro) TEXT_OF_VALUE(macro)
+/* That of the headers, since another major version has other functions. */
+#if OPENSSL_VERSION_MAJOR >= 3
+#define SONAME "libssl.so." TEXT_OF(OPENSSL_SHLIB_VERSION)
+#else
+#define SONAME "libssl.so.1.1"
+#endif
+
+/*
+ * For package managers, which don't see from the linkage that we may load it: the UAPI group's "ELF dlopen metadata", a
+ * JSON text behind the head that elf(5) has for a section of such a kind.
+ */
+#define METADATA_VENDOR "FDO"
+#define METADATA_TYPE 0x407c0c0a
+#define METADATA_TEXT                                                                              \
+	"[{\"feature\":\"tls\",\"description\":\"Connections over TLS\",\"priority\":"             \
+	"\"recommended\",\"soname\":[\"" SONAME "\"]}]"
+
+static const struct {
+	uint32_t name_size, text_size, type;
+	char name[sizeof(METADATA_VENDOR)];
+	_Alignas(uint32_t) char text[sizeof(METADATA_TEXT)];
+} metadata __attribute__((used, section(".note.dlopen"), aligned(sizeof(uint32_t)))) = {
+	sizeof(METADATA_VENDOR), sizeof(METADATA_TEXT), METADATA_TYPE,
+	METADATA_VENDOR,         METADATA_TEXT,
+};
+
+static bool load(struct library *out, const char **why_out)
+{
+	/* OpenSSL can't undo all that it sets up, so it is never unloaded. */
+	void *library = dlopen(SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	const struct {
+		const char *name;
+		void *function;
+	} table[] = {
+#define ROW(name) { #name, &out->name },
+		FUNCTIONS(ROW)
+	};
+
+	for (size_t i = 0; library != NULL && i < sizeof(table) / sizeof(table[0]); i++) {
+		/* POSIX has it that a pointer to a function fits into one to an object, which C does not say. */
+		*(void **)table[i].function = dlsym(library, table[i].name);
+		if (*(void **)table[i].function == NULL)
+			library = NULL;
+	}
+	*why_out = library == NULL ? dlerror() : NULL;
+	return library != NULL;
+}
+
+#endif
+
+/* ---- why it failed ---- */
+
+#define NO_TLS "it does not speak TLS: is this a TLS port?"
+#define NO_VERSION "it has no version of TLS from 1.2 on"
+#define NO_CERTIFICATE "it requires a client certificate: give one by --cert and --key"
+
+/* Its last error. Never NULL. */
+static const char *reason_of(const struct library *openssl)
+{
+	const char *reason = openssl->ERR_reason_error_string(openssl->ERR_peek_last_error());
+
+	return reason != NULL ? reason : "unknown error";
+}
+
+static void set(struct rlock__tls_failure *out, enum rlock_status status, const char *why)
+{
+	out->status = status;
+	(void)snprintf(out->why, sizeof(out->why), "%s", why);
+}
+
+static void set_by_certificate(const struct library *openssl, long result, const char *shown,
+			       struct rlock__tls_failure *out)
+{
+	out->status = RLOCK_EUNSUPPORTED;
+	switch (result) {
+	case X509_V_ERR_CERT_HAS_EXPIRED:
+		set(out, out->status, "its certificate, or that of its authority, has expired");
+		return;
+	case X509_V_ERR_CERT_NOT_YET_VALID:
+		set(out, out->status, "its certificate is not valid yet: is the clock right?");
+		return;
+	case X509_V_ERR_IP_ADDRESS_MISMATCH:
+		(void)snprintf(
+			out->why, sizeof(out->why),
+			"its certificate has no IP entry for %s: if it is for a name, give that by --sni",
+			shown);
+		return;
+	case X509_V_ERR_HOSTNAME_MISMATCH:
+		(void)snprintf(
+			out->why, sizeof(out->why),
+			"its certificate is not for %s: if it is for another name, give that by --sni",
+			shown);
+		return;
+	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+		set(out, out->status,
+		    "its certificate is self-signed: if it is the right one, give it by --cacert");
+		return;
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+		set(out, out->status,
+		    "the root certificate of its authority (CA) is not trusted: give it by --cacert");
+		return;
+	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+		set(out, out->status,
+		    "the authority (CA) of its certificate is not trusted: if it is the right one, give it by --cacert");
+		return;
+	default:
+		(void)snprintf(out->why, sizeof(out->why), "its certificate is not valid: %s",
+			       openssl->X509_verify_cert_error_string(result));
+	}
+}
+
+/* What only a handshake finds out. */
+static bool set_by_handshake(const struct library *openssl, long verify_result, const char *name,
+			     struct rlock__tls_failure *out)
+{
+	char shown[RLOCK__TLS_WHY_MAX / 2];
+
+	(void)rlock_escape(name, strlen(name), shown, sizeof(shown));
+	switch (ERR_GET_REASON(openssl->ERR_peek_last_error())) {
+	case SSL_R_CERTIFICATE_VERIFY_FAILED:
+		set_by_certificate(openssl, verify_result, shown, out);
+		return true;
+	case SSL_R_WRONG_VERSION_NUMBER:
+	case SSL_R_HTTP_REQUEST:
+	case SSL_R_PACKET_LENGTH_TOO_LONG:
+	case SSL_R_BAD_RECORD_TYPE:
+		set(out, RLOCK_ENET, NO_TLS);
+		return true;
+	case SSL_R_UNSUPPORTED_PROTOCOL:
+	case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+		set(out, RLOCK_EUNSUPPORTED, NO_VERSION);
+		return true;
+	case SSL_R_TLSV1_UNRECOGNIZED_NAME:
+		(void)snprintf(out->why, sizeof(out->why),
+			       "it does not know the name %s: give the right one by --sni", shown);
+		out->status = RLOCK_EUNSUPPORTED;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What the server says of our certificate, maybe after our side of the handshake is over. */
+static bool set_by_server(const struct library *openssl, struct rlock__tls_failure *out)
+{
+	switch (ERR_GET_REASON(openssl->ERR_peek_last_error())) {
+	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+		set(out, RLOCK_EUNSUPPORTED, NO_CERTIFICATE);
+		return true;
+	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+	case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+		(void)snprintf(out->why, sizeof(out->why), "it refuses the client certificate: %s",
+			       reason_of(openssl));
+		out->status = RLOCK_EUNSUPPORTED;
+		return true;
+	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+		set(out, RLOCK_EUNSUPPORTED,
+		    "it refuses the handshake: it may require a client certificate (--cert and --key), know another "
+		    "name (--sni), or accept none of our ciphers");
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* name: what the certificate was to be for. */
+static void set_by_stream(const struct library *openssl, bool is_established, long verify_result,
+			  const char *name, struct rlock__tls_failure *out)
+{
+	/* In TLS 1.3 the client's handshake ends before the server has seen its certificate. */
+	if (set_by_server(openssl, out))
+		return;
+	/* Later the same errors mean that bytes were spoiled, and another connection may do. */
+	if (!is_established && set_by_handshake(openssl, verify_result, name, out))
+		return;
+	(void)snprintf(out->why, sizeof(out->why), "TLS failed: %s", reason_of(openssl));
+	out->status = RLOCK_ENET;
+}
+
+/* ---- what the streams share ---- */
+
+/* A directory of fewer is not the one that the system keeps its authorities in. */
+#define SYSTEM_CAS_MIN 20
+
+/* The last one of a server. */
+struct session {
+	char *name;
+	SSL_SESSION *session; /* NULL: dropped */
+	struct session *next;
+};
+
+struct rlock__tls_context {
+	struct library openssl;
+	SSL_CTX *settings;
+	struct session *sessions; /* of a few servers: sentinels, and those that they named */
+	char *sni;                /* NULL: each server has its own name */
+	size_t users;
+};
+
+/* what: the parameter that names the file. */
+static bool fail_file(struct rlock__tls_failure *out, const char *what, const char *file,
+		      const char *why)
+{
+	char shown[RLOCK__TLS_WHY_MAX / 2];
+
+	out->status = RLOCK_EUNSUPPORTED;
+	(void)snprintf(out->why, sizeof(out->why), "%s '%s': %s", what,
+		       rlock_escape(file, strlen(file), shown, sizeof(shown)), why);
+	return false;
+}
+
+static bool fail_memory(struct rlock__tls_failure *out)
+{
+	out->status = RLOCK_ENOMEM;
+	return false;
+}
+
+/* ---- what is trusted ---- */
+
+/* Opened, so that a file that can't be read is told as such. */
+static bool check_readable(const char *what, const char *path, struct rlock__tls_failure *out)
+{
+	FILE *file = fopen(path, "re");
+	int error;
+
+	if (file != NULL) {
+		(void)fclose(file);
+		return true;
+	}
+	error = errno;
+	(void)fail_file(out, what, path, strerror(error));
+	if (error == EMFILE || error == ENFILE || error == ENOMEM)
+		out->status = RLOCK_ESYS;
+	return false;
+}
+
+/* "5ed36f99.0": certificates are found there by the hash of their subject. */
+static bool is_hashed(const char *path, size_t at_least)
+{
+	DIR *dir = opendir(path);
+	size_t count = 0;
+	struct dirent *entry;
+
+	if (dir == NULL)
+		return false;
+	while (count < at_least && (entry = readdir(dir)) != NULL)
+		if (strspn(entry->d_name, "0123456789abcdef") == 8 && entry->d_name[8] == '.')
+			count++;
+	(void)closedir(dir);
+	return count >= at_least;
+}
+
+/*
+ * Those of the system, or of SSL_CERT_FILE and SSL_CERT_DIR. To read a bundle of all authorities takes tens of
+ * milliseconds, so it is read only where that variable names it, or where no directory is.
+ */
+static void trust_system(const struct rlock__tls_context *context)
+{
+	const struct library *openssl = &context->openssl;
+	const char *dir = getenv(openssl->X509_get_default_cert_dir_env());
+
+	(void)openssl->SSL_CTX_set_default_verify_dir(context->settings);
+	if (getenv(openssl->X509_get_default_cert_file_env()) != NULL ||
+	    !is_hashed(dir != NULL ? dir : openssl->X509_get_default_cert_dir(), SYSTEM_CAS_MIN))
+		(void)openssl->SSL_CTX_set_default_verify_file(context->settings);
+}
+
+static bool set_trust(const struct rlock__tls_context *context, const struct rlock_url *url,
+		      struct rlock__tls_failure *out)
+{
+	const char *file = url->tls[RLOCK_TLS_CACERT], *dir = url->tls[RLOCK_TLS_CACERTDIR];
+	char path[PATH_MAX];
+	const struct library *openssl = &context->openssl;
+
+	if (url->is_insecure)
+		return true;
+	openssl->SSL_CTX_set_verify(context->settings, SSL_VERIFY_PEER, NULL);
+	if (file == NULL && dir == NULL) {
+		trust_system(context);
+		return true;
+	}
+	if (file != NULL && !check_readable("cacert", file, out))
+		return false;
+	/* It is searched later, maybe from another directory of ours. */
+	if (dir != NULL && realpath(dir, path) == NULL)
+		return fail_file(out, "cacertdir", dir, strerror(errno));
+	if (dir != NULL && !is_hashed(dir, 1))
+		return fail_file(
+			out, "cacertdir", dir,
+			"no file in it has the name of its hash, as openssl rehash gives it");
+	if (openssl->SSL_CTX_load_verify_locations(context->settings, file,
+						   dir != NULL ? path : NULL) == 1)
+		return true;
+	return fail_file(out, file != NULL ? "cacert" : "cacertdir", file != NULL ? file : dir,
+			 reason_of(openssl));
+}
+
+/* ---- the client certificate ---- */
+
+/* Never ask on the terminal: there may be none, or it is the command's. */
+static int give_no_passphrase(char *buffer, int size, int is_for_writing, void *ctx)
+{
+	(void)buffer;
+	(void)size;
+	(void)is_for_writing;
+	(void)ctx;
+	return 0;
+}
+
+static bool check_key_mode(const char *what, const char *path, struct rlock__tls_failure *out)
+{
+	struct stat found;
+	char why[96];
+
+	if (stat(path, &found) != 0 || (found.st_mode & (S_IROTH | S_IWOTH)) == 0)
+		return true;
+	(void)snprintf(why, sizeof(why),
+		       "any user can read or write this key, its mode is %04o: give it mode 600",
+		       (unsigned)found.st_mode & 0777);
+	return fail_file(out, what, path, why);
+}
+
+/* key: in cert's file when NULL. */
+static bool set_key(const struct rlock__tls_context *context, const char *cert, const char *key,
+		    struct rlock__tls_failure *out)
+{
+	const char *what = key != NULL ? "key" : "cert", *path = key != NULL ? key : cert;
+	const struct library *openssl = &context->openssl;
+
+	if (!check_readable(what, path, out))
+		return false;
+	if (openssl->SSL_CTX_use_PrivateKey_file(context->settings, path, SSL_FILETYPE_PEM) == 1) {
+		if (openssl->SSL_CTX_check_private_key(context->settings) != 1)
+			return fail_file(out, what, path, "it is not the key of the certificate");
+		return check_key_mode(what, path, out);
+	}
+	if (key == NULL)
+		return fail_file(out, what, path, "there is no key in it: give its key by --key");
+	if (ERR_GET_REASON(openssl->ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
+		return fail_file(out, what, path, "it is not the key of the certificate");
+	return fail_file(out, what, path, "it has no private key without a passphrase");
+}
+
+static bool set_own(const struct rlock__tls_context *context, const struct rlock_url *url,
+		    struct rlock__tls_failure *out)
+{
+	const char *cert = url->tls[RLOCK_TLS_CERT], *key = url->tls[RLOCK_TLS_KEY];
+	const struct library *openssl = &context->openssl;
+
+	if (cert == NULL && key == NULL)
+		return true;
+	if (cert == NULL)
+		return fail_file(out, "key", key,
+				 "there is no certificate for it: give that by --cert");
+	if (!check_readable("cert", cert, out))
+		return false;
+	openssl->SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);
+	if (openssl->SSL_CTX_use_certificate_chain_file(context->settings, cert) != 1)
+		return fail_file(out, "cert", cert, reason_of(openssl));
+	return set_key(context, cert, key, out);
+}
+
+/* ---- names ---- */
+
+/* What the server at host is to be called, malloc'ed. Certificates have names without the dot that makes one absolute in DNS. One in front would stand for all below. */
+static char *server_name(const struct rlock__tls_context *context, const char *host,
+			 struct rlock__tls_failure *failure_out)
+{
+	const char *text = context->sni != NULL ? context->sni : host;
+	size_t len = strlen(text);
+	char *name;
+
+	if (len > 1 && text[len - 1] == '.')
+		len--;
+	if (len == 0 || len > NAME_MAX || text[0] == '.') {
+		(void)fail_file(failure_out, "sni", text, "not the name of a host");
+		return NULL;
+	}
+	name = strndup(text, len);
+	if (name == NULL)
+		(void)fail_memory(failure_out);
+	return name;
+}
+
+static bool keep_sni(struct rlock__tls_context *context, const struct rlock_url *url,
+		     struct rlock__tls_failure *out)
+{
+	char *name;
+
+	if (url->tls[RLOCK_TLS_SNI] == NULL)
+		return true;
+	context->sni = strdup(url->tls[RLOCK_TLS_SNI]);
+	if (context->sni == NULL)
+		return fail_memory(out);
+	/* A name that is none is an error now, before anything is sent. */
+	name = server_name(context, "", out);
+	free(name);
+	return name != NULL;
+}
+
+/* ---- a stream, and the last session ---- */
+
+/* The name goes out in clear, for a proxy to choose by; an address is only verified. */
+static bool set_name(const struct library *openssl, SSL *stream, const char *name)
+{
+	struct in6_addr address;
+
+	if (inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1)
+		return openssl->X509_VERIFY_PARAM_set1_ip_asc(openssl->SSL_get0_param(stream),
+							      name) == 1;
+	openssl->SSL_set_hostflags(stream, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	return openssl->SSL_set1_host(stream, name) == 1 &&
+	       openssl->SSL_ctrl(stream, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+				 (void *)name) == 1;
+}
+
+/* NULL: none was kept yet. */
+static struct session *session_find(const struct rlock__tls_context *context, const char *name)
+{
+	struct session *entry = context->sessions;
+
+	while (entry != NULL && strcmp(entry->name, name) != 0)
+		entry = entry->next;
+	return entry;
+}
+
+static SSL *stream_new(const struct rlock__tls_context *context, const char *name)
+{
+	const struct session *last = session_find(context, name);
+	SSL *stream = context->openssl.SSL_new(context->settings);
+
+	if (stream == NULL)
+		return NULL;
+	if (!set_name(&context->openssl, stream, name)) {
+		context->openssl.SSL_free(stream);
+		return NULL;
+	}
+	/* If the server does not accept the session, the handshake is a full one. */
+	if (last != NULL && last->session != NULL)
+		(void)context->openssl.SSL_set_session(stream, last->session);
+	context->openssl.SSL_set_connect_state(stream);
+	return stream;
+}
+
+static void session_forget(struct rlock__tls_context *context, const char *name)
+{
+	struct session *entry = session_find(context, name);
+
+	if (entry == NULL)
+		return;
+	context->openssl.SSL_SESSION_free(entry->session);
+	entry->session = NULL;
+}
+
+/* An entry without a session; NULL when out of memory. */
+static struct session *session_add(struct rlock__tls_context *context, const char *name)
+{
+	struct session *entry = calloc(1, sizeof(*entry));
+
+	if (entry == NULL)
+		return NULL;
+	entry->name = strdup(name);
+	if (entry->name == NULL) {
+		free(entry);
+		return NULL;
+	}
+	entry->next = context->sessions;
+	context->sessions = entry;
+	return entry;
+}
+
+static bool session_keep(struct rlock__tls_context *context, const char *name, SSL *stream)
+{
+	SSL_SESSION *session = context->openssl.SSL_get1_session(stream);
+	struct session *entry = session_find(context, name);
+
+	if (session != NULL && context->openssl.SSL_SESSION_is_resumable(session) == 1 &&
+	    entry == NULL)
+		entry = session_add(context, name);
+	if (session == NULL || context->openssl.SSL_SESSION_is_resumable(session) != 1 ||
+	    entry == NULL) {
+		context->openssl.SSL_SESSION_free(session);
+		return false;
+	}
+	context->openssl.SSL_SESSION_free(entry->session);
+	entry->session = session;
+	return true;
+}
+
+/* ---- a context ---- */
+
+/* TLS 1.2, unless the configuration of the system asks for more. */
+static bool require_version(const struct rlock__tls_context *context)
+{
+	const struct library *openssl = &context->openssl;
+
+	return openssl->SSL_CTX_ctrl(context->settings, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL) >=
+		       TLS1_2_VERSION ||
+	       openssl->SSL_CTX_ctrl(context->settings, SSL_CTRL_SET_MIN_PROTO_VERSION,
+				     TLS1_2_VERSION, NULL) == 1;
+}
+
+static bool fail_openssl(const struct rlock__tls_context *context, struct rlock__tls_failure *out)
+{
+	out->status = RLOCK_EUNSUPPORTED;
+	(void)snprintf(out->why, sizeof(out->why), "OpenSSL cannot be set up: %s",
+		       reason_of(&context->openssl));
+	return false;
+}
+
+static bool set_up(struct rlock__tls_context *context, const struct rlock_url *url,
+		   struct rlock__tls_failure *out)
+{
+	const struct library *openssl = &context->openssl;
+	const char *why;
+
+	if (!load(&context->openssl, &why)) {
+		out->status = RLOCK_EUNSUPPORTED;
+		(void)snprintf(out->why, sizeof(out->why), "TLS needs OpenSSL: %s", why);
+		return false;
+	}
+	openssl->ERR_clear_error();
+	if (!keep_sni(context, url, out))
+		return false;
+	context->settings = openssl->SSL_CTX_new(openssl->TLS_client_method());
+	if (context->settings == NULL || !require_version(context))
+		return fail_openssl(context, out);
+	/* No current server renegotiates. */
+	(void)openssl->SSL_CTX_set_options(context->settings, SSL_OP_NO_RENEGOTIATION);
+	if (!set_trust(context, url, out) || !set_own(context, url, out))
+		return false;
+	/* Files that need not exist have left errors. */
+	openssl->ERR_clear_error();
+	return true;
+}
+
+struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
+						  struct rlock__tls_failure *failure_out)
+{
+	struct rlock__tls_context *context = calloc(1, sizeof(*context));
+
+	if (context == NULL) {
+		(void)fail_memory(failure_out);
+		return NULL;
+	}
+	context->users = 1;
+	if (set_up(context, url, failure_out))
+		return context;
+	rlock__tls_context_free(context);
+	return NULL;
+}
+
+struct rlock__tls_context *rlock__tls_context_share(struct rlock__tls_context *context)
+{
+	if (context != NULL)
+		context->users++;
+	return context;
+}
+
+void rlock__tls_context_free(struct rlock__tls_context *context)
+{
+	if (context == NULL || --context->users > 0)
+		return;
+	while (context->sessions != NULL) {
+		struct session *entry = context->sessions;
+
+		context->sessions = entry->next;
+		context->openssl.SSL_SESSION_free(entry->session);
+		free(entry->name);
+		free(entry);
+	}
+	if (context->settings != NULL)
+		context->openssl.SSL_CTX_free(context->settings);
+	free(context->sni);
+	free(context);
+}
+
+/* ---- a stream ---- */
 
 struct rlock__tls {
 	struct rlock__tls_context *context;
-	const struct rlock__tls_library *openssl;
+	const struct library *openssl;
 	SSL *stream;
 	BIO *received, *output; /* they belong to stream */
 	char *name;             /* what the server is to be called */
@@ -24,9 +696,9 @@ struct rlock__tls {
 /* With its buffers, which then belong to the stream. */
 static bool begin(struct rlock__tls *tls)
 {
-	const struct rlock__tls_library *openssl = tls->openssl;
+	const struct library *openssl = tls->openssl;
 
-	tls->stream = rlock__tls_context_begin(tls->context, tls->name);
+	tls->stream = stream_new(tls->context, tls->name);
 	tls->received = openssl->BIO_new(openssl->BIO_s_mem());
 	tls->output = openssl->BIO_new(openssl->BIO_s_mem());
 	if (tls->stream != NULL && tls->received != NULL && tls->output != NULL) {
@@ -47,8 +719,8 @@ struct rlock__tls *rlock__tls_new(struct rlock__tls_context *context, const char
 	if (tls == NULL)
 		return NULL;
 	tls->context = context;
-	tls->openssl = rlock__tls_context_library(context);
-	tls->name = rlock__tls_context_name(context, host, failure_out);
+	tls->openssl = &context->openssl;
+	tls->name = server_name(context, host, failure_out);
 	if (tls->name != NULL && begin(tls))
 		return tls;
 	rlock__tls_free(tls);
@@ -92,9 +764,9 @@ static enum rlock__tls_step step_of(struct rlock__tls *tls, int result)
 		return RLOCK__TLS_ENDED;
 	default:
 		tls->has_failed = true;
-		rlock__tls_failure_of_stream(tls->openssl, tls->is_established,
-					     tls->openssl->SSL_get_verify_result(tls->stream),
-					     tls->name, &tls->failure);
+		set_by_stream(tls->openssl, tls->is_established,
+			      tls->openssl->SSL_get_verify_result(tls->stream), tls->name,
+			      &tls->failure);
 		/* The queue of errors belongs to the thread: other users of OpenSSL must not find ours in it. */
 		tls->openssl->ERR_clear_error();
 		return RLOCK__TLS_FAILED;
@@ -115,7 +787,7 @@ enum rlock__tls_step rlock__tls_handshake(struct rlock__tls *tls)
 	step = step_of(tls, result);
 	/* The server may not accept the session that the handshake began with. */
 	if (step == RLOCK__TLS_FAILED)
-		rlock__tls_context_forget_session(tls->context, tls->name);
+		session_forget(tls->context, tls->name);
 	return step;
 }
 
@@ -143,8 +815,7 @@ enum rlock__tls_step rlock__tls_read(struct rlock__tls *tls, char *out, size_t s
 	*len_out = (size_t)result;
 	/* From TLS 1.3 on a session's tickets come with the first bytes. */
 	if (!tls->has_kept_session)
-		tls->has_kept_session =
-			rlock__tls_context_keep_session(tls->context, tls->name, tls->stream);
+		tls->has_kept_session = session_keep(tls->context, tls->name, tls->stream);
 	return RLOCK__TLS_DONE;
 }
 

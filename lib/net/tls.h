@@ -1,5 +1,7 @@
 /*
- * TLS over one stream: bytes from the socket in, bytes for the socket out. It never reads or writes the socket.
+ * TLS over one stream: bytes from the socket in, bytes for the socket out. It never reads or writes the socket. And what
+ * the streams of one connection and its twins have in common: certificates, and each server's last session, which makes
+ * the next handshake shorter.
  */
 #ifndef RLOCK_NET_TLS_H
 #define RLOCK_NET_TLS_H
@@ -7,9 +9,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "rlock.h"
+
+struct rlock_url;
 struct rlock__tls;
 struct rlock__tls_context;
-struct rlock__tls_failure;
+
+#define RLOCK__TLS_WHY_MAX 256
+
+struct rlock__tls_failure {
+	/* RLOCK_EUNSUPPORTED where another try would not help; else RLOCK_ENET. */
+	enum rlock_status status;
+	char why[RLOCK__TLS_WHY_MAX]; /* fit for "cannot connect to SERVER: " */
+};
 
 /* How a step ended. */
 enum rlock__tls_step {
@@ -18,6 +30,17 @@ enum rlock__tls_step {
 	RLOCK__TLS_ENDED, /* by the server */
 	RLOCK__TLS_FAILED,
 };
+
+/*
+ * With the parameters of url. Files are read now, so that a process may change its directory; nothing is asked on a
+ * terminal. NULL: *failure_out says why, with RLOCK_EUNSUPPORTED, RLOCK_ESYS or RLOCK_ENOMEM.
+ */
+struct rlock__tls_context *rlock__tls_context_new(const struct rlock_url *url,
+						  struct rlock__tls_failure *failure_out);
+/* The same one, for another connection. */
+struct rlock__tls_context *rlock__tls_context_share(struct rlock__tls_context *context);
+/* The last of those that share it frees it. NULL: nothing. */
+void rlock__tls_context_free(struct rlock__tls_context *context);
 
 /*
  * To a server at this host. context stays the caller's, and is there for as long. NULL: *failure_out says why, with
