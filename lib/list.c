@@ -16,7 +16,6 @@
 #include "net/request.h"
 #include "net/server_error.h"
 #include "rlock.h"
-#include "url/endpoints.h"
 #include "url/url.h"
 
 /* ---- patterns ---- */

@@ -1,5 +1,5 @@
 /*
- * A parsed URL: its members, the changes that can be made to it, and the text of its server.
+ * A parsed URL: its members and hosts, what can be changed in it, the text of its server; and how a password is hidden.
  * Parsing is for url_parse.c, which also has the change that parses, rlock_url_set_sentinel_map.
  */
 #include <stdio.h>
@@ -10,6 +10,103 @@
 #include "base/text.h"
 #include "rlock.h"
 #include "url/url.h"
+
+/* ---- hosts and ports ---- */
+
+bool rlock__endpoints_add(struct rlock__endpoints *endpoints, char *host, int port)
+{
+	struct rlock__endpoint *items =
+		realloc(endpoints->items, (endpoints->count + 1) * sizeof(*items));
+
+	if (items == NULL) {
+		free(host);
+		return false;
+	}
+	endpoints->items = items;
+	items[endpoints->count++] = (struct rlock__endpoint){ host, port };
+	return true;
+}
+
+bool rlock__endpoint_is(const struct rlock__endpoint *endpoint, const char *host, int port)
+{
+	return endpoint->port == port && strcmp(endpoint->host, host) == 0;
+}
+
+bool rlock__endpoints_contain(const struct rlock__endpoints *endpoints, const char *host, int port)
+{
+	for (size_t i = 0; i < endpoints->count; i++)
+		if (rlock__endpoint_is(&endpoints->items[i], host, port))
+			return true;
+	return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct rlock__endpoint *left = a, *right = b;
+	int order = strcmp(left->host, right->host);
+
+	return order != 0 ? order : left->port - right->port;
+}
+
+void rlock__endpoints_sort(struct rlock__endpoints *endpoints)
+{
+	if (endpoints->count > 1)
+		qsort(endpoints->items, endpoints->count, sizeof(*endpoints->items), compare);
+}
+
+bool rlock__endpoints_copy(const struct rlock__endpoints *endpoints, struct rlock__endpoints *out)
+{
+	for (size_t i = 0; i < endpoints->count; i++) {
+		char *host = strdup(endpoints->items[i].host);
+
+		if (host == NULL || !rlock__endpoints_add(out, host, endpoints->items[i].port))
+			return false;
+	}
+	return true;
+}
+
+void rlock__endpoints_free(struct rlock__endpoints *endpoints)
+{
+	for (size_t i = 0; i < endpoints->count; i++)
+		free(endpoints->items[i].host);
+	free(endpoints->items);
+	*endpoints = (struct rlock__endpoints){ 0 };
+}
+
+static char *endpoint_text(const char *host, int port)
+{
+	char *name = rlock__text_percent_encode(host, ":");
+	char *text = NULL;
+
+	if (name == NULL)
+		return NULL;
+	if (asprintf(&text, strchr(name, ':') != NULL ? "[%s]:%d" : "%s:%d", name, port) < 0)
+		text = NULL;
+	free(name);
+	return text;
+}
+
+char *rlock__endpoints_text(const struct rlock__endpoints *endpoints)
+{
+	char *list = NULL;
+
+	for (size_t i = 0; i < endpoints->count; i++) {
+		char *text = endpoint_text(endpoints->items[i].host, endpoints->items[i].port);
+		char *longer = NULL;
+
+		if (text == NULL || asprintf(&longer, "%s%s%s", list != NULL ? list : "",
+					     list != NULL ? "," : "", text) < 0)
+			longer = NULL;
+		free(text);
+		free(list);
+		if (longer == NULL)
+			return NULL;
+		list = longer;
+	}
+	return list;
+}
+
+/* ---- the URL ---- */
 
 /* Characters of a path that are not encoded: they are safe within quotes. */
 #define PATH_KEEP "/:@+,="
@@ -347,4 +444,118 @@ enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path)
 	url->is_own_server = true;
 	url->server = server;
 	return RLOCK_OK;
+}
+
+/* ---- hide the password ---- */
+
+#define DIGITS "0123456789"
+
+static bool ends_in(const char *text, const char *end, const char *name)
+{
+	size_t len = name != NULL ? strlen(name) : 0;
+
+	return len > 0 && (size_t)(end - text) >= len && strncasecmp(end - len, name, len) == 0;
+}
+
+/* Whether the text before colon ends in one of our schemes; in argv, "--url=" may precede it. */
+static bool is_scheme_end(const char *text, const char *colon)
+{
+	enum rlock_scheme scheme;
+
+	for (scheme = 0; scheme < RLOCK__SCHEMES; scheme++)
+		if (ends_in(text, colon, rlock__url_scheme_name(scheme, false)) ||
+		    ends_in(text, colon, rlock__url_scheme_name(scheme, true)))
+			return true;
+	return false;
+}
+
+/* The first ':' of a list of hosts that is not part of an address in brackets. */
+static char *port_colon(char *hosts)
+{
+	char *at = hosts;
+
+	while (*at != '\0' && *at != ':') {
+		bool is_host = at == hosts || at[-1] == ',';
+		char *bracket = is_host && *at == '[' ? strchr(at, ']') : NULL;
+
+		at = bracket != NULL ? bracket + 1 : at + 1;
+	}
+	return *at == ':' ? at : NULL;
+}
+
+/* The ':' before a password, *end_out after it; NULL when there is none. */
+static char *password_find(char *text, char **end_out)
+{
+	char *colon = strchr(text, ':');
+	bool has_slashes = colon != NULL && strncmp(colon, "://", 3) == 0;
+	char *body = has_slashes ? colon + 3 : text;
+	char *at = strrchr(body, '@');
+	char *port_end;
+
+	if (at != NULL) {
+		/* In "user://word@host" the word may be the password, too. */
+		if (has_slashes && is_scheme_end(text, colon))
+			colon = strchr(body, ':');
+		*end_out = at;
+		return colon != NULL && colon < at ? colon : NULL;
+	}
+	/* Without slashes it is a "host:port", a "local:" or the name of a file. */
+	if (!has_slashes)
+		return NULL;
+	colon = port_colon(body);
+	/* In a path or after a '?' it has no meaning. */
+	if (colon == NULL || colon > body + strcspn(body, "/?#"))
+		return NULL;
+	port_end = colon + 1 + strspn(colon + 1, DIGITS);
+	if (port_end > colon + 1 && strchr("/?#,", *port_end) != NULL)
+		return NULL;
+	/* It isn't a port, so the "@host" is missing. */
+	*end_out = colon + strlen(colon);
+	return colon;
+}
+
+/* Whether the text is the path of a socket, in which a ':' and an '@' have no meaning. */
+static bool is_socket(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	return colon != NULL && strncmp(colon, ":///", 4) == 0 && colon - text >= 4 &&
+	       strncasecmp(colon - 4, "unix", 4) == 0;
+}
+
+/*
+ * Not by the rules of url_parse.c: it is malformed texts that get into messages, and in these a '/' or an '@' may be
+ * part of the password. Hiding too much is better than hiding too little.
+ */
+static void hide_password(char *text)
+{
+	static const char parameter[] = "password=";
+	char *end = NULL;
+	char *at = is_socket(text) ? NULL : password_find(text, &end);
+
+	while (at != NULL && ++at < end)
+		*at = '*';
+	/* Other clients' URLs have it there; the parameter is unknown here, but still a secret. */
+	for (at = text; (at = strcasestr(at, parameter)) != NULL;) {
+		bool is_parameter = at > text && (at[-1] == '?' || at[-1] == '&');
+
+		at += strlen(parameter);
+		while (is_parameter && *at != '\0' && *at != '&' && *at != '#')
+			*at++ = '*';
+	}
+}
+
+/* Also in a list of URLs, separated by blanks. */
+void rlock_url_hide_password(char *text)
+{
+	for (char *start = text; *start != '\0';) {
+		size_t len = strcspn(start, " ");
+		char end = start[len];
+
+		start[len] = '\0';
+		hide_password(start);
+		start[len] = end;
+		start += len + strspn(start + len, " ");
+	}
+	hide_password(text);
 }

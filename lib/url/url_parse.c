@@ -12,9 +12,8 @@
 #include <sys/un.h>
 
 #include "rlock.h"
-#include "url/endpoints.h"
-#include "url/part.h"
 #include "url/url.h"
+#include "url/part.h"
 
 /* ---- a URL while it is parsed ---- */
 

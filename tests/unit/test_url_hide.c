@@ -1,5 +1,5 @@
 /*
- * url_hide.c: no password is ever shown, neither of a URL that is taken nor of one that is refused, whatever slip is in
+ * rlock_url_hide_password: no password is ever shown, neither of a URL that is taken nor of one that is refused, whatever slip is in
  * it.
  */
 #include <stdlib.h>
