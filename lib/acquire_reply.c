@@ -11,13 +11,12 @@
 #include "base/text.h"
 #include "conn.h"
 #include "hold.h"
+#include "kinds.h"
 #include "net/connection.h"
-#include "redis/keys.h"
-#include "redis/kind.h"
-#include "redis/script.h"
 #include "reply.h"
 #include "rlock.h"
 #include "routes.h"
+#include "script.h"
 #include "waiter.h"
 
 /* The first number of a reply. */

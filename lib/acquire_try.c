@@ -17,11 +17,10 @@
 #include "conn.h"
 #include "find.h"
 #include "hold.h"
+#include "kinds.h"
 #include "net/connection.h"
-#include "redis/args.h"
-#include "redis/kind.h"
-#include "redis/script.h"
 #include "rlock.h"
+#include "script.h"
 #include "waiter.h"
 
 /* ---- the arguments ---- */

@@ -10,14 +10,13 @@
 #include "broadcast.h"
 #include "conn.h"
 #include "hold.h"
+#include "kinds.h"
 #include "net/connection.h"
 #include "net/events.h"
-#include "redis/args.h"
-#include "redis/kind.h"
-#include "redis/script.h"
 #include "release.h"
 #include "rlock.h"
 #include "routes.h"
+#include "script.h"
 #include "waiter.h"
 
 /* How long the caller waits for a server that does not reply. What was granted there expires with its lease. */

@@ -1,16 +1,15 @@
 /*
  * The keys and channels of a hold's names, as the action of a request wants them.
- * Which those are is in redis/kind.c; what else its script is sent is for the file of the request.
+ * Which those are is in kinds.c; what else its script is sent is for the file of the request.
  */
 #include "action.h"
 #include "conn.h"
 #include "hold.h"
+#include "kinds.h"
 #include "net/connection.h"
-#include "redis/args.h"
-#include "redis/keys.h"
-#include "redis/kind.h"
 #include "rlock.h"
 #include "routes.h"
+#include "script.h"
 
 /* A number for the names and the script (FNV-1a). */
 static uint64_t number_of(const struct rlock__action *action, const struct rlock_hold *hold)

@@ -6,17 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "broadcast.h"
 #include "base/error.h"
+#include "broadcast.h"
 #include "conn.h"
+#include "kinds.h"
 #include "net/connection.h"
 #include "net/server_error.h"
-#include "redis/args.h"
-#include "redis/keys.h"
-#include "redis/kind.h"
-#include "redis/script.h"
 #include "reply.h"
 #include "rlock.h"
+#include "script.h"
 
 /* The first number of a reply of break.lua. */
 enum break_result {

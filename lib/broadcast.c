@@ -9,16 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broadcast.h"
 #include "base/error.h"
+#include "broadcast.h"
 #include "conn.h"
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/request_poll.h"
-#include "redis/args.h"
-#include "redis/script.h"
 #include "rlock.h"
 #include "routes.h"
+#include "script.h"
 
 enum rlock_status rlock__broadcast_init(struct rlock__broadcast *broadcast,
 					const struct rlock__routes *routes, rlock__read_fn read,

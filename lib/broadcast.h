@@ -9,9 +9,8 @@
 #include <stdint.h>
 
 #include "net/request.h"
-#include "redis/args.h"
-#include "redis/script.h"
 #include "rlock.h"
+#include "script.h"
 
 struct redisReply;
 struct rlock__routes;

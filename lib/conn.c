@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "conn.h"
+#include "kinds.h"
 #include "net/command.h"
 #include "net/connection.h"
-#include "redis/keys.h"
 #include "rlock.h"
 #include "url/url.h"
 

@@ -5,18 +5,16 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#include "broadcast.h"
 #include "base/error.h"
+#include "broadcast.h"
 #include "conn.h"
 #include "find.h"
+#include "kinds.h"
 #include "net/connection.h"
 #include "owner.h"
-#include "redis/args.h"
-#include "redis/keys.h"
-#include "redis/kind.h"
-#include "redis/script.h"
 #include "reply.h"
 #include "rlock.h"
+#include "script.h"
 
 struct search {
 	struct rlock_conn *conn;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "hold.h"
-#include "redis/kind.h"
+#include "kinds.h"
 #include "rlock.h"
 #include "routes.h"
 

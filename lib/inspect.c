@@ -11,9 +11,9 @@
 #include "inspection.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
-#include "redis/script.h"
 #include "rlock.h"
 #include "routes.h"
+#include "script.h"
 
 /* At most these are listed, and the number of all. A screen has less room. */
 #define HOLDERS_MAX 100

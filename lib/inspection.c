@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "inspection.h"
+#include "kinds.h"
 #include "net/server_error.h"
-#include "redis/args.h"
-#include "redis/keys.h"
-#include "redis/script.h"
 #include "rlock.h"
+#include "script.h"
 
 /* ---- forms ---- */
 

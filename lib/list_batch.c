@@ -15,9 +15,8 @@
 #include "net/connection_state.h"
 #include "net/request.h"
 #include "net/server_error.h"
-#include "redis/args.h"
-#include "redis/script.h"
 #include "rlock.h"
+#include "script.h"
 
 #define HOLDERS_MAX 8 /* of each lock; a list says how many more there are */
 

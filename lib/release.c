@@ -7,20 +7,19 @@
 #include <string.h>
 
 #include "action.h"
-#include "broadcast.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "broadcast.h"
 #include "conn.h"
 #include "hold.h"
+#include "kinds.h"
 #include "net/connection.h"
 #include "net/server_error.h"
-#include "redis/args.h"
-#include "redis/kind.h"
-#include "redis/script.h"
 #include "release.h"
 #include "reply.h"
 #include "rlock.h"
 #include "routes.h"
+#include "script.h"
 
 /* How long the first delivery may take; each further one twice as long. */
 #define FIRST_TRY_MS 1000

@@ -6,17 +6,16 @@
 #include <string.h>
 
 #include "acknowledge.h"
+#include "acquire_try.h"
 #include "action.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "hold.h"
-#include "redis/args.h"
-#include "redis/kind.h"
-#include "redis/script.h"
+#include "kinds.h"
 #include "reply.h"
 #include "rlock.h"
 #include "routes.h"
-#include "acquire_try.h"
+#include "script.h"
 
 /* How long a server that has lost the lock may take to acquire it again. */
 #define REACQUIRE_MS 500

@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "net/connection.h"
-#include "redis/script.h"
 #include "reply.h"
 #include "rlock.h"
 #include "routes.h"
+#include "script.h"
 
 bool rlock__reply_has_integers(const struct redisReply *reply, size_t count)
 {

@@ -7,12 +7,10 @@
 #include "base/error.h"
 #include "broadcast.h"
 #include "conn.h"
-#include "redis/args.h"
-#include "redis/keys.h"
-#include "redis/kind.h"
-#include "redis/script.h"
+#include "kinds.h"
 #include "reply.h"
 #include "rlock.h"
+#include "script.h"
 
 enum resize_result {
 	RESIZE_OTHER_KIND = -1,

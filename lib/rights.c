@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "conn.h"
+#include "kinds.h"
 #include "net/command.h"
 #include "net/connection.h"
 #include "net/subscription.h"
 #include "owner.h"
-#include "redis/keys.h"
-#include "redis/script.h"
 #include "rlock.h"
+#include "script.h"
 
 #define MUTEX (1U << RLOCK_PLAIN | 1U << RLOCK_FAIR)
 #define READ (1U << RLOCK_READ)

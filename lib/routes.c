@@ -1,11 +1,11 @@
 /*
- * Finds the routes of names. Which slot a name is in is for redis/keys.c, what is sent over a route for broadcast.c.
+ * Finds the routes of names. Which slot a name is in is for kinds.c, what is sent over a route for broadcast.c.
  */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "conn.h"
-#include "redis/keys.h"
+#include "kinds.h"
 #include "rlock.h"
 #include "routes.h"
 

@@ -14,9 +14,9 @@
 #include "base/text.h"
 #include "conn.h"
 #include "hold.h"
+#include "kinds.h"
 #include "net/connection.h"
 #include "owner.h"
-#include "redis/kind.h"
 #include "rlock.h"
 #include "waiter.h"
 

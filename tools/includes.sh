@@ -39,7 +39,7 @@ complain() {
 for layer in cli lib tests/tools/faultproxy; do
 	case $layer in
 	cli) folders='base sys log options process_lock hold' ;;
-	lib) folders='base url net redis' ;;
+	lib) folders='base url net' ;;
 	*) folders='' ;;
 	esac
 	# tsort says which modules make the circle.

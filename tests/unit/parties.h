@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "net/request.h"
-#include "redis/script.h"
 #include "rlock.h"
+#include "script.h"
 
 #define PARTIES 3
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "redis/keys.h"
+#include "kinds.h"
 #include "rlock.h"
 
 #include "unit.h"

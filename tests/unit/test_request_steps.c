@@ -9,9 +9,8 @@
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/subscription.h"
-#include "redis/args.h"
-#include "redis/script.h"
 #include "rlock.h"
+#include "script.h"
 
 #include "parties.h"
 #include "unit.h"

@@ -1,0 +1,315 @@
+/*
+ * The table of lock kinds: which scripts a kind has, which keys each gets, and which channel wakes a waiter. And every key
+ * and channel that belongs to the name of a lock, as the wire format has it: no other file of the library spells one.
+ * What the scripts do is for lua/.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "kinds.h"
+#include "rlock.h"
+#include "script.h"
+
+/* What goes around the name. wire: RedissonObject.prefixName and suffixName. */
+static const struct {
+	const char *prefix; /* NULL: none */
+	bool is_wrapped;    /* in braces, but for a name that has some */
+	const char *suffix; /* NULL: none */
+	bool is_channel;
+} forms[] = {
+	[RLOCK__KEY_LOCK] = { NULL, false, NULL, false },
+	[RLOCK__KEY_HOLDS] = { "rlock_holds", true, NULL, false },
+	[RLOCK__KEY_COUNTER] = { "redisson_lock_token", true, NULL, false },
+	[RLOCK__KEY_QUEUE] = { "redisson_lock_queue", true, NULL, false },
+	[RLOCK__KEY_DEADLINES] = { "redisson_lock_timeout", true, NULL, false },
+	[RLOCK__KEY_WAITERS] = { "rlock_waiters", true, NULL, false },
+	[RLOCK__KEY_WRITER] = { "rlock_writer", true, NULL, false },
+	[RLOCK__KEY_ENDS] = { "rlock_ends", true, NULL, false },
+	[RLOCK__KEY_WAKE_QUEUE] = { "rlock_queue", true, NULL, false },
+	[RLOCK__KEY_TURN] = { "rlock_turn", true, NULL, false },
+	[RLOCK__KEY_PERMITS] = { NULL, true, "timeout", false },
+	[RLOCK__KEY_TOTAL] = { "rlock_total", true, NULL, false },
+	[RLOCK__KEY_TIMEOUTS] = { NULL, true, NULL, false },
+	[RLOCK__KEY_CHANNEL] = { "redisson_lock__channel", true, NULL, true },
+	[RLOCK__KEY_READWRITE_CHANNEL] = { "redisson_rwlock", true, NULL, true },
+	[RLOCK__KEY_SEMAPHORE_CHANNEL] = { "redisson_sc", true, NULL, true },
+};
+
+#define AROUND_MAX 32 /* the longest prefix or suffix, a colon, braces and a NUL */
+
+/*
+ * wire: as in Redisson, a name with an opening brace counts as one that chooses its own slot, even without a closing
+ * one. Returns the length; out has room for the name and AROUND_MAX.
+ */
+static size_t write_key(enum rlock__key which, const struct rlock_name *name, char *out)
+{
+	const char *prefix = forms[which].prefix, *suffix = forms[which].suffix;
+	bool is_wrapped = forms[which].is_wrapped && memchr(name->text, '{', name->len) == NULL;
+	char *end = out;
+
+	assert(prefix == NULL || strlen(prefix) + sizeof(":{}") <= AROUND_MAX);
+	if (prefix != NULL) {
+		end = stpcpy(end, prefix);
+		*end++ = ':';
+	}
+	if (is_wrapped)
+		*end++ = '{';
+	end = mempcpy(end, name->text, name->len);
+	if (is_wrapped)
+		*end++ = '}';
+	if (suffix != NULL) {
+		*end++ = ':';
+		end = stpcpy(end, suffix);
+	}
+	*end = '\0';
+	return (size_t)(end - out);
+}
+
+struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name)
+{
+	struct rlock__text key = { malloc(name->len + AROUND_MAX), 0 };
+
+	if (key.text != NULL)
+		key.len = write_key(which, name, key.text);
+	return key;
+}
+
+struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name *name,
+				  bool is_in_cluster)
+{
+	struct rlock__text arg = { NULL, 0 };
+
+	if (!forms[which].is_channel || !is_in_cluster)
+		return rlock__key(which, name);
+	arg.text = malloc(name->len + AROUND_MAX + 1);
+	if (arg.text == NULL)
+		return arg;
+	arg.text[0] = '+';
+	arg.len = write_key(which, name, arg.text + 1) + 1;
+	return arg;
+}
+
+/* ---- slots of a cluster ---- */
+
+/* The part of a key that its slot depends on: that between the first braces, unless it is empty; else all of it. */
+static struct rlock_name tag_of(const char *key, size_t len)
+{
+	const char *open = memchr(key, '{', len);
+	const char *end = open != NULL ? memchr(open, '}', len - (size_t)(open - key)) : NULL;
+
+	if (end == NULL || end == open + 1)
+		return (struct rlock_name){ key, len };
+	return (struct rlock_name){ open + 1, (size_t)(end - open - 1) };
+}
+
+static int compare_tags(struct rlock_name tag, struct rlock_name other)
+{
+	size_t shorter = tag.len < other.len ? tag.len : other.len;
+	int order = memcmp(tag.text, other.text, shorter);
+
+	return order != 0 ? order : (tag.len > other.len) - (tag.len < other.len);
+}
+
+static bool is_in_slot_of_lock(enum rlock__key which, const struct rlock_name *name)
+{
+	char key[RLOCK_NAME_MAX + AROUND_MAX];
+	size_t len = write_key(which, name, key);
+
+	return compare_tags(tag_of(key, len), tag_of(name->text, name->len)) == 0;
+}
+
+bool rlock__key_has_one_slot(const struct rlock_name *name)
+{
+	/* A key of another client may be longer than the name of any lock. */
+	return name->len <= RLOCK_NAME_MAX && is_in_slot_of_lock(RLOCK__KEY_HOLDS, name) &&
+	       is_in_slot_of_lock(RLOCK__KEY_TIMEOUTS, name);
+}
+
+int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b)
+{
+	return compare_tags(tag_of(a->text, a->len), tag_of(b->text, b->len));
+}
+
+/* ---- names that share keys ---- */
+
+static bool is_same_key(enum rlock__key which, const struct rlock_name *name, enum rlock__key other,
+			const struct rlock_name *other_name)
+{
+	char key[RLOCK_NAME_MAX + AROUND_MAX], other_key[RLOCK_NAME_MAX + AROUND_MAX];
+	size_t len = write_key(which, name, key);
+
+	return len == write_key(other, other_name, other_key) && memcmp(key, other_key, len) == 0;
+}
+
+/* Whether the lock called name is a key that belongs to other. */
+static bool is_key_of(const struct rlock_name *name, const struct rlock_name *other)
+{
+	for (unsigned key = 0; key < RLOCK__KEY_CHANNEL; key++)
+		if (is_same_key(RLOCK__KEY_LOCK, name, (enum rlock__key)key, other))
+			return true;
+	return false;
+}
+
+bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
+{
+	if (a->len > RLOCK_NAME_MAX || b->len > RLOCK_NAME_MAX)
+		return false;
+	/* Two names that share one key beside the lock share all of these keys. */
+	return is_same_key(RLOCK__KEY_HOLDS, a, RLOCK__KEY_HOLDS, b) || is_key_of(a, b) ||
+	       is_key_of(b, a);
+}
+
+enum rlock_status rlock_name_check(const struct rlock_name *name, const char **why)
+{
+	const char *reason = NULL;
+
+	if (name->len == 0)
+		reason = "a name has at least one byte";
+	else if (name->len > RLOCK_NAME_MAX)
+		reason = "a name has at most 512 bytes";
+	else if (name->text[0] == '-')
+		reason = "a name can't start with '-'";
+	else if (memchr(name->text, '\n', name->len) != NULL)
+		reason = "a name can't contain a newline";
+	else if (memchr(name->text, '\0', name->len) != NULL)
+		reason = "a name can't contain a NUL byte";
+	if (reason == NULL)
+		return RLOCK_OK;
+	*why = reason;
+	return RLOCK_EINVAL;
+}
+
+/* ---- kinds ---- */
+
+#define KEY(which) (1U << RLOCK__KEY_##which)
+#define HASH_KEYS (KEY(LOCK) | KEY(HOLDS))
+#define QUEUE_KEYS (KEY(QUEUE) | KEY(DEADLINES) | KEY(WAITERS))
+#define WAKE_ARGS (KEY(WAKE_QUEUE) | KEY(TURN))
+#define NOTIFY_ARGS (WAKE_ARGS | KEY(CHANNEL))
+#define READWRITE_KEYS (HASH_KEYS | KEY(ENDS))
+#define READWRITE_ARGS (WAKE_ARGS | KEY(READWRITE_CHANNEL) | KEY(TIMEOUTS))
+#define SEMAPHORE_KEYS (HASH_KEYS | KEY(ENDS) | KEY(PERMITS))
+#define SEMAPHORE_ARGS (WAKE_ARGS | KEY(SEMAPHORE_CHANNEL))
+
+static const struct rlock__action plain_acquire = { &rlock__script_plain_acquire,
+						    HASH_KEYS | KEY(COUNTER), NOTIFY_ARGS,
+						    QUEUE_KEYS };
+static const struct rlock__action fair_acquire = { &rlock__script_fair_acquire,
+						   HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS,
+						   NOTIFY_ARGS, 0 };
+static const struct rlock__action fair_return = { &rlock__script_fair_return,
+						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH_KEYS | QUEUE_KEYS,
+						 NOTIFY_ARGS, 0 };
+static const struct rlock__action plain_leave = { &rlock__script_plain_leave,
+						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+static const struct rlock__action plain_return = { &rlock__script_plain_return,
+						   HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+/* The release of both kinds, since waiters of both may wait for one lock. */
+static const struct rlock__action plain_release = { &rlock__script_plain_release,
+						    HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+static const struct rlock__action plain_keep_until = { &rlock__script_plain_keep_until,
+						       HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
+/* Of all kinds that have one owner at a time. */
+static const struct rlock__action plain_renew = { &rlock__script_plain_renew, HASH_KEYS, 0, 0 };
+
+static const struct rlock__action read_acquire = { &rlock__script_read_acquire,
+						   READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS,
+						   0 };
+static const struct rlock__action write_acquire = { &rlock__script_write_acquire,
+						    READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS,
+						    0 };
+static const struct rlock__action write_leave = { &rlock__script_write_leave,
+						  READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0 };
+static const struct rlock__action write_return = { &rlock__script_write_return,
+						   READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS,
+						   0 };
+static const struct rlock__action readwrite_release = { &rlock__script_readwrite_release,
+							READWRITE_KEYS, READWRITE_ARGS, 0 };
+static const struct rlock__action readwrite_keep_until = { &rlock__script_readwrite_keep_until,
+							   READWRITE_KEYS, READWRITE_ARGS, 0 };
+static const struct rlock__action read_renew = { &rlock__script_read_renew, READWRITE_KEYS,
+						 KEY(TIMEOUTS), 0 };
+
+static const struct rlock__action sem_acquire = { &rlock__script_sem_acquire,
+						  SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_release = { &rlock__script_sem_release, SEMAPHORE_KEYS,
+						  SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_leave = { &rlock__script_sem_leave, SEMAPHORE_KEYS,
+						SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_return = { &rlock__script_sem_return, SEMAPHORE_KEYS,
+						 SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_renew = { &rlock__script_sem_renew, SEMAPHORE_KEYS, 0, 0 };
+static const struct rlock__action sem_keep_until = { &rlock__script_sem_keep_until, SEMAPHORE_KEYS,
+						     SEMAPHORE_ARGS, 0 };
+static const struct rlock__action sem_resize = { &rlock__script_sem_resize,
+						 SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0 };
+
+static const struct rlock__kind kinds[] = {
+	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,
+			  &plain_leave, &plain_return, RLOCK__KEY_CHANNEL,
+			  RLOCK__LISTEN_IN_WAKE_QUEUE },
+	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_keep_until,
+			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_AS_OWNER },
+	[RLOCK_READ] = { "read", &read_acquire, &readwrite_release, &read_renew,
+			 &readwrite_keep_until, &write_leave, &write_return,
+			 RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
+	[RLOCK_WRITE] = { "write", &write_acquire, &readwrite_release, &plain_renew,
+			  &readwrite_keep_until, &write_leave, &write_return,
+			  RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
+	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_keep_until,
+			      &sem_leave, &sem_return, RLOCK__KEY_SEMAPHORE_CHANNEL,
+			      RLOCK__LISTEN_IN_WAKE_QUEUE },
+};
+
+const struct rlock__action *rlock__kind_resize(void)
+{
+	return &sem_resize;
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const struct rlock__kind *rlock__kind(enum rlock_kind kind)
+{
+	size_t row = (size_t)kind;
+
+	return row < COUNT(kinds) ? &kinds[row] : NULL;
+}
+
+const char *rlock_kind_name(enum rlock_kind kind)
+{
+	const struct rlock__kind *row = rlock__kind(kind);
+
+	return row != NULL ? row->name : "unknown";
+}
+
+void rlock__kind_arg(enum rlock_kind kind, struct rlock__args *args)
+{
+	const char *text = "";
+
+	if (kind != RLOCK_ANY)
+		text = rlock_kind_name(kind == RLOCK_FAIR ? RLOCK_PLAIN : kind);
+	rlock__args_text(args, text, strlen(text));
+}
+
+bool rlock_kind_parse(const char *text, size_t len, enum rlock_kind *out)
+{
+	for (size_t row = 0; row < COUNT(kinds); row++) {
+		if (strlen(kinds[row].name) != len || memcmp(kinds[row].name, text, len) != 0)
+			continue;
+		*out = (enum rlock_kind)row;
+		return true;
+	}
+	return false;
+}
+
+bool rlock_kind_is(enum rlock_kind kind, enum rlock_kind wanted)
+{
+	if (kind == RLOCK_FAIR)
+		kind = RLOCK_PLAIN;
+	if (wanted == RLOCK_FAIR)
+		wanted = RLOCK_PLAIN;
+	return wanted == RLOCK_ANY || kind == wanted;
+}
