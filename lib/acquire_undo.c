@@ -5,19 +5,18 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#include "acquire_undo.h"
+#include "acquire.h"
 #include "action.h"
 #include "broadcast.h"
 #include "conn.h"
+#include "held.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
 #include "net/events.h"
-#include "release.h"
 #include "rlock.h"
 #include "routes.h"
 #include "script.h"
-#include "waiter.h"
 
 /* How long the caller waits for a server that does not reply. What was granted there expires with its lease. */
 #define UNDO_MS 1000
@@ -37,7 +36,7 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 {
 	const struct rlock__waiter *waiter = ctx;
 
-	return rlock__release_args(waiter->hold, &waiter->routes, index, args);
+	return rlock__held_release_args(waiter->hold, &waiter->routes, index, args);
 }
 
 /* For how long a lock may still be kept for us that was granted here, and not elsewhere; 0: others have waited for it as long. */

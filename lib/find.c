@@ -1,20 +1,24 @@
 /*
- * Find an owner's hold again, for a process that did not acquire it.
- * What the process then does with the hold is for renew.c and release.c.
+ * Requests about a lock that another process may have acquired: find an owner's hold again, break the lock by force, and set how
+ * many permits a semaphore has in all. Whether they may is for the caller; what happens on the server, for lua/.
  */
 #include <hiredis/hiredis.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "find.h"
+#include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
-#include "owner.h"
+#include "net/server_error.h"
 #include "reply.h"
 #include "rlock.h"
 #include "script.h"
+
+/* ---- find ---- */
 
 struct search {
 	struct rlock_conn *conn;
@@ -103,5 +107,205 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 		*out = search.found;
 	else
 		rlock_hold_free(search.found);
+	return status;
+}
+
+/* ---- break ---- */
+
+/* The first number of a reply of break.lua. */
+enum break_result {
+	BREAK_OTHER_KIND = -1,
+	BREAK_FREE = 0,
+	BREAK_DONE = 1,
+	BREAK_NOT_NOTIFIED = 2,
+	BREAK_OTHER_OWNER = 3,
+	BREAK_QUEUE_CLEARED = 4,
+	BREAK_DELETED = 5,
+};
+
+struct breaking {
+	struct rlock_conn *conn;
+	const struct rlock_name *name;
+	const char *expected; /* owner; empty: whichever it is */
+	enum rlock_kind kind;
+	char *owner_out;
+	char *note;
+};
+
+static void add_others(char owners[RLOCK_OWNER_MAX], long long count)
+{
+	size_t len = strlen(owners);
+
+	(void)snprintf(owners + len, RLOCK_OWNER_MAX - len, " and %lld more", count);
+}
+
+/* Owner, number of holders, note. */
+static bool read_holder(const struct breaking *breaking, const redisReply *reply)
+{
+	const redisReply *owner, *note;
+
+	if (reply->elements < 4)
+		return false;
+	owner = reply->element[1];
+	note = reply->element[3];
+	if (owner->type != REDIS_REPLY_STRING || note->type != REDIS_REPLY_STRING ||
+	    reply->element[2]->type != REDIS_REPLY_INTEGER)
+		return false;
+	(void)rlock_escape(owner->str, owner->len, breaking->owner_out, RLOCK_OWNER_MAX);
+	if (reply->element[2]->integer > 1)
+		add_others(breaking->owner_out, reply->element[2]->integer - 1);
+	(void)rlock_escape(note->str, note->len, breaking->note, RLOCK_NOTE_MAX);
+	return true;
+}
+
+/* The lock was free. */
+static enum rlock_status record_removed(const struct breaking *breaking, const char *what)
+{
+	if (breaking->owner_out[0] == '\0')
+		(void)snprintf(breaking->note, RLOCK_NOTE_MAX, "%s", what);
+	return RLOCK_OK;
+}
+
+static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
+{
+	struct breaking *breaking = ctx;
+	struct rlock__connection *connection = breaking->conn->connections[index];
+
+	if (!rlock__reply_has_integers(reply, 1))
+		return rlock__reply_fail(connection, &rlock__script_break);
+	if (reply->element[0]->integer == BREAK_FREE)
+		return rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD, "not held");
+	if (reply->element[0]->integer == BREAK_QUEUE_CLEARED)
+		return record_removed(breaking, "dead waiters were removed from its queue");
+	if (reply->element[0]->integer == BREAK_DELETED)
+		return record_removed(breaking, "the free semaphore was deleted");
+	if (reply->element[0]->integer == BREAK_OTHER_KIND && reply->elements == 2 &&
+	    reply->element[1]->type == REDIS_REPLY_STRING)
+		return rlock__reply_fail_kind(connection, reply->element[1], 0);
+	if (!read_holder(breaking, reply))
+		return rlock__reply_fail(connection, &rlock__script_break);
+	switch (reply->element[0]->integer) {
+	case BREAK_DONE:
+		return RLOCK_OK;
+	case BREAK_NOT_NOTIFIED:
+		if (reply->elements != 5 || reply->element[4]->type != REDIS_REPLY_ERROR)
+			return rlock__reply_fail(connection, &rlock__script_break);
+		(void)rlock__server_error(rlock__connection_error(connection),
+					  reply->element[4]->str, reply->element[4]->len,
+					  rlock__script_break.body);
+		return RLOCK_NOT_NOTIFIED;
+	case BREAK_OTHER_OWNER:
+		return rlock__reply_fail_held(rlock__connection_error(connection),
+					      "not broken: held by", breaking->note,
+					      breaking->owner_out);
+	default:
+		return rlock__reply_fail(connection, &rlock__script_break);
+	}
+}
+
+static const struct rlock__script *make_break(const void *ctx, size_t index,
+					      struct rlock__args *args)
+{
+	static const enum rlock__key keys[] = { RLOCK__KEY_LOCK,    RLOCK__KEY_HOLDS,
+						RLOCK__KEY_QUEUE,   RLOCK__KEY_DEADLINES,
+						RLOCK__KEY_WAITERS, RLOCK__KEY_ENDS };
+	static const enum rlock__key names[] = {
+		RLOCK__KEY_CHANNEL,  RLOCK__KEY_READWRITE_CHANNEL,
+		RLOCK__KEY_TIMEOUTS, RLOCK__KEY_WAKE_QUEUE,
+		RLOCK__KEY_TURN,     RLOCK__KEY_PERMITS,
+		RLOCK__KEY_TOTAL,    RLOCK__KEY_SEMAPHORE_CHANNEL
+	};
+	const struct breaking *breaking = ctx;
+
+	(void)index;
+	rlock__args_init(args);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		rlock__args_key(args, rlock__key(keys[i], breaking->name));
+	rlock__args_text(args, breaking->expected, strlen(breaking->expected));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		rlock__args_owned(args, rlock__key_arg(names[i], breaking->name,
+						       breaking->conn->has_cluster));
+	rlock__kind_arg(breaking->kind, args);
+	return &rlock__script_break;
+}
+
+enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
+			      const char *owner, enum rlock_kind kind,
+			      char owner_out[RLOCK_OWNER_MAX], char note[RLOCK_NOTE_MAX])
+{
+	struct breaking breaking = { .conn = conn,
+				     .name = name,
+				     .expected = owner != NULL ? owner : "",
+				     .kind = kind,
+				     .owner_out = owner_out,
+				     .note = note };
+	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+
+	if (status != RLOCK_OK)
+		return status;
+	owner_out[0] = note[0] = '\0';
+	return rlock__broadcast_run(conn, name, make_break, read_break, &breaking);
+}
+
+/* ---- resize ---- */
+
+enum resize_result {
+	RESIZE_OTHER_KIND = -1,
+	RESIZE_DONE = 1,
+};
+
+struct resizing {
+	struct rlock_conn *conn;
+	const struct rlock_name *name;
+	int64_t permits, had;
+};
+
+static enum rlock_status read_resize(void *ctx, size_t index, redisReply *reply)
+{
+	struct resizing *resizing = ctx;
+	struct rlock__connection *connection = resizing->conn->connections[index];
+
+	if (rlock__reply_has_integers(reply, 1) && reply->elements == 2 &&
+	    reply->element[0]->integer == RESIZE_OTHER_KIND)
+		return rlock__reply_fail_kind(connection, reply->element[1], 0);
+	if (!rlock__reply_has_integers(reply, 2) || reply->element[0]->integer != RESIZE_DONE)
+		return rlock__reply_fail(connection, rlock__kind_resize()->script);
+	resizing->had = reply->element[1]->integer;
+	return RLOCK_OK;
+}
+
+static const struct rlock__script *make_resize(const void *ctx, size_t index,
+					       struct rlock__args *args)
+{
+	const struct resizing *resizing = ctx;
+	const struct rlock__action *action = rlock__kind_resize();
+
+	(void)index;
+	rlock__args_init(args);
+	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
+		if ((action->keys & 1U << key) != 0)
+			rlock__args_key(args, rlock__key((enum rlock__key)key, resizing->name));
+	rlock__args_number(args, resizing->permits);
+	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
+		if ((action->args & 1U << key) != 0)
+			rlock__args_owned(args, rlock__key_arg((enum rlock__key)key, resizing->name,
+							       resizing->conn->has_cluster));
+	return action->script;
+}
+
+enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name *name,
+			       int64_t permits, int64_t *had_out)
+{
+	struct resizing resizing = { conn, name, permits, -1 };
+	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+
+	if (status != RLOCK_OK)
+		return status;
+	status = rlock__conn_check_permits(conn, permits, 1);
+	if (status != RLOCK_OK)
+		return status;
+	status = rlock__broadcast_run(conn, name, make_resize, read_resize, &resizing);
+	if (status == RLOCK_OK)
+		*had_out = resizing.had;
 	return status;
 }

@@ -1,14 +1,21 @@
 /*
- * A hold: one acquisition, as an object.
- * Each request about it is in a file of its name: acquire.c, renew.c, release.c, find.c, break.c.
+ * A hold: one acquisition, as an object; and the form of the ids by which a server tells holders apart, owners and hold ids.
+ * Each new id is unlike any other, and an owner that users choose has to fit in.
  */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "base/error.h"
 #include "hold.h"
 #include "kinds.h"
 #include "rlock.h"
 #include "routes.h"
+
+/* ---- the object ---- */
 
 void rlock_hold_free(struct rlock_hold *hold)
 {
@@ -124,4 +131,114 @@ enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock
 				     struct rlock__routes *out)
 {
 	return rlock__routes_init(out, conn, hold->names, hold->name_count);
+}
+
+/* ---- owners and hold ids ---- */
+
+#define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:"
+
+static enum rlock_status random_bytes(unsigned char *out, size_t len)
+{
+	size_t have = 0;
+
+	while (have < len) {
+		ssize_t got = getrandom(out + have, len - have, 0);
+
+		if (got < 0 && errno != EINTR)
+			return RLOCK_ESYS;
+		if (got > 0)
+			have += (size_t)got;
+	}
+	return RLOCK_OK;
+}
+
+/* wire: "UUID:NUMBER", as ServiceManager.id and the thread's number in Redisson. */
+enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK_OWNER_MAX])
+{
+	unsigned char id[16];
+	enum rlock_status status = random_bytes(id, sizeof(id));
+	int len;
+
+	if (status != RLOCK_OK)
+		return status;
+	id[6] = (unsigned char)((id[6] & 0x0f) | 0x40); /* version 4: random */
+	id[8] = (unsigned char)((id[8] & 0x3f) | 0x80); /* variant 1 */
+	len = snprintf(out, RLOCK_OWNER_MAX,
+		       "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x:%lu",
+		       id[0], id[1], id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10],
+		       id[11], id[12], id[13], id[14], id[15], number);
+	assert(len > 0 && len < RLOCK_OWNER_MAX);
+	(void)len;
+	return RLOCK_OK;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/* Fields beside the owners: in the hash of a read/write lock its mode, its writers and what keeps it until a time; in
+ * the hash of the waiters when the queue was last read. */
+static bool is_reserved(const char *owner)
+{
+	return strcmp(owner, "mode") == 0 || strcmp(owner, "seen") == 0 ||
+	       ends_with(owner, ":write") || strstr(owner, ":lingering:") != NULL;
+}
+
+enum rlock_status rlock_owner_check(const char *owner, const char **why)
+{
+	size_t len = strlen(owner);
+	const char *reason = NULL;
+
+	if (len == 0)
+		reason = "an owner has at least one byte";
+	else if (len >= RLOCK_OWNER_MAX)
+		reason = "an owner has at most 255 bytes";
+	else if (strspn(owner, OWNER_BYTES) != len)
+		reason = "an owner has only letters, digits, '.', '_', '-' and ':'";
+	else if (is_reserved(owner))
+		reason =
+			"an owner can't be 'mode' or 'seen', end in ':write', or contain ':lingering:'";
+	if (reason == NULL)
+		return RLOCK_OK;
+	*why = reason;
+	return RLOCK_EINVAL;
+}
+
+enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX])
+{
+	static const char digits[] = "0123456789abcdef";
+	unsigned char id[(RLOCK_HOLD_ID_MAX - 1) / 2];
+	enum rlock_status status = random_bytes(id, sizeof(id));
+
+	if (status != RLOCK_OK)
+		return status;
+	for (size_t i = 0; i < sizeof(id); i++) {
+		out[2 * i] = digits[id[i] >> 4];
+		out[2 * i + 1] = digits[id[i] & 0x0f];
+	}
+	out[RLOCK_HOLD_ID_MAX - 1] = '\0';
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock__owner_check(struct rlock__error *error, const char *owner)
+{
+	const char *why;
+	char shown[RLOCK_OWNER_MAX];
+
+	if (rlock_owner_check(owner, &why) == RLOCK_OK)
+		return RLOCK_OK;
+	return rlock__fail(error, RLOCK_EINVAL, "owner '%s': %s",
+			   rlock_escape(owner, strlen(owner), shown, sizeof(shown)), why);
+}
+
+enum rlock_status rlock__hold_id_check(struct rlock__error *error, const char *id)
+{
+	size_t len = strlen(id);
+
+	if (len == RLOCK_HOLD_ID_MAX - 1 && strspn(id, "0123456789abcdef") == len)
+		return RLOCK_OK;
+	return rlock__fail(error, RLOCK_EINVAL, "a hold id has 32 hex digits");
 }

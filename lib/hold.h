@@ -10,6 +10,7 @@
 
 #include "rlock.h"
 
+struct rlock__error;
 struct rlock__kind;
 struct rlock__routes;
 struct rlock_conn;
@@ -36,5 +37,10 @@ struct rlock_hold {
 /* Where the requests about hold go; free them with rlock__routes_free. */
 enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
 				     struct rlock__routes *out);
+
+/* rlock_owner_check, with the reason in the text of error. */
+enum rlock_status rlock__owner_check(struct rlock__error *error, const char *owner);
+/* RLOCK_EINVAL, with its text: id is none that rlock_hold_id_new makes. */
+enum rlock_status rlock__hold_id_check(struct rlock__error *error, const char *id);
 
 #endif

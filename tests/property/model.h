@@ -162,7 +162,7 @@ void expected_print(const struct expected *expected);
 /* A field, short enough to be read in the story. */
 const char *brief(const char *field);
 
-/* ---- waiter.c: threads that wait for a lock ---- */
+/* ---- acquire.c: threads that wait for a lock ---- */
 
 struct waiter;
 

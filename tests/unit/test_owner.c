@@ -1,5 +1,5 @@
 /*
- * owner.c: what may be an owner, and what stands for something else beside owners.
+ * hold.c: what may be an owner, and what stands for something else beside owners.
  */
 #include "rlock.h"
 

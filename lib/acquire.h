@@ -1,8 +1,8 @@
 /*
- * What one call of rlock_acquire knows: its request, its hold, and the state of each server.
+ * What one call of rlock_acquire knows: its request, its hold, and the state of each server; and the parts of the call.
  */
-#ifndef RLOCK_WAITER_H
-#define RLOCK_WAITER_H
+#ifndef RLOCK_ACQUIRE_H
+#define RLOCK_ACQUIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,10 +11,16 @@
 #include "rlock.h"
 #include "routes.h"
 
+struct rlock__action;
+struct rlock__args;
+struct rlock__broadcast;
 struct rlock__connection;
+struct rlock__routes;
 struct rlock__text;
 struct rlock_conn;
 struct rlock_hold;
+
+/* ---- the state: acquire.c ---- */
 
 #define RLOCK__SINCE_MAX 24
 
@@ -86,9 +92,9 @@ void rlock__waiter_free(struct rlock__waiter *waiter);
 void rlock__waiter_free_channels(struct rlock__server *server);
 /* Until when a request that is sent now may take. */
 int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms);
-/* Whether the server has granted the lock, even if that does not count. */
 /* It waits in the queue of a fair lock, known there by its owner. */
 bool rlock__waiter_is_fair(const struct rlock__waiter *waiter);
+/* Whether the server has granted the lock, even if that does not count. */
 bool rlock__waiter_is_granted(const struct rlock__server *server);
 bool rlock__waiter_is_subscribed(const struct rlock__server *server);
 /* Whether the waiter has to subscribe at that server: it has not yet, or to other channels than it needs now. */
@@ -97,5 +103,51 @@ bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t
 const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index);
 /* After RLOCK_BUSY: which server said so; of several, one that tells of an owner or a waiter. */
 size_t rlock__waiter_blocker(const struct rlock__waiter *waiter);
+
+/* ---- one try: acquire_try.c ---- */
+
+/* What a script that acquires is sent, besides the names; lua/inc/request.lua says what each of them is. */
+struct rlock__acquisition {
+	const struct rlock__action *action;
+	const struct rlock_hold *hold;
+	const struct rlock_request *request;
+	const char *owner, *since;
+	bool has_turn_passed; /* of another waiter, which came first */
+	int64_t least_uptime_ms;
+};
+
+/*
+ * RLOCK_OK: waiter->hold has the lock on as many servers as the quorum says. RLOCK_BUSY: it was released again where it
+ * was granted. Else a failure, with its text in the connection.
+ */
+enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
+/* The arguments of it for the index-th route; is_subscribed: to what wakes the names there. */
+void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
+			     const struct rlock__routes *routes, size_t index, bool is_subscribed,
+			     struct rlock__args *args);
+
+/* ---- undo it: acquire_undo.c ---- */
+
+/*
+ * After a try that did not acquire the lock: release what was granted, but keep positions in queues for the next one.
+ */
+void rlock__acquire_undo(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast);
+/* After one that did: leave the queues of servers that did not grant it. */
+void rlock__acquire_undo_leave_queues(struct rlock__waiter *waiter,
+				      const struct rlock__broadcast *broadcast);
+/* Undo a try that was carried out although its login was denied. */
+void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index);
+/* Undo, without waiting for it, whatever the tries may have left on the servers. */
+void rlock__acquire_undo_leave(struct rlock__waiter *waiter);
+
+/* ---- between two tries: acquire_wait.c ---- */
+
+/*
+ * Subscribe on all servers where the lock is busy; RLOCK_OK if that succeeded on one of them at least. *is_new_out:
+ * there is a new subscription, and a message may have been published before it.
+ */
+enum rlock_status rlock__acquire_subscribe(struct rlock__waiter *waiter, bool *is_new_out);
+/* RLOCK_OK: time for another try. RLOCK_BUSY: the wait is over. Else a failure, with its text in the connection. */
+enum rlock_status rlock__acquire_sleep(struct rlock__waiter *waiter);
 
 #endif

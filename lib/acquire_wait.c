@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acquire.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -18,8 +19,6 @@
 #include "net/subscription.h"
 #include "rlock.h"
 #include "routes.h"
-#include "subscribe.h"
-#include "waiter.h"
 
 /*
  * The sleep of a waiter: not shorter, so that a TTL of 0 does not make it spin; not longer, since a subscription may
@@ -167,7 +166,7 @@ static void close_moved(struct rlock__waiter *waiter)
 	}
 }
 
-enum rlock_status rlock__subscribe(struct rlock__waiter *waiter, bool *is_new_out)
+enum rlock_status rlock__acquire_subscribe(struct rlock__waiter *waiter, bool *is_new_out)
 {
 	enum rlock_status failure = RLOCK_OK;
 	bool is_one_ready = false;
@@ -285,7 +284,7 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 	return RLOCK_OK;
 }
 
-enum rlock_status rlock__subscribe_sleep(struct rlock__waiter *waiter)
+enum rlock_status rlock__acquire_sleep(struct rlock__waiter *waiter)
 {
 	struct rlock_conn *conn = waiter->conn;
 	size_t count = waiter->routes.count;

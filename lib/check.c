@@ -1,23 +1,171 @@
 /*
- * Which rights a user lacks for locks: each is tried, in the form that changes nothing, by which scripts try those that
- * their kind of lock needs. Here all of them are, so that a user learns them at once.
+ * What rlock check asks a server: what it tells of itself, and which rights a user lacks for locks. Each right is tried, in the
+ * form that changes nothing, by which scripts try those that their kind of lock needs. What the answers are worth is for the caller.
  */
 #include <ctype.h>
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "conn.h"
+#include "hold.h"
 #include "kinds.h"
 #include "net/command.h"
 #include "net/connection.h"
 #include "net/subscription.h"
-#include "owner.h"
 #include "rlock.h"
 #include "script.h"
+
+/* ---- what a server tells ---- */
+
+size_t rlock_conn_server_count(const struct rlock_conn *conn)
+{
+	return conn->server_count;
+}
+
+const char *rlock_conn_server(const struct rlock_conn *conn, size_t index)
+{
+	return rlock_url_server(rlock__connection_url(conn->connections[index]));
+}
+
+/* RLOCK_OK: *out is the reply, an error reply too, which the caller frees. Else the error is that of conn. */
+static enum rlock_status run_command(struct rlock_conn *conn, size_t index, int argc,
+				     const char **argv, redisReply **out)
+{
+	enum rlock_status status = rlock__command_run(conn->connections[index], argc, argv, out);
+
+	if (status != RLOCK_OK)
+		rlock__conn_copy_error(conn, index);
+	return status;
+}
+
+/* ---- INFO ---- */
+
+/* Of "NAME:VALUE" on a line of its own: the value, cut at out_size. Empty: there is none. */
+static void read_text(const char *info, const char *name, char *out, size_t out_size)
+{
+	size_t name_len = strlen(name), len;
+	const char *line = info;
+
+	out[0] = '\0';
+	while (line != NULL) {
+		if (strncmp(line, name, name_len) == 0 && line[name_len] == ':') {
+			line += name_len + 1;
+			len = strcspn(line, "\r\n");
+			(void)rlock_escape(line, len, out, out_size);
+			return;
+		}
+		line = strchr(line, '\n');
+		line = line != NULL ? line + 1 : NULL;
+	}
+}
+
+/* -1: there is none. */
+static int64_t read_number(const char *info, const char *name)
+{
+	char text[RLOCK_FACT_MAX];
+	int64_t number = -1;
+
+	read_text(info, name, text, sizeof(text));
+	return rlock__decimal_parse(text, strlen(text), &number) && number >= 0 ? number : -1;
+}
+
+static void read_info(const char *info, struct rlock_server_info *out)
+{
+	char mode[RLOCK_FACT_MAX];
+
+	read_text(info, "valkey_version", out->version, sizeof(out->version));
+	out->is_valkey = out->version[0] != '\0';
+	if (!out->is_valkey)
+		read_text(info, "redis_version", out->version, sizeof(out->version));
+	read_text(info, "role", out->role, sizeof(out->role));
+	read_text(info, "redis_mode", mode, sizeof(mode));
+	out->is_cluster = strcmp(mode, "cluster") == 0 || read_number(info, "cluster_enabled") == 1;
+	out->uptime_s = read_number(info, "uptime_in_seconds");
+	out->replicas = read_number(info, "connected_slaves");
+	read_text(info, "maxmemory_policy", out->eviction_policy, sizeof(out->eviction_policy));
+	out->memory_max = read_number(info, "maxmemory");
+	out->has_append_file = read_number(info, "aof_enabled");
+}
+
+/* "CONFIG GET save": "" without snapshots. 1, 0, or -1 where the user or the service does not allow to ask. */
+static enum rlock_status ask_snapshots(struct rlock_conn *conn, size_t index, int64_t *out)
+{
+	const char *argv[] = { "CONFIG", "GET", "save" };
+	redisReply *reply = NULL;
+	enum rlock_status status = run_command(conn, index, 3, argv, &reply);
+
+	*out = -1;
+	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+	    reply->element[1]->type == REDIS_REPLY_STRING)
+		*out = reply->element[1]->len > 0 ? 1 : 0;
+	if (reply != NULL)
+		freeReplyObject(reply);
+	return status;
+}
+
+enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
+					 struct rlock_server_info *out)
+{
+	const char *argv[] = { "INFO" };
+	redisReply *reply = NULL;
+	enum rlock_status status = run_command(conn, index, 1, argv, &reply);
+
+	if (status != RLOCK_OK)
+		return status;
+	memset(out, 0, sizeof(*out));
+	read_info(reply->type == REDIS_REPLY_STRING ? reply->str : "", out);
+	freeReplyObject(reply);
+	return ask_snapshots(conn, index, &out->has_snapshots);
+}
+
+/* ---- time ---- */
+
+enum rlock_status rlock_conn_round_trip(struct rlock_conn *conn, size_t index, int64_t *us_out)
+{
+	int64_t begin_us = rlock__now_us();
+	enum rlock_status status = rlock__command_ping(conn->connections[index]);
+
+	*us_out = rlock__now_us() - begin_us;
+	/* A denied PING took as long. */
+	if (status == RLOCK_EACL)
+		return RLOCK_OK;
+	if (status != RLOCK_OK)
+		rlock__conn_copy_error(conn, index);
+	return status;
+}
+
+static bool is_number(const redisReply *reply, int64_t *out)
+{
+	return reply->type == REDIS_REPLY_STRING &&
+	       rlock__decimal_parse(reply->str, reply->len, out) && *out >= 0;
+}
+
+enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, size_t index,
+					   struct rlock_clock_look *out)
+{
+	const char *argv[] = { "TIME" };
+	int64_t begin_us = rlock__now_us(), seconds, us;
+	redisReply *reply = NULL;
+	enum rlock_status status = run_command(conn, index, 1, argv, &reply);
+
+	if (status != RLOCK_OK)
+		return status;
+	*out = (struct rlock_clock_look){ -1, begin_us, rlock__now_us() };
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+	    is_number(reply->element[0], &seconds) && is_number(reply->element[1], &us) &&
+	    seconds < INT64_MAX / 1000000 - 1 && us < 1000000)
+		out->server_us = seconds * 1000000 + us;
+	freeReplyObject(reply);
+	return RLOCK_OK;
+}
+
+/* ---- rights ---- */
 
 #define MUTEX (1U << RLOCK_PLAIN | 1U << RLOCK_FAIR)
 #define READ (1U << RLOCK_READ)
@@ -91,8 +239,8 @@ static enum answer answer_of(const redisReply *reply)
 		       : COMMAND_DENIED;
 }
 
-static enum rlock_status run_command(struct trial *trial, int argc, const char **argv,
-				     enum answer *out)
+static enum rlock_status run_trial(struct trial *trial, int argc, const char **argv,
+				   enum answer *out)
 {
 	redisReply *reply = NULL;
 	enum rlock_status status = rlock__command_run(trial->connection, argc, argv, &reply);
@@ -111,13 +259,13 @@ static void report(struct trial *trial, const char *right, unsigned kinds, bool 
 	trial->report(trial->ctx, &lack);
 }
 
-/* ---- commands ---- */
+/* ---- rights: commands ---- */
 
 static enum rlock_status try_command(struct trial *trial, unsigned kinds, bool is_optional,
 				     int argc, const char **argv, enum answer *out)
 {
 	char right[RLOCK_RIGHT_MAX] = "+";
-	enum rlock_status status = run_command(trial, argc, argv, out);
+	enum rlock_status status = run_trial(trial, argc, argv, out);
 
 	for (size_t i = 0; argv[0][i] != '\0' && i + 2 < sizeof(right); i++)
 		right[i + 1] = (char)tolower((unsigned char)argv[0][i]);
@@ -182,9 +330,9 @@ static enum rlock_status try_making(struct trial *trial, const char *key)
 	if (status == RLOCK_OK)
 		status = try_command(trial, MUTEX, true, 2, incr, &answer);
 	if (status == RLOCK_OK)
-		status = run_command(trial, 2, del, &answer);
+		status = run_trial(trial, 2, del, &answer);
 	if (status == RLOCK_OK && answer == COMMAND_DENIED)
-		status = run_command(trial, 3, expire, &answer);
+		status = run_trial(trial, 3, expire, &answer);
 	return status;
 }
 
@@ -208,7 +356,7 @@ static enum rlock_status try_commands(struct trial *trial, const char *key)
 	return status == RLOCK_OK ? try_making(trial, key) : status;
 }
 
-/* ---- keys and channels ---- */
+/* ---- rights: keys and channels ---- */
 
 /* As a pattern for all names with that prefix. */
 static void report_pattern(struct trial *trial, char sort, const struct rlock__text *text,
@@ -248,7 +396,7 @@ static enum rlock_status try_key(struct trial *trial, const struct key_right *ro
 		/* A script does not touch the key that it is given. */
 		const char *argv[] = { "EVAL", "return 1", "1", text };
 
-		status = run_command(trial, 4, argv, &answer);
+		status = run_trial(trial, 4, argv, &answer);
 	}
 	if (status == RLOCK_OK && answer == OBJECT_DENIED)
 		report_pattern(trial, '~', &key, row, end);
@@ -273,7 +421,7 @@ static enum rlock_status try_publish(struct trial *trial, const struct key_right
 	{
 		const char *argv[] = { "PUBLISH", text, "0" };
 
-		status = run_command(trial, 3, argv, &answer);
+		status = run_trial(trial, 3, argv, &answer);
 	}
 	if (status == RLOCK_OK && answer == OBJECT_DENIED)
 		report_pattern(trial, '&', &channel, end[0] != '\0' ? &own : row, "");
@@ -328,7 +476,7 @@ static enum rlock_status try_objects(struct trial *trial)
 		if (status != RLOCK_OK)
 			return status;
 	}
-	status = run_command(trial, 2, numsub, &answer);
+	status = run_trial(trial, 2, numsub, &answer);
 	if (status != RLOCK_OK)
 		return status;
 	if (answer != ALLOWED)
@@ -336,7 +484,7 @@ static enum rlock_status try_objects(struct trial *trial)
 	return try_subscribe(trial);
 }
 
-/* ---- all of it ---- */
+/* ---- all rights ---- */
 
 enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 					const struct rlock_name *prefix, rlock_lack_fn report_lack,

@@ -1,8 +1,8 @@
 /*
  * The arguments of a release, which a waiter that leaves needs, too.
  */
-#ifndef RLOCK_RELEASE_H
-#define RLOCK_RELEASE_H
+#ifndef RLOCK_HELD_H
+#define RLOCK_HELD_H
 
 #include <stddef.h>
 
@@ -12,8 +12,8 @@ struct rlock__routes;
 struct rlock_hold;
 
 /* The arguments that release hold on the index-th route and leave every queue; returns the script for them. */
-const struct rlock__script *rlock__release_args(const struct rlock_hold *hold,
-						const struct rlock__routes *routes, size_t index,
-						struct rlock__args *args);
+const struct rlock__script *rlock__held_release_args(const struct rlock_hold *hold,
+						     const struct rlock__routes *routes,
+						     size_t index, struct rlock__args *args);
 
 #endif
