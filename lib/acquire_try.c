@@ -10,7 +10,6 @@
 
 #include "acknowledge.h"
 #include "acquire.h"
-#include "action.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "broadcast.h"
@@ -237,17 +236,15 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 				      struct rlock__connection *connection, size_t name_index)
 {
-	struct rlock__text key = rlock__key(RLOCK__KEY_COUNTER, &waiter->hold->names[name_index]);
+	const struct rlock__keys *keys = &waiter->hold->keys[name_index];
 	char shown[COUNTER_SHOWN_MAX];
 
-	if (key.text == NULL)
-		return rlock__fail_memory(rlock__connection_error(connection));
 	(void)rlock__fail(rlock__connection_error(connection), RLOCK_EKIND,
 			  "the fencing counter %s holds no integer, or no token is left: set it to "
 			  "the last token issued",
-			  rlock_escape(key.text, key.len, shown, sizeof(shown)));
+			  rlock_escape(keys->of[RLOCK__KEY_COUNTER].text,
+				       keys->of[RLOCK__KEY_COUNTER].len, shown, sizeof(shown)));
 	rlock__connection_error(connection)->name_index = name_index;
-	free(key.text);
 	return RLOCK_EKIND;
 }
 
@@ -292,18 +289,14 @@ static enum rlock_status read_reply(void *ctx, size_t index, struct redisReply *
 static void add_options(const struct rlock__acquisition *acquisition, bool tries_rights,
 			bool is_subscribed, struct rlock__args *args)
 {
-	char more[32] = "", *text = NULL;
-	int len;
+	char more[32] = "";
 
 	if (tries_rights || acquisition->least_uptime_ms != 0)
 		(void)snprintf(more, sizeof(more), " %d %" PRId64, tries_rights,
 			       acquisition->least_uptime_ms);
-	len = asprintf(&text, "%d%d%d%d%s%s", acquisition->request->issue_token,
-		       acquisition->request->wait_ms != 0, is_subscribed,
-		       acquisition->has_turn_passed, acquisition->since, more);
-	if (len < 0)
-		text = NULL;
-	rlock__args_owned(args, (struct rlock__text){ text, len < 0 ? 0 : (size_t)len });
+	rlock__args_print(args, "%d%d%d%d%s%s", acquisition->request->issue_token,
+			  acquisition->request->wait_ms != 0, is_subscribed,
+			  acquisition->has_turn_passed, acquisition->since, more);
 }
 
 void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
@@ -314,20 +307,20 @@ void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 	const struct rlock_request *request = acquisition->request;
 	struct rlock__connection *connection = rlock__routes_connection(routes, index);
 
-	rlock__action_keys(acquisition->action, hold, routes, index, args);
+	rlock__hold_keys(hold, acquisition->action, routes, index, args);
 	rlock__args_number(args, request->lease_ms);
-	rlock__args_text(args, acquisition->owner, strlen(acquisition->owner));
-	rlock__args_text(args, hold->id, strlen(hold->id));
-	rlock__args_text(args, hold->note, strlen(hold->note));
-	add_options(acquisition, rlock__action_tries_rights(acquisition->action, hold, connection),
+	rlock__args_string(args, acquisition->owner);
+	rlock__args_string(args, hold->id);
+	rlock__args_string(args, hold->note);
+	add_options(acquisition, rlock__hold_tries_rights(hold, acquisition->action, connection),
 		    is_subscribed, args);
 	if (hold->kind == RLOCK_SEMAPHORE) {
 		rlock__args_number(args, request->permits);
 		rlock__args_number(args, request->take);
 	}
-	rlock__action_args(acquisition->action, hold, routes, index, args);
+	rlock__hold_args(hold, acquisition->action, routes, index, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
-		rlock__args_text(args, request->inherited[i], strlen(request->inherited[i]));
+		rlock__args_string(args, request->inherited[i]);
 }
 
 static bool can_be_woken(const struct rlock__server *server)
@@ -384,14 +377,13 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 {
 	size_t index = waiter->failed_slot - 1;
-	const struct rlock_name *name =
-		&waiter->hold->names[rlock__routes_name(&waiter->routes, index, 0)];
+	size_t first = rlock__routes_name(&waiter->routes, index, 0);
 	redisReply *reply = NULL;
 	struct rlock__args args;
 	enum rlock_status status;
 	bool was_sent;
 
-	rlock__find_args(name, waiter->owner, waiter->hold->kind, &args);
+	rlock__find_args(&waiter->hold->keys[first], waiter->owner, waiter->hold->kind, &args);
 	status = rlock__script_run(
 		rlock__routes_connection(&waiter->routes, index), &rlock__script_find, &args,
 		rlock__waiter_try_end_ms(waiter, rlock_now_ms()), &was_sent, &reply);
@@ -455,8 +447,8 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	server->status = answer->is_over ? answer->status : RLOCK_ENET;
 	/* Before it answers so, a script has tried them. */
 	if (server->status == RLOCK_OK || server->status == RLOCK_BUSY)
-		rlock__action_tried_rights(waiter->hold->row->acquire, waiter->hold,
-					   rlock__routes_connection(&waiter->routes, index));
+		rlock__hold_tried_rights(waiter->hold, waiter->hold->row->acquire,
+					 rlock__routes_connection(&waiter->routes, index));
 	server->was_denied = answer->is_over && answer->result.was_denied;
 	if (is_answer)
 		server->may_be_held = false;

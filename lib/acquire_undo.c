@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "acquire.h"
-#include "action.h"
 #include "broadcast.h"
 #include "conn.h"
 #include "held.h"
@@ -64,12 +63,12 @@ static const struct rlock__script *make_return(const void *ctx, size_t index,
 
 	if (waiter->request->wait_ms == 0 || (!rlock__waiter_is_fair(waiter) && keep_ms == 0))
 		return make_release(ctx, index, args);
-	rlock__action_keys(action, hold, &waiter->routes, index, args);
-	rlock__args_text(args, hold->id, strlen(hold->id));
-	rlock__args_text(args, waiter->owner, strlen(waiter->owner));
-	rlock__args_text(args, since, strlen(since));
+	rlock__hold_keys(hold, action, &waiter->routes, index, args);
+	rlock__args_string(args, hold->id);
+	rlock__args_string(args, waiter->owner);
+	rlock__args_string(args, since);
 	rlock__args_number(args, keep_ms);
-	rlock__action_args(action, hold, &waiter->routes, index, args);
+	rlock__hold_args(hold, action, &waiter->routes, index, args);
 	return action->script;
 }
 

@@ -41,35 +41,35 @@
 
 /* ---- subscribe ---- */
 
-/* CHANNEL:WAITER, by which a server wakes this waiter alone. */
-static struct rlock__text own_channel(struct rlock__text channel, const char *waiter)
+/* CHANNEL, or CHANNEL:END. */
+static struct rlock__text make_channel(const char *text, size_t len, const char *end)
 {
-	size_t waiter_len = strlen(waiter);
-	struct rlock__text own = { NULL, channel.len + 1 + waiter_len };
+	size_t end_len = end != NULL ? 1 + strlen(end) : 0;
+	struct rlock__text channel = { malloc(len + end_len + 1), len + end_len };
 
 	if (channel.text == NULL)
 		return channel;
-	own.text = realloc(channel.text, own.len + 1);
-	if (own.text == NULL) {
-		free(channel.text);
-		return own;
-	}
-	own.text[channel.len] = ':';
-	memcpy(own.text + channel.len + 1, waiter, waiter_len + 1);
-	return own;
+	memcpy(channel.text, text, len);
+	channel.text[len] = ':';
+	if (end != NULL)
+		memcpy(channel.text + len + 1, end, end_len - 1);
+	channel.text[channel.len] = '\0';
+	return channel;
 }
 
-static bool add_channels(struct rlock__waiter *waiter, size_t index, const char *own)
+/* Of each name: CHANNEL:END; NULL: CHANNEL. */
+static bool add_channels(struct rlock__waiter *waiter, size_t index, const char *end)
 {
 	struct rlock__server *server = &waiter->servers[index];
+	const struct rlock_hold *hold = waiter->hold;
+	enum rlock__key which = hold->row->channel;
 
 	for (size_t i = 0; i < rlock__routes_name_count(&waiter->routes, index); i++) {
 		size_t name_index = rlock__routes_name(&waiter->routes, index, i);
+		const struct rlock__keys *keys = &hold->keys[name_index];
 		struct rlock__text channel =
-			rlock__key(waiter->hold->row->channel, &waiter->hold->names[name_index]);
+			make_channel(keys->of[which].text, keys->of[which].len, end);
 
-		if (own != NULL)
-			channel = own_channel(channel, own);
 		if (channel.text == NULL)
 			return false;
 		server->channels[server->channel_count++] = channel;

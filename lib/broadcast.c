@@ -47,6 +47,16 @@ void rlock__broadcast_free(struct rlock__broadcast *broadcast)
 	free(broadcast->answers);
 }
 
+static void begin(struct rlock__broadcast *broadcast, size_t index,
+		  const struct rlock__script *script, struct rlock__args *args, int64_t deadline_ms)
+{
+	struct rlock__answer *answer = &broadcast->answers[index];
+
+	answer->is_sent = true;
+	rlock__script_begin(&answer->call, rlock__routes_connection(broadcast->routes, index),
+			    script, args, deadline_ms);
+}
+
 void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index, rlock__args_fn make,
 			    const void *ctx, int64_t deadline_ms)
 {
@@ -54,11 +64,9 @@ void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index, rl
 	const struct rlock__script *script;
 
 	answer_clear(answer);
-	answer->is_sent = true;
 	script = make(ctx, index, &answer->args);
 	answer->args.needs_login = broadcast->needs_login;
-	rlock__script_begin(&answer->call, rlock__routes_connection(broadcast->routes, index),
-			    script, &answer->args, deadline_ms);
+	begin(broadcast, index, script, &answer->args, deadline_ms);
 }
 
 void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast, rlock__args_fn make,
@@ -257,15 +265,16 @@ void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast)
 	}
 }
 
-static enum rlock_status run(struct rlock__broadcast *broadcast, rlock__args_fn make,
-			     const void *ctx)
+static enum rlock_status run(struct rlock__broadcast *broadcast, const struct rlock__script *script,
+			     struct rlock__args *args)
 {
 	enum rlock_status status;
 	size_t done;
 
 	/* In the wrong database the lock of that name is another one. */
-	broadcast->needs_login = true;
-	rlock__broadcast_begin_all(broadcast, make, ctx, INT64_MAX);
+	args->needs_login = true;
+	for (size_t i = 0; i < broadcast->routes->count; i++)
+		begin(broadcast, i, script, args, INT64_MAX);
 	status = rlock__broadcast_await(broadcast, 0, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
@@ -279,7 +288,8 @@ static enum rlock_status run(struct rlock__broadcast *broadcast, rlock__args_fn 
 }
 
 enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlock_name *name,
-				       rlock__args_fn make, rlock__read_fn read, void *ctx)
+				       const struct rlock__script *script, struct rlock__args *args,
+				       rlock__read_fn read, void *ctx)
 {
 	struct rlock__broadcast broadcast;
 	struct rlock__routes routes;
@@ -289,7 +299,7 @@ enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlo
 		return status;
 	status = rlock__broadcast_init(&broadcast, &routes, read, ctx);
 	if (status == RLOCK_OK)
-		status = run(&broadcast, make, ctx);
+		status = run(&broadcast, script, args);
 	rlock__broadcast_free(&broadcast);
 	rlock__routes_free(&routes);
 	return status;

@@ -79,12 +79,13 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 /* Log in anew next time where a server denied the request: it may have answered before it had loaded its users. */
 void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast);
 /*
- * All of it in one call, for a lock that another process may have acquired; ctx is for make and read. A server where it
- * is not held has nothing to do: RLOCK_OK when one server did what was asked, and enough others did it or hold nothing;
+ * All of it in one call, for a lock that another process may have acquired; ctx is for read. A server where it is not
+ * held has nothing to do: RLOCK_OK when one server did what was asked, and enough others did it or hold nothing;
  * RLOCK_NOT_NOTIFIED as above.
  * RLOCK_BUSY: another owner holds the lock on one of them.
  */
 enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlock_name *name,
-				       rlock__args_fn make, rlock__read_fn read, void *ctx);
+				       const struct rlock__script *script, struct rlock__args *args,
+				       rlock__read_fn read, void *ctx);
 
 #endif

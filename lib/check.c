@@ -222,6 +222,7 @@ struct trial {
 	const struct rlock_name *prefix;
 	struct rlock_name name; /* the prefix, and what chance made of the rest */
 	char name_text[RLOCK_NAME_MAX + RLOCK_HOLD_ID_MAX];
+	struct rlock__keys keys; /* of the name */
 	rlock_lack_fn report;
 	void *ctx;
 	enum answer eval;
@@ -359,17 +360,18 @@ static enum rlock_status try_commands(struct trial *trial, const char *key)
 /* ---- rights: keys and channels ---- */
 
 /* As a pattern for all names with that prefix. */
-static void report_pattern(struct trial *trial, char sort, const struct rlock__text *text,
-			   const struct key_right *row, const char *end)
+static void report_pattern(struct trial *trial, char sort, const struct key_right *row,
+			   const char *end)
 {
 	const char *chance = trial->name.text + trial->prefix->len;
-	const char *cut = memmem(text->text, text->len, chance, strlen(chance));
+	const char *text = trial->keys.of[row->key].text;
+	const char *cut = memmem(text, trial->keys.of[row->key].len, chance, strlen(chance));
 	char shown[RLOCK_NAME_MAX + RLOCK_RIGHT_MAX];
 	char *right = NULL;
 
 	if (cut == NULL)
 		return;
-	(void)rlock_escape(text->text, (size_t)(cut - text->text), shown, sizeof(shown));
+	(void)rlock_escape(text, (size_t)(cut - text), shown, sizeof(shown));
 	if (asprintf(&right, "%c%s*%s", sort, shown, end) < 0)
 		return;
 	report(trial, right, row->kinds, row->is_optional);
@@ -378,7 +380,7 @@ static void report_pattern(struct trial *trial, char sort, const struct rlock__t
 
 static enum rlock_status try_key(struct trial *trial, const struct key_right *row)
 {
-	struct rlock__text key = rlock__key(row->key, &trial->name);
+	const char *key = trial->keys.of[row->key].text;
 	bool is_start = row->key == RLOCK__KEY_TIMEOUTS; /* of keys, of which one is tried */
 	const char *end = is_start                         ? "}:*:rwlock_timeout:*"
 			  : row->key == RLOCK__KEY_PERMITS ? "}:timeout"
@@ -387,11 +389,8 @@ static enum rlock_status try_key(struct trial *trial, const struct key_right *ro
 	enum answer answer;
 	char *text = NULL;
 
-	if (key.text == NULL ||
-	    asprintf(&text, "%s%s", key.text, is_start ? ":1:rwlock_timeout:1" : "") < 0) {
-		free(key.text);
+	if (asprintf(&text, "%s%s", key, is_start ? ":1:rwlock_timeout:1" : "") < 0)
 		return rlock__fail_memory(&trial->conn->error);
-	}
 	{
 		/* A script does not touch the key that it is given. */
 		const char *argv[] = { "EVAL", "return 1", "1", text };
@@ -399,9 +398,8 @@ static enum rlock_status try_key(struct trial *trial, const struct key_right *ro
 		status = run_trial(trial, 4, argv, &answer);
 	}
 	if (status == RLOCK_OK && answer == OBJECT_DENIED)
-		report_pattern(trial, '~', &key, row, end);
+		report_pattern(trial, '~', row, end);
 	free(text);
-	free(key.text);
 	return status;
 }
 
@@ -409,35 +407,32 @@ static enum rlock_status try_publish(struct trial *trial, const struct key_right
 				     const char *end)
 {
 	const struct key_right own = { row->key, row->kinds, true };
-	struct rlock__text channel = rlock__key(row->key, &trial->name);
 	enum rlock_status status;
 	enum answer answer;
 	char *text = NULL;
 
-	if (channel.text == NULL || asprintf(&text, "%s%s", channel.text, end) < 0) {
-		free(channel.text);
+	if (asprintf(&text, "%s%s", trial->keys.of[row->key].text, end) < 0)
 		return rlock__fail_memory(&trial->conn->error);
-	}
 	{
 		const char *argv[] = { "PUBLISH", text, "0" };
 
 		status = run_trial(trial, 3, argv, &answer);
 	}
 	if (status == RLOCK_OK && answer == OBJECT_DENIED)
-		report_pattern(trial, '&', &channel, end[0] != '\0' ? &own : row, "");
+		report_pattern(trial, '&', end[0] != '\0' ? &own : row, "");
 	else if (status == RLOCK_OK && answer == COMMAND_DENIED && !trial->lacks_publish) {
 		trial->lacks_publish = true;
 		report(trial, "+publish", ALL, false);
 	}
 	free(text);
-	free(channel.text);
 	return status;
 }
 
 /* Over a connection of its own: one that has subscribed serves nothing else. */
 static enum rlock_status try_subscribe(struct trial *trial)
 {
-	struct rlock__text channel = rlock__key(RLOCK__KEY_CHANNEL, &trial->name);
+	struct rlock__text channel = { strdup(trial->keys.of[RLOCK__KEY_CHANNEL].text),
+				       trial->keys.of[RLOCK__KEY_CHANNEL].len };
 	struct rlock__connection *twin = NULL;
 	enum rlock_status status;
 
@@ -495,7 +490,6 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 			       .prefix = prefix,
 			       .report = report_lack,
 			       .ctx = ctx };
-	struct rlock__text key;
 	char id[RLOCK_HOLD_ID_MAX];
 	enum rlock_status status = rlock_hold_id_new(id);
 
@@ -509,13 +503,12 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 	status = rlock__conn_check_names(conn, &trial.name, 1);
 	if (status != RLOCK_OK)
 		return status;
-	key = rlock__key(RLOCK__KEY_LOCK, &trial.name);
-	if (key.text == NULL)
+	if (!rlock__keys_make(&trial.keys, &trial.name))
 		return rlock__fail_memory(&conn->error);
-	status = try_commands(&trial, key.text);
+	status = try_commands(&trial, trial.keys.of[RLOCK__KEY_LOCK].text);
 	if (status == RLOCK_OK)
 		status = try_objects(&trial);
-	free(key.text);
+	free(trial.keys.memory);
 	if (status != RLOCK_OK && conn->error.text[0] == '\0')
 		rlock__conn_copy_error(conn, index);
 	return status;

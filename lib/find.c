@@ -24,7 +24,6 @@ struct search {
 	struct rlock_conn *conn;
 	const struct rlock_name *name;
 	const char *owner;
-	enum rlock_kind kind;
 	int64_t sent_ms;
 	struct rlock_hold *found; /* on the first server that has one */
 };
@@ -70,39 +69,35 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 	return RLOCK_OK;
 }
 
-void rlock__find_args(const struct rlock_name *name, const char *owner, enum rlock_kind kind,
+void rlock__find_args(const struct rlock__keys *keys, const char *owner, enum rlock_kind kind,
 		      struct rlock__args *args)
 {
 	rlock__args_init(args);
-	rlock__args_key(args, rlock__key(RLOCK__KEY_LOCK, name));
-	rlock__args_key(args, rlock__key(RLOCK__KEY_HOLDS, name));
-	rlock__args_text(args, owner, strlen(owner));
+	rlock__keys_keys(keys, rlock__action_find.keys, args);
+	rlock__args_string(args, owner);
 	rlock__kind_arg(kind, args);
-	rlock__args_owned(args, rlock__key(RLOCK__KEY_PERMITS, name));
-}
-
-static const struct rlock__script *make_find(const void *ctx, size_t index,
-					     struct rlock__args *args)
-{
-	const struct search *search = ctx;
-
-	(void)index;
-	rlock__find_args(search->name, search->owner, search->kind, args);
-	return &rlock__script_find;
+	rlock__keys_args(keys, rlock__action_find.args, false, args);
 }
 
 enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
 			     const char *owner, enum rlock_kind kind, struct rlock_hold **out)
 {
-	struct search search = { conn, name, owner, kind, rlock_now_ms(), NULL };
+	struct search search = { conn, name, owner, rlock_now_ms(), NULL };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	struct rlock__keys keys;
+	struct rlock__args args;
 
+	if (status == RLOCK_OK)
+		status = rlock__owner_check(&conn->error, owner);
 	if (status != RLOCK_OK)
 		return status;
-	status = rlock__owner_check(&conn->error, owner);
-	if (status != RLOCK_OK)
-		return status;
-	status = rlock__broadcast_run(conn, name, make_find, read_found, &search);
+	if (!rlock__keys_make(&keys, name))
+		return rlock__fail_memory(&conn->error);
+	rlock__find_args(&keys, owner, kind, &args);
+	args.memory = keys.memory;
+	status = rlock__broadcast_run(conn, name, rlock__action_find.script, &args, read_found,
+				      &search);
+	rlock__args_free(&args);
 	if (status == RLOCK_OK)
 		*out = search.found;
 	else
@@ -125,9 +120,6 @@ enum break_result {
 
 struct breaking {
 	struct rlock_conn *conn;
-	const struct rlock_name *name;
-	const char *expected; /* owner; empty: whichever it is */
-	enum rlock_kind kind;
 	char *owner_out;
 	char *note;
 };
@@ -203,48 +195,30 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 	}
 }
 
-static const struct rlock__script *make_break(const void *ctx, size_t index,
-					      struct rlock__args *args)
-{
-	static const enum rlock__key keys[] = { RLOCK__KEY_LOCK,    RLOCK__KEY_HOLDS,
-						RLOCK__KEY_QUEUE,   RLOCK__KEY_DEADLINES,
-						RLOCK__KEY_WAITERS, RLOCK__KEY_ENDS };
-	static const enum rlock__key names[] = {
-		RLOCK__KEY_CHANNEL,  RLOCK__KEY_READWRITE_CHANNEL,
-		RLOCK__KEY_TIMEOUTS, RLOCK__KEY_WAKE_QUEUE,
-		RLOCK__KEY_TURN,     RLOCK__KEY_PERMITS,
-		RLOCK__KEY_TOTAL,    RLOCK__KEY_SEMAPHORE_CHANNEL
-	};
-	const struct breaking *breaking = ctx;
-
-	(void)index;
-	rlock__args_init(args);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		rlock__args_key(args, rlock__key(keys[i], breaking->name));
-	rlock__args_text(args, breaking->expected, strlen(breaking->expected));
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		rlock__args_owned(args, rlock__key_arg(names[i], breaking->name,
-						       breaking->conn->has_cluster));
-	rlock__kind_arg(breaking->kind, args);
-	return &rlock__script_break;
-}
-
 enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *name,
 			      const char *owner, enum rlock_kind kind,
 			      char owner_out[RLOCK_OWNER_MAX], char note[RLOCK_NOTE_MAX])
 {
-	struct breaking breaking = { .conn = conn,
-				     .name = name,
-				     .expected = owner != NULL ? owner : "",
-				     .kind = kind,
-				     .owner_out = owner_out,
-				     .note = note };
+	struct breaking breaking = { conn, owner_out, note };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	struct rlock__keys keys;
+	struct rlock__args args;
 
 	if (status != RLOCK_OK)
 		return status;
+	if (!rlock__keys_make(&keys, name))
+		return rlock__fail_memory(&conn->error);
 	owner_out[0] = note[0] = '\0';
-	return rlock__broadcast_run(conn, name, make_break, read_break, &breaking);
+	rlock__args_init(&args);
+	rlock__keys_keys(&keys, rlock__action_break.keys, &args);
+	rlock__args_string(&args, owner != NULL ? owner : "");
+	rlock__keys_args(&keys, rlock__action_break.args, conn->has_cluster, &args);
+	rlock__kind_arg(kind, &args);
+	args.memory = keys.memory;
+	status = rlock__broadcast_run(conn, name, rlock__action_break.script, &args, read_break,
+				      &breaking);
+	rlock__args_free(&args);
+	return status;
 }
 
 /* ---- resize ---- */
@@ -256,8 +230,7 @@ enum resize_result {
 
 struct resizing {
 	struct rlock_conn *conn;
-	const struct rlock_name *name;
-	int64_t permits, had;
+	int64_t had;
 };
 
 static enum rlock_status read_resize(void *ctx, size_t index, redisReply *reply)
@@ -269,42 +242,33 @@ static enum rlock_status read_resize(void *ctx, size_t index, redisReply *reply)
 	    reply->element[0]->integer == RESIZE_OTHER_KIND)
 		return rlock__reply_fail_kind(connection, reply->element[1], 0);
 	if (!rlock__reply_has_integers(reply, 2) || reply->element[0]->integer != RESIZE_DONE)
-		return rlock__reply_fail(connection, rlock__kind_resize()->script);
+		return rlock__reply_fail(connection, rlock__action_resize.script);
 	resizing->had = reply->element[1]->integer;
 	return RLOCK_OK;
-}
-
-static const struct rlock__script *make_resize(const void *ctx, size_t index,
-					       struct rlock__args *args)
-{
-	const struct resizing *resizing = ctx;
-	const struct rlock__action *action = rlock__kind_resize();
-
-	(void)index;
-	rlock__args_init(args);
-	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-		if ((action->keys & 1U << key) != 0)
-			rlock__args_key(args, rlock__key((enum rlock__key)key, resizing->name));
-	rlock__args_number(args, resizing->permits);
-	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
-		if ((action->args & 1U << key) != 0)
-			rlock__args_owned(args, rlock__key_arg((enum rlock__key)key, resizing->name,
-							       resizing->conn->has_cluster));
-	return action->script;
 }
 
 enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name *name,
 			       int64_t permits, int64_t *had_out)
 {
-	struct resizing resizing = { conn, name, permits, -1 };
+	struct resizing resizing = { conn, -1 };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
+	struct rlock__keys keys;
+	struct rlock__args args;
 
+	if (status == RLOCK_OK)
+		status = rlock__conn_check_permits(conn, permits, 1);
 	if (status != RLOCK_OK)
 		return status;
-	status = rlock__conn_check_permits(conn, permits, 1);
-	if (status != RLOCK_OK)
-		return status;
-	status = rlock__broadcast_run(conn, name, make_resize, read_resize, &resizing);
+	if (!rlock__keys_make(&keys, name))
+		return rlock__fail_memory(&conn->error);
+	rlock__args_init(&args);
+	rlock__keys_keys(&keys, rlock__action_resize.keys, &args);
+	rlock__args_number(&args, permits);
+	rlock__keys_args(&keys, rlock__action_resize.args, conn->has_cluster, &args);
+	args.memory = keys.memory;
+	status = rlock__broadcast_run(conn, name, rlock__action_resize.script, &args, read_resize,
+				      &resizing);
+	rlock__args_free(&args);
 	if (status == RLOCK_OK)
 		*had_out = resizing.had;
 	return status;

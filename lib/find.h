@@ -7,9 +7,10 @@
 #include "rlock.h"
 
 struct rlock__args;
+struct rlock__keys;
 
-/* Free them with rlock__args_free. */
-void rlock__find_args(const struct rlock_name *name, const char *owner, enum rlock_kind kind,
+/* For the name that has these keys, which must stay; free args with rlock__args_free. */
+void rlock__find_args(const struct rlock__keys *keys, const char *owner, enum rlock_kind kind,
 		      struct rlock__args *args);
 
 #endif

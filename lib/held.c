@@ -8,7 +8,6 @@
 
 #include "acknowledge.h"
 #include "acquire.h"
-#include "action.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "broadcast.h"
@@ -129,10 +128,10 @@ static const struct rlock__script *make_renew(const void *ctx, size_t index,
 	const struct rlock_hold *hold = renewal->hold;
 	const struct rlock__action *action = hold->row->renew;
 
-	rlock__action_keys(action, hold, &renewal->routes, index, args);
+	rlock__hold_keys(hold, action, &renewal->routes, index, args);
 	rlock__args_number(args, renewal->lease_ms);
-	rlock__args_text(args, hold->id, strlen(hold->id));
-	rlock__action_args(action, hold, &renewal->routes, index, args);
+	rlock__args_string(args, hold->id);
+	rlock__hold_args(hold, action, &renewal->routes, index, args);
 	return action->script;
 }
 
@@ -352,11 +351,11 @@ const struct rlock__script *rlock__held_release_args(const struct rlock_hold *ho
 	bool is_queued = hold->queued_owner[0] != '\0';
 	const struct rlock__action *action = is_queued ? hold->row->leave : hold->row->release;
 
-	rlock__action_keys(action, hold, routes, index, args);
-	rlock__args_text(args, hold->id, strlen(hold->id));
+	rlock__hold_keys(hold, action, routes, index, args);
+	rlock__args_string(args, hold->id);
 	if (is_queued)
-		rlock__args_text(args, hold->queued_owner, strlen(hold->queued_owner));
-	rlock__action_args(action, hold, routes, index, args);
+		rlock__args_string(args, hold->queued_owner);
+	rlock__hold_args(hold, action, routes, index, args);
 	return action->script;
 }
 
@@ -375,10 +374,10 @@ static const struct rlock__script *make_keep_until(const void *ctx, size_t index
 	const struct rlock_hold *hold = delivery->hold;
 	const struct rlock__action *action = hold->row->keep_until;
 
-	rlock__action_keys(action, hold, &delivery->routes, index, args);
-	rlock__args_text(args, hold->id, strlen(hold->id));
+	rlock__hold_keys(hold, action, &delivery->routes, index, args);
+	rlock__args_string(args, hold->id);
 	rlock__args_number(args, delivery->left_ms);
-	rlock__action_args(action, hold, &delivery->routes, index, args);
+	rlock__hold_args(hold, action, &delivery->routes, index, args);
 	return action->script;
 }
 

@@ -10,10 +10,14 @@
 #include <sys/random.h>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "conn.h"
 #include "hold.h"
 #include "kinds.h"
+#include "net/connection.h"
 #include "rlock.h"
 #include "routes.h"
+#include "script.h"
 
 /* ---- the object ---- */
 
@@ -21,9 +25,9 @@ void rlock_hold_free(struct rlock_hold *hold)
 {
 	if (hold == NULL)
 		return;
-	if (hold->names != NULL)
-		for (size_t i = 0; i < hold->name_count; i++)
-			free((char *)hold->names[i].text);
+	for (size_t i = 0; i < hold->name_count; i++)
+		free(hold->keys[i].memory);
+	free(hold->keys);
 	free(hold->names);
 	free(hold->acquired);
 	free(hold);
@@ -47,17 +51,18 @@ enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *
 	hold->lease_ms = lease_ms;
 	memcpy(hold->id, id, strlen(id) + 1);
 	hold->names = calloc(name_count, sizeof(*hold->names));
+	hold->keys = calloc(name_count, sizeof(*hold->keys));
 	hold->acquired = calloc(name_count, sizeof(*hold->acquired));
-	if (hold->names == NULL || hold->acquired == NULL)
+	if (hold->names == NULL || hold->keys == NULL || hold->acquired == NULL)
 		goto no_memory;
 	for (size_t i = 0; i < name_count; i++) {
-		char *text = malloc(names[i].len + 1);
-
-		if (text == NULL)
+		if (!rlock__keys_make(&hold->keys[i], &names[i]))
 			goto no_memory;
-		memcpy(text, names[i].text, names[i].len);
-		text[names[i].len] = '\0';
-		hold->names[i] = (struct rlock_name){ text, names[i].len };
+		hold->names[i] =
+			(struct rlock_name){ hold->keys[i].of[RLOCK__KEY_LOCK].text, names[i].len };
+		/* With the NUL: where one name ends belongs to it. */
+		hold->names_hash =
+			rlock__hash(hold->names_hash, hold->names[i].text, names[i].len + 1);
 		hold->name_count++;
 	}
 	*out = hold;
@@ -131,6 +136,48 @@ enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock
 				     struct rlock__routes *out)
 {
 	return rlock__routes_init(out, conn, hold->names, hold->name_count);
+}
+
+/* ---- what the script of an action is sent of its names ---- */
+
+static uint64_t hash_of(const struct rlock_hold *hold, const struct rlock__action *action)
+{
+	return rlock__hash(hold->names_hash, &action->script, sizeof(action->script));
+}
+
+bool rlock__hold_tries_rights(const struct rlock_hold *hold, const struct rlock__action *action,
+			      const struct rlock__connection *connection)
+{
+	return rlock__connection_may_lack_rights(connection, hash_of(hold, action));
+}
+
+void rlock__hold_tried_rights(const struct rlock_hold *hold, const struct rlock__action *action,
+			      struct rlock__connection *connection)
+{
+	rlock__connection_tried_rights(connection, hash_of(hold, action));
+}
+
+void rlock__hold_keys(const struct rlock_hold *hold, const struct rlock__action *action,
+		      const struct rlock__routes *routes, size_t index, struct rlock__args *args)
+{
+	const struct rlock__connection *connection = rlock__routes_connection(routes, index);
+	unsigned keys = action->keys;
+
+	if (action->tried_keys != 0 && rlock__hold_tries_rights(hold, action, connection))
+		keys |= action->tried_keys;
+	rlock__args_init(args);
+	for (size_t i = 0; i < hold->name_count; i++)
+		if (rlock__routes_has_name(routes, index, i))
+			rlock__keys_keys(&hold->keys[i], keys, args);
+}
+
+void rlock__hold_args(const struct rlock_hold *hold, const struct rlock__action *action,
+		      const struct rlock__routes *routes, size_t index, struct rlock__args *args)
+{
+	for (size_t i = 0; i < hold->name_count; i++)
+		if (rlock__routes_has_name(routes, index, i))
+			rlock__keys_args(&hold->keys[i], action->args, routes->conn->has_cluster,
+					 args);
 }
 
 /* ---- owners and hold ids ---- */

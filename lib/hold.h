@@ -10,11 +10,16 @@
 
 #include "rlock.h"
 
+struct rlock__action;
+struct rlock__args;
+struct rlock__connection;
 struct rlock__error;
+struct rlock__keys;
 struct rlock__kind;
 struct rlock__routes;
 struct rlock_conn;
 
+/* What the caller got of one name. */
 struct rlock__acquired {
 	char owner[RLOCK_OWNER_MAX];
 	int64_t count, token;
@@ -27,6 +32,8 @@ struct rlock_hold {
 	const struct rlock__kind *row;
 	size_t name_count;
 	struct rlock_name *names;
+	struct rlock__keys *keys; /* one a name */
+	uint64_t names_hash;
 	struct rlock__acquired *acquired; /* one a name */
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;
@@ -37,6 +44,18 @@ struct rlock_hold {
 /* Where the requests about hold go; free them with rlock__routes_free. */
 enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
 				     struct rlock__routes *out);
+
+/* The keys, for action, of hold's names on the index-th route; free them, and what is added, with rlock__args_free. */
+void rlock__hold_keys(const struct rlock_hold *hold, const struct rlock__action *action,
+		      const struct rlock__routes *routes, size_t index, struct rlock__args *args);
+/* And last, after the action's own arguments, what its script needs of each name besides the keys. */
+void rlock__hold_args(const struct rlock_hold *hold, const struct rlock__action *action,
+		      const struct rlock__routes *routes, size_t index, struct rlock__args *args);
+/* Whether the action's script is to try the rights of the connection's user first; and that it did so. */
+bool rlock__hold_tries_rights(const struct rlock_hold *hold, const struct rlock__action *action,
+			      const struct rlock__connection *connection);
+void rlock__hold_tried_rights(const struct rlock_hold *hold, const struct rlock__action *action,
+			      struct rlock__connection *connection);
 
 /* rlock_owner_check, with the reason in the text of error. */
 enum rlock_status rlock__owner_check(struct rlock__error *error, const char *owner);

@@ -114,12 +114,19 @@ void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, s
 		RLOCK__KEY_ENDS,      RLOCK__KEY_TOTAL,
 	};
 
+	struct rlock__keys of_name;
+
 	rlock__args_init(args);
-	rlock__args_key(args, rlock__key(RLOCK__KEY_LOCK, name));
+	if (!rlock__keys_make(&of_name, name)) {
+		args->is_out_of_memory = true;
+		return;
+	}
+	args->memory = of_name.memory;
+	rlock__keys_keys(&of_name, 1U << RLOCK__KEY_LOCK, args);
 	rlock__args_number(args, (int64_t)holders_max);
 	rlock__args_number(args, (int64_t)waiters_max);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		rlock__args_owned(args, rlock__key_arg(keys[i], name, is_in_cluster));
+		rlock__keys_args(&of_name, 1U << keys[i], is_in_cluster, args);
 }
 
 /* ---- memory ---- */

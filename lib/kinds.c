@@ -67,28 +67,38 @@ static size_t write_key(enum rlock__key which, const struct rlock_name *name, ch
 	return (size_t)(end - out);
 }
 
-struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name)
+bool rlock__keys_make(struct rlock__keys *keys, const struct rlock_name *name)
 {
-	struct rlock__text key = { malloc(name->len + AROUND_MAX), 0 };
+	char *end = malloc(RLOCK__KEY_COUNT * (1 + name->len + AROUND_MAX));
 
-	if (key.text != NULL)
-		key.len = write_key(which, name, key.text);
-	return key;
+	keys->memory = end;
+	if (end == NULL)
+		return false;
+	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++) {
+		*end++ = '+';
+		keys->of[key].text = end;
+		keys->of[key].len = write_key((enum rlock__key)key, name, end);
+		end += keys->of[key].len + 1;
+	}
+	return true;
 }
 
-struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name *name,
-				  bool is_in_cluster)
+void rlock__keys_keys(const struct rlock__keys *keys, unsigned which, struct rlock__args *args)
 {
-	struct rlock__text arg = { NULL, 0 };
+	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++)
+		if ((which & 1U << key) != 0)
+			rlock__args_key(args, keys->of[key].text, keys->of[key].len);
+}
 
-	if (!forms[which].is_channel || !is_in_cluster)
-		return rlock__key(which, name);
-	arg.text = malloc(name->len + AROUND_MAX + 1);
-	if (arg.text == NULL)
-		return arg;
-	arg.text[0] = '+';
-	arg.len = write_key(which, name, arg.text + 1) + 1;
-	return arg;
+void rlock__keys_args(const struct rlock__keys *keys, unsigned which, bool is_in_cluster,
+		      struct rlock__args *args)
+{
+	for (unsigned key = 0; key < RLOCK__KEY_COUNT; key++) {
+		size_t plus = forms[key].is_channel && is_in_cluster;
+
+		if ((which & 1U << key) != 0)
+			rlock__args_text(args, keys->of[key].text - plus, keys->of[key].len + plus);
+	}
 }
 
 /* ---- slots of a cluster ---- */
@@ -244,8 +254,15 @@ static const struct rlock__action sem_return = { &rlock__script_sem_return, SEMA
 static const struct rlock__action sem_renew = { &rlock__script_sem_renew, SEMAPHORE_KEYS, 0, 0 };
 static const struct rlock__action sem_keep_until = { &rlock__script_sem_keep_until, SEMAPHORE_KEYS,
 						     SEMAPHORE_ARGS, 0 };
-static const struct rlock__action sem_resize = { &rlock__script_sem_resize,
-						 SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS, 0 };
+const struct rlock__action rlock__action_resize = { &rlock__script_sem_resize,
+						    SEMAPHORE_KEYS | KEY(TOTAL), SEMAPHORE_ARGS,
+						    0 };
+
+const struct rlock__action rlock__action_find = { &rlock__script_find, HASH_KEYS, KEY(PERMITS), 0 };
+const struct rlock__action rlock__action_break = {
+	&rlock__script_break, HASH_KEYS | QUEUE_KEYS | KEY(ENDS),
+	NOTIFY_ARGS | READWRITE_ARGS | SEMAPHORE_ARGS | KEY(PERMITS) | KEY(TOTAL), 0
+};
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,
@@ -263,11 +280,6 @@ static const struct rlock__kind kinds[] = {
 			      &sem_leave, &sem_return, RLOCK__KEY_SEMAPHORE_CHANNEL,
 			      RLOCK__LISTEN_IN_WAKE_QUEUE },
 };
-
-const struct rlock__action *rlock__kind_resize(void)
-{
-	return &sem_resize;
-}
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -35,11 +35,22 @@ enum rlock__key {
 	RLOCK__KEY_COUNT,
 };
 
-/* The key or channel that belongs to name; malloc'ed, NULL in .text when out of memory. */
-struct rlock__text rlock__key(enum rlock__key which, const struct rlock_name *name);
-/* A channel as scripts take it: in a cluster with a '+' in front; any other key as above. */
-struct rlock__text rlock__key_arg(enum rlock__key which, const struct rlock_name *name,
-				  bool is_in_cluster);
+/* All keys and channels that belong to a name, each a string. */
+struct rlock__keys {
+	struct {
+		const char *text; /* a '+' stands before it, see rlock__keys_args */
+		size_t len;
+	} of[RLOCK__KEY_COUNT];
+	char *memory; /* of all texts */
+};
+
+/* false: out of memory. Free memory when the keys are not needed any more. */
+bool rlock__keys_make(struct rlock__keys *keys, const struct rlock_name *name);
+/* Give args some of them as KEYS, in order; bits 1 << enum rlock__key. The keys must stay. */
+void rlock__keys_keys(const struct rlock__keys *keys, unsigned which, struct rlock__args *args);
+/* The same as other arguments: there a channel has a '+' in front in a cluster. */
+void rlock__keys_args(const struct rlock__keys *keys, unsigned which, bool is_in_cluster,
+		      struct rlock__args *args);
 /* Whether all keys that belong to name are in one slot of a cluster; false for what is too long to be a name. */
 bool rlock__key_has_one_slot(const struct rlock_name *name);
 /*
@@ -80,8 +91,8 @@ struct rlock__kind {
 
 /* NULL for what is no kind. */
 const struct rlock__kind *rlock__kind(enum rlock_kind kind);
-/* Sets how many permits a semaphore has in all. */
-const struct rlock__action *rlock__kind_resize(void);
+/* Of what may be done without a hold; the last one sets how many permits a semaphore has in all. */
+extern const struct rlock__action rlock__action_find, rlock__action_break, rlock__action_resize;
 /* Tell a script the kind it may touch: empty for any, and one word for both kinds that look alike on the server. */
 void rlock__kind_arg(enum rlock_kind kind, struct rlock__args *args);
 

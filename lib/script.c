@@ -2,12 +2,15 @@
  * A call of a script on the server: its arguments, and EVALSHA first, EVAL where the server does not know it.
  * Which arguments a script gets, and what the reply means, is for the caller.
  */
+#include <assert.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "net/connection.h"
 #include "net/request.h"
@@ -17,87 +20,73 @@
 
 /* ---- arguments ---- */
 
-void rlock__args_init(struct rlock__args *args)
+static void add(struct rlock__args *args, const char *text, size_t len)
 {
-	memset(args, 0, sizeof(*args));
-	args->count = RLOCK__ARGS_HEAD;
-}
-
-void rlock__args_free(struct rlock__args *args)
-{
-	if (args->owned != NULL)
-		for (size_t i = RLOCK__ARGS_HEAD; i < args->count; i++)
-			free(args->owned[i]);
-	free(args->argv);
-	free(args->lengths);
-	free(args->owned);
-	rlock__args_init(args);
-}
-
-static bool grow(struct rlock__args *args)
-{
-	size_t capacity = args->capacity == 0 ? 16 : args->capacity * 2;
-	const char **argv = realloc(args->argv, capacity * sizeof(*argv));
-	size_t *lengths;
-	char **owned;
+	const char **argv = rlock__array_room(args->argv, args->count, sizeof(*argv));
+	size_t *lengths = rlock__array_room(args->lengths, args->count, sizeof(*lengths));
 
 	if (argv != NULL)
 		args->argv = argv;
-	lengths = realloc(args->lengths, capacity * sizeof(*lengths));
 	if (lengths != NULL)
 		args->lengths = lengths;
-	owned = realloc(args->owned, capacity * sizeof(*owned));
-	if (owned != NULL)
-		args->owned = owned;
-	if (argv == NULL || lengths == NULL || owned == NULL)
-		return false;
-	args->capacity = capacity;
-	return true;
-}
-
-static void add(struct rlock__args *args, const char *text, size_t len, char *owned)
-{
-	if (args->count >= args->capacity && !grow(args)) {
+	if (argv == NULL || lengths == NULL) {
 		args->is_out_of_memory = true;
-		free(owned);
 		return;
 	}
 	args->argv[args->count] = text;
 	args->lengths[args->count] = len;
-	args->owned[args->count] = owned;
 	args->count++;
 }
 
-void rlock__args_owned(struct rlock__args *args, struct rlock__text text)
+void rlock__args_init(struct rlock__args *args)
 {
-	if (text.text == NULL)
-		args->is_out_of_memory = true;
-	else
-		add(args, text.text, text.len, text.text);
+	memset(args, 0, sizeof(*args));
+	for (size_t i = 0; i < RLOCK__ARGS_HEAD; i++)
+		add(args, "", 0);
 }
 
-void rlock__args_key(struct rlock__args *args, struct rlock__text key)
+void rlock__args_free(struct rlock__args *args)
 {
-	rlock__args_owned(args, key);
+	free(args->argv);
+	free(args->lengths);
+	free(args->memory);
+	memset(args, 0, sizeof(*args));
+}
+
+void rlock__args_key(struct rlock__args *args, const char *key, size_t len)
+{
+	add(args, key, len);
 	args->key_count++;
 }
 
 void rlock__args_text(struct rlock__args *args, const char *text, size_t len)
 {
-	add(args, text, len, NULL);
+	add(args, text, len);
+}
+
+void rlock__args_string(struct rlock__args *args, const char *text)
+{
+	add(args, text, strlen(text));
+}
+
+void rlock__args_print(struct rlock__args *args, const char *format, ...)
+{
+	char *text = args->text + args->text_len;
+	size_t room = sizeof(args->text) - args->text_len;
+	va_list values;
+	int len;
+
+	va_start(values, format);
+	len = vsnprintf(text, room, format, values);
+	va_end(values);
+	assert(len >= 0 && (size_t)len < room);
+	add(args, text, (size_t)len);
+	args->text_len += (size_t)len + 1;
 }
 
 void rlock__args_number(struct rlock__args *args, int64_t number)
 {
-	char text[24], *copy;
-
-	(void)snprintf(text, sizeof(text), "%" PRId64, number);
-	copy = strdup(text);
-	if (copy == NULL) {
-		args->is_out_of_memory = true;
-		return;
-	}
-	add(args, copy, strlen(copy), copy);
+	rlock__args_print(args, "%" PRId64, number);
 }
 
 /* ---- calls ---- */

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/text.h"
 #include "net/request.h"
 #include "rlock.h"
 
@@ -19,26 +18,34 @@ struct rlock__result;
 /* ---- arguments ---- */
 
 #define RLOCK__ARGS_HEAD 3 /* EVALSHA, the script, the number of keys */
+#define RLOCK__ARGS_TEXT_MAX 128
 
-/* The arguments of one EVALSHA, keys first. Filled by rlock__args_*, freed by rlock__args_free. */
+/*
+ * The arguments of one EVALSHA, keys first. Filled by rlock__args_*, freed by rlock__args_free; texts must stay until
+ * then, but for what memory holds.
+ */
 struct rlock__args {
 	const char **argv;
 	size_t *lengths;
-	char **owned; /* those of argv that are freed with it; else NULL */
-	size_t count, capacity;
+	size_t count;
 	size_t key_count;
 	bool is_out_of_memory; /* stays set: checked once, when sent */
 	bool needs_login;
 	char key_count_text[24];
+	size_t text_len;
+	char text
+		[RLOCK__ARGS_TEXT_MAX]; /* of the numbers; argv points into it: the struct must not move */
+	char *memory;                   /* freed with them; NULL: none */
 };
 
 void rlock__args_init(struct rlock__args *args);
 void rlock__args_free(struct rlock__args *args);
-void rlock__args_key(struct rlock__args *args,
-		     struct rlock__text key); /* takes over key.text; NULL: out of memory */
-/* A malloc'ed argument that is not in KEYS. Takes over text.text; NULL: out of memory. */
-void rlock__args_owned(struct rlock__args *args, struct rlock__text text);
-void rlock__args_text(struct rlock__args *args, const char *text, size_t len); /* text must stay */
+void rlock__args_key(struct rlock__args *args, const char *key, size_t len);
+void rlock__args_text(struct rlock__args *args, const char *text, size_t len);
+void rlock__args_string(struct rlock__args *args, const char *text);
+/* A text that need not stay. It and all numbers have RLOCK__ARGS_TEXT_MAX bytes together, which is for the caller to know. */
+__attribute__((format(printf, 2, 3))) void rlock__args_print(struct rlock__args *args,
+							     const char *format, ...);
 void rlock__args_number(struct rlock__args *args, int64_t number);
 
 /* ---- scripts ---- */

@@ -2,12 +2,14 @@
 -- Redisson forceUnlockAsync of RedissonLock, RedissonFairLock, RedissonReadLock, RedissonWriteLock
 -- KEYS     lock hash, holds hash, Redisson's queue and deadlines, our waiters, ends of our readers
 -- ARGV[1]  the owner that must hold the lock still, empty for any; of several readers only this one loses its holds
--- ARGV[2]  channel of a plain or fair lock; with a '+' in front in a cluster
--- ARGV[3]  channel of a read/write lock; the same
--- ARGV[4]  what the names of its timeout keys begin with
--- ARGV[5]  wake queue
--- ARGV[6]  turn
--- ARGV[7]  permits of a semaphore, ARGV[8] its remembered total, ARGV[9] its channel
+-- ARGV[2]  wake queue
+-- ARGV[3]  turn
+-- ARGV[4]  permits of a semaphore
+-- ARGV[5]  its remembered total
+-- ARGV[6]  channel of a plain or fair lock; with a '+' in front in a cluster
+-- ARGV[7]  channel of a read/write lock; the same
+-- ARGV[8]  channel of a semaphore; the same
+-- ARGV[9]  what the names of the timeout keys of a read/write lock begin with
 -- ARGV[10] plain, read, write or sem: the kind that the lock must be of, empty for any. Of a writer that has read locks, too,
 --          read means these alone
 -- Returns  {1, holder, number of holders, note}  broken; one of the holders, and its note, which may be empty
@@ -19,9 +21,9 @@
 --          {-1, type}  the key is something else; nothing was changed
 
 local name = { lock = KEYS[1], holds = KEYS[2], queue = KEYS[3], deadlines = KEYS[4], waiters = KEYS[5],
-	ends = KEYS[6], timeouts = ARGV[4], wake_queue = ARGV[5], turn = ARGV[6], remembered = ARGV[8] }
-local expected, mutex_channel, readwrite_channel, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[10]
-local permits, semaphore_channel = ARGV[7], ARGV[9]
+	ends = KEYS[6], timeouts = ARGV[9], wake_queue = ARGV[2], turn = ARGV[3], remembered = ARGV[5] }
+local expected, mutex_channel, readwrite_channel, wanted = ARGV[1], ARGV[6], ARGV[7], ARGV[10]
+local permits, semaphore_channel = ARGV[4], ARGV[8]
 
 -- All permits that are held: for each {its id, its hold, its owner, the note}.
 local function held_permits(name)

@@ -5,22 +5,9 @@
 #include <sys/random.h>
 
 #include "base/seen.h"
+#include "base/text.h"
 
 #define CAPACITY_FIRST 1024
-#define FNV_PRIME UINT64_C(0x100000001b3)
-
-/* FNV-1a, and the end of MurmurHash3, which spreads what the last bytes change. */
-static uint64_t hash(uint64_t seed, const char *text, size_t len)
-{
-	uint64_t value = seed;
-
-	for (size_t i = 0; i < len; i++)
-		value = (value ^ (unsigned char)text[i]) * FNV_PRIME;
-	value ^= value >> 33;
-	value *= UINT64_C(0xff51afd7ed558ccd);
-	value ^= value >> 33;
-	return value != 0 ? value : 1;
-}
 
 /* Where the hash is, or the empty place for it. */
 static uint64_t *place_of(uint64_t *hashes, size_t capacity, uint64_t value)
@@ -57,7 +44,7 @@ bool rlock__seen_add(struct rlock__seen *seen, const char *text, size_t len, boo
 
 	if (seen->count * 2 >= seen->capacity && !grow(seen))
 		return false;
-	value = hash(seen->seed, text, len);
+	value = rlock__hash(seen->seed, text, len);
 	place = place_of(seen->hashes, seen->capacity, value);
 	*is_new_out = *place == 0;
 	seen->count += *place == 0;

@@ -239,3 +239,19 @@ char *rlock__text_percent_encode(const char *text, const char *keep)
 		(void)rlock_percent_encode(text, len, keep, encoded, size);
 	return encoded;
 }
+
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
+/* FNV-1a, and the end of MurmurHash3, which spreads what the last bytes change. */
+uint64_t rlock__hash(uint64_t seed, const void *bytes, size_t len)
+{
+	const unsigned char *byte = bytes;
+	uint64_t value = seed;
+
+	for (size_t i = 0; i < len; i++)
+		value = (value ^ byte[i]) * FNV_PRIME;
+	value ^= value >> 33;
+	value *= UINT64_C(0xff51afd7ed558ccd);
+	value ^= value >> 33;
+	return value != 0 ? value : 1;
+}

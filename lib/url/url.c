@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "rlock.h"
 #include "url/url.h"
@@ -16,7 +17,7 @@
 bool rlock__endpoints_add(struct rlock__endpoints *endpoints, char *host, int port)
 {
 	struct rlock__endpoint *items =
-		realloc(endpoints->items, (endpoints->count + 1) * sizeof(*items));
+		rlock__array_room(endpoints->items, endpoints->count, sizeof(*items));
 
 	if (items == NULL) {
 		free(host);

@@ -30,11 +30,12 @@ static const struct {
 static void check_key(enum rlock__key which, const struct rlock_name *name, const char *want,
 		      const char *what)
 {
-	struct rlock__text key = rlock__key(which, name);
+	struct rlock__keys keys;
 
-	CHECK(key.text != NULL && key.len == strlen(want) && memcmp(key.text, want, key.len) == 0,
+	CHECK(rlock__keys_make(&keys, name) && keys.of[which].len == strlen(want) &&
+		      strcmp(keys.of[which].text, want) == 0,
 	      "the %s of '%.*s' is '%s'", what, (int)name->len, name->text, want);
-	free(key.text);
+	free(keys.memory);
 }
 
 static void check_names(void)
