@@ -28,7 +28,9 @@ struct candidate {
 	char path[PATH_MAX + 1]; /* a longer one is cut where the kernel still calls it too long */
 	const char *origin;      /* what named it, for messages */
 	bool is_named;           /* and so must exist, unlike the default files */
-	bool is_foreign;         /* below another user's home directory */
+	const char *below;       /* the variable that names its directory; NULL: none */
+	bool is_foreign;         /* that directory is another user's */
+	uid_t dir_owner;
 };
 
 static int report_unreadable(const struct candidate *candidate, int err)
@@ -42,26 +44,116 @@ static int report_unreadable(const struct candidate *candidate, int err)
 	return is_transient_errno(err) ? EXIT_SYSTEM : EXIT_CONFIG;
 }
 
-/* The owner of the file decides which server the locks are on, and which password it gets. */
-static int check_owner(const struct candidate *candidate, const struct stat *stat)
+/* "configuration file 'PATH': WHAT: check what is in it, then: COMMAND PATH" */
+static int report_unsafe(const struct candidate *candidate, const char *what, const char *command)
 {
+	char *const path = (char *)candidate->path;
 	char shown[USAGE_SHOWN_MAX];
+	struct usage_line line;
 
-	if (stat->st_uid == 0 || stat->st_uid == geteuid())
-		return 0;
-	message_error(
-		"configuration file '%s'%s: belongs to user %lu, not to root or to the caller: "
-		"check what is in it, then chown it",
-		usage_show(candidate->path, shown), candidate->origin, (unsigned long)stat->st_uid);
+	usage_line_begin_command(&line, command);
+	usage_line_add(&line, &path, 1);
+	message_error("configuration file '%s'%s: %s: check what is in it, then: %s",
+		      usage_show(candidate->path, shown), candidate->origin, what, line.text);
 	return EXIT_CONFIG;
 }
 
-/* After su or sudo, HOME may still be that of the user before. */
-static bool is_of_other_user(const char *dir)
+/* One that --config or RLOCK_CONFIG names may be the pipe of a shell's <(...). */
+static int check_type(const struct candidate *candidate, const struct stat *stat)
 {
-	struct stat st;
+	char shown[USAGE_SHOWN_MAX];
 
-	return stat(dir, &st) != 0 || st.st_uid != geteuid();
+	if (S_ISREG(stat->st_mode) || (candidate->is_named && S_ISFIFO(stat->st_mode)))
+		return 0;
+	message_error("configuration file '%s'%s: %s, not a regular file: to set no option, let "
+		      "an empty file stand there",
+		      usage_show(candidate->path, shown), candidate->origin,
+		      S_ISDIR(stat->st_mode)    ? "a directory"
+		      : S_ISFIFO(stat->st_mode) ? "a named pipe"
+						: "a device");
+	return EXIT_CONFIG;
+}
+
+/* The owner of the file decides which server the locks are on, which password it gets, and what is run for that. */
+static int check_owner(const struct candidate *candidate, const struct stat *stat)
+{
+	char what[96], chown[64];
+
+	if (stat->st_uid == 0 || stat->st_uid == geteuid())
+		return 0;
+	(void)snprintf(what, sizeof(what), "belongs to user %lu, not to root or to the caller",
+		       (unsigned long)stat->st_uid);
+	(void)snprintf(chown, sizeof(chown), "%schown %lu", geteuid() == 0 ? "" : "sudo ",
+		       (unsigned long)geteuid());
+	return report_unsafe(candidate, what, chown);
+}
+
+/*
+ * Whether the group is the owner's own, with no other member. Many systems give each user a group of the same number,
+ * and a umask of 002 then. A look at the system's list of users may need a network.
+ */
+static bool has_own_group(const struct stat *stat)
+{
+	return stat->st_gid == stat->st_uid && (stat->st_uid == 0 || stat->st_gid == getegid());
+}
+
+/* A user with write access is as good as an owner. */
+static int check_mode(const struct candidate *candidate, const struct stat *stat)
+{
+	unsigned mode = (unsigned)stat->st_mode & 0777;
+	char what[64];
+
+	if ((mode & S_IWOTH) == 0 && ((mode & S_IWGRP) == 0 || has_own_group(stat)))
+		return 0;
+	(void)snprintf(what, sizeof(what), "other users can write it, its mode is %04o", mode);
+	return report_unsafe(candidate, what, "chmod go-w");
+}
+
+/*
+ * Open it without waiting for the writer of a named pipe, and look at what was opened: a link may lead elsewhere. Its
+ * text is in *text_out. 0; the errno of a file that can't be read; or -1 after one line by message_error, with the
+ * exit code in *code_out.
+ */
+static int read_candidate(const struct candidate *candidate, char **text_out, size_t *len_out,
+			  int *code_out)
+{
+	int fd = open(candidate->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err = 0;
+	char shown[USAGE_SHOWN_MAX];
+	struct stat stat;
+
+	*code_out = 0;
+	if (fd < 0)
+		return errno;
+	if (fstat(fd, &stat) != 0) {
+		err = errno;
+		goto out;
+	}
+	*code_out = check_type(candidate, &stat);
+	if (*code_out == 0)
+		*code_out = check_owner(candidate, &stat);
+	if (*code_out == 0)
+		*code_out = check_mode(candidate, &stat);
+	if (*code_out != 0) {
+		err = -1;
+		goto out;
+	}
+	/* The writer of a pipe may not have written all of it yet. */
+	if (S_ISFIFO(stat.st_mode) && fcntl(fd, F_SETFL, 0) != 0) {
+		err = errno;
+		goto out;
+	}
+	*text_out = file_read_rest(fd, CONFIG_SIZE_MAX, len_out);
+	if (*text_out == NULL) {
+		err = errno;
+	} else if (S_ISFIFO(stat.st_mode) && *len_out == 0) {
+		message_error("configuration file '%s'%s: the pipe is empty, and has no writer",
+			      usage_show(candidate->path, shown), candidate->origin);
+		*code_out = EXIT_CONFIG;
+		err = -1;
+	}
+out:
+	(void)close(fd);
+	return err;
 }
 
 /*
@@ -75,9 +167,7 @@ static bool can_be_skipped(const struct option_merge *merge, const struct candid
 		return false;
 	if (err == ENOENT || err == ENOTDIR)
 		return true;
-	if (is_transient_errno(err))
-		return false;
-	return merge->given[OPT_URL] != SOURCE_DEFAULT || (candidate->is_foreign && err == EACCES);
+	return !is_transient_errno(err) && merge->given[OPT_URL] != SOURCE_DEFAULT;
 }
 
 /* --config is recorded with the other options. */
@@ -96,40 +186,35 @@ static bool record(struct option_merge *merge, const struct candidate *candidate
 			    &(struct setting){ .option = "config", .value = settings->config });
 }
 
-static bool record_skipped(struct settings *settings, const struct candidate *candidate)
+/* 0, or the exit code after one line by message_error. */
+static int record_skipped(struct settings *settings, const struct candidate *candidate,
+			  const char *why)
 {
 	struct setting setting = { .option = "config", .value = settings->skipped };
 
 	(void)usage_show(candidate->path, settings->skipped);
-	(void)snprintf(setting.ignored, sizeof(setting.ignored),
-		       "it can't be read, and is not needed");
-	return settings_add(settings, &setting);
+	settings->skipped_why = why;
+	(void)snprintf(setting.ignored, sizeof(setting.ignored), "%s, and is not needed", why);
+	return settings_add(settings, &setting) ? 0 : message_out_of_memory();
 }
 
 /* True if no other file counts: then this one's text is in *text_out, or the exit code in *code_out. */
 static bool try_candidate(struct option_merge *merge, const struct candidate *candidate,
 			  char **text_out, size_t *len_out, int *code_out)
 {
-	struct settings *settings = &merge->opts->settings;
-	struct stat stat;
-	int err;
+	int err = read_candidate(candidate, text_out, len_out, code_out);
 
-	*text_out =
-		file_read_all(AT_FDCWD, candidate->path, O_NOCTTY, CONFIG_SIZE_MAX, &stat, len_out);
-	if (*text_out != NULL) {
-		*code_out = record(merge, candidate) ? check_owner(candidate, &stat)
-						     : message_out_of_memory();
+	if (err == 0 && !record(merge, candidate))
+		*code_out = message_out_of_memory();
+	if (err <= 0)
 		return true;
-	}
-	err = errno;
 	if (!can_be_skipped(merge, candidate, err)) {
 		*code_out = report_unreadable(candidate, err);
 		return true;
 	}
-	if (err == ENOENT || err == ENOTDIR || record_skipped(settings, candidate))
-		return false;
-	*code_out = message_out_of_memory();
-	return true;
+	if (err != ENOENT && err != ENOTDIR)
+		*code_out = record_skipped(&merge->opts->settings, candidate, "it can't be read");
+	return *code_out != 0;
 }
 
 static bool named_candidate(const struct option_merge *merge, struct candidate *out)
@@ -147,23 +232,60 @@ static bool named_candidate(const struct option_merge *merge, struct candidate *
 	return true;
 }
 
+/*
+ * After su -p or sudo -E the home directory is still that of the user before, whose server and commands root must not
+ * take for its own. A container's user may have that of root, "/".
+ */
+static bool is_of_other_user(const char *dir, uid_t *owner_out)
+{
+	struct stat st;
+
+	if (stat(dir, &st) != 0)
+		return false;
+	*owner_out = st.st_uid;
+	return st.st_uid != geteuid() && st.st_uid != 0;
+}
+
 /* The user's own file; false when there can't be one. */
 static bool user_candidate(struct candidate *out)
 {
 	const char *config = getenv("XDG_CONFIG_HOME");
 	const char *home = getenv("HOME");
-	const char *dir = NULL, *below = "";
+	const char *variable = NULL, *dir = NULL, *below = "";
 
 	if (config != NULL && *config == '/') {
+		variable = "XDG_CONFIG_HOME";
 		dir = config;
 	} else if (home != NULL && *home == '/') {
+		variable = "HOME";
 		dir = home;
 		below = "/.config";
 	}
 	if (dir == NULL)
 		return false;
-	*out = (struct candidate){ .origin = "", .is_foreign = is_of_other_user(dir) };
+	*out = (struct candidate){ .origin = "", .below = variable };
+	out->is_foreign = is_of_other_user(dir, &out->dir_owner);
 	return snprintf(out->path, sizeof(out->path), "%s%s/rlock.conf", dir, below) < PATH_MAX;
+}
+
+static bool is_absent(const struct candidate *candidate)
+{
+	struct stat st;
+
+	return lstat(candidate->path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+/* 0 if a source other than the foreign file has named the server, or the exit code after one line by message_error. */
+static int check_is_named(const struct option_merge *merge, const struct candidate *foreign)
+{
+	if (merge->given[OPT_URL] != SOURCE_DEFAULT)
+		return 0;
+	message_error(
+		"configuration file '%s' is not read: %s belongs to user %lu, not to root or to the "
+		"caller, and no other place names the server: give --url, or set %s",
+		merge->opts->settings.skipped, foreign->below, (unsigned long)foreign->dir_owner,
+		foreign->below);
+	return EXIT_CONFIG;
 }
 
 /* Record that /etc/rlock.conf is not read since another file comes first: a user may expect its options to count. */
@@ -179,7 +301,13 @@ static int record_unread(struct option_merge *merge)
 	return settings_add(settings, &setting) ? 0 : message_out_of_memory();
 }
 
-static int find(struct option_merge *merge, char **text_out, size_t *len_out)
+/*
+ * The text of the first file that exists is in *text_out, which the caller frees; NULL when there is none. merge has
+ * the options that may name the file, and gets its path; foreign is the file that is another user's, if there is one.
+ * 0, or the exit code after one line by message_error.
+ */
+static int find(struct option_merge *merge, struct candidate *foreign, char **text_out,
+		size_t *len_out)
 {
 	struct candidate candidate;
 	int code = 0;
@@ -188,26 +316,21 @@ static int find(struct option_merge *merge, char **text_out, size_t *len_out)
 		(void)try_candidate(merge, &candidate, text_out, len_out, &code);
 		return code;
 	}
-	if (user_candidate(&candidate) &&
-	    try_candidate(merge, &candidate, text_out, len_out, &code))
-		return code;
+	if (user_candidate(&candidate)) {
+		if (!candidate.is_foreign) {
+			if (try_candidate(merge, &candidate, text_out, len_out, &code))
+				return code;
+		} else if (!is_absent(&candidate)) {
+			*foreign = candidate;
+			code = record_skipped(&merge->opts->settings, &candidate,
+					      "it is in another user's directory");
+			if (code != 0)
+				return code;
+		}
+	}
 	candidate = (struct candidate){ .path = MACHINE_FILE, .origin = "" };
 	(void)try_candidate(merge, &candidate, text_out, len_out, &code);
 	return code;
-}
-
-/*
- * The text of the first file that exists is in *text_out, which the caller frees; NULL when there is none. merge has
- * the options that may name the file, and gets its path. 0, or the exit code after one line by message_error.
- */
-static int config_find(struct option_merge *merge, char **text_out, size_t *len_out)
-{
-	int code = find(merge, text_out, len_out);
-
-	/* Only `rlock check` prints it. */
-	if (code != 0 || *text_out == NULL || merge->verb->set != VERBS_CHECK)
-		return code;
-	return record_unread(merge);
 }
 
 /* ---- its lines ---- */
@@ -331,13 +454,18 @@ static int read_lines(struct reader *reader, char *text, size_t len)
 int config_read(struct option_merge *merge, char **text_out, size_t *len_out)
 {
 	struct reader reader = { .merge = merge };
+	struct candidate foreign = { .is_foreign = false };
 	int code;
 
 	*text_out = NULL;
 	*len_out = 0;
-	code = config_find(merge, text_out, len_out);
-	if (code != 0 || *text_out == NULL)
-		return code;
-	merge_begin(merge, SOURCE_FILE);
-	return read_lines(&reader, *text_out, *len_out);
+	code = find(merge, &foreign, text_out, len_out);
+	/* Only `rlock check` prints it. */
+	if (code == 0 && *text_out != NULL && merge->verb->set == VERBS_CHECK)
+		code = record_unread(merge);
+	if (code == 0 && *text_out != NULL) {
+		merge_begin(merge, SOURCE_FILE);
+		code = read_lines(&reader, *text_out, *len_out);
+	}
+	return code == 0 && foreign.is_foreign ? check_is_named(merge, &foreign) : code;
 }

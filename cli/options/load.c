@@ -193,14 +193,15 @@ static int fence_set(const struct option_merge *merge)
 	return EXIT_USAGE;
 }
 
-/* The unreadable file that is not needed; and options of the file's servers, where other servers were named. */
+/* The file that is not read, and not needed; and options of the file's servers, where other servers were named. */
 static void report_ignored(const struct option_merge *merge)
 {
 	char names[256] = "";
 	size_t len = 0;
 
 	if (merge->opts->settings.skipped[0] != '\0')
-		message_debug("%s: ignored, since it can't be read", merge->opts->settings.skipped);
+		message_debug("%s: ignored, since %s", merge->opts->settings.skipped,
+			      merge->opts->settings.skipped_why);
 	for (size_t id = 0; id < OPT_COUNT; id++)
 		if (settings_is_of_other_servers(&merge->opts->settings, opt_table[id].name) &&
 		    merge->given[id] == SOURCE_DEFAULT)

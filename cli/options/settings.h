@@ -31,8 +31,9 @@ struct setting {
 struct settings {
 	struct setting *items;
 	size_t count;
-	/* The configuration file, as messages show it; and an unreadable one that is not needed. Empty: none. */
+	/* The configuration file, as messages show it; and one that is not read, as it is not needed. Empty: none. */
 	char config[USAGE_SHOWN_MAX], skipped[USAGE_SHOWN_MAX];
+	const char *skipped_why;
 };
 
 /* Record a copy of setting; its texts must last as long as the settings. False when out of memory. */

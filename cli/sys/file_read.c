@@ -26,7 +26,7 @@ static char *enlarge(char *text, size_t size, size_t larger_size)
 	return larger;
 }
 
-static char *read_fd(int fd, size_t max, size_t *len_out)
+char *file_read_rest(int fd, size_t max, size_t *len_out)
 {
 	size_t size = FIRST_BYTES, len = 0;
 	char *text = malloc(size);
@@ -70,7 +70,7 @@ char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct 
 	if (fd < 0)
 		return NULL;
 	if (fstat(fd, stat_out) == 0)
-		text = read_fd(fd, max, len_out);
+		text = file_read_rest(fd, max, len_out);
 	err = errno;
 	(void)close(fd);
 	errno = err;

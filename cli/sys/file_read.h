@@ -22,6 +22,9 @@
 char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
 		    size_t *len_out);
 
+/* The same for a file that is open. */
+char *file_read_rest(int fd, size_t max, size_t *len_out);
+
 /*
  * What one read gives of the first size - 1 bytes, with a NUL after them in any case. Returns their number, or -1 with
  * errno. Async-signal-safe.

@@ -116,7 +116,7 @@ pttl_within() {
 	chown 65534 "$CONFIG"
 	run -78 rlock run a -- touch ran
 	assert_output "rlock: configuration file '$CONFIG' (RLOCK_CONFIG): belongs to user 65534, not to root or to \
-the caller: check what is in it, then chown it"
+the caller: check what is in it, then: chown 0 $CONFIG"
 	run -78 rlock run --config "$CONFIG" -u "$SOCKET_URL" a -- touch ran
 	ln -s "$CONFIG" "$XDG_CONFIG_HOME/rlock.conf"
 	RLOCK_CONFIG='' run -78 rlock run a -- touch ran
@@ -126,6 +126,86 @@ the caller: check what is in it, then chown it"
 	no_keys
 	chown 0 "$CONFIG"
 	run -0 rlock run a -- true
+}
+
+@test "a configuration file that other users can write is refused, and its password command is not run" {
+	local mode
+	write_config "url = $SOCKET_URL" 'password-command = touch ran; echo x'
+	for mode in 666 646 622; do
+		chmod "$mode" "$CONFIG"
+		run -78 rlock run a -- touch ran
+		assert_output "rlock: configuration file '$CONFIG' (RLOCK_CONFIG): other users can write it, its mode is \
+0$mode: check what is in it, then: chmod go-w $CONFIG"
+	done
+	ln -s "$CONFIG" "$XDG_CONFIG_HOME/rlock.conf"
+	RLOCK_CONFIG='' run -78 rlock run a -- touch ran
+	assert_output --partial ": chmod go-w $XDG_CONFIG_HOME/rlock.conf"
+	refute file_exists ran
+	no_keys
+	run -0 chmod go-w "$XDG_CONFIG_HOME/rlock.conf"
+	write_config "url = $SOCKET_URL"
+	run -0 rlock run a -- true
+}
+
+# as_other_user GROUP COMMAND: as user 4711, with access to the directories of the tests.
+as_other_user() {
+	setpriv --reuid=4711 --regid="$1" --clear-groups --inh-caps=+dac_read_search \
+		--ambient-caps=+dac_read_search "${@:2}"
+}
+
+@test "a group may write the file only if it is the owner's own" {
+	[ "$(id -u)" = 0 ] || skip 'only root can give a file to any group'
+	write_config "url = $SOCKET_URL"
+	chmod 664 "$CONFIG"
+	chgrp 100 "$CONFIG"
+	run -78 rlock run a -- touch ran
+	assert_output --partial "its mode is 0664: check what is in it, then: chmod go-w $CONFIG"
+	refute file_exists ran
+	chgrp 0 "$CONFIG"
+	run -0 rlock run a -- true
+	# Another user, with a group of the same number.
+	echo 'ttl = soon' >"$CONFIG"
+	chown 4711:4711 "$CONFIG"
+	run -78 as_other_user 4711 rlock run a -- true
+	assert_output --partial "$CONFIG:1: ttl"
+	run -78 as_other_user 4712 rlock run a -- true
+	assert_output --partial "chmod go-w $CONFIG"
+}
+
+@test "a named pipe in the place of the user's file is refused at once" {
+	unset RLOCK_CONFIG
+	mkfifo "$XDG_CONFIG_HOME/rlock.conf"
+	run -78 timeout 5 rlock run a -- touch ran
+	assert_output "rlock: configuration file '$XDG_CONFIG_HOME/rlock.conf': a named pipe, not a regular file: \
+to set no option, let an empty file stand there"
+	run -78 timeout 5 rlock run -u "$SOCKET_URL" a -- touch ran
+	refute file_exists ran
+}
+
+@test "a device in the place of a file is refused: locks would be on the default server" {
+	ln -s /dev/null "$XDG_CONFIG_HOME/rlock.conf"
+	RLOCK_CONFIG='' run -78 rlock run a -- touch ran
+	assert_output --partial "'$XDG_CONFIG_HOME/rlock.conf': a device, not a regular file"
+	run -78 rlock run --config /dev/null a -- touch ran
+	assert_output --partial "'/dev/null' (--config): a device, not a regular file"
+	refute file_exists ran
+}
+
+@test "a link to a file is followed" {
+	echo "url = $SOCKET_URL?db=3" >dotfile
+	ln -s "$PWD/dotfile" "$XDG_CONFIG_HOME/rlock.conf"
+	RLOCK_CONFIG='' locks_in 3
+}
+
+@test "a file that was named may be a pipe, whose writer may be late" {
+	locks_in 5 --config <(wait_until 5 test -e go && echo "url = $SOCKET_URL?db=5") &
+	: >go
+	wait $!
+	RLOCK_CONFIG=<(printf 'url = %s?db=4\n' "$SOCKET_URL") locks_in 4
+	mkfifo unwritten
+	run -78 timeout 5 rlock run --config unwritten a -- touch ran
+	assert_output "rlock: configuration file 'unwritten' (--config): the pipe is empty, and has no writer"
+	refute file_exists ran
 }
 
 # A file's mode is for root as well: `as_its_mode_says COMMAND`.
@@ -199,6 +279,46 @@ need_etc() {
 	chmod 700 home
 	HOME=$PWD/home run -0 below_etc rlock run a -- sh -c "$LOCK_IS_IN"
 	assert_output db6
+}
+
+@test "a file in another user's home directory is used by no call: another place has to name the server" {
+	[ "$(id -u)" = 0 ] || skip 'only root can give a directory away'
+	need_etc
+	unset RLOCK_CONFIG XDG_CONFIG_HOME
+	export HOME=$PWD/home
+	mkdir -p home/.config
+	echo "url = $SOCKET_URL?db=3" >home/.config/rlock.conf
+	chown 65534 home
+	run -78 below_etc rlock run a -- touch ran
+	assert_output "rlock: configuration file '$HOME/.config/rlock.conf' is not read: HOME belongs to user 65534, \
+not to root or to the caller, and no other place names the server: give --url, or set HOME"
+	# Whatever stands there.
+	ln -sf /dev/null home/.config/rlock.conf
+	run -78 below_etc rlock run a -- touch ran
+	assert_output --partial 'no other place names the server'
+	echo 'ttl = 20s' >etc/rlock.conf
+	run -78 below_etc rlock run a -- touch ran
+	refute file_exists ran
+	run -0 below_etc rlock run -v -u "$SOCKET_URL?db=2" a -- sh -c "$LOCK_IS_IN"
+	assert_line db2
+	assert_line "rlock: $HOME/.config/rlock.conf: ignored, since it is in another user's directory"
+	echo "url = $SOCKET_URL?db=6" >etc/rlock.conf
+	run -0 below_etc rlock run a -- sh -c "$LOCK_IS_IN"
+	assert_output db6
+	RLOCK_URL="$SOCKET_URL?db=2" run -0 below_etc rlock run a -- sh -c "$LOCK_IS_IN"
+	assert_output db2
+	rm home/.config/rlock.conf etc/rlock.conf
+	run -69 below_etc unshare -n rlock run a -- true
+	assert_output --partial 'no server was named, and this is the default'
+}
+
+@test "a user whose home directory is root's has a file there, as in a container" {
+	[ "$(id -u)" = 0 ] || skip 'only root can be another user'
+	unset RLOCK_CONFIG XDG_CONFIG_HOME
+	mkdir -p home/.config
+	echo 'ttl = soon' >home/.config/rlock.conf
+	HOME=$PWD/home run -78 as_other_user 4711 rlock run a -- true
+	assert_output --partial "$PWD/home/.config/rlock.conf:1: ttl"
 }
 
 # ---- what goes before what ----
