@@ -213,9 +213,9 @@ RLOCK_API enum rlock_status rlock_url_set_insecure(struct rlock_url *url);
  */
 RLOCK_API enum rlock_status rlock_url_set_socket(struct rlock_url *url, const char *path);
 /*
- * Overwrites the password in the text of a URL with '*', in place; the length stays. For argv. The text may be
- * anything, also a list of URLs; it is unchanged without a password, but in a malformed URL more than the password may
- * be hidden.
+ * Overwrites the password in the text of a URL with '*', in place, and the values of unknown parameters; the length
+ * stays. For argv. The text may be anything, also a list of URLs; it is unchanged without a password, but in a malformed
+ * URL more than the password may be hidden.
  */
 RLOCK_API void rlock_url_hide_password(char *text);
 

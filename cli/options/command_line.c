@@ -36,7 +36,7 @@ bool command_line_cut(int argc, char **argv, struct command_line *out)
 			text = stpcpy(text, argv[i]) + 1;
 		}
 		/* Any word may contain a password: which words are values of options is not known yet. */
-		rlock_url_hide_password(argv[i]);
+		usage_hide_secret(argv[i], i > first ? argv[i - 1] : NULL);
 	}
 	out->is_cut = end < (size_t)argc;
 	out->command = argv + end + (out->is_cut ? 1 : 0);

@@ -10,7 +10,41 @@
 #include "lib/rlock.h"
 #include "options/usage.h"
 
-char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
+/* Of a list, too. A URL with a scheme or a colon is the library's business. */
+static void hide_bare_secrets(char *urls)
+{
+	for (char *url = urls; *url != '\0'; url += strspn(url, " ")) {
+		char *end = url + strcspn(url, " ");
+		char *at = memrchr(url, '@', (size_t)(end - url));
+
+		if (at != NULL && memchr(url, ':', (size_t)(at - url)) == NULL)
+			memset(url, '*', (size_t)(at - url));
+		url = end;
+	}
+}
+
+/* The value of -u or --url in a word; NULL: there is none. */
+static char *url_of(char *word, const char *before)
+{
+	char *letter = word[0] == '-' && word[1] != '-' ? strchr(word, 'u') : NULL;
+
+	if (before != NULL && (strcmp(before, "-u") == 0 || strcmp(before, "--url") == 0))
+		return word;
+	if (strncmp(word, "--url=", strlen("--url=")) == 0)
+		return word + strlen("--url=");
+	return letter != NULL ? letter + 1 : NULL;
+}
+
+void usage_hide_secret(char *word, const char *before)
+{
+	char *url = url_of(word, before);
+
+	rlock_url_hide_password(word);
+	if (url != NULL)
+		hide_bare_secrets(url);
+}
+
+static char *show(const char *text, const char *before, char out[USAGE_SHOWN_MAX])
 {
 	char *copy = strdup(text);
 
@@ -19,10 +53,22 @@ char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
 		(void)snprintf(out, USAGE_SHOWN_MAX, "...");
 		return out;
 	}
-	rlock_url_hide_password(copy);
+	usage_hide_secret(copy, before);
 	(void)rlock_escape(copy, strlen(copy), out, USAGE_SHOWN_MAX);
 	free(copy);
 	return out;
+}
+
+char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
+{
+	return show(text, NULL, out);
+}
+
+static bool names_url(const char *where)
+{
+	size_t len = strlen(where);
+
+	return len >= 3 && strcasecmp(where + len - 3, "url") == 0;
 }
 
 void usage_bad_value(const char *where, const char *value, const char *why)
@@ -32,7 +78,8 @@ void usage_bad_value(const char *where, const char *value, const char *why)
 	if (value == NULL)
 		message_error("%s: %s", where, why);
 	else
-		message_error("%s '%s': %s", where, usage_show(value, shown), why);
+		message_error("%s '%s': %s", where,
+			      show(value, names_url(where) ? "--url" : NULL, shown), why);
 }
 
 /* The bytes that need no quotes in a shell, anywhere in a word. */
@@ -98,7 +145,7 @@ void usage_line_add(struct usage_line *line, char *const *words, size_t count)
 	size_t i;
 
 	for (i = 0; i < count && !line->is_cut; i++) {
-		(void)usage_show(words[i], shown);
+		(void)show(words[i], i > 0 ? words[i - 1] : NULL, shown);
 		if (shown[0] != '\0' && shown[strspn(shown, PLAIN_BYTES)] == '\0')
 			usage_line_add_plain(line, shown);
 		else

@@ -12,6 +12,12 @@
 /* The longest text that usage_show makes, with the NUL. */
 #define USAGE_SHOWN_MAX 256
 
+/*
+ * Hide what is a secret in a word of the user's, in place. before: the word that precedes it, or NULL. In the value of
+ * -u and --url it may have no colon, as in "SECRET@host"; of another word that would be the name of a lock, say.
+ */
+void usage_hide_secret(char *word, const char *before);
+
 /* A text from outside, for use in a message: no password, no control characters, not too long. */
 char *usage_show(const char *text, char out[USAGE_SHOWN_MAX]);
 

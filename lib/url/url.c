@@ -467,7 +467,7 @@ static bool is_scheme_end(const char *text, const char *colon)
 		if (ends_in(text, colon, rlock__url_scheme_name(scheme, false)) ||
 		    ends_in(text, colon, rlock__url_scheme_name(scheme, true)))
 			return true;
-	return false;
+	return ends_in(text, colon, "valkey") || ends_in(text, colon, "valkeys");
 }
 
 /* The first ':' of a list of hosts that is not part of an address in brackets. */
@@ -524,39 +524,81 @@ static bool is_socket(const char *text)
 	       strncasecmp(colon - 4, "unix", 4) == 0;
 }
 
+/* Whether a parameter, "name=value", is one that parsing knows: none of these is a secret. */
+static bool is_known_parameter(const char *name, size_t len)
+{
+	if (len == strlen("db") && strncasecmp(name, "db", len) == 0)
+		return true;
+	for (enum rlock_tls_param param = 0; param < RLOCK_TLS_PARAMS; param++) {
+		const char *known = rlock__url_tls_param_name(param);
+
+		if (len == strlen(known) && strncasecmp(name, known, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool has_scheme(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	return colon != NULL && (strncmp(colon, "://", 3) == 0 || is_scheme_end(text, colon));
+}
+
+/* Other clients' URLs have the password there, as "?password=" or "?auth=": unknown here, but still a secret. */
+static void hide_parameters(char *text)
+{
+	static const char password[] = "password";
+	bool is_url = has_scheme(text);
+	char *at = strchr(text, '?');
+
+	while (at != NULL && *at != '\0' && *at != '#') {
+		char *name = at + 1;
+		size_t len = strcspn(name, "=&#?");
+		bool is_secret = name[len] == '=' && (is_url ? !is_known_parameter(name, len)
+							     : ends_in(name, name + len, password));
+
+		at = name + len;
+		while (*at != '\0' && *at != '&' && *at != '#' && (is_secret || *at != '?')) {
+			if (is_secret && at > name + len)
+				*at = '*';
+			at++;
+		}
+	}
+}
+
 /*
  * Not by the rules of url_parse.c: it is malformed texts that get into messages, and in these a '/' or an '@' may be
  * part of the password. Hiding too much is better than hiding too little.
  */
 static void hide_password(char *text)
 {
-	static const char parameter[] = "password=";
 	char *end = NULL;
 	char *at = is_socket(text) ? NULL : password_find(text, &end);
 
 	while (at != NULL && ++at < end)
 		*at = '*';
-	/* Other clients' URLs have it there; the parameter is unknown here, but still a secret. */
-	for (at = text; (at = strcasestr(at, parameter)) != NULL;) {
-		bool is_parameter = at > text && (at[-1] == '?' || at[-1] == '&');
-
-		at += strlen(parameter);
-		while (is_parameter && *at != '\0' && *at != '&' && *at != '#')
-			*at++ = '*';
-	}
+	hide_parameters(text);
 }
+
+#define BLANKS " \t"
 
 /* Also in a list of URLs, separated by blanks. */
 void rlock_url_hide_password(char *text)
 {
+	bool is_list = true;
+
 	for (char *start = text; *start != '\0';) {
-		size_t len = strcspn(start, " ");
+		size_t len = strcspn(start, BLANKS);
 		char end = start[len];
 
 		start[len] = '\0';
+		is_list = is_list && has_scheme(start);
 		hide_password(start);
 		start[len] = end;
-		start += len + strspn(start + len, " ");
+		start += len + strspn(start + len, BLANKS);
 	}
-	hide_password(text);
+	/* A password may have a blank in it. */
+	if (!is_list)
+		hide_password(text);
 }

@@ -19,6 +19,7 @@ static const struct {
 	{ "redis://user:a:b@h", "redis://user:***@h" },
 	{ "redis://user:p%40ss@h", "redis://user:******@h" },
 	{ "redis://user:pass@[::1]:6379", "redis://user:****@[::1]:6379" },
+	{ "valkeys://u:pass@h", "valkeys://u:****@h" },
 	{ "rediss://u:p@h?sni=x", "rediss://u:*@h?sni=x" },
 	{ "redis+sentinel://u:p@h1:1,h2:2/m", "redis+sentinel://u:*@h1:1,h2:2/m" },
 	{ "--url=redis://u:p@h", "--url=redis://u:*@h" },
@@ -86,8 +87,24 @@ static const struct {
 	/* as other clients have it */
 	{ "redis://password=:pass@h", "redis://password=:****@h" },
 	{ "redis://h?password=pass", "redis://h?password=****" },
-	{ "unix:///s?db=1&PassWord=pass&x=y", "unix:///s?db=1&PassWord=****&x=y" },
+	{ "unix:///s?db=1&PassWord=pass&x=y", "unix:///s?db=1&PassWord=****&x=*" },
 	{ "unix:///s?password=a&password=b#c", "unix:///s?password=*&password=*#c" },
+	{ "redis://h?auth=pass", "redis://h?auth=****" },
+	{ "rediss://u:p@h/0?SNI=x&auth=pa=s?s&cacert=/a",
+	  "rediss://u:*@h/0?SNI=x&auth=******&cacert=/a" },
+	{ "unix:///s?db=1&secret=", "unix:///s?db=1&secret=" },
+	{ "--url=redis://h?token=a&db=1&dbx=2", "--url=redis://h?token=*&db=1&dbx=*" },
+	{ "redis:h?auth=pass", "redis:h?auth=****" },
+	{ "http://h?auth=pass", "http://h?auth=****" },
+	{ "redis://h?x?auth=pass", "redis://h?x?auth=****" },
+	{ "job?id=5", "job?id=5" },
+	{ "job?id=5&password=pass", "job?id=5&password=****" },
+	/* several */
+	{ "redis://h:1 redis://u:pass@h:2", "redis://h:1 redis://u:****@h:2" },
+	{ "redis://u:pass@a  rediss://v:word@b?auth=x",
+	  "redis://u:****@a  rediss://v:****@b?auth=*" },
+	{ "redis://h:1\tlocal: unix:///a@b", "redis://h:1\tlocal: unix:///a@b" },
+	{ "redis://h redis://u:pa ss@h", "redis://h redis:*********@h" },
 };
 
 static void check_hide(void)
