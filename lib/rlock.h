@@ -94,8 +94,9 @@ RLOCK_API int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms);
 /* ---- text ---- */
 
 /*
- * Make bytes safe for a terminal: what isn't printable UTF-8, or would change the order of the text around it, becomes
- * \xNN for each byte. The text is cut, with "...", where out is full. Returns out, a string; out_size is at least 8.
+ * Make bytes safe for a terminal: what isn't printable UTF-8, would change the order of the text around it, or has no
+ * width, so that two names look alike, becomes \xNN for each byte. The text is cut, with "...", where out is full.
+ * Returns out, a string; out_size is at least 8.
  */
 RLOCK_API char *rlock_escape(const char *text, size_t len, char *out, size_t out_size);
 

@@ -11,6 +11,17 @@
 /* What one byte becomes at most, as text. */
 #define ESCAPE_MAX 4
 
+/* JSON's escapes have 16 bits. */
+static void put_escape(uint32_t character, FILE *out)
+{
+	if (character > 0xffff) {
+		character -= 0x10000;
+		(void)fprintf(out, "\\u%04" PRIx32, 0xd800 + (character >> 10));
+		character = 0xdc00 + (character & 0x3ff);
+	}
+	(void)fprintf(out, "\\u%04" PRIx32, character);
+}
+
 static void put_string(const char *text, size_t len, FILE *out)
 {
 	size_t at = 0;
@@ -29,7 +40,7 @@ static void put_string(const char *text, size_t len, FILE *out)
 		else if (strlen(shown) == read && memcmp(shown, text + at, read) == 0)
 			(void)fwrite(text + at, 1, read, out);
 		else
-			(void)fprintf(out, "\\u%04" PRIx32, character);
+			put_escape(character, out);
 		at += read;
 	}
 	(void)putc('"', out);

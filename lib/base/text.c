@@ -57,19 +57,28 @@ size_t rlock_character_read(const char *text, size_t len, uint32_t *character_ou
 	return len == 0 ? 0 : utf8_read((const unsigned char *)text, len, character_out);
 }
 
-/* Whether a terminal would obey the character, or show the text around it in another order. */
-static bool is_control(uint32_t character)
+/*
+ * Whether a terminal would obey the character, show the text around it in another order, or show nothing, so that two
+ * names look alike.
+ */
+static bool is_unseen(uint32_t character)
 {
 	static const struct {
 		uint32_t first, last;
 	} ranges[] = {
 		{ 0x00, 0x1f },     /* C0 */
 		{ 0x7f, 0x9f },     /* DEL, C1 */
+		{ 0xad, 0xad },     /* soft hyphen */
 		{ 0x061c, 0x061c }, /* Arabic letter mark */
-		{ 0x200e, 0x200f }, /* left-to-right and right-to-left mark */
-		{ 0x2028, 0x2029 }, /* line and paragraph separator: a message is one line */
-		{ 0x202a, 0x202e }, /* embeddings and overrides */
-		{ 0x2066, 0x2069 }, /* isolates */
+		{ 0x180e, 0x180e }, /* Mongolian vowel separator */
+		{ 0x200b,
+		  0x200f }, /* no width: space, joiners; left-to-right and right-to-left mark */
+		{ 0x2028, 0x2029 },   /* line and paragraph separator: a message is one line */
+		{ 0x202a, 0x202e },   /* embeddings and overrides */
+		{ 0x2060, 0x2064 },   /* word joiner, invisible operators */
+		{ 0x2066, 0x2069 },   /* isolates */
+		{ 0xfeff, 0xfeff },   /* byte order mark */
+		{ 0xe0000, 0xe0fff }, /* tags */
 	};
 	size_t i;
 
@@ -91,7 +100,7 @@ static size_t piece_make(const unsigned char *text, size_t len, char piece[PIECE
 	size_t i;
 
 	*read_out = read == 0 ? 1 : read;
-	if (read != 0 && !is_control(character)) {
+	if (read != 0 && !is_unseen(character)) {
 		memcpy(piece, text, read);
 		return read;
 	}

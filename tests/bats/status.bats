@@ -260,6 +260,18 @@ status_is_quick() {
 	assert_equal "$(json 'lock["holders"][0]["note"], doc["names"][0]["name"]')" "('evil \\x1b]0;title\\x07', 'a\\x1b[2Jb\\tc')"
 }
 
+@test "a name with characters that have no width does not look like another one, and JSON has it as it is" {
+	local name=$'nightly\u200b\U000e0041\ufeff'
+	hold_in_background "$name"
+	run -0 rlock status "$name"
+	assert_line --index 0 --partial 'nightly\xe2\x80\x8b\xf3\xa0\x81\x81\xef\xbb\xbf: plain lock'
+	run -75 rlock run -w 20ms "$name" -- true
+	assert_output --partial 'rlock: nightly\xe2\x80\x8b\xf3\xa0\x81\x81\xef\xbb\xbf: '
+	run -0 rlock status --json "$name"
+	assert_output --partial '"nightly\u200b\udb40\udc41\ufeff"'
+	assert_equal "$(json 'ascii(doc["names"][0]["name"])')" "'nightly\\u200b\\U000e0041\\ufeff'"
+}
+
 @test "in JSON a name that is no UTF-8 is text with escapes, and base64 beside it" {
 	local name=$'n\xff\\x'
 	acquire lock ci "$name"
