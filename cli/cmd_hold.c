@@ -165,7 +165,7 @@ static int renew(const struct opts *opts, struct rlock_conn *conn, struct rlock_
 		return caller_report(opts, conn, lost_code);
 	if (status != RLOCK_OK)
 		return caller_report_failure(opts, conn, status);
-	(void)printf("%s\n", duration_print(rlock_hold_ttl_ms(hold), ttl));
+	(void)printf("%s\n", duration_print_rough(rlock_hold_ttl_ms(hold), ttl));
 	return output_end(0);
 }
 

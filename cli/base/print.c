@@ -1,8 +1,9 @@
 /*
- * Prints to standard output, asks the terminal for its size, and prints tables. A character counts as one column: of
- * writings whose characters are wider the alignment suffers, and nothing else.
+ * Prints to standard output, asks the terminal for its size, and prints fields and rows. A character counts as one
+ * column: of writings whose characters are wider the alignment suffers, and nothing else.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include "base/array.h"
 #include "base/message.h"
 #include "base/print.h"
+#include "base/units.h"
+#include "lib/rlock.h"
 
 int output_end(int code)
 {
@@ -49,11 +52,155 @@ size_t terminal_lines(void)
 	return size_of_terminal().ws_row;
 }
 
-/* ---- tables ---- */
+/* ---- fields ---- */
+
+#define CELL_MAX 2200 /* a name, an owner or a note, of which each byte is escaped */
+
+/* Of the types that are in the struct; what they are depends on the type. */
+union value {
+	const struct rlock_name *bytes;
+	const char *const *text;
+	const int64_t *number;
+	const size_t *size;
+	const bool *claim;
+	const void *const *object;
+};
+
+static union value value_of(const struct field *field, const void *object)
+{
+	/* The void pointer goes into whichever member is read. */
+	return (union value){ .bytes = (const void *)((const char *)object + field->offset) };
+}
+
+static void list_json(struct json *json, const struct field *field, const void *object);
+
+static void object_json(struct json *json, const struct field *field, const void *part)
+{
+	if (part == NULL) {
+		json_null(json, field->key);
+		return;
+	}
+	json_open(json, field->key, '{');
+	fields_json(json, field->fields, part);
+	json_close(json, '}');
+}
+
+static void number_json(struct json *json, const struct field *field, int64_t number, int64_t least)
+{
+	if (number < least)
+		json_null(json, field->key);
+	else
+		json_number(json, field->key, number);
+}
+
+static void field_json(struct json *json, const struct field *field, const void *object,
+		       size_t position)
+{
+	union value value = value_of(field, object);
+
+	switch (field->type) {
+	case FIELD_BYTES:
+		json_bytes(json, field->key, value.bytes->text, value.bytes->len);
+		break;
+	case FIELD_TEXT:
+		json_text(json, field->key, *value.text);
+		break;
+	case FIELD_WORD:
+		json_text(json, field->key, field->word(object));
+		break;
+	case FIELD_NUMBER:
+		json_number(json, field->key, *value.number);
+		break;
+	case FIELD_POSITIVE:
+	case FIELD_TIME:
+		number_json(json, field, *value.number, field->type == FIELD_POSITIVE);
+		break;
+	case FIELD_SIZE:
+		json_number(json, field->key, (int64_t)*value.size);
+		break;
+	case FIELD_POSITION:
+		json_number(json, field->key, (int64_t)position);
+		break;
+	case FIELD_BOOL:
+		json_bool(json, field->key, *value.claim);
+		break;
+	case FIELD_CLAIM:
+		json_bool(json, field->key, field->word(object)[0] != '\0');
+		break;
+	case FIELD_OBJECT:
+		object_json(json, field, *value.object);
+		break;
+	case FIELD_PART:
+		object_json(json, field, field->word(object)[0] != '\0' ? object : NULL);
+		break;
+	case FIELD_LIST:
+		list_json(json, field, object);
+		break;
+	case FIELD_END:
+		break;
+	}
+}
+
+static void fields_json_at(struct json *json, const struct field *fields, const void *object,
+			   size_t position)
+{
+	for (; fields->type != FIELD_END; fields++)
+		if (fields->key != NULL)
+			field_json(json, fields, object, position);
+}
+
+static void list_json(struct json *json, const struct field *field, const void *object)
+{
+	const char *item = *value_of(field, object).object;
+	size_t count = *(const size_t *)(const void *)((const char *)object + field->count_offset);
+
+	json_open(json, field->key, '[');
+	for (size_t i = 0; i < count; i++, item += field->size) {
+		json_open(json, NULL, '{');
+		fields_json_at(json, field->fields, item, i + 1);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+void fields_json(struct json *json, const struct field *fields, const void *object)
+{
+	fields_json_at(json, fields, object, 1);
+}
+
+/* As a cell; a list is none. */
+static const char *field_text(const struct field *field, const void *object, char out[CELL_MAX])
+{
+	union value value = value_of(field, object);
+
+	switch (field->type) {
+	case FIELD_BYTES:
+		return rlock_escape(value.bytes->text, value.bytes->len, out, CELL_MAX);
+	case FIELD_TEXT:
+		return *value.text;
+	case FIELD_WORD:
+		return field->word(object);
+	case FIELD_TIME:
+		return duration_print_known(*value.number, out);
+	case FIELD_NUMBER:
+		(void)snprintf(out, CELL_MAX, "%" PRId64, *value.number);
+		return out;
+	case FIELD_SIZE:
+		(void)snprintf(out, CELL_MAX, "%zu", *value.size);
+		return out;
+	default:
+		return "";
+	}
+}
+
+/* ---- rows ---- */
 
 #define GAP 2
 #define ELLIPSIS "..."
-#define FLEXIBLE_LEAST 12 /* below that the last column has lines of its own */
+#define FOLDED_LEAST 24 /* below that the last column has lines of its own */
+#define CUT_LEAST 12
+#define LONG_LEAST 24   /* no cell of less is long */
+#define LONG_DEFAULT 40 /* where there is no terminal */
 
 static bool is_continuation(char byte)
 {
@@ -81,137 +228,318 @@ static size_t bytes_of(const char *text, size_t width)
 	return len;
 }
 
-void columns_init(struct columns *columns, const char *const *headers, size_t count,
-		  size_t flexible)
+void columns_init(struct columns *columns, const struct column *table, size_t count, size_t indent,
+		  size_t width)
 {
-	*columns = (struct columns){ .count = count, .flexible = flexible };
-	if (headers != NULL)
-		columns_add(columns, headers);
+	*columns = (struct columns){
+		.table = table,
+		.count = count,
+		.indent = indent,
+		.room = width > indent ? width - indent : width,
+	};
 }
 
 static void remove_rows(struct columns *columns)
 {
-	for (size_t i = 0; i < columns->cell_count; i++)
-		free(columns->cells[i]);
-	columns->cell_count = 0;
+	for (size_t i = 0; i < columns->row_count; i++)
+		free(columns->rows[i]);
+	columns->row_count = columns->header_count = 0;
 }
 
 void columns_free(struct columns *columns)
 {
 	remove_rows(columns);
-	free(columns->cells);
+	free(columns->rows);
 	*columns = (struct columns){ 0 };
+}
+
+static size_t long_width(const struct columns *columns)
+{
+	size_t third = columns->room / 3;
+
+	return columns->room == 0 ? LONG_DEFAULT : third > LONG_LEAST ? third : LONG_LEAST;
+}
+
+static void widen(struct columns *columns, size_t column, const char *text)
+{
+	size_t width = width_of(text);
+
+	if (columns->table[column].way == COLUMN_LONG && width > long_width(columns))
+		return;
+	if (width > columns->widths[column])
+		columns->widths[column] = width;
+}
+
+static char *join(const char *const *texts, size_t count)
+{
+	size_t size = 0;
+	char *row, *end;
+
+	for (size_t i = 0; i < count; i++)
+		size += strlen(texts[i]) + 1;
+	row = end = malloc(size);
+	for (size_t i = 0; row != NULL && i < count; i++)
+		end = stpcpy(end, texts[i]) + 1;
+	return row;
+}
+
+static void add(struct columns *columns, const char *const *texts)
+{
+	char **rows = array_grow(columns->rows, columns->row_count, sizeof(*rows));
+	char *row = join(texts, columns->count);
+
+	if (rows != NULL)
+		columns->rows = rows;
+	if (rows == NULL || row == NULL) {
+		free(row);
+		columns->is_out_of_memory = true;
+		return;
+	}
+	rows[columns->row_count++] = row;
+	for (size_t i = 0; i < columns->count; i++)
+		widen(columns, i, texts[i]);
 }
 
 void columns_add(struct columns *columns, const char *const *texts)
 {
-	for (size_t i = 0; i < columns->count; i++) {
-		char **cells = array_grow(columns->cells, columns->cell_count, sizeof(*cells));
-		char *copy = strdup(texts[i]);
+	const char *headers[COLUMNS_MAX];
 
-		if (cells != NULL)
-			columns->cells = cells;
-		if (cells == NULL || copy == NULL) {
-			free(copy);
-			columns->is_out_of_memory = true;
-			return;
-		}
-		cells[columns->cell_count++] = copy;
-		if (width_of(texts[i]) > columns->widths[i])
-			columns->widths[i] = width_of(texts[i]);
+	for (size_t i = 0; i < columns->count; i++)
+		headers[i] = columns->table[i].header;
+	if (!columns->has_headers) {
+		add(columns, headers);
+		columns->header_count = columns->row_count;
 	}
+	columns->has_headers = true;
+	add(columns, texts);
 }
 
-static size_t total_of(const size_t widths[], size_t count)
+void columns_add_fields(struct columns *columns, const struct field *fields, const void *object,
+			const char *first)
+{
+	char cells[COLUMNS_MAX][CELL_MAX];
+	const char *texts[COLUMNS_MAX] = { first };
+
+	for (size_t i = first != NULL; i < columns->count; i++)
+		texts[i] = "";
+	for (; fields->type != FIELD_END; fields++)
+		if (fields->column > (first != NULL) && fields->column <= columns->count)
+			texts[fields->column - 1] =
+				field_text(fields, object, cells[fields->column - 1]);
+	columns_add(columns, texts);
+}
+
+/* ---- which rows ---- */
+
+static const char *cell_of(const char *row, size_t column)
+{
+	while (column-- > 0)
+		row += strlen(row) + 1;
+	return row;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void columns_sort(struct columns *columns)
+{
+	size_t first = columns->header_count;
+
+	if (columns->row_count > first)
+		qsort(columns->rows + first, columns->row_count - first, sizeof(*columns->rows),
+		      compare);
+}
+
+static bool are_alike(const struct columns *columns, unsigned alike, const char *a, const char *b)
+{
+	for (size_t i = 0; i < columns->count; i++)
+		if ((alike & 1U << i) != 0 && strcmp(cell_of(a, i), cell_of(b, i)) != 0)
+			return false;
+	return true;
+}
+
+static void set_count(struct columns *columns, char **row, size_t count, size_t of)
+{
+	size_t start = (size_t)(cell_of(*row, columns->count - 1) - *row);
+	char text[64], *longer;
+
+	(void)snprintf(text, sizeof(text), "%zu of %zu", count, of);
+	longer = realloc(*row, start + strlen(text) + 1);
+	if (longer == NULL) {
+		columns->is_out_of_memory = true;
+		return;
+	}
+	*row = longer;
+	(void)strcpy(longer + start, text);
+	widen(columns, columns->count - 1, text);
+}
+
+void columns_merge(struct columns *columns, unsigned alike, size_t of)
+{
+	size_t kept = columns->header_count;
+
+	for (size_t at = kept, next; at < columns->row_count; at = next) {
+		for (next = at + 1;
+		     next < columns->row_count &&
+		     are_alike(columns, alike, columns->rows[at], columns->rows[next]);
+		     next++)
+			free(columns->rows[next]);
+		columns->rows[kept] = columns->rows[at];
+		set_count(columns, &columns->rows[kept++], next - at, of);
+	}
+	columns->row_count = kept;
+}
+
+/* ---- lines ---- */
+
+/* How the columns are laid out in the room that there is. */
+struct layout {
+	size_t widths[COLUMNS_MAX];
+	bool is_out[COLUMNS_MAX];
+	size_t beside; /* so many columns are beside one another; the last one may be below */
+};
+
+static size_t total_of(const struct layout *layout)
 {
 	size_t total = 0;
 
-	for (size_t i = 0; i < count; i++)
-		total += widths[i] + (i > 0 ? GAP : 0);
+	for (size_t i = 0; i < layout->beside; i++)
+		total += layout->is_out[i] ? 0 : layout->widths[i] + (i > 0 ? GAP : 0);
 	return total;
 }
 
-/* Cut one column by as much as the line is too long, but not below least. */
-static void narrow(size_t widths[], size_t count, size_t column, size_t least, size_t room)
+/* Narrow one column by as much as the line is too long, but not below least. */
+static void narrow(struct layout *layout, size_t column, size_t least, size_t room)
 {
-	size_t total = total_of(widths, count);
+	size_t total = total_of(layout), width = layout->widths[column];
 
-	if (total <= room || widths[column] <= least)
-		return;
-	widths[column] =
-		total - room < widths[column] - least ? widths[column] - (total - room) : least;
+	if (total > room && width > least)
+		layout->widths[column] =
+			total - room < width - least ? width - (total - room) : least;
 }
 
-/* How many columns are beside one another, cut to room; the last one may be below its row. */
-static size_t fit(size_t widths[], const struct columns *columns, size_t room)
+static struct layout lay_out(const struct columns *columns)
 {
-	size_t last = columns->count - 1, flexible = columns->flexible;
+	struct layout layout = { .beside = columns->count };
+	size_t last = columns->count - 1, flexible = last;
 
-	narrow(widths, columns->count, flexible, FLEXIBLE_LEAST, room);
-	if (flexible == last)
-		narrow(widths, columns->count, last, 0, room);
-	if (flexible == last || total_of(widths, columns->count) <= room)
-		return columns->count;
-	widths[flexible] = columns->widths[flexible];
-	narrow(widths, last, flexible, FLEXIBLE_LEAST, room);
-	return last;
-}
+	memcpy(layout.widths, columns->widths, sizeof(layout.widths));
+	for (size_t i = 0; i < columns->count; i++) {
+		enum column_way way = columns->table[i].way;
 
-static void print_cell(const char *text, size_t width, bool is_last, FILE *out)
-{
-	size_t shown = width_of(text);
-
-	if (shown > width && width >= strlen(ELLIPSIS)) {
-		(void)fprintf(out, "%.*s%s", (int)bytes_of(text, width - strlen(ELLIPSIS)), text,
-			      ELLIPSIS);
-		shown = width;
-	} else if (shown > width) {
-		(void)fprintf(out, "%.*s", (int)bytes_of(text, width), text);
-		shown = width;
-	} else {
-		(void)fprintf(out, "%s", text);
+		if (way == COLUMN_FIRST_OUT && columns->room > 0)
+			layout.is_out[i] = total_of(&layout) > columns->room;
+		else if (way == COLUMN_FOLDED || way == COLUMN_CUT)
+			flexible = i;
 	}
-	if (!is_last)
-		(void)fprintf(out, "%*s", (int)(width - shown + GAP), "");
+	if (columns->room == 0 || total_of(&layout) <= columns->room)
+		return layout;
+	if (columns->table[last].way == COLUMN_BELOW) {
+		narrow(&layout, flexible, FOLDED_LEAST, columns->room);
+		if (total_of(&layout) <= columns->room)
+			return layout;
+		layout.widths[flexible] = columns->widths[flexible];
+		layout.beside = last;
+	}
+	narrow(&layout, flexible, CUT_LEAST, columns->room);
+	return layout;
 }
 
-/* No blanks at the end of a line. */
-static size_t last_filled(char *const *row, size_t count)
+static void print_blanks(size_t count, FILE *out)
 {
-	while (count > 1 && row[count - 1][0] == '\0')
-		count--;
-	return count - 1;
+	(void)fprintf(out, "%*s", (int)count, "");
 }
 
-static void print_line(char *const *row, const size_t widths[], size_t count, size_t indent,
+/* The part of a text that fits into a line; the rest is left in *text. It is folded at a blank, if there is one. */
+static size_t fold(const char **text, size_t width)
+{
+	const char *start = *text;
+	size_t len = bytes_of(start, width > 0 ? width : 1), at = len;
+
+	if (start[len] != '\0')
+		while (at > 0 && start[at] != ' ')
+			at--;
+	len = at > 0 ? at : len;
+	*text = start + len + (at > 0 && start[len] == ' ');
+	return len;
+}
+
+/* One cell on one line; what is folded is left in *text. */
+static void print_cell(const char **text, enum column_way way, size_t width, bool is_last,
 		       FILE *out)
 {
-	size_t last = last_filled(row, count);
+	const char *start = *text;
+	size_t shown = width_of(start), len = strlen(start);
+	bool is_cut = way == COLUMN_CUT && shown > width;
 
-	(void)fprintf(out, "%*s", (int)indent, "");
-	for (size_t i = 0; i <= last; i++)
-		print_cell(row[i], widths[i], i == last, out);
-	(void)putc('\n', out);
+	*text = start + len;
+	if (is_cut) {
+		len = bytes_of(start, width - strlen(ELLIPSIS));
+		shown = width;
+	} else if (way == COLUMN_FOLDED && shown > width) {
+		*text = start;
+		len = fold(text, width);
+		shown = 0;
+		for (size_t i = 0; i < len; i++)
+			shown += !is_continuation(start[i]);
+	}
+	(void)fprintf(out, "%.*s%s", (int)len, start, is_cut ? ELLIPSIS : "");
+	if (!is_last)
+		print_blanks((width > shown ? width - shown : 0) + GAP, out);
 }
 
-bool columns_print(struct columns *columns, size_t indent, size_t width, FILE *out)
+/* One line of a row, of what is left of its cells; no blanks at its end. False: nothing is left. */
+static bool print_line(const struct columns *columns, const struct layout *layout,
+		       const char *cells[COLUMNS_MAX], FILE *out)
 {
-	size_t widths[COLUMNS_MAX], room = width > indent ? width - indent : 1;
-	size_t beside = columns->count, below;
+	size_t last = layout->beside;
+
+	while (last > 0 && (cells[last - 1][0] == '\0' || layout->is_out[last - 1]))
+		last--;
+	if (last == 0)
+		return false;
+	print_blanks(columns->indent, out);
+	for (size_t i = 0; i < last; i++)
+		if (!layout->is_out[i])
+			print_cell(&cells[i], columns->table[i].way, layout->widths[i],
+				   i + 1 == last, out);
+	(void)putc('\n', out);
+	return true;
+}
+
+static void print_row(const struct columns *columns, const struct layout *layout, const char *row,
+		      FILE *out)
+{
+	size_t last = columns->count - 1;
+	size_t below = layout->widths[0] + GAP + columns->widths[last] <= columns->room
+			       ? layout->widths[0] + GAP
+			       : 0;
+	const char *cells[COLUMNS_MAX];
+
+	for (size_t i = 0; i < columns->count; i++)
+		cells[i] = cell_of(row, i);
+	if (columns->table[0].way == COLUMN_LONG && columns->room > 0 &&
+	    width_of(cells[0]) > layout->widths[0]) {
+		(void)fprintf(out, "%*s%s\n", (int)columns->indent, "", cells[0]);
+		cells[0] = "";
+	}
+	while (print_line(columns, layout, cells, out))
+		;
+	if (layout->beside == last && cells[last][0] != '\0')
+		(void)fprintf(out, "%*s%s\n", (int)(columns->indent + below), "", cells[last]);
+}
+
+bool columns_print(struct columns *columns, FILE *out)
+{
+	struct layout layout;
 
 	if (columns->is_out_of_memory)
 		return false;
-	memcpy(widths, columns->widths, sizeof(widths));
-	if (width > 0)
-		beside = fit(widths, columns, room);
-	below = widths[0] + GAP + widths[columns->count - 1] <= room ? widths[0] + GAP : 0;
-	for (size_t at = 0; at < columns->cell_count; at += columns->count) {
-		char *const *row = columns->cells + at;
-
-		print_line(row, widths, beside, indent, out);
-		if (beside < columns->count && row[beside][0] != '\0')
-			print_line(row + beside, widths + beside, 1, indent + below, out);
-	}
+	layout = lay_out(columns);
+	for (size_t i = 0; i < columns->row_count; i++)
+		print_row(columns, &layout, columns->rows[i], out);
 	remove_rows(columns);
 	return true;
 }

@@ -1,14 +1,16 @@
 /*
- * What a verb prints: its end, and tables for people, with cells in aligned columns that are cut to the width of the
- * terminal. The last column is for what is copied: it is never cut, unless it is the flexible one, but stands below its
- * row where there is no room.
+ * What a verb prints: its end, and what a struct has, by one table of fields: as a member of a JSON document, or as a cell
+ * of a row for people. Rows are aligned, and fitted to the width of the terminal.
  */
 #ifndef PRINT_H
 #define PRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+
+#include "base/json.h"
 
 /*
  * Write out what was printed to standard output: a full disk must not pass for success. code, or EXIT_SYSTEM after one
@@ -20,27 +22,83 @@ int output_end(int code);
 size_t terminal_columns(void);
 size_t terminal_lines(void);
 
-#define COLUMNS_MAX 10
+/* ---- fields ---- */
 
-struct columns {
-	size_t count;
-	size_t flexible; /* the column that is cut first, where the terminal is narrow */
-	size_t widths[COLUMNS_MAX];
-	char **cells; /* count of them a row */
-	size_t cell_count;
-	bool is_out_of_memory; /* stays set: checked once, by columns_print */
+enum field_type {
+	FIELD_END,
+	FIELD_BYTES,    /* struct rlock_name: any bytes */
+	FIELD_TEXT,     /* const char *, safe for a terminal; "" is null in JSON */
+	FIELD_NUMBER,   /* int64_t */
+	FIELD_POSITIVE, /* int64_t; 0 is null */
+	FIELD_TIME,     /* int64_t, in ms; a negative one is not known: null, "-" */
+	FIELD_SIZE,     /* size_t */
+	FIELD_BOOL,
+	FIELD_POSITION, /* in its list, from 1 */
+	FIELD_WORD,     /* what word() says of the struct; "" is null in JSON */
+	FIELD_CLAIM,    /* whether word() says anything */
+	FIELD_OBJECT,   /* a pointer to another struct; NULL is null */
+	FIELD_PART,     /* an object of fields of this struct; null unless word() says something */
+	FIELD_LIST,     /* a pointer to structs, and at count_offset how many, a size_t */
 };
 
-/* The first row, if headers is not NULL. */
-void columns_init(struct columns *columns, const char *const *headers, size_t count,
-		  size_t flexible);
+/* A field of a struct. A table of them ends with one of FIELD_END. */
+struct field {
+	const char *key; /* in JSON; NULL: it is not there */
+	enum field_type type;
+	size_t offset;
+	unsigned column; /* of a row, from 1; 0: in none */
+	const char *(*word)(const void *object);
+	const struct field *fields; /* of an object or a list */
+	size_t count_offset, size;  /* of a list and of each in it */
+};
+
+/* The members of an object that the caller has opened. */
+void fields_json(struct json *json, const struct field *fields, const void *object);
+
+/* ---- rows ---- */
+
+#define COLUMNS_MAX 10
+
+/* What becomes of a column where the terminal is narrow. */
+enum column_way {
+	COLUMN_WHOLE,
+	COLUMN_FIRST_OUT, /* it is left out, before anything else is done */
+	COLUMN_FOLDED,    /* on as many lines as it takes */
+	COLUMN_CUT,
+	COLUMN_LONG, /* of a cell that is much longer than others: a line of its own above its row */
+	COLUMN_BELOW, /* the last one: below its row. It is for what is copied, and never cut */
+};
+
+struct column {
+	const char *header;
+	enum column_way way;
+};
+
+struct columns {
+	const struct column *table;
+	size_t count, indent;
+	size_t room;      /* without the indent; 0: nothing is fitted */
+	bool has_headers; /* they were added */
+	size_t widths[COLUMNS_MAX];
+	char **rows; /* one piece of memory each: the cells, one after the other */
+	size_t row_count, header_count; /* how many of the rows are headers */
+	bool is_out_of_memory;          /* stays set: checked once, by columns_print */
+};
+
+/* width is that of the terminal; 0: there is none. The headers come with the first row. */
+void columns_init(struct columns *columns, const struct column *table, size_t count, size_t indent,
+		  size_t width);
 void columns_free(struct columns *columns);
-/* Copies count texts, which are safe for a terminal. */
+/* Add a row of count texts, which are safe for a terminal; they are copied. */
 void columns_add(struct columns *columns, const char *const *texts);
-/*
- * Print all rows, each after indent blanks, and remove them: a further print goes on with columns at least as wide.
- * width is that of the terminal; 0: nothing is cut. False when out of memory.
- */
-bool columns_print(struct columns *columns, size_t indent, size_t width, FILE *out);
+/* Add a row of what object has. first, if not NULL, is its first cell. */
+void columns_add_fields(struct columns *columns, const struct field *fields, const void *object,
+			const char *first);
+/* Sort the rows by their first cells. */
+void columns_sort(struct columns *columns);
+/* Of sorted rows that are alike in these columns, 1U << each, keep the first: its last cell becomes "N of OF". */
+void columns_merge(struct columns *columns, unsigned alike, size_t of);
+/* Print all rows, and remove them: a further print goes on with columns at least as wide. False when out of memory. */
+bool columns_print(struct columns *columns, FILE *out);
 
 #endif

@@ -157,27 +157,74 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 	run -0 diff listed shown
 }
 
-@test "list of a terminal is cut to its width" {
+@test "list is sorted by name" {
+	local name
+	for name in nightly hourly weekly a; do
+		acquire lock ci "$name"
+	done
+	run -0 rlock list
+	assert_equal "$(tail -n +2 <<<"$output" | cut -d ' ' -f 1 | tr '\n' ' ')" 'a hourly nightly weekly '
+}
+
+@test "list of a terminal is cut to its width, and CLIENT goes first" {
 	acquire lock ci nightly --note "$(printf 'n%.0s' {1..200})"
 	run -0 on_terminal 70 rlock list
 	for line in "${lines[@]}"; do
 		assert [ "${#line}" -le 70 ]
 	done
 	assert_output --partial 'nnn...'
+	refute_output --partial CLIENT
 }
 
-@test "list names each of several servers in a column, and goes on when one does not answer" {
+@test "a long name does not take the other columns of list away" {
+	local long
+	long=$(printf 'n%.0s' {1..100})
+	acquire lock ci "$long" --note 'the long one'
+	acquire lock ci short --note 'the short one'
+	run -0 on_terminal 80 rlock list
+	assert_line "$long"
+	assert_line --regexp '^ +plain +[0-9.]+s +5[0-9]s +0 +rlock +the long one$'
+	assert_line --regexp '^short +plain +[0-9.]+s +5[0-9]s +0 +rlock +the short one$'
+	# One line a lock where it is read by a program.
+	run -0 rlock list
+	assert_line --regexp "^$long +plain .* the long one\$"
+	assert_line --regexp '^short {2,40}plain '
+}
+
+@test "list has one row for a lock on several servers, and goes on when one does not answer" {
 	local url=redis://127.0.0.1:$PORT
-	acquire lock ci nightly -u "$url/1" -u "$url/2"
+	acquire lock ci nightly -u "$url/1" -u "$url/2" --note 'the job'
 	acquire lock ci other -u "$url/2"
 	run -0 rlock list -u "$url/1" -u "$url/2"
-	assert_equal "$(names)" 'nightly nightly other '
-	assert_line --regexp "^nightly .* redis://127.0.0.1:$PORT/1$"
-	assert_line --regexp "^other .* redis://127.0.0.1:$PORT/2$"
+	assert_line --index 0 --regexp ' SERVERS$'
+	assert_equal "$(names)" 'nightly other '
+	assert_line --regexp '^nightly .* the job +2 of 2$'
+	assert_line --regexp '^other .* 1 of 2$'
 	run -69 --separate-stderr rlock list --json -u "$url/1" -u redis://127.0.0.1:1 -u "$url/2"
 	assert_equal "$(json 'len(doc["locks"]), doc["complete"]')" '(3, False)'
 	output=$stderr
 	assert_output --partial 'cannot reach'
+}
+
+@test "list has a row for each holder of a lock that several servers gave to several" {
+	local url=redis://127.0.0.1:$PORT
+	acquire lock ci nightly -u "$url/1" --note 'one job'
+	acquire lock other nightly -u "$url/2" --note 'another job'
+	run -0 rlock list -u "$url/1" -u "$url/2"
+	assert_line --regexp '^nightly .* one job +1 of 2$'
+	assert_line --regexp '^nightly .* another job +1 of 2$'
+}
+
+@test "list --watch prints one state after the other, with one row for a lock on several servers" {
+	local url=redis://127.0.0.1:$PORT
+	acquire lock ci nightly -u "$url/1" -u "$url/2" --note 'the job'
+	RLOCK_URL="$url/1 $url/2" in_background sh -c 'exec rlock list --watch=100ms >states'
+	wait_until 5 has_lines states 4
+	acquire lock ci another -u "$url/1"
+	wait_until 5 grep -q '^another .* 1 of 2$' states
+	kill "$PID"
+	run -0 grep -c '^nightly .* the job  *2 of 2$' states
+	assert_equal "$output" "$(grep -c ^NAME states)"
 }
 
 @test "the rights that the manual lists for list are enough, and without one of them it is named" {

@@ -300,20 +300,41 @@ status_is_quick() {
 	let_all_leave
 }
 
-@test "status cuts lines to the width of a terminal" {
+# unfolded: the notes of the holder in the output, whose lines were put together.
+unfolded() {
+	sed -n '/^  holder /,/^          [0-9a-z]/p' <<<"$output" | sed -E 's/^  holder( +[^ ]+){3} +//; s/^ {11,}//; /^ {10}[^ ]/d' | tr '\n' ' '
+}
+
+@test "status folds a note to the width of a terminal, and cuts none of it" {
+	local note width
+	note="deploy of release-2026.11 to the cluster in the north, started by the pipeline 4711 at half past nine"
+	in_background rlock run --note "$note" nightly -- until_let_go
+	wait_until 5 is_held nightly
+	for width in 80 60; do
+		run -0 on_terminal "$width" rlock status nightly
+		for line in "${lines[@]}"; do
+			assert [ "${#line}" -le "$width" ]
+		done
+		assert_equal "$(unfolded)" "$note "
+	done
+	run -0 rlock status nightly
+	assert_line --regexp "^  holder .* $note  "
+	let_go
+}
+
+@test "status folds a note without blanks, too" {
 	acquire lock ci nightly --note "$(printf 'n%.0s' {1..200})"
 	run -0 on_terminal 60 rlock status nightly
 	for line in "${lines[@]}"; do
 		assert [ "${#line}" -le 60 ]
 	done
-	assert_line --regexp '^  holder .* nnnnn*\.\.\.  ci:0$'
-	run -0 rlock status nightly
-	assert_output --partial "$(printf 'n%.0s' {1..200})"
+	refute_output --partial ...
+	assert_equal "$(tr -cd n <<<"${lines[*]:2}" | wc -c)" 200
 }
 
-@test "status shows an owner whole, below its row where the terminal has no room beside it" {
+@test "status shows an owner whole, below its row where the terminal has no room beside it, and leaves out CLIENT first" {
 	local owner width
-	in_background rlock run --note "$(printf 'n%.0s' {1..200})" nightly -- until_let_go
+	in_background rlock run --note "the note" nightly -- until_let_go
 	wait_until 5 is_held nightly
 	owner=$(redis hkeys nightly)
 	for width in 80 60; do
@@ -321,14 +342,17 @@ status_is_quick() {
 		for line in "${lines[@]}"; do
 			assert [ "${#line}" -le "$width" ]
 		done
-		assert_line --regexp '^  holder .* nnnnn*\.\.\.$'
-		assert_line "          $owner"
-		assert_line '          OWNER'
+		refute_output --partial CLIENT
 	done
+	assert_line --regexp '^  holder .* the note$'
+	assert_line "          $owner"
+	assert_line '          OWNER'
+	run -0 on_terminal 80 rlock status nightly
+	assert_line --regexp "^  holder .* the note  $owner\$"
 	run -0 on_terminal 45 rlock status nightly
 	assert_line "  $owner"
-	run -0 on_terminal 120 rlock status nightly
-	assert_line --regexp "^  holder .* nnnnn*\.\.\.  $owner\$"
+	run -0 on_terminal 100 rlock status nightly
+	assert_line --regexp "^  holder .* rlock +the note  $owner\$"
 	let_go
 }
 
@@ -382,20 +406,26 @@ status_is_quick() {
 	local url=redis://127.0.0.1:$PORT
 	RLOCK_URL="$url/1 $url/2 $url/3" acquire lock ci nightly
 	RLOCK_URL="$url/1 $url/2 $url/3" run -0 rlock status nightly
-	assert_line --index 0 --regexp '^nightly on 3 servers: plain lock, held, '
+	assert_line --index 0 --regexp '^nightly: held on 3 of 3 servers: plain lock, held, '
 	assert_equal "${#lines[@]}" 3
 	# Each server has another owner of a kept hold, by its own clock.
 	RLOCK_URL="$url/1 $url/2 $url/3" rlock run --at-least 60s kept -- true
 	RLOCK_URL="$url/1 $url/2 $url/3" run -0 rlock status kept
-	assert_line --index 0 --regexp '^kept on 3 servers: plain lock, held, '
+	assert_line --index 0 --regexp '^kept: held on 3 of 3 servers: plain lock, held, '
 }
 
-@test "where servers differ status says what each of them says" {
+@test "of one permit status speaks in the singular" {
+	acquire sem ci one --permits 1
+	run -0 rlock status one
+	assert_line --index 0 'one: semaphore, held, 0 of 1 permit free'
+}
+
+@test "where servers differ status says on how many the lock is held, and what each of them says" {
 	local url=redis://127.0.0.1:$PORT
 	acquire lock ci nightly -u "$url/1"
 	acquire lock other nightly -u "$url/2"
 	run -1 rlock status -u "$url/1" -u "$url/2" -u "$url/3" nightly
-	assert_line --index 0 'nightly: the servers differ'
+	assert_line --index 0 'nightly: held on 2 of 3 servers, 3 are needed; the servers differ'
 	assert_line --regexp "^nightly at redis://127.0.0.1:$PORT/1: plain lock, held, "
 	assert_line --regexp '^  holder .* ci:0$'
 	assert_line --regexp '^  holder .* other:0$'
@@ -407,6 +437,7 @@ status_is_quick() {
 	local url=redis://127.0.0.1:$PORT
 	acquire lock ci nightly -u "$url/1" -u "$url/2"
 	run -0 --separate-stderr rlock status --quorum 2 -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly
+	assert_line --index 0 'nightly: held on 2 of 3 servers; the servers differ'
 	assert_line --regexp '^nightly at redis://127.0.0.1:1/0: unknown: cannot reach '
 	run -69 --separate-stderr rlock status -u "$url/1" -u "$url/2" -u redis://127.0.0.1:1 nightly
 	assert_equal "$(grep -c '^rlock: nightly: cannot reach ' <<<"$stderr")" 1

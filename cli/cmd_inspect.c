@@ -1,0 +1,844 @@
+/*
+ * status: what each name is, which owners hold it, and which wait; and list: a row for each lock that is held on the
+ * servers, which lib/list.c finds. What both print of a lock is in one table of fields. All that comes from a server is
+ * escaped.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/json.h"
+#include "base/message.h"
+#include "base/print.h"
+#include "base/units.h"
+#include "caller.h"
+#include "options/opts.h"
+#include "verbs.h"
+
+#define CELL_MAX 1024 /* an owner or a note, of which each byte is escaped */
+
+/* ---- the process of a holder, which the default note names: cmd_lock.c makes it ---- */
+
+/* A lock of --owner, "ID:0", has no process, and what --at-least keeps has none any more. */
+static bool has_process(const struct rlock_holder *holder)
+{
+	const struct rlock_name *owner = &holder->owner;
+
+	return holder->client == RLOCK_CLIENT_RLOCK && !holder->is_kept && holder->ttl_ms != 0 &&
+	       !(owner->len >= 2 && memcmp(owner->text + owner->len - 2, ":0", 2) == 0);
+}
+
+/* The pid in "user@host pid 123 program"; 0: it is none of this host. */
+static pid_t pid_in_note(const struct rlock_name *note)
+{
+	char text[RLOCK_NOTE_MAX], before[sizeof(((struct utsname *)NULL)->nodename) + 8];
+	struct utsname host;
+	const char *cursor;
+	int64_t pid;
+
+	if (note->len >= sizeof(text) || uname(&host) != 0)
+		return 0;
+	memcpy(text, note->text, note->len);
+	text[note->len] = '\0';
+	(void)snprintf(before, sizeof(before), "@%s pid ", host.nodename);
+	cursor = strstr(text, before);
+	if (cursor == NULL)
+		return 0;
+	cursor += strlen(before);
+	return number_read(&cursor, &pid) && *cursor == ' ' && pid > 0 && pid <= INT_MAX
+		       ? (pid_t)pid
+		       : 0;
+}
+
+/*
+ * The pid of a process of this host that the note names and that does not exist; else 0. A user may have chosen such a
+ * text, containers may share a host's name, and the command of a holder that was killed may still run: nothing but what
+ * people read may depend on it.
+ */
+static pid_t gone_process(const struct rlock_holder *holder)
+{
+	pid_t pid = has_process(holder) ? pid_in_note(&holder->note) : 0;
+
+	/* Another user's process, which /proc may hide, is EPERM. */
+	return pid == 0 || kill(pid, 0) == 0 || errno != ESRCH ? 0 : pid;
+}
+
+/* ---- what is printed of a lock: the keys are a promise, see rlock-output(5) ---- */
+
+enum status_column { ROLE, SINCE, TTL, COUNT, CLIENT, NOTE, OWNER, COLUMN_COUNT };
+
+static const struct column status_columns[COLUMN_COUNT] = {
+	[ROLE] = { "", COLUMN_WHOLE },
+	[SINCE] = { "FOR", COLUMN_WHOLE },
+	[TTL] = { "TTL", COLUMN_WHOLE },
+	[COUNT] = { "COUNT", COLUMN_WHOLE },
+	[CLIENT] = { "CLIENT", COLUMN_FIRST_OUT },
+	[NOTE] = { "NOTE", COLUMN_FOLDED },
+	[OWNER] = { "OWNER", COLUMN_BELOW },
+};
+
+static const char *kind_word(enum rlock_kind kind)
+{
+	return kind == RLOCK_ANY ? "" : rlock_kind_name(kind);
+}
+
+static const char *holder_role(const void *object)
+{
+	const struct rlock_holder *holder = object;
+
+	if (holder->ttl_ms == 0)
+		return "expired";
+	if (holder->is_kept)
+		return "kept";
+	if (holder->kind == RLOCK_READ)
+		return "reader";
+	return holder->kind == RLOCK_WRITE ? "writer" : "holder";
+}
+
+static const char *holder_kind(const void *object)
+{
+	return kind_word(((const struct rlock_holder *)object)->kind);
+}
+
+static const char *holder_client(const void *object)
+{
+	return rlock_client_name(((const struct rlock_holder *)object)->client);
+}
+
+static const char *holder_gone(const void *object)
+{
+	return gone_process(object) != 0 ? "gone" : "";
+}
+
+static const char *waiter_client(const void *object)
+{
+	return rlock_client_name(((const struct rlock_waiter *)object)->client);
+}
+
+static const char *waiter_dead(const void *object)
+{
+	return ((const struct rlock_waiter *)object)->is_dead ? "dead" : "";
+}
+
+static const char *lock_state(const void *object)
+{
+	const struct rlock_inspection *lock = object;
+
+	if (lock->status != RLOCK_OK)
+		return "unknown";
+	switch (lock->state) {
+	case RLOCK_STATE_FREE:
+		return "free";
+	case RLOCK_STATE_HELD:
+		return "held";
+	case RLOCK_STATE_OTHER:
+		break;
+	}
+	return "other";
+}
+
+static const char *lock_kind(const void *object)
+{
+	return kind_word(((const struct rlock_inspection *)object)->kind);
+}
+
+static const char *lock_permits(const void *object)
+{
+	return ((const struct rlock_inspection *)object)->kind == RLOCK_SEMAPHORE ? "permits" : "";
+}
+
+#define OF(struct_name, member) .offset = offsetof(struct struct_name, member)
+#define LIST_OF(struct_name, list, counter)                                                        \
+	.offset = offsetof(struct rlock_inspection, list),                                         \
+	.count_offset = offsetof(struct rlock_inspection, counter),                                \
+	.size = sizeof(struct struct_name)
+
+static const struct field holder_fields[] = {
+	{ NULL, FIELD_WORD, .word = holder_role, .column = 1 + ROLE },
+	{ "owner", FIELD_BYTES, OF(rlock_holder, owner), .column = 1 + OWNER },
+	{ "kind", FIELD_WORD, .word = holder_kind },
+	{ "client", FIELD_WORD, .word = holder_client, .column = 1 + CLIENT },
+	{ "note", FIELD_BYTES, OF(rlock_holder, note), .column = 1 + NOTE },
+	{ "count", FIELD_NUMBER, OF(rlock_holder, count), .column = 1 + COUNT },
+	{ "held_ms", FIELD_TIME, OF(rlock_holder, held_ms), .column = 1 + SINCE },
+	{ "ttl_ms", FIELD_TIME, OF(rlock_holder, ttl_ms), .column = 1 + TTL },
+	{ "kept", FIELD_BOOL, OF(rlock_holder, is_kept) },
+	{ "gone", FIELD_CLAIM, .word = holder_gone },
+	{ "token", FIELD_POSITIVE, OF(rlock_holder, token) },
+	{ .type = FIELD_END },
+};
+
+static const struct field waiter_fields[] = {
+	{ "position", FIELD_POSITION, .offset = 0 },
+	{ "owner", FIELD_BYTES, OF(rlock_waiter, owner), .column = 1 + OWNER },
+	{ "client", FIELD_WORD, .word = waiter_client, .column = 1 + CLIENT },
+	{ "note", FIELD_BYTES, OF(rlock_waiter, note), .column = 1 + NOTE },
+	{ "waits_ms", FIELD_TIME, OF(rlock_waiter, waits_ms), .column = 1 + SINCE },
+	{ NULL, FIELD_WORD, .word = waiter_dead, .column = 1 + TTL },
+	{ "dead", FIELD_BOOL, OF(rlock_waiter, is_dead) },
+	{ .type = FIELD_END },
+};
+
+static const struct field writer_fields[] = {
+	{ "owner", FIELD_BYTES, OF(rlock_waiter, owner) },
+	{ "note", FIELD_BYTES, OF(rlock_waiter, note) },
+	{ "waits_ms", FIELD_TIME, OF(rlock_waiter, waits_ms) },
+	{ .type = FIELD_END },
+};
+
+static const struct field permit_fields[] = {
+	{ "total", FIELD_NUMBER, OF(rlock_inspection, permits) },
+	{ "free", FIELD_NUMBER, OF(rlock_inspection, free_permits) },
+	{ "without_holder", FIELD_NUMBER, OF(rlock_inspection, unheld_permits) },
+	{ .type = FIELD_END },
+};
+
+static const struct field unseen_fields[] = {
+	{ "what", FIELD_TEXT, OF(rlock_unseen, what) },
+	{ "why", FIELD_TEXT, OF(rlock_unseen, why) },
+	{ .type = FIELD_END },
+};
+
+static const struct field lock_fields[] = {
+	{ "server", FIELD_TEXT, OF(rlock_inspection, server) },
+	{ "error", FIELD_TEXT, OF(rlock_inspection, error) },
+	{ "state", FIELD_WORD, .word = lock_state },
+	{ "kind", FIELD_WORD, .word = lock_kind },
+	{ "type", FIELD_TEXT, OF(rlock_inspection, type) },
+	{ "ground", FIELD_TEXT, OF(rlock_inspection, ground) },
+	{ "ttl_ms", FIELD_TIME, OF(rlock_inspection, ttl_ms) },
+	{ "token", FIELD_POSITIVE, OF(rlock_inspection, token) },
+	{ "holder_count", FIELD_SIZE, OF(rlock_inspection, holder_total) },
+	{ "holders", FIELD_LIST, LIST_OF(rlock_holder, holders, holder_count),
+	  .fields = holder_fields },
+	{ "queue_count", FIELD_SIZE, OF(rlock_inspection, queue_total) },
+	{ "queue", FIELD_LIST, LIST_OF(rlock_waiter, queue, queue_count), .fields = waiter_fields },
+	{ "waiter_count", FIELD_SIZE, OF(rlock_inspection, wake_total) },
+	{ "waits_ms", FIELD_TIME, OF(rlock_inspection, wake_ms) },
+	{ "other_client_count", FIELD_SIZE, OF(rlock_inspection, other_clients) },
+	{ "next_writer", FIELD_OBJECT, OF(rlock_inspection, writer), .fields = writer_fields },
+	{ "permits", FIELD_PART, .word = lock_permits, .fields = permit_fields },
+	{ "unseen", FIELD_LIST, LIST_OF(rlock_unseen, unseen, unseen_count),
+	  .fields = unseen_fields },
+	{ .type = FIELD_END },
+};
+
+/* ---- status: do the servers say the same? ---- */
+
+static bool are_equal(const struct rlock_name *a, const struct rlock_name *b)
+{
+	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
+/* An owner of a kept hold ends in a time by its server's clock. */
+static struct rlock_name without_time(const struct rlock_holder *holder)
+{
+	struct rlock_name owner = holder->owner;
+
+	while (holder->is_kept && owner.len > 0 && owner.text[owner.len - 1] >= '0' &&
+	       owner.text[owner.len - 1] <= '9')
+		owner.len--;
+	return owner;
+}
+
+/* Times differ from server to server, and so may the order of holders that began in the same moment. */
+static bool has_holder(const struct rlock_inspection *inspection, const struct rlock_holder *other)
+{
+	struct rlock_name wanted = without_time(other);
+
+	for (size_t i = 0; i < inspection->holder_count; i++) {
+		const struct rlock_holder *holder = &inspection->holders[i];
+		struct rlock_name owner = without_time(holder);
+
+		if (are_equal(&owner, &wanted) && holder->kind == other->kind &&
+		    holder->count == other->count && (holder->ttl_ms == 0) == (other->ttl_ms == 0))
+			return true;
+	}
+	return false;
+}
+
+static bool do_agree(const struct rlock_inspection *a, const struct rlock_inspection *b)
+{
+	if (a->status != b->status || strcmp(a->error, b->error) != 0 || a->state != b->state ||
+	    a->kind != b->kind || strcmp(a->type, b->type) != 0 || a->token != b->token ||
+	    a->holder_total != b->holder_total || a->permits != b->permits ||
+	    a->holder_count != b->holder_count || a->queue_total != b->queue_total ||
+	    a->queue_count != b->queue_count || a->unseen_count != b->unseen_count)
+		return false;
+	for (size_t i = 0; i < a->holder_count; i++)
+		if (!has_holder(b, &a->holders[i]))
+			return false;
+	for (size_t i = 0; i < a->queue_count; i++)
+		if (!are_equal(&a->queue[i].owner, &b->queue[i].owner))
+			return false;
+	return true;
+}
+
+static bool do_all_agree(const struct rlock_inspection *inspections, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (!do_agree(&inspections[0], &inspections[i]))
+			return false;
+	return true;
+}
+
+/* ---- status: the lines of a lock ---- */
+
+static const char *plural(int64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void print_lock(const struct rlock_inspection *lock, FILE *out)
+{
+	const char *kind = lock->kind == RLOCK_SEMAPHORE ? "semaphore" : kind_word(lock->kind);
+	int64_t free_permits = lock->free_permits > 0 ? lock->free_permits : 0;
+	char shown[CELL_MAX], ttl[DURATION_TEXT_MAX];
+
+	if (lock->status != RLOCK_OK) {
+		(void)fprintf(out, "unknown: %s\n", lock->error);
+		return;
+	}
+	if (lock->state == RLOCK_STATE_OTHER)
+		(void)fprintf(out, "no lock: the key holds a %s",
+			      rlock_escape(lock->type, strlen(lock->type), shown, sizeof(shown)));
+	else
+		(void)fprintf(out, "%s%s%s", kind,
+			      kind[0] == '\0'                 ? ""
+			      : lock->kind == RLOCK_SEMAPHORE ? ", "
+							      : " lock, ",
+			      lock_state(lock));
+	if (lock->kind == RLOCK_SEMAPHORE)
+		(void)fprintf(out, ", %" PRId64 " of %" PRId64 " permit%s free", free_permits,
+			      lock->permits, plural(lock->permits));
+	else if (lock->state == RLOCK_STATE_HELD && lock->ttl_ms >= 0)
+		(void)fprintf(out, ", %s of its lease left",
+			      duration_print_known(lock->ttl_ms, ttl));
+	else if (lock->state == RLOCK_STATE_HELD)
+		(void)fprintf(out, ", never expires");
+	if (lock->token > 0)
+		(void)fprintf(out, ", last token %" PRId64, lock->token);
+	(void)putc('\n', out);
+}
+
+#define INDENT 2
+
+static bool print_table(const struct rlock_inspection *lock, size_t width, FILE *out)
+{
+	struct columns table;
+	bool is_done;
+
+	columns_init(&table, status_columns, COLUMN_COUNT, INDENT, width);
+	for (size_t i = 0; i < lock->holder_count; i++)
+		columns_add_fields(&table, holder_fields, &lock->holders[i], NULL);
+	if (lock->writer != NULL)
+		columns_add_fields(&table, waiter_fields, lock->writer, "next writer");
+	for (size_t i = 0; i < lock->queue_count; i++) {
+		char position[32];
+
+		(void)snprintf(position, sizeof(position), "waiter %zu", i + 1);
+		columns_add_fields(&table, waiter_fields, &lock->queue[i], position);
+	}
+	is_done = columns_print(&table, out);
+	columns_free(&table);
+	return is_done;
+}
+
+/* Most often it was killed with its renewer: nothing is to be done, but to wait. */
+static void print_gone(const struct rlock_holder *holder, FILE *out)
+{
+	char left[DURATION_TEXT_MAX];
+	pid_t pid = gone_process(holder);
+
+	if (pid == 0)
+		return;
+	(void)fprintf(out,
+		      "  process %ld is not there: it has ended, or runs in another container; its "
+		      "command may still run",
+		      (long)pid);
+	if (holder->ttl_ms > 0)
+		(void)fprintf(out, "; %s of its lease left",
+			      duration_print_known(holder->ttl_ms, left));
+	(void)putc('\n', out);
+}
+
+static void print_rest(const struct rlock_inspection *lock, FILE *out)
+{
+	char shown[DURATION_TEXT_MAX];
+	size_t holders = lock->holder_total - lock->holder_count;
+	size_t queued = lock->queue_total - lock->queue_count;
+
+	if (lock->holder_total > lock->holder_count)
+		(void)fprintf(out, "  and %zu more holder%s\n", holders, plural((int64_t)holders));
+	if (lock->queue_total > lock->queue_count)
+		(void)fprintf(out, "  and %zu more in the queue\n", queued);
+	if (lock->wake_total > 0)
+		(void)fprintf(out, "  %zu waiter%s of rlock, the first for %s\n", lock->wake_total,
+			      plural((int64_t)lock->wake_total),
+			      duration_print_known(lock->wake_ms, shown));
+	if (lock->other_clients > 0)
+		(void)fprintf(out,
+			      "  %zu other client%s of its channel, as Redisson's waiters are\n",
+			      lock->other_clients, plural((int64_t)lock->other_clients));
+	if (lock->unheld_permits > 0)
+		(void)fprintf(out,
+			      "  %" PRId64
+			      " without a record of a holder: Java's RSemaphore leaves "
+			      "none, and permits that it held when it ended are never released\n",
+			      lock->unheld_permits);
+	for (size_t i = 0; i < lock->holder_count; i++)
+		print_gone(&lock->holders[i], out);
+	for (size_t i = 0; i < lock->unseen_count; i++)
+		(void)fprintf(out, "  not seen: %s: %s\n", lock->unseen[i].what,
+			      lock->unseen[i].why);
+}
+
+static bool print_one(const struct rlock_inspection *lock, size_t width, FILE *out)
+{
+	print_lock(lock, out);
+	if (lock->status != RLOCK_OK)
+		return true;
+	if (!print_table(lock, width, out))
+		return false;
+	print_rest(lock, out);
+	return true;
+}
+
+/* ---- status: the state ---- */
+
+/* The inspections of a name. */
+struct found {
+	struct rlock_inspection *inspections;
+	size_t count, quorum;
+};
+
+static size_t count_state(const struct found *found, enum rlock_state state)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < found->count; i++)
+		count += found->inspections[i].status == RLOCK_OK &&
+			 found->inspections[i].state == state;
+	return count;
+}
+
+/* Of several servers: how many have it, first of all. */
+static void print_count(const struct found *found, FILE *out)
+{
+	size_t held = count_state(found, RLOCK_STATE_HELD);
+
+	(void)fprintf(out, ": held on %zu of %zu servers", held, found->count);
+	if (held > 0 && held < found->quorum)
+		(void)fprintf(out, ", %zu are needed", found->quorum);
+}
+
+/*
+ * Print what each server says; once, where all of them say the same. width is that of the terminal, 0: none. False when
+ * out of memory.
+ */
+static bool print_text(const struct found *found, size_t width, FILE *out)
+{
+	const struct rlock_inspection *first = found->inspections;
+	bool is_one = do_all_agree(first, found->count);
+	char name[CELL_MAX * 2], server[CELL_MAX];
+
+	(void)rlock_escape(first->name.text, first->name.len, name, sizeof(name));
+	(void)fprintf(out, "%s", name);
+	if (found->count > 1)
+		print_count(found, out);
+	(void)fprintf(out, "%s", is_one ? ": " : "; the servers differ\n");
+	for (size_t i = 0; i < (is_one ? 1 : found->count); i++) {
+		const char *url = found->inspections[i].server;
+
+		if (!is_one)
+			(void)fprintf(out, "%s at %s: ", name,
+				      rlock_escape(url, strlen(url), server, sizeof(server)));
+		if (!print_one(&found->inspections[i], width, out))
+			return false;
+	}
+	return true;
+}
+
+/* Reports why the first of the servers that failed did. */
+static int report_failed_server(const struct opts *opts, const struct found *found)
+{
+	char name[NAME_SHOWN_MAX];
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct rlock_inspection *inspection = &found->inspections[i];
+
+		if (inspection->status == RLOCK_OK)
+			continue;
+		message_error("%s: %s", names_show_one(opts, 0, name), inspection->error);
+		return exit_code_of(inspection->status);
+	}
+	return 0;
+}
+
+/* A lock on several servers is held when a quorum has it; servers that did not reply may make the difference. */
+static int code_of(const struct opts *opts, const struct found *found)
+{
+	size_t held = count_state(found, RLOCK_STATE_HELD);
+	size_t not_held =
+		count_state(found, RLOCK_STATE_FREE) + count_state(found, RLOCK_STATE_OTHER);
+
+	if (held >= found->quorum)
+		return 0;
+	if (found->count - not_held < found->quorum)
+		return EXIT_NOT_HELD;
+	return report_failed_server(opts, found);
+}
+
+static void print_json(struct json *json, const struct found *found, int code)
+{
+	const struct rlock_name *name = &found->inspections[0].name;
+
+	json_open(json, NULL, '{');
+	json_bytes(json, "name", name->text, name->len);
+	json_bool(json, "held", code == 0);
+	json_open(json, "servers", '[');
+	for (size_t i = 0; i < found->count; i++) {
+		json_open(json, NULL, '{');
+		fields_json(json, lock_fields, &found->inspections[i]);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+static int print_name(const struct opts *opts, struct rlock_conn *conn,
+		      const struct rlock_name *name, struct json *json)
+{
+	struct found found = { .quorum = opts->quorum };
+	enum rlock_status status = rlock_inspect(conn, name, &found.inspections, &found.count);
+	int code;
+
+	if (status != RLOCK_OK)
+		return caller_report_failure(opts, conn, status);
+	code = code_of(opts, &found);
+	if (opts->json)
+		print_json(json, &found, code);
+	else if (!print_text(&found, terminal_columns(), json->out))
+		code = message_out_of_memory();
+	rlock_inspections_free(found.inspections, found.count);
+	return code;
+}
+
+static int print_names(const struct opts *opts, struct rlock_conn *conn, FILE *out)
+{
+	struct json json = { out, false };
+	int worst = 0;
+
+	if (opts->json) {
+		json_open(&json, NULL, '{');
+		json_open(&json, "names", '[');
+	}
+	/* Where no server answers, each further name would take as long. */
+	for (size_t i = 0; i < opts->name_count && worst <= EXIT_NOT_HELD; i++) {
+		struct opts one = opts_of_name(opts, i);
+		int code = print_name(&one, conn, &opts->names[i], &json);
+
+		if (code > worst)
+			worst = code;
+	}
+	if (opts->json) {
+		json_close(&json, ']');
+		json_close(&json, '}');
+		(void)putc('\n', out);
+	}
+	return worst;
+}
+
+/* ---- list: rows ---- */
+
+/*
+ * Rows are kept until the end, to be sorted, but not for long, and not more than fit into little memory: then they are
+ * sorted among those that there are. Those of several servers are kept, since rows of one lock are made one.
+ */
+#define ROWS_MAX 10000
+#define ROWS_OF_SERVERS_MAX 100000
+#define ROWS_AFTER_MS 5000
+#define ROWS_EVERY_MS 1000 /* after that */
+#define PROGRESS_AFTER_MS 1000
+#define PROGRESS_EVERY_MS 500
+
+enum list_column {
+	LIST_NAME,
+	LIST_KIND,
+	LIST_SINCE,
+	LIST_TTL,
+	LIST_WAITERS,
+	LIST_CLIENT,
+	LIST_HOLDER,
+	LIST_SERVERS,
+	LIST_COLUMN_COUNT
+};
+
+static const struct column list_columns[LIST_COLUMN_COUNT] = {
+	[LIST_NAME] = { "NAME", COLUMN_LONG },
+	[LIST_KIND] = { "KIND", COLUMN_WHOLE },
+	[LIST_SINCE] = { "FOR", COLUMN_WHOLE },
+	[LIST_TTL] = { "TTL", COLUMN_WHOLE },
+	[LIST_WAITERS] = { "WAITERS", COLUMN_WHOLE },
+	[LIST_CLIENT] = { "CLIENT", COLUMN_FIRST_OUT },
+	[LIST_HOLDER] = { "HOLDER", COLUMN_CUT },
+	[LIST_SERVERS] = { "SERVERS", COLUMN_WHOLE },
+};
+
+/* Other holders of a lock on several servers are another row. */
+#define LIST_ALIKE (1U << LIST_NAME | 1U << LIST_KIND | 1U << LIST_HOLDER)
+
+struct printing {
+	const struct opts *opts;
+	struct json json;
+	struct columns table;
+	bool is_out_of_memory, has_row;
+	uint64_t looked_at, found; /* on the servers that are done */
+	int64_t shown_ms;          /* when the progress was shown last */
+	int64_t print_ms;          /* when rows are printed that are there */
+};
+
+static void print_rows(struct printing *printing)
+{
+	message_progress_clear();
+	columns_sort(&printing->table);
+	if (printing->opts->url_count > 1)
+		columns_merge(&printing->table, LIST_ALIKE, printing->opts->url_count);
+	if (!columns_print(&printing->table, printing->json.out))
+		printing->is_out_of_memory = true;
+	(void)fflush(printing->json.out);
+	printing->print_ms = rlock_now_ms() + ROWS_EVERY_MS;
+}
+
+/* Its note says more to a person than its owner. */
+static void describe_holder(const struct rlock_inspection *lock, char out[CELL_MAX])
+{
+	const struct rlock_holder *holder = lock->holders;
+	size_t len;
+
+	if (lock->holder_count == 0) {
+		(void)snprintf(out, CELL_MAX, "%zu holders", lock->holder_total);
+		return;
+	}
+	if (holder->note.len > 0)
+		(void)rlock_escape(holder->note.text, holder->note.len, out, CELL_MAX);
+	else
+		(void)rlock_escape(holder->owner.text, holder->owner.len, out, CELL_MAX);
+	len = strlen(out);
+	if (lock->holder_total > 1)
+		(void)snprintf(out + len, CELL_MAX - len, " and %zu more", lock->holder_total - 1);
+}
+
+static void add_row(struct printing *printing, const struct rlock_inspection *lock)
+{
+	const struct rlock_holder *holder = lock->holder_count > 0 ? lock->holders : NULL;
+	char name[CELL_MAX * 2 + 64], since[DURATION_TEXT_MAX], ttl[DURATION_TEXT_MAX];
+	char waiters[32], shown_holder[CELL_MAX];
+	const char *cells[LIST_COLUMN_COUNT] = {
+		[LIST_NAME] = rlock_escape(lock->name.text, lock->name.len, name, sizeof(name)),
+		[LIST_KIND] = rlock_kind_name(lock->kind),
+		[LIST_SINCE] = duration_print_known(
+			holder != NULL ? holder->held_ms : RLOCK_TIME_UNKNOWN, since),
+		[LIST_TTL] = duration_print_known(lock->ttl_ms, ttl),
+		[LIST_WAITERS] = waiters,
+		[LIST_CLIENT] =
+			rlock_client_name(holder != NULL ? holder->client : RLOCK_CLIENT_UNKNOWN),
+		[LIST_HOLDER] = shown_holder,
+		[LIST_SERVERS] = "",
+	};
+	size_t most = printing->opts->url_count > 1 ? ROWS_OF_SERVERS_MAX : ROWS_MAX;
+
+	(void)snprintf(waiters, sizeof(waiters), "%zu", lock->queue_total + lock->wake_total);
+	describe_holder(lock, shown_holder);
+	columns_add(&printing->table, cells);
+	if (printing->table.row_count > most)
+		print_rows(printing);
+}
+
+static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t count)
+{
+	struct printing *printing = ctx;
+
+	printing->has_row = true;
+	for (size_t i = 0; i < count; i++) {
+		if (!printing->opts->json) {
+			add_row(printing, &locks[i]);
+			continue;
+		}
+		json_open(&printing->json, NULL, '{');
+		json_bytes(&printing->json, "name", locks[i].name.text, locks[i].name.len);
+		fields_json(&printing->json, lock_fields, &locks[i]);
+		json_close(&printing->json, '}');
+	}
+}
+
+/* ---- list: progress ---- */
+
+static void end_server(struct printing *printing, const struct rlock_list_progress *progress)
+{
+	char pattern[NAME_SHOWN_MAX];
+
+	printing->looked_at += progress->looked_at;
+	printing->found += progress->found;
+	if (progress->status == RLOCK_OK && progress->denied > 0)
+		message_warning("%s: %s: %" PRIu64 " keys could not be looked at: %s",
+				names_show_one(printing->opts, 0, pattern), progress->server,
+				progress->denied, progress->error);
+}
+
+static void on_progress(void *ctx, const struct rlock_list_progress *progress)
+{
+	struct printing *printing = ctx;
+	int64_t now_ms = rlock_now_ms();
+
+	/* A slow server: Ctrl-C finds all but the latest rows printed. */
+	if (now_ms >= printing->print_ms && printing->opts->url_count == 1 &&
+	    printing->opts->watch_ms == 0)
+		print_rows(printing);
+	if (progress->is_over) {
+		end_server(printing, progress);
+	} else if (now_ms - printing->shown_ms >= PROGRESS_EVERY_MS) {
+		printing->shown_ms = now_ms;
+		message_progress("%" PRIu64 " keys looked at, %" PRIu64 " locks found",
+				 printing->looked_at + progress->looked_at,
+				 printing->found + progress->found);
+	}
+}
+
+/* ---- --watch ---- */
+
+#define TO_TOP "\033[H"
+#define CLEAR_LINE "\033[K\n"
+#define CLEAR_BELOW "\033[J"
+#define CLEAR_ALL "\033[2J"
+
+/* Prints the state once; returns the exit code. */
+typedef int (*print_fn)(const struct opts *opts, struct rlock_conn *conn, FILE *out);
+
+/* When it was printed, since a picture that stands still would look the same. */
+static void print_head(int64_t every_ms)
+{
+	char when[WALL_CLOCK_TEXT_MAX], every[DURATION_TEXT_MAX];
+
+	(void)printf("%s, every %s" CLEAR_LINE, wall_clock_print(false, when),
+		     duration_print(every_ms, every));
+}
+
+/* As many lines as there is room for: more would scroll the first ones away. */
+static void show(const char *text, size_t room, int64_t every_ms, bool is_first)
+{
+	(void)printf("%s" TO_TOP, is_first ? CLEAR_ALL : "");
+	print_head(every_ms);
+	for (size_t line = 2; *text != '\0' && line < room; line++) {
+		size_t len = strcspn(text, "\n");
+
+		(void)printf("%.*s" CLEAR_LINE, (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+	(void)printf(CLEAR_BELOW);
+}
+
+/* It is made in memory and written in one piece: whatever ends the process leaves a whole state on the terminal. */
+static int print_once(const struct opts *opts, struct rlock_conn *conn, print_fn print,
+		      bool is_first)
+{
+	size_t room = terminal_lines(), size = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+	int code;
+
+	if (out == NULL)
+		return message_out_of_memory();
+	code = print(opts, conn, out);
+	if (fclose(out) != 0) {
+		free(text);
+		return message_out_of_memory();
+	}
+	if (room > 0)
+		show(text, room, opts->watch_ms, is_first);
+	else
+		(void)fputs(text, stdout);
+	free(text);
+	return output_end(code);
+}
+
+/*
+ * Print the state again and again: on a terminal in place, elsewhere one after the other. While no server is reached it
+ * goes on. It returns the exit code of any other failure, and else never: a signal ends the process, with the last state
+ * on the terminal.
+ */
+static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn print)
+{
+	bool is_first = true;
+
+	for (;;) {
+		int64_t next_ms = rlock_now_ms() + opts->watch_ms;
+		int code = print_once(opts, conn, print, is_first);
+
+		if (code > EXIT_NOT_HELD && code != EXIT_UNREACHABLE)
+			return code;
+		is_first = false;
+		(void)rlock_poll(NULL, 0, next_ms);
+	}
+}
+
+/* ---- list: all of it ---- */
+
+static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *out)
+{
+	struct printing printing = {
+		.opts = opts,
+		.json = { out, false },
+		.shown_ms = rlock_now_ms() + PROGRESS_AFTER_MS - PROGRESS_EVERY_MS,
+		.print_ms = rlock_now_ms() + ROWS_AFTER_MS,
+	};
+	struct rlock_list_request request = { opts->names[0], on_locks, on_progress, &printing };
+	size_t count = opts->url_count > 1 ? LIST_COLUMN_COUNT : LIST_SERVERS;
+	enum rlock_status status;
+	int code = 0;
+
+	columns_init(&printing.table, list_columns, count, 0, terminal_columns());
+	if (opts->json) {
+		json_open(&printing.json, NULL, '{');
+		json_open(&printing.json, "locks", '[');
+	}
+	status = rlock_list(conn, &request);
+	print_rows(&printing);
+	if (status != RLOCK_OK)
+		code = caller_report_failure(opts, conn, status);
+	if (opts->json) {
+		json_close(&printing.json, ']');
+		json_bool(&printing.json, "complete", status == RLOCK_OK);
+		json_close(&printing.json, '}');
+		(void)putc('\n', out);
+	} else if (code == 0 && !printing.has_row) {
+		char pattern[NAME_SHOWN_MAX];
+
+		message_info("%s: no lock is held", names_show_one(opts, 0, pattern));
+	}
+	columns_free(&printing.table);
+	return printing.is_out_of_memory ? message_out_of_memory() : code;
+}
+
+/* ---- both verbs ---- */
+
+static int print_or_watch(const struct opts *opts, struct rlock_conn *conn, print_fn print)
+{
+	return opts->watch_ms > 0 ? watch(opts, conn, print)
+				  : output_end(print(opts, conn, stdout));
+}
+
+int cmd_status(const struct opts *opts, struct rlock_conn *conn)
+{
+	return print_or_watch(opts, conn, print_names);
+}
+
+int cmd_list(const struct opts *opts, struct rlock_conn *conn)
+{
+	return print_or_watch(opts, conn, print_list);
+}
