@@ -3,14 +3,10 @@
  * servers, which lib/list.c finds. What both print of a lock is in one table of fields. All that comes from a server is
  * escaped.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "base/json.h"
 #include "base/message.h"
@@ -18,55 +14,10 @@
 #include "base/units.h"
 #include "caller.h"
 #include "options/opts.h"
+#include "sys/proc.h"
 #include "verbs.h"
 
 #define CELL_MAX 1024 /* an owner or a note, of which each byte is escaped */
-
-/* ---- the process of a holder, which the default note names: cmd_lock.c makes it ---- */
-
-/* A lock of --owner, "ID:0", has no process, and what --at-least keeps has none any more. */
-static bool has_process(const struct rlock_holder *holder)
-{
-	const struct rlock_name *owner = &holder->owner;
-
-	return holder->client == RLOCK_CLIENT_RLOCK && !holder->is_kept && holder->ttl_ms != 0 &&
-	       !(owner->len >= 2 && memcmp(owner->text + owner->len - 2, ":0", 2) == 0);
-}
-
-/* The pid in "user@host pid 123 program"; 0: it is none of this host. */
-static pid_t pid_in_note(const struct rlock_name *note)
-{
-	char text[RLOCK_NOTE_MAX], before[sizeof(((struct utsname *)NULL)->nodename) + 8];
-	struct utsname host;
-	const char *cursor;
-	int64_t pid;
-
-	if (note->len >= sizeof(text) || uname(&host) != 0)
-		return 0;
-	memcpy(text, note->text, note->len);
-	text[note->len] = '\0';
-	(void)snprintf(before, sizeof(before), "@%s pid ", host.nodename);
-	cursor = strstr(text, before);
-	if (cursor == NULL)
-		return 0;
-	cursor += strlen(before);
-	return number_read(&cursor, &pid) && *cursor == ' ' && pid > 0 && pid <= INT_MAX
-		       ? (pid_t)pid
-		       : 0;
-}
-
-/*
- * The pid of a process of this host that the note names and that does not exist; else 0. A user may have chosen such a
- * text, containers may share a host's name, and the command of a holder that was killed may still run: nothing but what
- * people read may depend on it.
- */
-static pid_t gone_process(const struct rlock_holder *holder)
-{
-	pid_t pid = has_process(holder) ? pid_in_note(&holder->note) : 0;
-
-	/* Another user's process, which /proc may hide, is EPERM. */
-	return pid == 0 || kill(pid, 0) == 0 || errno != ESRCH ? 0 : pid;
-}
 
 /* ---- what is printed of a lock: the keys are a promise, see rlock-output(5) ---- */
 
@@ -110,9 +61,12 @@ static const char *holder_client(const void *object)
 	return rlock_client_name(((const struct rlock_holder *)object)->client);
 }
 
+/* Whether the process of a holder is of this machine, and not there. The command of one that was killed may still run. */
 static const char *holder_gone(const void *object)
 {
-	return gone_process(object) != 0 ? "gone" : "";
+	const struct rlock_holder *holder = object;
+
+	return holder->ttl_ms != 0 && proc_has_ended_here(&holder->process) ? "gone" : "";
 }
 
 static const char *waiter_client(const void *object)
@@ -152,11 +106,46 @@ static const char *lock_permits(const void *object)
 	return ((const struct rlock_inspection *)object)->kind == RLOCK_SEMAPHORE ? "permits" : "";
 }
 
+/* Of a hold without one, of Java's, and of an older version's. */
+static const char *process_known(const void *object)
+{
+	return ((const struct rlock_process *)object)->pid != 0 ? "process" : "";
+}
+
+static const char *process_boot(const void *object)
+{
+	static char boot[17];
+
+	(void)snprintf(boot, sizeof(boot), "%016" PRIx64,
+		       ((const struct rlock_process *)object)->boot);
+	return boot;
+}
+
+static const char *process_here(const void *object)
+{
+	return proc_is_here(object) ? "here" : "";
+}
+
 #define OF(struct_name, member) .offset = offsetof(struct struct_name, member)
 #define LIST_OF(struct_name, list, counter)                                                        \
 	.offset = offsetof(struct rlock_inspection, list),                                         \
 	.count_offset = offsetof(struct rlock_inspection, counter),                                \
 	.size = sizeof(struct struct_name)
+
+static const struct field process_fields[] = {
+	{ "pid", FIELD_NUMBER, OF(rlock_process, pid) },
+	{ "pid_namespace", FIELD_NUMBER, OF(rlock_process, pid_namespace) },
+	{ "boot", FIELD_WORD, .word = process_boot },
+	{ "here", FIELD_CLAIM, .word = process_here },
+	{ "reads_requests", FIELD_BOOL, OF(rlock_process, reads_requests) },
+	{ .type = FIELD_END },
+};
+
+#define PROCESS(struct_name)                                                                       \
+	{                                                                                          \
+		"process", FIELD_PART, OF(struct_name, process), .word = process_known,            \
+								 .fields = process_fields          \
+	}
 
 static const struct field holder_fields[] = {
 	{ NULL, FIELD_WORD, .word = holder_role, .column = 1 + ROLE },
@@ -168,6 +157,7 @@ static const struct field holder_fields[] = {
 	{ "held_ms", FIELD_TIME, OF(rlock_holder, held_ms), .column = 1 + SINCE },
 	{ "ttl_ms", FIELD_TIME, OF(rlock_holder, ttl_ms), .column = 1 + TTL },
 	{ "kept", FIELD_BOOL, OF(rlock_holder, is_kept) },
+	PROCESS(rlock_holder),
 	{ "gone", FIELD_CLAIM, .word = holder_gone },
 	{ "token", FIELD_POSITIVE, OF(rlock_holder, token) },
 	{ .type = FIELD_END },
@@ -180,6 +170,7 @@ static const struct field waiter_fields[] = {
 	{ "note", FIELD_BYTES, OF(rlock_waiter, note), .column = 1 + NOTE },
 	{ "waits_ms", FIELD_TIME, OF(rlock_waiter, waits_ms), .column = 1 + SINCE },
 	{ NULL, FIELD_WORD, .word = waiter_dead, .column = 1 + TTL },
+	PROCESS(rlock_waiter),
 	{ "dead", FIELD_BOOL, OF(rlock_waiter, is_dead) },
 	{ .type = FIELD_END },
 };
@@ -188,6 +179,7 @@ static const struct field writer_fields[] = {
 	{ "owner", FIELD_BYTES, OF(rlock_waiter, owner) },
 	{ "note", FIELD_BYTES, OF(rlock_waiter, note) },
 	{ "waits_ms", FIELD_TIME, OF(rlock_waiter, waits_ms) },
+	PROCESS(rlock_waiter),
 	{ .type = FIELD_END },
 };
 
@@ -353,14 +345,12 @@ static bool print_table(const struct rlock_inspection *lock, size_t width, FILE 
 static void print_gone(const struct rlock_holder *holder, FILE *out)
 {
 	char left[DURATION_TEXT_MAX];
-	pid_t pid = gone_process(holder);
 
-	if (pid == 0)
+	if (holder_gone(holder)[0] == '\0')
 		return;
 	(void)fprintf(out,
-		      "  process %ld is not there: it has ended, or runs in another container; its "
-		      "command may still run",
-		      (long)pid);
+		      "  process %" PRId64 " is not there: it has ended; its command may still run",
+		      holder->process.pid);
 	if (holder->ttl_ms > 0)
 		(void)fprintf(out, "; %s of its lease left",
 			      duration_print_known(holder->ttl_ms, left));

@@ -43,6 +43,12 @@ static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_M
 	return out;
 }
 
+/* Empty unless the process of a holder, or of the waiter that is next, is known to have ended. */
+static const char *show_gone(const struct rlock_process *process)
+{
+	return proc_has_ended_here(process) ? "; its process has ended" : "";
+}
+
 /* While it waits: the holder, since when it holds, and the waiter's position. Without -v only to a terminal. */
 static void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *blocker)
 {
@@ -68,22 +74,25 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 						: ": too few permits in all");
 		return;
 	}
-	message_info("%s: waiting for %s%s%s", name, names_show_holder(note, owner, holder),
-		     print_held(", held for", blocker->held_ms, held), position);
+	message_info("%s: waiting for %s%s%s%s", name, names_show_holder(note, owner, holder),
+		     print_held(", held for", blocker->held_ms, held), position,
+		     show_gone(&blocker->process));
 }
 
 /* After RLOCK_BUSY: busy, or timed out, and the holder. */
 static void wait_report_busy(const struct opts *opts, const struct rlock_conn *conn)
 {
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
+	const char *gone = show_gone(rlock_conn_error_process(conn));
 
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
 	(void)print_held(", for", rlock_conn_error_held_ms(conn), held);
 	if (opts->no_wait)
-		message_debug("%s: busy: %s%s", name, rlock_conn_error(conn), held);
+		message_debug("%s: busy: %s%s%s", name, rlock_conn_error(conn), held, gone);
 	else
-		message_info("%s: timed out after %s: %s%s", name,
-			     duration_print(opts->wait_ms, waited), rlock_conn_error(conn), held);
+		message_info("%s: timed out after %s: %s%s%s", name,
+			     duration_print(opts->wait_ms, waited), rlock_conn_error(conn), held,
+			     gone);
 }
 
 static void wait_report_acquired(const struct opts *opts, int64_t waited_ms)
@@ -109,6 +118,7 @@ struct acquirer {
 	char **owners;               /* by which the names may be re-entered */
 	size_t owner_count;
 	char note[RLOCK_NOTE_MAX];
+	struct rlock_process process;
 	struct rlock_conn *conn;
 	struct rlock_hold *hold; /* as another process knows it that takes over */
 	struct lease *lease;
@@ -156,6 +166,27 @@ static void make_note(struct acquirer *acquirer)
 }
 
 /*
+ * Whether the lock is for a process: a command, or the process of a lock without one. No process watches over a lock of
+ * --owner without a command.
+ */
+static bool is_for_process(const struct opts *opts)
+{
+	return opts->command != NULL || opts->owner == NULL;
+}
+
+/* A fixed lease has no renewer, and a process that ignores a lost lock does not end by a request either. */
+static void describe_process(struct acquirer *acquirer)
+{
+	const struct opts *opts = acquirer->opts;
+
+	if (!is_for_process(opts))
+		return;
+	proc_describe(holder_pid(acquirer), &acquirer->process);
+	acquirer->process.reads_requests =
+		!opts->is_fixed_lease && (opts->command != NULL || opts->on_lost != ON_LOST_IGNORE);
+}
+
+/*
  * The first process of a machine or a container usually ignores SIGTERM, so that a lost lock would end only what that
  * process has started.
  */
@@ -176,15 +207,6 @@ static int report_process_1(const struct verb *verb, const struct opts *opts)
 	message_error("%s: a lost lock would end what process 1 has started: try: %s",
 		      names_show(opts->names, opts->name_count, names), line.text);
 	return EXIT_USAGE;
-}
-
-/*
- * Whether the lock is for a process: a command, or the process of a lock without one. No process watches over a lock of
- * --owner without a command.
- */
-static bool is_for_process(const struct opts *opts)
-{
-	return opts->command != NULL || opts->owner == NULL;
 }
 
 static int report_no_target(int pid)
@@ -342,6 +364,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;
 	request.note = acquirer->note;
+	request.process = &acquirer->process;
 	request.issue_token = opts->fence;
 	request.on_wait = on_long_wait;
 	request.on_wait_ctx = acquirer;
@@ -499,6 +522,7 @@ static int acquire_and_hold(struct acquirer *acquirer)
 	if (code != 0)
 		return code;
 	make_note(acquirer);
+	describe_process(acquirer);
 	begin_events(acquirer);
 	acquirer->begun_ms = rlock_now_ms();
 	return hold(acquirer);

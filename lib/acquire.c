@@ -88,8 +88,7 @@ static enum rlock_status make_hold(struct rlock__waiter *waiter)
 				   rlock_kind_name(request->kind));
 	if (status != RLOCK_OK)
 		return rlock__fail_memory(error);
-	if (request->note != NULL)
-		(void)snprintf(waiter->hold->note, sizeof(waiter->hold->note), "%s", request->note);
+	rlock__hold_note_make(request->process, request->note, waiter->hold->note);
 	return RLOCK_OK;
 }
 
@@ -505,6 +504,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	else
 		(void)rlock__reply_fail_held(error, how, note, owner);
 	error->name_index = server->name_index;
+	error->process = server->process;
 	if (server->state == RLOCK__SERVER_HELD && server->held_since_ms != INT64_MAX)
 		error->held_ms = rlock_now_ms() - server->held_since_ms;
 	return RLOCK_BUSY;

@@ -63,6 +63,7 @@ struct rlock__server {
 	size_t owner_len;
 	char note[RLOCK_NOTE_MAX];
 	size_t note_len;
+	struct rlock_process process;
 };
 
 struct rlock__waiter {

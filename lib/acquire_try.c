@@ -40,11 +40,16 @@ enum acquire_result {
 #define HELD_BY_READERS (-3)
 #define COUNTER_SHOWN_MAX 256
 
-static size_t copy_string(const redisReply *from, char *to, size_t to_size)
+static struct rlock_name text_of(const redisReply *reply)
 {
-	size_t len = from->len < to_size - 1 ? from->len : to_size - 1;
+	return (struct rlock_name){ reply->str, reply->len };
+}
 
-	memcpy(to, from->str, len);
+static size_t copy_text(struct rlock_name from, char *to, size_t to_size)
+{
+	size_t len = from.len < to_size - 1 ? from.len : to_size - 1;
+
+	memcpy(to, from.text, len);
 	to[len] = '\0';
 	return len;
 }
@@ -175,6 +180,7 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	server->name_index = 0;
 	server->owner_len = 0;
 	server->note_len = 0;
+	server->process = (struct rlock_process){ 0 };
 	return RLOCK_BUSY;
 }
 
@@ -199,6 +205,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 {
 	redisReply *const *element = reply->element;
 	struct rlock__server *server = &waiter->servers[index];
+	struct rlock_name note;
 
 	if (!is_busy_reply(reply, is_semaphore(waiter)))
 		return rlock__reply_fail(rlock__routes_connection(&waiter->routes, index),
@@ -208,10 +215,11 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	server->state = element[2]->integer == FREE              ? RLOCK__SERVER_QUEUED
 			: element[2]->integer == HELD_BY_READERS ? RLOCK__SERVER_BEHIND_WRITER
 								 : RLOCK__SERVER_HELD;
-	server->owner_len = copy_string(element[3], server->owner, sizeof(server->owner));
-	server->note_len = copy_string(element[4], server->note, sizeof(server->note));
+	server->owner_len = copy_text(text_of(element[3]), server->owner, sizeof(server->owner));
+	note = rlock__hold_note_read(text_of(element[3]), text_of(element[4]), &server->process);
+	server->note_len = copy_text(note, server->note, sizeof(server->note));
 	server->retry_after_ms = element[5]->integer;
-	(void)copy_string(element[6], server->since, sizeof(server->since));
+	(void)copy_text(text_of(element[6]), server->since, sizeof(server->since));
 	server->has_turn_passed = false;
 	server->kept_since_ms = 0;
 	server->is_on_guard = server->lacks_own_channel || element[7]->integer != 0;
@@ -224,7 +232,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 		set_total(waiter, name_index, element[10]->integer);
 	/* The clock of the server that replies first orders the waiters on all of them. */
 	if (waiter->since[0] == '\0') {
-		(void)copy_string(element[6], waiter->since, sizeof(waiter->since));
+		(void)copy_text(text_of(element[6]), waiter->since, sizeof(waiter->since));
 		if (waiter->request->since_us != NULL)
 			(void)rlock__decimal_parse(waiter->since, strlen(waiter->since),
 						   waiter->request->since_us);

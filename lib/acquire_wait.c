@@ -219,6 +219,7 @@ static void report_wait(struct rlock__waiter *waiter)
 		.owner_len = server->owner_len,
 		.note = server->note,
 		.note_len = server->note_len,
+		.process = server->process,
 	};
 
 	waiter->report_at_ms = waiter->request->on_wait_again_ms > 0

@@ -168,6 +168,11 @@ int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn)
 	return conn->error.held_ms;
 }
 
+const struct rlock_process *rlock_conn_error_process(const struct rlock_conn *conn)
+{
+	return &conn->error.process;
+}
+
 void rlock_conn_set_events(struct rlock_conn *conn, int fd, bool (*on_event)(void *ctx), void *ctx)
 {
 	conn->events = (struct rlock__events){ .fd = fd, .on_event = on_event, .ctx = ctx };

@@ -135,6 +135,8 @@ static void add_others(char owners[RLOCK_OWNER_MAX], long long count)
 static bool read_holder(const struct breaking *breaking, const redisReply *reply)
 {
 	const redisReply *owner, *note;
+	struct rlock_process process;
+	struct rlock_name shown;
 
 	if (reply->elements < 4)
 		return false;
@@ -146,7 +148,9 @@ static bool read_holder(const struct breaking *breaking, const redisReply *reply
 	(void)rlock_escape(owner->str, owner->len, breaking->owner_out, RLOCK_OWNER_MAX);
 	if (reply->element[2]->integer > 1)
 		add_others(breaking->owner_out, reply->element[2]->integer - 1);
-	(void)rlock_escape(note->str, note->len, breaking->note, RLOCK_NOTE_MAX);
+	shown = rlock__hold_note_read((struct rlock_name){ owner->str, owner->len },
+				      (struct rlock_name){ note->str, note->len }, &process);
+	(void)rlock_escape(shown.text, shown.len, breaking->note, RLOCK_NOTE_MAX);
 	return true;
 }
 

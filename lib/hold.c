@@ -3,7 +3,11 @@
  * Each new id is unlike any other, and an owner that users choose has to fit in.
  */
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +134,74 @@ int64_t rlock_hold_lease_ms(const struct rlock_hold *hold)
 int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold)
 {
 	return hold->ttl_ms;
+}
+
+void rlock__hold_note_make(const struct rlock_process *process, const char *note,
+			   char out[RLOCK__RECORD_NOTE_MAX])
+{
+	static const struct rlock_process none;
+	const struct rlock_process *shown = process != NULL ? process : &none;
+
+	/* Also without a process: a note that looks like one is not taken for it. */
+	(void)snprintf(out, RLOCK__RECORD_NOTE_MAX, "%016" PRIx64 ".%" PRIu64 ".%" PRId64 "%c %.*s",
+		       shown->boot, shown->pid_namespace, shown->pid,
+		       shown->reads_requests ? '+' : '-', RLOCK_NOTE_MAX - 1,
+		       note != NULL ? note : "");
+}
+
+static bool is_kept(struct rlock_name owner)
+{
+	static const char kept[] = ":lingering:";
+
+	return memmem(owner.text, owner.len, kept, sizeof(kept) - 1) != NULL;
+}
+
+#define BOOT_DIGITS 16
+#define WORD_MAX 64 /* more than the word has */
+
+/* Whether a number in this base, and then that byte, are next; cursor is put behind both. */
+static bool read_number(const char **cursor, int base, char next, uint64_t *out)
+{
+	char *end;
+
+	if (!isxdigit((unsigned char)**cursor))
+		return false;
+	*out = strtoull(*cursor, &end, base);
+	if (*end != next)
+		return false;
+	*cursor = end + 1;
+	return true;
+}
+
+/* How long that word is, with its blank; 0: the text does not begin with one. */
+static size_t read_process(struct rlock_name text, struct rlock_process *out)
+{
+	char word[WORD_MAX];
+	const char *cursor = word;
+	uint64_t pid;
+
+	(void)snprintf(word, sizeof(word), "%.*s", (int)text.len, text.text);
+	if (strspn(word, "0123456789abcdef") != BOOT_DIGITS ||
+	    !read_number(&cursor, 16, '.', &out->boot) ||
+	    !read_number(&cursor, 10, '.', &out->pid_namespace))
+		return 0;
+	out->reads_requests = word[strcspn(word, "+ ")] == '+';
+	if (!read_number(&cursor, 10, out->reads_requests ? '+' : '-', &pid) || *cursor != ' ')
+		return 0;
+	out->pid = pid <= INT_MAX ? (int64_t)pid : 0;
+	return (size_t)(cursor - word) + 1;
+}
+
+struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_name text,
+					struct rlock_process *process_out)
+{
+	struct rlock_process process = { 0 };
+	size_t len = read_process(text, &process);
+
+	if (len == 0 || process.pid == 0 || is_kept(owner))
+		process = (struct rlock_process){ 0 };
+	*process_out = process;
+	return (struct rlock_name){ text.text + len, text.len - len };
 }
 
 enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,

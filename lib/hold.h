@@ -19,6 +19,12 @@ struct rlock__kind;
 struct rlock__routes;
 struct rlock_conn;
 
+/*
+ * A note in the form of a record on the server: "BOOT.NAMESPACE.PID+ NOTE", the first in 16 hex digits, the others decimal; a
+ * '-' in the place of '+' where no process reads requests. Records of older versions begin with the note.
+ */
+#define RLOCK__RECORD_NOTE_MAX (RLOCK_NOTE_MAX + 64)
+
 /* What the caller got of one name. */
 struct rlock__acquired {
 	char owner[RLOCK_OWNER_MAX];
@@ -37,10 +43,19 @@ struct rlock_hold {
 	struct rlock__acquired *acquired; /* one a name */
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;
-	char note[RLOCK_NOTE_MAX];
+	char note[RLOCK__RECORD_NOTE_MAX];  /* in the form of a record; empty: none */
 	char queued_owner[RLOCK_OWNER_MAX]; /* may be in the queue of a server; empty: is in none */
 };
 
+/* process and note may be NULL. */
+void rlock__hold_note_make(const struct rlock_process *process, const char *note,
+			   char out[RLOCK__RECORD_NOTE_MAX]);
+/*
+ * The note in the text of a record, which it is a part of, and its process. Of an owner that keeps a hold until some time
+ * it is none.
+ */
+struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_name text,
+					struct rlock_process *process_out);
 /* Where the requests about hold go; free them with rlock__routes_free. */
 enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
 				     struct rlock__routes *out);

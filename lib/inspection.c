@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "hold.h"
 #include "inspection.h"
 #include "kinds.h"
 #include "net/server_error.h"
@@ -261,6 +262,7 @@ static void read_holder(const redisReply *reply, enum rlock_kind kind, int64_t n
 		.token = token_of(element[6]),
 		.note = keep(pool, element[7]),
 	};
+	out->note = rlock__hold_note_read(out->owner, out->note, &out->process);
 	if (kind != RLOCK_READ && kind != RLOCK_WRITE)
 		return;
 	out->kind = is_writer(&out->owner) ? RLOCK_WRITE : RLOCK_READ;
@@ -282,6 +284,7 @@ static void read_waiter(const redisReply *reply, int64_t now_ms, struct pool *po
 		.is_dead = element[3]->integer != 0,
 		.note = keep(pool, element[4]),
 	};
+	out->note = rlock__hold_note_read(out->owner, out->note, &out->process);
 }
 
 static void read_writer(const redisReply *reply, int64_t now_ms, struct pool *pool,
@@ -293,6 +296,7 @@ static void read_writer(const redisReply *reply, int64_t now_ms, struct pool *po
 		.waits_ms = age_ms(now_ms, reply->element[1]->integer),
 		.note = keep(pool, reply->element[2]),
 	};
+	out->note = rlock__hold_note_read(out->owner, out->note, &out->process);
 }
 
 static void read_unseen(const redisReply *reply, struct pool *pool, struct rlock_unseen *out)

@@ -257,6 +257,8 @@ RLOCK_API const char *rlock_conn_error(const struct rlock_conn *conn);
 RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
 /* After RLOCK_BUSY: for how long the owner that the text names has held the lock; -1: it is not known. */
 RLOCK_API int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn);
+/* After RLOCK_BUSY: the process of that owner. It belongs to conn. */
+RLOCK_API const struct rlock_process *rlock_conn_error_process(const struct rlock_conn *conn);
 /* The server's own words, which end that text: a caller that says more says it before them. "": the text has none. */
 RLOCK_API const char *rlock_conn_error_reply(const struct rlock_conn *conn);
 
@@ -401,6 +403,17 @@ RLOCK_API enum rlock_status rlock_owner_check(const char *owner, const char **wh
 /* A new hold id, 32 hex digits. RLOCK_ESYS as above. */
 RLOCK_API enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
 
+/*
+ * The process that a hold or a wait is for, as its record on the server tells others. Only where boot and pid_namespace
+ * are those of the reader pid is a process of the reader's.
+ */
+struct rlock_process {
+	uint64_t boot;          /* the first 64 bits of the boot id of its machine */
+	uint64_t pid_namespace; /* the inode of /proc/PID/ns/pid */
+	int64_t pid;            /* 0: none, or it is not known, and nor is the rest */
+	bool reads_requests; /* it renews the hold, and looks in its record what others ask of it */
+};
+
 /* One acquisition. Made by rlock_acquire, rlock_find or rlock_hold_new; the caller frees it. */
 struct rlock_hold;
 
@@ -422,6 +435,7 @@ struct rlock_blocker {
 	size_t owner_len;
 	const char *note; /* empty when that owner gave none */
 	size_t note_len;
+	struct rlock_process process; /* of that owner */
 };
 
 #define RLOCK_SINCE_UNKNOWN (-1)
@@ -447,7 +461,8 @@ struct rlock_request {
 	const char *const *inherited;
 	size_t inherited_count;
 	const char *note; /* shown to waiters; NULL: none; cut at RLOCK_NOTE_MAX */
-	bool issue_token; /* a fencing token */
+	const struct rlock_process *process; /* that the lock is for; NULL: none */
+	bool issue_token;                    /* a fencing token */
 	/* Called when a wait has lasted on_wait_ms, and again each on_wait_again_ms, see below; NULL: not called. */
 	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
 	void *on_wait_ctx;
@@ -466,8 +481,8 @@ struct rlock_request {
 
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
-		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, NULL, NULL, 0, NULL, false, NULL,     \
-			NULL, 1000, 0, 0, 0, NULL, NULL                                            \
+		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, NULL, NULL, 0, NULL, NULL, false,     \
+			NULL, NULL, 1000, 0, 0, 0, NULL, NULL                                      \
 	}
 
 /*
@@ -580,6 +595,7 @@ struct rlock_holder {
 	int64_t ttl_ms;  /* RLOCK_TIME_NONE, RLOCK_TIME_UNKNOWN; 0: expired, and counts no more */
 	int64_t token;   /* of its first hold; 0: none */
 	bool is_kept;    /* by --at-least, rlock_keep_until: no process holds it */
+	struct rlock_process process;
 };
 
 struct rlock_waiter {
@@ -588,6 +604,7 @@ struct rlock_waiter {
 	enum rlock_client client;
 	int64_t waits_ms; /* for how long; RLOCK_TIME_UNKNOWN */
 	bool is_dead;     /* it gave no sign of life in time: the next caller removes it */
+	struct rlock_process process;
 };
 
 enum rlock_state {

@@ -97,6 +97,7 @@ static void field_json(struct json *json, const struct field *field, const void 
 		       size_t position)
 {
 	union value value = value_of(field, object);
+	const void *part;
 
 	switch (field->type) {
 	case FIELD_BYTES:
@@ -131,7 +132,8 @@ static void field_json(struct json *json, const struct field *field, const void 
 		object_json(json, field, *value.object);
 		break;
 	case FIELD_PART:
-		object_json(json, field, field->word(object)[0] != '\0' ? object : NULL);
+		part = (const char *)object + field->offset;
+		object_json(json, field, field->word(part)[0] != '\0' ? part : NULL);
 		break;
 	case FIELD_LIST:
 		list_json(json, field, object);

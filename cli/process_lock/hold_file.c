@@ -42,17 +42,6 @@
 
 /* ---- where pids and times mean the same ---- */
 
-/* 0 where the kernel has no such namespaces. False with errno when we cannot tell now. */
-static bool read_namespace(const char *path, unsigned long long *inode_out)
-{
-	struct stat st = { 0 };
-
-	if (stat(path, &st) != 0 && is_transient_errno(errno))
-		return false;
-	*inode_out = (unsigned long long)st.st_ino;
-	return true;
-}
-
 /*
  * The boot of this machine, and the namespaces of our pids and times: only where all are the same is a process or a
  * time of a hold file what it was for its writer. Other machines and containers may share the directory. NULL with
@@ -61,21 +50,14 @@ static bool read_namespace(const char *path, unsigned long long *inode_out)
 static const char *this_place(void)
 {
 	static char place[128];
-	unsigned long long pids, times;
-	char boot[40] = "0";
+	uint64_t pids, times;
+	char boot[OS_BOOT_ID_MAX];
 
 	if (place[0] != '\0')
 		return place;
-	if (file_read_start(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 0, boot, sizeof(boot)) <=
-		    0 &&
-	    is_transient_errno(errno))
+	if (!os_boot_id(boot) || !os_namespace("pid", &pids) || !os_namespace("time", &times))
 		return NULL;
-	if (!read_namespace("/proc/self/ns/pid", &pids) ||
-	    !read_namespace("/proc/self/ns/time", &times))
-		return NULL;
-	boot[strcspn(boot, "\n")] = '\0';
-	(void)snprintf(place, sizeof(place), "%s %llu %llu", boot[0] != '\0' ? boot : "0", pids,
-		       times);
+	(void)snprintf(place, sizeof(place), "%s %" PRIu64 " %" PRIu64, boot, pids, times);
 	return place;
 }
 

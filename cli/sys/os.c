@@ -206,6 +206,32 @@ size_t os_list_own_children(pid_t *out, size_t max)
 	return count;
 }
 
+/* ---- where pids and times mean the same ---- */
+
+bool os_boot_id(char out[OS_BOOT_ID_MAX])
+{
+	if (file_read_start(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 0, out, OS_BOOT_ID_MAX) <=
+		    0 &&
+	    is_transient_errno(errno))
+		return false;
+	out[strcspn(out, "\n")] = '\0';
+	if (out[0] == '\0')
+		memcpy(out, "0", 2);
+	return true;
+}
+
+bool os_namespace(const char *name, uint64_t *inode_out)
+{
+	struct stat st = { 0 };
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+	if (stat(path, &st) != 0 && is_transient_errno(errno))
+		return false;
+	*inode_out = (uint64_t)st.st_ino;
+	return true;
+}
+
 /* ---- children ---- */
 
 static bool wait_child(idtype_t type, pid_t pid, siginfo_t *out, int flags)

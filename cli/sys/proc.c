@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -179,4 +180,47 @@ int proc_open(pid_t pid, uint64_t start)
 	(void)close(fd);
 	errno = error;
 	return -1;
+}
+
+/* The first 64 bits of the boot id, "xxxxxxxx-xxxx-xxxx-..."; 0: it is none. */
+static uint64_t boot_number(const char *id)
+{
+	char digits[17] = "";
+	size_t count = 0;
+
+	for (; *id != '\0' && count < sizeof(digits) - 1; id++)
+		if (*id != '-')
+			digits[count++] = *id;
+	return strtoull(digits, NULL, 16);
+}
+
+/* Of this process. Neither its machine nor its namespace ever changes. */
+static const struct rlock_process *this_place(void)
+{
+	static struct rlock_process place;
+	char boot[OS_BOOT_ID_MAX];
+
+	if (place.boot == 0 && os_namespace("pid", &place.pid_namespace) && os_boot_id(boot))
+		place.boot = boot_number(boot);
+	return &place;
+}
+
+void proc_describe(pid_t pid, struct rlock_process *out)
+{
+	*out = *this_place();
+	out->pid = out->boot != 0 ? pid : 0;
+}
+
+bool proc_is_here(const struct rlock_process *process)
+{
+	const struct rlock_process *place = this_place();
+
+	return process->pid > 0 && process->boot == place->boot &&
+	       process->pid_namespace == place->pid_namespace;
+}
+
+bool proc_has_ended_here(const struct rlock_process *process)
+{
+	/* Another user's process, which /proc may hide, is EPERM. */
+	return proc_is_here(process) && kill((pid_t)process->pid, 0) != 0 && errno == ESRCH;
 }

@@ -66,4 +66,12 @@ bool proc_has_ended(pid_t pid, uint64_t start);
  */
 int proc_open(pid_t pid, uint64_t start);
 
+/* What the record of a hold on the server tells others of that process; all is 0 where the system does not tell it. */
+struct rlock_process;
+void proc_describe(pid_t pid, struct rlock_process *out);
+/* Whether the process of such a record is one of this machine, and of our PID namespace. */
+bool proc_is_here(const struct rlock_process *process);
+/* The same, and it is not there any more. */
+bool proc_has_ended_here(const struct rlock_process *process);
+
 #endif

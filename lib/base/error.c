@@ -20,6 +20,7 @@ enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status stat
 	error->name_index = 0;
 	error->is_unreachable = error->lacks_password = error->is_slot_moving = false;
 	error->held_ms = -1;
+	error->process = (struct rlock_process){ 0 };
 	error->reply_len = 0;
 	rlock__trace(error, "%s", error->text);
 	return status;

@@ -19,7 +19,8 @@ struct rlock__error {
 	bool lacks_password; /* the text says that the source of the password had none */
 	bool is_slot_moving; /* the text says that the slot of the lock is on its way to another node */
 	int64_t held_ms;     /* for how long the owner that the text names has held the lock; -1 */
-	size_t reply_len; /* of the server's own words, which end the text */
+	struct rlock_process process; /* of that owner */
+	size_t reply_len;             /* of the server's own words, which end the text */
 	char text[RLOCK_ERROR_MAX];
 };
 

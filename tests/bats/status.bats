@@ -209,7 +209,7 @@ has_two_owners() {
 	kill_holder "$holder"
 	wait "$holder" || :
 	run -0 rlock status nightly
-	assert_line --regexp "^  process $holder is not there: it has ended, .*; 5[0-9]s of its lease left\$"
+	assert_line --regexp "^  process $holder is not there: it has ended; .*; 5[0-9]s of its lease left\$"
 	run -0 rlock status --json nightly
 	assert_equal "$(json 'lock["holders"][0]["gone"]')" True
 }

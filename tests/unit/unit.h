@@ -16,6 +16,7 @@
 	X(command)                                                                                 \
 	X(decimal)                                                                                 \
 	X(duration)                                                                                \
+	X(hold)                                                                                    \
 	X(keys)                                                                                    \
 	X(lease)                                                                                   \
 	X(nearest)                                                                                 \
