@@ -283,9 +283,10 @@ lint-shell:
 
 lint-man:
 	$(Q)mandoc -T lint -W warning $(PAGES)
-	$(Q)lines=$$(mandoc -O width=80 man/rlock.1 | wc -l); [ $$lines -le 400 ] || \
-		{ echo "man/rlock.1: $$lines lines of 80 columns, of 400: move what few look for to rlock.7" >&2; exit 1; }
-	$(Q)[ $$(wc -l <README.md) -le 200 ] || { echo "README.md: more than 200 lines" >&2; exit 1; }
+	$(Q)lines=$$(mandoc -O width=80 man/rlock.1 | wc -l); [ $$lines -le 450 ] || \
+		{ echo "man/rlock.1: $$lines lines of 80 columns, of 450: move what few look for to rlock.7" >&2; exit 1; }
+	$(Q)[ $$(wc -l <README.md) -le 320 ] || { echo "README.md: more than 320 lines" >&2; exit 1; }
+	$(Q)awk 'length > 160 { print FILENAME ":" FNR ": more than 160 characters"; long = 1 } END { exit long }' README.md >&2
 
 # What is published must not depend on where it was written.
 lint-paths:

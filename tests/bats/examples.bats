@@ -4,7 +4,7 @@
 # locked. Those of rlock-protocol(7) and librlock(3) are run by examples_protocol.bats and examples_library.bats.
 
 # `run` sets what a program said.
-# shellcheck disable=SC2154
+# shellcheck disable=SC2030,SC2031,SC2154
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -298,17 +298,6 @@ ttl_grew() {
 	assert_equal "${#lines[@]}" 2
 }
 
-@test "rlock(1): the holder of a lock, all locks, and whether locks work here" {
-	rlock lock --owner ci --lease 1h --note 'the backup' nightly
-	run_example man/rlock.1 ask
-	assert_equal "$status" 0
-	assert_line --regexp '^  holder .* the backup '
-	assert_line --regexp '^nightly +plain .* the backup$'
-	assert_line --regexp '^ok +version '
-	rlock unlock --owner ci nightly
-	nothing_is_held
-}
-
 @test "rlock(1): a loop whose input is not eaten" {
 	run_example man/rlock.1 loop
 	assert_done $'upgrade web1\nupgrade web2'
@@ -380,6 +369,103 @@ ttl_grew() {
 	run_example README.md imports
 	assert_done 'import '
 	only_the_semaphore_stays imports 3
+}
+
+# cooldown EXAMPLE STATUS: with a ./sync that ends with STATUS.
+cooldown() {
+	printf '#!/bin/sh\necho sync\nexit %s\n' "$2" >sync
+	chmod +x sync
+	run_example README.md "$1"
+	assert_equal "$status" "$2"
+	assert_output sync
+}
+
+# cools_down: the lock is held for ten minutes though its command has ended, and the next call does nothing.
+cools_down() {
+	assert [ "$(redis pttl sync)" -gt 590000 ]
+	run -75 sh ./script
+	assert_output ''
+	redis flushall >/dev/null
+}
+
+@test "README: a cooldown from the start, also after a failure" {
+	local ended
+	for ended in 0 3; do
+		# example README.md cooldown-start
+		cooldown cooldown-start "$ended"
+		cools_down
+	done
+}
+
+@test "README: a cooldown after success alone" {
+	# example README.md cooldown-success
+	cooldown cooldown-success 0
+	cools_down
+	cooldown cooldown-success 3
+	nothing_is_held
+}
+
+@test "README: a cooldown after the end, however the command ended" {
+	local ended
+	for ended in 0 3; do
+		# example README.md cooldown-end
+		cooldown cooldown-end "$ended"
+		cools_down
+	done
+}
+
+@test "README: one runs, one waits, and a third call ends at once" {
+	printf '#!/bin/sh\necho rebuild\nuntil_let_go\n' >rebuild
+	chmod +x rebuild
+	show_example README.md one-waiter >script
+	in_background sh ./script >first
+	wait_until 5 grep -q rebuild first
+	in_background sh ./script >second
+	wait_until 5 is_held rebuild-next
+	run_example README.md one-waiter
+	assert_equal "$status" 75
+	assert_output ''
+	let_go
+	wait_until 10 grep -q rebuild second
+	wait_until 10 nothing_is_held
+}
+
+@test "README: maintenance waits for the jobs that run, and new ones wait for it" {
+	stub maintenance
+	stub job
+	rlock read --owner running --lease 1h jobs
+	show_example README.md pause | sed -n 2p >maintain
+	in_background sh ./maintain >maintained
+	wait_until 5 has_waiters jobs 1
+	run -75 rlock read -n jobs -- true
+	rlock unlock --owner running jobs
+	wait_until 5 grep -q maintenance maintained
+	run_example README.md pause
+	assert_done $'job \nmaintenance '
+	nothing_is_held
+}
+
+@test "README: a command that is repeated within its lock until it succeeds" {
+	cat >upload <<-"END"
+		#!/bin/sh
+		echo try
+		[ -e once ] || { touch once; exit 1; }
+	END
+	chmod +x upload
+	stub sleep
+	PATH=$PWD:$PATH run_example README.md retry
+	assert_done $'try\nsleep 2\ntry'
+	nothing_is_held
+}
+
+@test "README: machines that do not all begin at once" {
+	stub report
+	stub sleep
+	printf '#!/bin/sh\necho 42\n' >shuf
+	chmod +x shuf
+	PATH=$PWD:$PATH run_example README.md jitter
+	assert_done $'sleep 42\nreport '
+	is_held report
 }
 
 @test "README: a lock that no process releases" {

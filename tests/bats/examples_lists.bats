@@ -65,3 +65,20 @@ listed_variables() {
 	assert [ -s guaranteed ]
 	run -0 diff guaranteed tested
 }
+
+@test "no manual page breaks a word at the end of a line, where a search would not find it" {
+	local page
+	for page in "$TOP"/man/*.[1-9]; do
+		run -0 sed -n '/^\.Os$/{n;n;p}' "$page"
+		assert_output '.nr doc-hyphen-flags 0'
+		! command -v groff >/dev/null || refute grep '[-‐]$' <(groff -mandoc -Tutf8 -rLL=80n "$page")
+	done
+}
+
+@test "README shows the terminal and install lines before all else" {
+	sed -n '/^## Quick start/q; p' "$TOP/README.md" >first
+	assert [ "$(wc -l <first)" -lt 45 ]
+	run -0 grep -F '](doc/terminal.svg)' first
+	run -0 grep -oE 'packaging/(container/Dockerfile|alpine/APKBUILD|rpm/rlock.spec)|make (deb|static)|macOS' first
+	assert_equal "$(sort -u <<<"$output" | wc -l)" 6
+}

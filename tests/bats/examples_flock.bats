@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# The table of README.md for users of flock: each line, run by both programs, does its work under the lock,
+# and ends in the same way when the lock is free, and when it is held.
+
+# `run` sets what a program said; the backquotes are Markdown's.
+# shellcheck disable=SC2016,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	directory_setup
+	make_report >report
+	chmod +x report
+	lines_of_table >table
+	assert [ "$(wc -l <table)" -gt 10 ]
+}
+
+teardown() { watchful_teardown; }
+
+# lines_of_table: what the two programs are called with, a tab between them.
+lines_of_table() {
+	sed -n '/^| flock | rlock |$/,/^$/s/^| `\(.*\)` | `\(.*\)` |$/\1\t\2/p' "$BATS_TEST_DIRNAME/../../README.md" | sed "s|/tmp/job|$PWD/job|"
+}
+
+# The work: it says whether it runs under a lock of either program.
+make_report() {
+	cat <<-END
+		#!/bin/sh
+		cd '$PWD'
+		for file in job by-flock; do
+			[ ! -e "\$file" ] || flock -n "\$file" true || exec echo protected
+		done
+		[ "\$(redis-cli -s '$SERVER_SOCKET' exists job)" = 1 ] && exec echo protected
+		echo unprotected
+	END
+}
+
+# write_scripts FLOCK_LINE RLOCK_LINE: each as a script that can call itself.
+write_scripts() {
+	printf '#!/bin/sh\n%s\n' "$1" >by-flock
+	printf '#!/bin/sh\n%s\n' "$2" >by-rlock
+	chmod +x by-flock by-rlock
+}
+
+@test "README: each line for flock and that for rlock beside it do the same while the lock is free" {
+	local by_flock by_rlock expected
+	while IFS=$'\t' read -r by_flock by_rlock <&4; do
+		write_scripts "$by_flock" "$by_rlock"
+		run -0 --separate-stderr ./by-flock
+		assert_line --index 0 protected
+		expected=$output
+		run -0 --separate-stderr ./by-rlock
+		assert_output "$expected"
+		assert_equal "$stderr" ''
+		# That of a script ends with it.
+		wait_until 5 no_keys
+		rm -f job
+	done 4<table
+	no_hold_files
+}
+
+# hold_both: as other processes do; for flock the script is a lock file, too.
+hold_both() {
+	exec 6>job 7<by-flock
+	flock 6
+	flock 7
+	rlock lock --owner another --lease 1h job
+}
+
+release_both() {
+	exec 6>&- 7<&-
+	rlock unlock --owner another job
+}
+
+@test "README: each line that bounds its wait ends as flock does when the lock is held, or with 75" {
+	local by_flock by_rlock expected
+	grep -E 'flock.* -[nw] ' table | sed 's/-w 10/-w 0.2/g' >hurried
+	assert [ "$(wc -l <hurried)" -ge 4 ]
+	while IFS=$'\t' read -r by_flock by_rlock <&4; do
+		write_scripts "$by_flock" "$by_rlock"
+		hold_both
+		run --separate-stderr ./by-flock
+		assert_output ''
+		expected=$status
+		[[ $by_rlock = *' -E '* ]] || expected=75
+		run --separate-stderr ./by-rlock
+		assert_output ''
+		assert_equal "$status" "$expected"
+		release_both
+	done 4<hurried
+}
+
+@test "README: the table for users of flock has each of flock's options that matter" {
+	local option
+	for option in -n -s -x -w -E -o -c -u '9>' exec; do
+		run -0 grep -F -e "$option" <(cut -f 1 table)
+	done
+}
