@@ -30,6 +30,7 @@
 	"  rlock(7)           what is guaranteed, leases, questions and answers\n"                 \
 	"  rlock.conf(5)      the configuration file, URLs, passwords and TLS\n"                   \
 	"  rlock-output(5)    what status, list, check and --log print, and JSON\n"                \
+	"  rlock-java(7)      locks that Java services share\n"                                    \
 	"  rlock-protocol(7)  what is on the server, and its rights\n"                             \
 	"  librlock(3)        the library\n"
 

@@ -50,12 +50,6 @@ nothing_is_held_locally() {
 	nothing_is_held_locally
 }
 
-@test "rlock(7): two at a time, of which the second waits and says so" {
-	run_example man/rlock.7 contend
-	assert_done 'my turn' 'rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
-	nothing_is_held
-}
-
 # cron SHELL_LINE: as cron would have it run on one machine.
 cron() {
 	env -i HOME="$PWD" PATH="${RLOCK_BIN%/*}:/usr/bin:/bin" RLOCK_RUNTIME_DIR="$RLOCK_RUNTIME_DIR" /bin/sh -c "$1"
@@ -113,20 +107,6 @@ cron() {
 	nothing_is_held
 }
 
-@test "rlock(7): readers of a cache while a writer rebuilds it" {
-	run_example man/rlock.7 cache
-	assert_done $'rebuilding\nrebuilt\nread\nread'
-	nothing_is_held
-}
-
-@test "rlock(7): readers share a lock, and a writer has it alone" {
-	echo '{}' >catalog.json
-	run_example man/rlock.7 ask-readers
-	assert_done '{}'
-	run -0 grep : catalog.json
-	nothing_is_held
-}
-
 @test "rlock(1): tests and a deployment on the staging system" {
 	run_example man/rlock.1 staging
 	assert_done $'test\ndeploy'
@@ -159,49 +139,6 @@ only_the_semaphore_stays() {
 	assert_equal "$(redis --scan | sort)" "$(printf '%s\n' "$1" "rlock_total:{$1}")"
 	assert_equal "$(redis get "$1")" "$2"
 	no_hold_files
-}
-
-@test "rlock(7): three imports at a time" {
-	run_example man/rlock.7 imports
-	assert_equal "$(sort <<<"$output")" $'part 1\npart 2\npart 3\npart 4\npart 5'
-	only_the_semaphore_stays imports 3
-}
-
-@test "rlock(7): two jobs that name the same locks in different orders" {
-	run_example man/rlock.7 names
-	assert_done both
-	nothing_is_held
-}
-
-@test "rlock(7): a status of one's own" {
-	run_example man/rlock.7 conflict
-	assert_done 'status 200'
-	nothing_is_held
-}
-
-@test "rlock(7): a lock that is broken" {
-	run_example man/rlock.7 force
-	assert_done '' '^rlock: stuck: timed out after 100ms: held by .* \(gone:0\), for [0-9.]+s
-rlock: stuck: lock broken: it was held by .+ \(gone:0\), which may still run$'
-	nothing_is_held
-}
-
-@test "rlock(7): the state of a lock, for a script" {
-	rlock fair --owner tonight --lease 1h --note 'nightly backup' nightly
-	run_example man/rlock.7 status
-	assert_done 'nightly backup 0'
-	in_background rlock fair nightly -- true
-	wait_until 5 has_in_queue nightly 1
-	run_example man/rlock.7 status
-	assert_done 'nightly backup 1'
-}
-
-@test "rlock(7): what happened to a lock" {
-	run_example man/rlock.7 log
-	assert_equal "$status" 0
-	assert_line --index 1 --regexp '^ +1 event=acquired$'
-	assert_line --index 2 --regexp '^ +1 event=released$'
-	nothing_is_held
 }
 
 @test "rlock(7): which job holds a lock, since when, and which wait" {
@@ -279,12 +216,29 @@ ttl_grew() {
 	assert_line --regexp '^BAD +rights +.*: try: ACL SETUSER ci .*\+publish'
 }
 
-@test "rlock(7): which option is from where" {
-	run_example man/rlock.7 ask-options
+@test "rlock(7): metrics of each lock" {
+	rlock lock --owner ci --lease 1h deploy
+	in_background rlock run nightly -- until_let_go
+	wait_until 5 is_held nightly
+	in_background rlock run -w 20s nightly -- true
+	wait_until 5 has_waiters nightly 1
+	run_example man/rlock.7 metrics
 	assert_equal "$status" 0
-	assert_line --regexp '^ok +url +unix://.*, from RLOCK_URL in the environment$'
-	assert_line --regexp '^ok +ttl +10s, from the command line$'
-	assert_line --regexp '^ok +connect-timeout +5s, the default$'
+	assert_line --regexp '^rlock_held_seconds\{name="deploy"\} [0-9]+$'
+	assert_line --regexp '^rlock_held_seconds\{name="nightly"\} [0-9]+$'
+	assert_line 'rlock_waiters{name="deploy"} 0'
+	assert_line 'rlock_waiters{name="nightly"} 1'
+	assert_equal "${#lines[@]}" 4
+}
+
+@test "rlock(7): which locks are held for too long" {
+	rlock lock --owner ci --lease 1h --note 'release 7' deploy
+	run_example man/rlock.7 too-long
+	assert_done ''
+	# An hour is long for a test.
+	show_example man/rlock.7 too-long | sed 's/3600000/0/' >script
+	run -1 sh ./script
+	assert_output 'deploy held by release 7'
 }
 
 @test "rlock(7): what happened last night" {
