@@ -340,7 +340,7 @@ void load_free(struct opts *opts)
 
 	free(opts->names);
 	opts_free_urls(opts);
-	password_command_free(opts->password_source);
+	password_source_free(opts->password_source);
 	free(opts->server);
 	settings_free(&opts->settings);
 	if (memory != NULL) {

@@ -14,7 +14,7 @@
 
 #define ORIGIN_MAX 1024
 
-struct password_command;
+struct password_source;
 
 enum on_lost { ON_LOST_DEFAULT, ON_LOST_KILL, ON_LOST_TERM, ON_LOST_IGNORE };
 
@@ -69,8 +69,8 @@ struct opts {
 	bool quiet;
 	bool verbose;
 
-	const char *sentinel_password_file;       /* NULL: none */
-	struct password_command *password_source; /* NULL: none, or no URL needs it */
+	const char *sentinel_password_file;      /* NULL: none */
+	struct password_source *password_source; /* NULL: none, or no URL needs it */
 
 	/* For load.c alone, which makes the above of them. */
 	const char *quorum_text, *config, *password_file, *password_command;

@@ -1,6 +1,6 @@
 /*
- * Runs the password command for the library, and makes of its output a password, or the reason why there is none. It
- * leaves to shell.c how the command is run, and to the library when it is run.
+ * Runs the password command for the library, or reads the password file, and makes of that a password, or the reason why
+ * there is none. It leaves to shell.c how that is done without waiting, and to the library when it is done.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,9 +13,21 @@
 #include "sys/proc.h"
 #include "sys/shell.h"
 
-struct password_command {
+/* For so long the password that was read with the options does for the first connection to each server. */
+#define FRESH_MS 1000
+
+struct password_source {
 	const char *command;
 	char **environment; /* of rlock, but for its holds: the command is no part of them */
+	char *path; /* of the file, absolute: the renewer changes its directory; NULL: a command */
+	char *password; /* what was read of the file last */
+	int64_t read_ms;
+	size_t fresh_uses; /* connections for which it was read with the options */
+};
+
+struct fetch {
+	struct password_source *source;
+	struct shell *shell; /* NULL: the last password is good */
 };
 
 static char **environment_make(void)
@@ -35,14 +47,27 @@ static char **environment_make(void)
 
 static void *begin(void *ctx, const char *server, int64_t deadline_ms, int *fd_out)
 {
-	const struct password_command *password_command = ctx;
-	struct shell *shell =
-		shell_start(password_command->command, password_command->environment, deadline_ms);
+	struct password_source *source = ctx;
+	struct fetch *fetch = calloc(1, sizeof(*fetch));
 
 	(void)server;
-	if (shell != NULL)
-		*fd_out = shell->fd;
-	return shell;
+	if (fetch == NULL)
+		return NULL;
+	fetch->source = source;
+	*fd_out = -1;
+	if (source->fresh_uses > 0 && rlock_now_ms() < source->read_ms + FRESH_MS) {
+		source->fresh_uses--;
+		return fetch;
+	}
+	fetch->shell = source->path != NULL
+			       ? shell_start_reading(source->path, PASSWORD_FILE_UNSAFE)
+			       : shell_start(source->command, source->environment, deadline_ms);
+	if (fetch->shell == NULL) {
+		free(fetch);
+		return NULL;
+	}
+	*fd_out = fetch->shell->fd;
+	return fetch;
 }
 
 /* NULL, or what is wrong with the output. */
@@ -56,13 +81,11 @@ static const char *check_output(struct shell *shell)
 	return first_line_cut(shell->output, shell->output_len);
 }
 
-static enum rlock_status advance(void *fetch, const char **password_out, char why[RLOCK_ERROR_MAX])
+static enum rlock_status take_output(struct shell *shell, const char **password_out,
+				     char why[RLOCK_ERROR_MAX])
 {
-	struct shell *shell = fetch;
 	const char *wrong;
 
-	if (!shell_advance(shell))
-		return RLOCK_BUSY;
 	switch (shell->end) {
 	case SHELL_EXITED:
 		if (shell->value == 0)
@@ -95,37 +118,109 @@ static enum rlock_status advance(void *fetch, const char **password_out, char wh
 	return RLOCK_OK;
 }
 
-static void end(void *fetch)
+/* A file that is gone, or is being written, says nothing of the password, and the server will. */
+static enum rlock_status take_file(struct fetch *fetch, const char **password_out)
 {
-	shell_stop(fetch);
+	struct password_source *source = fetch->source;
+	struct shell *shell = fetch->shell;
+	char *password;
+
+	if (shell != NULL && shell->end == SHELL_EXITED && check_output(shell) == NULL) {
+		password = strdup(shell->output);
+		if (password != NULL) {
+			explicit_bzero(source->password, strlen(source->password));
+			free(source->password);
+			source->password = password;
+		}
+	}
+	*password_out = source->password;
+	return RLOCK_OK;
+}
+
+static enum rlock_status advance(void *ctx, const char **password_out, char why[RLOCK_ERROR_MAX])
+{
+	struct fetch *fetch = ctx;
+
+	if (fetch->shell != NULL && !shell_advance(fetch->shell))
+		return RLOCK_BUSY;
+	return fetch->source->path != NULL ? take_file(fetch, password_out)
+					   : take_output(fetch->shell, password_out, why);
+}
+
+static void end(void *ctx)
+{
+	struct fetch *fetch = ctx;
+
+	if (fetch->shell != NULL)
+		shell_stop(fetch->shell);
+	free(fetch);
+}
+
+/* That of all URLs, which has nothing at first. NULL when out of memory. */
+static struct password_source *source_of(struct opts *opts, struct rlock_url *url)
+{
+	struct rlock_password_source source = { begin, advance, end, NULL };
+
+	if (opts->password_source == NULL)
+		opts->password_source = calloc(1, sizeof(*opts->password_source));
+	source.ctx = opts->password_source;
+	if (source.ctx != NULL)
+		rlock_url_set_password_source(url, &source);
+	return source.ctx;
 }
 
 int password_command_set(struct opts *opts, struct rlock_url *url)
 {
-	struct rlock_password_source source = { begin, advance, end, NULL };
-	struct password_command *password_command = opts->password_source;
+	struct password_source *source = source_of(opts, url);
 
-	if (password_command == NULL) {
-		password_command = calloc(1, sizeof(*password_command));
-		if (password_command == NULL)
-			return message_out_of_memory();
-		opts->password_source = password_command;
-		password_command->command = opts->password_command;
-		password_command->environment = environment_make();
-		if (password_command->environment == NULL)
-			return message_out_of_memory();
-	}
-	source.ctx = password_command;
-	rlock_url_set_password_source(url, &source);
-	return 0;
+	if (source == NULL)
+		return message_out_of_memory();
+	source->command = opts->password_command;
+	if (source->environment == NULL)
+		source->environment = environment_make();
+	return source->environment != NULL ? 0 : message_out_of_memory();
 }
 
-void password_command_free(struct password_command *password_command)
+/* Without a directory, which was removed, the path may lead nowhere later, and the password stays as it is. */
+static char *make_absolute(const char *path)
 {
-	if (password_command == NULL)
+	char *dir = path[0] != '/' ? getcwd(NULL, 0) : NULL;
+	char *absolute = NULL;
+
+	if (dir == NULL)
+		return strdup(path);
+	if (asprintf(&absolute, "%s/%s", dir, path) < 0)
+		absolute = NULL;
+	free(dir);
+	return absolute;
+}
+
+int password_file_set(struct opts *opts, struct rlock_url *url, const char *path,
+		      const char *password)
+{
+	struct password_source *source = source_of(opts, url);
+
+	if (source == NULL)
+		return message_out_of_memory();
+	source->fresh_uses++;
+	if (source->path != NULL)
+		return 0;
+	source->path = make_absolute(path);
+	source->password = strdup(password);
+	source->read_ms = rlock_now_ms();
+	return source->path != NULL && source->password != NULL ? 0 : message_out_of_memory();
+}
+
+void password_source_free(struct password_source *source)
+{
+	if (source == NULL)
 		return;
-	free(password_command->environment);
-	free(password_command);
+	free(source->environment);
+	free(source->path);
+	if (source->password != NULL)
+		explicit_bzero(source->password, strlen(source->password));
+	free(source->password);
+	free(source);
 }
 
 const char *first_line_cut(char *text, size_t len)

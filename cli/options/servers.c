@@ -38,7 +38,7 @@ static int set_password(const struct opts *opts, const char *password)
 	return 0;
 }
 
-/* A user with write access to the file chooses what is sent; one with read access has the password. */
+/* A user with read access has the password. */
 static int check_mode(const char *path, const struct stat *stat)
 {
 	/* A terminal is writable for others, so that they can send messages there. */
@@ -49,7 +49,7 @@ static int check_mode(const char *path, const struct stat *stat)
 	(void)usage_show(path, shown);
 	usage_line_begin_command(&chmod, "chmod 600");
 	usage_line_add(&chmod, (char *const *)&path, 1);
-	if ((mode & (S_IWGRP | S_IWOTH)) != 0) {
+	if ((mode & PASSWORD_FILE_UNSAFE) != 0) {
 		message_error(
 			"password file '%s': other users can write it, its mode is %04o: check what "
 			"is in it, then: %s",
@@ -63,10 +63,25 @@ static int check_mode(const char *path, const struct stat *stat)
 	return 0;
 }
 
-typedef int (*set_fn)(const struct opts *opts, const char *password);
+typedef int (*set_fn)(struct opts *opts, const char *path, const struct stat *stat,
+		      const char *password);
 
-static int set_from_text(const struct opts *opts, set_fn set, const char *path,
-			 const struct stat *stat, char *text, size_t len)
+/* Sets the password of each server that has none. What is no regular file, such as a pipe, is read once. */
+static int set_file(struct opts *opts, const char *path, const struct stat *stat,
+		    const char *password)
+{
+	int code = 0;
+
+	if (!S_ISREG(stat->st_mode))
+		return set_password(opts, password);
+	for (size_t i = 0; code == 0 && i < opts->url_count; i++)
+		if (wants_password(opts->urls[i]))
+			code = password_file_set(opts, opts->urls[i], path, password);
+	return code;
+}
+
+static int set_from_text(struct opts *opts, set_fn set, const char *path, const struct stat *stat,
+			 char *text, size_t len)
 {
 	const char *wrong = first_line_cut(text, len);
 	char shown[USAGE_SHOWN_MAX];
@@ -77,10 +92,10 @@ static int set_from_text(const struct opts *opts, set_fn set, const char *path,
 		return EXIT_CONFIG;
 	}
 	code = check_mode(path, stat);
-	return code != 0 ? code : set(opts, text);
+	return code != 0 ? code : set(opts, path, stat, text);
 }
 
-static int set_from_file(const struct opts *opts, set_fn set, const char *path)
+static int set_from_file(struct opts *opts, set_fn set, const char *path)
 {
 	struct stat stat;
 	size_t len = 0;
@@ -140,12 +155,15 @@ static int passwords_set(struct opts *opts)
 	if (opts->password_command != NULL)
 		return set_command(opts);
 	if (opts->password_file != NULL)
-		return set_from_file(opts, set_password, opts->password_file);
+		return set_from_file(opts, set_file, opts->password_file);
 	return password != NULL && *password != '\0' ? set_password(opts, password) : 0;
 }
 
-static int set_sentinel_login(const struct opts *opts, const char *password)
+static int set_sentinel_login(struct opts *opts, const char *path, const struct stat *stat,
+			      const char *password)
 {
+	(void)path;
+	(void)stat;
 	for (size_t i = 0; i < opts->url_count; i++)
 		if (rlock_url_scheme(opts->urls[i]) == RLOCK_SCHEME_SENTINEL &&
 		    rlock_url_set_sentinel_login(opts->urls[i], opts->sentinel_user, password) !=
@@ -155,11 +173,11 @@ static int set_sentinel_login(const struct opts *opts, const char *password)
 }
 
 /* The same for the login of each URL that has sentinels. */
-static int sentinel_passwords_set(const struct opts *opts)
+static int sentinel_passwords_set(struct opts *opts)
 {
 	if (opts->sentinel_password_file != NULL)
 		return set_from_file(opts, set_sentinel_login, opts->sentinel_password_file);
-	return set_sentinel_login(opts, NULL);
+	return set_sentinel_login(opts, NULL, NULL, NULL);
 }
 
 /* ---- origin ---- */

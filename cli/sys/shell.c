@@ -1,5 +1,5 @@
 /*
- * Runs a command by sh below a helper process. When the command ends, at the deadline, or when the other end of its
+ * Runs a command by sh below a helper process, or has that read a file. When the command ends, at the deadline, or when the other end of its
  * pipe is closed (the kernel closes it when the parent is killed), the helper kills all leftover processes. What the
  * output means is for the caller.
  */
@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,8 @@ struct report {
 };
 
 struct order {
+	const char *path; /* of a file to read; NULL: none */
+	mode_t unsafe;
 	const char *command;
 	char *const *environment;
 	int64_t deadline_ms;
@@ -130,6 +133,42 @@ static void kill_children(pid_t session, int64_t until_ms)
 	} while (killed > 0 && rlock_now_ms() < until_ms);
 }
 
+/* Into the caller's pipe, no more than it keeps. 0, or the errno. */
+static int copy_file(int fd, const struct order *order)
+{
+	char bytes[4096];
+	struct stat stat;
+
+	if (fstat(fd, &stat) != 0)
+		return errno;
+	if (!S_ISREG(stat.st_mode) || (stat.st_mode & order->unsafe) != 0)
+		return EPERM;
+	for (size_t copied = 0; copied < SHELL_OUTPUT_MAX;) {
+		ssize_t len = read(fd, bytes, sizeof(bytes));
+
+		if (len <= 0)
+			return len == 0 ? 0 : errno;
+		if (write(order->output_fd, bytes, (size_t)len) != len)
+			return errno;
+		copied += (size_t)len;
+	}
+	return 0;
+}
+
+_Noreturn static void read_file(struct order order)
+{
+	struct report report = { SHELL_FAILED, 0 };
+	int fd = -1;
+
+	if (take_descriptors(&order))
+		fd = open(order.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	report.value = fd < 0 ? errno : copy_file(fd, &order);
+	if (report.value == 0)
+		report.end = SHELL_EXITED;
+	(void)!write(order.end_fd, &report, sizeof(report));
+	_exit(0);
+}
+
 _Noreturn static void be_helper(struct order order)
 {
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
@@ -137,6 +176,8 @@ _Noreturn static void be_helper(struct order order)
 	volatile int error = 0;
 	pid_t pid = -1;
 
+	if (order.path != NULL)
+		read_file(order);
 	/* Ignored, it would make the kernel reap the command. */
 	(void)sigaction(SIGCHLD, &by_default, NULL);
 	if (take_descriptors(&order) && chdir("/") == 0) {
@@ -222,10 +263,9 @@ static bool equip(struct shell *shell, struct order *order)
 	       os_events_add(shell->fd, shell->end_fd);
 }
 
-struct shell *shell_start(const char *command, char *const environment[], int64_t deadline_ms)
+static struct shell *start(struct order order)
 {
 	struct shell *shell = calloc(1, sizeof(*shell));
-	struct order order = { command, environment, deadline_ms, -1, -1 };
 	int error;
 
 	if (shell == NULL)
@@ -246,6 +286,21 @@ struct shell *shell_start(const char *command, char *const environment[], int64_
 	shell_stop(shell);
 	errno = error;
 	return NULL;
+}
+
+struct shell *shell_start(const char *command, char *const environment[], int64_t deadline_ms)
+{
+	return start((struct order){ .command = command,
+				     .environment = environment,
+				     .deadline_ms = deadline_ms,
+				     .output_fd = -1,
+				     .end_fd = -1 });
+}
+
+struct shell *shell_start_reading(const char *path, mode_t unsafe)
+{
+	return start(
+		(struct order){ .path = path, .unsafe = unsafe, .output_fd = -1, .end_fd = -1 });
 }
 
 /* What there is no room for is read all the same: the command is not to wait. */

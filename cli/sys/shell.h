@@ -1,5 +1,5 @@
 /*
- * A command of sh whose output is read, without waiting for it. It runs below a helper process, in a session without a
+ * A command of sh whose output is read, or a file, without waiting for it. It runs below a helper process, in a session without a
  * terminal and in the directory "/", where all rlock processes can start it alike. By its name and session other
  * processes know a helper (job.c), and nothing of it runs on after its time, its own end or that of this process.
  */
@@ -40,6 +40,11 @@ struct shell {
  * started with. shell_stop frees what it returns.
  */
 struct shell *shell_start(const char *command, char *const environment[], int64_t deadline_ms);
+/*
+ * The same for what is in a file, an absolute path: its file system may not answer. SHELL_EXITED with 0; or SHELL_FAILED
+ * with the errno, which is EPERM unless it is a regular file that has none of the bits of unsafe in its mode.
+ */
+struct shell *shell_start_reading(const char *path, mode_t unsafe);
 /* Read what there is. true: it is over, and end, value and output are final. */
 bool shell_advance(struct shell *shell);
 /*
