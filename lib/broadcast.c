@@ -14,7 +14,6 @@
 #include "conn.h"
 #include "net/connection.h"
 #include "net/request.h"
-#include "net/request_poll.h"
 #include "rlock.h"
 #include "routes.h"
 #include "script.h"

@@ -10,7 +10,6 @@
 #include "conn.h"
 #include "inspection.h"
 #include "net/connection.h"
-#include "net/connection_state.h"
 #include "rlock.h"
 #include "routes.h"
 #include "script.h"

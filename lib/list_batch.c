@@ -12,7 +12,6 @@
 #include "inspection.h"
 #include "list_batch.h"
 #include "net/connection.h"
-#include "net/connection_state.h"
 #include "net/request.h"
 #include "net/server_error.h"
 #include "rlock.h"

@@ -1,29 +1,22 @@
 /*
  * A connection: made, closed and freed.
- * connection_open.c opens it; requests are for request.c.
+ * session.c has its stream, topology.c says where that leads; requests are for request.c.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "net/connector.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
+#include "net/session.h"
 #include "net/stream.h"
 #include "net/tls.h"
+#include "net/topology.h"
 #include "rlock.h"
 #include "url/url.h"
 
 /* ---- make and free ---- */
-
-enum rlock_status rlock__connection_check_scheme(struct rlock__connection *connection)
-{
-	if (rlock_url_scheme(connection->url) != RLOCK_SCHEME_LOCAL)
-		return RLOCK_OK;
-	return rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
-			   "cannot connect to 'local:': no socket was set for it");
-}
 
 enum rlock_status rlock__connection_new(const struct rlock_url *url,
 					const struct rlock_conn_opts *opts,
@@ -39,14 +32,19 @@ enum rlock_status rlock__connection_new(const struct rlock_url *url,
 	connection->url = rlock__url_copy(url);
 	connection->client_name = opts->client_name != NULL ? strdup(opts->client_name) : NULL;
 	connection->timeout_ms = opts->connect_timeout_ms;
-	if (connection->url == NULL ||
+	if (connection->url != NULL)
+		connection->topology = rlock__topology_new(connection->url, &connection->session,
+							   connection->timeout_ms);
+	if (connection->topology == NULL ||
 	    (opts->client_name != NULL && connection->client_name == NULL)) {
 		rlock__connection_free(connection);
 		return RLOCK_ENOMEM;
 	}
 	connection->error.server = rlock_url_server(connection->url);
+	rlock__session_init(&connection->session, connection->url, connection->client_name, NULL,
+			    &connection->error);
 	*out = connection;
-	return rlock__connection_check_scheme(connection);
+	return rlock__topology_check(connection->topology);
 }
 
 /* To url, with all else as connection. */
@@ -61,8 +59,8 @@ static enum rlock_status connection_like(const struct rlock__connection *connect
 	if (status != RLOCK_OK)
 		return status;
 	(*out)->events = connection->events;
-	(*out)->has_traced_name = connection->has_traced_name;
-	rlock__connection_share_tls(*out, connection->tls_context);
+	(*out)->session.has_traced_name = connection->session.has_traced_name;
+	(*out)->session.tls_context = rlock__tls_context_share(connection->session.tls_context);
 	rlock__connection_set_trace(*out, connection->error.trace, connection->error.trace_ctx);
 	return RLOCK_OK;
 }
@@ -74,12 +72,8 @@ enum rlock_status rlock__connection_twin(const struct rlock__connection *connect
 
 	if (status != RLOCK_OK)
 		return status;
-	if (rlock__connection_has_cluster(connection) && connection->server_url != NULL) {
-		(*out)->server_url = rlock__url_copy(connection->server_url);
-		if ((*out)->server_url == NULL)
-			return RLOCK_ENOMEM;
-	}
-	return RLOCK_OK;
+	return rlock__topology_copy_server((*out)->topology, connection->topology) ? RLOCK_OK
+										   : RLOCK_ENOMEM;
 }
 
 enum rlock_status rlock__connection_to_node(const struct rlock__connection *connection,
@@ -106,46 +100,32 @@ void rlock__connection_clear_request(struct rlock__connection *connection)
 	memset(request, 0, sizeof(*request));
 }
 
-static void session_clear(struct rlock__connection *connection)
-{
-	rlock__connection_stop_search(connection);
-	rlock__connector_free(connection->connector);
-	connection->connector = NULL;
-	memset(&connection->login, 0, sizeof(connection->login));
-	connection->is_stale = connection->awaits_password = false;
-}
-
 void rlock__connection_hang_up(struct rlock__connection *connection)
 {
-	session_clear(connection);
-	rlock__stream_close(&connection->stream);
-}
-
-void rlock__connection_reset(struct rlock__connection *connection)
-{
-	session_clear(connection);
-	rlock__stream_reset(&connection->stream);
+	rlock__session_close(&connection->session);
+	connection->is_stale = false;
 }
 
 void rlock__connection_close(struct rlock__connection *connection)
 {
 	rlock__connection_clear_request(connection);
-	rlock__password_end(&connection->password);
-	rlock__connection_hang_up(connection);
+	if (connection->topology != NULL)
+		rlock__topology_stop(connection->topology);
+	rlock__session_end(&connection->session);
+	connection->is_stale = false;
 }
 
 void rlock__connection_abandon(struct rlock__connection *connection)
 {
 	rlock__connection_close(connection);
-	rlock__connection_forget_node(connection);
+	rlock__topology_forget(connection->topology);
 }
 
 /* The server does not notice that the child closes its copy of the descriptor: the parent's stays open. */
 void rlock__connection_after_fork_child(struct rlock__connection *connection)
 {
-	rlock__connector_after_fork_child(connection->connector);
-	connection->connector = NULL;
-	rlock__connection_search_after_fork_child(connection);
+	rlock__session_after_fork_child(&connection->session);
+	rlock__topology_after_fork_child(connection->topology);
 	rlock__connection_close(connection);
 }
 
@@ -154,8 +134,8 @@ void rlock__connection_free(struct rlock__connection *connection)
 	if (connection == NULL)
 		return;
 	rlock__connection_close(connection);
-	rlock__connection_free_search(connection);
-	rlock__tls_context_free(connection->tls_context);
+	rlock__topology_free(connection->topology);
+	rlock__session_free(&connection->session);
 	rlock_url_free(connection->url);
 	free(connection->client_name);
 	free(connection);
@@ -179,21 +159,14 @@ void rlock__connection_set_trace(struct rlock__connection *connection, rlock_tra
 	connection->error.trace_ctx = ctx;
 }
 
-void rlock__connection_share_tls(struct rlock__connection *connection,
-				 struct rlock__tls_context *context)
-{
-	connection->tls_context = rlock__tls_context_share(context);
-}
-
 bool rlock__connection_is_open(const struct rlock__connection *connection)
 {
-	return rlock__stream_is_open(&connection->stream) &&
-	       connection->request.phase != RLOCK__PHASE_CONNECT;
+	return rlock__session_is_open(&connection->session);
 }
 
 int rlock__connection_fd(const struct rlock__connection *connection)
 {
-	return rlock__stream_fd(&connection->stream);
+	return rlock__stream_fd(&connection->session.stream);
 }
 
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection)
@@ -208,12 +181,15 @@ bool rlock__connection_has_cluster(const struct rlock__connection *connection)
 
 bool rlock__connection_may_lack_rights(const struct rlock__connection *connection, uint64_t locks)
 {
-	return connection->url->user != NULL && connection->tried_rights != locks;
+	return connection->url->user != NULL &&
+	       (connection->tried_rights != locks ||
+		connection->tried_streams != connection->session.streams);
 }
 
 void rlock__connection_tried_rights(struct rlock__connection *connection, uint64_t locks)
 {
 	connection->tried_rights = locks;
+	connection->tried_streams = connection->session.streams;
 }
 
 bool rlock__connection_is_same_server(const struct rlock__connection *a,
@@ -225,7 +201,12 @@ bool rlock__connection_is_same_server(const struct rlock__connection *a,
 
 uint64_t rlock__connection_server_number(const struct rlock__connection *connection)
 {
-	return connection->server_number;
+	return connection->session.server_number;
+}
+
+const struct rlock_url *rlock__connection_server(const struct rlock__connection *connection)
+{
+	return rlock__topology_server(connection->topology);
 }
 
 const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection)

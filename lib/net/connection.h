@@ -12,7 +12,6 @@
 struct rlock__connection;
 struct rlock__error;
 struct rlock__events;
-struct rlock__tls_context;
 struct rlock_url;
 
 /* As rlock_conn_new, for one server, but without opts->cancel_fd. */
@@ -44,9 +43,6 @@ void rlock__connection_set_events(struct rlock__connection *connection,
 void rlock__connection_set_trace(struct rlock__connection *connection, rlock_trace_fn trace,
 				 void *ctx);
 bool rlock__connection_is_open(const struct rlock__connection *connection);
-/* To use the TLS context of another connection; NULL: none, or its own. */
-void rlock__connection_share_tls(struct rlock__connection *connection,
-				 struct rlock__tls_context *context);
 /* The descriptor to poll for messages; -1: closed. */
 int rlock__connection_fd(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
@@ -62,6 +58,8 @@ bool rlock__connection_is_same_server(const struct rlock__connection *a,
 				      const struct rlock__connection *b);
 /* Which server the last stream led to, by its address: another number, another server. 0: there was none. */
 uint64_t rlock__connection_server_number(const struct rlock__connection *connection);
+/* The server that serves the URL now: a node of the cluster, say. */
+const struct rlock_url *rlock__connection_server(const struct rlock__connection *connection);
 const struct rlock_url *rlock__connection_url(const struct rlock__connection *connection);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * From a URL to a connected, non-blocking socket, in steps that never wait, within a deadline.
- * The poll between the steps is for request.c; what is sent over the socket, for stream.c.
+ * The poll between the steps is for request.c; what is sent over the socket, for session.c.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -177,7 +177,8 @@ struct rlock__connector {
 	int fd;           /* -1: none */
 	struct addrinfo socket; /* of unix://, a list of one */
 	struct sockaddr_un socket_address;
-	struct rlock__connected result;
+	enum rlock_status status; /* of the address that is tried, or of finding one */
+	const char *why;          /* of a failure */
 };
 
 struct rlock__connector *rlock__connector_new(const struct rlock_url *url, int64_t deadline_ms)
@@ -236,8 +237,8 @@ void rlock__connector_await(const struct rlock__connector *connector, struct pol
 
 static bool end(struct rlock__connector *connector, enum rlock_status status, int error)
 {
-	connector->result.status = status;
-	connector->result.why = error != 0 ? strerror(error) : NULL;
+	connector->status = status;
+	connector->why = error != 0 ? strerror(error) : NULL;
 	return true;
 }
 
@@ -319,32 +320,29 @@ static enum rlock_status find_socket(struct rlock__connector *connector)
 /* RLOCK_OK without an address: a DNS query is under way. */
 static enum rlock_status find_host(struct rlock__connector *connector)
 {
-	struct rlock__connected *result = &connector->result;
 	const struct rlock__endpoint *endpoint = connector->url->endpoints.items;
 
-	result->status = resolver_start(endpoint->host, endpoint->port, &connector->found,
-					&connector->resolver, &result->why);
-	if (result->status != RLOCK_OK)
-		return result->status;
+	connector->status = resolver_start(endpoint->host, endpoint->port, &connector->found,
+					   &connector->resolver, &connector->why);
+	if (connector->status != RLOCK_OK)
+		return connector->status;
 	set_addresses(connector, connector->found);
 	return RLOCK_OK;
 }
 
 static enum rlock_status read_resolver(struct rlock__connector *connector, bool is_ready)
 {
-	struct rlock__connected *result = &connector->result;
-
 	if (is_ready) {
-		result->status =
-			resolver_result(connector->resolver, &connector->found, &result->why);
+		connector->status =
+			resolver_result(connector->resolver, &connector->found, &connector->why);
 		resolver_free(connector->resolver);
 		connector->resolver = NULL;
 		set_addresses(connector, connector->found);
 	} else if (rlock_now_ms() >= connector->deadline_ms) {
-		result->status = RLOCK_ENET;
-		result->why = "the DNS query took too long";
+		connector->status = RLOCK_ENET;
+		connector->why = "the DNS query took too long";
 	}
-	return result->status;
+	return connector->status;
 }
 
 static enum rlock_status find_address(struct rlock__connector *connector, bool is_ready)
@@ -356,27 +354,16 @@ static enum rlock_status find_address(struct rlock__connector *connector, bool i
 	return find_host(connector);
 }
 
-static bool advance(struct rlock__connector *connector, bool is_ready)
+enum rlock_status rlock__connector_resolve(struct rlock__connector *connector, bool is_ready,
+					   const char **why_out)
 {
-	bool is_over;
+	enum rlock_status status = find_address(connector, is_ready);
 
-	if (connector->address == NULL) {
-		if (find_address(connector, is_ready) != RLOCK_OK)
-			return true;
-		if (connector->address == NULL)
-			return false;
-		is_over = try_address(connector);
-	} else {
-		is_over = go_on(connector, is_ready);
-	}
-	while (is_over && connector->result.status == RLOCK_ENET &&
-	       connector->address->ai_next != NULL) {
-		close_fd(connector);
-		connector->address = connector->address->ai_next;
-		connector->left--;
-		is_over = try_address(connector);
-	}
-	return is_over;
+	if (status != RLOCK_OK)
+		*why_out = connector->why;
+	else if (connector->address == NULL)
+		return RLOCK_BUSY;
+	return status;
 }
 
 /* FNV-1a. */
@@ -416,23 +403,36 @@ static bool is_trusted(const struct rlock__connector *connector)
 		peer.uid == geteuid());
 }
 
-bool rlock__connector_advance(struct rlock__connector *connector, bool is_ready,
-			      struct rlock__connected *out)
+/* true: it is over, with connector->status. */
+static bool try_addresses(struct rlock__connector *connector, bool is_ready)
 {
-	if (!advance(connector, is_ready))
-		return false;
-	if (connector->result.status == RLOCK_OK && !is_trusted(connector)) {
-		connector->result.status = RLOCK_ENET;
-		connector->result.why = "the server there is another user's";
+	bool is_over = connector->fd < 0 ? try_address(connector) : go_on(connector, is_ready);
+
+	while (is_over && connector->status == RLOCK_ENET && connector->address->ai_next != NULL) {
+		close_fd(connector);
+		connector->address = connector->address->ai_next;
+		connector->left--;
+		is_over = try_address(connector);
 	}
-	*out = connector->result;
-	out->fd = -1;
-	if (out->status != RLOCK_OK)
-		return true;
+	return is_over;
+}
+
+enum rlock_status rlock__connector_connect(struct rlock__connector *connector, bool is_ready,
+					   struct rlock__connected *out)
+{
+	if (!try_addresses(connector, is_ready))
+		return RLOCK_BUSY;
+	if (connector->status == RLOCK_OK && !is_trusted(connector)) {
+		connector->status = RLOCK_ENET;
+		connector->why = "the server there is another user's";
+	}
+	*out = (struct rlock__connected){ .fd = -1, .why = connector->why };
+	if (connector->status != RLOCK_OK)
+		return connector->status;
 	out->fd = connector->fd;
 	out->server_number = number_of(connector->address);
 	connector->fd = -1;
 	if (rlock_url_scheme(connector->url) != RLOCK_SCHEME_UNIX)
 		tune_tcp(out->fd);
-	return true;
+	return RLOCK_OK;
 }

@@ -1,23 +1,24 @@
 /*
  * A request over a connection, in steps, so that those to several servers go on side by side, and every wait has a
- * deadline and serves the caller's events. What a reply means is for the caller.
+ * deadline and serves the caller's events. session.c carries the command to a server, topology.c says to which one; what a
+ * reply means is for the caller.
  */
 #include <assert.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "net/connection.h"
-#include "net/connection_open.h"
 #include "net/connection_state.h"
-#include "net/login.h"
-#include "net/password.h"
+#include "net/events.h"
+#include "net/session.h"
 #include "net/request.h"
-#include "net/request_poll.h"
 #include "net/stream.h"
+#include "net/topology.h"
 #include "rlock.h"
 #include "url/url.h"
 
@@ -27,7 +28,6 @@
 /* A cluster redirects once, or twice while a slot is on its way; more is a loop. */
 #define REDIRECTIONS_MAX 5
 
-/* The stream stays open, for fire and forget. */
 static enum rlock_status fail_slow(struct rlock__connection *connection)
 {
 	return rlock__fail(&connection->error, RLOCK_ENET, "no answer from %s in time",
@@ -40,6 +40,13 @@ static enum rlock_status fail_cancelled(struct rlock__connection *connection)
 			   rlock_url_server(connection->url));
 }
 
+/* To another server than that of the last request, which is reached by another stream. */
+static void go_home(struct rlock__connection *connection)
+{
+	if (rlock__topology_go_home(connection->topology))
+		rlock__connection_hang_up(connection);
+}
+
 /*
  * The request is over. Its stream is closed, but not where a command may be under way: that one is kept, for fire and
  * forget. Always false, as of a step that can't go on.
@@ -48,17 +55,18 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 {
 	struct rlock__request *request = &connection->request;
 
-	rlock__connection_stop_search(connection);
-	rlock__password_settle(&connection->password);
+	rlock__topology_stop(connection->topology);
 	if (status != RLOCK_OK && request->reply == NULL) {
-		if (request->phase == RLOCK__PHASE_ANSWER && request->take_reply == NULL) {
+		if (request->phase == RLOCK__PHASE_ANSWER && connection->session.is_queued &&
+		    request->take_reply == NULL) {
 			connection->is_stale = true;
 		} else {
 			rlock__connection_hang_up(connection);
-			rlock__connection_forget_node(connection);
+			rlock__topology_forget(connection->topology);
 		}
 	}
-	rlock__connection_go_home(connection);
+	rlock__session_settle(&connection->session);
+	go_home(connection);
 	request->status = status;
 	request->phase = RLOCK__PHASE_OVER;
 	return false;
@@ -66,137 +74,113 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 
 /* ---- steps: true to go on with the next one, false to wait, or when the request is over ---- */
 
-static bool queue_command(struct rlock__connection *connection)
+/* To the server that is known by now. */
+static bool connect_session(struct rlock__connection *connection)
 {
-	struct rlock__request *request = &connection->request;
-
-	if (!rlock__stream_queue_formatted(&connection->stream, request->command,
-					   request->command_len)) {
-		rlock__connection_hang_up(connection);
-		return end(connection, rlock__fail_memory(&connection->error));
-	}
-	request->is_queued = true;
-	request->phase = RLOCK__PHASE_ANSWER;
-	return true;
-}
-
-static bool connect_step(struct rlock__connection *connection)
-{
-	struct rlock__request *request = &connection->request;
+	struct rlock__address address;
 	enum rlock_status status;
 
-	if (!rlock__connection_open_advance(connection, request->readiness == RLOCK__READY,
-					    &status))
-		return false;
-	request->readiness = RLOCK__READY_UNKNOWN;
-	if (status != RLOCK_OK)
+	rlock__topology_address(connection->topology, &address);
+	status = rlock__session_connect(
+		&connection->session, &address,
+		rlock__topology_share_ms(connection->topology, connection->request.deadline_ms));
+	connection->request.phase = RLOCK__PHASE_ANSWER;
+	return status == RLOCK_OK || end(connection, status);
+}
+
+/* The password is fetched while the server is being found. */
+static bool open_session(struct rlock__connection *connection)
+{
+	int64_t deadline_ms = connection->request.deadline_ms;
+	enum rlock_status status = rlock__topology_check(connection->topology);
+
+	if (status == RLOCK_OK)
+		status = rlock__session_begin(&connection->session,
+					      rlock_now_ms() + connection->timeout_ms, deadline_ms);
+	if (status == RLOCK_OK)
+		status = rlock__topology_begin(connection->topology, deadline_ms);
+	if (status == RLOCK_OK)
+		return connect_session(connection);
+	connection->request.phase = RLOCK__PHASE_FIND;
+	return status == RLOCK_BUSY || end(connection, status);
+}
+
+static bool find_step(struct rlock__connection *connection)
+{
+	struct redisReply *none;
+	enum rlock_status status = rlock__session_advance(&connection->session, &none);
+
+	if (status < 0)
 		return end(connection, status);
-	if (!request->needs_login || !rlock__login_is_pending(&connection->login))
-		return queue_command(connection);
-	request->phase = RLOCK__PHASE_LOGIN;
-	return true;
-}
-
-static bool flush(struct rlock__connection *connection)
-{
-	struct rlock__request *request = &connection->request;
-
-	if (rlock__stream_is_flushed(&connection->stream))
-		return true;
-	request->readiness = RLOCK__READY_UNKNOWN;
-	if (request->phase == RLOCK__PHASE_ANSWER)
-		request->was_sent = true;
-	if (!rlock__stream_flush(&connection->stream))
-		return end(connection, rlock__connection_fail_stream(connection));
-	return rlock__stream_is_flushed(&connection->stream);
-}
-
-/* The next reply, of the login or of the command. */
-static bool read_any(struct rlock__connection *connection, redisReply **out)
-{
-	struct rlock__request *request = &connection->request;
-
-	if (!flush(connection))
+	status = rlock__topology_advance(connection->topology);
+	if (status == RLOCK_BUSY)
 		return false;
-	for (;;) {
-		if (!rlock__stream_next(&connection->stream, out))
-			return end(connection, rlock__connection_fail_stream(connection));
-		if (*out != NULL || request->readiness != RLOCK__READY)
-			return *out != NULL;
-		request->readiness = RLOCK__READY_UNKNOWN;
-		if (!rlock__stream_fill(&connection->stream))
-			return end(connection, rlock__connection_fail_stream(connection));
-	}
+	return status == RLOCK_OK ? connect_session(connection) : end(connection, status);
 }
 
-/* Once, though there may be many connections in a wait. */
-static void trace_no_name(struct rlock__connection *connection)
+bool rlock__request_follow(struct rlock__connection *connection, const char *error)
 {
-	if (!connection->has_traced_name)
-		rlock__trace(&connection->error,
-			     "it denies CLIENT SETNAME: its list of clients does not name rlock");
-	connection->has_traced_name = true;
-}
-
-static bool read_login(struct rlock__connection *connection)
-{
-	while (rlock__login_is_pending(&connection->login)) {
-		redisReply *reply = NULL;
-
-		if (!read_any(connection, &reply))
-			return false;
-		rlock__login_take(&connection->login, reply, &connection->error);
-		freeReplyObject(reply);
-		if (connection->login.is_name_denied)
-			trace_no_name(connection);
-	}
-	return true;
-}
-
-static bool login_step(struct rlock__connection *connection)
-{
-	if (!read_login(connection))
+	if (!rlock__topology_redirect(connection->topology, error))
 		return false;
-	return connection->login.status == RLOCK_OK ? queue_command(connection)
-						    : end(connection, connection->login.status);
+	rlock__connection_hang_up(connection);
+	return true;
 }
 
 /* To the node that the last one named. */
-static bool begin_redirected(struct rlock__connection *connection)
+static bool redirect(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
-	enum rlock_status status;
 
 	freeReplyObject(request->reply);
 	request->reply = NULL;
-	request->is_queued = request->was_sent = false;
-	request->readiness = RLOCK__READY_UNKNOWN;
-	request->phase = RLOCK__PHASE_CONNECT;
-	if (++request->redirections > REDIRECTIONS_MAX)
-		return end(
-			connection,
-			rlock__fail(
-				&connection->error, RLOCK_ENET,
-				"the nodes of the cluster redirect the request to each other: try again"));
-	status = rlock__connection_open_begin(connection, request->deadline_ms);
-	return status == RLOCK_OK || end(connection, status);
+	connection->session.is_queued = connection->session.was_sent = false;
+	if (++request->redirections <= REDIRECTIONS_MAX)
+		return open_session(connection);
+	return end(
+		connection,
+		rlock__fail(
+			&connection->error, RLOCK_ENET,
+			"the nodes of the cluster redirect the request to each other: try again"));
+}
+
+static bool confirm(struct rlock__connection *connection)
+{
+	enum rlock_status status =
+		rlock__topology_confirm(connection->topology, rlock_now_ms() - CONFIRMED_MS,
+					connection->request.deadline_ms);
+
+	if (status != RLOCK_BUSY)
+		return end(connection, status);
+	connection->request.phase = RLOCK__PHASE_CONFIRM;
+	return true;
 }
 
 static bool answer_step(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
+	struct redisReply *reply;
+	enum rlock_status status = rlock__session_advance(&connection->session, &reply);
 
-	if (!read_login(connection) || !read_any(connection, &request->reply))
+	if (status == RLOCK_BUSY)
 		return false;
-	if (request->reply->type == REDIS_REPLY_ERROR &&
-	    rlock__connection_redirect(connection, request->reply->str))
-		return begin_redirected(connection);
-	if (connection->login.status != RLOCK_OK ||
-	    !rlock__connection_begin_confirm(connection, rlock_now_ms() - CONFIRMED_MS,
-					     request->deadline_ms))
-		return end(connection, connection->login.status);
-	request->phase = RLOCK__PHASE_CONFIRM;
-	return true;
+	if (status == RLOCK_ENET && connection->session.is_unreachable &&
+	    rlock__topology_next(connection->topology))
+		return connect_session(connection);
+	if (status != RLOCK_OK)
+		return end(connection, status);
+	status = connection->session.login.status;
+	if (request->take_reply != NULL) {
+		bool is_over =
+			status != RLOCK_OK ||
+			request->take_reply(request->take_reply_ctx, connection, reply, &status);
+
+		freeReplyObject(reply);
+		return !is_over || end(connection, status);
+	}
+	request->reply = reply;
+	if (reply->type == REDIS_REPLY_ERROR && rlock__request_follow(connection, reply->str))
+		return redirect(connection);
+	return status == RLOCK_OK ? confirm(connection) : end(connection, status);
 }
 
 /* The reply of a server that is master no more is none: what it granted, its successor may grant to another one. */
@@ -205,7 +189,8 @@ static bool confirm_step(struct rlock__connection *connection)
 	struct rlock__request *request = &connection->request;
 	enum rlock_status status;
 
-	if (!rlock__connection_confirm(connection, &status))
+	status = rlock__topology_advance(connection->topology);
+	if (status == RLOCK_BUSY)
 		return false;
 	if (status != RLOCK_OK && request->reply != NULL) {
 		freeReplyObject(request->reply);
@@ -214,36 +199,13 @@ static bool confirm_step(struct rlock__connection *connection)
 	return end(connection, status);
 }
 
-static bool answers_step(struct rlock__connection *connection)
-{
-	enum rlock_status status;
-	bool is_over = false;
-
-	if (!read_login(connection))
-		return false;
-	status = connection->login.status;
-	while (status == RLOCK_OK && !is_over) {
-		redisReply *reply = NULL;
-
-		if (!read_any(connection, &reply))
-			return false;
-		is_over = connection->request.take_reply(connection->request.take_reply_ctx,
-							 connection, reply, &status);
-		freeReplyObject(reply);
-	}
-	return end(connection, status);
-}
-
 static bool step(struct rlock__connection *connection)
 {
 	switch (connection->request.phase) {
-	case RLOCK__PHASE_CONNECT:
-		return connect_step(connection);
-	case RLOCK__PHASE_LOGIN:
-		return login_step(connection);
+	case RLOCK__PHASE_FIND:
+		return find_step(connection);
 	case RLOCK__PHASE_ANSWER:
-		return connection->request.take_reply != NULL ? answers_step(connection)
-							      : answer_step(connection);
+		return answer_step(connection);
 	case RLOCK__PHASE_CONFIRM:
 		return confirm_step(connection);
 	case RLOCK__PHASE_NONE:
@@ -255,7 +217,7 @@ static bool step(struct rlock__connection *connection)
 
 static void run(struct rlock__connection *connection)
 {
-	/* From the answer it may be back to the connect, to another node. */
+	/* From the answer it may be back to another node. */
 	while (step(connection))
 		assert(connection->request.phase != RLOCK__PHASE_OVER);
 }
@@ -281,29 +243,11 @@ static void take_late_reply(struct rlock__connection *connection)
 	struct rlock__request *request = &connection->request;
 
 	if (request->phase != RLOCK__PHASE_ANSWER || request->take_reply != NULL ||
-	    !rlock__stream_is_flushed(&connection->stream))
+	    !connection->session.is_queued ||
+	    !rlock__stream_is_flushed(&connection->session.stream))
 		return;
-	request->readiness = RLOCK__READY;
+	connection->session.readiness = RLOCK__READY;
 	run(connection);
-}
-
-/* Behind those that were formatted before it. */
-static bool append_command(struct rlock__request *request, const struct rlock__command *command)
-{
-	char *formatted = NULL, *longer = NULL;
-	long long len =
-		redisFormatCommandArgv(&formatted, command->argc, command->argv, command->lengths);
-
-	if (len >= 0)
-		longer = realloc(request->command, request->command_len + (size_t)len);
-	if (longer != NULL) {
-		memcpy(longer + request->command_len, formatted, (size_t)len);
-		request->command = longer;
-		request->command_len += (size_t)len;
-	}
-	if (len >= 0)
-		redisFreeCommand(formatted);
-	return longer != NULL;
 }
 
 /* As they go over the wire, since there may be no stream yet. */
@@ -313,9 +257,9 @@ static enum rlock_status format_commands(struct rlock__connection *connection,
 	struct rlock__request *request = &connection->request;
 
 	for (size_t i = 0; i < count; i++)
-		if (!append_command(request, &commands[i]))
+		if (!rlock__session_format(&request->command, &request->command_len,
+					   commands[i].argc, commands[i].argv, commands[i].lengths))
 			return rlock__fail_memory(&connection->error);
-	request->needs_login = commands[0].needs_login;
 	return RLOCK_OK;
 }
 
@@ -324,18 +268,23 @@ void rlock__request_start(struct rlock__connection *connection,
 			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx)
 {
 	struct rlock__request *request = &connection->request;
-	bool is_open = rlock__connection_is_open(connection);
+	struct rlock__session *session = &connection->session;
+	bool is_open = rlock__session_is_open(session);
 	enum rlock_status status = format_commands(connection, commands, command_count);
 
-	request->phase = RLOCK__PHASE_CONNECT;
+	request->phase = RLOCK__PHASE_ANSWER;
 	request->deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
 	request->take_reply = take_reply;
 	request->take_reply_ctx = ctx;
-	if (status == RLOCK_OK && !is_open)
-		status = rlock__connection_open_begin(connection, request->deadline_ms);
+	if (status == RLOCK_OK &&
+	    !rlock__session_send(session, request->command, request->command_len,
+				 commands[0].needs_login, request->deadline_ms)) {
+		rlock__connection_hang_up(connection);
+		status = rlock__fail_memory(&connection->error);
+	}
 	if (status != RLOCK_OK)
 		(void)end(connection, status);
-	else if (!is_open || queue_command(connection))
+	else if (is_open || open_session(connection))
 		run(connection);
 }
 
@@ -349,8 +298,9 @@ void rlock__request_begin(struct rlock__connection *connection,
 	take_late_reply(connection);
 	rlock__request_abandon(connection);
 	if (connection->is_stale) {
-		rlock__connection_reset(connection);
-		rlock__connection_forget_node(connection);
+		rlock__session_reset(&connection->session);
+		connection->is_stale = false;
+		rlock__topology_forget(connection->topology);
 	}
 	rlock__request_start(connection, command, 1, deadline_ms, NULL, NULL);
 }
@@ -359,19 +309,14 @@ void rlock__request_begin(struct rlock__connection *connection,
 static void go_on(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
-	/* To connect has a deadline of its own, and sentinels a time after which they are not waited for. */
-	bool keeps_time = request->phase == RLOCK__PHASE_CONNECT;
-	bool was_polled = request->readiness != RLOCK__READY_UNKNOWN;
 
-	if (request->readiness == RLOCK__READY ||
-	    (request->readiness == RLOCK__READY_NOT &&
-	     (keeps_time || request->phase == RLOCK__PHASE_CONFIRM)))
-		run(connection);
-	/* Also if the server sends all the time, but no complete reply. */
-	if (was_polled && request->phase != RLOCK__PHASE_OVER && !keeps_time &&
-	    rlock_now_ms() >= request->deadline_ms)
+	if (connection->session.readiness == RLOCK__READY_UNKNOWN)
+		return;
+	run(connection);
+	/* The session has the deadlines of the other phases. */
+	if (request->phase == RLOCK__PHASE_CONFIRM && rlock_now_ms() >= request->deadline_ms)
 		(void)end(connection, fail_slow(connection));
-	request->readiness = RLOCK__READY_UNKNOWN;
+	connection->session.readiness = RLOCK__READY_UNKNOWN;
 }
 
 bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out)
@@ -384,8 +329,8 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 	if (request->phase != RLOCK__PHASE_OVER)
 		return false;
 	*out = (struct rlock__result){ .status = request->status,
-				       .was_sent = request->was_sent,
-				       .server_number = connection->server_number,
+				       .was_sent = connection->session.was_sent,
+				       .server_number = connection->session.server_number,
 				       .reply = request->reply };
 	request->reply = NULL;
 	rlock__connection_clear_request(connection);
@@ -393,6 +338,95 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 }
 
 /* ---- wait ---- */
+
+/* Each session, for each its password, as many sentinels as a URL may name, and the events. */
+#define POLLED_MAX (RLOCK_SERVERS_MAX * (2 + RLOCK_SERVERS_MAX) + 1)
+
+/* What is polled, and for which session. */
+struct polled {
+	struct pollfd fds[POLLED_MAX];
+	struct rlock__session *owners[POLLED_MAX]; /* NULL: for a password */
+	size_t count;
+	int64_t until_ms;
+};
+
+static void add(struct polled *polled, struct rlock__session *session, struct pollfd fd)
+{
+	polled->owners[polled->count] = session;
+	polled->fds[polled->count++] = fd;
+}
+
+/* A session that is being opened goes on after each poll: it is not to take the password's readiness for its own. */
+static void add_session(struct polled *polled, struct rlock__session *session)
+{
+	struct pollfd password = rlock__session_await_password(session);
+
+	add(polled, session, rlock__session_await(session, &polled->until_ms));
+	if (password.fd >= 0)
+		add(polled, NULL, password);
+}
+
+static void add_queried(struct polled *polled, const struct rlock__topology *topology)
+{
+	struct rlock__session *queried[RLOCK_SERVERS_MAX];
+	size_t count = rlock__topology_await(topology, queried, &polled->until_ms);
+
+	for (size_t i = 0; i < count; i++) {
+		add_session(polled, queried[i]);
+		queried[i]->readiness = RLOCK__READY_NOT;
+	}
+}
+
+static void add_connection(struct polled *polled, struct rlock__connection *connection)
+{
+	connection->session.readiness = RLOCK__READY_NOT;
+	switch (connection->request.phase) {
+	case RLOCK__PHASE_NONE:
+		break;
+	case RLOCK__PHASE_FIND:
+		add_queried(polled, connection->topology);
+		add_session(polled, &connection->session);
+		break;
+	case RLOCK__PHASE_ANSWER:
+		add_session(polled, &connection->session);
+		break;
+	case RLOCK__PHASE_CONFIRM:
+		add_queried(polled, connection->topology);
+		polled->until_ms = rlock__sooner(polled->until_ms, connection->request.deadline_ms);
+		break;
+	case RLOCK__PHASE_OVER:
+		polled->until_ms = 0;
+		break;
+	}
+}
+
+static void set_readiness(struct polled *polled)
+{
+	for (size_t i = 0; i < polled->count; i++)
+		if (polled->fds[i].revents != 0 && polled->owners[i] != NULL)
+			polled->owners[i]->readiness = RLOCK__READY;
+}
+
+enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
+					  size_t count, struct rlock__events *events,
+					  int64_t until_ms)
+{
+	struct polled polled;
+	enum rlock_status status;
+
+	polled.count = 0;
+	polled.until_ms = until_ms;
+	if (count > RLOCK_SERVERS_MAX) {
+		errno = EINVAL;
+		return RLOCK_ESYS;
+	}
+	for (size_t i = 0; i < count; i++)
+		add_connection(&polled, connections[i]);
+	status = rlock__events_poll(events, polled.fds, polled.count, polled.until_ms);
+	if (status == RLOCK_OK)
+		set_readiness(&polled);
+	return status;
+}
 
 void rlock__request_wait(struct rlock__connection *connection)
 {
@@ -420,8 +454,11 @@ struct rlock__result rlock__request_await(struct rlock__connection *connection)
 enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
 					 int64_t deadline_ms)
 {
-	if (!rlock__connection_begin_confirm(connection, since_ms, deadline_ms))
-		return RLOCK_OK;
+	enum rlock_status status =
+		rlock__topology_confirm(connection->topology, since_ms, deadline_ms);
+
+	if (status != RLOCK_BUSY)
+		return status;
 	connection->request.phase = RLOCK__PHASE_CONFIRM;
 	connection->request.deadline_ms = deadline_ms;
 	return rlock__request_await(connection).status;
@@ -430,8 +467,8 @@ enum rlock_status rlock__request_confirm(struct rlock__connection *connection, i
 void rlock__request_fire_and_forget(struct rlock__connection *connection,
 				    const struct rlock__command *command)
 {
-	struct rlock__stream *stream = &connection->stream;
-	bool is_held_back = connection->request.command != NULL && !connection->request.is_queued;
+	struct rlock__stream *stream = &connection->session.stream;
+	bool is_held_back = connection->request.command != NULL && !connection->session.is_queued;
 
 	if (rlock__stream_is_open(stream) && !is_held_back &&
 	    rlock__stream_queue(stream, command->argc, command->argv, command->lengths) &&

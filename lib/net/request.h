@@ -12,6 +12,7 @@
 
 struct redisReply;
 struct rlock__connection;
+struct rlock__events;
 
 struct rlock__command {
 	int argc;
@@ -78,5 +79,16 @@ void rlock__request_start(struct rlock__connection *connection,
 					     const struct redisReply *,
 					     enum rlock_status *status_out),
 			  void *ctx);
+
+/*
+ * Poll for the requests of connections until one of them is ready, events (NULL: none) were served, or it is until_ms:
+ * the requests are to be advanced then. RLOCK_CANCELLED: an event ends the wait. RLOCK_ESYS, with errno. The caller
+ * leaves out a connection whose reply it does not wait for.
+ */
+enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
+					  size_t count, struct rlock__events *events,
+					  int64_t until_ms);
+/* Whether an error leads to another node: the connection is closed then, and leads there. */
+bool rlock__request_follow(struct rlock__connection *connection, const char *error);
 
 #endif

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "net/connection.h"
-#include "net/connection_open.h"
 #include "net/connection_state.h"
+#include "net/session.h"
 #include "net/request.h"
 #include "net/server_error.h"
 #include "net/stream.h"
@@ -39,7 +39,7 @@ static bool take_reply(void *ctx, struct rlock__connection *connection, const re
 	/* The channels of the slot alone: a server before Redis 7 has none, or the user may not use them. */
 	if (strcasestr(reply->str, "ssubscribe") != NULL)
 		return true;
-	if (rlock__connection_redirect(connection, reply->str))
+	if (rlock__request_follow(connection, reply->str))
 		*status_out = rlock__fail(&connection->error, RLOCK_ENET,
 					  "the lock has moved to another node");
 	else
@@ -127,13 +127,13 @@ enum rlock_status rlock__subscription_drain(struct rlock__connection *connection
 					    const char *waiter, int64_t *retry_after_ms_out)
 {
 	*retry_after_ms_out = INT64_MAX;
-	if (!rlock__stream_fill(&connection->stream))
-		return rlock__connection_fail_stream(connection);
+	if (!rlock__stream_fill(&connection->session.stream))
+		return rlock__session_fail(&connection->session);
 	for (;;) {
 		redisReply *reply = NULL;
 
-		if (!rlock__stream_next(&connection->stream, &reply))
-			return rlock__connection_fail_stream(connection);
+		if (!rlock__stream_next(&connection->session.stream, &reply))
+			return rlock__session_fail(&connection->session);
 		if (reply == NULL)
 			return RLOCK_OK;
 		*retry_after_ms_out =

@@ -15,7 +15,6 @@
 
 #include "base/error.h"
 #include "net/connection.h"
-#include "net/request_poll.h"
 #include "rlock.h"
 #include "url/url.h"
 

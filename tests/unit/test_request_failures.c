@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "net/connection.h"
 #include "net/request.h"
-#include "net/request_poll.h"
 #include "net/subscription.h"
 #include "rlock.h"
 

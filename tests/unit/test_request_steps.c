@@ -1,5 +1,5 @@
 /*
- * login.c, script.c and subscription.c: requests of several steps. A login goes before, the text of a script is sent
+ * session.c, script.c and subscription.c: requests of several steps. A login goes before, the text of a script is sent
  * when the server does not know it, and a subscription is acknowledged for each channel.
  */
 #include <hiredis/hiredis.h>

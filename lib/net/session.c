@@ -1,0 +1,641 @@
+/*
+ * A session: a machine of one enum and one switch, over connector.c (DNS and the socket), stream.c (with TLS), the password
+ * and the login. It is given an address; which one that is, and what a reply means, is for others.
+ */
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "net/connector.h"
+#include "net/session.h"
+#include "net/server_error.h"
+#include "net/stream.h"
+#include "net/tls.h"
+#include "rlock.h"
+#include "url/url.h"
+
+/* ---- the password ---- */
+
+/*
+ * The server may be reached, but can't be used: all else goes on as if it could not be reached, since the source may be
+ * back by the next try.
+ */
+static enum rlock_status fail_password(struct rlock__session *session, const char *why)
+{
+	(void)rlock__fail(session->error, RLOCK_ENET, "no password for %s: %s",
+			  rlock_url_server(session->login_url), why);
+	session->error->lacks_password = true;
+	return RLOCK_ENET;
+}
+
+static void password_end(struct rlock__password *password)
+{
+	if (password->fetch != NULL)
+		password->source->end(password->fetch);
+	*password = (struct rlock__password){ 0 };
+}
+
+/* What an earlier try to connect has begun goes on, so that it may take longer than one try. */
+static enum rlock_status password_begin(struct rlock__session *session, int64_t end_ms)
+{
+	struct rlock__password *password = &session->password;
+	const struct rlock_password_source *source = &session->login_url->password_source;
+
+	if (password->fetch != NULL && rlock_now_ms() >= password->end_ms)
+		password_end(password);
+	if (password->fetch != NULL || session->login_url->password != NULL ||
+	    source->begin == NULL)
+		return RLOCK_OK;
+	password->fetch = source->begin(source->ctx, rlock_url_server(session->login_url), end_ms,
+					&password->fd);
+	if (password->fetch == NULL)
+		return rlock__fail(session->error, RLOCK_ESYS, "cannot fetch a password: %s",
+				   strerror(errno));
+	password->source = source;
+	password->end_ms = end_ms;
+	return RLOCK_OK;
+}
+
+/* RLOCK_OK: it is there, or none is needed; RLOCK_BUSY: it is not there yet. */
+static enum rlock_status password_advance(struct rlock__session *session)
+{
+	struct rlock__password *password = &session->password;
+	char why[RLOCK_ERROR_MAX] = "", shown[RLOCK_ERROR_MAX / 2];
+	enum rlock_status status;
+
+	if (password->fetch == NULL || password->text != NULL)
+		return RLOCK_OK;
+	status = password->source->advance(password->fetch, &password->text, why);
+	if (status == RLOCK_BUSY)
+		return status;
+	if (status == RLOCK_OK && password->text != NULL) {
+		rlock__trace(session->error, "the password was fetched");
+		return RLOCK_OK;
+	}
+	password_end(password);
+	return fail_password(session, rlock_escape(why, strlen(why), shown, sizeof(shown)));
+}
+
+/* ---- the login ---- */
+
+static bool queue_step(struct rlock__session *session, enum rlock__login_step step, int argc,
+		       const char **argv)
+{
+	session->login.steps[session->login.count++] = step;
+	return rlock__stream_queue(&session->stream, argc, argv, NULL);
+}
+
+static bool queue_auth(struct rlock__session *session)
+{
+	const char *user = session->login_url->user;
+	const char *password = session->password.text != NULL ? session->password.text
+							      : session->login_url->password;
+	const char *of_user[] = { "AUTH", user, password != NULL ? password : "" };
+	const char *of_default[] = { "AUTH", password };
+
+	/* A user may have no password; without AUTH we would be the default user. */
+	if (user != NULL)
+		return queue_step(session, RLOCK__LOGIN_AUTH, 3, of_user);
+	return password == NULL || queue_step(session, RLOCK__LOGIN_AUTH, 2, of_default);
+}
+
+static bool queue_select(struct rlock__session *session)
+{
+	char text[16];
+	const char *argv[] = { "SELECT", text };
+
+	if (session->login_url->db == 0)
+		return true;
+	(void)snprintf(text, sizeof(text), "%d", session->login_url->db);
+	return queue_step(session, RLOCK__LOGIN_SELECT, 2, argv);
+}
+
+static bool queue_name(struct rlock__session *session)
+{
+	const char *argv[] = { "CLIENT", "SETNAME", session->client_name };
+
+	return session->client_name == NULL || queue_step(session, RLOCK__LOGIN_NAME, 3, argv);
+}
+
+static bool queue_role(struct rlock__session *session)
+{
+	const char *argv[] = { "ROLE" };
+
+	return !session->address.needs_master || queue_step(session, RLOCK__LOGIN_ROLE, 1, argv);
+}
+
+static bool queue_asking(struct rlock__session *session)
+{
+	const char *argv[] = { "ASKING" };
+
+	return !session->address.is_asking || queue_step(session, RLOCK__LOGIN_ASKING, 1, argv);
+}
+
+/* A server that does not know AUTH quotes the request in its error, with the password. */
+static bool is_unknown_login(enum rlock__login_step step, const redisReply *reply)
+{
+	return step == RLOCK__LOGIN_AUTH && strcasestr(reply->str, "unknown command") != NULL;
+}
+
+/* A user without the right to it finds out by the first write. */
+static enum rlock_status take_role(const redisReply *reply, struct rlock__error *error)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
+	    strcmp(reply->element[0]->str, "master") == 0)
+		return RLOCK_OK;
+	return rlock__fail(
+		error, RLOCK_ENET,
+		"its sentinels name a master that is a replica: a failover is under way");
+}
+
+/* The name is for readers of CLIENT LIST: the login is good without it. */
+static void take_name(struct rlock__session *session, const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ERROR)
+		return;
+	/* Once, though there may be many streams in a wait. */
+	if (!session->has_traced_name)
+		rlock__trace(session->error,
+			     "it denies CLIENT SETNAME: its list of clients does not name rlock");
+	session->has_traced_name = true;
+}
+
+static enum rlock_status take_step(struct rlock__error *error, enum rlock__login_step step,
+				   const redisReply *reply)
+{
+	enum rlock_status status;
+
+	if (reply->type == REDIS_REPLY_STATUS)
+		return RLOCK_OK;
+	if (step == RLOCK__LOGIN_ROLE)
+		return take_role(reply, error);
+	if (reply->type != REDIS_REPLY_ERROR)
+		return rlock__fail(error, RLOCK_ESERVER, "unexpected reply to the login");
+	if (is_unknown_login(step, reply))
+		status = rlock__fail(error, RLOCK_EUNSUPPORTED,
+				     "denied by the server: it knows no login");
+	else
+		status = rlock__server_error(error, reply->str, reply->len, NULL);
+	if (status == RLOCK_ESERVER)
+		return step == RLOCK__LOGIN_AUTH ? RLOCK_EAUTH : RLOCK_EUNSUPPORTED;
+	return status;
+}
+
+static void login_take(struct rlock__session *session, const redisReply *reply)
+{
+	enum rlock__login_step step = session->login.steps[session->login.answered++];
+
+	if (step == RLOCK__LOGIN_NAME)
+		take_name(session, reply);
+	else if (session->login.status == RLOCK_OK)
+		session->login.status = take_step(session->error, step, reply);
+}
+
+/* ---- failures ---- */
+
+/* The reason may be freed with the stream. */
+static enum rlock_status fail(struct rlock__session *session, enum rlock_status status,
+			      const char *why)
+{
+	if (status == RLOCK_ENOMEM)
+		(void)rlock__fail_memory(session->error);
+	else
+		(void)rlock__fail(session->error, status,
+				  status == RLOCK_ENET ? "cannot reach %s: %s"
+						       : "cannot connect to %s: %s",
+				  rlock_url_server(session->address.server), why);
+	session->error->is_unreachable = status == RLOCK_ENET;
+	session->is_unreachable = status == RLOCK_ENET && session->state < RLOCK__SESSION_PASSWORD;
+	rlock__session_close(session);
+	return status;
+}
+
+enum rlock_status rlock__session_fail(struct rlock__session *session)
+{
+	const struct rlock__tls_failure *failure = rlock__stream_tls_failure(&session->stream);
+	enum rlock_status status = failure != NULL ? failure->status : RLOCK_ENET;
+	const char *why = rlock__stream_why(&session->stream);
+
+	return fail(session, why != NULL ? status : RLOCK_ENOMEM, why);
+}
+
+/* A server that does not know TLS may end what it does not understand. */
+static enum rlock_status fail_handshake(struct rlock__session *session)
+{
+	if (rlock__stream_tls_failure(&session->stream) == NULL &&
+	    rlock__stream_was_closed(&session->stream))
+		return fail(session, RLOCK_ENET,
+			    "the server closed the connection during the TLS handshake: "
+			    "is this a TLS port?");
+	return rlock__session_fail(session);
+}
+
+/* The stream stays open, for fire and forget. */
+static enum rlock_status fail_slow(struct rlock__session *session)
+{
+	return rlock__fail(session->error, RLOCK_ENET, "no answer from %s in time",
+			   rlock_url_server(session->login_url));
+}
+
+/* ---- the steps: RLOCK_OK to go on with the next one, RLOCK_BUSY to wait ---- */
+
+static bool is_ready(const struct rlock__session *session)
+{
+	return session->readiness == RLOCK__READY;
+}
+
+static enum rlock_status resolve_step(struct rlock__session *session)
+{
+	const char *why = NULL;
+	enum rlock_status status =
+		rlock__connector_resolve(session->connector, is_ready(session), &why);
+
+	if (status < 0)
+		return fail(session, status, why);
+	if (status == RLOCK_OK) {
+		session->readiness = RLOCK__READY_UNKNOWN;
+		session->state = RLOCK__SESSION_CONNECT;
+	}
+	return status;
+}
+
+static enum rlock_status open_stream(struct rlock__session *session, int fd)
+{
+	struct rlock__tls *tls = NULL;
+	struct rlock__tls_failure failure;
+
+	if (rlock_url_has_tls(session->login_url)) {
+		tls = rlock__tls_new(session->tls_context,
+				     session->address.server->endpoints.items[0].host, &failure);
+		if (tls == NULL) {
+			(void)close(fd);
+			return fail(session, failure.status, failure.why);
+		}
+	}
+	if (!rlock__stream_open(&session->stream, fd, tls))
+		return fail(session, RLOCK_ENOMEM, NULL);
+	session->state = RLOCK__SESSION_TLS;
+	return RLOCK_OK;
+}
+
+static enum rlock_status connect_step(struct rlock__session *session)
+{
+	struct rlock__connected connected;
+	enum rlock_status status =
+		rlock__connector_connect(session->connector, is_ready(session), &connected);
+
+	if (status == RLOCK_BUSY)
+		return status;
+	session->readiness = RLOCK__READY_UNKNOWN;
+	session->streams++;
+	if (status != RLOCK_OK)
+		return fail(session, status, connected.why);
+	session->server_number = connected.server_number;
+	rlock__connector_free(session->connector);
+	session->connector = NULL;
+	return open_stream(session, connected.fd);
+}
+
+static enum rlock_status tls_step(struct rlock__session *session)
+{
+	bool is_over = false;
+
+	if (!rlock__stream_handshake(&session->stream, &is_over))
+		return fail_handshake(session);
+	if (is_over) {
+		session->state = RLOCK__SESSION_PASSWORD;
+		return RLOCK_OK;
+	}
+	if (rlock_now_ms() < session->reach_end_ms)
+		return RLOCK_BUSY;
+	return fail(session, RLOCK_ENET,
+		    "no answer to the TLS handshake in time: is this a TLS port?");
+}
+
+static void trace_connected(const struct rlock__session *session)
+{
+	const char *server = rlock_url_server(session->address.server);
+	const struct rlock__tls *tls = session->stream.tls;
+	/* The line begins with what the user named, such as sentinels; that is the server, or leads to it. */
+	bool is_named = strcmp(server, session->error->server) == 0;
+
+	rlock__trace(session->error, "connected%s%s%s%s%s%s", is_named ? "" : " to ",
+		     is_named ? "" : server, tls == NULL ? "" : ", ",
+		     tls == NULL ? "" : rlock__tls_version(tls),
+		     tls != NULL && rlock__tls_is_resumed(tls) ? ", resumed" : "",
+		     tls != NULL && session->login_url->is_insecure ? ", not verified" : "");
+}
+
+static bool queue_command(struct rlock__session *session)
+{
+	session->is_queued = rlock__stream_queue_formatted(&session->stream, session->command,
+							   session->command_len);
+	return session->is_queued;
+}
+
+/* The login goes out in one write with the command, unless that is held back. */
+static enum rlock_status password_step(struct rlock__session *session)
+{
+	enum rlock_status status = password_advance(session);
+
+	if (status == RLOCK_BUSY && rlock_now_ms() >= session->deadline_ms)
+		status = fail_password(session, "it was not there in time");
+	if (status != RLOCK_OK)
+		return status;
+	trace_connected(session);
+	if (!queue_auth(session) || !queue_select(session) || !queue_name(session) ||
+	    !queue_role(session) || !queue_asking(session) ||
+	    (session->command != NULL && !session->needs_login && !queue_command(session)))
+		return fail(session, RLOCK_ENOMEM, NULL);
+	session->state = RLOCK__SESSION_LOGIN;
+	return RLOCK_OK;
+}
+
+static enum rlock_status flush(struct rlock__session *session)
+{
+	if (rlock__stream_is_flushed(&session->stream))
+		return RLOCK_OK;
+	session->readiness = RLOCK__READY_UNKNOWN;
+	if (session->is_queued)
+		session->was_sent = true;
+	if (!rlock__stream_flush(&session->stream))
+		return rlock__session_fail(session);
+	return rlock__stream_is_flushed(&session->stream) ? RLOCK_OK : RLOCK_BUSY;
+}
+
+/* The next reply, of the login or of the command. */
+static enum rlock_status read_reply(struct rlock__session *session, redisReply **out)
+{
+	enum rlock_status status = flush(session);
+
+	if (status != RLOCK_OK)
+		return status;
+	for (;;) {
+		if (!rlock__stream_next(&session->stream, out))
+			return rlock__session_fail(session);
+		if (*out != NULL)
+			return RLOCK_OK;
+		if (!is_ready(session))
+			return RLOCK_BUSY;
+		session->readiness = RLOCK__READY_UNKNOWN;
+		if (!rlock__stream_fill(&session->stream))
+			return rlock__session_fail(session);
+	}
+}
+
+static enum rlock_status login_step(struct rlock__session *session)
+{
+	redisReply *reply = NULL;
+	enum rlock_status status;
+
+	if (session->login.answered == session->login.count) {
+		session->state = RLOCK__SESSION_READY;
+		return RLOCK_OK;
+	}
+	status = read_reply(session, &reply);
+	if (status != RLOCK_OK)
+		return status;
+	login_take(session, reply);
+	freeReplyObject(reply);
+	return RLOCK_OK;
+}
+
+static enum rlock_status ready_step(struct rlock__session *session, redisReply **out)
+{
+	if (session->command == NULL)
+		return RLOCK_BUSY;
+	if (!session->is_queued && session->login.status != RLOCK_OK)
+		return session->login.status;
+	if (!session->is_queued && !queue_command(session))
+		return fail(session, RLOCK_ENOMEM, NULL);
+	return read_reply(session, out);
+}
+
+static enum rlock_status step(struct rlock__session *session, redisReply **out)
+{
+	/* When there is no password, nothing else is of use. */
+	if (session->state > RLOCK__SESSION_CLOSED && session->state < RLOCK__SESSION_PASSWORD &&
+	    password_advance(session) < 0)
+		return RLOCK_ENET;
+	switch (session->state) {
+	case RLOCK__SESSION_RESOLVE:
+		return resolve_step(session);
+	case RLOCK__SESSION_CONNECT:
+		return connect_step(session);
+	case RLOCK__SESSION_TLS:
+		return tls_step(session);
+	case RLOCK__SESSION_PASSWORD:
+		return password_step(session);
+	case RLOCK__SESSION_LOGIN:
+		return login_step(session);
+	case RLOCK__SESSION_READY:
+		return ready_step(session, out);
+	case RLOCK__SESSION_ADDRESS:
+	case RLOCK__SESSION_CLOSED:
+		break;
+	}
+	return RLOCK_BUSY;
+}
+
+enum rlock_status rlock__session_advance(struct rlock__session *session, struct redisReply **out)
+{
+	enum rlock_status status = RLOCK_BUSY;
+
+	*out = NULL;
+	session->was_polled = session->was_polled || session->readiness != RLOCK__READY_UNKNOWN;
+	/* A reply that has come in part is not parsed anew before there is more of it. */
+	if (session->readiness != RLOCK__READY_NOT || !rlock__session_is_open(session))
+		do
+			status = step(session, out);
+		while (status == RLOCK_OK && *out == NULL);
+	/* Also if the server sends all the time, but no complete reply. */
+	if (status == RLOCK_BUSY && session->was_polled && rlock__session_is_open(session) &&
+	    rlock_now_ms() >= session->deadline_ms)
+		status = fail_slow(session);
+	session->readiness = RLOCK__READY_UNKNOWN;
+	return status;
+}
+
+struct pollfd rlock__session_await(const struct rlock__session *session, int64_t *until_ms)
+{
+	struct pollfd fd = { -1, 0, 0 };
+	int64_t end_ms = INT64_MAX;
+
+	switch (session->state) {
+	case RLOCK__SESSION_CLOSED:
+	case RLOCK__SESSION_ADDRESS:
+		break;
+	case RLOCK__SESSION_RESOLVE:
+	case RLOCK__SESSION_CONNECT:
+		rlock__connector_await(session->connector, &fd, &end_ms);
+		break;
+	case RLOCK__SESSION_TLS:
+		fd = rlock__stream_await(&session->stream);
+		end_ms = session->reach_end_ms;
+		break;
+	case RLOCK__SESSION_PASSWORD:
+		end_ms = session->deadline_ms;
+		break;
+	case RLOCK__SESSION_LOGIN:
+	case RLOCK__SESSION_READY:
+		fd = rlock__stream_await(&session->stream);
+		end_ms = session->deadline_ms;
+		break;
+	}
+	*until_ms = rlock__sooner(*until_ms, end_ms);
+	return fd;
+}
+
+struct pollfd rlock__session_await_password(const struct rlock__session *session)
+{
+	const struct rlock__password *password = &session->password;
+	bool is_awaited = password->fetch != NULL && password->text == NULL &&
+			  session->state != RLOCK__SESSION_CLOSED &&
+			  !rlock__session_is_open(session);
+
+	return (struct pollfd){ is_awaited ? password->fd : -1, POLLIN, 0 };
+}
+
+/* ---- open, send and close ---- */
+
+void rlock__session_init(struct rlock__session *session, const struct rlock_url *login_url,
+			 const char *client_name, struct rlock__tls_context *tls_context,
+			 struct rlock__error *error)
+{
+	*session = (struct rlock__session){ .login_url = login_url,
+					    .client_name = client_name,
+					    .tls_context = rlock__tls_context_share(tls_context),
+					    .error = error };
+}
+
+static enum rlock_status load_tls(struct rlock__session *session)
+{
+	struct rlock__tls_failure failure;
+
+	if (!rlock_url_has_tls(session->login_url) || session->tls_context != NULL)
+		return RLOCK_OK;
+	session->tls_context = rlock__tls_context_new(session->login_url, &failure);
+	if (session->tls_context != NULL)
+		return RLOCK_OK;
+	session->address.server = session->login_url;
+	return fail(session, failure.status, failure.why);
+}
+
+enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms,
+				       int64_t deadline_ms)
+{
+	enum rlock_status status = load_tls(session);
+
+	session->is_unreachable = false;
+	if (status == RLOCK_OK)
+		status = password_begin(session, password_end_ms);
+	if (status != RLOCK_OK)
+		return status;
+	session->deadline_ms = deadline_ms;
+	session->state = RLOCK__SESSION_ADDRESS;
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock__session_connect(struct rlock__session *session,
+					 const struct rlock__address *address, int64_t reach_end_ms)
+{
+	session->address = *address;
+	session->is_unreachable = false;
+	session->reach_end_ms = reach_end_ms;
+	session->connector = rlock__connector_new(address->server, reach_end_ms);
+	if (session->connector == NULL)
+		return rlock__fail_memory(session->error);
+	session->readiness = RLOCK__READY_UNKNOWN;
+	session->state = RLOCK__SESSION_RESOLVE;
+	return RLOCK_OK;
+}
+
+bool rlock__session_send(struct rlock__session *session, const char *command, size_t len,
+			 bool needs_login, int64_t deadline_ms)
+{
+	session->command = command;
+	session->command_len = len;
+	session->needs_login = needs_login;
+	session->is_queued = session->was_sent = session->was_polled = false;
+	session->readiness = RLOCK__READY_UNKNOWN;
+	session->deadline_ms = deadline_ms;
+	return !rlock__session_is_open(session) || queue_command(session);
+}
+
+bool rlock__session_is_open(const struct rlock__session *session)
+{
+	return session->state == RLOCK__SESSION_LOGIN || session->state == RLOCK__SESSION_READY;
+}
+
+void rlock__session_settle(struct rlock__session *session)
+{
+	session->command = NULL;
+	if (session->password.text != NULL)
+		password_end(&session->password);
+}
+
+/* All but the stream, and what is known of the last server. */
+static void clear(struct rlock__session *session)
+{
+	rlock__connector_free(session->connector);
+	session->connector = NULL;
+	session->login = (struct rlock__login){ 0 };
+	session->state = RLOCK__SESSION_CLOSED;
+}
+
+void rlock__session_close(struct rlock__session *session)
+{
+	clear(session);
+	rlock__stream_close(&session->stream);
+}
+
+void rlock__session_reset(struct rlock__session *session)
+{
+	clear(session);
+	rlock__stream_reset(&session->stream);
+}
+
+void rlock__session_end(struct rlock__session *session)
+{
+	rlock__session_close(session);
+	password_end(&session->password);
+}
+
+void rlock__session_after_fork_child(struct rlock__session *session)
+{
+	rlock__connector_after_fork_child(session->connector);
+	session->connector = NULL;
+	rlock__session_end(session);
+}
+
+void rlock__session_free(struct rlock__session *session)
+{
+	rlock__session_end(session);
+	rlock__tls_context_free(session->tls_context);
+	session->tls_context = NULL;
+}
+
+bool rlock__session_format(char **text, size_t *len, int argc, const char **argv,
+			   const size_t *lengths)
+{
+	char *formatted = NULL, *longer = NULL;
+	long long more = redisFormatCommandArgv(&formatted, argc, argv, lengths);
+
+	if (more >= 0)
+		longer = realloc(*text, *len + (size_t)more);
+	if (longer != NULL) {
+		memcpy(longer + *len, formatted, (size_t)more);
+		*text = longer;
+		*len += (size_t)more;
+	}
+	if (more >= 0)
+		redisFreeCommand(formatted);
+	return longer != NULL;
+}

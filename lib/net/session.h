@@ -1,0 +1,143 @@
+/*
+ * A session: one stream to one server whose address is known, from the DNS query to the replies, within one deadline.
+ */
+#ifndef RLOCK_NET_SESSION_H
+#define RLOCK_NET_SESSION_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/stream.h"
+#include "rlock.h"
+
+struct redisReply;
+struct rlock__connector;
+struct rlock__error;
+struct rlock__tls_context;
+struct rlock_url;
+
+enum rlock__session_state {
+	RLOCK__SESSION_CLOSED,
+	RLOCK__SESSION_ADDRESS, /* the owner is to say to which server; the password may be fetched meanwhile, and later */
+	RLOCK__SESSION_RESOLVE, /* a DNS query is under way */
+	RLOCK__SESSION_CONNECT,
+	RLOCK__SESSION_TLS,
+	RLOCK__SESSION_PASSWORD, /* all else is ready for the login */
+	RLOCK__SESSION_LOGIN,    /* it is queued, and replies to it are outstanding */
+	RLOCK__SESSION_READY,
+};
+
+/* The result of the last poll. */
+enum rlock__readiness { RLOCK__READY_UNKNOWN, RLOCK__READY_NOT, RLOCK__READY };
+
+/* A password that a source fetches. All zero: none is fetched. */
+struct rlock__password {
+	const struct rlock_password_source *source;
+	void *fetch;      /* the source's; NULL: none */
+	int fd;           /* of the fetch */
+	int64_t end_ms;   /* of the fetch: a later stream needs a new one */
+	const char *text; /* belongs to the fetch; NULL: it is under way */
+};
+
+enum rlock__login_step {
+	RLOCK__LOGIN_AUTH,
+	RLOCK__LOGIN_SELECT,
+	RLOCK__LOGIN_NAME,
+	RLOCK__LOGIN_ROLE,   /* that of a master */
+	RLOCK__LOGIN_ASKING, /* to a node that takes over a slot */
+	RLOCK__LOGIN_STEPS,
+};
+
+/* On one stream. All zero: nothing was sent. */
+struct rlock__login {
+	enum rlock__login_step steps[RLOCK__LOGIN_STEPS];
+	size_t count, answered;   /* steps sent, and replies read */
+	enum rlock_status status; /* the first step that failed */
+};
+
+/* To which server, and what its login has to tell. */
+struct rlock__address {
+	const struct rlock_url *server; /* the owner's, for as long as the session is open */
+	bool needs_master;              /* a replica fails the login */
+	bool is_asking; /* the next command is for a slot that is on its way to this server */
+};
+
+struct rlock__session {
+	enum rlock__session_state state;
+	enum rlock__readiness readiness; /* of what it awaits */
+	const struct rlock_url
+		*login_url;         /* user, password and database, and the parameters of TLS */
+	const char *client_name;    /* NULL: none */
+	struct rlock__error *error; /* for the texts of failures and the steps */
+	struct rlock__tls_context *tls_context; /* NULL: not needed yet */
+	struct rlock__password password;
+	struct rlock__address address;
+	int64_t deadline_ms;  /* of opening, then of the command */
+	int64_t reach_end_ms; /* until when the server is to be reached, before the login */
+	struct rlock__connector *connector; /* NULL: not connecting */
+	struct rlock__stream stream;
+	struct rlock__login login; /* on that stream */
+	bool has_traced_name;      /* that a server denies it */
+	bool is_unreachable;       /* the server of the last address was: another one may do */
+	uint64_t server_number;    /* of the last stream's server; 0: there was none */
+	unsigned streams;          /* how many were opened */
+	const char *command;       /* the owner's, until its reply has come; NULL: none */
+	size_t command_len;
+	bool needs_login; /* the command is held back until the login is accepted */
+	bool is_queued;   /* the command is on the stream */
+	bool was_sent;    /* the server may have seen the command */
+	bool was_polled;  /* since then: before that, no deadline is over */
+};
+
+/* What session refers to stays the owner's; tls_context may be NULL. */
+void rlock__session_init(struct rlock__session *session, const struct rlock_url *login_url,
+			 const char *client_name, struct rlock__tls_context *tls_context,
+			 struct rlock__error *error);
+/* Close it, and free what it has. All zero is freed, too. */
+void rlock__session_free(struct rlock__session *session);
+/* Close the stream. A password that is fetched is kept for the next one. */
+void rlock__session_close(struct rlock__session *session);
+/* The same, but a command that has not left this machine is not sent any more. */
+void rlock__session_reset(struct rlock__session *session);
+/* The same, and end what fetches a password. */
+void rlock__session_end(struct rlock__session *session);
+/* The same in the child of a fork(). */
+void rlock__session_after_fork_child(struct rlock__session *session);
+
+/* Begin to open it; the password is fetched for as long as until password_end_ms. It awaits an address then. */
+enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms,
+				       int64_t deadline_ms);
+/* To that server, which is to be reached until reach_end_ms; again when it was not. */
+enum rlock_status rlock__session_connect(struct rlock__session *session,
+					 const struct rlock__address *address,
+					 int64_t reach_end_ms);
+/*
+ * Send a command, as hiredis has formatted it, once the session is open: in one write with the login, unless that is to be
+ * accepted before. It has to have several replies, or one. false: out of memory.
+ */
+bool rlock__session_send(struct rlock__session *session, const char *command, size_t len,
+			 bool needs_login, int64_t deadline_ms);
+/*
+ * Go on, as far as the last poll allows. RLOCK_OK: *out is the next reply to the command, which the caller frees;
+ * login.status may tell that the login was denied. RLOCK_BUSY: there is none yet. Else it has failed, and is closed, unless
+ * the command is under way.
+ */
+enum rlock_status rlock__session_advance(struct rlock__session *session, struct redisReply **out);
+/* What to poll for, and until when: *until_ms becomes sooner if need be. */
+struct pollfd rlock__session_await(const struct rlock__session *session, int64_t *until_ms);
+/* What to poll for because of the password; that it is ready says nothing of the stream. */
+struct pollfd rlock__session_await_password(const struct rlock__session *session);
+/* Whether a command can be queued. */
+bool rlock__session_is_open(const struct rlock__session *session);
+/* The command is over; the password is not needed any more, unless it is still fetched. */
+void rlock__session_settle(struct rlock__session *session);
+/* Close a broken stream, with the reason in the error. */
+enum rlock_status rlock__session_fail(struct rlock__session *session);
+
+/* Append a command as it goes over the wire, to what was malloc'ed. false: out of memory. */
+bool rlock__session_format(char **text, size_t *len, int argc, const char **argv,
+			   const size_t *lengths);
+
+#endif

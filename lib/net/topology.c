@@ -1,0 +1,629 @@
+/*
+ * Which server a connection leads to, as a row of functions for each topology: a single server, the master that sentinels
+ * name, or the node of a cluster that serves the lock's slot. session.c connects to it; request.c tells what it has answered.
+ */
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "net/session.h"
+#include "net/server_error.h"
+#include "net/topology.h"
+#include "rlock.h"
+#include "url/part.h"
+#include "url/url.h"
+
+#define HOST_MAX 256
+
+/* What is not there is NULL: there is nothing to do, or no other server. */
+struct row {
+	enum rlock_status (*begin)(struct rlock__topology *topology, int64_t deadline_ms);
+	bool (*next)(struct rlock__topology *topology);
+	bool (*redirect)(struct rlock__topology *topology, const char *error);
+	void (*forget)(struct rlock__topology *topology);
+	enum rlock_status (*confirm)(struct rlock__topology *topology, int64_t since_ms,
+				     int64_t deadline_ms);
+	bool needs_master; /* a replica is not the server */
+};
+
+struct rlock__topology {
+	const struct row *row;
+	const struct rlock_url *url;          /* the connection's */
+	const struct rlock__session *session; /* the same */
+	struct rlock_url *server;             /* that serves it; NULL: url is that */
+	struct rlock_url *home; /* while another node serves one request for it (ASK); else NULL */
+	size_t next_node, nodes_left; /* of a cluster's URL: the next to try, and how many now */
+	int64_t timeout_ms;           /* of a query */
+	int64_t queried_ms, grace_end_ms;
+	enum { NOT_QUERIED, FINDING, CONFIRMING } query;
+	size_t sentinel_count;
+	struct sentinel *sentinels;
+};
+
+static struct rlock__error *error_of(const struct rlock__topology *topology)
+{
+	return topology->session->error;
+}
+
+/* false: out of memory. */
+static bool set_server(struct rlock__topology *topology, const char *host, int port)
+{
+	struct rlock_url *url = rlock__url_of_server(topology->url, host, port);
+
+	if (url == NULL)
+		return false;
+	rlock_url_free(topology->server);
+	topology->server = url;
+	return true;
+}
+
+/*
+ * ---- sentinels ----
+ *
+ * All are queried for the master of their service at the same time, each over a session of its own that is closed after its
+ * answer. A sentinel that is dead, or has not heard of the last failover, delays no lock.
+ */
+
+/* How long those that do not answer are waited for when another one has. */
+#define GRACE_MS 200
+
+struct sentinel {
+	struct rlock_url *url;
+	struct rlock__session session;
+	struct rlock__error error;
+	char *queries;
+	size_t queries_len;
+	bool is_over;
+	enum rlock_status status;
+	size_t replies;
+	char *host; /* of the master; NULL: not told yet */
+	int port;
+	int64_t epoch; /* of the configuration that its answer comes from */
+};
+
+static void sentinel_clear(struct sentinel *sentinel)
+{
+	struct rlock_url *url = sentinel->url;
+
+	rlock__session_free(&sentinel->session);
+	free(sentinel->queries);
+	free(sentinel->host);
+	*sentinel = (struct sentinel){ .url = url };
+}
+
+/* false: out of memory. */
+static bool sentinels_make(struct rlock__topology *topology)
+{
+	size_t count = topology->url->endpoints.count;
+
+	if (topology->sentinels != NULL)
+		return true;
+	topology->sentinels = calloc(count, sizeof(*topology->sentinels));
+	if (topology->sentinels == NULL)
+		return false;
+	for (; topology->sentinel_count < count; topology->sentinel_count++) {
+		struct sentinel *sentinel = &topology->sentinels[topology->sentinel_count];
+
+		sentinel->url = rlock__url_of_sentinel(topology->url, topology->sentinel_count);
+		if (sentinel->url == NULL)
+			break;
+	}
+	return topology->sentinel_count == count;
+}
+
+static enum rlock_status fail_no_sentinel(struct sentinel *sentinel)
+{
+	return rlock__fail(&sentinel->error, RLOCK_EUNSUPPORTED,
+			   "%s is no sentinel: sentinels listen on port 26379 by default",
+			   rlock_url_server(sentinel->url));
+}
+
+/* Not RLOCK_EAUTH: user and password of the URL are the master's. */
+static enum rlock_status fail_login(struct sentinel *sentinel)
+{
+	return rlock__fail(
+		&sentinel->error, RLOCK_EACL,
+		"denied by %s: the sentinels' user is given by --sentinel-user, and their "
+		"password by --sentinel-password-file",
+		rlock_url_server(sentinel->url));
+}
+
+static enum rlock_status fail_error(struct sentinel *sentinel, const redisReply *reply)
+{
+	enum rlock_status status =
+		rlock__server_error(&sentinel->error, reply->str, reply->len, NULL);
+
+	if (strncmp(reply->str, "ERR unknown command", 19) == 0)
+		return fail_no_sentinel(sentinel);
+	if (status == RLOCK_EAUTH)
+		return fail_login(sentinel);
+	/* A sentinel that says no once may say yes later. */
+	return status == RLOCK_ESERVER ? RLOCK_ENET : status;
+}
+
+static bool is_text(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STRING && strlen(reply->str) == reply->len;
+}
+
+/* Of get-master-addr-by-name: host and port. It knows of a failover as soon as a replica has been promoted. */
+static enum rlock_status take_address(struct sentinel *sentinel, const redisReply *reply)
+{
+	struct rlock__part port;
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		return fail_error(sentinel, reply);
+	if (reply->type == REDIS_REPLY_NIL)
+		return rlock__fail(&sentinel->error, RLOCK_EUNSUPPORTED,
+				   "%s knows no service of that name",
+				   rlock_url_server(sentinel->url));
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
+	    reply->element[0]->len == 0)
+		return fail_no_sentinel(sentinel);
+	port = (struct rlock__part){ reply->element[1]->str, reply->element[1]->len };
+	if (!rlock__part_number(port, RLOCK__PORT_MAX, &sentinel->port) || sentinel->port == 0)
+		return fail_no_sentinel(sentinel);
+	sentinel->host = strdup(reply->element[0]->str);
+	return sentinel->host != NULL ? RLOCK_OK : rlock__fail_memory(&sentinel->error);
+}
+
+/* Of master: names and values. Without the right to it, it has the oldest configuration. */
+static void take_epoch(struct sentinel *sentinel, const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return;
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		if (is_text(reply->element[i]) && is_text(reply->element[i + 1]) &&
+		    strcmp(reply->element[i]->str, "config-epoch") == 0)
+			(void)rlock__decimal_parse(reply->element[i + 1]->str,
+						   reply->element[i + 1]->len, &sentinel->epoch);
+}
+
+/* true: it was the last one, or a failure. */
+static bool take_reply(struct sentinel *sentinel, const redisReply *reply,
+		       enum rlock_status *status_out)
+{
+	*status_out = RLOCK_OK;
+	if (sentinel->replies++ == 0)
+		*status_out = take_address(sentinel, reply);
+	else
+		take_epoch(sentinel, reply);
+	return sentinel->replies == 2 || *status_out != RLOCK_OK;
+}
+
+static void sentinel_end(struct sentinel *sentinel, enum rlock_status status)
+{
+	sentinel->is_over = true;
+	sentinel->status = status == RLOCK_EAUTH ? fail_login(sentinel) : status;
+	rlock__session_free(&sentinel->session);
+}
+
+static void sentinel_advance(struct sentinel *sentinel)
+{
+	while (!sentinel->is_over) {
+		redisReply *reply = NULL;
+		bool is_last = true;
+		enum rlock_status status = rlock__session_advance(&sentinel->session, &reply);
+
+		if (status == RLOCK_BUSY)
+			return;
+		if (status == RLOCK_OK)
+			status = sentinel->session.login.status;
+		if (status == RLOCK_OK)
+			is_last = take_reply(sentinel, reply, &status);
+		if (reply != NULL)
+			freeReplyObject(reply);
+		if (is_last)
+			sentinel_end(sentinel, status);
+	}
+}
+
+static bool make_queries(struct sentinel *sentinel, const char *service)
+{
+	const char *of_address[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", service };
+	const char *of_epoch[] = { "SENTINEL", "MASTER", service };
+
+	return rlock__session_format(&sentinel->queries, &sentinel->queries_len, 3, of_address,
+				     NULL) &&
+	       rlock__session_format(&sentinel->queries, &sentinel->queries_len, 3, of_epoch, NULL);
+}
+
+static void sentinel_query(const struct rlock__topology *topology, struct sentinel *sentinel,
+			   int64_t deadline_ms)
+{
+	const struct rlock__session *like = topology->session;
+	struct rlock__address address = { .server = sentinel->url };
+	enum rlock_status status;
+
+	sentinel_clear(sentinel);
+	sentinel->error = (struct rlock__error){ .server = rlock_url_server(sentinel->url),
+						 .trace = like->error->trace,
+						 .trace_ctx = like->error->trace_ctx };
+	rlock__session_init(&sentinel->session, sentinel->url, like->client_name, like->tls_context,
+			    &sentinel->error);
+	if (!make_queries(sentinel, topology->url->service)) {
+		sentinel_end(sentinel, rlock__fail_memory(&sentinel->error));
+		return;
+	}
+	status = rlock__session_begin(&sentinel->session, deadline_ms, deadline_ms);
+	if (status == RLOCK_OK)
+		status = rlock__session_connect(&sentinel->session, &address, deadline_ms);
+	if (status != RLOCK_OK) {
+		sentinel_end(sentinel, status);
+		return;
+	}
+	(void)rlock__session_send(&sentinel->session, sentinel->queries, sentinel->queries_len,
+				  false, deadline_ms);
+	sentinel_advance(sentinel);
+}
+
+static size_t count_over(const struct rlock__topology *topology, enum rlock_status status)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < topology->sentinel_count; i++)
+		count += topology->sentinels[i].is_over && topology->sentinels[i].status == status;
+	return count;
+}
+
+static size_t count_open(const struct rlock__topology *topology)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < topology->sentinel_count; i++)
+		count += !topology->sentinels[i].is_over;
+	return count;
+}
+
+static const struct sentinel *latest(const struct rlock__topology *topology)
+{
+	const struct sentinel *found = NULL;
+
+	for (size_t i = 0; i < topology->sentinel_count; i++) {
+		const struct sentinel *sentinel = &topology->sentinels[i];
+
+		if (sentinel->is_over && sentinel->status == RLOCK_OK &&
+		    (found == NULL || sentinel->epoch > found->epoch))
+			found = sentinel;
+	}
+	return found;
+}
+
+/*
+ * When a majority answered, and denied: the first of these sentinels is reported. Else the first that could not be
+ * reached, as RLOCK_ENET, so that the query is retried.
+ */
+static enum rlock_status fail_all(const struct rlock__topology *topology)
+{
+	size_t unreachable = count_over(topology, RLOCK_ENET);
+	bool are_denying = topology->sentinel_count - unreachable > topology->sentinel_count / 2;
+	const struct sentinel *told = NULL;
+	char shown[RLOCK_ERROR_MAX / 4];
+
+	for (size_t i = 0; i < topology->sentinel_count && told == NULL; i++)
+		if ((topology->sentinels[i].status == RLOCK_ENET) != are_denying)
+			told = &topology->sentinels[i];
+	if (told == NULL)
+		told = &topology->sentinels[0];
+	(void)rlock__fail(error_of(topology), told->status,
+			  "no sentinel names the master of %s: %s",
+			  rlock_escape(topology->url->service, strlen(topology->url->service),
+				       shown, sizeof(shown)),
+			  told->error.text);
+	error_of(topology)->is_unreachable = told->status == RLOCK_ENET;
+	return told->status;
+}
+
+static void stop_sentinels(struct rlock__topology *topology)
+{
+	for (size_t i = 0; i < topology->sentinel_count; i++)
+		rlock__session_free(&topology->sentinels[i].session);
+	topology->query = NOT_QUERIED;
+}
+
+static enum rlock_status query_sentinels(struct rlock__topology *topology, int64_t deadline_ms)
+{
+	if (!sentinels_make(topology))
+		return rlock__fail_memory(error_of(topology));
+	topology->queried_ms = rlock_now_ms();
+	topology->grace_end_ms = topology->queried_ms + GRACE_MS;
+	topology->query = FINDING;
+	deadline_ms = rlock__sooner(deadline_ms, topology->queried_ms + topology->timeout_ms);
+	for (size_t i = 0; i < topology->sentinel_count; i++)
+		sentinel_query(topology, &topology->sentinels[i], deadline_ms);
+	return RLOCK_BUSY;
+}
+
+static enum rlock_status confirm_master(struct rlock__topology *topology, int64_t since_ms,
+					int64_t deadline_ms)
+{
+	enum rlock_status status;
+
+	if (topology->sentinels == NULL || topology->queried_ms >= since_ms)
+		return RLOCK_OK;
+	status = query_sentinels(topology, deadline_ms);
+	if (status == RLOCK_BUSY)
+		topology->query = CONFIRMING;
+	return status;
+}
+
+static enum rlock_status check_server(const struct rlock__topology *topology,
+				      const struct sentinel *found)
+{
+	const char *server = rlock_url_server(rlock__topology_server(topology));
+	struct rlock_url *url = rlock__url_of_server(topology->url, found->host, found->port);
+	bool is_same;
+
+	if (url == NULL)
+		return rlock__fail_memory(error_of(topology));
+	is_same = strcmp(rlock_url_server(url), server) == 0;
+	rlock_url_free(url);
+	if (is_same)
+		return RLOCK_OK;
+	return rlock__fail(error_of(topology), RLOCK_ENET, "%s is not the master any more", server);
+}
+
+/* As soon as the majority has answered, or after GRACE_MS at least one, the answer of the latest configuration counts. */
+enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
+{
+	bool is_finding = topology->query == FINDING;
+	const struct sentinel *found;
+	size_t answered, open;
+
+	if (topology->query == NOT_QUERIED)
+		return RLOCK_OK;
+	for (size_t i = 0; i < topology->sentinel_count; i++)
+		sentinel_advance(&topology->sentinels[i]);
+	answered = count_over(topology, RLOCK_OK);
+	open = count_open(topology);
+	if (open > 0 && answered <= topology->sentinel_count / 2 &&
+	    (answered == 0 || rlock_now_ms() < topology->grace_end_ms))
+		return RLOCK_BUSY;
+	stop_sentinels(topology);
+	found = latest(topology);
+	if (found == NULL)
+		return fail_all(topology);
+	if (!is_finding)
+		return check_server(topology, found);
+	if (!set_server(topology, found->host, found->port))
+		return rlock__fail_memory(error_of(topology));
+	rlock__trace(error_of(topology), "the sentinels name %s",
+		     rlock_url_server(topology->server));
+	return RLOCK_OK;
+}
+
+size_t rlock__topology_await(const struct rlock__topology *topology, struct rlock__session **out,
+			     int64_t *until_ms)
+{
+	size_t count = 0;
+
+	if (topology->query == NOT_QUERIED)
+		return 0;
+	for (size_t i = 0; i < topology->sentinel_count; i++)
+		if (!topology->sentinels[i].is_over)
+			out[count++] = &topology->sentinels[i].session;
+	if (count_over(topology, RLOCK_OK) > 0)
+		*until_ms = rlock__sooner(*until_ms, topology->grace_end_ms);
+	return count;
+}
+
+/* ---- a cluster ---- */
+
+/* The next node of the URL: any of them knows which one serves a slot. false: out of memory. */
+static bool take_node(struct rlock__topology *topology)
+{
+	const struct rlock__endpoints *nodes = &topology->url->endpoints;
+	const struct rlock__endpoint *node = &nodes->items[topology->next_node % nodes->count];
+
+	topology->next_node = (topology->next_node + 1) % nodes->count;
+	return set_server(topology, node->host, node->port);
+}
+
+/* That of the last request, or one of the URL; if it can't be reached, those of the URL in turn. */
+static enum rlock_status begin_nodes(struct rlock__topology *topology, int64_t deadline_ms)
+{
+	(void)deadline_ms;
+	topology->nodes_left = topology->url->endpoints.count;
+	if (topology->server != NULL)
+		return RLOCK_OK;
+	topology->nodes_left--;
+	return take_node(topology) ? RLOCK_OK : rlock__fail_memory(error_of(topology));
+}
+
+static bool next_node(struct rlock__topology *topology)
+{
+	if (topology->nodes_left == 0)
+		return false;
+	topology->nodes_left--;
+	return take_node(topology);
+}
+
+static void forget_node(struct rlock__topology *topology)
+{
+	rlock_url_free(topology->server);
+	rlock_url_free(topology->home);
+	topology->server = topology->home = NULL;
+}
+
+bool rlock__topology_go_home(struct rlock__topology *topology)
+{
+	if (topology->home == NULL)
+		return false;
+	rlock_url_free(topology->server);
+	topology->server = topology->home;
+	topology->home = NULL;
+	return true;
+}
+
+/* "SLOT HOST:PORT"; an empty host is that of the node itself, and a '?' none that it knows. */
+static bool parse_place(const struct rlock__topology *topology, const char *text,
+			char host[HOST_MAX], int *port)
+{
+	const char *place = strchr(text, ' ');
+	const char *colon = place != NULL ? strrchr(place, ':') : NULL;
+	const struct rlock__endpoint *self = rlock__topology_server(topology)->endpoints.items;
+
+	if (colon == NULL || (size_t)(colon - place) >= HOST_MAX)
+		return false;
+	place++;
+	(void)snprintf(host, HOST_MAX, "%.*s", (int)(colon - place), place);
+	if (host[0] == '\0')
+		(void)snprintf(host, HOST_MAX, "%s", self->host);
+	colon++;
+	return strcmp(host, "?") != 0 &&
+	       rlock__part_number((struct rlock__part){ colon, strcspn(colon, " ") },
+				  RLOCK__PORT_MAX, port) &&
+	       *port != 0;
+}
+
+static bool redirect(struct rlock__topology *topology, const char *error)
+{
+	bool is_asking = strncmp(error, "ASK ", 4) == 0;
+	char host[HOST_MAX];
+	int port;
+
+	if (!is_asking && strncmp(error, "MOVED ", 6) != 0)
+		return false;
+	/* It does not know where: another node may. */
+	if (!parse_place(topology, strchr(error, ' ') + 1, host, &port)) {
+		(void)rlock__topology_go_home(topology);
+		return take_node(topology);
+	}
+	if (is_asking && topology->home == NULL) {
+		topology->home = topology->server;
+		topology->server = NULL;
+	}
+	if (!is_asking)
+		(void)rlock__topology_go_home(topology);
+	return set_server(topology, host, port);
+}
+
+/* ---- all of them ---- */
+
+static const struct row rows[RLOCK__SCHEMES] = {
+	[RLOCK_SCHEME_SENTINEL] = { .begin = query_sentinels,
+				    .confirm = confirm_master,
+				    .needs_master = true },
+	[RLOCK_SCHEME_CLUSTER] = { .begin = begin_nodes,
+				   .next = next_node,
+				   .redirect = redirect,
+				   .forget = forget_node },
+	/* All others lead to the one server of their URL. */
+};
+
+struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
+					    const struct rlock__session *session,
+					    int64_t timeout_ms)
+{
+	struct rlock__topology *topology = calloc(1, sizeof(*topology));
+
+	if (topology == NULL)
+		return NULL;
+	topology->row = &rows[rlock_url_scheme(url)];
+	topology->url = url;
+	topology->session = session;
+	topology->timeout_ms = timeout_ms;
+	return topology;
+}
+
+void rlock__topology_free(struct rlock__topology *topology)
+{
+	if (topology == NULL)
+		return;
+	for (size_t i = 0; i < topology->sentinel_count; i++) {
+		sentinel_clear(&topology->sentinels[i]);
+		rlock_url_free(topology->sentinels[i].url);
+	}
+	free(topology->sentinels);
+	rlock_url_free(topology->server);
+	rlock_url_free(topology->home);
+	free(topology);
+}
+
+void rlock__topology_after_fork_child(struct rlock__topology *topology)
+{
+	for (size_t i = 0; i < topology->sentinel_count; i++)
+		rlock__session_after_fork_child(&topology->sentinels[i].session);
+	rlock__topology_stop(topology);
+}
+
+enum rlock_status rlock__topology_check(const struct rlock__topology *topology)
+{
+	if (rlock_url_scheme(topology->url) != RLOCK_SCHEME_LOCAL)
+		return RLOCK_OK;
+	return rlock__fail(error_of(topology), RLOCK_EUNSUPPORTED,
+			   "cannot connect to 'local:': no socket was set for it");
+}
+
+const struct rlock_url *rlock__topology_server(const struct rlock__topology *topology)
+{
+	return topology->server != NULL ? topology->server : topology->url;
+}
+
+void rlock__topology_address(const struct rlock__topology *topology, struct rlock__address *out)
+{
+	*out = (struct rlock__address){ .server = rlock__topology_server(topology),
+					.needs_master = topology->row->needs_master,
+					.is_asking = topology->home != NULL };
+}
+
+bool rlock__topology_copy_server(struct rlock__topology *topology,
+				 const struct rlock__topology *other)
+{
+	/* Sentinels are queried anew. */
+	if (topology->row->next == NULL || other->server == NULL)
+		return true;
+	topology->server = rlock__url_copy(other->server);
+	return topology->server != NULL;
+}
+
+enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_t deadline_ms)
+{
+	return topology->row->begin != NULL ? topology->row->begin(topology, deadline_ms)
+					    : RLOCK_OK;
+}
+
+enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
+					  int64_t deadline_ms)
+{
+	if (topology->row->confirm == NULL)
+		return RLOCK_OK;
+	return topology->row->confirm(topology, since_ms, deadline_ms);
+}
+
+void rlock__topology_stop(struct rlock__topology *topology)
+{
+	if (topology->query != NOT_QUERIED)
+		stop_sentinels(topology);
+}
+
+bool rlock__topology_next(struct rlock__topology *topology)
+{
+	return topology->row->next != NULL && topology->row->next(topology);
+}
+
+/* A node of a cluster may be dead: the others get their share of the time. */
+int64_t rlock__topology_share_ms(const struct rlock__topology *topology, int64_t end_ms)
+{
+	int64_t now_ms = rlock_now_ms();
+
+	if (topology->row->next == NULL || end_ms <= now_ms)
+		return end_ms;
+	return now_ms + (end_ms - now_ms) / (int64_t)(topology->nodes_left + 1);
+}
+
+bool rlock__topology_redirect(struct rlock__topology *topology, const char *error)
+{
+	return topology->row->redirect != NULL && topology->row->redirect(topology, error);
+}
+
+void rlock__topology_forget(struct rlock__topology *topology)
+{
+	if (topology->row->forget != NULL)
+		topology->row->forget(topology);
+}

@@ -1,0 +1,66 @@
+/*
+ * Which server a connection leads to: the one of its URL, the master that sentinels name, or a node of a cluster.
+ */
+#ifndef RLOCK_NET_TOPOLOGY_H
+#define RLOCK_NET_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rlock.h"
+
+struct rlock__address;
+struct rlock__error;
+struct rlock__session;
+struct rlock__topology;
+struct rlock_url;
+
+/*
+ * Of url. session: the one that is to lead there, whose login name, TLS context and error count for sentinels, too. Both
+ * stay the caller's. NULL: out of memory.
+ */
+struct rlock__topology *rlock__topology_new(const struct rlock_url *url,
+					    const struct rlock__session *session,
+					    int64_t timeout_ms);
+void rlock__topology_free(struct rlock__topology *topology);
+/* Close what it has open in the child of a fork(). */
+void rlock__topology_after_fork_child(struct rlock__topology *topology);
+
+/* RLOCK_EUNSUPPORTED: a local: URL for which no socket was set. */
+enum rlock_status rlock__topology_check(const struct rlock__topology *topology);
+/* The server that serves the URL now, and what its login has to tell. */
+void rlock__topology_address(const struct rlock__topology *topology, struct rlock__address *out);
+const struct rlock_url *rlock__topology_server(const struct rlock__topology *topology);
+/* Begin where other has got to. false: out of memory. */
+bool rlock__topology_copy_server(struct rlock__topology *topology,
+				 const struct rlock__topology *other);
+
+/* Begin to find the server. RLOCK_OK: it is known; RLOCK_BUSY: it is being queried for. */
+enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_t deadline_ms);
+/*
+ * Query once more whether the server is still the right one, unless it was queried for at since_ms or later: RLOCK_OK, or
+ * RLOCK_BUSY.
+ */
+enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
+					  int64_t deadline_ms);
+/* Go on with a query, as far as the last poll allows. RLOCK_BUSY: it is not over. */
+enum rlock_status rlock__topology_advance(struct rlock__topology *topology);
+/* The sessions to be polled meanwhile: their number; out has room for RLOCK_SERVERS_MAX. And until when. */
+size_t rlock__topology_await(const struct rlock__topology *topology, struct rlock__session **out,
+			     int64_t *until_ms);
+/* Do not go on with it. */
+void rlock__topology_stop(struct rlock__topology *topology);
+
+/* The server can't be reached: go on with another one. false: there is none left. */
+bool rlock__topology_next(struct rlock__topology *topology);
+/* Until when one server may take to be reached, of those that have until end_ms. */
+int64_t rlock__topology_share_ms(const struct rlock__topology *topology, int64_t end_ms);
+/* Whether an error reply sends the request to another server, which is the server from now on. */
+bool rlock__topology_redirect(struct rlock__topology *topology, const char *error);
+/* The request is over: the next one goes where this one would have gone. true: that is another server. */
+bool rlock__topology_go_home(struct rlock__topology *topology);
+/* The server did not serve a request: the next one begins at another. */
+void rlock__topology_forget(struct rlock__topology *topology);
+
+#endif
