@@ -42,7 +42,7 @@ static const struct meaning meanings[] = {
 	{ "CLUSTERDOWN", RLOCK_ENET, NULL },
 	{ "UNBLOCKED", RLOCK_ENET, NULL },
 	{ "NOREPLICAS", RLOCK_ENET, NULL },
-	{ "MISCONF", RLOCK_ENET, NULL },
+	{ "MISCONF", RLOCK_ENET, "it cannot write to its disk: see its log" },
 	{ "OOM", RLOCK_ENET, "its memory is full: raise its maxmemory" },
 	{ "ERR max number of clients", RLOCK_ENET, NULL },
 	{ "MOVED", RLOCK_EUNSUPPORTED, IS_CLUSTER },
@@ -67,8 +67,9 @@ static const struct meaning meanings[] = {
 static const char *const replica_errors[] = { "READONLY", "MASTERDOWN",
 					      "ERR WAIT cannot be used with replica" };
 
-/* To a login without a password, and to a first command without a login. */
-static const char *const password_errors[] = { "NOAUTH", "ERR Protocol error: unauthenticated" };
+/* To a command of a client without a password, and to one that is too long for such a client. */
+#define NO_PASSWORD "NOAUTH"
+#define NO_PASSWORD_TOO_LONG "ERR Protocol error: unauthenticated"
 
 static bool starts_with(const char *text, const char *prefix)
 {
@@ -223,17 +224,25 @@ static enum rlock_status replica(struct rlock__error *error, const char *shown)
 		error->server, shown);
 }
 
+/* words: the server's own, if they say something. */
+static enum rlock_status fail_no_password(struct rlock__error *error, const char *words)
+{
+	return rlock__fail(error, RLOCK_EAUTH,
+			   "server requires a password: give one in the URL, by "
+			   "--password-file, --password-command or REDISCLI_AUTH%s%s",
+			   words[0] != '\0' ? ": " : "", words);
+}
+
 /* shown: the same words, safe for a terminal. */
 static enum rlock_status fail_by_words(struct rlock__error *error, const char *words,
 				       const char *shown)
 {
 	if (STARTS_WITH_ANY(words, replica_errors))
 		return replica(error, shown);
-	if (STARTS_WITH_ANY(words, password_errors))
-		return rlock__fail(error, RLOCK_EAUTH,
-				   "server requires a password: give one in the URL, by "
-				   "--password-file, --password-command or REDISCLI_AUTH: %s",
-				   shown);
+	if (starts_with(words, NO_PASSWORD))
+		return fail_no_password(error, shown);
+	if (starts_with(words, NO_PASSWORD_TOO_LONG))
+		return fail_no_password(error, "");
 	if (is_slot_moving(words))
 		return rlock__fail(error, RLOCK_ENET, "denied by the server: %s", shown);
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {

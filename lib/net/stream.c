@@ -22,6 +22,8 @@
 /* Far more than the largest reply that we ask for: inspect.lua's, with less than 2000 elements. */
 #define ELEMENTS_MAX (1 << 18)
 #define BYTES_MAX (1 << 22)
+/* Of a line: far more than an error that quotes a script. The parser begins it anew with each piece that comes. */
+#define LINE_MAX_BYTES (1 << 14)
 #define DEPTH_MAX 7 /* the limit of hiredis 0.14; later versions have none */
 
 #if HIREDIS_MAJOR >= 1
@@ -103,6 +105,13 @@ static bool reader_feed(struct rlock__reader *reader, const char *bytes, size_t 
 	return redisReaderFeed(reader->replies, bytes, len) == REDIS_OK;
 }
 
+/* What is parsed next begins with a line, whatever follows it. */
+static bool has_endless_line(const redisReader *replies)
+{
+	return replies->len - replies->pos > LINE_MAX_BYTES &&
+	       memchr(replies->buf + replies->pos, '\n', LINE_MAX_BYTES) == NULL;
+}
+
 /* The next complete reply, which the caller frees, or NULL. false: there will be none. */
 static bool reader_next(struct rlock__reader *reader, struct redisReply **out)
 {
@@ -115,7 +124,7 @@ static bool reader_next(struct rlock__reader *reader, struct redisReply **out)
 	if (reply != NULL) {
 		reader->elements = 0;
 		reader->bytes = replies->len - replies->pos;
-	} else if (reader->bytes > BYTES_MAX) {
+	} else if (reader->bytes > BYTES_MAX || has_endless_line(replies)) {
 		reader->excess = "its reply is too long";
 		return false;
 	}

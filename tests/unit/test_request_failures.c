@@ -107,6 +107,23 @@ static void check_excesses(void)
 	patience_ms = patience_before_ms;
 }
 
+/* Each piece of a line is parsed from its beginning: a slow one of megabytes would keep a processor busy. */
+static void check_endless_line(void)
+{
+	static char line[1 << 15];
+
+	memset(line, 'x', sizeof(line) - 1);
+	line[0] = '+';
+	start_unix(0, "");
+	begin(0, "ASK", INT64_MAX);
+	CHECK(hears(0, "ASK"), "a server is asked");
+	says(0, line);
+	drive(0, patience_ms);
+	CHECK(has_failed(0, RLOCK_ENET, "its reply is too long"),
+	      "a line of more than any reply of ours has is refused before its end");
+	stop_all();
+}
+
 /* It gets as late for a server that talks all the time as for a silent one. */
 static void check_endless_talk(void)
 {
@@ -217,6 +234,7 @@ void test_request_failures(void)
 	check_failures();
 	check_closed_meanwhile();
 	check_excesses();
+	check_endless_line();
 	check_endless_talk();
 	check_fire_and_forget_to_a_talker();
 	check_full_backlog();

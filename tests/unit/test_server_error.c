@@ -62,6 +62,19 @@ static const struct {
 	  "during rehashing of the slot script: 5e9f, on @user_script:2.",
 	  RLOCK_ENET, "denied by the server: ERR Unable to execute",
 	  "a slot that moves, in Redis 7.4" },
+	{ "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to "
+	  "disk. Commands that may modify the data set are disabled, because this instance is "
+	  "configured to report errors during writes if RDB snapshotting fails "
+	  "(stop-writes-on-bgsave-error option). Please check the Redis logs for details about the "
+	  "RDB error.",
+	  RLOCK_ENET,
+	  "denied by the server: it cannot write to its disk: see its log: MISCONF Redis is "
+	  "configured",
+	  "a full disk, whose advice comes before the words that have no end" },
+	{ "ERR Protocol error: unauthenticated multibulk length", RLOCK_EAUTH,
+	  "server requires a password: give one in the URL, by --password-file, --password-command "
+	  "or REDISCLI_AUTH",
+	  "a command that is too long for a client without a password" },
 	{ "@user_script: 2: -WRONGTYPE Operation against a key", RLOCK_EKIND,
 	  "the key is not a lock: take another name", "a key of another type" },
 };
@@ -76,6 +89,7 @@ static void test_reply(const char *reply, const char *words)
 
 void test_server_error(void)
 {
+	test_reply("ERR Protocol error: unauthenticated multibulk length", "");
 	test_reply("WRONGPASS invalid password", "WRONGPASS invalid password");
 	test_reply("READONLY no write script: 5e9f, on @user_script:2.", "READONLY no write");
 	test_reply("ERR other", "ERR other");
