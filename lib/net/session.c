@@ -188,10 +188,25 @@ static enum rlock_status take_step(struct rlock__error *error, enum rlock__login
 	return status;
 }
 
+/*
+ * Of a server that goes on to close the connection, and not of one that denies this step, and serves the next one: what
+ * it says of a name has no other meaning.
+ */
+static bool is_greeting(enum rlock__login_step step, const char *error)
+{
+	if (step == RLOCK__LOGIN_NAME)
+		return strncmp(error, "NOPERM", 6) != 0 && strcasestr(error, "unknown") == NULL;
+	return strncmp(error, "ERR max number of clients", 25) == 0 ||
+	       strncmp(error, "DENIED", 6) == 0;
+}
+
 static void login_take(struct rlock__session *session, const redisReply *reply)
 {
 	enum rlock__login_step step = session->login.steps[session->login.answered++];
 
+	if (session->login.answered == 1 && reply->type == REDIS_REPLY_ERROR &&
+	    is_greeting(step, reply->str))
+		(void)snprintf(session->words, sizeof(session->words), "%s", reply->str);
 	if (step == RLOCK__LOGIN_NAME)
 		take_name(session, reply);
 	else if (session->login.status == RLOCK_OK)
@@ -217,13 +232,67 @@ static enum rlock_status fail(struct rlock__session *session, enum rlock_status 
 	return status;
 }
 
+static const char *const step_names[RLOCK__LOGIN_STEPS] = {
+	[RLOCK__LOGIN_AUTH] = "AUTH",           [RLOCK__LOGIN_SELECT] = "SELECT",
+	[RLOCK__LOGIN_NAME] = "CLIENT SETNAME", [RLOCK__LOGIN_ROLE] = "ROLE",
+	[RLOCK__LOGIN_ASKING] = "ASKING",
+};
+
+/* The command that has no reply yet, "*3\r\n$7\r\nEVALSHA\r\n..." on the wire. */
+static void show_command(const struct rlock__session *session, char *out, size_t size)
+{
+	const char *verb = session->command;
+
+	for (int line = 0; line < 2; line++)
+		verb = strchr(verb, '\n') + 1;
+	(void)snprintf(out, size, "%.*s", (int)strcspn(verb, "\r"), verb);
+}
+
+/* A proxy closes the connection at a command that it does not know. */
+static enum rlock_status fail_closed(struct rlock__session *session, const char *why)
+{
+	bool is_plain_tcp = rlock_url_scheme(session->address.server) != RLOCK_SCHEME_UNIX;
+	bool is_tls = is_plain_tcp && rlock__stream_may_lack_tls(&session->stream);
+	char text[RLOCK_ERROR_MAX / 2], command[32] = "";
+
+	if (session->login.answered < session->login.count)
+		(void)snprintf(command, sizeof(command), "%s",
+			       step_names[session->login.steps[session->login.answered]]);
+	else if (session->command != NULL && !session->has_served)
+		show_command(session, command, sizeof(command));
+	(void)snprintf(text, sizeof(text), "%s%s%s%s", why, command[0] != '\0' ? " at " : "",
+		       command,
+		       is_tls ? ": if this is a TLS port, its URL begins with rediss://" : "");
+	return fail(session, RLOCK_ENET, text);
+}
+
+/* By what it has said before: the end of the stream says less. */
+static enum rlock_status fail_by_words(struct rlock__session *session)
+{
+	char shown[RLOCK__WORDS_MAX * 2], text[RLOCK_ERROR_MAX / 2];
+	enum rlock_status status =
+		rlock__server_error(session->error, session->words, strlen(session->words), NULL);
+
+	if (status != RLOCK_ESERVER) {
+		rlock__session_close(session);
+		return status;
+	}
+	(void)snprintf(text, sizeof(text), "the server closed the connection: %s",
+		       rlock_escape(session->words, strlen(session->words), shown, sizeof(shown)));
+	return fail(session, RLOCK_ENET, text);
+}
+
 enum rlock_status rlock__session_fail(struct rlock__session *session)
 {
 	const struct rlock__tls_failure *failure = rlock__stream_tls_failure(&session->stream);
 	enum rlock_status status = failure != NULL ? failure->status : RLOCK_ENET;
 	const char *why = rlock__stream_why(&session->stream);
 
-	return fail(session, why != NULL ? status : RLOCK_ENOMEM, why);
+	if (why == NULL)
+		return fail(session, RLOCK_ENOMEM, NULL);
+	if (failure != NULL)
+		return fail(session, status, why);
+	return session->words[0] != '\0' ? fail_by_words(session) : fail_closed(session, why);
 }
 
 /* A server that does not know TLS may end what it does not understand. */
@@ -365,8 +434,9 @@ static enum rlock_status flush(struct rlock__session *session)
 	session->readiness = RLOCK__READY_UNKNOWN;
 	if (session->is_queued)
 		session->was_sent = true;
+	/* What it had said before it closed is read first. */
 	if (!rlock__stream_flush(&session->stream))
-		return rlock__session_fail(session);
+		return RLOCK_OK;
 	return rlock__stream_is_flushed(&session->stream) ? RLOCK_OK : RLOCK_BUSY;
 }
 
@@ -409,13 +479,20 @@ static enum rlock_status login_step(struct rlock__session *session)
 
 static enum rlock_status ready_step(struct rlock__session *session, redisReply **out)
 {
+	enum rlock_status status;
+
 	if (session->command == NULL)
 		return RLOCK_BUSY;
 	if (!session->is_queued && session->login.status != RLOCK_OK)
 		return session->login.status;
 	if (!session->is_queued && !queue_command(session))
 		return fail(session, RLOCK_ENOMEM, NULL);
-	return read_reply(session, out);
+	status = read_reply(session, out);
+	if (status == RLOCK_OK) {
+		session->has_served = true;
+		session->words[0] = '\0';
+	}
+	return status;
 }
 
 static enum rlock_status step(struct rlock__session *session, redisReply **out)
@@ -587,6 +664,8 @@ static void clear(struct rlock__session *session)
 	rlock__connector_free(session->connector);
 	session->connector = NULL;
 	session->login = (struct rlock__login){ 0 };
+	session->has_served = false;
+	session->words[0] = '\0';
 	session->state = RLOCK__SESSION_CLOSED;
 }
 

@@ -41,6 +41,8 @@ struct rlock__password {
 	const char *text; /* belongs to the fetch; NULL: it is under way */
 };
 
+#define RLOCK__WORDS_MAX 128
+
 enum rlock__login_step {
 	RLOCK__LOGIN_AUTH,
 	RLOCK__LOGIN_SELECT,
@@ -78,12 +80,14 @@ struct rlock__session {
 	int64_t reach_end_ms; /* until when the server is to be reached, before the login */
 	struct rlock__connector *connector; /* NULL: not connecting */
 	struct rlock__stream stream;
-	struct rlock__login login; /* on that stream */
-	bool has_traced_name;      /* that a server denies it */
-	bool is_unreachable;       /* the server of the last address was: another one may do */
-	uint64_t server_number;    /* of the last stream's server; 0: there was none */
-	unsigned streams;          /* how many were opened */
-	const char *command;       /* the owner's, until its reply has come; NULL: none */
+	struct rlock__login login;    /* on that stream */
+	char words[RLOCK__WORDS_MAX]; /* an error that came first on it, in place of a reply */
+	bool has_served;              /* a command on it */
+	bool has_traced_name;         /* that a server denies it */
+	bool is_unreachable;          /* the server of the last address was: another one may do */
+	uint64_t server_number;       /* of the last stream's server; 0: there was none */
+	unsigned streams;             /* how many were opened */
+	const char *command;          /* the owner's, until its reply has come; NULL: none */
 	size_t command_len;
 	bool needs_login; /* the command is held back until the login is accepted */
 	bool is_queued;   /* the command is on the stream */

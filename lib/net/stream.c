@@ -260,8 +260,7 @@ bool rlock__stream_flush(struct rlock__stream *stream)
 			return true;
 		stream->error = errno;
 		/* It may have said why before it closed the connection. */
-		if (stream->tls != NULL)
-			(void)rlock__stream_fill(stream);
+		(void)rlock__stream_fill(stream);
 		return false;
 	}
 	stream->sent += (size_t)len;
@@ -288,8 +287,10 @@ static bool receive(struct rlock__stream *stream, char bytes[PIECE_BYTES], size_
 	ssize_t len = recv(stream->fd, bytes, PIECE_BYTES, 0);
 
 	*len_out = len > 0 ? (size_t)len : 0;
-	if (len > 0)
+	if (len > 0) {
+		stream->first = stream->first == 0 ? bytes[0] : stream->first;
 		return true;
+	}
 	stream->is_at_end = len == 0;
 	if (len == 0 || errno == EAGAIN || errno == EINTR)
 		return len < 0;
@@ -377,6 +378,14 @@ bool rlock__stream_handshake(struct rlock__stream *stream, bool *is_over)
 bool rlock__stream_was_closed(const struct rlock__stream *stream)
 {
 	return stream->is_at_end || stream->error == ECONNRESET || stream->error == EPIPE;
+}
+
+#define TLS_ALERT 21
+
+bool rlock__stream_may_lack_tls(const struct rlock__stream *stream)
+{
+	return stream->tls == NULL && (stream->first == TLS_ALERT ||
+				       (stream->first == 0 && rlock__stream_was_closed(stream)));
 }
 
 const struct rlock__tls_failure *rlock__stream_tls_failure(const struct rlock__stream *stream)

@@ -23,6 +23,7 @@ struct rlock__stream {
 	size_t sent, len, capacity;
 	bool is_at_end; /* the server has closed its side */
 	int error;      /* of a failed call; 0: none */
+	char first;     /* the first byte that came, before TLS; 0: none has */
 };
 
 /* Takes over fd, a connected socket that does not block, and tls, or NULL. false: out of memory, and both are gone. */
@@ -61,6 +62,8 @@ bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out);
 const char *rlock__stream_why(const struct rlock__stream *stream);
 /* Whether it is broken because the server closed it. */
 bool rlock__stream_was_closed(const struct rlock__stream *stream);
+/* Whether it may be broken because it is without TLS: nothing has come, or an alert. */
+bool rlock__stream_may_lack_tls(const struct rlock__stream *stream);
 /* That TLS failed, and why; NULL: it was something else. Until it is closed. */
 const struct rlock__tls_failure *rlock__stream_tls_failure(const struct rlock__stream *stream);
 

@@ -216,6 +216,13 @@ threading.Event().wait(60)
 	refused 69 'no answer to the TLS handshake in time: is this a TLS port\?' --connect-timeout 2s
 }
 
+@test "a TLS port under a URL without TLS is told of, with the right beginning of the URL" {
+	local port=$PORT
+	run -69 rlock run -u "redis://localhost:$port" a -- touch begun
+	assert_one_line "^rlock: a: cannot reach redis://localhost:$port/0: .*: if this is a TLS port, its URL begins with rediss://$"
+	assert [ ! -e begun ]
+}
+
 @test "a port that closes the connection is told of" {
 	choose_port
 	in_background python3 -IS -c '
