@@ -20,7 +20,7 @@
 #include "net/command.h"
 #include "net/connection.h"
 #include "net/events.h"
-#include "reply.h"
+#include "request.h"
 #include "rlock.h"
 
 /* ---- the state of an acquisition ---- */
@@ -108,7 +108,7 @@ static void continue_wait(struct rlock__waiter *waiter)
 		waiter->was_reached = true;
 	}
 	memcpy(waiter->hold->queued_owner, waiter->owner, sizeof(waiter->owner));
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		waiter->servers[i].may_be_held = waiter->servers[i].may_be_queued = true;
 }
 
@@ -134,10 +134,10 @@ enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_
 	status = make_hold(waiter);
 	if (status != RLOCK_OK)
 		return status;
-	status = rlock__hold_routes(waiter->hold, conn, &waiter->routes);
+	status = rlock__places_of_hold(&waiter->places, conn, waiter->hold);
 	if (status != RLOCK_OK)
 		return status;
-	waiter->servers = calloc(waiter->routes.count, sizeof(*waiter->servers));
+	waiter->servers = calloc(waiter->places.count, sizeof(*waiter->servers));
 	if (waiter->servers == NULL)
 		return rlock__fail_memory(&conn->error);
 	continue_wait(waiter);
@@ -161,10 +161,9 @@ static void server_clear(struct rlock__server *server)
 
 void rlock__waiter_free(struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; waiter->servers != NULL && i < waiter->routes.count; i++)
+	for (size_t i = 0; waiter->servers != NULL && i < waiter->places.count; i++)
 		server_clear(&waiter->servers[i]);
 	free(waiter->servers);
-	rlock__routes_free(&waiter->routes);
 	rlock_hold_free(waiter->hold);
 }
 
@@ -207,16 +206,16 @@ bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t
 
 size_t rlock__waiter_blocker(const struct rlock__waiter *waiter)
 {
-	size_t young = waiter->routes.count;
+	size_t young = waiter->places.count;
 
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (waiter->servers[i].status != RLOCK_BUSY)
 			continue;
 		if (waiter->servers[i].state != RLOCK__SERVER_GRANTED_YOUNG)
 			return i;
 		young = i;
 	}
-	assert(young < waiter->routes.count);
+	assert(young < waiter->places.count);
 	return young;
 }
 
@@ -227,7 +226,7 @@ size_t rlock__waiter_blocker(const struct rlock__waiter *waiter)
 const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index)
 {
 	const char *since = waiter->servers[index].since;
-	bool has_own = rlock__routes_are_slots(&waiter->routes) && rlock__waiter_is_fair(waiter);
+	bool has_own = waiter->places.are_slots && rlock__waiter_is_fair(waiter);
 
 	return has_own && since[0] != '\0' ? since : waiter->since;
 }
@@ -253,7 +252,7 @@ const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index
  */
 static bool has_more_to_remove(const struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].status == RLOCK_BUSY &&
 		    waiter->servers[i].retry_after_ms == 0)
 			return true;
@@ -303,19 +302,18 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 
 static bool has_lost_reply(const struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].may_be_held &&
-		    !rlock__connection_is_open(rlock__routes_connection(&waiter->routes, i)))
+		    !rlock__connection_is_open(waiter->places.at[i].connection))
 			return true;
 	return false;
 }
 
 static bool has_moving_slot(const struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].was_denied &&
-		    rlock__connection_error(rlock__routes_connection(&waiter->routes, i))
-			    ->is_slot_moving)
+		    rlock__connection_error(waiter->places.at[i].connection)->is_slot_moving)
 			return true;
 	return false;
 }
@@ -348,7 +346,7 @@ static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 static bool is_sound(const struct rlock__waiter *waiter, size_t index)
 {
 	return waiter->servers[index].was_denied &&
-	       rlock__connection_has_cluster(rlock__routes_connection(&waiter->routes, index));
+	       rlock__connection_has_cluster(waiter->places.at[index].connection);
 }
 
 /* RLOCK_OK: try once more. Else the status with which the acquisition ends. */
@@ -360,7 +358,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		waiter->pause_ms = 0;
 		waiter->retry_until_ms = retry_end_ms(waiter, now_ms);
 	}
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].subscription != NULL && !is_sound(waiter, i))
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
@@ -380,10 +378,9 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 static bool is_contended(const struct rlock__waiter *waiter)
 {
 	/* Those that want several slots acquire them in one order: what was granted comes before what is busy. */
-	if (rlock__routes_are_slots(&waiter->routes) ||
-	    waiter->tries_contended >= CONTENDED_TRIES_MAX)
+	if (waiter->places.are_slots || waiter->tries_contended >= CONTENDED_TRIES_MAX)
 		return false;
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].state == RLOCK__SERVER_GRANTED)
 			return true;
 	return false;

@@ -8,14 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "request.h"
 #include "rlock.h"
-#include "routes.h"
 
 struct rlock__action;
 struct rlock__args;
 struct rlock__broadcast;
 struct rlock__connection;
-struct rlock__routes;
+struct rlock__places;
 struct rlock__text;
 struct rlock_conn;
 struct rlock_hold;
@@ -35,7 +35,7 @@ enum rlock__server_state {
 };
 
 /*
- * The server of one route in an acquisition. What all tries together may have left there does not follow from its
+ * The state of one place in an acquisition. What all tries together may have left there does not follow from its
  * state.
  */
 struct rlock__server {
@@ -74,8 +74,8 @@ struct rlock__waiter {
 	char since
 		[RLOCK__SINCE_MAX]; /* when the wait began, in the words of a server; part of each try */
 	size_t failed_slot; /* which one could not be reached by the last try, from 1; 0: none */
-	struct rlock__routes routes;
-	struct rlock__server *servers; /* one a route */
+	struct rlock__places places;
+	struct rlock__server *servers; /* one a place */
 	int64_t began_ms, deadline_ms;
 	int64_t report_at_ms;   /* when on_wait is due; INT64_MAX: not (any more) */
 	int64_t retry_until_ms; /* how long an unreachable server is retried; 0: all can be reached */
@@ -122,9 +122,9 @@ struct rlock__acquisition {
  * was granted. Else a failure, with its text in the connection.
  */
 enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
-/* The arguments of it for the index-th route; is_subscribed: to what wakes the names there. */
+/* The arguments of it for the index-th place; is_subscribed: to what wakes the names there. */
 void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
-			     const struct rlock__routes *routes, size_t index, bool is_subscribed,
+			     const struct rlock__places *places, size_t index, bool is_subscribed,
 			     struct rlock__args *args);
 
 /* ---- undo it: acquire_undo.c ---- */

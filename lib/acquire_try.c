@@ -8,19 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acknowledge.h"
 #include "acquire.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "broadcast.h"
 #include "conn.h"
 #include "find.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
-#include "reply.h"
+#include "request.h"
 #include "rlock.h"
-#include "routes.h"
 #include "script.h"
 
 /* ---- the replies ---- */
@@ -140,16 +137,15 @@ static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t i
 	struct rlock__acquired *acquired;
 
 	waiter->servers[index].state = RLOCK__SERVER_GRANTED;
-	if (rlock__routes_name_count(&waiter->routes, index) != 1 || waiter->request->issue_token)
-		return rlock__reply_fail(rlock__routes_connection(&waiter->routes, index),
+	if (waiter->places.at[index].name_count != 1 || waiter->request->issue_token)
+		return rlock__reply_fail(waiter->places.at[index].connection,
 					 hold->row->acquire->script);
-	acquired = &hold->acquired[rlock__routes_name(&waiter->routes, index, 0)];
+	acquired = &hold->acquired[waiter->places.at[index].names[0]];
 	memcpy(acquired->owner, waiter->owner, strlen(waiter->owner) + 1);
 	acquired->count = 1;
 	acquired->token = 0;
 	if (is_semaphore(waiter))
-		set_total(waiter, rlock__routes_name(&waiter->routes, index, 0),
-			  waiter->request->permits);
+		set_total(waiter, waiter->places.at[index].names[0], waiter->request->permits);
 	return RLOCK_OK;
 }
 
@@ -157,10 +153,10 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 				      const redisReply *reply)
 {
 	struct rlock_hold *hold = waiter->hold;
-	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
+	struct rlock__connection *connection = waiter->places.at[index].connection;
 	struct rlock__server *server = &waiter->servers[index];
 	const struct rlock__script *script = hold->row->acquire->script;
-	size_t name_count = rlock__routes_name_count(&waiter->routes, index);
+	size_t name_count = waiter->places.at[index].name_count;
 	size_t last = 1 + VALUES_PER_NAME * name_count;
 
 	server->state = RLOCK__SERVER_GRANTED;
@@ -168,7 +164,7 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 		return rlock__reply_fail(connection, script);
 	for (size_t i = 0; i < name_count; i++)
 		if (!read_values(waiter, &reply->element[1 + VALUES_PER_NAME * i],
-				 rlock__routes_name(&waiter->routes, index, i)))
+				 waiter->places.at[index].names[i]))
 			return rlock__reply_fail(connection, script);
 	if (reply->element[last]->integer == 0)
 		return RLOCK_OK;
@@ -208,7 +204,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	struct rlock_name note;
 
 	if (!is_busy_reply(reply, is_semaphore(waiter)))
-		return rlock__reply_fail(rlock__routes_connection(&waiter->routes, index),
+		return rlock__reply_fail(waiter->places.at[index].connection,
 					 waiter->hold->row->acquire->script);
 	server->name_index = name_index;
 	server->ttl_ms = element[2]->integer;
@@ -259,7 +255,7 @@ static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 static enum rlock_status read_reply(void *ctx, size_t index, struct redisReply *reply)
 {
 	struct rlock__waiter *waiter = ctx;
-	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
+	struct rlock__connection *connection = waiter->places.at[index].connection;
 	size_t name_index;
 
 	if (is_short_grant(reply))
@@ -267,7 +263,7 @@ static enum rlock_status read_reply(void *ctx, size_t index, struct redisReply *
 	if (is_grant(reply))
 		return read_granted(waiter, index, reply);
 	if (!rlock__reply_has_integers(reply, 1) || reply->elements < 2 ||
-	    !rlock__reply_read_index(&waiter->routes, index, reply->element[1], &name_index))
+	    !rlock__reply_read_index(&waiter->places.at[index], reply->element[1], &name_index))
 		return rlock__reply_fail(connection, waiter->hold->row->acquire->script);
 	switch (reply->element[0]->integer) {
 	case ACQUIRE_BUSY:
@@ -308,14 +304,14 @@ static void add_options(const struct rlock__acquisition *acquisition, bool tries
 }
 
 void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
-			     const struct rlock__routes *routes, size_t index, bool is_subscribed,
+			     const struct rlock__places *places, size_t index, bool is_subscribed,
 			     struct rlock__args *args)
 {
 	const struct rlock_hold *hold = acquisition->hold;
 	const struct rlock_request *request = acquisition->request;
-	struct rlock__connection *connection = rlock__routes_connection(routes, index);
+	struct rlock__connection *connection = places->at[index].connection;
 
-	rlock__hold_keys(hold, acquisition->action, routes, index, args);
+	rlock__places_keys(places, index, hold, acquisition->action, args);
 	rlock__args_number(args, request->lease_ms);
 	rlock__args_string(args, acquisition->owner);
 	rlock__args_string(args, hold->id);
@@ -326,7 +322,7 @@ void rlock__acquire_try_args(const struct rlock__acquisition *acquisition,
 		rlock__args_number(args, request->permits);
 		rlock__args_number(args, request->take);
 	}
-	rlock__hold_args(hold, acquisition->action, routes, index, args);
+	rlock__places_args(places, index, hold, acquisition->action, args);
 	for (size_t i = 0; i < request->inherited_count; i++)
 		rlock__args_string(args, request->inherited[i]);
 }
@@ -342,9 +338,9 @@ static bool can_be_woken(const struct rlock__server *server)
  */
 static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 {
-	if (rlock__routes_are_slots(&waiter->routes) || !rlock__waiter_is_fair(waiter))
+	if (waiter->places.are_slots || !rlock__waiter_is_fair(waiter))
 		return can_be_woken(&waiter->servers[index]);
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		if (!can_be_woken(&waiter->servers[i]))
 			return false;
 	return true;
@@ -353,14 +349,14 @@ static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 /* In fair locks a waiter is new at a slot that does not have it in its queue. */
 static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
 {
-	return rlock__routes_are_slots(&waiter->routes) && rlock__waiter_is_fair(waiter) &&
+	return waiter->places.are_slots && rlock__waiter_is_fair(waiter) &&
 	       !waiter->servers[index].may_be_queued;
 }
 
 static const struct rlock__script *make_try(const void *ctx, size_t index, struct rlock__args *args)
 {
 	const struct rlock__waiter *waiter = ctx;
-	const struct rlock__routes *routes = &waiter->routes;
+	const struct rlock__places *places = &waiter->places;
 	const struct rlock__acquisition acquisition = {
 		.action = waiter->hold->row->acquire,
 		.hold = waiter->hold,
@@ -369,10 +365,10 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 		.since = is_new_at_slot(waiter, index) ? "" : rlock__waiter_since(waiter, index),
 		.has_turn_passed = waiter->servers[index].has_turn_passed,
 		/* With a majority a server that was restarted may have lost another owner's lock. */
-		.least_uptime_ms = routes->quorum < routes->count ? waiter->request->lease_ms : 0,
+		.least_uptime_ms = places->quorum < places->count ? waiter->request->lease_ms : 0,
 	};
 
-	rlock__acquire_try_args(&acquisition, routes, index, is_subscribed(waiter, index), args);
+	rlock__acquire_try_args(&acquisition, places, index, is_subscribed(waiter, index), args);
 	return acquisition.action->script;
 }
 
@@ -385,21 +381,21 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 {
 	size_t index = waiter->failed_slot - 1;
-	size_t first = rlock__routes_name(&waiter->routes, index, 0);
+	size_t first = waiter->places.at[index].names[0];
 	redisReply *reply = NULL;
 	struct rlock__args args;
 	enum rlock_status status;
 	bool was_sent;
 
 	rlock__find_args(&waiter->hold->keys[first], waiter->owner, waiter->hold->kind, &args);
-	status = rlock__script_run(
-		rlock__routes_connection(&waiter->routes, index), &rlock__script_find, &args,
-		rlock__waiter_try_end_ms(waiter, rlock_now_ms()), &was_sent, &reply);
+	status = rlock__script_run(waiter->places.at[index].connection, &rlock__script_find, &args,
+				   rlock__waiter_try_end_ms(waiter, rlock_now_ms()), &was_sent,
+				   &reply);
 	if (reply != NULL)
 		freeReplyObject(reply);
 	rlock__args_free(&args);
 	if (status != RLOCK_OK)
-		rlock__routes_copy_error(&waiter->routes, index);
+		rlock__places_copy_error(&waiter->places, index);
 	return status;
 }
 
@@ -410,7 +406,7 @@ static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 static enum rlock_status send_slots(struct rlock__waiter *waiter,
 				    struct rlock__broadcast *broadcast, int64_t end_ms)
 {
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		enum rlock_status status;
 
 		rlock__broadcast_begin(broadcast, i, make_try, waiter, end_ms);
@@ -427,12 +423,12 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 				  int64_t sent_ms)
 {
 	int64_t end_ms = rlock__waiter_try_end_ms(waiter, sent_ms);
-	size_t quorum = waiter->routes.quorum;
+	size_t quorum = waiter->places.quorum;
 	enum rlock_status status;
 
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
-	if (rlock__routes_are_slots(&waiter->routes))
+	if (waiter->places.are_slots)
 		return send_slots(waiter, broadcast, end_ms);
 	rlock__broadcast_begin_all(broadcast, make_try, waiter, end_ms);
 	status = rlock__broadcast_await(broadcast, quorum, INT64_MAX);
@@ -456,7 +452,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	/* Before it answers so, a script has tried them. */
 	if (server->status == RLOCK_OK || server->status == RLOCK_BUSY)
 		rlock__hold_tried_rights(waiter->hold, waiter->hold->row->acquire,
-					 rlock__routes_connection(&waiter->routes, index));
+					 waiter->places.at[index].connection);
 	server->was_denied = answer->is_over && answer->result.was_denied;
 	if (is_answer)
 		server->may_be_held = false;
@@ -472,9 +468,9 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 static size_t find_failed_slot(const struct rlock__waiter *waiter,
 			       const struct rlock__broadcast *broadcast)
 {
-	if (!rlock__routes_are_slots(&waiter->routes))
+	if (!waiter->places.are_slots)
 		return 0;
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		if (broadcast->answers[i].is_over && broadcast->answers[i].status == RLOCK_ENET)
 			return i + 1;
 	return 0;
@@ -488,31 +484,25 @@ static enum rlock_status try_result(const struct rlock__waiter *waiter,
 	size_t answered = rlock__broadcast_count(broadcast, RLOCK_OK) +
 			  rlock__broadcast_count(broadcast, RLOCK_BUSY);
 
-	if (status < 0 && answered >= waiter->routes.quorum &&
+	if (status < 0 && answered >= waiter->places.quorum &&
 	    rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
 		return RLOCK_BUSY;
 	return status;
 }
 
-/*
- * Whether the grants count: enough replicas have them, and no sentinel names another master. The grant of a server that
- * was deposed is treated like a try without a reply.
- */
-static enum rlock_status acknowledge(struct rlock__waiter *waiter, int64_t sent_ms)
+/* The grant of a server that was deposed is treated like a try without a reply. */
+static enum rlock_status acknowledge(struct rlock__waiter *waiter,
+				     struct rlock__broadcast *broadcast, int64_t sent_ms)
 {
-	enum rlock__acknowledgement servers[RLOCK_SERVERS_MAX] = { RLOCK__NOT_DONE };
-	enum rlock_status status;
+	enum rlock_status status =
+		rlock__broadcast_acknowledge(broadcast, sent_ms, waiter->request->lease_ms);
 
-	for (size_t i = 0; i < waiter->routes.count; i++)
-		if (waiter->servers[i].state == RLOCK__SERVER_GRANTED)
-			servers[i] = RLOCK__DONE;
-	status = rlock__acknowledge(&waiter->routes, servers, sent_ms, waiter->request->lease_ms);
 	if (status == RLOCK_OK)
 		return RLOCK_OK;
 	/* It answers, and may have more replicas later. */
 	waiter->was_reached = true;
-	for (size_t i = 0; i < waiter->routes.count; i++) {
-		if (servers[i] != RLOCK__DEPOSED)
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		if (!broadcast->answers[i].was_deposed)
 			continue;
 		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
 		waiter->servers[i].may_be_held = true;
@@ -533,25 +523,23 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	if (status != RLOCK_OK)
 		return status;
 	sent_ms = rlock_now_ms();
-	status = rlock__broadcast_init(&broadcast, &waiter->routes, read_reply, waiter);
-	if (status != RLOCK_OK)
-		return status;
+	rlock__broadcast_init(&broadcast, &waiter->places, read_reply, waiter);
 	/* An earlier try may have succeeded too late, and left the queues: this one may join them again. */
 	memcpy(hold->queued_owner, waiter->owner, sizeof(waiter->owner));
 	status = send_try(waiter, &broadcast, sent_ms);
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		record_answer(waiter, i, &broadcast.answers[i]);
 	waiter->failed_slot = find_failed_slot(waiter, &broadcast);
 	if (status == RLOCK_OK)
 		status = try_result(waiter, &broadcast);
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		const struct rlock__result *result = &broadcast.answers[i].result;
 
 		if (result->status < 0 && result->reply != NULL)
 			rlock__acquire_undo_stray(waiter, i);
 	}
 	if (status == RLOCK_OK)
-		status = acknowledge(waiter, sent_ms);
+		status = acknowledge(waiter, &broadcast, sent_ms);
 	waiter->is_busy = status == RLOCK_BUSY;
 	if (status == RLOCK_OK) {
 		rlock__acquire_undo_leave_queues(waiter, &broadcast);

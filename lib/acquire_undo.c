@@ -6,15 +6,14 @@
 #include <string.h>
 
 #include "acquire.h"
-#include "broadcast.h"
 #include "conn.h"
 #include "held.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
 #include "net/events.h"
+#include "request.h"
 #include "rlock.h"
-#include "routes.h"
 #include "script.h"
 
 /* How long the caller waits for a server that does not reply. What was granted there expires with its lease. */
@@ -35,7 +34,7 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 {
 	const struct rlock__waiter *waiter = ctx;
 
-	return rlock__held_release_args(waiter->hold, &waiter->routes, index, args);
+	return rlock__held_release_args(waiter->hold, &waiter->places, index, args);
 }
 
 /* For how long a lock may still be kept for us that was granted here, and not elsewhere; 0: others have waited for it as long. */
@@ -43,7 +42,7 @@ static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t
 {
 	int64_t kept_since_ms = waiter->servers[index].kept_since_ms;
 
-	if (rlock__waiter_is_fair(waiter) || waiter->routes.count == 1 ||
+	if (rlock__waiter_is_fair(waiter) || waiter->places.count == 1 ||
 	    now_ms - waiter->began_ms <= KEEP_AFTER_MS)
 		return 0;
 	if (kept_since_ms == 0)
@@ -63,12 +62,12 @@ static const struct rlock__script *make_return(const void *ctx, size_t index,
 
 	if (waiter->request->wait_ms == 0 || (!rlock__waiter_is_fair(waiter) && keep_ms == 0))
 		return make_release(ctx, index, args);
-	rlock__hold_keys(hold, action, &waiter->routes, index, args);
+	rlock__places_keys(&waiter->places, index, hold, action, args);
 	rlock__args_string(args, hold->id);
 	rlock__args_string(args, waiter->owner);
 	rlock__args_string(args, since);
 	rlock__args_number(args, keep_ms);
-	rlock__hold_args(hold, action, &waiter->routes, index, args);
+	rlock__places_args(&waiter->places, index, hold, action, args);
 	return action->script;
 }
 
@@ -80,7 +79,7 @@ static const struct rlock__script *make_return(const void *ctx, size_t index,
  */
 void rlock__acquire_undo_stray(struct rlock__waiter *waiter, size_t index)
 {
-	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
+	struct rlock__connection *connection = waiter->places.at[index].connection;
 	struct rlock__args args;
 	const struct rlock__script *script = make_release(waiter, index, &args);
 	redisReply *undone = NULL;
@@ -111,18 +110,17 @@ static void undo_on(struct rlock__waiter *waiter, rlock__args_fn make,
 	int64_t end_ms = rlock_now_ms() + UNDO_MS;
 	struct rlock__broadcast broadcast;
 
-	if (!is_any(is_chosen, waiter->routes.count))
+	if (!is_any(is_chosen, waiter->places.count))
 		return;
-	if (rlock__broadcast_init(&broadcast, &waiter->routes, NULL, NULL) != RLOCK_OK)
-		return;
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	rlock__broadcast_init(&broadcast, &waiter->places, NULL, NULL);
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (!is_chosen[i])
 			continue;
 		waiter->servers[i].may_be_held = true;
 		rlock__broadcast_begin(&broadcast, i, make, waiter, end_ms);
 	}
 	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		if (broadcast.answers[i].is_over && broadcast.answers[i].status == RLOCK_OK)
 			waiter->servers[i].may_be_held = false;
 	rlock__broadcast_free(&broadcast);
@@ -134,10 +132,10 @@ static void undo_granted(struct rlock__waiter *waiter)
 	bool is_granted[RLOCK_SERVERS_MAX] = { false };
 	int64_t now_ms = rlock_now_ms();
 
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		is_granted[i] = rlock__waiter_is_granted(&waiter->servers[i]);
 	undo_on(waiter, make_return, is_granted);
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
 		bool is_kept = is_granted[i] && kept_ms(waiter, i, now_ms) > 0;
 
@@ -158,7 +156,7 @@ void rlock__acquire_undo_leave_queues(struct rlock__waiter *waiter,
 {
 	bool is_queued[RLOCK_SERVERS_MAX] = { false }, is_one_open = false;
 
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
 
 		is_queued[i] = server->may_be_queued && server->status == RLOCK_BUSY &&
@@ -191,7 +189,7 @@ static void leave_over_new_stream(struct rlock__connection *connection,
 
 static void leave_server(struct rlock__waiter *waiter, size_t index)
 {
-	struct rlock__connection *connection = rlock__routes_connection(&waiter->routes, index);
+	struct rlock__connection *connection = waiter->places.at[index].connection;
 	struct rlock__args args;
 	const struct rlock__script *script = make_release(waiter, index, &args);
 
@@ -209,7 +207,7 @@ static void leave_server(struct rlock__waiter *waiter, size_t index)
 void rlock__acquire_undo_leave(struct rlock__waiter *waiter)
 {
 	rlock__events_set_masked(&waiter->conn->events, true);
-	for (size_t i = 0; i < waiter->routes.count; i++)
+	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].may_be_held || waiter->servers[i].may_be_queued)
 			leave_server(waiter, i);
 	rlock__events_set_masked(&waiter->conn->events, false);
@@ -221,14 +219,14 @@ static void leave_further_slots(struct rlock__waiter *waiter,
 {
 	bool is_further[RLOCK_SERVERS_MAX] = { false };
 
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
 
 		is_further[i] = !broadcast->answers[i].is_sent &&
 				(server->may_be_queued || server->may_be_held);
 	}
 	undo_on(waiter, make_release, is_further);
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
 
 		if (!is_further[i])
@@ -243,14 +241,14 @@ void rlock__acquire_undo(struct rlock__waiter *waiter, const struct rlock__broad
 {
 	undo_granted(waiter);
 	leave_further_slots(waiter, broadcast);
-	if (waiter->routes.count == 1)
+	if (waiter->places.count == 1)
 		return;
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
 
 		if (!server->may_be_held || rlock__waiter_is_granted(server))
 			continue;
-		if (rlock__connection_is_open(rlock__routes_connection(&waiter->routes, i))) {
+		if (rlock__connection_is_open(waiter->places.at[i].connection)) {
 			leave_server(waiter, i);
 			server->may_be_held = server->may_be_queued = false;
 		}

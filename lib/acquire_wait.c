@@ -17,8 +17,8 @@
 #include "net/connection.h"
 #include "net/events.h"
 #include "net/subscription.h"
+#include "request.h"
 #include "rlock.h"
-#include "routes.h"
 
 /*
  * The sleep of a waiter: not shorter, so that a TTL of 0 does not make it spin; not longer, since a subscription may
@@ -64,8 +64,8 @@ static bool add_channels(struct rlock__waiter *waiter, size_t index, const char 
 	const struct rlock_hold *hold = waiter->hold;
 	enum rlock__key which = hold->row->channel;
 
-	for (size_t i = 0; i < rlock__routes_name_count(&waiter->routes, index); i++) {
-		size_t name_index = rlock__routes_name(&waiter->routes, index, i);
+	for (size_t i = 0; i < waiter->places.at[index].name_count; i++) {
+		size_t name_index = waiter->places.at[index].names[i];
 		const struct rlock__keys *keys = &hold->keys[name_index];
 		struct rlock__text channel =
 			make_channel(keys->of[which].text, keys->of[which].len, end);
@@ -92,8 +92,8 @@ static bool make_channels(struct rlock__waiter *waiter, size_t index)
 
 	rlock__waiter_free_channels(server);
 	server->hears_lock = !has_own || (is_queued && server->is_on_guard);
-	server->channels = calloc(3 * rlock__routes_name_count(&waiter->routes, index),
-				  sizeof(*server->channels));
+	server->channels =
+		calloc(3 * waiter->places.at[index].name_count, sizeof(*server->channels));
 	if (server->channels == NULL)
 		return false;
 	if (server->hears_lock && !add_channels(waiter, index, NULL))
@@ -114,7 +114,7 @@ static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t 
 		return rlock__fail_memory(&waiter->conn->error);
 	(void)rlock__fail(&waiter->conn->error, status, "%s",
 			  rlock__connection_error(subscription)->text);
-	waiter->conn->error.name_index = rlock__routes_name(&waiter->routes, index, 0);
+	waiter->conn->error.name_index = waiter->places.at[index].names[0];
 	waiter->conn->error.is_unreachable = rlock__connection_error(subscription)->is_unreachable;
 	waiter->conn->error.lacks_password = rlock__connection_error(subscription)->lacks_password;
 	return status;
@@ -138,7 +138,7 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	enum rlock_status status = RLOCK_OK;
 
 	if (server->subscription == NULL)
-		status = rlock__connection_twin(rlock__routes_connection(&waiter->routes, index),
+		status = rlock__connection_twin(waiter->places.at[index].connection,
 						&server->subscription);
 	if (status == RLOCK_OK)
 		status = open_subscription(waiter, index);
@@ -153,13 +153,13 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 /* Closes each subscription that is broken, or whose server the lock has left: the new server publishes elsewhere. */
 static void close_moved(struct rlock__waiter *waiter)
 {
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
 
 		if (server->subscription == NULL ||
 		    (rlock__waiter_is_subscribed(server) &&
-		     rlock__connection_is_same_server(
-			     server->subscription, rlock__routes_connection(&waiter->routes, i))))
+		     rlock__connection_is_same_server(server->subscription,
+						      waiter->places.at[i].connection)))
 			continue;
 		rlock__connection_free(server->subscription);
 		server->subscription = NULL;
@@ -173,7 +173,7 @@ enum rlock_status rlock__acquire_subscribe(struct rlock__waiter *waiter, bool *i
 
 	*is_new_out = false;
 	close_moved(waiter);
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
 		enum rlock_status status = RLOCK_OK;
 
@@ -198,7 +198,7 @@ static const char *young_server(const struct rlock__waiter *waiter, size_t index
 {
 	if (waiter->servers[index].state != RLOCK__SERVER_GRANTED_YOUNG)
 		return NULL;
-	return rlock__connection_error(rlock__routes_connection(&waiter->routes, index))->server;
+	return rlock__connection_error(waiter->places.at[index].connection)->server;
 }
 
 static void report_wait(struct rlock__waiter *waiter)
@@ -250,10 +250,10 @@ static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
 	int64_t end_ms = waiter->deadline_ms;
 
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (waiter->servers[i].status == RLOCK_BUSY)
 			end_ms = rlock__sooner(end_ms, now_ms + sleep_ms_of(&waiter->servers[i]));
-		if (rlock__connection_has_sentinels(rlock__routes_connection(&waiter->routes, i)))
+		if (rlock__connection_has_sentinels(waiter->places.at[i].connection))
 			end_ms = rlock__sooner(
 				end_ms,
 				now_ms + SENTINELS_MS +
@@ -267,7 +267,7 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 			       int64_t *retry_after_ms_out)
 {
 	*retry_after_ms_out = INT64_MAX;
-	for (size_t i = 0; i < waiter->routes.count; i++) {
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		struct rlock__server *server = &waiter->servers[i];
 		enum rlock_status status;
 		int64_t retry_after_ms;
@@ -288,15 +288,14 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 enum rlock_status rlock__acquire_sleep(struct rlock__waiter *waiter)
 {
 	struct rlock_conn *conn = waiter->conn;
-	size_t count = waiter->routes.count;
+	size_t count = waiter->places.count;
 	int64_t end_ms = sleep_end_ms(waiter, rlock_now_ms());
 	struct pollfd fds[RLOCK_SERVERS_MAX + 1];
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock__server *server = &waiter->servers[i];
 		/* In a slot that is not busy there is nothing to wait for. */
-		bool is_awaited =
-			server->status == RLOCK_BUSY || !rlock__routes_are_slots(&waiter->routes);
+		bool is_awaited = server->status == RLOCK_BUSY || !waiter->places.are_slots;
 		int fd = is_awaited && rlock__waiter_is_subscribed(server)
 				 ? rlock__connection_fd(server->subscription)
 				 : -1;

@@ -1,6 +1,6 @@
 /*
  * What a caller of the library connects to: one server, or several that must agree, each with a connection of its own.
- * Requests to all of them at once are for broadcast.c.
+ * Requests to all of them at once are for request.c.
  */
 #include <errno.h>
 #include <poll.h>

@@ -7,14 +7,13 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "broadcast.h"
 #include "conn.h"
 #include "find.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
 #include "net/server_error.h"
-#include "reply.h"
+#include "request.h"
 #include "rlock.h"
 #include "script.h"
 
@@ -95,8 +94,7 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 		return rlock__fail_memory(&conn->error);
 	rlock__find_args(&keys, owner, kind, &args);
 	args.memory = keys.memory;
-	status = rlock__broadcast_run(conn, name, rlock__action_find.script, &args, read_found,
-				      &search);
+	status = rlock__broadcast_run(conn, rlock__action_find.script, &args, read_found, &search);
 	rlock__args_free(&args);
 	if (status == RLOCK_OK)
 		*out = search.found;
@@ -219,7 +217,7 @@ enum rlock_status rlock_break(struct rlock_conn *conn, const struct rlock_name *
 	rlock__keys_args(&keys, rlock__action_break.args, conn->has_cluster, &args);
 	rlock__kind_arg(kind, &args);
 	args.memory = keys.memory;
-	status = rlock__broadcast_run(conn, name, rlock__action_break.script, &args, read_break,
+	status = rlock__broadcast_run(conn, rlock__action_break.script, &args, read_break,
 				      &breaking);
 	rlock__args_free(&args);
 	return status;
@@ -270,7 +268,7 @@ enum rlock_status rlock_resize(struct rlock_conn *conn, const struct rlock_name 
 	rlock__args_number(&args, permits);
 	rlock__keys_args(&keys, rlock__action_resize.args, conn->has_cluster, &args);
 	args.memory = keys.memory;
-	status = rlock__broadcast_run(conn, name, rlock__action_resize.script, &args, read_resize,
+	status = rlock__broadcast_run(conn, rlock__action_resize.script, &args, read_resize,
 				      &resizing);
 	rlock__args_free(&args);
 	if (status == RLOCK_OK)

@@ -6,20 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acknowledge.h"
 #include "acquire.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "broadcast.h"
 #include "conn.h"
 #include "held.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
 #include "net/server_error.h"
-#include "reply.h"
+#include "request.h"
 #include "rlock.h"
-#include "routes.h"
 #include "script.h"
 
 /* ---- renew: the reply ---- */
@@ -29,7 +26,7 @@
 
 struct renewal {
 	const struct rlock_hold *hold;
-	struct rlock__routes routes;
+	struct rlock__places places;
 	int64_t lease_ms;
 	int64_t least_ttl_ms; /* among those that renewed */
 };
@@ -37,7 +34,7 @@ struct renewal {
 static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply)
 {
 	struct renewal *renewal = ctx;
-	struct rlock__connection *connection = rlock__routes_connection(&renewal->routes, index);
+	struct rlock__connection *connection = renewal->places.at[index].connection;
 	const struct rlock__script *script = renewal->hold->row->renew->script;
 	size_t name_index;
 
@@ -48,7 +45,7 @@ static enum rlock_status read_renewal(void *ctx, size_t index, redisReply *reply
 	}
 	if (!rlock__reply_has_integers(reply, 1))
 		return rlock__reply_fail(connection, script);
-	if (rlock__reply_read_index(&renewal->routes, index, reply->element[0], &name_index))
+	if (rlock__reply_read_index(&renewal->places.at[index], reply->element[0], &name_index))
 		return rlock__reply_fail_lost(
 			connection, reply->elements > 1 ? reply->element[1] : NULL, name_index);
 	if (reply->element[0]->integer != 0 || !rlock__reply_has_integers(reply, 2))
@@ -71,7 +68,7 @@ static bool has_one_owner(const struct rlock_hold *hold)
 
 struct reacquisition {
 	struct rlock__acquisition acquisition;
-	const struct rlock__routes *routes;
+	const struct rlock__places *places;
 };
 
 static const struct rlock__script *make_reacquire(const void *ctx, size_t index,
@@ -79,7 +76,7 @@ static const struct rlock__script *make_reacquire(const void *ctx, size_t index,
 {
 	const struct reacquisition *reacquisition = ctx;
 
-	rlock__acquire_try_args(&reacquisition->acquisition, reacquisition->routes, index, false,
+	rlock__acquire_try_args(&reacquisition->acquisition, reacquisition->places, index, false,
 				args);
 	return reacquisition->acquisition.action->script;
 }
@@ -101,17 +98,17 @@ static void reacquire(const struct renewal *renewal, const struct rlock__broadca
 				 .request = &request,
 				 .owner = hold->acquired[0].owner,
 				 .since = "" },
-		.routes = &renewal->routes
+		.places = &renewal->places
 	};
 	int64_t end_ms = rlock_now_ms() + REACQUIRE_MS;
 	struct rlock__broadcast broadcast;
 
-	if (!has_one_owner(hold) ||
-	    rlock__broadcast_init(&broadcast, &renewal->routes, NULL, NULL) != RLOCK_OK)
+	if (!has_one_owner(hold))
 		return;
+	rlock__broadcast_init(&broadcast, &renewal->places, NULL, NULL);
 	request.lease_ms = renewal->lease_ms;
 	request.wait_ms = 0;
-	for (size_t i = 0; i < renewal->routes.count; i++)
+	for (size_t i = 0; i < renewal->places.count; i++)
 		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_NOT_HELD)
 			rlock__broadcast_begin(&broadcast, i, make_reacquire, &reacquisition,
 					       end_ms);
@@ -128,45 +125,36 @@ static const struct rlock__script *make_renew(const void *ctx, size_t index,
 	const struct rlock_hold *hold = renewal->hold;
 	const struct rlock__action *action = hold->row->renew;
 
-	rlock__hold_keys(hold, action, &renewal->routes, index, args);
+	rlock__places_keys(&renewal->places, index, hold, action, args);
 	rlock__args_number(args, renewal->lease_ms);
 	rlock__args_string(args, hold->id);
-	rlock__hold_args(hold, action, &renewal->routes, index, args);
+	rlock__places_args(&renewal->places, index, hold, action, args);
 	return action->script;
-}
-
-static enum rlock_status acknowledge(const struct renewal *renewal,
-				     const struct rlock__broadcast *renewed)
-{
-	enum rlock__acknowledgement servers[RLOCK_SERVERS_MAX] = { RLOCK__NOT_DONE };
-
-	for (size_t i = 0; i < renewal->routes.count; i++)
-		if (renewed->answers[i].is_over && renewed->answers[i].status == RLOCK_OK)
-			servers[i] = RLOCK__DONE;
-	/* The sentinels' word is as young as for any request: a renewal is repeated soon enough. */
-	return rlock__acknowledge(&renewal->routes, servers, INT64_MIN, renewal->lease_ms);
 }
 
 /* RLOCK_OK: as many servers as the quorum says have renewed it, and that counts. */
 static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 					   struct rlock__broadcast *broadcast, int64_t deadline_ms)
 {
-	const struct rlock__routes *routes = &renewal->routes;
+	const struct rlock__places *places = &renewal->places;
 	enum rlock_status status;
 
 	rlock__broadcast_begin_all(broadcast, make_renew, renewal, deadline_ms);
-	status = rlock__broadcast_await(broadcast, routes->quorum, INT64_MAX);
+	status = rlock__broadcast_await(broadcast, places->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
 	/* Waiting for the others costs little, and shows which servers have lost the lock. */
-	if (routes->quorum < routes->count) {
+	if (places->quorum < places->count) {
 		status =
 			rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 		if (status != RLOCK_OK)
 			return status;
 	}
 	status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
-	return status == RLOCK_OK ? acknowledge(renewal, broadcast) : status;
+	if (status != RLOCK_OK)
+		return status;
+	/* The sentinels' word is as young as for any request: a renewal is repeated soon enough. */
+	return rlock__broadcast_acknowledge(broadcast, INT64_MIN, renewal->lease_ms);
 }
 
 enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, int64_t lease_ms,
@@ -175,13 +163,11 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	struct renewal renewal = { .hold = hold, .lease_ms = lease_ms, .least_ttl_ms = INT64_MAX };
 	int64_t sent_ms = rlock_now_ms();
 	struct rlock__broadcast broadcast;
-	enum rlock_status status = rlock__hold_routes(hold, conn, &renewal.routes);
+	enum rlock_status status = rlock__places_of_hold(&renewal.places, conn, hold);
 
 	if (status != RLOCK_OK)
 		return status;
-	status = rlock__broadcast_init(&broadcast, &renewal.routes, read_renewal, &renewal);
-	if (status != RLOCK_OK)
-		goto out;
+	rlock__broadcast_init(&broadcast, &renewal.places, read_renewal, &renewal);
 	status = broadcast_renewal(&renewal, &broadcast, deadline_ms);
 	if (status == RLOCK_OK) {
 		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
@@ -192,8 +178,6 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	}
 	rlock__broadcast_close_failed(&broadcast);
 	rlock__broadcast_free(&broadcast);
-out:
-	rlock__routes_free(&renewal.routes);
 	return status;
 }
 
@@ -223,7 +207,7 @@ struct delivery {
 	const struct rlock_hold *hold;
 	rlock__args_fn make;
 	int64_t left_ms; /* of a lock that is kept */
-	struct rlock__routes routes;
+	struct rlock__places places;
 	struct rlock__broadcast broadcast;
 	/* An earlier request may have been carried out there, by this server. */
 	bool is_repeated[RLOCK_SERVERS_MAX];
@@ -264,18 +248,18 @@ static bool may_be_done(const struct delivery *delivery, size_t index)
 static enum rlock_status read_results(void *ctx, size_t index, redisReply *reply)
 {
 	struct delivery *delivery = ctx;
-	const struct rlock__routes *routes = &delivery->routes;
+	const struct rlock__places *places = &delivery->places;
 	const struct rlock__script *script = delivery->broadcast.answers[index].call.script;
-	struct rlock__connection *connection = rlock__routes_connection(routes, index);
+	struct rlock__connection *connection = places->at[index].connection;
 	enum rlock_status status = RLOCK_OK;
 
-	if (is_short_release(reply, rlock__routes_name_count(routes, index)))
+	if (is_short_release(reply, places->at[index].name_count))
 		return RLOCK_OK;
-	if (!are_results(reply, rlock__routes_name_count(routes, index)))
+	if (!are_results(reply, places->at[index].name_count))
 		return rlock__reply_fail(connection, script);
 	for (size_t i = 0; i < reply->elements; i++) {
 		const redisReply *result = reply->element[i];
-		size_t name_index = rlock__routes_name(routes, index, i);
+		size_t name_index = places->at[index].names[i];
 
 		if (result->type == REDIS_REPLY_ERROR) {
 			status = RLOCK_NOT_NOTIFIED;
@@ -320,9 +304,9 @@ static bool is_answered(const struct rlock__answer *answer)
 /* Each slot has names of its own: what one of them answers is of no account for the others. */
 static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
 {
-	if (!rlock__routes_are_slots(broadcast->routes))
+	if (!broadcast->places->are_slots)
 		return false;
-	for (size_t i = 0; i < broadcast->routes->count; i++)
+	for (size_t i = 0; i < broadcast->places->count; i++)
 		if (!is_answered(&broadcast->answers[i]))
 			return true;
 	return false;
@@ -331,12 +315,12 @@ static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
 /* Servers that have not answered yet can't change the result. */
 static bool is_settled(const struct rlock__broadcast *broadcast)
 {
-	const struct rlock__routes *routes = broadcast->routes;
+	const struct rlock__places *places = broadcast->places;
 
-	if (rlock__routes_are_slots(routes))
+	if (places->are_slots)
 		return !is_one_slot_open(broadcast);
-	return rlock__broadcast_done(broadcast) >= routes->quorum ||
-	       rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) > routes->count - routes->quorum;
+	return rlock__broadcast_done(broadcast) >= places->quorum ||
+	       rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) > places->count - places->quorum;
 }
 
 /* ---- release: the arguments ---- */
@@ -345,17 +329,17 @@ static bool is_settled(const struct rlock__broadcast *broadcast)
  * Of several servers a quorum may have granted the lock while others have us in their queues: leave these, too.
  */
 const struct rlock__script *rlock__held_release_args(const struct rlock_hold *hold,
-						     const struct rlock__routes *routes,
+						     const struct rlock__places *places,
 						     size_t index, struct rlock__args *args)
 {
 	bool is_queued = hold->queued_owner[0] != '\0';
 	const struct rlock__action *action = is_queued ? hold->row->leave : hold->row->release;
 
-	rlock__hold_keys(hold, action, routes, index, args);
+	rlock__places_keys(places, index, hold, action, args);
 	rlock__args_string(args, hold->id);
 	if (is_queued)
 		rlock__args_string(args, hold->queued_owner);
-	rlock__hold_args(hold, action, routes, index, args);
+	rlock__places_args(places, index, hold, action, args);
 	return action->script;
 }
 
@@ -364,7 +348,7 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 {
 	const struct delivery *delivery = ctx;
 
-	return rlock__held_release_args(delivery->hold, &delivery->routes, index, args);
+	return rlock__held_release_args(delivery->hold, &delivery->places, index, args);
 }
 
 static const struct rlock__script *make_keep_until(const void *ctx, size_t index,
@@ -374,10 +358,10 @@ static const struct rlock__script *make_keep_until(const void *ctx, size_t index
 	const struct rlock_hold *hold = delivery->hold;
 	const struct rlock__action *action = hold->row->keep_until;
 
-	rlock__hold_keys(hold, action, &delivery->routes, index, args);
+	rlock__places_keys(&delivery->places, index, hold, action, args);
 	rlock__args_string(args, hold->id);
 	rlock__args_number(args, delivery->left_ms);
-	rlock__hold_args(hold, action, &delivery->routes, index, args);
+	rlock__places_args(&delivery->places, index, hold, action, args);
 	return action->script;
 }
 
@@ -387,10 +371,10 @@ static const struct rlock__script *make_keep_until(const void *ctx, size_t index
 static enum rlock_status deliver_once(struct delivery *delivery, int64_t end_ms)
 {
 	struct rlock__broadcast *broadcast = &delivery->broadcast;
-	const struct rlock__routes *routes = &delivery->routes;
+	const struct rlock__places *places = &delivery->places;
 	enum rlock_status status;
 
-	for (size_t i = 0; i < routes->count; i++) {
+	for (size_t i = 0; i < places->count; i++) {
 		const struct rlock__answer *answer = &broadcast->answers[i];
 
 		if (is_answered(answer))
@@ -399,15 +383,15 @@ static enum rlock_status deliver_once(struct delivery *delivery, int64_t end_ms)
 		if (answer->is_sent && (!answer->is_over || answer->result.was_sent)) {
 			delivery->is_repeated[i] = true;
 			delivery->server_number[i] =
-				answer->is_over ? answer->result.server_number
-						: rlock__connection_server_number(
-							  rlock__routes_connection(routes, i));
+				answer->is_over
+					? answer->result.server_number
+					: rlock__connection_server_number(places->at[i].connection);
 		}
 		rlock__broadcast_begin(broadcast, i, delivery->make, delivery, end_ms);
 	}
-	if (routes->count == 1)
+	if (places->count == 1)
 		return rlock__broadcast_await(broadcast, 0, INT64_MAX);
-	status = rlock__broadcast_await(broadcast, routes->quorum, INT64_MAX);
+	status = rlock__broadcast_await(broadcast, places->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
 	/*
@@ -439,7 +423,7 @@ static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadli
 		    (!may_pass(status) && !is_one_slot_open(broadcast)))
 			return status;
 		patience_ms *= 2;
-		if (rlock__conn_pause(delivery->routes.conn, &pause_ms, deadline_ms) ==
+		if (rlock__conn_pause(delivery->places.conn, &pause_ms, deadline_ms) ==
 		    RLOCK_CANCELLED)
 			return RLOCK_CANCELLED;
 	}
@@ -448,16 +432,13 @@ static enum rlock_status deliver_until(struct delivery *delivery, int64_t deadli
 static enum rlock_status deliver(struct delivery *delivery, struct rlock_conn *conn,
 				 int64_t deadline_ms)
 {
-	enum rlock_status status = rlock__hold_routes(delivery->hold, conn, &delivery->routes);
+	enum rlock_status status = rlock__places_of_hold(&delivery->places, conn, delivery->hold);
 
 	if (status != RLOCK_OK)
 		return status;
-	status = rlock__broadcast_init(&delivery->broadcast, &delivery->routes, read_results,
-				       delivery);
-	if (status == RLOCK_OK)
-		status = deliver_until(delivery, deadline_ms);
+	rlock__broadcast_init(&delivery->broadcast, &delivery->places, read_results, delivery);
+	status = deliver_until(delivery, deadline_ms);
 	rlock__broadcast_free(&delivery->broadcast);
-	rlock__routes_free(&delivery->routes);
 	return status;
 }
 

@@ -8,12 +8,12 @@
 
 struct rlock__args;
 struct rlock__script;
-struct rlock__routes;
+struct rlock__places;
 struct rlock_hold;
 
-/* The arguments that release hold on the index-th route and leave every queue; returns the script for them. */
+/* The arguments that release hold on the index-th place and leave every queue; returns the script for them. */
 const struct rlock__script *rlock__held_release_args(const struct rlock_hold *hold,
-						     const struct rlock__routes *routes,
+						     const struct rlock__places *places,
 						     size_t index, struct rlock__args *args);
 
 #endif

@@ -15,13 +15,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "conn.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
 #include "rlock.h"
-#include "routes.h"
-#include "script.h"
 
 /* ---- the object ---- */
 
@@ -33,8 +30,44 @@ void rlock_hold_free(struct rlock_hold *hold)
 		free(hold->keys[i].memory);
 	free(hold->keys);
 	free(hold->names);
+	free(hold->in_order);
+	free(hold->by_slot);
 	free(hold->acquired);
 	free(hold);
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct rlock_name *left = *(const struct rlock_name *const *)a;
+	const struct rlock_name *right = *(const struct rlock_name *const *)b;
+	int order = rlock__key_compare_slots(left, right);
+
+	return order != 0 ? order : (left > right) - (left < right);
+}
+
+/* false: out of memory. */
+static bool order_names(struct rlock_hold *hold)
+{
+	const struct rlock_name **sorted = calloc(hold->name_count, sizeof(*sorted));
+
+	hold->in_order = calloc(hold->name_count, sizeof(*hold->in_order));
+	hold->by_slot = calloc(hold->name_count, sizeof(*hold->by_slot));
+	if (sorted == NULL || hold->in_order == NULL || hold->by_slot == NULL) {
+		free(sorted);
+		return false;
+	}
+	for (size_t i = 0; i < hold->name_count; i++) {
+		hold->in_order[i] = i;
+		sorted[i] = &hold->names[i];
+	}
+	qsort(sorted, hold->name_count, sizeof(*sorted), compare_slots);
+	for (size_t i = 0; i < hold->name_count; i++) {
+		hold->by_slot[i] = (size_t)(sorted[i] - hold->names);
+		hold->slot_count +=
+			i == 0 || rlock__key_compare_slots(sorted[i - 1], sorted[i]) != 0;
+	}
+	free(sorted);
+	return true;
 }
 
 enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *names,
@@ -69,6 +102,8 @@ enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *
 			rlock__hash(hold->names_hash, hold->names[i].text, names[i].len + 1);
 		hold->name_count++;
 	}
+	if (!order_names(hold))
+		goto no_memory;
 	*out = hold;
 	return RLOCK_OK;
 no_memory:
@@ -204,13 +239,7 @@ struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_na
 	return (struct rlock_name){ text.text + len, text.len - len };
 }
 
-enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
-				     struct rlock__routes *out)
-{
-	return rlock__routes_init(out, conn, hold->names, hold->name_count);
-}
-
-/* ---- what the script of an action is sent of its names ---- */
+/* ---- rights ---- */
 
 static uint64_t hash_of(const struct rlock_hold *hold, const struct rlock__action *action)
 {
@@ -227,29 +256,6 @@ void rlock__hold_tried_rights(const struct rlock_hold *hold, const struct rlock_
 			      struct rlock__connection *connection)
 {
 	rlock__connection_tried_rights(connection, hash_of(hold, action));
-}
-
-void rlock__hold_keys(const struct rlock_hold *hold, const struct rlock__action *action,
-		      const struct rlock__routes *routes, size_t index, struct rlock__args *args)
-{
-	const struct rlock__connection *connection = rlock__routes_connection(routes, index);
-	unsigned keys = action->keys;
-
-	if (action->tried_keys != 0 && rlock__hold_tries_rights(hold, action, connection))
-		keys |= action->tried_keys;
-	rlock__args_init(args);
-	for (size_t i = 0; i < hold->name_count; i++)
-		if (rlock__routes_has_name(routes, index, i))
-			rlock__keys_keys(&hold->keys[i], keys, args);
-}
-
-void rlock__hold_args(const struct rlock_hold *hold, const struct rlock__action *action,
-		      const struct rlock__routes *routes, size_t index, struct rlock__args *args)
-{
-	for (size_t i = 0; i < hold->name_count; i++)
-		if (rlock__routes_has_name(routes, index, i))
-			rlock__keys_args(&hold->keys[i], action->args, routes->conn->has_cluster,
-					 args);
 }
 
 /* ---- owners and hold ids ---- */

@@ -11,13 +11,10 @@
 #include "rlock.h"
 
 struct rlock__action;
-struct rlock__args;
 struct rlock__connection;
 struct rlock__error;
 struct rlock__keys;
 struct rlock__kind;
-struct rlock__routes;
-struct rlock_conn;
 
 /*
  * A note in the form of a record on the server: "BOOT.NAMESPACE.PID+ NOTE", the first in 16 hex digits, the others decimal; a
@@ -40,6 +37,9 @@ struct rlock_hold {
 	struct rlock_name *names;
 	struct rlock__keys *keys; /* one a name */
 	uint64_t names_hash;
+	size_t *in_order,
+		*by_slot; /* the indexes of the names, as they were given, and by their slot in a cluster */
+	size_t slot_count;
 	struct rlock__acquired *acquired; /* one a name */
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;
@@ -56,16 +56,6 @@ void rlock__hold_note_make(const struct rlock_process *process, const char *note
  */
 struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_name text,
 					struct rlock_process *process_out);
-/* Where the requests about hold go; free them with rlock__routes_free. */
-enum rlock_status rlock__hold_routes(const struct rlock_hold *hold, struct rlock_conn *conn,
-				     struct rlock__routes *out);
-
-/* The keys, for action, of hold's names on the index-th route; free them, and what is added, with rlock__args_free. */
-void rlock__hold_keys(const struct rlock_hold *hold, const struct rlock__action *action,
-		      const struct rlock__routes *routes, size_t index, struct rlock__args *args);
-/* And last, after the action's own arguments, what its script needs of each name besides the keys. */
-void rlock__hold_args(const struct rlock_hold *hold, const struct rlock__action *action,
-		      const struct rlock__routes *routes, size_t index, struct rlock__args *args);
 /* Whether the action's script is to try the rights of the connection's user first; and that it did so. */
 bool rlock__hold_tries_rights(const struct rlock_hold *hold, const struct rlock__action *action,
 			      const struct rlock__connection *connection);

@@ -6,12 +6,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "broadcast.h"
 #include "conn.h"
 #include "inspection.h"
 #include "net/connection.h"
+#include "request.h"
 #include "rlock.h"
-#include "routes.h"
 #include "script.h"
 
 /* At most these are listed, and the number of all. A screen has less room. */
@@ -83,14 +82,12 @@ static enum rlock_status fill_failed(struct inspecting *inspecting,
 }
 
 static enum rlock_status inspect_all(struct inspecting *inspecting,
-				     const struct rlock__routes *routes)
+				     const struct rlock__places *places)
 {
 	struct rlock__broadcast broadcast;
-	enum rlock_status status =
-		rlock__broadcast_init(&broadcast, routes, read_inspection, inspecting);
+	enum rlock_status status;
 
-	if (status != RLOCK_OK)
-		return status;
+	rlock__broadcast_init(&broadcast, places, read_inspection, inspecting);
 	/* In the wrong database the lock of that name is another one. */
 	broadcast.needs_login = true;
 	rlock__broadcast_begin_all(&broadcast, make_inspect, inspecting, INT64_MAX);
@@ -110,16 +107,14 @@ enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name
 {
 	struct inspecting inspecting = { conn, name, NULL };
 	enum rlock_status status = rlock__conn_check_names(conn, name, 1);
-	struct rlock__routes routes;
+	struct rlock__places places;
 
-	if (status == RLOCK_OK)
-		status = rlock__routes_init(&routes, conn, name, 1);
 	if (status != RLOCK_OK)
 		return status;
+	rlock__places_of_name(&places, conn);
 	inspecting.inspections = calloc(conn->server_count, sizeof(*inspecting.inspections));
-	status = inspecting.inspections != NULL ? inspect_all(&inspecting, &routes)
+	status = inspecting.inspections != NULL ? inspect_all(&inspecting, &places)
 						: rlock__fail_memory(&conn->error);
-	rlock__routes_free(&routes);
 	if (status == RLOCK_OK) {
 		*out = inspecting.inspections;
 		*count_out = conn->server_count;

@@ -1,0 +1,551 @@
+/*
+ * One request to all places of some names at once, and what comes of it: the quorum's result, and whether that counts.
+ * What a reply means is for the caller's read function, how a script is called for script.c.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "conn.h"
+#include "hold.h"
+#include "kinds.h"
+#include "net/command.h"
+#include "net/connection.h"
+#include "net/request.h"
+#include "request.h"
+#include "rlock.h"
+#include "script.h"
+
+/* How long replicas and sentinels may take, those of all servers together. */
+#define ACKNOWLEDGE_MS 1000
+/* The least that one of them has. */
+#define SHARE_MIN_MS 50
+/* The lease goes on meanwhile: they get at most this part of it. */
+#define LEASE_DIVISOR 4
+
+/* ---- places ---- */
+
+static void add_place(struct rlock__places *places, const size_t *names, size_t name_count)
+{
+	struct rlock__connection *connection = places->conn->connections[places->count];
+
+	places->at[places->count++] = (struct rlock__place){ connection, names, name_count };
+}
+
+static void add_servers(struct rlock__places *places, struct rlock_conn *conn, const size_t *names,
+			size_t name_count)
+{
+	*places = (struct rlock__places){ .conn = conn, .quorum = conn->quorum };
+	while (places->count < conn->server_count)
+		add_place(places, names, name_count);
+}
+
+void rlock__places_of_name(struct rlock__places *places, struct rlock_conn *conn)
+{
+	static const size_t first = 0;
+
+	add_servers(places, conn, &first, 1);
+}
+
+static bool is_new_slot(const struct rlock_hold *hold, size_t nth)
+{
+	return nth == 0 || rlock__key_compare_slots(&hold->names[hold->by_slot[nth - 1]],
+						    &hold->names[hold->by_slot[nth]]) != 0;
+}
+
+static enum rlock_status add_slots(struct rlock__places *places, struct rlock_conn *conn,
+				   const struct rlock_hold *hold)
+{
+	enum rlock_status status;
+
+	if (conn->server_count > 1)
+		return rlock__fail(&conn->error, RLOCK_EUNSUPPORTED,
+				   "a cluster that is one of several servers locks several names "
+				   "only if they have the same part in braces, as {app}a and "
+				   "{app}b");
+	if (hold->slot_count > RLOCK_SERVERS_MAX)
+		return rlock__fail(&conn->error, RLOCK_EUNSUPPORTED,
+				   "the names are in %zu slots of the cluster, and %d is the most: "
+				   "give some the same part in braces, as {app}a and {app}b",
+				   hold->slot_count, RLOCK_SERVERS_MAX);
+	status = rlock__conn_add_connections(conn, hold->slot_count);
+	if (status != RLOCK_OK)
+		return status;
+	*places = (struct rlock__places){ .conn = conn,
+					  .quorum = hold->slot_count,
+					  .are_slots = true };
+	for (size_t i = 0; i < hold->name_count; i++) {
+		if (is_new_slot(hold, i))
+			add_place(places, &hold->by_slot[i], 0);
+		places->at[places->count - 1].name_count++;
+	}
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock__places_of_hold(struct rlock__places *places, struct rlock_conn *conn,
+					const struct rlock_hold *hold)
+{
+	if (conn->has_cluster && hold->slot_count > 1)
+		return add_slots(places, conn, hold);
+	add_servers(places, conn, hold->in_order, hold->name_count);
+	return RLOCK_OK;
+}
+
+static bool has_name(const struct rlock__place *place, size_t name_index)
+{
+	for (size_t i = 0; i < place->name_count; i++)
+		if (place->names[i] == name_index)
+			return true;
+	return false;
+}
+
+void rlock__places_copy_error(const struct rlock__places *places, size_t index)
+{
+	struct rlock_conn *conn = places->conn;
+
+	rlock__conn_copy_error(conn, index);
+	if (!has_name(&places->at[index], conn->error.name_index))
+		conn->error.name_index = places->at[index].names[0];
+}
+
+void rlock__places_keys(const struct rlock__places *places, size_t index,
+			const struct rlock_hold *hold, const struct rlock__action *action,
+			struct rlock__args *args)
+{
+	const struct rlock__place *place = &places->at[index];
+	unsigned keys = action->keys;
+
+	if (action->tried_keys != 0 && rlock__hold_tries_rights(hold, action, place->connection))
+		keys |= action->tried_keys;
+	rlock__args_init(args);
+	for (size_t i = 0; i < place->name_count; i++)
+		rlock__keys_keys(&hold->keys[place->names[i]], keys, args);
+}
+
+void rlock__places_args(const struct rlock__places *places, size_t index,
+			const struct rlock_hold *hold, const struct rlock__action *action,
+			struct rlock__args *args)
+{
+	const struct rlock__place *place = &places->at[index];
+
+	for (size_t i = 0; i < place->name_count; i++)
+		rlock__keys_args(&hold->keys[place->names[i]], action->args,
+				 places->conn->has_cluster, args);
+}
+
+/* ---- a request to all of them ---- */
+
+void rlock__broadcast_init(struct rlock__broadcast *broadcast, const struct rlock__places *places,
+			   rlock__read_fn read, void *ctx)
+{
+	*broadcast = (struct rlock__broadcast){ .places = places, .read = read, .ctx = ctx };
+}
+
+static void answer_clear(struct rlock__answer *answer)
+{
+	if (answer->result.reply != NULL)
+		freeReplyObject(answer->result.reply);
+	rlock__args_free(&answer->args);
+	*answer = (struct rlock__answer){ 0 };
+}
+
+void rlock__broadcast_free(struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < broadcast->places->count; i++)
+		answer_clear(&broadcast->answers[i]);
+}
+
+static void begin(struct rlock__broadcast *broadcast, size_t index,
+		  const struct rlock__script *script, struct rlock__args *args, int64_t deadline_ms)
+{
+	struct rlock__answer *answer = &broadcast->answers[index];
+
+	answer->is_sent = true;
+	rlock__script_begin(&answer->call, broadcast->places->at[index].connection, script, args,
+			    deadline_ms);
+}
+
+void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index, rlock__args_fn make,
+			    const void *ctx, int64_t deadline_ms)
+{
+	struct rlock__answer *answer = &broadcast->answers[index];
+	const struct rlock__script *script;
+
+	answer_clear(answer);
+	script = make(ctx, index, &answer->args);
+	answer->args.needs_login = broadcast->needs_login;
+	begin(broadcast, index, script, &answer->args, deadline_ms);
+}
+
+void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast, rlock__args_fn make,
+				const void *ctx, int64_t deadline_ms)
+{
+	for (size_t i = 0; i < broadcast->places->count; i++)
+		rlock__broadcast_begin(broadcast, i, make, ctx, deadline_ms);
+}
+
+size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < broadcast->places->count; i++)
+		count += broadcast->answers[i].is_over && broadcast->answers[i].status == status;
+	return count;
+}
+
+size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast)
+{
+	return rlock__broadcast_count(broadcast, RLOCK_OK) +
+	       rlock__broadcast_count(broadcast, RLOCK_NOT_NOTIFIED);
+}
+
+static bool is_open(const struct rlock__answer *answer)
+{
+	return answer->is_sent && !answer->is_over;
+}
+
+/* Go on with the requests that are not over; how many are left. */
+static size_t advance(struct rlock__broadcast *broadcast)
+{
+	size_t open = 0;
+
+	for (size_t i = 0; i < broadcast->places->count; i++) {
+		struct rlock__answer *answer = &broadcast->answers[i];
+
+		if (!is_open(answer))
+			continue;
+		answer->is_over = rlock__script_advance(&answer->call, &answer->result);
+		if (!answer->is_over) {
+			open++;
+			continue;
+		}
+		answer->status = answer->result.status;
+		assert(answer->status != RLOCK_OK || answer->result.reply != NULL);
+		if (answer->status == RLOCK_OK && broadcast->read != NULL)
+			answer->status = broadcast->read(broadcast->ctx, i, answer->result.reply);
+	}
+	return open;
+}
+
+/* What becomes of the requests on the servers is not known. */
+static void abandon_open(struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < broadcast->places->count; i++) {
+		struct rlock__answer *answer = &broadcast->answers[i];
+		struct rlock__connection *connection;
+
+		if (!is_open(answer))
+			continue;
+		connection = broadcast->places->at[i].connection;
+		rlock__request_abandon(connection);
+		answer->is_over = true;
+		answer->status = RLOCK_CANCELLED;
+		answer->result = (struct rlock__result){
+			.status = RLOCK_CANCELLED,
+			.was_sent = true,
+			.server_number = rlock__connection_server_number(connection),
+		};
+	}
+}
+
+/* Only the requests that are not over: the descriptor of another one may stay ready. */
+static enum rlock_status poll_open(const struct rlock__broadcast *broadcast, int64_t until_ms)
+{
+	struct rlock__connection *open[RLOCK_SERVERS_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < broadcast->places->count; i++)
+		if (is_open(&broadcast->answers[i]))
+			open[count++] = broadcast->places->at[i].connection;
+	return rlock__request_poll_all(open, count, &broadcast->places->conn->events, until_ms);
+}
+
+static enum rlock_status end_await(struct rlock__broadcast *broadcast, enum rlock_status status,
+				   const char *text)
+{
+	struct rlock_conn *conn = broadcast->places->conn;
+
+	abandon_open(broadcast);
+	rlock__conn_copy_error(conn, 0);
+	return rlock__fail(&conn->error, status, "%s", text);
+}
+
+enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, size_t enough,
+					 int64_t until_ms)
+{
+	for (;;) {
+		enum rlock_status status;
+		size_t open = advance(broadcast), done = rlock__broadcast_done(broadcast);
+
+		if (open == 0 || (enough > 0 && (done >= enough || done + open < enough)))
+			return RLOCK_OK;
+		if (rlock_now_ms() >= until_ms)
+			return RLOCK_OK;
+		status = poll_open(broadcast, until_ms);
+		if (status != RLOCK_OK)
+			return end_await(broadcast, status,
+					 status == RLOCK_ESYS ? strerror(errno) : "no answer yet");
+	}
+}
+
+bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_status status)
+{
+	for (size_t i = 0; i < broadcast->places->count; i++) {
+		if (!broadcast->answers[i].is_over || broadcast->answers[i].status != status)
+			continue;
+		rlock__places_copy_error(broadcast->places, i);
+		return true;
+	}
+	return false;
+}
+
+static enum rlock_status first_failure(const struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < broadcast->places->count; i++) {
+		const struct rlock__answer *answer = &broadcast->answers[i];
+
+		if (answer->is_over && answer->status < 0 && answer->status != RLOCK_ENET)
+			return answer->status;
+	}
+	return RLOCK_OK;
+}
+
+static void add_count(const struct rlock__broadcast *broadcast)
+{
+	struct rlock_conn *conn = broadcast->places->conn;
+	const struct rlock__error error = conn->error;
+
+	if (conn->server_count == 1)
+		return;
+	(void)rlock__fail(&conn->error, RLOCK_ENET,
+			  "quorum not reached: %zu of %zu servers answered, and %zu are needed: %s",
+			  conn->server_count - rlock__broadcast_count(broadcast, RLOCK_ENET),
+			  conn->server_count, conn->quorum, error.text);
+	conn->error.name_index = error.name_index;
+	conn->error.lacks_password = error.lacks_password;
+	rlock__error_set_reply(&conn->error, rlock__error_reply(&error));
+}
+
+/* Of servers that have done what was asked. */
+static enum rlock_status done_status(struct rlock__broadcast *broadcast)
+{
+	return rlock__broadcast_copy_error(broadcast, RLOCK_NOT_NOTIFIED) ? RLOCK_NOT_NOTIFIED
+									  : RLOCK_OK;
+}
+
+enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
+					  enum rlock_status negative)
+{
+	struct rlock_conn *conn = broadcast->places->conn;
+	size_t quorum = broadcast->places->quorum, spare = broadcast->places->count - quorum;
+	size_t negatives = rlock__broadcast_count(broadcast, negative);
+	enum rlock_status failure = first_failure(broadcast);
+
+	if (rlock__broadcast_done(broadcast) >= quorum)
+		return done_status(broadcast);
+	if (negatives > spare && rlock__broadcast_copy_error(broadcast, negative))
+		return negative;
+	if (failure != RLOCK_OK && rlock__broadcast_copy_error(broadcast, failure))
+		return failure;
+	if (!rlock__broadcast_copy_error(broadcast, RLOCK_ENET)) {
+		/* Some have not answered yet, and too few have said no. */
+		if (rlock__broadcast_copy_error(broadcast, negative))
+			return negative;
+		rlock__conn_copy_error(conn, 0);
+		(void)rlock__fail(&conn->error, RLOCK_ENET, "no answer in time");
+	}
+	add_count(broadcast);
+	return RLOCK_ENET;
+}
+
+void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast)
+{
+	for (size_t i = 0; i < broadcast->places->count; i++) {
+		const struct rlock__answer *answer = &broadcast->answers[i];
+
+		/*
+		 * With RLOCK_ENET the stream is closed already, or kept for a reply that is late. Not so after a reply
+		 * that came: the login failed, at a replica, say.
+		 */
+		if (answer->is_over && answer->status < 0 &&
+		    (answer->status != RLOCK_ENET || answer->result.reply != NULL))
+			rlock__connection_close(broadcast->places->at[i].connection);
+	}
+}
+
+/* ---- whether it counts ---- */
+
+static enum rlock_status check(const struct rlock_conn *conn, struct rlock__connection *connection,
+			       int64_t since_ms, int64_t left_ms, bool *was_deposed_out)
+{
+	enum rlock_status status = RLOCK_OK;
+
+	if (conn->replicas > 0)
+		status = rlock__command_wait(connection, conn->replicas,
+					     rlock__sooner(left_ms, conn->timeout_ms / 2 + 1));
+	if (status != RLOCK_OK)
+		return status;
+	status = rlock__request_confirm(connection, since_ms, rlock_now_ms() + left_ms);
+	*was_deposed_out = status != RLOCK_OK;
+	return status;
+}
+
+/* One server's share of the time that is left. Not 0: WAIT would then wait without a limit. */
+static int64_t share_ms(int64_t end_ms, size_t servers)
+{
+	int64_t now_ms = rlock_now_ms();
+	int64_t share = end_ms > now_ms ? (end_ms - now_ms) / (int64_t)servers : 0;
+
+	return share > SHARE_MIN_MS ? share : SHARE_MIN_MS;
+}
+
+static bool has_done(const struct rlock__answer *answer)
+{
+	return answer->is_over && answer->status == RLOCK_OK;
+}
+
+enum rlock_status rlock__broadcast_acknowledge(struct rlock__broadcast *broadcast, int64_t since_ms,
+					       int64_t lease_ms)
+{
+	const struct rlock__places *places = broadcast->places;
+	int64_t end_ms = rlock_now_ms() + rlock__sooner(ACKNOWLEDGE_MS, lease_ms / LEASE_DIVISOR);
+	enum rlock_status failure = RLOCK_OK;
+	size_t failed = 0, done = 0, left = 0;
+
+	for (size_t i = 0; i < places->count; i++)
+		left += has_done(&broadcast->answers[i]);
+	for (size_t i = 0; i < places->count; i++) {
+		struct rlock__answer *answer = &broadcast->answers[i];
+		enum rlock_status status;
+
+		if (!has_done(answer))
+			continue;
+		status = check(places->conn, places->at[i].connection, since_ms,
+			       share_ms(end_ms, left--), &answer->was_deposed);
+		done += status == RLOCK_OK;
+		if (status == RLOCK_OK || failure != RLOCK_OK)
+			continue;
+		failure = status;
+		failed = i;
+	}
+	if (done >= places->quorum)
+		return RLOCK_OK;
+	rlock__places_copy_error(places, failed);
+	return failure;
+}
+
+/* ---- all of it ---- */
+
+static enum rlock_status run(struct rlock__broadcast *broadcast, const struct rlock__script *script,
+			     struct rlock__args *args)
+{
+	enum rlock_status status;
+	size_t done;
+
+	/* In the wrong database the lock of that name is another one. */
+	args->needs_login = true;
+	for (size_t i = 0; i < broadcast->places->count; i++)
+		begin(broadcast, i, script, args, INT64_MAX);
+	status = rlock__broadcast_await(broadcast, 0, INT64_MAX);
+	if (status != RLOCK_OK)
+		return status;
+	done = rlock__broadcast_done(broadcast);
+	if (done > 0 &&
+	    done + rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) >= broadcast->places->quorum)
+		return done_status(broadcast);
+	if (rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
+		return RLOCK_BUSY;
+	return rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
+}
+
+enum rlock_status rlock__broadcast_run(struct rlock_conn *conn, const struct rlock__script *script,
+				       struct rlock__args *args, rlock__read_fn read, void *ctx)
+{
+	struct rlock__broadcast broadcast;
+	struct rlock__places places;
+	enum rlock_status status;
+
+	rlock__places_of_name(&places, conn);
+	rlock__broadcast_init(&broadcast, &places, read, ctx);
+	status = run(&broadcast, script, args);
+	rlock__broadcast_free(&broadcast);
+	return status;
+}
+
+/* ---- replies ---- */
+
+bool rlock__reply_has_integers(const struct redisReply *reply, size_t count)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
+			return false;
+	return true;
+}
+
+bool rlock__reply_read_index(const struct rlock__place *place, const struct redisReply *element,
+			     size_t *name_index_out)
+{
+	if (element->type != REDIS_REPLY_INTEGER || element->integer < 1 ||
+	    (unsigned long long)element->integer > place->name_count)
+		return false;
+	*name_index_out = place->names[element->integer - 1];
+	return true;
+}
+
+enum rlock_status rlock__reply_fail(struct rlock__connection *connection,
+				    const struct rlock__script *script)
+{
+	return rlock__script_fail_reply(rlock__connection_error(connection), script);
+}
+
+enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char *how,
+					 const char *note, const char *owner)
+{
+	bool has_note = note[0] != '\0';
+
+	return rlock__fail(error, RLOCK_BUSY, "%s %s%s%s%s", how, note, has_note ? " (" : "", owner,
+			   has_note ? ")" : "");
+}
+
+#define TYPE_SHOWN_MAX 256 /* with a side key, maybe */
+
+static const char *show_type(const struct redisReply *type, char shown[TYPE_SHOWN_MAX])
+{
+	return type->type == REDIS_REPLY_STRING
+		       ? rlock_escape(type->str, type->len, shown, TYPE_SHOWN_MAX)
+		       : "value of another kind";
+}
+
+enum rlock_status rlock__reply_fail_lost(struct rlock__connection *connection,
+					 const struct redisReply *type, size_t name_index)
+{
+	char shown[TYPE_SHOWN_MAX];
+
+	if (type != NULL)
+		(void)rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
+				  "its key was overwritten with another type (%s)",
+				  show_type(type, shown));
+	else
+		(void)rlock__fail(rlock__connection_error(connection), RLOCK_NOT_HELD,
+				  "it expired or was deleted on the server");
+	rlock__connection_error(connection)->name_index = name_index;
+	return RLOCK_NOT_HELD;
+}
+
+enum rlock_status rlock__reply_fail_kind(struct rlock__connection *connection,
+					 const struct redisReply *type, size_t name_index)
+{
+	char shown[TYPE_SHOWN_MAX];
+
+	(void)rlock__fail(rlock__connection_error(connection), RLOCK_EKIND,
+			  "not a lock of this kind: the key holds a %s", show_type(type, shown));
+	rlock__connection_error(connection)->name_index = name_index;
+	return RLOCK_EKIND;
+}
