@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "acquire.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "conn.h"
@@ -121,10 +122,14 @@ enum rlock_status rlock__waiter_init(struct rlock__waiter *waiter, struct rlock_
 	waiter->conn = conn;
 	waiter->request = request;
 	waiter->began_ms = now_ms;
-	waiter->deadline_ms = request->wait_ms < 0 ? INT64_MAX : now_ms + request->wait_ms;
-	waiter->report_at_ms = request->on_wait != NULL ? now_ms + request->on_wait_ms : INT64_MAX;
+	waiter->deadline_ms =
+		request->wait_ms < 0 ? INT64_MAX : rlock__later(now_ms, request->wait_ms);
+	waiter->report_at_ms =
+		request->on_wait != NULL ? rlock__later(now_ms, request->on_wait_ms) : INT64_MAX;
 	rlock__conn_copy_error(conn, 0);
 	status = rlock__conn_check_names(conn, request->names, request->name_count);
+	if (status == RLOCK_OK)
+		status = rlock__conn_check_lease(conn, request->lease_ms);
 	if (status == RLOCK_OK && request->kind == RLOCK_SEMAPHORE)
 		status = rlock__conn_check_permits(conn, request->permits, request->take);
 	if (status == RLOCK_OK)
@@ -185,6 +190,14 @@ bool rlock__waiter_is_granted(const struct rlock__server *server)
 {
 	return server->state == RLOCK__SERVER_GRANTED ||
 	       server->state == RLOCK__SERVER_GRANTED_YOUNG;
+}
+
+int64_t rlock__waiter_held_ms(const struct rlock__server *server)
+{
+	if (server->held_since_ms == INT64_MAX)
+		return -1;
+	/* It may be as much as a number can say, and time has passed since. */
+	return rlock__later(rlock_now_ms(), -server->held_since_ms);
 }
 
 bool rlock__waiter_is_subscribed(const struct rlock__server *server)
@@ -502,8 +515,8 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 		(void)rlock__reply_fail_held(error, how, note, owner);
 	error->name_index = server->name_index;
 	error->process = server->process;
-	if (server->state == RLOCK__SERVER_HELD && server->held_since_ms != INT64_MAX)
-		error->held_ms = rlock_now_ms() - server->held_since_ms;
+	if (server->state == RLOCK__SERVER_HELD)
+		error->held_ms = rlock__waiter_held_ms(server);
 	return RLOCK_BUSY;
 }
 

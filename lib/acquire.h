@@ -97,6 +97,8 @@ int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now
 bool rlock__waiter_is_fair(const struct rlock__waiter *waiter);
 /* Whether the server has granted the lock, even if that does not count. */
 bool rlock__waiter_is_granted(const struct rlock__server *server);
+/* For how long the owner has held the lock; -1: it is not known. */
+int64_t rlock__waiter_held_ms(const struct rlock__server *server);
 bool rlock__waiter_is_subscribed(const struct rlock__server *server);
 /* Whether the waiter has to subscribe at that server: it has not yet, or to other channels than it needs now. */
 bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t index);

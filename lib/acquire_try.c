@@ -214,7 +214,7 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	server->owner_len = copy_text(text_of(element[3]), server->owner, sizeof(server->owner));
 	note = rlock__hold_note_read(text_of(element[3]), text_of(element[4]), &server->process);
 	server->note_len = copy_text(note, server->note, sizeof(server->note));
-	server->retry_after_ms = element[5]->integer;
+	server->retry_after_ms = element[5]->integer < 0 ? -1 : element[5]->integer;
 	(void)copy_text(text_of(element[6]), server->since, sizeof(server->since));
 	server->has_turn_passed = false;
 	server->kept_since_ms = 0;

@@ -208,9 +208,7 @@ static void report_wait(struct rlock__waiter *waiter)
 	const struct rlock_blocker blocker = {
 		.name_index = server->name_index,
 		.ttl_ms = server->ttl_ms,
-		.held_ms = server->held_since_ms == INT64_MAX
-				   ? -1
-				   : rlock_now_ms() - server->held_since_ms,
+		.held_ms = rlock__waiter_held_ms(server),
 		.position = server->position,
 		.is_waiter = server->state == RLOCK__SERVER_QUEUED ||
 			     server->state == RLOCK__SERVER_BEHIND_WRITER,
@@ -222,9 +220,10 @@ static void report_wait(struct rlock__waiter *waiter)
 		.process = server->process,
 	};
 
-	waiter->report_at_ms = waiter->request->on_wait_again_ms > 0
-				       ? rlock_now_ms() + waiter->request->on_wait_again_ms
-				       : INT64_MAX;
+	waiter->report_at_ms =
+		waiter->request->on_wait_again_ms > 0
+			? rlock__later(rlock_now_ms(), waiter->request->on_wait_again_ms)
+			: INT64_MAX;
 	waiter->request->on_wait(waiter->request->on_wait_ctx, &blocker);
 }
 

@@ -3,6 +3,7 @@
  * Requests to all of them at once are for request.c.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "rlock.h"
 #include "url/url.h"
 
+#define LEASE_MAX_MS INT64_C(864000000000)
 #define PAUSE_MIN_MS 20
 #define PAUSE_MAX_MS 1000
 
@@ -106,6 +108,15 @@ enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct 
 		return RLOCK_EINVAL;
 	}
 	return RLOCK_OK;
+}
+
+/* Scripts add a lease to the time of day, and write the sum down: with 14 digits it is still exact. */
+enum rlock_status rlock__conn_check_lease(struct rlock_conn *conn, int64_t lease_ms)
+{
+	if (lease_ms >= 1 && lease_ms <= LEASE_MAX_MS)
+		return RLOCK_OK;
+	return rlock__fail(&conn->error, RLOCK_EINVAL,
+			   "a lease has 1 to %" PRId64 " ms, which are 10000 days", LEASE_MAX_MS);
 }
 
 /* Each server would have a counter of its own. */

@@ -32,6 +32,8 @@ enum rlock_status rlock__conn_check_names(struct rlock_conn *conn, const struct 
 					  size_t count);
 /* RLOCK_EINVAL: a semaphore over conn can't have so many permits, or one hold so many of them. */
 enum rlock_status rlock__conn_check_permits(struct rlock_conn *conn, int64_t permits, int64_t take);
+/* RLOCK_EINVAL: no lease has so many ms. */
+enum rlock_status rlock__conn_check_lease(struct rlock_conn *conn, int64_t lease_ms);
 /* The error of the index-th connection becomes that of conn. */
 void rlock__conn_copy_error(struct rlock_conn *conn, size_t index);
 /* A pause before the next try: twice as long each time, from 20 ms to 1 s, with jitter. */

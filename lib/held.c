@@ -163,8 +163,10 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	struct renewal renewal = { .hold = hold, .lease_ms = lease_ms, .least_ttl_ms = INT64_MAX };
 	int64_t sent_ms = rlock_now_ms();
 	struct rlock__broadcast broadcast;
-	enum rlock_status status = rlock__places_of_hold(&renewal.places, conn, hold);
+	enum rlock_status status = rlock__conn_check_lease(conn, lease_ms);
 
+	if (status == RLOCK_OK)
+		status = rlock__places_of_hold(&renewal.places, conn, hold);
 	if (status != RLOCK_OK)
 		return status;
 	rlock__broadcast_init(&broadcast, &renewal.places, read_renewal, &renewal);
@@ -454,6 +456,11 @@ enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *h
 				   int64_t left_ms, int64_t deadline_ms)
 {
 	struct delivery delivery = { .hold = hold, .make = make_keep_until, .left_ms = left_ms };
+	enum rlock_status status = RLOCK_OK;
 
+	if (left_ms > 0)
+		status = rlock__conn_check_lease(conn, left_ms);
+	if (status != RLOCK_OK)
+		return status;
 	return deliver(&delivery, conn, deadline_ms);
 }

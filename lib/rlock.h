@@ -493,7 +493,8 @@ struct rlock_request {
  * RLOCK_BUSY       the wait is over; the error text names the owner that holds the lock
  * RLOCK_CANCELLED  nothing is held, and the caller is in no queue
  * RLOCK_EINVAL     an owner that rlock_owner_check denies; a bad hold id; a name whose keys are in several slots of a
- *                  cluster; of a semaphore: several servers, or permits or take out of range; nothing was sent
+ *                  cluster; a lease of less than 1 ms or more than 10000 days; of a semaphore: several servers, or
+ *                  permits or take out of range; nothing was sent
  * RLOCK_ENET       no server that can grant a lock was reached in time; or it was lost during the wait, and was not
  *                  back at the end of the wait (with wait_ms -1: after 60 s); or its reply was lost, and so were those
  *                  to all retries within a second; or too few replicas acknowledged the lock. Nothing stays held for
@@ -511,6 +512,7 @@ RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn,
  * RLOCK_OK        renewed
  * RLOCK_NOT_HELD  it expired, was broken or overwritten; do not go on as if it were held
  * RLOCK_ENET      unknown; retry until your own deadline
+ * RLOCK_EINVAL    a lease as rlock_acquire denies it; nothing was sent
  */
 RLOCK_API enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold,
 					int64_t lease_ms, int64_t deadline_ms);
@@ -528,7 +530,7 @@ RLOCK_API enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_
 
 /*
  * Instead of a release: keep the lock for left_ms more, and then let it expire. With other holds of the same owner it
- * may last longer. Retries and statuses are those of rlock_release.
+ * may last longer. Retries and statuses are those of rlock_release; and RLOCK_EINVAL for more than 10000 days.
  */
 RLOCK_API enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 					     int64_t left_ms, int64_t deadline_ms);

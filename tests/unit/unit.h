@@ -13,6 +13,7 @@
 
 /* In this order. A test_NAME() that is missing here has no prototype, which is a warning. */
 #define UNIT_TESTS(X)                                                                              \
+	X(acquire)                                                                                 \
 	X(command)                                                                                 \
 	X(decimal)                                                                                 \
 	X(duration)                                                                                \

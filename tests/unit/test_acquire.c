@@ -1,0 +1,175 @@
+/*
+ * acquire*.c and held.c: what a server says, and what a caller asks for, has numbers of any size.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rlock.h"
+
+#include "unit.h"
+
+#define OWNER "waiter:1"
+#define STREAMS 4
+
+/* Held by "holder:1" for as long as a number can say; asks for no other try. */
+#define BUSY                                                                                       \
+	"*10\r\n:0\r\n:1\r\n:30000\r\n$8\r\nholder:1\r\n$0\r\n\r\n:-1\r\n$1\r\n1\r\n:0\r\n"        \
+	":9223372036854775807\r\n:1\r\n"
+#define SUBSCRIBED "*3\r\n$9\r\nsubscribe\r\n$35\r\nredisson_lock__channel:{L}:" OWNER "\r\n:1\r\n"
+
+static const struct rlock_name name = { "L", 1 };
+
+/* ---- a server, in a process of its own ---- */
+
+static void answer(struct pollfd *stream)
+{
+	char heard[4096];
+	ssize_t len = read(stream->fd, heard, sizeof(heard));
+	const char *said = BUSY;
+
+	if (len <= 0) {
+		(void)close(stream->fd);
+		stream->fd = -1;
+		return;
+	}
+	if (memmem(heard, (size_t)len, "SUBSCRIBE", 9) != NULL)
+		said = SUBSCRIBED;
+	(void)!write(stream->fd, said, strlen(said));
+}
+
+static void serve(int listener)
+{
+	struct pollfd fds[1 + STREAMS];
+
+	fds[0] = (struct pollfd){ listener, POLLIN, 0 };
+	for (size_t i = 1; i <= STREAMS; i++)
+		fds[i] = (struct pollfd){ -1, POLLIN, 0 };
+	while (poll(fds, COUNT_OF(fds), -1) > 0) {
+		for (size_t i = 1; i <= STREAMS; i++)
+			if (fds[i].fd >= 0 && fds[i].revents != 0)
+				answer(&fds[i]);
+		for (size_t i = 1; i <= STREAMS && fds[0].revents != 0; i++)
+			if (fds[i].fd < 0) {
+				fds[i].fd = accept(listener, NULL, NULL);
+				break;
+			}
+	}
+}
+
+static pid_t start_server(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	pid_t pid;
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(listener, STREAMS) != 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		serve(listener);
+		_exit(0);
+	}
+	(void)close(listener);
+	return pid;
+}
+
+static struct rlock_conn *connect_to(const char *path)
+{
+	struct rlock_url *url = NULL;
+	struct rlock_conn *conn = NULL;
+	char text[128], why[RLOCK_ERROR_MAX];
+
+	(void)snprintf(text, sizeof(text), "unix://%s", path);
+	if (rlock_url_parse(text, &url, why) == RLOCK_OK)
+		(void)rlock_conn_new(&url, 1, NULL, &conn);
+	rlock_url_free(url);
+	return conn;
+}
+
+static void remember_held(void *ctx, const struct rlock_blocker *blocker)
+{
+	*(int64_t *)ctx = blocker->held_ms;
+}
+
+static void check_held_for_ever(void)
+{
+	struct rlock_request request = RLOCK_REQUEST_INIT;
+	struct rlock_hold *hold = NULL;
+	int64_t held_ms = -1;
+	char directory[] = "/tmp/rlock-test-XXXXXX", path[sizeof(directory) + sizeof("/s")];
+	struct rlock_conn *conn;
+	pid_t server;
+
+	if (mkdtemp(directory) == NULL)
+		abort();
+	(void)snprintf(path, sizeof(path), "%s/s", directory);
+	server = start_server(path);
+	conn = connect_to(path);
+	request.kind = RLOCK_FAIR;
+	request.names = &name;
+	request.name_count = 1;
+	request.owner = OWNER;
+	request.wait_ms = 60;
+	request.on_wait = remember_held;
+	request.on_wait_ctx = &held_ms;
+	request.on_wait_ms = 20;
+	CHECK_NUMBER(rlock_acquire(conn, &request, &hold), RLOCK_BUSY,
+		     "a lock that was held for as long as a number can say is busy");
+	CHECK(held_ms > INT64_MAX / 2, "a waiter is told how long, without an overflow");
+	CHECK(rlock_conn_error_held_ms(conn) > INT64_MAX / 2, "and so is its caller at the end");
+	rlock_conn_free(conn);
+	if (server > 0) {
+		(void)kill(server, SIGKILL);
+		(void)waitpid(server, NULL, 0);
+	}
+	(void)unlink(path);
+	(void)rmdir(directory);
+}
+
+/* ---- what is asked for ---- */
+
+static void check_leases(void)
+{
+	static const int64_t bad[] = { INT64_MIN, -1, 0, 864000000001, 100000000000000, INT64_MAX };
+	/* Nothing is sent: no server is there. */
+	struct rlock_conn *conn = connect_to("/nonexistent/server");
+	struct rlock_request request = RLOCK_REQUEST_INIT;
+	struct rlock_hold *hold = NULL;
+
+	request.names = &name;
+	request.name_count = 1;
+	request.wait_ms = 0;
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		request.lease_ms = bad[i];
+		CHECK_NUMBER(rlock_acquire(conn, &request, &hold), RLOCK_EINVAL,
+			     "no lock is acquired for a lease of %" PRId64 " ms", bad[i]);
+	}
+	CHECK_STRING(rlock_conn_error(conn),
+		     "a lease has 1 to 864000000000 ms, which are 10000 days",
+		     "the text says which leases there are");
+	request.lease_ms = 864000000000;
+	CHECK_NUMBER(rlock_acquire(conn, &request, &hold), RLOCK_ENET, "10000 days are a lease");
+	if (rlock_hold_new(RLOCK_PLAIN, &name, 1, "0123456789abcdef0123456789abcdef", 0, 1,
+			   &hold) != RLOCK_OK)
+		abort();
+	CHECK_NUMBER(rlock_renew(conn, hold, 100000000000000, 0), RLOCK_EINVAL,
+		     "nor is one renewed for so long");
+	CHECK_NUMBER(rlock_keep_until(conn, hold, 100000000000000, 0), RLOCK_EINVAL,
+		     "nor kept for so long");
+	rlock_hold_free(hold);
+	rlock_conn_free(conn);
+}
+
+void test_acquire(void)
+{
+	check_held_for_ever();
+	check_leases();
+}
