@@ -5,7 +5,8 @@
 
 load ../lib/helpers
 
-setup_file() { start_server; }
+# Behind a port too, because a user can be named in the URL of a port alone.
+setup_file() { start_server_at_port; }
 teardown_file() { stop_server; }
 
 setup() { common_setup; }
@@ -28,4 +29,20 @@ goes_as_the_model() {
 
 @test "a semaphore does what its model does, whatever its holders and Java's do" {
 	goes_as_the_model semaphore
+}
+
+@test "rights that are missing, a full server and requests that come again do a plain lock no harm" {
+	goes_as_the_model disturbed-plain
+}
+
+@test "rights that are missing, a full server and requests that come again do a fair lock no harm" {
+	goes_as_the_model disturbed-fair
+}
+
+@test "rights that are missing, a full server and requests that come again do a read/write lock no harm" {
+	goes_as_the_model disturbed-readwrite
+}
+
+@test "rights that are missing, a full server and requests that come again do a semaphore no harm" {
+	goes_as_the_model disturbed-semaphore
 }

@@ -13,9 +13,14 @@
 
 #include "model.h"
 
-static const char usage[] = "usage: model readwrite|fair|semaphore SOCKET STEPS [SEED]\n";
+static const char usage[] =
+	"usage: model [disturbed-]plain|fair|readwrite|semaphore SOCKET STEPS [SEED]\n";
 
-static const struct model *const models[] = { &readwrite_model, &fair_model, &semaphore_model };
+static const struct model *const models[] = {
+	&readwrite_model,           &fair_model,           &semaphore_model,
+	&disturbed_plain_model,     &disturbed_fair_model, &disturbed_readwrite_model,
+	&disturbed_semaphore_model,
+};
 
 static const struct model *model;
 static struct rlock_url *url;
@@ -141,15 +146,37 @@ void check_status(const char *what, enum rlock_status got, enum rlock_status wan
 
 /* ---- connections ---- */
 
-struct rlock_conn *conn_new(int cancel_fd)
+static struct rlock_conn *conn_to(struct rlock_url *server, int cancel_fd)
 {
 	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
 	struct rlock_conn *conn = NULL;
 
 	opts.cancel_fd = cancel_fd;
 	opts.connect_timeout_ms = 20000;
-	if (rlock_conn_new(&url, 1, &opts, &conn) != RLOCK_OK)
+	if (rlock_conn_new(&server, 1, &opts, &conn) != RLOCK_OK)
 		differs("no connection");
+	return conn;
+}
+
+struct rlock_conn *conn_new(int cancel_fd)
+{
+	return conn_to(url, cancel_fd);
+}
+
+struct rlock_conn *conn_new_for(const char *login)
+{
+	long long port = server_port();
+	struct rlock_url *server = NULL;
+	struct rlock_conn *conn;
+	char text[256], why[RLOCK_ERROR_MAX];
+
+	if (port == 0)
+		return NULL;
+	(void)snprintf(text, sizeof(text), "redis://%s@127.0.0.1:%lld", login, port);
+	if (rlock_url_parse(text, &server, why) != RLOCK_OK)
+		differs("%s", why);
+	conn = conn_to(server, -1);
+	rlock_url_free(server);
 	return conn;
 }
 

@@ -50,6 +50,8 @@ void check_status(const char *what, enum rlock_status got, enum rlock_status wan
 /* ---- model.c: connections ---- */
 
 struct rlock_conn *conn_new(int cancel_fd);
+/* One of that user and password, "USER:PASSWORD"; NULL when the server listens to no port, as such a URL needs. */
+struct rlock_conn *conn_new_for(const char *login);
 /* A point in time that no answer is late for. */
 int64_t patience(void);
 
@@ -59,12 +61,35 @@ struct redisReply;
 
 void server_open(const char *socket_path);
 void server_close(void);
+/* 0: it listens to none. */
+long long server_port(void);
 /* Begin or cease to listen to a channel. */
 void server_listen(bool is_on, const char *channel);
 /* One command without an interest in its answer. */
 __attribute__((format(printf, 1, 2))) void server_do(const char *format, ...);
 /* The answer is a number. */
 __attribute__((format(printf, 1, 2))) long long server_number(const char *format, ...);
+
+/* Its reply; the caller frees it. */
+__attribute__((format(printf, 1, 2))) struct redisReply *server_reply(const char *format, ...);
+
+/* From now on these commands are those of another user, and no right that is taken from the default one is missing. */
+void server_become_root(void);
+
+/* A request as the server got it. Zero-initialise. */
+struct words {
+	char **texts;
+	size_t *lens;
+	size_t count;
+};
+
+void words_free(struct words *words);
+/* From now on, remember the scripts that the library runs. */
+void server_watch(void);
+/* The next one of those, up to now; words_free frees it. False: there is none. */
+bool server_next_request(struct words *out);
+/* Send it once more. What it replies does not matter. */
+void server_send(const struct words *words);
 
 /* All there is, of one moment. */
 struct shot {
@@ -196,5 +221,7 @@ struct model {
 };
 
 extern const struct model readwrite_model, fair_model, semaphore_model;
+extern const struct model disturbed_plain_model, disturbed_fair_model, disturbed_readwrite_model,
+	disturbed_semaphore_model;
 
 #endif
