@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import textwrap
 
 sys.dont_write_bytecode = True
 import tree  # noqa: E402
@@ -29,6 +30,11 @@ RLOCK = os.path.abspath(os.environ.get('RLOCK_BIN', os.path.join(tree.TOP, 'buil
 PAGE, PICTURE = (os.path.join(tree.TOP, name) for name in ('man/rlock.1', 'doc/terminal.svg'))
 PAGE_COLUMNS, PICTURE_COLUMNS = 72, 114
 HOLDER, WAITER = 'deploy@web2 pid 4711 report', 'deploy@web1 pid 815 report'
+
+
+def fold(line, columns):
+    """The line as it is, or broken at blanks where it is longer: a terminal breaks it anywhere."""
+    return textwrap.wrap(line, columns, break_on_hyphens=False) if len(line) > columns else [line]
 
 
 class Terminal:
@@ -69,8 +75,7 @@ class Terminal:
                 shown = '' if part.startswith('\0') else shown
                 part = re.sub(r'\x1b\[[0-9;?]*[A-Za-z]', '', part.replace('\0', ''))
                 shown = part + shown[len(part):]
-            shown = shown.rstrip()
-            rows += [shown[start:start + self.columns] for start in range(0, max(len(shown), 1), self.columns)]
+            rows += fold(shown.rstrip(), self.columns)
         while rows and not rows[-1]:
             rows.pop()
         return rows
@@ -134,10 +139,10 @@ class Stage:
     def check(self, columns):
         # A line that the real path of the file would fold is not folded when it says /etc.
         lines = self.plain(self.terminal(250, 'check').lines())
-        options = lines.index('options')
-        url = next(line for line in lines if re.match(r'\w+ +url ', line))
-        lines = lines[:options + 1] + [url, '...'] + lines[-1:]
-        return [line[start:start + columns] for line in lines for start in range(0, len(line), columns)]
+        # Of the options one is enough, and of this machine the last line.
+        options = lines.index('options') + 1
+        lines = lines[:options] + [line for line in lines[options:] if re.match(r'\w+ +url ', line)] + ['...'] + lines[-1:]
+        return [row for line in lines for row in fold(line, columns)]
 
     def close(self):
         self.server.send_signal(signal.SIGKILL)
@@ -162,7 +167,7 @@ def samples():
 
 
 def picture(lines):
-    width, height = 16 + PICTURE_COLUMNS * 7, 20 * len(lines) + 52
+    width, height = 24 + PICTURE_COLUMNS * 7, 20 * len(lines) + 52
     rows = []
     for number, line in enumerate(lines):
         # A blank at the start of a line is not kept by every viewer.
@@ -194,16 +199,11 @@ def from_roff(text):
     return [re.sub(r'^\\&', '', line).replace('\\-', '-').replace('\\e', '\\') for line in text.splitlines()]
 
 
-def unfold(lines, columns):
-    return ''.join(line if len(line) == columns else line + '\n' for line in lines)
-
-
 def shape(name, lines):
     """What has to be as it was: no times, ids and blanks."""
-    columns = PICTURE_COLUMNS if name == 'terminal.svg' else PAGE_COLUMNS
     if name == 'check':
         return sorted({' '.join(line.split()[1:2]) for line in lines if re.match(r'(ok|note|BAD) ', line)} - {'proc'})
-    text = re.sub(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', 'ID', unfold(lines, columns))
+    text = re.sub(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', 'ID', '\n'.join(lines))
     text = re.sub(r'\b[0-9.]+(ms|[smhd])\b', 'TIME', re.sub(r'(\b[0-9]+[mh])(?=[0-9]+s\b)', '', text))
     words = re.sub(r'[0-9]+', 'N', text).split()
     return sorted(words) if name == 'list' else words
