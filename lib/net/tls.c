@@ -150,10 +150,6 @@ static bool load(struct library *out, const char **why_out)
 
 /* ---- why it failed ---- */
 
-#define NO_TLS "it does not speak TLS: is this a TLS port?"
-#define NO_VERSION "it has no version of TLS from 1.2 on"
-#define NO_CERTIFICATE "it requires a client certificate: give one by --cert and --key"
-
 /* Its last error. Never NULL. */
 static const char *reason_of(const struct library *openssl)
 {
@@ -162,125 +158,114 @@ static const char *reason_of(const struct library *openssl)
 	return reason != NULL ? reason : "unknown error";
 }
 
-static void set(struct rlock__tls_failure *out, enum rlock_status status, const char *why)
-{
-	out->status = status;
-	(void)snprintf(out->why, sizeof(out->why), "%s", why);
-}
+/* What a text goes on with. */
+enum detail { NO_DETAIL, NAME_OF_SERVER, REASON };
 
-static void set_by_certificate(const struct library *openssl, long result, const char *shown,
-			       struct rlock__tls_failure *out)
-{
-	out->status = RLOCK_EUNSUPPORTED;
-	switch (result) {
-	case X509_V_ERR_CERT_HAS_EXPIRED:
-		set(out, out->status, "its certificate, or that of its authority, has expired");
-		return;
-	case X509_V_ERR_CERT_NOT_YET_VALID:
-		set(out, out->status, "its certificate is not valid yet: is the clock right?");
-		return;
-	case X509_V_ERR_IP_ADDRESS_MISMATCH:
-		(void)snprintf(
-			out->why, sizeof(out->why),
-			"its certificate has no IP entry for %s: if it is for a name, give that by --sni",
-			shown);
-		return;
-	case X509_V_ERR_HOSTNAME_MISMATCH:
-		(void)snprintf(
-			out->why, sizeof(out->why),
-			"its certificate is not for %s: if it is for another name, give that by --sni",
-			shown);
-		return;
-	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-		set(out, out->status,
-		    "its certificate is self-signed: if it is the right one, give it by --cacert");
-		return;
-	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-		set(out, out->status,
-		    "the root certificate of its authority (CA) is not trusted: give it by --cacert");
-		return;
-	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-		set(out, out->status,
-		    "the authority (CA) of its certificate is not trusted: if it is the right one, give it by --cacert");
-		return;
-	default:
-		(void)snprintf(out->why, sizeof(out->why), "its certificate is not valid: %s",
-			       openssl->X509_verify_cert_error_string(result));
-	}
-}
+struct cause {
+	long code; /* OpenSSL's; 0: all others */
+	enum rlock_status status;
+	const char *text;
+	enum detail detail;
+	const char *remedy; /* NULL: none */
+};
 
-/* What only a handshake finds out. */
-static bool set_by_handshake(const struct library *openssl, long verify_result, const char *name,
-			     struct rlock__tls_failure *out)
-{
-	char shown[RLOCK__TLS_WHY_MAX / 2];
-
-	(void)rlock_escape(name, strlen(name), shown, sizeof(shown));
-	switch (ERR_GET_REASON(openssl->ERR_peek_last_error())) {
-	case SSL_R_CERTIFICATE_VERIFY_FAILED:
-		set_by_certificate(openssl, verify_result, shown, out);
-		return true;
-	case SSL_R_WRONG_VERSION_NUMBER:
-	case SSL_R_HTTP_REQUEST:
-	case SSL_R_PACKET_LENGTH_TOO_LONG:
-	case SSL_R_BAD_RECORD_TYPE:
-		set(out, RLOCK_ENET, NO_TLS);
-		return true;
-	case SSL_R_UNSUPPORTED_PROTOCOL:
-	case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-		set(out, RLOCK_EUNSUPPORTED, NO_VERSION);
-		return true;
-	case SSL_R_TLSV1_UNRECOGNIZED_NAME:
-		(void)snprintf(out->why, sizeof(out->why),
-			       "it does not know the name %s: give the right one by --sni", shown);
-		out->status = RLOCK_EUNSUPPORTED;
-		return true;
-	default:
-		return false;
-	}
-}
+#define NO_TLS "it does not speak TLS: is this a TLS port?"
+#define NO_VERSION "it has no version of TLS from 1.2 on"
+#define REFUSES_OURS "it refuses the client certificate: "
+#define NOT_TRUSTED "the authority (CA) of its certificate is not trusted"
+#define GIVE_BY_CACERT ": if it is the right one, give it by --cacert"
 
 /* What the server says of our certificate, maybe after our side of the handshake is over. */
-static bool set_by_server(const struct library *openssl, struct rlock__tls_failure *out)
+static const struct cause server_causes[] = {
+	{ SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, RLOCK_EUNSUPPORTED,
+	  "it requires a client certificate", NO_DETAIL, ": give one by --cert and --key" },
+	{ SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, RLOCK_EUNSUPPORTED, REFUSES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, RLOCK_EUNSUPPORTED, REFUSES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, RLOCK_EUNSUPPORTED, REFUSES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, RLOCK_EUNSUPPORTED, REFUSES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE, RLOCK_EUNSUPPORTED, REFUSES_OURS, REASON,
+	  NULL },
+	{ SSL_R_TLSV1_ALERT_UNKNOWN_CA, RLOCK_EUNSUPPORTED, REFUSES_OURS, REASON, NULL },
+	{ SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, RLOCK_EUNSUPPORTED,
+	  "it refuses the handshake: it may require a client certificate (--cert and --key), know another "
+	  "name (--sni), or accept none of our ciphers",
+	  NO_DETAIL, NULL },
+};
+
+/* What only a handshake finds out. Later the same errors mean that bytes were spoiled, and another connection may do. */
+static const struct cause handshake_causes[] = {
+	{ SSL_R_WRONG_VERSION_NUMBER, RLOCK_ENET, NO_TLS, NO_DETAIL, NULL },
+	{ SSL_R_HTTP_REQUEST, RLOCK_ENET, NO_TLS, NO_DETAIL, NULL },
+	{ SSL_R_PACKET_LENGTH_TOO_LONG, RLOCK_ENET, NO_TLS, NO_DETAIL, NULL },
+	{ SSL_R_BAD_RECORD_TYPE, RLOCK_ENET, NO_TLS, NO_DETAIL, NULL },
+	{ SSL_R_UNSUPPORTED_PROTOCOL, RLOCK_EUNSUPPORTED, NO_VERSION, NO_DETAIL, NULL },
+	{ SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, RLOCK_EUNSUPPORTED, NO_VERSION, NO_DETAIL, NULL },
+	{ SSL_R_TLSV1_UNRECOGNIZED_NAME, RLOCK_EUNSUPPORTED, "it does not know the name ",
+	  NAME_OF_SERVER, ": give the right one by --sni" },
+};
+
+/* What was found out about the server's certificate. */
+static const struct cause certificate_causes[] = {
+	{ X509_V_ERR_CERT_HAS_EXPIRED, RLOCK_EUNSUPPORTED,
+	  "its certificate, or that of its authority, has expired", NO_DETAIL, NULL },
+	{ X509_V_ERR_CERT_NOT_YET_VALID, RLOCK_EUNSUPPORTED, "its certificate is not valid yet",
+	  NO_DETAIL, ": is the clock right?" },
+	{ X509_V_ERR_IP_ADDRESS_MISMATCH, RLOCK_EUNSUPPORTED,
+	  "its certificate has no IP entry for ", NAME_OF_SERVER,
+	  ": if it is for a name, give that by --sni" },
+	{ X509_V_ERR_HOSTNAME_MISMATCH, RLOCK_EUNSUPPORTED, "its certificate is not for ",
+	  NAME_OF_SERVER, ": if it is for another name, give that by --sni" },
+	{ X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, RLOCK_EUNSUPPORTED,
+	  "its certificate is self-signed", NO_DETAIL, GIVE_BY_CACERT },
+	{ X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, RLOCK_EUNSUPPORTED,
+	  "the root certificate of its authority (CA) is not trusted", NO_DETAIL,
+	  ": give it by --cacert" },
+	{ X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, RLOCK_EUNSUPPORTED, NOT_TRUSTED, NO_DETAIL,
+	  GIVE_BY_CACERT },
+	{ X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, RLOCK_EUNSUPPORTED, NOT_TRUSTED, NO_DETAIL,
+	  GIVE_BY_CACERT },
+	{ X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, RLOCK_EUNSUPPORTED, NOT_TRUSTED, NO_DETAIL,
+	  GIVE_BY_CACERT },
+	{ 0, RLOCK_EUNSUPPORTED, "its certificate is not valid: ", REASON, NULL },
+};
+
+static const struct cause other_cause = { 0, RLOCK_ENET, "TLS failed: ", REASON, NULL };
+
+/* NULL: there is none. */
+static const struct cause *cause_find(const struct cause *causes, size_t count, long code)
 {
-	switch (ERR_GET_REASON(openssl->ERR_peek_last_error())) {
-	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-		set(out, RLOCK_EUNSUPPORTED, NO_CERTIFICATE);
-		return true;
-	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
-	case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-	case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
-	case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
-	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
-	case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-		(void)snprintf(out->why, sizeof(out->why), "it refuses the client certificate: %s",
-			       reason_of(openssl));
-		out->status = RLOCK_EUNSUPPORTED;
-		return true;
-	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
-		set(out, RLOCK_EUNSUPPORTED,
-		    "it refuses the handshake: it may require a client certificate (--cert and --key), know another "
-		    "name (--sni), or accept none of our ciphers");
-		return true;
-	default:
-		return false;
-	}
+	for (size_t i = 0; i < count; i++)
+		if (causes[i].code == code || causes[i].code == 0)
+			return &causes[i];
+	return NULL;
 }
 
+#define CAUSE_FIND(causes, code) cause_find(causes, sizeof(causes) / sizeof((causes)[0]), code)
+
 /* name: what the certificate was to be for. */
-static void set_by_stream(const struct library *openssl, bool is_established, long verify_result,
-			  const char *name, struct rlock__tls_failure *out)
+static void explain(const struct library *openssl, bool is_established, long verify_result,
+		    const char *name, struct rlock__tls_failure *out)
 {
+	long code = ERR_GET_REASON(openssl->ERR_peek_last_error());
 	/* In TLS 1.3 the client's handshake ends before the server has seen its certificate. */
-	if (set_by_server(openssl, out))
-		return;
-	/* Later the same errors mean that bytes were spoiled, and another connection may do. */
-	if (!is_established && set_by_handshake(openssl, verify_result, name, out))
-		return;
-	(void)snprintf(out->why, sizeof(out->why), "TLS failed: %s", reason_of(openssl));
-	out->status = RLOCK_ENET;
+	const struct cause *cause = CAUSE_FIND(server_causes, code);
+	const char *reason = reason_of(openssl);
+	char shown[RLOCK__TLS_WHY_MAX / 2] = "";
+
+	if (cause == NULL && !is_established && code == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+		cause = CAUSE_FIND(certificate_causes, verify_result);
+		reason = openssl->X509_verify_cert_error_string(verify_result);
+	} else if (cause == NULL && !is_established) {
+		cause = CAUSE_FIND(handshake_causes, code);
+	}
+	if (cause == NULL)
+		cause = &other_cause;
+	if (cause->detail == NAME_OF_SERVER)
+		reason = rlock_escape(name, strlen(name), shown, sizeof(shown));
+	out->status = cause->status;
+	(void)snprintf(out->why, sizeof(out->why), "%s%s%s", cause->text,
+		       cause->detail != NO_DETAIL ? reason : "",
+		       cause->remedy != NULL ? cause->remedy : "");
 }
 
 /* ---- what the streams share ---- */
@@ -288,18 +273,12 @@ static void set_by_stream(const struct library *openssl, bool is_established, lo
 /* A directory of fewer is not the one that the system keeps its authorities in. */
 #define SYSTEM_CAS_MIN 20
 
-/* The last one of a server. */
-struct session {
-	char *name;
-	SSL_SESSION *session; /* NULL: dropped */
-	struct session *next;
-};
-
 struct rlock__tls_context {
 	struct library openssl;
 	SSL_CTX *settings;
-	struct session *sessions; /* of a few servers: sentinels, and those that they named */
-	char *sni;                /* NULL: each server has its own name */
+	SSL_SESSION *session; /* the last one; NULL: none, or the server did not accept it */
+	char *session_name;   /* of its server, whose certificate is not verified again */
+	char *sni;            /* NULL: each server has its own name */
 	size_t users;
 };
 
@@ -468,7 +447,10 @@ static bool set_own(const struct rlock__tls_context *context, const struct rlock
 
 /* ---- names ---- */
 
-/* What the server at host is to be called, malloc'ed. Certificates have names without the dot that makes one absolute in DNS. One in front would stand for all below. */
+/*
+ * What the server at host is to be called, malloc'ed. Certificates have names without the dot that makes one absolute in
+ * DNS. One in front would stand for all below.
+ */
 static char *server_name(const struct rlock__tls_context *context, const char *host,
 			 struct rlock__tls_failure *failure_out)
 {
@@ -520,19 +502,13 @@ static bool set_name(const struct library *openssl, SSL *stream, const char *nam
 				 (void *)name) == 1;
 }
 
-/* NULL: none was kept yet. */
-static struct session *session_find(const struct rlock__tls_context *context, const char *name)
+static bool has_session(const struct rlock__tls_context *context, const char *name)
 {
-	struct session *entry = context->sessions;
-
-	while (entry != NULL && strcmp(entry->name, name) != 0)
-		entry = entry->next;
-	return entry;
+	return context->session != NULL && strcmp(context->session_name, name) == 0;
 }
 
 static SSL *stream_new(const struct rlock__tls_context *context, const char *name)
 {
-	const struct session *last = session_find(context, name);
 	SSL *stream = context->openssl.SSL_new(context->settings);
 
 	if (stream == NULL)
@@ -542,54 +518,36 @@ static SSL *stream_new(const struct rlock__tls_context *context, const char *nam
 		return NULL;
 	}
 	/* If the server does not accept the session, the handshake is a full one. */
-	if (last != NULL && last->session != NULL)
-		(void)context->openssl.SSL_set_session(stream, last->session);
+	if (has_session(context, name))
+		(void)context->openssl.SSL_set_session(stream, context->session);
 	context->openssl.SSL_set_connect_state(stream);
 	return stream;
 }
 
-static void session_forget(struct rlock__tls_context *context, const char *name)
+static void session_forget(struct rlock__tls_context *context)
 {
-	struct session *entry = session_find(context, name);
-
-	if (entry == NULL)
-		return;
-	context->openssl.SSL_SESSION_free(entry->session);
-	entry->session = NULL;
+	if (context->session != NULL)
+		context->openssl.SSL_SESSION_free(context->session);
+	free(context->session_name);
+	context->session = NULL;
+	context->session_name = NULL;
 }
 
-/* An entry without a session; NULL when out of memory. */
-static struct session *session_add(struct rlock__tls_context *context, const char *name)
-{
-	struct session *entry = calloc(1, sizeof(*entry));
-
-	if (entry == NULL)
-		return NULL;
-	entry->name = strdup(name);
-	if (entry->name == NULL) {
-		free(entry);
-		return NULL;
-	}
-	entry->next = context->sessions;
-	context->sessions = entry;
-	return entry;
-}
-
+/* Keep the session of a stream, if another handshake can begin with it. false: not yet. */
 static bool session_keep(struct rlock__tls_context *context, const char *name, SSL *stream)
 {
 	SSL_SESSION *session = context->openssl.SSL_get1_session(stream);
-	struct session *entry = session_find(context, name);
+	char *copy = NULL;
 
-	if (session != NULL && context->openssl.SSL_SESSION_is_resumable(session) == 1 &&
-	    entry == NULL)
-		entry = session_add(context, name);
-	if (session == NULL || context->openssl.SSL_SESSION_is_resumable(session) != 1 ||
-	    entry == NULL) {
+	if (session != NULL && context->openssl.SSL_SESSION_is_resumable(session) == 1)
+		copy = strdup(name);
+	if (copy == NULL) {
 		context->openssl.SSL_SESSION_free(session);
 		return false;
 	}
-	context->openssl.SSL_SESSION_free(entry->session);
-	entry->session = session;
+	session_forget(context);
+	context->session = session;
+	context->session_name = copy;
 	return true;
 }
 
@@ -667,14 +625,7 @@ void rlock__tls_context_free(struct rlock__tls_context *context)
 {
 	if (context == NULL || --context->users > 0)
 		return;
-	while (context->sessions != NULL) {
-		struct session *entry = context->sessions;
-
-		context->sessions = entry->next;
-		context->openssl.SSL_SESSION_free(entry->session);
-		free(entry->name);
-		free(entry);
-	}
+	session_forget(context);
 	if (context->settings != NULL)
 		context->openssl.SSL_CTX_free(context->settings);
 	free(context->sni);
@@ -764,9 +715,8 @@ static enum rlock__tls_step step_of(struct rlock__tls *tls, int result)
 		return RLOCK__TLS_ENDED;
 	default:
 		tls->has_failed = true;
-		set_by_stream(tls->openssl, tls->is_established,
-			      tls->openssl->SSL_get_verify_result(tls->stream), tls->name,
-			      &tls->failure);
+		explain(tls->openssl, tls->is_established,
+			tls->openssl->SSL_get_verify_result(tls->stream), tls->name, &tls->failure);
 		/* The queue of errors belongs to the thread: other users of OpenSSL must not find ours in it. */
 		tls->openssl->ERR_clear_error();
 		return RLOCK__TLS_FAILED;
@@ -786,8 +736,8 @@ enum rlock__tls_step rlock__tls_handshake(struct rlock__tls *tls)
 		return RLOCK__TLS_DONE;
 	step = step_of(tls, result);
 	/* The server may not accept the session that the handshake began with. */
-	if (step == RLOCK__TLS_FAILED)
-		session_forget(tls->context, tls->name);
+	if (step == RLOCK__TLS_FAILED && has_session(tls->context, tls->name))
+		session_forget(tls->context);
 	return step;
 }
 

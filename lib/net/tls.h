@@ -1,7 +1,7 @@
 /*
  * TLS over one stream: bytes from the socket in, bytes for the socket out. It never reads or writes the socket. And what
- * the streams of one connection and its twins have in common: certificates, and each server's last session, which makes
- * the next handshake shorter.
+ * the streams of one connection and its twins have in common: certificates, and the last session, which makes the next
+ * handshake with its server shorter.
  */
 #ifndef RLOCK_NET_TLS_H
 #define RLOCK_NET_TLS_H
