@@ -369,6 +369,8 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 	};
 
 	rlock__acquire_try_args(&acquisition, places, index, is_subscribed(waiter, index), args);
+	if (waiter->hold->look.count > 0 && !waiter->conn->has_cluster)
+		args->behind = &waiter->hold->look;
 	return acquisition.action->script;
 }
 
@@ -490,6 +492,31 @@ static enum rlock_status try_result(const struct rlock__waiter *waiter,
 	return status;
 }
 
+/*
+ * A proxy that chooses a server by the first key runs the script of all names on one server: looked at one by one, names of
+ * others are not there, and can be acquired by other clients. An expired lock is not there, either: it is tried again.
+ */
+static enum rlock_status check_names_are_there(const struct rlock__waiter *waiter,
+					       const struct rlock__broadcast *broadcast,
+					       int64_t sent_ms)
+{
+	if (rlock_now_ms() - sent_ms > waiter->request->lease_ms / 3)
+		return RLOCK_OK;
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		const struct rlock__answer *answer = &broadcast->answers[i];
+
+		if (!answer->is_over || answer->status != RLOCK_OK || answer->result.zeros == 0)
+			continue;
+		rlock__conn_copy_error(waiter->conn, i);
+		return rlock__fail(
+			&waiter->conn->error, RLOCK_EUNSUPPORTED,
+			"the names are on different servers, as a proxy keeps them: give "
+			"them the same part in braces, as {app}a and {app}b, if it "
+			"chooses servers by that, or acquire one at a time");
+	}
+	return RLOCK_OK;
+}
+
 /* The grant of a server that was deposed is treated like a try without a reply. */
 static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 				     struct rlock__broadcast *broadcast, int64_t sent_ms)
@@ -538,6 +565,8 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		if (result->status < 0 && result->reply != NULL)
 			rlock__acquire_undo_stray(waiter, i);
 	}
+	if (status == RLOCK_OK)
+		status = check_names_are_there(waiter, &broadcast, sent_ms);
 	if (status == RLOCK_OK)
 		status = acknowledge(waiter, &broadcast, sent_ms);
 	waiter->is_busy = status == RLOCK_BUSY;

@@ -32,6 +32,7 @@ void rlock_hold_free(struct rlock_hold *hold)
 	free(hold->names);
 	free(hold->in_order);
 	free(hold->by_slot);
+	free(hold->look.text);
 	free(hold->acquired);
 	free(hold);
 }
@@ -70,6 +71,35 @@ static bool order_names(struct rlock_hold *hold)
 	return true;
 }
 
+/* Around a name: the words of the command and their lengths. */
+#define LOOK_MAX 48
+
+/* false: out of memory. */
+static bool make_look(struct rlock_hold *hold)
+{
+	struct rlock__behind *look = &hold->look;
+	size_t size = 0;
+
+	if (hold->name_count == 1)
+		return true;
+	for (size_t i = 0; i < hold->name_count; i++)
+		size += hold->names[i].len + LOOK_MAX;
+	look->text = malloc(size);
+	if (look->text == NULL)
+		return false;
+	for (size_t i = 0; i < hold->name_count; i++) {
+		const struct rlock_name *name = &hold->names[i];
+		char *end = look->text + look->len;
+
+		end += sprintf(end, "*2\r\n$6\r\nEXISTS\r\n$%zu\r\n", name->len);
+		end = mempcpy(end, name->text, name->len);
+		end = mempcpy(end, "\r\n", 2);
+		look->len = (size_t)(end - look->text);
+		look->count++;
+	}
+	return true;
+}
+
 enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *names,
 				 size_t name_count, const char *id, int64_t sent_ms,
 				 int64_t lease_ms, struct rlock_hold **out)
@@ -102,7 +132,7 @@ enum rlock_status rlock_hold_new(enum rlock_kind kind, const struct rlock_name *
 			rlock__hash(hold->names_hash, hold->names[i].text, names[i].len + 1);
 		hold->name_count++;
 	}
-	if (!order_names(hold))
+	if (!order_names(hold) || !make_look(hold))
 		goto no_memory;
 	*out = hold;
 	return RLOCK_OK;

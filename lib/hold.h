@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/request.h"
 #include "rlock.h"
 
 struct rlock__action;
@@ -40,6 +41,8 @@ struct rlock_hold {
 	size_t *in_order,
 		*by_slot; /* the indexes of the names, as they were given, and by their slot in a cluster */
 	size_t slot_count;
+	struct rlock__behind
+		look; /* of several names: whether the lock of each is there (EXISTS) */
 	struct rlock__acquired *acquired; /* one a name */
 	char id[RLOCK_HOLD_ID_MAX];
 	int64_t sent_ms, lease_ms, ttl_ms;

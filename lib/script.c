@@ -128,7 +128,8 @@ static void begin(struct rlock__call *call, const char *verb, const char *script
 		return;
 	}
 	command = command_of(call->args, verb, script);
-	rlock__request_begin(call->connection, &command, call->deadline_ms);
+	rlock__request_begin_with(call->connection, &command, call->args->behind,
+				  call->deadline_ms);
 }
 
 static void begin_text(struct rlock__call *call)

@@ -97,6 +97,8 @@ void rlock__connection_clear_request(struct rlock__connection *connection)
 	free(request->command);
 	if (request->reply != NULL)
 		freeReplyObject(request->reply);
+	if (request->first != NULL)
+		freeReplyObject(request->first);
 	memset(request, 0, sizeof(*request));
 }
 

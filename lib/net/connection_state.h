@@ -46,6 +46,8 @@ struct rlock__request {
 	size_t unacknowledged;    /* channels of a subscription */
 	enum rlock_status status; /* status, was_sent and reply are the result */
 	struct redisReply *reply;
+	struct redisReply *first; /* while those behind it are awaited; else NULL */
+	size_t behind_count, behind_left, zeros;
 };
 
 struct rlock__connection {

@@ -155,6 +155,41 @@ static bool confirm(struct rlock__connection *connection)
 	return true;
 }
 
+/* The first reply is that of the request, but it is none before all are there. true: they are. */
+static bool collect_reply(struct rlock__request *request, struct redisReply *reply)
+{
+	if (request->first == NULL) {
+		request->first = reply;
+		request->behind_left = request->behind_count;
+	} else {
+		request->zeros += reply->type == REDIS_REPLY_INTEGER && reply->integer == 0;
+		freeReplyObject(reply);
+		request->behind_left--;
+	}
+	if (request->behind_left > 0)
+		return false;
+	request->reply = request->first;
+	request->first = NULL;
+	return true;
+}
+
+static bool was_denied(const struct rlock__request *request)
+{
+	return request->first != NULL && request->first->type == REDIS_REPLY_ERROR;
+}
+
+/* The server has closed the stream behind its error: that is the reply, and what comes behind it is not awaited. */
+static bool end_denied(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+	enum rlock_status status = connection->session.login.status;
+
+	request->reply = request->first;
+	request->first = NULL;
+	rlock__connection_hang_up(connection);
+	return end(connection, status);
+}
+
 static bool answer_step(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
@@ -166,6 +201,8 @@ static bool answer_step(struct rlock__connection *connection)
 	if (status == RLOCK_ENET && connection->session.is_unreachable &&
 	    rlock__topology_next(connection->topology))
 		return connect_session(connection);
+	if (status == RLOCK_ENET && was_denied(request))
+		return end_denied(connection);
 	if (status != RLOCK_OK)
 		return end(connection, status);
 	status = connection->session.login.status;
@@ -177,8 +214,10 @@ static bool answer_step(struct rlock__connection *connection)
 		freeReplyObject(reply);
 		return !is_over || end(connection, status);
 	}
-	request->reply = reply;
-	if (reply->type == REDIS_REPLY_ERROR && rlock__request_follow(connection, reply->str))
+	if (!collect_reply(request, reply))
+		return true;
+	if (request->reply->type == REDIS_REPLY_ERROR &&
+	    rlock__request_follow(connection, request->reply->str))
 		return redirect(connection);
 	return status == RLOCK_OK ? confirm(connection) : end(connection, status);
 }
@@ -250,9 +289,23 @@ static void take_late_reply(struct rlock__connection *connection)
 	run(connection);
 }
 
+static bool append_behind(struct rlock__request *request, const struct rlock__behind *behind)
+{
+	char *longer = realloc(request->command, request->command_len + behind->len);
+
+	if (longer == NULL)
+		return false;
+	memcpy(longer + request->command_len, behind->text, behind->len);
+	request->command = longer;
+	request->command_len += behind->len;
+	request->behind_count = behind->count;
+	return true;
+}
+
 /* As they go over the wire, since there may be no stream yet. */
 static enum rlock_status format_commands(struct rlock__connection *connection,
-					 const struct rlock__command *commands, size_t count)
+					 const struct rlock__command *commands, size_t count,
+					 const struct rlock__behind *behind)
 {
 	struct rlock__request *request = &connection->request;
 
@@ -260,17 +313,19 @@ static enum rlock_status format_commands(struct rlock__connection *connection,
 		if (!rlock__session_format(&request->command, &request->command_len,
 					   commands[i].argc, commands[i].argv, commands[i].lengths))
 			return rlock__fail_memory(&connection->error);
+	if (behind != NULL && !append_behind(request, behind))
+		return rlock__fail_memory(&connection->error);
 	return RLOCK_OK;
 }
 
-void rlock__request_start(struct rlock__connection *connection,
-			  const struct rlock__command *commands, size_t command_count,
-			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx)
+static void start(struct rlock__connection *connection, const struct rlock__command *commands,
+		  size_t command_count, const struct rlock__behind *behind, int64_t deadline_ms,
+		  rlock__take_reply_fn take_reply, void *ctx)
 {
 	struct rlock__request *request = &connection->request;
 	struct rlock__session *session = &connection->session;
 	bool is_open = rlock__session_is_open(session);
-	enum rlock_status status = format_commands(connection, commands, command_count);
+	enum rlock_status status = format_commands(connection, commands, command_count, behind);
 
 	request->phase = RLOCK__PHASE_ANSWER;
 	request->deadline_ms = rlock__sooner(deadline_ms, rlock_now_ms() + connection->timeout_ms);
@@ -288,12 +343,20 @@ void rlock__request_start(struct rlock__connection *connection,
 		run(connection);
 }
 
+void rlock__request_start(struct rlock__connection *connection,
+			  const struct rlock__command *commands, size_t command_count,
+			  int64_t deadline_ms, rlock__take_reply_fn take_reply, void *ctx)
+{
+	start(connection, commands, command_count, NULL, deadline_ms, take_reply, ctx);
+}
+
 /*
  * Where a reply is outstanding the stream is reset, so that the kernel does not go on sending an abandoned request. The
  * server may carry it out all the same: so every request is idempotent.
  */
-void rlock__request_begin(struct rlock__connection *connection,
-			  const struct rlock__command *command, int64_t deadline_ms)
+void rlock__request_begin_with(struct rlock__connection *connection,
+			       const struct rlock__command *command,
+			       const struct rlock__behind *behind, int64_t deadline_ms)
 {
 	take_late_reply(connection);
 	rlock__request_abandon(connection);
@@ -302,7 +365,13 @@ void rlock__request_begin(struct rlock__connection *connection,
 		connection->is_stale = false;
 		rlock__topology_forget(connection->topology);
 	}
-	rlock__request_start(connection, command, 1, deadline_ms, NULL, NULL);
+	start(connection, command, 1, behind, deadline_ms, NULL, NULL);
+}
+
+void rlock__request_begin(struct rlock__connection *connection,
+			  const struct rlock__command *command, int64_t deadline_ms)
+{
+	rlock__request_begin_with(connection, command, NULL, deadline_ms);
 }
 
 /* As far as the last poll allows. */
@@ -331,7 +400,8 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 	*out = (struct rlock__result){ .status = request->status,
 				       .was_sent = connection->session.was_sent,
 				       .server_number = connection->session.server_number,
-				       .reply = request->reply };
+				       .reply = request->reply,
+				       .zeros = request->zeros };
 	request->reply = NULL;
 	rlock__connection_clear_request(connection);
 	return true;

@@ -21,6 +21,12 @@ struct rlock__command {
 	bool needs_login; /* to be sent only after the login was accepted */
 };
 
+/* Commands as they go over the wire, behind another one in the same write. Each is answered with an integer. */
+struct rlock__behind {
+	char *text;
+	size_t len, count;
+};
+
 /* How a request ended. */
 struct rlock__result {
 	enum rlock_status status;
@@ -28,6 +34,7 @@ struct rlock__result {
 	uint64_t server_number;   /* which server that was */
 	struct redisReply *reply; /* the caller frees it; NULL: none */
 	bool was_denied;          /* by a server that can't serve us now: RLOCK_ENET */
+	size_t zeros;             /* how many of the commands behind it were answered with 0 */
 };
 
 /*
@@ -40,6 +47,10 @@ struct rlock__result {
  */
 void rlock__request_begin(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms);
+/* The same, and the reply counts only when those behind it are there. They are copied, too; NULL: none. */
+void rlock__request_begin_with(struct rlock__connection *connection,
+			       const struct rlock__command *command,
+			       const struct rlock__behind *behind, int64_t deadline_ms);
 /*
  * Go on, as far as the last poll allows. true: it is over, with the result in *out.
  * RLOCK_OK: there is a reply, maybe an error reply. When the login was denied, but the command was carried out, there

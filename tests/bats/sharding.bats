@@ -1,0 +1,73 @@
+#!/usr/bin/env bats
+# A proxy that keeps keys on several servers, and chooses one by the first key of a command: it runs the script of several
+# names on one server, and the other names are free on theirs.
+
+# In single quotes stand whole scripts: what is to be expanded is theirs.
+# shellcheck disable=SC2016
+
+load ../lib/helpers
+load ../lib/own_servers
+load ../lib/proxying
+
+setup_file() { start_server_at_port; }
+teardown_file() { stop_server; }
+
+# By their CRC-32 "a" and "c" are on the second of two servers, "d" is on the first.
+setup() {
+	directory_setup
+	start_second_server
+	in_background "$BATS_TEST_DIRNAME/../bin/sharding" "$BATS_TEST_TMPDIR/proxy.sock" "$SERVER_SOCKET" "$OTHER"
+	wait_until 10 file_exists "$BATS_TEST_TMPDIR/proxy.sock"
+	export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
+}
+
+teardown() {
+	REDISCLI_AUTH=secret redis config set requirepass '' >/dev/null 2>&1
+	common_teardown
+}
+
+@test "several names on different servers of a proxy are not acquired, by a verb of any kind" {
+	local verb
+	for verb in run fair read write; do
+		run -78 rlock "$verb" a d -- touch ran
+		assert_output --regexp '^rlock: a: the names are on different servers, as a proxy keeps them: '
+		no_keys
+		assert_equal "$(ask_redis "$OTHER" dbsize)" 0
+	done
+	run -78 rlock sem --permits 2 a d -- touch ran
+	# Where they were counted all permits are free again.
+	assert_equal "$(ask_redis "$OTHER" mget a d | tr '\n' ' ')" '2 2 '
+	no_keys
+	assert [ ! -e ran ]
+}
+
+@test "several names on one server of a proxy are acquired, and so is one name" {
+	run -0 rlock run a c -- sh -c 'ask_redis "$OTHER" exists a c'
+	assert_output 2
+	run -0 rlock run d -- sh -c 'ask_redis "$SERVER_SOCKET" exists d'
+	assert_output 1
+	no_keys
+}
+
+@test "to find out costs several names no write more than one, and one name no request" {
+	local writes
+	export RLOCK_URL=unix://$SERVER_SOCKET
+	rlock run a -- true
+	start_proxy
+	run -0 rlock run a -- true
+	run -0 proxy count
+	assert_output --regexp ' requests=3 .* writes_up=2 '
+	proxy reset-count
+	run -0 rlock run a c -- true
+	run -0 proxy count
+	assert_output --regexp ' requests=5 .* writes_up=2 '
+}
+
+@test "a server that denies the first request and closes is told of as for one name" {
+	local url=redis://127.0.0.1:$PORT
+	redis config set requirepass secret
+	run -77 rlock run -u "$url" a -- true
+	assert_line --regexp '^rlock: a: server requires a password: '
+	run -77 rlock run -u "$url" a c -- true
+	assert_line --regexp '^rlock: a: server requires a password: '
+}
