@@ -147,7 +147,7 @@ static bool confirm(struct rlock__connection *connection)
 {
 	enum rlock_status status =
 		rlock__topology_confirm(connection->topology, rlock_now_ms() - CONFIRMED_MS,
-					connection->request.deadline_ms);
+					connection->request.deadline_ms, false);
 
 	if (status != RLOCK_BUSY)
 		return end(connection, status);
@@ -524,8 +524,8 @@ struct rlock__result rlock__request_await(struct rlock__connection *connection)
 enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
 					 int64_t deadline_ms)
 {
-	enum rlock_status status =
-		rlock__topology_confirm(connection->topology, since_ms, deadline_ms);
+	enum rlock_status status = rlock__topology_confirm(connection->topology, since_ms,
+							   deadline_ms, since_ms > INT64_MIN);
 
 	if (status != RLOCK_BUSY)
 		return status;

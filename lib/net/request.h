@@ -71,7 +71,8 @@ struct rlock__result rlock__request_await(struct rlock__connection *connection);
 
 /*
  * Whether the sentinels, queried at since_ms or later, still name the server. After RLOCK_ENET, what it answered does
- * not count; the connection is closed then. Without sentinels it is RLOCK_OK at once.
+ * not count; the connection is closed then. Of three sentinels or more the majority is to answer, so that a minority that
+ * has not heard of a failover confirms nothing. Without sentinels, and for INT64_MIN, it is RLOCK_OK at once.
  */
 enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
 					 int64_t deadline_ms);

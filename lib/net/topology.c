@@ -26,7 +26,7 @@ struct row {
 	bool (*redirect)(struct rlock__topology *topology, const char *error);
 	void (*forget)(struct rlock__topology *topology);
 	enum rlock_status (*confirm)(struct rlock__topology *topology, int64_t since_ms,
-				     int64_t deadline_ms);
+				     int64_t deadline_ms, bool needs_majority);
 	bool needs_master; /* a replica is not the server */
 };
 
@@ -40,6 +40,8 @@ struct rlock__topology {
 	int64_t timeout_ms;           /* of a query */
 	int64_t queried_ms, grace_end_ms;
 	enum { NOT_QUERIED, FINDING, CONFIRMING } query;
+	bool needs_majority; /* of the sentinels' answers */
+	size_t answered;     /* of the last query */
 	size_t sentinel_count;
 	struct sentinel *sentinels;
 };
@@ -333,23 +335,44 @@ static enum rlock_status query_sentinels(struct rlock__topology *topology, int64
 	topology->queried_ms = rlock_now_ms();
 	topology->grace_end_ms = topology->queried_ms + GRACE_MS;
 	topology->query = FINDING;
+	topology->needs_majority = false;
+	topology->answered = 0;
 	deadline_ms = rlock__sooner(deadline_ms, topology->queried_ms + topology->timeout_ms);
 	for (size_t i = 0; i < topology->sentinel_count; i++)
 		sentinel_query(topology, &topology->sentinels[i], deadline_ms);
 	return RLOCK_BUSY;
 }
 
+/* One or two sentinels have no majority without the last of them: there one answer is enough. */
+#define MAJORITY_OF 3
+
+static bool has_enough(const struct rlock__topology *topology)
+{
+	return topology->sentinel_count < MAJORITY_OF ||
+	       topology->answered > topology->sentinel_count / 2;
+}
+
 static enum rlock_status confirm_master(struct rlock__topology *topology, int64_t since_ms,
-					int64_t deadline_ms)
+					int64_t deadline_ms, bool needs_majority)
 {
 	enum rlock_status status;
 
-	if (topology->sentinels == NULL || topology->queried_ms >= since_ms)
+	if (topology->sentinels == NULL ||
+	    (topology->queried_ms >= since_ms && (!needs_majority || has_enough(topology))))
 		return RLOCK_OK;
 	status = query_sentinels(topology, deadline_ms);
 	if (status == RLOCK_BUSY)
 		topology->query = CONFIRMING;
+	topology->needs_majority = needs_majority && topology->sentinel_count >= MAJORITY_OF;
 	return status;
+}
+
+static enum rlock_status fail_minority(const struct rlock__topology *topology)
+{
+	return rlock__fail(error_of(topology), RLOCK_ENET,
+			   "%zu of %zu sentinels %s answered: a grant needs the majority of them",
+			   topology->answered, topology->sentinel_count,
+			   topology->answered == 1 ? "has" : "have");
 }
 
 static enum rlock_status check_server(const struct rlock__topology *topology,
@@ -373,21 +396,24 @@ enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
 {
 	bool is_finding = topology->query == FINDING;
 	const struct sentinel *found;
-	size_t answered, open;
+	size_t open;
 
 	if (topology->query == NOT_QUERIED)
 		return RLOCK_OK;
 	for (size_t i = 0; i < topology->sentinel_count; i++)
 		sentinel_advance(&topology->sentinels[i]);
-	answered = count_over(topology, RLOCK_OK);
+	topology->answered = count_over(topology, RLOCK_OK);
 	open = count_open(topology);
-	if (open > 0 && answered <= topology->sentinel_count / 2 &&
-	    (answered == 0 || rlock_now_ms() < topology->grace_end_ms))
+	if (open > 0 && topology->answered <= topology->sentinel_count / 2 &&
+	    (topology->needs_majority || topology->answered == 0 ||
+	     rlock_now_ms() < topology->grace_end_ms))
 		return RLOCK_BUSY;
 	stop_sentinels(topology);
 	found = latest(topology);
 	if (found == NULL)
 		return fail_all(topology);
+	if (topology->needs_majority && !has_enough(topology))
+		return fail_minority(topology);
 	if (!is_finding)
 		return check_server(topology, found);
 	if (!set_server(topology, found->host, found->port))
@@ -407,7 +433,7 @@ size_t rlock__topology_await(const struct rlock__topology *topology, struct rloc
 	for (size_t i = 0; i < topology->sentinel_count; i++)
 		if (!topology->sentinels[i].is_over)
 			out[count++] = &topology->sentinels[i].session;
-	if (count_over(topology, RLOCK_OK) > 0)
+	if (count_over(topology, RLOCK_OK) > 0 && !topology->needs_majority)
 		*until_ms = rlock__sooner(*until_ms, topology->grace_end_ms);
 	return count;
 }
@@ -589,11 +615,11 @@ enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_
 }
 
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
-					  int64_t deadline_ms)
+					  int64_t deadline_ms, bool needs_majority)
 {
 	if (topology->row->confirm == NULL)
 		return RLOCK_OK;
-	return topology->row->confirm(topology, since_ms, deadline_ms);
+	return topology->row->confirm(topology, since_ms, deadline_ms, needs_majority);
 }
 
 void rlock__topology_stop(struct rlock__topology *topology)

@@ -40,10 +40,10 @@ bool rlock__topology_copy_server(struct rlock__topology *topology,
 enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_t deadline_ms);
 /*
  * Query once more whether the server is still the right one, unless it was queried for at since_ms or later: RLOCK_OK, or
- * RLOCK_BUSY.
+ * RLOCK_BUSY. needs_majority: of three sentinels or more, most are to answer.
  */
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
-					  int64_t deadline_ms);
+					  int64_t deadline_ms, bool needs_majority);
 /* Go on with a query, as far as the last poll allows. RLOCK_BUSY: it is not over. */
 enum rlock_status rlock__topology_advance(struct rlock__topology *topology);
 /* The sessions to be polled meanwhile: their number; out has room for RLOCK_SERVERS_MAX. And until when. */

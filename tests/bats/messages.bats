@@ -118,8 +118,8 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_line --regexp '^rlock: nightly: release failed: .*: the lock expires with its lease, in about 1[0-9]s: READONLY '
 }
 
-@test "a password that is missing is reported with the options that give it, and the server's words come last" {
+@test "a password that is missing is reported with the options that give it, and without words about a length" {
 	redis config set requirepass secret >/dev/null
 	run -77 rlock run -u "redis://127.0.0.1:$PORT" nightly -- true
-	assert_output --regexp '^rlock: nightly: server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH: [A-Z]+ '
+	assert_output --regexp '^rlock: nightly: server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH$'
 }

@@ -159,9 +159,29 @@ is_answered() {
 	took_less 4 rlock run a -- true
 }
 
-@test "a majority of frozen sentinels delays a lock by less than the connect timeout" {
+@test "a grant needs the majority of three sentinels, as a minority may not have heard of a failover" {
 	freeze_sentinels 1 3
-	took_less 4 rlock run a -- true
+	run -69 rlock run --connect-timeout 0.4s a -- touch begun
+	assert_one_line '^rlock: a: 1 of 3 sentinels has answered: a grant needs the majority of them(: .*)?$'
+	assert [ ! -e begun ]
+	all_nodes_are_empty
+	thaw_sentinels
+	run -0 rlock run a -- true
+}
+
+@test "one sentinel of two is enough, and delays a lock by less than the connect timeout" {
+	freeze_sentinels 1
+	took_less 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
+	all_nodes_are_empty
+}
+
+@test "a lock is renewed and released with one sentinel of three" {
+	in_background rlock run -t 2s --connect-timeout 0.3s a -- until_let_go
+	wait_until 5 is_held a
+	freeze_sentinels 1 3
+	stays 3 is_running "$PID"
+	let_go
+	ended_with 0 "$PID"
 	all_nodes_are_empty
 }
 
