@@ -327,8 +327,8 @@ static int kill_renewer(const struct hold_file *file, bool *was_running)
 		(void)close(ended.fd);
 	if (error == 0 || error == ESRCH)
 		return 0;
-	message_error("cannot kill the renewer, process %d: %s", (int)file->renewer,
-		      strerror(error));
+	message_error_of_lock("cannot kill the renewer, process %d: %s", (int)file->renewer,
+			      strerror(error));
 	return EXIT_SYSTEM;
 }
 

@@ -212,10 +212,11 @@ static int report_process_1(const struct verb *verb, const struct opts *opts)
 static int report_no_target(int pid)
 {
 	if (proc_is_hidden(pid)) {
-		message_error("cannot watch process %d: /proc does not show it (hidepid?)", pid);
+		message_error_of_lock("cannot watch process %d: /proc does not show it (hidepid?)",
+				      pid);
 		return EXIT_SYSTEM;
 	}
-	message_error("--pid %d: there is no such process", pid);
+	message_error_of_lock("--pid %d: there is no such process", pid);
 	return EXIT_USAGE;
 }
 
@@ -233,7 +234,7 @@ static int find_target(struct acquirer *acquirer)
 	if (lookup == PROC_SEEN)
 		acquirer->target_fd = proc_open(target.pid, target.start);
 	if (acquirer->target_fd < 0) {
-		message_error("cannot watch process %d: %s", opts->pid, strerror(errno));
+		message_error_of_lock("cannot watch process %d: %s", opts->pid, strerror(errno));
 		return EXIT_SYSTEM;
 	}
 	if (opts->pid == 1 && opts->on_lost != ON_LOST_IGNORE)
@@ -279,7 +280,7 @@ static int find_owners(struct acquirer *acquirer)
 
 static int report_no_random(void)
 {
-	message_error("cannot make an owner: the kernel has no random bytes");
+	message_error_of_lock("cannot make an owner: the kernel has no random bytes");
 	return EXIT_SYSTEM;
 }
 

@@ -18,6 +18,9 @@
 #define PREFIX "rlock: "
 #define ELLIPSIS "..."
 
+/* Of the names that a message begins with. */
+#define NAMES_MAX 1100
+
 /* How long a message waits for room in a pipe, or on a terminal that was stopped. */
 #define PATIENCE_MS 5000
 
@@ -26,6 +29,7 @@ static bool is_verbose;
 static bool is_progress_shown;
 static bool is_stuck; /* there was no room for the last message */
 static int64_t latest_ms = INT64_MAX;
+static char names_prefix[NAMES_MAX];                 /* "NAME: ", or empty */
 static void (*writer)(const char *line, size_t len); /* NULL: standard error */
 
 void message_setup(bool quiet, bool verbose)
@@ -110,20 +114,22 @@ void message_set_writer(void (*write_line)(const char *line, size_t len))
 	writer = write_line;
 }
 
-void message_print(enum message_level level, const char *format, ...)
+void message_set_names(const char *names)
 {
-	char line[PIPE_BUF] = PREFIX; /* a pipe takes so much in one piece */
-	const size_t start = strlen(PREFIX);
+	(void)snprintf(names_prefix, sizeof(names_prefix), "%s%s", names,
+		       names[0] != '\0' ? ": " : "");
+}
+
+__attribute__((format(printf, 2, 0))) static void print(const char *names, const char *format,
+							va_list args)
+{
+	char line[PIPE_BUF]; /* a pipe takes so much in one piece */
+	const size_t start = (size_t)snprintf(line, sizeof(line), PREFIX "%s", names);
 	const size_t room = sizeof(line) - start - 1; /* a newline takes the place of the NUL */
 	int saved_errno = errno, wanted;
-	va_list args;
 	size_t len, i;
 
-	if ((level == MESSAGE_INFO && is_quiet) || (level == MESSAGE_DEBUG && !is_verbose))
-		return;
-	va_start(args, format);
 	wanted = vsnprintf(line + start, room + 1, format, args);
-	va_end(args);
 	len = wanted < 0 ? 0 : (size_t)wanted;
 	if (len > room) {
 		len = cut_at(line + start, room);
@@ -140,9 +146,29 @@ void message_print(enum message_level level, const char *format, ...)
 	errno = saved_errno;
 }
 
+void message_print(enum message_level level, const char *format, ...)
+{
+	va_list args;
+
+	if ((level == MESSAGE_INFO && is_quiet) || (level == MESSAGE_DEBUG && !is_verbose))
+		return;
+	va_start(args, format);
+	print("", format, args);
+	va_end(args);
+}
+
+void message_error_of_lock(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print(names_prefix, format, args);
+	va_end(args);
+}
+
 int message_out_of_memory(void)
 {
-	message_error("out of memory");
+	message_error_of_lock("out of memory");
 	return EXIT_SYSTEM;
 }
 

@@ -14,6 +14,9 @@
 /* Once, when the options have been read: what --quiet silences and --verbose adds. */
 void message_setup(bool quiet, bool verbose);
 
+/* Once, when they are known: the names that message_error_of_lock puts first, fit to be shown. */
+void message_set_names(const char *names);
+
 /* No message waits for room beyond that time; INT64_MAX: each waits its full time. */
 void message_set_deadline(int64_t deadline_ms);
 
@@ -26,6 +29,8 @@ enum message_level {
 __attribute__((format(printf, 2, 3))) void message_print(enum message_level level,
 							 const char *format, ...);
 #define message_error(...) message_print(MESSAGE_ERROR, __VA_ARGS__)
+/* An error that stops what is done with the locks of this call. */
+__attribute__((format(printf, 1, 2))) void message_error_of_lock(const char *format, ...);
 #define message_warning(...) message_print(MESSAGE_WARNING, __VA_ARGS__)
 #define message_info(...) message_print(MESSAGE_INFO, __VA_ARGS__)
 #define message_debug(...) message_print(MESSAGE_DEBUG, __VA_ARGS__)

@@ -30,9 +30,34 @@ static int report_cannot_run(const char *program, const char *why)
 {
 	char shown[SHOWN_MAX];
 
-	message_error("cannot run %s: %s",
-		      rlock_escape(program, strlen(program), shown, sizeof(shown)), why);
+	message_error_of_lock("cannot run %s: %s",
+			      rlock_escape(program, strlen(program), shown, sizeof(shown)), why);
 	return EXIT_CANNOT_RUN;
+}
+
+/* What to do about a file that may not be executed. */
+static int report_denied(const char *program, const char *path)
+{
+	char *const word = (char *)path;
+	struct usage_line line;
+	struct stat stat_of;
+
+	if (stat(path, &stat_of) != 0)
+		return report_cannot_run(
+			program,
+			"Permission denied: may this user search the directories above it?");
+	if (S_ISDIR(stat_of.st_mode))
+		return report_cannot_run(program, "it is a directory: name a program in it");
+	if ((stat_of.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0)
+		return report_cannot_run(
+			program,
+			geteuid() == 0
+				? "Permission denied: is its file system mounted with noexec?"
+				: "Permission denied: its mode allows other users to run it, or its "
+				  "file system is mounted with noexec");
+	usage_line_begin_command(&line, "Permission denied: it is not executable: try: chmod +x");
+	usage_line_add(&line, &word, 1);
+	return report_cannot_run(program, line.text);
 }
 
 /* Only a shell understands these: its own commands, an assignment, and a whole line in one word. */
@@ -84,10 +109,14 @@ static int report_not_found(const struct verb *verb, const struct opts *opts)
 	} else if (is_for_shell(program)) {
 		add_shell_text(&line, command, count);
 	} else {
-		message_error("%s: command not found", shown);
+		message_error_of_lock("%s: command not found%s", shown,
+				      strchr(program, '/') == NULL
+					      ? ": no directory of PATH has it: give its path"
+					      : "");
 		return EXIT_NOT_FOUND;
 	}
-	message_error("%s: command not found: no shell reads COMMAND: try: %s", shown, line.text);
+	message_error_of_lock("%s: command not found: no shell reads COMMAND: try: %s", shown,
+			      line.text);
 	return EXIT_NOT_FOUND;
 }
 
@@ -129,6 +158,8 @@ int command_look_up(const struct verb *verb, const struct opts *opts, char **pat
 
 	if (error == ENOENT || error == ENOTDIR)
 		return report_not_found(verb, opts);
+	if (error == EACCES)
+		return report_denied(program, path);
 	if (error != 0)
 		return report_cannot_run(program, strerror(error));
 	if (lacks_interpreter(path, interpreter))
@@ -291,9 +322,9 @@ int command_report_not_started(const char *program)
 {
 	char shown[SHOWN_MAX];
 
-	message_error("cannot start %s: %s",
-		      rlock_escape(program, strlen(program), shown, sizeof(shown)),
-		      strerror(errno));
+	message_error_of_lock("cannot start %s: %s",
+			      rlock_escape(program, strlen(program), shown, sizeof(shown)),
+			      strerror(errno));
 	return EXIT_SYSTEM;
 }
 

@@ -268,9 +268,9 @@ static void clean_up(struct front *front)
 static int report_crash(const struct front *front)
 {
 	if (front->crash != 0)
-		message_error("the renewer was ended by signal %d", front->crash);
+		message_error_of_lock("the renewer was ended by signal %d", front->crash);
 	else
-		message_error("the renewer has ended too early");
+		message_error_of_lock("the renewer has ended too early");
 	return EXIT_FAULT;
 }
 
@@ -387,7 +387,7 @@ static void start_again(struct front *front)
 	}
 	if (rlock_now_ms() < front->again_ms || fork_renewer(front))
 		return;
-	message_error("cannot start the renewer: %s", strerror(errno));
+	message_error_of_lock("cannot start the renewer: %s", strerror(errno));
 	front->code = EXIT_SYSTEM;
 	front->is_over = true;
 }
@@ -468,7 +468,7 @@ int front_run(const struct hold_args *args)
 	if (front_init(&front, args)) {
 		front_loop(&front);
 	} else {
-		message_error("cannot start the renewer: %s", strerror(errno));
+		message_error_of_lock("cannot start the renewer: %s", strerror(errno));
 		front.code = EXIT_SYSTEM;
 	}
 	code = front.code >= 0 ? front.code : args->lease->exit_code;

@@ -978,9 +978,9 @@ int renewer_look_at(pid_t renewer, struct proc *out)
 
 	if (lookup == PROC_SEEN)
 		return 0;
-	message_error("cannot watch the renewer: %s",
-		      lookup == PROC_UNSEEN ? strerror(errno)
-					    : "/proc does not show it (hidepid?)");
+	message_error_of_lock("cannot watch the renewer: %s",
+			      lookup == PROC_UNSEEN ? strerror(errno)
+						    : "/proc does not show it (hidepid?)");
 	return EXIT_SYSTEM;
 }
 
@@ -1063,7 +1063,7 @@ void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_m
 	set_title(args->opts);
 	job->adopter = getpid();
 	if (!os_adopt_orphans() || !open_events(&renewer) || !os_has_room(FDS_NEEDED)) {
-		message_error("cannot watch the command: %s", strerror(errno));
+		message_error_of_lock("cannot watch the command: %s", strerror(errno));
 		args->lease->exit_code = EXIT_SYSTEM;
 		args->lease->phase = HOLD_ENDED;
 		_exit(0);

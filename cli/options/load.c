@@ -327,6 +327,12 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 		message_setup(opts->quiet, opts->verbose);
 		code = complete(&merge);
 	}
+	/* list and check have a pattern. */
+	if (code == 0 && (verb->set & (VERBS_HOLD | VERBS_STATUS)) != 0) {
+		char shown[NAMES_SHOWN_MAX];
+
+		message_set_names(names_show(opts->names, opts->name_count, shown));
+	}
 	if (*is_done)
 		help_print(verb, help);
 	if (code != 0 || *is_done)

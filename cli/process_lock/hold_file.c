@@ -206,8 +206,8 @@ int hold_file_save(const struct hold_file *file)
 	if (replace_file(file))
 		return 0;
 	name_of(file, name);
-	message_error("cannot write '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
-		      strerror(errno));
+	message_error_of_lock("cannot write '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
+			      strerror(errno));
 	return EXIT_SYSTEM;
 }
 
@@ -518,8 +518,8 @@ static struct hold_file *find_all(pid_t pid, bool is_directory_needed, int *code
 	}
 	free(search.ancestors.chain);
 	if (error != 0) {
-		message_error("cannot look for locks in '%s': %s", runtime_dir_path(),
-			      strerror(error));
+		message_error_of_lock("cannot look for locks in '%s': %s", runtime_dir_path(),
+				      strerror(error));
 		*code_out = EXIT_SYSTEM;
 	}
 	return search.first;
@@ -599,8 +599,8 @@ int hold_file_find_nearer(const struct hold_file *file, const struct held *run, 
 
 	free(ancestors.chain);
 	if (error != 0) {
-		message_error("cannot look at the processes above process %d: %s", (int)pid,
-			      strerror(error));
+		message_error_of_lock("cannot look at the processes above process %d: %s", (int)pid,
+				      strerror(error));
 		return EXIT_SYSTEM;
 	}
 	if (run_steps >= 0)
@@ -668,13 +668,13 @@ struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out)
 	if (fd < 0 && errno == ENOENT)
 		return NULL;
 	if (fd < 0) {
-		message_error("cannot open '%s/%s': %s", runtime_dir_path_of(file->dir_fd), name,
-			      strerror(errno));
+		message_error_of_lock("cannot open '%s/%s': %s", runtime_dir_path_of(file->dir_fd),
+				      name, strerror(errno));
 		*code_out = EXIT_SYSTEM;
 		return NULL;
 	}
 	if (!lock_file(fd)) {
-		message_error(
+		message_error_of_lock(
 			"another unlock of this lock has not ended within %d s: try again, or terminate it",
 			CLAIM_MS / 1000);
 		*code_out = EXIT_SYSTEM;

@@ -210,12 +210,12 @@ static void report_first(const char *why)
 	uid_t uid;
 
 	if (is_strangers(&uid))
-		message_error(
+		message_error_of_lock(
 			"runtime directory '%s': belongs to user %lu: ask an administrator to run: "
 			"sudo sh -c 'rm -rf %s && mkdir -m 700 %s && chown %lu %s'",
 			path, (unsigned long)uid, path, path, (unsigned long)geteuid(), path);
 	else
-		message_error("runtime directory '%s': %s", path, why);
+		message_error_of_lock("runtime directory '%s': %s", path, why);
 }
 
 int runtime_dir_open(bool is_for_holds)
@@ -257,8 +257,8 @@ int runtime_dir_open_all(bool is_needed, int fds_out[RUNTIME_DIR_COUNT])
 	fds_out[1] = open_second(false, why);
 	if (fds_out[1] >= 0 || !is_failure(is_needed, why))
 		return 0;
-	message_error("runtime directory '" SECOND_PARENT "/" SECOND_NAME "': %s",
-		      (unsigned long)geteuid(), why);
+	message_error_of_lock("runtime directory '" SECOND_PARENT "/" SECOND_NAME "': %s",
+			      (unsigned long)geteuid(), why);
 	if (fds_out[0] >= 0)
 		(void)close(fds_out[0]);
 	return EXIT_SYSTEM;

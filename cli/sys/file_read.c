@@ -116,6 +116,7 @@ static int executable_error(const char *path, bool *is_there_out)
 
 int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 {
+	char denied[PATH_MAX];
 	int error = ENOENT;
 	bool is_there;
 
@@ -139,10 +140,15 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 		if (found == 0)
 			return 0;
 		/* For shells a directory that may not be searched is empty, and so for us. */
-		if (is_there)
+		if (is_there && error == ENOENT) {
 			error = found;
-		if (dirs[len] == '\0')
+			(void)snprintf(denied, sizeof(denied), "%s", out);
+		}
+		if (dirs[len] == '\0') {
+			if (error != ENOENT)
+				(void)snprintf(out, PATH_MAX, "%s", denied);
 			return error;
+		}
 		dirs += len + 1;
 	}
 }

@@ -36,8 +36,8 @@ bool file_is_named(int fd, int dir_fd, const char *name);
 
 /*
  * The path of a program, looked for in these directories, which have colons between them, unless its name has a slash. Like
- * execvp it remembers a file that may not be executed, and goes on with the search. 0, or the errno that execve would
- * give, as far as that is known without it.
+ * execvp it remembers a file that may not be executed, and goes on with the search; out is the first such file then. 0, or
+ * the errno that execve would give, as far as that is known without it.
  */
 int file_find_program(const char *program, const char *dirs, char out[PATH_MAX]);
 

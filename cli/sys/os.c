@@ -710,6 +710,6 @@ int os_check(void)
 		reason = os_check_proc();
 	if (reason == NULL)
 		return 0;
-	message_error("cannot watch processes: %s", reason);
+	message_error_of_lock("cannot watch processes: %s", reason);
 	return EXIT_SYSTEM;
 }

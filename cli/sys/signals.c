@@ -56,7 +56,7 @@ int signals_setup(void)
 	fd = os_signals_open(-1, &readable);
 	if (fd >= 0)
 		return 0;
-	message_error("cannot read signals: %s", strerror(errno));
+	message_error_of_lock("cannot read signals: %s", strerror(errno));
 	return EXIT_SYSTEM;
 }
 

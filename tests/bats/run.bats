@@ -78,8 +78,28 @@ how_it_ended() {
 	before=$(server_commands)
 	run -126 rlock run a -- "$file"
 	assert_equal $(($(server_commands) - before)) 1
-	assert_one_message
-	assert_output --partial not-executable
+	assert_output "rlock: a: cannot run $file: Permission denied: it is not executable: try: chmod +x $file"
+	# Found by PATH, after which other directories are searched.
+	PATH=${file%/*}:$PATH:/no/such run -126 rlock run a b -- not-executable
+	assert_output "rlock: a b: cannot run not-executable: Permission denied: it is not executable: try: chmod +x $file"
+}
+
+@test "a file that another user may execute is told as such" {
+	local file=$BATS_TEST_TMPDIR/theirs
+	echo '#!/bin/sh' >"$file"
+	chmod 611 "$file"
+	as_other_user test -e "$file" || skip 'only root can be another user'
+	chmod 644 "$file"
+	chmod u+x "$file"
+	run -126 as_other_user "$RLOCK_BIN" run a -- "$file"
+	assert_output "rlock: a: cannot run $file: Permission denied: its mode allows other users to run it, or its file \
+system is mounted with noexec"
+}
+
+# With access to the directories of the tests.
+as_other_user() {
+	setpriv --reuid=4711 --regid=4711 --clear-groups --inh-caps=+dac_read_search \
+		--ambient-caps=+dac_read_search "$@" 2>&1
 }
 
 @test "a directory is no command, which is told before the lock is taken" {
@@ -87,7 +107,7 @@ how_it_ended() {
 	before=$(server_commands)
 	run -126 rlock run a -- /
 	assert_equal $(($(server_commands) - before)) 1
-	assert_one_message
+	assert_output 'rlock: a: cannot run /: it is a directory: name a program in it'
 }
 
 # script_for NAME INTERPRETER: an executable file with that first line.
@@ -104,7 +124,7 @@ script_for() {
 	assert_one_message
 	assert_output --partial "bad interpreter: '/no/such/interpreter' is not there"
 	PATH=$BATS_TEST_TMPDIR:$PATH run -126 rlock run a -- script
-	assert_output --partial "cannot run script: bad interpreter: '/no/such/interpreter'"
+	assert_output --partial "rlock: a: cannot run script: bad interpreter: '/no/such/interpreter'"
 	# As an editor of another system leaves it.
 	script_for script $'/bin/sh\r'
 	run -126 rlock run a -- "$BATS_TEST_TMPDIR/script"
@@ -151,7 +171,7 @@ not_found() {
 	not_found "sh -c 'echo hi'" -c 'echo hi'
 	not_found "sh -c 'A=1 printenv A'" A=1 printenv A
 	PATH=/no/such run -127 "$RLOCK_BIN" run a -- no-such-command
-	assert_output 'rlock: no-such-command: command not found'
+	assert_output 'rlock: a: no-such-command: command not found: no directory of PATH has it: give its path'
 }
 
 @test "a command is not searched behind a PATH entry that has none" {

@@ -139,7 +139,7 @@ holds_in() {
 	touch "$FIRST/left-here"
 	for verb in lock unlock renew; do
 		run -71 as_user rlock "$verb" --pid "$PID" a
-		assert_one_line "^rlock: runtime directory '$FIRST': belongs to user $STRANGER: .*: sudo sh -c '.*'\$"
+		assert_one_line "^rlock: a: runtime directory '$FIRST': belongs to user $STRANGER: .*: sudo sh -c '.*'\$"
 	done
 	is_free a
 	sh -c "${output#*: sudo }"
@@ -155,7 +155,7 @@ holds_in() {
 	log_in
 	chown "$STRANGER" "${SECOND%/*}"
 	run -71 as_user rlock lock --pid "$PID" a
-	assert_one_line "^rlock: runtime directory '$FIRST': "
+	assert_one_line "^rlock: a: runtime directory '$FIRST': "
 	refute file_exists "$SECOND"
 	is_free a
 }
@@ -165,7 +165,7 @@ holds_in() {
 	log_in
 	stranger_takes directory
 	run -71 as_user rlock run -u local: a -- true
-	assert_one_line "^rlock: runtime directory '$FIRST': belongs to user $STRANGER: .*: sudo sh -c '.*'\$"
+	assert_one_line "^rlock: a: runtime directory '$FIRST': belongs to user $STRANGER: .*: sudo sh -c '.*'\$"
 	refute file_exists "$SECOND"
 	user_runs_nothing
 }

@@ -190,7 +190,7 @@ needs_hidepid() {
 @test "a process that /proc hides is told, and is no wrong number" {
 	needs_hidepid
 	run -71 "${HIDING[@]}" "$RLOCK" lock -u redis://127.0.0.1:1 --pid 1 --on-lost ignore a
-	assert_one_line '^rlock: cannot watch process 1: /proc does not show it \(hidepid\?\)$'
+	assert_one_line '^rlock: a: cannot watch process 1: /proc does not show it \(hidepid\?\)$'
 }
 
 @test "a command that becomes another user's, which /proc hides, keeps its lock when rlock is killed" {

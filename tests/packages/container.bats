@@ -71,5 +71,5 @@ in_container() {
 	assert_output --partial uid65534@
 	no_keys
 	run -127 in_container run -u "redis://localhost:$PORT" name -- /missing
-	assert_output --partial 'rlock: /missing: command not found'
+	assert_output --partial ': /missing: command not found'
 }
