@@ -95,12 +95,12 @@ local function add_reader_hold(name, owner, record)
 	redis.call('HSET', name.holds, hold_id, record, owner, listed .. ' ' .. hold_id)
 end
 
--- The record of the hold is removed already.
+-- The record of the hold is removed already, so a full server lets the script write. The hash is never without a field in
+-- between, which would cost it its TTL.
 local function remove_reader_hold(name, owner)
 	local listed = redis.call('HGET', name.holds, owner) or ''
 	local rest = string.gsub(listed, ' ' .. hold_id, '')
-	redis.call('HDEL', name.holds, owner)
-	if rest ~= '' then redis.call('HSET', name.holds, owner, rest) end
+	if rest == '' then redis.call('HDEL', name.holds, owner) else redis.call('HSET', name.holds, owner, rest) end
 end
 
 -- Of many readers one of the two that last longest: its field, its note, and for how long it has held the lock, in ms. Else

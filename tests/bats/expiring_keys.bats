@@ -163,3 +163,21 @@ keep_again() {
 	keep_again readwrite_keep_until a 'rlock_holds:{a}' 'rlock_ends:{a}'
 	all_expire write
 }
+
+@test "a reader's hold is released whose other record was deleted" {
+	reader_without_a_record() {
+		rlock read --owner one --lease 1m a
+		rlock read --owner one --lease 1m a
+		rlock read --owner one --lease 1m a
+		redis eval '
+			local latest, found = "", nil
+			local listed = redis.call("HGETALL", KEYS[1])
+			for i = 1, #listed, 2 do
+				if #listed[i] == 32 and listed[i + 1] > latest then latest, found = listed[i + 1], listed[i] end
+			end
+			for i = 1, #listed, 2 do
+				if #listed[i] == 32 and listed[i] ~= found then redis.call("HDEL", KEYS[1], listed[i]) end
+			end' 1 'rlock_holds:{a}' >/dev/null
+	}
+	without_each_right reader_without_a_record rlock unlock --owner one a
+}
