@@ -33,7 +33,7 @@ static struct {
 	struct relied holds[HOLDS];
 	/* Something was done by halves: records and lock may differ until all is broken by force. */
 	bool is_dirty;
-	/* A late request has joined a queue for no client: that is dead in seconds. */
+	/* In a queue may be a waiter that no client knows: that is dead in seconds. */
 	bool has_dead_waiter;
 	const char *right; /* that was taken away last */
 } d;
@@ -433,6 +433,9 @@ static bool step_acquire(void)
 			rlock_conn_error(conn));
 	if (status == RLOCK_EACL && !is_first)
 		d.is_dirty = true;
+	/* To leave the queue may have been denied as well. */
+	if (request.wait_ms > 0 && (disturbance == DENIED || disturbance == DENIED_TO_USER))
+		d.has_dead_waiter = true;
 	tally(status == RLOCK_BUSY ? "times it was busy" : "times an acquisition failed");
 	return true;
 }
