@@ -34,13 +34,21 @@ enum {
 	FINDING_NOTE = -1, /* locks are sound, with a limit that is worth knowing */
 };
 
+#define SUBJECTS_MAX 512
+#define USER_MAX 512
+#define SHOWN_MAX 1024
+
 struct check {
 	const struct opts *opts;
 	struct rlock_conn *conn;
-	size_t index;      /* of the server that is looked at */
-	int code;          /* the worst so far; 0: all is sound */
-	struct json json;  /* out is NULL: lines for people */
-	bool has_part;     /* that is still open in the document */
+	size_t index;        /* of the server that is looked at */
+	const char *subject; /* of the row of the table that is looked at, one word */
+	const struct rlock_server_info *info; /* of the server, or of a node of the cluster */
+	int code;                             /* the worst so far; 0: all is sound */
+	char bad[SUBJECTS_MAX], notes[SUBJECTS_MAX]; /* ", eviction, rights": for the conclusion */
+	struct json json;                            /* out is NULL: lines for people */
+	bool has_part;                               /* that is still open in the document */
+	bool has_colour;
 	int subject_width; /* of the column in text */
 };
 
@@ -74,25 +82,51 @@ static void findings_about(struct check *check, const char *server, const char *
 	json_open(&check->json, "findings", '[');
 }
 
-static void print(struct check *check, int code, const char *subject, const char *text)
+/* https://no-color.org: NO_COLOR that is not empty. */
+static bool is_colour_wanted(void)
 {
-	const char *level = code == FINDING_OK ? "ok" : code == FINDING_NOTE ? "note" : "bad";
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return terminal_columns() > 0 && (no_color == NULL || no_color[0] == '\0') &&
+	       term != NULL && strcmp(term, "dumb") != 0;
+}
+
+static void print(struct check *check, int code, const char *text)
+{
+	static const struct {
+		const char *word, *shown, *colour;
+	} levels[] = { { "ok", "ok", "32" }, { "note", "note", "33" }, { "bad", "BAD", "31" } };
+	size_t level = code == FINDING_OK ? 0 : code == FINDING_NOTE ? 1 : 2;
 
 	if (check->json.out == NULL) {
-		(void)printf("%-4s  %-*s  %s\n", code > 0 ? "BAD" : level, check->subject_width,
-			     subject, text);
+		if (check->has_colour)
+			(void)printf("\033[%sm%-4s\033[0m", levels[level].colour,
+				     levels[level].shown);
+		else
+			(void)printf("%-4s", levels[level].shown);
+		(void)printf("  %-*s  %s\n", check->subject_width, check->subject, text);
 		return;
 	}
 	json_open(&check->json, NULL, '{');
-	json_text(&check->json, "level", level);
-	json_text(&check->json, "subject", subject);
+	json_text(&check->json, "level", levels[level].word);
+	json_text(&check->json, "subject", check->subject);
 	json_text(&check->json, "text", text);
 	json_close(&check->json, '}');
 }
 
-/* A finding about a subject, one word. */
-__attribute__((format(printf, 4, 5))) static void
-findings_add(struct check *check, int code, const char *subject, const char *format, ...)
+/* Once, for the conclusion. */
+static void remember(char subjects[SUBJECTS_MAX], const char *subject)
+{
+	char entry[64];
+
+	(void)snprintf(entry, sizeof(entry), ", %s", subject);
+	if (strstr(subjects, entry) == NULL)
+		(void)strncat(subjects, entry, SUBJECTS_MAX - strlen(subjects) - 1);
+}
+
+/* A finding about the subject. */
+__attribute__((format(printf, 3, 4))) static void find(struct check *check, int code,
+						       const char *format, ...)
 {
 	char text[TEXT_MAX];
 	va_list args;
@@ -100,13 +134,272 @@ findings_add(struct check *check, int code, const char *subject, const char *for
 	/* The highest code counts: settings have to be mended before rights. */
 	if (code > check->code)
 		check->code = code;
+	if (code != FINDING_OK)
+		remember(code == FINDING_NOTE ? check->notes : check->bad, check->subject);
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	print(check, code, subject, text);
+	print(check, code, text);
 }
 
-/* ---- a server: what it is ---- */
+/* In one sentence. */
+static void print_conclusion(struct check *check)
+{
+	char conclusion[SUBJECTS_MAX + 128];
+
+	if (check->bad[0] != '\0')
+		(void)snprintf(conclusion, sizeof(conclusion),
+			       "NOT SOUND: locks can't be relied on here, see %s", check->bad + 2);
+	else if (check->notes[0] != '\0')
+		(void)snprintf(conclusion, sizeof(conclusion),
+			       "sound: locks can be relied on here, within limits, see %s",
+			       check->notes + 2);
+	else
+		(void)snprintf(conclusion, sizeof(conclusion),
+			       "sound: locks can be relied on here");
+	if (check->json.out != NULL)
+		json_text(&check->json, "conclusion", conclusion);
+	else
+		(void)printf("%s\n", conclusion);
+}
+
+/* Whose rights they are. */
+static const char *user_of(const struct check *check, char out[USER_MAX])
+{
+	const char *user = rlock_url_user(check->opts->urls[check->index]);
+
+	if (user == NULL)
+		return "default";
+	return rlock_escape(user, strlen(user), out, USER_MAX);
+}
+
+/* ---- a server, or a node of a cluster: what it tells of itself ---- */
+
+static void check_version(struct check *check)
+{
+	const struct rlock_server_info *info = check->info;
+	char up[DURATION_TEXT_MAX];
+
+	if (info->version[0] != '\0')
+		find(check, FINDING_OK, "%s %s, up for %s", info->is_valkey ? "Valkey" : "Redis",
+		     info->version, duration_print_rough(most(info->uptime_s, 0) * 1000, up));
+}
+
+/* "redis+cluster://HOST:PORT" of the node's URL. */
+static void cluster_url(const char *server, char out[SHOWN_MAX])
+{
+	const char *host = strncmp(server, "redis", 5) == 0 ? strstr(server, "://") : NULL;
+
+	(void)snprintf(out, SHOWN_MAX, "redis%s+cluster://%.*s",
+		       strncmp(server, "rediss", 6) == 0 ? "s" : "",
+		       host != NULL ? (int)strcspn(host + 3, "/") : 9,
+		       host != NULL ? host + 3 : "HOST:PORT");
+}
+
+static void check_role(struct check *check)
+{
+	const struct rlock_server_info *info = check->info;
+	bool is_url_of_cluster =
+		rlock_url_scheme(check->opts->urls[check->index]) == RLOCK_SCHEME_CLUSTER;
+	char user[USER_MAX], url[SHOWN_MAX];
+
+	if (info->role[0] == '\0') {
+		find(check, FINDING_NOTE,
+		     "unknown: the user may not call INFO: try: ACL SETUSER %s +info",
+		     user_of(check, user));
+	} else if (strcmp(info->role, "master") != 0) {
+		find(check, EXIT_CONFIG,
+		     "%s: cannot grant a lock: give the URL of its master, or of the sentinels",
+		     info->role);
+	} else if (info->is_cluster && !is_url_of_cluster) {
+		cluster_url(info->server, url);
+		find(check, EXIT_CONFIG,
+		     "master, one node of a cluster: it denies most names: try: -u %s", url);
+	} else {
+		find(check, FINDING_OK, "master%s", info->is_cluster ? ", in a cluster" : "");
+	}
+}
+
+/* A majority has to name the master. */
+static void check_sentinels(struct check *check)
+{
+	const struct rlock_server_info *info = check->info;
+	size_t answered = info->sentinels_answered;
+	int code = answered == info->sentinels      ? FINDING_OK
+		   : answered > info->sentinels / 2 ? FINDING_NOTE
+						    : EXIT_UNREACHABLE;
+
+	if (info->sentinels > 0)
+		find(check, code, "%zu of %zu answered, the master is %s", answered,
+		     info->sentinels, info->server);
+}
+
+static const char *bytes_print(int64_t bytes, char out[32])
+{
+	static const char *const units[] = { "B", "KB", "MB", "GB", "TB" };
+	double number = (double)bytes;
+	size_t unit = 0;
+
+	for (; number >= 1024 && unit < 4; unit++)
+		number /= 1024;
+	(void)snprintf(out, 32, "%.*f %s", unit > 0, number, units[unit]);
+	return out;
+}
+
+#define NEARLY_FULL_DIVISOR 10 /* less than a tenth is left */
+
+static void check_memory(struct check *check)
+{
+	const struct rlock_server_info *info = check->info;
+	char used[32], limit[32];
+
+	if (info->memory_max < 0 || info->memory_used < 0)
+		return;
+	(void)bytes_print(info->memory_used, used);
+	(void)bytes_print(info->memory_max, limit);
+	if (info->memory_max == 0)
+		find(check, FINDING_OK, "%s used, without a limit", used);
+	else if (info->memory_used >= info->memory_max)
+		find(check, EXIT_CONFIG,
+		     "full, %s of %s used: it grants no lock: raise maxmemory, or delete keys",
+		     used, limit);
+	else
+		find(check,
+		     info->memory_max - info->memory_used < info->memory_max / NEARLY_FULL_DIVISOR
+			     ? FINDING_NOTE
+			     : FINDING_OK,
+		     "%s of %s used: a full server grants no lock", used, limit);
+}
+
+/* Each lock has a TTL, so policies for keys with one are no better than those for all. */
+static void check_eviction(struct check *check)
+{
+	const struct rlock_server_info *info = check->info;
+
+	if (info->eviction_policy[0] == '\0')
+		return;
+	if (strcmp(info->eviction_policy, "noeviction") == 0)
+		find(check, FINDING_OK, "noeviction");
+	else if (info->memory_max == 0)
+		find(check, FINDING_NOTE,
+		     "%s: deletes locks as soon as maxmemory is set: "
+		     "try: CONFIG SET maxmemory-policy noeviction",
+		     info->eviction_policy);
+	else
+		find(check, EXIT_CONFIG,
+		     "%s deletes locks when the memory is full: "
+		     "try: CONFIG SET maxmemory-policy noeviction",
+		     info->eviction_policy);
+}
+
+static void check_persistence(struct check *check)
+{
+	const struct rlock_server_info *info = check->info;
+	const char *fsync = info->append_fsync;
+
+	if (info->has_append_file == 1 && (fsync[0] == '\0' || strcmp(fsync, "always") == 0))
+		find(check, FINDING_OK, "append-only file%s",
+		     fsync[0] != '\0' ? ", appendfsync always" : "");
+	else if (info->has_append_file == 1)
+		find(check, FINDING_NOTE,
+		     "append-only file, appendfsync %s: a crash of its machine loses the locks of "
+		     "the last %s: try: CONFIG SET appendfsync always",
+		     fsync, strcmp(fsync, "everysec") == 0 ? "second" : "half a minute");
+	else if (info->has_append_file == 0 && info->has_snapshots == 1)
+		find(check, FINDING_NOTE,
+		     "snapshots only: a restart loses the locks since the last one: "
+		     "try: CONFIG SET appendonly yes");
+	else if (info->has_append_file == 0)
+		find(check, FINDING_NOTE,
+		     "none%s: a restart deletes all locks: try: CONFIG SET appendonly yes",
+		     info->has_snapshots < 0 ? ", or snapshots only" : "");
+}
+
+/* Which settings they were the server does not tell. */
+static void check_config(struct check *check)
+{
+	const struct rlock_server_info *info = check->info;
+
+	if (info->config_sets > 0 && info->config_rewrites <= 0)
+		find(check, FINDING_NOTE,
+		     "CONFIG SET was called %" PRId64 " time%s since the server's start, and no "
+		     "CONFIG REWRITE: a restart loses what was set: try: CONFIG REWRITE",
+		     info->config_sets, info->config_sets == 1 ? "" : "s");
+}
+
+static void check_replicas(struct check *check)
+{
+	const struct rlock_server_info *info = check->info;
+	int needed = check->opts->replicas;
+
+	if (info->replicas < 0)
+		return;
+	if (info->replicas < needed)
+		find(check, EXIT_CONFIG,
+		     "%" PRId64 ", but --replicas needs %d: add replicas, or lower --replicas",
+		     info->replicas, needed);
+	else if (needed == 0 && (info->replicas > 0 || info->sentinels > 0))
+		find(check, FINDING_NOTE,
+		     "%" PRId64 ", but no lock waits for them: a failover may lose one that was "
+		     "just acquired: try: --replicas 1",
+		     info->replicas);
+	else if (info->replicas == 0)
+		find(check, FINDING_NOTE, "none: if this server is lost, so are all its locks");
+	else
+		find(check, FINDING_OK, "%" PRId64, info->replicas);
+}
+
+static const struct {
+	const char *subject;
+	void (*look)(struct check *check);
+} node_checks[] = {
+	{ "version", check_version },     { "role", check_role },
+	{ "sentinels", check_sentinels }, { "memory", check_memory },
+	{ "eviction", check_eviction },   { "persistence", check_persistence },
+	{ "config", check_config },       { "replicas", check_replicas },
+};
+
+static void on_server(void *ctx, const struct rlock_server_info *info)
+{
+	struct check *check = ctx;
+
+	check->info = info;
+	if (rlock_url_scheme(check->opts->urls[check->index]) == RLOCK_SCHEME_CLUSTER)
+		findings_about(check, info->server, "a node of the cluster");
+	for (size_t i = 0; i < sizeof(node_checks) / sizeof(node_checks[0]); i++) {
+		check->subject = node_checks[i].subject;
+		node_checks[i].look(check);
+	}
+}
+
+static enum rlock_status check_info(struct check *check)
+{
+	return rlock_conn_server_info(check->conn, check->index, on_server, check);
+}
+
+/* ---- a server: which it is ---- */
+
+static bool is_default_url(const struct setting *setting)
+{
+	return setting->source == SOURCE_DEFAULT && setting->option != NULL &&
+	       strcmp(setting->option, "url") == 0 && setting->ignored[0] == '\0';
+}
+
+/* The likeliest reason for a job that runs twice. */
+static enum rlock_status check_url(struct check *check)
+{
+	const struct settings *settings = &check->opts->settings;
+
+	for (size_t i = 0; i < settings->count; i++)
+		if (is_default_url(&settings->items[i]))
+			find(check, FINDING_NOTE,
+			     "the default, since no server is named anywhere: each machine then "
+			     "locks on a server of its own: set RLOCK_URL, or url = in "
+			     "/etc/rlock.conf");
+	return RLOCK_OK;
+}
+
+/* ---- a server: time ---- */
 
 #define ROUND_TRIPS 20
 /* A lease is counted on for a thousandth less than it is, since two clocks do not run at the same speed. */
@@ -119,97 +412,6 @@ findings_add(struct check *check, int code, const char *subject, const char *for
  */
 #define LATENCY_DIVISOR 9
 #define SECOND_US 1000000
-
-static void check_role(struct check *check, const struct rlock_server_info *info)
-{
-	if (info->role[0] == '\0')
-		findings_add(check, FINDING_NOTE, "role",
-			     "unknown: the user may not call INFO: try: ACL SETUSER USER +info");
-	else if (strcmp(info->role, "master") != 0)
-		findings_add(
-			check, EXIT_CONFIG, "role",
-			"%s: cannot grant a lock: give the URL of its master, or of the sentinels",
-			info->role);
-	else
-		findings_add(check, FINDING_OK, "role", "master%s",
-			     info->is_cluster ? ", in a cluster" : "");
-}
-
-static void check_version(struct check *check, const struct rlock_server_info *info)
-{
-	char up[DURATION_TEXT_MAX];
-
-	if (info->version[0] != '\0')
-		findings_add(check, FINDING_OK, "version", "%s %s, up for %s",
-			     info->is_valkey ? "Valkey" : "Redis", info->version,
-			     duration_print_rough(most(info->uptime_s, 0) * 1000, up));
-}
-
-/* Each lock has a TTL, so policies for keys with one are no better than those for all. */
-static void check_eviction(struct check *check, const struct rlock_server_info *info)
-{
-	if (info->eviction_policy[0] == '\0')
-		return;
-	if (strcmp(info->eviction_policy, "noeviction") == 0)
-		findings_add(check, FINDING_OK, "eviction", "noeviction");
-	else if (info->memory_max == 0)
-		findings_add(check, FINDING_NOTE, "eviction",
-			     "%s: deletes locks as soon as maxmemory is set: "
-			     "try: CONFIG SET maxmemory-policy noeviction",
-			     info->eviction_policy);
-	else
-		findings_add(check, EXIT_CONFIG, "eviction",
-			     "%s deletes locks when the memory is full: "
-			     "try: CONFIG SET maxmemory-policy noeviction",
-			     info->eviction_policy);
-}
-
-static void check_persistence(struct check *check, const struct rlock_server_info *info)
-{
-	if (info->has_append_file == 1)
-		findings_add(check, FINDING_OK, "persistence", "append-only file");
-	else if (info->has_append_file == 0 && info->has_snapshots == 1)
-		findings_add(check, FINDING_NOTE, "persistence",
-			     "snapshots only: a restart loses the locks since the last one: "
-			     "try: CONFIG SET appendonly yes");
-	else if (info->has_append_file == 0)
-		findings_add(check, FINDING_NOTE, "persistence",
-			     "none%s: a restart deletes all locks: try: CONFIG SET appendonly yes",
-			     info->has_snapshots < 0 ? ", or snapshots only" : "");
-}
-
-static void check_replicas(struct check *check, const struct rlock_server_info *info)
-{
-	if (info->replicas < 0)
-		return;
-	if (info->replicas < check->opts->replicas)
-		findings_add(check, EXIT_CONFIG, "replicas",
-			     "%" PRId64
-			     ", but --replicas needs %d: add replicas, or lower --replicas",
-			     info->replicas, check->opts->replicas);
-	else if (info->replicas == 0)
-		findings_add(check, FINDING_NOTE, "replicas",
-			     "none: if this server is lost, so are all its locks");
-	else
-		findings_add(check, FINDING_OK, "replicas", "%" PRId64, info->replicas);
-}
-
-static enum rlock_status check_info(struct check *check)
-{
-	struct rlock_server_info info;
-	enum rlock_status status = rlock_conn_server_info(check->conn, check->index, &info);
-
-	if (status != RLOCK_OK)
-		return status;
-	check_version(check, &info);
-	check_role(check, &info);
-	check_eviction(check, &info);
-	check_persistence(check, &info);
-	check_replicas(check, &info);
-	return RLOCK_OK;
-}
-
-/* ---- a server: time ---- */
 
 static int compare(const void *a, const void *b)
 {
@@ -233,11 +435,11 @@ static enum rlock_status check_latency(struct check *check)
 	qsort(trips_us, ROUND_TRIPS, sizeof(trips_us[0]), compare);
 	median_us = trips_us[ROUND_TRIPS / 2];
 	worst_us = trips_us[ROUND_TRIPS - 1];
-	findings_add(check, worst_us <= limit_us ? FINDING_OK : EXIT_CONFIG, "latency",
-		     "median %.2f ms, worst %.2f ms, of %d%s%s", (double)median_us / 1000,
-		     (double)worst_us / 1000, ROUND_TRIPS,
-		     worst_us <= limit_us ? "" : ": too slow for a lease of ",
-		     worst_us <= limit_us ? "" : duration_print(check->opts->lease_ms, lease));
+	find(check, worst_us <= limit_us ? FINDING_OK : EXIT_CONFIG,
+	     "median %.2f ms, worst %.2f ms, of %d%s%s", (double)median_us / 1000,
+	     (double)worst_us / 1000, ROUND_TRIPS,
+	     worst_us <= limit_us ? "" : ": too slow for a lease of ",
+	     worst_us <= limit_us ? "" : duration_print(check->opts->lease_ms, lease));
 	return RLOCK_OK;
 }
 
@@ -269,15 +471,13 @@ static void judge_drift(struct check *check, const struct rlock_clock_look looks
 						  : 0;
 
 	if (llabs(drift_us) > most_us / DRIFT_DIVISOR)
-		findings_add(
-			check, EXIT_CONFIG, "clock",
-			"in %.1f s it drifted %+.2f %% from this machine's: it was set just now, or one "
-			"of the two clocks is wrong: check again",
-			(double)most_us / SECOND_US, 100 * (double)drift_us / (double)most_us);
+		find(check, EXIT_CONFIG,
+		     "in %.1f s it drifted %+.2f %% from this machine's: it was set just now, or one "
+		     "of the two clocks is wrong: check again",
+		     (double)most_us / SECOND_US, 100 * (double)drift_us / (double)most_us);
 	else
-		findings_add(check, FINDING_OK, "clock",
-			     "as fast as this machine's, within %.2f %%",
-			     100 * (double)(most_us - least_us) / (double)most_us);
+		find(check, FINDING_OK, "as fast as this machine's, within %.2f %%",
+		     100 * (double)(most_us - least_us) / (double)most_us);
 }
 
 static enum rlock_status check_drift(struct check *check)
@@ -297,7 +497,6 @@ static enum rlock_status check_drift(struct check *check)
 /* ---- a server: rights ---- */
 
 #define LACKS_MAX 4096
-#define USER_MAX 512
 
 struct lacks {
 	char needed[LACKS_MAX], for_semaphores[LACKS_MAX], optional[LACKS_MAX];
@@ -329,38 +528,40 @@ static void name_kinds(unsigned kinds, char out[64])
 						rlock_kind_name((enum rlock_kind)kind));
 }
 
+/* The line to paste: patterns may not follow "~*", which the library names alone. */
+static void find_rights(struct check *check, int code, const char *what, const struct lacks *lacks)
+{
+	bool is_wide = strstr(lacks->needed, " ~*") != NULL;
+	char user[USER_MAX];
+
+	find(check, code, "%s%s: try: ACL SETUSER %s%s%s%s", what,
+	     is_wide ? ": ~* is for all keys, and rlock check 'PATTERN' for those of some names"
+		     : "",
+	     user_of(check, user), lacks->needed, lacks->for_semaphores, lacks->optional);
+}
+
 static enum rlock_status check_rights(struct check *check)
 {
-	/* What a pattern of ACL SETUSER begins with. */
-	const struct rlock_name prefix = { check->opts->names[0].text,
-					   strcspn(check->opts->names[0].text, "*") };
 	struct lacks lacks = { .needed = "" };
-	enum rlock_status status =
-		rlock_conn_try_rights(check->conn, check->index, &prefix, add_lack, &lacks);
-	const char *url_user = rlock_url_user(check->opts->urls[check->index]);
-	char kinds[64], user[USER_MAX] = "default";
+	enum rlock_status status = rlock_conn_try_rights(check->conn, check->index,
+							 &check->opts->names[0], add_lack, &lacks);
+	char kinds[64], what[128];
 
-	if (url_user != NULL)
-		(void)rlock_escape(url_user, strlen(url_user), user, sizeof(user));
 	if (status != RLOCK_OK)
 		return status;
 	name_kinds(lacks.kinds, kinds);
+	(void)snprintf(what, sizeof(what), "%s locks can't be used", kinds);
 	if (lacks.needed[0] != '\0')
-		findings_add(check, EXIT_DENIED, "rights",
-			     "%s locks can't be used: try: ACL SETUSER %s%s%s%s", kinds, user,
-			     lacks.needed, lacks.for_semaphores, lacks.optional);
+		find_rights(check, EXIT_DENIED, what, &lacks);
 	else if (lacks.for_semaphores[0] != '\0')
 		/* Many users need none: locks are sound. */
-		findings_add(check, FINDING_NOTE, "rights",
-			     "all that locks need, but semaphores can't be used: for these "
-			     "try: ACL SETUSER %s%s%s",
-			     user, lacks.for_semaphores, lacks.optional);
+		find_rights(check, FINDING_NOTE,
+			    "all that locks need, but semaphores can't be used", &lacks);
 	else if (lacks.optional[0] != '\0')
-		findings_add(check, FINDING_NOTE, "rights",
-			     "all that are needed; for the rest try: ACL SETUSER %s%s", user,
-			     lacks.optional);
+		find_rights(check, FINDING_NOTE,
+			    "all that locks need, but not all that list and waiters use", &lacks);
 	else
-		findings_add(check, FINDING_OK, "rights", "all");
+		find(check, FINDING_OK, "all");
 	return RLOCK_OK;
 }
 
@@ -380,22 +581,21 @@ static void judge_permits(struct check *check, const struct rlock_inspection *in
 	for (size_t i = 0; i < inspection->unseen_count; i++)
 		if (strcmp(inspection->unseen[i].what, "holders") == 0 ||
 		    strcmp(inspection->unseen[i].what, "total") == 0) {
-			findings_add(check, FINDING_NOTE, "permits", "%s: not seen: %s", name,
-				     inspection->unseen[i].why);
+			find(check, FINDING_NOTE, "%s: not seen: %s", name,
+			     inspection->unseen[i].why);
 			return;
 		}
 	if (inspection->unheld_permits > 0)
-		findings_add(check, FINDING_NOTE, "permits",
-			     "%s: %" PRId64 " of %" PRId64
-			     " have no record of a holder, as Java's RSemaphore leaves none: if no "
-			     "such client runs, they are lost: while no client holds a permit try: "
-			     "rlock unlock --force %s",
-			     name, inspection->unheld_permits, inspection->permits, name);
+		find(check, FINDING_NOTE,
+		     "%s: %" PRId64 " of %" PRId64
+		     " have no record of a holder, as Java's RSemaphore leaves none: if no "
+		     "such client runs, they are lost: while no client holds a permit try: "
+		     "rlock unlock --force %s",
+		     name, inspection->unheld_permits, inspection->permits, name);
 	else
-		findings_add(check, FINDING_OK, "permits",
-			     "%s: %" PRId64 " of %" PRId64
-			     " free, none without a record of a holder",
-			     name, inspection->free_permits, inspection->permits);
+		find(check, FINDING_OK,
+		     "%s: %" PRId64 " of %" PRId64 " free, none without a record of a holder", name,
+		     inspection->free_permits, inspection->permits);
 }
 
 /* For a name, not a pattern: to find all semaphores would be a look at each key of the server. They have one server. */
@@ -420,18 +620,31 @@ static enum rlock_status check_permits(struct check *check)
 
 /* ---- a server: all of it ---- */
 
-/* RLOCK_OK, or the failure that kept it from going on, with the text in conn. */
-static enum rlock_status check_server(struct check *check)
-{
-	enum rlock_status status = check_latency(check);
+static const struct {
+	const char *subject;
+	enum rlock_status (*look)(struct check *check);
+} server_checks[] = {
+	{ "url", check_url },       { "latency", check_latency }, { "clock", check_drift },
+	{ "rights", check_rights }, { "permits", check_permits }, { "server", check_info },
+};
 
-	if (status == RLOCK_OK)
-		status = check_info(check);
-	if (status == RLOCK_OK)
-		status = check_drift(check);
-	if (status == RLOCK_OK)
-		status = check_rights(check);
-	return status == RLOCK_OK ? check_permits(check) : status;
+/* The exit code of the failure that kept it from going on, or 0. */
+static int check_server(struct check *check)
+{
+	findings_about(check, rlock_conn_server(check->conn, check->index),
+		       check->opts->server_origin);
+	for (size_t i = 0; i < sizeof(server_checks) / sizeof(server_checks[0]); i++) {
+		enum rlock_status status;
+
+		check->subject = server_checks[i].subject;
+		status = server_checks[i].look(check);
+		if (status == RLOCK_OK)
+			continue;
+		check->subject = "server";
+		find(check, exit_code_of(status), "%s", rlock_conn_error(check->conn));
+		return caller_report_failure(check->opts, check->conn, status);
+	}
+	return 0;
 }
 
 /* ---- the settings ---- */
@@ -466,7 +679,7 @@ static const char *where(const struct settings *settings, const struct setting *
 	return "the default";
 }
 
-/* Text: a line for each, as a part of the findings. */
+/* Text: a line for each, as a part of the findings. They are no part of the conclusion: most are as they should be. */
 static void check_settings_print(struct check *check, const struct settings *settings)
 {
 	int width = check->subject_width;
@@ -476,15 +689,17 @@ static void check_settings_print(struct check *check, const struct settings *set
 	for (size_t i = 0; i < settings->count; i++) {
 		const struct setting *setting = &settings->items[i];
 		bool is_ignored = setting->ignored[0] != '\0';
-		char value[USAGE_SHOWN_MAX], buffer[WHERE_MAX];
+		char value[USAGE_SHOWN_MAX], buffer[WHERE_MAX], text[TEXT_MAX];
 
-		findings_add(check, is_ignored ? FINDING_NOTE : FINDING_OK, subject_of(setting),
-			     "%s, %s%s%s%s",
-			     setting->value != NULL ? usage_show(setting->value, value)
-						    : "(not shown)",
-			     where(settings, setting, buffer), is_ignored ? ": not used: " : "",
-			     setting->ignored,
-			     setting->is_of_other_verbs && !is_ignored ? ", for other verbs" : "");
+		check->subject = subject_of(setting);
+		(void)snprintf(
+			text, sizeof(text), "%s, %s%s%s%s",
+			setting->value != NULL ? usage_show(setting->value, value) : "(not shown)",
+			where(settings, setting, buffer), is_ignored ? ": not used: " : "",
+			setting->ignored,
+			setting->is_of_other_verbs && !is_ignored ? ", for other verbs" : "");
+		print(check, is_ignored || is_default_url(setting) ? FINDING_NOTE : FINDING_OK,
+		      text);
 	}
 	check->subject_width = width;
 }
@@ -534,8 +749,6 @@ static void check_settings_json(struct json *json, const struct settings *settin
 
 /* ---- other local: servers of this user ---- */
 
-#define SHOWN_MAX 1024
-
 /* Of this user; and for root after sudo, of the user that called it. */
 static bool is_of_caller(uid_t uid)
 {
@@ -573,12 +786,12 @@ static void look_at(struct check *check, const struct proc *proc, const struct s
 	if (fstat(fd, &dir) == 0 && (dir.st_dev != own->st_dev || dir.st_ino != own->st_ino) &&
 	    local_is_server(fd, proc->pid)) {
 		show_path(fd, path);
-		findings_add(
-			check, FINDING_NOTE, "local",
-			"process %ld of user %lu is another local: server, in %s: its locks and "
-			"those of local: here do not exclude each other: use one user and one "
-			"RLOCK_RUNTIME_DIR; to end it and its locks: kill %ld",
-			(long)proc->pid, (unsigned long)process.st_uid, path, (long)proc->pid);
+		check->subject = "local";
+		find(check, FINDING_NOTE,
+		     "process %ld of user %lu is another local: server, in %s: its locks and "
+		     "those of local: here do not exclude each other: use one user and one "
+		     "RLOCK_RUNTIME_DIR; to end it and its locks: kill %ld",
+		     (long)proc->pid, (unsigned long)process.st_uid, path, (long)proc->pid);
 	}
 	(void)close(fd);
 }
@@ -660,21 +873,19 @@ static void check_surroundings(struct check *check, const char *path)
 	struct stat st;
 
 	if (lstat(chosen, &st) == 0 && !S_ISLNK(st.st_mode) && st.st_uid != geteuid())
-		findings_add(check, FINDING_NOTE, "directory",
-			     "%s belongs to user %lu, so that local: can't be used: remove it",
-			     chosen, (unsigned long)st.st_uid);
+		find(check, FINDING_NOTE,
+		     "%s belongs to user %lu, so that local: can't be used: remove it", chosen,
+		     (unsigned long)st.st_uid);
 	if (strncmp(path, "/tmp/", 5) == 0 && has_private_tmp())
-		findings_add(
-			check, FINDING_NOTE, "directory",
-			"/tmp is this service's own: it shares no local: server and no lock without a "
-			"command with others: set RLOCK_RUNTIME_DIR, or PrivateTmp=no");
+		find(check, FINDING_NOTE,
+		     "/tmp is this service's own: it shares no local: server and no lock without a "
+		     "command with others: set RLOCK_RUNTIME_DIR, or PrivateTmp=no");
 	if (has_cleaner(path))
-		findings_add(check, FINDING_NOTE, "directory",
-			     "systemd-tmpfiles removes old files there: put 'x %s' into "
-			     "/etc/tmpfiles.d/rlock.conf",
-			     strncmp(path, "/tmp/rlock-", strlen("/tmp/rlock-")) == 0
-				     ? "/tmp/rlock-*"
-				     : path);
+		find(check, FINDING_NOTE,
+		     "systemd-tmpfiles removes old files there: put 'x %s' into "
+		     "/etc/tmpfiles.d/rlock.conf",
+		     strncmp(path, "/tmp/rlock-", strlen("/tmp/rlock-")) == 0 ? "/tmp/rlock-*"
+									      : path);
 }
 
 /* Why the directory cannot be used is printed as an error by the call that opens it. */
@@ -684,31 +895,61 @@ static void check_directory(struct check *check)
 	const char *path;
 
 	if (dir_fd < 0) {
-		findings_add(check, EXIT_CONFIG, "directory",
-			     "%s can't be used for locks without a command: standard error has the "
-			     "reason",
-			     runtime_dir_path());
+		find(check, EXIT_CONFIG,
+		     "%s can't be used for locks without a command: standard error has the "
+		     "reason",
+		     runtime_dir_path());
 		return;
 	}
 	path = runtime_dir_path_of(dir_fd);
-	findings_add(check, FINDING_OK, "directory", "%s", path);
+	find(check, FINDING_OK, "%s", path);
 	check_surroundings(check, path);
 	check_local(check, dir_fd);
 	(void)close(dir_fd);
 }
 
-static void check_reason(struct check *check, const char *subject, const char *reason,
-			 const char *sound)
+static void check_reason(struct check *check, const char *reason, const char *sound)
 {
-	findings_add(check, reason != NULL ? EXIT_CONFIG : FINDING_OK, subject, "%s",
-		     reason != NULL ? reason : sound);
+	find(check, reason != NULL ? EXIT_CONFIG : FINDING_OK, "%s",
+	     reason != NULL ? reason : sound);
+}
+
+static void check_kernel(struct check *check)
+{
+	check_reason(check, os_check_kernel(), "has all that is needed");
+}
+
+static void check_proc(struct check *check)
+{
+	check_reason(check, os_check_proc(), "shows the processes of this PID namespace");
+}
+
+static const struct {
+	const char *subject;
+	void (*look)(struct check *check);
+} machine_checks[] = {
+	{ "directory", check_directory },
+	{ "kernel", check_kernel },
+	{ "proc", check_proc },
+};
+
+static void check_machine(struct check *check)
+{
+	findings_about(check, NULL, "");
+	for (size_t i = 0; i < sizeof(machine_checks) / sizeof(machine_checks[0]); i++) {
+		check->subject = machine_checks[i].subject;
+		machine_checks[i].look(check);
+	}
 }
 
 /* ---- all of it ---- */
 
 int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 {
-	struct check check = { .opts = opts, .conn = conn, .subject_width = SUBJECT_WIDTH };
+	struct check check = { .opts = opts,
+			       .conn = conn,
+			       .subject_width = SUBJECT_WIDTH,
+			       .has_colour = is_colour_wanted() };
 	int code = 0;
 
 	if (opts->json) {
@@ -717,26 +958,22 @@ int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 		json_open(&check.json, "parts", '[');
 	}
 	for (; check.index < rlock_conn_server_count(conn); check.index++) {
-		enum rlock_status status;
+		int failure = check_server(&check);
 
-		findings_about(&check, rlock_conn_server(conn, check.index), opts->server_origin);
-		status = check_server(&check);
-		if (status == RLOCK_OK)
-			continue;
-		findings_add(&check, exit_code_of(status), "server", "%s", rlock_conn_error(conn));
-		code = caller_report_failure(opts, conn, status);
+		if (failure != 0)
+			code = failure;
 	}
 	if (!opts->json)
 		check_settings_print(&check, &opts->settings);
-	findings_about(&check, NULL, "");
-	check_directory(&check);
-	check_reason(&check, "kernel", os_check_kernel(), "has all that is needed");
-	check_reason(&check, "proc", os_check_proc(), "shows the processes of this PID namespace");
+	check_machine(&check);
 	if (opts->json) {
 		end_part(&check);
 		json_close(&check.json, ']');
 		check_settings_json(&check.json, &opts->settings);
 		json_bool(&check.json, "sound", check.code == 0);
+	}
+	print_conclusion(&check);
+	if (opts->json) {
 		json_close(&check.json, '}');
 		(void)putchar('\n');
 	}

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,12 @@
 #include "kinds.h"
 #include "net/command.h"
 #include "net/connection.h"
+#include "net/connection_state.h"
 #include "net/subscription.h"
+#include "nodes.h"
 #include "rlock.h"
 #include "script.h"
+#include "url/url.h"
 
 /* ---- what a server tells ---- */
 
@@ -49,15 +53,14 @@ static enum rlock_status run_command(struct rlock_conn *conn, size_t index, int 
 /* Of "NAME:VALUE" on a line of its own: the value, cut at out_size. Empty: there is none. */
 static void read_text(const char *info, const char *name, char *out, size_t out_size)
 {
-	size_t name_len = strlen(name), len;
+	size_t name_len = strlen(name);
 	const char *line = info;
 
 	out[0] = '\0';
 	while (line != NULL) {
 		if (strncmp(line, name, name_len) == 0 && line[name_len] == ':') {
 			line += name_len + 1;
-			len = strcspn(line, "\r\n");
-			(void)rlock_escape(line, len, out, out_size);
+			(void)rlock_escape(line, strcspn(line, "\r\n"), out, out_size);
 			return;
 		}
 		line = strchr(line, '\n');
@@ -75,53 +78,182 @@ static int64_t read_number(const char *info, const char *name)
 	return rlock__decimal_parse(text, strlen(text), &number) && number >= 0 ? number : -1;
 }
 
+#define OF(member) offsetof(struct rlock_server_info, member)
+
+static const struct {
+	const char *name;
+	size_t offset;
+} texts[] = {
+	{ "role", OF(role) },
+	{ "maxmemory_policy", OF(eviction_policy) },
+}, numbers[] = {
+	{ "uptime_in_seconds", OF(uptime_s) },
+	{ "connected_slaves", OF(replicas) },
+	{ "used_memory", OF(memory_used) },
+	{ "maxmemory", OF(memory_max) },
+	{ "aof_enabled", OF(has_append_file) },
+};
+
 static void read_info(const char *info, struct rlock_server_info *out)
 {
-	char mode[RLOCK_FACT_MAX];
+	char *const start = (char *)out, mode[RLOCK_FACT_MAX];
 
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		read_text(info, texts[i].name, start + texts[i].offset, RLOCK_FACT_MAX);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		int64_t number = read_number(info, numbers[i].name);
+
+		memcpy(start + numbers[i].offset, &number, sizeof(number));
+	}
 	read_text(info, "valkey_version", out->version, sizeof(out->version));
 	out->is_valkey = out->version[0] != '\0';
 	if (!out->is_valkey)
 		read_text(info, "redis_version", out->version, sizeof(out->version));
-	read_text(info, "role", out->role, sizeof(out->role));
 	read_text(info, "redis_mode", mode, sizeof(mode));
 	out->is_cluster = strcmp(mode, "cluster") == 0 || read_number(info, "cluster_enabled") == 1;
-	out->uptime_s = read_number(info, "uptime_in_seconds");
-	out->replicas = read_number(info, "connected_slaves");
-	read_text(info, "maxmemory_policy", out->eviction_policy, sizeof(out->eviction_policy));
-	out->memory_max = read_number(info, "maxmemory");
-	out->has_append_file = read_number(info, "aof_enabled");
+	/* Buffers of replicas do not count where the server looks whether it is full. */
+	if (read_number(info, "mem_not_counted_for_evict") > 0)
+		out->memory_used -= read_number(info, "mem_not_counted_for_evict");
 }
 
-/* "CONFIG GET save": "" without snapshots. 1, 0, or -1 where the user or the service does not allow to ask. */
-static enum rlock_status ask_snapshots(struct rlock_conn *conn, size_t index, int64_t *out)
+/* Of "cmdstat_NAME:calls=3,usec=...". -1: none was called, or the server counts no subcommands. */
+static int64_t read_calls(const char *info, const char *name)
 {
-	const char *argv[] = { "CONFIG", "GET", "save" };
-	redisReply *reply = NULL;
-	enum rlock_status status = run_command(conn, index, 3, argv, &reply);
+	char text[RLOCK_FACT_MAX];
+	int64_t calls = -1;
 
-	*out = -1;
-	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-	    reply->element[1]->type == REDIS_REPLY_STRING)
-		*out = reply->element[1]->len > 0 ? 1 : 0;
-	if (reply != NULL)
-		freeReplyObject(reply);
+	read_text(info, name, text, sizeof(text));
+	return sscanf(text, "calls=%" SCNd64, &calls) == 1 ? calls : -1;
+}
+
+/*
+ * The text that the server has for INFO SECTION, or for the setting of CONFIG GET NAME; NULL: it denies it. *reply_out is
+ * what it is in.
+ */
+static enum rlock_status ask(struct rlock__connection *connection, const char *const words[3],
+			     redisReply **reply_out, const char **text_out)
+{
+	const char *argv[] = { words[0], words[1], words[2] };
+	enum rlock_status status =
+		rlock__command_run(connection, words[2] != NULL ? 3 : 2, argv, reply_out);
+	const redisReply *reply = *reply_out;
+
+	*text_out = NULL;
+	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
+		reply = reply->element[1];
+	if (status == RLOCK_OK && reply->type == REDIS_REPLY_STRING)
+		*text_out = reply->str;
 	return status;
 }
 
-enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
-					 struct rlock_server_info *out)
+static void take_default(const char *text, struct rlock_server_info *out)
 {
-	const char *argv[] = { "INFO" };
-	redisReply *reply = NULL;
-	enum rlock_status status = run_command(conn, index, 1, argv, &reply);
+	read_info(text, out);
+}
 
-	if (status != RLOCK_OK)
-		return status;
-	memset(out, 0, sizeof(*out));
-	read_info(reply->type == REDIS_REPLY_STRING ? reply->str : "", out);
-	freeReplyObject(reply);
-	return ask_snapshots(conn, index, &out->has_snapshots);
+static void take_stats(const char *text, struct rlock_server_info *out)
+{
+	out->config_sets = read_calls(text, "cmdstat_config|set");
+	out->config_rewrites = read_calls(text, "cmdstat_config|rewrite");
+}
+
+/* "" without snapshots. */
+static void take_save(const char *text, struct rlock_server_info *out)
+{
+	out->has_snapshots = text[0] != '\0';
+}
+
+static void take_fsync(const char *text, struct rlock_server_info *out)
+{
+	(void)rlock_escape(text, strlen(text), out->append_fsync, sizeof(out->append_fsync));
+}
+
+static const struct {
+	const char *words[3];
+	void (*take)(const char *text, struct rlock_server_info *out);
+} questions[] = {
+	{ { "INFO", "default", NULL }, take_default },
+	{ { "INFO", "commandstats", NULL }, take_stats },
+	{ { "CONFIG", "GET", "save" }, take_save },
+	{ { "CONFIG", "GET", "appendfsync" }, take_fsync },
+};
+
+/* ---- sentinels ---- */
+
+/* Whether that sentinel knows the service: in its own time, while those that grant locks are not waited for. */
+static bool does_answer(const struct rlock__connection *connection, size_t index)
+{
+	const struct rlock_url *url = connection->url;
+	const char *argv[] = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", url->service };
+	const struct rlock_conn_opts opts = { .connect_timeout_ms = connection->timeout_ms,
+					      .cancel_fd = -1 };
+	struct rlock_url *sentinel_url = rlock__url_of_sentinel(url, index);
+	struct rlock__connection *sentinel = NULL;
+	redisReply *reply = NULL;
+	bool is_known = false;
+
+	if (sentinel_url != NULL &&
+	    rlock__connection_new(sentinel_url, &opts, &sentinel) == RLOCK_OK) {
+		rlock__connection_set_events(sentinel, connection->events);
+		is_known = rlock__command_run(sentinel, 3, argv, &reply) == RLOCK_OK &&
+			   reply->type == REDIS_REPLY_ARRAY;
+	}
+	if (reply != NULL)
+		freeReplyObject(reply);
+	rlock__connection_free(sentinel);
+	rlock_url_free(sentinel_url);
+	return is_known;
+}
+
+static void count_sentinels(const struct rlock__connection *connection,
+			    struct rlock_server_info *out)
+{
+	if (!rlock__connection_has_sentinels(connection))
+		return;
+	out->sentinels = connection->url->endpoints.count;
+	for (size_t i = 0; i < out->sentinels; i++)
+		out->sentinels_answered += does_answer(connection, i);
+}
+
+/* ---- all of it ---- */
+
+struct telling {
+	rlock_server_fn on_server;
+	void *ctx;
+};
+
+static enum rlock_status on_node(void *ctx, struct rlock__connection *connection)
+{
+	const struct telling *telling = ctx;
+	struct rlock_server_info info = { .config_sets = -1,
+					  .config_rewrites = -1,
+					  .has_snapshots = -1 };
+
+	take_default("", &info);
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		redisReply *reply = NULL;
+		const char *text = NULL;
+		enum rlock_status status = ask(connection, questions[i].words, &reply, &text);
+
+		if (status == RLOCK_OK && text != NULL)
+			questions[i].take(text, &info);
+		if (reply != NULL)
+			freeReplyObject(reply);
+		if (status != RLOCK_OK)
+			return status;
+	}
+	count_sentinels(connection, &info);
+	info.server = rlock_url_server(rlock__connection_server(connection));
+	telling->on_server(telling->ctx, &info);
+	return RLOCK_OK;
+}
+
+enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
+					 rlock_server_fn on_server, void *ctx)
+{
+	struct telling telling = { on_server, ctx };
+
+	return rlock__nodes_each(conn, index, on_node, &telling);
 }
 
 /* ---- time ---- */
@@ -219,9 +351,10 @@ enum answer { ALLOWED, COMMAND_DENIED, OBJECT_DENIED };
 struct trial {
 	struct rlock_conn *conn;
 	struct rlock__connection *connection;
-	const struct rlock_name *prefix;
-	struct rlock_name name; /* the prefix, and what chance made of the rest */
-	char name_text[RLOCK_NAME_MAX + RLOCK_HOLD_ID_MAX];
+	char chance[RLOCK_HOLD_ID_MAX]; /* in place of the '*' */
+	struct rlock_name name;         /* what keys and channels are those of */
+	char name_text[RLOCK_NAME_MAX + 1];
+	bool is_one, is_any;     /* a name, not a pattern; the pattern of all names */
 	struct rlock__keys keys; /* of the name */
 	rlock_lack_fn report;
 	void *ctx;
@@ -342,7 +475,7 @@ static enum rlock_status try_commands(struct trial *trial, const char *key)
 {
 	const char *eval[] = { "EVAL", "return 1", "0" }, *info[] = { "INFO", "server" };
 	const char *evalsha[] = { "EVALSHA", "0000000000000000000000000000000000000000", "0" };
-	const char *time[] = { "TIME" };
+	const char *time[] = { "TIME" }, *scan[] = { "SCAN", "0", "COUNT", "1" };
 	enum rlock_status status = try_command(trial, ALL, false, 3, eval, &trial->eval);
 	enum answer answer;
 
@@ -354,77 +487,95 @@ static enum rlock_status try_commands(struct trial *trial, const char *key)
 		status = try_command(trial, FAIR, true, 2, info, &answer);
 	if (status == RLOCK_OK)
 		status = try_lists(trial, key);
+	/* Only `rlock list` needs it. */
+	if (status == RLOCK_OK)
+		status = try_command(trial, ALL, true, 4, scan, &answer);
 	return status == RLOCK_OK ? try_making(trial, key) : status;
 }
 
 /* ---- rights: keys and channels ---- */
 
-/* As a pattern for all names with that prefix. */
+/*
+ * As a pattern for all names that were asked for; end is what follows. What redis-cli or ACL SETUSER would not take as it
+ * is, as a blank, is any byte.
+ */
 static void report_pattern(struct trial *trial, char sort, const struct key_right *row,
 			   const char *end)
 {
-	const char *chance = trial->name.text + trial->prefix->len;
 	const char *text = trial->keys.of[row->key].text;
-	const char *cut = memmem(text, trial->keys.of[row->key].len, chance, strlen(chance));
-	char shown[RLOCK_NAME_MAX + RLOCK_RIGHT_MAX];
-	char *right = NULL;
+	size_t len = trial->keys.of[row->key].len, chance_len = strlen(trial->chance);
+	const char *chance = memmem(text, len, trial->chance, chance_len);
+	char right[RLOCK_NAME_MAX + RLOCK_RIGHT_MAX * 2], *to = right;
 
-	if (cut == NULL)
-		return;
-	(void)rlock_escape(text, (size_t)(cut - text), shown, sizeof(shown));
-	if (asprintf(&right, "%c%s*%s", sort, shown, end) < 0)
-		return;
+	*to++ = sort;
+	for (const char *at = text; at < text + len; at++) {
+		if (at == chance) {
+			*to++ = '*';
+			at += chance_len - 1;
+		} else {
+			*to++ = isgraph((unsigned char)*at) && strchr("\"'\\", *at) == NULL ? *at
+											    : '?';
+		}
+	}
+	(void)snprintf(to, sizeof(right) - (size_t)(to - right), "%s", end);
 	report(trial, right, row->kinds, row->is_optional);
-	free(right);
 }
 
 static enum rlock_status try_key(struct trial *trial, const struct key_right *row)
 {
-	const char *key = trial->keys.of[row->key].text;
 	bool is_start = row->key == RLOCK__KEY_TIMEOUTS; /* of keys, of which one is tried */
-	const char *end = is_start                         ? "}:*:rwlock_timeout:*"
-			  : row->key == RLOCK__KEY_PERMITS ? "}:timeout"
-							   : "";
-	enum rlock_status status;
-	enum answer answer;
+	enum rlock_status status = RLOCK_OK;
+	/* Without EVAL it is not known: the right may be there. */
+	enum answer answer = OBJECT_DENIED;
 	char *text = NULL;
 
-	if (asprintf(&text, "%s%s", key, is_start ? ":1:rwlock_timeout:1" : "") < 0)
+	if (asprintf(&text, "%s%s", trial->keys.of[row->key].text,
+		     is_start ? ":1:rwlock_timeout:1" : "") < 0)
 		return rlock__fail_memory(&trial->conn->error);
-	{
+	if (trial->eval == ALLOWED) {
 		/* A script does not touch the key that it is given. */
 		const char *argv[] = { "EVAL", "return 1", "1", text };
 
 		status = run_trial(trial, 4, argv, &answer);
 	}
 	if (status == RLOCK_OK && answer == OBJECT_DENIED)
-		report_pattern(trial, '~', row, end);
+		report_pattern(trial, '~', row, is_start ? ":*:rwlock_timeout:*" : "");
 	free(text);
 	return status;
 }
 
-static enum rlock_status try_publish(struct trial *trial, const struct key_right *row,
-				     const char *end)
+/* end is that of a waiter's own channel, or nothing. */
+static enum rlock_status publish(struct trial *trial, const struct key_right *row, const char *end,
+				 enum answer *out)
 {
-	const struct key_right own = { row->key, row->kinds, true };
+	/* No message of a lock: Redisson passes over it. */
+	const char *argv[] = { "PUBLISH", NULL, "-1" };
 	enum rlock_status status;
-	enum answer answer;
 	char *text = NULL;
 
 	if (asprintf(&text, "%s%s", trial->keys.of[row->key].text, end) < 0)
 		return rlock__fail_memory(&trial->conn->error);
-	{
-		const char *argv[] = { "PUBLISH", text, "0" };
+	argv[1] = text;
+	status = run_trial(trial, 3, argv, out);
+	free(text);
+	return status;
+}
 
-		status = run_trial(trial, 3, argv, &answer);
-	}
-	if (status == RLOCK_OK && answer == OBJECT_DENIED)
-		report_pattern(trial, '&', end[0] != '\0' ? &own : row, "");
-	else if (status == RLOCK_OK && answer == COMMAND_DENIED && !trial->lacks_publish) {
+/* One pattern is for the channel, and for those of waiters. */
+static enum rlock_status try_channel(struct trial *trial, const struct key_right *row)
+{
+	const struct key_right own = { row->key, row->kinds, true };
+	enum answer answer = ALLOWED, own_answer = ALLOWED;
+	enum rlock_status status = publish(trial, row, "", &answer);
+
+	if (status == RLOCK_OK && answer == ALLOWED)
+		status = publish(trial, row, ":1", &own_answer);
+	if (status == RLOCK_OK && answer == COMMAND_DENIED && !trial->lacks_publish) {
 		trial->lacks_publish = true;
 		report(trial, "+publish", ALL, false);
 	}
-	free(text);
+	if (status == RLOCK_OK && (answer != ALLOWED || own_answer != ALLOWED))
+		report_pattern(trial, '&', answer != ALLOWED ? row : &own, "*");
 	return status;
 }
 
@@ -459,15 +610,16 @@ static enum rlock_status try_objects(struct trial *trial)
 	enum rlock_status status;
 	enum answer answer;
 
-	for (size_t i = 0; trial->eval == ALLOWED && i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		/* No pattern may follow "~*", which has them all. */
+		if (trial->is_any && keys[i].key != RLOCK__KEY_LOCK)
+			continue;
 		status = try_key(trial, &keys[i]);
 		if (status != RLOCK_OK)
 			return status;
 	}
 	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
-		status = try_publish(trial, &channels[i], "");
-		if (status == RLOCK_OK)
-			status = try_publish(trial, &channels[i], ":1");
+		status = try_channel(trial, &channels[i]);
 		if (status != RLOCK_OK)
 			return status;
 	}
@@ -481,31 +633,51 @@ static enum rlock_status try_objects(struct trial *trial)
 
 /* ---- all rights ---- */
 
+/*
+ * Sets name to one of the pattern, and probe to one that no client uses, for commands; it is the same unless the pattern
+ * is a name.
+ */
+static enum rlock_status make_names(struct trial *trial, const struct rlock_name *pattern,
+				    struct rlock_name *probe_out)
+{
+	size_t at = strcspn(pattern->text, "*?[\\");
+	const char *after = pattern->text[at] == '*' ? pattern->text + at + 1 : "";
+	/* What else is special in a pattern ends it: the rights are then those for more names. */
+	size_t used = after[strcspn(after, "*?[\\")] == '\0' ? strlen(after) : 0;
+	size_t len = at + strlen(trial->chance) + used;
+
+	trial->is_one = at == pattern->len;
+	trial->is_any = at == 0 && used == 0 && !trial->is_one;
+	if (len > RLOCK_NAME_MAX)
+		return rlock__fail(&trial->conn->error, RLOCK_EINVAL,
+				   "the name is too long for a check");
+	(void)snprintf(trial->name_text, sizeof(trial->name_text), "%.*s%s%.*s", (int)at,
+		       pattern->text, trial->chance, (int)used, after);
+	*probe_out = (struct rlock_name){ trial->name_text, len };
+	trial->name = trial->is_one ? *pattern : *probe_out;
+	return rlock__conn_check_names(trial->conn, &trial->name, 1);
+}
+
 enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
-					const struct rlock_name *prefix, rlock_lack_fn report_lack,
+					const struct rlock_name *pattern, rlock_lack_fn report_lack,
 					void *ctx)
 {
 	struct trial trial = { .conn = conn,
 			       .connection = conn->connections[index],
-			       .prefix = prefix,
 			       .report = report_lack,
 			       .ctx = ctx };
-	char id[RLOCK_HOLD_ID_MAX];
-	enum rlock_status status = rlock_hold_id_new(id);
+	struct rlock_name probe;
+	enum rlock_status status = rlock_hold_id_new(trial.chance);
 
 	if (status != RLOCK_OK)
 		return rlock__fail(&conn->error, status, "cannot get random bytes");
-	if (prefix->len + strlen(id) > RLOCK_NAME_MAX)
-		return rlock__fail(&conn->error, RLOCK_EINVAL, "the name is too long for a check");
-	memcpy(trial.name_text, prefix->text, prefix->len);
-	memcpy(trial.name_text + prefix->len, id, strlen(id) + 1);
-	trial.name = (struct rlock_name){ trial.name_text, prefix->len + strlen(id) };
-	status = rlock__conn_check_names(conn, &trial.name, 1);
+	status = make_names(&trial, pattern, &probe);
 	if (status != RLOCK_OK)
 		return status;
 	if (!rlock__keys_make(&trial.keys, &trial.name))
 		return rlock__fail_memory(&conn->error);
-	status = try_commands(&trial, trial.keys.of[RLOCK__KEY_LOCK].text);
+	/* The lock's key is its name. */
+	status = try_commands(&trial, probe.text);
 	if (status == RLOCK_OK)
 		status = try_objects(&trial);
 	free(trial.keys.memory);

@@ -14,8 +14,8 @@
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/server_error.h"
+#include "nodes.h"
 #include "rlock.h"
-#include "url/url.h"
 
 /* ---- patterns ---- */
 
@@ -103,108 +103,6 @@ static bool glob_fits(const struct rlock_name *pattern, const struct rlock_name 
 		rest = star;
 		at = ++star_at;
 	}
-}
-
-/* ---- nodes ---- */
-
-#define SLOTS 16384
-
-static bool is_range(const redisReply *range)
-{
-	return range->type == REDIS_REPLY_ARRAY && range->elements >= 3 &&
-	       range->element[0]->type == REDIS_REPLY_INTEGER &&
-	       range->element[1]->type == REDIS_REPLY_INTEGER &&
-	       range->element[2]->type == REDIS_REPLY_ARRAY && range->element[2]->elements >= 2 &&
-	       range->element[2]->element[1]->type == REDIS_REPLY_INTEGER;
-}
-
-/* A node that does not know its own host means the one by which it was reached. */
-static const char *host_of(const redisReply *master, const struct rlock__connection *connection)
-{
-	const redisReply *host = master->element[0];
-
-	if (host->type == REDIS_REPLY_STRING && host->len > 0 && strcmp(host->str, "?") != 0)
-		return host->str;
-	return rlock__connection_server(connection)->endpoints.items[0].host;
-}
-
-static enum rlock_status add_master(struct rlock__connection *connection, const redisReply *master,
-				    struct rlock__endpoints *out)
-{
-	const char *host = host_of(master, connection);
-	long long port = master->element[1]->integer;
-	char *copy;
-
-	if (port <= 0 || port > RLOCK__PORT_MAX)
-		return rlock__fail(rlock__connection_error(connection), RLOCK_ESERVER,
-				   "unexpected reply to CLUSTER SLOTS");
-	if (rlock__endpoints_contain(out, host, (int)port))
-		return RLOCK_OK;
-	copy = strdup(host);
-	if (copy == NULL || !rlock__endpoints_add(out, copy, (int)port))
-		return rlock__fail_memory(rlock__connection_error(connection));
-	return RLOCK_OK;
-}
-
-static enum rlock_status read_slots(struct rlock__connection *connection, const redisReply *reply,
-				    struct rlock__endpoints *out)
-{
-	struct rlock__error *error = rlock__connection_error(connection);
-	long long served = 0;
-
-	if (reply->type == REDIS_REPLY_ERROR)
-		return rlock__server_error(error, reply->str, reply->len, NULL);
-	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
-		const redisReply *range = reply->element[i];
-		enum rlock_status status;
-
-		if (!is_range(range))
-			return rlock__fail(error, RLOCK_ESERVER,
-					   "unexpected reply to CLUSTER SLOTS");
-		status = add_master(connection, range->element[2], out);
-		if (status != RLOCK_OK)
-			return status;
-		served += range->element[1]->integer - range->element[0]->integer + 1;
-	}
-	if (served == SLOTS)
-		return RLOCK_OK;
-	return rlock__fail(error, RLOCK_ENET, "%lld of %d slots of the cluster have no master",
-			   SLOTS - served, SLOTS);
-}
-
-static enum rlock_status query(struct rlock__connection *connection, struct rlock__endpoints *out)
-{
-	const char *argv[] = { "CLUSTER", "SLOTS" };
-	size_t lengths[] = { 7, 5 };
-	const struct rlock__command command = { 2, argv, lengths, true };
-	struct rlock__result result;
-	enum rlock_status status;
-
-	rlock__request_begin(connection, &command, INT64_MAX);
-	result = rlock__request_await(connection);
-	status = result.status;
-	if (status == RLOCK_OK)
-		status = read_slots(connection, result.reply, out);
-	if (result.reply != NULL)
-		freeReplyObject(result.reply);
-	return status;
-}
-
-/*
- * Ask a node for all masters that have slots, in no order. RLOCK_ENET: it can't be reached, or some slots have no
- * master, *out then has the others. Free them with rlock__endpoints_free.
- */
-static enum rlock_status list_nodes(struct rlock__connection *connection,
-				    struct rlock__endpoints *out)
-{
-	size_t tries = rlock__connection_url(connection)->endpoints.count;
-	enum rlock_status status;
-
-	/* When a node does not answer, the next request goes to another one. */
-	do
-		status = query(connection, out);
-	while (status == RLOCK_ENET && out->count == 0 && --tries > 0);
-	return status;
 }
 
 /*
@@ -439,70 +337,20 @@ static enum rlock_status list_server(struct rlock_conn *conn,
 	return end_server(&listing, scan_all(&listing));
 }
 
-/* ---- a cluster ---- */
-
-static enum rlock_status list_node(struct rlock_conn *conn,
-				   const struct rlock_list_request *request,
-				   struct rlock__seen *seen, struct rlock__connection *cluster,
-				   const struct rlock__endpoint *node)
-{
-	struct rlock__connection *connection = NULL;
-	enum rlock_status status =
-		rlock__connection_to_node(cluster, node->host, node->port, &connection);
-
-	if (status != RLOCK_OK) {
-		rlock__connection_free(connection);
-		return rlock__fail_memory(&conn->error);
-	}
-	status = list_server(conn, request, seen, connection);
-	if (status != RLOCK_OK) {
-		conn->error = *rlock__connection_error(connection);
-		conn->error.server = rlock_url_server(rlock__connection_url(cluster));
-	}
-	rlock__connection_free(connection);
-	return status;
-}
-
-static enum rlock_status list_cluster(struct rlock_conn *conn,
-				      const struct rlock_list_request *request,
-				      struct rlock__seen *seen, size_t index)
-{
-	struct rlock__endpoints nodes = { 0 };
-	enum rlock_status first = list_nodes(conn->connections[index], &nodes);
-
-	if (first != RLOCK_OK)
-		rlock__conn_copy_error(conn, index);
-	for (size_t i = 0; i < nodes.count && first != RLOCK_CANCELLED; i++) {
-		struct rlock__error error = conn->error;
-		enum rlock_status status =
-			list_node(conn, request, seen, conn->connections[index], &nodes.items[i]);
-
-		if (first == RLOCK_OK)
-			first = status;
-		else
-			conn->error = error;
-	}
-	rlock__endpoints_free(&nodes);
-	return first;
-}
-
 /* ---- all servers ---- */
 
-static enum rlock_status list_one(struct rlock_conn *conn, const struct rlock_list_request *request,
-				  size_t index)
-{
-	struct rlock__seen seen = { 0 };
-	enum rlock_status status;
+/* Of one server; of a cluster this is a call for each node. */
+struct of_server {
+	struct rlock_conn *conn;
+	const struct rlock_list_request *request;
+	struct rlock__seen seen;
+};
 
-	if (rlock__connection_has_cluster(conn->connections[index])) {
-		status = list_cluster(conn, request, &seen, index);
-	} else {
-		status = list_server(conn, request, &seen, conn->connections[index]);
-		if (status != RLOCK_OK)
-			rlock__conn_copy_error(conn, index);
-	}
-	rlock__seen_free(&seen);
-	return status;
+static enum rlock_status on_node(void *ctx, struct rlock__connection *connection)
+{
+	struct of_server *of_server = ctx;
+
+	return list_server(of_server->conn, of_server->request, &of_server->seen, connection);
 }
 
 enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_request *request)
@@ -511,8 +359,10 @@ enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_re
 
 	for (size_t i = 0; i < conn->server_count && first != RLOCK_CANCELLED; i++) {
 		struct rlock__error error = conn->error;
-		enum rlock_status status = list_one(conn, request, i);
+		struct of_server of_server = { conn, request, { 0 } };
+		enum rlock_status status = rlock__nodes_each(conn, i, on_node, &of_server);
 
+		rlock__seen_free(&of_server.seen);
 		if (first == RLOCK_OK)
 			first = status;
 		else

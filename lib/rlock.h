@@ -302,6 +302,8 @@ RLOCK_API const char *rlock_conn_server(const struct rlock_conn *conn, size_t in
 
 /* Texts are empty, and numbers -1, where the server does not tell. All texts are safe for a terminal. */
 struct rlock_server_info {
+	const char
+		*server; /* as rlock_url_server; of a cluster the node, with sentinels the master */
 	char version[RLOCK_FACT_MAX];
 	bool is_valkey;
 	bool is_cluster;
@@ -309,14 +311,24 @@ struct rlock_server_info {
 	int64_t uptime_s;
 	int64_t replicas;
 	char eviction_policy[RLOCK_FACT_MAX];
-	int64_t memory_max;      /* bytes; 0: no limit */
-	int64_t has_append_file; /* 1 or 0 */
-	int64_t has_snapshots;   /* 1 or 0 */
+	int64_t memory_used, memory_max;   /* bytes; max 0: no limit */
+	int64_t has_append_file;           /* 1 or 0 */
+	char append_fsync[RLOCK_FACT_MAX]; /* "always", "everysec", "no" */
+	int64_t has_snapshots;             /* 1 or 0 */
+	int64_t config_sets;               /* calls of CONFIG SET since its start */
+	int64_t config_rewrites;           /* and of CONFIG REWRITE */
+	size_t sentinels;                  /* of the URL; 0: none */
+	size_t sentinels_answered;
 };
 
-/* What the index-th server tells by INFO and CONFIG GET. RLOCK_OK also when it denies both. */
+typedef void (*rlock_server_fn)(void *ctx, const struct rlock_server_info *info);
+
+/*
+ * What the index-th server tells by INFO and CONFIG GET, or each master of a cluster: on_server is called for each, also
+ * where it denies both. RLOCK_OK, or the first failure.
+ */
 RLOCK_API enum rlock_status rlock_conn_server_info(struct rlock_conn *conn, size_t index,
-						   struct rlock_server_info *out);
+						   rlock_server_fn on_server, void *ctx);
 /* How long a PING takes. Call rlock_conn_ping before: else the time to connect is part of it. */
 RLOCK_API enum rlock_status rlock_conn_round_trip(struct rlock_conn *conn, size_t index,
 						  int64_t *us_out);
@@ -332,8 +344,8 @@ RLOCK_API enum rlock_status rlock_conn_look_at_clock(struct rlock_conn *conn, si
 #define RLOCK_RIGHT_MAX 64
 
 /*
- * A right that the user lacks, as ACL SETUSER takes it: "+hset", "~rlock_holds:{nightly*",
- * "&redisson_rwlock:{nightly*".
+ * A right that the user lacks, as ACL SETUSER takes it, with '?' for a blank and the like: "+hset",
+ * "~rlock_holds:{nightly*}", "&redisson_rwlock:{nightly*}*".
  */
 struct rlock_lack {
 	const char *right;
@@ -345,12 +357,12 @@ struct rlock_name;
 typedef void (*rlock_lack_fn)(void *ctx, const struct rlock_lack *lack);
 
 /*
- * Try, on the index-th server, each right that locks need whose names begin with prefix, which may be empty. It makes
- * keys under a random name with that prefix, and removes them. lacks is called for each right that the user does not
- * have. RLOCK_OK: all were tried. RLOCK_EINVAL: prefix is too long.
+ * Try, on the index-th server, each right that locks need whose names fit pattern: "nightly*", or one name; and those of
+ * rlock_list, which are optional. It makes keys under a random name, and removes them. lacks is called for each right that
+ * the user does not have. RLOCK_OK: all were tried. RLOCK_EINVAL: pattern is too long.
  */
 RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
-						  const struct rlock_name *prefix,
+						  const struct rlock_name *pattern,
 						  rlock_lack_fn lacks, void *ctx);
 
 /* ---- locks ---- */

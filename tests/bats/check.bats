@@ -10,8 +10,9 @@ load ../lib/leftovers
 load ../lib/watching
 load ../lib/replicas
 load ../lib/proxying
+load ../lib/inspecting
 
-setup_file() { start_server_at_port --appendonly yes --appendfsync no; }
+setup_file() { start_server_at_port --appendonly yes --appendfsync always; }
 teardown_file() { stop_server; }
 
 setup() { directory_setup; }
@@ -38,7 +39,7 @@ finds() {
 RIGHTS=('~nightly*' '~rlock_*' '~redisson_*' '~{nightly*}:*:rwlock_timeout:*' '~{nightly*}:timeout' '&redisson_*' +eval +evalsha '+client|setname'
 	+subscribe +hlen +hexists +hkeys +hvals +hget +hgetall +hset +hdel +hincrby +incrby +del +exists +type +incr +get +set
 	+zadd +zrem +zrange '+pubsub|numsub' +pttl +pexpire +time +publish +lindex +lpos +lrange +linsert +rpush +lrem
-	+zscore +zcard +info +ping '+config|get')
+	+zscore +zcard +info +ping '+config|get' +scan)
 
 # limited RULE...: RLOCK_URL is that of a user with these rights.
 limited() {
@@ -52,7 +53,8 @@ limited() {
 	finds ok version '(Redis|Valkey) [0-9]'
 	finds ok role master
 	finds ok eviction noeviction
-	finds ok persistence append-only
+	finds ok persistence 'append-only file, appendfsync always$'
+	finds ok memory '[0-9.]+ [KM]B used, without a limit'
 	finds ok latency 'median [0-9.]+ ms, worst [0-9.]+ ms, of 20'
 	finds ok clock "as fast as this machine's"
 	finds ok rights all
@@ -60,6 +62,7 @@ limited() {
 	finds ok kernel has
 	finds ok proc shows
 	refute_line --regexp '^BAD'
+	assert_equal "${lines[-1]}" 'sound: locks can be relied on here, within limits, see replicas'
 	no_keys
 }
 
@@ -82,16 +85,16 @@ limited() {
 		run rlock check 'nightly*'
 		case $right in
 		# Without these locks work, or all but semaphores.
-		+incr | '+pubsub|numsub' | +incrby | '~{nightly*}:timeout') level='note' && assert_equal "$status" 0 ;;
+		+incr | +scan | '+pubsub|numsub' | +incrby | '~{nightly*}:timeout') level='note' && assert_equal "$status" 0 ;;
 		*) level=BAD && assert_equal "$status" 77 ;;
 		esac
 		case $right in
 		'~nightly*') finds "$level" rights '.* ~nightly\*' ;;
-		'~rlock_*') finds "$level" rights '.* ~rlock_holds:\{nightly\* .*~rlock_turn:\{nightly\*' ;;
-		'~redisson_*') finds "$level" rights '.* ~redisson_lock_queue:\{nightly\*' ;;
+		'~rlock_*') finds "$level" rights '.* ~rlock_holds:\{nightly\*\} .*~rlock_turn:\{nightly\*\}' ;;
+		'~redisson_*') finds "$level" rights '.* ~redisson_lock_queue:\{nightly\*\}' ;;
 		'~{nightly*}:timeout') finds "$level" rights '.* ~\{nightly\*\}:timeout' ;;
 		'~{'*) finds "$level" rights '.* ~\{nightly\*\}:\*:rwlock_timeout:\*' ;;
-		'&'*) finds "$level" rights '.* &redisson_lock__channel:\{nightly\* .*&redisson_rwlock:\{nightly\*' ;;
+		'&'*) finds "$level" rights '.* &redisson_lock__channel:\{nightly\*\}\* .*&redisson_rwlock:\{nightly\*\}\*' ;;
 		*) finds "$level" rights ".* \\${right/|/\\|}( |\$)" ;;
 		esac
 		# Without DEL they expire at once.
@@ -102,15 +105,58 @@ limited() {
 @test "the rights that are named are enough" {
 	limited '~nightly*' '&redisson_*' +ping +info '+config|get' +eval
 	run -77 rlock check 'nightly*'
-	local named
-	named=$(sed -nE 's/^BAD +rights .*ACL SETUSER limited //p' <<<"$output")
-	# shellcheck disable=SC2086
-	redis acl setuser limited $named >/dev/null
+	paste_rights
 	run -0 rlock check 'nightly*'
 	finds ok rights all
 	run -0 rlock fair nightly -- true
 	run -0 rlock wlock nightly -- true
 	run -0 rlock sem --permits 2 nightly-sem -- true
+}
+
+# paste_rights: runs the line that is in the output, as it stands.
+paste_rights() {
+	sed -nE 's/^(BAD|note) +rights .*try: //p' <<<"$output" | redis-cli -s "$SERVER_SOCKET" >pasted
+	assert_equal "$(cat pasted)" OK
+}
+
+@test "the line of rights can be pasted where no pattern was given, and says that a pattern narrows it" {
+	limited +ping +info '+config|get'
+	run -77 rlock check
+	finds BAD rights "plain, fair, .* ~\\* is for all keys, and rlock check 'PATTERN' for those of some names: try: "
+	paste_rights
+	run -0 rlock check
+	finds ok rights all
+	run -0 rlock list
+}
+
+@test "the line of rights is for the name or the pattern that was asked for, and no other" {
+	local asked other
+	for asked in 'job of alice' 'job-*-north' nightly; do
+		limited +ping +info '+config|get'
+		run -77 rlock check "$asked"
+		paste_rights
+		run -0 rlock check "$asked"
+		finds ok rights all
+		for other in 'job of bob' job-1-south nightly-2; do
+			run -77 rlock run "$other" -- true
+		done
+		run -0 rlock read "${asked/\*/7}" -- true
+		run -0 rlock fair "${asked/\*/7}" -- true
+	done
+}
+
+@test "rights that only list needs are a note, with the line" {
+	limited "${RIGHTS[@]}" -scan
+	run -0 rlock check 'nightly*'
+	finds note rights 'all that locks need, but not all that list and waiters use: try: ACL SETUSER limited \+scan$'
+	paste_rights
+	run -0 rlock list 'nightly*'
+}
+
+@test "the line of the role names the user" {
+	limited "${RIGHTS[@]}" -info
+	run -0 rlock check 'nightly*'
+	finds note role 'unknown: .* try: ACL SETUSER limited \+info$'
 }
 
 @test "a user that has rights to plain locks only is told which locks cannot be used" {
@@ -145,7 +191,7 @@ limited() {
 @test "missing rights that only semaphores need are a note" {
 	limited "${RIGHTS[@]}" -incrby
 	run -0 rlock check 'nightly*'
-	finds note rights "all that locks need, but semaphores can't be used: for these try: ACL SETUSER limited \\+incrby$"
+	finds note rights "all that locks need, but semaphores can't be used: try: ACL SETUSER limited \\+incrby$"
 	run -77 rlock sem --permits 2 nightly-sem -- true
 }
 
@@ -181,6 +227,60 @@ limited() {
 	finds BAD eviction 'volatile-ttl deletes locks'
 }
 
+@test "a server that is full is not sound, and one that is nearly full is a note" {
+	local used
+	redis config set maxmemory 1mb >/dev/null
+	run -78 rlock check
+	finds BAD memory 'full, [0-9.]+ [KM]B of 1.0 MB used: it grants no lock'
+	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see memory"
+	used=$(redis info memory | sed -n 's/^used_memory:\([0-9]*\).*/\1/p')
+	redis config set maxmemory $((used + used / 15)) >/dev/null
+	run -0 rlock check
+	finds note memory '[0-9.]+ [KM]B of [0-9.]+ [KM]B used'
+}
+
+@test "a server that writes its file once a second, or loses a CONFIG SET, is noted" {
+	start_server_in bare --appendonly yes --appendfsync everysec
+	run -0 rlock check -u "unix://$PWD/bare/redis.sock"
+	finds note persistence 'append-only file, appendfsync everysec: a crash of its machine loses'
+	[[ $(redis info server) =~ redis_version:6 ]] || {
+		refute_line --regexp '^note +config'
+		redis-cli -s bare/redis.sock config set appendfsync always >/dev/null
+		run -0 rlock check -u "unix://$PWD/bare/redis.sock"
+		finds note config 'CONFIG SET was called 1 time .* a restart loses what was set: try: CONFIG REWRITE$'
+		finds ok persistence 'append-only file, appendfsync always$'
+	}
+}
+
+@test "check without a server says that each machine locks on its own" {
+	unset RLOCK_URL
+	run rlock check
+	finds note url 'the default, since no server is named anywhere: each machine then locks on a server of its own'
+	finds note url 'redis://127.0.0.1:6379, the default$'
+	run rlock check --json
+	assert_output --partial '"level":"note","subject":"url"'
+	RLOCK_URL=unix://$SERVER_SOCKET run -0 rlock check
+	refute_line --regexp '^note +url'
+}
+
+@test "check --json has the conclusion" {
+	run -0 rlock check --json
+	assert_output --regexp '"sound":true,"conclusion":"sound: locks can be relied on here, '
+	redis config set maxmemory 1mb >/dev/null
+	run -78 rlock check --json
+	assert_output --partial '"sound":false,"conclusion":"NOT SOUND: '
+}
+
+@test "check has colours on a terminal, unless NO_COLOR is set" {
+	export TERM=xterm
+	run -0 on_terminal 80 rlock check
+	assert_output --partial $'\e[32mok  \e[0m'
+	NO_COLOR=1 run -0 on_terminal 80 rlock check
+	refute_output --partial $'\e['
+	run -0 rlock check
+	refute_output --partial $'\e['
+}
+
 @test "a server without persistence or replicas is noted" {
 	start_server_in bare
 	run -0 rlock check -u "unix://$PWD/bare/redis.sock"
@@ -192,6 +292,8 @@ limited() {
 	replicated_servers
 	run -78 rlock check -u "unix://$PWD/two/redis.sock"
 	finds BAD role 'slave: cannot grant a lock'
+	run -0 rlock check
+	finds note replicas '1, but no lock waits for them: .* try: --replicas 1$'
 	run -0 rlock check --replicas 1
 	finds ok replicas 1
 	run -78 rlock check --replicas 2

@@ -97,6 +97,18 @@ is_answered() {
 
 # ---- use ----
 
+@test "check says which master the sentinels name, and how many of them answered" {
+	run -0 rlock check
+	assert_line --regexp "^ok +sentinels +3 of 3 answered, the master is redis://127.0.0.1:$(port_of 1)/0\$"
+	assert_line --regexp '^note +replicas +0, but no lock waits for them: .* try: --replicas 1$'
+	freeze_sentinels 3
+	run -0 rlock check --connect-timeout 1s
+	assert_line --regexp '^note +sentinels +2 of 3 answered'
+	freeze_sentinels 2
+	run -69 rlock check --connect-timeout 1s
+	assert_line --regexp '^BAD +sentinels +1 of 3 answered'
+}
+
 @test "the lock is on the server that the sentinels name, and its exit status is the command's" {
 	run -3 rlock run a -- sh -c 'ask_redis "$SERVER_SOCKET" exists a; exit 3'
 	assert_output 1
