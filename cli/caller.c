@@ -11,6 +11,7 @@
 #include "caller.h"
 #include "local.h"
 #include "options/opts.h"
+#include "options/servers.h"
 #include "sys/os.h"
 
 static void trace(void *ctx, const char *server, const char *step)
@@ -79,12 +80,12 @@ int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn
 {
 	bool lacks_password = rlock_conn_error_lacks_password(conn);
 	const char *origin = "";
-	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX];
+	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX], buffer[ORIGIN_MAX];
 
 	if (status == RLOCK_EAUTH || lacks_password)
-		origin = opts->password_origin;
+		origin = servers_password_origin(opts, buffer);
 	else if (rlock_conn_error_is_unreachable(conn))
-		origin = opts->server_origin;
+		origin = servers_origin(opts, buffer);
 	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name),
 		      failure_print(conn, origin, why));
 	return lacks_password ? EXIT_CONFIG : exit_code_of(status);

@@ -20,6 +20,9 @@
 #include "caller.h"
 #include "local.h"
 #include "options/opts.h"
+#include "options/servers.h"
+#include "options/load.h"
+#include "options/usage.h"
 #include "process_lock/runtime_dir.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
@@ -388,10 +391,11 @@ static bool is_default_url(const struct setting *setting)
 /* The likeliest reason for a job that runs twice. */
 static enum rlock_status check_url(struct check *check)
 {
-	const struct settings *settings = &check->opts->settings;
+	struct setting next;
+	size_t at = 0;
 
-	for (size_t i = 0; i < settings->count; i++)
-		if (is_default_url(&settings->items[i]))
+	while (load_setting(check->opts, &at, &next))
+		if (is_default_url(&next))
 			find(check, FINDING_NOTE,
 			     "the default, since no server is named anywhere: each machine then "
 			     "locks on a server of its own: set RLOCK_URL, or url = in "
@@ -631,8 +635,10 @@ static const struct {
 /* The exit code of the failure that kept it from going on, or 0. */
 static int check_server(struct check *check)
 {
+	char origin[ORIGIN_MAX];
+
 	findings_about(check, rlock_conn_server(check->conn, check->index),
-		       check->opts->server_origin);
+		       servers_origin(check->opts, origin));
 	for (size_t i = 0; i < sizeof(server_checks) / sizeof(server_checks[0]); i++) {
 		enum rlock_status status;
 
@@ -659,7 +665,7 @@ static const char *subject_of(const struct setting *setting)
 	return setting->option != NULL ? setting->option : setting->variable;
 }
 
-static const char *where(const struct settings *settings, const struct setting *setting,
+static const char *where(const struct opts *opts, const struct setting *setting,
 			 char out[WHERE_MAX])
 {
 	switch (setting->source) {
@@ -671,7 +677,7 @@ static const char *where(const struct settings *settings, const struct setting *
 		(void)snprintf(out, WHERE_MAX, "from %s in the environment", setting->variable);
 		return out;
 	case SOURCE_FILE:
-		(void)snprintf(out, WHERE_MAX, "from %s:%zu", settings->config, setting->line);
+		(void)snprintf(out, WHERE_MAX, "from %s:%zu", opts->config_file, setting->line);
 		return out;
 	case SOURCE_DEFAULT:
 		break;
@@ -680,14 +686,16 @@ static const char *where(const struct settings *settings, const struct setting *
 }
 
 /* Text: a line for each, as a part of the findings. They are no part of the conclusion: most are as they should be. */
-static void check_settings_print(struct check *check, const struct settings *settings)
+static void check_settings_print(struct check *check, const struct opts *opts)
 {
 	int width = check->subject_width;
+	struct setting next;
+	size_t at = 0;
 
 	findings_about(check, "options", "");
 	check->subject_width = NAME_WIDTH;
-	for (size_t i = 0; i < settings->count; i++) {
-		const struct setting *setting = &settings->items[i];
+	while (load_setting(opts, &at, &next)) {
+		const struct setting *setting = &next;
 		bool is_ignored = setting->ignored[0] != '\0';
 		char value[USAGE_SHOWN_MAX], buffer[WHERE_MAX], text[TEXT_MAX];
 
@@ -695,7 +703,7 @@ static void check_settings_print(struct check *check, const struct settings *set
 		(void)snprintf(
 			text, sizeof(text), "%s, %s%s%s%s",
 			setting->value != NULL ? usage_show(setting->value, value) : "(not shown)",
-			where(settings, setting, buffer), is_ignored ? ": not used: " : "",
+			where(opts, setting, buffer), is_ignored ? ": not used: " : "",
 			setting->ignored,
 			setting->is_of_other_verbs && !is_ignored ? ", for other verbs" : "");
 		print(check, is_ignored || is_default_url(setting) ? FINDING_NOTE : FINDING_OK,
@@ -722,11 +730,14 @@ static void put_value(struct json *json, const char *value)
 }
 
 /* JSON: a member of the open object. */
-static void check_settings_json(struct json *json, const struct settings *settings)
+static void check_settings_json(struct json *json, const struct opts *opts)
 {
+	struct setting next;
+	size_t at = 0;
+
 	json_open(json, "options", '[');
-	for (size_t i = 0; i < settings->count; i++) {
-		const struct setting *setting = &settings->items[i];
+	while (load_setting(opts, &at, &next)) {
+		const struct setting *setting = &next;
 		bool is_of_file = setting->source == SOURCE_FILE;
 
 		json_open(json, NULL, '{');
@@ -734,7 +745,7 @@ static void check_settings_json(struct json *json, const struct settings *settin
 		put_value(json, setting->value);
 		json_text(json, "source", source_name(setting->source));
 		json_text(json, "variable", setting->variable != NULL ? setting->variable : "");
-		json_text(json, "file", is_of_file ? settings->config : "");
+		json_text(json, "file", is_of_file ? opts->config_file : "");
 		if (is_of_file)
 			json_number(json, "line", (int64_t)setting->line);
 		else
@@ -964,12 +975,12 @@ int cmd_check(const struct opts *opts, struct rlock_conn *conn)
 			code = failure;
 	}
 	if (!opts->json)
-		check_settings_print(&check, &opts->settings);
+		check_settings_print(&check, opts);
 	check_machine(&check);
 	if (opts->json) {
 		end_part(&check);
 		json_close(&check.json, ']');
-		check_settings_json(&check.json, &opts->settings);
+		check_settings_json(&check.json, opts);
 		json_bool(&check.json, "sound", check.code == 0);
 	}
 	print_conclusion(&check);

@@ -195,15 +195,14 @@ static int report_process_1(const struct verb *verb, const struct opts *opts)
 	char names[NAMES_SHOWN_MAX];
 	struct usage_line line;
 
-	usage_line_begin(&line, verb->name);
-	usage_line_add_plain(&line, "--on-lost ignore");
 	/* The corrected line must not have a second --on-lost, the one that the user gave. */
-	if (opts->on_lost == ON_LOST_DEFAULT) {
-		usage_line_add(&line, opts->words, opts->word_count);
-	} else {
-		usage_line_add_plain(&line, "--pid 1");
+	bool is_new = opts->on_lost == ON_LOST_DEFAULT;
+
+	usage_line(&line, PLAIN("rlock"), PLAIN(verb->name),
+		   { is_new ? "--on-lost ignore" : "--on-lost ignore --pid 1", opts->words,
+		     is_new ? opts->word_count : 0 });
+	if (!is_new)
 		usage_line_add_names(&line, opts->names, opts->name_count);
-	}
 	message_error("%s: a lost lock would end what process 1 has started: try: %s",
 		      names_show(opts->names, opts->name_count, names), line.text);
 	return EXIT_USAGE;

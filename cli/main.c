@@ -10,7 +10,7 @@
 #include "base/print.h"
 #include "caller.h"
 #include "log/event_log.h"
-#include "options/help.h"
+#include "options/opts.h"
 #include "options/load.h"
 #include "options/table.h"
 #include "options/usage.h"
@@ -104,8 +104,7 @@ static int report_no_help(const char *name)
 
 	if (nearest == NULL)
 		return report_no_verb(name, NULL);
-	usage_line_begin(&line, "help");
-	usage_line_add_plain(&line, nearest);
+	usage_line(&line, PLAIN("rlock help"), PLAIN(nearest));
 	return report_no_verb(name, &line);
 }
 
@@ -159,13 +158,11 @@ static bool has_command(int argc, char **argv)
 }
 
 /* What the verb needs at least; NULL: nothing. */
-static void add_operands(struct usage_line *line, const struct verb *verb)
+static const char *operands_of(const struct verb *verb)
 {
 	if (verb == NULL || verb->command == COMMAND_NONE_BUT_PATTERN)
-		return;
-	usage_line_add_plain(line, "NAME");
-	if (verb->command == COMMAND_NEEDED)
-		usage_line_add_plain(line, "-- COMMAND");
+		return NULL;
+	return verb->command == COMMAND_NEEDED ? "NAME -- COMMAND" : "NAME";
 }
 
 /* A mistyped verb; or none, before a name and a command: then run was meant. */
@@ -176,13 +173,10 @@ static int report_unknown_verb(int argc, char **argv)
 
 	/* With nothing but a command after it, the word was the name. */
 	if (nearest != NULL && (argc == 2 || strcmp(argv[2], "--") != 0)) {
-		usage_line_begin(&line, nearest);
-		usage_line_add(&line, argv + 2, (size_t)(argc - 2));
-		if (argc == 2)
-			add_operands(&line, verbs_find(nearest));
+		usage_line(&line, PLAIN("rlock"), { nearest, argv + 2, (size_t)(argc - 2) },
+			   PLAIN(argc == 2 ? operands_of(verbs_find(nearest)) : NULL));
 	} else if (has_command(argc, argv)) {
-		usage_line_begin(&line, "run");
-		usage_line_add(&line, argv + 1, (size_t)(argc - 1));
+		usage_line(&line, { "rlock run", argv + 1, (size_t)(argc - 1) });
 	} else {
 		return report_no_verb(argv[1], NULL);
 	}
@@ -200,15 +194,12 @@ static int report_option_first(int argc, char **argv)
 	while (index < count && (span = table_span(VERBS_ALL, argv[index])) > 0)
 		index += span;
 	if (index < count && verbs_find(argv[index]) != NULL) {
-		usage_line_begin(&line, argv[index]);
-		usage_line_add(&line, argv + 1, index - 1);
-		usage_line_add(&line, argv + index + 1, count - index - 1);
+		usage_line(&line, PLAIN("rlock"), { argv[index], argv + 1, index - 1 },
+			   { NULL, argv + index + 1, count - index - 1 });
 	} else if (index < count && argv[index][0] != '-' && has_command(argc, argv)) {
-		usage_line_begin(&line, "run");
-		usage_line_add(&line, argv + 1, count - 1);
+		usage_line(&line, { "rlock run", argv + 1, count - 1 });
 	} else {
-		usage_line_begin(&line, "VERB");
-		usage_line_add_plain(&line, "[OPTION...] NAME... [-- COMMAND [ARG...]]");
+		usage_line(&line, PLAIN("rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]"));
 	}
 	message_error("the verb comes first: see 'rlock help', or try: %s", line.text);
 	return EXIT_USAGE;
@@ -225,7 +216,7 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 	if (is_done)
 		return output_end(0);
 	if (opts.log != NULL)
-		code = event_log_setup(opts.log, opts.is_log_json);
+		code = event_log_setup(opts.log, opts.log_format == LOG_JSON);
 	if (code == 0)
 		code = verb->main != NULL ? verb->main(verb, &opts) : caller_run(&opts, verb->act);
 	load_free(&opts);

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "options/verb.h"
+#include "options/opts.h"
 
 extern const struct verb verbs[];
 extern const size_t verb_count;

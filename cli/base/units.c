@@ -1,6 +1,6 @@
 /*
  * Numbers, durations and times of day, as people write and read them. Which of them an option takes, and what is said of
- * a bad one, is value.c's business.
+ * a bad one, is table.c's business.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -55,8 +55,7 @@ static int report_denied(const char *program, const char *path)
 				? "Permission denied: is its file system mounted with noexec?"
 				: "Permission denied: its mode allows other users to run it, or its "
 				  "file system is mounted with noexec");
-	usage_line_begin_command(&line, "Permission denied: it is not executable: try: chmod +x");
-	usage_line_add(&line, &word, 1);
+	usage_line(&line, { "Permission denied: it is not executable: try: chmod +x", &word, 1 });
 	return report_cannot_run(program, line.text);
 }
 
@@ -77,14 +76,13 @@ static bool is_for_shell(const char *word)
 
 static void add_shell_text(struct usage_line *line, char *const command[], size_t count)
 {
-	struct usage_line arguments = { .len = 0 };
+	struct usage_line arguments;
 	char *text = NULL;
 
-	usage_line_add(&arguments, command + 1, count - 1);
-	usage_line_add_plain(line, "sh -c");
+	usage_line(&arguments, { NULL, command + 1, count - 1 });
 	if (asprintf(&text, "%s%s", command[0], arguments.text) < 0)
 		return;
-	usage_line_add(line, &text, 1);
+	usage_line_add(line, &(struct line_part){ "sh -c", &text, 1 });
 	free(text);
 }
 
@@ -95,17 +93,13 @@ static int report_not_found(const struct verb *verb, const struct opts *opts)
 	const char *program = command[0];
 	struct usage_line line;
 	char shown[SHOWN_MAX];
-	size_t count = 1;
+	size_t count = usage_count(command);
 
-	while (command[count] != NULL)
-		count++;
-	usage_line_begin(&line, verb->name);
-	usage_line_add(&line, opts->words, opts->word_count);
-	usage_line_add_plain(&line, "--");
+	usage_line(&line, PLAIN("rlock"), { verb->name, opts->words, opts->word_count },
+		   PLAIN("--"));
 	(void)rlock_escape(program, strlen(program), shown, sizeof(shown));
 	if (strcmp(program, "-c") == 0) {
-		usage_line_add_plain(&line, "sh");
-		usage_line_add(&line, command, count);
+		usage_line_add(&line, &(struct line_part){ "sh", command, count });
 	} else if (is_for_shell(program)) {
 		add_shell_text(&line, command, count);
 	} else {

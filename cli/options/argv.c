@@ -1,6 +1,6 @@
 /*
- * Reads the command line by argtable2, whose table is made of the option table, and which only ever sees the words
- * before "--". What the options mean together is load.c's business.
+ * Reads the command line: cuts it at "--", has argtable2, whose table is made of the option table, read what is before,
+ * and finds out whether a part is missing. What the options mean together is load.c's business.
  */
 #include <argtable2.h>
 #include <stdio.h>
@@ -8,14 +8,213 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/least.h"
 #include "base/message.h"
 #include "options/argv.h"
-#include "options/command_line.h"
-#include "options/merge.h"
 #include "options/table.h"
 #include "options/usage.h"
 
 #define NAMES_MAX 64
+
+/* ---- its words ---- */
+
+bool argv_cut(int argc, char **argv, struct opts *opts)
+{
+	size_t first = argc < 2 ? (size_t)argc : 2;
+	size_t end = first, size = 0;
+	char **block, *text;
+
+	while (end < (size_t)argc && strcmp(argv[end], "--") != 0)
+		size += strlen(argv[end++]) + 1;
+	opts->word_count = end - first;
+	opts->command = end < (size_t)argc ? argv + end + 1 : NULL;
+	opts->words_size = (opts->word_count + 2) * sizeof(char *) + size;
+	block = malloc(opts->words_size);
+	text = block != NULL ? (char *)(block + opts->word_count + 2) : NULL;
+	for (size_t i = 0; i < opts->word_count; i++) {
+		if (block != NULL) {
+			block[i + 1] = text;
+			text = stpcpy(text, argv[first + i]) + 1;
+		}
+		/* Any word may contain a password: which words are values of options is not known yet. */
+		usage_hide_secret(argv[first + i], i > 0 ? argv[first + i - 1] : NULL);
+	}
+	if (block == NULL)
+		return false;
+	block[0] = argv[0]; /* argtable wants a word before the first */
+	opts->words = block + 1;
+	opts->words[opts->word_count] = NULL;
+	return true;
+}
+
+void argv_free(struct opts *opts)
+{
+	if (opts->words == NULL)
+		return;
+	/* There may be a password in the words. */
+	explicit_bzero(opts->words - 1, opts->words_size);
+	free(opts->words - 1);
+	opts->words = NULL;
+}
+
+/* ---- is a part missing? ---- */
+
+static bool is_name_option(const char *word)
+{
+	return strcmp(word, "--name") == 0 || strncmp(word, "--name=", strlen("--name=")) == 0;
+}
+
+/*
+ * Guess where COMMAND begins when its "--" was left out: after the name, which is the first word that is neither an
+ * option nor an option's value, and after the options that follow the name. opts->word_count: nowhere.
+ */
+static size_t guess_command(const struct opts *opts)
+{
+	bool has_name = false;
+	size_t i = 0;
+
+	while (i < opts->word_count) {
+		size_t span = table_span((unsigned)opts->verb->set, opts->words[i]);
+
+		/* An unknown option before the name: only that is then reported. */
+		if (!has_name && span == 0 && opts->words[i][0] == '-')
+			return opts->word_count;
+		if (has_name && span == 0)
+			break;
+		has_name = has_name || span == 0 || is_name_option(opts->words[i]);
+		i += span == 0 ? 1 : span;
+	}
+	return least_size(i, opts->word_count);
+}
+
+/*
+ * The line that was meant: plain words behind the verb, the user's words up to index, plain words, the rest of the
+ * user's words, and the command.
+ */
+static void correct(const struct opts *opts, const char *verb_name, const char *before,
+		    size_t index, const char *between, struct usage_line *out)
+{
+	usage_line(
+		out, PLAIN("rlock"), PLAIN(verb_name), { before, opts->words, index },
+		{ between, opts->words + index, opts->word_count - index },
+		{ opts->command != NULL ? "--" : NULL, opts->command, usage_count(opts->command) });
+}
+
+/* Shows the line with "--" before its index-th word, or at its end. */
+static int report_needs_command(const struct opts *opts, size_t index)
+{
+	bool has_rest = index < opts->word_count;
+	bool is_for_shell = has_rest && strcmp(opts->words[index], "-c") == 0; /* as with flock */
+	struct usage_line line;
+
+	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, index },
+		   PLAIN(has_rest || opts->name_count > 0 ? NULL : "NAME"),
+		   { is_for_shell ? "-- sh" : "--", opts->words + index, opts->word_count - index },
+		   PLAIN(has_rest ? NULL : "COMMAND"));
+	if (opts->verb->command == COMMAND_NEEDED)
+		message_error("%s needs a command after '--': try: %s", opts->verb->name,
+			      line.text);
+	else
+		message_error("there is nothing after '--': try: %s", line.text);
+	return EXIT_USAGE;
+}
+
+/* What is behind the dashes may be the name. */
+static int report_takes_no_command(const struct opts *opts)
+{
+	size_t count = opts->name_count > 0 ? 0 : usage_count(opts->command);
+	struct usage_line line;
+
+	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
+		   { opts->name_count > 0 || count > 0 ? NULL : "NAME", opts->command, count });
+	message_error("%s takes no '--' and no command: try: %s", opts->verb->name, line.text);
+	return EXIT_USAGE;
+}
+
+int argv_report_no_holder(const struct opts *opts)
+{
+	struct usage_line for_process, for_command;
+	const char *verb_name = opts->verb->name;
+	size_t index = guess_command(opts);
+
+	correct(opts, verb_name, "--pid $$", opts->word_count, NULL, &for_process);
+	if (index == opts->word_count) {
+		message_error("%s without a COMMAND needs --pid or --owner: try: %s", verb_name,
+			      for_process.text);
+		return EXIT_USAGE;
+	}
+	/* What looks like another name may be a command whose "--" was left out. */
+	correct(opts, strcmp(verb_name, "lock") == 0 ? "run" : verb_name, NULL, index, "--",
+		&for_command);
+	message_error("%s without a COMMAND needs --pid or --owner: try: %s, or with a COMMAND: %s",
+		      verb_name, for_process.text, for_command.text);
+	return EXIT_USAGE;
+}
+
+int argv_report_no_permits(const struct opts *opts)
+{
+	struct usage_line line;
+
+	correct(opts, opts->verb->name, "--permits 3", opts->word_count, NULL, &line);
+	message_error("%s needs --permits, how many there are in all: try: %s", opts->verb->name,
+		      line.text);
+	return EXIT_USAGE;
+}
+
+/* Whether a word says whose a lock without a COMMAND is, or that none is meant. */
+static bool has_holder(const struct opts *opts)
+{
+	for (size_t i = 0; i < opts->word_count; i++) {
+		const char *word = opts->words[i];
+		const struct opt *opt = NULL;
+		size_t matches;
+
+		if (strncmp(word, "--", 2) == 0)
+			opt = table_by_name((unsigned)opts->verb->set, word + 2,
+					    strcspn(word + 2, "="), &matches);
+		if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 ||
+		    opt == &opt_table[OPT_PID] || opt == &opt_table[OPT_OWNER] ||
+		    opt == &opt_table[OPT_RESIZE])
+			return true;
+	}
+	return false;
+}
+
+/*
+ * That no words look like a command without "--" before it, where the verb needs a command, or nothing says whose the
+ * lock is without one. 0, or the exit code after one line by message_error.
+ */
+static int check_cut(const struct opts *opts)
+{
+	size_t index;
+
+	if (opts->command != NULL ||
+	    (opts->verb->command != COMMAND_NEEDED && opts->verb->command != COMMAND_OPTIONAL))
+		return 0;
+	index = guess_command(opts);
+	if (index == opts->word_count)
+		return 0;
+	if (opts->verb->command == COMMAND_NEEDED)
+		return report_needs_command(opts, index);
+	return has_holder(opts) ? 0 : argv_report_no_holder(opts);
+}
+
+/* That the line has all parts that the verb needs, and no others. 0, or the exit code likewise. */
+static int check_parts(const struct opts *opts)
+{
+	enum command_need need = opts->verb->command;
+	struct usage_line line;
+
+	if ((need == COMMAND_NONE || need == COMMAND_NONE_BUT_PATTERN) && opts->command != NULL)
+		return report_takes_no_command(opts);
+	if (opts->command != NULL ? *opts->command == NULL : need == COMMAND_NEEDED)
+		return report_needs_command(opts, opts->word_count);
+	if (opts->name_count > 0)
+		return 0;
+	correct(opts, opts->verb->name, NULL, opts->word_count, "NAME", &line);
+	message_error("%s needs the name of a lock: try: %s", opts->verb->name, line.text);
+	return EXIT_USAGE;
+}
 
 /* ---- argtable ---- */
 
@@ -53,7 +252,7 @@ static void argtable_add(struct argtable *table, bool with_value, int max)
 		    (opt->value != NULL) != with_value)
 			continue;
 		table->opts[table->count] = opt;
-		if (opt->id == OPT_HELP) {
+		if (id == OPT_HELP) {
 			table->opts[table->count + 1] = opt;
 			table->entries[table->count++] = arg_litn(opt->letter, NULL, 0, max, NULL);
 			table->entries[table->count++] = arg_litn(NULL, opt->name, 0, max, NULL);
@@ -66,7 +265,7 @@ static void argtable_add(struct argtable *table, bool with_value, int max)
 /* False when out of memory. */
 static bool argtable_make(struct argtable *table, const struct verb *verb, size_t word_count)
 {
-	int max = (int)word_count + 1; /* no limit: merge_add rejects repetitions, as in a file */
+	int max = (int)word_count + 1; /* no limit: table_give rejects repetitions, as in a file */
 
 	*table = (struct argtable){ .verb = verb };
 	/* Options with a value go first, see find_flag_with_value. */
@@ -85,14 +284,14 @@ static void argtable_free(struct argtable *table)
 	arg_freetable(table->entries, table->count + 2);
 }
 
-static void argtable_parse(struct argtable *table, const struct command_line *line)
+static void argtable_parse(struct argtable *table, const struct opts *opts)
 {
 	static char *nothing[] = { NULL };
 	char **saved_environ = environ;
 
 	/* With POSIXLY_CORRECT in it, getopt_long would stop at the first name. */
 	environ = nothing;
-	(void)arg_parse((int)line->count + 1, line->words - 1, table->entries);
+	(void)arg_parse((int)opts->word_count + 1, opts->words - 1, table->entries);
 	environ = saved_environ;
 }
 
@@ -103,8 +302,8 @@ static void argtable_parse(struct argtable *table, const struct command_line *li
  * index of the option were an unknown letter. The index is above argtable's errors, since more options than these have
  * a value and are before it in the table; but it may be a letter's code, too, so the words say which it is.
  */
-static const struct opt *find_flag_with_value(const struct argtable *table,
-					      const struct command_line *line, int error)
+static const struct opt *find_flag_with_value(const struct argtable *table, const struct opts *opts,
+					      int error)
 {
 	const struct opt *flag;
 	size_t matches;
@@ -112,8 +311,8 @@ static const struct opt *find_flag_with_value(const struct argtable *table,
 	if (error <= ARG_EMISSARG || (size_t)error >= table->count)
 		return NULL;
 	flag = table->opts[error];
-	for (size_t i = 0; i < line->count; i++) {
-		const char *word = line->words[i];
+	for (size_t i = 0; i < opts->word_count; i++) {
+		const char *word = opts->words[i];
 		size_t len = strcspn(word, "=");
 
 		if (strncmp(word, "--", 2) == 0 && word[len] == '=' &&
@@ -211,7 +410,7 @@ static bool is_empty_value(const struct arg_end *end, int index)
 /*
  * Report the first error; arg_print_errors() would repeat passwords, and has no corrected line. 0 when there is none.
  */
-static int report_parse_error(const struct argtable *table, const struct command_line *line)
+static int report_parse_error(const struct argtable *table, const struct opts *opts)
 {
 	const struct arg_end *end = table->end;
 	const struct opt *flag;
@@ -223,7 +422,7 @@ static int report_parse_error(const struct argtable *table, const struct command
 		return 0;
 	if (end->argval[i] == NULL && end->error[i] == ARG_EMALLOC)
 		return message_out_of_memory();
-	flag = end->argval[i] == NULL ? find_flag_with_value(table, line, end->error[i]) : NULL;
+	flag = end->argval[i] == NULL ? find_flag_with_value(table, opts, end->error[i]) : NULL;
 	if (flag != NULL) {
 		message_error("--%s takes no value", flag->name);
 		return EXIT_USAGE;
@@ -237,48 +436,46 @@ static int report_parse_error(const struct argtable *table, const struct command
 
 /* ---- what argtable understood ---- */
 
-static int add_option(struct option_merge *merge, const struct opt *opt, const char *value)
+static int add_option(struct opts *opts, enum opt_id id, const char *value)
 {
 	char where[USAGE_SHOWN_MAX];
 	char why[RLOCK_ERROR_MAX];
-	enum rlock_status status = merge_add(merge, opt->id, value, why);
+	enum rlock_status status =
+		table_give(opts, (struct given){ id, SOURCE_ARGV, .value = value }, why);
 
 	if (status == RLOCK_OK)
 		return 0;
-	(void)snprintf(where, sizeof(where), "--%s", opt->name);
-	usage_bad_value(where, value, why);
+	(void)snprintf(where, sizeof(where), "--%s", opt_table[id].name);
+	usage_bad_value(where, opt_table[id].value != NULL ? value : NULL, why);
 	return exit_code_of(status);
 }
 
 /* One option as often as it was given; entry is argtable's row of it. */
-static int add_occurrences(struct option_merge *merge, const struct opt *opt, const void *entry)
+static int add_occurrences(struct opts *opts, const struct opt *opt, const void *entry)
 {
 	const struct arg_str *values = entry; /* if it takes one */
 	int count = opt->value != NULL ? values->count : ((const struct arg_lit *)entry)->count;
+	int code = 0;
 
-	for (int i = 0; i < count; i++) {
-		int code = add_option(merge, opt, opt->value != NULL ? values->sval[i] : NULL);
+	for (int i = 0; code == 0 && i < count; i++) {
+		const char *value = opt->value != NULL ? values->sval[i] : "yes";
 
-		if (code != 0)
-			return code;
+		if (*value == '\0' && opt->without != NULL)
+			value = opt->without;
+		code = add_option(opts, (enum opt_id)(opt - opt_table), value);
 	}
-	return 0;
+	return code;
 }
 
-static int add_options(struct option_merge *merge, const struct argtable *table)
+static int add_options(struct opts *opts, const struct argtable *table)
 {
-	merge_begin(merge, SOURCE_ARGV);
-	for (size_t i = 0; i < table->count; i++) {
-		int code;
+	int code = 0;
 
+	for (size_t i = 0; code == 0 && i < table->count; i++)
 		/* set_names reads those by --name and those without together. */
-		if (table->opts[i]->id == OPT_NAME)
-			continue;
-		code = add_occurrences(merge, table->opts[i], table->entries[i]);
-		if (code != 0)
-			return code;
-	}
-	return 0;
+		if (table->opts[i]->type != TYPE_NAME)
+			code = add_occurrences(opts, table->opts[i], table->entries[i]);
+	return code;
 }
 
 /* Checks the last of count names, alone and against the others. */
@@ -313,7 +510,7 @@ static const struct arg_str *name_option(const struct argtable *table)
 {
 	size_t i = 0;
 
-	while (table->opts[i]->id != OPT_NAME)
+	while (table->opts[i]->type != TYPE_NAME)
 		i++;
 	return table->entries[i];
 }
@@ -380,21 +577,16 @@ static int set_pattern(struct opts *opts, const struct argtable *table)
 	return 0;
 }
 
-static int read_table(struct option_merge *merge, const struct argtable *table,
-		      const struct command_line *line)
+static int read_table(struct opts *opts, const struct argtable *table)
 {
-	int code = report_parse_error(table, line);
+	int code = report_parse_error(table, opts);
 
-	if (code != 0)
-		return code;
-	code = add_options(merge, table);
-	if (code != 0)
-		return code;
-	code = merge->verb->command == COMMAND_NONE_BUT_PATTERN ? set_pattern(merge->opts, table)
-								: set_names(merge->opts, table);
-	if (code != 0)
-		return code;
-	return command_line_check(merge->verb, line, merge->opts->name_count > 0);
+	if (code == 0)
+		code = add_options(opts, table);
+	if (code == 0)
+		code = opts->verb->command == COMMAND_NONE_BUT_PATTERN ? set_pattern(opts, table)
+								       : set_names(opts, table);
+	return code != 0 ? code : check_parts(opts);
 }
 
 /* --help is the last row of the option table. */
@@ -408,19 +600,19 @@ static enum help_extent find_help(const struct argtable *table)
 	return letter->count > 0 ? HELP_SHORT : HELP_NONE;
 }
 
-int argv_read(struct option_merge *merge, const struct command_line *line, enum help_extent *help)
+int argv_read(struct opts *opts, enum help_extent *help)
 {
 	struct argtable table;
 	/* Before anything else, or a command's options would be taken for ours. */
-	int code = command_line_check_cut(merge->verb, line);
+	int code = check_cut(opts);
 
 	if (code != 0)
 		return code;
-	if (argtable_make(&table, merge->verb, line->count)) {
-		argtable_parse(&table, line);
+	if (argtable_make(&table, opts->verb, opts->word_count)) {
+		argtable_parse(&table, opts);
 		*help = find_help(&table);
 		if (*help == HELP_NONE)
-			code = read_table(merge, &table, line);
+			code = read_table(opts, &table);
 	} else {
 		code = message_out_of_memory();
 	}

@@ -1,17 +1,30 @@
 /*
- * The words between the verb and "--" as an option source.
+ * The command line, "VERB [OPTION...] NAME... [-- COMMAND [ARG...]]", as an option source.
  */
 #ifndef ARGV_H
 #define ARGV_H
 
-#include "options/command_line.h"
-#include "options/help.h"
-#include "options/merge.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "options/opts.h"
+#include "options/usage.h"
 
 /*
- * Merge the options and the names of line; they point into its words. 0, or the exit code after one line by
- * message_error. When -h or --help is among the options, nothing else counts, and *help is set.
+ * Cut argv at "--", and overwrite passwords in it: opts has copies of the words between the verb and "--", and the
+ * command. False when out of memory; argv_free frees also then.
  */
-int argv_read(struct option_merge *merge, const struct command_line *line, enum help_extent *help);
+bool argv_cut(int argc, char **argv, struct opts *opts);
+void argv_free(struct opts *opts);
+
+/*
+ * Give opts its options and its names, which point into its words. 0, or the exit code after one line by message_error.
+ * When -h or --help is among the options, nothing else counts, and *help is set.
+ */
+int argv_read(struct opts *opts, enum help_extent *help);
+
+/* Report that something is missing, and the line that has it. Returns the exit code. */
+int argv_report_no_holder(const struct opts *opts);
+int argv_report_no_permits(const struct opts *opts);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Reads the lines of the configuration file, "option = value", by the option table. Which value counts is
- * merge.c's business. Any mistake is an error: with half of the options rlock might lock
+ * table.c's business. Any mistake is an error: with half of the options rlock might lock
  * something else, or elsewhere.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "base/message.h"
 #include "options/config.h"
-#include "options/merge.h"
+#include "options/opts.h"
 #include "options/table.h"
 #include "options/usage.h"
 #include "sys/file_read.h"
@@ -22,7 +22,6 @@
 /* ---- which files ---- */
 
 #define CONFIG_SIZE_MAX (1 << 18)
-#define MACHINE_FILE "/etc/rlock.conf"
 
 struct candidate {
 	char path[PATH_MAX + 1]; /* a longer one is cut where the kernel still calls it too long */
@@ -51,8 +50,7 @@ static int report_unsafe(const struct candidate *candidate, const char *what, co
 	char shown[USAGE_SHOWN_MAX];
 	struct usage_line line;
 
-	usage_line_begin_command(&line, command);
-	usage_line_add(&line, &path, 1);
+	usage_line(&line, { command, &path, 1 });
 	message_error("configuration file '%s'%s: %s: check what is in it, then: %s",
 		      usage_show(candidate->path, shown), candidate->origin, what, line.text);
 	return EXIT_CONFIG;
@@ -160,66 +158,43 @@ out:
  * A file that exists may name the server. Where no other source does, rlock can't go on without the file: locks would
  * be on the default server, and exclude nothing.
  */
-static bool can_be_skipped(const struct option_merge *merge, const struct candidate *candidate,
-			   int err)
+static bool can_be_skipped(const struct opts *opts, const struct candidate *candidate, int err)
 {
 	if (candidate->is_named)
 		return false;
 	if (err == ENOENT || err == ENOTDIR)
 		return true;
-	return !is_transient_errno(err) && merge->given[OPT_URL] != SOURCE_DEFAULT;
+	return !is_transient_errno(err) && table_given(opts, OPT_URL) != NULL;
 }
 
-/* --config is recorded with the other options. */
-static bool record(struct option_merge *merge, const struct candidate *candidate)
+static void record_skipped(struct opts *opts, const struct candidate *candidate, const char *why)
 {
-	struct settings *settings = &merge->opts->settings;
-	bool is_by_option = merge->opts->config != NULL;
-
-	(void)usage_show(candidate->path, settings->config);
-	if (!settings_add_variable(settings, "RLOCK_CONFIG", "config", false))
-		return false;
-	if (is_by_option)
-		settings_ignore(settings, "RLOCK_CONFIG", "--config takes precedence");
-	return candidate->is_named ||
-	       settings_add(settings,
-			    &(struct setting){ .option = "config", .value = settings->config });
-}
-
-/* 0, or the exit code after one line by message_error. */
-static int record_skipped(struct settings *settings, const struct candidate *candidate,
-			  const char *why)
-{
-	struct setting setting = { .option = "config", .value = settings->skipped };
-
-	(void)usage_show(candidate->path, settings->skipped);
-	settings->skipped_why = why;
-	(void)snprintf(setting.ignored, sizeof(setting.ignored), "%s, and is not needed", why);
-	return settings_add(settings, &setting) ? 0 : message_out_of_memory();
+	(void)usage_show(candidate->path, opts->config_skipped);
+	opts->config_skipped_why = why;
 }
 
 /* True if no other file counts: then this one's text is in *text_out, or the exit code in *code_out. */
-static bool try_candidate(struct option_merge *merge, const struct candidate *candidate,
-			  char **text_out, size_t *len_out, int *code_out)
+static bool try_candidate(struct opts *opts, const struct candidate *candidate, char **text_out,
+			  size_t *len_out, int *code_out)
 {
 	int err = read_candidate(candidate, text_out, len_out, code_out);
 
-	if (err == 0 && !record(merge, candidate))
-		*code_out = message_out_of_memory();
+	if (err == 0)
+		(void)usage_show(candidate->path, opts->config_file);
 	if (err <= 0)
 		return true;
-	if (!can_be_skipped(merge, candidate, err)) {
+	if (!can_be_skipped(opts, candidate, err)) {
 		*code_out = report_unreadable(candidate, err);
 		return true;
 	}
 	if (err != ENOENT && err != ENOTDIR)
-		*code_out = record_skipped(&merge->opts->settings, candidate, "it can't be read");
-	return *code_out != 0;
+		record_skipped(opts, candidate, "it can't be read");
+	return false;
 }
 
-static bool named_candidate(const struct option_merge *merge, struct candidate *out)
+static bool named_candidate(const struct opts *opts, struct candidate *out)
 {
-	const char *named = merge->opts->config;
+	const char *named = opts->config;
 
 	*out = (struct candidate){ .origin = " (--config)", .is_named = true };
 	if (named == NULL) {
@@ -276,60 +251,43 @@ static bool is_absent(const struct candidate *candidate)
 }
 
 /* 0 if a source other than the foreign file has named the server, or the exit code after one line by message_error. */
-static int check_is_named(const struct option_merge *merge, const struct candidate *foreign)
+static int check_is_named(const struct opts *opts, const struct candidate *foreign)
 {
-	if (merge->given[OPT_URL] != SOURCE_DEFAULT)
+	if (table_given(opts, OPT_URL) != NULL)
 		return 0;
 	message_error(
 		"configuration file '%s' is not read: %s belongs to user %lu, not to root or to the "
 		"caller, and no other place names the server: give --url, or set %s",
-		merge->opts->settings.skipped, foreign->below, (unsigned long)foreign->dir_owner,
+		opts->config_skipped, foreign->below, (unsigned long)foreign->dir_owner,
 		foreign->below);
 	return EXIT_CONFIG;
 }
 
-/* Record that /etc/rlock.conf is not read since another file comes first: a user may expect its options to count. */
-static int record_unread(struct option_merge *merge)
-{
-	struct setting setting = { .option = "config", .value = MACHINE_FILE };
-	struct settings *settings = &merge->opts->settings;
-
-	if (strcmp(settings->config, MACHINE_FILE) == 0 || access(MACHINE_FILE, F_OK) != 0)
-		return 0;
-	(void)snprintf(setting.ignored, sizeof(setting.ignored),
-		       "one file is read, and that is %.99s", settings->config);
-	return settings_add(settings, &setting) ? 0 : message_out_of_memory();
-}
-
 /*
- * The text of the first file that exists is in *text_out, which the caller frees; NULL when there is none. merge has
+ * The text of the first file that exists is in *text_out, which the caller frees; NULL when there is none. opts has
  * the options that may name the file, and gets its path; foreign is the file that is another user's, if there is one.
  * 0, or the exit code after one line by message_error.
  */
-static int find(struct option_merge *merge, struct candidate *foreign, char **text_out,
-		size_t *len_out)
+static int find(struct opts *opts, struct candidate *foreign, char **text_out, size_t *len_out)
 {
 	struct candidate candidate;
 	int code = 0;
 
-	if (named_candidate(merge, &candidate)) {
-		(void)try_candidate(merge, &candidate, text_out, len_out, &code);
+	if (named_candidate(opts, &candidate)) {
+		(void)try_candidate(opts, &candidate, text_out, len_out, &code);
 		return code;
 	}
 	if (user_candidate(&candidate)) {
 		if (!candidate.is_foreign) {
-			if (try_candidate(merge, &candidate, text_out, len_out, &code))
+			if (try_candidate(opts, &candidate, text_out, len_out, &code))
 				return code;
 		} else if (!is_absent(&candidate)) {
 			*foreign = candidate;
-			code = record_skipped(&merge->opts->settings, &candidate,
-					      "it is in another user's directory");
-			if (code != 0)
-				return code;
+			record_skipped(opts, &candidate, "it is in another user's directory");
 		}
 	}
-	candidate = (struct candidate){ .path = MACHINE_FILE, .origin = "" };
-	(void)try_candidate(merge, &candidate, text_out, len_out, &code);
+	candidate = (struct candidate){ .path = CONFIG_OF_MACHINE, .origin = "" };
+	(void)try_candidate(opts, &candidate, text_out, len_out, &code);
 	return code;
 }
 
@@ -339,18 +297,13 @@ static int find(struct option_merge *merge, struct candidate *foreign, char **te
 
 #define BLANKS " \t\r"
 
-struct reader {
-	struct option_merge *merge;
-	bool has_said_no[OPT_COUNT]; /* options that merge_add does not get */
-};
-
-static int report_bad_line(const struct reader *reader, const char *name, const char *value,
-			   const char *why)
+static int report_bad_line(const struct opts *opts, size_t line, const char *name,
+			   const char *value, const char *why)
 {
 	char where[USAGE_SHOWN_MAX + 64];
 
-	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", reader->merge->opts->settings.config,
-		       reader->merge->line, name != NULL ? ": " : "", name != NULL ? name : "");
+	(void)snprintf(where, sizeof(where), "%s:%zu%s%s", opts->config_file, line,
+		       name != NULL ? ": " : "", name != NULL ? name : "");
 	usage_bad_value(where, value, why);
 	return EXIT_CONFIG;
 }
@@ -368,26 +321,9 @@ static char *trim(char *text)
 	return text;
 }
 
-static int add_switch(struct reader *reader, const struct opt *opt, const char *value)
+static int add_line(struct opts *opts, char *text, size_t line)
 {
-	bool is_no = strcmp(value, "no") == 0;
-	char why[RLOCK_ERROR_MAX];
-
-	if (!is_no && strcmp(value, "yes") != 0)
-		return report_bad_line(reader, opt->name, value, "not yes or no");
-	if (reader->has_said_no[opt->id] || (is_no && reader->merge->seen[opt->id]))
-		return report_bad_line(reader, opt->name, value, "given twice");
-	if (!is_no && merge_add(reader->merge, opt->id, NULL, why) != RLOCK_OK)
-		return report_bad_line(reader, opt->name, value, why);
-	reader->has_said_no[opt->id] = is_no;
-	if (is_no && merge_add_no(reader->merge, opt->id) != RLOCK_OK)
-		return message_out_of_memory();
-	return 0;
-}
-
-static int add_line(struct reader *reader, char *line)
-{
-	char *equals = strchr(line, '=');
+	char *equals = strchr(text, '=');
 	const struct opt *opt;
 	const char *name, *value;
 	char why[RLOCK_ERROR_MAX];
@@ -395,23 +331,27 @@ static int add_line(struct reader *reader, char *line)
 	size_t matches;
 
 	if (equals == NULL)
-		return report_bad_line(reader, NULL, NULL, "not a line like 'option = value'");
+		return report_bad_line(opts, line, NULL, NULL, "not a line like 'option = value'");
 	*equals = '\0';
-	name = trim(line);
+	name = trim(text);
 	value = trim(equals + 1);
 	opt = table_by_name(VERBS_ALL, name, strlen(name), &matches);
 	/* No abbreviations in a file: a new option could change what they stand for. */
 	if (opt == NULL || strcmp(opt->name, name) != 0)
-		return report_bad_line(reader, "option", name, "there is no such option");
+		return report_bad_line(opts, line, "option", name, "there is no such option");
 	if ((opt->scope & FOR_FILE) == 0)
-		return report_bad_line(reader, "option", name, "only for the command line");
-	if (opt->value == NULL)
-		return add_switch(reader, opt, value);
-	status = merge_add(reader->merge, opt->id, value, why);
+		return report_bad_line(opts, line, "option", name, "only for the command line");
+	if (opt->type == TYPE_FLAG && strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+		return report_bad_line(opts, line, opt->name, value, "not yes or no");
+	status = table_give(
+		opts,
+		(struct given){ (enum opt_id)(opt - opt_table), SOURCE_FILE, line, .value = value },
+		why);
 	if (status == RLOCK_OK)
 		return 0;
-	(void)report_bad_line(reader, opt->name, value, why);
-	return status == RLOCK_ENOMEM ? EXIT_SYSTEM : EXIT_CONFIG;
+	if (status == RLOCK_ENOMEM)
+		return message_out_of_memory();
+	return report_bad_line(opts, line, opt->name, value, why);
 }
 
 /* Blanks alone, or a comment, which may be long. */
@@ -421,51 +361,34 @@ static bool is_blank_or_comment(const char *line)
 	return *line == '\0' || *line == '#';
 }
 
-static int read_line(struct reader *reader, char *line, size_t len)
+static int read_line(struct opts *opts, char *text, size_t len, size_t line)
 {
-	if (strlen(line) != len)
-		return report_bad_line(reader, NULL, NULL, "a NUL byte");
-	if (is_blank_or_comment(line))
+	if (strlen(text) != len)
+		return report_bad_line(opts, line, NULL, NULL, "a NUL byte");
+	if (is_blank_or_comment(text))
 		return 0;
 	if (len > CONFIG_LINE_MAX)
-		return report_bad_line(reader, NULL, NULL, "the line is too long");
-	return add_line(reader, line);
+		return report_bad_line(opts, line, NULL, NULL, "the line is too long");
+	return add_line(opts, text, line);
 }
 
-static int read_lines(struct reader *reader, char *text, size_t len)
+int config_read(struct opts *opts)
 {
-	char *end = text + len;
-
-	while (text < end) {
-		char *newline = memchr(text, '\n', (size_t)(end - text));
-		size_t line_len = (size_t)((newline != NULL ? newline : end) - text);
-		int code;
-
-		reader->merge->line++;
-		text[line_len] = '\0';
-		code = read_line(reader, text, line_len);
-		if (code != 0)
-			return code;
-		text += line_len + 1;
-	}
-	return 0;
-}
-
-int config_read(struct option_merge *merge, char **text_out, size_t *len_out)
-{
-	struct reader reader = { .merge = merge };
 	struct candidate foreign = { .is_foreign = false };
+	size_t line = 0;
+	char *text, *end;
 	int code;
 
-	*text_out = NULL;
-	*len_out = 0;
-	code = find(merge, &foreign, text_out, len_out);
-	/* Only `rlock check` prints it. */
-	if (code == 0 && *text_out != NULL && merge->verb->set == VERBS_CHECK)
-		code = record_unread(merge);
-	if (code == 0 && *text_out != NULL) {
-		merge_begin(merge, SOURCE_FILE);
-		code = read_lines(&reader, *text_out, *len_out);
+	code = find(opts, &foreign, &opts->config_text, &opts->config_len);
+	text = opts->config_text;
+	end = text != NULL ? text + opts->config_len : NULL;
+	while (code == 0 && text < end) {
+		char *newline = memchr(text, '\n', (size_t)(end - text));
+		size_t len = (size_t)((newline != NULL ? newline : end) - text);
+
+		text[len] = '\0';
+		code = read_line(opts, text, len, ++line);
+		text += len + 1;
 	}
-	return code == 0 && foreign.is_foreign ? check_is_named(merge, &foreign) : code;
+	return code == 0 && foreign.is_foreign ? check_is_named(opts, &foreign) : code;
 }

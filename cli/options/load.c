@@ -1,56 +1,224 @@
 /*
- * Makes one struct opts, checked and complete, of the command line, the environment and the configuration file.
- * argv.c and config.c read these; here is what the options mean together.
+ * Makes one struct opts, checked and complete, of the command line, the environment and the configuration file: what the
+ * options mean together, and what has become of each setting. argv.c and config.c read the sources, table.c decides which
+ * value counts, and servers.c completes the URLs.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/message.h"
 #include "options/argv.h"
-#include "options/command_line.h"
 #include "options/config.h"
-#include "options/help.h"
 #include "options/load.h"
-#include "options/merge.h"
-#include "options/opts.h"
 #include "options/password_command.h"
 #include "options/servers.h"
 #include "options/table.h"
 #include "options/usage.h"
 
-/* The memory that the strings in struct opts point into. */
-struct memory {
-	struct command_line line;
-	char *config;
-	size_t config_len;
+/* ---- the settings, for rlock check ---- */
+
+/* How the user knows what has given this option. */
+static const char *given_by(const struct given *given, char out[64])
+{
+	(void)snprintf(out, 64, "%s%s", given->source == SOURCE_ARGV ? "--" : "",
+		       given->source == SOURCE_ENVIRONMENT ? "RLOCK_URL"
+							   : opt_table[given->id].name);
+	return out;
+}
+
+static void reason_print(const struct opts *opts, const struct given *given,
+			 char out[SETTING_REASON_MAX])
+{
+	char by[64];
+
+	if (given->use == GIVEN_TO_OTHER_SERVERS)
+		(void)snprintf(out, SETTING_REASON_MAX,
+			       "it is for the url in that file, and %s names the server",
+			       given_by(table_given(opts, OPT_URL), by));
+	else if (given->use == GIVEN_TOO_LATE)
+		(void)snprintf(out, SETTING_REASON_MAX, "%s takes precedence",
+			       given_by(table_decided(opts, given->id), by));
+	else if (given->use == GIVEN_COUNTS)
+		(void)snprintf(out, SETTING_REASON_MAX, "%s", servers_reason(opts, given->id));
+}
+
+static void setting_of_given(const struct opts *opts, const struct given *given,
+			     struct setting *out)
+{
+	out->option = opt_table[given->id].name;
+	out->variable = given->source == SOURCE_ENVIRONMENT ? "RLOCK_URL" : NULL;
+	out->source = given->source;
+	out->line = given->line;
+	out->value = (opt_table[given->id].scope & SECRET) != 0 ? NULL : given->value;
+	out->is_of_other_verbs = given->use == GIVEN_TO_OTHER_VERBS;
+	reason_print(opts, given, out->ignored);
+}
+
+/* A default that does not count is not worth a word. */
+static bool setting_of_default(const struct opts *opts, enum opt_id id, struct setting *out)
+{
+	out->option = opt_table[id].name;
+	out->value = table_default(&opt_table[id], out->text);
+	if (id == OPT_DB)
+		(void)snprintf(out->ignored, sizeof(out->ignored), "%s",
+			       servers_reason(opts, OPT_DB));
+	return out->value != NULL && (opt_table[id].verbs & (unsigned)opts->verb->set) != 0 &&
+	       table_decided(opts, id) == NULL;
+}
+
+/* The variables of the environment, but for a RLOCK_URL that counts. */
+static const struct variable {
+	const char *name, *option;
+} variables[] = { { "RLOCK_URL", "url" },    { "RLOCK_CONFIG", "config" },
+		  { "REDISCLI_AUTH", NULL }, { "RLOCK_RUNTIME_DIR", NULL },
+		  { "SSL_CERT_FILE", NULL }, { "SSL_CERT_DIR", NULL } };
+#define VARIABLES (sizeof(variables) / sizeof(variables[0]))
+
+static bool setting_of_variable(const struct opts *opts, const struct variable *variable,
+				struct setting *out)
+{
+	const char *value = getenv(variable->name), *reason = "";
+
+	out->option = variable->option;
+	out->variable = variable->name;
+	out->source = SOURCE_ENVIRONMENT;
+	out->value = value;
+	if (strcmp(variable->name, "RLOCK_URL") == 0) {
+		if (table_source(opts, OPT_URL) != SOURCE_ARGV)
+			return false;
+		reason = "--url takes precedence";
+	} else if (variable->option != NULL && opts->config != NULL) {
+		reason = "--config takes precedence";
+	} else if (variable->option == NULL) {
+		reason = servers_variable_reason(opts, variable->name);
+	}
+	if (strcmp(variable->name, "REDISCLI_AUTH") == 0)
+		out->value = NULL;
+	(void)snprintf(out->ignored, sizeof(out->ignored), "%s", reason);
+	return value != NULL && *value != '\0';
+}
+
+enum config_setting { CONFIG_READ, CONFIG_SKIPPED, CONFIG_UNREAD, CONFIG_SETTINGS };
+
+/* The default files: one named by --config or RLOCK_CONFIG is a setting already. */
+static bool setting_of_config(const struct opts *opts, size_t which, struct setting *out)
+{
+	const char *named = getenv("RLOCK_CONFIG");
+	bool is_named = opts->config != NULL || (named != NULL && *named != '\0');
+
+	out->option = "config";
+	switch (which) {
+	case CONFIG_READ:
+		out->value = opts->config_file;
+		return opts->config_file[0] != '\0' && !is_named;
+	case CONFIG_SKIPPED:
+		out->value = opts->config_skipped;
+		(void)snprintf(out->ignored, sizeof(out->ignored), "%s, and is not needed",
+			       opts->config_skipped_why);
+		return opts->config_skipped[0] != '\0';
+	default: /* a user may expect its options to count */
+		out->value = CONFIG_OF_MACHINE;
+		(void)snprintf(out->ignored, sizeof(out->ignored),
+			       "one file is read, and that is %.99s", opts->config_file);
+		return opts->config_file[0] != '\0' &&
+		       strcmp(opts->config_file, CONFIG_OF_MACHINE) != 0 &&
+		       access(CONFIG_OF_MACHINE, F_OK) == 0;
+	}
+}
+
+bool load_setting(const struct opts *opts, size_t *at, struct setting *out)
+{
+	bool is_one = false;
+
+	while (!is_one) {
+		size_t index = (*at)++;
+
+		*out = (struct setting){ 0 };
+		if (index < opts->given_count) {
+			setting_of_given(opts, &opts->given[index], out);
+			return true;
+		}
+		index -= opts->given_count;
+		if (index < VARIABLES)
+			is_one = setting_of_variable(opts, &variables[index], out);
+		else if (index < VARIABLES + CONFIG_SETTINGS)
+			is_one = setting_of_config(opts, index - VARIABLES, out);
+		else if (index < VARIABLES + CONFIG_SETTINGS + OPT_COUNT)
+			is_one = setting_of_default(
+				opts, (enum opt_id)(index - VARIABLES - CONFIG_SETTINGS), out);
+		else
+			return false;
+	}
+	return true;
+}
+
+/* ---- what goes together ---- */
+
+/* An option of the command line, for these verbs, and another one that it needs or excludes, of whatever source. */
+static const struct rule {
+	unsigned verbs;
+	enum opt_id id;
+	bool needs;
+	enum opt_id other;
+	const char *wrong;
+} rules[] = {
+	{ VERBS_ALL, OPT_OWNER, false, OPT_PID,
+	  "--owner can't go together with --pid: a lock has one owner" },
+	{ VERBS_ALL, OPT_HOLDER, true, OPT_FORCE,
+	  "--holder needs --force: it says which owner's lock to break" },
+	{ VERBS_ALL, OPT_OWNER, false, OPT_FORCE,
+	  "--force breaks the lock of any holder: say --holder OWNER, not --owner or --pid" },
+	{ VERBS_ALL, OPT_PID, false, OPT_FORCE,
+	  "--force breaks the lock of any holder: say --holder OWNER, not --owner or --pid" },
+	{ VERBS_RENEW, OPT_LEASE, true, OPT_OWNER,
+	  "--lease needs --owner: a process's lock keeps the lease that it was acquired with" },
+	{ VERBS_ACQUIRE, OPT_OWNER, true, OPT_LEASE,
+	  "--owner needs --lease, since no process stays to renew the lock: add --lease 10m, or "
+	  "as long as the job may take" },
+	{ VERBS_ALL, OPT_LOG_FORMAT, true, OPT_LOG,
+	  "--log-format needs --log: it says what its lines look like" },
 };
 
-/* ---- what goes together on the command line ---- */
+static int check_rules(const struct opts *opts)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		const struct rule *rule = &rules[i];
+
+		if ((rule->verbs & (unsigned)opts->verb->set) == 0 ||
+		    table_source(opts, rule->id) != SOURCE_ARGV ||
+		    (table_given(opts, rule->other) != NULL) == rule->needs)
+			continue;
+		message_error("%s", rule->wrong);
+		return EXIT_USAGE;
+	}
+	return 0;
+}
 
 /* Options about a hold, which --resize does not make. The first that was given; NULL: none was. */
-static const struct opt *find_of_hold(const struct option_merge *merge)
+static const struct opt *find_of_hold(const struct opts *opts)
 {
-	for (size_t id = 0; id < OPT_COUNT; id++) {
-		const struct opt *opt = &opt_table[id];
+	for (size_t i = 0; i < opts->given_count; i++) {
+		enum opt_id id = opts->given[i].id;
 
-		if (merge->given[id] == SOURCE_ARGV && (opt->verbs & VERBS_SEM) != 0 &&
-		    (opt->verbs & VERBS_LIST) == 0 && id != OPT_PERMITS && id != OPT_RESIZE)
-			return opt;
+		if (opts->given[i].source == SOURCE_ARGV && id != OPT_PERMITS && id != OPT_RESIZE &&
+		    (opt_table[id].verbs & VERBS_LIST) == 0)
+			return &opt_table[id];
 	}
 	return NULL;
 }
 
 /* Before the others, whose advice would be for a call that acquires. */
-static int check_resize(const struct option_merge *merge)
+static int check_resize(const struct opts *opts)
 {
-	const struct opt *of_hold = merge->opts->resize ? find_of_hold(merge) : NULL;
+	const struct opt *of_hold = opts->resize ? find_of_hold(opts) : NULL;
 
 	if (of_hold != NULL)
 		message_error("--%s can't go together with --resize, which acquires nothing: leave "
 			      "one of them out",
 			      of_hold->name);
-	else if (merge->opts->resize && merge->opts->command != NULL)
+	else if (opts->resize && opts->command != NULL)
 		message_error("--resize can't go together with a COMMAND, since it acquires "
 			      "nothing: leave one of them out");
 	else
@@ -58,189 +226,33 @@ static int check_resize(const struct option_merge *merge)
 	return EXIT_USAGE;
 }
 
-/* Options that would do nothing with a COMMAND, or without one. */
-static int check_scope(const struct option_merge *merge)
+/* Options of the command line that would do nothing with a COMMAND, or without one. */
+static int check_scope(const struct opts *opts)
 {
-	bool has_command = merge->opts->command != NULL;
-	size_t id;
+	unsigned wrong = opts->command != NULL ? WITHOUT_COMMAND : WITH_COMMAND;
 
-	for (id = 0; id < OPT_COUNT; id++) {
-		const struct opt *opt = &opt_table[id];
-
-		if (merge->given[id] != SOURCE_ARGV)
+	for (size_t id = 0; id < OPT_COUNT; id++) {
+		if ((opt_table[id].scope & wrong) == 0 ||
+		    table_source(opts, (enum opt_id)id) != SOURCE_ARGV)
 			continue;
-		if ((opt->scope & WITH_COMMAND) != 0 && !has_command) {
+		if (opts->command != NULL)
+			message_error("--%s is for a lock without a COMMAND: leave one of them out",
+				      opt_table[id].name);
+		else
 			message_error(
 				"--%s is for a COMMAND, and there is none: put one after '--'",
-				opt->name);
-			return EXIT_USAGE;
-		}
-		if ((opt->scope & WITHOUT_COMMAND) != 0 && has_command) {
-			message_error("--%s is for a lock without a COMMAND: leave one of them out",
-				      opt->name);
-			return EXIT_USAGE;
-		}
+				opt_table[id].name);
+		return EXIT_USAGE;
 	}
 	return 0;
 }
 
-/* Called before the file is read, since that may be meant for other calls. */
-static int check_owner(const struct option_merge *merge)
+static int check_permits(const struct opts *opts)
 {
-	const struct opts *opts = merge->opts;
-	const char *wrong = NULL;
-
-	if (opts->owner != NULL && opts->pid != 0)
-		wrong = "--owner can't go together with --pid: a lock has one owner";
-	else if (opts->holder != NULL && !opts->force)
-		wrong = "--holder needs --force: it says which owner's lock to break";
-	else if (opts->force && (opts->owner != NULL || opts->pid != 0))
-		wrong = "--force breaks the lock of any holder: say --holder OWNER, not --owner or --pid";
-	else if (merge->verb->set == VERBS_RENEW && opts->is_fixed_lease && opts->owner == NULL)
-		wrong = "--lease needs --owner: a process's lock keeps the lease that it was acquired with";
-	if (wrong == NULL)
-		return 0;
-	message_error("%s", wrong);
-	return EXIT_USAGE;
-}
-
-/* Whose a lock without a COMMAND is has to be said: the caller may be a wrapper or a subshell that ends with the call. */
-static int check_holder(const struct option_merge *merge, const struct command_line *line)
-{
-	const struct opts *opts = merge->opts;
-
-	if ((merge->verb->set & VERBS_ACQUIRE) == 0 || opts->command != NULL || opts->resize ||
-	    opts->pid != 0 || opts->owner != NULL)
-		return 0;
-	return command_line_report_no_holder(merge->verb, line);
-}
-
-/* ---- the environment ---- */
-
-static int environment_read(struct option_merge *merge)
-{
-	const char *url = getenv("RLOCK_URL");
-	struct settings *settings = &merge->opts->settings;
-	char why[RLOCK_ERROR_MAX];
-	enum rlock_status status;
-
-	if (!settings_add_variable(settings, "REDISCLI_AUTH", NULL, true) ||
-	    !settings_add_variable(settings, "RLOCK_RUNTIME_DIR", NULL, false) ||
-	    !settings_add_variable(settings, "SSL_CERT_FILE", NULL, false) ||
-	    !settings_add_variable(settings, "SSL_CERT_DIR", NULL, false))
-		return message_out_of_memory();
-	if (url == NULL)
-		return 0;
-	if (merge->given[OPT_URL] != SOURCE_DEFAULT) {
-		if (!settings_add_variable(settings, "RLOCK_URL", "url", false))
-			return message_out_of_memory();
-		settings_ignore(settings, "RLOCK_URL", "--url takes precedence");
-		return 0;
-	}
-	merge_begin(merge, SOURCE_ENVIRONMENT);
-	status = merge_add(merge, OPT_URL, url, why);
-	if (status != RLOCK_OK)
-		usage_bad_value("RLOCK_URL", url, why);
-	return exit_code_of(status);
-}
-
-/* ---- the defaults ---- */
-
-static int defaults_read(struct option_merge *merge)
-{
-	char why[RLOCK_ERROR_MAX];
-	size_t id;
-
-	merge_begin(merge, SOURCE_DEFAULT);
-	for (id = 0; id < OPT_COUNT; id++) {
-		const char *initial = opt_table[id].initial;
-		enum rlock_status status;
-
-		if (initial == NULL)
-			continue;
-		status = merge_add(merge, (enum opt_id)id, initial, why);
-		if (status != RLOCK_OK) {
-			usage_bad_value(opt_table[id].name, initial, why);
-			return status == RLOCK_ENOMEM ? EXIT_SYSTEM : EXIT_FAULT;
-		}
-	}
-	return 0;
-}
-
-/* ---- what it all means ---- */
-
-static bool is_exclusive_kind(const struct verb *verb)
-{
-	return verb->kind == RLOCK_PLAIN || verb->kind == RLOCK_FAIR;
-}
-
-/* Where a token has no meaning --fence is an error, but not in a file, where it is meant for other calls. */
-static int fence_set(const struct option_merge *merge)
-{
-	struct opts *opts = merge->opts;
-
-	if (!opts->fence || (is_exclusive_kind(merge->verb) && opts->url_count == 1))
-		return 0;
-	if (merge->given[OPT_FENCE] != SOURCE_ARGV) {
-		opts->fence = false;
-		return 0;
-	}
-	if (opts->url_count > 1)
-		message_error("--fence needs one server: each issues tokens of its own");
-	else
-		message_error("--fence is for plain and fair locks: a %s lock has no token",
-			      rlock_kind_name(merge->verb->kind));
-	return EXIT_USAGE;
-}
-
-/* The file that is not read, and not needed; and options of the file's servers, where other servers were named. */
-static void report_ignored(const struct option_merge *merge)
-{
-	char names[256] = "";
-	size_t len = 0;
-
-	if (merge->opts->settings.skipped[0] != '\0')
-		message_debug("%s: ignored, since %s", merge->opts->settings.skipped,
-			      merge->opts->settings.skipped_why);
-	for (size_t id = 0; id < OPT_COUNT; id++)
-		if (settings_is_of_other_servers(&merge->opts->settings, opt_table[id].name) &&
-		    merge->given[id] == SOURCE_DEFAULT)
-			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-						len > 0 ? ", " : "", opt_table[id].name);
-	if (len > 0)
-		message_debug("%s: ignored, since %s names the server: %s",
-			      merge->opts->settings.config,
-			      merge->given[OPT_URL] == SOURCE_ARGV ? "--url" : "RLOCK_URL", names);
-}
-
-static int report_no_permits(const struct option_merge *merge)
-{
-	const struct opts *opts = merge->opts;
-	struct usage_line line;
-	size_t given = 0;
-
-	usage_line_begin(&line, merge->verb->name);
-	usage_line_add_plain(&line, "--permits 3");
-	usage_line_add(&line, opts->words, opts->word_count);
-	if (opts->command != NULL) {
-		while (opts->command[given] != NULL)
-			given++;
-		usage_line_add_plain(&line, "--");
-		usage_line_add(&line, opts->command, given);
-	}
-	message_error("%s needs --permits, how many there are in all: try: %s", merge->verb->name,
-		      line.text);
-	return EXIT_USAGE;
-}
-
-static int check_permits(const struct option_merge *merge)
-{
-	const struct opts *opts = merge->opts;
-
-	if (merge->verb->set != VERBS_SEM)
+	if (opts->verb->set != VERBS_SEM)
 		return 0;
 	if (opts->permits == 0)
-		return report_no_permits(merge);
+		return argv_report_no_permits(opts);
 	if (opts->take > opts->permits)
 		message_error("--take %d can never be acquired: there are %d permits in all",
 			      opts->take, opts->permits);
@@ -251,84 +263,131 @@ static int check_permits(const struct option_merge *merge)
 	return EXIT_USAGE;
 }
 
-static int complete(struct option_merge *merge)
+/* Where a token has no meaning --fence is an error, but not in a file, where it is meant for other calls. */
+static int set_fence(struct opts *opts)
 {
-	struct opts *opts = merge->opts;
+	bool is_exclusive = opts->verb->kind == RLOCK_PLAIN || opts->verb->kind == RLOCK_FAIR;
+
+	if (!opts->fence || (is_exclusive && opts->url_count == 1))
+		return 0;
+	if (table_source(opts, OPT_FENCE) != SOURCE_ARGV) {
+		opts->fence = false;
+		return 0;
+	}
+	if (opts->url_count > 1)
+		message_error("--fence needs one server: each issues tokens of its own");
+	else
+		message_error("--fence is for plain and fair locks: a %s lock has no token",
+			      rlock_kind_name(opts->verb->kind));
+	return EXIT_USAGE;
+}
+
+/* Whose a lock without a COMMAND is has to be said: the caller may be a wrapper or a subshell that ends with the call. */
+static int check_holder(const struct opts *opts)
+{
+	if ((opts->verb->set & VERBS_ACQUIRE) == 0 || opts->command != NULL || opts->resize ||
+	    opts->pid != 0 || opts->owner != NULL)
+		return 0;
+	return argv_report_no_holder(opts);
+}
+
+/* What the command line alone decides. */
+static int check_line(const struct opts *opts)
+{
+	int code = check_resize(opts);
+
+	if (code == 0)
+		code = check_scope(opts);
+	return code != 0 ? code : check_holder(opts);
+}
+
+/* ---- the sources ---- */
+
+static int environment_read(struct opts *opts)
+{
+	const char *url = getenv("RLOCK_URL");
+	char why[RLOCK_ERROR_MAX];
+	enum rlock_status status;
+
+	if (url == NULL || table_given(opts, OPT_URL) != NULL)
+		return 0;
+	status = table_give(opts, (struct given){ OPT_URL, SOURCE_ENVIRONMENT, .value = url }, why);
+	if (status != RLOCK_OK)
+		usage_bad_value("RLOCK_URL", url, why);
+	return exit_code_of(status);
+}
+
+/* The file that is not read, and not needed; and options of the file's servers, where other servers were named. */
+static void report_ignored(const struct opts *opts)
+{
+	char names[256] = "";
+	size_t len = 0;
+
+	if (opts->config_skipped[0] != '\0')
+		message_debug("%s: ignored, since %s", opts->config_skipped,
+			      opts->config_skipped_why);
+	for (size_t i = 0; i < opts->given_count; i++)
+		if (opts->given[i].use == GIVEN_TO_OTHER_SERVERS &&
+		    table_given(opts, opts->given[i].id) == NULL)
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len > 0 ? ", " : "",
+						opt_table[opts->given[i].id].name);
+	if (len > 0)
+		message_debug("%s: ignored, since %s names the server: %s", opts->config_file,
+			      table_source(opts, OPT_URL) == SOURCE_ARGV ? "--url" : "RLOCK_URL",
+			      names);
+}
+
+/* What the values mean together. */
+static int complete(struct opts *opts)
+{
+	char why[RLOCK_ERROR_MAX];
 	int code;
 
-	report_ignored(merge);
-	if ((merge->verb->set & VERBS_ACQUIRE) != 0 && opts->owner != NULL &&
-	    !opts->is_fixed_lease) {
-		message_error("--owner needs --lease, since no process stays to renew the lock: "
-			      "add --lease 10m, or as long as the job may take");
-		return EXIT_USAGE;
-	}
-	if (merge->given[OPT_LOG_FORMAT] == SOURCE_ARGV && opts->log == NULL) {
-		message_error("--log-format needs --log: it says what its lines look like");
-		return EXIT_USAGE;
-	}
-	code = check_permits(merge);
-	if (code != 0)
-		return code;
-	code = servers_set(merge);
-	return code != 0 ? code : fence_set(merge);
+	opts->is_fixed_lease = table_given(opts, OPT_LEASE) != NULL;
+	if (opts->no_wait)
+		opts->wait_ms = 0;
+	opts->no_wait = opts->wait_ms == 0;
+	message_setup(opts->quiet, opts->verbose);
+	report_ignored(opts);
+	if (opts->url_count == 0 &&
+	    table_store(opts, &opt_table[OPT_URL], DEFAULT_URL, why) != RLOCK_OK)
+		return message_out_of_memory();
+	code = check_rules(opts);
+	if (code == 0)
+		code = check_permits(opts);
+	if (code == 0)
+		code = servers_set(opts);
+	return code != 0 ? code : set_fence(opts);
 }
 
 /* The option sources from the highest to the lowest. 0, or the exit code after one line by message_error. */
-static int read_sources(struct option_merge *merge, struct memory *memory, enum help_extent *help)
+static int read_sources(struct opts *opts, enum help_extent *help)
 {
-	int code = argv_read(merge, &memory->line, help);
+	int code = argv_read(opts, help);
 
 	if (code != 0 || *help != HELP_NONE)
 		return code;
-	code = check_resize(merge);
-	if (code != 0)
-		return code;
-	code = check_scope(merge);
-	if (code != 0)
-		return code;
-	code = check_owner(merge);
-	if (code != 0)
-		return code;
-	code = check_holder(merge, &memory->line);
-	if (code != 0)
-		return code;
-	code = environment_read(merge);
-	if (code != 0)
-		return code;
-	code = config_read(merge, &memory->config, &memory->config_len);
-	return code != 0 ? code : defaults_read(merge);
+	code = check_line(opts);
+	if (code == 0)
+		code = environment_read(opts);
+	if (code == 0)
+		code = config_read(opts);
+	return code != 0 ? code : complete(opts);
 }
 
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done)
 {
-	struct option_merge merge = { .verb = verb, .opts = opts };
-	struct command_line line;
-	bool has_line = command_line_cut(argc, argv, &line); /* first of all: it hides passwords */
-	struct memory *memory = calloc(1, sizeof(*memory));
 	enum help_extent help = HELP_NONE;
 	int code;
 
-	*opts = (struct opts){ .wait_ms = -1, .mode = RLOCK_ANY, .memory = memory };
-	*is_done = false;
-	if (!has_line || memory == NULL) {
-		command_line_free(&line);
-		free(memory);
-		opts->memory = NULL;
-		return message_out_of_memory();
-	}
-	memory->line = line;
-	opts->command = line.is_cut ? line.command : NULL;
-	opts->words = line.words;
-	opts->word_count = line.count;
-	code = read_sources(&merge, memory, &help);
+	*opts = opts_initial;
+	opts->verb = verb;
+	/* First of all: it hides passwords. */
+	code = argv_cut(argc, argv, opts) ? read_sources(opts, &help) : message_out_of_memory();
 	*is_done = help != HELP_NONE;
-	if (code == 0 && !*is_done) {
-		message_setup(opts->quiet, opts->verbose);
-		code = complete(&merge);
-	}
 	/* list and check have a pattern. */
-	if (code == 0 && (verb->set & (VERBS_HOLD | VERBS_STATUS)) != 0) {
+	if (code == 0 && !*is_done && (verb->set & (VERBS_HOLD | VERBS_STATUS)) != 0) {
 		char shown[NAMES_SHOWN_MAX];
 
 		message_set_names(names_show(opts->names, opts->name_count, shown));
@@ -342,20 +401,15 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 
 void load_free(struct opts *opts)
 {
-	struct memory *memory = opts->memory;
-
 	free(opts->names);
 	opts_free_urls(opts);
 	password_source_free(opts->password_source);
 	free(opts->server);
-	settings_free(&opts->settings);
-	if (memory != NULL) {
-		command_line_free(&memory->line);
-		/* There may be a password in it. */
-		if (memory->config != NULL)
-			explicit_bzero(memory->config, memory->config_len);
-		free(memory->config);
-		free(memory);
-	}
+	free(opts->given);
+	argv_free(opts);
+	/* There may be a password in it. */
+	if (opts->config_text != NULL)
+		explicit_bzero(opts->config_text, opts->config_len);
+	free(opts->config_text);
 	*opts = (struct opts){ 0 };
 }

@@ -4,6 +4,9 @@
 #ifndef LOAD_H
 #define LOAD_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "options/opts.h"
 
 /*
@@ -14,5 +17,22 @@
  */
 int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts, bool *is_done);
 void load_free(struct opts *opts);
+
+#define SETTING_REASON_MAX 160
+
+/* A value that a source has given, whether it counts, and if it does not, why: for rlock check. */
+struct setting {
+	const char *option;   /* its name; NULL: the variable stands for none */
+	const char *variable; /* of the environment; NULL: another source */
+	enum opt_source source;
+	size_t line;                      /* of the configuration file */
+	const char *value;                /* as it was given; NULL: not to be shown */
+	bool is_of_other_verbs;           /* this one has no use for it */
+	char ignored[SETTING_REASON_MAX]; /* the reason; empty: it counts */
+	char text[64];                    /* for value */
+};
+
+/* One setting after the other: false when there is none at *at, which is 0 at first. */
+bool load_setting(const struct opts *opts, size_t *at, struct setting *out);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Changes to the options of one call, for the verbs, and texts of the names in them: escaped, and cut where they are long.
- * load.c reads the options.
+ * The default values, changes to the options of one call, for the verbs, and texts of the names in them: escaped, and cut
+ * where they are long. load.c reads the options.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,17 @@
 
 #include "base/message.h"
 #include "options/opts.h"
+
+const struct opts opts_initial = {
+	.quorum_text = "all",
+	.take = 1,
+	.wait_ms = -1,
+	.conflict_exit_code = EXIT_CONFLICT,
+	.lease_ms = 30000,
+	.grace_ms = 5000,
+	.connect_timeout_ms = 5000,
+	.mode = RLOCK_ANY,
+};
 
 int opts_set_server(struct opts *opts)
 {

@@ -1,5 +1,6 @@
 /*
- * What the user asked for, with all defaults in place.
+ * What the user asked for: the verbs, the options, what a source gives, and all of it in one struct, with all defaults
+ * in place.
  */
 #ifndef OPTS_H
 #define OPTS_H
@@ -9,14 +10,128 @@
 #include <stdint.h>
 
 #include "lib/rlock.h"
-#include "options/settings.h"
-#include "options/verb.h"
 
-#define ORIGIN_MAX 1024
-
+struct opts;
 struct password_source;
 
+/* To which verbs an option belongs: the sum of these. */
+enum verb_set {
+	VERBS_LOCK = 1 << 0, /* run, lock and the verbs like them */
+	VERBS_UNLOCK = 1 << 1,
+	VERBS_RENEW = 1 << 2,
+	VERBS_STATUS = 1 << 3,
+	VERBS_LIST = 1 << 4,
+	VERBS_CHECK = 1 << 5,
+	VERBS_SEM = 1 << 6,
+};
+/* Those that acquire a hold. */
+#define VERBS_ACQUIRE (VERBS_LOCK | VERBS_SEM)
+/* Those that deal with a hold. */
+#define VERBS_HOLD (VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_RENEW)
+/* All of them, also those that a later version adds. */
+#define VERBS_ALL (~0U)
+
+enum command_need {
+	COMMAND_NONE,
+	COMMAND_OPTIONAL,
+	COMMAND_NEEDED,
+	COMMAND_NONE_BUT_PATTERN, /* nor names, but maybe one pattern of names */
+};
+
+struct verb {
+	const char *name;
+	/* Does all of it. Returns the exit code, after one line by message_error where that is not 0. NULL: act does. */
+	int (*main)(const struct verb *verb, struct opts *opts);
+	enum rlock_kind kind;
+	enum verb_set set;
+	enum command_need command;
+	const char *alias_of;    /* the verb that this is another name for; NULL: none */
+	const char *summary;     /* a line for `rlock help` */
+	const char *description; /* a few sentences for `rlock help VERB` */
+	const char *examples;    /* lines for `rlock help VERB`; NULL: none */
+	/* Likewise, over a connection. */
+	int (*act)(const struct opts *opts, struct rlock_conn *conn);
+};
+
+enum opt_id {
+	OPT_URL,
+	OPT_QUORUM,
+	OPT_REPLICAS,
+	OPT_NAME,
+	OPT_PERMITS,
+	OPT_TAKE,
+	OPT_RESIZE,
+	OPT_NO_WAIT,
+	OPT_WAIT,
+	OPT_CONFLICT_EXIT_CODE,
+	OPT_TTL,
+	OPT_LEASE,
+	OPT_AT_LEAST,
+	OPT_MAX_RUN,
+	OPT_WAIT_ALL,
+	OPT_GRACE,
+	OPT_ON_LOST,
+	OPT_KILL_CHILD,
+	OPT_FENCE,
+	OPT_OWNER,
+	OPT_PID,
+	OPT_MODE,
+	OPT_NOTE,
+	OPT_FORCE,
+	OPT_HOLDER,
+	OPT_JSON,
+	OPT_WATCH,
+	OPT_PASSWORD_FILE,
+	OPT_PASSWORD_COMMAND,
+	OPT_DB,
+	OPT_CONNECT_TIMEOUT,
+	OPT_CACERT,
+	OPT_CACERTDIR,
+	OPT_CERT,
+	OPT_KEY,
+	OPT_SNI,
+	OPT_INSECURE,
+	OPT_SENTINEL_USER,
+	OPT_SENTINEL_PASSWORD_FILE,
+	OPT_SENTINEL_MAP,
+	OPT_CONFIG,
+	OPT_LOG,
+	OPT_LOG_FORMAT,
+	OPT_QUIET,
+	OPT_VERBOSE,
+	OPT_HELP,
+	OPT_COUNT
+};
+
+/* The option sources, from the lowest to the highest: a higher one takes precedence. */
+enum opt_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_ARGV };
+
+/* Whether a value counts, and if not, why. */
+enum given_use {
+	GIVEN_COUNTS,           /* it is in opts */
+	GIVEN_TO_OTHER_SERVERS, /* those of the file, while a higher source names the servers */
+	GIVEN_TOO_LATE,         /* a higher source has decided */
+	GIVEN_TO_OTHER_VERBS,
+	GIVEN_AS_NO, /* a switch that stays off */
+};
+
+/* What a source has given for an option. */
+struct given {
+	enum opt_id id;
+	enum opt_source source;
+	size_t line;       /* of the configuration file */
+	const char *value; /* as it was given; "yes" or "no" for an option that takes none */
+	enum given_use use;
+	bool has_db; /* a URL with a database */
+};
+
+/* As messages show them; empty: there is none. */
+#define CONFIG_SHOWN_MAX 256
+
 enum on_lost { ON_LOST_DEFAULT, ON_LOST_KILL, ON_LOST_TERM, ON_LOST_IGNORE };
+enum log_format { LOG_TEXT, LOG_JSON };
+
+#define DEFAULT_URL "redis://127.0.0.1:6379"
 
 /* Everything has been checked and all defaults are in place when load_opts returns 0. */
 struct opts {
@@ -24,15 +139,15 @@ struct opts {
 	size_t name_count;
 	char **command; /* argv after "--", NULL-terminated; NULL when there is none */
 	char **words;   /* those between the verb and "--", for a corrected line */
-	size_t word_count;
+	size_t word_count, words_size;
 
 	struct rlock_url **urls; /* with database and password; local: is the only one, if any */
 	size_t url_count;
-	char *server; /* what rlock_url_server says of each, blanks between them */
-	/* From which option source these and their passwords are, for messages; empty: nothing to say. */
-	char server_origin[ORIGIN_MAX], password_origin[ORIGIN_MAX];
-	size_t quorum; /* how many servers must agree */
-	int replicas;  /* how many of each must acknowledge a lock */
+	char *server;              /* what rlock_url_server says of each, blanks between them */
+	size_t urls_with_password; /* of their own */
+	unsigned tls_used;         /* bits of the parameters that a URL takes from options */
+	size_t quorum;             /* how many servers must agree */
+	int replicas;              /* how many of each must acknowledge a lock */
 	int64_t connect_timeout_ms;
 	const char *tls[RLOCK_TLS_PARAMS]; /* NULL: not given; servers_set puts them into URLs */
 	bool is_insecure;
@@ -64,7 +179,7 @@ struct opts {
 	int64_t watch_ms; /* print it every so often; 0: once */
 
 	const char *log; /* where events are logged: syslog, stderr or a file; NULL: nowhere */
-	bool is_log_json;
+	enum log_format log_format;
 
 	bool quiet;
 	bool verbose;
@@ -72,15 +187,24 @@ struct opts {
 	const char *sentinel_password_file;      /* NULL: none */
 	struct password_source *password_source; /* NULL: none, or no URL needs it */
 
-	/* For load.c alone, which makes the above of them. */
+	/* For this directory alone, which makes the above of them. */
 	const char *quorum_text, *config, *password_file, *password_command;
 	const char *sentinel_user, *sentinel_map;
 	int db;
 
-	struct settings settings; /* which sources all this is from */
+	const struct verb *verb;
+	struct given *given; /* from the highest source to the lowest */
+	size_t given_count;
+	/* The configuration file; and one that is not read, since it is not needed. */
+	char config_file[CONFIG_SHOWN_MAX], config_skipped[CONFIG_SHOWN_MAX];
+	const char *config_skipped_why;
 
-	void *memory; /* what the strings above are in; load_free frees it */
+	char *config_text; /* the file, into which the strings above point, as into words */
+	size_t config_len;
 };
+
+/* The default values. */
+extern const struct opts opts_initial;
 
 /* Make opts->server anew, after a URL was changed. 0, or the exit code after one line by message_error. */
 int opts_set_server(struct opts *opts);

@@ -1,11 +1,17 @@
 /*
- * The rows of the option table, and how to find one. Which values are right is value.c's business.
+ * The rows of the option table, how to find one, how its value is checked and stored, and which source's value counts.
+ * What the options mean together is load.c's business.
  */
+#include <ctype.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/units.h"
 #include "options/table.h"
-#include "options/value.h"
 
 /* Below, a slow network alone would lose a lock. */
 #define LEASE_LEAST_MS 1000
@@ -18,6 +24,8 @@
 #define FILE_EXPECTED "a file's name, like /etc/rlock/server.pem"
 
 #define FIELD(name) offsetof(struct opts, name)
+/* What is said of a server, for all verbs. */
+#define SERVER GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER
 
 const char *const opt_group_titles[GROUP_COUNT] = {
 	[GROUP_WAITING] = "Waiting", [GROUP_LEASE] = "Lease",
@@ -27,191 +35,447 @@ const char *const opt_group_titles[GROUP_COUNT] = {
 
 /* In the order of enum opt_id, which is that of the help within a group. */
 const struct opt opt_table[OPT_COUNT] = {
-	{ OPT_URL, "url", "u", "URL", GROUP_SERVER, VERBS_ALL, USUAL | FOR_FILE | REPEATABLE,
-	  value_url, .expected = "a URL, like redis://127.0.0.1:6379",
-	  .initial = "redis://127.0.0.1:6379",
-	  .help = "the server, or RLOCK_URL in the environment; given several times: a lock on "
-		  "all of these servers",
-	  .help_sem = "the server, one alone; or RLOCK_URL in the environment" },
-	{ OPT_QUORUM, "quorum", NULL, "all|majority|N", GROUP_SERVER,
-	  VERBS_ALL & ~(unsigned)VERBS_SEM, FOR_FILE | OF_SERVER, value_quorum,
-	  .expected = "all, majority or a number of servers, like 2", .initial = "all",
-	  .help = "how many of several servers must grant the lock, more than half of them" },
-	{ OPT_REPLICAS, "replicas", NULL, "N", GROUP_SERVER, VERBS_HOLD | VERBS_CHECK,
-	  FOR_FILE | OF_SERVER, value_number, FIELD(replicas), .most = 99,
-	  .expected = "a number of replicas, like 1", .initial = "0",
-	  .help = "how many replicas of each server must acknowledge a lock, and each renewal" },
-	{ OPT_NAME, "name", NULL, "NAME", GROUP_OWNER, VERBS_ALL, REPEATABLE,
-	  .help = "the name of a lock, for a name from a variable; it is never read as an "
-		  "option; may be given several times" },
-	{ OPT_PERMITS, "permits", NULL, "N", GROUP_OWNER, VERBS_SEM, USUAL, value_number,
-	  FIELD(permits), .least = 1, .most = RLOCK_PERMITS_MAX,
-	  .expected = "a number from 1 to 1000000, like 3",
-	  .help = "how many permits the semaphore has in all; it must be given" },
-	{ OPT_TAKE, "take", NULL, "K", GROUP_OWNER, VERBS_SEM, 0, value_number, FIELD(take),
-	  .least = 1, .most = RLOCK_TAKE_MAX, .expected = "a number from 1 to 1000, like 2",
-	  .initial = "1", .help = "acquire so many permits at once, all or none" },
-	{ OPT_RESIZE, "resize", NULL, NULL, GROUP_OWNER, VERBS_SEM, 0, value_flag, FIELD(resize),
-	  .help = "acquire nothing: set the total of the semaphore to --permits" },
-	{ OPT_NO_WAIT, "no-wait", "n", NULL, GROUP_WAITING, VERBS_ACQUIRE, USUAL | FOR_FILE,
-	  value_no_wait, FIELD(no_wait),
-	  .help = "do not wait while another owner holds the lock; print nothing, and exit with "
-		  "75" },
-	{ OPT_WAIT, "wait", "w", "DUR", GROUP_WAITING, VERBS_ACQUIRE, USUAL | FOR_FILE, value_wait,
-	  FIELD(wait_ms),
-	  .help = "wait for DUR at most; also for a server that is down; 0 is --no-wait (default: "
-		  "no limit; a server that is down at the start is an error)" },
-	{ OPT_CONFLICT_EXIT_CODE, "conflict-exit-code", "E", "N", GROUP_WAITING, VERBS_ACQUIRE,
-	  USUAL | FOR_FILE, value_number, FIELD(conflict_exit_code), .most = 255,
-	  .expected = "a number from 0 to 255, like 75", .initial = "75",
-	  .help = "exit code when not acquired in time; 0 to 255" },
-	{ OPT_TTL, "ttl", "t", "DUR", GROUP_LEASE, VERBS_ACQUIRE | VERBS_CHECK, USUAL | FOR_FILE,
-	  value_duration, FIELD(lease_ms), .least = LEASE_LEAST_MS, .initial = "30s",
-	  .help = "the lease, renewed while held; the lock of a dead machine is free after it, "
-		  "and a live COMMAND may run for longer; 1s or more",
-	  .help_holder = "the lease that the server must be fast enough for; 1s or more" },
-	{ OPT_LEASE, "lease", "l", "DUR", GROUP_LEASE, VERBS_ACQUIRE | VERBS_RENEW,
-	  USUAL | FOR_FILE, value_lease, FIELD(lease_ms), .least = LEASE_LEAST_MS,
-	  .help = "a fixed lease, which no renewer renews; a COMMAND that still runs is terminated "
-		  "before DUR is over, with exit code 124; without one, see rlock renew; 1s or more",
-	  .help_holder = "the new lease of a lock of --owner; 1s or more" },
-	{ OPT_AT_LEAST, "at-least", NULL, "DUR", GROUP_LEASE, VERBS_ACQUIRE,
-	  USUAL | FOR_FILE | WITH_COMMAND, value_duration, FIELD(at_least_ms),
-	  .help = "keep the lock until DUR after it was acquired; also when COMMAND, and rlock "
-		  "with it, ends sooner" },
-	{ OPT_MAX_RUN, "max-run", NULL, "DUR", GROUP_COMMAND, VERBS_ACQUIRE,
-	  USUAL | FOR_FILE | WITH_COMMAND, value_duration, FIELD(max_run_ms),
-	  .help = "terminate a COMMAND that still runs after DUR; exit code 124" },
-	{ OPT_WAIT_ALL, "wait-all", NULL, NULL, GROUP_COMMAND, VERBS_ACQUIRE,
-	  FOR_FILE | WITH_COMMAND, value_flag, FIELD(wait_all),
-	  .help = "keep the lock until every process that COMMAND started has ended, not only "
-		  "COMMAND" },
-	{ OPT_GRACE, "grace", NULL, "DUR", GROUP_COMMAND, VERBS_ACQUIRE, FOR_FILE, value_duration,
-	  FIELD(grace_ms), .initial = "5s", .help = "the time between SIGTERM and SIGKILL" },
-	{ OPT_ON_LOST, "on-lost", NULL, "kill|term|ignore", GROUP_COMMAND, VERBS_ACQUIRE, FOR_FILE,
-	  value_on_lost, .expected = "kill, term or ignore",
-	  .help = "what is sent when the lock is lost: SIGTERM and then SIGKILL, SIGTERM only, "
-		  "or nothing "
-		  "(default: kill for a COMMAND, term without one)" },
-	{ OPT_KILL_CHILD, "kill-child", NULL, NULL, GROUP_COMMAND, VERBS_ACQUIRE,
-	  FOR_FILE | WITH_COMMAND, value_flag, FIELD(kill_child),
-	  .help = "send SIGKILL to all processes of COMMAND when rlock or its renewer is killed; "
-		  "else they run on, with the lock renewed" },
-	{ OPT_FENCE, "fence", NULL, NULL, GROUP_OWNER, VERBS_LOCK, USUAL | FOR_FILE, value_flag,
-	  FIELD(fence),
-	  .help = "issue a fencing token, greater each time; in RLOCK_TOKEN for COMMAND, on "
-		  "standard output without one; not for read and write locks" },
-	{ OPT_OWNER, "owner", NULL, "ID", GROUP_OWNER, VERBS_HOLD, USUAL | WITHOUT_COMMAND,
-	  value_text, FIELD(owner), .most = 128, .bytes = OWNER_BYTES,
-	  .expected = "1 to 128 letters, digits, '.', '_' or '-', like ci-1234",
-	  .help = "the lock belongs to ID, not to a process; needs --lease; letters, digits, "
-		  "'.', '_' and '-'",
-	  .help_holder = "the ID that the lock was acquired for" },
-	{ OPT_PID, "pid", NULL, "PID", GROUP_OWNER, VERBS_HOLD, USUAL | WITHOUT_COMMAND,
-	  value_number, FIELD(pid), .least = 1, .most = INT_MAX,
-	  .expected = "a process id, like 1234",
-	  .help = "the process that a lock without COMMAND belongs to; the lock is released when "
-		  "that ends",
-	  .help_holder = "the process that holds the lock; its ancestors count as well (default: "
-			 "the caller)" },
-	{ OPT_MODE, "mode", NULL, "plain|fair|read|write|sem", GROUP_OWNER,
-	  VERBS_UNLOCK | VERBS_RENEW, .apply = value_mode,
-	  .expected = "plain, fair, read, write or sem",
-	  .help = "the hold of that kind, where the owner has several; plain and fair are one "
-		  "(default: "
-		  "the latest)" },
-	{ OPT_NOTE, "note", NULL, "TEXT", GROUP_OWNER, VERBS_ACQUIRE, FOR_FILE, value_note,
-	  FIELD(note), .most = RLOCK_NOTE_MAX - 1,
-	  .expected = "a line of 1 to 255 bytes, like 'nightly backup'",
-	  .help = "what waiters and status show of the holder (default: host, user, process "
-		  "and program)" },
-	{ OPT_FORCE, "force", NULL, NULL, GROUP_OWNER, VERBS_UNLOCK, USUAL, value_flag,
-	  FIELD(force),
-	  .help = "break the lock of any holder; terminate the holder first: it may run on, and "
-		  "finds out only when it renews or releases the lock; see --holder" },
-	{ OPT_HOLDER, "holder", NULL, "OWNER", GROUP_OWNER, VERBS_UNLOCK, USUAL, value_text,
-	  FIELD(holder), .most = RLOCK_OWNER_MAX - 1,
-	  .expected = "an owner of 1 to 255 bytes, like ci-1234:0",
-	  .help = "with --force: only if OWNER holds the lock; all of that column of status" },
-	{ OPT_JSON, "json", NULL, NULL, GROUP_MESSAGES, VERBS_STATUS | VERBS_LIST | VERBS_CHECK,
-	  USUAL, value_flag, FIELD(json), .help = "print one JSON document" },
-	{ OPT_WATCH, "watch", NULL, "DUR", GROUP_MESSAGES, VERBS_STATUS | VERBS_LIST,
-	  USUAL | OPTIONAL_VALUE, value_watch, FIELD(watch_ms), .least = WATCH_LEAST_MS,
-	  .help = "print it again every DUR, in place, until Ctrl-C (without DUR: every 2s)" },
-	{ OPT_PASSWORD_FILE, "password-file", NULL, "FILE", GROUP_SERVER, VERBS_ALL,
-	  FOR_FILE | OF_SERVER, value_text, FIELD(password_file), .most = INT_MAX,
-	  .expected = "a file's name, like /etc/rlock/password-file",
-	  .help = "the password is FILE's first line; a password in the URL takes precedence, "
-		  "and REDISCLI_AUTH in the environment comes last" },
-	{ OPT_PASSWORD_COMMAND, "password-command", NULL, "CMD", GROUP_SERVER, VERBS_ALL,
-	  FOR_FILE | OF_SERVER | SECRET, value_text, FIELD(password_command), .most = INT_MAX,
-	  .expected = "a command of sh, like /usr/local/bin/redis-token",
-	  .help = "the password is the first line that sh -c CMD prints; it is run whenever a "
-		  "connection is opened: for tokens that expire" },
-	{ OPT_DB, "db", NULL, "N", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER, value_number,
-	  FIELD(db), .most = INT_MAX, .expected = "a database's number, like 0 or 3",
-	  .initial = "0", .help = "the number of the database" },
-	{ OPT_CONNECT_TIMEOUT, "connect-timeout", NULL, "DUR", GROUP_SERVER, VERBS_ALL, FOR_FILE,
-	  value_duration, FIELD(connect_timeout_ms), .least = 1, .initial = "5s",
-	  .help = "how long connecting and each reply may take" },
-	{ OPT_CACERT, "cacert", NULL, "FILE", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER,
-	  value_text, FIELD(tls[RLOCK_TLS_CACERT]), .most = INT_MAX, .expected = FILE_EXPECTED,
-	  .help = "TLS: trust the certificate authorities (CAs) in FILE, not those of the system" },
-	{ OPT_CACERTDIR, "cacertdir", NULL, "DIR", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER,
-	  value_text, FIELD(tls[RLOCK_TLS_CACERTDIR]), .most = INT_MAX,
-	  .expected = "a directory's name, like /etc/rlock/authorities",
-	  .help = "TLS: trust the CAs in the files of DIR, with the names that openssl rehash "
-		  "gives them" },
-	{ OPT_CERT, "cert", NULL, "FILE", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
-	  FIELD(tls[RLOCK_TLS_CERT]), .most = INT_MAX, .expected = FILE_EXPECTED,
-	  .help = "TLS: the client certificate, for a server that requires one" },
-	{ OPT_KEY, "key", NULL, "FILE", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
-	  FIELD(tls[RLOCK_TLS_KEY]), .most = INT_MAX, .expected = FILE_EXPECTED,
-	  .help = "TLS: the private key of --cert, without a passphrase (default: in that file)" },
-	{ OPT_SNI, "sni", NULL, "NAME", GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER, value_text,
-	  FIELD(tls[RLOCK_TLS_SNI]), .most = 255,
-	  .expected = "a host's name, like redis.example.com",
-	  .help = "TLS: the name that the server's certificate has to be for (default: the "
-		  "URL's host)" },
-	{ OPT_INSECURE, "insecure", NULL, NULL, GROUP_SERVER, VERBS_ALL, FOR_FILE | OF_SERVER,
-	  value_flag, FIELD(is_insecure),
-	  .help = "TLS: accept any certificate; a machine between here and the server can then "
-		  "read the password and change all replies" },
-	{ OPT_SENTINEL_USER, "sentinel-user", NULL, "USER", GROUP_SERVER, VERBS_ALL,
-	  FOR_FILE | OF_SERVER, value_text, FIELD(sentinel_user), .most = 255,
-	  .expected = "a user's name, like locks",
-	  .help = "the user at the sentinels; the user in the URL is the master's" },
-	{ OPT_SENTINEL_PASSWORD_FILE, "sentinel-password-file", NULL, "FILE", GROUP_SERVER,
-	  VERBS_ALL, FOR_FILE | OF_SERVER, value_text, FIELD(sentinel_password_file),
-	  .most = INT_MAX, .expected = "a file's name, like /etc/rlock/sentinel-password",
-	  .help = "the password at the sentinels is FILE's first line" },
-	{ OPT_SENTINEL_MAP, "sentinel-map", NULL, "H:P=H:P,...", GROUP_SERVER, VERBS_ALL,
-	  FOR_FILE | OF_SERVER, value_text, FIELD(sentinel_map), .most = INT_MAX,
-	  .expected = "pairs like 10.0.0.1:6379=redis.example:16379",
-	  .help = "for a NAT: where the sentinels name the first host and port, connect to the "
-		  "second" },
-	{ OPT_CONFIG, "config", NULL, "FILE", GROUP_SERVER, VERBS_ALL, 0, value_text, FIELD(config),
-	  .most = INT_MAX, .expected = "a file's name, like /etc/rlock/config",
-	  .help = "read options from FILE (default: RLOCK_CONFIG, else rlock.conf in "
-		  "XDG_CONFIG_HOME "
-		  "or ~/.config, else /etc/rlock.conf)" },
-	{ OPT_LOG, "log", NULL, "syslog|stderr|FILE", GROUP_MESSAGES, VERBS_ACQUIRE | VERBS_UNLOCK,
-	  FOR_FILE, value_log,
-	  .expected = "syslog, stderr or a file's name, like /var/log/rlock.log",
-	  .help = "log a line for each lock that is acquired, released, lost, broken, or was "
-		  "waited for (default: no log)" },
-	{ OPT_LOG_FORMAT, "log-format", NULL, "text|json", GROUP_MESSAGES,
-	  VERBS_ACQUIRE | VERBS_UNLOCK, FOR_FILE, value_log_format, .expected = "text or json",
-	  .initial = "text", .help = "a line of the log is key=value, or a JSON object" },
-	{ OPT_QUIET, "quiet", "q", NULL, GROUP_MESSAGES, VERBS_ALL, USUAL | FOR_FILE, value_flag,
-	  FIELD(quiet),
-	  .help = "print errors only; nothing while waiting, or when the lock was not acquired "
-		  "in time" },
-	{ OPT_VERBOSE, "verbose", "v", NULL, GROUP_MESSAGES, VERBS_ALL, USUAL | FOR_FILE,
-	  value_flag, FIELD(verbose), .help = "print every step" },
-	{ OPT_HELP, "help", "h", NULL, GROUP_MESSAGES, VERBS_ALL, USUAL,
-	  .help = "-h: the options used most, --help: all of them" },
+	[OPT_URL] = { "url", "u", "URL", TYPE_URLS, FIELD(urls), GROUP_SERVER, VERBS_ALL,
+		      USUAL | FOR_FILE | REPEATABLE | HAS_DEFAULT,
+		      .expected = "a URL, like redis://127.0.0.1:6379",
+		      .help = "the server, or RLOCK_URL in the environment; given several times: a lock on all of these servers",
+		      .help_sem = "the server, one alone; or RLOCK_URL in the environment" },
+	[OPT_QUORUM] = { "quorum", NULL, "all|majority|N", TYPE_QUORUM, FIELD(quorum_text),
+			 GROUP_SERVER, VERBS_ALL & ~(unsigned)VERBS_SEM,
+			 FOR_FILE | OF_SERVER | HAS_DEFAULT,
+			 .expected = "all, majority or a number of servers, like 2",
+			 .help = "how many of several servers must grant the lock, more than half of them" },
+	[OPT_REPLICAS] = { "replicas", NULL, "N", TYPE_NUMBER, FIELD(replicas), GROUP_SERVER,
+			   VERBS_HOLD | VERBS_CHECK, FOR_FILE | OF_SERVER | HAS_DEFAULT, .most = 99,
+			   .expected = "a number of replicas, like 1",
+			   .help = "how many replicas of each server must acknowledge a lock, and each renewal" },
+	[OPT_NAME] = { "name", NULL, "NAME", TYPE_NAME, 0, GROUP_OWNER, VERBS_ALL, REPEATABLE,
+		       .help = "the name of a lock, for a name from a variable; it is never read as an option; may be given several times" },
+	[OPT_PERMITS] = { "permits", NULL, "N", TYPE_NUMBER, FIELD(permits), GROUP_OWNER, VERBS_SEM,
+			  USUAL, .least = 1, .most = RLOCK_PERMITS_MAX,
+			  .expected = "a number from 1 to 1000000, like 3",
+			  .help = "how many permits the semaphore has in all; it must be given" },
+	[OPT_TAKE] = { "take", NULL, "K", TYPE_NUMBER, FIELD(take), GROUP_OWNER, VERBS_SEM,
+		       HAS_DEFAULT, .least = 1, .most = RLOCK_TAKE_MAX,
+		       .expected = "a number from 1 to 1000, like 2",
+		       .help = "acquire so many permits at once, all or none" },
+	[OPT_RESIZE] = { "resize", NULL, NULL, TYPE_FLAG, FIELD(resize), GROUP_OWNER, VERBS_SEM, 0,
+			 .help = "acquire nothing: set the total of the semaphore to --permits" },
+	[OPT_NO_WAIT] = { "no-wait", "n", NULL, TYPE_FLAG, FIELD(no_wait), GROUP_WAITING,
+			  VERBS_ACQUIRE, USUAL | FOR_FILE, .rival = OPT_WAIT,
+			  .help = "do not wait while another owner holds the lock; print nothing, and exit with 75" },
+	[OPT_WAIT] = { "wait", "w", "DUR", TYPE_DURATION, FIELD(wait_ms), GROUP_WAITING,
+		       VERBS_ACQUIRE, USUAL | FOR_FILE, .rival = OPT_NO_WAIT,
+		       .help = "wait for DUR at most; also for a server that is down; 0 is --no-wait (default: no limit; a server that is down at the start is an error)" },
+	[OPT_CONFLICT_EXIT_CODE] = { "conflict-exit-code", "E", "N", TYPE_NUMBER,
+				     FIELD(conflict_exit_code), GROUP_WAITING, VERBS_ACQUIRE,
+				     USUAL | FOR_FILE | HAS_DEFAULT, .most = 255,
+				     .expected = "a number from 0 to 255, like 75",
+				     .help = "exit code when not acquired in time; 0 to 255" },
+	[OPT_TTL] = { "ttl", "t", "DUR", TYPE_DURATION, FIELD(lease_ms), GROUP_LEASE,
+		      VERBS_ACQUIRE | VERBS_CHECK, USUAL | FOR_FILE | HAS_DEFAULT,
+		      .rival = OPT_LEASE, .least = LEASE_LEAST_MS,
+		      .help = "the lease, renewed while held; the lock of a dead machine is free after it, and a live COMMAND may run for longer; 1s or more",
+		      .help_holder =
+			      "the lease that the server must be fast enough for; 1s or more" },
+	[OPT_LEASE] = { "lease", "l", "DUR", TYPE_DURATION, FIELD(lease_ms), GROUP_LEASE,
+			VERBS_ACQUIRE | VERBS_RENEW, USUAL | FOR_FILE, .rival = OPT_TTL,
+			.least = LEASE_LEAST_MS,
+			.help = "a fixed lease, which no renewer renews; a COMMAND that still runs is terminated before DUR is over, with exit code 124; without one, see rlock renew; 1s or more",
+			.help_holder = "the new lease of a lock of --owner; 1s or more" },
+	[OPT_AT_LEAST] = { "at-least", NULL, "DUR", TYPE_DURATION, FIELD(at_least_ms), GROUP_LEASE,
+			   VERBS_ACQUIRE, USUAL | FOR_FILE | WITH_COMMAND,
+			   .help = "keep the lock until DUR after it was acquired; also when COMMAND, and rlock with it, ends sooner" },
+	[OPT_MAX_RUN] = { "max-run", NULL, "DUR", TYPE_DURATION, FIELD(max_run_ms), GROUP_COMMAND,
+			  VERBS_ACQUIRE, USUAL | FOR_FILE | WITH_COMMAND,
+			  .help = "terminate a COMMAND that still runs after DUR; exit code 124" },
+	[OPT_WAIT_ALL] = { "wait-all", NULL, NULL, TYPE_FLAG, FIELD(wait_all), GROUP_COMMAND,
+			   VERBS_ACQUIRE, FOR_FILE | WITH_COMMAND,
+			   .help = "keep the lock until every process that COMMAND started has ended, not only COMMAND" },
+	[OPT_GRACE] = { "grace", NULL, "DUR", TYPE_DURATION, FIELD(grace_ms), GROUP_COMMAND,
+			VERBS_ACQUIRE, FOR_FILE | HAS_DEFAULT,
+			.help = "the time between SIGTERM and SIGKILL" },
+	[OPT_ON_LOST] = { "on-lost", NULL, "kill|term|ignore", TYPE_CHOICE, FIELD(on_lost),
+			  GROUP_COMMAND, VERBS_ACQUIRE, FOR_FILE, .least = ON_LOST_KILL,
+			  .expected = "kill, term or ignore",
+			  .help = "what is sent when the lock is lost: SIGTERM and then SIGKILL, SIGTERM only, or nothing (default: kill for a COMMAND, term without one)" },
+	[OPT_KILL_CHILD] = { "kill-child", NULL, NULL, TYPE_FLAG, FIELD(kill_child), GROUP_COMMAND,
+			     VERBS_ACQUIRE, FOR_FILE | WITH_COMMAND,
+			     .help = "send SIGKILL to all processes of COMMAND when rlock or its renewer is killed; else they run on, with the lock renewed" },
+	[OPT_FENCE] = { "fence", NULL, NULL, TYPE_FLAG, FIELD(fence), GROUP_OWNER, VERBS_LOCK,
+			USUAL | FOR_FILE,
+			.help = "issue a fencing token, greater each time; in RLOCK_TOKEN for COMMAND, on standard output without one; not for read and write locks" },
+	[OPT_OWNER] = { "owner", NULL, "ID", TYPE_TEXT, FIELD(owner), GROUP_OWNER, VERBS_HOLD,
+			USUAL | WITHOUT_COMMAND, .most = 128, .bytes = OWNER_BYTES,
+			.expected = "1 to 128 letters, digits, '.', '_' or '-', like ci-1234",
+			.help = "the lock belongs to ID, not to a process; needs --lease; letters, digits, '.', '_' and '-'",
+			.help_holder = "the ID that the lock was acquired for" },
+	[OPT_PID] = { "pid", NULL, "PID", TYPE_NUMBER, FIELD(pid), GROUP_OWNER, VERBS_HOLD,
+		      USUAL | WITHOUT_COMMAND, .least = 1, .expected = "a process id, like 1234",
+		      .help = "the process that a lock without COMMAND belongs to; the lock is released when that ends",
+		      .help_holder =
+			      "the process that holds the lock; its ancestors count as well (default: the caller)" },
+	[OPT_MODE] = { "mode", NULL, "plain|fair|read|write|sem", TYPE_CHOICE, FIELD(mode),
+		       GROUP_OWNER, VERBS_UNLOCK | VERBS_RENEW, 0,
+		       .expected = "plain, fair, read, write or sem",
+		       .help = "the hold of that kind, where the owner has several; plain and fair are one (default: the latest)" },
+	[OPT_NOTE] = { "note", NULL, "TEXT", TYPE_LINE, FIELD(note), GROUP_OWNER, VERBS_ACQUIRE,
+		       FOR_FILE, .most = RLOCK_NOTE_MAX - 1,
+		       .expected = "a line of 1 to 255 bytes, like 'nightly backup'",
+		       .help = "what waiters and status show of the holder (default: host, user, process and program)" },
+	[OPT_FORCE] = { "force", NULL, NULL, TYPE_FLAG, FIELD(force), GROUP_OWNER, VERBS_UNLOCK,
+			USUAL,
+			.help = "break the lock of any holder; terminate the holder first: it may run on, and finds out only when it renews or releases the lock; see --holder" },
+	[OPT_HOLDER] = { "holder", NULL, "OWNER", TYPE_TEXT, FIELD(holder), GROUP_OWNER,
+			 VERBS_UNLOCK, USUAL, .most = RLOCK_OWNER_MAX - 1,
+			 .expected = "an owner of 1 to 255 bytes, like ci-1234:0",
+			 .help = "with --force: only if OWNER holds the lock; all of that column of status" },
+	[OPT_JSON] = { "json", NULL, NULL, TYPE_FLAG, FIELD(json), GROUP_MESSAGES,
+		       VERBS_STATUS | VERBS_LIST | VERBS_CHECK, USUAL,
+		       .help = "print one JSON document" },
+	[OPT_WATCH] = { "watch", NULL, "DUR", TYPE_DURATION, FIELD(watch_ms), GROUP_MESSAGES,
+			VERBS_STATUS | VERBS_LIST, USUAL | OPTIONAL_VALUE, .without = "2s",
+			.least = WATCH_LEAST_MS,
+			.help = "print it again every DUR, in place, until Ctrl-C (without DUR: every 2s)" },
+	[OPT_PASSWORD_FILE] = { "password-file", NULL, "FILE", TYPE_TEXT, FIELD(password_file),
+				SERVER, .rival = OPT_PASSWORD_COMMAND,
+				.expected = "a file's name, like /etc/rlock/password-file",
+				.help = "the password is FILE's first line; a password in the URL takes precedence, and REDISCLI_AUTH in the environment comes last" },
+	[OPT_PASSWORD_COMMAND] = { "password-command", NULL, "CMD", TYPE_TEXT,
+				   FIELD(password_command), GROUP_SERVER, VERBS_ALL,
+				   FOR_FILE | OF_SERVER | SECRET, .rival = OPT_PASSWORD_FILE,
+				   .expected = "a command of sh, like /usr/local/bin/redis-token",
+				   .help = "the password is the first line that sh -c CMD prints; it is run whenever a connection is opened: for tokens that expire" },
+	[OPT_DB] = { "db", NULL, "N", TYPE_NUMBER, FIELD(db), GROUP_SERVER, VERBS_ALL,
+		     FOR_FILE | OF_SERVER | HAS_DEFAULT,
+		     .expected = "a database's number, like 0 or 3",
+		     .help = "the number of the database" },
+	[OPT_CONNECT_TIMEOUT] = { "connect-timeout", NULL, "DUR", TYPE_DURATION,
+				  FIELD(connect_timeout_ms), GROUP_SERVER, VERBS_ALL,
+				  FOR_FILE | HAS_DEFAULT, .least = 1,
+				  .help = "how long connecting and each reply may take" },
+	[OPT_CACERT] = { "cacert", NULL, "FILE", TYPE_TEXT, FIELD(tls[RLOCK_TLS_CACERT]), SERVER,
+			 .expected = FILE_EXPECTED,
+			 .help = "TLS: trust the certificate authorities (CAs) in FILE, not those of the system" },
+	[OPT_CACERTDIR] = { "cacertdir", NULL, "DIR", TYPE_TEXT, FIELD(tls[RLOCK_TLS_CACERTDIR]),
+			    SERVER, .expected = "a directory's name, like /etc/rlock/authorities",
+			    .help = "TLS: trust the CAs in the files of DIR, with the names that openssl rehash gives them" },
+	[OPT_CERT] = { "cert", NULL, "FILE", TYPE_TEXT, FIELD(tls[RLOCK_TLS_CERT]), SERVER,
+		       .expected = FILE_EXPECTED,
+		       .help = "TLS: the client certificate, for a server that requires one" },
+	[OPT_KEY] = { "key", NULL, "FILE", TYPE_TEXT, FIELD(tls[RLOCK_TLS_KEY]), SERVER,
+		      .expected = FILE_EXPECTED,
+		      .help = "TLS: the private key of --cert, without a passphrase (default: in that file)" },
+	[OPT_SNI] = { "sni", NULL, "NAME", TYPE_TEXT, FIELD(tls[RLOCK_TLS_SNI]), SERVER,
+		      .most = 255, .expected = "a host's name, like redis.example.com",
+		      .help = "TLS: the name that the server's certificate has to be for (default: the URL's host)" },
+	[OPT_INSECURE] = { "insecure", NULL, NULL, TYPE_FLAG, FIELD(is_insecure), SERVER,
+			   .help = "TLS: accept any certificate; a machine between here and the server can then read the password and change all replies" },
+	[OPT_SENTINEL_USER] = { "sentinel-user", NULL, "USER", TYPE_TEXT, FIELD(sentinel_user),
+				SERVER, .most = 255, .expected = "a user's name, like locks",
+				.help = "the user at the sentinels; the user in the URL is the master's" },
+	[OPT_SENTINEL_PASSWORD_FILE] = { "sentinel-password-file", NULL, "FILE", TYPE_TEXT,
+					 FIELD(sentinel_password_file), SERVER,
+					 .expected =
+						 "a file's name, like /etc/rlock/sentinel-password",
+					 .help = "the password at the sentinels is FILE's first line" },
+	[OPT_SENTINEL_MAP] = { "sentinel-map", NULL, "H:P=H:P,...", TYPE_TEXT, FIELD(sentinel_map),
+			       SERVER, .expected = "pairs like 10.0.0.1:6379=redis.example:16379",
+			       .help = "for a NAT: where the sentinels name the first host and port, connect to the second" },
+	[OPT_CONFIG] = { "config", NULL, "FILE", TYPE_TEXT, FIELD(config), GROUP_SERVER, VERBS_ALL,
+			 0, .expected = "a file's name, like /etc/rlock/config",
+			 .help = "read options from FILE (default: RLOCK_CONFIG, else rlock.conf in XDG_CONFIG_HOME or ~/.config, else /etc/rlock.conf)" },
+	[OPT_LOG] = { "log", NULL, "syslog|stderr|FILE", TYPE_LOG, FIELD(log), GROUP_MESSAGES,
+		      VERBS_ACQUIRE | VERBS_UNLOCK, FOR_FILE,
+		      .expected = "syslog, stderr or a file's name, like /var/log/rlock.log",
+		      .help = "log a line for each lock that is acquired, released, lost, broken, or was waited for (default: no log)" },
+	[OPT_LOG_FORMAT] = { "log-format", NULL, "text|json", TYPE_CHOICE, FIELD(log_format),
+			     GROUP_MESSAGES, VERBS_ACQUIRE | VERBS_UNLOCK, FOR_FILE | HAS_DEFAULT,
+			     .expected = "text or json",
+			     .help = "a line of the log is key=value, or a JSON object" },
+	[OPT_QUIET] = { "quiet", "q", NULL, TYPE_FLAG, FIELD(quiet), GROUP_MESSAGES, VERBS_ALL,
+			USUAL | FOR_FILE,
+			.help = "print errors only; nothing while waiting, or when the lock was not acquired in time" },
+	[OPT_VERBOSE] = { "verbose", "v", NULL, TYPE_FLAG, FIELD(verbose), GROUP_MESSAGES,
+			  VERBS_ALL, USUAL | FOR_FILE, .help = "print every step" },
+	[OPT_HELP] = { "help", "h", NULL, TYPE_HELP, 0, GROUP_MESSAGES, VERBS_ALL, USUAL,
+		       .help = "-h: the options used most, --help: all of them" },
 };
+
+/* ---- values ---- */
+
+enum rlock_status value_reject(char why[RLOCK_ERROR_MAX], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, RLOCK_ERROR_MAX, format, args);
+	va_end(args);
+	return RLOCK_EINVAL;
+}
+
+/* Digits and nothing else: no sign, no blanks, no 0x. */
+static bool digits_read(const char *value, int64_t least, int64_t most, int64_t *out)
+{
+	int64_t number;
+
+	if (!isdigit((unsigned char)*value) || !number_parse(value, &number) || number < least ||
+	    number > most)
+		return false;
+	*out = number;
+	return true;
+}
+
+static enum rlock_status store_duration(int64_t *field, const struct opt *opt, const char *value,
+					char why[RLOCK_ERROR_MAX])
+{
+	char least[DURATION_TEXT_MAX];
+	int64_t ms;
+
+	if (!duration_parse(value, &ms))
+		return value_reject(why, "not a duration, like 30s, 1500ms or 2m");
+	if (ms < opt->least)
+		return value_reject(why, "less than %s, try 30s or 2m",
+				    duration_print(opt->least, least));
+	*field = ms;
+	return RLOCK_OK;
+}
+
+static bool is_text(const struct opt *opt, const char *value)
+{
+	size_t len = strlen(value);
+
+	if (len == 0 || (opt->most > 0 && len > (size_t)opt->most) ||
+	    (opt->bytes != NULL && value[strspn(value, opt->bytes)] != '\0') ||
+	    (opt->type == TYPE_LOG && strcmp(value, "-") == 0))
+		return false;
+	/* Others print it. */
+	for (; opt->type == TYPE_LINE && *value != '\0'; value++)
+		if ((unsigned char)*value < ' ' || *value == 0x7f)
+			return false;
+	return true;
+}
+
+/* Which word of a list like "plain|fair" it is; -1: none. */
+static int find_choice(const char *words, const char *value)
+{
+	size_t len = strlen(value);
+
+	for (int index = 0; *words != '\0'; index++) {
+		size_t word_len = strcspn(words, "|");
+
+		if (word_len == len && memcmp(words, value, len) == 0)
+			return index;
+		words += word_len + (words[word_len] == '|' ? 1 : 0);
+	}
+	return -1;
+}
+
+static enum rlock_status add_url(struct opts *opts, const char *text, char why[RLOCK_ERROR_MAX])
+{
+	struct rlock_url **larger =
+		array_grow(opts->urls, opts->url_count, sizeof(struct rlock_url *));
+	enum rlock_status status;
+
+	if (larger == NULL)
+		return RLOCK_ENOMEM;
+	opts->urls = larger;
+	status = rlock_url_parse(text, &opts->urls[opts->url_count], why);
+	if (status == RLOCK_OK)
+		opts->url_count++;
+	return status;
+}
+
+/* One, or several with blanks between them, since a URL contains none. */
+static enum rlock_status store_urls(struct opts *opts, const char *value, char why[RLOCK_ERROR_MAX])
+{
+	enum rlock_status status = RLOCK_OK;
+	char *list = strdup(value), *rest = list, *text;
+
+	if (list == NULL)
+		return RLOCK_ENOMEM;
+	while (status == RLOCK_OK && (text = strsep(&rest, " ")) != NULL)
+		if (*text != '\0')
+			status = add_url(opts, text, why);
+	explicit_bzero(list, strlen(value));
+	free(list);
+	return status;
+}
+
+enum rlock_status table_store(struct opts *opts, const struct opt *opt, const char *value,
+			      char why[RLOCK_ERROR_MAX])
+{
+	void *field = (char *)opts + opt->field;
+	int64_t number = 0;
+	bool is_right = true;
+
+	switch (opt->type) {
+	case TYPE_FLAG:
+		*(bool *)field = true;
+		break;
+	case TYPE_DURATION:
+		return store_duration(field, opt, value, why);
+	case TYPE_NUMBER:
+		is_right = digits_read(value, opt->least, opt->most > 0 ? opt->most : INT_MAX,
+				       &number);
+		if (is_right)
+			*(int *)field = (int)number;
+		break;
+	case TYPE_CHOICE:
+		number = find_choice(opt->value, value);
+		is_right = number >= 0;
+		if (is_right)
+			*(int *)field = (int)(opt->least + number);
+		break;
+	case TYPE_TEXT:
+	case TYPE_LINE:
+	case TYPE_LOG:
+	case TYPE_QUORUM:
+		is_right = opt->type == TYPE_QUORUM
+				   ? strcmp(value, "all") == 0 || strcmp(value, "majority") == 0 ||
+					     digits_read(value, 1, INT_MAX, &number)
+				   : is_text(opt, value);
+		if (is_right)
+			*(const char **)field = value;
+		break;
+	case TYPE_URLS:
+		is_right = value[strspn(value, " ")] != '\0';
+		if (is_right)
+			return store_urls(opts, value, why);
+		break;
+	case TYPE_NAME:
+	case TYPE_HELP:
+		break;
+	}
+	return is_right ? RLOCK_OK : value_reject(why, "not %s", opt->expected);
+}
+
+const char *table_default(const struct opt *opt, char out[DEFAULT_TEXT_MAX])
+{
+	const void *field = (const char *)&opts_initial + opt->field;
+
+	if ((opt->scope & HAS_DEFAULT) == 0)
+		return NULL;
+	switch (opt->type) {
+	case TYPE_DURATION:
+		return duration_print(*(const int64_t *)field, out);
+	case TYPE_CHOICE:
+		(void)snprintf(out, DEFAULT_TEXT_MAX, "%.*s", (int)strcspn(opt->value, "|"),
+			       opt->value);
+		return out;
+	case TYPE_URLS:
+		return DEFAULT_URL;
+	case TYPE_QUORUM:
+		return *(const char *const *)field;
+	default:
+		(void)snprintf(out, DEFAULT_TEXT_MAX, "%d", *(const int *)field);
+		return out;
+	}
+}
+
+/* ---- what the sources have given ---- */
+
+const struct given *table_given(const struct opts *opts, enum opt_id id)
+{
+	for (size_t i = 0; i < opts->given_count; i++)
+		if (opts->given[i].id == id && opts->given[i].use == GIVEN_COUNTS)
+			return &opts->given[i];
+	return NULL;
+}
+
+enum opt_source table_source(const struct opts *opts, enum opt_id id)
+{
+	const struct given *given = table_given(opts, id);
+
+	return given != NULL ? given->source : SOURCE_DEFAULT;
+}
+
+const struct given *table_decided(const struct opts *opts, enum opt_id id)
+{
+	const struct given *given = table_given(opts, id);
+	enum opt_id rival = opt_table[id].rival;
+
+	return given != NULL || rival == 0 ? given : table_given(opts, rival);
+}
+
+static bool is_switched_off(const struct given *given)
+{
+	return opt_table[given->id].type == TYPE_FLAG && strcmp(given->value, "no") == 0;
+}
+
+/*
+ * What a file says of its servers is not for one that -u or RLOCK_URL names: any process that listens there would get
+ * a site's password.
+ */
+static enum given_use use_of(const struct opts *opts, const struct given *given)
+{
+	const struct opt *opt = &opt_table[given->id];
+	const struct given *decided = table_decided(opts, given->id);
+
+	if (given->source == SOURCE_FILE && (opt->scope & OF_SERVER) != 0 &&
+	    table_source(opts, OPT_URL) > SOURCE_FILE)
+		return GIVEN_TO_OTHER_SERVERS;
+	if (decided != NULL && decided->source > given->source)
+		return GIVEN_TOO_LATE;
+	if ((opt->verbs & (unsigned)opts->verb->set) == 0)
+		return GIVEN_TO_OTHER_VERBS;
+	return is_switched_off(given) ? GIVEN_AS_NO : GIVEN_COUNTS;
+}
+
+/* What one source may not give together. */
+static enum rlock_status reject_conflict(const struct opts *opts, const struct given *given,
+					 char why[RLOCK_ERROR_MAX])
+{
+	const struct opt *opt = &opt_table[given->id];
+
+	for (size_t i = 0; i < opts->given_count; i++) {
+		const struct given *other = &opts->given[i];
+
+		if (other->source != given->source)
+			continue;
+		if (other->id == given->id && (opt->scope & REPEATABLE) == 0)
+			return value_reject(why, "given twice");
+		if (opt->rival != 0 && other->id == opt->rival && !is_switched_off(other) &&
+		    !is_switched_off(given))
+			return value_reject(why, "can't go together with %s%s",
+					    given->source == SOURCE_ARGV ? "--" : "",
+					    opt_table[other->id].name);
+		if ((given->has_db && other->id == OPT_DB) ||
+		    (other->has_db && given->id == OPT_DB))
+			return value_reject(why, "the URL names a database as well");
+	}
+	return RLOCK_OK;
+}
+
+enum rlock_status table_give(struct opts *opts, struct given given, char why[RLOCK_ERROR_MAX])
+{
+	struct given *larger = array_grow(opts->given, opts->given_count, sizeof(*larger));
+	struct opts unwanted = { 0 };
+	struct opts *into = opts;
+	size_t url = opts->url_count;
+	enum rlock_status status = RLOCK_OK;
+
+	if (larger == NULL)
+		return RLOCK_ENOMEM;
+	opts->given = larger;
+	given.use = use_of(opts, &given);
+	if (given.use != GIVEN_COUNTS) {
+		into = &unwanted; /* it is checked all the same */
+		url = 0;
+	}
+	if (!is_switched_off(&given))
+		status = table_store(into, &opt_table[given.id], given.value, why);
+	for (; url < into->url_count; url++)
+		given.has_db = given.has_db || rlock_url_has_db(into->urls[url]);
+	if (status == RLOCK_OK)
+		status = reject_conflict(opts, &given, why);
+	if (status == RLOCK_OK)
+		opts->given[opts->given_count++] = given;
+	opts_free_urls(&unwanted);
+	return status;
+}
+
+/* ---- rows ---- */
 
 bool table_takes(const struct verb *verb, const struct opt *opt)
 {

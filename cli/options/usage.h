@@ -1,5 +1,5 @@
 /*
- * The user's words in messages, made fit to be shown.
+ * The user's words in messages, made fit to be shown; the line that was meant; and the help.
  */
 #ifndef USAGE_H
 #define USAGE_H
@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "lib/rlock.h"
+#include "options/opts.h"
 
 /* The longest text that usage_show makes, with the NUL. */
 #define USAGE_SHOWN_MAX 256
@@ -31,16 +32,30 @@ struct usage_line {
 	bool is_cut;
 };
 
-/* Begin the line with command as it is, for another program than rlock. */
-void usage_line_begin_command(struct usage_line *line, const char *command);
-/* Begin the line with "rlock VERB". */
-void usage_line_begin(struct usage_line *line, const char *verb_name);
-/* Add a blank and text as it is, for words that are not the user's: "--", "NAME". */
-void usage_line_add_plain(struct usage_line *line, const char *text);
-/* Add words of the user's, quoted for a shell where they need it. */
-void usage_line_add(struct usage_line *line, char *const *words, size_t count);
+/* A part of it: a text as it is (NULL: none), then words of the user's, quoted for a shell where they need it. */
+struct line_part {
+	const char *plain;
+	char *const *words;
+	size_t count;
+};
 
+#define PLAIN(text)                                                                                \
+	{                                                                                          \
+		(text), NULL, 0                                                                    \
+	}
+
+/* The line of these parts, with blanks between them. */
+void usage_line_make(struct usage_line *line, const struct line_part *parts, size_t count);
+#define usage_line(line, ...)                                                                      \
+	usage_line_make((line), (const struct line_part[]){ __VA_ARGS__ },                         \
+			sizeof((const struct line_part[]){ __VA_ARGS__ }) /                        \
+				sizeof(struct line_part))
+
+void usage_line_add(struct usage_line *line, const struct line_part *part);
 void usage_line_add_names(struct usage_line *line, const struct rlock_name *names, size_t count);
+
+/* How many words there are up to a NULL; 0 of NULL. */
+size_t usage_count(char *const *words);
 
 /* ---- the word that was meant ---- */
 
@@ -52,5 +67,21 @@ struct nearest {
 };
 
 void nearest_try(struct nearest *nearest, const char *word);
+
+/* ---- the help of a verb, and what that of rlock as a whole shares with it ---- */
+
+enum help_extent {
+	HELP_NONE,
+	HELP_SHORT, /* -h: the options used most, on one screen */
+	HELP_FULL,  /* --help: all of them, the examples and the exit codes */
+};
+
+/* Each prints on standard output. */
+void help_print(const struct verb *verb, enum help_extent extent);
+
+/* A line for each exit code. */
+void help_print_exit_codes(void);
+/* The options of all verbs by name, in their groups. */
+void help_print_groups(void);
 
 #endif

@@ -623,15 +623,10 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
 	char wanted[NAMES_SHOWN_MAX], process[32];
 	struct usage_line line;
 
-	usage_line_begin(&line, verb);
-	if (is_elsewhere) {
-		usage_line_add_plain(&line, "--url");
-		usage_line_add(&line, &near->server, 1);
-	}
-	if (pid != 0) {
-		(void)snprintf(process, sizeof(process), "--pid %d", (int)pid);
-		usage_line_add_plain(&line, process);
-	}
+	(void)snprintf(process, sizeof(process), "--pid %d", (int)pid);
+	usage_line(&line, PLAIN("rlock"), PLAIN(verb),
+		   { is_elsewhere ? "--url" : NULL, &near->server, is_elsewhere ? 1 : 0 },
+		   PLAIN(pid != 0 ? process : NULL));
 	usage_line_add_names(&line, near->names, near->name_count);
 	message_error("%s: %s: try: %s", names_show(names, name_count, wanted),
 		      is_elsewhere ? "held on another server" : "was locked together with others",

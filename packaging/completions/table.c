@@ -45,8 +45,9 @@ struct shell {
 /* Whether `rlock list` needs it to find the same servers. No completion runs a password command. */
 static bool is_of_server(const struct opt *opt)
 {
-	return (opt->verbs & VERBS_LIST) != 0 && opt->id != OPT_PASSWORD_COMMAND &&
-	       ((opt->scope & OF_SERVER) != 0 || opt->id == OPT_URL || opt->id == OPT_CONFIG);
+	return (opt->verbs & VERBS_LIST) != 0 && opt != &opt_table[OPT_PASSWORD_COMMAND] &&
+	       ((opt->scope & OF_SERVER) != 0 || opt == &opt_table[OPT_URL] ||
+		opt == &opt_table[OPT_CONFIG]);
 }
 
 /* Words in small letters stand for themselves, others for something: "all|majority|N". */
@@ -70,7 +71,7 @@ static enum value value_of(const struct opt *opt)
 
 	if (opt->value == NULL)
 		return VALUE_NONE;
-	if (opt->id == OPT_NAME)
+	if (opt == &opt_table[OPT_NAME])
 		return VALUE_LOCK;
 	if (strchr(opt->value, '|') != NULL)
 		return VALUE_WORDS;

@@ -365,7 +365,7 @@ not to root or to the caller, and no other place names the server: give --url, o
 	run -0 rlock run -u "$SOCKET_URL" a -- true
 	assert_output ''
 	run -0 rlock run -v -u "$SOCKET_URL" a -- true
-	assert_line "rlock: $CONFIG: ignored, since --url names the server: quorum, password-file, db"
+	assert_line "rlock: $CONFIG: ignored, since --url names the server: db, quorum, password-file"
 	RLOCK_URL=$SOCKET_URL run -0 rlock run -v --db 1 a -- true
 	assert_line "rlock: $CONFIG: ignored, since RLOCK_URL names the server: quorum, password-file"
 	write_config "url = $SOCKET_URL" 'db = 5' 'verbose = yes'

@@ -1,5 +1,5 @@
 /*
- * cli/options/config.c and the merge of its options: the input is the configuration file of a call without options.
+ * cli/options/config.c and what its options do: the input is the configuration file of a call without options.
  * Either all of the file is read, or the exit code is the one for a wrong configuration.
  */
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/message.h"
-#include "options/load.h"
 #include "options/opts.h"
+#include "options/load.h"
 
 #include "fuzz.h"
 
