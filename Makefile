@@ -4,6 +4,7 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+LIBEXECDIR ?= $(PREFIX)/libexec
 MANDIR ?= $(PREFIX)/share/man
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 # Where the shells look for completions.
@@ -205,7 +206,7 @@ prepare:
 deps: prepare ## install what is missing to build (needs root or sudo)
 
 # The manual names the files that are installed as they are called by default.
-INSTALLED_PATHS = $(foreach pair,$(TMPFILESDIR)=lib/tmpfiles.d $(BASHCOMPDIR)=share/bash-completion/completions \
+INSTALLED_PATHS = $(foreach pair,$(LIBEXECDIR)=libexec $(TMPFILESDIR)=lib/tmpfiles.d $(BASHCOMPDIR)=share/bash-completion/completions \
 	$(ZSHCOMPDIR)=share/zsh/site-functions $(FISHCOMPDIR)=share/fish/vendor_completions.d,\
 	-e 's|/usr/local/$(lastword $(subst =, ,$(pair)))|$(firstword $(subst =, ,$(pair)))|')
 
@@ -215,6 +216,7 @@ static: $(BUILD)/static/rlock ## a program that needs no library, with TLS, in B
 .PHONY: install
 install: all ## copy everything to its place below DESTDIR and PREFIX
 	$(Q)install -D -m 755 $(BUILD)/rlock $(DESTDIR)$(BINDIR)/rlock
+	$(Q)mkdir -p $(DESTDIR)$(LIBEXECDIR)/rlock && ln -sf $(BINDIR)/rlock $(DESTDIR)$(LIBEXECDIR)/rlock/flock
 	$(Q)install -D -m 644 lib/rlock.h $(DESTDIR)$(INCLUDEDIR)/rlock.h
 	$(Q)install -D -m 644 $(BUILD)/librlock.a $(DESTDIR)$(LIBDIR)/librlock.a
 	$(Q)install -D -m 755 $(BUILD)/$(SONAME) $(DESTDIR)$(LIBDIR)/librlock.so.$(VERSION)
@@ -233,7 +235,7 @@ install: all ## copy everything to its place below DESTDIR and PREFIX
 
 .PHONY: uninstall
 uninstall: ## take away what install has put there
-	$(Q)rm -f $(addprefix $(DESTDIR),$(BINDIR)/rlock $(INCLUDEDIR)/rlock.h $(LIBDIR)/librlock.a \
+	$(Q)rm -f $(addprefix $(DESTDIR),$(BINDIR)/rlock $(LIBEXECDIR)/rlock/flock $(INCLUDEDIR)/rlock.h $(LIBDIR)/librlock.a \
 		$(LIBDIR)/librlock.so.$(VERSION) $(LIBDIR)/$(SONAME) $(LIBDIR)/librlock.so \
 		$(LIBDIR)/pkgconfig/librlock.pc $(TMPFILESDIR)/rlock.conf $(BASHCOMPDIR)/rlock \
 		$(ZSHCOMPDIR)/_rlock $(FISHCOMPDIR)/rlock.fish \

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,13 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 {
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
 	const char *gone = show_gone(rlock_conn_error_process(conn));
+	static const char flock_busy[] = "flock: failed to get lock\n",
+			  flock_timed_out[] = "flock: timeout while waiting to get lock\n";
 
+	if (opts->flock_verbose && opts->no_wait)
+		message_line(flock_busy, strlen(flock_busy));
+	else if (opts->flock_verbose)
+		message_line(flock_timed_out, strlen(flock_timed_out));
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
 	(void)print_held(", for", rlock_conn_error_held_ms(conn), held);
 	if (opts->no_wait)
@@ -103,6 +110,34 @@ static void wait_report_acquired(const struct opts *opts, int64_t waited_ms)
 		return;
 	message_debug("%s: acquired after %s", names_show(opts->names, opts->name_count, names),
 		      duration_print_rough(waited_ms, waited));
+}
+
+/* ---- what flock prints with its --verbose ---- */
+
+#define FLOCK_PRINT_MS 500
+
+/*
+ * flock buffers its lines: to a terminal they go at once, elsewhere when it ends, after all that its command has printed,
+ * and with --no-fork it does not end.
+ */
+static bool has_flock_lines(const struct opts *opts, bool is_at_once)
+{
+	return opts->flock_verbose && (isatty(STDOUT_FILENO) == 1) == is_at_once &&
+	       (is_at_once || !opts->flock_no_fork);
+}
+
+static void flock_print(const struct opts *opts, int64_t waited_ms)
+{
+	struct pollfd out = { STDOUT_FILENO, POLLOUT, 0 };
+
+	/* A terminal that was stopped delays no renewal. */
+	if (rlock_poll(&out, 1, rlock_now_ms() + FLOCK_PRINT_MS) == 0)
+		return;
+	(void)printf("flock: getting lock took %" PRId64 ".%03d000 seconds\n", waited_ms / 1000,
+		     (int)(waited_ms % 1000));
+	if (opts->command != NULL)
+		(void)printf("flock: executing %s\n", opts->command[0]);
+	(void)fflush(stdout);
 }
 
 #define PROGRESS_MS 1000
@@ -409,6 +444,8 @@ static enum rlock_status acquire(void *ctx, const int *signal, struct rlock_hold
 	if (status == RLOCK_OK)
 		event_log_set_acquired(*hold_out, now_ms);
 	log_acquisition(acquirer, status);
+	if (status == RLOCK_OK && has_flock_lines(acquirer->opts, true))
+		flock_print(acquirer->opts, acquirer->waited_ms);
 	if (status == RLOCK_OK)
 		wait_report_acquired(acquirer->opts, acquirer->waited_ms);
 	else
@@ -502,7 +539,14 @@ static int hold(struct acquirer *acquirer)
 		.ctx = acquirer,
 	};
 
-	return is_for_process(acquirer->opts) ? front_run(&args) : hold_for_owner(acquirer);
+	int code;
+
+	if (!is_for_process(acquirer->opts))
+		return hold_for_owner(acquirer);
+	code = front_run(&args);
+	if (acquirer->lease->acquired_ms > 0 && has_flock_lines(acquirer->opts, false))
+		flock_print(acquirer->opts, acquirer->lease->acquired_ms - acquirer->begun_ms);
+	return code;
 }
 
 static int acquire_and_hold(struct acquirer *acquirer)

@@ -27,6 +27,7 @@
 #define PAGES                                                                                      \
 	"Manual pages:\n"                                                                          \
 	"  rlock(1)           verbs, options, exit codes, messages and examples\n"                 \
+	"  rlock-flock(1)     the command line of flock(1)\n"                                      \
 	"  rlock(7)           what is guaranteed, leases, questions and answers\n"                 \
 	"  rlock.conf(5)      the configuration file, URLs, passwords and TLS\n"                   \
 	"  rlock-output(5)    what status, list, check and --log print, and JSON\n"                \
@@ -44,6 +45,8 @@ static void print_verbs(enum help_extent extent)
 			(void)printf("  %-14sanother name for %s\n", verbs[i].name,
 				     verbs[i].alias_of);
 	}
+	(void)printf("  %-14s%s\n", "flock",
+		     "the command line of flock(1), for the lock of a path");
 	(void)printf("  %-14s%s\n", "help [VERB]", "print all help, or all options of a verb");
 	(void)printf("  %-14s%s\n\n", "version", "print the version");
 }
@@ -51,7 +54,7 @@ static void print_verbs(enum help_extent extent)
 /* Print it on standard output. */
 static void overview_print(enum help_extent extent)
 {
-	(void)printf("usage: rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]\n\n"
+	(void)printf("usage: rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]\n"
 		     "Locks for many machines, kept on a Redis or Valkey server.\n\n");
 	print_verbs(extent);
 	(void)printf(
@@ -73,13 +76,14 @@ static void overview_print(enum help_extent extent)
 			"'rlock VERB -h' has a verb's usual options, 'rlock --help' the exit codes.\n");
 }
 
-/* The verb that was probably meant, "help" and "version" among them; NULL when none is near. */
+/* The verb that was probably meant, "flock", "help" and "version" among them; NULL when none is near. */
 static const char *find_nearest_verb(const char *name)
 {
 	struct nearest nearest = { .typed = name };
 
 	for (size_t i = 0; i < verb_count; i++)
 		nearest_try(&nearest, verbs[i].name);
+	nearest_try(&nearest, "flock");
 	nearest_try(&nearest, "help");
 	nearest_try(&nearest, "version");
 	return nearest.word;
@@ -112,6 +116,8 @@ static int help_on(const char *name, enum help_extent extent)
 {
 	const struct verb *verb = verbs_find(name);
 
+	if (strcmp(name, "flock") == 0)
+		return cmd_flock_help();
 	if (verb != NULL) {
 		help_print(verb, extent);
 	} else if (strcmp(name, "help") == 0) {
@@ -223,6 +229,14 @@ static int verb_run(const struct verb *verb, int argc, char **argv)
 	return code;
 }
 
+/* By a link of that name, which comes first in the PATH of a crontab, say. */
+static bool is_called(const char *name, int argc, char **argv)
+{
+	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+
+	return argc > 0 && strcmp(slash != NULL ? slash + 1 : argv[0], name) == 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct verb *verb;
@@ -234,6 +248,8 @@ int main(int argc, char **argv)
 			      strerror(errno));
 		return EXIT_SYSTEM;
 	}
+	if (is_called("flock", argc, argv))
+		return cmd_flock(argc, argv);
 	if (argc < 2) {
 		message_error(
 			"a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND");
@@ -245,6 +261,8 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0 ||
 	    strcmp(argv[1], "-V") == 0)
 		return version();
+	if (strcmp(argv[1], "flock") == 0)
+		return cmd_flock(argc - 1, argv + 1);
 	if (argv[1][0] == '-')
 		return report_option_first(argc, argv);
 	verb = verbs_find(argv[1]);

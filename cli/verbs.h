@@ -17,6 +17,9 @@ const struct verb *verbs_find(const char *name);
 /* Each does one verb; see struct verb. */
 int cmd_lock(const struct verb *verb, struct opts *opts); /* run, lock, and their like */
 int cmd_sem(const struct verb *verb, struct opts *opts);
+/* flock has options of its own, and reads them itself; argv[0] is not read. */
+int cmd_flock(int argc, char **argv);
+int cmd_flock_help(void);
 int cmd_unlock(const struct opts *opts, struct rlock_conn *conn);
 int cmd_renew(const struct opts *opts, struct rlock_conn *conn);
 int cmd_status(const struct opts *opts, struct rlock_conn *conn);

@@ -11,10 +11,11 @@
 
 enum record_kind {
 	/* From the renewer. */
-	RECORD_MESSAGE,  /* a line for standard error */
-	RECORD_LOG,      /* a line for the log; number: its priority */
-	RECORD_RUNNING,  /* the command has been started */
-	RECORD_STOPPED,  /* the command was stopped; number: which of its stops that was */
+	RECORD_MESSAGE, /* a line for standard error */
+	RECORD_LOG,     /* a line for the log; number: its priority */
+	RECORD_RUNNING, /* the command has been started */
+	RECORD_STOPPED, /* the command was stopped; number: which of its stops that was */
+	RECORD_LEFT, /* the command has ended, and leftover processes keep the lock: rlock may end */
 	RECORD_ACQUIRED, /* a lock for a process is held, and waits for rlock to commit it */
 	/* From rlock. */
 	RECORD_SIGNAL, /* rlock was sent this signal; number */

@@ -180,7 +180,7 @@ static struct event end_event(const struct lease *lease)
 		event.reason = "max-run";
 	else if (!lease_ended_by_itself(lease) && lease->reason == TERMINATE_LEASE)
 		event.reason = "lease";
-	else if (getppid() != lease->front && getpid() != lease->front)
+	else if (!lease->has_front_left && getppid() != lease->front && getpid() != lease->front)
 		event.reason = "rlock was killed";
 	return event;
 }

@@ -48,6 +48,8 @@ struct front {
 	int crash;      /* the signal that ended the renewer, if not SIGKILL */
 	bool is_over;
 	bool has_job_ended; /* the command, whether the renewer has seen that or not */
+	bool has_left;      /* the renewer goes on alone, as lease.h says */
+	sigset_t got;       /* all signals so far, but for SIGCHLD */
 	/* Signals that were sent to the renewer and that it has not taken. */
 	sigset_t pending;
 	int signals_sent;
@@ -191,7 +193,9 @@ static void read_signals(struct front *front)
 	while (signals_read(&signal)) {
 		if (signal.number == SIGCHLD)
 			reap(front);
-		else if (!has_reached_command(front, &signal))
+		else
+			(void)sigaddset(&front->got, signal.number);
+		if (signal.number != SIGCHLD && !has_reached_command(front, &signal))
 			pass_on(front, &signal);
 	}
 }
@@ -228,6 +232,14 @@ static void commit(struct front *front)
 	front->signals_sent++;
 }
 
+/* Only the command's end counts for our status. */
+static void leave(struct front *front)
+{
+	front->lease->has_front_left = true;
+	front->has_left = front->is_over = true;
+	front->renewer = 0;
+}
+
 static void read_dialog(struct front *front)
 {
 	struct record record;
@@ -244,6 +256,8 @@ static void read_dialog(struct front *front)
 		} else if (record.kind == RECORD_STOPPED) {
 			front->stop = record.number;
 			front->settle_ms = rlock_now_ms() + JOB_CONTROL_SETTLE_MS;
+		} else if (record.kind == RECORD_LEFT) {
+			leave(front);
 		} else if (record.kind == RECORD_ACQUIRED) {
 			commit(front);
 		}
@@ -444,6 +458,7 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.shrink_ms = rlock_now_ms() + HOLD_SHRINK_MS,
 	};
 	sigemptyset(&front->pending);
+	sigemptyset(&front->got);
 	/* What taking over needs is there from the start. */
 	return job_init(&front->job, args->lease) && front->self_fd >= 0 && os_adopt_orphans() &&
 	       signals_watch_all() && hold_events_open(&front->events) && fork_renewer(front);
@@ -460,10 +475,17 @@ static void front_clear(struct front *front)
 	job_free(&front->job);
 }
 
+/* flock shows the signal that ended its command by its status, unless the same has ended flock itself. */
+static bool dies_by(const struct front *front, int signal)
+{
+	return signal != 0 &&
+	       (!front->args->opts->is_flock || sigismember(&front->got, signal) == 1);
+}
+
 int front_run(const struct hold_args *args)
 {
 	struct front front;
-	int code;
+	int code, signal = 0;
 
 	if (front_init(&front, args)) {
 		front_loop(&front);
@@ -471,9 +493,15 @@ int front_run(const struct hold_args *args)
 		message_error_of_lock("cannot start the renewer: %s", strerror(errno));
 		front.code = EXIT_SYSTEM;
 	}
-	code = front.code >= 0 ? front.code : args->lease->exit_code;
+	code = front.code;
+	if (front.has_left) {
+		(void)lease_read_end(args->lease, &code, &signal);
+	} else if (code < 0) {
+		code = args->lease->exit_code;
+		signal = args->lease->exit_signal;
+	}
 	front_clear(&front);
-	return front.code < 0 && args->lease->exit_signal != 0
-		       ? signals_die_by(args->lease->exit_signal)
-		       : code;
+	if (signal == 0)
+		return code;
+	return dies_by(&front, signal) ? signals_die_by(signal) : 128 + signal;
 }

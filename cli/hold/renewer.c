@@ -68,7 +68,8 @@ struct renewer {
 	enum record_kind unsaid; /* what rlock is told at tell_ms */
 	int unread_fd;           /* rlock's end of that */
 	/* The job. */
-	bool is_settled;   /* what is done once the job runs has been done */
+	bool may_front_leave; /* it was told so */
+	bool is_settled;      /* what is done once the job runs has been done */
 	bool is_continued; /* the command was continued, or has ended, since rlock stopped with it */
 	int stops;         /* how often the command was stopped */
 	int stop_signal;   /* the last that stopped it */
@@ -214,7 +215,7 @@ static void go_on_alone(struct renewer *renewer)
 	if (renewer->lease->opts->kill_child) {
 		lease_terminate(renewer->lease, TERMINATE_ORPHANED);
 		terminate(renewer);
-	} else if (!renewer->is_front) {
+	} else if (!renewer->is_front && !renewer->lease->has_front_left) {
 		job_hang_up_stopped(renewer->job);
 	}
 }
@@ -705,6 +706,20 @@ static void read_timer(struct renewer *renewer)
 	hold_events_read_timer(&renewer->events, now_ms);
 }
 
+/* flock ends with its command, and the lock goes on for as long as a process has its descriptor. */
+static void let_front_leave(struct renewer *renewer)
+{
+	const struct lease *lease = renewer->lease;
+
+	if (lease->phase != HOLD_LEFTOVERS || !lease->opts->is_flock || lease->is_lost ||
+	    renewer->may_front_leave || renewer->is_front || renewer->is_alone)
+		return;
+	renewer->may_front_leave = true;
+	if (!renewer->is_settled)
+		settle(renewer);
+	tell(renewer, RECORD_LEFT);
+}
+
 static void touch_file(struct renewer *renewer)
 {
 	if (renewer->args->hold_file == NULL)
@@ -758,6 +773,7 @@ static bool turn(void *ctx)
 	if (has_job_ended(renewer))
 		happen(renewer, EVENT_JOB_ENDED);
 	follow_job(renewer);
+	let_front_leave(renewer);
 	report(renewer);
 	follow_stop(renewer);
 	if (rlock_now_ms() >= renewer->settle_ms)

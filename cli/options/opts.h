@@ -184,6 +184,11 @@ struct opts {
 	bool quiet;
 	bool verbose;
 
+	/* Of cmd_flock.c: rlock ends as flock(1) does, before the leftover processes, for which the lock stays held. */
+	bool is_flock;
+	bool flock_verbose; /* flock's --verbose */
+	bool flock_no_fork; /* flock's --no-fork */
+
 	const char *sentinel_password_file;      /* NULL: none */
 	struct password_source *password_source; /* NULL: none, or no URL needs it */
 

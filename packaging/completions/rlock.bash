@@ -186,6 +186,17 @@ _rlock_offer_command() {
 	fi
 }
 
+# The words of flock(1), as its own completion has them; without that the files among them.
+_rlock_offer_flock() {
+	if declare -F _comp_command_offset >/dev/null; then
+		_comp_command_offset 1
+	elif declare -F _command_offset >/dev/null; then
+		_command_offset 1
+	else
+		_rlock_offer_files file
+	fi
+}
+
 _rlock() {
 	local words unknown quote rest head='' current last verb rlock IFS=$' \t\n'
 	local pending='' command_at='' of_server=() is_unknown=''
@@ -203,6 +214,9 @@ _rlock() {
 	elif [[ $verb = help ]]; then
 		# shellcheck disable=SC2086
 		((last > 2)) || _rlock_offer $_rlock_verbs
+		return
+	elif [[ $verb = flock ]]; then
+		_rlock_offer_flock
 		return
 	fi
 	_rlock_table "$verb"

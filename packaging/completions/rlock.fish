@@ -20,7 +20,7 @@ end
 
 function __rlock_takes_names
     set -l words (commandline -opc)
-    test (count $words) -ge 2; and not contains -- $words[2] help version; and not contains -- -- $words
+    test (count $words) -ge 2; and not contains -- $words[2] flock help version; and not contains -- -- $words
 end
 
 # The command and its arguments, as that completes them itself.
@@ -32,6 +32,17 @@ function __rlock_command
         set line (string escape -- $words[(math $at + 1)..-1])
     end
     complete -C (string join ' ' -- $line (commandline -ct))
+end
+
+# The words of flock(1), as its own completion has them.
+function __rlock_is_flock
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and test $words[2] = flock
+end
+
+function __rlock_flock
+    set -l words (commandline -opc)
+    complete -C (string join ' ' -- (string escape -- $words[2..-1]) (commandline -ct))
 end
 
 # The names of the locks that are held on the servers of this line; none when they do not reply soon. Names that are not
@@ -66,6 +77,7 @@ end
 
 complete -c rlock -f
 complete -c rlock -n __rlock_is_command -a '(__rlock_command)'
+complete -c rlock -n __rlock_is_flock -a '(__rlock_flock)'
 for verb in $__rlock_verbs_with_command
     # Once a dash is there, that the command may follow.
     complete -c rlock -n "__rlock_verb_is $verb; and string match -q -- '-*' (commandline -ct)" -a --

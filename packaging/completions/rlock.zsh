@@ -41,6 +41,12 @@ _rlock() {
 		(( CURRENT > 3 )) || _describe -t verbs verb verbs
 		return
 	fi
+	if [[ $verb = flock ]]; then
+		shift words
+		(( CURRENT -= 1 ))
+		_normal
+		return
+	fi
 	(( $#options )) || return 1
 	at=${words[(i)--]}
 	if (( at < CURRENT )); then

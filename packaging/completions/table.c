@@ -17,6 +17,7 @@
 static const struct {
 	const char *name, *summary;
 } other_verbs[] = {
+	{ "flock", "the command line of flock(1), for the lock of a path" },
 	{ "help", "print the verbs, or all options of one of them" },
 	{ "version", "print the version" },
 };

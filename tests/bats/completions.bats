@@ -120,7 +120,7 @@ options_in_help() {
 		*) options+=(--) ;;
 		esac
 		completes "rlock $verb -" "${options[@]}"
-	done < <(verbs | grep -vx -e help -e version)
+	done < <(verbs | grep -vx -e flock -e help -e version)
 }
 
 @test "options of other verbs are not completed" {

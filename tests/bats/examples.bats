@@ -257,7 +257,35 @@ ttl_grew() {
 	nothing_is_held
 }
 
+# ---- rlock-flock(1) ----
+
+@test "rlock-flock(1): a line of a crontab is silent while another machine runs the job" {
+	stub nightly-report
+	run_example man/rlock-flock.1 crontab
+	assert_done 'nightly-report '
+	in_background rlock flock /var/lock/report until_let_go
+	wait_until 10 is_held "$(realpath -m /var/lock/report)"
+	run_example man/rlock-flock.1 crontab
+	assert_done ''
+	let_go
+	ended_with 0
+	nothing_is_held
+}
+
+@test "rlock-flock(1): a script locks itself" {
+	run_example man/rlock-flock.1 itself
+	assert_done 'working: on it'
+	nothing_is_held
+}
+
 # ---- README.md ----
+
+@test "README: a line for flock becomes one for the fleet" {
+	stub nightly-report
+	run_example README.md flock
+	assert_done 'nightly-report '
+	nothing_is_held
+}
 
 @test "README: two that want one lock" {
 	run_example README.md try

@@ -45,7 +45,7 @@ in_apkbuild() {
 
 @test "the recipe for rpm has each installed file in one package, but for the archive" {
 	sed -n '/^%files/,/^%changelog/p' "$TOP/packaging/rpm/rlock.spec" | grep -E '^%\{|^/' |
-		sed -e 's|%{_bindir}|/usr/bin|; s|%{_libdir}|/usr/lib|; s|%{_includedir}|/usr/include|; s|%{_datadir}|/usr/share|' \
+		sed -e 's|%{_bindir}|/usr/bin|; s|%{_libexecdir}|/usr/libexec|; s|%{_libdir}|/usr/lib|; s|%{_includedir}|/usr/include|; s|%{_datadir}|/usr/share|' \
 			-e "s|%{_mandir}|/usr/share/man|; s|%{_tmpfilesdir}|/usr/lib/tmpfiles.d|; s|[*]$||" \
 			-e "s|%{version}|$(sed -n 's/^Version: *//p' "$TOP/packaging/rpm/rlock.spec")|" | sort >listed
 	files "$INSTALLED" | grep -vx /usr/lib/librlock.a | sed 's|/man3/.*\.3$|/man3/*.3|' | sort -u >installed

@@ -43,6 +43,27 @@ as_cron() {
 	assert_equal "$(grep -c ended did)" 1
 }
 
+@test "a crontab of flock, whose PATH has the link, runs its job on one machine at a time" {
+	local line
+	sed "s|/usr/local/libexec/rlock|$PWD/link|" "$RECIPES/crontab-flock" >table
+	mkdir link
+	ln -s "$RLOCK_BIN" link/flock
+	sed -n 's/^PATH=//p' table >path
+	assert_equal "$(cut -d : -f 1 path)" "$PWD/link"
+	touch stay
+	line=$(sed -n 's/^17 3 \* \* \*  //p' table | sed 's/\\%/%/g')
+	assert [ "$line" ]
+	begin env PATH="$PWD/link:$PATH" sh -c "$line"
+	wait_until 120 has_done 'nightly-report ....-..-..$'
+	is_held "$(realpath -m /var/lock/nightly-report)"
+	run -0 env PATH="$PWD/link:$PATH" sh -c "$line"
+	assert_output ''
+	touch go
+	ended_with 0
+	assert_equal "$(grep -c ended did)" 1
+	is_free "$(realpath -m /var/lock/nightly-report)"
+}
+
 # unit_value FILE NAME: what the last line says that sets it.
 unit_value() {
 	sed -n "s/^$2=//p" "$RECIPES/$1" | tail -n 1

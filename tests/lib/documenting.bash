@@ -2,7 +2,7 @@
 
 # verbs: those that there are, as help lists them.
 verbs() {
-	rlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v -e help -e version
+	rlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -vx -e flock -e help -e version
 }
 
 # exit_codes_of_program: one a line, in their order; 0 has no name there.

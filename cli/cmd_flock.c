@@ -1,0 +1,583 @@
+/*
+ * flock: the command line of flock(1), for a lock of a path. What its words mean and what it says of them is flock's, of
+ * util-linux 2.43; a read or write lock is then acquired as by the verbs of these names, by cmd_lock.c.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/message.h"
+#include "base/print.h"
+#include "log/event_log.h"
+#include "options/load.h"
+#include "options/opts.h"
+#include "verbs.h"
+
+#define NAME_MAX_LEN 512
+/* Where no lease may be renewed: flock knows no fixed one, and a file may have one for other calls. */
+#define LEASE_MS 30000
+
+/* The statuses of flock that rlock has not. */
+enum {
+	FLOCK_CONFLICT = 1,
+	FLOCK_NO_INPUT = 66,
+};
+
+/* What the command line says. */
+struct call {
+	bool is_shared;
+	bool is_unlock;
+	bool no_wait;
+	bool has_timeout;
+	double timeout_s;
+	int conflict_exit_code;
+	bool close; /* processes that COMMAND leaves behind do not keep the lock */
+	bool no_fork;
+	bool verbose;       /* flock's */
+	bool rlock_verbose; /* rlock's own */
+	bool is_fcntl;
+	const char *file; /* NULL: by descriptor */
+	int fd;
+	bool has_fd_option;
+	bool has_command_option; /* -c before any operand */
+	char **command;          /* NULL: none */
+	char *shell[4];          /* for -c */
+};
+
+/* ---- what flock says ---- */
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+	char line[PIPE_BUF] = "flock: ";
+	const size_t start = strlen(line), room = sizeof(line) - start - 1;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(line + start, room, format, args);
+	va_end(args);
+	if (len < 0 || (size_t)len >= room)
+		len = (int)strlen(line + start);
+	line[start + (size_t)len] = '\n';
+	message_line(line, start + (size_t)len + 1);
+}
+
+static int fail_with_hint(void)
+{
+	static const char hint[] = "Try 'flock --help' for more information.\n";
+
+	message_line(hint, strlen(hint));
+	return EXIT_USAGE;
+}
+
+int cmd_flock_help(void)
+{
+	(void)printf(
+		"usage: rlock flock [OPTION...] NAME COMMAND [ARG...]\n"
+		"       rlock flock [OPTION...] NAME -c LINE\n\n"
+		"The command line of flock(1), for the lock of a path, on the server. No file is\n"
+		"touched. The server, its login, ttl, grace, on-lost, log and note come from\n"
+		"RLOCK_URL or rlock.conf. rlock-flock(1) has what is not as flock's.\n\n"
+		"  -s, --shared            acquire a read lock\n"
+		"  -x, -e, --exclusive     acquire a write lock: the default\n"
+		"  -n, --nb, --nonblocking  do not wait\n"
+		"  -w, --wait, --timeout SECONDS  wait at most so long\n"
+		"  -E, --conflict-exit-code N     exit with N, not with 1, where the lock is not\n"
+		"                          acquired\n"
+		"  -o, --close             leftover processes do not keep the lock\n"
+		"  -F, --no-fork           accepted: rlock stays all the same\n"
+		"  -c, --command LINE      run LINE by $SHELL\n"
+		"      --verbose           say how long it took, or why it failed\n"
+		"  -v                      every step and the lock's name, as rlock's --verbose\n"
+		"  -h, --help, -V, --version\n");
+	return output_end(0);
+}
+
+static int print_version(void)
+{
+	(void)printf("flock from rlock " RLOCK_VERSION "\n");
+	return output_end(0);
+}
+
+/* ---- values ---- */
+
+static int report_bad_value(const char *what, const char *value)
+{
+	if (errno == ERANGE)
+		say("%s: '%s': %s", what, value, strerror(errno));
+	else
+		say("%s: '%s'", what, value);
+	return EXIT_USAGE;
+}
+
+/* 0, or the exit code. */
+static int read_number(const char *what, const char *value, long long most, int *out)
+{
+	char *end = NULL;
+	long long number;
+
+	errno = 0;
+	number = strtoll(value, &end, 10);
+	if (end == value || *end != '\0')
+		errno = 0;
+	else if (errno == 0 && (number < 0 || number > most))
+		errno = ERANGE;
+	else if (errno == 0) {
+		*out = (int)number;
+		return 0;
+	}
+	return report_bad_value(what, value);
+}
+
+static int read_seconds(const char *value, double *out)
+{
+	char *end = NULL;
+
+	errno = 0;
+	*out = strtod(value, &end);
+	if (errno == 0 && end != value && *end == '\0')
+		return 0;
+	return report_bad_value("invalid timeout", value);
+}
+
+/* ---- options ---- */
+
+enum { OPTION_VERBOSE = CHAR_MAX + 1, OPTION_FCNTL, OPTION_OFFSET, OPTION_FD };
+
+/* Not in the table: it takes no value by getopt, since it may stand after NAME. */
+static bool is_command_option(const char *word)
+{
+	return strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
+}
+
+/* What getopt does not know, or lacks a value; -c as well. 0, or the exit code. */
+static int read_other(struct call *call, int option, const char *word)
+{
+	if (is_command_option(word)) {
+		call->has_command_option = true;
+		return 0;
+	}
+	if (option == ':')
+		say("option '%s' requires an argument", word);
+	else if (optopt > ' ' && optopt <= CHAR_MAX && strncmp(word, "--", 2) != 0)
+		say("unrecognized option '-%c'", optopt);
+	else
+		say("unrecognized option '%s'", word);
+	return fail_with_hint();
+}
+
+/* 0, or the exit code. */
+static int read_option(struct call *call, int option, const char *value, const char *word)
+{
+	switch (option) {
+	case 's':
+		call->is_shared = true;
+		call->is_unlock = false;
+		return 0;
+	case 'e':
+	case 'x':
+		call->is_shared = call->is_unlock = false;
+		return 0;
+	case 'u':
+		call->is_unlock = true;
+		return 0;
+	case 'n':
+		call->no_wait = true;
+		return 0;
+	case 'w':
+		call->has_timeout = true;
+		return read_seconds(value, &call->timeout_s);
+	case 'E':
+		return read_number("invalid exit code (allowed values: 0-255)", value, UINT8_MAX,
+				   &call->conflict_exit_code);
+	case 'o':
+		call->close = true;
+		return 0;
+	case 'F':
+		call->no_fork = true;
+		return 0;
+	case 'v':
+		call->rlock_verbose = true;
+		return 0;
+	case OPTION_VERBOSE:
+		call->verbose = true;
+		return 0;
+	case OPTION_FCNTL:
+	case OPTION_OFFSET:
+		call->is_fcntl = true;
+		return 0;
+	case OPTION_FD:
+		call->has_fd_option = true;
+		return read_number("invalid file descriptor", value, INT_MAX, &call->fd);
+	default:
+		return read_other(call, option, word);
+	}
+}
+
+/* They end at the first word that is none. 0, or the exit code; *is_done: help or version was printed. */
+static int read_options(struct call *call, int argc, char **argv, bool *is_done)
+{
+	static const struct option options[] = {
+		{ "shared", no_argument, NULL, 's' },
+		{ "exclusive", no_argument, NULL, 'x' },
+		{ "unlock", no_argument, NULL, 'u' },
+		{ "nonblocking", no_argument, NULL, 'n' },
+		{ "nb", no_argument, NULL, 'n' },
+		{ "timeout", required_argument, NULL, 'w' },
+		{ "wait", required_argument, NULL, 'w' },
+		{ "conflict-exit-code", required_argument, NULL, 'E' },
+		{ "close", no_argument, NULL, 'o' },
+		{ "no-fork", no_argument, NULL, 'F' },
+		{ "verbose", no_argument, NULL, OPTION_VERBOSE },
+		{ "fcntl", no_argument, NULL, OPTION_FCNTL },
+		{ "start", required_argument, NULL, OPTION_OFFSET },
+		{ "length", required_argument, NULL, OPTION_OFFSET },
+		{ "fd", required_argument, NULL, OPTION_FD },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option, code = 0;
+
+	opterr = 0;
+	while (code == 0 &&
+	       (option = getopt_long(argc, argv, "+:sexnoFuvw:E:hV?", options, NULL)) != -1) {
+		if (option == 'h' || option == 'V') {
+			*is_done = true;
+			return option == 'h' ? cmd_flock_help() : print_version();
+		}
+		code = read_option(call, option, optarg, argv[optind - 1]);
+	}
+	return code;
+}
+
+/* ---- operands ---- */
+
+static int report_command_words(const char *option)
+{
+	say("%s requires exactly one command argument", option);
+	return EXIT_USAGE;
+}
+
+static void set_shell(struct call *call, char *line)
+{
+	static char option[] = "-c", fallback[] = "/bin/sh";
+	char *shell = getenv("SHELL");
+
+	call->shell[0] = shell != NULL && *shell != '\0' ? shell : fallback;
+	call->shell[1] = option;
+	call->shell[2] = line;
+	call->command = call->shell;
+}
+
+/* What is not an option: words, of which there are count. 0, or the exit code. */
+static int read_operands(struct call *call, char **words, int count)
+{
+	if (call->has_command_option) {
+		if (count != 1)
+			return report_command_words(words[-1]);
+		set_shell(call, words[0]);
+	} else if (count > 1 && !call->has_fd_option) {
+		call->file = words[0];
+		call->command = words + 1;
+		if (is_command_option(words[1]) && count != 3)
+			return report_command_words(words[1]);
+		if (is_command_option(words[1]))
+			set_shell(call, words[2]);
+	} else if (count > 0 && call->has_fd_option) {
+		call->command = words;
+	} else if (count > 0) {
+		return read_number("invalid file descriptor", words[0], INT_MAX, &call->fd);
+	} else if (call->has_fd_option) {
+		say("missing command");
+		return EXIT_USAGE;
+	}
+	if (call->file != NULL || call->fd >= 0)
+		return 0;
+	say("missing file descriptor, file or directory");
+	return EXIT_USAGE;
+}
+
+/* What flock can and a lock on a server cannot. */
+static int check_words(const struct call *call)
+{
+	if (call->is_fcntl) {
+		message_error("--fcntl, --start and --length are not for a lock on a server: leave "
+			      "them out");
+		return EXIT_USAGE;
+	}
+	if (call->is_unlock && call->file != NULL) {
+		message_error("-u is for a descriptor: the lock of a NAME is released when COMMAND "
+			      "ends");
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+/* In flock's order. 0, or the exit code. */
+static int read_words(struct call *call, int argc, char **argv, bool *is_done)
+{
+	int code;
+
+	if (argc < 2) {
+		say("not enough arguments");
+		return fail_with_hint();
+	}
+	code = read_options(call, argc, argv, is_done);
+	if (code != 0 || *is_done)
+		return code;
+	if (call->no_fork && call->close) {
+		say("the --no-fork and --close options are incompatible");
+		return EXIT_USAGE;
+	}
+	code = read_operands(call, argv + optind, argc - optind);
+	return code != 0 ? code : check_words(call);
+}
+
+/* The time of -w in ms; -1: without a limit. 0, or the exit code. */
+static int read_timeout(const struct call *call, int64_t *wait_ms_out)
+{
+	const double most_s = (double)(INT64_MAX / 8000);
+
+	*wait_ms_out = call->no_wait ? 0 : -1;
+	if (!call->has_timeout)
+		return 0;
+	/* flock has a timer set, by a number of seconds that the kernel takes. */
+	if (!(call->timeout_s > -1e-6 && call->timeout_s < (double)INT64_MAX)) {
+		say("cannot set up timer: %s", strerror(EINVAL));
+		return EXIT_SYSTEM;
+	}
+	if (call->timeout_s < 1e-6)
+		*wait_ms_out = 0;
+	else if (!call->no_wait && call->timeout_s < most_s)
+		*wait_ms_out = (int64_t)ceil(call->timeout_s * 1000);
+	return 0;
+}
+
+/* ---- the lock's name ---- */
+
+#define LINKS_MAX 40
+
+struct resolving {
+	char path[PATH_MAX]; /* what is resolved so far, without a slash at its end */
+	size_t len;
+	char rest[2 * PATH_MAX]; /* what is not */
+	int links;
+};
+
+/* In front of what is left of the path. False when that is too long. */
+static bool put_in_front(struct resolving *at, const char *text, size_t len, const char *rest)
+{
+	size_t rest_len = strlen(rest);
+
+	if (len + rest_len + 2 > sizeof(at->rest))
+		return false;
+	memmove(at->rest + len + 1, rest, rest_len + 1);
+	memcpy(at->rest, text, len);
+	at->rest[len] = '/';
+	return true;
+}
+
+/* Takes the first part of what is left. False when the path is too long. */
+static bool resolve_part(struct resolving *at)
+{
+	const char *part = at->rest + strspn(at->rest, "/");
+	size_t part_len = strcspn(part, "/"), len = at->len;
+	const char *rest = part + part_len;
+	char target[PATH_MAX];
+	ssize_t target_len = -1;
+
+	if (part_len == 2 && memcmp(part, "..", 2) == 0) {
+		while (at->len > 0 && at->path[--at->len] != '/')
+			;
+	} else if (part_len > 1 || (part_len == 1 && part[0] != '.')) {
+		if (len + part_len + 2 > sizeof(at->path))
+			return false;
+		at->path[at->len] = '/';
+		memcpy(at->path + len + 1, part, part_len);
+		at->len += part_len + 1;
+	}
+	at->path[at->len] = '\0';
+	if (at->len > len && at->links < LINKS_MAX)
+		target_len = readlink(at->path, target, sizeof(target));
+	if (target_len <= 0) {
+		memmove(at->rest, rest, strlen(rest) + 1);
+		return true;
+	}
+	if (target_len == (ssize_t)sizeof(target))
+		return false;
+	at->links++;
+	at->len = target[0] == '/' ? 0 : len;
+	at->path[at->len] = '\0';
+	return put_in_front(at, target, (size_t)target_len, rest);
+}
+
+/*
+ * Makes a path absolute, and resolves its links, as `realpath -m` does: nothing need be there. NULL with errno; else
+ * malloc'ed.
+ */
+static char *resolve_path(const char *path)
+{
+	struct resolving at = { .len = 0 };
+	char *directory = NULL;
+	bool fits = true;
+
+	if (*path == '\0') {
+		errno = ENOENT;
+		return NULL;
+	}
+	if (strlen(path) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	if (*path != '/') {
+		directory = getcwd(NULL, 0);
+		if (directory == NULL)
+			return NULL;
+	}
+	fits = put_in_front(&at, directory != NULL ? directory : "",
+			    directory != NULL ? strlen(directory) : 0, path);
+	free(directory);
+	while (fits && at.rest[0] != '\0')
+		fits = resolve_part(&at);
+	if (!fits) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	return strdup(at.len > 0 ? at.path : "/");
+}
+
+/* 0, or the exit code. *out is malloc'ed. */
+static int find_name(const struct call *call, char **out)
+{
+	char *name = resolve_path(call->file);
+
+	if (name == NULL) {
+		say("cannot open lock file %s: %s", call->file, strerror(errno));
+		return FLOCK_NO_INPUT;
+	}
+	if (strlen(name) > NAME_MAX_LEN || strchr(name, '\n') != NULL) {
+		free(name);
+		message_error("the path is no name of a lock: it has more than %d bytes, or a "
+			      "newline: try: rlock write NAME -- COMMAND",
+			      NAME_MAX_LEN);
+		return EXIT_USAGE;
+	}
+	*out = name;
+	return 0;
+}
+
+/* ---- the lock ---- */
+
+static const struct verb flock_verbs[] = {
+	[false] = { .name = "flock",
+		    .kind = RLOCK_WRITE,
+		    .set = VERBS_LOCK,
+		    .command = COMMAND_OPTIONAL },
+	[true] = { .name = "flock",
+		   .kind = RLOCK_READ,
+		   .set = VERBS_LOCK,
+		   .command = COMMAND_OPTIONAL },
+};
+
+/*
+ * What stands in rlock.conf for other calls is not for flock: it would change what flock's options mean. What counts is
+ * the server and its login, ttl, grace, on-lost, log and note.
+ */
+static void set_opts(struct opts *opts, const struct call *call, int64_t wait_ms)
+{
+	opts->words = NULL;
+	opts->word_count = 0;
+	opts->wait_ms = wait_ms;
+	opts->no_wait = wait_ms == 0;
+	opts->conflict_exit_code = call->conflict_exit_code;
+	if (opts->is_fixed_lease)
+		opts->lease_ms = LEASE_MS;
+	opts->is_fixed_lease = false;
+	opts->at_least_ms = 0;
+	opts->max_run_ms = 0;
+	opts->wait_all = !call->close;
+	opts->kill_child = false;
+	opts->fence = false;
+	opts->quiet = !call->rlock_verbose;
+	opts->verbose = call->rlock_verbose;
+	opts->is_flock = true;
+	opts->flock_verbose = call->verbose;
+	opts->flock_no_fork = call->no_fork;
+	message_setup(opts->quiet, opts->verbose);
+}
+
+/*
+ * The words of an rlock command line, as load_opts reads them: NULL at their end. They are copies, since the renewer moves
+ * the words of argv.
+ */
+static char **make_words(const char *name, char *const *command)
+{
+	const char *const first[] = { "rlock", "flock", "--name", name, "--" };
+	const size_t first_count = sizeof(first) / sizeof(first[0]);
+	size_t count = 0;
+	char **words;
+
+	while (command[count] != NULL)
+		count++;
+	words = calloc(first_count + count + 1, sizeof(*words));
+	for (size_t i = 0; words != NULL && i < first_count + count; i++) {
+		words[i] = strdup(i < first_count ? first[i] : command[i - first_count]);
+		if (words[i] == NULL)
+			return NULL;
+	}
+	return words;
+}
+
+static int lock_path(const struct call *call, const char *name, int64_t wait_ms)
+{
+	const struct verb *verb = &flock_verbs[call->is_shared];
+	char **words = make_words(name, call->command);
+	bool is_done = false;
+	struct opts opts;
+	int code, count = 0;
+
+	if (words == NULL)
+		return message_out_of_memory();
+	while (words[count] != NULL)
+		count++;
+	code = load_opts(verb, count, words, &opts, &is_done);
+	if (code != 0)
+		return code;
+	set_opts(&opts, call, wait_ms);
+	if (opts.log != NULL)
+		code = event_log_setup(opts.log, opts.is_log_json);
+	if (code == 0)
+		code = cmd_lock(verb, &opts);
+	load_free(&opts);
+	return code;
+}
+
+int cmd_flock(int argc, char **argv)
+{
+	struct call call = { .conflict_exit_code = FLOCK_CONFLICT, .fd = -1 };
+	char *name = NULL;
+	bool is_done = false;
+	int64_t wait_ms;
+	int code = read_words(&call, argc, argv, &is_done);
+
+	if (code != 0 || is_done)
+		return code;
+	if (call.file == NULL) {
+		message_error("flock locks no descriptor yet: try: rlock flock NAME COMMAND");
+		return EXIT_USAGE;
+	}
+	code = find_name(&call, &name);
+	if (code == 0)
+		code = read_timeout(&call, &wait_ms);
+	if (code == 0)
+		code = lock_path(&call, name, wait_ms);
+	free(name);
+	return code;
+}

@@ -1,0 +1,278 @@
+#!/usr/bin/env bats
+# rlock flock: the command line of flock(1) for the lock of a path, and the same by a link that is called flock.
+
+# In single quotes stand whole scripts; `run` sets what a program said.
+# shellcheck disable=SC2016,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+load ../lib/holding
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	directory_setup
+	mkdir link
+	ln -s "$RLOCK_BIN" link/flock
+}
+teardown() { watchful_teardown; }
+
+# there COMMAND [ARG...]: as on another machine, which has files of its own in the same places.
+there() {
+	env -u RLOCK_HELD RLOCK_RUNTIME_DIR="$PWD/there" "$@"
+}
+
+# hold_path NAME [OPTION...]: `rlock flock` holds its lock until let_go. Sets PID.
+hold_path() {
+	in_background rlock flock "${@:2}" "$1" until_let_go
+	wait_until 10 is_held "$(realpath -m "$1")"
+}
+
+# says STATUS STDOUT STDERR COMMAND [ARG...]
+says() {
+	run "-$1" --separate-stderr "${@:4}"
+	assert_equal "$output" "$2"
+	assert_equal "$stderr" "$3"
+}
+
+# ---- the examples of flock(1) ----
+
+@test "a directory is locked, and a second call has no time to wait" {
+	hold_path /tmp
+	says 1 '' '' there rlock flock -w .007 /tmp -c echo
+	let_go
+	says 0 '' '' there rlock flock -w 5 /tmp -c echo
+}
+
+@test "readers share a lock, and exclude a writer" {
+	hold_path /tmp -s
+	says 0 '' '' there rlock flock -s -w .9 /tmp -c echo
+	says 1 '' '' there rlock flock -w .007 /tmp -c echo
+	let_go
+}
+
+@test "a local lock file is locked for a command with its arguments" {
+	says 0 'a b c' '' rlock flock -x local-lock-file echo 'a b c'
+	assert [ ! -e local-lock-file ]
+	nothing_is_listened_to
+	no_keys
+}
+
+@test "a script locks itself" {
+	printf '%s\n' '#!/bin/sh' '[ "${FLOCKER}" != "$0" ] && exec env FLOCKER="$0" flock -en "$0" "$0" "$@" || :' \
+		'echo "$*" >>ran' 'until_let_go' >job
+	chmod +x job
+	in_background env PATH="$PWD/link:$PATH" ./job one
+	wait_until 10 file_exists ran
+	says 1 '' '' there env PATH="$PWD/link:$PATH" ./job two
+	assert_equal "$(cat ran)" one
+	let_go
+}
+
+# ---- names ----
+
+@test "the name is the path as realpath -m has it" {
+	local path
+	mkdir -p real/inner
+	ln -s real/inner short
+	ln -s ../missing/../real real/up
+	ln -s "$PWD/nowhere" hanging
+	ln -s loop loop
+	for path in short/x short/../x real/up/./y real//z/ hanging/a/../b ./q . .. / /../.. //tmp//x loop/x nothing/../x \
+		short real/inner/../../hanging; do
+		run -0 --separate-stderr rlock flock -v "$path" sh -c 'printf %s "$RLOCK_NAME"'
+		assert_equal "$output" "$(realpath -m "$path")"
+		assert_regex "$stderr" "$(realpath -m "$path"): acquired after"
+	done
+}
+
+@test "a path that is no name of a lock is refused" {
+	says 66 '' 'flock: cannot open lock file : No such file or directory' rlock flock '' true
+	run -64 rlock flock "/$(printf %0600d 0)" true
+	assert_output --regexp '^rlock: .*512 bytes'
+	run -64 rlock flock $'a\nb' true
+	assert_output --regexp '^rlock: .*newline'
+}
+
+# ---- options and statuses ----
+
+@test "options stand in any order and group, and end at the name" {
+	says 0 'x -n' '' rlock flock -xn -w 3 --nb a echo x -n
+	says 0 '-n' '' rlock flock -nE3 --conf=4 -- a printf %s -n
+	says 127 '' 'rlock: --: command not found' rlock flock a -- true
+	hold_path a
+	says 4 '' '' there rlock flock -nE3 --conf=4 a true
+	says 0 '' '' there rlock flock -E 0 -w0 a true
+	says 1 '' '' there rlock flock --timeo .01 a true
+	let_go
+}
+
+@test "wrong words have the words and statuses of flock" {
+	local hint=$'\nTry \'flock --help\' for more information.'
+	says 64 '' "flock: not enough arguments$hint" rlock flock
+	says 64 '' "flock: unrecognized option '--foo'$hint" rlock flock --foo a true
+	says 64 '' "flock: unrecognized option '-k'$hint" rlock flock -nk a true
+	says 64 '' "flock: option '-w' requires an argument$hint" rlock flock -w
+	says 64 '' 'flock: the --no-fork and --close options are incompatible' rlock flock -F -o a true
+	says 64 '' "flock: invalid exit code (allowed values: 0-255): '300': Numerical result out of range" \
+		rlock flock -E 300 a true
+	says 64 '' "flock: invalid timeout: '5s'" rlock flock -w 5s a true
+	says 64 '' "flock: invalid file descriptor: 'x'" rlock flock x
+	says 64 '' 'flock: -c requires exactly one command argument' rlock flock a -c b c
+	says 64 '' 'flock: missing file descriptor, file or directory' rlock flock -n
+	says 71 '' 'flock: cannot set up timer: Invalid argument' rlock flock -w -1 a true
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "what a server cannot do is refused in one line" {
+	local option
+	for option in --fcntl --start=1 --length=2 -u; do
+		run -64 --separate-stderr rlock flock "$option" a true
+		assert_equal "$output" ''
+		assert_regex "$stderr" $'^rlock: [^\n]*$'
+	done
+}
+
+@test "-c runs a line by the user's shell, or by sh" {
+	printf '%s\n' '#!/bin/sh' 'echo "shell $*"' >shell
+	chmod +x shell
+	SHELL=$PWD/shell says 0 'shell -c a b' '' rlock flock a -c 'a b'
+	SHELL='' says 0 /bin/sh '' rlock flock a --command 'echo $0'
+	says 0 /bin/sh '' env -u SHELL rlock flock a -c 'echo $0'
+}
+
+@test "the status is the command's, and 128 and the signal's where one ended it" {
+	says 7 '' '' rlock flock a sh -c 'exit 7'
+	says 137 '' '' rlock flock a sh -c 'kill -9 $$'
+	says 143 '' '' rlock flock -o a sh -c 'kill $$'
+	says 127 '' 'rlock: /no/such: command not found' rlock flock a /no/such
+	touch plain
+	run -126 rlock flock a ./plain
+}
+
+@test "a signal that ends rlock as well as its command ends it by itself" {
+	in_background rlock flock a sh -c 'echo >runs; until_let_go'
+	wait_until 10 file_exists runs
+	kill "$PID"
+	ended_with 143
+	wait_until 10 is_free "$(realpath -m a)"
+}
+
+@test "a conflict is silent, in CI too, and --verbose says what flock says" {
+	hold_path a
+	CI=1 says 1 '' '' there rlock flock -n a true
+	CI=1 says 1 '' '' there rlock flock -w 1.2 a true
+	says 1 '' 'flock: failed to get lock' there rlock flock --verbose -n a true
+	says 1 '' 'flock: timeout while waiting to get lock' there rlock flock --verb -w .01 a true
+	let_go
+	run -0 --separate-stderr there rlock flock --verbose a echo ran
+	assert_line --index 0 ran
+	assert_line --index 1 --regexp '^flock: getting lock took [0-9]+\.[0-9]{6} seconds$'
+	assert_line --index 2 'flock: executing echo'
+	assert_equal "$stderr" ''
+}
+
+@test "help and version are printed, wherever they stand" {
+	run -0 rlock flock -n --help
+	assert_line --index 0 --regexp '^usage: rlock flock '
+	run -0 diff <(rlock flock -h) <(rlock help flock)
+	run -0 link/flock -V
+	assert_output --regexp '^flock from rlock [0-9.]+$'
+	run -71 sh -c 'rlock flock --help >/dev/full'
+}
+
+# ---- leftover processes ----
+
+@test "rlock ends with its command, and the renewer holds the lock for what that leaves running" {
+	in_background rlock flock a sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left; exit 5'
+	ended_with 5
+	is_running "$(cat left)"
+	says 1 '' '' there rlock flock -n a true
+	parent_of "$(cat left)"
+	assert_equal "$(<"/proc/$PARENT/comm")" rlock-renewer
+	let_go
+	wait_until 10 is_free "$(realpath -m a)"
+	wait_until 10 is_gone "$PARENT"
+}
+
+@test "an output that leftover processes have closed ends with the command" {
+	says 0 started '' timeout 20 sh -c 'echo "$(rlock flock a sh -c "until_let_go >/dev/null 2>&1 3>&- & echo started")"'
+	says 1 '' '' there rlock flock -n a true
+	let_go
+	wait_until 10 is_free "$(realpath -m a)"
+}
+
+@test "a leftover process that is stopped is left alone" {
+	in_background rlock flock a sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left; kill -STOP $!'
+	ended_with 0
+	wait_until 5 is_stopped "$(cat left)"
+	says 1 '' '' there rlock flock -n a true
+	stays 0.5 is_stopped "$(cat left)"
+	kill -CONT "$(cat left)"
+	let_go
+	wait_until 10 is_free "$(realpath -m a)"
+}
+
+@test "with -o leftover processes do not keep the lock" {
+	local left
+	run -0 rlock flock -o a sh -c 'until_let_go >/dev/null 2>&1 3>&- & echo $! >left'
+	left=$(cat left)
+	BACKGROUND+=("$left")
+	is_free "$(realpath -m a)"
+	is_running "$left"
+	let_go
+}
+
+# ---- the link, and the configuration ----
+
+@test "as a link called flock it is flock" {
+	says 0 'a b' '' link/flock -n a echo 'a b'
+	hold_path a
+	says 1 '' '' there link/flock -n a true
+	says 64 '' "flock: invalid file descriptor: 'run'" link/flock run
+	let_go
+}
+
+@test "a configuration file names the server, and does not change what flock's options say" {
+	cat >conf <<-END
+		url = $RLOCK_URL
+		wait = 10ms
+		conflict-exit-code = 9
+		lease = 2s
+		at-least = 1h
+		max-run = 10ms
+		quiet = yes
+		fence = yes
+		note = from the file
+	END
+	chmod 600 conf
+	hold_path a
+	in_background env -u RLOCK_URL RLOCK_CONFIG="$PWD/conf" RLOCK_RUNTIME_DIR="$PWD/there" rlock flock a \
+		sh -c 'echo >inside; until [ -e out ]; do sleep 0.02; done'
+	stays 0.3 test ! -e inside
+	says 1 '' '' there env -u RLOCK_URL RLOCK_CONFIG="$PWD/conf" rlock flock -n a true
+	let_go
+	wait_until 10 file_exists inside
+	run -0 rlock status "$(realpath -m a)"
+	assert_output --partial 'from the file'
+	assert [ "$(redis pttl "$(realpath -m a)")" -gt 15000 ]
+	touch out
+	ended_with 0
+	is_free "$(realpath -m a)"
+}
+
+@test "without a server the command does not run, and the status is rlock's" {
+	RLOCK_URL=unix://$PWD/nowhere run -69 --separate-stderr rlock flock -n a touch ran
+	assert_regex "$stderr" '^rlock: .*nowhere'
+	assert [ ! -e ran ]
+}
+
+# ---- what is not as flock's ----
+
+@test "a call within the command re-enters the lock" {
+	says 0 in '' rlock flock a rlock flock -n a echo in
+	run -64 rlock flock -s a rlock flock -n a true
+	assert_output --partial deadlock
+}
