@@ -1,6 +1,7 @@
 /*
- * flock: the command line of flock(1), for a lock of a path. What its words mean and what it says of them is flock's, of
- * util-linux 2.43; a read or write lock is then acquired as by the verbs of these names, by cmd_lock.c.
+ * flock: the command line of flock(1), for the lock of a path, or of the path that a descriptor is open on. What its words
+ * mean and what it says of them is flock's, of util-linux 2.43; a read or write lock is then acquired as by the verbs of
+ * these names, by cmd_lock.c, for a command or for the process that the descriptor belongs to.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -10,13 +11,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/message.h"
 #include "base/print.h"
+#include "caller.h"
 #include "log/event_log.h"
 #include "options/load.h"
 #include "options/opts.h"
+#include "process_lock/descriptor.h"
+#include "process_lock/hold_file.h"
+#include "sys/os.h"
+#include "sys/signals.h"
 #include "verbs.h"
 
 #define NAME_MAX_LEN 512
@@ -26,6 +33,7 @@
 /* The statuses of flock that rlock has not. */
 enum {
 	FLOCK_CONFLICT = 1,
+	FLOCK_BAD_DATA = 65,
 	FLOCK_NO_INPUT = 66,
 };
 
@@ -80,7 +88,9 @@ int cmd_flock_help(void)
 {
 	(void)printf(
 		"usage: rlock flock [OPTION...] NAME COMMAND [ARG...]\n"
-		"       rlock flock [OPTION...] NAME -c LINE\n\n"
+		"       rlock flock [OPTION...] NAME -c LINE\n"
+		"       rlock flock [OPTION...] DESCRIPTOR\n"
+		"       rlock flock [OPTION...] --fd DESCRIPTOR COMMAND [ARG...] | -c LINE\n\n"
 		"The command line of flock(1), for the lock of a path, on the server. No file is\n"
 		"touched. The server, its login, ttl, grace, on-lost, log and note come from\n"
 		"RLOCK_URL or rlock.conf. rlock-flock(1) has what is not as flock's.\n\n"
@@ -93,6 +103,8 @@ int cmd_flock_help(void)
 		"  -o, --close             leftover processes do not keep the lock\n"
 		"  -F, --no-fork           accepted: rlock stays all the same\n"
 		"  -c, --command LINE      run LINE by $SHELL\n"
+		"  -u, --unlock            release the lock of DESCRIPTOR\n"
+		"      --fd DESCRIPTOR     lock an open descriptor, then run COMMAND\n"
 		"      --verbose           say how long it took, or why it failed\n"
 		"  -v                      every step and the lock's name, as rlock's --verbose\n"
 		"  -h, --help, -V, --version\n");
@@ -453,6 +465,16 @@ static char *resolve_path(const char *path)
 	return strdup(at.len > 0 ? at.path : "/");
 }
 
+static int check_name(const char *name)
+{
+	if (strlen(name) <= NAME_MAX_LEN && strchr(name, '\n') == NULL)
+		return 0;
+	message_error("the path is no name of a lock: it has more than %d bytes, or a newline: "
+		      "try: rlock write NAME -- COMMAND",
+		      NAME_MAX_LEN);
+	return EXIT_USAGE;
+}
+
 /* 0, or the exit code. *out is malloc'ed. */
 static int find_name(const struct call *call, char **out)
 {
@@ -462,15 +484,8 @@ static int find_name(const struct call *call, char **out)
 		say("cannot open lock file %s: %s", call->file, strerror(errno));
 		return FLOCK_NO_INPUT;
 	}
-	if (strlen(name) > NAME_MAX_LEN || strchr(name, '\n') != NULL) {
-		free(name);
-		message_error("the path is no name of a lock: it has more than %d bytes, or a "
-			      "newline: try: rlock write NAME -- COMMAND",
-			      NAME_MAX_LEN);
-		return EXIT_USAGE;
-	}
 	*out = name;
-	return 0;
+	return check_name(name);
 }
 
 /* ---- the lock ---- */
@@ -515,48 +530,225 @@ static void set_opts(struct opts *opts, const struct call *call, int64_t wait_ms
 
 /*
  * The words of an rlock command line, as load_opts reads them: NULL at their end. They are copies, since the renewer moves
- * the words of argv.
+ * the words of argv. Without a command the lock is for the process pid.
  */
-static char **make_words(const char *name, char *const *command)
+static char **make_words(const char *name, pid_t pid, char *const *command)
 {
-	const char *const first[] = { "rlock", "flock", "--name", name, "--" };
+	static char *const nothing[] = { NULL };
+	char number[16];
+	const char *const first[] = { "rlock", "flock", "--name", name,
+				      command != NULL ? "--" : "--pid" };
 	const size_t first_count = sizeof(first) / sizeof(first[0]);
+	char *const process[] = { number, NULL };
+	char *const *rest = command != NULL ? command : pid != 0 ? process : nothing;
 	size_t count = 0;
 	char **words;
 
-	while (command[count] != NULL)
+	(void)snprintf(number, sizeof(number), "%d", (int)pid);
+	while (rest[count] != NULL)
 		count++;
 	words = calloc(first_count + count + 1, sizeof(*words));
 	for (size_t i = 0; words != NULL && i < first_count + count; i++) {
-		words[i] = strdup(i < first_count ? first[i] : command[i - first_count]);
+		words[i] = strdup(i < first_count ? first[i] : rest[i - first_count]);
 		if (words[i] == NULL)
 			return NULL;
 	}
 	return words;
 }
 
-static int lock_path(const struct call *call, const char *name, int64_t wait_ms)
+/* What is common to both forms. load_free frees *opts. 0, or the exit code. */
+static int load(struct opts *opts, const struct call *call, const char *name, pid_t pid,
+		char *const *command)
 {
-	const struct verb *verb = &flock_verbs[call->is_shared];
-	char **words = make_words(name, call->command);
+	char **words = make_words(name, pid, command);
 	bool is_done = false;
-	struct opts opts;
-	int code, count = 0;
+	int64_t wait_ms = 0;
+	int count = 0, code = read_timeout(call, &wait_ms);
 
+	if (code != 0)
+		return code;
 	if (words == NULL)
 		return message_out_of_memory();
 	while (words[count] != NULL)
 		count++;
-	code = load_opts(verb, count, words, &opts, &is_done);
+	code = load_opts(&flock_verbs[call->is_shared], count, words, opts, &is_done);
 	if (code != 0)
 		return code;
-	set_opts(&opts, call, wait_ms);
-	if (opts.log != NULL)
-		code = event_log_setup(opts.log, opts.is_log_json);
-	if (code == 0)
-		code = cmd_lock(verb, &opts);
+	set_opts(opts, call, wait_ms);
+	if (opts->log != NULL)
+		code = event_log_setup(opts->log, opts->log_format == LOG_JSON);
+	if (code != 0)
+		load_free(opts);
+	return code;
+}
+
+static int lock_path(const struct call *call, const char *name)
+{
+	struct opts opts;
+	int code = load(&opts, call, name, 0, call->command);
+
+	if (code != 0)
+		return code;
+	code = cmd_lock(&flock_verbs[call->is_shared], &opts);
 	load_free(&opts);
 	return code;
+}
+
+/* ---- by descriptor: the lock is of the process that the descriptor belongs to ---- */
+
+static int report_descriptor(int fd, int error)
+{
+	if (error == EBADF) {
+		say("%d: %s", fd, strerror(error));
+		return FLOCK_BAD_DATA;
+	}
+	if (error == ENOENT)
+		message_error("descriptor %d: its file is deleted: no other can have that name",
+			      fd);
+	else if (error == ENOTSUP)
+		message_error("descriptor %d is open on no file: a lock needs the name of one", fd);
+	else
+		message_error("cannot read descriptor %d: %s", fd, strerror(error));
+	return error == ENOENT || error == ENOTSUP ? EXIT_USAGE : EXIT_SYSTEM;
+}
+
+static void free_list(struct hold_file *file)
+{
+	struct hold_file *next;
+
+	for (; file != NULL; file = next) {
+		next = file->next;
+		hold_file_free(file);
+	}
+}
+
+/* The holds that the descriptor has; NULL also with *code_out, the exit code. */
+static struct hold_file *find_holds(const struct opts *opts, int *code_out)
+{
+	return hold_file_find_of_descriptor(opts->pid, opts->descriptor->fd, &opts->names[0],
+					    opts->server, code_out);
+}
+
+static int release_holds(const struct opts *opts, struct rlock_conn *conn)
+{
+	int worst = 0, code;
+	struct hold_file *first = find_holds(opts, &worst);
+
+	for (const struct hold_file *file = first; file != NULL; file = file->next) {
+		code = cmd_unlock_file(opts, conn, file);
+		if (code > worst)
+			worst = code;
+	}
+	free_list(first);
+	return worst;
+}
+
+/* All but the latest, which replaces them. What is lost needs no release. */
+static int release_older(const struct opts *opts, struct rlock_conn *conn)
+{
+	int worst = 0, code;
+	struct hold_file *first = find_holds(opts, &worst);
+	const struct hold_file *latest = first;
+
+	for (const struct hold_file *file = first; file != NULL; file = file->next)
+		if (file->acquired_ms > latest->acquired_ms)
+			latest = file;
+	for (const struct hold_file *file = first; file != NULL; file = file->next) {
+		code = file != latest && !file->is_lost ? cmd_unlock_file(opts, conn, file) : 0;
+		if (code > worst)
+			worst = code;
+	}
+	free_list(first);
+	return worst;
+}
+
+static bool has_reader(const struct hold_file *file)
+{
+	for (; file != NULL; file = file->next)
+		if (file->kind == RLOCK_READ)
+			return true;
+	return false;
+}
+
+/*
+ * What flock(2) does: a second lock of the descriptor takes the place of the first. The new hold re-enters the lock before
+ * the old one is released, so that a downgrade has no gap, and so that it does not matter when the renewer of an old one
+ * finds that the descriptor was closed before. Only from a read to a write lock flock(2) has a gap as well.
+ */
+static int lock_for_process(const struct call *call, struct opts *opts)
+{
+	int code = 0;
+	struct hold_file *held = find_holds(opts, &code);
+	bool is_held = held != NULL, is_reader = has_reader(held);
+
+	free_list(held);
+	if (code == 0 && is_held && (call->is_unlock || (is_reader && !call->is_shared)))
+		code = caller_run(opts, release_holds);
+	if (code != 0 || call->is_unlock)
+		return code;
+	code = cmd_lock(&flock_verbs[call->is_shared], opts);
+	if (code == 0 && is_held)
+		code = caller_run(opts, release_older);
+	return code;
+}
+
+/* The lock stays with the descriptor: the command is none of the lock's. */
+static int run_command(const struct call *call)
+{
+	int status = 0;
+	pid_t pid;
+
+	os_leave_orphans();
+	signals_restore();
+	(void)signal(SIGCHLD, SIG_DFL);
+	if (call->verbose)
+		(void)printf("flock: executing %s\n", call->command[0]);
+	pid = fork();
+	if (pid == 0) {
+		(void)execvp(call->command[0], call->command);
+		say("failed to execute %s: %s", call->command[0], strerror(errno));
+		_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
+	}
+	if (pid < 0) {
+		message_error("cannot start %s: %s", call->command[0], strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Where no other process has the descriptor, it is for the command alone, or for nothing. */
+static int lock_own_descriptor(const struct call *call, const struct descriptor *descriptor)
+{
+	if (!call->is_unlock)
+		return lock_path(call, descriptor->path);
+	return call->command != NULL ? run_command(call) : 0;
+}
+
+static int lock_descriptor(const struct call *call)
+{
+	struct descriptor descriptor;
+	struct opts opts;
+	int code, error = descriptor_read(call->fd, &descriptor);
+
+	if (error != 0)
+		return report_descriptor(call->fd, error);
+	code = check_name(descriptor.path);
+	if (code != 0)
+		return code;
+	if (descriptor.owner == getpid() && (call->is_unlock || call->command != NULL))
+		return lock_own_descriptor(call, &descriptor);
+	code = load(&opts, call, descriptor.path, descriptor.owner, NULL);
+	if (code != 0)
+		return code;
+	opts.descriptor = &descriptor;
+	/* rlock would signal all that process 1 has started. */
+	if (descriptor.owner == 1)
+		opts.on_lost = ON_LOST_IGNORE;
+	code = lock_for_process(call, &opts);
+	load_free(&opts);
+	return code == 0 && call->command != NULL ? run_command(call) : code;
 }
 
 int cmd_flock(int argc, char **argv)
@@ -564,20 +756,15 @@ int cmd_flock(int argc, char **argv)
 	struct call call = { .conflict_exit_code = FLOCK_CONFLICT, .fd = -1 };
 	char *name = NULL;
 	bool is_done = false;
-	int64_t wait_ms;
 	int code = read_words(&call, argc, argv, &is_done);
 
 	if (code != 0 || is_done)
 		return code;
-	if (call.file == NULL) {
-		message_error("flock locks no descriptor yet: try: rlock flock NAME COMMAND");
-		return EXIT_USAGE;
-	}
+	if (call.file == NULL)
+		return lock_descriptor(&call);
 	code = find_name(&call, &name);
 	if (code == 0)
-		code = read_timeout(&call, &wait_ms);
-	if (code == 0)
-		code = lock_path(&call, name, wait_ms);
+		code = lock_path(&call, name);
 	free(name);
 	return code;
 }

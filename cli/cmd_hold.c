@@ -388,27 +388,38 @@ static int release(const struct opts *opts, struct rlock_conn *conn, const struc
 	return code;
 }
 
+/* A signal that ends the caller may end us with it, and without its renewer the lock would be held until its lease ends. */
+static int release_whole(const struct opts *opts, struct rlock_conn *conn,
+			 const struct hold_file *file)
+{
+	sigset_t all, found_mask;
+	int code;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, &found_mask);
+	code = release(opts, conn, file);
+	(void)sigprocmask(SIG_SETMASK, &found_mask, NULL);
+	return code;
+}
+
 static int unlock_hold(const struct opts *opts, struct rlock_conn *conn,
 		       const struct caller_hold *hold)
 {
 	char names[NAMES_SHOWN_MAX];
-	sigset_t all, found_mask;
-	int code;
 
 	if (hold->is_run) {
 		message_error("%s: held by 'rlock run', which releases it when its command ends",
 			      names_show(opts->names, opts->name_count, names));
 		return EXIT_NOT_HELD;
 	}
-	/*
-	 * A signal that ends the caller may end us with it, and without its renewer the lock would be held until its
-	 * lease ends.
-	 */
-	sigfillset(&all);
-	(void)sigprocmask(SIG_BLOCK, &all, &found_mask);
-	code = release(opts, conn, hold->hold_file);
-	(void)sigprocmask(SIG_SETMASK, &found_mask, NULL);
-	return code;
+	return release_whole(opts, conn, hold->hold_file);
+}
+
+int cmd_unlock_file(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file)
+{
+	int code = release_whole(opts, conn, file);
+
+	return code == FIND_AGAIN ? 0 : code;
 }
 
 /* ---- the hold of an owner, the lock of any holder ---- */

@@ -137,7 +137,8 @@ static void flock_print(const struct opts *opts, int64_t waited_ms)
 		     (int)(waited_ms % 1000));
 	if (opts->command != NULL)
 		(void)printf("flock: executing %s\n", opts->command[0]);
-	(void)fflush(stdout);
+	if (isatty(STDOUT_FILENO) == 1)
+		(void)fflush(stdout);
 }
 
 #define PROGRESS_MS 1000

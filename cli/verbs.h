@@ -8,6 +8,8 @@
 
 #include "options/opts.h"
 
+struct hold_file;
+
 extern const struct verb verbs[];
 extern const size_t verb_count;
 
@@ -21,6 +23,8 @@ int cmd_sem(const struct verb *verb, struct opts *opts);
 int cmd_flock(int argc, char **argv);
 int cmd_flock_help(void);
 int cmd_unlock(const struct opts *opts, struct rlock_conn *conn);
+/* Release a hold for a descriptor; also 0 where another release was faster. */
+int cmd_unlock_file(const struct opts *opts, struct rlock_conn *conn, const struct hold_file *file);
 int cmd_renew(const struct opts *opts, struct rlock_conn *conn);
 int cmd_status(const struct opts *opts, struct rlock_conn *conn);
 int cmd_list(const struct opts *opts, struct rlock_conn *conn);

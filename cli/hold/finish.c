@@ -172,7 +172,9 @@ static struct event end_event(const struct lease *lease)
 	struct event event = { 0 };
 
 	if (lease->is_for_process) {
-		event.reason = "the process has ended";
+		event.reason = lease->opts->descriptor != NULL
+				       ? "the process has ended, or closed the descriptor"
+				       : "the process has ended";
 		return event;
 	}
 	event.has_ended = lease_read_end(lease, &event.status, &event.signal);

@@ -21,6 +21,7 @@
 #include "hold/renewer.h"
 #include "log/event_log.h"
 #include "options/opts.h"
+#include "process_lock/descriptor.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
@@ -46,6 +47,8 @@
 /* The first attempt may take a ninth of the lease, the second two ninths: both fit between renewal and SIGTERM. */
 #define ATTEMPTS_IN_A_LEASE 9
 #define ATTEMPT_MIN_MS 200
+/* How often to look whether a process has closed a descriptor: a copy of it that is open elsewhere hides that. */
+#define DESCRIPTOR_LOOK_MS 1000
 /* How old the file of a lock may get that is not renewed. Cleaners of /tmp count in days. */
 #define TOUCH_MS 3600000
 
@@ -74,6 +77,9 @@ struct renewer {
 	int stops;         /* how often the command was stopped */
 	int stop_signal;   /* the last that stopped it */
 	int shell_fd; /* of the shell that can continue the command while that is stopped; -1: not watched */
+	int closes_fd;         /* readable when the file of the descriptor was closed; -1: none */
+	bool has_closed;       /* the process has closed the descriptor */
+	int64_t descriptor_ms; /* when to look whether it has */
 	bool has_target_ended;
 	bool is_requesting; /* a renewal is under way */
 	/* Times; INT64_MAX: never. */
@@ -514,10 +520,25 @@ static bool is_waiting_futile(const struct renewer *renewer)
 	       rlock_now_ms() >= lease_end_ms(renewer->lease);
 }
 
+/* A process that was killed has closed all of its descriptors, too. */
+static void look_at_descriptor(struct renewer *renewer)
+{
+	const struct hold_args *args = renewer->args;
+	bool is_told = os_is_ready(renewer->closes_fd);
+
+	if (!is_told && rlock_now_ms() < renewer->descriptor_ms)
+		return;
+	if (is_told)
+		os_closes_read(renewer->closes_fd);
+	renewer->has_closed = renewer->has_closed ||
+			      !descriptor_is_open(args->opts->descriptor, args->hold_file->pid);
+	renewer->descriptor_ms = rlock_now_ms() + DESCRIPTOR_LOOK_MS;
+}
+
 static bool has_job_ended(struct renewer *renewer)
 {
 	if (renewer->lease->is_for_process)
-		return os_is_ready(renewer->args->target_fd);
+		return renewer->has_closed || os_is_ready(renewer->args->target_fd);
 	return renewer->lease->job_end != 0;
 }
 
@@ -692,6 +713,7 @@ static int64_t next_ms(const struct renewer *renewer)
 	next = least(next, renewer->touch_ms);
 	next = least(next, renewer->raise_ms);
 	next = least(next, renewer->stop_ms);
+	next = least(next, renewer->descriptor_ms);
 	next = least(next, renewer->tell_ms);
 	return least(next, renewer->settle_ms);
 }
@@ -769,6 +791,7 @@ static bool turn(void *ctx)
 	read_signals(renewer);
 	look_at_front(renewer);
 	follow_shell(renewer);
+	look_at_descriptor(renewer);
 	renewer->has_target_ended = renewer->lease->is_for_process && has_job_ended(renewer);
 	if (has_job_ended(renewer))
 		happen(renewer, EVENT_JOB_ENDED);
@@ -931,6 +954,8 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 		.dialog_fd = -1,
 		.unread_fd = -1,
 		.shell_fd = -1,
+		.closes_fd = -1,
+		.descriptor_ms = INT64_MAX,
 		.renewal_ms = INT64_MAX,
 		.touch_ms = INT64_MAX,
 		.raise_ms = INT64_MAX,
@@ -1016,6 +1041,8 @@ static int save_file(const struct renewer *renewer)
 	if (file->server == NULL)
 		return message_out_of_memory();
 	file->kind = args->kind;
+	if (opts->descriptor != NULL)
+		file->descriptor = opts->descriptor->fd;
 	file->is_fixed_lease = opts->is_fixed_lease;
 	file->lease_ms = renewer->lease->lease_ms;
 	file->sent_ms = renewer->lease->sent_ms;
@@ -1034,6 +1061,12 @@ static void hand_over(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
 
+	if (args->opts->descriptor != NULL) {
+		renewer->descriptor_ms = rlock_now_ms();
+		renewer->closes_fd = os_closes_open(args->opts->descriptor->fd);
+	}
+	if (renewer->closes_fd >= 0)
+		(void)os_events_add(renewer->events.fd, renewer->closes_fd);
 	renewer->is_settled = true;
 	(void)setsid();
 	os_close_inherited();

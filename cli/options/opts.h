@@ -13,6 +13,7 @@
 
 struct opts;
 struct password_source;
+struct descriptor;
 
 /* To which verbs an option belongs: the sum of these. */
 enum verb_set {
@@ -186,8 +187,9 @@ struct opts {
 
 	/* Of cmd_flock.c: rlock ends as flock(1) does, before the leftover processes, for which the lock stays held. */
 	bool is_flock;
-	bool flock_verbose; /* flock's --verbose */
-	bool flock_no_fork; /* flock's --no-fork */
+	const struct descriptor *descriptor; /* that a lock of pid is for; NULL: none */
+	bool flock_verbose;                  /* flock's --verbose */
+	bool flock_no_fork;                  /* flock's --no-fork */
 
 	const char *sentinel_password_file;      /* NULL: none */
 	struct password_source *password_source; /* NULL: none, or no URL needs it */

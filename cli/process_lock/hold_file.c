@@ -71,7 +71,7 @@ struct hold_file *hold_file_new(pid_t pid, uint64_t start)
 		(void)message_out_of_memory();
 		return NULL;
 	}
-	file->claim_fd = -1;
+	file->claim_fd = file->descriptor = -1;
 	file->pid = pid;
 	file->start = start;
 	file->dir_fd = runtime_dir_open(true);
@@ -149,6 +149,8 @@ static void print_lines(FILE *out, const struct hold_file *file, const char *pla
 	(void)fprintf(out, PLACE_KEY "%s\nstate %d %" PRIu64 " %" PRId64 " %" PRId64 " %d %d %d\n",
 		      place, (int)file->renewer, file->renewer_start, file->sent_ms,
 		      file->acquired_ms, file->is_fixed_lease, file->is_lost, file->is_abandoned);
+	if (file->descriptor >= 0)
+		(void)fprintf(out, "descriptor %d\n", file->descriptor);
 	for (size_t i = 0; i < file->name_count; i++) {
 		(void)fputs("held ", out);
 		held_write(out, &(struct held){ .server = file->server,
@@ -309,6 +311,16 @@ static bool read_state(struct hold_file *file, const char *value)
 	       numbers[START] >= 0;
 }
 
+static bool read_descriptor(struct hold_file *file, const char *value)
+{
+	int64_t number;
+
+	if (!number_parse(value, &number) || number < 0 || number > INT_MAX)
+		return false;
+	file->descriptor = (int)number;
+	return true;
+}
+
 static bool read_line(struct hold_file *file, char *line)
 {
 	char *value = strchr(line, ' ');
@@ -318,6 +330,8 @@ static bool read_line(struct hold_file *file, char *line)
 	*value++ = '\0';
 	if (strcmp(line, "held") == 0)
 		return read_held(file, value);
+	if (strcmp(line, "descriptor") == 0)
+		return read_descriptor(file, value);
 	/* Keys that a later version adds are ignored. */
 	return strcmp(line, "state") != 0 || read_state(file, value);
 }
@@ -356,7 +370,7 @@ static struct hold_file *read_file(int dir_fd, const char *name, bool *is_from_h
 	*is_from_here = true;
 	if (file == NULL)
 		return NULL;
-	file->dir_fd = file->claim_fd = -1;
+	file->dir_fd = file->claim_fd = file->descriptor = -1;
 	errno = 0;
 	if (parse_name(name, file))
 		text = read_text(dir_fd, name);
@@ -568,6 +582,25 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 	else
 		hold_file_free(near);
 	return exact;
+}
+
+struct hold_file *hold_file_find_of_descriptor(pid_t pid, int descriptor,
+					       const struct rlock_name *name, const char *server,
+					       int *code_out)
+{
+	struct hold_file *file = find_all(pid, false, code_out), *next, *found = NULL;
+
+	for (; file != NULL; file = next) {
+		next = file->next;
+		if (file->steps == 0 && file->descriptor == descriptor && file->name_count == 1 &&
+		    held_is_among(name, file->names, 1) && strcmp(file->server, server) == 0) {
+			file->next = found;
+			found = file;
+		} else {
+			hold_file_free(file);
+		}
+	}
+	return found;
 }
 
 int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name_count,

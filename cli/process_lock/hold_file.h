@@ -28,6 +28,7 @@ struct hold_file {
 	bool is_fixed_lease;
 	bool is_lost;
 	bool is_abandoned; /* a release failed while the lock was surely held: the server may have carried it out */
+	int descriptor; /* of that process, for which the lock is; -1: for all of the process */
 	pid_t renewer;
 	uint64_t renewer_start;
 	int claim_fd; /* of hold_file_claim; -1: not claimed */
@@ -76,6 +77,14 @@ void hold_file_mark_lost(struct hold_file *file);
 struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
 				 const char *server, enum rlock_kind mode,
 				 struct hold_file **near_out, int *code_out);
+
+/*
+ * The holds that this process itself has for that descriptor on exactly this name on that server, a list by next. The
+ * caller frees each. *code_out as above.
+ */
+struct hold_file *hold_file_find_of_descriptor(pid_t pid, int descriptor,
+					       const struct rlock_name *name, const char *server,
+					       int *code_out);
 
 /* Say in one line by message_error what near is, and which command line to write instead. pid: of --pid; 0: none. */
 void hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,

@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -94,6 +96,11 @@ void os_start_wait(int wait_ms)
 bool os_adopt_orphans(void)
 {
 	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+}
+
+void os_leave_orphans(void)
+{
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
 
 void os_die_with_parent(int signal)
@@ -381,6 +388,47 @@ bool os_fill_standard_fds(void)
 		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/", O_PATH | O_CLOEXEC) < 0)
 			return false;
 	return true;
+}
+
+int os_has_same_description(pid_t pid, int fd)
+{
+	long order =
+		syscall(SYS_kcmp, (long)getpid(), (long)pid, (long)KCMP_FILE, (long)fd, (long)fd);
+
+	/* It has nothing there. */
+	if (order < 0 && errno == EBADF)
+		return 0;
+	return order < 0 ? -1 : order == 0;
+}
+
+int os_closes_open(int fd)
+{
+	char path[32];
+	struct stat stat_of;
+	int closes_fd, error;
+
+	if (fstat(fd, &stat_of) != 0)
+		return -1;
+	if (S_ISDIR(stat_of.st_mode)) {
+		errno = EISDIR;
+		return -1;
+	}
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	closes_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (closes_fd < 0 || inotify_add_watch(closes_fd, path, IN_CLOSE) >= 0)
+		return closes_fd;
+	error = errno;
+	(void)close(closes_fd);
+	errno = error;
+	return -1;
+}
+
+void os_closes_read(int closes_fd)
+{
+	char events[4096];
+
+	while (read(closes_fd, events, sizeof(events)) > 0)
+		;
 }
 
 bool os_is_ready(int fd)

@@ -37,6 +37,8 @@ pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes);
 void os_start_wait(int wait_ms);
 /* Orphans among our descendants become our children. False with errno. Async-signal-safe. */
 bool os_adopt_orphans(void);
+/* No more, so that a program that this process waits for finds things as without us. */
+void os_leave_orphans(void);
 /* In a child: this signal comes when the thread that forked it ends. Async-signal-safe. */
 void os_die_with_parent(int signal);
 
@@ -122,6 +124,18 @@ void os_close_inherited(void);
 /* Whether so many more descriptors, OS_ROOM_MAX at most, can be opened. False with errno. */
 #define OS_ROOM_MAX 8
 bool os_has_room(size_t count);
+/*
+ * Whether that process has at this number the same open file description as we: 1, or 0; -1 where the kernel does not
+ * say so.
+ */
+int os_has_same_description(pid_t pid, int fd);
+/*
+ * A descriptor that is readable when a process has closed the file that fd is open on, close-on-exec; -1 with errno, as for
+ * a directory, where each file in it would count.
+ */
+int os_closes_open(int fd);
+/* It is not readable any more, until the next time. */
+void os_closes_read(int closes_fd);
 /* Whether fd is readable now: of a process's, whether it has ended. False for a negative one. */
 bool os_is_ready(int fd);
 

@@ -272,19 +272,29 @@ ttl_grew() {
 	nothing_is_held
 }
 
-@test "rlock-flock(1): a script locks itself" {
-	run_example man/rlock-flock.1 itself
-	assert_done 'working: on it'
-	nothing_is_held
+@test "rlock-flock(1): a part of a script has the lock, and ends it with status 1 while it is held" {
+	stub read-change-write
+	run_example man/rlock-flock.1 part
+	assert_done 'read-change-write '
+	wait_until 5 nothing_is_held
+	in_background rlock flock /tmp/mylockfile until_let_go
+	wait_until 10 is_held /tmp/mylockfile
+	run_example man/rlock-flock.1 part
+	assert_equal "$status" 1
+	assert_equal "$output$stderr" ''
+	let_go
+	ended_with 0
+	wait_until 5 nothing_is_held
 }
 
 # ---- README.md ----
 
 @test "README: a line for flock becomes one for the fleet" {
 	stub nightly-report
+	stub read-change-write
 	run_example README.md flock
-	assert_done 'nightly-report '
-	nothing_is_held
+	assert_done $'nightly-report \nread-change-write '
+	wait_until 5 nothing_is_held
 }
 
 @test "README: two that want one lock" {

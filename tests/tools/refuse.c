@@ -70,6 +70,7 @@ static const struct call known_calls[] = {
 	{ "pidfd_open", SYS_pidfd_open },
 	{ "pidfd_send_signal", SYS_pidfd_send_signal },
 	{ "kill", SYS_kill },
+	{ "kcmp", SYS_kcmp },
 	{ "mmap", SYS_mmap },
 	{ "ppoll", SYS_ppoll },
 	{ "waitid", SYS_waitid },

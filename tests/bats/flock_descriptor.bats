@@ -1,0 +1,259 @@
+#!/usr/bin/env bats
+# rlock flock by descriptor: the lock belongs to the process that has it open, and is released when that ends or closes it, in
+# whatever way, or by -u.
+
+# In single quotes stand whole scripts; `run` sets what a program said.
+# shellcheck disable=SC2016,SC2154
+
+load ../lib/helpers
+load ../lib/leftovers
+load ../lib/watching
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	directory_setup
+	FILE=$(realpath -m f)
+	mkdir link
+	ln -s "$RLOCK_BIN" link/flock
+	# For the scripts: held prints whether the lock is held, soon_free and soon_held whether that comes true; rival is another
+	# machine.
+	cat >functions <<-END
+		PATH=$PWD/link:$PATH
+		held() { redis-cli -s '$SERVER_SOCKET' exists '$FILE'; }
+		rival() { env -u RLOCK_HELD RLOCK_RUNTIME_DIR='$PWD/there' flock "\$@"; }
+		soon_free() { comes_true free || echo 'not free'; }
+		mode() { redis-cli -s '$SERVER_SOCKET' hget '$FILE' mode; }
+	END
+	printf '%s\n' '#!/bin/sh' '. ./functions' '[ "$(held)" = 0 ]' >free
+	chmod +x free
+	PATH=$BATS_TEST_DIRNAME/../bin:$PWD:$PATH
+}
+teardown() { watchful_teardown; }
+
+# script TEXT: of sh, and of bash; each has printed the lines of standard input, and its lock is free.
+script() {
+	local shell wanted
+	wanted=$(cat)
+	for shell in sh bash; do
+		printf '. ./functions\n%s\n' "$1" >script
+		run -0 timeout 60 "$shell" ./script
+		assert_equal "$output" "$wanted"
+		wait_until 10 is_free "$FILE"
+		no_hold_files
+	done
+}
+
+# ---- how it is locked ----
+
+@test "a subshell holds the lock until it ends" {
+	script '( flock -n 9 || exit 1; held; rival -n f true; echo $? ) 9>f; soon_free; rival -n f echo free' <<-END
+		1
+		1
+		free
+	END
+}
+
+@test "the subshell of flock(1) ends with 1 where another machine holds the lock" {
+	in_background rlock flock f until_let_go
+	wait_until 10 is_held "$FILE"
+	run -1 --separate-stderr env RLOCK_RUNTIME_DIR="$PWD/there" bash -c '. ./functions; ( flock -n 9 || exit 1; echo ran ) 9>f'
+	assert_equal "$output$stderr" ''
+	run -5 --separate-stderr env RLOCK_RUNTIME_DIR="$PWD/there" bash -c '. ./functions; exec 4<>f; flock -E 5 -w .1 4'
+	assert_equal "$output$stderr" ''
+	let_go
+}
+
+@test "a descriptor of the script is the script's lock, from a substitution too" {
+	script 'exec 4<>f; x=$(flock -n 4; echo in); echo $x; held; rival -n f true; echo $?; exec 4>&-; soon_free' <<-END
+		in
+		1
+		1
+	END
+}
+
+@test "a path and a descriptor of it are one lock" {
+	script 'exec 9>f; rival f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
+		flock -n 9; echo $?; touch out; flock 9; echo $?; rm in out; wait' <<-END
+		1
+		0
+	END
+}
+
+@test "with --fd a command runs, and the lock stays with the descriptor" {
+	script 'exec 8<>f; flock -n --fd 8 echo "1 2 3"; held; flock --fd 8 -c "exit 3"; echo $?; flock --fd 8 sh -c "kill -9 \$\$"; echo $?
+		rival -n f true; echo $?' <<-END
+		1 2 3
+		1
+		3
+		137
+		1
+	END
+}
+
+@test "a descriptor that the caller alone has is locked while its command runs" {
+	script 'flock -n --fd 8 redis-cli -s "$SERVER_SOCKET" exists "$PWD/f" 8>f; flock -n 8 8>f; soon_free' <<-END
+		1
+	END
+}
+
+@test "a word of digits is a descriptor only where it stands alone" {
+	run -0 rlock flock -v 9 sh -c 'printf %s "$RLOCK_NAME"'
+	assert_output --partial "$PWD/9"
+	assert [ ! -e 9 ]
+}
+
+# ---- how it is released ----
+
+@test "closing the descriptor releases the lock" {
+	script 'exec 9>f; flock 9; held; exec 9>&-; soon_free; rival -n f echo free' <<-END
+		1
+		free
+	END
+}
+
+@test "the end of a group, of a function and of a loop releases the lock" {
+	script '{ flock 9; held; } 9>f; soon_free; work() { flock 8; held; } 8>f; work; soon_free
+		for i in 1 2; do flock 7; held; done 7<f; soon_free; echo end' <<-END
+		1
+		1
+		1
+		1
+		end
+	END
+}
+
+@test "opening another file by the number releases the lock" {
+	script 'exec 9>f; flock 9; exec 9>g; soon_free; echo end' <<-END
+		end
+	END
+}
+
+@test "a copy of the descriptor in another process does not keep the lock" {
+	script 'exec 9>f; flock 9; until_let_go 2>/dev/null 3>&- & exec 9>&-; soon_free; kill $!; echo end' <<-END
+		end
+	END
+}
+
+@test "the lock is released when its process is killed" {
+	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; until_let_go'
+	wait_until 10 file_exists has
+	is_held "$FILE"
+	kill -KILL "$PID"
+	wait_until 2 is_free "$FILE"
+	let_go
+}
+
+@test "-u releases the lock, and succeeds where nothing is held" {
+	script 'exec 9>f; flock 9; flock -u 9; echo $?; held; flock -u 9; echo $?; flock -xu 9 && flock -n 9 && held; flock -u 9; held' <<-END
+		0
+		0
+		0
+		1
+		0
+	END
+}
+
+@test "a directory is locked by its descriptor, which is looked at once a second" {
+	mkdir -p d
+	script 'exec 9<d; flock 9; rival -n d true; echo $?; exec 9<&-; rival -w 5 d echo free' <<-END
+		1
+		free
+	END
+}
+
+# ---- locked again ----
+
+@test "a second call adds nothing" {
+	script 'exec 9>f; flock 9; (flock -n 9); flock -n 9; echo $?; find "$RLOCK_RUNTIME_DIR" -name "hold-*" | wc -l; flock -u 9; held' <<-END
+		0
+		1
+		0
+	END
+}
+
+@test "a loop that closes and locks anew holds the lock each time" {
+	script 'for i in 1 2 3 4 5 6 7 8; do { flock 9; held; } 9>f; done | sort | uniq -c | tr -s " "' <<-END
+		 8 1
+	END
+}
+
+@test "a read lock after a write lock is a downgrade, and no writer comes between" {
+	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; comes_true test -e go; flock -s 9; mode; touch read; until_let_go'
+	wait_until 10 file_exists has
+	in_background env RLOCK_RUNTIME_DIR="$PWD/there" rlock flock f touch written
+	wait_until 10 redis_says 1 zcard "rlock_queue:{$FILE}"
+	touch go
+	wait_until 10 file_exists read
+	run -0 redis hget "$FILE" mode
+	assert_output read
+	assert [ ! -e written ]
+	let_go
+	wait_until 20 file_exists written
+}
+
+@test "a write lock after a read lock releases first, and a failed one has lost the read lock" {
+	script 'exec 9>f; flock -s 9; mode; flock -n 9; echo $?; mode
+		flock -s 9; rival -s f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & comes_true test -e in
+		flock -n -x 9; echo $?; find "$RLOCK_RUNTIME_DIR" -name "hold-*" | wc -l; touch out; wait; held; rm in out' <<-END
+		read
+		0
+		write
+		1
+		0
+		0
+	END
+}
+
+@test "after the renewer was killed a second call holds the lock" {
+	script 'exec 9>f; flock 9; kill -KILL "$(sed -n "s/^state \([0-9]*\) .*/\1/p" "$RLOCK_RUNTIME_DIR"/hold-*)"
+		flock -n 9; echo $?; held' <<-END
+		0
+		1
+	END
+}
+
+# ---- what is no descriptor of a file ----
+
+@test "a descriptor that is not open has the words and the status of flock" {
+	run -65 --separate-stderr rlock flock 9
+	assert_equal "$output$stderr" 'flock: 9: Bad file descriptor'
+	run -65 --separate-stderr rlock flock --fd 77 true
+	assert_equal "$output$stderr" 'flock: 77: Bad file descriptor'
+	run -65 --separate-stderr sh -c 'rlock flock 0 <&-'
+	assert_equal "$output$stderr" 'flock: 0: Bad file descriptor'
+}
+
+@test "a pipe and a deleted file are refused" {
+	run -64 --separate-stderr sh -c 'echo | rlock flock 0'
+	assert_regex "$output$stderr" '^rlock: descriptor 0 '
+	run -64 --separate-stderr sh -c 'exec 9>gone; rm gone; rlock flock 9'
+	assert_regex "$output$stderr" '^rlock: descriptor 9: .*deleted'
+	run -64 sh -c 'rlock flock --fd 9 9>f'
+	assert_output 'flock: missing command'
+}
+
+# ---- whose it is ----
+
+@test "where the kernel does not compare descriptions, what /proc says of them counts" {
+	needs_refuse
+	printf '%s\n' 'exec 9>f' 'x=$(rlock flock 9)' 'redis-cli -s "$SERVER_SOCKET" exists "$PWD/f"' 'exec 9>&-' >script
+	run -0 refuse refused rlock kcmp EPERM 1+ sh ./script
+	assert_output 1
+	run -0 grep -c kcmp refused
+	wait_until 10 is_free "$FILE"
+}
+
+@test "another process's own descriptor of the file is not taken for the caller's" {
+	script 'exec 9>f; sh -c ". ./functions; exec 9>f; flock 9; held"; soon_free; echo end' <<-END
+		1
+		end
+	END
+}
+
+@test "process 1 may own a lock" {
+	unshare --fork --pid --mount-proc true 2>/dev/null || skip 'no pid namespaces here'
+	run -0 unshare --fork --pid --mount-proc bash -c '. ./functions; exec 9>f; flock 9; echo $?; held; flock -u 9; held'
+	assert_output $'0\n1\n0'
+}
