@@ -4,6 +4,7 @@
  * these names, by cmd_lock.c, for a command or for the process that the descriptor belongs to.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
@@ -622,43 +623,21 @@ static void free_list(struct hold_file *file)
 	}
 }
 
-/* The holds that the descriptor has; NULL also with *code_out, the exit code. */
-static struct hold_file *find_holds(const struct opts *opts, int *code_out)
+/* Returns the worst exit code. What is lost needs no release where another hold takes its place. */
+static int release_all(struct opts *opts, const struct hold_file *first, bool is_replaced)
 {
-	return hold_file_find_of_descriptor(opts->pid, opts->descriptor->fd, &opts->names[0],
-					    opts->server, code_out);
-}
+	struct rlock_conn *conn = NULL;
+	bool is_cancelled = false;
+	int worst, code;
 
-static int release_holds(const struct opts *opts, struct rlock_conn *conn)
-{
-	int worst = 0, code;
-	struct hold_file *first = find_holds(opts, &worst);
-
-	for (const struct hold_file *file = first; file != NULL; file = file->next) {
-		code = cmd_unlock_file(opts, conn, file);
+	(void)signal(SIGPIPE, SIG_IGN);
+	worst = caller_connect(opts, -1, &is_cancelled, &conn);
+	for (const struct hold_file *file = first; worst == 0 && file != NULL; file = file->next) {
+		code = is_replaced && file->is_lost ? 0 : cmd_unlock_file(opts, conn, file);
 		if (code > worst)
 			worst = code;
 	}
-	free_list(first);
-	return worst;
-}
-
-/* All but the latest, which replaces them. What is lost needs no release. */
-static int release_older(const struct opts *opts, struct rlock_conn *conn)
-{
-	int worst = 0, code;
-	struct hold_file *first = find_holds(opts, &worst);
-	const struct hold_file *latest = first;
-
-	for (const struct hold_file *file = first; file != NULL; file = file->next)
-		if (file->acquired_ms > latest->acquired_ms)
-			latest = file;
-	for (const struct hold_file *file = first; file != NULL; file = file->next) {
-		code = file != latest && !file->is_lost ? cmd_unlock_file(opts, conn, file) : 0;
-		if (code > worst)
-			worst = code;
-	}
-	free_list(first);
+	rlock_conn_free(conn);
 	return worst;
 }
 
@@ -678,17 +657,17 @@ static bool has_reader(const struct hold_file *file)
 static int lock_for_process(const struct call *call, struct opts *opts)
 {
 	int code = 0;
-	struct hold_file *held = find_holds(opts, &code);
-	bool is_held = held != NULL, is_reader = has_reader(held);
+	struct hold_file *held = hold_file_find_of_descriptor(opts->pid, opts->descriptor->fd,
+							      &opts->names[0], opts->server, &code);
+	bool is_upgrade = !call->is_shared && has_reader(held);
 
+	if (code == 0 && held != NULL && (call->is_unlock || is_upgrade))
+		code = release_all(opts, held, !call->is_unlock);
+	if (code == 0 && !call->is_unlock)
+		code = cmd_lock(&flock_verbs[call->is_shared], opts);
+	if (code == 0 && held != NULL && !call->is_unlock && !is_upgrade)
+		code = release_all(opts, held, true);
 	free_list(held);
-	if (code == 0 && is_held && (call->is_unlock || (is_reader && !call->is_shared)))
-		code = caller_run(opts, release_holds);
-	if (code != 0 || call->is_unlock)
-		return code;
-	code = cmd_lock(&flock_verbs[call->is_shared], opts);
-	if (code == 0 && is_held)
-		code = caller_run(opts, release_older);
 	return code;
 }
 
@@ -705,6 +684,8 @@ static int run_command(const struct call *call)
 		(void)printf("flock: executing %s\n", call->command[0]);
 	pid = fork();
 	if (pid == 0) {
+		if (call->close)
+			(void)close(call->fd);
 		(void)execvp(call->command[0], call->command);
 		say("failed to execute %s: %s", call->command[0], strerror(errno));
 		_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
@@ -721,6 +702,8 @@ static int run_command(const struct call *call)
 /* Where no other process has the descriptor, it is for the command alone, or for nothing. */
 static int lock_own_descriptor(const struct call *call, const struct descriptor *descriptor)
 {
+	if (!call->is_unlock && call->close)
+		(void)fcntl(call->fd, F_SETFD, FD_CLOEXEC);
 	if (!call->is_unlock)
 		return lock_path(call, descriptor->path);
 	return call->command != NULL ? run_command(call) : 0;

@@ -933,6 +933,9 @@ static void finish(struct renewer *renewer)
 	const struct hold_args *args = renewer->args;
 
 	renewer->abandon_ms = INT64_MAX;
+	/* The process may lock the descriptor anew by now, and release this hold after us. */
+	if (renewer->has_closed && args->hold_file != NULL)
+		hold_file_mark_abandoned(args->hold_file, true);
 	if (renewer->is_unused)
 		finish_without_job(renewer);
 	else

@@ -98,6 +98,16 @@ script() {
 	END
 }
 
+@test "with -o the command does not get the descriptor" {
+	script 'exec 8<>f; flock -o --fd 8 sh -c "test -e /proc/self/fd/8"; echo $?; flock -o --fd 7 sh -c "test -e /proc/self/fd/7" 7<>f
+		echo $?; test -e /proc/self/fd/8; echo $?; held' <<-END
+		1
+		1
+		0
+		1
+	END
+}
+
 @test "a word of digits is a descriptor only where it stands alone" {
 	run -0 rlock flock -v 9 sh -c 'printf %s "$RLOCK_NAME"'
 	assert_output --partial "$PWD/9"

@@ -1,0 +1,26 @@
+#!/usr/bin/env bats
+# bats file_tags=long
+# What rlock flock does with 2,000 random command lines and scripts is what the machine's flock does with them, but for the list of
+# rlock-flock(1).
+
+load ../lib/helpers
+load ../lib/leftovers
+
+setup_file() { start_server; }
+teardown_file() { stop_server; }
+
+setup() {
+	directory_setup
+	mkdir link cases
+	ln -s "$RLOCK_BIN" link/flock
+}
+teardown() { watchful_teardown; }
+
+@test "what random words and scripts do is what they do with flock" {
+	cd cases || return
+	run -0 flock_differs "$BATS_TEST_TMPDIR/link" 2000 1
+	assert_line --regexp '^[0-9]+ are the same$'
+	refute_line --partial 'differ by no rule'
+	assert [ "$(sed -n 's/ are the same$//p' <<<"$output")" -gt 1000 ]
+	wait_until 10 no_keys
+}
