@@ -101,7 +101,7 @@ says() {
 @test "options stand in any order and group, and end at the name" {
 	says 0 'x -n' '' rlock flock -xn -w 3 --nb a echo x -n
 	says 0 '-n' '' rlock flock -nE3 --conf=4 -- a printf %s -n
-	says 127 '' 'rlock: --: command not found' rlock flock a -- true
+	says 127 '' "rlock: $PWD/a: --: command not found: no directory of PATH has it: give its path" rlock flock a -- true
 	hold_path a
 	says 4 '' '' there rlock flock -nE3 --conf=4 a true
 	says 0 '' '' there rlock flock -E 0 -w0 a true
@@ -147,7 +147,7 @@ says() {
 	says 7 '' '' rlock flock a sh -c 'exit 7'
 	says 137 '' '' rlock flock a sh -c 'kill -9 $$'
 	says 143 '' '' rlock flock -o a sh -c 'kill $$'
-	says 127 '' 'rlock: /no/such: command not found' rlock flock a /no/such
+	says 127 '' "rlock: $PWD/a: /no/such: command not found" rlock flock a /no/such
 	touch plain
 	run -126 rlock flock a ./plain
 }
