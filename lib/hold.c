@@ -49,7 +49,8 @@ static int compare_slots(const void *a, const void *b)
 /* false: out of memory. */
 static bool order_names(struct rlock_hold *hold)
 {
-	const struct rlock_name **sorted = calloc(hold->name_count, sizeof(*sorted));
+	const struct rlock_name **sorted =
+		calloc(hold->name_count, sizeof(const struct rlock_name *));
 
 	hold->in_order = calloc(hold->name_count, sizeof(*hold->in_order));
 	hold->by_slot = calloc(hold->name_count, sizeof(*hold->by_slot));
@@ -61,7 +62,7 @@ static bool order_names(struct rlock_hold *hold)
 		hold->in_order[i] = i;
 		sorted[i] = &hold->names[i];
 	}
-	qsort(sorted, hold->name_count, sizeof(*sorted), compare_slots);
+	qsort(sorted, hold->name_count, sizeof(const struct rlock_name *), compare_slots);
 	for (size_t i = 0; i < hold->name_count; i++) {
 		hold->by_slot[i] = (size_t)(sorted[i] - hold->names);
 		hold->slot_count +=
@@ -273,7 +274,9 @@ struct rlock_name rlock__hold_note_read(struct rlock_name owner, struct rlock_na
 
 static uint64_t hash_of(const struct rlock_hold *hold, const struct rlock__action *action)
 {
-	return rlock__hash(hold->names_hash, &action->script, sizeof(action->script));
+	uintptr_t script = (uintptr_t)action->script;
+
+	return rlock__hash(hold->names_hash, &script, sizeof(script));
 }
 
 bool rlock__hold_tries_rights(const struct rlock_hold *hold, const struct rlock__action *action,

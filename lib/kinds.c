@@ -261,7 +261,9 @@ const struct rlock__action rlock__action_resize = { &rlock__script_sem_resize,
 const struct rlock__action rlock__action_find = { &rlock__script_find, HASH_KEYS, KEY(PERMITS), 0 };
 const struct rlock__action rlock__action_break = {
 	&rlock__script_break, HASH_KEYS | QUEUE_KEYS | KEY(ENDS),
-	NOTIFY_ARGS | READWRITE_ARGS | SEMAPHORE_ARGS | KEY(PERMITS) | KEY(TOTAL), 0
+	WAKE_ARGS | KEY(CHANNEL) | KEY(READWRITE_CHANNEL) | KEY(SEMAPHORE_CHANNEL) | KEY(TIMEOUTS) |
+		KEY(PERMITS) | KEY(TOTAL),
+	0
 };
 
 static const struct rlock__kind kinds[] = {
