@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "conn.h"
-#include "find.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
@@ -383,14 +382,18 @@ static const struct rlock__script *make_try(const void *ctx, size_t index, struc
 static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 {
 	size_t index = waiter->failed_slot - 1;
-	size_t first = waiter->places.at[index].names[0];
+	const struct rlock__action *action = &rlock__action_find;
+	const struct rlock_hold *hold = waiter->hold;
 	redisReply *reply = NULL;
 	struct rlock__args args;
 	enum rlock_status status;
 	bool was_sent;
 
-	rlock__find_args(&waiter->hold->keys[first], waiter->owner, waiter->hold->kind, &args);
-	status = rlock__script_run(waiter->places.at[index].connection, &rlock__script_find, &args,
+	rlock__places_keys(&waiter->places, index, hold, action, &args);
+	rlock__args_string(&args, waiter->owner);
+	rlock__kind_arg(hold->kind, &args);
+	rlock__places_args(&waiter->places, index, hold, action, &args);
+	status = rlock__script_run(waiter->places.at[index].connection, action->script, &args,
 				   rlock__waiter_try_end_ms(waiter, rlock_now_ms()), &was_sent,
 				   &reply);
 	if (reply != NULL)

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "conn.h"
-#include "find.h"
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
@@ -68,16 +67,6 @@ static enum rlock_status read_found(void *ctx, size_t index, redisReply *reply)
 	return RLOCK_OK;
 }
 
-void rlock__find_args(const struct rlock__keys *keys, const char *owner, enum rlock_kind kind,
-		      struct rlock__args *args)
-{
-	rlock__args_init(args);
-	rlock__keys_keys(keys, rlock__action_find.keys, args);
-	rlock__args_string(args, owner);
-	rlock__kind_arg(kind, args);
-	rlock__keys_args(keys, rlock__action_find.args, false, args);
-}
-
 enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *name,
 			     const char *owner, enum rlock_kind kind, struct rlock_hold **out)
 {
@@ -92,7 +81,11 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 		return status;
 	if (!rlock__keys_make(&keys, name))
 		return rlock__fail_memory(&conn->error);
-	rlock__find_args(&keys, owner, kind, &args);
+	rlock__args_init(&args);
+	rlock__keys_keys(&keys, rlock__action_find.keys, &args);
+	rlock__args_string(&args, owner);
+	rlock__kind_arg(kind, &args);
+	rlock__keys_args(&keys, rlock__action_find.args, conn->has_cluster, &args);
 	args.memory = keys.memory;
 	status = rlock__broadcast_run(conn, rlock__action_find.script, &args, read_found, &search);
 	rlock__args_free(&args);
