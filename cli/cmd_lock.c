@@ -382,6 +382,22 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 
 /* ---- the request ---- */
 
+/* Whether an rlock above us, or above the process that the lock is for, waits for us to end. */
+static bool is_ancestor(void *ctx, const struct rlock_process *process)
+{
+	const struct acquirer *acquirer = ctx;
+	struct proc proc = { .parent = (pid_t)acquirer->process.pid };
+
+	if (!proc_is_here(process))
+		return false;
+	if (proc.parent == 0)
+		proc.parent = getpid();
+	while (proc.parent > 0 && proc_read(proc.parent, &proc))
+		if (proc.parent == process->pid)
+			return proc_runs_our_program(proc.parent);
+	return false;
+}
+
 static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_hold **hold_out)
 {
 	const struct opts *opts = acquirer->opts;
@@ -401,6 +417,8 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 	request.inherited_count = acquirer->owner_count;
 	request.note = acquirer->note;
 	request.process = &acquirer->process;
+	request.is_ancestor = is_ancestor;
+	request.is_ancestor_ctx = acquirer;
 	request.issue_token = opts->fence;
 	request.on_wait = on_long_wait;
 	request.on_wait_ctx = acquirer;
@@ -423,10 +441,28 @@ static int end_cancelled(const struct acquirer *acquirer, int signal)
 	return acquirer->opts->conflict_exit_code;
 }
 
+/* The nested call does not wait for a lock that is held for it. */
+static int report_ancestor(const struct acquirer *acquirer)
+{
+	const struct opts *opts = acquirer->opts;
+	char name[NAME_SHOWN_MAX];
+
+	message_error(
+		"%s: deadlock: %s: %s",
+		names_show_one(opts, rlock_conn_error_name(acquirer->conn), name),
+		rlock_conn_error(acquirer->conn),
+		opts->owner != NULL
+			? "--owner makes it another owner"
+			: "RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD");
+	return EXIT_USAGE;
+}
+
 static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status status, int signal)
 {
 	if (status == RLOCK_CANCELLED)
 		return end_cancelled(acquirer, signal);
+	if (status == RLOCK_EDEADLOCK && rlock_conn_error_process(acquirer->conn)->pid != 0)
+		return report_ancestor(acquirer);
 	if (status != RLOCK_BUSY)
 		return caller_report_failure(acquirer->opts, acquirer->conn, status);
 	wait_report_busy(acquirer->opts, acquirer->conn);

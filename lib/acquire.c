@@ -456,6 +456,16 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 	return rlock__acquire_sleep(waiter);
 }
 
+static bool is_held_by_ancestor(const struct rlock__waiter *waiter)
+{
+	const struct rlock__server *server = &waiter->servers[rlock__waiter_blocker(waiter)];
+	const struct rlock_request *request = waiter->request;
+
+	return request->is_ancestor != NULL && request->kind != RLOCK_SEMAPHORE &&
+	       server->state == RLOCK__SERVER_HELD && server->process.pid != 0 &&
+	       request->is_ancestor(request->is_ancestor_ctx, &server->process);
+}
+
 static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 {
 	assert(waiter->hold != NULL);
@@ -464,7 +474,7 @@ static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 
 		if (status == RLOCK_OK)
 			return RLOCK_OK;
-		if (status == RLOCK_BUSY)
+		if (status == RLOCK_BUSY && !is_held_by_ancestor(waiter))
 			status = wait_turn(waiter);
 		if (status == RLOCK_ENET)
 			status = pause_unreachable(waiter);
@@ -494,7 +504,9 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	struct rlock__error *error = &waiter->conn->error;
 	size_t index = rlock__waiter_blocker(waiter);
 	const struct rlock__server *server = &waiter->servers[index];
-	const char *how = server->state == RLOCK__SERVER_QUEUED ? "kept for the next waiter,"
+	bool is_ancestors = is_held_by_ancestor(waiter);
+	const char *how = is_ancestors ? "held by an ancestor of this process,"
+			  : server->state == RLOCK__SERVER_QUEUED ? "kept for the next waiter,"
 			  : server->state == RLOCK__SERVER_BEHIND_WRITER
 				  ? "held by readers, and next is"
 				  : "held by";
@@ -517,7 +529,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	error->process = server->process;
 	if (server->state == RLOCK__SERVER_HELD)
 		error->held_ms = rlock__waiter_held_ms(server);
-	return RLOCK_BUSY;
+	return is_ancestors ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }
 
 enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_request *request,

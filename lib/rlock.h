@@ -257,7 +257,7 @@ RLOCK_API const char *rlock_conn_error(const struct rlock_conn *conn);
 RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
 /* After RLOCK_BUSY: for how long the owner that the text names has held the lock; -1: it is not known. */
 RLOCK_API int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn);
-/* After RLOCK_BUSY: the process of that owner. It belongs to conn. */
+/* After RLOCK_BUSY, and RLOCK_EDEADLOCK by is_ancestor: the process of that owner. It belongs to conn. */
 RLOCK_API const struct rlock_process *rlock_conn_error_process(const struct rlock_conn *conn);
 /* The server's own words, which end that text: a caller that says more says it before them. "": the text has none. */
 RLOCK_API const char *rlock_conn_error_reply(const struct rlock_conn *conn);
@@ -474,7 +474,13 @@ struct rlock_request {
 	size_t inherited_count;
 	const char *note; /* shown to waiters; NULL: none; cut at RLOCK_NOTE_MAX */
 	const struct rlock_process *process; /* that the lock is for; NULL: none */
-	bool issue_token;                    /* a fencing token */
+	/*
+	 * Whether the process of a holder waits for the caller to end: RLOCK_EDEADLOCK then, at once. Not asked about those of
+	 * a semaphore, since the permits of others may do. NULL: none does.
+	 */
+	bool (*is_ancestor)(void *ctx, const struct rlock_process *process);
+	void *is_ancestor_ctx;
+	bool issue_token; /* a fencing token */
 	/* Called when a wait has lasted on_wait_ms, and again each on_wait_again_ms, see below; NULL: not called. */
 	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
 	void *on_wait_ctx;
@@ -493,8 +499,8 @@ struct rlock_request {
 
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
-		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, NULL, NULL, 0, NULL, NULL, false,     \
-			NULL, NULL, 1000, 0, 0, 0, NULL, NULL                                      \
+		RLOCK_PLAIN, NULL, 0, 30000, -1, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL,      \
+			NULL, false, NULL, NULL, 1000, 0, 0, 0, NULL, NULL                         \
 	}
 
 /*

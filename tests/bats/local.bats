@@ -68,8 +68,11 @@ start_local() {
 }
 
 @test "a lock on the private server is busy for others" {
-	run -75 rlock run -u local: a -- rlock run -u local: -n b a -- env -i PATH="$PATH" \
+	run -64 rlock run -u local: a -- rlock run -u local: -n b a -- env -i PATH="$PATH" \
 		RLOCK_RUNTIME_DIR="$RLOCK_RUNTIME_DIR" rlock run -u local: -n a -- true
+	run -0 rlock lock -u local: --owner ci --lease 1m a
+	run -75 rlock run -u local: -n a -- true
+	run -0 rlock unlock -u local: --owner ci a
 }
 
 @test "the private server is started once, and used from then on" {

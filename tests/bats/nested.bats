@@ -14,6 +14,7 @@ teardown_file() { stop_server; }
 
 setup() {
 	directory_setup
+	CLEARED=(env -i PATH="$PATH" RLOCK_URL="$RLOCK_URL")
 	cat >inside <<-'EOS'
 		#!/bin/sh
 		# inside NAME: a command that says that it has begun, and waits to be let go.
@@ -276,8 +277,52 @@ exclude_each_other() {
 	has_count a 2
 }
 
-@test "a command that clears its environment is a stranger" {
-	run -75 rlock run a -- env -i PATH="$PATH" RLOCK_URL="$RLOCK_URL" rlock run -n a -- true
+# is_a_deadlock VERB COMMAND...: within a command of rlock VERB, without RLOCK_HELD.
+is_a_deadlock() {
+	local text='^rlock: a: deadlock: held by an ancestor of this process, '
+	text+='[^ ]+@[^ ]+ pid [0-9]+ [^ ]+ \([^ ]+\): RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD$'
+	run -64 timeout 10 rlock "$1" a -- "${CLEARED[@]}" "${@:2}"
+	assert_output --regexp "$text"
+	refute_output --partial inside
+	no_keys
+}
+
+@test "a call whose environment was cleared does not wait for its own ancestor" {
+	is_a_deadlock run rlock run a -- echo inside
+	is_a_deadlock run rlock run -n a -- echo inside
+	is_a_deadlock run rlock fair -w 1h a -- echo inside
+	is_a_deadlock fair sh -c 'sh -c "rlock run a -- echo inside"; exit'
+	is_a_deadlock write rlock read a -- echo inside
+	is_a_deadlock write rlock write a -- echo inside
+	is_a_deadlock read rlock write a -- echo inside
+	is_a_deadlock run rlock run b a -- echo inside
+	is_a_deadlock run rlock run b -- "${CLEARED[@]}" rlock run a -- echo inside
+	is_a_deadlock run bash -c 'rlock lock --pid $$ a; exit'
+}
+
+@test "a call whose environment was cleared enters where its ancestor lets it" {
+	run -0 rlock read a -- "${CLEARED[@]}" rlock read -n a -- echo inside
+	assert_output inside
+	run -0 rlock sem --permits 2 a -- "${CLEARED[@]}" rlock sem --permits 2 -n a -- echo inside
+	assert_output inside
+	run -75 rlock sem --permits 1 b -- "${CLEARED[@]}" rlock sem --permits 1 -w 10ms b -- echo inside
+	redis del a b rlock_total:{a} rlock_total:{b} >/dev/null
+	no_keys
+}
+
+@test "a call with --owner within a lock of its process says that it is another owner" {
+	run -64 timeout 10 rlock run a -- rlock lock --owner ci --lease 1m a
+	assert_output --regexp 'deadlock: held by an ancestor of this process, .*: --owner makes it another owner$'
+	run -64 timeout 10 rlock run a -- rlock run --owner ci a -- true
+	no_keys
+}
+
+@test "a call whose environment was cleared waits for a holder that is no ancestor" {
+	hold_in_background a
+	run -75 rlock run b -- "${CLEARED[@]}" rlock run -w 100ms a -- true
+	assert_output --partial 'timed out'
+	let_go
+	ended_with 0
 	no_keys
 }
 

@@ -44,7 +44,7 @@ write
 	run -0 rlock write a -- ask_redis "$SERVER_SOCKET" hget a mode
 	assert_output write
 	run -0 rlock rlock a -- rlock read a -- rlock rlock -n a -- true
-	run -75 rlock wlock a -- env -u RLOCK_HELD rlock read -n a -- true
+	run -64 rlock wlock a -- env -u RLOCK_HELD rlock read -n a -- true
 	run -64 rlock read a -- rlock write a -- true
 	no_keys
 }

@@ -61,7 +61,7 @@ all_take_turns() {
 	let_go
 	ended_with 0
 	for number in 1 2 3; do
-		run -75 rlock run -u "$(urls_of $number)" a -- env -u RLOCK_HELD rlock run -n a -- touch ran
+		run -64 rlock run -u "$(urls_of $number)" a -- env -u RLOCK_HELD rlock run -n a -- touch ran
 	done
 	[ ! -e ran ]
 	on_each no_keys
