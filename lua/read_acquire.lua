@@ -105,7 +105,6 @@ local function add_hold(name)
 		count = redis.call('HINCRBY', name.lock, name.field, 1)
 		if name.is_ended_write then redis.call('HSET', name.lock, 'mode', 'read') end
 		add_reader_hold(name, name.owner, new_hold_record(name, NO_TOKEN))
-		extend(name.holds, lease_ms)
 		extend(name.lock, lease_ms)
 	end
 	redis.call('SET', timeout_key(name, name.owner, count), 1, 'PX', lease_ms)

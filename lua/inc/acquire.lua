@@ -112,12 +112,12 @@ local function reenter(name)
 		local _, _, _, issued = hold_record_parse(record)
 		token = issued
 		hold_record_extend(name.holds, hold_id, record, lease_ms)
+		extend(name.holds, lease_ms)
 	else
 		token = issue_token(name)
 		redis.call('HINCRBY', name.lock, name.field, 1)
-		redis.call('HSET', name.holds, hold_id, new_hold_record(name, token))
+		write_for(lease_ms, 'HSET', name.holds, hold_id, new_hold_record(name, token))
 	end
-	extend(name.holds, lease_ms)
 	extend(name.lock, lease_ms)
 	return tonumber(redis.call('HGET', name.lock, name.field)), token
 end

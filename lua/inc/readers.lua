@@ -92,7 +92,7 @@ end
 
 local function add_reader_hold(name, owner, record)
 	local listed = redis.call('HGET', name.holds, owner) or ''
-	redis.call('HSET', name.holds, hold_id, record, owner, listed .. ' ' .. hold_id)
+	write_for(lease_ms, 'HSET', name.holds, hold_id, record, owner, listed .. ' ' .. hold_id)
 end
 
 -- The record of the hold is removed already, so a full server lets the script write. The hash is never without a field in
@@ -100,7 +100,11 @@ end
 local function remove_reader_hold(name, owner)
 	local listed = redis.call('HGET', name.holds, owner) or ''
 	local rest = string.gsub(listed, ' ' .. hold_id, '')
-	if rest == '' then redis.call('HDEL', name.holds, owner) else redis.call('HSET', name.holds, owner, rest) end
+	if rest == '' then
+		redis.call('HDEL', name.holds, owner)
+	else
+		redis.call('HSET', name.holds, owner, rest)
+	end
 end
 
 -- Of many readers one of the two that last longest: its field, its note, and for how long it has held the lock, in ms. Else

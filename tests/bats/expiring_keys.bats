@@ -69,6 +69,11 @@ read_without_ends() {
 	redis del 'rlock_ends:{a}' >/dev/null
 }
 
+read_without_record() {
+	read_beside
+	redis del 'rlock_holds:{a}' >/dev/null
+}
+
 held_without_record() {
 	rlock lock --owner one --lease 1m a
 	redis del 'rlock_holds:{a}' >/dev/null
@@ -104,6 +109,8 @@ permit_without_ends() {
 
 @test "a lock is re-entered whose holds were deleted" {
 	without_each_right held_without_record rlock lock -n --owner one --lease 1m a
+	without_each_right read_without_record rlock read -n --owner one --lease 1m a
+	without_each_right read_without_record rlock read -n a -- true
 }
 
 @test "a waiter joins the queue, and cannot leave it" {
