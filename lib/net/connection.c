@@ -95,6 +95,8 @@ void rlock__connection_clear_request(struct rlock__connection *connection)
 	struct rlock__request *request = &connection->request;
 
 	free(request->command);
+	free(request->unreachable);
+	free(request->why_unreachable);
 	if (request->reply != NULL)
 		freeReplyObject(request->reply);
 	if (request->first != NULL)

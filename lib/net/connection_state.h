@@ -24,6 +24,7 @@ enum rlock__phase {
 	RLOCK__PHASE_NONE,   /* there is none */
 	RLOCK__PHASE_FIND,   /* the server is being queried for */
 	RLOCK__PHASE_ANSWER, /* the session is opened, or has the command */
+	RLOCK__PHASE_NODES,  /* the reply is that the cluster is down; its nodes are listed */
 	RLOCK__PHASE_CONFIRM, /* the reply is there; the sentinels are queried whether it was their master's */
 	RLOCK__PHASE_OVER, /* the next advance returns the result */
 };
@@ -39,7 +40,10 @@ struct rlock__request {
 	char *command; /* as hiredis wrote it down; kept for another node */
 	size_t command_len;
 	bool needs_login;
-	int redirections; /* from node to node */
+	int redirections;  /* from node to node */
+	char *unreachable; /* the last server that could not be reached, and why; NULL: all could */
+	char *why_unreachable;
+	bool was_denied; /* with RLOCK_ENET: the server has said no, without doing anything */
 	rlock__take_reply_fn
 		take_reply; /* of a request with several replies; NULL: the first is the result */
 	void *take_reply_ctx;

@@ -126,6 +126,44 @@ bool rlock__request_follow(struct rlock__connection *connection, const char *err
 	return true;
 }
 
+/* It may be named again by another node, as the one that serves the slot. */
+static void keep_unreachable(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
+	const char *why = strstr(connection->error.text, server);
+
+	free(request->unreachable);
+	free(request->why_unreachable);
+	request->unreachable = strdup(server);
+	request->why_unreachable = strdup(why != NULL ? why + strlen(server) + 2 : "");
+}
+
+static bool try_next(struct rlock__connection *connection)
+{
+	if (rlock__connection_has_cluster(connection))
+		keep_unreachable(connection);
+	return rlock__topology_next(connection->topology);
+}
+
+static bool is_known_unreachable(const struct rlock__connection *connection)
+{
+	const struct rlock__request *request = &connection->request;
+
+	return request->unreachable != NULL && request->why_unreachable != NULL &&
+	       strcmp(request->unreachable,
+		      rlock_url_server(rlock__topology_server(connection->topology))) == 0;
+}
+
+static enum rlock_status fail_unreachable(struct rlock__connection *connection)
+{
+	(void)rlock__fail(&connection->error, RLOCK_ENET,
+			  "cannot reach %s, which serves the lock's slot: %s",
+			  connection->request.unreachable, connection->request.why_unreachable);
+	connection->error.is_unreachable = true;
+	return RLOCK_ENET;
+}
+
 /* To the node that the last one named. */
 static bool redirect(struct rlock__connection *connection)
 {
@@ -134,6 +172,8 @@ static bool redirect(struct rlock__connection *connection)
 	freeReplyObject(request->reply);
 	request->reply = NULL;
 	connection->session.is_queued = connection->session.was_sent = false;
+	if (is_known_unreachable(connection))
+		return end(connection, fail_unreachable(connection));
 	if (++request->redirections <= REDIRECTIONS_MAX)
 		return open_session(connection);
 	return end(
@@ -190,6 +230,68 @@ static bool end_denied(struct rlock__connection *connection)
 	return end(connection, status);
 }
 
+/* A cluster that is down does not say why: of which node the others say that it is dead is in this list. */
+static bool list_nodes(struct rlock__connection *connection)
+{
+	static const char command[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nNODES\r\n";
+	struct rlock__request *request = &connection->request;
+
+	request->phase = RLOCK__PHASE_NODES;
+	if (rlock__session_send(&connection->session, command, sizeof(command) - 1, false,
+				request->deadline_ms))
+		return true;
+	rlock__connection_hang_up(connection);
+	return end(connection, RLOCK_OK);
+}
+
+static enum rlock_status fail_dead(struct rlock__connection *connection, const char *node)
+{
+	const redisReply *reply = connection->request.reply;
+	char shown_node[64], shown[RLOCK_ERROR_MAX / 2];
+
+	(void)rlock__fail(
+		&connection->error, RLOCK_ENET,
+		"no node of the cluster serves the lock: %s does not answer the others: %s",
+		rlock_escape(node, strlen(node), shown_node, sizeof(shown_node)),
+		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
+	rlock__error_set_reply(&connection->error, shown);
+	return RLOCK_ENET;
+}
+
+/* Without the right to it, the first reply is the result. */
+static bool nodes_step(struct rlock__connection *connection)
+{
+	struct rlock__request *request = &connection->request;
+	struct redisReply *nodes;
+	char node[64];
+	enum rlock_status status = rlock__session_advance(&connection->session, &nodes);
+
+	if (status == RLOCK_BUSY)
+		return false;
+	connection->session.was_sent = false;
+	if (status != RLOCK_OK)
+		rlock__connection_hang_up(connection);
+	if (status == RLOCK_OK && nodes->type == REDIS_REPLY_STRING &&
+	    rlock__topology_find_dead(nodes->str, node, sizeof(node))) {
+		status = fail_dead(connection, node);
+		request->was_denied = true;
+		freeReplyObject(request->reply);
+		request->reply = NULL;
+	} else {
+		connection->session.was_sent = true;
+		status = RLOCK_OK;
+	}
+	if (nodes != NULL)
+		freeReplyObject(nodes);
+	return end(connection, status);
+}
+
+static bool is_down(const struct rlock__connection *connection, const redisReply *reply)
+{
+	return rlock__connection_has_cluster(connection) && reply->type == REDIS_REPLY_ERROR &&
+	       strncmp(reply->str, "CLUSTERDOWN", 11) == 0;
+}
+
 static bool answer_step(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
@@ -198,8 +300,7 @@ static bool answer_step(struct rlock__connection *connection)
 
 	if (status == RLOCK_BUSY)
 		return false;
-	if (status == RLOCK_ENET && connection->session.is_unreachable &&
-	    rlock__topology_next(connection->topology))
+	if (status == RLOCK_ENET && connection->session.is_unreachable && try_next(connection))
 		return connect_session(connection);
 	if (status == RLOCK_ENET && was_denied(request))
 		return end_denied(connection);
@@ -219,6 +320,8 @@ static bool answer_step(struct rlock__connection *connection)
 	if (request->reply->type == REDIS_REPLY_ERROR &&
 	    rlock__request_follow(connection, request->reply->str))
 		return redirect(connection);
+	if (is_down(connection, request->reply))
+		return list_nodes(connection);
 	return status == RLOCK_OK ? confirm(connection) : end(connection, status);
 }
 
@@ -245,6 +348,8 @@ static bool step(struct rlock__connection *connection)
 		return find_step(connection);
 	case RLOCK__PHASE_ANSWER:
 		return answer_step(connection);
+	case RLOCK__PHASE_NODES:
+		return nodes_step(connection);
 	case RLOCK__PHASE_CONFIRM:
 		return confirm_step(connection);
 	case RLOCK__PHASE_NONE:
@@ -401,7 +506,8 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 				       .was_sent = connection->session.was_sent,
 				       .server_number = connection->session.server_number,
 				       .reply = request->reply,
-				       .zeros = request->zeros };
+				       .zeros = request->zeros,
+				       .was_denied = request->was_denied };
 	request->reply = NULL;
 	rlock__connection_clear_request(connection);
 	return true;
@@ -458,6 +564,7 @@ static void add_connection(struct polled *polled, struct rlock__connection *conn
 		add_session(polled, &connection->session);
 		break;
 	case RLOCK__PHASE_ANSWER:
+	case RLOCK__PHASE_NODES:
 		add_session(polled, &connection->session);
 		break;
 	case RLOCK__PHASE_CONFIRM:

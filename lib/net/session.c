@@ -310,7 +310,7 @@ static enum rlock_status fail_handshake(struct rlock__session *session)
 static enum rlock_status fail_slow(struct rlock__session *session)
 {
 	return rlock__fail(session->error, RLOCK_ENET, "no answer from %s in time",
-			   rlock_url_server(session->login_url));
+			   rlock_url_server(session->address.server));
 }
 
 /* ---- the steps: RLOCK_OK to go on with the next one, RLOCK_BUSY to wait ---- */

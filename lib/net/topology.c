@@ -507,6 +507,25 @@ static bool parse_place(const struct rlock__topology *topology, const char *text
 	       *port != 0;
 }
 
+/* Each line is "ID HOST:PORT@PORT,NAME FLAGS ...". */
+bool rlock__topology_find_dead(const char *nodes, char *out, size_t size)
+{
+	for (const char *line = nodes; line != NULL && line[0] != '\0';) {
+		size_t len = strcspn(line, "\n");
+		const char *place = memchr(line, ' ', len);
+		const char *flags = place != NULL ? strpbrk(place + 1, " \n") : NULL;
+
+		if (flags != NULL && flags < line + len &&
+		    memmem(flags, strcspn(flags + 1, " \n") + 1, "fail", 4) != NULL) {
+			(void)snprintf(out, size, "%.*s", (int)strcspn(place + 1, "@ "), place + 1);
+			return true;
+		}
+		line += len;
+		line += line[0] == '\n';
+	}
+	return false;
+}
+
 static bool redirect(struct rlock__topology *topology, const char *error)
 {
 	bool is_asking = strncmp(error, "ASK ", 4) == 0;

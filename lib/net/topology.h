@@ -58,6 +58,8 @@ bool rlock__topology_next(struct rlock__topology *topology);
 int64_t rlock__topology_share_ms(const struct rlock__topology *topology, int64_t end_ms);
 /* Whether an error reply sends the request to another server, which is the server from now on. */
 bool rlock__topology_redirect(struct rlock__topology *topology, const char *error);
+/* The node in a reply to CLUSTER NODES that the others take for dead: "HOST:PORT" in out. false: there is none. */
+bool rlock__topology_find_dead(const char *nodes, char *out, size_t size);
 /* The request is over: the next one goes where this one would have gone. true: that is another server. */
 bool rlock__topology_go_home(struct rlock__topology *topology);
 /* The server did not serve a request: the next one begins at another. */
