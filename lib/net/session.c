@@ -320,6 +320,20 @@ static bool is_ready(const struct rlock__session *session)
 	return session->readiness == RLOCK__READY;
 }
 
+/* To load OpenSSL takes some 2 ms, and the server or the DNS may as well answer meanwhile. */
+static enum rlock_status load_tls(struct rlock__session *session)
+{
+	struct rlock__tls_failure failure;
+
+	if (!rlock_url_has_tls(session->login_url) || session->tls_context != NULL)
+		return RLOCK_OK;
+	session->tls_context = rlock__tls_context_new(session->login_url, &failure);
+	if (session->tls_context != NULL)
+		return RLOCK_OK;
+	session->address.server = session->login_url;
+	return fail(session, failure.status, failure.why);
+}
+
 static enum rlock_status resolve_step(struct rlock__session *session)
 {
 	const char *why = NULL;
@@ -331,8 +345,10 @@ static enum rlock_status resolve_step(struct rlock__session *session)
 	if (status == RLOCK_OK) {
 		session->readiness = RLOCK__READY_UNKNOWN;
 		session->state = RLOCK__SESSION_CONNECT;
+		return status;
 	}
-	return status;
+	status = load_tls(session);
+	return status == RLOCK_OK ? RLOCK_BUSY : status;
 }
 
 static enum rlock_status open_stream(struct rlock__session *session, int fd)
@@ -359,7 +375,12 @@ static enum rlock_status connect_step(struct rlock__session *session)
 	struct rlock__connected connected;
 	enum rlock_status status =
 		rlock__connector_connect(session->connector, is_ready(session), &connected);
+	enum rlock_status loaded = load_tls(session);
 
+	if (loaded != RLOCK_OK && status == RLOCK_OK)
+		(void)close(connected.fd);
+	if (loaded != RLOCK_OK)
+		return loaded;
 	if (status == RLOCK_BUSY)
 		return status;
 	session->readiness = RLOCK__READY_UNKNOWN;
@@ -592,25 +613,15 @@ void rlock__session_init(struct rlock__session *session, const struct rlock_url 
 					    .error = error };
 }
 
-static enum rlock_status load_tls(struct rlock__session *session)
-{
-	struct rlock__tls_failure failure;
-
-	if (!rlock_url_has_tls(session->login_url) || session->tls_context != NULL)
-		return RLOCK_OK;
-	session->tls_context = rlock__tls_context_new(session->login_url, &failure);
-	if (session->tls_context != NULL)
-		return RLOCK_OK;
-	session->address.server = session->login_url;
-	return fail(session, failure.status, failure.why);
-}
-
 enum rlock_status rlock__session_begin(struct rlock__session *session, int64_t password_end_ms,
 				       int64_t deadline_ms)
 {
-	enum rlock_status status = load_tls(session);
+	enum rlock_status status = RLOCK_OK;
 
 	session->is_unreachable = false;
+	/* Its sentinels share what is loaded, and are queried before it connects. */
+	if (rlock_url_scheme(session->login_url) == RLOCK_SCHEME_SENTINEL)
+		status = load_tls(session);
 	if (status == RLOCK_OK)
 		status = password_begin(session, password_end_ms);
 	if (status != RLOCK_OK)

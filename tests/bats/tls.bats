@@ -304,6 +304,15 @@ while True:
 	refused 78 "key '.*client\.key': there is no certificate for it: give that by --cert" --cacert "$CA" --key "$client.key"
 }
 
+@test "a file that cannot be used is told of at once, also where no server answers" {
+	took_less 5 refused 78 "cacert 'nowhere': No such file or directory" -u "rediss://localhost:$PORT" \
+		--cacert nowhere -w 30s
+	run -78 rlock run -u rediss://127.0.0.1:1 --cacert nowhere -w 30s a -- true
+	assert_one_line "^rlock: a: cannot connect to rediss://127.0.0.1:1/0: cacert 'nowhere': No such file or directory"
+	run -78 rlock run -u rediss://does-not-exist.invalid --cacert nowhere -w 30s a -- true
+	assert_output --partial "cacert 'nowhere': No such file or directory"
+}
+
 @test "a key with a passphrase is refused, and not asked for" {
 	openssl pkey -aes256 -passout pass:x -in "$CERTIFICATES/client.key" -out locked.key
 	chmod 600 locked.key
