@@ -1,14 +1,21 @@
 /*
- * Queries each server for what it has of a name, by one request that changes nothing.
- * The reply is read by inspection.c; what it means for a person is for the caller.
+ * Queries each server for what it has of a name, by one request that changes nothing, and reads what inspect.lua says: a tree,
+ * whose forms are tables. An inspection keeps the reply, in which all of its strings are. What it means for a person is for
+ * the caller.
  */
 #include <hiredis/hiredis.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "conn.h"
-#include "inspection.h"
+#include "hold.h"
+#include "inspect.h"
+#include "kinds.h"
 #include "net/connection.h"
+#include "net/server_error.h"
 #include "request.h"
 #include "rlock.h"
 #include "script.h"
@@ -17,11 +24,7 @@
 #define HOLDERS_MAX 100
 #define WAITERS_MAX 100
 
-struct inspecting {
-	struct rlock_conn *conn;
-	const struct rlock_name *name;
-	struct rlock_inspection *inspections;
-};
+#define WRITE_SUFFIX ":write"
 
 const char *rlock_client_name(enum rlock_client client)
 {
@@ -37,6 +40,471 @@ const char *rlock_client_name(enum rlock_client client)
 	}
 	return "unknown";
 }
+
+/* ---- the arguments ---- */
+
+void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
+			    bool is_in_cluster, struct rlock__args *args)
+{
+	static const enum rlock__key keys[] = {
+		RLOCK__KEY_CHANNEL,   RLOCK__KEY_READWRITE_CHANNEL,
+		RLOCK__KEY_TIMEOUTS,  RLOCK__KEY_HOLDS,
+		RLOCK__KEY_COUNTER,   RLOCK__KEY_QUEUE,
+		RLOCK__KEY_DEADLINES, RLOCK__KEY_WAITERS,
+		RLOCK__KEY_WRITER,    RLOCK__KEY_WAKE_QUEUE,
+		RLOCK__KEY_PERMITS,   RLOCK__KEY_SEMAPHORE_CHANNEL,
+		RLOCK__KEY_ENDS,      RLOCK__KEY_TOTAL,
+	};
+
+	struct rlock__keys of_name;
+
+	rlock__args_init(args);
+	if (!rlock__keys_make(&of_name, name)) {
+		args->is_out_of_memory = true;
+		return;
+	}
+	args->memory = of_name.memory;
+	rlock__keys_keys(&of_name, 1U << RLOCK__KEY_LOCK, args);
+	rlock__args_number(args, (int64_t)holders_max);
+	rlock__args_number(args, (int64_t)waiters_max);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		rlock__keys_args(&of_name, 1U << keys[i], is_in_cluster, args);
+}
+
+/* ---- the tree ---- */
+
+enum part_type {
+	PART_TEXT,   /* struct rlock_name */
+	PART_STRING, /* const char * */
+	PART_NUMBER,
+	PART_COUNT, /* size_t; what is less than 0 is 0 */
+	PART_TRUTH,
+	PART_CLIENT,
+	PART_TOKEN, /* a number as text; none is 0 */
+	PART_STATE, /* of the lock: its kind, or "free" */
+	PART_NOW,   /* by the server's clock, in ms: before each age */
+	PART_AGE,   /* from a time by that clock */
+	PART_HELD,  /* permits that are held, with a record */
+	PART_ERROR, /* as the server has it, with the script that it is from */
+	PART_LIST,  /* of structs, and at count_offset how many: a size_t */
+	PART_MAYBE, /* a list of one, or of none: the pointer is NULL then */
+};
+
+struct form;
+
+/* An element of an array: what it is, and where it goes. */
+struct part {
+	enum part_type type;
+	size_t offset;
+	const struct form *form; /* of each in a list */
+	size_t count_offset;
+};
+
+struct reading {
+	enum rlock_kind kind; /* of the lock; RLOCK_ANY: it is free */
+	int64_t now_ms, held_permits;
+};
+
+#define PARTS_MAX 20
+
+/* What an array is, as a struct of that size. */
+struct form {
+	size_t size, count;
+	void (*finish)(const struct reading *reading, void *out); /* NULL: nothing is left to do */
+	struct part parts[PARTS_MAX];
+};
+
+/* A writer's field is OWNER:write, of a kept hold with :lingering:END_MS after it. */
+static bool is_writer(const struct rlock_name *field)
+{
+	size_t suffix_len = strlen(WRITE_SUFFIX);
+
+	return (field->len >= suffix_len &&
+		memcmp(field->text + field->len - suffix_len, WRITE_SUFFIX, suffix_len) == 0) ||
+	       memmem(field->text, field->len,
+		      WRITE_SUFFIX ":lingering:", strlen(WRITE_SUFFIX ":lingering:")) != NULL;
+}
+
+static void finish_holder(const struct reading *reading, void *out)
+{
+	struct rlock_holder *holder = out;
+
+	holder->kind = reading->kind == RLOCK_SEMAPHORE ? RLOCK_SEMAPHORE : RLOCK_PLAIN;
+	holder->note = rlock__hold_note_read(holder->owner, holder->note, &holder->process);
+	if (reading->kind != RLOCK_READ && reading->kind != RLOCK_WRITE)
+		return;
+	holder->kind = is_writer(&holder->owner) ? RLOCK_WRITE : RLOCK_READ;
+	if (holder->kind == RLOCK_WRITE && !holder->is_kept) {
+		holder->owner.len -= strlen(WRITE_SUFFIX);
+		((char *)holder->owner.text)[holder->owner.len] = '\0';
+	}
+}
+
+static void finish_waiter(const struct reading *reading, void *out)
+{
+	struct rlock_waiter *waiter = out;
+
+	(void)reading;
+	waiter->note = rlock__hold_note_read(waiter->owner, waiter->note, &waiter->process);
+}
+
+static void finish_writer(const struct reading *reading, void *out)
+{
+	((struct rlock_waiter *)out)->client = RLOCK_CLIENT_RLOCK;
+	finish_waiter(reading, out);
+}
+
+#define HOLDER(member) offsetof(struct rlock_holder, member)
+#define WAITER(member) offsetof(struct rlock_waiter, member)
+#define LOCK(member) offsetof(struct rlock_inspection, member)
+
+static const struct form holder_form = {
+	sizeof(struct rlock_holder),
+	8,
+	finish_holder,
+	{ { PART_TEXT, HOLDER(owner), NULL, 0 },
+	  { PART_NUMBER, HOLDER(count), NULL, 0 },
+	  { PART_CLIENT, HOLDER(client), NULL, 0 },
+	  { PART_AGE, HOLDER(held_ms), NULL, 0 },
+	  { PART_NUMBER, HOLDER(ttl_ms), NULL, 0 },
+	  { PART_TRUTH, HOLDER(is_kept), NULL, 0 },
+	  { PART_TOKEN, HOLDER(token), NULL, 0 },
+	  { PART_TEXT, HOLDER(note), NULL, 0 } },
+};
+
+static const struct form waiter_form = {
+	sizeof(struct rlock_waiter),
+	5,
+	finish_waiter,
+	{ { PART_TEXT, WAITER(owner), NULL, 0 },
+	  { PART_CLIENT, WAITER(client), NULL, 0 },
+	  { PART_AGE, WAITER(waits_ms), NULL, 0 },
+	  { PART_TRUTH, WAITER(is_dead), NULL, 0 },
+	  { PART_TEXT, WAITER(note), NULL, 0 } },
+};
+
+static const struct form writer_form = {
+	sizeof(struct rlock_waiter),
+	3,
+	finish_writer,
+	{ { PART_TEXT, WAITER(owner), NULL, 0 },
+	  { PART_AGE, WAITER(waits_ms), NULL, 0 },
+	  { PART_TEXT, WAITER(note), NULL, 0 } },
+};
+
+static const struct form unseen_form = {
+	sizeof(struct rlock_unseen),
+	2,
+	NULL,
+	{ { PART_STRING, offsetof(struct rlock_unseen, what), NULL, 0 },
+	  { PART_ERROR, offsetof(struct rlock_unseen, why), NULL, 0 } },
+};
+
+/* Of a lock, or of none. */
+static const struct form lock_form = {
+	sizeof(struct rlock_inspection),
+	18,
+	NULL,
+	{ { PART_STATE, 0, NULL, 0 },
+	  { PART_STRING, LOCK(type), NULL, 0 },
+	  { PART_NUMBER, LOCK(ttl_ms), NULL, 0 },
+	  { PART_NOW, 0, NULL, 0 },
+	  { PART_TOKEN, LOCK(token), NULL, 0 },
+	  { PART_COUNT, LOCK(holder_total), NULL, 0 },
+	  { PART_LIST, LOCK(holders), &holder_form, LOCK(holder_count) },
+	  { PART_COUNT, LOCK(queue_total), NULL, 0 },
+	  { PART_LIST, LOCK(queue), &waiter_form, LOCK(queue_count) },
+	  { PART_COUNT, LOCK(wake_total), NULL, 0 },
+	  { PART_AGE, LOCK(wake_ms), NULL, 0 },
+	  { PART_COUNT, LOCK(other_clients), NULL, 0 },
+	  { PART_MAYBE, LOCK(writer), &writer_form, 0 },
+	  { PART_LIST, LOCK(unseen), &unseen_form, LOCK(unseen_count) },
+	  { PART_STRING, LOCK(ground), NULL, 0 },
+	  { PART_NUMBER, LOCK(permits), NULL, 0 },
+	  { PART_NUMBER, LOCK(free_permits), NULL, 0 },
+	  { PART_HELD, 0, NULL, 0 } },
+};
+
+/* For how long something lasts that began at since_ms; both by the server's clock. */
+static int64_t age_ms(int64_t now_ms, int64_t since_ms)
+{
+	if (since_ms < 0)
+		return since_ms;
+	return now_ms > since_ms ? now_ms - since_ms : 0;
+}
+
+/* The numbers of the script are those of the enum. */
+static enum rlock_client client_of(int64_t number)
+{
+	return number > 0 && number <= RLOCK_CLIENT_OTHER ? (enum rlock_client)number
+							  : RLOCK_CLIENT_UNKNOWN;
+}
+
+/* 0: there is none. */
+static int64_t token_of(const redisReply *reply)
+{
+	int64_t token = 0;
+
+	(void)rlock__decimal_parse(reply->str, reply->len, &token);
+	return token;
+}
+
+static bool state_read(const redisReply *state, enum rlock_kind *out)
+{
+	*out = RLOCK_ANY;
+	return strcmp(state->str, "free") == 0 ||
+	       (rlock_kind_parse(state->str, state->len, out) && *out != RLOCK_FAIR);
+}
+
+static bool error_read(const redisReply *reply, const char **out)
+{
+	struct rlock__error error = { .server = "" };
+
+	(void)rlock__server_error(&error, reply->str, reply->len, rlock__script_inspect.body);
+	*out = strdup(error.text);
+	return *out != NULL;
+}
+
+static bool text_read(const struct part *part, const redisReply *reply, struct reading *reading,
+		      void *at)
+{
+	switch (part->type) {
+	case PART_TEXT:
+		*(struct rlock_name *)at = (struct rlock_name){ reply->str, reply->len };
+		return true;
+	case PART_STRING:
+		*(const char **)at = reply->str;
+		return true;
+	case PART_TOKEN:
+		*(int64_t *)at = token_of(reply);
+		return true;
+	case PART_STATE:
+		return state_read(reply, &reading->kind);
+	default:
+		return part->type == PART_ERROR && error_read(reply, at);
+	}
+}
+
+static bool number_read(const struct part *part, int64_t number, struct reading *reading, void *at)
+{
+	switch (part->type) {
+	case PART_NUMBER:
+		*(int64_t *)at = number;
+		return true;
+	case PART_COUNT:
+		*(size_t *)at = number > 0 ? (size_t)number : 0;
+		return true;
+	case PART_TRUTH:
+		*(bool *)at = number != 0;
+		return true;
+	case PART_CLIENT:
+		*(enum rlock_client *)at = client_of(number);
+		return true;
+	case PART_NOW:
+		reading->now_ms = number;
+		return true;
+	case PART_AGE:
+		*(int64_t *)at = age_ms(reading->now_ms, number);
+		return true;
+	default:
+		reading->held_permits = number;
+		return part->type == PART_HELD;
+	}
+}
+
+static bool form_read(const struct form *form, const redisReply *reply, struct reading *reading,
+		      void *out);
+
+static bool list_read(const struct part *part, const redisReply *reply, struct reading *reading,
+		      char *out)
+{
+	size_t count = reply->elements, size = part->form->size;
+	/* One of them has the form itself, if it is there. */
+	bool is_maybe = part->type == PART_MAYBE;
+	char *items;
+
+	if (!is_maybe && part->type != PART_LIST)
+		return false;
+	if (is_maybe && count == 0)
+		return true;
+	count = is_maybe ? 1 : count;
+	items = calloc(count > 0 ? count : 1, size);
+	*(void **)(void *)(out + part->offset) = items;
+	if (items == NULL)
+		return false;
+	if (!is_maybe)
+		*(size_t *)(void *)(out + part->count_offset) = count;
+	for (size_t i = 0; i < count; i++)
+		if (!form_read(part->form, is_maybe ? reply : reply->element[i], reading,
+			       items + i * size))
+			return false;
+	return true;
+}
+
+/* false: the reply has another form, or memory is out. */
+static bool form_read(const struct form *form, const redisReply *reply, struct reading *reading,
+		      void *out)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != form->count)
+		return false;
+	for (size_t i = 0; i < form->count; i++) {
+		const struct part *part = &form->parts[i];
+		const redisReply *element = reply->element[i];
+		void *at = (char *)out + part->offset;
+		bool is_read = element->type == REDIS_REPLY_STRING
+				       ? text_read(part, element, reading, at)
+			       : element->type == REDIS_REPLY_INTEGER
+				       ? number_read(part, element->integer, reading, at)
+				       : element->type == REDIS_REPLY_ARRAY &&
+						 list_read(part, element, reading, out);
+
+		if (!is_read)
+			return false;
+	}
+	if (form->finish != NULL)
+		form->finish(reading, out);
+	return true;
+}
+
+/* ---- an inspection ---- */
+
+/* What its strings are in. */
+struct memory {
+	redisReply reply; /* of type NIL: there is none */
+	char text[];      /* the name, the server, the error */
+};
+
+/*
+ * Readers and holders of permits that have expired stay in the lock, but do not hold it; any owner of a plain lock does.
+ */
+static bool is_held(const struct rlock_inspection *inspection)
+{
+	if (inspection->unheld_permits > 0 || inspection->holder_total > inspection->holder_count)
+		return true;
+	for (size_t i = 0; i < inspection->holder_count; i++)
+		if (inspection->holders[i].kind == RLOCK_PLAIN ||
+		    inspection->holders[i].ttl_ms != 0)
+			return true;
+	return false;
+}
+
+static bool lock_read(const redisReply *reply, struct rlock_inspection *out)
+{
+	struct reading reading = { .kind = RLOCK_ANY };
+
+	if (!form_read(&lock_form, reply, &reading, out))
+		return false;
+	out->kind =
+		(reading.kind == RLOCK_ANY || reading.kind == RLOCK_PLAIN) && out->queue_total > 0
+			? RLOCK_FAIR
+			: reading.kind;
+	out->type = "";
+	out->unheld_permits = out->permits - out->free_permits - reading.held_permits;
+	if (out->permits < 0)
+		out->permits = 0;
+	out->state = is_held(out) ? RLOCK_STATE_HELD : RLOCK_STATE_FREE;
+	return true;
+}
+
+/* Of a key that is no lock: 'other', and its type. */
+static bool other_read(const redisReply *reply, struct rlock_inspection *out)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
+	    strcmp(reply->element[0]->str, "other") != 0 ||
+	    reply->element[1]->type != REDIS_REPLY_STRING)
+		return false;
+	out->state = RLOCK_STATE_OTHER;
+	out->type = reply->element[1]->str;
+	out->ttl_ms = out->wake_ms = RLOCK_TIME_NONE;
+	return true;
+}
+
+/* The reply, if it is not NULL, becomes the inspection's: what is left of it can be freed. false: out of memory. */
+static bool begin(struct rlock_inspection *out, const struct rlock_name *name, const char *server,
+		  const char *error, redisReply *reply)
+{
+	struct memory *memory =
+		calloc(1, sizeof(*memory) + name->len + strlen(server) + strlen(error) + 3);
+	char *text;
+
+	*out = (struct rlock_inspection){ .memory = memory };
+	if (memory == NULL)
+		return false;
+	memory->reply.type = REDIS_REPLY_NIL;
+	text = memory->text;
+	out->name = (struct rlock_name){ memcpy(text, name->text, name->len), name->len };
+	out->server = strcpy(text + name->len + 1, server);
+	out->error = strcpy(text + name->len + 1 + strlen(server) + 1, error);
+	out->type = out->ground = "";
+	out->kind = RLOCK_ANY;
+	if (reply != NULL) {
+		memory->reply = *reply;
+		*reply = (redisReply){ .type = REDIS_REPLY_NIL };
+	}
+	return true;
+}
+
+enum rlock_status rlock__inspection_fail(const struct rlock_name *name, const char *server,
+					 enum rlock_status status, const char *text,
+					 struct rlock_inspection *out)
+{
+	if (!begin(out, name, server, text, NULL))
+		return RLOCK_ENOMEM;
+	out->status = status;
+	return status;
+}
+
+enum rlock_status rlock__inspection_read(redisReply *reply, const struct rlock_name *name,
+					 const char *server, struct rlock__error *error,
+					 struct rlock_inspection *out)
+{
+	const redisReply *own;
+
+	if (!begin(out, name, server, "", reply))
+		return rlock__fail_memory(error);
+	own = &((struct memory *)out->memory)->reply;
+	if (other_read(own, out) || lock_read(own, out))
+		return RLOCK_OK;
+	rlock__inspection_clear(out);
+	(void)rlock__script_fail_reply(error, &rlock__script_inspect);
+	return rlock__inspection_fail(name, server, RLOCK_ESERVER, error->text, out);
+}
+
+/* As freeReplyObject, for a reply within another struct. */
+static void reply_clear(redisReply *reply)
+{
+	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++)
+		freeReplyObject(reply->element[i]);
+	if (reply->type == REDIS_REPLY_ARRAY)
+		free(reply->element);
+	else
+		free(reply->str);
+}
+
+void rlock__inspection_clear(struct rlock_inspection *inspection)
+{
+	struct memory *memory = inspection->memory;
+
+	for (size_t i = 0; i < inspection->unseen_count; i++)
+		free((char *)inspection->unseen[i].why);
+	free((void *)inspection->unseen);
+	free((void *)inspection->holders);
+	free((void *)inspection->queue);
+	free((void *)inspection->writer);
+	if (memory != NULL)
+		reply_clear(&memory->reply);
+	free(memory);
+	*inspection = (struct rlock_inspection){ 0 };
+}
+
+/* ---- a request to all servers ---- */
+
+struct inspecting {
+	struct rlock_conn *conn;
+	const struct rlock_name *name;
+	struct rlock_inspection *inspections;
+};
 
 static const struct rlock__script *make_inspect(const void *ctx, size_t index,
 						struct rlock__args *args)

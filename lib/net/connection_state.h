@@ -31,7 +31,7 @@ enum rlock__phase {
 
 /* Takes a reply of a request that has several. true: it is over, and how is in *status_out. */
 typedef bool (*rlock__take_reply_fn)(void *ctx, struct rlock__connection *connection,
-				     const struct redisReply *reply, enum rlock_status *status_out);
+				     struct redisReply *reply, enum rlock_status *status_out);
 
 /* All zero: there is none. */
 struct rlock__request {

@@ -82,14 +82,13 @@ void rlock__request_fire_and_forget(struct rlock__connection *connection,
 
 /*
  * Begin a request of one or several commands, on a connection that has none: take_reply is called with ctx and each
- * reply, until it returns true. NULL: the first reply is the result, as for rlock__request_begin.
+ * reply, of which it may take parts away, until it returns true. NULL: the first reply is the result, as for rlock__request_begin.
  */
 void rlock__request_start(struct rlock__connection *connection,
 			  const struct rlock__command *commands, size_t command_count,
 			  int64_t deadline_ms,
 			  bool (*take_reply)(void *ctx, struct rlock__connection *,
-					     const struct redisReply *,
-					     enum rlock_status *status_out),
+					     struct redisReply *, enum rlock_status *status_out),
 			  void *ctx);
 
 /*

@@ -27,7 +27,7 @@ static bool is_acknowledgement(const redisReply *reply)
 }
 
 /* Until every channel is acknowledged. Messages between the acknowledgements are dropped: another try follows. */
-static bool take_reply(void *ctx, struct rlock__connection *connection, const redisReply *reply,
+static bool take_reply(void *ctx, struct rlock__connection *connection, redisReply *reply,
 		       enum rlock_status *status_out)
 {
 	(void)ctx;

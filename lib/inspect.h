@@ -1,8 +1,8 @@
 /*
  * An inspection: the arguments of inspect.lua, and its reply as the public struct.
  */
-#ifndef RLOCK_INSPECTION_H
-#define RLOCK_INSPECTION_H
+#ifndef RLOCK_INSPECT_H
+#define RLOCK_INSPECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,12 +17,12 @@ struct rlock__error;
 void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, size_t waiters_max,
 			    bool is_in_cluster, struct rlock__args *args);
 /*
- * Fill out, whose strings are copies. RLOCK_ESERVER for a reply that is not one of inspect.lua's, RLOCK_ENOMEM: with
+ * Fill out, which takes what is in reply: free what is left. RLOCK_ESERVER for a reply that is not one of inspect.lua's, RLOCK_ENOMEM: with
  * the text in error, and out as rlock__inspection_fail leaves it. error's trace is not used.
  */
-enum rlock_status rlock__inspection_read(const struct redisReply *reply,
-					 const struct rlock_name *name, const char *server,
-					 struct rlock__error *error, struct rlock_inspection *out);
+enum rlock_status rlock__inspection_read(struct redisReply *reply, const struct rlock_name *name,
+					 const char *server, struct rlock__error *error,
+					 struct rlock_inspection *out);
 /* An inspection that says why there is none. RLOCK_ENOMEM: out is empty. */
 enum rlock_status rlock__inspection_fail(const struct rlock_name *name, const char *server,
 					 enum rlock_status status, const char *text,
