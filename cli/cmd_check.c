@@ -237,6 +237,24 @@ static void check_sentinels(struct check *check)
 		     info->sentinels, info->server);
 }
 
+#define SOON_S (14 * 86400)
+
+/* Afterwards no new connection is made, so that a lock is lost at the next reconnect. */
+static void check_tls(struct check *check)
+{
+	const struct rlock_server_info *info = check->info;
+	char left[DURATION_TEXT_MAX];
+
+	if (info->tls[0] == '\0')
+		return;
+	if (info->certificate_s < 0)
+		find(check, FINDING_OK, "%s", info->tls);
+	else
+		find(check, info->certificate_s < SOON_S ? FINDING_NOTE : FINDING_OK,
+		     "%s, the server's certificate ends in %s", info->tls,
+		     duration_print_rough(info->certificate_s * 1000, left));
+}
+
 static const char *bytes_print(int64_t bytes, char out[32])
 {
 	static const char *const units[] = { "B", "KB", "MB", "GB", "TB" };
@@ -356,10 +374,15 @@ static const struct {
 	const char *subject;
 	void (*look)(struct check *check);
 } node_checks[] = {
-	{ "version", check_version },     { "role", check_role },
-	{ "sentinels", check_sentinels }, { "memory", check_memory },
-	{ "eviction", check_eviction },   { "persistence", check_persistence },
-	{ "config", check_config },       { "replicas", check_replicas },
+	{ "version", check_version },
+	{ "role", check_role },
+	{ "tls", check_tls },
+	{ "sentinels", check_sentinels },
+	{ "memory", check_memory },
+	{ "eviction", check_eviction },
+	{ "persistence", check_persistence },
+	{ "config", check_config },
+	{ "replicas", check_replicas },
 };
 
 static void on_server(void *ctx, const struct rlock_server_info *info)

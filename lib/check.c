@@ -20,6 +20,7 @@
 #include "net/connection.h"
 #include "net/connection_state.h"
 #include "net/subscription.h"
+#include "net/tls.h"
 #include "nodes.h"
 #include "rlock.h"
 #include "script.h"
@@ -178,6 +179,18 @@ static const struct {
 	{ { "CONFIG", "GET", "appendfsync" }, take_fsync },
 };
 
+/* ---- TLS ---- */
+
+static void tell_tls(const struct rlock__connection *connection, struct rlock_server_info *out)
+{
+	const struct rlock__tls *tls = connection->session.stream.tls;
+
+	if (tls == NULL)
+		return;
+	(void)snprintf(out->tls, sizeof(out->tls), "%s", rlock__tls_version(tls));
+	out->certificate_s = rlock__tls_certificate_s(tls);
+}
+
 /* ---- sentinels ---- */
 
 /* Whether that sentinel knows the service: in its own time, while those that grant locks are not waited for. */
@@ -225,9 +238,9 @@ struct telling {
 static enum rlock_status on_node(void *ctx, struct rlock__connection *connection)
 {
 	const struct telling *telling = ctx;
-	struct rlock_server_info info = { .config_sets = -1,
-					  .config_rewrites = -1,
-					  .has_snapshots = -1 };
+	struct rlock_server_info info = {
+		.certificate_s = -1, .config_sets = -1, .config_rewrites = -1, .has_snapshots = -1
+	};
 
 	take_default("", &info);
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
@@ -242,6 +255,7 @@ static enum rlock_status on_node(void *ctx, struct rlock__connection *connection
 		if (status != RLOCK_OK)
 			return status;
 	}
+	tell_tls(connection, &info);
 	count_sentinels(connection, &info);
 	info.server = rlock_url_server(rlock__connection_server(connection));
 	telling->on_server(telling->ctx, &info);

@@ -317,6 +317,8 @@ struct rlock_server_info {
 	int64_t has_snapshots;             /* 1 or 0 */
 	int64_t config_sets;               /* calls of CONFIG SET since its start */
 	int64_t config_rewrites;           /* and of CONFIG REWRITE */
+	char tls[RLOCK_FACT_MAX];          /* "TLSv1.3"; empty: the connection has no TLS */
+	int64_t certificate_s;             /* in how many seconds its certificate ends */
 	size_t sentinels;                  /* of the URL; 0: none */
 	size_t sentinels_answered;
 };

@@ -26,6 +26,7 @@
 
 /* Those that we call. What OpenSSL has macros for goes through the _ctrl functions. */
 #define FUNCTIONS(FUNCTION)                                                                        \
+	FUNCTION(ASN1_TIME_diff)                                                                   \
 	FUNCTION(BIO_free)                                                                         \
 	FUNCTION(BIO_new)                                                                          \
 	FUNCTION(BIO_read)                                                                         \
@@ -46,6 +47,7 @@
 	FUNCTION(SSL_CTX_set_verify)                                                               \
 	FUNCTION(SSL_CTX_use_PrivateKey_file)                                                      \
 	FUNCTION(SSL_CTX_use_certificate_chain_file)                                               \
+	FUNCTION(SSL_SESSION_get0_peer)                                                            \
 	FUNCTION(SSL_SESSION_free)                                                                 \
 	FUNCTION(SSL_SESSION_is_resumable)                                                         \
 	FUNCTION(SSL_ctrl)                                                                         \
@@ -54,6 +56,7 @@
 	FUNCTION(SSL_get0_param)                                                                   \
 	FUNCTION(SSL_get1_session)                                                                 \
 	FUNCTION(SSL_get_error)                                                                    \
+	FUNCTION(SSL_get_session)                                                                  \
 	FUNCTION(SSL_get_verify_result)                                                            \
 	FUNCTION(SSL_get_version)                                                                  \
 	FUNCTION(SSL_new)                                                                          \
@@ -68,6 +71,7 @@
 	FUNCTION(SSL_write)                                                                        \
 	FUNCTION(TLS_client_method)                                                                \
 	FUNCTION(X509_VERIFY_PARAM_set1_ip_asc)                                                    \
+	FUNCTION(X509_get0_notAfter)                                                               \
 	FUNCTION(X509_get_default_cert_dir)                                                        \
 	FUNCTION(X509_get_default_cert_dir_env)                                                    \
 	FUNCTION(X509_get_default_cert_file_env)                                                   \
@@ -782,4 +786,18 @@ const char *rlock__tls_version(const struct rlock__tls *tls)
 bool rlock__tls_is_resumed(const struct rlock__tls *tls)
 {
 	return tls->openssl->SSL_session_reused(tls->stream) == 1;
+}
+
+int64_t rlock__tls_certificate_s(const struct rlock__tls *tls)
+{
+	const SSL_SESSION *session = tls->openssl->SSL_get_session(tls->stream);
+	X509 *peer = session != NULL ? tls->openssl->SSL_SESSION_get0_peer((SSL_SESSION *)session)
+				     : NULL;
+	int days = 0, seconds = 0;
+
+	if (peer == NULL ||
+	    tls->openssl->ASN1_TIME_diff(&days, &seconds, NULL,
+					 tls->openssl->X509_get0_notAfter(peer)) != 1)
+		return -1;
+	return (int64_t)days * 86400 + seconds > 0 ? (int64_t)days * 86400 + seconds : 0;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "rlock.h"
 
@@ -67,5 +68,7 @@ const struct rlock__tls_failure *rlock__tls_why(const struct rlock__tls *tls);
 /* "TLSv1.3", and whether the handshake was a short one; for a trace. */
 const char *rlock__tls_version(const struct rlock__tls *tls);
 bool rlock__tls_is_resumed(const struct rlock__tls *tls);
+/* In how many seconds the server's certificate ends; -1: not known. */
+int64_t rlock__tls_certificate_s(const struct rlock__tls *tls);
 
 #endif

@@ -57,6 +57,11 @@ has_waiter() {
 	[ "$(redis pubsub numsub 'redisson_lock__channel:{a}' | tail -n 1)" = 1 ]
 }
 
+@test "check says when the server's certificate ends" {
+	run -0 rlock check --cacert "$CA"
+	assert_line --regexp "^(ok|note) +tls +TLSv1\\.[23], the server's certificate ends in [0-9]+[dh]"
+}
+
 # ---- what is trusted ----
 
 @test "a lock over TLS is held while the command runs, and free after it" {
