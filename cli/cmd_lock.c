@@ -335,10 +335,10 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 	const struct acquirer *acquirer = ctx;
 	char name[NAME_SHOWN_MAX];
 
-	message_warning("%s: has %" PRId64 " permits in all, and --permits says %d: --resize "
+	message_warning("%s: has %" PRId64 " permit%s in all, and --permits says %d: --resize "
 			"changes it",
 			names_show_one(acquirer->opts, name_index, name), total,
-			acquirer->opts->permits);
+			total == 1 ? "" : "s", acquirer->opts->permits);
 }
 
 /* ---- its events ---- */
@@ -624,6 +624,7 @@ int cmd_lock(const struct verb *verb, struct opts *opts)
 
 static int resize_one(const struct opts *opts, struct rlock_conn *conn)
 {
+	const char *plural = opts->permits == 1 ? "" : "s";
 	char name[NAME_SHOWN_MAX];
 	int64_t had;
 	enum rlock_status status = rlock_resize(conn, &opts->names[0], opts->permits, &had);
@@ -632,11 +633,11 @@ static int resize_one(const struct opts *opts, struct rlock_conn *conn)
 		return caller_report_failure(opts, conn, status);
 	(void)names_show_one(opts, 0, name);
 	if (had < 0)
-		message_debug("%s: has %d permits in all; it did not exist before", name,
-			      opts->permits);
+		message_debug("%s: has %d permit%s in all; it did not exist before", name,
+			      opts->permits, plural);
 	else
-		message_debug("%s: has %d permits in all; it had %" PRId64 " before", name,
-			      opts->permits, had);
+		message_debug("%s: has %d permit%s in all; it had %" PRId64 " before", name,
+			      opts->permits, plural, had);
 	return 0;
 }
 

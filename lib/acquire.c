@@ -489,14 +489,15 @@ static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock__error *error,
 			       const struct rlock__server *server)
 {
+	int64_t total = waiter->hold->acquired[server->name_index].total;
+
 	if (server->state == RLOCK__SERVER_QUEUED)
 		(void)rlock__fail(error, RLOCK_BUSY, "kept for the next waiter");
 	else
 		(void)rlock__fail(error, RLOCK_BUSY,
-				  "the semaphore has %" PRId64 " permits in all, and %" PRId64
+				  "the semaphore has %" PRId64 " permit%s in all, and %" PRId64
 				  " must be free",
-				  waiter->hold->acquired[server->name_index].total,
-				  waiter->request->take);
+				  total, total == 1 ? "" : "s", waiter->request->take);
 }
 
 static enum rlock_status fail_busy(struct rlock__waiter *waiter)

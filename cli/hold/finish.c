@@ -45,7 +45,7 @@ static char *lost_reason(const struct lease *lease, char out[REASON_MAX])
 		(void)snprintf(out, REASON_MAX, "its lease ends");
 	else
 		(void)snprintf(out, REASON_MAX, "not renewed for %s: %s",
-			       duration_print(silent_ms, silent),
+			       duration_print_rough(silent_ms, silent),
 			       why[0] != '\0' ? why : "the renewer did not run");
 	return out;
 }

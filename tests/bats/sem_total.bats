@@ -25,6 +25,15 @@ teardown() { watchful_teardown; }
 	has_held a 1
 }
 
+@test "of one permit messages speak in the singular" {
+	redis set a 1
+	run -75 rlock sem --permits 3 --take 2 -w 300ms a -- true
+	assert_output 'rlock: a: has 1 permit in all, and --permits says 3: --resize changes it
+rlock: a: timed out after 300ms: the semaphore has 1 permit in all, and 2 must be free'
+	run -0 rlock sem -v --permits 1 --resize a
+	assert_line 'rlock: a: has 1 permit in all; it had 1 before'
+}
+
 @test "a total that differs is kept, with one warning that names both" {
 	redis set a 2
 	run -0 rlock sem --permits 3 a -- true
@@ -44,7 +53,7 @@ teardown() { watchful_teardown; }
 	wait_until 5 has_waiters a 1
 	let_go
 	all_ended_with 0
-	assert_equal "$(grep -c 'permits in all' log)" 1
+	assert_equal "$(grep -c 'permit in all' log)" 1
 	is_whole a 1
 }
 
