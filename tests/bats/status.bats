@@ -3,7 +3,7 @@
 # locks, too, and with whatever bytes in names and notes, and changes nothing.
 
 # In single quotes stand whole scripts; SECRET and the like are of the helpers.
-# shellcheck disable=SC2016,SC2034,SC2154
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load ../lib/helpers
 load ../lib/sharing
