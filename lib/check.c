@@ -490,6 +490,7 @@ static enum rlock_status try_commands(struct trial *trial, const char *key)
 	const char *eval[] = { "EVAL", "return 1", "0" }, *info[] = { "INFO", "server" };
 	const char *evalsha[] = { "EVALSHA", "0000000000000000000000000000000000000000", "0" };
 	const char *time[] = { "TIME" }, *scan[] = { "SCAN", "0", "COUNT", "1" };
+	const char *slots[] = { "CLUSTER", "SLOTS" };
 	enum rlock_status status = try_command(trial, ALL, false, 3, eval, &trial->eval);
 	enum answer answer;
 
@@ -501,9 +502,14 @@ static enum rlock_status try_commands(struct trial *trial, const char *key)
 		status = try_command(trial, FAIR, true, 2, info, &answer);
 	if (status == RLOCK_OK)
 		status = try_lists(trial, key);
-	/* Only `rlock list` needs it. */
+	/* Only `rlock list` needs these. */
 	if (status == RLOCK_OK)
 		status = try_command(trial, ALL, true, 4, scan, &answer);
+	if (status == RLOCK_OK && rlock__connection_has_cluster(trial->connection)) {
+		status = run_trial(trial, 2, slots, &answer);
+		if (status == RLOCK_OK && answer != ALLOWED)
+			report(trial, "+cluster|slots", ALL, true);
+	}
 	return status == RLOCK_OK ? try_making(trial, key) : status;
 }
 

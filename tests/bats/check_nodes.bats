@@ -51,6 +51,17 @@ finds() {
 	finds BAD role "master, one node of a cluster: it denies most names: try: -u redis\\+cluster://127.0.0.1:$port\$"
 }
 
+@test "a user that may not list the nodes of a cluster is told so, with the right" {
+	local number
+	[[ $(on 1 redis info server) =~ redis_version:6 ]] && skip 'a right to one subcommand is new in Redis 7'
+	for number in 1 2 3; do
+		on "$number" redis acl setuser limited reset on '>secret' '~*' '&*' +@all '-cluster|slots' >/dev/null
+	done
+	run -0 rlock check -u "${RLOCK_URL/redis+cluster:\/\//redis+cluster://limited:secret@}"
+	finds note rights '.*try: ACL SETUSER limited \\+cluster\\|slots$'
+	finds note nodes 'not looked at: denied by the server'
+}
+
 # name_at_node NUMBER: a name that this node has.
 name_at_node() {
 	local name
