@@ -15,8 +15,7 @@
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
-#include "net/events.h"
-#include "net/subscription.h"
+#include "net/command.h"
 #include "request.h"
 #include "rlock.h"
 

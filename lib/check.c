@@ -19,7 +19,6 @@
 #include "net/command.h"
 #include "net/connection.h"
 #include "net/connection_state.h"
-#include "net/subscription.h"
 #include "net/tls.h"
 #include "nodes.h"
 #include "rlock.h"

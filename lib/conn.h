@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "net/events.h"
+#include "base/clock.h"
 
 struct rlock__connection;
 

@@ -1,17 +1,24 @@
 /*
- * Commands that are no scripts, sent one at a time and waited for.
+ * Commands that are no scripts: those that are sent one at a time and waited for, and the subscription to channels, whose
+ * messages say how soon a try is due. When to read these, and what a try is, is for the caller.
  */
 #include <assert.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "net/command.h"
 #include "net/connection.h"
+#include "net/connection_state.h"
 #include "net/request.h"
 #include "net/server_error.h"
+#include "net/session.h"
+#include "net/stream.h"
 #include "rlock.h"
 
 #define ARGS_MAX 8
@@ -121,4 +128,131 @@ bool rlock__command_is_denied(struct rlock__connection *connection, const char *
 	if (result.reply != NULL)
 		freeReplyObject(result.reply);
 	return result.status == RLOCK_OK && is_error;
+}
+
+/* ---- subscriptions ---- */
+
+static bool is_acknowledgement(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+	       reply->element[0]->type == REDIS_REPLY_STRING &&
+	       (strcmp(reply->element[0]->str, "subscribe") == 0 ||
+		strcmp(reply->element[0]->str, "ssubscribe") == 0);
+}
+
+/* Until every channel is acknowledged. Messages between the acknowledgements are dropped: another try follows. */
+static bool take_acknowledgement(void *ctx, struct rlock__connection *connection, redisReply *reply,
+				 enum rlock_status *status_out)
+{
+	(void)ctx;
+	*status_out = RLOCK_OK;
+	if (is_acknowledgement(reply))
+		connection->request.unacknowledged--;
+	if (reply->type != REDIS_REPLY_ERROR)
+		return connection->request.unacknowledged == 0;
+	/* The channels of the slot alone: a server before Redis 7 has none, or the user may not use them. */
+	if (strcasestr(reply->str, "ssubscribe") != NULL)
+		return true;
+	if (rlock__request_follow(connection, reply->str))
+		*status_out = rlock__fail(&connection->error, RLOCK_ENET,
+					  "the lock has moved to another node");
+	else
+		*status_out = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
+	return true;
+}
+
+/* Of one sort of channels. false: out of memory. */
+static bool command_of_channels(struct rlock__command *command, const char *verb,
+				const struct rlock__text *channels, size_t count)
+{
+	*command =
+		(struct rlock__command){ (int)count + 1, calloc(count + 1, sizeof(*command->argv)),
+					 calloc(count + 1, sizeof(*command->lengths)), false };
+	if (command->argv == NULL || command->lengths == NULL)
+		return false;
+	command->argv[0] = verb;
+	command->lengths[0] = strlen(verb);
+	for (size_t i = 0; i < count; i++) {
+		command->argv[i + 1] = channels[i].text;
+		command->lengths[i + 1] = channels[i].len;
+	}
+	return true;
+}
+
+/* wire: in a cluster old Redissons publish for all nodes, and new ones for those of the slot. */
+void rlock__subscription_begin(struct rlock__connection *connection,
+			       const struct rlock__text *channels, size_t count,
+			       int64_t deadline_ms)
+{
+	static const char *const verbs[] = { "SUBSCRIBE", "SSUBSCRIBE" };
+	struct rlock__command commands[] = { { 0 }, { 0 } };
+	size_t sorts = rlock__connection_has_cluster(connection) ? 2 : 1;
+	bool are_made = true;
+
+	for (size_t i = 0; i < sorts; i++)
+		are_made = command_of_channels(&commands[i], verbs[i], channels, count) && are_made;
+	rlock__connection_close(connection);
+	connection->request.unacknowledged = count * sorts;
+	if (are_made) {
+		rlock__request_start(connection, commands, sorts, deadline_ms, take_acknowledgement,
+				     NULL);
+	} else {
+		connection->request.status = rlock__fail_memory(&connection->error);
+		connection->request.phase = RLOCK__PHASE_OVER;
+	}
+	for (size_t i = 0; i < sorts; i++) {
+		free(commands[i].argv);
+		free(commands[i].lengths);
+	}
+}
+
+enum rlock_status rlock__subscription_open(struct rlock__connection *connection,
+					   const struct rlock__text *channels, size_t count,
+					   int64_t deadline_ms)
+{
+	rlock__subscription_begin(connection, channels, count, deadline_ms);
+	return rlock__request_await(connection).status;
+}
+
+static bool ends_with(const redisReply *text, const char *end)
+{
+	size_t end_len = strlen(end);
+
+	return text->type == REDIS_REPLY_STRING && text->len >= end_len &&
+	       memcmp(text->str + text->len - end_len, end, end_len) == 0;
+}
+
+/*
+ * wire: Redisson says 0 or 1, or how many permits are free. Our scripts also say in how many ms a try is due, on the
+ * channels of one waiter each.
+ */
+static int64_t retry_after_ms_of(const redisReply *reply, const char *waiter)
+{
+	const redisReply *text = reply->elements == 3 ? reply->element[2] : NULL;
+	int64_t retry_after_ms = 0;
+
+	if (text == NULL || text->type != REDIS_REPLY_STRING ||
+	    !ends_with(reply->element[1], waiter) ||
+	    !rlock__decimal_parse(text->str, text->len, &retry_after_ms))
+		return 0;
+	return retry_after_ms > 1 ? retry_after_ms : 0;
+}
+
+enum rlock_status rlock__subscription_drain(struct rlock__connection *connection,
+					    const char *waiter, int64_t *retry_after_ms_out)
+{
+	*retry_after_ms_out = INT64_MAX;
+	if (!rlock__stream_fill(&connection->session.stream))
+		return rlock__session_fail(&connection->session);
+	for (;;) {
+		redisReply *reply = NULL;
+
+		if (!rlock__stream_next(&connection->session.stream, &reply))
+			return rlock__session_fail(&connection->session);
+		if (reply == NULL)
+			return RLOCK_OK;
+		*retry_after_ms_out =
+			rlock__sooner(*retry_after_ms_out, retry_after_ms_of(reply, waiter));
+		freeReplyObject(reply);
+	}
 }

@@ -1,6 +1,6 @@
 /*
  * The members of a connection, for the files that share them: connection.c makes and closes it, request.c drives the
- * request, subscription.c reads messages. All other files include connection.h.
+ * request, command.c reads messages. All other files include connection.h.
  */
 #ifndef RLOCK_NET_CONNECTION_STATE_H
 #define RLOCK_NET_CONNECTION_STATE_H

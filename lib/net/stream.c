@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "net/events.h"
 #include "net/stream.h"
 #include "net/tls.h"
 #include "rlock.h"

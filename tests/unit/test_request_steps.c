@@ -1,5 +1,5 @@
 /*
- * session.c, script.c and subscription.c: requests of several steps. A login goes before, the text of a script is sent
+ * session.c, script.c and command.c: requests of several steps. A login goes before, the text of a script is sent
  * when the server does not know it, and a subscription is acknowledged for each channel.
  */
 #include <hiredis/hiredis.h>
@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "net/connection.h"
 #include "net/request.h"
-#include "net/subscription.h"
+#include "net/command.h"
 #include "rlock.h"
 #include "script.h"
 
