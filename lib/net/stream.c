@@ -287,7 +287,8 @@ static bool receive(struct rlock__stream *stream, char bytes[PIECE_BYTES], size_
 
 	*len_out = len > 0 ? (size_t)len : 0;
 	if (len > 0) {
-		stream->first = stream->first == 0 ? bytes[0] : stream->first;
+		if (stream->first == 0)
+			stream->first = bytes[0];
 		return true;
 	}
 	stream->is_at_end = len == 0;
