@@ -339,8 +339,11 @@ const struct rlock__script *rlock__held_release_args(const struct rlock_hold *ho
 
 	rlock__places_keys(places, index, hold, action, args);
 	rlock__args_string(args, hold->id);
-	if (is_queued)
+	if (is_queued) {
 		rlock__args_string(args, hold->queued_owner);
+		rlock__args_string(args, "");
+		rlock__args_number(args, 0);
+	}
 	rlock__places_args(places, index, hold, action, args);
 	return action->script;
 }

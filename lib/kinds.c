@@ -215,8 +215,6 @@ static const struct rlock__action fair_leave = { &rlock__script_fair_leave, HASH
 						 NOTIFY_ARGS, 0 };
 static const struct rlock__action plain_leave = { &rlock__script_plain_leave,
 						  HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
-static const struct rlock__action plain_return = { &rlock__script_plain_return,
-						   HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
 /* The release of both kinds, since waiters of both may wait for one lock. */
 static const struct rlock__action plain_release = { &rlock__script_plain_release,
 						    HASH_KEYS | QUEUE_KEYS, NOTIFY_ARGS, 0 };
@@ -249,8 +247,6 @@ static const struct rlock__action sem_release = { &rlock__script_sem_release, SE
 						  SEMAPHORE_ARGS, 0 };
 static const struct rlock__action sem_leave = { &rlock__script_sem_leave, SEMAPHORE_KEYS,
 						SEMAPHORE_ARGS, 0 };
-static const struct rlock__action sem_return = { &rlock__script_sem_return, SEMAPHORE_KEYS,
-						 SEMAPHORE_ARGS, 0 };
 static const struct rlock__action sem_renew = { &rlock__script_sem_renew, SEMAPHORE_KEYS, 0, 0 };
 static const struct rlock__action sem_keep_until = { &rlock__script_sem_keep_until, SEMAPHORE_KEYS,
 						     SEMAPHORE_ARGS, 0 };
@@ -268,7 +264,7 @@ const struct rlock__action rlock__action_break = {
 
 static const struct rlock__kind kinds[] = {
 	[RLOCK_PLAIN] = { "plain", &plain_acquire, &plain_release, &plain_renew, &plain_keep_until,
-			  &plain_leave, &plain_return, RLOCK__KEY_CHANNEL,
+			  &plain_leave, &plain_leave, RLOCK__KEY_CHANNEL,
 			  RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_FAIR] = { "fair", &fair_acquire, &plain_release, &plain_renew, &plain_keep_until,
 			 &fair_leave, &fair_return, RLOCK__KEY_CHANNEL, RLOCK__LISTEN_AS_OWNER },
@@ -279,7 +275,7 @@ static const struct rlock__kind kinds[] = {
 			  &readwrite_keep_until, &write_leave, &write_return,
 			  RLOCK__KEY_READWRITE_CHANNEL, RLOCK__LISTEN_IN_WAKE_QUEUE },
 	[RLOCK_SEMAPHORE] = { "sem", &sem_acquire, &sem_release, &sem_renew, &sem_keep_until,
-			      &sem_leave, &sem_return, RLOCK__KEY_SEMAPHORE_CHANNEL,
+			      &sem_leave, &sem_leave, RLOCK__KEY_SEMAPHORE_CHANNEL,
 			      RLOCK__LISTEN_IN_WAKE_QUEUE },
 };
 

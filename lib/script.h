@@ -112,7 +112,6 @@ void rlock__script_fire_and_forget(struct rlock__connection *connection,
 extern const struct rlock__script rlock__script_plain_acquire;
 extern const struct rlock__script rlock__script_plain_release;
 extern const struct rlock__script rlock__script_plain_leave;
-extern const struct rlock__script rlock__script_plain_return;
 extern const struct rlock__script rlock__script_plain_renew;
 extern const struct rlock__script rlock__script_plain_keep_until;
 extern const struct rlock__script rlock__script_fair_acquire;
@@ -128,7 +127,6 @@ extern const struct rlock__script rlock__script_readwrite_keep_until;
 extern const struct rlock__script rlock__script_sem_acquire;
 extern const struct rlock__script rlock__script_sem_release;
 extern const struct rlock__script rlock__script_sem_leave;
-extern const struct rlock__script rlock__script_sem_return;
 extern const struct rlock__script rlock__script_sem_renew;
 extern const struct rlock__script rlock__script_sem_keep_until;
 extern const struct rlock__script rlock__script_sem_resize;

@@ -3,10 +3,11 @@
 -- KEYS     for each name: lock hash, holds hash, Redisson's queue and deadlines, our waiters
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
--- ARGV[3+] for each name: wake queue, turn, channel
+-- ARGV[3], ARGV[4] not used, but other leave scripts need them
+-- ARGV[5+] for each name: wake queue, turn, channel
 -- Returns  one number a name, see inc/names.lua
 
-local FIXED_ARGS = 2
+local FIXED_ARGS = 4
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'queue', 'deadlines', 'waiters' }, { 'wake_queue', 'turn', 'channel' }
 local hold_id, owner = ARGV[1], ARGV[2]
 

@@ -4,10 +4,11 @@
 -- KEYS     for each name: lock hash, holds hash, waiting writer, ends of our readers
 -- ARGV[1]  hold id
 -- ARGV[2]  owner
--- ARGV[3+] for each name: wake queue, turn, channel, what its timeout keys begin with
+-- ARGV[3], ARGV[4] not used, but other leave scripts need them
+-- ARGV[5+] for each name: wake queue, turn, channel, what its timeout keys begin with
 -- Returns  one number a name, see inc/names.lua
 
-local FIXED_ARGS = 2
+local FIXED_ARGS = 4
 local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'writer', 'ends' }, { 'wake_queue', 'turn', 'channel', 'timeouts' }
 local hold_id, owner = ARGV[1], ARGV[2]
 

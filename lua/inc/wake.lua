@@ -177,11 +177,11 @@ local function leave_wake_queue(name, id)
 	if is_available(name) and (not waiter or waiter == id or waiter == OTHERS) then wake_next(name) end
 end
 
--- Gives the turn of each name to the caller, that has just released them, for so long. Those that the release has woken
--- learn from their tries when it is over.
+-- Gives the turn of each name to the caller, that has just released them, for so long, if at all. Those that the release has
+-- woken learn from their tries when it is over.
 local function keep_all(since_us, kept_ms)
 	for _, name in ipairs(names) do
-		if is_available(name) then
+		if kept_ms ~= '0' and is_available(name) then
 			redis.pcall('SET', name.turn, since_us .. ' ' .. hold_id, 'PX', kept_ms)
 		end
 	end
