@@ -57,6 +57,7 @@ struct call {
 	bool has_command_option; /* -c before any operand */
 	char **command;          /* NULL: none */
 	char *shell[4];          /* for -c */
+	char **words;            /* of make_words; NULL: not yet */
 };
 
 /* ---- what flock says ---- */
@@ -529,6 +530,13 @@ static void set_opts(struct opts *opts, const struct call *call, int64_t wait_ms
 	message_setup(opts->quiet, opts->verbose);
 }
 
+static void free_words(char **words)
+{
+	for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+		free(words[i]);
+	free(words);
+}
+
 /*
  * The words of an rlock command line, as load_opts reads them: NULL at their end. They are copies, since the renewer moves
  * the words of argv. Without a command the lock is for the process pid.
@@ -551,17 +559,19 @@ static char **make_words(const char *name, pid_t pid, char *const *command)
 	words = calloc(first_count + count + 1, sizeof(*words));
 	for (size_t i = 0; words != NULL && i < first_count + count; i++) {
 		words[i] = strdup(i < first_count ? first[i] : rest[i - first_count]);
-		if (words[i] == NULL)
+		if (words[i] == NULL) {
+			free_words(words);
 			return NULL;
+		}
 	}
 	return words;
 }
 
-/* What is common to both forms. load_free frees *opts. 0, or the exit code. */
-static int load(struct opts *opts, const struct call *call, const char *name, pid_t pid,
+/* What is common to both forms; once. load_free frees *opts. 0, or the exit code. */
+static int load(struct opts *opts, struct call *call, const char *name, pid_t pid,
 		char *const *command)
 {
-	char **words = make_words(name, pid, command);
+	char **words = call->words = make_words(name, pid, command);
 	bool is_done = false;
 	int64_t wait_ms = 0;
 	int count = 0, code = read_timeout(call, &wait_ms);
@@ -583,7 +593,7 @@ static int load(struct opts *opts, const struct call *call, const char *name, pi
 	return code;
 }
 
-static int lock_path(const struct call *call, const char *name)
+static int lock_path(struct call *call, const char *name)
 {
 	struct opts opts;
 	int code = load(&opts, call, name, 0, call->command);
@@ -700,7 +710,7 @@ static int run_command(const struct call *call)
 }
 
 /* Where no other process has the descriptor, it is for the command alone, or for nothing. */
-static int lock_own_descriptor(const struct call *call, const struct descriptor *descriptor)
+static int lock_own_descriptor(struct call *call, const struct descriptor *descriptor)
 {
 	if (!call->is_unlock && call->close)
 		(void)fcntl(call->fd, F_SETFD, FD_CLOEXEC);
@@ -709,7 +719,7 @@ static int lock_own_descriptor(const struct call *call, const struct descriptor 
 	return call->command != NULL ? run_command(call) : 0;
 }
 
-static int lock_descriptor(const struct call *call)
+static int lock_descriptor(struct call *call)
 {
 	struct descriptor descriptor;
 	struct opts opts;
@@ -743,11 +753,11 @@ int cmd_flock(int argc, char **argv)
 
 	if (code != 0 || is_done)
 		return code;
-	if (call.file == NULL)
-		return lock_descriptor(&call);
-	code = find_name(&call, &name);
+	if (call.file != NULL)
+		code = find_name(&call, &name);
 	if (code == 0)
-		code = lock_path(&call, name);
+		code = name != NULL ? lock_path(&call, name) : lock_descriptor(&call);
+	free_words(call.words);
 	free(name);
 	return code;
 }

@@ -61,7 +61,7 @@ write_scripts() {
 		wait_until 5 no_keys
 		rm -f job
 	done 4<table
-	no_hold_files
+	wait_until 5 no_hold_files
 }
 
 # hold_both: as other processes do; for flock the script is a lock file, too.
@@ -126,7 +126,7 @@ make_link() {
 		assert_equal "$stderr" ''
 		wait_until 5 no_keys
 	done 4<with-report
-	no_hold_files
+	wait_until 5 no_hold_files
 }
 
 @test "README: each line for flock ends in the same way by the link, while another machine has the lock" {

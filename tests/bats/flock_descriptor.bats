@@ -41,7 +41,7 @@ script() {
 		run -0 timeout 60 "$shell" ./script
 		assert_equal "$output" "$wanted"
 		wait_until 10 is_free "$FILE"
-		no_hold_files
+		wait_until 5 no_hold_files
 	done
 }
 
@@ -266,4 +266,18 @@ script() {
 	unshare --fork --pid --mount-proc true 2>/dev/null || skip 'no pid namespaces here'
 	run -0 unshare --fork --pid --mount-proc bash -c '. ./functions; exec 9>f; flock 9; echo $?; held; flock -u 9; held'
 	assert_output $'0\n1\n0'
+}
+
+@test "when the lock is lost its process gets SIGTERM" {
+	in_background bash -c '. ./functions; exec 9>f; flock 9; touch has; until_let_go'
+	wait_until 10 file_exists has
+	redis del "$FILE"
+	ended_with 143
+	let_go
+}
+
+@test "without a server no descriptor is locked, and the script can tell" {
+	RLOCK_URL=unix://$PWD/nowhere run -69 --separate-stderr bash -c '. ./functions; exec 9>f; flock -n 9 || exit; touch ran'
+	assert_regex "$stderr" '^rlock: .*nowhere'
+	assert [ ! -e ran ]
 }
