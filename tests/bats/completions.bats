@@ -152,6 +152,14 @@ options_in_help() {
 	completes 'rlock run -nw ' ''
 }
 
+# ---- the words of flock(1) ----
+
+@test "after flock files are completed, as flock completes them itself" {
+	touch lock-file
+	has 'rlock flock lock-f' lock-file
+	has 'rlock flock -n lock-f' lock-file
+}
+
 # ---- the command ----
 
 @test "commands and their files are completed after --" {
