@@ -237,7 +237,7 @@ static void check_sentinels(struct check *check)
 		     info->sentinels, info->server);
 }
 
-#define SOON_S (14 * 86400)
+#define SOON_S (INT64_C(14) * 86400)
 
 /* Afterwards no new connection is made, so that a lock is lost at the next reconnect. */
 static void check_tls(struct check *check)

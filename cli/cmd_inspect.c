@@ -611,7 +611,7 @@ static void describe_holder(const struct rlock_inspection *lock, char out[CELL_M
 	const struct rlock_holder *holder = lock->holders;
 	size_t len;
 
-	if (lock->holder_count == 0) {
+	if (lock->holder_count == 0 || holder == NULL) {
 		(void)snprintf(out, CELL_MAX, "%zu holders", lock->holder_total);
 		return;
 	}

@@ -119,11 +119,13 @@ static void read_info(const char *info, struct rlock_server_info *out)
 /* Of "cmdstat_NAME:calls=3,usec=...". -1: none was called, or the server counts no subcommands. */
 static int64_t read_calls(const char *info, const char *name)
 {
+	static const char calls[] = "calls=";
 	char text[RLOCK_FACT_MAX];
-	int64_t calls = -1;
 
 	read_text(info, name, text, sizeof(text));
-	return sscanf(text, "calls=%" SCNd64, &calls) == 1 ? calls : -1;
+	return strncmp(text, calls, sizeof(calls) - 1) == 0
+		       ? strtoll(text + sizeof(calls) - 1, NULL, 10)
+		       : -1;
 }
 
 /*
@@ -685,7 +687,7 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 			       .connection = conn->connections[index],
 			       .report = report_lack,
 			       .ctx = ctx };
-	struct rlock_name probe;
+	struct rlock_name probe = { 0 };
 	enum rlock_status status = rlock_hold_id_new(trial.chance);
 
 	if (status != RLOCK_OK)

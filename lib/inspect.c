@@ -312,6 +312,7 @@ static bool number_read(const struct part *part, int64_t number, struct reading 
 	}
 }
 
+/* NOLINTBEGIN(misc-no-recursion): as deep as the tables are. */
 static bool form_read(const struct form *form, const redisReply *reply, struct reading *reading,
 		      void *out);
 
@@ -365,6 +366,7 @@ static bool form_read(const struct form *form, const redisReply *reply, struct r
 		form->finish(reading, out);
 	return true;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* ---- an inspection ---- */
 
@@ -434,8 +436,10 @@ static bool begin(struct rlock_inspection *out, const struct rlock_name *name, c
 	memory->reply.type = REDIS_REPLY_NIL;
 	text = memory->text;
 	out->name = (struct rlock_name){ memcpy(text, name->text, name->len), name->len };
-	out->server = strcpy(text + name->len + 1, server);
-	out->error = strcpy(text + name->len + 1 + strlen(server) + 1, error);
+	text += name->len + 1;
+	out->server = memcpy(text, server, strlen(server) + 1);
+	text += strlen(server) + 1;
+	out->error = memcpy(text, error, strlen(error) + 1);
 	out->type = out->ground = "";
 	out->kind = RLOCK_ANY;
 	if (reply != NULL) {

@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "base/array_grow.h"
 #include "base/message.h"
 #include "base/print.h"
 #include "base/units.h"
@@ -72,6 +72,7 @@ static union value value_of(const struct field *field, const void *object)
 	return (union value){ .bytes = (const void *)((const char *)object + field->offset) };
 }
 
+/* NOLINTBEGIN(misc-no-recursion): as deep as the tables are. */
 static void list_json(struct json *json, const struct field *field, const void *object);
 
 static void object_json(struct json *json, const struct field *field, const void *part)
@@ -169,6 +170,7 @@ void fields_json(struct json *json, const struct field *fields, const void *obje
 {
 	fields_json_at(json, fields, object, 1);
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* As a cell; a list is none. */
 static const char *field_text(const struct field *field, const void *object, char out[CELL_MAX])
@@ -274,7 +276,7 @@ static void widen(struct columns *columns, size_t column, const char *text)
 
 static char *join(const char *const *texts, size_t count)
 {
-	size_t size = 0;
+	size_t size = 1;
 	char *row, *end;
 
 	for (size_t i = 0; i < count; i++)
@@ -374,7 +376,7 @@ static void set_count(struct columns *columns, char **row, size_t count, size_t 
 		return;
 	}
 	*row = longer;
-	(void)strcpy(longer + start, text);
+	memcpy(longer + start, text, strlen(text) + 1);
 	widen(columns, columns->count - 1, text);
 }
 
@@ -518,7 +520,7 @@ static void print_row(const struct columns *columns, const struct layout *layout
 	size_t below = layout->widths[0] + GAP + columns->widths[last] <= columns->room
 			       ? layout->widths[0] + GAP
 			       : 0;
-	const char *cells[COLUMNS_MAX];
+	const char *cells[COLUMNS_MAX] = { "" };
 
 	for (size_t i = 0; i < columns->count; i++)
 		cells[i] = cell_of(row, i);

@@ -37,8 +37,8 @@ enum field_type {
 	FIELD_WORD,     /* what word() says of the struct; "" is null in JSON */
 	FIELD_CLAIM,    /* whether word() says anything */
 	FIELD_OBJECT,   /* a pointer to another struct; NULL is null */
-	FIELD_PART,     /* a struct within this one, or itself; null unless word() says something of it */
-	FIELD_LIST,     /* a pointer to structs, and at count_offset how many, a size_t */
+	FIELD_PART, /* a struct within this one, or itself; null unless word() says something of it */
+	FIELD_LIST, /* a pointer to structs, and at count_offset how many, a size_t */
 };
 
 /* A field of a struct. A table of them ends with one of FIELD_END. */

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "base/array_grow.h"
 #include "base/least.h"
 #include "hold/job.h"
 #include "local.h"

@@ -143,8 +143,10 @@ static enum rlock_status advance(void *ctx, const char **password_out, char why[
 
 	if (fetch->shell != NULL && !shell_advance(fetch->shell))
 		return RLOCK_BUSY;
-	return fetch->source->path != NULL ? take_file(fetch, password_out)
-					   : take_output(fetch->shell, password_out, why);
+	/* A command has one. */
+	return fetch->source->path != NULL || fetch->shell == NULL
+		       ? take_file(fetch, password_out)
+		       : take_output(fetch->shell, password_out, why);
 }
 
 static void end(void *ctx)

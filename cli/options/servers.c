@@ -163,17 +163,17 @@ static const char *source_of_urls(const struct opts *opts)
 /* The command line needs no phrase: the user has just typed it. */
 char *servers_origin(const struct opts *opts, char out[ORIGIN_MAX])
 {
-	const char *source = source_of_urls(opts);
+	enum opt_source source = table_source(opts, OPT_URL);
 
 	out[0] = '\0';
-	if (source == NULL)
+	if (source == SOURCE_DEFAULT)
 		(void)snprintf(
 			out, ORIGIN_MAX,
 			"no server was named, and this is the default: set RLOCK_URL, --url, "
 			"or url in %s",
 			opts->config_file[0] != '\0' ? opts->config_file : CONFIG_OF_MACHINE);
-	else if (table_source(opts, OPT_URL) != SOURCE_ARGV)
-		(void)snprintf(out, ORIGIN_MAX, "the server is from %s", source);
+	else if (source != SOURCE_ARGV)
+		(void)snprintf(out, ORIGIN_MAX, "the server is from %s", source_of_urls(opts));
 	return out;
 }
 

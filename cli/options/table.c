@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "base/array_grow.h"
 #include "base/units.h"
 #include "options/table.h"
 

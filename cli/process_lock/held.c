@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "base/array_grow.h"
 #include "base/units.h"
 #include "process_lock/held.h"
 

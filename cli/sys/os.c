@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "base/array_grow.h"
 #include "base/least.h"
 #include "base/message.h"
 #include "base/units.h"

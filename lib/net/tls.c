@@ -78,7 +78,7 @@
 	FUNCTION(X509_verify_cert_error_string)
 
 struct library {
-#define MEMBER(name) __typeof__(name) *name;
+#define MEMBER(name) __typeof__(name) *name; /* NOLINT(bugprone-macro-parentheses) */
 	FUNCTIONS(MEMBER)
 #undef MEMBER
 };

@@ -548,17 +548,17 @@ static bool has_scheme(const char *text)
 /* Other clients' URLs have the password there, as "?password=" or "?auth=": unknown here, but still a secret. */
 static void hide_parameters(char *text)
 {
-	static const char password[] = "password";
 	bool is_url = has_scheme(text);
 	char *at = strchr(text, '?');
 
 	while (at != NULL && *at != '\0' && *at != '#') {
-		char *name = at + 1;
+		const char *name = at + 1;
 		size_t len = strcspn(name, "=&#?");
-		bool is_secret = name[len] == '=' && (is_url ? !is_known_parameter(name, len)
-							     : ends_in(name, name + len, password));
+		bool is_secret =
+			name[len] == '=' && (is_url ? !is_known_parameter(name, len)
+						    : ends_in(name, name + len, "password"));
 
-		at = name + len;
+		at += 1 + len;
 		while (*at != '\0' && *at != '&' && *at != '#' && (is_secret || *at != '?')) {
 			if (is_secret && at > name + len)
 				*at = '*';

@@ -101,12 +101,6 @@ cron() {
 	nothing_is_held
 }
 
-@test "rlock(1): first come, first served" {
-	run_example man/rlock.1 fair
-	assert_done $'first\nsecond'
-	nothing_is_held
-}
-
 @test "rlock(1): tests and a deployment on the staging system" {
 	run_example man/rlock.1 staging
 	assert_done $'test\ndeploy'

@@ -306,7 +306,7 @@ is_a_deadlock() {
 	run -0 rlock sem --permits 2 a -- "${CLEARED[@]}" rlock sem --permits 2 -n a -- echo inside
 	assert_output inside
 	run -75 rlock sem --permits 1 b -- "${CLEARED[@]}" rlock sem --permits 1 -w 10ms b -- echo inside
-	redis del a b rlock_total:{a} rlock_total:{b} >/dev/null
+	redis del a b 'rlock_total:{a}' 'rlock_total:{b}' >/dev/null
 	no_keys
 }
 

@@ -50,7 +50,6 @@ teardown() {
 }
 
 @test "to find out costs several names no write more than one, and one name no request" {
-	local writes
 	export RLOCK_URL=unix://$SERVER_SOCKET
 	rlock run a -- true
 	start_proxy

@@ -1,8 +1,8 @@
 /*
  * Room in a growing array.
  */
-#ifndef ARRAY_H
-#define ARRAY_H
+#ifndef ARRAY_GROW_H
+#define ARRAY_GROW_H
 
 #include <stddef.h>
 #include <stdlib.h>
