@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/message.h"
@@ -12,6 +13,7 @@
 #include "log/event_log.h"
 #include "options/opts.h"
 #include "options/load.h"
+#include "options/meant.h"
 #include "options/table.h"
 #include "options/usage.h"
 #include "sys/os.h"
@@ -155,14 +157,6 @@ static int version(void)
 
 /* ---- the verb ---- */
 
-static bool has_command(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return true;
-	return false;
-}
-
 /* What the verb needs at least; NULL: nothing. */
 static const char *operands_of(const struct verb *verb)
 {
@@ -171,42 +165,95 @@ static const char *operands_of(const struct verb *verb)
 	return verb->command == COMMAND_NEEDED ? "NAME -- COMMAND" : "NAME";
 }
 
-/* A mistyped verb; or none, before a name and a command: then run was meant. */
+/* The line with that verb of words, in which there may be a command after "--". */
+static void correct(const char *verb_name, const char *beginning, char **words, size_t count,
+		    struct usage_line *line)
+{
+	char why[MEANT_MAX];
+	size_t end = 0;
+
+	while (end < count && strcmp(words[end], "--") != 0)
+		end++;
+	(void)meant_line(verbs_find(verb_name), beginning, words, end,
+			 end < count ? words + end + 1 : NULL, line, why);
+}
+
+/* The verbs of other programs. */
+static const struct synonym {
+	const char *name, *verb;
+	const char *beginning; /* with an option that comes with it; NULL: the verb alone */
+} synonyms[] = {
+	{ "ls", "list", NULL },        { "info", "status", NULL },
+	{ "release", "unlock", NULL }, { "acquire", "lock", "lock --pid $$" },
+	{ "extend", "renew", NULL },   { "break", "unlock", "unlock --force" },
+	{ "with", "run", NULL },       { "exec", "run", NULL },
+};
+
+static const struct synonym *find_synonym(const char *name)
+{
+	for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
+		if (strcmp(synonyms[i].name, name) == 0)
+			return &synonyms[i];
+	return NULL;
+}
+
+/* A verb of another program, or a mistyped one; or none, before a name and a command: then run was meant. */
 static int report_unknown_verb(int argc, char **argv)
 {
-	const char *nearest = find_nearest_verb(argv[1]);
+	const struct synonym *synonym = find_synonym(argv[1]);
+	const char *nearest = synonym != NULL ? NULL : find_nearest_verb(argv[1]);
+	size_t count = (size_t)argc;
+	/* With nothing but a command after it, the word was the name. */
+	bool is_name =
+		(argc > 2 && strcmp(argv[2], "--") == 0) ||
+		(synonym == NULL && nearest == NULL && (argc > 3 || strchr(argv[1], '/') != NULL));
+	const char *verb_name = synonym != NULL ? synonym->verb : nearest;
 	struct usage_line line;
 
-	/* With nothing but a command after it, the word was the name. */
-	if (nearest != NULL && (argc == 2 || strcmp(argv[2], "--") != 0)) {
-		usage_line(&line, PLAIN("rlock"), { nearest, argv + 2, (size_t)(argc - 2) },
-			   PLAIN(argc == 2 ? operands_of(verbs_find(nearest)) : NULL));
-	} else if (has_command(argc, argv)) {
-		usage_line(&line, { "rlock run", argv + 1, (size_t)(argc - 1) });
-	} else {
+	if (is_name)
+		correct("run", NULL, argv + 1, count - 1, &line);
+	else if (verb_name == NULL)
 		return report_no_verb(argv[1], NULL);
-	}
+	else if (synonym != NULL && strcmp(verb_name, "lock") == 0 && argc > 3)
+		correct("run", NULL, argv + 2, count - 2, &line);
+	else if (argc > 2 && verbs_find(verb_name) != NULL)
+		correct(verb_name, synonym != NULL ? synonym->beginning : NULL, argv + 2, count - 2,
+			&line);
+	else
+		usage_line(&line, PLAIN("rlock"),
+			   { synonym != NULL && synonym->beginning != NULL ? synonym->beginning
+									   : verb_name,
+			     argv + 2, count - 2 },
+			   PLAIN(argc == 2 ? operands_of(verbs_find(verb_name)) : NULL));
 	return report_no_verb(argv[1], &line);
 }
 
 /* An option before the verb: show the line with the two in the other order. */
 static int report_option_first(int argc, char **argv)
 {
-	size_t count = (size_t)argc;
+	size_t count = (size_t)argc, index = 1, span = 1;
+	char **words = calloc(count, sizeof(*words));
 	struct usage_line line;
-	size_t index = 1;
-	size_t span;
 
-	while (index < count && (span = table_span(VERBS_ALL, argv[index])) > 0)
+	if (words == NULL)
+		return message_out_of_memory();
+	while (index < count && span > 0) {
+		span = table_span(VERBS_ALL, argv[index]);
+		if (span <= 1 && meant_span(verbs_find("run"), argv + index, count - index) > 0)
+			span = meant_span(verbs_find("run"), argv + index, count - index);
 		index += span;
+	}
+	for (size_t i = 1; i < count; i++)
+		if (i != index)
+			words[i < index ? i - 1 : i - 2] = argv[i];
 	if (index < count && verbs_find(argv[index]) != NULL) {
-		usage_line(&line, PLAIN("rlock"), { argv[index], argv + 1, index - 1 },
-			   { NULL, argv + index + 1, count - index - 1 });
-	} else if (index < count && argv[index][0] != '-' && has_command(argc, argv)) {
-		usage_line(&line, { "rlock run", argv + 1, count - 1 });
+		correct(argv[index], NULL, words, count - 2, &line);
+	} else if (index < count && argv[index][0] != '-') {
+		correct("run", NULL, argv + 1, count - 1, &line);
 	} else {
 		usage_line(&line, PLAIN("rlock VERB [OPTION...] NAME... [-- COMMAND [ARG...]]"));
 	}
+	free(words);
 	message_error("the verb comes first: see 'rlock help', or try: %s", line.text);
 	return EXIT_USAGE;
 }
@@ -256,7 +303,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
-	    strcmp(argv[1], "-h") == 0)
+	    (strcmp(argv[1], "-h") == 0 && argc < 5)) /* with more, it is redis-cli's */
 		return help(argc, argv);
 	if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0 ||
 	    strcmp(argv[1], "-V") == 0)

@@ -60,16 +60,13 @@ static const struct unit {
 #define UNIT_COUNT (sizeof(units) / sizeof(units[0]))
 
 /* The length of a unit in ms; no name means seconds; 0 for an unknown one. */
-static int64_t unit_ms(const char *name)
+static int64_t unit_ms(const char *name, size_t len)
 {
-	size_t i;
-
-	if (name[0] == '\0')
+	if (len == 0)
 		return 1000;
-	for (i = 0; i < UNIT_COUNT; i++) {
-		if (strcmp(name, units[i].name) == 0)
+	for (size_t i = 0; i < UNIT_COUNT; i++)
+		if (strlen(units[i].name) == len && memcmp(name, units[i].name, len) == 0)
 			return units[i].ms;
-	}
 	return 0;
 }
 
@@ -105,28 +102,44 @@ static int64_t fraction_value(const char *digits, size_t count, int64_t unit)
 	return has_rest ? value + 1 : value;
 }
 
-bool duration_parse(const char *text, int64_t *out_ms)
+/* A number with a unit below *unit_ms_io, the unit of the part before it. */
+static bool part_read(const char **cursor, int64_t *unit_ms_io, int64_t *out_ms)
 {
 	static const char digits[] = "0123456789";
-	size_t whole_len = strspn(text, digits);
-	const char *fraction = text + whole_len;
-	size_t fraction_len = 0;
-	int64_t unit, whole, value;
+	size_t whole_len = strspn(*cursor, digits);
+	const char *fraction = *cursor + whole_len, *name;
+	size_t fraction_len = 0, name_len;
+	int64_t unit, whole;
 
 	if (*fraction == '.')
 		fraction_len = strspn(++fraction, digits);
-	if (whole_len + fraction_len == 0)
+	name = fraction + fraction_len;
+	name_len = strspn(name, "abcdefghijklmnopqrstuvwxyz");
+	unit = unit_ms(name, name_len);
+	if (whole_len + fraction_len == 0 || unit == 0 || unit >= *unit_ms_io ||
+	    (name_len == 0 && *unit_ms_io != INT64_MAX)) /* seconds stand alone without a unit */
 		return false;
-	unit = unit_ms(fraction + fraction_len);
-	if (unit == 0)
-		return false;
-	whole = whole_value(text, whole_len, LONGEST_MS / unit);
+	whole = whole_value(*cursor, whole_len, LONGEST_MS / unit);
 	if (whole < 0)
 		return false;
-	value = whole * unit + fraction_value(fraction, fraction_len, unit);
-	if (value > LONGEST_MS)
+	*out_ms = whole * unit + fraction_value(fraction, fraction_len, unit);
+	*cursor = name + name_len;
+	*unit_ms_io = unit;
+	return true;
+}
+
+bool duration_parse(const char *text, int64_t *out_ms)
+{
+	int64_t unit = INT64_MAX, sum = 0, part;
+
+	do {
+		if (!part_read(&text, &unit, &part))
+			return false;
+		sum += part; /* four parts of the limit at most */
+	} while (*text != '\0');
+	if (sum > LONGEST_MS)
 		return false;
-	*out_ms = value;
+	*out_ms = sum;
 	return true;
 }
 

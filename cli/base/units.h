@@ -1,5 +1,5 @@
 /*
- * Decimal numbers; durations as people write them, "30s", "1500ms", "2.5m", "1h", "1d", "7" (seconds); and the time of day
+ * Decimal numbers; durations as people write them, "30s", "1500ms", "2.5m", "1h30m", "1d", "7" (seconds); and the time of day
  * and the user's name as people and logs read them: ISO 8601, with the offset. These are for printing only; deadlines are
  * on rlock_now_ms().
  */
@@ -23,7 +23,8 @@ bool number_parse(const char *text, int64_t *out);
 #define DURATION_TEXT_MAX 32
 
 /*
- * A decimal number with an optional unit, rounded up to whole milliseconds. False for what is
+ * A decimal number with an optional unit, or several with units, the greater one first; rounded up to whole
+ * milliseconds. False for what is
  * empty, negative, malformed or longer than 10,000 days; *out_ms is kept then.
  */
 bool duration_parse(const char *text, int64_t *out_ms);

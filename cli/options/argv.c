@@ -11,6 +11,7 @@
 #include "base/least.h"
 #include "base/message.h"
 #include "options/argv.h"
+#include "options/meant.h"
 #include "options/table.h"
 #include "options/usage.h"
 
@@ -146,8 +147,9 @@ int argv_report_no_holder(const struct opts *opts)
 	/* What looks like another name may be a command whose "--" was left out. */
 	correct(opts, strcmp(verb_name, "lock") == 0 ? "run" : verb_name, NULL, index, "--",
 		&for_command);
-	message_error("%s without a COMMAND needs --pid or --owner: try: %s, or with a COMMAND: %s",
-		      verb_name, for_process.text, for_command.text);
+	message_error("%s without '--' and a COMMAND needs --pid or --owner: try: %s, or for a "
+		      "process: %s",
+		      verb_name, for_command.text, for_process.text);
 	return EXIT_USAGE;
 }
 
@@ -322,38 +324,6 @@ static const struct opt *find_flag_with_value(const struct argtable *table, cons
 	return NULL;
 }
 
-/* From the name that other programs have for an option to ours. */
-static const char *translate(const char *name)
-{
-	static const char *const others[][2] = {
-		{ "timeout", "wait" },
-		{ "nonblock", "no-wait" },
-		{ "nonblocking", "no-wait" },
-		{ "non-blocking", "no-wait" },
-		{ "nb", "no-wait" },
-		{ "kill-after", "grace" },
-		{ "expire", "ttl" },
-		{ "host", "url" },
-		{ "password", "password-file" },
-	};
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strcmp(others[i][0], name) == 0)
-			return others[i][1];
-	return name;
-}
-
-/* The verb's option that was probably meant, or NULL. */
-static const char *find_meant(const struct verb *verb, const char *name)
-{
-	struct nearest nearest = { .typed = translate(name) };
-
-	for (size_t id = 0; id < OPT_COUNT; id++)
-		if ((opt_table[id].verbs & (unsigned)verb->set) != 0)
-			nearest_try(&nearest, opt_table[id].name);
-	return nearest.word;
-}
-
 static int report_unknown(const struct verb *verb, const char *word)
 {
 	char option[USAGE_SHOWN_MAX], shown[USAGE_SHOWN_MAX];
@@ -365,7 +335,7 @@ static int report_unknown(const struct verb *verb, const char *word)
 	(void)usage_show(option, shown);
 	if (strncmp(option, "--", 2) == 0) {
 		(void)table_by_name((unsigned)verb->set, option + 2, strlen(option + 2), &matches);
-		meant = find_meant(verb, option + 2);
+		meant = usage_option_meant((unsigned)verb->set, option + 2);
 	}
 	if (matches > 1)
 		message_error("'%s' can be several options: see 'rlock help %s'", shown,
@@ -600,11 +570,29 @@ static enum help_extent find_help(const struct argtable *table)
 	return letter->count > 0 ? HELP_SHORT : HELP_NONE;
 }
 
+/* Whether the words are another program's. 0, or the exit code after one line by message_error. */
+static int check_words(const struct opts *opts)
+{
+	struct usage_line line;
+	char why[MEANT_MAX];
+
+	for (size_t i = 0; i < opts->word_count; i++)
+		if (strcmp(opts->words[i], "--help") == 0)
+			return 0;
+	if (!meant_line(opts->verb, NULL, opts->words, opts->word_count, opts->command, &line, why))
+		return 0;
+	message_error("%s: try: %s", why, line.text);
+	return EXIT_USAGE;
+}
+
 int argv_read(struct opts *opts, enum help_extent *help)
 {
 	struct argtable table;
+	int code = check_words(opts);
+
 	/* Before anything else, or a command's options would be taken for ours. */
-	int code = check_cut(opts);
+	if (code == 0)
+		code = check_cut(opts);
 
 	if (code != 0)
 		return code;

@@ -321,6 +321,16 @@ static char *trim(char *text)
 	return text;
 }
 
+static int report_no_option(const struct opts *opts, size_t line, const char *name)
+{
+	const char *meant = usage_option_meant(VERBS_ALL, name);
+	char why[RLOCK_ERROR_MAX];
+
+	(void)snprintf(why, sizeof(why), "there is no such option%s%s",
+		       meant != NULL ? ": try: " : "", meant != NULL ? meant : "");
+	return report_bad_line(opts, line, "option", name, why);
+}
+
 static int add_line(struct opts *opts, char *text, size_t line)
 {
 	char *equals = strchr(text, '=');
@@ -338,7 +348,7 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	opt = table_by_name(VERBS_ALL, name, strlen(name), &matches);
 	/* No abbreviations in a file: a new option could change what they stand for. */
 	if (opt == NULL || strcmp(opt->name, name) != 0)
-		return report_bad_line(opts, line, "option", name, "there is no such option");
+		return report_no_option(opts, line, name);
 	if ((opt->scope & FOR_FILE) == 0)
 		return report_bad_line(opts, line, "option", name, "only for the command line");
 	if (opt->type == TYPE_FLAG && strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)

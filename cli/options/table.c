@@ -241,6 +241,17 @@ static enum rlock_status store_duration(int64_t *field, const struct opt *opt, c
 	return RLOCK_OK;
 }
 
+/* status shows an owner with the thread's number. */
+static size_t owner_len(const char *value)
+{
+	size_t len = strspn(value, OWNER_BYTES);
+
+	return len > 0 && value[len] == ':' && value[len + 1] != '\0' &&
+			       value[len + 1 + strspn(value + len + 1, "0123456789")] == '\0'
+		       ? len
+		       : 0;
+}
+
 static bool is_text(const struct opt *opt, const char *value)
 {
 	size_t len = strlen(value);
@@ -347,6 +358,9 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 	case TYPE_HELP:
 		break;
 	}
+	if (!is_right && opt == &opt_table[OPT_OWNER] && owner_len(value) > 0)
+		return value_reject(why, "what is behind the ID is not a part of it: try: %.*s",
+				    (int)owner_len(value), value);
 	return is_right ? RLOCK_OK : value_reject(why, "not %s", opt->expected);
 }
 

@@ -38,10 +38,30 @@ static char *url_of(char *word, const char *before)
 	return letter != NULL ? letter + 1 : NULL;
 }
 
+/* The length of redis-cli's option for a password, with which the word begins; 0: it is another one. */
+static size_t password_option_len(const char *word)
+{
+	static const char *const names[] = { "--password", "--pass" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t len = strlen(names[i]);
+
+		if (strncmp(word, names[i], len) == 0 && (word[len] == '\0' || word[len] == '='))
+			return len;
+	}
+	return 0;
+}
+
 void usage_hide_secret(char *word, const char *before)
 {
 	char *url = url_of(word, before);
+	size_t named = password_option_len(word);
 
+	if (named > 0 && word[named] == '=')
+		memset(word + named + 1, '*', strlen(word + named + 1));
+	else if (before != NULL && password_option_len(before) > 0 &&
+		 before[password_option_len(before)] == '\0')
+		memset(word, '*', strlen(word));
 	rlock_url_hide_password(word);
 	if (url != NULL)
 		hide_bare_secrets(url);
@@ -123,6 +143,20 @@ static void add_quoted(struct usage_line *line, const char *word)
 	add_bytes(line, quoted, len);
 }
 
+/* What follows -a, which other commands have, too, of redis-cli and its like. */
+static bool is_client_password(char *const *words, size_t index)
+{
+	if (index == 0 || strcmp(words[index - 1], "-a") != 0)
+		return false;
+	for (size_t i = 0; i + 1 < index; i++) {
+		size_t len = strlen(words[i]);
+
+		if (len >= 4 && strcmp(words[i] + len - 4, "-cli") == 0)
+			return true;
+	}
+	return false;
+}
+
 void usage_line_add(struct usage_line *line, const struct line_part *part)
 {
 	char shown[USAGE_SHOWN_MAX];
@@ -133,7 +167,10 @@ void usage_line_add(struct usage_line *line, const struct line_part *part)
 		add_bytes(line, part->plain, strlen(part->plain));
 	}
 	for (size_t i = 0; i < part->count && !line->is_cut; i++) {
-		(void)show(part->words[i], i > 0 ? part->words[i - 1] : NULL, shown);
+		if (is_client_password(part->words, i))
+			(void)snprintf(shown, sizeof(shown), "***");
+		else
+			(void)show(part->words[i], i > 0 ? part->words[i - 1] : NULL, shown);
 		if (shown[0] == '\0' || shown[strspn(shown, PLAIN_BYTES)] != '\0') {
 			add_quoted(line, shown);
 			continue;
@@ -210,6 +247,42 @@ void nearest_try(struct nearest *nearest, const char *word)
 		return;
 	nearest->word = word;
 	nearest->distance = slips;
+}
+
+/* From the name that other programs have for an option to ours. */
+static const char *translate(const char *name)
+{
+	static const char *const others[][2] = {
+		{ "timeout", "wait" },
+		{ "nonblock", "no-wait" },
+		{ "nonblocking", "no-wait" },
+		{ "non-blocking", "no-wait" },
+		{ "nb", "no-wait" },
+		{ "kill-after", "grace" },
+		{ "expire", "ttl" },
+		{ "host", "url" },
+		{ "password", "password-file" },
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(others[i][0], name) == 0)
+			return others[i][1];
+	return name;
+}
+
+const char *usage_option_meant(unsigned verbs, const char *name)
+{
+	char typed[WORD_MAX + 2];
+	struct nearest nearest = { .typed = typed };
+
+	(void)snprintf(typed, sizeof(typed), "%s", translate(name));
+	for (char *byte = typed; *byte != '\0'; byte++)
+		if (*byte == '_')
+			*byte = '-';
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if ((opt_table[id].verbs & verbs) != 0)
+			nearest_try(&nearest, opt_table[id].name);
+	return nearest.word;
 }
 
 /* ---- the help: argtable's own knows no default values and no groups ---- */

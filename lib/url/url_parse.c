@@ -449,6 +449,16 @@ static bool scheme_find(struct rlock__part word, struct rlock_url *url)
 	return false;
 }
 
+/* What an unknown scheme probably means: that of other programs. */
+static const char *example_of(struct rlock__part word)
+{
+	if (rlock__part_is_word(word, "sentinel") || rlock__part_is_word(word, "redis-sentinel"))
+		return "redis+sentinel://HOST:26379/SERVICE";
+	if (rlock__part_is_word(word, "cluster") || rlock__part_is_word(word, "redis-cluster"))
+		return "redis+cluster://HOST:6379";
+	return RLOCK__URL_EXAMPLE;
+}
+
 /* The scheme, its ':', and the slashes, which local: does not have. */
 static enum rlock_status scheme_read(const struct rlock__parsing *parsing, struct rlock__part *rest)
 {
@@ -458,9 +468,8 @@ static enum rlock_status scheme_read(const struct rlock__parsing *parsing, struc
 	char quoted[RLOCK__QUOTE_MAX];
 
 	if (!is_known && strncmp(rest->text, "://", 3) == 0)
-		return parsing_fail(parsing,
-				    "the scheme '%s' is unknown, an example is " RLOCK__URL_EXAMPLE,
-				    parsing_quote(parsing, word, quoted));
+		return parsing_fail(parsing, "the scheme '%s' is unknown, an example is %s",
+				    parsing_quote(parsing, word, quoted), example_of(word));
 	if (!is_known)
 		return parsing_fail(parsing,
 				    "the scheme is missing, an example is " RLOCK__URL_EXAMPLE);

@@ -151,6 +151,20 @@ options_of() {
 	bad_config 1 No-Wait
 }
 
+@test "of a mistyped option the one that was meant is named, and its value is not repeated" {
+	write_config 'pasword-file = sEcReT'
+	bad_config 1 'try: password-file'
+	refute_output --partial sEcReT
+	write_config 'password_file = sEcReT'
+	bad_config 1 'try: password-file'
+	refute_output --partial sEcReT
+	write_config 'password = sEcReT'
+	bad_config 1 'try: password-file'
+	refute_output --partial sEcReT
+	write_config 'timeout = 3s'
+	bad_config 1 'try: wait'
+}
+
 @test "an option that belongs to a single call is told with file and line" {
 	local option
 	for option in name owner pid mode force holder config help; do

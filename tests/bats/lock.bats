@@ -55,9 +55,9 @@ is_program() {
 
 @test "a lock whose command has no -- before it is shown with one, too" {
 	run -64 rlock lock -w 3s x echo hi
-	assert_one_line 'try: rlock lock --pid \$\$ -w 3s x echo hi, or with a COMMAND: rlock run -w 3s x -- echo hi$'
+	assert_one_line 'try: rlock run -w 3s x -- echo hi, or for a process: rlock lock --pid \$\$ -w 3s x echo hi$'
 	run -64 rlock fair x sh -c 'echo hi'
-	assert_one_line "or with a COMMAND: rlock fair x -- sh -c 'echo hi'\$"
+	assert_one_line "try: rlock fair x -- sh -c 'echo hi', or for a process: rlock fair --pid \\$\\$ x sh -c 'echo hi'\$"
 	no_keys
 	run -0 rlock run -w 3s x -- echo hi
 	assert_output hi

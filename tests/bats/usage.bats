@@ -139,6 +139,112 @@ options_in_manual() {
 	assert_output ran
 }
 
+# ---- what other programs have ----
+
+@test "the options of flock are refused, and the right line is shown" {
+	refused 'try: rlock read a -- touch ran' run -s a -- touch ran
+	refused 'try: rlock read -n a -- touch ran' run --shared -n a touch ran
+	local option
+	for option in -x -e -o -F --exclusive --close --no-fork; do
+		refused "no such option '$option'" run "$option" a -- touch ran
+		assert_output --partial 'try: rlock run a -- touch ran'
+		refused 'try: rlock run -w 3 a -- touch ran' "$option" -w 3 a touch ran
+	done
+	refused "try: rlock run -n a -- sh -c 'touch ran'" -n a -c 'touch ran'
+	refused "try: rlock run a -- sh -c 'touch ran'" run -x a -c 'touch ran'
+	refused 'try: rlock read a -- touch ran' -s a touch ran
+}
+
+@test "a line as flock has it, without a verb and dashes, is refused, and the right one is shown" {
+	refused 'try: rlock run /tmp/a -- touch ran' /tmp/a touch ran
+	refused 'try: rlock run -n /tmp/a -- touch ran' -n /tmp/a touch ran
+	refused 'try: rlock run /tmp/a -- ./job' /tmp/a ./job
+}
+
+@test "a line as consul has it is refused, and the right one is shown" {
+	refused 'try: rlock run a -- touch ran' lock a touch ran
+	refused 'try: rlock sem --permits 3 a -- touch ran' lock -n 3 a touch ran
+	refused 'try: rlock sem --permits 3 a -- touch ran' run -n 3 a -- touch ran
+	refused 'try: rlock run --wait 10m a -- touch ran' run -timeout=10m a -- touch ran
+	refused 'try: rlock run --wait 10m a -- touch ran' lock -timeout 10m a touch ran
+}
+
+@test "a number is a name of a lock where no other one follows" {
+	run -0 rlock run -n -u "unix://$SERVER_SOCKET" 3 -- echo ran
+	assert_output ran
+	run -0 rlock sem --permits 2 -u "unix://$SERVER_SOCKET" 3 -- echo ran
+	assert_output ran
+}
+
+@test "the server as redis-cli has it is refused, and the right line is shown, without the password" {
+	refused 'try: rlock run -u redis://db:7000 --password-file FILE a -- touch ran' \
+		run -h db -p 7000 -a sEcReT a -- touch ran
+	refute_output --partial sEcReT
+	refused 'try: rlock run -u redis://db:6379 a -- touch ran' run -h db a touch ran
+	refused 'try: rlock unlock -u redis://db:6379 a' unlock -h db -p 6379 a
+	refused 'try: rlock run -u rediss://me@127.0.0.1:7000 a -- touch ran' run --port 7000 --user me --tls a -- touch ran
+	refused 'try: rlock run -u redis://db:6379 a -- touch ran' -h db run a -- touch ran
+	local words
+	for words in '-a sEcReT' '--pass sEcReT' '--pass=sEcReT' '--password sEcReT' '--password=sEcReT'; do
+		# shellcheck disable=SC2086
+		refused 'try: rlock run --password-file FILE a -- touch ran' run $words a -- touch ran
+		refute_output --partial sEcReT
+		# shellcheck disable=SC2086
+		refused 'run' $words run a -- touch ran
+		refute_output --partial sEcReT
+		# shellcheck disable=SC2086
+		refused "needs a command after '--'" run a redis-cli $words ping
+		refute_output --partial sEcReT
+	done
+	refused 'try: rlock run a -- cp -a from to' run a cp -a from to
+}
+
+@test "a verb of another program is refused, and the right line is shown" {
+	refused 'try: rlock list a' ls a
+	refused 'try: rlock status a' info a
+	refused 'try: rlock unlock a' release a
+	refused 'try: rlock unlock --force a' break a
+	refused 'try: rlock renew a' extend a
+	refused "try: rlock lock --pid \$\$ a" acquire a
+	local verb
+	for verb in acquire with exec; do
+		refused "'$verb' is not a verb" "$verb" a -- touch ran
+		assert_output --partial 'try: rlock run a -- touch ran'
+		refused 'try: rlock run a -- touch ran' "$verb" a touch ran
+	done
+	refused 'try: rlock run a -- COMMAND' exec a
+	refused 'try: rlock unlock --force a' unlock -f a
+}
+
+@test "the number of permits without its option is refused, and the right line is shown" {
+	refused 'try: rlock sem --permits 3 a -- touch ran' sem -n 3 a -- touch ran
+	refused 'try: rlock sem --permits 3 a -- touch ran' sem 3 a touch ran
+}
+
+@test "the time of --watch without '=' is refused, and the right line is shown" {
+	refused 'try: rlock status --watch=5 a' status --watch 5 a
+}
+
+@test "a dash of a web page is refused, and the line with '-' is shown" {
+	refused 'try: rlock run --wait 5 a -- touch ran' run –wait 5 a -- touch ran
+	refused 'try: rlock run a -n -- touch ran' run a –n -- touch ran
+	refused 'try: rlock run a -- touch ran' run a — touch ran
+	refused 'try: rlock unlock --force a' unlock ‐‐force a
+	run -0 rlock run -u "unix://$SERVER_SOCKET" --name –a -- echo ran
+	assert_output ran
+}
+
+@test "an owner with the thread that status shows is refused, and the ID is shown" {
+	refused 'try: ci-1' lock --owner ci-1:0 --lease 5s a
+	refused 'try: ci-1' unlock --owner ci-1:12 a
+}
+
+@test "a URL's scheme of another program is refused, and rlock's is shown" {
+	refused 'redis+sentinel://HOST:26379/SERVICE' run -u redis-sentinel://db/main a -- touch ran
+	refused 'redis+sentinel://HOST:26379/SERVICE' run -u sentinel://db/main a -- touch ran
+	refused 'redis+cluster://HOST:6379' run -u redis-cluster://db a -- touch ran
+}
+
 # ---- names ----
 
 @test "an empty name is refused" {

@@ -14,7 +14,7 @@ teardown() { common_teardown; }
 
 @test "a text that is no duration is refused, repeated, and an example is shown" {
 	local value
-	for value in '' x 1x 1.2.3 -1 -1s +1 0x10 1e3 ' 1' '1 s' 1h30m inf nan . s 1,5s; do
+	for value in '' x 1x 1.2.3 -1 -1s +1 0x10 1e3 ' 1' '1 s' 30m1h 1h1h 1h30 1h-5m inf nan . s 1,5s; do
 		refused "'$value'" run "--wait=$value" a -- touch ran
 		assert_output --regexp '--wait .*30s'
 	done

@@ -1,0 +1,425 @@
+/*
+ * Corrects lines as other programs have them: a table of their options, and what each is here. Nothing but the corrected
+ * line is made of them; argv.c reads rlock's own options.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "options/meant.h"
+#include "options/table.h"
+
+enum change {
+	LEAVE_OUT,
+	RENAME,  /* it is another option */
+	TO_READ, /* it is another verb */
+	TO_HOST, /* it is a part of the URL */
+	TO_PORT,
+	TO_USER,
+	TO_TLS,
+	TO_PASSWORD, /* never repeated */
+	TO_PERMITS,
+	TO_VALUE, /* it belongs to the option before it */
+	CHANGES
+};
+
+#define URL_WHY "a URL names the server here"
+#define PASSWORD_WHY "a password is read from a file here, or from REDISCLI_AUTH"
+
+static const struct foreign {
+	const char *word;
+	unsigned verbs;
+	bool takes_value;
+	enum change change;
+	const char *instead; /* for RENAME */
+	const char *why;
+} foreigns[] = {
+	{ "-s", VERBS_LOCK, false, TO_READ, NULL, "a shared lock is the verb read" },
+	{ "--shared", VERBS_LOCK, false, TO_READ, NULL, "a shared lock is the verb read" },
+	{ "-x", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "a lock is exclusive without it" },
+	{ "-e", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "a lock is exclusive without it" },
+	{ "--exclusive", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "a lock is exclusive without it" },
+	{ "-o", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "COMMAND inherits no descriptor of rlock" },
+	{ "--close", VERBS_ACQUIRE, false, LEAVE_OUT, NULL,
+	  "COMMAND inherits no descriptor of rlock" },
+	{ "-F", VERBS_ACQUIRE, false, LEAVE_OUT, NULL, "rlock has to stay, to renew the lock" },
+	{ "--no-fork", VERBS_ACQUIRE, false, LEAVE_OUT, NULL,
+	  "rlock has to stay, to renew the lock" },
+	{ "-timeout", VERBS_ACQUIRE, true, RENAME, "--wait", "how long to wait is --wait" },
+	{ "-f", VERBS_UNLOCK, false, RENAME, "--force", "to break a lock is --force" },
+	{ "-h", VERBS_ALL, true, TO_HOST, NULL, "-h prints the help, and runs nothing: " URL_WHY },
+	{ "--host", VERBS_ALL, true, TO_HOST, NULL, URL_WHY },
+	{ "-p", VERBS_ALL, true, TO_PORT, NULL, URL_WHY },
+	{ "--port", VERBS_ALL, true, TO_PORT, NULL, URL_WHY },
+	{ "--user", VERBS_ALL, true, TO_USER, NULL, URL_WHY ", and the user" },
+	{ "--tls", VERBS_ALL, false, TO_TLS, NULL, "TLS is a URL with rediss:// here" },
+	{ "-a", VERBS_ALL, true, TO_PASSWORD, NULL, PASSWORD_WHY },
+	{ "--pass", VERBS_ALL, true, TO_PASSWORD, NULL, PASSWORD_WHY },
+	{ "--password", VERBS_ALL, true, TO_PASSWORD, NULL, PASSWORD_WHY },
+};
+
+/* The words of a line, and what was found in them. */
+struct walk {
+	const struct verb *verb;
+	char *const *words;
+	size_t count;
+	bool has_command; /* after "--" */
+	bool has_name;
+	bool has_url; /* of rlock's own */
+	const char *values[CHANGES];
+	bool is_found[CHANGES];
+};
+
+/* ---- what a word is ---- */
+
+static bool is_number(const char *word)
+{
+	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
+}
+
+/* The length of a dash of a web page, U+2010 to 2015 or 2212, with which the text begins; 0: it does not. */
+static size_t dash_len(const char *text)
+{
+	const unsigned char *byte = (const unsigned char *)text;
+
+	return byte[0] == 0xe2 && ((byte[1] == 0x80 && byte[2] >= 0x90 && byte[2] <= 0x95) ||
+				   (byte[1] == 0x88 && byte[2] == 0x92))
+		       ? 3
+		       : 0;
+}
+
+static const struct foreign *find_row(const struct verb *verb, const char *word)
+{
+	for (size_t i = 0; i < sizeof(foreigns) / sizeof(foreigns[0]); i++) {
+		const struct foreign *row = &foreigns[i];
+		size_t len = strlen(row->word);
+
+		if ((row->verbs & (unsigned)verb->set) != 0 && strncmp(word, row->word, len) == 0 &&
+		    (word[len] == '\0' || (row->takes_value && word[len] == '=')))
+			return row;
+	}
+	return NULL;
+}
+
+static size_t own_span(const struct walk *walk, size_t at)
+{
+	return table_span((unsigned)walk->verb->set, walk->words[at]);
+}
+
+static bool has_name_behind(const struct walk *walk, size_t at)
+{
+	for (at++; at < walk->count;) {
+		size_t span = own_span(walk, at);
+
+		if (span == 0 && walk->words[at][0] != '-')
+			return true;
+		at += span > 0 ? span : 1;
+	}
+	return false;
+}
+
+/* -h is redis-cli's with a command, with others of its options, or with a host and a name behind it. */
+static bool is_help(const struct walk *walk, size_t at)
+{
+	size_t behind = 0;
+
+	if (walk->has_command)
+		return false;
+	for (size_t i = 0; i < walk->count; i++) {
+		const struct foreign *row = find_row(walk->verb, walk->words[i]);
+
+		if (row != NULL && row->change >= TO_HOST && row->change <= TO_PASSWORD && i != at)
+			return false;
+		behind += i > at && walk->words[i][0] != '-' ? 1 : 0;
+	}
+	return behind < 2;
+}
+
+static bool is_option(const char *word, const char *letter, const char *name)
+{
+	return (letter != NULL && strncmp(word, letter, 2) == 0) ||
+	       (strncmp(word, name, strlen(name)) == 0 &&
+		(word[strlen(name)] == '\0' || word[strlen(name)] == '='));
+}
+
+static bool has_option(const struct walk *walk, const char *name)
+{
+	for (size_t i = 0; i < walk->count; i++)
+		if (is_option(walk->words[i], NULL, name))
+			return true;
+	return false;
+}
+
+/* Whether a lock without a COMMAND is meant. */
+static bool has_holder(const struct walk *walk)
+{
+	return has_option(walk, "--pid") || has_option(walk, "--owner") ||
+	       has_option(walk, "--resize");
+}
+
+static const struct foreign *foreign_at(const struct walk *walk, size_t at)
+{
+	static const struct foreign permits = {
+		"",
+		VERBS_ACQUIRE,
+		false,
+		TO_PERMITS,
+		NULL,
+		"-n takes no value: to wait for so long is --wait, for so many holders at a time "
+		"sem"
+	};
+	static const struct foreign total = { "",    VERBS_SEM,
+					      false, TO_PERMITS,
+					      NULL,  "the number of permits is --permits" };
+	static const struct foreign value = { "",    VERBS_STATUS,
+					      false, TO_VALUE,
+					      NULL,  "--watch has its value after '='" };
+	const struct foreign *row = find_row(walk->verb, walk->words[at]);
+
+	if (row != NULL)
+		return strcmp(row->word, "-h") == 0 && is_help(walk, at) ? NULL : row;
+	if (!is_number(walk->words[at]) || !has_name_behind(walk, at) ||
+	    has_option(walk, "--permits"))
+		return NULL;
+	if (at > 0 && strcmp(walk->words[at - 1], "-n") == 0 &&
+	    (walk->verb->set & VERBS_ACQUIRE) != 0)
+		return walk->verb->set == VERBS_SEM ? &total : &permits;
+	if (at > 0 && strcmp(walk->words[at - 1], "--watch") == 0)
+		return &value;
+	return walk->verb->set == VERBS_SEM && !walk->has_name && !walk->is_found[TO_PERMITS]
+		       ? &total
+		       : NULL;
+}
+
+static size_t foreign_span(const struct foreign *row, char *const *words, size_t count)
+{
+	return row->takes_value && strchr(words[0], '=') == NULL && count > 1 ? 2 : 1;
+}
+
+size_t meant_span(const struct verb *verb, char *const *words, size_t count)
+{
+	const struct foreign *row = find_row(verb, words[0]);
+
+	return row != NULL ? foreign_span(row, words, count) : 0;
+}
+
+/* Its value, the rest of the word or the next one; NULL: there is none. */
+static const char *value_of(const struct walk *walk, const struct foreign *row, size_t at)
+{
+	const char *equals = strchr(walk->words[at], '=');
+
+	if (!row->takes_value)
+		return walk->words[at];
+	if (equals != NULL)
+		return equals + 1;
+	return at + 1 < walk->count ? walk->words[at + 1] : NULL;
+}
+
+/* ---- the line ---- */
+
+static void print_why(const struct foreign *row, const char *word, char why[MEANT_MAX])
+{
+	char shown[USAGE_SHOWN_MAX];
+
+	if (row == NULL)
+		(void)snprintf(
+			why, MEANT_MAX,
+			"'%s' begins with a dash of a web page, not with '-' (--name has any "
+			"name)",
+			usage_show(word, shown));
+	else if (row->word[0] != '\0' && row->why[0] != '-')
+		(void)snprintf(why, MEANT_MAX, "no such option '%s': %s", row->word, row->why);
+	else
+		(void)snprintf(why, MEANT_MAX, "%s", row->why);
+}
+
+/* Whether there are words that are not rlock's, up to where COMMAND begins: why is about the first one. */
+static bool look(struct walk *walk, char why[MEANT_MAX])
+{
+	bool is_any = false;
+
+	for (size_t at = 0; at < walk->count;) {
+		const char *word = walk->words[at];
+		const struct foreign *row = foreign_at(walk, at);
+		bool is_foreign = row != NULL || dash_len(word) > 0;
+		size_t span = row != NULL ? foreign_span(row, walk->words + at, walk->count - at)
+					  : own_span(walk, at);
+
+		if (is_foreign && !is_any)
+			print_why(row, word, why);
+		is_any = is_any || is_foreign;
+		if (row != NULL) {
+			walk->is_found[row->change] = true;
+			walk->values[row->change] = value_of(walk, row, at);
+		}
+		if (span == 0 && !is_foreign && walk->has_name && !walk->has_command &&
+		    walk->verb->command != COMMAND_NONE)
+			break; /* that is COMMAND's */
+		walk->has_name = walk->has_name || is_option(word, NULL, "--name") ||
+				 (span == 0 && !is_foreign && word[0] != '-');
+		walk->has_url = walk->has_url || is_option(word, "-u", "--url");
+		at += span > 0 ? span : 1;
+	}
+	return is_any;
+}
+
+static void add_plain(struct usage_line *line, const char *text)
+{
+	usage_line_add(line, &(struct line_part)PLAIN(text));
+}
+
+static void add_word(struct usage_line *line, const char *word)
+{
+	char *const words[] = { (char *)word };
+
+	usage_line_add(line, &(struct line_part){ NULL, words, 1 });
+}
+
+/* "-u redis://USER@HOST:PORT --password-file FILE", as far as there is any of it. */
+static void add_server(const struct walk *walk, struct usage_line *line)
+{
+	const char *const *values = walk->values;
+	const bool *is_found = walk->is_found;
+	const char *host = values[TO_HOST] != NULL              ? values[TO_HOST]
+			   : is_found[TO_HOST] || walk->has_url ? "HOST"
+								: "127.0.0.1";
+	char url[USAGE_SHOWN_MAX];
+
+	if (is_found[TO_HOST] || is_found[TO_PORT] || is_found[TO_USER] || is_found[TO_TLS]) {
+		(void)snprintf(url, sizeof(url), "redis%s://%s%s%s:%s", is_found[TO_TLS] ? "s" : "",
+			       values[TO_USER] != NULL ? values[TO_USER] : "",
+			       values[TO_USER] != NULL ? "@" : "", host,
+			       values[TO_PORT] != NULL ? values[TO_PORT] : "6379");
+		add_plain(line, "-u");
+		add_word(line, url);
+	}
+	if (is_found[TO_PASSWORD])
+		add_plain(line, "--password-file FILE");
+}
+
+/* "–wait" is "--wait", "–n" is "-n", and "—" is "--". */
+static void add_dashed(struct usage_line *line, const char *word)
+{
+	char text[USAGE_SHOWN_MAX];
+	size_t len;
+
+	while ((len = dash_len(word)) > 0 || *word == '-')
+		word += len > 0 ? len : 1;
+	(void)snprintf(text, sizeof(text), "%s%s",
+		       word[0] != '\0' && (word[1] == '\0' || word[1] == '=') ? "-" : "--", word);
+	if (*word == '\0')
+		add_plain(line, "--");
+	else
+		add_word(line, text);
+}
+
+static const char *verb_meant(const struct walk *walk, const char *beginning, bool wants_command)
+{
+	if (walk->is_found[TO_READ])
+		return "read";
+	if (walk->is_found[TO_PERMITS])
+		return "sem";
+	if (beginning != NULL)
+		return beginning;
+	return wants_command && !walk->has_command && strcmp(walk->verb->name, "lock") == 0
+		       ? "run"
+		       : walk->verb->name;
+}
+
+/* The option that the changed word stands for. Returns how many words that takes up. */
+static size_t add_foreign(const struct walk *walk, const struct foreign *row, size_t at,
+			  struct usage_line *line)
+{
+	const char *value = value_of(walk, row, at);
+
+	if (row->change == RENAME) {
+		add_plain(line, row->instead);
+		if (row->takes_value && value != NULL)
+			add_word(line, value);
+	}
+	return foreign_span(row, walk->words + at, walk->count - at);
+}
+
+/* A word of rlock's own with its value, unless what was found replaces it. */
+static void add_own(const struct walk *walk, size_t at, size_t span, struct usage_line *line)
+{
+	const char *word = walk->words[at];
+	bool is_server = walk->is_found[TO_HOST] || walk->is_found[TO_PORT] ||
+			 walk->is_found[TO_USER] || walk->is_found[TO_TLS];
+	char text[64];
+
+	if (strcmp(word, "--watch") == 0 && walk->is_found[TO_VALUE]) {
+		(void)snprintf(text, sizeof(text), "--watch=%s", walk->values[TO_VALUE]);
+		add_word(line, text);
+	} else if (!(is_server && is_option(word, "-u", "--url")) &&
+		   !(walk->is_found[TO_PERMITS] && strcmp(word, "-n") == 0)) {
+		usage_line_add(line, &(struct line_part){ NULL, walk->words + at, span });
+	}
+}
+
+/* Returns whether there is a COMMAND, whose "--" may have been missing. */
+static bool add_words(const struct walk *walk, bool wants_command, struct usage_line *line)
+{
+	struct walk names = *walk; /* which names there were so far */
+	size_t span;
+
+	names.has_name = false;
+	names.is_found[TO_PERMITS] = false;
+	for (size_t at = 0; at < walk->count; at += span) {
+		const char *word = walk->words[at];
+		const struct foreign *row = foreign_at(&names, at);
+		struct line_part rest = { NULL, walk->words + at, walk->count - at };
+
+		span = own_span(walk, at);
+		if (row != NULL) {
+			names.is_found[row->change] = true;
+			span = add_foreign(walk, row, at, line);
+		} else if (dash_len(word) > 0) {
+			add_dashed(line, word);
+			span = 1;
+			rest.words++;
+			rest.count--;
+			if (word[dash_len(word)] == '\0') { /* the rest is COMMAND's */
+				usage_line_add(line, &rest);
+				return true;
+			}
+		} else if (span == 0 && names.has_name && wants_command && !walk->has_command) {
+			rest.plain = strcmp(word, "-c") == 0 ? "-- sh" : "--";
+			usage_line_add(line, &rest);
+			return true;
+		} else {
+			names.has_name = names.has_name || (span == 0 && word[0] != '-') ||
+					 is_option(word, NULL, "--name");
+			span = span > 1 && rest.count > 1 ? 2 : 1;
+			add_own(walk, at, span, line);
+		}
+	}
+	if (!names.has_name && walk->verb->command != COMMAND_NONE_BUT_PATTERN)
+		add_plain(line, "NAME");
+	return false;
+}
+
+bool meant_line(const struct verb *verb, const char *beginning, char *const *words, size_t count,
+		char *const *command, struct usage_line *line, char why[MEANT_MAX])
+{
+	struct walk walk = {
+		.verb = verb, .words = words, .count = count, .has_command = command != NULL
+	};
+	bool is_any = look(&walk, why);
+	bool wants_command = verb->command == COMMAND_NEEDED ||
+			     (verb->command == COMMAND_OPTIONAL && !has_holder(&walk));
+
+	usage_line(line, PLAIN("rlock"), PLAIN(verb_meant(&walk, beginning, wants_command)));
+	add_server(&walk, line);
+	if (walk.is_found[TO_PERMITS]) {
+		add_plain(line, "--permits");
+		add_word(line, walk.values[TO_PERMITS]);
+	}
+	if (!add_words(&walk, wants_command, line) && command == NULL && wants_command &&
+	    beginning == NULL)
+		add_plain(line, "-- COMMAND");
+	if (command != NULL && walk.verb->command != COMMAND_NONE &&
+	    walk.verb->command != COMMAND_NONE_BUT_PATTERN)
+		usage_line_add(line, &(struct line_part){ "--", command, usage_count(command) });
+	return is_any;
+}

@@ -1,0 +1,23 @@
+/*
+ * What a line as other programs have it (flock, redis-cli, consul, sem), or as a web page spoils it, means here.
+ */
+#ifndef MEANT_H
+#define MEANT_H
+
+#include "options/opts.h"
+#include "options/usage.h"
+
+#define MEANT_MAX 320
+
+/* If word is an option of another program: how many of the count words it takes up, 1, or 2 with its value. Else 0. */
+size_t meant_span(const struct verb *verb, char *const *words, size_t count);
+
+/*
+ * The line that was meant, with "--" where it is missing, of the words between the verb and "--", and of the command,
+ * which may be NULL. beginning is the verb, with an option that comes with it; NULL: its name. Whether a word is not one
+ * of rlock's; why then says which.
+ */
+bool meant_line(const struct verb *verb, const char *beginning, char *const *words, size_t count,
+		char *const *command, struct usage_line *line, char why[MEANT_MAX]);
+
+#endif
