@@ -509,7 +509,6 @@ static const struct verb flock_verbs[] = {
  */
 static void set_opts(struct opts *opts, const struct call *call, int64_t wait_ms)
 {
-	opts->words = NULL;
 	opts->word_count = 0;
 	opts->wait_ms = wait_ms;
 	opts->no_wait = wait_ms == 0;
