@@ -54,13 +54,15 @@ local function limit_to_longest_hold(name)
 end
 
 local function release_mutex(name, owner, count)
+	-- Where its slot is on its way to another node, even to look for a key that is gone is an error.
+	local is_last = count == 1 and redis.pcall('HLEN', name.lock) == 1
 	remove_one(name, owner, count)
 	-- No hold is left, and no waiter is in a queue for the lock: then only its channel is notified.
 	if redis.pcall('EXISTS', name.lock, name.holds, name.queue, name.wake_queue) == 0 then
 		wake_others(name, WAKE_ONE)
 		return 2
 	end
-	local kept_ms = last_kept_ms(name)
+	local kept_ms = is_last and 0 or last_kept_ms(name)
 	if not kept_ms then
 		limit_to_longest_hold(name)
 		return 1
@@ -70,7 +72,7 @@ local function release_mutex(name, owner, count)
 		notify_waiters(name)
 		return 1
 	end
-	redis.call('DEL', name.lock, name.holds)
+	if is_last then redis.pcall('DEL', name.lock, name.holds) else redis.call('DEL', name.lock, name.holds) end
 	notify_waiters(name)
 	return 2
 end

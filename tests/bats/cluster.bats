@@ -291,6 +291,25 @@ needs_shards() {
 	cluster_is_empty
 }
 
+@test "a fair lock with a waiter is released while its slot is on its way, and the waiter has its turn" {
+	local from to holder
+	from=$(node_of e) to=$(($(node_of e) % 3 + 1))
+	in_background bash -c 'exec rlock fair -t 60s e -- until_let_go 2>said'
+	holder=$PID
+	wait_until 5 at_node_of e is_held e
+	in_background rlock fair -w 60s e -- touch entered
+	wait_until 5 at_node_of e is_held 'rlock_waiters:{e}'
+	begin_migration e "$from" "$to"
+	let_go
+	ended_with 0 "$holder"
+	assert [ ! -s said ]
+	move_keys e "$from" "$to"
+	end_migration e "$from" "$to"
+	ended_with 0 "$PID"
+	assert [ -e entered ]
+	cluster_is_empty
+}
+
 @test "a release while its slot is on its way is delivered when that has ended" {
 	local from to
 	from=$(node_of d) to=$(($(node_of d) % 3 + 1))
