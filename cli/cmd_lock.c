@@ -417,7 +417,8 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 	request.inherited_count = acquirer->owner_count;
 	request.note = acquirer->note;
 	request.process = &acquirer->process;
-	request.is_ancestor = is_ancestor;
+	/* Who names an owner means another one. */
+	request.is_ancestor = opts->owner == NULL ? is_ancestor : NULL;
 	request.is_ancestor_ctx = acquirer;
 	request.issue_token = opts->fence;
 	request.on_wait = on_long_wait;
@@ -444,16 +445,12 @@ static int end_cancelled(const struct acquirer *acquirer, int signal)
 /* The nested call does not wait for a lock that is held for it. */
 static int report_ancestor(const struct acquirer *acquirer)
 {
-	const struct opts *opts = acquirer->opts;
 	char name[NAME_SHOWN_MAX];
 
 	message_error(
-		"%s: deadlock: %s: %s",
-		names_show_one(opts, rlock_conn_error_name(acquirer->conn), name),
-		rlock_conn_error(acquirer->conn),
-		opts->owner != NULL
-			? "--owner makes it another owner"
-			: "RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD");
+		"%s: deadlock: %s: RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD",
+		names_show_one(acquirer->opts, rlock_conn_error_name(acquirer->conn), name),
+		rlock_conn_error(acquirer->conn));
 	return EXIT_USAGE;
 }
 

@@ -9,6 +9,9 @@
 
 #include "log/event_log.h"
 
+/* So many signals or records are read in one turn of a loop, which may come faster than they are read. */
+#define DIALOG_AT_ONCE 64
+
 enum record_kind {
 	/* From the renewer. */
 	RECORD_MESSAGE, /* a line for standard error */

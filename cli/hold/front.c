@@ -52,9 +52,11 @@ struct front {
 	sigset_t got;       /* all signals so far, but for SIGCHLD */
 	/* Signals that were sent to the renewer and that it has not taken. */
 	sigset_t pending;
-	int signals_sent;
-	int stop;          /* the last that the renewer told us of */
-	int64_t forked_ms; /* when the last renewer was */
+	int64_t signals_sent;
+	int64_t sent_at[NSIG]; /* what signals_sent was with the last of each */
+	int64_t awaited;       /* the one that answer_ms is for */
+	int stop;              /* the last that the renewer told us of */
+	int64_t forked_ms;     /* when the last renewer was */
 	/* Times; INT64_MAX: never. */
 	int64_t answer_ms;           /* the renewer has to have answered */
 	int64_t end_ms;              /* the renewer has to have ended */
@@ -164,12 +166,18 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	bool is_hang_up = signal->number == SIGHUP && signal->is_from_kernel;
 	int64_t now_ms = rlock_now_ms();
 
+	/* As in the kernel: one that has not been taken stands for the next. Else a flood of them would fill the dialog. */
+	if (signal->number < SIGRTMIN &&
+	    front->sent_at[signal->number] > front->lease->signals_taken)
+		return;
 	if (front->lease->signals_taken == front->signals_sent)
 		sigemptyset(&front->pending);
 	(void)sigaddset(&front->pending, signal->number);
-	front->signals_sent++;
+	front->sent_at[signal->number] = ++front->signals_sent;
 	(void)dialog_send(front->dialog_fd, is_hang_up ? RECORD_HANG_UP : RECORD_SIGNAL,
 			  signal->number, NULL, 0);
+	if (front->answer_ms == INT64_MAX)
+		front->awaited = front->signals_sent;
 	front->answer_ms = least(front->answer_ms, now_ms + ANSWER_MS);
 	if (front->lease->phase > HOLD_STARTING || !signals_is_ending(signal->number) ||
 	    front->end_signal != 0)
@@ -190,7 +198,7 @@ static void read_signals(struct front *front)
 {
 	struct os_signal signal;
 
-	while (signals_read(&signal)) {
+	for (int i = 0; i < DIALOG_AT_ONCE && signals_read(&signal); i++) {
 		if (signal.number == SIGCHLD)
 			reap(front);
 		else
@@ -374,9 +382,12 @@ static void check_renewer(struct front *front)
 		front->has_job_ended = true;
 		front->answer_ms = least(front->answer_ms, now_ms + ANSWER_MS);
 	}
-	if (front->answer_ms <= now_ms && lease->signals_taken == front->signals_sent &&
-	    (!front->has_job_ended || lease->job_end != 0))
-		front->answer_ms = INT64_MAX;
+	if (front->answer_ms <= now_ms && lease->signals_taken >= front->awaited &&
+	    (!front->has_job_ended || lease->job_end != 0)) {
+		front->awaited = front->signals_sent;
+		front->answer_ms =
+			lease->signals_taken == front->awaited ? INT64_MAX : now_ms + ANSWER_MS;
+	}
 	/* The command was started before the renewer had the signal that was to end the wait: it has been passed on. */
 	if (lease->phase >= HOLD_RUNNING && lease->phase <= HOLD_TERMINATING)
 		front->end_ms = INT64_MAX;

@@ -66,9 +66,9 @@ struct lease {
 	_Atomic int64_t lost_at_ms;     /* when that was found */
 	_Atomic size_t lost_name;       /* the index of the name that is lost */
 	atomic_bool is_loss_logged;
-	atomic_bool is_term_sent;    /* some of the job's processes have had SIGTERM */
-	atomic_bool was_told_to_end; /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
-	_Atomic int signals_taken;   /* of those that rlock has passed on */
+	atomic_bool is_term_sent;      /* some of the job's processes have had SIGTERM */
+	atomic_bool was_told_to_end;   /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
+	_Atomic int64_t signals_taken; /* of those that rlock has passed on */
 	atomic_bool
 		has_front_left; /* it has ended before leftover processes for which the lock stays held */
 	atomic_bool is_front_stopped; /* it stopped itself, because the command was */

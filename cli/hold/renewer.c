@@ -400,7 +400,9 @@ static void read_dialog(struct renewer *renewer)
 
 	if (renewer->lease->phase == HOLD_STARTING && renewer->lease->is_committed)
 		renewer->lease->phase = HOLD_RUNNING;
-	while (dialog_read(renewer->dialog_fd, renewer->events.fd, &record)) {
+	for (int i = 0;
+	     i < DIALOG_AT_ONCE && dialog_read(renewer->dialog_fd, renewer->events.fd, &record);
+	     i++) {
 		switch (record.kind) {
 		case RECORD_SIGNAL:
 		case RECORD_HANG_UP:

@@ -222,7 +222,7 @@ has_no_streams() {
 		for verb in "lock --pid $$ a" 'unlock a' 'renew a' 'run -u local: a -- true'; do
 			# shellcheck disable=SC2086
 			run -71 rlock $verb
-			assert_one_line '^rlock: runtime directory .*chmod 700$'
+			assert_one_line '^rlock: (a: )?runtime directory .*chmod 700$'
 		done
 	done
 	no_keys

@@ -41,46 +41,21 @@ LIMITED=(prlimit --rttime=200000:400000)
 	said_nothing
 }
 
-# floods SOCKET: stands before the server until there is a file "flood"; then it replies with a line that has no end.
-floods() {
-	in_background python3 -IS -c '
-import os, select, socket, sys
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(sys.argv[1])
-listener.listen()
-while True:
-    client = listener.accept()[0]
-    server = socket.socket(socket.AF_UNIX)
-    server.connect(sys.argv[2])
-    try:
-        while not os.path.exists("flood"):
-            for ready in select.select([client, server], [], [], 0.05)[0]:
-                data = ready.recv(65536)
-                if not data:
-                    raise ConnectionError
-                (server if ready is client else client).sendall(data)
-        client.sendall(b"+")
-        while True:
-            client.sendall(b"x\r" * 32768)
-    except ConnectionError:
-        client.close()' "$1" "$SERVER_SOCKET"
-	wait_until 5 test -S "$1"
-	# On a busy machine there would be little to read.
-	chrt --rr --pid 1 "$PID"
-}
-
-@test "while a reply has no end the renewer does not come before all others" {
-	chrt --rr 1 true 2>/dev/null || skip 'no process may have a real-time priority here'
-	floods "$PWD/flood.sock"
-	local flood=$PID
-	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 6s -u "unix://$PWD/flood.sock" a -- sh -c "$STAYING"
+@test "a renewer takes signals that come without end, and goes on" {
+	in_background rlock run -t 3s a -- sh -c "$STAYING"
 	know_processes
-	wait_until 5 has_class "$RENEWER" RR
+	local front=$PID
 	touch flood
-	wait_closely 10 has_class "$RENEWER" TS
+	in_background python3 -IS -c 'import os, signal, sys
+while os.path.exists("flood"):
+    os.kill(int(sys.argv[1]), signal.SIGWINCH)' "$front"
+	# For longer than a renewer may be silent, and than the lease.
+	stays 4 is_running "$RENEWER"
+	is_held a
 	rm flood
-	kill -s KILL "$flood"
-	ended_with 76
+	ended_with 0
+	let_go
+	ended_with 0 "$front"
 }
 
 # ---- descriptors ----

@@ -310,10 +310,12 @@ is_a_deadlock() {
 	no_keys
 }
 
-@test "a call with --owner within a lock of its process says that it is another owner" {
-	run -64 timeout 10 rlock run a -- rlock lock --owner ci --lease 1m a
-	assert_output --regexp 'deadlock: held by an ancestor of this process, .*: --owner makes it another owner$'
-	run -64 timeout 10 rlock run a -- rlock run --owner ci a -- true
+@test "a call with --owner within a lock of its process is another owner, and may wait for it" {
+	run -75 rlock run a -- rlock lock --owner ci --lease 1m -w 100ms a
+	assert_output --partial 'timed out'
+	run -0 rlock run a -- sh -c 'rlock lock --owner ci --lease 1m -w 30s a >/dev/null 2>&1 &'
+	wait_until 5 is_held a
+	wait_until 5 rlock unlock --owner ci a
 	no_keys
 }
 
