@@ -417,7 +417,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 	request.inherited_count = acquirer->owner_count;
 	request.note = acquirer->note;
 	request.process = &acquirer->process;
-	/* Who names an owner means another one. */
+	/* A named owner is another one. */
 	request.is_ancestor = opts->owner == NULL ? is_ancestor : NULL;
 	request.is_ancestor_ctx = acquirer;
 	request.issue_token = opts->fence;
