@@ -237,7 +237,7 @@ scores_are_ahead() {
 		queue_waiter r1 "$name"
 		keys_are "$name" "$(beside rlock_holds "$name")" "$(queue_key "$name")" "$(deadlines_key "$name")" \
 			"$(waiters_key "$name")"
-		assert_equal "$(redis pubsub channels)" "$(channel "$name"):$(owner_in_queue "$name" r1)"
+		wait_until 5 redis_says "$(channel "$name"):$(owner_in_queue "$name" r1)" pubsub channels
 		is_woken_by "$name" r1 let_leave r0
 		let_leave r1
 		nothing_is_left
