@@ -551,7 +551,9 @@ static void hide_parameters(char *text)
 	bool is_url = has_scheme(text);
 	char *at = strchr(text, '?');
 
-	while (at != NULL && *at != '\0' && *at != '#') {
+	if (at == NULL)
+		return;
+	while (*at != '\0' && *at != '#') {
 		const char *name = at + 1;
 		size_t len = strcspn(name, "=&#?");
 		bool is_secret =
