@@ -24,7 +24,7 @@ static void trace(void *ctx, const char *server, const char *step)
 		message_debug("%s: %s", server, step);
 }
 
-static int resolve_local(struct opts *opts, int cancel_fd, bool *is_cancelled)
+int caller_resolve(struct opts *opts, int cancel_fd, bool *is_cancelled)
 {
 	int64_t deadline_ms = rlock_now_ms() + opts->connect_timeout_ms;
 	int code;
@@ -40,7 +40,7 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 	struct rlock_conn_opts conn_opts = RLOCK_CONN_OPTS_INIT;
 	char client_name[32];
 	enum rlock_status status;
-	int code = resolve_local(opts, cancel_fd, is_cancelled);
+	int code = caller_resolve(opts, cancel_fd, is_cancelled);
 
 	if (code != 0 || *is_cancelled)
 		return code;

@@ -16,6 +16,9 @@ typedef int (*caller_fn)(const struct opts *opts, struct rlock_conn *conn);
 /* Connect, call act, and disconnect, for a command that waits for nothing but the server. Returns the exit code. */
 int caller_run(struct opts *opts, caller_fn act);
 
+/* Start a local: server if need be: it has the URL of its socket then. As caller_connect, which does so too. */
+int caller_resolve(struct opts *opts, int cancel_fd, bool *is_cancelled);
+
 /*
  * Start a local: server if need be, and make the connection (nothing is sent yet). 0, or the exit code after one line
  * by message_error. cancel_fd (-1: none) ends waits; *is_cancelled is set when it did.

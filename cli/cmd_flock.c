@@ -257,16 +257,20 @@ static int read_options(struct call *call, int argc, char **argv, bool *is_done)
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int option, code = 0;
+	int option, at, code = 0;
 
 	opterr = 0;
-	while (code == 0 &&
-	       (option = getopt_long(argc, argv, "+:sexnoFuvw:E:hV?", options, NULL)) != -1) {
+	while (code == 0) {
+		at = optind;
+		option = getopt_long(argc, argv, "+:sexnoFuvw:E:hV?", options, NULL);
+		if (option == -1)
+			break;
 		if (option == 'h' || option == 'V') {
 			*is_done = true;
 			return option == 'h' ? cmd_flock_help() : print_version();
 		}
-		code = read_option(call, option, optarg, argv[optind - 1]);
+		/* It goes on only behind the last letter of a word. */
+		code = read_option(call, option, optarg, argv[optind > at ? optind - 1 : at]);
 	}
 	return code;
 }
@@ -665,17 +669,25 @@ static bool has_reader(const struct hold_file *file)
  */
 static int lock_for_process(const struct call *call, struct opts *opts)
 {
-	int code = 0;
-	struct hold_file *held = hold_file_find_of_descriptor(opts->pid, opts->descriptor->fd,
-							      &opts->names[0], opts->server, &code);
-	bool is_upgrade = !call->is_shared && has_reader(held);
+	struct hold_file *held = NULL;
+	bool is_cancelled = false, is_upgrade;
+	int code;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	/* A hold file names the socket of a local: server. */
+	code = caller_resolve(opts, -1, &is_cancelled);
+	if (code == 0)
+		held = hold_file_find_of_descriptor(opts->pid, opts->descriptor->fd,
+						    &opts->names[0], opts->server, &code);
+	is_upgrade = !call->is_shared && has_reader(held);
 
 	if (code == 0 && held != NULL && (call->is_unlock || is_upgrade))
 		code = release_all(opts, held, !call->is_unlock);
 	if (code == 0 && !call->is_unlock)
 		code = cmd_lock(&flock_verbs[call->is_shared], opts);
+	/* The lock is held, whatever becomes of the older hold, which ends with the process, too. */
 	if (code == 0 && held != NULL && !call->is_unlock && !is_upgrade)
-		code = release_all(opts, held, true);
+		(void)release_all(opts, held, true);
 	free_list(held);
 	return code;
 }
@@ -683,7 +695,7 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 /* The lock stays with the descriptor: the command is none of the lock's. */
 static int run_command(const struct call *call)
 {
-	int status = 0;
+	int status = 0, error;
 	pid_t pid;
 
 	os_leave_orphans();
@@ -696,8 +708,9 @@ static int run_command(const struct call *call)
 		if (call->close)
 			(void)close(call->fd);
 		(void)execvp(call->command[0], call->command);
-		say("failed to execute %s: %s", call->command[0], strerror(errno));
-		_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
+		error = errno;
+		say("failed to execute %s: %s", call->command[0], strerror(error));
+		_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 	}
 	if (pid < 0) {
 		message_error("cannot start %s: %s", call->command[0], strerror(errno));
@@ -729,6 +742,9 @@ static int lock_descriptor(struct call *call)
 	code = check_name(descriptor.path);
 	if (code != 0)
 		return code;
+	/* Of a process of another user: a lock for ourselves would be gone when we end. */
+	if (descriptor.is_parent_hidden && call->command == NULL)
+		return report_descriptor(call->fd, EACCES);
 	if (descriptor.owner == getpid() && (call->is_unlock || call->command != NULL))
 		return lock_own_descriptor(call, &descriptor);
 	code = load(&opts, call, descriptor.path, descriptor.owner, NULL);

@@ -38,40 +38,50 @@ bool descriptor_is_open(const struct descriptor *descriptor, pid_t pid)
 	return errno != ENOENT;
 }
 
+enum sharing { SHARED, NOT_SHARED, HIDDEN };
+
 /* Its position, flags and file are the same for each descriptor of one description, though not for these alone. */
-static bool has_same_info(const struct descriptor *descriptor, pid_t pid)
+static enum sharing compare_info(const struct descriptor *descriptor, pid_t pid)
 {
 	char path[PATH_OF_FD_MAX], ours[FDINFO_MAX], theirs[FDINFO_MAX];
 	struct stat stat_of;
 
 	print_path(path, pid, "fd", descriptor->fd);
-	if (stat(path, &stat_of) != 0 || !has_file(descriptor, &stat_of))
-		return false;
+	if (stat(path, &stat_of) != 0)
+		return errno == EACCES || errno == EPERM ? HIDDEN : NOT_SHARED;
+	if (!has_file(descriptor, &stat_of))
+		return NOT_SHARED;
 	print_path(path, pid, "fdinfo", descriptor->fd);
 	if (file_read_start(AT_FDCWD, path, 0, theirs, sizeof(theirs)) <= 0)
-		return false;
+		return HIDDEN;
 	print_path(path, getpid(), "fdinfo", descriptor->fd);
 	return file_read_start(AT_FDCWD, path, 0, ours, sizeof(ours)) > 0 &&
-	       strcmp(ours, theirs) == 0;
+			       strcmp(ours, theirs) == 0
+		       ? SHARED
+		       : NOT_SHARED;
 }
 
-static bool is_shared_with(const struct descriptor *descriptor, pid_t pid)
+static enum sharing look_at(const struct descriptor *descriptor, pid_t pid)
 {
 	int same = os_has_same_description(pid, descriptor->fd);
 
-	return same >= 0 ? same == 1 : has_same_info(descriptor, pid);
+	if (same < 0)
+		return compare_info(descriptor, pid);
+	return same == 1 ? SHARED : NOT_SHARED;
 }
 
-static pid_t find_owner(const struct descriptor *descriptor)
+static void find_owner(struct descriptor *descriptor)
 {
-	pid_t owner = getpid(), pid = getppid();
+	enum sharing sharing = NOT_SHARED;
+	pid_t pid = getppid();
 	struct proc proc;
 
-	while (pid > 0 && is_shared_with(descriptor, pid)) {
-		owner = pid;
+	descriptor->owner = getpid();
+	while (pid > 0 && (sharing = look_at(descriptor, pid)) == SHARED) {
+		descriptor->owner = pid;
 		pid = proc_read(pid, &proc) ? proc.parent : 0;
 	}
-	return owner;
+	descriptor->is_parent_hidden = sharing == HIDDEN && descriptor->owner == getpid();
 }
 
 int descriptor_read(int fd, struct descriptor *out)
@@ -98,6 +108,6 @@ int descriptor_read(int fd, struct descriptor *out)
 		return ENOTSUP;
 	if (stat_of.st_nlink == 0)
 		return ENOENT;
-	out->owner = find_owner(out);
+	find_owner(out);
 	return 0;
 }

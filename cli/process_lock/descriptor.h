@@ -18,6 +18,7 @@ struct descriptor {
 	 * at this number; ourselves where our parent has not.
 	 */
 	pid_t owner;
+	bool is_parent_hidden; /* owner is ourselves, since we may not see what our parent has */
 };
 
 /* 0; or EBADF: it is not open; ENOENT: its file is deleted; ENOTSUP: it is no file; or another errno. */

@@ -83,6 +83,22 @@ start_local() {
 	assert_equal "$(servers_of)" "$first"
 }
 
+is_empty_locally() {
+	[ "$(local_cli dbsize)" = 0 ]
+}
+
+@test "rlock flock knows the hold of a descriptor at local:" {
+	export RLOCK_URL=local:
+	cd "$BATS_TEST_TMPDIR"
+	run -0 --separate-stderr bash -c 'exec 9>f
+		rlock flock -n 9 && rlock flock -u 9 && rlock status "$PWD/f"; echo "$?"
+		rlock flock -s 9 && rlock flock -n -x 9 && rlock flock -s 9 && rlock status "$PWD/f" | grep -cE "^ +writer "; true'
+	assert_line 1
+	assert_line --partial free
+	assert_equal "${lines[-1]}" 0
+	wait_until 5 is_empty_locally
+}
+
 @test "local: can stand in RLOCK_URL and in the configuration file" {
 	RLOCK_URL=local: run -0 rlock run a -- true
 	one_server
