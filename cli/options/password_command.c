@@ -62,12 +62,15 @@ static void *begin(void *ctx, const char *server, int64_t deadline_ms, int *fd_o
 	fetch->shell = source->path != NULL
 			       ? shell_start_reading(source->path, PASSWORD_FILE_UNSAFE)
 			       : shell_start(source->command, source->environment, deadline_ms);
-	if (fetch->shell == NULL) {
-		free(fetch);
-		return NULL;
+	if (fetch->shell != NULL) {
+		*fd_out = fetch->shell->fd;
+		return fetch;
 	}
-	*fd_out = fetch->shell->fd;
-	return fetch;
+	/* Of a file the last password is known. */
+	if (source->path != NULL)
+		return fetch;
+	free(fetch);
+	return NULL;
 }
 
 /* NULL, or what is wrong with the output. */

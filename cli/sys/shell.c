@@ -29,6 +29,8 @@
 #define REAP_MS 50
 /* The descriptors of a helper, which has no others from FIRST_FREE_FD on. */
 enum { OUTPUT_FD = STDERR_FILENO + 1, END_FD, FIRST_FREE_FD };
+/* A file that cannot be read within this time is not waited for. */
+#define READER_MS 500
 /* So many pieces of the output are read at a time: a command that prints without an end is not waited for. */
 #define PIECES_MAX 64
 
@@ -160,6 +162,8 @@ _Noreturn static void read_file(struct order order)
 	struct report report = { SHELL_FAILED, 0 };
 	int fd = -1;
 
+	/* It may hang, and the caller's pipe has to see its end. */
+	(void)close(STDERR_FILENO);
 	if (take_descriptors(&order))
 		fd = open(order.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	report.value = fd < 0 ? errno : copy_file(fd, &order);
@@ -242,6 +246,15 @@ static pid_t fork_helper(void)
 	return pid;
 }
 
+/* False with errno. */
+static bool limit_time(struct shell *shell, int64_t until_ms)
+{
+	shell->until_ms = until_ms;
+	shell->timer_fd = os_timer_open();
+	return shell->timer_fd >= 0 && os_events_add(shell->fd, shell->timer_fd) &&
+	       os_timer_set(shell->timer_fd, until_ms);
+}
+
 /* false with errno. On success the other ends of the pipes are in order. */
 static bool equip(struct shell *shell, struct order *order)
 {
@@ -260,7 +273,8 @@ static bool equip(struct shell *shell, struct order *order)
 	return shell->fd >= 0 && fcntl(shell->output_fd, F_SETFL, O_NONBLOCK) == 0 &&
 	       fcntl(shell->end_fd, F_SETFL, O_NONBLOCK) == 0 &&
 	       os_events_add(shell->fd, shell->output_fd) &&
-	       os_events_add(shell->fd, shell->end_fd);
+	       os_events_add(shell->fd, shell->end_fd) &&
+	       (order->path == NULL || limit_time(shell, rlock_now_ms() + READER_MS));
 }
 
 static struct shell *start(struct order order)
@@ -271,7 +285,9 @@ static struct shell *start(struct order order)
 	if (shell == NULL)
 		return NULL;
 	shell->parent = getpid();
-	shell->fd = shell->output_fd = shell->end_fd = -1;
+	shell->fd = shell->output_fd = shell->end_fd = shell->timer_fd = -1;
+	shell->is_reader = order.path != NULL;
+	shell->until_ms = INT64_MAX;
 	reap_helpers();
 	shell->helper = equip(shell, &order) ? fork_helper() : -1;
 	error = errno;
@@ -333,9 +349,11 @@ bool shell_advance(struct shell *shell)
 
 	read_output(shell);
 	len = read(shell->end_fd, &report, sizeof(report));
-	if (len < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	if (len != (ssize_t)sizeof(report))
+	if (len < 0 && (errno == EAGAIN || errno == EINTR)) {
+		if (rlock_now_ms() < shell->until_ms)
+			return false;
+		report = (struct report){ SHELL_LATE, 0 };
+	} else if (len != (ssize_t)sizeof(report))
 		report = (struct report){ SHELL_KILLED, 0 };
 	/* Nothing writes any more. */
 	read_output(shell);
@@ -347,12 +365,15 @@ bool shell_advance(struct shell *shell)
 
 void shell_stop(struct shell *shell)
 {
-	const int fds[] = { shell->fd, shell->output_fd, shell->end_fd };
+	const int fds[] = { shell->fd, shell->output_fd, shell->end_fd, shell->timer_fd };
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	if (shell->helper > 0 && shell->parent == getpid()) {
+		/* It has no children, and may hang. */
+		if (shell->is_reader)
+			(void)kill(shell->helper, SIGKILL);
 		os_await_end(shell->helper, rlock_now_ms() + REAP_MS);
 		reap_helpers();
 	}
