@@ -690,6 +690,8 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 	struct rlock_name probe = { 0 };
 	enum rlock_status status = rlock_hold_id_new(trial.chance);
 
+	/* That of another server may stand there. */
+	conn->error.text[0] = '\0';
 	if (status != RLOCK_OK)
 		return rlock__fail(&conn->error, status, "cannot get random bytes");
 	status = make_names(&trial, pattern, &probe);

@@ -383,15 +383,27 @@ static void set_count(struct columns *columns, char **row, size_t count, size_t 
 void columns_merge(struct columns *columns, unsigned alike, size_t of)
 {
 	size_t kept = columns->header_count;
+	char **rows = columns->rows;
 
-	for (size_t at = kept, next; at < columns->row_count; at = next) {
-		for (next = at + 1;
-		     next < columns->row_count &&
-		     are_alike(columns, alike, columns->rows[at], columns->rows[next]);
-		     next++)
-			free(columns->rows[next]);
-		columns->rows[kept] = columns->rows[at];
-		set_count(columns, &columns->rows[kept++], next - at, of);
+	for (size_t at = kept; at < columns->row_count; at++) {
+		size_t count = 1;
+
+		if (rows[at] == NULL)
+			continue;
+		/* Others of the same first cell may stand between them. */
+		for (size_t next = at + 1; next < columns->row_count; next++) {
+			if (rows[next] == NULL)
+				continue;
+			if (strcmp(rows[at], rows[next]) != 0)
+				break;
+			if (!are_alike(columns, alike, rows[at], rows[next]))
+				continue;
+			free(rows[next]);
+			rows[next] = NULL;
+			count++;
+		}
+		rows[kept] = rows[at];
+		set_count(columns, &rows[kept++], count, of);
 	}
 	columns->row_count = kept;
 }

@@ -410,13 +410,17 @@ static int add_option(struct opts *opts, enum opt_id id, const char *value)
 {
 	char where[USAGE_SHOWN_MAX];
 	char why[RLOCK_ERROR_MAX];
+	bool is_shown;
 	enum rlock_status status =
 		table_give(opts, (struct given){ id, SOURCE_ARGV, .value = value }, why);
 
 	if (status == RLOCK_OK)
 		return 0;
+	if (status == RLOCK_ENOMEM)
+		return message_out_of_memory();
 	(void)snprintf(where, sizeof(where), "--%s", opt_table[id].name);
-	usage_bad_value(where, opt_table[id].value != NULL ? value : NULL, why);
+	is_shown = opt_table[id].value != NULL && (opt_table[id].scope & SECRET) == 0;
+	usage_bad_value(where, is_shown ? value : NULL, why);
 	return exit_code_of(status);
 }
 

@@ -361,7 +361,8 @@ static int add_line(struct opts *opts, char *text, size_t line)
 		return 0;
 	if (status == RLOCK_ENOMEM)
 		return message_out_of_memory();
-	return report_bad_line(opts, line, opt->name, value, why);
+	return report_bad_line(opts, line, opt->name, (opt->scope & SECRET) == 0 ? value : NULL,
+			       why);
 }
 
 /* Blanks alone, or a comment, which may be long. */

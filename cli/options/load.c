@@ -312,6 +312,8 @@ static int environment_read(struct opts *opts)
 	if (url == NULL || table_given(opts, OPT_URL) != NULL)
 		return 0;
 	status = table_give(opts, (struct given){ OPT_URL, SOURCE_ENVIRONMENT, .value = url }, why);
+	if (status == RLOCK_ENOMEM)
+		return message_out_of_memory();
 	if (status != RLOCK_OK)
 		usage_bad_value("RLOCK_URL", url, why);
 	return exit_code_of(status);

@@ -213,6 +213,10 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 	run -0 rlock list -u "$url/1" -u "$url/2"
 	assert_line --regexp '^nightly .* one job +1 of 2$'
 	assert_line --regexp '^nightly .* another job +1 of 2$'
+	acquire lock ci nightly -u "$url/3" --note 'one job'
+	run -0 rlock list -u "$url/1" -u "$url/2" -u "$url/3"
+	assert_line --regexp '^nightly .* one job +2 of 3$'
+	assert_line --regexp '^nightly .* another job +1 of 3$'
 }
 
 @test "list --watch prints one state after the other, with one row for a lock on several servers" {

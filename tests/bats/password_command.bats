@@ -82,6 +82,8 @@ assert_no_password() {
 @test "a file and a command are refused together" {
 	run -64 rlock run --password-file token-now --password-command "$COMMAND" a -- touch ran
 	assert_output --partial "can't go together with --password-file"
+	# There may be a token in it.
+	refute_output --partial "$COMMAND"
 	printf '%s\n' 'password-command = true' 'password-file = token-now' >conf
 	run -78 rlock run --config conf a -- touch ran
 	assert_output --partial "conf:2: password-file 'token-now': can't go together with password-command"
