@@ -347,7 +347,8 @@ unfolded() {
 	assert_line --regexp '^  holder .* the note$'
 	assert_line "          $owner"
 	assert_line '          OWNER'
-	run -0 on_terminal 80 rlock status nightly
+	# However many digits its pid has.
+	run -0 on_terminal 84 rlock status nightly
 	assert_line --regexp "^  holder .* the note  $owner\$"
 	run -0 on_terminal 45 rlock status nightly
 	assert_line "  $owner"
