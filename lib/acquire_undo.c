@@ -11,7 +11,7 @@
 #include "hold.h"
 #include "kinds.h"
 #include "net/connection.h"
-#include "base/clock.h"
+#include "base/events.h"
 #include "request.h"
 #include "rlock.h"
 #include "script.h"

@@ -9,6 +9,7 @@
 
 #include "acquire.h"
 #include "base/clock.h"
+#include "base/events.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "conn.h"

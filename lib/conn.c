@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/events.h"
 #include "base/error.h"
 #include "conn.h"
 #include "kinds.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/clock.h"
+#include "base/events.h"
 
 struct rlock__connection;
 

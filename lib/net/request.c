@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/events.h"
 #include "base/error.h"
 #include "net/connection.h"
 #include "net/connection_state.h"

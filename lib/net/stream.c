@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/events.h"
 #include "net/stream.h"
 #include "net/tls.h"
 #include "rlock.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "net/connection.h"
-#include "base/clock.h"
+#include "base/events.h"
 #include "net/request.h"
 #include "rlock.h"
 
