@@ -92,16 +92,19 @@ int cmd_flock_help(void)
 		"usage: rlock flock [OPTION...] NAME COMMAND [ARG...]\n"
 		"       rlock flock [OPTION...] NAME -c LINE\n"
 		"       rlock flock [OPTION...] DESCRIPTOR\n"
-		"       rlock flock [OPTION...] --fd DESCRIPTOR COMMAND [ARG...] | -c LINE\n\n"
+		"       rlock flock [OPTION...] --fd DESCRIPTOR COMMAND [ARG...] | -c LINE\n\n");
+	(void)printf(
 		"The command line of flock(1), for the lock of a path, on the server. No file is\n"
 		"touched. The server, its login, ttl, grace, on-lost, log and note come from\n"
-		"RLOCK_URL or rlock.conf. rlock-flock(1) has what is not as flock's.\n\n"
+		"RLOCK_URL or rlock.conf. rlock-flock(1) has what is not as flock's.\n\n");
+	(void)printf(
 		"  -s, --shared            acquire a read lock\n"
 		"  -x, -e, --exclusive     acquire a write lock: the default\n"
 		"  -n, --nb, --nonblocking  do not wait\n"
 		"  -w, --wait, --timeout SECONDS  wait at most so long\n"
 		"  -E, --conflict-exit-code N     exit with N, not with 1, where the lock is not\n"
-		"                          acquired\n"
+		"                          acquired\n");
+	(void)printf(
 		"  -o, --close             leftover processes do not keep the lock\n"
 		"  -F, --no-fork           accepted: rlock stays all the same\n"
 		"  -c, --command LINE      run LINE by $SHELL\n"
