@@ -247,22 +247,25 @@ static bool wait_child(idtype_t type, pid_t pid, siginfo_t *out, int flags)
 
 	do {
 		*out = (siginfo_t){ 0 };
-		error = waitid(type, (id_t)pid, out,
-			       WEXITED | WSTOPPED | WCONTINUED | WNOHANG | flags);
+		error = waitid(type, (id_t)pid, out, WNOHANG | flags);
 	} while (error != 0 && errno == EINTR);
 	return error == 0 && out->si_pid != 0;
 }
 
 bool os_child_peek(siginfo_t *out)
 {
-	return wait_child(P_ALL, 0, out, WNOWAIT);
+	return wait_child(P_ALL, 0, out, WEXITED | WSTOPPED | WCONTINUED | WNOWAIT);
 }
 
 void os_child_take(const siginfo_t *child)
 {
 	siginfo_t taken;
+	int what = child->si_code == CLD_STOPPED     ? WSTOPPED
+		   : child->si_code == CLD_CONTINUED ? WCONTINUED
+						     : WEXITED;
 
-	(void)wait_child(P_PID, child->si_pid, &taken, 0);
+	/* What has happened to it meanwhile is for the next look. */
+	(void)wait_child(P_PID, child->si_pid, &taken, what);
 }
 
 /* ---- events ---- */

@@ -324,11 +324,48 @@ static void check_descriptors(void)
 		     "all descriptors from one on are closed, and 0, 1 and 2 filled");
 }
 
+/* Waits for that change of our child, before which others may come. */
+static bool sees_change(pid_t pid, int code, siginfo_t *out)
+{
+	int64_t until_ms = rlock_now_ms() + 5000;
+
+	while (rlock_now_ms() < until_ms)
+		if (os_child_peek(out) && out->si_pid == pid && out->si_code == code)
+			return true;
+	return false;
+}
+
+static void check_children(void)
+{
+	siginfo_t stopped, continued, again;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	(void)kill(pid, SIGSTOP);
+	CHECK(sees_change(pid, CLD_STOPPED, &stopped), "a child that is stopped is seen");
+	os_child_take(&stopped);
+	(void)kill(pid, SIGCONT);
+	CHECK(sees_change(pid, CLD_CONTINUED, &continued), "a child that is continued is seen");
+	(void)kill(pid, SIGSTOP);
+	CHECK(sees_change(pid, CLD_STOPPED, &again), "its next stop is seen");
+	os_child_take(&continued);
+	CHECK(sees_change(pid, CLD_STOPPED, &again),
+	      "a change that came after the one that is taken is still to be seen");
+	(void)kill(pid, SIGKILL);
+	CHECK(sees_change(pid, CLD_KILLED, &again), "its end is seen");
+	os_child_take(&again);
+	CHECK(!os_child_peek(&again), "a child that was taken is gone");
+}
+
 void test_os(void)
 {
 	check_title();
 	check_processes();
 	check_started();
+	check_children();
 	check_events();
 	check_signals();
 	check_descriptors();
