@@ -2,6 +2,7 @@
  * lib/url/url.c, and lib/base/text.c below it: a URL that is accepted has one text for its server, and no
  * text shows its password.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,19 +45,20 @@ static void check_changes(struct rlock_url *url)
 }
 
 /*
- * Of a URL that was accepted the password is hidden whole. More may be, where an '@' or a "password=" stands
- * behind it, too; but nothing where there is neither.
+ * Of a URL that was accepted the password is hidden whole. More may be, where an '@', a "password=" or a second '?'
+ * stands behind it, too; but nothing where there is none of them.
  */
 static void check_hidden(const struct rlock_url *url, const char *text, const char *hidden)
 {
-	const char *at = strchr(text, '@'), *body = strstr(text, "://");
+	const char *at = strchr(text, '@'), *body = strstr(text, "://"), *query = strchr(text, '?');
+	bool has_queries = query != NULL && strchr(query + 1, '?') != NULL;
 
 	if (rlock_url_has_password(url)) {
 		const char *colon = strchr(body + 3, ':');
 
 		for (const char *secret = colon + 1; secret < at; secret++)
 			ALWAYS(hidden[secret - text] == '*');
-	} else if (at == NULL && strcasestr(text, "password=") == NULL) {
+	} else if (at == NULL && !has_queries && strcasestr(text, "password=") == NULL) {
 		ALWAYS(strcmp(hidden, text) == 0);
 	}
 }
