@@ -122,11 +122,12 @@ kill_holder() {
 	wait_until 5 has_renewer "$1"
 	renewer=$(renewer_of "$1")
 	command=$(command_of "$1")
-	# One that sees the other die would do its part.
+	# One that sees the other die would do its part. The renewer first: stopped in a group of its own, it would be continued by
+	# the kernel when its parent dies.
 	# shellcheck disable=SC2086
 	kill -STOP "$1" $renewer
 	# shellcheck disable=SC2086
-	kill -KILL "$1" $renewer $command
+	kill -KILL $renewer "$1" $command
 }
 
 # ---- messages ----
