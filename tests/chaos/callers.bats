@@ -115,12 +115,18 @@ end_of() {
 	esac
 }
 
-# The script: it holds a mark for as long as its process lives, says which one that is, and waits to be told.
+# The script: it holds a mark for as long as the process lives that the lock is for, says which one that is, and waits to
+# be told. Within a pipe that is the shell above: of two that are killed at once either may end first.
 write_script() {
+	local open='exec 9>>"$LEDGER.mark"' above='' leave=''
+	if [ "$PLACE" = pipe ]; then
+		above=$open open='' leave='exec 9>&-'
+	fi
 	cat <<-END >body
 		$(call_of "$CALL")
-		exec 9>>"$LEDGER.mark"
+		$open
 		flock -n $MARK 9 || exit 8
+		$leave
 		sh -c 'echo \$PPID' 9>&- >whose
 		: >ready
 		read -r word <told
@@ -128,7 +134,7 @@ write_script() {
 	END
 	case $PLACE in
 	subshell) printf '(\n%s\n)\n:\n' "$(cat body)" ;;
-	pipe) printf 'echo x | {\n%s\n}\n:\n' "$(cat body)" ;;
+	pipe) printf '%s\necho x | {\n%s\n}\n:\n' "$above" "$(cat body)" ;;
 	*) cat body ;;
 	esac >script
 	printf 'all:\n\t@%s ./script\n' "$SHELL_NAME" >Makefile

@@ -261,7 +261,7 @@ entered() {
 count_overlaps() {
 	local line
 	while IFS= read -r line; do
-		violated "two inside: $line"
+		violated "two inside: $line${WHERE:+ ($WHERE)}"
 	done < <(grep ' overlap ' "$1")
 }
 
