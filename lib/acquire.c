@@ -212,7 +212,8 @@ bool rlock__waiter_needs_subscription(const struct rlock__waiter *waiter, size_t
 		server->hears_lock || !server->is_on_guard || rlock__waiter_is_fair(waiter);
 
 	/* A server that was started less than a lease ago publishes nothing when it begins to count. */
-	if (server->status != RLOCK_BUSY || server->state == RLOCK__SERVER_GRANTED_YOUNG)
+	if (server->status != RLOCK_BUSY || server->state == RLOCK__SERVER_GRANTED_YOUNG ||
+	    server->has_no_channels)
 		return false;
 	return !rlock__waiter_is_subscribed(server) || !hears_all;
 }

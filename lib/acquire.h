@@ -53,6 +53,7 @@ struct rlock__server {
 	bool is_on_guard; /* no other waiter finds out for it when the TTL is over, or what Java publishes */
 	bool has_turn_passed; /* of another waiter, which came first: a message has come since */
 	bool lacks_own_channel; /* the user has no right to our own channel: we can't be in the wake queue */
+	bool has_no_channels; /* a proxy, which knows no SUBSCRIBE: each of its tries is due by the clock */
 	int64_t retry_after_ms; /* by when the server wants another try, from now; 0: at once; -1: no wish */
 	int64_t kept_since_ms; /* the lock is kept for us there, while another slot or server does not grant it; 0: not since it was busy */
 	int64_t ttl_ms;

@@ -28,6 +28,9 @@
 #define SLEEP_MAX_MS 30000
 #define SLEEP_NO_TTL_MS 5000
 #define RETRY_JITTER_DIVISOR 16
+/* How long it sleeps where no message can come, in turns of different lengths. */
+#define POLL_MIN_MS 250
+#define POLL_MAX_MS 1000
 /*
  * How soon a waiter finds out that its server is the sentinels' master no more, though nothing has broken its stream.
  */
@@ -131,6 +134,17 @@ static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t 
 					rlock__waiter_try_end_ms(waiter, rlock_now_ms()));
 }
 
+/* It has none on the next connection either. */
+static enum rlock_status go_without_channels(struct rlock__waiter *waiter, size_t index)
+{
+	struct rlock__server *server = &waiter->servers[index];
+
+	rlock__connection_free(server->subscription);
+	server->subscription = NULL;
+	server->has_no_channels = true;
+	return RLOCK_OK;
+}
+
 /* Without the right to a channel of its own a waiter is woken by each release, as those of Redisson are. */
 static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
 {
@@ -147,6 +161,8 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 		server->is_on_guard = true;
 		status = open_subscription(waiter, index);
 	}
+	if (status == RLOCK_EUNSUPPORTED)
+		return go_without_channels(waiter, index);
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
@@ -240,6 +256,9 @@ static int64_t sleep_ms_of(const struct rlock__server *server)
 		sleep_ms = retry_after_ms;
 	else if (retry_after_ms >= 0)
 		sleep_ms = server->is_on_guard ? rlock__sooner(sleep_ms, retry_ms) : retry_ms;
+	if (server->has_no_channels)
+		sleep_ms = rlock__sooner(sleep_ms,
+					 POLL_MIN_MS + rlock__jitter_ms(POLL_MAX_MS - POLL_MIN_MS));
 	if (sleep_ms < SLEEP_MIN_MS)
 		return SLEEP_MIN_MS;
 	return rlock__sooner(sleep_ms, SLEEP_MAX_MS);

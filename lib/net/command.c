@@ -140,6 +140,13 @@ static bool is_acknowledgement(const redisReply *reply)
 		strcmp(reply->element[0]->str, "ssubscribe") == 0);
 }
 
+/* A proxy passes on the commands that it knows. The words are those of Redis, which Envoy has too, and its older ones. */
+static bool is_unknown(const redisReply *error)
+{
+	return strcasestr(error->str, "unknown command") != NULL ||
+	       strcasestr(error->str, "unsupported command") != NULL;
+}
+
 /* Until every channel is acknowledged. Messages between the acknowledgements are dropped: another try follows. */
 static bool take_acknowledgement(void *ctx, struct rlock__connection *connection, redisReply *reply,
 				 enum rlock_status *status_out)
@@ -156,6 +163,10 @@ static bool take_acknowledgement(void *ctx, struct rlock__connection *connection
 	if (rlock__request_follow(connection, reply->str))
 		*status_out = rlock__fail(&connection->error, RLOCK_ENET,
 					  "the lock has moved to another node");
+	else if (is_unknown(reply))
+		*status_out = rlock__fail(&connection->error, RLOCK_EUNSUPPORTED,
+					  "it has no SUBSCRIBE, as a proxy: a waiter tries again "
+					  "within a second, each time");
 	else
 		*status_out = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
 	return true;

@@ -6,6 +6,7 @@
 # shellcheck disable=SC2016
 
 load ../lib/helpers
+load ../lib/leftovers
 load ../lib/own_servers
 load ../lib/proxying
 
@@ -69,4 +70,29 @@ teardown() {
 	assert_line --regexp '^rlock: a: server requires a password: '
 	run -77 rlock run -u "$url" a c -- true
 	assert_line --regexp '^rlock: a: server requires a password: '
+}
+
+@test "a waiter tries again within a second where the server has no SUBSCRIBE, which -v says once" {
+	local verb more
+	local -A holder=([read]=write)
+	for verb in run fair read write sem; do
+		rm -f let-go
+		more=()
+		[ "$verb" != sem ] || more=(--permits 1)
+		in_background rlock "${holder[$verb]:-$verb}" "${more[@]}" d -- until_let_go
+		wait_until 5 is_above "$PID" until_let_go
+		in_background rlock "$verb" "${more[@]}" -v -w 60s d -- touch "ran-$verb" 2>"waited-$verb"
+		wait_until 10 has_tried 4 "waited-$verb"
+		assert [ ! -e "ran-$verb" ]
+		let_go
+		ended_with 0
+		assert_equal "$(grep -c SUBSCRIBE "waited-$verb")" 1
+		assert grep -q 'it has no SUBSCRIBE, as a proxy: a waiter tries again within a second, each time$' "waited-$verb"
+		assert [ -e "ran-$verb" ]
+	done
+}
+
+# has_tried COUNT FILE: a verbose waiter has, at least so often.
+has_tried() {
+	[ "$(grep -c 'asking to acquire' "$2")" -ge "$1" ]
 }
