@@ -370,19 +370,23 @@ static void check_replicas(struct check *check)
 		find(check, FINDING_OK, "%" PRId64, info->replicas);
 }
 
+static void check_sharding(struct check *check)
+{
+	if (check->info->is_sharded)
+		find(check, EXIT_CONFIG,
+		     "a proxy that keeps keys on several servers, and runs a script on one of them: "
+		     "give the URL of one server, or of their cluster");
+}
+
 static const struct {
 	const char *subject;
 	void (*look)(struct check *check);
 } node_checks[] = {
-	{ "version", check_version },
-	{ "role", check_role },
-	{ "tls", check_tls },
-	{ "sentinels", check_sentinels },
-	{ "memory", check_memory },
-	{ "eviction", check_eviction },
-	{ "persistence", check_persistence },
-	{ "config", check_config },
-	{ "replicas", check_replicas },
+	{ "version", check_version },     { "sharding", check_sharding },
+	{ "role", check_role },           { "tls", check_tls },
+	{ "sentinels", check_sentinels }, { "memory", check_memory },
+	{ "eviction", check_eviction },   { "persistence", check_persistence },
+	{ "config", check_config },       { "replicas", check_replicas },
 };
 
 static void on_server(void *ctx, const struct rlock_server_info *info)

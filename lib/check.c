@@ -229,6 +229,50 @@ static void count_sentinels(const struct rlock__connection *connection,
 		out->sentinels_answered += does_answer(connection, i);
 }
 
+/* ---- sharding ---- */
+
+/* Under so many keys a proxy before two servers leads to both of them. */
+#define SHARD_KEYS 16
+
+/* run_id of the server to which the index-th key leads; empty: it is denied. The user's rights have ~rlock_*. */
+static enum rlock_status run_of_key(struct rlock__connection *connection, int index,
+				    char out[RLOCK_FACT_MAX])
+{
+	char key[32];
+	const char *argv[] = { "EVAL", "return redis.call('INFO', 'server')", "1", key };
+	redisReply *reply = NULL;
+	enum rlock_status status;
+
+	out[0] = '\0';
+	(void)snprintf(key, sizeof(key), "rlock_check:%d", index);
+	status = rlock__command_run(connection, 4, argv, &reply);
+	if (status == RLOCK_OK && reply->type == REDIS_REPLY_STRING)
+		read_text(reply->str, "run_id", out, RLOCK_FACT_MAX);
+	if (reply != NULL)
+		freeReplyObject(reply);
+	return status;
+}
+
+/* A script runs on the server of its first key, and finds none of what its other keys have on theirs. */
+static enum rlock_status look_for_shards(struct rlock__connection *connection,
+					 struct rlock_server_info *out)
+{
+	char first[RLOCK_FACT_MAX], run[RLOCK_FACT_MAX];
+	enum rlock_status status;
+
+	if (rlock__connection_has_cluster(connection))
+		return RLOCK_OK;
+	status = run_of_key(connection, 0, first);
+	for (int i = 1; status == RLOCK_OK && first[0] != '\0' && i < SHARD_KEYS; i++) {
+		status = run_of_key(connection, i, run);
+		/* A node of a cluster denies the keys of other nodes. */
+		out->is_sharded |= run[0] != '\0' && strcmp(run, first) != 0;
+		if (out->is_sharded)
+			break;
+	}
+	return status;
+}
+
 /* ---- all of it ---- */
 
 struct telling {
@@ -242,13 +286,14 @@ static enum rlock_status on_node(void *ctx, struct rlock__connection *connection
 	struct rlock_server_info info = {
 		.certificate_s = -1, .config_sets = -1, .config_rewrites = -1, .has_snapshots = -1
 	};
+	enum rlock_status status;
 
 	take_default("", &info);
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
 		redisReply *reply = NULL;
 		const char *text = NULL;
-		enum rlock_status status = ask(connection, questions[i].words, &reply, &text);
 
+		status = ask(connection, questions[i].words, &reply, &text);
 		if (status == RLOCK_OK && text != NULL)
 			questions[i].take(text, &info);
 		if (reply != NULL)
@@ -258,6 +303,9 @@ static enum rlock_status on_node(void *ctx, struct rlock__connection *connection
 	}
 	tell_tls(connection, &info);
 	count_sentinels(connection, &info);
+	status = look_for_shards(connection, &info);
+	if (status != RLOCK_OK)
+		return status;
 	info.server = rlock_url_server(rlock__connection_server(connection));
 	telling->on_server(telling->ctx, &info);
 	return RLOCK_OK;

@@ -321,6 +321,7 @@ struct rlock_server_info {
 	int64_t certificate_s;             /* in how many seconds its certificate ends */
 	size_t sentinels;                  /* of the URL; 0: none */
 	size_t sentinels_answered;
+	bool is_sharded; /* it is a proxy, which keeps keys on several servers */
 };
 
 typedef void (*rlock_server_fn)(void *ctx, const struct rlock_server_info *info);

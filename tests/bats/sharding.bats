@@ -72,6 +72,14 @@ teardown() {
 	assert_line --regexp '^rlock: a: server requires a password: '
 }
 
+@test "check says that locks are not sound behind it, and that of one server are" {
+	run -78 rlock check
+	assert_line --regexp '^BAD +sharding +a proxy that keeps keys on several servers, and runs a script on one of them: '
+	assert_line --regexp '^NOT SOUND: .* see .*sharding'
+	run rlock check -u "unix://$SERVER_SOCKET"
+	refute_output --partial sharding
+}
+
 @test "a waiter tries again within a second where the server has no SUBSCRIBE, which -v says once" {
 	local verb more
 	local -A holder=([read]=write)
