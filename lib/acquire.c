@@ -251,8 +251,11 @@ const char *rlock__waiter_since(const struct rlock__waiter *waiter, size_t index
 #define LOST_SERVER_MS 60000
 /* The first reply was lost: retry this long, even without a wait time, to learn whether we hold the lock. */
 #define LOST_REPLY_MS 1000
-/* How long a slot that moves is retried, even without a wait time: no key of a new lock is at the new node yet. */
-#define MOVING_SLOT_MS 2000
+/*
+ * How long in all, even without a wait time, what passes by itself is retried: a slot that moves, since no key of a new lock
+ * is at the new node yet; a dead node of a cluster; sentinels that do not confirm the master.
+ */
+#define PASSING_MS 2000
 /* How often a request is repeated whose reply took too much of the lease. */
 #define SLOW_REPLIES_MAX 3
 /* How long the caller waits for the release of a lock whose grant came too late. */
@@ -317,26 +320,29 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 static bool has_lost_reply(const struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].may_be_held &&
+		if (waiter->servers[i].may_be_held && !waiter->servers[i].was_deposed &&
 		    !rlock__connection_is_open(waiter->places.at[i].connection))
 			return true;
 	return false;
 }
 
-static bool has_moving_slot(const struct rlock__waiter *waiter)
+static bool will_pass(const struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].was_denied &&
-		    rlock__connection_error(waiter->places.at[i].connection)->is_slot_moving)
+		if (waiter->servers[i].was_deposed ||
+		    (waiter->servers[i].status == RLOCK_ENET &&
+		     rlock__connection_error(waiter->places.at[i].connection)->will_pass))
 			return true;
 	return false;
 }
 
-static int64_t least_retry_ms(const struct rlock__waiter *waiter)
+/* Until when even a caller without a wait time retries. */
+static int64_t least_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
-	if (has_moving_slot(waiter))
-		return MOVING_SLOT_MS;
-	return has_lost_reply(waiter) ? LOST_REPLY_MS : 0;
+	int64_t end_ms = has_lost_reply(waiter) ? now_ms + LOST_REPLY_MS : now_ms;
+	int64_t passing_end_ms = will_pass(waiter) ? waiter->began_ms + PASSING_MS : end_ms;
+
+	return passing_end_ms > end_ms ? passing_end_ms : end_ms;
 }
 
 /*
@@ -345,7 +351,7 @@ static int64_t least_retry_ms(const struct rlock__waiter *waiter)
  */
 static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
-	int64_t least_ms = now_ms + least_retry_ms(waiter);
+	int64_t least_ms = least_end_ms(waiter, now_ms);
 
 	if (waiter->request->wait_ms >= 0)
 		return waiter->deadline_ms > least_ms ? waiter->deadline_ms : least_ms;
@@ -372,6 +378,10 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		waiter->pause_ms = 0;
 		waiter->retry_until_ms = retry_end_ms(waiter, now_ms);
 	}
+	/* The next try may take as long as the last one did. */
+	if (waiter->request->wait_ms == 0 && !has_lost_reply(waiter) &&
+	    now_ms + (now_ms - waiter->tried_ms) > waiter->retry_until_ms)
+		return RLOCK_ENET;
 	for (size_t i = 0; i < waiter->places.count; i++)
 		if (waiter->servers[i].subscription != NULL && !is_sound(waiter, i))
 			rlock__connection_close(waiter->servers[i].subscription);
@@ -471,8 +481,10 @@ static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 {
 	assert(waiter->hold != NULL);
 	for (;;) {
-		enum rlock_status status = try_until_fresh(waiter);
+		enum rlock_status status;
 
+		waiter->tried_ms = rlock_now_ms();
+		status = try_until_fresh(waiter);
 		if (status == RLOCK_OK)
 			return RLOCK_OK;
 		if (status == RLOCK_BUSY && !is_held_by_ancestor(waiter))

@@ -41,7 +41,8 @@ enum rlock__server_state {
 struct rlock__server {
 	enum rlock_status status; /* of the last try */
 	enum rlock__server_state state;
-	bool was_denied;    /* it answered that it can't serve us now */
+	bool was_denied; /* it answered that it can't serve us now */
+	bool was_deposed; /* it granted the lock, but the sentinels did not confirm that it is the master */
 	bool may_be_held;   /* a try was sent, and its reply is not known */
 	bool may_be_queued; /* in the queue, or as the writer that is next */
 	char since
@@ -77,7 +78,7 @@ struct rlock__waiter {
 	size_t failed_slot; /* which one could not be reached by the last try, from 1; 0: none */
 	struct rlock__places places;
 	struct rlock__server *servers; /* one a place */
-	int64_t began_ms, deadline_ms;
+	int64_t began_ms, deadline_ms, tried_ms;
 	int64_t report_at_ms;   /* when on_wait is due; INT64_MAX: not (any more) */
 	int64_t retry_until_ms; /* how long an unreachable server is retried; 0: all can be reached */
 	int64_t pause_ms;

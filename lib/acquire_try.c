@@ -454,6 +454,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	bool will_wait = waiter->request->wait_ms != 0;
 
 	server->status = answer->is_over ? answer->status : RLOCK_ENET;
+	server->was_deposed = false;
 	/* Before it answers so, a script has tried them. */
 	if (server->status == RLOCK_OK || server->status == RLOCK_BUSY)
 		rlock__hold_tried_rights(waiter->hold, waiter->hold->row->acquire,
@@ -535,7 +536,7 @@ static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 		if (!broadcast->answers[i].was_deposed)
 			continue;
 		waiter->servers[i].state = RLOCK__SERVER_UNKNOWN;
-		waiter->servers[i].may_be_held = true;
+		waiter->servers[i].may_be_held = waiter->servers[i].was_deposed = true;
 	}
 	return status;
 }

@@ -17,8 +17,8 @@ struct rlock__error {
 	size_t name_index;   /* of the request's name that the text is about */
 	bool is_unreachable; /* the text says that the server cannot be reached */
 	bool lacks_password; /* the text says that the source of the password had none */
-	bool is_slot_moving; /* the text says that the slot of the lock is on its way to another node */
-	int64_t held_ms;     /* for how long the owner that the text names has held the lock; -1 */
+	bool will_pass; /* the text says what a cluster mends by itself: a slot that moves, a dead node */
+	int64_t held_ms; /* for how long the owner that the text names has held the lock; -1 */
 	struct rlock_process process; /* of that owner */
 	size_t reply_len;             /* of the server's own words, which end the text */
 	char text[RLOCK_ERROR_MAX];

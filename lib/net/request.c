@@ -160,7 +160,7 @@ static enum rlock_status fail_unreachable(struct rlock__connection *connection)
 	(void)rlock__fail(&connection->error, RLOCK_ENET,
 			  "cannot reach %s, which serves the lock's slot: %s",
 			  connection->request.unreachable, connection->request.why_unreachable);
-	connection->error.is_unreachable = true;
+	connection->error.is_unreachable = connection->error.will_pass = true;
 	return RLOCK_ENET;
 }
 
@@ -254,6 +254,7 @@ static enum rlock_status fail_dead(struct rlock__connection *connection, const c
 		"no node of the cluster serves the lock: %s does not answer the others: %s",
 		rlock_escape(node, strlen(node), shown_node, sizeof(shown_node)),
 		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
+	connection->error.will_pass = true;
 	rlock__error_set_reply(&connection->error, shown);
 	return RLOCK_ENET;
 }

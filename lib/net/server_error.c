@@ -233,7 +233,7 @@ static enum rlock_status fail_no_password(struct rlock__error *error, const char
 			   words[0] != '\0' ? ": " : "", words);
 }
 
-/* shown: the same words, safe for a terminal. */
+/* shown: the same words, safe for a terminal. Not those of a slot that moves. */
 static enum rlock_status fail_by_words(struct rlock__error *error, const char *words,
 				       const char *shown)
 {
@@ -243,8 +243,6 @@ static enum rlock_status fail_by_words(struct rlock__error *error, const char *w
 		return fail_no_password(error, shown);
 	if (starts_with(words, NO_PASSWORD_TOO_LONG))
 		return fail_no_password(error, "");
-	if (is_slot_moving(words))
-		return rlock__fail(error, RLOCK_ENET, "denied by the server: %s", shown);
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		const struct meaning *meaning = &meanings[i];
 
@@ -263,6 +261,7 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 	char text[RLOCK_ERROR_MAX], shown[SHOWN_MAX];
 	enum rlock_status status;
 	const char *words;
+	bool is_moving;
 
 	(void)snprintf(text, sizeof(text), "%.*s",
 		       len < sizeof(text) ? (int)len : (int)sizeof(text) - 1, reply);
@@ -270,8 +269,10 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 		return missing_right(error, text, script);
 	words = without_script(text);
 	(void)rlock_escape(words, strlen(words), shown, sizeof(shown));
-	status = fail_by_words(error, words, shown);
-	error->is_slot_moving = is_slot_moving(words);
+	is_moving = is_slot_moving(words);
+	status = is_moving ? rlock__fail(error, RLOCK_ENET, "denied by the server: %s", shown)
+			   : fail_by_words(error, words, shown);
+	error->will_pass = is_moving || starts_with(words, "CLUSTERDOWN");
 	rlock__error_set_reply(error, shown);
 	return status;
 }

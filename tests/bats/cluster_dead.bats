@@ -39,6 +39,12 @@ is_down() {
 	on "$1" ask_server cluster info && [[ $ANSWER = *cluster_state:fail* ]]
 }
 
+# Without a wait time, too.
+is_retried() {
+	run -69 rlock run -nv "$NAME" -- touch begun
+	assert [ "$(grep -c 'asking to acquire' <<<"$output")" -gt 2 ]
+}
+
 @test "the node that has the lock's slot, and does not answer, is named, while the others lead to it" {
 	local port
 	port=$(port_of "$NODE")
@@ -48,6 +54,14 @@ is_down() {
 	run -69 rlock status "$NAME"
 	assert_output --partial "redis://127.0.0.1:$port/0, which serves the lock's slot: Connection refused"
 	assert [ ! -e begun ]
+	is_retried
+}
+
+@test "without a wait time a node that is dead for a moment only is tried again" {
+	needs_refuse
+	run -0 refuse refused rlock connect ECONNREFUSED 2 rlock run -n -u "redis+cluster://127.0.0.1:$(port_of 1)" "$NAME" -- touch begun
+	assert [ -s refused ]
+	assert [ -e begun ]
 }
 
 @test "the node that does not answer is named where the others only say that the cluster is down" {
@@ -60,4 +74,5 @@ is_down() {
 	run -69 rlock check
 	assert_output --partial "127.0.0.1:$port does not answer"
 	assert [ ! -e begun ]
+	is_retried
 }

@@ -171,6 +171,14 @@ is_answered() {
 	took_less 4 rlock run a -- true
 }
 
+@test "without a wait time the sentinels are not queried again when that took too long to do it twice in 2 s" {
+	freeze_sentinels 2 3
+	run -69 rlock run -nv a -- touch ran
+	assert_line --partial '1 of 3 sentinels has answered: a grant needs the majority of them'
+	assert_equal "$(grep -c 'asking to acquire' <<<"$output")" 1
+	assert [ ! -e ran ]
+}
+
 @test "a grant needs the majority of three sentinels, as a minority may not have heard of a failover" {
 	freeze_sentinels 1 3
 	run -69 rlock run --connect-timeout 0.4s a -- touch begun

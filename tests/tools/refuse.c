@@ -101,9 +101,17 @@ static const struct {
 	const char *name;
 	int number;
 } errors[] = {
-	{ "EAGAIN", EAGAIN }, { "EINTR", EINTR },   { "EIO", EIO },       { "EMFILE", EMFILE },
-	{ "ENFILE", ENFILE }, { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC }, { "EROFS", EROFS },
-	{ "ENOSYS", ENOSYS }, { "EPERM", EPERM },
+	{ "EAGAIN", EAGAIN },
+	{ "EINTR", EINTR },
+	{ "EIO", EIO },
+	{ "EMFILE", EMFILE },
+	{ "ENFILE", ENFILE },
+	{ "ENOMEM", ENOMEM },
+	{ "ENOSPC", ENOSPC },
+	{ "EROFS", EROFS },
+	{ "ENOSYS", ENOSYS },
+	{ "EPERM", EPERM },
+	{ "ECONNREFUSED", ECONNREFUSED },
 };
 
 struct wish {
