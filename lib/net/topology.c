@@ -507,17 +507,50 @@ static bool parse_place(const struct rlock__topology *topology, const char *text
 	       *port != 0;
 }
 
-/* Each line is "ID HOST:PORT@PORT,NAME FLAGS ...". */
+/* Each line is "ID HOST:PORT@PORT,NAME FLAGS ...", and FLAGS are words with commas between them. */
+struct node_line {
+	const char *place, *flags;
+	size_t place_len, flags_len;
+};
+
+static bool read_node_line(const char *line, size_t len, struct node_line *out)
+{
+	const char *place = memchr(line, ' ', len);
+	const char *flags =
+		place != NULL ? memchr(place + 1, ' ', len - (size_t)(place + 1 - line)) : NULL;
+
+	if (flags == NULL)
+		return false;
+	*out = (struct node_line){ place + 1, flags + 1, strcspn(place + 1, "@, "),
+				   strcspn(flags + 1, " \n") };
+	return true;
+}
+
+/* One with a '?' after it, too: not all nodes are sure of it yet. */
+static bool has_flag(const struct node_line *node, const char *flag)
+{
+	const char *end = node->flags + node->flags_len;
+	size_t flag_len = strlen(flag), len;
+
+	for (const char *at = node->flags; at < end; at += len + 1) {
+		len = strcspn(at, ",? \n");
+		if (len == flag_len && strncmp(at, flag, len) == 0)
+			return true;
+		len = strcspn(at, ", \n");
+	}
+	return false;
+}
+
 bool rlock__topology_find_dead(const char *nodes, char *out, size_t size)
 {
-	for (const char *line = nodes; line != NULL && line[0] != '\0';) {
+	for (const char *line = nodes; line[0] != '\0';) {
 		size_t len = strcspn(line, "\n");
-		const char *place = memchr(line, ' ', len);
-		const char *flags = place != NULL ? strpbrk(place + 1, " \n") : NULL;
+		struct node_line node;
 
-		if (flags != NULL && flags < line + len &&
-		    memmem(flags, strcspn(flags + 1, " \n") + 1, "fail", 4) != NULL) {
-			(void)snprintf(out, size, "%.*s", (int)strcspn(place + 1, "@ "), place + 1);
+		/* Without a replica the cluster serves all slots. */
+		if (read_node_line(line, len, &node) && has_flag(&node, "master") &&
+		    has_flag(&node, "fail")) {
+			(void)snprintf(out, size, "%.*s", (int)node.place_len, node.place);
 			return true;
 		}
 		line += len;

@@ -14,6 +14,7 @@
 #include "net/connection.h"
 #include "net/request.h"
 #include "net/command.h"
+#include "net/topology.h"
 #include "rlock.h"
 
 #include "parties.h"
@@ -228,8 +229,45 @@ static void check_full_backlog(void)
 	stop_all();
 }
 
+/* ---- a node that is dead ---- */
+
+static const struct {
+	const char *nodes, *dead, *name;
+} node_lists[] = {
+	{ "1 a:1@11 myself,master - 0 0 1 connected 0-9\n2 b:2@12,b.example master,fail - 1 2 3 "
+	  "disconnected 10-19\n",
+	  "b:2", "the node that failed" },
+	{ "1 a:1@11 myself,master - 0 0 1 connected 0-9\n2 [::1]:2@12 master,fail? - 1 2 3 "
+	  "connected 10-19\n",
+	  "[::1]:2", "one that seems to have failed" },
+	{ "1 a:1@11 slave,fail 2 0 0 1 connected\n2 b:2@12 master,fail - 1 2 3 disconnected "
+	  "10-19\n",
+	  "b:2", "a master, not a replica before it" },
+	{ "1 a:1@11 slave,fail 2 0 0 1 connected\n2 b:2@12 master - 1 2 3 connected 10-19\n", "",
+	  "no replica: its master serves the slot" },
+	{ "1 a:1@11 myself,slave,nofailover 2 0 0 1 connected\n2 b:2@12 master - 1 2 3 connected "
+	  "10-19\n",
+	  "", "none that takes part in no failover" },
+	{ "1 a:1@11 master,fail", "a:1", "a line without an end" },
+	{ "1 a:1@11", "", "a line that is cut" },
+	{ "", "", "no line" },
+};
+
+static void check_dead_node(void)
+{
+	for (size_t i = 0; i < COUNT_OF(node_lists); i++) {
+		char dead[64] = "";
+		bool is_found = rlock__topology_find_dead(node_lists[i].nodes, dead, sizeof(dead));
+
+		CHECK(is_found == (node_lists[i].dead[0] != '\0') &&
+			      strcmp(dead, node_lists[i].dead) == 0,
+		      "dead is %s", node_lists[i].name);
+	}
+}
+
 void test_request_failures(void)
 {
+	check_dead_node();
 	begin_parties();
 	check_failures();
 	check_closed_meanwhile();
