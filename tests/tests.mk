@@ -26,6 +26,7 @@ NEEDS_check-interop := interop
 NEEDS_check-model := model
 NEEDS_check-mutants := check
 NEEDS_check-rpm := rpm
+NEEDS_check-release := check
 NEEDS_check-servers := servers
 NEEDS_sanitize := check $(if $(SERVERS),servers)
 NEEDS_valgrind := check valgrind
@@ -99,6 +100,7 @@ $(BUILD)/valgrind/pidfd_signals.so: $(BUILD)/tests/valgrind/pidfd_signals.o
 # ---- runs ----
 
 bats := $(wildcard tests/bats/*.bats)
+release_bats := $(wildcard tests/release/*.bats)
 run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)'
 # Tests are slow when they are watched.
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
@@ -108,8 +110,12 @@ on_servers = SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh
 checked := all $(BUILD)/unit-tests $(BUILD)/property/model $(tools)
 
 .PHONY: check
-check: $(checked) ## run all tests, or FILES; installs what is missing
+check: $(checked) ## run all tests of the program, or FILES; installs what is missing
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(BUILD)/unit-tests $(bats))
+
+.PHONY: check-release
+check-release: all $(tools) ## what is published beside the program: packages, completions, recipes, examples, the words of documents
+	$(run_tests) RLOCK_BIN=$(BUILD)/rlock tests/run.sh $(or $(FILES),$(release_bats))
 
 .PHONY: unit
 unit: $(BUILD)/unit-tests ## run the tests that need no server
