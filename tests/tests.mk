@@ -51,7 +51,12 @@ $(BUILD)/fuzz/%: private TREE_LDFLAGS = -fsanitize=fuzzer $(SANITIZE) -Wl,--as-n
 $(BUILD)/fuzz/%.o: %.c $(BUILD)/fuzz/flags
 	$(call compile,$(firstword $(subst /, ,$<)))
 
-$(TREES:%=%/unit-tests): %/unit-tests: $(addprefix %/,$(filter tests/unit/%,$(OBJECTS))) %/cli.a %/librlock.a
+# main() under another name, for the unit tests to call.
+$(TREES:%=%/unit/main.o): %/unit/main.o: cli/main.c %/flags
+	$(call compile,cli) -Dmain=rlock_main -Wno-missing-prototypes
+-include $(wildcard $(TREES:%=%/unit/main.d))
+
+$(TREES:%=%/unit-tests): %/unit-tests: $(addprefix %/,$(filter tests/unit/%,$(OBJECTS))) %/unit/main.o %/cli.a %/librlock.a
 	$(link)
 
 $(TREES:%=%/property/model): %/property/model: $(addprefix %/,$(filter tests/property/%,$(OBJECTS))) %/librlock.a

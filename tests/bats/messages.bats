@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=computes
-# What rlock says to people: what happened first, then why, then what to do; and the list of all that it can say.
+# What rlock says to people: what happened first, then why, then what to do. The list of all that it can say is compared by
+# help.bats.
 
 load ../lib/helpers
 load ../lib/leftovers
@@ -17,21 +18,6 @@ teardown() {
 }
 
 ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9]{2}'
-
-@test "tests/messages.txt lists every message of the sources" {
-	run -0 "$BATS_TEST_DIRNAME/../../tools/messages.py" --check
-}
-
-@test "each message that rlock(1) explains is one of the program's" {
-	local part
-	sed -n '/^\.Sh DIAGNOSTICS/,/^\.Sh SEE/s/^\.It //p' "$BATS_TEST_DIRNAME/../../man/rlock.1" |
-		sed 's/Li //g; s/Pq Ar [A-Z]*/\n/g; s/Ar [A-Z]*/\n/g; s/ , /\n/g' |
-		sed 's/^[ :]*//; s/[ :]*$//' | grep ' ' >parts
-	assert [ "$(wc -l <parts)" -gt 15 ]
-	while read -r part; do
-		run -0 grep -F -- "$part" "$BATS_TEST_DIRNAME/../messages.txt"
-	done <parts
-}
 
 @test "with -v rlock says after which time the lock was acquired and released" {
 	run -0 rlock run -v nightly -- true
@@ -97,11 +83,6 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 @test "an upgrade says what to do instead" {
 	run -64 rlock read nightly -- rlock write nightly -- true
 	assert_output 'rlock: nightly: an upgrade of a read lock would be a deadlock: release the read lock first, or begin with the write lock'
-}
-
-@test "a quorum that is too small says why" {
-	run -64 rlock run -u redis://a -u redis://b -u redis://c --quorum 1 nightly -- true
-	assert_output 'rlock: --quorum 1: of 3 servers it takes 2 to 3: with fewer, two owners could hold the lock at one time'
 }
 
 @test "where a wrong password is from stands before the server's words" {

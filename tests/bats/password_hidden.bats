@@ -68,18 +68,14 @@ waits() {
 	assert_output "redis://:$SECRET@$PLACE"
 }
 
+# Of wrong lines: unit/test_usage.c and unit/test_config.c.
 @test "no message has a password in it" {
 	local url
 	want_password
 	run rlock run -v -u "redis://:$SECRET@$PLACE" a -- true
 	assert_output --partial "redis://$PLACE"
 	refute_output --partial "$SECRET"
-	for url in "redis://:$SECRET@127.0.0.1:1" "redis://ci:$SECRET@$PLACE/x" "redis://ci:$SECRET@:x" \
-		"http://ci:$SECRET@$PLACE" "redis:/ci:$SECRET@$PLACE" "ci:$SECRET@$PLACE" "redis://ci:$SECRET" \
-		"redis://ci:$SECRET@$PLACE?x=1" "redis://ci:$SECRET/@$PLACE" "redis://ci:$SECRET@x@$PLACE" \
-		"redis://ci:$SECRET%@$PLACE" "rediss://ci:$SECRET@$PLACE" "redis://$PLACE?password=$SECRET" \
-		"redis://$PLACE?auth=$SECRET" "redis://$PLACE?db=1&user=ci&token=$SECRET" "redis:$PLACE?auth=$SECRET" \
-		"$SECRET@$PLACE" "redis//$SECRET@$PLACE" "redis://$PLACE $SECRET@$PLACE"; do
+	for url in "redis://:$SECRET@127.0.0.1:1" "rediss://ci:$SECRET@$PLACE" "redis://ci:$SECRET@:x"; do
 		run rlock run -v -u "$url" a -- true
 		assert_failure
 		refute_output ''
@@ -87,26 +83,7 @@ waits() {
 		RLOCK_URL=$url run rlock run -v a -- true
 		assert_failure
 		refute_output --partial "$SECRET"
-		run rlock run -u "$url" a true
-		refute_output --partial "$SECRET"
-		run rlock -u "$url" run a -- true
-		refute_output --partial "$SECRET"
 	done
-}
-
-@test "a bad line of the configuration file is told without the password in it" {
-	printf 'url = redis://ci:%s@localhost:x\n' "$SECRET" >rlock.conf
-	run rlock run --config rlock.conf a -- touch ran
-	assert_refused 78 rlock.conf:1
-	printf 'url = %s@localhost\n' "$SECRET" >rlock.conf
-	run rlock run --config rlock.conf a -- touch ran
-	assert_refused 78 rlock.conf:1
-	printf 'redis://ci:%s@localhost\n' "$SECRET" >rlock.conf
-	run rlock run --config rlock.conf a -- touch ran
-	assert_refused 78 rlock.conf:1
-	printf 'redis://ci:%s@localhost = x\n' "$SECRET" >rlock.conf
-	run rlock run --config rlock.conf a -- touch ran
-	assert_refused 78 rlock.conf:1
 }
 
 @test "of several URLs in one line each is shown, but for its secrets" {
@@ -115,13 +92,6 @@ waits() {
 	run -69 env -u RLOCK_URL rlock check --config rlock.conf
 	assert_output --regexp "unix://$PWD/none redis://:\*+@$PLACE, from "
 	refute_output --partial "$SECRET"
-}
-
-@test "a name or another word with an @ in it is shown as it is" {
-	run -64 rlock run -u "redis://$PLACE" deploy@web1 'https://ci/job?id=5' --note me@host true
-	assert_output --partial "redis://$PLACE deploy@web1 "
-	run -64 rlock run --note me@host deploy@web1 true
-	assert_output --partial ' --note me@host deploy@web1 -- true'
 }
 
 @test "the command finds no password in its environment that the caller had not put there" {

@@ -15,6 +15,7 @@
 #define UNIT_TESTS(X)                                                                              \
 	X(acquire)                                                                                 \
 	X(command)                                                                                 \
+	X(config)                                                                                  \
 	X(decimal)                                                                                 \
 	X(duration)                                                                                \
 	X(hold)                                                                                    \
@@ -30,6 +31,7 @@
 	X(server_error)                                                                            \
 	X(shell)                                                                                   \
 	X(text)                                                                                    \
+	X(usage)                                                                                   \
 	X(url)                                                                                     \
 	X(url_hide)                                                                                \
 	X(url_refused)                                                                             \

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# The help: -h is short, --help has everything, what they say is what the program has, and their examples work.
+# The help: -h is short, --help has everything, what they say is what the program and the manual have, and their examples
+# work. And the list of all that rlock can say.
 
 # What run sets is read within each test.
 # shellcheck disable=SC2030,SC2031
@@ -46,16 +47,6 @@ fits_screen() {
 }
 fits_width() {
 	refute_output --regexp $'[^\n]{81}'
-}
-
-# refused ARGUMENT...: status 64, and one line on standard error, which is the output from here on.
-refused() {
-	run -64 --separate-stderr rlock "$@"
-	assert_output ''
-	# shellcheck disable=SC2154
-	output=$stderr
-	refute_output --regexp $'\n'
-	fits_width
 }
 
 # ---- of rlock as a whole ----
@@ -183,20 +174,6 @@ refused() {
 	run -0 diff <(rlock run -h) <(rlock run -nh a)
 }
 
-@test "-h is no help where it is the value of an option, or the command's" {
-	run -0 rlock run --note -h a -- echo ran
-	assert_output ran
-	run -0 rlock run a -- echo -h --help
-	assert_output -- '-h --help'
-}
-
-@test "help that cannot be written is a failure" {
-	run -71 sh -c 'rlock help run >/dev/full'
-	assert_output --regexp '^rlock: '
-	run -71 sh -c 'rlock run -h >/dev/full'
-	run -71 sh -c 'rlock -h >/dev/full'
-}
-
 # ---- exit codes ----
 
 @test "help run has the exit codes that the program has, and no other" {
@@ -238,6 +215,73 @@ refused() {
 	run -0 diff named <(cd "$TOP/man" && printf '%s\n' ./*.[1-9] | sed 's,^\./,,' | sort)
 }
 
+# The options in help's words: "-u --url URL".
+options_in_help() {
+	rlock help "$1" | sed -nE 's/^  (    |(-.),( ))(--[a-z-]+(\[=[A-Z]+\])?)( [^ ]+)?(  .*)?$/\2\3\4\6/p'
+}
+
+# The same from the manual.
+options_in_manual() {
+	sed -nE '/^\.Sh OPTIONS/,/^\.Sh/s/^\.It (Fl .*)/\1/p' "$TOP/man/rlock.1" |
+		sed -E 's/(^| , )Fl ([a-zA-Z]) , Fl Fl/\1Fl \2 Fl Fl/g; s/ , Fl/\nFl/g' |
+		sed -E 's/ Ns Op = Ns Ar (.*)/[=\1]/; s/Fl Fl /--/; s/Fl ([a-zA-Z])/-\1/; s/ (Ar|Cm)//g; s/ \| /|/g'
+}
+
+# options_of VERB...: the long names of their options, without the dashes, one a line.
+options_of() {
+	local verb
+	for verb; do
+		rlock help "$verb" | grep -oE '^ +(-., )?--[a-z-]+' | sed 's/.*--//'
+	done | sort -u
+}
+
+@test "the manual has every option that help has, and no other" {
+	local verb
+	for verb in $(verbs); do
+		options_in_help "$verb"
+	done | sort -u >help
+	options_in_manual | sed '/^-V --version$/d' | sort >manual
+	assert [ "$(wc -l <help)" -gt 20 ]
+	run -0 diff help manual
+}
+
+@test "the manual shows every verb that help has, and no other" {
+	verbs | sort >help
+	sed -nE '/^\.Sh SYNOPSIS/,/^\.Sh D/s/^\.Cm ([a-z]+( \| [a-z]+)*)$/\1/p; /^\.Sh COM/,/^\.Sh OPT/s/^\.Cm ([rw]lock)$/\1/p' \
+		"$TOP/man/rlock.1" | sed 's/ | /\n/g' | sort >manual
+	run -0 diff help manual
+}
+
+@test "rlock.conf(5) lists the options that belong to a single call, and the fuzzer knows the others" {
+	local option
+	for option in $(options_of run sem unlock renew status list check); do
+		echo "$option = x" >conf
+		run rlock check --config conf
+		if [[ "$output" = *'only for the command line'* ]]; then
+			echo "$option"
+		else
+			grep -q "^\"$option = " "$TOP/tests/fuzz/config.dict"
+		fi
+	done >refused
+	run -0 diff refused <(sed -n '/belong to a single call/,/^An option/s/^\.Cm //p' "$TOP/man/rlock.conf.5" |
+		tr -d ' .' | tr ',' '\n' | sort)
+}
+
+@test "tests/messages.txt lists every message of the sources" {
+	run -0 "$TOP/tools/messages.py" --check
+}
+
+@test "each message that rlock(1) explains is one of the program's" {
+	local part
+	sed -n '/^\.Sh DIAGNOSTICS/,/^\.Sh SEE/s/^\.It //p' "$TOP/man/rlock.1" |
+		sed 's/Li //g; s/Pq Ar [A-Z]*/\n/g; s/Ar [A-Z]*/\n/g; s/ , /\n/g' |
+		sed 's/^[ :]*//; s/[ :]*$//' | grep ' ' >parts
+	assert [ "$(wc -l <parts)" -gt 15 ]
+	while read -r part; do
+		run -0 grep -F -- "$part" "$TOP/tests/messages.txt"
+	done <parts
+}
+
 # groups PATTERN: "GROUP --option" for each option of the lines that fit PATTERN, by a word of the heading above.
 groups() {
 	awk -v pattern="$1" '
@@ -264,40 +308,6 @@ groups() {
 	sed -n '/^\.Sh OPTIONS/,/^\.Sh ENV/p' "$TOP/man/rlock.1" | sed 's/Fl Fl /--/g' | groups '^\.It Fl|^\.It --' |
 		grep -v -- --version >shown
 	run -0 diff there <(sort -u shown)
-}
-
-# ---- a wrong verb, or none ----
-
-@test "without a verb one line says so, and where help is" {
-	refused
-	assert_output "rlock: a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND"
-}
-
-@test "for a wrong verb one line names the nearest one, and where help is" {
-	refused unlok nightly
-	assert_output "rlock: 'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly"
-	refused statsu
-	assert_output "rlock: 'statsu' is not a verb: see 'rlock help', or try: rlock status NAME"
-	refused rn
-	assert_output "rlock: 'rn' is not a verb: see 'rlock help', or try: rlock run NAME -- COMMAND"
-	refused chek
-	assert_output "rlock: 'chek' is not a verb: see 'rlock help', or try: rlock check"
-	refused hlep
-	assert_output "rlock: 'hlep' is not a verb: see 'rlock help', or try: rlock help"
-}
-
-@test "for a wrong verb that is near none, one line says where help is" {
-	refused frobnicate a
-	assert_output "rlock: 'frobnicate' is not a verb: see 'rlock help'"
-	refused help frobnicate
-	assert_output "rlock: 'frobnicate' is not a verb: see 'rlock help'"
-}
-
-@test "help on a wrong verb names the nearest one" {
-	refused help unlok
-	assert_output "rlock: 'unlok' is not a verb: see 'rlock help', or try: rlock help unlock"
-	refused help run lock
-	assert_output 'rlock: help takes one verb: try: rlock help run'
 }
 
 # ---- examples ----

@@ -1,0 +1,41 @@
+/*
+ * rlock itself, called with a line as a user types it, in a child of the tests; and a server that ought not to be asked.
+ */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SAID_MAX 16384
+
+/* How a call ended, and what it printed. */
+struct said {
+	int status; /* -1: not by itself */
+	char out[SAID_MAX], err[SAID_MAX];
+};
+
+/* Before the first call: RLOCK_URL leads to a listener, and RLOCK_CONFIG to a file that is empty. */
+void program_setup(void);
+/* No call made a connection to the listener. */
+bool program_asked_no_server(void);
+/* And after the last one. */
+void program_teardown(void);
+
+/* The port of the listener on 127.0.0.1. */
+int program_port(void);
+
+/* The configuration file, and have it say so much. */
+const char *program_config(void);
+void program_configure(const char *text, size_t len);
+
+/* What rlock does, called with these words. Blanks are between words; in single quotes they are part of one. */
+void program_call(const char *line, struct said *said);
+
+/* Whether the text is said, where " ... " may be anything. NULL: any is. */
+bool program_says(const char *said, const char *text);
+
+/* The call has ended with that status, has printed nothing, and has said one line with that text, as above. */
+bool program_refused(const struct said *said, int status, const char *text);
+
+#endif

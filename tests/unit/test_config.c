@@ -1,0 +1,254 @@
+/*
+ * The lines of the configuration file: what may stand in one, and that a bad one is told with file and line, before
+ * any server is asked. Which file is read, and whose it may be, is told by config.bats.
+ */
+#include <stdlib.h>
+
+#include "options/load.h"
+#include "options/opts.h"
+#include "options/table.h"
+#include "verbs.h"
+
+#include "program.h"
+#include "unit.h"
+#include "urls.h"
+
+#define SECRET "sEcReT"
+
+/* ---- a bad line ---- */
+
+static const struct {
+	const char *text;
+	int line;
+	const char *said;
+} bad[] = {
+	/* no option */
+	{ "# comment\ndb = 0\nfrobnicate\n", 3, "option = value" },
+	{ "\n= 3\n", 2, "option" },
+	{ "db = 0\nfrobnicate = 3\n", 2, "frobnicate" },
+	{ "db = 0\n--wait = 3s\n", 2, "--wait" },
+	{ "w = 3s\n", 1, "'w'" },
+	{ "no-wai = yes\n", 1, "no-wai" },
+	{ "No-Wait = yes\n", 1, "No-Wait" },
+	/* a mistyped one */
+	{ "pasword-file = " SECRET "\n", 1, "try: password-file" },
+	{ "password_file = " SECRET "\n", 1, "try: password-file" },
+	{ "password = " SECRET "\n", 1, "try: password-file" },
+	{ "timeout = 3s\n", 1, "try: wait" },
+	/* a wrong value */
+	{ "wait = soon\n", 1, "'soon'" },
+	{ "\nttl = 10ms\n", 2, "'10ms'" },
+	{ "url =\n", 1, "url" },
+	{ "url = http://localhost\n", 1, "http" },
+	{ "conflict-exit-code = 256\n", 1, "'256'" },
+	{ "no-wait = true\n", 1, "no-wait" },
+	{ "no-wait = 1\n", 1, "no-wait" },
+	{ "no-wait = Yes\n", 1, "no-wait" },
+	{ "no-wait =\n", 1, "no-wait" },
+	{ "no-wait = on\n", 1, "no-wait" },
+	/* twice, or not together */
+	{ "ttl = 3s\ndb = 0\nttl = 4s\n", 3, "ttl" },
+	{ "no-wait = yes\nno-wait = no\n", 2, "no-wait" },
+	{ "ttl = 3s\ndb = 0\ndb = 0\n", 3, "db" },
+	{ "db = 0\nno-wait = yes\nwait = 3s\n", 3, "wait" },
+	{ "lease = 3s\nttl = 3s\n", 2, "ttl" },
+	{ "url = redis://a/2\ndb = 2\n", 2, "db" },
+	{ "url = redis://a\nurl = redis://b\nurl = http://x\n", 3, "http" },
+	/* a password in it */
+	{ "url = redis://ci:" SECRET "@localhost:x\n", 1, "port" },
+	{ "url = " SECRET "@localhost\n", 1, "url" },
+	{ "redis://ci:" SECRET "@localhost\n", 1, "option = value" },
+	{ "redis://ci:" SECRET "@localhost = x\n", 1, "option" },
+};
+
+static void check_bad_line(const char *line, const char *text, size_t len, int number,
+			   const char *said_of_it)
+{
+	char want[128];
+	struct said said;
+
+	program_configure(text, len);
+	(void)snprintf(want, sizeof(want), "%s:%d: ... %s", program_config(), number, said_of_it);
+	program_call(line, &said);
+	if (CHECK(program_refused(&said, 78, want) && strstr(said.err, SECRET) == NULL,
+		  "the file '%.80s' is refused", shown(text)))
+		return;
+	(void)printf("# want %s\n", want);
+	(void)printf("# got  %d: %s\n", said.status, shown(said.err));
+}
+
+static void check_bad(void)
+{
+	for (size_t i = 0; i < COUNT_OF(bad); i++)
+		check_bad_line("run a -- true", bad[i].text, strlen(bad[i].text), bad[i].line,
+			       bad[i].said);
+	/* Even where the command line says better. */
+	check_bad_line("run -t 3s a -- true", "db = 0\nttl = soon\n", 18, 2, "'soon'");
+	check_bad_line("run a -- true", "db = 0\nttl = 3\0s\n", 17, 2, "NUL");
+}
+
+/* What several lines are together has no line; nor has what the environment says, which is no mistake of the file's. */
+static void check_bad_together(void)
+{
+	static const struct {
+		const char *text, *said;
+	} all[] = {
+		{ "url = redis://a\nurl = redis://b\nurl = redis://a\n", "twice" },
+		{ "url = redis://a\nurl = local:\n", "local:" },
+		{ "url = redis://a redis://b redis://c\nquorum = 1\n", "quorum" },
+		{ "url = redis://a redis://b redis://c\nquorum = most\n", "quorum" },
+	};
+	char *before = strdup(getenv("RLOCK_URL"));
+	struct said said;
+
+	if (before == NULL)
+		abort();
+	(void)unsetenv("RLOCK_URL");
+	for (size_t i = 0; i < COUNT_OF(all); i++) {
+		program_configure(all[i].text, strlen(all[i].text));
+		program_call("run a -- true", &said);
+		CHECK(program_refused(&said, 78, all[i].said), "the file '%s' is refused: %s",
+		      shown(all[i].text), shown(said.err));
+	}
+	(void)setenv("RLOCK_URL", "http://localhost", 1);
+	program_configure("db = 0\n", 7);
+	program_call("run a -- true", &said);
+	CHECK(program_refused(&said, 64, "RLOCK_URL"),
+	      "a bad value in the environment is the user's mistake, not the file's");
+	(void)setenv("RLOCK_URL", before, 1);
+	free(before);
+}
+
+/* ---- what may stand in it ---- */
+
+/* What rlock VERB makes of the file. NULL: it is refused. The caller frees it by load_free(). */
+static struct opts *load(const char *verb, const char *text, size_t len)
+{
+	static struct opts opts;
+	char words[][8] = { "rlock", "", "a", "--", "true" };
+	char *argv[] = { words[0], words[1], words[2], words[3], words[4], NULL };
+	bool is_done = false, has_command = strcmp(verb, "run") == 0;
+
+	(void)strcpy(words[1], verb);
+	if (!has_command)
+		argv[3] = NULL;
+	program_configure(text, len);
+	return load_opts(verbs_find(verb), has_command ? 5 : 3, argv, &opts, &is_done) == 0 ? &opts
+											    : NULL;
+}
+
+static const struct {
+	const char *text;
+	int64_t wait_ms;
+	const char *note;
+} good[] = {
+	{ "", -1, NULL },
+	{ "# wait = 1s\n", -1, NULL },
+	{ "# a comment\n\n   \n\t#another\n  note=x  \n\twait\t =  2s \t\n", 2000, "x" },
+	{ "note = x\r\nwait = 2s", 2000, "x" },
+	{ "note = a = b  c\n", -1, "a = b  c" },
+	{ "no-wait = no\nquiet = no\nkill-child = no\nwait = 2s\n", 2000, NULL },
+	{ "no-wait = yes\n", 0, NULL },
+};
+
+static void check_good(void)
+{
+	for (size_t i = 0; i < COUNT_OF(good); i++) {
+		struct opts *opts = load("run", good[i].text, strlen(good[i].text));
+
+		if (!CHECK(opts != NULL, "the file '%s' is read", shown(good[i].text)))
+			continue;
+		CHECK_NUMBER(opts->wait_ms, good[i].wait_ms, "it has the wait time");
+		CHECK_STRING(opts->note, good[i].note, "it has the note");
+		load_free(opts);
+	}
+}
+
+/* Options of a command, and of another verb, disturb none that has no use for them. */
+static void check_other_verbs(void)
+{
+	static const char text[] =
+		"at-least = 20s\nmax-run = 1s\nkill-child = yes\nttl = 20s\nnote = x\n";
+	struct opts *opts = load("status", text, strlen(text));
+
+	if (CHECK(opts != NULL, "a file with options of other verbs is read")) {
+		CHECK_NUMBER(opts->max_run_ms, 0, "they don't count");
+		load_free(opts);
+	}
+}
+
+/* A comment may be of any length, and a line that is none may not. */
+static void check_long_lines(void)
+{
+	static char text[80000];
+	size_t len = (size_t)snprintf(text, sizeof(text), "# %050000d\n", 0);
+	struct opts *opts = load("run", text, len);
+
+	if (CHECK(opts != NULL, "a file with a long comment is read"))
+		load_free(opts);
+	len += (size_t)snprintf(text + len, sizeof(text) - len, "note = %020000d\n", 0);
+	check_bad_line("run a -- true", text, len, 2, "the line is too long");
+}
+
+/* ---- each option ---- */
+
+/* A value that the option takes. */
+static const char *value_of(const struct opt *opt)
+{
+	switch (opt->type) {
+	case TYPE_DURATION:
+		return "3s";
+	case TYPE_NUMBER:
+		return "1";
+	case TYPE_URLS:
+		return "redis://h";
+	case TYPE_QUORUM:
+		return "all";
+	case TYPE_CHOICE:
+		return strcmp(opt->name, "on-lost") == 0 ? "term" : "json";
+	default:
+		return opt->value == NULL ? "yes" : "x";
+	}
+}
+
+/* It can stand in the file, and needs a value there; or it is for a single call, and is refused as such. */
+static void check_option(const struct opt *opt)
+{
+	struct opts *opts;
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "%s = %s\n", opt->name, value_of(opt));
+	if ((opt->scope & FOR_FILE) == 0) {
+		check_bad_line("run a -- true", text, strlen(text), 1, "only for the command line");
+		return;
+	}
+	opts = load("run", text, strlen(text));
+	if (CHECK(opts != NULL, "the file '%s = %s' is read", opt->name, value_of(opt)))
+		load_free(opts);
+	(void)snprintf(text, sizeof(text), "\n%s =\n", opt->name);
+	check_bad_line("run a -- true", text, strlen(text), 2, opt->name);
+}
+
+static void check_options(void)
+{
+	size_t for_file = 0;
+
+	for (size_t i = 0; i < OPT_COUNT; i++) {
+		check_option(&opt_table[i]);
+		for_file += (opt_table[i].scope & FOR_FILE) != 0 ? 1 : 0;
+	}
+	CHECK(for_file > 20, "most options can stand in the file");
+}
+
+void test_config(void)
+{
+	program_setup();
+	check_bad();
+	check_bad_together();
+	check_good();
+	check_other_verbs();
+	check_long_lines();
+	check_options();
+	CHECK(program_asked_no_server(), "no server was asked anything");
+	program_teardown();
+}

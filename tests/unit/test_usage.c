@@ -1,0 +1,427 @@
+/*
+ * What was typed wrongly is told in one line, with status 64, and no server is asked anything: the verb, options, their
+ * values, names, and what does not go together. What was meant is shown, and no password is.
+ */
+#include <stdlib.h>
+
+#include "program.h"
+#include "unit.h"
+#include "urls.h"
+
+#define SECRET "sEcReT"
+
+/* Of what is said, " ... " may be anything. */
+struct line {
+	const char *line, *said;
+};
+
+static const struct line verbs[] = {
+	/* none, or none that there is */
+	{ "", "a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND" },
+	{ "frobnicate a", "'frobnicate' is not a verb: see 'rlock help'\n" },
+	{ "frobnicate", "'frobnicate' is not a verb: see 'rlock help'\n" },
+	{ "''", "''" },
+	{ "help frobnicate", "'frobnicate' is not a verb: see 'rlock help'\n" },
+	{ "help unlok", "'unlok' is not a verb: see 'rlock help', or try: rlock help unlock\n" },
+	{ "help run lock", "help takes one verb: try: rlock help run\n" },
+	/* a mistyped one */
+	{ "rnu a -- touch ran", "try: rlock run a -- touch ran\n" },
+	{ "unlok nightly",
+	  "'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly\n" },
+	{ "statsu", "'statsu' is not a verb: see 'rlock help', or try: rlock status NAME\n" },
+	{ "rn", "'rn' is not a verb: see 'rlock help', or try: rlock run NAME -- COMMAND\n" },
+	{ "chek", "'chek' is not a verb: see 'rlock help', or try: rlock check\n" },
+	{ "hlep", "'hlep' is not a verb: see 'rlock help', or try: rlock help\n" },
+	/* left out, or not in its place */
+	{ "nightly -- touch ran", "try: rlock run nightly -- touch ran\n" },
+	{ "nightly -n 'a b' -- touch ran", "try: rlock run nightly -n 'a b' -- touch ran\n" },
+	{ "-n nightly -- touch ran", "rlock run -n nightly -- touch ran\n" },
+	{ "-n -w 3s run a -- touch ran", "rlock run -n -w 3s a -- touch ran\n" },
+	{ "--note=x run a -- touch ran", "rlock run --note=x a -- touch ran\n" },
+	{ "--no-wait", "verb" },
+	/* another program's */
+	{ "ls a", "try: rlock list a\n" },
+	{ "info a", "try: rlock status a\n" },
+	{ "release a", "try: rlock unlock a\n" },
+	{ "break a", "try: rlock unlock --force a\n" },
+	{ "extend a", "try: rlock renew a\n" },
+	{ "acquire a", "try: rlock lock --pid $$ a\n" },
+	{ "acquire a -- touch ran", "'acquire' is not a verb ... try: rlock run a -- touch ran\n" },
+	{ "with a -- touch ran", "'with' is not a verb ... try: rlock run a -- touch ran\n" },
+	{ "exec a -- touch ran", "'exec' is not a verb ... try: rlock run a -- touch ran\n" },
+	{ "acquire a touch ran", "try: rlock run a -- touch ran\n" },
+	{ "with a touch ran", "try: rlock run a -- touch ran\n" },
+	{ "exec a touch ran", "try: rlock run a -- touch ran\n" },
+	{ "exec a", "try: rlock run a -- COMMAND\n" },
+	{ "unlock -f a", "try: rlock unlock --force a\n" },
+};
+
+static const struct line options[] = {
+	/* none that there is */
+	{ "run --frobnicate a -- touch ran", "--frobnicate" },
+	{ "run a --frobnicate=3 -- touch ran", "--frobnicate" },
+	{ "run -nZ a -- touch ran", "-Z" },
+	{ "unlock -Z a", "-Z" },
+	{ "run -! a -- touch ran", "no such option '-!'" },
+	{ "run -# a -- touch ran", "no such option '-#'" },
+	{ "run -% a -- touch ran", "no such option '-%'" },
+	{ "run -& a -- touch ran", "no such option '-&'" },
+	/* a mistyped one, or another program's */
+	{ "run --wiat 3s a -- touch ran", "no such option '--wiat': try: --wait\n" },
+	{ "unlock --conect-timeout=3s a",
+	  "no such option '--conect-timeout': try: --connect-timeout\n" },
+	{ "unlock --tll 3s a", "no such option '--tll': see 'rlock help unlock'\n" },
+	{ "lock --timeout 3s a", "no such option '--timeout': try: --wait\n" },
+	{ "run --nonblock a -- touch ran", "no such option '--nonblock': try: --no-wait\n" },
+	/* another verb's */
+	{ "run --force a -- touch ran", "--force" },
+	{ "unlock --note x a", "--note" },
+	{ "renew -w 3s a", "-w" },
+	{ "unlock --ttl 3s a", "--ttl" },
+	/* with a value, or without one */
+	{ "run --quiet=3 a -- touch ran", "--quiet takes no value" },
+	{ "run --fenc=1 a -- touch ran", "--fence takes no value" },
+	{ "run --no-wait=yes a -- touch ran", "--no-wait" },
+	{ "run --verbose=2 a -- touch ran", "--verbose" },
+	{ "run a -w -- touch ran", "-w" },
+	{ "run a --wait -- touch ran", "--wait" },
+	{ "unlock a -u", "-u" },
+	{ "status --watch 5 a", "try: rlock status --watch=5 a\n" },
+	/* an abbreviation that fits two */
+	{ "run --no x a -- touch ran", "--no" },
+	{ "lock --con 5s a", "--con" },
+	/* a dash of a web page */
+	{ "run –wait 5 a -- touch ran", "try: rlock run --wait 5 a -- touch ran\n" },
+	{ "run a –n -- touch ran", "try: rlock run a -n -- touch ran\n" },
+	{ "run a — touch ran", "try: rlock run a -- touch ran\n" },
+	{ "unlock ‐‐force a", "try: rlock unlock --force a\n" },
+};
+
+static const struct line commands[] = {
+	/* none, or not in its place */
+	{ "run a", "rlock run a -- COMMAND\n" },
+	{ "run a --", "COMMAND" },
+	{ "run a touch ran", "rlock run a -- touch ran\n" },
+	{ "run -w 3s a touch ran", "rlock run -w 3s a -- touch ran\n" },
+	{ "run a touch -c ran", "rlock run a -- touch -c ran\n" },
+	{ "run a cp -a from to", "try: rlock run a -- cp -a from to\n" },
+	{ "run -n a -c 'touch ran'", "rlock run -n a -- sh -c 'touch ran'\n" },
+	{ "lock a --", "nothing after" },
+	{ "unlock a -- touch ran", "rlock unlock a\n" },
+	{ "renew a -- touch ran", "rlock renew a\n" },
+	/* as flock has it */
+	{ "run -s a -- touch ran", "try: rlock read a -- touch ran\n" },
+	{ "run --shared -n a touch ran", "try: rlock read -n a -- touch ran\n" },
+	{ "-s a touch ran", "try: rlock read a -- touch ran\n" },
+	{ "-n a -c 'touch ran'", "try: rlock run -n a -- sh -c 'touch ran'\n" },
+	{ "run -x a -c 'touch ran'", "try: rlock run a -- sh -c 'touch ran'\n" },
+	{ "/tmp/a touch ran", "try: rlock run /tmp/a -- touch ran\n" },
+	{ "-n /tmp/a touch ran", "try: rlock run -n /tmp/a -- touch ran\n" },
+	{ "/tmp/a ./job", "try: rlock run /tmp/a -- ./job\n" },
+	/* as consul has it */
+	{ "lock a touch ran", "try: rlock run a -- touch ran" },
+	{ "lock -n 3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
+	{ "run -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
+	{ "sem -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
+	{ "sem 3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
+	{ "run -timeout=10m a -- touch ran", "try: rlock run --wait 10m a -- touch ran\n" },
+	{ "lock -timeout 10m a touch ran", "try: rlock run --wait 10m a -- touch ran\n" },
+	/* the server as redis-cli has it */
+	{ "run -h db -p 7000 -a " SECRET " a -- touch ran",
+	  "try: rlock run -u redis://db:7000 --password-file FILE a -- touch ran\n" },
+	{ "run -h db a touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
+	{ "unlock -h db -p 6379 a", "try: rlock unlock -u redis://db:6379 a\n" },
+	{ "run --port 7000 --user me --tls a -- touch ran",
+	  "try: rlock run -u rediss://me@127.0.0.1:7000 a -- touch ran\n" },
+	{ "-h db run a -- touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
+	{ "run -u redis-sentinel://db/main a -- touch ran", "redis+sentinel://HOST:26379/SERVICE" },
+	{ "run -u sentinel://db/main a -- touch ran", "redis+sentinel://HOST:26379/SERVICE" },
+	{ "run -u redis-cluster://db a -- touch ran", "redis+cluster://HOST:6379" },
+	/* an @ alone makes no password */
+	{ "run -u redis://127.0.0.1:1 deploy@web1 'https://ci/job?id=5' --note me@host true",
+	  "redis://127.0.0.1:1 deploy@web1 " },
+	{ "run --note me@host deploy@web1 true", " --note me@host deploy@web1 -- true\n" },
+};
+
+static const struct line names[] = {
+	{ "run -- touch ran", "name" },
+	{ "lock", "name" },
+	{ "unlock", "name" },
+	{ "renew", "name" },
+	{ "run '' -- touch ran", "name" },
+	{ "run a '' -- touch ran", "name" },
+	{ "run 'two\nlines' -- touch ran", "newline" },
+	{ "run - -- touch ran", "-" },
+	{ "lock -a", "-a" },
+	{ "run a b a -- touch ran", "twice" },
+	{ "unlock a a", "twice" },
+	/* that share their keys on the server */
+	{ "run a {a} -- touch ran", "name '{a}': shares its keys on the server with 'a'" },
+	{ "lock --pid 1 b {a} a", "name 'a': shares its keys on the server with '{a}'" },
+	{ "wlock a rlock_holds:{a} -- touch ran",
+	  "name 'rlock_holds:{a}': shares its keys on the server with 'a'" },
+	{ "fair redisson_lock_token:{a} a -- touch ran",
+	  "name 'a': shares its keys on the server with 'redisson_lock_token:{a}'" },
+	{ "unlock --pid 1 a {a}", "name '{a}': shares its keys on the server with 'a'" },
+	/* with --name, from a variable */
+	{ "run --name -E0 -- touch ran", "name '-E0'" },
+	{ "lock --name=--owner=x", "name '--owner=x'" },
+	{ "unlock --name ''", "name ''" },
+	{ "renew --name a a", "name 'a': given twice" },
+	{ "run --name a touch ran", "rlock run --name a -- touch ran\n" },
+	{ "run --name a", "rlock run --name a -- COMMAND\n" },
+};
+
+static const struct line together[] = {
+	{ "run -n -w 3s a -- touch ran", "--wait" },
+	{ "run --wait 3s a --no-wait -- touch ran", "--wait" },
+	{ "lock --pid 1 -nw 3s a", "--wait" },
+	{ "run -l 3s -t 3s a -- touch ran", "--ttl" },
+	{ "run -t 3s a --lease 3s -- touch ran", "--ttl" },
+	/* only with a command, or only without one */
+	{ "lock --pid 1 --at-least 3s a", "--at-least" },
+	{ "lock --pid 1 --max-run 3s a", "--max-run" },
+	{ "lock --pid 1 --wait-all a", "--wait-all" },
+	{ "lock --pid 1 --kill-child a", "--kill-child" },
+	{ "run --owner x a -- touch ran", "--owner" },
+	{ "lock --owner x --lease 5s a -- touch ran", "--owner" },
+	{ "run --pid 1 a -- touch ran", "--pid" },
+	/* of a lock without one */
+	{ "lock --owner x a", "--lease " },
+	{ "lock --owner x --ttl 5s a", "--lease " },
+	{ "lock --owner x --pid 1 --lease 5s a", "--owner" },
+	{ "unlock --owner x --pid 1 a", "--owner" },
+	{ "unlock --holder x a", "--force" },
+	{ "lock --pid 4194304 a", "4194304" }, /* there is none beyond the kernel's limit */
+	{ "run --log-format json a -- touch ran", "--log-format" },
+	/* servers */
+	{ "run -u redis://localhost/3 --db 3 a -- touch ran", "database" },
+	{ "run --db 3 -u 'unix:///run/redis.sock?db=3' a -- touch ran", "database" },
+	{ "run --db 3 -u redis://a -u unix:///b?db=1 a -- touch ran", "db" },
+	{ "run -u redis://a -u redis://b --fence a -- touch ran", "fence" },
+	{ "run -u local: -u redis://b a -- touch ran", "local:" },
+	{ "run -u 'redis://b local:' a -- touch ran", "local:" },
+	{ "run -u redis://a -u http://x a -- touch ran", "http://x" },
+	{ "run -u 'redis://a http://x' a -- touch ran", "http://x" },
+	{ "run -u redis://a -u redis://b -u redis://c --quorum 1 nightly -- true",
+	  "rlock: --quorum 1: of 3 servers it takes 2 to 3: with fewer, two owners could hold the lock at "
+	  "one time\n" },
+	{ "run -u redis://a -u redis://b --quorum 1 a -- touch ran", "quorum" },
+	{ "run -u redis://a -u redis://b -u redis://c -u redis://d --quorum 2 a -- touch ran",
+	  "quorum" },
+	{ "run -u redis://a --quorum 2 a -- touch ran", "quorum" },
+	{ "run -u redis://a --quorum 0 a -- touch ran", "quorum" },
+	{ "lock --owner x --lease 9s -u 'redis://a redis://b redis://c' --quorum 1 a", "quorum" },
+	{ "unlock -u 'redis://a redis://b redis://c' --quorum 1 a", "quorum" },
+};
+
+/* A value, and what is said of it. "%s" is the value. */
+struct values {
+	const char *line, *said;
+	const char *values[24];
+};
+
+static const struct values values[] = {
+	/* durations, with an example */
+	{ "run '--wait=%s' a -- touch ran",
+	  "'%s' ... 30s",
+	  { "",    "x",     "1x",   "1.2.3", "-1",    "-1s", "+1",  "0x10", "1e3", " 1",
+	    "1 s", "30m1h", "1h1h", "1h30",  "1h-5m", "inf", "nan", ".",    "s",   "1,5s" } },
+	{ "run '--ttl=%s' a -- touch ran", "--ttl '%s' ... 30s", { "-1", "", "999ms", "0" } },
+	{ "run '--lease=%s' a -- touch ran", "--lease '%s' ... 30s", { "-1", "", "0.5" } },
+	{ "run '--at-least=%s' a -- touch ran",
+	  "--at-least '%s' ... 30s",
+	  { "-1", "", "4000000d" } },
+	{ "run '--max-run=%s' a -- touch ran", "--max-run '%s' ... 30s", { "-1", "" } },
+	{ "run '--grace=%s' a -- touch ran", "--grace '%s' ... 30s", { "-1", "" } },
+	{ "run '--connect-timeout=%s' a -- touch ran",
+	  "--connect-timeout '%s' ... 30s",
+	  { "-1", "" } },
+	{ "run -w %s a -- touch ran", "%s", { "99999999999999999999", "9223372036854775807ms" } },
+	{ "run -t '%s' a -- touch ran", "%s ... 1s", { "999ms" } },
+	{ "lock --owner x --lease '%s' a", "'%s' ... 1s", { "0", "0.5" } },
+	{ "renew --owner x --lease '%s' a", "'%s'", { "x", "999ms" } },
+	{ "run -w%s a -- touch ran", "'%s'", { "x" } },
+	{ "run -nt %s a -- touch ran", "'%s'", { "x" } },
+	/* words and numbers */
+	{ "run '--conflict-exit-code=%s' a -- touch ran",
+	  "'%s'",
+	  { "256", "-1", "x", "", "0x10", "5KB", "1.5", " 1", "99999999999999999999" } },
+	{ "run -E %s a -- touch ran", "'%s'", { "256" } },
+	{ "run --on-lost '%s' a -- touch ran", "'%s' ... term", { "stop", "" } },
+	{ "lock --owner '%s' --lease 5s a", "--owner", { "", "a b", "a:0", "ä", "a/b", "a\nb" } },
+	{ "lock --owner %s --lease 5s a", "try: ci-1\n", { "ci-1:0" } },
+	{ "unlock --owner %s a", "try: ci-1\n", { "ci-1:12" } },
+	{ "lock '--pid=%s' a", "'%s'", { "", "0", "-1", "x", "1.5", "99999999999999999999" } },
+	{ "run --note '%s' a -- touch ran", "--note", { "two\nlines", "" } },
+	{ "run '--db=%s' a -- touch ran",
+	  "'%s'",
+	  { "", "x", "-1", "1.5", "0x1", "99999999999999999999" } },
+	{ "unlock --force --holder '%s' a", "--holder", { "" } },
+	{ "run --log '%s' a -- touch ran", "--log", { "", "-" } },
+	{ "run --log stderr --log-format %s a -- touch ran", "--log-format", { "yaml" } },
+	{ "run --password-file '%s' a -- touch ran", "--password-file", { "" } },
+	{ "run --config '%s' a -- touch ran", "--config", { "" } },
+	{ "run -u 'redis://a redis://b redis://c' '--quorum=%s' a -- touch ran",
+	  "quorum",
+	  { "0", "1", "4", "-1", "2.5", "", "most", "ALL", "2 ", "18446744073709551618" } },
+	/* a server; which URLs are none is test_url_refused.c's */
+	{ "run '--url=%s' a -- touch ran",
+	  "--url",
+	  { "", "http://localhost", "localhost:6379", "redis://", "redis://h:x", "redis://[::1",
+	    "redis://h/x", "redis://h?frobnicate=1", "unix://", "redis://u:%zz@h",
+	    "unix:///s?db=3&db=3" } },
+	{ "run -u redis://b -u redis://a -u '%s' a -- touch ran",
+	  "twice",
+	  { "redis://a", "redis://a:6379", "redis://a/0", "redis://a:6379/0", "redis://A",
+	    "redis://x@a", "redis://x:" SECRET "@a" } },
+	{ "run -u redis://[::1] -u %s a -- touch ran", "twice", { "redis://[::1]:6379" } },
+	{ "run -u unix:///a -u %s a -- touch ran", "twice", { "unix:///a?db=0", "unix:///%61" } },
+	{ "run --db 3 -u unix:///a -u %s a -- touch ran", "twice", { "unix:///a" } },
+	/* the options of flock */
+	{ "run %s a -- touch ran",
+	  "no such option '%s' ... try: rlock run a -- touch ran\n",
+	  { "-x", "-e", "-o", "-F", "--exclusive", "--close", "--no-fork" } },
+	{ "%s -w 3 a touch ran",
+	  "try: rlock run -w 3 a -- touch ran\n",
+	  { "-x", "-e", "-o", "-F", "--exclusive", "--close", "--no-fork" } },
+	/* the passwords of redis-cli */
+	{ "run %s a -- touch ran",
+	  "try: rlock run --password-file FILE a -- touch ran\n",
+	  { "-a " SECRET, "--pass " SECRET, "--pass=" SECRET, "--password " SECRET,
+	    "--password=" SECRET } },
+	{ "%s run a -- touch ran",
+	  "run",
+	  { "-a " SECRET, "--pass " SECRET, "--pass=" SECRET, "--password " SECRET,
+	    "--password=" SECRET } },
+	{ "run a redis-cli %s ping",
+	  "needs a command after '--'",
+	  { "-a " SECRET, "--pass " SECRET, "--pass=" SECRET, "--password " SECRET,
+	    "--password=" SECRET } },
+	/* a password in a URL that is wrong, or in a line that is */
+	{ "run -v -u '%s' a -- true",
+	  NULL,
+	  { "redis://ci:" SECRET "@h/x", "redis://ci:" SECRET "@:x", "http://ci:" SECRET "@h",
+	    "redis:/ci:" SECRET "@h", "ci:" SECRET "@h", "redis://ci:" SECRET,
+	    "redis://ci:" SECRET "@h?x=1", "redis://ci:" SECRET "/@h", "redis://ci:" SECRET "@x@h",
+	    "redis://ci:" SECRET "%@h", "redis://h?password=" SECRET, "redis://h?auth=" SECRET,
+	    "redis://h?db=1&user=ci&token=" SECRET, "redis:h?auth=" SECRET, SECRET "@h",
+	    "redis//" SECRET "@h", "redis://h " SECRET "@h" } },
+	{ "run -u '%s' a true",
+	  NULL,
+	  { "redis://:" SECRET "@h", "redis://ci:" SECRET "@h", "redis://ci:" SECRET "@:x",
+	    "ci:" SECRET "@h", SECRET "@h", "redis://h?auth=" SECRET } },
+	{ "-u '%s' run a -- true",
+	  NULL,
+	  { "redis://:" SECRET "@h", "redis://ci:" SECRET "@h", "redis://ci:" SECRET "@:x",
+	    "ci:" SECRET "@h", SECRET "@h", "redis://h?auth=" SECRET } },
+};
+
+static void check_line(const char *line, const char *text)
+{
+	struct said said;
+
+	program_call(line, &said);
+	if (CHECK(program_refused(&said, 64, text) && strstr(said.err, SECRET) == NULL,
+		  "'%s' is refused", shown(line)))
+		return;
+	(void)printf("# want %s\n", text != NULL ? shown(text) : "no password");
+	(void)printf("# got  %d: %s\n", said.status, shown(said.err));
+}
+
+static void check_lines(const struct line *lines, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		check_line(lines[i].line, lines[i].said);
+}
+
+/* The template with the value in the place of its "%s". */
+static void fill(char out[512], const char *template, const char *value)
+{
+	const char *at = strstr(template, "%s");
+	int len = at != NULL ? (int)(at - template) : (int)strlen(template);
+
+	(void)snprintf(out, 512, "%.*s%s%s", len, template, at != NULL ? value : "",
+		       at != NULL ? at + 2 : "");
+}
+
+static void check_values(void)
+{
+	for (size_t i = 0; i < COUNT_OF(values); i++) {
+		for (size_t k = 0; values[i].values[k] != NULL; k++) {
+			char line[512], said[512];
+
+			fill(line, values[i].line, values[i].values[k]);
+			fill(said, values[i].said != NULL ? values[i].said : "",
+			     values[i].values[k]);
+			check_line(line, said);
+		}
+	}
+}
+
+/* One byte, or one name, or one server, too many. */
+static void check_limits(void)
+{
+	char line[4096];
+	size_t len;
+
+	(void)snprintf(line, sizeof(line), "run %0513d -- touch ran", 0);
+	check_line(line, "512");
+	(void)snprintf(line, sizeof(line), "lock --owner %0129d --lease 5s a", 0);
+	check_line(line, "--owner");
+	(void)snprintf(line, sizeof(line), "run --note %0256d a -- touch ran", 0);
+	check_line(line, "--note");
+	len = (size_t)snprintf(line, sizeof(line), "run --name a");
+	for (int i = 1; i <= 64; i++)
+		len += (size_t)snprintf(line + len, sizeof(line) - len, " %d", i);
+	(void)snprintf(line + len, sizeof(line) - len, " -- touch ran");
+	check_line(line, "64");
+	len = (size_t)snprintf(line, sizeof(line), "run -u '");
+	for (int i = 1; i <= 33; i++)
+		len += (size_t)snprintf(line + len, sizeof(line) - len, " unix:///s?db=%d", i);
+	(void)snprintf(line + len, sizeof(line) - len, "' a -- touch ran");
+	check_line(line, "32");
+}
+
+/* By the environment, which then is what the message names. */
+static void check_environment(void)
+{
+	static const char *const urls[] = {
+		"",
+		"http://localhost",
+		"redis://a http://x",
+		"redis://ci:" SECRET "@:x",
+		"redis://h?auth=" SECRET,
+		SECRET "@h",
+		"redis//" SECRET "@h",
+	};
+	char *before = strdup(getenv("RLOCK_URL"));
+
+	if (before == NULL)
+		abort();
+	for (size_t i = 0; i < COUNT_OF(urls); i++) {
+		(void)setenv("RLOCK_URL", urls[i], 1);
+		check_line("run -v a -- touch ran", "RLOCK_URL");
+	}
+	(void)setenv("RLOCK_URL", "redis://b redis://x:" SECRET "@a redis://a", 1);
+	check_line("run a -- touch ran", "twice");
+	(void)setenv("RLOCK_URL", "redis://a local: redis://b", 1);
+	check_line("run a -- touch ran", "local:");
+	(void)setenv("RLOCK_URL", before, 1);
+	free(before);
+}
+
+void test_usage(void)
+{
+	program_setup();
+	check_lines(verbs, COUNT_OF(verbs));
+	check_lines(options, COUNT_OF(options));
+	check_lines(commands, COUNT_OF(commands));
+	check_lines(names, COUNT_OF(names));
+	check_lines(together, COUNT_OF(together));
+	check_values();
+	check_limits();
+	check_environment();
+	CHECK(program_asked_no_server(), "no server was asked anything");
+	program_teardown();
+}
