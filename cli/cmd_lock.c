@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@
 /* ---- the messages of a wait ---- */
 
 #define HELD_TEXT_MAX (DURATION_TEXT_MAX + 16)
+#define WAIT_REST_MAX (HELD_TEXT_MAX + 128)
 
 /* ", held for 2m": words and time; empty when that is not known. Returns out. */
 static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_MAX])
@@ -50,14 +52,50 @@ static const char *show_gone(const struct rlock_process *process)
 	return proc_has_ended_here(process) ? "; its process has ended" : "";
 }
 
-/* While it waits: the holder, since when it holds, and the waiter's position. Without -v only to a terminal. */
+#define UUID_LEN 36
+#define UUID_CHARACTERS "0123456789abcdefABCDEF-"
+
+/* The note, or the id of --owner. A random id tells a person nothing; status has it. */
+static const char *waited_for(const char *note, const char *owner)
+{
+	if (note[0] != '\0')
+		return note;
+	return strspn(owner, UUID_CHARACTERS) == UUID_LEN && owner[UUID_LEN] == ':'
+		       ? "a holder without a note, as Java's are"
+		       : owner;
+}
+
+/* In place the line has one row: the holder is cut then, and not what follows it. */
+static void wait_show(const char *name, const char *words, const char *holder, const char *rest,
+		      bool is_in_place)
+{
+	char shown[HOLDER_SHOWN_MAX];
+	size_t room = message_progress_room();
+	size_t others = strlen(name) + strlen(words) + strlen(rest);
+
+	if (!is_in_place) {
+		message_info("%s%s%s%s", name, words, holder, rest);
+		return;
+	}
+	(void)snprintf(shown, sizeof(shown), "%s", holder);
+	if (others < room)
+		message_cut(shown, room - others);
+	message_progress("%s%s%s%s", name, words, shown, rest);
+}
+
+/* On a terminal one line is made anew each second; with -v other lines come in between. */
+static bool wait_is_in_place(void)
+{
+	return !message_is_verbose() && message_progress_room() > 0;
+}
+
+/* While it waits: the holder, since when it holds, and the waiter's position. */
 static void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *blocker)
 {
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
-	char holder[HOLDER_SHOWN_MAX], held[HELD_TEXT_MAX], position[48] = "";
+	char held[HELD_TEXT_MAX], position[48] = "", rest[WAIT_REST_MAX];
+	bool is_in_place = wait_is_in_place();
 
-	if (!message_is_verbose() && !isatty(STDERR_FILENO))
-		return;
 	(void)rlock_escape(blocker->owner, blocker->owner_len, owner, sizeof(owner));
 	(void)rlock_escape(blocker->note, blocker->note_len, note, sizeof(note));
 	if (blocker->position > 0)
@@ -65,19 +103,21 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 			       blocker->position);
 	(void)names_show_one(opts, blocker->name_index, name);
 	if (blocker->young_server != NULL) {
-		message_info("%s: waiting: %s was started less than a lease ago", name,
-			     blocker->young_server);
+		wait_show(name, ": waiting: ", blocker->young_server,
+			  " was started less than a lease ago", is_in_place);
 		return;
 	}
 	if (blocker->owner_len == 0 && (blocker->is_waiter || opts->permits > 0)) {
-		message_info("%s: waiting%s", name,
-			     blocker->is_waiter ? ": kept for the next waiter"
-						: ": too few permits in all");
+		wait_show(name, ": waiting",
+			  blocker->is_waiter ? ": kept for the next waiter"
+					     : ": too few permits in all",
+			  "", is_in_place);
 		return;
 	}
-	message_info("%s: waiting for %s%s%s%s", name, names_show_holder(note, owner, holder),
-		     print_held(", held for", blocker->held_ms, held), position,
-		     show_gone(&blocker->process));
+	(void)snprintf(rest, sizeof(rest), "%s%s%s",
+		       print_held(", held for", blocker->held_ms, held), position,
+		       show_gone(&blocker->process));
+	wait_show(name, ": waiting for ", waited_for(note, owner), rest, is_in_place);
 }
 
 /* After RLOCK_BUSY: busy, or timed out, and the holder. */
@@ -102,14 +142,20 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 			     gone);
 }
 
-static void wait_report_acquired(const struct opts *opts, int64_t waited_ms)
+/* After a wait that was shown its end is, too. */
+static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, bool was_shown)
 {
 	char names[NAMES_SHOWN_MAX], waited[DURATION_TEXT_MAX];
+	char text[NAMES_SHOWN_MAX + DURATION_TEXT_MAX + 32];
 
-	if (!message_is_verbose())
+	if (!message_is_verbose() && !was_shown)
 		return;
-	message_debug("%s: acquired after %s", names_show(opts->names, opts->name_count, names),
-		      duration_print_rough(waited_ms, waited));
+	(void)snprintf(text, sizeof(text), "%s: acquired after %s",
+		       names_show(opts->names, opts->name_count, names),
+		       duration_print_rough(waited_ms, waited));
+	/* Before anything that COMMAND prints. */
+	if (!message_progress_end(text))
+		message_info("%s", text);
 }
 
 /* ---- what flock prints with its --verbose ---- */
@@ -143,6 +189,7 @@ static void flock_print(const struct opts *opts, int64_t waited_ms)
 
 #define PROGRESS_MS 1000
 #define PROGRESS_AGAIN_MS 60000
+#define PROGRESS_IN_PLACE_MS 1000
 
 /* What it takes to acquire a lock; acquirer_clear frees it. */
 struct acquirer {
@@ -161,6 +208,8 @@ struct acquirer {
 	int64_t begun_ms;
 	int end_signal;    /* of a lock of --owner: it asked us to end; 0: none did */
 	int64_t waited_ms; /* since then, until the lock was acquired or the wait had ended */
+	int64_t shrink_ms; /* when to shrink in a wait that goes on */
+	bool has_shown_wait;
 };
 
 /* ---- before the lock ---- */
@@ -321,12 +370,19 @@ static int report_no_random(void)
 
 /* ---- the lock ---- */
 
-/* A wait that has lasted for so long may last for hours. */
+/* Without -v only for a reader that sees it now: cron would send a mail of it. A wait that has lasted for so long may last for hours. */
 static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 {
-	const struct acquirer *acquirer = ctx;
+	struct acquirer *acquirer = ctx;
+	int64_t now_ms = rlock_now_ms();
 
-	wait_report_blocker(acquirer->opts, blocker);
+	if (message_is_verbose() || message_is_watched()) {
+		wait_report_blocker(acquirer->opts, blocker);
+		acquirer->has_shown_wait = true;
+	}
+	if (now_ms < acquirer->shrink_ms)
+		return;
+	acquirer->shrink_ms = now_ms + PROGRESS_AGAIN_MS;
 	os_shrink_while_idle();
 }
 
@@ -424,7 +480,7 @@ static enum rlock_status request_lock(struct acquirer *acquirer, struct rlock_ho
 	request.on_wait = on_long_wait;
 	request.on_wait_ctx = acquirer;
 	request.on_wait_ms = PROGRESS_MS;
-	request.on_wait_again_ms = PROGRESS_AGAIN_MS;
+	request.on_wait_again_ms = wait_is_in_place() ? PROGRESS_IN_PLACE_MS : PROGRESS_AGAIN_MS;
 	request.permits = opts->permits;
 	request.take = opts->take;
 	request.on_total = warn_of_total;
@@ -437,6 +493,9 @@ static int end_cancelled(const struct acquirer *acquirer, int signal)
 {
 	char reason[32];
 
+	/* A shell begins another line when its Ctrl-C has ended a command. */
+	if (signal != SIGINT)
+		(void)message_progress_end(NULL);
 	(void)snprintf(reason, sizeof(reason), "signal %d", signal);
 	log_event(acquirer, EVENT_CANCELLED, signal != 0 ? reason : "the process has ended");
 	return acquirer->opts->conflict_exit_code;
@@ -481,7 +540,7 @@ static enum rlock_status acquire(void *ctx, const int *signal, struct rlock_hold
 	if (status == RLOCK_OK && has_flock_lines(acquirer->opts, true))
 		flock_print(acquirer->opts, acquirer->waited_ms);
 	if (status == RLOCK_OK)
-		wait_report_acquired(acquirer->opts, acquirer->waited_ms);
+		wait_report_acquired(acquirer->opts, acquirer->waited_ms, acquirer->has_shown_wait);
 	else
 		*code_out = end_not_acquired(acquirer, status, *signal);
 	return status;

@@ -101,7 +101,7 @@ class Stage:
         with open(os.path.join(folder, 'report'), 'w', encoding='utf-8') as file:
             file.write('#!/bin/sh\necho "report: done"\n')
         os.chmod(os.path.join(folder, 'report'), 0o755)
-        self.environment = {'PATH': os.environ['PATH'], 'HOME': folder, 'LC_ALL': 'C.UTF-8', 'TERM': 'xterm', 'NO_COLOR': '1',
+        self.environment = {'PATH': os.environ['PATH'], 'HOME': folder, 'LC_ALL': 'C.UTF-8', 'TERM': 'dumb', 'NO_COLOR': '1',
                             'XDG_CONFIG_HOME': os.path.join(folder, 'config'), 'RLOCK_RUNTIME_DIR': os.path.join(folder, 'runtime')}
 
     def start(self, *arguments):

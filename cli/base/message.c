@@ -8,7 +8,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/least.h"
@@ -53,6 +55,14 @@ static size_t cut_at(const char *text, size_t size)
 	return len;
 }
 
+void message_cut(char *text, size_t room)
+{
+	if (room < strlen(ELLIPSIS))
+		text[0] = '\0';
+	else if (strlen(text) > room)
+		memcpy(text + cut_at(text, room), ELLIPSIS, sizeof(ELLIPSIS));
+}
+
 void message_set_deadline(int64_t deadline_ms)
 {
 	latest_ms = deadline_ms;
@@ -62,50 +72,98 @@ void message_set_deadline(int64_t deadline_ms)
  * False if stderr stays full, e.g. a stopped pager: no lock is kept for a reader that does not read, and no signal ends
  * a process that waits there. After one wait in vain the next messages do not wait.
  */
-static bool has_room(void)
+static bool has_room(int64_t patience_ms)
 {
-	int64_t now_ms = rlock_now_ms(), until_ms = now_ms + (is_stuck ? 0 : PATIENCE_MS);
+	int64_t now_ms = rlock_now_ms(), until_ms = now_ms + (is_stuck ? 0 : patience_ms);
 	struct pollfd out = { STDERR_FILENO, POLLOUT, 0 };
 
 	is_stuck = rlock_poll(&out, 1, least(until_ms, latest_ms)) == 0;
 	return !is_stuck;
 }
 
-void message_progress_clear(void)
+bool message_is_watched(void)
 {
-	static const char erase[] = "\r\033[K";
+	const char *ci = getenv("CI");
 
-	if (is_progress_shown && has_room())
-		(void)!write(STDERR_FILENO, erase, strlen(erase));
-	is_progress_shown = false;
+	return isatty(STDERR_FILENO) ||
+	       (ci != NULL && ci[0] != '\0' && strcmp(ci, "0") != 0 && strcmp(ci, "false") != 0);
+}
+
+/* ---- progress ---- */
+
+#define PROGRESS_MAX 1024
+#define PROGRESS_END_MS 500 /* what follows may be the command that a lock is held for */
+#define ERASE "\r\033[K"
+
+size_t message_progress_room(void)
+{
+	const char *terminal = getenv("TERM");
+	const size_t least_columns = strlen(PREFIX) + strlen(ELLIPSIS) + 1;
+	struct winsize size = { 0 };
+
+	if (is_quiet || !isatty(STDERR_FILENO) || terminal == NULL || terminal[0] == '\0' ||
+	    strcmp(terminal, "dumb") == 0)
+		return 0;
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < least_columns)
+		size.ws_col = 80;
+	/* A character in the last column would begin another row on some terminals. */
+	return least_size(size.ws_col, PROGRESS_MAX - strlen(ERASE)) - strlen(PREFIX) - 1;
+}
+
+/* Nothing is waited for but, at its end, room. */
+static bool write_progress(const char *text, const char *end, int64_t patience_ms)
+{
+	char line[PROGRESS_MAX + PIPE_BUF];
+	int len = snprintf(line, sizeof(line), "%s" PREFIX "%s%s", is_progress_shown ? ERASE : "\r",
+			   text, end);
+
+	return len > 0 && (size_t)len < sizeof(line) && has_room(patience_ms) &&
+	       write(STDERR_FILENO, line, (size_t)len) == len;
 }
 
 void message_progress(const char *format, ...)
 {
-	char line[128] = "\r" PREFIX;
-	size_t start = strlen(line);
+	size_t room = message_progress_room();
+	char text[PROGRESS_MAX];
 	va_list args;
 
-	if (is_quiet || !isatty(STDERR_FILENO))
+	if (room == 0)
 		return;
 	va_start(args, format);
-	(void)vsnprintf(line + start, sizeof(line) - start, format, args);
+	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	message_progress_clear();
-	is_progress_shown = true;
-	if (has_room())
-		(void)!write(STDERR_FILENO, line, strlen(line));
+	message_cut(text, room);
+	is_progress_shown = write_progress(text, "", 0) || is_progress_shown;
+}
+
+void message_progress_clear(void)
+{
+	if (is_progress_shown && has_room(PROGRESS_END_MS))
+		(void)!write(STDERR_FILENO, ERASE, strlen(ERASE));
+	is_progress_shown = false;
+}
+
+bool message_progress_end(const char *text)
+{
+	bool was_shown = is_progress_shown;
+
+	if (was_shown && text != NULL)
+		(void)write_progress(text, "\n", PROGRESS_END_MS);
+	else if (was_shown && has_room(PROGRESS_END_MS))
+		(void)!write(STDERR_FILENO, "\n", 1);
+	is_progress_shown = false;
+	return was_shown;
 }
 
 /* If stderr is closed or full, the line is dropped. */
 void message_line(const char *line, size_t len)
 {
+	message_progress_clear();
 	if (writer != NULL) {
 		writer(line, len);
 		return;
 	}
-	message_progress_clear();
-	if (has_room())
+	if (has_room(PATIENCE_MS))
 		(void)!write(STDERR_FILENO, line, len);
 }
 

@@ -40,10 +40,21 @@ int message_out_of_memory(void);
 
 /*
  * How far something is, on one line of a terminal that the next message takes; elsewhere nothing. Silenced by --quiet.
+ * It is written by the process that calls it, never by the writer of message_set_writer, and waits for no room.
  */
 __attribute__((format(printf, 1, 2))) void message_progress(const char *format, ...);
+/* How many bytes of it fit, all else is cut; 0: nothing is shown. */
+size_t message_progress_room(void);
 /* Before anything else is written to that terminal. */
 void message_progress_clear(void);
+/* A last line stands in its place and stays; text NULL: what is shown stays. False: nothing was shown. */
+bool message_progress_end(const char *text);
+
+/* Cut text to room bytes, of which an ellipsis takes the last ones. */
+void message_cut(char *text, size_t room);
+
+/* Whether news of a wait are read as they come: on a terminal, or in the log of a CI job. */
+bool message_is_watched(void);
 
 /* A line as it is, with its newline: of the log for operators, or of our renewer. Never silenced. */
 void message_line(const char *line, size_t len);

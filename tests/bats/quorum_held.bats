@@ -174,7 +174,7 @@ is_late_in_a_second() {
 	crash_server "${SERVERS[0]}"
 	revive_server "${SERVERS[0]}"
 	run -75 rlock run -v -t 9s -w 1200ms a -- true
-	assert_line --regexp "^rlock: a: waiting for .*:$PID\\), held for "
+	assert_line --regexp '^rlock: a: waiting for .+ pid [0-9]+ .+, held for '
 	assert_line --regexp "^rlock: a: timed out after 1\.2s: held by .*:$PID\\), for "
 	let_go
 	ended_with 0

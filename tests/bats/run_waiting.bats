@@ -91,13 +91,13 @@ teardown() { patient_teardown; }
 	hold_in_background a --note 'nightly backup'
 	run -75 rlock run -v -w 3s a -- true
 	assert_equal "$(grep -c 'waiting for' <<<"$output")" 1
-	assert_line --regexp '^rlock: .*a: waiting for nightly backup \([^ ]+\), held for [0-9.]+s$'
+	assert_line --regexp '^rlock: .*a: waiting for nightly backup, held for [0-9.]+s$'
 }
 
 @test "a verbose caller that waits for Java is not told for how long" {
 	held_by_stranger a
 	run -75 rlock run -v -w 3s a -- true
-	assert_line --regexp 'a: waiting for [^ ]+$'
+	assert_line --regexp "a: waiting for a holder without a note, as Java's are\$"
 }
 
 @test "a wait of less than a second makes no progress line" {
@@ -117,6 +117,68 @@ teardown() { patient_teardown; }
 	run -0 cat file
 	assert_one_message
 	refute_output --partial waiting
+}
+
+@test "on a terminal the waiting line is made anew in its place, and the end of the wait takes it" {
+	hold_in_background a --note 'nightly backup'
+	in_background env TERM=xterm script -qfec 'rlock run a -- echo done' typescript </dev/null >/dev/null
+	wait_until 20 grep -qE 'held for [2-9]s' typescript
+	let_go
+	wait_until 10 grep -q 'Script done' typescript
+	output=$(tr -d '\n' <typescript | sed 's/\x1b/<E>/g; s/\r/<R>/g')
+	assert_regex "$output" '<R>rlock: a: waiting for nightly backup, held for [0-9.]+s<R><E>\[Krlock: a: waiting'
+	assert_regex "$output" 'held for [0-9.]+s<R><E>\[Krlock: a: acquired after [0-9.]+s<R>done'
+}
+
+@test "on a narrow terminal the waiting line has one row, and only the holder is cut" {
+	hold_in_background a --note 'a long note, which does not fit into the row of a narrow terminal'
+	run -75 env TERM=xterm script -qec 'stty cols 50; exec rlock run -w 1500ms a -- true' /dev/null </dev/null
+	assert_line --regexp $'^\rrlock: a: waiting for a long n[^\r]*\.\.\., held for 1s'
+	line=$(grep -o 'rlock: a: waiting[^'$'\r'']*' <<<"$output" | head -n 1)
+	assert_equal "${#line}" 49
+}
+
+@test "a wait that is stopped on a terminal leaves its line, and what comes then begins another" {
+	hold_in_background a
+	in_background env TERM=xterm script -qfec 'rlock run a -- true & echo $! >pid; wait; echo next' typescript </dev/null >/dev/null
+	wait_until 20 grep -q 'waiting for' typescript
+	kill "$(cat pid)"
+	wait_until 10 grep -q '^next' typescript
+}
+
+@test "a terminal that cannot erase a line gets whole lines" {
+	hold_in_background a --note 'nightly backup'
+	for terminal in dumb ''; do
+		run -75 env TERM="$terminal" script -qec 'rlock run -w 1500ms a -- true' /dev/null </dev/null
+		assert_line --regexp $'^rlock: a: waiting for nightly backup, held for [0-9.]+s\r?$'
+		refute_output --partial $'\e'
+	done
+}
+
+@test "in CI the waiting line comes as on a terminal, in whole lines, and the end of the wait" {
+	hold_in_background a --note 'nightly backup'
+	in_background env CI=true rlock run a -- echo done >log 2>&1
+	wait_until 20 grep -q waiting log
+	let_go
+	wait_until 10 grep -q done log
+	run -0 cat log
+	assert_line --index 0 --regexp '^rlock: a: waiting for nightly backup, held for [0-9.]+s$'
+	assert_line --regexp '^rlock: a: acquired after [0-9.]+s$'
+	refute_output --partial $'\r'
+	assert_equal "${#lines[@]}" 3
+}
+
+@test "in CI a lock that is free is acquired without a word, and nothing is said where CI is off" {
+	run -0 env CI=true rlock run a -- true
+	assert_output ''
+	hold_in_background a
+	for value in '' 0 false; do
+		run -75 env CI="$value" rlock run -w 1500ms a -- true
+		assert_one_message
+		refute_output --partial waiting
+	done
+	run -75 env CI=true rlock run -q -w 1500ms a -- true
+	assert_output ''
 }
 
 @test "verbose tells each step and names the server" {

@@ -47,7 +47,7 @@ teardown() { watchful_teardown; }
 	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \([0-9a-f-]{36}:$writer\)\$"
 	refute file_exists ran
 	run -75 rlock rlock -v -w 1.2s a -- touch ran
-	assert_line --regexp '^rlock: .*a: waiting for nightly import \('
+	assert_line --regexp '^rlock: .*a: waiting for nightly import'
 }
 
 @test "for a writer that does not wait no reader is held up" {

@@ -176,7 +176,7 @@ common_setup() {
 	# bats would write down each step of each function, which takes a sixth of the tests' time. Without this it tells
 	# the line of the test that failed, and none of a helper's.
 	[ -n "${TRACE-}" ] || set +T
-	unset RLOCK_CONFIG RLOCK_HELD RLOCK_NAME RLOCK_OWNER RLOCK_MODE RLOCK_TOKEN REDISCLI_AUTH
+	unset RLOCK_CONFIG RLOCK_HELD RLOCK_NAME RLOCK_OWNER RLOCK_MODE RLOCK_TOKEN REDISCLI_AUTH CI
 	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
 	export RLOCK_RUNTIME_DIR=$BATS_TEST_TMPDIR/run
 	PATH=$BATS_TEST_DIRNAME/../bin:$PATH
