@@ -75,19 +75,29 @@ int caller_report(const struct opts *opts, const struct rlock_conn *conn, int co
 	return code;
 }
 
+/* What helps where the key is another kind of lock, or none. */
+static const char *kind_remedy(const struct rlock_conn *conn)
+{
+	return strstr(rlock_conn_error(conn), "/write lock") != NULL
+		       ? "take read or write, or another name"
+		       : "take another name";
+}
+
 int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
 			  enum rlock_status status)
 {
 	bool lacks_password = rlock_conn_error_lacks_password(conn);
-	const char *origin = "";
+	const char *added = "";
 	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX], buffer[ORIGIN_MAX];
 
 	if (status == RLOCK_EAUTH || lacks_password)
-		origin = servers_password_origin(opts, buffer);
+		added = servers_password_origin(opts, buffer);
 	else if (rlock_conn_error_is_unreachable(conn))
-		origin = servers_origin(opts, buffer);
+		added = servers_origin(opts, buffer);
+	else if (status == RLOCK_EKIND)
+		added = kind_remedy(conn);
 	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name),
-		      failure_print(conn, origin, why));
+		      failure_print(conn, added, why));
 	return lacks_password ? EXIT_CONFIG : exit_code_of(status);
 }
 

@@ -250,7 +250,8 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 		return 0;
 	}
 	if (status == RLOCK_NOT_HELD) {
-		message_error("%s: lock lost before it was released: %s",
+		message_error("%s: lock lost before it was released: %s: look at its work: another "
+			      "owner may have held the lock",
 			      names_show_one(opts, rlock_conn_error_name(conn), name),
 			      rlock_conn_error(conn));
 		return EXIT_LOST;

@@ -125,6 +125,8 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 {
 	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX], held[HELD_TEXT_MAX];
 	const char *gone = show_gone(rlock_conn_error_process(conn));
+	/* Too few permits in all stay too few. */
+	bool may_come = opts->permits == 0 || rlock_conn_error_held_ms(conn) >= 0;
 	static const char flock_busy[] = "flock: failed to get lock\n",
 			  flock_timed_out[] = "flock: timeout while waiting to get lock\n";
 
@@ -137,9 +139,10 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 	if (opts->no_wait)
 		message_debug("%s: busy: %s%s%s", name, rlock_conn_error(conn), held, gone);
 	else
-		message_info("%s: timed out after %s: %s%s%s", name,
+		message_info("%s: timed out after %s: %s%s%s%s%s", name,
 			     duration_print(opts->wait_ms, waited), rlock_conn_error(conn), held,
-			     gone);
+			     gone, may_come ? ": give a longer --wait" : "",
+			     held[0] != '\0' && gone[0] == '\0' ? ", or end that job" : "");
 }
 
 /* After a wait that was shown its end is, too. */

@@ -509,8 +509,9 @@ static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock_
 	else
 		(void)rlock__fail(error, RLOCK_BUSY,
 				  "the semaphore has %" PRId64 " permit%s in all, and %" PRId64
-				  " must be free",
-				  total, total == 1 ? "" : "s", waiter->request->take);
+				  " must be free%s",
+				  total, total == 1 ? "" : "s", waiter->request->take,
+				  total < waiter->request->take ? ": --resize gives it more" : "");
 }
 
 static enum rlock_status fail_busy(struct rlock__waiter *waiter)

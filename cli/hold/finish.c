@@ -19,18 +19,20 @@
 
 /* ---- while the command runs ---- */
 
+#define LOOK ": before you run it again, look at what is half done"
+
 static const char *consequence(enum on_lost on_lost)
 {
 	switch (on_lost) {
 	case ON_LOST_IGNORE:
 		return "the command runs on without it";
 	case ON_LOST_TERM:
-		return "the command was sent SIGTERM";
+		return "the command was sent SIGTERM" LOOK;
 	case ON_LOST_DEFAULT:
 	case ON_LOST_KILL:
 		break;
 	}
-	return "terminating the command";
+	return "terminating the command" LOOK;
 }
 
 static char *lost_reason(const struct lease *lease, char out[REASON_MAX])
@@ -245,8 +247,10 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 	}
 	log_end(lease, event_kind_of_release(status), rlock_conn_error(conn));
 	if (status == RLOCK_NOT_HELD) {
-		message_error("%s: lock lost before the command ended: %s", name,
-			      rlock_conn_error(conn));
+		message_error(
+			"%s: lock lost before the command ended: %s: look at its work: another "
+			"owner may have held the lock",
+			name, rlock_conn_error(conn));
 		return true;
 	}
 	if (status == RLOCK_OK)

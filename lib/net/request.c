@@ -251,7 +251,8 @@ static enum rlock_status fail_dead(struct rlock__connection *connection, const c
 
 	(void)rlock__fail(
 		&connection->error, RLOCK_ENET,
-		"no node of the cluster serves the lock: %s does not answer the others: %s",
+		"no node of the cluster serves the lock: %s does not answer the others: start it, "
+		"or give --wait for a failover: %s",
 		rlock_escape(node, strlen(node), shown_node, sizeof(shown_node)),
 		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));
 	connection->error.will_pass = true;

@@ -70,7 +70,7 @@ is_retried() {
 	crash_server "$NODE"
 	wait_until 20 is_down 1
 	run -69 took_less 4 rlock run -n "$NAME" -- touch begun
-	assert_one_line "^rlock: $NAME: no node of the cluster serves the lock: 127.0.0.1:$port does not answer the others: CLUSTERDOWN .*$"
+	assert_one_line "^rlock: $NAME: no node of the cluster serves the lock: 127.0.0.1:$port does not answer the others: start it, or give --wait for a failover: CLUSTERDOWN .*$"
 	run -69 rlock check
 	assert_output --partial "127.0.0.1:$port does not answer"
 	assert [ ! -e begun ]

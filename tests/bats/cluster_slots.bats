@@ -120,7 +120,7 @@ hold_at_its_node() {
 	stays 3.5 is_running "$PID"
 	at_node_of b redis del b >/dev/null
 	ended_with 76 "$PID"
-	grep -q '^rlock: b: lock lost at .*: it expired or was deleted on the server: terminating the command$' said
+	grep -q '^rlock: b: lock lost at .*: it expired or was deleted on the server: terminating the command: before you run it again, look at what is half done$' said
 	wait_until 4 cluster_is_empty
 }
 

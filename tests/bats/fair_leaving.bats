@@ -56,7 +56,7 @@ teardown() { watchful_teardown; }
 	start=$(now_ms)
 	run -75 rlock fair -w 1200ms a -- true
 	(($(now_ms) - start >= 1200 && $(now_ms) - start < 4000))
-	assert_one_line "^rlock: a: timed out after 1\.2s: kept for the next waiter, $JAVA_CLIENT:1\$"
+	assert_one_line "^rlock: a: timed out after 1\.2s: kept for the next waiter, $JAVA_CLIENT:1: give a longer --wait\$"
 	assert_equal "$(queue_names a)" J1
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 1
 	is_free a
@@ -71,7 +71,7 @@ teardown() { watchful_teardown; }
 	is_free a
 	run -75 rlock fair -n a -- true
 	run -75 rlock fair -w 100ms a -- true
-	assert_one_line "^rlock: a: timed out after 100ms: kept for the next waiter, nightly backup \(.*:${PIDS[r1]}\)\$"
+	assert_one_line "^rlock: a: timed out after 100ms: kept for the next waiter, nightly backup \(.*:${PIDS[r1]}\): give a longer --wait\$"
 	continue_waiters "${PIDS[r1]}"
 	await_entry r1
 	let_leave r1
@@ -87,7 +87,7 @@ teardown() { watchful_teardown; }
 @test "a waiter whose time is over says which holder had the lock, and has left the queue" {
 	start_holder r0 fair a --note 'the holder'
 	run -75 rlock fair -w 300ms a -- true
-	assert_one_line '^rlock: a: timed out after 300ms: held by the holder \(.*\), for [0-9.]+s$'
+	assert_one_line '^rlock: a: timed out after 300ms: held by the holder \(.*\), for [0-9.]+s: give a longer --wait, or end that job$'
 	has_no_queue a
 	run -9 rlock fair -E 9 -w 50ms a -- true
 	run -75 rlock fair -q -w 50ms a -- true

@@ -38,7 +38,7 @@ unfreeze() {
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	unfreeze
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: terminating the command$'
+	said_once '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, look at what is half done$'
 	wait_until 3 no_keys
 	nothing_runs
 }
@@ -222,7 +222,7 @@ unfreeze() {
 	watch_family 7
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	said_once '^rlock: a: lock lost at .*: terminating the command$'
+	said_once '^rlock: a: lock lost at .*: terminating the command: before you run it again, look at what is half done$'
 	# What lists the holds has the same time to live as the lock had.
 	wait_until 8 no_keys
 }

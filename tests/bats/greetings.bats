@@ -53,9 +53,9 @@ refused() {
 	wait_until 5 is_listened_on "$PORT"
 	wait_until 5 file_exists "$socket"
 	for again in 1 2 3 4 5; do
-		refused "redis://127.0.0.1:$PORT" 'denied by the server: ERR max number of clients reached'
-		refused "redis://:secret@127.0.0.1:$PORT" 'denied by the server: ERR max number of clients reached'
-		refused "unix://$socket" 'denied by the server: ERR max number of clients reached'
+		refused "redis://127.0.0.1:$PORT" 'denied by the server: raise its maxclients: a waiter takes two, a holder one: ERR max number of clients reached'
+		refused "redis://:secret@127.0.0.1:$PORT" 'denied by the server: raise its maxclients: a waiter takes two, a holder one: ERR max number of clients reached'
+		refused "unix://$socket" 'denied by the server: raise its maxclients: a waiter takes two, a holder one: ERR max number of clients reached'
 	done
 }
 

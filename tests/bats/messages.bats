@@ -53,7 +53,19 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	run -75 rlock run --wait 1100ms nightly -- true
 	kill "$PID"
 	wait_until 5 is_gone "$PID"
-	assert_output --regexp "^rlock: nightly: timed out after 1.1s: held by [^ ]+@[^ ]+ pid $PID sleep \([^ ]+\), for [0-9.]+s$"
+	assert_output --regexp "^rlock: nightly: timed out after 1.1s: held by [^ ]+@[^ ]+ pid $PID sleep \([^ ]+\), for [0-9.]+s: give a longer --wait, or end that job$"
+}
+
+@test "a key of another kind is refused with the way out" {
+	redis set text hello >/dev/null
+	run -78 rlock run text -- true
+	assert_output 'rlock: text: not a lock of this kind: the key holds a string: take another name'
+	in_background rlock read shared -- sleep 60
+	wait_until 5 is_held shared
+	run -78 rlock run shared -- true
+	assert_output 'rlock: shared: not a lock of this kind: the key holds a read/write lock: take read or write, or another name'
+	kill "$PID"
+	wait_until 5 is_gone "$PID"
 }
 
 @test "a lost lock is reported with the date and the offset" {
@@ -62,7 +74,7 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	redis del nightly >/dev/null
 	wait_until 10 is_gone "$PID"
 	run -0 cat lost
-	assert_output --regexp "^rlock: nightly: lock lost at $ISO_8601: it expired or was deleted on the server: terminating the command$"
+	assert_output --regexp "^rlock: nightly: lock lost at $ISO_8601: it expired or was deleted on the server: terminating the command: before you run it again, look at what is half done$"
 }
 
 @test "the breaking of a lock names its holder with host, user, process id and program, which may still run" {

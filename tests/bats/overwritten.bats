@@ -49,7 +49,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	for verb in $VERBS; do
 		for name in "$verb" "$verb-holds"; do
 			run cat "said-$name"
-			says "$name: lock lost at [^ ]*: $OVERWRITTEN: terminating the command"
+			says "$name: lock lost at [^ ]*: $OVERWRITTEN: terminating the command: before you run it again, look at what is half done"
 		done
 	done
 }
@@ -59,7 +59,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	for verb in $VERBS; do
 		for key in b 'rlock_holds:{b}'; do
 			run -76 rlock "$verb" b -- ask_redis "$SERVER_SOCKET" set "$key" text
-			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN\$"
+			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN: look at its work: another owner may have held the lock\$"
 			redis flushall >/dev/null
 		done
 	done
@@ -78,7 +78,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	for verb in $VERBS; do
 		for key in b 'rlock_holds:{b}'; do
 			run -76 rlock "$verb" a b c -- ask_redis "$SERVER_SOCKET" set "$key" text
-			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN\$"
+			assert_line --regexp "^rlock: b: lock lost before the command ended: $OVERWRITTEN: look at its work: another owner may have held the lock\$"
 			is_free a
 			is_free c
 			redis flushall >/dev/null
@@ -123,7 +123,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 		assert_line --regexp "^rlock: b: .*$OVERWRITTEN\$"
 		(($(redis pttl c) > 20000))
 		run -76 rlock unlock --owner job a b c
-		says "b: lock lost before it was released: $OVERWRITTEN"
+		says "b: lock lost before it was released: $OVERWRITTEN: look at its work: another owner may have held the lock"
 		is_free a
 		is_free c
 		redis flushall >/dev/null
@@ -137,7 +137,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 		overwrite b
 		overwrite 'rlock_holds:{a}'
 		run -78 rlock unlock -q --force a b c
-		says 'b: not a lock of this kind: the key holds a string that is no counter'
+		says 'b: not a lock of this kind: the key holds a string that is no counter: take another name'
 		assert_equal "$(redis keys '*')" b
 		redis flushall >/dev/null
 	done

@@ -188,7 +188,7 @@ is_late_in_a_second() {
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .*1 of 3 servers .+: terminating the command$'
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .*1 of 3 servers .+: terminating the command: before you run it again, look at what is half done$'
 	wait_until 2 on "${SERVERS[1]}" no_keys
 }
 

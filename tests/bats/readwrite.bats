@@ -64,16 +64,16 @@ teardown() { watchful_teardown; }
 	admit_guest w wlock a --note 'nightly import'
 	before=$(show_contents)
 	run -75 rlock rlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\), for [0-9.]+s\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\), for [0-9.]+s: give a longer --wait, or end that job\$"
 	run -75 rlock wlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\), for [0-9.]+s\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by nightly import \($UUID:$PID:write\), for [0-9.]+s: give a longer --wait, or end that job\$"
 	assert_equal "$(show_contents)" "$before"
 	let_guest_out w
 	ended_with 0
 	admit_guest r rlock a --note 'a report'
 	before=$(show_contents)
 	run -75 rlock wlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: timed out after 50ms: held by a report \($UUID:$PID\), for [0-9.]+s\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by a report \($UUID:$PID\), for [0-9.]+s: give a longer --wait, or end that job\$"
 	run -7 rlock wlock -E 7 -w 50ms a -- touch ran
 	assert_equal "$(show_contents)" "$before"
 	refute file_exists ran
@@ -266,6 +266,6 @@ $owner"
 @test "a reader that leaves a free lock to Redisson's waiters is not told of a holder" {
 	redis set 'rlock_turn:{a}' - px 20000 >/dev/null
 	run -75 rlock read -w 300ms a -- touch ran
-	assert_output 'rlock: a: timed out after 300ms: kept for the next waiter'
+	assert_output 'rlock: a: timed out after 300ms: kept for the next waiter: give a longer --wait'
 	refute file_exists ran
 }

@@ -49,11 +49,11 @@ replace_by_list() {
 	redis set side 3 >/dev/null
 	redis set '{side}:timeout' x >/dev/null
 	run -78 rlock sem --permits 3 --resize list
-	assert_one_line '^rlock: list: not a lock of this kind: the key holds a list'
+	assert_one_line '^rlock: list: not a lock of this kind: the key holds a list: take another name'
 	run -78 rlock sem --permits 3 --resize text
-	assert_one_line '^rlock: text: not a lock of this kind: the key holds a string that is no counter'
+	assert_one_line '^rlock: text: not a lock of this kind: the key holds a string that is no counter: take another name'
 	run -78 rlock sem --permits 3 --resize side
-	assert_one_line '^rlock: side: not a lock of this kind: the key holds a semaphore whose side key \{side\}:timeout holds a string'
+	assert_one_line '^rlock: side: not a lock of this kind: the key holds a semaphore whose side key \{side\}:timeout holds a string: take another name'
 }
 
 @test "a side key of another type is named, and nothing is changed" {
@@ -66,7 +66,7 @@ replace_by_list() {
 		for words in 'sem -n --permits 3 a -- true' 'sem -n --permits 3 --take 2 a -- true' 'sem --permits 4 --resize a' 'unlock --force a'; do
 			# shellcheck disable=SC2086
 			run -78 rlock $words
-			assert_output "rlock: a: not a lock of this kind: the key holds a semaphore whose side key $key holds a list"
+			assert_output "rlock: a: not a lock of this kind: the key holds a semaphore whose side key $key holds a list: take another name"
 		done
 		run -1 rlock status a
 		assert_output "a: no lock: the key holds a semaphore whose side key $key holds a list"
@@ -81,7 +81,7 @@ replace_by_list() {
 		for mode in '' '--mode sem'; do
 			# shellcheck disable=SC2086
 			run -78 rlock unlock --force $mode a
-			assert_one_line '^rlock: a: not a lock of this kind: the key holds a string that is no counter'
+			assert_one_line '^rlock: a: not a lock of this kind: the key holds a string that is no counter: take another name'
 		done
 		assert_equal "$(redis get a)" "$text"
 	done
@@ -92,7 +92,7 @@ replace_by_list() {
 	for text in 007 -0 99999999999999999999 9223372036854775807; do
 		redis set a "$text" >/dev/null
 		run -78 rlock sem --permits 3 -w 1s a -- true
-		assert_one_line '^rlock: a: not a lock of this kind: the key holds a string that is no counter'
+		assert_one_line '^rlock: a: not a lock of this kind: the key holds a string that is no counter: take another name'
 		run -1 rlock status a
 		refute_output --partial 'permits free'
 	done

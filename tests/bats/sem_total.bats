@@ -29,7 +29,7 @@ teardown() { watchful_teardown; }
 	redis set a 1
 	run -75 rlock sem --permits 3 --take 2 -w 300ms a -- true
 	assert_output 'rlock: a: has 1 permit in all, and --permits says 3: --resize changes it
-rlock: a: timed out after 300ms: the semaphore has 1 permit in all, and 2 must be free'
+rlock: a: timed out after 300ms: the semaphore has 1 permit in all, and 2 must be free: --resize gives it more'
 	run -0 rlock sem -v --permits 1 --resize a
 	assert_line 'rlock: a: has 1 permit in all; it had 1 before'
 }
@@ -133,7 +133,7 @@ rlock: a: timed out after 300ms: the semaphore has 1 permit in all, and 2 must b
 		redis set a "$counter" >/dev/null
 		run -75 rlock sem --permits 3 -w 300ms a -- true
 		assert_output 'rlock: a: has 0 permits in all, and --permits says 3: --resize changes it
-rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must be free'
+rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must be free: --resize gives it more'
 		run -1 rlock status a
 		assert_output 'a: semaphore, free, 0 of 0 permits free'
 		run -0 rlock sem -v --permits 3 --resize a
@@ -145,7 +145,7 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 @test "a call that needs more permits than there are says so, and names no holder when there is none" {
 	redis set a 3 >/dev/null
 	run -75 rlock sem --permits 5 --take 4 -v -n a -- true
-	assert_line 'rlock: a: busy: the semaphore has 3 permits in all, and 4 must be free'
+	assert_line 'rlock: a: busy: the semaphore has 3 permits in all, and 4 must be free: --resize gives it more'
 	redis decr a >/dev/null
 	rlock sem --permits 2 --owner x --lease 1m a
 	run -75 rlock sem --permits 2 --take 2 -w 100ms a -- true

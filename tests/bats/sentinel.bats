@@ -390,7 +390,7 @@ is_answered() {
 	name_master "$(port_of 2)"
 	ended_with 76 "$PID"
 	is_gone "$(<inner)"
-	assert_regex "$(<said)" '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command$'
+	assert_regex "$(<said)" '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command: before you run it again, look at what is half done$'
 }
 
 @test "a lock that the new master knows is held on" {

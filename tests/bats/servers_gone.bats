@@ -117,7 +117,7 @@ teardown() { servers_teardown; }
 	watch_family 8
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command$'
+	said_once '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, look at what is half done$'
 	wait_until 2 on "${SERVERS[0]}" no_keys
 	wait_until 2 on "${SERVERS[2]}" no_keys
 }

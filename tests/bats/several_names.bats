@@ -162,7 +162,7 @@ c"
 			redis del "$lost" >/dev/null
 			ended_with 76 "${PIDS[h]}"
 			has_lines said-h 1
-			grep -q "^rlock: $lost: lock lost at .*: terminating the command\$" said-h
+			grep -q "^rlock: $lost: lock lost at .*: terminating the command: before you run it again, look at what is half done\$" said-h
 			wait_until 6 no_keys
 		done
 	done

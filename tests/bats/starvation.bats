@@ -44,7 +44,7 @@ teardown() { watchful_teardown; }
 	run -75 rlock rlock -n a -- touch ran
 	assert_output ''
 	run -75 rlock rlock -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \([0-9a-f-]{36}:$writer\)\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \([0-9a-f-]{36}:$writer\): give a longer --wait\$"
 	refute file_exists ran
 	run -75 rlock rlock -v -w 1.2s a -- touch ran
 	assert_line --regexp '^rlock: .*a: waiting for nightly import'

@@ -75,8 +75,19 @@ static const struct {
 	  "server requires a password: give one in the URL, by --password-file, --password-command "
 	  "or REDISCLI_AUTH",
 	  "a command that is too long for a client without a password" },
+	{ "CLUSTERDOWN The cluster is down", RLOCK_ENET,
+	  "denied by the server: masters of the cluster are missing: see its CLUSTER INFO, and give "
+	  "--wait: CLUSTERDOWN The cluster is down",
+	  "a cluster that is down" },
+	{ "NOREPLICAS Not enough good replicas to write.", RLOCK_ENET,
+	  "denied by the server: too few of its replicas are connected: start them, or lower its "
+	  "min-replicas-to-write: NOREPLICAS",
+	  "a master that has lost its replicas" },
+	{ "LOADING Redis is loading the dataset in memory", RLOCK_ENET,
+	  "denied by the server: it was just started: give --wait: LOADING",
+	  "a server that loads" },
 	{ "@user_script: 2: -WRONGTYPE Operation against a key", RLOCK_EKIND,
-	  "the key is not a lock: take another name", "a key of another type" },
+	  "the key is not a lock: WRONGTYPE", "a key of another type" },
 };
 
 static void test_reply(const char *reply, const char *words)
