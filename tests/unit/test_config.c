@@ -98,7 +98,8 @@ static void check_bad_together(void)
 		{ "url = redis://a redis://b redis://c\nquorum = 1\n", "quorum" },
 		{ "url = redis://a redis://b redis://c\nquorum = most\n", "quorum" },
 	};
-	char *before = strdup(getenv("RLOCK_URL"));
+	const char *set = getenv("RLOCK_URL");
+	char *before = set != NULL ? strdup(set) : NULL;
 	struct said said;
 
 	if (before == NULL)
@@ -129,7 +130,7 @@ static struct opts *load(const char *verb, const char *text, size_t len)
 	char *argv[] = { words[0], words[1], words[2], words[3], words[4], NULL };
 	bool is_done = false, has_command = strcmp(verb, "run") == 0;
 
-	(void)strcpy(words[1], verb);
+	(void)snprintf(words[1], sizeof(words[1]), "%s", verb);
 	if (!has_command)
 		argv[3] = NULL;
 	program_configure(text, len);

@@ -274,7 +274,7 @@ static const struct values values[] = {
 	{ "run -u redis://b -u redis://a -u '%s' a -- touch ran",
 	  "twice",
 	  { "redis://a", "redis://a:6379", "redis://a/0", "redis://a:6379/0", "redis://A",
-	    "redis://x@a", "redis://x:" SECRET "@a" } },
+	    "redis://x@a", ("redis://x:" SECRET "@a") } },
 	{ "run -u redis://[::1] -u %s a -- touch ran", "twice", { "redis://[::1]:6379" } },
 	{ "run -u unix:///a -u %s a -- touch ran", "twice", { "unix:///a?db=0", "unix:///%61" } },
 	{ "run --db 3 -u unix:///a -u %s a -- touch ran", "twice", { "unix:///a" } },
@@ -395,7 +395,8 @@ static void check_environment(void)
 		SECRET "@h",
 		"redis//" SECRET "@h",
 	};
-	char *before = strdup(getenv("RLOCK_URL"));
+	const char *set = getenv("RLOCK_URL");
+	char *before = set != NULL ? strdup(set) : NULL;
 
 	if (before == NULL)
 		abort();
