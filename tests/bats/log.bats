@@ -92,11 +92,10 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 
 @test "a wait that a signal ends is logged" {
 	hold_in_background a
-	in_background rlock run --log log a -- true
-	# It is forked when the sleep begins.
-	wait_until 5 has_renewer "$PID"
+	in_background sh -c 'exec rlock run -v --log log a -- true 2>said'
+	wait_until 10 file_has said 'waiting for'
 	kill -TERM "$PID"
-	wait_until 5 has_events 'waited a,cancelled a'
+	wait_until 10 has_events 'waited a,cancelled a'
 	assert_equal "$(field reason cancelled)" '"signal 15"'
 }
 
@@ -104,9 +103,9 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	hold_in_background a
 	in_background sleep 60
 	in_background sh -c 'exec rlock lock -v --log log --pid "$1" a 2>said' sh "$PID"
-	wait_until 5 file_has said 'waiting for'
+	wait_until 10 file_has said 'waiting for'
 	kill -KILL "${BACKGROUND[1]}"
-	wait_until 5 has_events 'waited a,cancelled a'
+	wait_until 10 has_events 'waited a,cancelled a'
 }
 
 @test "an acquisition that failed is logged, and why" {

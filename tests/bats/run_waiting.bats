@@ -157,10 +157,10 @@ teardown() { patient_teardown; }
 
 @test "in CI the waiting line comes as on a terminal, in whole lines, and the end of the wait" {
 	hold_in_background a --note 'nightly backup'
-	in_background env CI=true rlock run a -- echo done >log 2>&1
+	in_background env CI=true rlock run a -- echo ended >log 2>&1
 	wait_until 20 grep -q waiting log
 	let_go
-	wait_until 10 grep -q done log
+	wait_until 10 grep -q ended log
 	run -0 cat log
 	assert_line --index 0 --regexp '^rlock: a: waiting for nightly backup, held for [0-9.]+s$'
 	assert_line --regexp '^rlock: a: acquired after [0-9.]+s$'
