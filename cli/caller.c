@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/message.h"
+#include "base/units.h"
 #include "caller.h"
 #include "local.h"
 #include "options/opts.h"
@@ -68,10 +69,12 @@ int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct 
 
 int caller_report(const struct opts *opts, const struct rlock_conn *conn, int code)
 {
-	char name[NAME_SHOWN_MAX];
+	char name[NAME_SHOWN_MAX], until[WALL_CLOCK_TEXT_MAX];
+	int64_t until_ms = rlock_conn_error_kept_until_ms(conn);
 
-	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name),
-		      rlock_conn_error(conn));
+	message_error("%s: %s%s%s", names_show_one(opts, rlock_conn_error_name(conn), name),
+		      rlock_conn_error(conn), until_ms >= 0 ? ", until " : "",
+		      until_ms >= 0 ? wall_clock_print_of(until_ms, until) : "");
 	return code;
 }
 

@@ -448,9 +448,10 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 {
 	char was[RLOCK_OWNER_MAX] = "", note[RLOCK_NOTE_MAX] = "", name[NAME_SHOWN_MAX];
-	char holder[HOLDER_SHOWN_MAX];
+	char holder[HOLDER_SHOWN_MAX], until[WALL_CLOCK_TEXT_MAX];
 	enum rlock_status status =
 		rlock_break(conn, &opts->names[0], opts->holder, opts->mode, was, note);
+	int64_t until_ms = rlock_owner_kept_until_ms(was, strlen(was));
 
 	if (status == RLOCK_NOT_HELD || status == RLOCK_BUSY)
 		return caller_report(opts, conn, EXIT_NOT_HELD);
@@ -460,8 +461,15 @@ static int break_lock(const struct opts *opts, struct rlock_conn *conn)
 	} else if (status == RLOCK_OK || status == RLOCK_NOT_NOTIFIED) {
 		begin_events(opts, was);
 		event_log(&(struct event){ .kind = EVENT_BROKEN });
-		message_info("%s: lock broken: it was held by %s, which may still run", name,
-			     names_show_holder(note, was, holder));
+		(void)names_show_holder(note, was, holder);
+		if (until_ms >= 0)
+			message_info(
+				"%s: lock broken: --at-least kept it until %s, its job has ended: "
+				"%s",
+				name, wall_clock_print_of(until_ms, until), holder);
+		else
+			message_info("%s: lock broken: it was held by %s, which may still run",
+				     name, holder);
 	}
 	return end_release(opts, conn, status);
 }

@@ -357,6 +357,17 @@ static void print_gone(const struct rlock_holder *holder, FILE *out)
 	(void)putc('\n', out);
 }
 
+/* Nothing is to be done, but to wait: its job has ended. */
+static void print_kept(const struct rlock_holder *holder, FILE *out)
+{
+	int64_t until_ms = rlock_owner_kept_until_ms(holder->owner.text, holder->owner.len);
+	char until[WALL_CLOCK_TEXT_MAX];
+
+	if (holder->is_kept && until_ms >= 0 && holder->ttl_ms != 0)
+		(void)fprintf(out, "  kept by --at-least until %s: its job has ended\n",
+			      wall_clock_print_of(until_ms, until));
+}
+
 static void print_rest(const struct rlock_inspection *lock, FILE *out)
 {
 	char shown[DURATION_TEXT_MAX];
@@ -381,8 +392,10 @@ static void print_rest(const struct rlock_inspection *lock, FILE *out)
 			      " without a record of a holder: Java's RSemaphore leaves "
 			      "none, and permits that it held when it ended are never released\n",
 			      lock->unheld_permits);
-	for (size_t i = 0; i < lock->holder_count; i++)
+	for (size_t i = 0; i < lock->holder_count; i++) {
 		print_gone(&lock->holders[i], out);
+		print_kept(&lock->holders[i], out);
+	}
 	for (size_t i = 0; i < lock->unseen_count; i++)
 		(void)fprintf(out, "  not seen: %s: %s\n", lock->unseen[i].what,
 			      lock->unseen[i].why);

@@ -31,7 +31,7 @@
 
 /* ---- the messages of a wait ---- */
 
-#define HELD_TEXT_MAX (DURATION_TEXT_MAX + 16)
+#define HELD_TEXT_MAX (DURATION_TEXT_MAX + WALL_CLOCK_TEXT_MAX + 16)
 #define WAIT_REST_MAX (HELD_TEXT_MAX + 128)
 
 /* ", held for 2m": words and time; empty when that is not known. Returns out. */
@@ -50,6 +50,18 @@ static char *print_held(const char *words, int64_t held_ms, char out[HELD_TEXT_M
 static const char *show_gone(const struct rlock_process *process)
 {
 	return proc_has_ended_here(process) ? "; its process has ended" : "";
+}
+
+/* ", until 2026-11-27T04:34:28+00:00"; empty unless --at-least keeps the lock. */
+static char *print_until(int64_t until_ms, char out[HELD_TEXT_MAX])
+{
+	char until[WALL_CLOCK_TEXT_MAX];
+
+	out[0] = '\0';
+	if (until_ms >= 0)
+		(void)snprintf(out, HELD_TEXT_MAX, ", until %s",
+			       wall_clock_print_of(until_ms, until));
+	return out;
 }
 
 #define UUID_LEN 36
@@ -94,6 +106,7 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 {
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
 	char held[HELD_TEXT_MAX], position[48] = "", rest[WAIT_REST_MAX];
+	int64_t until_ms = rlock_owner_kept_until_ms(blocker->owner, blocker->owner_len);
 	bool is_in_place = wait_is_in_place();
 
 	(void)rlock_escape(blocker->owner, blocker->owner_len, owner, sizeof(owner));
@@ -114,10 +127,15 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 			  "", is_in_place);
 		return;
 	}
-	(void)snprintf(rest, sizeof(rest), "%s%s%s",
-		       print_held(", held for", blocker->held_ms, held), position,
-		       show_gone(&blocker->process));
-	wait_show(name, ": waiting for ", waited_for(note, owner), rest, is_in_place);
+	if (until_ms >= 0)
+		(void)print_until(until_ms, held);
+	else
+		(void)print_held(", held for", blocker->held_ms, held);
+	(void)snprintf(rest, sizeof(rest), "%s%s%s", held, position, show_gone(&blocker->process));
+	wait_show(name,
+		  until_ms >= 0 ? ": waiting: kept by --at-least, its job has ended: "
+				: ": waiting for ",
+		  waited_for(note, owner), rest, is_in_place);
 }
 
 /* After RLOCK_BUSY: busy, or timed out, and the holder. */
@@ -127,6 +145,8 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 	const char *gone = show_gone(rlock_conn_error_process(conn));
 	/* Too few permits in all stay too few. */
 	bool may_come = opts->permits == 0 || rlock_conn_error_held_ms(conn) >= 0;
+	int64_t until_ms = rlock_conn_error_kept_until_ms(conn);
+	bool has_job = rlock_conn_error_held_ms(conn) >= 0 && until_ms < 0 && gone[0] == '\0';
 	static const char flock_busy[] = "flock: failed to get lock\n",
 			  flock_timed_out[] = "flock: timeout while waiting to get lock\n";
 
@@ -135,14 +155,17 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 	else if (opts->flock_verbose)
 		message_line(flock_timed_out, strlen(flock_timed_out));
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
-	(void)print_held(", for", rlock_conn_error_held_ms(conn), held);
+	if (until_ms >= 0)
+		(void)print_until(until_ms, held);
+	else
+		(void)print_held(", for", rlock_conn_error_held_ms(conn), held);
 	if (opts->no_wait)
 		message_debug("%s: busy: %s%s%s", name, rlock_conn_error(conn), held, gone);
 	else
 		message_info("%s: timed out after %s: %s%s%s%s%s", name,
 			     duration_print(opts->wait_ms, waited), rlock_conn_error(conn), held,
 			     gone, may_come ? ": give a longer --wait" : "",
-			     held[0] != '\0' && gone[0] == '\0' ? ", or end that job" : "");
+			     has_job ? ", or end that job" : "");
 }
 
 /* After a wait that was shown its end is, too. */

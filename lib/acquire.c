@@ -520,11 +520,13 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	size_t index = rlock__waiter_blocker(waiter);
 	const struct rlock__server *server = &waiter->servers[index];
 	bool is_ancestors = is_held_by_ancestor(waiter);
+	int64_t kept_until_ms = rlock_owner_kept_until_ms(server->owner, server->owner_len);
 	const char *how = is_ancestors ? "held by an ancestor of this process,"
 			  : server->state == RLOCK__SERVER_QUEUED ? "kept for the next waiter,"
 			  : server->state == RLOCK__SERVER_BEHIND_WRITER
 				  ? "held by readers, and next is"
-				  : "held by";
+			  : kept_until_ms >= 0 ? "kept by --at-least, its job has ended:"
+					       : "held by";
 	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
 
 	rlock__conn_copy_error(waiter->conn, index);

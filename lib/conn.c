@@ -175,6 +175,11 @@ const char *rlock_conn_error_reply(const struct rlock_conn *conn)
 	return rlock__error_reply(&conn->error);
 }
 
+int64_t rlock_conn_error_kept_until_ms(const struct rlock_conn *conn)
+{
+	return conn->error.kept_until_ms;
+}
+
 int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn)
 {
 	return conn->error.held_ms;

@@ -182,9 +182,13 @@ static enum rlock_status read_break(void *ctx, size_t index, redisReply *reply)
 					  rlock__script_break.body);
 		return RLOCK_NOT_NOTIFIED;
 	case BREAK_OTHER_OWNER:
-		return rlock__reply_fail_held(rlock__connection_error(connection),
-					      "not broken: held by", breaking->note,
-					      breaking->owner_out);
+		return rlock__reply_fail_held(
+			rlock__connection_error(connection),
+			rlock_owner_kept_until_ms(breaking->owner_out,
+						  strlen(breaking->owner_out)) >= 0
+				? "not broken: kept by --at-least, its job has ended:"
+				: "not broken: held by",
+			breaking->note, breaking->owner_out);
 	default:
 		return rlock__reply_fail(connection, &rlock__script_break);
 	}

@@ -217,9 +217,22 @@ void rlock__hold_note_make(const struct rlock_process *process, const char *note
 
 static bool is_kept(struct rlock_name owner)
 {
-	static const char kept[] = ":lingering:";
+	return memmem(owner.text, owner.len, RLOCK__KEPT, strlen(RLOCK__KEPT)) != NULL;
+}
 
-	return memmem(owner.text, owner.len, kept, sizeof(kept) - 1) != NULL;
+int64_t rlock_owner_kept_until_ms(const char *owner, size_t len)
+{
+	const char *found = memmem(owner, len, RLOCK__KEPT, strlen(RLOCK__KEPT));
+	int64_t until_ms = 0;
+
+	if (found == NULL || found + strlen(RLOCK__KEPT) == owner + len)
+		return -1;
+	for (found += strlen(RLOCK__KEPT); found < owner + len; found++) {
+		if (*found < '0' || *found > '9' || until_ms > INT64_MAX / 10 - 1)
+			return -1;
+		until_ms = until_ms * 10 + (*found - '0');
+	}
+	return until_ms;
 }
 
 #define BOOT_DIGITS 16

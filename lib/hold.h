@@ -4,6 +4,9 @@
 #ifndef RLOCK_HOLD_H
 #define RLOCK_HOLD_H
 
+#define RLOCK__KEPT                                                                                \
+	":lingering:" /* on the wire: between an owner and the time until when its lock is kept */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

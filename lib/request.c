@@ -509,9 +509,15 @@ enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char 
 					 const char *note, const char *owner)
 {
 	bool has_note = note[0] != '\0';
+	int64_t kept_until_ms = rlock_owner_kept_until_ms(owner, strlen(owner));
+	/* The time is the caller's to print. */
+	int owner_len =
+		kept_until_ms >= 0 ? (int)(strstr(owner, RLOCK__KEPT) - owner) : (int)strlen(owner);
 
-	return rlock__fail(error, RLOCK_BUSY, "%s %s%s%s%s", how, note, has_note ? " (" : "", owner,
-			   has_note ? ")" : "");
+	(void)rlock__fail(error, RLOCK_BUSY, "%s %s%s%.*s%s", how, note, has_note ? " (" : "",
+			  owner_len, owner, has_note ? ")" : "");
+	error->kept_until_ms = kept_until_ms;
+	return RLOCK_BUSY;
 }
 
 #define TYPE_SHOWN_MAX 256 /* with a side key, maybe */

@@ -154,6 +154,7 @@ enum rlock_status rlock__reply_fail(struct rlock__connection *connection,
 enum rlock_status rlock__reply_fail_kind(struct rlock__connection *connection,
 					 const struct redisReply *type, size_t name_index);
 /* RLOCK_BUSY: "held by NOTE (OWNER)", of how, and of texts that are escaped; the note may be empty. */
+/* An owner of rlock_keep_until is shown without its time, which the error has then. */
 enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char *how,
 					 const char *note, const char *owner);
 /* The hold is lost; type is that of the value which has overwritten its key, as the script told it, or NULL. */

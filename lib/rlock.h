@@ -257,6 +257,8 @@ RLOCK_API const char *rlock_conn_error(const struct rlock_conn *conn);
 RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
 /* After RLOCK_BUSY: for how long the owner that the text names has held the lock; -1: it is not known. */
 RLOCK_API int64_t rlock_conn_error_held_ms(const struct rlock_conn *conn);
+/* After RLOCK_BUSY: see rlock_owner_kept_until_ms. */
+RLOCK_API int64_t rlock_conn_error_kept_until_ms(const struct rlock_conn *conn);
 /* After RLOCK_BUSY, and RLOCK_EDEADLOCK by is_ancestor: the process of that owner. It belongs to conn. */
 RLOCK_API const struct rlock_process *rlock_conn_error_process(const struct rlock_conn *conn);
 /* The server's own words, which end that text: a caller that says more says it before them. "": the text has none. */
@@ -414,6 +416,12 @@ RLOCK_API enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK
  * with the reason, a constant, in *why.
  */
 RLOCK_API enum rlock_status rlock_owner_check(const char *owner, const char **why);
+
+/*
+ * Until when rlock_keep_until keeps the lock of this owner, in milliseconds since 1970 by the clock of its server; -1: it
+ * does not, a process may hold it.
+ */
+RLOCK_API int64_t rlock_owner_kept_until_ms(const char *owner, size_t len);
 
 /* A new hold id, 32 hex digits. RLOCK_ESYS as above. */
 RLOCK_API enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX]);

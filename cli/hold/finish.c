@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/least.h"
@@ -203,16 +204,21 @@ static void log_end(const struct lease *lease, enum event_kind kind, const char 
 
 static void message_released(const struct lease *lease)
 {
-	char names[NAMES_SHOWN_MAX], held[DURATION_TEXT_MAX], kept[DURATION_TEXT_MAX];
+	char names[NAMES_SHOWN_MAX], held[DURATION_TEXT_MAX], kept[WALL_CLOCK_TEXT_MAX];
 	int64_t now_ms = rlock_now_ms(), kept_ms = left_ms_of(lease, now_ms);
+	struct timespec now;
 
 	if (!message_is_verbose())
 		return;
-	message_debug("%s: released after %s%s%s",
-		      names_show(lease->opts->names, lease->name_count, names),
-		      duration_print_rough(now_ms - lease->acquired_ms, held),
-		      kept_ms > 0 ? ", and stays held for " : "",
-		      kept_ms > 0 ? duration_print_rough(kept_ms, kept) : "");
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)names_show(lease->opts->names, lease->name_count, names);
+	(void)duration_print_rough(now_ms - lease->acquired_ms, held);
+	if (kept_ms > 0)
+		message_debug("%s: the command has ended after %s: kept by --at-least until %s",
+			      names, held,
+			      wall_clock_print_of((int64_t)now.tv_sec * 1000 + kept_ms, kept));
+	else
+		message_debug("%s: released after %s", names, held);
 }
 
 /* The lease may be longer by as much as the renewal's reply took, or by a renewal whose reply was lost. */

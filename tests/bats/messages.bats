@@ -25,9 +25,37 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_line --regexp '^rlock: nightly: released after [0-9.]+s$'
 }
 
-@test "with -v rlock says for how long --at-least keeps a lock that its command has left" {
+@test "with -v rlock says until when --at-least keeps a lock that its command has left" {
 	run -0 rlock run -v --at-least 1m nightly -- true
-	assert_line --regexp '^rlock: nightly: released after [0-9.]+s, and stays held for 5[0-9]s$'
+	assert_line --regexp "^rlock: nightly: the command has ended after [0-9.]+s: kept by --at-least until $ISO_8601$"
+}
+
+@test "a lock that --at-least keeps is said to be kept, and until when" {
+	local kept="kept by --at-least, its job has ended: the sync \\([^ ]+:[0-9]+(:write)?\\), until $ISO_8601" verb
+	for verb in run fair read write 'sem --permits 1'; do
+		# shellcheck disable=SC2086
+		rlock $verb --at-least 5m --note 'the sync' nightly -- true
+		# shellcheck disable=SC2086
+		run -75 rlock ${verb/read/write} -n -v nightly -- true
+		assert_line --regexp "^rlock: nightly: busy: $kept\$"
+		# shellcheck disable=SC2086
+		run -75 env CI=true rlock ${verb/read/write} -w 1300ms nightly -- true
+		assert_line --regexp "^rlock: nightly: waiting: kept by --at-least, its job has ended: the sync, until $ISO_8601(, position 1 in the queue)?\$"
+		assert_line --regexp "^rlock: nightly: timed out after 1.3s: $kept: give a longer --wait\$"
+		run -0 rlock status nightly
+		assert_line --regexp "^  kept by --at-least until $ISO_8601: its job has ended\$"
+		run -1 rlock unlock --force --holder another nightly
+		assert_output --regexp "^rlock: nightly: not broken: $kept\$"
+		run -0 rlock unlock --force nightly
+		assert_output --regexp "^rlock: nightly: lock broken: --at-least kept it until $ISO_8601, its job has ended: the sync \\("
+	done
+}
+
+@test "until when --at-least keeps a lock is a time of day" {
+	local until
+	rlock run --at-least 1h nightly -- true
+	until=$(rlock status nightly | sed -n 's/.* until \([^ ]*\): .*/\1/p')
+	assert_between $(($(date +%s) + 3400)) "$(date -d "$until" +%s)" $(($(date +%s) + 3600))
 }
 
 @test "with -v a line names the server once, and no script" {

@@ -65,4 +65,11 @@ void test_owner(void)
 {
 	check_good();
 	check_bad();
+	CHECK(rlock_owner_kept_until_ms("a:1", 3) == -1, "a process holds the lock");
+	CHECK(rlock_owner_kept_until_ms("a:1:lingering:1795754068571", 27) == 1795754068571,
+	      "it is kept until then");
+	CHECK(rlock_owner_kept_until_ms("a:1:lingering:", 14) == -1, "without a time");
+	CHECK(rlock_owner_kept_until_ms("a:1:lingering:12x", 17) == -1, "that is no time");
+	CHECK(rlock_owner_kept_until_ms("a:1:lingering:99999999999999999999", 34) == -1,
+	      "nor is what no number holds");
 }
