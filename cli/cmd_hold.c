@@ -208,6 +208,60 @@ static int renew_hold(const struct opts *opts, struct rlock_conn *conn,
 			    : renew_process_lock(opts, conn, hold->hold_file);
 }
 
+/* ---- the owner that was named holds nothing ---- */
+
+#define OWNER_END ":0" /* of OWNER_FORMAT */
+#define OTHERS_MAX (HOLDER_SHOWN_MAX + 128)
+
+static const struct rlock_inspection *first_held(const struct rlock_inspection *locks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (locks[i].status == RLOCK_OK && locks[i].holder_count > 0)
+			return &locks[i];
+	return NULL;
+}
+
+/* ": held by job-101 (its note)", and of several how many more. */
+static void print_holder(const struct rlock_inspection *lock, char out[OTHERS_MAX])
+{
+	const struct rlock_holder *holder = &lock->holders[0];
+	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX], more[48] = "";
+	size_t len =
+		strlen(rlock_escape(holder->owner.text, holder->owner.len, owner, sizeof(owner)));
+	bool has_id =
+		len > strlen(OWNER_END) && strcmp(owner + len - strlen(OWNER_END), OWNER_END) == 0;
+
+	if (has_id)
+		owner[len - strlen(OWNER_END)] = '\0';
+	(void)rlock_escape(holder->note.text, holder->note.len, note, sizeof(note));
+	if (lock->holder_total > 1)
+		(void)snprintf(more, sizeof(more), " and %zu more", lock->holder_total - 1);
+	(void)snprintf(out, OTHERS_MAX, ": held by %s%s%s%s%s%s", owner,
+		       note[0] != '\0' ? " (" : "", note, note[0] != '\0' ? ")" : "", more,
+		       has_id ? ": use one id for all jobs of a pipeline" : "");
+}
+
+/* The lock may be another owner's: the id of a job is another one in each job. */
+static int report_not_owned(const struct opts *opts, struct rlock_conn *conn)
+{
+	char name[NAME_SHOWN_MAX], others[OTHERS_MAX] = "";
+	struct rlock_inspection *locks = NULL;
+	const struct rlock_inspection *held;
+	size_t count = 0;
+	enum rlock_status status = rlock_inspect(conn, &opts->names[0], &locks, &count);
+
+	held = status == RLOCK_OK ? first_held(locks, count) : NULL;
+	if (held != NULL)
+		print_holder(held, others);
+	else if (status == RLOCK_OK && locks[0].status == RLOCK_OK &&
+		 locks[0].state == RLOCK_STATE_FREE)
+		(void)snprintf(others, sizeof(others), ": it is free: its lease may have expired");
+	message_error("%s: not held by owner '%s'%s", names_show_one(opts, 0, name), opts->owner,
+		      others);
+	rlock_inspections_free(locks, count);
+	return EXIT_NOT_HELD;
+}
+
 static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 {
 	struct rlock_hold *hold = NULL;
@@ -216,7 +270,7 @@ static int renew_owner(const struct opts *opts, struct rlock_conn *conn)
 	int code;
 
 	if (status == RLOCK_NOT_HELD)
-		return caller_report(opts, conn, EXIT_NOT_HELD);
+		return report_not_owned(opts, conn);
 	if (status != RLOCK_OK)
 		return caller_report_failure(opts, conn, status);
 	code = renew(opts, conn, hold, opts->lease_ms, caller_lost_code(hold));
@@ -435,7 +489,7 @@ static int unlock_owner(const struct opts *opts, struct rlock_conn *conn)
 	if (status == RLOCK_OK)
 		status = finish_release(conn, hold);
 	if (status == RLOCK_NOT_HELD && caller_lost_code(hold) == EXIT_NOT_HELD) {
-		code = caller_report(opts, conn, EXIT_NOT_HELD);
+		code = report_not_owned(opts, conn);
 	} else {
 		begin_events(opts, owner);
 		log_release(conn, status);

@@ -46,6 +46,33 @@ teardown() { watchful_teardown; }
 	has_count a 1
 }
 
+@test "an owner that holds nothing is told which one holds the lock" {
+	local verb
+	run -0 rlock lock --owner job-101 --lease 1m --note 'deploy step' a
+	for verb in renew unlock; do
+		run -1 rlock "$verb" --owner job-102 a
+		assert_output "rlock: a: not held by owner 'job-102': held by job-101 (deploy step): use one id for all jobs of a pipeline"
+	done
+	has_count a 1
+}
+
+@test "an owner that holds nothing is told how many hold a semaphore, and of a process without a word of pipelines" {
+	local id
+	for id in 1 2 3; do
+		run -0 rlock sem --permits 3 --owner "job-$id" --lease 1m --note "import $id" a
+	done
+	run -1 rlock unlock --owner job-4 a
+	assert_output --regexp "^rlock: a: not held by owner 'job-4': held by job-[123] \(import [123]\) and 2 more: use one id for all jobs of a pipeline$"
+	hold_in_background b --note backup
+	run -1 rlock unlock --owner job-4 b
+	assert_output --regexp "^rlock: b: not held by owner 'job-4': held by [^ ]+:$PID \(backup\)$"
+}
+
+@test "an owner whose lock has expired is told that it is free" {
+	run -1 rlock renew --owner job-1 a
+	assert_output "rlock: a: not held by owner 'job-1': it is free: its lease may have expired"
+}
+
 @test "a second owner waits for the first one's unlock" {
 	run -0 rlock lock --owner job-1 --lease 1m a
 	in_background rlock lock --owner job-2 --lease 1m a
