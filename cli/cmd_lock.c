@@ -105,7 +105,7 @@ static bool wait_is_in_place(void)
 static void wait_report_blocker(const struct opts *opts, const struct rlock_blocker *blocker)
 {
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
-	char held[HELD_TEXT_MAX], position[48] = "", rest[WAIT_REST_MAX];
+	char held[HELD_TEXT_MAX], permits[64], position[48] = "", rest[WAIT_REST_MAX];
 	int64_t until_ms = rlock_owner_kept_until_ms(blocker->owner, blocker->owner_len);
 	bool is_in_place = wait_is_in_place();
 
@@ -132,9 +132,14 @@ static void wait_report_blocker(const struct opts *opts, const struct rlock_bloc
 	else
 		(void)print_held(", held for", blocker->held_ms, held);
 	(void)snprintf(rest, sizeof(rest), "%s%s%s", held, position, show_gone(&blocker->process));
+	if (blocker->permits > 1)
+		(void)snprintf(permits, sizeof(permits),
+			       ": waiting for one of %" PRId64 " permits, one held by ",
+			       blocker->permits);
 	wait_show(name,
-		  until_ms >= 0 ? ": waiting: kept by --at-least, its job has ended: "
-				: ": waiting for ",
+		  until_ms >= 0          ? ": waiting: kept by --at-least, its job has ended: "
+		  : blocker->permits > 1 ? permits
+					 : ": waiting for ",
 		  waited_for(note, owner), rest, is_in_place);
 }
 

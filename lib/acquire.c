@@ -514,6 +514,22 @@ static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock_
 				  total < waiter->request->take ? ": --resize gives it more" : "");
 }
 
+#define PERMITS_SHOWN_MAX 96
+
+/* Of a semaphore all permits are counted, and one holder is named. */
+static const char *print_permits(const struct rlock__waiter *waiter,
+				 const struct rlock__server *server, const char *how,
+				 char out[PERMITS_SHOWN_MAX])
+{
+	int64_t total = waiter->hold->acquired[server->name_index].total;
+
+	if (waiter->request->kind != RLOCK_SEMAPHORE || server->state != RLOCK__SERVER_HELD ||
+	    total < 2)
+		return how;
+	(void)snprintf(out, PERMITS_SHOWN_MAX, "%" PRId64 " permits in all, one %s", total, how);
+	return out;
+}
+
 static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 {
 	struct rlock__error *error = &waiter->conn->error;
@@ -527,7 +543,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 				  ? "held by readers, and next is"
 			  : kept_until_ms >= 0 ? "kept by --at-least, its job has ended:"
 					       : "held by";
-	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
+	char permits[PERMITS_SHOWN_MAX], owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX + 64];
 
 	rlock__conn_copy_error(waiter->conn, index);
 	(void)rlock_escape(server->owner, server->owner_len, owner, sizeof(owner));
@@ -541,7 +557,8 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 					    waiter->request->kind == RLOCK_SEMAPHORE))
 		fail_without_owner(waiter, error, server);
 	else
-		(void)rlock__reply_fail_held(error, how, note, owner);
+		(void)rlock__reply_fail_held(error, print_permits(waiter, server, how, permits),
+					     note, owner);
 	error->name_index = server->name_index;
 	error->process = server->process;
 	if (server->state == RLOCK__SERVER_HELD)

@@ -225,6 +225,7 @@ static void report_wait(struct rlock__waiter *waiter)
 		.name_index = server->name_index,
 		.ttl_ms = server->ttl_ms,
 		.held_ms = rlock__waiter_held_ms(server),
+		.permits = waiter->hold->acquired[server->name_index].total,
 		.position = server->position,
 		.is_waiter = server->state == RLOCK__SERVER_QUEUED ||
 			     server->state == RLOCK__SERVER_BEHIND_WRITER,

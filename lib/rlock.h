@@ -446,6 +446,7 @@ struct rlock_blocker {
 	/* -1: the key has no TTL; -2: the lock is free, and left to another waiter; -3: readers hold it, and a writer is next */
 	int64_t ttl_ms;
 	int64_t held_ms; /* for how long owner has held it, by its record; -1: it is not known */
+	int64_t permits; /* of a semaphore: how many there are in all; 0: it is not known */
 	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: it is in none */
 	bool is_waiter; /* the lock is left to owner, the next waiter, or empty when that is not known */
 	/*

@@ -58,13 +58,25 @@ rlock_total:{a}
 	is_whole a 5
 }
 
+@test "a waiter is told how many permits there are, and one of their holders" {
+	local id
+	for id in 1 2 3; do
+		run -0 rlock sem --permits 3 --owner "job-$id" --lease 1m --note "import $id" a
+	done
+	run -75 env CI=true rlock sem --permits 3 -w 1300ms a -- true
+	assert_line --regexp '^rlock: a: waiting for one of 3 permits, one held by import [123], held for [0-9]s$'
+	assert_line --regexp '^rlock: a: timed out after 1.3s: 3 permits in all, one held by import [123] \(job-[123]:0\), for [0-9]s: give a longer --wait, or end that job$'
+	run -75 rlock sem --permits 3 -v -n a -- true
+	assert_line --regexp '^rlock: a: busy: 3 permits in all, one held by import [123] \(job-[123]:0\), for [0-9.]+s$'
+}
+
 @test "no more holders than there are permits have one, and a permit that is released is free for the next one" {
 	hold_permit 2 a
 	hold_permit 2 a
 	run -75 rlock sem -n --permits 2 a -- true
 	assert_output ''
 	run -75 rlock sem --wait 300ms --permits 2 a -- true
-	assert_output --regexp '^rlock: a: timed out after 300ms: held by [^ ]+@.* until_let_go \('
+	assert_output --regexp '^rlock: a: timed out after 300ms: 2 permits in all, one held by [^ ]+@.* until_let_go \('
 	let_go
 	all_ended_with 0
 	run -0 rlock sem -n --permits 2 a -- true

@@ -149,7 +149,7 @@ rlock: a: timed out after 300ms: the semaphore has 0 permits in all, and 1 must 
 	redis decr a >/dev/null
 	rlock sem --permits 2 --owner x --lease 1m a
 	run -75 rlock sem --permits 2 --take 2 -w 100ms a -- true
-	assert_one_line '^rlock: a: timed out after 100ms: held by [^ ]+@.*'
+	assert_one_line '^rlock: a: timed out after 100ms: 2 permits in all, one held by [^ ]+@.*'
 }
 
 @test "a call is told that permits are kept for a waiter, and no id of one" {
