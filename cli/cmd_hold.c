@@ -75,10 +75,13 @@ static int report_none(const struct opts *opts, const struct caller_hold *hold, 
 	if (opts->pid != 0)
 		(void)snprintf(process, sizeof(process), "process %d", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
-	if (hold->near != NULL)
+	if (hold->near != NULL) {
 		hold_file_report_near(hold->near, opts->names, opts->name_count, opts->server, verb,
 				      opts->pid);
-	else if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
+		/* It is held, but the line is not the right one. */
+		return strcmp(hold->near->server, opts->server) == 0 ? EXIT_USAGE : EXIT_NOT_HELD;
+	}
+	if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
 		message_error(
 			"%s: not held by %s or its ancestors: a lock of user %s is found only "
 			"without sudo",

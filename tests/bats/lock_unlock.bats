@@ -162,7 +162,7 @@ teardown() { watchful_teardown; }
 }
 
 @test "unlock of one of two names that were locked together shows the right line" {
-	run -1 bash -c 'rlock lock --pid $$ a b; rlock unlock a; status=$?; $REDIS exists a b; exit $status'
+	run -64 bash -c 'rlock lock --pid $$ a b; rlock unlock a; status=$?; $REDIS exists a b; exit $status'
 	assert_line -n 0 'rlock: a: was locked together with others: try: rlock unlock a b'
 	assert_line -n 1 2
 }
@@ -170,7 +170,7 @@ teardown() { watchful_teardown; }
 @test "the right line names the process that --pid named" {
 	in_background sleep 300
 	rlock lock --pid "$PID" a b
-	run -1 rlock unlock --pid "$PID" a
+	run -64 rlock unlock --pid "$PID" a
 	assert_output "rlock: a: was locked together with others: try: rlock unlock --pid $PID a b"
 	run -0 rlock unlock --pid "$PID" a b
 }
