@@ -97,6 +97,8 @@ int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn
 		added = servers_password_origin(opts, buffer);
 	else if (rlock_conn_error_is_unreachable(conn))
 		added = servers_origin(opts, buffer);
+	else if (status == RLOCK_EUNSUPPORTED)
+		added = servers_tls_origin(opts, buffer);
 	else if (status == RLOCK_EKIND)
 		added = kind_remedy(conn);
 	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name),

@@ -232,6 +232,21 @@ char *servers_password_origin(const struct opts *opts, char out[ORIGIN_MAX])
 	return out;
 }
 
+char *servers_tls_origin(const struct opts *opts, char out[ORIGIN_MAX])
+{
+	out[0] = '\0';
+	for (size_t i = 0; i < opts->given_count && rlock_url_has_tls(opts->urls[0]); i++)
+		if (opts->given[i].id >= OPT_CACERT && opts->given[i].id <= OPT_INSECURE &&
+		    opts->given[i].use == GIVEN_TO_OTHER_SERVERS) {
+			(void)snprintf(out, ORIGIN_MAX,
+				       "the %s in %s is for the url there, not for the one from %s",
+				       opt_table[opts->given[i].id].name, opts->config_file,
+				       source_of_urls(opts));
+			break;
+		}
+	return out;
+}
+
 /* ---- what else options say of servers ---- */
 
 /* A wrong file is a fault of the configuration; the command line and the environment are the caller's. */

@@ -17,6 +17,8 @@ int servers_set(struct opts *opts);
 /* From which source the servers, and their passwords, are, for a call that fails; empty: nothing to say. Returns out. */
 char *servers_origin(const struct opts *opts, char out[ORIGIN_MAX]);
 char *servers_password_origin(const struct opts *opts, char out[ORIGIN_MAX]);
+/* The option of the file that would have said how to trust the servers, where a higher source names them. Empty: none. */
+char *servers_tls_origin(const struct opts *opts, char out[ORIGIN_MAX]);
 
 /* Why an option that counts is not used after all, since the URLs say it; empty: it is used. */
 const char *servers_reason(const struct opts *opts, enum opt_id id);

@@ -57,6 +57,13 @@ has_waiter() {
 	[ "$(redis pubsub numsub 'redisson_lock__channel:{a}' | tail -n 1)" = 1 ]
 }
 
+@test "the options of TLS that a file has for its own url are said to be not used for another source's" {
+	export RLOCK_CONFIG=$PWD/rlock.conf
+	printf '%s\n' "url = rediss://localhost:$PORT" "cacert = $CA" >"$RLOCK_CONFIG"
+	run -0 env -u RLOCK_URL rlock run a -- true
+	refused 78 ".*: the cacert in [^ ]*rlock.conf is for the url there, not for the one from --url$" -u "rediss://localhost:$PORT"
+}
+
 @test "check says when the server's certificate ends" {
 	run -0 rlock check --cacert "$CA"
 	assert_line --regexp "^(ok|note) +tls +TLSv1\\.[23], the server's certificate ends in [0-9]+[dh]"
