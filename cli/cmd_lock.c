@@ -264,12 +264,26 @@ static pid_t holder_pid(const struct acquirer *acquirer)
 	return acquirer->hold_file != NULL ? acquirer->hold_file->pid : getpid();
 }
 
-/* The note is "user@host pid 123 pg_dump". */
+#define SUDO_SHOWN_MAX 64
+
+/* "(joe)" where joe has become root by sudo; the variable may be anything, and the note has blanks between its words. */
+static const char *print_sudo_user(char out[SUDO_SHOWN_MAX])
+{
+	const char *user = getenv("SUDO_USER");
+
+	out[0] = '\0';
+	if (geteuid() == 0 && user != NULL && user[0] != '\0' && strcmp(user, "root") != 0 &&
+	    user[strcspn(user, " \t\n()@")] == '\0')
+		(void)snprintf(out, SUDO_SHOWN_MAX, "(%.*s)", SUDO_SHOWN_MAX - 3, user);
+	return out;
+}
+
+/* The note is "user@host pid 123 pg_dump", or "root(user)@host pid 123 pg_dump" below sudo. */
 static void make_note(struct acquirer *acquirer)
 {
 	struct utsname host;
 	struct proc proc;
-	char uid[USER_UID_MAX];
+	char uid[USER_UID_MAX], sudo[SUDO_SHOWN_MAX];
 
 	if (acquirer->opts->note != NULL) {
 		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s", acquirer->opts->note);
@@ -277,8 +291,9 @@ static void make_note(struct acquirer *acquirer)
 	}
 	if (uname(&host) != 0)
 		memcpy(host.nodename, "?", 2);
-	(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s@%s pid %d %s", user_name(uid),
-		       host.nodename, (int)holder_pid(acquirer), program_of(acquirer, &proc));
+	(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s%s@%s pid %d %s", user_name(uid),
+		       print_sudo_user(sudo), host.nodename, (int)holder_pid(acquirer),
+		       program_of(acquirer, &proc));
 }
 
 /*

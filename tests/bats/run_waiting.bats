@@ -59,6 +59,18 @@ teardown() { patient_teardown; }
 	assert_output --regexp "[^ ]+@$(uname -n) pid $PID until_let_go"
 }
 
+@test "below sudo the holder is known by the user that called it, too" {
+	[ "$(id -u)" = 0 ] || skip 'only root is below sudo'
+	in_background env LOGNAME=root SUDO_USER=joe rlock run b -- until_let_go
+	wait_until 5 is_held b
+	run -75 rlock run -w 50ms b -- true
+	assert_output --partial "held by root(joe)@$(uname -n) pid $PID until_let_go"
+	for user in '' root 'j oe'; do
+		run -0 env LOGNAME=root SUDO_USER="$user" rlock run c -- rlock status c
+		assert_output --partial " root@$(uname -n) pid "
+	done
+}
+
 @test "a lock that is released in time is acquired within the wait time" {
 	hold_in_background a
 	in_background rlock run -w 20s a -- touch "$BATS_TEST_TMPDIR/second"
