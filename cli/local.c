@@ -480,7 +480,8 @@ static enum search_state start(struct search *search)
 			      strerror(errno));
 		return fail(search, EXIT_SYSTEM);
 	}
-	message_debug("local: starting '%s' on '%s'", program, search->socket_path);
+	message_debug("local: starting '%s' on '%s', for this user alone", program,
+		      search->socket_path);
 	err = local_server_start(search->dir_fd, program, search->socket_path, search->deadline_ms,
 				 &search->server);
 	if (err == ETIMEDOUT)
