@@ -465,6 +465,8 @@ static void log_event(const struct acquirer *acquirer, enum event_kind kind, con
 {
 	struct event event = { .kind = kind, .waited_ms = acquirer->waited_ms, .reason = reason };
 
+	if (kind == EVENT_BUSY || kind == EVENT_TIMED_OUT)
+		event.holder_held_ms = rlock_conn_error_held_ms(acquirer->conn);
 	event_log(&event);
 }
 

@@ -362,6 +362,9 @@ static void put_course(struct json *line, const struct event *event)
 		put_number(line, "waited_ms", event->waited_ms);
 	if (kinds[event->kind].is_of_hold && current.acquired_ms != 0)
 		put_number(line, "held_ms", rlock_now_ms() - current.acquired_ms);
+	if ((event->kind == EVENT_BUSY || event->kind == EVENT_TIMED_OUT) &&
+	    event->holder_held_ms >= 0)
+		put_number(line, "holder_held_ms", event->holder_held_ms);
 	if (event->kept_ms > 0)
 		put_number(line, "kept_ms", event->kept_ms);
 	if (event->has_ended && event->signal != 0)

@@ -42,8 +42,9 @@ struct event_hold {
 struct event {
 	enum event_kind kind;
 	int64_t waited_ms; /* from EVENT_WAITED to EVENT_FAILED */
-	int64_t kept_ms;   /* EVENT_RELEASED: for how long --at-least keeps the lock */
-	bool has_ended;    /* a command, with this status, or by this signal */
+	int64_t holder_held_ms; /* EVENT_BUSY, EVENT_TIMED_OUT: for how long the holder has held it; -1: it is not known */
+	int64_t kept_ms; /* EVENT_RELEASED: for how long --at-least keeps the lock */
+	bool has_ended;  /* a command, with this status, or by this signal */
 	int status, signal;
 	const char *reason; /* one line, safe for a terminal */
 };

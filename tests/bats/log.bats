@@ -80,6 +80,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	assert_output ''
 	assert_equal "$(events)" 'busy a'
 	[[ $(field reason busy) = '"held by the holder ('* ]]
+	assert_between 0 "$(field holder_held_ms busy)" 60000
 }
 
 @test "a wait that is over in vain is logged" {
@@ -88,6 +89,7 @@ pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='unix://$SERVER_SO
 	run -75 rlock run -qw 2s --log log a -- true
 	assert_equal "$(events)" 'waited a,timed_out a'
 	[ "$(field waited_ms timed_out)" -ge 2000 ]
+	assert_between 2000 "$(field holder_held_ms timed_out)" 60000
 }
 
 @test "a wait that a signal ends is logged" {
