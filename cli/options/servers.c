@@ -3,7 +3,6 @@
  * variables and commands; load.c reads all options that are not about servers.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,14 +92,17 @@ static int set_from_file(struct opts *opts, set_fn set, const char *path)
 {
 	struct stat stat;
 	size_t len = 0;
-	char *text = file_read_all(AT_FDCWD, path, O_NOCTTY, PASSWORD_FILE_MAX, &stat, &len);
+	char *text = file_read_named(path, PASSWORD_FILE_MAX,
+				     rlock_now_ms() + opts->connect_timeout_ms, &stat, &len);
 	int error = errno, code = EXIT_CONFIG;
 	char shown[USAGE_SHOWN_MAX];
 	const char *wrong;
 
 	if (text == NULL && error == ENOMEM)
 		return message_out_of_memory();
-	wrong = text == NULL ? strerror(error) : first_line_cut(text, len);
+	wrong = text != NULL         ? first_line_cut(text, len)
+		: error == ETIMEDOUT ? "a pipe that was not written to its end in time"
+				     : strerror(error);
 	if (wrong != NULL)
 		message_error("password file '%s': %s", usage_show(path, shown), wrong);
 	if (text == NULL)

@@ -4,11 +4,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/rlock.h"
 #include "sys/file_read.h"
 
 /* Most files fit. For the longest that is allowed the kernel would make a mapping, and take it down again. */
@@ -26,7 +28,19 @@ static char *enlarge(char *text, size_t size, size_t larger_size)
 	return larger;
 }
 
-char *file_read_rest(int fd, size_t max, size_t *len_out)
+/* A pipe is read as far as it is filled. */
+static ssize_t read_until(int fd, char *out, size_t size, int64_t until_ms)
+{
+	struct pollfd ready = { fd, POLLIN, 0 };
+
+	if (until_ms < INT64_MAX && rlock_poll(&ready, 1, until_ms) == 0) {
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	return read(fd, out, size);
+}
+
+static char *read_rest(int fd, size_t max, int64_t until_ms, size_t *len_out)
 {
 	size_t size = FIRST_BYTES, len = 0;
 	char *text = malloc(size);
@@ -34,7 +48,7 @@ char *file_read_rest(int fd, size_t max, size_t *len_out)
 	int err = 0;
 
 	while (text != NULL && got != 0 && err == 0 && len <= max) {
-		got = read(fd, text + len, size - 1 - len);
+		got = read_until(fd, text + len, size - 1 - len, until_ms);
 		if (got > 0)
 			len += (size_t)got;
 		else if (got < 0 && errno != EINTR)
@@ -58,6 +72,29 @@ char *file_read_rest(int fd, size_t max, size_t *len_out)
 	}
 	text[len] = '\0';
 	*len_out = len;
+	return text;
+}
+
+char *file_read_rest(int fd, size_t max, size_t *len_out)
+{
+	return read_rest(fd, max, INT64_MAX, len_out);
+}
+
+char *file_read_named(const char *path, size_t max, int64_t until_ms, struct stat *stat_out,
+		      size_t *len_out)
+{
+	int fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC), err;
+	char *text = NULL;
+
+	if (fd < 0)
+		return NULL;
+	/* A terminal is waited for: the user types the text. */
+	if (fstat(fd, stat_out) == 0 && fcntl(fd, F_SETFL, 0) == 0)
+		text = read_rest(fd, max, S_ISFIFO(stat_out->st_mode) ? until_ms : INT64_MAX,
+				 len_out);
+	err = errno;
+	(void)close(fd);
+	errno = err;
 	return text;
 }
 

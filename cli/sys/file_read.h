@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -21,6 +22,13 @@
  */
 char *file_read_all(int dir_fd, const char *path, int flags, size_t max, struct stat *stat_out,
 		    size_t *len_out);
+
+/*
+ * The same for a file that a user names. A pipe that was not written to its end by until_ms is ETIMEDOUT: maybe no process
+ * has it open to write.
+ */
+char *file_read_named(const char *path, size_t max, int64_t until_ms, struct stat *stat_out,
+		      size_t *len_out);
 
 /* The same for a file that is open. */
 char *file_read_rest(int fd, size_t max, size_t *len_out);

@@ -192,6 +192,32 @@ no_password_was_sent() {
 	assert_output ''
 }
 
+@test "a pipe without a writer, or without an end, is waited for as long as a server" {
+	mkfifo -m 600 pipe
+	run -78 timeout 30 rlock run -n --connect-timeout 300ms --password-file pipe a -- touch ran
+	assert_output "rlock: password file 'pipe': a pipe that was not written to its end in time"
+	exec {PIPE}<>pipe
+	echo "$SECRET" >&"$PIPE"
+	run -78 timeout 30 rlock run -n --connect-timeout 300ms --password-file pipe a -- touch ran
+	assert_output "rlock: password file 'pipe': a pipe that was not written to its end in time"
+	exec {PIPE}<&-
+	assert [ ! -e ran ]
+}
+
+@test "a pipe may get its writer later" {
+	want_password
+	mkfifo -m 600 pipe
+	in_background rlock run --connect-timeout 30s --password-file pipe a -- touch ran
+	wait_until 5 has_open "$PID" pipe
+	echo "$SECRET" >pipe
+	wait_until 5 file_exists ran
+}
+
+# has_open PID FILE
+has_open() {
+	[[ " $(readlink "/proc/$1/fd/"*) " = *"$PWD/$2"* ]]
+}
+
 # shellcheck disable=SC2016
 @test "a password can come from a pipe" {
 	want_password
