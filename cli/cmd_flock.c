@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -362,6 +361,14 @@ static int read_words(struct call *call, int argc, char **argv, bool *is_done)
 }
 
 /* The time of -w in ms; -1: without a limit. 0, or the exit code. */
+/* By ceil(3) every call of rlock, of any verb, would load libm. */
+static int64_t rounded_up(double number)
+{
+	int64_t whole = (int64_t)number;
+
+	return whole + ((double)whole < number);
+}
+
 static int read_timeout(const struct call *call, int64_t *wait_ms_out)
 {
 	const double most_s = (double)(INT64_MAX / 8000);
@@ -377,7 +384,7 @@ static int read_timeout(const struct call *call, int64_t *wait_ms_out)
 	if (call->timeout_s < 1e-6)
 		*wait_ms_out = 0;
 	else if (!call->no_wait && call->timeout_s < most_s)
-		*wait_ms_out = (int64_t)ceil(call->timeout_s * 1000);
+		*wait_ms_out = rounded_up(call->timeout_s * 1000);
 	return 0;
 }
 

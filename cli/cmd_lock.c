@@ -490,15 +490,15 @@ static void log_acquisition(const struct acquirer *acquirer, enum rlock_status s
 static bool is_ancestor(void *ctx, const struct rlock_process *process)
 {
 	const struct acquirer *acquirer = ctx;
-	struct proc proc = { .parent = (pid_t)acquirer->process.pid };
+	pid_t pid = (pid_t)acquirer->process.pid;
 
 	if (!proc_is_here(process))
 		return false;
-	if (proc.parent == 0)
-		proc.parent = getpid();
-	while (proc.parent > 0 && proc_read(proc.parent, &proc))
-		if (proc.parent == process->pid)
-			return proc_runs_our_program(proc.parent);
+	if (pid == 0)
+		pid = getpid();
+	while ((pid = proc_parent(pid)) > 0)
+		if (pid == process->pid)
+			return proc_runs_our_program(pid);
 	return false;
 }
 

@@ -487,7 +487,8 @@ static enum rlock_status wait_loop(struct rlock__waiter *waiter)
 		status = try_until_fresh(waiter);
 		if (status == RLOCK_OK)
 			return RLOCK_OK;
-		if (status == RLOCK_BUSY && !is_held_by_ancestor(waiter))
+		waiter->is_behind_ancestor = status == RLOCK_BUSY && is_held_by_ancestor(waiter);
+		if (status == RLOCK_BUSY && !waiter->is_behind_ancestor)
 			status = wait_turn(waiter);
 		if (status == RLOCK_ENET)
 			status = pause_unreachable(waiter);
@@ -535,9 +536,8 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	struct rlock__error *error = &waiter->conn->error;
 	size_t index = rlock__waiter_blocker(waiter);
 	const struct rlock__server *server = &waiter->servers[index];
-	bool is_ancestors = is_held_by_ancestor(waiter);
 	int64_t kept_until_ms = rlock_owner_kept_until_ms(server->owner, server->owner_len);
-	const char *how = is_ancestors ? "held by an ancestor of this process,"
+	const char *how = waiter->is_behind_ancestor ? "held by an ancestor of this process,"
 			  : server->state == RLOCK__SERVER_QUEUED ? "kept for the next waiter,"
 			  : server->state == RLOCK__SERVER_BEHIND_WRITER
 				  ? "held by readers, and next is"
@@ -563,7 +563,7 @@ static enum rlock_status fail_busy(struct rlock__waiter *waiter)
 	error->process = server->process;
 	if (server->state == RLOCK__SERVER_HELD)
 		error->held_ms = rlock__waiter_held_ms(server);
-	return is_ancestors ? RLOCK_EDEADLOCK : RLOCK_BUSY;
+	return waiter->is_behind_ancestor ? RLOCK_EDEADLOCK : RLOCK_BUSY;
 }
 
 enum rlock_status rlock_acquire(struct rlock_conn *conn, const struct rlock_request *request,

@@ -85,6 +85,7 @@ struct rlock__waiter {
 	int tries_contended;
 	bool was_reached;
 	bool is_busy; /* the result of the last try */
+	bool is_behind_ancestor;
 	bool has_traced_denied;
 };
 

@@ -74,12 +74,11 @@ static void find_owner(struct descriptor *descriptor)
 {
 	enum sharing sharing = NOT_SHARED;
 	pid_t pid = getppid();
-	struct proc proc;
 
 	descriptor->owner = getpid();
 	while (pid > 0 && (sharing = look_at(descriptor, pid)) == SHARED) {
 		descriptor->owner = pid;
-		pid = proc_read(pid, &proc) ? proc.parent : 0;
+		pid = proc_parent(pid);
 	}
 	descriptor->is_parent_hidden = sharing == HIDDEN && descriptor->owner == getpid();
 }

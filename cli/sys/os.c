@@ -229,13 +229,18 @@ bool os_boot_id(char out[OS_BOOT_ID_MAX])
 
 bool os_namespace(const char *name, uint64_t *inode_out)
 {
-	struct stat st = { 0 };
+	/* It stays the same, and is needed for each call; to find it takes longer than to open a file. */
+	static uint64_t own_pids;
+	bool is_pids = strcmp(name, "pid") == 0;
+	struct stat st = { .st_ino = is_pids ? own_pids : 0 };
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
-	if (stat(path, &st) != 0 && is_transient_errno(errno))
+	if (st.st_ino == 0 && stat(path, &st) != 0 && is_transient_errno(errno))
 		return false;
 	*inode_out = (uint64_t)st.st_ino;
+	if (is_pids)
+		own_pids = *inode_out;
 	return true;
 }
 
@@ -703,12 +708,13 @@ static bool has_our_pid(const char *status, const char *line)
 	return number_read(&cursor, &pid) && *cursor == '\n' && pid == getpid();
 }
 
-static bool have_same_inode(const char *path, const char *other_path)
+/* What unshare(1) starts without --fork is in one namespace, and its children are in another. */
+static bool have_children_our_pids(void)
 {
-	struct stat one, other;
+	uint64_t ours = 0, theirs = 0;
 
-	return stat(path, &one) == 0 && stat(other_path, &other) == 0 &&
-	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+	return os_namespace("pid", &ours) && os_namespace("pid_for_children", &theirs) &&
+	       ours != 0 && ours == theirs;
 }
 
 static const char is_others[] = "/proc is that of another PID namespace: mount one for this "
@@ -722,8 +728,7 @@ static const char *judge_status(const char *status)
 		return NULL;
 	if (!has_our_pid(status, "\nNSpid:\t"))
 		return is_others;
-	/* What unshare(1) starts without --fork is in one namespace, and its children are in another. */
-	if (!have_same_inode("/proc/self/ns/pid", "/proc/self/ns/pid_for_children"))
+	if (!have_children_our_pids())
 		return "processes that start here belong to another PID namespace than /proc: "
 		       "unshare --fork --mount-proc";
 	return NULL;

@@ -42,22 +42,28 @@ static bool read_numbers(const char *cursor, struct proc *out)
 	return true;
 }
 
-/* The fields follow the last parenthesis: the name may contain anything, also blanks and parentheses. */
-static bool parse_stat(char *text, struct proc *out)
+/* NULL, or where the state is: after the last parenthesis, as the name may contain anything, also blanks and parentheses. */
+static const char *after_name(const char *text)
+{
+	const char *close_paren = strrchr(text, ')');
+
+	return close_paren != NULL && close_paren[1] == ' ' && close_paren[2] != '\0'
+		       ? close_paren + 2
+		       : NULL;
+}
+
+static bool parse_stat(const char *text, struct proc *out)
 {
 	struct proc proc = { .pid = out->pid };
-	char *open_paren, *close_paren;
+	const char *open_paren = strchr(text, '('), *state = after_name(text);
 	size_t name_len;
 
-	open_paren = strchr(text, '(');
-	close_paren = strrchr(text, ')');
-	if (open_paren == NULL || close_paren == NULL || close_paren < open_paren ||
-	    close_paren[1] != ' ' || close_paren[2] == '\0')
+	if (open_paren == NULL || state == NULL || state < open_paren + 3)
 		return false;
-	proc.state = close_paren[2];
-	if (!read_numbers(close_paren + 3, &proc))
+	proc.state = *state;
+	if (!read_numbers(state + 1, &proc))
 		return false;
-	name_len = (size_t)(close_paren - open_paren - 1);
+	name_len = (size_t)(state - 2 - open_paren - 1);
 	if (name_len >= sizeof(proc.name))
 		name_len = sizeof(proc.name) - 1;
 	memcpy(proc.name, open_paren + 1, name_len);
@@ -82,6 +88,22 @@ enum proc_lookup proc_look(pid_t pid, struct proc *out)
 bool proc_read(pid_t pid, struct proc *out)
 {
 	return proc_look(pid, out) == PROC_SEEN;
+}
+
+pid_t proc_parent(pid_t pid)
+{
+	char path[32], text[STAT_MAX];
+	const char *cursor;
+	int64_t parent;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) < 0)
+		return 0;
+	cursor = after_name(text);
+	if (cursor == NULL)
+		return 0;
+	cursor++;
+	return number_read(&cursor, &parent) ? (pid_t)parent : 0;
 }
 
 /*

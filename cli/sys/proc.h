@@ -40,6 +40,8 @@ enum proc_lookup {
 enum proc_lookup proc_look(pid_t pid, struct proc *out);
 /* The same for callers that take a process which cannot be seen now for none: false then. */
 bool proc_read(pid_t pid, struct proc *out);
+/* 0: it is gone, or not seen. */
+pid_t proc_parent(pid_t pid);
 /* Whether it can be seen, and is stopped by a signal. */
 bool proc_is_stopped(pid_t pid);
 /* Whether there is such a process, but /proc does not show it to us: it is another user's (hidepid), say. */
