@@ -286,7 +286,6 @@ static struct shell *start(struct order order)
 		return NULL;
 	shell->parent = getpid();
 	shell->fd = shell->output_fd = shell->end_fd = shell->timer_fd = -1;
-	shell->is_reader = order.path != NULL;
 	shell->until_ms = INT64_MAX;
 	reap_helpers();
 	shell->helper = equip(shell, &order) ? fork_helper() : -1;
@@ -371,8 +370,8 @@ void shell_stop(struct shell *shell)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	if (shell->helper > 0 && shell->parent == getpid()) {
-		/* It has no children, and may hang. */
-		if (shell->is_reader)
+		/* One that reads a file has no children, and may hang. */
+		if (shell->until_ms != INT64_MAX)
 			(void)kill(shell->helper, SIGKILL);
 		os_await_end(shell->helper, rlock_now_ms() + REAP_MS);
 		reap_helpers();
