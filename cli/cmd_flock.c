@@ -94,8 +94,8 @@ int cmd_flock_help(void)
 		"       rlock flock [OPTION...] --fd DESCRIPTOR COMMAND [ARG...] | -c LINE\n\n");
 	(void)printf(
 		"The command line of flock(1), for the lock of a path, on the server. No file is\n"
-		"touched. The server, its login, ttl, grace, on-lost, log and note come from\n"
-		"RLOCK_URL or rlock.conf. rlock-flock(1) has what is not as flock's.\n\n");
+		"touched. The server, its login, ttl, signal, grace, on-lost, log and note come\n"
+		"from RLOCK_URL or rlock.conf. rlock-flock(1) has what is not as flock's.\n\n");
 	(void)printf(
 		"  -s, --shared            acquire a read lock\n"
 		"  -x, -e, --exclusive     acquire a write lock: the default\n"
@@ -519,7 +519,7 @@ static const struct verb flock_verbs[] = {
 
 /*
  * What stands in rlock.conf for other calls is not for flock: it would change what flock's options mean. What counts is
- * the server and its login, ttl, grace, on-lost, log and note.
+ * the server and its login, ttl, signal, grace, on-lost, log and note.
  */
 static void set_opts(struct opts *opts, const struct call *call, int64_t wait_ms)
 {

@@ -13,6 +13,7 @@
 #include "log/event_log.h"
 #include "options/opts.h"
 #include "sys/os.h"
+#include "sys/signals.h"
 
 /* How long a release waits for a server that does not reply. The lock then expires with its lease. */
 #define RELEASE_MS 5000
@@ -21,14 +22,19 @@
 /* ---- while the command runs ---- */
 
 #define LOOK ": before you run it again, look at what is half done"
+#define CONSEQUENCE_MAX 128
 
-static const char *consequence(enum on_lost on_lost)
+static const char *consequence(const struct lease *lease, char out[CONSEQUENCE_MAX])
 {
-	switch (on_lost) {
+	char name[SIGNAL_NAME_MAX];
+
+	switch (lease->on_lost) {
 	case ON_LOST_IGNORE:
 		return "the command runs on without it";
 	case ON_LOST_TERM:
-		return "the command was sent SIGTERM" LOOK;
+		(void)snprintf(out, CONSEQUENCE_MAX, "the command was sent %s" LOOK,
+			       signals_name(lease->opts->signal, name));
+		return out;
 	case ON_LOST_DEFAULT:
 	case ON_LOST_KILL:
 		break;
@@ -57,10 +63,11 @@ static char *lost_reason(const struct lease *lease, char out[REASON_MAX])
 static void message_lost(const struct lease *lease)
 {
 	char name[NAME_SHOWN_MAX], at[WALL_CLOCK_TEXT_MAX], reason[REASON_MAX];
+	char effect[CONSEQUENCE_MAX];
 
 	(void)names_show_one(lease->opts, lease->lost_name, name);
 	message_error("%s: lock lost at %s: %s: %s", name, wall_clock_print(false, at),
-		      lost_reason(lease, reason), consequence(lease->on_lost));
+		      lost_reason(lease, reason), consequence(lease, effect));
 }
 
 /* The other reasons need no line of their own. */

@@ -202,8 +202,11 @@ static void look_clear(struct look *look)
 
 /* ---- signals ---- */
 
-/* By a descriptor that was checked, so that a process that got the pid is never hit. 0, or errno. */
-static int send_signal(const struct proc *proc, int signal)
+/*
+ * By a descriptor that was checked, so that a process that got the pid is never hit. A stopped process handles a signal
+ * only when it is continued. 0, or errno.
+ */
+static int send_signal(const struct proc *proc, int signal, bool continues)
 {
 	int fd = proc_open(proc->pid, proc->start), error;
 
@@ -212,16 +215,15 @@ static int send_signal(const struct proc *proc, int signal)
 	error = os_process_signal(fd, signal);
 	if (error == 0 && signal == SIGKILL)
 		os_raise_priority_of_killed(proc->pid);
-	/* A stopped process handles SIGTERM only when it is continued. */
-	if (error == 0 && signal == SIGTERM)
+	if (error == 0 && continues)
 		(void)os_process_signal(fd, SIGCONT);
 	(void)close(fd);
 	return error;
 }
 
 /* It is added first, so that none gets the signal twice. */
-static void signal_once(const struct proc *proc, int signal, struct job_set *signalled,
-			struct job_report *report)
+static void signal_once(const struct proc *proc, int signal, bool continues,
+			struct job_set *signalled, struct job_report *report)
 {
 	int error;
 
@@ -229,7 +231,7 @@ static void signal_once(const struct proc *proc, int signal, struct job_set *sig
 		report->is_incomplete = true;
 		return;
 	}
-	error = send_signal(proc, signal);
+	error = send_signal(proc, signal, continues);
 	if (error == EPERM) {
 		report->denied++;
 		report->denied_one = *proc;
@@ -250,7 +252,7 @@ static bool is_none(const struct proc *proc)
 }
 
 /* One look; signal 0: none is sent. Whether it found a process without the signal so far. */
-static bool look_and_signal(const struct job *job, int signal, spared_fn is_spared,
+static bool look_and_signal(const struct job *job, int signal, bool continues, spared_fn is_spared,
 			    struct job_set *signalled, bool spares_clean_up,
 			    struct job_report *report)
 {
@@ -270,7 +272,7 @@ static bool look_and_signal(const struct job *job, int signal, spared_fn is_spar
 		    (spares_clean_up && look.entries[i].is_below_signalled))
 			continue;
 		has_found_new = true;
-		signal_once(proc, signal, signalled, report);
+		signal_once(proc, signal, continues, signalled, report);
 	}
 	look_clear(&look);
 	return has_found_new;
@@ -279,28 +281,30 @@ static bool look_and_signal(const struct job *job, int signal, spared_fn is_spar
 static void look_at_all(const struct job *job, struct job_report *out)
 {
 	*out = (struct job_report){ 0 };
-	(void)look_and_signal(job, 0, is_none, NULL, false, out);
+	(void)look_and_signal(job, 0, false, is_none, NULL, false, out);
 }
 
 /*
  * Looks again and again, and sends the signal to each that lacks it (those that got it are in signalled; NULL: all get it),
- * until a look finds no new one. SIGCONT follows SIGTERM. After SIGTERM a process may start others to clean up: these
- * are spared for as long as it runs, if signalled was not empty.
+ * until a look finds no new one. With signalled it asks processes to end, and SIGCONT follows: they may start others to
+ * clean up, and these are spared for as long as they run, if signalled was not empty.
  */
 static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 		       struct job_set *signalled, struct job_report *out)
 {
 	struct job_set own = { 0 };
-	bool spares_clean_up = signal == SIGTERM && signalled != NULL && signalled->count > 0;
+	bool asks_to_end = signalled != NULL;
+	bool spares_clean_up = asks_to_end && signalled->count > 0;
 
 	if (signalled == NULL)
 		signalled = &own;
 	*out = (struct job_report){ 0 };
 	for (int looks = 0; looks < LOOKS_MAX; looks++) {
-		if (!look_and_signal(job, signal, is_spared, signalled, spares_clean_up, out))
+		if (!look_and_signal(job, signal, asks_to_end, is_spared, signalled,
+				     spares_clean_up, out))
 			break;
 		/* What the first look has missed of those that ran before is no clean-up, but its parents have had the signal. */
-		spares_clean_up = signal == SIGTERM;
+		spares_clean_up = asks_to_end;
 	}
 	free(own.members);
 }
@@ -364,8 +368,8 @@ static int64_t renewers_end_ms(const struct lease *lease)
 }
 
 /*
- * A program may end at once, without cleaning up, when it gets a second SIGTERM, so each gets it once: after a take-over
- * all that runs has had it.
+ * A program may end at once, without cleaning up, when it gets a second one, so each gets that signal once: after a
+ * take-over all that runs has had it.
  */
 static void term_step(struct job *job)
 {
@@ -378,7 +382,7 @@ static void term_step(struct job *job)
 		look_at_all(job, report);
 		return;
 	}
-	signal_all(job, SIGTERM, is_renewer, &job->signalled, report);
+	signal_all(job, job->lease->opts->signal, is_renewer, &job->signalled, report);
 	job->is_term_complete = !report->is_incomplete;
 }
 
@@ -401,7 +405,7 @@ void job_terminate(struct job *job, int64_t now_ms)
 		term_step(job);
 	else
 		kill_step(job, now_ms);
-	/* When SIGTERM is all that the job gets, it may run on for as long as it likes. */
+	/* When that signal is all that the job gets, it may run on for as long as it likes. */
 	if (!job->report.is_incomplete &&
 	    (job->report.running == 0 || lease_term_end_ms(job->lease) == INT64_MAX))
 		job->again_ms = INT64_MAX;

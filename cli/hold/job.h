@@ -1,5 +1,5 @@
 /*
- * The job's processes: whether any is left, and how they are terminated: SIGTERM to all of them, later SIGKILL, until
+ * The job's processes: whether any is left, and how they are terminated: --signal to all of them, later SIGKILL, until
  * none is left. When and why is lease.c's.
  */
 #ifndef JOB_H
@@ -31,10 +31,10 @@ struct job {
 	struct lease *lease;
 	pid_t adopter;            /* of a command: all that is below this process */
 	struct job_set except;    /* but for children of ours that are none of the job's */
-	struct job_set signalled; /* those that got SIGTERM */
+	struct job_set signalled; /* those that were asked to end */
 	struct job_report report; /* of the last look */
 	bool sends_term;          /* no process before us has begun to */
-	bool is_term_complete;    /* all that were to be found got SIGTERM */
+	bool is_term_complete;    /* all that were to be found were */
 	int64_t again_ms;         /* when to look again; INT64_MAX: there is nothing to look for */
 	int64_t pace_ms;
 };

@@ -227,7 +227,7 @@ enum terminate_step lease_step(const struct lease *lease, int64_t now_ms)
 {
 	if (lease->reason == TERMINATE_NONE)
 		return STEP_RUN;
-	if (lease->reason == TERMINATE_ORPHANED)
+	if (lease->reason == TERMINATE_ORPHANED || lease->opts->signal == SIGKILL)
 		return STEP_KILL;
 	return now_ms >= lease_term_end_ms(lease) ? STEP_KILL : STEP_TERM;
 }

@@ -24,7 +24,7 @@ enum hold_phase {
 	HOLD_STARTING, /* it is held, and the job does not run yet */
 	HOLD_RUNNING,  /* the job runs */
 	HOLD_LEFTOVERS, /* the command has ended; the lock is kept for its leftover processes (--wait-all) */
-	HOLD_TERMINATING, /* all of its processes get SIGTERM, then SIGKILL, until none is left */
+	HOLD_TERMINATING, /* all of its processes get --signal, then SIGKILL, until none is left */
 	HOLD_RELEASING,   /* nothing is left for which the lock is kept: the release is sent */
 	HOLD_ENDED,       /* exit_code and exit_signal are final */
 	HOLD_PHASES,
@@ -66,7 +66,7 @@ struct lease {
 	_Atomic int64_t lost_at_ms;     /* when that was found */
 	_Atomic size_t lost_name;       /* the index of the name that is lost */
 	atomic_bool is_loss_logged;
-	atomic_bool is_term_sent;      /* some of the job's processes have had SIGTERM */
+	atomic_bool is_term_sent;      /* some of the job's processes have had --signal */
 	atomic_bool was_told_to_end;   /* SIGTERM, SIGINT or SIGQUIT was passed on to the command */
 	_Atomic int64_t signals_taken; /* of those that rlock has passed on */
 	atomic_bool
@@ -125,7 +125,7 @@ void lease_record_renewal(struct lease *lease, int64_t sent_ms);
 
 /*
  * Set the reason why the job is to be terminated. The first one counts; but each other one overrules a lost lock for
- * which the job gets SIGTERM only.
+ * which the job gets --signal only.
  */
 void lease_terminate(struct lease *lease, enum terminate_reason reason);
 
@@ -138,13 +138,13 @@ void lease_check_deadlines(struct lease *lease, int64_t now_ms);
 /* When lease_check_deadlines may set another reason. */
 int64_t lease_next_ms(const struct lease *lease);
 
-/* Whether the reason means SIGTERM and then SIGKILL; false where a lost lock means SIGTERM only, or nothing. */
+/* Whether the reason means --signal and then SIGKILL; false where a lost lock means --signal only, or nothing. */
 bool lease_terminates_job(const struct lease *lease);
 
 /* What the reason asks for now. */
 enum terminate_step {
 	STEP_RUN,  /* nothing */
-	STEP_TERM, /* SIGTERM, and then to wait for lease_term_end_ms */
+	STEP_TERM, /* --signal, SIGTERM by default, and then to wait for lease_term_end_ms */
 	STEP_KILL, /* SIGKILL until no process is left */
 };
 enum terminate_step lease_step(const struct lease *lease, int64_t now_ms);

@@ -2,6 +2,7 @@
  * The default values, changes to the options of one call, for the verbs, and texts of the names in them: escaped, and cut
  * where they are long. load.c reads the options.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ const struct opts opts_initial = {
 	.wait_ms = -1,
 	.conflict_exit_code = EXIT_CONFLICT,
 	.lease_ms = 30000,
+	.signal = SIGTERM,
 	.grace_ms = 5000,
 	.connect_timeout_ms = 5000,
 	.mode = RLOCK_ANY,

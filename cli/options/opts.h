@@ -70,6 +70,7 @@ enum opt_id {
 	OPT_AT_LEAST,
 	OPT_MAX_RUN,
 	OPT_WAIT_ALL,
+	OPT_SIGNAL,
 	OPT_GRACE,
 	OPT_ON_LOST,
 	OPT_KILL_CHILD,
@@ -162,6 +163,7 @@ struct opts {
 	int64_t at_least_ms; /* 0: none */
 	int64_t max_run_ms;  /* 0: none */
 	bool wait_all;       /* also for the leftover processes of COMMAND */
+	int signal;          /* the first one that terminates COMMAND */
 	int64_t grace_ms;
 	enum on_lost on_lost;
 	bool kill_child;

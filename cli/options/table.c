@@ -12,6 +12,7 @@
 #include "base/array_grow.h"
 #include "base/units.h"
 #include "options/table.h"
+#include "sys/signals.h"
 
 /* Below, a slow network alone would lose a lock. */
 #define LEASE_LEAST_MS 1000
@@ -92,13 +93,17 @@ const struct opt opt_table[OPT_COUNT] = {
 	[OPT_WAIT_ALL] = { "wait-all", NULL, NULL, TYPE_FLAG, FIELD(wait_all), GROUP_COMMAND,
 			   VERBS_ACQUIRE, FOR_FILE | WITH_COMMAND,
 			   .help = "keep the lock until every process that COMMAND started has ended, not only COMMAND" },
+	[OPT_SIGNAL] = { "signal", NULL, "SIG", TYPE_SIGNAL, FIELD(signal), GROUP_COMMAND,
+			 VERBS_ACQUIRE, FOR_FILE | HAS_DEFAULT,
+			 .expected = "a signal that a process can end by, like INT or 10",
+			 .help = "what is sent first to terminate COMMAND" },
 	[OPT_GRACE] = { "grace", NULL, "DUR", TYPE_DURATION, FIELD(grace_ms), GROUP_COMMAND,
 			VERBS_ACQUIRE, FOR_FILE | HAS_DEFAULT,
-			.help = "the time between SIGTERM and SIGKILL" },
+			.help = "the time between that signal and SIGKILL" },
 	[OPT_ON_LOST] = { "on-lost", NULL, "kill|term|ignore", TYPE_CHOICE, FIELD(on_lost),
 			  GROUP_COMMAND, VERBS_ACQUIRE, FOR_FILE, .least = ON_LOST_KILL,
 			  .expected = "kill, term or ignore",
-			  .help = "what is sent when the lock is lost: SIGTERM and then SIGKILL, SIGTERM only, or nothing (default: kill for a COMMAND, term without one)" },
+			  .help = "what is sent when the lock is lost: the signal that terminates and then SIGKILL, the first alone, or nothing (default: kill for a COMMAND, term without one)" },
 	[OPT_KILL_CHILD] = { "kill-child", NULL, NULL, TYPE_FLAG, FIELD(kill_child), GROUP_COMMAND,
 			     VERBS_ACQUIRE, FOR_FILE | WITH_COMMAND,
 			     .help = "send SIGKILL to all processes of COMMAND when rlock or its renewer is killed; else they run on, with the lock renewed" },
@@ -338,6 +343,9 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 		if (is_right)
 			*(int *)field = (int)(opt->least + number);
 		break;
+	case TYPE_SIGNAL:
+		is_right = signals_parse(value, field);
+		break;
 	case TYPE_TEXT:
 	case TYPE_LINE:
 	case TYPE_LOG:
@@ -379,6 +387,8 @@ const char *table_default(const struct opt *opt, char out[DEFAULT_TEXT_MAX])
 		return out;
 	case TYPE_URLS:
 		return DEFAULT_URL;
+	case TYPE_SIGNAL:
+		return signals_name(*(const int *)field, out);
 	case TYPE_QUORUM:
 		return *(const char *const *)field;
 	default:

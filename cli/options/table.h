@@ -31,6 +31,7 @@ enum opt_type {
 	TYPE_LINE,     /* the same, without control characters */
 	TYPE_LOG,      /* the same, but "-" is no file: standard output is COMMAND's here */
 	TYPE_CHOICE, /* an enum: which of the words of its value's name it is; the first one is least */
+	TYPE_SIGNAL, /* an int: the number of a signal that a process can end by */
 	TYPE_QUORUM, /* a const char *: "all", "majority" or a number, which counts when all servers are known */
 	TYPE_URLS, /* opts->urls, of which there is one more for each URL */
 	TYPE_NAME, /* argv.c reads names and --help */

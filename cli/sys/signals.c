@@ -3,11 +3,14 @@
  * started, as under nohup, stays ignored: it is neither held back nor read. What a signal means is for the callers.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/message.h"
+#include "base/units.h"
 #include "sys/os.h"
 #include "sys/signals.h"
 
@@ -92,6 +95,79 @@ int signals_pending_end(void)
 		if (signals_is_ending(info.number))
 			end = info.number;
 	return end;
+}
+
+/* ---- names ---- */
+
+#define ONE(name)                                                                                  \
+	{                                                                                          \
+#name, SIG##name                                                                   \
+	}
+
+/* Those that all systems have; others have a number. */
+static const struct {
+	const char *name;
+	int number;
+} names[] = { ONE(HUP),  ONE(INT),   ONE(QUIT), ONE(ILL),  ONE(TRAP), ONE(ABRT), ONE(BUS),
+	      ONE(FPE),  ONE(KILL),  ONE(USR1), ONE(SEGV), ONE(USR2), ONE(PIPE), ONE(ALRM),
+	      ONE(TERM), ONE(CHLD),  ONE(CONT), ONE(URG),  ONE(XCPU), ONE(XFSZ), ONE(VTALRM),
+	      ONE(PROF), ONE(WINCH), ONE(IO),   ONE(SYS) };
+
+/* RTMIN+3, RTMAX-1: -1 if it is none. */
+static int real_time_parse(const char *text)
+{
+	bool is_first = strncasecmp(text, "RTMIN", 5) == 0;
+	int64_t distance = 0;
+
+	if (!is_first && strncasecmp(text, "RTMAX", 5) != 0)
+		return -1;
+	text += 5;
+	if (*text != '\0' &&
+	    (*text != (is_first ? '+' : '-') || !number_parse(text + 1, &distance)))
+		return -1;
+	if (distance < 0 || distance > SIGRTMAX - SIGRTMIN)
+		return -1;
+	return is_first ? SIGRTMIN + (int)distance : SIGRTMAX - (int)distance;
+}
+
+static bool only_stops(int64_t signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+bool signals_parse(const char *text, int *out)
+{
+	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+	int64_t number = -1;
+
+	for (size_t i = 0; i < COUNT(names) && number < 0; i++)
+		if (strcasecmp(name, names[i].name) == 0)
+			number = names[i].number;
+	if (number < 0)
+		number = real_time_parse(name);
+	if (number < 0 && (text[0] < '0' || text[0] > '9' || !number_parse(text, &number)))
+		return false;
+	/* Between the others and the first of real time are those of the C library. */
+	if (number < 1 || number > SIGRTMAX || (number > 31 && number < SIGRTMIN) ||
+	    only_stops(number))
+		return false;
+	*out = (int)number;
+	return true;
+}
+
+char *signals_name(int signal, char out[SIGNAL_NAME_MAX])
+{
+	for (size_t i = 0; i < COUNT(names); i++) {
+		if (signal == names[i].number) {
+			(void)snprintf(out, SIGNAL_NAME_MAX, "SIG%s", names[i].name);
+			return out;
+		}
+	}
+	if (signal >= SIGRTMIN)
+		(void)snprintf(out, SIGNAL_NAME_MAX, "SIGRTMIN+%d", signal - SIGRTMIN);
+	else
+		(void)snprintf(out, SIGNAL_NAME_MAX, "%d", signal);
+	return out;
 }
 
 void signals_restore(void)

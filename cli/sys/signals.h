@@ -33,6 +33,15 @@ int signals_pending_end(void);
 /* Whether that signal ends a wait. */
 bool signals_is_ending(int signal);
 
+/*
+ * The number of a signal: TERM, SIGTERM, RTMIN+3 or 15. False for one by which no process ends: it would only stop a
+ * process.
+ */
+bool signals_parse(const char *text, int *out);
+#define SIGNAL_NAME_MAX 16
+/* Its name, or its number. Returns out. */
+char *signals_name(int signal, char out[SIGNAL_NAME_MAX]);
+
 /* In a child, before exec: everything as it was found. Async-signal-safe. */
 void signals_restore(void);
 

@@ -269,6 +269,17 @@ unfreeze() {
 	[ "$(grep -c TERM signals)" = 1 ]
 }
 
+@test "with --signal a lost lock sends that signal, and the message names it" {
+	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 3s --on-lost term --signal USR1 a -- log_signals
+	wait_until 5 file_says signals ready
+	redis del a
+	wait_until 6 file_says signals USR1
+	let_go
+	ended_with 76
+	said_once '^rlock: a: lock lost at .*: the command was sent SIGUSR1: '
+	refute grep -q TERM signals
+}
+
 @test "with --on-lost ignore the command runs on, and 76 says that the lock was lost" {
 	in_background sh -c 'exec "$@" 2>said' sh rlock run -t 3s --on-lost ignore a -- log_signals
 	wait_until 5 file_says signals ready

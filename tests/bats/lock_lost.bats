@@ -111,6 +111,14 @@ is_marked_lost() {
 	ended_with 137
 }
 
+@test "with --signal a script gets that signal when its lock is lost" {
+	start_script 'trap "exit 3" USR1; trap "exit 4" TERM
+		rlock lock --pid $$ -t 1s --signal USR1 a; touch "$READY"; until_let_go'
+	wait_until 5 file_exists "$READY"
+	redis del a >/dev/null
+	ended_with 3
+}
+
 @test "an interactive shell survives the loss of its lock, and learns it from unlock" {
 	local typed=$BATS_TEST_TMPDIR/typed said=$BATS_TEST_TMPDIR/said child
 	mkfifo "$typed"

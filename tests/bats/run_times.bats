@@ -195,6 +195,46 @@ wakes_up_between() {
 	assert_between 3400 $(($(now_ms) - start)) 15000
 }
 
+@test "with --signal a command that runs too long gets that signal first, and its processes too" {
+	# shellcheck disable=SC2016
+	in_background rlock run --max-run 5s --grace 20s --signal sigusr1 a -- sh -c '
+		log_signals & exec log_signals "$BATS_TEST_TMPDIR/child"'
+	wait_until 10 file_says signals USR1
+	wait_until 10 file_says child USR1
+	let_go
+	ended_with 124
+	refute grep -q TERM signals child
+}
+
+@test "a stopped command is continued to take the signal of --signal" {
+	# shellcheck disable=SC2016
+	run -124 rlock run --max-run 3s --grace 20s --signal HUP a -- bash -c '
+		trap "touch heard; exit 0" HUP; kill -STOP $$; until_let_go & wait'
+	file_exists heard
+}
+
+@test "what ignores the signal of --signal is killed after the grace time" {
+	run -124 rlock run --max-run 3s --grace 200ms --signal INT a -- sh -c 'trap "" INT TERM; exec until_let_go'
+	no_keys
+}
+
+@test "with --signal KILL a command that runs too long is killed at once" {
+	run -124 rlock run --max-run 1s --grace 1h --signal KILL a -- sh -c 'trap "touch heard" TERM; until_let_go & wait'
+	refute file_exists heard
+	no_keys
+}
+
+@test "leftover processes of a command that was told to end get the signal of --signal" {
+	# shellcheck disable=SC2016
+	in_background rlock run --grace 20s --signal USR1 a -- sh -c 'log_signals & exec until_let_go'
+	wait_until 10 file_says signals ready
+	kill -TERM "$PID"
+	wait_until 10 file_says signals USR1
+	let_go
+	ended_with 143
+	refute grep -q TERM signals
+}
+
 @test "a command that is in time is not stopped" {
 	run -0 rlock run --max-run 20s a -- true
 	assert_output ''

@@ -304,6 +304,15 @@ ttl_grew() {
 	nothing_is_held
 }
 
+@test "README: a program that cleans up on another signal than SIGTERM" {
+	show_example README.md signal | sed 's/2h/3s/' >script
+	printf '#!/bin/sh\ntrap "echo cleaned; exit" INT\nuntil_let_go\n' >export
+	chmod +x export
+	run -124 --separate-stderr sh ./script
+	assert_output cleaned
+	nothing_is_held
+}
+
 @test "README: a job of several steps" {
 	CI_JOB_ID=4711 run_example README.md steps
 	assert_regex "$output" '^(1h00m|59m59s)$'

@@ -201,6 +201,8 @@ static const char *value_of(const struct opt *opt)
 		return "3s";
 	case TYPE_NUMBER:
 		return "1";
+	case TYPE_SIGNAL:
+		return "INT";
 	case TYPE_URLS:
 		return "redis://h";
 	case TYPE_QUORUM:

@@ -30,6 +30,7 @@
 	X(request_steps)                                                                           \
 	X(server_error)                                                                            \
 	X(shell)                                                                                   \
+	X(signals)                                                                                 \
 	X(text)                                                                                    \
 	X(usage)                                                                                   \
 	X(url)                                                                                     \
