@@ -526,6 +526,7 @@ static void set_opts(struct opts *opts, const struct call *call, int64_t wait_ms
 	opts->word_count = 0;
 	opts->wait_ms = wait_ms;
 	opts->no_wait = wait_ms == 0;
+	opts->complain_after_ms = -1;
 	opts->conflict_exit_code = call->conflict_exit_code;
 	if (opts->is_fixed_lease)
 		opts->lease_ms = LEASE_MS;

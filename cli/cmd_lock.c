@@ -173,6 +173,69 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 			     has_job ? ", or end that job" : "");
 }
 
+/* ---- --complain-after ---- */
+
+/* The lock of a kept hold has no process that could hang. Of a hold of Java's it is not known since when it lasts. */
+static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock,
+						const struct rlock_holder *oldest)
+{
+	for (size_t i = 0; i < lock->holder_count; i++) {
+		const struct rlock_holder *holder = &lock->holders[i];
+
+		if (!holder->is_kept && holder->ttl_ms != 0 && holder->held_ms >= 0 &&
+		    (oldest == NULL || holder->held_ms > oldest->held_ms))
+			oldest = holder;
+	}
+	return oldest;
+}
+
+static void complain(const struct opts *opts, const struct rlock_name *name,
+		     const struct rlock_holder *holder)
+{
+	char shown[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
+	char shown_holder[HOLDER_SHOWN_MAX], held[DURATION_TEXT_MAX], limit[DURATION_TEXT_MAX];
+	const char *gone = show_gone(&holder->process);
+
+	(void)rlock_escape(holder->owner.text, holder->owner.len, owner, sizeof(owner));
+	(void)rlock_escape(holder->note.text, holder->note.len, note, sizeof(note));
+	message_error("%s: busy: held by %s for %s, and --complain-after says %s%s",
+		      rlock_escape(name->text, name->len, shown, sizeof(shown)),
+		      names_show_holder(note, owner, shown_holder),
+		      duration_print_rough(holder->held_ms, held),
+		      duration_print(opts->complain_after_ms, limit),
+		      gone[0] != '\0' ? gone : ": end that job");
+}
+
+/*
+ * After RLOCK_BUSY: whether a holder of that name has held it for so long; then a message says which. The reply to the
+ * try names any one of the holders, so the server is asked once more.
+ */
+static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
+{
+	const struct rlock_name *name = &opts->names[rlock_conn_error_name(conn)];
+	const struct rlock_holder *oldest = NULL;
+	struct rlock_inspection *locks = NULL;
+	char shown[NAME_SHOWN_MAX];
+	size_t count = 0;
+	bool is_too_old;
+
+	if (!opts->no_wait || opts->complain_after_ms < 0)
+		return false;
+	if (rlock_inspect(conn, name, &locks, &count) != RLOCK_OK) {
+		message_warning("%s: cannot look how long its holder has held it: %s",
+				rlock_escape(name->text, name->len, shown, sizeof(shown)),
+				rlock_conn_error(conn));
+		return false;
+	}
+	for (size_t i = 0; i < count; i++)
+		oldest = oldest_holder(&locks[i], oldest);
+	is_too_old = oldest != NULL && oldest->held_ms >= opts->complain_after_ms;
+	if (is_too_old)
+		complain(opts, name, oldest);
+	rlock_inspections_free(locks, count);
+	return is_too_old;
+}
+
 /* After a wait that was shown its end is, too. */
 static void wait_report_acquired(const struct opts *opts, int64_t waited_ms, bool was_shown)
 {
@@ -570,6 +633,8 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 	if (status != RLOCK_BUSY)
 		return caller_report_failure(acquirer->opts, acquirer->conn, status);
 	wait_report_busy(acquirer->opts, acquirer->conn);
+	if (complain_of_holder(acquirer->opts, acquirer->conn))
+		return EXIT_CONFLICT;
 	return acquirer->opts->conflict_exit_code;
 }
 

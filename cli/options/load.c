@@ -247,6 +247,15 @@ static int check_scope(const struct opts *opts)
 	return 0;
 }
 
+/* In a file it is meant for calls that do not wait. */
+static int check_complaint(const struct opts *opts)
+{
+	if (opts->no_wait || table_source(opts, OPT_COMPLAIN_AFTER) != SOURCE_ARGV)
+		return 0;
+	message_error("--complain-after needs --no-wait: a wait ends with a message anyway");
+	return EXIT_USAGE;
+}
+
 static int check_permits(const struct opts *opts)
 {
 	if (opts->verb->set != VERBS_SEM)
@@ -356,6 +365,8 @@ static int complete(struct opts *opts)
 	    table_store(opts, &opt_table[OPT_URL], DEFAULT_URL, why) != RLOCK_OK)
 		return message_out_of_memory();
 	code = check_rules(opts);
+	if (code == 0)
+		code = check_complaint(opts);
 	if (code == 0)
 		code = check_permits(opts);
 	if (code == 0)

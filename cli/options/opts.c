@@ -14,6 +14,7 @@ const struct opts opts_initial = {
 	.quorum_text = "all",
 	.take = 1,
 	.wait_ms = -1,
+	.complain_after_ms = -1,
 	.conflict_exit_code = EXIT_CONFLICT,
 	.lease_ms = 30000,
 	.signal = SIGTERM,

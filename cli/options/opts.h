@@ -64,6 +64,7 @@ enum opt_id {
 	OPT_RESIZE,
 	OPT_NO_WAIT,
 	OPT_WAIT,
+	OPT_COMPLAIN_AFTER,
 	OPT_CONFLICT_EXIT_CODE,
 	OPT_TTL,
 	OPT_LEASE,
@@ -154,8 +155,9 @@ struct opts {
 	const char *tls[RLOCK_TLS_PARAMS]; /* NULL: not given; servers_set puts them into URLs */
 	bool is_insecure;
 
-	int64_t wait_ms; /* 0: no wait, -1: without a limit */
-	bool no_wait;    /* by -n or --wait 0: no message when the lock is busy */
+	int64_t wait_ms;           /* 0: no wait, -1: without a limit */
+	bool no_wait;              /* by -n or --wait 0: no message when the lock is busy */
+	int64_t complain_after_ms; /* of a holder, when no_wait is set; -1: never */
 	int conflict_exit_code;
 
 	int64_t lease_ms;    /* --lease, else --ttl */

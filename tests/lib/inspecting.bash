@@ -43,3 +43,15 @@ sys.stdout.buffer.write(shown.replace(b"\r\n", b"\n"))
 sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' "$@"
 }
+
+# make_older NAME MS [WORD]: the holders of that lock, or those whose record has WORD, have held it for so much longer.
+make_older() {
+	redis eval '
+		local listed = redis.call("HGETALL", KEYS[1])
+		for i = 1, #listed, 2 do
+			local owner, since_ms, rest = string.match(listed[i + 1], "^(%S+) (%d+) (.*)$")
+			if owner and string.find(listed[i + 1], ARGV[2], 1, true) then
+				redis.call("HSET", KEYS[1], listed[i], string.format("%s %.0f %s", owner, since_ms - ARGV[1], rest))
+			end
+		end' 1 "rlock_holds:{$1}" "$2" "${3-}" >/dev/null
+}

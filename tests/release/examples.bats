@@ -10,6 +10,7 @@ load ../lib/helpers
 load ../lib/leftovers
 load ../lib/documenting
 load ../lib/examples
+load ../lib/inspecting
 
 # Behind a port too, because a user can be named in the URL of a port alone.
 setup_file() { start_server_at_port; }
@@ -297,6 +298,22 @@ ttl_grew() {
 	nothing_is_held_locally
 }
 
+@test "README: a line of a crontab that is silent until the last run must hang" {
+	local line
+	mkdir -p .config
+	echo "url = $RLOCK_URL" >.config/rlock.conf
+	show_example README.md complain | sed -n '1s,/usr/local/bin/sync-all,true,; 1s,/usr/local/bin/,,p' >table
+	line=$(cut -d ' ' -f 7- table)
+	assert_regex "$line" '^rlock '
+	rlock lock --owner job --lease 60s sync
+	run -0 cron "$line"
+	assert_output ''
+	make_older sync 21600000
+	run -75 cron "$line"
+	assert_output --regexp '^rlock: sync: busy: held by .* \(job:0\) for 6h00m, and --complain-after says 6h: end that job$'
+	rlock unlock --owner job sync
+}
+
 @test "README: a CI step" {
 	stub deploy.sh
 	run_example README.md ci
@@ -306,8 +323,8 @@ ttl_grew() {
 
 @test "README: a program that cleans up on another signal than SIGTERM" {
 	show_example README.md signal | sed 's/2h/3s/' >script
-	printf '#!/bin/sh\ntrap "echo cleaned; exit" INT\nuntil_let_go\n' >export
-	chmod +x export
+	echo 'trap "echo cleaned; exit" INT; until_let_go' >dump
+	chmod +x dump
 	run -124 --separate-stderr sh ./script
 	assert_output cleaned
 	nothing_is_held

@@ -163,7 +163,7 @@ fits_width() {
 		assert_output ''
 	done
 	run -0 options < <(rlock help run | below_heading Waiting:)
-	assert_output $'-n, --no-wait\n-w, --wait\n-E, --conflict-exit-code'
+	assert_output $'-n, --no-wait\n-w, --wait\n--complain-after\n-E, --conflict-exit-code'
 	run -0 options < <(rlock help unlock | below_heading 'Name, owner')
 	assert_output $'--name\n--owner\n--pid\n--mode\n--force\n--holder'
 }

@@ -213,6 +213,8 @@ static const struct line together[] = {
 	{ "run -u redis://a --quorum 0 a -- touch ran", "quorum" },
 	{ "lock --owner x --lease 9s -u 'redis://a redis://b redis://c' --quorum 1 a", "quorum" },
 	{ "unlock -u 'redis://a redis://b redis://c' --quorum 1 a", "quorum" },
+	{ "run --complain-after 1h a -- touch ran", "--complain-after needs --no-wait" },
+	{ "run -w 5s --complain-after 1h a -- touch ran", "--complain-after needs --no-wait" },
 };
 
 /* A value, and what is said of it. "%s" is the value. */
@@ -234,6 +236,9 @@ static const struct values values[] = {
 	  { "-1", "", "4000000d" } },
 	{ "run '--max-run=%s' a -- touch ran", "--max-run '%s' ... 30s", { "-1", "" } },
 	{ "run '--grace=%s' a -- touch ran", "--grace '%s' ... 30s", { "-1", "" } },
+	{ "run -n '--complain-after=%s' a -- touch ran",
+	  "--complain-after '%s' ... 30s",
+	  { "-1", "" } },
 	{ "run '--connect-timeout=%s' a -- touch ran",
 	  "--connect-timeout '%s' ... 30s",
 	  { "-1", "" } },
