@@ -13,6 +13,7 @@
 #include "base/print.h"
 #include "base/units.h"
 #include "caller.h"
+#include "metrics.h"
 #include "options/opts.h"
 #include "sys/proc.h"
 #include "verbs.h"
@@ -598,6 +599,7 @@ static const struct column list_columns[LIST_COLUMN_COUNT] = {
 
 struct printing {
 	const struct opts *opts;
+	struct metrics metrics;
 	struct json json;
 	struct columns table;
 	bool is_out_of_memory, has_row;
@@ -618,13 +620,24 @@ static void print_rows(struct printing *printing)
 	printing->print_ms = rlock_now_ms() + ROWS_EVERY_MS;
 }
 
-/* Its note says more to a person than its owner. */
-static void describe_holder(const struct rlock_inspection *lock, char out[CELL_MAX])
+/* The one that has held the lock for longest; of those of which that is not known any. NULL: none is listed. */
+static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock)
 {
-	const struct rlock_holder *holder = lock->holders;
+	const struct rlock_holder *oldest = lock->holder_count > 0 ? lock->holders : NULL;
+
+	for (size_t i = 1; i < lock->holder_count; i++)
+		if (lock->holders[i].ttl_ms != 0 && lock->holders[i].held_ms > oldest->held_ms)
+			oldest = &lock->holders[i];
+	return oldest;
+}
+
+/* Its note says more to a person than its owner. */
+static void describe_holder(const struct rlock_inspection *lock, const struct rlock_holder *holder,
+			    char out[CELL_MAX])
+{
 	size_t len;
 
-	if (lock->holder_count == 0 || holder == NULL) {
+	if (holder == NULL) {
 		(void)snprintf(out, CELL_MAX, "%zu holders", lock->holder_total);
 		return;
 	}
@@ -639,7 +652,7 @@ static void describe_holder(const struct rlock_inspection *lock, char out[CELL_M
 
 static void add_row(struct printing *printing, const struct rlock_inspection *lock)
 {
-	const struct rlock_holder *holder = lock->holder_count > 0 ? lock->holders : NULL;
+	const struct rlock_holder *holder = oldest_holder(lock);
 	char name[CELL_MAX * 2 + 64], since[DURATION_TEXT_MAX], ttl[DURATION_TEXT_MAX];
 	char waiters[32], shown_holder[CELL_MAX];
 	const char *cells[LIST_COLUMN_COUNT] = {
@@ -657,27 +670,42 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 	size_t most = printing->opts->url_count > 1 ? ROWS_OF_SERVERS_MAX : ROWS_MAX;
 
 	(void)snprintf(waiters, sizeof(waiters), "%zu", lock->queue_total + lock->wake_total);
-	describe_holder(lock, shown_holder);
+	describe_holder(lock, holder, shown_holder);
 	columns_add(&printing->table, cells);
 	if (printing->table.row_count > most)
 		print_rows(printing);
+}
+
+/* --held-for. Of a hold of Java's it is not known since when it lasts. */
+static bool is_wanted(const struct opts *opts, const struct rlock_inspection *lock)
+{
+	const struct rlock_holder *oldest = oldest_holder(lock);
+
+	return opts->held_for_ms < 0 || (oldest != NULL && oldest->held_ms >= opts->held_for_ms);
+}
+
+static void add_lock(struct printing *printing, const struct rlock_inspection *lock)
+{
+	printing->has_row = true;
+	if (printing->opts->metrics) {
+		metrics_add(&printing->metrics, lock);
+	} else if (printing->opts->json) {
+		json_open(&printing->json, NULL, '{');
+		json_bytes(&printing->json, "name", lock->name.text, lock->name.len);
+		fields_json(&printing->json, lock_fields, lock);
+		json_close(&printing->json, '}');
+	} else {
+		add_row(printing, lock);
+	}
 }
 
 static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t count)
 {
 	struct printing *printing = ctx;
 
-	printing->has_row = true;
-	for (size_t i = 0; i < count; i++) {
-		if (!printing->opts->json) {
-			add_row(printing, &locks[i]);
-			continue;
-		}
-		json_open(&printing->json, NULL, '{');
-		json_bytes(&printing->json, "name", locks[i].name.text, locks[i].name.len);
-		fields_json(&printing->json, lock_fields, &locks[i]);
-		json_close(&printing->json, '}');
-	}
+	for (size_t i = 0; i < count; i++)
+		if (is_wanted(printing->opts, &locks[i]))
+			add_lock(printing, &locks[i]);
 }
 
 /* ---- list: progress ---- */
@@ -792,6 +820,19 @@ static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn prin
 
 /* ---- list: all of it ---- */
 
+/* Of a semaphore's permits any may be the oldest. */
+#define AGES_MAX 100
+
+static void report_none(const struct opts *opts)
+{
+	char pattern[NAME_SHOWN_MAX], age[DURATION_TEXT_MAX] = "";
+
+	if (opts->held_for_ms >= 0)
+		(void)duration_print(opts->held_for_ms, age);
+	message_info("%s: no lock is held%s%s%s", names_show_one(opts, 0, pattern),
+		     age[0] != '\0' ? " for " : "", age, age[0] != '\0' ? " or longer" : "");
+}
+
 static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *out)
 {
 	struct printing printing = {
@@ -800,7 +841,7 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 		.shown_ms = rlock_now_ms() + PROGRESS_AFTER_MS - PROGRESS_EVERY_MS,
 		.print_ms = rlock_now_ms() + ROWS_AFTER_MS,
 	};
-	struct rlock_list_request request = { opts->names[0], on_locks, on_progress, &printing };
+	struct rlock_list_request request = { opts->names[0], on_locks, on_progress, &printing, 0 };
 	size_t count = opts->url_count > 1 ? LIST_COLUMN_COUNT : LIST_SERVERS;
 	enum rlock_status status;
 	int code = 0;
@@ -810,20 +851,27 @@ static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *ou
 		json_open(&printing.json, NULL, '{');
 		json_open(&printing.json, "locks", '[');
 	}
+	if (opts->metrics || opts->held_for_ms >= 0)
+		request.holders_max = AGES_MAX;
+	printing.metrics.has_servers = opts->url_count > 1;
 	status = rlock_list(conn, &request);
 	print_rows(&printing);
 	if (status != RLOCK_OK)
 		code = caller_report_failure(opts, conn, status);
+	else if (opts->held_for_ms >= 0 && printing.has_row)
+		code = EXIT_NOT_HELD;
 	if (opts->json) {
 		json_close(&printing.json, ']');
 		json_bool(&printing.json, "complete", status == RLOCK_OK);
 		json_close(&printing.json, '}');
 		(void)putc('\n', out);
+	} else if (opts->metrics) {
+		if (status == RLOCK_OK && !metrics_print(&printing.metrics, out))
+			printing.is_out_of_memory = true;
 	} else if (code == 0 && !printing.has_row) {
-		char pattern[NAME_SHOWN_MAX];
-
-		message_info("%s: no lock is held", names_show_one(opts, 0, pattern));
+		report_none(opts);
 	}
+	metrics_free(&printing.metrics);
 	columns_free(&printing.table);
 	return printing.is_out_of_memory ? message_out_of_memory() : code;
 }

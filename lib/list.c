@@ -120,7 +120,7 @@ struct found {
 	uint64_t looked_into;              /* keys that the script could look at */
 };
 
-#define HOLDERS_MAX 8 /* of each lock; a list says how many more there are */
+#define HOLDERS_MAX 8 /* of each lock by default; a list says how many more there are */
 
 /* Some keys that the script is run for. */
 struct batch {
@@ -247,9 +247,11 @@ static enum rlock_status send_batch(struct batch *batch)
 	struct rlock__command commands[BATCH_MAX];
 	struct found *found = batch->found;
 	struct rlock__connection *connection = found->connection;
+	size_t holders_max =
+		found->request->holders_max > 0 ? found->request->holders_max : HOLDERS_MAX;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		rlock__inspection_args(&batch->names[i], HOLDERS_MAX, 0, found->conn->has_cluster,
+		rlock__inspection_args(&batch->names[i], holders_max, 0, found->conn->has_cluster,
 				       &batch->args[i]);
 		if (batch->args[i].is_out_of_memory)
 			return rlock__fail_memory(rlock__connection_error(connection));

@@ -723,6 +723,7 @@ struct rlock_list_request {
 	/* Called after each step, and once at the end of each server; NULL: not called. */
 	void (*on_progress)(void *ctx, const struct rlock_list_progress *progress);
 	void *ctx;
+	size_t holders_max; /* how many holders of each lock are listed; 0: a few. More take longer */
 };
 
 /*

@@ -177,6 +177,8 @@ static const struct rule {
 	{ VERBS_ACQUIRE, OPT_OWNER, true, OPT_LEASE,
 	  "--owner needs --lease, since no process stays to renew the lock: add --lease 10m, or "
 	  "as long as the job may take" },
+	{ VERBS_ALL, OPT_METRICS, false, OPT_WATCH,
+	  "--metrics can't go together with --watch: write it to a file, again and again" },
 	{ VERBS_ALL, OPT_LOG_FORMAT, true, OPT_LOG,
 	  "--log-format needs --log: it says what its lines look like" },
 };

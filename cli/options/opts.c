@@ -15,6 +15,7 @@ const struct opts opts_initial = {
 	.take = 1,
 	.wait_ms = -1,
 	.complain_after_ms = -1,
+	.held_for_ms = -1,
 	.conflict_exit_code = EXIT_CONFLICT,
 	.lease_ms = 30000,
 	.signal = SIGTERM,

@@ -83,6 +83,8 @@ enum opt_id {
 	OPT_FORCE,
 	OPT_HOLDER,
 	OPT_JSON,
+	OPT_HELD_FOR,
+	OPT_METRICS,
 	OPT_WATCH,
 	OPT_PASSWORD_FILE,
 	OPT_PASSWORD_COMMAND,
@@ -181,6 +183,8 @@ struct opts {
 	bool force;
 	const char *holder; /* with force; NULL: any */
 	bool json;
+	int64_t held_for_ms; /* list locks that are held for so long only; -1: all */
+	bool metrics;
 	int64_t watch_ms; /* print it every so often; 0: once */
 
 	const char *log; /* where events are logged: syslog, stderr or a file; NULL: nowhere */

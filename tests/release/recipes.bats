@@ -92,6 +92,23 @@ stop_service() {
 	wait_until 5 none_with "INVOCATION_ID=$BATS_TEST_TMPDIR"
 }
 
+@test "a service of systemd writes the metrics of locks where the node exporter reads them" {
+	mkdir node-exporter
+	sed "s,/var/lib/prometheus/node-exporter,$PWD/node-exporter," "$RECIPES/rlock-metrics.service" >metrics.service
+	rlock lock --owner job --lease 60s nightly
+	run -0 recipe service "$PWD/metrics.service"
+	assert_output ''
+	run -0 samples node-exporter/rlock.prom
+	assert_output --partial 'rlock_lock_held_seconds {"holder": '
+	assert_output --partial 'rlock_lock_waiters {"kind": "plain", "name": "nightly"} 0'
+	# Without a server the old file stays, and no half of a new one is read.
+	echo "url = unix://$PWD/none" >.config/rlock.conf
+	cp node-exporter/rlock.prom before
+	run -69 recipe service "$PWD/metrics.service"
+	run -0 cmp before node-exporter/rlock.prom
+	grep -q '^OnCalendar=\*-\*-\* \*:\*:00$' "$RECIPES/rlock-metrics.timer"
+}
+
 @test "a service of systemd runs its job on one machine, and counts a busy lock as success" {
 	touch stay
 	start_service

@@ -213,6 +213,9 @@ static const struct line together[] = {
 	{ "run -u redis://a --quorum 0 a -- touch ran", "quorum" },
 	{ "lock --owner x --lease 9s -u 'redis://a redis://b redis://c' --quorum 1 a", "quorum" },
 	{ "unlock -u 'redis://a redis://b redis://c' --quorum 1 a", "quorum" },
+	{ "list --metrics --json", "can't go together with --json" },
+	{ "list --json --metrics", "--metrics: can't go together with --json" },
+	{ "list --metrics --watch", "--metrics can't go together with --watch" },
 	{ "run --complain-after 1h a -- touch ran", "--complain-after needs --no-wait" },
 	{ "run -w 5s --complain-after 1h a -- touch ran", "--complain-after needs --no-wait" },
 };
@@ -239,6 +242,7 @@ static const struct values values[] = {
 	{ "run -n '--complain-after=%s' a -- touch ran",
 	  "--complain-after '%s' ... 30s",
 	  { "-1", "" } },
+	{ "list '--held-for=%s'", "--held-for '%s' ... 30s", { "-1", "" } },
 	{ "run '--connect-timeout=%s' a -- touch ran",
 	  "--connect-timeout '%s' ... 30s",
 	  { "-1", "" } },

@@ -1,0 +1,305 @@
+/*
+ * The text format of Prometheus, for a file that the node exporter reads. A label of a holder says which user, host and
+ * program it is, and not which process: else each run would be a new time series.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array_grow.h"
+#include "metrics.h"
+
+enum metric { METRIC_HELD, METRIC_TTL, METRIC_WAITERS, METRIC_PERMITS, METRIC_COUNT };
+
+static const struct {
+	const char *name, *help;
+} texts[METRIC_COUNT] = {
+	[METRIC_HELD] = { "rlock_lock_held_seconds", "For how long a holder has held the lock." },
+	[METRIC_TTL] = { "rlock_lock_ttl_seconds",
+			 "How much of the lease of a holder is left; +Inf: it never expires." },
+	[METRIC_WAITERS] = { "rlock_lock_waiters", "How many callers wait for the lock." },
+	[METRIC_PERMITS] = { "rlock_semaphore_permits", "Permits of the semaphore, by state." },
+};
+
+/* Bytes of a name or of a note, each of which may become an escape. */
+#define VALUE_MAX (4 * RLOCK_NAME_MAX + 64)
+
+struct sample {
+	enum metric metric;
+	char *labels; /* as they are printed */
+	int64_t value;
+	bool is_ms, is_infinite;
+};
+
+/* ---- labels ---- */
+
+/* Labels of one sample while they are made, in memory. */
+struct labels {
+	FILE *out;
+	char *text;
+	size_t len;
+	bool has_one;
+};
+
+/* What looks like an escape of ours, and is a part of the name. */
+static bool is_like_escape(const struct rlock_name *text, size_t at)
+{
+	return text->text[at] == '\\' && text->len - at >= 4 && text->text[at + 1] == 'x' &&
+	       isxdigit((unsigned char)text->text[at + 2]) &&
+	       isxdigit((unsigned char)text->text[at + 3]);
+}
+
+/* As Prometheus has it: a backslash before a backslash and a quote. */
+static void put_quoted(struct labels *labels, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == '\\' || *text == '"')
+			(void)putc('\\', labels->out);
+		(void)putc(*text, labels->out);
+	}
+}
+
+/* Bytes that may not stand there are \xNN, and two values never look alike. */
+static void put_value(struct labels *labels, const struct rlock_name *value)
+{
+	char shown[VALUE_MAX];
+	size_t from = 0;
+
+	for (size_t at = 0; at <= value->len; at++) {
+		bool is_end = at == value->len;
+
+		if (!is_end && !is_like_escape(value, at))
+			continue;
+		put_quoted(labels,
+			   rlock_escape(value->text + from, at - from, shown, sizeof(shown)));
+		if (!is_end)
+			put_quoted(labels, "\\x5c");
+		from = at + 1;
+	}
+}
+
+/* A label without a value is the same as none. */
+static void put_bytes(struct labels *labels, const char *name, const struct rlock_name *value)
+{
+	if (labels->out == NULL || value->len == 0)
+		return;
+	(void)fprintf(labels->out, "%s%s=\"", labels->has_one ? "," : "", name);
+	labels->has_one = true;
+	put_value(labels, value);
+	(void)putc('"', labels->out);
+}
+
+static void put_text(struct labels *labels, const char *name, const char *value)
+{
+	put_bytes(labels, name, &(struct rlock_name){ value, strlen(value) });
+}
+
+/* It may not be copied: the stream knows where it is. */
+static void labels_begin(struct labels *labels, const struct metrics *metrics,
+			 const struct rlock_inspection *lock)
+{
+	*labels = (struct labels){ 0 };
+	labels->out = open_memstream(&labels->text, &labels->len);
+	put_bytes(labels, "name", &lock->name);
+	put_text(labels, "kind", rlock_kind_name(lock->kind));
+	if (metrics->has_servers)
+		put_text(labels, "server", lock->server);
+}
+
+/* NULL when out of memory. The caller frees it. */
+static char *labels_end(struct labels *labels)
+{
+	bool is_whole = labels->out != NULL && ferror(labels->out) == 0;
+
+	if (labels->out != NULL && fclose(labels->out) != 0)
+		is_whole = false;
+	if (is_whole)
+		return labels->text;
+	free(labels->text);
+	return NULL;
+}
+
+/* Of a note as rlock makes it, "USER@HOST pid NUMBER PROGRAM": both parts are kept as they are where it has another form. */
+static void parts_of_note(const struct rlock_name *note, struct rlock_name *user,
+			  struct rlock_name *program)
+{
+	static const char pid[] = " pid ";
+	const char *end = note->text + note->len;
+	const char *at = memmem(note->text, note->len, pid, strlen(pid)), *digits;
+
+	if (at == NULL)
+		return;
+	digits = at + strlen(pid);
+	for (; digits < end && isdigit((unsigned char)*digits); digits++)
+		;
+	if (digits == at + strlen(pid) || digits == end || *digits != ' ' ||
+	    memchr(note->text, '@', (size_t)(at - note->text)) == NULL)
+		return;
+	*user = (struct rlock_name){ note->text, (size_t)(at - note->text) };
+	*program = (struct rlock_name){ digits + 1, (size_t)(end - digits - 1) };
+}
+
+static char *holder_labels(const struct metrics *metrics, const struct rlock_inspection *lock,
+			   const struct rlock_holder *holder, bool has_owner)
+{
+	struct rlock_name user = { "", 0 }, program = { "", 0 };
+	struct labels labels;
+
+	labels_begin(&labels, metrics, lock);
+	parts_of_note(&holder->note, &user, &program);
+	put_bytes(&labels, "holder", &user);
+	put_bytes(&labels, "program", &program);
+	if (has_owner)
+		put_bytes(&labels, "owner", &holder->owner);
+	return labels_end(&labels);
+}
+
+/* ---- samples ---- */
+
+/* labels: the sample's from here on; NULL when out of memory. */
+static void add_sample(struct metrics *metrics, struct sample sample)
+{
+	struct sample *samples =
+		sample.labels != NULL ? array_grow(metrics->samples, metrics->count, sizeof(sample))
+				      : NULL;
+
+	if (samples == NULL) {
+		metrics->is_out_of_memory = true;
+		free(sample.labels);
+		return;
+	}
+	metrics->samples = samples;
+	metrics->samples[metrics->count++] = sample;
+}
+
+static void add_holder(struct metrics *metrics, const struct rlock_inspection *lock,
+		       const struct rlock_holder *holder, bool has_owner)
+{
+	if (holder->held_ms >= 0)
+		add_sample(metrics, (struct sample){ .metric = METRIC_HELD,
+						     .labels = holder_labels(metrics, lock, holder,
+									     has_owner),
+						     .value = holder->held_ms,
+						     .is_ms = true });
+	if (holder->ttl_ms >= 0 || holder->ttl_ms == RLOCK_TIME_NONE)
+		add_sample(metrics, (struct sample){ .metric = METRIC_TTL,
+						     .labels = holder_labels(metrics, lock, holder,
+									     has_owner),
+						     .value = holder->ttl_ms,
+						     .is_ms = true,
+						     .is_infinite = holder->ttl_ms < 0 });
+}
+
+/* A reader or a permit that has expired stays in the lock, but does not hold it. */
+static bool holds(const struct rlock_holder *holder)
+{
+	return holder->ttl_ms != 0 || holder->kind == RLOCK_PLAIN;
+}
+
+/* Whether another holder has the same labels. */
+static bool has_twin(const struct rlock_inspection *lock, size_t index, char *const *labels)
+{
+	for (size_t i = 0; i < lock->holder_count; i++)
+		if (i != index && labels[i] != NULL && labels[index] != NULL &&
+		    strcmp(labels[i], labels[index]) == 0)
+			return true;
+	return false;
+}
+
+static void add_holders(struct metrics *metrics, const struct rlock_inspection *lock)
+{
+	char **labels = calloc(lock->holder_count + 1, sizeof(*labels));
+
+	if (labels == NULL) {
+		metrics->is_out_of_memory = true;
+		return;
+	}
+	for (size_t i = 0; i < lock->holder_count; i++)
+		labels[i] = holder_labels(metrics, lock, &lock->holders[i], false);
+	for (size_t i = 0; i < lock->holder_count; i++)
+		if (holds(&lock->holders[i]))
+			add_holder(metrics, lock, &lock->holders[i], has_twin(lock, i, labels));
+	for (size_t i = 0; i < lock->holder_count; i++)
+		free(labels[i]);
+	free(labels);
+}
+
+static void add_permits(struct metrics *metrics, const struct rlock_inspection *lock,
+			const char *state, int64_t count)
+{
+	struct labels labels;
+
+	labels_begin(&labels, metrics, lock);
+	put_text(&labels, "state", state);
+	add_sample(metrics, (struct sample){ .metric = METRIC_PERMITS,
+					     .labels = labels_end(&labels),
+					     .value = count > 0 ? count : 0 });
+}
+
+void metrics_add(struct metrics *metrics, const struct rlock_inspection *lock)
+{
+	struct labels labels;
+
+	labels_begin(&labels, metrics, lock);
+	add_sample(metrics,
+		   (struct sample){ .metric = METRIC_WAITERS,
+				    .labels = labels_end(&labels),
+				    .value = (int64_t)(lock->queue_total + lock->wake_total) });
+	add_holders(metrics, lock);
+	if (lock->kind != RLOCK_SEMAPHORE)
+		return;
+	add_permits(metrics, lock, "free", lock->free_permits);
+	add_permits(metrics, lock, "held", lock->permits - lock->free_permits);
+}
+
+/* ---- the text ---- */
+
+static int compare(const void *a, const void *b)
+{
+	const struct sample *first = a, *second = b;
+
+	if (first->metric != second->metric)
+		return first->metric < second->metric ? -1 : 1;
+	return strcmp(first->labels, second->labels);
+}
+
+static void print_sample(const struct sample *sample, FILE *out)
+{
+	(void)fprintf(out, "%s{%s} ", texts[sample->metric].name, sample->labels);
+	if (sample->is_infinite)
+		(void)fprintf(out, "+Inf\n");
+	else if (sample->is_ms)
+		(void)fprintf(out, "%" PRId64 ".%03d\n", sample->value / 1000,
+			      (int)(sample->value % 1000));
+	else
+		(void)fprintf(out, "%" PRId64 "\n", sample->value);
+}
+
+bool metrics_print(struct metrics *metrics, FILE *out)
+{
+	size_t at = 0;
+
+	if (metrics->is_out_of_memory)
+		return false;
+	if (metrics->count > 0)
+		qsort(metrics->samples, metrics->count, sizeof(*metrics->samples), compare);
+	for (int metric = 0; metric < METRIC_COUNT; metric++) {
+		(void)fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", texts[metric].name,
+			      texts[metric].help, texts[metric].name);
+		for (; at < metrics->count && metrics->samples[at].metric == (enum metric)metric;
+		     at++)
+			if (at == 0 ||
+			    compare(&metrics->samples[at - 1], &metrics->samples[at]) != 0)
+				print_sample(&metrics->samples[at], out);
+	}
+	return true;
+}
+
+void metrics_free(struct metrics *metrics)
+{
+	for (size_t i = 0; i < metrics->count; i++)
+		free(metrics->samples[i].labels);
+	free(metrics->samples);
+	*metrics = (struct metrics){ 0 };
+}
